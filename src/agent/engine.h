@@ -1,0 +1,82 @@
+/*
+ * What the agent needs of an engine: a tokenizer, a chat template, one session's memory, and the next token. Two
+ * implementations: engine_local.c over model/ and kv/, engine_fake.c over a script (tests of agent, tools, log and screen).
+ *
+ * Thread: the engine thread. Cancel is the agent's atomic, given at open; a cancelled call returns BASE_E_CANCELLED and the
+ * session is as after the last finished chunk.
+ */
+#ifndef KVIST_AGENT_ENGINE_H
+#define KVIST_AGENT_ENGINE_H
+
+#include "kv/session.h"
+#include "model/grammar.h"
+#include "model/sampler.h"
+#include "model/template.h"
+
+typedef struct engine engine;
+
+typedef struct engine_info {
+    const char *model, *model_hash, *quantisation, *policy, *backend;
+    model_tool_style tools;
+    uint32_t n_ctx, n_lanes, row_bytes, n_vocab;
+} engine_info;
+
+typedef struct engine_ops {
+    void (*close)(engine *e);
+    void (*info)(const engine *e, engine_info *ret);
+    void (*stats)(const engine *e, kv_stats *ret);
+    void (*observe)(engine *e, const kv_observer *observer); /* replaces the observer */
+
+    /* Text. encode is content: special texts stay text. */
+    void (*encode)(const engine *e, const char *text, size_t n, model_ids *out);
+    const char *(*piece)(const engine *e, int32_t id, size_t *ret_n); /* bytes; NULL outside the vocabulary */
+    bool (*is_control)(const engine *e, int32_t id);
+    void (*start)(const engine *e, model_ids *out); /* template: before the first message */
+    void (*begin)(const engine *e, model_role role, model_ids *out);
+    void (*end)(const engine *e, model_role role, model_ids *out);
+
+    /* Memory, as kv/session.h. append keeps the last logits for generate. */
+    int (*append)(engine *e, const kv_segment *segment, const int32_t *ids, uint32_t n, base_err *err);
+    int (*repair)(engine *e, uint32_t from, uint32_t to, const uint32_t *queries, uint32_t n_queries, base_err *err);
+    int (*manual)(engine *e, kv_manual what, uint32_t from, uint32_t to, base_err *err);
+    int (*mark_stale)(engine *e, uint32_t from, uint32_t to, base_err *err);
+    int (*mark_failed)(engine *e, uint32_t from, uint32_t to, base_err *err);
+    int (*undo_plan)(engine *e, base_err *err);
+    int (*set_budget)(engine *e, uint32_t rows, base_err *err);
+    void (*set_turn)(engine *e, uint32_t turn);
+    int (*truncate)(engine *e, uint32_t n, base_err *err);
+    void (*why)(const engine *e, uint32_t index, kv_why *ret);
+    int (*save)(engine *e, base_err *err);
+
+    /* The next token. set_grammar takes ownership (NULL: none); sampling may change between answers. */
+    int (*set_tools)(engine *e, const model_grammar_tool *tools, uint32_t n, const char *const *paths, base_err *err);
+    void (*set_sampling)(engine *e, const model_sampling *s);
+    void (*answer_begins)(engine *e); /* grammar and sampler start afresh */
+    /*
+     * Picks from the logits behind the last token, appends it to the sequence (origin ANSWER) and computes it. *ret_end: an
+     * end token was picked (it is appended as well). mask_wanted (may be NULL) receives the id the grammar overruled, or -1.
+     */
+    int (*next)(engine *e, uint32_t turn, int32_t *ret_id, bool *ret_end, int32_t *mask_wanted, base_err *err);
+} engine_ops;
+
+struct engine {
+    const engine_ops *ops;
+};
+
+typedef struct engine_options {
+    model_options model;
+    kv_options kv;
+    model_sampling sampling;
+    const atomic_bool *cancel;
+    bool resume;             /* try kv.row_file's snapshot first */
+    /* For a fixed prompt that is computed once per model, ever: a folder for its snapshot; NULL: off. */
+    const char *prompt_cache;
+} engine_options;
+
+/* Opens model and session. resumed (may be NULL): whether the snapshot served; when not, *why_not (BASE_OK code: none) says why. */
+int engine_local_open(engine **ret, const char *model_path, const engine_options *options, bool *resumed, base_err *why_not, base_err *err);
+
+/* From a script file's text (format: agent/engine_fake.c). */
+int engine_fake_open(engine **ret, const char *script, size_t n, const engine_options *options, base_err *err);
+
+#endif

@@ -1,0 +1,25 @@
+/*
+ * hash64: fast, for tables and identities inside one machine (FNV-1a over 8 byte steps with a final mix; not secret-safe).
+ * sha256 (FIPS 180-4): for downloads, file versions and cache identities that must not collide.
+ */
+#ifndef KVIST_BASE_HASH_H
+#define KVIST_BASE_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+uint64_t base_hash64(const void *bytes, size_t n, uint64_t seed);
+
+typedef struct base_sha256 {
+    uint32_t h[8];
+    uint64_t n_bytes;
+    uint8_t block[64];
+} base_sha256;
+
+void base_sha256_init(base_sha256 *s);
+void base_sha256_add(base_sha256 *s, const void *bytes, size_t n);
+void base_sha256_end(base_sha256 *s, uint8_t digest[32]);
+void base_sha256_hex(const void *bytes, size_t n, char hex[65]); /* all at once */
+void base_hex(const uint8_t *bytes, size_t n, char *out);        /* 2n characters and NUL */
+
+#endif

@@ -1,0 +1,65 @@
+/*
+ * JSON (RFC 8259): a reader that makes a small tree in one block of memory, and a writer that appends to a buffer.
+ *
+ * Own code because the engine must build with nothing but a compiler; depth is bounded, numbers are doubles plus an exact
+ * int64 where they fit. Strings are NUL-terminated copies with their length (a \u0000 inside keeps its place).
+ */
+#ifndef KVIST_BASE_JSON_H
+#define KVIST_BASE_JSON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+typedef enum base_json_type {
+    BASE_JSON_NULL,
+    BASE_JSON_BOOL,
+    BASE_JSON_NUMBER,
+    BASE_JSON_STRING,
+    BASE_JSON_ARRAY,
+    BASE_JSON_OBJECT,
+} base_json_type;
+
+typedef struct base_json {
+    base_json_type type;
+    bool boolean;
+    bool is_integer; /* the number is exactly `integer` */
+    int64_t integer;
+    double number;
+    const char *string; /* STRING */
+    size_t string_len;
+    const char *key;              /* in an object: this member's name */
+    struct base_json *first;      /* ARRAY, OBJECT: children in order */
+    struct base_json *next;       /* the next sibling */
+    size_t n;                     /* children */
+    size_t from, to;              /* bytes of the source text that this value took */
+} base_json;
+
+typedef struct base_json_doc base_json_doc;
+
+/* Parses one value (trailing white space allowed, trailing bytes are an error). Free the document, not the values. */
+int base_json_parse(const char *text, size_t n, base_json_doc **ret, base_err *err);
+
+/* The same, but stops behind the first value and says how many bytes it took. */
+int base_json_parse_prefix(const char *text, size_t n, size_t *ret_used, base_json_doc **ret, base_err *err);
+
+const base_json *base_json_root(const base_json_doc *doc);
+void base_json_free(base_json_doc *doc);
+
+/* NULL-safe look-ups; a missing member or another type gives the default. The first of equal keys counts. */
+const base_json *base_json_get(const base_json *object, const char *key);
+const base_json *base_json_at(const base_json *array, size_t i);
+const char *base_json_str(const base_json *object, const char *key, const char *otherwise);
+int64_t base_json_int(const base_json *object, const char *key, int64_t otherwise);
+double base_json_num(const base_json *object, const char *key, double otherwise);
+bool base_json_bool(const base_json *object, const char *key, bool otherwise);
+
+/* Writing: a quoted, escaped string (invalid UTF-8 becomes U+FFFD); a number (shortest form that reads back the same). */
+void base_json_put_str(base_buf *out, const char *s, size_t n);
+void base_json_put_num(base_buf *out, double x);
+void base_json_put(base_buf *out, const base_json *value); /* a whole value, compact */
+
+#endif

@@ -1,0 +1,22 @@
+/*
+ * The engine's worker threads. base_pool_run calls fn(arg, i, n) once on each of the n threads (the caller is thread 0) and
+ * returns when all have; who computes what is the callee's static partition, so results never depend on scheduling.
+ * Between runs the workers spin briefly, then sleep: idle costs no CPU. One run at a time.
+ */
+#ifndef KVIST_BASE_POOL_H
+#define KVIST_BASE_POOL_H
+
+#include "base/err.h"
+
+typedef struct base_pool base_pool;
+typedef void base_pool_fn(void *arg, int thread, int n_threads);
+
+int base_pool_new(base_pool **ret, int n_threads, base_err *err); /* 1..64 */
+void base_pool_free(base_pool *pool);
+int base_pool_threads(const base_pool *pool);
+void base_pool_run(base_pool *pool, base_pool_fn *fn, void *arg);
+
+/* Inside a run: waits until every thread of the run arrived. A cheap spinning barrier between phases. */
+void base_pool_barrier(base_pool *pool);
+
+#endif

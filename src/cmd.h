@@ -1,0 +1,26 @@
+/*
+ * The commands of kvist: argv -> one row of the table in main.c. A command prints results on stdout and messages on stderr and
+ * returns the exit status: 0 fine, 1 the work failed, 2 wrong usage (design/cli.md).
+ */
+#ifndef KVIST_CMD_H
+#define KVIST_CMD_H
+
+#include "base/err.h"
+
+enum { CMD_OK = 0, CMD_FAILED = 1, CMD_USAGE = 2 };
+
+/* argv[0] is the command's name. Each handles --help itself by printing its usage text. */
+int cmd_bench(int argc, char **argv);
+int cmd_code(int argc, char **argv);
+int cmd_doctor(int argc, char **argv);
+int cmd_eval(int argc, char **argv);
+int cmd_grammar(int argc, char **argv);
+int cmd_log(int argc, char **argv);
+int cmd_model(int argc, char **argv);
+int cmd_replay(int argc, char **argv);
+int cmd_shell(int argc, char **argv); /* the shell, and -p */
+
+/* "kvist: sentence" on stderr; returns CMD_FAILED or, for BASE_E_USAGE, CMD_USAGE. */
+int cmd_complain(const base_err *err);
+
+#endif

@@ -1,0 +1,70 @@
+/*
+ * What a file's text says: definitions, anchors, syntax errors. By tree-sitter where a grammar is at hand (loaded at run time
+ * from the data folder), lexically else. Pure functions of the bytes; no tree is kept. Thread: one code_grammars may be used by
+ * several threads (a parser per call).
+ */
+#ifndef KVIST_CODE_CODE_H
+#define KVIST_CODE_CODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+typedef struct code_grammars code_grammars;
+
+/* Looks in $KVIST_GRAMMAR_PATH, then the data folder's grammars/, then the system loader. Never fails: no grammar is lexical. */
+code_grammars *code_grammars_open(void);
+void code_grammars_close(code_grammars *g);
+
+typedef struct code_grammar_info {
+    const char *language, *path; /* path NULL: not found */
+    uint32_t abi;
+    const char *unresolved; /* table rows that the grammar lacks, joined by spaces; "" when all resolved */
+} code_grammar_info;
+uint32_t code_grammars_list(code_grammars *g, const code_grammar_info **ret);
+
+/* "c", "python", ... by file name (and first line); NULL: unknown. */
+const char *code_language(const char *path, const char *text, size_t n);
+
+typedef enum code_kind { CODE_CALL, CODE_CONTROL, CODE_RETURN, CODE_ASSIGN, CODE_SIGNATURE, CODE_N_KINDS } code_kind;
+const char *code_kind_word(code_kind k); /* "call", "control", "return", "assign", "signature" */
+
+/* Byte offsets, end exclusive. */
+typedef struct code_anchor {
+    code_kind kind;
+    uint32_t definition; /* which code_definition it lies in; UINT32_MAX: none */
+    uint32_t core_from, core_to, full_from, full_to;
+} code_anchor;
+
+typedef struct code_definition {
+    const char *name;   /* "redisReaderFeed", "Cls.method" is name "method" with parent "Cls" */
+    const char *parent; /* enclosing type or definition; "" at the top */
+    const char *what;   /* "function", "method", "class", "struct", "enum", "typedef", "macro", "type", "interface", "variable", "field" */
+    uint32_t from, to;           /* the whole definition, decorators included */
+    uint32_t name_from;          /* where its name stands */
+    uint32_t body_from, body_to; /* 0, 0 when it has none (declarations) */
+    uint32_t line, line_end;     /* 1-based, of from and of the last byte */
+    bool is_declaration;         /* a prototype: ranks behind the definition */
+} code_definition;
+
+typedef struct code_file {
+    const char *language; /* NULL: lexical */
+    code_definition *definitions; /* ascending by from */
+    uint32_t n_definitions;
+    code_anchor *anchors; /* ascending by core_from */
+    uint32_t n_anchors;
+    uint32_t n_errors;      /* syntax errors (tree-sitter ERROR and MISSING nodes) */
+    uint32_t error_line;    /* the first one's, 1-based; 0: none */
+} code_file;
+
+/* Always gives a file (lexical at worst); text above 1 MB gets definitions lexically. */
+code_file *code_parse(code_grammars *g, const char *path, const char *text, size_t n);
+void code_file_free(code_file *f);
+
+/* Splits an identifier into lower-case words (camelCase, snake_case, digits): appends to out separated by spaces. Shared by index and queries. */
+struct base_buf;
+void code_split_identifier(const char *s, size_t n, struct base_buf *out);
+
+#endif

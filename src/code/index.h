@@ -1,0 +1,60 @@
+/*
+ * The index of a working tree: definition-sized chunks for retrieval (BM25, identifiers split, definition lines weighted),
+ * and a symbol table for finding and checking places. Built from a list of files that the caller gives (git's), refreshed by
+ * content hash; never stale after code_index_update of the file. Thread: a mutex inside; updates may run in the background.
+ */
+#ifndef KVIST_CODE_INDEX_H
+#define KVIST_CODE_INDEX_H
+
+#include "base/buf.h"
+#include "code/code.h"
+
+typedef struct code_index code_index;
+
+code_index *code_index_new(code_grammars *g);
+void code_index_free(code_index *x);
+
+/* One file's text is now this (relative path). Unchanged text costs a hash. NULL text removes it. */
+void code_index_update(code_index *x, const char *path, const char *text, size_t n);
+uint32_t code_index_files(const code_index *x);
+uint32_t code_index_chunks(const code_index *x);
+
+typedef struct code_hit {
+    const char *path;  /* valid until code_hits_free */
+    uint32_t from, to; /* bytes of the file */
+    uint32_t line, line_end;
+    const char *name;  /* the definition's, "" for a passage */
+    const char *what;
+    double score;
+    const char *why;   /* the query words that matched, for /context */
+    char *text;        /* the chunk's text as indexed */
+    size_t n;
+} code_hit;
+typedef struct code_hits {
+    code_hit *hits; /* best first */
+    uint32_t n;
+} code_hits;
+
+/* The k best chunks for a request in plain words. */
+void code_index_search(const code_index *x, const char *query, uint32_t k, code_hits *ret);
+void code_hits_free(code_hits *h);
+
+typedef struct code_place {
+    char *path;
+    uint32_t line, line_end, from, to;
+    char *what;
+    char *parent;
+    bool is_declaration;
+} code_place;
+/* Where a symbol is defined: real definitions first, then declarations; tests last. "Cls.method" and "method" both work. Returns the number; free with code_places_free. */
+uint32_t code_index_define(const code_index *x, const char *symbol, code_place **ret);
+void code_places_free(code_place *places, uint32_t n);
+/* Is this word anywhere in the indexed text as an identifier? (for "not found in this tree") */
+bool code_index_mentions(const code_index *x, const char *word);
+/* Does the tree hold this path (exact, or as a unique suffix)? Returns the full path (caller frees) or NULL. */
+char *code_index_path(const code_index *x, const char *path);
+/* All paths, NULL-terminated, sorted; free the array and its strings with code_index_paths_free. */
+char **code_index_paths(const code_index *x);
+void code_index_paths_free(char **paths);
+
+#endif

@@ -1,0 +1,155 @@
+/*
+ * A session's memory: the token sequence, its rows, and what of them the model may read.
+ *
+ * The sequence only grows (truncation serves cancel, rewind and prompt lookup). Tokens are appended with what they are
+ * (kv_segment); the chunk loop computes them in batches of 512 and evicts between batches when the policy says so; at a
+ * pause, kv_session_repair asks the newest signal which evicted rows come back. Every change of the live lists is a kv_plan,
+ * handed to the observer before it is applied.
+ *
+ * Thread: the engine thread only.
+ */
+#ifndef KVIST_KV_SESSION_H
+#define KVIST_KV_SESSION_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "kv/plan.h"
+#include "model/model.h"
+
+typedef struct kv_session kv_session;
+
+typedef struct kv_options {
+    uint32_t budget;       /* active rows per lane after an eviction pass; 0: no limit (full) */
+    const char *policy;    /* a name of kv_policy_list; NULL: "kvist" */
+    int repair;            /* rows a repair may bring back per lane; 0: off; -1: the policy's default */
+    const char *const *set; /* "NAME=VALUE" pairs for the policy, NULL-terminated; may be NULL */
+    uint32_t n_ctx;        /* the session's end; 0: the model's */
+    const char *row_file;  /* where rows are kept for resume; NULL: memory only */
+} kv_options;
+
+/* Where tokens come from, for hard protection and for the person who looks. */
+typedef enum kv_origin {
+    KV_ORIGIN_SYSTEM,   /* fixed prompt: hard */
+    KV_ORIGIN_SCAFFOLD, /* role markers */
+    KV_ORIGIN_INSTRUCTIONS, /* AGENTS.md: hard */
+    KV_ORIGIN_USER,     /* the request: hard while current */
+    KV_ORIGIN_CONTEXT,  /* retrieved excerpts */
+    KV_ORIGIN_TOOL,     /* a tool's result */
+    KV_ORIGIN_ANSWER,   /* what the model wrote */
+    KV_N_ORIGINS
+} kv_origin;
+const char *kv_origin_word(kv_origin o);
+
+/* A span inside a segment that structure protects softly (token offsets from the segment's start). */
+typedef struct kv_span {
+    uint32_t from, to;
+    uint8_t reason; /* KV_REASON_SIGNATURE, KV_REASON_CALL, ... */
+    float weight;   /* order within the soft share; higher stays longer */
+} kv_span;
+
+typedef struct kv_segment {
+    kv_origin origin;
+    uint32_t turn;
+    const kv_span *spans; /* copied */
+    uint32_t n_spans;
+    const uint32_t *lines; /* token offsets where a line starts, ascending (bursts grow to lines); copied; may be NULL */
+    uint32_t n_lines;
+} kv_segment;
+
+typedef struct kv_observer {
+    void *user;
+    void (*prefill)(void *user, uint32_t done, uint32_t total); /* may be NULL */
+    void (*plan)(void *user, const kv_plan *plan);              /* before it is applied; may be NULL */
+} kv_observer;
+
+/* Everything below is per lane where it says rows (mean over lanes). */
+typedef struct kv_stats {
+    uint32_t n_tokens, n_ctx, budget, n_lanes;
+    uint32_t active, host, barred, protected_; /* rows, mean over lanes */
+    uint32_t active_min, active_max;           /* over lanes */
+    uint64_t active_bytes, host_bytes, file_bytes;
+    uint64_t epoch;
+    uint32_t reused; /* tokens found computed when the session was opened, resumed or synced */
+} kv_stats;
+
+int kv_session_new(kv_session **ret, model *m, const kv_options *options, const kv_observer *observer, base_err *err);
+void kv_session_free(kv_session *s);
+void kv_session_get_stats(const kv_session *s, kv_stats *ret);
+const int32_t *kv_session_ids(const kv_session *s, uint32_t *ret_n);
+const char *kv_session_policy(const kv_session *s);
+
+/*
+ * Appends and computes n tokens; evicts between chunks. last_logits ([n_vocab], may be NULL) receives the logits behind the
+ * last token. On cancel nothing of the unfinished chunk stays; what was finished stays, and *ret_done says how much.
+ */
+int kv_session_append(kv_session *s, const kv_segment *segment, const int32_t *ids, uint32_t n, float *last_logits,
+    uint32_t *ret_done, const atomic_bool *cancel, base_err *err);
+
+/*
+ * At a pause: tokens [from, to) (the newest message or tool result, already appended without the template's tail) say what
+ * they need; evicted rows that they ask for come back, at their index and phase. Which tokens count (content words and
+ * identifiers, at most 8) is given as `queries` (token indices, ascending; NULL: chosen evenly). Nothing to do is fine.
+ */
+int kv_session_repair(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries, uint32_t n_queries,
+    const atomic_bool *cancel, base_err *err);
+
+/* One eviction pass now, if the policy wants one (over budget); done by append itself between chunks. */
+int kv_session_evict(kv_session *s, const atomic_bool *cancel, base_err *err);
+
+/* A person's hand, and facts about text: tokens [from, to). All through plans. */
+typedef enum kv_manual { KV_MANUAL_PIN, KV_MANUAL_UNPIN, KV_MANUAL_DROP, KV_MANUAL_EVICT, KV_MANUAL_PROMOTE } kv_manual;
+int kv_session_manual(kv_session *s, kv_manual what, uint32_t from, uint32_t to, base_err *err); /* DROP bars: only PROMOTE by a person brings it back */
+int kv_session_mark_stale(kv_session *s, uint32_t from, uint32_t to, base_err *err);  /* text of a replaced file version: evicted now */
+int kv_session_mark_failed(kv_session *s, uint32_t from, uint32_t to, base_err *err); /* an attempt that did not work: barred now */
+int kv_session_undo_plan(kv_session *s, base_err *err); /* takes the last plan back; BASE_E_NOT_FOUND when there is none */
+int kv_session_set_budget(kv_session *s, uint32_t rows, base_err *err); /* refused below hard + 512, with the number */
+void kv_session_set_turn(kv_session *s, uint32_t turn); /* the current turn: its USER segment is the request, hard */
+
+/* Cuts the sequence back to n tokens (cancel, rewind): their rows are gone, evicted rows below n stay as they are. */
+int kv_session_truncate(kv_session *s, uint32_t n, base_err *err);
+
+/* How many of the lanes have token i active ([n_tokens] into ret). For strips; O(runs). */
+void kv_session_active_lanes(const kv_session *s, uint32_t *ret);
+/* Bit per token: active in this lane. [(n_tokens+63)/64] */
+void kv_session_lane_bits(const kv_session *s, uint32_t lane, uint64_t *ret);
+
+/* Why a token is where it is: score parts of the last pass that looked at it. */
+typedef struct kv_why {
+    bool active_anywhere, pinned, barred, stale;
+    uint32_t lanes_active;
+    uint8_t last_action, last_reason; /* of the last plan run that touched it; last_action 255: none */
+    uint32_t last_turn;
+    float attention, memory, rank, cut; /* mean over lanes; NAN where no pass computed it */
+} kv_why;
+void kv_session_why(const kv_session *s, uint32_t index, kv_why *ret);
+
+/*
+ * Writes rows that are not in the file yet and the manifest (live lists, reasons, pins, memory, schedule) beside it, by rename.
+ * Cheap when little changed. ENOSPC and the like are errors; the session itself is unharmed.
+ */
+int kv_session_save(kv_session *s, base_err *err);
+
+/*
+ * Opens what kv_session_save left. BASE_E_NOT_FOUND: no snapshot; BASE_E_FORMAT: damaged or of another model, kernel or
+ * schedule, the sentence says which. Afterwards the next logits equal those of the saved session, with 0 tokens computed.
+ */
+int kv_session_resume(kv_session **ret, model *m, const kv_options *options, const kv_observer *observer, base_err *err);
+
+/* Logits behind the last token, computed again from the rows (after a resume): [n_vocab]. */
+int kv_session_logits(kv_session *s, float *logits, const atomic_bool *cancel, base_err *err);
+
+/* A copy that shares every row (candidates, rewind); costs its own new rows only. */
+int kv_session_fork(const kv_session *s, kv_session **ret, const kv_observer *observer, base_err *err);
+
+/* The schedule so far: computed ranges and applied plans, in order; its hash is part of the cache state's identity. */
+uint64_t kv_session_schedule_hash(const kv_session *s);
+
+typedef struct kv_policy_info {
+    const char *name, *summary, *parameters; /* "w=32 kernel=7": defaults */
+} kv_policy_info;
+const kv_policy_info *kv_policy_list(uint32_t *ret_n);
+
+#endif

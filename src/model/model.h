@@ -1,0 +1,101 @@
+/*
+ * A model: weights, and the forward pass over the rows it is handed. It never decides what is in the cache.
+ *
+ * Thread: one call at a time (the engine thread); the work is spread over the pool given at open.
+ */
+#ifndef KVIST_MODEL_MODEL_H
+#define KVIST_MODEL_MODEL_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "model/rows.h"
+
+typedef struct model model;
+typedef struct model_tokenizer model_tokenizer;
+typedef struct model_template model_template;
+
+typedef struct model_options {
+    int n_threads;           /* 0: the machine's cores, at most 16 */
+    unsigned cpu_mask;       /* ISA levels to leave out (tests); 0: none. Bits: model/ops.h */
+    const char *backend;     /* "cpu", "cuda", "auto"; NULL is auto */
+    void (*progress)(void *user, double share, const char *what); /* while weights are packed; may be NULL */
+    void *user;
+    const atomic_bool *cancel; /* may be NULL */
+} model_options;
+
+typedef struct model_info {
+    const char *path, *name, *architecture, *quantisation; /* e.g. "qwen2", "Q4_K_M"; live as long as the model */
+    const char *backend, *isa;                             /* "cpu", "avx512-vnni" */
+    uint32_t n_layer, n_embd, n_ff, n_head, n_head_kv, head_dim, n_vocab, n_ctx;
+    uint64_t file_bytes, packed_bytes, weight_bytes_per_token; /* what a decoded token reads */
+    uint32_t row_bytes;                                        /* K and V of one token in all lanes */
+    char hash[65]; /* sha256 over name, metadata and sampled tensor bytes: identity of the weights */
+    uint32_t kernel_version; /* part of a cache state's identity: changes when results could change a bit */
+} model_info;
+
+/* Loads and packs. Refuses before loading, with the numbers, when memory is too small. */
+int model_open(model **ret, const char *path, const model_options *options, base_err *err);
+void model_close(model *m);
+const model_info *model_get_info(const model *m);
+const model_tokenizer *model_get_tokenizer(const model *m);
+const model_template *model_get_template(const model *m);
+model_rows_shape model_get_rows_shape(const model *m);
+
+/*
+ * Query vectors kept while a batch runs: post-RoPE, F32, [n_layer][n_head][n][head_dim]. `tokens` are places in the batch.
+ */
+typedef struct model_capture {
+    const uint32_t *tokens; /* [n], ascending */
+    uint32_t n;
+    float *queries;
+} model_capture;
+
+/*
+ * One batch of n tokens through layers [layer_first, layer_last). In every lane of those layers the list's last n ordinals
+ * are this batch's rows, in order; they are written by the call, and token t of the batch reads the list up to and with
+ * its own row. Results do not depend on n: a batch of 512 gives the bits of 512 batches of 1.
+ *
+ * Cancel is polled at every work tile; a cancelled call returns BASE_E_CANCELLED and the batch's rows are garbage.
+ */
+typedef struct model_batch {
+    const int32_t *ids;     /* [n] */
+    const uint32_t *phases; /* [n] RoPE positions */
+    uint32_t n;
+    const model_rows_view *rows;
+    uint32_t layer_first, layer_last; /* 0, 0 means all */
+    float *hidden;              /* [n][n_embd], in when layer_first > 0, out when layer_last < n_layer; else may be NULL */
+    const uint32_t *want;       /* places in the batch whose logits are wanted, ascending; NULL with n_want 0 */
+    uint32_t n_want;
+    float *logits;              /* [n_want][n_vocab] */
+    const model_capture *capture; /* may be NULL */
+    const atomic_bool *cancel;    /* may be NULL */
+} model_batch;
+
+int model_forward(model *m, const model_batch *batch, base_err *err);
+
+typedef enum model_pool { MODEL_POOL_MEAN, MODEL_POOL_MAX } model_pool;
+
+/*
+ * Who would be attended to: for every lane and every row of its list
+ *
+ *     mass[row] = reduce over the lane's G query heads of  pool over t of  softmax over rows (q_t . k_row / sqrt(d))
+ *
+ * in F32, with one running maximum and denominator over everything scanned (kv.md sections 2 and 11). reduce is the mean
+ * over the heads that are not masked out (sum of masses / number of heads); a lane without such a head gets zeros.
+ */
+typedef struct model_score {
+    const float *queries; /* [n_layer][n_head][n_queries][head_dim], as model_capture */
+    uint32_t n_queries;   /* 1..64 */
+    const model_rows_view *rows;
+    model_pool pool;
+    const uint8_t *heads; /* [n_layer * n_head] 1 = counts; NULL: all */
+    float *const *mass;   /* [lanes] -> [n_rows of that lane's list]; NULL entries are skipped */
+    const atomic_bool *cancel;
+} model_score;
+
+int model_score_rows(model *m, const model_score *score, base_err *err);
+
+#endif

@@ -1,0 +1,68 @@
+/*
+ * What attention may read: per lane a live list over blocks of rows that somebody else (kv/) owns.
+ *
+ * A row is the K and V vectors of one token in one lane (layer * n_head_kv + kv_head), F16. Rows live in blocks of
+ * MODEL_ROWS_BLOCK slots; inside a block every lane has its own contiguous run of keys, then of values:
+ *
+ *     block: [lane][ K: slot 0..255 of head_dim | V: slot 0..255 of head_dim ]   (F16)
+ *
+ * slot = block * MODEL_ROWS_BLOCK + place in the block. A live list is a sequence of runs, ascending by token index; runs
+ * of one list never overlap. Ordinal o is the o-th row of the list; attention walks tiles of MODEL_ROWS_TILE ordinals
+ * counted from 0 and merges them in ascending order. That, and one order of summation per product, makes a result the same
+ * bits for every batch shape and thread count (kv.md section 3).
+ */
+#ifndef KVIST_MODEL_ROWS_H
+#define KVIST_MODEL_ROWS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { MODEL_ROWS_BLOCK = 256, MODEL_ROWS_TILE = 256 };
+
+/* `n` rows in consecutive slots with consecutive token indices. A run never crosses a block. */
+typedef struct model_run {
+    uint32_t slot;  /* the first row's */
+    uint32_t index; /* the first row's place in the session's token sequence */
+    uint32_t n;
+} model_run;
+
+typedef struct model_lane_list {
+    const model_run *runs;
+    uint32_t n_runs;
+    uint32_t n_rows; /* sum over runs */
+} model_lane_list;
+
+typedef struct model_rows_shape {
+    uint32_t n_layer, n_head_kv, head_dim; /* keys and values have the same size in the supported architectures */
+} model_rows_shape;
+
+static inline uint32_t model_rows_lanes(const model_rows_shape *s)
+{
+    return s->n_layer * s->n_head_kv;
+}
+
+/* Bytes of one block, all lanes. */
+static inline size_t model_rows_block_bytes(const model_rows_shape *s)
+{
+    return (size_t)model_rows_lanes(s) * MODEL_ROWS_BLOCK * s->head_dim * 2u * sizeof(uint16_t);
+}
+
+typedef struct model_rows_view {
+    model_rows_shape shape;
+    uint16_t *const *blocks;      /* [n_blocks] */
+    uint32_t n_blocks;
+    const model_lane_list *lanes; /* [model_rows_lanes]; lists that agree may share their runs */
+} model_rows_view;
+
+static inline uint16_t *model_rows_key(const model_rows_view *v, uint32_t lane, uint32_t slot)
+{
+    return v->blocks[slot / MODEL_ROWS_BLOCK] +
+        ((size_t)lane * 2u * MODEL_ROWS_BLOCK + slot % MODEL_ROWS_BLOCK) * v->shape.head_dim;
+}
+
+static inline uint16_t *model_rows_value(const model_rows_view *v, uint32_t lane, uint32_t slot)
+{
+    return model_rows_key(v, lane, slot) + (size_t)MODEL_ROWS_BLOCK * v->shape.head_dim;
+}
+
+#endif

@@ -1,0 +1,42 @@
+/*
+ * Text to token ids and back, exactly as llama.cpp does it (shared/data/golden/tokens.jsonl.gz).
+ *
+ * Content and scaffolding are different things: content is encoded with parse_special false, so that "<|im_end|>" inside a
+ * file is text and never a control token (research/engine.md 2.3). Immutable after load; any thread may use it.
+ */
+#ifndef KVIST_MODEL_TOKENIZER_H
+#define KVIST_MODEL_TOKENIZER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct gguf_file;
+typedef struct model_tokenizer model_tokenizer;
+
+typedef struct model_ids {
+    int32_t *ids;
+    size_t n, cap;
+} model_ids;
+
+void model_ids_add(model_ids *list, int32_t id);
+void model_ids_free(model_ids *list);
+
+int model_tokenizer_load(model_tokenizer **ret, const struct gguf_file *gguf, base_err *err);
+void model_tokenizer_free(model_tokenizer *t);
+
+/* Appends the ids of text. No BOS is added. parse_special: special texts become their control tokens (user-defined tokens always do). */
+void model_tokenizer_encode(const model_tokenizer *t, const char *text, size_t n, bool parse_special, model_ids *out);
+
+/* The token's bytes (may end inside a code point); control tokens give their name. NULL for an id outside the vocabulary. */
+const char *model_tokenizer_piece(const model_tokenizer *t, int32_t id, size_t *ret_n);
+
+bool model_tokenizer_is_control(const model_tokenizer *t, int32_t id);
+bool model_tokenizer_is_end(const model_tokenizer *t, int32_t id); /* ends an answer: eos, eot, <|im_end|>, ... */
+int32_t model_tokenizer_find(const model_tokenizer *t, const char *piece); /* exact piece (a control token's name); -1 */
+int32_t model_tokenizer_bos(const model_tokenizer *t);                     /* -1 when the model wants none */
+uint32_t model_tokenizer_size(const model_tokenizer *t);
+
+#endif

@@ -1,0 +1,55 @@
+/*
+ * Long options, the same everywhere: model and cache options of design/cli.md, and a command's own. A table of rows; "--name VALUE"
+ * and "--name=VALUE"; an unknown option or a bad value is BASE_E_USAGE with a sentence that names it.
+ */
+#ifndef KVIST_OPTIONS_H
+#define KVIST_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "kv/session.h"
+#include "model/model.h"
+#include "model/sampler.h"
+
+typedef enum option_kind { OPTION_FLAG, OPTION_TEXT, OPTION_INTEGER, OPTION_NUMBER } option_kind;
+/* One own option of a command: *value is a bool, const char *, int64_t or double. */
+typedef struct option_row {
+    const char *name; /* "--json" or "-p" */
+    option_kind kind;
+    void *value;
+} option_row;
+
+/* What model and cache options said. */
+typedef struct common_options {
+    const char *model;   /* as given: a file or a name; NULL: KVIST_MODEL, else the default model */
+    const char *backend;
+    int64_t threads, ctx;
+    const char *budget;  /* ROWS|PERCENT|BYTES as given; NULL: the default */
+    const char *policy;
+    const char *repair;
+    const char *set[17]; /* NULL-terminated */
+    uint32_t n_set;
+    model_sampling sampling;
+} common_options;
+
+#define COMMON_OPTIONS_DEFAULTS (common_options){.sampling = MODEL_SAMPLING_DEFAULTS}
+
+/*
+ * Parses argv[1..]; words that are no option go to rest ([n_rest], in order; "--" ends options). `common` may be NULL: then
+ * model and cache options are unknown ones. own ends with a NULL name.
+ */
+int options_parse(int argc, char **argv, common_options *common, const option_row *own, const char **rest, uint32_t *n_rest, base_err *err);
+
+/* The model file: --model, KVIST_MODEL, the default in the data folder. The caller frees. A name of the table of default models works too. */
+int options_model_path(const common_options *o, char **ret, base_err *err);
+
+/* ROWS ("4096"), PERCENT of n_ctx ("25%"), BYTES ("200M", "1G", by row_bytes); "off", "full" or 0: no limit. NULL gives 4096. */
+int options_budget(const common_options *o, uint32_t n_ctx, uint32_t row_bytes, uint32_t *ret, base_err *err);
+int options_repair(const common_options *o, int *ret, base_err *err); /* "off" 0, NULL -1 */
+
+/* The lines of --help for model and cache options. */
+extern const char options_help[];
+
+#endif

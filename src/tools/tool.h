@@ -1,0 +1,135 @@
+/*
+ * The tools a model may call: a table. A tool first prepares (checks its arguments and says exactly what it would do: the
+ * command, or the diff), then, once that is approved, runs. A failing tool is data for the model (status and text that says
+ * what happened and the next call to make); only a failing runner is an error.
+ *
+ * Thread: the engine thread; a shell child's output is read there too, polling *cancel.
+ */
+#ifndef KVIST_TOOLS_TOOL_H
+#define KVIST_TOOLS_TOOL_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "code/index.h"
+
+typedef struct tool_workspace tool_workspace; /* the tree: root, git repository, undo store, sandbox, read marks */
+
+/* What a tool may do to the world; decides what needs asking (agent). */
+typedef enum tool_power { TOOL_READS, TOOL_WRITES, TOOL_RUNS } tool_power;
+
+/* How a result came to be; X(identifier, "word") */
+#define TOOL_STATUSES(X) X(OK, "ok") X(FAILED, "failed") X(REFUSED, "refused") X(DENIED, "denied") X(TIMEOUT, "timeout") X(CANCELLED, "cancelled")
+#define TOOL_STATUS_ENUM(id, word) TOOL_##id,
+typedef enum tool_status { TOOL_STATUSES(TOOL_STATUS_ENUM) TOOL_N_STATUSES } tool_status;
+const char *tool_status_word(tool_status s);
+
+/* Which bytes of a result are which bytes of which file version (kv.md, structure.md 3.7). */
+typedef struct tool_segment {
+    uint32_t from, to; /* bytes of the result's text */
+    char *path;        /* owned by the result */
+    char version[65];  /* sha256 of the file's content */
+    uint32_t file_from, line; /* byte and 1-based line in the file where `from` stands */
+} tool_segment;
+
+typedef struct tool_result {
+    tool_status status;
+    base_buf text;            /* what the model reads; capped, the rest is spilled */
+    uint64_t total_bytes;     /* before the cap */
+    tool_segment *segments;
+    uint32_t n_segments;
+    char **changed;           /* paths written, NULL-terminated; NULL: none */
+    char *summary;            /* one line for the screen: "+3 -1 src/a.c" */
+    char *diff;               /* unified diff of what was written; NULL: none */
+    int exit_code;            /* shell; -1 else */
+    uint64_t ms;
+} tool_result;
+void tool_result_free(tool_result *r); /* frees the contents */
+
+typedef struct tool_call {
+    const char *name;
+    const base_json *arguments; /* an object; may be NULL */
+    base_str payload;           /* the raw fenced block behind the call; ptr NULL: none */
+} tool_call;
+
+/* What a call would do, for the person who approves it. */
+typedef struct tool_preview {
+    char *headline; /* "rewrite gcd in python_programs/gcd.py", "$ pytest -q ..." */
+    char *detail;   /* the diff or the exact command; NULL: nothing more */
+    void *plan;     /* the tool's own prepared state (new text, expected content hash) */
+    void (*free_plan)(void *plan);
+} tool_preview;
+void tool_preview_free(tool_preview *p);
+
+typedef struct tool_limits {
+    uint32_t result_bytes; /* cap of a result's text */
+    uint32_t shell_ms;     /* time limit of a child */
+    const atomic_bool *cancel;
+} tool_limits;
+
+/* For the model's prompt and the grammar; arguments in the order in which they are written. */
+typedef enum tool_argument_type { TOOL_ARGUMENT_STRING, TOOL_ARGUMENT_INTEGER, TOOL_ARGUMENT_BOOLEAN, TOOL_ARGUMENT_CHOICE, TOOL_ARGUMENT_PATH } tool_argument_type;
+typedef struct tool_argument {
+    const char *name;
+    tool_argument_type type;
+    bool required;
+    const char *about;
+    const char *const *choices; /* NULL-terminated; CHOICE only */
+} tool_argument;
+
+typedef struct tool_entry {
+    const char *name;
+    tool_power power;
+    const char *about;               /* one sentence for the model */
+    const tool_argument *arguments;  /* ends with a NULL name */
+    bool takes_payload;              /* a fenced block follows the call */
+    /*
+     * Checks and previews; BASE_OK with *result filled (status not OK) when the call cannot work: nothing is asked then.
+     * A tool that needs no preparation leaves it NULL.
+     */
+    int (*prepare)(tool_workspace *w, const tool_call *call, const tool_limits *limits, tool_preview *ret, tool_result *result, base_err *err);
+    int (*run)(tool_workspace *w, const tool_call *call, const tool_limits *limits, tool_preview *prepared, tool_result *ret, base_err *err);
+} tool_entry;
+
+const tool_entry *tool_table(uint32_t *ret_n);
+const tool_entry *tool_find(const char *name); /* NULL: unknown */
+
+/* The recall tool reaches the session log and the cache through the agent. */
+typedef int tool_recall_fn(void *user, const char *query, base_buf *out, base_err *err);
+
+typedef struct tool_workspace_options {
+    const char *dir;        /* where kvist was started */
+    const char *store;      /* the session's folder for undo objects and spilled results (made on demand); NULL: a temporary one */
+    tool_recall_fn *recall;
+    void *recall_user;
+} tool_workspace_options;
+
+/* A folder that is no git tree works too; what is off then is said by tool_workspace_notes. */
+int tool_workspace_open(tool_workspace **ret, const tool_workspace_options *options, base_err *err);
+void tool_workspace_close(tool_workspace *w);
+const char *tool_workspace_root(const tool_workspace *w);
+code_index *tool_workspace_index(tool_workspace *w);
+code_grammars *tool_workspace_grammars(tool_workspace *w);
+/* Sentences about this tree a person should know: not a git tree, bare, unborn HEAD, mid-merge, 100,000 files, ... */
+void tool_workspace_notes(const tool_workspace *w, base_buf *out);
+/* "main*", "(detached 1a2b3c4)", "" */
+void tool_workspace_branch(const tool_workspace *w, base_buf *out);
+/* Re-reads what changed on disk into the index; *ret_changed (may be NULL): paths shown this session that differ from what was shown, NULL-terminated, caller frees each and the array. */
+int tool_workspace_refresh(tool_workspace *w, char ***ret_changed, const atomic_bool *cancel, base_err *err);
+/* The text of a file in the tree through the same safe path as the read tool. */
+int tool_workspace_read(tool_workspace *w, const char *path, size_t max_bytes, base_buf *out, base_err *err);
+/* Notes that these bytes of a file were shown (context excerpts, @file), as the read tool does: for "read before edit" and staleness. */
+void tool_workspace_mark_shown(tool_workspace *w, const char *path, const char *version);
+/* Starts a new turn: what this turn writes can be undone as one. */
+void tool_workspace_turn(tool_workspace *w, uint32_t turn);
+/* Undo: what would be restored (a diff), then do it. BASE_E_NOT_FOUND: nothing to undo. Works after a kill: it is on disk before any write. */
+int tool_undo_preview(tool_workspace *w, base_buf *diff, base_err *err);
+int tool_undo_apply(tool_workspace *w, char **ret_summary, base_err *err);
+/* What the sandbox really enforces here, one line each; false when it cannot confine (then mode all is refused). */
+bool tool_sandbox_describe(base_buf *out);
+
+#endif
