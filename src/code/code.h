@@ -2,6 +2,9 @@
  * What a file's text says: definitions, anchors, syntax errors. By tree-sitter where a grammar is at hand (loaded at run time
  * from the data folder), lexically else. Pure functions of the bytes; no tree is kept. Thread: one code_grammars may be used by
  * several threads (a parser per call).
+ *
+ * grammars.c finds shared objects, tables.c says what their node types mean, parse.c turns a tree into a code_file, lexical.c
+ * does the same without a grammar, language.c knows file names and words, find.c answers questions about a code_file.
  */
 #ifndef KVIST_CODE_CODE_H
 #define KVIST_CODE_CODE_H
@@ -28,7 +31,14 @@ uint32_t code_grammars_list(code_grammars *g, const code_grammar_info **ret);
 /* "c", "python", ... by file name (and first line); NULL: unknown. */
 const char *code_language(const char *path, const char *text, size_t n);
 
-typedef enum code_kind { CODE_CALL, CODE_CONTROL, CODE_RETURN, CODE_ASSIGN, CODE_SIGNATURE, CODE_N_KINDS } code_kind;
+typedef enum code_kind {
+    CODE_CALL,
+    CODE_CONTROL,
+    CODE_RETURN,
+    CODE_ASSIGN,
+    CODE_SIGNATURE,
+    CODE_N_KINDS
+} code_kind;
 const char *code_kind_word(code_kind k); /* "call", "control", "return", "assign", "signature" */
 
 /* Byte offsets, end exclusive. */
@@ -41,7 +51,8 @@ typedef struct code_anchor {
 typedef struct code_definition {
     const char *name;   /* "redisReaderFeed", "Cls.method" is name "method" with parent "Cls" */
     const char *parent; /* enclosing type or definition; "" at the top */
-    const char *what;   /* "function", "method", "class", "struct", "enum", "typedef", "macro", "type", "interface", "variable", "field" */
+    const char *
+        what; /* "function", "method", "class", "struct", "enum", "typedef", "macro", "type", "interface", "variable", "field" */
     uint32_t from, to;           /* the whole definition, decorators included */
     uint32_t name_from;          /* where its name stands */
     uint32_t body_from, body_to; /* 0, 0 when it has none (declarations) */
@@ -50,20 +61,48 @@ typedef struct code_definition {
 } code_definition;
 
 typedef struct code_file {
-    const char *language; /* NULL: lexical */
+    const char *language;         /* NULL: lexical */
     code_definition *definitions; /* ascending by from */
     uint32_t n_definitions;
     code_anchor *anchors; /* ascending by core_from */
     uint32_t n_anchors;
-    uint32_t n_errors;      /* syntax errors (tree-sitter ERROR and MISSING nodes) */
-    uint32_t error_line;    /* the first one's, 1-based; 0: none */
+    uint32_t n_errors;   /* syntax errors (tree-sitter ERROR and MISSING nodes) */
+    uint32_t error_line; /* the first one's, 1-based; 0: none */
 } code_file;
 
-/* Always gives a file (lexical at worst); text above 1 MB gets definitions lexically. */
+/*
+ * Always gives a file (lexical at worst): without a grammar, over 1 MB, minified, or past 500 ms it is lexical. `g` may be NULL.
+ * Text of 4 GB or more gives an empty file.
+ */
 code_file *code_parse(code_grammars *g, const char *path, const char *text, size_t n);
 void code_file_free(code_file *f);
 
-/* Splits an identifier into lower-case words (camelCase, snake_case, digits): appends to out separated by spaces. Shared by index and queries. */
+/*
+ * The definitions that a name means in this file, best first: "f", "Cls.method", "Cls::method", "ns.Cls.method", "f()". Functions,
+ * methods and types come before variables and fields, definitions before declarations, the exact parent before any other; a
+ * definition in another letter case counts only when nothing else fits. Writes up to cap indices into f->definitions and
+ * returns how many there are: 0 none, 1 sure, more ambiguous.
+ */
+uint32_t code_find_definition(const code_file *f, const char *name, uint32_t *ret, uint32_t cap);
+
+/* The innermost definition that holds the byte (functions, methods and types; no fields or variables); UINT32_MAX: none. */
+uint32_t code_definition_at(const code_file *f, uint32_t byte);
+
+/* Anchors as spans for the cache (kv.md sections 1 and 5): those of the kinds in `kinds` (1u << CODE_CALL | ...) that touch bytes from..to. */
+typedef struct code_span {
+    code_kind kind;
+    uint32_t definition; /* UINT32_MAX: none */
+    uint32_t from, to;   /* clipped to the asked range */
+} code_span;
+/* core: the part to keep first (call: callee and "(", signature: up to the body); else full extents. Ascending; free() the array. Returns the number. */
+uint32_t code_file_spans(const code_file *f, uint32_t from, uint32_t to, unsigned kinds, bool core, code_span **ret);
+
+/* The next identifier at or behind *pos (ASCII letters, digits, _, $ and any byte >= 0x80; not starting with a digit): false at the end. */
+bool code_next_identifier(const char *text, size_t n, size_t *pos, size_t *from, size_t *to);
+/* A keyword of a common language ("if", "return", "struct", ...): no name. */
+bool code_is_keyword(const char *word, size_t n);
+
+/* Splits an identifier into lower-case words at case changes, digits and punctuation ("redisvFormatCommand2" gives "redisv format command 2"): appends to out separated by spaces. Shared by index and queries. */
 struct base_buf;
 void code_split_identifier(const char *s, size_t n, struct base_buf *out);
 
