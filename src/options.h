@@ -23,10 +23,10 @@ typedef struct option_row {
 
 /* What model and cache options said. */
 typedef struct common_options {
-    const char *model;   /* as given: a file or a name; NULL: KVIST_MODEL, else the default model */
+    const char *model; /* as given: a file or a name; NULL: KVIST_MODEL, else the default model */
     const char *backend;
     int64_t threads, ctx;
-    const char *budget;  /* ROWS|PERCENT|BYTES as given; NULL: the default */
+    const char *budget; /* ROWS|PERCENT|BYTES as given; NULL: the default */
     const char *policy;
     const char *repair;
     const char *set[17]; /* NULL-terminated */
@@ -34,13 +34,18 @@ typedef struct common_options {
     model_sampling sampling;
 } common_options;
 
-#define COMMON_OPTIONS_DEFAULTS (common_options){.sampling = MODEL_SAMPLING_DEFAULTS}
+#define COMMON_OPTIONS_DEFAULTS                                                                              \
+    (common_options)                                                                                         \
+    {                                                                                                        \
+        .sampling = MODEL_SAMPLING_DEFAULTS                                                                  \
+    }
 
 /*
  * Parses argv[1..]; words that are no option go to rest ([n_rest], in order; "--" ends options). `common` may be NULL: then
  * model and cache options are unknown ones. own ends with a NULL name.
  */
-int options_parse(int argc, char **argv, common_options *common, const option_row *own, const char **rest, uint32_t *n_rest, base_err *err);
+int options_parse(int argc, char **argv, common_options *common, const option_row *own, const char **rest,
+    uint32_t *n_rest, base_err *err);
 
 /* The model file: --model, KVIST_MODEL, the default in the data folder. The caller frees. A name of the table of default models works too. */
 int options_model_path(const common_options *o, char **ret, base_err *err);

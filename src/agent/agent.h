@@ -15,7 +15,12 @@ typedef enum agent_mode { AGENT_MODE_PLAN, AGENT_MODE_ASK, AGENT_MODE_EDITS, AGE
 const char *agent_mode_word(agent_mode m);
 bool agent_mode_parse(const char *word, agent_mode *ret);
 
-typedef enum agent_answer { AGENT_YES, AGENT_ALWAYS, AGENT_NO, AGENT_EDIT } agent_answer; /* ALWAYS: this exact command, this session */
+typedef enum agent_answer {
+    AGENT_YES,
+    AGENT_ALWAYS,
+    AGENT_NO,
+    AGENT_EDIT
+} agent_answer; /* ALWAYS: this exact command, this session */
 typedef struct agent_decision {
     agent_answer answer;
     char *text; /* NO: the reason; EDIT: the command or new text instead; heap or NULL; the agent frees */
@@ -33,8 +38,9 @@ typedef struct agent_log agent_log; /* agent/log.h */
 typedef struct agent_options {
     agent_mode mode;
     const char *dir;
-    const char *session;    /* resume this id (a prefix is enough), "" the latest of this tree; NULL: a new one */
-    agent_log *log;         /* NULL: --ephemeral */
+    const char
+        *session;   /* resume this id (a prefix is enough), "" the latest of this tree; NULL: a new one */
+    agent_log *log; /* NULL: --ephemeral */
     uint32_t context_tokens; /* retrieval budget; 0: 1500; UINT32_MAX: no retrieval */
     uint32_t max_steps;      /* tool calls a turn; 0: 24 */
     uint32_t max_tokens;     /* per answer; 0: 1024 */
@@ -43,7 +49,8 @@ typedef struct agent_options {
 typedef struct agent agent;
 
 /* Takes the engine and the workspace over (closed by agent_close, also on failure). */
-int agent_open(agent **ret, engine *e, tool_workspace *w, const agent_options *options, const agent_host *host, atomic_bool *cancel, base_err *err);
+int agent_open(agent **ret, engine *e, tool_workspace *w, const agent_options *options,
+    const agent_host *host, atomic_bool *cancel, base_err *err);
 void agent_close(agent *a);
 const char *agent_session_id(const agent *a);
 agent_mode agent_get_mode(const agent *a);

@@ -37,7 +37,8 @@ typedef struct engine_ops {
 
     /* Memory, as kv/session.h. append keeps the last logits for generate. */
     int (*append)(engine *e, const kv_segment *segment, const int32_t *ids, uint32_t n, base_err *err);
-    int (*repair)(engine *e, uint32_t from, uint32_t to, const uint32_t *queries, uint32_t n_queries, base_err *err);
+    int (*repair)(
+        engine *e, uint32_t from, uint32_t to, const uint32_t *queries, uint32_t n_queries, base_err *err);
     int (*manual)(engine *e, kv_manual what, uint32_t from, uint32_t to, base_err *err);
     int (*mark_stale)(engine *e, uint32_t from, uint32_t to, base_err *err);
     int (*mark_failed)(engine *e, uint32_t from, uint32_t to, base_err *err);
@@ -49,14 +50,16 @@ typedef struct engine_ops {
     int (*save)(engine *e, base_err *err);
 
     /* The next token. set_grammar takes ownership (NULL: none); sampling may change between answers. */
-    int (*set_tools)(engine *e, const model_grammar_tool *tools, uint32_t n, const char *const *paths, base_err *err);
+    int (*set_tools)(
+        engine *e, const model_grammar_tool *tools, uint32_t n, const char *const *paths, base_err *err);
     void (*set_sampling)(engine *e, const model_sampling *s);
     void (*answer_begins)(engine *e); /* grammar and sampler start afresh */
     /*
      * Picks from the logits behind the last token, appends it to the sequence (origin ANSWER) and computes it. *ret_end: an
      * end token was picked (it is appended as well). mask_wanted (may be NULL) receives the id the grammar overruled, or -1.
      */
-    int (*next)(engine *e, uint32_t turn, int32_t *ret_id, bool *ret_end, int32_t *mask_wanted, base_err *err);
+    int (*next)(
+        engine *e, uint32_t turn, int32_t *ret_id, bool *ret_end, int32_t *mask_wanted, base_err *err);
 } engine_ops;
 
 struct engine {
@@ -68,15 +71,17 @@ typedef struct engine_options {
     kv_options kv;
     model_sampling sampling;
     const atomic_bool *cancel;
-    bool resume;             /* try kv.row_file's snapshot first */
+    bool resume; /* try kv.row_file's snapshot first */
     /* For a fixed prompt that is computed once per model, ever: a folder for its snapshot; NULL: off. */
     const char *prompt_cache;
 } engine_options;
 
 /* Opens model and session. resumed (may be NULL): whether the snapshot served; when not, *why_not (BASE_OK code: none) says why. */
-int engine_local_open(engine **ret, const char *model_path, const engine_options *options, bool *resumed, base_err *why_not, base_err *err);
+int engine_local_open(engine **ret, const char *model_path, const engine_options *options, bool *resumed,
+    base_err *why_not, base_err *err);
 
 /* From a script file's text (format: agent/engine_fake.c). */
-int engine_fake_open(engine **ret, const char *script, size_t n, const engine_options *options, base_err *err);
+int engine_fake_open(
+    engine **ret, const char *script, size_t n, const engine_options *options, base_err *err);
 
 #endif

@@ -48,8 +48,8 @@
 #define AGENT_EVENT_ID(name, fields) AGENT_EVENT_##name,
 #define AGENT_FIELD_NOTHING(name)
 typedef enum agent_event_type {
-    AGENT_EVENTS(AGENT_EVENT_ID, AGENT_FIELD_NOTHING, AGENT_FIELD_NOTHING, AGENT_FIELD_NOTHING, AGENT_FIELD_NOTHING, AGENT_FIELD_NOTHING)
-    AGENT_N_EVENTS
+    AGENT_EVENTS(AGENT_EVENT_ID, AGENT_FIELD_NOTHING, AGENT_FIELD_NOTHING, AGENT_FIELD_NOTHING,
+        AGENT_FIELD_NOTHING, AGENT_FIELD_NOTHING) AGENT_N_EVENTS
 } agent_event_type;
 
 #define AGENT_FIELD_S(name) const char *name;
@@ -57,16 +57,20 @@ typedef enum agent_event_type {
 #define AGENT_FIELD_D(name) double name;
 #define AGENT_FIELD_B(name) bool name;
 #define AGENT_FIELD_J(name) const char *name;
-#define AGENT_EVENT_STRUCT(name, fields) struct { fields } name;
+#define AGENT_EVENT_STRUCT(name, fields)                                                                     \
+    struct {                                                                                                 \
+        fields                                                                                               \
+    } name;
 
 /* Strings belong to whoever made the event and live as long as it (agent_event_read: as its document). */
 typedef struct agent_event {
     agent_event_type type;
-    uint64_t seq; /* place in the session, from 1; given by the agent */
+    uint64_t seq;     /* place in the session, from 1; given by the agent */
     const void *blob; /* plan: the packed kv_plan; stored beside the JSON, not in it */
     size_t blob_n;
     union {
-        AGENT_EVENTS(AGENT_EVENT_STRUCT, AGENT_FIELD_S, AGENT_FIELD_I, AGENT_FIELD_D, AGENT_FIELD_B, AGENT_FIELD_J)
+        AGENT_EVENTS(
+            AGENT_EVENT_STRUCT, AGENT_FIELD_S, AGENT_FIELD_I, AGENT_FIELD_D, AGENT_FIELD_B, AGENT_FIELD_J)
     };
 } agent_event;
 

@@ -14,9 +14,11 @@ int agent_log_open(agent_log **ret, const char *path, bool read_only, base_err *
 void agent_log_close(agent_log *l);
 
 /* Sessions. The lock of a session is held until close; BASE_E_STATE: another process has it. */
-int agent_log_create(agent_log *l, const char *id, const char *parent, const char *root, const char *model, base_err *err);
+int agent_log_create(
+    agent_log *l, const char *id, const char *parent, const char *root, const char *model, base_err *err);
 int agent_log_lock(agent_log *l, const char *id, base_err *err);
-int agent_log_find(agent_log *l, const char *prefix, const char *root, char **ret_id, base_err *err); /* "" = the latest of root */
+int agent_log_find(agent_log *l, const char *prefix, const char *root, char **ret_id,
+    base_err *err);                                                /* "" = the latest of root */
 int agent_log_delete(agent_log *l, const char *id, base_err *err); /* text index, rows and undo objects too */
 
 /* Buffers the event; commit writes what is buffered in one transaction. */
@@ -29,10 +31,12 @@ typedef struct agent_log_row {
     uint32_t turns, events;
     const char *status; /* "open", "closed", "interrupted" */
 } agent_log_row;
-int agent_log_list(agent_log *l, const char *root, void (*row)(void *user, const agent_log_row *r), void *user, base_err *err);
+int agent_log_list(agent_log *l, const char *root, void (*row)(void *user, const agent_log_row *r),
+    void *user, base_err *err);
 
 /* Every event in order (json as stored; blob may be NULL). Return false from fn to stop. */
-typedef bool agent_log_event_fn(void *user, uint64_t seq, uint32_t turn, const char *json, size_t n, const void *blob, size_t blob_n);
+typedef bool agent_log_event_fn(
+    void *user, uint64_t seq, uint32_t turn, const char *json, size_t n, const void *blob, size_t blob_n);
 int agent_log_events(agent_log *l, const char *session, agent_log_event_fn *fn, void *user, base_err *err);
 
 typedef struct agent_log_match {
@@ -40,7 +44,8 @@ typedef struct agent_log_match {
     uint32_t turn;
     uint64_t seq;
 } agent_log_match;
-int agent_log_search(agent_log *l, const char *session, const char *words, uint32_t limit, void (*match)(void *user, const agent_log_match *m), void *user, base_err *err);
+int agent_log_search(agent_log *l, const char *session, const char *words, uint32_t limit,
+    void (*match)(void *user, const agent_log_match *m), void *user, base_err *err);
 
 /* Folder of a session's own files (rows, undo objects, spilled results). The caller frees. */
 char *agent_log_session_dir(const agent_log *l, const char *id);

@@ -10,13 +10,13 @@
 typedef struct agent_worker agent_worker;
 
 /* Called on the engine thread: opens engine, workspace and agent with this host. `progress` posts a notice while it works. */
-typedef int agent_worker_open_fn(void *user, const agent_host *host, atomic_bool *cancel, void (*progress)(void *host_user, double share, const char *what),
-    agent **ret, base_err *err);
+typedef int agent_worker_open_fn(void *user, const agent_host *host, atomic_bool *cancel,
+    void (*progress)(void *host_user, double share, const char *what), agent **ret, base_err *err);
 
 int agent_worker_start(agent_worker **ret, agent_worker_open_fn *open, void *user, base_err *err);
 void agent_worker_stop(agent_worker *w); /* cancels, ends the session, joins */
 
-int agent_worker_fd(const agent_worker *w);             /* readable: agent_worker_take has something */
+int agent_worker_fd(const agent_worker *w); /* readable: agent_worker_take has something */
 
 /* What the worker tells. */
 typedef enum agent_worker_message_type {
@@ -36,9 +36,10 @@ agent_worker_message *agent_worker_take(agent_worker *w); /* NULL: nothing now *
 void agent_worker_message_free(agent_worker_message *m);
 
 /* From the UI thread. */
-void agent_worker_submit(agent_worker *w, const char *text);                 /* queued until idle */
-void agent_worker_decide(agent_worker *w, agent_answer answer, const char *text); /* answers the approval that waits */
+void agent_worker_submit(agent_worker *w, const char *text); /* queued until idle */
+void agent_worker_decide(
+    agent_worker *w, agent_answer answer, const char *text); /* answers the approval that waits */
 void agent_worker_set_mode(agent_worker *w, agent_mode mode);
-void agent_worker_interrupt(agent_worker *w);                                /* Esc: cancels what runs; a waiting approval becomes no */
+void agent_worker_interrupt(agent_worker *w); /* Esc: cancels what runs; a waiting approval becomes no */
 
 #endif

@@ -3,8 +3,8 @@
 
 #include <stdint.h>
 
-uint64_t base_clock_ns(void);      /* monotonic */
-int64_t base_clock_wall_ms(void);  /* since 1970, UTC */
-uint64_t base_clock_cpu_ns(void);  /* CPU time of the calling thread */
+uint64_t base_clock_ns(void);     /* monotonic */
+int64_t base_clock_wall_ms(void); /* since 1970, UTC */
+uint64_t base_clock_cpu_ns(void); /* CPU time of the calling thread */
 
 #endif

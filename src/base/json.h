@@ -31,11 +31,11 @@ typedef struct base_json {
     double number;
     const char *string; /* STRING */
     size_t string_len;
-    const char *key;              /* in an object: this member's name */
-    struct base_json *first;      /* ARRAY, OBJECT: children in order */
-    struct base_json *next;       /* the next sibling */
-    size_t n;                     /* children */
-    size_t from, to;              /* bytes of the source text that this value took */
+    const char *key;         /* in an object: this member's name */
+    struct base_json *first; /* ARRAY, OBJECT: children in order */
+    struct base_json *next;  /* the next sibling */
+    size_t n;                /* children */
+    size_t from, to;         /* bytes of the source text that this value took */
 } base_json;
 
 typedef struct base_json_doc base_json_doc;

@@ -11,7 +11,7 @@
 void *base_xmalloc(size_t n_bytes);
 void *base_xcalloc(size_t n, size_t size); /* zeroed */
 void *base_xrealloc(void *p, size_t n_bytes);
-char *base_xstrdup(const char *s);                 /* NULL gives NULL */
+char *base_xstrdup(const char *s);                  /* NULL gives NULL */
 char *base_xstrndup(const char *s, size_t n_bytes); /* NUL is added */
 
 /* a * b into *ret; false when it does not fit. */

@@ -23,11 +23,11 @@ typedef struct code_hit {
     const char *path;  /* valid until code_hits_free */
     uint32_t from, to; /* bytes of the file */
     uint32_t line, line_end;
-    const char *name;  /* the definition's, "" for a passage */
+    const char *name; /* the definition's, "" for a passage */
     const char *what;
     double score;
-    const char *why;   /* the query words that matched, for /context */
-    char *text;        /* the chunk's text as indexed */
+    const char *why; /* the query words that matched, for /context */
+    char *text;      /* the chunk's text as indexed */
     size_t n;
 } code_hit;
 typedef struct code_hits {

@@ -11,13 +11,14 @@
 #include "base/err.h"
 
 /* Why a run was touched (kv.md section 2). X(identifier, "word") */
-#define KV_REASONS(X)                                                                                                  \
-    X(PIN, "pin") X(SYSTEM, "system") X(SINK, "sink") X(WINDOW, "window") X(REQUEST, "request")                         \
-    X(SIGNATURE, "signature") X(CALL, "call") X(CONTROL, "control") X(RETURN, "return") X(ASSIGN, "assign")             \
-    X(DEFUSE, "defuse") X(SYMBOL, "symbol") X(NEIGHBOUR, "neighbour") X(ATTENTION, "attention") X(MEMORY, "memory")     \
-    X(CENTRALITY, "centrality") X(RESIDUAL, "residual") X(SENTENCE, "sentence") X(REPAIR_ANCHOR, "repair-anchor")       \
-    X(REPAIR_BURST, "repair-burst") X(BUDGET, "budget") X(PRESSURE, "pressure") X(STALE, "stale") X(FAILED, "failed")   \
-    X(MANUAL, "manual")
+#define KV_REASONS(X)                                                                                        \
+    X(PIN, "pin")                                                                                            \
+    X(SYSTEM, "system") X(SINK, "sink") X(WINDOW, "window") X(REQUEST, "request") X(SIGNATURE, "signature")  \
+        X(CALL, "call") X(CONTROL, "control") X(RETURN, "return") X(ASSIGN, "assign") X(DEFUSE, "defuse")    \
+            X(SYMBOL, "symbol") X(NEIGHBOUR, "neighbour") X(ATTENTION, "attention") X(MEMORY, "memory")      \
+                X(CENTRALITY, "centrality") X(RESIDUAL, "residual") X(SENTENCE, "sentence")                  \
+                    X(REPAIR_ANCHOR, "repair-anchor") X(REPAIR_BURST, "repair-burst") X(BUDGET, "budget")    \
+                        X(PRESSURE, "pressure") X(STALE, "stale") X(FAILED, "failed") X(MANUAL, "manual")
 #define KV_REASON_ENUM(id, word) KV_REASON_##id,
 typedef enum kv_reason { KV_REASONS(KV_REASON_ENUM) KV_N_REASONS } kv_reason;
 const char *kv_reason_word(kv_reason r);
@@ -26,7 +27,14 @@ typedef enum kv_action { KV_KEEP, KV_EVICT, KV_PROMOTE, KV_PROTECT, KV_BAR } kv_
 const char *kv_action_word(kv_action a); /* "keep", "evict", "promote", "protect", "bar" */
 
 /* What made the plan. */
-typedef enum kv_cause { KV_CAUSE_EVICT, KV_CAUSE_REPAIR, KV_CAUSE_MANUAL, KV_CAUSE_STALE, KV_CAUSE_FAILED, KV_CAUSE_PRESSURE } kv_cause;
+typedef enum kv_cause {
+    KV_CAUSE_EVICT,
+    KV_CAUSE_REPAIR,
+    KV_CAUSE_MANUAL,
+    KV_CAUSE_STALE,
+    KV_CAUSE_FAILED,
+    KV_CAUSE_PRESSURE
+} kv_cause;
 const char *kv_cause_word(kv_cause c);
 
 /* Tokens [from, to) with one action and one reason in `lanes` of the session's lanes (aggregated over lanes). */
@@ -37,17 +45,17 @@ typedef struct kv_plan_run {
 } kv_plan_run;
 
 typedef struct kv_plan {
-    uint64_t epoch;      /* of the sequence that it was made for */
+    uint64_t epoch; /* of the sequence that it was made for */
     kv_cause cause;
     uint32_t n_tokens, n_lanes;
-    kv_plan_run *runs;   /* ascending by from */
+    kv_plan_run *runs; /* ascending by from */
     uint32_t n_runs;
     /*
      * Exact: per lane the rows whose active state flips, [n_lanes][(n_tokens + 63) / 64] bits. kv_plan_pack makes the log's
      * compressed form of it.
      */
     uint64_t *flips;
-    uint64_t *barred;    /* [(n_tokens + 63) / 64] bits that become barred, all lanes; NULL: none */
+    uint64_t *barred;           /* [(n_tokens + 63) / 64] bits that become barred, all lanes; NULL: none */
     uint32_t evicted, promoted; /* rows per lane, mean, rounded */
     double score_ms, plan_ms;   /* what it cost; not part of the plan's identity */
 } kv_plan;

@@ -22,23 +22,23 @@
 typedef struct kv_session kv_session;
 
 typedef struct kv_options {
-    uint32_t budget;       /* active rows per lane after an eviction pass; 0: no limit (full) */
-    const char *policy;    /* a name of kv_policy_list; NULL: "kvist" */
-    int repair;            /* rows a repair may bring back per lane; 0: off; -1: the policy's default */
+    uint32_t budget;        /* active rows per lane after an eviction pass; 0: no limit (full) */
+    const char *policy;     /* a name of kv_policy_list; NULL: "kvist" */
+    int repair;             /* rows a repair may bring back per lane; 0: off; -1: the policy's default */
     const char *const *set; /* "NAME=VALUE" pairs for the policy, NULL-terminated; may be NULL */
-    uint32_t n_ctx;        /* the session's end; 0: the model's */
-    const char *row_file;  /* where rows are kept for resume; NULL: memory only */
+    uint32_t n_ctx;         /* the session's end; 0: the model's */
+    const char *row_file;   /* where rows are kept for resume; NULL: memory only */
 } kv_options;
 
 /* Where tokens come from, for hard protection and for the person who looks. */
 typedef enum kv_origin {
-    KV_ORIGIN_SYSTEM,   /* fixed prompt: hard */
-    KV_ORIGIN_SCAFFOLD, /* role markers */
+    KV_ORIGIN_SYSTEM,       /* fixed prompt: hard */
+    KV_ORIGIN_SCAFFOLD,     /* role markers */
     KV_ORIGIN_INSTRUCTIONS, /* AGENTS.md: hard */
-    KV_ORIGIN_USER,     /* the request: hard while current */
-    KV_ORIGIN_CONTEXT,  /* retrieved excerpts */
-    KV_ORIGIN_TOOL,     /* a tool's result */
-    KV_ORIGIN_ANSWER,   /* what the model wrote */
+    KV_ORIGIN_USER,         /* the request: hard while current */
+    KV_ORIGIN_CONTEXT,      /* retrieved excerpts */
+    KV_ORIGIN_TOOL,         /* a tool's result */
+    KV_ORIGIN_ANSWER,       /* what the model wrote */
     KV_N_ORIGINS
 } kv_origin;
 const char *kv_origin_word(kv_origin o);
@@ -55,7 +55,8 @@ typedef struct kv_segment {
     uint32_t turn;
     const kv_span *spans; /* copied */
     uint32_t n_spans;
-    const uint32_t *lines; /* token offsets where a line starts, ascending (bursts grow to lines); copied; may be NULL */
+    const uint32_t
+        *lines; /* token offsets where a line starts, ascending (bursts grow to lines); copied; may be NULL */
     uint32_t n_lines;
 } kv_segment;
 
@@ -75,7 +76,8 @@ typedef struct kv_stats {
     uint32_t reused; /* tokens found computed when the session was opened, resumed or synced */
 } kv_stats;
 
-int kv_session_new(kv_session **ret, model *m, const kv_options *options, const kv_observer *observer, base_err *err);
+int kv_session_new(
+    kv_session **ret, model *m, const kv_options *options, const kv_observer *observer, base_err *err);
 void kv_session_free(kv_session *s);
 void kv_session_get_stats(const kv_session *s, kv_stats *ret);
 const int32_t *kv_session_ids(const kv_session *s, uint32_t *ret_n);
@@ -85,8 +87,8 @@ const char *kv_session_policy(const kv_session *s);
  * Appends and computes n tokens; evicts between chunks. last_logits ([n_vocab], may be NULL) receives the logits behind the
  * last token. On cancel nothing of the unfinished chunk stays; what was finished stays, and *ret_done says how much.
  */
-int kv_session_append(kv_session *s, const kv_segment *segment, const int32_t *ids, uint32_t n, float *last_logits,
-    uint32_t *ret_done, const atomic_bool *cancel, base_err *err);
+int kv_session_append(kv_session *s, const kv_segment *segment, const int32_t *ids, uint32_t n,
+    float *last_logits, uint32_t *ret_done, const atomic_bool *cancel, base_err *err);
 
 /*
  * At a pause: tokens [from, to) (the newest message or tool result, already appended without the template's tail) say what
@@ -100,13 +102,25 @@ int kv_session_repair(kv_session *s, uint32_t from, uint32_t to, const uint32_t 
 int kv_session_evict(kv_session *s, const atomic_bool *cancel, base_err *err);
 
 /* A person's hand, and facts about text: tokens [from, to). All through plans. */
-typedef enum kv_manual { KV_MANUAL_PIN, KV_MANUAL_UNPIN, KV_MANUAL_DROP, KV_MANUAL_EVICT, KV_MANUAL_PROMOTE } kv_manual;
-int kv_session_manual(kv_session *s, kv_manual what, uint32_t from, uint32_t to, base_err *err); /* DROP bars: only PROMOTE by a person brings it back */
-int kv_session_mark_stale(kv_session *s, uint32_t from, uint32_t to, base_err *err);  /* text of a replaced file version: evicted now */
-int kv_session_mark_failed(kv_session *s, uint32_t from, uint32_t to, base_err *err); /* an attempt that did not work: barred now */
-int kv_session_undo_plan(kv_session *s, base_err *err); /* takes the last plan back; BASE_E_NOT_FOUND when there is none */
-int kv_session_set_budget(kv_session *s, uint32_t rows, base_err *err); /* refused below hard + 512, with the number */
-void kv_session_set_turn(kv_session *s, uint32_t turn); /* the current turn: its USER segment is the request, hard */
+typedef enum kv_manual {
+    KV_MANUAL_PIN,
+    KV_MANUAL_UNPIN,
+    KV_MANUAL_DROP,
+    KV_MANUAL_EVICT,
+    KV_MANUAL_PROMOTE
+} kv_manual;
+int kv_session_manual(kv_session *s, kv_manual what, uint32_t from, uint32_t to,
+    base_err *err); /* DROP bars: only PROMOTE by a person brings it back */
+int kv_session_mark_stale(kv_session *s, uint32_t from, uint32_t to,
+    base_err *err); /* text of a replaced file version: evicted now */
+int kv_session_mark_failed(
+    kv_session *s, uint32_t from, uint32_t to, base_err *err); /* an attempt that did not work: barred now */
+int kv_session_undo_plan(
+    kv_session *s, base_err *err); /* takes the last plan back; BASE_E_NOT_FOUND when there is none */
+int kv_session_set_budget(
+    kv_session *s, uint32_t rows, base_err *err); /* refused below hard + 512, with the number */
+void kv_session_set_turn(
+    kv_session *s, uint32_t turn); /* the current turn: its USER segment is the request, hard */
 
 /* Cuts the sequence back to n tokens (cancel, rewind): their rows are gone, evicted rows below n stay as they are. */
 int kv_session_truncate(kv_session *s, uint32_t n, base_err *err);
@@ -136,7 +150,8 @@ int kv_session_save(kv_session *s, base_err *err);
  * Opens what kv_session_save left. BASE_E_NOT_FOUND: no snapshot; BASE_E_FORMAT: damaged or of another model, kernel or
  * schedule, the sentence says which. Afterwards the next logits equal those of the saved session, with 0 tokens computed.
  */
-int kv_session_resume(kv_session **ret, model *m, const kv_options *options, const kv_observer *observer, base_err *err);
+int kv_session_resume(
+    kv_session **ret, model *m, const kv_options *options, const kv_observer *observer, base_err *err);
 
 /* Logits behind the last token, computed again from the rows (after a resume): [n_vocab]. */
 int kv_session_logits(kv_session *s, float *logits, const atomic_bool *cancel, base_err *err);

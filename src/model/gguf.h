@@ -14,25 +14,46 @@
 
 typedef struct gguf_file gguf_file;
 
+/* clang-format off */
 typedef enum gguf_value_type {
-    GGUF_U8 = 0, GGUF_I8 = 1, GGUF_U16 = 2, GGUF_I16 = 3, GGUF_U32 = 4, GGUF_I32 = 5, GGUF_F32 = 6, GGUF_BOOL = 7,
-    GGUF_STRING = 8, GGUF_ARRAY = 9, GGUF_U64 = 10, GGUF_I64 = 11, GGUF_F64 = 12,
+    GGUF_U8 = 0,
+    GGUF_I8 = 1,
+    GGUF_U16 = 2,
+    GGUF_I16 = 3,
+    GGUF_U32 = 4,
+    GGUF_I32 = 5,
+    GGUF_F32 = 6,
+    GGUF_BOOL = 7,
+    GGUF_STRING = 8,
+    GGUF_ARRAY = 9,
+    GGUF_U64 = 10,
+    GGUF_I64 = 11,
+    GGUF_F64 = 12,
 } gguf_value_type;
 
 /* Tensor formats, with the file's numbers. */
 typedef enum gguf_tensor_type {
-    GGUF_TENSOR_F32 = 0, GGUF_TENSOR_F16 = 1, GGUF_TENSOR_Q4_0 = 2, GGUF_TENSOR_Q4_1 = 3, GGUF_TENSOR_Q5_0 = 6,
-    GGUF_TENSOR_Q5_1 = 7, GGUF_TENSOR_Q8_0 = 8, GGUF_TENSOR_Q4_K = 12, GGUF_TENSOR_Q5_K = 13, GGUF_TENSOR_Q6_K = 14,
+    GGUF_TENSOR_F32 = 0,
+    GGUF_TENSOR_F16 = 1,
+    GGUF_TENSOR_Q4_0 = 2,
+    GGUF_TENSOR_Q4_1 = 3,
+    GGUF_TENSOR_Q5_0 = 6,
+    GGUF_TENSOR_Q5_1 = 7,
+    GGUF_TENSOR_Q8_0 = 8,
+    GGUF_TENSOR_Q4_K = 12,
+    GGUF_TENSOR_Q5_K = 13,
+    GGUF_TENSOR_Q6_K = 14,
     GGUF_TENSOR_BF16 = 30,
 } gguf_tensor_type;
+/* clang-format on */
 
 typedef struct gguf_tensor {
     base_str name;
     gguf_tensor_type type;
     uint32_t n_dims;
-    uint64_t ne[4];      /* ne[0] is the contiguous (input) dimension; unused ones are 1 */
+    uint64_t ne[4]; /* ne[0] is the contiguous (input) dimension; unused ones are 1 */
     uint64_t n_bytes;
-    const uint8_t *data; /* inside the mapping; NULL for gguf_parse without data */
+    const uint8_t *data; /* n_bytes, inside the mapping; aligned only as the file says */
 } gguf_tensor;
 
 /* Maps the file read-only. Truncated, foreign or malformed files are BASE_E_FORMAT with the reason and the place. */
@@ -45,7 +66,9 @@ uint64_t gguf_n_tensors(const gguf_file *f);
 const gguf_tensor *gguf_tensor_at(const gguf_file *f, uint64_t i);
 const gguf_tensor *gguf_find_tensor(const gguf_file *f, const char *name); /* NULL when absent */
 const char *gguf_tensor_type_name(gguf_tensor_type type);
-bool gguf_tensor_block(gguf_tensor_type type, uint32_t *ret_elements, uint32_t *ret_bytes); /* false: not in our table */
+const char *gguf_value_type_name(gguf_value_type type);
+bool gguf_tensor_block(
+    gguf_tensor_type type, uint32_t *ret_elements, uint32_t *ret_bytes); /* false: not in our table */
 
 /* Metadata. Integer look-ups accept any integer type that fits; false when the key is absent or of another kind. */
 bool gguf_get_u64(const gguf_file *f, const char *key, uint64_t *ret);
@@ -55,8 +78,8 @@ bool gguf_get_bool(const gguf_file *f, const char *key, bool *ret);
 bool gguf_get_str(const gguf_file *f, const char *key, base_str *ret);
 /* Arrays: element count and one element. */
 bool gguf_get_array(const gguf_file *f, const char *key, gguf_value_type *ret_type, uint64_t *ret_n);
-bool gguf_array_str(const gguf_file *f, const char *key, uint64_t i, base_str *ret);   /* O(1) */
-bool gguf_array_num(const gguf_file *f, const char *key, uint64_t i, double *ret);     /* any number type */
+bool gguf_array_str(const gguf_file *f, const char *key, uint64_t i, base_str *ret); /* O(1) */
+bool gguf_array_num(const gguf_file *f, const char *key, uint64_t i, double *ret);   /* any number type */
 
 uint64_t gguf_n_keys(const gguf_file *f);
 base_str gguf_key_at(const gguf_file *f, uint64_t i, gguf_value_type *ret_type);

@@ -17,7 +17,13 @@
 typedef struct model_grammar model_grammar;
 
 /* One tool: arguments in the order in which they must be written. */
-typedef enum model_argument_type { MODEL_ARGUMENT_STRING, MODEL_ARGUMENT_INTEGER, MODEL_ARGUMENT_BOOLEAN, MODEL_ARGUMENT_CHOICE, MODEL_ARGUMENT_PATH } model_argument_type;
+typedef enum model_argument_type {
+    MODEL_ARGUMENT_STRING,
+    MODEL_ARGUMENT_INTEGER,
+    MODEL_ARGUMENT_BOOLEAN,
+    MODEL_ARGUMENT_CHOICE,
+    MODEL_ARGUMENT_PATH
+} model_argument_type;
 typedef struct model_grammar_argument {
     const char *name;
     model_argument_type type;
@@ -33,8 +39,8 @@ typedef struct model_grammar_tool {
 /*
  * paths: what a PATH argument may be (NULL-terminated, sorted; NULL: any string). The list is copied.
  */
-int model_grammar_new(model_grammar **ret, const model_tokenizer *t, model_tool_style style, const model_grammar_tool *tools,
-    uint32_t n_tools, const char *const *paths, base_err *err);
+int model_grammar_new(model_grammar **ret, const model_tokenizer *t, model_tool_style style,
+    const model_grammar_tool *tools, uint32_t n_tools, const char *const *paths, base_err *err);
 void model_grammar_free(model_grammar *g);
 void model_grammar_reset(model_grammar *g); /* a new answer begins: at the start of a line */
 
@@ -42,7 +48,8 @@ void model_grammar_reset(model_grammar *g); /* a new answer begins: at the start
 bool model_grammar_accepts(const model_grammar *g, int32_t id);
 /* Bits of all allowed ids ([n_vocab+63]/64), NULL while dormant. Valid until the next call. */
 const uint64_t *model_grammar_mask(model_grammar *g);
-void model_grammar_advance(model_grammar *g, int32_t id); /* a token was taken; an unacceptable one makes it dormant */
+void model_grammar_advance(
+    model_grammar *g, int32_t id); /* a token was taken; an unacceptable one makes it dormant */
 bool model_grammar_is_active(const model_grammar *g);
 
 #endif

@@ -18,17 +18,18 @@ typedef struct model_tokenizer model_tokenizer;
 typedef struct model_template model_template;
 
 typedef struct model_options {
-    int n_threads;           /* 0: the machine's cores, at most 16 */
-    unsigned cpu_mask;       /* ISA levels to leave out (tests); 0: none. Bits: model/ops.h */
-    const char *backend;     /* "cpu", "cuda", "auto"; NULL is auto */
+    int n_threads;       /* 0: the machine's cores, at most 16 */
+    unsigned cpu_mask;   /* ISA levels to leave out (tests); 0: none. Bits: model/ops.h */
+    const char *backend; /* "cpu", "cuda", "auto"; NULL is auto */
     void (*progress)(void *user, double share, const char *what); /* while weights are packed; may be NULL */
     void *user;
     const atomic_bool *cancel; /* may be NULL */
 } model_options;
 
 typedef struct model_info {
-    const char *path, *name, *architecture, *quantisation; /* e.g. "qwen2", "Q4_K_M"; live as long as the model */
-    const char *backend, *isa;                             /* "cpu", "avx512-vnni" */
+    const char *path, *name, *architecture,
+        *quantisation;         /* e.g. "qwen2", "Q4_K_M"; live as long as the model */
+    const char *backend, *isa; /* "cpu", "avx512-vnni" */
     uint32_t n_layer, n_embd, n_ff, n_head, n_head_kv, head_dim, n_vocab, n_ctx;
     uint64_t file_bytes, packed_bytes, weight_bytes_per_token; /* what a decoded token reads */
     uint32_t row_bytes;                                        /* K and V of one token in all lanes */
@@ -66,10 +67,10 @@ typedef struct model_batch {
     uint32_t n;
     const model_rows_view *rows;
     uint32_t layer_first, layer_last; /* 0, 0 means all */
-    float *hidden;              /* [n][n_embd], in when layer_first > 0, out when layer_last < n_layer; else may be NULL */
-    const uint32_t *want;       /* places in the batch whose logits are wanted, ascending; NULL with n_want 0 */
+    float *hidden; /* [n][n_embd], in when layer_first > 0, out when layer_last < n_layer; else may be NULL */
+    const uint32_t *want; /* places in the batch whose logits are wanted, ascending; NULL with n_want 0 */
     uint32_t n_want;
-    float *logits;              /* [n_want][n_vocab] */
+    float *logits;                /* [n_want][n_vocab] */
     const model_capture *capture; /* may be NULL */
     const atomic_bool *cancel;    /* may be NULL */
 } model_batch;

@@ -33,7 +33,8 @@ typedef struct model_lane_list {
 } model_lane_list;
 
 typedef struct model_rows_shape {
-    uint32_t n_layer, n_head_kv, head_dim; /* keys and values have the same size in the supported architectures */
+    uint32_t n_layer, n_head_kv,
+        head_dim; /* keys and values have the same size in the supported architectures */
 } model_rows_shape;
 
 static inline uint32_t model_rows_lanes(const model_rows_shape *s)
@@ -49,7 +50,7 @@ static inline size_t model_rows_block_bytes(const model_rows_shape *s)
 
 typedef struct model_rows_view {
     model_rows_shape shape;
-    uint16_t *const *blocks;      /* [n_blocks] */
+    uint16_t *const *blocks; /* [n_blocks] */
     uint32_t n_blocks;
     const model_lane_list *lanes; /* [model_rows_lanes]; lists that agree may share their runs */
 } model_rows_view;
@@ -57,7 +58,7 @@ typedef struct model_rows_view {
 static inline uint16_t *model_rows_key(const model_rows_view *v, uint32_t lane, uint32_t slot)
 {
     return v->blocks[slot / MODEL_ROWS_BLOCK] +
-        ((size_t)lane * 2u * MODEL_ROWS_BLOCK + slot % MODEL_ROWS_BLOCK) * v->shape.head_dim;
+           ((size_t)lane * 2u * MODEL_ROWS_BLOCK + slot % MODEL_ROWS_BLOCK) * v->shape.head_dim;
 }
 
 static inline uint16_t *model_rows_value(const model_rows_view *v, uint32_t lane, uint32_t slot)

@@ -7,7 +7,12 @@
 
 #include "model/tokenizer.h"
 
-typedef enum model_role { MODEL_ROLE_SYSTEM, MODEL_ROLE_USER, MODEL_ROLE_ASSISTANT, MODEL_ROLE_TOOL } model_role;
+typedef enum model_role {
+    MODEL_ROLE_SYSTEM,
+    MODEL_ROLE_USER,
+    MODEL_ROLE_ASSISTANT,
+    MODEL_ROLE_TOOL
+} model_role;
 
 /* How this family wants tool calls written. */
 typedef enum model_tool_style {
@@ -19,7 +24,8 @@ typedef enum model_tool_style {
 typedef struct model_template model_template;
 
 /* Chosen by architecture and by parts of tokenizer.chat_template; an unknown one falls back to ChatML when the vocabulary has its tokens. */
-int model_template_load(model_template **ret, const struct gguf_file *gguf, const model_tokenizer *t, base_err *err);
+int model_template_load(
+    model_template **ret, const struct gguf_file *gguf, const model_tokenizer *t, base_err *err);
 void model_template_free(model_template *t);
 const char *model_template_name(const model_template *t); /* "chatml", "llama3", ... */
 model_tool_style model_template_tools(const model_template *t);

@@ -28,15 +28,18 @@ int model_tokenizer_load(model_tokenizer **ret, const struct gguf_file *gguf, ba
 void model_tokenizer_free(model_tokenizer *t);
 
 /* Appends the ids of text. No BOS is added. parse_special: special texts become their control tokens (user-defined tokens always do). */
-void model_tokenizer_encode(const model_tokenizer *t, const char *text, size_t n, bool parse_special, model_ids *out);
+void model_tokenizer_encode(
+    const model_tokenizer *t, const char *text, size_t n, bool parse_special, model_ids *out);
 
 /* The token's bytes (may end inside a code point); control tokens give their name. NULL for an id outside the vocabulary. */
 const char *model_tokenizer_piece(const model_tokenizer *t, int32_t id, size_t *ret_n);
 
 bool model_tokenizer_is_control(const model_tokenizer *t, int32_t id);
-bool model_tokenizer_is_end(const model_tokenizer *t, int32_t id); /* ends an answer: eos, eot, <|im_end|>, ... */
-int32_t model_tokenizer_find(const model_tokenizer *t, const char *piece); /* exact piece (a control token's name); -1 */
-int32_t model_tokenizer_bos(const model_tokenizer *t);                     /* -1 when the model wants none */
+bool model_tokenizer_is_end(
+    const model_tokenizer *t, int32_t id); /* ends an answer: eos, eot, <|im_end|>, ... */
+int32_t model_tokenizer_find(
+    const model_tokenizer *t, const char *piece);      /* exact piece (a control token's name); -1 */
+int32_t model_tokenizer_bos(const model_tokenizer *t); /* -1 when the model wants none */
 uint32_t model_tokenizer_size(const model_tokenizer *t);
 
 #endif

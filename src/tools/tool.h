@@ -17,35 +17,39 @@
 #include "base/json.h"
 #include "code/index.h"
 
-typedef struct tool_workspace tool_workspace; /* the tree: root, git repository, undo store, sandbox, read marks */
+typedef struct tool_workspace
+    tool_workspace; /* the tree: root, git repository, undo store, sandbox, read marks */
 
 /* What a tool may do to the world; decides what needs asking (agent). */
 typedef enum tool_power { TOOL_READS, TOOL_WRITES, TOOL_RUNS } tool_power;
 
 /* How a result came to be; X(identifier, "word") */
-#define TOOL_STATUSES(X) X(OK, "ok") X(FAILED, "failed") X(REFUSED, "refused") X(DENIED, "denied") X(TIMEOUT, "timeout") X(CANCELLED, "cancelled")
+#define TOOL_STATUSES(X)                                                                                     \
+    X(OK, "ok")                                                                                              \
+    X(FAILED, "failed") X(REFUSED, "refused") X(DENIED, "denied") X(TIMEOUT, "timeout")                      \
+        X(CANCELLED, "cancelled")
 #define TOOL_STATUS_ENUM(id, word) TOOL_##id,
 typedef enum tool_status { TOOL_STATUSES(TOOL_STATUS_ENUM) TOOL_N_STATUSES } tool_status;
 const char *tool_status_word(tool_status s);
 
 /* Which bytes of a result are which bytes of which file version (kv.md, structure.md 3.7). */
 typedef struct tool_segment {
-    uint32_t from, to; /* bytes of the result's text */
-    char *path;        /* owned by the result */
-    char version[65];  /* sha256 of the file's content */
+    uint32_t from, to;        /* bytes of the result's text */
+    char *path;               /* owned by the result */
+    char version[65];         /* sha256 of the file's content */
     uint32_t file_from, line; /* byte and 1-based line in the file where `from` stands */
 } tool_segment;
 
 typedef struct tool_result {
     tool_status status;
-    base_buf text;            /* what the model reads; capped, the rest is spilled */
-    uint64_t total_bytes;     /* before the cap */
+    base_buf text;        /* what the model reads; capped, the rest is spilled */
+    uint64_t total_bytes; /* before the cap */
     tool_segment *segments;
     uint32_t n_segments;
-    char **changed;           /* paths written, NULL-terminated; NULL: none */
-    char *summary;            /* one line for the screen: "+3 -1 src/a.c" */
-    char *diff;               /* unified diff of what was written; NULL: none */
-    int exit_code;            /* shell; -1 else */
+    char **changed; /* paths written, NULL-terminated; NULL: none */
+    char *summary;  /* one line for the screen: "+3 -1 src/a.c" */
+    char *diff;     /* unified diff of what was written; NULL: none */
+    int exit_code;  /* shell; -1 else */
     uint64_t ms;
 } tool_result;
 void tool_result_free(tool_result *r); /* frees the contents */
@@ -72,7 +76,13 @@ typedef struct tool_limits {
 } tool_limits;
 
 /* For the model's prompt and the grammar; arguments in the order in which they are written. */
-typedef enum tool_argument_type { TOOL_ARGUMENT_STRING, TOOL_ARGUMENT_INTEGER, TOOL_ARGUMENT_BOOLEAN, TOOL_ARGUMENT_CHOICE, TOOL_ARGUMENT_PATH } tool_argument_type;
+typedef enum tool_argument_type {
+    TOOL_ARGUMENT_STRING,
+    TOOL_ARGUMENT_INTEGER,
+    TOOL_ARGUMENT_BOOLEAN,
+    TOOL_ARGUMENT_CHOICE,
+    TOOL_ARGUMENT_PATH
+} tool_argument_type;
 typedef struct tool_argument {
     const char *name;
     tool_argument_type type;
@@ -84,15 +94,17 @@ typedef struct tool_argument {
 typedef struct tool_entry {
     const char *name;
     tool_power power;
-    const char *about;               /* one sentence for the model */
-    const tool_argument *arguments;  /* ends with a NULL name */
-    bool takes_payload;              /* a fenced block follows the call */
+    const char *about;              /* one sentence for the model */
+    const tool_argument *arguments; /* ends with a NULL name */
+    bool takes_payload;             /* a fenced block follows the call */
     /*
      * Checks and previews; BASE_OK with *result filled (status not OK) when the call cannot work: nothing is asked then.
      * A tool that needs no preparation leaves it NULL.
      */
-    int (*prepare)(tool_workspace *w, const tool_call *call, const tool_limits *limits, tool_preview *ret, tool_result *result, base_err *err);
-    int (*run)(tool_workspace *w, const tool_call *call, const tool_limits *limits, tool_preview *prepared, tool_result *ret, base_err *err);
+    int (*prepare)(tool_workspace *w, const tool_call *call, const tool_limits *limits, tool_preview *ret,
+        tool_result *result, base_err *err);
+    int (*run)(tool_workspace *w, const tool_call *call, const tool_limits *limits, tool_preview *prepared,
+        tool_result *ret, base_err *err);
 } tool_entry;
 
 const tool_entry *tool_table(uint32_t *ret_n);
@@ -102,8 +114,9 @@ const tool_entry *tool_find(const char *name); /* NULL: unknown */
 typedef int tool_recall_fn(void *user, const char *query, base_buf *out, base_err *err);
 
 typedef struct tool_workspace_options {
-    const char *dir;        /* where kvist was started */
-    const char *store;      /* the session's folder for undo objects and spilled results (made on demand); NULL: a temporary one */
+    const char *dir; /* where kvist was started */
+    const char *
+        store; /* the session's folder for undo objects and spilled results (made on demand); NULL: a temporary one */
     tool_recall_fn *recall;
     void *recall_user;
 } tool_workspace_options;

@@ -9,9 +9,9 @@
 #include "agent/worker.h"
 
 typedef struct tui_options {
-    bool linear;        /* append-only: screen readers, pipes, TERM=dumb */
+    bool linear; /* append-only: screen readers, pipes, TERM=dumb */
     bool no_color;
-    const char *root;       /* for @ completion: paths come from here */
+    const char *root;            /* for @ completion: paths come from here */
     char **(*paths)(void *user); /* NULL-terminated, sorted; caller frees each and the array; may be NULL */
     void *paths_user;
     const char *history;    /* file of former input lines; NULL: none */
@@ -24,6 +24,7 @@ int tui_run(agent_worker *w, const tui_options *options, base_err *err);
 /* Replay from the log, no model loaded. */
 int tui_replay(agent_log *l, const char *session, const tui_options *options, base_err *err);
 /* One turn's screen as plain text, width x height; turn 0: the last. */
-int tui_replay_text(agent_log *l, const char *session, uint32_t turn, uint32_t width, uint32_t height, base_buf *out, base_err *err);
+int tui_replay_text(agent_log *l, const char *session, uint32_t turn, uint32_t width, uint32_t height,
+    base_buf *out, base_err *err);
 
 #endif

@@ -1,0 +1,157 @@
+#include "base/fs.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+int base_fs_read(const char *path, size_t max_bytes, base_buf *out, base_err *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        if (errno == ENOENT || errno == ENOTDIR)
+            return base_fail(err, BASE_E_NOT_FOUND, "%s does not exist", path);
+        return base_fail_sys(err, "%s", path);
+    }
+    size_t start = out->len;
+    int code = BASE_OK;
+    for (;;) {
+        /* One byte beyond the bound tells a file at the bound from one over it. */
+        size_t room = max_bytes - (out->len - start);
+        size_t want = room < 65536 ? room + 1 : 65536;
+        base_buf_reserve(out, want);
+        ssize_t n = read(fd, out->data + out->len, want);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) code = base_fail_sys(err, "%s", path);
+        if (n <= 0) break;
+        out->len += (size_t)n;
+        if (out->len - start > max_bytes) {
+            code = base_fail(err, BASE_E_LIMIT, "%s is larger than %zu bytes", path, max_bytes);
+            break;
+        }
+    }
+    close(fd);
+    if (code) out->len = start;
+    base_buf_reserve(out, 0);
+    out->data[out->len] = '\0';
+    return code;
+}
+
+static int write_all(int fd, const char *bytes, size_t n)
+{
+    while (n) {
+        ssize_t done = write(fd, bytes, n);
+        if (done < 0 && errno == EINTR) continue;
+        if (done < 0) return -1;
+        bytes += done;
+        n -= (size_t)done;
+    }
+    return 0;
+}
+
+int base_fs_write(const char *path, const void *bytes, size_t n, mode_t mode, base_err *err)
+{
+    base_buf temporary = {0}, folder = {0};
+    const char *slash = strrchr(path, '/');
+    base_buf_add(&folder, path, slash ? (size_t)(slash - path) + (slash == path) : 0);
+    if (!folder.len) base_buf_puts(&folder, ".");
+    base_buf_printf(&temporary, "%s.XXXXXX", path);
+    int code = BASE_OK, fd = mkostemp(temporary.data, O_CLOEXEC);
+    if (fd < 0) {
+        code = base_fail_sys(err, "%s", path);
+        goto out;
+    }
+    if (fchmod(fd, mode) || write_all(fd, bytes, n) || fsync(fd)) code = base_fail_sys(err, "%s", path);
+    if (close(fd) && !code) code = base_fail_sys(err, "%s", path);
+    if (!code && rename(temporary.data, path)) code = base_fail_sys(err, "%s", path);
+    if (code) {
+        unlink(temporary.data);
+        goto out;
+    }
+    /* The rename itself is durable only once the folder is. */
+    fd = open(folder.data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0) {
+        fsync(fd);
+        close(fd);
+    }
+out:
+    base_buf_free(&temporary);
+    base_buf_free(&folder);
+    return code;
+}
+
+int base_fs_mkdirs(const char *path, base_err *err)
+{
+    char *copy = base_xstrdup(path);
+    int code = BASE_OK;
+    for (char *p = copy + (*copy == '/');; p++) {
+        if (*p && *p != '/') continue;
+        char held = *p;
+        *p = '\0';
+        struct stat st;
+        if (*copy && mkdir(copy, 0700) && errno != EEXIST)
+            code = base_fail_sys(err, "%s", copy);
+        else if (*copy && stat(copy, &st) == 0 && !S_ISDIR(st.st_mode))
+            code = base_fail(err, BASE_E_IO, "%s is not a folder", copy);
+        *p = held;
+        if (!held || code) break;
+    }
+    free(copy);
+    return code;
+}
+
+static int remove_at(int folder, const char *name)
+{
+    if (!unlinkat(folder, name, 0) || errno == ENOENT) return 0;
+    if (errno != EISDIR && errno != EPERM) return -1;
+    int fd = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    if (!dir) {
+        if (fd >= 0) close(fd);
+        return -1;
+    }
+    int failed = 0;
+    for (struct dirent *e; (e = readdir(dir));)
+        if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..")) failed |= remove_at(dirfd(dir), e->d_name);
+    closedir(dir);
+    return failed || unlinkat(folder, name, AT_REMOVEDIR) ? -1 : 0;
+}
+
+int base_fs_remove(const char *path, base_err *err)
+{
+    return remove_at(AT_FDCWD, path) ? base_fail_sys(err, "%s", path) : BASE_OK;
+}
+
+bool base_fs_exists(const char *path)
+{
+    return access(path, F_OK) == 0;
+}
+
+/* folder below KVIST_HOME, XDG variable, default below $HOME */
+static const struct {
+    const char *folder, *variable, *fallback;
+} homes[] = {
+    [BASE_HOME_CONFIG] = {"config", "XDG_CONFIG_HOME", ".config"},
+    [BASE_HOME_DATA] = {"data", "XDG_DATA_HOME", ".local/share"},
+    [BASE_HOME_STATE] = {"state", "XDG_STATE_HOME", ".local/state"},
+};
+
+char *base_fs_home(base_home which, const char *name)
+{
+    base_buf path = {0};
+    const char *own = getenv("KVIST_HOME"), *xdg = getenv(homes[which].variable), *home = getenv("HOME");
+    if (own && *own)
+        base_buf_printf(&path, "%s/%s", own, homes[which].folder);
+    else if (xdg && *xdg == '/') /* the XDG specification: relative paths are ignored */
+        base_buf_printf(&path, "%s/kvist", xdg);
+    else
+        base_buf_printf(&path, "%s/%s/kvist", home && *home ? home : "/tmp", homes[which].fallback);
+    if (name) base_buf_printf(&path, "/%s", name);
+    return base_buf_take(&path);
+}

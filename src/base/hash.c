@@ -1,0 +1,179 @@
+#include "base/hash.h"
+
+#include <string.h>
+
+uint64_t base_hash64(const void *bytes, size_t n, uint64_t seed)
+{
+    const uint8_t *p = bytes;
+    uint64_t h = 0xcbf29ce484222325u ^ seed ^ (n * 0x9e3779b97f4a7c15u);
+    for (; n >= 8; n -= 8, p += 8) {
+        uint64_t word;
+        memcpy(&word, p, 8);
+        h = (h ^ word) * 0x100000001b3u;
+        h ^= h >> 32; /* the multiply alone never moves high bits down */
+    }
+    for (; n; n--, p++) h = (h ^ *p) * 0x100000001b3u;
+    h ^= h >> 33;
+    h *= 0xff51afd7ed558ccdu;
+    h ^= h >> 33;
+    h *= 0xc4ceb9fe1a85ec53u;
+    return h ^ h >> 33;
+}
+
+static const uint32_t round_constants[64] = {
+    0x428a2f98,
+    0x71374491,
+    0xb5c0fbcf,
+    0xe9b5dba5,
+    0x3956c25b,
+    0x59f111f1,
+    0x923f82a4,
+    0xab1c5ed5,
+    0xd807aa98,
+    0x12835b01,
+    0x243185be,
+    0x550c7dc3,
+    0x72be5d74,
+    0x80deb1fe,
+    0x9bdc06a7,
+    0xc19bf174,
+    0xe49b69c1,
+    0xefbe4786,
+    0x0fc19dc6,
+    0x240ca1cc,
+    0x2de92c6f,
+    0x4a7484aa,
+    0x5cb0a9dc,
+    0x76f988da,
+    0x983e5152,
+    0xa831c66d,
+    0xb00327c8,
+    0xbf597fc7,
+    0xc6e00bf3,
+    0xd5a79147,
+    0x06ca6351,
+    0x14292967,
+    0x27b70a85,
+    0x2e1b2138,
+    0x4d2c6dfc,
+    0x53380d13,
+    0x650a7354,
+    0x766a0abb,
+    0x81c2c92e,
+    0x92722c85,
+    0xa2bfe8a1,
+    0xa81a664b,
+    0xc24b8b70,
+    0xc76c51a3,
+    0xd192e819,
+    0xd6990624,
+    0xf40e3585,
+    0x106aa070,
+    0x19a4c116,
+    0x1e376c08,
+    0x2748774c,
+    0x34b0bcb5,
+    0x391c0cb3,
+    0x4ed8aa4a,
+    0x5b9cca4f,
+    0x682e6ff3,
+    0x748f82ee,
+    0x78a5636f,
+    0x84c87814,
+    0x8cc70208,
+    0x90befffa,
+    0xa4506ceb,
+    0xbef9a3f7,
+    0xc67178f2,
+};
+
+static uint32_t rotate(uint32_t x, int by)
+{
+    return x >> by | x << (32 - by);
+}
+
+static void sha256_block(uint32_t h[8], const uint8_t *p)
+{
+    uint32_t w[64];
+    for (int i = 0; i < 16; i++)
+        w[i] = (uint32_t)p[4 * i] << 24 | (uint32_t)p[4 * i + 1] << 16 | (uint32_t)p[4 * i + 2] << 8 |
+               p[4 * i + 3];
+    for (int i = 16; i < 64; i++) {
+        uint32_t s0 = rotate(w[i - 15], 7) ^ rotate(w[i - 15], 18) ^ w[i - 15] >> 3;
+        uint32_t s1 = rotate(w[i - 2], 17) ^ rotate(w[i - 2], 19) ^ w[i - 2] >> 10;
+        w[i] = w[i - 16] + s0 + w[i - 7] + s1;
+    }
+    uint32_t v[8];
+    memcpy(v, h, sizeof v);
+    for (int i = 0; i < 64; i++) {
+        uint32_t s1 = rotate(v[4], 6) ^ rotate(v[4], 11) ^ rotate(v[4], 25);
+        uint32_t choose = (v[4] & v[5]) ^ (~v[4] & v[6]);
+        uint32_t t1 = v[7] + s1 + choose + round_constants[i] + w[i];
+        uint32_t s0 = rotate(v[0], 2) ^ rotate(v[0], 13) ^ rotate(v[0], 22);
+        uint32_t majority = (v[0] & v[1]) ^ (v[0] & v[2]) ^ (v[1] & v[2]);
+        memmove(v + 1, v, 7 * sizeof *v);
+        v[4] += t1;
+        v[0] = t1 + s0 + majority;
+    }
+    for (int i = 0; i < 8; i++) h[i] += v[i];
+}
+
+void base_sha256_init(base_sha256 *s)
+{
+    *s = (base_sha256){.h = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c,
+                           0x1f83d9ab, 0x5be0cd19}};
+}
+
+void base_sha256_add(base_sha256 *s, const void *bytes, size_t n)
+{
+    const uint8_t *p = bytes;
+    size_t held = s->n_bytes % 64;
+    s->n_bytes += n;
+    while (n) {
+        if (!held && n >= 64) {
+            sha256_block(s->h, p);
+            p += 64;
+            n -= 64;
+            continue;
+        }
+        size_t take = n < 64 - held ? n : 64 - held;
+        memcpy(s->block + held, p, take);
+        held += take;
+        p += take;
+        n -= take;
+        if (held == 64) {
+            sha256_block(s->h, s->block);
+            held = 0;
+        }
+    }
+}
+
+void base_sha256_end(base_sha256 *s, uint8_t digest[32])
+{
+    uint64_t n_bits = s->n_bytes * 8;
+    uint8_t end[72] = {0x80};
+    size_t n_pad = 1 + (119 - s->n_bytes % 64) % 64;
+    for (int i = 0; i < 8; i++) end[n_pad + (size_t)i] = (uint8_t)(n_bits >> (56 - 8 * i));
+    base_sha256_add(s, end, n_pad + 8);
+    for (int i = 0; i < 32; i++) digest[i] = (uint8_t)(s->h[i / 4] >> (24 - 8 * (i % 4)));
+}
+
+void base_sha256_hex(const void *bytes, size_t n, char hex[65])
+{
+    base_sha256 s;
+    uint8_t digest[32];
+    base_sha256_init(&s);
+    base_sha256_add(&s, bytes, n);
+    base_sha256_end(&s, digest);
+    base_hex(digest, 32, hex);
+}
+
+void base_hex(const uint8_t *bytes, size_t n, char *out)
+{
+    static const char digits[] = "0123456789abcdef";
+    for (size_t i = 0; i < n; i++) {
+        *out++ = digits[bytes[i] >> 4];
+        *out++ = digits[bytes[i] & 15];
+    }
+    *out = '\0';
+}
