@@ -135,7 +135,7 @@ static int take(cursor *c, void *out, size_t n)
 
 static int take_str(cursor *c, size_t max, base_str *out)
 {
-    uint64_t n;
+    uint64_t n = 0;
     int r = take(c, &n, sizeof n);
     if (r < 0) return r;
     if (n > left(c)) return fail_at(c, "a string is longer than the rest of the file");
@@ -181,7 +181,7 @@ static bool finite_number(gguf_value_type type, const uint8_t *p)
 
 static int parse_array(cursor *c, entry *e)
 {
-    uint32_t element;
+    uint32_t element = 0;
     int r = take(c, &element, sizeof element);
     if (r >= 0) r = take(c, &e->n, sizeof e->n);
     if (r < 0) return r;
@@ -212,8 +212,8 @@ static int parse_array(cursor *c, entry *e)
 
 static int parse_key(cursor *c, entry *e)
 {
-    uint32_t type;
-    base_str s;
+    uint32_t type = 0;
+    base_str s = {0};
     int r = take_str(c, MAX_KEY_BYTES, &e->key);
     if (r >= 0) r = take(c, &type, sizeof type);
     if (r < 0) return r;
@@ -259,7 +259,7 @@ static int parse_keys(gguf_file *f, cursor *c)
 
 static int parse_tensor(cursor *c, gguf_tensor *t, uint64_t *offset)
 {
-    uint32_t type;
+    uint32_t type = 0;
     int r = take_str(c, MAX_NAME_BYTES, &t->name);
     if (r >= 0) r = take(c, &t->n_dims, sizeof t->n_dims);
     if (r < 0) return r;
@@ -314,7 +314,7 @@ static int parse_tensors(gguf_file *f, cursor *c)
     uint64_t expected = 0;
     for (uint64_t i = 0; i < f->n_tensors; i++) {
         gguf_tensor *t = &f->tensors[i];
-        uint64_t offset;
+        uint64_t offset = 0;
         c->which = i;
         if ((r = parse_tensor(c, t, &offset)) < 0) return r;
         size_t slot = table_slot(f->tensor_table, f->tensor_slots, f->tensors, sizeof *t, t->name);
