@@ -1,0 +1,330 @@
+/* A GGUF writer for tests (layout: gguf.h, research/engine.md 1.1). It shares no code with the reader. */
+#include "tiny_gguf.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    ALIGNMENT = 32,
+    MAX_TENSORS = 128,
+    TYPE_U32 = 4,
+    TYPE_I32 = 5,
+    TYPE_F32 = 6,
+    TYPE_BOOL = 7,
+    TYPE_STRING = 8,
+    TYPE_ARRAY = 9
+};
+
+/* How a tensor is filled: a matrix scaled by its inputs, ones with a little noise (norms), or a bias. */
+typedef enum fill { FILL_MATRIX, FILL_NORM, FILL_BIAS, FILL_EMBEDDING } fill;
+
+typedef struct tensor {
+    char name[64];
+    uint32_t n_in, n_out; /* n_out 0: one dimension */
+    fill how;
+    uint64_t offset;
+} tensor;
+
+typedef struct writer {
+    base_buf *out;
+    uint64_t n_keys;
+    tensor tensors[MAX_TENSORS];
+    uint32_t n_tensors;
+    const char *leave_out;
+} writer;
+
+float tiny_random(uint64_t *state)
+{
+    uint64_t z = (*state += 0x9e3779b97f4a7c15u); /* splitmix64 */
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    z ^= z >> 31;
+    return (float)(int32_t)(uint32_t)(z >> 32) / 2147483648.0f;
+}
+
+static void put_u32(base_buf *b, uint32_t v)
+{
+    base_buf_add(b, &v, sizeof v);
+}
+
+static void put_u64(base_buf *b, uint64_t v)
+{
+    base_buf_add(b, &v, sizeof v);
+}
+
+static void put_bytes(base_buf *b, const char *s, size_t n)
+{
+    put_u64(b, n);
+    base_buf_add(b, s, n);
+}
+
+static void put_text(base_buf *b, const char *s)
+{
+    put_bytes(b, s, strlen(s));
+}
+
+static void put_key(writer *w, const char *key, uint32_t type)
+{
+    put_text(w->out, key);
+    put_u32(w->out, type);
+    w->n_keys++;
+}
+
+static void key_u32(writer *w, const char *key, uint32_t v)
+{
+    put_key(w, key, TYPE_U32);
+    put_u32(w->out, v);
+}
+
+static void key_f32(writer *w, const char *key, float v)
+{
+    put_key(w, key, TYPE_F32);
+    base_buf_add(w->out, &v, sizeof v);
+}
+
+static void key_text(writer *w, const char *key, const char *v)
+{
+    put_key(w, key, TYPE_STRING);
+    put_text(w->out, v);
+}
+
+static void key_array(writer *w, const char *key, uint32_t type, uint64_t n)
+{
+    put_key(w, key, TYPE_ARRAY);
+    put_u32(w->out, type);
+    put_u64(w->out, n);
+}
+
+/* GPT-2's printable alphabet: a byte's character, as UTF-8. */
+static size_t byte_piece(unsigned byte, char out[4])
+{
+    unsigned cp = byte;
+    bool printable = (byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) || byte >= 174;
+    if (!printable) {
+        cp = 256;
+        for (unsigned b = 0; b < byte; b++)
+            if (!((b >= 33 && b <= 126) || (b >= 161 && b <= 172) || b >= 174)) cp++;
+    }
+    if (cp < 0x80) {
+        out[0] = (char)cp;
+        return 1;
+    }
+    out[0] = (char)(0xc0 | (cp >> 6));
+    out[1] = (char)(0x80 | (cp & 63));
+    return 2;
+}
+
+/* Pieces behind the bytes: pairs that are merges of two pieces before them. "\xc4\xa0" stands for a space. */
+static const char *const merges[24][2] = {
+    {"\xc4\xa0", "t"},
+    {"\xc4\xa0", "a"},
+    {"h", "e"},
+    {"i", "n"},
+    {"r", "e"},
+    {"o", "n"},
+    {"\xc4\xa0t", "he"},
+    {"e", "r"},
+    {"\xc4\xa0", "s"},
+    {"a", "t"},
+    {"\xc4\xa0", "c"},
+    {"\xc4\xa0", "i"},
+    {"e", "n"},
+    {"o", "r"},
+    {"\xc4\xa0", "\xc4\xa0"},
+    {"e", "s"},
+    {"in", "g"},
+    {"\xc4\xa0", "f"},
+    {"o", "u"},
+    {"\xc4\xa0", "p"},
+    {"re", "t"},
+    {"a", "n"},
+    {"\xc4\x8a", "\xc4\x8a"},
+    {"i", "s"},
+};
+
+static void write_vocabulary(writer *w, const tiny_gguf *spec)
+{
+    static const char *const special[] = {"<|endoftext|>", "<|im_start|>", "<|im_end|>"};
+    key_text(w, "tokenizer.ggml.model", "gpt2");
+    key_text(w, "tokenizer.ggml.pre", strcmp(spec->architecture, "qwen2") == 0 ? "qwen2" : "smollm");
+    key_array(w, "tokenizer.ggml.tokens", TYPE_STRING, TINY_GGUF_VOCAB);
+    for (unsigned i = 0; i < 256; i++) {
+        char piece[4];
+        put_bytes(w->out, piece, byte_piece(i, piece));
+    }
+    for (unsigned i = 0; i < 24; i++) {
+        char piece[32];
+        snprintf(piece, sizeof piece, "%s%s", merges[i][0], merges[i][1]);
+        put_text(w->out, piece);
+    }
+    for (unsigned i = TINY_GGUF_END_OF_TEXT; i < TINY_GGUF_VOCAB; i++) {
+        char unused[32];
+        snprintf(unused, sizeof unused, "<|unused_%u|>", i);
+        put_text(w->out, i < TINY_GGUF_END_OF_TEXT + 3 ? special[i - TINY_GGUF_END_OF_TEXT] : unused);
+    }
+    key_array(w, "tokenizer.ggml.token_type", TYPE_I32, TINY_GGUF_VOCAB);
+    for (unsigned i = 0; i < TINY_GGUF_VOCAB; i++) put_u32(w->out, i < TINY_GGUF_END_OF_TEXT ? 1 : 3);
+    key_array(w, "tokenizer.ggml.merges", TYPE_STRING, 24);
+    for (unsigned i = 0; i < 24; i++) {
+        char merge[32];
+        snprintf(merge, sizeof merge, "%s %s", merges[i][0], merges[i][1]);
+        put_text(w->out, merge);
+    }
+    key_u32(w, "tokenizer.ggml.eos_token_id", TINY_GGUF_IM_END);
+    put_key(w, "tokenizer.ggml.add_bos_token", TYPE_BOOL);
+    base_buf_putc(w->out, 0);
+    key_text(w, "tokenizer.chat_template",
+        "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}");
+}
+
+static void add_tensor(writer *w, const char *name, uint32_t n_in, uint32_t n_out, fill how)
+{
+    if (w->leave_out && strcmp(w->leave_out, name) == 0) return;
+    if (w->n_tensors == MAX_TENSORS) abort();
+    tensor *t = &w->tensors[w->n_tensors++];
+    snprintf(t->name, sizeof t->name, "%s", name);
+    t->n_in = n_in;
+    t->n_out = n_out;
+    t->how = how;
+}
+
+static void list_tensors(writer *w, const tiny_gguf *s)
+{
+    uint32_t head_dim = s->n_embd / s->n_head, n_q = s->n_head * head_dim, n_kv = s->n_head_kv * head_dim;
+    bool biases = strcmp(s->architecture, "qwen2") == 0;
+    const struct {
+        const char *name;
+        uint32_t n_in, n_out;
+        fill how;
+        bool there;
+    } layer[] = {
+        {"attn_norm.weight", s->n_embd, 0, FILL_NORM, true},
+        {"attn_q.weight", s->n_embd, n_q, FILL_MATRIX, true},
+        {"attn_k.weight", s->n_embd, n_kv, FILL_MATRIX, true},
+        {"attn_v.weight", s->n_embd, n_kv, FILL_MATRIX, true},
+        {"attn_q.bias", n_q, 0, FILL_BIAS, biases},
+        {"attn_k.bias", n_kv, 0, FILL_BIAS, biases},
+        {"attn_v.bias", n_kv, 0, FILL_BIAS, biases},
+        {"attn_output.weight", n_q, s->n_embd, FILL_MATRIX, true},
+        {"ffn_norm.weight", s->n_embd, 0, FILL_NORM, true},
+        {"ffn_gate.weight", s->n_embd, s->n_ff, FILL_MATRIX, true},
+        {"ffn_up.weight", s->n_embd, s->n_ff, FILL_MATRIX, true},
+        {"ffn_down.weight", s->n_ff, s->n_embd, FILL_MATRIX, true},
+    };
+    add_tensor(w, "token_embd.weight", s->n_embd, TINY_GGUF_VOCAB, FILL_EMBEDDING);
+    for (uint32_t l = 0; l < s->n_layer; l++)
+        for (size_t i = 0; i < sizeof layer / sizeof layer[0]; i++) {
+            char name[64];
+            snprintf(name, sizeof name, "blk.%u.%s", l, layer[i].name);
+            if (layer[i].there) add_tensor(w, name, layer[i].n_in, layer[i].n_out, layer[i].how);
+        }
+    add_tensor(w, "output_norm.weight", s->n_embd, 0, FILL_NORM);
+    if (!s->tied) add_tensor(w, "output.weight", s->n_embd, TINY_GGUF_VOCAB, FILL_MATRIX);
+}
+
+static uint64_t align(uint64_t n)
+{
+    return (n + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+static uint64_t n_elements(const tensor *t)
+{
+    return (uint64_t)t->n_in * (t->n_out ? t->n_out : 1);
+}
+
+static void pad(base_buf *b, size_t start)
+{
+    while ((b->len - start) % ALIGNMENT) base_buf_putc(b, 0);
+}
+
+static void write_values(base_buf *b, const tensor *t, uint64_t *state)
+{
+    float scale = t->how == FILL_MATRIX      ? 1.7f / sqrtf((float)t->n_in)
+                  : t->how == FILL_EMBEDDING ? 1.0f
+                                             : 0.3f;
+    float centre = t->how == FILL_NORM ? 1.0f : 0.0f;
+    for (uint64_t i = 0; i < n_elements(t); i++) {
+        float x = centre + scale * tiny_random(state);
+        base_buf_add(b, &x, sizeof x);
+    }
+}
+
+void tiny_gguf_write(const tiny_gguf *spec, base_buf *out)
+{
+    static const char *const per_layer_keys[] = {"block_count", "context_length", "embedding_length",
+        "feed_forward_length", "attention.head_count", "attention.head_count_kv", "vocab_size"};
+    const uint32_t values[] = {
+        spec->n_layer, spec->n_ctx, spec->n_embd, spec->n_ff, spec->n_head, spec->n_head_kv, TINY_GGUF_VOCAB};
+    writer *w = calloc(1, sizeof *w);
+    base_buf keys = {0};
+    size_t start = out->len;
+    uint64_t state = spec->seed, offset = 0;
+    char key[64];
+
+    if (!w) abort();
+    w->out = &keys;
+    w->leave_out = spec->leave_out;
+    key_text(w, "general.architecture", spec->architecture);
+    key_text(w, "general.name", "tiny");
+    key_u32(w, "general.alignment", ALIGNMENT);
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
+        snprintf(key, sizeof key, "%s.%s", spec->architecture, per_layer_keys[i]);
+        key_u32(w, key, values[i]);
+    }
+    snprintf(key, sizeof key, "%s.attention.layer_norm_rms_epsilon", spec->architecture);
+    key_f32(w, key, 1e-5f);
+    snprintf(key, sizeof key, "%s.rope.freq_base", spec->architecture);
+    key_f32(w, key, 10000.0f);
+    snprintf(key, sizeof key, "%s.rope.dimension_count", spec->architecture);
+    key_u32(w, key, spec->n_embd / spec->n_head);
+    write_vocabulary(w, spec);
+    list_tensors(w, spec);
+
+    base_buf_add(out, "GGUF", 4);
+    put_u32(out, 3);
+    put_u64(out, w->n_tensors);
+    put_u64(out, w->n_keys);
+    base_buf_add(out, keys.data, keys.len);
+    for (uint32_t i = 0; i < w->n_tensors; i++) {
+        tensor *t = &w->tensors[i];
+        put_text(out, t->name);
+        put_u32(out, t->n_out ? 2 : 1);
+        put_u64(out, t->n_in);
+        if (t->n_out) put_u64(out, t->n_out);
+        put_u32(out, 0); /* F32 */
+        put_u64(out, offset);
+        offset += align(n_elements(t) * sizeof(float));
+    }
+    pad(out, start);
+    for (uint32_t i = 0; i < w->n_tensors; i++) {
+        write_values(out, &w->tensors[i], &state);
+        pad(out, start);
+    }
+    base_buf_free(&keys);
+    free(w);
+}
+
+char *tiny_gguf_temp(const tiny_gguf *spec)
+{
+    const char *folder = getenv("TMPDIR");
+    base_buf bytes = {0}, path = {0};
+    bool written = false;
+
+    base_buf_printf(&path, "%s/kvist-tiny-XXXXXX", folder && *folder ? folder : "/tmp");
+    tiny_gguf_write(spec, &bytes);
+    int fd = mkstemp(path.data);
+    if (fd >= 0) {
+        FILE *file = fdopen(fd, "wb");
+        written = file && fwrite(bytes.data, 1, bytes.len, file) == bytes.len;
+        if (file && fclose(file) != 0) written = false;
+        if (!file) close(fd);
+        if (!written) unlink(path.data);
+    }
+    base_buf_free(&bytes);
+    if (written) return base_buf_take(&path);
+    base_buf_free(&path);
+    return NULL;
+}

@@ -1,0 +1,52 @@
+/*
+ * Whole little models for tests: a GGUF file of a few hundred kilobytes with random F32 weights, a byte-level vocabulary
+ * and everything that model_open, the tokenizer and the template ask for. Same specification, same bytes, everywhere.
+ *
+ * The weights are scaled so that activations stay near 1; nothing that such a model "says" means anything.
+ */
+#ifndef KVIST_TESTS_TINY_GGUF_H
+#define KVIST_TESTS_TINY_GGUF_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+typedef struct tiny_gguf {
+    const char *architecture; /* "qwen2" (biases, NEOX RoPE) or "llama" (NORM RoPE) */
+    uint32_t n_layer, n_embd, n_ff, n_head, n_head_kv, n_ctx; /* head_dim = n_embd / n_head */
+    uint64_t seed;
+    bool tied;             /* no output.weight: the embedding is the head */
+    const char *leave_out; /* a tensor's name that is not written (for refusals); NULL: none */
+} tiny_gguf;
+
+/* 2 layers, 4 query heads on 2 KV heads of 32, n_ff 192, context 4096. */
+#define TINY_GGUF_QWEN2                                                                                      \
+    (tiny_gguf)                                                                                              \
+    {                                                                                                        \
+        .architecture = "qwen2", .n_layer = 2, .n_embd = 128, .n_ff = 192, .n_head = 4, .n_head_kv = 2,      \
+        .n_ctx = 4096, .seed = 1                                                                             \
+    }
+#define TINY_GGUF_LLAMA                                                                                      \
+    (tiny_gguf)                                                                                              \
+    {                                                                                                        \
+        .architecture = "llama", .n_layer = 2, .n_embd = 192, .n_ff = 256, .n_head = 3, .n_head_kv = 1,      \
+        .n_ctx = 4096, .seed = 2, .tied = true                                                               \
+    }
+
+enum {
+    TINY_GGUF_VOCAB = 288, /* 256 bytes, 24 merged pieces, the rest special or unused */
+    TINY_GGUF_END_OF_TEXT = 280,
+    TINY_GGUF_IM_START = 281,
+    TINY_GGUF_IM_END = 282,
+};
+
+void tiny_gguf_write(const tiny_gguf *spec, base_buf *out);
+
+/* Writes it to a new temporary file; the caller unlinks and frees the path. NULL when the system refuses. */
+char *tiny_gguf_temp(const tiny_gguf *spec);
+
+/* The generator behind the weights, for inputs that tests need: uniform in [-1, 1). */
+float tiny_random(uint64_t *state);
+
+#endif
