@@ -1,0 +1,176 @@
+/* The small things every layer rests on: buffers, hashes, files, UTF-8, queues. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+
+#include "base/buf.h"
+#include "base/fs.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "base/queue.h"
+#include "base/utf8.h"
+
+static void test_err__prefix_keeps_the_sentence(void **state)
+{
+    base_err err = {0};
+    assert_int_equal(base_fail(&err, BASE_E_LIMIT, "%d is too many", 7), BASE_E_LIMIT);
+    assert_int_equal(base_err_prefix(&err, "load %s", "x"), BASE_E_LIMIT);
+    assert_string_equal(err.msg, "load x: 7 is too many");
+    for (int i = 0; i < 200; i++) base_err_prefix(&err, "again and again"); /* never past its end */
+    assert_true(strlen(err.msg) < sizeof err.msg);
+    assert_int_equal(base_fail(NULL, BASE_E_IO, "nobody listens"), BASE_E_IO);
+}
+
+static void test_buf__grows_and_is_taken(void **state)
+{
+    base_buf b = {0};
+    for (int i = 0; i < 1000; i++) base_buf_printf(&b, "%d,", i);
+    assert_int_equal(b.len, strlen(b.data));
+    char *s = base_buf_take(&b);
+    assert_memory_equal(s, "0,1,2,", 6);
+    assert_null(b.data);
+    free(s);
+    s = base_buf_take(&b);
+    assert_string_equal(s, "");
+    free(s);
+}
+
+static void test_sha256__gives_the_published_digests(void **state)
+{
+    char hex[65];
+    base_sha256_hex("abc", 3, hex);
+    assert_string_equal(hex, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    base_sha256_hex("", 0, hex);
+    assert_string_equal(hex, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+    char *million = malloc(1000000);
+    memset(million, 'a', 1000000);
+    base_sha256_hex(million, 1000000, hex);
+    assert_string_equal(hex, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+    base_sha256 s; /* the same in uneven steps */
+    uint8_t digest[32];
+    base_sha256_init(&s);
+    for (size_t at = 0, step = 1; at < 1000000; at += step, step = step % 131 + 1)
+        base_sha256_add(&s, million + at, at + step > 1000000 ? 1000000 - at : step);
+    base_sha256_end(&s, digest);
+    char again[65];
+    base_hex(digest, 32, again);
+    assert_string_equal(again, hex);
+    free(million);
+}
+
+static void test_fs__writes_whole_files_and_bounds_reads(void **state)
+{
+    char folder[] = "/tmp/kvist-test-XXXXXX", path[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/a/b", folder);
+    assert_int_equal(base_fs_mkdirs(path, NULL), 0);
+    snprintf(path, sizeof path, "%s/a/b/f", folder);
+    assert_int_equal(base_fs_write(path, "hello", 5, 0600, NULL), 0);
+    struct stat st;
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+    base_buf b = {0};
+    base_err err;
+    assert_int_equal(base_fs_read(path, 5, &b, &err), 0);
+    assert_string_equal(b.data, "hello");
+    assert_int_equal(base_fs_read(path, 4, &b, &err), BASE_E_LIMIT);
+    assert_int_equal(b.len, 5); /* what was there is left alone */
+    assert_int_equal(base_fs_read("/nonexistent/x", 4, &b, &err), BASE_E_NOT_FOUND);
+    snprintf(path, sizeof path, "%s/a/link", folder);
+    assert_int_equal(symlink("/etc", path), 0);
+    assert_int_equal(base_fs_remove(folder, &err), 0);
+    assert_false(base_fs_exists(folder));
+    assert_true(base_fs_exists("/etc/passwd")); /* the link went, not what it named */
+    base_buf_free(&b);
+}
+
+static void test_utf8__decodes_only_what_is_valid(void **state)
+{
+    static const char *const bad[] = {
+        "\x80", "\xc0\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xe2\x82", "\xff"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        uint32_t cp;
+        assert_int_equal(base_utf8_decode(bad[i], strlen(bad[i]), &cp), 1);
+        assert_int_equal(cp, 0xfffd);
+        assert_false(base_utf8_valid(bad[i], strlen(bad[i])));
+    }
+    for (uint32_t cp = 0; cp < 0x110000; cp += cp < 0x1000 ? 1 : 97) {
+        if (cp >= 0xd800 && cp < 0xe000) continue;
+        char out[4];
+        uint32_t again;
+        size_t n = base_utf8_encode(cp, out);
+        assert_int_equal(base_utf8_decode(out, n, &again), n);
+        assert_int_equal(again, cp);
+        for (size_t part = 1; part < n; part++) assert_int_equal(base_utf8_whole(out, part), 0);
+        assert_int_equal(base_utf8_whole(out, n), n);
+    }
+}
+
+static void test_utf8__sanitises_what_a_terminal_would_obey(void **state)
+{
+    static const struct {
+        const char *in, *out;
+    } cases[] = {
+        {"a\x1b]52;c;x\x07", "a^[]52;c;x^G"},
+        {"\xc2\x9b"
+         "31m",
+            "<U+009B>31m"},
+        {"x\xe2\x80\xaey", "x<U+202E>y"},
+        {"\xff", "\xef\xbf\xbd"},
+        {"line\r\n", "line^M\n"},
+        {"h\xc3\xa9 \xe6\x97\xa5", "h\xc3\xa9 \xe6\x97\xa5"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        base_buf b = {0};
+        base_utf8_sanitise(&b, cases[i].in, strlen(cases[i].in), true);
+        assert_string_equal(b.data, cases[i].out);
+        base_buf_free(&b);
+    }
+    assert_int_equal(base_utf8_width(0x65e5), 2);
+    assert_int_equal(base_utf8_width('a'), 1);
+    assert_int_equal(base_utf8_width(0x301), 0);
+}
+
+static void *put_numbers(void *arg)
+{
+    for (intptr_t i = 1; i <= 1000; i++) base_queue_put(arg, (void *)i);
+    base_queue_close(arg);
+    return NULL;
+}
+
+static void test_queue__keeps_order_and_ends(void **state)
+{
+    base_queue *q;
+    pthread_t thread;
+    assert_int_equal(base_queue_new(&q, 7, NULL), 0);
+    pthread_create(&thread, NULL, put_numbers, q);
+    for (intptr_t i = 1; i <= 1000; i++) assert_int_equal((intptr_t)base_queue_take(q), i);
+    assert_null(base_queue_take(q));
+    pthread_join(thread, NULL);
+    assert_false(base_queue_put(q, q));
+    base_queue_free(q, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_err__prefix_keeps_the_sentence),
+        cmocka_unit_test(test_buf__grows_and_is_taken),
+        cmocka_unit_test(test_sha256__gives_the_published_digests),
+        cmocka_unit_test(test_fs__writes_whole_files_and_bounds_reads),
+        cmocka_unit_test(test_utf8__decodes_only_what_is_valid),
+        cmocka_unit_test(test_utf8__sanitises_what_a_terminal_would_obey),
+        cmocka_unit_test(test_queue__keeps_order_and_ends),
+    };
+    return cmocka_run_group_tests_name("base", tests, NULL, NULL);
+}
