@@ -5,6 +5,7 @@
 #ifndef KVIST_KV_PLAN_H
 #define KVIST_KV_PLAN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/buf.h"
@@ -62,9 +63,19 @@ typedef struct kv_plan {
 
 void kv_plan_free(kv_plan *p); /* NULL is fine */
 
+/* An empty plan (no flips) for a sequence of n_tokens in n_lanes; NULL when memory is gone or the size is absurd. */
+kv_plan *kv_plan_new(uint64_t epoch, kv_cause cause, uint32_t n_tokens, uint32_t n_lanes);
+static inline uint32_t kv_plan_words(const kv_plan *p)
+{
+    return (p->n_tokens + 63) / 64;
+}
+/* Adds a run; it joins the last one when they touch and agree in action, reason and (nearly) lanes. */
+void kv_plan_add_run(kv_plan *p, uint32_t from, uint32_t to, kv_action action, kv_reason reason, uint32_t lanes);
+bool kv_plan_is_empty(const kv_plan *p); /* flips nothing at all */
+
 /* The log's blob: per-lane XOR deltas, run-length coded. Same flips, same bytes, on every machine. */
 void kv_plan_pack(const kv_plan *p, base_buf *out);
-/* Rebuilds epoch, cause, flips and barred from a blob (any bytes are safe); runs stay empty. */
+/* Rebuilds everything but runs and times from a blob; any bytes are safe, what is not a plan is BASE_E_FORMAT. */
 int kv_plan_unpack(const void *bytes, size_t n, kv_plan **ret, base_err *err);
 
 #endif

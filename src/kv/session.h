@@ -58,6 +58,13 @@ typedef struct kv_segment {
     const uint32_t
         *lines; /* token offsets where a line starts, ascending (bursts grow to lines); copied; may be NULL */
     uint32_t n_lines;
+    /*
+     * Token offsets whose queries say what the segment asks for (identifiers, content words), ascending; copied. They are
+     * kept while the segment is computed, so that kv_session_repair costs no second pass: name here what you will name
+     * there. NULL: the last 32 of a USER segment and an even choice of a TOOL segment.
+     */
+    const uint32_t *queries;
+    uint32_t n_queries;
 } kv_segment;
 
 typedef struct kv_observer {
@@ -69,11 +76,13 @@ typedef struct kv_observer {
 /* Everything below is per lane where it says rows (mean over lanes). */
 typedef struct kv_stats {
     uint32_t n_tokens, n_ctx, budget, n_lanes;
-    uint32_t active, host, barred, protected_; /* rows, mean over lanes */
+    uint32_t active, host, barred, protected_; /* rows, mean over lanes; protected_: hard */
     uint32_t active_min, active_max;           /* over lanes */
     uint64_t active_bytes, host_bytes, file_bytes;
     uint64_t epoch;
-    uint32_t reused; /* tokens found computed when the session was opened, resumed or synced */
+    uint32_t reused;   /* tokens found computed: resumed, or taken from the prefix file */
+    uint32_t computed; /* tokens that cost a forward pass since this session object was made */
+    double score_ms, plan_ms; /* spent in passes and repairs so far */
 } kv_stats;
 
 int kv_session_new(
@@ -91,12 +100,26 @@ int kv_session_append(kv_session *s, const kv_segment *segment, const int32_t *i
     float *last_logits, uint32_t *ret_done, const atomic_bool *cancel, base_err *err);
 
 /*
+ * Writes the first n tokens' ids and rows where kv_options.prefix_file finds them: the fixed prompt, computed once per model
+ * ever. Only a sequence that never had a hole may be shared: after the first eviction this is BASE_E_STATE.
+ */
+int kv_session_save_prefix(kv_session *s, const char *path, uint32_t n, base_err *err);
+
+/*
  * At a pause: tokens [from, to) (the newest message or tool result, already appended without the template's tail) say what
  * they need; evicted rows that they ask for come back, at their index and phase. Which tokens count (content words and
  * identifiers, at most 8) is given as `queries` (token indices, ascending; NULL: chosen evenly). Nothing to do is fine.
  */
 int kv_session_repair(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries, uint32_t n_queries,
     const atomic_bool *cancel, base_err *err);
+
+/*
+ * Acts on a plan, all or nothing: the observer sees it first, then live lists change. A plan of another epoch, length or
+ * number of lanes is BASE_E_STATE. Re-executing a log: set `epoch` to kv_stats.epoch when n_tokens is reached.
+ */
+int kv_session_apply(kv_session *s, const kv_plan *plan, base_err *err);
+/* Whether append evicts by itself (it does, unless a log is being re-executed). */
+void kv_session_set_automatic(kv_session *s, bool on);
 
 /* One eviction pass now, if the policy wants one (over budget); done by append itself between chunks. */
 int kv_session_evict(kv_session *s, const atomic_bool *cancel, base_err *err);
@@ -136,9 +159,27 @@ typedef struct kv_why {
     uint32_t lanes_active;
     uint8_t last_action, last_reason; /* of the last plan run that touched it; last_action 255: none */
     uint32_t last_turn;
-    float attention, memory, rank, cut; /* mean over lanes; NAN where no pass computed it */
+    /*
+     * Means over lanes, NAN where no pass computed it. attention, memory: mass. rank: place in the order of its lane as a
+     * share (0 stays longest, 1 goes first); cut: the share that stayed, so rank < cut was kept.
+     */
+    float attention, memory, rank, cut;
 } kv_why;
 void kv_session_why(const kv_session *s, uint32_t index, kv_why *ret);
+
+/* What a token is, beside active or host: bits per token, [n_tokens]. */
+enum { KV_STATE_PINNED = 1, KV_STATE_BARRED = 2, KV_STATE_STALE = 4, KV_STATE_HARD = 8, KV_STATE_SOFT = 16 };
+void kv_session_states(const kv_session *s, uint8_t *ret);
+
+/* Score parts per segment and per span of the last pass that looked at them, means over tokens and lanes; NAN where none did. */
+typedef struct kv_score {
+    uint32_t from, to, turn;
+    uint8_t origin, reason; /* reason: the span's; KV_N_REASONS for the whole segment, which comes before its spans */
+    float attention, memory, rank, cut;
+    float active; /* share of its rows that are active */
+} kv_score;
+/* Fills up to cap entries, ascending by from, and returns how many there are. ret may be NULL with cap 0. */
+uint32_t kv_session_scores(const kv_session *s, kv_score *ret, uint32_t cap);
 
 /*
  * Writes rows that are not in the file yet and the manifest (live lists, reasons, pins, memory, schedule) beside it, by rename.
@@ -153,10 +194,13 @@ int kv_session_save(kv_session *s, base_err *err);
 int kv_session_resume(
     kv_session **ret, model *m, const kv_options *options, const kv_observer *observer, base_err *err);
 
-/* Logits behind the last token, computed again from the rows (after a resume): [n_vocab]. */
+/*
+ * Logits behind the last token, [n_vocab]: those that the last append returned when it was asked for them (they survive
+ * save and resume), else computed again from the rows without adding one.
+ */
 int kv_session_logits(kv_session *s, float *logits, const atomic_bool *cancel, base_err *err);
 
-/* A copy that shares every row (candidates, rewind); costs its own new rows only. */
+/* A copy that shares every row (candidates, rewind); costs its own new rows only. It has no row file. */
 int kv_session_fork(const kv_session *s, kv_session **ret, const kv_observer *observer, base_err *err);
 
 /* The schedule so far: computed ranges and applied plans, in order; its hash is part of the cache state's identity. */
