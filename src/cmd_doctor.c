@@ -1,0 +1,158 @@
+/*
+ * `kvist doctor`: what this machine has and what is in force, as a list of facts; --json gives the same as one object.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "base/json.h"
+#include "cmd.h"
+#include "code/code.h"
+#include "options.h"
+#ifdef KVIST_SHELL
+#include "tools/tool.h"
+#endif
+
+static const char usage[] = "usage: kvist doctor [--model FILE|NAME] [--json]\n\n"
+                            "Says what this machine has and what is in force: CPU features, threads, memory, "
+                            "GPU, model, grammars, sandbox, terminal.\n";
+
+typedef struct report {
+    base_buf text, json;
+} report;
+
+/* One fact: a line for a person, a member for a script. */
+static void tell(report *r, const char *key, const char *value)
+{
+    base_buf_printf(&r->text, "%-10s %s\n", key, value);
+    base_buf_putc(&r->json, r->json.len ? ',' : '{');
+    base_json_put_str(&r->json, key, strlen(key));
+    base_buf_putc(&r->json, ':');
+    base_json_put_str(&r->json, value, strlen(value));
+}
+
+static void tell_buf(report *r, const char *key, base_buf *value)
+{
+    while (value->len && value->data[value->len - 1] == '\n') value->data[--value->len] = '\0';
+    tell(r, key, value->len ? value->data : "none");
+    base_buf_free(value);
+}
+
+static void tell_cpu(report *r)
+{
+    base_buf line = {0};
+    base_buf_printf(&line, "%ld cores", sysconf(_SC_NPROCESSORS_ONLN));
+#if defined(__x86_64__)
+    /* __builtin_cpu_supports takes literals only, hence no table. */
+    if (__builtin_cpu_supports("avx2")) base_buf_puts(&line, ", AVX2");
+    if (__builtin_cpu_supports("avx512f")) base_buf_puts(&line, ", AVX-512");
+    if (__builtin_cpu_supports("avx512vnni")) base_buf_puts(&line, " VNNI");
+    if (__builtin_cpu_supports("avx512bf16")) base_buf_puts(&line, " BF16");
+#endif
+    tell_buf(r, "cpu", &line);
+}
+
+static void tell_memory(report *r)
+{
+    base_buf info = {0}, line = {0};
+    unsigned long total = 0, available = 0;
+    if (!base_fs_read("/proc/meminfo", 1 << 16, &info, NULL)) {
+        const char *at = strstr(info.data, "MemTotal:");
+        if (at) sscanf(at, "MemTotal: %lu", &total);
+        at = strstr(info.data, "MemAvailable:");
+        if (at) sscanf(at, "MemAvailable: %lu", &available);
+    }
+    base_buf_printf(&line, "%.1f GiB, %.1f available", (double)total / 1048576, (double)available / 1048576);
+    base_buf_clear(&info);
+    if (!base_fs_read("/sys/kernel/mm/transparent_hugepage/enabled", 256, &info, NULL) && info.len)
+        base_buf_printf(&line, "; huge pages %.*s", (int)strcspn(info.data, "\n"), info.data);
+    base_buf_free(&info);
+    tell_buf(r, "memory", &line);
+}
+
+static void tell_gpu(report *r)
+{
+    tell(r, "gpu",
+        base_fs_exists("/dev/nvidiactl") ? "an NVIDIA device is present; this build computes on the CPU"
+                                         : "none; the CPU computes");
+}
+
+static void tell_model(report *r, const common_options *options)
+{
+    char *path;
+    base_err err;
+    if (options_model_path(options, &path, &err)) {
+        tell(r, "model", err.msg);
+        return;
+    }
+    tell(r, "model", path);
+    free(path);
+}
+
+static void tell_grammars(report *r)
+{
+    const code_grammar_info *infos;
+    code_grammars *g = code_grammars_open();
+    base_buf line = {0};
+    uint32_t n = code_grammars_list(g, &infos), n_found = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (!infos[i].path) continue;
+        base_buf_printf(&line, "%s%s", n_found++ ? " " : "", infos[i].language);
+    }
+    if (!n_found)
+        base_buf_puts(&line, "none found: definitions are found lexically (scripts/run fetches grammars)");
+    tell_buf(r, "grammars", &line);
+    code_grammars_close(g);
+}
+
+static void tell_terminal(report *r)
+{
+    struct winsize size;
+    base_buf line = {0};
+    const char *term = getenv("TERM");
+    if (!isatty(STDOUT_FILENO))
+        base_buf_puts(&line, "none (use -p)");
+    else if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
+        base_buf_printf(
+            &line, "%s, %d columns x %d rows", term ? term : "(TERM unset)", size.ws_col, size.ws_row);
+    tell_buf(r, "terminal", &line);
+}
+
+int cmd_doctor(int argc, char **argv)
+{
+    bool json = false, help = false;
+    const option_row own[] = {{"--json", OPTION_FLAG, &json}, {"--help", OPTION_FLAG, &help}, {0}};
+    common_options common = COMMON_OPTIONS_DEFAULTS;
+    const char *rest[64];
+    uint32_t n_rest;
+    base_err err;
+    if (argc > 64) return CMD_USAGE;
+    if (options_parse(argc, argv, &common, own, rest, &n_rest, &err)) return cmd_complain(&err);
+    if (help) {
+        fputs(usage, stdout);
+        return CMD_OK;
+    }
+    report r = {0};
+    tell(&r, "kvist", KVIST_VERSION);
+    tell_cpu(&r);
+    tell_memory(&r);
+    tell_gpu(&r);
+    tell_model(&r, &common);
+    tell_grammars(&r);
+#ifdef KVIST_SHELL
+    base_buf sandbox = {0};
+    if (!tool_sandbox_describe(&sandbox)) base_buf_puts(&sandbox, "NOT confined: --mode all is refused");
+    tell_buf(&r, "sandbox", &sandbox);
+#endif
+    tell_terminal(&r);
+    if (json)
+        printf("%s}\n", r.json.data);
+    else
+        fputs(r.text.data, stdout);
+    base_buf_free(&r.text);
+    base_buf_free(&r.json);
+    return CMD_OK;
+}

@@ -1,0 +1,68 @@
+/*
+ * argv -> one row of the command table. What is no command's name is the shell: a folder, or options of its own.
+ */
+#include <locale.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cmd.h"
+
+static const struct {
+    const char *name, *about;
+    int (*run)(int argc, char **argv);
+} commands[] = {
+#ifdef KVIST_SHELL
+    {"log", "sessions in the database: list, show, search, export, delete", cmd_log},
+    {"replay", "a session's screens from the log, no model loaded", cmd_replay},
+#endif
+    {"model", "default models, a file's metadata, full validation", cmd_model},
+    {"eval", "token ids and log-probabilities, as JSON lines", cmd_eval},
+    {"bench", "speed, and the experiments", cmd_bench},
+    {"code", "anchors and definitions of source files", cmd_code},
+    {"grammar", "grammars found, their table rows", cmd_grammar},
+    {"doctor", "what this machine has and what is in force", cmd_doctor},
+};
+
+int cmd_complain(const base_err *err)
+{
+    fprintf(stderr, "kvist: %s\n", err->msg);
+    return err->code == BASE_E_USAGE ? CMD_USAGE : CMD_FAILED;
+}
+
+static int help(void)
+{
+    fputs("kvist: a terminal coding agent whose memory you can see and correct\n\n"
+          "  kvist [DIR] [--resume [ID]]   the shell on the git tree DIR (default: here)\n"
+          "  kvist -p TEXT [--json]        one request without a screen\n",
+        stdout);
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        printf("  kvist %-8s %s\n", commands[i].name, commands[i].about);
+    fputs("\nEvery command explains itself with --help.\n", stdout);
+    return CMD_OK;
+}
+
+int main(int argc, char **argv)
+{
+    setlocale(LC_ALL, "");
+    setlocale(LC_NUMERIC, "C"); /* JSON has a point, whatever the country */
+    signal(SIGPIPE, SIG_IGN);   /* a closed pipe is an error of write, not our end */
+    if (argc > 1) {
+        for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+            if (!strcmp(argv[1], commands[i].name)) return commands[i].run(argc - 1, argv + 1);
+        if (!strcmp(argv[1], "--version")) {
+            puts("kvist " KVIST_VERSION);
+            return CMD_OK;
+        }
+        if (!strcmp(argv[1], "help") || !strcmp(argv[1], "-h")) return help();
+    }
+#ifdef KVIST_SHELL
+    if (argc == 2 && !strcmp(argv[1], "--help")) help();
+    return cmd_shell(argc, argv);
+#else
+    if (argc > 1 && !strcmp(argv[1], "--help")) return help();
+    fputs("kvist: this build has the engine only (-Dshell=disabled); `kvist help` lists its commands\n",
+        stderr);
+    return CMD_USAGE;
+#endif
+}

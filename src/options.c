@@ -1,0 +1,239 @@
+#include "options.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/buf.h"
+#include "base/fs.h"
+#include "base/mem.h"
+
+const char options_help[] =
+    "Model options:\n"
+    "  --model FILE|NAME     a GGUF file, or a name of `kvist model list` (else KVIST_MODEL, else the "
+    "default)\n"
+    "  --backend cpu|cuda|auto   --threads N   --ctx N\n"
+    "  --seed N  --temperature X (0: greedy, the default)  --top-p X  --top-k N  --min-p X  --repeat-penalty "
+    "X\n"
+    "Cache options:\n"
+    "  --kv-budget ROWS|PERCENT|BYTES   active rows per lane (default 4096; full: no limit)\n"
+    "  --kv-policy NAME      full, streaming-llm, snapkv, kvist (default), ...\n"
+    "  --repair ROWS|off     rows that a repair may bring back\n"
+    "  --kv-set NAME=VALUE   a policy's parameter (repeatable)\n";
+
+typedef struct common_row {
+    const char *name;
+    option_kind kind;
+    size_t offset; /* in common_options; numbers of the sampling are float or int, see put */
+    enum { PUT_PLAIN, PUT_FLOAT, PUT_INT, PUT_SEED, PUT_SET } put;
+} common_row;
+
+#define IN(field) offsetof(common_options, field)
+static const common_row common_rows[] = {
+    {"--model", OPTION_TEXT, IN(model), PUT_PLAIN},
+    {"--backend", OPTION_TEXT, IN(backend), PUT_PLAIN},
+    {"--threads", OPTION_INTEGER, IN(threads), PUT_PLAIN},
+    {"--ctx", OPTION_INTEGER, IN(ctx), PUT_PLAIN},
+    {"--seed", OPTION_INTEGER, IN(sampling.seed), PUT_SEED},
+    {"--temperature", OPTION_NUMBER, IN(sampling.temperature), PUT_FLOAT},
+    {"--top-p", OPTION_NUMBER, IN(sampling.top_p), PUT_FLOAT},
+    {"--min-p", OPTION_NUMBER, IN(sampling.min_p), PUT_FLOAT},
+    {"--repeat-penalty", OPTION_NUMBER, IN(sampling.repeat_penalty), PUT_FLOAT},
+    {"--top-k", OPTION_INTEGER, IN(sampling.top_k), PUT_INT},
+    {"--kv-budget", OPTION_TEXT, IN(budget), PUT_PLAIN},
+    {"--kv-policy", OPTION_TEXT, IN(policy), PUT_PLAIN},
+    {"--repair", OPTION_TEXT, IN(repair), PUT_PLAIN},
+    {"--kv-set", OPTION_TEXT, 0, PUT_SET},
+};
+
+typedef union option_value {
+    bool flag;
+    const char *text;
+    int64_t integer;
+    double number;
+} option_value;
+
+static int read_value(const char *name, option_kind kind, const char *text, option_value *ret, base_err *err)
+{
+    char *end = NULL;
+    errno = 0;
+    switch (kind) {
+    case OPTION_FLAG: ret->flag = true; return BASE_OK;
+    case OPTION_TEXT: ret->text = text; return BASE_OK;
+    case OPTION_INTEGER:
+        ret->integer = strtoll(text, &end, 10);
+        if (errno || end == text || *end)
+            return base_fail(err, BASE_E_USAGE, "%s needs a whole number, not \"%s\"", name, text);
+        return BASE_OK;
+    case OPTION_NUMBER:
+        ret->number = strtod(text, &end);
+        if (errno || end == text || *end || !isfinite(ret->number))
+            return base_fail(err, BASE_E_USAGE, "%s needs a number, not \"%s\"", name, text);
+        return BASE_OK;
+    }
+    return BASE_OK;
+}
+
+static int put_common(common_options *common, const common_row *row, option_value v, base_err *err)
+{
+    void *at = (char *)common + row->offset;
+    switch (row->put) {
+    case PUT_PLAIN:
+        if (row->kind == OPTION_TEXT)
+            *(const char **)at = v.text;
+        else
+            *(int64_t *)at = v.integer;
+        break;
+    case PUT_FLOAT: *(float *)at = (float)v.number; break;
+    case PUT_INT: *(int *)at = v.integer > 1 << 30 ? 1 << 30 : (int)v.integer; break;
+    case PUT_SEED: *(uint64_t *)at = (uint64_t)v.integer; break;
+    case PUT_SET:
+        if (!strchr(v.text, '='))
+            return base_fail(err, BASE_E_USAGE, "--kv-set needs NAME=VALUE, not \"%s\"", v.text);
+        if (common->n_set == sizeof common->set / sizeof *common->set - 1)
+            return base_fail(err, BASE_E_USAGE, "--kv-set is given more than %u times", common->n_set);
+        common->set[common->n_set++] = v.text;
+        break;
+    }
+    return BASE_OK;
+}
+
+static void put_own(const option_row *row, option_value v)
+{
+    switch (row->kind) {
+    case OPTION_FLAG: *(bool *)row->value = v.flag; break;
+    case OPTION_TEXT: *(const char **)row->value = v.text; break;
+    case OPTION_INTEGER: *(int64_t *)row->value = v.integer; break;
+    case OPTION_NUMBER: *(double *)row->value = v.number; break;
+    }
+}
+
+/* Does `word` name this option, alone or as NAME=VALUE? *inline_value is NULL when alone. */
+static bool names(const char *word, const char *name, const char **inline_value)
+{
+    size_t n = strlen(name);
+    if (strncmp(word, name, n) || (word[n] && word[n] != '=')) return false;
+    if (word[n] && name[1] != '-') return false; /* "-p=x" is no form of ours */
+    *inline_value = word[n] ? word + n + 1 : NULL;
+    return true;
+}
+
+int options_parse(int argc, char **argv, common_options *common, const option_row *own, const char **rest,
+    uint32_t *n_rest, base_err *err)
+{
+    uint32_t n = 0;
+    bool only_words = false;
+    for (int i = 1; i < argc; i++) {
+        const char *word = argv[i], *text = NULL;
+        if (only_words || word[0] != '-' || !word[1]) {
+            rest[n++] = word;
+            continue;
+        }
+        if (!strcmp(word, "--")) {
+            only_words = true;
+            continue;
+        }
+        const option_row *mine = NULL;
+        const common_row *shared = NULL;
+        for (const option_row *row = own; row && row->name && !mine; row++)
+            if (names(word, row->name, &text)) mine = row;
+        for (size_t k = 0; common && !mine && !shared && k < sizeof common_rows / sizeof *common_rows; k++)
+            if (names(word, common_rows[k].name, &text)) shared = &common_rows[k];
+        if (!mine && !shared)
+            return base_fail(err, BASE_E_USAGE, "unknown option %s; --help lists the options", word);
+        const char *name = mine ? mine->name : shared->name;
+        option_kind kind = mine ? mine->kind : shared->kind;
+        if (kind == OPTION_FLAG && text) return base_fail(err, BASE_E_USAGE, "%s takes no value", name);
+        if (kind != OPTION_FLAG && !text) {
+            if (++i >= argc) return base_fail(err, BASE_E_USAGE, "%s needs a value", name);
+            text = argv[i];
+        }
+        option_value v;
+        int code = read_value(name, kind, text, &v, err);
+        if (!code && mine) put_own(mine, v);
+        if (!code && shared) code = put_common(common, shared, v, err);
+        if (code) return code;
+    }
+    *n_rest = n;
+    return BASE_OK;
+}
+
+/* Short names of the files that scripts/run and `kvist model get` fetch. */
+static const struct {
+    const char *name, *file;
+} named_models[] = {
+    {"default", "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf"},
+    {"qwen2.5-coder-1.5b", "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf"},
+    {"small", "SmolLM2-135M-Instruct.Q4_1.gguf"},
+    {"smollm2-135m", "SmolLM2-135M-Instruct.Q4_1.gguf"},
+};
+
+int options_model_path(const common_options *o, char **ret, base_err *err)
+{
+    const char *wanted = o->model ? o->model : getenv("KVIST_MODEL");
+    if (!wanted || !*wanted) wanted = "default";
+    if (base_fs_exists(wanted)) {
+        *ret = base_xstrdup(wanted);
+        return BASE_OK;
+    }
+    const char *file = wanted;
+    for (size_t i = 0; i < sizeof named_models / sizeof *named_models; i++)
+        if (!strcasecmp(wanted, named_models[i].name)) file = named_models[i].file;
+    base_buf name = {0};
+    base_buf_printf(&name, "models/%s", file);
+    char *path = base_fs_home(BASE_HOME_DATA, name.data);
+    base_buf_free(&name);
+    if (base_fs_exists(path)) {
+        *ret = path;
+        return BASE_OK;
+    }
+    int code = file != wanted
+                   ? base_fail(err, BASE_E_NOT_FOUND,
+                         "the model %s is not here yet (%s); scripts/run fetches it", wanted, path)
+                   : base_fail(err, BASE_E_NOT_FOUND,
+                         "there is no model file %s, and no model of that name (kvist model list)", wanted);
+    free(path);
+    return code;
+}
+
+int options_budget(const common_options *o, uint32_t n_ctx, uint32_t row_bytes, uint32_t *ret, base_err *err)
+{
+    const char *text = o->budget ? o->budget : "4096";
+    char *end;
+    *ret = 0;
+    if (!strcmp(text, "full") || !strcmp(text, "off") || !strcmp(text, "0")) return BASE_OK;
+    errno = 0;
+    double x = strtod(text, &end), rows = x;
+    if (!strcmp(end, "%"))
+        rows = x / 100 * n_ctx;
+    else if (!strcasecmp(end, "k") || !strcasecmp(end, "m") || !strcasecmp(end, "g"))
+        rows = x *
+               (end[0] == 'k' || end[0] == 'K'      ? 1024.0
+                   : end[0] == 'm' || end[0] == 'M' ? 1048576.0
+                                                    : 1073741824.0) /
+               (row_bytes ? row_bytes : 1);
+    else if (*end)
+        end = (char *)text;
+    if (errno || end == text || !(x > 0) || !(rows >= 1) || rows > 1e9)
+        return base_fail(err, BASE_E_USAGE,
+            "--kv-budget takes rows (4096), a share (25%%) or bytes (200M), not \"%s\"", text);
+    *ret = (uint32_t)rows;
+    return BASE_OK;
+}
+
+int options_repair(const common_options *o, int *ret, base_err *err)
+{
+    *ret = -1;
+    if (!o->repair) return BASE_OK;
+    char *end;
+    long rows = !strcmp(o->repair, "off") ? 0 : strtol(o->repair, &end, 10);
+    if (rows && (*end || rows < 0 || rows > 1 << 20))
+        return base_fail(err, BASE_E_USAGE, "--repair takes a number of rows or off, not \"%s\"", o->repair);
+    if (!rows && strcmp(o->repair, "off") && strcmp(o->repair, "0"))
+        return base_fail(err, BASE_E_USAGE, "--repair takes a number of rows or off, not \"%s\"", o->repair);
+    *ret = (int)rows;
+    return BASE_OK;
+}
