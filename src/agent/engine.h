@@ -46,8 +46,17 @@ typedef struct engine_ops {
     int (*set_budget)(engine *e, uint32_t rows, base_err *err);
     void (*set_turn)(engine *e, uint32_t turn);
     int (*truncate)(engine *e, uint32_t n, base_err *err);
+    /* Re-executing a log: automatic off, append the logged ids, apply the logged plans where they were made. */
+    int (*apply)(engine *e, kv_plan *plan, base_err *err); /* sets the plan's epoch */
+    void (*set_automatic)(engine *e, bool on);
+    /* Looking: ids of the sequence; lanes that hold each token ([n_tokens]); one lane's bits; score parts. */
+    const int32_t *(*ids)(const engine *e, uint32_t *ret_n);
+    void (*active_lanes)(const engine *e, uint32_t *ret);
+    void (*lane_bits)(const engine *e, uint32_t lane, uint64_t *ret);
+    uint32_t (*scores)(const engine *e, kv_score *ret, uint32_t cap);
     void (*why)(const engine *e, uint32_t index, kv_why *ret);
     int (*save)(engine *e, base_err *err);
+    int (*save_prefix)(engine *e, uint32_t n, base_err *err); /* the first n tokens are the fixed prompt */
 
     /* The next token. set_grammar takes ownership (NULL: none); sampling may change between answers. */
     int (*set_tools)(
@@ -74,14 +83,17 @@ typedef struct engine_options {
     bool resume; /* try kv.row_file's snapshot first */
     /* For a fixed prompt that is computed once per model, ever: a folder for its snapshot; NULL: off. */
     const char *prompt_cache;
+    /* Called once the model is known, for budgets in percent or bytes; NULL: kv.budget as it is. */
+    int (*budget)(const void *user, uint32_t n_ctx, uint32_t row_bytes, uint32_t *ret, base_err *err);
+    const void *budget_user;
 } engine_options;
 
 /* Opens model and session. resumed (may be NULL): whether the snapshot served; when not, *why_not (BASE_OK code: none) says why. */
 int engine_local_open(engine **ret, const char *model_path, const engine_options *options, bool *resumed,
     base_err *why_not, base_err *err);
 
-/* From a script file's text (format: agent/engine_fake.c). */
-int engine_fake_open(
-    engine **ret, const char *script, size_t n, const engine_options *options, base_err *err);
+/* From a script file's text (format: agent/engine_fake.c). resumed and why_not as above. */
+int engine_fake_open(engine **ret, const char *script, size_t n, const engine_options *options, bool *resumed,
+    base_err *why_not, base_err *err);
 
 #endif
