@@ -23,7 +23,10 @@ typedef enum model_tool_style {
 
 typedef struct model_template model_template;
 
-/* Chosen by architecture and by parts of tokenizer.chat_template; an unknown one falls back to ChatML when the vocabulary has its tokens. */
+/*
+ * Chosen by parts of tokenizer.chat_template; an unknown one falls back to ChatML when the vocabulary has its tokens, else to
+ * plain words ("User: "). `err` is for a form of file that cannot be served at all; today there is none.
+ */
 int model_template_load(
     model_template **ret, const struct gguf_file *gguf, const model_tokenizer *t, base_err *err);
 void model_template_free(model_template *t);
@@ -32,7 +35,10 @@ model_tool_style model_template_tools(const model_template *t);
 
 /* What stands before the first message (BOS, or nothing). */
 void model_template_start(const model_template *t, model_ids *out);
-/* What stands before and behind a message's content. begin of ASSISTANT is the generation prompt. */
+/*
+ * What stands before and behind a message's content. begin of ASSISTANT is the generation prompt. An answer that the model
+ * ended itself already holds the first id of end(ASSISTANT): the caller leaves that one out.
+ */
 void model_template_begin(const model_template *t, model_role role, model_ids *out);
 void model_template_end(const model_template *t, model_role role, model_ids *out);
 
