@@ -1,0 +1,312 @@
+/*
+ * Finds tree-sitter grammars at run time: shared objects in $KVIST_GRAMMAR_PATH, the data folder, the system's data folders,
+ * then whatever the loader knows as libtree-sitter-LANG.so. Never from a relative path and never from the tree being edited: a
+ * grammar is code that runs in this process. Its ABI is checked before the parser sees it.
+ *
+ * One mutex; a grammar is loaded at its first use and stays until close. Without tree-sitter at build time nothing is found,
+ * and everything is lexical.
+ */
+#include "code/internal.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/fs.h"
+
+#ifdef KVIST_HAVE_TREE_SITTER
+#include <dlfcn.h>
+
+enum { MAX_GRAMMARS = 64, MAX_BUNDLES = 8, MAX_FOLDERS = 32 };
+
+typedef struct entry {
+    char language[32];
+    code_grammar grammar; /* language NULL: looked for and not found */
+    char *path, *unresolved;
+    void *handle; /* NULL for a grammar of a bundle */
+    uint32_t abi;
+} entry;
+
+struct code_grammars {
+    pthread_mutex_t lock;
+    char *folders[MAX_FOLDERS];
+    uint32_t n_folders;
+    struct {
+        char *path;
+        void *handle;
+    } bundles[MAX_BUNDLES];
+    uint32_t n_bundles;
+    bool bundles_opened;
+    entry entries[MAX_GRAMMARS];
+    uint32_t n_entries;
+    code_grammar_info list[MAX_GRAMMARS];
+};
+
+/* clang-format off */
+static const char *const field_names[FIELD_N] = {
+    [FIELD_NAME] = "name", [FIELD_DECLARATOR] = "declarator", [FIELD_BODY] = "body", [FIELD_TYPE] = "type",
+    [FIELD_RECEIVER] = "receiver", [FIELD_LEFT] = "left", [FIELD_RIGHT] = "right", [FIELD_CONDITION] = "condition",
+    [FIELD_VALUE] = "value", [FIELD_ARGUMENTS] = "arguments", [FIELD_CONSEQUENCE] = "consequence", [FIELD_KEY] = "key",
+    [FIELD_PROPERTY] = "property", [FIELD_ALTERNATIVE] = "alternative", [FIELD_FUNCTION] = "function",
+    [FIELD_METHOD] = "method",
+};
+/* clang-format on */
+
+static void add_folder(code_grammars *g, const char *path, size_t n)
+{
+    if (n == 0 || path[0] != '/' || g->n_folders == MAX_FOLDERS) return;
+    g->folders[g->n_folders++] = base_xstrndup(path, n);
+}
+
+static void add_folders(code_grammars *g, const char *list, const char *below)
+{
+    while (list != NULL && *list != '\0') {
+        const char *colon = strchr(list, ':');
+        const size_t n = colon != NULL ? (size_t)(colon - list) : strlen(list);
+        if (n != 0) {
+            base_buf path = {0};
+            base_buf_add(&path, list, n);
+            base_buf_puts(&path, below);
+            add_folder(g, path.data, path.len);
+            base_buf_free(&path);
+        }
+        list = colon != NULL ? colon + 1 : NULL;
+    }
+}
+
+code_grammars *code_grammars_open(void)
+{
+    code_grammars *g = base_xcalloc(1, sizeof *g);
+    pthread_mutex_init(&g->lock, NULL);
+    add_folders(g, getenv("KVIST_GRAMMAR_PATH"), "");
+    char *own = base_fs_home(BASE_HOME_DATA, "grammars");
+    if (own != NULL) add_folder(g, own, strlen(own));
+    free(own);
+    const char *system = getenv("XDG_DATA_DIRS");
+    add_folders(
+        g, system != NULL && *system != '\0' ? system : "/usr/local/share:/usr/share", "/kvist/grammars");
+    return g;
+}
+
+void code_grammars_close(code_grammars *g)
+{
+    if (g == NULL) return;
+    for (uint32_t i = 0; i < g->n_entries; i++) {
+        entry *e = &g->entries[i];
+        free(e->grammar.row_of);
+        free(e->grammar.field_of);
+        free(e->grammar.is_name);
+        free(e->grammar.rows);
+        free(e->path);
+        free(e->unresolved);
+        if (e->handle != NULL) dlclose(e->handle);
+    }
+    for (uint32_t i = 0; i < g->n_bundles; i++) {
+        dlclose(g->bundles[i].handle);
+        free(g->bundles[i].path);
+    }
+    for (uint32_t i = 0; i < g->n_folders; i++) free(g->folders[i]);
+    pthread_mutex_destroy(&g->lock);
+    free(g);
+}
+
+static bool contains(const char *s, const char *part)
+{
+    return strstr(s, part) != NULL;
+}
+
+/* Leaf types that are names: identifier, type_identifier, property_identifier, constant (Ruby), name (PHP), word (Bash). */
+static bool is_name_node(const char *node)
+{
+    static const char *const others[] = {"constant", "name", "word", "field_expression_name", "variable_name",
+        "operator_name", "destructor_name", "identifier_name", "simple_identifier", "setter"};
+    if (contains(node, "identifier") && !contains(node, "qualified") && !contains(node, "scoped"))
+        return true;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strcmp(node, others[i]) == 0) return true;
+    return false;
+}
+
+/* Fills the byte tables: several symbol ids may share a name, so every symbol is looked at. */
+static void resolve(entry *e)
+{
+    code_grammar *gr = &e->grammar;
+    const code_table *table = code_table_of(e->language);
+    gr->name = e->language;
+    gr->n_symbols = ts_language_symbol_count(gr->language);
+    gr->n_fields = ts_language_field_count(gr->language);
+    gr->row_of = base_xcalloc(gr->n_symbols + 1, 1);
+    gr->is_name = base_xcalloc(gr->n_symbols + 1, 1);
+    gr->field_of = base_xcalloc(gr->n_fields + 1, 1);
+    gr->rows = base_xcalloc(256, sizeof *gr->rows);
+    uint32_t n_rows = 0;
+    if (table != NULL)
+        while (table->rows[n_rows].node != NULL && n_rows < 255) {
+            gr->rows[n_rows] = table->rows[n_rows];
+            n_rows++;
+        }
+    bool seen[256] = {false};
+    for (uint32_t symbol = 0; symbol < gr->n_symbols; symbol++) {
+        if (ts_language_symbol_type(gr->language, (TSSymbol)symbol) != TSSymbolTypeRegular) continue;
+        const char *name = ts_language_symbol_name(gr->language, (TSSymbol)symbol);
+        if (name == NULL) continue;
+        gr->is_name[symbol] = is_name_node(name);
+        if (table != NULL) {
+            for (uint32_t r = 0; r < n_rows; r++)
+                if (strcmp(gr->rows[r].node, name) == 0) {
+                    gr->row_of[symbol] = (uint8_t)(r + 1);
+                    seen[r] = true;
+                }
+        } else if (n_rows < 255) {
+            const code_node_row guess = code_row_by_name(name);
+            if (guess.node == NULL) continue;
+            gr->rows[n_rows++] = guess;
+            gr->row_of[symbol] = (uint8_t)n_rows;
+        }
+    }
+    for (uint32_t f = 1; f <= gr->n_fields; f++) {
+        const char *name = ts_language_field_name_for_id(gr->language, (TSFieldId)f);
+        for (uint8_t i = 1; name != NULL && i < FIELD_N; i++)
+            if (strcmp(field_names[i], name) == 0) gr->field_of[f] = i;
+    }
+    base_buf missing = {0};
+    for (uint32_t r = 0; table != NULL && r < n_rows; r++)
+        if (!seen[r]) base_buf_printf(&missing, "%s%s", missing.len != 0 ? " " : "", gr->rows[r].node);
+    e->unresolved = base_buf_take(&missing);
+}
+
+/* Takes the symbol when it is there and its ABI is one that this tree-sitter reads. */
+static bool try_handle(entry *e, void *handle, const char *path)
+{
+    char symbol[64];
+    snprintf(symbol, sizeof symbol, "tree_sitter_%s", e->language);
+    const TSLanguage *(*get)(void) = NULL;
+    *(void **)&get = dlsym(handle, symbol);
+    if (get == NULL) return false;
+    const TSLanguage *language = get();
+    if (language == NULL) return false;
+    const uint32_t abi = ts_language_version(language);
+    free(e->path);
+    e->path = base_xstrdup(path);
+    e->abi = abi;
+    if (abi < TREE_SITTER_MIN_COMPATIBLE_LANGUAGE_VERSION || abi > TREE_SITTER_LANGUAGE_VERSION) return false;
+    e->grammar.language = language;
+    return true;
+}
+
+static bool try_file(entry *e, const char *path)
+{
+    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (handle == NULL) return false;
+    if (try_handle(e, handle, path)) {
+        e->handle = handle;
+        return true;
+    }
+    dlclose(handle);
+    return false;
+}
+
+static void open_bundles(code_grammars *g)
+{
+    if (g->bundles_opened) return;
+    g->bundles_opened = true;
+    for (uint32_t i = 0; i < g->n_folders && g->n_bundles < MAX_BUNDLES; i++) {
+        base_buf path = {0};
+        base_buf_printf(&path, "%s/languages.so", g->folders[i]);
+        void *handle = base_fs_exists(path.data) ? dlopen(path.data, RTLD_LAZY | RTLD_LOCAL) : NULL;
+        if (handle == NULL) {
+            base_buf_free(&path);
+            continue;
+        }
+        g->bundles[g->n_bundles].handle = handle;
+        g->bundles[g->n_bundles++].path = base_buf_take(&path);
+    }
+}
+
+static void find(code_grammars *g, entry *e)
+{
+    static const char *const prefixes[] = {"libtree-sitter-", ""};
+    char path[4096];
+    for (uint32_t i = 0; i < g->n_folders; i++)
+        for (size_t p = 0; p < sizeof prefixes / sizeof *prefixes; p++) {
+            const int n = snprintf(path, sizeof path, "%s/%s%s.so", g->folders[i], prefixes[p], e->language);
+            if (n > 0 && (size_t)n < sizeof path && base_fs_exists(path) && try_file(e, path)) return;
+        }
+    open_bundles(g);
+    for (uint32_t i = 0; i < g->n_bundles; i++)
+        if (try_handle(e, g->bundles[i].handle, g->bundles[i].path)) return;
+    snprintf(path, sizeof path, "libtree-sitter-%s.so", e->language);
+    try_file(e, path);
+}
+
+/* With the lock held. NULL: a name that no grammar can have, or too many. */
+static entry *entry_of(code_grammars *g, const char *language)
+{
+    for (uint32_t i = 0; i < g->n_entries; i++)
+        if (strcmp(g->entries[i].language, language) == 0) return &g->entries[i];
+    const size_t n = strlen(language);
+    if (n == 0 || n >= sizeof g->entries[0].language || g->n_entries == MAX_GRAMMARS) return NULL;
+    if (strspn(language, "abcdefghijklmnopqrstuvwxyz0123456789_") != n) return NULL;
+    entry *e = &g->entries[g->n_entries++];
+    memcpy(e->language, language, n + 1);
+    find(g, e);
+    if (e->grammar.language != NULL) resolve(e);
+    return e;
+}
+
+const code_grammar *code_grammar_get(code_grammars *g, const char *language)
+{
+    if (g == NULL || language == NULL) return NULL;
+    pthread_mutex_lock(&g->lock);
+    const entry *e = entry_of(g, language);
+    pthread_mutex_unlock(&g->lock);
+    return e != NULL && e->grammar.language != NULL ? &e->grammar : NULL;
+}
+
+uint32_t code_grammars_list(code_grammars *g, const code_grammar_info **ret)
+{
+    uint32_t n = 0;
+    pthread_mutex_lock(&g->lock);
+    for (uint32_t i = 0; code_table_languages[i] != NULL; i++) {
+        const entry *e = entry_of(g, code_table_languages[i]);
+        if (e == NULL) continue;
+        g->list[n++] = (code_grammar_info){.language = e->language,
+            .path = e->path,
+            .abi = e->abi,
+            .unresolved = e->unresolved != NULL ? e->unresolved : ""};
+    }
+    pthread_mutex_unlock(&g->lock);
+    *ret = g->list;
+    return n;
+}
+
+#else
+
+struct code_grammars {
+    code_grammar_info list[32];
+};
+
+code_grammars *code_grammars_open(void)
+{
+    return base_xcalloc(1, sizeof(code_grammars));
+}
+
+void code_grammars_close(code_grammars *g)
+{
+    free(g);
+}
+
+uint32_t code_grammars_list(code_grammars *g, const code_grammar_info **ret)
+{
+    uint32_t n = 0;
+    while (code_table_languages[n] != NULL && n < 32) {
+        g->list[n] = (code_grammar_info){.language = code_table_languages[n], .unresolved = ""};
+        n++;
+    }
+    *ret = g->list;
+    return n;
+}
+
+#endif

@@ -1,0 +1,110 @@
+/*
+ * Between the files of this folder only: what a node type means (tables.c), a found grammar (grammars.c), and the builder with
+ * which parse.c and lexical.c write a code_file.
+ */
+#ifndef KVIST_CODE_INTERNAL_H
+#define KVIST_CODE_INTERNAL_H
+
+#include "base/mem.h"
+#include "code/code.h"
+
+/* What the walk does beside anchors and definitions. */
+enum {
+    NODE_NEEDS_BODY = 1u << 0,   /* a definition only with a body field: `struct x *p` is a use */
+    NODE_VARIABLE = 1u << 1,     /* defines a name outside functions; a function when its value is one */
+    NODE_IF_FUNCTION = 1u << 2,  /* defines a name only when its value is a function: x.y = function () {} */
+    NODE_SCOPE = 1u << 3,        /* gives inner definitions their parent, is none itself: impl, namespace */
+    NODE_LITERAL = 1u << 4,      /* a function without a name */
+    NODE_WRAPS = 1u << 5,        /* its definition starts where it starts: decorated, export, template<> */
+    NODE_WRAPS_ONE = 1u << 6,    /* the same, when it holds one definition: type (...), const x */
+    NODE_ATTRIBUTE = 1u << 7,    /* a sibling in front that belongs to the definition: #[derive] */
+    NODE_BLOCK = 1u << 8,        /* a body: extents stop in front of it */
+    NODE_DECLARES = 1u << 9,     /* C declaration: a prototype, variables or fields, by its declarators */
+    NODE_DECLARATION = 1u << 10, /* always without a body: function_signature_item */
+    NODE_COMMENT = 1u << 11,
+};
+
+/* One row of a language's table: a node type, the anchor it is (-1: none), the definition it is (NULL: none), flags. */
+typedef struct code_node_row {
+    const char *node;
+    int kind;
+    const char *what;
+    unsigned flags;
+} code_node_row;
+
+typedef struct code_table {
+    const char *language;
+    const code_node_row *rows; /* ends with a NULL node */
+} code_table;
+
+/* NULL: no table, names decide (code_row_by_name). */
+const code_table *code_table_of(const char *language);
+/* A guess from the name of a node type of a grammar without a table; node NULL when it means nothing. */
+code_node_row code_row_by_name(const char *node);
+/* The languages that `kvist grammar list` names. */
+extern const char *const code_table_languages[]; /* NULL-terminated */
+
+/* ---- building a code_file ---- */
+
+typedef struct code_builder {
+    code_file *file;
+    size_t cap_definitions, cap_anchors;
+    const char *text;
+    size_t n;
+    uint32_t line, line_at; /* cursor of line counting: line number at byte line_at */
+} code_builder;
+
+void code_builder_begin(code_builder *b, const char *language, const char *text, size_t n);
+/* A copy that lives as long as the file. */
+const char *code_builder_name(code_builder *b, const char *s, size_t n);
+/* Appends; name and parent must live as long as the file. Lines are filled in. Returns the index, UINT32_MAX beyond 2^20. */
+uint32_t code_builder_define(code_builder *b, const code_definition *d);
+void code_builder_anchor(code_builder *b, const code_anchor *a);
+code_file *code_builder_end(code_builder *b); /* sorts the anchors */
+void code_builder_abandon(code_builder *b);
+
+/* The lexical reading. `language` may be NULL. */
+code_file *code_parse_lexical(const char *language, const char *path, const char *text, size_t n);
+
+/* ---- tree-sitter ---- */
+#ifdef KVIST_HAVE_TREE_SITTER
+#include <tree_sitter/api.h>
+
+enum code_field {
+    FIELD_NONE,
+    FIELD_NAME,
+    FIELD_DECLARATOR,
+    FIELD_BODY,
+    FIELD_TYPE,
+    FIELD_RECEIVER,
+    FIELD_LEFT,
+    FIELD_RIGHT,
+    FIELD_CONDITION,
+    FIELD_VALUE,
+    FIELD_ARGUMENTS,
+    FIELD_CONSEQUENCE,
+    FIELD_KEY,
+    FIELD_PROPERTY,
+    FIELD_ALTERNATIVE,
+    FIELD_FUNCTION,
+    FIELD_METHOD,
+    FIELD_N
+};
+
+typedef struct code_grammar {
+    const TSLanguage *language;
+    const char *name;
+    uint32_t n_symbols, n_fields;
+    uint8_t *row_of;     /* [n_symbols] 1 + index into rows; 0: means nothing */
+    uint8_t *field_of;   /* [n_fields + 1] enum code_field */
+    uint8_t *is_name;    /* [n_symbols] an identifier of some sort */
+    code_node_row *rows; /* at most 255 */
+} code_grammar;
+
+/* NULL: none. Loaded once, valid until code_grammars_close. */
+const code_grammar *code_grammar_get(code_grammars *g, const char *language);
+/* NULL when the time was up. */
+code_file *code_parse_tree(const code_grammar *g, const char *text, size_t n);
+#endif
+
+#endif
