@@ -111,7 +111,7 @@ static int read_rope(const reader *r, model_hyper *h)
     if (!(h->rope_base > 1 && isfinite(h->rope_base)) || !(factor >= 1 && isfinite(factor)))
         return base_fail(r->err, BASE_E_FORMAT, "rope.freq_base %g and scaling factor %g make no sense",
             h->rope_base, factor);
-    h->rope_scale = 1 / factor;
+    h->rope_factor = factor;
     return 0;
 }
 

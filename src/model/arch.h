@@ -25,8 +25,8 @@ typedef struct model_hyper {
     const model_arch *arch;
     uint32_t n_layer, n_embd, n_ff, n_head, n_head_kv, head_dim, n_rot, n_vocab, n_ctx;
     float norm_eps, attn_scale;
-    double rope_base,
-        rope_scale; /* the angle of pair i at phase p: p * rope_scale * base^(-2i/n_rot) / rope_freqs[i] */
+    /* The angle of pair i at phase p is p / rope_factor * rope_base^(-2i / n_rot) / rope_freqs[i]. */
+    double rope_base, rope_factor;
 } model_hyper;
 
 /*
