@@ -50,6 +50,19 @@ const char *agent_event_name(agent_event_type type)
     return (unsigned)type < AGENT_N_EVENTS ? event_rows[type].name : "";
 }
 
+static void find_turn(void *user, field_kind kind, const char *name, field f)
+{
+    if (kind == FIELD_INTEGER && !strcmp(name, "turn")) *(int64_t *)user = *f.integer;
+}
+
+int64_t agent_event_turn(const agent_event *e)
+{
+    agent_event fields = *e;
+    int64_t turn = -1;
+    event_rows[e->type].visit(&fields, find_turn, &turn);
+    return turn;
+}
+
 /* --- writing ------------------------------------------------------------------------------------------------------------ */
 
 /* One line is one event: a raw field must not bring a newline into it (outside strings JSON allows any white space). */

@@ -75,6 +75,7 @@ typedef struct agent_event {
 } agent_event;
 
 const char *agent_event_name(agent_event_type type);
+int64_t agent_event_turn(const agent_event *e); /* -1: its type has none (token, span, session, end) */
 
 /* One JSON object without newline: {"event":"token","id":5,...}; the bytes that --json prints and the log stores. */
 void agent_event_write(const agent_event *e, base_buf *out);

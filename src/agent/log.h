@@ -13,6 +13,9 @@ typedef struct agent_log agent_log;
 int agent_log_open(agent_log **ret, const char *path, bool read_only, base_err *err);
 void agent_log_close(agent_log *l);
 
+/* A fresh id: time and randomness, "20261121-0645-3f9a2c". */
+void agent_log_new_id(char ret[32]);
+
 /* Sessions. The lock of a session is held until close; BASE_E_STATE: another process has it. */
 int agent_log_create(
     agent_log *l, const char *id, const char *parent, const char *root, const char *model, base_err *err);
@@ -23,7 +26,16 @@ int agent_log_delete(agent_log *l, const char *id, base_err *err); /* text index
 
 /* Buffers the event; commit writes what is buffered in one transaction. */
 int agent_log_add(agent_log *l, const char *session, const agent_event *e, base_err *err);
-int agent_log_commit(agent_log *l, base_err *err);
+int agent_log_commit(
+    agent_log *l, base_err *err); /* after a failure the events stay buffered for the next try */
+
+/* Where a session stands: its last event's seq, its last turn and whether that turn was closed. */
+typedef struct agent_log_tail {
+    uint64_t seq;
+    uint32_t turn;
+    bool turn_open; /* begun and neither closed nor marked interrupted */
+} agent_log_tail;
+int agent_log_get_tail(agent_log *l, const char *session, agent_log_tail *ret, base_err *err);
 
 typedef struct agent_log_row {
     const char *id, *parent, *root, *model, *title; /* title: the first request */
