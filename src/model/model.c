@@ -276,7 +276,8 @@ static int open_backend(model *m, const model_options *o, base_err *err)
         return base_fail(err, BASE_E_DEVICE, "this build has no CUDA backend; use --backend cpu");
     if (strcmp(backend, "cpu") != 0 && strcmp(backend, "auto") != 0)
         return base_fail(err, BASE_E_USAGE, "backend \"%s\" is none of cpu, cuda, auto", backend);
-    int rc = cpu_ops_open(&m->ops, threads_of(o), o->cpu_mask, err);
+    m->info.n_threads = (uint32_t)threads_of(o);
+    int rc = cpu_ops_open(&m->ops, (int)m->info.n_threads, o->cpu_mask, err);
     if (rc) return rc;
     m->info.backend = m->ops->backend;
     m->info.isa = m->ops->isa;

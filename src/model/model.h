@@ -30,6 +30,7 @@ typedef struct model_info {
     const char *path, *name, *architecture,
         *quantisation;         /* e.g. "qwen2", "Q4_K_M"; live as long as the model */
     const char *backend, *isa; /* "cpu", "avx512-vnni" */
+    uint32_t n_threads;
     uint32_t n_layer, n_embd, n_ff, n_head, n_head_kv, head_dim, n_vocab, n_ctx;
     uint64_t file_bytes, packed_bytes, weight_bytes_per_token; /* what a decoded token reads */
     uint32_t row_bytes;                                        /* K and V of one token in all lanes */
