@@ -37,7 +37,8 @@ typedef struct model_grammar_tool {
 } model_grammar_tool;
 
 /*
- * paths: what a PATH argument may be (NULL-terminated, sorted; NULL: any string). The list is copied.
+ * paths: what a PATH argument may be (NULL-terminated; NULL or empty: any string). Tools and paths are copied; the tokenizer
+ * must live as long. Names that JSON would have to escape, or equal names, are BASE_E_USAGE.
  */
 int model_grammar_new(model_grammar **ret, const model_tokenizer *t, model_tool_style style,
     const model_grammar_tool *tools, uint32_t n_tools, const char *const *paths, base_err *err);
@@ -46,7 +47,10 @@ void model_grammar_reset(model_grammar *g); /* a new answer begins: at the start
 
 /* Would this token keep the text inside the grammar? True always while dormant and the token triggers nothing bad. */
 bool model_grammar_accepts(const model_grammar *g, int32_t id);
-/* Bits of all allowed ids ([n_vocab+63]/64), NULL while dormant. Valid until the next call. */
+/*
+ * Bits of all allowed ids ([n_vocab+63]/64), valid until the next call. NULL inside a line of free text, and when no id at all
+ * would do. It walks the vocabulary (milliseconds): ask only when accepts said no.
+ */
 const uint64_t *model_grammar_mask(model_grammar *g);
 void model_grammar_advance(
     model_grammar *g, int32_t id); /* a token was taken; an unacceptable one makes it dormant */
