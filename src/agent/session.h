@@ -1,0 +1,36 @@
+/*
+ * From options to a session that can take requests: log, session id and folder, engine, workspace, agent; and the way back. One
+ * place for the order in which they open, so that the shell, -p and tests open alike.
+ */
+#ifndef KVIST_AGENT_SESSION_H
+#define KVIST_AGENT_SESSION_H
+
+#include "agent/agent.h"
+#include "agent/log.h"
+
+typedef struct agent_session_options {
+    const char *dir;         /* the tree */
+    const char *model_path;  /* unless fake_script */
+    const char *fake_script; /* file of a scripted engine (tests); NULL: the real one */
+    const char *resume;      /* a session's id or prefix, "" the latest of this tree; NULL: a new session */
+    bool ephemeral;          /* no log, nothing on disk */
+    agent_mode mode;
+    model_options model; /* progress is set from below */
+    kv_options kv;       /* budget is asked of `budget` once the model is known; row_file is ours */
+    model_sampling sampling;
+    int (*budget)(const void *user, uint32_t n_ctx, uint32_t row_bytes, uint32_t *ret, base_err *err);
+    const void *budget_user;
+    uint32_t context_tokens, max_steps, max_tokens; /* as agent_options */
+    void (*progress)(void *user, double share, const char *what); /* while the model loads; may be NULL */
+    void *progress_user;
+} agent_session_options;
+
+typedef struct agent_session agent_session;
+
+/* On failure nothing stays open. The options' strings must outlive the session. */
+int agent_session_open(agent_session **ret, const agent_session_options *options, const agent_host *host, atomic_bool *cancel,
+    base_err *err);
+void agent_session_close(agent_session *s); /* NULL is fine */
+agent *agent_session_agent(agent_session *s);
+
+#endif
