@@ -1,0 +1,216 @@
+/*
+ * From F32 rows to the 8-bit columns that products read (ops_activations in cpu.h), in two phases on the pool: each row is
+ * normalised (or gated) and quantised by itself; then rows are interleaved into groups of columns.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "model/cpu/cpu.h"
+
+enum { MIN_PARALLEL = 16 * 1024 }; /* elements; fewer are done sooner than other threads wake */
+
+typedef enum make { MAKE_PLAIN, MAKE_NORM, MAKE_GATE } make;
+
+typedef struct job {
+    cpu_ops *cpu;
+    ops_activations *out;
+    make make;
+    ops_mat x, up;
+    const float *weight;
+    const uint32_t *rows;
+    float eps;
+    ops_gate gate;
+} job;
+
+/*
+ * Eight bits per element of a block do for a row whose blocks are of like size. A few rows (a model's first position above
+ * all) hold elements some thousand times larger than the rest, and the rest of such a block would be rounded away.
+ */
+static bool row_needs_fine(const float *d, uint32_t n_blocks)
+{
+    float largest = 0, sum = 0;
+    for (uint32_t i = 0; i < n_blocks; i++) {
+        largest = d[i] > largest ? d[i] : largest;
+        sum += d[i];
+    }
+    float others = (sum - largest) / (float)(n_blocks > 1 ? n_blocks - 1 : 1);
+    return largest > 32.0f * others;
+}
+
+static void make_row(const job *j, uint32_t row, float *scratch)
+{
+    const cpu_kernels *k = &j->cpu->kernels;
+    ops_activations *out = j->out;
+    uint32_t n = out->width;
+    const float *x = cpu_row(j->x, j->rows ? j->rows[row] : row);
+    if (j->make == MAKE_NORM)
+        k->norm_row(x, j->weight, n, j->eps, scratch);
+    else if (j->make == MAKE_GATE)
+        k->gate_row(x, cpu_row(j->up, row), j->gate, n, scratch);
+    const float *made = j->make == MAKE_PLAIN ? x : scratch;
+
+    int8_t *q = out->row_q + (size_t)row * n, *q2 = out->row_q2 + (size_t)row * n;
+    float *d = out->row_d + (size_t)row * out->n_blocks;
+    k->quant_row(made, n, q, d);
+    out->row_fine[row] = row_needs_fine(d, n / CPU_BLOCK);
+    if (out->row_fine[row]) k->quant_fine_row(made, n, q, d, q2);
+}
+
+static int32_t sum_16(const int8_t *q)
+{
+    int32_t sum = 0;
+    for (int i = 0; i < 16; i++) sum += q[i];
+    return sum;
+}
+
+/* Column c of a group of `width` columns, from one row's numbers. */
+static void put_column(const ops_activations *a, cpu_columns g, uint32_t c, uint32_t width, const int8_t *q,
+    const float *row_d, float unit)
+{
+    int8_t *to_q = (int8_t *)g.q + 4 * c;
+    float *d = (float *)g.d + c, *sum = (float *)g.sum + c;
+    int32_t *nsum = (int32_t *)g.nsum + c;
+    uint32_t n_blocks = a->width / CPU_BLOCK;
+    for (uint32_t b = 0; b < a->n_blocks; b++, d += width, sum += width, nsum += 2 * width) {
+        bool padding = b >= n_blocks;
+        int32_t first = padding ? 0 : sum_16(q + CPU_BLOCK * b),
+                second = padding ? 0 : sum_16(q + CPU_BLOCK * b + 16);
+        for (int i = 0; i < CPU_BLOCK; i += 4, to_q += 4 * width) {
+            if (padding)
+                memset(to_q, 0, 4);
+            else
+                memcpy(to_q, q + CPU_BLOCK * b + i, 4);
+        }
+        *d = padding ? 0 : row_d[b] * unit;
+        *sum = (float)(first + second);
+        nsum[0] = -first;
+        nsum[width] = -second;
+    }
+}
+
+static void interleave(const ops_activations *a, uint32_t first)
+{
+    uint32_t n_columns = cpu_n_columns(a),
+             width = n_columns - first < CPU_GROUP ? n_columns - first : CPU_GROUP;
+    cpu_columns g = cpu_group(a, first);
+    for (uint32_t c = 0; c < width; c++) {
+        uint32_t column = first + c;
+        bool second = column >= a->n;
+        uint32_t row = second ? a->fine[column - a->n] : column;
+        const int8_t *q = (second ? a->row_q2 : a->row_q) + (size_t)row * a->width;
+        put_column(a, g, c, width, q, a->row_d + (size_t)row * a->n_blocks, second ? 1.0f / 256 : 1.0f);
+    }
+}
+
+static void list_fine(ops_activations *a)
+{
+    a->n_fine = 0;
+    for (uint32_t i = 0; i < a->n; i++)
+        if (a->row_fine[i]) a->fine[a->n_fine++] = i;
+}
+
+static void run(void *arg, int thread, int n_threads)
+{
+    job *j = arg;
+    ops_activations *a = j->out;
+    uint32_t first = (uint32_t)((uint64_t)a->n * thread / n_threads),
+             last = (uint32_t)((uint64_t)a->n * (thread + 1) / n_threads);
+    for (uint32_t i = first; i < last; i++) make_row(j, i, j->cpu->scratch[thread].data);
+    if (n_threads > 1) base_pool_barrier(j->cpu->pool);
+    if (thread == 0) list_fine(a);
+    if (n_threads > 1) base_pool_barrier(j->cpu->pool);
+    uint32_t n_columns = cpu_n_columns(a);
+    for (uint32_t c = (uint32_t)thread * CPU_GROUP; c < n_columns; c += (uint32_t)n_threads * CPU_GROUP)
+        interleave(a, c);
+}
+
+static int make_activations(job *j, uint32_t n, uint32_t width, base_err *err)
+{
+    ops_activations *a = j->out;
+    if (n > a->n_max || width > a->width_max || width % CPU_BLOCK)
+        return base_fail(err, BASE_E_LIMIT, "%u rows of %u do not fit activations for %u rows of %u", n,
+            width, a->n_max, a->width_max);
+    int rc = cpu_scratch_reserve(j->cpu, width * sizeof(float), 0, err);
+    if (rc < 0) return rc;
+    a->n = n;
+    a->width = width;
+    a->n_blocks = (width / CPU_BLOCK + 1) / 2 * 2;
+    if (n == 1 || (uint64_t)n * width < MIN_PARALLEL)
+        run(j, 0, 1);
+    else
+        base_pool_run(j->cpu->pool, run, j);
+    return 0;
+}
+
+int cpu_op_norm_quant(model_ops *ops, const ops_norm_quant_args *args, base_err *err)
+{
+    job j = {.cpu = (cpu_ops *)ops,
+        .out = args->out,
+        .make = MAKE_NORM,
+        .x = args->x,
+        .rows = args->rows,
+        .eps = args->eps};
+    j.weight = cpu_floats(args->weight);
+    return make_activations(&j, args->n, args->width, err);
+}
+
+int cpu_op_quant(model_ops *ops, const ops_quant_args *args, base_err *err)
+{
+    job j = {.cpu = (cpu_ops *)ops, .out = args->out, .make = MAKE_PLAIN, .x = args->x};
+    return make_activations(&j, args->n, args->width, err);
+}
+
+int cpu_op_gate_quant(model_ops *ops, const ops_gate_quant_args *args, base_err *err)
+{
+    job j = {.cpu = (cpu_ops *)ops,
+        .out = args->out,
+        .make = MAKE_GATE,
+        .x = args->gate,
+        .up = args->up,
+        .gate = args->kind};
+    return make_activations(&j, args->n, args->width, err);
+}
+
+int cpu_activations_new(
+    model_ops *ops, ops_activations **ret, uint32_t n_max, uint32_t width_max, base_err *err)
+{
+    (void)ops;
+    size_t blocks = ((size_t)width_max / CPU_BLOCK + 2) / 2 * 2, columns = 2 * (size_t)n_max, n_blocks = 0,
+           rows_bytes = 0;
+    ops_activations *a = calloc(1, sizeof *a);
+    if (!a || !base_mul(columns, blocks, &n_blocks) || !base_mul(columns, width_max, &rows_bytes)) goto fail;
+    *a = (ops_activations){.n_max = n_max, .width_max = width_max};
+    a->fine = malloc(n_max * sizeof *a->fine);
+    a->row_fine = malloc(n_max);
+    a->q = base_huge_alloc(n_blocks * CPU_BLOCK);
+    a->d = base_huge_alloc(n_blocks * sizeof *a->d);
+    a->sum = base_huge_alloc(n_blocks * sizeof *a->sum);
+    a->nsum = base_huge_alloc(n_blocks * 2 * sizeof *a->nsum);
+    a->row_q = base_huge_alloc(rows_bytes);
+    a->row_d = base_huge_alloc(n_blocks * sizeof *a->row_d);
+    if (!a->fine || !a->row_fine || !a->q || !a->d || !a->sum || !a->nsum || !a->row_q || !a->row_d)
+        goto fail;
+    a->row_q2 = a->row_q + rows_bytes / 2;
+    *ret = a;
+    return 0;
+fail:
+    cpu_activations_free(ops, a);
+    return base_fail(err, BASE_E_NOMEM, "no memory for %u rows of %u activations", n_max, width_max);
+}
+
+void cpu_activations_free(model_ops *ops, ops_activations *a)
+{
+    (void)ops;
+    if (!a) return;
+    size_t n_blocks = ((size_t)a->width_max / CPU_BLOCK + 2) / 2 * 2 * 2 * a->n_max;
+    base_huge_free(a->q, n_blocks * CPU_BLOCK);
+    base_huge_free(a->d, n_blocks * sizeof *a->d);
+    base_huge_free(a->sum, n_blocks * sizeof *a->sum);
+    base_huge_free(a->nsum, n_blocks * 2 * sizeof *a->nsum);
+    base_huge_free(a->row_q, 2 * (size_t)a->n_max * a->width_max);
+    base_huge_free(a->row_d, n_blocks * sizeof *a->row_d);
+    free(a->fine);
+    free(a->row_fine);
+    free(a);
+}

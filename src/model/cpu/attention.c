@@ -1,0 +1,422 @@
+/*
+ * Attention and scoring over lists of rows. A work unit is a lane, a block of tokens (with all G query heads of the lane, so
+ * that a row is read once) and a range of tiles of 256 ordinals; for every tile there is one state (maximum, denominator,
+ * output), and states are merged in ascending order of tiles, whoever computed them.
+ *
+ * Small batches spread the tiles over the threads and merge afterwards; large ones spread the tokens. Same arithmetic.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "model/cpu/cpu.h"
+
+enum {
+    TILE = MODEL_ROWS_TILE,
+    QUERIES = 96,     /* query rows of a unit, unless one token has more */
+    SPLIT_TOKENS = 8, /* batches up to this spread tiles */
+};
+
+/* Walks a list tile by tile; going back starts again. */
+typedef struct cursor {
+    const model_lane_list *list;
+    uint32_t run, ordinal; /* the run that holds `ordinal`, its first */
+} cursor;
+
+/* Where the rows of one tile lie. */
+typedef struct tile_rows {
+    const uint16_t *keys[TILE], *values[TILE];
+    uint32_t n;
+} tile_rows;
+
+static void find_tile(cursor *c, const model_rows_view *v, uint32_t lane, uint32_t tile, tile_rows *ret)
+{
+    const model_lane_list *list = &v->lanes[lane];
+    uint32_t first = tile * TILE;
+    if (c->list != list || c->ordinal > first) *c = (cursor){.list = list};
+    while (c->run < list->n_runs && c->ordinal + list->runs[c->run].n <= first)
+        c->ordinal += list->runs[c->run++].n;
+    ret->n = 0;
+    uint32_t ordinal = c->ordinal;
+    for (uint32_t i = c->run; i < list->n_runs && ret->n < TILE; ordinal += list->runs[i++].n) {
+        const model_run *run = &list->runs[i];
+        uint32_t from = ordinal < first ? first - ordinal : 0;
+        const uint16_t *key = model_rows_key(v, lane, run->slot);
+        for (uint32_t k = from; k < run->n && ret->n < TILE; k++, ret->n++) {
+            ret->keys[ret->n] = key + (size_t)k * v->shape.head_dim;
+            ret->values[ret->n] = ret->keys[ret->n] + (size_t)MODEL_ROWS_BLOCK * v->shape.head_dim;
+        }
+    }
+}
+
+/* Token index of an ordinal. */
+static uint32_t index_of(const model_lane_list *list, uint32_t ordinal)
+{
+    for (uint32_t i = 0; i < list->n_runs; ordinal -= list->runs[i++].n)
+        if (ordinal < list->runs[i].n) return list->runs[i].index + ordinal;
+    return UINT32_MAX;
+}
+
+/* The first ordinal whose token index is at least `index`. */
+static uint32_t ordinal_of(const model_lane_list *list, uint32_t index)
+{
+    uint32_t ordinal = 0;
+    for (uint32_t i = 0; i < list->n_runs; i++) {
+        const model_run *run = &list->runs[i];
+        if (run->index + run->n > index) return ordinal + (run->index >= index ? 0 : index - run->index);
+        ordinal += run->n;
+    }
+    return ordinal;
+}
+
+/* Scores of n_q queries with the rows of a tile, [n_q][TILE]; places beyond the rows, up to 16, are of zero keys. */
+static void score_tile(const cpu_kernels *k, const tile_rows *rows, const float *q, uint32_t n_q,
+    size_t q_stride, uint32_t head_dim, float scale, float *keys, float *s)
+{
+    for (uint32_t r = 0; r < rows->n; r += CPU_LANES) {
+        uint32_t n = rows->n - r < CPU_LANES ? rows->n - r : CPU_LANES;
+        k->keys(rows->keys + r, n, head_dim, keys);
+        k->scores(keys, q, n_q, q_stride, head_dim, scale, s + r, TILE);
+    }
+}
+
+static uint32_t round_up(uint32_t n, uint32_t to)
+{
+    return (n + to - 1) / to * to;
+}
+
+/* ---- attention ---- */
+
+/* Per query row: maximum, denominator, output. */
+typedef struct state {
+    float *m, *l, *o;
+} state;
+
+static size_t state_floats(size_t n_q, size_t head_dim)
+{
+    return n_q * (2 + head_dim);
+}
+
+static state state_at(float *p, size_t n_q)
+{
+    return (state){p, p + n_q, p + 2 * n_q};
+}
+
+typedef struct attention_job {
+    cpu_ops *cpu;
+    const ops_attention_args *args;
+    uint32_t group;    /* query heads a lane */
+    uint32_t tokens;   /* a unit's */
+    uint32_t n_blocks; /* of tokens */
+    uint32_t n_tiles;  /* of the longest list of this layer; 0: units are not split by tiles */
+    float *states;     /* split: [kv head][tile] of state_floats(n * group) */
+    _Atomic uint32_t next;
+    _Atomic int cancelled;
+} attention_job;
+
+/* A thread's working space. */
+typedef struct space {
+    tile_rows rows;
+    float *keys, *q, *s;
+    state tile, sum;
+    cursor cursor;
+} space;
+
+static size_t space_floats(size_t n_q, size_t head_dim)
+{
+    return CPU_LANES * head_dim + n_q * (head_dim + TILE) + 2 * state_floats(n_q, head_dim) + 64;
+}
+
+static void space_carve(space *w, float *p, size_t n_q, size_t head_dim)
+{
+    w->keys = p;
+    w->s = w->keys + CPU_LANES * head_dim;
+    w->q = w->s + n_q * TILE;
+    w->tile = state_at(w->q + n_q * head_dim, n_q);
+    w->sum = state_at(w->tile.m + state_floats(n_q, head_dim), n_q);
+    w->cursor = (cursor){0};
+}
+
+/* The ordinals that batch token t sees in a list. */
+static void visible(
+    const ops_attention_args *a, const model_lane_list *list, uint32_t t, uint32_t *lo, uint32_t *hi)
+{
+    uint32_t own = list->n_rows - a->n + t;
+    *hi = own + 1;
+    *lo = 0;
+    if (!a->window) return;
+    uint32_t index = index_of(list, own);
+    if (index >= a->window) *lo = ordinal_of(list, index - a->window + 1);
+}
+
+/* One tile's state for tokens [t0, t1) of a lane; their queries are in w->q. */
+static void attend_tile(
+    const attention_job *j, space *w, uint32_t lane, uint32_t t0, uint32_t t1, uint32_t tile, state out)
+{
+    const ops_attention_args *a = j->args;
+    const cpu_kernels *k = &j->cpu->kernels;
+    const model_lane_list *list = &a->rows->lanes[lane];
+    uint32_t head_dim = a->rows->shape.head_dim, n_q = (t1 - t0) * j->group, base = tile * TILE;
+    find_tile(&w->cursor, a->rows, lane, tile, &w->rows);
+    score_tile(k, &w->rows, w->q, n_q, head_dim, head_dim, a->scale, w->keys, w->s);
+    for (uint32_t t = t0; t < t1; t++) {
+        uint32_t lo, hi;
+        visible(a, list, t, &lo, &hi);
+        lo = lo > base ? lo - base : 0;
+        hi = hi > base ? hi - base : 0;
+        if (hi > w->rows.n) hi = w->rows.n;
+        for (uint32_t g = 0; g < j->group; g++) {
+            uint32_t m = (t - t0) * j->group + g;
+            k->softmax(w->s + (size_t)m * TILE, lo, hi, round_up(w->rows.n, CPU_LANES), &out.m[m], &out.l[m]);
+        }
+    }
+    k->values(w->rows.values, w->rows.n, w->s, TILE, n_q, head_dim, out.o);
+}
+
+static void load_queries(const attention_job *j, space *w, uint32_t kv_head, uint32_t t0, uint32_t t1)
+{
+    uint32_t width = j->group * j->args->rows->shape.head_dim;
+    for (uint32_t t = t0; t < t1; t++)
+        memcpy(w->q + (size_t)(t - t0) * width, cpu_row(j->args->q, t) + (size_t)kv_head * width,
+            width * sizeof(float));
+}
+
+static void state_clear(state s, uint32_t n_q, uint32_t head_dim)
+{
+    for (uint32_t m = 0; m < n_q; m++) s.m[m] = -INFINITY;
+    memset(s.l, 0, n_q * sizeof *s.l);
+    memset(s.o, 0, (size_t)n_q * head_dim * sizeof *s.o);
+}
+
+static void state_merge(
+    const cpu_kernels *k, state s, uint32_t m, state from, uint32_t from_m, uint32_t head_dim)
+{
+    k->merge(&s.m[m], &s.l[m], s.o + (size_t)m * head_dim, from.m[from_m], from.l[from_m],
+        from.o + (size_t)from_m * head_dim, head_dim);
+}
+
+static void put_output(const attention_job *j, state s, uint32_t kv_head, uint32_t t0, uint32_t t1)
+{
+    uint32_t head_dim = j->args->rows->shape.head_dim;
+    for (uint32_t t = t0; t < t1; t++)
+        for (uint32_t g = 0; g < j->group; g++) {
+            uint32_t m = (t - t0) * j->group + g;
+            const float *o = s.o + (size_t)m * head_dim;
+            float *out = cpu_row(j->args->out, t) + (size_t)(kv_head * j->group + g) * head_dim;
+            for (uint32_t i = 0; i < head_dim; i++) out[i] = o[i] / s.l[m];
+        }
+}
+
+/* A block of tokens over all its tiles. */
+static void run_block(const attention_job *j, space *w, uint32_t unit)
+{
+    const ops_attention_args *a = j->args;
+    const model_rows_shape *shape = &a->rows->shape;
+    /* Late blocks see most rows: they go first, so that no thread ends long after the others. */
+    uint32_t kv_head = unit % shape->n_head_kv, block = j->n_blocks - 1 - unit / shape->n_head_kv;
+    uint32_t lane = a->layer * shape->n_head_kv + kv_head;
+    uint32_t t0 = block * j->tokens, t1 = a->n - t0 < j->tokens ? a->n : t0 + j->tokens,
+             n_q = (t1 - t0) * j->group;
+    uint32_t lo, hi, unused;
+    visible(a, &a->rows->lanes[lane], t0, &lo, &unused);
+    visible(a, &a->rows->lanes[lane], t1 - 1, &unused, &hi);
+    load_queries(j, w, kv_head, t0, t1);
+    state_clear(w->sum, n_q, shape->head_dim);
+    for (uint32_t tile = lo / TILE; tile * TILE < hi; tile++) {
+        if (cpu_is_cancelled(j->cpu)) return;
+        attend_tile(j, w, lane, t0, t1, tile, w->tile);
+        for (uint32_t m = 0; m < n_q; m++)
+            state_merge(&j->cpu->kernels, w->sum, m, w->tile, m, shape->head_dim);
+    }
+    put_output(j, w->sum, kv_head, t0, t1);
+}
+
+static float *split_state(const attention_job *j, uint32_t kv_head, uint32_t tile)
+{
+    size_t n_q = (size_t)j->args->n * j->group;
+    return j->states +
+           ((size_t)kv_head * j->n_tiles + tile) * state_floats(n_q, j->args->rows->shape.head_dim);
+}
+
+/* All tokens over one tile. */
+static void run_split(const attention_job *j, space *w, uint32_t unit)
+{
+    const ops_attention_args *a = j->args;
+    uint32_t kv_head = unit / j->n_tiles, tile = unit % j->n_tiles,
+             lane = a->layer * a->rows->shape.n_head_kv + kv_head;
+    if (tile * TILE >= a->rows->lanes[lane].n_rows) return;
+    load_queries(j, w, kv_head, 0, a->n);
+    attend_tile(j, w, lane, 0, a->n, tile, state_at(split_state(j, kv_head, tile), (size_t)a->n * j->group));
+}
+
+/* After all tiles: the query rows of the batch, each merged by one thread. */
+static void merge_split(const attention_job *j, int thread, int n_threads)
+{
+    const ops_attention_args *a = j->args;
+    uint32_t head_dim = a->rows->shape.head_dim, n_head_kv = a->rows->shape.n_head_kv, n_q = a->n * j->group;
+    for (uint32_t i = (uint32_t)thread; i < n_head_kv * n_q; i += (uint32_t)n_threads) {
+        uint32_t kv_head = i / n_q, m = i % n_q, t = m / j->group, g = m % j->group;
+        const model_lane_list *list = &a->rows->lanes[a->layer * n_head_kv + kv_head];
+        float max = -INFINITY, sum = 0, o[CPU_HEAD_DIM_MAX] = {0};
+        state s = {&max, &sum, o};
+        for (uint32_t tile = 0; tile * TILE < list->n_rows; tile++)
+            state_merge(&j->cpu->kernels, s, 0, state_at(split_state(j, kv_head, tile), n_q), m, head_dim);
+        float *out = cpu_row(a->out, t) + (size_t)(kv_head * j->group + g) * head_dim;
+        for (uint32_t k = 0; k < head_dim; k++) out[k] = o[k] / sum;
+    }
+}
+
+static void attention_run(void *arg, int thread, int n_threads)
+{
+    attention_job *j = arg;
+    const model_rows_shape *shape = &j->args->rows->shape;
+    uint32_t n_units = shape->n_head_kv * (j->n_tiles ? j->n_tiles : j->n_blocks);
+    space w;
+    space_carve(&w, j->cpu->scratch[thread].data, (size_t)j->tokens * j->group, shape->head_dim);
+    for (uint32_t unit; !j->cancelled && (unit = atomic_fetch_add(&j->next, 1)) < n_units;) {
+        if (cpu_is_cancelled(j->cpu)) j->cancelled = 1;
+        if (j->n_tiles)
+            run_split(j, &w, unit);
+        else
+            run_block(j, &w, unit);
+    }
+    if (!j->n_tiles) return;
+    if (n_threads > 1) base_pool_barrier(j->cpu->pool);
+    if (!j->cancelled) merge_split(j, thread, n_threads);
+}
+
+static int check_shape(const model_rows_shape *s, uint32_t n_head, base_err *err)
+{
+    if (s->head_dim % CPU_LANES || s->head_dim == 0 || s->head_dim > CPU_HEAD_DIM_MAX)
+        return base_fail(err, BASE_E_UNSUPPORTED,
+            "heads of %u dimensions: a multiple of %d up to %d is supported", s->head_dim, CPU_LANES,
+            CPU_HEAD_DIM_MAX);
+    if (s->n_head_kv == 0 || n_head == 0 || n_head % s->n_head_kv)
+        return base_fail(
+            err, BASE_E_UNSUPPORTED, "%u query heads do not share %u key heads evenly", n_head, s->n_head_kv);
+    return 0;
+}
+
+int cpu_op_attention(model_ops *ops, const ops_attention_args *a, base_err *err)
+{
+    cpu_ops *cpu = (cpu_ops *)ops;
+    const model_rows_shape *shape = &a->rows->shape;
+    int rc = check_shape(shape, a->n_head, err);
+    if (rc < 0 || a->n == 0) return rc;
+    attention_job j = {.cpu = cpu, .args = a, .group = a->n_head / shape->n_head_kv};
+    uint32_t most = 0;
+    for (uint32_t h = 0; h < shape->n_head_kv; h++) {
+        uint32_t n_rows = a->rows->lanes[a->layer * shape->n_head_kv + h].n_rows;
+        if (n_rows < a->n)
+            return base_fail(
+                err, BASE_E_LIMIT, "a lane's list of %u rows cannot hold a batch of %u", n_rows, a->n);
+        most = n_rows > most ? n_rows : most;
+    }
+    size_t shared = 0;
+    if (a->n <= SPLIT_TOKENS) {
+        j.tokens = a->n;
+        j.n_tiles = (most + TILE - 1) / TILE;
+        shared = shape->n_head_kv * j.n_tiles * state_floats((size_t)a->n * j.group, shape->head_dim) *
+                 sizeof(float);
+    } else {
+        j.tokens = QUERIES / j.group ? QUERIES / j.group : 1;
+        j.n_blocks = (a->n + j.tokens - 1) / j.tokens;
+    }
+    rc = cpu_scratch_reserve(
+        cpu, space_floats((size_t)j.tokens * j.group, shape->head_dim) * sizeof(float), shared, err);
+    if (rc < 0) return rc;
+    j.states = cpu->shared.data;
+    base_pool_run(cpu->pool, attention_run, &j);
+    return j.cancelled || cpu_is_cancelled(cpu) ? cpu_cancelled(err) : 0;
+}
+
+/* ---- score_rows ---- */
+
+typedef struct score_job {
+    cpu_ops *cpu;
+    const ops_score_rows_args *args;
+    uint32_t group;
+    _Atomic uint32_t next;
+    _Atomic int cancelled;
+} score_job;
+
+static bool head_counts(const score_job *j, uint32_t layer, uint32_t head)
+{
+    return !j->args->heads || j->args->heads[(size_t)layer * j->args->n_head + head];
+}
+
+/* One query head over all rows of its lane: maxima and denominators first, then the mass. */
+static void score_head(const score_job *j, space *w, uint32_t lane, const float *q, float *mass)
+{
+    const ops_score_rows_args *a = j->args;
+    const cpu_kernels *k = &j->cpu->kernels;
+    uint32_t n_rows = a->rows->lanes[lane].n_rows, head_dim = a->rows->shape.head_dim, n_q = a->n_queries;
+    state_clear(w->sum, n_q, 0);
+    for (uint32_t tile = 0; tile * TILE < n_rows; tile++) {
+        if (cpu_is_cancelled(j->cpu)) return;
+        find_tile(&w->cursor, a->rows, lane, tile, &w->rows);
+        score_tile(k, &w->rows, q, n_q, head_dim, head_dim, a->scale, w->keys, w->s);
+        for (uint32_t m = 0; m < n_q; m++)
+            k->softmax(w->s + (size_t)m * TILE, 0, w->rows.n, round_up(w->rows.n, CPU_LANES), &w->tile.m[m],
+                &w->tile.l[m]);
+        for (uint32_t m = 0; m < n_q; m++) state_merge(k, w->sum, m, w->tile, m, 0);
+    }
+    for (uint32_t tile = 0; tile * TILE < n_rows; tile++) {
+        if (cpu_is_cancelled(j->cpu)) return;
+        float pooled[TILE] = {0};
+        find_tile(&w->cursor, a->rows, lane, tile, &w->rows);
+        score_tile(k, &w->rows, q, n_q, head_dim, head_dim, a->scale, w->keys, w->s);
+        for (uint32_t m = 0; m < n_q; m++)
+            k->mass(w->s + (size_t)m * TILE, round_up(w->rows.n, CPU_LANES), w->sum.m[m], w->sum.l[m],
+                a->pool_max, pooled);
+        float share = a->pool_max ? 1.0f : 1.0f / (float)n_q;
+        for (uint32_t i = 0; i < w->rows.n; i++) mass[tile * TILE + i] += pooled[i] * share;
+    }
+}
+
+static void score_lane(const score_job *j, space *w, uint32_t lane)
+{
+    const ops_score_rows_args *a = j->args;
+    const model_rows_shape *shape = &a->rows->shape;
+    uint32_t layer = lane / shape->n_head_kv, first = lane % shape->n_head_kv * j->group, n_counted = 0;
+    float *mass = a->mass[lane];
+    if (!mass) return;
+    memset(mass, 0, a->rows->lanes[lane].n_rows * sizeof *mass);
+    for (uint32_t h = first; h < first + j->group; h++) {
+        if (!head_counts(j, layer, h)) continue;
+        n_counted++;
+        score_head(
+            j, w, lane, a->queries + ((size_t)layer * a->n_head + h) * a->n_queries * shape->head_dim, mass);
+    }
+    float share = n_counted ? 1.0f / (float)n_counted : 0;
+    for (uint32_t i = 0; i < a->rows->lanes[lane].n_rows; i++) mass[i] *= share;
+}
+
+static void score_run(void *arg, int thread, int n_threads)
+{
+    (void)n_threads;
+    score_job *j = arg;
+    const model_rows_shape *shape = &j->args->rows->shape;
+    uint32_t n_lanes = model_rows_lanes(shape);
+    space w;
+    space_carve(&w, j->cpu->scratch[thread].data, j->args->n_queries, shape->head_dim);
+    for (uint32_t lane; !j->cancelled && (lane = atomic_fetch_add(&j->next, 1)) < n_lanes;) {
+        if (cpu_is_cancelled(j->cpu)) j->cancelled = 1;
+        score_lane(j, &w, lane);
+    }
+}
+
+int cpu_op_score_rows(model_ops *ops, const ops_score_rows_args *a, base_err *err)
+{
+    cpu_ops *cpu = (cpu_ops *)ops;
+    int rc = check_shape(&a->rows->shape, a->n_head, err);
+    if (rc < 0) return rc;
+    if (a->n_queries < 1 || a->n_queries > 64)
+        return base_fail(
+            err, BASE_E_LIMIT, "%u queries were given to score with; 1 to 64 are possible", a->n_queries);
+    score_job j = {.cpu = cpu, .args = a, .group = a->n_head / a->rows->shape.n_head_kv};
+    rc =
+        cpu_scratch_reserve(cpu, space_floats(a->n_queries, a->rows->shape.head_dim) * sizeof(float), 0, err);
+    if (rc < 0) return rc;
+    base_pool_run(cpu->pool, score_run, &j);
+    return j.cancelled || cpu_is_cancelled(cpu) ? cpu_cancelled(err) : 0;
+}

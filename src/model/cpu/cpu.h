@@ -1,0 +1,191 @@
+/*
+ * Inside the CPU backend: its objects, and the table of kernels that each instruction-set level fills.
+ *
+ * kernels_ref.c fills every entry in plain C; a level's file (kernels_avx512.c, attention_avx512.c) replaces entries and must
+ * give the same bits, which tests/model/check_ops.c checks. What is above the kernels (threads, tiles, lists of rows) is shared.
+ *
+ * Sums with more than one partial sum are always 16 of them, element i in partial sum i % 16, added by halves:
+ * (i, i + 8), (i, i + 4), (i, i + 2), (i, i + 1).
+ */
+#ifndef KVIST_MODEL_CPU_H
+#define KVIST_MODEL_CPU_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/pool.h"
+#include "model/ops.h"
+
+enum {
+    CPU_LANES = 16, /* output rows of a tile, keys of a score vector */
+    CPU_BLOCK = 32, /* k of one scale of the activations */
+    CPU_GROUP = 8,  /* columns a kernel takes at most */
+    CPU_SUPER_MAX = 8,
+    CPU_HEAD_DIM_MAX = 256,
+};
+
+typedef enum cpu_scales {
+    CPU_SCALES_D,
+    CPU_SCALES_DM,
+    CPU_SCALES_KM,
+    CPU_SCALES_K16,
+    CPU_SCALES_F
+} cpu_scales;
+
+typedef enum cpu_format {
+#define CPU_FORMAT(name, bits, scales, blocks, head, shift) CPU_##name,
+#include "model/cpu/formats.def"
+#undef CPU_FORMAT
+    CPU_N_FORMATS
+} cpu_format;
+
+typedef struct cpu_format_info {
+    int bits;
+    cpu_scales scales;
+    uint32_t blocks, head_bytes, block_bytes;
+    int shift;
+} cpu_format_info;
+
+extern const cpu_format_info cpu_formats[CPU_N_FORMATS];
+
+struct ops_buffer {
+    void *data;
+    size_t n_bytes;
+};
+
+struct ops_weight {
+    cpu_format format;
+    uint32_t n_in, n_out, n_tiles, n_super;
+    size_t tile_bytes, n_bytes;
+    uint8_t *data; /* [n_tiles] of tile_bytes */
+};
+
+/*
+ * Quantised rows. A row becomes one column of 8-bit numbers, or two: x = d * (q + q2 / 256), when eight bits would lose what
+ * stands beside an enormous element (cpu_row_needs_fine). First columns 0..n-1 in order, then the second columns of the rows
+ * in `fine`. Columns lie in groups of CPU_GROUP (the last one narrower), interleaved for the kernels: see cpu_columns.
+ */
+struct ops_activations {
+    uint32_t n_max, width_max;
+    uint32_t n, width, n_fine;
+    uint32_t n_blocks; /* of 32, padded with zeros to an even number */
+    uint32_t *fine;    /* [n_fine] rows with a second column, ascending */
+    int8_t *q;
+    float *d, *sum;
+    int32_t *nsum;
+    /* Row-major results of the first phase, before they are interleaved. */
+    int8_t *row_q, *row_q2; /* [n][width] */
+    float *row_d;           /* [n][n_blocks] */
+    uint8_t *row_fine;      /* [n] */
+};
+
+/* One group of c columns: q [n_blocks * 8][c][4], d and sum [n_blocks][c], nsum [n_blocks][2][c]. */
+typedef struct cpu_columns {
+    const int8_t *q;
+    const float *d;      /* scale */
+    const float *sum;    /* sum of the block's 32 numbers */
+    const int32_t *nsum; /* minus the sums of its two halves */
+} cpu_columns;
+
+static inline uint32_t cpu_n_columns(const ops_activations *x)
+{
+    return x->n + x->n_fine;
+}
+
+/* The group that begins at column `first` (a multiple of CPU_GROUP) and has c columns. */
+static inline cpu_columns cpu_group(const ops_activations *x, uint32_t first)
+{
+    size_t at = (size_t)first * x->n_blocks;
+    return (cpu_columns){x->q + at * CPU_BLOCK, x->d + at, x->sum + at, x->nsum + 2 * at};
+}
+
+/*
+ * An expanded tile ("panel"), for many columns: per block two vectors of 16 F32 (scale and minimum, or the scales of the two
+ * halves), then 8 vectors of unsigned bytes (16 for WIDE).
+ */
+static inline size_t cpu_panel_block_bytes(int bits)
+{
+    return 128 + (bits == 16 ? 1024 : 512);
+}
+
+/* out[c][16] = one tile times c (1..CPU_GROUP) columns. */
+typedef void cpu_tile_fn(const uint8_t *tile, uint32_t n_super, const cpu_columns *x, uint32_t c, float *out);
+typedef void cpu_expand_fn(const uint8_t *tile, uint32_t n_super, uint8_t *panel);
+typedef void cpu_panel_fn(
+    const uint8_t *panel, uint32_t n_blocks, int shift, const cpu_columns *x, uint32_t c, float *out);
+
+typedef struct cpu_kernels {
+    const char *isa;
+
+    /* Rows of activations. n is a multiple of 16 for norm, of 32 for quant. */
+    void (*norm_row)(const float *x, const float *weight, uint32_t n, float eps, float *out);
+    void (*gate_row)(const float *gate, const float *up, ops_gate kind, uint32_t n, float *out);
+    void (*quant_row)(const float *x, uint32_t n, int8_t *q, float *d);
+    void (*quant_fine_row)(const float *x, uint32_t n, const int8_t *q, const float *d, int8_t *q2);
+
+    cpu_tile_fn *tile[CPU_N_FORMATS]; /* NULL: through a panel */
+    cpu_expand_fn *expand[CPU_N_FORMATS];
+    cpu_panel_fn *panel[CPU_SCALES_F + 1];
+
+    /* Attention. keys: up to 16 rows to [head_dim][16] F32, lanes without a row 0. */
+    void (*f16_row)(const float *x, uint32_t n, uint16_t *out);
+    void (*keys)(const uint16_t *const *rows, uint32_t n_rows, uint32_t head_dim, float *out);
+    /* s[m][16] = scale * (q[m] . keys): products of even and of odd dimensions are summed apart. */
+    void (*scores)(const float *keys, const float *q, uint32_t n_q, size_t q_stride, uint32_t head_dim,
+        float scale, float *s, size_t s_stride);
+    /* s[lo..hi) -> exp(s - max), the other places up to n (a multiple of 16) -> 0. An empty range: max -inf, sum 0. */
+    void (*softmax)(float *s, uint32_t lo, uint32_t hi, uint32_t n, float *ret_max, float *ret_sum);
+    /* out[m] = sum over rows of p[m][row] * value row. */
+    void (*values)(const uint16_t *const *rows, uint32_t n_rows, const float *p, size_t p_stride,
+        uint32_t n_q, uint32_t head_dim, float *out);
+    /* (m, l, o) absorbs (m2, l2, o2). */
+    void (*merge)(float *m, float *l, float *o, float m2, float l2, const float *o2, uint32_t head_dim);
+    /* acc[i] = pool of acc[i] and exp(s[i] - max) / sum: the mean's sum, or the maximum. */
+    void (*mass)(const float *s, uint32_t n, float max, float sum, bool pool_max, float *acc);
+} cpu_kernels;
+
+void cpu_kernels_ref(cpu_kernels *k);
+void cpu_kernels_avx512(cpu_kernels *k);
+
+/* Everything a run on the pool needs; the scratch of thread i is scratch[i]. */
+typedef struct cpu_ops {
+    model_ops ops; /* first: a model_ops * of this backend is one of these */
+    base_pool *pool;
+    int n_threads;
+    cpu_kernels kernels;
+    struct {
+        void *data;
+        size_t n_bytes;
+    } scratch[64], shared;
+} cpu_ops;
+
+static inline float *cpu_row(ops_mat m, size_t row)
+{
+    return (float *)m.buffer->data + m.first + row * m.stride;
+}
+
+static inline const float *cpu_floats(const ops_buffer *b)
+{
+    return b->data;
+}
+
+/* At least n_bytes that only thread `thread` (or, with -1, the operation) uses; grown on the calling thread, before a run. */
+int cpu_scratch_reserve(cpu_ops *cpu, size_t per_thread, size_t shared, base_err *err);
+
+bool cpu_is_cancelled(const cpu_ops *cpu);
+int cpu_cancelled(base_err *err);
+
+/* One function an operation, and packing. */
+#define MODEL_OP(op) int cpu_op_##op(model_ops *ops, const ops_##op##_args *args, base_err *err);
+#include "model/ops.def"
+#undef MODEL_OP
+int cpu_pack(model_ops *ops, ops_weight **ret, const gguf_tensor *tensor, base_err *err);
+void cpu_weight_free(model_ops *ops, ops_weight *w);
+size_t cpu_weight_bytes(const ops_weight *w);
+int cpu_activations_new(
+    model_ops *ops, ops_activations **ret, uint32_t n_max, uint32_t width_max, base_err *err);
+void cpu_activations_free(model_ops *ops, ops_activations *x);
+
+#endif

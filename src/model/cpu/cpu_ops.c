@@ -1,0 +1,157 @@
+/*
+ * The CPU backend: opens, owns memory, and fills the table of model/ops.h. The operations are in activations.c (norms and
+ * quantisation), matmul.c, attention.c and rows.c; the arithmetic in kernels_*.c.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "model/cpu/cpu.h"
+
+enum { HUGE_FROM = 1 << 20 };
+
+const cpu_format_info cpu_formats[CPU_N_FORMATS] = {
+#define CPU_FORMAT(name, bits, scales, blocks, head, shift)                                                  \
+    [CPU_##name] = {bits, CPU_SCALES_##scales, blocks, head, 64 * bits, shift},
+#include "model/cpu/formats.def"
+#undef CPU_FORMAT
+};
+
+int cpu_scratch_reserve(cpu_ops *cpu, size_t per_thread, size_t shared, base_err *err)
+{
+    for (int i = -1; i < cpu->n_threads; i++) {
+        size_t wanted = i < 0 ? shared : per_thread;
+        void **data = i < 0 ? &cpu->shared.data : &cpu->scratch[i].data;
+        size_t *n_bytes = i < 0 ? &cpu->shared.n_bytes : &cpu->scratch[i].n_bytes;
+        if (wanted <= *n_bytes) continue;
+        base_huge_free(*data, *n_bytes);
+        *n_bytes = 0;
+        *data = base_huge_alloc(wanted);
+        if (!*data) return base_fail(err, BASE_E_NOMEM, "no memory for %zu bytes of working space", wanted);
+        *n_bytes = wanted;
+    }
+    return 0;
+}
+
+bool cpu_is_cancelled(const cpu_ops *cpu)
+{
+    return cpu->ops.cancel && atomic_load_explicit(cpu->ops.cancel, memory_order_relaxed);
+}
+
+int cpu_cancelled(base_err *err)
+{
+    return base_fail(err, BASE_E_CANCELLED, "cancelled");
+}
+
+static int cpu_sync(model_ops *ops, base_err *err)
+{
+    (void)ops;
+    (void)err;
+    return 0;
+}
+
+static int cpu_buffer_new(model_ops *ops, ops_buffer **ret, size_t n_bytes, base_err *err)
+{
+    (void)ops;
+    ops_buffer *b = malloc(sizeof *b);
+    void *data = NULL;
+    /* Small ones (norm weights, biases: hundreds) must not cost a large page each. */
+    if (b && n_bytes < HUGE_FROM)
+        data = aligned_alloc(64, n_bytes / 64 * 64 + 64);
+    else if (b)
+        data = base_huge_alloc(n_bytes);
+    if (!data) {
+        free(b);
+        return base_fail(err, BASE_E_NOMEM, "no memory for a buffer of %zu bytes", n_bytes);
+    }
+    if (n_bytes < HUGE_FROM) memset(data, 0, n_bytes);
+    *b = (ops_buffer){data, n_bytes};
+    *ret = b;
+    return 0;
+}
+
+static void cpu_buffer_free(model_ops *ops, ops_buffer *b)
+{
+    (void)ops;
+    if (!b) return;
+    if (b->n_bytes < HUGE_FROM)
+        free(b->data);
+    else
+        base_huge_free(b->data, b->n_bytes);
+    free(b);
+}
+
+static void cpu_upload(model_ops *ops, ops_buffer *to, size_t at_bytes, const void *from, size_t n_bytes)
+{
+    (void)ops;
+    memcpy((uint8_t *)to->data + at_bytes, from, n_bytes);
+}
+
+static void cpu_download(model_ops *ops, void *to, const ops_buffer *from, size_t at_bytes, size_t n_bytes)
+{
+    (void)ops;
+    memcpy(to, (const uint8_t *)from->data + at_bytes, n_bytes);
+}
+
+static void cpu_close(model_ops *ops)
+{
+    if (!ops) return;
+    cpu_ops *cpu = (cpu_ops *)ops;
+    base_pool_free(cpu->pool);
+    for (int i = 0; i < cpu->n_threads; i++) base_huge_free(cpu->scratch[i].data, cpu->scratch[i].n_bytes);
+    base_huge_free(cpu->shared.data, cpu->shared.n_bytes);
+    free(cpu);
+}
+
+/* The levels that this machine runs and this build holds. */
+static unsigned cpu_levels(void)
+{
+    unsigned levels = 0;
+#if defined(KVIST_CPU_AVX512)
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512vnni"))
+        levels |= OPS_CPU_AVX512_VNNI;
+#endif
+    return levels;
+}
+
+int cpu_ops_open(model_ops **ret, int n_threads, unsigned cpu_mask, base_err *err)
+{
+    cpu_ops *cpu = calloc(1, sizeof *cpu);
+    if (!cpu) return base_fail(err, BASE_E_NOMEM, "no memory for the CPU backend");
+    int rc = base_pool_new(&cpu->pool, n_threads, err);
+    if (rc < 0) {
+        free(cpu);
+        return rc;
+    }
+    cpu->n_threads = n_threads;
+    cpu_kernels_ref(&cpu->kernels);
+    unsigned levels = cpu_levels() & ~cpu_mask;
+    (void)levels;
+#if defined(KVIST_CPU_AVX512)
+    if (levels & OPS_CPU_AVX512_VNNI) cpu_kernels_avx512(&cpu->kernels);
+#endif
+    cpu->ops = (model_ops){
+        .backend = "cpu",
+        .isa = cpu->kernels.isa,
+        .kernel_version = 1,
+        .close = cpu_close,
+        .sync = cpu_sync,
+        .buffer_new = cpu_buffer_new,
+        .buffer_free = cpu_buffer_free,
+        .upload = cpu_upload,
+        .download = cpu_download,
+        .activations_new = cpu_activations_new,
+        .activations_free = cpu_activations_free,
+        .pack = cpu_pack,
+        .weight_free = cpu_weight_free,
+        .weight_bytes = cpu_weight_bytes,
+#define MODEL_OP(op) .op = cpu_op_##op,
+#include "model/ops.def"
+#undef MODEL_OP
+    };
+    *ret = &cpu->ops;
+    return 0;
+}

@@ -1,0 +1,336 @@
+/*
+ * The kernels in plain C: the meaning of every entry, the reference of tests/model/check_ops.c, and what runs where no level
+ * fits. fmaf stands wherever a level has a fused instruction, so that the bits agree.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "model/cpu/cpu.h"
+#include "model/cpu/exp.h"
+#include "model/quant.h"
+
+static float float_of_bits(uint32_t bits)
+{
+    float f;
+    memcpy(&f, &bits, sizeof f);
+    return f;
+}
+
+static uint32_t bits_of_float(float f)
+{
+    uint32_t bits;
+    memcpy(&bits, &f, sizeof bits);
+    return bits;
+}
+
+static float exp_ref(float x)
+{
+    if (x < EXP_LOW) return 0;
+    if (x > EXP_HIGH) x = EXP_HIGH;
+    float shifted = fmaf(x, EXP_LOG2E, EXP_ROUND), n = shifted - EXP_ROUND;
+    float r = fmaf(n, -EXP_LN2_HI, x);
+    r = fmaf(n, -EXP_LN2_LO, r);
+    float p = EXP_C5;
+    p = fmaf(p, r, EXP_C4);
+    p = fmaf(p, r, EXP_C3);
+    p = fmaf(p, r, EXP_C2);
+    p = fmaf(p, r, EXP_C1);
+    p = fmaf(p, r, EXP_C0);
+    p = fmaf(p, r * r, r) + 1.0f;
+    return p * float_of_bits((bits_of_float(shifted) << 23) + 0x3F800000u);
+}
+
+static float add_by_halves(float *s)
+{
+    for (int half = 8; half > 0; half /= 2)
+        for (int i = 0; i < half; i++) s[i] += s[i + half];
+    return s[0];
+}
+
+/* ---- rows of activations ---- */
+
+static void norm_row_ref(const float *x, const float *weight, uint32_t n, float eps, float *out)
+{
+    float squares[16] = {0};
+    for (uint32_t i = 0; i < n; i++) squares[i % 16] = fmaf(x[i], x[i], squares[i % 16]);
+    float scale = 1.0f / sqrtf(add_by_halves(squares) / (float)n + eps);
+    for (uint32_t i = 0; i < n; i++) out[i] = x[i] * scale * weight[i];
+}
+
+static void gate_row_ref(const float *gate, const float *up, ops_gate kind, uint32_t n, float *out)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        float x = gate[i], u = x;
+        if (kind == OPS_GATE_GELU_TANH) u = 2 * GELU_A * fmaf(GELU_B * x * x, x, x);
+        out[i] = x / (1.0f + exp_ref(-u)) * up[i];
+    }
+}
+
+/* A block that holds something not finite gets a scale that says so: its product is NaN, never a plausible number. */
+static void quant_row_ref(const float *x, uint32_t n, int8_t *q, float *d)
+{
+    for (uint32_t b = 0; b < n / CPU_BLOCK; b++, x += CPU_BLOCK, q += CPU_BLOCK) {
+        float largest = 0;
+        bool finite = true;
+        for (int i = 0; i < CPU_BLOCK; i++) {
+            float a = fabsf(x[i]);
+            finite = finite && a <= 3.4028234e38f;
+            largest = a > largest ? a : largest;
+        }
+        float inverse = finite && largest >= 1e-30f ? 127.0f / largest : 0;
+        d[b] = !finite ? NAN : inverse > 0 ? largest / 127.0f : 0;
+        for (int i = 0; i < CPU_BLOCK; i++) q[i] = (int8_t)(inverse > 0 ? lrintf(x[i] * inverse) : 0);
+    }
+}
+
+static void quant_fine_row_ref(const float *x, uint32_t n, const int8_t *q, const float *d, int8_t *q2)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        float scale = d[i / CPU_BLOCK], inverse = scale > 0 ? 1.0f / scale : 0;
+        float rest = fmaf(x[i], inverse, -(float)q[i]) * 256;
+        rest = rest > 127 ? 127 : rest < -127 ? -127 : rest;
+        q2[i] = (int8_t)(scale > 0 ? lrintf(rest) : 0);
+    }
+}
+
+/* ---- weights ---- */
+
+/* The quant of lane r, byte i of k-group g. */
+static int quant_at(int bits, const uint8_t *block, int g, int r, int i)
+{
+    int lane = 4 * r + i;
+    if (bits >= 8) return block[64 * g + lane];
+    int byte = block[64 * (g % 4) + lane], nibble = g < 4 ? byte & 15 : byte >> 4;
+    if (bits == 4) return nibble;
+    if (bits == 5) return nibble | (block[256 + lane] >> g & 1) << 4;
+    int field = 2 * (2 * (g % 2) + g / 4);
+    return nibble << 2 | (block[256 + 64 * (g % 4 / 2) + lane] >> field & 3);
+}
+
+static float read_f16(const uint8_t *p)
+{
+    uint16_t h;
+    memcpy(&h, p, sizeof h);
+    return quant_f16_to_f32(h);
+}
+
+/* The two vectors of scales of block b. */
+static void block_scales(
+    const cpu_format_info *f, const uint8_t *head, uint32_t b, float *first, float *second)
+{
+    for (uint32_t r = 0; r < CPU_LANES; r++) {
+        float d = f->scales == CPU_SCALES_F ? 0 : read_f16(head + 2 * r);
+        second[r] = 0;
+        switch (f->scales) {
+        case CPU_SCALES_D: first[r] = read_f16(head + 32 * b + 2 * r); break;
+        case CPU_SCALES_F: memcpy(&first[r], head + 4 * r, 4); break;
+        case CPU_SCALES_DM:
+            first[r] = d;
+            second[r] = read_f16(head + 32 + 2 * r);
+            break;
+        case CPU_SCALES_KM:
+            first[r] = d * head[64 + 16 * b + r];
+            second[r] = -(read_f16(head + 32 + 2 * r) * head[64 + 16 * (f->blocks + b) + r]);
+            break;
+        case CPU_SCALES_K16:
+            first[r] = d * (float)(int8_t)head[64 + 32 * b + r];
+            second[r] = d * (float)(int8_t)head[64 + 32 * b + 16 + r];
+            break;
+        }
+    }
+}
+
+static void expand_ref(const cpu_format_info *f, const uint8_t *tile, uint32_t n_super, uint8_t *panel)
+{
+    for (uint32_t s = 0; s < n_super; s++) {
+        const uint8_t *head = tile, *block = tile + f->head_bytes;
+        for (uint32_t b = 0; b < f->blocks; b++, block += f->block_bytes) {
+            float scales[2][CPU_LANES];
+            block_scales(f, head, b, scales[0], scales[1]);
+            memcpy(panel, scales, sizeof scales);
+            panel += sizeof scales;
+            int n_groups = f->bits == 16 ? 16 : 8;
+            for (int g = 0; g < n_groups; g++)
+                for (int r = 0; r < CPU_LANES; r++)
+                    for (int i = 0; i < 4; i++) *panel++ = (uint8_t)quant_at(f->bits, block, g, r, i);
+        }
+        tile = block;
+    }
+}
+
+#define CPU_FORMAT(name, bits, scales, blocks, head, shift)                                                  \
+    static void expand_##name##_ref(const uint8_t *tile, uint32_t n_super, uint8_t *panel)                   \
+    {                                                                                                        \
+        expand_ref(&cpu_formats[CPU_##name], tile, n_super, panel);                                          \
+    }
+#include "model/cpu/formats.def"
+#undef CPU_FORMAT
+
+/* k-groups [from, to) of a panel's block times one column, on top of what is in dot. x steps over c interleaved columns. */
+static void dot_groups(const uint8_t *w, const int8_t *x, uint32_t c, int from, int to, int32_t *dot)
+{
+    for (int g = from; g < to; g++) {
+        const uint8_t *vector = w + 64 * g;
+        const int8_t *four = x + (size_t)g * 4 * c;
+        for (int r = 0; r < CPU_LANES; r++)
+            dot[r] += vector[4 * r] * four[0] + vector[4 * r + 1] * four[1] + vector[4 * r + 2] * four[2] +
+                      vector[4 * r + 3] * four[3];
+    }
+}
+
+/* acc += d * (the block's value), for one column. */
+static void multiply_block(cpu_scales kind, int shift, const uint8_t *block, const int8_t *x, uint32_t c,
+    float d, float sum, int32_t nsum0, int32_t nsum1, float *acc)
+{
+    float scales[2][CPU_LANES];
+    memcpy(scales, block, sizeof scales);
+    const uint8_t *w = block + sizeof scales;
+    int32_t dot[2][CPU_LANES],
+        start = kind == CPU_SCALES_DM || kind == CPU_SCALES_KM ? 0 : (nsum0 + nsum1) * (1 << shift);
+    for (int r = 0; r < CPU_LANES; r++) {
+        dot[0][r] = kind == CPU_SCALES_K16 ? nsum0 * (1 << shift) : start;
+        dot[1][r] = kind == CPU_SCALES_K16 ? nsum1 * (1 << shift) : start;
+    }
+    if (kind == CPU_SCALES_K16) {
+        dot_groups(w, x, c, 0, 4, dot[0]);
+        dot_groups(w, x, c, 4, 8, dot[1]);
+    } else {
+        dot_groups(w, x, c, 0, 8, dot[0]);
+    }
+    if (kind == CPU_SCALES_F) dot_groups(w + 512, x, c, 0, 8, dot[1]);
+    for (int r = 0; r < CPU_LANES; r++) {
+        float value;
+        if (kind == CPU_SCALES_K16)
+            value = fmaf((float)dot[1][r], scales[1][r], (float)dot[0][r] * scales[0][r]);
+        else if (kind == CPU_SCALES_F)
+            value = (float)(dot[0][r] * 256 + dot[1][r]) * scales[0][r];
+        else if (kind == CPU_SCALES_D)
+            value = (float)dot[0][r] * scales[0][r];
+        else
+            value = fmaf((float)dot[0][r], scales[0][r], scales[1][r] * sum);
+        acc[r] = fmaf(d, value, acc[r]);
+    }
+}
+
+static void panel_ref(cpu_scales kind, const uint8_t *panel, uint32_t n_blocks, int shift,
+    const cpu_columns *x, uint32_t c, float *out)
+{
+    size_t bytes = cpu_panel_block_bytes(kind == CPU_SCALES_F ? 16 : 8);
+    memset(out, 0, (size_t)c * CPU_LANES * sizeof *out);
+    for (uint32_t b = 0; b < n_blocks; b++)
+        for (uint32_t i = 0; i < c; i++) {
+            size_t at = (size_t)b * c + i;
+            const int8_t *q = x->q + ((size_t)b * CPU_BLOCK * c + 4 * i);
+            const int32_t *nsum = x->nsum + (size_t)b * 2 * c + i;
+            multiply_block(kind, shift, panel + b * bytes, q, c, x->d[at], x->sum[at], nsum[0], nsum[c],
+                out + i * CPU_LANES);
+        }
+}
+
+#define PANEL_REF(kind)                                                                                      \
+    static void panel_##kind##_ref(                                                                          \
+        const uint8_t *panel, uint32_t n_blocks, int shift, const cpu_columns *x, uint32_t c, float *out)    \
+    {                                                                                                        \
+        panel_ref(CPU_SCALES_##kind, panel, n_blocks, shift, x, c, out);                                     \
+    }
+PANEL_REF(D)
+PANEL_REF(DM)
+PANEL_REF(KM)
+PANEL_REF(K16)
+PANEL_REF(F)
+
+/* ---- attention ---- */
+
+static void f16_row_ref(const float *x, uint32_t n, uint16_t *out)
+{
+    for (uint32_t i = 0; i < n; i++) out[i] = quant_f32_to_f16(x[i]);
+}
+
+static void keys_ref(const uint16_t *const *rows, uint32_t n_rows, uint32_t head_dim, float *out)
+{
+    for (uint32_t i = 0; i < head_dim; i++)
+        for (uint32_t r = 0; r < CPU_LANES; r++)
+            out[CPU_LANES * i + r] = r < n_rows ? quant_f16_to_f32(rows[r][i]) : 0;
+}
+
+static void scores_ref(const float *keys, const float *q, uint32_t n_q, size_t q_stride, uint32_t head_dim,
+    float scale, float *s, size_t s_stride)
+{
+    for (uint32_t m = 0; m < n_q; m++, q += q_stride, s += s_stride)
+        for (int r = 0; r < CPU_LANES; r++) {
+            float even = 0, odd = 0;
+            for (uint32_t i = 0; i < head_dim; i += 2) {
+                even = fmaf(q[i], keys[CPU_LANES * i + r], even);
+                odd = fmaf(q[i + 1], keys[CPU_LANES * (i + 1) + r], odd);
+            }
+            s[r] = (even + odd) * scale;
+        }
+}
+
+static void softmax_ref(float *s, uint32_t lo, uint32_t hi, uint32_t n, float *ret_max, float *ret_sum)
+{
+    float max = -INFINITY, sums[16] = {0};
+    for (uint32_t i = lo; i < hi; i++) max = s[i] > max ? s[i] : max;
+    for (uint32_t i = 0; i < n; i++) {
+        s[i] = i >= lo && i < hi ? exp_ref(s[i] - max) : 0;
+        sums[i % 16] += s[i];
+    }
+    *ret_max = max;
+    *ret_sum = add_by_halves(sums);
+}
+
+static void values_ref(const uint16_t *const *rows, uint32_t n_rows, const float *p, size_t p_stride,
+    uint32_t n_q, uint32_t head_dim, float *out)
+{
+    memset(out, 0, (size_t)n_q * head_dim * sizeof *out);
+    for (uint32_t r = 0; r < n_rows; r++)
+        for (uint32_t i = 0; i < head_dim; i++) {
+            float v = quant_f16_to_f32(rows[r][i]);
+            for (uint32_t m = 0; m < n_q; m++)
+                out[(size_t)m * head_dim + i] = fmaf(p[m * p_stride + r], v, out[(size_t)m * head_dim + i]);
+        }
+}
+
+static void merge_ref(float *m, float *l, float *o, float m2, float l2, const float *o2, uint32_t head_dim)
+{
+    float max = *m > m2 ? *m : m2;
+    if (max == -INFINITY) return; /* two empty states: -inf - -inf would be NaN */
+    float a = exp_ref(*m - max), b = exp_ref(m2 - max);
+    *m = max;
+    *l = fmaf(*l, a, l2 * b);
+    for (uint32_t i = 0; i < head_dim; i++) o[i] = fmaf(o[i], a, o2[i] * b);
+}
+
+static void mass_ref(const float *s, uint32_t n, float max, float sum, bool pool_max, float *acc)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        float p = exp_ref(s[i] - max) / sum;
+        acc[i] = !pool_max ? acc[i] + p : p > acc[i] ? p : acc[i];
+    }
+}
+
+void cpu_kernels_ref(cpu_kernels *k)
+{
+    *k = (cpu_kernels){
+        .isa = "plain C",
+        .norm_row = norm_row_ref,
+        .gate_row = gate_row_ref,
+        .quant_row = quant_row_ref,
+        .quant_fine_row = quant_fine_row_ref,
+#define CPU_FORMAT(name, bits, scales, blocks, head, shift) .expand[CPU_##name] = expand_##name##_ref,
+#include "model/cpu/formats.def"
+#undef CPU_FORMAT
+        .panel = {[CPU_SCALES_D] = panel_D_ref,
+            [CPU_SCALES_DM] = panel_DM_ref,
+            [CPU_SCALES_KM] = panel_KM_ref,
+            [CPU_SCALES_K16] = panel_K16_ref,
+            [CPU_SCALES_F] = panel_F_ref},
+        .f16_row = f16_row_ref,
+        .keys = keys_ref,
+        .scores = scores_ref,
+        .softmax = softmax_ref,
+        .values = values_ref,
+        .merge = merge_ref,
+        .mass = mass_ref,
+    };
+}

@@ -1,0 +1,122 @@
+/*
+ * Products: tiles of 16 output rows are claimed by the threads in chunks of some tens of KB, so that a thread reads memory in
+ * one stream and a late one does not hold up the rest. Who computes a tile never shows in its bits.
+ *
+ * Up to CPU_GROUP columns are multiplied straight from the packed bytes; more of them from a panel that is expanded once.
+ */
+#include <string.h>
+
+#include "model/cpu/cpu.h"
+
+enum { CHUNK_BYTES = 64 * 1024 };
+
+typedef struct job {
+    cpu_ops *cpu;
+    const ops_matmul_args *args;
+    uint32_t n_tiles, chunk;
+    _Atomic uint32_t next;
+    _Atomic int cancelled;
+} job;
+
+/* Panel, then [columns][16] results. */
+static size_t panel_bytes(const ops_activations *x)
+{
+    return x->n_blocks * cpu_panel_block_bytes(16) + CPU_SUPER_MAX * cpu_panel_block_bytes(16);
+}
+
+static void multiply_tile(const job *j, const ops_weight *w, uint32_t tile, uint8_t *panel, float *out)
+{
+    const ops_activations *x = j->args->x;
+    const cpu_kernels *k = &j->cpu->kernels;
+    const uint8_t *data = w->data + tile * w->tile_bytes;
+    uint32_t n_columns = cpu_n_columns(x);
+    const cpu_format_info *f = &cpu_formats[w->format];
+    bool direct = n_columns <= CPU_GROUP && k->tile[w->format];
+    if (!direct) k->expand[w->format](data, w->n_super, panel);
+    for (uint32_t first = 0; first < n_columns; first += CPU_GROUP) {
+        uint32_t c = n_columns - first < CPU_GROUP ? n_columns - first : CPU_GROUP;
+        cpu_columns g = cpu_group(x, first);
+        float *to = out + (size_t)first * CPU_LANES;
+        if (direct)
+            k->tile[w->format](data, w->n_super, &g, c, to);
+        else
+            k->panel[f->scales](panel, w->n_super * f->blocks, f->shift, &g, c, to);
+    }
+}
+
+/* Second columns, bias and residual, in this order. */
+static void finish_tile(
+    const ops_activations *x, const ops_matmul_args *args, uint32_t part, uint32_t tile, float *out)
+{
+    const ops_weight *w = args->parts[part].weight;
+    uint32_t row = tile * CPU_LANES, n_lanes = w->n_out - row < CPU_LANES ? w->n_out - row : CPU_LANES;
+    const ops_mat y = args->parts[part].y, add = args->parts[part].add;
+    const float *bias = args->parts[part].bias ? cpu_floats(args->parts[part].bias) + row : NULL;
+    for (uint32_t i = 0; i < x->n_fine; i++) {
+        float *to = out + (size_t)x->fine[i] * CPU_LANES, *second = out + (size_t)(x->n + i) * CPU_LANES;
+        for (int r = 0; r < CPU_LANES; r++) to[r] += second[r];
+    }
+    for (uint32_t t = 0; t < x->n; t++) {
+        float *v = out + (size_t)t * CPU_LANES, *to = cpu_row(y, t) + row;
+        if (bias)
+            for (uint32_t r = 0; r < n_lanes; r++) v[r] += bias[r];
+        if (add.buffer) {
+            const float *a = cpu_row(add, t) + row;
+            for (uint32_t r = 0; r < n_lanes; r++) v[r] += a[r];
+        }
+        memcpy(to, v, n_lanes * sizeof *to);
+    }
+}
+
+static void run(void *arg, int thread, int n_threads)
+{
+    (void)n_threads;
+    job *j = arg;
+    const ops_matmul_args *args = j->args;
+    uint8_t *panel = j->cpu->scratch[thread].data;
+    float *out = (float *)(void *)(panel + panel_bytes(args->x));
+    for (;;) {
+        uint32_t first = atomic_fetch_add(&j->next, j->chunk), last = first + j->chunk;
+        if (first >= j->n_tiles) return;
+        if (cpu_is_cancelled(j->cpu)) {
+            j->cancelled = 1;
+            return;
+        }
+        if (last > j->n_tiles) last = j->n_tiles;
+        uint32_t before = 0;
+        for (uint32_t p = 0; p < args->n_parts; p++) {
+            const ops_weight *w = args->parts[p].weight;
+            for (uint32_t tile = first > before ? first - before : 0;
+                 tile < w->n_tiles && before + tile < last; tile++) {
+                multiply_tile(j, w, tile, panel, out);
+                finish_tile(args->x, args, p, tile, out);
+            }
+            before += w->n_tiles;
+        }
+    }
+}
+
+int cpu_op_matmul(model_ops *ops, const ops_matmul_args *args, base_err *err)
+{
+    cpu_ops *cpu = (cpu_ops *)ops;
+    const ops_activations *x = args->x;
+    job j = {.cpu = cpu, .args = args};
+    size_t n_bytes = 0;
+    for (uint32_t p = 0; p < args->n_parts; p++) {
+        const ops_weight *w = args->parts[p].weight;
+        if (w->n_in != x->width)
+            return base_fail(
+                err, BASE_E_LIMIT, "a matrix of %u inputs cannot take activations of %u", w->n_in, x->width);
+        j.n_tiles += w->n_tiles;
+        n_bytes += w->n_bytes;
+    }
+    if (x->n == 0 || j.n_tiles == 0) return 0;
+    int rc = cpu_scratch_reserve(
+        cpu, panel_bytes(x) + (size_t)cpu_n_columns(x) * CPU_LANES * sizeof(float), 0, err);
+    if (rc < 0) return rc;
+    uint32_t even = j.n_tiles / (4 * (uint32_t)cpu->n_threads);
+    j.chunk = cpu_n_columns(x) > CPU_GROUP ? 1 : (uint32_t)(CHUNK_BYTES / (n_bytes / j.n_tiles) + 1);
+    if (j.chunk > even) j.chunk = even ? even : 1;
+    base_pool_run(cpu->pool, run, &j);
+    return j.cancelled ? cpu_cancelled(err) : 0;
+}
