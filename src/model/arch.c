@@ -135,9 +135,9 @@ static int read_heads(const reader *r, model_hyper *h)
         return base_fail(r->err, BASE_E_UNSUPPORTED,
             "keys of %llu and values of %llu: kvist needs them alike", (unsigned long long)key_length,
             (unsigned long long)value_length);
-    if (key_length == 0 || key_length > 512 || key_length % 16)
+    if (key_length == 0 || key_length > 256 || key_length % 16)
         return base_fail(r->err, BASE_E_UNSUPPORTED,
-            "heads of %llu; a multiple of 16 up to 512 is what kvist computes",
+            "heads of %llu; a multiple of 16 up to 256 is what kvist computes",
             (unsigned long long)key_length);
     h->head_dim = (uint32_t)key_length;
     return 0;

@@ -270,7 +270,7 @@ static int run_micro_batch(model *m, const micro_batch *b, uint32_t layer_last, 
             .n = b->n,
             .n_rot = h->n_rot,
             .base = h->rope_base,
-            .scale = h->rope_factor,
+            .scale = 1 / h->rope_factor,
             .table = m->scratch.rope},
         err);
     if (!rc) rc = start_hidden(m, b, err);

@@ -1,0 +1,27 @@
+/* Metadata and tensor shapes of a GGUF file: whatever they say, hyper-parameters are bounded and every tensor fits them. */
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "model/arch.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+    gguf_file *file;
+    model_hyper h;
+    model_tensors t;
+
+    if (gguf_parse(&file, data, n, NULL)) return 0;
+    if (model_arch_read(file, &h, NULL) == 0) {
+        if (!h.n_layer || !h.n_head_kv || h.n_head % h.n_head_kv || h.n_rot > h.head_dim || !(h.norm_eps > 0))
+            abort();
+        if (model_arch_bind(file, &h, &t, NULL) == 0) {
+            if (!t.output || t.token_embd->ne[0] != h.n_embd || t.layers[h.n_layer - 1].down->ne[0] != h.n_ff)
+                abort();
+            model_arch_unbind(&t);
+        }
+    }
+    gguf_close(file);
+    return 0;
+}
