@@ -9,8 +9,8 @@
 
 typedef struct kv_compute {
     void *user;
-    int (*forward)(void *user, const model_batch *batch, base_err *err);  /* as model_forward */
-    int (*score)(void *user, const model_score *score, base_err *err);    /* as model_score_rows */
+    int (*forward)(void *user, const model_batch *batch, base_err *err); /* as model_forward */
+    int (*score)(void *user, const model_score *score, base_err *err);   /* as model_score_rows */
     model_rows_shape shape;
     uint32_t n_head, n_vocab, n_ctx;
     char hash[65];           /* whose rows these are */
@@ -20,8 +20,8 @@ typedef struct kv_compute {
 kv_compute kv_compute_model(model *m);
 
 /* kv_session_new and kv_session_resume over any compute, which is copied. */
-int kv_session_new_over(kv_session **ret, const kv_compute *compute, const kv_options *options, const kv_observer *observer,
-    base_err *err);
+int kv_session_new_over(kv_session **ret, const kv_compute *compute, const kv_options *options,
+    const kv_observer *observer, base_err *err);
 int kv_session_resume_over(kv_session **ret, const kv_compute *compute, const kv_options *options,
     const kv_observer *observer, base_err *err);
 

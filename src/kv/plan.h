@@ -14,8 +14,10 @@
 /* Why a run was touched (kv.md section 2). X(identifier, "word") */
 #define KV_REASONS(X)                                                                                        \
     X(PIN, "pin")                                                                                            \
-    X(SYSTEM, "system") X(SINK, "sink") X(WINDOW, "window") X(REQUEST, "request") X(SIGNATURE, "signature")  \
-        X(CALL, "call") X(CONTROL, "control") X(RETURN, "return") X(ASSIGN, "assign") X(DEFUSE, "defuse")    \
+    X(SYSTEM, "system")                                                                                      \
+    X(SINK, "sink")                                                                                          \
+    X(WINDOW, "window") X(REQUEST, "request") X(SIGNATURE, "signature") X(CALL, "call")                      \
+        X(CONTROL, "control") X(RETURN, "return") X(ASSIGN, "assign") X(DEFUSE, "defuse")                    \
             X(SYMBOL, "symbol") X(NEIGHBOUR, "neighbour") X(ATTENTION, "attention") X(MEMORY, "memory")      \
                 X(CENTRALITY, "centrality") X(RESIDUAL, "residual") X(SENTENCE, "sentence")                  \
                     X(REPAIR_ANCHOR, "repair-anchor") X(REPAIR_BURST, "repair-burst") X(BUDGET, "budget")    \
@@ -56,13 +58,14 @@ typedef struct kv_plan {
      * compressed form of it.
      */
     uint64_t *flips;
-    uint64_t *barred;           /* [(n_tokens + 63) / 64] bits that become barred, all lanes; NULL: none */
+    uint64_t *barred; /* [(n_tokens + 63) / 64] tokens whose barred state flips, all lanes; NULL: none */
+    uint64_t *pinned; /* the same for pins; NULL: none */
+    uint64_t *stale;  /* the same for text of a replaced file version; NULL: none */
     uint32_t evicted, promoted; /* rows per lane, mean, rounded */
     double score_ms, plan_ms;   /* what it cost; not part of the plan's identity */
 } kv_plan;
 
 void kv_plan_free(kv_plan *p); /* NULL is fine */
-
 /* An empty plan (no flips) for a sequence of n_tokens in n_lanes; NULL when memory is gone or the size is absurd. */
 kv_plan *kv_plan_new(uint64_t epoch, kv_cause cause, uint32_t n_tokens, uint32_t n_lanes);
 static inline uint32_t kv_plan_words(const kv_plan *p)
@@ -70,7 +73,8 @@ static inline uint32_t kv_plan_words(const kv_plan *p)
     return (p->n_tokens + 63) / 64;
 }
 /* Adds a run; it joins the last one when they touch and agree in action, reason and (nearly) lanes. */
-void kv_plan_add_run(kv_plan *p, uint32_t from, uint32_t to, kv_action action, kv_reason reason, uint32_t lanes);
+void kv_plan_add_run(
+    kv_plan *p, uint32_t from, uint32_t to, kv_action action, kv_reason reason, uint32_t lanes);
 bool kv_plan_is_empty(const kv_plan *p); /* flips nothing at all */
 
 /* The log's blob: per-lane XOR deltas, run-length coded. Same flips, same bytes, on every machine. */

@@ -27,7 +27,17 @@ typedef struct kv_options {
     int repair;             /* rows a repair may bring back per lane; 0: off; -1: the policy's default */
     const char *const *set; /* "NAME=VALUE" pairs for the policy, NULL-terminated; may be NULL */
     uint32_t n_ctx;         /* the session's end; 0: the model's */
-    const char *row_file;   /* where rows are kept for resume; NULL: memory only */
+    const char
+        *row_file; /* where rows are kept for resume; NULL: memory only. Manifest: "ROW_FILE.manifest" */
+    /*
+     * What kv_session_save_prefix left, of an earlier session of this model: appended ids that equal it from the
+     * sequence's start on cost no forward pass (kv_stats.reused counts them). A missing, damaged or foreign file is no
+     * error: it is not used. Only SYSTEM, SCAFFOLD and INSTRUCTIONS segments are looked up (others carry a signal that
+     * must be computed). NULL: none.
+     */
+    const char *prefix_file;
+    const char
+        *heads_file; /* retrieval heads of this model; missing or foreign: all heads. NULL: all heads */
 } kv_options;
 
 /* Where tokens come from, for hard protection and for the person who looks. */
@@ -56,7 +66,7 @@ typedef struct kv_segment {
     const kv_span *spans; /* copied */
     uint32_t n_spans;
     const uint32_t
-        *lines; /* token offsets where a line starts, ascending (bursts grow to lines); copied; may be NULL */
+        *lines; /* token offsets where a line starts, ascending (repair grows to lines); copied; or NULL */
     uint32_t n_lines;
     /*
      * Token offsets whose queries say what the segment asks for (identifiers, content words), ascending; copied. They are
@@ -80,8 +90,8 @@ typedef struct kv_stats {
     uint32_t active_min, active_max;           /* over lanes */
     uint64_t active_bytes, host_bytes, file_bytes;
     uint64_t epoch;
-    uint32_t reused;   /* tokens found computed: resumed, or taken from the prefix file */
-    uint32_t computed; /* tokens that cost a forward pass since this session object was made */
+    uint32_t reused;          /* tokens found computed: resumed, or taken from the prefix file */
+    uint32_t computed;        /* tokens that cost a forward pass since this session object was made */
     double score_ms, plan_ms; /* spent in passes and repairs so far */
 } kv_stats;
 
@@ -174,11 +184,12 @@ void kv_session_states(const kv_session *s, uint8_t *ret);
 /* Score parts per segment and per span of the last pass that looked at them, means over tokens and lanes; NAN where none did. */
 typedef struct kv_score {
     uint32_t from, to, turn;
-    uint8_t origin, reason; /* reason: the span's; KV_N_REASONS for the whole segment, which comes before its spans */
+    uint8_t origin,
+        reason; /* reason: the span's; KV_N_REASONS for the whole segment, which comes before its spans */
     float attention, memory, rank, cut;
     float active; /* share of its rows that are active */
 } kv_score;
-/* Fills up to cap entries, ascending by from, and returns how many there are. ret may be NULL with cap 0. */
+/* Fills up to cap entries, segments in the order of the sequence, and returns how many there are. ret may be NULL with cap 0. */
 uint32_t kv_session_scores(const kv_session *s, kv_score *ret, uint32_t cap);
 
 /*

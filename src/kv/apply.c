@@ -1,0 +1,166 @@
+/*
+ * The only code that changes live lists after rows were appended: acting on a plan, and taking the last one back. Also how a
+ * plan's flips are told as runs.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "kv/state.h"
+
+static int compare_runs(const void *a, const void *b)
+{
+    const kv_plan_run *x = a, *y = b;
+    if (x->from != y->from) return x->from < y->from ? -1 : 1;
+    return (x->action > y->action) - (x->action < y->action);
+}
+
+void kv__sort_runs(kv_plan *p)
+{
+    if (p->n_runs) qsort(p->runs, p->n_runs, sizeof *p->runs, compare_runs);
+}
+
+void kv__describe_flips(
+    const kv_session *s, kv_plan *p, const uint8_t *reasons, kv_reason evict, kv_reason promote)
+{
+    const uint32_t n_words = kv_plan_words(p);
+    uint32_t *down = base_xcalloc((size_t)p->n_tokens + 1, sizeof *down),
+             *up = base_xcalloc((size_t)p->n_tokens + 1, sizeof *up);
+    uint64_t n_down = 0, n_up = 0;
+    for (uint32_t lane = 0; lane < p->n_lanes; lane++) {
+        const uint64_t *flips = p->flips + (size_t)lane * n_words, *active = s->lists.lane[lane]->bits;
+        for (size_t i = kv_bits_next(flips, 0, p->n_tokens, true); i < p->n_tokens;
+             i = kv_bits_next(flips, i + 1, p->n_tokens, true)) {
+            if (kv_bits_get(active, i)) {
+                down[i]++;
+                n_down++;
+            } else {
+                up[i]++;
+                n_up++;
+            }
+        }
+    }
+    for (uint32_t i = 0; i < p->n_tokens; i++)
+        if (down[i])
+            kv_plan_add_run(p, i, i + 1, KV_EVICT,
+                reasons && reasons[i] < KV_N_REASONS ? (kv_reason)reasons[i] : evict, down[i]);
+    for (uint32_t i = 0; i < p->n_tokens; i++)
+        if (up[i])
+            kv_plan_add_run(p, i, i + 1, KV_PROMOTE,
+                reasons && reasons[i] < KV_N_REASONS ? (kv_reason)reasons[i] : promote, up[i]);
+    p->evicted = p->n_lanes ? (uint32_t)((n_down + p->n_lanes / 2) / p->n_lanes) : 0;
+    p->promoted = p->n_lanes ? (uint32_t)((n_up + p->n_lanes / 2) / p->n_lanes) : 0;
+    kv__sort_runs(p);
+    free(down);
+    free(up);
+}
+
+static void flip_flags(uint64_t *flags, const uint64_t *flips, uint32_t n_words)
+{
+    for (uint32_t w = 0; flips && w < n_words; w++) flags[w] ^= flips[w];
+}
+
+static void journal_push(kv_session *s, const base_buf *blob)
+{
+    if (s->n_journal == KV_JOURNAL) {
+        base_buf_free(&s->journal[0].blob);
+        memmove(&s->journal[0], &s->journal[1], (KV_JOURNAL - 1) * sizeof s->journal[0]);
+        s->n_journal--;
+    }
+    kv_entry *entry = &s->journal[s->n_journal++];
+    *entry = (kv_entry){.n_valid = s->n};
+    base_buf_add(&entry->blob, blob->data, blob->len);
+}
+
+int kv__apply(kv_session *s, const kv_plan *p, bool undoable, base_err *err)
+{
+    if (p->epoch != s->epoch || p->n_tokens != s->n || p->n_lanes != s->n_lanes)
+        return base_fail(err, BASE_E_STATE,
+            "a plan for epoch %llu (%u tokens, %u lanes) does not fit epoch %llu (%u tokens, %u lanes)",
+            (unsigned long long)p->epoch, p->n_tokens, p->n_lanes, (unsigned long long)s->epoch, s->n,
+            s->n_lanes);
+    if (kv_plan_is_empty(p)) return 0;
+    if (s->observer.plan) s->observer.plan(s->observer.user, p);
+    int r = kv_lists_flip(&s->lists, p->flips, err);
+    if (r) return r;
+    const uint32_t n_words = kv_plan_words(p);
+    flip_flags(s->barred, p->barred, n_words);
+    flip_flags(s->pinned, p->pinned, n_words);
+    flip_flags(s->stale, p->stale, n_words);
+    for (uint32_t k = 0; k < p->n_runs; k++)
+        for (uint32_t i = p->runs[k].from; i < p->runs[k].to && i < s->n; i++) {
+            s->tokens[i].last_action = p->runs[k].action;
+            s->tokens[i].last_reason = p->runs[k].reason;
+            s->tokens[i].last_turn = s->turn;
+        }
+    base_buf blob = {0};
+    kv_plan_pack(p, &blob);
+    if (undoable) journal_push(s, &blob);
+    for (uint32_t lane = 0; lane < s->n_lanes && !s->holed; lane++)
+        s->holed = s->lists.view[lane].n_rows < s->n;
+    /*
+     * The epoch inside the blob counts operations, not states; the identity of a cache state is which rows were readable
+     * when each later row was computed, so it folds the flips at their place in the sequence only.
+     */
+    const uint32_t at[] = {p->n_tokens, p->n_lanes};
+    s->schedule = base_hash64(at, sizeof at, s->schedule + 1);
+    s->schedule = base_hash64(p->flips, (size_t)n_words * p->n_lanes * sizeof *p->flips, s->schedule);
+    base_buf_free(&blob);
+    s->epoch++;
+    return 0;
+}
+
+int kv_session_apply(kv_session *s, const kv_plan *plan, base_err *err)
+{
+    return kv__apply(s, plan, true, err);
+}
+
+/* Bits of an old plan that still speak of this sequence, in words of today's length. */
+static void copy_bits(uint64_t *to, const uint64_t *from, uint32_t n_from, uint32_t n_valid)
+{
+    const uint32_t n = n_valid < n_from ? n_valid : n_from;
+    for (size_t w = 0; w < kv_bits_words(n); w++) to[w] = from[w] & kv_bits_mask(w, 0, n);
+}
+
+static uint64_t *copy_set(const uint64_t *from, uint32_t n_from, uint32_t n_valid, uint32_t n_words)
+{
+    if (!from) return NULL;
+    uint64_t *to = base_xcalloc(n_words + 1, sizeof *to);
+    copy_bits(to, from, n_from, n_valid);
+    return to;
+}
+
+int kv_session_undo_plan(kv_session *s, base_err *err)
+{
+    if (!s->n_journal) return base_fail(err, BASE_E_NOT_FOUND, "there is no plan to take back");
+    kv_entry *entry = &s->journal[s->n_journal - 1];
+    kv_plan *old = NULL;
+    int r = kv_plan_unpack(entry->blob.data, entry->blob.len, &old, err);
+    if (r) return r;
+    if (old->n_lanes != s->n_lanes) { /* a manifest's journal is foreign bytes */
+        kv_plan_free(old);
+        return base_fail(err, BASE_E_FORMAT, "the last plan is of a session with other lanes");
+    }
+    kv_plan *p = kv_plan_new(s->epoch, KV_CAUSE_MANUAL, s->n, s->n_lanes);
+    if (!p) {
+        kv_plan_free(old);
+        return base_fail(err, BASE_E_NOMEM, "no memory to take a plan back");
+    }
+    const uint32_t n_valid = entry->n_valid < s->n ? entry->n_valid : s->n, n_words = kv_plan_words(p);
+    for (uint32_t lane = 0; lane < s->n_lanes; lane++)
+        copy_bits(p->flips + (size_t)lane * n_words, old->flips + (size_t)lane * kv_plan_words(old),
+            old->n_tokens, n_valid);
+    p->barred = copy_set(old->barred, old->n_tokens, n_valid, n_words);
+    p->pinned = copy_set(old->pinned, old->n_tokens, n_valid, n_words);
+    p->stale = copy_set(old->stale, old->n_tokens, n_valid, n_words);
+    kv__describe_flips(s, p, NULL, KV_REASON_MANUAL, KV_REASON_MANUAL);
+    r = kv__apply(s, p, false, err);
+    if (!r) {
+        base_buf_free(&entry->blob);
+        s->n_journal--;
+    }
+    kv_plan_free(old);
+    kv_plan_free(p);
+    return r;
+}

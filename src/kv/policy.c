@@ -1,0 +1,108 @@
+/* The table of policies and the reading of --kv-set. */
+#include "kv/policy.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+
+/* clang-format off */
+#define COMMON .low = .875, .window = 32, .w = 32, .kernel = 7, .seed = 1, .queries = 8, .hysteresis = .05
+static const kv_policy policies[] = {
+    {.info = {"kvist", "hard, then program structure, then request and session memory by rank; repairs at every pause",
+              "low=.875 sinks=4 window=32 hard=1 soft=.5 w=32 kernel=7 memory=1 queries=8 paper=0 hysteresis=.05"},
+     .score = kv_policy_kvist_score, .defaults = {COMMON, .sinks = 4, .hard = 1, .soft = .5, .memory = 1}, .repair = -1},
+    {.info = {"full", "keeps everything", ""}, .defaults = {COMMON}},
+    {.info = {"streaming-llm", "sinks and the newest rows (Xiao et al., 2023)", "low=.875 sinks=4 window=32 hard=0"},
+     .score = kv_policy_streaming_score, .defaults = {COMMON, .sinks = 4}},
+    {.info = {"snapkv", "mean mass under the request's last queries, pooled, per lane (Li et al., 2024)", "low=.875 sinks=0 window=32 hard=0 w=32 kernel=7"},
+     .score = kv_policy_snapkv_score, .defaults = {COMMON}},
+    {.info = {"random", "a control: rows by a seeded hash, per lane", "low=.875 sinks=4 window=32 hard=0 seed=1"},
+     .score = kv_policy_random_score, .defaults = {COMMON, .sinks = 4}},
+    {.info = {"oldest", "a control: the oldest rows go first, sinks too", "low=.875 window=32 hard=0"},
+     .score = kv_policy_streaming_score, .defaults = {COMMON}},
+};
+static const struct parameter {
+    const char *name;
+    size_t offset;
+    double least, most;
+} parameters[] = {
+#define PARAMETER_ROW(field, name, least, most) {name, offsetof(kv_parameters, field), least, most},
+    KV_PARAMETERS(PARAMETER_ROW)
+};
+/* clang-format on */
+enum {
+    N_POLICIES = sizeof policies / sizeof *policies,
+    N_PARAMETERS = sizeof parameters / sizeof *parameters
+};
+
+const kv_policy_info *kv_policy_list(uint32_t *ret_n)
+{
+    static kv_policy_info infos[N_POLICIES];
+    for (size_t i = 0; i < N_POLICIES; i++) infos[i] = policies[i].info;
+    *ret_n = N_POLICIES;
+    return infos;
+}
+
+const kv_policy *kv_policy_find(const char *name, base_err *err)
+{
+    base_buf known = {0};
+    for (size_t i = 0; i < N_POLICIES; i++) {
+        if (!name || !strcmp(policies[i].info.name, name)) {
+            base_buf_free(&known);
+            return &policies[i];
+        }
+        base_buf_printf(&known, "%s%s", i ? ", " : "", policies[i].info.name);
+    }
+    base_fail(err, BASE_E_USAGE, "no cache policy is called '%s'; there are %s", name, known.data);
+    base_buf_free(&known);
+    return NULL;
+}
+
+static int parse_one(const char *pair, kv_parameters *ret, base_err *err)
+{
+    const char *equals = strchr(pair, '=');
+    const size_t n = equals ? (size_t)(equals - pair) : strlen(pair);
+    base_buf known = {0};
+    for (size_t i = 0; i < N_PARAMETERS; i++) {
+        const struct parameter *p = &parameters[i];
+        if (strlen(p->name) != n || memcmp(p->name, pair, n)) {
+            base_buf_printf(&known, "%s%s", i ? ", " : "", p->name);
+            continue;
+        }
+        base_buf_free(&known);
+        char *end = NULL;
+        const double value = equals ? strtod(equals + 1, &end) : 0;
+        if (!equals || end == equals + 1 || *end || !(value >= p->least && value <= p->most))
+            return base_fail(err, BASE_E_USAGE, "--kv-set %s: %s is a number from %g to %g", pair, p->name,
+                p->least, p->most);
+        memcpy((char *)ret + p->offset, &value, sizeof value);
+        return 0;
+    }
+    base_fail(err, BASE_E_USAGE, "--kv-set %s: no such parameter; there are %s", pair, known.data);
+    base_buf_free(&known);
+    return BASE_E_USAGE;
+}
+
+int kv_parameters_parse(const kv_policy *policy, const char *const *set, kv_parameters *ret, base_err *err)
+{
+    *ret = policy->defaults;
+    for (; set && *set; set++) {
+        int r = parse_one(*set, ret, err);
+        if (r) return r;
+    }
+    return 0;
+}
+
+int kv_pass_mass(kv_pass *pass, const float *queries, uint32_t n_queries, float *const *mass, base_err *err)
+{
+    const model_score score = {
+        .queries = queries,
+        .n_queries = n_queries,
+        .rows = pass->rows,
+        .pool = MODEL_POOL_MEAN,
+        .mass = mass,
+        .cancel = pass->cancel,
+    };
+    return pass->compute->score(pass->compute->user, &score, err);
+}

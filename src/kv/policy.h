@@ -1,0 +1,67 @@
+/*
+ * Policies: a row of a table and, where it needs one, a function that scores the live rows. What they share (protection,
+ * budgets, top-k, plans) is select.c's, so a policy is never more than a scoring rule and its numbers.
+ */
+#ifndef KVIST_KV_POLICY_H
+#define KVIST_KV_POLICY_H
+
+#include "kv/compute.h"
+#include "kv/list.h"
+#include "kv/rank.h"
+#include "kv/signal.h"
+
+/* --kv-set NAME=VALUE. X(field, "name", least, most) */
+#define KV_PARAMETERS(X)                                                                                     \
+    X(low, "low", .1, 1)              /* an eviction pass goes down to this share of the budget */           \
+    X(sinks, "sinks", 0, 256)         /* first rows of the sequence, hard */                                 \
+    X(window, "window", 1, 4096)      /* newest rows, hard */                                                \
+    X(hard, "hard", 0, 1)             /* fixed prompt, instructions and current request are hard too */      \
+    X(soft, "soft", 0, 1)             /* share of what hard leaves that structure may protect */             \
+    X(w, "w", 1, 64)                  /* query vectors of the request */                                     \
+    X(kernel, "kernel", 1, 63)        /* rows of the max pooling, odd */                                     \
+    X(memory, "memory", 0, 1)         /* weight of the session memory's rank beside the request's */         \
+    X(seed, "seed", 0, 4294967295.)   /* random */                                                           \
+    X(queries, "queries", 1, 64)      /* query vectors of a repair */                                        \
+    X(paper, "paper", 0, 1)           /* repair: bursts {i-2..i+20} instead of lines */                      \
+    X(hysteresis, "hysteresis", 0, 1) /* repair: a row must cross the cut by this share of the budget */
+#define KV_PARAMETER_FIELD(field, name, least, most) double field;
+typedef struct kv_parameters {
+    KV_PARAMETERS(KV_PARAMETER_FIELD)
+} kv_parameters;
+
+/* What a scoring function sees and fills. Arrays over rows are per lane, by ordinal of its live list. */
+typedef struct kv_pass {
+    const kv_compute *compute;
+    const kv_lists *lists;
+    const model_rows_view *rows;
+    const kv_parameters *parameters;
+    const kv_signal *request; /* the current request's queries, else the newest tokens'; n may be 0 */
+    const float *memory;      /* [n_layer][n_head][head_dim]; NULL before the first request */
+    const float *previous;    /* [n_tokens] scores of the last pass */
+    const atomic_bool *cancel;
+    kv_ranker *ranker;
+    float **score; /* out: higher stays longer */
+    float *attention,
+        *recall; /* out, [n_tokens]: sums over lanes of the masses under request and memory, or untouched NAN */
+} kv_pass;
+
+typedef struct kv_policy {
+    kv_policy_info info;
+    int (*score)(kv_pass *pass, base_err *err); /* NULL: never evicts */
+    kv_parameters defaults;
+    int repair; /* rows a repair may bring back, when nobody says: 0 none, -1 a sixteenth of the budget */
+} kv_policy;
+
+const kv_policy *kv_policy_find(const char *name, base_err *err); /* NULL name: the default */
+/* Applies "NAME=VALUE" pairs (NULL-terminated, may be NULL) over the policy's defaults. */
+int kv_parameters_parse(const kv_policy *policy, const char *const *set, kv_parameters *ret, base_err *err);
+
+/* Mass of a signal on every live row into mass[lane][ordinal], for policies. */
+int kv_pass_mass(kv_pass *pass, const float *queries, uint32_t n_queries, float *const *mass, base_err *err);
+
+int kv_policy_streaming_score(kv_pass *pass, base_err *err);
+int kv_policy_random_score(kv_pass *pass, base_err *err);
+int kv_policy_snapkv_score(kv_pass *pass, base_err *err);
+int kv_policy_kvist_score(kv_pass *pass, base_err *err);
+
+#endif

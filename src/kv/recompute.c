@@ -1,0 +1,85 @@
+/*
+ * The forward pass of a token that is there already: its queries (a repair by text whose queries were not kept) or its
+ * logits (after a resume). It reads the rows that are active below it and writes its own into a row that nobody sees.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "kv/state.h"
+
+/* Lane lists cut off before token i, with one more row at `slot`; one array for all runs. NULL when memory is gone. */
+static model_lane_list *lists_before(const kv_session *s, uint32_t i, uint32_t slot, model_run **ret_runs)
+{
+    size_t n_runs = 0;
+    for (uint32_t lane = 0; lane < s->n_lanes; lane++) n_runs += s->lists.view[lane].n_runs + 1;
+    model_lane_list *lanes = calloc(s->n_lanes, sizeof *lanes);
+    model_run *runs = malloc(n_runs * sizeof *runs);
+    if (!lanes || !runs) {
+        free(lanes);
+        free(runs);
+        return NULL;
+    }
+    *ret_runs = runs;
+    for (uint32_t lane = 0; lane < s->n_lanes; lane++) {
+        const model_lane_list *from = &s->lists.view[lane];
+        model_lane_list *to = &lanes[lane];
+        to->runs = runs;
+        for (uint32_t r = 0; r < from->n_runs && from->runs[r].index < i; r++) {
+            *runs = from->runs[r];
+            if (runs->index + runs->n > i) runs->n = i - runs->index;
+            to->n_rows += runs->n;
+            to->n_runs++;
+            runs++;
+        }
+        *runs++ = (model_run){.slot = slot, .index = i, .n = 1};
+        to->n_runs++;
+        to->n_rows++;
+    }
+    return lanes;
+}
+
+int kv__recompute(
+    kv_session *s, uint32_t i, float *queries, float *logits, const atomic_bool *cancel, base_err *err)
+{
+    model_run *runs = NULL;
+    kv_block *hidden = kv_block_new(&s->compute.shape);
+    model_lane_list *lanes = lists_before(s, i, s->table.n * MODEL_ROWS_BLOCK, &runs);
+    int r = 0;
+    if (!hidden || !lanes) {
+        r = base_fail(err, BASE_E_NOMEM, "no memory to compute a token again");
+        goto out;
+    }
+    s->table.rows[s->table.n] = hidden->rows; /* the table's spare place */
+    const model_rows_view rows = {
+        .shape = s->table.shape, .blocks = s->table.rows, .n_blocks = s->table.n + 1, .lanes = lanes};
+    const uint32_t zero = 0;
+    const model_capture capture = {.tokens = &zero, .n = 1, .queries = queries};
+    const model_batch batch = {
+        .ids = &s->ids[i],
+        .phases = &s->phases[i],
+        .n = 1,
+        .rows = &rows,
+        .want = &zero,
+        .n_want = logits ? 1 : 0,
+        .logits = logits,
+        .capture = queries ? &capture : NULL,
+        .cancel = cancel,
+    };
+    r = s->compute.forward(s->compute.user, &batch, err);
+    s->computed++;
+out:
+    free(lanes);
+    free(runs);
+    kv_block_unref(hidden);
+    return r;
+}
+
+int kv_session_logits(kv_session *s, float *logits, const atomic_bool *cancel, base_err *err)
+{
+    if (!s->n) return base_fail(err, BASE_E_STATE, "an empty session has no next token");
+    if (s->logits && s->logits_at == s->n) {
+        memcpy(logits, s->logits, s->compute.n_vocab * sizeof *logits);
+        return 0;
+    }
+    return kv__recompute(s, s->n - 1, NULL, logits, cancel, err);
+}

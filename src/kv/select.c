@@ -1,0 +1,293 @@
+/*
+ * One eviction pass: score (the policy), then per lane hard rows, soft rows of program structure within their share, and the
+ * best of the rest down to the target; the difference to the live list is a plan (kv.md sections 2 and 10).
+ *
+ * Everything that decides runs here, on the host, in one order, so equal masses give equal plans on every machine.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "kv/state.h"
+
+/* A soft span of the sequence. */
+typedef struct soft_span {
+    uint32_t from, to;
+    float weight, mean; /* mean: of its active rows' scores in the lane at hand */
+    uint8_t reason;
+} soft_span;
+
+/* Everything that one pass needs, freed together. */
+typedef struct work {
+    uint8_t *hard;                                     /* [n] kv_hard */
+    uint32_t *kept_soft;                               /* [n] lanes that kept the token as soft */
+    uint8_t *soft_reason;                              /* [n] */
+    float *attention, *recall, *rank, *cut, *previous; /* [n] sums over lanes; previous: copy for ties */
+    uint32_t *n_ranked;                                /* [n] lanes in which the token was ranked */
+    float **score;                                     /* [n_lanes][n_rows] */
+    float *score_rows;
+    uint32_t *token, *order; /* [n] of one lane: token of each ordinal; ordinals by score */
+    float *tie;              /* [n] previous score by ordinal */
+    uint8_t *taken;          /* [n] by ordinal */
+    float *by_token;         /* [n] score by token in one lane, NAN when not active */
+    soft_span *spans;
+    size_t n_spans;
+} work;
+
+static void work_free(work *w)
+{
+    free(w->hard);
+    free(w->kept_soft);
+    free(w->soft_reason);
+    free(w->attention);
+    free(w->recall);
+    free(w->rank);
+    free(w->cut);
+    free(w->previous);
+    free(w->n_ranked);
+    free(w->score);
+    free(w->score_rows);
+    free(w->token);
+    free(w->order);
+    free(w->tie);
+    free(w->taken);
+    free(w->by_token);
+    free(w->spans);
+}
+
+static int work_init(work *w, const kv_session *s, base_err *err)
+{
+    const size_t n = (size_t)s->n + 1;
+    size_t n_rows = 0, n_spans = 0;
+    for (uint32_t lane = 0; lane < s->n_lanes; lane++) n_rows += s->lists.view[lane].n_rows;
+    for (size_t i = 0; i < s->n_parts; i++) n_spans += s->parts[i].n_spans;
+    *w = (work){
+        .hard = calloc(n, 1),
+        .kept_soft = calloc(n, sizeof(uint32_t)),
+        .soft_reason = calloc(n, 1),
+        .attention = malloc(n * sizeof(float)),
+        .recall = malloc(n * sizeof(float)),
+        .rank = calloc(n, sizeof(float)),
+        .cut = calloc(n, sizeof(float)),
+        .previous = malloc(n * sizeof(float)),
+        .n_ranked = calloc(n, sizeof(uint32_t)),
+        .score = calloc(s->n_lanes, sizeof(float *)),
+        .score_rows = malloc((n_rows + 1) * sizeof(float)),
+        .token = malloc(n * sizeof(uint32_t)),
+        .order = malloc(n * sizeof(uint32_t)),
+        .tie = malloc(n * sizeof(float)),
+        .taken = malloc(n),
+        .by_token = malloc(n * sizeof(float)),
+        .spans = malloc((n_spans + 1) * sizeof(soft_span)),
+    };
+    if (!w->hard || !w->kept_soft || !w->soft_reason || !w->attention || !w->recall || !w->rank || !w->cut ||
+        !w->previous || !w->n_ranked || !w->score || !w->score_rows || !w->token || !w->order || !w->tie ||
+        !w->taken || !w->by_token || !w->spans) {
+        work_free(w);
+        return base_fail(err, BASE_E_NOMEM, "no memory to choose among %u rows", s->n);
+    }
+    for (uint32_t i = 0; i < s->n; i++) {
+        w->attention[i] = w->recall[i] = NAN;
+        w->previous[i] = s->tokens[i].previous;
+    }
+    size_t at = 0;
+    for (uint32_t lane = 0; lane < s->n_lanes; lane++) {
+        w->score[lane] = w->score_rows + at;
+        at += s->lists.view[lane].n_rows;
+    }
+    for (size_t i = 0; i < s->n_parts; i++)
+        for (uint32_t k = 0; k < s->parts[i].n_spans; k++) {
+            const kv_part *part = &s->parts[i];
+            const kv_span *span = &part->spans[k];
+            const uint32_t from = part->from + span->from,
+                           to = part->from + span->to < part->to ? part->from + span->to : part->to;
+            if (from < to)
+                w->spans[w->n_spans++] =
+                    (soft_span){.from = from, .to = to, .weight = span->weight, .reason = span->reason};
+        }
+    return 0;
+}
+
+static int compare_spans(const void *a, const void *b)
+{
+    const soft_span *x = a, *y = b;
+    if (x->weight != y->weight) return x->weight > y->weight ? -1 : 1;
+    if (x->mean != y->mean) return x->mean > y->mean ? -1 : 1;
+    if (x->from != y->from) return x->from < y->from ? -1 : 1;
+    return (x->to > y->to) - (x->to < y->to);
+}
+
+/* Hard rows first, a class at a time; within the class that no longer fits, by score. Returns how many were taken. */
+static uint32_t take_hard(const work *w, uint32_t n_rows, uint32_t target, uint32_t n_hard)
+{
+    uint32_t n = 0;
+    for (uint32_t o = 0; o < n_rows; o++) w->taken[o] = n_hard <= target && w->hard[w->token[o]];
+    if (n_hard <= target) return n_hard;
+    for (int class = KV_HARD_PIN; class < KV_N_HARD; class ++)
+        for (uint32_t i = 0; i < n_rows && n < target; i++)
+            if (w->hard[w->token[w->order[i]]] == class) {
+                w->taken[w->order[i]] = 1;
+                n++;
+            }
+    return n;
+}
+
+/* Spans by weight, then by their mean score in this lane, whole ones only, up to `room` rows. */
+static uint32_t take_soft(work *w, const uint32_t *ordinal_of, uint32_t room)
+{
+    uint32_t n = 0;
+    for (size_t i = 0; i < w->n_spans; i++) {
+        soft_span *span = &w->spans[i];
+        double sum = 0;
+        uint32_t n_active = 0;
+        for (uint32_t t = span->from; t < span->to; t++)
+            if (w->by_token[t] == w->by_token[t]) {
+                sum += w->by_token[t];
+                n_active++;
+            }
+        span->mean = n_active ? (float)(sum / n_active) : -INFINITY;
+    }
+    qsort(w->spans, w->n_spans, sizeof *w->spans, compare_spans);
+    for (size_t i = 0; i < w->n_spans && n < room; i++) {
+        const soft_span *span = &w->spans[i];
+        uint32_t wants = 0;
+        for (uint32_t t = span->from; t < span->to; t++)
+            wants += w->by_token[t] == w->by_token[t] && !w->taken[ordinal_of[t]];
+        if (!wants || n + wants > room) continue;
+        for (uint32_t t = span->from; t < span->to; t++)
+            if (w->by_token[t] == w->by_token[t] && !w->taken[ordinal_of[t]]) {
+                w->taken[ordinal_of[t]] = 1;
+                w->kept_soft[t]++;
+                w->soft_reason[t] = span->reason;
+                n++;
+            }
+    }
+    return n;
+}
+
+/* Chooses in one lane and sets its flips. */
+static void select_lane(
+    kv_session *s, work *w, uint32_t lane, uint32_t budget, uint32_t *ordinal_of, uint64_t *flips)
+{
+    const model_lane_list *list = &s->lists.view[lane];
+    const uint32_t n = list->n_rows;
+    uint32_t target = (uint32_t)(budget * s->parameters.low), n_hard = 0;
+    for (uint32_t t = 0; t < s->n; t++) w->by_token[t] = NAN;
+    for (uint32_t r = 0, o = 0; r < list->n_runs; r++)
+        for (uint32_t i = 0; i < list->runs[r].n; i++, o++) {
+            const uint32_t t = list->runs[r].index + i;
+            w->token[o] = t;
+            ordinal_of[t] = o;
+            w->tie[o] = w->previous[t];
+            w->by_token[t] = w->score[lane][o] == w->score[lane][o] ? w->score[lane][o] : -INFINITY;
+            n_hard += w->hard[t] != KV_HARD_NO;
+        }
+    kv_rank(&s->ranker, w->score[lane], w->tie, n, w->order);
+    /* Many hard rows must not leave the rest with nothing: half of what they leave of the whole budget at least. */
+    const uint32_t least = n_hard < budget ? n_hard + (budget - n_hard) / 2 : budget;
+    if (target < least) target = least;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t t = w->token[w->order[i]];
+        w->rank[t] += (float)i / (float)n;
+        w->cut[t] += n > target ? (float)target / (float)n : 1;
+        w->n_ranked[t]++;
+    }
+    if (n <= target) return;
+    uint32_t kept = take_hard(w, n, target, n_hard);
+    kept += take_soft(w, ordinal_of, (uint32_t)((target - kept) * s->parameters.soft));
+    for (uint32_t i = 0; i < n && kept < target; i++) {
+        const uint32_t o = w->order[i];
+        kept += !w->taken[o];
+        w->taken[o] = 1;
+    }
+    for (uint32_t o = 0; o < n; o++)
+        if (!w->taken[o]) kv_bits_set(flips, w->token[o]);
+}
+
+/* What stayed because of a rule, as runs. */
+static void describe_protected(const kv_session *s, const work *w, kv_plan *p)
+{
+    for (uint32_t i = 0; i < s->n; i++) {
+        if (w->hard[i])
+            kv_plan_add_run(p, i, i + 1, KV_PROTECT, kv__hard_reason((kv_hard)w->hard[i]), s->n_lanes);
+        else if (w->kept_soft[i])
+            kv_plan_add_run(p, i, i + 1, KV_PROTECT, (kv_reason)w->soft_reason[i], w->kept_soft[i]);
+    }
+}
+
+/* Keeps what the pass saw, for /why, for ties and for the screen. */
+static void remember(kv_session *s, const work *w)
+{
+    for (uint32_t i = 0; i < s->n; i++) {
+        kv_token *t = &s->tokens[i];
+        if (!w->n_ranked[i]) continue;
+        const float lanes = (float)w->n_ranked[i];
+        t->attention = w->attention[i] / lanes;
+        t->memory = w->recall[i] / lanes;
+        t->rank = w->rank[i] / lanes;
+        t->cut = w->cut[i] / lanes;
+        t->previous = -t->rank;
+    }
+}
+
+int kv__evict(kv_session *s, uint32_t budget, const uint64_t *keep, const atomic_bool *cancel, base_err *err)
+{
+    uint32_t most = 0;
+    for (uint32_t lane = 0; lane < s->n_lanes; lane++)
+        most = s->lists.view[lane].n_rows > most ? s->lists.view[lane].n_rows : most;
+    if (!budget || !s->policy->score || most <= budget) return 0;
+    work w;
+    int r = work_init(&w, s, err);
+    if (r) return r;
+    uint32_t *ordinal_of = malloc(((size_t)s->n + 1) * sizeof *ordinal_of);
+    kv_plan *plan = NULL;
+    if (!ordinal_of || kv_ranker_reserve(&s->ranker, s->n)) {
+        r = base_fail(err, BASE_E_NOMEM, "no memory to choose among %u rows", s->n);
+        goto out;
+    }
+    uint64_t start = base_clock_ns();
+    const model_rows_view rows = kv__view(s);
+    kv_pass pass = {
+        .compute = &s->compute,
+        .lists = &s->lists,
+        .rows = &rows,
+        .parameters = &s->parameters,
+        .request = &s->request,
+        .memory = s->memory,
+        .previous = w.previous,
+        .cancel = cancel,
+        .ranker = &s->ranker,
+        .score = w.score,
+        .attention = w.attention,
+        .recall = w.recall,
+    };
+    r = s->policy->score(&pass, err);
+    if (r) goto out;
+    const double score_ms = (double)(base_clock_ns() - start) / 1e6;
+    start = base_clock_ns();
+    const uint32_t n_hard = kv__protect(s, w.hard);
+    for (uint32_t i = 0; keep && i < s->n; i++)
+        if (kv_bits_get(keep, i) && !w.hard[i]) w.hard[i] = KV_HARD_PIN;
+    plan = kv_plan_new(s->epoch, n_hard > budget ? KV_CAUSE_PRESSURE : KV_CAUSE_EVICT, s->n, s->n_lanes);
+    if (!plan) {
+        r = base_fail(err, BASE_E_NOMEM, "no memory for a plan over %u rows", s->n);
+        goto out;
+    }
+    for (uint32_t lane = 0; lane < s->n_lanes; lane++)
+        select_lane(s, &w, lane, budget, ordinal_of, plan->flips + (size_t)lane * kv_plan_words(plan));
+    remember(s, &w);
+    describe_protected(s, &w, plan);
+    kv__describe_flips(s, plan, NULL,
+        plan->cause == KV_CAUSE_PRESSURE ? KV_REASON_PRESSURE : KV_REASON_BUDGET, KV_REASON_MANUAL);
+    plan->score_ms = score_ms;
+    plan->plan_ms = (double)(base_clock_ns() - start) / 1e6;
+    s->score_ms += plan->score_ms;
+    s->plan_ms += plan->plan_ms;
+    r = kv__apply(s, plan, true, err);
+out:
+    kv_plan_free(plan);
+    free(ordinal_of);
+    work_free(&w);
+    return r;
+}

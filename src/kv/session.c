@@ -1,0 +1,556 @@
+/*
+ * The sequence: making a session, appending in chunks, cutting back, forking. See session.h; what is kept and what comes back
+ * is decided in select.c and repair.c.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "kv/state.h"
+
+static const char *const origin_words[KV_N_ORIGINS] = {
+    "system", "scaffold", "instructions", "user", "context", "tool", "answer"};
+
+const char *kv_origin_word(kv_origin o)
+{
+    return (unsigned)o < KV_N_ORIGINS ? origin_words[o] : "";
+}
+
+static int forward_model(void *user, const model_batch *batch, base_err *err)
+{
+    return model_forward(user, batch, err);
+}
+
+static int score_model(void *user, const model_score *score, base_err *err)
+{
+    return model_score_rows(user, score, err);
+}
+
+kv_compute kv_compute_model(model *m)
+{
+    const model_info *info = model_get_info(m);
+    kv_compute c = {
+        .user = m,
+        .forward = forward_model,
+        .score = score_model,
+        .shape = model_get_rows_shape(m),
+        .n_head = info->n_head,
+        .n_vocab = info->n_vocab,
+        .n_ctx = info->n_ctx,
+        .kernel_version = info->kernel_version,
+    };
+    memcpy(c.hash, info->hash, sizeof c.hash);
+    return c;
+}
+
+model_rows_view kv__view(const kv_session *s)
+{
+    return (model_rows_view){
+        .shape = s->table.shape, .blocks = s->table.rows, .n_blocks = s->table.n, .lanes = s->lists.view};
+}
+
+size_t kv__memory_floats(const kv_session *s)
+{
+    return (size_t)s->compute.shape.n_layer * s->compute.n_head * s->compute.shape.head_dim;
+}
+
+void kv__part_fini(kv_part *p)
+{
+    free(p->spans);
+    free(p->lines);
+}
+
+kv_part *kv__part_at(const kv_session *s, uint32_t token)
+{
+    size_t from = 0, to = s->n_parts;
+    while (from < to) {
+        const size_t middle = (from + to) / 2;
+        if (s->parts[middle].to <= token)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from < s->n_parts && s->parts[from].from <= token ? &s->parts[from] : NULL;
+}
+
+int kv__session_allocate(kv_session **ret, const kv_compute *compute, const kv_options *options,
+    const kv_observer *observer, base_err *err)
+{
+    const kv_policy *policy = kv_policy_find(options->policy, err);
+    if (!policy) return BASE_E_USAGE;
+    kv_session *s = base_xcalloc(1, sizeof *s);
+    s->policy = policy;
+    s->compute = *compute;
+    s->n_lanes = model_rows_lanes(&compute->shape);
+    s->n_ctx = options->n_ctx && options->n_ctx < compute->n_ctx ? options->n_ctx : compute->n_ctx;
+    s->budget = options->budget;
+    s->automatic = true;
+    s->turn = 0;
+    if (observer) s->observer = *observer;
+    kv_table_init(&s->table, &compute->shape);
+    kv_table_init(&s->prefix.table, &compute->shape);
+    kv_signal_init(&s->request, compute->shape.n_layer, compute->n_head, compute->shape.head_dim);
+    kv_signal_init(&s->recent, compute->shape.n_layer, compute->n_head, compute->shape.head_dim);
+    int r = kv_parameters_parse(policy, options->set, &s->parameters, err);
+    if (r) goto fail;
+    s->repair = options->repair >= 0 ? options->repair : policy->repair;
+    const size_t n = (size_t)s->n_ctx + 1;
+    s->ids = calloc(n, sizeof *s->ids);
+    s->phases = calloc(n, sizeof *s->phases);
+    s->tokens = calloc(n, sizeof *s->tokens);
+    s->file_row = calloc(n, sizeof *s->file_row);
+    s->row_hash = calloc(n, sizeof *s->row_hash);
+    s->pinned = calloc(kv_bits_words(n), sizeof *s->pinned);
+    s->barred = calloc(kv_bits_words(n), sizeof *s->barred);
+    s->stale = calloc(kv_bits_words(n), sizeof *s->stale);
+    if (!s->ids || !s->phases || !s->tokens || !s->file_row || !s->row_hash || !s->pinned || !s->barred ||
+        !s->stale) {
+        r = base_fail(
+            err, BASE_E_NOMEM, "no memory for a session of %u tokens; choose a smaller --ctx", s->n_ctx);
+        goto fail;
+    }
+    r = kv_lists_init(&s->lists, s->n_lanes, s->n_ctx, err);
+    if (r) goto fail;
+    s->row_path = base_xstrdup(options->row_file);
+    if (options->prefix_file) kv__prefix_load(s, options->prefix_file);
+    if (options->heads_file) s->heads = kv__heads_load(s, options->heads_file);
+    *ret = s;
+    return 0;
+fail:
+    kv_session_free(s);
+    return r;
+}
+
+int kv_session_new_over(kv_session **ret, const kv_compute *compute, const kv_options *options,
+    const kv_observer *observer, base_err *err)
+{
+    kv_session *s = NULL;
+    int r = kv__session_allocate(&s, compute, options, observer, err);
+    if (r) return r;
+    const uint32_t least = (uint32_t)s->parameters.sinks + (uint32_t)s->parameters.window + KV_CHUNK;
+    if (s->budget && s->policy->score && s->budget < least) {
+        r = base_fail(err, BASE_E_LIMIT,
+            "a cache budget of %u rows is too small; give at least %u, and what the fixed prompt takes",
+            s->budget, least);
+        kv_session_free(s);
+        return r;
+    }
+    *ret = s;
+    return 0;
+}
+
+int kv_session_new(
+    kv_session **ret, model *m, const kv_options *options, const kv_observer *observer, base_err *err)
+{
+    const kv_compute compute = kv_compute_model(m);
+    return kv_session_new_over(ret, &compute, options, observer, err);
+}
+
+void kv_session_free(kv_session *s)
+{
+    if (!s) return;
+    for (size_t i = 0; i < s->n_parts; i++) kv__part_fini(&s->parts[i]);
+    for (uint32_t i = 0; i < s->n_journal; i++) base_buf_free(&s->journal[i].blob);
+    kv_table_fini(&s->table);
+    kv_table_fini(&s->prefix.table);
+    kv_lists_fini(&s->lists);
+    kv_signal_fini(&s->request);
+    kv_signal_fini(&s->recent);
+    kv_rowfile_close(s->file);
+    kv_ranker_free(&s->ranker);
+    free(s->prefix.ids);
+    free(s->parts);
+    free(s->ids);
+    free(s->phases);
+    free(s->tokens);
+    free(s->file_row);
+    free(s->row_hash);
+    free(s->pinned);
+    free(s->barred);
+    free(s->stale);
+    free(s->memory);
+    free(s->heads);
+    free(s->logits);
+    free(s->row_path);
+    free(s);
+}
+
+void kv__part_add(kv_session *s, const kv_part *p)
+{
+    base_grow(&s->parts, &s->cap_parts, s->n_parts + 1, sizeof *s->parts);
+    kv_part *part = &s->parts[s->n_parts++];
+    *part = *p;
+    part->spans = NULL;
+    part->lines = NULL;
+    if (p->n_spans) {
+        part->spans = base_xmalloc(p->n_spans * sizeof *part->spans);
+        memcpy(part->spans, p->spans, p->n_spans * sizeof *part->spans);
+    }
+    if (p->n_lines) {
+        part->lines = base_xmalloc(p->n_lines * sizeof *part->lines);
+        memcpy(part->lines, p->lines, p->n_lines * sizeof *part->lines);
+    }
+}
+
+/* Opens the segment's record behind the last token; an answer's tokens come one by one and share one. */
+static void open_part(kv_session *s, const kv_segment *g)
+{
+    const kv_part *last = s->n_parts ? &s->parts[s->n_parts - 1] : NULL;
+    if (last && last->origin == g->origin && last->turn == g->turn && !g->n_spans && !g->n_lines &&
+        (g->origin == KV_ORIGIN_ANSWER || g->origin == KV_ORIGIN_SCAFFOLD))
+        return;
+    const kv_part part = {
+        .from = s->n,
+        .to = s->n,
+        .turn = g->turn,
+        .origin = g->origin,
+        .spans = (kv_span *)(uintptr_t)g->spans, /* copied */
+        .lines = (uint32_t *)(uintptr_t)g->lines,
+        .n_spans = g->n_spans,
+        .n_lines = g->n_lines,
+    };
+    kv__part_add(s, &part);
+}
+
+/* Makes the new tokens part of the sequence: from here on they exist. */
+static void publish(kv_session *s, const int32_t *ids, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t t = s->n + i;
+        s->ids[t] = ids[i];
+        s->phases[t] = t;
+        s->file_row[t] = KV_NO_ROW;
+        s->tokens[t] = (kv_token){.last_action = KV_ACTION_NONE,
+            .attention = NAN,
+            .memory = NAN,
+            .rank = NAN,
+            .cut = NAN,
+            .previous = 0};
+    }
+    s->n += n;
+    s->parts[s->n_parts - 1].to = s->n;
+    s->logits_at = 0;
+    s->epoch++;
+}
+
+static void withdraw(kv_session *s)
+{
+    kv_lists_truncate(&s->lists, s->n);
+    kv_table_truncate(&s->table, s->n);
+}
+
+/* Tokens from the loaded prefix, as many as agree. Their rows were computed over no hole, so ours must have none either. */
+static uint32_t adopt_prefix(kv_session *s, const int32_t *ids, uint32_t n, base_err *err)
+{
+    if (s->holed || s->n >= s->prefix.n || memcmp(s->ids, s->prefix.ids, s->n * sizeof *ids)) return 0;
+    uint32_t same = 0;
+    while (same < n && s->n + same < s->prefix.n && s->prefix.ids[s->n + same] == ids[same]) same++;
+    if (!same) return 0;
+    if (kv_table_adopt(&s->table, &s->prefix.table, s->n, s->n + same, err) ||
+        kv_lists_append(&s->lists, same, err)) {
+        withdraw(s);
+        return 0;
+    }
+    publish(s, ids, same);
+    s->reused += same;
+    return same;
+}
+
+/* Which queries of a segment are kept: ascending offsets. */
+typedef struct wanted {
+    uint32_t offsets[2 * KV_RECENT_QUERIES];
+    uint32_t n;
+} wanted;
+
+static void want(wanted *w, uint32_t offset)
+{
+    uint32_t i = w->n;
+    while (i && w->offsets[i - 1] >= offset) i--;
+    if ((i < w->n && w->offsets[i] == offset) || w->n == 2 * KV_RECENT_QUERIES) return;
+    memmove(w->offsets + i + 1, w->offsets + i, (w->n - i) * sizeof *w->offsets);
+    w->offsets[i] = offset;
+    w->n++;
+}
+
+/* Text that is the same in every session: it asks nothing, and a prefix file may stand in for it. */
+static bool is_fixed(kv_origin o)
+{
+    return o == KV_ORIGIN_SYSTEM || o == KV_ORIGIN_SCAFFOLD || o == KV_ORIGIN_INSTRUCTIONS;
+}
+
+static void choose_queries(const kv_session *s, const kv_segment *g, uint32_t n, wanted *w)
+{
+    const uint32_t n_request =
+        (uint32_t)s->parameters.w < KV_REQUEST_QUERIES ? (uint32_t)s->parameters.w : KV_REQUEST_QUERIES;
+    w->n = 0;
+    for (uint32_t i = 0; i < g->n_queries && i < KV_REQUEST_QUERIES; i++)
+        if (g->queries[i] < n) want(w, g->queries[i]);
+    /* The last ones of a request, and of anything while nothing was asked: then they are all that can judge. */
+    if (g->origin == KV_ORIGIN_USER || (!s->has_request && n > 1 && !is_fixed(g->origin)))
+        for (uint32_t i = n > n_request ? n - n_request : 0; i < n; i++) want(w, i);
+    if (g->origin == KV_ORIGIN_TOOL && !w->n)
+        for (uint32_t i = 0; i < KV_REQUEST_QUERIES; i++)
+            want(w, (uint32_t)((uint64_t)n * (2 * i + 1) / (2 * KV_REQUEST_QUERIES)));
+}
+
+/* Room for one chunk's captured queries. */
+typedef struct capture {
+    model_capture model;
+    uint32_t places[2 * KV_RECENT_QUERIES], tokens[2 * KV_RECENT_QUERIES];
+} capture;
+
+/*
+ * One chunk: rows are staged behind the lists, computed, and published only when the last layer is through, so a cancel
+ * leaves nothing of it. Captured queries are appended to `kept`.
+ */
+static int append_chunk(kv_session *s, const int32_t *ids, uint32_t n, const wanted *w, uint32_t offset,
+    float *logits, kv_signal *kept, const atomic_bool *cancel, base_err *err)
+{
+    uint32_t phases[KV_CHUNK];
+    capture c = {.model = {.tokens = c.places}};
+    for (uint32_t i = 0; i < n; i++) phases[i] = s->n + i;
+    for (uint32_t i = 0; i < w->n; i++)
+        if (w->offsets[i] >= offset && w->offsets[i] < offset + n) {
+            c.places[c.model.n] = w->offsets[i] - offset;
+            c.tokens[c.model.n++] = s->n + w->offsets[i] - offset;
+        }
+    if (c.model.n) {
+        c.model.queries = malloc(kv__memory_floats(s) * c.model.n * sizeof(float));
+        if (!c.model.queries)
+            return base_fail(err, BASE_E_NOMEM, "no memory to keep %u query vectors", c.model.n);
+    }
+    int r = kv_table_make_writable(&s->table, s->n, s->n + n, err);
+    if (!r) r = kv_lists_append(&s->lists, n, err);
+    if (!r) {
+        const model_rows_view rows = kv__view(s);
+        const uint32_t last = n - 1;
+        const model_batch batch = {
+            .ids = ids,
+            .phases = phases,
+            .n = n,
+            .rows = &rows,
+            .want = &last,
+            .n_want = logits ? 1 : 0,
+            .logits = logits,
+            .capture = c.model.n ? &c.model : NULL,
+            .cancel = cancel,
+        };
+        r = s->compute.forward(s->compute.user, &batch, err);
+    }
+    if (!r && c.model.n)
+        r = kv_signal_add(kept, c.tokens, c.model.queries, c.model.n, KV_RECENT_QUERIES, err);
+    free(c.model.queries);
+    if (r) {
+        withdraw(s);
+        return r;
+    }
+    publish(s, ids, n);
+    s->computed += n;
+    return 0;
+}
+
+/* The newest queries become the request's, as soon as they are there: the eviction behind this chunk goes by them. */
+static int update_request(kv_session *s, const kv_segment *g, const kv_signal *kept, base_err *err)
+{
+    if (!kept->n) return 0;
+    const bool asks = g->origin == KV_ORIGIN_USER;
+    if (!asks && s->has_request) return 0;
+    int r = kv_signal_copy(&s->request, kept, err);
+    if (r) return r;
+    const uint32_t max =
+        (uint32_t)s->parameters.w < KV_REQUEST_QUERIES ? (uint32_t)s->parameters.w : KV_REQUEST_QUERIES;
+    if (s->request.n > max) kv_signal_crop(&s->request, s->request.tokens[s->request.n - max], UINT32_MAX);
+    if (asks) {
+        s->has_request = true;
+        s->request_turn = g->turn;
+    }
+    return 0;
+}
+
+/* A whole message or result is there: it is the newest signal, and the session remembers what it asked for. */
+static int finish_segment(kv_session *s, const kv_segment *g, kv_signal *kept, base_err *err)
+{
+    if (!kept->n || (g->origin != KV_ORIGIN_USER && g->origin != KV_ORIGIN_TOOL)) return 0;
+    int r = kv_signal_add(&s->recent, kept->tokens, kept->queries, kept->n, KV_RECENT_QUERIES, err);
+    if (r) return r;
+    if (!s->memory) s->memory = calloc(kv__memory_floats(s), sizeof *s->memory);
+    if (!s->memory) return base_fail(err, BASE_E_NOMEM, "no memory for the session's memory of requests");
+    kv_memory_update(s->memory, kept);
+    return 0;
+}
+
+static int check_append(
+    const kv_session *s, const kv_segment *g, const int32_t *ids, uint32_t n, base_err *err)
+{
+    if ((unsigned)g->origin >= KV_N_ORIGINS)
+        return base_fail(err, BASE_E_USAGE, "no such origin: %d", (int)g->origin);
+    if (n > s->n_ctx - s->n)
+        return base_fail(err, BASE_E_LIMIT,
+            "%u more tokens do not fit: the session has %u of the %u that the model's context allows; "
+            "/compact or start a new session",
+            n, s->n, s->n_ctx);
+    for (uint32_t i = 0; i < g->n_spans; i++)
+        if (g->spans[i].from >= g->spans[i].to || g->spans[i].to > n || g->spans[i].reason >= KV_N_REASONS)
+            return base_fail(err, BASE_E_USAGE,
+                "span %u, tokens %u to %u, does not lie in its segment of %u tokens", i, g->spans[i].from,
+                g->spans[i].to, n);
+    for (uint32_t i = 0; i < g->n_lines; i++)
+        if (g->lines[i] >= n || (i && g->lines[i] <= g->lines[i - 1]))
+            return base_fail(
+                err, BASE_E_USAGE, "line %u of a segment of %u tokens starts at token %u", i, n, g->lines[i]);
+    for (uint32_t i = 0; i < n; i++)
+        if (ids[i] < 0 || (uint32_t)ids[i] >= s->compute.n_vocab)
+            return base_fail(err, BASE_E_USAGE, "token id %d is not in the vocabulary of %u", (int)ids[i],
+                s->compute.n_vocab);
+    if (s->budget && s->policy->score && s->parameters.hard > 0 &&
+        (g->origin == KV_ORIGIN_SYSTEM || g->origin == KV_ORIGIN_INSTRUCTIONS)) {
+        const uint32_t hard = kv__count_hard(s) + n;
+        if (hard + KV_CHUNK > s->budget)
+            return base_fail(err, BASE_E_LIMIT,
+                "the fixed prompt and instructions take %u rows; a cache budget of %u is too small for them, "
+                "give at least %u",
+                hard, s->budget, hard + KV_CHUNK);
+    }
+    return 0;
+}
+
+int kv_session_append(kv_session *s, const kv_segment *g, const int32_t *ids, uint32_t n, float *last_logits,
+    uint32_t *ret_done, const atomic_bool *cancel, base_err *err)
+{
+    if (ret_done) *ret_done = 0;
+    int r = check_append(s, g, ids, n, err);
+    if (r || !n) return r;
+    wanted w = {.n = 0};
+    kv_signal kept;
+    kv_signal_init(&kept, s->compute.shape.n_layer, s->compute.n_head, s->compute.shape.head_dim);
+    choose_queries(s, g, n, &w);
+    const uint32_t first = s->n;
+    if (g->turn > s->turn) s->turn = g->turn;
+    open_part(s, g);
+    const uint32_t adoptable = is_fixed(g->origin) && !g->n_queries ? n - (last_logits ? 1 : 0) : 0;
+    uint32_t done = adopt_prefix(s, ids, adoptable, NULL);
+    while (!r && done < n) {
+        const uint32_t chunk = n - done < KV_CHUNK ? n - done : KV_CHUNK;
+        float *logits = done + chunk == n ? last_logits : NULL;
+        r = append_chunk(s, ids + done, chunk, &w, done, logits, &kept, cancel, err);
+        if (r) break;
+        done += chunk;
+        if (s->observer.prefill) s->observer.prefill(s->observer.user, done, n);
+        if (done == n) r = finish_segment(s, g, &kept, err);
+        if (!r) r = update_request(s, g, &kept, err);
+        if (!r && logits) {
+            if (!s->logits) s->logits = malloc(s->compute.n_vocab * sizeof *s->logits);
+            if (s->logits) memcpy(s->logits, logits, s->compute.n_vocab * sizeof *s->logits);
+            s->logits_at = s->logits ? s->n : 0;
+        }
+        if (!r && s->automatic) r = kv__evict(s, s->budget, NULL, cancel, err);
+    }
+    kv_signal_fini(&kept);
+    if (s->n == first && s->n_parts && s->parts[s->n_parts - 1].from == first)
+        kv__part_fini(&s->parts[--s->n_parts]);
+    if (ret_done) *ret_done = s->n - first;
+    return r;
+}
+
+int kv_session_evict(kv_session *s, const atomic_bool *cancel, base_err *err)
+{
+    return kv__evict(s, s->budget, NULL, cancel, err);
+}
+
+void kv_session_set_turn(kv_session *s, uint32_t turn)
+{
+    s->turn = turn;
+}
+
+void kv_session_set_automatic(kv_session *s, bool on)
+{
+    s->automatic = on;
+}
+
+int kv_session_truncate(kv_session *s, uint32_t n, base_err *err)
+{
+    if (n > s->n)
+        return base_fail(err, BASE_E_USAGE, "cannot cut a session of %u tokens back to %u", s->n, n);
+    if (n == s->n) return 0;
+    kv_lists_truncate(&s->lists, n);
+    kv_table_truncate(&s->table, n);
+    kv_bits_clear_range(s->pinned, n, s->n);
+    kv_bits_clear_range(s->barred, n, s->n);
+    kv_bits_clear_range(s->stale, n, s->n);
+    while (s->n_parts && s->parts[s->n_parts - 1].from >= n) kv__part_fini(&s->parts[--s->n_parts]);
+    if (s->n_parts && s->parts[s->n_parts - 1].to > n) s->parts[s->n_parts - 1].to = n;
+    for (uint32_t i = 0; i < s->n_journal; i++)
+        if (s->journal[i].n_valid > n) s->journal[i].n_valid = n;
+    kv_signal_crop(&s->recent, 0, n);
+    if (s->request.n && s->request.tokens[s->request.n - 1] >= n) {
+        kv_signal_crop(&s->request, 0, n);
+        if (!s->request.n) s->has_request = false;
+    }
+    if (s->holed) {
+        const uint32_t cut[] = {n, UINT32_MAX};
+        s->schedule = base_hash64(cut, sizeof cut, s->schedule);
+    }
+    s->n = n;
+    s->logits_at = 0;
+    s->epoch++;
+    return 0;
+}
+
+int kv_session_fork(const kv_session *s, kv_session **ret, const kv_observer *observer, base_err *err)
+{
+    kv_session *f = NULL;
+    const kv_options options = {
+        .budget = s->budget, .policy = s->policy->info.name, .repair = s->repair, .n_ctx = s->n_ctx};
+    int r = kv__session_allocate(&f, &s->compute, &options, observer, err);
+    if (r) return r;
+    f->parameters = s->parameters;
+    f->automatic = s->automatic;
+    kv_lists_fini(&f->lists);
+    r = kv_lists_copy(&f->lists, &s->lists, err);
+    if (!r) r = kv_table_share(&f->table, &s->table, err);
+    if (!r) r = kv_signal_copy(&f->request, &s->request, err);
+    if (!r) r = kv_signal_copy(&f->recent, &s->recent, err);
+    if (r) {
+        kv_session_free(f);
+        return r;
+    }
+    f->n = s->n;
+    memcpy(f->ids, s->ids, s->n * sizeof *s->ids);
+    memcpy(f->phases, s->phases, s->n * sizeof *s->phases);
+    memcpy(f->tokens, s->tokens, s->n * sizeof *s->tokens);
+    memset(f->file_row, 0xff, s->n * sizeof *f->file_row); /* KV_NO_ROW */
+    memcpy(f->pinned, s->pinned, kv_bits_words(s->n) * sizeof *s->pinned);
+    memcpy(f->barred, s->barred, kv_bits_words(s->n) * sizeof *s->barred);
+    memcpy(f->stale, s->stale, kv_bits_words(s->n) * sizeof *s->stale);
+    for (size_t i = 0; i < s->n_parts; i++) kv__part_add(f, &s->parts[i]);
+    f->turn = s->turn;
+    f->epoch = s->epoch;
+    f->schedule = s->schedule;
+    f->holed = s->holed;
+    f->has_request = s->has_request;
+    f->request_turn = s->request_turn;
+    f->reused = s->n;
+    if (s->memory) {
+        f->memory = base_xmalloc(kv__memory_floats(s) * sizeof *f->memory);
+        memcpy(f->memory, s->memory, kv__memory_floats(s) * sizeof *f->memory);
+    }
+    if (s->heads) {
+        const size_t n = (size_t)s->compute.shape.n_layer * s->compute.n_head;
+        f->heads = base_xmalloc(n);
+        memcpy(f->heads, s->heads, n);
+    }
+    if (s->logits && s->logits_at == s->n) {
+        f->logits = base_xmalloc(s->compute.n_vocab * sizeof *f->logits);
+        memcpy(f->logits, s->logits, s->compute.n_vocab * sizeof *f->logits);
+        f->logits_at = s->n;
+    }
+    for (uint32_t i = 0; i < s->n_journal; i++) {
+        f->journal[i] = (kv_entry){.n_valid = s->journal[i].n_valid};
+        base_buf_add(&f->journal[i].blob, s->journal[i].blob.data, s->journal[i].blob.len);
+    }
+    f->n_journal = s->n_journal;
+    *ret = f;
+    return 0;
+}

@@ -1,0 +1,468 @@
+/*
+ * Save and resume. The manifest is everything but the rows: ids, phases, live lists, flags, segments, the kept request, the
+ * memory of requests, the last logits, the journal; little-endian fields one after the other, a hash64 of them all at the end.
+ * It replaces its predecessor by rename, after the rows that it names are on disk; so whenever the process dies, either the
+ * old pair or the new pair is whole. Every row's hash stands in the manifest too: a damaged row is found, not computed with.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "kv/state.h"
+
+enum { MANIFEST_VERSION = 1, MANIFEST_MOST = 1 << 30, ROWS_A_READ = 32 };
+static const char magic[8] = "KVMANI\n";
+
+kv_rows_identity kv__identity(const kv_session *s)
+{
+    kv_rows_identity identity = {.kernel_version = s->compute.kernel_version, .shape = s->compute.shape};
+    memcpy(identity.hash, s->compute.hash, sizeof identity.hash);
+    return identity;
+}
+
+static char *manifest_path(const kv_session *s)
+{
+    base_buf path = {0};
+    base_buf_printf(&path, "%s.manifest", s->row_path);
+    return base_buf_take(&path);
+}
+
+/* ---- writing ---- */
+
+static void put32(base_buf *out, uint32_t x)
+{
+    base_buf_add(out, &x, sizeof x);
+}
+
+static void put64(base_buf *out, uint64_t x)
+{
+    base_buf_add(out, &x, sizeof x);
+}
+
+/* Arrays of a count that the reader knows. */
+static void put(base_buf *out, const void *items, size_t n, size_t size)
+{
+    if (n) base_buf_add(out, items, n * size);
+}
+
+static void put_part(base_buf *out, const kv_part *p)
+{
+    const uint32_t fields[] = {p->from, p->to, p->turn, (uint32_t)p->origin, p->n_spans, p->n_lines};
+    put(out, fields, sizeof fields / sizeof *fields, sizeof *fields);
+    for (uint32_t i = 0; i < p->n_spans; i++) {
+        put32(out, p->spans[i].from);
+        put32(out, p->spans[i].to);
+        put32(out, p->spans[i].reason);
+        base_buf_add(out, &p->spans[i].weight, sizeof p->spans[i].weight);
+    }
+    put(out, p->lines, p->n_lines, sizeof *p->lines);
+}
+
+static void put_lists(const kv_session *s, base_buf *out)
+{
+    const size_t n_words = kv_bits_words(s->n);
+    /* Per lane: the lane whose list it shares, or itself and then the bits. */
+    for (uint32_t lane = 0; lane < s->n_lanes; lane++) {
+        uint32_t same = 0;
+        while (s->lists.lane[same] != s->lists.lane[lane]) same++;
+        put32(out, same);
+        if (same == lane) put(out, s->lists.lane[lane]->bits, n_words, sizeof(uint64_t));
+    }
+}
+
+void kv__manifest_write(const kv_session *s, const kv_manifest_file *file, base_buf *out)
+{
+    const size_t n_words = kv_bits_words(s->n), n_memory = kv__memory_floats(s);
+    const bool has_logits = s->logits && s->logits_at == s->n && s->n;
+    base_buf_add(out, magic, sizeof magic);
+    put32(out, MANIFEST_VERSION);
+    put64(out, file->id);
+    put64(out, file->n_rows);
+    put64(out, s->epoch);
+    put64(out, s->schedule);
+    const uint32_t fields[] = {s->n, s->n_lanes, s->compute.n_vocab, s->compute.n_head, s->turn, s->holed,
+        s->has_request, s->request_turn, (uint32_t)s->n_parts, s->request.n, s->memory != NULL, has_logits,
+        s->n_journal};
+    put(out, fields, sizeof fields / sizeof *fields, sizeof *fields);
+    put(out, s->ids, s->n, sizeof *s->ids);
+    put(out, s->phases, s->n, sizeof *s->phases);
+    put(out, s->file_row, s->n, sizeof *s->file_row);
+    put(out, s->row_hash, s->n, sizeof *s->row_hash);
+    for (uint32_t i = 0; i < s->n; i++) {
+        const kv_token *t = &s->tokens[i];
+        put32(out, t->last_action | (uint32_t)t->last_reason << 8);
+        put32(out, t->last_turn);
+        const float values[] = {t->attention, t->memory, t->rank, t->cut, t->previous};
+        put(out, values, sizeof values / sizeof *values, sizeof *values);
+    }
+    put(out, s->pinned, n_words, sizeof *s->pinned);
+    put(out, s->barred, n_words, sizeof *s->barred);
+    put(out, s->stale, n_words, sizeof *s->stale);
+    put_lists(s, out);
+    for (size_t i = 0; i < s->n_parts; i++) put_part(out, &s->parts[i]);
+    put(out, s->request.tokens, s->request.n, sizeof *s->request.tokens);
+    put(out, s->request.queries, s->request.n * n_memory, sizeof *s->request.queries);
+    if (s->memory) put(out, s->memory, n_memory, sizeof *s->memory);
+    if (has_logits) put(out, s->logits, s->compute.n_vocab, sizeof *s->logits);
+    for (uint32_t i = 0; i < s->n_journal; i++) {
+        put32(out, s->journal[i].n_valid);
+        put32(out, (uint32_t)s->journal[i].blob.len);
+        put(out, s->journal[i].blob.data, s->journal[i].blob.len, 1);
+    }
+    put64(out, base_hash64(out->data, out->len, 0));
+}
+
+/* ---- reading ---- */
+
+typedef struct reader {
+    const uint8_t *at;
+    size_t left;
+    bool bad;
+} reader;
+
+/* n items of a size, copied to `to`; false and bad when the bytes do not hold them. */
+static bool get(reader *r, void *to, size_t n, size_t size)
+{
+    size_t n_bytes;
+    if (r->bad || !base_mul(n, size, &n_bytes) || n_bytes > r->left) {
+        r->bad = true;
+        return false;
+    }
+    if (n_bytes) memcpy(to, r->at, n_bytes);
+    r->at += n_bytes;
+    r->left -= n_bytes;
+    return true;
+}
+
+static uint32_t get32(reader *r)
+{
+    uint32_t x = 0;
+    get(r, &x, 1, sizeof x);
+    return x;
+}
+
+static uint64_t get64(reader *r)
+{
+    uint64_t x = 0;
+    get(r, &x, 1, sizeof x);
+    return x;
+}
+
+/* The same into fresh memory, only after the bytes are known to be there; NULL when bad. */
+static void *get_new(reader *r, size_t n, size_t size)
+{
+    size_t n_bytes;
+    if (r->bad || !base_mul(n, size, &n_bytes) || n_bytes > r->left) {
+        r->bad = true;
+        return NULL;
+    }
+    void *items = malloc(n_bytes + 1);
+    if (!items || !get(r, items, n, size)) {
+        r->bad = true;
+        free(items);
+        return NULL;
+    }
+    return items;
+}
+
+static void get_part(reader *r, kv_session *s, uint32_t expected_from)
+{
+    uint32_t f[6] = {0};
+    get(r, f, 6, sizeof *f);
+    kv_part part = {.from = f[0], .to = f[1], .turn = f[2], .origin = (kv_origin)f[3]};
+    if (r->bad || part.from != expected_from || part.to <= part.from || part.to > s->n ||
+        f[3] >= KV_N_ORIGINS || f[4] > r->left / 16 || f[5] > r->left / 4) {
+        r->bad = true;
+        return;
+    }
+    part.n_spans = f[4];
+    part.n_lines = f[5];
+    part.spans = base_xcalloc(part.n_spans + 1, sizeof *part.spans);
+    for (uint32_t i = 0; i < part.n_spans; i++) {
+        kv_span *span = &part.spans[i];
+        span->from = get32(r);
+        span->to = get32(r);
+        const uint32_t reason = get32(r);
+        get(r, &span->weight, 1, sizeof span->weight);
+        span->reason = (uint8_t)reason;
+        if (span->from >= span->to || span->to > s->n_ctx || reason >= KV_N_REASONS ||
+            span->weight != span->weight)
+            r->bad = true;
+    }
+    part.lines = get_new(r, part.n_lines, sizeof *part.lines);
+    for (uint32_t i = 0; i < part.n_lines && !r->bad; i++)
+        if (part.lines[i] > s->n_ctx || (i && part.lines[i] <= part.lines[i - 1])) r->bad = true;
+    if (!r->bad) kv__part_add(s, &part);
+    kv__part_fini(&part);
+}
+
+static int get_lists(reader *r, kv_session *s, base_err *err)
+{
+    const size_t n_words = kv_bits_words(s->n);
+    /* Distinct lists take their bits in the file, shared ones four bytes: check the least before allocating. */
+    if (s->n_lanes > r->left / sizeof(uint32_t)) r->bad = true;
+    uint64_t *flips = r->bad ? NULL : calloc(n_words * s->n_lanes + 1, sizeof *flips);
+    if (!flips) {
+        r->bad = true;
+        return 0;
+    }
+    for (uint32_t lane = 0; lane < s->n_lanes && !r->bad; lane++) {
+        uint64_t *bits = flips + lane * n_words;
+        const uint32_t same = get32(r);
+        if (same < lane)
+            memcpy(bits, flips + same * n_words, n_words * sizeof *bits);
+        else if (same > lane || !get(r, bits, n_words, sizeof *bits) ||
+                 (s->n % 64 && bits[n_words - 1] >> s->n % 64))
+            r->bad = true;
+    }
+    int e = 0;
+    if (!r->bad) {
+        for (size_t w = 0; w < n_words * s->n_lanes; w++) flips[w] ^= kv_bits_mask(w % n_words, 0, s->n);
+        e = kv_lists_append(&s->lists, s->n, err);
+        if (!e) e = kv_lists_flip(&s->lists, flips, err);
+    }
+    free(flips);
+    return e;
+}
+
+static void get_flags(reader *r, uint64_t *flags, uint32_t n)
+{
+    const size_t n_words = kv_bits_words(n);
+    get(r, flags, n_words, sizeof *flags);
+    if (n % 64 && !r->bad && flags[n_words - 1] >> n % 64) r->bad = true;
+}
+
+static void get_tokens(reader *r, kv_session *s)
+{
+    for (uint32_t i = 0; i < s->n && !r->bad; i++) {
+        kv_token *t = &s->tokens[i];
+        const uint32_t last = get32(r);
+        t->last_action = (uint8_t)last;
+        t->last_reason = (uint8_t)(last >> 8);
+        t->last_turn = get32(r);
+        float values[5] = {0};
+        get(r, values, 5, sizeof *values);
+        t->attention = values[0];
+        t->memory = values[1];
+        t->rank = values[2];
+        t->cut = values[3];
+        t->previous = values[4];
+    }
+}
+
+static void get_request(reader *r, kv_session *s, uint32_t n)
+{
+    const size_t n_memory = kv__memory_floats(s);
+    if (!n || n > KV_RECENT_QUERIES) {
+        r->bad = r->bad || n;
+        return;
+    }
+    s->request.tokens = get_new(r, n, sizeof *s->request.tokens);
+    s->request.queries = get_new(r, n_memory * n, sizeof *s->request.queries);
+    if (r->bad) return;
+    s->request.n = n;
+    for (uint32_t i = 0; i < n; i++)
+        if (s->request.tokens[i] >= s->n || (i && s->request.tokens[i] <= s->request.tokens[i - 1]))
+            r->bad = true;
+}
+
+static void get_journal(reader *r, kv_session *s, uint32_t n)
+{
+    if (n > KV_JOURNAL) r->bad = true;
+    for (uint32_t i = 0; i < n && !r->bad; i++) {
+        const uint32_t n_valid = get32(r), len = get32(r);
+        if (r->bad || len > r->left) {
+            r->bad = true;
+            return;
+        }
+        kv_entry *entry = &s->journal[s->n_journal++];
+        *entry = (kv_entry){.n_valid = n_valid};
+        base_buf_add(&entry->blob, r->at, len);
+        r->at += len;
+        r->left -= len;
+    }
+}
+
+int kv__manifest_read(kv_session *s, const void *bytes, size_t n, kv_manifest_file *ret_file, base_err *err)
+{
+    uint64_t hash = 0;
+    if (n < sizeof magic + 4 + sizeof hash || memcmp(bytes, magic, sizeof magic))
+        return base_fail(err, BASE_E_FORMAT, "the session's manifest is not one");
+    reader r = {.at = (const uint8_t *)bytes + sizeof magic, .left = n - sizeof magic - sizeof hash};
+    if (get32(&r) != MANIFEST_VERSION)
+        return base_fail(err, BASE_E_FORMAT, "the session's manifest is of another version of kvist");
+    memcpy(&hash, (const uint8_t *)bytes + n - sizeof hash, sizeof hash);
+    if (hash != base_hash64(bytes, n - sizeof hash, 0))
+        return base_fail(err, BASE_E_FORMAT, "the session's manifest is damaged");
+    ret_file->id = get64(&r);
+    ret_file->n_rows = get64(&r);
+    s->epoch = get64(&r);
+    s->schedule = get64(&r);
+    uint32_t f[13] = {0};
+    get(&r, f, 13, sizeof *f);
+    if (r.bad || f[1] != s->n_lanes || f[2] != s->compute.n_vocab || f[3] != s->compute.n_head)
+        return base_fail(err, BASE_E_FORMAT, "the session's manifest is of another model");
+    if (f[0] > s->n_ctx)
+        return base_fail(err, BASE_E_FORMAT, "the saved session has %u tokens, more than the context of %u",
+            f[0], s->n_ctx);
+    s->n = f[0];
+    s->turn = f[4];
+    s->holed = f[5];
+    s->has_request = f[6];
+    s->request_turn = f[7];
+    get(&r, s->ids, s->n, sizeof *s->ids);
+    get(&r, s->phases, s->n, sizeof *s->phases);
+    get(&r, s->file_row, s->n, sizeof *s->file_row);
+    get(&r, s->row_hash, s->n, sizeof *s->row_hash);
+    for (uint32_t i = 0; i < s->n && !r.bad; i++)
+        if (s->ids[i] < 0 || (uint32_t)s->ids[i] >= s->compute.n_vocab || s->file_row[i] >= ret_file->n_rows)
+            r.bad = true;
+    get_tokens(&r, s);
+    get_flags(&r, s->pinned, s->n);
+    get_flags(&r, s->barred, s->n);
+    get_flags(&r, s->stale, s->n);
+    int e = get_lists(&r, s, err);
+    if (e) return e;
+    for (uint32_t i = 0, end = 0; i < f[8] && !r.bad; i++) {
+        get_part(&r, s, end);
+        if (!r.bad) end = s->parts[s->n_parts - 1].to;
+    }
+    if (!r.bad && (s->n_parts ? s->parts[s->n_parts - 1].to : 0) != s->n) r.bad = true;
+    get_request(&r, s, f[9]);
+    if (f[10]) s->memory = get_new(&r, kv__memory_floats(s), sizeof *s->memory);
+    if (f[11]) {
+        s->logits = get_new(&r, s->compute.n_vocab, sizeof *s->logits);
+        s->logits_at = s->n;
+    }
+    get_journal(&r, s, f[12]);
+    if (r.bad || r.left) return base_fail(err, BASE_E_FORMAT, "the session's manifest is damaged");
+    return 0;
+}
+
+/* ---- files ---- */
+
+static int open_fresh(kv_session *s, base_err *err)
+{
+    char *path = manifest_path(s);
+    const kv_rows_identity identity = kv__identity(s);
+    int r = kv_rowfile_open(&s->file, s->row_path, &identity, true, err);
+    /* A manifest of the rows that were here names another id, so it is harmless; it is only no longer of use. */
+    if (!r) unlink(path);
+    free(path);
+    return r;
+}
+
+static int write_rows(kv_session *s, base_err *err)
+{
+    const uint64_t before = kv_rowfile_rows(s->file);
+    uint16_t *row = malloc(kv_row_bytes(&s->compute.shape));
+    int r = row ? 0 : base_fail(err, BASE_E_NOMEM, "no memory to write the session's rows");
+    uint64_t next = before;
+    for (uint32_t i = 0; i < s->n && !r; i++) {
+        if (s->file_row[i] != KV_NO_ROW) continue;
+        if (next >= KV_NO_ROW) {
+            r = base_fail(err, BASE_E_LIMIT, "the row file is full");
+            break;
+        }
+        kv_table_get_row(&s->table, i, row);
+        s->row_hash[i] = base_hash64(row, kv_row_bytes(&s->compute.shape), 0);
+        r = kv_rowfile_append(s->file, row, err);
+        s->file_row[i] = (uint32_t)next++;
+    }
+    if (!r) r = kv_rowfile_sync(s->file, err);
+    if (r) {
+        kv_rowfile_set_rows(s->file, before);
+        for (uint32_t i = 0; i < s->n; i++)
+            if (s->file_row[i] != KV_NO_ROW && s->file_row[i] >= before) s->file_row[i] = KV_NO_ROW;
+    }
+    free(row);
+    return r;
+}
+
+int kv_session_save(kv_session *s, base_err *err)
+{
+    if (!s->row_path) return base_fail(err, BASE_E_STATE, "this session keeps its rows in memory only");
+    int r = s->file ? 0 : open_fresh(s, err);
+    if (!r) r = write_rows(s, err);
+    if (r) return r;
+    const kv_manifest_file file = {.id = kv_rowfile_id(s->file), .n_rows = kv_rowfile_rows(s->file)};
+    base_buf bytes = {0};
+    kv__manifest_write(s, &file, &bytes);
+    char *path = manifest_path(s);
+    r = base_fs_write(path, bytes.data, bytes.len, 0600, err);
+    free(path);
+    base_buf_free(&bytes);
+    return r;
+}
+
+static int read_rows(kv_session *s, base_err *err)
+{
+    const size_t row_bytes = kv_row_bytes(&s->compute.shape);
+    uint16_t *rows = malloc(row_bytes * ROWS_A_READ);
+    int r = rows ? kv_table_make_writable(&s->table, 0, s->n, err)
+                 : base_fail(err, BASE_E_NOMEM, "no memory to read the session's rows");
+    for (uint32_t i = 0; i < s->n && !r;) {
+        uint32_t n = 1;
+        while (n < ROWS_A_READ && i + n < s->n && s->file_row[i + n] == s->file_row[i] + n) n++;
+        r = kv_rowfile_read(s->file, s->file_row[i], n, rows, err);
+        for (uint32_t k = 0; k < n && !r; k++) {
+            const uint16_t *row = (const uint16_t *)((const uint8_t *)rows + k * row_bytes);
+            if (base_hash64(row, row_bytes, 0) != s->row_hash[i + k])
+                r = base_fail(
+                    err, BASE_E_FORMAT, "the row of token %u is damaged in the session's row file", i + k);
+            else
+                kv_table_put_row(&s->table, i + k, row);
+        }
+        i += n;
+    }
+    free(rows);
+    return r;
+}
+
+static int read_snapshot(kv_session *s, base_err *err)
+{
+    char *path = manifest_path(s);
+    base_buf bytes = {0};
+    kv_manifest_file file = {0};
+    const kv_rows_identity identity = kv__identity(s);
+    int r = base_fs_read(path, MANIFEST_MOST, &bytes, err);
+    if (!r) r = kv_rowfile_open(&s->file, s->row_path, &identity, false, err);
+    if (!r) r = kv__manifest_read(s, bytes.data, bytes.len, &file, err);
+    if (!r && file.id != kv_rowfile_id(s->file))
+        r = base_fail(err, BASE_E_FORMAT, "the session's manifest and its row file do not belong together");
+    if (!r && file.n_rows > kv_rowfile_rows(s->file))
+        r = base_fail(err, BASE_E_FORMAT, "the session's row file is cut off: %llu of %llu rows are there",
+            (unsigned long long)kv_rowfile_rows(s->file), (unsigned long long)file.n_rows);
+    if (!r) r = read_rows(s, err);
+    if (!r) kv_rowfile_set_rows(s->file, file.n_rows); /* rows behind were never committed */
+    free(path);
+    base_buf_free(&bytes);
+    return r;
+}
+
+int kv_session_resume_over(kv_session **ret, const kv_compute *compute, const kv_options *options,
+    const kv_observer *observer, base_err *err)
+{
+    if (!options->row_file) return base_fail(err, BASE_E_USAGE, "there is no row file to resume from");
+    kv_session *s = NULL;
+    int r = kv__session_allocate(&s, compute, options, observer, err);
+    if (r) return r;
+    r = read_snapshot(s, err);
+    if (r) {
+        kv_session_free(s);
+        return r;
+    }
+    s->reused = s->n;
+    *ret = s;
+    return 0;
+}
+
+int kv_session_resume(
+    kv_session **ret, model *m, const kv_options *options, const kv_observer *observer, base_err *err)
+{
+    const kv_compute compute = kv_compute_model(m);
+    return kv_session_resume_over(ret, &compute, options, observer, err);
+}

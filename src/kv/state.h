@@ -1,0 +1,165 @@
+/*
+ * What a session is made of; for the files of src/kv only. session.c owns the sequence, protect.c and select.c decide what
+ * an eviction pass keeps, repair.c what comes back, manual.c what a person says, snapshot.c what is on disk.
+ */
+#ifndef KVIST_KV_STATE_H
+#define KVIST_KV_STATE_H
+
+#include "base/buf.h"
+#include "kv/bits.h"
+#include "kv/compute.h"
+#include "kv/list.h"
+#include "kv/policy.h"
+#include "kv/rowfile.h"
+#include "kv/signal.h"
+#include "kv/store.h"
+
+enum {
+    KV_CHUNK = 512, /* tokens a forward pass, and the least that a budget leaves beside hard rows */
+    KV_REQUEST_QUERIES = 32,
+    KV_RECENT_QUERIES = 64, /* of the newest message or result, for repair */
+    KV_JOURNAL = 64,        /* plans that can be undone */
+    KV_ACTION_NONE = 255,
+};
+#define KV_NO_ROW UINT32_MAX
+
+/* Why a row is hard; the order is that of giving up when hard rows alone exceed the budget: the last class goes first. */
+typedef enum kv_hard {
+    KV_HARD_NO,
+    KV_HARD_PIN,
+    KV_HARD_SINK,
+    KV_HARD_SYSTEM,
+    KV_HARD_WINDOW,
+    KV_HARD_REQUEST,
+    KV_N_HARD
+} kv_hard;
+
+/* A segment as it lies in the sequence: offsets of spans and lines count from `from`. */
+typedef struct kv_part {
+    uint32_t from, to, turn;
+    kv_origin origin;
+    kv_span *spans;
+    uint32_t *lines;
+    uint32_t n_spans, n_lines;
+} kv_part;
+
+/* A plan that can be undone: its blob, and how much of the sequence it still speaks of. */
+typedef struct kv_entry {
+    base_buf blob;
+    uint32_t n_valid; /* tokens at and behind this were cut off since */
+} kv_entry;
+
+/* What is known of a token beside its rows. */
+typedef struct kv_token {
+    uint8_t last_action, last_reason;
+    uint32_t last_turn;
+    float attention, memory, rank, cut; /* as kv_why */
+    float previous;                     /* score of the last pass: minus the mean rank share */
+} kv_token;
+
+/* The fixed prompt of an earlier session. */
+typedef struct kv_prefix {
+    uint32_t n;
+    int32_t *ids;
+    kv_table table;
+} kv_prefix;
+
+struct kv_session {
+    kv_compute compute;
+    uint32_t n_lanes, n_ctx;
+    uint32_t budget;
+    const kv_policy *policy;
+    kv_parameters parameters;
+    int repair;
+    kv_observer observer;
+    bool automatic;
+
+    /* The sequence. Arrays have room for n_ctx tokens. */
+    uint32_t n;
+    int32_t *ids;
+    uint32_t *phases;
+    kv_token *tokens;
+    uint64_t *pinned, *barred, *stale; /* [bits of n_ctx] */
+    kv_part *parts;
+    size_t n_parts, cap_parts;
+    kv_table table;
+    kv_lists lists;
+
+    uint32_t turn;
+    uint64_t epoch, schedule;
+    bool holed; /* some row was computed, or may now be computed, over a hole */
+
+    kv_signal
+        request; /* of the current request, or of the newest tokens while nothing was asked (request_turn 0 then) */
+    bool has_request;
+    uint32_t request_turn;
+    kv_signal recent;
+    float *memory;  /* [n_layer][n_head][head_dim]; NULL before the first question */
+    uint8_t *heads; /* [n_layer * n_head] 1: counts in a repair; NULL: all */
+
+    float *logits; /* [n_vocab] behind token logits_at - 1; NULL: nobody asked */
+    uint32_t logits_at;
+
+    kv_entry journal[KV_JOURNAL]; /* oldest first */
+    uint32_t n_journal;
+
+    char *row_path;     /* NULL: memory only */
+    kv_rowfile *file;   /* NULL until the first save */
+    uint32_t *file_row; /* [n] place in the row file; KV_NO_ROW: not written yet */
+    uint64_t *row_hash; /* [n] of those that are */
+    kv_prefix prefix;
+
+    kv_ranker ranker;
+    uint32_t reused, computed;
+    double score_ms, plan_ms;
+};
+
+/* prefix.c: reads kv_options.prefix_file; whatever is wrong with it, there is no prefix then. */
+void kv__prefix_load(kv_session *s, const char *path);
+/* heads.c: [n_layer * n_head], NULL when there is no such file or it is of another model. */
+uint8_t *kv__heads_load(const kv_session *s, const char *path);
+kv_rows_identity kv__identity(const kv_session *s);
+
+model_rows_view kv__view(const kv_session *s);
+size_t kv__memory_floats(const kv_session *s);             /* n_layer * n_head * head_dim */
+kv_part *kv__part_at(const kv_session *s, uint32_t token); /* NULL beyond the end */
+void kv__part_add(kv_session *s, const kv_part *p);        /* copies spans and lines */
+void kv__part_fini(kv_part *p);
+
+/* snapshot.c: the manifest's bytes, and a fresh session's state from such bytes (any are safe), all but the rows. */
+typedef struct kv_manifest_file {
+    uint64_t id, n_rows; /* of the row file that it belongs to */
+} kv_manifest_file;
+void kv__manifest_write(const kv_session *s, const kv_manifest_file *file, base_buf *out);
+int kv__manifest_read(kv_session *s, const void *bytes, size_t n, kv_manifest_file *ret_file, base_err *err);
+
+/* protect.c: the class of every token, [n] of kv_hard; returns how many are hard. */
+uint32_t kv__protect(const kv_session *s, uint8_t *hard);
+uint32_t kv__count_hard(const kv_session *s);
+kv_reason kv__hard_reason(kv_hard h);
+
+/*
+ * select.c: one eviction pass down to the policy's share of `budget`, tokens of `keep` ([bits], may be NULL) as if they were
+ * pinned. 0 also when there was nothing to do.
+ */
+int kv__evict(kv_session *s, uint32_t budget, const uint64_t *keep, const atomic_bool *cancel, base_err *err);
+
+/* plan runs out of flips: evict and promote reasons per token ([n]; KV_N_REASONS: the default given). */
+void kv__describe_flips(
+    const kv_session *s, kv_plan *p, const uint8_t *reasons, kv_reason evict, kv_reason promote);
+void kv__sort_runs(kv_plan *p);
+
+/* apply.c */
+int kv__apply(kv_session *s, const kv_plan *plan, bool undoable, base_err *err);
+
+/*
+ * session.c: the forward pass of token i again, over the rows that are active below it, into a row nobody sees. queries
+ * ([n_layer][n_head][1][head_dim]) and logits may be NULL.
+ */
+int kv__recompute(
+    kv_session *s, uint32_t i, float *queries, float *logits, const atomic_bool *cancel, base_err *err);
+/* An empty session with everything allocated. */
+int kv__session_allocate(kv_session **ret, const kv_compute *compute, const kv_options *options,
+    const kv_observer *observer, base_err *err);
+
+#endif

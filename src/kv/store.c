@@ -1,0 +1,172 @@
+/* Blocks of rows and the table that a sequence finds them by; see store.h. */
+#include "kv/store.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+kv_block *kv_block_new(const model_rows_shape *shape)
+{
+    kv_block *b = calloc(1, sizeof *b);
+    if (!b) return NULL;
+    b->refs = 1;
+    b->n_bytes = model_rows_block_bytes(shape);
+    b->rows = base_huge_alloc(b->n_bytes);
+    if (!b->rows) {
+        free(b);
+        return NULL;
+    }
+    return b;
+}
+
+kv_block *kv_block_ref(kv_block *b)
+{
+    b->refs++;
+    return b;
+}
+
+void kv_block_unref(kv_block *b)
+{
+    if (!b || --b->refs) return;
+    base_huge_free(b->rows, b->n_bytes);
+    free(b);
+}
+
+void kv_table_init(kv_table *t, const model_rows_shape *shape)
+{
+    *t = (kv_table){.shape = *shape};
+}
+
+void kv_table_fini(kv_table *t)
+{
+    for (uint32_t b = 0; b < t->n; b++) kv_block_unref(t->blocks[b]);
+    free(t->blocks);
+    free(t->rows);
+    *t = (kv_table){.shape = t->shape};
+}
+
+static int no_memory(const kv_table *t, base_err *err)
+{
+    return base_fail(err, BASE_E_NOMEM,
+        "no memory for %u more rows of the cache (%zu MiB); end other programs, or choose a smaller --ctx",
+        (unsigned)MODEL_ROWS_BLOCK, model_rows_block_bytes(&t->shape) >> 20);
+}
+
+static int reserve(kv_table *t, uint32_t n_blocks, base_err *err)
+{
+    if (n_blocks <= t->cap) return 0;
+    const uint32_t cap = n_blocks + n_blocks / 2 + 8;
+    kv_block **blocks = realloc(t->blocks, cap * sizeof *blocks);
+    if (!blocks) return no_memory(t, err);
+    t->blocks = blocks;
+    uint16_t **rows = realloc(t->rows, ((size_t)cap + 1) * sizeof *rows);
+    if (!rows) return no_memory(t, err);
+    t->rows = rows;
+    t->cap = cap;
+    return 0;
+}
+
+static void set_block(kv_table *t, uint32_t b, kv_block *block)
+{
+    t->blocks[b] = block;
+    t->rows[b] = block->rows;
+}
+
+int kv_table_make_writable(kv_table *t, uint32_t from, uint32_t to, base_err *err)
+{
+    if (from >= to) return 0;
+    const uint32_t first = from / MODEL_ROWS_BLOCK, last = (to - 1) / MODEL_ROWS_BLOCK;
+    int r = reserve(t, last + 1, err);
+    if (r) return r;
+    for (uint32_t b = first; b <= last; b++) {
+        if (b < t->n && t->blocks[b]->refs == 1) continue;
+        kv_block *block = kv_block_new(&t->shape);
+        if (!block) return no_memory(t, err);
+        if (b < t->n) {
+            memcpy(block->rows, t->blocks[b]->rows, block->n_bytes);
+            kv_block_unref(t->blocks[b]);
+        }
+        set_block(t, b, block);
+        if (b >= t->n) t->n = b + 1;
+    }
+    return 0;
+}
+
+void kv_table_truncate(kv_table *t, uint32_t n)
+{
+    const uint32_t keep = (n + MODEL_ROWS_BLOCK - 1) / MODEL_ROWS_BLOCK;
+    while (t->n > keep) kv_block_unref(t->blocks[--t->n]);
+}
+
+int kv_table_share(kv_table *t, const kv_table *other, base_err *err)
+{
+    int r = reserve(t, other->n, err);
+    if (r) return r;
+    kv_table_truncate(t, 0);
+    for (uint32_t b = 0; b < other->n; b++) set_block(t, b, kv_block_ref(other->blocks[b]));
+    t->n = other->n;
+    return 0;
+}
+
+size_t kv_row_bytes(const model_rows_shape *shape)
+{
+    return (size_t)model_rows_lanes(shape) * shape->head_dim * 2u * sizeof(uint16_t);
+}
+
+/* Key and value of one lane and slot lie this many elements into a block. */
+static size_t key_at(const model_rows_shape *shape, uint32_t lane, uint32_t slot)
+{
+    return ((size_t)lane * 2u * MODEL_ROWS_BLOCK + slot % MODEL_ROWS_BLOCK) * shape->head_dim;
+}
+
+int kv_table_adopt(kv_table *t, const kv_table *other, uint32_t from, uint32_t to, base_err *err)
+{
+    const size_t d = t->shape.head_dim, value = (size_t)MODEL_ROWS_BLOCK * d;
+    int r = reserve(t, (to + MODEL_ROWS_BLOCK - 1) / MODEL_ROWS_BLOCK, err);
+    if (r) return r;
+    while (from < to) {
+        const uint32_t b = from / MODEL_ROWS_BLOCK, first = b * MODEL_ROWS_BLOCK;
+        const uint32_t end = to < first + MODEL_ROWS_BLOCK ? to : first + MODEL_ROWS_BLOCK;
+        if (b < t->n && t->blocks[b] == other->blocks[b]) {
+            from = end;
+            continue;
+        }
+        if (from == first) {
+            if (b < t->n) kv_block_unref(t->blocks[b]);
+            set_block(t, b, kv_block_ref(other->blocks[b]));
+            if (b >= t->n) t->n = b + 1;
+            from = end;
+            continue;
+        }
+        r = kv_table_make_writable(t, from, end, err);
+        if (r) return r;
+        for (uint32_t lane = 0; lane < model_rows_lanes(&t->shape); lane++) {
+            const size_t at = key_at(&t->shape, lane, from), n_bytes = (end - from) * d * sizeof(uint16_t);
+            memcpy(t->rows[b] + at, other->rows[b] + at, n_bytes);
+            memcpy(t->rows[b] + at + value, other->rows[b] + at + value, n_bytes);
+        }
+        from = end;
+    }
+    return 0;
+}
+
+void kv_table_get_row(const kv_table *t, uint32_t slot, uint16_t *row)
+{
+    const size_t d = t->shape.head_dim;
+    for (uint32_t lane = 0; lane < model_rows_lanes(&t->shape); lane++, row += 2 * d) {
+        const uint16_t *key = t->rows[slot / MODEL_ROWS_BLOCK] + key_at(&t->shape, lane, slot);
+        memcpy(row, key, d * sizeof *row);
+        memcpy(row + d, key + (size_t)MODEL_ROWS_BLOCK * d, d * sizeof *row);
+    }
+}
+
+void kv_table_put_row(kv_table *t, uint32_t slot, const uint16_t *row)
+{
+    const size_t d = t->shape.head_dim;
+    for (uint32_t lane = 0; lane < model_rows_lanes(&t->shape); lane++, row += 2 * d) {
+        uint16_t *key = t->rows[slot / MODEL_ROWS_BLOCK] + key_at(&t->shape, lane, slot);
+        memcpy(key, row, d * sizeof *row);
+        memcpy(key + (size_t)MODEL_ROWS_BLOCK * d, row + d, d * sizeof *row);
+    }
+}

@@ -1,0 +1,55 @@
+/*
+ * Where rows lie: reference-counted blocks of 256 slots, all lanes, in the layout of model/rows.h.
+ *
+ * A row never moves and, once published, never changes: sequences share blocks (fork, prefix file) and whoever wants to write
+ * a slot of a shared block takes a copy of that block first. Slot numbers belong to a sequence's own block table, where
+ * slot == token index. Thread: the engine thread only.
+ */
+#ifndef KVIST_KV_STORE_H
+#define KVIST_KV_STORE_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+#include "model/rows.h"
+
+typedef struct kv_block {
+    uint32_t refs;
+    size_t n_bytes;
+    uint16_t *rows;
+} kv_block;
+
+kv_block *kv_block_new(const model_rows_shape *shape); /* zeroed; NULL when memory is gone */
+kv_block *kv_block_ref(kv_block *b);
+void kv_block_unref(kv_block *b); /* NULL is fine */
+
+/* A sequence's blocks: slot s lies in block s / 256. */
+typedef struct kv_table {
+    model_rows_shape shape;
+    kv_block **blocks;
+    uint16_t **
+        rows; /* what a model_rows_view wants: rows[b] == blocks[b]->rows, and one spare place behind the last */
+    uint32_t n, cap;
+} kv_table;
+
+void kv_table_init(kv_table *t, const model_rows_shape *shape);
+void kv_table_fini(kv_table *t);
+
+/* Makes slots [from, to) writable: missing blocks are made, shared ones are copied. Slots below `from` keep their rows. */
+int kv_table_make_writable(kv_table *t, uint32_t from, uint32_t to, base_err *err);
+/* Drops blocks that hold no slot below n. */
+void kv_table_truncate(kv_table *t, uint32_t n);
+/* Shares all of other's blocks. */
+int kv_table_share(kv_table *t, const kv_table *other, base_err *err);
+/*
+ * Slots [from, to) get the rows of the same slots of other: by sharing the block where no row of ours below `from` would
+ * be lost, else by copying.
+ */
+int kv_table_adopt(kv_table *t, const kv_table *other, uint32_t from, uint32_t to, base_err *err);
+
+/* One token's rows, token-major: [lane][key of head_dim | value of head_dim]. */
+size_t kv_row_bytes(const model_rows_shape *shape);
+void kv_table_get_row(const kv_table *t, uint32_t slot, uint16_t *row);
+void kv_table_put_row(kv_table *t, uint32_t slot, const uint16_t *row); /* the slot is writable */
+
+#endif
