@@ -23,11 +23,12 @@ typedef struct code_hit {
     const char *path;  /* valid until code_hits_free */
     uint32_t from, to; /* bytes of the file */
     uint32_t line, line_end;
-    const char *name; /* the definition's, "" for a passage */
-    const char *what;
+    uint32_t definition_line, definition_from; /* where the definition itself starts, behind its comment */
+    const char *name;  /* the definition's ("Cls.method"), "" for a passage */
+    const char *what;  /* as code_definition, or "passage", "declarations" */
     double score;
-    const char *why; /* the query words that matched, for /context */
-    char *text;      /* the chunk's text as indexed */
+    const char *why;   /* the query words that matched, for /context */
+    char *text;        /* the chunk's text as indexed */
     size_t n;
 } code_hit;
 typedef struct code_hits {
@@ -38,6 +39,11 @@ typedef struct code_hits {
 /* The k best chunks for a request in plain words. */
 void code_index_search(const code_index *x, const char *query, uint32_t k, code_hits *ret);
 void code_hits_free(code_hits *h);
+/*
+ * Shortens and drops hits until their texts have at most budget_bytes together, meaning to keep at least `least` (6 is good):
+ * long comments lose their front, long bodies their end, at line ends; from, to, line, line_end and n follow.
+ */
+void code_hits_fit(code_hits *h, size_t budget_bytes, uint32_t least);
 
 typedef struct code_place {
     char *path;

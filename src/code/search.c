@@ -1,0 +1,436 @@
+/*
+ * A request in plain words -> the chunks that fit: BM25 (Robertson and Zaragoza, The Probabilistic Relevance Framework, 2009)
+ * with fields, where each word of the request is a concept: the word's stem, its abbreviations and near synonyms, and names
+ * that it is glued into (sdsfree for "free"), each with a weight. What a definition is called counts more than what is said
+ * above it, and that more than what stands in it.
+ *
+ * Constants were set before the questions of tests/questions were measured, or changed for a reason that is not one question.
+ */
+#include "code/index_state.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "code/words.h"
+
+enum { MAX_CONCEPTS = 24, MAX_FORMS = 40, SHORT_LIST = 64, N_KINDS_ASKED = 4 };
+
+static const double k1 = 1.2, b = .6, name_weight = 4, head_weight = 1.5;
+
+void code_index_terms(
+    const char *s, size_t n, void (*add)(void *user, const char *word, size_t n_word), void *user)
+{
+    while (n > 0 && (*s == '_' || *s == '$')) {
+        s++;
+        n--;
+    }
+    base_buf parts = {0};
+    code_split_identifier(s, n, &parts);
+    uint32_t n_parts = 0;
+    char word[CODE_WORD_BYTES];
+    for (const char *p = parts.data; p != NULL && *p != '\0';) {
+        const size_t len = strcspn(p, " ");
+        n_parts++;
+        if ((len >= 2 || len == parts.len) && !(p[0] >= '0' && p[0] <= '9')) {
+            const size_t stem = code_stem(p, len, word);
+            if (stem != 0) add(user, word, stem);
+        }
+        p += len;
+        while (*p == ' ') p++;
+    }
+    base_buf_free(&parts);
+    if (n_parts < 2 || n >= CODE_WORD_BYTES) return;
+    for (size_t i = 0; i < n; i++) word[i] = s[i] >= 'A' && s[i] <= 'Z' ? (char)(s[i] - 'A' + 'a') : s[i];
+    add(user, word, n);
+}
+
+/* ---- the request ---- */
+
+typedef struct form {
+    uint32_t word; /* id */
+    double weight;
+} form;
+
+typedef struct concept {
+    char word[CODE_WORD_BYTES]; /* as asked */
+    char stem[CODE_WORD_BYTES];
+    double weight, idf;
+    form forms[MAX_FORMS];
+    uint32_t n_forms;
+}
+concept;
+
+typedef struct request {
+    const code_index *x;
+    concept concepts[MAX_CONCEPTS];
+    uint32_t n;
+    const char *kinds[N_KINDS_ASKED];
+    uint32_t n_kinds;
+    double weight; /* of concepts being added */
+} request;
+
+static void add_form(request *r, concept *c, const char *stem, size_t n, double weight)
+{
+    const uint32_t id = code_strings_find(&r->x->words, stem, n);
+    if (id == UINT32_MAX || c->n_forms == MAX_FORMS) return;
+    for (uint32_t i = 0; i < c->n_forms; i++)
+        if (c->forms[i].word == id) return;
+    c->forms[c->n_forms++] = (form){id, weight};
+}
+
+/* Names that end or begin with the word, the rest of which is a word too: sds + free. */
+static void add_glued(request *r, concept *c)
+{
+    const size_t n = strlen(c->stem);
+    if (n < 3) return;
+    for (uint32_t id = 0; id < r->x->words.n && c->n_forms < MAX_FORMS; id++) {
+        if (!r->x->terms[id].in_names) continue;
+        const char *word = r->x->words.strings[id];
+        const size_t len = strlen(word);
+        if (len < n + 3) continue;
+        const bool tail = memcmp(word + len - n, c->stem, n) == 0;
+        if (!tail && memcmp(word, c->stem, n) != 0) continue;
+        char rest[CODE_WORD_BYTES];
+        const size_t stem = code_stem(tail ? word : word + n, len - n, rest);
+        if (stem < 2 || code_strings_find(&r->x->words, rest, stem) == UINT32_MAX) continue;
+        add_form(r, c, word, len, .6);
+    }
+}
+
+static void add_concept(void *user, const char *stem, size_t n)
+{
+    request *r = user;
+    for (uint32_t i = 0; i < r->n; i++)
+        if (strlen(r->concepts[i].stem) == n && memcmp(r->concepts[i].stem, stem, n) == 0) return;
+    if (r->n == MAX_CONCEPTS) return;
+    concept *c = &r->concepts[r->n++];
+    *c = (concept){.weight = r->weight};
+    memcpy(c->stem, stem, n);
+    c->stem[n] = '\0';
+    memcpy(c->word, c->stem, n + 1);
+    add_form(r, c, c->stem, n, 1);
+    double weight;
+    const char *related;
+    for (size_t i = 0; (related = code_related_word(c->stem, i, &weight)) != NULL; i++)
+        add_form(r, c, related, strlen(related), weight);
+    add_glued(r, c);
+}
+
+/* Is it written as a name: an inner capital, an underscore, a digit behind letters? */
+static bool is_written_as_name(const char *s, size_t n)
+{
+    for (size_t i = 1; i < n; i++)
+        if (s[i] == '_' || (s[i] >= 'A' && s[i] <= 'Z' && s[i - 1] >= 'a' && s[i - 1] <= 'z')) return true;
+    return false;
+}
+
+static void read_request(request *r, const char *query, bool keep_all)
+{
+    const size_t n = strlen(query);
+    size_t pos = 0, from, to;
+    while (code_next_identifier(query, n, &pos, &from, &to)) {
+        char lower[CODE_WORD_BYTES], stem[CODE_WORD_BYTES];
+        const size_t len = to - from;
+        if (len >= sizeof lower) continue;
+        for (size_t i = 0; i < len; i++) {
+            const char c = query[from + i];
+            lower[i] = c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+        }
+        lower[len] = '\0';
+        const char *kind = code_kind_asked(lower, len);
+        if (kind != NULL && r->n_kinds < N_KINDS_ASKED) r->kinds[r->n_kinds++] = kind;
+        if (!keep_all && (kind != NULL || code_is_stop_word(lower, len) || len == 1)) continue;
+        if (is_written_as_name(query + from, len)) {
+            r->weight = .7;
+            code_index_terms(query + from, len, add_concept, r);
+            for (uint32_t i = 0; i < r->n; i++) /* the whole name, as written */
+                if (strcmp(r->concepts[i].stem, lower) == 0) r->concepts[i].weight = 3;
+            continue;
+        }
+        r->weight = 1;
+        const size_t m = code_stem(lower, len, stem);
+        if (m == 0) continue;
+        const uint32_t before = r->n;
+        add_concept(r, stem, m);
+        if (r->n > before) memcpy(r->concepts[before].word, lower, len + 1);
+    }
+}
+
+/* ---- scoring ---- */
+
+typedef struct scored {
+    uint32_t chunk;
+    double score;
+} scored;
+
+static double flag_factor(const request *r, const indexed_chunk *c)
+{
+    double f = 1;
+    if (c->chunk.flags & CHUNK_TEST) f *= .5;
+    if (c->chunk.flags & CHUNK_DECLARATIONS) f *= .5;
+    if (c->chunk.flags & CHUNK_DOCUMENT) f *= r->n_kinds != 0 ? .5 : .7;
+    if (c->chunk.flags & CHUNK_DATA) f *= .4;
+    if (c->chunk.flags & CHUNK_HISTORY) f *= .4;
+    if (c->chunk.flags & CHUNK_PASSAGE) f *= .8;
+    if (c->chunk.flags & CHUNK_CONTINUED) f *= .8;
+    return f;
+}
+
+/* A question for a function prefers functions, one for a field the types that have fields. */
+static double kind_factor(const request *r, const char *what)
+{
+    static const char *const types[] = {
+        "class", "struct", "union", "enum", "interface", "type", "typedef", "module"};
+    bool is_type = false;
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        is_type = is_type || strcmp(what, types[i]) == 0;
+    const bool is_function = strcmp(what, "function") == 0 || strcmp(what, "method") == 0;
+    for (uint32_t i = 0; i < r->n_kinds; i++) {
+        if (strcmp(r->kinds[i], "function") == 0 && is_function) return 1.2;
+        if (strcmp(r->kinds[i], "function") != 0 && is_type) return 1.3;
+        if (strcmp(r->kinds[i], what) == 0) return 1.3;
+    }
+    return 1;
+}
+
+typedef struct name_parts {
+    const request *r;
+    double matched;
+    uint32_t n;
+} name_parts;
+
+static void match_part(void *user, const char *word, size_t n)
+{
+    name_parts *p = user;
+    const uint32_t id = code_strings_find(&p->r->x->words, word, n);
+    double best = 0;
+    for (uint32_t i = 0; i < p->r->n; i++)
+        for (uint32_t f = 0; f < p->r->concepts[i].n_forms; f++)
+            if (p->r->concepts[i].forms[f].word == id && p->r->concepts[i].forms[f].weight > best)
+                best = p->r->concepts[i].forms[f].weight;
+    p->matched += best;
+    p->n++;
+}
+
+/* How much of a definition's name the request explains: 0..1. */
+static double name_explained(const request *r, const char *of)
+{
+    name_parts p = {.r = r};
+    code_index_terms(of, strlen(of), match_part, &p);
+    if (p.n > 1) p.n--; /* the whole name is among the terms */
+    return p.n != 0 ? fmin(1, p.matched / p.n) : 0;
+}
+
+static int by_score(const void *p, const void *q)
+{
+    const scored *a = p, *c = q;
+    if (a->score != c->score) return a->score > c->score ? -1 : 1;
+    return a->chunk < c->chunk ? -1 : a->chunk > c->chunk;
+}
+
+/* Adds one concept to every chunk that has a form of it. tf and seen are zero between concepts. */
+static void score_concept(
+    const request *r, concept *c, double *scores, double *coverage, double *tf, uint32_t *touched)
+{
+    const code_index *x = r->x;
+    const uint32_t n_live = x->n_chunks - x->n_dead;
+    const double mean = n_live != 0 && x->total_length != 0 ? (double)x->total_length / n_live : 1;
+    uint32_t n_touched = 0, n_exact = 0;
+    for (uint32_t f = 0; f < c->n_forms; f++) {
+        const term *t = &x->terms[c->forms[f].word];
+        if (f == 0) n_exact = t->n;
+        for (uint32_t i = 0; i < t->n; i++) {
+            const posting *p = &t->postings[i];
+            if (x->chunks[p->chunk].dead) continue;
+            const double norm = 1 - b + b * x->chunks[p->chunk].length / mean;
+            const double add =
+                c->forms[f].weight * (name_weight * p->name + head_weight * p->head + p->body / norm);
+            if (tf[p->chunk] == 0) touched[n_touched++] = p->chunk;
+            tf[p->chunk] += add;
+        }
+    }
+    const double df = n_exact != 0 && c->forms[0].weight == 1 ? n_exact : n_touched;
+    c->idf = c->weight * log(1 + fmax(0, n_live - df + .5) / (df + .5));
+    for (uint32_t i = 0; i < n_touched; i++) {
+        const uint32_t chunk = touched[i];
+        const double part = tf[chunk] / (tf[chunk] + k1);
+        scores[chunk] += c->idf * part * (k1 + 1);
+        coverage[chunk] += c->idf * fmin(1, 2 * part);
+        tf[chunk] = 0;
+    }
+}
+
+static uint32_t rank(
+    const request *r, const double *scores, const double *coverage, double total, scored *list)
+{
+    const code_index *x = r->x;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < x->n_chunks; i++) {
+        if (scores[i] <= 0) continue;
+        const double score = scores[i] * (.4 + .6 * coverage[i] / total) * flag_factor(r, &x->chunks[i]);
+        if (n == SHORT_LIST && score <= list[n - 1].score) continue;
+        uint32_t at = n < SHORT_LIST ? n++ : SHORT_LIST - 1;
+        for (; at > 0 && list[at - 1].score < score; at--) list[at] = list[at - 1];
+        list[at] = (scored){i, score};
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        const indexed_chunk *c = &x->chunks[list[i].chunk];
+        if (c->chunk.definition == UINT32_MAX) continue;
+        const code_definition *d = &x->files[c->file].file->definitions[c->chunk.definition];
+        list[i].score *= kind_factor(r, d->what) * (1 + .3 * name_explained(r, d->name));
+    }
+    qsort(list, n, sizeof *list, by_score);
+    return n;
+}
+
+static bool holds(const code_index *x, const concept *c, uint32_t chunk)
+{
+    for (uint32_t f = 0; f < c->n_forms; f++) {
+        const term *t = &x->terms[c->forms[f].word];
+        uint32_t low = 0, high = t->n;
+        while (low < high) {
+            const uint32_t mid = low + (high - low) / 2;
+            if (t->postings[mid].chunk < chunk)
+                low = mid + 1;
+            else
+                high = mid;
+        }
+        if (low < t->n && t->postings[low].chunk == chunk) return true;
+    }
+    return false;
+}
+
+static code_hit make_hit(const request *r, const scored *s)
+{
+    const code_index *x = r->x;
+    const indexed_chunk *c = &x->chunks[s->chunk];
+    const indexed_file *f = &x->files[c->file];
+    const code_definition *d =
+        c->chunk.definition != UINT32_MAX ? &f->file->definitions[c->chunk.definition] : NULL;
+    base_buf why = {0};
+    for (uint32_t i = 0; i < r->n; i++)
+        if (holds(x, &r->concepts[i], s->chunk))
+            base_buf_printf(&why, "%s%s", why.len != 0 ? " " : "", r->concepts[i].word);
+    base_buf full = {0};
+    if (d != NULL) base_buf_printf(&full, "%s%s%s", d->parent, d->parent[0] != '\0' ? "." : "", d->name);
+    return (code_hit){.path = base_xstrdup(x->paths.strings[c->file]),
+        .from = c->chunk.from,
+        .to = c->chunk.to,
+        .line = c->chunk.line,
+        .line_end = c->chunk.line_end,
+        .name = base_buf_take(&full),
+        .what = base_xstrdup(d != NULL                             ? d->what
+                             : c->chunk.flags & CHUNK_DECLARATIONS ? "declarations"
+                                                                   : "passage"),
+        .score = s->score,
+        .why = base_buf_take(&why),
+        .definition_line = d != NULL && !(c->chunk.flags & CHUNK_CONTINUED) ? d->line : c->chunk.line,
+        .definition_from = d != NULL && !(c->chunk.flags & CHUNK_CONTINUED) ? d->from : c->chunk.from,
+        .text = base_xstrndup(f->text + c->chunk.from, c->chunk.to - c->chunk.from),
+        .n = c->chunk.to - c->chunk.from};
+}
+
+void code_index_search(const code_index *x, const char *query, uint32_t k, code_hits *ret)
+{
+    *ret = (code_hits){0};
+    pthread_mutex_lock(&((code_index *)x)->lock);
+    request *r = base_xcalloc(1, sizeof *r);
+    r->x = x;
+    read_request(r, query, false);
+    if (r->n == 0) read_request(r, query, true);
+    const size_t n = x->n_chunks;
+    if (n != 0 && r->n != 0 && k != 0) {
+        double *scores = base_xcalloc(n, sizeof *scores), *coverage = base_xcalloc(n, sizeof *coverage);
+        double *tf = base_xcalloc(n, sizeof *tf), total = 0;
+        uint32_t *touched = base_xmalloc(n * sizeof *touched);
+        for (uint32_t i = 0; i < r->n; i++) {
+            score_concept(r, &r->concepts[i], scores, coverage, tf, touched);
+            total += r->concepts[i].idf;
+        }
+        scored list[SHORT_LIST];
+        const uint32_t n_listed = total > 0 ? rank(r, scores, coverage, total, list) : 0;
+        ret->hits = base_xcalloc(n_listed + 1, sizeof *ret->hits);
+        for (uint32_t i = 0; i < n_listed && ret->n < k; i++) ret->hits[ret->n++] = make_hit(r, &list[i]);
+        free(scores);
+        free(coverage);
+        free(tf);
+        free(touched);
+    }
+    free(r);
+    pthread_mutex_unlock(&((code_index *)x)->lock);
+}
+
+void code_hits_free(code_hits *h)
+{
+    for (uint32_t i = 0; i < h->n; i++) {
+        free((char *)h->hits[i].path);
+        free((char *)h->hits[i].name);
+        free((char *)h->hits[i].what);
+        free((char *)h->hits[i].why);
+        free(h->hits[i].text);
+    }
+    free(h->hits);
+    *h = (code_hits){0};
+}
+
+/* ---- fitting a budget ---- */
+
+static uint32_t lines_in(const char *s, size_t n)
+{
+    uint32_t lines = 0;
+    for (size_t i = 0; i < n; i++) lines += s[i] == '\n';
+    return lines;
+}
+
+/* Drops from the front of the comment, then from the end, at line ends, until the hit has at most `most` bytes. */
+static void cut_hit(code_hit *h, size_t most)
+{
+    if (h->n <= most) return;
+    size_t front = 0;
+    const size_t comment = h->definition_from - h->from;
+    if (comment > most / 3) { /* keep its last lines: what it says about this definition */
+        front = comment - most / 3;
+        while (front < comment && h->text[front - 1] != '\n') front++;
+    }
+    size_t end = front + most < h->n ? front + most : h->n;
+    if (end < h->n) {
+        size_t at = end;
+        while (at > front && h->text[at - 1] != '\n') at--;
+        if (at > front) end = at;
+        while (end > front && h->text[end - 1] == '\n') end--;
+    }
+    h->line += lines_in(h->text, front);
+    h->line_end = h->line + lines_in(h->text + front, end - front);
+    h->to = h->from + (uint32_t)end;
+    h->from += (uint32_t)front;
+    memmove(h->text, h->text + front, end - front);
+    h->n = end - front;
+    h->text[h->n] = '\0';
+}
+
+void code_hits_fit(code_hits *h, size_t budget_bytes, uint32_t least)
+{
+    size_t left = budget_bytes;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < h->n; i++) {
+        /* What is left is shared evenly among the hits that should still fit; short ones leave more to the next. */
+        const uint32_t to_come = kept < least ? least - kept : 1;
+        size_t share = left / to_come;
+        if (kept == 0) share += share / 2; /* the best one may take more */
+        if (share > left) share = left;
+        if (share < 160) break;
+        cut_hit(&h->hits[i], share);
+        if (h->hits[i].n > left) break;
+        left -= h->hits[i].n;
+        kept++;
+    }
+    for (uint32_t i = kept; i < h->n; i++) {
+        free((char *)h->hits[i].path);
+        free((char *)h->hits[i].name);
+        free((char *)h->hits[i].what);
+        free((char *)h->hits[i].why);
+        free(h->hits[i].text);
+    }
+    h->n = kept;
+}

@@ -1,0 +1,166 @@
+/*
+ * Looking things up in the index by their exact name: where a symbol is defined, whether a word occurs, which path is meant.
+ * For checking what a model says, for @ completion and for the search tool. Any thread.
+ */
+#include "code/index_state.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define LOCK(x)   pthread_mutex_lock(&((code_index *)(x))->lock)
+#define UNLOCK(x) pthread_mutex_unlock(&((code_index *)(x))->lock)
+
+typedef struct candidate {
+    uint32_t file, definition;
+    unsigned cost;
+} candidate;
+
+/* Definitions before declarations, code before tests, functions and types before variables and fields. */
+static unsigned cost_of(const code_index *x, uint32_t file, uint32_t definition)
+{
+    static const char *const last[] = {"constant", "variable", "field", "section"};
+    const code_definition *d = &x->files[file].file->definitions[definition];
+    unsigned cost = d->is_declaration ? 10 : 0;
+    for (size_t i = 0; i < sizeof last / sizeof *last; i++)
+        if (strcmp(d->what, last[i]) == 0) cost += 20 + (unsigned)i;
+    const indexed_file *f = &x->files[file];
+    if (f->n_chunks != 0 && x->chunks[f->first_chunk].chunk.flags & CHUNK_TEST) cost += 1000;
+    return cost;
+}
+
+static int by_cost(const void *a, const void *b)
+{
+    const candidate *p = a, *q = b;
+    if (p->cost != q->cost) return p->cost < q->cost ? -1 : 1;
+    if (p->file != q->file) return p->file < q->file ? -1 : 1;
+    return p->definition < q->definition ? -1 : p->definition > q->definition;
+}
+
+static bool same_thing(const code_definition *a, const code_definition *b)
+{
+    return (a->from <= b->from && b->to <= a->to) || (b->from <= a->from && a->to <= b->to);
+}
+
+uint32_t code_index_define(const code_index *x, const char *symbol, code_place **ret)
+{
+    *ret = NULL;
+    size_t n = strlen(symbol);
+    while (n > 0 && strchr(" ()*&;,", symbol[n - 1]) != NULL) n--;
+    size_t at = n;
+    while (at > 0 && strchr(".:#>/", symbol[at - 1]) == NULL) at--;
+    if (at == n) return 0;
+    size_t parent_to = at;
+    while (parent_to > 0 && strchr(".:#>/-)(*&", symbol[parent_to - 1]) != NULL) parent_to--;
+    size_t parent_from = parent_to;
+    while (parent_from > 0 && strchr(".:#>/(*&", symbol[parent_from - 1]) == NULL) parent_from--;
+    const size_t n_parent = parent_to - parent_from;
+
+    LOCK(x);
+    const uint32_t id = code_strings_find(&x->identifiers, symbol + at, n - at);
+    const name *w = id != UINT32_MAX ? &x->names[id] : NULL;
+    candidate *found = w != NULL && w->n_refs != 0 ? base_xcalloc(w->n_refs, sizeof *found) : NULL;
+    uint32_t n_found = 0, n_right = 0;
+    for (uint32_t i = 0; found != NULL && i < w->n_refs; i++) {
+        const uint32_t file = (uint32_t)(w->refs[i] >> 32), definition = (uint32_t)w->refs[i];
+        const code_definition *d = &x->files[file].file->definitions[definition];
+        candidate c = {file, definition, cost_of(x, file, definition)};
+        if (n_parent != 0) {
+            if (strncmp(d->parent, symbol + parent_from, n_parent) == 0 && d->parent[n_parent] == '\0')
+                n_right++;
+            else
+                c.cost += 100000;
+        }
+        found[n_found++] = c;
+    }
+    if (found != NULL) qsort(found, n_found, sizeof *found, by_cost);
+    /* "Cls.method" of an unknown Cls still finds method: a receiver is often an object's name. */
+    if (n_right != 0) n_found = n_right;
+    code_place *places = n_found != 0 ? base_xcalloc(n_found, sizeof *places) : NULL;
+    uint32_t n_places = 0;
+    for (uint32_t i = 0; i < n_found; i++) {
+        const code_definition *d = &x->files[found[i].file].file->definitions[found[i].definition];
+        bool again = false; /* typedef struct x {...} x */
+        for (uint32_t j = 0; j < i && !again; j++)
+            again = found[j].file == found[i].file && d->body_to != 0 &&
+                    same_thing(d, &x->files[found[j].file].file->definitions[found[j].definition]);
+        if (again) continue;
+        places[n_places++] = (code_place){.path = base_xstrdup(x->paths.strings[found[i].file]),
+            .line = d->line,
+            .line_end = d->line_end,
+            .from = d->from,
+            .to = d->to,
+            .what = base_xstrdup(d->what),
+            .parent = base_xstrdup(d->parent),
+            .is_declaration = d->is_declaration};
+    }
+    UNLOCK(x);
+    free(found);
+    *ret = places;
+    return n_places;
+}
+
+void code_places_free(code_place *places, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        free(places[i].path);
+        free(places[i].what);
+        free(places[i].parent);
+    }
+    free(places);
+}
+
+bool code_index_mentions(const code_index *x, const char *word)
+{
+    LOCK(x);
+    const uint32_t id = code_strings_find(&x->identifiers, word, strlen(word));
+    const bool found = id != UINT32_MAX && x->names[id].n_files != 0;
+    UNLOCK(x);
+    return found;
+}
+
+char *code_index_path(const code_index *x, const char *path)
+{
+    while (strncmp(path, "./", 2) == 0) path += 2;
+    const size_t n = strlen(path);
+    if (n == 0) return NULL;
+    uint32_t found = UINT32_MAX;
+    bool several = false;
+    LOCK(x);
+    const uint32_t exact = code_strings_find(&x->paths, path, n);
+    if (exact != UINT32_MAX && x->files[exact].present) found = exact;
+    const bool is_exact = found != UINT32_MAX;
+    for (uint32_t i = 0; !is_exact && i < x->paths.n; i++) {
+        const size_t len = strlen(x->paths.strings[i]);
+        if (!x->files[i].present || len <= n || x->paths.strings[i][len - n - 1] != '/') continue;
+        if (strcmp(x->paths.strings[i] + len - n, path) != 0) continue;
+        if (found != UINT32_MAX) several = true;
+        found = i;
+    }
+    char *full = found != UINT32_MAX && !several ? base_xstrdup(x->paths.strings[found]) : NULL;
+    UNLOCK(x);
+    return full;
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+char **code_index_paths(const code_index *x)
+{
+    LOCK(x);
+    char **paths = base_xcalloc((size_t)x->paths.n + 1, sizeof *paths);
+    size_t n = 0;
+    for (uint32_t i = 0; i < x->paths.n; i++)
+        if (x->files[i].present) paths[n++] = base_xstrdup(x->paths.strings[i]);
+    UNLOCK(x);
+    qsort(paths, n, sizeof *paths, by_text);
+    return paths;
+}
+
+void code_index_paths_free(char **paths)
+{
+    for (char **p = paths; p != NULL && *p != NULL; p++) free(*p);
+    free(paths);
+}
