@@ -115,6 +115,9 @@ int kv_session_mark_failed(kv_session *s, uint32_t from, uint32_t to, base_err *
 int kv_session_set_budget(kv_session *s, uint32_t rows, base_err *err)
 {
     const uint32_t hard = kv__count_hard(s);
+    if (!s->policy->score)
+        return base_fail(err, BASE_E_STATE,
+            "the policy '%s' keeps everything; a budget needs another --kv-policy", s->policy->info.name);
     if (rows && rows < hard + KV_CHUNK)
         return base_fail(err, BASE_E_LIMIT,
             "a budget of %u rows is too small: %u are protected and %u more are needed, so at least %u", rows,

@@ -15,6 +15,7 @@ kv_reason kv__hard_reason(kv_hard h)
         [KV_HARD_SINK] = KV_REASON_SINK,
         [KV_HARD_SYSTEM] = KV_REASON_SYSTEM,
         [KV_HARD_WINDOW] = KV_REASON_WINDOW,
+        [KV_HARD_KEPT] = KV_REASON_MANUAL,
         [KV_HARD_REQUEST] = KV_REASON_REQUEST,
     };
     return reasons[h];

@@ -236,7 +236,7 @@ int kv__evict(kv_session *s, uint32_t budget, const uint64_t *keep, const atomic
     uint32_t most = 0;
     for (uint32_t lane = 0; lane < s->n_lanes; lane++)
         most = s->lists.view[lane].n_rows > most ? s->lists.view[lane].n_rows : most;
-    if (!budget || !s->policy->score || most <= budget) return 0;
+    if (!budget || most <= budget) return 0;
     work w;
     int r = work_init(&w, s, err);
     if (r) return r;
@@ -268,7 +268,7 @@ int kv__evict(kv_session *s, uint32_t budget, const uint64_t *keep, const atomic
     start = base_clock_ns();
     const uint32_t n_hard = kv__protect(s, w.hard);
     for (uint32_t i = 0; keep && i < s->n; i++)
-        if (kv_bits_get(keep, i) && !w.hard[i]) w.hard[i] = KV_HARD_PIN;
+        if (kv_bits_get(keep, i) && !w.hard[i]) w.hard[i] = KV_HARD_KEPT;
     plan = kv_plan_new(s->epoch, n_hard > budget ? KV_CAUSE_PRESSURE : KV_CAUSE_EVICT, s->n, s->n_lanes);
     if (!plan) {
         r = base_fail(err, BASE_E_NOMEM, "no memory for a plan over %u rows", s->n);

@@ -85,7 +85,7 @@ int kv__session_allocate(kv_session **ret, const kv_compute *compute, const kv_o
     s->compute = *compute;
     s->n_lanes = model_rows_lanes(&compute->shape);
     s->n_ctx = options->n_ctx && options->n_ctx < compute->n_ctx ? options->n_ctx : compute->n_ctx;
-    s->budget = options->budget;
+    s->budget = policy->score ? options->budget : 0;
     s->automatic = true;
     s->turn = 0;
     if (observer) s->observer = *observer;
@@ -130,7 +130,7 @@ int kv_session_new_over(kv_session **ret, const kv_compute *compute, const kv_op
     int r = kv__session_allocate(&s, compute, options, observer, err);
     if (r) return r;
     const uint32_t least = (uint32_t)s->parameters.sinks + (uint32_t)s->parameters.window + KV_CHUNK;
-    if (s->budget && s->policy->score && s->budget < least) {
+    if (s->budget && s->budget < least) {
         r = base_fail(err, BASE_E_LIMIT,
             "a cache budget of %u rows is too small; give at least %u, and what the fixed prompt takes",
             s->budget, least);
@@ -404,7 +404,7 @@ static int check_append(
         if (ids[i] < 0 || (uint32_t)ids[i] >= s->compute.n_vocab)
             return base_fail(err, BASE_E_USAGE, "token id %d is not in the vocabulary of %u", (int)ids[i],
                 s->compute.n_vocab);
-    if (s->budget && s->policy->score && s->parameters.hard > 0 &&
+    if (s->budget && s->parameters.hard > 0 &&
         (g->origin == KV_ORIGIN_SYSTEM || g->origin == KV_ORIGIN_INSTRUCTIONS)) {
         const uint32_t hard = kv__count_hard(s) + n;
         if (hard + KV_CHUNK > s->budget)

@@ -30,6 +30,7 @@ typedef enum kv_hard {
     KV_HARD_SINK,
     KV_HARD_SYSTEM,
     KV_HARD_WINDOW,
+    KV_HARD_KEPT,
     KV_HARD_REQUEST,
     KV_N_HARD
 } kv_hard;

@@ -1,0 +1,175 @@
+#include "fake_compute.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+
+/* +1 or -1, the code of a class in a lane. */
+static int code(const fake_model *m, uint32_t class, uint32_t lane, uint32_t i)
+{
+    const uint32_t key[] = {class, m->lanes_differ ? lane : 0, i};
+    return base_hash64(key, sizeof key, 7) & 1 ? 1 : -1;
+}
+
+static uint16_t half_of_sign(int sign)
+{
+    return sign > 0 ? 0x3c00 : 0xbc00; /* 1 and -1 */
+}
+
+static float sign_of_half(uint16_t half)
+{
+    return half & 0x8000 ? -1.0f : 1.0f;
+}
+
+/* Folds rows [0, n_rows - keep_out) of a lane's list into a hash. */
+static uint64_t fold(const model_rows_view *v, uint32_t lane, uint32_t n_rows)
+{
+    uint64_t hash = lane;
+    const model_lane_list *list = &v->lanes[lane];
+    for (uint32_t r = 0, o = 0; r < list->n_runs; r++)
+        for (uint32_t i = 0; i < list->runs[r].n && o < n_rows; i++, o++) {
+            hash = base_hash64(model_rows_key(v, lane, list->runs[r].slot + i), 2 * FAKE_DIM, hash);
+            hash = base_hash64(model_rows_value(v, lane, list->runs[r].slot + i), 2 * FAKE_DIM, hash);
+        }
+    return hash;
+}
+
+/* The slot of ordinal o. */
+static uint32_t slot_at(const model_lane_list *list, uint32_t o)
+{
+    for (uint32_t r = 0; r < list->n_runs; r++) {
+        if (o < list->runs[r].n) return list->runs[r].slot + o;
+        o -= list->runs[r].n;
+    }
+    abort();
+}
+
+static int forward(void *user, const model_batch *b, base_err *err)
+{
+    fake_model *m = user;
+    if (b->cancel && atomic_load(b->cancel)) return base_fail(err, BASE_E_CANCELLED, "cancelled");
+    if (m->fail_after == 0) {
+        m->fail_after = -1;
+        return base_fail(err, BASE_E_CANCELLED, "cancelled");
+    }
+    if (m->fail_after > 0) m->fail_after--;
+    uint32_t next_want = 0, next_capture = 0;
+    for (uint32_t t = 0; t < b->n; t++) {
+        uint64_t all = (uint64_t)b->ids[t] * 31 + b->phases[t];
+        for (uint32_t lane = 0; lane < FAKE_LANES; lane++) {
+            const model_lane_list *list = &b->rows->lanes[lane];
+            const uint32_t own = list->n_rows - b->n + t;
+            const uint64_t before = fold(b->rows, lane, own);
+            uint16_t *key = model_rows_key(b->rows, lane, slot_at(list, own)),
+                     *value = model_rows_value(b->rows, lane, slot_at(list, own));
+            for (uint32_t i = 0; i < FAKE_DIM; i++) {
+                const uint64_t seed[] = {before, (uint64_t)(uint32_t)b->ids[t], b->phases[t], i};
+                key[i] = half_of_sign(code(m, (uint32_t)b->ids[t] % FAKE_CLASSES, lane, i));
+                value[i] = (uint16_t)base_hash64(seed, sizeof seed, 1);
+            }
+            all = base_hash64(&before, sizeof before, all);
+        }
+        if (next_want < b->n_want && b->want[next_want] == t) {
+            for (uint32_t v = 0; v < FAKE_VOCAB; v++)
+                b->logits[(size_t)next_want * FAKE_VOCAB + v] =
+                    (float)(base_hash64(&v, sizeof v, all) >> 44) / 65536;
+            next_want++;
+        }
+        if (b->capture && next_capture < b->capture->n && b->capture->tokens[next_capture] == t) {
+            for (uint32_t lh = 0; lh < FAKE_LAYERS * FAKE_HEADS; lh++)
+                for (uint32_t i = 0; i < FAKE_DIM; i++)
+                    b->capture->queries[((size_t)lh * b->capture->n + next_capture) * FAKE_DIM + i] =
+                        (float)code(
+                            m, (uint32_t)b->ids[t] % FAKE_CLASSES, lh / (FAKE_HEADS / FAKE_HEADS_KV), i);
+            next_capture++;
+        }
+    }
+    m->n_forward += b->n;
+    return 0;
+}
+
+static int score(void *user, const model_score *s, base_err *err)
+{
+    fake_model *m = user;
+    enum { G = FAKE_HEADS / FAKE_HEADS_KV };
+    if (s->cancel && atomic_load(s->cancel)) return base_fail(err, BASE_E_CANCELLED, "cancelled");
+    for (uint32_t lane = 0; lane < FAKE_LANES; lane++) {
+        const model_lane_list *list = &s->rows->lanes[lane];
+        if (!s->mass[lane]) continue;
+        double *p = calloc(list->n_rows + 1, sizeof *p), *pool = calloc(list->n_rows + 1, sizeof *pool);
+        uint32_t n_heads = 0;
+        memset(s->mass[lane], 0, list->n_rows * sizeof(float));
+        for (uint32_t g = 0; g < G; g++) {
+            const uint32_t lh = lane * G + g;
+            if (s->heads && !s->heads[lh]) continue;
+            n_heads++;
+            memset(pool, 0, list->n_rows * sizeof *pool);
+            for (uint32_t t = 0; t < s->n_queries; t++) {
+                const float *q = s->queries + ((size_t)lh * s->n_queries + t) * FAKE_DIM;
+                double total = 0;
+                for (uint32_t r = 0, o = 0; r < list->n_runs; r++)
+                    for (uint32_t i = 0; i < list->runs[r].n; i++, o++) {
+                        const uint16_t *k = model_rows_key(s->rows, lane, list->runs[r].slot + i);
+                        double dot = 0;
+                        for (uint32_t d = 0; d < FAKE_DIM; d++) dot += q[d] * sign_of_half(k[d]);
+                        total += p[o] = exp(dot / 4);
+                    }
+                for (uint32_t o = 0; o < list->n_rows; o++) {
+                    const double mass = p[o] / total;
+                    if (s->pool == MODEL_POOL_MEAN)
+                        pool[o] += mass / s->n_queries;
+                    else
+                        pool[o] = mass > pool[o] ? mass : pool[o];
+                }
+            }
+            for (uint32_t o = 0; o < list->n_rows; o++) s->mass[lane][o] += (float)pool[o];
+        }
+        for (uint32_t o = 0; o < list->n_rows && n_heads; o++) s->mass[lane][o] /= (float)n_heads;
+        m->n_scored += list->n_rows;
+        free(p);
+        free(pool);
+    }
+    return 0;
+}
+
+kv_compute fake_compute(fake_model *m, uint32_t n_ctx)
+{
+    m->fail_after = -1;
+    kv_compute c = {
+        .user = m,
+        .forward = forward,
+        .score = score,
+        .shape = {.n_layer = FAKE_LAYERS, .n_head_kv = FAKE_HEADS_KV, .head_dim = FAKE_DIM},
+        .n_head = FAKE_HEADS,
+        .n_vocab = FAKE_VOCAB,
+        .n_ctx = n_ctx,
+        .kernel_version = 1,
+    };
+    memset(c.hash, 'f', 64);
+    return c;
+}
+
+uint64_t test_seed(const char *what, uint64_t otherwise)
+{
+    const char *given = getenv("KVIST_SEED");
+    const uint64_t seed = given ? strtoull(given, NULL, 0) : otherwise;
+    printf("%s: KVIST_SEED=%llu\n", what, (unsigned long long)seed);
+    return seed;
+}
+
+uint64_t test_random(uint64_t *state)
+{
+    *state += UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t z = *state;
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return z ^ z >> 31;
+}
+
+uint32_t test_below(uint64_t *state, uint32_t n)
+{
+    return (uint32_t)(test_random(state) % n);
+}

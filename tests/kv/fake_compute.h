@@ -1,0 +1,36 @@
+/*
+ * A model without weights for tests of the cache: deterministic, and honest about what it read.
+ *
+ * A row's key is a code of its id's class (id % FAKE_CLASSES), so a query of a class asks for the keys of its class; a row's
+ * value and the logits are a hash of everything that the token could read, so a row computed over a hole differs.
+ */
+#ifndef KVIST_TESTS_FAKE_COMPUTE_H
+#define KVIST_TESTS_FAKE_COMPUTE_H
+
+#include "kv/compute.h"
+
+enum {
+    FAKE_LAYERS = 2,
+    FAKE_HEADS_KV = 2,
+    FAKE_HEADS = 4,
+    FAKE_DIM = 16,
+    FAKE_VOCAB = 1024,
+    FAKE_CLASSES = 61,
+    FAKE_LANES = FAKE_LAYERS * FAKE_HEADS_KV
+};
+
+typedef struct fake_model {
+    uint64_t n_forward; /* tokens computed */
+    uint64_t n_scored;  /* row-lanes scored */
+    int fail_after;     /* this many forward calls succeed, the next is cancelled; -1: never */
+    bool lanes_differ;  /* each lane has its own code: per-lane policies choose differently */
+} fake_model;
+
+kv_compute fake_compute(fake_model *m, uint32_t n_ctx);
+
+/* xorshift for tests; the seed is printed by test_seed, and KVIST_SEED repeats it. */
+uint64_t test_seed(const char *what, uint64_t otherwise);
+uint64_t test_random(uint64_t *state);
+uint32_t test_below(uint64_t *state, uint32_t n); /* 0..n-1 */
+
+#endif

@@ -1,0 +1,454 @@
+/*
+ * What must always hold of a session (design: kv.md section 12), over a model without weights whose rows tell what they read:
+ * directed cases first, then generated sequences of operations. KVIST_SEED repeats a failed one.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/hash.h"
+#include "fake_compute.h"
+
+enum { CTX = 3000 };
+
+static kv_session *open_session(
+    fake_model *m, uint32_t budget, const char *policy, const kv_observer *observer)
+{
+    const kv_compute c = fake_compute(m, CTX);
+    const kv_options o = {.budget = budget, .policy = policy, .repair = -1};
+    kv_session *s = NULL;
+    base_err err = {0};
+    if (kv_session_new_over(&s, &c, &o, observer, &err)) fail_msg("%s", err.msg);
+    return s;
+}
+
+static void make_ids(int32_t *ids, uint32_t n, uint64_t seed)
+{
+    for (uint32_t i = 0; i < n; i++) ids[i] = (int32_t)test_below(&seed, FAKE_VOCAB);
+}
+
+static void append(
+    kv_session *s, kv_origin origin, uint32_t turn, const int32_t *ids, uint32_t n, float *logits)
+{
+    const kv_segment g = {.origin = origin, .turn = turn};
+    base_err err = {0};
+    uint32_t done = 0;
+    if (kv_session_append(s, &g, ids, n, logits, &done, NULL, &err)) fail_msg("%s", err.msg);
+    assert_int_equal(done, n);
+}
+
+static void assert_same_logits(const float *a, const float *b)
+{
+    assert_memory_equal(a, b, FAKE_VOCAB * sizeof *a);
+}
+
+static void test_session__chunks_give_the_bits_of_single_tokens(void **state)
+{
+    static const uint32_t steps[] = {1, 7, 512, 700};
+    int32_t ids[700];
+    float first[FAKE_VOCAB], logits[FAKE_VOCAB];
+    make_ids(ids, 700, 1);
+    for (size_t k = 0; k < sizeof steps / sizeof *steps; k++) {
+        fake_model m = {0};
+        kv_session *s = open_session(&m, 0, NULL, NULL);
+        for (uint32_t i = 0; i < 700; i += steps[k])
+            append(
+                s, KV_ORIGIN_ANSWER, 1, ids + i, 700 - i < steps[k] ? 700 - i : steps[k], k ? logits : first);
+        if (k) assert_same_logits(first, logits);
+        kv_session_free(s);
+    }
+}
+
+static void test_session__evict_all_then_promote_all_changes_no_bit(void **state)
+{
+    int32_t ids[900];
+    float want[FAKE_VOCAB], got[FAKE_VOCAB], holed[FAKE_VOCAB];
+    make_ids(ids, 900, 2);
+    fake_model m = {0};
+    kv_session *a = open_session(&m, 0, NULL, NULL), *b = open_session(&m, 0, NULL, NULL),
+               *c = open_session(&m, 0, NULL, NULL);
+    append(a, KV_ORIGIN_TOOL, 1, ids, 600, NULL);
+    append(b, KV_ORIGIN_TOOL, 1, ids, 600, NULL);
+    append(c, KV_ORIGIN_TOOL, 1, ids, 600, NULL);
+    assert_int_equal(kv_session_manual(b, KV_MANUAL_EVICT, 0, 600, NULL), 0);
+    kv_stats stats;
+    kv_session_get_stats(b, &stats);
+    assert_int_equal(stats.active, 0);
+    assert_int_equal(stats.host, 600);
+    assert_int_equal(kv_session_manual(b, KV_MANUAL_PROMOTE, 0, 600, NULL), 0);
+    assert_int_equal(kv_session_manual(c, KV_MANUAL_EVICT, 100, 200, NULL), 0);
+    append(a, KV_ORIGIN_TOOL, 1, ids + 600, 300, want);
+    append(b, KV_ORIGIN_TOOL, 1, ids + 600, 300, got);
+    append(c, KV_ORIGIN_TOOL, 1, ids + 600, 300, holed);
+    assert_same_logits(want, got);
+    assert_memory_not_equal(want, holed, sizeof want); /* the fake model does see holes */
+    kv_session_free(a);
+    kv_session_free(b);
+    kv_session_free(c);
+}
+
+static void test_session__a_budget_above_n_gives_the_bits_of_full(void **state)
+{
+    uint32_t n_policies = 0;
+    const kv_policy_info *policies = kv_policy_list(&n_policies);
+    assert_true(n_policies >= 5);
+    int32_t ids[1500];
+    float want[FAKE_VOCAB], got[FAKE_VOCAB];
+    make_ids(ids, 1500, 3);
+    for (uint32_t p = 0; p < n_policies; p++) {
+        fake_model m = {0};
+        kv_session *full = open_session(&m, 0, "full", NULL),
+                   *s = open_session(&m, 1500, policies[p].name, NULL);
+        for (int k = 0; k < 3; k++) {
+            const kv_origin origin = k == 1 ? KV_ORIGIN_TOOL : KV_ORIGIN_USER;
+            append(full, origin, 1, ids + k * 500, 500, want);
+            append(s, origin, 1, ids + k * 500, 500, got);
+            assert_int_equal(
+                kv_session_repair(s, (uint32_t)k * 500, (uint32_t)k * 500 + 500, NULL, 0, NULL, NULL), 0);
+            assert_same_logits(want, got);
+        }
+        assert_int_equal(kv_session_schedule_hash(s), kv_session_schedule_hash(full));
+        kv_session_free(full);
+        kv_session_free(s);
+    }
+}
+
+static void test_session__a_cancelled_append_keeps_whole_chunks_only(void **state)
+{
+    int32_t ids[1200];
+    float want[FAKE_VOCAB], got[FAKE_VOCAB];
+    make_ids(ids, 1200, 4);
+    fake_model m = {0};
+    kv_session *a = open_session(&m, 0, NULL, NULL), *b = open_session(&m, 0, NULL, NULL);
+    append(a, KV_ORIGIN_TOOL, 1, ids, 1200, want);
+    const kv_segment g = {.origin = KV_ORIGIN_TOOL, .turn = 1};
+    uint32_t done = 9;
+    m.fail_after = 0;
+    assert_int_equal(kv_session_append(b, &g, ids, 1200, got, &done, NULL, NULL), BASE_E_CANCELLED);
+    assert_int_equal(done, 0);
+    m.fail_after = 1;
+    assert_int_equal(kv_session_append(b, &g, ids, 1200, got, &done, NULL, NULL), BASE_E_CANCELLED);
+    assert_int_equal(done, 512);
+    kv_stats stats;
+    kv_session_get_stats(b, &stats);
+    assert_int_equal(stats.n_tokens, 512);
+    assert_int_equal(stats.active_max, 512);
+    append(b, KV_ORIGIN_TOOL, 1, ids + 512, 1200 - 512, got);
+    assert_same_logits(want, got);
+    kv_session_free(a);
+    kv_session_free(b);
+}
+
+static void test_session__truncate_then_append_is_as_if_never_appended(void **state)
+{
+    int32_t ids[800], other[400];
+    float want[FAKE_VOCAB], got[FAKE_VOCAB];
+    make_ids(ids, 800, 5);
+    make_ids(other, 400, 6);
+    fake_model m = {0};
+    kv_session *a = open_session(&m, 0, NULL, NULL), *b = open_session(&m, 0, NULL, NULL);
+    append(a, KV_ORIGIN_TOOL, 1, ids, 300, NULL);
+    append(a, KV_ORIGIN_TOOL, 1, other, 400, want);
+    append(b, KV_ORIGIN_TOOL, 1, ids, 800, NULL);
+    assert_int_equal(kv_session_truncate(b, 300, NULL), 0);
+    append(b, KV_ORIGIN_TOOL, 1, other, 400, got);
+    assert_same_logits(want, got);
+    assert_int_equal(kv_session_truncate(b, 701, NULL), BASE_E_USAGE);
+    kv_session_free(a);
+    kv_session_free(b);
+}
+
+static void test_session__a_fork_shares_rows_and_nothing_else(void **state)
+{
+    int32_t ids[600], other[200];
+    float want[FAKE_VOCAB], got[FAKE_VOCAB], mine[FAKE_VOCAB];
+    make_ids(ids, 600, 7);
+    make_ids(other, 200, 8);
+    fake_model m = {0};
+    kv_session *a = open_session(&m, 0, NULL, NULL), *b = open_session(&m, 0, NULL, NULL), *f = NULL;
+    append(a, KV_ORIGIN_TOOL, 1, ids, 300, NULL); /* ends inside a block */
+    append(b, KV_ORIGIN_TOOL, 1, ids, 600, want);
+    assert_int_equal(kv_session_fork(a, &f, NULL, NULL), 0);
+    const uint64_t before = m.n_forward;
+    append(f, KV_ORIGIN_TOOL, 1, other, 200, mine);
+    assert_int_equal(m.n_forward - before, 200);
+    assert_int_equal(kv_session_manual(f, KV_MANUAL_EVICT, 0, 100, NULL), 0);
+    append(a, KV_ORIGIN_TOOL, 1, ids + 300, 300, got);
+    assert_same_logits(want, got);
+    kv_session_free(a);
+    float again[FAKE_VOCAB];
+    assert_int_equal(kv_session_undo_plan(f, NULL), 0);
+    assert_int_equal(kv_session_logits(f, again, NULL, NULL), 0);
+    assert_same_logits(mine, again);
+    kv_session_free(b);
+    kv_session_free(f);
+}
+
+static void test_session__logits_can_be_computed_again(void **state)
+{
+    int32_t ids[513];
+    float want[FAKE_VOCAB], got[FAKE_VOCAB];
+    make_ids(ids, 513, 9);
+    for (uint32_t n = 1; n <= 513; n += 256) {
+        fake_model m = {0};
+        kv_session *a = open_session(&m, 0, NULL, NULL), *b = open_session(&m, 0, NULL, NULL);
+        assert_int_equal(kv_session_logits(a, got, NULL, NULL), BASE_E_STATE);
+        append(a, KV_ORIGIN_TOOL, 1, ids, n, want);
+        append(b, KV_ORIGIN_TOOL, 1, ids, n, NULL);
+        assert_int_equal(kv_session_logits(b, got, NULL, NULL), 0);
+        assert_same_logits(want, got);
+        uint32_t n_after = 0;
+        kv_session_ids(b, &n_after);
+        assert_int_equal(n_after, n);
+        kv_session_free(a);
+        kv_session_free(b);
+    }
+}
+
+static void test_session__refuses_what_does_not_fit(void **state)
+{
+    int32_t ids[CTX + 1];
+    make_ids(ids, CTX + 1, 10);
+    fake_model m = {0};
+    const kv_compute c = fake_compute(&m, CTX);
+    kv_session *s = NULL;
+    base_err err = {0};
+    assert_int_equal(kv_session_new_over(&s, &c, &(kv_options){.budget = 100}, NULL, &err), BASE_E_LIMIT);
+    assert_non_null(strstr(err.msg, "at least 548"));
+    assert_int_equal(
+        kv_session_new_over(&s, &c, &(kv_options){.policy = "nonsense"}, NULL, &err), BASE_E_USAGE);
+    assert_non_null(strstr(err.msg, "streaming-llm"));
+    const char *const wrong[] = {"low=7", NULL};
+    assert_int_equal(kv_session_new_over(&s, &c, &(kv_options){.set = wrong}, NULL, &err), BASE_E_USAGE);
+    s = open_session(&m, 1000, NULL, NULL);
+    const kv_segment system = {.origin = KV_ORIGIN_SYSTEM, .turn = 0},
+                     tool = {.origin = KV_ORIGIN_TOOL, .turn = 1};
+    assert_int_equal(kv_session_append(s, &system, ids, 600, NULL, NULL, NULL, &err), BASE_E_LIMIT);
+    assert_non_null(strstr(err.msg, "1112"));
+    append(s, KV_ORIGIN_SYSTEM, 0, ids, 300, NULL);
+    assert_int_equal(kv_session_append(s, &tool, ids, CTX, NULL, NULL, NULL, &err), BASE_E_LIMIT);
+    const int32_t bad = FAKE_VOCAB;
+    assert_int_equal(kv_session_append(s, &tool, &bad, 1, NULL, NULL, NULL, &err), BASE_E_USAGE);
+    assert_int_equal(kv_session_set_budget(s, 700, &err), BASE_E_LIMIT);
+    assert_non_null(strstr(err.msg, "at least 812"));
+    assert_int_equal(kv_session_set_budget(s, 812, &err), 0);
+    assert_int_equal(kv_session_manual(s, KV_MANUAL_PIN, 10, 5, &err), BASE_E_USAGE);
+    assert_int_equal(kv_session_manual(s, KV_MANUAL_PIN, 0, 301, &err), BASE_E_USAGE);
+    kv_session_free(s);
+}
+
+static void test_session__refuses_a_plan_of_another_epoch(void **state)
+{
+    int32_t ids[100];
+    make_ids(ids, 100, 11);
+    fake_model m = {0};
+    kv_session *s = open_session(&m, 0, NULL, NULL);
+    append(s, KV_ORIGIN_TOOL, 1, ids, 100, NULL);
+    kv_stats stats;
+    kv_session_get_stats(s, &stats);
+    kv_plan *p = kv_plan_new(stats.epoch + 1, KV_CAUSE_MANUAL, 100, FAKE_LANES);
+    p->flips[0] = 1;
+    assert_int_equal(kv_session_apply(s, p, NULL), BASE_E_STATE);
+    p->epoch = stats.epoch;
+    assert_int_equal(kv_session_apply(s, p, NULL), 0);
+    assert_int_equal(kv_session_apply(s, p, NULL), BASE_E_STATE); /* it has been applied */
+    uint64_t bits[2];
+    kv_session_lane_bits(s, 0, bits);
+    assert_int_equal(bits[0] & 1, 0);
+    kv_session_lane_bits(s, 1, bits);
+    assert_int_equal(bits[0] & 1, 1);
+    kv_plan_free(p);
+    kv_session_free(s);
+}
+
+/* ---- generated sequences ---- */
+
+/* Folds every plan that a session announces. */
+static void fold_plan(void *user, const kv_plan *p)
+{
+    base_buf blob = {0};
+    kv_plan_pack(p, &blob);
+    uint64_t *hash = user;
+    *hash = base_hash64(blob.data, blob.len, *hash);
+    *hash = base_hash64(p->runs, 0, *hash);
+    for (uint32_t i = 0; i < p->n_runs; i++) {
+        assert_true(p->runs[i].from < p->runs[i].to && p->runs[i].to <= p->n_tokens);
+        assert_true(i == 0 || p->runs[i - 1].from <= p->runs[i].from);
+        assert_true(p->runs[i].lanes <= p->n_lanes);
+    }
+    base_buf_free(&blob);
+}
+
+static void check_invariants(const kv_session *s, bool within_budget)
+{
+    kv_stats stats;
+    kv_session_get_stats(s, &stats);
+    static uint32_t lanes[CTX];
+    static uint8_t states[CTX];
+    uint64_t bits[(CTX + 63) / 64];
+    kv_session_active_lanes(s, lanes);
+    kv_session_states(s, states);
+    uint64_t total = 0;
+    for (uint32_t lane = 0; lane < stats.n_lanes; lane++) {
+        uint32_t n = 0;
+        kv_session_lane_bits(s, lane, bits);
+        for (uint32_t i = 0; i < stats.n_tokens; i++) {
+            const bool active = bits[i / 64] >> i % 64 & 1;
+            n += active;
+            lanes[i] -= active; /* the runs told the same as the bits */
+            if (states[i] & KV_STATE_BARRED) assert_false(active);
+            if (states[i] & KV_STATE_PINNED) assert_true(active);
+        }
+        if (stats.n_tokens % 64) assert_int_equal(bits[stats.n_tokens / 64] >> stats.n_tokens % 64, 0);
+        if (within_budget && stats.budget) assert_true(n <= stats.budget);
+        total += n;
+    }
+    for (uint32_t i = 0; i < stats.n_tokens; i++) assert_int_equal(lanes[i], 0);
+    assert_int_equal(stats.active + stats.host, stats.n_tokens);
+    assert_true(
+        stats.active_bytes + stats.host_bytes == (uint64_t)stats.n_tokens * FAKE_LANES * FAKE_DIM * 4);
+    assert_true(stats.active_min <= stats.active && stats.active <= stats.active_max);
+    assert_true((total + stats.n_lanes / 2) / stats.n_lanes == stats.active);
+}
+
+/* A sequence of operations from a seed; returns a hash of all its plans and last logits. */
+static uint64_t run_sequence(uint64_t seed, const char *policy, bool lanes_differ)
+{
+    uint64_t random = seed, hash = 0;
+    fake_model m = {.lanes_differ = lanes_differ};
+    const kv_observer observer = {.user = &hash, .plan = fold_plan};
+    kv_session *s = open_session(&m, 700 + test_below(&random, 300), policy, &observer);
+    float logits[FAKE_VOCAB];
+    int32_t ids[700];
+    uint32_t turn = 1, n = 0;
+    make_ids(ids, 40, random);
+    append(s, KV_ORIGIN_SYSTEM, 0, ids, 40, NULL);
+    for (int step = 0; step < 40; step++) {
+        kv_session_ids(s, &n);
+        const uint32_t what = test_below(&random, 16), from = test_below(&random, n),
+                       to = from + 1 + test_below(&random, n - from < 60 ? n - from : 60);
+        bool within = false;
+        if (what < 6) {
+            static const kv_origin origins[] = {
+                KV_ORIGIN_USER, KV_ORIGIN_CONTEXT, KV_ORIGIN_TOOL, KV_ORIGIN_ANSWER};
+            const uint32_t more = 1 + test_below(&random, what < 3 ? 30 : 700);
+            kv_span spans[3];
+            uint32_t lines[8], n_spans = more > 40 ? 3 : 0, n_lines = 0;
+            for (uint32_t k = 0; k < n_spans; k++)
+                spans[k] = (kv_span){
+                    .from = k * 12, .to = k * 12 + 10, .reason = KV_REASON_CALL, .weight = (float)(k % 2)};
+            for (uint32_t k = 0; k < 8 && k * 10 < more; k++) lines[n_lines++] = k * 10;
+            const kv_segment g = {.origin = origins[test_below(&random, 4)],
+                .turn = turn,
+                .spans = spans,
+                .n_spans = n_spans,
+                .lines = lines,
+                .n_lines = n_lines};
+            if (n + more > CTX) break;
+            make_ids(ids, more, test_random(&random));
+            base_err err = {0};
+            if (kv_session_append(s, &g, ids, more, step % 2 ? logits : NULL, NULL, NULL, &err))
+                fail_msg("%s", err.msg);
+            hash = base_hash64(logits, step % 2 ? sizeof logits : 0, hash);
+            within = true;
+        } else if (what == 6) {
+            kv_session_set_turn(s, ++turn);
+        } else if (what < 9) {
+            assert_int_equal(kv_session_repair(s, from, to, NULL, 0, NULL, NULL), 0);
+        } else if (what < 12) {
+            const int r = kv_session_manual(s, (kv_manual)test_below(&random, 5), from, to, NULL);
+            assert_true(r == 0 || r == BASE_E_STATE || r == BASE_E_LIMIT);
+        } else if (what == 12) {
+            const int r = test_below(&random, 2) ? kv_session_mark_stale(s, from, to, NULL)
+                                                 : kv_session_mark_failed(s, from, to, NULL);
+            assert_true(r == 0 || r == BASE_E_STATE);
+        } else if (what == 13) {
+            const int r = kv_session_undo_plan(s, NULL);
+            assert_true(r == 0 || r == BASE_E_NOT_FOUND);
+        } else if (what == 14) {
+            assert_int_equal(
+                kv_session_truncate(s, n - test_below(&random, n < 100 ? n - 40 + 1 : 60), NULL), 0);
+        } else {
+            const int r = kv_session_set_budget(s, 600 + test_below(&random, 400), NULL);
+            assert_true(r == 0 || r == BASE_E_LIMIT || r == BASE_E_STATE);
+            within = r == 0;
+        }
+        check_invariants(s, within);
+    }
+    kv_session_ids(s, &n);
+    if (n) assert_int_equal(kv_session_logits(s, logits, NULL, NULL), 0);
+    hash = base_hash64(logits, sizeof logits, hash);
+    kv_session_free(s);
+    return hash;
+}
+
+static void test_session__generated_sequences_keep_the_invariants(void **state)
+{
+    static const char *const policies[] = {"kvist", "snapkv", "streaming-llm", "random", "oldest", "full"};
+    uint64_t seed = test_seed("generated sequences", 20261);
+    for (int k = 0; k < 24; k++) {
+        const uint64_t one = test_random(&seed);
+        const char *policy = policies[k % 6];
+        const uint64_t first = run_sequence(one, policy, k % 2);
+        assert_true(first == run_sequence(one, policy, k % 2)); /* same operations, same plans, same bits */
+    }
+}
+
+static void test_session__undo_takes_every_plan_back(void **state)
+{
+    uint64_t random = test_seed("undo", 3);
+    int32_t ids[600];
+    make_ids(ids, 600, 12);
+    fake_model m = {0};
+    kv_session *s = open_session(&m, 0, NULL, NULL);
+    append(s, KV_ORIGIN_TOOL, 1, ids, 600, NULL);
+    uint32_t before[600], after[600];
+    uint8_t states_before[600], states_after[600];
+    kv_session_active_lanes(s, before);
+    kv_session_states(s, states_before);
+    uint32_t n_plans = 0;
+    for (int k = 0; k < 30; k++) {
+        kv_stats a, b;
+        kv_session_get_stats(s, &a);
+        const uint32_t from = test_below(&random, 590), what = test_below(&random, 7);
+        if (what < 5)
+            kv_session_manual(s, (kv_manual)what, from, from + 10, NULL);
+        else if (what == 5)
+            kv_session_mark_failed(s, from, from + 10, NULL);
+        else
+            kv_session_mark_stale(s, from, from + 10, NULL);
+        kv_session_get_stats(s, &b);
+        n_plans += a.epoch != b.epoch;
+    }
+    assert_true(n_plans > 10);
+    while (n_plans--) assert_int_equal(kv_session_undo_plan(s, NULL), 0);
+    assert_int_equal(kv_session_undo_plan(s, NULL), BASE_E_NOT_FOUND);
+    kv_session_active_lanes(s, after);
+    kv_session_states(s, states_after);
+    assert_memory_equal(before, after, sizeof before);
+    assert_memory_equal(states_before, states_after, sizeof states_before);
+    kv_session_free(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_session__chunks_give_the_bits_of_single_tokens),
+        cmocka_unit_test(test_session__evict_all_then_promote_all_changes_no_bit),
+        cmocka_unit_test(test_session__a_budget_above_n_gives_the_bits_of_full),
+        cmocka_unit_test(test_session__a_cancelled_append_keeps_whole_chunks_only),
+        cmocka_unit_test(test_session__truncate_then_append_is_as_if_never_appended),
+        cmocka_unit_test(test_session__a_fork_shares_rows_and_nothing_else),
+        cmocka_unit_test(test_session__logits_can_be_computed_again),
+        cmocka_unit_test(test_session__refuses_what_does_not_fit),
+        cmocka_unit_test(test_session__refuses_a_plan_of_another_epoch),
+        cmocka_unit_test(test_session__undo_takes_every_plan_back),
+        cmocka_unit_test(test_session__generated_sequences_keep_the_invariants),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
