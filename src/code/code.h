@@ -24,9 +24,16 @@ void code_grammars_close(code_grammars *g);
 typedef struct code_grammar_info {
     const char *language, *path; /* path NULL: not found */
     uint32_t abi;
+    bool usable; /* found, and of an ABI that this program reads */
     const char *unresolved; /* table rows that the grammar lacks, joined by spaces; "" when all resolved */
 } code_grammar_info;
 uint32_t code_grammars_list(code_grammars *g, const code_grammar_info **ret);
+
+/*
+ * Is this shared object (libtree-sitter-LANG.so, LANG.so or the bundle languages.so) a grammar that this program can use? Its code
+ * is run to find out. Says the languages in *ret_languages, joined by spaces (the caller frees).
+ */
+int code_grammar_inspect(const char *path, char **ret_languages, base_err *err);
 
 /* "c", "python", ... by file name (and first line); NULL: unknown. */
 const char *code_language(const char *path, const char *text, size_t n);

@@ -275,6 +275,7 @@ uint32_t code_grammars_list(code_grammars *g, const code_grammar_info **ret)
         g->list[n++] = (code_grammar_info){.language = e->language,
             .path = e->path,
             .abi = e->abi,
+            .usable = e->grammar.language != NULL,
             .unresolved = e->unresolved != NULL ? e->unresolved : ""};
     }
     pthread_mutex_unlock(&g->lock);
@@ -282,7 +283,63 @@ uint32_t code_grammars_list(code_grammars *g, const code_grammar_info **ret)
     return n;
 }
 
+/* "libtree-sitter-c_sharp.so" and "c_sharp.so" are c_sharp; false for another kind of name. */
+static bool language_of_file(const char *path, char language[32])
+{
+    const char *slash = strrchr(path, '/'), *base = slash != NULL ? slash + 1 : path;
+    if (strncmp(base, "libtree-sitter-", 15) == 0) base += 15;
+    const size_t n = strspn(base, "abcdefghijklmnopqrstuvwxyz0123456789_");
+    if (n == 0 || n >= 32 || strcmp(base + n, ".so") != 0) return false;
+    memcpy(language, base, n);
+    language[n] = '\0';
+    return true;
+}
+
+int code_grammar_inspect(const char *path, char **ret_languages, base_err *err)
+{
+    char one[32], *full = realpath(path, NULL);
+    if (full == NULL) return base_fail_sys(err, "%s", path);
+    if (!language_of_file(path, one)) {
+        free(full);
+        return base_fail(
+            err, BASE_E_USAGE, "%s is not named libtree-sitter-LANG.so, LANG.so or languages.so", path);
+    }
+    void *handle = dlopen(full, RTLD_LAZY | RTLD_LOCAL);
+    free(full);
+    if (handle == NULL) return base_fail(err, BASE_E_FORMAT, "%s does not load: %s", path, dlerror());
+    const bool bundle = strcmp(one, "languages") == 0;
+    base_buf names = {0};
+    uint32_t abi = 0;
+    for (uint32_t i = 0; bundle ? code_table_languages[i] != NULL : i == 0; i++) {
+        entry e = {0};
+        snprintf(e.language, sizeof e.language, "%s", bundle ? code_table_languages[i] : one);
+        if (try_handle(&e, handle, path))
+            base_buf_printf(&names, "%s%s", names.len != 0 ? " " : "", e.language);
+        if (e.abi != 0) abi = e.abi;
+        free(e.path);
+    }
+    dlclose(handle);
+    const bool any = names.len != 0;
+    char *found = base_buf_take(&names);
+    if (any) {
+        *ret_languages = found;
+        return 0;
+    }
+    free(found);
+    if (abi != 0)
+        return base_fail(err, BASE_E_UNSUPPORTED, "%s has grammar ABI %u; this program reads %u to %u", path,
+            abi, TREE_SITTER_MIN_COMPATIBLE_LANGUAGE_VERSION, TREE_SITTER_LANGUAGE_VERSION);
+    return base_fail(err, BASE_E_FORMAT, "%s has no symbol tree_sitter_%s", path,
+        bundle ? "LANG of a known language" : one);
+}
+
 #else
+
+int code_grammar_inspect(const char *path, char **ret_languages, base_err *err)
+{
+    (void)ret_languages;
+    return base_fail(err, BASE_E_UNSUPPORTED, "%s: this program was built without tree-sitter", path);
+}
 
 struct code_grammars {
     code_grammar_info list[32];

@@ -102,7 +102,7 @@ typedef struct gather {
 
 static void count(gather *g, uint32_t name_id, field where)
 {
-    const name *w = &g->x->names[name_id];
+    const indexed_name *w = &g->x->names[name_id];
     for (uint32_t i = 0; i < w->n_terms; i++) {
         const uint32_t id = g->x->name_terms[w->first_term + i];
         struct tally *t = &g->x->tally[id];
@@ -203,7 +203,7 @@ static void insert(code_index *x, uint32_t file_id, const code_chunk *chunks, ui
     for (uint32_t d = 0; d < f->file->n_definitions; d++) {
         const char *s = f->file->definitions[d].name;
         const uint32_t id = name_of(x, s, strlen(s));
-        name *w = &x->names[id];
+        indexed_name *w = &x->names[id];
         base_grow(&w->refs, &w->cap_refs, (size_t)w->n_refs + 1, sizeof *w->refs);
         w->refs[w->n_refs++] = (uint64_t)file_id << 32 | d;
         ids[n_ids++] = id;
@@ -256,7 +256,7 @@ static void clear(code_index *x, indexed_file *f)
     x->n_dead += f->n_chunks;
     f->n_chunks = 0;
     for (uint32_t i = 0; i < f->n_names; i++) {
-        name *w = &x->names[f->names[i]];
+        indexed_name *w = &x->names[f->names[i]];
         w->n_files--;
         uint32_t kept = 0;
         for (uint32_t r = 0; r < w->n_refs; r++)

@@ -40,13 +40,13 @@ typedef struct term {
 } term;
 
 /* An identifier as written: its terms, how many files hold it, where it is defined. */
-typedef struct name {
+typedef struct indexed_name {
     uint32_t first_term, n_terms; /* of index.name_terms */
     uint32_t n_files;
     uint32_t n_refs;
     size_t cap_refs;
     uint64_t *refs; /* file << 32 | definition */
-} name;
+} indexed_name;
 
 typedef struct indexed_file {
     bool present;
@@ -71,7 +71,7 @@ struct code_index {
     pthread_mutex_t lock;
     code_strings paths, identifiers, words;
     indexed_file *files; /* by path id */
-    name *names;         /* by identifier id */
+    indexed_name *names;         /* by identifier id */
     term *terms;         /* by word id */
     size_t cap_files, cap_names, cap_terms;
     uint32_t *name_terms;

@@ -58,7 +58,7 @@ uint32_t code_index_define(const code_index *x, const char *symbol, code_place *
 
     LOCK(x);
     const uint32_t id = code_strings_find(&x->identifiers, symbol + at, n - at);
-    const name *w = id != UINT32_MAX ? &x->names[id] : NULL;
+    const indexed_name *w = id != UINT32_MAX ? &x->names[id] : NULL;
     candidate *found = w != NULL && w->n_refs != 0 ? base_xcalloc(w->n_refs, sizeof *found) : NULL;
     uint32_t n_found = 0, n_right = 0;
     for (uint32_t i = 0; found != NULL && i < w->n_refs; i++) {

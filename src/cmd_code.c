@@ -1,0 +1,296 @@
+/*
+ * kvist code: what the program sees in source files, for people and scripts. kvist grammar: which grammars it found.
+ * Both only print what src/code gives; byte offsets, end exclusive.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "cmd.h"
+#include "code/code.h"
+#include "options.h"
+
+enum { MAX_SOURCE_BYTES = 64 << 20, MAX_GRAMMAR_BYTES = 256 << 20, MIN_SYMBOL = 3 };
+
+static const char code_usage[] =
+    "kvist code FILE... [--function NAME] [--json|--dot]\n"
+    "\n"
+    "Definitions and anchors (call, control, return, assign, signature) of source files.\n"
+    "  --function NAME   only what lies in this definition (Cls.method works)\n"
+    "  --json            one object a file\n"
+    "  --dot             the calls as a graph for dot(1)\n";
+
+static const char grammar_usage[] =
+    "kvist grammar list           the languages and where their grammars were found\n"
+    "kvist grammar check          the same with ABI and node names that a grammar lacks\n"
+    "kvist grammar install FILE   copies libtree-sitter-LANG.so, LANG.so or languages.so to the data "
+    "folder\n";
+
+/* One file, and the bytes of it that are asked for. */
+typedef struct source {
+    const char *path, *text;
+    code_file *file;
+    uint32_t from, to;
+} source;
+
+static bool is_inside(const source *s, uint32_t from, uint32_t to)
+{
+    return from >= s->from && to <= s->to;
+}
+
+static bool is_callable(const code_definition *d)
+{
+    return strcmp(d->what, "function") == 0 || strcmp(d->what, "method") == 0;
+}
+
+/* ---- --json ---- */
+
+static void put_name(base_buf *out, const code_definition *d)
+{
+    base_buf name = {0};
+    base_buf_printf(&name, "%s%s%s", d->parent, d->parent[0] != '\0' ? "." : "", d->name);
+    base_json_put_str(out, name.data, name.len);
+    base_buf_free(&name);
+}
+
+/* The distinct names inside an anchor; short ones and keywords say nothing. */
+static void put_symbols(base_buf *out, const char *text, uint32_t from, uint32_t to)
+{
+    size_t pos = from, a, b;
+    const size_t begin = out->len;
+    while (code_next_identifier(text, to, &pos, &a, &b)) {
+        if (b - a < MIN_SYMBOL || b - a > 128 || code_is_keyword(text + a, b - a)) continue;
+        base_buf quoted = {0};
+        base_json_put_str(&quoted, text + a, b - a);
+        if (out->len == begin || memmem(out->data + begin, out->len - begin, quoted.data, quoted.len) == NULL)
+            base_buf_printf(out, "%s%s", out->len != begin ? "," : "", quoted.data);
+        base_buf_free(&quoted);
+    }
+}
+
+static void print_json(const source *s)
+{
+    const code_file *f = s->file;
+    base_buf out = {0};
+    base_buf_puts(&out, "{\"path\":");
+    base_json_put_str(&out, s->path, strlen(s->path));
+    base_buf_puts(&out, ",\"language\":");
+    if (f->language != NULL)
+        base_json_put_str(&out, f->language, strlen(f->language));
+    else
+        base_buf_puts(&out, "null");
+    base_buf_printf(&out, ",\"errors\":%u,\"error_line\":%u,\"functions\":[", f->n_errors, f->error_line);
+    const char *comma = "";
+    for (uint32_t i = 0; i < f->n_definitions; i++) {
+        const code_definition *d = &f->definitions[i];
+        if (!is_callable(d) || d->is_declaration || !is_inside(s, d->from, d->to)) continue;
+        base_buf_printf(&out, "%s{\"name\":", comma);
+        put_name(&out, d);
+        base_buf_printf(&out, ",\"start\":%u,\"end\":%u,\"line\":%u}", d->from, d->to, d->line);
+        comma = ",";
+    }
+    base_buf_puts(&out, "],\"definitions\":[");
+    comma = "";
+    for (uint32_t i = 0; i < f->n_definitions; i++) {
+        const code_definition *d = &f->definitions[i];
+        if (!is_inside(s, d->from, d->to)) continue;
+        base_buf_printf(&out, "%s{\"name\":", comma);
+        put_name(&out, d);
+        base_buf_printf(&out, ",\"what\":\"%s\",\"start\":%u,\"end\":%u,\"line\":%u,\"declaration\":%s}",
+            d->what, d->from, d->to, d->line, d->is_declaration ? "true" : "false");
+        comma = ",";
+    }
+    base_buf_puts(&out, "],\"anchors\":[");
+    comma = "";
+    for (uint32_t i = 0; i < f->n_anchors; i++) {
+        const code_anchor *a = &f->anchors[i];
+        if (!is_inside(s, a->full_from, a->full_to)) continue;
+        base_buf_printf(&out, "%s{\"kind\":\"%s\",\"function\":", comma, code_kind_word(a->kind));
+        if (a->definition < f->n_definitions)
+            put_name(&out, &f->definitions[a->definition]);
+        else
+            base_buf_puts(&out, "null");
+        base_buf_printf(&out, ",\"core\":[%u,%u],\"full\":[%u,%u],\"symbols\":[", a->core_from, a->core_to,
+            a->full_from, a->full_to);
+        put_symbols(&out, s->text, a->full_from, a->full_to);
+        base_buf_puts(&out, "]}");
+        comma = ",";
+    }
+    base_buf_puts(&out, "]}");
+    puts(out.data);
+    base_buf_free(&out);
+}
+
+/* ---- --dot and plain ---- */
+
+/* The called name: the last identifier of a call's core. */
+static void print_dot(const source *s)
+{
+    const code_file *f = s->file;
+    printf("digraph calls {\n");
+    for (uint32_t i = 0; i < f->n_anchors; i++) {
+        const code_anchor *a = &f->anchors[i];
+        if (a->kind != CODE_CALL || a->definition >= f->n_definitions ||
+            !is_inside(s, a->full_from, a->full_to))
+            continue;
+        size_t pos = a->core_from, from, to, last_from = 0, last_to = 0;
+        while (code_next_identifier(s->text, a->core_to, &pos, &from, &to)) {
+            last_from = from;
+            last_to = to;
+        }
+        if (last_to == 0) continue;
+        base_buf caller = {0}, callee = {0};
+        put_name(&caller, &f->definitions[a->definition]);
+        base_json_put_str(&callee, s->text + last_from, last_to - last_from);
+        printf("  %s -> %s;\n", caller.data, callee.data);
+        base_buf_free(&caller);
+        base_buf_free(&callee);
+    }
+    printf("}\n");
+}
+
+static void print_plain(const source *s)
+{
+    const code_file *f = s->file;
+    uint32_t n[CODE_N_KINDS] = {0};
+    for (uint32_t i = 0; i < f->n_anchors; i++)
+        if (is_inside(s, f->anchors[i].full_from, f->anchors[i].full_to)) n[f->anchors[i].kind]++;
+    printf("%s: %s, %u definitions", s->path, f->language != NULL ? f->language : "read without a grammar",
+        f->n_definitions);
+    for (int k = 0; k < CODE_N_KINDS; k++) printf(", %u %s", n[k], code_kind_word((code_kind)k));
+    if (f->n_errors != 0) printf(", %u syntax errors (the first in line %u)", f->n_errors, f->error_line);
+    printf("\n");
+    for (uint32_t i = 0; i < f->n_definitions; i++) {
+        const code_definition *d = &f->definitions[i];
+        if (!is_inside(s, d->from, d->to)) continue;
+        printf("%6u-%-6u %-10s %s%s%s%s\n", d->line, d->line_end, d->what, d->parent,
+            d->parent[0] != '\0' ? "." : "", d->name, d->is_declaration ? " (declared)" : "");
+    }
+}
+
+static int show(
+    code_grammars *g, const char *path, const char *function, void (*print)(const source *), base_err *err)
+{
+    base_buf text = {0};
+    const int rc = base_fs_read(path, MAX_SOURCE_BYTES, &text, err);
+    if (rc != 0) return rc;
+    const char *bytes = text.data != NULL ? text.data : "";
+    source s = {
+        .path = path, .text = bytes, .file = code_parse(g, path, bytes, text.len), .to = (uint32_t)text.len};
+    int failed = 0;
+    if (function != NULL) {
+        uint32_t i;
+        if (code_find_definition(s.file, function, &i, 1) == 0) {
+            failed = base_fail(err, BASE_E_NOT_FOUND, "%s has no definition of %s", path, function);
+        } else {
+            s.from = s.file->definitions[i].from;
+            s.to = s.file->definitions[i].to;
+        }
+    }
+    if (failed == 0) print(&s);
+    code_file_free(s.file);
+    base_buf_free(&text);
+    return failed;
+}
+
+int cmd_code(int argc, char **argv)
+{
+    bool help = false, json = false, dot = false;
+    const char *function = NULL;
+    const option_row own[] = {{"--help", OPTION_FLAG, &help}, {"--json", OPTION_FLAG, &json},
+        {"--dot", OPTION_FLAG, &dot}, {"--function", OPTION_TEXT, &function}, {NULL}};
+    const char **files = base_xcalloc((size_t)argc + 1, sizeof *files);
+    uint32_t n = 0;
+    base_err err = {0};
+    int status = CMD_OK;
+    if (options_parse(argc, argv, NULL, own, files, &n, &err) != 0) {
+        status = cmd_complain(&err);
+    } else if (help) {
+        fputs(code_usage, stdout);
+    } else if (n == 0 || (json && dot)) {
+        fputs(code_usage, stderr);
+        status = CMD_USAGE;
+    } else {
+        code_grammars *g = code_grammars_open();
+        for (uint32_t i = 0; i < n; i++)
+            if (show(g, files[i], function, json ? print_json : dot ? print_dot : print_plain, &err) != 0)
+                status = cmd_complain(&err);
+        code_grammars_close(g);
+    }
+    free(files);
+    return status;
+}
+
+/* ---- kvist grammar ---- */
+
+static void list(bool check)
+{
+    code_grammars *g = code_grammars_open();
+    const code_grammar_info *info;
+    const uint32_t n = code_grammars_list(g, &info);
+    for (uint32_t i = 0; i < n; i++) {
+        const bool usable = info[i].path != NULL && info[i].usable;
+        printf("%-12s %s", info[i].language,
+            info[i].path != NULL ? info[i].path : "not found: read without a grammar");
+        if (info[i].path != NULL && !usable)
+            printf("  (ABI %u: not usable)", info[i].abi);
+        else if (check && usable)
+            printf("  ABI %u", info[i].abi);
+        if (check && info[i].unresolved[0] != '\0') printf("  lacks: %s", info[i].unresolved);
+        printf("\n");
+    }
+    code_grammars_close(g);
+}
+
+static int install(const char *from, base_err *err)
+{
+    char *languages = NULL, *folder = NULL;
+    base_buf bytes = {0}, to = {0};
+    int rc = code_grammar_inspect(from, &languages, err);
+    if (rc == 0) rc = base_fs_read(from, MAX_GRAMMAR_BYTES, &bytes, err);
+    if (rc == 0) {
+        const char *slash = strrchr(from, '/');
+        folder = base_fs_home(BASE_HOME_DATA, "grammars");
+        base_buf_printf(&to, "%s/%s", folder, slash != NULL ? slash + 1 : from);
+        rc = base_fs_mkdirs(folder, err);
+    }
+    if (rc == 0) rc = base_fs_write(to.data, bytes.data, bytes.len, 0644, err);
+    if (rc == 0) printf("%s: %s\n", to.data, languages);
+    free(languages);
+    free(folder);
+    base_buf_free(&bytes);
+    base_buf_free(&to);
+    return rc;
+}
+
+int cmd_grammar(int argc, char **argv)
+{
+    bool help = false;
+    const option_row own[] = {{"--help", OPTION_FLAG, &help}, {NULL}};
+    const char **rest = base_xcalloc((size_t)argc + 1, sizeof *rest);
+    uint32_t n = 0;
+    base_err err = {0};
+    int status = CMD_OK;
+    const char *verb = "list";
+    if (options_parse(argc, argv, NULL, own, rest, &n, &err) != 0) {
+        status = cmd_complain(&err);
+        goto out;
+    }
+    if (n != 0) verb = rest[0];
+    if (help) {
+        fputs(grammar_usage, stdout);
+    } else if (n <= 1 && (strcmp(verb, "list") == 0 || strcmp(verb, "check") == 0)) {
+        list(strcmp(verb, "check") == 0);
+    } else if (n == 2 && strcmp(verb, "install") == 0) {
+        if (install(rest[1], &err) != 0) status = cmd_complain(&err);
+    } else {
+        fputs(grammar_usage, stderr);
+        status = CMD_USAGE;
+    }
+out:
+    free(rest);
+    return status;
+}

@@ -1,0 +1,356 @@
+/*
+ * Reads an answer once, from left to right: fenced blocks are stepped over, every other word is looked at for its shape (path,
+ * call, qualified or compound name, backticks), and what has one is looked up. A product's name (GitHub, Node.js) has the shape
+ * of a name too, so a capitalised word outside backticks that the tree does not know is let pass.
+ */
+#include "code/places.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "code/index_state.h"
+#include "code/words.h"
+
+enum { DEFAULT_CAP = 12, MAX_WORD = 200, CITED_WITHIN = 90 };
+
+typedef struct reader {
+    const code_index *x;
+    code_checked *found;
+    uint32_t n, cap;
+    uint32_t last_name; /* the last DEFINED name, for a place cited behind it; UINT32_MAX: none */
+    size_t last_name_to;
+} reader;
+
+static bool is_word_byte(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '$' || (unsigned char)c >= 0x80;
+}
+
+static bool is_lower(char c)
+{
+    return c >= 'a' && c <= 'z';
+}
+
+static bool is_upper(char c)
+{
+    return c >= 'A' && c <= 'Z';
+}
+
+static code_checked *add(reader *r, const char *name, size_t from)
+{
+    for (uint32_t i = 0; i < r->n; i++)
+        if (strcmp(r->found[i].name, name) == 0) return NULL;
+    if (r->n == r->cap) return NULL;
+    code_checked *c = &r->found[r->n++];
+    *c = (code_checked){.name = base_xstrdup(name), .from_byte = (uint32_t)from};
+    return c;
+}
+
+/* ---- paths ---- */
+
+/* Lines of an indexed file; 0: not held. */
+static uint32_t lines_of(const code_index *x, const char *path)
+{
+    uint32_t lines = 0;
+    pthread_mutex_lock(&((code_index *)x)->lock);
+    const uint32_t id = code_strings_find(&x->paths, path, strlen(path));
+    if (id != UINT32_MAX && x->files[id].text != NULL) {
+        const indexed_file *f = &x->files[id];
+        for (size_t i = 0; i < f->n; i++) lines += f->text[i] == '\n';
+        if (f->n != 0 && f->text[f->n - 1] != '\n') lines++;
+    }
+    pthread_mutex_unlock(&((code_index *)x)->lock);
+    return lines;
+}
+
+/* "src/a.c", "a.c:12", "a.c:12-20" cut into path and line. */
+static bool split_path(const char *word, char *path, uint32_t *line)
+{
+    const char *colon = strchr(word, ':');
+    const size_t n = colon != NULL ? (size_t)(colon - word) : strlen(word);
+    *line = 0;
+    if (n == 0 || n >= MAX_WORD) return false;
+    memcpy(path, word, n);
+    path[n] = '\0';
+    if (colon == NULL) return true;
+    for (const char *p = colon + 1; *p >= '0' && *p <= '9' && *line < 100000000; p++)
+        *line = *line * 10 + (uint32_t)(*p - '0');
+    return *line != 0;
+}
+
+static bool has_shape_of_path(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path,
+               *dot = strrchr(name, '.');
+    if (dot == NULL || dot == name || dot[1] == '\0' || strlen(dot) > 6) return false;
+    for (const char *p = path; *p != '\0'; p++)
+        if (!is_word_byte(*p) && strchr("./-+@", *p) == NULL) return false;
+    return code_language(path, NULL, 0) != NULL;
+}
+
+/* The name in front of this place was said to be there: was it? */
+static void compare_cited(reader *r, const char *path, uint32_t line, size_t from)
+{
+    if (r->last_name == UINT32_MAX || from - r->last_name_to > CITED_WITHIN) return;
+    code_checked *c = &r->found[r->last_name];
+    r->last_name = UINT32_MAX;
+    code_place *places;
+    const uint32_t n = code_index_define(r->x, c->name, &places);
+    bool right = n == 0;
+    for (uint32_t i = 0; i < n; i++)
+        right = right || (strcmp(places[i].path, path) == 0 &&
+                             (line == 0 || (line + 1 >= places[i].line && line <= places[i].line_end)));
+    code_places_free(places, n);
+    if (!right) c->was_cited_elsewhere = true;
+}
+
+static bool check_path(reader *r, const char *word, size_t from, bool quoted)
+{
+    char path[MAX_WORD];
+    uint32_t line;
+    if (!split_path(word, path, &line)) return false;
+    char *full = code_index_path(r->x, path);
+    if (!has_shape_of_path(path) && (full == NULL || (!quoted && line == 0))) {
+        free(full);
+        return false;
+    }
+    if (full == NULL) {
+        const size_t n = strlen(path);
+        const bool product = !quoted && line == 0 && strchr(path, '/') == NULL &&
+                             (is_upper(path[0]) || strcmp(path + n - 3, ".js") == 0);
+        code_checked *c = product ? NULL : add(r, word, from);
+        if (c != NULL) {
+            c->state = CODE_PLACE_MISSING;
+            c->what = base_xstrdup("file");
+            c->parent = base_xstrdup("");
+        }
+        if (r->last_name != UINT32_MAX && from - r->last_name_to <= CITED_WITHIN)
+            r->found[r->last_name].was_cited_elsewhere = true;
+        return true;
+    }
+    compare_cited(r, full, line, from);
+    code_checked *c = add(r, word, from);
+    if (c == NULL) {
+        free(full);
+        return true;
+    }
+    const uint32_t lines = line != 0 ? lines_of(r->x, full) : 0;
+    c->state = lines != 0 && line > lines ? CODE_PLACE_BAD_LINE : CODE_PLACE_FILE;
+    c->path = full;
+    c->line = c->line_end = c->state == CODE_PLACE_FILE ? line : lines;
+    c->what = base_xstrdup("file");
+    c->parent = base_xstrdup("");
+    return true;
+}
+
+/* ---- names ---- */
+
+typedef struct shape {
+    bool snake, camel, qualified, capital;
+} shape;
+
+static bool shape_of(const char *s, shape *ret)
+{
+    *ret = (shape){.capital = is_upper(s[0])};
+    if (!is_word_byte(s[0]) || (s[0] >= '0' && s[0] <= '9')) return false;
+    for (size_t i = 0; s[i] != '\0'; i++) {
+        if (is_word_byte(s[i])) {
+            if ((unsigned char)s[i] >= 0x80) return false;
+            if (s[i] == '_' && i != 0 && is_word_byte(s[i + 1])) ret->snake = true;
+            if (i != 0 && is_upper(s[i]) && (is_lower(s[i - 1]) || (s[i - 1] >= '0' && s[i - 1] <= '9')))
+                ret->camel = true;
+            continue;
+        }
+        const bool joins = s[i] == '.' || (s[i] == ':' && s[i + 1] == ':') ||
+                           (s[i] == '-' && s[i + 1] == '>') || s[i] == '#';
+        if (!joins) return false;
+        i += s[i] == ':' || s[i] == '-';
+        if (!is_word_byte(s[i + 1]) || (s[i + 1] >= '0' && s[i + 1] <= '9')) return false;
+        ret->qualified = true;
+    }
+    return true;
+}
+
+static const char *last_part(const char *name)
+{
+    const char *p = name + strlen(name);
+    while (p > name && strchr(".:>#", p[-1]) == NULL) p--;
+    return p;
+}
+
+static bool is_small(const char *what)
+{
+    return strcmp(what, "field") == 0 || strcmp(what, "variable") == 0 || strcmp(what, "constant") == 0 ||
+           strcmp(what, "section") == 0;
+}
+
+/* Any part of it in the tree: `reply->str` of which only str is known. */
+static bool is_mentioned(const code_index *x, const char *name)
+{
+    return code_index_mentions(x, last_part(name)) || code_index_mentions(x, name);
+}
+
+static void check_name(reader *r, const char *name, size_t from, size_t to, bool quoted, bool called)
+{
+    shape s;
+    const size_t n = strlen(name);
+    if (n < 2 || !shape_of(name, &s) || code_is_keyword(name, n)) return;
+    const bool compound = s.snake || s.camel;
+    if (!quoted && !called && !compound) return;
+    if (s.qualified && !quoted && !called && !compound) return;
+    char lower[CODE_WORD_BYTES] = "";
+    for (size_t i = 0; i < n && i + 1 < sizeof lower; i++)
+        lower[i] = is_upper(name[i]) ? (char)(name[i] - 'A' + 'a') : name[i];
+    if (!compound && !s.qualified && n < sizeof lower && code_is_stop_word(lower, n)) return;
+    code_place *places;
+    const uint32_t n_places = code_index_define(r->x, name, &places);
+    if (n_places != 0 && !(is_small(places[0].what) && !compound && !s.qualified)) {
+        code_checked *c = add(r, name, from);
+        for (uint32_t i = 0; c == NULL && i < r->n; i++) /* named again: a place behind it is checked too */
+            if (strcmp(r->found[i].name, name) == 0) r->last_name = i;
+        if (c != NULL) {
+            c->state = CODE_PLACE_DEFINED;
+            c->path = base_xstrdup(places[0].path);
+            c->line = places[0].line;
+            c->line_end = places[0].line_end;
+            c->what = base_xstrdup(places[0].what);
+            c->parent = base_xstrdup(places[0].parent);
+            for (uint32_t i = 1; i < n_places; i++) c->n_more += !places[i].is_declaration;
+            r->last_name = r->n - 1;
+        }
+        r->last_name_to = to;
+    } else if (n_places == 0) {
+        const bool mentioned = is_mentioned(r->x, name);
+        const bool product = !quoted && !called && s.capital && !s.snake;
+        code_checked *c =
+            (mentioned && !compound && !called) || (!mentioned && product) ? NULL : add(r, name, from);
+        if (c != NULL) {
+            c->state = mentioned ? CODE_PLACE_MENTIONED : CODE_PLACE_MISSING;
+            c->what = base_xstrdup("");
+            c->parent = base_xstrdup("");
+        }
+    }
+    code_places_free(places, n_places);
+}
+
+/* ---- reading ---- */
+
+/* One word with its trailing punctuation off; "(" behind it makes it a call. */
+static void check_word(reader *r, const char *s, size_t from, size_t to, bool quoted, bool called)
+{
+    char word[MAX_WORD];
+    while (to > from && strchr(".,;:!?)]}'\"*", s[to - 1]) != NULL) to--;
+    while (from < to && strchr("([{'\"*&~<", s[from]) != NULL) from++;
+    if (to <= from || to - from >= sizeof word) return;
+    memcpy(word, s + from, to - from);
+    word[to - from] = '\0';
+    if (memchr(word, '\0', to - from) != NULL || strstr(word, "://") != NULL || word[0] == '-') return;
+    if (!called && check_path(r, word, from, quoted)) return;
+    check_name(r, word, from, to, quoted, called);
+}
+
+static bool breaks_word(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '`' || c == '(' || c == ',' || c == ';' ||
+           c == '|' || c == '"' || c == '=';
+}
+
+/* `void freeReplyObject(void *reply)` names what stands before the bracket; `a b c` is no name. */
+static void check_quoted(reader *r, const char *s, size_t from, size_t to)
+{
+    size_t open = from;
+    while (open < to && s[open] != '(' && s[open] != '\n') open++;
+    if (open < to && s[open] == '(') {
+        size_t start = open;
+        while (start > from && !breaks_word(s[start - 1]) && s[start - 1] != '*' && s[start - 1] != '!')
+            start--;
+        check_word(r, s, start, open, true, true);
+        return;
+    }
+    for (size_t i = from; i < to; i++)
+        if (breaks_word(s[i])) return;
+    check_word(r, s, from, to, true, false);
+}
+
+uint32_t code_places_check(
+    const code_index *x, const char *answer, size_t n, uint32_t cap, code_checked **ret)
+{
+    reader r = {.x = x, .cap = cap != 0 ? cap : DEFAULT_CAP, .last_name = UINT32_MAX};
+    r.found = base_xcalloc(r.cap, sizeof *r.found);
+    bool fenced = false;
+    for (size_t i = 0; i < n;) {
+        const bool line_starts = i == 0 || answer[i - 1] == '\n';
+        if (line_starts && n - i >= 3 &&
+            (memcmp(answer + i, "```", 3) == 0 || memcmp(answer + i, "~~~", 3) == 0)) {
+            fenced = !fenced;
+            const char *end = memchr(answer + i, '\n', n - i);
+            i = end != NULL ? (size_t)(end - answer) + 1 : n;
+            continue;
+        }
+        if (fenced) {
+            const char *end = memchr(answer + i, '\n', n - i);
+            i = end != NULL ? (size_t)(end - answer) + 1 : n;
+            continue;
+        }
+        if (answer[i] == '`') {
+            size_t ticks = 1;
+            while (i + ticks < n && answer[i + ticks] == '`') ticks++;
+            const size_t from = i + ticks;
+            size_t to = from;
+            while (to < n && answer[to] != '`' && answer[to] != '\n') to++;
+            check_quoted(&r, answer, from, to);
+            i = to;
+            while (i < n && answer[i] == '`') i++;
+            continue;
+        }
+        if (breaks_word(answer[i])) {
+            i++;
+            continue;
+        }
+        const size_t from = i;
+        while (i < n && !breaks_word(answer[i])) i++;
+        const bool called = i + 1 < n && answer[i] == '(' && is_word_byte(answer[i - 1]) &&
+                            (answer[i + 1] == ')' || is_word_byte(answer[i + 1]) || answer[i + 1] == '*');
+        /* "word(s)" is English: a call has nothing in its brackets, or a comma, or the word is compound. */
+        const bool empty = called && answer[i + 1] == ')';
+        check_word(&r, answer, from, i, false, empty);
+    }
+    *ret = r.found;
+    return r.n;
+}
+
+void code_places_checked_free(code_checked *c, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        free(c[i].name);
+        free(c[i].path);
+        free(c[i].what);
+        free(c[i].parent);
+    }
+    free(c);
+}
+
+void code_places_line(const code_checked *c, base_buf *out)
+{
+    switch (c->state) {
+    case CODE_PLACE_DEFINED:
+        base_buf_printf(out, "%s: %s:%u (%s%s%s)", c->name, c->path, c->line, c->what,
+            c->parent[0] != '\0' ? " of " : "", c->parent);
+        if (c->n_more != 0) base_buf_printf(out, ", and %u more", c->n_more);
+        if (c->was_cited_elsewhere) base_buf_puts(out, ", not where the answer says");
+        break;
+    case CODE_PLACE_FILE:
+        base_buf_puts(out, c->path);
+        if (c->line != 0) base_buf_printf(out, ":%u", c->line);
+        break;
+    case CODE_PLACE_MENTIONED:
+        base_buf_printf(out, "%s: used in this tree, defined elsewhere", c->name);
+        break;
+    case CODE_PLACE_MISSING: base_buf_printf(out, "no %s in this tree", c->name); break;
+    case CODE_PLACE_BAD_LINE:
+        base_buf_printf(out, "%s: %s has only %u lines", c->name, c->path, c->line);
+        break;
+    }
+}
