@@ -1,0 +1,221 @@
+/*
+ * Lines in, lines out. A request is a line; a question of a tool is answered by the next line (y, a, n REASON, e COMMAND).
+ * The end of the input lets the running turn end, then quits; an unanswered question becomes no.
+ */
+#include "tui/linear.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/utf8.h"
+
+static void add_clean(base_buf *out, const char *s)
+{
+    if (s) base_utf8_sanitise(out, s, strlen(s), true);
+}
+
+static void label(base_buf *out, bool *streaming, const char *name)
+{
+    if (*streaming) base_buf_putc(out, '\n');
+    *streaming = false;
+    base_buf_puts(out, name);
+}
+
+static void line(base_buf *out, bool *streaming, const char *name, const char *text)
+{
+    label(out, streaming, name);
+    add_clean(out, text);
+    base_buf_putc(out, '\n');
+}
+
+void tui_linear_event(const agent_event *e, bool *streaming, base_buf *out)
+{
+    switch (e->type) {
+    case AGENT_EVENT_session:
+        label(out, streaming, "session: ");
+        add_clean(out, e->session.id);
+        base_buf_puts(out, ", model ");
+        add_clean(out, e->session.model);
+        base_buf_puts(out, ", mode ");
+        add_clean(out, e->session.mode);
+        base_buf_putc(out, '\n');
+        break;
+    case AGENT_EVENT_token:
+        if (!e->token.text || !*e->token.text) break;
+        if (!*streaming) base_buf_puts(out, "answer: ");
+        *streaming = true;
+        add_clean(out, e->token.text);
+        break;
+    case AGENT_EVENT_answer: label(out, streaming, ""); break;
+    case AGENT_EVENT_tool_call:
+        line(out, streaming, "tool: ", e->tool_call.headline ? e->tool_call.headline : e->tool_call.name);
+        break;
+    case AGENT_EVENT_approval_request:
+        line(out, streaming, "question: ", e->approval_request.headline);
+        add_clean(out, e->approval_request.detail);
+        if (e->approval_request.detail) base_buf_putc(out, '\n');
+        base_buf_puts(out, "allow? y once, a always this exact one, n REASON, e COMMAND: ");
+        break;
+    case AGENT_EVENT_approval: line(out, streaming, "decided: ", e->approval.decision); break;
+    case AGENT_EVENT_tool_result:
+        label(out, streaming, "result: ");
+        add_clean(out, e->tool_result.status);
+        base_buf_puts(out, e->tool_result.summary ? ", " : "");
+        add_clean(out, e->tool_result.summary);
+        base_buf_putc(out, '\n');
+        if (e->tool_result.diff) {
+            add_clean(out, e->tool_result.diff);
+            base_buf_putc(out, '\n');
+        }
+        break;
+    case AGENT_EVENT_plan:
+        if (e->plan.evicted <= 0 && e->plan.promoted <= 0) break;
+        label(out, streaming, "cache: ");
+        base_buf_printf(out, "%lld rows evicted, %lld promoted, %s\n", (long long)e->plan.evicted,
+            (long long)e->plan.promoted, e->plan.cause ? e->plan.cause : "");
+        break;
+    case AGENT_EVENT_ledger:
+        label(out, streaming, "ledger: ");
+        base_buf_printf(out,
+            "turn %lld, new %lld, reused %lld, evicted %lld, promoted %lld, active %lld of %lld, %.1f tokens "
+            "a second\n",
+            (long long)e->ledger.turn, (long long)e->ledger.new, (long long)e->ledger.reused,
+            (long long)e->ledger.evicted, (long long)e->ledger.promoted, (long long)e->ledger.active,
+            (long long)e->ledger.budget, e->ledger.decode_tps);
+        break;
+    case AGENT_EVENT_undo: line(out, streaming, "undone: ", e->undo.summary); break;
+    case AGENT_EVENT_notice: line(out, streaming, "note: ", e->notice.text); break;
+    case AGENT_EVENT_error: line(out, streaming, "error: ", e->error.text); break;
+    default: break;
+    }
+}
+
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int signal_number)
+{
+    interrupted++;
+}
+
+static void flush_out(base_buf *out)
+{
+    fwrite(out->data ? out->data : "", 1, out->len, stdout);
+    fflush(stdout);
+    base_buf_clear(out);
+}
+
+enum { MAX_INPUT = 16 << 20 }; /* read ahead of the work */
+
+typedef struct linear {
+    agent_worker *worker;
+    bool loading, busy, asked, streaming, input_ended, failed;
+    base_buf input; /* bytes read that are not a whole line yet, and lines typed ahead */
+    base_buf out;
+} linear;
+
+static void answer_question(linear *l, const char *text)
+{
+    static const struct {
+        char key;
+        agent_answer answer;
+    } answers[] = {{'y', AGENT_YES}, {'a', AGENT_ALWAYS}, {'n', AGENT_NO}, {'e', AGENT_EDIT}};
+    for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
+        if (text[0] != answers[i].key || (text[1] && text[1] != ' ')) continue;
+        const char *rest = text[1] ? text + 2 : "";
+        l->asked = false;
+        agent_worker_decide(l->worker, answers[i].answer, *rest ? rest : NULL);
+        return;
+    }
+    base_buf_puts(&l->out, "y, a, n REASON or e COMMAND: ");
+}
+
+/* Uses up whole lines as far as they can be used now. False: time to quit. */
+static bool use_input(linear *l)
+{
+    while (l->asked || (!l->busy && !l->loading)) {
+        char *end = l->input.len ? memchr(l->input.data, '\n', l->input.len) : NULL;
+        if (!end && !(l->input_ended && l->input.len)) break;
+        size_t n = end ? (size_t)(end - l->input.data) : l->input.len;
+        char *text = strndup(l->input.data, n);
+        size_t used = end ? n + 1 : n;
+        memmove(l->input.data, l->input.data + used, l->input.len - used);
+        l->input.len -= used;
+        bool quit = !strcmp(text, "/quit") || !strcmp(text, "/exit");
+        if (quit || !*text) {
+        } else if (l->asked) {
+            answer_question(l, text);
+        } else {
+            l->busy = true;
+            agent_worker_submit(l->worker, text);
+        }
+        free(text);
+        if (quit) return false;
+    }
+    if (l->input_ended && l->asked && !l->input.len) {
+        l->asked = false;
+        agent_worker_decide(l->worker, AGENT_NO, "nobody is there to ask");
+    }
+    return !(l->input_ended && !l->busy && !l->loading && !l->input.len);
+}
+
+static void take_messages(linear *l)
+{
+    for (agent_worker_message *m; (m = agent_worker_take(l->worker)); agent_worker_message_free(m)) {
+        switch (m->type) {
+        case AGENT_WORKER_LOADING: break;
+        case AGENT_WORKER_READY: l->loading = false; break;
+        case AGENT_WORKER_IDLE: l->busy = false; break;
+        case AGENT_WORKER_FAILED:
+            l->failed = true;
+            l->loading = false;
+            line(&l->out, &l->streaming, "error: ", m->text);
+            break;
+        case AGENT_WORKER_EVENT:
+            tui_linear_event(m->event, &l->streaming, &l->out);
+            if (m->event->type == AGENT_EVENT_approval_request) l->asked = true;
+            if (m->event->type == AGENT_EVENT_approval || m->event->type == AGENT_EVENT_turn_end)
+                l->asked = false;
+            break;
+        }
+    }
+}
+
+int tui_linear_run(agent_worker *w, const tui_options *options, base_err *err)
+{
+    linear l = {.worker = w, .loading = true};
+    struct sigaction act = {.sa_handler = on_interrupt}, old;
+    sigaction(SIGINT, &act, &old);
+    base_buf_puts(&l.out, "kvist, linear mode: one line is one request, nothing is painted over, /quit or "
+                          "the end of input ends it\n");
+    if (options->first_line) line(&l.out, &l.streaming, "loading: ", options->first_line);
+    for (;;) {
+        flush_out(&l.out);
+        struct pollfd fds[2] = {{.fd = agent_worker_fd(w), .events = POLLIN},
+            {.fd = l.input_ended || l.input.len > MAX_INPUT ? -1 : STDIN_FILENO, .events = POLLIN}};
+        if (poll(fds, 2, -1) < 0 && errno != EINTR) break;
+        if (interrupted) {
+            interrupted = 0;
+            if (!l.busy) break;
+            agent_worker_interrupt(w);
+        }
+        take_messages(&l);
+        if (l.failed) break;
+        if (fds[1].revents) {
+            char bytes[4096];
+            ssize_t n = read(STDIN_FILENO, bytes, sizeof bytes);
+            if (n > 0) base_buf_add(&l.input, bytes, (size_t)n);
+            if (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN)) l.input_ended = true;
+        }
+        if (!use_input(&l)) break;
+    }
+    flush_out(&l.out);
+    sigaction(SIGINT, &old, NULL);
+    base_buf_free(&l.input);
+    base_buf_free(&l.out);
+    return l.failed ? base_fail(err, BASE_E_STATE, "the session could not be opened") : 0;
+}

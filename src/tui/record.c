@@ -1,0 +1,52 @@
+/*
+ * Events in memory, and walking a ui along them.
+ */
+#include "tui/record.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+int tui_record_add(tui_record *r, const char *json, size_t n, base_err *err)
+{
+    agent_event e;
+    agent_event_doc *doc;
+    int rc = agent_event_read(json, n, &e, &doc, err);
+    if (rc) return rc;
+    base_grow(&r->events, &r->cap, r->n + 1, sizeof *r->events);
+    base_grow(&r->docs, &r->cap_docs, r->n + 1, sizeof *r->docs);
+    r->events[r->n] = e;
+    r->docs[r->n++] = doc;
+    if (e.type == AGENT_EVENT_user && e.user.turn > 0 && e.user.turn <= UINT32_MAX)
+        r->turns = (uint32_t)e.user.turn;
+    return 0;
+}
+
+void tui_record_free(tui_record *r)
+{
+    for (size_t i = 0; i < r->n; i++) agent_event_doc_free(r->docs[i]);
+    free(r->docs);
+    free(r->events);
+    *r = (tui_record){0};
+}
+
+size_t tui_record_end(const tui_record *r, uint32_t turn)
+{
+    if (turn == 0) return r->n;
+    for (size_t i = 0; i < r->n; i++)
+        if (r->events[i].type == AGENT_EVENT_user && r->events[i].user.turn > (int64_t)turn) return i;
+    return r->n;
+}
+
+void tui_record_show(const tui_record *r, tui_ui *u, size_t *shown, size_t n)
+{
+    if (n < *shown) {
+        tui_rows_free(&u->live);
+        tui_rows_free(&u->past);
+        tui_state_free(&u->state);
+        tui_state_init(&u->state);
+        u->chat_lines = u->chat_scroll = 0;
+        *shown = 0;
+    }
+    while (*shown < n) tui_ui_event(u, r->events + (*shown)++);
+}

@@ -1,0 +1,25 @@
+/*
+ * A recorded session as a list of events, and a ui that stands at the end of one of its turns. The log gives the events
+ * (tui_replay in tui.h); tests give them from a file.
+ */
+#ifndef KVIST_TUI_RECORD_H
+#define KVIST_TUI_RECORD_H
+
+#include "tui/ui.h"
+
+typedef struct tui_record {
+    agent_event *events;
+    agent_event_doc **docs;
+    size_t n, cap, cap_docs;
+    uint32_t turns;
+} tui_record;
+
+/* Adds one event from its JSON; bytes that are no event are an error. */
+int tui_record_add(tui_record *r, const char *json, size_t n, base_err *err);
+void tui_record_free(tui_record *r);
+/* Events up to the end of a turn (0: all): everything before the next request. */
+size_t tui_record_end(const tui_record *r, uint32_t turn);
+/* Brings the ui to where `n` events were applied; goes back by starting again. */
+void tui_record_show(const tui_record *r, tui_ui *u, size_t *shown, size_t n);
+
+#endif

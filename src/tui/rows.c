@@ -1,0 +1,362 @@
+/*
+ * The journal and its fold. Runs come aggregated over lanes ("these tokens, evicted, in 20 of 56 lanes"): a row counts its
+ * active lanes, which is exact for the numbers shown here. Texts are never removed, so a rewound branch can still be shown.
+ */
+#include "tui/rows.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/utf8.h"
+
+typedef enum op_kind { OP_APPEND, OP_SPAN, OP_RUN, OP_TRUNCATE } op_kind;
+
+typedef struct op {
+    uint8_t kind, change, word;
+    uint32_t turn, from, to, lanes;
+    uint32_t piece, source; /* APPEND: first token piece, source record */
+} op;
+
+typedef struct piece {
+    uint32_t at;
+    uint16_t n;
+} piece;
+
+enum { MAX_WORDS = 255, MAX_TOKENS = 1 << 24 };
+
+struct tui_journal {
+    op *ops;
+    size_t n_ops, cap_ops;
+    base_buf text;
+    piece *pieces;
+    size_t n_pieces, cap_pieces;
+    tui_source *sources;
+    size_t n_sources, cap_sources;
+    char *words[MAX_WORDS + 1];
+    size_t n_words;
+};
+
+tui_journal *tui_journal_new(void)
+{
+    tui_journal *j = base_xcalloc(1, sizeof *j);
+    j->words[j->n_words++] = base_xstrdup("");
+    return j;
+}
+
+void tui_journal_free(tui_journal *j)
+{
+    if (!j) return;
+    for (size_t i = 0; i < j->n_sources; i++) {
+        free(j->sources[i].origin);
+        free(j->sources[i].label);
+    }
+    for (size_t i = 0; i < j->n_words; i++) free(j->words[i]);
+    free(j->sources);
+    free(j->ops);
+    free(j->pieces);
+    base_buf_free(&j->text);
+    free(j);
+}
+
+static uint8_t word_id(tui_journal *j, const char *word)
+{
+    if (!word || !*word) return 0;
+    for (size_t i = 1; i < j->n_words; i++)
+        if (!strcmp(j->words[i], word)) return (uint8_t)i;
+    if (j->n_words > MAX_WORDS) return 0;
+    base_buf clean = {0};
+    base_utf8_sanitise(&clean, word, strlen(word), false);
+    j->words[j->n_words] = base_buf_take(&clean);
+    return (uint8_t)j->n_words++;
+}
+
+static op *add_op(tui_journal *j, op_kind kind, uint32_t turn, uint32_t from, uint32_t to)
+{
+    base_grow(&j->ops, &j->cap_ops, j->n_ops + 1, sizeof *j->ops);
+    op *o = j->ops + j->n_ops++;
+    *o = (op){.kind = (uint8_t)kind, .turn = turn, .from = from, .to = to};
+    return o;
+}
+
+static char *clean_copy(const char *s)
+{
+    base_buf b = {0};
+    if (s) base_utf8_sanitise(&b, s, strlen(s), false);
+    return base_buf_take(&b);
+}
+
+void tui_journal_append(tui_journal *j, uint32_t turn, uint32_t from, uint32_t n, const char *origin,
+    const char *label, uint32_t line, const char *text, size_t text_n, const uint16_t *lens)
+{
+    if (n == 0 || from > MAX_TOKENS || n > MAX_TOKENS - from) return;
+    tui_source *last = j->n_sources ? j->sources + j->n_sources - 1 : NULL;
+    const char *name = origin ? origin : "";
+    /* Tokens of an answer arrive one by one and are one stretch. */
+    bool joins = last && last->to == from && last->turn == turn && !strcmp(last->origin, name) &&
+                 (!label || !*label) && !*last->label && line == 0 && last->line == 0 && j->n_ops > 0 &&
+                 j->ops[j->n_ops - 1].kind == OP_APPEND;
+    if (!joins) {
+        base_grow(&j->sources, &j->cap_sources, j->n_sources + 1, sizeof *j->sources);
+        j->sources[j->n_sources++] = (tui_source){
+            .from = from, .turn = turn, .origin = clean_copy(name), .label = clean_copy(label), .line = line};
+        last = j->sources + j->n_sources - 1;
+    }
+    last->to = from + n;
+    op *o = add_op(j, OP_APPEND, turn, from, from + n);
+    o->piece = (uint32_t)j->n_pieces;
+    o->source = (uint32_t)(j->n_sources - 1);
+    base_grow(&j->pieces, &j->cap_pieces, j->n_pieces + n, sizeof *j->pieces);
+    size_t at = j->text.len, left = text_n;
+    for (uint32_t i = 0; i < n; i++) {
+        size_t take = lens ? lens[i] : i == 0 ? text_n : 0;
+        if (take > left) take = left;
+        if (take > UINT16_MAX) take = UINT16_MAX;
+        j->pieces[j->n_pieces++] = (piece){.at = (uint32_t)at, .n = (uint16_t)take};
+        at += take;
+        left -= take;
+    }
+    base_buf_add(&j->text, text, text_n);
+}
+
+void tui_journal_span(tui_journal *j, uint32_t turn, uint32_t from, uint32_t to, const char *reason)
+{
+    add_op(j, OP_SPAN, turn, from, to)->word = word_id(j, reason);
+}
+
+void tui_journal_run(tui_journal *j, uint32_t turn, uint32_t from, uint32_t to, const char *action,
+    const char *reason, uint32_t lanes)
+{
+    static const char *const names[] = {"keep", "evict", "promote", "protect", "bar"};
+    for (uint8_t i = 0; action && i < sizeof names / sizeof *names; i++) {
+        if (strcmp(action, names[i])) continue;
+        op *o = add_op(j, OP_RUN, turn, from, to);
+        o->change = i;
+        o->word = word_id(j, reason);
+        o->lanes = lanes;
+        return;
+    }
+}
+
+void tui_journal_truncate(tui_journal *j, uint32_t turn, uint32_t n)
+{
+    add_op(j, OP_TRUNCATE, turn, n, n);
+}
+
+void tui_journal_touches(const tui_journal *j, uint32_t index, uint32_t turn, tui_touch_fn *fn, void *user)
+{
+    size_t first = 0; /* what was said of the index before it was last written is of another branch */
+    for (size_t i = 0; i < j->n_ops && j->ops[i].turn <= turn; i++)
+        if (j->ops[i].kind == OP_APPEND && index >= j->ops[i].from && index < j->ops[i].to) first = i;
+    for (size_t i = first; i < j->n_ops && j->ops[i].turn <= turn; i++) {
+        const op *o = j->ops + i;
+        if (o->kind == OP_TRUNCATE || index < o->from || index >= o->to) continue;
+        fn(user, o->turn, o->kind == OP_SPAN ? TUI_PROTECTED_ROW : (tui_change)o->change, j->words[o->word],
+            o->lanes);
+    }
+}
+
+/* Which reasons protect whatever the score (design/kv.md: hard); the others are spans of structure. */
+static bool is_hard(const char *word)
+{
+    static const char *const hard[] = {"pin", "system", "sink", "window", "request"};
+    for (size_t i = 0; i < sizeof hard / sizeof *hard; i++)
+        if (!strcmp(word, hard[i])) return true;
+    return false;
+}
+
+static void fold_append(tui_rows *r, const tui_journal *j, const op *o)
+{
+    if (o->from > r->n) return; /* a gap: events of another session */
+    base_grow(&r->row, &r->cap, o->to, sizeof *r->row);
+    const tui_source *s = j->sources + o->source;
+    uint8_t flags = 0, word = 0;
+    if (!strcmp(s->origin, "system") || !strcmp(s->origin, "instructions")) flags = TUI_ROW_HARD;
+    if (!strcmp(s->origin, "user")) flags = TUI_ROW_REQUEST;
+    for (uint32_t i = o->from; i < o->to; i++) {
+        const piece *p = j->pieces + o->piece + (i - o->from);
+        if (i < r->n) r->lanes_sum -= r->row[i].lanes;
+        r->lanes_sum += r->n_lanes;
+        r->row[i] = (tui_row){.text_at = p->at,
+            .text_n = p->n,
+            .lanes = (uint16_t)r->n_lanes,
+            .flags = flags,
+            .reason = word,
+            .born = o->turn};
+    }
+    if (o->to > r->n) r->n = o->to;
+    /* Sources of the table: as the journal's, cut where the sequence was cut. */
+    tui_source *last = r->n_sources ? r->sources + r->n_sources - 1 : NULL;
+    if (last && last->origin == s->origin && last->to == o->from) {
+        last->to = o->to;
+    } else {
+        base_grow(&r->sources, &r->cap_sources, r->n_sources + 1, sizeof *r->sources);
+        tui_source copy = *s;
+        copy.from = o->from;
+        copy.to = o->to;
+        r->sources[r->n_sources++] = copy;
+    }
+    for (uint32_t i = o->from; i < o->to; i++) r->row[i].source = (uint16_t)(r->n_sources - 1);
+}
+
+static void fold_run(tui_rows *r, const tui_journal *j, const op *o)
+{
+    uint32_t to = o->to < r->n ? o->to : (uint32_t)r->n;
+    for (uint32_t i = o->from; i < to; i++) {
+        tui_row *row = r->row + i;
+        uint16_t before = row->lanes;
+        uint32_t lanes = o->lanes > r->n_lanes ? r->n_lanes : o->lanes;
+        row->reason = o->word;
+        row->change = o->change;
+        row->changed = o->turn;
+        switch ((tui_change)o->change) {
+        case TUI_KEPT:
+            if (!strcmp(j->words[o->word], "manual"))
+                row->flags &= (uint8_t) ~(TUI_ROW_HARD | TUI_ROW_BARRED);
+            break;
+        case TUI_EVICTED_ROW: row->lanes = (uint16_t)(row->lanes > lanes ? row->lanes - lanes : 0); break;
+        case TUI_PROMOTED_ROW:
+            row->lanes = (uint16_t)(row->lanes + lanes > r->n_lanes ? r->n_lanes : row->lanes + lanes);
+            row->promoted = o->turn;
+            row->flags &= (uint8_t)~TUI_ROW_BARRED;
+            break;
+        case TUI_PROTECTED_ROW:
+            row->flags |= is_hard(j->words[o->word]) || !strcmp(j->words[o->word], "manual") ? TUI_ROW_HARD
+                                                                                             : TUI_ROW_SOFT;
+            break;
+        case TUI_BARRED_ROW:
+            row->flags |= TUI_ROW_BARRED;
+            row->lanes = 0;
+            break;
+        }
+        r->lanes_sum += row->lanes;
+        r->lanes_sum -= before;
+    }
+}
+
+static void fold_span(tui_rows *r, const tui_journal *j, const op *o)
+{
+    uint32_t to = o->to < r->n ? o->to : (uint32_t)r->n;
+    bool hard = is_hard(j->words[o->word]);
+    for (uint32_t i = o->from; i < to; i++) {
+        r->row[i].flags |= hard ? TUI_ROW_HARD : TUI_ROW_SOFT;
+        if (!r->row[i].changed) {
+            r->row[i].reason = o->word;
+            r->row[i].change = TUI_PROTECTED_ROW;
+        }
+    }
+}
+
+static void fold_truncate(tui_rows *r, uint32_t n)
+{
+    for (size_t i = n; i < r->n; i++) r->lanes_sum -= r->row[i].lanes;
+    if (n < r->n) r->n = n;
+    while (r->n_sources > 0 && r->sources[r->n_sources - 1].from >= n) r->n_sources--;
+    if (r->n_sources > 0 && r->sources[r->n_sources - 1].to > n) r->sources[r->n_sources - 1].to = n;
+}
+
+/* One sample a change, but tokens of an answer share one: they arrive one by one. */
+static void add_sample(tui_rows *r, const op *o)
+{
+    tui_sample now = {.turn = r->turn,
+        .n = (uint32_t)r->n,
+        .active = (uint32_t)((r->lanes_sum + r->n_lanes / 2) / r->n_lanes),
+        .change = o->kind == OP_RUN ? o->change : TUI_KEPT};
+    tui_sample *last = r->n_samples ? r->samples + r->n_samples - 1 : NULL;
+    bool same_run = last && last->turn == now.turn && last->change == now.change &&
+                    (o->kind == OP_RUN || (o->kind == OP_APPEND && o->to - o->from == 1));
+    if (same_run) {
+        *last = now;
+        return;
+    }
+    base_grow(&r->samples, &r->cap_samples, r->n_samples + 1, sizeof *r->samples);
+    r->samples[r->n_samples++] = now;
+}
+
+void tui_rows_update(tui_rows *r, const tui_journal *j, uint32_t n_lanes, uint32_t turn)
+{
+    if (n_lanes < 1) n_lanes = 1;
+    if (n_lanes > UINT16_MAX) n_lanes = UINT16_MAX;
+    if (r->journal != j || r->n_lanes != n_lanes || (r->done > 0 && r->turn > turn)) {
+        r->done = r->n = r->n_sources = r->n_samples = 0;
+        r->lanes_sum = 0;
+        r->turn = 0;
+        r->journal = j;
+        r->n_lanes = n_lanes;
+    }
+    for (; r->done < j->n_ops && j->ops[r->done].turn <= turn; r->done++) {
+        const op *o = j->ops + r->done;
+        switch ((op_kind)o->kind) {
+        case OP_APPEND: fold_append(r, j, o); break;
+        case OP_SPAN: fold_span(r, j, o); break;
+        case OP_RUN: fold_run(r, j, o); break;
+        case OP_TRUNCATE: fold_truncate(r, o->from); break;
+        }
+        if (o->turn > r->turn) r->turn = o->turn;
+        add_sample(r, o);
+    }
+}
+
+void tui_rows_free(tui_rows *r)
+{
+    free(r->row);
+    free(r->sources);
+    free(r->samples);
+    *r = (tui_rows){0};
+}
+
+const char *tui_rows_word(const tui_rows *r, const tui_row *row)
+{
+    return r->journal->words[row->reason];
+}
+
+void tui_rows_text(const tui_rows *r, uint32_t from, uint32_t to, base_buf *out)
+{
+    base_buf raw = {0};
+    if (to > r->n) to = (uint32_t)r->n;
+    for (uint32_t i = from; i < to; i++)
+        base_buf_add(&raw, r->journal->text.data + r->row[i].text_at, r->row[i].text_n);
+    if (raw.len) base_utf8_sanitise(out, raw.data, raw.len, true);
+    base_buf_free(&raw);
+}
+
+bool tui_row_protected(const tui_rows *r, const tui_row *row)
+{
+    if (row->flags & TUI_ROW_BARRED) return false;
+    return (row->flags & (TUI_ROW_HARD | TUI_ROW_SOFT)) ||
+           ((row->flags & TUI_ROW_REQUEST) && row->born == r->turn);
+}
+
+tui_count tui_rows_count(const tui_rows *r, uint32_t from, uint32_t to)
+{
+    tui_count c = {.lanes_min = UINT32_MAX};
+    uint64_t lanes = 0;
+    if (to > r->n) to = (uint32_t)r->n;
+    for (uint32_t i = from; i < to; i++) {
+        const tui_row *row = r->row + i;
+        c.n++;
+        lanes += row->lanes;
+        if (row->lanes < c.lanes_min) c.lanes_min = row->lanes;
+        if (row->lanes > c.lanes_max) c.lanes_max = row->lanes;
+        if (row->lanes == 0) c.host++;
+        if (row->flags & TUI_ROW_BARRED) c.barred++;
+        if (row->lanes > 0 && tui_row_protected(r, row)) c.protected_++;
+        if (row->promoted && row->promoted == r->turn && row->lanes > 0) c.promoted++;
+    }
+    if (c.n == 0) c.lanes_min = 0;
+    c.active = (double)lanes / (r->n_lanes ? r->n_lanes : 1);
+    c.share = c.n ? c.active / c.n : 0;
+    return c;
+}
+
+tui_share tui_count_share(const tui_count *c)
+{
+    if (c->n == 0) return TUI_SHARE_NONE;
+    if (c->promoted > 0)
+        return TUI_SHARE_PROMOTED; /* few among many: a majority rule would never show them */
+    if (c->barred * 2 >= c->n) return TUI_SHARE_BARRED;
+    if (c->protected_ * 2 >= c->n) return TUI_SHARE_PROTECTED;
+    if (c->share >= 0.75) return TUI_SHARE_KEPT;
+    if (c->share >= 0.02) return TUI_SHARE_PARTLY;
+    return TUI_SHARE_HOST;
+}

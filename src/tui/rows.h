@@ -1,0 +1,100 @@
+/*
+ * What the cache holds, as events told it: for each token of the sequence its text, where it comes from, in how many lanes it
+ * is active, and why it last changed. Kept as a journal of changes; the table is the journal folded, so the table as it stood
+ * at the end of any turn can be had again (h/l in the inspector, replay).
+ */
+#ifndef KVIST_TUI_ROWS_H
+#define KVIST_TUI_ROWS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "tui/style.h"
+
+enum {
+    TUI_ROW_HARD = 1,    /* protected whatever it scores */
+    TUI_ROW_SOFT = 2,    /* a span of program structure */
+    TUI_ROW_BARRED = 4,  /* only a person brings it back */
+    TUI_ROW_REQUEST = 8, /* of a user's request: hard in its own turn */
+};
+
+typedef enum tui_change {
+    TUI_KEPT,
+    TUI_EVICTED_ROW,
+    TUI_PROMOTED_ROW,
+    TUI_PROTECTED_ROW,
+    TUI_BARRED_ROW
+} tui_change;
+
+typedef struct tui_row {
+    uint32_t text_at;
+    uint16_t text_n;
+    uint16_t lanes;                   /* active in so many */
+    uint16_t source;                  /* index of tui_rows.sources */
+    uint8_t flags, reason, change;    /* reason: a word of the journal; change: the last, tui_change */
+    uint32_t born, changed, promoted; /* turns; 0: never */
+} tui_row;
+
+/* A stretch of the sequence that came from one place. */
+typedef struct tui_source {
+    uint32_t from, to, turn;
+    char *origin, *label; /* "tool", "src/a.c:1-80"; label may be "" */
+    uint32_t line;
+} tui_source;
+
+typedef struct tui_journal tui_journal;
+tui_journal *tui_journal_new(void);
+void tui_journal_free(tui_journal *j);
+/* text: the tokens' bytes in a row; lens: bytes of each of the n tokens, NULL: all at the first. */
+void tui_journal_append(tui_journal *j, uint32_t turn, uint32_t from, uint32_t n, const char *origin,
+    const char *label, uint32_t line, const char *text, size_t text_n, const uint16_t *lens);
+void tui_journal_span(tui_journal *j, uint32_t turn, uint32_t from, uint32_t to, const char *reason);
+void tui_journal_run(tui_journal *j, uint32_t turn, uint32_t from, uint32_t to, const char *action,
+    const char *reason, uint32_t lanes);
+void tui_journal_truncate(tui_journal *j, uint32_t turn, uint32_t n);
+
+/* Rows after a change: n tokens, so many active per lane (mean); change: what made it. */
+typedef struct tui_sample {
+    uint32_t turn, n, active;
+    tui_change change;
+} tui_sample;
+
+/* Every change of one token up to the end of `turn`, oldest first. change: TUI_KEPT with an empty reason is its arrival. */
+typedef void tui_touch_fn(void *user, uint32_t turn, tui_change change, const char *reason, uint32_t lanes);
+void tui_journal_touches(const tui_journal *j, uint32_t index, uint32_t turn, tui_touch_fn *fn, void *user);
+
+typedef struct tui_rows {
+    const tui_journal *journal;
+    size_t done;   /* operations folded in */
+    uint32_t turn; /* of the last one */
+    uint32_t n_lanes;
+    tui_row *row;
+    size_t n, cap;
+    tui_source *sources;
+    size_t n_sources, cap_sources;
+    uint64_t lanes_sum;  /* of all rows: active row-lanes */
+    tui_sample *samples; /* how it came to be, for the history */
+    size_t n_samples, cap_samples;
+} tui_rows;
+
+/* Folds in what is new, up to the end of `turn` (UINT32_MAX: everything). A table that is already further starts again. */
+void tui_rows_update(tui_rows *r, const tui_journal *j, uint32_t n_lanes, uint32_t turn);
+void tui_rows_free(tui_rows *r);
+
+const char *tui_rows_word(const tui_rows *r, const tui_row *row); /* the reason; "" when none */
+/* The bytes of tokens [from, to), made harmless for one line (line ends become the mark). */
+void tui_rows_text(const tui_rows *r, uint32_t from, uint32_t to, base_buf *out);
+bool tui_row_protected(const tui_rows *r, const tui_row *row);
+
+/* Sums over tokens [from, to). */
+typedef struct tui_count {
+    uint32_t n, protected_, host, promoted, barred; /* tokens; host: in no lane */
+    double active, share;                           /* rows per lane, mean; and their share of n */
+    uint32_t lanes_min, lanes_max;
+} tui_count;
+tui_count tui_rows_count(const tui_rows *r, uint32_t from, uint32_t to);
+tui_share tui_count_share(const tui_count *c);
+
+#endif

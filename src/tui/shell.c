@@ -1,0 +1,104 @@
+/*
+ * The live shell: worker messages into the ui, the ui's wishes to the worker.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tui/linear.h"
+#include "tui/loop.h"
+#include "tui/painter.h"
+#include "tui/tui.h"
+
+enum { MESSAGES_A_TICK = 2048 };
+
+typedef struct shell {
+    agent_worker *worker;
+    const tui_options *options;
+    tui_ui ui;
+    tui_loop loop;
+} shell;
+
+static void do_submit(void *user, const char *text)
+{
+    agent_worker_submit(((shell *)user)->worker, text);
+}
+
+static void do_decide(void *user, agent_answer answer, const char *text)
+{
+    agent_worker_decide(((shell *)user)->worker, answer, text);
+}
+
+static void do_set_mode(void *user, agent_mode mode)
+{
+    agent_worker_set_mode(((shell *)user)->worker, mode);
+}
+
+static void do_interrupt(void *user)
+{
+    agent_worker_interrupt(((shell *)user)->worker);
+}
+
+static void do_quit(void *user)
+{
+    ((shell *)user)->loop.quit = true;
+}
+
+static char **do_paths(void *user)
+{
+    const tui_options *o = ((shell *)user)->options;
+    return o->paths ? o->paths(o->paths_user) : NULL;
+}
+
+static bool take_messages(void *user)
+{
+    shell *s = user;
+    bool any = false;
+    agent_worker_message *m;
+    for (int i = 0; i < MESSAGES_A_TICK && (m = agent_worker_take(s->worker)); i++) {
+        any = true;
+        switch (m->type) {
+        case AGENT_WORKER_LOADING: tui_ui_loading(&s->ui, m->share, m->text); break;
+        case AGENT_WORKER_READY: tui_ui_ready(&s->ui); break;
+        case AGENT_WORKER_EVENT: tui_ui_event(&s->ui, m->event); break;
+        case AGENT_WORKER_IDLE: tui_ui_idle(&s->ui); break;
+        case AGENT_WORKER_FAILED:
+            tui_ui_failed(&s->ui, m->text ? m->text : "the session could not be opened");
+            break;
+        }
+        agent_worker_message_free(m);
+    }
+    return any;
+}
+
+int tui_run(agent_worker *w, const tui_options *options, base_err *err)
+{
+    const char *term = getenv("TERM");
+    if (options->linear || !isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) || !term || !*term ||
+        !strcmp(term, "dumb"))
+        return tui_linear_run(w, options, err);
+    shell s = {.worker = w, .options = options};
+    int rc = tui_loop_open(options->no_color, err);
+    if (rc) return rc;
+    tui_host host = {.user = &s,
+        .submit = do_submit,
+        .decide = do_decide,
+        .set_mode = do_set_mode,
+        .interrupt = do_interrupt,
+        .quit = do_quit,
+        .edit = tui_loop_edit,
+        .copy = tui_loop_copy,
+        .repaint = tui_loop_repaint,
+        .suspend = tui_loop_suspend,
+        .paths = options->paths ? do_paths : NULL};
+    tui_ui_init(&s.ui, &host, tui_painter_utf8(), !tui_painter_colours());
+    tui_lines_open(&s.ui.lines, options->history);
+    tui_ui_loading(&s.ui, 0, options->first_line);
+    s.loop = (tui_loop){.ui = &s.ui, .fd = agent_worker_fd(w), .ready = take_messages, .user = &s};
+    tui_loop_run(&s.loop);
+    agent_worker_interrupt(w);
+    tui_loop_close();
+    tui_loop_farewell(&s.ui.state, false);
+    tui_ui_free(&s.ui);
+    return 0;
+}

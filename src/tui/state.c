@@ -1,0 +1,576 @@
+/*
+ * The reducer: one function an event, in a table. Everything foreign is made harmless here, once, so that views only paint.
+ */
+#include "tui/state.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/utf8.h"
+
+enum { MAX_BODY = 4 << 20 }; /* bytes kept of one item: a model or a tool may never stop */
+
+void tui_state_init(tui_state *s)
+{
+    *s = (tui_state){.journal = tui_journal_new(), .n_lanes = 1};
+}
+
+static void free_item(tui_item *i)
+{
+    base_buf_free(&i->head);
+    base_buf_free(&i->body);
+    base_buf_free(&i->diff);
+    free(i->status);
+    free(i->name);
+    free(i->summary);
+    tui_text_free(&i->lines);
+}
+
+static void clear_approval(tui_approval *a)
+{
+    free(a->name);
+    free(a->headline);
+    free(a->detail);
+    free(a->power);
+    *a = (tui_approval){0};
+}
+
+void tui_state_free(tui_state *s)
+{
+    for (size_t i = 0; i < s->n_items; i++) free_item(s->items + i);
+    for (size_t i = 0; i < s->n_ledgers; i++) free(s->ledgers[i].why);
+    for (size_t i = 0; i < s->n_masks; i++) {
+        free(s->masks[i].wanted);
+        free(s->masks[i].took);
+    }
+    free(s->items);
+    free(s->ledgers);
+    free(s->masks);
+    tui_journal_free(s->journal);
+    clear_approval(&s->approval);
+    free(s->session);
+    free(s->parent);
+    free(s->model);
+    free(s->policy);
+    free(s->mode);
+    free(s->root);
+    free(s->branch);
+    *s = (tui_state){0};
+}
+
+static void add_clean(base_buf *b, const char *s, bool keep_newlines)
+{
+    if (!s || b->len > MAX_BODY) return;
+    size_t n = strlen(s);
+    if (n > MAX_BODY) n = MAX_BODY;
+    base_utf8_sanitise(b, s, n, keep_newlines);
+}
+
+static char *clean(const char *s, bool keep_newlines)
+{
+    if (!s) return NULL;
+    base_buf b = {0};
+    add_clean(&b, s, keep_newlines);
+    return base_buf_take(&b);
+}
+
+static void set(char **field, const char *s)
+{
+    if (!s) return;
+    free(*field);
+    *field = clean(s, false);
+}
+
+static tui_item *last_item(tui_state *s)
+{
+    return s->n_items ? s->items + s->n_items - 1 : NULL;
+}
+
+static tui_item *add_item(tui_state *s, tui_item_kind kind)
+{
+    tui_item *before = last_item(s);
+    if (before && before->streaming) {
+        before->streaming = false;
+        before->version++;
+    }
+    base_grow(&s->items, &s->cap_items, s->n_items + 1, sizeof *s->items);
+    tui_item *i = s->items + s->n_items++;
+    *i = (tui_item){.kind = kind, .turn = s->turn, .exit_code = -1, .version = 1};
+    return i;
+}
+
+static void drop_last_item(tui_state *s)
+{
+    free_item(s->items + --s->n_items);
+}
+
+void tui_state_note(tui_state *s, tui_item_kind kind, const char *text)
+{
+    add_clean(&add_item(s, kind)->body, text, true);
+}
+
+const tui_item *tui_state_last_answer(const tui_state *s)
+{
+    for (size_t i = s->n_items; i > 0; i--)
+        if (s->items[i - 1].kind == TUI_ITEM_ANSWER && s->items[i - 1].body.len) return s->items + i - 1;
+    return NULL;
+}
+
+const tui_ledger *tui_state_ledger(const tui_state *s, uint32_t turn)
+{
+    for (size_t i = s->n_ledgers; i > 0; i--)
+        if (s->ledgers[i - 1].turn == turn) return s->ledgers + i - 1;
+    return NULL;
+}
+
+/* The tool item that waits for its result. */
+static tui_item *running_tool(tui_state *s)
+{
+    for (size_t i = s->n_items; i > 0 && s->n_items - i < 16; i--) {
+        tui_item *t = s->items + i - 1;
+        if (t->kind == TUI_ITEM_TOOL && !t->status) return t;
+    }
+    return NULL;
+}
+
+static void see_turn(tui_state *s, int64_t turn)
+{
+    if (turn > 0 && turn <= UINT32_MAX) s->turn = (uint32_t)turn;
+}
+
+static void on_session(tui_state *s, const agent_event *e, int64_t now)
+{
+    set(&s->session, e->session.id);
+    set(&s->parent, e->session.parent);
+    set(&s->model, e->session.model);
+    set(&s->policy, e->session.policy);
+    set(&s->mode, e->session.mode);
+    set(&s->root, e->session.root);
+    set(&s->branch, e->session.branch);
+    if (e->session.budget >= 0) s->budget = (uint32_t)e->session.budget;
+    if (e->session.n_ctx > 0) s->n_ctx = (uint32_t)e->session.n_ctx;
+    if (e->session.n_lanes > 0 && e->session.n_lanes < UINT16_MAX) s->n_lanes = (uint32_t)e->session.n_lanes;
+    s->row_bytes = e->session.row_bytes;
+}
+
+static void on_user(tui_state *s, const agent_event *e, int64_t now)
+{
+    see_turn(s, e->user.turn);
+    s->in_turn = true;
+    s->tokens_since = 0;
+    add_clean(&add_item(s, TUI_ITEM_USER)->body, e->user.text, true);
+}
+
+static void on_append(tui_state *s, const agent_event *e, int64_t now)
+{
+    if (e->append.n <= 0 || e->append.from < 0 || e->append.from > UINT32_MAX - e->append.n) return;
+    see_turn(s, e->append.turn);
+    uint32_t from = (uint32_t)e->append.from, n = (uint32_t)e->append.n;
+    if (from < s->n_tokens) tui_journal_truncate(s->journal, s->turn, from);
+    uint16_t *lens = NULL;
+    base_json_doc *doc = NULL;
+    if (e->append.lens && !base_json_parse(e->append.lens, strlen(e->append.lens), &doc, NULL)) {
+        const base_json *array = base_json_root(doc);
+        if (array->type == BASE_JSON_ARRAY && array->n == n) {
+            lens = base_xcalloc(n, sizeof *lens);
+            uint32_t i = 0;
+            for (const base_json *v = array->first; v && i < n; v = v->next, i++)
+                lens[i] =
+                    v->is_integer && v->integer > 0 && v->integer <= UINT16_MAX ? (uint16_t)v->integer : 0;
+        }
+    }
+    const char *text = e->append.text ? e->append.text : "";
+    const char *label = e->append.path ? e->append.path : e->append.label;
+    tui_journal_append(s->journal, s->turn, from, n, e->append.origin, label,
+        e->append.line > 0 ? (uint32_t)e->append.line : 0, text, strlen(text), lens);
+    s->n_tokens = from + n;
+    free(lens);
+    base_json_free(doc);
+}
+
+static void on_span(tui_state *s, const agent_event *e, int64_t now)
+{
+    if (e->span.from < 0 || e->span.to <= e->span.from || e->span.to > UINT32_MAX) return;
+    tui_journal_span(s->journal, s->turn, (uint32_t)e->span.from, (uint32_t)e->span.to, e->span.reason);
+}
+
+/* Excerpts and places come as arrays of objects; a line each: where, what, why. */
+static void add_listing(tui_state *s, tui_item_kind kind, const char *items)
+{
+    base_json_doc *doc = NULL;
+    if (!items || base_json_parse(items, strlen(items), &doc, NULL)) return;
+    const base_json *array = base_json_root(doc);
+    tui_item *item = NULL;
+    for (const base_json *v = array->type == BASE_JSON_ARRAY ? array->first : NULL; v; v = v->next) {
+        if (!item) item = add_item(s, kind);
+        if (item->body.len) base_buf_putc(&item->body, '\n');
+        if (v->type == BASE_JSON_STRING) {
+            add_clean(&item->body, v->string, false);
+            continue;
+        }
+        const char *path = base_json_str(v, "path", NULL), *name = base_json_str(v, "name", NULL);
+        const char *why =
+            base_json_str(v, "why", base_json_str(v, "reason", base_json_str(v, "status", NULL)));
+        int64_t line = base_json_int(v, "line", 0),
+                end = base_json_int(v, "end", base_json_int(v, "to_line", 0));
+        add_clean(&item->body, path, false);
+        if (line > 0) base_buf_printf(&item->body, ":%lld", (long long)line);
+        if (line > 0 && end > line) base_buf_printf(&item->body, "-%lld", (long long)end);
+        if (name) {
+            if (path) base_buf_puts(&item->body, "  ");
+            add_clean(&item->body, name, false);
+        }
+        if (why) {
+            base_buf_puts(&item->body, "  ");
+            add_clean(&item->body, why, false);
+        }
+        int64_t tokens = base_json_int(v, "tokens", 0);
+        if (tokens > 0) base_buf_printf(&item->body, "  %lld tokens", (long long)tokens);
+    }
+    base_json_free(doc);
+}
+
+static void on_context(tui_state *s, const agent_event *e, int64_t now)
+{
+    add_listing(s, TUI_ITEM_CONTEXT, e->context.items);
+}
+
+static void on_places(tui_state *s, const agent_event *e, int64_t now)
+{
+    add_listing(s, TUI_ITEM_PLACES, e->places.items);
+}
+
+static void on_prefill(tui_state *s, const agent_event *e, int64_t now)
+{
+    bool starts = e->prefill.total != s->prefill_total || e->prefill.done < s->prefill_done;
+    if (starts) {
+        s->prefill_ms = now;
+        s->prefill_from = e->prefill.done;
+    }
+    s->prefill_done = e->prefill.done;
+    s->prefill_total = e->prefill.total;
+    if (s->prefill_done >= s->prefill_total) s->prefill_done = s->prefill_total = 0;
+}
+
+static tui_item *answer_item(tui_state *s)
+{
+    tui_item *i = last_item(s);
+    if (!i || i->kind != TUI_ITEM_ANSWER || !i->streaming) {
+        i = add_item(s, TUI_ITEM_ANSWER);
+        i->streaming = true;
+    }
+    return i;
+}
+
+static void on_token(tui_state *s, const agent_event *e, int64_t now)
+{
+    s->prefill_done = s->prefill_total = 0;
+    if (s->tokens_since == 0) s->tokens_ms = now;
+    s->tokens_since++;
+    s->last_token_ms = now;
+    if (e->token.text && *e->token.text) {
+        tui_item *i = answer_item(s);
+        add_clean(&i->body, e->token.text, true);
+        i->version++;
+    }
+    if (e->token.index >= 0 && e->token.index <= UINT32_MAX - 1) {
+        uint32_t at = (uint32_t)e->token.index;
+        if (at < s->n_tokens) tui_journal_truncate(s->journal, s->turn, at);
+        const char *text = e->token.text ? e->token.text : "";
+        tui_journal_append(s->journal, s->turn, at, 1, "answer", "", 0, text, strlen(text), NULL);
+        s->n_tokens = at + 1;
+    }
+}
+
+static void on_mask(tui_state *s, const agent_event *e, int64_t now)
+{
+    base_grow(&s->masks, &s->cap_masks, s->n_masks + 1, sizeof *s->masks);
+    s->masks[s->n_masks++] = (tui_mask){.turn = (uint32_t)e->mask.turn,
+        .index = (uint32_t)e->mask.index,
+        .wanted = clean(e->mask.wanted, false),
+        .took = clean(e->mask.took, false)};
+}
+
+size_t tui_call_start(const char *text, size_t n)
+{
+    static const char *const marks[] = {"<tools>", "<tool_call>", "{\"name\"", "```json"};
+    for (size_t i = 0; i < n; i++) {
+        if (i > 0 && text[i - 1] != '\n') continue;
+        for (size_t k = 0; k < sizeof marks / sizeof *marks; k++) {
+            size_t length = strlen(marks[k]);
+            if (n - i >= length && !memcmp(text + i, marks[k], length)) return i;
+        }
+    }
+    return n;
+}
+
+static void on_tool_call(tui_state *s, const agent_event *e, int64_t now)
+{
+    tui_item *before = last_item(s);
+    if (before && before->kind == TUI_ITEM_ANSWER && before->streaming) {
+        /* The raw call was streamed as text; the tool's line says the same. */
+        size_t n = tui_call_start(before->body.data ? before->body.data : "", before->body.len);
+        while (n > 0 && (before->body.data[n - 1] == '\n' || before->body.data[n - 1] == ' ')) n--;
+        if (n == 0) {
+            drop_last_item(s);
+        } else {
+            before->body.len = n;
+            before->body.data[n] = 0;
+            before->version++;
+        }
+    }
+    see_turn(s, e->tool_call.turn);
+    tui_item *i = add_item(s, TUI_ITEM_TOOL);
+    i->name = clean(e->tool_call.name, false);
+    if (e->tool_call.headline) {
+        add_clean(&i->head, e->tool_call.headline, false);
+    } else {
+        add_clean(&i->head, e->tool_call.name, false);
+        if (e->tool_call.arguments) {
+            base_buf_putc(&i->head, ' ');
+            add_clean(&i->head, e->tool_call.arguments, false);
+        }
+    }
+}
+
+static bool is_diff(const char *text)
+{
+    return text && (!strncmp(text, "--- ", 4) || !strncmp(text, "diff ", 5) || !strncmp(text, "@@ ", 3) ||
+                       strstr(text, "\n@@ "));
+}
+
+static void on_approval_request(tui_state *s, const agent_event *e, int64_t now)
+{
+    clear_approval(&s->approval);
+    s->approval = (tui_approval){.waiting = true,
+        .name = clean(e->approval_request.name, false),
+        .headline = clean(e->approval_request.headline, false),
+        .detail = clean(e->approval_request.detail, true),
+        .power = clean(e->approval_request.power, false)};
+    tui_item *i = running_tool(s);
+    if (!i) i = add_item(s, TUI_ITEM_TOOL);
+    if (s->approval.headline) {
+        base_buf_clear(&i->head);
+        base_buf_puts(&i->head, s->approval.headline);
+    }
+    if (is_diff(s->approval.detail)) {
+        base_buf_clear(&i->diff);
+        base_buf_puts(&i->diff, s->approval.detail);
+    }
+    i->version++;
+}
+
+static void on_approval(tui_state *s, const agent_event *e, int64_t now)
+{
+    clear_approval(&s->approval);
+    tui_item *i = running_tool(s);
+    if (!i) return;
+    if (e->approval.reason && *e->approval.reason) {
+        if (i->body.len) base_buf_putc(&i->body, '\n');
+        base_buf_puts(&i->body, "you: ");
+        add_clean(&i->body, e->approval.reason, true);
+    }
+    i->version++;
+}
+
+static void on_tool_output(tui_state *s, const agent_event *e, int64_t now)
+{
+    tui_item *i = running_tool(s);
+    if (!i) return;
+    add_clean(&i->body, e->tool_output.text, true);
+    i->version++;
+}
+
+static void on_tool_result(tui_state *s, const agent_event *e, int64_t now)
+{
+    clear_approval(&s->approval);
+    tui_item *i = running_tool(s);
+    if (!i) {
+        i = add_item(s, TUI_ITEM_TOOL);
+        i->name = clean(e->tool_result.name, false);
+        add_clean(&i->head, e->tool_result.name, false);
+    }
+    i->status = clean(e->tool_result.status ? e->tool_result.status : "ok", false);
+    i->summary = clean(e->tool_result.summary, false);
+    if (e->tool_result.text) {
+        base_buf_clear(&i->body);
+        add_clean(&i->body, e->tool_result.text, true);
+    }
+    base_buf_clear(&i->diff); /* what was proposed; the result says what was written */
+    if (e->tool_result.diff) add_clean(&i->diff, e->tool_result.diff, true);
+    i->exit_code = e->tool_result.exit_code;
+    i->ms = e->tool_result.ms;
+    i->version++;
+}
+
+static void on_answer(tui_state *s, const agent_event *e, int64_t now)
+{
+    tui_item *i = answer_item(s);
+    base_buf_clear(&i->body);
+    add_clean(&i->body, e->answer.text, true);
+    i->streaming = false;
+    i->version++;
+    if (!i->body.len) drop_last_item(s);
+}
+
+static void on_plan(tui_state *s, const agent_event *e, int64_t now)
+{
+    base_json_doc *doc = NULL;
+    if (e->plan.runs && !base_json_parse(e->plan.runs, strlen(e->plan.runs), &doc, NULL)) {
+        const base_json *array = base_json_root(doc);
+        for (const base_json *v = array->type == BASE_JSON_ARRAY ? array->first : NULL; v; v = v->next) {
+            const base_json *field[5] = {0};
+            const base_json *f = v->type == BASE_JSON_ARRAY ? v->first : NULL;
+            for (int i = 0; f && i < 5; i++, f = f->next) field[i] = f;
+            if (!field[3] || !field[0]->is_integer || !field[1]->is_integer ||
+                field[2]->type != BASE_JSON_STRING || field[3]->type != BASE_JSON_STRING)
+                continue;
+            int64_t from = field[0]->integer, to = field[1]->integer,
+                    lanes = field[4] && field[4]->is_integer ? field[4]->integer : s->n_lanes;
+            if (from < 0 || to <= from || to > UINT32_MAX || lanes < 0 || lanes > UINT32_MAX) continue;
+            tui_journal_run(s->journal, s->turn, (uint32_t)from, (uint32_t)to, field[2]->string,
+                field[3]->string, (uint32_t)lanes);
+        }
+    }
+    base_json_free(doc);
+    if (e->plan.evicted <= 0 && e->plan.promoted <= 0) return;
+    tui_item *i = last_item(s);
+    bool streaming = i && i->streaming; /* the answer goes on below the line */
+    if (streaming) i = s->n_items > 1 ? i - 1 : NULL;
+    bool joins = i && i->kind == TUI_ITEM_CACHE && i->turn == s->turn && i->name && e->plan.cause &&
+                 !strcmp(i->name, e->plan.cause);
+    if (!joins) {
+        i = add_item(s, TUI_ITEM_CACHE);
+        i->name = clean(e->plan.cause, false);
+        if (streaming) {
+            tui_item answer = i[-1];
+            answer.streaming = true;
+            i[-1] = *i;
+            *i = answer;
+            i--;
+        }
+    }
+    i->evicted += (uint32_t)e->plan.evicted;
+    i->promoted += (uint32_t)e->plan.promoted;
+    i->version++;
+}
+
+static void on_ledger(tui_state *s, const agent_event *e, int64_t now)
+{
+    tui_ledger *l = (tui_ledger *)tui_state_ledger(s, (uint32_t)e->ledger.turn);
+    if (!l) {
+        base_grow(&s->ledgers, &s->cap_ledgers, s->n_ledgers + 1, sizeof *s->ledgers);
+        l = s->ledgers + s->n_ledgers++;
+        *l = (tui_ledger){0};
+    }
+    free(l->why);
+    *l = (tui_ledger){.turn = (uint32_t)e->ledger.turn,
+        .new = e->ledger.new,
+        .reused = e->ledger.reused,
+        .generated = e->ledger.generated,
+        .evicted = e->ledger.evicted,
+        .promoted = e->ledger.promoted,
+        .protected_ = e->ledger.protected,
+        .active = e->ledger.active,
+        .host = e->ledger.host,
+        .budget = e->ledger.budget,
+        .n = e->ledger.n,
+        .ctx = e->ledger.ctx,
+        .active_bytes = e->ledger.active_bytes,
+        .host_bytes = e->ledger.host_bytes,
+        .prefill_s = e->ledger.prefill_s,
+        .decode_tps = e->ledger.decode_tps,
+        .why = clean(e->ledger.why, false)};
+    if (e->ledger.budget >= 0) s->budget = (uint32_t)e->ledger.budget;
+    if (e->ledger.ctx > 0) s->n_ctx = (uint32_t)e->ledger.ctx;
+    if (e->ledger.decode_tps > 0) s->decode_tps = e->ledger.decode_tps;
+}
+
+static void on_rewind(tui_state *s, const agent_event *e, int64_t now)
+{
+    if (e->rewind.n >= 0 && e->rewind.n < s->n_tokens) {
+        tui_journal_truncate(s->journal, s->turn, (uint32_t)e->rewind.n);
+        s->n_tokens = (uint32_t)e->rewind.n;
+    }
+    base_buf b = {0};
+    base_buf_printf(&b, "rewound to before turn %lld", (long long)e->rewind.turn);
+    while (s->n_items > 0 && s->items[s->n_items - 1].turn >= e->rewind.turn) drop_last_item(s);
+    tui_state_note(s, TUI_ITEM_NOTICE, b.data);
+    base_buf_free(&b);
+}
+
+static void on_undo(tui_state *s, const agent_event *e, int64_t now)
+{
+    base_buf b = {0};
+    base_buf_printf(&b, "undone: %s", e->undo.summary ? e->undo.summary : "");
+    tui_state_note(s, TUI_ITEM_NOTICE, b.data);
+    base_buf_free(&b);
+}
+
+static void on_notice(tui_state *s, const agent_event *e, int64_t now)
+{
+    tui_state_note(s, TUI_ITEM_NOTICE, e->notice.text);
+}
+
+static void on_error(tui_state *s, const agent_event *e, int64_t now)
+{
+    tui_state_note(s, TUI_ITEM_ERROR, e->error.text);
+}
+
+static void on_turn_end(tui_state *s, const agent_event *e, int64_t now)
+{
+    clear_approval(&s->approval);
+    s->in_turn = false;
+    s->prefill_done = s->prefill_total = 0;
+    s->tokens_since = 0;
+    tui_item *i = last_item(s);
+    if (i && i->streaming) {
+        i->streaming = false;
+        i->version++;
+    }
+    tui_item *tool = running_tool(s);
+    if (tool) {
+        tool->status = base_xstrdup("cancelled");
+        tool->version++;
+    }
+}
+
+static void on_end(tui_state *s, const agent_event *e, int64_t now)
+{
+    s->ended = true;
+    s->in_turn = false;
+}
+
+typedef void apply_fn(tui_state *s, const agent_event *e, int64_t now);
+static apply_fn *const apply[AGENT_N_EVENTS] = {
+    [AGENT_EVENT_session] = on_session,
+    [AGENT_EVENT_user] = on_user,
+    [AGENT_EVENT_append] = on_append,
+    [AGENT_EVENT_span] = on_span,
+    [AGENT_EVENT_context] = on_context,
+    [AGENT_EVENT_prefill] = on_prefill,
+    [AGENT_EVENT_token] = on_token,
+    [AGENT_EVENT_mask] = on_mask,
+    [AGENT_EVENT_tool_call] = on_tool_call,
+    [AGENT_EVENT_approval_request] = on_approval_request,
+    [AGENT_EVENT_approval] = on_approval,
+    [AGENT_EVENT_tool_output] = on_tool_output,
+    [AGENT_EVENT_tool_result] = on_tool_result,
+    [AGENT_EVENT_answer] = on_answer,
+    [AGENT_EVENT_places] = on_places,
+    [AGENT_EVENT_plan] = on_plan,
+    [AGENT_EVENT_ledger] = on_ledger,
+    [AGENT_EVENT_rewind] = on_rewind,
+    [AGENT_EVENT_undo] = on_undo,
+    [AGENT_EVENT_notice] = on_notice,
+    [AGENT_EVENT_error] = on_error,
+    [AGENT_EVENT_turn_end] = on_turn_end,
+    [AGENT_EVENT_end] = on_end,
+};
+
+void tui_state_apply(tui_state *s, const agent_event *e, int64_t now_ms)
+{
+    if (e->type < AGENT_N_EVENTS && apply[e->type]) apply[e->type](s, e, now_ms);
+}

@@ -1,0 +1,93 @@
+/*
+ * What the screen knows, reduced from events and nothing else: the transcript, the cache's rows, a ledger a turn and the
+ * footer's facts. Live and replayed sessions are the same calls of tui_state_apply, so they show the same.
+ */
+#ifndef KVIST_TUI_STATE_H
+#define KVIST_TUI_STATE_H
+
+#include "agent/event.h"
+#include "tui/rows.h"
+#include "tui/text.h"
+
+typedef enum tui_item_kind {
+    TUI_ITEM_USER,
+    TUI_ITEM_ANSWER,
+    TUI_ITEM_TOOL,
+    TUI_ITEM_CONTEXT, /* excerpts put in front of the request */
+    TUI_ITEM_PLACES,  /* checked places of what the answer names */
+    TUI_ITEM_CACHE,   /* what a plan did */
+    TUI_ITEM_NOTICE,
+    TUI_ITEM_ERROR,
+} tui_item_kind;
+
+/* One thing of the transcript. All texts are harmless to print. */
+typedef struct tui_item {
+    tui_item_kind kind;
+    uint32_t turn;
+    base_buf head, body, diff; /* TOOL: headline, output, diff; others: body */
+    char *status;              /* TOOL: "ok", "failed", ...; NULL while it runs */
+    char *name;                /* TOOL: the tool; CACHE: the plan's cause */
+    char *summary;             /* TOOL: one line */
+    int64_t ms, exit_code;
+    uint32_t evicted, promoted; /* CACHE */
+    bool streaming;
+    bool open;        /* unfolded by the person */
+    uint32_t version; /* changes with the content */
+    /* The chat view's lines, kept per width. */
+    tui_text lines;
+    int lines_width;
+    uint32_t lines_version;
+} tui_item;
+
+typedef struct tui_ledger {
+    uint32_t turn;
+    int64_t new, reused, generated, evicted, promoted, protected_, active, host, budget, n, ctx, active_bytes,
+        host_bytes;
+    double prefill_s, decode_tps;
+    char *why;
+} tui_ledger;
+
+typedef struct tui_approval {
+    bool waiting;
+    char *name, *headline, *detail, *power;
+} tui_approval;
+
+/* A token that the grammar chose against the model's wish. */
+typedef struct tui_mask {
+    uint32_t turn, index;
+    char *wanted, *took;
+} tui_mask;
+
+typedef struct tui_state {
+    tui_item *items;
+    size_t n_items, cap_items;
+    tui_ledger *ledgers;
+    size_t n_ledgers, cap_ledgers;
+    tui_mask *masks;
+    size_t n_masks, cap_masks;
+    tui_journal *journal;
+    tui_approval approval;
+    char *session, *parent, *model, *policy, *mode, *root, *branch;
+    uint32_t turn, n_lanes, n_tokens, n_ctx, budget;
+    int64_t row_bytes;
+    bool ended, in_turn;
+    /* Progress: clock values are given by the caller and are 0 in replay. */
+    int64_t prefill_done, prefill_total, prefill_from, prefill_ms;
+    int64_t tokens_since, tokens_ms, last_token_ms;
+    double decode_tps;
+} tui_state;
+
+void tui_state_init(tui_state *s);
+void tui_state_free(tui_state *s);
+/* now_ms: a clock for rates and times left, 0 without one. */
+void tui_state_apply(tui_state *s, const agent_event *e, int64_t now_ms);
+
+/* Where a raw tool call begins in streamed text (n: nowhere); it is folded to one line. */
+size_t tui_call_start(const char *text, size_t n);
+
+const tui_ledger *tui_state_ledger(const tui_state *s, uint32_t turn); /* NULL: none yet */
+/* A sentence of the screen itself (loading failed, copied, ...). */
+void tui_state_note(tui_state *s, tui_item_kind kind, const char *text);
+const tui_item *tui_state_last_answer(const tui_state *s);
+
+#endif

@@ -1,0 +1,72 @@
+/*
+ * The glyph tables. Colour is never the only cue: each state of a row has its own character in every table.
+ */
+#include "tui/style.h"
+
+static const tui_glyphs glyphs_utf8 = {
+    .share = {" ", "\xe2\x96\x88", "\xe2\x96\x93", "\xe2\x96\x91", "\xc2\xb7", "+", "x"},
+    .horizontal = "\xe2\x94\x80",
+    .vertical = "\xe2\x94\x82",
+    .tee_down = "\xe2\x94\xac",
+    .tee_up = "\xe2\x94\xb4",
+    .closed = "\xe2\x96\xb8",
+    .open = "\xe2\x96\xbe",
+    .bar_full = "\xe2\x96\x88",
+    .bar_empty = "\xe2\x96\x91",
+    .separator = " \xe2\x94\x82 ",
+    .ellipsis = "\xe2\x80\xa6",
+    .cursor_mark = "\xe2\x96\xb4",
+    .bullet = "\xe2\x80\xa2",
+    .braille = true,
+};
+
+static const tui_glyphs glyphs_utf8_letters = {
+    .share = {" ", "P", "=", "-", ".", "+", "x"},
+    .horizontal = "\xe2\x94\x80",
+    .vertical = "\xe2\x94\x82",
+    .tee_down = "\xe2\x94\xac",
+    .tee_up = "\xe2\x94\xb4",
+    .closed = "\xe2\x96\xb8",
+    .open = "\xe2\x96\xbe",
+    .bar_full = "#",
+    .bar_empty = ".",
+    .separator = " \xe2\x94\x82 ",
+    .ellipsis = "\xe2\x80\xa6",
+    .cursor_mark = "\xe2\x96\xb4",
+    .bullet = "\xe2\x80\xa2",
+    .braille = true,
+};
+
+static const tui_glyphs glyphs_ascii = {
+    .share = {" ", "P", "=", "-", ".", "+", "x"},
+    .horizontal = "-",
+    .vertical = "|",
+    .tee_down = "+",
+    .tee_up = "+",
+    .closed = ">",
+    .open = "v",
+    .bar_full = "#",
+    .bar_empty = ".",
+    .separator = " | ",
+    .ellipsis = "...",
+    .cursor_mark = "^",
+    .bullet = "*",
+    .braille = false,
+};
+
+const tui_glyphs *tui_glyphs_for(bool utf8, bool letters)
+{
+    if (!utf8) return &glyphs_ascii;
+    return letters ? &glyphs_utf8_letters : &glyphs_utf8;
+}
+
+tui_style tui_share_style(tui_share s)
+{
+    static const tui_style styles[TUI_N_SHARES] = {
+        [TUI_SHARE_PROTECTED] = {TUI_PROTECTED, 0},
+        [TUI_SHARE_HOST] = {TUI_EVICTED, 0},
+        [TUI_SHARE_PROMOTED] = {TUI_PROMOTED, TUI_BOLD},
+        [TUI_SHARE_BARRED] = {TUI_ERR, 0},
+    };
+    return styles[s];
+}

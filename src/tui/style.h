@@ -1,0 +1,62 @@
+/*
+ * How things look: eight semantic roles instead of colours, and the glyphs that say the same without colour. The painter maps
+ * roles to whatever the terminal has; nothing else knows a colour.
+ */
+#ifndef KVIST_TUI_STYLE_H
+#define KVIST_TUI_STYLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum tui_role {
+    TUI_TEXT, /* the terminal's own foreground */
+    TUI_USER,
+    TUI_TOOL,
+    TUI_OK,
+    TUI_WARN,
+    TUI_ERR,
+    TUI_PROTECTED,
+    TUI_EVICTED,
+    TUI_PROMOTED,
+    TUI_N_ROLES
+} tui_role;
+
+enum { TUI_BOLD = 1, TUI_DIM = 2, TUI_REVERSE = 4, TUI_UNDERLINE = 8 };
+
+typedef struct tui_style {
+    uint8_t role, attr;
+} tui_style;
+
+#define TUI_STYLE(r, a) ((tui_style){.role = (r), .attr = (a)})
+#define TUI_PLAIN       TUI_STYLE(TUI_TEXT, 0)
+#define TUI_FAINT       TUI_STYLE(TUI_TEXT, TUI_DIM)
+#define TUI_STRONG      TUI_STYLE(TUI_TEXT, TUI_BOLD)
+
+/* What a bin of rows looks like. */
+typedef enum tui_share {
+    TUI_SHARE_NONE, /* beyond the end */
+    TUI_SHARE_PROTECTED,
+    TUI_SHARE_KEPT,
+    TUI_SHARE_PARTLY,
+    TUI_SHARE_HOST,
+    TUI_SHARE_PROMOTED,
+    TUI_SHARE_BARRED,
+    TUI_N_SHARES
+} tui_share;
+
+typedef struct tui_glyphs {
+    const char *share[TUI_N_SHARES];
+    const char *horizontal, *vertical, *tee_down, *tee_up; /* rules */
+    const char *closed, *open;                             /* a folded and an unfolded item */
+    const char *bar_full, *bar_empty;
+    const char *separator; /* between the footer's fields */
+    const char *ellipsis, *cursor_mark, *bullet;
+    bool braille; /* the history may draw with U+2800.. */
+} tui_glyphs;
+
+/* utf8: what the locale can show. letters: NO_COLOR or a terminal without colours, where states need letters. */
+const tui_glyphs *tui_glyphs_for(bool utf8, bool letters);
+
+tui_style tui_share_style(tui_share s);
+
+#endif

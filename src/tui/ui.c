@@ -1,0 +1,317 @@
+/*
+ * The shell's life: what the worker tells, the input queue, and how a frame is put together. Keys are in keymap.c.
+ */
+#include "tui/ui.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/utf8.h"
+#include "tui/keymap.h"
+#include "tui/view.h"
+
+enum { WIDE_COLUMNS = 120, MIN_COLUMNS = 24, MIN_ROWS = 6, PATHS_SHOWN = 8 };
+
+void tui_ui_init(tui_ui *u, const tui_host *host, bool utf8, bool letters)
+{
+    *u = (tui_ui){
+        .host = *host, .glyphs = tui_glyphs_for(utf8, letters), .at_end = true, .mode = -1, .strip_bin = 1};
+    tui_state_init(&u->state);
+}
+
+void tui_ui_free(tui_ui *u)
+{
+    tui_state_free(&u->state);
+    tui_rows_free(&u->live);
+    tui_rows_free(&u->past);
+    tui_editor_free(&u->editor);
+    tui_lines_free(&u->lines);
+    tui_complete_free(&u->complete);
+    for (size_t i = 0; i < u->n_queue; i++) free(u->queue[i]);
+    free(u->queue);
+    free(u->load_text);
+    free(u->find);
+    free(u->kept_input);
+    free(u->message);
+    base_buf_free(&u->popup_text);
+    *u = (tui_ui){0};
+}
+
+void tui_ui_say(tui_ui *u, const char *format, ...)
+{
+    base_buf raw = {0}, clean = {0};
+    va_list args;
+    va_start(args, format);
+    base_buf_vprintf(&raw, format, args);
+    va_end(args);
+    base_utf8_sanitise(&clean, raw.data ? raw.data : "", raw.len, false);
+    base_buf_free(&raw);
+    free(u->message);
+    u->message = base_buf_take(&clean);
+}
+
+void tui_ui_submit(tui_ui *u, const char *text)
+{
+    if (u->replay) {
+        tui_ui_say(u, "this is a replay: nothing runs here");
+        return;
+    }
+    if (u->failed) {
+        tui_ui_say(u, "there is no model: /quit ends, the reason stands above");
+        return;
+    }
+    if (u->busy || u->loading) {
+        base_grow(&u->queue, &u->cap_queue, u->n_queue + 1, sizeof *u->queue);
+        u->queue[u->n_queue++] = base_xstrdup(text);
+        return;
+    }
+    u->busy = true;
+    u->state.tokens_since = 0;
+    if (u->host.submit) u->host.submit(u->host.user, text);
+}
+
+static void next_in_queue(tui_ui *u)
+{
+    if (u->n_queue == 0 || u->busy || u->loading) return;
+    char *text = u->queue[0];
+    memmove(u->queue, u->queue + 1, --u->n_queue * sizeof *u->queue);
+    tui_ui_submit(u, text);
+    free(text);
+}
+
+void tui_ui_event(tui_ui *u, const agent_event *e)
+{
+    bool waited = u->state.approval.waiting;
+    tui_state_apply(&u->state, e, u->now_ms);
+    if (u->state.approval.waiting && !waited) {
+        u->approval_ms = u->now_ms;
+        u->chat_scroll = 0;
+    }
+    if (waited && !u->state.approval.waiting) {
+        if (u->popup == TUI_POPUP_DIFF) tui_popup_open(u, TUI_POPUP_NONE);
+        if (u->asking == TUI_ASK_REASON || u->asking == TUI_ASK_EDIT) {
+            u->asking = TUI_ASK_NOTHING;
+            tui_editor_set(&u->editor, u->kept_input);
+        }
+    }
+    if (e->type == AGENT_EVENT_session) u->mode = -1;
+}
+
+void tui_ui_loading(tui_ui *u, double share, const char *what)
+{
+    u->loading = true;
+    u->load_share = share;
+    base_buf clean = {0};
+    base_utf8_sanitise(&clean, what ? what : "loading", strlen(what ? what : "loading"), false);
+    free(u->load_text);
+    u->load_text = base_buf_take(&clean);
+}
+
+void tui_ui_ready(tui_ui *u)
+{
+    u->loading = false;
+    next_in_queue(u);
+}
+
+void tui_ui_idle(tui_ui *u)
+{
+    u->busy = false;
+    u->state.prefill_done = u->state.prefill_total = 0;
+    tui_complete_forget(&u->complete);
+    next_in_queue(u);
+}
+
+void tui_ui_failed(tui_ui *u, const char *text)
+{
+    u->loading = u->busy = false;
+    u->failed = true;
+    tui_state_note(&u->state, TUI_ITEM_ERROR, text);
+}
+
+const char *tui_ui_mode(const tui_ui *u)
+{
+    return u->mode >= 0 ? agent_mode_word((agent_mode)u->mode) : u->state.mode ? u->state.mode : "";
+}
+
+uint32_t tui_ui_turn(const tui_ui *u)
+{
+    return u->shown_turn ? u->shown_turn : u->state.turn;
+}
+
+const tui_rows *tui_ui_rows(tui_ui *u)
+{
+    if (u->shown_turn && u->shown_turn < u->state.turn) {
+        tui_rows_update(&u->past, u->state.journal, u->state.n_lanes, u->shown_turn);
+        return &u->past;
+    }
+    tui_rows_update(&u->live, u->state.journal, u->state.n_lanes, UINT32_MAX);
+    return &u->live;
+}
+
+bool tui_ui_moving(const tui_ui *u)
+{
+    return u->state.prefill_total > 0 || u->playing;
+}
+
+/* --- a frame ------------------------------------------------------------------------------------------------------------- */
+
+static void draw_approval(tui_ui *u, tui_area a)
+{
+    const tui_approval *p = &u->state.approval;
+    char line[64];
+    snprintf(line, sizeof line, "%.20s ", p->power && *p->power ? p->power : p->name ? p->name : "allow");
+    int x = tui_put(a, 0, 0, TUI_STYLE(TUI_WARN, TUI_BOLD), line);
+    tui_put_short(a, x, 0, a.width - x, TUI_STRONG, u->glyphs->ellipsis, p->headline ? p->headline : "");
+    static const struct {
+        const char *key, *what;
+    } keys[] = {{"y", " once   "}, {"a", " always this   "}, {"e", " edit   "}, {"n", " no   "},
+        {"d", " show all   "}, {"Esc", " stop"}};
+    x = 0;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        x += tui_put(a, x, 1, TUI_STYLE(TUI_WARN, TUI_BOLD), keys[i].key);
+        x += tui_put(a, x, 1, TUI_PLAIN, keys[i].what);
+    }
+}
+
+static const char *prompt_of(const tui_ui *u)
+{
+    switch (u->asking) {
+    case TUI_ASK_REASON: return "why not (Enter: no reason)> ";
+    case TUI_ASK_EDIT: return "instead> ";
+    case TUI_ASK_FIND: return "find> ";
+    default: return u->replay ? "replay> " : "> ";
+    }
+}
+
+static int input_height(const tui_ui *u, int width, int height)
+{
+    const char *prompt = prompt_of(u);
+    int lines = tui_editor_height(&u->editor, width - (int)strlen(prompt)),
+        most = height / 3 < 10 ? height / 3 : 10;
+    if (most < 1) most = 1;
+    return lines < most ? lines : most;
+}
+
+/* The chat pane: transcript, what is queued, the question or the input line. */
+static void draw_chat_pane(tui_ui *u, tui_area a)
+{
+    int input = input_height(u, a.width, a.height), approval = u->state.approval.waiting ? 2 : 0;
+    int queued = (int)u->n_queue < 3 ? (int)u->n_queue : 3, note = u->message ? 1 : 0;
+    int chat = a.height - input - approval - queued - note - 1;
+    if (chat < 1) chat = 1;
+    tui_area body = tui_area_part(a, 0, 0, a.width, chat);
+    tui_chat_draw(u, body);
+    int y = chat;
+    tui_rule(a, 0, y++, a.width, TUI_FAINT, u->glyphs->horizontal);
+    if (approval) {
+        draw_approval(u, tui_area_part(a, 0, y, a.width, 2));
+        y += 2;
+    }
+    for (int i = 0; i < queued; i++) {
+        base_buf clean = {0};
+        base_utf8_sanitise(&clean, u->queue[i], strlen(u->queue[i]), false);
+        int x = tui_put(a, 0, y, TUI_STYLE(TUI_USER, TUI_DIM),
+            i == 2 && u->n_queue > 3 ? "queued, and more: " : "queued: ");
+        tui_put_short(a, x, y++, a.width - x, TUI_FAINT, u->glyphs->ellipsis, clean.data);
+        base_buf_free(&clean);
+    }
+    if (note) tui_put_short(a, 0, y++, a.width, TUI_STYLE(TUI_WARN, 0), u->glyphs->ellipsis, u->message);
+    bool focused = u->focus == TUI_FOCUS_CHAT || u->asking != TUI_ASK_NOTHING;
+    tui_editor_draw(&u->editor, tui_area_part(a, 0, y, a.width, input), prompt_of(u),
+        TUI_STYLE(TUI_USER, TUI_BOLD), focused);
+    tui_popup_draw(u, body);
+}
+
+static void draw_inspector(tui_ui *u, tui_area a)
+{
+    const tui_rows *r = tui_ui_rows(u);
+    if (u->at_end || u->at >= r->n) u->at = r->n ? (uint32_t)r->n - 1 : 0;
+    if (a.width < 1 || a.height < 1) return;
+    u->page = a.height > 2 ? a.height - 1 : 1;
+    tui_views[u->view].draw(u, a);
+}
+
+static int put_title(tui_ui *u, tui_area a, int x, int width, bool focused, const char *title)
+{
+    tui_rule(a, x, 0, width, TUI_FAINT, u->glyphs->horizontal);
+    tui_put(a, x + 1, 0, TUI_PLAIN, " ");
+    int n = tui_put_short(a, x + 2, 0, width - 4,
+        focused ? TUI_STYLE(TUI_TEXT, TUI_BOLD | TUI_REVERSE) : TUI_STRONG, u->glyphs->ellipsis, title);
+    tui_put(a, x + 2 + n, 0, TUI_PLAIN, " ");
+    return x + 3 + n;
+}
+
+/* " cache turn 14 " and the other views' keys behind it. */
+static void put_inspector_title(tui_ui *u, tui_area a, int x, int width, bool focused)
+{
+    char title[64];
+    snprintf(title, sizeof title, "%s  turn %u%s", tui_views[u->view].name, tui_ui_turn(u),
+        u->shown_turn ? " (h/l)" : "");
+    int at = put_title(u, a, x, width, focused, title), end = x + width;
+    for (int i = 0; i < TUI_N_VIEWS; i++) {
+        if (i == (int)u->view) continue;
+        char entry[24];
+        int n = snprintf(entry, sizeof entry, "%c %s ", tui_views[i].key, tui_views[i].name);
+        if (at + n + 2 > end) break;
+        at += 1 + tui_put(a, at + 1, 0, TUI_FAINT, entry);
+    }
+}
+
+static void draw_too_small(tui_area a)
+{
+    tui_text t = {0};
+    tui_flow f = {.text = &t, .width = a.width};
+    char line[120];
+    snprintf(line, sizeof line,
+        "kvist needs %d x %d characters; this terminal has %d x %d. Make it larger, or use --linear.",
+        MIN_COLUMNS, MIN_ROWS, a.width, a.height);
+    tui_flow_puts(&f, TUI_PLAIN, line);
+    tui_flow_end(&f);
+    for (size_t i = 0; i < t.n_lines; i++) tui_text_draw(&t, i, a, 0, (int)i);
+    tui_text_free(&t);
+}
+
+void tui_ui_draw(tui_ui *u, tui_grid *g)
+{
+    tui_grid_clear(g);
+    tui_area a = tui_grid_area(g);
+    if (a.width < MIN_COLUMNS || a.height < MIN_ROWS) {
+        draw_too_small(a);
+        return;
+    }
+    u->wide = a.width >= WIDE_COLUMNS;
+    tui_footer_draw(u, tui_area_part(a, 0, a.height - 1, a.width, 1));
+    int height = a.height - 2;
+    if (!u->wide) {
+        if (u->focus == TUI_FOCUS_CHAT) {
+            put_title(u, a, 0, a.width, false, "chat");
+            if (a.width >= 50) tui_put(a, a.width - 22, 0, TUI_FAINT, " F2 cache   F1 keys ");
+            draw_chat_pane(u, tui_area_part(a, 0, 1, a.width, height));
+            return;
+        }
+        put_inspector_title(u, a, 0, a.width, true);
+        int asking = u->asking != TUI_ASK_NOTHING || u->message || u->state.approval.waiting ? 1 : 0;
+        tui_area body = tui_area_part(a, 0, 1, a.width, height - asking);
+        draw_inspector(u, body);
+        tui_area line = tui_area_part(a, 0, a.height - 2, a.width, 1);
+        if (u->asking != TUI_ASK_NOTHING)
+            tui_editor_draw(&u->editor, line, prompt_of(u), TUI_STYLE(TUI_USER, TUI_BOLD), true);
+        else if (u->message)
+            tui_put_short(line, 0, 0, line.width, TUI_STYLE(TUI_WARN, 0), u->glyphs->ellipsis, u->message);
+        else if (asking)
+            tui_put_short(line, 0, 0, line.width, TUI_STYLE(TUI_WARN, TUI_BOLD), u->glyphs->ellipsis,
+                "a question waits in the chat: Tab or F2");
+        tui_popup_draw(u, body);
+        return;
+    }
+    int chat = a.width * 6 / 10, x = chat + 1;
+    put_title(u, a, 0, chat, u->focus == TUI_FOCUS_CHAT, "chat");
+    put_inspector_title(u, a, x, a.width - x, u->focus == TUI_FOCUS_INSPECTOR);
+    tui_put(a, chat, 0, TUI_FAINT, u->glyphs->tee_down);
+    for (int y = 1; y <= height; y++) tui_put(a, chat, y, TUI_FAINT, u->glyphs->vertical);
+    draw_inspector(u, tui_area_part(a, x + 1, 1, a.width - x - 2, height));
+    draw_chat_pane(u, tui_area_part(a, 0, 1, chat - 1, height));
+}

@@ -1,0 +1,135 @@
+/*
+ * The shell without a terminal: state, views, input line and popups. Keys and events go in, a cell grid and calls of the host
+ * come out; no curses, no thread, no clock of its own. The loop (terminal), replay and the tests drive the same functions.
+ */
+#ifndef KVIST_TUI_UI_H
+#define KVIST_TUI_UI_H
+
+#include "agent/agent.h"
+#include "tui/complete.h"
+#include "tui/editor.h"
+#include "tui/keys.h"
+#include "tui/lines.h"
+#include "tui/state.h"
+
+/* What the shell asks of the world. Any may be NULL. */
+typedef struct tui_host {
+    void *user;
+    void (*submit)(void *user, const char *text);
+    void (*decide)(void *user, agent_answer answer, const char *text);
+    void (*set_mode)(void *user, agent_mode mode);
+    void (*interrupt)(void *user);
+    void (*quit)(void *user);
+    char *(*edit)(void *user, const char *text); /* the external editor; NULL: nothing changed */
+    void (*copy)(void *user, const char *text, size_t n);
+    void (*repaint)(void *user);
+    void (*suspend)(void *user);
+    void (*step)(void *user, int turns); /* replay: another turn; INT_MIN and INT_MAX: first and last */
+    void (*play)(void *user);            /* replay: start or stop */
+    char **(*paths)(void *user);         /* for @ completion; NULL-terminated, caller frees */
+} tui_host;
+
+typedef enum tui_focus { TUI_FOCUS_CHAT, TUI_FOCUS_INSPECTOR } tui_focus;
+typedef enum tui_popup {
+    TUI_POPUP_NONE,
+    TUI_POPUP_HELP,
+    TUI_POPUP_REWIND,
+    TUI_POPUP_HISTORY,
+    TUI_POPUP_DIFF,
+    TUI_POPUP_TEXT
+} tui_popup;
+/* What the input line is for at the moment. */
+typedef enum tui_asking { TUI_ASK_NOTHING, TUI_ASK_REASON, TUI_ASK_EDIT, TUI_ASK_FIND } tui_asking;
+typedef enum tui_view_id {
+    TUI_VIEW_STRIP,
+    TUI_VIEW_SPANS,
+    TUI_VIEW_BLAME,
+    TUI_VIEW_LEDGER,
+    TUI_VIEW_HISTORY,
+    TUI_VIEW_WHY,
+    TUI_VIEW_MASK,
+    TUI_N_VIEWS
+} tui_view_id;
+
+typedef struct tui_ui {
+    tui_state state;
+    tui_host host;
+    const tui_glyphs *glyphs;
+    int64_t now_ms; /* set before each call; 0: no clock */
+    bool replay;
+    bool playing;
+    uint32_t replay_turns; /* of the whole session */
+
+    /* The engine, as the worker tells. */
+    bool loading, failed, busy;
+    double load_share;
+    char *load_text;
+
+    /* Panes. */
+    tui_focus focus;
+    tui_view_id view, view_before; /* where q goes back to */
+    bool wide;                     /* both panes are on the screen, as of the last draw */
+    int chat_scroll;               /* lines above the end; 0 follows */
+    int chat_page, chat_lines;     /* as of the last draw */
+    bool unfolded;                 /* Ctrl+O */
+
+    /* The inspector: one cursor, a token, for all views. */
+    uint32_t at;
+    bool at_end;         /* follows the newest token */
+    uint32_t shown_turn; /* 0: follows the session */
+    tui_rows live, past;
+    int strip_columns;
+    uint32_t strip_bin;
+    int page; /* units of a page, as of the last draw */
+    int sort, columns;
+    char *find;
+
+    /* The input line. */
+    tui_editor editor;
+    tui_lines lines;
+    tui_complete complete;
+    tui_asking asking;
+    char *kept_input; /* what was being typed when a question came */
+    char **queue;     /* typed ahead while the model works */
+    size_t n_queue, cap_queue;
+
+    tui_popup popup;
+    int popup_at, popup_scroll;
+    base_buf popup_text;
+    char *message; /* one line above the input, until the next key */
+    int64_t esc_ms, typed_ms, approval_ms;
+    bool esc_armed, quit_armed;
+    int mode; /* agent_mode; -1: as the session says */
+} tui_ui;
+
+void tui_ui_init(tui_ui *u, const tui_host *host, bool utf8, bool letters);
+void tui_ui_free(tui_ui *u);
+
+void tui_ui_event(tui_ui *u, const agent_event *e);
+void tui_ui_loading(tui_ui *u, double share, const char *what);
+void tui_ui_ready(tui_ui *u);
+void tui_ui_idle(tui_ui *u); /* the submitted line is done: the next queued one goes */
+void tui_ui_failed(tui_ui *u, const char *text);
+
+void tui_ui_key(tui_ui *u, uint32_t key);
+void tui_ui_paste(tui_ui *u, const char *text, size_t n);
+void tui_ui_draw(tui_ui *u, tui_grid *g); /* the grid has its size already */
+
+/* For the parts of the shell. */
+void tui_ui_say(tui_ui *u, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void tui_ui_submit(tui_ui *u, const char *text); /* sends, or queues while busy */
+const char *tui_ui_mode(const tui_ui *u);
+const tui_rows *tui_ui_rows(tui_ui *u); /* of the turn that is shown */
+uint32_t tui_ui_turn(const tui_ui *u);
+bool tui_ui_moving(const tui_ui *u); /* something on the screen changes with time: a rate, a time left */
+
+void tui_chat_draw(tui_ui *u, tui_area a);
+void tui_footer_draw(tui_ui *u, tui_area a);
+void tui_popup_draw(tui_ui *u, tui_area a);
+bool tui_popup_key(tui_ui *u, uint32_t key); /* false: no popup takes keys */
+void tui_popup_open(tui_ui *u, tui_popup p);
+void tui_popup_show_text(tui_ui *u, const char *text);
+/* The turns a rewind can go back to, newest first: item index of each. */
+size_t tui_rewind_targets(const tui_ui *u, size_t *items, size_t max);
+
+#endif

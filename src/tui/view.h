@@ -1,0 +1,44 @@
+/*
+ * The inspector's views: a table. All share one cursor (a token); a view divides the sequence into its own units (bins, spans,
+ * lines, turns) and paints them.
+ */
+#ifndef KVIST_TUI_VIEW_H
+#define KVIST_TUI_VIEW_H
+
+#include "tui/ui.h"
+
+typedef struct tui_view {
+    const char *name, *about;
+    char key;
+    void (*draw)(tui_ui *u, tui_area a);
+    /* The unit at the cursor: its tokens [from, to). False: nothing there. */
+    bool (*unit)(tui_ui *u, uint32_t *from, uint32_t *to);
+    void (*move)(tui_ui *u, int64_t units); /* INT32_MIN, INT32_MAX: first, last */
+    tui_view_id enter;                      /* Enter drills down to */
+} tui_view;
+
+extern const tui_view tui_views[TUI_N_VIEWS];
+
+void tui_strip_draw(tui_ui *u, tui_area a);
+bool tui_strip_unit(tui_ui *u, uint32_t *from, uint32_t *to);
+void tui_strip_move(tui_ui *u, int64_t units);
+void tui_spans_draw(tui_ui *u, tui_area a);
+bool tui_spans_unit(tui_ui *u, uint32_t *from, uint32_t *to);
+void tui_spans_move(tui_ui *u, int64_t units);
+void tui_blame_draw(tui_ui *u, tui_area a);
+bool tui_blame_unit(tui_ui *u, uint32_t *from, uint32_t *to);
+void tui_blame_move(tui_ui *u, int64_t units);
+void tui_ledger_draw(tui_ui *u, tui_area a);
+void tui_ledger_move(tui_ui *u, int64_t units);
+void tui_history_draw(tui_ui *u, tui_area a);
+void tui_why_draw(tui_ui *u, tui_area a);
+void tui_mask_draw(tui_ui *u, tui_area a);
+
+/* Paints one turn's ledger as text from line y on; returns the lines taken. */
+int tui_ledger_lines(tui_ui *u, tui_area a, int y, uint32_t turn);
+/* "1,234,567" */
+const char *tui_thousands(int64_t n, char buf[32]);
+/* "97.4 MiB" */
+const char *tui_size(int64_t bytes, char buf[32]);
+
+#endif

@@ -1,0 +1,294 @@
+/*
+ * Runs a script of events and keys against the shell without a terminal, and compares its screens with committed text files.
+ *
+ *   screen_test SCRIPT [--update]      files are beside the script; --update writes the screens instead of comparing
+ *
+ *   size 80 24          letters | ascii         (glyphs; before anything else)
+ *   clock MS            the shell's clock
+ *   events FILE [N]     feeds the file's events from where it stopped, all or the next N
+ *   until EVENT         feeds up to and with the next event of that name
+ *   event {...}         one event
+ *   worker loading SHARE TEXT | ready | idle | failed TEXT
+ *   key NAME...         type TEXT     paste TEXT (\n is a line end)     bigpaste LINES
+ *   screen NAME         compares with NAME.screen
+ *   sent TEXT           the next thing the shell asked of its host ("submit ...", "decide yes", "interrupt", "quit", ...)
+ *   silent              it asked for nothing more
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fs.h"
+#include "base/mem.h"
+#include "tui/record.h"
+
+typedef struct run {
+    char *dir;
+    bool update;
+    int failures, line;
+    tui_ui ui;
+    tui_grid grid;
+    int width, height;
+    char *sent[256];
+    size_t n_sent, n_checked;
+    tui_record record;
+    size_t fed;
+    char *record_name;
+} run;
+
+static void note(run *r, const char *what, const char *text)
+{
+    base_buf b = {0};
+    base_buf_puts(&b, what);
+    if (text) {
+        base_buf_putc(&b, ' ');
+        base_buf_puts(&b, text);
+    }
+    if (r->n_sent < 256) r->sent[r->n_sent++] = base_buf_take(&b);
+    base_buf_free(&b);
+}
+
+static void on_submit(void *user, const char *text)
+{
+    note(user, "submit", strlen(text) > 4000 ? "(long)" : text);
+}
+
+static void on_decide(void *user, agent_answer answer, const char *text)
+{
+    static const char *const names[] = {"decide yes", "decide always", "decide no", "decide edit"};
+    note(user, names[answer], text && *text ? text : NULL);
+}
+
+static void on_mode(void *user, agent_mode mode)
+{
+    note(user, "mode", agent_mode_word(mode));
+}
+
+static void on_interrupt(void *user)
+{
+    note(user, "interrupt", NULL);
+}
+
+static void on_quit(void *user)
+{
+    note(user, "quit", NULL);
+}
+
+static void on_copy(void *user, const char *text, size_t n)
+{
+    char *copy = base_xstrndup(text, n);
+    note(user, "copy", copy);
+    free(copy);
+}
+
+static char *on_edit(void *user, const char *text)
+{
+    note(user, "edit", text);
+    return base_xstrdup("from the editor\n");
+}
+
+static char **on_paths(void *user)
+{
+    static const char *const paths[] = {"Makefile", "src/agent/log.c", "src/agent/log.h", "src/kv/plan.c",
+        "tests/log_test.c", "tests/plan_test.c"};
+    size_t n = sizeof paths / sizeof *paths;
+    char **out = base_xcalloc(n + 1, sizeof *out);
+    for (size_t i = 0; i < n; i++) out[i] = base_xstrdup(paths[i]);
+    return out;
+}
+
+static char *beside(const run *r, const char *name)
+{
+    base_buf b = {0};
+    base_buf_printf(&b, "%s/%s", r->dir, name);
+    return base_buf_take(&b);
+}
+
+static void fail(run *r, const char *format, const char *a, const char *b)
+{
+    fprintf(stderr, "line %d: ", r->line);
+    fprintf(stderr, format, a, b);
+    fputc('\n', stderr);
+    r->failures++;
+}
+
+static void compare(run *r, const char *name)
+{
+    base_buf now = {0}, then = {0};
+    tui_grid_resize(&r->grid, r->width, r->height);
+    tui_ui_draw(&r->ui, &r->grid);
+    tui_grid_text(&r->grid, &now);
+    base_buf file = {0};
+    base_buf_printf(&file, "%s/%s.screen", r->dir, name);
+    if (r->update) {
+        base_err err;
+        if (base_fs_write(file.data, now.data, now.len, 0644, &err)) fail(r, "%s: %s", file.data, err.msg);
+    } else if (base_fs_read(file.data, 1 << 20, &then, NULL)) {
+        fail(r, "%s is missing; --update writes it%s", file.data, "");
+    } else if (then.len != now.len || memcmp(then.data, now.data, now.len)) {
+        fail(r, "the screen differs from %s.screen; it is:\n%s", name, now.data);
+    }
+    base_buf_free(&now);
+    base_buf_free(&then);
+    base_buf_free(&file);
+}
+
+static void feed(run *r, const char *name, size_t n)
+{
+    if (!r->record_name || strcmp(r->record_name, name)) {
+        tui_record_free(&r->record);
+        r->fed = 0;
+        free(r->record_name);
+        r->record_name = base_xstrdup(name);
+        char *path = beside(r, name);
+        base_buf b = {0};
+        base_err err = {0};
+        if (base_fs_read(path, 16 << 20, &b, &err)) fail(r, "%s: %s", path, err.msg);
+        for (size_t at = 0; at < b.len;) {
+            const char *s = b.data + at, *end = memchr(s, '\n', b.len - at);
+            size_t length = end ? (size_t)(end - s) : b.len - at;
+            if (length && tui_record_add(&r->record, s, length, &err)) fail(r, "%s: %s", name, err.msg);
+            at += length + 1;
+        }
+        base_buf_free(&b);
+        free(path);
+    }
+    for (; n > 0 && r->fed < r->record.n; n--) tui_ui_event(&r->ui, r->record.events + r->fed++);
+}
+
+/* Events up to and with the next one of that name. */
+static void feed_until(run *r, const char *event)
+{
+    bool found = false;
+    while (!found && r->fed < r->record.n) {
+        found = !strcmp(agent_event_name(r->record.events[r->fed].type), event);
+        tui_ui_event(&r->ui, r->record.events + r->fed++);
+    }
+    if (!found) fail(r, "no event %s follows%s", event, "");
+}
+
+static void worker(run *r, char *rest)
+{
+    char what[32] = "", text[200] = "";
+    double share = 0;
+    if (sscanf(rest, "loading %lf %199[^\n]", &share, text) == 2)
+        tui_ui_loading(&r->ui, share, text);
+    else if (sscanf(rest, "failed %199[^\n]", text) == 1)
+        tui_ui_failed(&r->ui, text);
+    else if (sscanf(rest, "%31s", what) == 1 && !strcmp(what, "ready"))
+        tui_ui_ready(&r->ui);
+    else if (!strcmp(what, "idle"))
+        tui_ui_idle(&r->ui);
+    else
+        fail(r, "worker %s%s", rest, "?");
+}
+
+static void step(run *r, char *line)
+{
+    char *rest = line + strcspn(line, " ");
+    if (*rest) *rest++ = 0;
+    base_err err = {0};
+    if (!strcmp(line, "size")) {
+        if (sscanf(rest, "%d %d", &r->width, &r->height) != 2) fail(r, "size %s%s", rest, "?");
+    } else if (!strcmp(line, "letters") || !strcmp(line, "ascii")) {
+        r->ui.glyphs = tui_glyphs_for(strcmp(line, "ascii") != 0, true);
+    } else if (!strcmp(line, "clock")) {
+        r->ui.now_ms = atoll(rest);
+    } else if (!strcmp(line, "events")) {
+        char name[100];
+        size_t n = SIZE_MAX;
+        if (sscanf(rest, "%99s %zu", name, &n) < 1) fail(r, "events %s%s", rest, "?");
+        feed(r, name, n);
+    } else if (!strcmp(line, "until")) {
+        feed_until(r, rest);
+    } else if (!strcmp(line, "event")) {
+        agent_event e;
+        agent_event_doc *doc;
+        if (agent_event_read(rest, strlen(rest), &e, &doc, &err))
+            fail(r, "%s: %s", rest, err.msg);
+        else {
+            tui_ui_event(&r->ui, &e);
+            agent_event_doc_free(doc);
+        }
+    } else if (!strcmp(line, "worker")) {
+        worker(r, rest);
+    } else if (!strcmp(line, "key")) {
+        for (char *name = strtok(rest, " "); name; name = strtok(NULL, " ")) {
+            uint32_t key = tui_key_named(name);
+            if (!key) fail(r, "no key %s%s", name, "");
+            /* What views know of the screen they know from the last frame. */
+            tui_grid_resize(&r->grid, r->width, r->height);
+            tui_ui_draw(&r->ui, &r->grid);
+            tui_ui_key(&r->ui, key);
+        }
+    } else if (!strcmp(line, "type")) {
+        for (char *s = rest; *s;) {
+            int width;
+            size_t n = tui_next_glyph(s, strlen(s), &width);
+            char one[16] = "";
+            memcpy(one, s, n < 15 ? n : 15);
+            tui_ui_key(&r->ui, tui_key_named(one));
+            s += n;
+        }
+    } else if (!strcmp(line, "paste")) {
+        base_buf b = {0};
+        for (char *s = rest; *s; s++) base_buf_putc(&b, s[0] == '\\' && s[1] == 'n' ? (s++, '\n') : *s);
+        tui_ui_paste(&r->ui, b.data, b.len);
+        base_buf_free(&b);
+    } else if (!strcmp(line, "bigpaste")) {
+        base_buf b = {0};
+        for (long i = 0; i < atol(rest); i++) base_buf_printf(&b, "line %ld of something long\r", i);
+        tui_ui_paste(&r->ui, b.data, b.len);
+        base_buf_free(&b);
+    } else if (!strcmp(line, "screen")) {
+        compare(r, rest);
+    } else if (!strcmp(line, "sent")) {
+        const char *got = r->n_checked < r->n_sent ? r->sent[r->n_checked] : "(nothing)";
+        if (strcmp(got, rest)) fail(r, "expected \"%s\", got \"%s\"", rest, got);
+        r->n_checked++;
+    } else if (!strcmp(line, "silent")) {
+        if (r->n_checked < r->n_sent) fail(r, "unexpected \"%s\"%s", r->sent[r->n_checked], "");
+    } else {
+        fail(r, "no such step: %s%s", line, "");
+    }
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) return 2;
+    run r = {.width = 80, .height = 24, .update = argc > 2 && !strcmp(argv[2], "--update")};
+    const char *slash = strrchr(argv[1], '/');
+    r.dir = slash ? base_xstrndup(argv[1], (size_t)(slash - argv[1])) : base_xstrdup(".");
+    tui_host host = {.user = &r,
+        .submit = on_submit,
+        .decide = on_decide,
+        .set_mode = on_mode,
+        .interrupt = on_interrupt,
+        .quit = on_quit,
+        .copy = on_copy,
+        .edit = on_edit,
+        .paths = on_paths};
+    tui_ui_init(&r.ui, &host, true, false);
+    base_buf script = {0};
+    base_err err = {0};
+    if (base_fs_read(argv[1], 1 << 20, &script, &err)) {
+        fprintf(stderr, "%s\n", err.msg);
+        return 2;
+    }
+    for (char *line = script.data; line && *line;) {
+        char *end = strchr(line, '\n');
+        if (end) *end = 0;
+        r.line++;
+        if (*line && *line != '#') step(&r, line);
+        line = end ? end + 1 : NULL;
+    }
+    tui_ui_free(&r.ui);
+    tui_grid_free(&r.grid);
+    tui_record_free(&r.record);
+    base_buf_free(&script);
+    for (size_t i = 0; i < r.n_sent; i++) free(r.sent[i]);
+    free(r.record_name);
+    free(r.dir);
+    if (r.failures) fprintf(stderr, "%d failures\n", r.failures);
+    return r.failures ? 1 : 0;
+}
