@@ -26,8 +26,8 @@ typedef enum tool_power { TOOL_READS, TOOL_WRITES, TOOL_RUNS } tool_power;
 /* How a result came to be; X(identifier, "word") */
 #define TOOL_STATUSES(X)                                                                                     \
     X(OK, "ok")                                                                                              \
-    X(FAILED, "failed") X(REFUSED, "refused") X(DENIED, "denied") X(TIMEOUT, "timeout")                      \
-        X(CANCELLED, "cancelled")
+    X(FAILED, "failed")                                                                                      \
+    X(REFUSED, "refused") X(DENIED, "denied") X(TIMEOUT, "timeout") X(CANCELLED, "cancelled")
 #define TOOL_STATUS_ENUM(id, word) TOOL_##id,
 typedef enum tool_status { TOOL_STATUSES(TOOL_STATUS_ENUM) TOOL_N_STATUSES } tool_status;
 const char *tool_status_word(tool_status s);
@@ -73,6 +73,8 @@ typedef struct tool_limits {
     uint32_t result_bytes; /* cap of a result's text */
     uint32_t shell_ms;     /* time limit of a child */
     const atomic_bool *cancel;
+    void (*output)(void *user, const char *bytes, size_t n); /* a child's output while it runs; may be NULL */
+    void *output_user;
 } tool_limits;
 
 /* For the model's prompt and the grammar; arguments in the order in which they are written. */
@@ -91,9 +93,13 @@ typedef struct tool_argument {
     const char *const *choices; /* NULL-terminated; CHOICE only */
 } tool_argument;
 
+/* Small models rewrite whole definitions, stronger ones edit: each gets at most eight tools. */
+typedef enum tool_models { TOOL_FOR_ALL, TOOL_FOR_SMALL, TOOL_FOR_STRONG } tool_models;
+
 typedef struct tool_entry {
     const char *name;
     tool_power power;
+    tool_models models;
     const char *about;              /* one sentence for the model */
     const tool_argument *arguments; /* ends with a NULL name */
     bool takes_payload;             /* a fenced block follows the call */
@@ -135,6 +141,8 @@ void tool_workspace_branch(const tool_workspace *w, base_buf *out);
 int tool_workspace_refresh(tool_workspace *w, char ***ret_changed, const atomic_bool *cancel, base_err *err);
 /* The text of a file in the tree through the same safe path as the read tool. */
 int tool_workspace_read(tool_workspace *w, const char *path, size_t max_bytes, base_buf *out, base_err *err);
+/* Paths of the tree, sorted, for completion and for the grammar. Pointers into the workspace, valid until the next refresh or write; free() the array. */
+int tool_workspace_files(tool_workspace *w, const char ***ret, size_t *ret_n, base_err *err);
 /* Notes that these bytes of a file were shown (context excerpts, @file), as the read tool does: for "read before edit" and staleness. */
 void tool_workspace_mark_shown(tool_workspace *w, const char *path, const char *version);
 /* Starts a new turn: what this turn writes can be undone as one. */

@@ -1,0 +1,149 @@
+/*
+ * The repository around a tree, by libgit2 only: nothing here can run a hook, a filter, an fsmonitor or a credential helper.
+ *
+ * Discovery is our own walk up to a ".git" (or a bare repository), then the repository is opened exactly there
+ * (NO_SEARCH), with libgit2's check of the owner on, and with the found folder as its working tree: a core.worktree in the
+ * repository's configuration cannot move us elsewhere.
+ */
+#include "tools/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+static const char *git_reason(void)
+{
+    const git_error *e = git_error_last();
+    return e && e->message ? e->message : "unknown reason";
+}
+
+static bool has(const char *folder, const char *name, mode_t kind)
+{
+    base_buf path = {0};
+    struct stat st;
+    base_buf_printf(&path, "%s/%s", folder, name);
+    bool found = !lstat(path.data, &st) && (!kind || (st.st_mode & S_IFMT) == kind);
+    base_buf_free(&path);
+    return found;
+}
+
+static bool is_bare_folder(const char *folder)
+{
+    return has(folder, "HEAD", S_IFREG) && has(folder, "objects", S_IFDIR) && has(folder, "refs", S_IFDIR);
+}
+
+/* git_repository_state's answers that a person should know of, in order of that enum. */
+static const char *const state_words[] = {NULL, "a merge", "a revert", "a revert", "a cherry-pick",
+    "a cherry-pick", "a bisect", "a rebase", "a rebase", "a rebase", "applying a mailbox",
+    "applying a mailbox or a rebase"};
+
+static void note_state(tool_workspace *w)
+{
+    if (git_repository_head_unborn(w->repo) == 1)
+        base_buf_puts(&w->notes, "This branch has no commit yet: git log and show have nothing to say.\n");
+    else if (git_repository_head_detached(w->repo) == 1)
+        base_buf_puts(&w->notes, "HEAD is detached: commits made now belong to no branch.\n");
+    int state = git_repository_state(w->repo);
+    if (state > 0 && (size_t)state < sizeof state_words / sizeof *state_words)
+        base_buf_printf(
+            &w->notes, "In the middle of %s: files may hold conflict marks.\n", state_words[state]);
+}
+
+int tool__git_open(tool_workspace *w, const char *dir, base_err *err)
+{
+    char *at = realpath(dir, NULL), *start;
+    if (!at) return base_fail_sys(err, "%s", dir);
+    struct stat st;
+    if (stat(at, &st) || !S_ISDIR(st.st_mode)) {
+        base_fail(err, BASE_E_USAGE, "%s is not a folder", dir);
+        free(at);
+        return BASE_E_USAGE;
+    }
+    start = base_xstrdup(at);
+    bool is_tree = false, is_bare = false;
+    for (;;) {
+        is_tree = has(at, ".git", 0);
+        is_bare = !is_tree && is_bare_folder(at);
+        char *slash = strrchr(at, '/');
+        if (is_tree || is_bare || !at[1]) break;
+        slash[slash == at] = '\0';
+    }
+    w->root.path = is_tree || is_bare ? base_xstrdup(at) : base_xstrdup(start);
+    w->root.is_bare = is_bare;
+    free(at);
+    free(start);
+    if (!is_tree && !is_bare) {
+        base_buf_puts(&w->notes,
+            "Not a git tree: files are found by walking the folder (.gitignore is not read), the git tool is "
+            "off. /undo works.\n");
+        return BASE_OK;
+    }
+    unsigned flags = GIT_REPOSITORY_OPEN_NO_SEARCH | (is_bare ? GIT_REPOSITORY_OPEN_BARE : 0u);
+    if (git_repository_open_ext(&w->repo, w->root.path, flags, NULL)) {
+        base_buf_printf(&w->notes,
+            "git cannot be used here (%s): files are found by walking the folder, the git tool is off.\n",
+            git_reason());
+        w->repo = NULL;
+        return BASE_OK;
+    }
+    if (is_bare) {
+        base_buf_puts(
+            &w->notes, "A bare repository: it has no files to work on; the git tool (log, show) works.\n");
+        return BASE_OK;
+    }
+    if (git_repository_is_bare(w->repo)) {
+        base_buf_puts(&w->notes, "git's configuration calls this repository bare though it has a working "
+                                 "tree: that is ignored.\n");
+    }
+    if (git_repository_set_workdir(w->repo, w->root.path, 0)) {
+        base_buf_printf(&w->notes, "git cannot be used here (%s).\n", git_reason());
+        git_repository_free(w->repo);
+        w->repo = NULL;
+        return BASE_OK;
+    }
+    note_state(w);
+    return BASE_OK;
+}
+
+void tool__git_close(tool_workspace *w)
+{
+    git_repository_free(w->repo);
+    w->repo = NULL;
+}
+
+static bool is_dirty(git_repository *repo)
+{
+    git_status_list *status = NULL;
+    git_status_options options = GIT_STATUS_OPTIONS_INIT;
+    options.flags = GIT_STATUS_OPT_EXCLUDE_SUBMODULES | GIT_STATUS_OPT_NO_REFRESH;
+    bool dirty = git_status_list_new(&status, repo, &options) == 0 && git_status_list_entrycount(status) > 0;
+    git_status_list_free(status);
+    return dirty;
+}
+
+void tool_workspace_branch(const tool_workspace *w, base_buf *out)
+{
+    if (!w->repo) return;
+    git_reference *head = NULL;
+    if (git_repository_head_unborn(w->repo) == 1) {
+        if (!git_reference_lookup(&head, w->repo, "HEAD")) {
+            const char *target = git_reference_symbolic_target(head);
+            if (target && !strncmp(target, "refs/heads/", 11)) base_buf_puts(out, target + 11);
+        }
+        git_reference_free(head);
+        return;
+    }
+    if (git_repository_head(&head, w->repo)) return;
+    if (git_repository_head_detached(w->repo) == 1) {
+        char id[GIT_OID_HEXSZ + 1] = "";
+        const git_oid *oid = git_reference_target(head);
+        if (oid) git_oid_tostr(id, sizeof id, oid);
+        base_buf_printf(out, "(detached %.7s)", id);
+    } else {
+        base_buf_puts(out, git_reference_shorthand(head));
+    }
+    git_reference_free(head);
+    if (!w->root.is_bare && is_dirty(w->repo)) base_buf_putc(out, '*');
+}

@@ -1,0 +1,386 @@
+#include "tools/sandbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/mount.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+/* ---- Landlock (landlock(7)); the installed header may be older than the kernel, so the numbers are ours ---- */
+
+enum {
+    FS_EXECUTE = 1 << 0,
+    FS_WRITE_FILE = 1 << 1,
+    FS_READ_FILE = 1 << 2,
+    FS_READ_DIR = 1 << 3,
+    FS_REFER = 1 << 13,     /* ABI 2 */
+    FS_TRUNCATE = 1 << 14,  /* ABI 3 */
+    FS_IOCTL_DEV = 1 << 15, /* ABI 5 */
+    FS_FIRST = (1 << 13) - 1,
+    NET_BIND_TCP = 1 << 0, /* ABI 4 */
+    NET_CONNECT_TCP = 1 << 1,
+    SCOPE_ABSTRACT_UNIX = 1 << 0, /* ABI 6 */
+    SCOPE_SIGNAL = 1 << 1,
+    RULE_PATH_BENEATH = 1,
+    QUERY_VERSION = 1,
+};
+struct ruleset_attributes {
+    uint64_t fs, net, scoped;
+};
+struct path_beneath {
+    uint64_t allowed;
+    int32_t fd;
+} __attribute__((packed));
+
+static uint64_t fs_rights(int abi)
+{
+    return FS_FIRST | (abi >= 2 ? FS_REFER : 0) | (abi >= 3 ? FS_TRUNCATE : 0) |
+           (abi >= 5 ? FS_IOCTL_DEV : 0);
+}
+
+static int landlock_abi(void)
+{
+    long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, QUERY_VERSION);
+    return abi > 0 ? (int)abi : 0;
+}
+
+static int add_rule(int ruleset, const char *path, uint64_t allowed, bool is_folder, base_err *err)
+{
+    int fd = open(path, O_PATH | O_CLOEXEC | (is_folder ? O_DIRECTORY : 0));
+    if (fd < 0) return is_folder ? base_fail_sys(err, "%s", path) : BASE_OK; /* a device this machine lacks */
+    struct path_beneath rule = {.allowed = allowed, .fd = fd};
+    int failed = (int)syscall(SYS_landlock_add_rule, ruleset, RULE_PATH_BENEATH, &rule, 0);
+    int code = failed ? base_fail_sys(err, "Landlock rule for %s", path) : BASE_OK;
+    close(fd);
+    return code;
+}
+
+static const char *const writable_devices[] = {
+    "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"};
+
+static int make_ruleset(
+    int abi, const char *root, bool root_is_writable, const char *tmp, int *ret, base_err *err)
+{
+    uint64_t all = fs_rights(abi), look = FS_EXECUTE | FS_READ_FILE | FS_READ_DIR;
+    struct ruleset_attributes attributes = {
+        .fs = all,
+        .net = abi >= 4 ? NET_BIND_TCP | NET_CONNECT_TCP : 0,
+        .scoped = abi >= 6 ? SCOPE_ABSTRACT_UNIX | SCOPE_SIGNAL : 0,
+    };
+    size_t size = abi >= 6 ? sizeof attributes : abi >= 4 ? 16 : 8; /* an older kernel refuses a longer one */
+    int ruleset = (int)syscall(SYS_landlock_create_ruleset, &attributes, size, 0);
+    if (ruleset < 0) return base_fail_sys(err, "Landlock");
+    fcntl(ruleset, F_SETFD, FD_CLOEXEC);
+    int code = add_rule(ruleset, "/", look, true, err);
+    if (!code && root_is_writable) code = add_rule(ruleset, root, all, true, err);
+    if (!code) code = add_rule(ruleset, tmp, all, true, err);
+    uint64_t device = FS_READ_FILE | FS_WRITE_FILE | (all & (FS_TRUNCATE | FS_IOCTL_DEV));
+    for (size_t i = 0; !code && i < sizeof writable_devices / sizeof *writable_devices; i++)
+        code = add_rule(ruleset, writable_devices[i], device, false, err);
+    if (code)
+        close(ruleset);
+    else
+        *ret = ruleset;
+    return code;
+}
+
+/* ---- seccomp ---- */
+
+/* Answered with EPERM: what reaches out of the box or widens the kernel's surface. Names, because numbers differ by machine. */
+static const char *const denied_calls[] = {"connect", "ptrace", "process_vm_readv", "process_vm_writev",
+    "pidfd_getfd", "kcmp", "mount", "umount", "umount2", "pivot_root", "chroot", "move_mount", "open_tree",
+    "fsopen", "fsconfig", "fsmount", "fspick", "mount_setattr", "unshare", "setns", "bpf", "perf_event_open",
+    "userfaultfd", "keyctl", "add_key", "request_key", "init_module", "finit_module", "delete_module",
+    "kexec_load", "kexec_file_load", "reboot", "swapon", "swapoff", "acct", "quotactl", "quotactl_fd",
+    "open_by_handle_at", "fanotify_init", "iopl", "ioperm", "settimeofday", "clock_settime", "clock_adjtime",
+    "adjtimex", "stime", "sethostname", "setdomainname", "vhangup", "syslog", "lookup_dcookie", "nfsservctl",
+    "modify_ldt", "mknod", "mknodat"};
+/* Answered with ENOSYS, so that programs take their older way. */
+static const char *const absent_calls[] = {"io_uring_setup", "io_uring_enter", "io_uring_register", "clone3"};
+/* Answered with success and not done: every descendant stays in the group that is killed as one. */
+static const char *const pretended_calls[] = {"setsid", "setpgid"};
+
+static int add_name(scmp_filter_ctx filter, uint32_t action, const char *name)
+{
+    int call = seccomp_syscall_resolve_name(name);
+    if (call == __NR_SCMP_ERROR) return 0; /* libseccomp does not know it: then neither do most programs */
+    int code = seccomp_rule_add(filter, action, call, 0);
+    return code == -EDOM || code == -EINVAL ? 0 : code; /* not on this machine's architecture */
+}
+
+static int add_all(scmp_filter_ctx filter, uint32_t action, const char *const *names, size_t n)
+{
+    int code = 0;
+    for (size_t i = 0; i < n && !code; i++) code = add_name(filter, action, names[i]);
+    return code;
+}
+
+#define NAMES(table) table, sizeof table / sizeof *table
+
+static int add_rules(scmp_filter_ctx f, bool denies_truncate)
+{
+    uint32_t deny = SCMP_ACT_ERRNO(EPERM), absent = SCMP_ACT_ERRNO(ENOSYS), pretend = SCMP_ACT_ERRNO(0);
+    int code = add_all(f, deny, NAMES(denied_calls));
+    if (!code) code = add_all(f, absent, NAMES(absent_calls));
+    if (!code) code = add_all(f, pretend, NAMES(pretended_calls));
+    /* Sockets: AF_UNIX streams only (a datagram one could send to a name without connect). */
+    if (!code) code = seccomp_rule_add(f, deny, SCMP_SYS(socket), 1, SCMP_A0(SCMP_CMP_NE, AF_UNIX));
+    if (!code)
+        code = seccomp_rule_add(f, deny, SCMP_SYS(socket), 2, SCMP_A0(SCMP_CMP_EQ, AF_UNIX),
+            SCMP_A1(SCMP_CMP_MASKED_EQ, 0xf, SOCK_DGRAM));
+    if (!code)
+        code = seccomp_rule_add(f, deny, SCMP_SYS(socket), 2, SCMP_A0(SCMP_CMP_EQ, AF_UNIX),
+            SCMP_A1(SCMP_CMP_MASKED_EQ, 0xf, SOCK_RAW));
+    if (!code) code = seccomp_rule_add(f, deny, SCMP_SYS(socketpair), 1, SCMP_A0(SCMP_CMP_NE, AF_UNIX));
+    if (!code) code = seccomp_rule_add(f, deny, SCMP_SYS(sendto), 1, SCMP_A4(SCMP_CMP_NE, 0));
+    /* New namespaces by clone; unshare is denied above, clone3 is absent. */
+    const unsigned long spaces[] = {
+        CLONE_NEWNS, CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET, CLONE_NEWIPC, CLONE_NEWUTS, CLONE_NEWCGROUP};
+    for (size_t i = 0; !code && i < sizeof spaces / sizeof *spaces; i++)
+        code =
+            seccomp_rule_add(f, deny, SCMP_SYS(clone), 1, SCMP_A0(SCMP_CMP_MASKED_EQ, spaces[i], spaces[i]));
+    /* Typing into a terminal. */
+    const unsigned long controls[] = {TIOCSTI, TIOCLINUX};
+    for (size_t i = 0; !code && i < sizeof controls / sizeof *controls; i++)
+        code = seccomp_rule_add(
+            f, deny, SCMP_SYS(ioctl), 1, SCMP_A1(SCMP_CMP_MASKED_EQ, 0xffffffff, controls[i]));
+    /* Landlock before ABI 3 does not see truncate(2); ftruncate needs a writable descriptor anyway. */
+    if (!code && denies_truncate) code = add_name(f, deny, "truncate");
+    return code;
+}
+
+static int make_filter(bool denies_truncate, void **ret, size_t *ret_bytes, base_err *err)
+{
+    scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
+    int memory = memfd_create("filter", MFD_CLOEXEC), code = filter && memory >= 0 ? 0 : -ENOMEM;
+    struct stat st;
+    if (!code) code = add_rules(filter, denies_truncate);
+    if (!code) code = seccomp_export_bpf(filter, memory);
+    if (!code && fstat(memory, &st)) code = -errno;
+    void *bytes = NULL;
+    if (!code) {
+        bytes = base_xmalloc((size_t)st.st_size);
+        if (pread(memory, bytes, (size_t)st.st_size, 0) != st.st_size) code = -EIO;
+    }
+    if (filter) seccomp_release(filter);
+    if (memory >= 0) close(memory);
+    if (code) {
+        free(bytes);
+        errno = -code;
+        return base_fail_sys(err, "seccomp filter");
+    }
+    *ret = bytes;
+    *ret_bytes = (size_t)st.st_size;
+    return BASE_OK;
+}
+
+/* ---- the mount namespace ---- */
+
+static int set_read_only(const char *path, bool read_only, unsigned flags)
+{
+    struct mount_attr change = {0};
+    if (read_only)
+        change.attr_set = MOUNT_ATTR_RDONLY;
+    else
+        change.attr_clr = MOUNT_ATTR_RDONLY;
+    return (int)syscall(SYS_mount_setattr, AT_FDCWD, path, flags, &change, sizeof change);
+}
+
+static int put_text(const char *path, const char *text)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0) return -1;
+    size_t n = strlen(text);
+    int failed = write(fd, text, n) != (ssize_t)n;
+    close(fd);
+    return failed ? -1 : 0;
+}
+
+/* A mount namespace of our own; without privilege behind a user namespace that maps this user to itself. */
+static int enter_namespace(bool needs_user, const char *uid_map, const char *gid_map)
+{
+    if (unshare(CLONE_NEWNS | (needs_user ? CLONE_NEWUSER : 0))) return -1;
+    if (needs_user && (put_text("/proc/self/setgroups", "deny") || put_text("/proc/self/uid_map", uid_map) ||
+                          put_text("/proc/self/gid_map", gid_map)))
+        return -1;
+    return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
+}
+
+static bool try_namespace(bool needs_user)
+{
+    char uid_map[64], gid_map[64];
+    snprintf(uid_map, sizeof uid_map, "%u %u 1", geteuid(), geteuid());
+    snprintf(gid_map, sizeof gid_map, "%u %u 1", getegid(), getegid());
+    pid_t child = fork();
+    if (child < 0) return false;
+    if (!child) {
+        bool works = !enter_namespace(needs_user, uid_map, gid_map) &&
+                     !mount("/", "/", NULL, MS_BIND, NULL) && !set_read_only("/", true, AT_RECURSIVE);
+        _exit(works ? 0 : 1);
+    }
+    int status;
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+/* ---- asking and describing ---- */
+
+void tool_sandbox_probe(tool_sandbox *ret)
+{
+    uint32_t action = SECCOMP_RET_ERRNO;
+    *ret = (tool_sandbox){
+        .landlock_abi = landlock_abi(),
+        .has_seccomp = syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0,
+        .has_mounts = try_namespace(false),
+    };
+    if (!ret->has_mounts) ret->has_mounts = ret->needs_user = try_namespace(true);
+    ret->is_confining = (ret->landlock_abi > 0 || ret->has_mounts) && ret->has_seccomp;
+}
+
+void tool_sandbox_describe_one(const tool_sandbox *s, base_buf *out)
+{
+    if (s->landlock_abi) {
+        base_buf_printf(out, "Landlock: ABI %d; commands write to the tree and a private tmp only%s%s\n",
+            s->landlock_abi, s->landlock_abi >= 4 ? ", no TCP" : "",
+            s->landlock_abi >= 6 ? ", signal only each other" : "");
+        if (s->landlock_abi < 2)
+            base_buf_puts(out, "Landlock ABI 1: renaming between folders fails in commands\n");
+    } else {
+        base_buf_puts(out, "Landlock: not in this kernel\n");
+    }
+    base_buf_puts(out,
+        !s->has_mounts ? "mount namespace: not allowed here; .git's configuration and hooks are checked and "
+                         "restored after each "
+                         "command instead\n"
+        : s->needs_user
+            ? "mount namespace: by a user namespace; everything but the tree is mounted read-only, .git's "
+              "configuration and hooks too\n"
+            : "mount namespace: everything but the tree is mounted read-only, .git's configuration and hooks "
+              "too\n");
+    if (!s->has_mounts && s->landlock_abi)
+        base_buf_puts(
+            out, "not covered: chmod, chown and times of files outside of the tree that this user owns\n");
+    base_buf_puts(out, s->has_seccomp ? "seccomp: no network, ptrace, mounts, namespaces, io_uring, keys\n"
+                                      : "seccomp: not in this kernel; commands can reach the network\n");
+    if (!s->is_confining) base_buf_puts(out, "commands are NOT confined on this machine\n");
+}
+
+/* ---- one child ---- */
+
+/* Root keeps what files of other owners need; an ordinary user has none of these. */
+static const int kept_capabilities[] = {CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_FSETID};
+
+int tool_sandbox_prepare(const tool_sandbox *s, const char *root, bool root_is_writable, const char *tmp,
+    const char *const *read_only, tool_sandbox_plan *ret, base_err *err)
+{
+    tool_sandbox_plan p = {.ruleset = -1,
+        .use_landlock = s->landlock_abi > 0,
+        .use_mounts = s->has_mounts,
+        .needs_user = s->needs_user,
+        .root_is_writable = root_is_writable};
+    int code = BASE_OK;
+    if (p.use_landlock) code = make_ruleset(s->landlock_abi, root, root_is_writable, tmp, &p.ruleset, err);
+    if (!code && s->has_seccomp) {
+        code = make_filter(s->landlock_abi < 3 && !s->has_mounts, &p.filter, &p.filter_bytes, err);
+        p.use_seccomp = !code;
+    }
+    p.root = base_xstrdup(root);
+    p.tmp = base_xstrdup(tmp);
+    size_t n = 0;
+    while (read_only && read_only[n]) n++;
+    p.read_only = base_xcalloc(n + 1, sizeof *p.read_only);
+    for (size_t i = 0; i < n; i++) p.read_only[i] = base_xstrdup(read_only[i]);
+    for (size_t i = 0; i < sizeof kept_capabilities / sizeof *kept_capabilities; i++)
+        p.keep_capabilities |= 1ull << kept_capabilities[i];
+    snprintf(p.uid_map, sizeof p.uid_map, "%u %u 1", geteuid(), geteuid());
+    snprintf(p.gid_map, sizeof p.gid_map, "%u %u 1", getegid(), getegid());
+    if (code)
+        tool_sandbox_plan_free(&p);
+    else
+        *ret = p;
+    return code;
+}
+
+void tool_sandbox_plan_free(tool_sandbox_plan *p)
+{
+    if (p->ruleset >= 0) close(p->ruleset);
+    for (char **path = p->read_only; path && *path; path++) free(*path);
+    free(p->read_only);
+    free(p->filter);
+    free(p->root);
+    free(p->tmp);
+    memset(p, 0, sizeof *p);
+    p->ruleset = -1;
+}
+
+static const char *enter_mounts(const tool_sandbox_plan *p)
+{
+    if (enter_namespace(p->needs_user, p->uid_map, p->gid_map)) return "mount namespace";
+    /* Places of their own first, so that they can stay writable when the rest is not. */
+    if (p->root_is_writable && mount(p->root, p->root, NULL, MS_BIND | MS_REC, NULL))
+        return "binding the tree";
+    if (mount(p->tmp, p->tmp, NULL, MS_BIND, NULL)) return "binding tmp";
+    if (set_read_only("/", true, AT_RECURSIVE)) return "mounting everything read-only";
+    if (p->root_is_writable && set_read_only(p->root, false, 0)) return "the tree's mount";
+    if (set_read_only(p->tmp, false, 0)) return "tmp's mount";
+    for (char **path = p->read_only; *path; path++)
+        if (mount(*path, *path, NULL, MS_BIND | MS_REC, NULL) || set_read_only(*path, true, AT_RECURSIVE))
+            return "protecting .git";
+    return NULL;
+}
+
+static const char *drop_capabilities(unsigned long long keep)
+{
+    for (int cap = 0; cap < 64; cap++) {
+        if (keep >> cap & 1) continue;
+        /* EINVAL: beyond the last one. EPERM: no privilege at all, then there is nothing to drop. */
+        if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) && errno != EINVAL && errno != EPERM) return "capabilities";
+    }
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct data[2] = {{0}};
+    if (syscall(SYS_capget, &header, data)) return "capabilities";
+    for (int i = 0; i < 2; i++) {
+        uint32_t mask = (uint32_t)(keep >> (32 * i));
+        data[i].permitted &= mask;
+        data[i].effective = data[i].permitted;
+        data[i].inheritable = 0;
+    }
+    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+    return syscall(SYS_capset, &header, data) ? "capabilities" : NULL;
+}
+
+const char *tool_sandbox_enter(const tool_sandbox_plan *p)
+{
+    const char *step = NULL;
+    if (p->use_mounts && (step = enter_mounts(p))) return step;
+    /* By name and now: a descriptor opened before would still lead into the writable mounts. */
+    if (chdir(p->root)) return "entering the tree";
+    if ((step = drop_capabilities(p->keep_capabilities))) return step;
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) return "no_new_privs";
+    if (p->use_landlock && syscall(SYS_landlock_restrict_self, p->ruleset, 0)) return "Landlock";
+    if (p->use_seccomp) {
+        struct sock_fprog program = {
+            .len = (unsigned short)(p->filter_bytes / sizeof(struct sock_filter)), .filter = p->filter};
+        if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program)) return "seccomp";
+    }
+    return NULL;
+}

@@ -1,0 +1,60 @@
+/*
+ * edit {path, from?, to?} + block: OLD/NEW parts, or the new text of a range of lines (blocks.c). For models that copy text
+ * faithfully; the others get rewrite.
+ */
+#include "tools/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int tool__edit_prepare(tool_workspace *w, const tool_call *call, const tool_limits *limits, tool_preview *ret,
+    tool_result *result, base_err *err)
+{
+    char *path = NULL;
+    tool_file f = {0};
+    base_buf new_text = {0}, note = {0}, why = {0}, head = {0}, say = {0}, next = {0};
+    result->exit_code = -1;
+    if (!tool__open_for_change(w, call, "edit", &path, &f, result)) goto out;
+    size_t from = (size_t)tool__integer(call, "from", 0, 0, UINT32_MAX),
+           to = (size_t)tool__integer(call, "to", (int64_t)from, 0, UINT32_MAX);
+    size_t first = from > 20 ? from - 20 : 1;
+    size_t begin = tool__line_start(f.text.data, f.text.len, first),
+           end = tool__line_start(f.text.data, f.text.len, first + 120);
+    if (end - begin > 6000) end = begin + 6000;
+    base_buf_puts(&next, "the same call with the old lines as they are here");
+    if (!tool__change_is_shown(
+            w, path, &f, result, f.text.data + begin, end - begin, begin, first, next.data))
+        goto out;
+    if (!call->payload.ptr) {
+        tool__say(result, TOOL_FAILED, "The fenced block behind the call is missing. Nothing was changed.\n");
+        goto out;
+    }
+    bool is_good = from ? tool__replace_lines(path, &f.text, from, to, call->payload, &new_text, &why)
+                        : tool__replace_blocks(path, &f.text, call->payload, &new_text, &note, &why);
+    if (!is_good || !tool__syntax_holds(w->grammars, path, &f.text, &new_text, &why)) {
+        tool__say(result, TOOL_FAILED, "%s", why.data);
+        goto out;
+    }
+    base_buf_puts(&head, "edit ");
+    tool__path_show(&head, path);
+    base_buf_puts(&say, "changed ");
+    tool__path_show(&say, path);
+    base_buf_printf(&say, ".%s%s\n", note.len ? " " : "", note.len ? note.data : "");
+    tool__change_preview(tool__change_new(path, &f, &new_text, &say), head.data, ret);
+    new_text = (base_buf){0};
+out:
+    tool__file_free(&f);
+    base_buf_free(&new_text);
+    base_buf_free(&note);
+    base_buf_free(&why);
+    base_buf_free(&head);
+    base_buf_free(&next);
+    free(path);
+    return BASE_OK;
+}
+
+int tool__edit_run(tool_workspace *w, const tool_call *call, const tool_limits *limits,
+    tool_preview *prepared, tool_result *ret, base_err *err)
+{
+    return tool__change_run(w, prepared, ret, err);
+}

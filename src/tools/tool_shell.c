@@ -1,0 +1,147 @@
+/*
+ * shell {command, seconds?}: one command in the tree's folder, confined (sandbox.c), run by shell.c. The result begins with how
+ * it ended and keeps more of the output's tail than of its head: that is where a failing test says why.
+ */
+#include "tools/git_guard.h"
+#include "tools/shell.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+
+#define DEFAULT_SECONDS 120
+
+int tool__shell_prepare(tool_workspace *w, const tool_call *call, const tool_limits *limits,
+    tool_preview *ret, tool_result *result, base_err *err)
+{
+    const char *command = tool__string(call, "command");
+    result->exit_code = -1;
+    if (!command || strspn(command, " \t\n") == strlen(command)) {
+        tool__say(result, TOOL_FAILED, "shell needs a command. Next: shell {\"command\": \"...\"}\n");
+    } else if (strlen(command) > 100000) {
+        tool__say(result, TOOL_REFUSED,
+            "This command is longer than 100,000 bytes. Write it to a file and run that.\n");
+    } else if (w->root.is_bare) {
+        tool__say(result, TOOL_REFUSED, "A bare repository has no files to run commands on.\n");
+    } else {
+        base_buf head = {0};
+        base_buf_puts(&head, "$ ");
+        base_buf_puts(&head, command);
+        if (!w->sandbox.is_confining) base_buf_puts(&head, "   (NOT confined on this machine)");
+        *ret = (tool_preview){.headline = base_buf_take(&head), .detail = base_xstrdup(command)};
+    }
+    return BASE_OK;
+}
+
+/* The children's tmp: short (paths of sockets have 107 bytes), private, removed with the workspace. */
+static int want_tmp(tool_workspace *w, base_err *err)
+{
+    if (w->tmp) return BASE_OK;
+    char name[] = "/tmp/kvist-tmp-XXXXXX";
+    if (!mkdtemp(name)) return base_fail_sys(err, "%s", name);
+    w->tmp = base_xstrdup(name);
+    return BASE_OK;
+}
+
+static bool lies_below(const char *path, const char *root)
+{
+    size_t n = strlen(root);
+    return !strcmp(root, "/") || (!strncmp(path, root, n) && path[n] == '/');
+}
+
+/* What a mount namespace keeps read-only inside the tree: git's configuration and hooks, our own folders. Only existing paths. */
+static char **protected_paths(const tool_workspace *w)
+{
+    static const char *const of_git[] = {
+        ".git/config", ".git/config.worktree", ".git/hooks", ".git/info/attributes"};
+    char **paths = base_xcalloc(sizeof of_git / sizeof *of_git + 4, sizeof *paths);
+    size_t n = 0;
+    struct stat st;
+    for (size_t i = 0; i < sizeof of_git / sizeof *of_git; i++) {
+        int fd = tool__path_open(&w->root, of_git[i], O_PATH, 0); /* no links on the way */
+        if (fd < 0) continue;
+        close(fd);
+        base_buf path = {0};
+        base_buf_printf(&path, "%s/%s", w->root.path, of_git[i]);
+        paths[n++] = base_buf_take(&path);
+    }
+    for (int home = 0; home < 3; home++) {
+        char *own = base_fs_home((base_home)home, NULL);
+        if (lies_below(own, w->root.path) && !lstat(own, &st) && S_ISDIR(st.st_mode))
+            paths[n++] = own;
+        else
+            free(own);
+    }
+    return paths;
+}
+
+static void describe_end(const tool_child *c, uint64_t ms, tool_result *ret)
+{
+    double seconds = (double)c->ms / 1000;
+    static const tool_status status_of[] = {TOOL_OK, TOOL_FAILED, TOOL_TIMEOUT, TOOL_CANCELLED};
+    ret->status = status_of[c->end];
+    if (c->end == TOOL_CHILD_EXITED) {
+        if (c->code) ret->status = TOOL_FAILED;
+        ret->exit_code = c->code;
+        base_buf_printf(&ret->text, "exit code %d, %.1f s", c->code, seconds);
+    } else if (c->end == TOOL_CHILD_SIGNALLED) {
+        base_buf_printf(
+            &ret->text, "ended by signal %d (%s) after %.1f s", c->code, strsignal(c->code), seconds);
+    } else if (c->end == TOOL_CHILD_TIMEOUT) {
+        base_buf_printf(
+            &ret->text, "ended after the time limit of %.1f s; give \"seconds\" for more", (double)ms / 1000);
+    } else {
+        base_buf_printf(&ret->text, "cancelled by the person after %.1f s", seconds);
+    }
+    if (c->left_others) base_buf_puts(&ret->text, "; processes left in the background were ended");
+    base_buf_puts(&ret->text, c->output.len ? "\n" : ", no output\n");
+}
+
+int tool__shell_run(tool_workspace *w, const tool_call *call, const tool_limits *limits,
+    tool_preview *prepared, tool_result *ret, base_err *err)
+{
+    const char *command = tool__string(call, "command");
+    uint64_t most = limits && limits->shell_ms ? limits->shell_ms : DEFAULT_SECONDS * 1000;
+    uint64_t ms = (uint64_t)tool__integer(call, "seconds", (int64_t)(most / 1000), 1, 86400) * 1000;
+    if (ms > most || !base_json_get(call->arguments, "seconds")) ms = most;
+    tool_sandbox_plan plan = {.ruleset = -1};
+    tool_child c = {0};
+    tool_git_guard guard;
+    base_buf told = {0};
+    ret->exit_code = -1;
+    if (!command) return tool__shell_prepare(w, call, limits, &(tool_preview){0}, ret, err);
+    int code = want_tmp(w, err);
+    if (code) return code;
+    char **paths = protected_paths(w);
+    code = tool_sandbox_prepare(
+        &w->sandbox, w->root.path, !w->root.is_bare, w->tmp, (const char *const *)paths, &plan, err);
+    for (char **p = paths; *p; p++) free(*p);
+    free(paths);
+    if (code) return code;
+    tool__git_guard_take(&w->root, &guard);
+    code = tool__child_run(&plan, command, limits, ms, &c, err);
+    tool__git_guard_check(&w->root, &guard, &told);
+    if (!code) {
+        describe_end(&c, ms, ret);
+        if (told.len) base_buf_add(&ret->text, told.data, told.len);
+        base_buf_add(&ret->text, c.output.data, c.output.len);
+        if (ret->text.data[ret->text.len - 1] != '\n') base_buf_putc(&ret->text, '\n');
+        ret->total_bytes = c.total_bytes;
+        ret->ms = c.ms;
+        tool__cap(w, ret, limits, 2);
+        base_buf summary = {0};
+        base_buf_add(&summary, ret->text.data, strcspn(ret->text.data, "\n"));
+        ret->summary = base_buf_take(&summary);
+    }
+    tool__git_guard_free(&guard);
+    tool__child_free(&c);
+    tool_sandbox_plan_free(&plan);
+    base_buf_free(&told);
+    return code;
+}
