@@ -147,7 +147,9 @@ typedef struct cpu_kernels {
 } cpu_kernels;
 
 void cpu_kernels_ref(cpu_kernels *k);
-void cpu_kernels_avx512(cpu_kernels *k);
+void cpu_kernels_avx512(cpu_kernels *k); /* products, rows and attention, each in its file */
+void cpu_matmul_avx512(cpu_kernels *k);
+void cpu_attention_avx512(cpu_kernels *k);
 
 /* Everything a run on the pool needs; the scratch of thread i is scratch[i]. */
 typedef struct cpu_ops {
