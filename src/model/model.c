@@ -306,8 +306,10 @@ static int open_model(model *m, const char *path, const model_options *o, base_e
     if ((rc = load_text(m, err))) return rc;
     if ((rc = check_memory(m, err))) return rc;
     if ((rc = open_backend(m, o, err))) return rc;
-    loader l = {.m = m, .options = o, .total = 1};
+    loader l = {.m = m, .options = o};
     for (uint64_t i = 0; i < gguf_n_tensors(m->file); i++) l.total += gguf_tensor_at(m->file, i)->n_bytes;
+    if (m->tensors.output != m->tensors.token_embd)
+        l.total -= m->tensors.token_embd->n_bytes; /* stays where it is */
     if ((rc = load_weights(&l, err))) return rc;
     m->info.packed_bytes = m->info.weight_bytes_per_token;
     if ((rc = check_file(m, err))) return rc;
