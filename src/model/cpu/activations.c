@@ -2,6 +2,7 @@
  * From F32 rows to the 8-bit columns that products read (ops_activations in cpu.h), in two phases on the pool: each row is
  * normalised (or gated) and quantised by itself; then rows are interleaved into groups of columns.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,7 +36,8 @@ static bool row_needs_fine(const float *d, uint32_t n_blocks)
         sum += d[i];
     }
     float others = (sum - largest) / (float)(n_blocks > 1 ? n_blocks - 1 : 1);
-    return largest > 32.0f * others;
+    float bound = 2.0f * sqrtf((float)n_blocks); /* the noise of one block weighs less among many */
+    return largest > (bound > 16.0f ? bound : 16.0f) * others;
 }
 
 static void make_row(const job *j, uint32_t row, float *scratch)
