@@ -42,14 +42,14 @@ static const char *const kind_words[CODE_N_KINDS] = {"call", "control", "return"
 
 /* Sorted: looked up by bisection. Words that are names in no common language. */
 static const char *const keywords[] = {
-    "and", "as", "assert", "async", "await", "bool", "break", "case", "catch", "char", "class", "const", "constexpr", "continue",
+    "EOF", "False", "NULL", "None", "True", "and", "as", "assert", "async", "await", "bool", "break", "case", "catch", "char", "class", "const", "constexpr", "continue",
     "def", "default", "defer", "del", "delete", "do", "double", "elif", "else", "elsif", "end", "enum", "except", "export", "extends",
     "extern", "false", "final", "finally", "float", "fn", "for", "foreach", "from", "func", "function", "goto", "if", "impl",
     "implements", "import", "in", "inline", "instanceof", "int", "interface", "is", "lambda", "let", "long", "loop", "match", "mod",
-    "module", "mut", "namespace", "new", "nil", "none", "not", "null", "operator", "or", "package", "pass", "private",
+    "module", "mut", "namespace", "new", "nil", "none", "not", "null", "nullptr", "operator", "or", "package", "pass", "private",
     "protected", "pub", "public", "raise", "register", "require", "return", "self", "short", "signed", "sizeof", "static",
     "struct", "super", "switch", "template", "then", "this", "throw", "throws", "trait", "true", "try", "typedef", "typename",
-    "typeof", "union", "unless", "unsigned", "until", "use", "using", "var", "virtual", "void", "volatile", "when", "where",
+    "typeof", "undefined", "union", "unless", "unsigned", "until", "use", "using", "var", "virtual", "void", "volatile", "when", "where",
     "while", "with", "yield",
 };
 /* clang-format on */

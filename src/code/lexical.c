@@ -290,7 +290,7 @@ static bool arrow_definition(const lexer *x, size_t i, size_t end, found *ret)
     if (equals == NULL || equals[1] == '=' || equals[1] == '>') return false;
     const size_t at = (size_t)(equals - x->code);
     bool is_function = false;
-    for (size_t j = at + 1; j + 8 <= end && !is_function; j++) {
+    for (size_t j = at + 1; j < end && !is_function; j++) { /* 16 zero bytes stand behind the text */
         is_function = (x->code[j] == '=' && x->code[j + 1] == '>') || memcmp(x->code + j, "function", 8) == 0;
         if (x->code[j] == '(') {
             const uint32_t close = closing(x, j);

@@ -16,6 +16,7 @@ enum { DEFAULT_CAP = 12, MAX_WORD = 200, CITED_WITHIN = 90 };
 
 typedef struct reader {
     const code_index *x;
+    const char *text;
     code_checked *found;
     uint32_t n, cap;
     uint32_t last_name; /* the last DEFINED name, for a place cited behind it; UINT32_MAX: none */
@@ -90,10 +91,22 @@ static bool has_shape_of_path(const char *path)
     return code_language(path, NULL, 0) != NULL;
 }
 
+/* Is the last name still what the sentence is about at `from`? */
+static bool is_cited_here(const reader *r, size_t from)
+{
+    if (r->last_name == UINT32_MAX || from < r->last_name_to || from - r->last_name_to > CITED_WITHIN)
+        return false;
+    for (size_t i = r->last_name_to; i + 1 < from; i++)
+        if ((strchr(".!?", r->text[i]) != NULL && strchr(" \n", r->text[i + 1]) != NULL) ||
+            (r->text[i] == '\n' && r->text[i + 1] == '\n'))
+            return false;
+    return true;
+}
+
 /* The name in front of this place was said to be there: was it? */
 static void compare_cited(reader *r, const char *path, uint32_t line, size_t from)
 {
-    if (r->last_name == UINT32_MAX || from - r->last_name_to > CITED_WITHIN) return;
+    if (!is_cited_here(r, from)) return;
     code_checked *c = &r->found[r->last_name];
     r->last_name = UINT32_MAX;
     code_place *places;
@@ -126,8 +139,7 @@ static bool check_path(reader *r, const char *word, size_t from, bool quoted)
             c->what = base_xstrdup("file");
             c->parent = base_xstrdup("");
         }
-        if (r->last_name != UINT32_MAX && from - r->last_name_to <= CITED_WITHIN)
-            r->found[r->last_name].was_cited_elsewhere = true;
+        if (is_cited_here(r, from)) r->found[r->last_name].was_cited_elsewhere = true;
         return true;
     }
     compare_cited(r, full, line, from);
@@ -217,15 +229,18 @@ static void check_name(reader *r, const char *name, size_t from, size_t to, bool
             c->line_end = places[0].line_end;
             c->what = base_xstrdup(places[0].what);
             c->parent = base_xstrdup(places[0].parent);
-            for (uint32_t i = 1; i < n_places; i++) c->n_more += !places[i].is_declaration;
+            for (uint32_t i = 1; i < n_places; i++)
+                c->n_more +=
+                    !places[i].is_declaration && is_small(places[i].what) == is_small(places[0].what);
             r->last_name = r->n - 1;
         }
         r->last_name_to = to;
     } else if (n_places == 0) {
         const bool mentioned = is_mentioned(r->x, name);
         const bool product = !quoted && !called && s.capital && !s.snake;
-        code_checked *c =
-            (mentioned && !compound && !called) || (!mentioned && product) ? NULL : add(r, name, from);
+        code_checked *c = NULL;
+        if (!product && (!mentioned || compound || called)) c = add(r, name, from);
+        r->last_name = UINT32_MAX;
         if (c != NULL) {
             c->state = mentioned ? CODE_PLACE_MENTIONED : CODE_PLACE_MISSING;
             c->what = base_xstrdup("");
@@ -277,7 +292,7 @@ static void check_quoted(reader *r, const char *s, size_t from, size_t to)
 uint32_t code_places_check(
     const code_index *x, const char *answer, size_t n, uint32_t cap, code_checked **ret)
 {
-    reader r = {.x = x, .cap = cap != 0 ? cap : DEFAULT_CAP, .last_name = UINT32_MAX};
+    reader r = {.x = x, .text = answer, .cap = cap != 0 ? cap : DEFAULT_CAP, .last_name = UINT32_MAX};
     r.found = base_xcalloc(r.cap, sizeof *r.found);
     bool fenced = false;
     for (size_t i = 0; i < n;) {

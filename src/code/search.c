@@ -239,10 +239,10 @@ static void score_concept(
     uint32_t n_touched = 0, n_exact = 0;
     for (uint32_t f = 0; f < c->n_forms; f++) {
         const term *t = &x->terms[c->forms[f].word];
-        if (f == 0) n_exact = t->n;
         for (uint32_t i = 0; i < t->n; i++) {
             const posting *p = &t->postings[i];
             if (x->chunks[p->chunk].dead) continue;
+            n_exact += f == 0;
             const double norm = 1 - b + b * x->chunks[p->chunk].length / mean;
             const double add =
                 c->forms[f].weight * (name_weight * p->name + head_weight * p->head + p->body / norm);

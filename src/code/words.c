@@ -156,6 +156,10 @@ size_t code_stem(const char *s, size_t n, char out[CODE_WORD_BYTES])
     } else if (n > 5 && (ends(out, n, "tion") || ends(out, n, "sion"))) {
         n -= 3;
         was_ate = true;
+        if (n > 6 && ends(out, n, "script")) { /* subscription, description: subscribe, describe */
+            out[n - 2] = 'b';
+            n--;
+        }
     } else if (n > 5 && (ends(out, n, "er") || ends(out, n, "or"))) {
         n = undouble(out, n - 2);
     }

@@ -1,0 +1,217 @@
+/* Files go in and out, questions find definitions, symbols find places; grammars are not needed (NULL: lexical). */
+#include "support.h"
+
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "code/index.h"
+#include "code/words.h"
+
+static void put(code_index *x, const char *path, const char *text)
+{
+    code_index_update(x, path, text, text != NULL ? strlen(text) : 0);
+}
+
+static code_index *small_tree(void)
+{
+    code_index *x = code_index_new(NULL);
+    put(x, "src/reply.c",
+        "#include \"reply.h\"\n\n/* Releases a reply and what hangs below it. */\nvoid freeReplyObject(void "
+        "*reply)\n{\n    sdsfree(reply);\n}\n\n"
+        "static int count(int n)\n{\n    return n + 1;\n}\n");
+    put(x, "src/reply.h",
+        "struct reply {\n    char errstr[8];\n    int type;\n};\nvoid freeReplyObject(void *reply);\n");
+    put(x, "src/sds.c",
+        "/* Enlarges the string. */\nint sdsMakeRoomFor(int s)\n{\n    return s;\n}\n\nvoid sdsfree(int "
+        "s)\n{\n    s = 0;\n}\n");
+    put(x, "tests/test_reply.c", "void freeReplyObject(void *reply)\n{\n    abort();\n}\n");
+    put(x, "README.md", "# Replies\n\nCall freeReplyObject() when done with the reply.\n");
+    return x;
+}
+
+static const char *first(const code_index *x, const char *query, char out[64])
+{
+    code_hits h;
+    code_index_search(x, query, 3, &h);
+    snprintf(out, 64, "%s", h.n != 0 ? h.hits[0].name : "");
+    code_hits_free(&h);
+    return out;
+}
+
+static void test_index__questions_find_definitions(void **state)
+{
+    code_index *x = small_tree();
+    char name[64];
+    assert_string_equal(
+        first(x, "Which function frees a reply, and where is it defined?", name), "freeReplyObject");
+    assert_string_equal(first(x, "freeReplyObject", name), "freeReplyObject");
+    assert_string_equal(first(x, "Where is an sds string enlarged?", name), "sdsMakeRoomFor");
+    assert_string_equal(first(x, "how is an sds freed", name), "sdsfree");
+    code_hits h;
+    code_index_search(x, "frees a reply", 5, &h);
+    assert_string_equal(h.hits[0].path, "src/reply.c");
+    assert_int_equal(h.hits[0].definition_line, 4);
+    assert_int_equal(h.hits[0].line, 3); /* the comment belongs to it */
+    assert_int_equal(h.hits[0].n, h.hits[0].to - h.hits[0].from);
+    assert_non_null(strstr(h.hits[0].why, "frees"));
+    assert_non_null(strstr(h.hits[0].text, "Releases"));
+    for (uint32_t i = 1; i < h.n; i++) assert_true(h.hits[i].score <= h.hits[i - 1].score);
+    code_hits_free(&h);
+    static const char *const nothing[] = {"", "???", "xylophone", "\xff\xfe"};
+    for (size_t i = 0; i < 4; i++) {
+        code_index_search(x, nothing[i], 5, &h);
+        assert_int_equal(h.n, 0);
+        code_hits_free(&h);
+    }
+    code_index_free(x);
+}
+
+static void test_index__hits_fit_a_budget(void **state)
+{
+    code_index *x = code_index_new(NULL);
+    base_buf text = {0};
+    for (int f = 0; f < 10; f++) {
+        base_buf_printf(&text, "/* Paints part %d.\n", f);
+        for (int i = 0; i < 20; i++) base_buf_puts(&text, " * more words about painting\n");
+        base_buf_printf(&text, " */\nvoid paint_part_%d(void)\n{\n", f);
+        for (int i = 0; i < 40; i++) base_buf_puts(&text, "    paint(color);\n");
+        base_buf_puts(&text, "}\n\n");
+    }
+    put(x, "paint.c", text.data);
+    for (size_t budget = 0; budget < 9000; budget += 611) {
+        code_hits h;
+        code_index_search(x, "paint part", 10, &h);
+        assert_int_equal(h.n, 10);
+        code_hits_fit(&h, budget, 6);
+        size_t bytes = 0;
+        for (uint32_t i = 0; i < h.n; i++) {
+            const code_hit *hit = &h.hits[i];
+            bytes += hit->n;
+            assert_memory_equal(hit->text, text.data + hit->from, hit->n);
+            assert_int_equal(hit->n, hit->to - hit->from);
+            uint32_t line = 1, lines = 0;
+            for (uint32_t at = 0; at < hit->from; at++) line += text.data[at] == '\n';
+            for (size_t at = 0; at < hit->n; at++) lines += hit->text[at] == '\n';
+            assert_int_equal(hit->line, line);
+            assert_int_equal(hit->line_end, line + lines);
+            if (budget > 3000) assert_non_null(strstr(hit->text, "void paint_part_"));
+        }
+        assert_true(bytes <= budget);
+        if (budget > 3000) assert_true(h.n >= 6);
+        code_hits_free(&h);
+    }
+    base_buf_free(&text);
+    code_index_free(x);
+}
+
+static void test_index__symbols(void **state)
+{
+    code_index *x = small_tree();
+    code_place *p;
+    uint32_t n = code_index_define(x, "freeReplyObject()", &p);
+    assert_int_equal(n, 3);
+    assert_string_equal(p[0].path, "src/reply.c");
+    assert_int_equal(p[0].line, 4);
+    assert_true(p[1].is_declaration);
+    assert_string_equal(p[2].path, "tests/test_reply.c"); /* tests come last */
+    code_places_free(p, n);
+    assert_int_equal(code_index_define(x, "nothing", &p), 0);
+    assert_int_equal(code_index_define(x, "", &p), 0);
+    assert_true(code_index_mentions(x, "abort"));
+    assert_false(code_index_mentions(x, "abor"));
+    char *path = code_index_path(x, "reply.c");
+    assert_string_equal(path, "src/reply.c");
+    free(path);
+    path = code_index_path(x, "./src/reply.h");
+    assert_string_equal(path, "src/reply.h");
+    free(path);
+    assert_null(code_index_path(x, "eply.c"));
+    assert_null(code_index_path(x, "none.c"));
+    put(x, "lib/reply.c", "int x;\n");
+    assert_null(code_index_path(x, "reply.c")); /* two of them now */
+    char **paths = code_index_paths(x);
+    assert_string_equal(paths[0], "README.md");
+    assert_null(paths[6]);
+    code_index_paths_free(paths);
+    code_index_free(x);
+}
+
+static void test_index__updates_replace_and_remove(void **state)
+{
+    code_index *x = small_tree();
+    char name[64];
+    const uint32_t chunks = code_index_chunks(x);
+    put(x, "src/sds.c", "void zebra(void)\n{\n    stripes();\n}\n");
+    assert_string_equal(first(x, "zebra stripes", name), "zebra");
+    assert_string_equal(first(x, "enlarge", name), "");
+    code_place *p;
+    assert_int_equal(code_index_define(x, "sdsMakeRoomFor", &p), 0);
+    assert_false(code_index_mentions(x, "sdsMakeRoomFor"));
+    assert_true(code_index_mentions(x, "sdsfree")); /* reply.c calls it */
+    put(x, "src/sds.c", NULL);
+    put(x, "never/was.c", NULL);
+    assert_int_equal(code_index_files(x), 4);
+    assert_false(code_index_mentions(x, "zebra"));
+    assert_true(code_index_chunks(x) < chunks);
+    /* Many rewrites: the dead are swept and the answers stay right. */
+    for (int i = 0; i < 6000; i++) {
+        char text[128];
+        snprintf(text, sizeof text, "int f%d(void)\n{\n    return walrus_%d;\n}\n", i, i);
+        put(x, "churn.c", text);
+    }
+    assert_string_equal(first(x, "walrus", name), "f5999");
+    assert_string_equal(first(x, "frees a reply", name), "freeReplyObject");
+    assert_false(code_index_mentions(x, "walrus_1"));
+    code_index_free(x);
+}
+
+static void test_index__binary_and_odd_files_are_paths_only(void **state)
+{
+    code_index *x = code_index_new(NULL);
+    code_index_update(x, "a.bin", "\0\1\2function walrus() {}", 24);
+    put(x, "package-lock.json", "{\"walrus\": 1}\n");
+    put(x, "empty.c", "");
+    put(x, "bad\nname\xff.c", "int walrus(void)\n{\n    return 0;\n}\n");
+    assert_int_equal(code_index_files(x), 4);
+    code_hits h;
+    code_index_search(x, "walrus", 9, &h);
+    assert_int_equal(h.n, 1);
+    assert_string_equal(h.hits[0].path, "bad\nname\xff.c");
+    code_hits_free(&h);
+    code_index_free(x);
+}
+
+static void test_words__forms_of_a_word_share_a_stem(void **state)
+{
+    static const char *const groups[][5] = {{"free", "frees", "freeing", "freed"}, {"reply", "replies"},
+        {"validate", "validates", "validation", "validating"},
+        {"complete", "completion", "completing", "completions"}, {"wrap", "wrapping", "wrapped", "wraps"},
+        {"class", "classes"}, {"subscribe", "subscription", "subscribing"}, {"describe", "description"},
+        {"parse", "parser", "parsing"}, {"status", "status"}};
+    for (size_t g = 0; g < sizeof groups / sizeof *groups; g++)
+        for (size_t i = 1; i < 5 && groups[g][i] != NULL; i++) {
+            char a[CODE_WORD_BYTES], b[CODE_WORD_BYTES];
+            code_stem(groups[g][0], strlen(groups[g][0]), a);
+            code_stem(groups[g][i], strlen(groups[g][i]), b);
+            assert_string_equal(a, b);
+        }
+    double weight;
+    bool found = false;
+    const char *word;
+    for (size_t i = 0; (word = code_related_word("config", i, &weight)) != NULL; i++)
+        found = found || strcmp(word, "cfg") == 0;
+    assert_true(found);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_index__questions_find_definitions),
+        cmocka_unit_test(test_index__hits_fit_a_budget),
+        cmocka_unit_test(test_index__symbols),
+        cmocka_unit_test(test_index__updates_replace_and_remove),
+        cmocka_unit_test(test_index__binary_and_odd_files_are_paths_only),
+        cmocka_unit_test(test_words__forms_of_a_word_share_a_stem),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

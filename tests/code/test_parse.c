@@ -1,0 +1,207 @@
+/* Definitions and anchors from real grammars; every extent stays inside the text. */
+#include "support.h"
+
+#include <stdlib.h>
+
+static const char c_text[] = "#include <stdio.h>\n"
+                             "#define MAX(a, b) ((a) > (b) ? (a) : (b))\n"
+                             "typedef struct point {\n    int x;\n    int (*move)(int);\n} point;\n"
+                             "static int add(int a, int b);\n"
+                             "static char *names[3] = {0};\n"
+                             "/* Adds. */\n"
+                             "static int add(int a, int b)\n"
+                             "{\n"
+                             "    if (a == 0) return b;\n"
+                             "    int sum = a + b;\n"
+                             "    sum += MAX(a, 1);\n"
+                             "    return sum;\n"
+                             "}\n";
+
+static void test_parse__c_definitions(void **state)
+{
+    code_grammars *g = grammars_or_skip("c");
+    code_file *f = code_parse(g, "a.c", c_text, sizeof c_text - 1);
+    assert_string_equal(f->language, "c");
+    assert_int_equal(f->n_errors, 0);
+    assert_string_equal(definition(f, "MAX")->what, "macro");
+    assert_string_equal(definition(f, "point")->what, "typedef");
+    assert_true(definition(f, "point")->body_to != 0);
+    assert_string_equal(definition(f, "move")->what, "field");
+    assert_string_equal(definition(f, "move")->parent, "point");
+    assert_string_equal(definition(f, "names")->what, "variable");
+    const code_definition *declared = definition(f, "add");
+    assert_true(declared->is_declaration);
+    uint32_t i;
+    assert_int_equal(code_find_definition(f, "add", &i, 1), 1);
+    const code_definition *d = &f->definitions[i];
+    assert_false(d->is_declaration);
+    assert_int_equal(d->line, 10);
+    assert_int_equal(d->line_end, 16);
+    assert_int_equal(c_text[d->body_from], '{');
+    assert_memory_equal(c_text + d->from, "static int add", 14);
+    code_file_free(f);
+    code_grammars_close(g);
+}
+
+static void test_parse__c_anchors(void **state)
+{
+    code_grammars *g = grammars_or_skip("c");
+    code_file *f = code_parse(g, "a.c", c_text, sizeof c_text - 1);
+    char s[1024];
+    join_anchors(f, c_text, CODE_CALL, true, s, sizeof s);
+    assert_string_equal(s, "MAX(");
+    join_anchors(f, c_text, CODE_CALL, false, s, sizeof s);
+    assert_string_equal(s, "MAX(a, 1)");
+    join_anchors(f, c_text, CODE_CONTROL, true, s, sizeof s);
+    assert_string_equal(s, "if (a == 0)");
+    join_anchors(f, c_text, CODE_RETURN, true, s, sizeof s);
+    assert_string_equal(s, "return b;|return sum;");
+    join_anchors(f, c_text, CODE_ASSIGN, true, s, sizeof s);
+    assert_string_equal(s, "*names[3] =|sum =|sum +=");
+    join_anchors(f, c_text, CODE_SIGNATURE, true, s, sizeof s);
+    assert_non_null(strstr(s, "static int add(int a, int b)\n{"));
+    code_span *spans;
+    const uint32_t n =
+        code_file_spans(f, 0, sizeof c_text - 1, 1u << CODE_CALL | 1u << CODE_RETURN, true, &spans);
+    assert_int_equal(n, 3);
+    assert_true(spans[0].from < spans[1].from && spans[1].from < spans[2].from);
+    free(spans);
+    /* A range that ends inside an anchor clips it. */
+    const uint32_t at = (uint32_t)(strstr(c_text, "MAX(a, 1)") - c_text);
+    assert_int_equal(code_file_spans(f, at + 1, at + 3, 1u << CODE_CALL, true, &spans), 1);
+    assert_int_equal(spans[0].from, at + 1);
+    assert_int_equal(spans[0].to, at + 3);
+    free(spans);
+    code_file_free(f);
+    code_grammars_close(g);
+}
+
+static void test_parse__python_decorators_and_methods(void **state)
+{
+    static const char text[] = "@wraps(f)\nclass Box(Base):\n    size = 3\n    @property\n    def "
+                               "area(self):\n        \"\"\"Doc.\"\"\"\n"
+                               "        return self.a.b(1).c(2)\n\ndef area():\n    def inner():\n        "
+                               "yield 1\n    return inner\n";
+    code_grammars *g = grammars_or_skip("python");
+    code_file *f = code_parse(g, "a.py", text, sizeof text - 1);
+    assert_int_equal(definition(f, "Box")->from, 0);
+    assert_string_equal(definition(f, "size")->what, "field");
+    uint32_t found[4];
+    assert_int_equal(code_find_definition(f, "Box.area", found, 4), 1);
+    assert_string_equal(f->definitions[found[0]].what, "method");
+    assert_memory_equal(text + f->definitions[found[0]].from, "@property", 9);
+    assert_int_equal(code_find_definition(f, "area", found, 4), 2);
+    assert_int_equal(code_find_definition(f, "AREA()", found, 4), 2);
+    assert_int_equal(code_find_definition(f, "volume", found, 4), 0);
+    assert_int_equal(code_find_definition(f, "", found, 4), 0);
+    char s[256];
+    join_anchors(f, text, CODE_CALL, true, s, sizeof s);
+    assert_string_equal(s, "wraps(|self.a.b(|c(");
+    assert_string_equal(definition(f, "inner")->parent, "area");
+    const uint32_t in = code_definition_at(f, (uint32_t)(strstr(text, "yield") - text));
+    assert_string_equal(f->definitions[in].name, "inner");
+    code_file_free(f);
+    code_grammars_close(g);
+}
+
+static void test_parse__javascript_functions_as_values(void **state)
+{
+    static const char text[] = "export class A {\n  #x = 1;\n  run(a) { return a ? this.b(a) : 0; }\n}\n"
+                               "export const go = async (x) => {\n  await x();\n};\nfunction named() {}\n"
+                               "A.prototype.jump = function () {};\nmodule.exports.leap = () => 1;\nconst o "
+                               "= { hop: function () {} };\n";
+    code_grammars *g = grammars_or_skip("javascript");
+    code_file *f = code_parse(g, "a.js", text, sizeof text - 1);
+    assert_string_equal(definition(f, "run")->parent, "A");
+    assert_string_equal(definition(f, "go")->what, "function");
+    assert_memory_equal(text + definition(f, "go")->from, "export const go", 15);
+    assert_string_equal(definition(f, "jump")->parent, "A");
+    assert_string_equal(definition(f, "leap")->parent, "");
+    assert_string_equal(definition(f, "hop")->what, "method");
+    assert_int_equal(definition(f, "A")->from, 0);
+    code_file_free(f);
+    code_grammars_close(g);
+}
+
+static void test_parse__go_rust_cpp_parents(void **state)
+{
+    static const char go[] =
+        "package p\n\n// T is.\ntype T struct {\n\ta int\n}\n\nfunc (t *T) Name() string { return f(t.a) }\n";
+    static const char rust[] = "#[derive(Debug)]\npub struct P(u8);\nimpl<T> Iterator for P {\n    "
+                               "#[inline]\n    fn next(&mut self) -> u8 { self.0 }\n}\n";
+    static const char cpp[] = "namespace n {\ntemplate <class T> class V {\npublic:\n  int at(int i) const { "
+                              "return i; }\n  void push(T);\n};\n}\n"
+                              "int n::V<int>::size() { return 0; }\n";
+    code_grammars *g = grammars_or_skip("go");
+    uint32_t i;
+    code_file *f = code_parse(g, "a.go", go, sizeof go - 1);
+    assert_string_equal(definition(f, "Name")->parent, "T");
+    assert_string_equal(definition(f, "T")->what, "struct");
+    assert_memory_equal(go + definition(f, "T")->from, "type T struct", 13);
+    assert_int_equal(code_find_definition(f, "(*T).Name", &i, 1), 1);
+    code_file_free(f);
+    f = code_parse(g, "a.rs", rust, sizeof rust - 1);
+    assert_int_equal(definition(f, "P")->from, 0);
+    assert_string_equal(definition(f, "next")->parent, "P");
+    assert_string_equal(definition(f, "next")->what, "method");
+    assert_memory_equal(rust + definition(f, "next")->from, "#[inline]", 9);
+    assert_int_equal(code_find_definition(f, "P::next", &i, 1), 1);
+    code_file_free(f);
+    f = code_parse(g, "a.cc", cpp, sizeof cpp - 1);
+    assert_memory_equal(cpp + definition(f, "V")->from, "template", 8);
+    assert_string_equal(definition(f, "at")->parent, "V");
+    assert_true(definition(f, "push")->is_declaration);
+    assert_string_equal(definition(f, "size")->parent, "V");
+    code_file_free(f);
+    code_grammars_close(g);
+}
+
+static void test_parse__broken_code_reports_its_line(void **state)
+{
+    static const char text[] = "def a():\n    return 1\n\nx = = 2\n";
+    code_grammars *g = grammars_or_skip("python");
+    code_file *f = code_parse(g, "a.py", text, sizeof text - 1);
+    assert_true(f->n_errors > 0);
+    assert_int_equal(f->error_line, 4);
+    definition(f, "a");
+    code_file_free(f);
+    code_grammars_close(g);
+}
+
+/* Deep nesting must not recurse, a minified or large file must not take long: both are lexical then. */
+static void test_parse__hostile_shapes(void **state)
+{
+    enum { DEPTH = 50000 };
+    code_grammars *g = grammars_or_skip("c");
+    char *text = test_malloc(2 * DEPTH + 64);
+    const size_t head = (size_t)sprintf(text, "int f(void) { return ");
+    for (size_t i = 0; i < DEPTH; i++) text[head + i] = i % 70 == 69 ? '\n' : '(';
+    strcpy(text + head + DEPTH, "; }\n");
+    code_file *f = code_parse(g, "deep.c", text, strlen(text));
+    for (uint32_t i = 0; i < f->n_anchors; i++) assert_true(f->anchors[i].full_to <= strlen(text));
+    code_file_free(f);
+    memset(text, 'a', DEPTH);
+    text[DEPTH] = '\0';
+    f = code_parse(g, "min.js", text, DEPTH);
+    assert_null(f->language);
+    code_file_free(f);
+    f = code_parse(g, "empty.c", "", 0);
+    assert_int_equal(f->n_definitions, 0);
+    code_file_free(f);
+    test_free(text);
+    code_grammars_close(g);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_parse__c_definitions),
+        cmocka_unit_test(test_parse__c_anchors),
+        cmocka_unit_test(test_parse__python_decorators_and_methods),
+        cmocka_unit_test(test_parse__javascript_functions_as_values),
+        cmocka_unit_test(test_parse__go_rust_cpp_parents),
+        cmocka_unit_test(test_parse__broken_code_reports_its_line),
+        cmocka_unit_test(test_parse__hostile_shapes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,86 @@
+/* What an answer names is found by its shape; plain English never is. */
+#include "support.h"
+
+#include "base/buf.h"
+#include "code/places.h"
+
+static code_index *tree(void)
+{
+    code_index *x = code_index_new(NULL);
+    static const char source[] = "#include <stdlib.h>\n\nvoid freeReplyObject(void *reply)\n{\n    "
+                                 "free(reply);\n}\n\nint count(void)\n{\n    return GitHub;\n}\n";
+    static const char header[] =
+        "struct redisContext {\n    char errstr[3];\n};\nvoid freeReplyObject(void *reply);\n";
+    code_index_update(x, "src/hiredis.c", source, sizeof source - 1);
+    code_index_update(x, "src/hiredis.h", header, sizeof header - 1);
+    return x;
+}
+
+/* All lines, joined by newlines. */
+static void check(const char *answer, const char *expected)
+{
+    code_index *x = tree();
+    code_checked *c;
+    const uint32_t n = code_places_check(x, answer, strlen(answer), 0, &c);
+    base_buf out = {0};
+    for (uint32_t i = 0; i < n; i++) {
+        if (i != 0) base_buf_putc(&out, '\n');
+        code_places_line(&c[i], &out);
+    }
+    assert_string_equal(out.data != NULL ? out.data : "", expected);
+    base_buf_free(&out);
+    code_places_checked_free(c, n);
+    code_index_free(x);
+}
+
+static void test_places__names_are_found(void **state)
+{
+    check("`freeReplyObject` frees it.", "freeReplyObject: src/hiredis.c:3 (function)");
+    check("freeReplyObject(reply) frees it, freeReplyObject() does.",
+        "freeReplyObject: src/hiredis.c:3 (function)");
+    check("`void freeReplyObject(void *reply)`", "freeReplyObject: src/hiredis.c:3 (function)");
+    check("The struct `redisContext`.", "redisContext: src/hiredis.h:1 (struct)");
+    check("It calls `count`.", "count: src/hiredis.c:8 (function)");
+    check("It calls free() on it.", "free: used in this tree, defined elsewhere");
+}
+
+static void test_places__what_does_not_exist_is_marked(void **state)
+{
+    check("See `reply_free` and sdsFoo().", "no reply_free in this tree\nno sdsFoo in this tree");
+    check("It is in src/reply.py:12.", "no src/reply.py:12 in this tree");
+    check("hiredis.c:3 and hiredis.c:99", "src/hiredis.c:3\nhiredis.c:99: src/hiredis.c has only 11 lines");
+}
+
+static void test_places__a_wrong_place_is_noticed(void **state)
+{
+    check("`freeReplyObject` (src/hiredis.h:1)",
+        "freeReplyObject: src/hiredis.c:3 (function), not where the answer says\nsrc/hiredis.h:1");
+    check("`freeReplyObject` is in src/hiredis.c:3.",
+        "freeReplyObject: src/hiredis.c:3 (function)\nsrc/hiredis.c:3");
+    check("`freeReplyObject` frees. See src/hiredis.h:1.",
+        "freeReplyObject: src/hiredis.c:3 (function)\nsrc/hiredis.h:1");
+}
+
+static void test_places__english_is_left_alone(void **state)
+{
+    check("The count of the reply is free. GitHub, Node.js and the JavaScript word(s), e.g. this and/or "
+          "that, i.e. 3.14 at 10:30.",
+        "");
+    check("http://redis.io/a.html, -p, `--flag`, `make test`, `true`, `NULL`, `reply`, don't, x86_64-linux?",
+        "");
+    check("```c\nfooBarBaz();\n```\n", "");
+    check("", "");
+    check("`", "");
+    check("```", "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_places__names_are_found),
+        cmocka_unit_test(test_places__what_does_not_exist_is_marked),
+        cmocka_unit_test(test_places__a_wrong_place_is_noticed),
+        cmocka_unit_test(test_places__english_is_left_alone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
