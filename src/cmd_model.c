@@ -1,0 +1,347 @@
+/*
+ * kvist model: the default models and their state, what a model file says and needs, and whether all of it is sound.
+ *
+ * `info` reads the header only; `check` reads every byte: shapes against the architecture, every scale finite, the
+ * vocabulary loaded, and, for a file that the table knows, its sha256.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+#include "base/fs.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+#include "cmd.h"
+#include "model/arch.h"
+#include "model/gguf.h"
+#include "model/quant.h"
+#include "model/template.h"
+#include "model/tokenizer.h"
+#include "options.h"
+
+static const char usage[] =
+    "kvist model list [--json]     the default models: present or not, bytes, sha256\n"
+    "kvist model get NAME|URL      fetches a model into the data folder\n"
+    "kvist model info FILE|NAME    metadata, tensor types, memory plan\n"
+    "kvist model check FILE|NAME   reads the whole file: shapes, numbers, vocabulary, sha256\n";
+
+/* Where scripts/fetch gets them is written there; who they are is written here too, so that `check` knows them. */
+static const struct default_model {
+    const char *name, *role, *file;
+    uint64_t bytes;
+    const char *sha256;
+} default_models[] = {
+    {"qwen2.5-coder-1.5b", "default", "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf", 1117320768,
+        "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046"},
+    {"smollm2-135m", "small", "SmolLM2-135M-Instruct.Q4_1.gguf", 98362432,
+        "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"},
+};
+enum { N_DEFAULT_MODELS = sizeof default_models / sizeof *default_models };
+
+static char *model_path(const char *file)
+{
+    base_buf name = {0};
+    base_buf_printf(&name, "models/%s", file);
+    char *path = base_fs_home(BASE_HOME_DATA, name.data);
+    base_buf_free(&name);
+    return path;
+}
+
+static const struct default_model *find_default(const char *word)
+{
+    const char *slash = strrchr(word, '/'), *file = slash ? slash + 1 : word;
+    for (size_t i = 0; i < N_DEFAULT_MODELS; i++) {
+        const struct default_model *m = &default_models[i];
+        if (!strcasecmp(word, m->name) || !strcasecmp(word, m->role) || !strcmp(file, m->file)) return m;
+    }
+    return NULL;
+}
+
+static void put_bytes(base_buf *out, uint64_t bytes)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    double x = (double)bytes;
+    size_t unit = 0;
+    for (; x >= 1024 && unit + 1 < sizeof units / sizeof *units; unit++) x /= 1024;
+    base_buf_printf(out, unit ? "%.1f %s" : "%.0f %s", x, units[unit]);
+}
+
+/* ---- list ---- */
+
+static const char *state_of(const struct default_model *m, const char *path)
+{
+    struct stat st;
+    if (stat(path, &st) != 0) return "absent";
+    return (uint64_t)st.st_size == m->bytes ? "present" : "other size";
+}
+
+static void list(bool json)
+{
+    base_buf out = {0};
+    if (json) base_buf_putc(&out, '[');
+    for (size_t i = 0; i < N_DEFAULT_MODELS; i++) {
+        const struct default_model *m = &default_models[i];
+        char *path = model_path(m->file);
+        if (json) {
+            base_buf_printf(&out,
+                "%s{\"name\":\"%s\",\"role\":\"%s\",\"state\":\"%s\",\"bytes\":%" PRIu64
+                ",\"sha256\":\"%s\",\"path\":",
+                i ? "," : "", m->name, m->role, state_of(m, path), m->bytes, m->sha256);
+            base_json_put_str(&out, path, strlen(path));
+            base_buf_putc(&out, '}');
+        } else {
+            base_buf_printf(&out, "%-20s %-8s %-10s %10" PRIu64 "  %s\n%20s %s\n", m->name, m->role,
+                state_of(m, path), m->bytes, m->sha256, "", path);
+        }
+        free(path);
+    }
+    if (json) base_buf_puts(&out, "]\n");
+    fputs(out.data, stdout);
+    base_buf_free(&out);
+}
+
+/* ---- info ---- */
+
+static void put_metadata(const gguf_file *f, base_buf *out)
+{
+    base_buf_printf(out, "metadata: %" PRIu64 " keys\n", gguf_n_keys(f));
+    for (uint64_t i = 0; i < gguf_n_keys(f); i++) {
+        base_str key = gguf_key_at(f, i, NULL);
+        base_buf_puts(out, "  ");
+        base_utf8_sanitise(out, key.ptr, key.len, false);
+        base_buf_puts(out, " = ");
+        gguf_print_value(f, i, out);
+        base_buf_putc(out, '\n');
+    }
+}
+
+static void put_tensor_types(const gguf_file *f, base_buf *out)
+{
+    enum { MAX_TYPES = 64 };
+    uint64_t n[MAX_TYPES] = {0}, bytes[MAX_TYPES] = {0}, all = 0;
+    for (uint64_t i = 0; i < gguf_n_tensors(f); i++) {
+        const gguf_tensor *t = gguf_tensor_at(f, i);
+        all += t->n_bytes;
+        if ((unsigned)t->type >= MAX_TYPES) continue;
+        n[t->type]++;
+        bytes[t->type] += t->n_bytes;
+    }
+    base_buf_printf(out, "tensors: %" PRIu64 ", ", gguf_n_tensors(f));
+    put_bytes(out, all);
+    base_buf_putc(out, '\n');
+    for (unsigned type = 0; type < MAX_TYPES; type++) {
+        if (!n[type]) continue;
+        base_buf_printf(out, "  %-5s %5" PRIu64 "  ", gguf_tensor_type_name((gguf_tensor_type)type), n[type]);
+        put_bytes(out, bytes[type]);
+        base_buf_putc(out, '\n');
+    }
+}
+
+/* What a session needs at several lengths when nothing is evicted, and with the default budget. */
+static void put_memory_plan(const gguf_file *f, const model_hyper *h, base_buf *out)
+{
+    static const uint32_t lengths[] = {4096, 8192, 16384, 32768, 131072};
+    const gguf_tensor *embedding = gguf_find_tensor(f, "token_embd.weight");
+    bool own_head = gguf_find_tensor(f, "output.weight") != NULL;
+    uint64_t weights = 0, row = (uint64_t)h->n_layer * h->n_head_kv * h->head_dim * 2 * sizeof(uint16_t);
+    for (uint64_t i = 0; i < gguf_n_tensors(f); i++)
+        if (!own_head || gguf_tensor_at(f, i) != embedding) weights += gguf_tensor_at(f, i)->n_bytes;
+    base_buf_printf(out, "memory: %" PRIu32 " layers x %" PRIu32 " KV heads = %" PRIu32 " lanes\n",
+        h->n_layer, h->n_head_kv, h->n_layer * h->n_head_kv);
+    base_buf_puts(out, "  read per token    ");
+    put_bytes(out, weights);
+    base_buf_puts(out, " of weights\n  one row           ");
+    put_bytes(out, row);
+    base_buf_puts(out, " (K and V of a token in all lanes, F16)\n");
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        if (lengths[i] > h->n_ctx) break;
+        base_buf_printf(out, "  %6" PRIu32 " rows active  ", lengths[i]);
+        put_bytes(out, row * lengths[i]);
+        base_buf_puts(out, lengths[i] == 4096 ? " (the default budget)\n" : "\n");
+    }
+}
+
+static int info(const char *path, base_err *err)
+{
+    gguf_file *f;
+    model_hyper h;
+    base_err unsupported = {0};
+    base_buf out = {0};
+    int r = gguf_open(&f, path, err);
+    if (r < 0) return r;
+    base_buf_printf(&out, "%s: ", path);
+    put_bytes(&out, gguf_file_bytes(f));
+    base_buf_putc(&out, '\n');
+    put_metadata(f, &out);
+    put_tensor_types(f, &out);
+    if (model_arch_read(f, &h, &unsupported) == 0)
+        put_memory_plan(f, &h, &out);
+    else
+        base_buf_printf(&out, "kvist cannot run this model: %s\n", unsupported.msg);
+    fputs(out.data, stdout);
+    base_buf_free(&out);
+    gguf_close(f);
+    return 0;
+}
+
+/* ---- check ---- */
+
+static int check_numbers(const gguf_file *f, base_err *err)
+{
+    for (uint64_t i = 0; i < gguf_n_tensors(f); i++) {
+        const gguf_tensor *t = gguf_tensor_at(f, i);
+        if (quant_is_finite(t->type, t->data, (size_t)(t->ne[0] * t->ne[1] * t->ne[2] * t->ne[3]))) continue;
+        return base_fail(err, BASE_E_FORMAT, "tensor %.*s holds numbers that are not finite",
+            (int)t->name.len, t->name.ptr);
+    }
+    return 0;
+}
+
+static int check_shapes(const gguf_file *f, base_err *err)
+{
+    model_hyper h;
+    model_tensors tensors = {0};
+    int r = model_arch_read(f, &h, err);
+    if (r < 0 || (r = model_arch_bind(f, &h, &tensors, err)) < 0) return r;
+    model_arch_unbind(&tensors);
+    return 0;
+}
+
+/* The vocabulary loads, a text comes back from its ids, and the turns can be framed. */
+static int check_text(const gguf_file *f, base_err *err)
+{
+    static const char sample[] = "int main(void) { return 0; }\n\n  1234 \xc3\xa9\xe4\xbd\xa0";
+    model_tokenizer *t;
+    model_template *m;
+    int r = model_tokenizer_load(&t, f, err);
+    if (r < 0) return r;
+    model_ids ids = {0};
+    base_buf back = {0};
+    model_tokenizer_encode(t, sample, sizeof sample - 1, false, &ids);
+    for (size_t i = 0; i < ids.n; i++) {
+        size_t n;
+        const char *piece = model_tokenizer_piece(t, ids.ids[i], &n);
+        base_buf_add(&back, piece, n);
+    }
+    if (back.len != sizeof sample - 1 || memcmp(back.data, sample, back.len) != 0)
+        r = base_fail(err, BASE_E_FORMAT, "the vocabulary does not give a text back from its ids");
+    if (r == 0 && (r = model_template_load(&m, f, t, err)) == 0) model_template_free(m);
+    model_ids_free(&ids);
+    base_buf_free(&back);
+    model_tokenizer_free(t);
+    return r;
+}
+
+static int check_hash(const gguf_file *f, const char *path, base_err *err)
+{
+    char hex[65];
+    const struct default_model *m = find_default(path);
+    if (!m) return 0;
+    base_sha256_hex(gguf_bytes(f), gguf_file_bytes(f), hex);
+    if (strcmp(hex, m->sha256) == 0) return 0;
+    return base_fail(
+        err, BASE_E_FORMAT, "sha256 is %s and should be %s: fetch %s again", hex, m->sha256, m->name);
+}
+
+static int check_whole(const gguf_file *f, const char *path, base_err *err)
+{
+    int r = check_shapes(f, err);
+    if (r == 0) r = check_text(f, err);
+    if (r == 0) r = check_numbers(f, err);
+    return r == 0 ? check_hash(f, path, err) : r;
+}
+
+static int check(const char *path, base_err *err)
+{
+    gguf_file *f;
+    int r = gguf_open(&f, path, err);
+    if (r < 0) return r;
+    r = check_whole(f, path, err);
+    if (r < 0)
+        base_err_prefix(err, "%s", path);
+    else
+        printf("%s: sound (%" PRIu64 " tensors, shapes, numbers, vocabulary%s)\n", path, gguf_n_tensors(f),
+            find_default(path) ? ", sha256" : "");
+    gguf_close(f);
+    return r;
+}
+
+/* ---- get ---- */
+
+static int get(const char *what, base_err *err)
+{
+    const struct default_model *m = find_default(what);
+    if (!m) return base_fail(err, BASE_E_NOT_FOUND, "there is no default model %s (kvist model list)", what);
+    char *path = model_path(m->file);
+    bool here = strcmp(state_of(m, path), "present") == 0;
+    if (here) printf("%s is here: %s\n", m->name, path);
+    free(path);
+    if (here) return 0;
+    return base_fail(err, BASE_E_UNSUPPORTED,
+        "%s comes in parts of Python wheels: `scripts/fetch %s` in kvist's source folder fetches it", m->name,
+        m->role);
+}
+
+/* ---- the command ---- */
+
+/* FILE or NAME of `info` and `check` to a path. */
+static int with_path(const char *word, int (*run)(const char *path, base_err *err), base_err *err)
+{
+    common_options options = COMMON_OPTIONS_DEFAULTS;
+    char *path = NULL;
+    options.model = word;
+    int r = options_model_path(&options, &path, err);
+    if (r == 0) r = run(path, err);
+    free(path);
+    return r;
+}
+
+static int run_info(const char *word, base_err *err)
+{
+    return with_path(word, info, err);
+}
+
+static int run_check(const char *word, base_err *err)
+{
+    return with_path(word, check, err);
+}
+
+static int (*find_action(const char *name))(const char *, base_err *)
+{
+    static const struct {
+        const char *name;
+        int (*run)(const char *word, base_err *err);
+    } actions[] = {{"get", get}, {"info", run_info}, {"check", run_check}};
+    for (size_t i = 0; i < sizeof actions / sizeof *actions; i++)
+        if (!strcmp(name, actions[i].name)) return actions[i].run;
+    return NULL;
+}
+
+int cmd_model(int argc, char **argv)
+{
+    const char **words = base_xcalloc((size_t)argc + 1, sizeof *words);
+    uint32_t n = 0;
+    bool json = false, help = false;
+    base_err err = {0};
+    const option_row own[] = {{"--json", OPTION_FLAG, &json}, {"--help", OPTION_FLAG, &help}, {NULL}};
+    int status = CMD_OK;
+    if (options_parse(argc, argv, NULL, own, words, &n, &err) != 0) {
+        status = cmd_complain(&err);
+    } else if (help) {
+        fputs(usage, stdout);
+    } else if (n == 0 || (n == 1 && !strcmp(words[0], "list"))) {
+        list(json);
+    } else if (n == 2 && find_action(words[0]) && !json) {
+        if (find_action(words[0])(words[1], &err) != 0) status = cmd_complain(&err);
+    } else {
+        fputs(usage, stderr);
+        status = CMD_USAGE;
+    }
+    free(words);
+    return status;
+}
