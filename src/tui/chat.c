@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "tui/markdown.h"
-#include "tui/ui.h"
+#include "tui/view.h"
 
 enum { DIFF_LINES = 24, OUTPUT_LINES = 5, UNFOLDED_LINES = 4000 };
 
@@ -110,15 +110,17 @@ static void sentence_lines(const tui_ui *u, tui_item *i, int width)
         tui_flow_puts(&f, error_style, "error: ");
         tui_flow_add(&f, error_style, text_of(&i->body), i->body.len);
     } else if (i->kind == TUI_ITEM_CACHE) {
-        char line[120];
-        int at = snprintf(line, sizeof line, "cache: ");
-        if (i->evicted) at += snprintf(line + at, sizeof line - (size_t)at, "%u rows evicted", i->evicted);
+        base_buf b = {0};
+        char n[32];
+        base_buf_puts(&b, "cache: ");
+        if (i->evicted)
+            base_buf_printf(&b, "%s rows evicted (%s)", tui_thousands(i->evicted, n), text_of(&i->head));
+        if (i->evicted && i->promoted) base_buf_puts(&b, ", ");
         if (i->promoted)
-            at += snprintf(line + at, sizeof line - (size_t)at, "%s%u rows promoted", i->evicted ? ", " : "",
-                i->promoted);
-        snprintf(line + at, sizeof line - (size_t)at, " (%.40s)", i->name ? i->name : "plan");
+            base_buf_printf(&b, "%s rows promoted (%s)", tui_thousands(i->promoted, n), text_of(&i->body));
         f.prefix_style = evicted_style;
-        tui_flow_puts(&f, evicted_style, line);
+        tui_flow_add(&f, evicted_style, b.data, b.len);
+        base_buf_free(&b);
     } else {
         tui_flow_add(&f, TUI_FAINT, text_of(&i->body), i->body.len);
     }
@@ -158,13 +160,18 @@ static void welcome(tui_ui *u, tui_area a)
     static const char *const lines[] = {
         "Ask about this tree, or say what to change.",
         "",
-        "@file      put a file in front     /command   /help lists them",
-        "!command   run a shell line        Shift+Tab  what needs asking",
-        "F2 or Tab  the cache inspector     F1         all keys",
+        "@file      put a file in front of the request",
+        "/command   /help lists them",
+        "!command   run a shell line",
+        "Shift+Tab  what needs asking: plan, ask, edits, all",
+        "Tab or F2  the cache inspector",
+        "F1         all keys",
     };
+    enum { WIDTH = 51 };
     int n = sizeof lines / sizeof *lines, y = a.height > n + 2 ? (a.height - n) / 2 : 0;
     for (int i = 0; i < n; i++)
-        tui_put(a, a.width > 66 ? (a.width - 64) / 2 : 0, y + i, i ? TUI_FAINT : TUI_PLAIN, lines[i]);
+        tui_put(
+            a, a.width > WIDTH + 2 ? (a.width - WIDTH) / 2 : 0, y + i, i ? TUI_FAINT : TUI_PLAIN, lines[i]);
 }
 
 void tui_chat_draw(tui_ui *u, tui_area a)

@@ -37,7 +37,18 @@ static void prefill_field(const tui_ui *u, field *f)
     }
 }
 
-static int collect(tui_ui *u, field *fields)
+/* A quarter of the line is enough for a name. */
+static void put_model(const tui_ui *u, field *f, const char *name, int width)
+{
+    int most = width / 4 > 12 ? width / 4 : 12;
+    if (most > 60) most = 60;
+    if ((int)strlen(name) <= most)
+        snprintf(f->text, sizeof f->text, "%s", name);
+    else
+        snprintf(f->text, sizeof f->text, "%.*s%s", most - 1, name, u->glyphs->ellipsis);
+}
+
+static int collect(tui_ui *u, field *fields, int width)
 {
     const tui_state *s = &u->state;
     int n = 0;
@@ -47,7 +58,7 @@ static int collect(tui_ui *u, field *fields)
         snprintf(add(fields, &n, TUI_STYLE(TUI_WARN, TUI_BOLD))->text, 96, "replay %s turn %u of %u",
             u->playing ? "plays," : "", tui_ui_turn(u), u->replay_turns);
     const char *slash = s->model ? strrchr(s->model, '/') : NULL;
-    if (s->model) snprintf(add(fields, &n, TUI_PLAIN)->text, 96, "%.60s", slash ? slash + 1 : s->model);
+    if (s->model) put_model(u, add(fields, &n, TUI_PLAIN), slash ? slash + 1 : s->model, width);
     if (u->failed) {
         snprintf(add(fields, &n, TUI_STYLE(TUI_ERR, TUI_BOLD))->text, 96, "no model");
     } else if (u->loading) {
@@ -91,7 +102,8 @@ static int collect(tui_ui *u, field *fields)
 void tui_footer_draw(tui_ui *u, tui_area a)
 {
     field fields[MAX_FIELDS];
-    int n = collect(u, fields), x = 1, gap = tui_columns(u->glyphs->separator, strlen(u->glyphs->separator));
+    int n = collect(u, fields, a.width), x = 1,
+        gap = tui_columns(u->glyphs->separator, strlen(u->glyphs->separator));
     for (int i = 0; i < n; i++) {
         int width = tui_columns(fields[i].text, strlen(fields[i].text));
         if (x + width + (i ? gap : 0) > a.width - 1 && i > 0) break;

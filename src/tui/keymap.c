@@ -122,13 +122,13 @@ bool tui_keymap_run(tui_ui *u, tui_scope scope, uint32_t key)
 static void say_keys(tui_ui *u, tui_scope scope)
 {
     base_buf b = {0};
-    base_buf_puts(&b, "no such key here; there are: ");
+    base_buf_puts(&b, "no such key; ");
     for (const tui_binding *k = tui_keymap; k->run; k++) {
         if (k->scope != scope || !k->about) continue;
         base_buf_puts(&b, k->label);
-        base_buf_puts(&b, "  ");
+        base_buf_putc(&b, ' ');
     }
-    base_buf_puts(&b, "(? explains them)");
+    base_buf_puts(&b, "? explains");
     tui_ui_say(u, "%s", b.data);
     base_buf_free(&b);
 }

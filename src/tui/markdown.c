@@ -107,8 +107,6 @@ void tui_markdown(tui_text *out, int width, const char *first, const char *rest,
         size_t fence = fence_length(line, length);
         if (fence) {
             fenced = !fenced;
-            if (length > fence) tui_flow_add(&f, TUI_FAINT, line + fence, length - fence);
-            if (length > fence || fenced) tui_flow_line(&f);
             continue;
         }
         if (fenced) {
@@ -136,6 +134,9 @@ void tui_diff_lines(tui_text *out, int width, const char *prefix, const char *s,
     static const tui_style added = {TUI_OK, 0}, removed = {TUI_ERR, 0}, place = {TUI_TOOL, 0};
     tui_flow f = {.text = out, .width = width, .first = prefix, .rest = prefix, .code = true};
     size_t lines = 0;
+    const char *file = memmem(s, n, "\n+++ ", 5);
+    bool one_file =
+        !file || !memmem(file + 5, n - (size_t)(file + 5 - s), "\n+++ ", 5); /* it is named above the diff */
     for (size_t at = 0; at < n; lines++) {
         const char *line = s + at, *end = memchr(line, '\n', n - at);
         size_t length = end ? (size_t)(end - line) : n - at;
@@ -151,6 +152,7 @@ void tui_diff_lines(tui_text *out, int width, const char *prefix, const char *s,
             break;
         }
         bool header = length >= 4 && (!memcmp(line, "--- ", 4) || !memcmp(line, "+++ ", 4));
+        if (header && one_file) continue;
         tui_style style = header                   ? TUI_FAINT
                           : length && *line == '+' ? added
                           : length && *line == '-' ? removed

@@ -61,7 +61,7 @@ static void draw_text(tui_ui *u, tui_area a, const char *title, tui_text *t)
 
 static void help_text(tui_ui *u, tui_text *t, int width)
 {
-    tui_flow f = {.text = t, .width = width, .rest = "              "};
+    tui_flow f = {.text = t, .width = width, .rest = "                "};
     for (tui_scope scope = 0; scope < TUI_N_SCOPES; scope++) {
         if (scope == TUI_SCOPE_REPLAY && !u->replay) continue;
         if (scope == TUI_SCOPE_APPROVAL && u->replay) continue;
@@ -72,7 +72,7 @@ static void help_text(tui_ui *u, tui_text *t, int width)
             if (b->scope != scope || !b->about) continue;
             char line[32];
             label = b->label;
-            snprintf(line, sizeof line, "  %-12s", label);
+            snprintf(line, sizeof line, "  %-14s", label);
             f.started = false;
             tui_flow_puts(&f, TUI_STYLE(TUI_TOOL, 0), line);
             tui_flow_puts(&f, TUI_PLAIN, b->about);

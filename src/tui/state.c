@@ -3,6 +3,7 @@
  */
 #include "tui/state.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,6 +49,7 @@ void tui_state_free(tui_state *s)
     free(s->items);
     free(s->ledgers);
     free(s->masks);
+    free(s->scores);
     tui_journal_free(s->journal);
     clear_approval(&s->approval);
     free(s->session);
@@ -210,6 +212,11 @@ static void add_listing(tui_state *s, tui_item_kind kind, const char *items)
             add_clean(&item->body, v->string, false);
             continue;
         }
+        const char *text = base_json_str(v, "text", NULL);
+        if (text) {
+            add_clean(&item->body, text, false);
+            continue;
+        }
         const char *path = base_json_str(v, "path", NULL), *name = base_json_str(v, "name", NULL);
         const char *why =
             base_json_str(v, "why", base_json_str(v, "reason", base_json_str(v, "status", NULL)));
@@ -254,14 +261,33 @@ static void on_prefill(tui_state *s, const agent_event *e, int64_t now)
     if (s->prefill_done >= s->prefill_total) s->prefill_done = s->prefill_total = 0;
 }
 
+/* The answer that tokens came for and that is not settled yet; a notice may stand behind it. NULL: none. */
+static tui_item *open_answer(tui_state *s)
+{
+    for (size_t i = s->n_items; i > 0; i--) {
+        tui_item *item = s->items + i - 1;
+        if (item->kind == TUI_ITEM_USER || item->kind == TUI_ITEM_TOOL) break;
+        if (item->kind == TUI_ITEM_ANSWER && item->unsettled) return item;
+    }
+    return NULL;
+}
+
 static tui_item *answer_item(tui_state *s)
 {
-    tui_item *i = last_item(s);
-    if (!i || i->kind != TUI_ITEM_ANSWER || !i->streaming) {
+    tui_item *i = open_answer(s);
+    if (!i) {
         i = add_item(s, TUI_ITEM_ANSWER);
-        i->streaming = true;
+        i->unsettled = true;
     }
     return i;
+}
+
+static void remove_item(tui_state *s, tui_item *item)
+{
+    size_t at = (size_t)(item - s->items);
+    free_item(item);
+    memmove(item, item + 1, (--s->n_items - at) * sizeof *item);
+    if (at < s->n_items) item->version++; /* what stands above it changed */
 }
 
 static void on_token(tui_state *s, const agent_event *e, int64_t now)
@@ -273,6 +299,7 @@ static void on_token(tui_state *s, const agent_event *e, int64_t now)
     if (e->token.text && *e->token.text) {
         tui_item *i = answer_item(s);
         add_clean(&i->body, e->token.text, true);
+        i->streaming = true;
         i->version++;
     }
     if (e->token.index >= 0 && e->token.index <= UINT32_MAX - 1) {
@@ -308,17 +335,18 @@ size_t tui_call_start(const char *text, size_t n)
 
 static void on_tool_call(tui_state *s, const agent_event *e, int64_t now)
 {
-    tui_item *before = last_item(s);
-    if (before && before->kind == TUI_ITEM_ANSWER && before->streaming) {
+    tui_item *before = open_answer(s);
+    if (before) {
         /* The raw call was streamed as text; the tool's line says the same. */
         size_t n = tui_call_start(before->body.data ? before->body.data : "", before->body.len);
         while (n > 0 && (before->body.data[n - 1] == '\n' || before->body.data[n - 1] == ' ')) n--;
+        before->streaming = before->unsettled = false;
+        before->version++;
         if (n == 0) {
-            drop_last_item(s);
+            remove_item(s, before);
         } else {
             before->body.len = n;
             before->body.data[n] = 0;
-            before->version++;
         }
     }
     see_turn(s, e->tool_call.turn);
@@ -410,13 +438,24 @@ static void on_answer(tui_state *s, const agent_event *e, int64_t now)
     tui_item *i = answer_item(s);
     base_buf_clear(&i->body);
     add_clean(&i->body, e->answer.text, true);
-    i->streaming = false;
+    i->streaming = i->unsettled = false;
     i->version++;
-    if (!i->body.len) drop_last_item(s);
+    if (!i->body.len) remove_item(s, i);
+}
+
+/* "budget, stale": each word once, while there is room for a line. */
+static void add_word(base_buf *list, const char *word)
+{
+    base_str rest = {list->data ? list->data : "", list->len};
+    size_t n = strlen(word);
+    if (n == 0 || list->len > 60 || memmem(rest.ptr, rest.len, word, n)) return;
+    if (list->len) base_buf_puts(list, ", ");
+    add_clean(list, word, false);
 }
 
 static void on_plan(tui_state *s, const agent_event *e, int64_t now)
 {
+    base_buf evicted = {0}, promoted = {0};
     base_json_doc *doc = NULL;
     if (e->plan.runs && !base_json_parse(e->plan.runs, strlen(e->plan.runs), &doc, NULL)) {
         const base_json *array = base_json_root(doc);
@@ -432,10 +471,17 @@ static void on_plan(tui_state *s, const agent_event *e, int64_t now)
             if (from < 0 || to <= from || to > UINT32_MAX || lanes < 0 || lanes > UINT32_MAX) continue;
             tui_journal_run(s->journal, s->turn, (uint32_t)from, (uint32_t)to, field[2]->string,
                 field[3]->string, (uint32_t)lanes);
+            if (!strcmp(field[2]->string, "evict") || !strcmp(field[2]->string, "bar"))
+                add_word(&evicted, field[3]->string);
+            if (!strcmp(field[2]->string, "promote")) add_word(&promoted, field[3]->string);
         }
     }
     base_json_free(doc);
-    if (e->plan.evicted <= 0 && e->plan.promoted <= 0) return;
+    if (e->plan.evicted <= 0 && e->plan.promoted <= 0) {
+        base_buf_free(&evicted);
+        base_buf_free(&promoted);
+        return;
+    }
     tui_item *i = last_item(s);
     bool streaming = i && i->streaming; /* the answer goes on below the line */
     if (streaming) i = s->n_items > 1 ? i - 1 : NULL;
@@ -447,6 +493,7 @@ static void on_plan(tui_state *s, const agent_event *e, int64_t now)
         if (streaming) {
             tui_item answer = i[-1];
             answer.streaming = true;
+            answer.version++;
             i[-1] = *i;
             *i = answer;
             i--;
@@ -454,7 +501,44 @@ static void on_plan(tui_state *s, const agent_event *e, int64_t now)
     }
     i->evicted += (uint32_t)e->plan.evicted;
     i->promoted += (uint32_t)e->plan.promoted;
+    add_word(&i->head, evicted.data ? evicted.data : "");
+    add_word(&i->body, promoted.data ? promoted.data : "");
     i->version++;
+    base_buf_free(&evicted);
+    base_buf_free(&promoted);
+}
+
+/* [from, to, origin, reason or null, attention, memory, rank, cut, active share] a span */
+static void on_scores(tui_state *s, const agent_event *e, int64_t now)
+{
+    base_json_doc *doc = NULL;
+    if (!e->scores.spans || base_json_parse(e->scores.spans, strlen(e->scores.spans), &doc, NULL)) return;
+    const base_json *array = base_json_root(doc);
+    for (const base_json *v = array->type == BASE_JSON_ARRAY ? array->first : NULL; v; v = v->next) {
+        double x[9];
+        const base_json *f = v->type == BASE_JSON_ARRAY ? v->first : NULL;
+        int n = 0;
+        for (; f && n < 9; f = f->next) x[n++] = f->type == BASE_JSON_NUMBER ? f->number : NAN;
+        if (n < 8 || !(x[0] >= 0 && x[1] > x[0] && x[1] <= UINT32_MAX)) continue;
+        base_grow(&s->scores, &s->cap_scores, s->n_scores + 1, sizeof *s->scores);
+        s->scores[s->n_scores++] = (tui_score){.turn = (uint32_t)e->scores.turn,
+            .from = (uint32_t)x[0],
+            .to = (uint32_t)x[1],
+            .attention = x[4],
+            .memory = x[5],
+            .rank = x[6],
+            .cut = x[7]};
+    }
+    base_json_free(doc);
+}
+
+const tui_score *tui_state_score(const tui_state *s, uint32_t index, uint32_t turn)
+{
+    for (size_t i = s->n_scores; i > 0; i--) {
+        const tui_score *score = s->scores + i - 1;
+        if (score->turn <= turn && index >= score->from && index < score->to) return score;
+    }
+    return NULL;
 }
 
 static void on_ledger(tui_state *s, const agent_event *e, int64_t now)
@@ -561,6 +645,7 @@ static apply_fn *const apply[AGENT_N_EVENTS] = {
     [AGENT_EVENT_answer] = on_answer,
     [AGENT_EVENT_places] = on_places,
     [AGENT_EVENT_plan] = on_plan,
+    [AGENT_EVENT_scores] = on_scores,
     [AGENT_EVENT_ledger] = on_ledger,
     [AGENT_EVENT_rewind] = on_rewind,
     [AGENT_EVENT_undo] = on_undo,

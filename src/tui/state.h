@@ -24,13 +24,15 @@ typedef enum tui_item_kind {
 typedef struct tui_item {
     tui_item_kind kind;
     uint32_t turn;
-    base_buf head, body, diff; /* TOOL: headline, output, diff; others: body */
-    char *status;              /* TOOL: "ok", "failed", ...; NULL while it runs */
-    char *name;                /* TOOL: the tool; CACHE: the plan's cause */
-    char *summary;             /* TOOL: one line */
+    base_buf head, body,
+        diff;      /* TOOL: headline, output, diff; CACHE: why evicted, why promoted; others: body */
+    char *status;  /* TOOL: "ok", "failed", ...; NULL while it runs */
+    char *name;    /* TOOL: the tool; CACHE: the plan's cause */
+    char *summary; /* TOOL: one line */
     int64_t ms, exit_code;
     uint32_t evicted, promoted; /* CACHE */
     bool streaming;
+    bool unsettled;   /* ANSWER: tokens came, neither its final text nor a call yet */
     bool open;        /* unfolded by the person */
     uint32_t version; /* changes with the content */
     /* The chat view's lines, kept per width. */
@@ -58,6 +60,12 @@ typedef struct tui_mask {
     char *wanted, *took;
 } tui_mask;
 
+/* What the last scoring pass of a turn thought of a span; NAN where it computed nothing. */
+typedef struct tui_score {
+    uint32_t turn, from, to;
+    double attention, memory, rank, cut;
+} tui_score;
+
 typedef struct tui_state {
     tui_item *items;
     size_t n_items, cap_items;
@@ -65,6 +73,8 @@ typedef struct tui_state {
     size_t n_ledgers, cap_ledgers;
     tui_mask *masks;
     size_t n_masks, cap_masks;
+    tui_score *scores;
+    size_t n_scores, cap_scores;
     tui_journal *journal;
     tui_approval approval;
     char *session, *parent, *model, *policy, *mode, *root, *branch;
@@ -85,7 +95,8 @@ void tui_state_apply(tui_state *s, const agent_event *e, int64_t now_ms);
 /* Where a raw tool call begins in streamed text (n: nowhere); it is folded to one line. */
 size_t tui_call_start(const char *text, size_t n);
 
-const tui_ledger *tui_state_ledger(const tui_state *s, uint32_t turn); /* NULL: none yet */
+const tui_ledger *tui_state_ledger(const tui_state *s, uint32_t turn);               /* NULL: none yet */
+const tui_score *tui_state_score(const tui_state *s, uint32_t index, uint32_t turn); /* NULL: none */
 /* A sentence of the screen itself (loading failed, copied, ...). */
 void tui_state_note(tui_state *s, tui_item_kind kind, const char *text);
 const tui_item *tui_state_last_answer(const tui_state *s);

@@ -161,10 +161,11 @@ bool tui_ui_moving(const tui_ui *u)
 static void draw_approval(tui_ui *u, tui_area a)
 {
     const tui_approval *p = &u->state.approval;
-    char line[64];
-    snprintf(line, sizeof line, "%.20s ", p->power && *p->power ? p->power : p->name ? p->name : "allow");
-    int x = tui_put(a, 0, 0, TUI_STYLE(TUI_WARN, TUI_BOLD), line);
-    tui_put_short(a, x, 0, a.width - x, TUI_STRONG, u->glyphs->ellipsis, p->headline ? p->headline : "");
+    int x = tui_put(a, 0, 0, TUI_STYLE(TUI_WARN, TUI_BOLD), "allow? ");
+    tui_put_short(a, x, 0, a.width - x, TUI_STRONG, u->glyphs->ellipsis,
+        p->headline ? p->headline
+        : p->name   ? p->name
+                    : "");
     static const struct {
         const char *key, *what;
     } keys[] = {{"y", " once   "}, {"a", " always this   "}, {"e", " edit   "}, {"n", " no   "},
@@ -260,6 +261,21 @@ static void put_inspector_title(tui_ui *u, tui_area a, int x, int width, bool fo
     }
 }
 
+/* The last line of an inspector that has the screen for itself: a question, or what was said. */
+static void draw_inspector_line(tui_ui *u, tui_area a)
+{
+    bool asking = u->asking != TUI_ASK_NOTHING;
+    if (!asking && !u->message && !u->state.approval.waiting) return;
+    tui_blank(a);
+    if (asking)
+        tui_editor_draw(&u->editor, a, prompt_of(u), TUI_STYLE(TUI_USER, TUI_BOLD), true);
+    else if (u->message)
+        tui_put_short(a, 0, 0, a.width, TUI_STYLE(TUI_WARN, 0), u->glyphs->ellipsis, u->message);
+    else
+        tui_put_short(a, 0, 0, a.width, TUI_STYLE(TUI_WARN, TUI_BOLD), u->glyphs->ellipsis,
+            "a question waits in the chat: Tab or F2");
+}
+
 static void draw_too_small(tui_area a)
 {
     tui_text t = {0};
@@ -293,17 +309,9 @@ void tui_ui_draw(tui_ui *u, tui_grid *g)
             return;
         }
         put_inspector_title(u, a, 0, a.width, true);
-        int asking = u->asking != TUI_ASK_NOTHING || u->message || u->state.approval.waiting ? 1 : 0;
-        tui_area body = tui_area_part(a, 0, 1, a.width, height - asking);
+        tui_area body = tui_area_part(a, 0, 1, a.width, height);
         draw_inspector(u, body);
-        tui_area line = tui_area_part(a, 0, a.height - 2, a.width, 1);
-        if (u->asking != TUI_ASK_NOTHING)
-            tui_editor_draw(&u->editor, line, prompt_of(u), TUI_STYLE(TUI_USER, TUI_BOLD), true);
-        else if (u->message)
-            tui_put_short(line, 0, 0, line.width, TUI_STYLE(TUI_WARN, 0), u->glyphs->ellipsis, u->message);
-        else if (asking)
-            tui_put_short(line, 0, 0, line.width, TUI_STYLE(TUI_WARN, TUI_BOLD), u->glyphs->ellipsis,
-                "a question waits in the chat: Tab or F2");
+        draw_inspector_line(u, tui_area_part(a, 0, a.height - 2, a.width, 1));
         tui_popup_draw(u, body);
         return;
     }

@@ -53,7 +53,8 @@ void tui_history_draw(tui_ui *u, tui_area a)
         if (r->samples[i].active > top) top = r->samples[i].active;
     if (top < 1) top = 1;
     top += top / 16;
-    tui_printf(a, 0, 0, TUI_FAINT, "active rows per lane, up to %s", tui_thousands(top, n));
+    int x0 = tui_printf(a, 0, 0, TUI_FAINT, "active rows per lane, 0 to %s", tui_thousands(top, n));
+    if (budget) tui_printf(a, x0, 0, TUI_STYLE(TUI_WARN, 0), "; budget %s", tui_thousands(budget, n));
     plot p = {.area = tui_area_part(a, 0, 1, a.width, a.height - 4)};
     p.columns = p.area.width * 2;
     p.rows = p.area.height * 4;
@@ -61,7 +62,6 @@ void tui_history_draw(tui_ui *u, tui_area a)
     int limit = budget ? p.rows - 1 - (int)((uint64_t)budget * (uint64_t)(p.rows - 1) / top) : -1;
     if (limit >= 0) {
         tui_rule(p.area, 0, limit / 4, p.area.width, TUI_STYLE(TUI_WARN, TUI_DIM), u->glyphs->horizontal);
-        tui_printf(p.area, 0, limit / 4, TUI_STYLE(TUI_WARN, 0), "budget %s ", tui_thousands(budget, n));
     }
     int before = -1, marks_y = a.height - 2;
     uint32_t turn = 0;

@@ -23,27 +23,40 @@ static int compare(const void *a, const void *b)
     return x->source < y->source ? -1 : x->source > y->source;
 }
 
+/* Role markers are no place that anybody looks for. */
+static bool is_listed(const tui_source *s)
+{
+    return strcmp(s->origin, "scaffold") != 0;
+}
+
 /* The spans in the order shown; the caller frees. */
-static span_row *sorted(const tui_ui *u, const tui_rows *r)
+static span_row *sorted(const tui_ui *u, const tui_rows *r, size_t *ret_n)
 {
     span_row *order = base_xcalloc(r->n_sources + 1, sizeof *order);
+    size_t n = 0;
     for (uint32_t i = 0; i < r->n_sources; i++) {
         const tui_source *s = r->sources + i;
-        order[i].source = i;
+        if (!is_listed(s)) continue;
+        span_row *row = order + n++;
+        row->source = i;
         if (u->sort % N_SORTS == BY_PLACE) continue;
         tui_count c = tui_rows_count(r, s->from, s->to);
-        order[i].key = u->sort % N_SORTS == BY_ROWS   ? c.active
-                       : u->sort % N_SORTS == BY_HOST ? c.n - c.active
-                                                      : s->turn;
+        row->key = u->sort % N_SORTS == BY_ROWS   ? c.active
+                   : u->sort % N_SORTS == BY_HOST ? c.n - c.active
+                                                  : s->turn;
     }
-    qsort(order, r->n_sources, sizeof *order, compare);
+    qsort(order, n, sizeof *order, compare);
+    *ret_n = n;
     return order;
 }
 
+/* The listed span at the cursor, or the one before it. */
 static uint32_t source_at(const tui_ui *u, const tui_rows *r)
 {
-    uint32_t at = u->at < r->n ? u->at : (uint32_t)r->n - 1;
-    return r->row[at].source;
+    uint32_t at = r->row[u->at < r->n ? u->at : r->n - 1].source, here = at;
+    while (here > 0 && !is_listed(r->sources + here)) here--;
+    while (here + 1 < r->n_sources && !is_listed(r->sources + here)) here++;
+    return here;
 }
 
 static void draw_row(tui_ui *u, tui_area a, int y, const tui_rows *r, const tui_source *s)
@@ -86,21 +99,22 @@ static void draw_row(tui_ui *u, tui_area a, int y, const tui_rows *r, const tui_
 void tui_spans_draw(tui_ui *u, tui_area a)
 {
     const tui_rows *r = tui_ui_rows(u);
-    tui_printf(a, 0, 0, TUI_FAINT, "%zu spans by %s   = sorts, Enter shows the text", r->n_sources,
-        sort_names[u->sort % N_SORTS]);
     int shown = a.height - 1;
     u->page = shown > 1 ? shown - 1 : 1;
     if (r->n == 0 || shown < 1) return;
-    span_row *order = sorted(u, r);
+    size_t n, at = 0, room = (size_t)shown;
+    span_row *order = sorted(u, r, &n);
+    tui_printf(a, 0, 0, TUI_FAINT, "%zu spans by %s   = sorts, Enter shows the text", n,
+        sort_names[u->sort % N_SORTS]);
     uint32_t here = source_at(u, r);
-    size_t at = 0;
-    for (size_t i = 0; i < r->n_sources; i++)
+    for (size_t i = 0; i < n; i++)
         if (order[i].source == here) at = i;
-    size_t first = at > (size_t)shown / 2 ? at - (size_t)shown / 2 : 0;
-    if (r->n_sources > (size_t)shown && first > r->n_sources - (size_t)shown)
-        first = r->n_sources - (size_t)shown;
-    if (r->n_sources <= (size_t)shown) first = 0;
-    for (int y = 0; y < shown && first + (size_t)y < r->n_sources; y++) {
+    size_t first = at > room / 2 ? at - room / 2 : 0;
+    if (n <= room)
+        first = 0;
+    else if (first > n - room)
+        first = n - room;
+    for (int y = 0; y < shown && first + (size_t)y < n; y++) {
         draw_row(u, a, y + 1, r, r->sources + order[first + (size_t)y].source);
         if (first + (size_t)y == at)
             tui_restyle(a, 0, y + 1, a.width, u->focus == TUI_FOCUS_INSPECTOR ? TUI_REVERSE : TUI_BOLD);
@@ -122,14 +136,15 @@ void tui_spans_move(tui_ui *u, int64_t units)
 {
     const tui_rows *r = tui_ui_rows(u);
     if (r->n == 0) return;
-    span_row *order = sorted(u, r);
+    size_t n;
+    span_row *order = sorted(u, r, &n);
     uint32_t here = source_at(u, r);
-    int64_t at = 0, last = (int64_t)r->n_sources - 1;
+    int64_t at = 0, last = (int64_t)n - 1;
     for (int64_t i = 0; i <= last; i++)
         if (order[i].source == here) at = i;
     at = units <= INT32_MIN ? 0 : units >= INT32_MAX ? last : at + units;
-    if (at < 0) at = 0;
     if (at > last) at = last;
-    u->at = r->sources[order[at].source].from;
+    if (at < 0) at = 0;
+    if (n > 0) u->at = r->sources[order[at].source].from;
     free(order);
 }

@@ -7,7 +7,8 @@
 
 #include "tui/view.h"
 
-static void put_bins(tui_ui *u, tui_area a, const tui_rows *r, int rows)
+/* At most `rows` lines; returns those used. */
+static int put_bins(tui_ui *u, tui_area a, const tui_rows *r, int rows)
 {
     uint32_t n = (uint32_t)r->n, cells = (uint32_t)(a.width * rows);
     u->strip_columns = a.width;
@@ -22,6 +23,7 @@ static void put_bins(tui_ui *u, tui_area a, const tui_rows *r, int rows)
         tui_put(a, (int)(bin % (uint32_t)a.width), (int)(bin / (uint32_t)a.width), style,
             u->glyphs->share[share]);
     }
+    return (int)((n + u->strip_bin - 1) / u->strip_bin + (uint32_t)a.width - 1) / a.width;
 }
 
 static void put_legend(tui_ui *u, tui_area a, int y)
@@ -33,10 +35,10 @@ static void put_legend(tui_ui *u, tui_area a, int y)
         {TUI_SHARE_HOST, "host"}, {TUI_SHARE_PROMOTED, "promoted"}, {TUI_SHARE_BARRED, "barred"}};
     int x = 0;
     for (size_t i = 0; i < sizeof legend / sizeof *legend; i++) {
-        int width = (int)strlen(legend[i].name) + 2;
+        int width = (int)strlen(legend[i].name) + 2; /* the glyph, a blank, the name */
         if (x + width > a.width) break;
         x += tui_put(a, x, y, tui_share_style(legend[i].share), u->glyphs->share[legend[i].share]);
-        x += tui_put(a, x, y, TUI_FAINT, legend[i].name) + 1;
+        x += 1 + tui_put(a, x + 1, y, TUI_FAINT, legend[i].name) + 1;
     }
 }
 
@@ -133,15 +135,11 @@ void tui_strip_draw(tui_ui *u, tui_area a)
     y = put_counts(u, a, y, &all, active);
     if (a.height < 8) return;
     y++;
-    /* A third of the height at most; a short sequence gets as many rows as it fills. */
-    int rows = (a.height - y) / 3,
-        needed = a.width > 0 ? (int)((r->n + (size_t)a.width - 1) / (size_t)a.width) : 1;
+    int rows = (a.height - y) / 3; /* a third of the height at most */
     if (rows < 1) rows = 1;
     if (rows > 8) rows = 8;
-    if (needed >= 1 && rows > needed) rows = needed;
     if (a.width < 1) return;
-    put_bins(u, tui_area_part(a, 0, y, a.width, rows), r, rows);
-    y += rows;
+    y += put_bins(u, tui_area_part(a, 0, y, a.width, rows), r, rows);
     put_legend(u, a, y);
     y += 2;
     int left = a.height - y, ledger = left >= 12 ? 8 : left >= 8 ? 4 : 0;

@@ -2,6 +2,7 @@
  * View 6: why the rows under the cursor are where they are: their state, the rule behind it in words, and everything that
  * happened to the first of them. View 7: where the grammar chose another token than the model.
  */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -96,6 +97,19 @@ void tui_why_draw(tui_ui *u, tui_area a)
     tui_text_free(&t);
     if (row->flags & TUI_ROW_BARRED)
         tui_put(a, 0, y++, TUI_STYLE(TUI_ERR, 0), "barred: only a person brings it back (r)");
+    const tui_score *score = tui_state_score(&u->state, from, tui_ui_turn(u));
+    if (score) {
+        int x = 0;
+        const struct {
+            const char *name;
+            double value;
+        } parts[] = {{"attention", score->attention}, {"memory", score->memory}, {"rank", score->rank},
+            {"cut", score->cut}};
+        for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+            if (!isnan(parts[i].value))
+                x += tui_printf(a, x, y, TUI_PLAIN, "%s %.3g  ", parts[i].name, parts[i].value);
+        if (x) y++;
+    }
     const tui_ledger *ledger = tui_state_ledger(&u->state, row->changed);
     if (ledger && ledger->why && row->change == TUI_EVICTED_ROW)
         tui_printf(a, 0, y++, TUI_FAINT, "turn %u: %s", row->changed, ledger->why);

@@ -12,6 +12,7 @@
  *   key NAME...         type TEXT     paste TEXT (\n is a line end)     bigpaste LINES
  *   screen NAME         compares with NAME.screen
  *   sent TEXT           the next thing the shell asked of its host ("submit ...", "decide yes", "interrupt", "quit", ...)
+ *                       line ends in it are written \n
  *   silent              it asked for nothing more
  */
 #include <stdio.h>
@@ -42,7 +43,12 @@ static void note(run *r, const char *what, const char *text)
     base_buf_puts(&b, what);
     if (text) {
         base_buf_putc(&b, ' ');
-        base_buf_puts(&b, text);
+        for (; *text; text++) {
+            if (*text == '\n')
+                base_buf_puts(&b, "\\n");
+            else
+                base_buf_putc(&b, *text);
+        }
     }
     if (r->n_sent < 256) r->sent[r->n_sent++] = base_buf_take(&b);
     base_buf_free(&b);
