@@ -11,6 +11,7 @@
 #include "model/cpu/cpu.h"
 
 enum {
+    AHEAD_QUERIES = 16,
     TILE = MODEL_ROWS_TILE,
     QUERIES = 96,     /* query rows of a unit, unless one token has more */
     SPLIT_TOKENS = 8, /* batches up to this spread tiles */
@@ -68,14 +69,19 @@ static uint32_t ordinal_of(const model_lane_list *list, uint32_t index)
     return ordinal;
 }
 
-/* Scores of n_q queries with the rows of a tile, [n_q][TILE]; places beyond the rows, up to 16, are of zero keys. */
+/*
+ * Scores of n_q queries with the rows of a tile, [n_q][TILE]; places beyond the rows, up to 16, are of zero keys. A few queries
+ * wait for memory: then the kernel asks for the next keys while it multiplies.
+ */
 static void score_tile(const cpu_kernels *k, const tile_rows *rows, const float *q, uint32_t n_q,
     size_t q_stride, uint32_t head_dim, float scale, float *keys, float *s)
 {
     for (uint32_t r = 0; r < rows->n; r += CPU_LANES) {
         uint32_t n = rows->n - r < CPU_LANES ? rows->n - r : CPU_LANES;
+        bool ahead = n_q <= AHEAD_QUERIES && r + 2 * CPU_LANES <= rows->n;
         k->keys(rows->keys + r, n, head_dim, keys);
-        k->scores(keys, q, n_q, q_stride, head_dim, scale, s + r, TILE);
+        k->scores(
+            keys, q, n_q, q_stride, head_dim, scale, ahead ? rows->keys + r + CPU_LANES : NULL, s + r, TILE);
     }
 }
 

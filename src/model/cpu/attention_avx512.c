@@ -7,7 +7,7 @@
 #include "model/cpu/cpu.h"
 #include "model/cpu/vec_avx512.h"
 
-enum { SCORE_QUERIES = 8, VALUE_QUERIES = 6 };
+enum { SCORE_QUERIES = 8, VALUE_QUERIES = 6, VALUES_AHEAD = 16 };
 
 INLINE __m512 f16_lanes(const uint16_t *p)
 {
@@ -81,13 +81,30 @@ static void keys(const uint16_t *const *rows, uint32_t n_rows, uint32_t head_dim
     if (i < head_dim) keys_part(rows, n_rows, i, 16, out + (size_t)i * CPU_LANES);
 }
 
+/* Asks for one cache line after another of 16 rows. */
+typedef struct fetcher {
+    const uint16_t *const *rows; /* NULL: none */
+    uint32_t row, i;
+} fetcher;
+
+INLINE void fetch_next(fetcher *f, uint32_t head_dim)
+{
+    if (!f->rows || f->row == CPU_LANES) return;
+    _mm_prefetch((const char *)(f->rows[f->row] + f->i), _MM_HINT_T0);
+    f->i += 32;
+    if (f->i < head_dim) return;
+    f->i = 0;
+    f->row++;
+}
+
 INLINE void scores_part(int n_q, const float *k, const float *q, size_t q_stride, uint32_t head_dim,
-    float scale, float *s, size_t s_stride)
+    float scale, fetcher *f, float *s, size_t s_stride)
 {
     __m512 even[SCORE_QUERIES], odd[SCORE_QUERIES];
     for (int m = 0; m < n_q; m++) even[m] = odd[m] = _mm512_setzero_ps();
     for (uint32_t i = 0; i < head_dim; i += 2, k += 2 * CPU_LANES) {
         __m512 k0 = _mm512_loadu_ps(k), k1 = _mm512_loadu_ps(k + CPU_LANES);
+        fetch_next(f, head_dim);
         for (int m = 0; m < n_q; m++) {
             even[m] = _mm512_fmadd_ps(_mm512_set1_ps(q[m * q_stride + i]), k0, even[m]);
             odd[m] = _mm512_fmadd_ps(_mm512_set1_ps(q[m * q_stride + i + 1]), k1, odd[m]);
@@ -99,14 +116,15 @@ INLINE void scores_part(int n_q, const float *k, const float *q, size_t q_stride
 }
 
 #define SCORES_CASE(N)                                                                                       \
-    case N: scores_part(N, k, q, q_stride, head_dim, scale, s, s_stride); break;
+    case N: scores_part(N, k, q, q_stride, head_dim, scale, &f, s, s_stride); break;
 
 static void scores(const float *k, const float *q, uint32_t n_q, size_t q_stride, uint32_t head_dim,
-    float scale, float *s, size_t s_stride)
+    float scale, const uint16_t *const *ahead, float *s, size_t s_stride)
 {
+    fetcher f = {.rows = ahead};
     for (; n_q >= SCORE_QUERIES;
          n_q -= SCORE_QUERIES, q += SCORE_QUERIES * q_stride, s += SCORE_QUERIES * s_stride)
-        scores_part(SCORE_QUERIES, k, q, q_stride, head_dim, scale, s, s_stride);
+        scores_part(SCORE_QUERIES, k, q, q_stride, head_dim, scale, &f, s, s_stride);
     switch (n_q) {
         SCORES_CASE(1)
         SCORES_CASE(2)
@@ -152,6 +170,9 @@ INLINE void values_part(int n_q, int n_v, const uint16_t *const *rows, uint32_t 
         for (int i = 0; i < n_v; i++) o[m][i] = _mm512_setzero_ps();
     for (uint32_t r = 0; r < n_rows; r++) {
         __m512 v[4];
+        if (at == 0 && r + VALUES_AHEAD < n_rows)
+            for (uint32_t i = 0; i < head_dim; i += 32)
+                _mm_prefetch((const char *)(rows[r + VALUES_AHEAD] + i), _MM_HINT_T0);
         for (int i = 0; i < n_v; i++) v[i] = f16_lanes(rows[r] + at + 16 * i);
         for (int m = 0; m < n_q; m++) {
             __m512 weight = _mm512_set1_ps(p[m * p_stride + r]);

@@ -254,8 +254,9 @@ static void keys_ref(const uint16_t *const *rows, uint32_t n_rows, uint32_t head
 }
 
 static void scores_ref(const float *keys, const float *q, uint32_t n_q, size_t q_stride, uint32_t head_dim,
-    float scale, float *s, size_t s_stride)
+    float scale, const uint16_t *const *ahead, float *s, size_t s_stride)
 {
+    (void)ahead;
     for (uint32_t m = 0; m < n_q; m++, q += q_stride, s += s_stride)
         for (int r = 0; r < CPU_LANES; r++) {
             float even = 0, odd = 0;
