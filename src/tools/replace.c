@@ -38,6 +38,21 @@ static bool blank_between(const char *text, size_t from, size_t to)
 
 /* ---- which definition is meant ---- */
 
+code_file *tool__parse_for(code_grammars *g, const char *path, const char *text, size_t n, const char *name)
+{
+    code_file *f = code_parse(g, path, text, n);
+    uint32_t nothing;
+    if (!f->n_errors || code_find_definition(f, name, &nothing, 1)) return f;
+    /* A syntax error in front of it hides it from a grammar, not from a search by words. */
+    code_file *by_words = code_parse(NULL, path, text, n);
+    if (!code_find_definition(by_words, name, &nothing, 1)) {
+        code_file_free(by_words);
+        return f;
+    }
+    code_file_free(f);
+    return by_words;
+}
+
 static void show_definition(base_buf *out, const code_definition *d)
 {
     if (d->parent && *d->parent) base_buf_printf(out, "%s.", d->parent);
@@ -242,7 +257,7 @@ static bool choose(code_grammars *g, const char *path, const base_buf *file, con
     tool__rebase(&flat, clean.data ? clean.data : "", clean.len, "", 0, false);
     if (!flat.data) base_buf_puts(&flat, "");
     const base_buf *text = &flat;
-    code_file *b = code_parse(g, path, flat.data, flat.len);
+    code_file *b = tool__parse_for(g, path, flat.data, flat.len, old->name);
     uint32_t t = target_in(b, old);
     if (t == UINT32_MAX && wants_wrap(f->language)) {
         base_buf_puts(&wrapped, WRAP_HEAD);
@@ -268,7 +283,8 @@ static bool choose(code_grammars *g, const char *path, const base_buf *file, con
         goto out;
     }
     const code_definition *d = &b->definitions[t];
-    bool is_nested = !is_top(old);
+    const char *language = code_language(path, file->data, file->len);
+    bool is_nested = !is_top(old), is_python = language && !strcmp(language, "python");
     if (!is_top(d)) {
         /* The class around a method was repeated: the method alone is meant. */
         bool is_wrapper = text == &wrapped;
@@ -287,8 +303,7 @@ static bool choose(code_grammars *g, const char *path, const base_buf *file, con
         if (is_behind && !blank_between(text->data, at, begin > at ? begin : at)) left_out++;
         bool is_new = i != t && !is_nested && !file_has(f, x->name);
         if (i == t || is_new) {
-            if (is_new && is_behind)
-                base_buf_puts(&ret->text, f->language && !strcmp(f->language, "python") ? "\n\n" : "\n");
+            if (is_new && is_behind) base_buf_puts(&ret->text, is_python ? "\n\n" : "\n");
             take_definition(&ret->text, text->data, text->len, x);
             if (is_new && !is_behind) base_buf_puts(&ret->text, "\n");
         } else {
@@ -355,7 +370,7 @@ bool tool__replace_definition(code_grammars *g, const char *path, const base_buf
     base_str block, base_buf *ret_text, uint32_t *ret_line, uint32_t *ret_line_end, base_buf *note,
     base_buf *why)
 {
-    code_file *f = code_parse(g, path, text->data ? text->data : "", text->len);
+    code_file *f = tool__parse_for(g, path, text->data ? text->data : "", text->len, name);
     chosen c = {0};
     base_buf body = {0}, ends = {0};
     uint32_t at;

@@ -33,7 +33,7 @@ static bool is_shown(
     base_buf why = {0}, next = {0};
     uint32_t at;
     bool shown = false;
-    code_file *c = code_parse(w->grammars, path, f->text.data, f->text.len);
+    code_file *c = tool__parse_for(w->grammars, path, f->text.data, f->text.len, name);
     if (!tool__find_definition(c, path, &f->text, name, &at, &why)) {
         tool__say(r, TOOL_FAILED, "%s", why.data);
     } else {
