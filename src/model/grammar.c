@@ -112,8 +112,8 @@ struct model_grammar {
     grammar_list paths, words; /* words: false, true */
     bool any_path;
     state now;
-    token_trie *trie; /* made by the first mask */
-    state *stack;     /* [trie->max_depth + 1] */
+    const token_trie *trie; /* the tokenizer's; asked for by the first mask */
+    state *stack;           /* [trie->max_depth + 1] */
     uint64_t *mask;
 };
 
@@ -487,7 +487,6 @@ void model_grammar_free(model_grammar *g)
     grammar_list_free(&g->names);
     grammar_list_free(&g->paths);
     grammar_list_free(&g->words);
-    token_trie_free(g->trie);
     free(g->stack);
     free(g->mask);
     free(g);
@@ -539,7 +538,7 @@ void model_grammar_advance(model_grammar *g, int32_t id)
 static bool prepare_mask(model_grammar *g)
 {
     size_t words = ((size_t)model_tokenizer_size(g->tokenizer) + 63) / 64;
-    if (!g->trie) g->trie = token_trie_new(g->tokenizer);
+    if (!g->trie) g->trie = token_trie_of(g->tokenizer);
     if (g->trie && !g->stack) g->stack = malloc(((size_t)g->trie->max_depth + 1) * sizeof *g->stack);
     if (!g->mask) g->mask = malloc(words * sizeof *g->mask);
     if (!g->trie || !g->stack || !g->mask) return false;

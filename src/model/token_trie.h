@@ -24,4 +24,7 @@ typedef struct token_trie {
 token_trie *token_trie_new(const model_tokenizer *t);
 void token_trie_free(token_trie *trie);
 
+/* The tokenizer's own one, made at the first call (some 40 ms for 150,000 pieces), from any thread. NULL as above. */
+const token_trie *token_trie_of(const model_tokenizer *t);
+
 #endif

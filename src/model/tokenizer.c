@@ -10,6 +10,7 @@
 #include "model/tokenizer.h"
 
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "model/gguf.h"
+#include "model/token_trie.h"
 #include "model/tokenizer_bpe.h"
 #include "model/tokenizer_split.h"
 
@@ -48,6 +50,12 @@ struct model_tokenizer {
     bpe_table merges;
     const split_kind *split;
     int32_t bos;
+    struct trie_slot *trie;
+};
+
+/* Apart from the tokenizer, which is const once it is loaded. */
+struct trie_slot {
+    _Atomic(token_trie *) made;
 };
 
 /* ---- lists of ids ---- */
@@ -254,6 +262,7 @@ int model_tokenizer_load(model_tokenizer **ret, const struct gguf_file *g, base_
     }
     model_tokenizer *t = base_xcalloc(1, sizeof *t);
     t->split = split;
+    t->trie = base_xcalloc(1, sizeof *t->trie);
     int r = load_pieces(t, g, err);
     if (r == 0) r = load_merges(t, g, err);
     if (r == 0) {
@@ -284,7 +293,19 @@ void model_tokenizer_free(model_tokenizer *t)
     free(t->words);
     free(t->specials);
     bpe_table_free(&t->merges);
+    token_trie_free(atomic_load(&t->trie->made));
+    free(t->trie);
     free(t);
+}
+
+const token_trie *token_trie_of(const model_tokenizer *t)
+{
+    token_trie *made = atomic_load(&t->trie->made), *none = NULL;
+    if (made) return made;
+    made = token_trie_new(t);
+    if (atomic_compare_exchange_strong(&t->trie->made, &none, made)) return made;
+    token_trie_free(made); /* another thread was faster */
+    return none;
 }
 
 /* ---- encode ---- */
