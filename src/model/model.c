@@ -156,6 +156,7 @@ static int load_weights(loader *l, base_err *err)
     int rc = 0;
 
     m->layers = base_xcalloc(m->hyper.n_layer, sizeof *m->layers);
+    rc = pack(l, t->output, &m->output, err); /* the largest first: its file pages go before the rest comes */
     for (uint32_t i = 0; i < m->hyper.n_layer && !rc; i++) {
         rc = check_file(m, err);
 #define LOAD(field, maker)                                                                                   \
@@ -163,7 +164,6 @@ static int load_weights(loader *l, base_err *err)
         LAYER_FIELDS(LOAD)
 #undef LOAD
     }
-    if (!rc) rc = pack(l, t->output, &m->output, err);
     if (!rc) rc = copy_vector(l, t->output_norm, &m->output_norm, err);
     if (!rc && t->rope_freqs) {
         m->rope_factors = base_xmalloc(t->rope_freqs->n_bytes);
