@@ -330,7 +330,7 @@ static void add_signature(walk *w, const code_definition *d, uint32_t index, uin
         if (strcmp(d->what, none[i]) == 0) return;
     uint32_t to = d->body_to != 0 && d->body_from >= d->from ? d->body_from : d->to;
     if (d->body_to == 0 && !d->is_declaration) to = line_end(w, node_from, d->to);
-    if (d->body_to != 0 && w->text[d->body_from] == '{' && d->body_from < d->to) to = d->body_from + 1;
+    if (d->body_to != 0 && d->body_from < d->to && w->text[d->body_from] == '{') to = d->body_from + 1;
     to = trim(w, d->from, to);
     code_builder_anchor(&w->b, &(code_anchor){CODE_SIGNATURE, index, d->from, to, d->from, to});
 }
@@ -352,6 +352,9 @@ static void define(walk *w, uint32_t i, uint32_t name, const char *parent, const
     for (uint32_t p = w->nodes[outer].prev; p != UINT32_MAX && (row_of(w, p)->flags & NODE_ATTRIBUTE);
          p = w->nodes[p].prev)
         d.from = w->nodes[p].from;
+    /* Around a broken place a wrapper may hold other definitions in front of this one: then it is not this one's. */
+    const code_file *file = w->b.file;
+    if (file->n_definitions != 0 && d.from < file->definitions[file->n_definitions - 1].from) d.from = w->nodes[i].from;
     if (body != UINT32_MAX) {
         d.body_from = w->nodes[body].from;
         d.body_to = w->nodes[body].to;
