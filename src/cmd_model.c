@@ -10,6 +10,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/fs.h"
 #include "base/hash.h"
@@ -23,10 +24,14 @@
 #include "model/template.h"
 #include "model/tokenizer.h"
 #include "options.h"
+#ifdef KVIST_SHELL
+#include "tools/transfer.h"
+#endif
 
 static const char usage[] =
     "kvist model list [--json]     the default models: present or not, bytes, sha256\n"
-    "kvist model get NAME|URL      fetches a model into the data folder\n"
+    "kvist model get NAME|URL [--sha256 HEX]\n"
+    "                              fetches a model into the data folder; an interrupted one goes on\n"
     "kvist model info FILE|NAME    metadata, tensor types, memory plan\n"
     "kvist model check FILE|NAME   reads the whole file: shapes, numbers, vocabulary, sha256\n";
 
@@ -273,10 +278,8 @@ static int check(const char *path, base_err *err)
 
 /* ---- get ---- */
 
-static int get(const char *what, base_err *err)
+static int get_default(const struct default_model *m, base_err *err)
 {
-    const struct default_model *m = find_default(what);
-    if (!m) return base_fail(err, BASE_E_NOT_FOUND, "there is no default model %s (kvist model list)", what);
     char *path = model_path(m->file);
     bool here = strcmp(state_of(m, path), "present") == 0;
     if (here) printf("%s is here: %s\n", m->name, path);
@@ -285,6 +288,71 @@ static int get(const char *what, base_err *err)
     return base_fail(err, BASE_E_UNSUPPORTED,
         "%s comes in parts of Python wheels: `scripts/fetch %s` in kvist's source folder fetches it", m->name,
         m->role);
+}
+
+#ifdef KVIST_SHELL
+static bool show_progress(void *user, uint64_t done, uint64_t total)
+{
+    base_buf line = {0};
+    put_bytes(&line, done);
+    if (total) {
+        base_buf_puts(&line, " of ");
+        put_bytes(&line, total);
+    }
+    if (isatty(STDERR_FILENO)) fprintf(stderr, "\r\033[K%s: %s", (const char *)user, line.data);
+    base_buf_free(&line);
+    return true;
+}
+
+/* The last part of a URL's path, if that is a file name that needs no quoting anywhere. */
+static int name_of_url(const char *url, base_buf *out, base_err *err)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-+";
+    const char *rest = strstr(url, "://") + 3, *end = rest + strcspn(rest, "?#"), *at = end;
+    while (at > rest && at[-1] != '/') at--;
+    size_t n = (size_t)(end - at);
+    if (at == rest || n < 6 || n > 200 || *at == '.' || *at == '-' || strspn(at, letters) < n ||
+        strncmp(end - 5, ".gguf", 5) != 0) {
+        return base_fail(err, BASE_E_USAGE, "%s does not end in the name of a .gguf file", url);
+    }
+    base_buf_add(out, at, n);
+    return 0;
+}
+
+static int get_url(const char *url, const char *sha256, base_err *err)
+{
+    base_buf name = {0};
+    int r = name_of_url(url, &name, err);
+    if (r < 0) return r;
+    char *path = model_path(name.data);
+    if (base_fs_exists(path)) {
+        r = base_fail(err, BASE_E_STATE, "%s is already here; remove it to fetch it again", path);
+    } else {
+        const tool_transfer_options options = {
+            .url = url, .path = path, .sha256 = sha256, .progress = show_progress, .user = name.data};
+        r = tool_transfer_get(&options, err);
+        if (isatty(STDERR_FILENO)) fputc('\n', stderr);
+    }
+    if (r == 0) r = check(path, err);
+    if (r == 0) printf("kvist --model %s starts the shell with it\n", name.data);
+    free(path);
+    base_buf_free(&name);
+    return r;
+}
+#else
+static int get_url(const char *url, const char *sha256, base_err *err)
+{
+    return base_fail(err, BASE_E_UNSUPPORTED,
+        "this build has no downloads (-Dshell=disabled); put %s into the data folder's models/ by hand", url);
+}
+#endif
+
+static int get(const char *what, const char *sha256, base_err *err)
+{
+    const struct default_model *m = find_default(what);
+    if (strstr(what, "://")) return get_url(what, sha256, err);
+    if (m) return get_default(m, err);
+    return base_fail(err, BASE_E_NOT_FOUND, "%s is no URL and no default model (kvist model list)", what);
 }
 
 /* ---- the command ---- */
@@ -301,47 +369,35 @@ static int with_path(const char *word, int (*run)(const char *path, base_err *er
     return r;
 }
 
-static int run_info(const char *word, base_err *err)
-{
-    return with_path(word, info, err);
-}
-
-static int run_check(const char *word, base_err *err)
-{
-    return with_path(word, check, err);
-}
-
-static int (*find_action(const char *name))(const char *, base_err *)
-{
-    static const struct {
-        const char *name;
-        int (*run)(const char *word, base_err *err);
-    } actions[] = {{"get", get}, {"info", run_info}, {"check", run_check}};
-    for (size_t i = 0; i < sizeof actions / sizeof *actions; i++)
-        if (!strcmp(name, actions[i].name)) return actions[i].run;
-    return NULL;
-}
-
 int cmd_model(int argc, char **argv)
 {
     const char **words = base_xcalloc((size_t)argc + 1, sizeof *words);
+    const char *sha256 = NULL;
     uint32_t n = 0;
     bool json = false, help = false;
     base_err err = {0};
-    const option_row own[] = {{"--json", OPTION_FLAG, &json}, {"--help", OPTION_FLAG, &help}, {NULL}};
-    int status = CMD_OK;
+    const option_row own[] = {{"--json", OPTION_FLAG, &json}, {"--sha256", OPTION_TEXT, &sha256},
+        {"--help", OPTION_FLAG, &help}, {NULL}};
+    int status = CMD_OK, r = 0;
     if (options_parse(argc, argv, NULL, own, words, &n, &err) != 0) {
         status = cmd_complain(&err);
-    } else if (help) {
-        fputs(usage, stdout);
-    } else if (n == 0 || (n == 1 && !strcmp(words[0], "list"))) {
-        list(json);
-    } else if (n == 2 && find_action(words[0]) && !json) {
-        if (find_action(words[0])(words[1], &err) != 0) status = cmd_complain(&err);
-    } else {
-        fputs(usage, stderr);
-        status = CMD_USAGE;
+        goto out;
     }
+    const char *action = n ? words[0] : "list";
+    if (help)
+        fputs(usage, stdout);
+    else if (n <= 1 && !strcmp(action, "list"))
+        list(json);
+    else if (n == 2 && !strcmp(action, "get"))
+        r = get(words[1], sha256, &err);
+    else if (n == 2 && !strcmp(action, "info"))
+        r = with_path(words[1], info, &err);
+    else if (n == 2 && !strcmp(action, "check"))
+        r = with_path(words[1], check, &err);
+    else
+        status = CMD_USAGE, fputs(usage, stderr);
+    if (r != 0) status = cmd_complain(&err);
+out:
     free(words);
     return status;
 }
