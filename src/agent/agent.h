@@ -35,26 +35,41 @@ typedef struct agent_host {
 
 typedef struct agent_log agent_log; /* agent/log.h */
 
+typedef struct agent agent;
+
+/* The recall tool's way to the agent: give agent_recall_run and a holder to tool_workspace_open, the same holder here. */
+typedef struct agent_recall {
+    agent *agent;
+} agent_recall;
+int agent_recall_run(void *recall, const char *query, base_buf *out, base_err *err); /* a tool_recall_fn */
+
 typedef struct agent_options {
     agent_mode mode;
-    const char *dir;
-    const char
-        *session;   /* resume this id (a prefix is enough), "" the latest of this tree; NULL: a new one */
-    agent_log *log; /* NULL: --ephemeral */
+    const char *id;       /* the session's id, chosen by the caller (its folder must be known first) */
+    bool resume;          /* the log has it already: go on behind it */
+    agent_log *log;       /* NULL: --ephemeral; must outlive the agent */
+    agent_recall *recall; /* may be NULL */
+    bool show_log; /* resume: hand the host every logged event first (the screen rebuilds itself from them) */
+    const base_err
+        *why_not; /* resume: why the engine's snapshot did not serve; NULL or code BASE_OK: it did */
     uint32_t context_tokens; /* retrieval budget; 0: 1500; UINT32_MAX: no retrieval */
     uint32_t max_steps;      /* tool calls a turn; 0: 24 */
     uint32_t max_tokens;     /* per answer; 0: 1024 */
 } agent_options;
 
-typedef struct agent agent;
-
-/* Takes the engine and the workspace over (closed by agent_close, also on failure). */
+/*
+ * Takes the engine and the workspace over (closed by agent_close, also on failure). Computes the fixed prompt unless it is
+ * there, or catches up with the log of a resumed session. agent/start.h does everything that comes before.
+ */
 int agent_open(agent **ret, engine *e, tool_workspace *w, const agent_options *options,
     const agent_host *host, atomic_bool *cancel, base_err *err);
 void agent_close(agent *a);
 const char *agent_session_id(const agent *a);
 agent_mode agent_get_mode(const agent *a);
-void agent_set_mode(agent *a, agent_mode mode);
+int agent_set_mode(
+    agent *a, agent_mode mode, base_err *err); /* "all" is refused where the sandbox cannot confine */
+bool agent_was_denied(
+    const agent *a); /* something that needed asking was denied because nobody could be asked */
 
 /* One line from the person: a request, "/command ...", or "!shell line". Errors of the turn are events too. */
 int agent_submit(agent *a, const char *text, base_err *err);

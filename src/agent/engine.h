@@ -18,6 +18,7 @@ typedef struct engine engine;
 typedef struct engine_info {
     const char *model, *model_hash, *quantisation, *policy, *backend;
     model_tool_style tools;
+    bool strong; /* a model large enough for edit instead of rewrite */
     uint32_t n_ctx, n_lanes, row_bytes, n_vocab;
 } engine_info;
 
@@ -57,6 +58,8 @@ typedef struct engine_ops {
     void (*why)(const engine *e, uint32_t index, kv_why *ret);
     int (*save)(engine *e, base_err *err);
     int (*save_prefix)(engine *e, uint32_t n, base_err *err); /* the first n tokens are the fixed prompt */
+    int (*restart)(
+        engine *e, const char *row_file, base_err *err); /* an empty session (row_file may be NULL) */
 
     /* The next token. set_grammar takes ownership (NULL: none); sampling may change between answers. */
     int (*set_tools)(

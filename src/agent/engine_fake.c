@@ -216,6 +216,25 @@ static void remember_for_undo(fake *f)
     }
 }
 
+static void flip_mark(uint64_t **set, size_t words, uint32_t i, bool flips)
+{
+    if (!flips) return;
+    if (!*set) *set = base_xcalloc(words, sizeof **set);
+    (*set)[i / 64] |= UINT64_C(1) << (i % 64);
+}
+
+static uint8_t mark_flips(const kv_plan *p, uint32_t i)
+{
+    const struct {
+        const uint64_t *set;
+        uint8_t state;
+    } sets[] = {{p->barred, KV_STATE_BARRED}, {p->pinned, KV_STATE_PINNED}, {p->stale, KV_STATE_STALE}};
+    uint8_t marks = 0;
+    for (size_t s = 0; s < sizeof sets / sizeof *sets; s++)
+        if (sets[s].set && (sets[s].set[i / 64] >> (i % 64) & 1)) marks |= sets[s].state;
+    return marks;
+}
+
 /* Makes the plan of a change, shows it to the observer, then acts on it. An empty change makes no plan. */
 static int change_apply(fake *f, change *c, kv_cause cause, bool undoable, base_err *err)
 {
@@ -229,10 +248,10 @@ static int change_apply(fake *f, change *c, kv_cause cause, bool undoable, base_
         uint32_t gone = flips & f->tokens[i].active, back = flips & c->active[i];
         for (uint32_t lane = 0; lane < f->script.n_lanes; lane++)
             if (flips >> lane & 1) p->flips[lane * words + i / 64] |= UINT64_C(1) << (i % 64);
-        if ((c->flags[i] & ~f->tokens[i].flags) & KV_STATE_BARRED) {
-            if (!p->barred) p->barred = calloc(words ? words : 1, sizeof *p->barred);
-            if (p->barred) p->barred[i / 64] |= UINT64_C(1) << (i % 64);
-        }
+        uint8_t marks = (uint8_t)(c->flags[i] ^ f->tokens[i].flags);
+        flip_mark(&p->barred, words, i, marks & KV_STATE_BARRED);
+        flip_mark(&p->pinned, words, i, marks & KV_STATE_PINNED);
+        flip_mark(&p->stale, words, i, marks & KV_STATE_STALE);
         evicted += (uint32_t)__builtin_popcount(gone);
         promoted += (uint32_t)__builtin_popcount(back);
         if (c->action[i] == 255) continue;
@@ -507,11 +526,13 @@ static int fake_apply(engine *e, kv_plan *p, base_err *err)
         uint32_t flips = 0;
         for (uint32_t lane = 0; lane < f->script.n_lanes; lane++)
             flips |= (uint32_t)(p->flips[lane * words + i / 64] >> (i % 64) & 1) << lane;
-        bool bar = p->barred && (p->barred[i / 64] >> (i % 64) & 1);
+        uint8_t marks = mark_flips(p, i);
         c.active[i] ^= flips;
-        if (bar) c.flags[i] |= KV_STATE_BARRED;
-        if (!flips && !bar) continue;
-        c.action[i] = bar ? KV_BAR : flips & c.active[i] ? KV_PROMOTE : KV_EVICT;
+        c.flags[i] ^= marks;
+        if (!flips && !marks) continue;
+        c.action[i] = marks & c.flags[i] & KV_STATE_BARRED ? KV_BAR
+                      : flips & c.active[i]                ? KV_PROMOTE
+                                                           : KV_EVICT;
         c.reason[i] = KV_REASON_MANUAL;
     }
     int rc = change_apply(f, &c, p->cause, true, err);
@@ -688,6 +709,17 @@ static int fake_save_prefix(engine *e, uint32_t n, base_err *err)
     return 0;
 }
 
+static int fake_restart(engine *e, const char *row_file, base_err *err)
+{
+    fake *f = as_fake(e);
+    f->n = 0;
+    f->reused = 0;
+    f->epoch++;
+    free(f->row_file);
+    f->row_file = base_xstrdup(row_file);
+    return 0;
+}
+
 /* --- answers ------------------------------------------------------------------------------------------------------------ */
 
 static int fake_set_tools(
@@ -782,6 +814,7 @@ static const engine_ops fake_ops = {
     .why = fake_why,
     .save = fake_save,
     .save_prefix = fake_save_prefix,
+    .restart = fake_restart,
     .set_tools = fake_set_tools,
     .set_sampling = fake_set_sampling,
     .answer_begins = fake_answer_begins,

@@ -20,7 +20,7 @@ typedef struct agent_session_options {
     model_sampling sampling;
     int (*budget)(const void *user, uint32_t n_ctx, uint32_t row_bytes, uint32_t *ret, base_err *err);
     const void *budget_user;
-    uint32_t context_tokens, max_steps, max_tokens; /* as agent_options */
+    uint32_t context_tokens, max_steps, max_tokens;               /* as agent_options */
     void (*progress)(void *user, double share, const char *what); /* while the model loads; may be NULL */
     void *progress_user;
 } agent_session_options;
@@ -28,8 +28,8 @@ typedef struct agent_session_options {
 typedef struct agent_session agent_session;
 
 /* On failure nothing stays open. The options' strings must outlive the session. */
-int agent_session_open(agent_session **ret, const agent_session_options *options, const agent_host *host, atomic_bool *cancel,
-    base_err *err);
+int agent_session_open(agent_session **ret, const agent_session_options *options, const agent_host *host,
+    atomic_bool *cancel, base_err *err);
 void agent_session_close(agent_session *s); /* NULL is fine */
 agent *agent_session_agent(agent_session *s);
 

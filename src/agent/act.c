@@ -1,0 +1,631 @@
+/*
+ * A call from a model: is it a repetition, may it run (mode and person), run it, put the result into the session. After a
+ * change of the tree the older text is stale, and the test that the request names runs by itself; an attempt whose test still
+ * fails is barred before the new output is computed, since what a weak model sees it repeats (kv.md section 2, `failed`).
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/internal.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+
+enum { SHELL_MS = 120000, REFUSE_AT = 2, STOP_AT = 3 };
+
+int agent__known(const void *user, const char *name)
+{
+    const tool_entry *t = tool_find(name);
+    return !t ? -1 : t->takes_payload ? 1 : 0;
+}
+
+/* --- a call under way --------------------------------------------------------------------------------------------------- */
+
+typedef struct running {
+    agent *a;
+    const tool_entry *tool;
+    const char *name;
+    base_json_doc *own_arguments; /* the person's edit of the command */
+    char *own_payload;
+    tool_call call;
+    tool_preview preview;
+    tool_result result;
+    tool_limits limits;
+    base_buf output; /* of a child, held back to whole UTF-8 */
+} running;
+
+static void on_output(void *user, const char *bytes, size_t n)
+{
+    running *r = user;
+    base_buf_add(&r->output, bytes, n);
+    size_t whole = base_utf8_whole(r->output.data, r->output.len);
+    if (!whole) return;
+    char *text = base_xstrndup(r->output.data, whole);
+    agent__emit(r->a,
+        &(agent_event){.type = AGENT_EVENT_tool_output, .tool_output = {.turn = r->a->turn, .text = text}});
+    free(text);
+    memmove(r->output.data, r->output.data + whole, r->output.len - whole);
+    r->output.len -= whole;
+}
+
+static running begin(agent *a, const char *name, const base_json *arguments, base_str payload)
+{
+    return (running){.a = a,
+        .tool = tool_find(name),
+        .name = name,
+        .call = {.name = name, .arguments = arguments, .payload = payload},
+        .result = {.exit_code = -1},
+        .limits = {.result_bytes = agent__room_bytes(a), .shell_ms = SHELL_MS, .cancel = a->cancel}};
+}
+
+static void end(running *r)
+{
+    tool_preview_free(&r->preview);
+    tool_result_free(&r->result);
+    base_json_free(r->own_arguments);
+    free(r->own_payload);
+    base_buf_free(&r->output);
+}
+
+static void say(running *r, tool_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static void say(running *r, tool_status status, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    base_buf_vprintf(&r->result.text, format, args);
+    va_end(args);
+    r->result.status = status;
+}
+
+static bool is_settled(const running *r)
+{
+    return r->result.status != TOOL_OK || r->result.text.len > 0;
+}
+
+static void say_unknown(running *r)
+{
+    base_buf names = {0};
+    uint32_t n;
+    const tool_entry *table = tool_table(&n);
+    for (uint32_t i = 0; i < n; i++)
+        if (agent_prompt_offers(&table[i], r->a->info.strong))
+            base_buf_printf(&names, "%s%s", names.len ? ", " : "", table[i].name);
+    say(r, TOOL_FAILED, "There is no tool called \"%.60s\". The tools are: %s.\n", r->name, names.data);
+    base_buf_free(&names);
+}
+
+static int prepare(running *r, base_err *err)
+{
+    if (!r->tool) {
+        say_unknown(r);
+        return 0;
+    }
+    tool_preview_free(&r->preview);
+    return r->tool->prepare
+               ? r->tool->prepare(r->a->workspace, &r->call, &r->limits, &r->preview, &r->result, err)
+               : 0;
+}
+
+static void emit_call(const running *r)
+{
+    base_buf json = {0}, head = {0};
+    if (r->call.arguments) base_json_put(&json, r->call.arguments);
+    char *payload = r->call.payload.ptr ? base_xstrndup(r->call.payload.ptr, r->call.payload.len) : NULL;
+    base_buf_printf(&head, "%s", r->name);
+    for (const base_json *m = r->call.arguments ? r->call.arguments->first : NULL; m; m = m->next) {
+        base_buf_putc(&head, ' ');
+        if (m->type == BASE_JSON_STRING)
+            base_buf_add(&head, m->string, m->string_len);
+        else
+            base_json_put(&head, m);
+    }
+    agent__emit(r->a, &(agent_event){.type = AGENT_EVENT_tool_call,
+                          .tool_call = {.turn = r->a->turn,
+                              .name = r->name,
+                              .arguments = json.len ? json.data : "{}",
+                              .payload = payload,
+                              .headline = r->preview.headline ? r->preview.headline : head.data}});
+    base_buf_free(&json);
+    base_buf_free(&head);
+    free(payload);
+}
+
+/* --- repetition --------------------------------------------------------------------------------------------------------- */
+
+/* Answers a call that was made before and whose world has not changed. false: it is new. */
+static bool answer_repeated(running *r, uint64_t key, bool *ret_stop)
+{
+    agent_made_call *made = agent__find_made(r->a, key);
+    if (!made) return false;
+    made->times++;
+    if (made->times > STOP_AT) {
+        agent__notice(r->a, "stopped: the same call was made %u times in a row", made->times);
+        say(r, TOOL_REFUSED, "Stopped: this exact call was made %u times.\n", made->times);
+        *ret_stop = true;
+    } else if (made->times > REFUSE_AT) {
+        say(r, TOOL_REFUSED,
+            "Refused: this exact call was made twice and nothing changed. Answer with what you have, or make "
+            "another call.\n");
+    } else {
+        base_err err = {0};
+        if (made->from < made->to &&
+            r->a->engine->ops->manual(r->a->engine, KV_MANUAL_PROMOTE, made->from, made->to, &err))
+            agent__notice(r->a, "the earlier result could not be brought back: %s", err.msg);
+        say(r, TOOL_OK,
+            "Unchanged since turn %u: the result of this exact call stands above and still holds.\n",
+            made->turn);
+    }
+    return true;
+}
+
+static void remember_call(agent *a, uint64_t key, uint32_t from, uint32_t to)
+{
+    agent_made_call *made = agent__find_made(a, key);
+    if (made) return;
+    base_grow(&a->calls, &a->cap_calls, a->n_calls + 1, sizeof *a->calls);
+    a->calls[a->n_calls++] = (agent_made_call){key, a->world, a->turn, 1, from, to};
+}
+
+/* --- permission --------------------------------------------------------------------------------------------------------- */
+
+typedef enum verdict { ALLOWED, ASK, REFUSED } verdict;
+
+static const verdict verdicts[][3] = {
+    /*                    reads    writes   runs */
+    [AGENT_MODE_PLAN] = {ALLOWED, REFUSED, REFUSED},
+    [AGENT_MODE_ASK] = {ALLOWED, ASK, ASK},
+    [AGENT_MODE_EDITS] = {ALLOWED, ALLOWED, ASK},
+    [AGENT_MODE_ALL] = {ALLOWED, ALLOWED, ALLOWED},
+};
+static const char *const power_words[] = {"reads", "writes", "runs"};
+
+static const char *command_of(const running *r)
+{
+    return r->tool->power == TOOL_RUNS ? base_json_str(r->call.arguments, "command", "") : NULL;
+}
+
+static bool is_always_allowed(const running *r)
+{
+    const char *command = command_of(r);
+    for (size_t i = 0; command && i < r->a->n_allowed; i++)
+        if (!strcmp(r->a->allowed[i], command)) return true;
+    return false;
+}
+
+static void allow_always(running *r)
+{
+    const char *command = command_of(r);
+    if (!command) return;
+    base_grow(&r->a->allowed, &r->a->cap_allowed, r->a->n_allowed + 1, sizeof *r->a->allowed);
+    r->a->allowed[r->a->n_allowed++] = base_xstrdup(command);
+}
+
+/* The person's version of the command or of the new text; prepared again, since it may not work. */
+static int take_edit(running *r, const char *text, base_err *err)
+{
+    if (!text) return 0;
+    if (r->tool->power == TOOL_RUNS) {
+        base_buf json = {0};
+        base_buf_puts(&json, "{\"command\":");
+        base_json_put_str(&json, text, strlen(text));
+        base_buf_putc(&json, '}');
+        base_json_free(r->own_arguments);
+        r->own_arguments = NULL;
+        int rc = base_json_parse(json.data, json.len, &r->own_arguments, err);
+        base_buf_free(&json);
+        if (rc) return rc;
+        r->call.arguments = base_json_root(r->own_arguments);
+    } else {
+        free(r->own_payload);
+        r->own_payload = base_xstrdup(text);
+        r->call.payload = base_str_of(r->own_payload);
+    }
+    return prepare(r, err);
+}
+
+static int ask(running *r, base_err *err)
+{
+    agent *a = r->a;
+    if (!a->host.approve) {
+        agent__emit(a, &(agent_event){.type = AGENT_EVENT_approval,
+                           .approval = {.turn = a->turn, .decision = "denied", .reason = "nobody to ask"}});
+        a->denied = true;
+        say(r, TOOL_DENIED,
+            "Denied: %s needs an approval and nobody can be asked in this run. Say what should be done "
+            "instead.\n",
+            r->name);
+        return 0;
+    }
+    agent_event request = {.type = AGENT_EVENT_approval_request,
+        .approval_request = {.turn = a->turn,
+            .name = r->name,
+            .headline = r->preview.headline,
+            .detail = r->preview.detail,
+            .power = power_words[r->tool->power]}};
+    agent__emit(a, &request);
+    agent__commit(a);
+    agent_decision d = a->host.approve(a->host.user, &request);
+    static const char *const words[] = {
+        [AGENT_YES] = "yes", [AGENT_ALWAYS] = "always", [AGENT_NO] = "no", [AGENT_EDIT] = "edit"};
+    agent__emit(a, &(agent_event){.type = AGENT_EVENT_approval,
+                       .approval = {.turn = a->turn, .decision = words[d.answer], .reason = d.text}});
+    agent__commit(a);
+    int rc = 0;
+    if (d.answer == AGENT_NO)
+        say(r, TOOL_DENIED, "The person said no%s%s.\n", d.text && *d.text ? ": " : "", d.text ? d.text : "");
+    else if (d.answer == AGENT_EDIT)
+        rc = take_edit(r, d.text, err);
+    else if (d.answer == AGENT_ALWAYS)
+        allow_always(r);
+    free(d.text);
+    return rc;
+}
+
+static int permit(running *r, base_err *err)
+{
+    verdict v = verdicts[r->a->mode][r->tool->power];
+    if (v == REFUSED)
+        say(r, TOOL_REFUSED,
+            "Refused: in mode plan nothing is written or run. Describe what should be done.\n");
+    else if (v == ASK && !is_always_allowed(r))
+        return ask(r, err);
+    return 0;
+}
+
+/* --- running ------------------------------------------------------------------------------------------------------------ */
+
+static int execute(running *r, base_err *err)
+{
+    bool runs = r->tool->power == TOOL_RUNS;
+    if (r->tool->power != TOOL_READS) agent__commit(r->a);
+    if (runs) {
+        r->limits.output = on_output;
+        r->limits.output_user = r;
+    }
+    base_err mine = {0};
+    int rc = r->tool->run(r->a->workspace, &r->call, &r->limits, &r->preview, &r->result, &mine);
+    if (rc == BASE_E_CANCELLED || rc == BASE_E_NOMEM) {
+        if (err) *err = mine;
+        return rc;
+    }
+    if (rc) say(r, TOOL_FAILED, "%s could not run: %s\n", r->name, mine.msg); /* data for the model as well */
+    return 0;
+}
+
+static void emit_result(const running *r)
+{
+    const tool_result *t = &r->result;
+    base_buf changed = {0}, segments = {0};
+    for (char **p = t->changed; p && *p; p++) {
+        base_buf_puts(&changed, changed.len ? "," : "[");
+        base_json_put_str(&changed, *p, strlen(*p));
+    }
+    if (changed.len) base_buf_putc(&changed, ']');
+    for (uint32_t i = 0; i < t->n_segments; i++) {
+        const tool_segment *s = &t->segments[i];
+        base_buf_printf(
+            &segments, "%s{\"from\":%u,\"to\":%u,\"path\":", segments.len ? "," : "[", s->from, s->to);
+        base_json_put_str(&segments, s->path, strlen(s->path));
+        base_buf_printf(&segments, ",\"version\":\"%s\",\"line\":%u}", s->version, s->line);
+    }
+    if (segments.len) base_buf_putc(&segments, ']');
+    agent__emit(r->a, &(agent_event){.type = AGENT_EVENT_tool_result,
+                          .tool_result = {.turn = r->a->turn,
+                              .name = r->name,
+                              .status = tool_status_word(t->status),
+                              .bytes = (int64_t)(t->total_bytes ? t->total_bytes : t->text.len),
+                              .text = t->text.data ? t->text.data : "",
+                              .summary = t->summary,
+                              .diff = t->diff,
+                              .exit_code = t->exit_code,
+                              .ms = (int64_t)t->ms,
+                              .changed = changed.data,
+                              .segments = segments.data}});
+    base_buf_free(&changed);
+    base_buf_free(&segments);
+    agent__commit(r->a);
+}
+
+/* Guard, preparation, permission, run. Afterwards the result is settled and told. */
+static int perform(running *r, uint64_t key, bool *ret_stop, base_err *err)
+{
+    bool repeated = r->tool && answer_repeated(r, key, ret_stop);
+    int rc = repeated ? 0 : prepare(r, err);
+    if (rc) return rc;
+    emit_call(r);
+    if (!is_settled(r)) rc = permit(r, err);
+    if (!rc && !is_settled(r)) rc = execute(r, err);
+    if (!rc) emit_result(r);
+    return rc;
+}
+
+/* --- what a change of the tree means ------------------------------------------------------------------------------------ */
+
+static bool runs_tests(const char *command)
+{
+    static const char *const marks[] = {"test", "check", "tox", "spec"};
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+        if (strstr(command, marks[i])) return true;
+    return false;
+}
+
+static void set_test(agent *a, const char *command)
+{
+    char *copy = base_xstrdup(command);
+    free(a->test_command);
+    a->test_command = copy;
+}
+
+/* How a test file is run alone, by its name's ending. */
+static const struct {
+    const char *ending, *before;
+} test_runners[] = {{".py", "python3 -m pytest -q "}, {".test.js", "node --test "},
+    {".test.mjs", "node --test "}, {".sh", "sh "}};
+
+static bool ends_with(const char *s, const char *ending)
+{
+    size_t n = strlen(s), m = strlen(ending);
+    return n >= m && !strcmp(s + n - m, ending);
+}
+
+/* A test file named in the request, else a command in backticks that runs tests. */
+void agent__find_test(agent *a, const char *request)
+{
+    const char *open = strchr(request, '`'), *close = open ? strchr(open + 1, '`') : NULL;
+    if (close) {
+        char *command = base_xstrndup(open + 1, (size_t)(close - open - 1));
+        if (strchr(command, ' ') && runs_tests(command)) set_test(a, command);
+        free(command);
+    }
+    for (const char *p = request; *p;) {
+        size_t n = strcspn(p, " \t\n\"'`(),;:");
+        while (n && (p[n - 1] == '.' || p[n - 1] == '?' || p[n - 1] == '!')) n--;
+        char *word = base_xstrndup(p, n);
+        char *path = n > 3 && strstr(word, "test") && strchr(word, '.')
+                         ? code_index_path(tool_workspace_index(a->workspace), *word == '@' ? word + 1 : word)
+                         : NULL;
+        for (size_t i = 0; path && i < sizeof test_runners / sizeof *test_runners; i++)
+            if (ends_with(path, test_runners[i].ending)) {
+                base_buf command = {0};
+                base_buf_printf(&command, "%s%s", test_runners[i].before, path);
+                if (!strpbrk(path, " '\"$`\\;&|<>*?")) set_test(a, command.data);
+                base_buf_free(&command);
+                break;
+            }
+        free(path);
+        free(word);
+        p += n;
+        p += strspn(p, " \t\n\"'`(),;:.?!");
+    }
+}
+
+/* A test ran: it settles the open attempt, before its output is computed. */
+static void judge(agent *a, const running *r)
+{
+    if (!a->attempt.open || r->result.status == TOOL_DENIED || r->result.status == TOOL_REFUSED ||
+        r->result.status == TOOL_CANCELLED)
+        return;
+    a->attempt.open = false;
+    if (r->result.status == TOOL_OK) return;
+    base_err err = {0};
+    if (a->engine->ops->mark_failed(a->engine, a->attempt.from, a->attempt.to, &err))
+        agent__notice(a, "the failed attempt could not be put aside: %s", err.msg);
+}
+
+static void after_change(agent *a, const running *r, uint64_t key)
+{
+    for (char **p = r->result.changed; p && *p; p++) agent__mark_stale(a, *p);
+    if (r->result.changed) a->world++;
+    if (r->tool && r->tool->power == TOOL_RUNS && r->result.status != TOOL_DENIED &&
+        r->result.status != TOOL_REFUSED) {
+        a->world += key != a->last_shell;
+        a->last_shell = key;
+        base_buf told = {0};
+        agent__notice_changes(a, &told); /* a command may write too */
+        base_buf_free(&told);
+    }
+}
+
+/* The result's text into the session, and which of its bytes are which lines of which file. */
+static int append_result(agent *a, const running *r, uint32_t *ret_from, uint32_t *ret_to, base_err *err)
+{
+    const tool_result *t = &r->result;
+    const tool_segment *only = t->n_segments == 1 ? &t->segments[0] : NULL;
+    base_buf label = {0};
+    base_buf_printf(&label, "%s", r->name);
+    const char *path = base_json_str(r->call.arguments, "path", NULL);
+    if (path) base_buf_printf(&label, " %s", path);
+    agent_text text = {.origin = KV_ORIGIN_TOOL,
+        .text = t->text.data ? t->text.data : "",
+        .n = t->text.len,
+        .label = label.data,
+        .structure = only != NULL,
+        .path = only ? only->path : NULL,
+        .source_from = only ? only->from : 0,
+        .version = only ? only->version : NULL,
+        .line = only ? only->line : 0,
+        .words = a->test_command};
+    size_t piece = SIZE_MAX;
+    if (only) {
+        text.line_end = only->line;
+        for (uint32_t i = only->from; i + 1 < only->to; i++) text.line_end += t->text.data[i] == '\n';
+    }
+    int rc = agent__append(a, &text, &piece, err);
+    if (!rc && piece != SIZE_MAX) {
+        *ret_from = a->pieces[piece].from;
+        *ret_to = a->pieces[piece].to;
+        for (uint32_t i = 0; i < t->n_segments && !only; i++) {
+            const tool_segment *s = &t->segments[i];
+            uint32_t line_end = s->line;
+            for (uint32_t k = s->from; k + 1 < s->to; k++) line_end += t->text.data[k] == '\n';
+            agent__add_shown(a, piece, s->from, s->to, s->path, s->version, s->line, line_end);
+        }
+    }
+    base_buf_free(&label);
+    return rc;
+}
+
+/* After a failed test: the definition as it is now, since the older text is stale and the attempt barred. */
+static int append_present_text(agent *a, const running *change, base_err *err)
+{
+    const char *path = base_json_str(change->call.arguments, "path", ""),
+               *name = base_json_str(change->call.arguments, "name", "");
+    code_place *places = NULL;
+    uint32_t n = code_index_define(tool_workspace_index(a->workspace), name, &places);
+    base_buf text = {0}, out = {0};
+    for (uint32_t i = 0; i < n && !out.len; i++) {
+        if (!ends_with(places[i].path, path) ||
+            tool_workspace_read(a->workspace, places[i].path, 1 << 20, &text, NULL))
+            continue;
+        if (places[i].to > text.len || places[i].from >= places[i].to) continue;
+        base_buf_printf(&out, "The test still fails. %s in %s is now:\n", name, places[i].path);
+        base_buf_add(&out, text.data + places[i].from, places[i].to - places[i].from);
+        base_buf_puts(&out, "\nFind another fault and rewrite it differently.\n");
+    }
+    agent_text t = {.origin = KV_ORIGIN_TOOL, .text = out.data ? out.data : "", .n = out.len, .label = name};
+    int rc = out.len ? agent__append(a, &t, NULL, err) : 0;
+    code_places_free(places, n);
+    base_buf_free(&text);
+    base_buf_free(&out);
+    return rc;
+}
+
+/* The named test, run by the harness after a change; its output follows the change's result in the same message. */
+static int run_test(agent *a, running *ret, base_err *err)
+{
+    base_buf json = {0};
+    base_buf_puts(&json, "{\"command\":");
+    base_json_put_str(&json, a->test_command, strlen(a->test_command));
+    base_buf_putc(&json, '}');
+    base_json_doc *doc = NULL;
+    int rc = base_json_parse(json.data, json.len, &doc, err);
+    base_buf_free(&json);
+    if (rc) return rc;
+    *ret = begin(a, "shell", base_json_root(doc), (base_str){0});
+    ret->own_arguments = doc;
+    rc = prepare(ret, err);
+    if (!rc) emit_call(ret);
+    if (!rc && !is_settled(ret)) rc = permit(ret, err);
+    if (!rc && !is_settled(ret)) rc = execute(ret, err);
+    if (!rc) emit_result(ret);
+    return rc;
+}
+
+/* --- the whole call ----------------------------------------------------------------------------------------------------- */
+
+static int append_all(agent *a, running *r, running *test, uint64_t key, base_err *err)
+{
+    uint32_t from = 0, to = 0, test_from = 0, test_to = 0;
+    int rc = agent__open_message(a, MODEL_ROLE_TOOL, err);
+    if (!rc) rc = append_result(a, r, &from, &to, err);
+    if (!rc) remember_call(a, key, from, to);
+    if (!rc && test->name) {
+        base_buf head = {0};
+        base_buf_printf(&head, "%s\n", test->preview.headline ? test->preview.headline : "$ test");
+        if (test->result.text.data) base_buf_add(&head, test->result.text.data, test->result.text.len);
+        agent_text t = {.origin = KV_ORIGIN_TOOL, .text = head.data, .n = head.len, .label = "test"};
+        size_t piece = SIZE_MAX;
+        rc = agent__append(a, &t, &piece, err);
+        if (!rc && piece != SIZE_MAX) {
+            test_from = a->pieces[piece].from;
+            test_to = a->pieces[piece].to;
+            remember_call(
+                a, agent__call_key("shell", test->call.arguments, (base_str){0}), test_from, test_to);
+            if (test->result.status == TOOL_FAILED) rc = append_present_text(a, r, err);
+        }
+        base_buf_free(&head);
+        base_buf_free(&head);
+    }
+    if (!rc) rc = agent__repair(a, from, test_to ? test_to : to, err);
+    return rc ? rc : agent__open_message(a, MODEL_ROLE_ASSISTANT, err);
+}
+
+int agent__act(agent *a, const agent_call *call, uint32_t from, uint32_t to, bool *ret_stop, base_err *err)
+{
+    base_str payload = {call->payload, call->payload_n};
+    running r = begin(a, call->name, base_json_root(call->arguments), payload), test = {0};
+    uint64_t key = agent__call_key(r.name, r.call.arguments, payload);
+    *ret_stop = false;
+    int rc = perform(&r, key, ret_stop, err);
+    bool wrote = !rc && r.result.changed && r.result.status == TOOL_OK && r.tool->power == TOOL_WRITES;
+    if (!rc) after_change(a, &r, key);
+    const char *command = !rc && r.tool ? command_of(&r) : NULL;
+    if (command && runs_tests(command)) {
+        judge(a, &r);
+        if (r.result.exit_code >= 0) set_test(a, command);
+    }
+    if (wrote) a->attempt = (agent_attempt){from, to, true};
+    if (wrote && a->test_command && a->mode != AGENT_MODE_PLAN) {
+        rc = run_test(a, &test, err);
+        if (!rc) judge(a, &test);
+        if (!rc) after_change(a, &test, agent__call_key("shell", test.call.arguments, (base_str){0}));
+    }
+    if (!rc && !*ret_stop) rc = append_all(a, &r, &test, key, err);
+    end(&r);
+    end(&test);
+    return rc;
+}
+
+int agent__shell_line(agent *a, const char *command, base_err *err)
+{
+    base_buf json = {0};
+    base_buf_puts(&json, "{\"command\":");
+    base_json_put_str(&json, command, strlen(command));
+    base_buf_putc(&json, '}');
+    base_json_doc *doc = NULL;
+    int rc = base_json_parse(json.data, json.len, &doc, err);
+    base_buf_free(&json);
+    if (rc) return rc;
+    running r = begin(a, "shell", base_json_root(doc), (base_str){0});
+    r.own_arguments = doc;
+    rc = prepare(&r, err);
+    if (!rc) emit_call(&r);
+    if (!rc && !is_settled(&r))
+        rc = execute(&r, err); /* the person typed it: nothing to ask; the sandbox stays */
+    if (!rc) emit_result(&r);
+    if (!rc) {
+        base_buf_printf(&a->shell_notes, "The person ran: $ %s\n", command);
+        base_buf_add(&a->shell_notes, r.result.text.data ? r.result.text.data : "", r.result.text.len);
+        base_buf_putc(&a->shell_notes, '\n');
+        after_change(a, &r, agent__call_key("shell", r.call.arguments, (base_str){0}));
+    }
+    end(&r);
+    return rc;
+}
+
+/* --- recall ------------------------------------------------------------------------------------------------------------- */
+
+typedef struct recalling {
+    agent *a;
+    base_buf *out;
+    uint32_t n;
+} recalling;
+
+static void on_match(void *user, const agent_log_match *m)
+{
+    recalling *r = user;
+    base_buf_printf(r->out, "turn %u, %s: %s\n", m->turn, m->kind, m->snippet);
+    r->n++;
+    /* The piece that this came from may have been evicted: it comes back with the answer. */
+    for (size_t i = 0; i < r->a->n_pieces; i++) {
+        const agent_piece *p = &r->a->pieces[i];
+        if (p->turn != m->turn || p->stale || p->seq < m->seq || p->seq > m->seq + 8) continue;
+        base_err err = {0};
+        if (r->a->engine->ops->manual(r->a->engine, KV_MANUAL_PROMOTE, p->from, p->to, &err))
+            agent__notice(r->a, "could not be brought back: %s", err.msg);
+        break;
+    }
+}
+
+int agent_recall_run(void *recall, const char *query, base_buf *out, base_err *err)
+{
+    agent *a = ((agent_recall *)recall)->agent;
+    if (!a) return base_fail(err, BASE_E_STATE, "there is no session to search");
+    recalling r = {.a = a, .out = out};
+    if (!a->log)
+        return base_fail(err, BASE_E_UNSUPPORTED, "this session is not logged, so it cannot be searched");
+    agent__commit(a);
+    int rc = agent_log_search(a->log, a->id, query, 8, on_match, &r, err);
+    if (!rc && !r.n) base_buf_printf(out, "Nothing in this session has the words \"%s\".\n", query);
+    return rc;
+}

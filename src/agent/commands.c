@@ -1,0 +1,428 @@
+/*
+ * Slash commands: a table of name, arguments, help and function. Everything they do is told as events, and what they do to rows
+ * goes through plans like any other change.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "agent/internal.h"
+#include "base/fs.h"
+#include "base/mem.h"
+
+typedef int command_fn(agent *a, const char *arguments, base_err *err);
+
+/* --- ranges ------------------------------------------------------------------------------------------------------------- */
+
+typedef int range_fn(agent *a, uint32_t from, uint32_t to, void *user, base_err *err);
+
+/*
+ * What a person points at: "120-180" (tokens), "last" (the newest result or excerpt), else every piece whose path or label has
+ * the text. Returns how many ranges there were in *ret_n.
+ */
+static int for_ranges(agent *a, const char *what, range_fn *fn, void *user, uint32_t *ret_n, base_err *err)
+{
+    unsigned from, to;
+    char behind;
+    *ret_n = 0;
+    if (!*what)
+        return base_fail(err, BASE_E_USAGE,
+            "say which rows: FROM-TO, \"last\", or a part of a path or label (/context lists them)");
+    int fields = sscanf(what, "%u-%u%c", &from, &to, &behind);
+    if (fields == 2 || (fields == 1 && sscanf(what, "%u%c", &from, &behind) == 1)) {
+        *ret_n = 1;
+        return fn(a, from, fields == 2 ? to : from + 1, user, err);
+    }
+    int rc = 0;
+    bool last = !strcmp(what, "last");
+    for (size_t i = a->n_pieces; i > 0 && !rc; i--) {
+        const agent_piece *p = &a->pieces[i - 1];
+        bool named = (p->path && strstr(p->path, what)) ||
+                     (p->label && strstr(p->label, what) && p->origin != KV_ORIGIN_SCAFFOLD);
+        if (last ? p->origin != KV_ORIGIN_TOOL && p->origin != KV_ORIGIN_CONTEXT : !named) continue;
+        rc = fn(a, p->from, p->to, user, err);
+        ++*ret_n;
+        if (last) break;
+    }
+    if (!rc && !*ret_n)
+        return base_fail(err, BASE_E_NOT_FOUND,
+            "nothing in this session is called \"%s\": /context lists what there is", what);
+    return rc;
+}
+
+static int do_manual(agent *a, uint32_t from, uint32_t to, void *user, base_err *err)
+{
+    return a->engine->ops->manual(a->engine, *(kv_manual *)user, from, to, err);
+}
+
+static int manual(agent *a, kv_manual what, const char *verb, const char *arguments, base_err *err)
+{
+    uint32_t n;
+    int rc = for_ranges(a, arguments, do_manual, &what, &n, err);
+    if (!rc) agent__notice(a, "%s %s", verb, arguments);
+    return rc;
+}
+
+/* --- commands ----------------------------------------------------------------------------------------------------------- */
+
+static int run_help(agent *a, const char *arguments, base_err *err)
+{
+    uint32_t n;
+    const agent_command *table = agent_commands(&n);
+    base_buf out = {0};
+    for (uint32_t i = 0; i < n; i++)
+        base_buf_printf(
+            &out, "%s/%s %s\t%s", i ? "\n" : "", table[i].name, table[i].arguments, table[i].about);
+    base_buf_puts(&out, "\n!COMMAND\truns a shell command in the sandbox; the next request sees its output");
+    agent__notice(a, "%s", out.data);
+    base_buf_free(&out);
+    return 0;
+}
+
+static int run_mode(agent *a, const char *arguments, base_err *err)
+{
+    agent_mode mode;
+    if (*arguments && !agent_mode_parse(arguments, &mode))
+        return base_fail(err, BASE_E_USAGE, "no mode is called \"%s\": plan, ask, edits or all", arguments);
+    int rc = *arguments ? agent_set_mode(a, mode, err) : 0;
+    if (!rc) agent__notice(a, "mode %s", agent_mode_word(a->mode));
+    return rc;
+}
+
+static int run_budget(agent *a, const char *arguments, base_err *err)
+{
+    kv_stats s;
+    int rc = 0;
+    if (*arguments) {
+        char *end;
+        unsigned long rows = strtoul(arguments, &end, 10);
+        if (!strcmp(arguments, "off") || !strcmp(arguments, "full"))
+            rows = 0;
+        else if (*end == '%' && !end[1])
+            rows = rows * a->info.n_ctx / 100;
+        else if (*end || end == arguments || rows > UINT32_MAX)
+            return base_fail(err, BASE_E_USAGE,
+                "\"%s\" is no budget: give rows, a percentage of the context, or off", arguments);
+        rc = a->engine->ops->set_budget(a->engine, (uint32_t)rows, err);
+    }
+    a->engine->ops->stats(a->engine, &s);
+    if (!rc && s.budget)
+        agent__notice(a, "budget %u rows a lane; %u active of %u tokens, %u in the host tier", s.budget,
+            s.active, s.n_tokens, s.host);
+    else if (!rc)
+        agent__notice(a, "no budget: all %u tokens stay active", s.n_tokens);
+    return rc;
+}
+
+static int run_pin(agent *a, const char *arguments, base_err *err)
+{
+    return manual(a, KV_MANUAL_PIN, "pinned", arguments, err);
+}
+
+static int run_unpin(agent *a, const char *arguments, base_err *err)
+{
+    return manual(a, KV_MANUAL_UNPIN, "no longer pinned:", arguments, err);
+}
+
+static int run_drop(agent *a, const char *arguments, base_err *err)
+{
+    return manual(a, KV_MANUAL_DROP, "put aside until you /promote it:", arguments, err);
+}
+
+static int run_evict(agent *a, const char *arguments, base_err *err)
+{
+    return manual(a, KV_MANUAL_EVICT, "evicted", arguments, err);
+}
+
+static int run_promote(agent *a, const char *arguments, base_err *err)
+{
+    return manual(a, KV_MANUAL_PROMOTE, "brought back", arguments, err);
+}
+
+static int run_undo_evict(agent *a, const char *arguments, base_err *err)
+{
+    int rc = a->engine->ops->undo_plan(a->engine, err);
+    if (!rc) agent__notice(a, "the last change of the rows is taken back");
+    return rc;
+}
+
+static int run_undo(agent *a, const char *arguments, base_err *err)
+{
+    base_buf diff = {0};
+    int rc = tool_undo_preview(a->workspace, &diff, err);
+    agent_event request = {.type = AGENT_EVENT_approval_request,
+        .approval_request = {.turn = a->turn,
+            .name = "undo",
+            .headline = "undo the last changes of files",
+            .detail = diff.data,
+            .power = "writes"}};
+    if (!rc && a->host.approve) {
+        agent__emit(a, &request);
+        agent_decision d = a->host.approve(a->host.user, &request);
+        agent__emit(a, &(agent_event){.type = AGENT_EVENT_approval,
+                           .approval = {.turn = a->turn, .decision = d.answer == AGENT_NO ? "no" : "yes"}});
+        free(d.text);
+        if (d.answer == AGENT_NO) {
+            base_buf_free(&diff);
+            return 0;
+        }
+    }
+    char *summary = NULL;
+    if (!rc) rc = tool_undo_apply(a->workspace, &summary, err);
+    if (!rc) {
+        a->world++;
+        agent__emit(
+            a, &(agent_event){.type = AGENT_EVENT_undo, .undo = {.turn = a->turn, .summary = summary}});
+        base_buf told = {0};
+        agent__notice_changes(a, &told);
+        base_buf_free(&told);
+    }
+    free(summary);
+    base_buf_free(&diff);
+    return rc;
+}
+
+static double active_share(const agent *a, const uint32_t *lanes, uint32_t from, uint32_t to)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = from; i < to; i++) sum += lanes[i];
+    return to > from ? (double)sum / ((double)(to - from) * a->info.n_lanes) : 0;
+}
+
+static int run_context(agent *a, const char *arguments, base_err *err)
+{
+    kv_stats s;
+    a->engine->ops->stats(a->engine, &s);
+    uint32_t *lanes = base_xcalloc(s.n_tokens + 1, sizeof *lanes);
+    a->engine->ops->active_lanes(a->engine, lanes);
+    base_buf out = {0};
+    base_buf_printf(&out, "%u of %u tokens; active %u of %u rows a lane", s.n_tokens, s.n_ctx, s.active,
+        s.budget ? s.budget : s.n_tokens);
+    for (size_t i = 0; i < a->n_pieces; i++) {
+        const agent_piece *p = &a->pieces[i];
+        if (p->origin == KV_ORIGIN_SCAFFOLD || p->to > s.n_tokens) continue;
+        base_buf_printf(&out, "\n%u-%u\t%s\t", p->from, p->to, kv_origin_word(p->origin));
+        if (p->path)
+            base_buf_printf(&out, "%s:%u-%u", p->path, p->line, p->line_end);
+        else
+            base_buf_puts(&out, p->label ? p->label : "");
+        base_buf_printf(&out, "\t%.0f%% active%s", 100 * active_share(a, lanes, p->from, p->to),
+            p->stale ? ", stale" : "");
+    }
+    agent__notice(a, "%s", out.data);
+    base_buf_free(&out);
+    free(lanes);
+    return 0;
+}
+
+static int why_of(agent *a, uint32_t from, uint32_t to, void *user, base_err *err)
+{
+    base_buf *out = user;
+    kv_stats s;
+    a->engine->ops->stats(a->engine, &s);
+    if (from >= s.n_tokens) return base_fail(err, BASE_E_USAGE, "the session has %u tokens", s.n_tokens);
+    kv_why w;
+    uint32_t at = to > from ? from + (to - from) / 2 : from; /* the middle speaks for a range */
+    a->engine->ops->why(a->engine, at < s.n_tokens ? at : from, &w);
+    base_buf_printf(
+        out, "%s%u-%u: active in %u of %u lanes", out->len ? "\n" : "", from, to, w.lanes_active, s.n_lanes);
+    if (w.pinned) base_buf_puts(out, ", pinned");
+    if (w.barred) base_buf_puts(out, ", barred");
+    if (w.stale) base_buf_puts(out, ", stale");
+    if (w.last_action != 255)
+        base_buf_printf(out, "; last %s for %s in turn %u", kv_action_word((kv_action)w.last_action),
+            kv_reason_word((kv_reason)w.last_reason), w.last_turn);
+    if (w.attention == w.attention) base_buf_printf(out, "; attention %.3g", (double)w.attention);
+    if (w.memory == w.memory) base_buf_printf(out, ", memory %.3g", (double)w.memory);
+    if (w.rank == w.rank)
+        base_buf_printf(out, ", rank %.2f against a cut at %.2f", (double)w.rank, (double)w.cut);
+    return 0;
+}
+
+static int run_why(agent *a, const char *arguments, base_err *err)
+{
+    base_buf out = {0};
+    uint32_t n;
+    int rc = for_ranges(a, arguments, why_of, &out, &n, err);
+    if (!rc) agent__notice(a, "%s", out.data);
+    base_buf_free(&out);
+    return rc;
+}
+
+static int run_rewind(agent *a, const char *arguments, base_err *err)
+{
+    char *end;
+    unsigned long turn = strtoul(arguments, &end, 10);
+    if (!*arguments) turn = a->turn;
+    if (*end || turn < 1 || turn > a->turn)
+        return base_fail(err, BASE_E_USAGE, "rewind to before which turn? There are %u", a->turn);
+    uint32_t n = a->turn_starts[turn];
+    int rc = a->engine->ops->truncate(a->engine, n, err);
+    if (rc) return rc;
+    while (a->n_pieces && a->pieces[a->n_pieces - 1].from >= n) {
+        a->n_pieces--;
+        free(a->pieces[a->n_pieces].label);
+        free(a->pieces[a->n_pieces].path);
+    }
+    a->n_calls = 0;
+    a->open_role = -1;
+    agent__emit(a, &(agent_event){.type = AGENT_EVENT_rewind, .rewind = {.turn = (int64_t)turn, .n = n}});
+    a->turn = (uint32_t)turn - 1;
+    agent__save(a);
+    return 0;
+}
+
+static int run_new(agent *a, const char *arguments, base_err *err)
+{
+    return agent__restart(a, NULL, err);
+}
+
+/* The texts that are still (mostly) active, oldest first, for the child session: at most half its context. */
+static void put_active(agent *a, base_buf *out)
+{
+    kv_stats s;
+    uint32_t n;
+    a->engine->ops->stats(a->engine, &s);
+    const int32_t *ids = a->engine->ops->ids(a->engine, &n);
+    uint32_t *lanes = base_xcalloc(n + 1, sizeof *lanes);
+    a->engine->ops->active_lanes(a->engine, lanes);
+    uint32_t most = (s.budget && s.budget < s.n_ctx ? s.budget : s.n_ctx) / 2, used = 0,
+             start = a->turn_starts && a->turn ? a->turn_starts[1] : n;
+    uint32_t first = n; /* as far back as fits */
+    while (first > start && used < most) used += lanes[--first] * 2 >= s.n_lanes;
+    for (uint32_t i = first; i < n; i++) {
+        size_t len = 0;
+        bool active = lanes[i] * 2 >= s.n_lanes;
+        const char *piece = a->engine->ops->is_control(a->engine, ids[i])
+                                ? NULL
+                                : a->engine->ops->piece(a->engine, ids[i], &len);
+        if (piece && active) base_buf_add(out, piece, len);
+        if (!active && i > first && lanes[i - 1] * 2 >= s.n_lanes) base_buf_puts(out, " ... ");
+    }
+    free(lanes);
+}
+
+static int run_compact(agent *a, const char *arguments, base_err *err)
+{
+    base_buf text = {0};
+    base_buf_puts(&text, "From the session before this one:\n");
+    put_active(a, &text);
+    uint32_t n = agent__count(a, text.data, text.len);
+    char *parent = base_xstrdup(a->id);
+    agent__notice(a, "compacting: %u of %u tokens go on in a new session and are computed again there", n,
+        agent__n_tokens(a));
+    int rc = agent__restart(a, parent, err);
+    if (!rc) rc = agent__open_message(a, MODEL_ROLE_USER, err);
+    agent_text t = {
+        .origin = KV_ORIGIN_CONTEXT, .text = text.data, .n = text.len, .label = "from the parent session"};
+    if (!rc) rc = agent__append(a, &t, NULL, err);
+    if (!rc) rc = agent__open_message(a, -1, err);
+    if (!rc) agent__notice(a, "session %s goes on from %s", a->id, parent);
+    free(parent);
+    base_buf_free(&text);
+    return rc;
+}
+
+static void put_session(void *user, const agent_log_row *r)
+{
+    base_buf *out = user;
+    size_t n = strcspn(r->title, "\n");
+    base_buf_printf(out, "%s%s\t%u turns\t%s\t%.*s", out->len ? "\n" : "", r->id, r->turns, r->status,
+        (int)(n < 60 ? n : 60), r->title);
+}
+
+static int run_sessions(agent *a, const char *arguments, base_err *err)
+{
+    base_buf out = {0};
+    int rc = a->log ? agent_log_list(a->log, tool_workspace_root(a->workspace), put_session, &out, err) : 0;
+    if (!rc) agent__notice(a, "%s", out.len ? out.data : "no sessions are logged; --resume ID reopens one");
+    base_buf_free(&out);
+    return rc;
+}
+
+static bool put_event(
+    void *user, uint64_t seq, uint32_t turn, const char *json, size_t n, const void *blob, size_t blob_n)
+{
+    base_buf_add(user, json, n);
+    base_buf_putc(user, '\n');
+    return true;
+}
+
+static int run_export(agent *a, const char *arguments, base_err *err)
+{
+    if (!a->log) return base_fail(err, BASE_E_STATE, "this session is not logged");
+    base_buf out = {0}, path = {0};
+    base_buf_printf(&path, "%s", *arguments ? arguments : "");
+    if (!path.len) base_buf_printf(&path, "kvist-%s.jsonl", a->id);
+    agent__commit(a);
+    int rc = base_fs_exists(path.data)
+                 ? base_fail(err, BASE_E_USAGE, "%s exists already: name another file", path.data)
+                 : 0;
+    if (!rc) rc = agent_log_events(a->log, a->id, put_event, &out, err);
+    if (!rc) rc = base_fs_write(path.data, out.data, out.len, 0600, err);
+    if (!rc) agent__notice(a, "wrote %zu bytes to %s", out.len, path.data);
+    base_buf_free(&out);
+    base_buf_free(&path);
+    return rc;
+}
+
+/* --- the table ---------------------------------------------------------------------------------------------------------- */
+
+/* clang-format off */
+static const agent_command about[] = {
+    {"help", "", "the commands"},
+    {"mode", "[plan|ask|edits|all]", "what runs without asking"},
+    {"context", "", "what the session holds, piece by piece, and how much of it is active"},
+    {"budget", "[ROWS|PERCENT|off]", "the most active rows a lane"},
+    {"why", "ROWS", "why rows are where they are (ROWS: FROM-TO, last, or a part of a path)"},
+    {"pin", "ROWS", "protect rows, whatever they score"},
+    {"unpin", "ROWS", "the reverse"},
+    {"drop", "ROWS", "put rows aside until you promote them"},
+    {"evict", "ROWS", "move rows to the host tier"},
+    {"promote", "ROWS", "bring rows back"},
+    {"undo-evict", "", "take the last change of the rows back"},
+    {"undo", "", "restore the files that the last turn wrote"},
+    {"rewind", "[TURN]", "go back to before a turn (files stay: /undo)"},
+    {"compact", "", "go on in a child session with what is active"},
+    {"new", "", "begin a new session"},
+    {"sessions", "", "sessions of this tree"},
+    {"export", "[FILE]", "this session's events as JSON lines"},
+    {"quit", "", "leave"},
+};
+/* clang-format on */
+
+static command_fn *const functions[] = {run_help, run_mode, run_context, run_budget, run_why, run_pin,
+    run_unpin, run_drop, run_evict, run_promote, run_undo_evict, run_undo, run_rewind, run_compact, run_new,
+    run_sessions, run_export, NULL};
+enum { N_COMMANDS = sizeof about / sizeof *about };
+_Static_assert(
+    sizeof functions / sizeof *functions == N_COMMANDS, "a function for each command; quit is the screen's");
+
+const agent_command *agent_commands(uint32_t *ret_n)
+{
+    *ret_n = N_COMMANDS;
+    return about;
+}
+
+int agent__command(agent *a, const char *line, base_err *err)
+{
+    size_t n = strcspn(line + 1, " \t\n");
+    const char *arguments = line + 1 + n;
+    while (*arguments == ' ' || *arguments == '\t') arguments++;
+    char *trimmed = base_xstrdup(arguments);
+    for (size_t len = strlen(trimmed); len && strchr(" \t\n", trimmed[len - 1]); len--) trimmed[len - 1] = 0;
+    base_err mine = {0};
+    int rc = base_fail(
+        &mine, BASE_E_USAGE, "there is no command /%.*s: /help lists them", (int)(n < 40 ? n : 40), line + 1);
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        if (strlen(about[i].name) == n && !strncmp(about[i].name, line + 1, n)) {
+            mine = (base_err){0};
+            rc = functions[i] ? functions[i](a, trimmed, &mine) : 0;
+            break;
+        }
+    free(trimmed);
+    if (rc) agent__error(a, &mine);
+    if (rc && err) *err = mine;
+    return rc;
+}

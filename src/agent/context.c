@@ -1,0 +1,342 @@
+/*
+ * What stands in front of a request. A weak model answers truly only from what it sees, so the program looks first: files the
+ * request names, definitions it names, and the index's best passages, within a token budget, each with path and lines. They
+ * are pieces like any tool result: shown, logged, evictable, and marked stale when their file changes.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/internal.h"
+#include "base/hash.h"
+#include "base/mem.h"
+
+enum {
+    MAX_INSTRUCTIONS = 3000, /* bytes of AGENTS.md */
+    MAX_FILE = 256 << 10,
+    MAX_MENTIONS = 6,
+    WHOLE_FILE_LINES = 120, /* a named file up to this size comes whole */
+    N_HITS = 8,
+    LEAST_TOKENS = 40 /* an excerpt cut below this says nothing */
+};
+
+int agent__append_instructions(agent *a, base_err *err)
+{
+    base_buf text = {0};
+    int rc = 0;
+    if (!tool_workspace_read(a->workspace, "AGENTS.md", MAX_FILE, &text, NULL) && text.len) {
+        bool cut = text.len > MAX_INSTRUCTIONS;
+        if (cut) {
+            text.len = MAX_INSTRUCTIONS;
+            while (text.len && text.data[text.len - 1] != '\n') text.len--;
+            base_buf_puts(&text, "(the rest of AGENTS.md is left out)\n");
+            agent__notice(a, "AGENTS.md is longer than %d bytes: its beginning is used", MAX_INSTRUCTIONS);
+        }
+        base_buf all = {0};
+        base_buf_puts(&all, "Instructions of this project (AGENTS.md):\n");
+        base_buf_add(&all, text.data, text.len);
+        rc = agent__open_message(a, MODEL_ROLE_SYSTEM, err);
+        agent_text t = {
+            .origin = KV_ORIGIN_INSTRUCTIONS, .text = all.data, .n = all.len, .label = "AGENTS.md"};
+        if (!rc) rc = agent__append(a, &t, NULL, err);
+        if (!rc) rc = agent__open_message(a, -1, err);
+        base_buf_free(&all);
+    }
+    base_buf_free(&text);
+    return rc;
+}
+
+uint32_t agent__room_bytes(const agent *a)
+{
+    enum { BYTES_PER_TOKEN = 3, LEAST = 1500, MOST = 16000 };
+    kv_stats s;
+    a->engine->ops->stats(a->engine, &s);
+    uint32_t left = s.n_ctx > s.n_tokens ? s.n_ctx - s.n_tokens : 0;
+    uint32_t rows = s.budget && s.budget < left ? s.budget : left;
+    uint32_t fixed = s.budget && s.budget < left ? s.protected_ : 0;
+    uint32_t bytes =
+        (rows > fixed ? rows - fixed : 0) * BYTES_PER_TOKEN * 2 / 5; /* two fifths of the free rows */
+    return bytes < LEAST ? LEAST : bytes > MOST ? MOST : bytes;
+}
+
+/* --- what changed ------------------------------------------------------------------------------------------------------- */
+
+void agent__mark_stale(agent *a, const char *path)
+{
+    for (size_t i = 0; i < a->n_pieces; i++) {
+        agent_piece *p = &a->pieces[i];
+        if (p->stale || !p->path || strcmp(p->path, path)) continue;
+        p->stale = true;
+        base_err err = {0};
+        if (a->engine->ops->mark_stale(a->engine, p->from, p->to, &err)) agent__error(a, &err);
+    }
+}
+
+void agent__notice_changes(agent *a, base_buf *told)
+{
+    char **changed = NULL;
+    base_err err = {0};
+    if (tool_workspace_refresh(a->workspace, &changed, a->cancel, &err)) {
+        if (err.code != BASE_E_CANCELLED) agent__notice(a, "the tree could not be read again: %s", err.msg);
+        return;
+    }
+    for (size_t i = 0; changed && changed[i]; i++) {
+        agent__mark_stale(a, changed[i]);
+        agent__notice(a, "%s changed on disk since it was shown: the old text is put aside", changed[i]);
+        base_buf_printf(told, "%s changed on disk since it was shown.\n", changed[i]);
+        a->world++;
+        free(changed[i]);
+    }
+    free(changed);
+}
+
+/* --- excerpts ----------------------------------------------------------------------------------------------------------- */
+
+typedef struct gathering {
+    agent *a;
+    const char *request;
+    uint32_t left; /* tokens */
+    base_buf items;
+    bool any;
+    base_err *err;
+    int rc;
+} gathering;
+
+static bool is_shown(const agent *a, const char *path, uint32_t line, uint32_t line_end)
+{
+    for (size_t i = 0; i < a->n_pieces; i++) {
+        const agent_piece *p = &a->pieces[i];
+        if (!p->stale && p->path && !strcmp(p->path, path) && p->line <= line && p->line_end >= line_end)
+            return true;
+    }
+    return false;
+}
+
+static int append_plain(agent *a, const char *text, const char *label, base_err *err)
+{
+    agent_text t = {.origin = KV_ORIGIN_CONTEXT, .text = text, .n = strlen(text), .label = label};
+    return agent__append(a, &t, NULL, err);
+}
+
+/* The longest beginning of whole lines that fits into `tokens`. */
+static size_t fitting_lines(const agent *a, const char *text, size_t n, uint32_t tokens, uint32_t *lines)
+{
+    size_t fits = 0;
+    uint32_t used = 0;
+    *lines = 0;
+    for (size_t at = 0; at < n;) {
+        const char *newline = memchr(text + at, '\n', n - at);
+        size_t end = newline ? (size_t)(newline - text) + 1 : n;
+        used += agent__count(a, text + at, end - at);
+        if (used > tokens) break;
+        fits = at = end;
+        ++*lines;
+    }
+    return fits;
+}
+
+/* One excerpt: lines of a file's present text. Returns without a word when it is shown already or does not fit. */
+static void add_excerpt(gathering *g, const char *path, const char *version, const char *text, size_t n,
+    uint32_t line, uint32_t line_end, const char *name, const char *why)
+{
+    agent *a = g->a;
+    if (g->rc || !n || is_shown(a, path, line, line_end)) return;
+    uint32_t tokens = agent__count(a, text, n) + 16;
+    if (tokens > g->left) {
+        uint32_t lines;
+        n = fitting_lines(a, text, n, g->left > 24 ? g->left - 24 : 0, &lines);
+        tokens = g->left;
+        if (!lines || agent__count(a, text, n) < LEAST_TOKENS) return;
+        line_end = line + lines - 1;
+    }
+    base_buf head = {0};
+    if (!g->any) base_buf_puts(&head, agent_prompt_excerpts);
+    agent_prompt_excerpt_head(path, line, line_end, name, &head);
+    size_t source_from = head.len;
+    base_buf_add(&head, text, n);
+    base_buf_puts(&head, text[n - 1] == '\n' ? "\n" : "\n\n");
+    agent_text t = {.origin = KV_ORIGIN_CONTEXT,
+        .text = head.data,
+        .n = head.len,
+        .label = name,
+        .path = path,
+        .version = version,
+        .line = line,
+        .line_end = line_end,
+        .structure = true,
+        .source_from = source_from,
+        .words = g->request};
+    g->rc = agent__append(a, &t, NULL, g->err);
+    if (!g->rc) {
+        tool_workspace_mark_shown(a->workspace, path, version);
+        base_buf_printf(&g->items, "%s{\"path\":", g->any ? "," : "[");
+        base_json_put_str(&g->items, path, strlen(path));
+        base_buf_printf(&g->items, ",\"line\":%u,\"end\":%u,\"name\":", line, line_end);
+        base_json_put_str(&g->items, name, strlen(name));
+        base_buf_puts(&g->items, ",\"why\":");
+        base_json_put_str(&g->items, why, strlen(why));
+        base_buf_printf(&g->items, ",\"tokens\":%u}", tokens);
+        g->any = true;
+        g->left -= tokens < g->left ? tokens : g->left;
+    }
+    base_buf_free(&head);
+}
+
+static uint32_t count_lines(const char *text, size_t n)
+{
+    uint32_t lines = 0;
+    for (size_t i = 0; i < n; i++) lines += text[i] == '\n';
+    return lines + (n && text[n - 1] != '\n');
+}
+
+/* Bytes [from, to) of a file that the index named, taken from the file as it is now. */
+static void add_range(
+    gathering *g, const char *path, uint32_t from, uint32_t to, const char *name, const char *why)
+{
+    base_buf text = {0};
+    if (!tool_workspace_read(g->a->workspace, path, MAX_FILE, &text, NULL) && text.len) {
+        char version[65];
+        base_sha256_hex(text.data, text.len, version);
+        if (to > text.len) to = (uint32_t)text.len;
+        while (from > 0 && from <= to && text.data[from - 1] != '\n') from--; /* whole lines */
+        while (to < text.len && to > from && text.data[to - 1] != '\n') to++;
+        uint32_t line = count_lines(text.data, from) + 1;
+        if (from < to)
+            add_excerpt(g, path, version, text.data + from, to - from, line,
+                line + count_lines(text.data + from, to - from) - 1, name, why);
+    }
+    base_buf_free(&text);
+}
+
+static void add_definitions(gathering *g, const char *word, uint32_t most)
+{
+    code_place *places = NULL;
+    uint32_t n = code_index_define(tool_workspace_index(g->a->workspace), word, &places);
+    for (uint32_t i = 0; i < n && i < most; i++)
+        if (!places[i].is_declaration)
+            add_range(g, places[i].path, places[i].from, places[i].to, word, "named in the request");
+    code_places_free(places, n);
+}
+
+/* A file that the request names: whole when short, else what retrieval finds in it. */
+static void add_file(gathering *g, const char *path, bool asked)
+{
+    base_buf text = {0};
+    base_err why = {0};
+    uint32_t cap = asked ? MAX_FILE : 64 << 10;
+    if (tool_workspace_read(g->a->workspace, path, cap, &text, &why)) {
+        if (asked) agent__notice(g->a, "@%s: %s", path, why.msg);
+    } else if (text.len) {
+        uint32_t lines = count_lines(text.data, text.len), before = g->left;
+        char version[65];
+        base_sha256_hex(text.data, text.len, version);
+        if (asked) g->left = agent__room_bytes(g->a) / 3; /* the person asked for it: a budget of its own */
+        if (asked || lines <= WHOLE_FILE_LINES)
+            add_excerpt(g, path, version, text.data, text.len, 1, lines, "",
+                asked ? "@file" : "named in the request");
+        if (asked) g->left = before;
+    }
+    base_buf_free(&text);
+}
+
+static bool is_name_byte(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || strchr("_./-+", c);
+}
+
+/* The next word that could be a name or a path; *at moves behind it. false: no more. */
+static bool next_word(const char **at, base_buf *word, bool *asked)
+{
+    const char *p = *at;
+    while (*p && !is_name_byte(*p) && *p != '@') p++;
+    *asked = *p == '@' && is_name_byte(p[1]) && (p == *at || p[-1] == ' ' || p[-1] == '\n' || p[-1] == '(');
+    if (*p == '@') p++;
+    const char *start = p;
+    while (*p && is_name_byte(*p)) p++;
+    size_t n = (size_t)(p - start);
+    while (n && strchr(".-/+", start[n - 1])) n--; /* the sentence's full stop */
+    base_buf_clear(word);
+    base_buf_add(word, start, n);
+    *at = p;
+    return *start != 0;
+}
+
+static bool looks_like_name(const char *word)
+{
+    size_t n = strlen(word);
+    bool under = strchr(word, '_') != NULL, mixed = false;
+    for (size_t i = 1; i < n; i++)
+        mixed = mixed || (word[i] >= 'A' && word[i] <= 'Z' && word[i - 1] >= 'a' && word[i - 1] <= 'z');
+    return n >= 3 && (under || mixed);
+}
+
+static void add_mentions(gathering *g)
+{
+    base_buf word = {0};
+    bool asked;
+    uint32_t n = 0;
+    code_index *index = tool_workspace_index(g->a->workspace);
+    for (const char *at = g->request; n < MAX_MENTIONS && next_word(&at, &word, &asked);) {
+        if (!word.len) continue;
+        char *path = asked || strchr(word.data, '.') || strchr(word.data, '/')
+                         ? code_index_path(index, word.data)
+                         : NULL;
+        if (path || asked) {
+            add_file(g, path ? path : word.data, asked);
+            n++;
+        }
+        free(path);
+    }
+    for (const char *at = g->request; n < MAX_MENTIONS && next_word(&at, &word, &asked);)
+        if (word.len && looks_like_name(word.data) && !strchr(word.data, '/')) {
+            add_definitions(g, word.data, 2);
+            n++;
+        }
+    base_buf_free(&word);
+}
+
+static void add_hits(gathering *g)
+{
+    code_hits hits = {0};
+    code_index_search(tool_workspace_index(g->a->workspace), g->request, N_HITS, &hits);
+    for (uint32_t i = 0; i < hits.n && g->left >= LEAST_TOKENS; i++) {
+        const code_hit *h = &hits.hits[i];
+        base_buf why = {0};
+        base_buf_printf(&why, "%s (%.1f)", h->why ? h->why : "", h->score);
+        add_range(g, h->path, h->from, h->to, h->name ? h->name : "", why.data);
+        base_buf_free(&why);
+    }
+    code_hits_free(&hits);
+}
+
+/* "thanks" and "go on" ask for nothing that the tree could answer. */
+static bool has_content(const char *request)
+{
+    base_buf word = {0};
+    bool asked, found = false;
+    for (const char *at = request; !found && next_word(&at, &word, &asked);)
+        found = word.len && agent__is_content_word(word.data, word.len);
+    base_buf_free(&word);
+    return found;
+}
+
+int agent__append_context(agent *a, const char *request, base_err *err)
+{
+    kv_stats s;
+    a->engine->ops->stats(a->engine, &s);
+    uint32_t budget = a->context_tokens == UINT32_MAX ? 0 : a->context_tokens;
+    uint32_t room = s.n_ctx > s.n_tokens ? (s.n_ctx - s.n_tokens) / 2 : 0;
+    gathering g = {.a = a, .request = request, .left = budget < room ? budget : room, .err = err};
+    if (a->shell_notes.len) {
+        g.rc = append_plain(a, a->shell_notes.data, "! line", err);
+        base_buf_clear(&a->shell_notes);
+    }
+    add_mentions(&g);
+    if (budget && has_content(request)) add_hits(&g);
+    if (g.any) {
+        base_buf_putc(&g.items, ']');
+        agent__emit(a,
+            &(agent_event){.type = AGENT_EVENT_context, .context = {.turn = a->turn, .items = g.items.data}});
+    }
+    base_buf_free(&g.items);
+    return g.rc;
+}

@@ -1,0 +1,161 @@
+/*
+ * What the files of the agent share: the session's state and the steps of a turn. One thread (the engine thread), no locks.
+ *
+ *     agent.c    opening and closing, events, the engine's observer, the ledger
+ *     text.c     text -> tokens with line starts, spans and queries -> engine, `append` and `span` events
+ *     context.c  what stands in front of a request: AGENTS.md, @files, retrieved excerpts; staleness
+ *     turn.c     a turn: request, decode, call or answer
+ *     act.c      a call: guard, approval, run, result into the session, failed attempts
+ *     guard.c    repeated calls and repeating text
+ *     resume.c   catching up with the log
+ *     commands.c slash commands
+ */
+#ifndef KVIST_AGENT_INTERNAL_H
+#define KVIST_AGENT_INTERNAL_H
+
+#include "agent/agent.h"
+#include "agent/call.h"
+#include "agent/log.h"
+#include "agent/prompt.h"
+
+/* A stretch of the sequence that came from one place. */
+typedef struct agent_piece {
+    uint32_t from, to, turn;
+    kv_origin origin;
+    char *label, *path; /* path: it shows lines of this file; else NULL */
+    char version[65];
+    uint32_t line, line_end;
+    bool stale;
+    uint64_t seq; /* of its append event */
+} agent_piece;
+
+/* A call that was made, for the loop guard and for "unchanged since". */
+typedef struct agent_made_call {
+    uint64_t key;
+    uint32_t world, turn, times;
+    uint32_t from, to; /* tokens of its result */
+} agent_made_call;
+
+/* A change whose test has not passed yet. */
+typedef struct agent_attempt {
+    uint32_t from, to; /* tokens of what the model wrote */
+    bool open;
+} agent_attempt;
+
+/* Sums since the turn began, for its ledger. */
+typedef struct agent_sums {
+    uint32_t n_before, generated, evicted, promoted;
+    uint32_t rows_by[2][KV_N_REASONS]; /* [evicted, promoted]: rows per lane by reason */
+    uint64_t prefill_ns, decode_ns;
+    uint32_t prefilled;
+} agent_sums;
+
+struct agent {
+    engine *engine;
+    engine_info info;
+    tool_workspace *workspace;
+    agent_log *log;
+    agent_recall *recall;
+    agent_host host;
+    atomic_bool *cancel;
+    char *id, *parent;
+    agent_mode mode;
+    uint32_t context_tokens, max_steps, max_tokens;
+
+    uint64_t seq;
+    uint32_t turn;
+    bool in_turn, log_failed, denied, ended;
+    int open_role;      /* the message that was begun and not ended; -1: none */
+    uint32_t n_prompt;  /* tokens of the fixed prompt */
+    agent_event **held; /* plan events during an append: they follow its `append` event */
+    size_t n_held, cap_held;
+    bool holding, replaying; /* replaying: plans come from the log and are no news */
+
+    agent_piece *pieces;
+    size_t n_pieces, cap_pieces;
+    agent_made_call *calls;
+    size_t n_calls, cap_calls;
+    uint32_t world;      /* grows with every change of the tree */
+    uint64_t last_shell; /* key of the last command: another one may change what tests see */
+    char **allowed;      /* commands that were answered "always" */
+    size_t n_allowed, cap_allowed;
+    agent_attempt attempt;
+    char *test_command;    /* named by the request or run before */
+    base_buf shell_notes;  /* what "!" lines printed, for the next request */
+    uint32_t *turn_starts; /* token index where turn t began, [turn] */
+    size_t cap_turn_starts;
+    agent_sums sums;
+};
+
+/* --- agent.c --- */
+void agent__emit(agent *a, agent_event *e); /* numbers it, hands it to the host, buffers it in the log */
+void agent__commit(agent *a);               /* the log's commit; a failure is told once */
+void agent__notice(agent *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void agent__error(agent *a, const base_err *err);
+void agent__ledger(agent *a);
+void agent__save(agent *a);
+bool agent__cancelled(const agent *a);
+int agent__begin_session(
+    agent *a, base_err *err); /* fixed prompt and AGENTS.md into an empty engine, `session` event */
+int agent__offer_tools(agent *a, base_err *err);
+int agent__restart(agent *a, const char *parent, base_err *err); /* a new session in place of this one */
+
+/* --- text.c --- */
+typedef struct agent_text {
+    kv_origin origin;
+    const char *text;
+    size_t n;
+    const char *label, *path, *version; /* NULL: none */
+    uint32_t line, line_end;
+    bool structure;     /* parse it as source text of `path` and protect signatures, calls, ... */
+    size_t source_from; /* with structure: where in text the source begins (a header stands before it) */
+    const char *words;  /* with structure: the request, whose symbols protect too */
+} agent_text;
+
+/* Appends content. ret_piece (may be NULL): its index in a->pieces. */
+int agent__append(agent *a, const agent_text *t, size_t *ret_piece, base_err *err);
+/* Remembers tokens [from, to) as a piece; returns its index. */
+size_t agent__add_piece(agent *a, const agent_text *t, uint32_t from, uint32_t to);
+/* Logged ids again, without an event (resume.c). */
+int agent__append_logged(agent *a, kv_origin origin, uint32_t turn, const int32_t *ids, uint32_t n,
+    const kv_span *spans, uint32_t n_spans, base_err *err);
+/* Ends the open message and begins one of `role` (-1: only ends), as scaffold. */
+int agent__open_message(agent *a, int role, base_err *err);
+/* Asks for evicted rows with the content words of tokens [from, to). */
+int agent__repair(agent *a, uint32_t from, uint32_t to, base_err *err);
+/* Bytes [from, to) of a piece's text are lines of a file: remembered for staleness and "shown already". */
+void agent__add_shown(agent *a, size_t piece, size_t from, size_t to, const char *path, const char *version,
+    uint32_t line, uint32_t line_end);
+uint32_t agent__count(const agent *a, const char *text, size_t n); /* tokens */
+bool agent__is_content_word(const char *word, size_t n);
+uint32_t agent__n_tokens(const agent *a);
+
+/* --- context.c --- */
+int agent__append_instructions(agent *a, base_err *err); /* AGENTS.md, when there is one */
+int agent__append_context(agent *a, const char *request, base_err *err);
+void agent__mark_stale(agent *a, const char *path);   /* rows that show an older text of it */
+void agent__notice_changes(agent *a, base_buf *told); /* what the person changed since it was shown */
+uint32_t agent__room_bytes(const agent *a);           /* cap of one tool result */
+
+/* --- turn.c --- */
+int agent__turn(agent *a, const char *request, base_err *err);
+
+/* --- act.c --- */
+/* One call from the model's answer (whose tokens are [from, to)). *ret_stop: the turn ends here. */
+int agent__act(agent *a, const agent_call *call, uint32_t from, uint32_t to, bool *ret_stop, base_err *err);
+void agent__find_test(agent *a, const char *request);
+int agent__known(const void *agent, const char *name);               /* agent_call_known_fn */
+int agent__shell_line(agent *a, const char *command, base_err *err); /* "!command" */
+
+/* --- guard.c --- */
+uint64_t agent__call_key(const char *name, const base_json *arguments, base_str payload);
+agent_made_call *agent__find_made(agent *a, uint64_t key);
+bool agent__repeats(const char *text, size_t n); /* the text's end goes round in circles */
+
+/* --- resume.c --- */
+int agent__catch_up(agent *a, const agent_options *options, base_err *err);
+
+/* --- commands.c --- */
+int agent__command(agent *a, const char *line, base_err *err);
+
+#endif

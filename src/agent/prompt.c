@@ -1,0 +1,167 @@
+/*
+ * The fixed prompt (contract: prompt.h): a system text with the tools as one line each, then two worked examples in the
+ * family's own way of writing calls. What they show was measured on Qwen2.5-Coder-1.5B (data/models.md): it follows examples,
+ * hardly rules; it answers from excerpts when they stand in front of the question; and it repairs code by rewriting one whole
+ * definition, not by editing lines.
+ */
+#include "agent/prompt.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+const char agent_prompt_excerpts[] = "Excerpts from the tree:\n\n";
+const char agent_prompt_request[] = "Request: ";
+
+void agent_prompt_excerpt_head(
+    const char *path, uint32_t line, uint32_t line_end, const char *name, base_buf *out)
+{
+    base_buf_printf(out, "--- %s:%u-%u", path, line, line_end);
+    if (name && *name) base_buf_printf(out, " (%s)", name);
+    base_buf_putc(out, '\n');
+}
+
+void agent_prompt_call(model_tool_style style, const char *json, base_buf *out)
+{
+    static const char *const around[][2] = {
+        [MODEL_TOOLS_TAG_TOOLS] = {"<tools>", "</tools>"},
+        [MODEL_TOOLS_HERMES] = {"<tool_call>\n", "\n</tool_call>"},
+        [MODEL_TOOLS_JSON] = {"", ""},
+    };
+    base_buf_puts(out, around[style][0]);
+    base_buf_puts(out, json);
+    base_buf_puts(out, around[style][1]);
+}
+
+bool agent_prompt_offers(const tool_entry *t, bool strong)
+{
+    return t->models == TOOL_FOR_ALL || t->models == (strong ? TOOL_FOR_STRONG : TOOL_FOR_SMALL);
+}
+
+/* name {"path": file, "from"?: first line}: what it does. */
+static void put_tool(const tool_entry *t, base_buf *out)
+{
+    base_buf_printf(out, "%s {", t->name);
+    for (const tool_argument *a = t->arguments; a && a->name; a++) {
+        base_buf_printf(out, "%s\"%s\"%s: ", a == t->arguments ? "" : ", ", a->name, a->required ? "" : "?");
+        for (const char *const *c = a->choices; c && *c; c++)
+            base_buf_printf(out, "%s%s", c == a->choices ? "" : "|", *c);
+        if (!a->choices) base_buf_puts(out, a->about);
+    }
+    base_buf_printf(out, "}: %s\n", t->about);
+}
+
+static char *system_text(model_tool_style style, bool strong)
+{
+    base_buf out = {0};
+    base_buf_puts(&out,
+        "You are kvist, a coding agent. You work on the user's source tree with tools. Excerpts of the tree "
+        "stand in front of a "
+        "request: they are real. Answer from excerpts and tool results only, in a few sentences; name "
+        "functions and their "
+        "files.\n\nTo use a tool, write one call on a line of its own and stop; its result comes back:\n");
+    agent_prompt_call(style, "{\"name\": \"read\", \"arguments\": {\"path\": \"src/main.c\"}}", &out);
+    base_buf_puts(&out, "\n\nTools (? marks what may be left out):\n");
+    uint32_t n;
+    const tool_entry *table = tool_table(&n);
+    for (uint32_t i = 0; i < n; i++)
+        if (agent_prompt_offers(&table[i], strong)) put_tool(&table[i], &out);
+    base_buf_printf(&out,
+        "\nTo change code: have its text in front of you (else read it), call %s, then test with shell. A "
+        "call that failed is "
+        "not repeated: do what its message says.",
+        strong ? "edit" : "rewrite with the whole new definition in a fenced block behind the call");
+    return base_buf_take(&out);
+}
+
+/* A message of an example: text, then a call, then what follows the call. */
+typedef struct example {
+    model_role role;
+    const char *text, *call, *behind;
+} example;
+
+static const example small_examples[] = {
+    {MODEL_ROLE_USER,
+        "Excerpts from the tree:\n\n"
+        "--- src/ring.c:41-47 (ring_drop)\n"
+        "void ring_drop(struct ring *r)\n{\n    if (!r) return;\n    free(r->slots);\n    free(r);\n}\n\n"
+        "--- src/ring.c:12-16 (ring_put)\n"
+        "bool ring_put(struct ring *r, void *item)\n{\n    if (r->n == r->cap) return false;\n    "
+        "r->slots[r->n++] = item;\n"
+        "    return true;\n}\n\n"
+        "Request: Which function frees a ring, and where is it defined?",
+        NULL, NULL},
+    {MODEL_ROLE_ASSISTANT,
+        "`ring_drop` frees a ring: first its slots, then the ring itself. It is defined in src/ring.c.", NULL,
+        NULL},
+    {MODEL_ROLE_USER,
+        "Excerpts from the tree:\n\n"
+        "--- shop/total.py:8-13 (add_up)\n"
+        "def add_up(prices):\n    total = 0\n    for price in prices[1:]:\n        total += price\n    "
+        "return total\n\n"
+        "--- tests/test_total.py:3-4 (test_add_up)\n"
+        "def test_add_up():\n    assert add_up([2, 3]) == 5\n\n"
+        "Request: tests/test_total.py fails; fix it.",
+        NULL, NULL},
+    {MODEL_ROLE_ASSISTANT, "add_up skips the first price: the loop must run over all prices.\n",
+        "{\"name\": \"rewrite\", \"arguments\": {\"path\": \"shop/total.py\", \"name\": \"add_up\"}}",
+        "\n```python\ndef add_up(prices):\n    total = 0\n    for price in prices:\n        total += price\n "
+        "   return total\n```"},
+    {MODEL_ROLE_TOOL, "rewrote add_up in shop/total.py, now lines 8-13.", NULL, NULL},
+    {MODEL_ROLE_ASSISTANT, "",
+        "{\"name\": \"shell\", \"arguments\": {\"command\": \"python3 -m pytest -q tests/test_total.py\"}}",
+        NULL},
+    {MODEL_ROLE_TOOL, "exit code 0, 0.2 s\n1 passed in 0.01s", NULL, NULL},
+    {MODEL_ROLE_ASSISTANT, "Fixed: `add_up` in shop/total.py left out the first price. The test passes now.",
+        NULL, NULL},
+};
+
+/* Stronger models edit; they need the format shown once and nothing else. */
+static const example strong_examples[] = {
+    {MODEL_ROLE_USER, "Request: tests/test_total.py fails; fix it.", NULL, NULL},
+    {MODEL_ROLE_ASSISTANT, "", "{\"name\": \"read\", \"arguments\": {\"path\": \"shop/total.py\"}}", NULL},
+    {MODEL_ROLE_TOOL,
+        "shop/total.py lines 1-5 of 5\ndef add_up(prices):\n    total = 0\n    for price in prices[1:]:\n    "
+        "    total += price\n"
+        "    return total",
+        NULL, NULL},
+    {MODEL_ROLE_ASSISTANT, "The loop skips the first price.\n",
+        "{\"name\": \"edit\", \"arguments\": {\"path\": \"shop/total.py\", \"from\": 3, \"to\": 3}}",
+        "\n```python\n    for price in prices:\n```"},
+    {MODEL_ROLE_TOOL, "edited shop/total.py (+1 -1)", NULL, NULL},
+    {MODEL_ROLE_ASSISTANT, "",
+        "{\"name\": \"shell\", \"arguments\": {\"command\": \"python3 -m pytest -q tests/test_total.py\"}}",
+        NULL},
+    {MODEL_ROLE_TOOL, "exit code 0, 0.2 s\n1 passed in 0.01s", NULL, NULL},
+    {MODEL_ROLE_ASSISTANT, "Fixed: `add_up` in shop/total.py left out the first price. The test passes now.",
+        NULL, NULL},
+};
+
+static void add_part(agent_prompt *p, model_role role, char *text)
+{
+    base_grow(&p->parts, &p->cap, p->n + 1, sizeof *p->parts);
+    p->parts[p->n++] = (agent_prompt_part){role, text};
+}
+
+void agent_prompt_build(model_tool_style style, bool strong, agent_prompt *ret)
+{
+    *ret = (agent_prompt){0};
+    add_part(ret, MODEL_ROLE_SYSTEM, system_text(style, strong));
+    const example *examples = strong ? strong_examples : small_examples;
+    size_t n = strong ? sizeof strong_examples / sizeof *examples : sizeof small_examples / sizeof *examples;
+    for (size_t i = 0; i < n; i++) {
+        base_buf text = {0};
+        base_buf_puts(&text, examples[i].text);
+        if (examples[i].call) agent_prompt_call(style, examples[i].call, &text);
+        if (examples[i].behind) base_buf_puts(&text, examples[i].behind);
+        add_part(ret, examples[i].role, base_buf_take(&text));
+    }
+}
+
+void agent_prompt_free(agent_prompt *p)
+{
+    for (uint32_t i = 0; i < p->n; i++) free(p->parts[i].text);
+    free(p->parts);
+    *p = (agent_prompt){0};
+}

@@ -1,0 +1,37 @@
+/*
+ * The fixed prompt: what stands in front of every session of a model, byte for byte the same, so that it is computed once per
+ * model ever. No date, no listing, no counter. And the words in which the harness speaks to the model.
+ */
+#ifndef KVIST_AGENT_PROMPT_H
+#define KVIST_AGENT_PROMPT_H
+
+#include "model/template.h"
+#include "tools/tool.h"
+
+typedef struct agent_prompt_part {
+    model_role role;
+    char *text;
+} agent_prompt_part;
+
+typedef struct agent_prompt {
+    agent_prompt_part *parts;
+    uint32_t n;
+    size_t cap;
+} agent_prompt;
+
+void agent_prompt_build(model_tool_style style, bool strong, agent_prompt *ret);
+void agent_prompt_free(agent_prompt *p);
+
+/* A call as this family writes it. */
+void agent_prompt_call(model_tool_style style, const char *json, base_buf *out);
+
+/* Is this tool offered to such a model? */
+bool agent_prompt_offers(const tool_entry *t, bool strong);
+
+/* Headers around excerpts and the request, the same in few-shots and in turns. */
+extern const char agent_prompt_excerpts[]; /* before the first excerpt */
+void agent_prompt_excerpt_head(
+    const char *path, uint32_t line, uint32_t line_end, const char *name, base_buf *out);
+extern const char agent_prompt_request[]; /* before the request */
+
+#endif

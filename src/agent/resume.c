@@ -1,0 +1,352 @@
+/*
+ * Going on with a logged session. The engine's snapshot, when it serves, holds everything and nothing is computed. Else, or for
+ * what the log has beyond the snapshot, the logged schedule is executed again: the logged ids in order, the logged plans at the
+ * lengths they were made for, so that the rows are those that the session had (kv.md section 3).
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/internal.h"
+#include "base/mem.h"
+
+/* A run of logged tokens of one origin. */
+typedef struct logged_run {
+    kv_origin origin;
+    uint32_t turn, from, n, computed;
+    int32_t *ids;
+    size_t cap;
+    kv_span *spans; /* relative to the run */
+    size_t n_spans, cap_spans;
+} logged_run;
+
+typedef struct history {
+    agent *a;
+    const agent_options *options;
+    logged_run *runs;
+    size_t n_runs, cap_runs;
+    uint32_t n; /* tokens logged so far */
+    uint32_t snapshot_n;
+    uint64_t snapshot_seq, last_seq;
+    char *model_hash, *segments; /* of the last tool result, until its append */
+    bool executing;              /* second pass */
+    uint64_t from_seq;           /* second pass: what lies before is in the engine already */
+    int rc;
+    base_err *err;
+} history;
+
+/* --- collecting --------------------------------------------------------------------------------------------------------- */
+
+static kv_origin origin_of(const char *word)
+{
+    for (int o = 0; o < KV_N_ORIGINS; o++)
+        if (word && !strcmp(kv_origin_word((kv_origin)o), word)) return (kv_origin)o;
+    return KV_ORIGIN_CONTEXT;
+}
+
+static uint8_t reason_of(const char *word)
+{
+    for (int r = 0; r < KV_N_REASONS; r++)
+        if (word && !strcmp(kv_reason_word((kv_reason)r), word)) return (uint8_t)r;
+    return KV_REASON_WINDOW;
+}
+
+static logged_run *add_run(history *h, kv_origin origin, uint32_t turn)
+{
+    base_grow(&h->runs, &h->cap_runs, h->n_runs + 1, sizeof *h->runs);
+    h->runs[h->n_runs] = (logged_run){.origin = origin, .turn = turn, .from = h->n};
+    return &h->runs[h->n_runs++];
+}
+
+static void add_id(history *h, logged_run *r, int32_t id)
+{
+    base_grow(&r->ids, &r->cap, r->n + 1, sizeof *r->ids);
+    r->ids[r->n++] = id;
+    h->n++;
+}
+
+static void free_runs(history *h)
+{
+    for (size_t i = 0; i < h->n_runs; i++) {
+        free(h->runs[i].ids);
+        free(h->runs[i].spans);
+    }
+    h->n_runs = 0;
+}
+
+/* Gives the engine what is logged and not computed, up to `limit` tokens of the sequence. */
+static void compute_until(history *h, uint32_t limit)
+{
+    for (size_t i = 0; i < h->n_runs && !h->rc; i++) {
+        logged_run *r = &h->runs[i];
+        uint32_t end = limit > r->from ? limit - r->from : 0;
+        if (end > r->n) end = r->n;
+        if (end <= r->computed) continue;
+        kv_span *spans = base_xcalloc(r->n_spans + 1, sizeof *spans);
+        uint32_t n = 0, from = r->computed;
+        for (size_t s = 0; s < r->n_spans; s++)
+            if (r->spans[s].from >= from && r->spans[s].to <= end) {
+                spans[n] = r->spans[s];
+                spans[n].from -= from;
+                spans[n++].to -= from;
+            }
+        h->rc = agent__append_logged(h->a, r->origin, r->turn, r->ids + from, end - from, spans, n, h->err);
+        r->computed = end;
+        free(spans);
+    }
+}
+
+static void on_plan(history *h, const void *blob, size_t n)
+{
+    kv_plan *p = NULL;
+    if (!blob || kv_plan_unpack(blob, n, &p, NULL)) return;
+    compute_until(h, p->n_tokens);
+    base_err why = {0};
+    if (!h->rc && h->a->engine->ops->apply(h->a->engine, p, &why))
+        agent__notice(h->a, "a logged plan does not fit any more: %s", why.msg);
+    kv_plan_free(p);
+}
+
+static void cut_back(history *h, uint32_t n)
+{
+    if (h->executing) {
+        compute_until(h, UINT32_MAX);
+        if (!h->rc && n < agent__n_tokens(h->a)) h->rc = h->a->engine->ops->truncate(h->a->engine, n, h->err);
+    }
+    while (h->n_runs && h->runs[h->n_runs - 1].from >= n) {
+        h->n_runs--;
+        free(h->runs[h->n_runs].ids);
+        free(h->runs[h->n_runs].spans);
+    }
+    if (h->n_runs) {
+        logged_run *last = &h->runs[h->n_runs - 1];
+        if (last->from + last->n > n) last->n = n - last->from;
+        if (last->computed > last->n) last->computed = last->n;
+    }
+    h->n = n;
+}
+
+/* --- what the agent itself remembers ------------------------------------------------------------------------------------ */
+
+static void restore_segments(agent *a, size_t piece, const char *json)
+{
+    base_json_doc *doc = NULL;
+    if (!json || base_json_parse(json, strlen(json), &doc, NULL)) return;
+    for (const base_json *s = base_json_root(doc)->first; s; s = s->next) {
+        const char *path = base_json_str(s, "path", NULL), *version = base_json_str(s, "version", "");
+        uint32_t line = (uint32_t)base_json_int(s, "line", 0);
+        if (!path) continue;
+        agent_text t = {
+            .origin = KV_ORIGIN_TOOL, .path = path, .version = version, .line = line, .line_end = line};
+        agent__add_piece(a, &t, a->pieces[piece].from, a->pieces[piece].to);
+        tool_workspace_mark_shown(a->workspace, path, version);
+    }
+    base_json_free(doc);
+}
+
+static int role_of(const char *word)
+{
+    static const char *const words[] = {"system", "user", "assistant", "tool"};
+    for (int i = 0; i < 4; i++)
+        if (!strcmp(words[i], word)) return i;
+    return -1;
+}
+
+static void restore_piece(history *h, const agent_event *e, uint64_t seq)
+{
+    agent *a = h->a;
+    agent_text t = {.origin = origin_of(e->append.origin),
+        .label = e->append.label,
+        .path = e->append.path,
+        .version = e->append.version,
+        .line = (uint32_t)e->append.line,
+        .line_end = (uint32_t)e->append.line_end};
+    a->seq = seq;
+    size_t piece =
+        agent__add_piece(a, &t, (uint32_t)e->append.from, (uint32_t)(e->append.from + e->append.n));
+    if (t.path && t.version) tool_workspace_mark_shown(a->workspace, t.path, t.version);
+    if (t.origin == KV_ORIGIN_TOOL && h->segments && !t.path) restore_segments(a, piece, h->segments);
+    if (t.origin == KV_ORIGIN_TOOL) {
+        free(h->segments);
+        h->segments = NULL;
+    }
+    if (t.origin == KV_ORIGIN_SYSTEM) a->n_prompt = a->pieces[piece].to;
+    if (t.origin == KV_ORIGIN_SCAFFOLD && t.label) {
+        const char *plus = strrchr(t.label, '+');
+        a->open_role = plus ? role_of(plus + 1) : -1;
+    }
+}
+
+static void restore_rewind(agent *a, const agent_event *e)
+{
+    while (a->n_pieces && a->pieces[a->n_pieces - 1].from >= (uint64_t)e->rewind.n) {
+        a->n_pieces--;
+        free(a->pieces[a->n_pieces].label);
+        free(a->pieces[a->n_pieces].path);
+    }
+    a->turn = e->rewind.turn > 0 ? (uint32_t)e->rewind.turn - 1 : 0;
+    a->open_role = -1;
+}
+
+/* --- one logged event --------------------------------------------------------------------------------------------------- */
+
+static void take_append(history *h, const agent_event *e)
+{
+    base_json_doc *doc = NULL;
+    if (!e->append.ids || base_json_parse(e->append.ids, strlen(e->append.ids), &doc, NULL)) return;
+    logged_run *r = add_run(h, origin_of(e->append.origin), (uint32_t)e->append.turn);
+    for (const base_json *v = base_json_root(doc)->first; v; v = v->next) add_id(h, r, (int32_t)v->integer);
+    base_json_free(doc);
+}
+
+static void take_span(history *h, const agent_event *e)
+{
+    logged_run *r = h->n_runs ? &h->runs[h->n_runs - 1] : NULL;
+    if (!r || e->span.from < r->from || e->span.to > r->from + r->n || e->span.from >= e->span.to) return;
+    base_grow(&r->spans, &r->cap_spans, r->n_spans + 1, sizeof *r->spans);
+    r->spans[r->n_spans++] = (kv_span){(uint32_t)e->span.from - r->from, (uint32_t)e->span.to - r->from,
+        reason_of(e->span.reason), (float)e->span.weight};
+}
+
+static void take_token(history *h, const agent_event *e, uint32_t turn)
+{
+    if (e->token.index < 0 || (uint64_t)e->token.index != h->n) return;
+    logged_run *r = h->n_runs ? &h->runs[h->n_runs - 1] : NULL;
+    if (!r || r->origin != KV_ORIGIN_ANSWER || r->turn != turn) r = add_run(h, KV_ORIGIN_ANSWER, turn);
+    add_id(h, r, (int32_t)e->token.id);
+}
+
+static bool on_event(
+    void *user, uint64_t seq, uint32_t turn, const char *json, size_t n, const void *blob, size_t blob_n)
+{
+    history *h = user;
+    agent *a = h->a;
+    agent_event e;
+    agent_event_doc *doc = NULL;
+    h->rc = agent_event_read(json, n, &e, &doc, h->err);
+    if (h->rc) return false;
+    e.seq = seq;
+    e.blob = blob;
+    e.blob_n = blob_n;
+    bool first = !h->executing;
+    switch (e.type) {
+    case AGENT_EVENT_session:
+        if (first) {
+            free(h->model_hash);
+            h->model_hash = base_xstrdup(e.session.model_hash);
+        }
+        break;
+    case AGENT_EVENT_user:
+        if (first) {
+            a->turn = (uint32_t)e.user.turn;
+            base_grow(&a->turn_starts, &a->cap_turn_starts, a->turn + 1, sizeof *a->turn_starts);
+            a->turn_starts[a->turn] = h->n;
+        } else if (seq > h->from_seq) {
+            a->engine->ops->set_turn(a->engine, (uint32_t)e.user.turn);
+        }
+        break;
+    case AGENT_EVENT_append:
+        if (first) restore_piece(h, &e, seq);
+        take_append(h, &e);
+        break;
+    case AGENT_EVENT_span: take_span(h, &e); break;
+    case AGENT_EVENT_token: take_token(h, &e, turn); break;
+    case AGENT_EVENT_plan:
+        if (!first && seq > h->from_seq) on_plan(h, blob, blob_n);
+        break;
+    case AGENT_EVENT_rewind:
+        cut_back(h, (uint32_t)e.rewind.n);
+        if (first) restore_rewind(a, &e);
+        break;
+    case AGENT_EVENT_tool_result:
+        if (first) {
+            free(h->segments);
+            h->segments = base_xstrdup(e.tool_result.segments);
+        }
+        break;
+    case AGENT_EVENT_snapshot:
+        h->snapshot_n = (uint32_t)e.snapshot.n;
+        h->snapshot_seq = seq;
+        break;
+    default: break;
+    }
+    /* Up to where the snapshot stands the engine has it: only what follows is computed. */
+    if (!first && seq == h->from_seq)
+        for (size_t i = 0; i < h->n_runs; i++) h->runs[i].computed = h->runs[i].n;
+    if (first && h->options->show_log && a->host.event) a->host.event(a->host.user, &e);
+    h->last_seq = seq;
+    agent_event_doc_free(doc);
+    return h->rc == 0;
+}
+
+/* --- catching up -------------------------------------------------------------------------------------------------------- */
+
+/* Does the engine hold the first n logged tokens and nothing else? */
+static bool engine_holds(const history *h, uint32_t n)
+{
+    uint32_t have;
+    const int32_t *ids = h->a->engine->ops->ids(h->a->engine, &have);
+    if (have != n) return false;
+    for (size_t i = 0; i < h->n_runs; i++)
+        for (uint32_t k = 0; k < h->runs[i].n && h->runs[i].from + k < n; k++)
+            if (ids[h->runs[i].from + k] != h->runs[i].ids[k]) return false;
+    return true;
+}
+
+static int execute_again(history *h, bool after_snapshot, base_err *err)
+{
+    agent *a = h->a;
+    h->from_seq = after_snapshot ? h->snapshot_seq : 0;
+    if (!after_snapshot && agent__n_tokens(a)) {
+        int rc = a->engine->ops->truncate(a->engine, 0, err);
+        if (rc) return rc;
+    }
+    free_runs(h);
+    h->n = 0;
+    h->executing = true;
+    a->replaying = true;
+    a->engine->ops->set_automatic(a->engine, false);
+    int rc = agent_log_events(a->log, a->id, on_event, h, err);
+    if (!rc) rc = h->rc;
+    if (!rc) compute_until(h, UINT32_MAX);
+    if (!rc) rc = h->rc;
+    a->engine->ops->set_automatic(a->engine, true);
+    a->replaying = false;
+    return rc;
+}
+
+int agent__catch_up(agent *a, const agent_options *options, base_err *err)
+{
+    history h = {.a = a, .options = options, .err = err};
+    int rc = agent_log_events(a->log, a->id, on_event, &h, err);
+    if (!rc) rc = h.rc;
+    a->seq = h.last_seq;
+    uint32_t total = h.n;
+    if (!rc && h.model_hash && strcmp(h.model_hash, a->info.model_hash))
+        rc = base_fail(err, BASE_E_STATE,
+            "session %s was made with another model (%.12s...): resume it with that one", a->id,
+            h.model_hash);
+    bool complete = !rc && total && engine_holds(&h, total);
+    bool partial = !rc && !complete && h.snapshot_n && h.snapshot_n < total && engine_holds(&h, h.snapshot_n);
+    if (!rc && !complete && total) rc = execute_again(&h, partial, err);
+    free_runs(&h);
+    free(h.runs);
+    free(h.model_hash);
+    free(h.segments);
+    if (rc) return rc;
+    if (!total) return agent__begin_session(a, err);
+    a->engine->ops->set_turn(a->engine, a->turn);
+    const char *why =
+        options->why_not && options->why_not->code ? options->why_not->msg : "the snapshot is not the log's";
+    if (complete)
+        agent__notice(a, "resumed session %s: %u tokens, none computed again", a->id, total);
+    else if (partial)
+        agent__notice(a, "resumed session %s: %u tokens from the snapshot, %u computed again from the log",
+            a->id, h.snapshot_n, total - h.snapshot_n);
+    else
+        agent__notice(a, "resumed session %s: %u tokens computed again from the log (%s)", a->id, total, why);
+    if (a->open_role >= 0) {
+        agent__notice(a, "turn %u was interrupted; what was committed of it is kept", a->turn);
+        rc = agent__open_message(a, -1, err);
+    }
+    return rc;
+}

@@ -1,0 +1,347 @@
+/*
+ * A turn: the request with what the program found for it, then answers and calls in turn until an answer without a call. The
+ * template's tail (the end of a message and the opening of the answer) is appended after the repair, so that the first token of
+ * every answer is computed over what the newest message asked for.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/internal.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+#include "code/places.h"
+
+enum { LEAST_ROOM = 192, MAX_PLACES = 8 };
+
+/* --- decoding ----------------------------------------------------------------------------------------------------------- */
+
+typedef enum answer_end {
+    ANSWER_DONE,
+    ANSWER_CALL,
+    ANSWER_REPEATS,
+    ANSWER_TOO_LONG,
+    ANSWER_CANCELLED
+} answer_end;
+
+typedef struct answer {
+    base_buf text;
+    uint32_t from, to; /* its tokens */
+    answer_end end;
+    agent_call call; /* with ANSWER_CALL */
+} answer;
+
+static void answer_free(answer *r)
+{
+    base_buf_free(&r->text);
+    agent_call_free(&r->call);
+}
+
+static char *piece_text(const agent *a, int32_t id)
+{
+    size_t n = 0;
+    const char *piece = a->engine->ops->piece(a->engine, id, &n);
+    return base_xstrndup(piece ? piece : "", piece ? n : 0);
+}
+
+static void emit_mask(agent *a, uint32_t index, int32_t wanted, int32_t took)
+{
+    char *want = piece_text(a, wanted), *got = piece_text(a, took);
+    agent__emit(a, &(agent_event){.type = AGENT_EVENT_mask,
+                       .mask = {.turn = a->turn, .index = index, .wanted = want, .took = got}});
+    free(want);
+    free(got);
+}
+
+/* One token into the text; its event carries what is whole UTF-8 by now. */
+static void take_token(agent *a, answer *r, int32_t id, uint32_t index, size_t *told)
+{
+    size_t n = 0;
+    const char *piece =
+        a->engine->ops->is_control(a->engine, id) ? NULL : a->engine->ops->piece(a->engine, id, &n);
+    if (piece) base_buf_add(&r->text, piece, n);
+    size_t whole = *told + (r->text.data ? base_utf8_whole(r->text.data + *told, r->text.len - *told) : 0);
+    char *text = base_xstrndup(r->text.data ? r->text.data + *told : "", whole - *told);
+    *told = whole;
+    agent__emit(
+        a, &(agent_event){.type = AGENT_EVENT_token, .token = {.id = id, .index = index, .text = text}});
+    free(text);
+}
+
+/* Decodes until the model ends, a call is complete, or one of the brakes holds. Errors of the engine are errors. */
+static int decode(agent *a, answer *r, base_err *err)
+{
+    size_t told = 0;
+    r->from = agent__n_tokens(a);
+    uint64_t start = base_clock_ns();
+    a->engine->ops->answer_begins(a->engine);
+    int rc = 0;
+    bool end = false;
+    r->end = ANSWER_TOO_LONG;
+    for (uint32_t n = 0; n < a->max_tokens; n++) {
+        int32_t id, wanted = -1;
+        uint32_t index = agent__n_tokens(a);
+        rc = a->engine->ops->next(a->engine, a->turn, &id, &end, &wanted, err);
+        if (rc) break;
+        a->sums.generated++;
+        if (wanted >= 0) emit_mask(a, index, wanted, id);
+        take_token(a, r, id, index, &told);
+        if (end) {
+            r->end = ANSWER_DONE;
+            break;
+        }
+        if (agent_call_parse(r->text.data ? r->text.data : "", r->text.len, false, agent__known, a,
+                &r->call) == AGENT_CALL_FOUND) {
+            r->end = ANSWER_CALL;
+            break;
+        }
+        if (agent__repeats(r->text.data ? r->text.data : "", r->text.len)) {
+            r->end = ANSWER_REPEATS;
+            break;
+        }
+    }
+    a->sums.decode_ns += base_clock_ns() - start;
+    r->to = agent__n_tokens(a);
+    if (rc == BASE_E_CANCELLED) {
+        r->end = ANSWER_CANCELLED;
+        rc = 0;
+    }
+    if (!rc && (r->end == ANSWER_DONE || r->end == ANSWER_TOO_LONG) &&
+        agent_call_parse(r->text.data ? r->text.data : "", r->text.len, true, agent__known, a, &r->call) ==
+            AGENT_CALL_FOUND)
+        r->end = ANSWER_CALL;
+    return rc;
+}
+
+/* --- a definition without a call ---------------------------------------------------------------------------------------- */
+
+static bool is_shown_file(const agent *a, const char *path)
+{
+    for (size_t i = 0; i < a->n_pieces; i++)
+        if (a->pieces[i].path && !strcmp(a->pieces[i].path, path)) return true;
+    return false;
+}
+
+/* The one file shown this session that defines `name`; NULL: none or several. */
+static char *only_shown_place(const agent *a, const char *name)
+{
+    code_place *places = NULL;
+    uint32_t n = code_index_define(tool_workspace_index(a->workspace), name, &places);
+    char *path = NULL;
+    bool one = true;
+    for (uint32_t i = 0; i < n; i++) {
+        if (places[i].is_declaration || !is_shown_file(a, places[i].path)) continue;
+        one = one && !path;
+        if (!path) path = base_xstrdup(places[i].path);
+    }
+    code_places_free(places, n);
+    if (!one) {
+        free(path);
+        path = NULL;
+    }
+    return path;
+}
+
+/*
+ * Small models often answer with the corrected definition in a fenced block and no call. When exactly one file shown this
+ * session defines it, and its text differs from what the block says, that is offered as a rewrite (and approved like one).
+ */
+static bool offer_rewrite(agent *a, const answer *r, agent_call *call)
+{
+    agent_fence f;
+    bool offered = false;
+    if (a->info.strong || !a->test_command)
+        return false; /* a question's answer quotes code; a repair names its test */
+    for (size_t at = 0; !offered && r->text.len && agent_fence_find(r->text.data, r->text.len, at, &f);
+         at = f.end) {
+        char *language = base_xstrndup(f.language.ptr, f.language.len);
+        base_buf name = {0};
+        base_buf_printf(&name, "answer.%s", !strcmp(language, "python") ? "py" : *language ? language : "py");
+        code_file *file = code_parse(
+            tool_workspace_grammars(a->workspace), name.data, r->text.data + f.from, f.to - f.from);
+        const code_definition *d = file->n_definitions && !file->n_errors ? &file->definitions[0] : NULL;
+        char *path = d && f.closed && d->body_to > d->body_from ? only_shown_place(a, d->name) : NULL;
+        if (path) {
+            base_buf json = {0};
+            base_buf_puts(&json, "{\"path\":");
+            base_json_put_str(&json, path, strlen(path));
+            base_buf_puts(&json, ",\"name\":");
+            base_json_put_str(&json, d->name, strlen(d->name));
+            base_buf_putc(&json, '}');
+            *call =
+                (agent_call){.name = base_xstrdup("rewrite"), .form = "fence", .from = f.open, .to = f.end};
+            offered = base_json_parse(json.data, json.len, &call->arguments, NULL) == 0;
+            call->payload = base_xstrndup(r->text.data + f.from, f.to - f.from);
+            call->payload_n = f.to - f.from;
+            base_buf_free(&json);
+        }
+        free(path);
+        code_file_free(file);
+        base_buf_free(&name);
+        free(language);
+    }
+    return offered;
+}
+
+/* --- the answer's places ------------------------------------------------------------------------------------------------ */
+
+static void put_place(base_buf *out, const code_checked *c)
+{
+    static const char *const words[] = {[CODE_PLACE_DEFINED] = "defined",
+        [CODE_PLACE_FILE] = "file",
+        [CODE_PLACE_MENTIONED] = "mentioned",
+        [CODE_PLACE_MISSING] = "missing",
+        [CODE_PLACE_BAD_LINE] = "bad-line"};
+    base_buf text = {0};
+    code_places_line(c, &text);
+    base_buf_puts(out, out->len > 1 ? ",{\"name\":" : "{\"name\":");
+    base_json_put_str(out, c->name, strlen(c->name));
+    base_buf_printf(out, ",\"status\":\"%s\"", words[c->state]);
+    if (c->path) {
+        base_buf_puts(out, ",\"path\":");
+        base_json_put_str(out, c->path, strlen(c->path));
+    }
+    if (c->line) base_buf_printf(out, ",\"line\":%u,\"end\":%u", c->line, c->line_end);
+    base_buf_puts(out, ",\"text\":");
+    base_json_put_str(out, text.data ? text.data : "", text.len);
+    base_buf_putc(out, '}');
+    base_buf_free(&text);
+}
+
+static void check_places(agent *a, const char *text, size_t n)
+{
+    code_checked *checked = NULL;
+    uint32_t count = code_places_check(tool_workspace_index(a->workspace), text, n, MAX_PLACES, &checked);
+    base_buf items = {0};
+    base_buf_putc(&items, '[');
+    for (uint32_t i = 0; i < count; i++) put_place(&items, &checked[i]);
+    base_buf_putc(&items, ']');
+    if (count)
+        agent__emit(
+            a, &(agent_event){.type = AGENT_EVENT_places, .places = {.turn = a->turn, .items = items.data}});
+    base_buf_free(&items);
+    code_places_checked_free(checked, count);
+}
+
+static void tell_answer(agent *a, const answer *r)
+{
+    if (!r->text.len) return;
+    agent__emit(
+        a, &(agent_event){.type = AGENT_EVENT_answer, .answer = {.turn = a->turn, .text = r->text.data}});
+    check_places(a, r->text.data, r->text.len);
+}
+
+/* --- the turn ----------------------------------------------------------------------------------------------------------- */
+
+static void turn_begins(agent *a, const char *request)
+{
+    a->turn++;
+    a->in_turn = true;
+    a->denied = false;
+    a->attempt = (agent_attempt){0};
+    a->sums = (agent_sums){.n_before = agent__n_tokens(a)};
+    base_grow(&a->turn_starts, &a->cap_turn_starts, a->turn + 1, sizeof *a->turn_starts);
+    a->turn_starts[a->turn] = a->sums.n_before;
+    agent__emit(a, &(agent_event){.type = AGENT_EVENT_user,
+                       .user = {.turn = a->turn, .text = request, .time_ms = base_clock_wall_ms()}});
+    agent__commit(a);
+    a->engine->ops->set_turn(a->engine, a->turn);
+    tool_workspace_turn(a->workspace, a->turn);
+    agent__find_test(a, request);
+}
+
+/* The request with its context, up to the opening of the answer. */
+static int append_request(agent *a, const char *request, base_err *err)
+{
+    base_buf told = {0}, text = {0};
+    agent__notice_changes(a, &told);
+    int rc = agent__open_message(a, MODEL_ROLE_USER, err);
+    if (!rc) rc = agent__append_context(a, request, err);
+    if (told.len) base_buf_add(&text, told.data, told.len);
+    base_buf_puts(&text, agent_prompt_request);
+    base_buf_puts(&text, request);
+    size_t piece = SIZE_MAX;
+    agent_text t = {.origin = KV_ORIGIN_USER, .text = text.data, .n = text.len, .label = "request"};
+    if (!rc) rc = agent__append(a, &t, &piece, err);
+    if (!rc && piece != SIZE_MAX) rc = agent__repair(a, a->pieces[piece].from, a->pieces[piece].to, err);
+    if (!rc) rc = agent__open_message(a, MODEL_ROLE_ASSISTANT, err);
+    base_buf_free(&told);
+    base_buf_free(&text);
+    return rc;
+}
+
+static const char *const end_notices[] = {
+    [ANSWER_REPEATS] = "the answer went round in circles and was stopped",
+    [ANSWER_TOO_LONG] = "the answer reached its limit of tokens and was cut",
+    [ANSWER_CANCELLED] = "interrupted; what was answered so far is kept",
+};
+
+/* Answers and calls until an answer without a call. */
+static int converse(agent *a, bool *interrupted, base_err *err)
+{
+    for (uint32_t steps = 0;; steps++) {
+        kv_stats s;
+        a->engine->ops->stats(a->engine, &s);
+        if (s.n_ctx - s.n_tokens < LEAST_ROOM)
+            return base_fail(err, BASE_E_LIMIT,
+                "the context of %u tokens is full: /compact goes on in a smaller session with what is still "
+                "active",
+                s.n_ctx);
+        answer r = {0};
+        int rc = decode(a, &r, err);
+        if (!rc && end_notices[r.end]) agent__notice(a, "%s", end_notices[r.end]);
+        if (!rc && r.end == ANSWER_DONE && offer_rewrite(a, &r, &r.call)) r.end = ANSWER_CALL;
+        if (!rc && r.end == ANSWER_CALL && steps >= a->max_steps) {
+            agent__notice(a, "stopped after %u tool calls in one turn; say \"go on\" to let it work further",
+                a->max_steps);
+            r.end = ANSWER_TOO_LONG;
+        }
+        bool stop = r.end != ANSWER_CALL;
+        if (!rc && r.end != ANSWER_CALL) tell_answer(a, &r);
+        *interrupted = r.end == ANSWER_CANCELLED;
+        if (!rc && r.end == ANSWER_CALL) rc = agent__act(a, &r.call, r.from, r.to, &stop, err);
+        answer_free(&r);
+        if (rc || stop) return rc;
+    }
+}
+
+/* Whatever happened, the sequence ends on a finished message, so that the next turn can follow. */
+static void close_message(agent *a)
+{
+    base_err err = {0};
+    if (a->cancel) atomic_store(a->cancel, false);
+    if (a->open_role >= 0 && agent__open_message(a, -1, &err)) {
+        a->open_role = -1;
+        if (err.code != BASE_E_LIMIT) agent__error(a, &err);
+    }
+}
+
+int agent__turn(agent *a, const char *request, base_err *err)
+{
+    base_err mine = {0};
+    bool interrupted = false;
+    turn_begins(a, request);
+    int rc = append_request(a, request, &mine);
+    if (!rc) rc = converse(a, &interrupted, &mine);
+    if (rc == BASE_E_CANCELLED) {
+        interrupted = true;
+        agent__notice(a, "interrupted");
+        rc = 0;
+    }
+    if (rc) agent__error(a, &mine);
+    close_message(a);
+    agent__ledger(a);
+    agent__save(a);
+    const char *status = interrupted ? "interrupted" : rc ? "failed" : "closed";
+    a->in_turn = false;
+    agent__emit(a, &(agent_event){.type = AGENT_EVENT_turn_end,
+                       .turn_end = {.turn = a->turn, .status = status, .time_ms = base_clock_wall_ms()}});
+    agent__commit(a);
+    kv_stats s;
+    a->engine->ops->stats(a->engine, &s);
+    if (s.n_tokens > s.n_ctx / 10 * 9)
+        agent__notice(a, "%u of %u tokens of the context are used: /compact goes on in a smaller session",
+            s.n_tokens, s.n_ctx);
+    if (rc && err) *err = mine;
+    return rc;
+}
