@@ -1,0 +1,219 @@
+/*
+ * The cache over real forward passes: little random models, and SmolLM2 where it is installed. The same properties as
+ * test_session.c, where the arithmetic is real: equal bits are equal bits.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/fs.h"
+#include "base/hash.h"
+#include "fake_compute.h"
+#include "tiny_gguf.h"
+
+/* A model from a specification; n_threads 0: the machine's. */
+static model *open_tiny(const tiny_gguf *spec, int n_threads)
+{
+    char *path = tiny_gguf_temp(spec);
+    assert_non_null(path);
+    model *m = NULL;
+    base_err err = {0};
+    if (model_open(&m, path, &(model_options){.n_threads = n_threads, .backend = "cpu"}, &err))
+        fail_msg("%s", err.msg);
+    unlink(path);
+    free(path);
+    return m;
+}
+
+static kv_session *open_session(model *m, const kv_options *o, const kv_observer *observer)
+{
+    kv_session *s = NULL;
+    base_err err = {0};
+    if (kv_session_new(&s, m, o, observer, &err)) fail_msg("%s", err.msg);
+    return s;
+}
+
+static void append(
+    kv_session *s, kv_origin origin, uint32_t turn, const int32_t *ids, uint32_t n, float *logits)
+{
+    const kv_segment g = {.origin = origin, .turn = turn};
+    base_err err = {0};
+    if (kv_session_append(s, &g, ids, n, logits, NULL, NULL, &err)) fail_msg("%s", err.msg);
+}
+
+static void make_ids(int32_t *ids, uint32_t n, uint32_t n_vocab, uint64_t seed)
+{
+    for (uint32_t i = 0; i < n; i++) ids[i] = (int32_t)test_below(&seed, n_vocab);
+}
+
+static void fold_plan(void *user, const kv_plan *p)
+{
+    base_buf blob = {0};
+    kv_plan_pack(p, &blob);
+    uint64_t *hash = user;
+    *hash = base_hash64(blob.data, blob.len, *hash);
+    base_buf_free(&blob);
+}
+
+/* A turn with evictions, a repair and a tail; a hash of plans, live lists and logits. ret_n_plans counts the plans. */
+static uint64_t run_turns(model *m, const char *policy, uint32_t budget)
+{
+    const uint32_t n_vocab = model_get_info(m)->n_vocab;
+    uint64_t hash = 0;
+    const kv_observer observer = {.user = &hash, .plan = fold_plan};
+    kv_session *s =
+        open_session(m, &(kv_options){.budget = budget, .policy = policy, .repair = -1}, &observer);
+    float *logits = malloc(n_vocab * sizeof *logits);
+    int32_t ids[1500];
+    make_ids(ids, 1500, n_vocab, 5);
+    append(s, KV_ORIGIN_SYSTEM, 0, ids, 30, NULL);
+    append(s, KV_ORIGIN_USER, 1, ids + 30, 20, NULL);
+    append(s, KV_ORIGIN_TOOL, 1, ids + 50, 1000, NULL);
+    append(s, KV_ORIGIN_USER, 2, ids + 1050, 50, NULL);
+    base_err err = {0};
+    if (kv_session_repair(s, 1050, 1100, NULL, 0, NULL, &err)) fail_msg("%s", err.msg);
+    append(s, KV_ORIGIN_TOOL, 2, ids + 1100, 400, logits);
+    hash = base_hash64(logits, n_vocab * sizeof *logits, hash);
+    kv_stats stats;
+    kv_session_get_stats(s, &stats);
+    if (budget) assert_true(stats.active_max <= budget);
+    free(logits);
+    kv_session_free(s);
+    return hash;
+}
+
+static void test_model__plans_and_bits_do_not_depend_on_threads(void **state)
+{
+    static const char *const policies[] = {"kvist", "snapkv", "streaming-llm"};
+    const tiny_gguf specs[] = {TINY_GGUF_QWEN2, TINY_GGUF_LLAMA};
+    for (size_t k = 0; k < 2; k++) {
+        model *one = open_tiny(&specs[k], 1), *three = open_tiny(&specs[k], 3);
+        for (size_t p = 0; p < 3; p++)
+            assert_true(run_turns(one, policies[p], 700) == run_turns(three, policies[p], 700));
+        model_close(one);
+        model_close(three);
+    }
+}
+
+/* Compares two sessions over the same ids: b evicts all and brings it back, and has a budget that never binds. */
+static void check_exactness(model *m, uint32_t n)
+{
+    const uint32_t n_vocab = model_get_info(m)->n_vocab;
+    float *want = malloc(n_vocab * sizeof *want), *got = malloc(n_vocab * sizeof *got),
+          *holed = malloc(n_vocab * sizeof *holed);
+    int32_t *ids = malloc(n * sizeof *ids);
+    make_ids(ids, n, n_vocab, 7);
+    kv_session *a = open_session(m, &(kv_options){.policy = "full"}, NULL),
+               *b = open_session(m, &(kv_options){.budget = n + 600, .repair = -1}, NULL), *c = NULL;
+    const uint32_t half = n / 2;
+    append(a, KV_ORIGIN_TOOL, 1, ids, half, NULL);
+    append(b, KV_ORIGIN_TOOL, 1, ids, half, NULL);
+    assert_int_equal(kv_session_manual(b, KV_MANUAL_EVICT, 0, half, NULL), 0);
+    assert_int_equal(kv_session_fork(b, &c, NULL, NULL), 0);
+    assert_int_equal(kv_session_undo_plan(b, NULL), 0);
+    append(a, KV_ORIGIN_USER, 2, ids + half, n - half, want);
+    append(b, KV_ORIGIN_USER, 2, ids + half, 3, NULL); /* other batches, the same bits */
+    append(b, KV_ORIGIN_USER, 2, ids + half + 3, n - half - 3, got);
+    append(c, KV_ORIGIN_USER, 2, ids + half, n - half, holed);
+    assert_memory_equal(want, got, n_vocab * sizeof *want);
+    assert_memory_not_equal(want, holed, n_vocab * sizeof *want);
+    for (uint32_t i = 0; i < n_vocab; i++) assert_true(holed[i] == holed[i]);
+    assert_int_equal(kv_session_truncate(a, n - 1, NULL), 0);
+    append(a, KV_ORIGIN_USER, 2, ids + n - 1, 1, got);
+    assert_memory_equal(want, got, n_vocab * sizeof *want);
+    /* Computed again into a row that nobody sees. */
+    assert_int_equal(kv_session_truncate(b, half + 5, NULL), 0);
+    assert_int_equal(kv_session_truncate(a, half + 4, NULL), 0);
+    append(a, KV_ORIGIN_USER, 2, ids + half + 4, 1, want);
+    assert_int_equal(kv_session_logits(b, got, NULL, NULL), 0);
+    assert_memory_equal(want, got, n_vocab * sizeof *want);
+    kv_session_free(a);
+    kv_session_free(b);
+    kv_session_free(c);
+    free(want);
+    free(got);
+    free(holed);
+    free(ids);
+}
+
+static void test_model__exact_on_little_models(void **state)
+{
+    const tiny_gguf specs[] = {TINY_GGUF_QWEN2, TINY_GGUF_LLAMA};
+    for (size_t k = 0; k < 2; k++) {
+        model *m = open_tiny(&specs[k], 0);
+        check_exactness(m, 1200);
+        model_close(m);
+    }
+}
+
+static void test_model__a_saved_session_goes_on_with_the_same_bits(void **state)
+{
+    const tiny_gguf spec = TINY_GGUF_QWEN2;
+    model *m = open_tiny(&spec, 0);
+    const uint32_t n_vocab = model_get_info(m)->n_vocab;
+    char folder[] = "/tmp/kvist-test-XXXXXX", path[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/rows", folder);
+    const kv_options o = {.budget = 700, .repair = -1, .row_file = path};
+    int32_t ids[1200];
+    float want[TINY_GGUF_VOCAB], got[TINY_GGUF_VOCAB];
+    make_ids(ids, 1200, n_vocab, 9);
+    kv_session *a = open_session(m, &o, NULL), *f = NULL, *r = NULL;
+    append(a, KV_ORIGIN_USER, 1, ids, 40, NULL);
+    append(a, KV_ORIGIN_TOOL, 1, ids + 40, 960, want);
+    base_err err = {0};
+    if (kv_session_save(a, &err)) fail_msg("%s", err.msg);
+    assert_int_equal(kv_session_fork(a, &f, NULL, NULL), 0);
+    kv_session_free(a);
+    if (kv_session_resume(&r, m, &o, NULL, &err)) fail_msg("%s", err.msg);
+    assert_int_equal(kv_session_logits(r, got, NULL, NULL), 0);
+    assert_memory_equal(want, got, sizeof want);
+    append(f, KV_ORIGIN_TOOL, 2, ids + 1000, 200, want);
+    append(r, KV_ORIGIN_TOOL, 2, ids + 1000, 200, got);
+    assert_memory_equal(want, got, sizeof want);
+    kv_session_free(f);
+    kv_session_free(r);
+    /* Another model of the same shape is another model. */
+    tiny_gguf other = spec;
+    other.seed++;
+    model *stranger = open_tiny(&other, 0);
+    assert_int_equal(kv_session_resume(&r, stranger, &o, NULL, &err), BASE_E_FORMAT);
+    model_close(stranger);
+    model_close(m);
+    assert_int_equal(base_fs_remove(folder, NULL), 0);
+}
+
+static void test_model__exact_on_smollm2(void **state)
+{
+    char *path = base_fs_home(BASE_HOME_DATA, "models/SmolLM2-135M-Instruct.Q4_1.gguf");
+    if (!base_fs_exists(path)) {
+        print_message("%s is not there; kvist model get fetches it\n", path);
+        free(path);
+        skip();
+    }
+    model *m = NULL;
+    base_err err = {0};
+    if (model_open(&m, path, &(model_options){.backend = "cpu"}, &err)) fail_msg("%s", err.msg);
+    free(path);
+    check_exactness(m, 300);
+    assert_true(run_turns(m, "kvist", 700) == run_turns(m, "kvist", 700));
+    model_close(m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_model__exact_on_little_models),
+        cmocka_unit_test(test_model__plans_and_bits_do_not_depend_on_threads),
+        cmocka_unit_test(test_model__a_saved_session_goes_on_with_the_same_bits),
+        cmocka_unit_test(test_model__exact_on_smollm2),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
