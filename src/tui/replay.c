@@ -37,6 +37,13 @@ static int load(replay *p, agent_log *l, const char *session, base_err *err)
     return rc;
 }
 
+static int check_turn(const replay *p, uint32_t turn, const char *session, base_err *err)
+{
+    if (turn <= p->record.turns) return 0;
+    return base_fail(
+        err, BASE_E_USAGE, "there is no turn %u: session %s has %u", turn, session, p->record.turns);
+}
+
 static void do_step(void *user, int turns)
 {
     replay *p = user;
@@ -81,6 +88,7 @@ int tui_replay(agent_log *l, const char *session, const tui_options *options, ba
 {
     replay p = {0};
     int rc = load(&p, l, session, err);
+    if (!rc) rc = check_turn(&p, options->turn, session, err);
     if (!rc) rc = tui_loop_open(options->no_color, err);
     if (!rc) {
         tui_host host = {.user = &p,
@@ -93,7 +101,7 @@ int tui_replay(agent_log *l, const char *session, const tui_options *options, ba
         tui_ui_init(&p.ui, &host, tui_painter_utf8(), !tui_painter_colours());
         p.ui.replay = true;
         p.ui.replay_turns = p.record.turns;
-        tui_record_show(&p.record, &p.ui, &p.shown, tui_record_end(&p.record, p.record.turns));
+        tui_record_show(&p.record, &p.ui, &p.shown, tui_record_end(&p.record, options->turn));
         p.loop = (tui_loop){.ui = &p.ui, .fd = -1, .tick = tick, .user = &p};
         tui_loop_run(&p.loop);
         tui_loop_close();
@@ -108,8 +116,7 @@ int tui_replay_text(agent_log *l, const char *session, uint32_t turn, uint32_t w
 {
     replay p = {0};
     int rc = load(&p, l, session, err);
-    if (!rc && turn > p.record.turns)
-        rc = base_fail(err, BASE_E_USAGE, "turn %u: session %s has %u turns", turn, session, p.record.turns);
+    if (!rc) rc = check_turn(&p, turn, session, err);
     if (!rc) {
         tui_grid grid = {0};
         tui_host host = {0};

@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 
-typedef enum op_kind { OP_APPEND, OP_SPAN, OP_RUN, OP_TRUNCATE } op_kind;
+typedef enum op_kind { OP_APPEND, OP_SPAN, OP_PASS, OP_RUN, OP_TRUNCATE } op_kind;
 
 typedef struct op {
     uint8_t kind, change, word;
@@ -124,6 +124,11 @@ void tui_journal_span(tui_journal *j, uint32_t turn, uint32_t from, uint32_t to,
     add_op(j, OP_SPAN, turn, from, to)->word = word_id(j, reason);
 }
 
+void tui_journal_pass(tui_journal *j, uint32_t turn)
+{
+    add_op(j, OP_PASS, turn, 0, 0);
+}
+
 void tui_journal_run(tui_journal *j, uint32_t turn, uint32_t from, uint32_t to, const char *action,
     const char *reason, uint32_t lanes)
 {
@@ -150,19 +155,10 @@ void tui_journal_touches(const tui_journal *j, uint32_t index, uint32_t turn, tu
         if (j->ops[i].kind == OP_APPEND && index >= j->ops[i].from && index < j->ops[i].to) first = i;
     for (size_t i = first; i < j->n_ops && j->ops[i].turn <= turn; i++) {
         const op *o = j->ops + i;
-        if (o->kind == OP_TRUNCATE || index < o->from || index >= o->to) continue;
+        if (o->kind == OP_TRUNCATE || o->kind == OP_PASS || index < o->from || index >= o->to) continue;
         fn(user, o->turn, o->kind == OP_SPAN ? TUI_PROTECTED_ROW : (tui_change)o->change, j->words[o->word],
             o->lanes);
     }
-}
-
-/* Which reasons protect whatever the score (design/kv.md: hard); the others are spans of structure. */
-static bool is_hard(const char *word)
-{
-    static const char *const hard[] = {"pin", "system", "sink", "window", "request"};
-    for (size_t i = 0; i < sizeof hard / sizeof *hard; i++)
-        if (!strcmp(word, hard[i])) return true;
-    return false;
 }
 
 static void fold_append(tui_rows *r, const tui_journal *j, const op *o)
@@ -171,7 +167,7 @@ static void fold_append(tui_rows *r, const tui_journal *j, const op *o)
     base_grow(&r->row, &r->cap, o->to, sizeof *r->row);
     const tui_source *s = j->sources + o->source;
     uint8_t flags = 0, word = 0;
-    if (!strcmp(s->origin, "system") || !strcmp(s->origin, "instructions")) flags = TUI_ROW_HARD;
+    if (!strcmp(s->origin, "system") || !strcmp(s->origin, "instructions")) flags = TUI_ROW_FIXED;
     if (!strcmp(s->origin, "user")) flags = TUI_ROW_REQUEST;
     for (uint32_t i = o->from; i < o->to; i++) {
         const piece *p = j->pieces + o->piece + (i - o->from);
@@ -202,6 +198,7 @@ static void fold_append(tui_rows *r, const tui_journal *j, const op *o)
 static void fold_run(tui_rows *r, const tui_journal *j, const op *o)
 {
     uint32_t to = o->to < r->n ? o->to : (uint32_t)r->n;
+    const char *word = j->words[o->word];
     for (uint32_t i = o->from; i < to; i++) {
         tui_row *row = r->row + i;
         uint16_t before = row->lanes;
@@ -211,8 +208,7 @@ static void fold_run(tui_rows *r, const tui_journal *j, const op *o)
         row->changed = o->turn;
         switch ((tui_change)o->change) {
         case TUI_KEPT:
-            if (!strcmp(j->words[o->word], "manual"))
-                row->flags &= (uint8_t) ~(TUI_ROW_HARD | TUI_ROW_BARRED);
+            if (!strcmp(word, "manual")) row->flags &= (uint8_t) ~(TUI_ROW_PINNED | TUI_ROW_BARRED);
             break;
         case TUI_EVICTED_ROW: row->lanes = (uint16_t)(row->lanes > lanes ? row->lanes - lanes : 0); break;
         case TUI_PROMOTED_ROW:
@@ -221,8 +217,11 @@ static void fold_run(tui_rows *r, const tui_journal *j, const op *o)
             row->flags &= (uint8_t)~TUI_ROW_BARRED;
             break;
         case TUI_PROTECTED_ROW:
-            row->flags |= is_hard(j->words[o->word]) || !strcmp(j->words[o->word], "manual") ? TUI_ROW_HARD
-                                                                                             : TUI_ROW_SOFT;
+            row->flags |= TUI_ROW_PASSED;
+            if (strcmp(word, "pin") != 0) break;
+            row->flags = (uint8_t)((row->flags | TUI_ROW_PINNED) & ~TUI_ROW_BARRED);
+            if (row->lanes < r->n_lanes) row->promoted = o->turn; /* a pin brings back what it holds */
+            row->lanes = (uint16_t)r->n_lanes;
             break;
         case TUI_BARRED_ROW:
             row->flags |= TUI_ROW_BARRED;
@@ -234,17 +233,20 @@ static void fold_run(tui_rows *r, const tui_journal *j, const op *o)
     }
 }
 
-static void fold_span(tui_rows *r, const tui_journal *j, const op *o)
+static void fold_span(tui_rows *r, const op *o)
 {
     uint32_t to = o->to < r->n ? o->to : (uint32_t)r->n;
-    bool hard = is_hard(j->words[o->word]);
     for (uint32_t i = o->from; i < to; i++) {
-        r->row[i].flags |= hard ? TUI_ROW_HARD : TUI_ROW_SOFT;
-        if (!r->row[i].changed) {
-            r->row[i].reason = o->word;
-            r->row[i].change = TUI_PROTECTED_ROW;
-        }
+        r->row[i].flags |= TUI_ROW_SPAN;
+        if (r->row[i].changed) continue;
+        r->row[i].reason = o->word;
+        r->row[i].change = TUI_PROTECTED_ROW;
     }
+}
+
+static void fold_pass(tui_rows *r)
+{
+    for (size_t i = 0; i < r->n; i++) r->row[i].flags &= (uint8_t) ~(TUI_ROW_PASSED | TUI_ROW_SPAN);
 }
 
 static void fold_truncate(tui_rows *r, uint32_t n)
@@ -288,7 +290,8 @@ void tui_rows_update(tui_rows *r, const tui_journal *j, uint32_t n_lanes, uint32
         const op *o = j->ops + r->done;
         switch ((op_kind)o->kind) {
         case OP_APPEND: fold_append(r, j, o); break;
-        case OP_SPAN: fold_span(r, j, o); break;
+        case OP_SPAN: fold_span(r, o); break;
+        case OP_PASS: fold_pass(r); break;
         case OP_RUN: fold_run(r, j, o); break;
         case OP_TRUNCATE: fold_truncate(r, o->from); break;
         }
@@ -323,8 +326,8 @@ void tui_rows_text(const tui_rows *r, uint32_t from, uint32_t to, base_buf *out)
 bool tui_row_protected(const tui_rows *r, const tui_row *row)
 {
     if (row->flags & TUI_ROW_BARRED) return false;
-    return (row->flags & (TUI_ROW_HARD | TUI_ROW_SOFT)) ||
-           ((row->flags & TUI_ROW_REQUEST) && row->born == r->turn);
+    if (row->flags & (TUI_ROW_FIXED | TUI_ROW_PINNED | TUI_ROW_SPAN | TUI_ROW_PASSED)) return true;
+    return (row->flags & TUI_ROW_REQUEST) && row->born == r->turn;
 }
 
 tui_count tui_rows_count(const tui_rows *r, uint32_t from, uint32_t to)

@@ -14,10 +14,12 @@
 #include "tui/style.h"
 
 enum {
-    TUI_ROW_HARD = 1,    /* protected whatever it scores */
-    TUI_ROW_SOFT = 2,    /* a span of program structure */
-    TUI_ROW_BARRED = 4,  /* only a person brings it back */
-    TUI_ROW_REQUEST = 8, /* of a user's request: hard in its own turn */
+    TUI_ROW_FIXED = 1,   /* the fixed prompt and the tree's instructions: always kept */
+    TUI_ROW_PINNED = 2,  /* by a person */
+    TUI_ROW_REQUEST = 4, /* of a user's request: kept in its own turn */
+    TUI_ROW_SPAN = 8,    /* a span of program structure that no pass has looked at yet */
+    TUI_ROW_PASSED = 16, /* the last eviction pass kept it by a rule */
+    TUI_ROW_BARRED = 32, /* only a person brings it back */
 };
 
 typedef enum tui_change {
@@ -51,6 +53,8 @@ void tui_journal_free(tui_journal *j);
 void tui_journal_append(tui_journal *j, uint32_t turn, uint32_t from, uint32_t n, const char *origin,
     const char *label, uint32_t line, const char *text, size_t text_n, const uint16_t *lens);
 void tui_journal_span(tui_journal *j, uint32_t turn, uint32_t from, uint32_t to, const char *reason);
+/* An eviction pass begins: which rows a rule keeps is told anew by its runs. */
+void tui_journal_pass(tui_journal *j, uint32_t turn);
 void tui_journal_run(tui_journal *j, uint32_t turn, uint32_t from, uint32_t to, const char *action,
     const char *reason, uint32_t lanes);
 void tui_journal_truncate(tui_journal *j, uint32_t turn, uint32_t n);

@@ -120,6 +120,12 @@ const tui_item *tui_state_last_answer(const tui_state *s)
     return NULL;
 }
 
+void tui_state_settle(tui_state *s)
+{
+    clear_approval(&s->approval);
+    s->in_turn = false;
+}
+
 const tui_ledger *tui_state_ledger(const tui_state *s, uint32_t turn)
 {
     for (size_t i = s->n_ledgers; i > 0; i--)
@@ -456,6 +462,8 @@ static void add_word(base_buf *list, const char *word)
 static void on_plan(tui_state *s, const agent_event *e, int64_t now)
 {
     base_buf evicted = {0}, promoted = {0};
+    if (e->plan.cause && (!strcmp(e->plan.cause, "evict") || !strcmp(e->plan.cause, "pressure")))
+        tui_journal_pass(s->journal, s->turn);
     base_json_doc *doc = NULL;
     if (e->plan.runs && !base_json_parse(e->plan.runs, strlen(e->plan.runs), &doc, NULL)) {
         const base_json *array = base_json_root(doc);

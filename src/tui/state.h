@@ -99,6 +99,8 @@ const tui_ledger *tui_state_ledger(const tui_state *s, uint32_t turn);          
 const tui_score *tui_state_score(const tui_state *s, uint32_t index, uint32_t turn); /* NULL: none */
 /* A sentence of the screen itself (loading failed, copied, ...). */
 void tui_state_note(tui_state *s, tui_item_kind kind, const char *text);
+/* Nothing runs any more: what the last event left open is over (a resumed session that was killed). */
+void tui_state_settle(tui_state *s);
 const tui_item *tui_state_last_answer(const tui_state *s);
 
 #endif

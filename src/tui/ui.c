@@ -113,6 +113,7 @@ void tui_ui_loading(tui_ui *u, double share, const char *what)
 void tui_ui_ready(tui_ui *u)
 {
     u->loading = false;
+    tui_state_settle(&u->state);
     next_in_queue(u);
 }
 

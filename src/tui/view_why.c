@@ -85,7 +85,7 @@ void tui_why_draw(tui_ui *u, tui_area a)
         c.lanes_min, c.lanes_max, r->n_lanes);
     const char *word = tui_rows_word(r, row), *sentence = sentence_of(word);
     if (row->flags & TUI_ROW_REQUEST && row->born == r->turn) word = "request", sentence = sentence_of(word);
-    if (row->flags & TUI_ROW_HARD && !*word) word = "system", sentence = sentence_of(word);
+    if (row->flags & TUI_ROW_FIXED && !*word) word = "system", sentence = sentence_of(word);
     y++;
     tui_text t = {0};
     tui_flow f = {.text = &t, .width = a.width, .rest = "  "};

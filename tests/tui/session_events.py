@@ -69,8 +69,9 @@ for i in range(first, last, 48):
 runs = []
 for k, i in enumerate(range(first + 9, last - 96, 48)):
     runs.append([i, i + 39, "evict", "budget", 20 if k % 7 == 3 else LANES])
+kept = [[i, min(i + 9, last), "protect", "signature", LANES] for i in range(first, last, 48)]
 evicted = round(sum((to - at) * lanes for at, to, _, _, lanes in runs) / LANES)
-emit("plan", turn=1, cause="evict", runs=runs, evicted=evicted, promoted=0, n=n, score_ms=2.0, plan_ms=0.4)
+emit("plan", turn=1, cause="evict", runs=sorted(runs + [[0, system[1], "protect", "system", LANES]] + kept), evicted=evicted, promoted=0, n=n, score_ms=2.0, plan_ms=0.4)
 say("<tools>{\"name\":\"rewrite\",\"arguments\":{\"path\":\"src/agent/log.c\"}}</tools>")
 emit("tool_call", turn=1, name="rewrite", arguments={"path": "src/agent/log.c"}, headline="rewrite log_commit in src/agent/log.c")
 DIFF = """--- a/src/agent/log.c

@@ -1,0 +1,82 @@
+/*
+ * `kvist replay ID`: a session's screens from the log. No model is loaded; the same reducer and views as live.
+ */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/log.h"
+#include "cmd.h"
+#include "options.h"
+#include "tui/tui.h"
+
+static const char usage[] = "usage: kvist replay [ID] [--turn N] [--text WxH]\n\n"
+                            "Shows a session's screens from the log, without a model. ID may be a prefix; "
+                            "without one: the latest session.\n"
+                            "Keys: h and l a turn, 0 and $ the first and the last, space plays, Tab the "
+                            "cache inspector, ? all keys, q quits.\n"
+                            "  --turn N      starts at the end of turn N\n"
+                            "  --text WxH    prints that screen as plain text (120x40) and ends\n";
+
+enum { MAX_SIZE = 1000 };
+
+static int parse_size(const char *text, uint32_t *width, uint32_t *height, base_err *err)
+{
+    char *end;
+    long w = strtol(text, &end, 10), h = *end == 'x' ? strtol(end + 1, &end, 10) : 0;
+    if (*end || w < 1 || h < 1 || w > MAX_SIZE || h > MAX_SIZE)
+        return base_fail(err, BASE_E_USAGE, "--text takes a size like 120x40, at most %dx%d, not \"%s\"",
+            MAX_SIZE, MAX_SIZE, text);
+    *width = (uint32_t)w;
+    *height = (uint32_t)h;
+    return 0;
+}
+
+static int show(const char *prefix, int64_t turn, const char *size, base_err *err)
+{
+    agent_log *log = NULL;
+    char *id = NULL;
+    base_buf text = {0};
+    uint32_t width = 0, height = 0;
+    int rc = turn < 0 || turn > UINT32_MAX ? base_fail(err, BASE_E_USAGE, "--turn counts from 1") : 0;
+    if (!rc && size) rc = parse_size(size, &width, &height, err);
+    if (!rc) rc = agent_log_open(&log, NULL, true, err);
+    if (!rc) rc = agent_log_find(log, prefix, NULL, &id, err);
+    if (!rc && size) {
+        rc = tui_replay_text(log, id, (uint32_t)turn, width, height, &text, err);
+        if (!rc) fwrite(text.data, 1, text.len, stdout);
+    } else if (!rc) {
+        const char *no_color = getenv("NO_COLOR");
+        tui_options options = {.no_color = no_color && *no_color, .turn = (uint32_t)turn};
+        rc = tui_replay(log, id, &options, err);
+    }
+    base_buf_free(&text);
+    free(id);
+    agent_log_close(log);
+    return rc;
+}
+
+int cmd_replay(int argc, char **argv)
+{
+    base_err err = {0};
+    bool help = false;
+    int64_t turn = 0;
+    const char *size = NULL;
+    const option_row own[] = {{"--help", OPTION_FLAG, &help}, {"--turn", OPTION_INTEGER, &turn},
+        {"--text", OPTION_TEXT, &size}, {0}};
+    const char **rest = calloc((size_t)argc + 1, sizeof *rest);
+    uint32_t n_rest = 0;
+    if (!rest) return CMD_FAILED;
+    int rc = options_parse(argc, argv, NULL, own, rest, &n_rest, &err);
+    if (!rc && help) {
+        fputs(usage, stdout);
+        free(rest);
+        return CMD_OK;
+    }
+    if (!rc && n_rest > 1)
+        rc = base_fail(&err, BASE_E_USAGE, "one session at most; \"%s\" is a second one", rest[1]);
+    if (!rc) rc = show(n_rest ? rest[0] : "", turn, size, &err);
+    free(rest);
+    return rc ? cmd_complain(&err) : CMD_OK;
+}
