@@ -155,6 +155,8 @@ void cpu_matmul_avx512(cpu_kernels *k);
 void cpu_attention_avx512(cpu_kernels *k);
 
 /* Everything a run on the pool needs; the scratch of thread i is scratch[i]. */
+typedef struct cpu_arena_block cpu_arena_block;
+
 typedef struct cpu_ops {
     model_ops ops; /* first: a model_ops * of this backend is one of these */
     base_pool *pool;
@@ -164,7 +166,12 @@ typedef struct cpu_ops {
         void *data;
         size_t n_bytes;
     } scratch[64], shared;
+    cpu_arena_block *arena; /* packed weights */
 } cpu_ops;
+
+/* n_bytes for a packed weight, on 2 MiB pages, until the backend closes; NULL when memory is gone. */
+void *cpu_arena_take(cpu_ops *cpu, size_t n_bytes);
+void cpu_arena_free(cpu_ops *cpu);
 
 static inline float *cpu_row(ops_mat m, size_t row)
 {

@@ -100,6 +100,7 @@ static void cpu_close(model_ops *ops)
     base_pool_free(cpu->pool);
     for (int i = 0; i < cpu->n_threads; i++) base_huge_free(cpu->scratch[i].data, cpu->scratch[i].n_bytes);
     base_huge_free(cpu->shared.data, cpu->shared.n_bytes);
+    cpu_arena_free(cpu);
     free(cpu);
 }
 

@@ -202,7 +202,7 @@ int cpu_pack(model_ops *ops, ops_weight **ret, const gguf_tensor *t, base_err *e
     ops_weight *w = malloc(sizeof *w);
     if (w) *w = shape;
     if (!w || !base_mul(shape.tile_bytes, shape.n_tiles, &w->n_bytes) ||
-        !(w->data = base_huge_alloc(w->n_bytes))) {
+        !(w->data = cpu_arena_take(cpu, w->n_bytes))) {
         free(w);
         return base_fail(err, BASE_E_NOMEM, "tensor %.*s: no memory for %llu rows of %llu packed weights",
             n_name, t->name.ptr, (unsigned long long)t->ne[1], (unsigned long long)t->ne[0]);
@@ -224,9 +224,7 @@ int cpu_pack(model_ops *ops, ops_weight **ret, const gguf_tensor *t, base_err *e
 void cpu_weight_free(model_ops *ops, ops_weight *w)
 {
     (void)ops;
-    if (!w) return;
-    base_huge_free(w->data, w->n_bytes);
-    free(w);
+    free(w); /* its bytes belong to the arena */
 }
 
 size_t cpu_weight_bytes(const ops_weight *w)
