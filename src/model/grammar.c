@@ -60,6 +60,9 @@ typedef struct tool {
 typedef enum phase {
     IDLE, /* free text, inside a line */
     LINE, /* free text, and since the start of the line nothing but the trigger's first bytes */
+    INDENT,
+    MARKS,   /* backticks or tildes that may be a fence */
+    CLOSING, /* behind marks that close the fence if nothing else stands on the line */
     SCRIPT,
     TOOL_NAME,
     FIRST_ARGUMENT,
@@ -95,9 +98,11 @@ typedef enum character {
 
 typedef struct state {
     uint8_t phase, character;
-    uint8_t n_space; /* white space taken in this place */
-    uint8_t at_key;  /* bytes of the key so far, saturating is impossible: names are short */
-    uint16_t at;     /* in the trigger (LINE) or in the script */
+    uint8_t fence, marks; /* marks of the fence that is open, 0: none; and of those being read */
+    bool called;          /* a whole call was written */
+    uint8_t n_space;      /* white space taken in this place */
+    uint8_t at_key;       /* bytes of the key so far, saturating is impossible: names are short */
+    uint16_t at;          /* in the trigger (LINE) or in the script */
     uint16_t tool, argument;
     uint32_t keys; /* KEY: which arguments it may still become */
     uint32_t n;    /* bytes of a string, digits of a number */
@@ -144,12 +149,54 @@ static verdict step_idle(const model_grammar *g, state *s, uint8_t byte)
     return TAKEN;
 }
 
+/*
+ * What stands in a fenced block behind a call is its payload, and JSON in any fenced block may be just that; the lenient parser
+ * looks into fences.
+ */
+static bool is_blocked(const model_grammar *g, const state *s)
+{
+    return g->names.n == 0 || (s->fence && (s->called || g->trigger[0] == '{'));
+}
+
 static verdict step_line(const model_grammar *g, state *s, uint8_t byte)
 {
-    if (byte != (uint8_t)g->trigger[s->at] || g->names.n == 0) return go(s, IDLE, AGAIN);
+    if (s->at == 0 && (byte == ' ' || byte == '\t')) return go(s, INDENT, TAKEN);
+    if (s->at == 0 && (byte == '`' || byte == '~')) return go(s, INDENT, AGAIN);
+    if (byte != (uint8_t)g->trigger[s->at] || is_blocked(g, s)) return go(s, IDLE, AGAIN);
     if (g->trigger[++s->at]) return TAKEN;
     s->at = 0;
     return go(s, SCRIPT, TAKEN);
+}
+
+static verdict step_indent(const model_grammar *g, state *s, uint8_t byte)
+{
+    (void)g;
+    if (byte == ' ' || byte == '\t') return TAKEN;
+    if (byte != '`' && byte != '~') return go(s, IDLE, AGAIN);
+    s->character = byte;
+    s->marks = 0;
+    return go(s, MARKS, AGAIN);
+}
+
+/* Three marks or more open a fence; as many as opened it close it. */
+static verdict step_marks(const model_grammar *g, state *s, uint8_t byte)
+{
+    (void)g;
+    if (byte == s->character) {
+        if (s->marks < UINT8_MAX) s->marks++;
+        return TAKEN;
+    }
+    if (s->fence) return go(s, s->marks >= s->fence ? CLOSING : IDLE, AGAIN);
+    if (s->marks >= 3) s->fence = s->marks;
+    return go(s, IDLE, AGAIN);
+}
+
+static verdict step_closing(const model_grammar *g, state *s, uint8_t byte)
+{
+    (void)g;
+    if (byte && strchr(" \t\r`~", byte)) return TAKEN;
+    if (byte == '\n') s->fence = 0;
+    return go(s, IDLE, AGAIN);
 }
 
 static verdict step_script(const model_grammar *g, state *s, uint8_t byte)
@@ -172,7 +219,9 @@ static verdict step_script(const model_grammar *g, state *s, uint8_t byte)
     }
     if (byte != (uint8_t)op) return REFUSED;
     s->at++;
-    return g->script[s->at] ? TAKEN : go(s, IDLE, TAKEN); /* the call is whole */
+    if (g->script[s->at]) return TAKEN;
+    s->called = true;
+    return go(s, IDLE, TAKEN);
 }
 
 static verdict step_tool_name(const model_grammar *g, state *s, uint8_t byte)
@@ -379,6 +428,9 @@ static verdict step_string(const model_grammar *g, state *s, uint8_t byte)
 static step_fn *const steps[N_PHASES] = {
     [IDLE] = step_idle,
     [LINE] = step_line,
+    [INDENT] = step_indent,
+    [MARKS] = step_marks,
+    [CLOSING] = step_closing,
     [SCRIPT] = step_script,
     [TOOL_NAME] = step_tool_name,
     [FIRST_ARGUMENT] = step_first_argument,
@@ -499,7 +551,7 @@ void model_grammar_reset(model_grammar *g)
 
 bool model_grammar_is_active(const model_grammar *g)
 {
-    return g->now.phase > LINE;
+    return g->now.phase >= SCRIPT;
 }
 
 /* ---- tokens ---- */
@@ -511,7 +563,7 @@ static bool take_token(const model_grammar *g, state *s, int32_t id)
     const char *piece = model_tokenizer_piece(g->tokenizer, id, &n);
     if (!piece) return false;
     if (n == 0 || model_tokenizer_is_control(g->tokenizer, id) || model_tokenizer_is_end(g->tokenizer, id))
-        return s->phase <= LINE;
+        return s->phase < SCRIPT;
     for (size_t i = 0; i < n; i++)
         if (!take_byte(g, s, (uint8_t)piece[i])) return false;
     return true;
@@ -581,7 +633,8 @@ static bool mask_call(model_grammar *g)
 
 const uint64_t *model_grammar_mask(model_grammar *g)
 {
-    if (g->now.phase == IDLE || !prepare_mask(g)) return NULL;
-    bool any = g->now.phase == LINE ? mask_free_text(g) : mask_call(g);
+    bool free_text = g->now.phase < SCRIPT;
+    if ((free_text && g->now.phase != LINE) || !prepare_mask(g)) return NULL;
+    bool any = free_text ? mask_free_text(g) : mask_call(g);
     return any ? g->mask : NULL;
 }

@@ -2,6 +2,8 @@
  * A lazy byte grammar for tool calls: nothing is constrained until a trigger stands at the start of a line; from there on the
  * bytes must be one call of a known tool with its arguments in schema order, and bytes already emitted are checked too.
  *
+ * Fenced blocks behind a call are its payload and free, whatever they hold; so is JSON in any fenced block.
+ *
  * Byte level, so token borders do not matter. Depth and lengths are bounded. If a mask would allow no token, the caller drops
  * it, logs that, and the lenient parser reads what came (design/architecture.md, "Tool calls with small models").
  */

@@ -159,6 +159,14 @@ static const fixture fixtures[] = {
     {MODEL_TOOLS_HERMES, "<tool_call>\n{\"name\": \"now\", \"arguments\": {}}\n</tool_call>"},
     {MODEL_TOOLS_JSON, "{\"name\": \"read\", \"arguments\": {\"path\": \"README.md\"}}"},
     {MODEL_TOOLS_JSON, "{\"name\" : \"now\" , \"arguments\" : { } }\n\nDone."},
+    /* a payload is free, whatever it holds */
+    {MODEL_TOOLS_JSON, "{\"name\": \"send\", \"arguments\": {\"to\": \"package.json\"}}\n```json\n{\"name\": "
+                       "\"x\"}\n``\n``` x\n"
+                       "{\"name\": 1}\n```  \nDone.\n"},
+    {MODEL_TOOLS_TAG_TOOLS, "<tools>{\"name\": \"now\", \"arguments\": {}}</tools>\n  "
+                            "~~~~\n<tools>x\n~~~\n<tools>y\n~~~~~\nDone.\n"},
+    {MODEL_TOOLS_JSON, "It is:\n```\n{\"name\": \"kvist\"}\n```\n"},
+    {MODEL_TOOLS_TAG_TOOLS, "```\n<tools>{\"name\": \"now\", \"arguments\": {}}</tools>\n```\n"},
     /* free text that only looks like it */
     {MODEL_TOOLS_TAG_TOOLS,
         "Use <tools>whatever</tools> here, {\"name\": 1}.\n <tools>\n<toolbox>\n<tool\n<tools\n"},
@@ -266,6 +274,29 @@ static void test_grammar__stops_at_the_first_wrong_byte(void **state)
             fail_msg("stopped at byte %zu of %zu: %s", at, strlen(bodies[i]), bodies[i]);
     }
     model_grammar_free(g);
+    unload(&v);
+}
+
+/* Fences hide triggers only while they are open, and tags only behind a call. */
+static void test_grammar__triggers_again_behind_a_fence(void **state)
+{
+    static const struct {
+        model_tool_style style;
+        const char *text; /* the last byte is wrong */
+    } cases[] = {
+        {MODEL_TOOLS_JSON, "```\n{\"name\": 1}\n```\n{\"name\": 1"},
+        {MODEL_TOOLS_JSON, "``\n{\"name\": 1"},
+        {MODEL_TOOLS_TAG_TOOLS,
+            "<tools>{\"name\":\"now\",\"arguments\":{}}</tools>\n```\n<tools>x\n```\n<tools>x"},
+        {MODEL_TOOLS_TAG_TOOLS, "```\n<tools>x"},
+    };
+    vocabulary v = load_tiny();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        model_grammar *g = make(&v, cases[i].style);
+        size_t at = feed_bytes(g, &v, cases[i].text);
+        if (at + 1 != strlen(cases[i].text)) fail_msg("stopped at byte %zu of: %s", at, cases[i].text);
+        model_grammar_free(g);
+    }
     unload(&v);
 }
 
@@ -539,6 +570,7 @@ int main(void)
         cmocka_unit_test(test_grammar__lets_every_split_of_a_call_through),
         cmocka_unit_test(test_grammar__is_active_from_the_trigger_to_the_end),
         cmocka_unit_test(test_grammar__stops_at_the_first_wrong_byte),
+        cmocka_unit_test(test_grammar__triggers_again_behind_a_fence),
         cmocka_unit_test(test_grammar__refuses_broken_utf8_in_strings),
         cmocka_unit_test(test_grammar__bounds_strings),
         cmocka_unit_test(test_grammar__checks_bytes_behind_the_trigger_in_one_token),
