@@ -7,6 +7,7 @@
  */
 #include "tools/internal.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -51,8 +52,16 @@ static void note_state(tool_workspace *w)
             &w->notes, "In the middle of %s: files may hold conflict marks.\n", state_words[state]);
 }
 
+/* Never shut down: libgit2 counts, and its per-thread state is lost each time the count reaches zero. */
+static void start_git(void)
+{
+    git_libgit2_init();
+}
+
 int tool__git_open(tool_workspace *w, const char *dir, base_err *err)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, start_git);
     char *at = realpath(dir, NULL), *start;
     if (!at) return base_fail_sys(err, "%s", dir);
     struct stat st;
@@ -97,7 +106,12 @@ int tool__git_open(tool_workspace *w, const char *dir, base_err *err)
         base_buf_puts(&w->notes, "git's configuration calls this repository bare though it has a working "
                                  "tree: that is ignored.\n");
     }
-    if (git_repository_set_workdir(w->repo, w->root.path, 0)) {
+    /* Only when it differs: libgit2 1.5 loses a buffer when it does not. */
+    const char *chosen = git_repository_workdir(w->repo);
+    size_t n = strlen(w->root.path);
+    bool is_same =
+        chosen && !strncmp(chosen, w->root.path, n) && !strcmp(chosen + n, w->root.path[1] ? "/" : "");
+    if (!is_same && git_repository_set_workdir(w->repo, w->root.path, 0)) {
         base_buf_printf(&w->notes, "git cannot be used here (%s).\n", git_reason());
         git_repository_free(w->repo);
         w->repo = NULL;

@@ -73,7 +73,9 @@ void tool__say_path_error(
         base_buf_puts(&r->text, i ? ", " : " ");
         tool__path_show(&r->text, near[i]);
     }
-    base_buf_printf(&r->text, "? Next: %s {\"path\": ", !strcmp(tool, "write") ? "read" : tool);
+    base_buf_puts(&r->text, "? Next: ");
+    base_buf_puts(&r->text, !strcmp(tool, "write") ? "read" : tool);
+    base_buf_puts(&r->text, " {\"path\": ");
     tool__quote(&r->text, near[0]);
     base_buf_puts(&r->text, !strcmp(tool, "rewrite") ? ", \"name\": ...}\n" : "}\n");
 }

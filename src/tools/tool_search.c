@@ -235,7 +235,7 @@ int tool__search_run(tool_workspace *w, const tool_call *call, const tool_limits
     const char *given = tool__string(call, "path");
     size_t n_looked = 0;
     if (tool__path_clean(&w->root, given ? given : ".", &path, &why)) {
-        tool__say_path_error(w, ret, "search", given, &why);
+        tool__say_path_error(w, ret, "search", given ? given : ".", &why);
         goto out;
     }
     if (!s.is_regex) show_definitions(w, &s, ret, path);

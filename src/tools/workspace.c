@@ -31,7 +31,6 @@ static bool probe_openat2(int fd)
 
 int tool_workspace_open(tool_workspace **ret, const tool_workspace_options *options, base_err *err)
 {
-    git_libgit2_init();
     tool_workspace *w = base_xcalloc(1, sizeof *w);
     w->root.fd = -1;
     w->recall = options->recall;
@@ -78,7 +77,6 @@ void tool_workspace_close(tool_workspace *w)
     free(w->root.path);
     free(w->store);
     free(w);
-    git_libgit2_shutdown();
 }
 
 const char *tool_workspace_root(const tool_workspace *w)

@@ -322,7 +322,6 @@ static void test_look__odd_trees_work_and_say_what_is_off(void **state)
     git_libgit2_init();
     assert_int_equal(git_repository_init(&repo, t.dir, 1), 0);
     git_repository_free(repo);
-    git_libgit2_shutdown();
     expect_note(&t, "bare repository");
     r = tree_call(&t, "write", "{\"path\":\"hooks/post-update\"}", "#!/bin/sh\n");
     assert_int_equal(r.status, TOOL_REFUSED);

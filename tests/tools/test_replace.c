@@ -228,7 +228,5 @@ int main(void)
         cmocka_unit_test(test_replace__old_and_new_parts),
         cmocka_unit_test(test_replace__line_ranges),
     };
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    git_libgit2_shutdown();
-    return failed;
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,7 +28,6 @@ void tree_make(tree *t, bool is_git)
     git_libgit2_init();
     assert_int_equal(git_repository_init(&repo, t->dir, 0), 0);
     git_repository_free(repo);
-    git_libgit2_shutdown();
 }
 
 void tree_open(tree *t)
@@ -114,7 +113,6 @@ void tree_commit(tree *t, const char *message)
     git_tree_free(root);
     git_index_free(index);
     git_repository_free(repo);
-    git_libgit2_shutdown();
 }
 
 tool_result tree_prepare(
