@@ -17,6 +17,15 @@ const tui_own_command tui_own_commands[] = {
     {0},
 };
 
+bool tui_is_agent_command(const char *name)
+{
+    uint32_t n;
+    const agent_command *commands = agent_commands(&n);
+    for (uint32_t i = 0; i < n; i++)
+        if (!strcmp(commands[i].name, name)) return true;
+    return false;
+}
+
 int tui_fuzzy(const char *pattern, size_t n, const char *text)
 {
     if (n == 0) return 0;
@@ -72,10 +81,10 @@ void tui_complete_update(
         uint32_t n;
         const agent_command *commands = agent_commands(&n);
         for (uint32_t i = 0; i < n; i++)
-            offer_command(c, commands[i].name + (commands[i].name[0] == '/'), commands[i].about, word.ptr + 1,
-                word.len - 1);
+            offer_command(c, commands[i].name, commands[i].about, word.ptr + 1, word.len - 1);
         for (const tui_own_command *o = tui_own_commands; o->name; o++)
-            offer_command(c, o->name, o->about, word.ptr + 1, word.len - 1);
+            if (!tui_is_agent_command(o->name))
+                offer_command(c, o->name, o->about, word.ptr + 1, word.len - 1);
     } else if (word.ptr[0] == '@' && paths) {
         c->prefix = '@';
         if (!c->have_paths) c->paths = paths(user);

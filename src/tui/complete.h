@@ -41,5 +41,6 @@ typedef struct tui_own_command {
     const char *name, *about;
 } tui_own_command;
 extern const tui_own_command tui_own_commands[]; /* ends with a NULL name */
+bool tui_is_agent_command(const char *name);     /* then the agent's own words describe it */
 
 #endif

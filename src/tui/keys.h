@@ -17,7 +17,8 @@
     X(UP, "Up")                                                                                              \
     X(DOWN, "Down")                                                                                          \
     X(LEFT, "Left")                                                                                          \
-    X(RIGHT, "Right") X(HOME, "Home") X(END, "End") X(PAGE_UP, "PgUp") X(PAGE_DOWN, "PgDn") X(DELETE, "Del") \
+    X(RIGHT, "Right")                                                                                        \
+    X(HOME, "Home") X(END, "End") X(PAGE_UP, "PgUp") X(PAGE_DOWN, "PgDn") X(DELETE, "Del")                   \
         X(BACKSPACE, "Backspace") X(BACKTAB, "S-Tab") X(F1, "F1") X(F2, "F2") X(WORD_LEFT, "C-Left")         \
             X(WORD_RIGHT, "C-Right") X(ALT_BACKSPACE, "A-Backspace") X(ALT_ENTER, "A-Enter")                 \
                 X(PASTE, "Paste") X(RESIZE, "Resize") X(GONE, "Gone")

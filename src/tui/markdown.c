@@ -137,11 +137,13 @@ void tui_diff_lines(tui_text *out, int width, const char *prefix, const char *s,
     const char *file = memmem(s, n, "\n+++ ", 5);
     bool one_file =
         !file || !memmem(file + 5, n - (size_t)(file + 5 - s), "\n+++ ", 5); /* it is named above the diff */
-    for (size_t at = 0; at < n; lines++) {
+    for (size_t at = 0; at < n;) {
         const char *line = s + at, *end = memchr(line, '\n', n - at);
         size_t length = end ? (size_t)(end - line) : n - at;
         at += length + 1;
-        if (lines >= max_lines) {
+        bool header = length >= 4 && (!memcmp(line, "--- ", 4) || !memcmp(line, "+++ ", 4));
+        if (header && one_file) continue;
+        if (lines++ >= max_lines) {
             size_t left = 1;
             for (size_t i = at; i < n; i++) left += s[i] == '\n';
             base_buf b = {0};
@@ -151,8 +153,6 @@ void tui_diff_lines(tui_text *out, int width, const char *prefix, const char *s,
             base_buf_free(&b);
             break;
         }
-        bool header = length >= 4 && (!memcmp(line, "--- ", 4) || !memcmp(line, "+++ ", 4));
-        if (header && one_file) continue;
         tui_style style = header                   ? TUI_FAINT
                           : length && *line == '+' ? added
                           : length && *line == '-' ? removed

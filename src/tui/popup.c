@@ -86,7 +86,7 @@ static void help_text(tui_ui *u, tui_text *t, int width)
     const agent_command *commands = agent_commands(&n);
     for (uint32_t i = 0; i < n; i++) {
         char line[64];
-        snprintf(line, sizeof line, "  /%s %s", commands[i].name + (commands[i].name[0] == '/'),
+        snprintf(line, sizeof line, "  /%s %s", commands[i].name,
             commands[i].arguments ? commands[i].arguments : "");
         f.started = false;
         tui_flow_puts(&f, TUI_STYLE(TUI_TOOL, 0), line);
@@ -96,6 +96,7 @@ static void help_text(tui_ui *u, tui_text *t, int width)
         tui_flow_line(&f);
     }
     for (const tui_own_command *o = tui_own_commands; o->name; o++) {
+        if (tui_is_agent_command(o->name)) continue;
         char line[64];
         snprintf(line, sizeof line, "  /%-25s", o->name);
         f.started = false;
@@ -110,7 +111,7 @@ size_t tui_rewind_targets(const tui_ui *u, size_t *items, size_t max)
 {
     size_t n = 0;
     for (size_t i = u->state.n_items; i > 0 && n < max; i--)
-        if (u->state.items[i - 1].kind == TUI_ITEM_USER) items[n++] = i - 1;
+        if (u->state.items[i - 1].kind == TUI_ITEM_USER && u->state.items[i - 1].turn > 0) items[n++] = i - 1;
     return n;
 }
 

@@ -25,7 +25,11 @@ typedef struct piece {
 
 enum { MAX_WORDS = 255, MAX_TOKENS = 1 << 24 };
 
+/* A new one for each journal and each rewriting of one; the UI thread only. */
+static uint64_t last_serial;
+
 struct tui_journal {
+    uint64_t serial;
     op *ops;
     size_t n_ops, cap_ops;
     base_buf text;
@@ -41,6 +45,7 @@ tui_journal *tui_journal_new(void)
 {
     tui_journal *j = base_xcalloc(1, sizeof *j);
     j->words[j->n_words++] = base_xstrdup("");
+    j->serial = ++last_serial;
     return j;
 }
 
@@ -146,6 +151,14 @@ void tui_journal_run(tui_journal *j, uint32_t turn, uint32_t from, uint32_t to, 
 void tui_journal_truncate(tui_journal *j, uint32_t turn, uint32_t n)
 {
     add_op(j, OP_TRUNCATE, turn, n, n);
+}
+
+void tui_journal_rewind(tui_journal *j, uint32_t turn, uint32_t n)
+{
+    for (size_t i = 0; i < j->n_ops; i++)
+        if (j->ops[i].turn > turn) j->ops[i].turn = turn;
+    tui_journal_truncate(j, turn, n);
+    j->serial = ++last_serial;
 }
 
 void tui_journal_touches(const tui_journal *j, uint32_t index, uint32_t turn, tui_touch_fn *fn, void *user)
@@ -279,11 +292,13 @@ void tui_rows_update(tui_rows *r, const tui_journal *j, uint32_t n_lanes, uint32
 {
     if (n_lanes < 1) n_lanes = 1;
     if (n_lanes > UINT16_MAX) n_lanes = UINT16_MAX;
-    if (r->journal != j || r->n_lanes != n_lanes || (r->done > 0 && r->turn > turn)) {
+    if (r->journal != j || r->serial != j->serial || r->n_lanes != n_lanes ||
+        (r->done > 0 && r->turn > turn)) {
         r->done = r->n = r->n_sources = r->n_samples = 0;
         r->lanes_sum = 0;
         r->turn = 0;
         r->journal = j;
+        r->serial = j->serial;
         r->n_lanes = n_lanes;
     }
     for (; r->done < j->n_ops && j->ops[r->done].turn <= turn; r->done++) {

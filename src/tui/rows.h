@@ -58,6 +58,8 @@ void tui_journal_pass(tui_journal *j, uint32_t turn);
 void tui_journal_run(tui_journal *j, uint32_t turn, uint32_t from, uint32_t to, const char *action,
     const char *reason, uint32_t lanes);
 void tui_journal_truncate(tui_journal *j, uint32_t turn, uint32_t n);
+/* Back to the end of `turn` with n tokens: what later turns did to the rows that stay is from now on part of that turn. */
+void tui_journal_rewind(tui_journal *j, uint32_t turn, uint32_t n);
 
 /* Rows after a change: n tokens, so many active per lane (mean); change: what made it. */
 typedef struct tui_sample {
@@ -71,8 +73,9 @@ void tui_journal_touches(const tui_journal *j, uint32_t index, uint32_t turn, tu
 
 typedef struct tui_rows {
     const tui_journal *journal;
-    size_t done;   /* operations folded in */
-    uint32_t turn; /* of the last one */
+    uint64_t serial; /* of the journal when it was folded; another one: start again */
+    size_t done;     /* operations folded in */
+    uint32_t turn;   /* of the last one */
     uint32_t n_lanes;
     tui_row *row;
     size_t n, cap;

@@ -148,8 +148,25 @@ static void see_turn(tui_state *s, int64_t turn)
     if (turn > 0 && turn <= UINT32_MAX) s->turn = (uint32_t)turn;
 }
 
+/* Another session goes on here (/new, /compact): its sequence starts empty; the transcript stays to be read. */
+static void start_again(tui_state *s)
+{
+    tui_journal_free(s->journal);
+    s->journal = tui_journal_new();
+    for (size_t i = 0; i < s->n_ledgers; i++) free(s->ledgers[i].why);
+    for (size_t i = 0; i < s->n_masks; i++) {
+        free(s->masks[i].wanted);
+        free(s->masks[i].took);
+    }
+    s->n_ledgers = s->n_masks = s->n_scores = 0;
+    s->turn = s->n_tokens = 0;
+    s->ended = false;
+    for (size_t i = 0; i < s->n_items; i++) s->items[i].turn = 0; /* no rewind reaches them */
+}
+
 static void on_session(tui_state *s, const agent_event *e, int64_t now)
 {
+    if (s->session && e->session.id && strcmp(s->session, e->session.id) != 0) start_again(s);
     set(&s->session, e->session.id);
     set(&s->parent, e->session.parent);
     set(&s->model, e->session.model);
@@ -582,9 +599,16 @@ static void on_ledger(tui_state *s, const agent_event *e, int64_t now)
 
 static void on_rewind(tui_state *s, const agent_event *e, int64_t now)
 {
-    if (e->rewind.n >= 0 && e->rewind.n < s->n_tokens) {
-        tui_journal_truncate(s->journal, s->turn, (uint32_t)e->rewind.n);
-        s->n_tokens = (uint32_t)e->rewind.n;
+    if (e->rewind.turn < 1 || e->rewind.turn > UINT32_MAX || e->rewind.n < 0) return;
+    s->turn = (uint32_t)e->rewind.turn - 1;
+    if (e->rewind.n < s->n_tokens) s->n_tokens = (uint32_t)e->rewind.n;
+    tui_journal_rewind(s->journal, s->turn, s->n_tokens);
+    while (s->n_ledgers > 0 && s->ledgers[s->n_ledgers - 1].turn > s->turn)
+        free(s->ledgers[--s->n_ledgers].why);
+    while (s->n_scores > 0 && s->scores[s->n_scores - 1].turn > s->turn) s->n_scores--;
+    while (s->n_masks > 0 && s->masks[s->n_masks - 1].turn > s->turn) {
+        free(s->masks[--s->n_masks].wanted);
+        free(s->masks[s->n_masks].took);
     }
     base_buf b = {0};
     base_buf_printf(&b, "rewound to before turn %lld", (long long)e->rewind.turn);

@@ -1,0 +1,190 @@
+/* The input line, its history and its completion. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/fs.h"
+#include "base/mem.h"
+#include "tui/complete.h"
+#include "tui/editor.h"
+#include "tui/keys.h"
+#include "tui/lines.h"
+
+static void keys(tui_editor *e, const char *names)
+{
+    char *copy = base_xstrdup(names);
+    for (char *name = strtok(copy, " "); name; name = strtok(NULL, " "))
+        tui_editor_key(e, tui_key_named(name));
+    free(copy);
+}
+
+static void test_editor__moves_by_whole_characters(void **state)
+{
+    tui_editor e = {0};
+    tui_editor_insert(&e, "ae\xcc\x81\xe6\x97\xa5z", 8); /* a, e with an accent, a wide character, z */
+    keys(&e, "Left Left Left");
+    assert_int_equal(e.cursor, 1);
+    keys(&e, "Del");
+    assert_string_equal(e.text.data, "a\xe6\x97\xa5z");
+    keys(&e, "End Backspace Backspace");
+    assert_string_equal(e.text.data, "a");
+    keys(&e, "Backspace Backspace Left Del");
+    assert_true(tui_editor_empty(&e));
+    tui_editor_free(&e);
+}
+
+static void test_editor__kills_and_yanks(void **state)
+{
+    tui_editor e = {0};
+    tui_editor_set(&e, "one two  three");
+    keys(&e, "C-w");
+    assert_string_equal(e.text.data, "one two  ");
+    keys(&e, "C-w C-y C-y");
+    assert_string_equal(e.text.data, "one two  two  ");
+    keys(&e, "C-a C-Right C-k");
+    assert_string_equal(e.text.data, "one");
+    keys(&e, "C-u");
+    assert_string_equal(e.text.data, "");
+    keys(&e, "C-y C-j C-y");
+    assert_string_equal(e.text.data, "one\none");
+    keys(&e, "C-u");
+    assert_string_equal(e.text.data, "one\n");
+    tui_editor_free(&e);
+}
+
+static void test_editor__up_and_down_keep_the_column(void **state)
+{
+    tui_editor e = {0};
+    tui_editor_set(&e, "long line\nab\nanother");
+    keys(&e, "Up");
+    assert_int_equal(e.cursor, 12); /* behind "ab": the line is shorter */
+    keys(&e, "Up");
+    assert_int_equal(e.cursor, 2);
+    assert_false(tui_editor_key(&e, TUI_KEY_UP)); /* history's turn */
+    keys(&e, "Down Down");
+    assert_int_equal(e.cursor, 15);
+    assert_false(tui_editor_key(&e, TUI_KEY_DOWN));
+    tui_editor_free(&e);
+}
+
+static void test_editor__a_long_paste_is_folded(void **state)
+{
+    tui_editor e = {0};
+    base_buf big = {0};
+    while (big.len < 1 << 20) base_buf_puts(&big, "a line of a megabyte\r");
+    tui_editor_paste(&e, big.data, big.len);
+    assert_true(e.text.len < 80);
+    tui_editor_insert(&e, " tail", 5);
+    char *all = tui_editor_peek(&e);
+    assert_int_equal(strlen(all), big.len + 5);
+    assert_null(strchr(all, '\r'));
+    free(all);
+    keys(&e, "C-Left Left Backspace"); /* the marker goes as one */
+    assert_string_equal(e.text.data, " tail");
+    tui_editor_paste(&e, "x\ty\x1b[31m", 8);
+    char *small = tui_editor_take(&e);
+    assert_null(strchr(small, 0x1b));
+    assert_true(tui_editor_empty(&e));
+    free(small);
+    base_buf_free(&big);
+    tui_editor_free(&e);
+}
+
+static void test_editor__draws_with_the_cursor_in_view(void **state)
+{
+    tui_editor e = {0};
+    tui_grid g = {0};
+    tui_grid_resize(&g, 10, 3);
+    tui_editor_set(&e, "0123456789abcdefghijklmnopqrstuvwxyz");
+    assert_int_equal(tui_editor_height(&e, 8), 5);
+    tui_editor_draw(&e, tui_grid_area(&g), "> ", TUI_PLAIN, true);
+    assert_int_equal(g.cursor_y, 2);
+    assert_int_equal(g.cursor_x, 6);
+    base_buf text = {0};
+    tui_grid_text(&g, &text);
+    assert_non_null(strstr(text.data, "wxyz"));
+    base_buf_free(&text);
+    tui_grid_free(&g);
+    tui_editor_free(&e);
+}
+
+static void test_lines__come_back_from_the_file(void **state)
+{
+    char path[] = "/tmp/kvist-lines-XXXXXX";
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    close(fd);
+    tui_lines l = {0};
+    tui_lines_open(&l, path);
+    tui_lines_add(&l, "first");
+    tui_lines_add(&l, "two\nlines \\ and a backslash");
+    tui_lines_add(&l, "two\nlines \\ and a backslash"); /* again: once is enough */
+    tui_lines_free(&l);
+    tui_lines_open(&l, path);
+    assert_int_equal(l.n, 2);
+    assert_string_equal(tui_lines_walk(&l, -1, "draft"), "two\nlines \\ and a backslash");
+    assert_string_equal(tui_lines_walk(&l, -1, ""), "first");
+    assert_null(tui_lines_walk(&l, -1, ""));
+    assert_non_null(tui_lines_walk(&l, 1, ""));
+    assert_string_equal(tui_lines_walk(&l, 1, ""), "draft");
+    assert_null(tui_lines_walk(&l, 1, ""));
+    assert_int_equal(tui_lines_find(&l, "IRS", l.n), 0);
+    assert_int_equal(tui_lines_find(&l, "absent", l.n), l.n);
+    tui_lines_free(&l);
+    unlink(path);
+}
+
+static char **some_paths(void *user)
+{
+    static const char *const paths[] = {
+        "docs/log.md", "src/agent/log.c", "src/agent/catalog.c", "src/long/other.c"};
+    char **out = base_xcalloc(5, sizeof *out);
+    for (int i = 0; i < 4; i++) out[i] = base_xstrdup(paths[i]);
+    (*(int *)user)++;
+    return out;
+}
+
+static void test_complete__fuzzy_prefers_names_and_runs(void **state)
+{
+    tui_complete c = {0};
+    int asked = 0;
+    tui_complete_update(&c, base_str_of("@log.c"), false, some_paths, &asked);
+    assert_int_equal(c.prefix, '@');
+    assert_true(c.n >= 2);
+    assert_string_equal(c.candidate[0].text, "src/agent/log.c");
+    tui_complete_update(&c, base_str_of("@sal"), false, some_paths, &asked);
+    assert_true(c.n > 0);
+    assert_int_equal(asked, 1); /* the list is kept */
+    tui_complete_update(&c, base_str_of("@zzz"), false, some_paths, &asked);
+    assert_int_equal(c.n, 0);
+    tui_complete_update(&c, base_str_of("/quit"), false, some_paths, &asked);
+    assert_int_equal(c.n, 0); /* commands stand at the start of a line */
+    tui_complete_update(&c, base_str_of("/qui"), true, some_paths, &asked);
+    assert_int_equal(c.n, 1);
+    assert_string_equal(c.candidate[0].text, "quit");
+    tui_complete_free(&c);
+    assert_true(tui_fuzzy("abc", 3, "xaxbxc") >= 0);
+    assert_true(tui_fuzzy("abc", 3, "acb") < 0);
+    assert_true(tui_fuzzy("ABC", 3, "abc") > tui_fuzzy("abc", 3, "xaxbxc"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_editor__moves_by_whole_characters),
+        cmocka_unit_test(test_editor__kills_and_yanks),
+        cmocka_unit_test(test_editor__up_and_down_keep_the_column),
+        cmocka_unit_test(test_editor__a_long_paste_is_folded),
+        cmocka_unit_test(test_editor__draws_with_the_cursor_in_view),
+        cmocka_unit_test(test_lines__come_back_from_the_file),
+        cmocka_unit_test(test_complete__fuzzy_prefers_names_and_runs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

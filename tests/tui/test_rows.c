@@ -1,0 +1,208 @@
+/* The cache's table as events tell it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tui/rows.h"
+
+enum { LANES = 8 };
+
+static tui_journal *fresh(void)
+{
+    static const uint16_t lens[] = {3, 1, 2, 1, 3};
+    tui_journal *j = tui_journal_new();
+    tui_journal_append(j, 0, 0, 5, "system", "", 0, "one, two x", 10, lens);
+    tui_journal_append(j, 1, 5, 2, "user", "", 0, "ask", 3, (const uint16_t[]){2, 1});
+    tui_journal_append(
+        j, 1, 7, 10, "tool", "a.c", 12, "0123456789", 10, (const uint16_t[]){1, 1, 1, 1, 1, 1, 1, 1, 1, 1});
+    return j;
+}
+
+static char *text_of(const tui_rows *r, uint32_t from, uint32_t to)
+{
+    base_buf b = {0};
+    tui_rows_text(r, from, to, &b);
+    return base_buf_take(&b);
+}
+
+static void test_rows__a_fold_counts_lanes(void **state)
+{
+    tui_journal *j = fresh();
+    tui_rows r = {0};
+    tui_journal_run(j, 1, 7, 11, "evict", "budget", LANES);
+    tui_journal_run(j, 1, 11, 13, "evict", "budget", 2);
+    tui_rows_update(&r, j, LANES, UINT32_MAX);
+    assert_int_equal(r.n, 17);
+    tui_count c = tui_rows_count(&r, 0, 17);
+    assert_int_equal(c.host, 4);
+    assert_true(c.active > 12.4 && c.active < 12.6); /* 17 - 4 - 2 * 2/8 */
+    assert_int_equal(r.lanes_sum, 17 * LANES - 4 * LANES - 2 * 2);
+    assert_int_equal(c.lanes_min, 0);
+    tui_journal_run(j, 2, 8, 9, "promote", "repair-anchor", LANES);
+    tui_rows_update(&r, j, LANES, UINT32_MAX);
+    c = tui_rows_count(&r, 7, 11);
+    assert_int_equal(c.promoted, 1);
+    assert_int_equal(tui_count_share(&c), TUI_SHARE_PROMOTED);
+    assert_string_equal(tui_rows_word(&r, r.row + 8), "repair-anchor");
+    tui_rows_free(&r);
+    tui_journal_free(j);
+}
+
+static void test_rows__a_former_turn_is_as_it_was(void **state)
+{
+    tui_journal *j = fresh();
+    tui_rows before = {0}, now = {0};
+    tui_rows_update(&before, j, LANES, UINT32_MAX);
+    uint64_t sum = before.lanes_sum;
+    tui_journal_run(j, 2, 7, 17, "evict", "budget", LANES);
+    tui_journal_append(j, 2, 17, 1, "answer", "", 0, "!", 1, NULL);
+    tui_rows_update(&now, j, LANES, UINT32_MAX);
+    assert_int_equal(now.n, 18);
+    assert_int_equal(tui_rows_count(&now, 7, 17).host, 10);
+    tui_rows_update(&now, j, LANES, 1);
+    assert_int_equal(now.n, 17);
+    assert_int_equal(now.lanes_sum, sum);
+    tui_rows_update(&now, j, LANES, UINT32_MAX);
+    assert_int_equal(tui_rows_count(&now, 7, 17).host, 10);
+    tui_rows_free(&before);
+    tui_rows_free(&now);
+    tui_journal_free(j);
+}
+
+static void test_rows__text_follows_a_rewind(void **state)
+{
+    tui_journal *j = fresh();
+    tui_rows r = {0};
+    tui_journal_truncate(j, 2, 9);
+    tui_journal_append(j, 2, 9, 2, "user", "", 0, "new", 3, (const uint16_t[]){1, 2});
+    tui_rows_update(&r, j, LANES, UINT32_MAX);
+    assert_int_equal(r.n, 11);
+    char *s = text_of(&r, 5, 11);
+    assert_string_equal(s, "ask01new");
+    free(s);
+    assert_int_equal(r.sources[r.n_sources - 1].from, 9);
+    assert_int_equal(r.sources[r.n_sources - 2].to, 9);
+    assert_int_equal(r.lanes_sum, 11 * LANES);
+    tui_rows_free(&r);
+    tui_journal_free(j);
+}
+
+static void test_rows__protection_is_of_the_last_pass(void **state)
+{
+    tui_journal *j = fresh();
+    tui_rows r = {0};
+    tui_journal_span(j, 1, 7, 9, "signature");
+    tui_rows_update(&r, j, LANES, UINT32_MAX);
+    assert_true(tui_row_protected(&r, r.row + 0)); /* the fixed prompt */
+    assert_true(tui_row_protected(&r, r.row + 5)); /* the request, in its turn */
+    assert_true(tui_row_protected(&r, r.row + 7)); /* a span nobody has looked at yet */
+    assert_false(tui_row_protected(&r, r.row + 9));
+    tui_journal_pass(j, 1);
+    tui_journal_run(j, 1, 10, 12, "protect", "window", LANES);
+    tui_rows_update(&r, j, LANES, UINT32_MAX);
+    assert_false(tui_row_protected(&r, r.row + 7)); /* the pass did not keep it */
+    assert_true(tui_row_protected(&r, r.row + 10));
+    tui_journal_pass(j, 2);
+    tui_rows_update(&r, j, LANES, UINT32_MAX);
+    assert_false(tui_row_protected(&r, r.row + 10));
+    tui_rows_free(&r);
+    tui_journal_free(j);
+}
+
+static void test_rows__a_persons_hand(void **state)
+{
+    tui_journal *j = fresh();
+    tui_rows r = {0};
+    tui_journal_run(j, 1, 7, 9, "bar", "manual", LANES);
+    tui_rows_update(&r, j, LANES, UINT32_MAX);
+    tui_count c = tui_rows_count(&r, 7, 9);
+    assert_int_equal(c.barred, 2);
+    assert_int_equal(tui_count_share(&c), TUI_SHARE_BARRED);
+    tui_journal_run(j, 1, 7, 9, "protect", "pin", LANES);
+    tui_rows_update(&r, j, LANES, UINT32_MAX);
+    c = tui_rows_count(&r, 7, 9);
+    assert_int_equal(c.barred, 0);
+    assert_int_equal(c.host, 0);
+    assert_int_equal(c.protected_, 2);
+    tui_journal_pass(j, 2);
+    tui_rows_update(&r, j, LANES, UINT32_MAX);
+    assert_true(tui_row_protected(&r, r.row + 7)); /* a pin outlives passes */
+    tui_journal_run(j, 2, 7, 9, "keep", "manual", LANES);
+    tui_journal_pass(j, 2);
+    tui_rows_update(&r, j, LANES, UINT32_MAX);
+    assert_false(tui_row_protected(&r, r.row + 7));
+    tui_rows_free(&r);
+    tui_journal_free(j);
+}
+
+static void test_rows__broken_events_are_bounded(void **state)
+{
+    tui_journal *j = tui_journal_new();
+    tui_rows r = {0};
+    tui_journal_append(j, 1, 50, 3, "tool", "", 0, "gap", 3, NULL); /* of another session */
+    tui_journal_append(j, 1, 0, 2, "tool", NULL, 0, "ab", 2, (const uint16_t[]){60000, 60000});
+    tui_journal_run(j, 1, 1, 4000000000u, "evict", "budget", 4000000000u);
+    tui_journal_run(j, 1, 0, 2, "unheard-of", "budget", 1);
+    tui_journal_span(j, 1, 7, 4000000000u, "signature");
+    tui_journal_truncate(j, 1, 4000000000u);
+    tui_rows_update(&r, j, LANES, UINT32_MAX);
+    assert_int_equal(r.n, 2);
+    assert_int_equal(r.row[0].lanes, LANES);
+    assert_int_equal(r.row[1].lanes, 0);
+    char *s = text_of(&r, 0, 100);
+    assert_string_equal(s, "ab");
+    free(s);
+    tui_rows_free(&r);
+    tui_journal_free(j);
+}
+
+typedef struct touched {
+    int n;
+    tui_change last;
+} touched;
+
+static void count_touch(void *user, uint32_t turn, tui_change change, const char *reason, uint32_t lanes)
+{
+    touched *t = user;
+    t->n++;
+    t->last = change;
+}
+
+static void test_rows__the_story_of_a_row(void **state)
+{
+    tui_journal *j = fresh();
+    tui_journal_run(j, 1, 7, 9, "evict", "budget", LANES);
+    tui_journal_run(j, 2, 7, 8, "promote", "repair-anchor", LANES);
+    touched t = {0};
+    tui_journal_touches(j, 7, UINT32_MAX, count_touch, &t);
+    assert_int_equal(t.n, 3); /* arrived, evicted, promoted */
+    assert_int_equal(t.last, TUI_PROMOTED_ROW);
+    t = (touched){0};
+    tui_journal_touches(j, 7, 1, count_touch, &t);
+    assert_int_equal(t.n, 2);
+    tui_journal_truncate(j, 3, 7);
+    tui_journal_append(j, 3, 7, 1, "user", "", 0, "x", 1, NULL);
+    t = (touched){0};
+    tui_journal_touches(j, 7, UINT32_MAX, count_touch, &t);
+    assert_int_equal(t.n, 1); /* the old branch is another row's story */
+    tui_journal_free(j);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rows__a_fold_counts_lanes),
+        cmocka_unit_test(test_rows__a_former_turn_is_as_it_was),
+        cmocka_unit_test(test_rows__text_follows_a_rewind),
+        cmocka_unit_test(test_rows__protection_is_of_the_last_pass),
+        cmocka_unit_test(test_rows__a_persons_hand),
+        cmocka_unit_test(test_rows__broken_events_are_bounded),
+        cmocka_unit_test(test_rows__the_story_of_a_row),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
