@@ -430,10 +430,17 @@ int agent__restart(agent *a, const char *parent, base_err *err)
     return rc;
 }
 
+void agent_end(agent *a)
+{
+    if (!a->ended) end_session(a, "closed");
+    a->ended = true;
+    a->host = (agent_host){0};
+}
+
 void agent_close(agent *a)
 {
     if (!a) return;
-    if (!a->ended) end_session(a, "closed");
+    agent_end(a);
     if (a->recall) a->recall->agent = NULL;
     clear_session(a);
     for (size_t i = 0; i < a->n_held; i++) agent_event_free(a->held[i]);
@@ -483,7 +490,6 @@ int agent_set_mode(agent *a, agent_mode mode, base_err *err)
 
 int agent_submit(agent *a, const char *text, base_err *err)
 {
-    if (a->cancel) atomic_store(a->cancel, false);
     while (*text == ' ' || *text == '\n' || *text == '\t') text++;
     if (!*text) return 0;
     int rc = *text == '/'   ? agent__command(a, text, err)

@@ -63,6 +63,8 @@ typedef struct agent_options {
  */
 int agent_open(agent **ret, engine *e, tool_workspace *w, const agent_options *options,
     const agent_host *host, atomic_bool *cancel, base_err *err);
+/* Emits `end` and commits; nothing is emitted afterwards (the host may go). agent_close does it otherwise. */
+void agent_end(agent *a);
 void agent_close(agent *a);
 const char *agent_session_id(const agent *a);
 agent_mode agent_get_mode(const agent *a);
@@ -71,7 +73,7 @@ int agent_set_mode(
 bool agent_was_denied(
     const agent *a); /* something that needed asking was denied because nobody could be asked */
 
-/* One line from the person: a request, "/command ...", or "!shell line". Errors of the turn are events too. */
+/* One line from the person: a request, "/command ...", or "!shell line". Errors of the turn are events too. The caller resets *cancel. */
 int agent_submit(agent *a, const char *text, base_err *err);
 
 /* The slash commands, for help and completion. */

@@ -1,0 +1,450 @@
+/*
+ * The built-in engine: model/ computes, kv/ remembers, and this file makes tokens out of logits. Logits are asked for where an
+ * answer may follow (scaffold and answer tokens), so that a long text costs no output projection.
+ *
+ * The grammar looks on: a token is picked freely first, and only when the grammar does not accept it the mask is computed and
+ * the pick repeated. Engine thread only.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/engine.h"
+#include "base/fs.h"
+#include "base/mem.h"
+
+/* Widths times depth of about 7B parameters: from here on models edit reliably (research: aider's tables). */
+enum { STRONG_SIZE = 95000 };
+
+typedef struct local {
+    engine base;
+    model *model;
+    kv_session *session;
+    const model_info *info;
+    const model_tokenizer *tokenizer;
+    const model_template *template;
+    kv_options kv;
+    char *policy, *row_file, *prefix_file, *heads_file, **set;
+    kv_observer observer; /* the agent's; the session has ours */
+    const atomic_bool *cancel;
+    model_sampler *sampler;
+    model_sampling sampling;
+    model_grammar *grammar;
+    bool grammar_off; /* this answer left it */
+    float *logits;
+    bool have_logits;
+} local;
+
+static local *as_local(const engine *e)
+{
+    return (local *)(uintptr_t)e;
+}
+
+static void on_prefill(void *user, uint32_t done, uint32_t total)
+{
+    local *l = user;
+    if (l->observer.prefill && total > 1) l->observer.prefill(l->observer.user, done, total);
+}
+
+static void on_plan(void *user, const kv_plan *plan)
+{
+    local *l = user;
+    if (l->observer.plan) l->observer.plan(l->observer.user, plan);
+}
+
+static kv_observer our_observer(local *l)
+{
+    return (kv_observer){.user = l, .prefill = on_prefill, .plan = on_plan};
+}
+
+/* --- text --------------------------------------------------------------------------------------------------------------- */
+
+static void local_encode(const engine *e, const char *text, size_t n, model_ids *out)
+{
+    model_tokenizer_encode(as_local(e)->tokenizer, text, n, false, out);
+}
+
+static const char *local_piece(const engine *e, int32_t id, size_t *ret_n)
+{
+    return model_tokenizer_piece(as_local(e)->tokenizer, id, ret_n);
+}
+
+static bool local_is_control(const engine *e, int32_t id)
+{
+    return model_tokenizer_is_control(as_local(e)->tokenizer, id);
+}
+
+static void local_start(const engine *e, model_ids *out)
+{
+    model_template_start(as_local(e)->template, out);
+}
+
+static void local_begin(const engine *e, model_role role, model_ids *out)
+{
+    model_template_begin(as_local(e)->template, role, out);
+}
+
+static void local_end(const engine *e, model_role role, model_ids *out)
+{
+    model_template_end(as_local(e)->template, role, out);
+}
+
+/* --- memory ------------------------------------------------------------------------------------------------------------- */
+
+static int local_append(engine *e, const kv_segment *segment, const int32_t *ids, uint32_t n, base_err *err)
+{
+    local *l = as_local(e);
+    uint32_t done = 0;
+    bool wants = segment->origin == KV_ORIGIN_SCAFFOLD || segment->origin == KV_ORIGIN_ANSWER;
+    l->have_logits = false;
+    int rc = kv_session_append(l->session, segment, ids, n, wants ? l->logits : NULL, &done, l->cancel, err);
+    l->have_logits = !rc && wants;
+    return rc;
+}
+
+static int local_repair(
+    engine *e, uint32_t from, uint32_t to, const uint32_t *queries, uint32_t n_queries, base_err *err)
+{
+    local *l = as_local(e);
+    return kv_session_repair(l->session, from, to, queries, n_queries, l->cancel, err);
+}
+
+static int local_manual(engine *e, kv_manual what, uint32_t from, uint32_t to, base_err *err)
+{
+    return kv_session_manual(as_local(e)->session, what, from, to, err);
+}
+
+static int local_mark_stale(engine *e, uint32_t from, uint32_t to, base_err *err)
+{
+    return kv_session_mark_stale(as_local(e)->session, from, to, err);
+}
+
+static int local_mark_failed(engine *e, uint32_t from, uint32_t to, base_err *err)
+{
+    return kv_session_mark_failed(as_local(e)->session, from, to, err);
+}
+
+static int local_undo_plan(engine *e, base_err *err)
+{
+    return kv_session_undo_plan(as_local(e)->session, err);
+}
+
+static int local_set_budget(engine *e, uint32_t rows, base_err *err)
+{
+    local *l = as_local(e);
+    int rc = kv_session_set_budget(l->session, rows, err);
+    if (!rc) l->kv.budget = rows;
+    return rc;
+}
+
+static void local_set_turn(engine *e, uint32_t turn)
+{
+    kv_session_set_turn(as_local(e)->session, turn);
+}
+
+static int local_truncate(engine *e, uint32_t n, base_err *err)
+{
+    as_local(e)->have_logits = false;
+    return kv_session_truncate(as_local(e)->session, n, err);
+}
+
+static int local_apply(engine *e, kv_plan *plan, base_err *err)
+{
+    kv_stats s;
+    kv_session_get_stats(as_local(e)->session, &s);
+    plan->epoch = s.epoch;
+    return kv_session_apply(as_local(e)->session, plan, err);
+}
+
+static void local_set_automatic(engine *e, bool on)
+{
+    kv_session_set_automatic(as_local(e)->session, on);
+}
+
+static const int32_t *local_ids(const engine *e, uint32_t *ret_n)
+{
+    return kv_session_ids(as_local(e)->session, ret_n);
+}
+
+static void local_active_lanes(const engine *e, uint32_t *ret)
+{
+    kv_session_active_lanes(as_local(e)->session, ret);
+}
+
+static void local_lane_bits(const engine *e, uint32_t lane, uint64_t *ret)
+{
+    kv_session_lane_bits(as_local(e)->session, lane, ret);
+}
+
+static uint32_t local_scores(const engine *e, kv_score *ret, uint32_t cap)
+{
+    return kv_session_scores(as_local(e)->session, ret, cap);
+}
+
+static void local_why(const engine *e, uint32_t index, kv_why *ret)
+{
+    kv_session_why(as_local(e)->session, index, ret);
+}
+
+static int local_save(engine *e, base_err *err)
+{
+    local *l = as_local(e);
+    return l->row_file ? kv_session_save(l->session, err) : 0;
+}
+
+static int local_save_prefix(engine *e, uint32_t n, base_err *err)
+{
+    local *l = as_local(e);
+    return l->prefix_file ? kv_session_save_prefix(l->session, l->prefix_file, n, err) : 0;
+}
+
+static int local_restart(engine *e, const char *row_file, base_err *err)
+{
+    local *l = as_local(e);
+    kv_session *fresh = NULL;
+    kv_options options = l->kv;
+    char *path = base_xstrdup(row_file);
+    kv_observer observer = our_observer(l);
+    options.row_file = path;
+    int rc = kv_session_new(&fresh, l->model, &options, &observer, err);
+    if (rc) {
+        free(path);
+        return rc;
+    }
+    kv_session_free(l->session);
+    l->session = fresh;
+    free(l->row_file);
+    l->row_file = path;
+    l->kv.row_file = path;
+    l->have_logits = false;
+    return 0;
+}
+
+/* --- looking ------------------------------------------------------------------------------------------------------------ */
+
+static void local_info(const engine *e, engine_info *ret)
+{
+    const local *l = as_local(e);
+    kv_stats s;
+    kv_session_get_stats(l->session, &s);
+    *ret = (engine_info){.model = l->info->name && *l->info->name ? l->info->name : l->info->path,
+        .model_hash = l->info->hash,
+        .quantisation = l->info->quantisation,
+        .policy = kv_session_policy(l->session),
+        .backend = l->info->backend,
+        .tools = model_template_tools(l->template),
+        .strong = (uint64_t)l->info->n_embd * l->info->n_layer >= STRONG_SIZE,
+        .n_ctx = s.n_ctx,
+        .n_lanes = s.n_lanes,
+        .row_bytes = l->info->row_bytes,
+        .n_vocab = l->info->n_vocab};
+}
+
+static void local_stats(const engine *e, kv_stats *ret)
+{
+    kv_session_get_stats(as_local(e)->session, ret);
+}
+
+static void local_observe(engine *e, const kv_observer *observer)
+{
+    as_local(e)->observer = observer ? *observer : (kv_observer){0};
+}
+
+/* --- answers ------------------------------------------------------------------------------------------------------------ */
+
+static int local_set_tools(
+    engine *e, const model_grammar_tool *tools, uint32_t n, const char *const *paths, base_err *err)
+{
+    local *l = as_local(e);
+    model_grammar *fresh = NULL;
+    int rc = model_grammar_new(&fresh, l->tokenizer, model_template_tools(l->template), tools, n, paths, err);
+    if (rc) return rc;
+    model_grammar_free(l->grammar);
+    l->grammar = fresh;
+    return 0;
+}
+
+static void local_set_sampling(engine *e, const model_sampling *s)
+{
+    local *l = as_local(e);
+    model_sampler_free(l->sampler);
+    l->sampling = *s;
+    l->sampler = model_sampler_new(s, l->info->n_vocab);
+}
+
+static void local_answer_begins(engine *e)
+{
+    local *l = as_local(e);
+    if (l->grammar) model_grammar_reset(l->grammar);
+    l->grammar_off = false;
+}
+
+static int32_t pick(local *l, const uint64_t *allowed)
+{
+    uint32_t n;
+    const int32_t *ids = kv_session_ids(l->session, &n);
+    uint32_t recent = l->sampling.repeat_last > 0 ? (uint32_t)l->sampling.repeat_last : 0;
+    if (recent > n) recent = n;
+    return model_sampler_pick(l->sampler, l->logits, allowed, ids + (n - recent), recent, NULL);
+}
+
+static int local_next(
+    engine *e, uint32_t turn, int32_t *ret_id, bool *ret_end, int32_t *mask_wanted, base_err *err)
+{
+    local *l = as_local(e);
+    if (mask_wanted) *mask_wanted = -1;
+    if (!l->have_logits) {
+        int rc = kv_session_logits(l->session, l->logits, l->cancel, err);
+        if (rc) return rc;
+        l->have_logits = true;
+    }
+    int32_t id = pick(l, NULL);
+    bool end = model_tokenizer_is_end(l->tokenizer, id);
+    bool free_text = !l->grammar || l->grammar_off;
+    if (!free_text && !(end && !model_grammar_is_active(l->grammar)) &&
+        !model_grammar_accepts(l->grammar, id)) {
+        const uint64_t *allowed = model_grammar_mask(l->grammar);
+        if (allowed) {
+            int32_t wanted = id;
+            id = pick(l, allowed);
+            end = model_tokenizer_is_end(l->tokenizer, id);
+            if (mask_wanted && wanted != id) *mask_wanted = wanted;
+        } else {
+            l->grammar_off = true; /* the lenient parser reads what comes */
+        }
+    }
+    if (l->grammar && !l->grammar_off && !end) model_grammar_advance(l->grammar, id);
+    kv_segment segment = {.origin = KV_ORIGIN_ANSWER, .turn = turn};
+    uint32_t done = 0;
+    l->have_logits = false;
+    int rc = kv_session_append(l->session, &segment, &id, 1, end ? NULL : l->logits, &done, l->cancel, err);
+    if (rc) return rc;
+    l->have_logits = !end;
+    *ret_id = id;
+    *ret_end = end;
+    return 0;
+}
+
+/* --- opening ------------------------------------------------------------------------------------------------------------ */
+
+static void local_close(engine *e)
+{
+    local *l = as_local(e);
+    if (!l) return;
+    kv_session_free(l->session);
+    model_grammar_free(l->grammar);
+    model_sampler_free(l->sampler);
+    model_close(l->model);
+    for (char **p = l->set; p && *p; p++) free(*p);
+    free(l->set);
+    free(l->logits);
+    free(l->policy);
+    free(l->row_file);
+    free(l->prefix_file);
+    free(l->heads_file);
+    free(l);
+}
+
+static const engine_ops local_ops = {
+    .close = local_close,
+    .info = local_info,
+    .stats = local_stats,
+    .observe = local_observe,
+    .encode = local_encode,
+    .piece = local_piece,
+    .is_control = local_is_control,
+    .start = local_start,
+    .begin = local_begin,
+    .end = local_end,
+    .append = local_append,
+    .repair = local_repair,
+    .manual = local_manual,
+    .mark_stale = local_mark_stale,
+    .mark_failed = local_mark_failed,
+    .undo_plan = local_undo_plan,
+    .set_budget = local_set_budget,
+    .set_turn = local_set_turn,
+    .truncate = local_truncate,
+    .apply = local_apply,
+    .set_automatic = local_set_automatic,
+    .ids = local_ids,
+    .active_lanes = local_active_lanes,
+    .lane_bits = local_lane_bits,
+    .scores = local_scores,
+    .why = local_why,
+    .save = local_save,
+    .save_prefix = local_save_prefix,
+    .restart = local_restart,
+    .set_tools = local_set_tools,
+    .set_sampling = local_set_sampling,
+    .answer_begins = local_answer_begins,
+    .next = local_next,
+};
+
+static char *cache_file(const char *folder, const char *hash, const char *ending)
+{
+    base_buf path = {0};
+    base_buf_printf(&path, "%s/%.24s.%s", folder, hash, ending);
+    return base_buf_take(&path);
+}
+
+/* Strings of the options are kept: a restart needs them long after the caller's are gone. */
+static void keep_options(local *l, const engine_options *o)
+{
+    l->kv = o->kv;
+    l->kv.policy = l->policy = base_xstrdup(o->kv.policy);
+    l->kv.row_file = l->row_file = base_xstrdup(o->kv.row_file);
+    size_t n = 0;
+    while (o->kv.set && o->kv.set[n]) n++;
+    if (n) {
+        l->set = base_xcalloc(n + 1, sizeof *l->set);
+        for (size_t i = 0; i < n; i++) l->set[i] = base_xstrdup(o->kv.set[i]);
+        l->kv.set = (const char *const *)l->set;
+    }
+    if (o->prompt_cache) {
+        base_fs_mkdirs(o->prompt_cache, NULL); /* without it the prompt is computed each time */
+        l->prefix_file = cache_file(o->prompt_cache, l->info->hash, "prefix");
+        l->heads_file = cache_file(o->prompt_cache, l->info->hash, "heads");
+        l->kv.prefix_file = l->prefix_file;
+        l->kv.heads_file = l->heads_file;
+    }
+}
+
+int engine_local_open(engine **ret, const char *model_path, const engine_options *options, bool *resumed,
+    base_err *why_not, base_err *err)
+{
+    local *l = base_xcalloc(1, sizeof *l);
+    l->base.ops = &local_ops;
+    l->cancel = options->cancel;
+    if (resumed) *resumed = false;
+    if (why_not) *why_not = (base_err){0};
+    int rc = model_open(&l->model, model_path, &options->model, err);
+    if (!rc) {
+        l->info = model_get_info(l->model);
+        l->tokenizer = model_get_tokenizer(l->model);
+        l->template = model_get_template(l->model);
+        keep_options(l, options);
+        uint32_t n_ctx = l->kv.n_ctx && l->kv.n_ctx < l->info->n_ctx ? l->kv.n_ctx : l->info->n_ctx;
+        if (options->budget)
+            rc = options->budget(options->budget_user, n_ctx, l->info->row_bytes, &l->kv.budget, err);
+    }
+    kv_observer observer = our_observer(l);
+    if (!rc && options->resume && l->row_file) {
+        base_err why = {0};
+        bool served = kv_session_resume(&l->session, l->model, &l->kv, &observer, &why) == 0;
+        if (resumed) *resumed = served;
+        if (why_not && !served) *why_not = why;
+    }
+    if (!rc && !l->session) rc = kv_session_new(&l->session, l->model, &l->kv, &observer, err);
+    if (!rc) {
+        l->logits = malloc((size_t)l->info->n_vocab * sizeof *l->logits);
+        if (!l->logits) rc = base_fail(err, BASE_E_NOMEM, "no memory for %u logits", l->info->n_vocab);
+    }
+    if (rc) {
+        local_close(&l->base);
+        return rc;
+    }
+    local_set_sampling(&l->base, &options->sampling);
+    *ret = &l->base;
+    return 0;
+}

@@ -1,0 +1,138 @@
+/*
+ * Opening and closing in the right order (contract: session.h): the log gives the session its id and folder, the folder holds
+ * the engine's rows and the workspace's undo objects, the agent takes engine and workspace over.
+ */
+#include "agent/session.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fs.h"
+#include "base/mem.h"
+
+struct agent_session {
+    agent *agent;
+    agent_log *log;
+    agent_recall recall;
+    char *id, *dir, *row_file;
+};
+
+/* The tree that `dir` belongs to, for "the latest session of this tree". */
+static char *root_of(const char *dir)
+{
+    tool_workspace *w = NULL;
+    if (tool_workspace_open(&w, &(tool_workspace_options){.dir = dir}, NULL)) return base_xstrdup(dir);
+    char *root = base_xstrdup(tool_workspace_root(w));
+    tool_workspace_close(w);
+    return root;
+}
+
+static int choose_id(agent_session *s, const agent_session_options *o, base_err *err)
+{
+    char id[32];
+    if (o->resume && !s->log)
+        return base_fail(err, BASE_E_USAGE, "--resume needs the log: leave out --ephemeral");
+    if (o->resume) {
+        char *root = root_of(o->dir);
+        int rc = agent_log_find(s->log, o->resume, root, &s->id, err);
+        free(root);
+        if (!rc) rc = agent_log_lock(s->log, s->id, err);
+        return rc;
+    }
+    agent_log_new_id(id);
+    s->id = base_xstrdup(id);
+    return 0;
+}
+
+static int open_engine(agent_session *s, const agent_session_options *o, atomic_bool *cancel, engine **ret,
+    base_err *why_not, base_err *err)
+{
+    char *cache = s->log ? base_fs_home(BASE_HOME_DATA, "rows") : NULL;
+    engine_options options = {.model = o->model,
+        .kv = o->kv,
+        .sampling = o->sampling,
+        .cancel = cancel,
+        .resume = o->resume != NULL,
+        .prompt_cache = cache,
+        .budget = o->budget,
+        .budget_user = o->budget_user};
+    options.model.progress = o->progress;
+    options.model.user = o->progress_user;
+    options.model.cancel = cancel;
+    options.kv.row_file = s->row_file;
+    int rc;
+    if (o->fake_script) {
+        base_buf script = {0};
+        rc = base_fs_read(o->fake_script, 16u << 20, &script, err);
+        if (!rc) rc = engine_fake_open(ret, script.data, script.len, &options, NULL, why_not, err);
+        base_buf_free(&script);
+    } else {
+        rc = engine_local_open(ret, o->model_path, &options, NULL, why_not, err);
+    }
+    free(cache);
+    return rc;
+}
+
+int agent_session_open(agent_session **ret, const agent_session_options *o, const agent_host *host,
+    atomic_bool *cancel, base_err *err)
+{
+    agent_session *s = base_xcalloc(1, sizeof *s);
+    engine *e = NULL;
+    tool_workspace *w = NULL;
+    base_err why_not = {0};
+    int rc = o->ephemeral ? 0 : agent_log_open(&s->log, NULL, false, err);
+    if (!rc) rc = choose_id(s, o, err);
+    if (!rc && s->log) {
+        base_buf rows = {0};
+        s->dir = agent_log_session_dir(s->log, s->id);
+        base_buf_printf(&rows, "%s/rows", s->dir);
+        s->row_file = base_buf_take(&rows);
+        rc = base_fs_mkdirs(s->dir, err);
+    }
+    /* The tree first: a wrong folder is told before a model loads for seconds. */
+    if (!rc)
+        rc = tool_workspace_open(&w,
+            &(tool_workspace_options){
+                .dir = o->dir, .store = s->dir, .recall = agent_recall_run, .recall_user = &s->recall},
+            err);
+    if (!rc) rc = open_engine(s, o, cancel, &e, &why_not, err);
+    if (rc) {
+        tool_workspace_close(w);
+        if (s->dir && !o->resume) base_fs_remove(s->dir, NULL);
+    } else {
+        rc = agent_open(&s->agent, e, w,
+            &(agent_options){.mode = o->mode,
+                .id = s->id,
+                .resume = o->resume != NULL,
+                .log = s->log,
+                .recall = &s->recall,
+                .show_log = o->show_log,
+                .why_not = &why_not,
+                .context_tokens = o->context_tokens,
+                .max_steps = o->max_steps,
+                .max_tokens = o->max_tokens},
+            host, cancel, err);
+    }
+    if (rc) {
+        agent_session_close(s);
+        return rc;
+    }
+    *ret = s;
+    return 0;
+}
+
+void agent_session_close(agent_session *s)
+{
+    if (!s) return;
+    agent_close(s->agent);
+    agent_log_close(s->log);
+    free(s->id);
+    free(s->dir);
+    free(s->row_file);
+    free(s);
+}
+
+agent *agent_session_agent(agent_session *s)
+{
+    return s->agent;
+}
