@@ -170,7 +170,7 @@ static void test_sampler__truncates_large_vocabularies(void **state)
         logits[(i * 7919) % LARGE] = -1e-6f * (float)i; /* nearly flat, shuffled */
     o.top_p = 0.5f;
     model_sampler *s = model_sampler_new(&o, LARGE);
-    for (int i = 0; i < 300; i++) {
+    for (int i = 0; i < 40; i++) {
         int32_t id = model_sampler_pick(s, logits, NULL, NULL, 0, NULL);
         assert_true(logits[id] > -1e-6f * (LARGE * 0.51f));
     }
