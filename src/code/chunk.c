@@ -17,7 +17,8 @@ enum {
     PASSAGE_LINES = 48,
     PASSAGE_BYTES = 2400,
     COMMENT_LINES = 60,
-    SPLIT_TYPE_LINES = 30
+    SPLIT_TYPE_LINES = 30,
+    MODULE_LINES = 400,
 };
 
 typedef struct cutter {
@@ -67,7 +68,7 @@ static uint32_t flags_of_path(const char *path, const char *text, size_t n)
         const size_t len = strlen(tests[i]);
         const bool folder = p < name && (p[len] == '/' || (p[len] == 's' && p[len + 1] == '/'));
         const bool marked = strncasecmp(name, "test_", 5) == 0 || strcasestr(name, "_test.") != NULL ||
-                            strcasestr(name, ".test.") != NULL || strcasestr(name, ".spec.") != NULL ||
+                            strcasestr(name, ".test") != NULL || strcasestr(name, ".spec") != NULL ||
                             strcasestr(name, "_spec.") != NULL || strncasecmp(name, "test.", 5) == 0 ||
                             strncasecmp(name, "tests.", 6) == 0 || strncasecmp(name, "example", 7) == 0;
         if (folder || marked) flags |= CHUNK_TEST;
@@ -78,6 +79,10 @@ static uint32_t flags_of_path(const char *path, const char *text, size_t n)
     if (strncasecmp(name, "changelog", 9) == 0 || strncasecmp(name, "changes", 7) == 0 ||
         strncasecmp(name, "history", 7) == 0 || strncasecmp(name, "news", 4) == 0)
         flags |= CHUNK_HISTORY;
+    const size_t n_name = strlen(name);
+    if ((n_name > 5 && strcmp(name + n_name - 5, ".d.ts") == 0) ||
+        (n_name > 4 && strcmp(name + n_name - 4, ".pyi") == 0))
+        flags |= CHUNK_DECLARATIONS;
     if (name[0] == '.' || path[0] == '.') flags |= CHUNK_DATA; /* settings of tools */
     return flags;
 }
@@ -250,6 +255,15 @@ static uint32_t comment_above(const cutter *c, uint32_t at, uint32_t least)
     uint32_t start = line_start(c, at);
     if (start < least) return at;
     bool in_block = false;
+    /* One blank line below a closed comment does not part them. */
+    if (start > least + 3) {
+        const uint32_t blank = line_start(c, start - 1),
+                       above = blank > least ? line_start(c, blank - 1) : blank;
+        if (blank > above && above >= least && is_blank(c, blank, start) &&
+            memmem(c->text + above, blank - above, "*/", 2) != NULL)
+            start = blank;
+    }
+    const uint32_t without = line_start(c, at);
     for (uint32_t lines = 0; lines < COMMENT_LINES && start > least; lines++) {
         const uint32_t previous = line_start(c, start - 1);
         if (previous < least) break;
@@ -262,7 +276,7 @@ static uint32_t comment_above(const cutter *c, uint32_t at, uint32_t least)
         if (memmem(c->text + previous, start - previous, "/*", 2) != NULL) in_block = false;
         start = previous;
     }
-    return in_block ? line_start(c, at) : start;
+    return in_block ? without : start;
 }
 
 static bool is_function(const code_definition *d)
@@ -286,7 +300,8 @@ static uint32_t first_inside(const code_file *f, uint32_t i)
 {
     const code_definition *d = &f->definitions[i];
     if (strcmp(d->what, "section") == 0 || d->line_end - d->line < SPLIT_TYPE_LINES) return UINT32_MAX;
-    if (is_function(d) && d->line_end - d->line < LONG_LINES) return UINT32_MAX;
+    if (is_function(d) && d->line_end - d->line < MODULE_LINES)
+        return UINT32_MAX; /* longer: a module in a function's clothes */
     for (uint32_t j = i + 1; j < f->n_definitions && f->definitions[j].from < d->to; j++)
         if (f->definitions[j].from > d->from && is_function(&f->definitions[j]) &&
             is_unit(&f->definitions[j]))

@@ -14,9 +14,16 @@
 
 #include "code/words.h"
 
-enum { MAX_CONCEPTS = 24, MAX_FORMS = 40, SHORT_LIST = 64, N_KINDS_ASKED = 4 };
+enum { MAX_CONCEPTS = 24, MAX_FORMS = 40, SHORT_LIST = 64, SOURCES = 20, MAX_NAMED = 64, N_KINDS_ASKED = 4 };
 
-static const double k1 = 1.2, b = .6, name_weight = 4, head_weight = 1.5;
+static const double k1 = 1.2, b = .6; /* BM25: saturation, and how much length counts */
+static const double name_weight = 4,
+                    head_weight = 1.5; /* of a word in the name, in signature or comment; 1: in the body */
+static const double rare = 8;          /* smooths idf: plain words are rare in code, and say little by that */
+static const double cover_part = .4;   /* how much depends on the share of the request that is there */
+static const double explain = .3;      /* for a name that the request explains */
+static const double by_doc = .15, by_test = .2,
+                    by_code = .3; /* parts of a score handed on to what a chunk names */
 
 void code_index_terms(
     const char *s, size_t n, void (*add)(void *user, const char *word, size_t n_word), void *user)
@@ -79,6 +86,17 @@ static void add_form(request *r, concept *c, const char *stem, size_t n, double 
     c->forms[c->n_forms++] = (form){id, weight};
 }
 
+/* What a longer word is cut to in names: "delimiter" to delim, "separate" to sep. */
+static void add_truncated(request *r, concept *c)
+{
+    const size_t n = strlen(c->stem);
+    if (n < 6) return;
+    for (size_t len = n - 1; len >= 4 && len * 2 >= n; len--) {
+        const uint32_t id = code_strings_find(&r->x->words, c->stem, len);
+        if (id != UINT32_MAX && (len >= 5 || r->x->terms[id].in_names)) add_form(r, c, c->stem, len, .5);
+    }
+}
+
 /* Names that end or begin with the word, the rest of which is a word too: sds + free. */
 static void add_glued(request *r, concept *c)
 {
@@ -114,6 +132,7 @@ static void add_concept(void *user, const char *stem, size_t n)
     const char *related;
     for (size_t i = 0; (related = code_related_word(c->stem, i, &weight)) != NULL; i++)
         add_form(r, c, related, strlen(related), weight);
+    add_truncated(r, c);
     add_glued(r, c);
 }
 
@@ -191,7 +210,7 @@ static double kind_factor(const request *r, const char *what)
         if (strcmp(r->kinds[i], "function") != 0 && is_type) return 1.3;
         if (strcmp(r->kinds[i], what) == 0) return 1.3;
     }
-    return 1;
+    return is_function || is_type ? 1 : .8;
 }
 
 typedef struct name_parts {
@@ -251,7 +270,7 @@ static void score_concept(
         }
     }
     const double df = n_exact != 0 && c->forms[0].weight == 1 ? n_exact : n_touched;
-    c->idf = c->weight * log(1 + fmax(0, n_live - df + .5) / (df + .5));
+    c->idf = c->weight * log(1 + fmax(0, n_live - df + .5) / (df + rare));
     for (uint32_t i = 0; i < n_touched; i++) {
         const uint32_t chunk = touched[i];
         const double part = tf[chunk] / (tf[chunk] + k1);
@@ -261,24 +280,96 @@ static void score_concept(
     }
 }
 
+/* Keeps the best SHORT_LIST, best first. */
+static void enlist(scored *list, uint32_t *n, uint32_t chunk, double score)
+{
+    if (*n == SHORT_LIST && score <= list[*n - 1].score) return;
+    uint32_t at = *n < SHORT_LIST ? (*n)++ : SHORT_LIST - 1;
+    for (; at > 0 && list[at - 1].score < score; at--) list[at] = list[at - 1];
+    list[at] = (scored){chunk, score};
+}
+
+/* The chunk that holds a definition; UINT32_MAX: none. */
+static uint32_t chunk_of(const code_index *x, uint32_t file, uint32_t from)
+{
+    const indexed_file *f = &x->files[file];
+    uint32_t low = f->first_chunk, high = f->first_chunk + f->n_chunks;
+    while (low < high) {
+        const uint32_t mid = low + (high - low) / 2;
+        if (x->chunks[mid].chunk.to <= from)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low < f->first_chunk + f->n_chunks && x->chunks[low].chunk.from <= from ? low : UINT32_MAX;
+}
+
+/* The one function of real code that an identifier means: UINT32_MAX when there is none or there are several. */
+static uint32_t meant_by(const code_index *x, const indexed_name *w)
+{
+    uint32_t found = UINT32_MAX;
+    for (uint32_t i = 0; i < w->n_refs && w->n_refs <= 8; i++) {
+        const uint32_t file = (uint32_t)(w->refs[i] >> 32);
+        const code_definition *d = &x->files[file].file->definitions[(uint32_t)w->refs[i]];
+        if (d->is_declaration || (strcmp(d->what, "function") != 0 && strcmp(d->what, "method") != 0))
+            continue;
+        const uint32_t chunk = chunk_of(x, file, d->from);
+        if (chunk == UINT32_MAX || (x->chunks[chunk].chunk.flags & (CHUNK_TEST | CHUNK_DECLARATIONS)))
+            continue;
+        if (found != UINT32_MAX && found != chunk) return UINT32_MAX;
+        found = chunk;
+    }
+    return found;
+}
+
+/*
+ * What fits the request in words often names what is asked for: a manual names the function, a test calls it, a caller is
+ * about the same thing. So each of the best chunks hands part of its score on to the definitions that it names.
+ */
+static void hand_on(const code_index *x, const scored *source, double *bonus)
+{
+    const indexed_chunk *c = &x->chunks[source->chunk];
+    const char *text = x->files[c->file].text;
+    uint32_t named[MAX_NAMED], n = 0;
+    size_t pos = c->chunk.from, from, to;
+    while (n < MAX_NAMED && code_next_identifier(text, c->chunk.to, &pos, &from, &to)) {
+        const uint32_t id = code_strings_find(&x->identifiers, text + from, to - from);
+        if (id == UINT32_MAX || x->names[id].n_refs == 0) continue;
+        const uint32_t chunk = meant_by(x, &x->names[id]);
+        if (chunk == UINT32_MAX || chunk == source->chunk) continue;
+        bool again = false;
+        for (uint32_t i = 0; i < n && !again; i++) again = named[i] == chunk;
+        if (!again) named[n++] = chunk;
+    }
+    const double share = c->chunk.flags & CHUNK_DOCUMENT ? by_doc
+                         : c->chunk.flags & CHUNK_TEST   ? by_test
+                                                         : by_code;
+    for (uint32_t i = 0; i < n; i++) {
+        const double add = share * source->score / sqrt(n);
+        if (add > bonus[named[i]]) bonus[named[i]] = add; /* the best source counts, not their number */
+    }
+}
+
 static uint32_t rank(
-    const request *r, const double *scores, const double *coverage, double total, scored *list)
+    const request *r, double *scores, const double *coverage, double *bonus, double total, scored *list)
 {
     const code_index *x = r->x;
     uint32_t n = 0;
     for (uint32_t i = 0; i < x->n_chunks; i++) {
         if (scores[i] <= 0) continue;
-        const double score = scores[i] * (.4 + .6 * coverage[i] / total) * flag_factor(r, &x->chunks[i]);
-        if (n == SHORT_LIST && score <= list[n - 1].score) continue;
-        uint32_t at = n < SHORT_LIST ? n++ : SHORT_LIST - 1;
-        for (; at > 0 && list[at - 1].score < score; at--) list[at] = list[at - 1];
-        list[at] = (scored){i, score};
+        scores[i] *= 1 - cover_part + cover_part * coverage[i] / total;
+        enlist(list, &n, i, scores[i]);
     }
+    for (uint32_t i = 0; i < n && i < SOURCES; i++) hand_on(x, &list[i], bonus);
+    n = 0;
+    for (uint32_t i = 0; i < x->n_chunks; i++)
+        if (scores[i] + bonus[i] > 0)
+            enlist(list, &n, i, (scores[i] + bonus[i]) * flag_factor(r, &x->chunks[i]));
     for (uint32_t i = 0; i < n; i++) {
         const indexed_chunk *c = &x->chunks[list[i].chunk];
         if (c->chunk.definition == UINT32_MAX) continue;
         const code_definition *d = &x->files[c->file].file->definitions[c->chunk.definition];
-        list[i].score *= kind_factor(r, d->what) * (1 + .3 * name_explained(r, d->name));
+        list[i].score *= kind_factor(r, d->what) * (1 + explain * name_explained(r, d->name));
     }
     qsort(list, n, sizeof *list, by_score);
     return n;
@@ -342,19 +433,20 @@ void code_index_search(const code_index *x, const char *query, uint32_t k, code_
     const size_t n = x->n_chunks;
     if (n != 0 && r->n != 0 && k != 0) {
         double *scores = base_xcalloc(n, sizeof *scores), *coverage = base_xcalloc(n, sizeof *coverage);
-        double *tf = base_xcalloc(n, sizeof *tf), total = 0;
+        double *tf = base_xcalloc(n, sizeof *tf), *bonus = base_xcalloc(n, sizeof *bonus), total = 0;
         uint32_t *touched = base_xmalloc(n * sizeof *touched);
         for (uint32_t i = 0; i < r->n; i++) {
             score_concept(r, &r->concepts[i], scores, coverage, tf, touched);
             total += r->concepts[i].idf;
         }
         scored list[SHORT_LIST];
-        const uint32_t n_listed = total > 0 ? rank(r, scores, coverage, total, list) : 0;
+        const uint32_t n_listed = total > 0 ? rank(r, scores, coverage, bonus, total, list) : 0;
         ret->hits = base_xcalloc(n_listed + 1, sizeof *ret->hits);
         for (uint32_t i = 0; i < n_listed && ret->n < k; i++) ret->hits[ret->n++] = make_hit(r, &list[i]);
         free(scores);
         free(coverage);
         free(tf);
+        free(bonus);
         free(touched);
     }
     free(r);
