@@ -13,6 +13,7 @@ static const struct {
 } benches[] = {
     {"speed", "prefill and decode, beside the memory bandwidth read in the same run", cmd_bench_speed},
     {"cancel", "milliseconds from Esc until the engine has stopped", cmd_bench_cancel},
+    {"niah", "does the cache bring back what the next question asks for", cmd_bench_niah},
 };
 
 int cmd_bench(int argc, char **argv)

@@ -459,6 +459,30 @@ int kv_session_evict(kv_session *s, const atomic_bool *cancel, base_err *err)
     return kv__evict(s, s->budget, NULL, cancel, err);
 }
 
+int kv_session_set_policy(kv_session *s, const kv_options *options, base_err *err)
+{
+    kv_parameters parameters;
+    const kv_policy *policy = kv_policy_find(options->policy, err);
+    if (!policy) return BASE_E_USAGE;
+    int r = kv_parameters_parse(policy, options->set, &parameters, err);
+    if (r) return r;
+    s->policy = policy;
+    s->parameters = parameters;
+    s->repair = options->repair >= 0 ? options->repair : policy->repair;
+    s->budget = 0;
+    if (policy->score && options->budget) {
+        const uint32_t hard = kv__count_hard(s);
+        if (options->budget < hard + KV_CHUNK)
+            return base_fail(err, BASE_E_LIMIT,
+                "a budget of %u rows is too small: %u are protected, so at least %u", options->budget, hard,
+                hard + KV_CHUNK);
+        s->budget = options->budget;
+    }
+    free(s->heads);
+    s->heads = options->heads_file ? kv__heads_load(s, options->heads_file) : NULL;
+    return 0;
+}
+
 void kv_session_set_turn(kv_session *s, uint32_t turn)
 {
     s->turn = turn;

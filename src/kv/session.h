@@ -214,6 +214,12 @@ int kv_session_logits(kv_session *s, float *logits, const atomic_bool *cancel, b
 /* A copy that shares every row (candidates, rewind); costs its own new rows only. It has no row file. */
 int kv_session_fork(const kv_session *s, kv_session **ret, const kv_observer *observer, base_err *err);
 
+/*
+ * Goes on under another policy, budget, repair, parameters and heads (those fields of options): what a comparison over the
+ * same rows does with a fork. Evicts nothing by itself.
+ */
+int kv_session_set_policy(kv_session *s, const kv_options *options, base_err *err);
+
 /* The schedule so far: computed ranges and applied plans, in order; its hash is part of the cache state's identity. */
 uint64_t kv_session_schedule_hash(const kv_session *s);
 

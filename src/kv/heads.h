@@ -1,0 +1,23 @@
+/*
+ * Retrieval heads: the few query heads whose attention goes where the answer is. A repair that listens to them alone costs a
+ * fraction of all heads and finds more (kv.md section 7). Calibrated once per model, on demand; a small text file.
+ */
+#ifndef KVIST_KV_HEADS_H
+#define KVIST_KV_HEADS_H
+
+#include <stdatomic.h>
+
+#include "base/err.h"
+#include "model/model.h"
+
+/* Where a model's heads are kept: "DATA/heads/HASH". The caller frees. For kv_options.heads_file. */
+char *kv_heads_path(const char *model_hash);
+
+/*
+ * Finds and writes the n_heads best (20 is good) to path; its folder is made. Two texts of about 700 tokens are computed.
+ * progress (may be NULL) hears the share done.
+ */
+int kv_heads_calibrate(model *m, uint32_t n_heads, const char *path,
+    void (*progress)(void *user, double share), void *user, const atomic_bool *cancel, base_err *err);
+
+#endif
