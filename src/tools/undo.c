@@ -82,7 +82,7 @@ static bool parse_line(const char *line, size_t n, tool_undo_record *r)
 {
     const char *at = line + 2, *end = line + n;
     *r = (tool_undo_record){0};
-    if (n < 4 || line[0] != 'w' || line[1] != ' ') return false;
+    if (n < 4 || line[0] != 'w' || line[1] != ' ' || memchr(line, 0, n)) return false;
     if (!take_number(&at, end, 10, &r->group) || !take_number(&at, end, 10, &r->turn) ||
         !take_hash(&at, end, r->before) || !take_hash(&at, end, r->after) ||
         !take_number(&at, end, 8, &r->mode) || !take_number(&at, end, 10, &r->made) || at == end)
