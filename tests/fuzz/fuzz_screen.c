@@ -1,0 +1,43 @@
+/*
+ * Any lines: those that are events go into the shell, others are keys and pasted text; every line is followed by a frame at a
+ * size that the line's length chooses. Nothing foreign may break the reducer, the views or the grid.
+ */
+#include <string.h>
+
+#include "tui/record.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const int sizes[][2] = {{80, 24}, {130, 40}, {24, 6}, {60, 16}, {10, 3}, {200, 50}};
+    tui_ui u;
+    tui_host host = {0};
+    tui_grid grid = {0};
+    tui_ui_init(&u, &host, true, false);
+    for (size_t at = 0, lines = 0; at < size && lines < 400; lines++) {
+        const char *s = (const char *)data + at, *end = memchr(s, '\n', size - at);
+        size_t n = end ? (size_t)(end - s) : size - at;
+        at += n + 1;
+        agent_event e;
+        agent_event_doc *doc;
+        if (n && *s == '{' && agent_event_read(s, n, &e, &doc, NULL) == 0) {
+            tui_ui_event(&u, &e);
+            agent_event_doc_free(doc);
+        } else if (n && *s == '"') {
+            tui_ui_paste(&u, s, n);
+        } else {
+            for (size_t i = 0; i < n && i < 64; i++)
+                tui_ui_key(
+                    &u, (unsigned char)s[i] < 0x80
+                            ? (unsigned char)s[i]
+                            : TUI_KEY_FIRST + 1 + (unsigned char)s[i] % (TUI_KEY_LAST - TUI_KEY_FIRST - 1));
+        }
+        const int *chosen = sizes[n % (sizeof sizes / sizeof *sizes)];
+        tui_grid_resize(&grid, chosen[0], chosen[1]);
+        tui_ui_draw(&u, &grid);
+    }
+    tui_ui_free(&u);
+    tui_grid_free(&grid);
+    return 0;
+}
