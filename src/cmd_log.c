@@ -1,0 +1,447 @@
+/*
+ * kvist log: the sessions in the database. list, show, search and kv print words for a person (or, with --json, one object a
+ * line); export prints the stored bytes and nothing else. `kv` folds the logged plans into the live sets of a turn's end, so that
+ * anybody can check what the model could read.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "agent/log.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+#include "cmd.h"
+#include "kv/plan.h"
+#include "options.h"
+
+static const char usage[] =
+    "usage: kvist log [list]                the sessions, newest first\n"
+    "       kvist log show ID               a session as text\n"
+    "       kvist log search WORDS [--session ID]   full text over requests, answers and tool results\n"
+    "       kvist log export ID             every event as a JSON line, the bytes that --json printed\n"
+    "       kvist log kv ID [--turn N]      the rows that each lane held at a turn's end\n"
+    "       kvist log delete ID             the session, its text index, rows and undo objects\n\n"
+    "An ID may be shortened. --json: one object a line.\n";
+
+typedef struct log_options {
+    bool json, help;
+    int64_t turn;
+    const char *session;
+} log_options;
+
+static void print_clean(const char *text, size_t n, bool lines)
+{
+    base_buf clean = {0};
+    base_utf8_sanitise(&clean, text, n, lines);
+    if (clean.len) fwrite(clean.data, 1, clean.len, stdout);
+    base_buf_free(&clean);
+}
+
+static void put_member(base_buf *out, const char *key, const char *value)
+{
+    base_buf_printf(out, "%s\"%s\":", out->len > 1 ? "," : "", key);
+    base_json_put_str(out, value ? value : "", value ? strlen(value) : 0);
+}
+
+/* --- list, search ------------------------------------------------------------------------------------------------------- */
+
+static void print_row(void *user, const agent_log_row *r)
+{
+    const log_options *o = user;
+    if (o->json) {
+        base_buf out = {0};
+        base_buf_putc(&out, '{');
+        put_member(&out, "id", r->id);
+        put_member(&out, "parent", r->parent);
+        put_member(&out, "root", r->root);
+        put_member(&out, "model", r->model);
+        put_member(&out, "title", r->title);
+        put_member(&out, "status", r->status);
+        base_buf_printf(&out, ",\"turns\":%u,\"events\":%u,\"started_ms\":%lld,\"updated_ms\":%lld}",
+            r->turns, r->events, (long long)r->started_ms, (long long)r->updated_ms);
+        puts(out.data);
+        base_buf_free(&out);
+        return;
+    }
+    char when[32] = "";
+    time_t seconds = (time_t)(r->updated_ms / 1000);
+    struct tm local;
+    if (localtime_r(&seconds, &local)) strftime(when, sizeof when, "%Y-%m-%d %H:%M", &local);
+    size_t n = strcspn(r->title, "\n");
+    printf("%s  %s  %3u turns  %-11s  ", r->id, when, r->turns, r->status);
+    print_clean(r->root, strlen(r->root), false);
+    printf("  ");
+    print_clean(r->title, n < 70 ? n : 70, false);
+    putchar('\n');
+}
+
+static void print_match(void *user, const agent_log_match *m)
+{
+    const log_options *o = user;
+    if (o->json) {
+        base_buf out = {0};
+        base_buf_putc(&out, '{');
+        put_member(&out, "session", m->session);
+        put_member(&out, "kind", m->kind);
+        put_member(&out, "snippet", m->snippet);
+        base_buf_printf(&out, ",\"turn\":%u,\"seq\":%llu}", m->turn, (unsigned long long)m->seq);
+        puts(out.data);
+        base_buf_free(&out);
+        return;
+    }
+    printf("%s  turn %u  %s: ", m->session, m->turn, m->kind);
+    print_clean(m->snippet, strlen(m->snippet), false);
+    putchar('\n');
+}
+
+/* --- show --------------------------------------------------------------------------------------------------------------- */
+
+static void print_indented(const char *text)
+{
+    for (const char *p = text; p && *p;) {
+        size_t n = strcspn(p, "\n");
+        printf("    ");
+        print_clean(p, n, false);
+        putchar('\n');
+        p += n + (p[n] == '\n');
+    }
+}
+
+static bool show_event(
+    void *user, uint64_t seq, uint32_t turn, const char *json, size_t n, const void *blob, size_t blob_n)
+{
+    agent_event e;
+    agent_event_doc *doc = NULL;
+    if (agent_event_read(json, n, &e, &doc, NULL)) return true; /* of a later schema: not for this text */
+    switch (e.type) {
+    case AGENT_EVENT_session:
+        printf("session %s  %s  %s\n", e.session.id, e.session.model, e.session.root);
+        break;
+    case AGENT_EVENT_user:
+        printf("\nturn %u\nyou> ", turn);
+        print_clean(e.user.text, strlen(e.user.text), true);
+        putchar('\n');
+        break;
+    case AGENT_EVENT_tool_call:
+        printf("> ");
+        if (e.tool_call.headline) print_clean(e.tool_call.headline, strlen(e.tool_call.headline), false);
+        putchar('\n');
+        break;
+    case AGENT_EVENT_approval:
+        printf("  approval: %s\n", e.approval.decision ? e.approval.decision : "");
+        break;
+    case AGENT_EVENT_tool_result:
+        printf("  %s, %lld bytes\n", e.tool_result.status ? e.tool_result.status : "",
+            (long long)e.tool_result.bytes);
+        print_indented(e.tool_result.diff ? e.tool_result.diff : e.tool_result.text);
+        break;
+    case AGENT_EVENT_answer:
+        print_clean(e.answer.text, strlen(e.answer.text), true);
+        putchar('\n');
+        break;
+    case AGENT_EVENT_plan:
+        if (e.plan.evicted || e.plan.promoted)
+            printf("  cache: %s, evicted %lld, promoted %lld\n", e.plan.cause, (long long)e.plan.evicted,
+                (long long)e.plan.promoted);
+        break;
+    case AGENT_EVENT_ledger:
+        printf("  ledger: new %lld reused %lld generated %lld evicted %lld promoted %lld active %lld host "
+               "%lld of %lld tokens%s%s\n",
+            (long long)e.ledger.new, (long long)e.ledger.reused, (long long)e.ledger.generated,
+            (long long)e.ledger.evicted, (long long)e.ledger.promoted, (long long)e.ledger.active,
+            (long long)e.ledger.host, (long long)e.ledger.n, e.ledger.why ? "; " : "",
+            e.ledger.why ? e.ledger.why : "");
+        break;
+    case AGENT_EVENT_notice:
+        printf("  note: ");
+        print_clean(e.notice.text, strlen(e.notice.text), true);
+        putchar('\n');
+        break;
+    case AGENT_EVENT_error:
+        printf("  error: ");
+        print_clean(e.error.text, strlen(e.error.text), true);
+        putchar('\n');
+        break;
+    case AGENT_EVENT_turn_end:
+        if (e.turn_end.status && strcmp(e.turn_end.status, "closed")) printf("  (%s)\n", e.turn_end.status);
+        break;
+    default: break;
+    }
+    agent_event_doc_free(doc);
+    return true;
+}
+
+static bool export_event(
+    void *user, uint64_t seq, uint32_t turn, const char *json, size_t n, const void *blob, size_t blob_n)
+{
+    fwrite(json, 1, n, stdout);
+    putchar('\n');
+    return true;
+}
+
+/* --- kv ----------------------------------------------------------------------------------------------------------------- */
+
+typedef struct live_sets {
+    uint32_t n, n_lanes, turn, wanted; /* wanted: stop behind this turn; 0: the last */
+    uint64_t **live;                   /* [n_lanes] -> bits */
+    uint64_t *barred;
+    size_t words; /* allocated for each */
+    bool damaged;
+} live_sets;
+
+static void grow_sets(live_sets *s, uint32_t n)
+{
+    size_t words = (n + 63u) / 64u;
+    if (words <= s->words || !s->n_lanes) return;
+    words = words * 2;
+    for (uint32_t lane = 0; lane <= s->n_lanes; lane++) {
+        uint64_t **set = lane < s->n_lanes ? &s->live[lane] : &s->barred;
+        *set = base_xrealloc(*set, words * sizeof **set);
+        memset(*set + s->words, 0, (words - s->words) * sizeof **set);
+    }
+    s->words = words;
+}
+
+static void set_length(live_sets *s, uint32_t n)
+{
+    grow_sets(s, n);
+    for (uint32_t i = s->n; i < n; i++)
+        for (uint32_t lane = 0; lane < s->n_lanes; lane++) s->live[lane][i / 64] |= UINT64_C(1) << (i % 64);
+    for (uint32_t i = n; i < s->n; i++) {
+        for (uint32_t lane = 0; lane < s->n_lanes; lane++)
+            s->live[lane][i / 64] &= ~(UINT64_C(1) << (i % 64));
+        if (s->barred) s->barred[i / 64] &= ~(UINT64_C(1) << (i % 64));
+    }
+    s->n = n;
+}
+
+static void fold_plan(live_sets *s, const void *blob, size_t n)
+{
+    kv_plan *p = NULL;
+    if (kv_plan_unpack(blob, n, &p, NULL)) {
+        s->damaged = true;
+        return;
+    }
+    size_t words = kv_plan_words(p);
+    if (p->n_lanes == s->n_lanes && p->n_tokens <= s->n) {
+        for (uint32_t lane = 0; lane < s->n_lanes; lane++)
+            for (size_t w = 0; w < words; w++) s->live[lane][w] ^= p->flips[lane * words + w];
+        for (size_t w = 0; p->barred && w < words; w++) s->barred[w] ^= p->barred[w];
+    } else {
+        s->damaged = true;
+    }
+    kv_plan_free(p);
+}
+
+static bool fold_event(
+    void *user, uint64_t seq, uint32_t turn, const char *json, size_t n, const void *blob, size_t blob_n)
+{
+    live_sets *s = user;
+    agent_event e;
+    agent_event_doc *doc = NULL;
+    if (agent_event_read(json, n, &e, &doc, NULL)) return true;
+    bool more = true;
+    switch (e.type) {
+    case AGENT_EVENT_session:
+        if (!s->n_lanes && e.session.n_lanes > 0 && e.session.n_lanes <= 1 << 16) {
+            s->n_lanes = (uint32_t)e.session.n_lanes;
+            s->live = base_xcalloc(s->n_lanes, sizeof *s->live);
+        }
+        break;
+    case AGENT_EVENT_append:
+        if (e.append.from == s->n && e.append.n >= 0 && e.append.n < 1 << 24)
+            set_length(s, s->n + (uint32_t)e.append.n);
+        break;
+    case AGENT_EVENT_token:
+        if (e.token.index == s->n) set_length(s, s->n + 1);
+        break;
+    case AGENT_EVENT_rewind:
+        if (e.rewind.n >= 0 && e.rewind.n <= s->n) set_length(s, (uint32_t)e.rewind.n);
+        break;
+    case AGENT_EVENT_plan: fold_plan(s, blob, blob_n); break;
+    case AGENT_EVENT_turn_end:
+        s->turn = turn;
+        more = !s->wanted || turn < s->wanted;
+        break;
+    default: break;
+    }
+    agent_event_doc_free(doc);
+    return more;
+}
+
+static bool is_set(const uint64_t *bits, uint32_t i)
+{
+    return bits[i / 64] >> (i % 64) & 1;
+}
+
+static uint32_t count_rows(const uint64_t *bits, uint32_t n)
+{
+    uint32_t rows = 0;
+    for (uint32_t i = 0; i < n; i++) rows += is_set(bits, i);
+    return rows;
+}
+
+static void put_ranges(const uint64_t *bits, uint32_t n, bool json, base_buf *out)
+{
+    bool first = true;
+    for (uint32_t i = 0; i < n;) {
+        uint32_t from = i;
+        while (i < n && is_set(bits, i)) i++;
+        if (i > from) {
+            if (!first) base_buf_putc(out, json ? ',' : ' ');
+            base_buf_printf(out, json ? "[%u,%u]" : "%u-%u", from, i);
+            first = false;
+        }
+        i += i < n && !is_set(bits, i);
+    }
+}
+
+static void print_sets(const live_sets *s, bool json)
+{
+    base_buf out = {0};
+    uint32_t barred = s->barred ? count_rows(s->barred, s->n) : 0;
+    if (json)
+        printf("{\"turn\":%u,\"n\":%u,\"lanes\":%u,\"barred\":%u}\n", s->turn, s->n, s->n_lanes, barred);
+    else
+        printf("turn %u: %u tokens, %u lanes, %u barred\n", s->turn, s->n, s->n_lanes, barred);
+    for (uint32_t lane = 0; lane < s->n_lanes && s->n;) {
+        uint32_t last = lane; /* lanes that agree are one line for a person */
+        while (!json && last + 1 < s->n_lanes &&
+               !memcmp(s->live[lane], s->live[last + 1], (s->n + 63) / 64 * sizeof **s->live))
+            last++;
+        base_buf_clear(&out);
+        put_ranges(s->live[lane], s->n, json, &out);
+        uint32_t rows = count_rows(s->live[lane], s->n);
+        const char *ranges = out.data ? out.data : "";
+        if (json)
+            printf("{\"lane\":%u,\"active\":%u,\"ranges\":[%s]}\n", lane, rows, ranges);
+        else if (last == lane)
+            printf("lane %u: %u active: %s\n", lane, rows, ranges);
+        else
+            printf("lanes %u-%u: %u active: %s\n", lane, last, rows, ranges);
+        lane = last + 1;
+    }
+    base_buf_free(&out);
+}
+
+static int run_kv(agent_log *l, const char *id, const log_options *o, base_err *err)
+{
+    live_sets s = {.wanted = (uint32_t)o->turn};
+    int rc = agent_log_events(l, id, fold_event, &s, err);
+    if (!rc && s.damaged)
+        rc = base_fail(err, BASE_E_FORMAT, "a plan of session %s does not fit its tokens", id);
+    if (!rc && s.wanted && s.turn != s.wanted)
+        rc = base_fail(err, BASE_E_NOT_FOUND, "session %s has no finished turn %u (the last one is %u)", id,
+            s.wanted, s.turn);
+    if (!rc) print_sets(&s, o->json);
+    for (uint32_t lane = 0; s.live && lane < s.n_lanes; lane++) free(s.live[lane]);
+    free(s.live);
+    free(s.barred);
+    return rc;
+}
+
+/* --- the command -------------------------------------------------------------------------------------------------------- */
+
+typedef int verb_fn(agent_log *l, const char *id, const log_options *o, base_err *err);
+
+static int run_show(agent_log *l, const char *id, const log_options *o, base_err *err)
+{
+    return agent_log_events(l, id, o->json ? export_event : show_event, NULL, err);
+}
+
+static int run_export(agent_log *l, const char *id, const log_options *o, base_err *err)
+{
+    return agent_log_events(l, id, export_event, NULL, err);
+}
+
+static int run_delete(agent_log *l, const char *id, const log_options *o, base_err *err)
+{
+    int rc = agent_log_delete(l, id, err);
+    if (!rc) fprintf(stderr, "deleted session %s\n", id);
+    return rc;
+}
+
+static const struct {
+    const char *name;
+    verb_fn *run;
+    bool writes;
+} verbs[] = {{"show", run_show, false}, {"export", run_export, false}, {"kv", run_kv, false},
+    {"delete", run_delete, true}};
+
+static int run_verb(const char *const *words, uint32_t n, const log_options *o, base_err *err)
+{
+    for (size_t v = 0; v < sizeof verbs / sizeof *verbs; v++) {
+        if (strcmp(verbs[v].name, words[0])) continue;
+        if (n != 2) return base_fail(err, BASE_E_USAGE, "kvist log %s takes one session ID", words[0]);
+        agent_log *l = NULL;
+        char *id = NULL;
+        int rc = agent_log_open(&l, NULL, !verbs[v].writes, err);
+        if (!rc) rc = agent_log_find(l, words[1], NULL, &id, err);
+        if (!rc) rc = verbs[v].run(l, id, o, err);
+        free(id);
+        agent_log_close(l);
+        return rc;
+    }
+    return base_fail(
+        err, BASE_E_USAGE, "kvist log knows list, show, search, export, kv and delete, not \"%s\"", words[0]);
+}
+
+static int run_list(const log_options *o, base_err *err)
+{
+    agent_log *l = NULL;
+    base_err why = {0};
+    int rc = agent_log_open(&l, NULL, true, &why);
+    if (rc == BASE_E_NOT_FOUND) { /* none yet is an answer */
+        fprintf(stderr, "kvist: %s\n", why.msg);
+        return 0;
+    }
+    if (rc == BASE_E_STATE)
+        rc = agent_log_open(&l, NULL, false, &why); /* an older schema: opening brings it up to date */
+    if (rc) {
+        *err = why;
+        return rc;
+    }
+    rc = agent_log_list(l, NULL, print_row, (void *)(uintptr_t)o, err);
+    agent_log_close(l);
+    return rc;
+}
+
+static int run_search(const char *const *words, uint32_t n, const log_options *o, base_err *err)
+{
+    base_buf all = {0};
+    agent_log *l = NULL;
+    char *id = NULL;
+    for (uint32_t i = 1; i < n; i++) base_buf_printf(&all, "%s%s", i > 1 ? " " : "", words[i]);
+    int rc = agent_log_open(&l, NULL, true, err);
+    if (!rc && o->session) rc = agent_log_find(l, o->session, NULL, &id, err);
+    if (!rc)
+        rc = agent_log_search(l, id, all.data ? all.data : "", 0, print_match, (void *)(uintptr_t)o, err);
+    free(id);
+    base_buf_free(&all);
+    agent_log_close(l);
+    return rc;
+}
+
+int cmd_log(int argc, char **argv)
+{
+    log_options o = {0};
+    base_err err = {0};
+    const char **words = base_xcalloc((size_t)argc + 1, sizeof *words);
+    uint32_t n = 0;
+    const option_row own[] = {{"--json", OPTION_FLAG, &o.json}, {"--help", OPTION_FLAG, &o.help},
+        {"--turn", OPTION_INTEGER, &o.turn}, {"--session", OPTION_TEXT, &o.session}, {0}};
+    int rc = options_parse(argc, argv, NULL, own, words, &n, &err);
+    if (!rc && o.help)
+        fputs(usage, stdout);
+    else if (!rc && (o.turn < 0 || o.turn > INT32_MAX))
+        rc = base_fail(&err, BASE_E_USAGE, "--turn counts from 1");
+    else if (!rc && (!n || !strcmp(words[0], "list")))
+        rc = n > 1 ? base_fail(&err, BASE_E_USAGE, "kvist log list takes no words") : run_list(&o, &err);
+    else if (!rc && !strcmp(words[0], "search"))
+        rc = run_search(words, n, &o, &err);
+    else if (!rc)
+        rc = run_verb(words, n, &o, &err);
+    free(words);
+    return rc ? cmd_complain(&err) : CMD_OK;
+}
