@@ -3,8 +3,8 @@
  * to the postings of its terms, in the field (name, head, body) where it stands. Removing a file marks its chunks dead; the
  * postings are swept when the dead outnumber the living. Questions are in search.c.
  *
- * Bounds: a file over 1 MB, a binary or generated one is known by its path only, and so is every further file once 256 MB of
- * text are held. Any thread; one mutex.
+ * Bounds: a file over 1 MB, a binary or generated one is known by its path only, and so is every further file once 96 MB of
+ * text are held (about three times that in all, measured). Any thread; one mutex.
  */
 #include "code/index_state.h"
 
@@ -14,7 +14,7 @@
 
 #include "base/hash.h"
 
-enum { MAX_FILE_BYTES = 1 << 20, MAX_TEXT_BYTES = 256 << 20, MAX_CHUNKS = 1 << 24 };
+enum { MAX_FILE_BYTES = 1 << 20, MAX_TEXT_BYTES = 96 << 20, MAX_CHUNKS = 1 << 24 };
 
 code_index *code_index_new(code_grammars *g)
 {
@@ -63,6 +63,18 @@ static void cover(void *items, size_t *cap, uint32_t id, size_t item_size)
     const size_t before = *cap;
     base_grow(items, cap, (size_t)id + 1, item_size);
     if (*cap > before) memset(*(char **)items + before * item_size, 0, (*cap - before) * item_size);
+}
+
+/* Most of these arrays stay at one or two items, and there are a million of them. */
+static void grow_tight(void *items, size_t *cap, size_t wanted, size_t item_size)
+{
+    if (wanted <= *cap) return;
+    const size_t more = wanted < 4 ? wanted : wanted + wanted / 2;
+    void *p;
+    memcpy(&p, items, sizeof p);
+    p = base_xrealloc(p, more * item_size);
+    memcpy(items, &p, sizeof p);
+    *cap = more;
 }
 
 /* ---- names and terms ---- */
@@ -134,7 +146,7 @@ static void post(gather *g, uint32_t chunk)
     for (uint32_t i = 0; i < g->n_touched; i++) {
         struct tally *t = &g->x->tally[g->touched[i]];
         term *w = &g->x->terms[g->touched[i]];
-        base_grow(&w->postings, &w->cap, (size_t)w->n + 1, sizeof *w->postings);
+        grow_tight(&w->postings, &w->cap, (size_t)w->n + 1, sizeof *w->postings);
         w->postings[w->n++] = (posting){chunk, t->name > 255 ? 255 : (uint8_t)t->name,
             t->head > 255 ? 255 : (uint8_t)t->head, t->body > 65535 ? 65535 : (uint16_t)t->body};
         *t = (struct tally){0};
@@ -204,7 +216,7 @@ static void insert(code_index *x, uint32_t file_id, const code_chunk *chunks, ui
         const char *s = f->file->definitions[d].name;
         const uint32_t id = name_of(x, s, strlen(s));
         indexed_name *w = &x->names[id];
-        base_grow(&w->refs, &w->cap_refs, (size_t)w->n_refs + 1, sizeof *w->refs);
+        grow_tight(&w->refs, &w->cap_refs, (size_t)w->n_refs + 1, sizeof *w->refs);
         w->refs[w->n_refs++] = (uint64_t)file_id << 32 | d;
         ids[n_ids++] = id;
     }
@@ -294,6 +306,9 @@ void code_index_update(code_index *x, const char *path, const char *text, size_t
         free(parsed->anchors); /* the index has no use for them */
         parsed->anchors = NULL;
         parsed->n_anchors = 0;
+        if (parsed->n_definitions != 0)
+            parsed->definitions =
+                base_xrealloc(parsed->definitions, parsed->n_definitions * sizeof *parsed->definitions);
         n_chunks = code_chunk_file(parsed, path, text, n, &chunks);
     }
     lock(x);
@@ -322,6 +337,14 @@ uint32_t code_index_files(const code_index *x)
     const uint32_t n = x->n_present;
     unlock(x);
     return n;
+}
+
+bool code_index_is_full(const code_index *x)
+{
+    lock(x);
+    const bool full = x->text_bytes + MAX_FILE_BYTES > MAX_TEXT_BYTES;
+    unlock(x);
+    return full;
 }
 
 uint32_t code_index_chunks(const code_index *x)

@@ -18,6 +18,8 @@ void code_index_free(code_index *x);
 void code_index_update(code_index *x, const char *path, const char *text, size_t n);
 uint32_t code_index_files(const code_index *x);
 uint32_t code_index_chunks(const code_index *x);
+/* The text it may hold is (nearly) used up: of further files only the path is known. */
+bool code_index_is_full(const code_index *x);
 
 typedef struct code_hit {
     const char *path;  /* valid until code_hits_free */
