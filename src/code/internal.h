@@ -22,6 +22,7 @@ enum {
     NODE_DECLARES = 1u << 9,     /* C declaration: a prototype, variables or fields, by its declarators */
     NODE_DECLARATION = 1u << 10, /* always without a body: function_signature_item */
     NODE_COMMENT = 1u << 11,
+    NODE_TAIL_RETURNS = 1u << 12, /* the last expression of its body is what it returns */
 };
 
 /* One row of a language's table: a node type, the anchor it is (-1: none), the definition it is (NULL: none), flags. */

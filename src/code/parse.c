@@ -43,7 +43,9 @@ code_file *code_parse(code_grammars *g, const char *path, const char *text, size
         !is_minified(text, n)) {
         const code_grammar *grammar = code_grammar_get(g, language);
         code_file *f = grammar != NULL ? code_parse_tree(grammar, text, n) : NULL;
-        if (f != NULL) return f;
+        /* A grammar without a table, whose names told nothing: the lexical reading sees more. */
+        if (f != NULL && (f->n_definitions != 0 || code_table_of(language) != NULL || f->n_errors != 0)) return f;
+        code_file_free(f);
     }
 #else
     (void)g;
@@ -207,6 +209,20 @@ static uint32_t trim(const walk *w, uint32_t from, uint32_t to)
     return to;
 }
 
+static void add_return(walk *w, code_anchor *a)
+{
+    uint32_t to = line_end(w, a->full_from, a->full_to);
+    if (to - a->full_from > 32) {
+        const uint32_t least = a->full_from + 12;
+        to = a->full_from + 32;
+        size_t pos, from, end; /* not inside a word */
+        while (to > least && (pos = to - 1, code_next_identifier(w->text, to + 1, &pos, &from, &end)) &&
+               from == to - 1 && end == to + 1u)
+            to--;
+    }
+    a->core_to = trim(w, a->full_from, to);
+}
+
 /* ---- definitions ---- */
 
 static bool is_type(const char *what)
@@ -354,7 +370,8 @@ static void define(walk *w, uint32_t i, uint32_t name, const char *parent, const
         d.from = w->nodes[p].from;
     /* Around a broken place a wrapper may hold other definitions in front of this one: then it is not this one's. */
     const code_file *file = w->b.file;
-    if (file->n_definitions != 0 && d.from < file->definitions[file->n_definitions - 1].from) d.from = w->nodes[i].from;
+    if (file->n_definitions != 0 && d.from < file->definitions[file->n_definitions - 1].from)
+        d.from = w->nodes[i].from;
     if (body != UINT32_MAX) {
         d.body_from = w->nodes[body].from;
         d.body_to = w->nodes[body].to;
@@ -425,6 +442,28 @@ static void define_variable(walk *w, uint32_t i, const code_node_row *row)
         }
 }
 
+/* Rust: the last thing in a body, when it is an expression. */
+static void add_tail(walk *w, uint32_t body)
+{
+    const uint32_t last = first_child(w, body, true);
+    if (last == UINT32_MAX || row_of(w, last)->kind == CODE_RETURN) return;
+    const char *type = type_of(w, last);
+    if (strstr(type, "statement") != NULL || strstr(type, "declaration") != NULL ||
+        strstr(type, "_item") != NULL)
+        return;
+    const uint32_t from = w->nodes[last].from;
+    uint32_t to = first_block(w, last);
+    if (to <= from) to = w->nodes[last].to;
+    code_anchor a = {.kind = CODE_RETURN,
+        .definition = innermost(w),
+        .core_from = from,
+        .full_from = from,
+        .full_to = trim(w, from, to)};
+    add_return(w, &a);
+    if (a.core_to > a.full_to) a.core_to = a.full_to;
+    code_builder_anchor(&w->b, &a);
+}
+
 static void define_plain(walk *w, uint32_t i, const code_node_row *row)
 {
     const uint32_t body = body_of(w, i);
@@ -453,6 +492,7 @@ static void define_plain(walk *w, uint32_t i, const code_node_row *row)
     if (type != UINT32_MAX && strcmp(type_of(w, type), "struct_type") == 0) what = "struct";
     if (type != UINT32_MAX && strcmp(type_of(w, type), "interface_type") == 0) what = "interface";
     define(w, i, r.name, parent, what, body, (row->flags & NODE_DECLARATION) != 0, i);
+    if ((row->flags & NODE_TAIL_RETURNS) && body != UINT32_MAX) add_tail(w, body);
 }
 
 static void define_node(walk *w, uint32_t i, const code_node_row *row)
@@ -534,20 +574,6 @@ static void add_assign(walk *w, uint32_t i, code_anchor *a)
         a->core_to = trim(w, a->full_from, w->nodes[value].from);
     else
         a->core_to = line_end(w, a->full_from, a->full_to);
-}
-
-static void add_return(walk *w, code_anchor *a)
-{
-    uint32_t to = line_end(w, a->full_from, a->full_to);
-    if (to - a->full_from > 32) {
-        const uint32_t least = a->full_from + 12;
-        to = a->full_from + 32;
-        size_t pos, from, end; /* not inside a word */
-        while (to > least && (pos = to - 1, code_next_identifier(w->text, to + 1, &pos, &from, &end)) &&
-               from == to - 1 && end == to + 1u)
-            to--;
-    }
-    a->core_to = trim(w, a->full_from, to);
 }
 
 static void add_anchor(walk *w, uint32_t i, code_kind kind)

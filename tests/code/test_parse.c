@@ -156,6 +156,58 @@ static void test_parse__go_rust_cpp_parents(void **state)
     code_grammars_close(g);
 }
 
+/* Every definition as "what parent.name", joined by commas. */
+static void check_definitions(code_grammars *g, const char *path, const char *text, const char *expected)
+{
+    code_file *f = code_parse(g, path, text, strlen(text));
+    char all[1024] = "";
+    size_t n = 0;
+    for (uint32_t i = 0; i < f->n_definitions; i++)
+        n += (size_t)snprintf(all + n, sizeof all - n, "%s%s %s.%s", n != 0 ? "," : "",
+            f->definitions[i].what, f->definitions[i].parent, f->definitions[i].name);
+    assert_string_equal(all, expected);
+    assert_int_equal(f->n_errors, 0);
+    code_file_free(f);
+}
+
+static void test_parse__other_languages(void **state)
+{
+    code_grammars *g = grammars_or_skip("java");
+    check_definitions(g, "a.java",
+        "class A { int c = 1; A() { this(1); } void f() { int x = g(); } enum K { L } }\n",
+        "class .A,field A.c,method A.A,method A.f,enum A.K,constant K.L");
+    check_definitions(g, "a.rb",
+        "module M\n  class B < C\n    def self.d(e)\n      x = 1\n    end\n  end\nend\ndef top\nend\n",
+        "module .M,class M.B,method B.d,function .top");
+    check_definitions(g, "a.php",
+        "<?php\nclass B { public function c($d) { return 1; } }\nfunction g() { foreach ($h as $i) {} }\n",
+        "class .B,method B.c,function .g");
+    check_definitions(g, "a.cs",
+        "namespace N { class B { int x = 1; public B() {} int E(int f) { return G(f); } } enum O { P } }\n",
+        "class N.B,field B.x,method B.B,method B.E,enum N.O,constant O.P");
+    check_definitions(g, "a.sh", "f() {\n  local x=1\n  g \"$1\"\n}\nTOP=2\n", "function .f,variable .TOP");
+    check_definitions(g, "a.ts",
+        "interface A { a(): void }\nabstract class C { f?: number }\ntype G = string;\nenum I { J = 1 "
+        "}\nexport const k = () => 1;\n",
+        "interface .A,method A.a,class .C,field C.f,type .G,enum .I,function .k");
+    check_definitions(g, "a.lua", "local function f(a)\n  return a\nend\n",
+        "function .f"); /* its grammar says nothing to us */
+    code_grammars_close(g);
+}
+
+static void test_parse__rust_tail_expression_returns(void **state)
+{
+    static const char text[] =
+        "fn f(x: u8) -> u8 {\n    let y = g(x);\n    y + 1\n}\nfn h() {\n    g(1);\n}\n";
+    code_grammars *g = grammars_or_skip("rust");
+    code_file *f = code_parse(g, "a.rs", text, sizeof text - 1);
+    char s[128];
+    join_anchors(f, text, CODE_RETURN, false, s, sizeof s);
+    assert_string_equal(s, "y + 1");
+    code_file_free(f);
+    code_grammars_close(g);
+}
+
 static void test_parse__broken_code_reports_its_line(void **state)
 {
     static const char text[] = "def a():\n    return 1\n\nx = = 2\n";
@@ -200,6 +252,8 @@ int main(void)
         cmocka_unit_test(test_parse__python_decorators_and_methods),
         cmocka_unit_test(test_parse__javascript_functions_as_values),
         cmocka_unit_test(test_parse__go_rust_cpp_parents),
+        cmocka_unit_test(test_parse__other_languages),
+        cmocka_unit_test(test_parse__rust_tail_expression_returns),
         cmocka_unit_test(test_parse__broken_code_reports_its_line),
         cmocka_unit_test(test_parse__hostile_shapes),
     };
