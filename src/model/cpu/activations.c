@@ -59,50 +59,33 @@ static void make_row(const job *j, uint32_t row, float *scratch)
     if (out->row_fine[row]) k->quant_fine_row(made, n, q, d, q2);
 }
 
-static int32_t sum_16(const int8_t *q)
+/* The padding block of a group of c columns: zeros. */
+static void put_padding(const ops_activations *a, cpu_columns g, uint32_t c)
 {
-    int32_t sum = 0;
-    for (int i = 0; i < 16; i++) sum += q[i];
-    return sum;
+    size_t at = (size_t)(a->n_blocks - 1) * c;
+    memset(g.q + at * CPU_BLOCK, 0, (size_t)c * CPU_BLOCK);
+    memset(g.d + at, 0, c * sizeof *g.d);
+    memset(g.sum + at, 0, c * sizeof *g.sum);
+    memset(g.nsum + 2 * at, 0, 2 * c * sizeof *g.nsum);
 }
 
-/* Column c of a group of `width` columns, from one row's numbers. */
-static void put_column(const ops_activations *a, cpu_columns g, uint32_t c, uint32_t width, const int8_t *q,
-    const float *row_d, float unit)
+static void interleave(const cpu_kernels *k, const ops_activations *a, uint32_t first)
 {
-    int8_t *to_q = (int8_t *)g.q + 4 * c;
-    float *d = (float *)g.d + c, *sum = (float *)g.sum + c;
-    int32_t *nsum = (int32_t *)g.nsum + c;
+    uint32_t n_columns = cpu_n_columns(a), c = n_columns - first < CPU_GROUP ? n_columns - first : CPU_GROUP;
     uint32_t n_blocks = a->width / CPU_BLOCK;
-    for (uint32_t b = 0; b < a->n_blocks; b++, d += width, sum += width, nsum += 2 * width) {
-        bool padding = b >= n_blocks;
-        int32_t first = padding ? 0 : sum_16(q + CPU_BLOCK * b),
-                second = padding ? 0 : sum_16(q + CPU_BLOCK * b + 16);
-        for (int i = 0; i < CPU_BLOCK; i += 4, to_q += 4 * width) {
-            if (padding)
-                memset(to_q, 0, 4);
-            else
-                memcpy(to_q, q + CPU_BLOCK * b + i, 4);
-        }
-        *d = padding ? 0 : row_d[b] * unit;
-        *sum = (float)(first + second);
-        nsum[0] = -first;
-        nsum[width] = -second;
-    }
-}
-
-static void interleave(const ops_activations *a, uint32_t first)
-{
-    uint32_t n_columns = cpu_n_columns(a),
-             width = n_columns - first < CPU_GROUP ? n_columns - first : CPU_GROUP;
     cpu_columns g = cpu_group(a, first);
-    for (uint32_t c = 0; c < width; c++) {
-        uint32_t column = first + c;
-        bool second = column >= a->n;
-        uint32_t row = second ? a->fine[column - a->n] : column;
-        const int8_t *q = (second ? a->row_q2 : a->row_q) + (size_t)row * a->width;
-        put_column(a, g, c, width, q, a->row_d + (size_t)row * a->n_blocks, second ? 1.0f / 256 : 1.0f);
+    const int8_t *q[CPU_GROUP];
+    const float *d[CPU_GROUP];
+    float unit[CPU_GROUP];
+    for (uint32_t i = 0; i < c; i++) {
+        bool second = first + i >= a->n;
+        uint32_t row = second ? a->fine[first + i - a->n] : first + i;
+        q[i] = (second ? a->row_q2 : a->row_q) + (size_t)row * a->width;
+        d[i] = a->row_d + (size_t)row * a->n_blocks;
+        unit[i] = second ? 1.0f / 256 : 1.0f;
     }
+    k->interleave(q, d, unit, c, n_blocks, g);
+    if (n_blocks < a->n_blocks) put_padding(a, g, c);
 }
 
 static void list_fine(ops_activations *a)
@@ -124,7 +107,7 @@ static void run(void *arg, int thread, int n_threads)
     if (n_threads > 1) base_pool_barrier(j->cpu->pool);
     uint32_t n_columns = cpu_n_columns(a);
     for (uint32_t c = (uint32_t)thread * CPU_GROUP; c < n_columns; c += (uint32_t)n_threads * CPU_GROUP)
-        interleave(a, c);
+        interleave(&j->cpu->kernels, a, c);
 }
 
 static int make_activations(job *j, uint32_t n, uint32_t width, base_err *err)

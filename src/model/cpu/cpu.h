@@ -83,10 +83,10 @@ struct ops_activations {
 
 /* One group of c columns: q [n_blocks * 8][c][4], d and sum [n_blocks][c], nsum [n_blocks][2][c]. */
 typedef struct cpu_columns {
-    const int8_t *q;
-    const float *d;      /* scale */
-    const float *sum;    /* sum of the block's 32 numbers */
-    const int32_t *nsum; /* minus the sums of its two halves */
+    int8_t *q;
+    float *d;      /* scale */
+    float *sum;    /* sum of the block's 32 numbers */
+    int32_t *nsum; /* minus the sums of its two halves */
 } cpu_columns;
 
 static inline uint32_t cpu_n_columns(const ops_activations *x)
@@ -124,6 +124,10 @@ typedef struct cpu_kernels {
     void (*gate_row)(const float *gate, const float *up, ops_gate kind, uint32_t n, float *out);
     void (*quant_row)(const float *x, uint32_t n, int8_t *q, float *d);
     void (*quant_fine_row)(const float *x, uint32_t n, const int8_t *q, const float *d, int8_t *q2);
+
+    /* c rows (q[i], with scales d[i] * unit[i]) become the group `out` of c columns. */
+    void (*interleave)(const int8_t *const *q, const float *const *d, const float *unit, uint32_t c,
+        uint32_t n_blocks, cpu_columns out);
 
     cpu_tile_fn *tile[CPU_N_FORMATS]; /* NULL: through a panel */
     cpu_expand_fn *expand[CPU_N_FORMATS];

@@ -3,6 +3,7 @@
  * attention in attention_avx512.c.
  */
 #include <math.h>
+#include <string.h>
 
 #include "model/cpu/cpu.h"
 #include "model/cpu/vec_avx512.h"
@@ -70,6 +71,71 @@ static void quant_fine_row(const float *x, uint32_t n, const int8_t *q, const fl
     }
 }
 
+/* One column: its bytes stay in order. */
+static void put_single(const int8_t *q, const float *d, float unit, uint32_t n_blocks, cpu_columns out)
+{
+    const __m256i ones = _mm256_set1_epi8(1);
+    memcpy(out.q, q, (size_t)n_blocks * CPU_BLOCK);
+    for (uint32_t b = 0; b < n_blocks; b++) {
+        __m256i fours = _mm256_dpbusd_epi32(_mm256_setzero_si256(), ones,
+            _mm256_loadu_si256((const __m256i *)(const void *)(q + CPU_BLOCK * b)));
+        __m256i pairs = _mm256_add_epi32(fours, _mm256_shuffle_epi32(fours, 0x4E));
+        pairs = _mm256_add_epi32(pairs, _mm256_shuffle_epi32(pairs, 0xB1));
+        int32_t first = _mm256_extract_epi32(pairs, 0), second = _mm256_extract_epi32(pairs, 4);
+        out.d[b] = d[b] * unit;
+        out.sum[b] = (float)(first + second);
+        out.nsum[2 * b] = -first;
+        out.nsum[2 * b + 1] = -second;
+    }
+}
+
+/* v[i] lane j <-> v[j] lane i, of 32-bit lanes. */
+INLINE void transpose_8(__m256i *v)
+{
+    __m256i t[8];
+    for (int i = 0; i < 8; i += 2) {
+        t[i] = _mm256_unpacklo_epi32(v[i], v[i + 1]);
+        t[i + 1] = _mm256_unpackhi_epi32(v[i], v[i + 1]);
+    }
+    for (int i = 0; i < 8; i += 4) {
+        v[i] = _mm256_unpacklo_epi64(t[i], t[i + 2]);
+        v[i + 1] = _mm256_unpackhi_epi64(t[i], t[i + 2]);
+        v[i + 2] = _mm256_unpacklo_epi64(t[i + 1], t[i + 3]);
+        v[i + 3] = _mm256_unpackhi_epi64(t[i + 1], t[i + 3]);
+    }
+    for (int i = 0; i < 4; i++) {
+        t[i] = _mm256_permute2x128_si256(v[i], v[i + 4], 0x20);
+        t[i + 4] = _mm256_permute2x128_si256(v[i], v[i + 4], 0x31);
+    }
+    for (int i = 0; i < 8; i++) v[i] = t[i];
+}
+
+static void interleave(const int8_t *const *q, const float *const *d, const float *unit, uint32_t c,
+    uint32_t n_blocks, cpu_columns out)
+{
+    const __m256i ones = _mm256_set1_epi8(1), zero = _mm256_setzero_si256();
+    const __mmask8 mask = (__mmask8)((1u << c) - 1);
+    if (c == 1) {
+        put_single(q[0], d[0], unit[0], n_blocks, out);
+        return;
+    }
+    for (uint32_t b = 0; b < n_blocks; b++) {
+        __m256i v[8], first = zero, second = zero;
+        for (uint32_t i = 0; i < 8; i++)
+            v[i] = i < c ? _mm256_loadu_si256((const __m256i *)(const void *)(q[i] + CPU_BLOCK * b)) : zero;
+        transpose_8(v);
+        for (uint32_t g = 0; g < 8; g++) _mm256_mask_storeu_epi32(out.q + 4 * (8 * b + g) * c, mask, v[g]);
+        for (int g = 0; g < 4; g++) {
+            first = _mm256_dpbusd_epi32(first, ones, v[g]);
+            second = _mm256_dpbusd_epi32(second, ones, v[4 + g]);
+        }
+        for (uint32_t i = 0; i < c; i++) out.d[b * c + i] = d[i][b] * unit[i];
+        _mm256_mask_storeu_ps(out.sum + b * c, mask, _mm256_cvtepi32_ps(_mm256_add_epi32(first, second)));
+        _mm256_mask_storeu_epi32(out.nsum + 2 * b * c, mask, _mm256_sub_epi32(zero, first));
+        _mm256_mask_storeu_epi32(out.nsum + 2 * b * c + c, mask, _mm256_sub_epi32(zero, second));
+    }
+}
+
 void cpu_kernels_avx512(cpu_kernels *k)
 {
     k->isa = "avx512-vnni";
@@ -77,6 +143,7 @@ void cpu_kernels_avx512(cpu_kernels *k)
     k->gate_row = gate_row;
     k->quant_row = quant_row;
     k->quant_fine_row = quant_fine_row;
+    k->interleave = interleave;
     cpu_matmul_avx512(k);
     cpu_attention_avx512(k);
 }

@@ -93,6 +93,30 @@ static void quant_fine_row_ref(const float *x, uint32_t n, const int8_t *q, cons
     }
 }
 
+static int32_t sum_16(const int8_t *q)
+{
+    int32_t sum = 0;
+    for (int i = 0; i < 16; i++) sum += q[i];
+    return sum;
+}
+
+static void interleave_ref(const int8_t *const *q, const float *const *d, const float *unit, uint32_t c,
+    uint32_t n_blocks, cpu_columns out)
+{
+    for (uint32_t b = 0; b < n_blocks; b++)
+        for (uint32_t i = 0; i < c; i++) {
+            const int8_t *from = q[i] + (size_t)b * CPU_BLOCK;
+            size_t at = (size_t)b * c + i;
+            int32_t first = sum_16(from), second = sum_16(from + 16);
+            for (uint32_t g = 0; g < 8; g++)
+                memcpy(out.q + 4 * (((size_t)b * 8 + g) * c + i), from + 4 * g, 4);
+            out.d[at] = d[i][b] * unit[i];
+            out.sum[at] = (float)(first + second);
+            out.nsum[(size_t)b * 2 * c + i] = -first;
+            out.nsum[(size_t)b * 2 * c + c + i] = -second;
+        }
+}
+
 /* ---- weights ---- */
 
 /* The quant of lane r, byte i of k-group g. */
@@ -318,6 +342,7 @@ void cpu_kernels_ref(cpu_kernels *k)
         .gate_row = gate_row_ref,
         .quant_row = quant_row_ref,
         .quant_fine_row = quant_fine_row_ref,
+        .interleave = interleave_ref,
 #define CPU_FORMAT(name, bits, scales, blocks, head, shift) .expand[CPU_##name] = expand_##name##_ref,
 #include "model/cpu/formats.def"
 #undef CPU_FORMAT

@@ -44,6 +44,16 @@ static void multiply_tile(const job *j, const ops_weight *w, uint32_t tile, uint
     }
 }
 
+/* to = v + bias + add, of n_lanes; inlined with 16 and with fewer. */
+static inline __attribute__((always_inline)) void finish_row(
+    const float *v, const float *bias, const float *add, uint32_t n_lanes, float *to)
+{
+    for (uint32_t r = 0; r < n_lanes; r++) {
+        float sum = bias ? v[r] + bias[r] : v[r];
+        to[r] = add ? sum + add[r] : sum;
+    }
+}
+
 /* Second columns, bias and residual, in this order. */
 static void finish_tile(
     const ops_activations *x, const ops_matmul_args *args, uint32_t part, uint32_t tile, float *out)
@@ -57,14 +67,16 @@ static void finish_tile(
         for (int r = 0; r < CPU_LANES; r++) to[r] += second[r];
     }
     for (uint32_t t = 0; t < x->n; t++) {
-        float *v = out + (size_t)t * CPU_LANES, *to = cpu_row(y, t) + row;
-        if (bias)
-            for (uint32_t r = 0; r < n_lanes; r++) v[r] += bias[r];
-        if (add.buffer) {
-            const float *a = cpu_row(add, t) + row;
-            for (uint32_t r = 0; r < n_lanes; r++) v[r] += a[r];
-        }
-        memcpy(to, v, n_lanes * sizeof *to);
+        const float *v = out + (size_t)t * CPU_LANES, *more = add.buffer ? cpu_row(add, t) + row : NULL;
+        float *to = cpu_row(y, t) + row;
+        if (n_lanes < CPU_LANES)
+            finish_row(v, bias, more, n_lanes, to);
+        else if (more)
+            finish_row(v, bias, more, CPU_LANES, to);
+        else if (bias)
+            finish_row(v, bias, NULL, CPU_LANES, to);
+        else
+            memcpy(to, v, CPU_LANES * sizeof *to);
     }
 }
 
