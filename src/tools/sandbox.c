@@ -76,8 +76,8 @@ static int add_rule(int ruleset, const char *path, uint64_t allowed, bool is_fol
 static const char *const writable_devices[] = {
     "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"};
 
-static int make_ruleset(
-    int abi, const char *root, bool root_is_writable, const char *tmp, int *ret, base_err *err)
+static int make_ruleset(int abi, const char *root, bool root_is_writable, const char *tmp, const char *shm,
+    int *ret, base_err *err)
 {
     uint64_t all = fs_rights(abi), look = FS_EXECUTE | FS_READ_FILE | FS_READ_DIR;
     struct ruleset_attributes attributes = {
@@ -92,6 +92,8 @@ static int make_ruleset(
     int code = add_rule(ruleset, "/", look, true, err);
     if (!code && root_is_writable) code = add_rule(ruleset, root, all, true, err);
     if (!code) code = add_rule(ruleset, tmp, all, true, err);
+    if (!code)
+        code = add_rule(ruleset, shm, all, true, err); /* it is reached as /dev/shm, which is not below tmp */
     uint64_t device = FS_READ_FILE | FS_WRITE_FILE | (all & (FS_TRUNCATE | FS_IOCTL_DEV));
     for (size_t i = 0; !code && i < sizeof writable_devices / sizeof *writable_devices; i++)
         code = add_rule(ruleset, writable_devices[i], device, false, err);
@@ -232,8 +234,8 @@ static bool try_namespace(bool needs_user)
     pid_t child = fork();
     if (child < 0) return false;
     if (!child) {
-        bool works = !enter_namespace(needs_user, uid_map, gid_map) &&
-                     !mount("/", "/", NULL, MS_BIND, NULL) && !set_read_only("/", true, AT_RECURSIVE);
+        bool works =
+            !enter_namespace(needs_user, uid_map, gid_map) && !set_read_only("/", true, AT_RECURSIVE);
         _exit(works ? 0 : 1);
     }
     int status;
@@ -298,7 +300,12 @@ int tool_sandbox_prepare(const tool_sandbox *s, const char *root, bool root_is_w
         .needs_user = s->needs_user,
         .root_is_writable = root_is_writable};
     int code = BASE_OK;
-    if (p.use_landlock) code = make_ruleset(s->landlock_abi, root, root_is_writable, tmp, &p.ruleset, err);
+    base_buf shm = {0};
+    base_buf_printf(&shm, "%s/shm", tmp);
+    p.shm = base_buf_take(&shm);
+    if (mkdir(p.shm, 0700) && errno != EEXIST) code = base_fail_sys(err, "%s", p.shm);
+    if (!code && p.use_landlock)
+        code = make_ruleset(s->landlock_abi, root, root_is_writable, tmp, p.shm, &p.ruleset, err);
     if (!code && s->has_seccomp) {
         code = make_filter(s->landlock_abi < 3 && !s->has_mounts, &p.filter, &p.filter_bytes, err);
         p.use_seccomp = !code;
@@ -328,6 +335,7 @@ void tool_sandbox_plan_free(tool_sandbox_plan *p)
     free(p->filter);
     free(p->root);
     free(p->tmp);
+    free(p->shm);
     memset(p, 0, sizeof *p);
     p->ruleset = -1;
 }
@@ -338,10 +346,13 @@ static const char *enter_mounts(const tool_sandbox_plan *p)
     /* Places of their own first, so that they can stay writable when the rest is not. */
     if (p->root_is_writable && mount(p->root, p->root, NULL, MS_BIND | MS_REC, NULL))
         return "binding the tree";
-    if (mount(p->tmp, p->tmp, NULL, MS_BIND, NULL)) return "binding tmp";
+    if (mount(p->tmp, p->tmp, NULL, MS_BIND | MS_REC, NULL)) return "binding tmp";
+    /* Semaphores and shared memory of one's own (Python's multiprocessing needs them); missing is no fault. */
+    bool has_shm = !mount(p->shm, "/dev/shm", NULL, MS_BIND, NULL);
     if (set_read_only("/", true, AT_RECURSIVE)) return "mounting everything read-only";
     if (p->root_is_writable && set_read_only(p->root, false, 0)) return "the tree's mount";
-    if (set_read_only(p->tmp, false, 0)) return "tmp's mount";
+    if (set_read_only(p->tmp, false, 0) || (has_shm && set_read_only("/dev/shm", false, 0)))
+        return "tmp's mount";
     for (char **path = p->read_only; *path; path++)
         if (mount(*path, *path, NULL, MS_BIND | MS_REC, NULL) || set_read_only(*path, true, AT_RECURSIVE))
             return "protecting .git";

@@ -35,7 +35,7 @@ typedef struct tool_sandbox_plan {
     int ruleset;  /* Landlock's descriptor; -1 */
     void *filter; /* seccomp's program, array of struct sock_filter */
     size_t filter_bytes;
-    char *root, *tmp;
+    char *root, *tmp, *shm; /* shm: a folder in tmp that stands at /dev/shm where there are mounts */
     char **
         read_only; /* existing paths below root that stay read-only where there are mounts, NULL-terminated */
     unsigned long long keep_capabilities;

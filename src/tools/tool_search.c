@@ -13,8 +13,8 @@
 
 #include "base/mem.h"
 
-#define MAX_LINES    60
-#define MAX_A_FILE   12
+#define MAX_LINES    40
+#define MAX_A_FILE   6
 #define LINE_BYTES   200
 #define REGEX_BYTES  200
 #define REGEX_LINE   4096 /* bytes of a line that a regex looks at */

@@ -29,6 +29,21 @@ static bool probe_openat2(int fd)
     return true;
 }
 
+/* A box around everything is none. */
+static void note_wide_tree(tool_workspace *w)
+{
+    char *home = getenv("HOME") ? realpath(getenv("HOME"), NULL) : NULL;
+    if (!w->root.path[1]) {
+        w->sandbox.is_confining = false;
+        base_buf_puts(&w->notes, "The tree is the whole file system: commands can write everywhere.\n");
+    } else if (home && !strcmp(home, w->root.path)) {
+        base_buf_puts(&w->notes,
+            "The tree is your home folder: commands can change every file in it, start-up files and keys "
+            "too.\n");
+    }
+    free(home);
+}
+
 int tool_workspace_open(tool_workspace **ret, const tool_workspace_options *options, base_err *err)
 {
     tool_workspace *w = base_xcalloc(1, sizeof *w);
@@ -48,6 +63,7 @@ int tool_workspace_open(tool_workspace **ret, const tool_workspace_options *opti
         if (options->store) w->store = base_xstrdup(options->store);
         w->store_is_temporary = !options->store;
         tool_sandbox_probe(&w->sandbox);
+        note_wide_tree(w);
         w->grammars = code_grammars_open();
         w->index = code_index_new(w->grammars);
     }
