@@ -350,51 +350,64 @@ static bool head_counts(const score_job *j, uint32_t layer, uint32_t head)
     return !j->args->heads || j->args->heads[(size_t)layer * j->args->n_head + head];
 }
 
-/* One query head over all rows of its lane: maxima and denominators first, then the mass. */
-static void score_head(const score_job *j, space *w, uint32_t lane, const float *q, float *mass)
-{
-    const ops_score_rows_args *a = j->args;
-    const cpu_kernels *k = &j->cpu->kernels;
-    uint32_t n_rows = a->rows->lanes[lane].n_rows, head_dim = a->rows->shape.head_dim, n_q = a->n_queries;
-    state_clear(w->sum, n_q, 0);
-    for (uint32_t tile = 0; tile * TILE < n_rows; tile++) {
-        if (cpu_is_cancelled(j->cpu)) return;
-        find_tile(&w->cursor, a->rows, lane, tile, &w->rows);
-        score_tile(k, &w->rows, q, n_q, head_dim, head_dim, a->scale, w->keys, w->s);
-        for (uint32_t m = 0; m < n_q; m++)
-            k->softmax(w->s + (size_t)m * TILE, 0, w->rows.n, round_up(w->rows.n, CPU_LANES), &w->tile.m[m],
-                &w->tile.l[m]);
-        for (uint32_t m = 0; m < n_q; m++) state_merge(k, w->sum, m, w->tile, m, 0);
-    }
-    for (uint32_t tile = 0; tile * TILE < n_rows; tile++) {
-        if (cpu_is_cancelled(j->cpu)) return;
-        float pooled[TILE] = {0};
-        find_tile(&w->cursor, a->rows, lane, tile, &w->rows);
-        score_tile(k, &w->rows, q, n_q, head_dim, head_dim, a->scale, w->keys, w->s);
-        for (uint32_t m = 0; m < n_q; m++)
-            k->mass(w->s + (size_t)m * TILE, round_up(w->rows.n, CPU_LANES), w->sum.m[m], w->sum.l[m],
-                a->pool_max, pooled);
-        float share = a->pool_max ? 1.0f : 1.0f / (float)n_q;
-        for (uint32_t i = 0; i < w->rows.n; i++) mass[tile * TILE + i] += pooled[i] * share;
-    }
-}
-
-static void score_lane(const score_job *j, space *w, uint32_t lane)
+/* Queries of the lane's heads that count, one head's after another's; returns the number of heads. */
+static uint32_t load_score_queries(const score_job *j, uint32_t lane, float *q)
 {
     const ops_score_rows_args *a = j->args;
     const model_rows_shape *shape = &a->rows->shape;
-    uint32_t layer = lane / shape->n_head_kv, first = lane % shape->n_head_kv * j->group, n_counted = 0;
-    float *mass = a->mass[lane];
-    if (!mass) return;
-    memset(mass, 0, a->rows->lanes[lane].n_rows * sizeof *mass);
+    uint32_t layer = lane / shape->n_head_kv, first = lane % shape->n_head_kv * j->group, n = 0;
+    size_t size = (size_t)a->n_queries * shape->head_dim;
     for (uint32_t h = first; h < first + j->group; h++) {
         if (!head_counts(j, layer, h)) continue;
-        n_counted++;
-        score_head(
-            j, w, lane, a->queries + ((size_t)layer * a->n_head + h) * a->n_queries * shape->head_dim, mass);
+        memcpy(q + size * n++, a->queries + ((size_t)layer * a->n_head + h) * size, size * sizeof *q);
     }
-    float share = n_counted ? 1.0f / (float)n_counted : 0;
-    for (uint32_t i = 0; i < a->rows->lanes[lane].n_rows; i++) mass[i] *= share;
+    return n;
+}
+
+/* Scores of one tile for n_q query rows, into w->s. */
+static void score_lane_tile(const score_job *j, space *w, uint32_t lane, uint32_t tile, uint32_t n_q)
+{
+    const ops_score_rows_args *a = j->args;
+    uint32_t head_dim = a->rows->shape.head_dim;
+    find_tile(&w->cursor, a->rows, lane, tile, &w->rows);
+    score_tile(&j->cpu->kernels, &w->rows, w->q, n_q, head_dim, head_dim, a->scale, w->keys, w->s);
+}
+
+/* Maxima and denominators over all rows first, then the mass: scores are computed twice, which costs less than keeping them. */
+static void score_lane(const score_job *j, space *w, uint32_t lane)
+{
+    const ops_score_rows_args *a = j->args;
+    const cpu_kernels *k = &j->cpu->kernels;
+    float *mass = a->mass[lane];
+    if (!mass) return;
+    uint32_t n_rows = a->rows->lanes[lane].n_rows, n_heads = load_score_queries(j, lane, w->q),
+             n_q = n_heads * a->n_queries;
+    memset(mass, 0, n_rows * sizeof *mass);
+    if (n_heads == 0) return;
+
+    state_clear(w->sum, n_q, 0);
+    for (uint32_t tile = 0; tile * TILE < n_rows; tile++) {
+        if (cpu_is_cancelled(j->cpu)) return;
+        score_lane_tile(j, w, lane, tile, n_q);
+        for (uint32_t m = 0; m < n_q; m++) {
+            k->softmax(w->s + (size_t)m * TILE, 0, w->rows.n, round_up(w->rows.n, CPU_LANES), &w->tile.m[m],
+                &w->tile.l[m]);
+            state_merge(k, w->sum, m, w->tile, m, 0);
+        }
+    }
+
+    float share = 1.0f / (float)n_heads / (a->pool_max ? 1.0f : (float)a->n_queries);
+    for (uint32_t tile = 0; tile * TILE < n_rows; tile++) {
+        if (cpu_is_cancelled(j->cpu)) return;
+        score_lane_tile(j, w, lane, tile, n_q);
+        for (uint32_t h = 0; h < n_heads; h++) {
+            float pooled[TILE] = {0};
+            for (uint32_t m = h * a->n_queries; m < (h + 1) * a->n_queries; m++)
+                k->mass(w->s + (size_t)m * TILE, round_up(w->rows.n, CPU_LANES), w->sum.m[m], w->sum.l[m],
+                    a->pool_max, pooled);
+            for (uint32_t i = 0; i < w->rows.n; i++) mass[tile * TILE + i] += pooled[i] * share;
+        }
+    }
 }
 
 static void score_run(void *arg, int thread, int n_threads)
@@ -404,7 +417,7 @@ static void score_run(void *arg, int thread, int n_threads)
     const model_rows_shape *shape = &j->args->rows->shape;
     uint32_t n_lanes = model_rows_lanes(shape);
     space w;
-    space_carve(&w, j->cpu->scratch[thread].data, j->args->n_queries, shape->head_dim);
+    space_carve(&w, j->cpu->scratch[thread].data, (size_t)j->group * j->args->n_queries, shape->head_dim);
     for (uint32_t lane; !j->cancelled && (lane = atomic_fetch_add(&j->next, 1)) < n_lanes;) {
         if (cpu_is_cancelled(j->cpu)) j->cancelled = 1;
         score_lane(j, &w, lane);
