@@ -1,0 +1,200 @@
+/*
+ * The shell, and one request without a screen (-p): options -> log, session, engine, workspace, agent. Opening runs on the engine
+ * thread in the shell (the prompt accepts typing while the model loads) and on the main thread for -p.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "agent/headless.h"
+#include "agent/log.h"
+#include "agent/session.h"
+#include "agent/worker.h"
+#include "base/fs.h"
+#include "base/mem.h"
+#include "cmd.h"
+#include "options.h"
+#include "tui/tui.h"
+
+static const char usage[] =
+    "usage: kvist [DIR] [--resume [ID]] [options]         the shell on the git tree DIR (default: here)\n"
+    "       kvist -p TEXT [--dir DIR] [--json] [options]   one request without a screen; - reads it from "
+    "stdin\n\n"
+    "  --mode plan|ask|edits|all   what needs asking: everything but reading is off | writes and commands | "
+    "commands | nothing\n"
+    "  --resume [ID]         go on with a session (a prefix of its id; alone: the latest of this tree)\n"
+    "  --context TOKENS|off  how much retrieved code goes in front of a request (default 1500)\n"
+    "  --max-tokens N        longest answer (default 1024)   --max-steps N   tool calls a turn (default 24)\n"
+    "  --ephemeral           write no log\n"
+    "  --linear              append-only screen, for screen readers and pipes\n"
+    "  --json                every event as a line (with -p)\n\n";
+
+typedef struct shell_options {
+    common_options common;
+    const char *prompt, *dir, *mode, *resume, *context, *fake_script;
+    bool json, help, version, ephemeral, linear;
+    int64_t max_tokens, max_steps;
+} shell_options;
+
+/* "--resume" alone means the latest session: it becomes "--resume=" so that every option with a value has one. */
+static char **with_resume_value(int argc, char **argv)
+{
+    char **out = base_xcalloc((size_t)argc + 1, sizeof *out);
+    for (int i = 0; i < argc; i++) {
+        bool alone =
+            !strcmp(argv[i], "--resume") &&
+            (i + 1 == argc || argv[i + 1][0] == '-' || strchr(argv[i + 1], '/') || !strcmp(argv[i + 1], "."));
+        static char empty[] = "--resume=";
+        out[i] = alone ? empty : argv[i];
+    }
+    return out;
+}
+
+static int parse(int argc, char **argv, shell_options *o, base_err *err)
+{
+    const option_row own[] = {{"-p", OPTION_TEXT, &o->prompt}, {"--dir", OPTION_TEXT, &o->dir},
+        {"--mode", OPTION_TEXT, &o->mode}, {"--resume", OPTION_TEXT, &o->resume},
+        {"--context", OPTION_TEXT, &o->context}, {"--json", OPTION_FLAG, &o->json},
+        {"--ephemeral", OPTION_FLAG, &o->ephemeral}, {"--linear", OPTION_FLAG, &o->linear},
+        {"--help", OPTION_FLAG, &o->help}, {"--version", OPTION_FLAG, &o->version},
+        {"--max-tokens", OPTION_INTEGER, &o->max_tokens}, {"--max-steps", OPTION_INTEGER, &o->max_steps},
+        {"--fake-script", OPTION_TEXT, &o->fake_script}, {0}};
+    const char **rest = base_xcalloc((size_t)argc + 1, sizeof *rest);
+    uint32_t n_rest = 0;
+    int code = options_parse(argc, argv, &o->common, own, rest, &n_rest, err);
+    if (!code && n_rest > 1)
+        code = base_fail(err, BASE_E_USAGE, "one folder at most; \"%s\" is a second one", rest[1]);
+    if (!code && n_rest && o->dir)
+        code = base_fail(err, BASE_E_USAGE, "the folder is given twice: %s and --dir %s", rest[0], o->dir);
+    if (!code && n_rest) o->dir = rest[0];
+    if (!code && !o->dir) o->dir = ".";
+    free(rest);
+    return code;
+}
+
+static int to_session_options(const shell_options *o, agent_session_options *ret, base_err *err)
+{
+    *ret = (agent_session_options){.dir = o->dir,
+        .resume = o->resume,
+        .ephemeral = o->ephemeral,
+        .fake_script = o->fake_script,
+        .mode = AGENT_MODE_ASK,
+        .model = {.n_threads = (int)o->common.threads, .backend = o->common.backend},
+        .sampling = o->common.sampling,
+        .kv = {.policy = o->common.policy,
+            .set = o->common.n_set ? o->common.set : NULL,
+            .n_ctx = (uint32_t)o->common.ctx},
+        .max_tokens = (uint32_t)o->max_tokens,
+        .max_steps = (uint32_t)o->max_steps};
+    if (o->mode && !agent_mode_parse(o->mode, &ret->mode))
+        return base_fail(err, BASE_E_USAGE, "--mode is plan, ask, edits or all, not \"%s\"", o->mode);
+    if (o->common.ctx < 0 || o->common.threads < 0 || o->max_tokens < 0 || o->max_steps < 0)
+        return base_fail(
+            err, BASE_E_USAGE, "--ctx, --threads, --max-tokens and --max-steps cannot be negative");
+    if (o->context && !strcmp(o->context, "off")) {
+        ret->context_tokens = UINT32_MAX;
+    } else if (o->context) {
+        char *end;
+        long tokens = strtol(o->context, &end, 10);
+        if (*end || tokens < 1 || tokens > 100000)
+            return base_fail(
+                err, BASE_E_USAGE, "--context takes a number of tokens or off, not \"%s\"", o->context);
+        ret->context_tokens = (uint32_t)tokens;
+    }
+    return options_repair(&o->common, &ret->kv.repair, err);
+}
+
+static int budget_of(const void *user, uint32_t n_ctx, uint32_t row_bytes, uint32_t *ret, base_err *err)
+{
+    return options_budget(user, n_ctx, row_bytes, ret, err);
+}
+
+typedef struct opening {
+    agent_session_options session;
+    agent_session *opened;
+} opening;
+
+static int open_on_thread(void *user, const agent_host *host, atomic_bool *cancel,
+    void (*progress)(void *host_user, double share, const char *what), agent **ret, base_err *err)
+{
+    opening *o = user;
+    o->session.progress = progress;
+    o->session.progress_user = host->user;
+    int code = agent_session_open(&o->opened, &o->session, host, cancel, err);
+    if (!code) *ret = agent_session_agent(o->opened);
+    return code;
+}
+
+static int run_screen(const shell_options *o, opening *opening_, base_err *err)
+{
+    if (!o->linear && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)))
+        return base_fail(err, BASE_E_USAGE,
+            "the shell needs a terminal; for one request without a screen use kvist -p \"...\"");
+    agent_worker *worker;
+    char *history = base_fs_home(BASE_HOME_STATE, "history");
+    int code = agent_worker_start(&worker, open_on_thread, opening_, err);
+    if (!code) {
+        const char *slash = opening_->session.model_path ? strrchr(opening_->session.model_path, '/') : NULL;
+        code = tui_run(worker,
+            &(tui_options){.linear = o->linear,
+                .no_color = getenv("NO_COLOR") && *getenv("NO_COLOR"),
+                .root = o->dir,
+                .history = o->ephemeral ? NULL : history,
+                .first_line = slash ? slash + 1 : "scripted engine"},
+            err);
+        agent_worker_stop(worker);
+    }
+    agent_session_close(opening_->opened);
+    free(history);
+    return code;
+}
+
+static int read_prompt(const char *given, base_buf *ret, base_err *err)
+{
+    if (strcmp(given, "-")) {
+        base_buf_puts(ret, given);
+        return BASE_OK;
+    }
+    return base_fs_read("/dev/stdin", 1 << 20, ret, err);
+}
+
+int cmd_shell(int argc, char **argv)
+{
+    shell_options o = {.common = COMMON_OPTIONS_DEFAULTS};
+    opening opening_ = {0};
+    base_err err = {0};
+    base_buf prompt = {0};
+    char *model_path = NULL;
+    char **words = with_resume_value(argc, argv);
+    int status = CMD_OK, code = parse(argc, words, &o, &err);
+    if (!code && (o.help || o.version)) {
+        fputs(o.help ? usage : "kvist " KVIST_VERSION "\n", stdout);
+        if (o.help) fputs(options_help, stdout);
+        goto out;
+    }
+    if (!code) code = to_session_options(&o, &opening_.session, &err);
+    if (!code && !o.fake_script) code = options_model_path(&o.common, &model_path, &err);
+    if (!code && o.common.budget) {
+        uint32_t rows; /* a typo is told before a model loads */
+        code = options_budget(&o.common, 32768, 1 << 15, &rows, &err);
+    }
+    opening_.session.model_path = model_path;
+    opening_.session.budget = budget_of;
+    opening_.session.budget_user = &o.common;
+    if (!code && o.prompt) {
+        code = read_prompt(o.prompt, &prompt, &err);
+        if (!code)
+            code =
+                agent_headless_run(&opening_.session, prompt.data ? prompt.data : "", o.json, &status, &err);
+    } else if (!code) {
+        code = run_screen(&o, &opening_, &err);
+    }
+    if (code) status = cmd_complain(&err);
+out:
+    base_buf_free(&prompt);
+    free(model_path);
+    free(words);
+    return status;
+}
