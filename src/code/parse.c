@@ -43,9 +43,15 @@ code_file *code_parse(code_grammars *g, const char *path, const char *text, size
         !is_minified(text, n)) {
         const code_grammar *grammar = code_grammar_get(g, language);
         code_file *f = grammar != NULL ? code_parse_tree(grammar, text, n) : NULL;
-        /* A grammar without a table, whose names told nothing: the lexical reading sees more. */
-        if (f != NULL && (f->n_definitions != 0 || code_table_of(language) != NULL || f->n_errors != 0)) return f;
-        code_file_free(f);
+        if (f != NULL && (f->n_definitions != 0 || code_table_of(language) != NULL)) return f;
+        /* A grammar without a table, whose names told nothing: the lexical reading may see more. */
+        code_file *lexical = code_parse_lexical(language, path, text, n);
+        if (f == NULL || lexical->n_definitions != 0) {
+            code_file_free(f);
+            return lexical;
+        }
+        code_file_free(lexical);
+        return f;
     }
 #else
     (void)g;
