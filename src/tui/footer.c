@@ -55,8 +55,8 @@ static int collect(tui_ui *u, field *fields, int width)
     char x1[32], x2[32];
     field *f;
     if (u->replay)
-        snprintf(add(fields, &n, TUI_STYLE(TUI_WARN, TUI_BOLD))->text, 96, "replay %s turn %u of %u",
-            u->playing ? "plays," : "", tui_ui_turn(u), u->replay_turns);
+        snprintf(add(fields, &n, TUI_STYLE(TUI_WARN, TUI_BOLD))->text, 96, "replay,%s turn %u of %u",
+            u->playing ? " plays," : "", tui_ui_turn(u), u->replay_turns);
     const char *slash = s->model ? strrchr(s->model, '/') : NULL;
     if (s->model) put_model(u, add(fields, &n, TUI_PLAIN), slash ? slash + 1 : s->model, width);
     if (u->failed) {

@@ -229,7 +229,8 @@ void tui_ui_key(tui_ui *u, uint32_t key)
     bool can_answer =
         u->state.approval.waiting && u->focus == TUI_FOCUS_CHAT && tui_editor_empty(&u->editor) && !u->replay;
     u->typed_ms = u->now_ms;
-    if (can_answer && !too_soon && tui_keymap_run(u, TUI_SCOPE_APPROVAL, key)) return;
+    if (can_answer && too_soon && key >= 0x20 && key < TUI_KEY_FIRST) return;
+    if (can_answer && tui_keymap_run(u, TUI_SCOPE_APPROVAL, key)) return;
     if (u->replay) {
         replay_key(u, key);
     } else if (u->focus == TUI_FOCUS_INSPECTOR) {

@@ -33,6 +33,15 @@ static void line(base_buf *out, bool *streaming, const char *name, const char *t
     base_buf_putc(out, '\n');
 }
 
+static void put_places(const char *items, bool *streaming, base_buf *out)
+{
+    base_json_doc *doc = NULL;
+    if (!items || base_json_parse(items, strlen(items), &doc, NULL)) return;
+    for (const base_json *v = base_json_root(doc)->first; v; v = v->next)
+        line(out, streaming, "place: ", base_json_str(v, "text", base_json_str(v, "path", "")));
+    base_json_free(doc);
+}
+
 void tui_linear_event(const agent_event *e, bool *streaming, base_buf *out)
 {
     switch (e->type) {
@@ -88,6 +97,7 @@ void tui_linear_event(const agent_event *e, bool *streaming, base_buf *out)
             (long long)e->ledger.evicted, (long long)e->ledger.promoted, (long long)e->ledger.active,
             (long long)e->ledger.budget, e->ledger.decode_tps);
         break;
+    case AGENT_EVENT_places: put_places(e->places.items, streaming, out); break;
     case AGENT_EVENT_undo: line(out, streaming, "undone: ", e->undo.summary); break;
     case AGENT_EVENT_notice: line(out, streaming, "note: ", e->notice.text); break;
     case AGENT_EVENT_error: line(out, streaming, "error: ", e->error.text); break;

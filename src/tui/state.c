@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/agent.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 
@@ -476,6 +477,30 @@ static void add_word(base_buf *list, const char *word)
     add_clean(list, word, false);
 }
 
+/*
+ * The line that says what plans did since the last request, answer or call: one for all of them, above an answer that streams.
+ */
+static tui_item *cache_item(tui_state *s)
+{
+    tui_item *last = last_item(s);
+    size_t streaming = last && last->streaming ? 1 : 0;
+    for (size_t k = s->n_items - streaming; k > 0; k--) {
+        tui_item *i = s->items + k - 1;
+        if (i->kind == TUI_ITEM_CACHE && i->turn == s->turn) return i;
+        if (i->kind == TUI_ITEM_USER || i->kind == TUI_ITEM_TOOL || i->kind == TUI_ITEM_ANSWER) break;
+    }
+    tui_item *i = add_item(s, TUI_ITEM_CACHE);
+    if (streaming) {
+        tui_item answer = i[-1];
+        answer.streaming = true;
+        answer.version++;
+        i[-1] = *i;
+        *i = answer;
+        i--;
+    }
+    return i;
+}
+
 static void on_plan(tui_state *s, const agent_event *e, int64_t now)
 {
     base_buf evicted = {0}, promoted = {0};
@@ -507,23 +532,7 @@ static void on_plan(tui_state *s, const agent_event *e, int64_t now)
         base_buf_free(&promoted);
         return;
     }
-    tui_item *i = last_item(s);
-    bool streaming = i && i->streaming; /* the answer goes on below the line */
-    if (streaming) i = s->n_items > 1 ? i - 1 : NULL;
-    bool joins = i && i->kind == TUI_ITEM_CACHE && i->turn == s->turn && i->name && e->plan.cause &&
-                 !strcmp(i->name, e->plan.cause);
-    if (!joins) {
-        i = add_item(s, TUI_ITEM_CACHE);
-        i->name = clean(e->plan.cause, false);
-        if (streaming) {
-            tui_item answer = i[-1];
-            answer.streaming = true;
-            answer.version++;
-            i[-1] = *i;
-            *i = answer;
-            i--;
-        }
-    }
+    tui_item *i = cache_item(s);
     i->evicted += (uint32_t)e->plan.evicted;
     i->promoted += (uint32_t)e->plan.promoted;
     add_word(&i->head, evicted.data ? evicted.data : "");
@@ -627,7 +636,12 @@ static void on_undo(tui_state *s, const agent_event *e, int64_t now)
 
 static void on_notice(tui_state *s, const agent_event *e, int64_t now)
 {
-    tui_state_note(s, TUI_ITEM_NOTICE, e->notice.text);
+    /* A change of the mode is told in a sentence; the footer shows it, and cycling through modes leaves no trail. */
+    agent_mode mode;
+    if (e->notice.text && !strncmp(e->notice.text, "mode ", 5) && agent_mode_parse(e->notice.text + 5, &mode))
+        set(&s->mode, e->notice.text + 5);
+    else
+        tui_state_note(s, TUI_ITEM_NOTICE, e->notice.text);
 }
 
 static void on_error(tui_state *s, const agent_event *e, int64_t now)

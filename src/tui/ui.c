@@ -97,7 +97,9 @@ void tui_ui_event(tui_ui *u, const agent_event *e)
             tui_editor_set(&u->editor, u->kept_input);
         }
     }
-    if (e->type == AGENT_EVENT_session) u->mode = -1;
+    /* What the agent says of the mode, or refuses, outranks what was asked for. */
+    if (e->type == AGENT_EVENT_session || e->type == AGENT_EVENT_notice || e->type == AGENT_EVENT_error)
+        u->mode = -1;
 }
 
 void tui_ui_loading(tui_ui *u, double share, const char *what)
@@ -171,6 +173,11 @@ static void draw_approval(tui_ui *u, tui_area a)
         const char *key, *what;
     } keys[] = {{"y", " once   "}, {"a", " always this   "}, {"e", " edit   "}, {"n", " no   "},
         {"d", " show all   "}, {"Esc", " stop"}};
+    if (!tui_editor_empty(&u->editor) && u->asking == TUI_ASK_NOTHING) {
+        tui_put_short(a, 0, 1, a.width, TUI_STYLE(TUI_WARN, 0), u->glyphs->ellipsis,
+            "first the line below: Enter queues it, Ctrl+C clears it");
+        return;
+    }
     x = 0;
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         x += tui_put(a, x, 1, TUI_STYLE(TUI_WARN, TUI_BOLD), keys[i].key);
@@ -184,7 +191,7 @@ static const char *prompt_of(const tui_ui *u)
     case TUI_ASK_REASON: return "why not (Enter: no reason)> ";
     case TUI_ASK_EDIT: return "instead> ";
     case TUI_ASK_FIND: return "find> ";
-    default: return u->replay ? "replay> " : "> ";
+    default: return "> ";
     }
 }
 
@@ -222,6 +229,12 @@ static void draw_chat_pane(tui_ui *u, tui_area a)
     }
     if (note) tui_put_short(a, 0, y++, a.width, TUI_STYLE(TUI_WARN, 0), u->glyphs->ellipsis, u->message);
     bool focused = u->focus == TUI_FOCUS_CHAT || u->asking != TUI_ASK_NOTHING;
+    if (u->replay) {
+        tui_put_short(a, 0, y, a.width, TUI_FAINT, u->glyphs->ellipsis,
+            "h l turn   Space plays   Tab cache   ? keys   q quits");
+        tui_popup_draw(u, body);
+        return;
+    }
     tui_editor_draw(&u->editor, tui_area_part(a, 0, y, a.width, input), prompt_of(u),
         TUI_STYLE(TUI_USER, TUI_BOLD), focused);
     tui_popup_draw(u, body);

@@ -99,7 +99,7 @@ typedef struct tui_ui {
     char *message; /* one line above the input, until the next key */
     int64_t esc_ms, typed_ms, approval_ms;
     bool esc_armed, quit_armed;
-    int mode; /* agent_mode; -1: as the session says */
+    int mode; /* agent_mode that was asked for and not confirmed yet; -1: as the session says */
 } tui_ui;
 
 void tui_ui_init(tui_ui *u, const tui_host *host, bool utf8, bool letters);
