@@ -29,6 +29,7 @@
 #endif
 
 static const char usage[] =
+    "usage:\n"
     "kvist model list [--json]     the default models: present or not, bytes, sha256\n"
     "kvist model get NAME|URL [--sha256 HEX]\n"
     "                              fetches a model into the data folder; an interrupted one goes on\n"
