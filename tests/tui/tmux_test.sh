@@ -4,14 +4,15 @@
 #
 #   tmux_test.sh KVIST        skipped (77) where there is no tmux or no git
 set -u
-kvist=$1
+kvist=$(realpath "$1") || exit 1
+export LC_ALL=C.UTF-8
 command -v tmux >/dev/null 2>&1 || { echo "no tmux: skipped"; exit 77; }
 command -v git >/dev/null 2>&1 || { echo "no git: skipped"; exit 77; }
 locale -a 2>/dev/null | grep -qi '^C.utf-\?8$' || { echo "no C.UTF-8 locale: skipped"; exit 77; }
 
 dir=$(mktemp -d) || exit 1
 socket=kvist-test-$$
-t() { tmux -L "$socket" -f /dev/null "$@"; }
+t() { tmux -u -L "$socket" -f /dev/null "$@"; }
 trap 't kill-server 2>/dev/null; rm -rf "$dir"' EXIT INT TERM
 
 mkdir "$dir/tree" && cd "$dir/tree" && git init -q . || exit 1
@@ -49,7 +50,7 @@ absent() {
 }
 
 t new-session -d -x 130 -y 36 -s s \
-    "cd '$dir/tree'; export LC_ALL=C.UTF-8 KVIST_HOME='$dir/home'; '$kvist' --fake-script '$dir/script' 2>'$dir/err'; echo status \$?; exec sleep 600"
+    "cd '$dir/tree'; export KVIST_HOME='$dir/home'; '$kvist' --fake-script '$dir/script' 2>'$dir/err'; echo status \$?; exec sleep 600"
 wait_for 'Ask about this tree'
 wait_for 'scripted'
 t send-keys -t s 'what does gcd do?' Enter
@@ -82,7 +83,7 @@ wait_for 'divides'
 [ -s "$dir/err" ] && { echo "on stderr:"; cat "$dir/err"; exit 1; }
 
 id=$(screen | sed -n 's/.*kvist --resume \([^ ]*\).*/\1/p')
-LC_ALL=C.UTF-8 KVIST_HOME=$dir/home "$kvist" replay "$id" --text 130x36 > "$dir/replay" || exit 1
+KVIST_HOME=$dir/home "$kvist" replay "$id" --text 130x36 > "$dir/replay" || exit 1
 grep -q 'ledger of turn 1' "$dir/replay" || { echo "replay shows no ledger"; cat "$dir/replay"; exit 1; }
 # The cache panel of the replay is the live one's, line for line.
 right_of "$dir/replay" > "$dir/replayed"
