@@ -140,22 +140,51 @@ static int check_version(
     return code;
 }
 
+/*
+ * A file without a name where the file system has them (O_TMPFILE): a kill while it is written leaves nothing behind. Else one
+ * under the temporary name.
+ */
+static int open_new(int folder, const char *temporary, bool *ret_named)
+{
+    unlinkat(folder, temporary, 0); /* ours, of a run that was killed */
+    int fd = openat(folder, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+    *ret_named = fd < 0;
+    return fd >= 0 ? fd
+                   : openat(folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+}
+
+/* Gives the written file its name, over what is there or only where nothing is. */
+static int publish(int folder, int fd, bool is_named, const char *temporary, const char *name, bool replaces)
+{
+    if (!is_named) {
+        char self[40];
+        snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
+        int failed = linkat(AT_FDCWD, self, folder, replaces ? temporary : name, AT_SYMLINK_FOLLOW);
+        if (failed || !replaces) return failed;
+    }
+    if (replaces) return renameat(folder, temporary, folder, name);
+    int failed = (int)syscall(SYS_renameat2, folder, temporary, folder, name, RENAME_NOREPLACE);
+    if (failed && (errno == EINVAL || errno == ENOSYS)) /* a file system without NOREPLACE */
+        failed = linkat(folder, temporary, folder, name, 0) || unlinkat(folder, temporary, 0);
+    return failed;
+}
+
 int tool__change_write(tool_workspace *w, const char *path, const base_buf *text, mode_t mode,
     const char *before, const char *temporary, base_err *err)
 {
     struct stat st = {0};
     const char *name;
     size_t made;
+    bool is_named = false;
     int fd = -1, code = check_version(w, path, before, &st, err);
     if (code) return code;
     int folder = tool__path_open_parent(&w->root, path, true, &name, &made);
     if (folder < 0) return base_fail_sys(err, "the folder of %s", path);
     if (!text) {
         if (unlinkat(folder, name, 0)) code = base_fail_sys(err, "%s", path);
-        goto done;
+        goto out;
     }
-    unlinkat(folder, temporary, 0); /* ours, of a run that was killed */
-    fd = openat(folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    fd = open_new(folder, temporary, &is_named);
     if (fd < 0) {
         code = base_fail_sys(err, "%s", path);
         goto out;
@@ -167,24 +196,18 @@ int tool__change_write(tool_workspace *w, const char *path, const base_buf *text
         fchown(fd, st.st_uid, st.st_gid) && errno != EPERM)
         code = base_fail_sys(err, "%s", path);
     if (!code && (fchmod(fd, mode & 07777) || fsync(fd))) code = base_fail_sys(err, "%s", path);
-    if (close(fd) && !code) code = base_fail_sys(err, "%s", path);
     tool__step("written");
     /* Again, as close to the rename as we get: the approval may have taken a minute. */
     if (!code) code = check_version(w, path, before, &st, err);
-    if (!code) {
-        int failed = before ? renameat(folder, temporary, folder, name)
-                            : (int)syscall(SYS_renameat2, folder, temporary, folder, name, RENAME_NOREPLACE);
-        if (failed && !before && (errno == EINVAL || errno == ENOSYS)) /* a file system without NOREPLACE */
-            failed = linkat(folder, temporary, folder, name, 0) || unlinkat(folder, temporary, 0);
-        if (failed) code = base_fail_sys(err, "%s", path);
-    }
+    if (!code && publish(folder, fd, is_named, temporary, name, before != NULL))
+        code = base_fail_sys(err, "%s", path);
     if (code) unlinkat(folder, temporary, 0);
-done:
+out:
+    if (fd >= 0) close(fd);
     if (!code) {
         tool__step("rename");
         fsync(folder);
     }
-out:
     close(folder);
     return code;
 }

@@ -13,9 +13,11 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -377,6 +379,39 @@ static void test_change__a_read_only_folder_is_a_sentence(void **state)
     tree_remove(&t);
 }
 
+/* A full disk, as a limit on the size of files: the write fails half way. */
+static void test_change__a_full_disk_leaves_the_old_file(void **state)
+{
+    tree t;
+    base_buf large = {0};
+    tree_make(&t, false);
+    tree_put(&t, "a.py", OLD_TEXT);
+    base_buf_puts(&large, "def f():\n");
+    for (int i = 0; i < 2000; i++) base_buf_puts(&large, "    x = 1\n");
+    fflush(NULL);
+    pid_t child = fork();
+    if (!child) {
+        tree_open(&t);
+        tool_result r = tree_call(&t, "read", "{\"path\":\"a.py\"}", NULL);
+        tool_result_free(&r);
+        signal(SIGXFSZ, SIG_IGN);
+        setrlimit(RLIMIT_FSIZE, &(struct rlimit){8192, 8192});
+        r = tree_call(&t, "rewrite", REWRITE_F, large.data);
+        bool said = r.status == TOOL_FAILED && strstr(r.text.data, "Nothing was written");
+        tool_result_free(&r);
+        _exit(said ? 0 : 1);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    expect(&t, "a.py", OLD_TEXT);
+    expect_no_leftovers(&t);
+    tree_open(&t);
+    assert_int_equal(undo(&t, NULL), BASE_E_NOT_FOUND);
+    base_buf_free(&large);
+    tree_remove(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -386,6 +421,7 @@ int main(void)
         cmocka_unit_test(test_change__mode_line_ends_and_binary),
         cmocka_unit_test(test_change__edit_replaces_parts_and_lines),
         cmocka_unit_test(test_change__a_read_only_folder_is_a_sentence),
+        cmocka_unit_test(test_change__a_full_disk_leaves_the_old_file),
         cmocka_unit_test(test_undo__turns_in_reverse),
         cmocka_unit_test(test_undo__somebody_elses_change_is_kept_and_shown),
         cmocka_unit_test(test_undo__survives_a_kill_at_every_step),

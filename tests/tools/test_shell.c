@@ -12,11 +12,13 @@
 
 #include <cmocka.h>
 
+#include <grp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fs.h"
@@ -344,6 +346,38 @@ static void test_shell__a_plan_that_fails_runs_nothing(void **state)
     tree_remove(&t);
 }
 
+/* As an ordinary user: Landlock needs no privilege, and the mount namespace comes by a user namespace where that is allowed. */
+static void test_shell__confines_without_privilege(void **state)
+{
+    tree t;
+    if (geteuid()) skip(); /* every other test here ran so already */
+    tree_make(&t, true);
+    chmod(t.base, 0777);
+    assert_int_equal(chown(t.dir, 65534, 65534), 0);
+    fflush(NULL);
+    pid_t child = fork();
+    if (!child) {
+        char command[300];
+        if (setgroups(0, NULL) || setresgid(65534, 65534, 65534) || setresuid(65534, 65534, 65534)) _exit(2);
+        base_err err = {0};
+        tool_workspace_options options = {.dir = t.dir, .store = t.store};
+        if (tool_workspace_open(&t.w, &options, &err)) _exit(3);
+        if (!t.w->sandbox.is_confining) _exit(0);
+        snprintf(
+            command, sizeof command, "{\"command\":\"echo in > in; echo out > %s/out; cat in\"}", t.base);
+        tool_result r = tree_call(&t, "shell", command, NULL);
+        bool good =
+            r.text.data && strstr(r.text.data, "in\n") && tree_has(&t, "in") && !tree_has(&t, "../out");
+        tool_result_free(&r);
+        tool_workspace_close(t.w);
+        _exit(good ? 0 : 4);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    tree_remove(&t);
+}
+
 int main(void)
 {
     setenv("SECRET_TOKEN", "abc", 1);
@@ -357,6 +391,7 @@ int main(void)
         cmocka_unit_test(test_shell__cancel_ends_it),
         cmocka_unit_test(test_shell__a_flood_keeps_head_and_tail),
         cmocka_unit_test(test_shell__cannot_signal_us),
+        cmocka_unit_test(test_shell__confines_without_privilege),
         cmocka_unit_test(test_shell__a_plan_that_fails_runs_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
