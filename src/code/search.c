@@ -144,11 +144,60 @@ static bool is_written_as_name(const char *s, size_t n)
     return false;
 }
 
+/* A term of a file's name: what a test is called after the thing it tests is about that thing. */
+static void add_file_word(void *user, const char *word, size_t n)
+{
+    static const char *const none[] = {"test", "spec", "tests", "index", "main", "init"};
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+        if (strlen(none[i]) == n && memcmp(none[i], word, n) == 0) return;
+    if (memchr(word, '_', n) == NULL) add_concept(user, word, n);
+}
+
+/* Is the word around query[at] a path? Then its file's name counts, its folders and ending do not. Returns its end, 0: no path. */
+static size_t read_path(request *r, const char *query, size_t n, size_t at)
+{
+    size_t end = at, name = at;
+    while (end < n && strchr(" \t\n\r,;:()\"'`<>", query[end]) == NULL) end++;
+    size_t stop = end;
+    while (stop > at && strchr(".!?", query[stop - 1]) != NULL) stop--;
+    char path[256];
+    if (stop - at >= sizeof path || memchr(query + at, '.', stop - at) == NULL) return 0;
+    memcpy(path, query + at, stop - at);
+    path[stop - at] = '\0';
+    if (code_language(path, NULL, 0) == NULL) return 0;
+    for (size_t i = at; i < stop; i++)
+        if (query[i] == '/') name = i + 1;
+    size_t dot = stop;
+    while (dot > name && query[dot - 1] != '.') dot--;
+    if (dot <= name + 1) return stop;
+    size_t n_name = dot - 1 - name;
+    r->weight = 1;
+    code_index_terms(query + name, n_name, add_file_word, r);
+    if (n_name > 5 && memcmp(query + name, "test_", 5) == 0) { /* test_a_b.py is about a_b */
+        name += 5;
+        n_name -= 5;
+    }
+    char lower[CODE_WORD_BYTES];
+    if (n_name >= sizeof lower || !is_written_as_name(query + name, n_name)) return stop;
+    for (size_t i = 0; i < n_name; i++) {
+        const char c = query[name + i];
+        lower[i] = c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+    }
+    r->weight = 2;
+    add_concept(r, lower, n_name);
+    return stop;
+}
+
 static void read_request(request *r, const char *query, bool keep_all)
 {
     const size_t n = strlen(query);
     size_t pos = 0, from, to;
-    while (code_next_identifier(query, n, &pos, &from, &to)) {
+    while (r->n < MAX_CONCEPTS && code_next_identifier(query, n, &pos, &from, &to)) {
+        const size_t path_end = read_path(r, query, n, from);
+        if (path_end != 0) {
+            pos = path_end;
+            continue;
+        }
         char lower[CODE_WORD_BYTES], stem[CODE_WORD_BYTES];
         const size_t len = to - from;
         if (len >= sizeof lower) continue;

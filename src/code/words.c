@@ -9,8 +9,8 @@
 
 /* clang-format off */
 static const char *const stop_words[] = {
-    "a", "about", "all", "also", "an", "and", "any", "are", "as", "at", "be", "been", "being", "but", "by", "can", "code", "could",
-    "decide", "decided", "decides", "defined", "definition", "determine", "determined", "determines", "did", "do", "does", "done", "each", "else", "explain", "for", "from", "give", "given", "gives", "had",
+    "a", "about", "all", "also", "an", "and", "any", "are", "as", "at", "be", "been", "being", "bug", "but", "by", "can", "code", "could",
+    "decide", "decided", "decides", "defined", "definition", "determine", "determined", "determines", "did", "do", "does", "done", "each", "else", "explain", "fix", "for", "from", "give", "given", "gives", "had",
     "has", "have", "how", "i", "if", "implemented", "in", "into", "is", "it", "its", "just", "let", "located", "may", "me", "might",
     "my", "no", "none", "not", "notice", "noticed", "notices", "of", "on", "one", "only", "or", "our", "out", "place", "please", "really", "responsible", "shall",
     "should", "show", "so", "some", "such", "tell", "than", "that", "the", "their", "them", "then", "there", "these", "they",

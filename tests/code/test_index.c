@@ -66,6 +66,37 @@ static void test_index__questions_find_definitions(void **state)
     code_index_free(x);
 }
 
+static void test_index__a_failing_test_leads_to_what_it_tests(void **state)
+{
+    code_index *x = code_index_new(NULL);
+    put(x, "tests/test_shortest_path.py",
+        "def test_one():\n    assert shortest_path(1) == 2\n\ndef test_two():\n    assert shortest_path(2) "
+        "== 2\n");
+    put(x, "programs/shortest_paths.py", "def shortest_paths(a):\n    return a\n");
+    put(x, "programs/shortest_path.py", "def shortest_path(a):\n    return a\n");
+    put(x, "programs/other.py", "def fails(tests):\n    return tests\n");
+    char name[64];
+    assert_string_equal(first(x, "tests/test_shortest_path.py fails; fix it", name), "shortest_path");
+    code_index_free(x);
+}
+
+static void test_index__callers_and_manuals_lead_to_what_they_name(void **state)
+{
+    code_index *x = code_index_new(NULL);
+    put(x, "manual.md", "# Exclusive things\n\nTwo zebras that must never meet: use keepApart().\n");
+    put(x, "a.c", "void keepApart(int a)\n{\n    a = 1;\n}\n\nvoid unrelated(int a)\n{\n    a = 2;\n}\n");
+    code_hits h;
+    code_index_search(x, "zebras that never meet", 9, &h);
+    bool found = false;
+    for (uint32_t i = 0; i < h.n; i++) {
+        found = found || strcmp(h.hits[i].name, "keepApart") == 0;
+        assert_string_not_equal(h.hits[i].name, "unrelated");
+    }
+    assert_true(found);
+    code_hits_free(&h);
+    code_index_free(x);
+}
+
 static void test_index__hits_fit_a_budget(void **state)
 {
     code_index *x = code_index_new(NULL);
@@ -207,6 +238,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_index__questions_find_definitions),
+        cmocka_unit_test(test_index__a_failing_test_leads_to_what_it_tests),
+        cmocka_unit_test(test_index__callers_and_manuals_lead_to_what_they_name),
         cmocka_unit_test(test_index__hits_fit_a_budget),
         cmocka_unit_test(test_index__symbols),
         cmocka_unit_test(test_index__updates_replace_and_remove),
