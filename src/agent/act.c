@@ -132,6 +132,16 @@ static void emit_call(const running *r)
 
 /* --- repetition --------------------------------------------------------------------------------------------------------- */
 
+static bool is_all_active(const agent *a, uint32_t from, uint32_t to)
+{
+    uint32_t *lanes = base_xcalloc(agent__n_tokens(a) + 1, sizeof *lanes);
+    a->engine->ops->active_lanes(a->engine, lanes);
+    bool all = true;
+    for (uint32_t i = from; i < to; i++) all = all && lanes[i] == a->info.n_lanes;
+    free(lanes);
+    return all;
+}
+
 /* Answers a call that was made before and whose world has not changed. false: it is new. */
 static bool answer_repeated(running *r, uint64_t key, bool *ret_stop)
 {
@@ -148,7 +158,7 @@ static bool answer_repeated(running *r, uint64_t key, bool *ret_stop)
             "another call.\n");
     } else {
         base_err err = {0};
-        if (made->from < made->to &&
+        if (!is_all_active(r->a, made->from, made->to) &&
             r->a->engine->ops->manual(r->a->engine, KV_MANUAL_PROMOTE, made->from, made->to, &err))
             agent__notice(r->a, "the earlier result could not be brought back: %s", err.msg);
         say(r, TOOL_OK,
