@@ -190,25 +190,15 @@ static void index_chunk(gather *g, uint32_t file_id, const code_chunk *c, const 
     post(g, x->n_chunks++);
 }
 
-/* Names of everything a chunk defines beside its own definition (fields, constants, prototypes, macros) count as its head. */
-static uint32_t count_inner(gather *g, const code_file *file, const code_chunk *c, uint32_t d)
-{
-    for (; d < file->n_definitions && file->definitions[d].from < c->to; d++)
-        if (d != c->definition && file->definitions[d].from >= c->from)
-            count(g, name_of(g->x, file->definitions[d].name, strlen(file->definitions[d].name)), IN_HEAD);
-    return d;
-}
-
 static void insert(code_index *x, uint32_t file_id, const code_chunk *chunks, uint32_t n_chunks)
 {
     indexed_file *f = &x->files[file_id];
     gather g = {.x = x};
     /* Every identifier takes a byte and what separates it another. */
-    uint32_t *ids = base_xmalloc((f->n / 2 + 2 + f->file->n_definitions) * sizeof *ids), n_ids = 0, next = 0;
+    uint32_t *ids = base_xmalloc((f->n / 2 + 2 + f->file->n_definitions) * sizeof *ids), n_ids = 0;
     size_t pos = 0;
     f->first_chunk = x->n_chunks;
     for (uint32_t i = 0; i < n_chunks && x->n_chunks < MAX_CHUNKS; i++) {
-        next = count_inner(&g, f->file, &chunks[i], next);
         index_chunk(&g, file_id, &chunks[i], f->text, ids, &n_ids, &pos);
     }
     f->n_chunks = x->n_chunks - f->first_chunk;
