@@ -2,8 +2,9 @@
  * The worker threads of pool.h. Every wait is the same: spin for some tens of microseconds, because the next piece of work
  * of a decode comes within a few, then sleep on a futex, so that an idle program costs nothing.
  *
- * One word counts runs (a worker waits for it to move), one counts barrier phases. A run ends with a barrier, so that the
- * caller returns only when all have, and so that fn and arg may be overwritten.
+ * A run has a gate: its number, whether it is closed, and how many workers are inside. fn and arg belong to the run of that
+ * number, and are overwritten only when nobody is inside and the gate is closed; a late worker that finds another number or a
+ * closed gate goes back to waiting.
  */
 #include "base/pool.h"
 
@@ -11,6 +12,7 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -30,9 +32,15 @@ typedef struct worker {
     int index;
 } worker;
 
+/* The gate: number of the run in the upper half, then GATE_CLOSED, then the count of workers inside. */
+#define GATE_CLOSED 0x80000000u
+
 struct base_pool {
-    signal_word runs;
-    signal_word phase;
+    signal_word runs;  /* workers wait for it to move */
+    signal_word ends;  /* moves when a worker leaves: the caller waits */
+    signal_word phase; /* barriers */
+    _Alignas(LINE) _Atomic uint64_t gate;
+    _Atomic int finished; /* workers that did this run */
     _Alignas(LINE) _Atomic int arrived;
     base_pool_fn *fn; /* NULL asks the workers to leave */
     void *arg;
@@ -85,22 +93,61 @@ void base_pool_barrier(base_pool *pool)
     }
 }
 
+/* Inside, fn and arg stay what they are. False: that run is over. */
+static bool gate_enter(base_pool *pool, uint32_t number)
+{
+    uint64_t gate = atomic_load(&pool->gate);
+    do {
+        if (gate >> 32 != number || gate & GATE_CLOSED) return false;
+    } while (!atomic_compare_exchange_weak(&pool->gate, &gate, gate + 1));
+    return true;
+}
+
 static void *worker_main(void *arg)
 {
     worker *w = arg;
     base_pool *pool = w->pool;
-    for (uint32_t seen = 0;; seen++) {
+    for (uint32_t seen = 0;;) {
         word_wait(&pool->runs, seen);
-        if (!pool->fn) return NULL;
-        pool->fn(pool->arg, w->index, pool->n_threads);
-        base_pool_barrier(pool);
+        seen = atomic_load(&pool->runs.value);
+        if (!gate_enter(pool, seen)) continue;
+        bool leave = !pool->fn;
+        if (!leave) pool->fn(pool->arg, w->index, pool->n_threads);
+        atomic_fetch_add(&pool->finished, 1);
+        atomic_fetch_sub(&pool->gate, 1);
+        if (leave) return NULL;
+        word_move(&pool->ends);
+    }
+}
+
+static void open_run(base_pool *pool, base_pool_fn *fn, void *arg)
+{
+    pool->fn = fn;
+    pool->arg = arg;
+    atomic_store(&pool->finished, 0);
+    atomic_store(&pool->gate, (uint64_t)(uint32_t)(atomic_load(&pool->runs.value) + 1) << 32);
+    word_move(&pool->runs);
+}
+
+/* Closes the gate once `wanted` workers have done the run, and returns when nobody is inside. */
+static void close_run(base_pool *pool, int wanted)
+{
+    for (;;) {
+        uint32_t seen = atomic_load(&pool->ends.value);
+        if (atomic_load(&pool->finished) >= wanted) break;
+        word_wait(&pool->ends, seen);
+    }
+    atomic_fetch_or(&pool->gate, GATE_CLOSED);
+    for (;;) {
+        uint32_t seen = atomic_load(&pool->ends.value);
+        if ((atomic_load(&pool->gate) & (GATE_CLOSED - 1)) == 0) return;
+        word_wait(&pool->ends, seen);
     }
 }
 
 static void stop_workers(base_pool *pool, int n_started)
 {
-    pool->fn = NULL;
-    word_move(&pool->runs);
+    open_run(pool, NULL, NULL);
     for (int i = 1; i < n_started; i++) pthread_join(pool->workers[i].thread, NULL);
 }
 
@@ -111,7 +158,7 @@ int base_pool_new(base_pool **ret, int n_threads, base_err *err)
             err, BASE_E_LIMIT, "%d threads were asked for; 1 to %d are possible", n_threads, MAX_THREADS);
     base_pool *pool = aligned_alloc(LINE, (sizeof *pool + LINE - 1) / LINE * LINE);
     if (!pool) return base_fail(err, BASE_E_NOMEM, "no memory for the thread pool");
-    *pool = (base_pool){.n_threads = n_threads};
+    *pool = (base_pool){.n_threads = n_threads, .gate = GATE_CLOSED};
     for (int i = 1; i < n_threads; i++) {
         pool->workers[i] = (worker){.pool = pool, .index = i};
         int failed = pthread_create(&pool->workers[i].thread, NULL, worker_main, &pool->workers[i]);
@@ -138,15 +185,19 @@ int base_pool_threads(const base_pool *pool)
     return pool->n_threads;
 }
 
+static void run(base_pool *pool, base_pool_fn *fn, void *arg, int wanted)
+{
+    if (pool->n_threads > 1) open_run(pool, fn, arg);
+    fn(arg, 0, pool->n_threads);
+    if (pool->n_threads > 1) close_run(pool, wanted);
+}
+
 void base_pool_run(base_pool *pool, base_pool_fn *fn, void *arg)
 {
-    if (pool->n_threads == 1) {
-        fn(arg, 0, 1);
-        return;
-    }
-    pool->fn = fn;
-    pool->arg = arg;
-    word_move(&pool->runs);
-    fn(arg, 0, pool->n_threads);
-    base_pool_barrier(pool);
+    run(pool, fn, arg, pool->n_threads - 1);
+}
+
+void base_pool_share(base_pool *pool, base_pool_fn *fn, void *arg)
+{
+    run(pool, fn, arg, 0);
 }

@@ -15,6 +15,7 @@ enum {
     TILE = MODEL_ROWS_TILE,
     QUERIES = 96,     /* query rows of a unit, unless one token has more */
     SPLIT_TOKENS = 8, /* batches up to this spread tiles */
+    FEW_TILES = 24,   /* fewer are merged by one thread */
 };
 
 /* Walks a list tile by tile; going back starts again. */
@@ -255,11 +256,14 @@ static void run_split(const attention_job *j, space *w, uint32_t unit)
 }
 
 /* After all tiles: the query rows of the batch, each merged by one thread. */
-static void merge_split(const attention_job *j, int thread, int n_threads)
+static void merge_split(void *arg, int thread, int n_threads)
 {
+    (void)thread;
+    (void)n_threads;
+    attention_job *j = arg;
     const ops_attention_args *a = j->args;
     uint32_t head_dim = a->rows->shape.head_dim, n_head_kv = a->rows->shape.n_head_kv, n_q = a->n * j->group;
-    for (uint32_t i = (uint32_t)thread; i < n_head_kv * n_q; i += (uint32_t)n_threads) {
+    for (uint32_t i; (i = atomic_fetch_add(&j->next, 1)) < n_head_kv * n_q;) {
         uint32_t kv_head = i / n_q, m = i % n_q, t = m / j->group, g = m % j->group;
         const model_lane_list *list = &a->rows->lanes[a->layer * n_head_kv + kv_head];
         float max = -INFINITY, sum = 0, o[CPU_HEAD_DIM_MAX] = {0};
@@ -276,6 +280,7 @@ static void attention_run(void *arg, int thread, int n_threads)
     attention_job *j = arg;
     const model_rows_shape *shape = &j->args->rows->shape;
     uint32_t n_units = shape->n_head_kv * (j->n_tiles ? j->n_tiles : j->n_blocks);
+    (void)n_threads;
     space w;
     space_carve(&w, j->cpu->scratch[thread].data, (size_t)j->tokens * j->group, shape->head_dim);
     for (uint32_t unit; !j->cancelled && (unit = atomic_fetch_add(&j->next, 1)) < n_units;) {
@@ -285,9 +290,6 @@ static void attention_run(void *arg, int thread, int n_threads)
         else
             run_block(j, &w, unit);
     }
-    if (!j->n_tiles) return;
-    if (n_threads > 1) base_pool_barrier(j->cpu->pool);
-    if (!j->cancelled) merge_split(j, thread, n_threads);
 }
 
 static int check_shape(const model_rows_shape *s, uint32_t n_head, base_err *err)
@@ -331,7 +333,14 @@ int cpu_op_attention(model_ops *ops, const ops_attention_args *a, base_err *err)
         cpu, space_floats((size_t)j.tokens * j.group, shape->head_dim) * sizeof(float), shared, err);
     if (rc < 0) return rc;
     j.states = cpu->shared.data;
-    base_pool_run(cpu->pool, attention_run, &j);
+    base_pool_share(cpu->pool, attention_run, &j);
+    if (j.n_tiles && !j.cancelled) {
+        j.next = 0;
+        if (j.n_tiles < FEW_TILES) /* done before another thread is awake */
+            merge_split(&j, 0, 1);
+        else
+            base_pool_share(cpu->pool, merge_split, &j);
+    }
     return j.cancelled || cpu_is_cancelled(cpu) ? cpu_cancelled(err) : 0;
 }
 

@@ -129,6 +129,6 @@ int cpu_op_matmul(model_ops *ops, const ops_matmul_args *args, base_err *err)
     uint32_t even = j.n_tiles / (4 * (uint32_t)cpu->n_threads);
     j.chunk = cpu_n_columns(x) > CPU_GROUP ? 1 : (uint32_t)(CHUNK_BYTES / (n_bytes / j.n_tiles) + 1);
     if (j.chunk > even) j.chunk = even ? even : 1;
-    base_pool_run(cpu->pool, run, &j);
+    base_pool_share(cpu->pool, run, &j);
     return j.cancelled ? cpu_cancelled(err) : 0;
 }
