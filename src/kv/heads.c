@@ -48,8 +48,8 @@ out:
 
 char *kv_heads_path(const char *model_hash)
 {
-    char name[32];
-    snprintf(name, sizeof name, "heads/%.16s", model_hash);
+    char name[64];
+    snprintf(name, sizeof name, "rows/%.24s.heads", model_hash);
     return base_fs_home(BASE_HOME_DATA, name);
 }
 

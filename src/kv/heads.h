@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "model/model.h"
 
-/* Where a model's heads are kept: "DATA/heads/HASH". The caller frees. For kv_options.heads_file. */
+/* Where a model's heads are kept: "DATA/rows/HASH.heads". The caller frees. For kv_options.heads_file. */
 char *kv_heads_path(const char *model_hash);
 
 /*

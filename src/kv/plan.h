@@ -18,9 +18,10 @@
     X(SINK, "sink")                                                                                          \
     X(WINDOW, "window")                                                                                      \
     X(REQUEST, "request")                                                                                    \
-    X(SIGNATURE, "signature") X(CALL, "call") X(CONTROL, "control") X(RETURN, "return") X(ASSIGN, "assign")  \
-        X(DEFUSE, "defuse") X(SYMBOL, "symbol") X(NEIGHBOUR, "neighbour") X(ATTENTION, "attention")          \
-            X(MEMORY, "memory") X(CENTRALITY, "centrality") X(RESIDUAL, "residual") X(SENTENCE, "sentence")  \
+    X(SIGNATURE, "signature")                                                                                \
+    X(CALL, "call") X(CONTROL, "control") X(RETURN, "return") X(ASSIGN, "assign") X(DEFUSE, "defuse")        \
+        X(SYMBOL, "symbol") X(NEIGHBOUR, "neighbour") X(ATTENTION, "attention") X(MEMORY, "memory")          \
+            X(CENTRALITY, "centrality") X(RESIDUAL, "residual") X(SENTENCE, "sentence")                      \
                 X(REPAIR_ANCHOR, "repair-anchor") X(REPAIR_BURST, "repair-burst") X(BUDGET, "budget")        \
                     X(PRESSURE, "pressure") X(STALE, "stale") X(FAILED, "failed") X(MANUAL, "manual")
 #define KV_REASON_ENUM(id, word) KV_REASON_##id,

@@ -137,6 +137,7 @@ int kv_rowfile_open(
         }
         r = check_header(bytes, identity, path, &f->id, err);
         if (r) goto fail;
+        futimens(f->fd, NULL); /* it was used: kv_rowfile_trim takes the longest unused first */
         f->n_rows = (uint64_t)(st.st_size - HEADER_BYTES) / f->row_bytes;
     }
     *ret = f;

@@ -37,6 +37,12 @@ void kv_rowfile_set_rows(
 /* One row behind the others, through a buffer; nothing is sure before kv_rowfile_sync. */
 int kv_rowfile_append(kv_rowfile *f, const uint16_t *row, base_err *err);
 int kv_rowfile_sync(kv_rowfile *f, base_err *err);
+/*
+ * Keeps row files at and two levels below folder within max_bytes: the longest unused go first with their manifests, those
+ * that a process has open never. *ret_bytes (may be NULL): what is left. A folder that is not there holds nothing.
+ */
+int kv_rowfile_trim(const char *folder, uint64_t max_bytes, uint64_t *ret_bytes, base_err *err);
+
 /* n rows from row `from` on into rows. */
 int kv_rowfile_read(kv_rowfile *f, uint64_t from, uint32_t n, uint16_t *rows, base_err *err);
 

@@ -166,8 +166,8 @@ static uint32_t take_soft(work *w, const uint32_t *ordinal_of, uint32_t room)
     return n;
 }
 
-/* Chooses in one lane and sets its flips. */
-static void select_lane(
+/* Chooses in one lane and sets its flips. True when hard rows alone were too many. */
+static bool select_lane(
     kv_session *s, work *w, uint32_t lane, uint32_t budget, uint32_t *ordinal_of, uint64_t *flips)
 {
     const model_lane_list *list = &s->lists.view[lane];
@@ -193,7 +193,7 @@ static void select_lane(
         w->cut[t] += n > target ? (float)target / (float)n : 1;
         w->n_ranked[t]++;
     }
-    if (n <= target) return;
+    if (n <= target) return false;
     uint32_t kept = take_hard(w, n, target, n_hard);
     kept += take_soft(w, ordinal_of, (uint32_t)((target - kept) * s->parameters.soft));
     for (uint32_t i = 0; i < n && kept < target; i++) {
@@ -203,6 +203,7 @@ static void select_lane(
     }
     for (uint32_t o = 0; o < n; o++)
         if (!w->taken[o]) kv_bits_set(flips, w->token[o]);
+    return n_hard > target;
 }
 
 /* What stayed because of a rule, as runs. */
@@ -266,16 +267,17 @@ int kv__evict(kv_session *s, uint32_t budget, const uint64_t *keep, const atomic
     if (r) goto out;
     const double score_ms = (double)(base_clock_ns() - start) / 1e6;
     start = base_clock_ns();
-    const uint32_t n_hard = kv__protect(s, w.hard);
+    kv__protect(s, w.hard);
     for (uint32_t i = 0; keep && i < s->n; i++)
         if (kv_bits_get(keep, i) && !w.hard[i]) w.hard[i] = KV_HARD_KEPT;
-    plan = kv_plan_new(s->epoch, n_hard > budget ? KV_CAUSE_PRESSURE : KV_CAUSE_EVICT, s->n, s->n_lanes);
+    plan = kv_plan_new(s->epoch, KV_CAUSE_EVICT, s->n, s->n_lanes);
     if (!plan) {
         r = base_fail(err, BASE_E_NOMEM, "no memory for a plan over %u rows", s->n);
         goto out;
     }
     for (uint32_t lane = 0; lane < s->n_lanes; lane++)
-        select_lane(s, &w, lane, budget, ordinal_of, plan->flips + (size_t)lane * kv_plan_words(plan));
+        if (select_lane(s, &w, lane, budget, ordinal_of, plan->flips + (size_t)lane * kv_plan_words(plan)))
+            plan->cause = KV_CAUSE_PRESSURE;
     remember(s, &w);
     describe_protected(s, &w, plan);
     kv__describe_flips(s, plan, NULL,

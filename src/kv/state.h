@@ -30,8 +30,8 @@ typedef enum kv_hard {
     KV_HARD_SINK,
     KV_HARD_SYSTEM,
     KV_HARD_WINDOW,
-    KV_HARD_KEPT,
     KV_HARD_REQUEST,
+    KV_HARD_KEPT, /* what a person just brought back, for the pass that makes room for it */
     KV_N_HARD
 } kv_hard;
 

@@ -16,6 +16,7 @@
 #include "base/fs.h"
 #include "base/hash.h"
 #include "fake_compute.h"
+#include "kv/heads.h"
 #include "tiny_gguf.h"
 
 /* A model from a specification; n_threads 0: the machine's. */
@@ -190,6 +191,41 @@ static void test_model__a_saved_session_goes_on_with_the_same_bits(void **state)
     assert_int_equal(base_fs_remove(folder, NULL), 0);
 }
 
+static void test_model__calibration_writes_heads_that_a_session_reads(void **state)
+{
+    const tiny_gguf spec = TINY_GGUF_QWEN2;
+    model *m = open_tiny(&spec, 0);
+    char folder[] = "/tmp/kvist-test-XXXXXX", path[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/rows/heads", folder);
+    base_err err = {0};
+    if (kv_heads_calibrate(m, 3, path, NULL, NULL, NULL, &err)) fail_msg("%s", err.msg);
+    base_buf file = {0};
+    assert_int_equal(base_fs_read(path, 1 << 16, &file, NULL), 0);
+    assert_non_null(strstr(file.data, model_get_info(m)->hash));
+    uint32_t n_lines = 0;
+    for (const char *at = file.data; (at = strchr(at, '\n')); at++) n_lines++;
+    assert_int_equal(n_lines, 4);
+    base_buf_free(&file);
+    /* Scored with three of eight heads a repair still plans the same for any batch shape and thread count. */
+    int32_t ids[900];
+    make_ids(ids, 900, model_get_info(m)->n_vocab, 3);
+    uint64_t hashes[2][2] = {{0}};
+    for (int k = 0; k < 4; k++) {
+        const kv_observer observer = {.user = &hashes[k / 2][k % 2], .plan = fold_plan};
+        kv_session *s = open_session(
+            m, &(kv_options){.budget = 700, .repair = 40, .heads_file = k / 2 ? path : NULL}, &observer);
+        append(s, KV_ORIGIN_TOOL, 1, ids, 850, NULL);
+        append(s, KV_ORIGIN_USER, 2, ids + 850, 50, NULL);
+        assert_int_equal(kv_session_repair(s, 850, 900, NULL, 0, NULL, NULL), 0);
+        kv_session_free(s);
+    }
+    assert_true(hashes[0][0] == hashes[0][1] && hashes[1][0] == hashes[1][1]);
+    assert_true(hashes[0][0] != hashes[1][0]); /* other heads, other rows */
+    model_close(m);
+    assert_int_equal(base_fs_remove(folder, NULL), 0);
+}
+
 static void test_model__exact_on_smollm2(void **state)
 {
     char *path = base_fs_home(BASE_HOME_DATA, "models/SmolLM2-135M-Instruct.Q4_1.gguf");
@@ -213,6 +249,7 @@ int main(void)
         cmocka_unit_test(test_model__exact_on_little_models),
         cmocka_unit_test(test_model__plans_and_bits_do_not_depend_on_threads),
         cmocka_unit_test(test_model__a_saved_session_goes_on_with_the_same_bits),
+        cmocka_unit_test(test_model__calibration_writes_heads_that_a_session_reads),
         cmocka_unit_test(test_model__exact_on_smollm2),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

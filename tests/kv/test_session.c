@@ -268,20 +268,48 @@ static void test_session__refuses_a_plan_of_another_epoch(void **state)
 
 /* ---- generated sequences ---- */
 
-/* Folds every plan that a session announces. */
+/* What a generated sequence tells of its plans. */
+typedef struct witness {
+    uint64_t hash;
+    const kv_session *session;
+} witness;
+
+/* An eviction may take a hard row of a lane only when nothing else is left there. */
+static void check_hard(const kv_session *s, const kv_plan *p)
+{
+    static uint8_t states[CTX];
+    uint64_t active[(CTX + 63) / 64];
+    kv_session_states(s, states);
+    for (uint32_t lane = 0; lane < p->n_lanes; lane++) {
+        const uint64_t *flips = p->flips + (size_t)lane * kv_plan_words(p);
+        uint32_t n_hard_gone = 0, n_soft_left = 0;
+        kv_session_lane_bits(s, lane, active);
+        for (uint32_t i = 0; i < p->n_tokens; i++) {
+            const bool was = active[i / 64] >> i % 64 & 1, flips_now = flips[i / 64] >> i % 64 & 1;
+            if (was && flips_now && states[i] & KV_STATE_HARD) n_hard_gone++;
+            if (was && !flips_now && !(states[i] & KV_STATE_HARD)) n_soft_left++;
+            if (p->cause == KV_CAUSE_EVICT || p->cause == KV_CAUSE_PRESSURE) assert_false(!was && flips_now);
+        }
+        if (p->cause == KV_CAUSE_EVICT) assert_int_equal(n_hard_gone, 0);
+        if (p->cause == KV_CAUSE_REPAIR) assert_int_equal(n_hard_gone, 0);
+        if (p->cause == KV_CAUSE_PRESSURE && n_hard_gone) assert_int_equal(n_soft_left, 0);
+    }
+}
+
+/* Folds every plan that a session announces, and checks what every plan must keep. */
 static void fold_plan(void *user, const kv_plan *p)
 {
     base_buf blob = {0};
+    witness *w = user;
     kv_plan_pack(p, &blob);
-    uint64_t *hash = user;
-    *hash = base_hash64(blob.data, blob.len, *hash);
-    *hash = base_hash64(p->runs, 0, *hash);
+    w->hash = base_hash64(blob.data, blob.len, w->hash);
     for (uint32_t i = 0; i < p->n_runs; i++) {
         assert_true(p->runs[i].from < p->runs[i].to && p->runs[i].to <= p->n_tokens);
         assert_true(i == 0 || p->runs[i - 1].from <= p->runs[i].from);
         assert_true(p->runs[i].lanes <= p->n_lanes);
     }
     base_buf_free(&blob);
+    if (w->session) check_hard(w->session, p);
 }
 
 static void check_invariants(const kv_session *s, bool within_budget)
@@ -319,10 +347,12 @@ static void check_invariants(const kv_session *s, bool within_budget)
 /* A sequence of operations from a seed; returns a hash of all its plans and last logits. */
 static uint64_t run_sequence(uint64_t seed, const char *policy, bool lanes_differ)
 {
-    uint64_t random = seed, hash = 0;
+    uint64_t random = seed;
+    witness w = {0};
     fake_model m = {.lanes_differ = lanes_differ};
-    const kv_observer observer = {.user = &hash, .plan = fold_plan};
+    const kv_observer observer = {.user = &w, .plan = fold_plan};
     kv_session *s = open_session(&m, 700 + test_below(&random, 300), policy, &observer);
+    w.session = s;
     float logits[FAKE_VOCAB];
     int32_t ids[700];
     uint32_t turn = 1, n = 0;
@@ -354,7 +384,7 @@ static uint64_t run_sequence(uint64_t seed, const char *policy, bool lanes_diffe
             base_err err = {0};
             if (kv_session_append(s, &g, ids, more, step % 2 ? logits : NULL, NULL, NULL, &err))
                 fail_msg("%s", err.msg);
-            hash = base_hash64(logits, step % 2 ? sizeof logits : 0, hash);
+            if (step % 2) w.hash = base_hash64(logits, sizeof logits, w.hash);
             within = true;
         } else if (what == 6) {
             kv_session_set_turn(s, ++turn);
@@ -382,9 +412,9 @@ static uint64_t run_sequence(uint64_t seed, const char *policy, bool lanes_diffe
     }
     kv_session_ids(s, &n);
     if (n) assert_int_equal(kv_session_logits(s, logits, NULL, NULL), 0);
-    hash = base_hash64(logits, sizeof logits, hash);
+    w.hash = base_hash64(logits, sizeof logits, w.hash);
     kv_session_free(s);
-    return hash;
+    return w.hash;
 }
 
 static void test_session__generated_sequences_keep_the_invariants(void **state)

@@ -14,6 +14,7 @@
 #include "base/fs.h"
 #include "base/hash.h"
 #include "fake_compute.h"
+#include "kv/rowfile.h"
 
 enum { CTX = 3000 };
 
@@ -357,6 +358,42 @@ static void test_snapshot__the_fixed_prompt_is_computed_once(void **state)
     base_buf_free(&bytes);
 }
 
+static void test_snapshot__the_longest_unused_rows_go_first(void **state)
+{
+    fake_model m = {0};
+    base_err err = {0};
+    char first[128], manifest[160];
+    snprintf(first, sizeof first, "%s/a", folder);
+    assert_int_equal(mkdir(first, 0700), 0);
+    snprintf(first, sizeof first, "%s/a/rows", folder);
+    snprintf(manifest, sizeof manifest, "%s.manifest", first);
+    kv_options o = options_with_file(0);
+    o.row_file = first;
+    int32_t ids[100];
+    make_ids(ids, 100, 1);
+    kv_session *a = open_session(&m, &o);
+    append(a, KV_ORIGIN_TOOL, 1, ids, 100, NULL);
+    assert_int_equal(kv_session_save(a, NULL), 0);
+    kv_session *b = lived_session(&m, 6, NULL);
+    assert_int_equal(kv_session_save(b, NULL), 0);
+    kv_stats stats;
+    kv_session_get_stats(b, &stats);
+    uint64_t left = 0;
+    assert_int_equal(
+        kv_rowfile_trim(folder, stats.file_bytes, &left, &err), BASE_E_LIMIT); /* both are open */
+    assert_true(base_fs_exists(first) && base_fs_exists(row_path));
+    kv_session_free(a);
+    kv_session_free(b);
+    assert_int_equal(kv_rowfile_trim(folder, stats.file_bytes, &left, &err), 0);
+    assert_true(left == stats.file_bytes);
+    assert_false(base_fs_exists(first) || base_fs_exists(manifest));
+    assert_true(base_fs_exists(row_path) && base_fs_exists(manifest_path));
+    kv_session *r = NULL;
+    if (resume(&m, &r, &err)) fail_msg("%s", err.msg);
+    kv_session_free(r);
+    assert_int_equal(kv_rowfile_trim("/nowhere/at/all", 0, &left, &err), 0);
+}
+
 /* Without its snapshot a session is its ids and its plans, executed again. */
 typedef struct schedule {
     base_buf blobs[64];
@@ -423,6 +460,7 @@ int main(void)
         WITH_FOLDER(test_snapshot__damage_is_a_sentence),
         WITH_FOLDER(test_snapshot__another_models_rows_are_refused),
         WITH_FOLDER(test_snapshot__the_fixed_prompt_is_computed_once),
+        WITH_FOLDER(test_snapshot__the_longest_unused_rows_go_first),
         WITH_FOLDER(test_snapshot__a_logged_schedule_gives_the_state_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
