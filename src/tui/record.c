@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 
-int tui_record_add(tui_record *r, const char *json, size_t n, base_err *err)
+int tui_record_add(tui_record *r, const char *json, size_t n, const void *blob, size_t blob_n, base_err *err)
 {
     agent_event e;
     agent_event_doc *doc;
@@ -15,6 +15,8 @@ int tui_record_add(tui_record *r, const char *json, size_t n, base_err *err)
     if (rc) return rc;
     base_grow(&r->events, &r->cap, r->n + 1, sizeof *r->events);
     base_grow(&r->docs, &r->cap_docs, r->n + 1, sizeof *r->docs);
+    e.blob = blob && blob_n ? base_xstrndup(blob, blob_n) : NULL;
+    e.blob_n = e.blob ? blob_n : 0;
     r->events[r->n] = e;
     r->docs[r->n++] = doc;
     if (e.type == AGENT_EVENT_user && e.user.turn > 0 && e.user.turn <= UINT32_MAX)
@@ -24,7 +26,10 @@ int tui_record_add(tui_record *r, const char *json, size_t n, base_err *err)
 
 void tui_record_free(tui_record *r)
 {
-    for (size_t i = 0; i < r->n; i++) agent_event_doc_free(r->docs[i]);
+    for (size_t i = 0; i < r->n; i++) {
+        free((void *)(uintptr_t)r->events[i].blob);
+        agent_event_doc_free(r->docs[i]);
+    }
     free(r->docs);
     free(r->events);
     *r = (tui_record){0};

@@ -14,8 +14,8 @@ typedef struct tui_record {
     uint32_t turns;
 } tui_record;
 
-/* Adds one event from its JSON; bytes that are no event are an error. */
-int tui_record_add(tui_record *r, const char *json, size_t n, base_err *err);
+/* Adds one event from its JSON and what the log stores beside it (copied; may be NULL); bytes that are no event are an error. */
+int tui_record_add(tui_record *r, const char *json, size_t n, const void *blob, size_t blob_n, base_err *err);
 void tui_record_free(tui_record *r);
 /* Events up to the end of a turn (0: all): everything before the next request. */
 size_t tui_record_end(const tui_record *r, uint32_t turn);

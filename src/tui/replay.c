@@ -21,7 +21,7 @@ static bool read_event(
     void *user, uint64_t seq, uint32_t turn, const char *json, size_t n, const void *blob, size_t blob_n)
 {
     replay *p = user;
-    p->rc = tui_record_add(&p->record, json, n, &p->err);
+    p->rc = tui_record_add(&p->record, json, n, blob, blob_n, &p->err);
     if (p->rc) base_err_prefix(&p->err, "event %llu of the log", (unsigned long long)seq);
     return p->rc == 0;
 }

@@ -1,6 +1,6 @@
 /*
- * The journal and its fold. Runs come aggregated over lanes ("these tokens, evicted, in 20 of 56 lanes"): a row counts its
- * active lanes, which is exact for the numbers shown here. Texts are never removed, so a rewound branch can still be shown.
+ * The journal and its fold. Plans come with their exact changes, lane by lane; runs aggregated over lanes ("these tokens,
+ * evicted, in 20 of 56 lanes") say why. Texts are never removed, so a rewound branch can still be shown.
  */
 #include "tui/rows.h"
 
@@ -9,11 +9,12 @@
 
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "kv/plan.h"
 
-typedef enum op_kind { OP_APPEND, OP_SPAN, OP_PASS, OP_RUN, OP_TRUNCATE } op_kind;
+typedef enum op_kind { OP_APPEND, OP_SPAN, OP_PASS, OP_PLAN, OP_RUN, OP_TRUNCATE } op_kind;
 
 typedef struct op {
-    uint8_t kind, change, word;
+    uint8_t kind, change, word, exact;
     uint32_t turn, from, to, lanes;
     uint32_t piece, source; /* APPEND: first token piece, source record */
 } op;
@@ -35,6 +36,8 @@ struct tui_journal {
     base_buf text;
     piece *pieces;
     size_t n_pieces, cap_pieces;
+    base_str *plans; /* packed, owned */
+    size_t n_plans, cap_plans;
     tui_source *sources;
     size_t n_sources, cap_sources;
     char *words[MAX_WORDS + 1];
@@ -57,6 +60,8 @@ void tui_journal_free(tui_journal *j)
         free(j->sources[i].label);
     }
     for (size_t i = 0; i < j->n_words; i++) free(j->words[i]);
+    for (size_t i = 0; i < j->n_plans; i++) free((char *)(uintptr_t)j->plans[i].ptr);
+    free(j->plans);
     free(j->sources);
     free(j->ops);
     free(j->pieces);
@@ -129,13 +134,25 @@ void tui_journal_span(tui_journal *j, uint32_t turn, uint32_t from, uint32_t to,
     add_op(j, OP_SPAN, turn, from, to)->word = word_id(j, reason);
 }
 
+bool tui_journal_plan(tui_journal *j, uint32_t turn, const void *blob, size_t n)
+{
+    kv_plan *plan;
+    if (!blob || kv_plan_unpack(blob, n, &plan, NULL)) return false;
+    kv_plan_free(plan);
+    op *o = add_op(j, OP_PLAN, turn, 0, 0);
+    o->piece = (uint32_t)j->n_plans;
+    base_grow(&j->plans, &j->cap_plans, j->n_plans + 1, sizeof *j->plans);
+    j->plans[j->n_plans++] = (base_str){base_xstrndup(blob, n), n};
+    return true;
+}
+
 void tui_journal_pass(tui_journal *j, uint32_t turn)
 {
     add_op(j, OP_PASS, turn, 0, 0);
 }
 
 void tui_journal_run(tui_journal *j, uint32_t turn, uint32_t from, uint32_t to, const char *action,
-    const char *reason, uint32_t lanes)
+    const char *reason, uint32_t lanes, bool exact)
 {
     static const char *const names[] = {"keep", "evict", "promote", "protect", "bar"};
     for (uint8_t i = 0; action && i < sizeof names / sizeof *names; i++) {
@@ -144,6 +161,7 @@ void tui_journal_run(tui_journal *j, uint32_t turn, uint32_t from, uint32_t to, 
         o->change = i;
         o->word = word_id(j, reason);
         o->lanes = lanes;
+        o->exact = exact;
         return;
     }
 }
@@ -168,16 +186,61 @@ void tui_journal_touches(const tui_journal *j, uint32_t index, uint32_t turn, tu
         if (j->ops[i].kind == OP_APPEND && index >= j->ops[i].from && index < j->ops[i].to) first = i;
     for (size_t i = first; i < j->n_ops && j->ops[i].turn <= turn; i++) {
         const op *o = j->ops + i;
-        if (o->kind == OP_TRUNCATE || o->kind == OP_PASS || index < o->from || index >= o->to) continue;
+        if ((o->kind != OP_APPEND && o->kind != OP_SPAN && o->kind != OP_RUN) || index < o->from ||
+            index >= o->to)
+            continue;
         fn(user, o->turn, o->kind == OP_SPAN ? TUI_PROTECTED_ROW : (tui_change)o->change, j->words[o->word],
             o->lanes);
     }
 }
 
+/* --- lanes --------------------------------------------------------------------------------------------------------------- */
+
+static size_t lane_words(const tui_rows *r)
+{
+    return (r->n_lanes + 63) / 64;
+}
+
+bool tui_row_in_lane(const tui_rows *r, uint32_t index, uint32_t lane)
+{
+    return r->bits[index * lane_words(r) + lane / 64] >> (lane % 64) & 1;
+}
+
+/* Changes the row in one lane; its count and the sum follow. */
+static void set_lane(tui_rows *r, uint32_t turn, uint32_t index, uint32_t lane, bool active)
+{
+    if (tui_row_in_lane(r, index, lane) == active) return;
+    r->bits[index * lane_words(r) + lane / 64] ^= UINT64_C(1) << (lane % 64);
+    tui_row *row = r->row + index;
+    row->lanes = (uint16_t)(row->lanes + (active ? 1 : -1));
+    r->lanes_sum += active ? 1 : (uint64_t)-1;
+    if (active && row->promoted != turn) {
+        row->promoted = turn;
+        row->back = 0;
+    }
+    if (active)
+        row->back++;
+    else if (row->back > row->lanes)
+        row->back = row->lanes;
+}
+
+/* So many lanes more or less, when nobody said which: the first that can change. */
+static void set_some_lanes(tui_rows *r, uint32_t turn, uint32_t index, uint32_t lanes, bool active)
+{
+    for (uint32_t lane = 0; lane < r->n_lanes && lanes > 0; lane++) {
+        if (tui_row_in_lane(r, index, lane) == active) continue;
+        set_lane(r, turn, index, lane, active);
+        lanes--;
+    }
+}
+
+/* --- the fold ------------------------------------------------------------------------------------------------------------ */
+
 static void fold_append(tui_rows *r, const tui_journal *j, const op *o)
 {
     if (o->from > r->n) return; /* a gap: events of another session */
     base_grow(&r->row, &r->cap, o->to, sizeof *r->row);
+    base_grow(&r->bits, &r->cap_bits, o->to, lane_words(r) * sizeof *r->bits);
     const tui_source *s = j->sources + o->source;
     uint8_t flags = 0, word = 0;
     if (!strcmp(s->origin, "system") || !strcmp(s->origin, "instructions")) flags = TUI_ROW_FIXED;
@@ -186,6 +249,10 @@ static void fold_append(tui_rows *r, const tui_journal *j, const op *o)
         const piece *p = j->pieces + o->piece + (i - o->from);
         if (i < r->n) r->lanes_sum -= r->row[i].lanes;
         r->lanes_sum += r->n_lanes;
+        for (uint32_t lane = 0; lane < r->n_lanes; lane += 64) {
+            uint32_t left = r->n_lanes - lane;
+            r->bits[i * lane_words(r) + lane / 64] = left >= 64 ? UINT64_MAX : (UINT64_C(1) << left) - 1;
+        }
         r->row[i] = (tui_row){.text_at = p->at,
             .text_n = p->n,
             .lanes = (uint16_t)r->n_lanes,
@@ -208,14 +275,29 @@ static void fold_append(tui_rows *r, const tui_journal *j, const op *o)
     for (uint32_t i = o->from; i < o->to; i++) r->row[i].source = (uint16_t)(r->n_sources - 1);
 }
 
+/* Which rows flip in which lane, as the plan has it. */
+static void fold_plan(tui_rows *r, const tui_journal *j, const op *o)
+{
+    kv_plan *p;
+    if (kv_plan_unpack(j->plans[o->piece].ptr, j->plans[o->piece].len, &p, NULL)) return;
+    const uint32_t n_words = kv_plan_words(p), n_lanes = p->n_lanes < r->n_lanes ? p->n_lanes : r->n_lanes;
+    for (uint32_t lane = 0; lane < n_lanes; lane++)
+        for (uint32_t w = 0; w < n_words; w++)
+            for (uint64_t left = p->flips[(size_t)lane * n_words + w]; left; left &= left - 1) {
+                uint32_t index = w * 64 + (uint32_t)__builtin_ctzll(left);
+                if (index >= r->n) break;
+                set_lane(r, o->turn, index, lane, !tui_row_in_lane(r, index, lane));
+            }
+    kv_plan_free(p);
+}
+
 static void fold_run(tui_rows *r, const tui_journal *j, const op *o)
 {
     uint32_t to = o->to < r->n ? o->to : (uint32_t)r->n;
     const char *word = j->words[o->word];
+    bool pin = !strcmp(word, "pin");
     for (uint32_t i = o->from; i < to; i++) {
         tui_row *row = r->row + i;
-        uint16_t before = row->lanes;
-        uint32_t lanes = o->lanes > r->n_lanes ? r->n_lanes : o->lanes;
         row->reason = o->word;
         row->change = o->change;
         row->changed = o->turn;
@@ -223,26 +305,25 @@ static void fold_run(tui_rows *r, const tui_journal *j, const op *o)
         case TUI_KEPT:
             if (!strcmp(word, "manual")) row->flags &= (uint8_t) ~(TUI_ROW_PINNED | TUI_ROW_BARRED);
             break;
-        case TUI_EVICTED_ROW: row->lanes = (uint16_t)(row->lanes > lanes ? row->lanes - lanes : 0); break;
+        case TUI_EVICTED_ROW:
+            if (!o->exact) set_some_lanes(r, o->turn, i, o->lanes, false);
+            break;
         case TUI_PROMOTED_ROW:
-            row->lanes = (uint16_t)(row->lanes + lanes > r->n_lanes ? r->n_lanes : row->lanes + lanes);
-            row->promoted = o->turn;
+            if (!o->exact) set_some_lanes(r, o->turn, i, o->lanes, true);
             row->flags &= (uint8_t)~TUI_ROW_BARRED;
             break;
         case TUI_PROTECTED_ROW:
             row->flags |= TUI_ROW_PASSED;
-            if (strcmp(word, "pin") != 0) break;
+            if (!pin) break;
             row->flags = (uint8_t)((row->flags | TUI_ROW_PINNED) & ~TUI_ROW_BARRED);
-            if (row->lanes < r->n_lanes) row->promoted = o->turn; /* a pin brings back what it holds */
-            row->lanes = (uint16_t)r->n_lanes;
+            /* A pin brings back what it holds. */
+            if (!o->exact) set_some_lanes(r, o->turn, i, r->n_lanes, true);
             break;
         case TUI_BARRED_ROW:
             row->flags |= TUI_ROW_BARRED;
-            row->lanes = 0;
+            if (!o->exact) set_some_lanes(r, o->turn, i, r->n_lanes, false);
             break;
         }
-        r->lanes_sum += row->lanes;
-        r->lanes_sum -= before;
     }
 }
 
@@ -307,6 +388,7 @@ void tui_rows_update(tui_rows *r, const tui_journal *j, uint32_t n_lanes, uint32
         case OP_APPEND: fold_append(r, j, o); break;
         case OP_SPAN: fold_span(r, o); break;
         case OP_PASS: fold_pass(r); break;
+        case OP_PLAN: fold_plan(r, j, o); break;
         case OP_RUN: fold_run(r, j, o); break;
         case OP_TRUNCATE: fold_truncate(r, o->from); break;
         }
@@ -318,6 +400,7 @@ void tui_rows_update(tui_rows *r, const tui_journal *j, uint32_t n_lanes, uint32
 void tui_rows_free(tui_rows *r)
 {
     free(r->row);
+    free(r->bits);
     free(r->sources);
     free(r->samples);
     *r = (tui_rows){0};
@@ -348,7 +431,7 @@ bool tui_row_protected(const tui_rows *r, const tui_row *row)
 tui_count tui_rows_count(const tui_rows *r, uint32_t from, uint32_t to)
 {
     tui_count c = {.lanes_min = UINT32_MAX};
-    uint64_t lanes = 0;
+    uint64_t lanes = 0, protected_lanes = 0, promoted_lanes = 0;
     if (to > r->n) to = (uint32_t)r->n;
     for (uint32_t i = from; i < to; i++) {
         const tui_row *row = r->row + i;
@@ -358,11 +441,20 @@ tui_count tui_rows_count(const tui_rows *r, uint32_t from, uint32_t to)
         if (row->lanes > c.lanes_max) c.lanes_max = row->lanes;
         if (row->lanes == 0) c.host++;
         if (row->flags & TUI_ROW_BARRED) c.barred++;
-        if (row->lanes > 0 && tui_row_protected(r, row)) c.protected_++;
-        if (row->promoted && row->promoted == r->turn && row->lanes > 0) c.promoted++;
+        if (row->lanes > 0 && tui_row_protected(r, row)) {
+            c.protected_++;
+            protected_lanes += row->lanes;
+        }
+        if (row->promoted && row->promoted == r->turn && row->back > 0) {
+            c.promoted++;
+            promoted_lanes += row->back;
+        }
     }
     if (c.n == 0) c.lanes_min = 0;
-    c.active = (double)lanes / (r->n_lanes ? r->n_lanes : 1);
+    double n_lanes = r->n_lanes ? r->n_lanes : 1;
+    c.active = (double)lanes / n_lanes;
+    c.protected_rows = (double)protected_lanes / n_lanes;
+    c.promoted_rows = (double)promoted_lanes / n_lanes;
     c.share = c.n ? c.active / c.n : 0;
     return c;
 }

@@ -33,7 +33,7 @@ typedef enum tui_change {
 typedef struct tui_row {
     uint32_t text_at;
     uint16_t text_n;
-    uint16_t lanes;                   /* active in so many */
+    uint16_t lanes, back;             /* active in so many; of them, promoted in turn `promoted` */
     uint16_t source;                  /* index of tui_rows.sources */
     uint8_t flags, reason, change;    /* reason: a word of the journal; change: the last, tui_change */
     uint32_t born, changed, promoted; /* turns; 0: never */
@@ -53,10 +53,16 @@ void tui_journal_free(tui_journal *j);
 void tui_journal_append(tui_journal *j, uint32_t turn, uint32_t from, uint32_t n, const char *origin,
     const char *label, uint32_t line, const char *text, size_t text_n, const uint16_t *lens);
 void tui_journal_span(tui_journal *j, uint32_t turn, uint32_t from, uint32_t to, const char *reason);
+/*
+ * A plan's exact changes (the packed kv_plan beside the event), before its runs: those then only say why. Without it (events
+ * from JSON) the runs' counts of lanes are all there is; they are rounded. Bytes that are no plan are ignored: false.
+ */
+bool tui_journal_plan(tui_journal *j, uint32_t turn, const void *blob, size_t n);
 /* An eviction pass begins: which rows a rule keeps is told anew by its runs. */
 void tui_journal_pass(tui_journal *j, uint32_t turn);
+/* exact: a tui_journal_plan of the same event said which lanes. */
 void tui_journal_run(tui_journal *j, uint32_t turn, uint32_t from, uint32_t to, const char *action,
-    const char *reason, uint32_t lanes);
+    const char *reason, uint32_t lanes, bool exact);
 void tui_journal_truncate(tui_journal *j, uint32_t turn, uint32_t n);
 /* Back to the end of `turn` with n tokens: what later turns did to the rows that stay is from now on part of that turn. */
 void tui_journal_rewind(tui_journal *j, uint32_t turn, uint32_t n);
@@ -79,6 +85,8 @@ typedef struct tui_rows {
     uint32_t n_lanes;
     tui_row *row;
     size_t n, cap;
+    uint64_t *bits; /* [n][(n_lanes + 63) / 64]: the lanes in which a row is active */
+    size_t cap_bits;
     tui_source *sources;
     size_t n_sources, cap_sources;
     uint64_t lanes_sum;  /* of all rows: active row-lanes */
@@ -93,11 +101,14 @@ void tui_rows_free(tui_rows *r);
 const char *tui_rows_word(const tui_rows *r, const tui_row *row); /* the reason; "" when none */
 /* The bytes of tokens [from, to), made harmless for one line (line ends become the mark). */
 void tui_rows_text(const tui_rows *r, uint32_t from, uint32_t to, base_buf *out);
+/* Is the row active in this lane? */
+bool tui_row_in_lane(const tui_rows *r, uint32_t index, uint32_t lane);
 bool tui_row_protected(const tui_rows *r, const tui_row *row);
 
 /* Sums over tokens [from, to). */
 typedef struct tui_count {
     uint32_t n, protected_, host, promoted, barred; /* tokens; host: in no lane */
+    double protected_rows, promoted_rows;           /* rows per lane, mean */
     double active, share;                           /* rows per lane, mean; and their share of n */
     uint32_t lanes_min, lanes_max;
 } tui_count;

@@ -506,6 +506,7 @@ static void on_plan(tui_state *s, const agent_event *e, int64_t now)
     base_buf evicted = {0}, promoted = {0};
     if (e->plan.cause && (!strcmp(e->plan.cause, "evict") || !strcmp(e->plan.cause, "pressure")))
         tui_journal_pass(s->journal, s->turn);
+    bool exact = tui_journal_plan(s->journal, s->turn, e->blob, e->blob_n);
     base_json_doc *doc = NULL;
     if (e->plan.runs && !base_json_parse(e->plan.runs, strlen(e->plan.runs), &doc, NULL)) {
         const base_json *array = base_json_root(doc);
@@ -520,7 +521,7 @@ static void on_plan(tui_state *s, const agent_event *e, int64_t now)
                     lanes = field[4] && field[4]->is_integer ? field[4]->integer : s->n_lanes;
             if (from < 0 || to <= from || to > UINT32_MAX || lanes < 0 || lanes > UINT32_MAX) continue;
             tui_journal_run(s->journal, s->turn, (uint32_t)from, (uint32_t)to, field[2]->string,
-                field[3]->string, (uint32_t)lanes);
+                field[3]->string, (uint32_t)lanes, exact);
             if (!strcmp(field[2]->string, "evict") || !strcmp(field[2]->string, "bar"))
                 add_word(&evicted, field[3]->string);
             if (!strcmp(field[2]->string, "promote")) add_word(&promoted, field[3]->string);

@@ -112,15 +112,16 @@ static int put_counts(tui_ui *u, tui_area a, int y, const tui_count *c, uint32_t
 {
     char n[32];
     int x = 0;
+    uint32_t protected_ = (uint32_t)(c->protected_rows + 0.5), promoted = (uint32_t)(c->promoted_rows + 0.5);
     x += tui_put(a, x, y, tui_share_style(TUI_SHARE_PROTECTED), "prot ");
-    x += tui_printf(a, x, y, TUI_PLAIN, "%s  ", tui_thousands(c->protected_, n));
+    x += tui_printf(a, x, y, TUI_PLAIN, "%s  ", tui_thousands(protected_, n));
     x += tui_put(a, x, y, TUI_FAINT, "kept ");
     x += tui_printf(
-        a, x, y, TUI_PLAIN, "%s  ", tui_thousands(active > c->protected_ ? active - c->protected_ : 0, n));
+        a, x, y, TUI_PLAIN, "%s  ", tui_thousands(active > protected_ ? active - protected_ : 0, n));
     x += tui_put(a, x, y, tui_share_style(TUI_SHARE_HOST), "host ");
     x += tui_printf(a, x, y, TUI_PLAIN, "%s  ", tui_thousands((int64_t)c->n - active, n));
     if (c->promoted)
-        x += tui_printf(a, x, y, tui_share_style(TUI_SHARE_PROMOTED), "+%s  ", tui_thousands(c->promoted, n));
+        x += tui_printf(a, x, y, tui_share_style(TUI_SHARE_PROMOTED), "+%s  ", tui_thousands(promoted, n));
     if (c->barred)
         tui_printf(a, x, y, tui_share_style(TUI_SHARE_BARRED), "barred %s", tui_thousands(c->barred, n));
     return y + 1;

@@ -82,7 +82,7 @@ int main(int argc, char **argv)
     for (size_t at = 0; at < b.len;) {
         const char *s = b.data + at, *end = memchr(s, '\n', b.len - at);
         size_t n = end ? (size_t)(end - s) : b.len - at;
-        if (n && tui_record_add(&d.record, s, n, &err)) {
+        if (n && tui_record_add(&d.record, s, n, NULL, 0, &err)) {
             fprintf(stderr, "%s\n", err.msg);
             return 2;
         }

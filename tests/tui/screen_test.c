@@ -153,7 +153,8 @@ static void feed(run *r, const char *name, size_t n)
         for (size_t at = 0; at < b.len;) {
             const char *s = b.data + at, *end = memchr(s, '\n', b.len - at);
             size_t length = end ? (size_t)(end - s) : b.len - at;
-            if (length && tui_record_add(&r->record, s, length, &err)) fail(r, "%s: %s", name, err.msg);
+            if (length && tui_record_add(&r->record, s, length, NULL, 0, &err))
+                fail(r, "%s: %s", name, err.msg);
             at += length + 1;
         }
         base_buf_free(&b);

@@ -34,8 +34,8 @@ static void test_rows__a_fold_counts_lanes(void **state)
 {
     tui_journal *j = fresh();
     tui_rows r = {0};
-    tui_journal_run(j, 1, 7, 11, "evict", "budget", LANES);
-    tui_journal_run(j, 1, 11, 13, "evict", "budget", 2);
+    tui_journal_run(j, 1, 7, 11, "evict", "budget", LANES, false);
+    tui_journal_run(j, 1, 11, 13, "evict", "budget", 2, false);
     tui_rows_update(&r, j, LANES, UINT32_MAX);
     assert_int_equal(r.n, 17);
     tui_count c = tui_rows_count(&r, 0, 17);
@@ -43,7 +43,7 @@ static void test_rows__a_fold_counts_lanes(void **state)
     assert_true(c.active > 12.4 && c.active < 12.6); /* 17 - 4 - 2 * 2/8 */
     assert_int_equal(r.lanes_sum, 17 * LANES - 4 * LANES - 2 * 2);
     assert_int_equal(c.lanes_min, 0);
-    tui_journal_run(j, 2, 8, 9, "promote", "repair-anchor", LANES);
+    tui_journal_run(j, 2, 8, 9, "promote", "repair-anchor", LANES, false);
     tui_rows_update(&r, j, LANES, UINT32_MAX);
     c = tui_rows_count(&r, 7, 11);
     assert_int_equal(c.promoted, 1);
@@ -59,7 +59,7 @@ static void test_rows__a_former_turn_is_as_it_was(void **state)
     tui_rows before = {0}, now = {0};
     tui_rows_update(&before, j, LANES, UINT32_MAX);
     uint64_t sum = before.lanes_sum;
-    tui_journal_run(j, 2, 7, 17, "evict", "budget", LANES);
+    tui_journal_run(j, 2, 7, 17, "evict", "budget", LANES, false);
     tui_journal_append(j, 2, 17, 1, "answer", "", 0, "!", 1, NULL);
     tui_rows_update(&now, j, LANES, UINT32_MAX);
     assert_int_equal(now.n, 18);
@@ -103,7 +103,7 @@ static void test_rows__protection_is_of_the_last_pass(void **state)
     assert_true(tui_row_protected(&r, r.row + 7)); /* a span nobody has looked at yet */
     assert_false(tui_row_protected(&r, r.row + 9));
     tui_journal_pass(j, 1);
-    tui_journal_run(j, 1, 10, 12, "protect", "window", LANES);
+    tui_journal_run(j, 1, 10, 12, "protect", "window", LANES, false);
     tui_rows_update(&r, j, LANES, UINT32_MAX);
     assert_false(tui_row_protected(&r, r.row + 7)); /* the pass did not keep it */
     assert_true(tui_row_protected(&r, r.row + 10));
@@ -118,12 +118,12 @@ static void test_rows__a_persons_hand(void **state)
 {
     tui_journal *j = fresh();
     tui_rows r = {0};
-    tui_journal_run(j, 1, 7, 9, "bar", "manual", LANES);
+    tui_journal_run(j, 1, 7, 9, "bar", "manual", LANES, false);
     tui_rows_update(&r, j, LANES, UINT32_MAX);
     tui_count c = tui_rows_count(&r, 7, 9);
     assert_int_equal(c.barred, 2);
     assert_int_equal(tui_count_share(&c), TUI_SHARE_BARRED);
-    tui_journal_run(j, 1, 7, 9, "protect", "pin", LANES);
+    tui_journal_run(j, 1, 7, 9, "protect", "pin", LANES, false);
     tui_rows_update(&r, j, LANES, UINT32_MAX);
     c = tui_rows_count(&r, 7, 9);
     assert_int_equal(c.barred, 0);
@@ -132,7 +132,7 @@ static void test_rows__a_persons_hand(void **state)
     tui_journal_pass(j, 2);
     tui_rows_update(&r, j, LANES, UINT32_MAX);
     assert_true(tui_row_protected(&r, r.row + 7)); /* a pin outlives passes */
-    tui_journal_run(j, 2, 7, 9, "keep", "manual", LANES);
+    tui_journal_run(j, 2, 7, 9, "keep", "manual", LANES, false);
     tui_journal_pass(j, 2);
     tui_rows_update(&r, j, LANES, UINT32_MAX);
     assert_false(tui_row_protected(&r, r.row + 7));
@@ -146,8 +146,8 @@ static void test_rows__broken_events_are_bounded(void **state)
     tui_rows r = {0};
     tui_journal_append(j, 1, 50, 3, "tool", "", 0, "gap", 3, NULL); /* of another session */
     tui_journal_append(j, 1, 0, 2, "tool", NULL, 0, "ab", 2, (const uint16_t[]){60000, 60000});
-    tui_journal_run(j, 1, 1, 4000000000u, "evict", "budget", 4000000000u);
-    tui_journal_run(j, 1, 0, 2, "unheard-of", "budget", 1);
+    tui_journal_run(j, 1, 1, 4000000000u, "evict", "budget", 4000000000u, false);
+    tui_journal_run(j, 1, 0, 2, "unheard-of", "budget", 1, false);
     tui_journal_span(j, 1, 7, 4000000000u, "signature");
     tui_journal_truncate(j, 1, 4000000000u);
     tui_rows_update(&r, j, LANES, UINT32_MAX);
@@ -176,8 +176,8 @@ static void count_touch(void *user, uint32_t turn, tui_change change, const char
 static void test_rows__the_story_of_a_row(void **state)
 {
     tui_journal *j = fresh();
-    tui_journal_run(j, 1, 7, 9, "evict", "budget", LANES);
-    tui_journal_run(j, 2, 7, 8, "promote", "repair-anchor", LANES);
+    tui_journal_run(j, 1, 7, 9, "evict", "budget", LANES, false);
+    tui_journal_run(j, 2, 7, 8, "promote", "repair-anchor", LANES, false);
     touched t = {0};
     tui_journal_touches(j, 7, UINT32_MAX, count_touch, &t);
     assert_int_equal(t.n, 3); /* arrived, evicted, promoted */
