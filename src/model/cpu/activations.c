@@ -22,6 +22,7 @@ typedef struct job {
     const uint32_t *rows;
     float eps;
     ops_gate gate;
+    _Atomic uint32_t next;
 } job;
 
 /*
@@ -95,19 +96,31 @@ static void list_fine(ops_activations *a)
         if (a->row_fine[i]) a->fine[a->n_fine++] = i;
 }
 
-static void run(void *arg, int thread, int n_threads)
+static void make_rows(void *arg, int thread, int n_threads)
 {
+    (void)n_threads;
     job *j = arg;
-    ops_activations *a = j->out;
-    uint32_t first = (uint32_t)((uint64_t)a->n * thread / n_threads),
-             last = (uint32_t)((uint64_t)a->n * (thread + 1) / n_threads);
-    for (uint32_t i = first; i < last; i++) make_row(j, i, j->cpu->scratch[thread].data);
-    if (n_threads > 1) base_pool_barrier(j->cpu->pool);
-    if (thread == 0) list_fine(a);
-    if (n_threads > 1) base_pool_barrier(j->cpu->pool);
-    uint32_t n_columns = cpu_n_columns(a);
-    for (uint32_t c = (uint32_t)thread * CPU_GROUP; c < n_columns; c += (uint32_t)n_threads * CPU_GROUP)
-        interleave(&j->cpu->kernels, a, c);
+    for (uint32_t i; (i = atomic_fetch_add(&j->next, 1)) < j->out->n;)
+        make_row(j, i, j->cpu->scratch[thread].data);
+}
+
+static void interleave_rows(void *arg, int thread, int n_threads)
+{
+    (void)thread;
+    (void)n_threads;
+    job *j = arg;
+    uint32_t n_columns = cpu_n_columns(j->out);
+    for (uint32_t c; (c = atomic_fetch_add(&j->next, CPU_GROUP)) < n_columns;)
+        interleave(&j->cpu->kernels, j->out, c);
+}
+
+static void phase(job *j, base_pool_fn *fn)
+{
+    j->next = 0;
+    if (j->out->n == 1 || (uint64_t)j->out->n * j->out->width < MIN_PARALLEL)
+        fn(j, 0, 1);
+    else
+        base_pool_share(j->cpu->pool, fn, j);
 }
 
 static int make_activations(job *j, uint32_t n, uint32_t width, base_err *err)
@@ -121,10 +134,9 @@ static int make_activations(job *j, uint32_t n, uint32_t width, base_err *err)
     a->n = n;
     a->width = width;
     a->n_blocks = (width / CPU_BLOCK + 1) / 2 * 2;
-    if (n == 1 || (uint64_t)n * width < MIN_PARALLEL)
-        run(j, 0, 1);
-    else
-        base_pool_run(j->cpu->pool, run, j);
+    phase(j, make_rows);
+    list_fine(a);
+    phase(j, interleave_rows);
     return 0;
 }
 

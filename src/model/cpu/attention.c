@@ -445,6 +445,6 @@ int cpu_op_score_rows(model_ops *ops, const ops_score_rows_args *a, base_err *er
     rc =
         cpu_scratch_reserve(cpu, space_floats(a->n_queries, a->rows->shape.head_dim) * sizeof(float), 0, err);
     if (rc < 0) return rc;
-    base_pool_run(cpu->pool, score_run, &j);
+    base_pool_share(cpu->pool, score_run, &j);
     return j.cancelled || cpu_is_cancelled(cpu) ? cpu_cancelled(err) : 0;
 }

@@ -209,7 +209,7 @@ int cpu_pack(model_ops *ops, ops_weight **ret, const gguf_tensor *t, base_err *e
     }
     pack_job job = {.tensor = t, .source = source, .w = w, .bad_row = UINT32_MAX};
     job.row_bytes = (size_t)n_in / source->n * source->n_bytes;
-    base_pool_run(cpu->pool, pack_run, &job);
+    base_pool_share(cpu->pool, pack_run, &job);
     if (job.bad_row != UINT32_MAX) {
         uint32_t row = job.bad_row;
         cpu_weight_free(ops, w);

@@ -9,33 +9,54 @@
 
 enum { MIN_PARALLEL = 32 * 1024 }; /* floats */
 
-/* The tokens [0, n) in equal parts, or all on the caller's thread. */
+/* One of n_parts equal parts of the tokens [0, n). */
 typedef struct token_range {
     uint32_t first, last;
 } token_range;
 
-static token_range part_of(uint32_t n, int thread, int n_threads)
+static token_range part_of(uint32_t n, uint32_t part, uint32_t n_parts)
 {
     return (token_range){
-        (uint32_t)((uint64_t)n * thread / n_threads), (uint32_t)((uint64_t)n * (thread + 1) / n_threads)};
+        (uint32_t)((uint64_t)n * part / n_parts), (uint32_t)((uint64_t)n * (part + 1) / n_parts)};
 }
 
-static void run_tokens(model_ops *ops, base_pool_fn *fn, void *arg, uint32_t n, uint32_t width)
+typedef void part_fn(const void *arg, token_range r);
+
+typedef struct share {
+    part_fn *fn;
+    const void *arg;
+    uint32_t n, n_parts;
+    _Atomic uint32_t next;
+} share;
+
+static void share_run(void *arg, int thread, int n_threads)
 {
-    if (n <= 1 || (uint64_t)n * width < MIN_PARALLEL)
-        fn(arg, 0, 1);
+    (void)thread;
+    (void)n_threads;
+    share *s = arg;
+    for (uint32_t i; (i = atomic_fetch_add(&s->next, 1)) < s->n_parts;)
+        s->fn(s->arg, part_of(s->n, i, s->n_parts));
+}
+
+/* All tokens through fn: in parts on the pool, or at once when they are few. */
+static void run_tokens(model_ops *ops, part_fn *fn, const void *arg, uint32_t n, uint32_t width)
+{
+    cpu_ops *cpu = (cpu_ops *)ops;
+    share s = {.fn = fn, .arg = arg, .n = n, .n_parts = 1};
+    if (n > 1 && (uint64_t)n * width >= MIN_PARALLEL) s.n_parts = 4 * (uint32_t)cpu->n_threads;
+    if (s.n_parts == 1)
+        share_run(&s, 0, 1);
     else
-        base_pool_run(((cpu_ops *)ops)->pool, fn, arg);
+        base_pool_share(cpu->pool, share_run, &s);
 }
 
 /* ---- embed ---- */
 
-static void embed_run(void *arg, int thread, int n_threads)
+static void embed_run(const void *arg, token_range r)
 {
     const ops_embed_args *a = arg;
     const quant_format *f = quant_format_of(a->table->type);
     size_t width = a->table->ne[0], row_bytes = width / f->n * f->n_bytes;
-    token_range r = part_of(a->n, thread, n_threads);
     for (uint32_t t = r.first; t < r.last; t++) {
         float *out = cpu_row(a->out, t);
         quant_to_f32(a->table->type, a->table->data + (size_t)a->ids[t] * row_bytes, width, out);
@@ -53,7 +74,7 @@ int cpu_op_embed(model_ops *ops, const ops_embed_args *a, base_err *err)
         if (a->ids[t] < 0 || (uint64_t)a->ids[t] >= a->table->ne[1])
             return base_fail(err, BASE_E_LIMIT, "token id %d is outside the vocabulary of %llu", a->ids[t],
                 (unsigned long long)a->table->ne[1]);
-    run_tokens(ops, embed_run, (void *)a, a->n, (uint32_t)a->table->ne[0]);
+    run_tokens(ops, embed_run, a, a->n, (uint32_t)a->table->ne[0]);
     return 0;
 }
 
@@ -64,11 +85,10 @@ typedef struct norm_job {
     const ops_norm_args *args;
 } norm_job;
 
-static void norm_run(void *arg, int thread, int n_threads)
+static void norm_run(const void *arg, token_range r)
 {
     const norm_job *j = arg;
     const ops_norm_args *a = j->args;
-    token_range r = part_of(a->n, thread, n_threads);
     for (uint32_t t = r.first; t < r.last; t++)
         for (uint32_t g = 0; g < a->n_groups; g++)
             j->kernels->norm_row(cpu_row(a->x, t) + (size_t)g * a->width, cpu_floats(a->weight), a->width,
@@ -85,10 +105,9 @@ int cpu_op_norm(model_ops *ops, const ops_norm_args *a, base_err *err)
     return 0;
 }
 
-static void add_run(void *arg, int thread, int n_threads)
+static void add_run(const void *arg, token_range r)
 {
     const ops_add_args *a = arg;
-    token_range r = part_of(a->n, thread, n_threads);
     for (uint32_t t = r.first; t < r.last; t++) {
         const float *x = cpu_row(a->a, t), *y = a->b.buffer ? cpu_row(a->b, t) : NULL;
         float *out = cpu_row(a->out, t);
@@ -99,19 +118,18 @@ static void add_run(void *arg, int thread, int n_threads)
 int cpu_op_add(model_ops *ops, const ops_add_args *a, base_err *err)
 {
     (void)err;
-    run_tokens(ops, add_run, (void *)a, a->n, a->width);
+    run_tokens(ops, add_run, a, a->n, a->width);
     return 0;
 }
 
 /* ---- RoPE ---- */
 
-static void rope_table_run(void *arg, int thread, int n_threads)
+static void rope_table_run(const void *arg, token_range r)
 {
     const ops_rope_table_args *a = arg;
     uint32_t half = a->n_rot / 2;
     double scale = a->scale != 0 ? a->scale : 1;
     float *table = a->table->data;
-    token_range r = part_of(a->n, thread, n_threads);
     for (uint32_t i = 0; i < half; i++) {
         double turn = scale * pow(a->base, -2.0 * i / a->n_rot) / (a->factors ? a->factors[i] : 1.0f);
         for (uint32_t t = r.first; t < r.last; t++) {
@@ -126,7 +144,7 @@ int cpu_op_rope_table(model_ops *ops, const ops_rope_table_args *a, base_err *er
 {
     if (a->n_rot % 2 || (size_t)a->n * a->n_rot * sizeof(float) > a->table->n_bytes)
         return base_fail(err, BASE_E_LIMIT, "a RoPE table of %u x %u does not fit", a->n, a->n_rot);
-    run_tokens(ops, rope_table_run, (void *)a, a->n, 32 * a->n_rot);
+    run_tokens(ops, rope_table_run, a, a->n, 32 * a->n_rot);
     return 0;
 }
 
@@ -141,11 +159,10 @@ static void rotate_head(
     }
 }
 
-static void rope_run(void *arg, int thread, int n_threads)
+static void rope_run(const void *arg, token_range r)
 {
     const ops_rope_args *a = arg;
     const float *table = cpu_floats(a->table);
-    token_range r = part_of(a->n, thread, n_threads);
     for (uint32_t t = r.first; t < r.last; t++) {
         const float *cosines = table + (size_t)t * a->n_rot;
         for (uint32_t h = 0; h < a->n_heads; h++)
@@ -158,7 +175,7 @@ int cpu_op_rope(model_ops *ops, const ops_rope_args *a, base_err *err)
 {
     if (a->n_rot % 2 || a->n_rot > a->head_dim)
         return base_fail(err, BASE_E_UNSUPPORTED, "RoPE over %u of %u dimensions", a->n_rot, a->head_dim);
-    run_tokens(ops, rope_run, (void *)a, a->n, a->n_heads * a->head_dim);
+    run_tokens(ops, rope_run, a, a->n, a->n_heads * a->head_dim);
     return 0;
 }
 
@@ -191,10 +208,9 @@ static void write_lane(const write_job *j, uint32_t kv_head, token_range r)
     }
 }
 
-static void write_run(void *arg, int thread, int n_threads)
+static void write_run(const void *arg, token_range r)
 {
     const write_job *j = arg;
-    token_range r = part_of(j->args->n, thread, n_threads);
     for (uint32_t h = 0; h < j->args->rows->shape.n_head_kv; h++) write_lane(j, h, r);
 }
 
