@@ -214,14 +214,15 @@ static void set_lane(tui_rows *r, uint32_t turn, uint32_t index, uint32_t lane, 
     tui_row *row = r->row + index;
     row->lanes = (uint16_t)(row->lanes + (active ? 1 : -1));
     r->lanes_sum += active ? 1 : (uint64_t)-1;
+    uint64_t *back = r->back_bits + index * lane_words(r), bit = UINT64_C(1) << (lane % 64);
     if (active && row->promoted != turn) {
+        memset(back, 0, lane_words(r) * sizeof *back);
         row->promoted = turn;
         row->back = 0;
     }
-    if (active)
-        row->back++;
-    else if (row->back > row->lanes)
-        row->back = row->lanes;
+    if (((back[lane / 64] & bit) != 0) == active) return;
+    back[lane / 64] ^= bit;
+    row->back = (uint16_t)(row->back + (active ? 1 : -1));
 }
 
 /* So many lanes more or less, when nobody said which: the first that can change. */
@@ -241,6 +242,7 @@ static void fold_append(tui_rows *r, const tui_journal *j, const op *o)
     if (o->from > r->n) return; /* a gap: events of another session */
     base_grow(&r->row, &r->cap, o->to, sizeof *r->row);
     base_grow(&r->bits, &r->cap_bits, o->to, lane_words(r) * sizeof *r->bits);
+    base_grow(&r->back_bits, &r->cap_back_bits, o->to, lane_words(r) * sizeof *r->back_bits);
     const tui_source *s = j->sources + o->source;
     uint8_t flags = 0, word = 0;
     if (!strcmp(s->origin, "system") || !strcmp(s->origin, "instructions")) flags = TUI_ROW_FIXED;
@@ -248,6 +250,7 @@ static void fold_append(tui_rows *r, const tui_journal *j, const op *o)
     for (uint32_t i = o->from; i < o->to; i++) {
         const piece *p = j->pieces + o->piece + (i - o->from);
         if (i < r->n) r->lanes_sum -= r->row[i].lanes;
+        memset(r->back_bits + i * lane_words(r), 0, lane_words(r) * sizeof *r->back_bits);
         r->lanes_sum += r->n_lanes;
         for (uint32_t lane = 0; lane < r->n_lanes; lane += 64) {
             uint32_t left = r->n_lanes - lane;
@@ -401,6 +404,7 @@ void tui_rows_free(tui_rows *r)
 {
     free(r->row);
     free(r->bits);
+    free(r->back_bits);
     free(r->sources);
     free(r->samples);
     *r = (tui_rows){0};

@@ -85,8 +85,9 @@ typedef struct tui_rows {
     uint32_t n_lanes;
     tui_row *row;
     size_t n, cap;
-    uint64_t *bits; /* [n][(n_lanes + 63) / 64]: the lanes in which a row is active */
-    size_t cap_bits;
+    uint64_t *bits;      /* [n][(n_lanes + 63) / 64]: the lanes in which a row is active */
+    uint64_t *back_bits; /* the same: of them, brought back in the row's turn `promoted` */
+    size_t cap_bits, cap_back_bits;
     tui_source *sources;
     size_t n_sources, cap_sources;
     uint64_t lanes_sum;  /* of all rows: active row-lanes */

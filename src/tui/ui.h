@@ -48,6 +48,7 @@ typedef enum tui_view_id {
     TUI_VIEW_HISTORY,
     TUI_VIEW_WHY,
     TUI_VIEW_MASK,
+    TUI_VIEW_LANES,
     TUI_N_VIEWS
 } tui_view_id;
 

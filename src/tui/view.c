@@ -53,4 +53,11 @@ const tui_view tui_views[TUI_N_VIEWS] = {
         .unit = tui_strip_unit,
         .move = tui_strip_move,
         .enter = TUI_VIEW_STRIP},
+    [TUI_VIEW_LANES] = {.name = "lanes",
+        .about = "kept share by lane and place",
+        .key = '8',
+        .draw = tui_lanes_draw,
+        .unit = tui_strip_unit,
+        .move = tui_strip_move,
+        .enter = TUI_VIEW_WHY},
 };

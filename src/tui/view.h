@@ -33,6 +33,7 @@ void tui_ledger_move(tui_ui *u, int64_t units);
 void tui_history_draw(tui_ui *u, tui_area a);
 void tui_why_draw(tui_ui *u, tui_area a);
 void tui_mask_draw(tui_ui *u, tui_area a);
+void tui_lanes_draw(tui_ui *u, tui_area a);
 
 /* Paints one turn's ledger as text from line y on; returns the lines taken. */
 int tui_ledger_lines(tui_ui *u, tui_area a, int y, uint32_t turn);

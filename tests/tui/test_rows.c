@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "kv/plan.h"
 #include "tui/rows.h"
 
 enum { LANES = 8 };
@@ -161,6 +162,41 @@ static void test_rows__broken_events_are_bounded(void **state)
     tui_journal_free(j);
 }
 
+/* The runs' counts are rounded; what flips in which lane stands in the plan. */
+static void test_rows__a_plan_is_exact(void **state)
+{
+    tui_journal *j = fresh();
+    tui_rows r = {0};
+    kv_plan *p = kv_plan_new(1, KV_CAUSE_EVICT, 17, LANES);
+    assert_non_null(p);
+    p->flips[0] = 0x380;                    /* lane 0: tokens 7, 8, 9 */
+    p->flips[3 * kv_plan_words(p)] = 0x100; /* lane 3: token 8 */
+    base_buf blob = {0};
+    kv_plan_pack(p, &blob);
+    assert_true(tui_journal_plan(j, 1, blob.data, blob.len));
+    tui_journal_run(j, 1, 7, 10, "evict", "budget", 2, true);
+    tui_rows_update(&r, j, LANES, UINT32_MAX);
+    assert_int_equal(r.lanes_sum, 17 * LANES - 4);
+    assert_int_equal(r.row[8].lanes, LANES - 2);
+    assert_false(tui_row_in_lane(&r, 8, 3));
+    assert_true(tui_row_in_lane(&r, 7, 3));
+    assert_string_equal(tui_rows_word(&r, r.row + 9), "budget");
+    assert_true(tui_journal_plan(j, 2, blob.data, blob.len)); /* the same flips again: all is back */
+    tui_rows_update(&r, j, LANES, UINT32_MAX);
+    assert_int_equal(r.lanes_sum, 17 * LANES);
+    tui_count c = tui_rows_count(&r, 0, 17);
+    assert_true(c.promoted_rows > 0.49 && c.promoted_rows < 0.51); /* 4 of 8 lanes */
+    tui_journal_run(j, 2, 8, 9, "evict", "budget", LANES, false);
+    tui_rows_update(&r, j, LANES, UINT32_MAX);
+    c = tui_rows_count(&r, 0, 17);
+    assert_true(c.promoted_rows > 0.24 && c.promoted_rows < 0.26); /* what left again does not count */
+    assert_false(tui_journal_plan(j, 2, "KP", 2));
+    base_buf_free(&blob);
+    kv_plan_free(p);
+    tui_rows_free(&r);
+    tui_journal_free(j);
+}
+
 typedef struct touched {
     int n;
     tui_change last;
@@ -202,6 +238,7 @@ int main(void)
         cmocka_unit_test(test_rows__protection_is_of_the_last_pass),
         cmocka_unit_test(test_rows__a_persons_hand),
         cmocka_unit_test(test_rows__broken_events_are_bounded),
+        cmocka_unit_test(test_rows__a_plan_is_exact),
         cmocka_unit_test(test_rows__the_story_of_a_row),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
