@@ -237,6 +237,8 @@ static void choose_bursts(const kv_session *s, work *w, uint64_t room)
 static int make_room(kv_session *s, const work *w, uint32_t from, kv_plan *p, base_err *err)
 {
     const uint32_t n_words = kv_plan_words(p);
+    /* Room for the answer that begins now: a repair that fills its lanes would call the next pass at once. */
+    const uint32_t limit = s->budget - (uint32_t)(s->budget * (1 - s->parameters.low) / 2);
     uint8_t *hard = base_xmalloc((size_t)s->n + 1);
     float *score = malloc(((size_t)s->n + 1) * sizeof *score);
     uint32_t *order = malloc(((size_t)s->n + 1) * sizeof *order);
@@ -254,15 +256,17 @@ static int make_room(kv_session *s, const work *w, uint32_t from, kv_plan *p, ba
     for (uint32_t lane = 0; lane < s->n_lanes; lane++) {
         uint64_t *flips = p->flips + (size_t)lane * n_words;
         const uint64_t *active = s->lists.lane[lane]->bits;
-        const uint32_t after = s->lists.view[lane].n_rows + kv_bits_count(flips, n_words);
-        uint32_t excess = after > s->budget ? after - s->budget : 0;
+        const uint32_t n_up = kv_bits_count(flips, n_words), after = s->lists.view[lane].n_rows + n_up;
+        uint32_t excess = n_up && after > limit ? after - limit : 0;
         for (uint32_t i = s->n; i-- > 0 && excess;) {
             const uint32_t t = order[i];
             if (t >= from || hard[t] || !kv_bits_get(active, t) || kv_bits_get(w->chosen, t)) continue;
             kv_bits_set(flips, t);
             excess--;
         }
-        /* Nothing left that may go: then the chosen rows do, the last anchors' first. */
+        /* Nothing left that may go: what still exceeds the budget itself is not promoted, the last anchors first. */
+        const uint32_t spare = s->budget - limit;
+        excess = excess > spare ? excess - spare : 0;
         for (uint32_t i = s->n; i-- > 0 && excess;)
             if (!kv_bits_get(active, order[i]) && kv_bits_get(flips, order[i])) {
                 kv_bits_clear(flips, order[i]);

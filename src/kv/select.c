@@ -133,6 +133,30 @@ static uint32_t take_hard(const work *w, uint32_t n_rows, uint32_t target, uint3
     return n;
 }
 
+/* Did a repair of this turn bring the token back? Then a pass right behind it must not undo that. */
+static bool is_repaired(const kv_session *s, uint32_t t)
+{
+    const kv_token *token = &s->tokens[t];
+    return token->last_turn == s->turn &&
+           (token->last_action == KV_PROMOTE || token->last_action == KV_PROTECT) &&
+           (token->last_reason == KV_REASON_REPAIR_ANCHOR || token->last_reason == KV_REASON_REPAIR_BURST);
+}
+
+/* What this turn's repairs brought back, the best first, up to `room` rows. */
+static uint32_t take_repaired(const kv_session *s, work *w, uint32_t n_rows, uint32_t room)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < n_rows && n < room; i++) {
+        const uint32_t o = w->order[i], t = w->token[o];
+        if (w->taken[o] || !is_repaired(s, t)) continue;
+        w->taken[o] = 1;
+        w->kept_soft[t]++;
+        w->soft_reason[t] = s->tokens[t].last_reason;
+        n++;
+    }
+    return n;
+}
+
 /* Spans by weight, then by their mean score in this lane, whole ones only, up to `room` rows. */
 static uint32_t take_soft(work *w, const uint32_t *ordinal_of, uint32_t room)
 {
@@ -195,7 +219,11 @@ static bool select_lane(
     }
     if (n <= target) return false;
     uint32_t kept = take_hard(w, n, target, n_hard);
-    kept += take_soft(w, ordinal_of, (uint32_t)((target - kept) * s->parameters.soft));
+    uint32_t share = (uint32_t)((target - kept) * s->parameters.soft);
+    const uint32_t repaired = take_repaired(s, w, n, (target - kept) / 2);
+    share = share > repaired ? share - repaired : 0; /* half of what hard leaves is for both together */
+    kept += repaired;
+    kept += take_soft(w, ordinal_of, share);
     for (uint32_t i = 0; i < n && kept < target; i++) {
         const uint32_t o = w->order[i];
         kept += !w->taken[o];

@@ -247,6 +247,24 @@ static void test_repair__brings_the_asked_line_back_within_the_budget(void **sta
     kv_session_free(s);
 }
 
+static void test_repair__what_came_back_stays_for_the_turn(void **state)
+{
+    fake_model m = {.lanes_differ = true};
+    seen log = {0};
+    kv_session *s = with_needle(&m, &log, NULL, 1000);
+    const uint32_t query = 3020 + 7;
+    int32_t more[1500];
+    make_ids(more, 1500, 50, 11);
+    assert_int_equal(kv_session_repair(s, 3020, 3040, &query, 1, NULL, NULL), 0);
+    log = (seen){0};
+    append(s, (kv_segment){.origin = KV_ORIGIN_ANSWER, .turn = 2}, more, 60);
+    assert_int_equal(log.n_plans, 0); /* the repair left room for an answer's beginning */
+    append(s, (kv_segment){.origin = KV_ORIGIN_TOOL, .turn = 2}, more, 1400);
+    assert_true(log.n_plans > 0 && log.by_reason[KV_REASON_REPAIR_ANCHOR] > 0);
+    assert_int_equal(active_in(s, 420, 430), 10);
+    kv_session_free(s);
+}
+
 static void test_repair__swaps_when_lanes_are_full(void **state)
 {
     fake_model m = {.lanes_differ = true};
@@ -345,6 +363,7 @@ int main(void)
         cmocka_unit_test(test_policy__more_hard_rows_than_budget_give_way_by_class),
         cmocka_unit_test(test_policy__a_pin_outranks_a_bar_and_a_bar_everything_else),
         cmocka_unit_test(test_repair__brings_the_asked_line_back_within_the_budget),
+        cmocka_unit_test(test_repair__what_came_back_stays_for_the_turn),
         cmocka_unit_test(test_repair__swaps_when_lanes_are_full),
         cmocka_unit_test(test_repair__computes_queries_that_were_not_kept),
         cmocka_unit_test(test_repair__the_papers_form_takes_bursts),
