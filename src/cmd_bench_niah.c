@@ -50,6 +50,12 @@ static const struct condition {
         .limited = true,
         .repairs = true,
         .heads = true},
+    {.name = "snapkv-seed", .policy = "snapkv-seed", .limited = true},
+    {.name = "snapkv-seed, repair as in the paper",
+        .policy = "snapkv-seed",
+        .limited = true,
+        .repairs = true,
+        .set = "paper=1"},
     {.name = "kvist without repair", .policy = "kvist", .limited = true},
     {.name = "kvist", .policy = "kvist", .limited = true, .repairs = true, .heads = true},
 };

@@ -20,7 +20,8 @@
     X(REQUEST, "request")                                                                                    \
     X(SIGNATURE, "signature")                                                                                \
     X(CALL, "call")                                                                                          \
-    X(CONTROL, "control") X(RETURN, "return") X(ASSIGN, "assign") X(DEFUSE, "defuse") X(SYMBOL, "symbol")    \
+    X(CONTROL, "control")                                                                                    \
+    X(RETURN, "return") X(ASSIGN, "assign") X(DEFUSE, "defuse") X(SYMBOL, "symbol")                          \
         X(NEIGHBOUR, "neighbour") X(ATTENTION, "attention") X(MEMORY, "memory") X(CENTRALITY, "centrality")  \
             X(RESIDUAL, "residual") X(SENTENCE, "sentence") X(REPAIR_ANCHOR, "repair-anchor")                \
                 X(REPAIR_BURST, "repair-burst") X(BUDGET, "budget") X(PRESSURE, "pressure")                  \

@@ -17,6 +17,8 @@ static const kv_policy policies[] = {
      .score = kv_policy_streaming_score, .defaults = {COMMON, .sinks = 4}},
     {.info = {"snapkv", "mean mass under the request's last queries, pooled, per lane (Li et al., 2024)", "low=.875 sinks=0 window=32 hard=0 w=32 kernel=7"},
      .score = kv_policy_snapkv_score, .defaults = {COMMON}},
+    {.info = {"snapkv-seed", "seed 002's own selector: keys against the last answer's keys, one set for all lanes", "low=.875 sinks=0 window=128 hard=0"},
+     .score = kv_policy_seed_score, .defaults = {.low = .875, .window = 128, .w = 32, .kernel = 7, .seed = 1, .queries = 8, .hysteresis = .05}},
     {.info = {"random", "a control: rows by a seeded hash, per lane", "low=.875 sinks=4 window=32 hard=0 seed=1"},
      .score = kv_policy_random_score, .defaults = {COMMON, .sinks = 4}},
     {.info = {"oldest", "a control: the oldest rows go first, sinks too", "low=.875 window=32 hard=0"},

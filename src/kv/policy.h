@@ -35,9 +35,10 @@ typedef struct kv_pass {
     const kv_lists *lists;
     const model_rows_view *rows;
     const kv_parameters *parameters;
-    const kv_signal *request; /* the current request's queries, else the newest tokens'; n may be 0 */
-    const float *memory;      /* [n_layer][n_head][head_dim]; NULL before the first request */
-    const float *previous;    /* [n_tokens] scores of the last pass */
+    const kv_signal *request;        /* the current request's queries, else the newest tokens'; n may be 0 */
+    const float *memory;             /* [n_layer][n_head][head_dim]; NULL before the first request */
+    const float *previous;           /* [n_tokens] scores of the last pass */
+    uint32_t answer_from, answer_to; /* the last answer's tokens; equal: there is none */
     const atomic_bool *cancel;
     kv_ranker *ranker;
     float **score; /* out: higher stays longer */
@@ -62,6 +63,7 @@ int kv_pass_mass(kv_pass *pass, const float *queries, uint32_t n_queries, float 
 int kv_policy_streaming_score(kv_pass *pass, base_err *err);
 int kv_policy_random_score(kv_pass *pass, base_err *err);
 int kv_policy_snapkv_score(kv_pass *pass, base_err *err);
+int kv_policy_seed_score(kv_pass *pass, base_err *err);
 int kv_policy_kvist_score(kv_pass *pass, base_err *err);
 
 #endif

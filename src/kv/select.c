@@ -291,6 +291,11 @@ int kv__evict(kv_session *s, uint32_t budget, const uint64_t *keep, const atomic
         .attention = w.attention,
         .recall = w.recall,
     };
+    for (size_t i = s->n_parts; i-- > 0 && pass.answer_from == pass.answer_to;)
+        if (s->parts[i].origin == KV_ORIGIN_ANSWER) {
+            pass.answer_from = s->parts[i].from;
+            pass.answer_to = s->parts[i].to;
+        }
     r = s->policy->score(&pass, err);
     if (r) goto out;
     const double score_ms = (double)(base_clock_ns() - start) / 1e6;

@@ -104,6 +104,27 @@ static void test_policy__snapkv_keeps_what_the_request_asks_for_per_lane(void **
     kv_session_free(s);
 }
 
+static void test_policy__the_seeds_selector_has_one_set_for_all_lanes(void **state)
+{
+    int32_t ids[2000], answer[8];
+    make_ids(ids, 2000, 50, 12);
+    for (uint32_t i = 0; i < 8; i++) answer[i] = 55;
+    for (uint32_t i = 300; i < 310; i++) ids[i] = 55;
+    fake_model m = {.lanes_differ = true};
+    kv_session *s = open_session(&m, &(kv_options){.budget = 900, .policy = "snapkv-seed"}, NULL);
+    kv_session_set_automatic(s, false);
+    append(s, (kv_segment){.origin = KV_ORIGIN_TOOL, .turn = 1}, ids, 2000);
+    append(s, (kv_segment){.origin = KV_ORIGIN_ANSWER, .turn = 1}, answer, 8);
+    assert_int_equal(kv_session_evict(s, NULL, NULL), 0);
+    kv_stats stats;
+    kv_session_get_stats(s, &stats);
+    assert_int_equal(active_in(s, 0, 2008), stats.active); /* active in one lane, active in all */
+    assert_true(stats.active <= 900);
+    assert_int_equal(active_in(s, 300, 310), 10);
+    assert_int_equal(active_in(s, 2008 - 128, 2008), 128);
+    kv_session_free(s);
+}
+
 static void test_policy__hard_rows_stay_and_soft_spans_go_before_the_rest(void **state)
 {
     int32_t ids[2000];
@@ -359,6 +380,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_policy__streaming_keeps_sinks_and_the_newest),
         cmocka_unit_test(test_policy__snapkv_keeps_what_the_request_asks_for_per_lane),
+        cmocka_unit_test(test_policy__the_seeds_selector_has_one_set_for_all_lanes),
         cmocka_unit_test(test_policy__hard_rows_stay_and_soft_spans_go_before_the_rest),
         cmocka_unit_test(test_policy__more_hard_rows_than_budget_give_way_by_class),
         cmocka_unit_test(test_policy__a_pin_outranks_a_bar_and_a_bar_everything_else),

@@ -419,7 +419,8 @@ static uint64_t run_sequence(uint64_t seed, const char *policy, bool lanes_diffe
 
 static void test_session__generated_sequences_keep_the_invariants(void **state)
 {
-    static const char *const policies[] = {"kvist", "snapkv", "streaming-llm", "random", "oldest", "full"};
+    static const char *const policies[] = {
+        "kvist", "snapkv", "streaming-llm", "random", "snapkv-seed", "full"};
     uint64_t seed = test_seed("generated sequences", 20261);
     for (int k = 0; k < 24; k++) {
         const uint64_t one = test_random(&seed);
