@@ -1,0 +1,217 @@
+/*
+ * The file's block formats against encoders that are written here from their description (ggml-org/ggml src/ggml-common.h):
+ * random quants and scales go into a block bit by bit, and must come out as the numbers they stand for. Halves: all of them.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "model/quant.h"
+
+enum { ROUNDS = 200 };
+
+static uint32_t random_below(uint32_t n)
+{
+    static uint64_t state = 7;
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(state >> 33) % n;
+}
+
+/* Exact for every finite half: the definition. */
+static double half_value(uint32_t h)
+{
+    double m = h & 1023, sign = h >> 15 ? -1 : 1;
+    int e = (int)(h >> 10 & 31);
+    return sign * (e ? ldexp(1024 + m, e - 25) : ldexp(m, -24));
+}
+
+static void test_quant__every_half_converts(void **state)
+{
+    (void)state;
+    for (uint32_t h = 0; h < 65536; h++) {
+        float f = quant_f16_to_f32((uint16_t)h);
+        if ((h >> 10 & 31) == 31) {
+            assert_true(h & 1023 ? isnan(f) : isinf(f) && (f < 0) == (h >> 15 == 1));
+            continue;
+        }
+        assert_true((double)f == half_value(h));
+        assert_int_equal(quant_f32_to_f16(f), h);
+    }
+}
+
+static void test_quant__halves_round_to_nearest_even(void **state)
+{
+    (void)state;
+    /* Between neighbours: just below and above the middle, and the middle, which goes to the even one. */
+    for (uint32_t h = 0; h < 0x7BFF; h++) {
+        double low = half_value(h), high = half_value(h + 1), middle = (low + high) / 2;
+        assert_int_equal(quant_f32_to_f16((float)middle), h % 2 ? h + 1 : h);
+        assert_int_equal(quant_f32_to_f16(nextafterf((float)middle, 0)), h);
+        assert_int_equal(quant_f32_to_f16(nextafterf((float)middle, 1e6f)), h + 1);
+    }
+    assert_int_equal(quant_f32_to_f16(1e30f), 0x7BFF);
+    assert_int_equal(quant_f32_to_f16(-INFINITY), 0xFBFF);
+    assert_true(isnan(quant_f16_to_f32(quant_f32_to_f16(NAN))));
+}
+
+static uint16_t put_half(uint8_t *p)
+{
+    uint16_t h = (uint16_t)(0x2000 + random_below(0x1000) + 0x8000 * random_below(2));
+    p[0] = (uint8_t)h;
+    p[1] = (uint8_t)(h >> 8);
+    return h;
+}
+
+static void put_bits(uint8_t *p, int shift, uint32_t value)
+{
+    *p |= (uint8_t)(value << shift);
+}
+
+static void expect_values(gguf_tensor_type type, const uint8_t *block, const double *wanted)
+{
+    float got[256];
+    const quant_format *f = quant_format_of(type);
+    quant_to_f32(type, block, f->n, got);
+    for (uint32_t i = 0; i < f->n; i++)
+        if (!(fabs(got[i] - wanted[i]) <= 1e-6 * (fabs(wanted[i]) + 1e-3)))
+            fail_msg("%d: %g for %g at %u", type, got[i], wanted[i], i);
+    assert_true(quant_is_finite(type, block, f->n));
+}
+
+/* Q4_0, Q4_1, Q5_0, Q5_1: [d][m][qh]: elements 0..15 low nibbles, 16..31 high. */
+static void check_32(gguf_tensor_type type, int bits, int offset, int has_m)
+{
+    uint8_t block[24] = {0};
+    double wanted[32], d = half_value(put_half(block)), m = has_m ? half_value(put_half(block + 2)) : 0;
+    uint8_t *fifth = block + 2 + 2 * has_m, *nibbles = fifth + (bits == 5 ? 4 : 0);
+    for (int i = 0; i < 32; i++) {
+        uint32_t q = random_below(1u << bits);
+        put_bits(&nibbles[i % 16], 4 * (i / 16), q & 15);
+        if (bits == 5) put_bits(&fifth[i / 8], i % 8, q >> 4);
+        wanted[i] = d * ((int)q - offset) + m;
+    }
+    expect_values(type, block, wanted);
+}
+
+static void check_q8_0(void)
+{
+    uint8_t block[34];
+    double wanted[32], d = half_value(put_half(block));
+    for (int i = 0; i < 32; i++) {
+        int8_t q = (int8_t)((int)random_below(255) - 127);
+        block[2 + i] = (uint8_t)q;
+        wanted[i] = d * q;
+    }
+    expect_values(GGUF_TENSOR_Q8_0, block, wanted);
+}
+
+/* Q4_K, Q5_K: [d][dmin][12 bytes of 6-bit scales and minima][fifth bits][nibbles]. */
+static void check_super_min(gguf_tensor_type type, int bits)
+{
+    uint8_t block[176] = {0}, *s = block + 4, *fifth = block + 16,
+            *nibbles = bits == 5 ? block + 48 : block + 16;
+    double wanted[256], d = half_value(put_half(block)), dmin = half_value(put_half(block + 2));
+    for (int j = 0; j < 8; j++) {
+        uint32_t scale = random_below(64), min = random_below(64);
+        if (j < 4) {
+            put_bits(&s[j], 0, scale);
+            put_bits(&s[j + 4], 0, min);
+        } else {
+            put_bits(&s[j + 4], 0, scale & 15);
+            put_bits(&s[j + 4], 4, min & 15);
+            put_bits(&s[j - 4], 6, scale >> 4);
+            put_bits(&s[j], 6, min >> 4);
+        }
+        for (int i = 0; i < 32; i++) {
+            uint32_t q = random_below(1u << bits);
+            put_bits(&nibbles[32 * (j / 2) + i], 4 * (j % 2), q & 15);
+            if (bits == 5) put_bits(&fifth[i], j, q >> 4);
+            wanted[32 * j + i] = d * scale * q - dmin * min;
+        }
+    }
+    expect_values(type, block, wanted);
+}
+
+/* Q6_K: [128 bytes of lower nibbles][64 of upper two bits][16 int8 scales][d]. */
+static void check_q6_k(void)
+{
+    uint8_t block[210] = {0};
+    double wanted[256], d = half_value(put_half(block + 208));
+    for (int i = 0; i < 256; i++) {
+        int half = i / 128, quarter = i % 128 / 32, l = i % 32;
+        uint32_t q = random_below(64);
+        if (i % 16 == 0) block[192 + i / 16] = (uint8_t)random_below(256);
+        put_bits(&block[64 * half + 32 * (quarter % 2) + l], 4 * (quarter / 2), q & 15);
+        put_bits(&block[128 + 32 * half + l], 2 * quarter, q >> 4);
+        wanted[i] = d * (int8_t)block[192 + i / 16] * ((int)q - 32);
+    }
+    expect_values(GGUF_TENSOR_Q6_K, block, wanted);
+}
+
+static void test_quant__blocks_come_out_as_they_went_in(void **state)
+{
+    (void)state;
+    for (int i = 0; i < ROUNDS; i++) {
+        check_32(GGUF_TENSOR_Q4_0, 4, 8, 0);
+        check_32(GGUF_TENSOR_Q4_1, 4, 0, 1);
+        check_32(GGUF_TENSOR_Q5_0, 5, 16, 0);
+        check_32(GGUF_TENSOR_Q5_1, 5, 0, 1);
+        check_q8_0();
+        check_super_min(GGUF_TENSOR_Q4_K, 4);
+        check_super_min(GGUF_TENSOR_Q5_K, 5);
+        check_q6_k();
+    }
+}
+
+static void test_quant__floats(void **state)
+{
+    (void)state;
+    float x[4] = {1.5f, -0.0f, 3e38f, -1e-30f}, got[4];
+    uint16_t bf16[4], f16[2] = {0x3C00, 0xC000};
+    for (int i = 0; i < 4; i++) memcpy(&bf16[i], (const uint8_t *)&x[i] + 2, 2);
+    quant_to_f32(GGUF_TENSOR_F32, (const uint8_t *)x, 4, got);
+    assert_memory_equal(got, x, sizeof x);
+    quant_to_f32(GGUF_TENSOR_BF16, (const uint8_t *)bf16, 4, got);
+    for (int i = 0; i < 4; i++) assert_true(fabsf(got[i] - x[i]) <= fabsf(x[i]) / 128);
+    quant_to_f32(GGUF_TENSOR_F16, (const uint8_t *)f16, 2, got);
+    assert_true(got[0] == 1.0f && got[1] == -2.0f);
+}
+
+/* Where each format keeps a scale; one that is infinite or NaN must be seen, in any block. */
+static void test_quant__damaged_scales_are_seen(void **state)
+{
+    (void)state;
+    static const struct {
+        gguf_tensor_type type;
+        int at;
+    } scales[] = {{GGUF_TENSOR_F16, 0}, {GGUF_TENSOR_Q4_0, 0}, {GGUF_TENSOR_Q4_1, 0}, {GGUF_TENSOR_Q4_1, 2},
+        {GGUF_TENSOR_Q5_0, 0}, {GGUF_TENSOR_Q5_1, 2}, {GGUF_TENSOR_Q8_0, 0}, {GGUF_TENSOR_Q4_K, 0},
+        {GGUF_TENSOR_Q4_K, 2}, {GGUF_TENSOR_Q5_K, 2}, {GGUF_TENSOR_Q6_K, 208}};
+    for (size_t i = 0; i < sizeof scales / sizeof *scales; i++) {
+        const quant_format *f = quant_format_of(scales[i].type);
+        uint8_t blocks[3 * 210] = {0};
+        assert_true(quant_is_finite(scales[i].type, blocks, 3 * f->n));
+        uint8_t *scale = blocks + 2 * f->n_bytes + scales[i].at;
+        scale[1] = 0x7C;
+        assert_false(quant_is_finite(scales[i].type, blocks, 3 * f->n));
+        scale[0] = 1;
+        assert_false(quant_is_finite(scales[i].type, blocks, 3 * f->n));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_quant__every_half_converts),
+        cmocka_unit_test(test_quant__halves_round_to_nearest_even),
+        cmocka_unit_test(test_quant__blocks_come_out_as_they_went_in),
+        cmocka_unit_test(test_quant__floats),
+        cmocka_unit_test(test_quant__damaged_scales_are_seen),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
