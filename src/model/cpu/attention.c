@@ -327,6 +327,9 @@ int cpu_op_attention(model_ops *ops, const ops_attention_args *a, base_err *err)
                  sizeof(float);
     } else {
         j.tokens = QUERIES / j.group ? QUERIES / j.group : 1;
+        /* Fewer tokens a unit rather than idle threads. */
+        while (j.tokens > 2 && shape->n_head_kv * a->n < 2 * (uint32_t)cpu->n_threads * j.tokens)
+            j.tokens /= 2;
         j.n_blocks = (a->n + j.tokens - 1) / j.tokens;
     }
     rc = cpu_scratch_reserve(
