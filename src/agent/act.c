@@ -351,64 +351,6 @@ static int perform(running *r, uint64_t key, bool *ret_stop, base_err *err)
 
 /* --- what a change of the tree means ------------------------------------------------------------------------------------ */
 
-static bool runs_tests(const char *command)
-{
-    static const char *const marks[] = {"test", "check", "tox", "spec"};
-    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
-        if (strstr(command, marks[i])) return true;
-    return false;
-}
-
-static void set_test(agent *a, const char *command)
-{
-    char *copy = base_xstrdup(command);
-    free(a->test_command);
-    a->test_command = copy;
-}
-
-/* How a test file is run alone, by its name's ending. */
-static const struct {
-    const char *ending, *before;
-} test_runners[] = {{".py", "python3 -m pytest -q "}, {".test.js", "node --test "},
-    {".test.mjs", "node --test "}, {".sh", "sh "}};
-
-static bool ends_with(const char *s, const char *ending)
-{
-    size_t n = strlen(s), m = strlen(ending);
-    return n >= m && !strcmp(s + n - m, ending);
-}
-
-/* A test file named in the request, else a command in backticks that runs tests. */
-void agent__find_test(agent *a, const char *request)
-{
-    const char *open = strchr(request, '`'), *close = open ? strchr(open + 1, '`') : NULL;
-    if (close) {
-        char *command = base_xstrndup(open + 1, (size_t)(close - open - 1));
-        if (strchr(command, ' ') && runs_tests(command)) set_test(a, command);
-        free(command);
-    }
-    for (const char *p = request; *p;) {
-        size_t n = strcspn(p, " \t\n\"'`(),;:");
-        while (n && (p[n - 1] == '.' || p[n - 1] == '?' || p[n - 1] == '!')) n--;
-        char *word = base_xstrndup(p, n);
-        char *path = n > 3 && strstr(word, "test") && strchr(word, '.')
-                         ? code_index_path(tool_workspace_index(a->workspace), *word == '@' ? word + 1 : word)
-                         : NULL;
-        for (size_t i = 0; path && i < sizeof test_runners / sizeof *test_runners; i++)
-            if (ends_with(path, test_runners[i].ending)) {
-                base_buf command = {0};
-                base_buf_printf(&command, "%s%s", test_runners[i].before, path);
-                if (!strpbrk(path, " '\"$`\\;&|<>*?")) set_test(a, command.data);
-                base_buf_free(&command);
-                break;
-            }
-        free(path);
-        free(word);
-        p += n;
-        p += strspn(p, " \t\n\"'`(),;:.?!");
-    }
-}
-
 /* A test ran: it settles the open attempt, before its output is computed. */
 static void judge(agent *a, const running *r)
 {
@@ -416,7 +358,9 @@ static void judge(agent *a, const running *r)
         r->result.status == TOOL_CANCELLED)
         return;
     a->attempt.open = false;
-    if (r->result.status == TOOL_OK) return;
+    a->fix.passed = r->result.status == TOOL_OK;
+    if (a->fix.passed) return;
+    a->fix.attempts++;
     base_err err = {0};
     if (a->engine->ops->mark_failed(a->engine, a->attempt.from, a->attempt.to, &err))
         agent__notice(a, "the failed attempt could not be put aside: %s", err.msg);
@@ -475,34 +419,10 @@ static int append_result(agent *a, const running *r, uint32_t *ret_from, uint32_
     return rc;
 }
 
-/* After a failed test: the definition as it is now, since the older text is stale and the attempt barred. */
-static int append_present_text(agent *a, const running *change, base_err *err)
-{
-    const char *path = base_json_str(change->call.arguments, "path", ""),
-               *name = base_json_str(change->call.arguments, "name", "");
-    code_place *places = NULL;
-    uint32_t n = code_index_define(tool_workspace_index(a->workspace), name, &places);
-    base_buf text = {0}, out = {0};
-    for (uint32_t i = 0; i < n && !out.len; i++) {
-        if (!ends_with(places[i].path, path) ||
-            tool_workspace_read(a->workspace, places[i].path, 1 << 20, &text, NULL))
-            continue;
-        if (places[i].to > text.len || places[i].from >= places[i].to) continue;
-        base_buf_printf(&out, "The test still fails. %s in %s is now:\n", name, places[i].path);
-        base_buf_add(&out, text.data + places[i].from, places[i].to - places[i].from);
-        base_buf_puts(&out, "\nFind another fault and rewrite it differently.\n");
-    }
-    agent_text t = {.origin = KV_ORIGIN_TOOL, .text = out.data ? out.data : "", .n = out.len, .label = name};
-    int rc = out.len ? agent__append(a, &t, NULL, err) : 0;
-    code_places_free(places, n);
-    base_buf_free(&text);
-    base_buf_free(&out);
-    return rc;
-}
-
 /* The named test, run by the harness after a change; its output follows the change's result in the same message. */
 static int run_test(agent *a, running *ret, base_err *err)
 {
+    enum { TEST_MS = 60000, TEST_BYTES = 2400 };
     base_buf json = {0};
     base_buf_puts(&json, "{\"command\":");
     base_json_put_str(&json, a->test_command, strlen(a->test_command));
@@ -513,38 +433,64 @@ static int run_test(agent *a, running *ret, base_err *err)
     if (rc) return rc;
     *ret = begin(a, "shell", base_json_root(doc), (base_str){0});
     ret->own_arguments = doc;
+    ret->limits.shell_ms = TEST_MS;
+    if (ret->limits.result_bytes > TEST_BYTES) ret->limits.result_bytes = TEST_BYTES;
     rc = prepare(ret, err);
     if (!rc) emit_call(ret);
     if (!rc && !is_settled(ret)) rc = permit(ret, err);
     if (!rc && !is_settled(ret)) rc = execute(ret, err);
     if (!rc) emit_result(ret);
+    if (!rc && (ret->result.status == TOOL_DENIED || ret->result.status == TOOL_REFUSED))
+        a->fix.no_test = true;
+    return rc;
+}
+
+static int append_test(agent *a, const running *test, uint32_t *ret_from, uint32_t *ret_to, base_err *err)
+{
+    base_buf text = {0};
+    base_buf_printf(&text, "%s\n", test->preview.headline ? test->preview.headline : "$ test");
+    if (test->result.text.data) base_buf_add(&text, test->result.text.data, test->result.text.len);
+    agent_text t = {.origin = KV_ORIGIN_TOOL, .text = text.data, .n = text.len, .label = "test"};
+    size_t piece = SIZE_MAX;
+    int rc = agent__append(a, &t, &piece, err);
+    if (!rc && piece != SIZE_MAX) {
+        *ret_from = a->pieces[piece].from;
+        *ret_to = a->pieces[piece].to;
+        remember_call(a, agent__call_key("shell", test->call.arguments, (base_str){0}), *ret_from, *ret_to);
+    }
+    base_buf_free(&text);
+    return rc;
+}
+
+int agent__run_test_first(agent *a, base_err *err)
+{
+    running test = {0};
+    uint32_t from, to;
+    int rc = run_test(a, &test, err);
+    if (!rc) after_change(a, &test, agent__call_key("shell", test.call.arguments, (base_str){0}));
+    if (!rc && !a->fix.no_test) {
+        a->fix.passed = test.result.status == TOOL_OK;
+        rc = append_test(a, &test, &from, &to, err);
+        agent_text gap = {.origin = KV_ORIGIN_TOOL, .text = "\n", .n = 1};
+        if (!rc) rc = agent__append(a, &gap, NULL, err);
+    }
+    end(&test);
     return rc;
 }
 
 /* --- the whole call ----------------------------------------------------------------------------------------------------- */
 
-static int append_all(agent *a, running *r, running *test, uint64_t key, base_err *err)
+static int append_all(
+    agent *a, const running *r, const running *test, const base_buf *told, uint64_t key, base_err *err)
 {
     uint32_t from = 0, to = 0, test_from = 0, test_to = 0;
     int rc = agent__open_message(a, MODEL_ROLE_TOOL, err);
     if (!rc) rc = append_result(a, r, &from, &to, err);
     if (!rc) remember_call(a, key, from, to);
-    if (!rc && test->name) {
-        base_buf head = {0};
-        base_buf_printf(&head, "%s\n", test->preview.headline ? test->preview.headline : "$ test");
-        if (test->result.text.data) base_buf_add(&head, test->result.text.data, test->result.text.len);
-        agent_text t = {.origin = KV_ORIGIN_TOOL, .text = head.data, .n = head.len, .label = "test"};
-        size_t piece = SIZE_MAX;
-        rc = agent__append(a, &t, &piece, err);
-        if (!rc && piece != SIZE_MAX) {
-            test_from = a->pieces[piece].from;
-            test_to = a->pieces[piece].to;
-            remember_call(
-                a, agent__call_key("shell", test->call.arguments, (base_str){0}), test_from, test_to);
-            if (test->result.status == TOOL_FAILED) rc = append_present_text(a, r, err);
-        }
-        base_buf_free(&head);
-        base_buf_free(&head);
+    if (!rc && test->name && !a->fix.no_test) rc = append_test(a, test, &test_from, &test_to, err);
+    if (!rc && told->len) {
+        agent_text t = {.origin = KV_ORIGIN_TOOL, .text = told->data, .n = told->len, .label = "harness"};
+        rc = agent__append(a, &t, NULL, err);
     }
     if (!rc) rc = agent__repair(a, from, test_to ? test_to : to, err);
     return rc ? rc : agent__open_message(a, MODEL_ROLE_ASSISTANT, err);
@@ -560,17 +506,27 @@ int agent__act(agent *a, const agent_call *call, uint32_t from, uint32_t to, boo
     bool wrote = !rc && r.result.changed && r.result.status == TOOL_OK && r.tool->power == TOOL_WRITES;
     if (!rc) after_change(a, &r, key);
     const char *command = !rc && r.tool ? command_of(&r) : NULL;
-    if (command && runs_tests(command)) {
+    if (command && agent__runs_tests(command)) {
         judge(a, &r);
-        if (r.result.exit_code >= 0) set_test(a, command);
+        if (r.result.exit_code >= 0) agent__set_test(a, command);
     }
-    if (wrote) a->attempt = (agent_attempt){from, to, true};
-    if (wrote && a->test_command && a->mode != AGENT_MODE_PLAN) {
+    if (wrote) {
+        a->attempt = (agent_attempt){from, to, true};
+        a->fix.writes++;
+        a->fix.passed = false;
+    }
+    base_buf told = {0};
+    if (wrote && a->test_command && !a->fix.no_test) {
         rc = run_test(a, &test, err);
         if (!rc) judge(a, &test);
         if (!rc) after_change(a, &test, agent__call_key("shell", test.call.arguments, (base_str){0}));
+        bool failed = !rc && (test.result.status == TOOL_FAILED || test.result.status == TOOL_TIMEOUT);
+        if (failed)
+            agent__take_back(a, base_json_str(r.call.arguments, "path", ""),
+                base_json_str(r.call.arguments, "name", ""), &told);
     }
-    if (!rc && !*ret_stop) rc = append_all(a, &r, &test, key, err);
+    if (!rc && !*ret_stop) rc = append_all(a, &r, &test, &told, key, err);
+    base_buf_free(&told);
     end(&r);
     end(&test);
     return rc;

@@ -20,6 +20,7 @@ typedef struct engine_info {
     model_tool_style tools;
     bool strong; /* a model large enough for edit instead of rewrite */
     uint32_t n_ctx, n_lanes, row_bytes, n_vocab;
+    model_sampling sampling; /* as opened */
 } engine_info;
 
 typedef struct engine_ops {

@@ -237,7 +237,8 @@ static void local_info(const engine *e, engine_info *ret)
         .n_ctx = s.n_ctx,
         .n_lanes = s.n_lanes,
         .row_bytes = l->info->row_bytes,
-        .n_vocab = l->info->n_vocab};
+        .n_vocab = l->info->n_vocab,
+        .sampling = l->sampling};
 }
 
 static void local_stats(const engine *e, kv_stats *ret)

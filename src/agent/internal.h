@@ -6,6 +6,7 @@
  *     context.c  what stands in front of a request: AGENTS.md, @files, retrieved excerpts; staleness
  *     turn.c     a turn: request, decode, call or answer
  *     act.c      a call: guard, approval, run, result into the session, failed attempts
+ *     attempt.c  a request that names a failing test: running it, taking failed attempts back, asking again
  *     guard.c    repeated calls and repeating text
  *     resume.c   catching up with the log
  *     commands.c slash commands
@@ -41,6 +42,14 @@ typedef struct agent_attempt {
     uint32_t from, to; /* tokens of what the model wrote */
     bool open;
 } agent_attempt;
+
+/* A request that names a failing test: the harness runs it, takes failed attempts back and asks again (attempt.c). */
+typedef struct agent_fix {
+    bool wanted, passed;
+    bool no_test; /* the person would not have it run */
+    uint32_t attempts, asked_again;
+    uint32_t writes; /* of this turn that stand */
+} agent_fix;
 
 /* Sums since the turn began, for its ledger. */
 typedef struct agent_sums {
@@ -80,6 +89,7 @@ struct agent {
     char **allowed;      /* commands that were answered "always" */
     size_t n_allowed, cap_allowed;
     agent_attempt attempt;
+    agent_fix fix;
     char *test_command;    /* named by the request or run before */
     base_buf shell_notes;  /* what "!" lines printed, for the next request */
     uint32_t *turn_starts; /* token index where turn t began, [turn] */
@@ -143,9 +153,18 @@ int agent__turn(agent *a, const char *request, base_err *err);
 /* --- act.c --- */
 /* One call from the model's answer (whose tokens are [from, to)). *ret_stop: the turn ends here. */
 int agent__act(agent *a, const agent_call *call, uint32_t from, uint32_t to, bool *ret_stop, base_err *err);
-void agent__find_test(agent *a, const char *request);
+int agent__run_test_first(agent *a, base_err *err);                  /* and appends what it printed */
 int agent__known(const void *agent, const char *name);               /* agent_call_known_fn */
 int agent__shell_line(agent *a, const char *command, base_err *err); /* "!command" */
+
+/* --- attempt.c --- */
+void agent__find_test(agent *a, const char *request); /* sets test_command and fix.wanted */
+void agent__set_test(agent *a, const char *command);
+bool agent__runs_tests(const char *command);
+/* After a failed test: undoes the change unless it was the last attempt, and writes what the model is told. */
+void agent__take_back(agent *a, const char *path, const char *name, base_buf *out);
+/* An answer came without a change that makes the test pass: asks again. false: it is final. */
+bool agent__ask_again(agent *a, uint32_t from, uint32_t to, base_buf *out);
 
 /* --- guard.c --- */
 uint64_t agent__call_key(const char *name, const base_json *arguments, base_str payload);

@@ -239,6 +239,7 @@ static void turn_begins(agent *a, const char *request)
     a->in_turn = true;
     a->denied = false;
     a->attempt = (agent_attempt){0};
+    a->fix = (agent_fix){0};
     a->sums = (agent_sums){.n_before = agent__n_tokens(a)};
     base_grow(&a->turn_starts, &a->cap_turn_starts, a->turn + 1, sizeof *a->turn_starts);
     a->turn_starts[a->turn] = a->sums.n_before;
@@ -257,6 +258,7 @@ static int append_request(agent *a, const char *request, base_err *err)
     agent__notice_changes(a, &told);
     int rc = agent__open_message(a, MODEL_ROLE_USER, err);
     if (!rc) rc = agent__append_context(a, request, err);
+    if (!rc && a->fix.wanted) rc = agent__run_test_first(a, err);
     if (told.len) base_buf_add(&text, told.data, told.len);
     base_buf_puts(&text, agent_prompt_request);
     base_buf_puts(&text, request);
@@ -276,6 +278,26 @@ static const char *const end_notices[] = {
     [ANSWER_CANCELLED] = "interrupted; what was answered so far is kept",
 };
 
+static int append_asking(agent *a, const base_buf *text, base_err *err)
+{
+    agent_text t = {.origin = KV_ORIGIN_TOOL, .text = text->data, .n = text->len, .label = "harness"};
+    int rc = agent__open_message(a, MODEL_ROLE_USER, err);
+    if (!rc) rc = agent__append(a, &t, NULL, err);
+    return rc ? rc : agent__open_message(a, MODEL_ROLE_ASSISTANT, err);
+}
+
+/* The first attempt as the person set it; a further one warmer, or a deterministic model would say the same again. */
+static void set_sampling(agent *a, bool further)
+{
+    model_sampling s = a->info.sampling;
+    if (further && s.temperature < 0.7f) {
+        s.temperature = 0.7f;
+        s.top_p = 0.95f;
+        s.seed += a->fix.attempts + a->fix.asked_again;
+    }
+    a->engine->ops->set_sampling(a->engine, &s);
+}
+
 /* Answers and calls until an answer without a call. */
 static int converse(agent *a, bool *interrupted, base_err *err)
 {
@@ -288,6 +310,7 @@ static int converse(agent *a, bool *interrupted, base_err *err)
                 "active",
                 s.n_ctx);
         answer r = {0};
+        if (a->fix.attempts) set_sampling(a, !a->fix.passed);
         int rc = decode(a, &r, err);
         if (!rc && end_notices[r.end]) agent__notice(a, "%s", end_notices[r.end]);
         if (!rc && r.end == ANSWER_DONE && offer_rewrite(a, &r, &r.call)) r.end = ANSWER_CALL;
@@ -297,6 +320,14 @@ static int converse(agent *a, bool *interrupted, base_err *err)
             r.end = ANSWER_TOO_LONG;
         }
         bool stop = r.end != ANSWER_CALL;
+        base_buf again = {0};
+        if (!rc && r.end == ANSWER_DONE && agent__ask_again(a, r.from, r.to, &again)) {
+            rc = append_asking(a, &again, err);
+            base_buf_free(&again);
+            answer_free(&r);
+            if (rc) return rc;
+            continue;
+        }
         if (!rc && r.end != ANSWER_CALL) tell_answer(a, &r);
         *interrupted = r.end == ANSWER_CANCELLED;
         if (!rc && r.end == ANSWER_CALL) rc = agent__act(a, &r.call, r.from, r.to, &stop, err);
@@ -329,6 +360,7 @@ int agent__turn(agent *a, const char *request, base_err *err)
         rc = 0;
     }
     if (rc) agent__error(a, &mine);
+    if (a->fix.attempts) set_sampling(a, false);
     close_message(a);
     agent__ledger(a);
     agent__save(a);

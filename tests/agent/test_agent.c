@@ -165,10 +165,11 @@ static void test_agent__rewrites_runs_the_named_test_and_answers(void **state)
         open_session(&h, REWRITE(FIXED) "answer Fixed: `add` in add.sh.\n", AGENT_MODE_ASK, NULL, true);
     assert_int_equal(submit(s, &h, "test_add.sh fails; fix it"), 0);
     assert_file("add.sh", FIXED);
-    assert_int_equal(h.asked, 2);
-    assert_string_equal(h.outline.data, "user context tool_call approval_request approval:yes rewrite:ok "
-                                        "plan:stale tool_call approval_request approval:yes shell:ok "
-                                        "answer places ledger turn_end:closed ");
+    assert_int_equal(h.asked, 3); /* the test, the rewrite, the test */
+    assert_string_equal(h.outline.data,
+        "user context tool_call approval_request approval:yes shell:failed tool_call approval_request "
+        "approval:yes rewrite:ok "
+        "plan:stale tool_call approval_request approval:yes shell:ok answer places ledger turn_end:closed ");
     assert_true(told(&h, "\"headline\":\"$ sh test_add.sh\""));
     agent_session_close(s);
     free_host(&h);
@@ -259,13 +260,33 @@ static void test_agent__a_failed_attempt_is_barred_before_the_next_output(void *
             AGENT_MODE_ALL, NULL, true);
     submit(s, &h, "test_add.sh fails; fix it");
     assert_file("add.sh", FIXED);
-    assert_non_null(strstr(
-        h.outline.data, "rewrite:ok plan:stale tool_call shell:failed plan:failed tool_call rewrite:ok"));
+    assert_non_null(strstr(h.outline.data,
+        "rewrite:ok plan:stale tool_call shell:failed plan:failed undo plan:manual tool_call rewrite:ok"));
     /* The plan stands in front of the output's tokens. */
-    const char *plan = strstr(h.json.data, "\"cause\":\"failed\""),
-               *output = strstr(h.json.data, "\"label\":\"test\"");
-    assert_true(plan && output && plan < output);
-    assert_true(told(&h, "The test still fails. add in add.sh is now:"));
+    const char *plan = strstr(h.json.data, "\"cause\":\"failed\"");
+    assert_non_null(plan);
+    assert_non_null(strstr(plan, "\"label\":\"test\"")); /* the second output */
+    assert_true(told(&h, "This change was taken back: add.sh is as it was before."));
+    agent_session_close(s);
+    free_host(&h);
+}
+
+static void test_agent__the_last_attempt_stays_and_words_alone_are_asked_again(void **state)
+{
+    put_program();
+    host h = new_host();
+#define WRONG(n) "add() {\n    echo " #n "\n}\n"
+    agent_session *s = open_session(&h,
+        "answer The sign is wrong, I think.\n" REWRITE(WRONG(1)) REWRITE(WRONG(2))
+            REWRITE(WRONG(3)) "answer I give up.\n",
+        AGENT_MODE_ALL, NULL, true);
+    submit(s, &h, "test_add.sh fails; fix it");
+    assert_true(told(&h, "nothing was changed: asking for the change"));
+    assert_true(told(&h, "No file was changed yet. Make the change now"));
+    assert_file("add.sh", WRONG(3));
+    assert_non_null(strstr(h.outline.data, "answer"));
+    assert_int_equal(submit(s, &h, "/undo"), 0);
+    assert_file("add.sh", PROGRAM);
     agent_session_close(s);
     free_host(&h);
 }
@@ -658,6 +679,7 @@ int main(void)
         TEST_CASE(test_agent__an_edited_command_is_what_runs),
         TEST_CASE(test_agent__always_covers_the_exact_command_only),
         TEST_CASE(test_agent__a_failed_attempt_is_barred_before_the_next_output),
+        TEST_CASE(test_agent__the_last_attempt_stays_and_words_alone_are_asked_again),
         TEST_CASE(test_agent__a_fenced_definition_without_a_call_is_offered_as_a_rewrite),
         TEST_CASE(test_agent__the_same_call_again_and_again_stops_the_turn),
         TEST_CASE(test_agent__text_in_circles_is_cut),
