@@ -100,6 +100,15 @@ static void answer_lines(const tui_ui *u, tui_item *i, int width)
     }
 }
 
+/* "512 rows evicted (budget)" */
+static void put_rows(base_buf *b, uint32_t rows, const char *what, const base_buf *reasons)
+{
+    char n[32];
+    if (!rows) return;
+    base_buf_printf(b, "%s rows %s", tui_thousands(rows, n), what);
+    if (reasons->len) base_buf_printf(b, " (%s)", reasons->data);
+}
+
 static void sentence_lines(const tui_ui *u, tui_item *i, int width)
 {
     char mark[16];
@@ -111,13 +120,10 @@ static void sentence_lines(const tui_ui *u, tui_item *i, int width)
         tui_flow_add(&f, error_style, text_of(&i->body), i->body.len);
     } else if (i->kind == TUI_ITEM_CACHE) {
         base_buf b = {0};
-        char n[32];
         base_buf_puts(&b, "cache: ");
-        if (i->evicted)
-            base_buf_printf(&b, "%s rows evicted (%s)", tui_thousands(i->evicted, n), text_of(&i->head));
+        put_rows(&b, i->evicted, "evicted", &i->head);
         if (i->evicted && i->promoted) base_buf_puts(&b, ", ");
-        if (i->promoted)
-            base_buf_printf(&b, "%s rows promoted (%s)", tui_thousands(i->promoted, n), text_of(&i->body));
+        put_rows(&b, i->promoted, "promoted", &i->body);
         f.prefix_style = evicted_style;
         tui_flow_add(&f, evicted_style, b.data, b.len);
         base_buf_free(&b);

@@ -5,10 +5,13 @@
 #include "tui/keys.h"
 
 #include <curses.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "base/utf8.h"
 
-enum { OWN_FIRST = 0x800, PASTE_BEGIN = OWN_FIRST, PASTE_END, WORD_LEFT, WORD_RIGHT, KILL_WORD, NEW_LINE };
+enum { OWN_FIRST = 0x800, PASTE_BEGIN = OWN_FIRST, WORD_LEFT, WORD_RIGHT, KILL_WORD, NEW_LINE };
 enum { MAX_PASTE = 8 << 20, PASTE_WAIT_MS = 1000 };
 
 static const struct {
@@ -16,7 +19,6 @@ static const struct {
     int code;
 } sequences[] = {
     {"\033[200~", PASTE_BEGIN},
-    {"\033[201~", PASTE_END},
     {"\033[1;5D", WORD_LEFT},
     {"\033[1;5C", WORD_RIGHT},
     {"\033[1;3D", WORD_LEFT},
@@ -60,19 +62,37 @@ void tui_keys_open(void)
         define_key(sequences[i].sequence, sequences[i].code);
 }
 
+/*
+ * curses reads byte by byte, two calls each: a megabyte would take seconds. Behind the opening sequence it holds nothing back,
+ * so the text is read straight from the terminal; what follows the closing one goes back to curses.
+ */
 static void read_paste(base_buf *paste)
 {
+    static const char closing[] = "\033[201~";
+    enum { N_CLOSING = sizeof closing - 1, MOST_BEHIND = 100 };
+    char bytes[65536], behind[N_CLOSING + sizeof bytes];
+    size_t n_held = 0; /* the end of what was read, which may be the beginning of the closing sequence */
     base_buf_clear(paste);
-    wtimeout(stdscr, PASTE_WAIT_MS);
     for (;;) {
-        wint_t c;
-        int kind = get_wch(&c);
-        if (kind == ERR || (kind == KEY_CODE_YES && c == PASTE_END)) break;
-        if (kind == KEY_CODE_YES || paste->len >= MAX_PASTE) continue;
-        char s[4];
-        base_buf_add(paste, s, base_utf8_encode((uint32_t)c, s));
+        struct pollfd fd = {.fd = STDIN_FILENO, .events = POLLIN};
+        if (poll(&fd, 1, PASTE_WAIT_MS) <= 0) break;
+        ssize_t n = read(STDIN_FILENO, bytes, sizeof bytes);
+        if (n <= 0) break;
+        memcpy(behind + n_held, bytes, (size_t)n);
+        size_t have = n_held + (size_t)n;
+        char *end = memmem(behind, have, closing, N_CLOSING);
+        size_t text = end ? (size_t)(end - behind) : have > N_CLOSING - 1 ? have - (N_CLOSING - 1) : 0;
+        if (paste->len < MAX_PASTE) base_buf_add(paste, behind, text);
+        if (end) {
+            size_t left = have - text - N_CLOSING;
+            for (size_t i = left < MOST_BEHIND ? left : MOST_BEHIND; i > 0; i--)
+                ungetch((unsigned char)end[N_CLOSING + i - 1]);
+            return;
+        }
+        n_held = have - text;
+        memmove(behind, behind + text, n_held);
     }
-    nodelay(stdscr, TRUE);
+    base_buf_add(paste, behind, n_held); /* the terminal never closed it */
 }
 
 bool tui_keys_read(uint32_t *ret, base_buf *paste)

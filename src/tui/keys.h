@@ -21,8 +21,9 @@
     X(HOME, "Home")                                                                                          \
     X(END, "End")                                                                                            \
     X(PAGE_UP, "PgUp")                                                                                       \
-    X(PAGE_DOWN, "PgDn") X(DELETE, "Del") X(BACKSPACE, "Backspace") X(BACKTAB, "S-Tab") X(F1, "F1")          \
-        X(F2, "F2") X(WORD_LEFT, "C-Left") X(WORD_RIGHT, "C-Right") X(ALT_BACKSPACE, "A-Backspace")          \
+    X(PAGE_DOWN, "PgDn")                                                                                     \
+    X(DELETE, "Del") X(BACKSPACE, "Backspace") X(BACKTAB, "S-Tab") X(F1, "F1") X(F2, "F2")                   \
+        X(WORD_LEFT, "C-Left") X(WORD_RIGHT, "C-Right") X(ALT_BACKSPACE, "A-Backspace")                      \
             X(ALT_ENTER, "A-Enter") X(PASTE, "Paste") X(RESIZE, "Resize") X(GONE, "Gone")
 #define TUI_KEY_ENUM(id, name) TUI_KEY_##id,
 enum tui_key { TUI_KEY_FIRST = 0x110000, TUI_KEYS(TUI_KEY_ENUM) TUI_KEY_LAST };

@@ -8,6 +8,7 @@
 #include "tui/linear.h"
 #include "tui/loop.h"
 #include "tui/painter.h"
+#include "tui/paths.h"
 #include "tui/tui.h"
 
 enum { MESSAGES_A_TICK = 2048 };
@@ -46,8 +47,10 @@ static void do_quit(void *user)
 
 static char **do_paths(void *user)
 {
-    const tui_options *o = ((shell *)user)->options;
-    return o->paths ? o->paths(o->paths_user) : NULL;
+    const shell *s = user;
+    if (s->options->paths) return s->options->paths(s->options->paths_user);
+    /* The session's root, which may lie above the folder kvist was started in, is what the agent's paths count from. */
+    return tui_paths_below(s->ui.state.root ? s->ui.state.root : s->options->root);
 }
 
 static bool take_messages(void *user)
@@ -90,7 +93,7 @@ int tui_run(agent_worker *w, const tui_options *options, base_err *err)
         .copy = tui_loop_copy,
         .repaint = tui_loop_repaint,
         .suspend = tui_loop_suspend,
-        .paths = options->paths ? do_paths : NULL};
+        .paths = options->paths || options->root ? do_paths : NULL};
     tui_ui_init(&s.ui, &host, tui_painter_utf8(), !tui_painter_colours());
     tui_lines_open(&s.ui.lines, options->history);
     tui_ui_loading(&s.ui, 0, options->first_line);

@@ -524,7 +524,9 @@ static void on_plan(tui_state *s, const agent_event *e, int64_t now)
                 field[3]->string, (uint32_t)lanes, exact);
             if (!strcmp(field[2]->string, "evict") || !strcmp(field[2]->string, "bar"))
                 add_word(&evicted, field[3]->string);
-            if (!strcmp(field[2]->string, "promote")) add_word(&promoted, field[3]->string);
+            bool pins = !strcmp(field[2]->string, "protect") && !strcmp(field[3]->string, "pin") &&
+                        e->plan.promoted > 0;
+            if (pins || !strcmp(field[2]->string, "promote")) add_word(&promoted, field[3]->string);
         }
     }
     base_json_free(doc);

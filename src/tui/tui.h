@@ -11,7 +11,7 @@
 typedef struct tui_options {
     bool linear; /* append-only: screen readers, pipes, TERM=dumb */
     bool no_color;
-    const char *root;            /* for @ completion: paths come from here */
+    const char *root; /* the tree: paths for @ completion are looked for here when `paths` is NULL */
     char **(*paths)(void *user); /* NULL-terminated, sorted; caller frees each and the array; may be NULL */
     void *paths_user;
     const char *history;    /* file of former input lines; NULL: none */

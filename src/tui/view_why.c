@@ -63,6 +63,17 @@ static void list_touch(void *user, uint32_t turn, tui_change change, const char 
     tui_put(l->area, 0, l->y++, TUI_PLAIN, line);
 }
 
+static int put_wrapped(tui_area a, int y, tui_style style, const char *s)
+{
+    tui_text t = {0};
+    tui_flow f = {.text = &t, .width = a.width, .rest = "  "};
+    tui_flow_puts(&f, style, s);
+    tui_flow_end(&f);
+    for (size_t i = 0; i < t.n_lines; i++) tui_text_draw(&t, i, a, 0, y++);
+    tui_text_free(&t);
+    return y;
+}
+
 void tui_why_draw(tui_ui *u, tui_area a)
 {
     const tui_rows *r = tui_ui_rows(u);
@@ -87,28 +98,25 @@ void tui_why_draw(tui_ui *u, tui_area a)
     if (row->flags & TUI_ROW_REQUEST && row->born == r->turn) word = "request", sentence = sentence_of(word);
     if (row->flags & TUI_ROW_FIXED && !*word) word = "system", sentence = sentence_of(word);
     y++;
-    tui_text t = {0};
-    tui_flow f = {.text = &t, .width = a.width, .rest = "  "};
-    tui_flow_puts(&f, TUI_STRONG, *word ? word : "kept");
-    tui_flow_puts(&f, TUI_PLAIN, ": ");
-    tui_flow_puts(&f, TUI_PLAIN, *sentence ? sentence : "no pass has touched it");
-    tui_flow_end(&f);
-    for (size_t i = 0; i < t.n_lines; i++) tui_text_draw(&t, i, a, 0, y++);
-    tui_text_free(&t);
+    base_buf rule = {0};
+    base_buf_printf(&rule, "%s: %s", *word ? word : "kept", *sentence ? sentence : "no pass has touched it");
+    y = put_wrapped(a, y, TUI_STRONG, rule.data);
+    base_buf_free(&rule);
     if (row->flags & TUI_ROW_BARRED)
         tui_put(a, 0, y++, TUI_STYLE(TUI_ERR, 0), "barred: only a person brings it back (r)");
     const tui_score *score = tui_state_score(&u->state, from, tui_ui_turn(u));
     if (score) {
-        int x = 0;
         const struct {
             const char *name;
             double value;
         } parts[] = {{"attention", score->attention}, {"memory", score->memory}, {"rank", score->rank},
             {"cut", score->cut}};
+        base_buf b = {0};
         for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
             if (!isnan(parts[i].value))
-                x += tui_printf(a, x, y, TUI_PLAIN, "%s %.3g  ", parts[i].name, parts[i].value);
-        if (x) y++;
+                base_buf_printf(&b, "%s%s %.3g", b.len ? ", " : "", parts[i].name, parts[i].value);
+        y = put_wrapped(a, y, TUI_PLAIN, b.data);
+        base_buf_free(&b);
     }
     const tui_ledger *ledger = tui_state_ledger(&u->state, row->changed);
     if (ledger && ledger->why && row->change == TUI_EVICTED_ROW)

@@ -16,6 +16,7 @@
 #include "tui/editor.h"
 #include "tui/keys.h"
 #include "tui/lines.h"
+#include "tui/paths.h"
 
 static void keys(tui_editor *e, const char *names)
 {
@@ -175,6 +176,41 @@ static void test_complete__fuzzy_prefers_names_and_runs(void **state)
     assert_true(tui_fuzzy("ABC", 3, "abc") > tui_fuzzy("abc", 3, "xaxbxc"));
 }
 
+static void put_file(const char *root, const char *name)
+{
+    base_buf path = {0};
+    base_buf_printf(&path, "%s/%s", root, name);
+    char *folder = base_xstrndup(path.data, (size_t)(strrchr(path.data, '/') - path.data));
+    assert_int_equal(base_fs_mkdirs(folder, NULL), 0);
+    assert_int_equal(base_fs_write(path.data, "x", 1, 0600, NULL), 0);
+    free(folder);
+    base_buf_free(&path);
+}
+
+static void test_paths__lists_what_people_wrote(void **state)
+{
+    char root[] = "/tmp/kvist-paths-XXXXXX";
+    assert_non_null(mkdtemp(root));
+    static const char *const names[] = {
+        "z.c", "src/b.c", "src/a.c", "src/deep/c.c", ".git/config", "node_modules/m.js", "src/.hidden"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) put_file(root, names[i]);
+    char link[64];
+    snprintf(link, sizeof link, "%s/out", root);
+    assert_int_equal(symlink("/", link), 0); /* never followed */
+    char **paths = tui_paths_below(root);
+    static const char *const expected[] = {"z.c", "src/a.c", "src/b.c", "src/deep/c.c"};
+    size_t n = 0;
+    for (; paths[n]; n++) {
+        assert_true(n < sizeof expected / sizeof *expected);
+        assert_string_equal(paths[n], expected[n]);
+        free(paths[n]);
+    }
+    assert_int_equal(n, sizeof expected / sizeof *expected);
+    free(paths);
+    assert_null(tui_paths_below("/nowhere/at/all"));
+    base_fs_remove(root, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -184,6 +220,7 @@ int main(void)
         cmocka_unit_test(test_editor__a_long_paste_is_folded),
         cmocka_unit_test(test_editor__draws_with_the_cursor_in_view),
         cmocka_unit_test(test_lines__come_back_from_the_file),
+        cmocka_unit_test(test_paths__lists_what_people_wrote),
         cmocka_unit_test(test_complete__fuzzy_prefers_names_and_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
