@@ -151,8 +151,8 @@ static void indent_of(base_str line, size_t *ret_n)
     *ret_n = n;
 }
 
-static void put_replacement(base_buf *out, const lines *text, size_t first, const lines *payload,
-    const part *p, looseness how, tool_text_style style)
+static void put_replacement(base_buf *out, const base_buf *whole, const lines *text, size_t first,
+    const lines *payload, const part *p, looseness how, tool_text_style style)
 {
     base_buf block = {0}, moved = {0};
     for (size_t i = p->new_from; i < p->new_to; i++) {
@@ -168,7 +168,9 @@ static void put_replacement(base_buf *out, const lines *text, size_t first, cons
         base_buf indent = {0};
         base_buf_add(&indent, text->items[first].ptr, here);
         for (size_t i = old_n; i < new_n; i++) base_buf_putc(&indent, ' ');
-        tool__rebase(&moved, block.data, block.len, indent.data, indent.len, style.tabs);
+        size_t unit;
+        tool_indentation keep = tool__indentation_for(whole->data, whole->len, block.data, block.len, &unit);
+        tool__rebase(&moved, block.data, block.len, indent.data, indent.len, keep, unit);
         base_buf_free(&indent);
         use = &moved;
     }
@@ -196,7 +198,7 @@ static bool replace_part(const char *path, base_buf *text, const lines *payload,
         bool at_open_end = to == text->len && style.ends_open;
         base_buf out = {0};
         base_buf_add(&out, text->data, from);
-        put_replacement(&out, &l, first, payload, p, how, style);
+        put_replacement(&out, text, &l, first, payload, p, how, style);
         if (at_open_end &&
             p->new_to > p->new_from) { /* the file had no final newline and keeps having none */
             if (out.len && out.data[out.len - 1] == '\n') out.data[--out.len] = '\0';

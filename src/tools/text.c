@@ -6,21 +6,39 @@
 
 #include <string.h>
 
+bool tool__is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+size_t tool__line_begin(const char *text, size_t at)
+{
+    while (at && text[at - 1] != '\n') at--;
+    return at;
+}
+
+size_t tool__line_end(const char *text, size_t n, size_t at)
+{
+    const char *end = at < n ? memchr(text + at, '\n', n - at) : NULL;
+    return end ? (size_t)(end - text) : n;
+}
+
+bool tool__is_blank(const char *text, size_t from, size_t to)
+{
+    while (from < to && tool__is_space(text[from])) from++;
+    return from >= to;
+}
+
 tool_text_style tool__text_style(const char *text, size_t n)
 {
-    size_t lf = 0, crlf = 0, tabs = 0, spaces = 0;
+    size_t lf = 0, crlf = 0;
     for (size_t i = 0; i < n; i++) {
         if (text[i] == '\n') {
             lf++;
             crlf += i && text[i - 1] == '\r';
         }
-        if (i == 0 || text[i - 1] == '\n') {
-            tabs += text[i] == '\t';
-            spaces += text[i] == ' ' && i + 1 < n && text[i + 1] == ' ';
-        }
     }
-    return (tool_text_style){
-        .crlf = crlf * 2 > lf, .ends_open = n && text[n - 1] != '\n', .tabs = tabs > spaces};
+    return (tool_text_style){.crlf = crlf * 2 > lf, .ends_open = n && text[n - 1] != '\n'};
 }
 
 size_t tool__count_lines(const char *text, size_t n)
@@ -100,29 +118,58 @@ static size_t step_of(const char *block, size_t n)
     return best ? best : 4;
 }
 
-void tool__rebase(base_buf *out, const char *block, size_t n, const char *indent, size_t indent_n, bool tabs)
+char tool__indent_char(const char *text, size_t n)
 {
-    size_t step = step_of(block, n), base = 0;
-    bool first = true, has_tabs = false;
-    for (size_t i = 0; i < n; i++)
-        has_tabs |= block[i] == '\t' && (i == 0 || block[i - 1] == '\n' || block[i - 1] == '\t');
+    size_t tabs = 0, spaces = 0;
+    for (size_t i = 0; i + 1 < n; i++) {
+        if (i && text[i - 1] != '\n') continue;
+        tabs += text[i] == '\t';
+        spaces += text[i] == ' ' && text[i + 1] == ' ';
+    }
+    return tabs > spaces ? '\t' : spaces ? ' ' : '\0';
+}
+
+void tool__rebase(base_buf *out, const char *block, size_t n, const char *indent, size_t indent_n,
+    tool_indentation how, size_t unit)
+{
+    size_t step = step_of(block, n), base = 0, base_n = 0, tab = how == TOOL_INDENT_SPACES ? unit : step;
     for (size_t at = 0; at < n;) {
-        const char *end = memchr(block + at, '\n', n - at);
-        size_t line = (end ? (size_t)(end - block) : n) - at, columns;
-        size_t skip = leading(block + at, line, has_tabs ? step : 1, &columns);
-        if (first) base = columns;
-        first = false;
-        if (!is_blank(block + at, line)) {
+        const char *line = block + at, *end = memchr(line, '\n', n - at);
+        size_t len = end ? (size_t)(end - line) : n - at, columns, skip = leading(line, len, tab, &columns);
+        if (at == 0) {
+            base = columns;
+            base_n = skip;
+        }
+        bool has_base = len >= base_n && !memcmp(line, block, base_n);
+        if (is_blank(line, len)) {
+            /* stays empty */
+        } else if (columns < base && !has_base) {
+            base_buf_add(
+                out, line, len); /* left of the block: inside a string, where columns mean something else */
+        } else {
             base_buf_add(out, indent, indent_n);
-            size_t more = columns > base ? columns - base : 0;
-            /* Tabs only where the file has them; what is less than a step stays spaces (aligned continuation lines). */
-            for (; tabs && more >= step; more -= step) base_buf_putc(out, '\t');
+            size_t more = columns - base;
+            if (how == TOOL_INDENT_KEEP && has_base) {
+                skip = base_n;
+                more = 0;
+            }
+            /* What is less than a step stays spaces: aligned continuation lines. */
+            for (; how == TOOL_INDENT_TABS && more >= step; more -= step) base_buf_putc(out, '\t');
             for (; more; more--) base_buf_putc(out, ' ');
-            base_buf_add(out, block + at + skip, line - skip);
+            base_buf_add(out, line + skip, len - skip);
         }
         if (end) base_buf_putc(out, '\n');
-        at += line + 1;
+        at += len + 1;
     }
+}
+
+tool_indentation tool__indentation_for(
+    const char *file, size_t n_file, const char *block, size_t n_block, size_t *ret_unit)
+{
+    char wanted = tool__indent_char(file, n_file), has = tool__indent_char(block, n_block);
+    *ret_unit = step_of(file, n_file);
+    if (!wanted || !has || wanted == has) return TOOL_INDENT_KEEP;
+    return wanted == '\t' ? TOOL_INDENT_TABS : TOOL_INDENT_SPACES;
 }
 
 void tool__line_ends(base_buf *out, const char *text, size_t n, bool crlf)
