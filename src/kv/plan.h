@@ -11,21 +11,17 @@
 #include "base/buf.h"
 #include "base/err.h"
 
+/* clang-format off */
 /* Why a run was touched (kv.md section 2). X(identifier, "word") */
-#define KV_REASONS(X)                                                                                        \
-    X(PIN, "pin")                                                                                            \
-    X(SYSTEM, "system")                                                                                      \
-    X(SINK, "sink")                                                                                          \
-    X(WINDOW, "window")                                                                                      \
-    X(REQUEST, "request")                                                                                    \
-    X(SIGNATURE, "signature")                                                                                \
-    X(CALL, "call")                                                                                          \
-    X(CONTROL, "control")                                                                                    \
-    X(RETURN, "return") X(ASSIGN, "assign") X(DEFUSE, "defuse") X(SYMBOL, "symbol")                          \
-        X(NEIGHBOUR, "neighbour") X(ATTENTION, "attention") X(MEMORY, "memory") X(CENTRALITY, "centrality")  \
-            X(RESIDUAL, "residual") X(SENTENCE, "sentence") X(REPAIR_ANCHOR, "repair-anchor")                \
-                X(REPAIR_BURST, "repair-burst") X(BUDGET, "budget") X(PRESSURE, "pressure")                  \
-                    X(STALE, "stale") X(FAILED, "failed") X(MANUAL, "manual")
+#define KV_REASONS(X) \
+    X(PIN, "pin") X(SYSTEM, "system") X(SINK, "sink") X(WINDOW, "window") X(REQUEST, "request") \
+    X(SIGNATURE, "signature") X(CALL, "call") X(CONTROL, "control") X(RETURN, "return") \
+    X(ASSIGN, "assign") X(DEFUSE, "defuse") X(SYMBOL, "symbol") X(NEIGHBOUR, "neighbour") \
+    X(ATTENTION, "attention") X(MEMORY, "memory") X(CENTRALITY, "centrality") X(RESIDUAL, "residual") \
+    X(SENTENCE, "sentence") X(REPAIR_ANCHOR, "repair-anchor") X(REPAIR_BURST, "repair-burst") \
+    X(BUDGET, "budget") X(PRESSURE, "pressure") X(STALE, "stale") X(FAILED, "failed") \
+    X(MANUAL, "manual")
+/* clang-format on */
 #define KV_REASON_ENUM(id, word) KV_REASON_##id,
 typedef enum kv_reason { KV_REASONS(KV_REASON_ENUM) KV_N_REASONS } kv_reason;
 const char *kv_reason_word(kv_reason r);

@@ -24,16 +24,21 @@ static float sign_of_half(uint16_t half)
     return half & 0x8000 ? -1.0f : 1.0f;
 }
 
-/* Folds rows [0, n_rows - keep_out) of a lane's list into a hash. */
+/* Folds the row in a slot into a lane's hash. */
+static uint64_t fold_row(const model_rows_view *v, uint32_t lane, uint32_t slot, uint64_t hash)
+{
+    hash = base_hash64(model_rows_key(v, lane, slot), 2 * FAKE_DIM, hash);
+    return base_hash64(model_rows_value(v, lane, slot), 2 * FAKE_DIM, hash);
+}
+
+/* Folds the first n_rows rows of a lane's list. */
 static uint64_t fold(const model_rows_view *v, uint32_t lane, uint32_t n_rows)
 {
     uint64_t hash = lane;
     const model_lane_list *list = &v->lanes[lane];
     for (uint32_t r = 0, o = 0; r < list->n_runs; r++)
-        for (uint32_t i = 0; i < list->runs[r].n && o < n_rows; i++, o++) {
-            hash = base_hash64(model_rows_key(v, lane, list->runs[r].slot + i), 2 * FAKE_DIM, hash);
-            hash = base_hash64(model_rows_value(v, lane, list->runs[r].slot + i), 2 * FAKE_DIM, hash);
-        }
+        for (uint32_t i = 0; i < list->runs[r].n && o < n_rows; i++, o++)
+            hash = fold_row(v, lane, list->runs[r].slot + i, hash);
     return hash;
 }
 
@@ -57,12 +62,15 @@ static int forward(void *user, const model_batch *b, base_err *err)
     }
     if (m->fail_after > 0) m->fail_after--;
     uint32_t next_want = 0, next_capture = 0;
+    uint64_t read[FAKE_LANES]; /* what the next token of the batch can read */
+    for (uint32_t lane = 0; lane < FAKE_LANES; lane++)
+        read[lane] = fold(b->rows, lane, b->rows->lanes[lane].n_rows - b->n);
     for (uint32_t t = 0; t < b->n; t++) {
         uint64_t all = (uint64_t)b->ids[t] * 31 + b->phases[t];
         for (uint32_t lane = 0; lane < FAKE_LANES; lane++) {
             const model_lane_list *list = &b->rows->lanes[lane];
             const uint32_t own = list->n_rows - b->n + t;
-            const uint64_t before = fold(b->rows, lane, own);
+            const uint64_t before = read[lane];
             uint16_t *key = model_rows_key(b->rows, lane, slot_at(list, own)),
                      *value = model_rows_value(b->rows, lane, slot_at(list, own));
             for (uint32_t i = 0; i < FAKE_DIM; i++) {
@@ -70,6 +78,7 @@ static int forward(void *user, const model_batch *b, base_err *err)
                 key[i] = half_of_sign(code(m, (uint32_t)b->ids[t] % FAKE_CLASSES, lane, i));
                 value[i] = (uint16_t)base_hash64(seed, sizeof seed, 1);
             }
+            read[lane] = fold_row(b->rows, lane, slot_at(list, own), before);
             all = base_hash64(&before, sizeof before, all);
         }
         if (next_want < b->n_want && b->want[next_want] == t) {
