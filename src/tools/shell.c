@@ -223,11 +223,8 @@ static void watch(
         if (is_open && fds[0].revents) is_open = drain(output, c, limits);
         ended = has_ended(child);
         if (!ended) continue;
-        /* What it printed last is in the pipe already. */
-        for (uint64_t before = c->total + 1; is_open && before != c->total;) {
-            before = c->total;
-            is_open = drain(output, c, limits);
-        }
+        /* What it printed last is in the pipe already; more than a pipe holds comes from others and may never end. */
+        if (is_open) is_open = drain(output, c, limits);
         break;
     }
     ret->left_others = ended && is_open;

@@ -253,6 +253,10 @@ static void test_shell__a_time_limit_ends_the_whole_group(void **state)
     assert_contains(r.text.data, "background were ended");
     assert_false(lives(word));
     tool_result_free(&r);
+    r = run(&t, "yes & sleep 0.1; echo done"); /* one that never stops printing does not keep it */
+    assert_int_equal(r.status, TOOL_OK);
+    assert_contains(r.text.data, "background were ended");
+    tool_result_free(&r);
     tree_remove(&t);
 }
 
