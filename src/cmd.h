@@ -12,7 +12,9 @@ enum { CMD_OK = 0, CMD_FAILED = 1, CMD_USAGE = 2 };
 /* argv[0] is the command's name. Each handles --help itself by printing its usage text. */
 int cmd_bench(int argc, char **argv);
 int cmd_bench_cancel(int argc, char **argv);
+int cmd_bench_log(int argc, char **argv);
 int cmd_bench_niah(int argc, char **argv);
+int cmd_bench_screen(int argc, char **argv);
 int cmd_bench_speed(int argc, char **argv);
 int cmd_code(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);

@@ -14,6 +14,10 @@ static const struct {
     {"speed", "prefill and decode, beside the memory bandwidth read in the same run", cmd_bench_speed},
     {"cancel", "milliseconds from Esc until the engine has stopped", cmd_bench_cancel},
     {"niah", "does the cache bring back what the next question asks for", cmd_bench_niah},
+#ifdef KVIST_SHELL
+    {"log", "size of a long session's log, and the times to open and to replay it", cmd_bench_log},
+    {"screen", "the share of a core that the screen takes while an answer streams", cmd_bench_screen},
+#endif
 };
 
 int cmd_bench(int argc, char **argv)
