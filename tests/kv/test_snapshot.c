@@ -1,11 +1,13 @@
 /* Save, resume, prefix: what is on disk gives the same session again, and what is damaged gives a sentence, never a session. */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -226,6 +228,53 @@ static void test_snapshot__a_crash_between_two_saves_keeps_the_first(void **stat
         if (resume(&m, &r, &err)) fail_msg("%s", err.msg);
         kv_session_free(r);
     }
+}
+
+static void test_snapshot__a_full_disk_harms_nothing(void **state)
+{
+    fake_model m = {0};
+    kv_session *s = lived_session(&m, 7, NULL), *r = NULL;
+    base_err err = {0};
+    struct rlimit old, small;
+    assert_int_equal(kv_session_save(s, NULL), 0);
+    const uint64_t first = fingerprint(s);
+    int32_t ids[300];
+    make_ids(ids, 300, 5);
+    append(s, KV_ORIGIN_TOOL, 2, ids, 300, NULL);
+    kv_stats stats;
+    kv_session_get_stats(s, &stats);
+    /* No file may grow beyond a little more than the rows that are there. */
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+    small = old;
+    small.rlim_cur = stats.file_bytes + 5000;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    const int code = kv_session_save(s, &err);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+    signal(SIGXFSZ, SIG_DFL);
+    assert_int_equal(code, BASE_E_IO);
+    const uint64_t second = fingerprint(s);
+    kv_session *f = NULL;
+    assert_int_equal(kv_session_fork(s, &f, NULL, NULL), 0);
+    assert_true(fingerprint(f) == second);
+    kv_session_free(f);
+    /* What was saved before is there; with room again the rest is saved too. */
+    char rows[160], manifest[160];
+    snprintf(rows, sizeof rows, "%s/copy", folder);
+    snprintf(manifest, sizeof manifest, "%s.manifest", rows);
+    copy_file(row_path, rows, SIZE_MAX);
+    copy_file(manifest_path, manifest, SIZE_MAX);
+    const kv_compute c = fake_compute(&m, CTX);
+    if (kv_session_resume_over(
+            &r, &c, &(kv_options){.budget = 800, .repair = -1, .row_file = rows}, NULL, &err))
+        fail_msg("%s", err.msg);
+    assert_true(fingerprint(r) == first);
+    kv_session_free(r);
+    assert_int_equal(kv_session_save(s, NULL), 0);
+    kv_session_free(s);
+    if (resume(&m, &r, &err)) fail_msg("%s", err.msg);
+    assert_true(fingerprint(r) == second);
+    kv_session_free(r);
 }
 
 static void test_snapshot__damage_is_a_sentence(void **state)
@@ -457,6 +506,7 @@ int main(void)
         WITH_FOLDER(test_snapshot__resumes_with_nothing_computed_and_goes_on_alike),
         WITH_FOLDER(test_snapshot__writes_only_new_rows),
         WITH_FOLDER(test_snapshot__a_crash_between_two_saves_keeps_the_first),
+        WITH_FOLDER(test_snapshot__a_full_disk_harms_nothing),
         WITH_FOLDER(test_snapshot__damage_is_a_sentence),
         WITH_FOLDER(test_snapshot__another_models_rows_are_refused),
         WITH_FOLDER(test_snapshot__the_fixed_prompt_is_computed_once),
