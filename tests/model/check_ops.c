@@ -914,13 +914,15 @@ static void bench_matmul(check *c, gguf_tensor_type type, uint32_t n_in, uint32_
     tensor_free(t);
 }
 
-static void bench_attention(check *c, uint32_t n_rows, uint32_t n)
+/* Eight layers of the default model's shape, nothing evicted. */
+static void bench_rows(check *c, uint32_t n_rows, uint32_t n, uint32_t n_queries)
 {
     model_ops *ops = c->b;
     base_err err;
     model_rows_shape shape = {8, 2, 128};
     uint16_t *blocks[128];
     model_run runs[128];
+    model_lane_list lanes[16];
     uint32_t n_blocks = n_rows / MODEL_ROWS_BLOCK;
     for (uint32_t i = 0; i < n_blocks; i++) {
         size_t n_bytes = model_rows_block_bytes(&shape);
@@ -928,64 +930,65 @@ static void bench_attention(check *c, uint32_t n_rows, uint32_t n)
         for (size_t k = 0; k < n_bytes / 2; k++) blocks[i][k] = (uint16_t)(0x3000 + k % 1024);
         runs[i] = (model_run){i * MODEL_ROWS_BLOCK, i * MODEL_ROWS_BLOCK, MODEL_ROWS_BLOCK};
     }
-    model_lane_list lanes[16];
     for (int i = 0; i < 16; i++) lanes[i] = (model_lane_list){runs, n_blocks, n_rows};
     model_rows_view view = {shape, blocks, n_blocks, lanes};
-    float *q = random_floats((size_t)n * 1536);
+    float *q = random_floats((size_t)(n + 8 * n_queries) * 1536), *mass[16];
+    for (int i = 0; i < 16; i++) mass[i] = base_xmalloc(n_rows * sizeof(float));
     matrix mq = matrix_new(ops, n, 1536, q), out = matrix_new(ops, n, 1536, NULL);
     double best = 1e9, began = seconds();
     for (uint32_t i = 0; i < 2 * shape.n_layer || seconds() - began < 0.4; i++) {
-        ops_attention_args args = {.rows = &view,
-            .layer = i % shape.n_layer,
-            .n = n,
-            .n_head = 12,
-            .scale = 0.088f,
-            .q = mq.m,
-            .out = out.m};
+        ops_attention_args attention = {
+            .rows = &view, .layer = i % shape.n_layer, .n = n, .n_head = 12, .scale = 0.088f};
+        ops_score_rows_args score = {
+            .rows = &view, .queries = q, .n_queries = n_queries, .n_head = 12, .scale = 0.088f, .mass = mass};
+        attention.q = mq.m;
+        attention.out = out.m;
         double from = seconds();
-        ops->attention(ops, &args, &err);
-        best = fmin(best, seconds() - from);
+        if (n_queries)
+            ops->score_rows(ops, &score, &err);
+        else
+            ops->attention(ops, &attention, &err);
+        best = fmin(best, (seconds() - from) / (n_queries ? shape.n_layer : 1));
     }
-    double bytes = (double)n_rows * 2 * 128 * 2 * 2,
-           pairs = (double)n * (n_rows - n / 2.0) * 12;
-    printf("  attention over %u rows, n %3u: %8.1f us a layer, %5.1f GB/s, %6.1f GMAC/s\n", n_rows, n,
-        best * 1e6, bytes / best * 1e-9, pairs * 256 / best * 1e-9);
+    double bytes = (double)n_rows * 2 * 128 * 2 * 2, pairs = (double)n * (n_rows - n / 2.0) * 12;
+    if (n_queries)
+        printf("  scores of %u rows by %u queries a head: %8.1f us a layer, %6.1f GMAC/s\n", n_rows,
+            n_queries, best * 1e6, (double)n_rows * n_queries * 12 * 128 / best * 1e-9);
+    else
+        printf("  attention over %u rows, n %3u: %8.1f us a layer, %5.1f GB/s, %6.1f GMAC/s\n", n_rows, n,
+            best * 1e6, bytes / best * 1e-9, pairs * 256 / best * 1e-9);
     for (uint32_t i = 0; i < n_blocks; i++) base_huge_free(blocks[i], model_rows_block_bytes(&shape));
+    for (int i = 0; i < 16; i++) free(mass[i]);
     ops->buffer_free(ops, mq.m.buffer);
     ops->buffer_free(ops, out.m.buffer);
     free(q);
 }
 
+/* Matrices of the default and of the test model. */
+static const struct {
+    gguf_tensor_type type;
+    uint32_t n_in, n_out, n;
+} bench_products[] = {{GGUF_TENSOR_Q4_K, 1536, 17920, 1}, {GGUF_TENSOR_Q4_K, 8960, 1536, 1},
+    {GGUF_TENSOR_Q6_K, 1536, 60000, 1}, {GGUF_TENSOR_Q6_K, 8960, 1536, 1}, {GGUF_TENSOR_Q4_1, 576, 30000, 1},
+    {GGUF_TENSOR_Q5_0, 576, 30000, 1}, {GGUF_TENSOR_Q8_0, 576, 49152, 1}, {GGUF_TENSOR_F16, 1536, 4096, 1},
+    {GGUF_TENSOR_Q4_K, 1536, 8960, 4}, {GGUF_TENSOR_Q4_K, 1536, 8960, 8}, {GGUF_TENSOR_Q4_K, 1536, 8960, 16},
+    {GGUF_TENSOR_Q4_K, 1536, 8960, 512}, {GGUF_TENSOR_Q4_K, 8960, 1536, 512},
+    {GGUF_TENSOR_Q6_K, 8960, 1536, 512}, {GGUF_TENSOR_Q4_1, 576, 1536, 512},
+    {GGUF_TENSOR_Q8_0, 576, 1536, 512}};
+
+/* `only`: "matmul", "rows" or "" for both. */
 static void bench(check *c, int n_threads, const char *only)
 {
-    if (strcmp(only, "attention") == 0) {
-        printf("%s, %d threads; memory: %.1f GB/s\n", c->b->isa, n_threads, read_speed(n_threads));
-        bench_attention(c, 256, 1);
-        bench_attention(c, 4096, 1);
-        bench_attention(c, 16384, 1);
-        bench_attention(c, 4096, 128);
-        return;
-    }
     printf("%s, %d threads; memory: %.1f GB/s\n", c->b->isa, n_threads, read_speed(n_threads));
-    bench_matmul(c, GGUF_TENSOR_Q4_K, 1536, 17920, 1);
-    bench_matmul(c, GGUF_TENSOR_Q4_K, 8960, 1536, 1);
-    bench_matmul(c, GGUF_TENSOR_Q6_K, 1536, 60000, 1);
-    bench_matmul(c, GGUF_TENSOR_Q6_K, 8960, 1536, 1);
-    bench_matmul(c, GGUF_TENSOR_Q4_1, 576, 30000, 1);
-    bench_matmul(c, GGUF_TENSOR_Q5_0, 576, 30000, 1);
-    bench_matmul(c, GGUF_TENSOR_Q8_0, 576, 49152, 1);
-    bench_matmul(c, GGUF_TENSOR_Q4_K, 1536, 8960, 4);
-    bench_matmul(c, GGUF_TENSOR_Q4_K, 1536, 8960, 8);
-    bench_matmul(c, GGUF_TENSOR_Q4_K, 1536, 8960, 16);
-    bench_matmul(c, GGUF_TENSOR_Q4_K, 1536, 8960, 512);
-    bench_matmul(c, GGUF_TENSOR_Q4_K, 8960, 1536, 512);
-    bench_matmul(c, GGUF_TENSOR_Q6_K, 8960, 1536, 512);
-    bench_matmul(c, GGUF_TENSOR_Q4_1, 576, 1536, 512);
-    bench_matmul(c, GGUF_TENSOR_Q8_0, 576, 1536, 512);
-    bench_matmul(c, GGUF_TENSOR_F16, 1536, 4096, 1);
-    bench_attention(c, 4096, 1);
-    bench_attention(c, 16384, 1);
-    bench_attention(c, 4096, 128);
+    for (size_t i = 0; i < COUNT(bench_products) && strcmp(only, "rows") != 0; i++)
+        bench_matmul(
+            c, bench_products[i].type, bench_products[i].n_in, bench_products[i].n_out, bench_products[i].n);
+    if (strcmp(only, "matmul") != 0) {
+        bench_rows(c, 4096, 1, 0);
+        bench_rows(c, 16384, 1, 0);
+        bench_rows(c, 4096, 128, 0);
+        bench_rows(c, 16384, 1, 8);
+    }
     printf("memory again: %.1f GB/s\n", read_speed(n_threads));
 }
 
