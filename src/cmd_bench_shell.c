@@ -249,7 +249,8 @@ static void stream(screen_result *ret, uint32_t seconds)
     agent_event request = {
         .type = AGENT_EVENT_user, .user = {.turn = SCREEN_TURNS + 1, .text = "How does it read a reply?"}};
     tui_ui_event(&s.ui, &request);
-    ret->session_tokens = s.index = s.ui.state.n_tokens;
+    ret->session_tokens = s.index =
+        (uint32_t)tui_ui_rows(&s.ui)->n; /* folded once, as a live session has it */
     s.loop = (tui_loop){.ui = &s.ui, .fd = s.timer, .ready = take_tokens, .user = &s};
     struct itimerspec every = {{0, 1000000000 / TOKENS_A_SECOND}, {0, 1000000000 / TOKENS_A_SECOND}};
     timerfd_settime(s.timer, 0, &every, NULL);
