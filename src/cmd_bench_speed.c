@@ -24,7 +24,7 @@
 #include "model/model.h"
 #include "options.h"
 
-enum { MAX_REPEAT = 1000, WALL_BYTES = 512 << 20, WALL_PASSES = 4 };
+enum { MAX_REPEAT = 1000, WALL_BYTES = 256 << 20, WALL_PASSES = 8 };
 
 static const char usage[] =
     "usage: kvist bench speed --model M [--prompt N] [--gen N] [--depth N] [--repeat N] [--json]\n"
@@ -72,26 +72,20 @@ static void read_words(void *arg, int thread, int n_threads)
     for (size_t k = 0; k < 8; k++) w->sums[thread] += s[k];
 }
 
-/* The best of a few passes over memory that no cache holds; 0 when there is no memory for it. */
-static double measure_wall(int n_threads)
+/* The best of a few passes over memory that no cache holds. */
+static double measure_wall(const uint64_t *words, int n_threads)
 {
     base_pool *pool;
     double best = 0;
-    uint64_t *words = base_huge_alloc(WALL_BYTES);
-    if (!words || base_pool_new(&pool, n_threads, NULL)) {
-        base_huge_free(words, WALL_BYTES);
-        return 0;
-    }
     wall w = {.words = words, .n_words = WALL_BYTES / sizeof *words};
-    memset(words, 1, WALL_BYTES);
+    if (base_pool_new(&pool, n_threads, NULL)) return 0;
     for (int pass = 0; pass < WALL_PASSES; pass++) {
         uint64_t from = base_clock_ns();
         base_pool_run(pool, read_words, &w);
-        double speed = WALL_BYTES / ((double)(double)(base_clock_ns() - from) / 1e9);
+        double speed = WALL_BYTES / ((double)(base_clock_ns() - from) / 1e9);
         if (speed > best) best = speed;
     }
     base_pool_free(pool);
-    base_huge_free(words, WALL_BYTES);
     return w.sums[0] ? best : 0;
 }
 
@@ -103,8 +97,13 @@ static void measure_walls(bench *b)
     if (pipe2(ends, O_CLOEXEC) != 0) return;
     child = fork();
     if (child == 0) {
-        int n_threads = (int)b->info->n_threads;
-        double walls[2] = {measure_wall(1), measure_wall(n_threads)};
+        uint64_t *words = base_huge_alloc(WALL_BYTES);
+        double walls[2] = {0};
+        if (words) {
+            memset(words, 1, WALL_BYTES);
+            walls[0] = measure_wall(words, 1);
+            walls[1] = measure_wall(words, (int)b->info->n_threads);
+        }
         _exit(write(ends[1], walls, sizeof walls) == sizeof walls ? 0 : 1);
     }
     close(ends[1]);
