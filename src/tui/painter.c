@@ -150,7 +150,8 @@ static void paint_row(const tui_cell *row, int y, int width)
     for (int x = 0; x < width; x++) {
         const tui_cell *c = row + x;
         if (c->width == 0) {
-            if (!painter.utf8) mvaddch(y, x, ' '); /* behind the one column that stands for a wide character */
+            if (!painter.utf8)
+                mvaddch(y, x, ' '); /* behind the one column that stands for a wide character */
             continue;
         }
         wchar_t text[CCHARW_MAX + 1] = L" ";

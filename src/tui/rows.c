@@ -354,9 +354,12 @@ static void fold_truncate(tui_rows *r, uint32_t n)
     if (r->n_sources > 0 && r->sources[r->n_sources - 1].to > n) r->sources[r->n_sources - 1].to = n;
 }
 
-/* One sample a change, but tokens of an answer share one: they arrive one by one. */
+/* One sample a plan and direction, and one for an answer's tokens, which arrive one by one. */
 static void add_sample(tui_rows *r, const op *o)
 {
+    bool moves = o->kind == OP_RUN && (o->change == TUI_EVICTED_ROW || o->change == TUI_PROMOTED_ROW ||
+                                          o->change == TUI_BARRED_ROW);
+    if (!moves && o->kind != OP_APPEND && o->kind != OP_TRUNCATE) return;
     tui_sample now = {.turn = r->turn,
         .n = (uint32_t)r->n,
         .active = (uint32_t)((r->lanes_sum + r->n_lanes / 2) / r->n_lanes),

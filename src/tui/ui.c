@@ -85,7 +85,7 @@ static void next_in_queue(tui_ui *u)
 void tui_ui_event(tui_ui *u, const agent_event *e)
 {
     bool waited = u->state.approval.waiting;
-    tui_state_apply(&u->state, e, u->now_ms);
+    tui_state_apply(&u->state, e, u->replay ? 0 : u->now_ms); /* how fast it is played says nothing */
     if (u->state.approval.waiting && !waited) {
         u->approval_ms = u->now_ms;
         u->chat_scroll = 0;

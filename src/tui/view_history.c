@@ -65,6 +65,7 @@ void tui_history_draw(tui_ui *u, tui_area a)
     }
     int before = -1, marks_y = a.height - 2;
     uint32_t turn = 0;
+    size_t told = 0;
     for (int x = 0; x < p.columns; x++) {
         /* The newest sample at or before this column. */
         size_t i = r->n_samples == 1 ? 0 : (size_t)x * (r->n_samples - 1) / (size_t)(p.columns - 1);
@@ -74,6 +75,8 @@ void tui_history_draw(tui_ui *u, tui_area a)
         before = y;
         size_t next = r->n_samples == 1 ? 1 : (size_t)(x + 1) * (r->n_samples - 1) / (size_t)(p.columns - 1);
         for (size_t k = i; k < (next > i ? next : i + 1) && k < r->n_samples; k++) {
+            if (k < told) continue; /* few samples: one takes several columns */
+            told = k + 1;
             tui_share mark = r->samples[k].change == TUI_EVICTED_ROW    ? TUI_SHARE_HOST
                              : r->samples[k].change == TUI_PROMOTED_ROW ? TUI_SHARE_PROMOTED
                                                                         : TUI_SHARE_NONE;
