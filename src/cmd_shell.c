@@ -134,6 +134,7 @@ static int run_screen(const shell_options *o, opening *opening_, base_err *err)
             "the shell needs a terminal; for one request without a screen use kvist -p \"...\"");
     agent_worker *worker;
     char *history = base_fs_home(BASE_HOME_STATE, "history");
+    opening_->session.show_log = true; /* a resumed session opens on the screen it was left with */
     int code = agent_worker_start(&worker, open_on_thread, opening_, err);
     if (!code) {
         const char *slash = opening_->session.model_path ? strrchr(opening_->session.model_path, '/') : NULL;
