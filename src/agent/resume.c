@@ -263,6 +263,10 @@ static bool on_event(
             h->segments = base_xstrdup(e.tool_result.segments);
         }
         break;
+    case AGENT_EVENT_turn_end:
+        /* Closed, even where the model's own last token is all that the template writes there. */
+        if (first) a->open_role = -1;
+        break;
     case AGENT_EVENT_snapshot:
         h->snapshot_n = (uint32_t)e.snapshot.n;
         h->snapshot_seq = seq;
