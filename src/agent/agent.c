@@ -384,6 +384,7 @@ int agent_open(agent **ret, engine *e, tool_workspace *w, const agent_options *o
     }
     base_buf_free(&notes);
     if (rc) {
+        if (a->log && !options->resume) agent_log_delete(a->log, a->id, NULL); /* nothing was asked in it */
         a->ended = true;
         agent_close(a);
         return rc;
