@@ -20,7 +20,14 @@ static void refuse_existing(tool_workspace *w, tool_result *r, const char *path)
     tool__say(r, TOOL_REFUSED, "%s exists; write only makes new files. Do not write it again. ", shown.data);
     const char *name = NULL;
     code_file *c = NULL;
-    if (!tool__file_read(&w->root, path, TOOL_MAX_FILE, &f, NULL)) {
+    bool is_read = !tool__file_read(&w->root, path, TOOL_MAX_FILE, &f, NULL);
+    if (is_read && tool__is_binary(f.text.data, f.text.len)) {
+        base_buf_puts(&r->text, "It is binary. Next: write another name\n");
+        tool__file_free(&f);
+        base_buf_free(&shown);
+        return;
+    }
+    if (is_read) {
         c = code_parse(w->grammars, path, f.text.data, f.text.len);
         for (uint32_t i = 0; i < c->n_definitions && !name; i++)
             if (!c->definitions[i].is_declaration && c->definitions[i].body_to) name = c->definitions[i].name;
