@@ -119,11 +119,8 @@ static int pack(loader *l, const gguf_tensor *t, ops_weight **ret, base_err *err
             "tensor %.*s has rows of %" PRIu64 "; kvist needs a multiple of 32",
             (int)(t->name.len < 64 ? t->name.len : 64), t->name.ptr, t->ne[0]);
     madvise((void *)((uintptr_t)t->data / 4096 * 4096), t->n_bytes, MADV_WILLNEED);
-    int rc = m->ops->pack(m->ops, ret, t, err);
-    if (rc)
-        return rc == BASE_E_CANCELLED ? rc
-                                      : base_err_prefix(err, "tensor %.*s",
-                                            (int)(t->name.len < 64 ? t->name.len : 64), t->name.ptr);
+    int rc = m->ops->pack(m->ops, ret, t, err); /* its sentence names the tensor */
+    if (rc) return rc;
     m->info.weight_bytes_per_token += m->ops->weight_bytes(*ret);
     release_pages(t);
     return load_step(l, t, err);
