@@ -436,6 +436,10 @@ static int load_bytes(gguf_file *f, int fd, const char *path, base_err *err)
         return read_all(fd, bytes, f->n, path, err);
     }
     void *map = mmap(NULL, f->n, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (map == MAP_FAILED && errno == ENOMEM)
+        return base_fail(err, BASE_E_NOMEM,
+            "%s needs %.2f GB of address space and this process may not have them (ulimit -v)", path,
+            f->n / 1e9);
     if (map == MAP_FAILED) return base_fail_sys(err, "%s cannot be mapped", path);
     f->bytes = map;
     f->mapped = true;
