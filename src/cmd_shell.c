@@ -93,6 +93,8 @@ static int to_session_options(const shell_options *o, agent_session_options *ret
     if (o->common.ctx < 0 || o->common.threads < 0 || o->max_tokens < 0 || o->max_steps < 0)
         return base_fail(
             err, BASE_E_USAGE, "--ctx, --threads, --max-tokens and --max-steps cannot be negative");
+    if (o->common.ctx > 1 << 24)
+        return base_fail(err, BASE_E_USAGE, "--ctx takes at most %d tokens", 1 << 24);
     if (o->context && !strcmp(o->context, "off")) {
         ret->context_tokens = UINT32_MAX;
     } else if (o->context) {

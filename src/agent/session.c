@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/internal.h"
 #include "base/fs.h"
 #include "base/mem.h"
 
@@ -117,6 +118,9 @@ int agent_session_open(agent_session **ret, const agent_session_options *o, cons
         agent_session_close(s);
         return rc;
     }
+    if (o->kv.n_ctx > s->agent->info.n_ctx)
+        agent__notice(s->agent, "--ctx %u is more than this model was made for: the context has %u tokens",
+            o->kv.n_ctx, s->agent->info.n_ctx);
     *ret = s;
     return 0;
 }
