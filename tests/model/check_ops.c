@@ -781,8 +781,42 @@ static void cases_attention(check *c)
     }
 }
 
+/* More numerators than are kept between the two walks: the sum over a lane is 1, and 16 equal heads give what one gives. */
+static void cases_score_rows_large(check *c)
+{
+    enum { HEADS = 32, QUERIES = 64, HEAD = 16, ROWS = 2500 };
+    cache x;
+    c->what = "more than is kept";
+    cache_new(&x, (model_rows_shape){1, 2, HEAD}, ROWS, true);
+    float *queries = random_floats((size_t)HEADS * QUERIES * HEAD), *mass[3][2];
+    for (int h = 1; h < HEADS; h++)
+        memcpy(queries + (size_t)h * QUERIES * HEAD, queries, QUERIES * HEAD * sizeof *queries);
+    uint8_t one_a_lane[HEADS] = {[3] = 1, [20] = 1};
+    for (int run = 0; run < 3; run++) {
+        model_ops *ops = run == 0 ? c->a : c->b;
+        base_err err;
+        for (int lane = 0; lane < 2; lane++) mass[run][lane] = base_xmalloc(ROWS * sizeof(float));
+        ops_score_rows_args args = {
+            .rows = &x.view, .queries = queries, .n_queries = QUERIES, .n_head = HEADS, .scale = 0.25f};
+        args.heads = run == 2 ? one_a_lane : NULL;
+        args.mass = mass[run];
+        expect_ok(c, "score_rows", ops->score_rows(ops, &args, &err), &err);
+    }
+    for (int lane = 0; lane < 2; lane++) {
+        double single[ROWS], sum = 0;
+        expect_same(c, "score_rows", mass[0][lane], mass[1][lane], ROWS);
+        for (int i = 0; i < ROWS; i++) sum += single[i] = mass[2][lane][i];
+        expect_near(c, "score_rows (equal heads)", mass[1][lane], single, ROWS, 1e-7);
+        if (!(fabs(sum - 1) < 1e-5)) fail(c, "a lane's mass is %.9g, not %.9g", "score_rows", sum, 1, 0);
+        for (int run = 0; run < 3; run++) free(mass[run][lane]);
+    }
+    free(queries);
+    cache_free(&x);
+}
+
 static void cases_score_rows(check *c)
 {
+    cases_score_rows_large(c);
     enum { HEADS = 6, QUERIES = 5, HEAD = 64 };
     model_rows_shape shape = {2, 2, HEAD};
     static const uint8_t heads[12] = {1, 1, 1, 1, 0, 1, 0, 0, 0, 0, 0, 1};

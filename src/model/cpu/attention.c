@@ -11,6 +11,7 @@
 #include "model/cpu/cpu.h"
 
 enum {
+    KEEP_FLOATS = 2 << 20, /* numerators of a lane that scoring keeps */
     AHEAD_QUERIES = 16,
     TILE = MODEL_ROWS_TILE,
     QUERIES = 96,     /* query rows of a unit, unless one token has more */
@@ -124,6 +125,7 @@ typedef struct attention_job {
 typedef struct space {
     tile_rows rows;
     float *keys, *q, *s;
+    float *kept; /* scoring: KEEP_FLOATS, then the tiles' maxima */
     state tile, sum;
     cursor cursor;
 } space;
@@ -140,6 +142,7 @@ static void space_carve(space *w, float *p, size_t n_q, size_t head_dim)
     w->q = w->s + n_q * TILE;
     w->tile = state_at(w->q + n_q * head_dim, n_q);
     w->sum = state_at(w->tile.m + state_floats(n_q, head_dim), n_q);
+    w->kept = w->sum.m + state_floats(n_q, head_dim);
     w->cursor = (cursor){0};
 }
 
@@ -376,48 +379,58 @@ static uint32_t load_score_queries(const score_job *j, uint32_t lane, float *q)
     return n;
 }
 
-/* Scores of one tile for n_q query rows, into w->s. */
-static void score_lane_tile(const score_job *j, space *w, uint32_t lane, uint32_t tile, uint32_t n_q)
+/* Numerators of one tile's softmax for n_q query rows, in s; its maxima and denominators in w->tile. */
+static void score_lane_tile(
+    const score_job *j, space *w, uint32_t lane, uint32_t tile, uint32_t n_q, float *s)
 {
     const ops_score_rows_args *a = j->args;
+    const cpu_kernels *k = &j->cpu->kernels;
     uint32_t head_dim = a->rows->shape.head_dim;
     find_tile(&w->cursor, a->rows, lane, tile, &w->rows);
-    score_tile(&j->cpu->kernels, &w->rows, w->q, n_q, head_dim, head_dim, a->scale, w->keys, w->s);
+    score_tile(k, &w->rows, w->q, n_q, head_dim, head_dim, a->scale, w->keys, s);
+    for (uint32_t m = 0; m < n_q; m++)
+        k->softmax(
+            s + (size_t)m * TILE, 0, w->rows.n, round_up(w->rows.n, CPU_LANES), &w->tile.m[m], &w->tile.l[m]);
 }
 
-/* Maxima and denominators over all rows first, then the mass: scores are computed twice, which costs less than keeping them. */
+/*
+ * Maxima and denominators over all rows first, then the mass. In between a tile's numerators are kept when the whole lane's fit
+ * into the scratch, else computed again: the same bits.
+ */
 static void score_lane(const score_job *j, space *w, uint32_t lane)
 {
     const ops_score_rows_args *a = j->args;
     const cpu_kernels *k = &j->cpu->kernels;
     float *mass = a->mass[lane];
     if (!mass) return;
-    uint32_t n_rows = a->rows->lanes[lane].n_rows, n_heads = load_score_queries(j, lane, w->q),
-             n_q = n_heads * a->n_queries;
+    uint32_t n_rows = a->rows->lanes[lane].n_rows, n_tiles = (n_rows + TILE - 1) / TILE;
+    uint32_t n_heads = load_score_queries(j, lane, w->q), n_q = n_heads * a->n_queries;
+    size_t size = (size_t)n_q * TILE;
+    bool keep = n_tiles * size <= KEEP_FLOATS;
+    float *maxima = w->kept + KEEP_FLOATS; /* [tile][query row] */
     memset(mass, 0, n_rows * sizeof *mass);
     if (n_heads == 0) return;
 
     state_clear(w->sum, n_q, 0);
-    for (uint32_t tile = 0; tile * TILE < n_rows; tile++) {
+    for (uint32_t tile = 0; tile < n_tiles; tile++) {
         if (cpu_is_cancelled(j->cpu)) return;
-        score_lane_tile(j, w, lane, tile, n_q);
-        for (uint32_t m = 0; m < n_q; m++) {
-            k->softmax(w->s + (size_t)m * TILE, 0, w->rows.n, round_up(w->rows.n, CPU_LANES), &w->tile.m[m],
-                &w->tile.l[m]);
-            state_merge(k, w->sum, m, w->tile, m, 0);
-        }
+        score_lane_tile(j, w, lane, tile, n_q, keep ? w->kept + tile * size : w->s);
+        memcpy(maxima + (size_t)tile * n_q, w->tile.m, n_q * sizeof *maxima);
+        for (uint32_t m = 0; m < n_q; m++) state_merge(k, w->sum, m, w->tile, m, 0);
     }
 
     float share = 1.0f / (float)n_heads / (a->pool_max ? 1.0f : (float)a->n_queries);
-    for (uint32_t tile = 0; tile * TILE < n_rows; tile++) {
+    for (uint32_t tile = 0; tile < n_tiles; tile++) {
         if (cpu_is_cancelled(j->cpu)) return;
-        score_lane_tile(j, w, lane, tile, n_q);
+        uint32_t n = n_rows - tile * TILE < TILE ? n_rows - tile * TILE : TILE;
+        const float *s = keep ? w->kept + tile * size : w->s;
+        if (!keep) score_lane_tile(j, w, lane, tile, n_q, w->s);
         for (uint32_t h = 0; h < n_heads; h++) {
             float pooled[TILE] = {0};
             for (uint32_t m = h * a->n_queries; m < (h + 1) * a->n_queries; m++)
-                k->mass(w->s + (size_t)m * TILE, round_up(w->rows.n, CPU_LANES), w->sum.m[m], w->sum.l[m],
-                    a->pool_max, pooled);
-            for (uint32_t i = 0; i < w->rows.n; i++) mass[tile * TILE + i] += pooled[i] * share;
+                k->mass(s + (size_t)m * TILE, round_up(n, CPU_LANES), maxima[(size_t)tile * n_q + m],
+                    w->sum.m[m], w->sum.l[m], a->pool_max, pooled);
+            for (uint32_t i = 0; i < n; i++) mass[tile * TILE + i] += pooled[i] * share;
         }
     }
 }
@@ -445,8 +458,11 @@ int cpu_op_score_rows(model_ops *ops, const ops_score_rows_args *a, base_err *er
         return base_fail(
             err, BASE_E_LIMIT, "%u queries were given to score with; 1 to 64 are possible", a->n_queries);
     score_job j = {.cpu = cpu, .args = a, .group = a->n_head / a->rows->shape.n_head_kv};
-    rc =
-        cpu_scratch_reserve(cpu, space_floats(a->n_queries, a->rows->shape.head_dim) * sizeof(float), 0, err);
+    size_t n_q = (size_t)j.group * a->n_queries, most = 0;
+    for (uint32_t lane = 0; lane < model_rows_lanes(&a->rows->shape); lane++)
+        most = a->rows->lanes[lane].n_rows > most ? a->rows->lanes[lane].n_rows : most;
+    size_t n_floats = space_floats(n_q, a->rows->shape.head_dim) + KEEP_FLOATS + (most / TILE + 1) * n_q;
+    rc = cpu_scratch_reserve(cpu, n_floats * sizeof(float), 0, err);
     if (rc < 0) return rc;
     base_pool_share(cpu->pool, score_run, &j);
     return j.cancelled || cpu_is_cancelled(cpu) ? cpu_cancelled(err) : 0;

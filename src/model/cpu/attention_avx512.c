@@ -226,13 +226,12 @@ static void merge(float *m, float *l, float *o, float m2, float l2, const float 
             o + i, _mm512_fmadd_ps(_mm512_loadu_ps(o + i), a, _mm512_mul_ps(_mm512_loadu_ps(o2 + i), b)));
 }
 
-static void mass(const float *s, uint32_t n, float max, float sum, bool pool_max, float *acc)
+static void mass(const float *p, uint32_t n, float tile_max, float max, float sum, bool pool_max, float *acc)
 {
-    __m512 all = _mm512_set1_ps(sum), top = _mm512_set1_ps(max);
+    __m512 factor = _mm512_div_ps(vec_exp(_mm512_set1_ps(tile_max - max)), _mm512_set1_ps(sum));
     for (uint32_t i = 0; i < n; i += 16) {
-        __m512 p = _mm512_div_ps(vec_exp(_mm512_sub_ps(_mm512_loadu_ps(s + i), top)), all),
-               old = _mm512_loadu_ps(acc + i);
-        _mm512_storeu_ps(acc + i, pool_max ? _mm512_max_ps(p, old) : _mm512_add_ps(old, p));
+        __m512 share = _mm512_mul_ps(_mm512_loadu_ps(p + i), factor), old = _mm512_loadu_ps(acc + i);
+        _mm512_storeu_ps(acc + i, pool_max ? _mm512_max_ps(share, old) : _mm512_add_ps(old, share));
     }
 }
 

@@ -149,8 +149,11 @@ typedef struct cpu_kernels {
         uint32_t n_q, uint32_t head_dim, float *out);
     /* (m, l, o) absorbs (m2, l2, o2). */
     void (*merge)(float *m, float *l, float *o, float m2, float l2, const float *o2, uint32_t head_dim);
-    /* acc[i] = pool of acc[i] and exp(s[i] - max) / sum: the mean's sum, or the maximum. */
-    void (*mass)(const float *s, uint32_t n, float max, float sum, bool pool_max, float *acc);
+    /*
+     * acc[i] = pool of acc[i] and p[i] * exp(tile_max - max) / sum, for numerators p of softmax: the mean's sum, or the
+     * maximum.
+     */
+    void (*mass)(const float *p, uint32_t n, float tile_max, float max, float sum, bool pool_max, float *acc);
 } cpu_kernels;
 
 void cpu_kernels_ref(cpu_kernels *k);

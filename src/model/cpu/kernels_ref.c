@@ -326,11 +326,13 @@ static void merge_ref(float *m, float *l, float *o, float m2, float l2, const fl
     for (uint32_t i = 0; i < head_dim; i++) o[i] = fmaf(o[i], a, o2[i] * b);
 }
 
-static void mass_ref(const float *s, uint32_t n, float max, float sum, bool pool_max, float *acc)
+static void mass_ref(
+    const float *p, uint32_t n, float tile_max, float max, float sum, bool pool_max, float *acc)
 {
+    float factor = exp_ref(tile_max - max) / sum;
     for (uint32_t i = 0; i < n; i++) {
-        float p = exp_ref(s[i] - max) / sum;
-        acc[i] = !pool_max ? acc[i] + p : p > acc[i] ? p : acc[i];
+        float share = p[i] * factor;
+        acc[i] = !pool_max ? acc[i] + share : share > acc[i] ? share : acc[i];
     }
 }
 
