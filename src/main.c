@@ -2,9 +2,11 @@
  * argv -> one row of the command table. What is no command's name is the shell: a folder, or options of its own.
  */
 #include <locale.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cmd.h"
 
@@ -30,6 +32,19 @@ int cmd_complain(const base_err *err)
     return err->code == BASE_E_USAGE ? CMD_USAGE : CMD_FAILED;
 }
 
+/* Output that did not arrive (a full disk) is no success; a reader that went away had enough. */
+static int written(int status)
+{
+    bool failed = fflush(stdout) || ferror(stdout);
+    struct pollfd reader = {.fd = STDOUT_FILENO};
+    bool is_gone = failed && poll(&reader, 1, 0) == 1 && reader.revents & POLLERR;
+    if (failed && !is_gone && status == CMD_OK) {
+        fputs("kvist: the output could not be written whole\n", stderr);
+        return CMD_FAILED;
+    }
+    return status;
+}
+
 static int help(void)
 {
     fputs("kvist: a terminal coding agent whose memory you can see and correct\n\n"
@@ -49,7 +64,7 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);   /* a closed pipe is an error of write, not our end */
     if (argc > 1) {
         for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-            if (!strcmp(argv[1], commands[i].name)) return commands[i].run(argc - 1, argv + 1);
+            if (!strcmp(argv[1], commands[i].name)) return written(commands[i].run(argc - 1, argv + 1));
         if (!strcmp(argv[1], "--version")) {
             puts("kvist " KVIST_VERSION);
             return CMD_OK;
@@ -58,7 +73,7 @@ int main(int argc, char **argv)
     }
 #ifdef KVIST_SHELL
     if (argc == 2 && !strcmp(argv[1], "--help")) help();
-    return cmd_shell(argc, argv);
+    return written(cmd_shell(argc, argv));
 #else
     if (argc > 1 && !strcmp(argv[1], "--help")) return help();
     fputs("kvist: this build has the engine only (-Dshell=disabled); `kvist help` lists its commands\n",
