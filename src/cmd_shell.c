@@ -160,7 +160,11 @@ static int read_prompt(const char *given, base_buf *ret, base_err *err)
         base_buf_puts(ret, given);
         return BASE_OK;
     }
-    return base_fs_read("/dev/stdin", 1 << 20, ret, err);
+    int code = base_fs_read("/dev/stdin", 1 << 20, ret, err);
+    if (!code && ret->data && memchr(ret->data, 0, ret->len))
+        code = base_fail(
+            err, BASE_E_USAGE, "the request on the standard input holds a zero byte: it is not text");
+    return code;
 }
 
 int cmd_shell(int argc, char **argv)
