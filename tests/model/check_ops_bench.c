@@ -1,0 +1,160 @@
+/*
+ * `check_ops --bench [threads] [matmul|rows]`: speeds of the best level, beside what the machine's memory gives before and
+ * after. Each number is the best of many calls: these machines are shared.
+ */
+#include "check_ops.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/pool.h"
+
+typedef struct reader {
+    const uint64_t *data;
+    size_t n;
+    _Atomic uint64_t sum;
+} reader;
+
+static void read_run(void *arg, int thread, int n_threads)
+{
+    reader *r = arg;
+    uint64_t sums[8] = {0};
+    const uint64_t *p = r->data + r->n / (size_t)n_threads * (size_t)thread;
+    for (size_t i = 0; i + 8 <= r->n / (size_t)n_threads; i += 8)
+        for (int k = 0; k < 8; k++) sums[k] += p[i + (size_t)k];
+    for (int k = 0; k < 8; k++) r->sum += sums[k];
+}
+
+static double seconds(void)
+{
+    return (double)base_clock_ns() * 1e-9;
+}
+
+static double read_speed(int n_threads)
+{
+    size_t n_bytes = (size_t)512 << 20;
+    base_pool *pool = NULL;
+    if (base_pool_new(&pool, n_threads, NULL) < 0) return 0;
+    reader r = {.data = base_huge_alloc(n_bytes), .n = n_bytes / 8};
+    memset((void *)r.data, 1, n_bytes);
+    double best = 0;
+    for (int i = 0; i < 5; i++) {
+        double from = seconds();
+        base_pool_run(pool, read_run, &r);
+        best = fmax(best, (double)n_bytes / (seconds() - from) * 1e-9);
+    }
+    base_huge_free((void *)r.data, n_bytes);
+    base_pool_free(pool);
+    return best;
+}
+
+static void bench_matmul(check *c, gguf_tensor_type type, uint32_t n_in, uint32_t n_out, uint32_t n)
+{
+    model_ops *ops = c->b;
+    base_err err;
+    gguf_tensor t = tensor_new(type, n_in, n_out);
+    ops_weight *w = NULL;
+    double from = seconds();
+    expect_ok(c, "pack", ops->pack(ops, &w, &t, &err), &err);
+    double pack_seconds = seconds() - from;
+    float *values = random_floats((size_t)n * n_in);
+    ops_activations *x = activations(c, ops, n, n_in, values);
+    matrix y = matrix_new(ops, n, n_out, NULL);
+    ops_matmul_args args = {.x = x, .n_parts = 1, .parts = {{.weight = w, .y = y.m}}};
+    double best = 1e9, began = seconds();
+    for (int i = 0; i < 5 || seconds() - began < 0.4; i++) {
+        from = seconds();
+        ops->matmul(ops, &args, &err);
+        best = fmin(best, seconds() - from);
+    }
+    printf("  %-5s %6u x %5u, n %4u: %7.1f us, %5.1f GB/s, %6.1f GMAC/s; packed at %.2f GB/s\n",
+        gguf_tensor_type_name(type), n_out, n_in, n, best * 1e6, (double)ops->weight_bytes(w) / best * 1e-9,
+        (double)n_in * n_out * n / best * 1e-9, (double)t.n_bytes / pack_seconds * 1e-9);
+    ops->weight_free(ops, w);
+    ops->activations_free(ops, x);
+    ops->buffer_free(ops, y.m.buffer);
+    free(values);
+    tensor_free(t);
+}
+
+/* Eight layers of the default model's shape, nothing evicted. */
+static void bench_rows(check *c, uint32_t n_rows, uint32_t n, uint32_t n_queries)
+{
+    model_ops *ops = c->b;
+    base_err err;
+    model_rows_shape shape = {8, 2, 128};
+    uint16_t *blocks[128];
+    model_run runs[128];
+    model_lane_list lanes[16];
+    uint32_t n_blocks = n_rows / MODEL_ROWS_BLOCK;
+    for (uint32_t i = 0; i < n_blocks; i++) {
+        size_t n_bytes = model_rows_block_bytes(&shape);
+        blocks[i] = base_huge_alloc(n_bytes);
+        for (size_t k = 0; k < n_bytes / 2; k++) blocks[i][k] = (uint16_t)(0x3000 + k % 1024);
+        runs[i] = (model_run){i * MODEL_ROWS_BLOCK, i * MODEL_ROWS_BLOCK, MODEL_ROWS_BLOCK};
+    }
+    for (int i = 0; i < 16; i++) lanes[i] = (model_lane_list){runs, n_blocks, n_rows};
+    model_rows_view view = {shape, blocks, n_blocks, lanes};
+    float *q = random_floats((size_t)(n + 8 * n_queries) * 1536), *mass[16];
+    for (int i = 0; i < 16; i++) mass[i] = base_xmalloc(n_rows * sizeof(float));
+    matrix mq = matrix_new(ops, n, 1536, q), out = matrix_new(ops, n, 1536, NULL);
+    double best = 1e9, began = seconds();
+    for (uint32_t i = 0; i < 2 * shape.n_layer || seconds() - began < 0.4; i++) {
+        ops_attention_args attention = {
+            .rows = &view, .layer = i % shape.n_layer, .n = n, .n_head = 12, .scale = 0.088f};
+        ops_score_rows_args score = {
+            .rows = &view, .queries = q, .n_queries = n_queries, .n_head = 12, .scale = 0.088f, .mass = mass};
+        attention.q = mq.m;
+        attention.out = out.m;
+        double from = seconds();
+        if (n_queries)
+            ops->score_rows(ops, &score, &err);
+        else
+            ops->attention(ops, &attention, &err);
+        best = fmin(best, (seconds() - from) / (n_queries ? shape.n_layer : 1));
+    }
+    double bytes = (double)n_rows * 2 * 128 * 2 * 2, pairs = (double)n * (n_rows - n / 2.0) * 12;
+    if (n_queries)
+        printf("  scores of %u rows by %u queries a head: %8.1f us a layer, %6.1f GMAC/s\n", n_rows,
+            n_queries, best * 1e6, (double)n_rows * n_queries * 12 * 128 / best * 1e-9);
+    else
+        printf("  attention over %u rows, n %3u: %8.1f us a layer, %5.1f GB/s, %6.1f GMAC/s\n", n_rows, n,
+            best * 1e6, bytes / best * 1e-9, pairs * 256 / best * 1e-9);
+    for (uint32_t i = 0; i < n_blocks; i++) base_huge_free(blocks[i], model_rows_block_bytes(&shape));
+    for (int i = 0; i < 16; i++) free(mass[i]);
+    ops->buffer_free(ops, mq.m.buffer);
+    ops->buffer_free(ops, out.m.buffer);
+    free(q);
+}
+
+/* Matrices of the default and of the test model. */
+static const struct {
+    gguf_tensor_type type;
+    uint32_t n_in, n_out, n;
+} bench_products[] = {{GGUF_TENSOR_Q4_K, 1536, 17920, 1}, {GGUF_TENSOR_Q4_K, 8960, 1536, 1},
+    {GGUF_TENSOR_Q6_K, 1536, 60000, 1}, {GGUF_TENSOR_Q6_K, 8960, 1536, 1}, {GGUF_TENSOR_Q4_1, 576, 30000, 1},
+    {GGUF_TENSOR_Q5_0, 576, 30000, 1}, {GGUF_TENSOR_Q8_0, 576, 49152, 1}, {GGUF_TENSOR_F16, 1536, 4096, 1},
+    {GGUF_TENSOR_Q4_K, 1536, 8960, 4}, {GGUF_TENSOR_Q4_K, 1536, 8960, 8}, {GGUF_TENSOR_Q4_K, 1536, 8960, 16},
+    {GGUF_TENSOR_Q4_K, 1536, 8960, 512}, {GGUF_TENSOR_Q4_K, 8960, 1536, 512},
+    {GGUF_TENSOR_Q6_K, 8960, 1536, 512}, {GGUF_TENSOR_Q4_1, 576, 1536, 512},
+    {GGUF_TENSOR_Q8_0, 576, 1536, 512}};
+
+/* `only`: "matmul", "rows" or "" for both. */
+void bench(check *c, int n_threads, const char *only)
+{
+    printf("%s, %d threads; memory: %.1f GB/s\n", c->b->isa, n_threads, read_speed(n_threads));
+    for (size_t i = 0; i < COUNT(bench_products) && strcmp(only, "rows") != 0; i++)
+        bench_matmul(
+            c, bench_products[i].type, bench_products[i].n_in, bench_products[i].n_out, bench_products[i].n);
+    if (strcmp(only, "matmul") != 0) {
+        bench_rows(c, 4096, 1, 0);
+        bench_rows(c, 16384, 1, 0);
+        bench_rows(c, 4096, 128, 0);
+        bench_rows(c, 16384, 1, 8);
+    }
+    printf("memory again: %.1f GB/s\n", read_speed(n_threads));
+}

@@ -1,0 +1,305 @@
+/*
+ * The operations over lists of rows: writing them, attention and scoring, on ragged lists, against plain C and against the
+ * definition in F64.
+ */
+#include "check_ops.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "model/quant.h"
+
+/* Blocks of random rows and, per lane, a list with runs of odd lengths; lanes differ when `apart`. */
+typedef struct cache {
+    model_rows_view view;
+    uint16_t *blocks[64];
+    model_lane_list lanes[16];
+} cache;
+
+static void cache_new(cache *x, model_rows_shape shape, uint32_t n_rows, bool apart)
+{
+    memset(x, 0, sizeof *x);
+    uint32_t n_lanes = model_rows_lanes(&shape), n_blocks = n_rows / 128 + 2,
+             room = n_blocks * MODEL_ROWS_BLOCK;
+    for (uint32_t i = 0; i < n_blocks; i++) {
+        x->blocks[i] = base_xmalloc(model_rows_block_bytes(&shape));
+        for (size_t k = 0; k < model_rows_block_bytes(&shape) / 2; k++)
+            x->blocks[i][k] = quant_f32_to_f16(random_float());
+    }
+    for (uint32_t lane = 0; lane < n_lanes; lane++) {
+        model_run *runs = base_xmalloc((n_rows + 1) * sizeof *runs);
+        uint32_t n_runs = 0, slot = 0, index = 0, left = n_rows;
+        if (!apart) random_state = 77;
+        while (left > 0) {
+            uint32_t n = 1 + random_u32() % 90, in_block = MODEL_ROWS_BLOCK - slot % MODEL_ROWS_BLOCK;
+            if (n > left) n = left;
+            if (n > in_block) n = in_block;
+            runs[n_runs++] = (model_run){slot, index, n};
+            uint32_t gap = room - slot - n > 2 * left ? random_u32() % 20 : 0;
+            slot += n + gap;
+            index += n + gap;
+            left -= n;
+        }
+        x->lanes[lane] = (model_lane_list){runs, n_runs, n_rows};
+    }
+    x->view = (model_rows_view){shape, x->blocks, n_blocks, x->lanes};
+}
+
+static void cache_free(cache *x)
+{
+    for (uint32_t i = 0; i < x->view.n_blocks; i++) free(x->blocks[i]);
+    for (uint32_t i = 0; i < model_rows_lanes(&x->view.shape); i++) free((void *)x->lanes[i].runs);
+}
+
+static uint32_t slot_of(const model_lane_list *list, uint32_t ordinal, uint32_t *ret_index)
+{
+    for (uint32_t i = 0; i < list->n_runs; ordinal -= list->runs[i++].n)
+        if (ordinal < list->runs[i].n) {
+            *ret_index = list->runs[i].index + ordinal;
+            return list->runs[i].slot + ordinal;
+        }
+    abort();
+}
+
+void cases_rows_write(check *c)
+{
+    static const uint32_t sizes[] = {1, 5, 150};
+    model_rows_shape shape = {2, 2, 48};
+    c->what = "the last ordinals of ragged lists, numbers beyond F16";
+    for (size_t i = 0; i < COUNT(sizes); i++) {
+        uint32_t n = sizes[i], width = shape.n_head_kv * shape.head_dim;
+        cache x;
+        cache_new(&x, shape, 300, true);
+        float *k = random_floats((size_t)n * width), *v = random_floats((size_t)n * width);
+        k[0] = 1e6f;
+        k[1] = -1e30f;
+        k[2] = 1e-7f;
+        k[3] = 65504;
+        size_t bytes = model_rows_block_bytes(&shape);
+        uint8_t *before = base_xmalloc(bytes * x.view.n_blocks),
+                *after = base_xmalloc(bytes * x.view.n_blocks);
+        for (uint32_t b = 0; b < x.view.n_blocks; b++) memcpy(before + b * bytes, x.blocks[b], bytes);
+        for (int side = 0; side < 2; side++) {
+            model_ops *ops = side ? c->b : c->a;
+            base_err err;
+            for (uint32_t b = 0; b < x.view.n_blocks; b++) memcpy(x.blocks[b], before + b * bytes, bytes);
+            matrix mk = matrix_new(ops, n, width, k), mv = matrix_new(ops, n, width, v);
+            ops_rows_write_args args = {.rows = &x.view, .layer = 1, .n = n, .k = mk.m, .v = mv.m};
+            expect_ok(c, "rows_write", ops->rows_write(ops, &args, &err), &err);
+            for (uint32_t b = 0; b < x.view.n_blocks && side; b++)
+                if (memcmp(after + b * bytes, x.blocks[b], bytes) != 0)
+                    fail(c, "levels differ", "rows_write", 0, 0, 0);
+            for (uint32_t b = 0; b < x.view.n_blocks; b++) memcpy(after + b * bytes, x.blocks[b], bytes);
+            ops->buffer_free(ops, mk.m.buffer);
+            ops->buffer_free(ops, mv.m.buffer);
+        }
+        /* What was written, put back: nothing else may have changed. */
+        for (uint32_t h = 0; h < shape.n_head_kv; h++)
+            for (uint32_t t = 0; t < n; t++) {
+                uint32_t lane = shape.n_head_kv + h, index,
+                         slot = slot_of(&x.lanes[lane], 300 - n + t, &index);
+                for (uint32_t d = 0; d < shape.head_dim; d++) {
+                    size_t at = (size_t)t * width + h * shape.head_dim + d;
+                    uint16_t *key = model_rows_key(&x.view, lane, slot) + d,
+                             *value = model_rows_value(&x.view, lane, slot) + d;
+                    if (*key != quant_f32_to_f16(k[at]) || *value != quant_f32_to_f16(v[at]))
+                        fail(c, "%.9g became %.9g at %zu", "rows_write", k[at], quant_f16_to_f32(*key), at);
+                    size_t block = slot / MODEL_ROWS_BLOCK,
+                           place = (size_t)((uint8_t *)key - (uint8_t *)x.blocks[block]);
+                    memcpy(key, before + block * bytes + place, 2);
+                    place = (size_t)((uint8_t *)value - (uint8_t *)x.blocks[block]);
+                    memcpy(value, before + block * bytes + place, 2);
+                }
+            }
+        for (uint32_t b = 0; b < x.view.n_blocks; b++)
+            if (memcmp(before + b * bytes, x.blocks[b], bytes) != 0)
+                fail(c, "wrote elsewhere", "rows_write", 0, 0, 0);
+        c->n_cases++;
+        free(before);
+        free(after);
+        free(k);
+        free(v);
+        cache_free(&x);
+    }
+}
+
+static float *attend(check *c, model_ops *ops, const ops_attention_args *shape, const float *q)
+{
+    base_err err;
+    uint32_t width = shape->n_head * shape->rows->shape.head_dim;
+    matrix mq = matrix_new(ops, shape->n, width, q), out = matrix_new(ops, shape->n, width, NULL);
+    ops_attention_args args = *shape;
+    args.q = mq.m;
+    args.out = out.m;
+    expect_ok(c, "attention", ops->attention(ops, &args, &err), &err);
+    ops->buffer_free(ops, mq.m.buffer);
+    return matrix_take(c, "attention", out);
+}
+
+/* Softmax in F64, straight from the definition. */
+static void attention_truth(
+    const ops_attention_args *a, const float *q, uint32_t t, uint32_t head, double *out)
+{
+    const model_rows_shape *s = &a->rows->shape;
+    uint32_t lane = a->layer * s->n_head_kv + head / (a->n_head / s->n_head_kv), own_index;
+    const model_lane_list *list = &a->rows->lanes[lane];
+    uint32_t own = list->n_rows - a->n + t;
+    double sum = 0, *p = base_xmalloc((own + 1) * sizeof *p), max = -INFINITY;
+    slot_of(list, own, &own_index);
+    for (uint32_t o = 0; o <= own; o++) {
+        uint32_t index, slot = slot_of(list, o, &index);
+        const uint16_t *key = model_rows_key(a->rows, lane, slot);
+        double score = 0;
+        for (uint32_t d = 0; d < s->head_dim; d++)
+            score += (double)q[(size_t)(t * a->n_head + head) * s->head_dim + d] * quant_f16_to_f32(key[d]);
+        p[o] = a->window && index + a->window <= own_index ? -INFINITY : score * a->scale;
+        max = fmax(max, p[o]);
+    }
+    memset(out, 0, s->head_dim * sizeof *out);
+    for (uint32_t o = 0; o <= own; o++) sum += p[o] = exp(p[o] - max);
+    for (uint32_t o = 0; o <= own; o++) {
+        uint32_t index, slot = slot_of(list, o, &index);
+        const uint16_t *value = model_rows_value(a->rows, lane, slot);
+        for (uint32_t d = 0; d < s->head_dim; d++) out[d] += p[o] / sum * quant_f16_to_f32(value[d]);
+    }
+    free(p);
+}
+
+void cases_attention(check *c)
+{
+    /* n, rows, query heads, head_dim, window */
+    static const uint32_t shapes[][5] = {{1, 1, 4, 64, 0}, {1, 255, 6, 32, 0}, {1, 1000, 12, 128, 0},
+        {2, 257, 2, 80, 0}, {3, 600, 6, 64, 0}, {5, 700, 4, 64, 100}, {8, 513, 12, 16, 0}, {33, 33, 6, 64, 0},
+        {33, 800, 12, 48, 0}, {40, 700, 2, 256, 60}, {100, 300, 12, 128, 0}};
+    for (size_t i = 0; i < COUNT(shapes); i++) {
+        uint32_t n = shapes[i][0], n_rows = shapes[i][1], n_head = shapes[i][2], head_dim = shapes[i][3];
+        char what[100];
+        snprintf(what, sizeof what, "n %u, %u rows, %u heads of %u, window %u", n, n_rows, n_head, head_dim,
+            shapes[i][4]);
+        c->what = what;
+        cache x;
+        cache_new(&x, (model_rows_shape){2, 2, head_dim}, n_rows, i % 2 == 0);
+        ops_attention_args args = {
+            .rows = &x.view, .layer = 1, .n = n, .n_head = n_head, .window = shapes[i][4]};
+        args.scale = 1 / sqrtf((float)head_dim);
+        size_t width = (size_t)n_head * head_dim;
+        float *q = random_floats(n * width);
+        for (size_t k = 0; k < width; k++) q[k] *= 8;
+        float *a = attend(c, c->a, &args, q), *b = attend(c, c->b, &args, q);
+        expect_same(c, "attention", a, b, n * width);
+        double truth[256];
+        for (uint32_t h = 0; h < n_head; h++) {
+            attention_truth(&args, q, h % n, h, truth);
+            expect_near(c, "attention (F64)", a + (h % n) * width + h * head_dim, truth, head_dim, 2e-5);
+        }
+        /* The last token by itself sees the same list. */
+        args.n = 1;
+        float *alone = attend(c, c->b, &args, q + (n - 1) * width);
+        expect_same(c, "attention (a token alone)", b + (n - 1) * width, alone, width);
+        free(a);
+        free(b);
+        free(q);
+        free(alone);
+        cache_free(&x);
+    }
+}
+
+/* More numerators than are kept between the two walks: the sum over a lane is 1, and 16 equal heads give what one gives. */
+static void cases_score_rows_large(check *c)
+{
+    enum { HEADS = 32, QUERIES = 64, HEAD = 16, ROWS = 2500 };
+    cache x;
+    c->what = "more than is kept";
+    cache_new(&x, (model_rows_shape){1, 2, HEAD}, ROWS, true);
+    float *queries = random_floats((size_t)HEADS * QUERIES * HEAD), *mass[3][2];
+    for (int h = 1; h < HEADS; h++)
+        memcpy(queries + (size_t)h * QUERIES * HEAD, queries, QUERIES * HEAD * sizeof *queries);
+    uint8_t one_a_lane[HEADS] = {[3] = 1, [20] = 1};
+    for (int run = 0; run < 3; run++) {
+        model_ops *ops = run == 0 ? c->a : c->b;
+        base_err err;
+        for (int lane = 0; lane < 2; lane++) mass[run][lane] = base_xmalloc(ROWS * sizeof(float));
+        ops_score_rows_args args = {
+            .rows = &x.view, .queries = queries, .n_queries = QUERIES, .n_head = HEADS, .scale = 0.25f};
+        args.heads = run == 2 ? one_a_lane : NULL;
+        args.mass = mass[run];
+        expect_ok(c, "score_rows", ops->score_rows(ops, &args, &err), &err);
+    }
+    for (int lane = 0; lane < 2; lane++) {
+        double single[ROWS], sum = 0;
+        expect_same(c, "score_rows", mass[0][lane], mass[1][lane], ROWS);
+        for (int i = 0; i < ROWS; i++) sum += single[i] = mass[2][lane][i];
+        expect_near(c, "score_rows (equal heads)", mass[1][lane], single, ROWS, 1e-7);
+        if (!(fabs(sum - 1) < 1e-5)) fail(c, "a lane's mass is %.9g, not %.9g", "score_rows", sum, 1, 0);
+        for (int run = 0; run < 3; run++) free(mass[run][lane]);
+    }
+    free(queries);
+    cache_free(&x);
+}
+
+void cases_score_rows(check *c)
+{
+    cases_score_rows_large(c);
+    enum { HEADS = 6, QUERIES = 5, HEAD = 64 };
+    model_rows_shape shape = {2, 2, HEAD};
+    static const uint8_t heads[12] = {1, 1, 1, 1, 0, 1, 0, 0, 0, 0, 0, 1};
+    cache x;
+    cache_new(&x, shape, 700, true);
+    float *queries = random_floats(2 * HEADS * QUERIES * HEAD);
+    for (int pool_max = 0; pool_max < 2; pool_max++) {
+        c->what = pool_max ? "maximum" : "mean";
+        float *mass[2][4];
+        for (int side = 0; side < 2; side++) {
+            model_ops *ops = side ? c->b : c->a;
+            base_err err;
+            for (int lane = 0; lane < 4; lane++) {
+                mass[side][lane] = base_xmalloc(701 * sizeof(float));
+                mass[side][lane][700] = canary;
+            }
+            ops_score_rows_args args = {.rows = &x.view,
+                .queries = queries,
+                .n_queries = QUERIES,
+                .n_head = HEADS,
+                .scale = 0.125f,
+                .pool_max = pool_max,
+                .heads = heads,
+                .mass = mass[side]};
+            expect_ok(c, "score_rows", ops->score_rows(ops, &args, &err), &err);
+        }
+        for (int lane = 0; lane < 4; lane++) {
+            expect_same(c, "score_rows", mass[0][lane], mass[1][lane], 701);
+            double truth[700] = {0}, n_heads = 0;
+            for (int h = 3 * (lane % 2); h < 3 * (lane % 2) + 3; h++) {
+                if (!heads[lane / 2 * HEADS + h]) continue;
+                n_heads++;
+                double pooled[700] = {0};
+                for (int t = 0; t < QUERIES; t++) {
+                    const float *q = queries + (size_t)((lane / 2 * HEADS + h) * QUERIES + t) * HEAD;
+                    double p[700], max = -INFINITY, sum = 0;
+                    for (uint32_t o = 0; o < 700; o++) {
+                        uint32_t index, slot = slot_of(&x.lanes[lane], o, &index);
+                        p[o] = 0;
+                        for (int d = 0; d < HEAD; d++)
+                            p[o] += (double)q[d] *
+                                    quant_f16_to_f32(model_rows_key(&x.view, (uint32_t)lane, slot)[d]) *
+                                    0.125;
+                        max = fmax(max, p[o]);
+                    }
+                    for (int o = 0; o < 700; o++) sum += p[o] = exp(p[o] - max);
+                    for (int o = 0; o < 700; o++)
+                        pooled[o] = pool_max ? fmax(pooled[o], p[o] / sum) : pooled[o] + p[o] / sum / QUERIES;
+                }
+                for (int o = 0; o < 700; o++) truth[o] += pooled[o];
+            }
+            for (int o = 0; o < 700 && n_heads > 0; o++) truth[o] /= n_heads;
+            expect_near(c, "score_rows (F64)", mass[0][lane], truth, 700, 1e-6);
+            free(mass[0][lane]);
+            free(mass[1][lane]);
+        }
+    }
+    free(queries);
+    cache_free(&x);
+}
