@@ -34,6 +34,7 @@ void base_buf_putc(base_buf *b, char c)
 
 void base_buf_vprintf(base_buf *b, const char *format, va_list args)
 {
+    if (!format) return; /* never; but gcc's sanitised build warns of it */
     va_list again;
     va_copy(again, args);
     int n = vsnprintf(NULL, 0, format, again);

@@ -259,7 +259,7 @@ static void test_snapshot__a_full_disk_harms_nothing(void **state)
     assert_true(fingerprint(f) == second);
     kv_session_free(f);
     /* What was saved before is there; with room again the rest is saved too. */
-    char rows[160], manifest[160];
+    char rows[160], manifest[192];
     snprintf(rows, sizeof rows, "%s/copy", folder);
     snprintf(manifest, sizeof manifest, "%s.manifest", rows);
     copy_file(row_path, rows, SIZE_MAX);
@@ -282,7 +282,7 @@ static void test_snapshot__damage_is_a_sentence(void **state)
     fake_model m = {0};
     kv_session *s = lived_session(&m, 4, NULL), *r = NULL;
     base_err err = {0};
-    char manifest[160], rows[160];
+    char manifest[192], rows[160];
     snprintf(manifest, sizeof manifest, "%s/m", folder);
     snprintf(rows, sizeof rows, "%s/r", folder);
     assert_int_equal(kv_session_save(s, NULL), 0);
