@@ -168,12 +168,13 @@ static bool answer_repeated(running *r, uint64_t key, bool *ret_stop)
     return true;
 }
 
-static void remember_call(agent *a, uint64_t key, uint32_t from, uint32_t to)
+static void remember_call(agent *a, const running *r, uint64_t key, uint32_t from, uint32_t to)
 {
     agent_made_call *made = agent__find_made(a, key);
     if (made) return;
     base_grow(&a->calls, &a->cap_calls, a->n_calls + 1, sizeof *a->calls);
-    a->calls[a->n_calls++] = (agent_made_call){key, a->world, a->turn, 1, from, to};
+    a->calls[a->n_calls++] = (agent_made_call){key, a->world, a->turn, 1, from, to,
+        (r->tool && r->tool->power != TOOL_READS) || r->result.status == TOOL_DENIED};
 }
 
 /* --- permission --------------------------------------------------------------------------------------------------------- */
@@ -456,7 +457,8 @@ static int append_test(agent *a, const running *test, uint32_t *ret_from, uint32
     if (!rc && piece != SIZE_MAX) {
         *ret_from = a->pieces[piece].from;
         *ret_to = a->pieces[piece].to;
-        remember_call(a, agent__call_key("shell", test->call.arguments, (base_str){0}), *ret_from, *ret_to);
+        remember_call(
+            a, test, agent__call_key("shell", test->call.arguments, (base_str){0}), *ret_from, *ret_to);
     }
     base_buf_free(&text);
     return rc;
@@ -486,7 +488,7 @@ static int append_all(
     uint32_t from = 0, to = 0, test_from = 0, test_to = 0;
     int rc = agent__open_message(a, MODEL_ROLE_TOOL, err);
     if (!rc) rc = append_result(a, r, &from, &to, err);
-    if (!rc) remember_call(a, key, from, to);
+    if (!rc) remember_call(a, r, key, from, to);
     if (!rc && test->name && !a->fix.no_test) rc = append_test(a, test, &test_from, &test_to, err);
     if (!rc && told->len) {
         agent_text t = {.origin = KV_ORIGIN_TOOL, .text = told->data, .n = told->len, .label = "harness"};

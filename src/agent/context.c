@@ -16,8 +16,10 @@ enum {
     MAX_MENTIONS = 6,
     WHOLE_FILE_LINES = 120, /* a named file up to this size comes whole */
     N_HITS = 8,
-    LEAST_TOKENS = 40 /* an excerpt cut below this says nothing */
+    LEAST_TOKENS = 40, /* an excerpt cut below this says nothing */
+    SURE_HITS = 3      /* taken whatever they score against the best one */
 };
+static const double LEAST_SHARE = 0.7; /* of the best score, for the hits behind those */
 
 int agent__append_instructions(agent *a, base_err *err)
 {
@@ -96,6 +98,7 @@ typedef struct gathering {
     const char *request;
     uint32_t left; /* tokens */
     base_buf items;
+    uint32_t n_files; /* whole files that the request named */
     bool any;
     base_err *err;
     int rc;
@@ -230,6 +233,7 @@ static void add_file(gathering *g, const char *path, bool asked)
         char version[65];
         base_sha256_hex(text.data, text.len, version);
         if (asked) g->left = agent__room_bytes(g->a) / 3; /* the person asked for it: a budget of its own */
+        if (asked || lines <= WHOLE_FILE_LINES) g->n_files++;
         if (asked || lines <= WHOLE_FILE_LINES)
             add_excerpt(g, path, version, text.data, text.len, 1, lines, "",
                 asked ? "@file" : "named in the request");
@@ -300,6 +304,8 @@ static void add_hits(gathering *g)
     code_index_search(tool_workspace_index(g->a->workspace), g->request, N_HITS, &hits);
     for (uint32_t i = 0; i < hits.n && g->left >= LEAST_TOKENS; i++) {
         const code_hit *h = &hits.hits[i];
+        if (i >= SURE_HITS && h->score < hits.hits[0].score * LEAST_SHARE)
+            break; /* each token costs the person time */
         base_buf why = {0};
         base_buf_printf(&why, "%s (%.1f)", h->why ? h->why : "", h->score);
         add_range(g, h->path, h->from, h->to, h->name ? h->name : "", why.data);
@@ -331,7 +337,9 @@ int agent__append_context(agent *a, const char *request, base_err *err)
         base_buf_clear(&a->shell_notes);
     }
     add_mentions(&g);
-    if (budget && has_content(request)) add_hits(&g);
+    /* A failing test with its program in view needs nothing else; more only distracts a small model. */
+    bool complete = a->fix.wanted && g.n_files >= 2;
+    if (budget && !complete && has_content(request)) add_hits(&g);
     if (g.any) {
         base_buf_putc(&g.items, ']');
         agent__emit(a,

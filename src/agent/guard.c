@@ -28,8 +28,11 @@ uint64_t agent__call_key(const char *name, const base_json *arguments, base_str 
 
 agent_made_call *agent__find_made(agent *a, uint64_t key)
 {
-    for (size_t i = a->n_calls; i > 0; i--)
-        if (a->calls[i - 1].key == key && a->calls[i - 1].world == a->world) return &a->calls[i - 1];
+    for (size_t i = a->n_calls; i > 0; i--) {
+        agent_made_call *made = &a->calls[i - 1];
+        if (made->key == key && made->world == a->world && (!made->this_turn || made->turn == a->turn))
+            return made;
+    }
     return NULL;
 }
 

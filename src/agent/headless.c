@@ -138,6 +138,8 @@ static void tell(const char *prefix, const char *text)
 static void on_event(void *user, const agent_event *e)
 {
     sink *s = user;
+    static const agent_event_type quiet[] = {
+        AGENT_EVENT_token, AGENT_EVENT_answer, AGENT_EVENT_plan, AGENT_EVENT_mask, AGENT_EVENT_prefill};
     if (s->json) {
         base_buf line = {0};
         agent_event_write(e, &line);
@@ -147,6 +149,9 @@ static void on_event(void *user, const agent_event *e)
         base_buf_free(&line);
         return;
     }
+    bool is_quiet = false;
+    for (size_t i = 0; i < sizeof quiet / sizeof *quiet; i++) is_quiet = is_quiet || quiet[i] == e->type;
+    if (!is_quiet) end_line(s); /* what goes to stderr begins a line there too */
     switch (e->type) {
     case AGENT_EVENT_token: on_token(s, e->token.text); break;
     case AGENT_EVENT_answer:
@@ -174,6 +179,10 @@ static void on_event(void *user, const agent_event *e)
         break;
     case AGENT_EVENT_context: print_context(e->context.items); break;
     case AGENT_EVENT_places: print_item_texts(e->places.items, "place: "); break;
+    case AGENT_EVENT_append: /* a new message: what was held back of the last answer was no answer */
+        forget_held(s);
+        s->printed = false;
+        break;
     case AGENT_EVENT_notice: tell("note: ", e->notice.text); break;
     case AGENT_EVENT_error: tell("kvist: ", e->error.text); break;
     case AGENT_EVENT_ledger: print_ledger(e); break;

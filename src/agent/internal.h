@@ -35,6 +35,7 @@ typedef struct agent_made_call {
     uint64_t key;
     uint32_t world, turn, times;
     uint32_t from, to; /* tokens of its result */
+    bool this_turn;    /* a command, or a call that was denied: the next turn may ask for it again */
 } agent_made_call;
 
 /* A change whose test has not passed yet. */

@@ -185,7 +185,7 @@ static bool offer_rewrite(agent *a, const answer *r, agent_call *call)
 
 /* --- the answer's places ------------------------------------------------------------------------------------------------ */
 
-static void put_place(base_buf *out, const code_checked *c)
+static void put_place(base_buf *out, const code_checked *c, bool is_partial)
 {
     static const char *const words[] = {[CODE_PLACE_DEFINED] = "defined",
         [CODE_PLACE_FILE] = "file",
@@ -194,6 +194,8 @@ static void put_place(base_buf *out, const code_checked *c)
         [CODE_PLACE_BAD_LINE] = "bad-line"};
     base_buf text = {0};
     code_places_line(c, &text);
+    if (is_partial && c->state == CODE_PLACE_MISSING)
+        base_buf_puts(&text, " as far as it is indexed (not all of it is)");
     base_buf_puts(out, out->len > 1 ? ",{\"name\":" : "{\"name\":");
     base_json_put_str(out, c->name, strlen(c->name));
     base_buf_printf(out, ",\"status\":\"%s\"", words[c->state]);
@@ -214,7 +216,8 @@ static void check_places(agent *a, const char *text, size_t n)
     uint32_t count = code_places_check(tool_workspace_index(a->workspace), text, n, MAX_PLACES, &checked);
     base_buf items = {0};
     base_buf_putc(&items, '[');
-    for (uint32_t i = 0; i < count; i++) put_place(&items, &checked[i]);
+    bool is_partial = count && tool_workspace_is_partial(a->workspace);
+    for (uint32_t i = 0; i < count; i++) put_place(&items, &checked[i], is_partial);
     base_buf_putc(&items, ']');
     if (count)
         agent__emit(

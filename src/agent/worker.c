@@ -55,6 +55,12 @@ static void post(agent_worker *w, agent_worker_message m)
 
 static void on_event(void *user, const agent_event *e)
 {
+    agent_worker *w = user;
+    if (e->type == AGENT_EVENT_approval_request) { /* before the screen can see it and decide */
+        pthread_mutex_lock(&w->lock);
+        w->waits_for_decision = true;
+        pthread_mutex_unlock(&w->lock);
+    }
     post(user, (agent_worker_message){.type = AGENT_WORKER_EVENT, .event = agent_event_copy(e)});
 }
 
@@ -68,8 +74,6 @@ static agent_decision on_approve(void *user, const agent_event *request)
 {
     agent_worker *w = user;
     pthread_mutex_lock(&w->lock);
-    w->waits_for_decision = true;
-    w->has_decision = false;
     while (!w->has_decision && !w->stopping && !atomic_load(&w->cancel))
         pthread_cond_wait(&w->wake, &w->lock);
     agent_decision d = w->has_decision

@@ -1,0 +1,104 @@
+/* The fixed prompt: the same bytes every time, within its limit of tokens, and its calls are calls. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "agent/call.h"
+#include "agent/prompt.h"
+#include "base/fs.h"
+#include "model/gguf.h"
+#include "model/tokenizer.h"
+
+static int known(const void *user, const char *name)
+{
+    const tool_entry *t = tool_find(name);
+    return !t ? -1 : t->takes_payload;
+}
+
+static void test_prompt__is_the_same_bytes_every_time(void **state)
+{
+    agent_prompt a, b;
+    agent_prompt_build(MODEL_TOOLS_TAG_TOOLS, false, &a);
+    agent_prompt_build(MODEL_TOOLS_TAG_TOOLS, false, &b);
+    assert_int_equal(a.n, b.n);
+    for (uint32_t i = 0; i < a.n; i++) assert_string_equal(a.parts[i].text, b.parts[i].text);
+    agent_prompt_free(&a);
+    agent_prompt_free(&b);
+}
+
+static void test_prompt__every_call_in_it_parses_as_a_known_tool(void **state)
+{
+    for (int style = MODEL_TOOLS_TAG_TOOLS; style <= MODEL_TOOLS_JSON; style++)
+        for (int strong = 0; strong < 2; strong++) {
+            agent_prompt p;
+            uint32_t n_calls = 0;
+            agent_prompt_build((model_tool_style)style, strong, &p);
+            for (uint32_t i = 0; i < p.n; i++) {
+                agent_call c = {0};
+                if (p.parts[i].role != MODEL_ROLE_ASSISTANT) continue;
+                if (agent_call_parse(p.parts[i].text, strlen(p.parts[i].text), true, known, NULL, &c) !=
+                    AGENT_CALL_FOUND)
+                    continue;
+                const tool_entry *t = tool_find(c.name);
+                assert_non_null(t);
+                assert_true(agent_prompt_offers(t, strong));
+                assert_int_equal(t->takes_payload, c.payload != NULL);
+                agent_call_free(&c);
+                n_calls++;
+            }
+            assert_true(n_calls >= 2);
+            agent_prompt_free(&p);
+        }
+}
+
+static void test_prompt__offers_eight_tools_at_most(void **state)
+{
+    uint32_t n;
+    const tool_entry *table = tool_table(&n);
+    for (int strong = 0; strong < 2; strong++) {
+        uint32_t offered = 0;
+        for (uint32_t i = 0; i < n; i++) offered += agent_prompt_offers(&table[i], strong);
+        assert_true(offered >= 6 && offered <= 8);
+    }
+}
+
+static void test_prompt__stays_within_1500_tokens(void **state)
+{
+    char *path = base_fs_home(BASE_HOME_DATA, "models/qwen2.5-coder-1.5b-instruct-q4_k_m.gguf");
+    gguf_file *file = NULL;
+    model_tokenizer *t = NULL;
+    if (gguf_open(&file, path, NULL)) {
+        print_message("%s is not there: skipped\n", path);
+        free(path);
+        skip();
+    }
+    assert_int_equal(model_tokenizer_load(&t, file, NULL), 0);
+    for (int strong = 0; strong < 2; strong++) {
+        agent_prompt p;
+        model_ids ids = {0};
+        agent_prompt_build(MODEL_TOOLS_TAG_TOOLS, strong, &p);
+        for (uint32_t i = 0; i < p.n; i++)
+            model_tokenizer_encode(t, p.parts[i].text, strlen(p.parts[i].text), false, &ids);
+        assert_true(ids.n + 6 * p.n <= 1500); /* six ids of scaffold a message */
+        model_ids_free(&ids);
+        agent_prompt_free(&p);
+    }
+    model_tokenizer_free(t);
+    gguf_close(file);
+    free(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_prompt__is_the_same_bytes_every_time),
+        cmocka_unit_test(test_prompt__every_call_in_it_parses_as_a_known_tool),
+        cmocka_unit_test(test_prompt__offers_eight_tools_at_most),
+        cmocka_unit_test(test_prompt__stays_within_1500_tokens),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
