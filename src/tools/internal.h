@@ -107,6 +107,7 @@ struct tool_workspace {
     bool spill_is_counted;
     tool_listing listing;
     bool is_listed;
+    bool is_behind; /* the last refresh ran out of time before every file was read */
     tool_mark *marks;
     size_t n_marks, cap_marks;
     code_grammars *grammars;

@@ -135,6 +135,8 @@ code_index *tool_workspace_index(tool_workspace *w);
 code_grammars *tool_workspace_grammars(tool_workspace *w);
 /* Sentences about this tree a person should know: not a git tree, bare, unborn HEAD, mid-merge, 100,000 files, ... */
 void tool_workspace_notes(const tool_workspace *w, base_buf *out);
+/* Source files of this tree are not in the index (too many, too large): what it does not find may still be there. */
+bool tool_workspace_is_partial(const tool_workspace *w);
 /* "main*", "(detached 1a2b3c4)", "" */
 void tool_workspace_branch(const tool_workspace *w, base_buf *out);
 /* Re-reads what changed on disk into the index; *ret_changed (may be NULL): paths shown this session that differ from what was shown, NULL-terminated, caller frees each and the array. */

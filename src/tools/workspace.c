@@ -14,11 +14,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fs.h"
 #include "base/hash.h"
 #include "base/mem.h"
 
 #include <linux/openat2.h>
+
+#define INDEX_NS (5 * (uint64_t)1000000000)
 
 static bool probe_openat2(int fd)
 {
@@ -120,12 +123,26 @@ void tool_workspace_notes(const tool_workspace *w, base_buf *out)
         indexed += w->listing.files[i].is_indexed;
         known += w->listing.files[i].size >= 0;
     }
-    if (w->listing.n > TOOL_MAX_FILES_CODE && known)
+    if (w->is_behind)
+        base_buf_printf(out,
+            "%zu files: the index for questions holds %zu of them by now and reads on with each request; "
+            "search "
+            "reads all.\n",
+            w->listing.n, indexed);
+    else if (w->listing.n > TOOL_MAX_FILES_CODE && known)
         base_buf_printf(out,
             "%zu files: the index for questions holds %zu of them, source files first; search reads all.\n",
             w->listing.n, indexed);
     if (!w->sandbox.is_confining)
         base_buf_puts(out, "Shell commands cannot be confined on this machine; see kvist doctor.\n");
+}
+
+bool tool_workspace_is_partial(const tool_workspace *w)
+{
+    if (w->listing.is_cut) return true;
+    for (size_t i = 0; i < w->listing.n; i++)
+        if (!w->listing.files[i].is_indexed && code_language(w->listing.files[i].path, "", 0)) return true;
+    return false;
 }
 
 int tool__workspace_store(tool_workspace *w, const char *name, char **ret, base_err *err)
@@ -301,12 +318,21 @@ int tool_workspace_refresh(tool_workspace *w, char ***ret_changed, const atomic_
             n_taken++;
             budget -= size < budget ? size : budget;
         }
-    /* Source files first: a tree of 100,000 pictures must not keep the code out. */
+    /*
+     * Source files first: a tree of 100,000 pictures must not keep the code out. On a slow disk a request does not wait for the
+     * whole index: what is not read in time is read with the next ones.
+     */
+    uint64_t late = base_clock_ns() + INDEX_NS;
+    w->is_behind = false;
     for (int pass = 0; pass < 2; pass++) {
         for (size_t i = 0; i < w->listing.n; i++) {
             tool_listed *f = &w->listing.files[i];
             if ((code_language(f->path, "", 0) != NULL) != (pass == 0)) continue;
             if (!f->is_indexed && n_taken >= TOOL_MAX_FILES_CODE) continue;
+            if (!f->is_indexed && base_clock_ns() > late) {
+                w->is_behind = true;
+                continue; /* what is indexed is still compared */
+            }
             bool was = f->is_indexed;
             index_file(w, f, &budget);
             if (f->is_indexed && !was) n_taken++;
