@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "agent/internal.h"
 #include "agent/session.h"
 #include "base/fs.h"
 #include "base/mem.h"
@@ -551,10 +552,65 @@ static void test_agent__the_log_holds_what_json_printed(void **state)
     free_host(&h);
 }
 
-typedef struct log_rows {
+/* Live sets rebuilt from the log alone: appended counts and plan blobs. */
+typedef struct folded {
     uint64_t bits[4][64];
     uint32_t n;
-} log_rows;
+} folded;
+
+static void set_length(folded *f, uint32_t n)
+{
+    assert_true(n <= 64 * 64);
+    for (uint32_t i = f->n; i < n; i++)
+        for (int lane = 0; lane < 4; lane++) f->bits[lane][i / 64] |= UINT64_C(1) << (i % 64);
+    f->n = n;
+}
+
+static bool fold(
+    void *user, uint64_t seq, uint32_t turn, const char *json, size_t n, const void *blob, size_t blob_n)
+{
+    folded *f = user;
+    agent_event e;
+    agent_event_doc *doc = NULL;
+    kv_plan *p = NULL;
+    assert_int_equal(agent_event_read(json, n, &e, &doc, NULL), 0);
+    if (e.type == AGENT_EVENT_append) set_length(f, (uint32_t)(e.append.from + e.append.n));
+    if (e.type == AGENT_EVENT_token) set_length(f, (uint32_t)e.token.index + 1);
+    if (e.type == AGENT_EVENT_plan) {
+        assert_int_equal(kv_plan_unpack(blob, blob_n, &p, NULL), 0);
+        for (uint32_t lane = 0; lane < 4; lane++)
+            for (uint32_t w = 0; w < kv_plan_words(p); w++)
+                f->bits[lane][w] ^= p->flips[lane * kv_plan_words(p) + w];
+        kv_plan_free(p);
+    }
+    agent_event_doc_free(doc);
+    return true;
+}
+
+static void test_agent__the_logged_plans_rebuild_each_lane(void **state)
+{
+    put_program();
+    host h = new_host();
+    agent_session *s = open_session(&h,
+        "budget 1500\nrepair 16\n" READ "answer It subtracts. \nanswer more words about add\n",
+        AGENT_MODE_ASK, NULL, true);
+    submit(s, &h, "what does add do?");
+    submit(s, &h, "and the test of add?");
+    submit(s, &h, "/drop last");
+    agent *a = agent_session_agent(s);
+    folded f = {0};
+    assert_non_null(strstr(h.outline.data, "plan:evict"));
+    agent__commit(a);
+    assert_int_equal(agent_log_events(a->log, a->id, fold, &f, NULL), 0);
+    assert_int_equal(f.n, agent__n_tokens(a));
+    for (uint32_t lane = 0; lane < 4; lane++) {
+        uint64_t bits[64] = {0};
+        a->engine->ops->lane_bits(a->engine, lane, bits);
+        assert_memory_equal(bits, f.bits[lane], sizeof bits);
+    }
+    agent_session_close(s);
+    free_host(&h);
+}
 
 static long long resumed_reused(const host *h)
 {
@@ -694,6 +750,7 @@ int main(void)
         TEST_CASE(test_agent__rewind_new_and_compact),
         TEST_CASE(test_agent__a_shell_line_runs_unasked_and_is_seen_by_the_next_request),
         TEST_CASE(test_agent__the_log_holds_what_json_printed),
+        TEST_CASE(test_agent__the_logged_plans_rebuild_each_lane),
         TEST_CASE(test_agent__resume_computes_nothing_with_a_snapshot_and_the_same_without),
         TEST_CASE(test_agent__killed_anywhere_it_resumes),
         TEST_CASE(test_agent__a_second_process_cannot_resume_a_running_session),
