@@ -231,6 +231,9 @@ static void tell_answer(agent *a, const answer *r)
     if (!r->text.len) return;
     agent__emit(
         a, &(agent_event){.type = AGENT_EVENT_answer, .answer = {.turn = a->turn, .text = r->text.data}});
+    if (r->end == ANSWER_DONE &&
+        (!strncmp(r->text.data, "<tools>", 7) || !strncmp(r->text.data, "<tool_call>", 11)))
+        agent__notice(a, "the model began a tool call that cannot be read: nothing was done");
     check_places(a, r->text.data, r->text.len);
 }
 
