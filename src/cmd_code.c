@@ -16,7 +16,7 @@
 enum { MAX_SOURCE_BYTES = 64 << 20, MAX_GRAMMAR_BYTES = 256 << 20, MIN_SYMBOL = 3 };
 
 static const char code_usage[] =
-    "kvist code FILE... [--function NAME] [--json|--dot]\n"
+    "usage: kvist code FILE... [--function NAME] [--json|--dot]\n"
     "\n"
     "Definitions and anchors (call, control, return, assign, signature) of source files.\n"
     "  --function NAME   only what lies in this definition (Cls.method works)\n"
@@ -24,9 +24,9 @@ static const char code_usage[] =
     "  --dot             the calls as a graph for dot(1)\n";
 
 static const char grammar_usage[] =
-    "kvist grammar list           the languages and where their grammars were found\n"
-    "kvist grammar check          the same with ABI and node names that a grammar lacks\n"
-    "kvist grammar install FILE   copies libtree-sitter-LANG.so, LANG.so or languages.so to the data "
+    "usage: kvist grammar list           the languages and where their grammars were found\n"
+    "       kvist grammar check          the same with ABI and node names that a grammar lacks\n"
+    "       kvist grammar install FILE   copies libtree-sitter-LANG.so, LANG.so or languages.so to the data "
     "folder\n";
 
 /* One file, and the bytes of it that are asked for. */

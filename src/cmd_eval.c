@@ -26,8 +26,8 @@
 enum { AT_ONCE = 64, MAX_TOP = 1000 };
 
 static const char usage[] =
-    "kvist eval tokens --model M         {\"text\":...,\"parse_special\":bool} a line\n"
-    "kvist eval logprobs --model M [--top K]   {\"ids\":[...]} a line; K: 32\n"
+    "usage: kvist eval tokens --model M               {\"text\":...,\"parse_special\":bool} a line\n"
+    "       kvist eval logprobs --model M [--top K]   {\"ids\":[...]} a line; K: 32\n"
     "\n"
     "Reads JSON lines from standard input and writes one JSON line for each.\n"
     "\n";
