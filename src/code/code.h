@@ -24,7 +24,7 @@ void code_grammars_close(code_grammars *g);
 typedef struct code_grammar_info {
     const char *language, *path; /* path NULL: not found */
     uint32_t abi;
-    bool usable; /* found, and of an ABI that this program reads */
+    bool usable;            /* found, and of an ABI that this program reads */
     const char *unresolved; /* table rows that the grammar lacks, joined by spaces; "" when all resolved */
 } code_grammar_info;
 uint32_t code_grammars_list(code_grammars *g, const code_grammar_info **ret);
@@ -102,7 +102,8 @@ typedef struct code_span {
     uint32_t from, to;   /* clipped to the asked range */
 } code_span;
 /* core: the part to keep first (call: callee and "(", signature: up to the body); else full extents. Ascending; free() the array. Returns the number. */
-uint32_t code_file_spans(const code_file *f, uint32_t from, uint32_t to, unsigned kinds, bool core, code_span **ret);
+uint32_t code_file_spans(
+    const code_file *f, uint32_t from, uint32_t to, unsigned kinds, bool core, code_span **ret);
 
 /* The next identifier at or behind *pos (ASCII letters, digits, _, $ and any byte >= 0x80; not starting with a digit): false at the end. */
 bool code_next_identifier(const char *text, size_t n, size_t *pos, size_t *from, size_t *to);

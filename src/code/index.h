@@ -26,11 +26,11 @@ typedef struct code_hit {
     uint32_t from, to; /* bytes of the file */
     uint32_t line, line_end;
     uint32_t definition_line, definition_from; /* where the definition itself starts, behind its comment */
-    const char *name;  /* the definition's ("Cls.method"), "" for a passage */
-    const char *what;  /* as code_definition, or "passage", "declarations" */
+    const char *name;                          /* the definition's ("Cls.method"), "" for a passage */
+    const char *what;                          /* as code_definition, or "passage", "declarations" */
     double score;
-    const char *why;   /* the query words that matched, for /context */
-    char *text;        /* the chunk's text as indexed */
+    const char *why; /* the query words that matched, for /context */
+    char *text;      /* the chunk's text as indexed */
     size_t n;
 } code_hit;
 typedef struct code_hits {

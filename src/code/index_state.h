@@ -71,7 +71,7 @@ struct code_index {
     pthread_mutex_t lock;
     code_strings paths, identifiers, words;
     indexed_file *files; /* by path id */
-    indexed_name *names;         /* by identifier id */
+    indexed_name *names; /* by identifier id */
     term *terms;         /* by word id */
     size_t cap_files, cap_names, cap_terms;
     uint32_t *name_terms;

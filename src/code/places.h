@@ -23,10 +23,10 @@ typedef struct code_checked {
     code_place_state state;
     char *path; /* the full path in the tree; NULL for MENTIONED and MISSING */
     uint32_t line, line_end;
-    char *what;       /* "function", ...; "file" for paths */
-    char *parent;     /* "" at the top */
-    uint32_t n_more;  /* further definitions of this name */
-    uint32_t from_byte; /* where the answer wrote it first */
+    char *what;               /* "function", ...; "file" for paths */
+    char *parent;             /* "" at the top */
+    uint32_t n_more;          /* further definitions of this name */
+    uint32_t from_byte;       /* where the answer wrote it first */
     bool was_cited_elsewhere; /* the answer gave this name a path:line that is not its definition's */
 } code_checked;
 
@@ -34,7 +34,8 @@ typedef struct code_checked {
  * At most `cap` checked names (0: 12), in the order in which the answer writes them, each once. Text inside fenced blocks counts
  * only for names that the prose has too. Free with code_places_checked_free. Returns the number.
  */
-uint32_t code_places_check(const code_index *x, const char *answer, size_t n, uint32_t cap, code_checked **ret);
+uint32_t code_places_check(
+    const code_index *x, const char *answer, size_t n, uint32_t cap, code_checked **ret);
 void code_places_checked_free(code_checked *c, uint32_t n);
 
 /* One line for a person: "freeReplyObject: hiredis.c:91 (function)", "no src/reply.py in this tree". */

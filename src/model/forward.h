@@ -22,8 +22,8 @@ typedef struct forward_layer {
 
 /* Everything that a micro-batch needs, made once. */
 typedef struct forward_scratch {
-    ops_buffer *x;   /* [FORWARD_BATCH][n_embd], the residual stream */
-    ops_buffer *qkv; /* [FORWARD_BATCH][n_q + 2 n_kv] */
+    ops_buffer *x;         /* [FORWARD_BATCH][n_embd], the residual stream */
+    ops_buffer *qkv;       /* [FORWARD_BATCH][n_q + 2 n_kv] */
     ops_buffer *mixed;     /* [FORWARD_BATCH][n_q] */
     ops_buffer *gate_up;   /* [FORWARD_BATCH][2 n_ff] */
     ops_buffer *logits;    /* [FORWARD_HEADS][n_vocab] */

@@ -12,19 +12,14 @@
 
 #define TUI_CTRL(c) ((uint32_t)((c)&0x1f))
 
+/* clang-format off */
 /* X(identifier, "name") */
-#define TUI_KEYS(X)                                                                                          \
-    X(UP, "Up")                                                                                              \
-    X(DOWN, "Down")                                                                                          \
-    X(LEFT, "Left")                                                                                          \
-    X(RIGHT, "Right")                                                                                        \
-    X(HOME, "Home")                                                                                          \
-    X(END, "End")                                                                                            \
-    X(PAGE_UP, "PgUp")                                                                                       \
-    X(PAGE_DOWN, "PgDn")                                                                                     \
-    X(DELETE, "Del") X(BACKSPACE, "Backspace") X(BACKTAB, "S-Tab") X(F1, "F1") X(F2, "F2")                   \
-        X(WORD_LEFT, "C-Left") X(WORD_RIGHT, "C-Right") X(ALT_BACKSPACE, "A-Backspace")                      \
-            X(ALT_ENTER, "A-Enter") X(PASTE, "Paste") X(RESIZE, "Resize") X(GONE, "Gone")
+#define TUI_KEYS(X) \
+    X(UP, "Up") X(DOWN, "Down") X(LEFT, "Left") X(RIGHT, "Right") X(HOME, "Home") X(END, "End") \
+    X(PAGE_UP, "PgUp") X(PAGE_DOWN, "PgDn") X(DELETE, "Del") X(BACKSPACE, "Backspace") X(BACKTAB, "S-Tab") \
+    X(F1, "F1") X(F2, "F2") X(WORD_LEFT, "C-Left") X(WORD_RIGHT, "C-Right") \
+    X(ALT_BACKSPACE, "A-Backspace") X(ALT_ENTER, "A-Enter") X(PASTE, "Paste") X(RESIZE, "Resize") X(GONE, "Gone")
+/* clang-format on */
 #define TUI_KEY_ENUM(id, name) TUI_KEY_##id,
 enum tui_key { TUI_KEY_FIRST = 0x110000, TUI_KEYS(TUI_KEY_ENUM) TUI_KEY_LAST };
 
