@@ -124,6 +124,10 @@ void tui_ui_idle(tui_ui *u)
     u->busy = false;
     u->state.prefill_done = u->state.prefill_total = 0;
     tui_complete_forget(&u->complete);
+    if (u->message && !strcmp(u->message, "stopping")) { /* it has stopped */
+        free(u->message);
+        u->message = NULL;
+    }
     next_in_queue(u);
 }
 
