@@ -19,11 +19,12 @@ typedef struct sink {
     bool line_open; /* stdout stands inside a line */
 } sink;
 
-static atomic_bool cancel;
+static atomic_bool cancel, was_interrupted; /* the agent takes the first one back when it has stopped */
 
 static void on_signal(int number)
 {
     atomic_store(&cancel, true);
+    atomic_store(&was_interrupted, true);
 }
 
 static void print_clean(FILE *to, const char *text, size_t n)
@@ -198,6 +199,7 @@ int agent_headless_run(
     agent_session *session = NULL;
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART | SA_RESETHAND}, before;
     atomic_store(&cancel, false);
+    atomic_store(&was_interrupted, false);
     sigaction(SIGINT, &action, &before); /* a second Ctrl+C ends the program */
     int rc = agent_session_open(&session, options, &host, &cancel, err);
     if (!rc) {
@@ -208,7 +210,7 @@ int agent_headless_run(
             fprintf(stderr, "kvist: something needed an approval and nobody could be asked: --mode edits "
                             "lets it write files, "
                             "--mode all also run commands\n");
-        *ret_status = failed || denied;
+        *ret_status = failed || denied || atomic_load(&was_interrupted);
         if (!json) {
             end_line(&s);
             fprintf(stderr, "session %s\n", agent_session_id(a));
