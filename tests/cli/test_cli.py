@@ -329,6 +329,22 @@ class BadModels(Bad):
         self.assertEqual([r["status"] for r in results], ["timeout", "ok"], results)
         self.assertLess(len(results[1]["text"]), 100000)
 
+    def test_an_interrupt_ends_the_tool_and_fails(self):
+        with open(self.script, "w") as f:
+            f.write(call("shell", {"command": "sleep 1000"}) + "answer Done.\n")
+        process = subprocess.Popen([KVIST, "-p", "go", "--json", "--mode", "all", "--fake-script", self.script], stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, env=self.env, cwd=self.tree, text=True)
+        for line in process.stdout:
+            if '"tool_call"' in line:
+                time.sleep(0.3)
+                process.send_signal(signal.SIGINT)
+                break
+        rest, _ = process.communicate(timeout=60)
+        if '"denied"' in rest or '"tool_call"' not in line:
+            self.skipTest("commands cannot be confined here")
+        self.assertEqual(process.returncode, 1)
+        self.assertIn('"status":"interrupted"', rest)
+
     def test_odd_requests(self):
         for data, part in ((b"a\0b", "zero byte"), (b"a" * (1 << 20) + b"a", "larger")):
             run = subprocess.run([KVIST, "-p", "-", "--fake-script", self.script], input=data, stdout=subprocess.PIPE,
