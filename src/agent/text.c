@@ -359,7 +359,9 @@ int agent__append(agent *a, const agent_text *t, size_t *ret_piece, base_err *er
     token_map m = map_tokens(a, ids.ids, (uint32_t)ids.n);
     kv_span *spans = base_xcalloc(MAX_SPANS, sizeof *spans);
     uint32_t ends[MAX_QUERIES], queries[MAX_QUERIES], n_lines;
-    uint32_t n_ends = pick_queries(text, n, ends), n_queries = 0;
+    /* The fixed prompt asks for nothing, and a segment with queries is never taken from the prefix file. */
+    bool asks = t->origin != KV_ORIGIN_SYSTEM && t->origin != KV_ORIGIN_INSTRUCTIONS;
+    uint32_t n_ends = asks ? pick_queries(text, n, ends) : 0, n_queries = 0;
     for (uint32_t i = 0; i < n_ends; i++) {
         uint32_t token = token_at(&m, ends[i] - 1);
         if (!n_queries || queries[n_queries - 1] < token) queries[n_queries++] = token;
