@@ -48,7 +48,8 @@ static int choose_id(agent_session *s, const agent_session_options *o, base_err 
 static int open_engine(agent_session *s, const agent_session_options *o, atomic_bool *cancel, engine **ret,
     base_err *why_not, base_err *err)
 {
-    char *cache = s->log ? base_fs_home(BASE_HOME_DATA, "rows") : NULL;
+    /* The fixed prompt is no session's data: an ephemeral session shares it too. */
+    char *cache = o->fake_script ? NULL : base_fs_home(BASE_HOME_DATA, "rows");
     engine_options options = {.model = o->model,
         .kv = o->kv,
         .sampling = o->sampling,
