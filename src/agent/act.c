@@ -170,6 +170,8 @@ static bool answer_repeated(running *r, uint64_t key, bool *ret_stop)
 
 static void remember_call(agent *a, const running *r, uint64_t key, uint32_t from, uint32_t to)
 {
+    /* A refusal that shows the text ("was not read yet") asks for this very call: the next one is no repetition. */
+    if (r->result.status == TOOL_REFUSED && r->result.n_segments) return;
     agent_made_call *made = agent__find_made(a, key);
     if (made) return;
     base_grow(&a->calls, &a->cap_calls, a->n_calls + 1, sizeof *a->calls);

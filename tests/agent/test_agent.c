@@ -327,6 +327,21 @@ static void test_agent__the_same_call_again_and_again_stops_the_turn(void **stat
     free_host(&h);
 }
 
+static void test_agent__a_retry_that_the_refusal_asks_for_runs(void **state)
+{
+    put_program();
+    host h = new_host();
+    agent_session *s =
+        open_session(&h, REWRITE(FIXED) REWRITE(FIXED) "answer Fixed.\n", AGENT_MODE_ALL, NULL, true);
+    submit(s, &h, "hello");
+    assert_true(told(&h, "add.sh was not read yet. Nothing was changed."));
+    assert_non_null(strstr(h.outline.data, "tool_call rewrite:refused tool_call rewrite:ok"));
+    assert_false(told(&h, "Unchanged since turn"));
+    assert_file("add.sh", FIXED);
+    agent_session_close(s);
+    free_host(&h);
+}
+
 static void test_agent__text_in_circles_is_cut(void **state)
 {
     host h = new_host();
@@ -738,6 +753,7 @@ int main(void)
         TEST_CASE(test_agent__the_last_attempt_stays_and_words_alone_are_asked_again),
         TEST_CASE(test_agent__a_fenced_definition_without_a_call_is_offered_as_a_rewrite),
         TEST_CASE(test_agent__the_same_call_again_and_again_stops_the_turn),
+        TEST_CASE(test_agent__a_retry_that_the_refusal_asks_for_runs),
         TEST_CASE(test_agent__text_in_circles_is_cut),
         TEST_CASE(test_agent__unknown_tools_and_broken_calls_get_a_helpful_result),
         TEST_CASE(test_agent__cancel_keeps_the_partial_answer_and_the_next_turn_works),
