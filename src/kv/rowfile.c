@@ -174,6 +174,9 @@ void kv_rowfile_set_rows(kv_rowfile *f, uint64_t n)
 {
     f->n_rows = n;
     f->buffered = 0;
+    /* On a full disk the room goes back to the session log; a failure here costs only that room. */
+    int failed = ftruncate(f->fd, (off_t)kv_rowfile_bytes(f));
+    (void)failed;
 }
 
 static int flush(kv_rowfile *f, base_err *err)
