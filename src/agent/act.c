@@ -30,7 +30,10 @@ typedef struct running {
     tool_preview preview;
     tool_result result;
     tool_limits limits;
-    base_buf output; /* of a child, held back to whole UTF-8 */
+    base_buf output;      /* of a child, held back to whole UTF-8 */
+    const char *again;    /* the harness's test in mode ask: after what it runs again; NULL: any other call */
+    bool change_approved; /* with again: the change before it was approved by the person */
+    bool said_yes;        /* the person approved exactly this call, or their edit of it */
 } running;
 
 static void on_output(void *user, const char *bytes, size_t n)
@@ -213,6 +216,26 @@ static void allow_always(running *r)
     r->a->allowed[r->a->n_allowed++] = base_xstrdup(command);
 }
 
+/*
+ * The same question before and after a change teaches people to press y unread. A yes to the harness's test covers its own run
+ * of exactly this command after a change, if the question said so, within the turn, and if the person approved the change too:
+ * nothing runs that nobody saw. Whatever the model calls asks as ever.
+ */
+static void approve_again(const running *r)
+{
+    char *copy = base_xstrdup(command_of(r));
+    free(r->a->approved_test);
+    r->a->approved_test = copy;
+    r->a->approved_turn = r->a->turn;
+}
+
+static bool is_approved_again(const running *r)
+{
+    const agent *a = r->a;
+    return r->again && r->change_approved && a->approved_test && a->approved_turn == a->turn &&
+           !strcmp(command_of(r), a->approved_test);
+}
+
 /* The person's version of the command or of the new text; prepared again, since it may not work. */
 static int take_edit(running *r, const char *text, base_err *err)
 {
@@ -249,10 +272,13 @@ static int ask(running *r, base_err *err)
             r->name);
         return 0;
     }
+    base_buf headline = {0};
+    base_buf_printf(&headline, "%s", r->preview.headline ? r->preview.headline : r->name);
+    if (r->again) base_buf_printf(&headline, " (runs again after %s)", r->again);
     agent_event request = {.type = AGENT_EVENT_approval_request,
         .approval_request = {.turn = a->turn,
             .name = r->name,
-            .headline = r->preview.headline,
+            .headline = headline.data,
             .detail = r->preview.detail,
             .power = power_words[r->tool->power]}};
     agent__emit(a, &request);
@@ -263,6 +289,9 @@ static int ask(running *r, base_err *err)
     agent__emit(a, &(agent_event){.type = AGENT_EVENT_approval,
                        .approval = {.turn = a->turn, .decision = words[d.answer], .reason = d.text}});
     agent__commit(a);
+    base_buf_free(&headline);
+    r->said_yes = d.answer != AGENT_NO;
+    if (r->again && d.answer == AGENT_YES) approve_again(r);
     int rc = 0;
     if (d.answer == AGENT_NO)
         say(r, TOOL_DENIED, "The person said no%s%s.\n", d.text && *d.text ? ": " : "", d.text ? d.text : "");
@@ -280,6 +309,8 @@ static int permit(running *r, base_err *err)
     if (v == REFUSED)
         say(r, TOOL_REFUSED,
             "Refused: in mode plan nothing is written or run. Describe what should be done.\n");
+    else if (v == ASK && is_approved_again(r))
+        agent__notice(r->a, "%s runs again: approved in this turn", r->preview.headline);
     else if (v == ASK && !is_always_allowed(r))
         return ask(r, err);
     return 0;
@@ -422,8 +453,11 @@ static int append_result(agent *a, const running *r, uint32_t *ret_from, uint32_
     return rc;
 }
 
-/* The named test, run by the harness after a change; its output follows the change's result in the same message. */
-static int run_test(agent *a, running *ret, base_err *err)
+/*
+ * The named test, run by the harness before (change NULL) and after a change; there its output follows the change's result in
+ * the same message.
+ */
+static int run_test(agent *a, const running *change, running *ret, base_err *err)
 {
     enum { TEST_MS = 60000, TEST_BYTES = 2400 };
     base_buf json = {0};
@@ -436,6 +470,8 @@ static int run_test(agent *a, running *ret, base_err *err)
     if (rc) return rc;
     *ret = begin(a, "shell", base_json_root(doc), (base_str){0});
     ret->own_arguments = doc;
+    if (a->mode == AGENT_MODE_ASK) ret->again = change ? "a further change" : "the change";
+    ret->change_approved = change && change->said_yes;
     ret->limits.shell_ms = TEST_MS;
     if (ret->limits.result_bytes > TEST_BYTES) ret->limits.result_bytes = TEST_BYTES;
     rc = prepare(ret, err);
@@ -470,7 +506,7 @@ int agent__run_test_first(agent *a, base_err *err)
 {
     running test = {0};
     uint32_t from, to;
-    int rc = run_test(a, &test, err);
+    int rc = run_test(a, NULL, &test, err);
     if (!rc) after_change(a, &test, agent__call_key("shell", test.call.arguments, (base_str){0}));
     if (!rc && !a->fix.no_test) {
         a->fix.passed = test.result.status == TOOL_OK;
@@ -521,7 +557,7 @@ int agent__act(agent *a, const agent_call *call, uint32_t from, uint32_t to, boo
     }
     base_buf told = {0};
     if (wrote && a->test_command && !a->fix.no_test) {
-        rc = run_test(a, &test, err);
+        rc = run_test(a, &r, &test, err);
         if (!rc) judge(a, &test);
         if (!rc) after_change(a, &test, agent__call_key("shell", test.call.arguments, (base_str){0}));
         bool failed = !rc && (test.result.status == TOOL_FAILED || test.result.status == TOOL_TIMEOUT);

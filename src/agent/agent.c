@@ -342,7 +342,8 @@ static void clear_session(agent *a)
     a->open_role = -1;
     a->attempt = (agent_attempt){0};
     free(a->test_command);
-    a->test_command = NULL;
+    free(a->approved_test);
+    a->test_command = a->approved_test = NULL;
     base_buf_clear(&a->shell_notes);
 }
 

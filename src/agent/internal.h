@@ -89,6 +89,9 @@ struct agent {
     uint64_t last_shell; /* key of the last command: another one may change what tests see */
     char **allowed;      /* commands that were answered "always" */
     size_t n_allowed, cap_allowed;
+    char *
+        approved_test; /* its run after an approved change asks no second time in approved_turn; NULL: none */
+    uint32_t approved_turn;
     agent_attempt attempt;
     agent_fix fix;
     char *test_command;    /* named by the request or run before */

@@ -166,11 +166,13 @@ static void test_agent__rewrites_runs_the_named_test_and_answers(void **state)
         open_session(&h, REWRITE(FIXED) "answer Fixed: `add` in add.sh.\n", AGENT_MODE_ASK, NULL, true);
     assert_int_equal(submit(s, &h, "test_add.sh fails; fix it"), 0);
     assert_file("add.sh", FIXED);
-    assert_int_equal(h.asked, 3); /* the test, the rewrite, the test */
+    assert_int_equal(h.asked, 2); /* the test, which says that it runs again, and the rewrite */
+    assert_true(told(&h, "\"headline\":\"$ sh test_add.sh (runs again after the change)\""));
+    assert_true(told(&h, "$ sh test_add.sh runs again: approved in this turn"));
     assert_string_equal(h.outline.data,
         "user context tool_call approval_request approval:yes shell:failed tool_call approval_request "
         "approval:yes rewrite:ok "
-        "plan:stale tool_call approval_request approval:yes shell:ok answer places ledger turn_end:closed ");
+        "plan:stale tool_call notice shell:ok answer places ledger turn_end:closed ");
     assert_true(told(&h, "\"headline\":\"$ sh test_add.sh\""));
     agent_session_close(s);
     free_host(&h);
@@ -248,6 +250,30 @@ static void test_agent__always_covers_the_exact_command_only(void **state)
     assert_int_equal(h.asked, 1);
     submit(s, &h, "second");
     assert_int_equal(h.asked, 2); /* for echo b */
+    agent_session_close(s);
+    free_host(&h);
+}
+
+/* A yes to the harness's test is for this command, this turn and changes that were approved. */
+static void test_agent__a_yes_to_the_test_covers_nothing_else(void **state)
+{
+    put_program();
+    host h = new_host();
+    agent_session *s = open_session(&h,
+        REWRITE(FIXED)
+            RUN("sh -e test_add.sh") "answer 1\n" REWRITE(PROGRAM) "answer 2\n" REWRITE(FIXED) "answer 3\n",
+        AGENT_MODE_ASK, NULL, true);
+    submit(s, &h, "test_add.sh fails; fix it");
+    assert_int_equal(h.asked, 3); /* the test, the rewrite, and what the model calls */
+    h.asked = 0;
+    submit(s, &h, "put the sign back in add.sh");
+    assert_int_equal(h.asked, 2); /* another turn: the rewrite, the test behind it */
+    h.asked = 0;
+    base_buf_clear(&h.json);
+    assert_int_equal(agent_set_mode(agent_session_agent(s), AGENT_MODE_EDITS, NULL), 0);
+    submit(s, &h, "test_add.sh fails; fix it");
+    assert_false(told(&h, "runs again"));
+    assert_int_equal(h.asked, 2); /* the test before and after a change that nobody was asked about */
     agent_session_close(s);
     free_host(&h);
 }
@@ -749,6 +775,7 @@ int main(void)
         TEST_CASE(test_agent__plan_mode_refuses_without_asking),
         TEST_CASE(test_agent__an_edited_command_is_what_runs),
         TEST_CASE(test_agent__always_covers_the_exact_command_only),
+        TEST_CASE(test_agent__a_yes_to_the_test_covers_nothing_else),
         TEST_CASE(test_agent__a_failed_attempt_is_barred_before_the_next_output),
         TEST_CASE(test_agent__the_last_attempt_stays_and_words_alone_are_asked_again),
         TEST_CASE(test_agent__a_fenced_definition_without_a_call_is_offered_as_a_rewrite),
