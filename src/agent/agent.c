@@ -1,7 +1,7 @@
 /*
  * One session: opening, closing, and the stream of events. Whatever happens is emitted here: numbered, handed to the host and
  * buffered in the log, which commits where design/architecture.md says. The engine's observer turns prefill progress and plans
- * into events; the ledger sums a turn up.
+ * into events.
  */
 #include "agent/agent.h"
 
@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
-enum { DEFAULT_CONTEXT = 1500, DEFAULT_STEPS = 24, DEFAULT_TOKENS = 1024, SCHEMA = 1, MAX_SCORES = 512 };
+enum { DEFAULT_CONTEXT = 1500, DEFAULT_STEPS = 24, DEFAULT_TOKENS = 1024, SCHEMA = 1 };
 
 static const char *const mode_words[] = {"plan", "ask", "edits", "all"};
 
@@ -87,17 +87,6 @@ static void on_prefill(void *user, uint32_t done, uint32_t total)
                        .prefill = {.turn = a->turn, .done = done, .total = total}});
 }
 
-static void count_reasons(agent *a, const kv_plan *p)
-{
-    for (uint32_t i = 0; i < p->n_runs; i++) {
-        const kv_plan_run *r = &p->runs[i];
-        if (r->reason >= KV_N_REASONS ||
-            (r->action != KV_EVICT && r->action != KV_PROMOTE && r->action != KV_BAR))
-            continue;
-        a->sums.rows_by[r->action == KV_PROMOTE][r->reason] += (r->to - r->from) * r->lanes;
-    }
-}
-
 static void on_plan(void *user, const kv_plan *p)
 {
     agent *a = user;
@@ -110,9 +99,7 @@ static void on_plan(void *user, const kv_plan *p)
             p->runs[i].lanes);
     base_buf_putc(&runs, ']');
     kv_plan_pack(p, &blob);
-    a->sums.evicted += p->evicted;
-    a->sums.promoted += p->promoted;
-    count_reasons(a, p);
+    agent__count_plan(a, p);
     agent_event e = {.type = AGENT_EVENT_plan,
         .blob = blob.data,
         .blob_n = blob.len,
@@ -134,83 +121,7 @@ static void on_plan(void *user, const kv_plan *p)
     base_buf_free(&blob);
 }
 
-/* --- ledger ------------------------------------------------------------------------------------------------------------- */
-
-/* "evicted 512 budget, 40 stale; promoted 42 repair-anchor": rows per lane by the plans' own reasons. */
-static void put_why(const agent *a, uint32_t n_lanes, base_buf *out)
-{
-    static const char *const verbs[] = {"evicted", "promoted"};
-    for (int side = 0; side < 2; side++) {
-        bool first = true;
-        for (int r = 0; r < KV_N_REASONS; r++) {
-            uint32_t rows = (a->sums.rows_by[side][r] + n_lanes / 2) / (n_lanes ? n_lanes : 1);
-            if (!rows) continue;
-            if (first && out->len) base_buf_puts(out, "; ");
-            if (first) base_buf_printf(out, "%s ", verbs[side]);
-            base_buf_printf(out, "%s%u %s", first ? "" : ", ", rows, kv_reason_word((kv_reason)r));
-            first = false;
-        }
-    }
-}
-
-static void emit_scores(agent *a)
-{
-    kv_score *scores = base_xcalloc(MAX_SCORES, sizeof *scores);
-    uint32_t n = a->engine->ops->scores(a->engine, scores, MAX_SCORES);
-    if (n > MAX_SCORES) n = MAX_SCORES;
-    base_buf out = {0};
-    base_buf_putc(&out, '[');
-    for (uint32_t i = 0; i < n; i++) {
-        const kv_score *s = &scores[i];
-        base_buf_printf(
-            &out, "%s[%u,%u,\"%s\",", i ? "," : "", s->from, s->to, kv_origin_word((kv_origin)s->origin));
-        if (s->reason < KV_N_REASONS)
-            base_buf_printf(&out, "\"%s\"", kv_reason_word((kv_reason)s->reason));
-        else
-            base_buf_puts(&out, "null");
-        const float values[] = {s->attention, s->memory, s->rank, s->cut, s->active};
-        for (size_t v = 0; v < sizeof values / sizeof *values; v++) {
-            base_buf_putc(&out, ',');
-            base_json_put_num(&out, (double)values[v]);
-        }
-        base_buf_putc(&out, ']');
-    }
-    base_buf_putc(&out, ']');
-    if (n)
-        agent__emit(
-            a, &(agent_event){.type = AGENT_EVENT_scores, .scores = {.turn = a->turn, .spans = out.data}});
-    base_buf_free(&out);
-    free(scores);
-}
-
-void agent__ledger(agent *a)
-{
-    kv_stats s;
-    a->engine->ops->stats(a->engine, &s);
-    base_buf why = {0};
-    put_why(a, s.n_lanes, &why);
-    emit_scores(a);
-    double decode_s = (double)a->sums.decode_ns / 1e9;
-    agent__emit(a, &(agent_event){.type = AGENT_EVENT_ledger,
-                       .ledger = {.turn = a->turn,
-                           .new = s.n_tokens - a->sums.n_before,
-                           .reused = a->sums.n_before,
-                           .generated = a->sums.generated,
-                           .evicted = a->sums.evicted,
-                           .promoted = a->sums.promoted,
-                           .protected = s.protected_,
-                           .active = s.active,
-                           .host = s.host,
-                           .budget = s.budget,
-                           .n = s.n_tokens,
-                           .ctx = s.n_ctx,
-                           .prefill_s = (double)a->sums.prefill_ns / 1e9,
-                           .decode_tps = decode_s > 0 ? a->sums.generated / decode_s : 0,
-                           .active_bytes = (int64_t)s.active_bytes,
-                           .host_bytes = (int64_t)s.host_bytes,
-                           .why = why.len ? why.data : NULL}});
-    base_buf_free(&why);
-}
+/* --- saving ------------------------------------------------------------------------------------------------------------- */
 
 /* Commit first: then the log is never behind the snapshot, and catching up has what it needs (resume.c). */
 void agent__save(agent *a)
@@ -337,7 +248,8 @@ static void clear_session(agent *a)
         free(a->pieces[i].label);
         free(a->pieces[i].path);
     }
-    a->n_pieces = a->n_calls = 0;
+    a->n_pieces = a->n_calls = a->n_turn_sums = 0;
+    a->sums = (agent_sums){0};
     a->turn = 0;
     a->open_role = -1;
     a->attempt = (agent_attempt){0};
@@ -454,6 +366,7 @@ void agent_close(agent *a)
     free(a->pieces);
     free(a->calls);
     free(a->turn_starts);
+    free(a->turn_sums);
     base_buf_free(&a->shell_notes);
     free(a->id);
     free(a->parent);

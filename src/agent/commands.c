@@ -112,6 +112,7 @@ static int run_budget(agent *a, const char *arguments, base_err *err)
             s.active, s.n_tokens, s.host);
     else if (!rc)
         agent__notice(a, "no budget: all %u tokens stay active", s.n_tokens);
+    if (!rc && *arguments) agent__ledger(a); /* the screen's numbers are the ledger's */
     return rc;
 }
 
@@ -269,6 +270,7 @@ static int run_rewind(agent *a, const char *arguments, base_err *err)
     a->open_role = -1;
     agent__emit(a, &(agent_event){.type = AGENT_EVENT_rewind, .rewind = {.turn = (int64_t)turn, .n = n}});
     a->turn = (uint32_t)turn - 1;
+    agent__rewind_sums(a);
     agent__save(a);
     return 0;
 }

@@ -1,7 +1,8 @@
 /*
  * What the files of the agent share: the session's state and the steps of a turn. One thread (the engine thread), no locks.
  *
- *     agent.c    opening and closing, events, the engine's observer, the ledger
+ *     agent.c    opening and closing, events, the engine's observer
+ *     ledger.c   a turn's sums: what was computed, evicted and promoted, and why
  *     text.c     text -> tokens with line starts, spans and queries -> engine, `append` and `span` events
  *     context.c  what stands in front of a request: AGENTS.md, @files, retrieved excerpts; staleness
  *     turn.c     a turn: request, decode, call or answer
@@ -54,8 +55,8 @@ typedef struct agent_fix {
 
 /* Sums since the turn began, for its ledger. */
 typedef struct agent_sums {
-    uint32_t n_before, generated, evicted, promoted;
-    uint32_t rows_by[2][KV_N_REASONS]; /* [evicted, promoted]: rows per lane by reason */
+    uint32_t n_before, generated;
+    uint64_t rows_by[2][KV_N_REASONS]; /* [evicted, promoted]: rows of all lanes by reason, exact */
     uint64_t prefill_ns, decode_ns;
     uint32_t prefilled;
 } agent_sums;
@@ -99,6 +100,8 @@ struct agent {
     uint32_t *turn_starts; /* token index where turn t began, [turn] */
     size_t cap_turn_starts;
     agent_sums sums;
+    agent_sums *turn_sums; /* as each turn's last ledger told them, [turn] */
+    size_t n_turn_sums, cap_turn_sums;
 };
 
 /* --- agent.c --- */
@@ -106,13 +109,18 @@ void agent__emit(agent *a, agent_event *e); /* numbers it, hands it to the host,
 void agent__commit(agent *a);               /* the log's commit; a failure is told once */
 void agent__notice(agent *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void agent__error(agent *a, const base_err *err);
-void agent__ledger(agent *a);
 void agent__save(agent *a);
 bool agent__cancelled(const agent *a);
 int agent__begin_session(
     agent *a, base_err *err); /* fixed prompt and AGENTS.md into an empty engine, `session` event */
 int agent__offer_tools(agent *a, base_err *err);
 int agent__restart(agent *a, const char *parent, base_err *err); /* a new session in place of this one */
+
+/* --- ledger.c --- */
+void agent__count_plan(agent *a, const kv_plan *p); /* into the turn's sums; before the plan is applied */
+void agent__ledger(agent *a);
+void agent__restore_sums(agent *a, const agent_event *ledger); /* as they were when this was logged */
+void agent__rewind_sums(agent *a);                             /* those of a->turn, again the last one */
 
 /* --- text.c --- */
 typedef struct agent_text {

@@ -184,6 +184,7 @@ static void restore_rewind(agent *a, const agent_event *e)
         free(a->pieces[a->n_pieces].path);
     }
     a->turn = e->rewind.turn > 0 ? (uint32_t)e->rewind.turn - 1 : 0;
+    agent__rewind_sums(a);
     a->open_role = -1;
 }
 
@@ -262,6 +263,9 @@ static bool on_event(
             free(h->segments);
             h->segments = base_xstrdup(e.tool_result.segments);
         }
+        break;
+    case AGENT_EVENT_ledger:
+        if (first) agent__restore_sums(a, &e);
         break;
     case AGENT_EVENT_turn_end:
         /* Closed, even where the model's own last token is all that the template writes there. */

@@ -521,6 +521,82 @@ static void test_agent__commands_act_on_rows_through_plans(void **state)
     free_host(&h);
 }
 
+static long long last_number(const host *h, const char *type, const char *member)
+{
+    const char *at = NULL;
+    for (const char *p = h->json.data; p && (p = strstr(p, type)); p++) at = p;
+    long long value = -1;
+    char name[40];
+    snprintf(name, sizeof name, "\"%s\":", member);
+    at = at ? strstr(at, name) : NULL;
+    if (at) sscanf(at + strlen(name), "%lld", &value);
+    return value;
+}
+
+static void test_agent__a_budget_is_told_at_once(void **state)
+{
+    host h = new_host(), again = new_host();
+    agent_session *s = open_session(&h, "answer a\nanswer b\n", AGENT_MODE_ASK, NULL, true);
+    submit(s, &h, "one");
+    long long new = last_number(&h, "\"event\":\"ledger\"", "new");
+    base_buf_clear(&h.outline);
+    assert_int_equal(submit(s, &h, "/budget 1600"), 0);
+    assert_non_null(strstr(h.outline.data, "ledger"));
+    assert_int_equal(last_number(&h, "\"event\":\"ledger\"", "budget"), 1600);
+    assert_int_equal(last_number(&h, "\"event\":\"ledger\"", "new"), new); /* still turn 1's */
+    agent_session_close(s);
+    /* Also of a turn that another process ran. */
+    s = open_session(&again, "answer c\n", AGENT_MODE_ASK, "", true);
+    assert_int_equal(submit(s, &again, "/budget off"), 0);
+    assert_int_equal(last_number(&again, "\"event\":\"ledger\"", "budget"), 0);
+    assert_int_equal(last_number(&again, "\"event\":\"ledger\"", "new"), new);
+    agent_session_close(s);
+    free_host(&h);
+    free_host(&again);
+}
+
+/* The sum of the counts in "VERB 12 budget, 3 stale" of the last ledger's why. */
+static long long sum_of_why(const host *h, const char *verb)
+{
+    const char *at = NULL;
+    for (const char *p = h->json.data; p && (p = strstr(p, "\"event\":\"ledger\"")); p++) at = p;
+    at = at ? strstr(at, "\"why\":") : NULL;
+    at = at ? strstr(at, verb) : NULL;
+    if (!at) return 0;
+    long long sum = 0;
+    for (at += strlen(verb); *at != ';' && *at != '"'; at++)
+        if (*at == ' ' && at[1] >= '0' && at[1] <= '9') sum += strtoll(at, NULL, 10);
+    return sum;
+}
+
+static void test_agent__a_ledger_and_its_reasons_add_up(void **state)
+{
+    put_program();
+    host h = new_host(), again = new_host();
+    agent_session *s = open_session(&h,
+        "budget 1500\nrepair 16\n" READ "answer It subtracts. \nanswer more words about add\nanswer x\n",
+        AGENT_MODE_ASK, NULL, true);
+    submit(s, &h, "what does add do?");
+    base_buf_clear(&h.json);
+    submit(s, &h, "and the test of add?");
+    long long evicted = last_number(&h, "\"event\":\"ledger\"", "evicted"),
+              promoted = last_number(&h, "\"event\":\"ledger\"", "promoted");
+    assert_true(evicted > 0 && promoted > 0);
+    assert_int_equal(sum_of_why(&h, "evicted"), evicted);
+    assert_int_equal(sum_of_why(&h, "promoted"), promoted);
+    assert_int_equal(
+        last_number(&h, "\"event\":\"ledger\"", "n") - last_number(&h, "\"event\":\"ledger\"", "active"),
+        last_number(&h, "\"event\":\"ledger\"", "host"));
+    agent_session_close(s);
+    s = open_session(&again, "budget 1500\nrepair 16\nanswer x\n", AGENT_MODE_ASK, "", true);
+    agent__ledger(agent_session_agent(s)); /* the same again from the log */
+    assert_int_equal(last_number(&again, "\"event\":\"ledger\"", "evicted"), evicted);
+    assert_int_equal(sum_of_why(&again, "promoted"), promoted);
+    agent_session_close(s);
+    free_host(&h);
+    free_host(&again);
+}
+
 static void test_agent__rewind_new_and_compact(void **state)
 {
     host h = new_host();
@@ -790,6 +866,8 @@ int main(void)
         TEST_CASE(test_agent__what_the_person_changed_is_stale_and_told),
         TEST_CASE(test_agent__undo_gives_the_file_back),
         TEST_CASE(test_agent__commands_act_on_rows_through_plans),
+        TEST_CASE(test_agent__a_budget_is_told_at_once),
+        TEST_CASE(test_agent__a_ledger_and_its_reasons_add_up),
         TEST_CASE(test_agent__rewind_new_and_compact),
         TEST_CASE(test_agent__a_shell_line_runs_unasked_and_is_seen_by_the_next_request),
         TEST_CASE(test_agent__the_log_holds_what_json_printed),

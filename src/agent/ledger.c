@@ -1,0 +1,227 @@
+/*
+ * The ledger sums a turn up: tokens computed and reused, rows evicted and promoted, and why. A plan's runs are for people (joined
+ * over lanes that nearly agree); its flips are exact. So rows are counted from the flips against the lanes as they are just before
+ * the plan is applied, the runs only say the reason, and the mean over lanes is rounded once, when it is told.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/internal.h"
+#include "base/mem.h"
+
+enum { EVICTED, PROMOTED, N_SIDES, MAX_SCORES = 512 };
+
+static const char *const verbs[] = {[EVICTED] = "evicted", [PROMOTED] = "promoted"};
+
+/* --- counting ----------------------------------------------------------------------------------------------------------- */
+
+/* How many lanes each token leaves and enters, [n_tokens] each. */
+static void count_flips(const agent *a, const kv_plan *p, uint32_t *counts[N_SIDES])
+{
+    uint32_t words = kv_plan_words(p);
+    uint64_t *active = base_xcalloc(agent__n_tokens(a) / 64 + words + 1, sizeof *active);
+    for (uint32_t lane = 0; lane < p->n_lanes; lane++) {
+        a->engine->ops->lane_bits(a->engine, lane, active);
+        for (uint32_t w = 0; w < words; w++) {
+            uint64_t flips = p->flips[(size_t)lane * words + w];
+            for (; flips; flips &= flips - 1) {
+                uint32_t bit = (uint32_t)__builtin_ctzll(flips);
+                counts[active[w] >> bit & 1 ? EVICTED : PROMOTED][w * 64 + bit]++;
+            }
+        }
+    }
+    free(active);
+}
+
+/* Gives up to `most` rows of each token of a run to the run's reason. */
+static void take_rows(
+    agent *a, const kv_plan_run *r, uint32_t n_tokens, uint32_t most, uint32_t *counts[N_SIDES])
+{
+    if (r->reason >= KV_N_REASONS ||
+        (r->action != KV_EVICT && r->action != KV_PROMOTE && r->action != KV_BAR))
+        return;
+    int side = r->action == KV_PROMOTE ? PROMOTED : EVICTED;
+    for (uint32_t i = r->from; i < r->to && i < n_tokens; i++) {
+        uint32_t rows = counts[side][i] < most ? counts[side][i] : most;
+        counts[side][i] -= rows;
+        a->sums.rows_by[side][r->reason] += rows;
+    }
+}
+
+/* For rows that no run names (a pin brings rows back by a run of its own action). */
+static kv_reason reason_of_cause(kv_cause c)
+{
+    static const kv_reason reasons[] = {[KV_CAUSE_EVICT] = KV_REASON_BUDGET,
+        [KV_CAUSE_REPAIR] = KV_REASON_REPAIR_ANCHOR,
+        [KV_CAUSE_MANUAL] = KV_REASON_MANUAL,
+        [KV_CAUSE_STALE] = KV_REASON_STALE,
+        [KV_CAUSE_FAILED] = KV_REASON_FAILED,
+        [KV_CAUSE_PRESSURE] = KV_REASON_PRESSURE};
+    return c < sizeof reasons / sizeof *reasons ? reasons[c] : KV_REASON_MANUAL;
+}
+
+void agent__count_plan(agent *a, const kv_plan *p)
+{
+    uint32_t *counts[N_SIDES];
+    for (int side = 0; side < N_SIDES; side++)
+        counts[side] = base_xcalloc(p->n_tokens + 1, sizeof *counts[side]);
+    count_flips(a, p, counts);
+    /* First what each run claims; then what joining left over goes to the first run that covers it. */
+    for (uint32_t i = 0; i < p->n_runs; i++) take_rows(a, &p->runs[i], p->n_tokens, p->runs[i].lanes, counts);
+    for (uint32_t i = 0; i < p->n_runs; i++) take_rows(a, &p->runs[i], p->n_tokens, UINT32_MAX, counts);
+    for (int side = 0; side < N_SIDES; side++) {
+        for (uint32_t i = 0; i < p->n_tokens; i++)
+            a->sums.rows_by[side][reason_of_cause(p->cause)] += counts[side][i];
+        free(counts[side]);
+    }
+}
+
+/* --- telling ------------------------------------------------------------------------------------------------------------ */
+
+/*
+ * "evicted 512 budget, 40 stale": rows per lane by the plans' own reasons. Returns their sum, the rounded mean of all: what
+ * rounding down loses goes to the reasons with the largest remainders.
+ */
+static uint32_t put_why(const agent *a, int side, uint32_t n_lanes, base_buf *out)
+{
+    const uint64_t *rows = a->sums.rows_by[side];
+    uint64_t total = 0, mean[KV_N_REASONS], rest[KV_N_REASONS], lanes = n_lanes ? n_lanes : 1;
+    for (int r = 0; r < KV_N_REASONS; r++) total += rows[r];
+    const uint64_t all = (total + lanes / 2) / lanes;
+    uint64_t left = all;
+    for (int r = 0; r < KV_N_REASONS; r++) {
+        mean[r] = rows[r] / lanes;
+        rest[r] = rows[r] % lanes;
+        left -= mean[r];
+    }
+    for (; left; left--) { /* fewer than there are reasons with a remainder */
+        int most = 0;
+        for (int r = 1; r < KV_N_REASONS; r++)
+            if (rest[r] > rest[most]) most = r;
+        mean[most]++;
+        rest[most] = 0;
+    }
+    bool first = true;
+    for (int r = 0; r < KV_N_REASONS; r++) {
+        if (!mean[r]) continue;
+        if (first && out->len) base_buf_puts(out, "; ");
+        if (first) base_buf_printf(out, "%s ", verbs[side]);
+        base_buf_printf(
+            out, "%s%llu %s", first ? "" : ", ", (unsigned long long)mean[r], kv_reason_word((kv_reason)r));
+        first = false;
+    }
+    return (uint32_t)all;
+}
+
+static void keep_sums(agent *a)
+{
+    base_grow(&a->turn_sums, &a->cap_turn_sums, a->turn + 1, sizeof *a->turn_sums);
+    while (a->n_turn_sums <= a->turn) a->turn_sums[a->n_turn_sums++] = (agent_sums){0};
+    a->turn_sums[a->turn] = a->sums;
+}
+
+static void emit_scores(agent *a)
+{
+    kv_score *scores = base_xcalloc(MAX_SCORES, sizeof *scores);
+    uint32_t n = a->engine->ops->scores(a->engine, scores, MAX_SCORES);
+    if (n > MAX_SCORES) n = MAX_SCORES;
+    base_buf out = {0};
+    base_buf_putc(&out, '[');
+    for (uint32_t i = 0; i < n; i++) {
+        const kv_score *s = &scores[i];
+        base_buf_printf(
+            &out, "%s[%u,%u,\"%s\",", i ? "," : "", s->from, s->to, kv_origin_word((kv_origin)s->origin));
+        if (s->reason < KV_N_REASONS)
+            base_buf_printf(&out, "\"%s\"", kv_reason_word((kv_reason)s->reason));
+        else
+            base_buf_puts(&out, "null");
+        const float values[] = {s->attention, s->memory, s->rank, s->cut, s->active};
+        for (size_t v = 0; v < sizeof values / sizeof *values; v++) {
+            base_buf_putc(&out, ',');
+            base_json_put_num(&out, (double)values[v]);
+        }
+        base_buf_putc(&out, ']');
+    }
+    base_buf_putc(&out, ']');
+    if (n)
+        agent__emit(
+            a, &(agent_event){.type = AGENT_EVENT_scores, .scores = {.turn = a->turn, .spans = out.data}});
+    base_buf_free(&out);
+    free(scores);
+}
+
+void agent__ledger(agent *a)
+{
+    kv_stats s;
+    a->engine->ops->stats(a->engine, &s);
+    base_buf why = {0};
+    uint32_t moved[N_SIDES], reused = a->sums.n_before < s.n_tokens ? a->sums.n_before : s.n_tokens;
+    for (int side = 0; side < N_SIDES; side++) moved[side] = put_why(a, side, s.n_lanes, &why);
+    emit_scores(a);
+    double decode_s = (double)a->sums.decode_ns / 1e9;
+    agent__emit(a, &(agent_event){.type = AGENT_EVENT_ledger,
+                       .ledger = {.turn = a->turn,
+                           .new = s.n_tokens - reused,
+                           .reused = reused,
+                           .generated = a->sums.generated,
+                           .evicted = moved[0],
+                           .promoted = moved[1],
+                           .protected = s.protected_,
+                           .active = s.active,
+                           .host = s.host,
+                           .budget = s.budget,
+                           .n = s.n_tokens,
+                           .ctx = s.n_ctx,
+                           .prefill_s = (double)a->sums.prefill_ns / 1e9,
+                           .decode_tps = decode_s > 0 ? a->sums.generated / decode_s : 0,
+                           .active_bytes = (int64_t)s.active_bytes,
+                           .host_bytes = (int64_t)s.host_bytes,
+                           .why = why.len ? why.data : NULL}});
+    base_buf_free(&why);
+    keep_sums(a);
+}
+
+/* --- an earlier turn's ------------------------------------------------------------------------------------------------------ */
+
+/* "512 budget" of a logged `why` back into rows. */
+static void restore_rows(agent *a, int side, const char *why)
+{
+    const char *at = why ? strstr(why, verbs[side]) : NULL;
+    if (!at) return;
+    at += strlen(verbs[side]);
+    for (bool more = true; more;) {
+        char *end;
+        uint64_t rows = strtoull(at, &end, 10);
+        if (end == at || *end != ' ') return;
+        size_t n = strcspn(++end, ",;");
+        for (int r = 0; r < KV_N_REASONS; r++) {
+            const char *word = kv_reason_word((kv_reason)r);
+            if (strlen(word) == n && !strncmp(word, end, n) && rows <= UINT32_MAX)
+                a->sums.rows_by[side][r] = rows * a->info.n_lanes;
+        }
+        more = end[n] == ',';
+        at = end + n + more;
+    }
+}
+
+static uint64_t to_ns(double seconds)
+{
+    const double most = 1e9; /* a log is a file: what it says is checked */
+    return seconds > 0 && seconds < most ? (uint64_t)(seconds * 1e9) : 0;
+}
+
+void agent__restore_sums(agent *a, const agent_event *e)
+{
+    double generated = (double)e->ledger.generated;
+    a->sums = (agent_sums){.n_before = (uint32_t)e->ledger.reused,
+        .generated = (uint32_t)e->ledger.generated,
+        .prefill_ns = to_ns(e->ledger.prefill_s),
+        .decode_ns = e->ledger.decode_tps > 0 ? to_ns(generated / e->ledger.decode_tps) : 0};
+    for (int side = 0; side < N_SIDES; side++) restore_rows(a, side, e->ledger.why);
+    keep_sums(a);
+}
+
+void agent__rewind_sums(agent *a)
+{
+    a->sums = a->turn < a->n_turn_sums ? a->turn_sums[a->turn] : (agent_sums){0};
+}
