@@ -10,6 +10,10 @@
 #include "agent/internal.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "kv/rowfile.h"
+
+/* All sessions' rows together: some ten long sessions of a 1.5B model. */
+static const uint64_t most_row_bytes = UINT64_C(8) << 30;
 
 struct agent_session {
     agent *agent;
@@ -75,6 +79,25 @@ static int open_engine(agent_session *s, const agent_session_options *o, atomic_
     return rc;
 }
 
+/* Rows serve only to resume without computing: the sessions that were unused longest lose theirs, never one that is open. */
+static void trim_rows(agent_session *s)
+{
+    char *slash = s->dir ? strrchr(s->dir, '/') : NULL;
+    if (!slash) return;
+    char *folder = base_xstrndup(s->dir, (size_t)(slash - s->dir));
+    uint64_t before = 0, after = 0;
+    base_err err = {0};
+    kv_rowfile_trim(folder, UINT64_MAX, &before, NULL);
+    int rc = kv_rowfile_trim(folder, most_row_bytes, &after, &err);
+    if (after < before)
+        agent__notice(s->agent,
+            "removed %llu MiB of saved rows of the sessions unused longest (%llu GiB are kept): resuming one "
+            "of them computes its rows again",
+            (unsigned long long)(before - after) >> 20, (unsigned long long)most_row_bytes >> 30);
+    if (rc) agent__notice(s->agent, "%s", err.msg);
+    free(folder);
+}
+
 int agent_session_open(agent_session **ret, const agent_session_options *o, const agent_host *host,
     atomic_bool *cancel, base_err *err)
 {
@@ -119,6 +142,7 @@ int agent_session_open(agent_session **ret, const agent_session_options *o, cons
         agent_session_close(s);
         return rc;
     }
+    trim_rows(s);
     if (o->kv.n_ctx > s->agent->info.n_ctx)
         agent__notice(s->agent, "--ctx %u is more than this model was made for: the context has %u tokens",
             o->kv.n_ctx, s->agent->info.n_ctx);

@@ -1,4 +1,5 @@
 /* Whole turns on the scripted engine in a real tree: calls, approvals, attempts, brakes, staleness, log and resume. */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -828,6 +830,41 @@ static void test_agent__a_second_process_cannot_resume_a_running_session(void **
     free_host(&other);
 }
 
+/* A sparse file that says it holds rows, last used a day ago for each `age`. */
+static char *put_row_file(const char *id, long long n_bytes, int age)
+{
+    base_buf path = {0};
+    base_buf_printf(&path, "%s/data/sessions/%s", base_folder, id);
+    assert_int_equal(base_fs_mkdirs(path.data, NULL), 0);
+    base_buf_puts(&path, "/rows");
+    assert_int_equal(base_fs_write(path.data, "KVROWS\n", 8, 0600, NULL), 0);
+    assert_int_equal(truncate(path.data, n_bytes), 0);
+    struct timespec times[2] = {{.tv_sec = time(NULL) - 86400L * age}, {.tv_sec = time(NULL) - 86400L * age}};
+    assert_int_equal(utimensat(AT_FDCWD, path.data, times, 0), 0);
+    return base_buf_take(&path);
+}
+
+static void test_agent__rows_of_the_sessions_unused_longest_go(void **state)
+{
+    host h = new_host(), again = new_host();
+    const long long gib = 1LL << 30;
+    char *older = put_row_file("20200101-0000-aaaaaa", 5 * gib, 9),
+         *newer = put_row_file("20200102-0000-bbbbbb", 5 * gib, 2);
+    agent_session *s = open_session(&h, "answer a\n", AGENT_MODE_ASK, NULL, true);
+    assert_false(base_fs_exists(older));
+    assert_true(base_fs_exists(newer));
+    assert_true(told(&h, "removed 5120 MiB of saved rows of the sessions unused longest (8 GiB are kept)"));
+    agent_session_close(s);
+    s = open_session(&again, "answer a\n", AGENT_MODE_ASK, NULL, true);
+    assert_false(told(&again, "saved rows")); /* within the bound nothing is removed and nothing told */
+    assert_true(base_fs_exists(newer));
+    agent_session_close(s);
+    free(older);
+    free(newer);
+    free_host(&h);
+    free_host(&again);
+}
+
 static void test_agent__a_session_without_a_turn_leaves_nothing(void **state)
 {
     host h = new_host();
@@ -875,6 +912,7 @@ int main(void)
         TEST_CASE(test_agent__resume_computes_nothing_with_a_snapshot_and_the_same_without),
         TEST_CASE(test_agent__killed_anywhere_it_resumes),
         TEST_CASE(test_agent__a_second_process_cannot_resume_a_running_session),
+        TEST_CASE(test_agent__rows_of_the_sessions_unused_longest_go),
         TEST_CASE(test_agent__a_session_without_a_turn_leaves_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
