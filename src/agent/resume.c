@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "agent/internal.h"
+#include "base/clock.h"
 #include "base/mem.h"
 
 /* A run of logged tokens of one origin. */
@@ -28,6 +29,7 @@ typedef struct history {
     uint32_t snapshot_n;
     uint64_t snapshot_seq, last_seq;
     char *model_hash, *segments; /* of the last tool result, until its append */
+    bool turn_open;              /* begun, and its end is not logged: its process died */
     bool executing;              /* second pass */
     uint64_t from_seq;           /* second pass: what lies before is in the engine already */
     int rc;
@@ -238,6 +240,7 @@ static bool on_event(
         break;
     case AGENT_EVENT_user:
         if (first) {
+            h->turn_open = true;
             a->turn = (uint32_t)e.user.turn;
             base_grow(&a->turn_starts, &a->cap_turn_starts, a->turn + 1, sizeof *a->turn_starts);
             a->turn_starts[a->turn] = h->n;
@@ -256,6 +259,7 @@ static bool on_event(
         break;
     case AGENT_EVENT_rewind:
         cut_back(h, (uint32_t)e.rewind.n);
+        if (first) h->turn_open = false;
         if (first) restore_rewind(a, &e);
         break;
     case AGENT_EVENT_tool_result:
@@ -270,6 +274,7 @@ static bool on_event(
     case AGENT_EVENT_turn_end:
         /* Closed, even where the model's own last token is all that the template writes there. */
         if (first) a->open_role = -1;
+        if (first) h->turn_open = false;
         break;
     case AGENT_EVENT_snapshot:
         h->snapshot_n = (uint32_t)e.snapshot.n;
@@ -352,9 +357,12 @@ int agent__catch_up(agent *a, const agent_options *options, base_err *err)
             a->id, h.snapshot_n, total - h.snapshot_n);
     else
         agent__notice(a, "resumed session %s: %u tokens computed again from the log (%s)", a->id, total, why);
-    if (a->open_role >= 0) {
+    if (a->open_role >= 0) rc = agent__open_message(a, -1, err);
+    if (h.turn_open) { /* told once: from here on the log says how it ended */
         agent__notice(a, "turn %u was interrupted; what was committed of it is kept", a->turn);
-        rc = agent__open_message(a, -1, err);
+        agent__emit(
+            a, &(agent_event){.type = AGENT_EVENT_turn_end,
+                   .turn_end = {.turn = a->turn, .status = "interrupted", .time_ms = base_clock_wall_ms()}});
     }
     return rc;
 }

@@ -803,12 +803,39 @@ static void test_agent__killed_anywhere_it_resumes(void **state)
         host h = new_host();
         agent_session *s = open_session(&h, "answer back again\n", AGENT_MODE_ASK, "", true);
         assert_true(told(&h, "resumed session"));
+        /* The request is committed behind its event: killed in that event, there was no turn 2. */
+        assert_int_equal(told(&h, "turn 2 was interrupted; what was committed of it is kept"),
+            deaths[i] != AGENT_EVENT_user);
         assert_int_equal(submit(s, &h, "still there?"), 0);
         assert_non_null(strstr(h.outline.data, "turn_end:closed"));
         char *stored = logged(agent_session_id(agent_session_agent(s)));
         assert_non_null(strstr(stored, "\"event\":\"answer\",\"turn\":1,\"text\":\"first\""));
         assert_non_null(strstr(stored, "\"event\":\"user\",\"turn\":2") ? stored : NULL);
         free(stored);
+        agent_session_close(s);
+        free_host(&h);
+    }
+}
+
+/* It is said once, also when nothing was asked in between; and of a session that closed cleanly it is not said. */
+static void test_agent__an_interruption_is_told_once(void **state)
+{
+    pid_t child = fork();
+    if (!child) {
+        host h = new_host();
+        agent_session *s = open_session(&h, "answer first\n", AGENT_MODE_ASK, NULL, true);
+        h.exit_at = AGENT_EVENT_token;
+        submit(s, &h, "one");
+        _exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+    for (int i = 0; i < 3; i++) {
+        host h = new_host();
+        agent_session *s = open_session(&h, "answer more\n", AGENT_MODE_ASK, "", true);
+        assert_int_equal(told(&h, "was interrupted"), i == 0);
+        if (i == 1) assert_int_equal(submit(s, &h, "go on"), 0);
         agent_session_close(s);
         free_host(&h);
     }
@@ -911,6 +938,7 @@ int main(void)
         TEST_CASE(test_agent__the_logged_plans_rebuild_each_lane),
         TEST_CASE(test_agent__resume_computes_nothing_with_a_snapshot_and_the_same_without),
         TEST_CASE(test_agent__killed_anywhere_it_resumes),
+        TEST_CASE(test_agent__an_interruption_is_told_once),
         TEST_CASE(test_agent__a_second_process_cannot_resume_a_running_session),
         TEST_CASE(test_agent__rows_of_the_sessions_unused_longest_go),
         TEST_CASE(test_agent__a_session_without_a_turn_leaves_nothing),
