@@ -55,6 +55,8 @@ typedef struct engine_ops {
     const int32_t *(*ids)(const engine *e, uint32_t *ret_n);
     void (*active_lanes)(const engine *e, uint32_t *ret);
     void (*lane_bits)(const engine *e, uint32_t lane, uint64_t *ret);
+    /* Behind the last token, [n_vocab]: what `next` would pick from. NULL: an engine that computes none (fake). */
+    int (*logits)(engine *e, float *ret, base_err *err);
     uint32_t (*scores)(const engine *e, kv_score *ret, uint32_t cap);
     void (*why)(const engine *e, uint32_t index, kv_why *ret);
     int (*save)(engine *e, base_err *err);

@@ -176,6 +176,11 @@ static void local_lane_bits(const engine *e, uint32_t lane, uint64_t *ret)
     kv_session_lane_bits(as_local(e)->session, lane, ret);
 }
 
+static int local_logits(engine *e, float *ret, base_err *err)
+{
+    return kv_session_logits(as_local(e)->session, ret, as_local(e)->cancel, err);
+}
+
 static uint32_t local_scores(const engine *e, kv_score *ret, uint32_t cap)
 {
     return kv_session_scores(as_local(e)->session, ret, cap);
@@ -371,6 +376,7 @@ static const engine_ops local_ops = {
     .ids = local_ids,
     .active_lanes = local_active_lanes,
     .lane_bits = local_lane_bits,
+    .logits = local_logits,
     .scores = local_scores,
     .why = local_why,
     .save = local_save,

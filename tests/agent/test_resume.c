@@ -1,0 +1,172 @@
+/*
+ * A session whose rows were lost, on the real small model: executing the logged schedule again gives the same live rows in every
+ * lane and the same next logits, bit by bit. Nothing here rests on what the model says.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <cmocka.h>
+
+#include "agent/internal.h"
+#include "agent/session.h"
+#include "base/fs.h"
+#include "base/mem.h"
+
+enum { BUDGET = 2500, N_TURNS = 4 }; /* rows a lane: the prompt and a request fit, four requests do not */
+
+static char folder[64], tree[96];
+static char *model_path;
+
+static int make_folders(void **state)
+{
+    model_path = base_fs_home(BASE_HOME_DATA, "models/SmolLM2-135M-Instruct.Q4_1.gguf"); /* the person's */
+    strcpy(folder, "/tmp/kvist-resume-XXXXXX");
+    if (!mkdtemp(folder)) return -1;
+    snprintf(tree, sizeof tree, "%s/tree", folder);
+    setenv("KVIST_HOME", folder, 1);
+    return mkdir(tree, 0700);
+}
+
+static int drop_folders(void **state)
+{
+    free(model_path);
+    return base_fs_remove(folder, NULL);
+}
+
+/* A request with about 500 tokens of source in it, another one each turn. */
+static void ask(agent_session *s, int turn)
+{
+    base_buf text = {0};
+    base_buf_puts(&text, "What does this compute?\n");
+    for (int i = turn * 16; i < turn * 16 + 16; i++)
+        base_buf_printf(&text,
+            "def step_%d(left, right):\n    total = left * %d + right\n    return total if total > %d else "
+            "left\n\n",
+            i, i * 7 + 3, i * 31);
+    assert_int_equal(agent_submit(agent_session_agent(s), text.data, NULL), 0);
+    base_buf_free(&text);
+}
+
+typedef struct seen {
+    uint32_t n_evictions;
+    base_buf notices;
+    atomic_bool cancel;
+} seen;
+
+static void on_event(void *user, const agent_event *e)
+{
+    seen *s = user;
+    s->n_evictions += e->type == AGENT_EVENT_plan && e->plan.evicted > 0;
+    if (e->type == AGENT_EVENT_notice) base_buf_printf(&s->notices, "%s\n", e->notice.text);
+}
+
+static agent_session *open_session(seen *h, const char *resume)
+{
+    agent_session *s = NULL;
+    base_err err = {0};
+    agent_session_options options = {.dir = tree,
+        .model_path = model_path,
+        .mode = AGENT_MODE_PLAN,
+        .resume = resume,
+        .model = {.backend = "cpu"},
+        .kv = {.budget = BUDGET, .repair = -1},
+        .context_tokens = UINT32_MAX,
+        .max_tokens = 6};
+    if (agent_session_open(&s, &options, &(agent_host){.user = h, .event = on_event}, &h->cancel, &err))
+        fail_msg("%s", err.msg);
+    return s;
+}
+
+/* All that the next token depends on. */
+typedef struct memory {
+    uint32_t n_tokens, n_lanes, words;
+    int32_t *ids;
+    uint64_t *bits; /* [n_lanes][words] */
+    float *logits;
+    uint32_t n_vocab;
+} memory;
+
+static memory look(agent_session *s)
+{
+    agent *a = agent_session_agent(s);
+    const engine_ops *ops = a->engine->ops;
+    memory m = {.n_lanes = a->info.n_lanes, .n_vocab = a->info.n_vocab};
+    const int32_t *ids = ops->ids(a->engine, &m.n_tokens);
+    m.words = (m.n_tokens + 63) / 64;
+    m.ids = base_xcalloc(m.n_tokens, sizeof *m.ids);
+    memcpy(m.ids, ids, m.n_tokens * sizeof *m.ids);
+    m.bits = base_xcalloc((size_t)m.n_lanes * m.words, sizeof *m.bits);
+    for (uint32_t lane = 0; lane < m.n_lanes; lane++)
+        ops->lane_bits(a->engine, lane, m.bits + (size_t)lane * m.words);
+    m.logits = base_xcalloc(m.n_vocab, sizeof *m.logits);
+    base_err err = {0};
+    if (ops->logits(a->engine, m.logits, &err)) fail_msg("%s", err.msg);
+    return m;
+}
+
+static void memory_free(memory *m)
+{
+    free(m->ids);
+    free(m->bits);
+    free(m->logits);
+}
+
+static uint64_t count_active(const memory *m)
+{
+    uint64_t n = 0;
+    for (size_t i = 0; i < (size_t)m->n_lanes * m->words; i++)
+        n += (uint64_t)__builtin_popcountll(m->bits[i]);
+    return n;
+}
+
+static void test_resume__lost_rows_are_rebuilt_bit_by_bit(void **state)
+{
+    if (!base_fs_exists(model_path)) {
+        print_message("%s is not there; kvist model get fetches it\n", model_path);
+        skip();
+    }
+    seen first = {0}, second = {0};
+    agent_session *s = open_session(&first, NULL);
+    char *id = base_xstrdup(agent_session_id(agent_session_agent(s)));
+    for (int turn = 1; turn <= N_TURNS; turn++) ask(s, turn);
+    memory before = look(s);
+    agent_session_close(s);
+    assert_true(first.n_evictions > 0);
+    assert_true(count_active(&before) < (uint64_t)before.n_lanes * before.n_tokens);
+
+    base_buf rows = {0};
+    base_buf_printf(&rows, "%s/data/sessions/%s/rows", folder, id);
+    assert_int_equal(base_fs_remove(rows.data, NULL), 0);
+    s = open_session(&second, id);
+    assert_non_null(strstr(second.notices.data, "tokens computed again from the log (there is no row file"));
+    assert_null(strstr(second.notices.data, "does not fit"));
+    assert_null(strstr(second.notices.data, "was interrupted"));
+    memory after = look(s);
+    assert_int_equal(after.n_tokens, before.n_tokens);
+    assert_memory_equal(after.ids, before.ids, before.n_tokens * sizeof *before.ids);
+    for (uint32_t lane = 0; lane < before.n_lanes; lane++)
+        assert_memory_equal(after.bits + (size_t)lane * after.words,
+            before.bits + (size_t)lane * before.words, before.words * sizeof *before.bits);
+    assert_memory_equal(after.logits, before.logits, before.n_vocab * sizeof *before.logits);
+    agent_session_close(s);
+    memory_free(&before);
+    memory_free(&after);
+    base_buf_free(&rows);
+    base_buf_free(&first.notices);
+    base_buf_free(&second.notices);
+    free(id);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(
+            test_resume__lost_rows_are_rebuilt_bit_by_bit, make_folders, drop_folders),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
