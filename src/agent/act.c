@@ -555,6 +555,9 @@ int agent__act(agent *a, const agent_call *call, uint32_t from, uint32_t to, boo
         a->fix.writes++;
         a->fix.passed = false;
     }
+    bool tried = !rc && r.tool && r.tool->power == TOOL_WRITES;
+    if (tried && !wrote && r.result.status != TOOL_DENIED && r.result.status != TOOL_CANCELLED)
+        agent__came_to_nothing(a, from, to);
     base_buf told = {0};
     if (wrote && a->test_command && !a->fix.no_test) {
         rc = run_test(a, &r, &test, err);

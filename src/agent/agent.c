@@ -83,8 +83,22 @@ bool agent__cancelled(const agent *a)
 static void on_prefill(void *user, uint32_t done, uint32_t total)
 {
     agent *a = user;
+    uint32_t before = a->sums.waited;
+    if (before + total < a->sums.expected) total = a->sums.expected - before;
     agent__emit(a, &(agent_event){.type = AGENT_EVENT_prefill,
-                       .prefill = {.turn = a->turn, .done = done, .total = total}});
+                       .prefill = {.turn = a->turn, .done = before + done, .total = before + total}});
+}
+
+void agent__expect(agent *a, uint32_t n_tokens)
+{
+    bool cut_short = a->sums.waited < a->sums.expected;
+    uint32_t last = a->sums.expected;
+    a->sums.expected = n_tokens;
+    a->sums.waited = 0;
+    if (n_tokens)
+        on_prefill(a, 0, n_tokens);
+    else if (cut_short)
+        on_prefill(a, last, last); /* the wait is over all the same */
 }
 
 static void on_plan(void *user, const kv_plan *p)

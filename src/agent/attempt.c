@@ -12,7 +12,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 
-enum { MAX_ATTEMPTS = 3, MAX_ASKING = 2 };
+enum { MAX_ATTEMPTS = 3, MAX_ASKING = 4 };
 
 /* --- which test --------------------------------------------------------------------------------------------------------- */
 
@@ -153,9 +153,22 @@ static void put_present_text(agent *a, const char *path, const char *name, base_
     code_places_free(places, n);
 }
 
+void agent__came_to_nothing(agent *a, uint32_t from, uint32_t to)
+{
+    if (!a->fix.wanted || a->fix.passed || a->fix.attempts >= MAX_ATTEMPTS ||
+        a->fix.asked_again >= MAX_ASKING)
+        return;
+    a->fix.asked_again++;
+    a->fix.open_call = true;
+    base_err err = {0};
+    if (a->engine->ops->mark_failed(a->engine, from, to, &err))
+        agent__notice(a, "the attempt could not be put aside: %s", err.msg);
+}
+
 void agent__take_back(agent *a, const char *path, const char *name, base_buf *out)
 {
     base_buf_puts(out, "The test still fails. ");
+    a->fix.open_call = a->fix.wanted && a->fix.attempts < MAX_ATTEMPTS;
     if (a->fix.wanted && a->fix.attempts < MAX_ATTEMPTS && a->fix.writes == 1 && undo_attempt(a, path)) {
         base_buf_printf(out,
             "This change was taken back: %s is as it was before. The fault is somewhere else in it: find it "
@@ -169,8 +182,8 @@ void agent__take_back(agent *a, const char *path, const char *name, base_buf *ou
 
 /* --- asking again ------------------------------------------------------------------------------------------------------- */
 
-/* The definition that this turn's excerpts show of a file that is no test, as arguments of a call. */
-static bool guess_target(agent *a, base_buf *json)
+/* The definition that this turn's excerpts show of a file that is no test: a call that rewrites it, and its language. */
+static bool guess_target(const agent *a, base_buf *json, base_buf *ret_name, const char **ret_language)
 {
     for (size_t i = 0; i < a->n_pieces; i++) {
         const agent_piece *p = &a->pieces[i];
@@ -188,6 +201,8 @@ static bool guess_target(agent *a, base_buf *json)
             base_buf_puts(json, ", \"name\": ");
             base_json_put_str(json, name, strlen(name));
             base_buf_puts(json, "}}");
+            base_buf_puts(ret_name, name);
+            *ret_language = f->language ? f->language : "";
         }
         code_file_free(f);
         base_buf_free(&text);
@@ -196,7 +211,29 @@ static bool guess_target(agent *a, base_buf *json)
     return false;
 }
 
-bool agent__ask_again(agent *a, uint32_t from, uint32_t to, base_buf *out)
+void agent_opening_free(agent_opening *o)
+{
+    base_buf_free(&o->thought);
+    base_buf_free(&o->call);
+}
+
+void agent__open_call(const agent *a, agent_opening *opening)
+{
+    base_buf json = {0}, name = {0};
+    const char *language = "";
+    agent_opening_free(opening);
+    if (guess_target(a, &json, &name, &language)) {
+        /* Without a thought of its own a small model copies the old text. */
+        base_buf_printf(&opening->thought, "The wrong line in the definition of `%s` is `", name.data);
+        agent_prompt_call(a->info.tools, json.data, &opening->call);
+        base_buf_printf(&opening->call, "\n```%s\n", language);
+    }
+    base_buf_free(&name);
+    base_buf_free(&json);
+}
+
+bool agent__ask_again(
+    agent *a, uint32_t from, uint32_t to, bool is_useless, base_buf *out, agent_opening *opening)
 {
     const agent_fix *x = &a->fix;
     if (!x->wanted || x->passed || x->no_test || a->denied || a->info.strong || x->attempts >= MAX_ATTEMPTS ||
@@ -206,17 +243,11 @@ bool agent__ask_again(agent *a, uint32_t from, uint32_t to, base_buf *out)
     agent__notice(a, x->attempts ? "the test still fails: asking for another attempt"
                                  : "nothing was changed: asking for the change");
     base_err err = {0};
-    if (x->attempts && from < to && a->engine->ops->mark_failed(a->engine, from, to, &err))
+    if ((x->attempts || is_useless) && from < to && a->engine->ops->mark_failed(a->engine, from, to, &err))
         agent__notice(a, "the answer could not be put aside: %s", err.msg);
-    base_buf json = {0};
-    bool known = guess_target(a, &json);
+    agent__open_call(a, opening);
     base_buf_puts(out, x->attempts ? "The test still fails. Rewrite the definition again, differently"
                                    : "No file was changed yet. Make the change now");
     base_buf_puts(out, ": the call on one line, then the whole corrected definition in a fenced block.");
-    if (known) {
-        base_buf_putc(out, '\n');
-        agent_prompt_call(a->info.tools, json.data, out);
-    }
-    base_buf_free(&json);
     return true;
 }

@@ -93,15 +93,22 @@ void agent__notice_changes(agent *a, base_buf *told)
 
 /* --- excerpts ----------------------------------------------------------------------------------------------------------- */
 
+/* An excerpt that was chosen; all are appended together, so that the wait is known before it begins. */
+typedef struct excerpt {
+    base_buf text;
+    char *path, *name, *why;
+    char version[65];
+    uint32_t line, line_end, tokens;
+    size_t source_from;
+} excerpt;
+
 typedef struct gathering {
     agent *a;
     const char *request;
-    uint32_t left; /* tokens */
-    base_buf items;
+    uint32_t left;    /* tokens */
     uint32_t n_files; /* whole files that the request named */
-    bool any;
-    base_err *err;
-    int rc;
+    excerpt *excerpts;
+    size_t n, cap;
 } gathering;
 
 static bool is_shown(const agent *a, const char *path, uint32_t line, uint32_t line_end)
@@ -112,6 +119,15 @@ static bool is_shown(const agent *a, const char *path, uint32_t line, uint32_t l
             return true;
     }
     return false;
+}
+
+static bool is_chosen(const gathering *g, const char *path, uint32_t line, uint32_t line_end)
+{
+    for (size_t i = 0; i < g->n; i++) {
+        const excerpt *e = &g->excerpts[i];
+        if (!strcmp(e->path, path) && e->line <= line && e->line_end >= line_end) return true;
+    }
+    return is_shown(g->a, path, line, line_end);
 }
 
 static int append_plain(agent *a, const char *text, const char *label, base_err *err)
@@ -142,7 +158,7 @@ static void add_excerpt(gathering *g, const char *path, const char *version, con
     uint32_t line, uint32_t line_end, const char *name, const char *why)
 {
     agent *a = g->a;
-    if (g->rc || !n || is_shown(a, path, line, line_end)) return;
+    if (!n || is_chosen(g, path, line, line_end)) return;
     uint32_t tokens = agent__count(a, text, n) + 16;
     if (tokens > g->left) {
         uint32_t lines;
@@ -151,37 +167,73 @@ static void add_excerpt(gathering *g, const char *path, const char *version, con
         if (!lines || agent__count(a, text, n) < LEAST_TOKENS) return;
         line_end = line + lines - 1;
     }
-    base_buf head = {0};
-    if (!g->any) base_buf_puts(&head, agent_prompt_excerpts);
-    agent_prompt_excerpt_head(path, line, line_end, name, &head);
-    size_t source_from = head.len;
-    base_buf_add(&head, text, n);
-    base_buf_puts(&head, text[n - 1] == '\n' ? "\n" : "\n\n");
-    agent_text t = {.origin = KV_ORIGIN_CONTEXT,
-        .text = head.data,
-        .n = head.len,
-        .label = name,
-        .path = path,
-        .version = version,
+    excerpt e = {.path = base_xstrdup(path),
+        .name = base_xstrdup(name),
+        .why = base_xstrdup(why),
         .line = line,
         .line_end = line_end,
-        .structure = true,
-        .source_from = source_from,
-        .words = g->request};
-    g->rc = agent__append(a, &t, NULL, g->err);
-    if (!g->rc) {
-        tool_workspace_mark_shown(a->workspace, path, version);
-        base_buf_printf(&g->items, "%s{\"path\":", g->any ? "," : "[");
-        base_json_put_str(&g->items, path, strlen(path));
-        base_buf_printf(&g->items, ",\"line\":%u,\"end\":%u,\"name\":", line, line_end);
-        base_json_put_str(&g->items, name, strlen(name));
-        base_buf_puts(&g->items, ",\"why\":");
-        base_json_put_str(&g->items, why, strlen(why));
-        base_buf_printf(&g->items, ",\"tokens\":%u}", tokens);
-        g->any = true;
-        g->left -= tokens < g->left ? tokens : g->left;
+        .tokens = tokens};
+    memcpy(e.version, version, sizeof e.version);
+    if (!g->n) base_buf_puts(&e.text, agent_prompt_excerpts);
+    agent_prompt_excerpt_head(path, line, line_end, name, &e.text);
+    e.source_from = e.text.len;
+    base_buf_add(&e.text, text, n);
+    base_buf_puts(&e.text, text[n - 1] == '\n' ? "\n" : "\n\n");
+    base_grow(&g->excerpts, &g->cap, g->n + 1, sizeof *g->excerpts);
+    g->excerpts[g->n++] = e;
+    g->left -= tokens < g->left ? tokens : g->left;
+}
+
+static void put_item(base_buf *out, const excerpt *e)
+{
+    base_buf_puts(out, out->len ? ",{\"path\":" : "[{\"path\":");
+    base_json_put_str(out, e->path, strlen(e->path));
+    base_buf_printf(out, ",\"line\":%u,\"end\":%u,\"name\":", e->line, e->line_end);
+    base_json_put_str(out, e->name, strlen(e->name));
+    base_buf_puts(out, ",\"why\":");
+    base_json_put_str(out, e->why, strlen(e->why));
+    base_buf_printf(out, ",\"tokens\":%u}", e->tokens);
+}
+
+/* What was chosen, told first and then computed. */
+static int append_chosen(gathering *g, base_err *err)
+{
+    agent *a = g->a;
+    base_buf items = {0};
+    uint32_t expected = agent__count(a, g->request, strlen(g->request));
+    for (size_t i = 0; i < g->n; i++) {
+        put_item(&items, &g->excerpts[i]);
+        expected += agent__count(a, g->excerpts[i].text.data, g->excerpts[i].text.len);
     }
-    base_buf_free(&head);
+    base_buf_putc(&items, ']');
+    if (g->n)
+        agent__emit(a,
+            &(agent_event){.type = AGENT_EVENT_context, .context = {.turn = a->turn, .items = items.data}});
+    base_buf_free(&items);
+    agent__expect(a, expected);
+    int rc = 0;
+    for (size_t i = 0; i < g->n; i++) {
+        excerpt *e = &g->excerpts[i];
+        agent_text t = {.origin = KV_ORIGIN_CONTEXT,
+            .text = e->text.data,
+            .n = e->text.len,
+            .label = e->name,
+            .path = e->path,
+            .version = e->version,
+            .line = e->line,
+            .line_end = e->line_end,
+            .structure = true,
+            .source_from = e->source_from,
+            .words = g->request};
+        if (!rc) rc = agent__append(a, &t, NULL, err);
+        if (!rc) tool_workspace_mark_shown(a->workspace, e->path, e->version);
+        base_buf_free(&e->text);
+        free(e->path);
+        free(e->name);
+        free(e->why);
+    }
+    free(g->excerpts);
+    return rc;
 }
 
 static uint32_t count_lines(const char *text, size_t n)
@@ -331,20 +383,16 @@ int agent__append_context(agent *a, const char *request, base_err *err)
     a->engine->ops->stats(a->engine, &s);
     uint32_t budget = a->context_tokens == UINT32_MAX ? 0 : a->context_tokens;
     uint32_t room = s.n_ctx > s.n_tokens ? (s.n_ctx - s.n_tokens) / 2 : 0;
-    gathering g = {.a = a, .request = request, .left = budget < room ? budget : room, .err = err};
+    gathering g = {.a = a, .request = request, .left = budget < room ? budget : room};
+    int rc = 0;
     if (a->shell_notes.len) {
-        g.rc = append_plain(a, a->shell_notes.data, "! line", err);
+        rc = append_plain(a, a->shell_notes.data, "! line", err);
         base_buf_clear(&a->shell_notes);
     }
     add_mentions(&g);
     /* A failing test with its program in view needs nothing else; more only distracts a small model. */
     bool complete = a->fix.wanted && g.n_files >= 2;
     if (budget && !complete && has_content(request)) add_hits(&g);
-    if (g.any) {
-        base_buf_putc(&g.items, ']');
-        agent__emit(a,
-            &(agent_event){.type = AGENT_EVENT_context, .context = {.turn = a->turn, .items = g.items.data}});
-    }
-    base_buf_free(&g.items);
-    return g.rc;
+    int appended = append_chosen(&g, err);
+    return rc ? rc : appended;
 }

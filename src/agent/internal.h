@@ -51,6 +51,7 @@ typedef struct agent_fix {
     bool no_test; /* the person would not have it run */
     uint32_t attempts, asked_again;
     uint32_t writes; /* of this turn that stand */
+    bool open_call;  /* a change came to nothing: the harness begins the next one */
 } agent_fix;
 
 /* Sums since the turn began, for its ledger. */
@@ -59,6 +60,7 @@ typedef struct agent_sums {
     uint64_t rows_by[2][KV_N_REASONS]; /* [evicted, promoted]: rows of all lanes by reason, exact */
     uint64_t prefill_ns, decode_ns;
     uint32_t prefilled;
+    uint32_t expected, waited; /* tokens that this wait will compute (0: not known), and how many it has */
 } agent_sums;
 
 struct agent {
@@ -119,6 +121,8 @@ int agent__restart(agent *a, const char *parent, base_err *err); /* a new sessio
 /* --- ledger.c --- */
 void agent__count_plan(agent *a, const kv_plan *p); /* into the turn's sums; before the plan is applied */
 void agent__ledger(agent *a);
+/* A wait for n tokens begins: progress counts over all of them. 0: it is over, what follows counts piece by piece. */
+void agent__expect(agent *a, uint32_t n_tokens);
 void agent__restore_sums(agent *a, const agent_event *ledger); /* as they were when this was logged */
 void agent__rewind_sums(agent *a);                             /* those of a->turn, again the last one */
 
@@ -173,10 +177,25 @@ int agent__shell_line(agent *a, const char *command, base_err *err); /* "!comman
 void agent__find_test(agent *a, const char *request); /* sets test_command and fix.wanted */
 void agent__set_test(agent *a, const char *command);
 bool agent__runs_tests(const char *command);
+/* A change was refused or changed nothing: its tokens are put aside, the next answer begins with the call. */
+void agent__came_to_nothing(agent *a, uint32_t from, uint32_t to);
 /* After a failed test: undoes the change unless it was the last attempt, and writes what the model is told. */
 void agent__take_back(agent *a, const char *path, const char *name, base_buf *out);
-/* An answer came without a change that makes the test pass: asks again. false: it is final. */
-bool agent__ask_again(agent *a, uint32_t from, uint32_t to, base_buf *out);
+/*
+ * An answer (tokens [from, to)) came without a change that makes the test pass: what the model is asked in out, and in opening
+ * how its next answer begins. A useless answer (it went in circles) is put aside. false: the answer is final.
+ */
+/*
+ * What the harness writes of the next answer where a model would not make the call: the beginning of a line that it ends (what is
+ * wrong), then the call up to the new definition's first line.
+ */
+typedef struct agent_opening {
+    base_buf thought, call;
+} agent_opening;
+void agent_opening_free(agent_opening *o);
+void agent__open_call(const agent *a, agent_opening *opening); /* empty when no definition is in view */
+bool agent__ask_again(
+    agent *a, uint32_t from, uint32_t to, bool is_useless, base_buf *out, agent_opening *opening);
 
 /* --- guard.c --- */
 uint64_t agent__call_key(const char *name, const base_json *arguments, base_str payload);

@@ -313,6 +313,7 @@ static int append_ids(agent *a, const agent_text *t, const kv_segment *segment, 
     uint32_t done = agent__n_tokens(a) - from;
     if (done > n) done = n;
     a->sums.prefilled += done;
+    if (a->sums.expected) a->sums.waited += done;
     if (done) {
         emit_append(a, t, from, ids, done, m);
         size_t piece = agent__add_piece(a, t, from, from + done);

@@ -69,16 +69,51 @@ static void take_token(agent *a, answer *r, int32_t id, uint32_t index, size_t *
 }
 
 /* Decodes until the model ends, a call is complete, or one of the brakes holds. Errors of the engine are errors. */
-static int decode(agent *a, answer *r, base_err *err)
+/* Text of the harness at the answer's end. */
+static int write_for_model(agent *a, answer *r, const base_buf *text, size_t *told, base_err *err)
+{
+    if (!text->len) return 0;
+    agent_text t = {.origin = KV_ORIGIN_ANSWER, .text = text->data, .n = text->len, .label = "opening"};
+    base_buf_add(&r->text, text->data, text->len);
+    *told = r->text.len;
+    return agent__append(a, &t, NULL, err);
+}
+
+/* The model has finished the line that the harness began, or goes on for too long. */
+static bool is_thought_done(const answer *r, size_t from, uint32_t n_tokens)
+{
+    enum { THOUGHT_TOKENS = 64 };
+    return n_tokens >= THOUGHT_TOKENS || memchr(r->text.data + from, '\n', r->text.len - from);
+}
+
+/* The call follows the thought; where the model ended its message there, in a message of its own. */
+static int write_call(agent *a, answer *r, const base_buf *call, bool ended, size_t *told, base_err *err)
+{
+    int rc = ended ? agent__open_message(a, MODEL_ROLE_ASSISTANT, err) : 0;
+    base_buf text = {0};
+    if (r->text.data[r->text.len - 1] != '\n') base_buf_putc(&text, '\n');
+    base_buf_add(&text, call->data, call->len);
+    if (!rc) rc = write_for_model(a, r, &text, told, err);
+    base_buf_free(&text);
+    return rc;
+}
+
+static int decode(agent *a, answer *r, const agent_opening *opening, base_err *err)
 {
     size_t told = 0;
+    bool call_due = opening->call.len > 0;
     r->from = agent__n_tokens(a);
+    int rc = write_for_model(a, r, &opening->thought, &told, err);
+    if (!rc && call_due && !opening->thought.len) {
+        rc = write_for_model(a, r, &opening->call, &told, err);
+        call_due = false;
+    }
+    size_t thought_from = r->text.len;
     uint64_t start = base_clock_ns();
-    a->engine->ops->answer_begins(a->engine);
-    int rc = 0;
+    if (!rc) a->engine->ops->answer_begins(a->engine);
     bool end = false;
     r->end = ANSWER_TOO_LONG;
-    for (uint32_t n = 0; n < a->max_tokens; n++) {
+    for (uint32_t n = 0; !rc && n < a->max_tokens; n++) {
         int32_t id, wanted = -1;
         uint32_t index = agent__n_tokens(a);
         rc = a->engine->ops->next(a->engine, a->turn, &id, &end, &wanted, err);
@@ -86,10 +121,15 @@ static int decode(agent *a, answer *r, base_err *err)
         a->sums.generated++;
         if (wanted >= 0) emit_mask(a, index, wanted, id);
         take_token(a, r, id, index, &told);
+        if (call_due && (end || is_thought_done(r, thought_from, n))) {
+            rc = write_call(a, r, &opening->call, end, &told, err);
+            call_due = end = false;
+        }
         if (end) {
             r->end = ANSWER_DONE;
             break;
         }
+        if (rc || call_due) continue;
         if (agent_call_parse(r->text.data ? r->text.data : "", r->text.len, false, agent__known, a,
                 &r->call) == AGENT_CALL_FOUND) {
             r->end = ANSWER_CALL;
@@ -272,6 +312,7 @@ static int append_request(agent *a, const char *request, base_err *err)
     agent_text t = {.origin = KV_ORIGIN_USER, .text = text.data, .n = text.len, .label = "request"};
     if (!rc) rc = agent__append(a, &t, &piece, err);
     if (!rc && piece != SIZE_MAX) rc = agent__repair(a, a->pieces[piece].from, a->pieces[piece].to, err);
+    agent__expect(a, 0);
     if (!rc) rc = agent__open_message(a, MODEL_ROLE_ASSISTANT, err);
     base_buf_free(&told);
     base_buf_free(&text);
@@ -307,17 +348,23 @@ static void set_sampling(agent *a, bool further)
 /* Answers and calls until an answer without a call. */
 static int converse(agent *a, bool *interrupted, base_err *err)
 {
+    agent_opening opening = {0};
     for (uint32_t steps = 0;; steps++) {
         kv_stats s;
         a->engine->ops->stats(a->engine, &s);
-        if (s.n_ctx - s.n_tokens < LEAST_ROOM)
+        if (s.n_ctx - s.n_tokens < LEAST_ROOM) {
+            agent_opening_free(&opening);
             return base_fail(err, BASE_E_LIMIT,
                 "the context of %u tokens is full: /compact goes on in a smaller session with what is still "
                 "active",
                 s.n_ctx);
+        }
         answer r = {0};
-        if (a->fix.attempts) set_sampling(a, !a->fix.passed);
-        int rc = decode(a, &r, err);
+        if (a->fix.attempts || a->fix.asked_again) set_sampling(a, !a->fix.passed);
+        if (a->fix.open_call) agent__open_call(a, &opening);
+        a->fix.open_call = false;
+        int rc = decode(a, &r, &opening, err);
+        agent_opening_free(&opening);
         if (!rc && end_notices[r.end]) agent__notice(a, "%s", end_notices[r.end]);
         if (!rc && r.end == ANSWER_DONE && offer_rewrite(a, &r, &r.call)) r.end = ANSWER_CALL;
         if (!rc && r.end == ANSWER_CALL && steps >= a->max_steps) {
@@ -327,7 +374,9 @@ static int converse(agent *a, bool *interrupted, base_err *err)
         }
         bool stop = r.end != ANSWER_CALL;
         base_buf again = {0};
-        if (!rc && r.end == ANSWER_DONE && agent__ask_again(a, r.from, r.to, &again)) {
+        bool is_useless = r.end == ANSWER_REPEATS || r.end == ANSWER_TOO_LONG;
+        if (!rc && (r.end == ANSWER_DONE || is_useless) && steps < a->max_steps &&
+            agent__ask_again(a, r.from, r.to, is_useless, &again, &opening)) {
             rc = append_asking(a, &again, err);
             base_buf_free(&again);
             answer_free(&r);

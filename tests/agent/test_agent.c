@@ -280,12 +280,15 @@ static void test_agent__a_yes_to_the_test_covers_nothing_else(void **state)
     free_host(&h);
 }
 
+/* A further attempt: the model ends the line that the harness began, the harness writes call and fence, the model the body. */
+#define BODY(text) "answer <<X\necho`.\n" text "```\nX\n"
+
 static void test_agent__a_failed_attempt_is_barred_before_the_next_output(void **state)
 {
     put_program();
     host h = new_host();
     agent_session *s =
-        open_session(&h, REWRITE("add() {\n    echo $(($1 * $2))\n}\n") REWRITE(FIXED) "answer Fixed.\n",
+        open_session(&h, REWRITE("add() {\n    echo $(($1 * $2))\n}\n") BODY(FIXED) "answer Fixed.\n",
             AGENT_MODE_ALL, NULL, true);
     submit(s, &h, "test_add.sh fails; fix it");
     assert_file("add.sh", FIXED);
@@ -306,8 +309,8 @@ static void test_agent__the_last_attempt_stays_and_words_alone_are_asked_again(v
     host h = new_host();
 #define WRONG(n) "add() {\n    echo " #n "\n}\n"
     agent_session *s = open_session(&h,
-        "answer The sign is wrong, I think.\n" REWRITE(WRONG(1)) REWRITE(WRONG(2))
-            REWRITE(WRONG(3)) "answer I give up.\n",
+        "answer The sign is wrong, I think.\n" BODY(WRONG(1)) BODY(WRONG(2))
+            BODY(WRONG(3)) "answer I give up.\n",
         AGENT_MODE_ALL, NULL, true);
     submit(s, &h, "test_add.sh fails; fix it");
     assert_true(told(&h, "nothing was changed: asking for the change"));
