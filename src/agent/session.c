@@ -125,6 +125,7 @@ int agent_session_open(agent_session **ret, const agent_session_options *o, cons
         tool_workspace_close(w);
         if (s->dir && !o->resume) base_fs_remove(s->dir, NULL);
     } else {
+        if (o->progress) o->progress(o->progress_user, 0, "reading the fixed prompt");
         rc = agent_open(&s->agent, e, w,
             &(agent_options){.mode = o->mode,
                 .id = s->id,
