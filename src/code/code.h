@@ -78,7 +78,7 @@ typedef struct code_file {
 } code_file;
 
 /*
- * Always gives a file (lexical at worst): without a grammar, over 1 MB, minified, or past 500 ms it is lexical. `g` may be NULL.
+ * Always gives a file (lexical at worst): without a grammar, over 1 MB, minified, or past 5 s it is lexical. `g` may be NULL.
  * Text of 4 GB or more gives an empty file.
  */
 code_file *code_parse(code_grammars *g, const char *path, const char *text, size_t n);

@@ -13,7 +13,7 @@
 
 enum {
     MAX_TREE_BYTES = 1 << 20,
-    PARSE_MICROSECONDS = 500000,
+    PARSE_MICROSECONDS = 5000000, /* a safety net: what is parsed is decided by size, not by load */
     MAX_LINE = 20000,
     MAX_MEAN_LINE = 300,
     LOOK_AHEAD = 4096
