@@ -54,7 +54,7 @@ typedef struct code_place {
     char *parent;
     bool is_declaration;
 } code_place;
-/* Where a symbol is defined: real definitions first, then declarations; tests last. "Cls.method" and "method" both work. Returns the number; free with code_places_free. */
+/* Where a symbol is defined: real definitions first, then declarations; fields behind them, tests last. "Cls.method", "Cls::method" and "method" work. Returns the number; free with code_places_free. */
 uint32_t code_index_define(const code_index *x, const char *symbol, code_place **ret);
 void code_places_free(code_place *places, uint32_t n);
 /* Is this word anywhere in the indexed text as an identifier? (for "not found in this tree") */

@@ -12,11 +12,12 @@
 #include "code/index_state.h"
 #include "code/words.h"
 
-enum { DEFAULT_CAP = 12, MAX_WORD = 200, CITED_WITHIN = 90 };
+enum { DEFAULT_CAP = 12, MAX_WORD = 200, CITED_WITHIN = 90, MAX_FIELDS = 256 };
 
 typedef struct reader {
     const code_index *x;
     const char *text;
+    size_t n_text;
     code_checked *found;
     uint32_t n, cap;
     uint32_t last_name; /* the last DEFINED name, for a place cited behind it; UINT32_MAX: none */
@@ -160,7 +161,7 @@ static bool check_path(reader *r, const char *word, size_t from, bool quoted)
 /* ---- names ---- */
 
 typedef struct shape {
-    bool snake, camel, qualified, capital;
+    bool snake, camel, qualified, scoped, capital; /* scoped: the last joint is a "::" */
 } shape;
 
 static bool shape_of(const char *s, shape *ret)
@@ -178,6 +179,7 @@ static bool shape_of(const char *s, shape *ret)
         const bool joins = s[i] == '.' || (s[i] == ':' && s[i + 1] == ':') ||
                            (s[i] == '-' && s[i + 1] == '>') || s[i] == '#';
         if (!joins) return false;
+        ret->scoped = s[i] == ':';
         i += s[i] == ':' || s[i] == '-';
         if (!is_word_byte(s[i + 1]) || (s[i + 1] >= '0' && s[i + 1] <= '9')) return false;
         ret->qualified = true;
@@ -204,40 +206,98 @@ static bool is_mentioned(const code_index *x, const char *name)
     return code_index_mentions(x, last_part(name)) || code_index_mentions(x, name);
 }
 
+/* Is what stands in front of the last "::" defined in the tree? `std` and its like are not. */
+static bool knows_scope(const code_index *x, const char *name)
+{
+    char *scope = base_xstrdup(name);
+    code_place *places;
+    scope[last_part(name) - name - 2] = '\0';
+    const uint32_t n = code_index_define(x, scope, &places);
+    code_places_free(places, n);
+    free(scope);
+    return n != 0;
+}
+
+/* Does the answer write this identifier anywhere? */
+static bool is_written(const reader *r, const char *name)
+{
+    const size_t len = strlen(name);
+    size_t pos = 0, from, to;
+    while (len != 0 && code_next_identifier(r->text, r->n_text, &pos, &from, &to))
+        if (to - from == len && memcmp(r->text + from, name, len) == 0) return true;
+    return false;
+}
+
+/* How many files hold an identifier. */
+static uint32_t files_with(const code_index *x, const char *name)
+{
+    pthread_mutex_lock(&((code_index *)x)->lock);
+    const uint32_t id = code_strings_find(&x->identifiers, name, strlen(name));
+    const uint32_t n = id != UINT32_MAX ? x->names[id].n_files : 0;
+    pthread_mutex_unlock(&((code_index *)x)->lock);
+    return n;
+}
+
+/*
+ * Of the fields that share a name, the one whose type the answer writes too, else the one whose type most files hold. Returns n
+ * when no type has such a field.
+ */
+static uint32_t choose_field(const reader *r, const code_place *places, uint32_t n)
+{
+    uint32_t best = n, best_files = 0;
+    for (uint32_t i = 0, looked = 0; i < n && looked < MAX_FIELDS; i++) {
+        if (strcmp(places[i].what, "field") != 0 || places[i].parent[0] == '\0') continue;
+        looked++;
+        if (is_written(r, places[i].parent)) return i;
+        const uint32_t files = files_with(r->x, places[i].parent);
+        if (best == n || files > best_files) {
+            best = i;
+            best_files = files;
+        }
+    }
+    return best;
+}
+
 static void check_name(reader *r, const char *name, size_t from, size_t to, bool quoted, bool called)
 {
     shape s;
     const size_t n = strlen(name);
     if (n < 2 || !shape_of(name, &s) || code_is_keyword(name, n)) return;
     const bool compound = s.snake || s.camel;
-    if (!quoted && !called && !compound) return;
-    if (s.qualified && !quoted && !called && !compound) return;
+    if (!quoted && !called && !compound && !s.scoped) return;
     char lower[CODE_WORD_BYTES] = "";
     for (size_t i = 0; i < n && i + 1 < sizeof lower; i++)
         lower[i] = is_upper(name[i]) ? (char)(name[i] - 'A' + 'a') : name[i];
-    if (!compound && !s.qualified && n < sizeof lower && code_is_stop_word(lower, n)) return;
+    const bool plain = !compound && !s.qualified;
+    const bool english = plain && n < sizeof lower && code_is_stop_word(lower, n);
+    if (english && !quoted) return;
     code_place *places;
     const uint32_t n_places = code_index_define(r->x, name, &places);
-    if (n_places != 0 && !(is_small(places[0].what) && !compound && !s.qualified)) {
+    /* A plain word in backticks means a field when some type has it; a variable's name may be any word. */
+    uint32_t at = 0;
+    if (n_places != 0 && (is_small(places[0].what) ? plain || strcmp(places[0].what, "field") == 0 : english))
+        at = quoted || !plain ? choose_field(r, places, n_places) : n_places;
+    if (n_places != 0 && at == n_places && !plain) at = 0;
+    if (at < n_places) {
         code_checked *c = add(r, name, from);
         for (uint32_t i = 0; c == NULL && i < r->n; i++) /* named again: a place behind it is checked too */
             if (strcmp(r->found[i].name, name) == 0) r->last_name = i;
         if (c != NULL) {
             c->state = CODE_PLACE_DEFINED;
-            c->path = base_xstrdup(places[0].path);
-            c->line = places[0].line;
-            c->line_end = places[0].line_end;
-            c->what = base_xstrdup(places[0].what);
-            c->parent = base_xstrdup(places[0].parent);
-            for (uint32_t i = 1; i < n_places; i++)
-                c->n_more +=
-                    !places[i].is_declaration && is_small(places[i].what) == is_small(places[0].what);
+            c->path = base_xstrdup(places[at].path);
+            c->line = places[at].line;
+            c->line_end = places[at].line_end;
+            c->what = base_xstrdup(places[at].what);
+            c->parent = base_xstrdup(places[at].parent);
+            for (uint32_t i = 0; i < n_places; i++)
+                c->n_more += i != at && !places[i].is_declaration &&
+                             is_small(places[i].what) == is_small(places[at].what);
             r->last_name = r->n - 1;
         }
         r->last_name_to = to;
-    } else if (n_places == 0) {
+    } else if (n_places == 0 && !english && (quoted || called || !s.scoped || knows_scope(r->x, name))) {
         const bool mentioned = is_mentioned(r->x, name);
-        const bool product = !quoted && !called && s.capital && !s.snake;
+        const bool product = !quoted && !called && s.capital && !s.snake && !s.scoped;
         code_checked *c = NULL;
         if (!product && (!mentioned || compound || called)) c = add(r, name, from);
         r->last_name = UINT32_MAX;
@@ -292,7 +352,8 @@ static void check_quoted(reader *r, const char *s, size_t from, size_t to)
 uint32_t code_places_check(
     const code_index *x, const char *answer, size_t n, uint32_t cap, code_checked **ret)
 {
-    reader r = {.x = x, .text = answer, .cap = cap != 0 ? cap : DEFAULT_CAP, .last_name = UINT32_MAX};
+    reader r = {
+        .x = x, .text = answer, .n_text = n, .cap = cap != 0 ? cap : DEFAULT_CAP, .last_name = UINT32_MAX};
     r.found = base_xcalloc(r.cap, sizeof *r.found);
     bool fenced = false;
     for (size_t i = 0; i < n;) {

@@ -2,8 +2,9 @@
  * The places an answer names. A weak model is right about names more often than about lines, so the program looks up every
  * name and path in the answer's text and says where it really is, or that the tree has no such thing.
  *
- * Only what clearly is a name counts: words in backticks, calls such as f(), camelCase, snake_case, Cls.method, and paths.
- * Plain English words are never reported. Called by the agent after each answer, on the engine thread.
+ * Only what clearly is a name counts: words in backticks, calls such as f(), camelCase, snake_case, Cls.method, Cls::method, and
+ * paths. Plain English words are never reported; one in backticks counts when a function, a type or a field has that name.
+ * Called by the agent after each answer, on the engine thread.
  */
 #ifndef KVIST_CODE_PLACES_H
 #define KVIST_CODE_PLACES_H

@@ -42,6 +42,35 @@ static bool same_thing(const code_definition *a, const code_definition *b)
     return (a->from <= b->from && b->to <= a->to) || (b->from <= a->from && a->to <= b->to);
 }
 
+/* Do the path's folders and file name, without its ending, hold this module name? */
+static bool is_in_module(const char *path, const char *module, size_t n)
+{
+    for (const char *p = path; *p != '\0';) {
+        const size_t part = strcspn(p, "/.");
+        if (part == n && memcmp(p, module, n) == 0) return true;
+        p += part;
+        p += *p != '\0';
+    }
+    return false;
+}
+
+/*
+ * May `scope::name` mean this definition of another parent? What stands in front of "::" is a type, a module or a namespace,
+ * never an object: `Vec::new` is not the tree's Config::new. A module has no definition where a file is one (Rust), and
+ * without a grammar an impl gives its functions no parent.
+ */
+static bool fits_scope(
+    const code_definition *d, bool is_lexical, const char *path, const char *scope, size_t n)
+{
+    static const char *const here[] = {"crate", "self", "super", "Self"};
+    for (size_t i = 0; i < sizeof here / sizeof *here; i++)
+        if (strlen(here[i]) == n && memcmp(here[i], scope, n) == 0) return true;
+    if (d->parent[0] != '\0') return false;
+    if (is_lexical) return true;
+    const bool type = d->name[0] >= 'A' && d->name[0] <= 'Z'; /* may be exported again elsewhere */
+    return type ? !(scope[0] >= 'A' && scope[0] <= 'Z') : is_in_module(path, scope, n);
+}
+
 uint32_t code_index_define(const code_index *x, const char *symbol, code_place **ret)
 {
     *ret = NULL;
@@ -55,6 +84,7 @@ uint32_t code_index_define(const code_index *x, const char *symbol, code_place *
     size_t parent_from = parent_to;
     while (parent_from > 0 && strchr(".:#>/(*&", symbol[parent_from - 1]) == NULL) parent_from--;
     const size_t n_parent = parent_to - parent_from;
+    const bool scoped = n_parent != 0 && at - parent_to == 2 && memcmp(symbol + parent_to, "::", 2) == 0;
 
     LOCK(x);
     const uint32_t id = code_strings_find(&x->identifiers, symbol + at, n - at);
@@ -68,6 +98,9 @@ uint32_t code_index_define(const code_index *x, const char *symbol, code_place *
         if (n_parent != 0) {
             if (strncmp(d->parent, symbol + parent_from, n_parent) == 0 && d->parent[n_parent] == '\0')
                 n_right++;
+            else if (scoped && !fits_scope(d, x->files[file].file->language == NULL, x->paths.strings[file],
+                                   symbol + parent_from, n_parent))
+                continue;
             else
                 c.cost += 100000;
         }
@@ -81,8 +114,8 @@ uint32_t code_index_define(const code_index *x, const char *symbol, code_place *
     for (uint32_t i = 0; i < n_found; i++) {
         const code_definition *d = &x->files[found[i].file].file->definitions[found[i].definition];
         bool again = false; /* typedef struct x {...} x */
-        for (uint32_t j = 0; j < i && !again; j++)
-            again = found[j].file == found[i].file && d->body_to != 0 &&
+        for (uint32_t j = 0; d->body_to != 0 && j < i && !again; j++)
+            again = found[j].file == found[i].file &&
                     same_thing(d, &x->files[found[j].file].file->definitions[found[j].definition]);
         if (again) continue;
         places[n_places++] = (code_place){.path = base_xstrdup(x->paths.strings[found[i].file]),

@@ -4,22 +4,27 @@
 #include "base/buf.h"
 #include "code/places.h"
 
-static code_index *tree(void)
+static code_index *tree(code_grammars *g)
 {
-    code_index *x = code_index_new(NULL);
+    code_index *x = code_index_new(g);
     static const char source[] = "#include <stdlib.h>\n\nvoid freeReplyObject(void *reply)\n{\n    "
-                                 "free(reply);\n}\n\nint count(void)\n{\n    return GitHub;\n}\n";
+                                 "free(reply);\n}\n\nint count(redisContext *c)\n{\n    return GitHub;\n}\n";
     static const char header[] =
         "struct redisContext {\n    char errstr[3];\n};\nvoid freeReplyObject(void *reply);\n";
+    static const char async[] =
+        "/* waits */\nstruct redisAsyncContext {\n    char *errstr;\n    int show;\n};\n";
+    static const char rust[] =
+        "pub struct Config {\n    quote: u8,\n}\n\nimpl Config {\n    pub fn new() -> Config {\n"
+        "        Vec::new()\n    }\n}\n\npub fn load() {\n}\n";
+    code_index_update(x, "src/async.h", async, sizeof async - 1);
     code_index_update(x, "src/hiredis.c", source, sizeof source - 1);
     code_index_update(x, "src/hiredis.h", header, sizeof header - 1);
+    code_index_update(x, "src/config.rs", rust, sizeof rust - 1);
     return x;
 }
 
-/* All lines, joined by newlines. */
-static void check(const char *answer, const char *expected)
+static void check_in(code_index *x, const char *answer, const char *expected)
 {
-    code_index *x = tree();
     code_checked *c;
     const uint32_t n = code_places_check(x, answer, strlen(answer), 0, &c);
     base_buf out = {0};
@@ -30,7 +35,52 @@ static void check(const char *answer, const char *expected)
     assert_string_equal(out.data != NULL ? out.data : "", expected);
     base_buf_free(&out);
     code_places_checked_free(c, n);
+}
+
+/* All lines, joined by newlines. */
+static void check(const char *answer, const char *expected)
+{
+    code_index *x = tree(NULL);
+    check_in(x, answer, expected);
     code_index_free(x);
+}
+
+static void test_places__a_field_in_backticks_counts(void **state)
+{
+    code_grammars *g = grammars_or_skip("c");
+    code_index *x = tree(g);
+    check_in(x, "The field `errstr` in the connection context says why.",
+        "errstr: src/hiredis.h:2 (field of redisContext), and 1 more");
+    check_in(x, "The field `errstr` of the redisAsyncContext says why.",
+        "errstr: src/async.h:3 (field of redisAsyncContext), and 1 more\n"
+        "redisAsyncContext: src/async.h:2 (struct)");
+    check_in(x, "`redisAsyncContext.errstr` and `ac->errstr`",
+        "redisAsyncContext.errstr: src/async.h:3 (field of redisAsyncContext)\n"
+        "ac->errstr: src/async.h:3 (field of redisAsyncContext), and 1 more");
+    check_in(x, "`quote` and `show`",
+        "quote: src/config.rs:2 (field of Config)\nshow: src/async.h:4 (field of redisAsyncContext)");
+    check_in(x, "The errstr and the quote show what a \"quote\" is.", "");
+    code_index_free(x);
+    code_grammars_close(g);
+}
+
+static void test_places__paths_of_types_and_modules(void **state)
+{
+    code_grammars *g = grammars_or_skip("rust");
+    code_index *x = tree(g);
+    check_in(x, "Config::new makes one.", "Config::new: src/config.rs:6 (method of Config)");
+    check_in(x, "`Config::new()`, crate::config::Config::new(a, b).",
+        "Config::new: src/config.rs:6 (method of Config)\n"
+        "crate::config::Config::new: src/config.rs:6 (method of Config)");
+    check_in(x, "`crate::config::load` and config::Config, `Self::new`",
+        "crate::config::load: src/config.rs:11 (function)\nconfig::Config: src/config.rs:1 (struct)\n"
+        "Self::new: src/config.rs:6 (method of Config)");
+    check_in(x, "Vec::new, std::env::args and `Vec::new` are Rust's.", "");
+    check_in(x, "`other::load`", "");
+    check_in(x, "Config::open does not exist.", "no Config::open in this tree");
+    code_index_free(x);
+    code_grammars_close(g);
+    check("Config::new makes one.", "Config::new: src/config.rs:6 (function)");
 }
 
 static void test_places__names_are_found(void **state)
@@ -80,6 +130,8 @@ int main(void)
         cmocka_unit_test(test_places__names_are_found),
         cmocka_unit_test(test_places__what_does_not_exist_is_marked),
         cmocka_unit_test(test_places__a_wrong_place_is_noticed),
+        cmocka_unit_test(test_places__a_field_in_backticks_counts),
+        cmocka_unit_test(test_places__paths_of_types_and_modules),
         cmocka_unit_test(test_places__english_is_left_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
