@@ -36,19 +36,6 @@ static const char usage[] =
     "kvist model info FILE|NAME    metadata, tensor types, memory plan\n"
     "kvist model check FILE|NAME   reads the whole file: shapes, numbers, vocabulary, sha256\n";
 
-/* Where scripts/fetch gets them is written there; who they are is written here too, so that `check` knows them. */
-static const struct default_model {
-    const char *name, *role, *file;
-    uint64_t bytes;
-    const char *sha256;
-} default_models[] = {
-    {"qwen2.5-coder-1.5b", "default", "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf", 1117320768,
-        "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046"},
-    {"smollm2-135m", "small", "SmolLM2-135M-Instruct.Q4_1.gguf", 98362432,
-        "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"},
-};
-enum { N_DEFAULT_MODELS = sizeof default_models / sizeof *default_models };
-
 static char *model_path(const char *file)
 {
     base_buf name = {0};
@@ -56,16 +43,6 @@ static char *model_path(const char *file)
     char *path = base_fs_home(BASE_HOME_DATA, name.data);
     base_buf_free(&name);
     return path;
-}
-
-static const struct default_model *find_default(const char *word)
-{
-    const char *slash = strrchr(word, '/'), *file = slash ? slash + 1 : word;
-    for (size_t i = 0; i < N_DEFAULT_MODELS; i++) {
-        const struct default_model *m = &default_models[i];
-        if (!strcasecmp(word, m->name) || !strcasecmp(word, m->role) || !strcmp(file, m->file)) return m;
-    }
-    return NULL;
 }
 
 static void put_bytes(base_buf *out, uint64_t bytes)
@@ -79,7 +56,7 @@ static void put_bytes(base_buf *out, uint64_t bytes)
 
 /* ---- list ---- */
 
-static const char *state_of(const struct default_model *m, const char *path)
+static const char *state_of(const default_model *m, const char *path)
 {
     struct stat st;
     if (stat(path, &st) != 0) return "absent";
@@ -90,8 +67,8 @@ static void list(bool json)
 {
     base_buf out = {0};
     if (json) base_buf_putc(&out, '[');
-    for (size_t i = 0; i < N_DEFAULT_MODELS; i++) {
-        const struct default_model *m = &default_models[i];
+    for (size_t i = 0; i < OPTIONS_N_MODELS; i++) {
+        const default_model *m = &options_models[i];
         char *path = model_path(m->file);
         if (json) {
             base_buf_printf(&out,
@@ -246,7 +223,7 @@ static int check_text(const gguf_file *f, base_err *err)
 static int check_hash(const gguf_file *f, const char *path, base_err *err)
 {
     char hex[65];
-    const struct default_model *m = find_default(path);
+    const default_model *m = options_find_model(path);
     if (!m) return 0;
     base_sha256_hex(gguf_bytes(f), gguf_file_bytes(f), hex);
     if (strcmp(hex, m->sha256) == 0) return 0;
@@ -272,14 +249,14 @@ static int check(const char *path, base_err *err)
         base_err_prefix(err, "%s", path);
     else
         printf("%s: sound (%" PRIu64 " tensors, shapes, numbers, vocabulary%s)\n", path, gguf_n_tensors(f),
-            find_default(path) ? ", sha256" : "");
+            options_find_model(path) ? ", sha256" : "");
     gguf_close(f);
     return r;
 }
 
 /* ---- get ---- */
 
-static int get_default(const struct default_model *m, base_err *err)
+static int get_default(const default_model *m, base_err *err)
 {
     char *path = model_path(m->file);
     bool here = strcmp(state_of(m, path), "present") == 0;
@@ -350,7 +327,7 @@ static int get_url(const char *url, const char *sha256, base_err *err)
 
 static int get(const char *what, const char *sha256, base_err *err)
 {
-    const struct default_model *m = find_default(what);
+    const default_model *m = options_find_model(what);
     if (strstr(what, "://")) return get_url(what, sha256, err);
     if (m) return get_default(m, err);
     return base_fail(err, BASE_E_NOT_FOUND, "%s is no URL and no default model (kvist model list)", what);

@@ -161,15 +161,22 @@ int options_parse(int argc, char **argv, common_options *common, const option_ro
     return BASE_OK;
 }
 
-/* Short names of the files that scripts/run and `kvist model get` fetch. */
-static const struct {
-    const char *name, *file;
-} named_models[] = {
-    {"default", "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf"},
-    {"qwen2.5-coder-1.5b", "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf"},
-    {"small", "SmolLM2-135M-Instruct.Q4_1.gguf"},
-    {"smollm2-135m", "SmolLM2-135M-Instruct.Q4_1.gguf"},
+const default_model options_models[OPTIONS_N_MODELS] = {
+    {"qwen2.5-coder-1.5b", "default", "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf", 1117320768,
+        "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046"},
+    {"smollm2-135m", "small", "SmolLM2-135M-Instruct.Q4_1.gguf", 98362432,
+        "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"},
 };
+
+const default_model *options_find_model(const char *word)
+{
+    const char *slash = strrchr(word, '/'), *file = slash ? slash + 1 : word;
+    for (size_t i = 0; i < OPTIONS_N_MODELS; i++) {
+        const default_model *m = &options_models[i];
+        if (!strcasecmp(word, m->name) || !strcasecmp(word, m->role) || !strcmp(file, m->file)) return m;
+    }
+    return NULL;
+}
 
 int options_model_path(const common_options *o, char **ret, base_err *err)
 {
@@ -179,9 +186,8 @@ int options_model_path(const common_options *o, char **ret, base_err *err)
         *ret = base_xstrdup(wanted);
         return BASE_OK;
     }
-    const char *file = wanted;
-    for (size_t i = 0; i < sizeof named_models / sizeof *named_models; i++)
-        if (!strcasecmp(wanted, named_models[i].name)) file = named_models[i].file;
+    const default_model *known = options_find_model(wanted);
+    const char *file = known ? known->file : wanted;
     base_buf name = {0};
     base_buf_printf(&name, "models/%s", file);
     char *path = base_fs_home(BASE_HOME_DATA, name.data);
@@ -190,11 +196,10 @@ int options_model_path(const common_options *o, char **ret, base_err *err)
         *ret = path;
         return BASE_OK;
     }
-    int code = file != wanted
-                   ? base_fail(err, BASE_E_NOT_FOUND,
-                         "the model %s is not here yet (%s); scripts/run fetches it", wanted, path)
-                   : base_fail(err, BASE_E_NOT_FOUND,
-                         "there is no model file %s, and no model of that name (kvist model list)", wanted);
+    int code = known ? base_fail(err, BASE_E_NOT_FOUND,
+                           "the model %s is not here yet (%s); scripts/run fetches it", wanted, path)
+                     : base_fail(err, BASE_E_NOT_FOUND,
+                           "there is no model file %s, and no model of that name (kvist model list)", wanted);
     free(path);
     return code;
 }

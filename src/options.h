@@ -47,6 +47,16 @@ typedef struct common_options {
 int options_parse(int argc, char **argv, common_options *common, const option_row *own, const char **rest,
     uint32_t *n_rest, base_err *err);
 
+/* The models that a machine gets without being told (shared/data/models.md); scripts/fetch has the same list with their sources. */
+typedef struct default_model {
+    const char *name, *role, *file; /* file: below the data folder's models/ */
+    uint64_t bytes;
+    const char *sha256;
+} default_model;
+enum { OPTIONS_N_MODELS = 2 };
+extern const default_model options_models[OPTIONS_N_MODELS];
+const default_model *options_find_model(const char *word); /* by name, role or file name; NULL: none */
+
 /* The model file: --model, KVIST_MODEL, the default in the data folder. The caller frees. A name of the table of default models works too. */
 int options_model_path(const common_options *o, char **ret, base_err *err);
 
