@@ -28,41 +28,27 @@ const quant_format *quant_format_of(gguf_tensor_type type)
     return NULL;
 }
 
-static float float_of_bits(uint32_t bits)
-{
-    float f;
-    memcpy(&f, &bits, sizeof f);
-    return f;
-}
-
-static uint32_t bits_of_float(float f)
-{
-    uint32_t bits;
-    memcpy(&bits, &f, sizeof bits);
-    return bits;
-}
-
 float quant_f16_to_f32(uint16_t h)
 {
     uint32_t sign = (uint32_t)(h & 0x8000u) << 16, exponent = (h >> 10) & 31u, mantissa = h & 0x3FFu;
-    if (exponent == 31) return float_of_bits(sign | 0x7F800000u | mantissa << 13);
+    if (exponent == 31) return quant_float_of_bits(sign | 0x7F800000u | mantissa << 13);
     if (exponent == 0) {
         float f = (float)mantissa * 0x1p-24f;
         return sign ? -f : f;
     }
-    return float_of_bits(sign | (exponent + 112) << 23 | mantissa << 13);
+    return quant_float_of_bits(sign | (exponent + 112) << 23 | mantissa << 13);
 }
 
 uint16_t quant_f32_to_f16(float f)
 {
-    uint32_t bits = bits_of_float(f), magnitude = bits & 0x7FFFFFFFu;
+    uint32_t bits = quant_bits_of_float(f), magnitude = bits & 0x7FFFFFFFu;
     uint16_t sign = (uint16_t)(bits >> 16 & 0x8000u);
     if (magnitude > 0x7F800000u) return sign | 0x7E00u;
     if (magnitude >= 0x477FE000u) return sign | 0x7BFFu;
     if (magnitude < 0x38800000u) {
         /* A subnormal half counts in units of 2^-24: adding 0.5 = 2^23 units lets the hardware round. */
-        float shifted = float_of_bits(magnitude) + 0.5f;
-        return sign | (uint16_t)(bits_of_float(shifted) - 0x3F000000u);
+        float shifted = quant_float_of_bits(magnitude) + 0.5f;
+        return sign | (uint16_t)(quant_bits_of_float(shifted) - 0x3F000000u);
     }
     uint32_t rounded = magnitude + 0xFFFu + (magnitude >> 13 & 1u);
     if (rounded >= 0x47800000u) return sign | 0x7BFFu;
@@ -163,7 +149,7 @@ static void floats_to_f32(gguf_tensor_type type, const uint8_t *src, size_t n, f
     }
     for (size_t i = 0; i < n; i++) {
         uint16_t h = read_u16(src + 2 * i);
-        dst[i] = type == GGUF_TENSOR_BF16 ? float_of_bits((uint32_t)h << 16) : quant_f16_to_f32(h);
+        dst[i] = type == GGUF_TENSOR_BF16 ? quant_float_of_bits((uint32_t)h << 16) : quant_f16_to_f32(h);
     }
 }
 

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "model/gguf.h"
 
@@ -50,5 +51,19 @@ bool quant_is_finite(gguf_tensor_type type, const uint8_t *src, size_t n);
 float quant_f16_to_f32(uint16_t h);
 uint16_t quant_f32_to_f16(
     float f); /* round to nearest even; beyond the range: its largest finite number; NaN stays */
+
+static inline float quant_float_of_bits(uint32_t bits)
+{
+    float f;
+    memcpy(&f, &bits, sizeof f);
+    return f;
+}
+
+static inline uint32_t quant_bits_of_float(float f)
+{
+    uint32_t bits;
+    memcpy(&bits, &f, sizeof bits);
+    return bits;
+}
 
 #endif

@@ -9,20 +9,6 @@
 #include "model/cpu/exp.h"
 #include "model/quant.h"
 
-static float float_of_bits(uint32_t bits)
-{
-    float f;
-    memcpy(&f, &bits, sizeof f);
-    return f;
-}
-
-static uint32_t bits_of_float(float f)
-{
-    uint32_t bits;
-    memcpy(&bits, &f, sizeof bits);
-    return bits;
-}
-
 static float exp_ref(float x)
 {
     if (x < EXP_LOW) return 0;
@@ -37,7 +23,7 @@ static float exp_ref(float x)
     p = fmaf(p, r, EXP_C1);
     p = fmaf(p, r, EXP_C0);
     p = fmaf(p, r * r, r) + 1.0f;
-    return p * float_of_bits((bits_of_float(shifted) << 23) + 0x3F800000u);
+    return p * quant_float_of_bits((quant_bits_of_float(shifted) << 23) + 0x3F800000u);
 }
 
 static float add_by_halves(float *s)
