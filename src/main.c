@@ -27,12 +27,6 @@ static const struct {
     {"doctor", "what this machine has and what is in force", cmd_doctor},
 };
 
-int cmd_complain(const base_err *err)
-{
-    fprintf(stderr, "kvist: %s\n", err->msg);
-    return err->code == BASE_E_USAGE ? CMD_USAGE : CMD_FAILED;
-}
-
 /* Output that did not arrive (a full disk) is no success; a reader that went away had enough. */
 static int written(int status)
 {
