@@ -16,7 +16,8 @@ enum {
     PARSE_MICROSECONDS = 5000000, /* a safety net: what is parsed is decided by size, not by load */
     MAX_LINE = 20000,
     MAX_MEAN_LINE = 300,
-    LOOK_AHEAD = 4096
+    LOOK_AHEAD = 4096,
+    MAX_ATTRIBUTES = 1024
 };
 
 /* Minified or generated: structure would say nothing, and parsing is slow. */
@@ -362,14 +363,15 @@ static void define(walk *w, uint32_t i, uint32_t name, const char *parent, const
     bool is_declaration, uint32_t holder)
 {
     const node *at = &w->nodes[name];
-    if (at->from == at->to) return; /* a MISSING name */
+    if (at->from == at->to) return;                                   /* a MISSING name */
+    const uint32_t name_from = at->from + (w->text[at->from] == '#'); /* private in JavaScript */
     const uint32_t outer = outermost(w, i);
-    code_definition d = {.name = code_builder_name(&w->b, w->text + at->from, at->to - at->from),
+    code_definition d = {.name = code_builder_name(&w->b, w->text + name_from, at->to - name_from),
         .parent = parent,
         .what = what,
         .from = w->nodes[outer].from,
         .to = trim(w, w->nodes[outer].from, w->nodes[outer].to),
-        .name_from = at->from,
+        .name_from = name_from,
         .is_declaration = is_declaration};
     for (uint32_t p = w->nodes[outer].prev; p != UINT32_MAX && (row_of(w, p)->flags & NODE_ATTRIBUTE);
          p = w->nodes[p].prev)
@@ -413,6 +415,33 @@ static void define_declarators(walk *w, uint32_t i, const code_node_row *row)
     }
 }
 
+/* `self.x = 1` in __init__, `this.x = 1` in a constructor: where these languages say which fields a class has. */
+static void define_attribute(walk *w, uint32_t i, uint32_t left)
+{
+    static const char *const makers[] = {"__init__", "constructor"};
+    static const char *const objects[] = {"self", "this"};
+    if (w->n_scopes < 2 || w->scopes[w->n_scopes - 2].kind != SCOPE_TYPE) return;
+    const scope *top = &w->scopes[w->n_scopes - 1], *type = top - 1;
+    if (top->definition == UINT32_MAX) return;
+    const code_file *file = w->b.file;
+    const uint32_t object = first_child(w, left, false), name = first_child(w, left, true);
+    for (size_t k = 0; k < sizeof makers / sizeof *makers; k++) {
+        if (strcmp(top->name, makers[k]) != 0 || object == name || name == UINT32_MAX || !is_name(w, name))
+            continue;
+        const node *o = &w->nodes[object], *a = &w->nodes[name];
+        const size_t n = a->to - a->from;
+        if (o->to - o->from != 4 || memcmp(w->text + o->from, objects[k], 4) != 0) continue;
+        bool again = false;
+        for (uint32_t d = type->definition != UINT32_MAX ? type->definition : top->definition;
+             d < file->n_definitions && !again; d++)
+            again = strlen(file->definitions[d].name) == n &&
+                    strcmp(file->definitions[d].parent, type->name) == 0 &&
+                    memcmp(file->definitions[d].name, w->text + a->from, n) == 0;
+        if (!again && file->n_definitions - top->definition < MAX_ATTRIBUTES)
+            define(w, i, name, type->name, "field", UINT32_MAX, false, UINT32_MAX);
+    }
+}
+
 /* A name that gets a value: a function when the value is one, else a variable outside functions. */
 static void define_variable(walk *w, uint32_t i, const code_node_row *row)
 {
@@ -439,6 +468,7 @@ static void define_variable(walk *w, uint32_t i, const code_node_row *row)
             child(w, value, FIELD_BODY), false, i);
         return;
     }
+    if (w->n_functions != 0) define_attribute(w, i, left);
     if ((row->flags & NODE_IF_FUNCTION) || w->n_functions != 0) return;
     const char *what = in_type(w) && strcmp(row->what, "variable") == 0 ? "field" : row->what;
     const uint8_t field = w->nodes[left].field;
@@ -498,6 +528,10 @@ static void define_plain(walk *w, uint32_t i, const code_node_row *row)
     if (type != UINT32_MAX && strcmp(type_of(w, type), "struct_type") == 0) what = "struct";
     if (type != UINT32_MAX && strcmp(type_of(w, type), "interface_type") == 0) what = "interface";
     define(w, i, r.name, parent, what, body, (row->flags & NODE_DECLARATION) != 0, i);
+    if (strcmp(what, "field") == 0) /* Go: a, b int */
+        for (uint32_t c = w->nodes[r.name].sub_end; c < w->nodes[i].sub_end; c = w->nodes[c].sub_end)
+            if (w->nodes[c].field == FIELD_NAME && is_name(w, c))
+                define(w, i, c, parent, what, UINT32_MAX, false, UINT32_MAX);
     if ((row->flags & NODE_TAIL_RETURNS) && body != UINT32_MAX) add_tail(w, body);
 }
 

@@ -195,6 +195,26 @@ static void test_parse__other_languages(void **state)
     code_grammars_close(g);
 }
 
+static void test_parse__fields_of_types(void **state)
+{
+    code_grammars *g = grammars_or_skip("go");
+    check_definitions(g, "a.go", "package p\n\ntype T struct {\n\ta, b int\n\tC *X\n}\n",
+        "struct .T,field T.a,field T.b,field T.C");
+    check_definitions(g, "a.rs", "pub struct S { pub a: u8, b: Vec<u8> }\n", "struct .S,field S.a,field S.b");
+    check_definitions(g, "a.cc", "class A { public: int x, *y; std::vector<int> z; };\n",
+        "class .A,field A.x,field A.y,field A.z");
+    check_definitions(g, "a.py",
+        "@dataclass\nclass A:\n    x: int\n    y: str = 1\n    def __init__(self):\n        self.x = 1\n"
+        "        self.w, v = 1, 2\n        self.z: int = 1\n        other.q = 1\n"
+        "    def f(self):\n        self.u = 1\n",
+        "class .A,field A.x,field A.y,method A.__init__,field A.z,method A.f");
+    check_definitions(g, "a.js",
+        "class A {\n  #p = 1;\n  constructor() {\n    this.w = 1;\n    this.w = 2;\n    this.a.b = 3;\n"
+        "    this.f = () => { this.g = 1; };\n  }\n}\nfunction constructor() { this.k = 1; }\n",
+        "class .A,field A.p,method A.constructor,field A.w,function constructor.f,function .constructor");
+    code_grammars_close(g);
+}
+
 static void test_parse__rust_tail_expression_returns(void **state)
 {
     static const char text[] =
@@ -253,6 +273,7 @@ int main(void)
         cmocka_unit_test(test_parse__javascript_functions_as_values),
         cmocka_unit_test(test_parse__go_rust_cpp_parents),
         cmocka_unit_test(test_parse__other_languages),
+        cmocka_unit_test(test_parse__fields_of_types),
         cmocka_unit_test(test_parse__rust_tail_expression_returns),
         cmocka_unit_test(test_parse__broken_code_reports_its_line),
         cmocka_unit_test(test_parse__hostile_shapes),
