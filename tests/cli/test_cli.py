@@ -14,7 +14,7 @@ import tempfile
 import time
 import unittest
 
-KVIST, SHARED = sys.argv[1], sys.argv[2]
+KVIST, SHARED = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])  # Meson gives paths from its build folder
 DATA = os.path.join(os.environ.get("KVIST_HOME") or "", "data") if os.environ.get("KVIST_HOME") else os.path.join(
     os.environ.get("XDG_DATA_HOME") or os.path.join(os.path.expanduser("~"), ".local", "share"), "kvist")
 SMALL = os.path.join(DATA, "models", "SmolLM2-135M-Instruct.Q4_1.gguf")
