@@ -219,13 +219,30 @@ static bool knows_scope(const code_index *x, const char *name)
 }
 
 /* Does the answer write this identifier anywhere? */
-static bool is_written(const reader *r, const char *name)
+static bool is_written(const reader *r, const char *name, size_t len, bool any_case)
 {
-    const size_t len = strlen(name);
     size_t pos = 0, from, to;
     while (len != 0 && code_next_identifier(r->text, r->n_text, &pos, &from, &to))
-        if (to - from == len && memcmp(r->text + from, name, len) == 0) return true;
+        if (to - from == len &&
+            (any_case ? strncasecmp(r->text + from, name, len) : strncmp(r->text + from, name, len)) == 0)
+            return true;
     return false;
+}
+
+/* Which part of a type's words the answer writes, in percent: of redisContext, "the connection context" writes a half. */
+static uint32_t percent_written(const reader *r, const char *type)
+{
+    base_buf words = {0};
+    code_split_identifier(type, strlen(type), &words);
+    uint32_t n = 0, n_written = 0;
+    for (size_t i = 0; i < words.len; n++) {
+        const char *end = memchr(words.data + i, ' ', words.len - i);
+        const size_t len = end != NULL ? (size_t)(end - words.data) - i : words.len - i;
+        n_written += is_written(r, words.data + i, len, true);
+        i += len + 1;
+    }
+    base_buf_free(&words);
+    return n != 0 ? n_written * 100 / n : 0;
 }
 
 /* How many files hold an identifier. */
@@ -239,21 +256,23 @@ static uint32_t files_with(const code_index *x, const char *name)
 }
 
 /*
- * Of the fields that share a name, the one whose type the answer writes too, else the one whose type most files hold. Returns n
- * when no type has such a field.
+ * Of the fields that share a name, the one whose type the answer writes too, else the one of whose type it writes most, else
+ * the one whose type most files hold. Returns n when no type has such a field.
  */
 static uint32_t choose_field(const reader *r, const code_place *places, uint32_t n)
 {
-    uint32_t best = n, best_files = 0;
+    uint32_t best = n, best_percent = 0, best_files = 0;
     for (uint32_t i = 0, looked = 0; i < n && looked < MAX_FIELDS; i++) {
-        if (strcmp(places[i].what, "field") != 0 || places[i].parent[0] == '\0') continue;
+        const char *type = places[i].parent;
+        if (strcmp(places[i].what, "field") != 0 || type[0] == '\0') continue;
         looked++;
-        if (is_written(r, places[i].parent)) return i;
-        const uint32_t files = files_with(r->x, places[i].parent);
-        if (best == n || files > best_files) {
-            best = i;
-            best_files = files;
-        }
+        if (is_written(r, type, strlen(type), false)) return i;
+        const uint32_t percent = percent_written(r, type), files = files_with(r->x, type);
+        if (best != n && (percent < best_percent || (percent == best_percent && files <= best_files)))
+            continue;
+        best = i;
+        best_percent = percent;
+        best_files = files;
     }
     return best;
 }

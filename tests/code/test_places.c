@@ -59,6 +59,8 @@ static void test_places__a_field_in_backticks_counts(void **state)
         "ac->errstr: src/async.h:3 (field of redisAsyncContext), and 1 more");
     check_in(x, "`quote` and `show`",
         "quote: src/config.rs:2 (field of Config)\nshow: src/async.h:4 (field of redisAsyncContext)");
+    check_in(x, "The field `errstr` of an asynchronous, async context.",
+        "errstr: src/async.h:3 (field of redisAsyncContext), and 1 more");
     check_in(x, "The errstr and the quote show what a \"quote\" is.", "");
     code_index_free(x);
     code_grammars_close(g);
