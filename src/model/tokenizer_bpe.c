@@ -9,11 +9,6 @@
 
 #include "base/mem.h"
 
-typedef struct bpe_symbol {
-    uint32_t id;
-    int32_t before, after; /* -1: none */
-} bpe_symbol;
-
 typedef struct bpe_pair {
     uint32_t rank, place, left, right, result;
 } bpe_pair;
@@ -82,25 +77,31 @@ static bpe_pair heap_pop(bpe_scratch *s)
 
 /* ---- a word ---- */
 
-static void push_pair(const bpe_table *t, bpe_scratch *s, int32_t left)
+typedef struct merging {
+    bpe_scratch *s;
+    const char *word;
+    size_t n;
+    bpe_find_fn *find;
+    const void *user;
+} merging;
+
+static void push_pair(const merging *m, int32_t left)
 {
-    if (left < 0 || s->symbols[left].after < 0) return;
-    uint32_t a = s->symbols[left].id, b = s->symbols[s->symbols[left].after].id;
-    const bpe_merge *m = &t->slots[slot_of(t, a, b)];
-    if (m->result != UINT32_MAX) heap_push(s, (bpe_pair){m->rank, (uint32_t)left, a, b, m->result});
+    const bpe_symbol *symbols = m->s->symbols;
+    bpe_result found;
+    if (left < 0 || symbols[left].after < 0) return;
+    int32_t right = symbols[left].after, end = symbols[right].after;
+    size_t n = (end < 0 ? m->n : (size_t)end) - (size_t)left;
+    if (m->find(m->user, symbols[left].id, symbols[right].id, m->word + left, n, &found))
+        heap_push(
+            m->s, (bpe_pair){found.rank, (uint32_t)left, symbols[left].id, symbols[right].id, found.id});
 }
 
-void bpe_encode(const bpe_table *t, bpe_scratch *s, const char *word, size_t n,
-    const uint32_t byte_symbols[256], uint32_t n_vocab, model_ids *out)
+void bpe_merge_all(bpe_scratch *s, const char *word, size_t n, bpe_find_fn *find, const void *user)
 {
-    base_grow(&s->symbols, &s->symbols_cap, n, sizeof *s->symbols);
-    for (size_t i = 0; i < n; i++) {
-        s->symbols[i] = (bpe_symbol){.id = byte_symbols[(unsigned char)word[i]],
-            .before = (int32_t)i - 1,
-            .after = i + 1 < n ? (int32_t)i + 1 : -1};
-    }
+    const merging m = {s, word, n, find, user};
     s->n_heap = 0;
-    for (size_t i = 0; i + 1 < n; i++) push_pair(t, s, (int32_t)i);
+    for (int32_t i = 0; i >= 0; i = s->symbols[i].after) push_pair(&m, i);
     while (s->n_heap) {
         bpe_pair p = heap_pop(s);
         bpe_symbol *left = &s->symbols[p.place];
@@ -110,10 +111,34 @@ void bpe_encode(const bpe_table *t, bpe_scratch *s, const char *word, size_t n,
         left->after = right->after;
         right->id = UINT32_MAX; /* no pair names it */
         if (left->after >= 0) s->symbols[left->after].before = (int32_t)p.place;
-        push_pair(t, s, left->before);
-        push_pair(t, s, (int32_t)p.place);
+        push_pair(&m, left->before);
+        push_pair(&m, (int32_t)p.place);
     }
-    for (int32_t i = 0; n && i >= 0; i = s->symbols[i].after)
+}
+
+static bool find_merge(
+    const void *user, uint32_t left, uint32_t right, const char *at, size_t n, bpe_result *ret)
+{
+    const bpe_table *t = user;
+    const bpe_merge *m = &t->slots[slot_of(t, left, right)];
+    (void)at;
+    (void)n;
+    *ret = (bpe_result){m->rank, m->result};
+    return m->result != UINT32_MAX;
+}
+
+void bpe_encode(const bpe_table *t, bpe_scratch *s, const char *word, size_t n,
+    const uint32_t byte_symbols[256], uint32_t n_vocab, model_ids *out)
+{
+    if (n == 0) return;
+    base_grow(&s->symbols, &s->symbols_cap, n, sizeof *s->symbols);
+    for (size_t i = 0; i < n; i++) {
+        s->symbols[i] = (bpe_symbol){.id = byte_symbols[(unsigned char)word[i]],
+            .before = (int32_t)i - 1,
+            .after = i + 1 < n ? (int32_t)i + 1 : -1};
+    }
+    bpe_merge_all(s, word, n, find_merge, t);
+    for (int32_t i = 0; i >= 0; i = s->symbols[i].after)
         if (s->symbols[i].id < n_vocab) model_ids_add(out, (int32_t)s->symbols[i].id);
 }
 
