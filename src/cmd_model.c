@@ -213,7 +213,7 @@ static int check_text(const gguf_file *f, base_err *err)
     }
     if (back.len != sizeof sample - 1 || memcmp(back.data, sample, back.len) != 0)
         r = base_fail(err, BASE_E_FORMAT, "the vocabulary does not give a text back from its ids");
-    if (r == 0 && (r = model_template_load(&m, f, t, err)) == 0) model_template_free(m);
+    if (r == 0 && (r = model_template_load(&m, f, t, false, err)) == 0) model_template_free(m);
     model_ids_free(&ids);
     base_buf_free(&back);
     model_tokenizer_free(t);

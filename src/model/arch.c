@@ -6,12 +6,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/mem.h"
 
 static const model_arch architectures[] = {
-    {.name = "qwen2", .rope_neox = true, .qkv_bias = true},
-    {.name = "llama"},
+    {.name = "qwen2", .families = "Qwen2, Qwen2.5", .rope = OPS_ROPE_NEOX, .qkv_bias = true},
+    {.name = "qwen3", .families = "Qwen3", .rope = OPS_ROPE_NEOX, .qk_norm = true},
+    {.name = "llama", .families = "Llama 2 and 3, SmolLM2", .rope = OPS_ROPE_NORM},
+    {.name = "gemma3",
+        .families = "Gemma 3",
+        .rope = OPS_ROPE_NEOX,
+        .gate = OPS_GATE_GELU_TANH,
+        .qk_norm = true,
+        .post_norm = true,
+        .embd_scale = true,
+        .window_every = 6,
+        .window_rope_base = 10000,
+        .wide_layers = 62 /* 27B */},
 };
+enum { N_ARCHITECTURES = sizeof architectures / sizeof architectures[0] };
 
 /* Bounds that no model of a machine like ours comes near; they keep every product below far inside 64 bits. */
 enum { MAX_LAYERS = 1024, MAX_WIDTH = 1 << 20, MAX_VOCAB = 1 << 22, MAX_CONTEXT = 1 << 26, MAX_HEADS = 4096 };
@@ -148,14 +161,48 @@ static int find_arch(const gguf_file *f, const model_arch **ret, base_err *err)
     base_str name;
     if (!gguf_get_str(f, "general.architecture", &name))
         return base_fail(err, BASE_E_FORMAT, "the file names no architecture (general.architecture)");
-    for (size_t i = 0; i < sizeof architectures / sizeof architectures[0]; i++)
+    base_buf known = {0};
+    for (size_t i = 0; i < N_ARCHITECTURES; i++) {
         if (base_str_equal(name, architectures[i].name)) {
             *ret = &architectures[i];
+            base_buf_free(&known);
             return 0;
         }
-    return base_fail(err, BASE_E_UNSUPPORTED,
-        "architecture \"%.*s\" is not built; kvist runs qwen2 and llama (Qwen2.5, Llama 2 and 3, SmolLM2)",
-        (int)(name.len < 40 ? name.len : 40), name.ptr);
+        base_buf_printf(&known, "%s%s (%s)", i ? ", " : "", architectures[i].name, architectures[i].families);
+    }
+    base_fail(err, BASE_E_UNSUPPORTED, "architecture \"%.*s\" is not built; kvist runs %s",
+        (int)(name.len < 40 ? name.len : 40), name.ptr, known.data);
+    base_buf_free(&known);
+    return BASE_E_UNSUPPORTED;
+}
+
+/* Layers that read a window only, where the architecture has them; other models end their session at the window. */
+static int read_window(const reader *r, model_hyper *h)
+{
+    char key[96];
+    gguf_value_type type;
+    uint64_t window = 0, every = h->arch->window_every;
+
+    get_count(r, "attention.sliding_window", &window);
+    if (window == 0) return 0;
+    if (window > MAX_CONTEXT) window = MAX_CONTEXT;
+    if (every == 0) { /* inside its window a sliding-window model is a plain one */
+        if (window < h->n_ctx) h->n_ctx = (uint32_t)window;
+        return 0;
+    }
+    if (gguf_get_array(r->file, key_of(r, "attention.sliding_window_pattern", key), &type, NULL))
+        return base_fail(r->err, BASE_E_UNSUPPORTED,
+            "%s lists its layers one by one; kvist reads one number, every how many layers one has no window",
+            key);
+    get_count(r, "attention.sliding_window_pattern", &every);
+    if (every == 0 || every > MAX_LAYERS)
+        return base_fail(r->err, BASE_E_FORMAT, "%s is %llu", key, (unsigned long long)every);
+    h->window = (uint32_t)window;
+    h->window_every = (uint32_t)every;
+    h->window_rope_base = get_number(r, "rope.freq_base_swa", h->arch->window_rope_base);
+    if (!(h->window_rope_base > 1 && isfinite(h->window_rope_base)))
+        return base_fail(r->err, BASE_E_FORMAT, "%s.rope.freq_base_swa is %g", r->arch, h->window_rope_base);
+    return 0;
 }
 
 int model_arch_read(const gguf_file *f, model_hyper *ret, base_err *err)
@@ -164,7 +211,6 @@ int model_arch_read(const gguf_file *f, model_hyper *ret, base_err *err)
     model_hyper h = {0};
     reader r = {.file = f, .err = err ? err : &own};
     const gguf_tensor *embd;
-    uint64_t window;
     int rc;
 
     if ((rc = find_arch(f, &h.arch, r.err))) return rc;
@@ -176,13 +222,12 @@ int model_arch_read(const gguf_file *f, model_hyper *ret, base_err *err)
     if ((rc = need_count(&r, "context_length", MAX_CONTEXT, &h.n_ctx))) return rc;
     if ((rc = read_heads(&r, &h))) return rc;
     if ((rc = read_rope(&r, &h))) return rc;
-    /* Inside its window a sliding-window model is a plain one: end the session there. */
-    if (get_count(&r, "attention.sliding_window", &window) && window > 0 && window < h.n_ctx)
-        h.n_ctx = (uint32_t)window;
+    if ((rc = read_window(&r, &h))) return rc;
     h.norm_eps = (float)get_number(&r, "attention.layer_norm_rms_epsilon", 1e-5);
     if (!(h.norm_eps > 0 && h.norm_eps < 1))
         return base_fail(r.err, BASE_E_FORMAT, "layer_norm_rms_epsilon is %g", (double)h.norm_eps);
-    h.attn_scale = (float)get_number(&r, "attention.scale", 1 / sqrt((double)h.head_dim));
+    double per_head = h.n_layer == h.arch->wide_layers ? (double)(h.n_embd / h.n_head) : h.head_dim;
+    h.attn_scale = (float)get_number(&r, "attention.scale", 1 / sqrt(per_head));
     if (!(h.attn_scale > 0 && h.attn_scale < 1e6f))
         return base_fail(r.err, BASE_E_FORMAT, "attention.scale is %g", (double)h.attn_scale);
     /* The vocabulary is as large as its embedding says; the metadata key is optional and sometimes padded. */
@@ -195,7 +240,23 @@ int model_arch_read(const gguf_file *f, model_hyper *ret, base_err *err)
     return 0;
 }
 
-typedef enum arch_presence { ARCH_MUST, ARCH_BIAS } arch_presence;
+typedef enum arch_presence { ARCH_MUST, ARCH_BIAS, ARCH_QK_NORM, ARCH_POST_NORM } arch_presence;
+
+/* Does the architecture compute such a tensor, and can it do without? */
+typedef struct arch_demand {
+    bool used, must;
+} arch_demand;
+
+static arch_demand demand_of(const model_arch *a, arch_presence presence)
+{
+    const arch_demand demands[] = {
+        [ARCH_MUST] = {true, true},
+        [ARCH_BIAS] = {true, a->qkv_bias},
+        [ARCH_QK_NORM] = {a->qk_norm, true},
+        [ARCH_POST_NORM] = {a->post_norm, true},
+    };
+    return demands[presence];
+}
 
 /* Shape and type of one tensor; vectors are F32, matrices any type of the table. */
 static int check_tensor(const gguf_tensor *t, const char *name, uint64_t n_in, uint64_t n_out, base_err *err)
@@ -241,9 +302,10 @@ static int bind_layer(const gguf_file *f, const model_hyper *h, uint32_t layer, 
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         char name[64];
-        bool must = table[i].presence == ARCH_MUST || h->arch->qkv_bias;
+        arch_demand demand = demand_of(h->arch, table[i].presence);
+        if (!demand.used) continue;
         snprintf(name, sizeof name, "blk.%u.%s", layer, table[i].name);
-        int rc = bind_one(f, name, table[i].n_in, table[i].n_out, must, table[i].to, n_bound, err);
+        int rc = bind_one(f, name, table[i].n_in, table[i].n_out, demand.must, table[i].to, n_bound, err);
         if (rc) return rc;
     }
     return 0;

@@ -7,6 +7,7 @@
  */
 #include "model/forward.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,8 +43,10 @@ static uint32_t widest(const model_hyper *h)
     X(qkv, FORWARD_BATCH, n_q(h) + 2 * n_kv(h))                                                              \
     X(mixed, FORWARD_BATCH, n_q(h))                                                                          \
     X(gate_up, FORWARD_BATCH, 2 * (size_t)h->n_ff)                                                           \
+    X(branch, h->arch->post_norm ? FORWARD_BATCH : 0, h->n_embd)                                             \
     X(logits, FORWARD_HEADS, h->n_vocab)                                                                     \
-    X(rope, FORWARD_BATCH, h->n_rot)
+    X(rope, FORWARD_BATCH, h->n_rot)                                                                         \
+    X(rope_window, h->window ? FORWARD_BATCH : 0, h->n_rot)
 
 uint64_t forward_scratch_bytes(const model_hyper *h)
 {
@@ -61,7 +64,8 @@ int forward_scratch_make(model *m, base_err *err)
     forward_scratch *s = &m->scratch;
     int rc = m->ops->activations_new(m->ops, &s->wide, FORWARD_BATCH, widest(h), err);
 #define MAKE(field, rows, width)                                                                             \
-    if (!rc) rc = m->ops->buffer_new(m->ops, &s->field, (size_t)(rows) * (width) * sizeof(float), err);
+    if (!rc && (rows) > 0)                                                                                   \
+        rc = m->ops->buffer_new(m->ops, &s->field, (size_t)(rows) * (width) * sizeof(float), err);
     SCRATCH_BUFFERS(MAKE)
 #undef MAKE
     return rc;
@@ -112,19 +116,71 @@ static void capture_queries(model *m, const micro_batch *b, uint32_t layer)
     }
 }
 
+/* RMSNorm of each head in place, for models that have it, then RoPE. */
+static int turn_heads(model *m, const micro_batch *b, uint32_t layer, ops_mat x, uint32_t n_heads,
+    const ops_buffer *norm, base_err *err)
+{
+    const model_hyper *h = &m->hyper;
+    int rc = !norm ? 0
+                   : m->ops->norm(m->ops,
+                         &(ops_norm_args){.x = x,
+                             .out = x,
+                             .weight = norm,
+                             .n = b->n,
+                             .n_groups = n_heads,
+                             .width = h->head_dim,
+                             .eps = h->norm_eps},
+                         err);
+    if (rc) return rc;
+    return m->ops->rope(m->ops,
+        &(ops_rope_args){.x = x,
+            .table = model_layer_has_window(h, layer) ? m->scratch.rope_window : m->scratch.rope,
+            .pairing = h->arch->rope,
+            .n = b->n,
+            .n_heads = n_heads,
+            .head_dim = h->head_dim,
+            .n_rot = h->n_rot},
+        err);
+}
+
+/* x += w * scratch.wide, the product normalised first for models that do so. */
+static int add_product(model *m, uint32_t n, const ops_weight *w, const ops_buffer *norm, base_err *err)
+{
+    const model_hyper *h = &m->hyper;
+    ops_mat x = hidden_of(m), branch = {m->scratch.branch, 0, h->n_embd};
+    ops_matmul_args product = {.x = m->scratch.wide,
+        .n_parts = 1,
+        .parts = {{.weight = w, .y = norm ? branch : x, .add = norm ? (ops_mat){0} : x}}};
+    int rc = m->ops->matmul(m->ops, &product, err);
+    if (rc || !norm) return rc;
+    rc = m->ops->norm(m->ops,
+        &(ops_norm_args){.x = branch,
+            .out = branch,
+            .weight = norm,
+            .n = n,
+            .n_groups = 1,
+            .width = h->n_embd,
+            .eps = h->norm_eps},
+        err);
+    if (rc) return rc;
+    return m->ops->add(m->ops,
+        &(ops_add_args){
+            .a = x, .b = branch, .out = x, .scale_a = 1, .scale_b = 1, .n = n, .width = h->n_embd},
+        err);
+}
+
 static int attention_half(model *m, const micro_batch *b, uint32_t layer, base_err *err)
 {
     const model_hyper *h = &m->hyper;
     const forward_layer *w = &m->layers[layer];
     const forward_scratch *s = &m->scratch;
     const model_ops *ops = m->ops;
-    ops_rope_pairing pairing = h->arch->rope_neox ? OPS_ROPE_NEOX : OPS_ROPE_NORM;
-    ops_mat x = hidden_of(m), q, k, v, mixed = {s->mixed, 0, n_q(h)};
+    ops_mat q, k, v, mixed = {s->mixed, 0, n_q(h)};
     int rc;
 
     qkv_of(m, &q, &k, &v);
     rc = ops->norm_quant(m->ops,
-        &(ops_norm_quant_args){.x = x,
+        &(ops_norm_quant_args){.x = hidden_of(m),
             .weight = w->attn_norm,
             .n = b->n,
             .width = h->n_embd,
@@ -139,26 +195,8 @@ static int attention_half(model *m, const micro_batch *b, uint32_t layer, base_e
                     {.weight = w->k, .bias = w->k_bias, .y = k},
                     {.weight = w->v, .bias = w->v_bias, .y = v}}},
             err);
-    if (!rc)
-        rc = ops->rope(m->ops,
-            &(ops_rope_args){.x = q,
-                .table = s->rope,
-                .pairing = pairing,
-                .n = b->n,
-                .n_heads = h->n_head,
-                .head_dim = h->head_dim,
-                .n_rot = h->n_rot},
-            err);
-    if (!rc)
-        rc = ops->rope(m->ops,
-            &(ops_rope_args){.x = k,
-                .table = s->rope,
-                .pairing = pairing,
-                .n = b->n,
-                .n_heads = h->n_head_kv,
-                .head_dim = h->head_dim,
-                .n_rot = h->n_rot},
-            err);
+    if (!rc) rc = turn_heads(m, b, layer, q, h->n_head, w->q_norm, err);
+    if (!rc) rc = turn_heads(m, b, layer, k, h->n_head_kv, w->k_norm, err);
     if (!rc && b->whole->capture) capture_queries(m, b, layer);
     if (!rc)
         rc = ops->rows_write(
@@ -169,6 +207,7 @@ static int attention_half(model *m, const micro_batch *b, uint32_t layer, base_e
                 .layer = layer,
                 .n = b->n,
                 .n_head = h->n_head,
+                .window = model_layer_has_window(h, layer) ? h->window : 0,
                 .scale = h->attn_scale,
                 .q = q,
                 .out = mixed},
@@ -176,10 +215,7 @@ static int attention_half(model *m, const micro_batch *b, uint32_t layer, base_e
     if (!rc)
         rc = ops->quant(
             m->ops, &(ops_quant_args){.x = mixed, .n = b->n, .width = n_q(h), .out = s->wide}, err);
-    if (!rc)
-        rc = ops->matmul(m->ops,
-            &(ops_matmul_args){.x = s->wide, .n_parts = 1, .parts = {{.weight = w->o, .y = x, .add = x}}},
-            err);
+    if (!rc) rc = add_product(m, b->n, w->o, w->attn_post, err);
     return rc;
 }
 
@@ -188,13 +224,16 @@ static int feed_forward_half(model *m, uint32_t n, const forward_layer *w, base_
     const model_hyper *h = &m->hyper;
     const forward_scratch *s = &m->scratch;
     const model_ops *ops = m->ops;
-    ops_mat x = hidden_of(m), gate = {s->gate_up, 0, 2 * (size_t)h->n_ff};
-    ops_mat up = {s->gate_up, h->n_ff, 2 * (size_t)h->n_ff};
+    ops_mat gate = {s->gate_up, 0, 2 * (size_t)h->n_ff}, up = {s->gate_up, h->n_ff, 2 * (size_t)h->n_ff};
     int rc;
 
     rc = ops->norm_quant(m->ops,
-        &(ops_norm_quant_args){
-            .x = x, .weight = w->ffn_norm, .n = n, .width = h->n_embd, .eps = h->norm_eps, .out = s->wide},
+        &(ops_norm_quant_args){.x = hidden_of(m),
+            .weight = w->ffn_norm,
+            .n = n,
+            .width = h->n_embd,
+            .eps = h->norm_eps,
+            .out = s->wide},
         err);
     if (!rc)
         rc = ops->matmul(m->ops,
@@ -205,12 +244,9 @@ static int feed_forward_half(model *m, uint32_t n, const forward_layer *w, base_
     if (!rc)
         rc = ops->gate_quant(m->ops,
             &(ops_gate_quant_args){
-                .gate = gate, .up = up, .kind = OPS_GATE_SILU, .n = n, .width = h->n_ff, .out = s->wide},
+                .gate = gate, .up = up, .kind = h->arch->gate, .n = n, .width = h->n_ff, .out = s->wide},
             err);
-    if (!rc)
-        rc = ops->matmul(m->ops,
-            &(ops_matmul_args){.x = s->wide, .n_parts = 1, .parts = {{.weight = w->down, .y = x, .add = x}}},
-            err);
+    if (!rc) rc = add_product(m, n, w->down, w->ffn_post, err);
     return rc;
 }
 
@@ -255,24 +291,37 @@ static int start_hidden(model *m, const micro_batch *b, base_err *err)
             &(ops_embed_args){.table = m->tensors.token_embd,
                 .ids = b->whole->ids + b->from,
                 .n = b->n,
+                .scale = h->arch->embd_scale ? sqrtf((float)h->n_embd) : 1,
                 .out = hidden_of(m)},
             err);
     m->ops->upload(m->ops, m->scratch.x, 0, b->whole->hidden + (size_t)b->from * h->n_embd, b->n * row_bytes);
     return 0;
 }
 
+/* Layers with a window turn by their own base; stretching a context is for the layers that read all of it. */
+static int make_rope_tables(model *m, const micro_batch *b, base_err *err)
+{
+    const model_hyper *h = &m->hyper;
+    ops_rope_table_args table = {.phases = b->whole->phases + b->from,
+        .factors = m->rope_factors,
+        .n = b->n,
+        .n_rot = h->n_rot,
+        .base = h->rope_base,
+        .scale = 1 / h->rope_factor,
+        .table = m->scratch.rope};
+    int rc = m->ops->rope_table(m->ops, &table, err);
+    if (rc || !h->window) return rc;
+    table.factors = NULL;
+    table.base = h->window_rope_base;
+    table.scale = 1;
+    table.table = m->scratch.rope_window;
+    return m->ops->rope_table(m->ops, &table, err);
+}
+
 static int run_micro_batch(model *m, const micro_batch *b, uint32_t layer_last, base_err *err)
 {
     const model_hyper *h = &m->hyper;
-    int rc = m->ops->rope_table(m->ops,
-        &(ops_rope_table_args){.phases = b->whole->phases + b->from,
-            .factors = m->rope_factors,
-            .n = b->n,
-            .n_rot = h->n_rot,
-            .base = h->rope_base,
-            .scale = 1 / h->rope_factor,
-            .table = m->scratch.rope},
-        err);
+    int rc = make_rope_tables(m, b, err);
     if (!rc) rc = start_hidden(m, b, err);
     for (uint32_t layer = b->whole->layer_first; layer < layer_last && !rc; layer++) {
         rc = attention_half(m, b, layer, err);

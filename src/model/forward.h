@@ -17,18 +17,22 @@ enum {
 
 typedef struct forward_layer {
     ops_weight *q, *k, *v, *o, *gate, *up, *down;
-    ops_buffer *attn_norm, *ffn_norm, *q_bias, *k_bias, *v_bias; /* biases may be NULL */
+    ops_buffer *attn_norm, *ffn_norm;
+    ops_buffer *q_bias, *k_bias, *v_bias, *q_norm, *k_norm, *attn_post, *ffn_post; /* each may be NULL */
 } forward_layer;
 
 /* Everything that a micro-batch needs, made once. */
 typedef struct forward_scratch {
-    ops_buffer *x;         /* [FORWARD_BATCH][n_embd], the residual stream */
-    ops_buffer *qkv;       /* [FORWARD_BATCH][n_q + 2 n_kv] */
-    ops_buffer *mixed;     /* [FORWARD_BATCH][n_q] */
-    ops_buffer *gate_up;   /* [FORWARD_BATCH][2 n_ff] */
-    ops_buffer *logits;    /* [FORWARD_HEADS][n_vocab] */
-    ops_buffer *rope;      /* [FORWARD_BATCH][n_rot] */
-    ops_activations *wide; /* FORWARD_BATCH rows of the widest product */
+    ops_buffer *x;       /* [FORWARD_BATCH][n_embd], the residual stream */
+    ops_buffer *qkv;     /* [FORWARD_BATCH][n_q + 2 n_kv] */
+    ops_buffer *mixed;   /* [FORWARD_BATCH][n_q] */
+    ops_buffer *gate_up; /* [FORWARD_BATCH][2 n_ff] */
+    ops_buffer
+        *branch; /* [FORWARD_BATCH][n_embd], what a half adds to x, where it is normalised first; else NULL */
+    ops_buffer *logits;      /* [FORWARD_HEADS][n_vocab] */
+    ops_buffer *rope;        /* [FORWARD_BATCH][n_rot] */
+    ops_buffer *rope_window; /* the same for layers with a window; else NULL */
+    ops_activations *wide;   /* FORWARD_BATCH rows of the widest product */
 } forward_scratch;
 
 struct model {

@@ -44,7 +44,7 @@ static const rule architecture_names[] = {
     {"feed_forward_length", INTEGER_OR_ARRAY}, {"attention.head_count", INTEGER_OR_ARRAY},
     {"attention.head_count_kv", INTEGER_OR_ARRAY}, {"attention.key_length", INTEGER}, {"attention.value_length", INTEGER},
     {"attention.layer_norm_rms_epsilon", NUMBER}, {"attention.sliding_window", INTEGER_OR_ARRAY}, {"attention.scale", NUMBER},
-    {"rope.dimension_count", INTEGER}, {"rope.freq_base", NUMBER}, {"rope.scale_linear", NUMBER},
+    {"rope.dimension_count", INTEGER}, {"rope.freq_base", NUMBER}, {"rope.freq_base_swa", NUMBER}, {"rope.scale_linear", NUMBER},
     {"rope.scaling.type", TEXT}, {"rope.scaling.factor", NUMBER}, {"rope.scaling.original_context_length", INTEGER},
     {"rope.scaling.attn_factor", NUMBER}, {"final_logit_softcapping", NUMBER},
 };

@@ -142,8 +142,9 @@ static int copy_vector(loader *l, const gguf_tensor *t, ops_buffer **ret, base_e
 /* clang-format off */
 #define LAYER_FIELDS(X)                                                                                       \
     X(attn_norm, copy_vector) X(q, pack) X(k, pack) X(v, pack) X(q_bias, copy_vector)                         \
-    X(k_bias, copy_vector) X(v_bias, copy_vector) X(o, pack) X(ffn_norm, copy_vector)                         \
-    X(gate, pack) X(up, pack) X(down, pack)
+    X(k_bias, copy_vector) X(v_bias, copy_vector) X(q_norm, copy_vector) X(k_norm, copy_vector)               \
+    X(o, pack) X(attn_post, copy_vector) X(ffn_norm, copy_vector)                                             \
+    X(gate, pack) X(up, pack) X(down, pack) X(ffn_post, copy_vector)
 /* clang-format on */
 
 static int load_weights(loader *l, base_err *err)
@@ -175,7 +176,8 @@ static void free_weights(model *m)
     for (uint32_t i = 0; m->layers && i < m->hyper.n_layer; i++) {
         forward_layer *w = &m->layers[i];
         ops_weight *matrices[] = {w->q, w->k, w->v, w->o, w->gate, w->up, w->down};
-        ops_buffer *vectors[] = {w->attn_norm, w->ffn_norm, w->q_bias, w->k_bias, w->v_bias};
+        ops_buffer *vectors[] = {w->attn_norm, w->ffn_norm, w->q_bias, w->k_bias, w->v_bias, w->q_norm,
+            w->k_norm, w->attn_post, w->ffn_post};
         for (size_t k = 0; k < sizeof matrices / sizeof matrices[0]; k++)
             if (matrices[k]) ops->weight_free(m->ops, matrices[k]);
         for (size_t k = 0; k < sizeof vectors / sizeof vectors[0]; k++)
@@ -282,10 +284,10 @@ static int open_backend(model *m, const model_options *o, base_err *err)
     return 0;
 }
 
-static int load_text(model *m, base_err *err)
+static int load_text(model *m, bool thinking, base_err *err)
 {
     int rc = model_tokenizer_load(&m->tokenizer, m->file, err);
-    if (!rc) rc = model_template_load(&m->template, m->file, m->tokenizer, err);
+    if (!rc) rc = model_template_load(&m->template, m->file, m->tokenizer, thinking, err);
     if (!rc && model_tokenizer_size(m->tokenizer) > m->hyper.n_vocab)
         rc = base_fail(err, BASE_E_FORMAT, "%u tokens and an embedding of %u rows",
             model_tokenizer_size(m->tokenizer), m->hyper.n_vocab);
@@ -300,7 +302,7 @@ static int open_model(model *m, const char *path, const model_options *o, base_e
     if ((rc = model_arch_read(m->file, &m->hyper, err))) return rc;
     if ((rc = model_arch_bind(m->file, &m->hyper, &m->tensors, err))) return rc;
     describe(m, path);
-    if ((rc = load_text(m, err))) return rc;
+    if ((rc = load_text(m, o->thinking, err))) return rc;
     if ((rc = check_memory(m, err))) return rc;
     if ((rc = open_backend(m, o, err))) return rc;
     loader l = {.m = m, .options = o};

@@ -20,6 +20,8 @@ typedef struct family {
     const char *sign;               /* stands in tokenizer.chat_template */
     const char *tokens[MAX_TOKENS]; /* control tokens that the vocabulary must have */
     const char *begin[N_ROLES], *end[N_ROLES];
+    /* A chat template with think_sign lets the model think first (Qwen3); no_thought is a thought already had. */
+    const char *think_sign, *no_thought;
 } family;
 
 /* clang-format off */
@@ -49,6 +51,20 @@ static const family families[] = {
             [MODEL_ROLE_SYSTEM] = "<|im_end|>\n", [MODEL_ROLE_USER] = "<|im_end|>\n",
             [MODEL_ROLE_ASSISTANT] = "<|im_end|>\n", [MODEL_ROLE_TOOL] = "\n</tool_response><|im_end|>\n",
         },
+        .think_sign = "enable_thinking", .no_thought = "<think>\n\n</think>\n\n",
+    },
+    {   /* Gemma knows neither system nor tools: both are turns of the user. */
+        .name = "gemma", .sign = "<start_of_turn>", .tokens = {"<start_of_turn>", "<end_of_turn>"},
+        .begin = {
+            [MODEL_ROLE_SYSTEM]    = "<start_of_turn>user\n",
+            [MODEL_ROLE_USER]      = "<start_of_turn>user\n",
+            [MODEL_ROLE_ASSISTANT] = "<start_of_turn>model\n",
+            [MODEL_ROLE_TOOL]      = "<start_of_turn>user\nResult:\n",
+        },
+        .end = {
+            [MODEL_ROLE_SYSTEM] = "<end_of_turn>\n", [MODEL_ROLE_USER] = "<end_of_turn>\n",
+            [MODEL_ROLE_ASSISTANT] = "<end_of_turn>\n", [MODEL_ROLE_TOOL] = "<end_of_turn>\n",
+        },
     },
     {   /* Models without a chat form: only words mark the turns. */
         .name = "plain", .sign = "",
@@ -64,7 +80,7 @@ static const family families[] = {
 };
 /* clang-format on */
 
-enum { N_FAMILIES = sizeof families / sizeof *families, CHATML = 1 };
+enum { N_FAMILIES = sizeof families / sizeof *families, CHATML = 1, PLAIN = N_FAMILIES - 1 };
 
 struct model_template {
     const family *family;
@@ -98,7 +114,21 @@ static const family *choose_family(base_str jinja, const model_tokenizer *t)
     for (size_t i = 0; i < N_FAMILIES; i++)
         if (families[i].sign[0] && contains(jinja, families[i].sign) && has_tokens(t, &families[i]))
             return &families[i];
-    return has_tokens(t, &families[CHATML]) ? &families[CHATML] : &families[N_FAMILIES - 1];
+    if (has_tokens(t, &families[CHATML])) return &families[CHATML];
+    return jinja.len ? NULL : &families[PLAIN];
+}
+
+/* An unknown template has no name; the model has one. */
+static int refuse(const gguf_file *g, base_err *err)
+{
+    base_str name = {0};
+    base_buf known = {0};
+    if (!gguf_get_str(g, "general.name", &name)) gguf_get_str(g, "general.architecture", &name);
+    for (size_t i = 0; i < PLAIN; i++) base_buf_printf(&known, "%s%s", i ? ", " : "", families[i].name);
+    base_fail(err, BASE_E_UNSUPPORTED, "the chat template of \"%.*s\" is not built; kvist writes those of %s",
+        (int)(name.len < 60 ? name.len : 60), name.ptr ? name.ptr : "", known.data);
+    base_buf_free(&known);
+    return BASE_E_UNSUPPORTED;
 }
 
 /* Qwen2.5-Coder was hardly trained on <tool_call> and follows <tools> (design/architecture.md). */
@@ -114,20 +144,28 @@ static model_tool_style choose_tools(const gguf_file *g, base_str jinja)
     return MODEL_TOOLS_JSON;
 }
 
-int model_template_load(
-    model_template **ret, const struct gguf_file *gguf, const model_tokenizer *t, base_err *err)
+static void add_text(const model_tokenizer *t, const char *text, model_ids *out)
+{
+    model_tokenizer_encode(t, text, strlen(text), true, out);
+}
+
+int model_template_load(model_template **ret, const struct gguf_file *gguf, const model_tokenizer *t,
+    bool thinking, base_err *err)
 {
     base_str jinja = {0};
     gguf_get_str(gguf, "tokenizer.chat_template", &jinja);
+    const family *f = choose_family(jinja, t);
+    if (!f) return refuse(gguf, err);
     model_template *m = base_xcalloc(1, sizeof *m);
-    m->family = choose_family(jinja, t);
+    m->family = f;
     m->tools = choose_tools(gguf, jinja);
     m->bos = model_tokenizer_bos(t);
     for (int role = 0; role < N_ROLES; role++) {
-        const char *begin = m->family->begin[role], *end = m->family->end[role];
-        model_tokenizer_encode(t, begin, strlen(begin), true, &m->begin[role]);
-        model_tokenizer_encode(t, end, strlen(end), true, &m->end[role]);
+        add_text(t, f->begin[role], &m->begin[role]);
+        add_text(t, f->end[role], &m->end[role]);
     }
+    if (f->think_sign && contains(jinja, f->think_sign) && !thinking)
+        add_text(t, f->no_thought, &m->begin[MODEL_ROLE_ASSISTANT]);
     *ret = m;
     return 0;
 }

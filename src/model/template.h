@@ -24,11 +24,12 @@ typedef enum model_tool_style {
 typedef struct model_template model_template;
 
 /*
- * Chosen by parts of tokenizer.chat_template; an unknown one falls back to ChatML when the vocabulary has its tokens, else to
- * plain words ("User: "). `err` is for a form of file that cannot be served at all; today there is none.
+ * Chosen by parts of tokenizer.chat_template: an unknown one is ChatML when the vocabulary has its tokens, else refused; a
+ * model without one (a base model) gets ChatML or plain words ("User: "). `thinking`: an answer may begin with a thought
+ * between <think> and </think>, for models that do so; else the template tells them not to.
  */
-int model_template_load(
-    model_template **ret, const struct gguf_file *gguf, const model_tokenizer *t, base_err *err);
+int model_template_load(model_template **ret, const struct gguf_file *gguf, const model_tokenizer *t,
+    bool thinking, base_err *err);
 void model_template_free(model_template *t);
 const char *model_template_name(const model_template *t); /* "chatml", "llama3", ... */
 model_tool_style model_template_tools(const model_template *t);

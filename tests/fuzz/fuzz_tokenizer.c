@@ -33,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
             const char *piece = model_tokenizer_piece(t, (int32_t)i, &n_piece);
             if (!piece || model_tokenizer_find(t, piece) >= (int32_t)model_tokenizer_size(t)) abort();
         }
-        if (model_template_load(&m, f, t, NULL) == 0) model_template_free(m);
+        if (model_template_load(&m, f, t, n % 2, NULL) == 0) model_template_free(m);
         model_tokenizer_free(t);
     }
     gguf_close(f);

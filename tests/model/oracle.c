@@ -27,24 +27,58 @@ float oracle_round_half(float x)
     return fabs(rounded) > 65504 ? copysignf(INFINITY, x) : (float)rounded;
 }
 
-static const float *weights(const oracle *o, int layer, const char *name)
+/* ---- the file's numbers ---- */
+
+static const gguf_tensor *tensor_of(const oracle *o, int layer, const char *name)
 {
     char full[64];
     if (layer >= 0)
         snprintf(full, sizeof full, "blk.%d.%s", layer, name);
     else
         snprintf(full, sizeof full, "%s", name);
-    const gguf_tensor *t = gguf_find_tensor(o->file, full);
+    return gguf_find_tensor(o->file, full);
+}
+
+/* A vector, or a matrix that is F32; NULL when the file has none. */
+static const float *weights(const oracle *o, int layer, const char *name)
+{
+    const gguf_tensor *t = tensor_of(o, layer, name);
     return t ? (const float *)(const void *)t->data : NULL;
 }
 
-/* out[n_out] = w x + bias */
-static void product(
-    const float *w, const float *bias, const double *x, uint32_t n_in, uint32_t n_out, double *out)
+static double half_at(const uint8_t *p)
 {
-    for (uint32_t r = 0; r < n_out; r++) {
+    return oracle_from_half((uint16_t)(p[0] | p[1] << 8));
+}
+
+/* Element i of a row (research/engine.md 1.2). */
+static double element(const gguf_tensor *t, uint64_t row, uint32_t i)
+{
+    if (t->type == GGUF_TENSOR_Q8_0) {
+        const uint8_t *block = t->data + (row * t->ne[0] + i) / 32 * 34;
+        return half_at(block) * (int8_t)block[2 + i % 32];
+    }
+    if (t->type == GGUF_TENSOR_Q4_K) {
+        const uint8_t *block = t->data + (row * t->ne[0] + i) / 256 * 144, *q = block + 4;
+        uint32_t j = i % 256 / 32, byte = i % 256 / 64 * 32 + i % 32;
+        int scale = j < 4 ? q[j] & 63 : (q[j + 4] & 15) | (q[j - 4] >> 6) << 4;
+        int least = j < 4 ? q[j + 4] & 63 : q[j + 4] >> 4 | (q[j] >> 6) << 4;
+        int quant = j % 2 ? block[16 + byte] >> 4 : block[16 + byte] & 15;
+        return half_at(block) * scale * quant - half_at(block + 2) * least;
+    }
+    float x;
+    memcpy(&x, t->data + (row * t->ne[0] + i) * sizeof x, sizeof x);
+    return x;
+}
+
+/* ---- arithmetic ---- */
+
+/* out[n_out] = w x + bias */
+static void product(const gguf_tensor *w, const float *bias, const double *x, double *out)
+{
+    for (uint64_t r = 0; r < w->ne[1]; r++) {
         double sum = bias ? bias[r] : 0;
-        for (uint32_t i = 0; i < n_in; i++) sum += (double)w[(size_t)r * n_in + i] * x[i];
+        for (uint32_t i = 0; i < w->ne[0]; i++) sum += element(w, r, i) * x[i];
         out[r] = sum;
     }
 }
@@ -57,15 +91,60 @@ static void norm(const float *w, const double *x, uint32_t n, double *out)
     for (uint32_t i = 0; i < n; i++) out[i] = x[i] * scale * w[i];
 }
 
-static void rope(double *head, uint32_t head_dim, uint32_t phase, bool neox)
+static void norm_heads(const float *w, double *x, uint32_t n_heads, uint32_t head_dim)
+{
+    for (uint32_t h = 0; h < n_heads && w; h++) norm(w, x + h * head_dim, head_dim, x + h * head_dim);
+}
+
+typedef struct turn {
+    double base, stretch;
+    const float *factors; /* [head_dim / 2] or NULL */
+    bool neox;
+} turn;
+
+static void rope(double *head, uint32_t head_dim, uint32_t phase, turn how)
 {
     for (uint32_t i = 0; i < head_dim / 2; i++) {
-        double angle = phase * pow(10000, -2.0 * i / head_dim), c = cos(angle), s = sin(angle);
-        uint32_t a = neox ? i : 2 * i, b = neox ? i + head_dim / 2 : 2 * i + 1;
+        double angle = phase / how.stretch * pow(how.base, -2.0 * i / head_dim);
+        if (how.factors) angle /= how.factors[i];
+        double c = cos(angle), s = sin(angle);
+        uint32_t a = how.neox ? i : 2 * i, b = how.neox ? i + head_dim / 2 : 2 * i + 1;
         double x = head[a], y = head[b];
         head[a] = x * c - y * s;
         head[b] = x * s + y * c;
     }
+}
+
+static double silu(double x)
+{
+    return x / (1 + exp(-x));
+}
+
+static double gelu(double x)
+{
+    return 0.5 * x * (1 + tanh(sqrt(2 / acos(-1)) * (x + 0.044715 * x * x * x)));
+}
+
+static bool is_gemma(const oracle *o)
+{
+    return strcmp(o->spec->architecture, "gemma3") == 0;
+}
+
+/* Gemma: five layers with a window and a base of their own, then one that reads everything. */
+static bool has_window(const oracle *o, uint32_t layer)
+{
+    return is_gemma(o) && o->spec->window && layer % 6 < 5;
+}
+
+static turn turn_of(const oracle *o, uint32_t layer)
+{
+    const tiny_gguf *s = o->spec;
+    turn t = {.base = s->rope_base ? s->rope_base : 10000,
+        .stretch = s->rope_factor ? s->rope_factor : 1,
+        .factors = weights(o, -1, "rope_freqs.weight"),
+        .neox = strcmp(s->architecture, "llama") != 0};
+    if (has_window(o, layer)) t = (turn){.base = 10000, .stretch = 1, .neox = true};
+    return t;
 }
 
 /* Everything of one run; sized for the whole sequence. */
@@ -88,6 +167,7 @@ static void attend(const oracle *o, work *w, uint32_t layer, uint32_t t)
         for (uint32_t i = 0; i <= t; i++) {
             p[i] = -INFINITY;
             if (o->mask && !o->mask(o->user, lane, t, i)) continue;
+            if (has_window(o, layer) && t - i >= s->window) continue;
             p[i] = 0;
             for (uint32_t c = 0; c < d; c++) p[i] += q[c] * w->k[(size_t)i * w->n_kv + kv * d + c];
             p[i] /= sqrt(d);
@@ -105,17 +185,19 @@ static void layer_of(const oracle *o, work *w, uint32_t layer)
     const tiny_gguf *s = o->spec;
     uint32_t n_embd = s->n_embd, d = w->head_dim;
     int l = (int)layer;
-    bool neox = strcmp(s->architecture, "qwen2") == 0;
+    turn how = turn_of(o, layer);
 
     for (uint32_t t = 0; t < o->n; t++) {
         double *q = w->q + (size_t)t * w->n_q, *k = w->k + (size_t)t * w->n_kv,
                *v = w->v + (size_t)t * w->n_kv;
         norm(weights(o, l, "attn_norm.weight"), w->x + (size_t)t * n_embd, n_embd, w->normed);
-        product(weights(o, l, "attn_q.weight"), weights(o, l, "attn_q.bias"), w->normed, n_embd, w->n_q, q);
-        product(weights(o, l, "attn_k.weight"), weights(o, l, "attn_k.bias"), w->normed, n_embd, w->n_kv, k);
-        product(weights(o, l, "attn_v.weight"), weights(o, l, "attn_v.bias"), w->normed, n_embd, w->n_kv, v);
-        for (uint32_t h = 0; h < s->n_head; h++) rope(q + h * d, d, o->phases[t], neox);
-        for (uint32_t h = 0; h < s->n_head_kv; h++) rope(k + h * d, d, o->phases[t], neox);
+        product(tensor_of(o, l, "attn_q.weight"), weights(o, l, "attn_q.bias"), w->normed, q);
+        product(tensor_of(o, l, "attn_k.weight"), weights(o, l, "attn_k.bias"), w->normed, k);
+        product(tensor_of(o, l, "attn_v.weight"), weights(o, l, "attn_v.bias"), w->normed, v);
+        norm_heads(weights(o, l, "attn_q_norm.weight"), q, s->n_head, d);
+        norm_heads(weights(o, l, "attn_k_norm.weight"), k, s->n_head_kv, d);
+        for (uint32_t h = 0; h < s->n_head; h++) rope(q + h * d, d, o->phases[t], how);
+        for (uint32_t h = 0; h < s->n_head_kv; h++) rope(k + h * d, d, o->phases[t], how);
         for (uint32_t i = 0; i < w->n_kv; i++) {
             k[i] = oracle_round_half((float)k[i]);
             v[i] = oracle_round_half((float)v[i]);
@@ -130,13 +212,16 @@ static void layer_of(const oracle *o, work *w, uint32_t layer)
     for (uint32_t t = 0; t < o->n; t++) {
         double *x = w->x + (size_t)t * n_embd;
         attend(o, w, layer, t);
-        product(weights(o, l, "attn_output.weight"), NULL, w->mixed, w->n_q, n_embd, w->normed);
+        product(tensor_of(o, l, "attn_output.weight"), NULL, w->mixed, w->normed);
+        norm_heads(weights(o, l, "post_attention_norm.weight"), w->normed, 1, n_embd);
         for (uint32_t i = 0; i < n_embd; i++) x[i] += w->normed[i];
         norm(weights(o, l, "ffn_norm.weight"), x, n_embd, w->normed);
-        product(weights(o, l, "ffn_gate.weight"), NULL, w->normed, n_embd, s->n_ff, w->gate);
-        product(weights(o, l, "ffn_up.weight"), NULL, w->normed, n_embd, s->n_ff, w->wide);
-        for (uint32_t i = 0; i < s->n_ff; i++) w->wide[i] *= w->gate[i] / (1 + exp(-w->gate[i]));
-        product(weights(o, l, "ffn_down.weight"), NULL, w->wide, s->n_ff, n_embd, w->normed);
+        product(tensor_of(o, l, "ffn_gate.weight"), NULL, w->normed, w->gate);
+        product(tensor_of(o, l, "ffn_up.weight"), NULL, w->normed, w->wide);
+        for (uint32_t i = 0; i < s->n_ff; i++)
+            w->wide[i] *= is_gemma(o) ? gelu(w->gate[i]) : silu(w->gate[i]);
+        product(tensor_of(o, l, "ffn_down.weight"), NULL, w->wide, w->normed);
+        norm_heads(weights(o, l, "post_ffw_norm.weight"), w->normed, 1, n_embd);
         for (uint32_t i = 0; i < n_embd; i++) {
             x[i] += w->normed[i];
             if (o->hidden) o->hidden[((size_t)layer * o->n + t) * n_embd + i] = (float)x[i];
@@ -147,9 +232,11 @@ static void layer_of(const oracle *o, work *w, uint32_t layer)
 void oracle_run(const oracle *o)
 {
     const tiny_gguf *s = o->spec;
-    uint32_t d = s->n_embd / s->n_head;
+    uint32_t d = s->head_dim ? s->head_dim : s->n_embd / s->n_head;
+    double embd_scale = is_gemma(o) ? sqrt(s->n_embd) : 1;
     work w = {.head_dim = d, .n_q = s->n_head * d, .n_kv = s->n_head_kv * d};
-    const float *embd = weights(o, -1, "token_embd.weight"), *head = weights(o, -1, "output.weight");
+    const gguf_tensor *embd = tensor_of(o, -1, "token_embd.weight"),
+                      *head = tensor_of(o, -1, "output.weight");
 
     w.x = base_xcalloc((size_t)o->n * s->n_embd, sizeof(double));
     w.q = base_xcalloc((size_t)o->n * w.n_q, sizeof(double));
@@ -162,12 +249,12 @@ void oracle_run(const oracle *o)
     w.mixed = base_xcalloc(w.n_q, sizeof(double));
     for (uint32_t t = 0; t < o->n; t++)
         for (uint32_t i = 0; i < s->n_embd; i++)
-            w.x[(size_t)t * s->n_embd + i] = embd[(size_t)o->ids[t] * s->n_embd + i];
+            w.x[(size_t)t * s->n_embd + i] = element(embd, (uint64_t)o->ids[t], i) * embd_scale;
     for (uint32_t l = 0; l < s->n_layer; l++) layer_of(o, &w, l);
     for (uint32_t t = 0; t < o->n && o->logits; t++) {
         double row[TINY_GGUF_VOCAB];
         norm(weights(o, -1, "output_norm.weight"), w.x + (size_t)t * s->n_embd, s->n_embd, w.normed);
-        product(head ? head : embd, NULL, w.normed, s->n_embd, TINY_GGUF_VOCAB, row);
+        product(head ? head : embd, NULL, w.normed, row);
         for (uint32_t i = 0; i < TINY_GGUF_VOCAB; i++)
             o->logits[(size_t)t * TINY_GGUF_VOCAB + i] = (float)row[i];
     }

@@ -20,12 +20,9 @@
 #include "base/mem.h"
 #include "model/dense.h"
 #include "model/model.h"
+#include "little.h"
 #include "oracle.h"
 #include "tiny_gguf.h"
-
-enum { V = TINY_GGUF_VOCAB, N = 600 /* more than two tiles of attention and one micro-batch */ };
-
-static const double tolerance = 0.04;
 
 static const tiny_gguf specs[2] = {
     {.architecture = "qwen2",
@@ -46,94 +43,6 @@ static const tiny_gguf specs[2] = {
         .seed = 2,
         .tied = true},
 };
-
-/* A little model, open, and its file for the oracle. */
-typedef struct little {
-    const tiny_gguf *spec;
-    char *path;
-    model *m;
-    gguf_file *file;
-    model_rows_shape shape;
-    int32_t ids[N];
-    uint32_t phases[N];
-} little;
-
-static model *open_or_fail(const char *path, int n_threads)
-{
-    model_options options = {.n_threads = n_threads, .backend = "cpu"};
-    base_err err = {0};
-    model *m = NULL;
-    if (model_open(&m, path, &options, &err)) fail_msg("%s", err.msg);
-    return m;
-}
-
-static little little_open(const tiny_gguf *spec)
-{
-    little l = {.spec = spec, .path = tiny_gguf_temp(spec)};
-    uint64_t state = 7;
-    assert_non_null(l.path);
-    l.m = open_or_fail(l.path, 2);
-    assert_int_equal(gguf_open(&l.file, l.path, NULL), 0);
-    l.shape = model_get_rows_shape(l.m);
-    for (uint32_t i = 0; i < N; i++) {
-        l.ids[i] = (int32_t)((tiny_random(&state) + 1) / 2 * (V - 1));
-        l.phases[i] = i;
-    }
-    return l;
-}
-
-static void little_close(little *l)
-{
-    model_close(l->m);
-    gguf_close(l->file);
-    unlink(l->path);
-    free(l->path);
-}
-
-static model_dense *dense_or_fail(const model_rows_shape *shape, uint32_t n)
-{
-    model_dense *d;
-    assert_int_equal(model_dense_new(&d, shape, n, NULL), 0);
-    return d;
-}
-
-/* Size of the difference as a share of the size. NaN is not small. */
-static double difference(const float *ours, const float *truth, size_t n)
-{
-    double d = 0, size = 0;
-    for (size_t i = 0; i < n; i++) {
-        d += (ours[i] - (double)truth[i]) * (ours[i] - (double)truth[i]);
-        size += (double)truth[i] * truth[i];
-    }
-    return sqrt(d / size);
-}
-
-#define assert_near(ours, truth, n)                                                                          \
-    do {                                                                                                     \
-        double d_ = difference(ours, truth, n);                                                              \
-        if (!(d_ <= tolerance)) fail_msg("%s is %.4f away from %s", #ours, d_, #truth);                      \
-    } while (0)
-
-#define assert_far(ours, truth, n)                                                                           \
-    do {                                                                                                     \
-        double d_ = difference(ours, truth, n);                                                              \
-        if (!(d_ > 2 * tolerance)) fail_msg("%s is only %.4f away from %s", #ours, d_, #truth);              \
-    } while (0)
-
-/* Logits of all n tokens, computed in batches of `step`. */
-static void compute(
-    model *m, const model_rows_shape *shape, const int32_t *ids, uint32_t n, uint32_t step, float *logits)
-{
-    uint32_t n_vocab = model_get_info(m)->n_vocab;
-    model_dense *d = dense_or_fail(shape, n);
-    base_err err = {0};
-    for (uint32_t at = 0; at < n; at += step) {
-        uint32_t now = n - at < step ? n - at : step;
-        if (model_dense_compute(d, m, ids + at, now, now, logits + (size_t)at * n_vocab, NULL, &err))
-            fail_msg("%s", err.msg);
-    }
-    model_dense_free(d);
-}
 
 /* Lists with holes: which rows each lane still lists. */
 
@@ -196,7 +105,7 @@ static void test_forward__agrees_with_the_oracle(void **state)
         float *ours = base_xcalloc((size_t)N * V, sizeof *ours),
               *truth = base_xcalloc((size_t)N * V, sizeof *truth);
         float *wrong = base_xcalloc((size_t)N * V, sizeof *wrong);
-        compute(l.m, &l.shape, l.ids, N, N, ours);
+        little_compute(l.m, &l.shape, l.ids, N, N, ours);
         oracle_run(&(oracle){
             .spec = l.spec, .file = l.file, .n = N, .ids = l.ids, .phases = l.phases, .logits = truth});
         assert_near(ours, truth, (size_t)N * V);
@@ -221,7 +130,7 @@ static void test_forward__holes_equal_a_mask(void **state)
         float *ours = base_xcalloc((size_t)AFTER * V, sizeof *ours);
         float *truth = base_xcalloc((size_t)N * V, sizeof *truth),
               *whole = base_xcalloc((size_t)N * V, sizeof *whole);
-        model_dense *d = dense_or_fail(&l.shape, N);
+        model_dense *d = little_dense(&l.shape, N);
         const model_rows_view *dense;
         uint32_t want[AFTER];
         base_err err = {0};
@@ -270,9 +179,9 @@ static void test_forward__batch_shapes_give_the_same_bits(void **state)
         little l = little_open(&specs[k]);
         size_t n = (size_t)N * V;
         float *whole = base_xcalloc(n, sizeof *whole), *pieces = base_xcalloc(n, sizeof *pieces);
-        compute(l.m, &l.shape, l.ids, N, N, whole);
+        little_compute(l.m, &l.shape, l.ids, N, N, whole);
         for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
-            compute(l.m, &l.shape, l.ids, N, steps[i], pieces);
+            little_compute(l.m, &l.shape, l.ids, N, steps[i], pieces);
             assert_memory_equal(whole, pieces, n * sizeof *whole);
         }
         free(whole);
@@ -287,7 +196,7 @@ static void test_forward__holes_and_batch_shapes_give_the_same_bits(void **state
     little l = little_open(&specs[0]);
     float logits[2][V];
     for (int way = 0; way < 2; way++) {
-        model_dense *d = dense_or_fail(&l.shape, N);
+        model_dense *d = little_dense(&l.shape, N);
         uint32_t step = way == 0 ? AFTER : 5;
         assert_int_equal(model_dense_compute(d, l.m, l.ids, BEFORE, 0, NULL, NULL, NULL), 0);
         for (uint32_t at = 0; at < AFTER; at += step) {
@@ -318,10 +227,10 @@ static void test_forward__threads_give_the_same_bits(void **state)
         little l = little_open(&specs[k]);
         size_t n = (size_t)N * V;
         float *two = base_xcalloc(n, sizeof *two), *others = base_xcalloc(n, sizeof *others);
-        compute(l.m, &l.shape, l.ids, N, N, two);
+        little_compute(l.m, &l.shape, l.ids, N, N, two);
         for (int threads = 1; threads <= 3; threads += 2) {
-            model *m = open_or_fail(l.path, threads);
-            compute(m, &l.shape, l.ids, N, 512, others);
+            model *m = little_open_model(l.path, threads);
+            little_compute(m, &l.shape, l.ids, N, 512, others);
             assert_memory_equal(two, others, n * sizeof *two);
             model_close(m);
         }
@@ -334,7 +243,7 @@ static void test_forward__threads_give_the_same_bits(void **state)
 static void test_forward__a_reused_prefix_gives_the_same_bits(void **state)
 {
     little l = little_open(&specs[0]);
-    model_dense *d = dense_or_fail(&l.shape, N);
+    model_dense *d = little_dense(&l.shape, N);
     float fresh[V], reused[V];
     assert_int_equal(model_dense_compute(d, l.m, l.ids, 300, 1, fresh, NULL, NULL), 0);
     model_dense_truncate(d, 130);
@@ -355,7 +264,7 @@ static void test_forward__layers_in_two_calls_give_the_same_bits(void **state)
     uint32_t n_embd = spec.n_embd, n = 530, want = n - 1; /* across a micro-batch */
     float whole[V], parts[V], *hidden = base_xcalloc((size_t)n * n_embd, sizeof *hidden);
     float *truth = base_xcalloc((size_t)spec.n_layer * n * n_embd, sizeof *truth);
-    model_dense *d = dense_or_fail(&l.shape, n);
+    model_dense *d = little_dense(&l.shape, n);
     const model_rows_view *view;
     base_err err = {0};
 
@@ -393,7 +302,7 @@ static void test_forward__captures_rotated_queries(void **state)
         uint32_t head_dim = l.shape.head_dim, n_heads = specs[k].n_layer * specs[k].n_head, last = N - 1;
         float *ours = base_xcalloc((size_t)n_heads * K * head_dim, sizeof *ours);
         float *truth = base_xcalloc((size_t)n_heads * N * head_dim, sizeof *truth), with[V], without[V];
-        model_dense *d = dense_or_fail(&l.shape, N);
+        model_dense *d = little_dense(&l.shape, N);
         model_capture capture = {tokens, K, ours};
         const model_rows_view *view;
         base_err err = {0};
@@ -474,7 +383,7 @@ static void test_score_rows__is_the_mass_of_a_softmax(void **state)
     float *queries = base_xcalloc((size_t)n_heads * Q * l.shape.head_dim, sizeof *queries);
     float *truth = base_xcalloc(N, sizeof *truth), *mass[16] = {NULL};
     uint8_t heads[16] = {1, 0, 0, 0, 1, 1, 1, 0}; /* lane 1 counts none */
-    model_dense *d = dense_or_fail(&l.shape, N);
+    model_dense *d = little_dense(&l.shape, N);
     const model_rows_view *dense;
     base_err err = {0};
 
@@ -513,7 +422,7 @@ static void test_score_rows__is_the_mass_of_a_softmax(void **state)
 static void test_forward__refuses_what_it_cannot_do(void **state)
 {
     little l = little_open(&specs[0]);
-    model_dense *d = dense_or_fail(&l.shape, N);
+    model_dense *d = little_dense(&l.shape, N);
     const model_rows_view *view;
     float logits[V];
     uint32_t outside = 4, zero = 0;
@@ -551,7 +460,7 @@ static void test_forward__refuses_what_it_cannot_do(void **state)
 static void test_forward__a_cancelled_batch_says_so_and_the_next_one_is_fine(void **state)
 {
     little l = little_open(&specs[0]);
-    model_dense *d = dense_or_fail(&l.shape, N);
+    model_dense *d = little_dense(&l.shape, N);
     atomic_bool cancel = true;
     float before[V], after[V];
     base_err err = {0};
@@ -660,12 +569,12 @@ static void test_forward__real_weights_give_the_same_bits(void **state)
         free(path);
         skip();
     }
-    model *m = open_or_fail(path, 2), *three = open_or_fail(path, 3);
+    model *m = little_open_model(path, 2), *three = little_open_model(path, 3);
     model_rows_shape shape = model_get_rows_shape(m);
     uint32_t n_vocab = model_get_info(m)->n_vocab;
     float *whole = base_xcalloc(n_vocab, sizeof *whole), *pieces = base_xcalloc(n_vocab, sizeof *pieces);
     for (int i = 0; i < TOKENS; i++) ids[i] = (int32_t)((unsigned)(i + 1) * 7919u % 40000u);
-    model_dense *d = dense_or_fail(&shape, TOKENS);
+    model_dense *d = little_dense(&shape, TOKENS);
     assert_int_equal(model_dense_compute(d, m, ids, TOKENS, 1, whole, NULL, NULL), 0);
     for (size_t k = 0; k < sizeof steps / sizeof steps[0]; k++) {
         model_dense_truncate(d, 0);

@@ -3,7 +3,8 @@
  * README says what they are). For every text KL(truth || ours), over the 32 ids that are listed and one bucket for the rest,
  * must be no larger than llama.cpp's own distance, and below 0.05 at position 0, where activations are enormous.
  *
- * The small model is part of the suite. `test_golden_logits default` does the same for the 1.5B model; it prints a line a text.
+ * The small model and, where it was fetched, Gemma (one text is longer than its window) are part of the suite.
+ * `test_golden_logits default` does the same for the 1.5B model; it prints a line a text.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -32,7 +33,8 @@ static const golden_case small = {
     "models/SmolLM2-135M-Instruct.Q4_1.gguf", "logits-smollm2-135m-q4_1.json.gz"};
 static const golden_case large = {
     "models/qwen2.5-coder-1.5b-instruct-q4_k_m.gguf", "logits-qwen2.5-coder-1.5b-q4_k_m.json.gz"};
-static const golden_case *which = &small;
+static const golden_case gemma = {"models/gemma-3-270m-q4_k_m.gguf", "logits-gemma3-270m-q4_k_m.json.gz"};
+static const golden_case *first = &small;
 
 /* What one text gave. */
 typedef struct distance {
@@ -133,7 +135,7 @@ static distance measure(model *m, const base_json *text)
     return d;
 }
 
-static void test_golden_logits__no_farther_than_llama_cpp(void **state)
+static void check(const golden_case *which)
 {
     char *model_path = base_fs_home(BASE_HOME_DATA, which->model), *golden_path = shared_path(which->logits);
     unsigned mask =
@@ -170,9 +172,20 @@ static void test_golden_logits__no_farther_than_llama_cpp(void **state)
     assert_int_equal(n_far, 0);
 }
 
+static void test_golden_logits__no_farther_than_llama_cpp(void **state)
+{
+    check(first);
+}
+
+static void test_golden_logits__gemma_is_no_farther_than_llama_cpp(void **state)
+{
+    check(&gemma);
+}
+
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_golden_logits__no_farther_than_llama_cpp)};
-    if (argc > 1 && strcmp(argv[1], "default") == 0) which = &large;
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_golden_logits__no_farther_than_llama_cpp),
+        cmocka_unit_test(test_golden_logits__gemma_is_no_farther_than_llama_cpp)};
+    if (argc > 1 && strcmp(argv[1], "default") == 0) first = &large;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

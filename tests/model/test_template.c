@@ -59,7 +59,7 @@ static chat open_chat(
     chat c = {.bytes = build(architecture, name, jinja, specials)};
     if (gguf_parse(&c.gguf, c.bytes.data, c.bytes.len, &err) != 0 ||
         model_tokenizer_load(&c.tokenizer, c.gguf, &err) != 0 ||
-        model_template_load(&c.template, c.gguf, c.tokenizer, &err) != 0) {
+        model_template_load(&c.template, c.gguf, c.tokenizer, false, &err) != 0) {
         fail_msg("%s", err.msg);
     }
     return c;
@@ -139,16 +139,73 @@ static void test_template__writes_llama3(void **state)
     close_chat(&c);
 }
 
-static void test_template__falls_back(void **state)
+static void test_template__writes_gemma(void **state)
+{
+    static const char *const tokens[] = {"<bos>", "<start_of_turn>", "<end_of_turn>", NULL};
+    chat c = open_chat("gemma3", "Gemma", "{{'<start_of_turn>' + role}}", tokens);
+    assert_string_equal(model_template_name(c.template), "gemma");
+    assert_int_equal(model_template_tools(c.template), MODEL_TOOLS_JSON);
+    check_conversation(&c,
+        "<start_of_turn>user\nBe brief.<end_of_turn>\n"
+        "<start_of_turn>user\n<|im_end|>hi<|eot_id|><end_of_turn>\n"
+        "<start_of_turn>model\ncall<end_of_turn>\n"
+        "<start_of_turn>user\nResult:\nresult<end_of_turn>\n"
+        "<start_of_turn>model\n",
+        9);
+    close_chat(&c);
+}
+
+/* Qwen3: an answer begins with a thought, or with the words that say it was had. Other models know nothing of it. */
+static void test_template__lets_a_model_think_or_not(void **state)
+{
+    static const char sign[] =
+        "{%- if enable_thinking is defined and enable_thinking is false %}<|im_start|>";
+    for (int thinking = 0; thinking < 2; thinking++) {
+        chat c = open_chat("qwen3", "Qwen3", sign, chatml_tokens), other;
+        base_err err = {0};
+        model_template *m;
+        model_ids ids = {0};
+        base_buf text = {0};
+        if (model_template_load(&m, c.gguf, c.tokenizer, thinking, &err)) fail_msg("%s", err.msg);
+        model_template_begin(m, MODEL_ROLE_ASSISTANT, &ids);
+        for (size_t i = 0; i < ids.n; i++) {
+            size_t n;
+            const char *piece = model_tokenizer_piece(c.tokenizer, ids.ids[i], &n);
+            base_buf_add(&text, piece, n);
+        }
+        assert_string_equal(text.data,
+            thinking ? "<|im_start|>assistant\n" : "<|im_start|>assistant\n<think>\n\n</think>\n\n");
+        model_template_free(m);
+        model_ids_free(&ids);
+        base_buf_free(&text);
+        other = open_chat("qwen2", "Qwen2.5", qwen_sign, chatml_tokens); /* opened with thinking off */
+        check_conversation(&other, chatml_want, 9);
+        close_chat(&other);
+        close_chat(&c);
+    }
+}
+
+static void test_template__falls_back_or_refuses(void **state)
 {
     static const char *const none[] = {"<|endoftext|>", NULL};
+    base_err err = {0};
+    model_template *m = NULL;
     chat c = open_chat("qwen2", "x", "{{ something new }}", chatml_tokens);
     assert_string_equal(model_template_name(c.template), "chatml");
     close_chat(&c);
-    c = open_chat("qwen2", "x", chatml_sign, none); /* the template's words without its tokens */
+    c = open_chat("qwen2", "x", "", none); /* a base model */
     assert_string_equal(model_template_name(c.template), "plain");
     check_conversation(&c,
         "Be brief.\n\nUser: <|im_end|>hi<|eot_id|>\n\nAssistant: call\n\nResult:\nresult\n\nAssistant: ", 0);
+    close_chat(&c);
+
+    c = (chat){.bytes = build("qwen2", "Strange 7B", chatml_sign, none)}; /* its words without its tokens */
+    assert_int_equal(gguf_parse(&c.gguf, c.bytes.data, c.bytes.len, NULL), 0);
+    assert_int_equal(model_tokenizer_load(&c.tokenizer, c.gguf, NULL), 0);
+    assert_int_equal(model_template_load(&m, c.gguf, c.tokenizer, false, &err), BASE_E_UNSUPPORTED);
+    assert_null(m);
+    assert_non_null(strstr(err.msg, "Strange 7B"));
+    assert_non_null(strstr(err.msg, "chatml"));
     close_chat(&c);
 }
 
@@ -184,7 +241,7 @@ static void check_default(const char *file, model_tool_style want)
     base_err err = {0};
     chat c = {0};
     if (gguf_open(&c.gguf, path, &err) != 0 || model_tokenizer_load(&c.tokenizer, c.gguf, &err) != 0 ||
-        model_template_load(&c.template, c.gguf, c.tokenizer, &err) != 0) {
+        model_template_load(&c.template, c.gguf, c.tokenizer, false, &err) != 0) {
         fail_msg("%s", err.msg);
     }
     free(path);
@@ -214,7 +271,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_template__writes_chatml),
         cmocka_unit_test(test_template__writes_llama3),
-        cmocka_unit_test(test_template__falls_back),
+        cmocka_unit_test(test_template__writes_gemma),
+        cmocka_unit_test(test_template__lets_a_model_think_or_not),
+        cmocka_unit_test(test_template__falls_back_or_refuses),
         cmocka_unit_test(test_template__chooses_the_form_of_calls),
         cmocka_unit_test(test_template__fits_the_default_model),
         cmocka_unit_test(test_template__fits_the_small_model),

@@ -9,7 +9,7 @@
 
 enum {
     ALIGNMENT = 32,
-    MAX_TENSORS = 128,
+    MAX_TENSORS = 256,
     TYPE_U32 = 4,
     TYPE_I32 = 5,
     TYPE_F32 = 6,
@@ -19,13 +19,13 @@ enum {
 };
 
 /* How a tensor is filled: a matrix scaled by its inputs, ones with a little noise (norms), or a bias. */
-typedef enum fill { FILL_MATRIX, FILL_NORM, FILL_BIAS, FILL_EMBEDDING } fill;
+typedef enum fill { FILL_MATRIX, FILL_NORM, FILL_BIAS, FILL_EMBEDDING, FILL_FACTORS } fill;
 
 typedef struct tensor {
     char name[64];
     uint32_t n_in, n_out; /* n_out 0: one dimension */
     fill how;
-    uint64_t offset;
+    tiny_type type;
 } tensor;
 
 typedef struct writer {
@@ -33,7 +33,7 @@ typedef struct writer {
     uint64_t n_keys;
     tensor tensors[MAX_TENSORS];
     uint32_t n_tensors;
-    const char *leave_out;
+    const tiny_gguf *spec;
 } writer;
 
 float tiny_random(uint64_t *state)
@@ -149,7 +149,7 @@ static void write_vocabulary(writer *w, const tiny_gguf *spec)
 {
     static const char *const special[] = {"<|endoftext|>", "<|im_start|>", "<|im_end|>"};
     key_text(w, "tokenizer.ggml.model", "gpt2");
-    key_text(w, "tokenizer.ggml.pre", strcmp(spec->architecture, "qwen2") == 0 ? "qwen2" : "smollm");
+    key_text(w, "tokenizer.ggml.pre", strncmp(spec->architecture, "qwen", 4) == 0 ? "qwen2" : "smollm");
     key_array(w, "tokenizer.ggml.tokens", TYPE_STRING, TINY_GGUF_VOCAB);
     for (unsigned i = 0; i < 256; i++) {
         char piece[4];
@@ -182,19 +182,26 @@ static void write_vocabulary(writer *w, const tiny_gguf *spec)
 
 static void add_tensor(writer *w, const char *name, uint32_t n_in, uint32_t n_out, fill how)
 {
-    if (w->leave_out && strcmp(w->leave_out, name) == 0) return;
+    if (w->spec->leave_out && strcmp(w->spec->leave_out, name) == 0) return;
     if (w->n_tensors == MAX_TENSORS) abort();
     tensor *t = &w->tensors[w->n_tensors++];
     snprintf(t->name, sizeof t->name, "%s", name);
     t->n_in = n_in;
     t->n_out = n_out;
     t->how = how;
+    t->type = how == FILL_MATRIX ? w->spec->type : TINY_F32;
+}
+
+static uint32_t head_dim_of(const tiny_gguf *s)
+{
+    return s->head_dim ? s->head_dim : s->n_embd / s->n_head;
 }
 
 static void list_tensors(writer *w, const tiny_gguf *s)
 {
-    uint32_t head_dim = s->n_embd / s->n_head, n_q = s->n_head * head_dim, n_kv = s->n_head_kv * head_dim;
-    bool biases = strcmp(s->architecture, "qwen2") == 0;
+    uint32_t head_dim = head_dim_of(s), n_q = s->n_head * head_dim, n_kv = s->n_head_kv * head_dim;
+    bool biases = strcmp(s->architecture, "qwen2") == 0, gemma = strcmp(s->architecture, "gemma3") == 0;
+    bool head_norms = gemma || strcmp(s->architecture, "qwen3") == 0;
     const struct {
         const char *name;
         uint32_t n_in, n_out;
@@ -208,11 +215,15 @@ static void list_tensors(writer *w, const tiny_gguf *s)
         {"attn_q.bias", n_q, 0, FILL_BIAS, biases},
         {"attn_k.bias", n_kv, 0, FILL_BIAS, biases},
         {"attn_v.bias", n_kv, 0, FILL_BIAS, biases},
+        {"attn_q_norm.weight", head_dim, 0, FILL_NORM, head_norms},
+        {"attn_k_norm.weight", head_dim, 0, FILL_NORM, head_norms},
         {"attn_output.weight", n_q, s->n_embd, FILL_MATRIX, true},
+        {"post_attention_norm.weight", s->n_embd, 0, FILL_NORM, gemma},
         {"ffn_norm.weight", s->n_embd, 0, FILL_NORM, true},
         {"ffn_gate.weight", s->n_embd, s->n_ff, FILL_MATRIX, true},
         {"ffn_up.weight", s->n_embd, s->n_ff, FILL_MATRIX, true},
         {"ffn_down.weight", s->n_ff, s->n_embd, FILL_MATRIX, true},
+        {"post_ffw_norm.weight", s->n_embd, 0, FILL_NORM, gemma},
     };
     add_tensor(w, "token_embd.weight", s->n_embd, TINY_GGUF_VOCAB, FILL_EMBEDDING);
     for (uint32_t l = 0; l < s->n_layer; l++)
@@ -223,6 +234,8 @@ static void list_tensors(writer *w, const tiny_gguf *s)
         }
     add_tensor(w, "output_norm.weight", s->n_embd, 0, FILL_NORM);
     if (!s->tied) add_tensor(w, "output.weight", s->n_embd, TINY_GGUF_VOCAB, FILL_MATRIX);
+    if (s->rope_freqs) add_tensor(w, "rope_freqs.weight", head_dim / 2, 0, FILL_FACTORS);
+    if (s->extra) add_tensor(w, s->extra, s->n_embd, 0, FILL_BIAS);
 }
 
 static uint64_t align(uint64_t n)
@@ -240,16 +253,73 @@ static void pad(base_buf *b, size_t start)
     while ((b->len - start) % ALIGNMENT) base_buf_putc(b, 0);
 }
 
+static uint64_t n_bytes(const tensor *t)
+{
+    return t->type == TINY_Q8_0   ? n_elements(t) / 32 * 34
+           : t->type == TINY_Q4_K ? n_elements(t) / 256 * 144
+                                  : n_elements(t) * sizeof(float);
+}
+
+/* A positive F16 not below 2^-14, to the nearest. */
+static void put_half(base_buf *b, float x)
+{
+    int exponent;
+    float fraction = frexpf(x, &exponent); /* in [0.5, 1) */
+    uint16_t half = (uint16_t)(((exponent + 14) << 10) + (int)lrintf((fraction * 2 - 1) * 1024));
+    base_buf_add(b, &half, sizeof half);
+}
+
+static unsigned random_byte(uint64_t *state)
+{
+    return (unsigned)((tiny_random(state) + 1) * 128) & 255;
+}
+
+/* Blocks of random quants whose values are about uniform in [-scale, scale). */
+static void write_q8_0(base_buf *b, uint64_t n, float scale, uint64_t *state)
+{
+    for (uint64_t i = 0; i < n; i += 32) {
+        put_half(b, scale / 127 * (1 + 0.3f * tiny_random(state)));
+        for (int k = 0; k < 32; k++) base_buf_putc(b, (char)(int)(tiny_random(state) * 127));
+    }
+}
+
+static void write_q4_k(base_buf *b, uint64_t n, float scale, uint64_t *state)
+{
+    for (uint64_t i = 0; i < n;
+         i += 256) { /* quants 0..15 and 6-bit scales of about 32: d * sc * q - dmin * mn */
+        put_half(b, scale / 7.5f / 32);
+        put_half(b, scale / 32);
+        for (int k = 0; k < 12 + 128; k++) base_buf_putc(b, (char)random_byte(state));
+    }
+}
+
 static void write_values(base_buf *b, const tensor *t, uint64_t *state)
 {
     float scale = t->how == FILL_MATRIX      ? 1.7f / sqrtf((float)t->n_in)
                   : t->how == FILL_EMBEDDING ? 1.0f
                                              : 0.3f;
-    float centre = t->how == FILL_NORM ? 1.0f : 0.0f;
-    for (uint64_t i = 0; i < n_elements(t); i++) {
-        float x = centre + scale * tiny_random(state);
-        base_buf_add(b, &x, sizeof x);
+    float centre = t->how == FILL_NORM ? 1.0f : t->how == FILL_FACTORS ? 2.0f : 0.0f;
+    if (t->type == TINY_Q8_0) {
+        write_q8_0(b, n_elements(t), scale, state);
+    } else if (t->type == TINY_Q4_K) {
+        write_q4_k(b, n_elements(t), scale, state);
+    } else {
+        for (uint64_t i = 0; i < n_elements(t); i++) {
+            float x = centre + scale * tiny_random(state);
+            base_buf_add(b, &x, sizeof x);
+        }
     }
+}
+
+/* The last element's scale or the element itself. */
+static void spoil(base_buf *b, const tensor *t)
+{
+    const uint8_t half[2] = {0x00, 0x7E};
+    const float whole = NAN;
+    if (t->type == TINY_F32)
+        memcpy(b->data + b->len - sizeof whole, &whole, sizeof whole);
+    else
+        memcpy(b->data + b->len - (t->type == TINY_Q8_0 ? 34 : 144), half, sizeof half);
 }
 
 void tiny_gguf_write(const tiny_gguf *spec, base_buf *out)
@@ -266,7 +336,7 @@ void tiny_gguf_write(const tiny_gguf *spec, base_buf *out)
 
     if (!w) abort();
     w->out = &keys;
-    w->leave_out = spec->leave_out;
+    w->spec = spec;
     key_text(w, "general.architecture", spec->architecture);
     key_text(w, "general.name", "tiny");
     key_u32(w, "general.alignment", ALIGNMENT);
@@ -277,9 +347,23 @@ void tiny_gguf_write(const tiny_gguf *spec, base_buf *out)
     snprintf(key, sizeof key, "%s.attention.layer_norm_rms_epsilon", spec->architecture);
     key_f32(w, key, 1e-5f);
     snprintf(key, sizeof key, "%s.rope.freq_base", spec->architecture);
-    key_f32(w, key, 10000.0f);
+    key_f32(w, key, spec->rope_base ? spec->rope_base : 10000.0f);
     snprintf(key, sizeof key, "%s.rope.dimension_count", spec->architecture);
-    key_u32(w, key, spec->n_embd / spec->n_head);
+    key_u32(w, key, head_dim_of(spec));
+    if (spec->rope_factor) {
+        snprintf(key, sizeof key, "%s.rope.scaling.factor", spec->architecture);
+        key_f32(w, key, spec->rope_factor);
+    }
+    if (spec->head_dim) {
+        snprintf(key, sizeof key, "%s.attention.key_length", spec->architecture);
+        key_u32(w, key, spec->head_dim);
+        snprintf(key, sizeof key, "%s.attention.value_length", spec->architecture);
+        key_u32(w, key, spec->head_dim);
+    }
+    if (spec->window) {
+        snprintf(key, sizeof key, "%s.attention.sliding_window", spec->architecture);
+        key_u32(w, key, spec->window);
+    }
     write_vocabulary(w, spec);
     list_tensors(w, spec);
 
@@ -294,13 +378,14 @@ void tiny_gguf_write(const tiny_gguf *spec, base_buf *out)
         put_u32(out, t->n_out ? 2 : 1);
         put_u64(out, t->n_in);
         if (t->n_out) put_u64(out, t->n_out);
-        put_u32(out, 0); /* F32 */
+        put_u32(out, t->type);
         put_u64(out, offset);
-        offset += align(n_elements(t) * sizeof(float));
+        offset += align(n_bytes(t));
     }
     pad(out, start);
     for (uint32_t i = 0; i < w->n_tensors; i++) {
         write_values(out, &w->tensors[i], &state);
+        if (spec->spoil && strcmp(spec->spoil, w->tensors[i].name) == 0) spoil(out, &w->tensors[i]);
         pad(out, start);
     }
     base_buf_free(&keys);

@@ -12,12 +12,23 @@
 
 #include "base/buf.h"
 
+/* How matrices are stored; rows must be whole blocks. Everything else is F32. */
+typedef enum tiny_type { TINY_F32 = 0, TINY_Q8_0 = 8, TINY_Q4_K = 12 } tiny_type;
+
 typedef struct tiny_gguf {
-    const char *architecture; /* "qwen2" (biases, NEOX RoPE) or "llama" (NORM RoPE) */
-    uint32_t n_layer, n_embd, n_ff, n_head, n_head_kv, n_ctx; /* head_dim = n_embd / n_head */
+    const char *architecture; /* "qwen2" (biases), "qwen3" (query and key norms), "llama" or "gemma3" */
+    uint32_t n_layer, n_embd, n_ff, n_head, n_head_kv, n_ctx;
+    uint32_t head_dim; /* 0: n_embd / n_head, and the file does not say */
     uint64_t seed;
+    tiny_type type;
     bool tied;             /* no output.weight: the embedding is the head */
+    bool rope_freqs;       /* with the tensor that stretches RoPE (Llama 3.1 and later) */
+    float rope_base;       /* 0: 10000 */
+    float rope_factor;     /* 0: none */
+    uint32_t window;       /* gemma3: 0 none */
+    const char *spoil;     /* a tensor's name whose last element becomes NaN; NULL: none */
     const char *leave_out; /* a tensor's name that is not written (for refusals); NULL: none */
+    const char *extra;     /* the name of a tensor of one row that nobody asked for; NULL: none */
 } tiny_gguf;
 
 /* 2 layers, 4 query heads on 2 KV heads of 32, n_ff 192, context 4096. */

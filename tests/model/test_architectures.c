@@ -1,0 +1,186 @@
+/*
+ * Every architecture, on little random models, against the oracle (oracle.h): head sizes, norms, RoPE bases and factors,
+ * windows, tied and untied heads, odd numbers of layers, quantised matrices. What an architecture does otherwise than its
+ * neighbour must show: the oracle with one thing changed has to be far away. And what holds to the bit for all of them.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "little.h"
+#include "oracle.h"
+
+/* clang-format off */
+static const tiny_gguf specs[] = {
+    /* Qwen3: heads of 64 though n_embd / n_head is 32. */
+    {.architecture = "qwen3", .n_layer = 3, .n_embd = 128, .n_ff = 192, .n_head = 4, .n_head_kv = 2, .head_dim = 64,
+        .n_ctx = 4096, .seed = 11, .rope_base = 1e6f, .tied = true},
+    {.architecture = "qwen3", .n_layer = 1, .n_embd = 192, .n_ff = 96, .n_head = 4, .n_head_kv = 4, .head_dim = 80,
+        .n_ctx = 4096, .seed = 12, .rope_base = 1e6f},
+    /* Llama 3.x: RoPE stretched pair by pair, heads tied and not. */
+    {.architecture = "llama", .n_layer = 3, .n_embd = 128, .n_ff = 224, .n_head = 4, .n_head_kv = 1,
+        .n_ctx = 4096, .seed = 13, .rope_base = 5e5f, .rope_freqs = true, .tied = true},
+    {.architecture = "llama", .n_layer = 2, .n_embd = 160, .n_ff = 224, .n_head = 5, .n_head_kv = 5,
+        .n_ctx = 4096, .seed = 14, .rope_base = 5e5f, .rope_freqs = true},
+    {.architecture = "llama", .n_layer = 2, .n_embd = 128, .n_ff = 96, .n_head = 2, .n_head_kv = 1, .head_dim = 32,
+        .n_ctx = 4096, .seed = 15, .rope_factor = 4},
+    {.architecture = "qwen2", .n_layer = 3, .n_embd = 128, .n_ff = 96, .n_head = 2, .n_head_kv = 1,
+        .n_ctx = 4096, .seed = 16, .tied = true},
+    /* Gemma 3: seven layers are five with a window, one without, one with. */
+    {.architecture = "gemma3", .n_layer = 7, .n_embd = 96, .n_ff = 160, .n_head = 4, .n_head_kv = 1, .head_dim = 48,
+        .n_ctx = 4096, .seed = 17, .rope_base = 1e6f, .tied = true, .window = 100},
+    {.architecture = "gemma3", .n_layer = 6, .n_embd = 96, .n_ff = 160, .n_head = 2, .n_head_kv = 2, .head_dim = 64,
+        .n_ctx = 4096, .seed = 18, .rope_base = 1e6f, .rope_factor = 8, .tied = true, .window = 1},
+    {.architecture = "gemma3", .n_layer = 2, .n_embd = 96, .n_ff = 160, .n_head = 2, .n_head_kv = 1,
+        .n_ctx = 4096, .seed = 19, .rope_base = 1e6f, .window = 512},
+    /* The same arithmetic on quantised matrices. */
+    {.architecture = "qwen3", .n_layer = 2, .n_embd = 256, .n_ff = 512, .n_head = 4, .n_head_kv = 2, .head_dim = 128,
+        .n_ctx = 4096, .seed = 20, .type = TINY_Q4_K},
+    {.architecture = "llama", .n_layer = 2, .n_embd = 128, .n_ff = 96, .n_head = 2, .n_head_kv = 1,
+        .n_ctx = 4096, .seed = 21, .rope_freqs = true, .type = TINY_Q8_0},
+    {.architecture = "gemma3", .n_layer = 7, .n_embd = 256, .n_ff = 256, .n_head = 2, .n_head_kv = 1, .head_dim = 128,
+        .n_ctx = 4096, .seed = 22, .rope_base = 1e6f, .tied = true, .type = TINY_Q4_K, .window = 256},
+};
+/* clang-format on */
+enum { N_SPECS = sizeof specs / sizeof *specs };
+
+static void truth_of(const little *l, const tiny_gguf *spec, uint32_t n, float *logits)
+{
+    oracle_run(&(oracle){
+        .spec = spec, .file = l->file, .n = n, .ids = l->ids, .phases = l->phases, .logits = logits});
+}
+
+static void test_architectures__agree_with_the_oracle(void **state)
+{
+    for (size_t k = 0; k < N_SPECS; k++) {
+        little l = little_open(&specs[k]);
+        float *ours = base_xcalloc((size_t)N * V, sizeof *ours),
+              *truth = base_xcalloc((size_t)N * V, sizeof *truth);
+        little_compute(l.m, &l.shape, l.ids, N, N, ours);
+        truth_of(&l, &specs[k], N, truth);
+        double all = little_difference(ours, truth, (size_t)N * V);
+        double last = little_difference(ours + (size_t)(N - 1) * V, truth + (size_t)(N - 1) * V, V);
+        if (!(all <= little_tolerance) || !(last <= 2 * little_tolerance))
+            fail_msg("%s, seed %llu: %.4f away, %.4f at the last token", specs[k].architecture,
+                (unsigned long long)specs[k].seed, all, last);
+        free(ours);
+        free(truth);
+        little_close(&l);
+    }
+}
+
+/* One thing of a specification changed: the oracle's numbers must be far from ours, measured by the right ones. */
+static void check_far(const tiny_gguf *spec, tiny_gguf changed)
+{
+    enum { SOME = 300 };
+    little l = little_open(spec);
+    size_t n = (size_t)SOME * V;
+    float *ours = base_xcalloc(n, sizeof *ours), *truth = base_xcalloc(n, sizeof *truth),
+          *wrong = base_xcalloc(n, sizeof *wrong);
+    little_compute(l.m, &l.shape, l.ids, SOME, SOME, ours);
+    truth_of(&l, spec, SOME, truth);
+    truth_of(&l, &changed, SOME, wrong);
+    double right = little_difference(ours, truth, n), far = little_difference(ours, wrong, n);
+    if (!(far > 2.5 * right))
+        fail_msg("seed %llu: %.4f away from the truth, and only %.4f from something else",
+            (unsigned long long)spec->seed, right, far);
+    free(ours);
+    free(truth);
+    free(wrong);
+    little_close(&l);
+}
+
+static void test_architectures__every_difference_counts(void **state)
+{
+    tiny_gguf changed = specs[0];
+    changed.architecture = "llama"; /* the other pairing; norms are there as the file has them */
+    check_far(&specs[0], changed);
+    changed = specs[4];
+    changed.rope_factor = 0;
+    check_far(&specs[4], changed);
+    changed = specs[6];
+    changed.window = 0;
+    check_far(&specs[6], changed);
+    changed = specs[6];
+    changed.window = 90;
+    check_far(&specs[6], changed);
+    changed = specs[6];
+    changed.architecture = "qwen3"; /* no scaled embedding, silu, one base, no window */
+    check_far(&specs[6], changed);
+    changed = specs[6];
+    changed.rope_base = 10000; /* the layers without a window */
+    check_far(&specs[6], changed);
+}
+
+static void test_architectures__batch_shapes_and_threads_give_the_same_bits(void **state)
+{
+    static const uint32_t steps[] = {1, 7, 512, 33};
+    size_t n = (size_t)N * V;
+    float *whole = base_xcalloc(n, sizeof *whole), *pieces = base_xcalloc(n, sizeof *pieces);
+    for (size_t k = 0; k < N_SPECS; k++) {
+        little l = little_open(&specs[k]);
+        model *alone = little_open_model(l.path, 1);
+        little_compute(l.m, &l.shape, l.ids, N, N, whole);
+        for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+            little_compute(i % 2 ? alone : l.m, &l.shape, l.ids, N, steps[i], pieces);
+            assert_memory_equal(whole, pieces, n * sizeof *whole);
+        }
+        model_close(alone);
+        little_close(&l);
+    }
+    free(whole);
+    free(pieces);
+}
+
+/* A row that leaves the window changes nothing: it may be garbage, or gone. */
+static void test_architectures__a_window_layer_reads_nothing_behind_its_window(void **state)
+{
+    tiny_gguf spec = specs[6];
+    spec.n_layer = 5; /* windows only: what is read reaches back 5 * 99 rows at most */
+    spec.window = 40;
+    little l = little_open(&spec);
+    enum { BEFORE = 400, AFTER = 9, REACH = 5 * 39 };
+    float whole[V], without[V];
+    model_dense *d = little_dense(&l.shape, N);
+    const model_rows_view *dense;
+    uint32_t last = AFTER - 1;
+    base_err err = {0};
+    assert_int_equal(model_dense_compute(d, l.m, l.ids, BEFORE, 0, NULL, NULL, NULL), 0);
+    assert_int_equal(model_dense_append(d, AFTER, &dense, NULL), 0);
+    model_batch batch = {.ids = l.ids + BEFORE,
+        .phases = l.phases + BEFORE,
+        .n = AFTER,
+        .rows = dense,
+        .want = &last,
+        .n_want = 1,
+        .logits = whole};
+    if (model_forward(l.m, &batch, &err)) fail_msg("%s", err.msg);
+    /* Rows before BEFORE - 39 are read by no token of this batch: NaN there must not be seen. */
+    for (uint32_t lane = 0; lane < model_rows_lanes(&l.shape); lane++)
+        for (uint32_t row = 0; row < BEFORE - 39; row++)
+            for (uint32_t i = 0; i < l.shape.head_dim; i++)
+                model_rows_key(dense, lane, row)[i] = 0x3C00 + (uint16_t)(i * 7 + row);
+    batch.logits = without;
+    if (model_forward(l.m, &batch, &err)) fail_msg("%s", err.msg);
+    assert_memory_equal(whole, without, sizeof whole);
+    model_dense_free(d);
+    little_close(&l);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_architectures__agree_with_the_oracle),
+        cmocka_unit_test(test_architectures__every_difference_counts),
+        cmocka_unit_test(test_architectures__batch_shapes_and_threads_give_the_same_bits),
+        cmocka_unit_test(test_architectures__a_window_layer_reads_nothing_behind_its_window),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
