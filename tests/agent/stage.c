@@ -1,0 +1,155 @@
+#include "stage.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+char base_folder[64], tree[96], script_path[96];
+
+int make_folders(void **state)
+{
+    strcpy(base_folder, "/tmp/kvist-agent-XXXXXX");
+    if (!mkdtemp(base_folder)) return -1;
+    snprintf(tree, sizeof tree, "%s/tree", base_folder);
+    snprintf(script_path, sizeof script_path, "%s/script", base_folder);
+    setenv("KVIST_HOME", base_folder, 1);
+    return mkdir(tree, 0700);
+}
+
+int drop_folders(void **state)
+{
+    return base_fs_remove(base_folder, NULL);
+}
+
+void put_file(const char *name, const char *text)
+{
+    char path[200];
+    snprintf(path, sizeof path, "%s/%s", tree, name);
+    assert_int_equal(base_fs_write(path, text, strlen(text), 0600, NULL), 0);
+}
+
+char *get_file(const char *name)
+{
+    char path[200];
+    base_buf out = {0};
+    snprintf(path, sizeof path, "%s/%s", tree, name);
+    if (base_fs_read(path, 1 << 20, &out, NULL)) return base_xstrdup("(missing)");
+    return base_buf_take(&out);
+}
+
+void assert_file(const char *name, const char *text)
+{
+    char *got = get_file(name);
+    assert_string_equal(got, text);
+    free(got);
+}
+
+void host_event(void *user, const agent_event *e)
+{
+    host *h = user;
+    agent_event_write(e, &h->json);
+    base_buf_putc(&h->json, '\n');
+    if (h->exit_at == (int)e->type) _exit(7);
+    if (e->type == AGENT_EVENT_token && (int)++h->n_tokens == h->cancel_at_token)
+        atomic_store(&h->cancel, true);
+    if (e->type == AGENT_EVENT_prefill && h->cancel_at_prefill && e->prefill.done >= h->cancel_at_prefill)
+        atomic_store(&h->cancel, true);
+    switch (e->type) {
+    case AGENT_EVENT_token:
+    case AGENT_EVENT_append:
+    case AGENT_EVENT_span:
+    case AGENT_EVENT_prefill:
+    case AGENT_EVENT_scores:
+    case AGENT_EVENT_tool_output:
+    case AGENT_EVENT_snapshot: return;
+    case AGENT_EVENT_plan: base_buf_printf(&h->outline, "plan:%s ", e->plan.cause); return;
+    case AGENT_EVENT_tool_result:
+        base_buf_printf(&h->outline, "%s:%s ", e->tool_result.name, e->tool_result.status);
+        return;
+    case AGENT_EVENT_approval: base_buf_printf(&h->outline, "approval:%s ", e->approval.decision); return;
+    case AGENT_EVENT_turn_end: base_buf_printf(&h->outline, "turn_end:%s ", e->turn_end.status); return;
+    default: base_buf_printf(&h->outline, "%s ", agent_event_name(e->type));
+    }
+}
+
+static agent_decision on_approve(void *user, const agent_event *request)
+{
+    host *h = user;
+    h->asked++;
+    return (agent_decision){h->answer, base_xstrdup(h->text)};
+}
+
+host new_host(void)
+{
+    return (host){.answer = AGENT_YES, .exit_at = -1};
+}
+
+void free_host(host *h)
+{
+    base_buf_free(&h->json);
+    base_buf_free(&h->outline);
+}
+
+agent_session *open_session(host *h, const char *script, agent_mode mode, const char *resume, bool ask)
+{
+    assert_int_equal(base_fs_write(script_path, script, strlen(script), 0600, NULL), 0);
+    agent_session_options options = {.dir = tree,
+        .fake_script = script_path,
+        .mode = mode,
+        .resume = resume,
+        .kv = {.repair = -1},
+        .context_tokens = 400};
+    agent_host sink = {.user = h, .event = host_event, .approve = ask ? on_approve : NULL};
+    agent_session *s = NULL;
+    base_err err = {0};
+    int rc = agent_session_open(&s, &options, &sink, &h->cancel, &err);
+    if (rc) fail_msg("%s", err.msg);
+    base_buf_clear(&h->outline);
+    return s;
+}
+
+int submit(agent_session *s, host *h, const char *text)
+{
+    atomic_store(&h->cancel, false);
+    return agent_submit(agent_session_agent(s), text, NULL);
+}
+
+bool told(const host *h, const char *text)
+{
+    return h->json.data && strstr(h->json.data, text);
+}
+
+void put_program(void)
+{
+    put_file("add.sh", PROGRAM);
+    put_file("test_add.sh", TEST);
+}
+
+long long last_number(const host *h, const char *type, const char *member)
+{
+    const char *at = NULL;
+    for (const char *p = h->json.data; p && (p = strstr(p, type)); p++) at = p;
+    long long value = -1;
+    char name[40];
+    snprintf(name, sizeof name, "\"%s\":", member);
+    at = at ? strstr(at, name) : NULL;
+    if (at) sscanf(at + strlen(name), "%lld", &value);
+    return value;
+}
+
+static bool collect(
+    void *user, uint64_t seq, uint32_t turn, const char *json, size_t n, const void *blob, size_t blob_n)
+{
+    base_buf_add(user, json, n);
+    base_buf_putc(user, '\n');
+    return true;
+}
+
+char *logged(const char *id)
+{
+    agent_log *l = NULL;
+    base_buf out = {0};
+    assert_int_equal(agent_log_open(&l, NULL, true, NULL), 0);
+    assert_int_equal(agent_log_events(l, id, collect, &out, NULL), 0);
+    agent_log_close(l);
+    return base_buf_take(&out);
+}

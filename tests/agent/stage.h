@@ -1,0 +1,65 @@
+/*
+ * A stage for tests of the agent: a temporary tree and home, the scripted engine in a session, and a host that writes down every
+ * event, answers approvals, cancels at a token and dies at an event.
+ */
+#ifndef KVIST_TESTS_AGENT_STAGE_H
+#define KVIST_TESTS_AGENT_STAGE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "agent/internal.h"
+#include "agent/session.h"
+#include "base/fs.h"
+#include "base/mem.h"
+
+extern char base_folder[64], tree[96],
+    script_path[96]; /* KVIST_HOME, the working tree, the engine's script */
+
+typedef struct host {
+    base_buf json;    /* every event as --json prints it */
+    base_buf outline; /* "user tool_call tool_result ..." without tokens, appends and spans */
+    agent_answer answer;
+    const char *text;
+    uint32_t asked;
+    atomic_bool cancel;
+    int cancel_at_token, exit_at; /* exit_at: event type at which the process dies, -1: never */
+    uint32_t cancel_at_prefill; /* tokens of a wait that are computed when the person presses Esc; 0: never */
+    uint32_t n_tokens;
+} host;
+
+int make_folders(void **state);
+int drop_folders(void **state);
+void put_file(const char *name, const char *text);
+char *get_file(const char *name); /* "(missing)" */
+void assert_file(const char *name, const char *text);
+
+void host_event(void *user, const agent_event *e);
+host new_host(void);
+void free_host(host *h);
+agent_session *open_session(host *h, const char *script, agent_mode mode, const char *resume, bool ask);
+int submit(agent_session *s, host *h, const char *text);
+bool told(const host *h, const char *text); /* somewhere in the events */
+/* A number of the last event whose line holds `type`; -1: none. */
+long long last_number(const host *h, const char *type, const char *member);
+char *logged(const char *id); /* a session's events as its log has them, a line each */
+
+#define PROGRAM "add() {\n    echo $(($1 - $2))\n}\n"
+#define FIXED   "add() {\n    echo $(($1 + $2))\n}\n"
+#define TEST    ". ./add.sh\n[ \"$(add 2 3)\" = 5 ]\n"
+#define REWRITE(body)                                                                                        \
+    "answer <<X\nThe sign is wrong.\n<tools>{\"name\": \"rewrite\", \"arguments\": {\"path\": \"add.sh\", "  \
+    "\"name\": \"add\"}}</tools>\n```sh\n" body "```\nX\n"
+#define READ "answer <tools>{\"name\": \"read\", \"arguments\": {\"path\": \"add.sh\"}}</tools>\n"
+
+void put_program(void); /* add.sh, wrong, and its test */
+
+#define TEST_CASE(f) cmocka_unit_test_setup_teardown(f, make_folders, drop_folders)
+
+#endif

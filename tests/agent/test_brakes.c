@@ -1,0 +1,126 @@
+/* What stops a turn that goes nowhere: repeated calls, text in circles, broken calls, Esc, a failing engine, a full context. */
+#include "stage.h"
+
+static void test_brakes__the_same_call_again_and_again_stops_the_turn(void **state)
+{
+    put_program();
+    host h = new_host();
+    agent_session *s =
+        open_session(&h, READ READ READ READ READ "answer never\n", AGENT_MODE_ASK, NULL, true);
+    submit(s, &h, "hello");
+    assert_true(told(&h, "Unchanged since turn 1"));
+    assert_true(told(&h, "Refused: this exact call was made twice"));
+    assert_true(told(&h, "stopped: the same call was made 4 times"));
+    assert_non_null(strstr(h.outline.data, "read:ok tool_call read:ok"));
+    assert_null(strstr(h.outline.data, "answer"));
+    assert_non_null(strstr(h.outline.data, "turn_end:closed"));
+    agent_session_close(s);
+    free_host(&h);
+}
+
+static void test_brakes__a_retry_that_the_refusal_asks_for_runs(void **state)
+{
+    put_program();
+    host h = new_host();
+    agent_session *s =
+        open_session(&h, REWRITE(FIXED) REWRITE(FIXED) "answer Fixed.\n", AGENT_MODE_ALL, NULL, true);
+    submit(s, &h, "hello");
+    assert_true(told(&h, "add.sh was not read yet. Nothing was changed."));
+    assert_non_null(strstr(h.outline.data, "tool_call rewrite:refused tool_call rewrite:ok"));
+    assert_false(told(&h, "Unchanged since turn"));
+    assert_file("add.sh", FIXED);
+    agent_session_close(s);
+    free_host(&h);
+}
+
+static void test_brakes__text_in_circles_is_cut(void **state)
+{
+    host h = new_host();
+    base_buf script = {0};
+    base_buf_puts(&script, "answer Well. ");
+    for (int i = 0; i < 300; i++) base_buf_puts(&script, "and so on ");
+    base_buf_putc(&script, '\n');
+    agent_session *s = open_session(&h, script.data, AGENT_MODE_ASK, NULL, true);
+    submit(s, &h, "tell me a story");
+    assert_true(told(&h, "went round in circles"));
+    assert_true(h.n_tokens < 400);
+    agent_session_close(s);
+    base_buf_free(&script);
+    free_host(&h);
+}
+
+static void test_brakes__unknown_tools_and_broken_calls_get_a_helpful_result(void **state)
+{
+    put_program();
+    host h = new_host();
+    agent_session *s = open_session(&h,
+        "answer <tools>{\"name\": \"frobnicate\", \"arguments\": {}}</tools>\n"
+        "answer <tools>{'name': 'read', 'arguments': {'path': 'add.sh',\nanswer done\n",
+        AGENT_MODE_ASK, NULL, true);
+    submit(s, &h, "hello there");
+    assert_true(told(&h, "There is no tool called \\\"frobnicate\\\". The tools are: list, search, read"));
+    assert_non_null(strstr(h.outline.data, "tool_call frobnicate:failed tool_call read:ok answer"));
+    agent_session_close(s);
+    free_host(&h);
+}
+
+static void test_brakes__cancel_keeps_the_partial_answer_and_the_next_turn_works(void **state)
+{
+    host h = new_host();
+    h.cancel_at_token = 5;
+    agent_session *s =
+        open_session(&h, "answer one two three four five six seven eight nine ten\nanswer second answer\n",
+            AGENT_MODE_ASK, NULL, true);
+    assert_int_equal(submit(s, &h, "count"), 0);
+    assert_non_null(strstr(h.outline.data, "turn_end:interrupted"));
+    assert_true(told(&h, "\"event\":\"answer\",\"turn\":1,\"text\":\"one two"));
+    assert_int_equal(submit(s, &h, "again"), 0);
+    assert_non_null(strstr(h.outline.data, "answer ledger turn_end:closed"));
+    agent_session_close(s);
+    free_host(&h);
+}
+
+static void test_brakes__an_engine_that_fails_ends_the_turn_with_its_sentence(void **state)
+{
+    host h = new_host();
+    agent_session *s =
+        open_session(&h, "answer first\nfail the accelerator is gone\nanswer never\nanswer third\n",
+            AGENT_MODE_ASK, NULL, true);
+    assert_int_equal(submit(s, &h, "one"), 0);
+    assert_true(submit(s, &h, "two") != 0);
+    assert_true(told(&h, "\"event\":\"error\",\"turn\":2,\"text\":\"the accelerator is gone\""));
+    assert_non_null(strstr(h.outline.data, "turn_end:failed"));
+    agent_session_close(s);
+    free_host(&h);
+}
+
+static void test_brakes__a_full_context_says_what_to_do(void **state)
+{
+    host h = new_host();
+    agent_session *s =
+        open_session(&h, "ctx 2400\nanswer a\nanswer b\nanswer c\nanswer d\n", AGENT_MODE_ASK, NULL, true);
+    char *long_request = malloc(3001);
+    memset(long_request, 'x', 3000);
+    long_request[3000] = 0;
+    int rc = 0;
+    for (int i = 0; i < 4 && !rc; i++) rc = submit(s, &h, long_request);
+    assert_int_equal(rc, BASE_E_LIMIT);
+    assert_true(told(&h, "/compact"));
+    free(long_request);
+    agent_session_close(s);
+    free_host(&h);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST_CASE(test_brakes__the_same_call_again_and_again_stops_the_turn),
+        TEST_CASE(test_brakes__a_retry_that_the_refusal_asks_for_runs),
+        TEST_CASE(test_brakes__text_in_circles_is_cut),
+        TEST_CASE(test_brakes__unknown_tools_and_broken_calls_get_a_helpful_result),
+        TEST_CASE(test_brakes__cancel_keeps_the_partial_answer_and_the_next_turn_works),
+        TEST_CASE(test_brakes__an_engine_that_fails_ends_the_turn_with_its_sentence),
+        TEST_CASE(test_brakes__a_full_context_says_what_to_do),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

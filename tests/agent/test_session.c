@@ -1,0 +1,458 @@
+/* A session over its turns on the scripted engine: rows and their ledger, staleness, undo, rewind, log and resume. */
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "stage.h"
+
+/* --- memory ------------------------------------------------------------------------------------------------------------- */
+
+static void test_session__a_follow_up_computes_new_tokens_only(void **state)
+{
+    host h = new_host();
+    agent_session *s = open_session(&h, "answer a\nanswer b\n", AGENT_MODE_ASK, NULL, true);
+    submit(s, &h, "one");
+    submit(s, &h, "two");
+    long long n1 = 0, new1 = 0, reused = 0, new2 = 0;
+    const char *first = strstr(h.json.data, "\"event\":\"ledger\""),
+               *second = strstr(first + 1, "\"event\":\"ledger\"");
+    assert_int_equal(sscanf(strstr(first, "\"new\":"), "\"new\":%lld", &new1), 1);
+    assert_int_equal(sscanf(strstr(first, "\"n\":"), "\"n\":%lld", &n1), 1);
+    assert_int_equal(sscanf(strstr(second, "\"reused\":"), "\"reused\":%lld", &reused), 1);
+    assert_int_equal(sscanf(strstr(second, "\"new\":"), "\"new\":%lld", &new2), 1);
+    assert_true(reused == n1 && new1 > 0 && new2 > 0 && new2 < 60);
+    agent_session_close(s);
+    free_host(&h);
+}
+
+static void test_session__what_the_person_changed_is_stale_and_told(void **state)
+{
+    put_program();
+    host h = new_host();
+    agent_session *s = open_session(&h, READ "answer seen\nanswer again\n", AGENT_MODE_ASK, NULL, true);
+    submit(s, &h, "hello");
+    put_file("add.sh", "add() {\n    echo 0\n}\n");
+    submit(s, &h, "look again");
+    assert_non_null(strstr(h.outline.data, "user plan:stale notice"));
+    assert_true(told(&h, "add.sh changed on disk since it was shown.\\nRequest: look again"));
+    agent_session_close(s);
+    free_host(&h);
+}
+
+static void test_session__undo_gives_the_file_back(void **state)
+{
+    put_program();
+    host h = new_host();
+    agent_session *s = open_session(&h, REWRITE(FIXED) "answer Fixed.\n", AGENT_MODE_ALL, NULL, true);
+    submit(s, &h, "test_add.sh fails; fix it");
+    assert_file("add.sh", FIXED);
+    assert_int_equal(submit(s, &h, "/undo"), 0);
+    assert_file("add.sh", PROGRAM);
+    assert_non_null(strstr(h.outline.data, "undo "));
+    agent_session_close(s);
+    free_host(&h);
+}
+
+static void test_session__commands_act_on_rows_through_plans(void **state)
+{
+    put_program();
+    host h = new_host();
+    agent_session *s = open_session(&h, READ "answer seen\nanswer x\n", AGENT_MODE_ASK, NULL, true);
+    submit(s, &h, "hello");
+    base_buf_clear(&h.outline);
+    assert_int_equal(submit(s, &h, "/pin add.sh"), 0);
+    assert_int_equal(submit(s, &h, "/drop last"), 0);
+    assert_int_equal(submit(s, &h, "/why last"), 0);
+    assert_true(told(&h, "barred; last bar for manual"));
+    assert_int_equal(submit(s, &h, "/undo-evict"), 0);
+    assert_int_equal(submit(s, &h, "/promote 10-20"), 0);
+    assert_string_equal(h.outline.data,
+        "plan:manual notice plan:manual notice notice plan:manual notice plan:manual notice ");
+    assert_int_equal(submit(s, &h, "/pin nowhere"), BASE_E_NOT_FOUND);
+    assert_int_equal(submit(s, &h, "/budget 10"), BASE_E_USAGE);
+    assert_int_equal(submit(s, &h, "/nonsense"), BASE_E_USAGE);
+    assert_int_equal(submit(s, &h, "/context"), 0);
+    assert_true(told(&h, "add.sh:1-3"));
+    assert_int_equal(submit(s, &h, "/help"), 0);
+    assert_int_equal(submit(s, &h, "/mode plan"), 0);
+    assert_int_equal(agent_get_mode(agent_session_agent(s)), AGENT_MODE_PLAN);
+    agent_session_close(s);
+    free_host(&h);
+}
+
+static void test_session__a_budget_is_told_at_once(void **state)
+{
+    host h = new_host(), again = new_host();
+    agent_session *s = open_session(&h, "answer a\nanswer b\n", AGENT_MODE_ASK, NULL, true);
+    submit(s, &h, "one");
+    long long new = last_number(&h, "\"event\":\"ledger\"", "new");
+    base_buf_clear(&h.outline);
+    assert_int_equal(submit(s, &h, "/budget 1600"), 0);
+    assert_non_null(strstr(h.outline.data, "ledger"));
+    assert_int_equal(last_number(&h, "\"event\":\"ledger\"", "budget"), 1600);
+    assert_int_equal(last_number(&h, "\"event\":\"ledger\"", "new"), new); /* still turn 1's */
+    agent_session_close(s);
+    /* Also of a turn that another process ran. */
+    s = open_session(&again, "answer c\n", AGENT_MODE_ASK, "", true);
+    assert_int_equal(submit(s, &again, "/budget off"), 0);
+    assert_int_equal(last_number(&again, "\"event\":\"ledger\"", "budget"), 0);
+    assert_int_equal(last_number(&again, "\"event\":\"ledger\"", "new"), new);
+    agent_session_close(s);
+    free_host(&h);
+    free_host(&again);
+}
+
+/* The sum of the counts in "VERB 12 budget, 3 stale" of the last ledger's why. */
+static long long sum_of_why(const host *h, const char *verb)
+{
+    const char *at = NULL;
+    for (const char *p = h->json.data; p && (p = strstr(p, "\"event\":\"ledger\"")); p++) at = p;
+    at = at ? strstr(at, "\"why\":") : NULL;
+    at = at ? strstr(at, verb) : NULL;
+    if (!at) return 0;
+    long long sum = 0;
+    for (at += strlen(verb); *at != ';' && *at != '"'; at++)
+        if (*at == ' ' && at[1] >= '0' && at[1] <= '9') sum += strtoll(at, NULL, 10);
+    return sum;
+}
+
+static void test_session__a_ledger_and_its_reasons_add_up(void **state)
+{
+    put_program();
+    host h = new_host(), again = new_host();
+    agent_session *s = open_session(&h,
+        "budget 1500\nrepair 16\n" READ "answer It subtracts. \nanswer more words about add\nanswer x\n",
+        AGENT_MODE_ASK, NULL, true);
+    submit(s, &h, "what does add do?");
+    base_buf_clear(&h.json);
+    submit(s, &h, "and the test of add?");
+    long long evicted = last_number(&h, "\"event\":\"ledger\"", "evicted"),
+              promoted = last_number(&h, "\"event\":\"ledger\"", "promoted");
+    assert_true(evicted > 0 && promoted > 0);
+    assert_int_equal(sum_of_why(&h, "evicted"), evicted);
+    assert_int_equal(sum_of_why(&h, "promoted"), promoted);
+    assert_int_equal(
+        last_number(&h, "\"event\":\"ledger\"", "n") - last_number(&h, "\"event\":\"ledger\"", "active"),
+        last_number(&h, "\"event\":\"ledger\"", "host"));
+    agent_session_close(s);
+    s = open_session(&again, "budget 1500\nrepair 16\nanswer x\n", AGENT_MODE_ASK, "", true);
+    agent__ledger(agent_session_agent(s)); /* the same again from the log */
+    assert_int_equal(last_number(&again, "\"event\":\"ledger\"", "evicted"), evicted);
+    assert_int_equal(sum_of_why(&again, "promoted"), promoted);
+    agent_session_close(s);
+    free_host(&h);
+    free_host(&again);
+}
+
+static void test_session__rewind_new_and_compact(void **state)
+{
+    host h = new_host();
+    agent_session *s =
+        open_session(&h, "answer a\nanswer b\nanswer c\nanswer d\n", AGENT_MODE_ASK, NULL, true);
+    char *first_id = base_xstrdup(agent_session_id(agent_session_agent(s)));
+    submit(s, &h, "the first question about walruses");
+    submit(s, &h, "two");
+    assert_int_equal(submit(s, &h, "/rewind 2"), 0);
+    assert_true(told(&h, "\"event\":\"rewind\",\"turn\":2"));
+    assert_int_equal(submit(s, &h, "two again"), 0);
+    assert_int_equal(submit(s, &h, "/compact"), 0);
+    assert_string_not_equal(agent_session_id(agent_session_agent(s)), first_id);
+    base_buf parent = {0};
+    base_buf_printf(&parent, "\"parent\":\"%s\"", first_id);
+    assert_true(told(&h, parent.data));
+    assert_int_equal(submit(s, &h, "go on"), 0);
+    assert_non_null(strstr(h.outline.data, "turn_end:closed "));
+    base_buf_free(&parent);
+    free(first_id);
+    agent_session_close(s);
+    free_host(&h);
+}
+
+static void test_session__a_shell_line_runs_unasked_and_is_seen_by_the_next_request(void **state)
+{
+    host h = new_host();
+    agent_session *s = open_session(&h, "answer ok\n", AGENT_MODE_ASK, NULL, true);
+    assert_int_equal(submit(s, &h, "!echo marmalade"), 0);
+    assert_int_equal(h.asked, 0);
+    submit(s, &h, "what did I run?");
+    assert_true(told(&h, "The person ran: $ echo marmalade"));
+    agent_session_close(s);
+    free_host(&h);
+}
+
+/* --- log and resume ----------------------------------------------------------------------------------------------------- */
+
+static void test_session__the_log_holds_what_json_printed(void **state)
+{
+    put_program();
+    host h = new_host();
+    agent_session *s = open_session(
+        &h, "budget 1450\n" READ REWRITE(FIXED) "answer Fixed `add`.\n", AGENT_MODE_ALL, NULL, true);
+    char *id = base_xstrdup(agent_session_id(agent_session_agent(s)));
+    submit(s, &h, "test_add.sh fails; fix it");
+    agent_session_close(s);
+    char *stored = logged(id);
+    assert_string_equal(stored, h.json.data);
+    free(stored);
+    free(id);
+    free_host(&h);
+}
+
+/* Live sets rebuilt from the log alone: appended counts and plan blobs. */
+typedef struct folded {
+    uint64_t bits[4][64];
+    uint32_t n;
+} folded;
+
+static void set_length(folded *f, uint32_t n)
+{
+    assert_true(n <= 64 * 64);
+    for (uint32_t i = f->n; i < n; i++)
+        for (int lane = 0; lane < 4; lane++) f->bits[lane][i / 64] |= UINT64_C(1) << (i % 64);
+    f->n = n;
+}
+
+static bool fold(
+    void *user, uint64_t seq, uint32_t turn, const char *json, size_t n, const void *blob, size_t blob_n)
+{
+    folded *f = user;
+    agent_event e;
+    agent_event_doc *doc = NULL;
+    kv_plan *p = NULL;
+    assert_int_equal(agent_event_read(json, n, &e, &doc, NULL), 0);
+    if (e.type == AGENT_EVENT_append) set_length(f, (uint32_t)(e.append.from + e.append.n));
+    if (e.type == AGENT_EVENT_token) set_length(f, (uint32_t)e.token.index + 1);
+    if (e.type == AGENT_EVENT_plan) {
+        assert_int_equal(kv_plan_unpack(blob, blob_n, &p, NULL), 0);
+        for (uint32_t lane = 0; lane < 4; lane++)
+            for (uint32_t w = 0; w < kv_plan_words(p); w++)
+                f->bits[lane][w] ^= p->flips[lane * kv_plan_words(p) + w];
+        kv_plan_free(p);
+    }
+    agent_event_doc_free(doc);
+    return true;
+}
+
+static void test_session__the_logged_plans_rebuild_each_lane(void **state)
+{
+    put_program();
+    host h = new_host();
+    agent_session *s = open_session(&h,
+        "budget 1500\nrepair 16\n" READ "answer It subtracts. \nanswer more words about add\n",
+        AGENT_MODE_ASK, NULL, true);
+    submit(s, &h, "what does add do?");
+    submit(s, &h, "and the test of add?");
+    submit(s, &h, "/drop last");
+    agent *a = agent_session_agent(s);
+    folded f = {0};
+    assert_non_null(strstr(h.outline.data, "plan:evict"));
+    agent__commit(a);
+    assert_int_equal(agent_log_events(a->log, a->id, fold, &f, NULL), 0);
+    assert_int_equal(f.n, agent__n_tokens(a));
+    for (uint32_t lane = 0; lane < 4; lane++) {
+        uint64_t bits[64] = {0};
+        a->engine->ops->lane_bits(a->engine, lane, bits);
+        assert_memory_equal(bits, f.bits[lane], sizeof bits);
+    }
+    agent_session_close(s);
+    free_host(&h);
+}
+
+static long long resumed_reused(const host *h)
+{
+    long long n = -1;
+    const char *notice = strstr(h->json.data, "resumed session");
+    if (notice) sscanf(strchr(notice, ':'), ": %lld tokens", &n);
+    return n;
+}
+
+#define LONG_SCRIPT "budget 1450\nrepair 16\n" READ "answer The function add is wrong: it subtracts.\n"
+
+static void test_session__resume_computes_nothing_with_a_snapshot_and_the_same_without(void **state)
+{
+    put_program();
+    host h = new_host(), again = new_host(), third = new_host();
+    agent_session *s = open_session(&h, LONG_SCRIPT, AGENT_MODE_ASK, NULL, true);
+    char *id = base_xstrdup(agent_session_id(agent_session_agent(s)));
+    submit(s, &h, "what does add do?");
+    agent_session_close(s);
+
+    s = open_session(&again, "budget 1450\nanswer more\n", AGENT_MODE_ASK, "", true);
+    assert_true(told(&again, "none computed again"));
+    assert_int_equal(submit(s, &again, "go on with add"), 0);
+    agent_session_close(s);
+
+    /* Without the snapshot the logged schedule is executed again and gives the same rows. */
+    base_buf rows = {0};
+    base_buf_printf(&rows, "%s/data/sessions/%s/rows", base_folder, id);
+    assert_int_equal(base_fs_remove(rows.data, NULL), 0);
+    s = open_session(&third, "budget 1450\nanswer third\n", AGENT_MODE_ASK, id, true);
+    assert_true(told(&third, "tokens computed again from the log"));
+    assert_int_equal(resumed_reused(&third) > resumed_reused(&again), 1);
+    assert_int_equal(submit(s, &third, "and now?"), 0);
+    agent_session_close(s);
+    char *stored = logged(id);
+    base_buf all = {0};
+    base_buf_add(&all, h.json.data, h.json.len);
+    base_buf_add(&all, again.json.data, again.json.len);
+    base_buf_add(&all, third.json.data, third.json.len);
+    assert_string_equal(stored, all.data);
+    free(stored);
+    free(id);
+    base_buf_free(&all);
+    base_buf_free(&rows);
+    free_host(&h);
+    free_host(&again);
+    free_host(&third);
+}
+
+/* Killed at any of these, the session reopens, what was committed is there, and the next turn works. */
+static void test_session__killed_anywhere_it_resumes(void **state)
+{
+    static const agent_event_type deaths[] = {AGENT_EVENT_user, AGENT_EVENT_context, AGENT_EVENT_token,
+        AGENT_EVENT_tool_call, AGENT_EVENT_tool_result, AGENT_EVENT_answer, AGENT_EVENT_ledger,
+        AGENT_EVENT_snapshot, AGENT_EVENT_turn_end};
+    put_program();
+    for (size_t i = 0; i < sizeof deaths / sizeof *deaths; i++) {
+        pid_t child = fork();
+        if (!child) {
+            host h = new_host();
+            agent_session *s =
+                open_session(&h, "answer first\n" READ "answer second\n", AGENT_MODE_ASK, NULL, true);
+            submit(s, &h, "one");
+            h.exit_at = (int)deaths[i];
+            submit(s, &h, "what does add do?");
+            _exit(0);
+        }
+        int status = 0;
+        waitpid(child, &status, 0);
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+        host h = new_host();
+        agent_session *s = open_session(&h, "answer back again\n", AGENT_MODE_ASK, "", true);
+        assert_true(told(&h, "resumed session"));
+        /* The request is committed behind its event: killed in that event, there was no turn 2. */
+        assert_int_equal(told(&h, "turn 2 was interrupted; what was committed of it is kept"),
+            deaths[i] != AGENT_EVENT_user);
+        assert_int_equal(submit(s, &h, "still there?"), 0);
+        assert_non_null(strstr(h.outline.data, "turn_end:closed"));
+        char *stored = logged(agent_session_id(agent_session_agent(s)));
+        assert_non_null(strstr(stored, "\"event\":\"answer\",\"turn\":1,\"text\":\"first\""));
+        assert_non_null(strstr(stored, "\"event\":\"user\",\"turn\":2") ? stored : NULL);
+        free(stored);
+        agent_session_close(s);
+        free_host(&h);
+    }
+}
+
+/* It is said once, also when nothing was asked in between; and of a session that closed cleanly it is not said. */
+static void test_session__an_interruption_is_told_once(void **state)
+{
+    pid_t child = fork();
+    if (!child) {
+        host h = new_host();
+        agent_session *s = open_session(&h, "answer first\n", AGENT_MODE_ASK, NULL, true);
+        h.exit_at = AGENT_EVENT_token;
+        submit(s, &h, "one");
+        _exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+    for (int i = 0; i < 3; i++) {
+        host h = new_host();
+        agent_session *s = open_session(&h, "answer more\n", AGENT_MODE_ASK, "", true);
+        assert_int_equal(told(&h, "was interrupted"), i == 0);
+        if (i == 1) assert_int_equal(submit(s, &h, "go on"), 0);
+        agent_session_close(s);
+        free_host(&h);
+    }
+}
+
+static void test_session__a_second_process_cannot_resume_a_running_session(void **state)
+{
+    host h = new_host(), other = new_host();
+    agent_session *s = open_session(&h, "answer a\n", AGENT_MODE_ASK, NULL, true), *second = NULL;
+    submit(s, &h, "one");
+    agent_session_options options = {.dir = tree, .fake_script = script_path, .resume = ""};
+    base_err err = {0};
+    assert_int_equal(agent_session_open(&second, &options, &(agent_host){.user = &other, .event = host_event},
+                         &other.cancel, &err),
+        BASE_E_STATE);
+    assert_non_null(strstr(err.msg, "another kvist has session"));
+    agent_session_close(s);
+    free_host(&h);
+    free_host(&other);
+}
+
+/* A sparse file that says it holds rows, last used a day ago for each `age`. */
+static char *put_row_file(const char *id, long long n_bytes, int age)
+{
+    base_buf path = {0};
+    base_buf_printf(&path, "%s/data/sessions/%s", base_folder, id);
+    assert_int_equal(base_fs_mkdirs(path.data, NULL), 0);
+    base_buf_puts(&path, "/rows");
+    assert_int_equal(base_fs_write(path.data, "KVROWS\n", 8, 0600, NULL), 0);
+    assert_int_equal(truncate(path.data, n_bytes), 0);
+    struct timespec times[2] = {{.tv_sec = time(NULL) - 86400L * age}, {.tv_sec = time(NULL) - 86400L * age}};
+    assert_int_equal(utimensat(AT_FDCWD, path.data, times, 0), 0);
+    return base_buf_take(&path);
+}
+
+static void test_session__rows_of_the_sessions_unused_longest_go(void **state)
+{
+    host h = new_host(), again = new_host();
+    const long long gib = 1LL << 30;
+    char *older = put_row_file("20200101-0000-aaaaaa", 5 * gib, 9),
+         *newer = put_row_file("20200102-0000-bbbbbb", 5 * gib, 2);
+    agent_session *s = open_session(&h, "answer a\n", AGENT_MODE_ASK, NULL, true);
+    assert_false(base_fs_exists(older));
+    assert_true(base_fs_exists(newer));
+    assert_true(told(&h, "removed 5120 MiB of saved rows of the sessions unused longest (8 GiB are kept)"));
+    agent_session_close(s);
+    s = open_session(&again, "answer a\n", AGENT_MODE_ASK, NULL, true);
+    assert_false(told(&again, "saved rows")); /* within the bound nothing is removed and nothing told */
+    assert_true(base_fs_exists(newer));
+    agent_session_close(s);
+    free(older);
+    free(newer);
+    free_host(&h);
+    free_host(&again);
+}
+
+static void test_session__a_session_without_a_turn_leaves_nothing(void **state)
+{
+    host h = new_host();
+    agent_session *s = open_session(&h, "answer a\n", AGENT_MODE_ASK, NULL, true);
+    char *id = base_xstrdup(agent_session_id(agent_session_agent(s)));
+    agent_session_close(s);
+    char *stored = logged(id);
+    assert_string_equal(stored, "");
+    free(stored);
+    free(id);
+    free_host(&h);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST_CASE(test_session__a_follow_up_computes_new_tokens_only),
+        TEST_CASE(test_session__what_the_person_changed_is_stale_and_told),
+        TEST_CASE(test_session__undo_gives_the_file_back),
+        TEST_CASE(test_session__commands_act_on_rows_through_plans),
+        TEST_CASE(test_session__a_budget_is_told_at_once),
+        TEST_CASE(test_session__a_ledger_and_its_reasons_add_up),
+        TEST_CASE(test_session__rewind_new_and_compact),
+        TEST_CASE(test_session__a_shell_line_runs_unasked_and_is_seen_by_the_next_request),
+        TEST_CASE(test_session__the_log_holds_what_json_printed),
+        TEST_CASE(test_session__the_logged_plans_rebuild_each_lane),
+        TEST_CASE(test_session__resume_computes_nothing_with_a_snapshot_and_the_same_without),
+        TEST_CASE(test_session__killed_anywhere_it_resumes),
+        TEST_CASE(test_session__an_interruption_is_told_once),
+        TEST_CASE(test_session__a_second_process_cannot_resume_a_running_session),
+        TEST_CASE(test_session__rows_of_the_sessions_unused_longest_go),
+        TEST_CASE(test_session__a_session_without_a_turn_leaves_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,197 @@
+/* Whole turns on the scripted engine in a real tree: requests, calls, approvals, changes and their tests. */
+#include "stage.h"
+
+static void test_turn__rewrites_runs_the_named_test_and_answers(void **state)
+{
+    put_program();
+    host h = new_host();
+    agent_session *s =
+        open_session(&h, REWRITE(FIXED) "answer Fixed: `add` in add.sh.\n", AGENT_MODE_ASK, NULL, true);
+    assert_int_equal(submit(s, &h, "test_add.sh fails; fix it"), 0);
+    assert_file("add.sh", FIXED);
+    assert_int_equal(h.asked, 2); /* the test, which says that it runs again, and the rewrite */
+    assert_true(told(&h, "\"headline\":\"$ sh test_add.sh (runs again after the change)\""));
+    assert_true(told(&h, "$ sh test_add.sh runs again: approved in this turn"));
+    assert_string_equal(h.outline.data,
+        "user context tool_call approval_request approval:yes shell:failed tool_call approval_request "
+        "approval:yes rewrite:ok "
+        "plan:stale tool_call notice shell:ok answer places ledger turn_end:closed ");
+    assert_true(told(&h, "\"headline\":\"$ sh test_add.sh\""));
+    agent_session_close(s);
+    free_host(&h);
+}
+
+static void test_turn__a_no_leaves_the_file_and_tells_the_model_why(void **state)
+{
+    put_program();
+    host h = new_host();
+    h.answer = AGENT_NO;
+    h.text = "not this file";
+    agent_session *s =
+        open_session(&h, REWRITE(FIXED) "answer Then I leave it.\n", AGENT_MODE_ASK, NULL, true);
+    assert_int_equal(submit(s, &h, "test_add.sh fails; fix it"), 0);
+    assert_file("add.sh", PROGRAM);
+    assert_true(told(&h, "The person said no: not this file."));
+    assert_non_null(strstr(h.outline.data, "rewrite:denied answer"));
+    agent_session_close(s);
+    free_host(&h);
+}
+
+static void test_turn__without_anybody_to_ask_it_is_denied(void **state)
+{
+    put_program();
+    host h = new_host();
+    agent_session *s = open_session(&h, REWRITE(FIXED) "answer No.\n", AGENT_MODE_ASK, NULL, false);
+    assert_int_equal(submit(s, &h, "test_add.sh fails; fix it"), 0);
+    assert_file("add.sh", PROGRAM);
+    assert_true(agent_was_denied(agent_session_agent(s)));
+    agent_session_close(s);
+    free_host(&h);
+}
+
+static void test_turn__plan_mode_refuses_without_asking(void **state)
+{
+    put_program();
+    host h = new_host();
+    agent_session *s =
+        open_session(&h, REWRITE(FIXED) "answer I would change the sign.\n", AGENT_MODE_PLAN, NULL, true);
+    submit(s, &h, "test_add.sh fails; fix it");
+    assert_file("add.sh", PROGRAM);
+    assert_int_equal(h.asked, 0);
+    assert_non_null(strstr(h.outline.data, "rewrite:refused"));
+    agent_session_close(s);
+    free_host(&h);
+}
+
+static void test_turn__an_edited_command_is_what_runs(void **state)
+{
+    put_program();
+    host h = new_host();
+    h.answer = AGENT_EDIT;
+    h.text = "echo harmless";
+    agent_session *s = open_session(&h,
+        "answer <tools>{\"name\": \"shell\", \"arguments\": {\"command\": \"echo danger\"}}</tools>\nanswer "
+        "ok\n",
+        AGENT_MODE_ASK, NULL, true);
+    submit(s, &h, "say something");
+    assert_true(told(&h, "harmless\\n"));
+    assert_false(told(&h, "danger\\n"));
+    agent_session_close(s);
+    free_host(&h);
+}
+
+static void test_turn__always_covers_the_exact_command_only(void **state)
+{
+    put_program();
+    host h = new_host();
+    h.answer = AGENT_ALWAYS;
+#define RUN(command)                                                                                         \
+    "answer <tools>{\"name\": \"shell\", \"arguments\": {\"command\": \"" command "\"}}</tools>\n"
+    agent_session *s = open_session(
+        &h, RUN("echo a") "answer 1\n" RUN("echo b") RUN("echo a") "answer 2\n", AGENT_MODE_ASK, NULL, true);
+    submit(s, &h, "first");
+    assert_int_equal(h.asked, 1);
+    submit(s, &h, "second");
+    assert_int_equal(h.asked, 2); /* for echo b */
+    agent_session_close(s);
+    free_host(&h);
+}
+
+/* A yes to the harness's test is for this command, this turn and changes that were approved. */
+static void test_turn__a_yes_to_the_test_covers_nothing_else(void **state)
+{
+    put_program();
+    host h = new_host();
+    agent_session *s = open_session(&h,
+        REWRITE(FIXED)
+            RUN("sh -e test_add.sh") "answer 1\n" REWRITE(PROGRAM) "answer 2\n" REWRITE(FIXED) "answer 3\n",
+        AGENT_MODE_ASK, NULL, true);
+    submit(s, &h, "test_add.sh fails; fix it");
+    assert_int_equal(h.asked, 3); /* the test, the rewrite, and what the model calls */
+    h.asked = 0;
+    submit(s, &h, "put the sign back in add.sh");
+    assert_int_equal(h.asked, 2); /* another turn: the rewrite, the test behind it */
+    h.asked = 0;
+    base_buf_clear(&h.json);
+    assert_int_equal(agent_set_mode(agent_session_agent(s), AGENT_MODE_EDITS, NULL), 0);
+    submit(s, &h, "test_add.sh fails; fix it");
+    assert_false(told(&h, "runs again"));
+    assert_int_equal(h.asked, 2); /* the test before and after a change that nobody was asked about */
+    agent_session_close(s);
+    free_host(&h);
+}
+
+/* A further attempt: the model ends the line that the harness began, the harness writes call and fence, the model the body. */
+#define BODY(text) "answer <<X\necho`.\n" text "```\nX\n"
+
+static void test_turn__a_failed_attempt_is_barred_before_the_next_output(void **state)
+{
+    put_program();
+    host h = new_host();
+    agent_session *s =
+        open_session(&h, REWRITE("add() {\n    echo $(($1 * $2))\n}\n") BODY(FIXED) "answer Fixed.\n",
+            AGENT_MODE_ALL, NULL, true);
+    submit(s, &h, "test_add.sh fails; fix it");
+    assert_file("add.sh", FIXED);
+    assert_non_null(strstr(h.outline.data,
+        "rewrite:ok plan:stale tool_call shell:failed plan:failed undo plan:manual tool_call rewrite:ok"));
+    /* The plan stands in front of the output's tokens. */
+    const char *plan = strstr(h.json.data, "\"cause\":\"failed\"");
+    assert_non_null(plan);
+    assert_non_null(strstr(plan, "\"label\":\"test\"")); /* the second output */
+    assert_true(told(&h, "This change was taken back: add.sh is as it was before."));
+    agent_session_close(s);
+    free_host(&h);
+}
+
+static void test_turn__the_last_attempt_stays_and_words_alone_are_asked_again(void **state)
+{
+    put_program();
+    host h = new_host();
+#define WRONG(n) "add() {\n    echo " #n "\n}\n"
+    agent_session *s = open_session(&h,
+        "answer The sign is wrong, I think.\n" BODY(WRONG(1)) BODY(WRONG(2))
+            BODY(WRONG(3)) "answer I give up.\n",
+        AGENT_MODE_ALL, NULL, true);
+    submit(s, &h, "test_add.sh fails; fix it");
+    assert_true(told(&h, "nothing was changed: asking for the change"));
+    assert_true(told(&h, "No file was changed yet. Make the change now"));
+    assert_file("add.sh", WRONG(3));
+    assert_non_null(strstr(h.outline.data, "answer"));
+    assert_int_equal(submit(s, &h, "/undo"), 0);
+    assert_file("add.sh", PROGRAM);
+    agent_session_close(s);
+    free_host(&h);
+}
+
+static void test_turn__a_fenced_definition_without_a_call_is_offered_as_a_rewrite(void **state)
+{
+    put_file("add.py", "def add(a, b):\n    return a - b\n");
+    put_file("test_add.py", "from add import add\n\ndef test_add():\n    assert add(2, 3) == 5\n");
+    host h = new_host();
+    agent_session *s = open_session(&h,
+        "answer <<X\nThe sign is wrong:\n```python\ndef add(a, b):\n    return a + b\n```\nX\nanswer "
+        "Fixed.\n",
+        AGENT_MODE_ASK, NULL, true);
+    submit(s, &h, "test_add.py fails; fix add");
+    assert_file("add.py", "def add(a, b):\n    return a + b\n");
+    agent_session_close(s);
+    free_host(&h);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST_CASE(test_turn__rewrites_runs_the_named_test_and_answers),
+        TEST_CASE(test_turn__a_no_leaves_the_file_and_tells_the_model_why),
+        TEST_CASE(test_turn__without_anybody_to_ask_it_is_denied),
+        TEST_CASE(test_turn__plan_mode_refuses_without_asking),
+        TEST_CASE(test_turn__an_edited_command_is_what_runs),
+        TEST_CASE(test_turn__always_covers_the_exact_command_only),
+        TEST_CASE(test_turn__a_yes_to_the_test_covers_nothing_else),
+        TEST_CASE(test_turn__a_failed_attempt_is_barred_before_the_next_output),
+        TEST_CASE(test_turn__the_last_attempt_stays_and_words_alone_are_asked_again),
+        TEST_CASE(test_turn__a_fenced_definition_without_a_call_is_offered_as_a_rewrite),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
