@@ -321,8 +321,15 @@ int agent_open(agent **ret, engine *e, tool_workspace *w, const agent_options *o
     return 0;
 }
 
+void agent_settle(agent *a)
+{
+    if (a->unsaved) agent__save(a);
+    a->unsaved = false;
+}
+
 static void end_session(agent *a, const char *status)
 {
+    agent_settle(a);
     agent__emit(a, &(agent_event){.type = AGENT_EVENT_end,
                        .end = {.session = a->id, .turns = a->turn, .status = status}});
     agent__commit(a);
@@ -421,6 +428,7 @@ int agent_submit(agent *a, const char *text, base_err *err)
 {
     while (*text == ' ' || *text == '\n' || *text == '\t') text++;
     if (!*text) return 0;
+    agent_settle(a);
     int rc = *text == '/'   ? agent__command(a, text, err)
              : *text == '!' ? agent__shell_line(a, text + 1, err)
                             : agent__turn(a, text, err);

@@ -75,6 +75,11 @@ bool agent_was_denied(
 
 /* One line from the person: a request, "/command ...", or "!shell line". Errors of the turn are events too. The caller resets *cancel. */
 int agent_submit(agent *a, const char *text, base_err *err);
+/*
+ * What a turn leaves for when nobody waits: the snapshot of its rows. The log is committed before, so a process that dies first
+ * loses time, no turn. agent_submit and agent_end do it where the caller did not.
+ */
+void agent_settle(agent *a);
 
 /* The slash commands, for help and completion. */
 typedef struct agent_command {

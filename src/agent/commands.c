@@ -261,13 +261,8 @@ static int run_rewind(agent *a, const char *arguments, base_err *err)
     uint32_t n = a->turn_starts[turn];
     int rc = a->engine->ops->truncate(a->engine, n, err);
     if (rc) return rc;
-    while (a->n_pieces && a->pieces[a->n_pieces - 1].from >= n) {
-        a->n_pieces--;
-        free(a->pieces[a->n_pieces].label);
-        free(a->pieces[a->n_pieces].path);
-    }
+    agent__cut_pieces(a, n);
     a->n_calls = 0;
-    a->open_role = -1;
     agent__emit(a, &(agent_event){.type = AGENT_EVENT_rewind, .rewind = {.turn = (int64_t)turn, .n = n}});
     a->turn = (uint32_t)turn - 1;
     agent__rewind_sums(a);

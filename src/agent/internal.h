@@ -78,6 +78,7 @@ struct agent {
     uint64_t seq;
     uint32_t turn;
     bool in_turn, log_failed, denied, ended;
+    bool unsaved;       /* a turn ended since the last snapshot */
     int open_role;      /* the message that was begun and not ended; -1: none */
     uint32_t n_prompt;  /* tokens of the fixed prompt */
     agent_event **held; /* plan events during an append: they follow its `append` event */
@@ -147,6 +148,10 @@ int agent__append_logged(agent *a, kv_origin origin, uint32_t turn, const int32_
     const kv_span *spans, uint32_t n_spans, base_err *err);
 /* Ends the open message and begins one of `role` (-1: only ends), as scaffold. */
 int agent__open_message(agent *a, int role, base_err *err);
+/* The role of the message that is open at the end of the pieces, by their scaffold's labels (a resume, a rewind); -1: none. */
+int agent__find_open(const agent *a);
+/* Forgets the pieces from token n on, and so which message is open. */
+void agent__cut_pieces(agent *a, uint32_t n);
 /* Asks for evicted rows with the content words of tokens [from, to). */
 int agent__repair(agent *a, uint32_t from, uint32_t to, base_err *err);
 /* Bytes [from, to) of a piece's text are lines of a file: remembered for staleness and "shown already". */

@@ -145,14 +145,6 @@ static void restore_segments(agent *a, size_t piece, const char *json)
     base_json_free(doc);
 }
 
-static int role_of(const char *word)
-{
-    static const char *const words[] = {"system", "user", "assistant", "tool"};
-    for (int i = 0; i < 4; i++)
-        if (!strcmp(words[i], word)) return i;
-    return -1;
-}
-
 static void restore_piece(history *h, const agent_event *e, uint64_t seq)
 {
     agent *a = h->a;
@@ -172,22 +164,14 @@ static void restore_piece(history *h, const agent_event *e, uint64_t seq)
         h->segments = NULL;
     }
     if (t.origin == KV_ORIGIN_SYSTEM) a->n_prompt = a->pieces[piece].to;
-    if (t.origin == KV_ORIGIN_SCAFFOLD && t.label) {
-        const char *plus = strrchr(t.label, '+');
-        a->open_role = plus ? role_of(plus + 1) : -1;
-    }
+    if (t.origin == KV_ORIGIN_SCAFFOLD) a->open_role = agent__find_open(a);
 }
 
 static void restore_rewind(agent *a, const agent_event *e)
 {
-    while (a->n_pieces && a->pieces[a->n_pieces - 1].from >= (uint64_t)e->rewind.n) {
-        a->n_pieces--;
-        free(a->pieces[a->n_pieces].label);
-        free(a->pieces[a->n_pieces].path);
-    }
+    agent__cut_pieces(a, e->rewind.n > 0 ? (uint32_t)e->rewind.n : 0);
     a->turn = e->rewind.turn > 0 ? (uint32_t)e->rewind.turn - 1 : 0;
     agent__rewind_sums(a);
-    a->open_role = -1;
 }
 
 /* --- one logged event --------------------------------------------------------------------------------------------------- */
@@ -272,8 +256,6 @@ static bool on_event(
         if (first) agent__restore_sums(a, &e);
         break;
     case AGENT_EVENT_turn_end:
-        /* Closed, even where the model's own last token is all that the template writes there. */
-        if (first) a->open_role = -1;
         if (first) h->turn_open = false;
         break;
     case AGENT_EVENT_snapshot:
@@ -357,7 +339,6 @@ int agent__catch_up(agent *a, const agent_options *options, base_err *err)
             a->id, h.snapshot_n, total - h.snapshot_n);
     else
         agent__notice(a, "resumed session %s: %u tokens computed again from the log (%s)", a->id, total, why);
-    if (a->open_role >= 0) rc = agent__open_message(a, -1, err);
     if (h.turn_open) { /* told once: from here on the log says how it ended */
         agent__notice(a, "turn %u was interrupted; what was committed of it is kept", a->turn);
         agent__emit(

@@ -396,10 +396,34 @@ static int append_scaffold(agent *a, const model_ids *ids, const char *label, ba
     return rc;
 }
 
+/* A scaffold's label says which message it leaves open: "+role" begins, "-role" ends, "-role+role" both. */
+static const char *const role_words[] = {"system", "user", "assistant", "tool"};
+
+int agent__find_open(const agent *a)
+{
+    for (size_t i = a->n_pieces; i-- > 0;) {
+        const agent_piece *p = &a->pieces[i];
+        if (p->origin != KV_ORIGIN_SCAFFOLD || !p->label) continue;
+        const char *plus = strrchr(p->label, '+');
+        for (int role = 0; plus && role < 4; role++)
+            if (!strcmp(role_words[role], plus + 1)) return role;
+        return -1;
+    }
+    return -1;
+}
+
+void agent__cut_pieces(agent *a, uint32_t n)
+{
+    while (a->n_pieces && a->pieces[a->n_pieces - 1].from >= n) {
+        a->n_pieces--;
+        free(a->pieces[a->n_pieces].label);
+        free(a->pieces[a->n_pieces].path);
+    }
+    a->open_role = agent__find_open(a);
+}
+
 int agent__open_message(agent *a, int role, base_err *err)
 {
-    /* The label lets a resumed session know which message is open: "+role" begins, "-role" ends, "-role+role" both. */
-    static const char *const words[] = {"system", "user", "assistant", "tool"};
     model_ids ids = {0};
     base_buf label = {0};
     uint32_t n = 0;
@@ -411,13 +435,13 @@ int agent__open_message(agent *a, int role, base_err *err)
             memmove(ids.ids, ids.ids + 1, (ids.n - 1) * sizeof *ids.ids);
             ids.n--;
         }
-        base_buf_printf(&label, "-%s", words[a->open_role]);
+        base_buf_printf(&label, "-%s", role_words[a->open_role]);
     } else if (n == 0) {
         a->engine->ops->start(a->engine, &ids);
     }
     if (role >= 0) {
         a->engine->ops->begin(a->engine, (model_role)role, &ids);
-        base_buf_printf(&label, "+%s", words[role]);
+        base_buf_printf(&label, "+%s", role_words[role]);
     }
     int rc = append_scaffold(a, &ids, label.data, err);
     if (!rc) a->open_role = role;

@@ -391,15 +391,16 @@ static int converse(agent *a, bool *interrupted, base_err *err)
     }
 }
 
-/* Whatever happened, the sequence ends on a finished message, so that the next turn can follow. */
+/*
+ * A turn that came to its end finishes its message. After an interruption, a failure or in a full context it stays open and the
+ * next message's scaffold ends it: nobody waits for a forward pass to see that Esc was heard.
+ */
 static void close_message(agent *a)
 {
     base_err err = {0};
-    if (a->cancel) atomic_store(a->cancel, false);
-    if (a->open_role >= 0 && agent__open_message(a, -1, &err)) {
-        a->open_role = -1;
-        if (err.code != BASE_E_LIMIT) agent__error(a, &err);
-    }
+    if (a->open_role >= 0 && agent__open_message(a, -1, &err) && err.code != BASE_E_LIMIT &&
+        err.code != BASE_E_CANCELLED)
+        agent__error(a, &err);
 }
 
 int agent__turn(agent *a, const char *request, base_err *err)
@@ -416,14 +417,14 @@ int agent__turn(agent *a, const char *request, base_err *err)
     }
     if (rc) agent__error(a, &mine);
     if (a->fix.attempts) set_sampling(a, false);
-    close_message(a);
+    if (!rc && !interrupted) close_message(a);
     agent__ledger(a);
-    agent__save(a);
     const char *status = interrupted ? "interrupted" : rc ? "failed" : "closed";
     a->in_turn = false;
     agent__emit(a, &(agent_event){.type = AGENT_EVENT_turn_end,
                        .turn_end = {.turn = a->turn, .status = status, .time_ms = base_clock_wall_ms()}});
     agent__commit(a);
+    a->unsaved = true;
     kv_stats s;
     a->engine->ops->stats(a->engine, &s);
     if (s.n_tokens > s.n_ctx / 10 * 9)

@@ -129,6 +129,7 @@ static void *run(void *user)
         if (!line) continue;
         agent_submit(w->agent, line, NULL); /* errors came as events */
         post(w, (agent_worker_message){.type = AGENT_WORKER_IDLE});
+        agent_settle(w->agent); /* the person sees the end of the turn before its rows are written */
     }
     agent_end(w->agent);
     return NULL;

@@ -1,4 +1,7 @@
 /* What stops a turn that goes nowhere: repeated calls, text in circles, broken calls, Esc, a failing engine, a full context. */
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "stage.h"
 
 static void test_brakes__the_same_call_again_and_again_stops_the_turn(void **state)
@@ -80,6 +83,87 @@ static void test_brakes__cancel_keeps_the_partial_answer_and_the_next_turn_works
     free_host(&h);
 }
 
+/* A request of many chunks whose prefill is cancelled; what the session remembers then, and what follows. */
+static void interrupt_in_prefill(agent_session *s, host *h)
+{
+    base_buf text = {0};
+    for (int i = 0; i < 200; i++) base_buf_printf(&text, "line %d of the paste\n", i);
+    h->cancel_at_prefill = 64;
+    assert_int_equal(submit(s, h, text.data), 0);
+    h->cancel_at_prefill = 0;
+    base_buf_free(&text);
+}
+
+#define PREFILL_SCRIPT "chunk 32\nanswer one two\nanswer three\n"
+
+/* Nothing is computed between Esc and the turn's end: the next message's scaffold ends the open one. */
+static void test_brakes__esc_in_prefill_ends_the_turn_before_its_message(void **state)
+{
+    host h = new_host();
+    agent_session *s = open_session(&h, PREFILL_SCRIPT, AGENT_MODE_ASK, NULL, true);
+    agent *a = agent_session_agent(s);
+    interrupt_in_prefill(s, &h);
+    assert_string_equal(h.outline.data, "user notice ledger turn_end:interrupted ");
+    assert_int_equal(a->open_role, MODEL_ROLE_USER);
+    assert_false(told(&h, "\"label\":\"-user\""));
+    uint32_t n = agent__n_tokens(a);
+    assert_int_equal(last_number(&h, "\"event\":\"ledger\"", "n"), n);
+    assert_int_equal(submit(s, &h, "again"), 0);
+    assert_true(told(&h, "\"label\":\"-user+user\""));
+    assert_non_null(strstr(h.outline.data, "answer ledger turn_end:closed"));
+    assert_int_equal(a->open_role, -1);
+    /* Before that turn its message is open again. */
+    assert_int_equal(submit(s, &h, "/rewind 2"), 0);
+    assert_int_equal(agent__n_tokens(a), n);
+    assert_int_equal(a->open_role, MODEL_ROLE_USER);
+    agent_session_close(s);
+    free_host(&h);
+}
+
+static int32_t *copy_ids(agent_session *s, uint32_t *n)
+{
+    agent *a = agent_session_agent(s);
+    const int32_t *ids = a->engine->ops->ids(a->engine, n);
+    int32_t *copy = base_xcalloc(*n, sizeof *copy);
+    memcpy(copy, ids, *n * sizeof *copy);
+    return copy;
+}
+
+/* Killed before the snapshot that a turn leaves for later: the same tokens as without the kill. */
+static void test_brakes__killed_after_esc_in_prefill_it_goes_on_alike(void **state)
+{
+    host live = new_host(), again = new_host();
+    agent_session *s = open_session(&live, PREFILL_SCRIPT, AGENT_MODE_ASK, NULL, true);
+    interrupt_in_prefill(s, &live);
+    assert_int_equal(submit(s, &live, "again"), 0);
+    uint32_t n_live, n_again;
+    int32_t *ids = copy_ids(s, &n_live), *other;
+    agent_session_close(s);
+
+    pid_t child = fork();
+    if (!child) {
+        host h = new_host();
+        s = open_session(&h, PREFILL_SCRIPT, AGENT_MODE_ASK, NULL, true);
+        interrupt_in_prefill(s, &h);
+        _exit(told(&h, "\"event\":\"snapshot\""));
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    assert_int_equal(status, 0);
+    s = open_session(&again, PREFILL_SCRIPT, AGENT_MODE_ASK, "", true);
+    assert_true(told(&again, "computed again from the log"));
+    assert_int_equal(agent_session_agent(s)->open_role, MODEL_ROLE_USER);
+    assert_int_equal(submit(s, &again, "again"), 0);
+    other = copy_ids(s, &n_again);
+    assert_int_equal(n_again, n_live);
+    assert_memory_equal(other, ids, n_live * sizeof *ids);
+    agent_session_close(s);
+    free(ids);
+    free(other);
+    free_host(&live);
+    free_host(&again);
+}
+
 static void test_brakes__an_engine_that_fails_ends_the_turn_with_its_sentence(void **state)
 {
     host h = new_host();
@@ -119,6 +203,8 @@ int main(void)
         TEST_CASE(test_brakes__text_in_circles_is_cut),
         TEST_CASE(test_brakes__unknown_tools_and_broken_calls_get_a_helpful_result),
         TEST_CASE(test_brakes__cancel_keeps_the_partial_answer_and_the_next_turn_works),
+        TEST_CASE(test_brakes__esc_in_prefill_ends_the_turn_before_its_message),
+        TEST_CASE(test_brakes__killed_after_esc_in_prefill_it_goes_on_alike),
         TEST_CASE(test_brakes__an_engine_that_fails_ends_the_turn_with_its_sentence),
         TEST_CASE(test_brakes__a_full_context_says_what_to_do),
     };
