@@ -8,6 +8,7 @@
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <seccomp.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -216,27 +217,48 @@ static int put_text(const char *path, const char *text)
     return failed ? -1 : 0;
 }
 
-/* A mount namespace of our own; without privilege behind a user namespace that maps this user to itself. */
+/* This user is itself in the user namespace that it is in. */
+static int map_user(const char *uid_map, const char *gid_map)
+{
+    return put_text("/proc/self/setgroups", "deny") || put_text("/proc/self/uid_map", uid_map) ||
+                   put_text("/proc/self/gid_map", gid_map)
+               ? -1
+               : 0;
+}
+
+/* A mount namespace of our own; without privilege behind a user namespace (unless it is entered already). */
 static int enter_namespace(bool needs_user, const char *uid_map, const char *gid_map)
 {
     if (unshare(CLONE_NEWNS | (needs_user ? CLONE_NEWUSER : 0))) return -1;
-    if (needs_user && (put_text("/proc/self/setgroups", "deny") || put_text("/proc/self/uid_map", uid_map) ||
-                          put_text("/proc/self/gid_map", gid_map)))
-        return -1;
+    if (needs_user && map_user(uid_map, gid_map)) return -1;
     return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
 }
 
-static bool try_namespace(bool needs_user)
+/* The first process of a PID namespace sees its own in /proc, and nobody else's. */
+static int mount_proc(void)
+{
+    return mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
+}
+
+static unsigned long pid_namespaces(bool needs_user)
+{
+    return CLONE_NEWPID | (needs_user ? CLONE_NEWUSER : 0);
+}
+
+/* A short-lived child tries it. */
+static bool try_namespace(bool needs_user, bool with_pids)
 {
     char uid_map[64], gid_map[64];
     snprintf(uid_map, sizeof uid_map, "%u %u 1", geteuid(), geteuid());
     snprintf(gid_map, sizeof gid_map, "%u %u 1", getegid(), getegid());
-    pid_t child = fork();
+    pid_t child =
+        (pid_t)syscall(SYS_clone, (with_pids ? pid_namespaces(needs_user) : 0) | SIGCHLD, 0, 0, 0, 0);
     if (child < 0) return false;
     if (!child) {
-        bool works =
-            !enter_namespace(needs_user, uid_map, gid_map) && !set_read_only("/", true, AT_RECURSIVE);
-        _exit(works ? 0 : 1);
+        bool works = !with_pids || !needs_user || !map_user(uid_map, gid_map);
+        works = works && !enter_namespace(needs_user && !with_pids, uid_map, gid_map);
+        works = works && (!with_pids || !mount_proc());
+        _exit(works && !set_read_only("/", true, AT_RECURSIVE) ? 0 : 1);
     }
     int status;
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
@@ -252,9 +274,10 @@ void tool_sandbox_probe(tool_sandbox *ret)
     *ret = (tool_sandbox){
         .landlock_abi = landlock_abi(),
         .has_seccomp = syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0,
-        .has_mounts = try_namespace(false),
+        .has_mounts = try_namespace(false, false),
     };
-    if (!ret->has_mounts) ret->has_mounts = ret->needs_user = try_namespace(true);
+    if (!ret->has_mounts) ret->has_mounts = ret->needs_user = try_namespace(true, false);
+    ret->has_pids = ret->has_mounts && try_namespace(ret->needs_user, true);
     ret->is_confining = (ret->landlock_abi > 0 || ret->has_mounts) && ret->has_seccomp;
 }
 
@@ -278,6 +301,9 @@ void tool_sandbox_describe_one(const tool_sandbox *s, base_buf *out)
               "configuration and hooks too\n"
             : "mount namespace: everything but the tree is mounted read-only, .git's configuration and hooks "
               "too\n");
+    base_buf_puts(out,
+        s->has_pids ? "PID namespace: a command and all it starts end together, also when kvist is killed\n"
+                    : "PID namespace: not allowed here; a command's group is ended together instead\n");
     if (!s->has_mounts && s->landlock_abi)
         base_buf_puts(
             out, "not covered: chmod, chown and times of files outside of the tree that this user owns\n");
@@ -298,6 +324,7 @@ int tool_sandbox_prepare(const tool_sandbox *s, const char *root, bool root_is_w
         .use_landlock = s->landlock_abi > 0,
         .use_mounts = s->has_mounts,
         .needs_user = s->needs_user,
+        .use_pids = s->has_mounts && s->has_pids,
         .root_is_writable = root_is_writable};
     int code = BASE_OK;
     base_buf shm = {0};
@@ -342,7 +369,8 @@ void tool_sandbox_plan_free(tool_sandbox_plan *p)
 
 static const char *enter_mounts(const tool_sandbox_plan *p)
 {
-    if (enter_namespace(p->needs_user, p->uid_map, p->gid_map)) return "mount namespace";
+    if (enter_namespace(p->needs_user && !p->use_pids, p->uid_map, p->gid_map)) return "mount namespace";
+    if (p->use_pids && mount_proc()) return "a /proc of its own";
     /* Places of their own first, so that they can stay writable when the rest is not. */
     if (p->root_is_writable && mount(p->root, p->root, NULL, MS_BIND | MS_REC, NULL))
         return "binding the tree";
@@ -377,6 +405,16 @@ static const char *drop_capabilities(unsigned long long keep)
     }
     prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
     return syscall(SYS_capset, &header, data) ? "capabilities" : NULL;
+}
+
+unsigned long tool_sandbox_namespaces(const tool_sandbox_plan *p)
+{
+    return p->use_pids ? pid_namespaces(p->needs_user) : 0;
+}
+
+const char *tool_sandbox_enter_user(const tool_sandbox_plan *p)
+{
+    return p->use_pids && p->needs_user && map_user(p->uid_map, p->gid_map) ? "user namespace" : NULL;
 }
 
 const char *tool_sandbox_enter(const tool_sandbox_plan *p)

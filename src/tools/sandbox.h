@@ -21,6 +21,7 @@ typedef struct tool_sandbox {
     int landlock_abi; /* 0: none */
     bool has_mounts;  /* a mount namespace can be made */
     bool needs_user;  /* ... inside a user namespace */
+    bool has_pids;    /* and a PID namespace with a /proc of its own */
     bool has_seccomp;
     bool is_confining; /* file system and network are both walled */
 } tool_sandbox;
@@ -31,7 +32,7 @@ void tool_sandbox_describe_one(const tool_sandbox *s, base_buf *out);
 
 /* Built by the parent, used by one child. */
 typedef struct tool_sandbox_plan {
-    bool use_landlock, use_mounts, needs_user, use_seccomp, root_is_writable;
+    bool use_landlock, use_mounts, needs_user, use_pids, use_seccomp, root_is_writable;
     int ruleset;  /* Landlock's descriptor; -1 */
     void *filter; /* seccomp's program, array of struct sock_filter */
     size_t filter_bytes;
@@ -44,7 +45,10 @@ typedef struct tool_sandbox_plan {
 
 int tool_sandbox_prepare(const tool_sandbox *s, const char *root, bool root_is_writable, const char *tmp,
     const char *const *read_only, tool_sandbox_plan *ret, base_err *err);
-/* In the child: NULL, or the step that failed (errno is set). Only system calls. */
+/* What the supervisor is cloned with (CLONE_NEWPID, CLONE_NEWUSER), and its first step there. */
+unsigned long tool_sandbox_namespaces(const tool_sandbox_plan *p);
+const char *tool_sandbox_enter_user(const tool_sandbox_plan *p);
+/* In the shell's process: NULL, or the step that failed (errno is set). Only system calls. */
 const char *tool_sandbox_enter(const tool_sandbox_plan *p);
 void tool_sandbox_plan_free(tool_sandbox_plan *p);
 

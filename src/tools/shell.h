@@ -19,7 +19,7 @@ typedef struct tool_child {
     base_buf output;        /* both streams as they came; head and tail when it was more than is kept */
     uint64_t total_bytes;   /* printed */
     uint64_t dropped_bytes; /* not in output; the gap is stated in it */
-    bool left_others;       /* processes in the background still held the output; they were ended */
+    bool left_others;       /* it left processes in the background; they were ended */
     uint64_t ms;
 } tool_child;
 
@@ -29,7 +29,7 @@ typedef struct tool_child {
  * 1. The child leads a session of its own, reads /dev/null, writes one pipe, inherits no other descriptor and only the listed
  *    environment; tmp is its TMPDIR.
  * 2. It enters the plan; when any step of that fails, nothing is run and an error says which (closed, not open).
- * 3. When it ends, whatever it left in its group is killed; on time-out or cancel everything is, at once.
+ * 3. When it ends, whatever it left is killed; on time-out or cancel everything is, at once; when kvist dies, too (supervise.h).
  *
  * A command that fails is no error of ours. Blocks; polls *cancel every 20 ms at most.
  */

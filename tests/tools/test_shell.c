@@ -42,7 +42,7 @@ static void for_each_wall(tree *t, void (*attack)(tree *t, bool is_confined))
     attack(t, false);
     if (real.landlock_abi) {
         t->w->sandbox = real;
-        t->w->sandbox.has_mounts = false;
+        t->w->sandbox.has_mounts = t->w->sandbox.has_pids = false;
         attack(t, true);
     }
     if (real.has_mounts) {
@@ -260,6 +260,41 @@ static void test_shell__a_time_limit_ends_the_whole_group(void **state)
     tree_remove(&t);
 }
 
+/* kill -9 while a command runs: what it started in the background, in a session of its own or as a daemon, ends with us. */
+static void kill_us(tree *t, const char *word)
+{
+    char command[400];
+    snprintf(command, sizeof command,
+        "(setsid sleep %s &) ; sleep %s & (trap '' TERM HUP; sleep %s) & touch begun; sleep %s", word, word,
+        word, word);
+    unlink(tree_path(t, "begun"));
+    pid_t victim = fork();
+    if (!victim) {
+        tool_result r = run(t, command);
+        _exit(r.status == TOOL_OK); /* it was to be killed in there */
+    }
+    int status = 0;
+    while (!tree_has(t, "begun") && !waitpid(victim, &status, WNOHANG)) usleep(10 * 1000);
+    assert_true(tree_has(t, "begun"));
+    assert_int_equal(kill(victim, SIGKILL), 0);
+    assert_int_equal(waitpid(victim, &status, 0), victim);
+    assert_true(WIFSIGNALED(status));
+    assert_false(lives(word));
+}
+
+static void test_shell__nothing_outlives_a_kill_of_kvist(void **state)
+{
+    tree t;
+    char word[40];
+    tree_make(&t, false);
+    tree_open(&t);
+    snprintf(word, sizeof word, "86393.%d", getpid());
+    if (t.w->sandbox.has_pids) kill_us(&t, word);
+    t.w->sandbox.has_pids = false;
+    if (t.w->sandbox.has_seccomp) kill_us(&t, word);
+    tree_remove(&t);
+}
+
 static atomic_bool cancel;
 
 static void *cancel_soon(void *arg)
@@ -317,9 +352,9 @@ static void test_shell__cannot_signal_us(void **state)
     tree t;
     tree_make(&t, false);
     tree_open(&t);
-    if (t.w->sandbox.landlock_abi < 6) {
+    if (t.w->sandbox.landlock_abi < 6 && !t.w->sandbox.has_pids) {
         tree_remove(&t);
-        print_message("Landlock here does not scope signals\n");
+        print_message("here neither Landlock scopes signals nor a PID namespace hides processes\n");
         skip();
     }
     char command[100];
@@ -392,6 +427,7 @@ int main(void)
         cmocka_unit_test(test_shell__canary_of_fsmonitor_does_not_fire),
         cmocka_unit_test(test_shell__reports_exit_codes_and_signals),
         cmocka_unit_test(test_shell__a_time_limit_ends_the_whole_group),
+        cmocka_unit_test(test_shell__nothing_outlives_a_kill_of_kvist),
         cmocka_unit_test(test_shell__cancel_ends_it),
         cmocka_unit_test(test_shell__a_flood_keeps_head_and_tail),
         cmocka_unit_test(test_shell__cannot_signal_us),
