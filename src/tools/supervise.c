@@ -176,7 +176,7 @@ static void be_supervisor(const start *s)
     sigset_t all;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, NULL); /* first: the shell may end before anybody listens */
-    signal(SIGCHLD, SIG_DFL); /* an ignored one would take the status away */
+    signal(SIGCHLD, SIG_DFL);             /* an ignored one would take the status away */
     setsid();
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     const char *step = tool_sandbox_enter_user(s->plan);
