@@ -64,7 +64,8 @@ static const struct {
     {GGUF_TENSOR_F32,  "F32",    1,   4}, {GGUF_TENSOR_F16,  "F16",    1,   2}, {GGUF_TENSOR_BF16, "BF16",   1,   2},
     {GGUF_TENSOR_Q4_0, "Q4_0",  32,  18}, {GGUF_TENSOR_Q4_1, "Q4_1",  32,  20}, {GGUF_TENSOR_Q5_0, "Q5_0",  32,  22},
     {GGUF_TENSOR_Q5_1, "Q5_1",  32,  24}, {GGUF_TENSOR_Q8_0, "Q8_0",  32,  34}, {GGUF_TENSOR_Q4_K, "Q4_K", 256, 144},
-    {GGUF_TENSOR_Q5_K, "Q5_K", 256, 176}, {GGUF_TENSOR_Q6_K, "Q6_K", 256, 210},
+    {GGUF_TENSOR_Q5_K, "Q5_K", 256, 176}, {GGUF_TENSOR_Q6_K, "Q6_K", 256, 210}, {GGUF_TENSOR_Q3_K, "Q3_K", 256, 110},
+    {GGUF_TENSOR_IQ4_NL, "IQ4_NL", 32, 18}, {GGUF_TENSOR_IQ4_XS, "IQ4_XS", 256, 136},
 };
 
 static const struct {

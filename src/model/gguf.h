@@ -40,9 +40,12 @@ typedef enum gguf_tensor_type {
     GGUF_TENSOR_Q5_0 = 6,
     GGUF_TENSOR_Q5_1 = 7,
     GGUF_TENSOR_Q8_0 = 8,
+    GGUF_TENSOR_Q3_K = 11,
     GGUF_TENSOR_Q4_K = 12,
     GGUF_TENSOR_Q5_K = 13,
     GGUF_TENSOR_Q6_K = 14,
+    GGUF_TENSOR_IQ4_NL = 20,
+    GGUF_TENSOR_IQ4_XS = 23,
     GGUF_TENSOR_BF16 = 30,
 } gguf_tensor_type;
 /* clang-format on */

@@ -6,7 +6,7 @@
  *
  *  - A result depends on the row of activations, the weights and the list of rows it reads, never on n, on the other rows of
  *    the batch, or on the number of threads. For one backend a batch of 512 gives the bits of 512 batches of 1.
- *  - All CPU levels (plain C, AVX-512 VNNI) give the same bits: integer dot products of 32, then F32 fused multiply-adds in
+ *  - All CPU levels (plain C, AVX2, AVX-512 VNNI) give the same bits: integer dot products of 32, then F32 fused multiply-adds in
  *    ascending order of blocks.
  *
  * Shapes are row-major; a matrix view names its first element and the distance between rows, in floats.
@@ -179,8 +179,8 @@ struct model_ops {
     void (*activations_free)(model_ops *ops, ops_activations *x);
 
     /*
-     * Packs a matrix of the file: ne[0] inputs (a multiple of 32), ne[1] outputs (any), type F32, F16, BF16, Q4_0, Q4_1, Q5_0,
-     * Q5_1, Q8_0, Q4_K, Q5_K or Q6_K. Refuses scales (floats: elements) that are not finite. The tensor's bytes may go afterwards.
+     * Packs a matrix of the file: ne[0] inputs (a multiple of 32), ne[1] outputs (any), of any type in quant.c's table.
+     * Refuses scales (floats: elements) that are not finite. The tensor's bytes may go afterwards.
      */
     int (*pack)(model_ops *ops, ops_weight **ret, const gguf_tensor *tensor, base_err *err);
     void (*weight_free)(model_ops *ops, ops_weight *w);
@@ -193,5 +193,11 @@ struct model_ops {
 
 /* n_threads: the pool that the operations run on (1..64). cpu_mask: OPS_CPU_* bits of levels to leave out. */
 int cpu_ops_open(model_ops **ret, int n_threads, unsigned cpu_mask, base_err *err);
+
+/*
+ * The levels that this build holds and this machine runs, the best first, "plain" last; NULL behind it. ret_mask leaves out all
+ * others.
+ */
+const char *cpu_ops_level(size_t i, unsigned *ret_mask);
 
 #endif

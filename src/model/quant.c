@@ -1,32 +1,9 @@
 /*
- * See quant.h. One unpack function a family of layouts; everything else is read from the table of formats.
+ * See quant.h. One unpack function a family of layouts; everything else is read from the table of formats, below them.
  */
 #include "model/quant.h"
 
 #include <string.h>
-
-/* clang-format off */
-static const struct { gguf_tensor_type type; quant_format format; } formats[] = {
-    {GGUF_TENSOR_F32,  {QUANT_FLOAT,       1,   4, 32,   0}},
-    {GGUF_TENSOR_F16,  {QUANT_FLOAT,       1,   2, 16,   0}},
-    {GGUF_TENSOR_BF16, {QUANT_FLOAT,       1,   2, 16,   0}},
-    {GGUF_TENSOR_Q4_0, {QUANT_OFFSET,     32,  18,  4,   8}},
-    {GGUF_TENSOR_Q4_1, {QUANT_MIN,        32,  20,  4,   0}},
-    {GGUF_TENSOR_Q5_0, {QUANT_OFFSET,     32,  22,  5,  16}},
-    {GGUF_TENSOR_Q5_1, {QUANT_MIN,        32,  24,  5,   0}},
-    {GGUF_TENSOR_Q8_0, {QUANT_OFFSET,     32,  34,  8, 128}},
-    {GGUF_TENSOR_Q4_K, {QUANT_SUPER_MIN, 256, 144,  4,   0}},
-    {GGUF_TENSOR_Q5_K, {QUANT_SUPER_MIN, 256, 176,  5,   0}},
-    {GGUF_TENSOR_Q6_K, {QUANT_SUPER_16,  256, 210,  6,  32}},
-};
-/* clang-format on */
-
-const quant_format *quant_format_of(gguf_tensor_type type)
-{
-    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
-        if (formats[i].type == type) return &formats[i].format;
-    return NULL;
-}
 
 float quant_f16_to_f32(uint16_t h)
 {
@@ -80,8 +57,9 @@ static void unpack_32(const quant_format *f, const uint8_t *p, quant_block *ret)
     }
 }
 
-static void unpack_q8_0(const uint8_t *p, quant_block *ret)
+static void unpack_q8_0(const quant_format *f, const uint8_t *p, quant_block *ret)
 {
+    (void)f;
     ret->d = read_u16(p);
     for (int i = 0; i < 32; i++) ret->q[i] = p[2 + i] ^ 0x80;
 }
@@ -112,10 +90,10 @@ static void unpack_super_min(const quant_format *f, const uint8_t *p, quant_bloc
     }
 }
 
-static void unpack_q6_k(const uint8_t *p, quant_block *ret)
+static void unpack_q6_k(const quant_format *f, const uint8_t *p, quant_block *ret)
 {
     memcpy(ret->sc, p + 192, 16);
-    ret->d = read_u16(p + 208);
+    ret->d = read_u16(p + f->d_at);
     for (int half = 0; half < 2; half++) {
         const uint8_t *low = p + 64 * half, *high = p + 128 + 32 * half;
         uint8_t *q = ret->q + 128 * half;
@@ -128,17 +106,101 @@ static void unpack_q6_k(const uint8_t *p, quant_block *ret)
     }
 }
 
+/* Sixteen 6-bit scales in 12 bytes, less 32; the third bit of the quants lies apart, and is the offset's when it is set. */
+static void unpack_q3_k(const quant_format *f, const uint8_t *p, quant_block *ret)
+{
+    const uint8_t *third = p, *low = p + 32, *s = p + 96;
+    ret->d = read_u16(p + f->d_at);
+    for (int j = 0; j < 16; j++) {
+        int lower = j < 8 ? s[j] & 15 : s[j - 8] >> 4, upper = s[8 + j % 4] >> (2 * (j / 4)) & 3;
+        ret->sc[j] = (uint8_t)((lower | upper << 4) - 32);
+    }
+    for (int i = 0; i < 256; i++) {
+        int part = i / 32, l = i % 32;
+        ret->q[i] =
+            (uint8_t)((low[32 * (part / 4) + l] >> (2 * (part % 4)) & 3) | (third[l] >> part & 1) << 2);
+    }
+}
+
+/* The sixteen values that a quant of IQ4_NL or IQ4_XS can mean, + 128. */
+static const uint8_t code_book[16] = {
+    1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241};
+
+static void unpack_codes(const uint8_t *p, uint8_t *q)
+{
+    for (int i = 0; i < 16; i++) {
+        q[i] = code_book[p[i] & 15];
+        q[16 + i] = code_book[p[i] >> 4];
+    }
+}
+
+static void unpack_iq4_nl(const quant_format *f, const uint8_t *p, quant_block *ret)
+{
+    (void)f;
+    ret->d = read_u16(p);
+    unpack_codes(p + 2, ret->q);
+}
+
+/* Eight 6-bit scales, less 32: two upper bits of each in 16 bits, then the nibbles. */
+static void unpack_iq4_xs(const quant_format *f, const uint8_t *p, quant_block *ret)
+{
+    (void)f;
+    ret->d = read_u16(p);
+    uint32_t upper = read_u16(p + 2);
+    for (int j = 0; j < 8; j++) {
+        int scale = (p[4 + j / 2] >> (4 * (j % 2)) & 15) | (int)(upper >> (2 * j) & 3) << 4;
+        ret->sc[2 * j] = ret->sc[2 * j + 1] = (uint8_t)(scale - 32);
+        unpack_codes(p + 8 + 16 * j, ret->q + 32 * j);
+    }
+}
+
+typedef void unpack_fn(const quant_format *f, const uint8_t *p, quant_block *ret);
+
+/* clang-format off */
+static const struct { gguf_tensor_type type; quant_format format; unpack_fn *unpack; } formats[] = {
+    {GGUF_TENSOR_F32,    {QUANT_FLOAT,       1,   4, 32,   0,   0}, NULL},
+    {GGUF_TENSOR_F16,    {QUANT_FLOAT,       1,   2, 16,   0,   0}, NULL},
+    {GGUF_TENSOR_BF16,   {QUANT_FLOAT,       1,   2, 16,   0,   0}, NULL},
+    {GGUF_TENSOR_Q4_0,   {QUANT_OFFSET,     32,  18,  4,   8,   0}, unpack_32},
+    {GGUF_TENSOR_Q4_1,   {QUANT_MIN,        32,  20,  4,   0,   0}, unpack_32},
+    {GGUF_TENSOR_Q5_0,   {QUANT_OFFSET,     32,  22,  5,  16,   0}, unpack_32},
+    {GGUF_TENSOR_Q5_1,   {QUANT_MIN,        32,  24,  5,   0,   0}, unpack_32},
+    {GGUF_TENSOR_Q8_0,   {QUANT_OFFSET,     32,  34,  8, 128,   0}, unpack_q8_0},
+    {GGUF_TENSOR_IQ4_NL, {QUANT_OFFSET,     32,  18,  8, 128,   0}, unpack_iq4_nl},
+    {GGUF_TENSOR_Q4_K,   {QUANT_SUPER_MIN, 256, 144,  4,   0,   0}, unpack_super_min},
+    {GGUF_TENSOR_Q5_K,   {QUANT_SUPER_MIN, 256, 176,  5,   0,   0}, unpack_super_min},
+    {GGUF_TENSOR_Q3_K,   {QUANT_SUPER_16,  256, 110,  3,   4, 108}, unpack_q3_k},
+    {GGUF_TENSOR_Q6_K,   {QUANT_SUPER_16,  256, 210,  6,  32, 208}, unpack_q6_k},
+    {GGUF_TENSOR_IQ4_XS, {QUANT_SUPER_16,  256, 136,  8, 128,   0}, unpack_iq4_xs},
+};
+/* clang-format on */
+
+enum { N_FORMATS = sizeof formats / sizeof *formats };
+
+static size_t index_of(gguf_tensor_type type)
+{
+    size_t i = 0;
+    while (i < N_FORMATS && formats[i].type != type) i++;
+    return i;
+}
+
+const quant_format *quant_format_of(gguf_tensor_type type)
+{
+    size_t i = index_of(type);
+    return i < N_FORMATS ? &formats[i].format : NULL;
+}
+
+bool quant_type_at(size_t i, gguf_tensor_type *ret)
+{
+    if (i >= N_FORMATS) return false;
+    *ret = formats[i].type;
+    return true;
+}
+
 void quant_unpack(gguf_tensor_type type, const uint8_t *block, quant_block *ret)
 {
-    const quant_format *f = quant_format_of(type);
-    if (f->kind == QUANT_SUPER_MIN)
-        unpack_super_min(f, block, ret);
-    else if (f->kind == QUANT_SUPER_16)
-        unpack_q6_k(block, ret);
-    else if (f->bits == 8)
-        unpack_q8_0(block, ret);
-    else
-        unpack_32(f, block, ret);
+    size_t i = index_of(type);
+    formats[i].unpack(&formats[i].format, block, ret);
 }
 
 static void floats_to_f32(gguf_tensor_type type, const uint8_t *src, size_t n, float *dst)
@@ -204,10 +266,9 @@ bool quant_is_finite(gguf_tensor_type type, const uint8_t *src, size_t n)
             if (!float_is_finite(type, src)) return false;
             continue;
         }
-        const uint8_t *d = f->kind == QUANT_SUPER_16 ? src + 208 : src;
-        if (!f16_is_finite(read_u16(d))) return false;
+        if (!f16_is_finite(read_u16(src + f->d_at))) return false;
         bool has_min = f->kind == QUANT_MIN || f->kind == QUANT_SUPER_MIN;
-        if (has_min && !f16_is_finite(read_u16(src + 2))) return false;
+        if (has_min && !f16_is_finite(read_u16(src + f->d_at + 2))) return false;
     }
     return true;
 }

@@ -26,8 +26,9 @@ typedef enum quant_kind {
 typedef struct quant_format {
     quant_kind kind;
     uint32_t n, n_bytes; /* elements and bytes of a block */
-    int bits;            /* of a quant */
+    int bits;            /* of a quant, as unpacked */
     int offset;
+    uint32_t d_at; /* where the block keeps its F16 scale; a minimum lies behind it */
 } quant_format;
 
 typedef struct quant_block {
@@ -39,7 +40,13 @@ typedef struct quant_block {
 /* NULL for a type that is not in the table. */
 const quant_format *quant_format_of(gguf_tensor_type type);
 
-/* Takes one block of a quantised type apart. Q8_0's quants become q + 128. */
+/* The table's types, one after another; false behind the last. */
+bool quant_type_at(size_t i, gguf_tensor_type *ret);
+
+/*
+ * Takes one block of a quantised type apart. Signed quants become unsigned by the format's offset: Q8_0's q + 128, of IQ4_NL and
+ * IQ4_XS the value in their code book + 128.
+ */
 void quant_unpack(gguf_tensor_type type, const uint8_t *block, quant_block *ret);
 
 /* n elements (whole blocks) to F32. */

@@ -21,9 +21,10 @@
 static void cases_embed(check *c)
 {
     static const int32_t ids[] = {3, 0, 16, 3, 9};
-    for (size_t i = 0; i < COUNT(weight_types); i++) {
-        c->what = gguf_tensor_type_name(weight_types[i]);
-        gguf_tensor t = tensor_new(weight_types[i], 512, 17);
+    gguf_tensor_type type;
+    for (size_t i = 0; quant_type_at(i, &type); i++) {
+        c->what = gguf_tensor_type_name(type);
+        gguf_tensor t = tensor_new(type, 512, 17);
         float *got[2];
         for (int side = 0; side < 2; side++) {
             model_ops *ops = side ? c->b : c->a;
@@ -262,20 +263,51 @@ static void check_product(check *c, gguf_tensor_type type, uint32_t n_in, uint32
     free(alone);
 }
 
+/*
+ * All quants the largest or the smallest, all activations of one size and sign: sums of products in narrow integers are as
+ * large as they can be.
+ */
+static void check_product_extremes(check *c, gguf_tensor_type type)
+{
+    enum { N_IN = 256, N_OUT = 17, N = 3 };
+    static const uint8_t fills[] = {0xFF, 0x00, 0x80, 0x7F, 0x81};
+    float x[N * N_IN];
+    for (int i = 0; i < N * N_IN; i++) x[i] = i < N_IN ? 1 : i < 2 * N_IN ? -1 : i % 2 ? 1 : -1;
+    for (size_t i = 0; i < COUNT(fills); i++) {
+        gguf_tensor t = tensor_filled(type, N_IN, N_OUT, fills[i]);
+        for (uint32_t n = 1; n <= N; n++) {
+            product p = {.t = t, .x = x, .n = n};
+            float *a = multiply(c, c->a, &p), *b = multiply(c, c->b, &p);
+            expect_same(c, "matmul (extremes)", a, b, (size_t)n * N_OUT);
+            free(a);
+            free(b);
+        }
+        /* Twelve columns, so that a panel is made. */
+        float many[12 * N_IN];
+        for (int k = 0; k < 12; k++) memcpy(many + k * N_IN, x + k % N * N_IN, N_IN * sizeof *x);
+        product p = {.t = t, .x = many, .n = 12};
+        float *a = multiply(c, c->a, &p), *b = multiply(c, c->b, &p);
+        expect_same(c, "matmul (extremes, panel)", a, b, (size_t)12 * N_OUT);
+        free(a);
+        free(b);
+        tensor_free(t);
+    }
+}
+
 static void cases_matmul(check *c)
 {
-    for (size_t i = 0; i < COUNT(weight_types); i++) {
-        gguf_tensor_type type = weight_types[i];
+    gguf_tensor_type type;
+    for (size_t i = 0; quant_type_at(i, &type); i++) {
         bool super = quant_format_of(type)->n == 256;
         c->what = gguf_tensor_type_name(type);
         check_product_truth(c, type, super ? 1024 : 576, 40);
+        check_product_extremes(c, type);
         for (size_t k = 0; k < COUNT(batches); k++) {
             check_product(c, type, super ? 512 : 288, 37, batches[k]);
             check_product(c, type, super ? 256 : 32, 16, batches[k]);
+            check_product(c, type, super ? 256 : 96, 1, batches[k]);
         }
     }
-    c->what = "Q4_K, a whole prefill batch";
-    check_product(c, GGUF_TENSOR_Q4_K, 256, 48, 512);
 
     c->what = "a scale that is not finite";
     gguf_tensor t = tensor_new(GGUF_TENSOR_Q6_K, 256, 20);
@@ -400,40 +432,48 @@ static model_ops *open_ops(int n_threads, unsigned mask)
     exit(1);
 }
 
-static const struct {
-    const char *name;
-    unsigned mask;
-    int n_threads;
-} sides[] = {
-    {"plain C, 3 threads", ~0u, 3},
-    {"AVX2", OPS_CPU_AVX512_VNNI, 1},
-    {"the best level, 1 thread", 0, 1},
-    {"the best level, 2 threads", 0, 2},
-    {"the best level, 4 threads", 0, 4},
-};
+static void check_side(check *c, const char *name, uint64_t seed, const char *only)
+{
+    int failed_before = c->n_failed, cases_before = c->n_cases;
+    c->side = name;
+    c->seed = seed;
+    for (size_t i = 0; i < COUNT(operations); i++) {
+        random_state = seed + i;
+        if (!only || strcmp(only, operations[i].name) == 0) operations[i].cases(c);
+    }
+    printf("%s: %d cases, %d failed\n", name, c->n_cases - cases_before, c->n_failed - failed_before);
+}
 
+/* Every level of this machine alone and on threads; the numbers of threads are those at which work is split differently. */
+static void check_levels(check *c, uint64_t seed, const char *only)
+{
+    unsigned mask;
+    const char *level;
+    for (size_t i = 0; (level = cpu_ops_level(i, &mask)); i++) {
+        static const int threads[] = {1, 2, 4};
+        for (size_t k = 0; k < COUNT(threads); k++) {
+            char name[64];
+            if (mask == ~0u && threads[k] != 4) continue; /* with one thread, plain C is the reference */
+            snprintf(name, sizeof name, "%s, %d threads", level, threads[k]);
+            c->b = open_ops(threads[k], mask);
+            check_side(c, name, seed, only);
+            c->b->close(c->b);
+        }
+    }
+}
+
+/* check_ops [OPERATION]; check_ops --bench [THREADS [matmul|rows|"" [MASK]]] */
 int main(int argc, char **argv)
 {
     check c = {.a = open_ops(1, ~0u)};
+    const char *seed = getenv("KVIST_SEED");
     if (argc > 1 && strcmp(argv[1], "--bench") == 0) {
         int n_threads = argc > 2 ? atoi(argv[2]) : 2;
-        c.b = open_ops(n_threads, 0);
+        c.b = open_ops(n_threads, argc > 4 ? (unsigned)strtoul(argv[4], NULL, 0) : 0);
         bench(&c, n_threads, argc > 3 ? argv[3] : "");
         c.b->close(c.b);
-        c.a->close(c.a);
-        return 0;
-    }
-    const char *only = argc > 1 ? argv[1] : NULL;
-    for (size_t s = 0; s < COUNT(sides); s++) {
-        c.b = open_ops(sides[s].n_threads, sides[s].mask);
-        int failed_before = c.n_failed, cases_before = c.n_cases;
-        for (size_t i = 0; i < COUNT(operations); i++) {
-            random_state = 1 + i;
-            if (!only || strcmp(only, operations[i].name) == 0) operations[i].cases(&c);
-        }
-        printf("%s (%s): %d cases, %d failed\n", sides[s].name, c.b->isa, c.n_cases - cases_before,
-            c.n_failed - failed_before);
-        c.b->close(c.b);
+    } else {
+        check_levels(&c, seed ? strtoull(seed, NULL, 0) : 1, argc > 1 ? argv[1] : NULL);
     }
     c.a->close(c.a);
     return c.n_failed ? 1 : 0;

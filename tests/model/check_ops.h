@@ -14,11 +14,13 @@
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
 static const float canary = -7.25e33f;
-static const uint32_t batches[] = {1, 2, 3, 5, 8, 16, 33};
+static const uint32_t batches[] = {1, 2, 3, 5, 8, 16, 33, 512};
 
 typedef struct check {
     model_ops *a, *b; /* reference, and what is compared with it */
     const char *what; /* of the case at hand */
+    const char *side; /* the level and the threads of b */
+    uint64_t seed;    /* of the whole run */
     int n_failed, n_cases;
 } check;
 
@@ -45,13 +47,11 @@ matrix matrix_new(model_ops *ops, uint32_t n, uint32_t width, const float *value
 float *matrix_take(
     check *c, const char *op, matrix x); /* the values; checks the canaries and frees the matrix */
 
-static const gguf_tensor_type weight_types[] = {GGUF_TENSOR_F32, GGUF_TENSOR_F16, GGUF_TENSOR_BF16,
-    GGUF_TENSOR_Q4_0, GGUF_TENSOR_Q4_1, GGUF_TENSOR_Q5_0, GGUF_TENSOR_Q5_1, GGUF_TENSOR_Q8_0,
-    GGUF_TENSOR_Q4_K, GGUF_TENSOR_Q5_K, GGUF_TENSOR_Q6_K};
-
 void put_u16(uint8_t *p, uint16_t v);
 gguf_tensor tensor_new(
     gguf_tensor_type type, uint32_t n_in, uint32_t n_out); /* random quants, scales of a size that occurs */
+gguf_tensor tensor_filled(
+    gguf_tensor_type type, uint32_t n_in, uint32_t n_out, uint8_t byte); /* all quants and inner scales of this byte */
 void tensor_free(gguf_tensor t);
 
 ops_activations *activations(check *c, model_ops *ops, uint32_t n, uint32_t width, const float *values);

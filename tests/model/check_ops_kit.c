@@ -3,6 +3,7 @@
  */
 #include "check_ops.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,7 +43,7 @@ void fail(check *c, const char *format, const char *op, double a, double b, size
     if (c->n_failed++ < 20) {
         printf("FAILED %s, %s: ", op, c->what);
         printf(format, a, b, at);
-        printf("\n");
+        printf(" (%s; KVIST_SEED=%" PRIu64 ")\n", c->side, c->seed);
     }
 }
 
@@ -70,7 +71,7 @@ void expect_near(check *c, const char *op, const float *a, const double *b, size
 void expect_ok(check *c, const char *op, int rc, const base_err *err)
 {
     if (rc == 0) return;
-    printf("FAILED %s, %s: %s\n", op, c->what, err->msg);
+    printf("FAILED %s, %s: %s (%s; KVIST_SEED=%" PRIu64 ")\n", op, c->what, err->msg, c->side, c->seed);
     c->n_failed++;
 }
 
@@ -129,30 +130,47 @@ void put_u16(uint8_t *p, uint16_t v)
     memcpy(p, &v, sizeof v);
 }
 
-/* Random quants, scales of a size that occurs. */
-gguf_tensor tensor_new(gguf_tensor_type type, uint32_t n_in, uint32_t n_out)
+static gguf_tensor tensor_raw(gguf_tensor_type type, uint32_t n_in, uint32_t n_out)
 {
     const quant_format *f = quant_format_of(type);
     gguf_tensor t = {.name = {"test", 4}, .type = type, .n_dims = 2, .ne = {n_in, n_out, 1, 1}};
-    size_t n_blocks = (size_t)n_in / f->n * n_out;
-    t.n_bytes = n_blocks * f->n_bytes;
-    uint8_t *data = base_xmalloc(t.n_bytes);
+    t.n_bytes = (size_t)n_in / f->n * n_out * f->n_bytes;
+    t.data = base_xmalloc(t.n_bytes);
+    return t;
+}
+
+/* The outer scale of one block (of a float: the element itself), and its minimum if there is one. */
+static void put_scale(gguf_tensor_type type, uint8_t *p, float d, float m)
+{
+    const quant_format *f = quant_format_of(type);
+    uint32_t bits;
+    memcpy(&bits, &d, sizeof bits);
+    if (type == GGUF_TENSOR_F32)
+        memcpy(p, &d, sizeof d);
+    else
+        put_u16(p + f->d_at, type == GGUF_TENSOR_BF16 ? (uint16_t)(bits >> 16) : quant_f32_to_f16(d));
+    if (f->kind == QUANT_MIN || f->kind == QUANT_SUPER_MIN) put_u16(p + f->d_at + 2, quant_f32_to_f16(m));
+}
+
+/* Random quants, scales of a size that occurs. */
+gguf_tensor tensor_new(gguf_tensor_type type, uint32_t n_in, uint32_t n_out)
+{
+    gguf_tensor t = tensor_raw(type, n_in, n_out);
+    uint8_t *data = (uint8_t *)t.data;
     for (size_t i = 0; i < t.n_bytes; i++) data[i] = (uint8_t)random_u32();
-    for (size_t i = 0; i < n_blocks; i++) {
-        uint8_t *p = data + i * f->n_bytes;
-        float x = random_float() * 0.05f;
-        uint16_t d = quant_f32_to_f16(x), m = quant_f32_to_f16(random_float() * 0.1f);
-        uint32_t bits;
-        memcpy(&bits, &x, sizeof bits);
-        if (type == GGUF_TENSOR_F32)
-            memcpy(p, &x, sizeof x);
-        else if (f->kind == QUANT_FLOAT)
-            put_u16(p, type == GGUF_TENSOR_BF16 ? (uint16_t)(bits >> 16) : d);
-        else
-            put_u16(f->kind == QUANT_SUPER_16 ? p + 208 : p, d);
-        if (f->kind == QUANT_MIN || f->kind == QUANT_SUPER_MIN) put_u16(p + 2, m);
+    for (size_t at = 0; at < t.n_bytes; at += quant_format_of(type)->n_bytes) {
+        float d = random_float() * 0.05f;
+        put_scale(type, data + at, d, random_float() * 0.1f);
     }
-    t.data = data;
+    return t;
+}
+
+gguf_tensor tensor_filled(gguf_tensor_type type, uint32_t n_in, uint32_t n_out, uint8_t byte)
+{
+    gguf_tensor t = tensor_raw(type, n_in, n_out);
+    memset((uint8_t *)t.data, byte, t.n_bytes);
+    for (size_t at = 0; at < t.n_bytes; at += quant_format_of(type)->n_bytes)
+        put_scale(type, (uint8_t *)t.data + at, byte & 1 ? 0.5f : -0.5f, 0.25f);
     return t;
 }
 

@@ -153,6 +153,58 @@ static void check_q6_k(void)
     expect_values(GGUF_TENSOR_Q6_K, block, wanted);
 }
 
+/* Q3_K: [32 bytes of third bits: bit i of a byte is part i's][64 of lower two bits][12 of 6-bit scales + 32][d]. */
+static void check_q3_k(void)
+{
+    uint8_t block[110] = {0};
+    double wanted[256], d = half_value(put_half(block + 108));
+    for (int j = 0; j < 16; j++) {
+        uint32_t scale = random_below(64);
+        put_bits(&block[96 + j % 8], 4 * (j / 8), scale & 15);
+        put_bits(&block[96 + 8 + j % 4], 2 * (j / 4), scale >> 4);
+        for (int i = 16 * j; i < 16 * j + 16; i++) {
+            uint32_t q = random_below(8);
+            put_bits(&block[i % 32], i / 32, q >> 2);
+            put_bits(&block[32 + 32 * (i / 128) + i % 32], 2 * (i / 32 % 4), q & 3);
+            wanted[i] = d * ((int)scale - 32) * ((int)q - 4);
+        }
+    }
+    expect_values(GGUF_TENSOR_Q3_K, block, wanted);
+}
+
+static const int codes[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
+
+/* IQ4_NL: [d][nibbles: elements 0..15 low, 16..31 high], each the number of a value. */
+static void check_iq4_nl(void)
+{
+    uint8_t block[18] = {0};
+    double wanted[32], d = half_value(put_half(block));
+    for (int i = 0; i < 32; i++) {
+        uint32_t q = random_below(16);
+        put_bits(&block[2 + i % 16], 4 * (i / 16), q);
+        wanted[i] = d * codes[q];
+    }
+    expect_values(GGUF_TENSOR_IQ4_NL, block, wanted);
+}
+
+/* IQ4_XS: [d][16 bits: upper two of each scale + 32][4 bytes: lower four][eight times IQ4_NL's nibbles]. */
+static void check_iq4_xs(void)
+{
+    uint8_t block[136] = {0};
+    double wanted[256], d = half_value(put_half(block));
+    for (int j = 0; j < 8; j++) {
+        uint32_t scale = random_below(64);
+        put_bits(&block[2 + j / 4], 2 * (j % 4), scale >> 4);
+        put_bits(&block[4 + j / 2], 4 * (j % 2), scale & 15);
+        for (int i = 0; i < 32; i++) {
+            uint32_t q = random_below(16);
+            put_bits(&block[8 + 16 * j + i % 16], 4 * (i / 16), q);
+            wanted[32 * j + i] = d * ((int)scale - 32) * codes[q];
+        }
+    }
+    expect_values(GGUF_TENSOR_IQ4_XS, block, wanted);
+}
+
 static void test_quant__blocks_come_out_as_they_went_in(void **state)
 {
     (void)state;
@@ -165,6 +217,9 @@ static void test_quant__blocks_come_out_as_they_went_in(void **state)
         check_super_min(GGUF_TENSOR_Q4_K, 4);
         check_super_min(GGUF_TENSOR_Q5_K, 5);
         check_q6_k();
+        check_q3_k();
+        check_iq4_nl();
+        check_iq4_xs();
     }
 }
 
@@ -191,7 +246,8 @@ static void test_quant__damaged_scales_are_seen(void **state)
         int at;
     } scales[] = {{GGUF_TENSOR_F16, 0}, {GGUF_TENSOR_Q4_0, 0}, {GGUF_TENSOR_Q4_1, 0}, {GGUF_TENSOR_Q4_1, 2},
         {GGUF_TENSOR_Q5_0, 0}, {GGUF_TENSOR_Q5_1, 2}, {GGUF_TENSOR_Q8_0, 0}, {GGUF_TENSOR_Q4_K, 0},
-        {GGUF_TENSOR_Q4_K, 2}, {GGUF_TENSOR_Q5_K, 2}, {GGUF_TENSOR_Q6_K, 208}};
+        {GGUF_TENSOR_Q4_K, 2}, {GGUF_TENSOR_Q5_K, 2}, {GGUF_TENSOR_Q6_K, 208}, {GGUF_TENSOR_Q3_K, 108},
+        {GGUF_TENSOR_IQ4_NL, 0}, {GGUF_TENSOR_IQ4_XS, 0}};
     for (size_t i = 0; i < sizeof scales / sizeof *scales; i++) {
         const quant_format *f = quant_format_of(scales[i].type);
         uint8_t blocks[3 * 210] = {0};

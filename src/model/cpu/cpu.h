@@ -1,8 +1,8 @@
 /*
  * Inside the CPU backend: its objects, and the table of kernels that each instruction-set level fills.
  *
- * kernels_ref.c fills every entry in plain C; a level's file (kernels_avx512.c, attention_avx512.c) replaces entries and must
- * give the same bits, which tests/model/check_ops.c checks. What is above the kernels (threads, tiles, lists of rows) is shared.
+ * kernels_ref.c fills every entry in plain C; a level's files (*_avx2.c, *_avx512.c; chosen in levels.c) replace entries and
+ * must give the same bits, which tests/model/check_ops.c checks. What is above the kernels (threads, tiles, lists of rows) is shared.
  *
  * Sums with more than one partial sum are always 16 of them, element i in partial sum i % 16, added by halves:
  * (i, i + 8), (i, i + 4), (i, i + 2), (i, i + 1).
@@ -156,8 +156,12 @@ typedef struct cpu_kernels {
     void (*mass)(const float *p, uint32_t n, float tile_max, float max, float sum, bool pool_max, float *acc);
 } cpu_kernels;
 
+void cpu_kernels_best(cpu_kernels *k, unsigned cpu_mask); /* the best level that runs here and is not masked */
 void cpu_kernels_ref(cpu_kernels *k);
-void cpu_kernels_avx512(cpu_kernels *k); /* products, rows and attention, each in its file */
+void cpu_kernels_avx2(cpu_kernels *k); /* a level: products, rows and attention, each in its file */
+void cpu_matmul_avx2(cpu_kernels *k);
+void cpu_attention_avx2(cpu_kernels *k);
+void cpu_kernels_avx512(cpu_kernels *k);
 void cpu_matmul_avx512(cpu_kernels *k);
 void cpu_attention_avx512(cpu_kernels *k);
 

@@ -104,20 +104,6 @@ static void cpu_close(model_ops *ops)
     free(cpu);
 }
 
-/* The levels that this machine runs and this build holds. */
-static unsigned cpu_levels(void)
-{
-    unsigned levels = 0;
-#if defined(KVIST_CPU_AVX512)
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512vnni"))
-        levels |= OPS_CPU_AVX512_VNNI;
-#endif
-    return levels;
-}
-
 int cpu_ops_open(model_ops **ret, int n_threads, unsigned cpu_mask, base_err *err)
 {
     cpu_ops *cpu = calloc(1, sizeof *cpu);
@@ -128,12 +114,7 @@ int cpu_ops_open(model_ops **ret, int n_threads, unsigned cpu_mask, base_err *er
         return rc;
     }
     cpu->n_threads = n_threads;
-    cpu_kernels_ref(&cpu->kernels);
-    unsigned levels = cpu_levels() & ~cpu_mask;
-    (void)levels;
-#if defined(KVIST_CPU_AVX512)
-    if (levels & OPS_CPU_AVX512_VNNI) cpu_kernels_avx512(&cpu->kernels);
-#endif
+    cpu_kernels_best(&cpu->kernels, cpu_mask);
     cpu->ops = (model_ops){
         .backend = "cpu",
         .isa = cpu->kernels.isa,

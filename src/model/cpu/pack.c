@@ -39,6 +39,7 @@ static bool format_of(gguf_tensor_type type, cpu_format *ret)
     static const struct { gguf_tensor_type type; cpu_format format; } table[] = {
         {GGUF_TENSOR_Q4_0, CPU_Q4_0}, {GGUF_TENSOR_Q4_1, CPU_Q4_1}, {GGUF_TENSOR_Q5_0, CPU_Q5_0}, {GGUF_TENSOR_Q5_1, CPU_Q5_1},
         {GGUF_TENSOR_Q8_0, CPU_Q8_0}, {GGUF_TENSOR_Q4_K, CPU_Q4_K}, {GGUF_TENSOR_Q5_K, CPU_Q5_K}, {GGUF_TENSOR_Q6_K, CPU_Q6_K},
+        {GGUF_TENSOR_Q3_K, CPU_Q3_K}, {GGUF_TENSOR_IQ4_NL, CPU_IQ4_NL}, {GGUF_TENSOR_IQ4_XS, CPU_IQ4_XS},
         {GGUF_TENSOR_F32, CPU_WIDE},  {GGUF_TENSOR_F16, CPU_WIDE},  {GGUF_TENSOR_BF16, CPU_WIDE},
     };
     /* clang-format on */

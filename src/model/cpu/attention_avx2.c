@@ -1,0 +1,195 @@
+/*
+ * Attention's kernels with AVX2: as attention_avx512.c, with 16 rows in two vectors. Keys are transposed 8 rows at a time;
+ * three queries' scores, or 16 dimensions of six queries' outputs, lie in registers.
+ */
+#include <math.h>
+
+#include "model/cpu/cpu.h"
+#include "model/cpu/vec_avx2.h"
+
+enum { SCORE_QUERIES = 3, VALUE_QUERIES = 6, VALUES_AHEAD = 16 };
+
+static void f16_row(const float *x, uint32_t n, uint16_t *out)
+{
+    for (uint32_t i = 0; i < n; i += 8) {
+        /* Operand order: a NaN stays. */
+        __m256 v = _mm256_min_ps(_mm256_set1_ps(65504.0f), _mm256_loadu_ps(x + i));
+        v = _mm256_max_ps(_mm256_set1_ps(-65504.0f), v);
+        _mm_storeu_si128(
+            (void *)(out + i), _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+    }
+}
+
+/* Finite halves in the upper 16 bits of each lane to F32: exponent and mantissa move into place, 2^112 mends the bias. */
+INLINE __m256 f32_of_upper_halves(__m256i x)
+{
+    __m256i bits = _mm256_and_si256(_mm256_srai_epi32(x, 3), _mm256_set1_epi32((int)0x8FFFE000u));
+    return _mm256_mul_ps(_mm256_castsi256_ps(bits), _mm256_set1_ps(0x1p112f));
+}
+
+/* Dimensions [i, i + 16) of eight rows, in pairs: a lane holds two neighbours of one row. */
+INLINE void keys_part(const uint16_t *const *rows, uint32_t n_rows, uint32_t i, float *out)
+{
+    __m256i v[8];
+    for (uint32_t r = 0; r < 8; r++) v[r] = r < n_rows ? load_256(rows[r] + i) : _mm256_setzero_si256();
+    vec_transpose(v);
+    for (int k = 0; k < 8; k++) {
+        _mm256_storeu_ps(out + 2 * CPU_LANES * k, f32_of_upper_halves(_mm256_slli_epi32(v[k], 16)));
+        _mm256_storeu_ps(out + 2 * CPU_LANES * k + CPU_LANES, f32_of_upper_halves(v[k]));
+    }
+}
+
+static void keys(const uint16_t *const *rows, uint32_t n_rows, uint32_t head_dim, float *out)
+{
+    for (uint32_t first = 0; first < CPU_LANES; first += 8)
+        for (uint32_t i = 0; i < head_dim; i += 16)
+            keys_part(
+                rows + first, n_rows > first ? n_rows - first : 0, i, out + (size_t)i * CPU_LANES + first);
+}
+
+INLINE void scores_part(int n_q, const float *k, const float *q, size_t q_stride, uint32_t head_dim,
+    float scale, float *s, size_t s_stride)
+{
+    __m256 even[SCORE_QUERIES][2], odd[SCORE_QUERIES][2];
+    for (int m = 0; m < n_q; m++)
+        for (int h = 0; h < 2; h++) even[m][h] = odd[m][h] = _mm256_setzero_ps();
+    for (uint32_t i = 0; i < head_dim; i += 2, k += 2 * CPU_LANES)
+        for (int m = 0; m < n_q; m++) {
+            __m256 q0 = _mm256_broadcast_ss(q + m * q_stride + i);
+            __m256 q1 = _mm256_broadcast_ss(q + m * q_stride + i + 1);
+            for (int h = 0; h < 2; h++) {
+                even[m][h] = _mm256_fmadd_ps(q0, _mm256_loadu_ps(k + 8 * h), even[m][h]);
+                odd[m][h] = _mm256_fmadd_ps(q1, _mm256_loadu_ps(k + CPU_LANES + 8 * h), odd[m][h]);
+            }
+        }
+    for (int m = 0; m < n_q; m++)
+        for (int h = 0; h < 2; h++)
+            _mm256_storeu_ps(s + m * s_stride + 8 * h,
+                _mm256_mul_ps(_mm256_add_ps(even[m][h], odd[m][h]), _mm256_set1_ps(scale)));
+}
+
+static void fetch_rows(const uint16_t *const *rows, uint32_t head_dim)
+{
+    for (int r = 0; r < CPU_LANES; r++)
+        for (uint32_t i = 0; i < head_dim; i += 32) _mm_prefetch((const char *)(rows[r] + i), _MM_HINT_T0);
+}
+
+static void scores(const float *k, const float *q, uint32_t n_q, size_t q_stride, uint32_t head_dim,
+    float scale, const uint16_t *const *ahead, float *s, size_t s_stride)
+{
+    if (ahead) fetch_rows(ahead, head_dim);
+    for (; n_q >= SCORE_QUERIES; n_q -= SCORE_QUERIES) {
+        scores_part(SCORE_QUERIES, k, q, q_stride, head_dim, scale, s, s_stride);
+        q += SCORE_QUERIES * q_stride;
+        s += SCORE_QUERIES * s_stride;
+    }
+    if (n_q == 2) scores_part(2, k, q, q_stride, head_dim, scale, s, s_stride);
+    if (n_q == 1) scores_part(1, k, q, q_stride, head_dim, scale, s, s_stride);
+}
+
+/* All bits of the lanes of [at, at + 8) that lie in [lo, hi). */
+INLINE __m256 lanes_in(uint32_t at, uint32_t lo, uint32_t hi)
+{
+    __m256i i = _mm256_add_epi32(_mm256_set1_epi32((int)at), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+    __m256i below = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)lo), i);
+    return _mm256_castsi256_ps(_mm256_andnot_si256(below, _mm256_cmpgt_epi32(_mm256_set1_epi32((int)hi), i)));
+}
+
+static void softmax(float *s, uint32_t lo, uint32_t hi, uint32_t n, float *ret_max, float *ret_sum)
+{
+    __m256 max = _mm256_set1_ps(-INFINITY), sums[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()};
+    for (uint32_t i = 0; i < n; i += 8) /* a NaN loses, as does a lane outside */
+        max = _mm256_blendv_ps(max, _mm256_max_ps(_mm256_loadu_ps(s + i), max), lanes_in(i, lo, hi));
+    float largest = vec_max(max);
+    max = _mm256_set1_ps(largest);
+    for (uint32_t i = 0; i < n; i += 8) {
+        __m256 p = _mm256_and_ps(lanes_in(i, lo, hi), vec_exp(_mm256_sub_ps(_mm256_loadu_ps(s + i), max)));
+        _mm256_storeu_ps(s + i, p);
+        sums[i / 8 % 2] = _mm256_add_ps(sums[i / 8 % 2], p);
+    }
+    *ret_max = largest;
+    *ret_sum = vec_sum(sums[0], sums[1]);
+}
+
+/* 8 * n_v dimensions of the outputs of n_q queries. */
+INLINE void values_part(int n_q, int n_v, const uint16_t *const *rows, uint32_t n_rows, uint32_t at,
+    const float *p, size_t p_stride, uint32_t head_dim, float *out)
+{
+    __m256 o[VALUE_QUERIES][2];
+    for (int m = 0; m < n_q; m++)
+        for (int i = 0; i < n_v; i++) o[m][i] = _mm256_setzero_ps();
+    for (uint32_t r = 0; r < n_rows; r++) {
+        __m256 v[2];
+        if (at == 0 && r + VALUES_AHEAD < n_rows)
+            for (uint32_t i = 0; i < head_dim; i += 32)
+                _mm_prefetch((const char *)(rows[r + VALUES_AHEAD] + i), _MM_HINT_T0);
+        for (int i = 0; i < n_v; i++) v[i] = load_f16(rows[r] + at + 8 * i);
+        for (int m = 0; m < n_q; m++) {
+            __m256 weight = _mm256_broadcast_ss(p + m * p_stride + r);
+            for (int i = 0; i < n_v; i++) o[m][i] = _mm256_fmadd_ps(weight, v[i], o[m][i]);
+        }
+    }
+    for (int m = 0; m < n_q; m++)
+        for (int i = 0; i < n_v; i++) _mm256_storeu_ps(out + (size_t)m * head_dim + at + 8 * i, o[m][i]);
+}
+
+INLINE void values_queries(int n_q, const uint16_t *const *rows, uint32_t n_rows, const float *p,
+    size_t p_stride, uint32_t head_dim, float *out)
+{
+    for (uint32_t at = 0; at < head_dim; at += 16)
+        values_part(n_q, 2, rows, n_rows, at, p, p_stride, head_dim, out);
+}
+
+#define VALUES_CASE(N)                                                                                       \
+    case N: values_queries(N, rows, n_rows, p, p_stride, head_dim, out); break;
+
+static void values(const uint16_t *const *rows, uint32_t n_rows, const float *p, size_t p_stride,
+    uint32_t n_q, uint32_t head_dim, float *out)
+{
+    for (; n_q >= VALUE_QUERIES; n_q -= VALUE_QUERIES) {
+        values_queries(VALUE_QUERIES, rows, n_rows, p, p_stride, head_dim, out);
+        p += VALUE_QUERIES * p_stride;
+        out += (size_t)VALUE_QUERIES * head_dim;
+    }
+    switch (n_q) {
+        VALUES_CASE(1)
+        VALUES_CASE(2)
+        VALUES_CASE(3)
+        VALUES_CASE(4)
+        VALUES_CASE(5)
+    }
+}
+
+static void merge(float *m, float *l, float *o, float m2, float l2, const float *o2, uint32_t head_dim)
+{
+    float max = *m > m2 ? *m : m2;
+    if (max == -INFINITY) return;
+    float factors[8];
+    _mm256_storeu_ps(factors, vec_exp(_mm256_setr_ps(*m - max, m2 - max, 0, 0, 0, 0, 0, 0)));
+    *m = max;
+    *l = _mm_cvtss_f32(_mm_fmadd_ss(_mm_set_ss(*l), _mm_set_ss(factors[0]), _mm_set_ss(l2 * factors[1])));
+    __m256 a = _mm256_set1_ps(factors[0]), b = _mm256_set1_ps(factors[1]);
+    for (uint32_t i = 0; i < head_dim; i += 8)
+        _mm256_storeu_ps(
+            o + i, _mm256_fmadd_ps(_mm256_loadu_ps(o + i), a, _mm256_mul_ps(_mm256_loadu_ps(o2 + i), b)));
+}
+
+static void mass(const float *p, uint32_t n, float tile_max, float max, float sum, bool pool_max, float *acc)
+{
+    __m256 factor = _mm256_div_ps(vec_exp(_mm256_set1_ps(tile_max - max)), _mm256_set1_ps(sum));
+    for (uint32_t i = 0; i < n; i += 8) {
+        __m256 share = _mm256_mul_ps(_mm256_loadu_ps(p + i), factor), old = _mm256_loadu_ps(acc + i);
+        _mm256_storeu_ps(acc + i, pool_max ? _mm256_max_ps(share, old) : _mm256_add_ps(old, share));
+    }
+}
+
+void cpu_attention_avx2(cpu_kernels *k)
+{
+    k->f16_row = f16_row;
+    k->keys = keys;
+    k->scores = scores;
+    k->softmax = softmax;
+    k->values = values;
+    k->merge = merge;
+    k->mass = mass;
+}

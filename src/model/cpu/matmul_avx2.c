@@ -1,0 +1,332 @@
+/*
+ * Products with AVX2. Without VNNI a dot product of bytes goes through 16 bits: vpmaddubsw multiplies unsigned weights with
+ * signed activations and adds pairs, and as many of these sums are added in 16 bits as cannot overflow (|activation| <= 127):
+ *
+ *     quants up to 15   8 k-groups   15 * 127 * 2 * 8 = 30480
+ *               31      4            31 * 127 * 2 * 4 = 31496
+ *               63      2            63 * 127 * 2 * 2 = 32004
+ *              255      1            as |w| times the activation with w's sign, 128 * 127 * 2 = 32512
+ *
+ * Then vpmaddwd with ones makes the lanes of 32 bits. Integer sums are exact, so the order is free; floats follow plain C.
+ *
+ * Every function is a template over constants (layout, largest quant, kind of scales, number of columns), inlined into
+ * instances. Registers hold four columns of 16 rows; more columns read the tile, which is in the cache then, again.
+ */
+#include "model/cpu/cpu.h"
+#include "model/cpu/vec_avx2.h"
+
+#define UNROLL _Pragma("GCC unroll 8")
+
+enum {
+    AHEAD = 4096, /* bytes that a decode's prefetch runs ahead of its loads */
+    COLUMNS = 4,
+};
+
+INLINE __m256i bytes(int value)
+{
+    return _mm256_set1_epi8((char)value);
+}
+
+INLINE __m256 u8_lanes(const uint8_t *p)
+{
+    return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const void *)p)));
+}
+
+INLINE __m256 i8_lanes(const uint8_t *p)
+{
+    return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const void *)p)));
+}
+
+/* Scales of rows 8h..8h+7 of block b: the two vectors of a panel. */
+INLINE void load_scales(
+    cpu_scales kind, const uint8_t *head, uint32_t b, uint32_t blocks, int h, __m256 *first, __m256 *second)
+{
+    *second = _mm256_setzero_ps();
+    if (kind == CPU_SCALES_D) {
+        *first = load_f16(head + 32 * b + 16 * h);
+    } else if (kind == CPU_SCALES_F) {
+        *first = _mm256_loadu_ps((const float *)(const void *)head + 8 * h);
+    } else if (kind == CPU_SCALES_DM) {
+        *first = load_f16(head + 16 * h);
+        *second = load_f16(head + 32 + 16 * h);
+    } else if (kind == CPU_SCALES_KM) {
+        const uint8_t *sc = head + 64 + 16 * b + 8 * h;
+        *first = _mm256_mul_ps(load_f16(head + 16 * h), u8_lanes(sc));
+        __m256 m = _mm256_mul_ps(load_f16(head + 32 + 16 * h), u8_lanes(sc + 16 * blocks));
+        *second = _mm256_xor_ps(m, _mm256_set1_ps(-0.0f));
+    } else {
+        const uint8_t *sc = head + 64 + 32 * b + 8 * h;
+        *first = _mm256_mul_ps(load_f16(head + 16 * h), i8_lanes(sc));
+        *second = _mm256_mul_ps(load_f16(head + 16 * h), i8_lanes(sc + 16));
+    }
+}
+
+/* Quants of k-group g (plane 1: the lower bytes of WIDE), rows 8h..8h+7. Layouts: formats.def. */
+INLINE __m256i load_quants(int layout, const uint8_t *block, int plane, int g, int h)
+{
+    if (layout >= 8) return load_256(block + 512 * plane + 64 * g + 32 * h);
+    const int i = g % 4;
+    const bool upper = g >= 4;
+    __m256i w = load_256(block + 64 * i + 32 * h);
+    if (layout == 6) {
+        __m256i rest = load_256(block + 256 + 64 * (i / 2) + 32 * h);
+        const int down = 4 * (i % 2) + 2 * upper;
+        if (down) rest = _mm256_srli_epi16(rest, down);
+        w = upper ? _mm256_srli_epi16(w, 2) : _mm256_slli_epi16(w, 2);
+        return _mm256_or_si256(_mm256_and_si256(w, bytes(0x3C)), _mm256_and_si256(rest, bytes(0x03)));
+    }
+    if (upper) w = _mm256_srli_epi16(w, 4);
+    w = _mm256_and_si256(w, bytes(0x0F));
+    if (layout == 5) {
+        __m256i fifth = load_256(block + 256 + 32 * h);
+        fifth = upper ? _mm256_srli_epi16(fifth, i) : _mm256_slli_epi16(fifth, 4 - i);
+        w = _mm256_or_si256(w, _mm256_and_si256(fifth, bytes(0x10)));
+    }
+    return w;
+}
+
+/* Sums of pairs, in 16 bits. bits: of the largest quant; with 8, the quants stand for w - 128. */
+INLINE __m256i multiply_pairs(int bits, __m256i w, __m256i x)
+{
+    if (bits < 8) return _mm256_maddubs_epi16(w, x);
+    w = _mm256_xor_si256(w, bytes(0x80));
+    return _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(x, w));
+}
+
+INLINE __m256i broadcast_four(const int8_t *four)
+{
+    int32_t x;
+    __builtin_memcpy(&x, four, sizeof x);
+    return _mm256_set1_epi32(x);
+}
+
+/* Where a column's integer sums begin: at -offset * sum of the activations. Signed bytes need no offset. */
+INLINE __m256i start(int bits, cpu_scales kind, int shift, const int32_t *nsum, uint32_t c, int part)
+{
+    if (kind == CPU_SCALES_DM || kind == CPU_SCALES_KM || bits == 8) return _mm256_setzero_si256();
+    int32_t sum = kind == CPU_SCALES_K16 ? nsum[part * c] : nsum[0] + nsum[c];
+    return _mm256_set1_epi32(sum * (1 << shift));
+}
+
+/* acc += d * (value of the block) for one column. dot0, dot1: sums of the halves (K16), or of the two byte planes (F). */
+INLINE __m256 add_block(
+    cpu_scales kind, __m256 acc, __m256i dot0, __m256i dot1, __m256 first, __m256 second, float d, float sum)
+{
+    __m256 value;
+    if (kind == CPU_SCALES_K16)
+        value =
+            _mm256_fmadd_ps(_mm256_cvtepi32_ps(dot1), second, _mm256_mul_ps(_mm256_cvtepi32_ps(dot0), first));
+    else if (kind == CPU_SCALES_F)
+        value = _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_add_epi32(_mm256_slli_epi32(dot0, 8), dot1)), first);
+    else if (kind == CPU_SCALES_D)
+        value = _mm256_mul_ps(_mm256_cvtepi32_ps(dot0), first);
+    else
+        value = _mm256_fmadd_ps(_mm256_cvtepi32_ps(dot0), first, _mm256_mul_ps(second, _mm256_set1_ps(sum)));
+    return _mm256_fmadd_ps(_mm256_set1_ps(d), value, acc);
+}
+
+/* The columns of one block: where they begin; a k-group has c of them. */
+typedef struct place {
+    const int8_t *q;
+    const float *d, *sum;
+    const int32_t *nsum;
+} place;
+
+INLINE place place_of(const cpu_columns *x, uint32_t first)
+{
+    return (place){x->q + 4 * first, x->d + first, x->sum + first, x->nsum + first};
+}
+
+INLINE void place_next(place *x, uint32_t c)
+{
+    x->q += CPU_BLOCK * c;
+    x->d += c;
+    x->sum += c;
+    x->nsum += 2 * c;
+}
+
+/* acc[i] += one block times column i, for n columns. */
+INLINE void multiply_block(int layout, int bits, cpu_scales kind, int shift, int n, uint32_t c,
+    const uint8_t *block, const __m256 *first, const __m256 *second, place x, __m256 (*acc)[2])
+{
+    const int n_parts = kind == CPU_SCALES_K16 || kind == CPU_SCALES_F ? 2 : 1;
+    const int n_groups = kind == CPU_SCALES_K16 ? 4 : 8;
+    const int at_once = bits == 4 ? n_groups : bits == 5 ? 4 : bits == 6 ? 2 : 1;
+    __m256i dot[2][COLUMNS][2];
+    for (int part = 0; part < n_parts; part++) {
+        const int plane = kind == CPU_SCALES_F ? part : 0, g0 = kind == CPU_SCALES_K16 ? 4 * part : 0;
+        for (int i = 0; i < n; i++)
+            for (int h = 0; h < 2; h++) dot[part][i][h] = start(bits, kind, shift, x.nsum + i, c, part);
+        UNROLL
+        for (int g = g0; g < g0 + n_groups; g += at_once) {
+            __m256i pairs[COLUMNS][2];
+            for (int i = 0; i < n; i++) pairs[i][0] = pairs[i][1] = _mm256_setzero_si256();
+            UNROLL
+            for (int k = g; k < g + at_once; k++) {
+                const __m256i w0 = load_quants(layout, block, plane, k, 0),
+                              w1 = load_quants(layout, block, plane, k, 1);
+                for (int i = 0; i < n; i++) {
+                    __m256i four = broadcast_four(x.q + 4 * ((size_t)k * c + (size_t)i));
+                    pairs[i][0] = _mm256_add_epi16(pairs[i][0], multiply_pairs(bits, w0, four));
+                    pairs[i][1] = _mm256_add_epi16(pairs[i][1], multiply_pairs(bits, w1, four));
+                }
+            }
+            for (int i = 0; i < n; i++)
+                for (int h = 0; h < 2; h++)
+                    dot[part][i][h] = _mm256_add_epi32(
+                        dot[part][i][h], _mm256_madd_epi16(pairs[i][h], _mm256_set1_epi16(1)));
+        }
+    }
+    for (int i = 0; i < n; i++)
+        for (int h = 0; h < 2; h++)
+            acc[i][h] = add_block(
+                kind, acc[i][h], dot[0][i][h], dot[n_parts - 1][i][h], first[h], second[h], x.d[i], x.sum[i]);
+}
+
+INLINE void store_columns(int n, __m256 (*acc)[2], float *out)
+{
+    for (int i = 0; i < n; i++)
+        for (int h = 0; h < 2; h++) _mm256_storeu_ps(out + CPU_LANES * i + 8 * h, acc[i][h]);
+}
+
+/* ---- straight from the packed bytes ---- */
+
+/* Columns [at, at + n) of c. */
+INLINE void tile_columns(int layout, cpu_scales kind, uint32_t blocks, uint32_t head_bytes, int shift, int n,
+    uint32_t at, uint32_t c, const uint8_t *tile, uint32_t n_super, const cpu_columns *columns, float *out)
+{
+    const int bits = layout == 16 ? 8 : layout;
+    place x = place_of(columns, at);
+    __m256 acc[COLUMNS][2];
+    for (int i = 0; i < n; i++) acc[i][0] = acc[i][1] = _mm256_setzero_ps();
+    for (uint32_t s = 0; s < n_super; s++) {
+        const uint8_t *head = tile;
+        for (uint32_t line = 0; line < head_bytes; line += 64)
+            _mm_prefetch((const char *)head + AHEAD + line, _MM_HINT_T0);
+        tile += head_bytes;
+        for (uint32_t b = 0; b < blocks; b++, tile += 64 * layout, place_next(&x, c)) {
+            __m256 first[2], second[2];
+            for (int line = 0; line < layout; line++)
+                _mm_prefetch((const char *)tile + AHEAD + 64 * line, _MM_HINT_T0);
+            for (int h = 0; h < 2; h++) load_scales(kind, head, b, blocks, h, &first[h], &second[h]);
+            multiply_block(layout, bits, kind, shift, n, c, tile, first, second, x, acc);
+        }
+    }
+    store_columns(n, acc, out + (size_t)CPU_LANES * at);
+}
+
+/* All c columns, four at a time. A single one's stride is a constant: a decode. */
+INLINE void tile_all(int layout, cpu_scales kind, uint32_t blocks, uint32_t head_bytes, int shift,
+    const uint8_t *tile, uint32_t n_super, const cpu_columns *x, uint32_t c, float *out)
+{
+    if (c == 1) {
+        tile_columns(layout, kind, blocks, head_bytes, shift, 1, 0, 1, tile, n_super, x, out);
+        return;
+    }
+    for (uint32_t at = 0; at < c; at += COLUMNS) switch (c - at) {
+        case 1: tile_columns(layout, kind, blocks, head_bytes, shift, 1, at, c, tile, n_super, x, out); break;
+        case 2: tile_columns(layout, kind, blocks, head_bytes, shift, 2, at, c, tile, n_super, x, out); break;
+        case 3: tile_columns(layout, kind, blocks, head_bytes, shift, 3, at, c, tile, n_super, x, out); break;
+        default: tile_columns(layout, kind, blocks, head_bytes, shift, 4, at, c, tile, n_super, x, out);
+        }
+}
+
+/* ---- panels ---- */
+
+INLINE void panel_columns(int bits, cpu_scales kind, int shift, int n, uint32_t at, uint32_t c,
+    const uint8_t *panel, uint32_t n_blocks, const cpu_columns *columns, float *out)
+{
+    const int layout = kind == CPU_SCALES_F ? 16 : 8;
+    place x = place_of(columns, at);
+    __m256 acc[COLUMNS][2];
+    for (int i = 0; i < n; i++) acc[i][0] = acc[i][1] = _mm256_setzero_ps();
+    for (uint32_t b = 0; b < n_blocks; b++, panel += cpu_panel_block_bytes(layout), place_next(&x, c)) {
+        const float *scales = (const float *)(const void *)panel;
+        __m256 first[2] = {_mm256_loadu_ps(scales), _mm256_loadu_ps(scales + 8)};
+        __m256 second[2] = {_mm256_loadu_ps(scales + 16), _mm256_loadu_ps(scales + 24)};
+        multiply_block(layout, bits, kind, shift, n, c, panel + 128, first, second, x, acc);
+    }
+    store_columns(n, acc, out + (size_t)CPU_LANES * at);
+}
+
+INLINE void expand_tile(int layout, cpu_scales kind, uint32_t blocks, uint32_t head_bytes,
+    const uint8_t *tile, uint32_t n_super, uint8_t *panel)
+{
+    const int n_planes = layout == 16 ? 2 : 1; /* quants of 8 bits or fewer become one byte */
+    for (uint32_t s = 0; s < n_super; s++) {
+        const uint8_t *head = tile;
+        tile += head_bytes;
+        for (uint32_t b = 0; b < blocks; b++, tile += 64 * layout) {
+            float *scales = (float *)(void *)panel;
+            for (int h = 0; h < 2; h++) {
+                __m256 first, second;
+                load_scales(kind, head, b, blocks, h, &first, &second);
+                _mm256_storeu_ps(scales + 8 * h, first);
+                _mm256_storeu_ps(scales + 16 + 8 * h, second);
+            }
+            panel += 128;
+            for (int plane = 0; plane < n_planes; plane++, panel += 512)
+                for (int g = 0; g < 8; g++)
+                    for (int h = 0; h < 2; h++)
+                        _mm256_storeu_si256(
+                            (void *)(panel + 64 * g + 32 * h), load_quants(layout, tile, plane, g, h));
+        }
+    }
+}
+
+INLINE void panel_all(int bits, cpu_scales kind, int shift, const uint8_t *panel, uint32_t n_blocks,
+    const cpu_columns *x, uint32_t c, float *out)
+{
+    for (uint32_t at = 0; at < c; at += COLUMNS) switch (c - at) {
+        case 1: panel_columns(bits, kind, shift, 1, at, c, panel, n_blocks, x, out); break;
+        case 2: panel_columns(bits, kind, shift, 2, at, c, panel, n_blocks, x, out); break;
+        case 3: panel_columns(bits, kind, shift, 3, at, c, panel, n_blocks, x, out); break;
+        default: panel_columns(bits, kind, shift, 4, at, c, panel, n_blocks, x, out);
+        }
+}
+
+/* ---- instances ---- */
+
+#define CPU_FORMAT(name, layout, scales, blocks, head, shift)                                                \
+    static void expand_##name(const uint8_t *tile, uint32_t n_super, uint8_t *panel)                         \
+    {                                                                                                        \
+        expand_tile(layout, CPU_SCALES_##scales, blocks, head, tile, n_super, panel);                        \
+    }                                                                                                        \
+    static void tile_##name(                                                                                 \
+        const uint8_t *tile, uint32_t n_super, const cpu_columns *x, uint32_t c, float *out)                 \
+    {                                                                                                        \
+        tile_all(layout, CPU_SCALES_##scales, blocks, head, shift, tile, n_super, x, c, out);                \
+    }
+#include "model/cpu/formats.def"
+#undef CPU_FORMAT
+
+/* The offset of a quant says how many bits it has; where there is none, five at most. */
+#define PANEL(kind, other, ...)                                                                              \
+    static void panel_##kind(                                                                                \
+        const uint8_t *panel, uint32_t n_blocks, int shift, const cpu_columns *x, uint32_t c, float *out)    \
+    {                                                                                                        \
+        switch (shift) {                                                                                     \
+            __VA_ARGS__                                                                                      \
+        default: panel_all(other, CPU_SCALES_##kind, shift, panel, n_blocks, x, c, out);                     \
+        }                                                                                                    \
+    }
+#define PANEL_CASE(kind, offset, bits)                                                                       \
+    case offset: panel_all(bits, CPU_SCALES_##kind, offset, panel, n_blocks, x, c, out); break;
+PANEL(D, 8, PANEL_CASE(D, 3, 4) PANEL_CASE(D, 4, 5))
+PANEL(DM, 5)
+PANEL(K16, 8, PANEL_CASE(K16, 2, 4) PANEL_CASE(K16, 5, 6))
+PANEL(F, 8)
+
+void cpu_matmul_avx2(cpu_kernels *k)
+{
+#define CPU_FORMAT(name, layout, scales, blocks, head, shift)                                                \
+    k->tile[CPU_##name] = tile_##name;                                                                       \
+    k->expand[CPU_##name] = expand_##name;
+#include "model/cpu/formats.def"
+#undef CPU_FORMAT
+    k->panel[CPU_SCALES_D] = panel_D;
+    k->panel[CPU_SCALES_DM] = panel_DM;
+    k->panel[CPU_SCALES_KM] = panel_DM; /* an expanded block looks the same */
+    k->panel[CPU_SCALES_K16] = panel_K16;
+    k->panel[CPU_SCALES_F] = panel_F;
+}
