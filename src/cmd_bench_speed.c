@@ -4,7 +4,7 @@
  * speed measures, in this order: loading, --repeat times prefill of --prompt tokens behind --depth rows, what the memory gives
  * (the wall: every decoded token reads all weights and rows once), --repeat times decode of --gen tokens there.
  * The depth is computed once for real and cut back to between repeats. With cache options rows live in a session and its
- * budget holds.
+ * budget holds. In text form a further, timed run of each ends it: where the time went, operation by operation.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -22,6 +22,7 @@
 #include "kv/session.h"
 #include "model/dense.h"
 #include "model/model.h"
+#include "model/profile.h"
 #include "options.h"
 
 enum { MAX_REPEAT = 1000, WALL_BYTES = 256 << 20, WALL_PASSES = 8 };
@@ -46,7 +47,10 @@ typedef struct bench {
     kv_session *session; /* with them */
     int32_t *ids;        /* any text will do: speed does not depend on it */
     float *logits;
+    uint64_t began_ns;
+    double first_ms;        /* from the start to the logits behind the first prefill */
     double load_s, wall[2]; /* bytes a second: one thread, all threads */
+    double peak[2];         /* multiplications a second, by ops_peak */
 } bench;
 
 typedef struct spread {
@@ -164,7 +168,9 @@ static int prefill_once(bench *b, double *ret_tps, base_err *err)
 {
     uint64_t from = base_clock_ns();
     int rc = append(b, (uint32_t)b->prompt, b->logits, err);
-    *ret_tps = (double)b->prompt / ((double)(base_clock_ns() - from) / 1e9);
+    uint64_t to = base_clock_ns();
+    *ret_tps = (double)b->prompt / ((double)(to - from) / 1e9);
+    if (b->first_ms == 0) b->first_ms = (double)(to - b->began_ns) / 1e6;
     return rc;
 }
 
@@ -222,6 +228,7 @@ static void print_json(
     base_buf_printf(&out, ",\"isa\":\"%s\",\"threads\":%d,\"prompt\":%d,\"gen\":%d,\"depth\":%d,",
         b->info->isa, (int)b->info->n_threads, (int)b->prompt, (int)b->gen, (int)b->depth);
     if (b->prompt) put_spread(&out, "prefill_tps", prefill);
+    if (b->prompt && !b->depth) base_buf_printf(&out, "\"first_token_ms\":%.1f,", b->first_ms);
     if (b->gen) put_spread(&out, "decode_tps", decode);
     base_buf_printf(&out,
         "\"load_s\":%.3f,\"peak_rss\":%llu,\"weights_bytes_per_token\":%llu,\"row_bytes\":%u,"
@@ -247,6 +254,72 @@ static void print_text(
         b->wall[1] / 1e9, b->wall[0] / 1e9, (double)b->info->weight_bytes_per_token / 1e6,
         b->info->row_bytes);
     printf("loading took %.2f s; peak memory %.0f MB\n", b->load_s, (double)rss / 1e6);
+    if (b->prompt && !b->depth)
+        printf("first token %.0f ms after the start, behind a prompt of %d\n", b->first_ms, (int)b->prompt);
+}
+
+/* Where the time goes */
+
+/*
+ * One line an operation, beside its own limit: reading weights and rows at the wall's speed, or multiplying at the peak of the
+ * unit that multiplies, whichever takes longer. Operations that do neither are overhead and have no limit.
+ */
+static void print_profile_row(const bench *b, const model_profile_row *r, double total_ns, int64_t n_tokens)
+{
+    double seconds = (double)r->ns / 1e9, limit = 0;
+    char what[48];
+    const char *of = "";
+    if (r->n_out)
+        snprintf(what, sizeof what, "%s %u -> %u", r->op, r->n_in, r->n_out);
+    else
+        snprintf(what, sizeof what, "%s", r->op);
+    printf("  %-26s %9.1f %6.1f%%", what, (double)r->ns / 1e3 / (double)n_tokens,
+        100 * (double)r->ns / total_ns);
+    if (r->macs > 0 && b->wall[1] > 0) {
+        double reading = r->bytes / b->wall[1];
+        double multiplying = b->peak[r->kind] > 0 ? r->macs / b->peak[r->kind] : 0;
+        limit = reading > multiplying ? reading : multiplying;
+        of = reading > multiplying ? "reading" : "multiplying";
+        printf(" %8.1f GB/s %8.1f GMAC/s %6.0f%% of %s", r->bytes / seconds / 1e9, r->macs / seconds / 1e9,
+            100 * limit / seconds, of);
+    }
+    putchar('\n');
+}
+
+static int profile(bench *b, const char *what, int64_t n_tokens,
+    int (*once)(bench *b, double *ret_tps, base_err *err), base_err *err)
+{
+    model_profile *p;
+    uint32_t n_rows;
+    double tps, inside = 0;
+    int rc = model_profile_start(&p, b->model, err);
+    if (rc) return rc;
+    rc = once(b, &tps, err);
+    if (!rc) rc = cut_back(b, (uint32_t)b->depth, err);
+    if (!rc) {
+        const model_profile_row *rows = model_profile_rows(p, &n_rows);
+        double total = (double)n_tokens / tps * 1e9;
+        printf("%s, us a token:\n", what);
+        for (uint32_t i = 0; i < n_rows; i++) {
+            print_profile_row(b, &rows[i], total, n_tokens);
+            inside += (double)rows[i].ns;
+        }
+        printf("  %-26s %9.1f %6.1f%%\n", "everything else", (total - inside) / 1e3 / (double)n_tokens,
+            100 * (total - inside) / total);
+    }
+    model_profile_stop(p);
+    return rc;
+}
+
+static int print_profiles(bench *b, base_err *err)
+{
+    int rc = 0;
+    for (int kind = 0; kind < 2; kind++) b->peak[kind] = model_peak(b->model, (ops_peak)kind);
+    printf("multiplications: %.0f GMAC/s of 8-bit integers, %.0f of F32\n", b->peak[OPS_PEAK_BYTES] / 1e9,
+        b->peak[OPS_PEAK_FLOATS] / 1e9);
+    if (b->prompt) rc = profile(b, "prefill", b->prompt, prefill_once, err);
+    if (!rc && b->gen) rc = profile(b, "decode", b->gen, decode_once, err);
+    return rc;
 }
 
 static int measure(bench *b, base_err *err)
@@ -269,19 +342,19 @@ static int measure(bench *b, base_err *err)
     getrusage(RUSAGE_SELF, &self);
     if (b->gen && b->wall[1] > 0) share = decode.median * bytes_per_token(b) / b->wall[1];
     (b->json ? print_json : print_text)(b, &prefill, &decode, share, (uint64_t)self.ru_maxrss * 1024);
-    return 0;
+    return b->json ? 0 : print_profiles(b, err);
 }
 
 static int bench_speed(bench *b, base_err *err)
 {
     model_options options = {.backend = b->common.backend};
     char *path = NULL;
-    uint64_t from = base_clock_ns();
+    b->began_ns = base_clock_ns();
     int rc = options_model_path(&b->common, &path, err);
 
     options.n_threads = (int)b->common.threads;
     if (!rc) rc = model_open(&b->model, path, &options, err);
-    b->load_s = (double)(base_clock_ns() - from) / 1e9;
+    b->load_s = (double)(base_clock_ns() - b->began_ns) / 1e9;
     if (!rc) {
         b->info = model_get_info(b->model);
         rc = measure(b, err);

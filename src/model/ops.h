@@ -79,6 +79,9 @@ typedef struct ops_gate_quant_args {
     ops_activations *out;
 } ops_gate_quant_args;
 
+/* What a product's multiplications are made of. */
+typedef enum ops_peak { OPS_PEAK_BYTES, OPS_PEAK_FLOATS } ops_peak; /* 8-bit integers, F32 */
+
 enum { OPS_MATMUL_PARTS = 4 };
 
 /*
@@ -185,6 +188,10 @@ struct model_ops {
     int (*pack)(model_ops *ops, ops_weight **ret, const gguf_tensor *tensor, base_err *err);
     void (*weight_free)(model_ops *ops, ops_weight *w);
     size_t (*weight_bytes)(const ops_weight *w); /* what a product with one row reads */
+    uint32_t (*weight_outputs)(const ops_weight *w);
+
+    /* Measures, for some milliseconds: multiplications a second of all threads out of registers. 0 or NULL: cannot say. */
+    double (*peak)(model_ops *ops, ops_peak kind);
 
 #define MODEL_OP(op) int (*op)(model_ops * ops, const ops_##op##_args *args, base_err *err);
 #include "model/ops.def"

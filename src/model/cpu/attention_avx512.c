@@ -25,34 +25,6 @@ static void f16_row(const float *x, uint32_t n, uint16_t *out)
     }
 }
 
-/* v[i] lane j <-> v[j] lane i, of 32-bit lanes. */
-INLINE void transpose_16(__m512i *v)
-{
-    __m512i t[16];
-    for (int i = 0; i < 16; i += 2) {
-        t[i] = _mm512_unpacklo_epi32(v[i], v[i + 1]);
-        t[i + 1] = _mm512_unpackhi_epi32(v[i], v[i + 1]);
-    }
-    for (int i = 0; i < 16; i += 4) {
-        v[i] = _mm512_unpacklo_epi64(t[i], t[i + 2]);
-        v[i + 1] = _mm512_unpackhi_epi64(t[i], t[i + 2]);
-        v[i + 2] = _mm512_unpacklo_epi64(t[i + 1], t[i + 3]);
-        v[i + 3] = _mm512_unpackhi_epi64(t[i + 1], t[i + 3]);
-    }
-    for (int i = 0; i < 4; i++) {
-        t[i] = _mm512_shuffle_i32x4(v[i], v[i + 4], 0x88);
-        t[i + 4] = _mm512_shuffle_i32x4(v[i], v[i + 4], 0xDD);
-        t[i + 8] = _mm512_shuffle_i32x4(v[i + 8], v[i + 12], 0x88);
-        t[i + 12] = _mm512_shuffle_i32x4(v[i + 8], v[i + 12], 0xDD);
-    }
-    for (int i = 0; i < 4; i++) {
-        v[i] = _mm512_shuffle_i32x4(t[i], t[i + 8], 0x88);
-        v[i + 8] = _mm512_shuffle_i32x4(t[i], t[i + 8], 0xDD);
-        v[i + 4] = _mm512_shuffle_i32x4(t[i + 4], t[i + 12], 0x88);
-        v[i + 12] = _mm512_shuffle_i32x4(t[i + 4], t[i + 12], 0xDD);
-    }
-}
-
 /* Finite halves in the upper 16 bits of each lane to F32: exponent and mantissa move into place, 2^112 mends the bias. */
 INLINE __m512 f32_of_upper_halves(__m512i x)
 {
@@ -67,7 +39,7 @@ INLINE void keys_part(const uint16_t *const *rows, uint32_t n_rows, uint32_t i, 
     for (uint32_t r = 0; r < 16; r++)
         v[r] = _mm512_maskz_loadu_epi32(
             r < n_rows ? (n == 32 ? 0xFFFF : 0x00FF) : 0, rows[r < n_rows ? r : 0] + i);
-    transpose_16(v);
+    vec_transpose_16(v);
     for (int k = 0; k < n / 2; k++) {
         _mm512_storeu_ps(out + 32 * k, f32_of_upper_halves(_mm512_slli_epi32(v[k], 16)));
         _mm512_storeu_ps(out + 32 * k + 16, f32_of_upper_halves(v[k]));

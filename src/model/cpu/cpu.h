@@ -24,6 +24,7 @@ enum {
     CPU_GROUP = 8,  /* columns a kernel takes at most */
     CPU_SUPER_MAX = 8,
     CPU_HEAD_DIM_MAX = 256,
+    CPU_PEAK_STEPS = 8,
 };
 
 typedef enum cpu_scales {
@@ -112,12 +113,18 @@ static inline size_t cpu_panel_block_bytes(int bits)
 
 /* out[c][16] = one tile times c (1..CPU_GROUP) columns. */
 typedef void cpu_tile_fn(const uint8_t *tile, uint32_t n_super, const cpu_columns *x, uint32_t c, float *out);
+/* 16 rows' bytes of one whole super-block -> head and blocks of a tile. */
+typedef void cpu_pack_fn(const uint8_t *const *rows, uint8_t *out);
 typedef void cpu_expand_fn(const uint8_t *tile, uint32_t n_super, uint8_t *panel);
 typedef void cpu_panel_fn(
     const uint8_t *panel, uint32_t n_blocks, int shift, const cpu_columns *x, uint32_t c, float *out);
 
 typedef struct cpu_kernels {
     const char *isa;
+
+    /* n rounds of CPU_PEAK_STEPS multiply instructions, and nothing else; peak_macs: products in one of them. NULL: none. */
+    void (*peak[2])(uint64_t n);
+    uint32_t peak_macs[2]; /* by ops_peak */
 
     /* Rows of activations. n is a multiple of 16 for norm, of 32 for quant. */
     void (*norm_row)(const float *x, const float *weight, uint32_t n, float eps, float *out);
@@ -129,6 +136,7 @@ typedef struct cpu_kernels {
     void (*interleave)(const int8_t *const *q, const float *const *d, const float *unit, uint32_t c,
         uint32_t n_blocks, cpu_columns out);
 
+    cpu_pack_fn *pack[CPU_N_FORMATS]; /* NULL: pack.c's own */
     cpu_tile_fn *tile[CPU_N_FORMATS]; /* NULL: through a panel */
     cpu_expand_fn *expand[CPU_N_FORMATS];
     cpu_panel_fn *panel[CPU_SCALES_F + 1];
@@ -156,12 +164,14 @@ typedef struct cpu_kernels {
     void (*mass)(const float *p, uint32_t n, float tile_max, float max, float sum, bool pool_max, float *acc);
 } cpu_kernels;
 
-void cpu_kernels_best(cpu_kernels *k, unsigned cpu_mask); /* the best level that runs here and is not masked */
+void cpu_kernels_best(
+    cpu_kernels *k, unsigned cpu_mask); /* the best level that runs here and is not masked */
 void cpu_kernels_ref(cpu_kernels *k);
 void cpu_kernels_avx2(cpu_kernels *k); /* a level: products, rows and attention, each in its file */
 void cpu_matmul_avx2(cpu_kernels *k);
 void cpu_attention_avx2(cpu_kernels *k);
 void cpu_kernels_avx512(cpu_kernels *k);
+void cpu_pack_avx512(cpu_kernels *k);
 void cpu_matmul_avx512(cpu_kernels *k);
 void cpu_attention_avx512(cpu_kernels *k);
 
@@ -207,6 +217,8 @@ int cpu_cancelled(base_err *err);
 int cpu_pack(model_ops *ops, ops_weight **ret, const gguf_tensor *tensor, base_err *err);
 void cpu_weight_free(model_ops *ops, ops_weight *w);
 size_t cpu_weight_bytes(const ops_weight *w);
+uint32_t cpu_weight_outputs(const ops_weight *w);
+double cpu_peak(model_ops *ops, ops_peak kind);
 int cpu_activations_new(
     model_ops *ops, ops_activations **ret, uint32_t n_max, uint32_t width_max, base_err *err);
 void cpu_activations_free(model_ops *ops, ops_activations *x);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "model/cpu/cpu.h"
 
@@ -93,6 +94,38 @@ static void cpu_download(model_ops *ops, void *to, const ops_buffer *from, size_
     memcpy(to, (const uint8_t *)from->data + at_bytes, n_bytes);
 }
 
+/* ---- what the multipliers give ---- */
+
+typedef struct peak_job {
+    void (*fn)(uint64_t n);
+    uint64_t n;
+} peak_job;
+
+static void peak_run(void *arg, int thread, int n_threads)
+{
+    const peak_job *j = arg;
+    (void)thread;
+    (void)n_threads;
+    j->fn(j->n);
+}
+
+double cpu_peak(model_ops *ops, ops_peak kind)
+{
+    enum { ROUNDS = 2 << 20, PASSES = 4 };
+    cpu_ops *cpu = (cpu_ops *)ops;
+    peak_job j = {cpu->kernels.peak[kind], ROUNDS};
+    double best = 0;
+    if (!j.fn) return 0;
+    for (int pass = 0; pass < PASSES; pass++) {
+        uint64_t from = base_clock_ns();
+        base_pool_run(cpu->pool, peak_run, &j);
+        double seconds = (double)(base_clock_ns() - from) / 1e9;
+        double macs = (double)ROUNDS * CPU_PEAK_STEPS * cpu->kernels.peak_macs[kind] * cpu->n_threads;
+        if (macs / seconds > best) best = macs / seconds;
+    }
+    return best;
+}
+
 static void cpu_close(model_ops *ops)
 {
     if (!ops) return;
@@ -130,6 +163,8 @@ int cpu_ops_open(model_ops **ret, int n_threads, unsigned cpu_mask, base_err *er
         .pack = cpu_pack,
         .weight_free = cpu_weight_free,
         .weight_bytes = cpu_weight_bytes,
+        .weight_outputs = cpu_weight_outputs,
+        .peak = cpu_peak,
 #define MODEL_OP(op) .op = cpu_op_##op,
 #include "model/ops.def"
 #undef MODEL_OP

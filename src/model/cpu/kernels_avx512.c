@@ -1,6 +1,6 @@
 /*
  * The AVX-512 level: fills the table, and holds the kernels over rows of activations. Products are in matmul_avx512.c,
- * attention in attention_avx512.c.
+ * attention in attention_avx512.c, packing in pack_avx512.c.
  */
 #include <math.h>
 #include <string.h>
@@ -136,14 +136,45 @@ static void interleave(const int8_t *const *q, const float *const *d, const floa
     }
 }
 
+/*
+ * Independent chains, as many as hide the latency. Each has its own name: a compiler keeps an array in memory here. The empty
+ * asm reads and writes them all, so that no round is left out.
+ */
+#define PEAK(type, zero, step)                                                                               \
+    type a = zero, b = zero, c = zero, d = zero, e = zero, f = zero, g = zero, h = zero;                     \
+    while (n--) {                                                                                            \
+        step(a) step(b) step(c) step(d) step(e) step(f) step(g) step(h) __asm__ volatile(                    \
+            ""                                                                                               \
+            : "+v"(a), "+v"(b), "+v"(c), "+v"(d), "+v"(e), "+v"(f), "+v"(g), "+v"(h));                       \
+    }
+#define PEAK_BYTES(v)  v = _mm512_dpbusd_epi32(v, w, x);
+#define PEAK_FLOATS(v) v = _mm512_fmadd_ps(w, x, v);
+
+static void peak_bytes(uint64_t n)
+{
+    __m512i w = _mm512_set1_epi8(1), x = _mm512_set1_epi8(2);
+    PEAK(__m512i, _mm512_setzero_si512(), PEAK_BYTES)
+}
+
+static void peak_floats(uint64_t n)
+{
+    __m512 w = _mm512_set1_ps(0.5f), x = _mm512_set1_ps(0.25f);
+    PEAK(__m512, _mm512_setzero_ps(), PEAK_FLOATS)
+}
+
 void cpu_kernels_avx512(cpu_kernels *k)
 {
     k->isa = "avx512-vnni";
+    k->peak[OPS_PEAK_BYTES] = peak_bytes;
+    k->peak[OPS_PEAK_FLOATS] = peak_floats;
+    k->peak_macs[OPS_PEAK_BYTES] = 64;
+    k->peak_macs[OPS_PEAK_FLOATS] = 16;
     k->norm_row = norm_row;
     k->gate_row = gate_row;
     k->quant_row = quant_row;
     k->quant_fine_row = quant_fine_row;
     k->interleave = interleave;
+    cpu_pack_avx512(k);
     cpu_matmul_avx512(k);
     cpu_attention_avx512(k);
 }

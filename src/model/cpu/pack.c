@@ -1,6 +1,7 @@
 /*
  * From the file's rows to P16 tiles (formats.def). One pass over the bytes on all threads; a scale that is not finite refuses
- * the tensor here, so that no product ever meets one.
+ * the tensor here, so that no product ever meets one. A level may bring its own function for whole super-blocks, which makes
+ * the same bytes (pack_avx512.c); what is left over is packed here.
  *
  * Floats become 16-bit quants with one scale per 32 (WIDE): 2^-16 of the largest of 32, the same integer kernels, and no
  * second kind of activation.
@@ -19,6 +20,7 @@ typedef struct pack_job {
     const gguf_tensor *tensor;
     const quant_format *source;
     ops_weight *w;
+    cpu_pack_fn *fn; /* takes whole super-blocks of whole tiles; NULL: none does */
     size_t row_bytes;
     _Atomic uint32_t next_tile;
     _Atomic uint32_t bad_row; /* first that was seen; UINT32_MAX: none */
@@ -157,7 +159,15 @@ static void pack_tile(pack_job *job, uint32_t tile)
     const uint8_t *src = job->tensor->data + first * job->row_bytes;
     for (uint32_t r = 0; r < n_rows; r++)
         if (!quant_is_finite(job->tensor->type, src + r * job->row_bytes, w->n_in)) job->bad_row = first + r;
-    for (uint32_t i = 0; i < w->n_super; i++) {
+    uint32_t n_whole = job->fn && n_rows == CPU_LANES ? w->n_in / (CPU_BLOCK * f->blocks) : 0;
+    const uint8_t *rows[CPU_LANES];
+    for (uint32_t r = 0; r < n_rows; r++) rows[r] = src + r * job->row_bytes;
+    for (uint32_t i = 0; i < n_whole; i++, out += f->head_bytes + f->blocks * f->block_bytes) {
+        job->fn(rows, out);
+        for (uint32_t r = 0; r < CPU_LANES; r++)
+            rows[r] += (size_t)CPU_BLOCK * f->blocks / job->source->n * job->source->n_bytes;
+    }
+    for (uint32_t i = n_whole; i < w->n_super; i++) {
         pack_super s;
         memset(&s, 0, sizeof s);
         for (uint32_t r = 0; r < n_rows; r++) take_row(job, src + r * job->row_bytes, i, r, &s);
@@ -208,7 +218,8 @@ int cpu_pack(model_ops *ops, ops_weight **ret, const gguf_tensor *t, base_err *e
         return base_fail(err, BASE_E_NOMEM, "tensor %.*s: no memory for %llu rows of %llu packed weights",
             n_name, t->name.ptr, (unsigned long long)t->ne[1], (unsigned long long)t->ne[0]);
     }
-    pack_job job = {.tensor = t, .source = source, .w = w, .bad_row = UINT32_MAX};
+    pack_job job = {
+        .tensor = t, .source = source, .w = w, .fn = cpu->kernels.pack[format], .bad_row = UINT32_MAX};
     job.row_bytes = (size_t)n_in / source->n * source->n_bytes;
     base_pool_share(cpu->pool, pack_run, &job);
     if (job.bad_row != UINT32_MAX) {
@@ -231,4 +242,9 @@ void cpu_weight_free(model_ops *ops, ops_weight *w)
 size_t cpu_weight_bytes(const ops_weight *w)
 {
     return w->n_bytes;
+}
+
+uint32_t cpu_weight_outputs(const ops_weight *w)
+{
+    return w->n_out;
 }
