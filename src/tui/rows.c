@@ -375,6 +375,29 @@ static void add_sample(tui_rows *r, const op *o)
     r->samples[r->n_samples++] = now;
 }
 
+/* The sums behind row `from` anew; those before it still hold. */
+static void add_sums(tui_rows *r, size_t from)
+{
+    base_grow(&r->sums, &r->cap_sums, r->n + 1, sizeof *r->sums);
+    if (from == 0) r->sums[0] = (tui_sum){0};
+    for (size_t i = from; i < r->n; i++) {
+        const tui_row *row = r->row + i;
+        tui_sum s = r->sums[i];
+        s.lanes += row->lanes;
+        s.host += row->lanes == 0;
+        s.barred += (row->flags & TUI_ROW_BARRED) != 0;
+        if (row->lanes > 0 && tui_row_protected(r, row)) {
+            s.protected_++;
+            s.protected_lanes += row->lanes;
+        }
+        if (row->promoted && row->promoted == r->turn && row->back > 0) {
+            s.promoted++;
+            s.promoted_lanes += row->back;
+        }
+        r->sums[i + 1] = s;
+    }
+}
+
 void tui_rows_update(tui_rows *r, const tui_journal *j, uint32_t n_lanes, uint32_t turn)
 {
     if (n_lanes < 1) n_lanes = 1;
@@ -388,8 +411,15 @@ void tui_rows_update(tui_rows *r, const tui_journal *j, uint32_t n_lanes, uint32
         r->serial = j->serial;
         r->n_lanes = n_lanes;
     }
+    size_t changed = r->done == 0 ? 0 : SIZE_MAX; /* the first row whose sums no longer hold */
     for (; r->done < j->n_ops && j->ops[r->done].turn <= turn; r->done++) {
         const op *o = j->ops + r->done;
+        /* Whether a request is protected and a row was promoted just now depends on the turn: all rows. */
+        const bool all = o->turn > r->turn || o->kind == OP_PASS || o->kind == OP_PLAN;
+        if (all)
+            changed = 0;
+        else if (o->from < changed)
+            changed = o->from;
         switch ((op_kind)o->kind) {
         case OP_APPEND: fold_append(r, j, o); break;
         case OP_SPAN: fold_span(r, o); break;
@@ -401,6 +431,7 @@ void tui_rows_update(tui_rows *r, const tui_journal *j, uint32_t n_lanes, uint32
         if (o->turn > r->turn) r->turn = o->turn;
         add_sample(r, o);
     }
+    if (changed != SIZE_MAX) add_sums(r, changed < r->n ? changed : r->n);
 }
 
 void tui_rows_free(tui_rows *r)
@@ -408,6 +439,7 @@ void tui_rows_free(tui_rows *r)
     free(r->row);
     free(r->bits);
     free(r->back_bits);
+    free(r->sums);
     free(r->sources);
     free(r->samples);
     *r = (tui_rows){0};
@@ -437,33 +469,30 @@ bool tui_row_protected(const tui_rows *r, const tui_row *row)
 
 tui_count tui_rows_count(const tui_rows *r, uint32_t from, uint32_t to)
 {
-    tui_count c = {.lanes_min = UINT32_MAX};
-    uint64_t lanes = 0, protected_lanes = 0, promoted_lanes = 0;
     if (to > r->n) to = (uint32_t)r->n;
-    for (uint32_t i = from; i < to; i++) {
-        const tui_row *row = r->row + i;
-        c.n++;
-        lanes += row->lanes;
-        if (row->lanes < c.lanes_min) c.lanes_min = row->lanes;
-        if (row->lanes > c.lanes_max) c.lanes_max = row->lanes;
-        if (row->lanes == 0) c.host++;
-        if (row->flags & TUI_ROW_BARRED) c.barred++;
-        if (row->lanes > 0 && tui_row_protected(r, row)) {
-            c.protected_++;
-            protected_lanes += row->lanes;
-        }
-        if (row->promoted && row->promoted == r->turn && row->back > 0) {
-            c.promoted++;
-            promoted_lanes += row->back;
-        }
-    }
-    if (c.n == 0) c.lanes_min = 0;
-    double n_lanes = r->n_lanes ? r->n_lanes : 1;
-    c.active = (double)lanes / n_lanes;
-    c.protected_rows = (double)protected_lanes / n_lanes;
-    c.promoted_rows = (double)promoted_lanes / n_lanes;
-    c.share = c.n ? c.active / c.n : 0;
+    if (from >= to) return (tui_count){0};
+    const tui_sum *a = r->sums + from, *b = r->sums + to;
+    const double n_lanes = r->n_lanes;
+    tui_count c = {.n = to - from,
+        .host = b->host - a->host,
+        .protected_ = b->protected_ - a->protected_,
+        .promoted = b->promoted - a->promoted,
+        .barred = b->barred - a->barred,
+        .active = (double)(b->lanes - a->lanes) / n_lanes,
+        .protected_rows = (double)(b->protected_lanes - a->protected_lanes) / n_lanes,
+        .promoted_rows = (double)(b->promoted_lanes - a->promoted_lanes) / n_lanes};
+    c.share = c.active / c.n;
     return c;
+}
+
+void tui_rows_lanes(const tui_rows *r, uint32_t from, uint32_t to, uint32_t *min, uint32_t *max)
+{
+    if (to > r->n) to = (uint32_t)r->n;
+    *min = *max = from < to ? r->row[from].lanes : 0;
+    for (uint32_t i = from; i < to; i++) {
+        if (r->row[i].lanes < *min) *min = r->row[i].lanes;
+        if (r->row[i].lanes > *max) *max = r->row[i].lanes;
+    }
 }
 
 tui_share tui_count_share(const tui_count *c)

@@ -77,6 +77,12 @@ typedef struct tui_sample {
 typedef void tui_touch_fn(void *user, uint32_t turn, tui_change change, const char *reason, uint32_t lanes);
 void tui_journal_touches(const tui_journal *j, uint32_t index, uint32_t turn, tui_touch_fn *fn, void *user);
 
+/* Tokens, and row-lanes, of the rows so far. */
+typedef struct tui_sum {
+    uint32_t host, protected_, promoted, barred;
+    uint64_t lanes, protected_lanes, promoted_lanes;
+} tui_sum;
+
 typedef struct tui_rows {
     const tui_journal *journal;
     uint64_t serial; /* of the journal when it was folded; another one: start again */
@@ -90,7 +96,10 @@ typedef struct tui_rows {
     size_t cap_bits, cap_back_bits;
     tui_source *sources;
     size_t n_sources, cap_sources;
-    uint64_t lanes_sum;  /* of all rows: active row-lanes */
+    uint64_t lanes_sum; /* of all rows: active row-lanes, while operations are folded in too */
+    tui_sum
+        *sums; /* [n + 1]: of the rows before each, so that a frame counts any stretch without walking it */
+    size_t cap_sums;
     tui_sample *samples; /* how it came to be, for the history */
     size_t n_samples, cap_samples;
 } tui_rows;
@@ -111,9 +120,10 @@ typedef struct tui_count {
     uint32_t n, protected_, host, promoted, barred; /* tokens; host: in no lane */
     double protected_rows, promoted_rows;           /* rows per lane, mean */
     double active, share;                           /* rows per lane, mean; and their share of n */
-    uint32_t lanes_min, lanes_max;
 } tui_count;
 tui_count tui_rows_count(const tui_rows *r, uint32_t from, uint32_t to);
+/* The fewest and the most lanes in which a token of [from, to) is active; 0 and 0 of none. */
+void tui_rows_lanes(const tui_rows *r, uint32_t from, uint32_t to, uint32_t *min, uint32_t *max);
 tui_share tui_count_share(const tui_count *c);
 
 #endif

@@ -92,8 +92,10 @@ void tui_why_draw(tui_ui *u, tui_area a)
     tui_put(a, 0, y++, TUI_STRONG, line);
     snprintf(line, sizeof line, "from %s, turn %u %.150s", s->origin, s->turn, s->label);
     tui_put_short(a, 0, y++, a.width, TUI_PLAIN, u->glyphs->ellipsis, line);
-    tui_printf(a, 0, y++, TUI_PLAIN, "%.0f%% of its rows active; lanes %u to %u of %u", c.share * 100,
-        c.lanes_min, c.lanes_max, r->n_lanes);
+    uint32_t fewest, most;
+    tui_rows_lanes(r, from, to, &fewest, &most);
+    tui_printf(a, 0, y++, TUI_PLAIN, "%.0f%% of its rows active; lanes %u to %u of %u", c.share * 100, fewest,
+        most, r->n_lanes);
     const char *word = tui_rows_word(r, row), *sentence = sentence_of(word);
     if (row->flags & TUI_ROW_REQUEST && row->born == r->turn) word = "request", sentence = sentence_of(word);
     if (row->flags & TUI_ROW_FIXED && !*word) word = "system", sentence = sentence_of(word);

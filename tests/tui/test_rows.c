@@ -43,7 +43,10 @@ static void test_rows__a_fold_counts_lanes(void **state)
     assert_int_equal(c.host, 4);
     assert_true(c.active > 12.4 && c.active < 12.6); /* 17 - 4 - 2 * 2/8 */
     assert_int_equal(r.lanes_sum, 17 * LANES - 4 * LANES - 2 * 2);
-    assert_int_equal(c.lanes_min, 0);
+    uint32_t fewest, most;
+    tui_rows_lanes(&r, 10, 17, &fewest, &most);
+    assert_int_equal(fewest, 0);
+    assert_int_equal(most, LANES);
     tui_journal_run(j, 2, 8, 9, "promote", "repair-anchor", LANES, false);
     tui_rows_update(&r, j, LANES, UINT32_MAX);
     c = tui_rows_count(&r, 7, 11);
@@ -229,6 +232,52 @@ static void test_rows__the_story_of_a_row(void **state)
     tui_journal_free(j);
 }
 
+/* What frame after frame adds up is what one fold of everything gives, for every stretch. */
+static void test_rows__sums_follow_each_operation(void **state)
+{
+    tui_journal *j = fresh();
+    tui_rows frames = {0};
+    uint32_t seed = 7, n = 17;
+    for (uint32_t i = 0; i < 400; i++) {
+        static const char *const actions[] = {"evict", "promote", "protect", "bar", "keep"};
+        uint32_t turn = 1 + i / 60;
+        seed = seed * 1664525u + 1013904223u;
+        uint32_t from = (seed >> 8) % n, to = from + 1 + (seed >> 20) % 6;
+        if (seed >> 28 < 6)
+            tui_journal_append(j, turn, n++, 1, "answer", "", 0, "w", 1, NULL);
+        else if (seed >> 28 == 6 && n > 20)
+            tui_journal_truncate(j, turn, n -= 3);
+        else if (seed >> 28 == 7)
+            tui_journal_pass(j, turn);
+        else if (seed >> 28 == 8)
+            tui_journal_span(j, turn, from, to, "signature");
+        else
+            tui_journal_run(j, turn, from, to, actions[seed % 5], "budget", 1 + seed % LANES, false);
+        tui_rows_update(&frames, j, LANES, UINT32_MAX);
+        tui_rows whole = {0};
+        tui_rows_update(&whole, j, LANES, UINT32_MAX);
+        assert_int_equal(frames.n, whole.n);
+        for (uint32_t a = 0; a < n; a += 5) {
+            const tui_count x = tui_rows_count(&frames, a, n), y = tui_rows_count(&whole, a, n);
+            assert_int_equal(x.promoted, y.promoted);
+            assert_true(x.active == y.active && x.protected_rows == y.protected_rows);
+            assert_true(x.promoted_rows == y.promoted_rows);
+            uint32_t host = 0, barred = 0, protected_ = 0;
+            for (uint32_t k = a; k < n; k++) {
+                host += whole.row[k].lanes == 0;
+                barred += (whole.row[k].flags & TUI_ROW_BARRED) != 0;
+                protected_ += whole.row[k].lanes > 0 && tui_row_protected(&whole, whole.row + k);
+            }
+            assert_int_equal(x.host, host);
+            assert_int_equal(x.barred, barred);
+            assert_int_equal(x.protected_, protected_);
+        }
+        tui_rows_free(&whole);
+    }
+    tui_rows_free(&frames);
+    tui_journal_free(j);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -240,6 +289,7 @@ int main(void)
         cmocka_unit_test(test_rows__broken_events_are_bounded),
         cmocka_unit_test(test_rows__a_plan_is_exact),
         cmocka_unit_test(test_rows__the_story_of_a_row),
+        cmocka_unit_test(test_rows__sums_follow_each_operation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
