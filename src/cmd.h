@@ -13,6 +13,7 @@ enum { CMD_OK = 0, CMD_FAILED = 1, CMD_USAGE = 2 };
 int cmd_bench(int argc, char **argv);
 int cmd_bench_cancel(int argc, char **argv);
 int cmd_bench_log(int argc, char **argv);
+int cmd_bench_lookup(int argc, char **argv);
 int cmd_bench_niah(int argc, char **argv);
 int cmd_bench_screen(int argc, char **argv);
 int cmd_bench_speed(int argc, char **argv);

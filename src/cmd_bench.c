@@ -15,6 +15,8 @@ static const struct {
     {"cancel", "milliseconds from Esc until the engine has stopped", cmd_bench_cancel},
     {"niah", "does the cache bring back what the next question asks for", cmd_bench_niah},
 #ifdef KVIST_SHELL
+    {"lookup", "prompt lookup on against off, where an answer copies and where it does not",
+        cmd_bench_lookup},
     {"log", "size of a long session's log, and the times to open and to replay it", cmd_bench_log},
     {"screen", "the share of a core that the screen takes while an answer streams", cmd_bench_screen},
 #endif

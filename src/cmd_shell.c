@@ -105,7 +105,8 @@ static int to_session_options(const shell_options *o, agent_session_options *ret
                 err, BASE_E_USAGE, "--context takes a number of tokens or off, not \"%s\"", o->context);
         ret->context_tokens = (uint32_t)tokens;
     }
-    return options_repair(&o->common, &ret->kv.repair, err);
+    int code = options_lookup(&o->common, &ret->lookup, err);
+    return code ? code : options_repair(&o->common, &ret->kv.repair, err);
 }
 
 static int budget_of(const void *user, uint32_t n_ctx, uint32_t row_bytes, uint32_t *ret, base_err *err)

@@ -18,6 +18,7 @@ const char options_help[] =
     "  --backend cpu|cuda|auto   --threads N   --ctx N\n"
     "  --seed N  --temperature X (0: greedy, the default)  --top-p X  --top-k N  --min-p X  --repeat-penalty "
     "X\n"
+    "  --lookup on|off       compute ahead what stood in the session before (on): the same text, sooner\n"
     "Cache options:\n"
     "  --kv-budget ROWS|PERCENT|BYTES   active rows per lane (default 4096; full: no limit)\n"
     "  --kv-policy NAME      full, streaming-llm, snapkv, kvist (default), ...\n"
@@ -43,6 +44,7 @@ static const common_row common_rows[] = {
     {"--min-p", OPTION_NUMBER, IN(sampling.min_p), PUT_FLOAT},
     {"--repeat-penalty", OPTION_NUMBER, IN(sampling.repeat_penalty), PUT_FLOAT},
     {"--top-k", OPTION_INTEGER, IN(sampling.top_k), PUT_INT},
+    {"--lookup", OPTION_TEXT, IN(lookup), PUT_PLAIN},
     {"--kv-budget", OPTION_TEXT, IN(budget), PUT_PLAIN},
     {"--kv-policy", OPTION_TEXT, IN(policy), PUT_PLAIN},
     {"--repair", OPTION_TEXT, IN(repair), PUT_PLAIN},
@@ -241,4 +243,11 @@ int options_repair(const common_options *o, int *ret, base_err *err)
         return base_fail(err, BASE_E_USAGE, "--repair takes a number of rows or off, not \"%s\"", o->repair);
     *ret = (int)rows;
     return BASE_OK;
+}
+
+int options_lookup(const common_options *o, bool *ret, base_err *err)
+{
+    *ret = !o->lookup || !strcmp(o->lookup, "on");
+    if (*ret || !strcmp(o->lookup, "off")) return BASE_OK;
+    return base_fail(err, BASE_E_USAGE, "--lookup is on or off, not \"%s\"", o->lookup);
 }

@@ -32,6 +32,7 @@ typedef struct common_options {
     const char *set[17]; /* NULL-terminated */
     uint32_t n_set;
     model_sampling sampling;
+    const char *lookup; /* "on", "off"; NULL: on */
 } common_options;
 
 #define COMMON_OPTIONS_DEFAULTS                                                                              \
@@ -63,6 +64,8 @@ int options_model_path(const common_options *o, char **ret, base_err *err);
 /* ROWS ("4096"), PERCENT of n_ctx ("25%"), BYTES ("200M", "1G", by row_bytes); "off", "full" or 0: no limit. NULL gives 4096. */
 int options_budget(const common_options *o, uint32_t n_ctx, uint32_t row_bytes, uint32_t *ret, base_err *err);
 int options_repair(const common_options *o, int *ret, base_err *err); /* "off" 0, NULL -1 */
+
+int options_lookup(const common_options *o, bool *ret, base_err *err);
 
 /* The lines of --help for model and cache options. */
 extern const char options_help[];

@@ -75,6 +75,10 @@ typedef struct engine_ops {
      */
     int (*next)(
         engine *e, uint32_t turn, int32_t *ret_id, bool *ret_end, int32_t *mask_wanted, base_err *err);
+    /* Prompt lookup, with nothing learned yet, or none. NULL: an engine without. */
+    void (*set_lookup)(engine *e, bool on);
+    /* Its tokens since it was set: computed ahead, and of these what the model said. NULL: none. */
+    void (*lookup)(const engine *e, uint64_t *ret_drafted, uint64_t *ret_accepted);
 } engine_ops;
 
 struct engine {
@@ -85,6 +89,7 @@ typedef struct engine_options {
     model_options model;
     kv_options kv;
     model_sampling sampling;
+    bool lookup; /* prompt lookup: the same text, sooner */
     const atomic_bool *cancel;
     bool resume; /* try kv.row_file's snapshot first */
     /* For a fixed prompt that is computed once per model, ever: a folder for its snapshot; NULL: off. */

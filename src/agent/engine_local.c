@@ -3,7 +3,9 @@
  * answer may follow (scaffold and answer tokens), so that a long text costs no output projection.
  *
  * The grammar looks on: a token is picked freely first, and only when the grammar does not accept it the mask is computed and
- * the pick repeated. Engine thread only.
+ * the pick repeated. What must follow a token (grammar) and what probably will (lookup) is computed in its batch; each of these
+ * becomes a token only when its turn comes and it is what the pick says, so that a text does not depend on what was looked up.
+ * Engine thread only.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +14,7 @@
 #include "agent/engine.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "model/lookup.h"
 
 /* Widths times depth of about 7B parameters: from here on models edit reliably (research: aider's tables). */
 enum { STRONG_SIZE = 95000 };
@@ -30,9 +33,13 @@ typedef struct local {
     model_sampler *sampler;
     model_sampling sampling;
     model_grammar *grammar;
-    bool grammar_off; /* this answer left it */
-    float *logits;
+    bool grammar_off;     /* this answer left it */
+    model_lookup *lookup; /* NULL: off */
+    float *logits;        /* [KV_DRAFT_MAX][n_vocab]; behind the last token: at row */
+    uint32_t row;
     bool have_logits;
+    /* The batch that kv_session_draft computed: its n_known first tokens are certain, the others are looked up. */
+    uint32_t n_known, n_drafted, n_taken;
 } local;
 
 static local *as_local(const engine *e)
@@ -319,16 +326,119 @@ static int local_next(
             l->grammar_off = true; /* the lenient parser reads what comes */
         }
     }
-    if (l->grammar && !l->grammar_off && !end) model_grammar_advance(l->grammar, id);
-    kv_segment segment = {.origin = KV_ORIGIN_ANSWER, .turn = turn};
-    uint32_t done = 0;
+    *ret_id = id;
+    return 0;
+}
+
+/* The draft is over: at a token that the pick did not say (wrong), at its end, or since the sequence went another way. */
+static void end_draft(local *l, bool wrong)
+{
+    uint32_t n = l->n_drafted, right = l->n_taken > l->n_known ? l->n_taken - l->n_known : 0;
+    l->n_known = l->n_drafted = l->n_taken = 0;
+    if (!n) return;
+    if (wrong || right == n)
+        model_lookup_learn(l->lookup, right);
+    else
+        model_lookup_leave(l->lookup, right);
+}
+
+/* What follows `id` (which the grammar has seen) for certain or probably, behind it in `ids`; sets n_known and n_drafted. */
+static uint32_t look_ahead(local *l, int32_t id, int32_t ids[KV_DRAFT_MAX])
+{
+    uint32_t n_tokens, n_ctx, most = KV_DRAFT_MAX;
+    const int32_t *all = kv_session_ids(l->session, &n_tokens);
+    kv_stats s;
+    kv_session_get_stats(l->session, &s);
+    n_ctx = s.n_ctx;
+    if (n_ctx - n_tokens < most) most = n_ctx - n_tokens;
+    uint32_t n = 1;
+    ids[0] = id;
+    if (most > 1 && l->grammar && !l->grammar_off) n += model_grammar_forced(l->grammar, ids + 1, most - 1);
+    l->n_known = n;
+    if (!l->lookup || n > 1 || most < 2) return n;
+    model_lookup_sync(l->lookup, all, n_tokens);
+    l->n_drafted = model_lookup_draft(l->lookup, id, most - 1, ids + 1);
+    return n + l->n_drafted;
+}
+
+/* Adds `id` to the sequence, from what was computed ahead or by a forward pass, with logits behind it unless the answer ends. */
+static int add(local *l, const kv_segment *segment, int32_t id, bool end, base_err *err)
+{
+    const int32_t *ahead;
+    uint32_t n_ahead = kv_session_drafted(l->session, &ahead);
     l->have_logits = false;
-    int rc = kv_session_append(l->session, &segment, &id, 1, end ? NULL : l->logits, &done, l->cancel, err);
+    if (!n_ahead || ahead[0] != id) {
+        int32_t ids[KV_DRAFT_MAX];
+        end_draft(l, n_ahead > 0);
+        uint32_t n = end ? 1 : look_ahead(l, id, ids), done;
+        uint64_t start = base_clock_ns();
+        if (n == 1) {
+            l->n_known = 0;
+            int rc =
+                kv_session_append(l->session, segment, &id, 1, end ? NULL : l->logits, &done, l->cancel, err);
+            if (!rc && !end && l->lookup) model_lookup_cost(l->lookup, 1, base_clock_ns() - start);
+            l->row = 0;
+            l->have_logits = !rc && !end;
+            return rc;
+        }
+        int rc = kv_session_draft(l->session, segment, ids, n, l->n_known - 1, l->logits, l->cancel, err);
+        if (rc) {
+            end_draft(l, false);
+            return rc;
+        }
+        if (l->n_drafted) model_lookup_cost(l->lookup, n, base_clock_ns() - start);
+    }
+    bool has_logits = l->n_taken + 1 >= l->n_known && !end;
+    if (has_logits) l->row = l->n_taken + 1 - l->n_known;
+    const float *logits = has_logits ? l->logits + (size_t)l->row * l->info->n_vocab : NULL;
+    int rc = kv_session_accept(l->session, segment, logits, l->cancel, err);
+    if (rc) return rc;
+    l->have_logits = has_logits;
+    l->n_taken++;
+    if (end || l->n_taken == l->n_known + l->n_drafted) end_draft(l, false);
+    return 0;
+}
+
+static int local_next(
+    engine *e, uint32_t turn, int32_t *ret_id, bool *ret_end, int32_t *mask_wanted, base_err *err)
+{
+    local *l = as_local(e);
+    const int32_t *ahead;
+    kv_segment segment = {.origin = KV_ORIGIN_ANSWER, .turn = turn};
+    if (mask_wanted) *mask_wanted = -1;
+    int32_t id;
+    if (kv_session_drafted(l->session, &ahead) && l->n_taken < l->n_known) {
+        id = ahead[0];
+    } else {
+        int rc = choose(l, &id, mask_wanted, err);
+        if (rc) return rc;
+    }
+    bool end = model_tokenizer_is_end(l->tokenizer, id);
+    if (l->grammar && !l->grammar_off && !end) model_grammar_advance(l->grammar, id);
+    int rc = add(l, &segment, id, end, err);
     if (rc) return rc;
     l->have_logits = !end;
     *ret_id = id;
     *ret_end = end;
     return 0;
+}
+
+static void local_set_lookup(engine *e, bool on)
+{
+    local *l = as_local(e);
+    model_lookup_free(l->lookup);
+    l->lookup = on ? model_lookup_new() : NULL;
+    l->n_known = l->n_drafted = l->n_taken = 0;
+    l->have_logits = false;
+    kv_session_forget(l->session);
+}
+
+static void local_lookup(const engine *e, uint64_t *ret_drafted, uint64_t *ret_accepted)
+{
+    const local *l = as_local(e);
+    model_lookup_stats s = l->lookup ? model_lookup_get_stats(l->lookup) : (model_lookup_stats){0};
+    *ret_drafted = s.drafted;
+    *ret_accepted = s.accepted;
 }
 
 /* --- opening ------------------------------------------------------------------------------------------------------------ */
@@ -340,6 +450,7 @@ static void local_close(engine *e)
     kv_session_free(l->session);
     model_grammar_free(l->grammar);
     model_sampler_free(l->sampler);
+    model_lookup_free(l->lookup);
     model_close(l->model);
     for (char **p = l->set; p && *p; p++) free(*p);
     free(l->set);
@@ -386,6 +497,8 @@ static const engine_ops local_ops = {
     .set_sampling = local_set_sampling,
     .answer_begins = local_answer_begins,
     .next = local_next,
+    .set_lookup = local_set_lookup,
+    .lookup = local_lookup,
 };
 
 static char *cache_file(const char *folder, const char *hash, const char *ending)
@@ -452,6 +565,7 @@ int engine_local_open(engine **ret, const char *model_path, const engine_options
         return rc;
     }
     local_set_sampling(&l->base, &options->sampling);
+    local_set_lookup(&l->base, options->lookup);
     *ret = &l->base;
     return 0;
 }

@@ -57,6 +57,7 @@ static int open_engine(agent_session *s, const agent_session_options *o, atomic_
     engine_options options = {.model = o->model,
         .kv = o->kv,
         .sampling = o->sampling,
+        .lookup = o->lookup,
         .cancel = cancel,
         .resume = o->resume != NULL,
         .prompt_cache = cache,

@@ -19,6 +19,7 @@ typedef struct agent_session_options {
     model_options model; /* progress is set from below */
     kv_options kv;       /* budget is asked of `budget` once the model is known; row_file is ours */
     model_sampling sampling;
+    bool lookup; /* as engine_options */
     int (*budget)(const void *user, uint32_t n_ctx, uint32_t row_bytes, uint32_t *ret, base_err *err);
     const void *budget_user;
     uint32_t context_tokens, max_steps, max_tokens;               /* as agent_options */

@@ -194,8 +194,8 @@ void kv__part_add(kv_session *s, const kv_part *p)
     }
 }
 
-/* Opens the segment's record behind the last token; an answer's tokens come one by one and share one. */
-static void open_part(kv_session *s, const kv_segment *g)
+/* An answer's tokens come one by one and share one. */
+void kv__open_part(kv_session *s, const kv_segment *g)
 {
     const kv_part *last = s->n_parts ? &s->parts[s->n_parts - 1] : NULL;
     if (last && last->origin == g->origin && last->turn == g->turn && !g->n_spans && !g->n_lines &&
@@ -214,8 +214,7 @@ static void open_part(kv_session *s, const kv_segment *g)
     kv__part_add(s, &part);
 }
 
-/* Makes the new tokens part of the sequence: from here on they exist. */
-static void publish(kv_session *s, const int32_t *ids, uint32_t n)
+void kv__publish(kv_session *s, const int32_t *ids, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t t = s->n + i;
@@ -235,7 +234,7 @@ static void publish(kv_session *s, const int32_t *ids, uint32_t n)
     s->epoch++;
 }
 
-static void withdraw(kv_session *s)
+void kv__withdraw(kv_session *s)
 {
     kv_lists_truncate(&s->lists, s->n);
     kv_table_truncate(&s->table, s->n);
@@ -250,10 +249,10 @@ static uint32_t adopt_prefix(kv_session *s, const int32_t *ids, uint32_t n, base
     if (!same) return 0;
     if (kv_table_adopt(&s->table, &s->prefix.table, s->n, s->n + same, err) ||
         kv_lists_append(&s->lists, same, err)) {
-        withdraw(s);
+        kv__withdraw(s);
         return 0;
     }
-    publish(s, ids, same);
+    kv__publish(s, ids, same);
     s->reused += same;
     return same;
 }
@@ -310,7 +309,9 @@ static int append_chunk(kv_session *s, const int32_t *ids, uint32_t n, const wan
 {
     uint32_t phases[KV_CHUNK];
     capture c = {.model = {.tokens = c.places}};
-    for (uint32_t i = 0; i < n; i++) phases[i] = s->n + i;
+    s->draft.n = 0; /* its rows are written over */
+    const uint32_t phase = kv__next_phase(s);
+    for (uint32_t i = 0; i < n; i++) phases[i] = phase + i;
     for (uint32_t i = 0; i < w->n; i++)
         if (w->offsets[i] >= offset && w->offsets[i] < offset + n) {
             c.places[c.model.n] = w->offsets[i] - offset;
@@ -343,10 +344,15 @@ static int append_chunk(kv_session *s, const int32_t *ids, uint32_t n, const wan
         r = kv_signal_add(kept, c.tokens, c.model.queries, c.model.n, KV_RECENT_QUERIES, err);
     free(c.model.queries);
     if (r) {
-        withdraw(s);
+        kv__withdraw(s);
         return r;
     }
-    publish(s, ids, n);
+    if (is_local) { /* over holes: what stands between the group's beginning and this excerpt */
+        s->holed = true;
+        const uint32_t schedule[] = {phase, s->n, n};
+        s->schedule = base_hash64(schedule, sizeof schedule, s->schedule);
+    }
+    kv__publish(s, ids, n);
     s->computed += n;
     return 0;
 }
@@ -381,8 +387,7 @@ static int finish_segment(kv_session *s, const kv_segment *g, kv_signal *kept, b
     return 0;
 }
 
-static int check_append(
-    const kv_session *s, const kv_segment *g, const int32_t *ids, uint32_t n, base_err *err)
+int kv__check_append(const kv_session *s, const kv_segment *g, const int32_t *ids, uint32_t n, base_err *err)
 {
     if ((unsigned)g->origin >= KV_N_ORIGINS)
         return base_fail(err, BASE_E_USAGE, "no such origin: %d", (int)g->origin);
@@ -416,11 +421,18 @@ static int check_append(
     return 0;
 }
 
+void kv__keep_logits(kv_session *s, const float *logits)
+{
+    if (!s->logits) s->logits = malloc(s->compute.n_vocab * sizeof *s->logits);
+    if (s->logits) memcpy(s->logits, logits, s->compute.n_vocab * sizeof *s->logits);
+    s->logits_at = s->logits ? s->n : 0;
+}
+
 int kv_session_append(kv_session *s, const kv_segment *g, const int32_t *ids, uint32_t n, float *last_logits,
     uint32_t *ret_done, const atomic_bool *cancel, base_err *err)
 {
     if (ret_done) *ret_done = 0;
-    int r = check_append(s, g, ids, n, err);
+    int r = kv__check_append(s, g, ids, n, err);
     if (r || !n) return r;
     wanted w = {.n = 0};
     kv_signal kept;
@@ -428,7 +440,7 @@ int kv_session_append(kv_session *s, const kv_segment *g, const int32_t *ids, ui
     choose_queries(s, g, n, &w);
     const uint32_t first = s->n;
     if (g->turn > s->turn) s->turn = g->turn;
-    open_part(s, g);
+    kv__open_part(s, g);
     const uint32_t adoptable = is_fixed(g->origin) && !g->n_queries ? n - (last_logits ? 1 : 0) : 0;
     uint32_t done = adopt_prefix(s, ids, adoptable, NULL);
     while (!r && done < n) {
@@ -440,11 +452,7 @@ int kv_session_append(kv_session *s, const kv_segment *g, const int32_t *ids, ui
         if (s->observer.prefill) s->observer.prefill(s->observer.user, done, n);
         if (done == n) r = finish_segment(s, g, &kept, err);
         if (!r) r = update_request(s, g, &kept, err);
-        if (!r && logits) {
-            if (!s->logits) s->logits = malloc(s->compute.n_vocab * sizeof *s->logits);
-            if (s->logits) memcpy(s->logits, logits, s->compute.n_vocab * sizeof *s->logits);
-            s->logits_at = s->logits ? s->n : 0;
-        }
+        if (!r && logits) kv__keep_logits(s, logits);
         if (!r && s->automatic) r = kv__evict(s, s->budget, NULL, cancel, err);
     }
     kv_signal_fini(&kept);

@@ -110,6 +110,21 @@ int kv_session_append(kv_session *s, const kv_segment *segment, const int32_t *i
     float *last_logits, uint32_t *ret_done, const atomic_bool *cancel, base_err *err);
 
 /*
+ * Prompt lookup. kv_session_draft computes n tokens (1..KV_DRAFT_MAX) behind the last one without adding them; logits
+ * ([n - first][n_vocab]) receives what follows each of them but the `first`. kv_session_accept then adds the next of them, one a
+ * call, exactly as kv_session_append of that one token would (epoch, eviction, everything), last_logits being its own or NULL
+ * as there. What is not accepted never was: any other change of the sequence forgets it, and so do an error and an eviction on the
+ * way, since what was computed ahead read other rows. kv_session_drafted says how many are left, and their ids.
+ */
+enum { KV_DRAFT_MAX = 16 };
+int kv_session_draft(kv_session *s, const kv_segment *segment, const int32_t *ids, uint32_t n, uint32_t first,
+    float *logits, const atomic_bool *cancel, base_err *err);
+uint32_t kv_session_drafted(const kv_session *s, const int32_t **ret_ids);
+int kv_session_accept(kv_session *s, const kv_segment *segment, const float *last_logits,
+    const atomic_bool *cancel, base_err *err);
+void kv_session_forget(kv_session *s); /* what was computed ahead */
+
+/*
  * Writes the first n tokens' ids and rows where kv_options.prefix_file finds them: the fixed prompt, computed once per model
  * ever. Only a sequence that never had a hole may be shared: after the first eviction this is BASE_E_STATE.
  */

@@ -50,6 +50,13 @@ typedef struct kv_entry {
     uint32_t n_valid; /* tokens at and behind this were cut off since */
 } kv_entry;
 
+/* Computed ahead (draft.c): the next n of these ids, whose rows lie behind the sequence while the epoch is this one. */
+typedef struct kv_draft {
+    int32_t ids[KV_DRAFT_MAX];
+    uint32_t at, n; /* ids[at .. n) are left */
+    uint64_t epoch;
+} kv_draft;
+
 /* What is known of a token beside its rows. */
 typedef struct kv_token {
     uint8_t last_action, last_reason;
@@ -101,6 +108,8 @@ struct kv_session {
     float *logits; /* [n_vocab] behind token logits_at - 1; NULL: nobody asked */
     uint32_t logits_at;
 
+    kv_draft draft;
+
     kv_entry journal[KV_JOURNAL]; /* oldest first */
     uint32_t n_journal;
 
@@ -126,6 +135,16 @@ size_t kv__memory_floats(const kv_session *s);             /* n_layer * n_head *
 kv_part *kv__part_at(const kv_session *s, uint32_t token); /* NULL beyond the end */
 void kv__part_add(kv_session *s, const kv_part *p);        /* copies spans and lines */
 void kv__part_fini(kv_part *p);
+
+/*
+ * session.c: the steps of an append. A segment that does not fit is an error; its record is opened behind the last token; the
+ * rows are staged behind the lists; published, they are part of the sequence, withdrawn, they never were.
+ */
+int kv__check_append(const kv_session *s, const kv_segment *g, const int32_t *ids, uint32_t n, base_err *err);
+void kv__open_part(kv_session *s, const kv_segment *g);
+void kv__publish(kv_session *s, const int32_t *ids, uint32_t n);
+void kv__withdraw(kv_session *s);
+void kv__keep_logits(kv_session *s, const float *logits); /* [n_vocab] behind the last token */
 
 /* snapshot.c: the manifest's bytes, and a fresh session's state from such bytes (any are safe), all but the rows. */
 typedef struct kv_manifest_file {

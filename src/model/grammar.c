@@ -587,6 +587,37 @@ void model_grammar_advance(model_grammar *g, int32_t id)
     g->now = (state){.phase = piece && n && piece[n - 1] == '\n' ? LINE : IDLE};
 }
 
+/* The only byte that may come, -1: several, or none. Strings and white space are seen at the second byte that fits. */
+static int only_byte(const model_grammar *g, const state *now)
+{
+    int only = -1;
+    for (int byte = 0; byte < 256; byte++) {
+        state s = *now;
+        if (!take_byte(g, &s, (uint8_t)byte)) continue;
+        if (only >= 0) return -1;
+        only = byte;
+    }
+    return only;
+}
+
+uint32_t model_grammar_forced(const model_grammar *g, int32_t *ret, uint32_t max)
+{
+    char bytes[256];
+    size_t n = 0;
+    state s = g->now;
+    for (int byte; n < sizeof bytes && s.phase >= SCRIPT && (byte = only_byte(g, &s)) >= 0; n++) {
+        bytes[n] = (char)byte;
+        take_byte(g, &s, (uint8_t)byte);
+    }
+    if (!n) return 0;
+    model_ids ids = {0};
+    model_tokenizer_encode(g->tokenizer, bytes, n, false, &ids);
+    uint32_t count = 0;
+    while (count < max && count + 1 < ids.n && ids.ids[count] >= 0) ret[count] = ids.ids[count], count++;
+    model_ids_free(&ids);
+    return count;
+}
+
 static bool prepare_mask(model_grammar *g)
 {
     size_t words = ((size_t)model_tokenizer_size(g->tokenizer) + 63) / 64;

@@ -54,6 +54,11 @@ bool model_grammar_accepts(const model_grammar *g, int32_t id);
  * would do. It walks the vocabulary (milliseconds): ask only when accepts said no.
  */
 const uint64_t *model_grammar_mask(model_grammar *g);
+/*
+ * Tokens that must come whatever the model says, at most max into ret: where a call leaves exactly one byte, and then one again
+ * (the rest of a name, a key or a path), the spelling of those bytes without its last token, which might go on into what is free.
+ */
+uint32_t model_grammar_forced(const model_grammar *g, int32_t *ret, uint32_t max);
 void model_grammar_advance(
     model_grammar *g, int32_t id); /* a token was taken; an unacceptable one makes it dormant */
 bool model_grammar_is_active(const model_grammar *g);
