@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "agent/engine.h"
+#include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "model/lookup.h"
@@ -106,6 +107,7 @@ static int local_append(engine *e, const kv_segment *segment, const int32_t *ids
     l->have_logits = false;
     int rc = kv_session_append(l->session, segment, ids, n, wants ? l->logits : NULL, &done, l->cancel, err);
     l->have_logits = !rc && wants;
+    l->row = 0;
     return rc;
 }
 
@@ -298,17 +300,17 @@ static int32_t pick(local *l, const uint64_t *allowed)
     const int32_t *ids = kv_session_ids(l->session, &n);
     uint32_t recent = l->sampling.repeat_last > 0 ? (uint32_t)l->sampling.repeat_last : 0;
     if (recent > n) recent = n;
-    return model_sampler_pick(l->sampler, l->logits, allowed, ids + (n - recent), recent, NULL);
+    const float *logits = l->logits + (size_t)l->row * l->info->n_vocab;
+    return model_sampler_pick(l->sampler, logits, allowed, ids + (n - recent), recent, NULL);
 }
 
-static int local_next(
-    engine *e, uint32_t turn, int32_t *ret_id, bool *ret_end, int32_t *mask_wanted, base_err *err)
+/* The next id by the logits behind the last token and the grammar. */
+static int choose(local *l, int32_t *ret_id, int32_t *mask_wanted, base_err *err)
 {
-    local *l = as_local(e);
-    if (mask_wanted) *mask_wanted = -1;
     if (!l->have_logits) {
         int rc = kv_session_logits(l->session, l->logits, l->cancel, err);
         if (rc) return rc;
+        l->row = 0;
         l->have_logits = true;
     }
     int32_t id = pick(l, NULL);
@@ -320,7 +322,6 @@ static int local_next(
         if (allowed) {
             int32_t wanted = id;
             id = pick(l, allowed);
-            end = model_tokenizer_is_end(l->tokenizer, id);
             if (mask_wanted && wanted != id) *mask_wanted = wanted;
         } else {
             l->grammar_off = true; /* the lenient parser reads what comes */
@@ -417,7 +418,6 @@ static int local_next(
     if (l->grammar && !l->grammar_off && !end) model_grammar_advance(l->grammar, id);
     int rc = add(l, &segment, id, end, err);
     if (rc) return rc;
-    l->have_logits = !end;
     *ret_id = id;
     *ret_end = end;
     return 0;
@@ -557,7 +557,7 @@ int engine_local_open(engine **ret, const char *model_path, const engine_options
     }
     if (!rc && !l->session) rc = kv_session_new(&l->session, l->model, &l->kv, &observer, err);
     if (!rc) {
-        l->logits = malloc((size_t)l->info->n_vocab * sizeof *l->logits);
+        l->logits = malloc((size_t)KV_DRAFT_MAX * l->info->n_vocab * sizeof *l->logits);
         if (!l->logits) rc = base_fail(err, BASE_E_NOMEM, "no memory for %u logits", l->info->n_vocab);
     }
     if (rc) {
