@@ -1,6 +1,5 @@
 /*
- * One request without a screen (contract: headless.h). Two sinks for the same events: lines of JSON, or words for a person. Of
- * the streamed text nothing is printed that may turn out to be a tool call: a line that could begin one is held back.
+ * One request without a screen (contract: headless.h). Two sinks for the same events: lines of JSON, or words for a person.
  */
 #include "agent/headless.h"
 
@@ -9,14 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/stream.h"
 #include "base/utf8.h"
 
 typedef struct sink {
     bool json;
-    base_buf held;  /* streamed text that is not printed yet */
-    bool in_call;   /* what streams is a call: it is told by its event */
-    bool printed;   /* something of this answer is on stdout */
-    bool line_open; /* stdout stands inside a line */
+    agent_stream stream;
 } sink;
 
 static atomic_bool cancel, was_interrupted; /* the agent takes the first one back when it has stopped */
@@ -35,54 +32,19 @@ static void print_clean(FILE *to, const char *text, size_t n)
     base_buf_free(&clean);
 }
 
-static void print_answer(sink *s, const char *text, size_t n)
+/* Shows what the stream lets through, and frees it. */
+static void print_answer(base_buf *text)
 {
-    if (!n) return;
-    print_clean(stdout, text, n);
+    if (text->len) print_clean(stdout, text->data, text->len);
     fflush(stdout);
-    s->printed = true;
-    s->line_open = text[n - 1] != '\n';
+    base_buf_free(text);
 }
 
 static void end_line(sink *s)
 {
-    if (s->line_open) putchar('\n');
+    if (s->stream.line_open) putchar('\n');
     fflush(stdout);
-    s->line_open = false;
-}
-
-/* Could this line be (or become) the beginning of a call or of its payload? */
-static bool may_begin_call(const char *line, size_t n)
-{
-    static const char *const marks[] = {"<tools>", "<tool_call>", "{", "```"};
-    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
-        size_t len = strlen(marks[i]);
-        if (!memcmp(line, marks[i], n < len ? n : len)) return true;
-    }
-    return false;
-}
-
-static void on_token(sink *s, const char *text)
-{
-    base_buf_puts(&s->held, text ? text : "");
-    while (s->held.len && !s->in_call) {
-        char *newline = memchr(s->held.data, '\n', s->held.len);
-        size_t n = newline ? (size_t)(newline - s->held.data) + 1 : s->held.len;
-        if (!s->line_open && may_begin_call(s->held.data, n)) {
-            s->in_call = newline || n > 7;
-            if (s->held.data[0] == '`' && newline) s->in_call = true;
-            return;
-        }
-        print_answer(s, s->held.data, n);
-        memmove(s->held.data, s->held.data + n, s->held.len - n);
-        s->held.len -= n;
-    }
-}
-
-static void forget_held(sink *s)
-{
-    base_buf_clear(&s->held);
-    s->in_call = false;
+    s->stream.line_open = false;
 }
 
 static void print_ledger(const agent_event *e)
@@ -131,8 +93,10 @@ static void print_context(const char *json)
 
 static void tell(const char *prefix, const char *text)
 {
+    size_t n = text ? strlen(text) : 0;
+    while (n && text[n - 1] == '\n') n--;
     fputs(prefix, stderr);
-    if (text) print_clean(stderr, text, strlen(text));
+    if (n) print_clean(stderr, text, n);
     fputc('\n', stderr);
 }
 
@@ -150,27 +114,23 @@ static void on_event(void *user, const agent_event *e)
         base_buf_free(&line);
         return;
     }
+    base_buf text = {0};
     bool is_quiet = false;
     for (size_t i = 0; i < sizeof quiet / sizeof *quiet; i++) is_quiet = is_quiet || quiet[i] == e->type;
     if (!is_quiet) end_line(s); /* what goes to stderr begins a line there too */
     switch (e->type) {
-    case AGENT_EVENT_token: on_token(s, e->token.text); break;
+    case AGENT_EVENT_token:
+        agent_stream_token(&s->stream, e->token.text, &text);
+        print_answer(&text);
+        break;
     case AGENT_EVENT_answer:
-        if (!s->printed || s->held.len) {
-            if (!s->printed) {
-                print_answer(s, e->answer.text, strlen(e->answer.text));
-            } else {
-                print_answer(s, s->held.data, s->held.len);
-            }
-        }
+        agent_stream_answer(&s->stream, e->answer.text, &text);
+        print_answer(&text);
         end_line(s);
-        forget_held(s);
-        s->printed = false;
         break;
     case AGENT_EVENT_tool_call:
         end_line(s);
-        forget_held(s);
-        s->printed = false;
+        agent_stream_forget(&s->stream);
         tell("> ", e->tool_call.headline);
         break;
     case AGENT_EVENT_tool_result:
@@ -181,8 +141,7 @@ static void on_event(void *user, const agent_event *e)
     case AGENT_EVENT_context: print_context(e->context.items); break;
     case AGENT_EVENT_places: print_item_texts(e->places.items, "place: "); break;
     case AGENT_EVENT_append: /* a new message: what was held back of the last answer was no answer */
-        forget_held(s);
-        s->printed = false;
+        agent_stream_forget(&s->stream);
         break;
     case AGENT_EVENT_notice: tell("note: ", e->notice.text); break;
     case AGENT_EVENT_error: tell("kvist: ", e->error.text); break;
@@ -218,6 +177,6 @@ int agent_headless_run(
     }
     agent_session_close(session);
     sigaction(SIGINT, &before, NULL);
-    base_buf_free(&s.held);
+    agent_stream_free(&s.stream);
     return rc;
 }

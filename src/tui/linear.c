@@ -19,34 +19,44 @@ static void add_clean(base_buf *out, const char *s)
     if (s) base_utf8_sanitise(out, s, strlen(s), true);
 }
 
-static void label(base_buf *out, bool *streaming, const char *name)
+static void label(base_buf *out, tui_linear_text *t, const char *name)
 {
-    if (*streaming) base_buf_putc(out, '\n');
-    *streaming = false;
+    if (t->stream.line_open) base_buf_putc(out, '\n');
+    t->stream.line_open = t->is_labelled = false;
     base_buf_puts(out, name);
 }
 
-static void line(base_buf *out, bool *streaming, const char *name, const char *text)
+/* What the stream lets through; text is freed. */
+static void put_answer(tui_linear_text *t, base_buf *text, base_buf *out)
 {
-    label(out, streaming, name);
+    if (text->len && !t->is_labelled) base_buf_puts(out, "answer: ");
+    t->is_labelled = t->is_labelled || text->len;
+    if (text->len) base_utf8_sanitise(out, text->data, text->len, true);
+    base_buf_free(text);
+}
+
+static void line(base_buf *out, tui_linear_text *t, const char *name, const char *text)
+{
+    label(out, t, name);
     add_clean(out, text);
     base_buf_putc(out, '\n');
 }
 
-static void put_places(const char *items, bool *streaming, base_buf *out)
+static void put_places(const char *items, tui_linear_text *t, base_buf *out)
 {
     base_json_doc *doc = NULL;
     if (!items || base_json_parse(items, strlen(items), &doc, NULL)) return;
     for (const base_json *v = base_json_root(doc)->first; v; v = v->next)
-        line(out, streaming, "place: ", base_json_str(v, "text", base_json_str(v, "path", "")));
+        line(out, t, "place: ", base_json_str(v, "text", base_json_str(v, "path", "")));
     base_json_free(doc);
 }
 
-void tui_linear_event(const agent_event *e, bool *streaming, base_buf *out)
+void tui_linear_event(const agent_event *e, tui_linear_text *t, base_buf *out)
 {
+    base_buf text = {0};
     switch (e->type) {
     case AGENT_EVENT_session:
-        label(out, streaming, "session: ");
+        label(out, t, "session: ");
         add_clean(out, e->session.id);
         base_buf_puts(out, ", model ");
         add_clean(out, e->session.model);
@@ -55,24 +65,28 @@ void tui_linear_event(const agent_event *e, bool *streaming, base_buf *out)
         base_buf_putc(out, '\n');
         break;
     case AGENT_EVENT_token:
-        if (!e->token.text || !*e->token.text) break;
-        if (!*streaming) base_buf_puts(out, "answer: ");
-        *streaming = true;
-        add_clean(out, e->token.text);
+        agent_stream_token(&t->stream, e->token.text, &text);
+        put_answer(t, &text, out);
         break;
-    case AGENT_EVENT_answer: label(out, streaming, ""); break;
+    case AGENT_EVENT_answer:
+        agent_stream_answer(&t->stream, e->answer.text, &text);
+        put_answer(t, &text, out);
+        label(out, t, "");
+        break;
+    case AGENT_EVENT_append: agent_stream_forget(&t->stream); break;
     case AGENT_EVENT_tool_call:
-        line(out, streaming, "tool: ", e->tool_call.headline ? e->tool_call.headline : e->tool_call.name);
+        agent_stream_forget(&t->stream);
+        line(out, t, "tool: ", e->tool_call.headline ? e->tool_call.headline : e->tool_call.name);
         break;
     case AGENT_EVENT_approval_request:
-        line(out, streaming, "question: ", e->approval_request.headline);
+        line(out, t, "question: ", e->approval_request.headline);
         add_clean(out, e->approval_request.detail);
         if (e->approval_request.detail) base_buf_putc(out, '\n');
         base_buf_puts(out, "allow? y once, a always this exact one, n REASON, e COMMAND: ");
         break;
-    case AGENT_EVENT_approval: line(out, streaming, "decided: ", e->approval.decision); break;
+    case AGENT_EVENT_approval: line(out, t, "decided: ", e->approval.decision); break;
     case AGENT_EVENT_tool_result:
-        label(out, streaming, "result: ");
+        label(out, t, "result: ");
         add_clean(out, e->tool_result.status);
         base_buf_puts(out, e->tool_result.summary ? ", " : "");
         add_clean(out, e->tool_result.summary);
@@ -84,12 +98,12 @@ void tui_linear_event(const agent_event *e, bool *streaming, base_buf *out)
         break;
     case AGENT_EVENT_plan:
         if (e->plan.evicted <= 0 && e->plan.promoted <= 0) break;
-        label(out, streaming, "cache: ");
+        label(out, t, "cache: ");
         base_buf_printf(out, "%lld rows evicted, %lld promoted, %s\n", (long long)e->plan.evicted,
             (long long)e->plan.promoted, e->plan.cause ? e->plan.cause : "");
         break;
     case AGENT_EVENT_ledger:
-        label(out, streaming, "ledger: ");
+        label(out, t, "ledger: ");
         base_buf_printf(out,
             "turn %lld, new %lld, reused %lld, evicted %lld, promoted %lld, active %lld of %lld, %.1f tokens "
             "a second\n",
@@ -97,10 +111,10 @@ void tui_linear_event(const agent_event *e, bool *streaming, base_buf *out)
             (long long)e->ledger.evicted, (long long)e->ledger.promoted, (long long)e->ledger.active,
             (long long)e->ledger.budget, e->ledger.decode_tps);
         break;
-    case AGENT_EVENT_places: put_places(e->places.items, streaming, out); break;
-    case AGENT_EVENT_undo: line(out, streaming, "undone: ", e->undo.summary); break;
-    case AGENT_EVENT_notice: line(out, streaming, "note: ", e->notice.text); break;
-    case AGENT_EVENT_error: line(out, streaming, "error: ", e->error.text); break;
+    case AGENT_EVENT_places: put_places(e->places.items, t, out); break;
+    case AGENT_EVENT_undo: line(out, t, "undone: ", e->undo.summary); break;
+    case AGENT_EVENT_notice: line(out, t, "note: ", e->notice.text); break;
+    case AGENT_EVENT_error: line(out, t, "error: ", e->error.text); break;
     default: break;
     }
 }
@@ -123,7 +137,8 @@ enum { MAX_INPUT = 16 << 20 }; /* read ahead of the work */
 
 typedef struct linear {
     agent_worker *worker;
-    bool loading, busy, asked, streaming, input_ended, failed;
+    bool loading, busy, asked, input_ended, failed;
+    tui_linear_text text;
     base_buf input; /* bytes read that are not a whole line yet, and lines typed ahead */
     base_buf out;
 } linear;
@@ -183,10 +198,10 @@ static void take_messages(linear *l)
         case AGENT_WORKER_FAILED:
             l->failed = true;
             l->loading = false;
-            line(&l->out, &l->streaming, "error: ", m->text);
+            line(&l->out, &l->text, "error: ", m->text);
             break;
         case AGENT_WORKER_EVENT:
-            tui_linear_event(m->event, &l->streaming, &l->out);
+            tui_linear_event(m->event, &l->text, &l->out);
             if (m->event->type == AGENT_EVENT_approval_request) l->asked = true;
             if (m->event->type == AGENT_EVENT_approval || m->event->type == AGENT_EVENT_turn_end)
                 l->asked = false;
@@ -202,7 +217,7 @@ int tui_linear_run(agent_worker *w, const tui_options *options, base_err *err)
     sigaction(SIGINT, &act, &old);
     base_buf_puts(&l.out, "kvist, linear mode: one line is one request, nothing is painted over, /quit or "
                           "the end of input ends it\n");
-    if (options->first_line) line(&l.out, &l.streaming, "loading: ", options->first_line);
+    if (options->first_line) line(&l.out, &l.text, "loading: ", options->first_line);
     for (;;) {
         flush_out(&l.out);
         struct pollfd fds[2] = {{.fd = agent_worker_fd(w), .events = POLLIN},
@@ -227,5 +242,6 @@ int tui_linear_run(agent_worker *w, const tui_options *options, base_err *err)
     sigaction(SIGINT, &old, NULL);
     base_buf_free(&l.input);
     base_buf_free(&l.out);
+    agent_stream_free(&l.text.stream);
     return l.failed ? base_fail(err, BASE_E_STATE, "the session could not be opened") : 0;
 }

@@ -4,11 +4,17 @@
 #ifndef KVIST_TUI_LINEAR_H
 #define KVIST_TUI_LINEAR_H
 
+#include "agent/stream.h"
 #include "tui/tui.h"
 
 int tui_linear_run(agent_worker *w, const tui_options *options, base_err *err);
 
-/* What an event says in this mode; appended to *out. *streaming: whether an answer's line is open. */
-void tui_linear_event(const agent_event *e, bool *streaming, base_buf *out);
+typedef struct tui_linear_text {
+    agent_stream stream; /* agent_stream_free(&t.stream) at the end */
+    bool is_labelled;    /* "answer: " stands before what streams */
+} tui_linear_text;
+
+/* What an event says in this mode; appended to *out. */
+void tui_linear_event(const agent_event *e, tui_linear_text *t, base_buf *out);
 
 #endif
