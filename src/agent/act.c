@@ -116,6 +116,7 @@ static void emit_call(const running *r)
     char *payload = r->call.payload.ptr ? base_xstrndup(r->call.payload.ptr, r->call.payload.len) : NULL;
     base_buf_printf(&head, "%s", r->name);
     for (const base_json *m = r->call.arguments ? r->call.arguments->first : NULL; m; m = m->next) {
+        if (m->type == BASE_JSON_NULL) continue; /* as good as not given */
         base_buf_putc(&head, ' ');
         if (m->type == BASE_JSON_STRING)
             base_buf_add(&head, m->string, m->string_len);

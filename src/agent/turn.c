@@ -266,13 +266,24 @@ static void check_places(agent *a, const char *text, size_t n)
     code_places_checked_free(checked, count);
 }
 
+/* Does a line of it open a call? With no call in it, that is one that cannot be read. */
+static bool begins_call(const answer *r)
+{
+    static const char *const marks[] = {"<tools>", "<tool_call>"};
+    for (const char *line = r->text.data; line; line = strchr(line, '\n')) {
+        if (*line == '\n') line++;
+        for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+            if (!strncmp(line, marks[i], strlen(marks[i]))) return true;
+    }
+    return false;
+}
+
 static void tell_answer(agent *a, const answer *r)
 {
     if (!r->text.len) return;
     agent__emit(
         a, &(agent_event){.type = AGENT_EVENT_answer, .answer = {.turn = a->turn, .text = r->text.data}});
-    if (r->end == ANSWER_DONE &&
-        (!strncmp(r->text.data, "<tools>", 7) || !strncmp(r->text.data, "<tool_call>", 11)))
+    if (r->end == ANSWER_DONE && begins_call(r))
         agent__notice(a, "the model began a tool call that cannot be read: nothing was done");
     check_places(a, r->text.data, r->text.len);
 }
@@ -333,6 +344,20 @@ static int append_asking(agent *a, const base_buf *text, base_err *err)
     return rc ? rc : agent__open_message(a, MODEL_ROLE_ASSISTANT, err);
 }
 
+/* A call that cannot be read is asked for once more; what came instead of it then is the answer. */
+static int ask_for_call(agent *a, base_err *err)
+{
+    base_buf text = {0};
+    base_buf_puts(&text, "That call could not be read, so nothing was done. Write the whole call once more "
+                         "on one line, like\n");
+    agent_prompt_call(a->info.tools, "{\"name\": \"read\", \"arguments\": {\"path\": \"FILE\"}}", &text);
+    base_buf_puts(&text, "\nor answer in words.");
+    agent__notice(a, "the model began a tool call that cannot be read: it is asked once more");
+    int rc = append_asking(a, &text, err);
+    base_buf_free(&text);
+    return rc;
+}
+
 /* The first attempt as the person set it; a further one warmer, or a deterministic model would say the same again. */
 static void set_sampling(agent *a, bool further)
 {
@@ -349,6 +374,7 @@ static void set_sampling(agent *a, bool further)
 static int converse(agent *a, bool *interrupted, base_err *err)
 {
     agent_opening opening = {0};
+    bool asked_for_call = false;
     for (uint32_t steps = 0;; steps++) {
         kv_stats s;
         a->engine->ops->stats(a->engine, &s);
@@ -380,6 +406,13 @@ static int converse(agent *a, bool *interrupted, base_err *err)
             rc = append_asking(a, &again, err);
             base_buf_free(&again);
             answer_free(&r);
+            if (rc) return rc;
+            continue;
+        }
+        if (!rc && r.end == ANSWER_DONE && begins_call(&r) && !asked_for_call && steps < a->max_steps) {
+            asked_for_call = true;
+            answer_free(&r);
+            rc = ask_for_call(a, err);
             if (rc) return rc;
             continue;
         }

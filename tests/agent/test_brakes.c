@@ -67,6 +67,40 @@ static void test_brakes__unknown_tools_and_broken_calls_get_a_helpful_result(voi
     free_host(&h);
 }
 
+static void test_brakes__a_call_that_cannot_be_read_is_asked_for_once_more(void **state)
+{
+    put_program();
+    host h = new_host();
+    agent_session *s = open_session(&h,
+        "answer I look.\\n<tools>read add.sh</tools>\n" READ "answer It subtracts.\n"
+        "answer <tools>nonsense</tools>\nanswer <tools>more of it</tools>\nanswer never\n",
+        AGENT_MODE_ASK, NULL, true);
+    submit(s, &h, "look at it");
+    assert_true(told(&h, "it is asked once more"));
+    assert_non_null(strstr(h.outline.data, "notice tool_call read:ok answer"));
+    assert_false(told(&h, "nothing was done\""));
+    base_buf_clear(&h.outline);
+    submit(s, &h, "again");
+    assert_true(told(&h, "cannot be read: nothing was done"));
+    assert_false(told(&h, "never"));
+    assert_string_equal(h.outline.data, "user notice answer notice ledger turn_end:closed ");
+    agent_session_close(s);
+    free_host(&h);
+}
+
+static void test_brakes__a_headline_leaves_out_what_was_not_given(void **state)
+{
+    put_program();
+    host h = new_host();
+    agent_session *s = open_session(&h,
+        "answer <tools>{\"name\": \"read\", \"arguments\": {\"path\": null}}</tools>\nanswer done\n",
+        AGENT_MODE_ASK, NULL, true);
+    submit(s, &h, "look");
+    assert_true(told(&h, "\"headline\":\"read\""));
+    agent_session_close(s);
+    free_host(&h);
+}
+
 static void test_brakes__cancel_keeps_the_partial_answer_and_the_next_turn_works(void **state)
 {
     host h = new_host();
@@ -202,6 +236,8 @@ int main(void)
         TEST_CASE(test_brakes__a_retry_that_the_refusal_asks_for_runs),
         TEST_CASE(test_brakes__text_in_circles_is_cut),
         TEST_CASE(test_brakes__unknown_tools_and_broken_calls_get_a_helpful_result),
+        TEST_CASE(test_brakes__a_call_that_cannot_be_read_is_asked_for_once_more),
+        TEST_CASE(test_brakes__a_headline_leaves_out_what_was_not_given),
         TEST_CASE(test_brakes__cancel_keeps_the_partial_answer_and_the_next_turn_works),
         TEST_CASE(test_brakes__esc_in_prefill_ends_the_turn_before_its_message),
         TEST_CASE(test_brakes__killed_after_esc_in_prefill_it_goes_on_alike),
