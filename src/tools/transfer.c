@@ -245,12 +245,15 @@ static int attempt(
     struct curl_slist *headers = NULL;
     base_buf validator = {0};
     char why[CURL_ERROR_SIZE] = "";
+    struct stat st;
+    bool is_ours = false;
     base_sha256_init(&t.sha);
     t.fd = open(part, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     int code = t.fd < 0 ? base_fail_sys(err, "%s", part) : BASE_OK;
     if (!code && flock(t.fd, LOCK_EX | LOCK_NB))
         code = base_fail(err, BASE_E_STATE, "%s is being downloaded by another process", options->path);
     if (code) goto out;
+    is_ours = true;
     bool has_validator = !base_fs_read(from, 255, &validator, NULL) && validator.len;
     if (!options->sha256 && !has_validator && ftruncate(t.fd, 0)) code = base_fail_sys(err, "%s", part);
     if (!code) code = take_part(&t, part, err);
@@ -272,6 +275,10 @@ out:
     if (t.curl) curl_easy_cleanup(t.curl);
     curl_slist_free_all(headers);
     base_buf_free(&validator);
+    if (code && is_ours && !fstat(t.fd, &st) && !st.st_size) { /* nothing came: nothing to go on with */
+        unlink(part);
+        unlink(from);
+    }
     if (t.fd >= 0) close(t.fd);
     return code;
 }

@@ -135,6 +135,8 @@ static void test_transfer__a_file_url_is_checked_and_renamed(void **state)
 static void test_transfer__an_interrupted_one_goes_on(void **state)
 {
     base_err err = {0};
+    assert_int_equal(get("missing", "none", NULL, &err), BASE_E_IO);
+    assert_false(has("none.part")); /* nothing came */
     assert_int_equal(get("cut", "a", body_sha, &err), BASE_E_IO);
     assert_false(has("a"));
     assert_true(has("a.part"));
