@@ -422,6 +422,30 @@ static void test_session__rows_of_the_sessions_unused_longest_go(void **state)
     free_host(&again);
 }
 
+/* While a model loads a process may be killed: then no folder stays that the log knows nothing of. */
+static int no_folder_yet(const void *user, uint32_t n_ctx, uint32_t row_bytes, uint32_t *ret, base_err *err)
+{
+    char path[200];
+    snprintf(path, sizeof path, "%s/data/sessions", base_folder);
+    *(bool *)(uintptr_t)user = base_fs_exists(path);
+    return base_fail(err, BASE_E_USAGE, "a budget that is refused");
+}
+
+static void test_session__a_folder_comes_with_the_logs_row(void **state)
+{
+    host h = new_host();
+    bool has_folder = true;
+    agent_session *s = NULL;
+    assert_int_equal(base_fs_write(script_path, "answer a\n", 9, 0600, NULL), 0);
+    agent_session_options options = {
+        .dir = tree, .fake_script = script_path, .budget = no_folder_yet, .budget_user = &has_folder};
+    assert_int_equal(
+        agent_session_open(&s, &options, &(agent_host){.user = &h, .event = host_event}, &h.cancel, NULL),
+        BASE_E_USAGE);
+    assert_false(has_folder);
+    free_host(&h);
+}
+
 static void test_session__a_session_without_a_turn_leaves_nothing(void **state)
 {
     host h = new_host();
@@ -453,6 +477,7 @@ int main(void)
         TEST_CASE(test_session__an_interruption_is_told_once),
         TEST_CASE(test_session__a_second_process_cannot_resume_a_running_session),
         TEST_CASE(test_session__rows_of_the_sessions_unused_longest_go),
+        TEST_CASE(test_session__a_folder_comes_with_the_logs_row),
         TEST_CASE(test_session__a_session_without_a_turn_leaves_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
