@@ -73,7 +73,30 @@ static void journal_push(kv_session *s, const base_buf *blob)
     base_buf_add(&entry->blob, blob->data, blob->len);
 }
 
-int kv__apply(kv_session *s, const kv_plan *p, bool undoable, base_err *err)
+/* Flips and computes the newest rows again: whatever fails or is cancelled, lists and rows are as they were. */
+static int flip_and_replay(kv_session *s, const kv_plan *p, const atomic_bool *cancel, base_err *err)
+{
+    kv_lists next;
+    int r = kv_lists_copy(&next, &s->lists, err);
+    if (r) return r;
+    r = kv_lists_flip(&next, p->flips, err);
+    for (uint32_t lane = 0; lane < s->n_lanes && !r; lane++)
+        if (p->replay_from >= s->n || kv_bits_next(next.lane[lane]->bits, p->replay_from, s->n, false) < s->n)
+            r = base_fail(err, BASE_E_STATE, "a plan computes tokens again whose rows are not active");
+    if (!r) r = kv__replay(s, &next, p->replay_from, cancel, err);
+    if (!r) { /* the plan is told before anything of it is true */
+        if (s->observer.plan) s->observer.plan(s->observer.user, p);
+        const kv_lists old = s->lists;
+        s->lists = next;
+        next = old;
+        const uint32_t again[] = {p->replay_from, UINT32_MAX - 1};
+        s->schedule = base_hash64(again, sizeof again, s->schedule);
+    }
+    kv_lists_fini(&next);
+    return r;
+}
+
+int kv__apply(kv_session *s, const kv_plan *p, bool undoable, const atomic_bool *cancel, base_err *err)
 {
     if (p->epoch != s->epoch || p->n_tokens != s->n || p->n_lanes != s->n_lanes)
         return base_fail(err, BASE_E_STATE,
@@ -81,8 +104,13 @@ int kv__apply(kv_session *s, const kv_plan *p, bool undoable, base_err *err)
             (unsigned long long)p->epoch, p->n_tokens, p->n_lanes, (unsigned long long)s->epoch, s->n,
             s->n_lanes);
     if (kv_plan_is_empty(p)) return 0;
-    if (s->observer.plan) s->observer.plan(s->observer.user, p);
-    int r = kv_lists_flip(&s->lists, p->flips, err);
+    int r = 0;
+    if (p->replay_from) {
+        r = flip_and_replay(s, p, cancel, err);
+    } else {
+        if (s->observer.plan) s->observer.plan(s->observer.user, p);
+        r = kv_lists_flip(&s->lists, p->flips, err);
+    }
     if (r) return r;
     const uint32_t n_words = kv_plan_words(p);
     flip_flags(s->barred, p->barred, n_words);
@@ -113,7 +141,7 @@ int kv__apply(kv_session *s, const kv_plan *p, bool undoable, base_err *err)
 
 int kv_session_apply(kv_session *s, const kv_plan *plan, base_err *err)
 {
-    return kv__apply(s, plan, true, err);
+    return kv__apply(s, plan, true, NULL, err);
 }
 
 /* Bits of an old plan that still speak of this sequence, in words of today's length. */
@@ -155,7 +183,7 @@ int kv_session_undo_plan(kv_session *s, base_err *err)
     p->pinned = copy_set(old->pinned, old->n_tokens, n_valid, n_words);
     p->stale = copy_set(old->stale, old->n_tokens, n_valid, n_words);
     kv__describe_flips(s, p, NULL, KV_REASON_MANUAL, KV_REASON_MANUAL);
-    r = kv__apply(s, p, false, err);
+    r = kv__apply(s, p, false, NULL, err);
     if (!r) {
         base_buf_free(&entry->blob);
         s->n_journal--;

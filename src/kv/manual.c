@@ -86,7 +86,7 @@ static int carry_out(kv_session *s, const order *o, uint32_t from, uint32_t to, 
     uint64_t n_flips = kv_bits_count(p->flips, (size_t)n_words * s->n_lanes);
     *(o->rows == ROWS_RETURN ? &p->promoted : &p->evicted) =
         (uint32_t)((n_flips + s->n_lanes / 2) / s->n_lanes);
-    r = kv__apply(s, p, true, err);
+    r = kv__apply(s, p, true, NULL, err);
     if (!r && o->rows == ROWS_RETURN)
         r = kv__evict(s, s->budget, meant, NULL, err); /* others make room for what came back */
 out:

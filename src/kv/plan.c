@@ -2,7 +2,7 @@
  * Plans as data: words, runs, and the log's blob.
  *
  * The blob: 'K' 'P', version, then LEB128 numbers: epoch, cause, n_tokens, n_lanes, evicted, promoted; per lane a set, a 0 standing for
- * "the same as the lane before"; then the barred, pinned and stale sets. A set is 1 + its number of runs, then gap and
+ * "the same as the lane before"; then the barred, pinned and stale sets, and, of a plan that replays, from which token on. A set is 1 + its number of runs, then gap and
  * length of each. So the common plan (all lanes agree) costs its runs once. Who reads it: the log, replay, resume.
  */
 #include "kv/plan.h"
@@ -151,6 +151,7 @@ void kv_plan_pack(const kv_plan *p, base_buf *out)
         else
             put_number(out, 0);
     }
+    if (p->replay_from) put_number(out, p->replay_from);
 }
 
 typedef struct reader {
@@ -237,6 +238,10 @@ int kv_plan_unpack(const void *bytes, size_t n, kv_plan **ret, base_err *err)
     if (!r.bad) p->barred = get_optional_set(&r, n_tokens);
     if (!r.bad) p->pinned = get_optional_set(&r, n_tokens);
     if (!r.bad) p->stale = get_optional_set(&r, n_tokens);
+    if (!r.bad && r.at != r.end) {
+        p->replay_from = (uint32_t)get_number(&r, n_tokens);
+        r.bad = r.bad || !p->replay_from;
+    }
     if (r.bad || r.at != r.end) {
         kv_plan_free(p);
         return base_fail(err, BASE_E_FORMAT, "a plan's bytes are damaged");

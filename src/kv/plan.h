@@ -61,6 +61,11 @@ typedef struct kv_plan {
     uint64_t *barred; /* [(n_tokens + 63) / 64] tokens whose barred state flips, all lanes; NULL: none */
     uint64_t *pinned; /* the same for pins; NULL: none */
     uint64_t *stale;  /* the same for text of a replaced file version; NULL: none */
+    /*
+     * Rows [replay_from, n_tokens) are computed again over what is active then (a repair whose signal was computed over the
+     * old holes); 0: none.
+     */
+    uint32_t replay_from;
     uint32_t evicted, promoted; /* rows per lane, mean, rounded */
     double score_ms, plan_ms;   /* what it cost; not part of the plan's identity */
 } kv_plan;

@@ -7,18 +7,22 @@
 #include "base/buf.h"
 
 /* clang-format off */
-#define COMMON .low = .875, .window = 32, .w = 32, .kernel = 7, .seed = 1, .queries = 8, .hysteresis = .05
+#define COMMON .low = .875, .window = 32, .w = 32, .kernel = 7, .seed = 1, .queries = 8, .hysteresis = .05, .heads = 1, KV_STRUCTURE_DEFAULTS
 static const kv_policy policies[] = {
     {.info = {"kvist", "hard, then program structure, then request and session memory by rank; repairs at every pause",
-              "low=.875 sinks=4 window=32 hard=1 soft=.5 w=32 kernel=7 memory=1 queries=8 paper=0 hysteresis=.05"},
+              "low=.875 sinks=4 window=32 hard=1 soft=.5 w=32 kernel=7 memory=1 queries=8 hysteresis=.05 order=mass grow=line pick=rank lanes=one heads=calibrated signal=reuse"},
      .score = kv_policy_kvist_score, .defaults = {COMMON, .sinks = 4, .hard = 1, .soft = .5, .memory = 1}, .repair = -1},
     {.info = {"full", "keeps everything", ""}, .defaults = {COMMON}},
     {.info = {"streaming-llm", "sinks and the newest rows (Xiao et al., 2023)", "low=.875 sinks=4 window=32 hard=0"},
      .score = kv_policy_streaming_score, .defaults = {COMMON, .sinks = 4}},
     {.info = {"snapkv", "mean mass under the request's last queries, pooled, per lane (Li et al., 2024)", "low=.875 sinks=0 window=32 hard=0 w=32 kernel=7"},
      .score = kv_policy_snapkv_score, .defaults = {COMMON}},
+    {.info = {"codecomp", "excerpts computed each by itself; budgets and spans by program structure, the rest by mass, a set a layer (CodeComp, 2026)",
+              "low=.875 sinks=4 window=32 hard=1 w=32 kernel=5 span=.5 least_span=16 alloc=.5 fill=attention local=1"},
+     .score = kv_policy_codecomp_score, .defaults = {.low = .875, .window = 32, .w = 32, .kernel = 5, .seed = 1, .queries = 8,
+         .hysteresis = .05, .heads = 1, .sinks = 4, .hard = 1, .local = 1, KV_STRUCTURE_DEFAULTS}},
     {.info = {"snapkv-seed", "seed 002's own selector: keys against the last answer's keys, one set for all lanes", "low=.875 sinks=0 window=128 hard=0"},
-     .score = kv_policy_seed_score, .defaults = {.low = .875, .window = 128, .w = 32, .kernel = 7, .seed = 1, .queries = 8, .hysteresis = .05}},
+     .score = kv_policy_seed_score, .defaults = {.low = .875, .window = 128, .w = 32, .kernel = 7, .seed = 1, .queries = 8, .hysteresis = .05, .heads = 1}},
     {.info = {"random", "a control: rows by a seeded hash, per lane", "low=.875 sinks=4 window=32 hard=0 seed=1"},
      .score = kv_policy_random_score, .defaults = {COMMON, .sinks = 4}},
     {.info = {"oldest", "a control: the oldest rows go first, sinks too", "low=.875 window=32 hard=0"},
@@ -28,8 +32,9 @@ static const struct parameter {
     const char *name;
     size_t offset;
     double least, most;
+    const char *words; /* names of the values 0, 1, ...; NULL: a number */
 } parameters[] = {
-#define PARAMETER_ROW(field, name, least, most) {name, offsetof(kv_parameters, field), least, most},
+#define PARAMETER_ROW(field, name, least, most, words) {name, offsetof(kv_parameters, field), least, most, words},
     KV_PARAMETERS(PARAMETER_ROW)
 };
 /* clang-format on */
@@ -61,6 +66,18 @@ const kv_policy *kv_policy_find(const char *name, base_err *err)
     return NULL;
 }
 
+/* The place of a word in "a b c"; -1: it is not there. */
+static int word_place(const char *words, const char *word)
+{
+    const size_t n = strlen(word);
+    for (int place = 0; *words; place++) {
+        const size_t len = strcspn(words, " ");
+        if (len == n && !memcmp(words, word, n)) return place;
+        words += len + (words[len] == ' ');
+    }
+    return -1;
+}
+
 static int parse_one(const char *pair, kv_parameters *ret, base_err *err)
 {
     const char *equals = strchr(pair, '=');
@@ -73,6 +90,14 @@ static int parse_one(const char *pair, kv_parameters *ret, base_err *err)
             continue;
         }
         base_buf_free(&known);
+        const int place = p->words && equals ? word_place(p->words, equals + 1) : -1;
+        if (p->words && place < 0)
+            return base_fail(err, BASE_E_USAGE, "--kv-set %s: %s is one of: %s", pair, p->name, p->words);
+        if (p->words) {
+            const double word = place;
+            memcpy((char *)ret + p->offset, &word, sizeof word);
+            return 0;
+        }
         char *end = NULL;
         const double value = equals ? strtod(equals + 1, &end) : 0;
         if (!equals || end == equals + 1 || *end || !(value >= p->least && value <= p->most))
@@ -94,6 +119,14 @@ int kv_parameters_parse(const kv_policy *policy, const char *const *set, kv_para
         if (r) return r;
     }
     return 0;
+}
+
+uint32_t kv_pass_target(const kv_parameters *p, uint32_t budget, uint32_t n_hard)
+{
+    const uint32_t target = (uint32_t)(budget * p->low);
+    /* Many hard rows must not leave the rest with nothing: half of what they leave of the whole budget at least. */
+    const uint32_t least = n_hard < budget ? n_hard + (budget - n_hard) / 2 : budget;
+    return target > least ? target : least;
 }
 
 int kv_pass_mass(kv_pass *pass, const float *queries, uint32_t n_queries, float *const *mass, base_err *err)

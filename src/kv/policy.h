@@ -9,22 +9,33 @@
 #include "kv/list.h"
 #include "kv/rank.h"
 #include "kv/signal.h"
+#include "kv/structure.h"
 
-/* --kv-set NAME=VALUE. X(field, "name", least, most) */
-#define KV_PARAMETERS(X)                                                                                     \
-    X(low, "low", .1, 1)              /* an eviction pass goes down to this share of the budget */           \
-    X(sinks, "sinks", 0, 256)         /* first rows of the sequence, hard */                                 \
-    X(window, "window", 1, 4096)      /* newest rows, hard */                                                \
-    X(hard, "hard", 0, 1)             /* fixed prompt, instructions and current request are hard too */      \
-    X(soft, "soft", 0, 1)             /* share of what hard leaves that structure may protect */             \
-    X(w, "w", 1, 64)                  /* query vectors of the request */                                     \
-    X(kernel, "kernel", 1, 63)        /* rows of the max pooling, odd */                                     \
-    X(memory, "memory", 0, 1)         /* weight of the session memory's rank beside the request's */         \
-    X(seed, "seed", 0, 4294967295.)   /* random */                                                           \
-    X(queries, "queries", 1, 64)      /* query vectors of a repair */                                        \
-    X(paper, "paper", 0, 1)           /* repair: bursts {i-2..i+20} instead of lines */                      \
-    X(hysteresis, "hysteresis", 0, 1) /* repair: a row must cross the cut by this share of the budget */
-#define KV_PARAMETER_FIELD(field, name, least, most) double field;
+/*
+ * --kv-set NAME=VALUE. X(field, "name", least, most, words): words is NULL for a number, else the names of the values 0, 1, ...
+ */
+/* clang-format off */
+#define KV_PARAMETERS(X) \
+    X(low, "low", .1, 1, NULL)              /* an eviction pass goes down to this share of the budget */ \
+    X(sinks, "sinks", 0, 256, NULL)         /* first rows of the sequence, hard */ \
+    X(window, "window", 1, 4096, NULL)      /* newest rows, hard */ \
+    X(hard, "hard", 0, 1, NULL)             /* fixed prompt, instructions and current request are hard too */ \
+    X(soft, "soft", 0, 1, NULL)             /* share of what hard leaves that structure may protect */ \
+    X(w, "w", 1, 64, NULL)                  /* query vectors of the request */ \
+    X(kernel, "kernel", 1, 63, NULL)        /* rows of the max pooling, odd */ \
+    X(memory, "memory", 0, 1, NULL)         /* weight of the session memory's rank beside the request's */ \
+    X(seed, "seed", 0, 4294967295., NULL)   /* random */ \
+    X(queries, "queries", 1, 64, NULL)      /* query vectors of a repair */ \
+    X(hysteresis, "hysteresis", 0, 1, NULL) /* repair: a row must cross the cut by this share of the budget */ \
+    X(order, "order", 0, 4, "mass keys fused random oldest") /* repair: who asks first (repair.h) */ \
+    X(grow, "grow", 0, 2, "line burst none")                 /* repair: what comes with an anchor */ \
+    X(pick, "pick", 0, 2, "rank coverage refresh")           /* repair: how anchors are taken */ \
+    X(lanes, "lanes", 0, 1, "one each")                      /* repair: one set for all lanes, or a set for each */ \
+    X(heads, "heads", 0, 1, "all calibrated")                /* repair: whose mass counts, where heads are calibrated */ \
+    X(signal, "signal", 0, 1, "reuse replay")                /* repair: the signal's own rows stay, or are computed again */ \
+    KV_STRUCTURE_PARAMETERS(X)
+/* clang-format on */
+#define KV_PARAMETER_FIELD(field, name, least, most, words) double field;
 typedef struct kv_parameters {
     KV_PARAMETERS(KV_PARAMETER_FIELD)
 } kv_parameters;
@@ -41,7 +52,13 @@ typedef struct kv_pass {
     uint32_t answer_from, answer_to; /* the last answer's tokens; equal: there is none */
     const atomic_bool *cancel;
     kv_ranker *ranker;
-    float **score; /* out: higher stays longer */
+    const struct kv_part *parts; /* the sequence's segments, for a policy that chooses by structure */
+    size_t n_parts;
+    const uint8_t *hard;  /* [n_tokens] kv_hard */
+    uint32_t budget;      /* of this pass */
+    uint32_t *kept;       /* out, [n_tokens]: in how many lanes a rule of the policy chose the row */
+    uint8_t *kept_reason; /* out, [n_tokens]: kv_reason of it */
+    float **score;        /* out: higher stays longer */
     float *attention,
         *recall; /* out, [n_tokens]: sums over lanes of the masses under request and memory, or untouched NAN */
 } kv_pass;
@@ -57,6 +74,8 @@ const kv_policy *kv_policy_find(const char *name, base_err *err); /* NULL name: 
 /* Applies "NAME=VALUE" pairs (NULL-terminated, may be NULL) over the policy's defaults. */
 int kv_parameters_parse(const kv_policy *policy, const char *const *set, kv_parameters *ret, base_err *err);
 
+/* Rows of a lane after a pass: the policy's share of the budget, more when hard rows are many. n_hard: of the lane's rows. */
+uint32_t kv_pass_target(const kv_parameters *p, uint32_t budget, uint32_t n_hard);
 /* Mass of a signal on every live row into mass[lane][ordinal], for policies. */
 int kv_pass_mass(kv_pass *pass, const float *queries, uint32_t n_queries, float *const *mass, base_err *err);
 
@@ -65,5 +84,6 @@ int kv_policy_random_score(kv_pass *pass, base_err *err);
 int kv_policy_snapkv_score(kv_pass *pass, base_err *err);
 int kv_policy_seed_score(kv_pass *pass, base_err *err);
 int kv_policy_kvist_score(kv_pass *pass, base_err *err);
+int kv_policy_codecomp_score(kv_pass *pass, base_err *err);
 
 #endif

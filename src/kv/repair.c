@@ -2,60 +2,105 @@
  * Repair at a pause: the newest message or result asks, evicted rows answer (kv.md section 7; RepairKV, seed 002).
  *
  * One order over active and host rows by a_i = mean over the heads that count of max over the queries of the softmax mass;
- * anchors in that order, grown to their line (or, paper=1, to the burst {i-2..i+20}), until K rows per lane are spent; then,
- * where a lane would exceed its budget, the rows that neither this signal nor the last pass wanted leave (swap). The promoted
- * set is one for all lanes; what it costs and what leaves is per lane.
+ * repair_choose.c takes anchors in that order until K rows per lane are spent; then, where a lane would exceed its budget, the
+ * rows that neither this signal nor the last pass wanted leave (swap). The set is one for all lanes, or one for each.
  */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/mem.h"
-#include "kv/state.h"
+#include "kv/keys.h"
+#include "kv/repair.h"
 
-enum { BURST_BEFORE = 2, BURST_BEHIND = 20, LINE_MOST = 48 };
-
-/* Everything that one repair needs, freed together. */
+/* What is freed together: the choice at hand, and the masses that it is made from. */
 typedef struct work {
-    uint64_t *eligible;  /* tokens that the signal may ask for */
-    uint32_t *missing;   /* [n] lanes in which the token is not active */
-    float *a, *previous; /* [n] */
-    uint32_t *order;     /* [n] tokens, the most asked for first */
-    uint32_t n_order;
-    uint64_t *chosen;
-    uint8_t *reasons; /* [n] */
+    kv_repair_work choice;
     kv_signal signal;
+    model_run *runs; /* of the eligible rows */
+    uint32_t n_runs, n_rows;
+    float *mass, *keys; /* [n_lanes][n_rows] by the signal's queries, by its keys; NULL: not asked for */
+    uint32_t *weight;   /* [n_lanes] heads that count */
+    float *sum;         /* [n] scratch */
 } work;
 
 static void work_free(work *w)
 {
-    free(w->eligible);
-    free(w->missing);
-    free(w->a);
-    free(w->previous);
-    free(w->order);
-    free(w->chosen);
-    free(w->reasons);
+    free(w->choice.eligible);
+    free(w->choice.hard);
+    free(w->choice.previous);
+    free(w->choice.reasons);
+    free(w->choice.set.missing);
+    free(w->choice.set.a);
+    free(w->choice.set.mass);
+    free(w->choice.set.order);
+    free(w->choice.set.chosen);
+    free(w->runs);
+    free(w->mass);
+    free(w->keys);
+    free(w->weight);
+    free(w->sum);
     kv_signal_fini(&w->signal);
 }
 
-/* At most `most` places of the kept queries that lie in [from, to): those named, else an even choice. */
+static int work_init(work *w, const kv_session *s, uint32_t from, base_err *err)
+{
+    const size_t n = (size_t)s->n + 1, n_words = kv_bits_words(n);
+    *w = (work){
+        .choice =
+            {
+                .eligible = calloc(n_words, sizeof(uint64_t)),
+                .hard = malloc(n),
+                .previous = malloc(n * sizeof(float)),
+                .reasons = malloc(n),
+                .set =
+                    {
+                        .missing = calloc(n, sizeof(uint32_t)),
+                        .a = malloc(n * sizeof(float)),
+                        .mass = malloc(n * sizeof(float)),
+                        .order = malloc(n * sizeof(uint32_t)),
+                        .chosen = calloc(n_words, sizeof(uint64_t)),
+                    },
+            },
+        .weight = calloc(s->n_lanes + 1, sizeof(uint32_t)),
+        .sum = malloc(n * sizeof(float)),
+    };
+    kv_signal_init(&w->signal, s->recent.n_layer, s->recent.n_head, s->recent.head_dim);
+    kv_repair_work *c = &w->choice;
+    if (!c->eligible || !c->hard || !c->previous || !c->reasons || !c->set.missing || !c->set.a ||
+        !c->set.mass || !c->set.order || !c->set.chosen || !w->weight || !w->sum)
+        return base_fail(err, BASE_E_NOMEM, "no memory to repair a session of %u tokens", s->n);
+    memset(c->reasons, KV_N_REASONS, n);
+    kv__protect(s, c->hard);
+    for (uint32_t t = 0; t < s->n; t++) {
+        c->previous[t] = s->tokens[t].previous;
+        if (t < from && !kv_bits_get(s->barred, t) && !kv_bits_get(s->stale, t)) kv_bits_set(c->eligible, t);
+    }
+    w->runs = kv_runs_of_bits(c->eligible, s->n, &w->n_runs, &w->n_rows);
+    if (!w->runs) return base_fail(err, BASE_E_NOMEM, "no memory to repair a session of %u tokens", s->n);
+    return 0;
+}
+
+/* At most `most` places of the kept queries that lie in [from, to): of those named, else of all, an even choice. */
 static uint32_t choose_places(const kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries,
     uint32_t n_queries, uint32_t most, uint32_t *places)
 {
     uint32_t n = 0, first = 0, last = s->recent.n;
     while (first < last && s->recent.tokens[first] < from) first++;
     while (last > first && s->recent.tokens[last - 1] >= to) last--;
-    for (uint32_t i = first, q = 0; i < last && n < most; i++) {
+    uint32_t found[KV_RECENT_QUERIES];
+    for (uint32_t i = first, q = 0; i < last; i++) {
         while (q < n_queries && queries[q] < s->recent.tokens[i]) q++;
-        if (q < n_queries && queries[q] == s->recent.tokens[i]) places[n++] = i;
+        if (q < n_queries && queries[q] == s->recent.tokens[i]) found[n++] = i;
     }
-    if (n || first == last) return n;
-    const uint32_t have = last - first, take = have < most ? have : most;
-    for (uint32_t i = 0; i < take; i++)
-        places[n++] = first + (uint32_t)((uint64_t)have * (2 * i + 1) / (2 * take));
-    return n;
+    for (uint32_t i = first; i < last && !n_queries; i++) found[n++] = i;
+    if (!n)
+        for (uint32_t i = first; i < last; i++) found[n++] = i; /* none of those named was kept */
+    const uint32_t take = n < most ? n : most;
+    for (uint32_t i = 0; i < take; i++) places[i] = found[(uint32_t)((uint64_t)n * (2 * i + 1) / (2 * take))];
+    return take;
 }
 
 /* Queries that were not kept are computed again, one pass each. */
@@ -79,188 +124,158 @@ static int recompute_signal(kv_session *s, uint32_t from, uint32_t to, const uin
 static int find_signal(kv_session *s, work *w, uint32_t from, uint32_t to, const uint32_t *queries,
     uint32_t n_queries, const atomic_bool *cancel, base_err *err)
 {
-    uint32_t places[64], most = (uint32_t)s->parameters.queries;
-    if (most > 64) most = 64;
+    uint32_t places[KV_RECENT_QUERIES], most = (uint32_t)s->parameters.queries;
+    if (most > KV_RECENT_QUERIES) most = KV_RECENT_QUERIES;
     if (!queries) n_queries = 0;
     const uint32_t n = choose_places(s, from, to, queries, n_queries, most, places);
-    kv_signal_init(&w->signal, s->recent.n_layer, s->recent.n_head, s->recent.head_dim);
     if (n) return kv_signal_pick(&s->recent, places, n, &w->signal, err);
     return recompute_signal(s, from, to, queries, n_queries, most, &w->signal, cancel, err);
 }
 
-/* a over the eligible rows, all lanes' softmaxes over active and host together. */
-static int score_rows(kv_session *s, work *w, const atomic_bool *cancel, base_err *err)
+/* Mass of every eligible row in the lanes that count, all lanes' softmaxes over active and host together. */
+static int score_rows(kv_session *s, work *w, const float *queries, uint32_t n_queries, const uint8_t *heads,
+    float **ret, const atomic_bool *cancel, base_err *err)
 {
-    const uint32_t n_lanes = s->n_lanes, per_lane = s->compute.n_head / s->compute.shape.n_head_kv;
-    uint32_t n_runs = 0, n_rows = 0;
-    model_run *runs = kv_runs_of_bits(w->eligible, s->n, &n_runs, &n_rows);
+    const uint32_t n_lanes = s->n_lanes;
     model_lane_list *lists = calloc(n_lanes, sizeof *lists);
-    float **mass = calloc(n_lanes, sizeof *mass),
-          *rows = malloc(((size_t)n_rows * n_lanes + 1) * sizeof *rows);
-    uint32_t *weight = calloc(n_lanes, sizeof *weight), total = 0;
-    int r = 0;
-    if (!runs || !lists || !mass || !rows || !weight) {
-        r = base_fail(err, BASE_E_NOMEM, "no memory to score %u rows", n_rows);
-        goto out;
+    float **mass = calloc(n_lanes, sizeof *mass);
+    float *rows = malloc(((size_t)w->n_rows * n_lanes + 1) * sizeof *rows);
+    if (!lists || !mass || !rows) {
+        free(lists);
+        free(mass);
+        free(rows);
+        return base_fail(err, BASE_E_NOMEM, "no memory to score %u rows", w->n_rows);
     }
     for (uint32_t lane = 0; lane < n_lanes; lane++) {
-        lists[lane] = (model_lane_list){.runs = runs, .n_runs = n_runs, .n_rows = n_rows};
-        for (uint32_t h = 0; h < per_lane; h++)
-            weight[lane] += s->heads ? s->heads[(size_t)lane * per_lane + h] : 1;
-        if (weight[lane]) mass[lane] = rows + (size_t)lane * n_rows;
-        total += weight[lane];
+        lists[lane] = (model_lane_list){.runs = w->runs, .n_runs = w->n_runs, .n_rows = w->n_rows};
+        if (w->weight[lane]) mass[lane] = rows + (size_t)lane * w->n_rows;
     }
     const model_rows_view view = {
         .shape = s->table.shape, .blocks = s->table.rows, .n_blocks = s->table.n, .lanes = lists};
     const model_score score = {
-        .queries = w->signal.queries,
-        .n_queries = w->signal.n,
+        .queries = queries,
+        .n_queries = n_queries,
         .rows = &view,
         .pool = MODEL_POOL_MAX,
-        .heads = s->heads,
+        .heads = heads,
         .mass = mass,
         .cancel = cancel,
     };
-    r = s->compute.score(s->compute.user, &score, err);
-    for (uint32_t run = 0, o = 0; run < n_runs && !r; run++)
-        for (uint32_t i = 0; i < runs[run].n; i++, o++) {
-            double sum = 0;
-            for (uint32_t lane = 0; lane < n_lanes; lane++)
-                if (mass[lane]) sum += (double)mass[lane][o] * weight[lane];
-            w->a[runs[run].index + i] = (float)(sum / total);
-        }
-out:
-    free(runs);
+    const int r = s->compute.score(s->compute.user, &score, err);
     free(lists);
     free(mass);
-    free(rows);
-    free(weight);
+    if (r)
+        free(rows);
+    else
+        *ret = rows;
     return r;
 }
 
-/* The eligible tokens by a. */
-static int rank_rows(kv_session *s, work *w, base_err *err)
+/* What the parameters' order needs: mass under the signal's queries, under its keys, or nothing (random, oldest). */
+static int score_signal(
+    kv_session *s, work *w, uint32_t from, uint32_t to, const atomic_bool *cancel, base_err *err)
 {
-    if (kv_ranker_reserve(&s->ranker, s->n))
-        return base_fail(err, BASE_E_NOMEM, "no memory to rank %u rows", s->n);
-    kv_rank(
-        &s->ranker, w->a, w->previous, s->n, w->order); /* what is not eligible is NAN, so it comes last */
-    w->n_order = kv_bits_count(w->eligible, kv_bits_words(s->n));
-    return 0;
+    const uint32_t group = s->compute.n_head / s->compute.shape.n_head_kv;
+    const int order = (int)s->parameters.order;
+    /* Lanes that choose for themselves are all needed, whichever heads a model's calibration names. */
+    const uint8_t *heads = s->parameters.heads > 0 && s->parameters.lanes <= 0 ? s->heads : NULL;
+    int r = 0;
+    for (uint32_t lane = 0; lane < s->n_lanes; lane++)
+        for (uint32_t g = 0; g < group; g++) w->weight[lane] += heads ? heads[(size_t)lane * group + g] : 1;
+    if (order == KV_ORDER_MASS || order == KV_ORDER_FUSED)
+        r = score_rows(s, w, w->signal.queries, w->signal.n, heads, &w->mass, cancel, err);
+    if (!r && (order == KV_ORDER_KEYS || order == KV_ORDER_FUSED)) {
+        uint32_t tokens[KV_RECENT_QUERIES], n = 0;
+        for (uint32_t i = 0; i < w->signal.n && n < KV_RECENT_QUERIES; i++)
+            if (w->signal.tokens[i] >= from && w->signal.tokens[i] < to) tokens[n++] = w->signal.tokens[i];
+        if (!n) return base_fail(err, BASE_E_STATE, "the signal's own keys are not in this session");
+        const model_rows_view view = kv__view(s);
+        float *keys = kv__keys_as_queries(&s->compute, &view, tokens, n);
+        r = keys ? score_rows(s, w, keys, n, heads, &w->keys, cancel, err)
+                 : base_fail(err, BASE_E_NOMEM, "no memory for the keys of a repair");
+        free(keys);
+    }
+    return r;
 }
 
-/* The rows that come with anchor i: its line, cut to a window when it is long; its burst when there are no lines. */
-static void grow(const kv_session *s, uint32_t i, uint32_t *from, uint32_t *to)
+/* The set's mean over the heads that count of one kind of mass, by token; NAN where it is not eligible. */
+static void mean_mass(const kv_session *s, const work *w, const float *mass, float *ret)
 {
-    const kv_part *part = kv__part_at(s, i);
-    uint32_t first = part->from, last = part->to;
-    const bool lines = part->n_lines && s->parameters.paper <= 0;
-    if (lines) {
-        uint32_t low = 0, high = part->n_lines; /* the last line that starts at or before i */
-        while (low < high) {
-            const uint32_t middle = (low + high) / 2;
-            if (part->from + part->lines[middle] <= i)
-                low = middle + 1;
-            else
-                high = middle;
+    const kv_repair_set *set = &w->choice.set;
+    uint32_t total = 0;
+    for (uint32_t lane = set->lane; lane < set->lane + set->n_lanes; lane++) total += w->weight[lane];
+    for (uint32_t t = 0; t < s->n; t++) ret[t] = NAN;
+    for (uint32_t run = 0, o = 0; run < w->n_runs; run++)
+        for (uint32_t i = 0; i < w->runs[run].n; i++, o++) {
+            double sum = 0;
+            for (uint32_t lane = set->lane; lane < set->lane + set->n_lanes; lane++)
+                if (w->weight[lane]) sum += (double)mass[(size_t)lane * w->n_rows + o] * w->weight[lane];
+            ret[w->runs[run].index + i] = (float)(sum / total);
         }
-        if (low && part->from + part->lines[low - 1] > first) first = part->from + part->lines[low - 1];
-        if (low < part->n_lines && part->from + part->lines[low] < last) last = part->from + part->lines[low];
+}
+
+/* Adds the rank of every token under `score` to sum, the best 0. */
+static void add_ranks(kv_session *s, work *w, const float *score)
+{
+    kv_rank(&s->ranker, score, w->choice.previous, s->n, w->choice.set.order);
+    for (uint32_t rank = 0; rank < s->n; rank++) w->sum[w->choice.set.order[rank]] += (float)rank;
+}
+
+/* Orders the eligible tokens of the set at hand. */
+static void order_set(kv_session *s, work *w)
+{
+    kv_repair_set *set = &w->choice.set;
+    const int order = (int)s->parameters.order;
+    for (uint32_t t = 0; t < s->n; t++) {
+        set->a[t] = NAN;
+        w->sum[t] = 0;
     }
-    if (!lines || last - first > LINE_MOST) {
-        const uint32_t before = lines ? LINE_MOST - BURST_BEHIND - 1 : BURST_BEFORE;
-        if (i - first > before) first = i - before;
-        if (last - i > BURST_BEHIND + 1) last = i + BURST_BEHIND + 1;
-    }
-    *from = first;
-    *to = last;
-}
-
-/* Row-lanes that choosing [from, to) would newly cost. */
-static uint64_t cost_of(const work *w, uint32_t from, uint32_t to)
-{
-    uint64_t cost = 0;
-    for (uint32_t t = from; t < to; t++)
-        if (kv_bits_get(w->eligible, t) && !kv_bits_get(w->chosen, t)) cost += w->missing[t];
-    return cost;
-}
-
-static void choose(work *w, uint32_t t, kv_reason reason)
-{
-    kv_bits_set(w->chosen, t);
-    w->reasons[t] = (uint8_t)reason;
-}
-
-/* Lines in the order of their anchors while they fit whole; the very first is cut if it must be. */
-static void choose_lines(const kv_session *s, work *w, uint64_t room)
-{
-    const uint32_t margin = (uint32_t)(s->parameters.hysteresis * s->budget);
-    const uint32_t cut = s->budget > margin ? s->budget - margin : 0;
-    bool any = false;
-    for (uint32_t rank = 0; rank < w->n_order && (!s->budget || rank < cut); rank++) {
-        const uint32_t anchor = w->order[rank];
-        if (!w->missing[anchor] || kv_bits_get(w->chosen, anchor)) continue;
-        uint32_t from, to;
-        grow(s, anchor, &from, &to);
-        uint64_t cost = cost_of(w, from, to);
-        if (cost > room && any) break;
-        while (cost > room && to > anchor + 1) cost = cost_of(w, from, --to);
-        while (cost > room && from < anchor) cost = cost_of(w, ++from, to);
-        if (cost > room) break;
-        for (uint32_t t = from; t < to; t++)
-            if (kv_bits_get(w->eligible, t) && !kv_bits_get(w->chosen, t) && w->missing[t])
-                choose(w, t, t == anchor ? KV_REASON_REPAIR_ANCHOR : KV_REASON_REPAIR_BURST);
-        room -= cost;
-        any = true;
-    }
-}
-
-/* The paper's form: bursts in ascending index within the host tier until K, cut there; then single rows by rank. */
-static void choose_bursts(const kv_session *s, work *w, uint64_t room)
-{
-    for (int single = 0; single < 2; single++)
-        for (uint32_t rank = 0; rank < w->n_order; rank++) {
-            const uint32_t anchor = w->order[rank];
-            if (!w->missing[anchor] || kv_bits_get(w->chosen, anchor)) continue;
-            uint32_t from = anchor, to = anchor + 1;
-            if (!single) grow(s, anchor, &from, &to);
-            for (uint32_t t = from; t < to; t++) {
-                if (!kv_bits_get(w->eligible, t) || kv_bits_get(w->chosen, t) || !w->missing[t]) continue;
-                if (w->missing[t] > room) return;
-                choose(w, t, t == anchor ? KV_REASON_REPAIR_ANCHOR : KV_REASON_REPAIR_BURST);
-                room -= w->missing[t];
-            }
+    if (order == KV_ORDER_RANDOM || order == KV_ORDER_OLDEST) {
+        for (uint32_t t = 0; t < s->n; t++) {
+            const uint32_t key[] = {set->lane, t};
+            if (!kv_bits_get(w->choice.eligible, t)) continue;
+            set->a[t] = order == KV_ORDER_OLDEST
+                            ? -(float)t
+                            : (float)(base_hash64(key, sizeof key, (uint64_t)s->parameters.seed) >> 40);
         }
+        memcpy(set->mass, set->a, s->n * sizeof *set->a);
+    } else {
+        mean_mass(s, w, order == KV_ORDER_KEYS ? w->keys : w->mass, set->mass);
+        memcpy(set->a, set->mass, s->n * sizeof *set->a);
+    }
+    if (order == KV_ORDER_FUSED) {
+        add_ranks(s, w, set->mass);
+        mean_mass(s, w, w->keys, set->a);
+        add_ranks(s, w, set->a);
+        for (uint32_t t = 0; t < s->n; t++) set->a[t] = kv_bits_get(w->choice.eligible, t) ? -w->sum[t] : NAN;
+    }
+    /* What is not eligible is NAN, so it comes last. */
+    kv_rank(&s->ranker, set->a, w->choice.previous, s->n, set->order);
+    set->n_order = kv_bits_count(w->choice.eligible, kv_bits_words(s->n));
 }
 
 /* Where a lane would exceed its budget: rows that this signal and the last pass want least leave it. */
-static int make_room(kv_session *s, const work *w, uint32_t from, kv_plan *p, base_err *err)
+static int make_room(kv_session *s, work *w, uint32_t from, kv_plan *p, base_err *err)
 {
+    const kv_repair_set *set = &w->choice.set;
     const uint32_t n_words = kv_plan_words(p);
     /* Room for the answer that begins now: a repair that fills its lanes would call the next pass at once. */
     const uint32_t limit = s->budget - (uint32_t)(s->budget * (1 - s->parameters.low) / 2);
-    uint8_t *hard = base_xmalloc((size_t)s->n + 1);
-    float *score = malloc(((size_t)s->n + 1) * sizeof *score);
     uint32_t *order = malloc(((size_t)s->n + 1) * sizeof *order);
-    if (!score || !order) {
-        free(hard);
-        free(score);
-        free(order);
-        return base_fail(err, BASE_E_NOMEM, "no memory to rank %u rows", s->n);
-    }
-    kv__protect(s, hard);
-    for (uint32_t t = 0; t < s->n; t++) score[t] = -INFINITY;
-    for (uint32_t rank = 0; rank < w->n_order; rank++)
-        score[w->order[rank]] = -(float)rank / (float)w->n_order + w->previous[w->order[rank]];
-    kv_rank(&s->ranker, score, NULL, s->n, order);
-    for (uint32_t lane = 0; lane < s->n_lanes; lane++) {
+    if (!order) return base_fail(err, BASE_E_NOMEM, "no memory to rank %u rows", s->n);
+    for (uint32_t t = 0; t < s->n; t++) w->sum[t] = -INFINITY;
+    for (uint32_t rank = 0; rank < set->n_order; rank++)
+        w->sum[set->order[rank]] = -(float)rank / (float)set->n_order + w->choice.previous[set->order[rank]];
+    kv_rank(&s->ranker, w->sum, NULL, s->n, order);
+    for (uint32_t lane = set->lane; lane < set->lane + set->n_lanes; lane++) {
         uint64_t *flips = p->flips + (size_t)lane * n_words;
         const uint64_t *active = s->lists.lane[lane]->bits;
         const uint32_t n_up = kv_bits_count(flips, n_words), after = s->lists.view[lane].n_rows + n_up;
         uint32_t excess = n_up && after > limit ? after - limit : 0;
         for (uint32_t i = s->n; i-- > 0 && excess;) {
             const uint32_t t = order[i];
-            if (t >= from || hard[t] || !kv_bits_get(active, t) || kv_bits_get(w->chosen, t)) continue;
+            if (t >= from || w->choice.hard[t] || !kv_bits_get(active, t) || kv_bits_get(set->chosen, t))
+                continue;
             kv_bits_set(flips, t);
             excess--;
         }
@@ -273,87 +288,138 @@ static int make_room(kv_session *s, const work *w, uint32_t from, kv_plan *p, ba
                 excess--;
             }
     }
-    free(hard);
-    free(score);
     free(order);
     return 0;
 }
 
-static bool anything_missing(const kv_session *s, const work *w)
+/* In how many of the set's lanes each token is not active; a refresh chooses all of its rows anew. */
+static uint64_t count_missing(const kv_session *s, kv_repair_work *w)
 {
-    for (uint32_t t = 0; t < s->n; t++)
-        if (w->missing[t] && kv_bits_get(w->eligible, t)) return true;
-    return false;
+    const bool anew = s->parameters.pick == KV_PICK_REFRESH;
+    uint64_t active = 0;
+    memset(w->set.missing, 0, s->n * sizeof *w->set.missing);
+    for (uint32_t lane = w->set.lane; lane < w->set.lane + w->set.n_lanes; lane++)
+        for (uint32_t t = 0; t < s->n; t++) {
+            const bool is_active = kv_bits_get(s->lists.lane[lane]->bits, t);
+            if (!is_active || (anew && !w->hard[t])) w->set.missing[t]++;
+            active += is_active && !w->hard[t] && kv_bits_get(w->eligible, t);
+        }
+    return active;
 }
 
-static int plan_repair(kv_session *s, work *w, uint32_t from, double score_ms, base_err *err)
+static int plan_set(kv_session *s, work *w, uint32_t from, kv_plan *p, base_err *err)
+{
+    kv_repair_set *set = &w->choice.set;
+    const uint32_t n_words = kv_plan_words(p);
+    const bool anew = s->parameters.pick == KV_PICK_REFRESH;
+    const uint64_t active = count_missing(s, &w->choice);
+    uint64_t room =
+        (uint64_t)(s->repair < 0 ? (s->budget ? (s->budget + 15) / 16 : 256) : (uint32_t)s->repair) *
+        set->n_lanes;
+    if (anew) room += active;
+    memset(set->chosen, 0, n_words * sizeof *set->chosen);
+    order_set(s, w);
+    kv__repair_choose(s, &w->choice, room);
+    for (uint32_t lane = set->lane; lane < set->lane + set->n_lanes; lane++)
+        for (uint32_t word = 0; word < n_words; word++) {
+            const uint64_t is_active = s->lists.lane[lane]->bits[word];
+            uint64_t *flips = &p->flips[(size_t)lane * n_words + word];
+            *flips = set->chosen[word] & ~is_active;
+            if (anew)
+                for (uint64_t gone = is_active & w->choice.eligible[word] & ~set->chosen[word]; gone;
+                     gone &= gone - 1) {
+                    const uint32_t t = word * 64 + (uint32_t)__builtin_ctzll(gone);
+                    if (!w->choice.hard[t]) *flips |= UINT64_C(1) << t % 64;
+                }
+        }
+    return s->budget && !anew ? make_room(s, w, from, p, err) : 0;
+}
+
+/* Are all rows of [from, n) readable, so that they can be computed again? */
+static bool all_active(const kv_session *s, uint32_t from)
+{
+    for (uint32_t lane = 0; lane < s->n_lanes; lane++)
+        if (kv_bits_next(s->lists.lane[lane]->bits, from, s->n, false) < s->n) return false;
+    return true;
+}
+
+static int plan_repair(kv_session *s, work *w, uint32_t from, uint32_t to, double score_ms,
+    const atomic_bool *cancel, base_err *err)
 {
     const uint64_t start = base_clock_ns();
-    int r = rank_rows(s, w, err);
-    if (r) return r;
-    const uint64_t room =
-        (uint64_t)(s->repair < 0 ? (s->budget ? (s->budget + 15) / 16 : 256) : (uint32_t)s->repair) *
-        s->n_lanes;
-    if (s->parameters.paper > 0)
-        choose_bursts(s, w, room);
-    else
-        choose_lines(s, w, room);
+    const uint32_t each = s->parameters.lanes > 0 ? 1 : s->n_lanes;
+    if (kv_ranker_reserve(&s->ranker, s->n))
+        return base_fail(err, BASE_E_NOMEM, "no memory to rank %u rows", s->n);
     kv_plan *p = kv_plan_new(s->epoch, KV_CAUSE_REPAIR, s->n, s->n_lanes);
     if (!p) return base_fail(err, BASE_E_NOMEM, "no memory for a plan over %u rows", s->n);
-    const uint32_t n_words = kv_plan_words(p);
-    for (uint32_t lane = 0; lane < s->n_lanes; lane++)
-        for (uint32_t word = 0; word < n_words; word++)
-            p->flips[(size_t)lane * n_words + word] = w->chosen[word] & ~s->lists.lane[lane]->bits[word];
-    if (s->budget) r = make_room(s, w, from, p, err);
+    int r = 0;
+    for (uint32_t lane = 0; lane < s->n_lanes && !r; lane += each) {
+        w->choice.set.lane = lane;
+        w->choice.set.n_lanes = each;
+        r = plan_set(s, w, from, p, err);
+    }
     if (!r) {
-        kv__describe_flips(s, p, w->reasons, KV_REASON_BUDGET, KV_REASON_REPAIR_BURST);
+        kv__describe_flips(s, p, w->choice.reasons, KV_REASON_BUDGET, KV_REASON_REPAIR_BURST);
+        if (s->parameters.signal > 0 && to == s->n && !kv_plan_is_empty(p) && all_active(s, from))
+            p->replay_from = from;
         p->score_ms = score_ms;
         p->plan_ms = (double)(base_clock_ns() - start) / 1e6;
         s->score_ms += p->score_ms;
         s->plan_ms += p->plan_ms;
-        r = kv__apply(s, p, true, err);
+        r = kv__apply(s, p, true, cancel, err);
     }
     kv_plan_free(p);
+    return r;
+}
+
+static bool anything_missing(const kv_session *s, const uint64_t *eligible)
+{
+    for (uint32_t lane = 0; lane < s->n_lanes; lane++)
+        for (size_t word = 0; word < kv_bits_words(s->n); word++)
+            if (eligible[word] & ~s->lists.lane[lane]->bits[word]) return true;
+    return false;
+}
+
+/* `given` (may be NULL) asks instead of the queries of [from, to). */
+static int repair(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries, uint32_t n_queries,
+    const kv_signal *given, const atomic_bool *cancel, base_err *err)
+{
+    if (from >= to || to > s->n)
+        return base_fail(err, BASE_E_USAGE, "tokens %u to %u are not in this session of %u", from, to, s->n);
+    if (!s->repair || !from || s->lists.n_tokens == 0) return 0;
+    work w;
+    int r = work_init(&w, s, from, err);
+    if (!r && anything_missing(s, w.choice.eligible)) {
+        const uint64_t start = base_clock_ns();
+        r = given ? kv_signal_copy(&w.signal, given, err)
+                  : find_signal(s, &w, from, to, queries, n_queries, cancel, err);
+        if (!r && w.signal.n) {
+            r = score_signal(s, &w, from, to, cancel, err);
+            if (!r) r = plan_repair(s, &w, from, to, (double)(base_clock_ns() - start) / 1e6, cancel, err);
+        }
+    }
+    work_free(&w);
     return r;
 }
 
 int kv_session_repair(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries, uint32_t n_queries,
     const atomic_bool *cancel, base_err *err)
 {
-    if (from >= to || to > s->n)
-        return base_fail(err, BASE_E_USAGE, "tokens %u to %u are not in this session of %u", from, to, s->n);
-    if (!s->repair || !from || s->lists.n_tokens == 0) return 0;
-    const size_t n = (size_t)s->n + 1, n_words = kv_bits_words(n);
-    work w = {
-        .eligible = calloc(n_words, sizeof(uint64_t)),
-        .missing = calloc(n, sizeof(uint32_t)),
-        .a = malloc(n * sizeof(float)),
-        .previous = malloc(n * sizeof(float)),
-        .order = malloc(n * sizeof(uint32_t)),
-        .chosen = calloc(n_words, sizeof(uint64_t)),
-        .reasons = malloc(n),
-    };
-    int r = 0;
-    if (!w.eligible || !w.missing || !w.a || !w.previous || !w.order || !w.chosen || !w.reasons) {
-        r = base_fail(err, BASE_E_NOMEM, "no memory to repair a session of %u tokens", s->n);
-        goto out;
-    }
-    memset(w.reasons, KV_N_REASONS, n);
-    kv_session_active_lanes(s, w.missing);
-    for (uint32_t t = 0; t < s->n; t++) {
-        w.missing[t] = s->n_lanes - w.missing[t];
-        w.a[t] = NAN;
-        w.previous[t] = s->tokens[t].previous;
-        if (t < from && !kv_bits_get(s->barred, t) && !kv_bits_get(s->stale, t)) kv_bits_set(w.eligible, t);
-    }
-    if (!anything_missing(s, &w)) goto out;
-    const uint64_t start = base_clock_ns();
-    r = find_signal(s, &w, from, to, queries, n_queries, cancel, err);
-    if (!r && w.signal.n) {
-        r = score_rows(s, &w, cancel, err);
-        if (!r) r = plan_repair(s, &w, from, (double)(base_clock_ns() - start) / 1e6, err);
-    }
-out:
-    work_free(&w);
-    return r;
+    return repair(s, from, to, queries, n_queries, NULL, cancel, err);
+}
+
+int kv_session_repair_by(kv_session *s, uint32_t from, uint32_t to, const kv_signal *signal,
+    const atomic_bool *cancel, base_err *err)
+{
+    return repair(s, from, to, NULL, 0, signal, cancel, err);
+}
+
+int kv_session_signal(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries, uint32_t n_queries,
+    uint32_t most, kv_signal *ret, base_err *err)
+{
+    uint32_t places[KV_RECENT_QUERIES];
+    const uint32_t n = choose_places(s, from, to, queries, queries ? n_queries : 0,
+        most < KV_RECENT_QUERIES ? most : KV_RECENT_QUERIES, places);
+    if (!n) return base_fail(err, BASE_E_NOT_FOUND, "no queries of tokens %u to %u were kept", from, to);
+    return kv_signal_pick(&s->recent, places, n, ret, err);
 }

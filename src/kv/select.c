@@ -16,6 +16,8 @@ typedef struct soft_span {
     uint32_t from, to;
     float weight, mean; /* mean: of its active rows' scores in the lane at hand */
     uint8_t reason;
+    const kv_span *marked; /* its marks order it; NULL: weight does */
+    uint32_t part;
 } soft_span;
 
 /* Everything that one pass needs, freed together. */
@@ -31,6 +33,8 @@ typedef struct work {
     float *tie;              /* [n] previous score by ordinal */
     uint8_t *taken;          /* [n] by ordinal */
     float *by_token;         /* [n] score by token in one lane, NAN when not active */
+    float *median;           /* [n_parts] of by_token */
+    float *active, *scratch; /* [n] */
     soft_span *spans;
     size_t n_spans;
 } work;
@@ -53,6 +57,9 @@ static void work_free(work *w)
     free(w->tie);
     free(w->taken);
     free(w->by_token);
+    free(w->median);
+    free(w->active);
+    free(w->scratch);
     free(w->spans);
 }
 
@@ -79,11 +86,14 @@ static int work_init(work *w, const kv_session *s, base_err *err)
         .tie = malloc(n * sizeof(float)),
         .taken = malloc(n),
         .by_token = malloc(n * sizeof(float)),
+        .median = malloc((s->n_parts + 1) * sizeof(float)),
+        .active = malloc(n * sizeof(float)),
+        .scratch = malloc(n * sizeof(float)),
         .spans = malloc((n_spans + 1) * sizeof(soft_span)),
     };
     if (!w->hard || !w->kept_soft || !w->soft_reason || !w->attention || !w->recall || !w->rank || !w->cut ||
         !w->previous || !w->n_ranked || !w->score || !w->score_rows || !w->token || !w->order || !w->tie ||
-        !w->taken || !w->by_token || !w->spans) {
+        !w->taken || !w->by_token || !w->median || !w->active || !w->scratch || !w->spans) {
         work_free(w);
         return base_fail(err, BASE_E_NOMEM, "no memory to choose among %u rows", s->n);
     }
@@ -103,8 +113,12 @@ static int work_init(work *w, const kv_session *s, base_err *err)
             const uint32_t from = part->from + span->from,
                            to = part->from + span->to < part->to ? part->from + span->to : part->to;
             if (from < to)
-                w->spans[w->n_spans++] =
-                    (soft_span){.from = from, .to = to, .weight = span->weight, .reason = span->reason};
+                w->spans[w->n_spans++] = (soft_span){.from = from,
+                    .to = to,
+                    .weight = span->weight,
+                    .reason = span->reason,
+                    .marked = span->marks ? span : NULL,
+                    .part = (uint32_t)i};
         }
     return 0;
 }
@@ -157,10 +171,27 @@ static uint32_t take_repaired(const kv_session *s, work *w, uint32_t n_rows, uin
     return n;
 }
 
+/* The middle score of each segment that has marked spans, in this lane. */
+static void find_medians(const kv_session *s, work *w)
+{
+    for (size_t i = 0; i < s->n_parts; i++) {
+        const kv_part *part = &s->parts[i];
+        uint32_t n = 0;
+        bool is_marked = false;
+        for (uint32_t k = 0; k < part->n_spans && !is_marked; k++) is_marked = part->spans[k].marks != 0;
+        for (uint32_t t = part->from; is_marked && t < part->to; t++)
+            if (w->by_token[t] == w->by_token[t]) w->active[n++] = w->by_token[t];
+        w->median[i] = kv_median(w->active, n, w->scratch);
+    }
+}
+
 /* Spans by weight, then by their mean score in this lane, whole ones only, up to `room` rows. */
-static uint32_t take_soft(work *w, const uint32_t *ordinal_of, uint32_t room)
+static uint32_t take_soft(
+    const kv_session *s, work *w, const uint32_t *ordinal_of, uint32_t room)
 {
     uint32_t n = 0;
+    if (!room) return 0;
+    find_medians(s, w);
     for (size_t i = 0; i < w->n_spans; i++) {
         soft_span *span = &w->spans[i];
         double sum = 0;
@@ -171,6 +202,8 @@ static uint32_t take_soft(work *w, const uint32_t *ordinal_of, uint32_t room)
                 n_active++;
             }
         span->mean = n_active ? (float)(sum / n_active) : -INFINITY;
+        if (span->marked)
+            span->weight = kv_span_score(&s->parameters, span->marked, span->mean > w->median[span->part]);
     }
     qsort(w->spans, w->n_spans, sizeof *w->spans, compare_spans);
     for (size_t i = 0; i < w->n_spans && n < room; i++) {
@@ -196,7 +229,7 @@ static bool select_lane(
 {
     const model_lane_list *list = &s->lists.view[lane];
     const uint32_t n = list->n_rows;
-    uint32_t target = (uint32_t)(budget * s->parameters.low), n_hard = 0;
+    uint32_t n_hard = 0;
     for (uint32_t t = 0; t < s->n; t++) w->by_token[t] = NAN;
     for (uint32_t r = 0, o = 0; r < list->n_runs; r++)
         for (uint32_t i = 0; i < list->runs[r].n; i++, o++) {
@@ -208,9 +241,7 @@ static bool select_lane(
             n_hard += w->hard[t] != KV_HARD_NO;
         }
     kv_rank(&s->ranker, w->score[lane], w->tie, n, w->order);
-    /* Many hard rows must not leave the rest with nothing: half of what they leave of the whole budget at least. */
-    const uint32_t least = n_hard < budget ? n_hard + (budget - n_hard) / 2 : budget;
-    if (target < least) target = least;
+    const uint32_t target = kv_pass_target(&s->parameters, budget, n_hard);
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t t = w->token[w->order[i]];
         w->rank[t] += (float)i / (float)n;
@@ -223,7 +254,7 @@ static bool select_lane(
     const uint32_t repaired = take_repaired(s, w, n, (target - kept) / 2);
     share = share > repaired ? share - repaired : 0; /* half of what hard leaves is for both together */
     kept += repaired;
-    kept += take_soft(w, ordinal_of, share);
+    kept += take_soft(s, w, ordinal_of, share);
     for (uint32_t i = 0; i < n && kept < target; i++) {
         const uint32_t o = w->order[i];
         kept += !w->taken[o];
@@ -276,6 +307,9 @@ int kv__evict(kv_session *s, uint32_t budget, const uint64_t *keep, const atomic
         goto out;
     }
     uint64_t start = base_clock_ns();
+    kv__protect(s, w.hard);
+    for (uint32_t i = 0; keep && i < s->n; i++)
+        if (kv_bits_get(keep, i) && !w.hard[i]) w.hard[i] = KV_HARD_KEPT;
     const model_rows_view rows = kv__view(s);
     kv_pass pass = {
         .compute = &s->compute,
@@ -287,6 +321,12 @@ int kv__evict(kv_session *s, uint32_t budget, const uint64_t *keep, const atomic
         .previous = w.previous,
         .cancel = cancel,
         .ranker = &s->ranker,
+        .parts = s->parts,
+        .n_parts = s->n_parts,
+        .hard = w.hard,
+        .budget = budget,
+        .kept = w.kept_soft,
+        .kept_reason = w.soft_reason,
         .score = w.score,
         .attention = w.attention,
         .recall = w.recall,
@@ -300,9 +340,6 @@ int kv__evict(kv_session *s, uint32_t budget, const uint64_t *keep, const atomic
     if (r) goto out;
     const double score_ms = (double)(base_clock_ns() - start) / 1e6;
     start = base_clock_ns();
-    kv__protect(s, w.hard);
-    for (uint32_t i = 0; keep && i < s->n; i++)
-        if (kv_bits_get(keep, i) && !w.hard[i]) w.hard[i] = KV_HARD_KEPT;
     plan = kv_plan_new(s->epoch, KV_CAUSE_EVICT, s->n, s->n_lanes);
     if (!plan) {
         r = base_fail(err, BASE_E_NOMEM, "no memory for a plan over %u rows", s->n);
@@ -319,7 +356,7 @@ int kv__evict(kv_session *s, uint32_t budget, const uint64_t *keep, const atomic
     plan->plan_ms = (double)(base_clock_ns() - start) / 1e6;
     s->score_ms += plan->score_ms;
     s->plan_ms += plan->plan_ms;
-    r = kv__apply(s, plan, true, err);
+    r = kv__apply(s, plan, true, cancel, err);
 out:
     kv_plan_free(plan);
     free(ordinal_of);

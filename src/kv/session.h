@@ -17,6 +17,7 @@
 
 #include "base/err.h"
 #include "kv/plan.h"
+#include "kv/signal.h"
 #include "model/model.h"
 
 typedef struct kv_session kv_session;
@@ -58,6 +59,8 @@ typedef struct kv_span {
     uint32_t from, to;
     uint8_t reason; /* KV_REASON_SIGNATURE, KV_REASON_CALL, ... */
     float weight;   /* order within the soft share; higher stays longer */
+    uint16_t marks; /* KV_MARK_* (structure.h): the policy's own weights order it then; 0: weight does */
+    uint16_t n_flow, n_dependence; /* edges of control flow and of def-use that begin here */
 } kv_span;
 
 typedef struct kv_segment {
@@ -136,6 +139,23 @@ int kv_session_save_prefix(kv_session *s, const char *path, uint32_t n, base_err
  * identifiers, at most 8) is given as `queries` (token indices, ascending; NULL: chosen evenly). Nothing to do is fine.
  */
 int kv_session_repair(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries, uint32_t n_queries,
+    const atomic_bool *cancel, base_err *err);
+
+/*
+ * The same with another signal than what [from, to) asked (experiments: the last question's, another session's). The signal
+ * as kv_session_signal gave it: at most `most` of the kept queries of [from, to), of those named in `queries` when some are.
+ */
+int kv_session_repair_by(kv_session *s, uint32_t from, uint32_t to, const kv_signal *signal,
+    const atomic_bool *cancel, base_err *err);
+int kv_session_signal(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries, uint32_t n_queries,
+    uint32_t most, kv_signal *ret, base_err *err);
+
+/*
+ * Asks the excerpt whose segment begins at token `at` a question by itself: *ret_surprise (may be NULL) is the mean of -log p of its ids
+ * behind the first (exp of it: CodeComp's perplexity), and how its last 128 queries look at the excerpt's rows is kept for
+ * policies. The sequence is as before. n: 2 to 1,024.
+ */
+int kv_session_probe(kv_session *s, uint32_t at, const int32_t *ids, uint32_t n, double *ret_surprise,
     const atomic_bool *cancel, base_err *err);
 
 /*

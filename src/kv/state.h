@@ -42,6 +42,8 @@ typedef struct kv_part {
     kv_span *spans;
     uint32_t *lines;
     uint32_t n_spans, n_lines;
+    float *mass; /* [n_layer][n_mass] under a question asked of it alone (local.c); NULL: there was none */
+    uint32_t n_mass;
 } kv_part;
 
 /* A plan that can be undone: its blob, and how much of the sequence it still speaks of. */
@@ -169,8 +171,28 @@ void kv__describe_flips(
     const kv_session *s, kv_plan *p, const uint8_t *reasons, kv_reason evict, kv_reason promote);
 void kv__sort_runs(kv_plan *p);
 
+/*
+ * local.c: excerpts that read only what stands before them all, and themselves. The phase of the next token of the segment that
+ * was opened last; whether a segment of that origin is such an excerpt; a view of the lists for the one at [from, to), whatever
+ * is staged behind the sequence included.
+ */
+typedef struct kv_local {
+    model_lane_list *lists; /* [n_lanes]; neighbours share their runs */
+    uint32_t n_lanes;
+} kv_local;
+uint32_t kv__next_phase(const kv_session *s);
+bool kv__is_local(const kv_session *s, kv_origin origin);
+int kv__local_view(
+    const kv_session *s, uint32_t from, uint32_t to, model_rows_view *view, kv_local *ret, base_err *err);
+void kv__local_free(kv_local *l);
+
 /* apply.c */
-int kv__apply(kv_session *s, const kv_plan *plan, bool undoable, base_err *err);
+int kv__apply(kv_session *s, const kv_plan *plan, bool undoable, const atomic_bool *cancel, base_err *err);
+/*
+ * replay.c: computes rows [from, n) again over `lists`, in which they are active in every lane; lists and table change only
+ * when all of it succeeded.
+ */
+int kv__replay(kv_session *s, kv_lists *lists, uint32_t from, const atomic_bool *cancel, base_err *err);
 
 /*
  * session.c: the forward pass of token i again, over the rows that are active below it, into a row nobody sees. queries

@@ -331,7 +331,7 @@ static void test_repair__the_papers_form_takes_bursts(void **state)
 {
     fake_model m = {0};
     seen log = {0};
-    static const char *const paper[] = {"paper=1", NULL};
+    static const char *const paper[] = {"grow=burst", "heads=all", NULL};
     kv_session *s = with_needle(&m, &log, paper, 1000);
     const uint32_t query = 3020 + 7;
     assert_int_equal(kv_session_manual(s, KV_MANUAL_EVICT, 400, 500, NULL), 0);

@@ -1,0 +1,48 @@
+/*
+ * Results of an experiment as JSON lines: read again so that an interrupted run goes on where it stopped, and summed up with
+ * intervals. A line is known by its text, split, K and condition.
+ */
+#ifndef KVIST_BENCH_RESULT_H
+#define KVIST_BENCH_RESULT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/err.h"
+
+enum { BENCH_TARGETS = 8 };
+
+typedef struct bench_result {
+    char model[32], split[24], condition[48];
+    uint32_t tokens, needles, text, k;
+    uint32_t n_targets;
+    bool found[BENCH_TARGETS];
+    double before, after; /* share of the asked facts' rows that are active */
+    double active, host;  /* rows per lane */
+    double score_ms, plan_ms;
+} bench_result;
+
+typedef struct bench_results {
+    bench_result *items;
+    size_t n, cap;
+    FILE *out; /* where new lines go too; NULL: nowhere */
+} bench_results;
+
+/* Reads what path holds (a missing file is empty, a cut last line is left out) and opens it for more; NULL: stdout. */
+int bench_results_open(bench_results *r, const char *path, base_err *err);
+/* Reads only. */
+int bench_results_read(bench_results *r, const char *path, base_err *err);
+void bench_results_close(bench_results *r);
+bool bench_results_have(const bench_results *r, const bench_result *key);
+/* Adds and writes one line at once. `answer` may be NULL. */
+void bench_results_add(bench_results *r, const bench_result *one, const char *answer);
+
+/* The 95% interval of Wilson (1927) for `right` of n. */
+void bench_wilson(uint32_t right, uint32_t n, double *ret_low, double *ret_high);
+/* McNemar's exact two-sided p for b against c discordant pairs. */
+double bench_mcnemar(uint32_t b, uint32_t c);
+/* A table of conditions: targets found, interval, p against `matched` of the same K. */
+void bench_results_print(const bench_results *r, FILE *out);
+
+#endif
