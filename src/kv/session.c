@@ -310,8 +310,7 @@ static int append_chunk(kv_session *s, const int32_t *ids, uint32_t n, const wan
     uint32_t phases[KV_CHUNK];
     capture c = {.model = {.tokens = c.places}};
     s->draft.n = 0; /* its rows are written over */
-    const uint32_t phase = kv__next_phase(s);
-    for (uint32_t i = 0; i < n; i++) phases[i] = phase + i;
+    for (uint32_t i = 0; i < n; i++) phases[i] = s->n + i;
     for (uint32_t i = 0; i < w->n; i++)
         if (w->offsets[i] >= offset && w->offsets[i] < offset + n) {
             c.places[c.model.n] = w->offsets[i] - offset;
@@ -346,11 +345,6 @@ static int append_chunk(kv_session *s, const int32_t *ids, uint32_t n, const wan
     if (r) {
         kv__withdraw(s);
         return r;
-    }
-    if (is_local) { /* over holes: what stands between the group's beginning and this excerpt */
-        s->holed = true;
-        const uint32_t schedule[] = {phase, s->n, n};
-        s->schedule = base_hash64(schedule, sizeof schedule, s->schedule);
     }
     kv__publish(s, ids, n);
     s->computed += n;
