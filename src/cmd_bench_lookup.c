@@ -17,12 +17,14 @@
 enum { MAX_ANSWER = 1024, MAX_REPEAT = 20 };
 
 static const char usage[] =
-    "usage: kvist bench lookup [--file FILE --request TEXT] [--repeat N] [--max-tokens N] [--json]\n"
+    "usage: kvist bench lookup [--workload NAME | --file FILE --request TEXT] [--repeat N] [--max-tokens N]\n"
+    "                          [--json]\n"
     "\n"
     "Decodes answers with prompt lookup and without, in turn: the rewrite of a function of 60 lines with "
     "one\n"
     "change, and ordinary questions; or TEXT about the contents of FILE.\n"
     "\n"
+    "  --workload NAME  only rewrite, explain, question or write\n"
     "  --repeat N       pairs of answers (3)\n"
     "  --max-tokens N   longest answer (640)\n"
     "\n";
@@ -104,7 +106,7 @@ static const struct workload {
 typedef struct bench {
     common_options common;
     int64_t repeat, max_tokens;
-    const char *file, *request;
+    const char *file, *request, *workload;
     bool json, help;
     engine *engine;
     int32_t *answers[2]; /* [max_tokens] */
@@ -224,9 +226,11 @@ static int measure(bench *b, base_err *err)
     if (!rc) rc = engine_local_open(&b->engine, path, &options, NULL, NULL, err);
     for (int i = 0; i < 2; i++) b->answers[i] = base_xcalloc((size_t)b->max_tokens + 1, sizeof(int32_t));
     if (!rc && b->file) rc = run_workload(b, "file", text.data ? text.data : "", b->request, err);
-    for (size_t i = 0; !rc && !b->file && i < sizeof workloads / sizeof *workloads; i++)
+    for (size_t i = 0; !rc && !b->file && i < sizeof workloads / sizeof *workloads; i++) {
+        if (b->workload && strcmp(b->workload, workloads[i].name)) continue;
         rc = run_workload(b, workloads[i].name, workloads[i].has_function ? function_text : NULL,
             workloads[i].request, err);
+    }
     if (b->engine) b->engine->ops->close(b->engine);
     for (int i = 0; i < 2; i++) free(b->answers[i]);
     base_buf_free(&text);
@@ -238,8 +242,9 @@ int cmd_bench_lookup(int argc, char **argv)
 {
     bench b = {.common = COMMON_OPTIONS_DEFAULTS, .repeat = 3, .max_tokens = 640};
     const option_row own[] = {{"--file", OPTION_TEXT, &b.file}, {"--request", OPTION_TEXT, &b.request},
-        {"--repeat", OPTION_INTEGER, &b.repeat}, {"--max-tokens", OPTION_INTEGER, &b.max_tokens},
-        {"--json", OPTION_FLAG, &b.json}, {"--help", OPTION_FLAG, &b.help}, {0}};
+        {"--workload", OPTION_TEXT, &b.workload}, {"--repeat", OPTION_INTEGER, &b.repeat},
+        {"--max-tokens", OPTION_INTEGER, &b.max_tokens}, {"--json", OPTION_FLAG, &b.json},
+        {"--help", OPTION_FLAG, &b.help}, {0}};
     const char **rest = base_xcalloc((size_t)argc + 1, sizeof *rest);
     uint32_t n_rest;
     base_err err = {0};

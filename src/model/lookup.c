@@ -18,6 +18,7 @@ enum {
     HEADS_MIN = 1 << 12,
     MOST_PLACES = 1024, /* of one pair that are looked at, the newest first */
     MATCH_MAX = 32,     /* a longer common ending says no more */
+    NEAR = 64,          /* tokens that a copy may leave out and still be the same one */
     RECENT = 16,        /* about how many verdicts a share remembers */
     FORGETS = 256,      /* after about so many drafts that did not pay, a share is what it was at first */
 };
@@ -26,13 +27,13 @@ enum {
 static const struct {
     uint8_t up_to;
     double share;
-} first_shares[] = {{2, .45}, {3, .6}, {4, .7}, {6, .8}, {8, .85}, {12, .9}, {20, .94}, {MATCH_MAX, .97}};
+} first_shares[] = {{2, .3}, {3, .5}, {4, .65}, {6, .75}, {8, .85}, {12, .9}, {20, .94}, {MATCH_MAX, .97}};
 enum { N_SHARES = sizeof first_shares / sizeof *first_shares };
 
 /* A token more in a batch, before one was timed: of the time of a batch of one. */
 static const double first_slope = .12;
 /* What a draft must promise over none: timings are noisy. */
-static const double least_gain = 1.02;
+static const double least_gain = 1.05;
 
 struct model_lookup {
     int32_t *ids, *before; /* [n]: the earlier place of the pair that ends here */
@@ -43,13 +44,14 @@ struct model_lookup {
     double share[N_SHARES];
     double cost[MODEL_LOOKUP_MAX + 2]; /* ns of a batch of so many; 0: not known */
     uint32_t length, match;            /* of the last draft: its tokens, and the match it stood behind */
-    uint32_t source;                   /* where its first token was read */
+    uint32_t source;                   /* where the next one would be read; UINT32_MAX: nothing was */
     model_lookup_stats stats;
 };
 
 model_lookup *model_lookup_new(void)
 {
     model_lookup *l = base_xcalloc(1, sizeof *l);
+    l->source = UINT32_MAX;
     for (int i = 0; i < N_SHARES; i++) l->share[i] = first_shares[i].share;
     return l;
 }
@@ -121,11 +123,11 @@ static uint32_t match_length(const model_lookup *l, uint32_t p, int32_t next)
     return n;
 }
 
-/* Equal matches: rather go on where the last draft was read than anywhere else; else the newest. */
+/* Equal matches: rather go on where the last draft was read than anywhere else; else the newest, which comes first. */
 static bool is_nearer(const model_lookup *l, uint32_t p, uint32_t best)
 {
-    if (p < l->source) return false;
-    return best < l->source || p < best;
+    bool near = p >= l->source && p - l->source < NEAR;
+    return near && (best < l->source || p < best);
 }
 
 static uint32_t find_match(const model_lookup *l, int32_t next, uint32_t *ret_place)
