@@ -62,10 +62,11 @@ static double score_chunk(const kv_parameters *p, const kv_part *part, uint32_t 
         is_marked = true;
         c.n_flow += s->n_flow;
         c.n_dependence += s->n_dependence;
-        c.n_calls += s->reason == KV_REASON_CALL && s->marks & KV_MARK_CORE;
-        c.n_controls += s->reason == KV_REASON_CONTROL && s->marks & KV_MARK_CORE;
-        c.n_returns += s->reason == KV_REASON_RETURN && s->marks & KV_MARK_CORE;
-        c.n_assigns += s->reason == KV_REASON_ASSIGN && s->marks & KV_MARK_CORE;
+        if (!(s->marks & KV_MARK_CORE)) continue; /* each anchor has one */
+        c.n_calls += (s->marks & KV_MARK_CALL) != 0;
+        c.n_controls += (s->marks & KV_MARK_CONTROL) != 0;
+        c.n_returns += (s->marks & KV_MARK_RETURN) != 0;
+        c.n_assigns += (s->marks & KV_MARK_ASSIGN) != 0;
     }
     return is_marked ? kv_chunk_score(p, &c) : NAN;
 }
@@ -190,7 +191,7 @@ static uint32_t find_spans(work *w, const kv_pass *pass, const chunk *c, const f
             .to = to,
             .score = kv_span_score(p, s, sum / (to - from) > (double)median),
             .is_protected = kv_span_is_protected(p, s),
-            .reason = s->reason};
+            .reason = kv_span_reason(p, s)};
     }
     return n;
 }
@@ -218,8 +219,7 @@ static int choose_lane(work *w, kv_pass *pass, uint32_t lane)
         w->n_rows[c] = w->place[w->chunks[c].to] - w->place[w->chunks[c].from];
         w->sigma[c] = w->n_rows[c] ? w->chunks[c].sigma : NAN;
     }
-    kv_chunk_budgets(
-        p, w->sigma, w->n_rows, w->n_chunks, target > n_hard ? target - n_hard : 0, w->budgets);
+    kv_chunk_budgets(p, w->sigma, w->n_rows, w->n_chunks, target > n_hard ? target - n_hard : 0, w->budgets);
     for (uint32_t o = 0; o < list->n_rows; o++) score[o] = 0;
     for (uint32_t c = 0; c < w->n_chunks; c++) {
         const uint32_t first = w->place[w->chunks[c].from], n_rows = w->n_rows[c];
@@ -250,9 +250,8 @@ static int choose_lane(work *w, kv_pass *pass, uint32_t lane)
 int kv_policy_codecomp_score(kv_pass *pass, base_err *err)
 {
     const uint32_t n_lanes = pass->compute->shape.n_head_kv;
-    int r = pass->request->n
-                ? kv_pass_mass(pass, pass->request->queries, pass->request->n, pass->score, err)
-                : kv_policy_streaming_score(pass, err); /* nobody asked anything yet */
+    int r = pass->request->n ? kv_pass_mass(pass, pass->request->queries, pass->request->n, pass->score, err)
+                             : kv_policy_streaming_score(pass, err); /* nobody asked anything yet */
     if (r) return r;
     work w;
     r = work_init(&w, pass);

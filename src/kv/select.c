@@ -116,7 +116,7 @@ static int work_init(work *w, const kv_session *s, base_err *err)
                 w->spans[w->n_spans++] = (soft_span){.from = from,
                     .to = to,
                     .weight = span->weight,
-                    .reason = span->reason,
+                    .reason = span->marks ? kv_span_reason(&s->parameters, span) : span->reason,
                     .marked = span->marks ? span : NULL,
                     .part = (uint32_t)i};
         }
@@ -186,8 +186,7 @@ static void find_medians(const kv_session *s, work *w)
 }
 
 /* Spans by weight, then by their mean score in this lane, whole ones only, up to `room` rows. */
-static uint32_t take_soft(
-    const kv_session *s, work *w, const uint32_t *ordinal_of, uint32_t room)
+static uint32_t take_soft(const kv_session *s, work *w, const uint32_t *ordinal_of, uint32_t room)
 {
     uint32_t n = 0;
     if (!room) return 0;
@@ -317,7 +316,8 @@ int kv__evict(kv_session *s, uint32_t budget, const uint64_t *keep, const atomic
         .rows = &rows,
         .parameters = &s->parameters,
         .request = &s->request,
-        .memory = s->memory,
+        .memory = s->memory ? s->memory->sum : NULL,
+        .message = s->memory ? s->memory->message : NULL,
         .previous = w.previous,
         .cancel = cancel,
         .ranker = &s->ranker,
@@ -327,6 +327,8 @@ int kv__evict(kv_session *s, uint32_t budget, const uint64_t *keep, const atomic
         .budget = budget,
         .kept = w.kept_soft,
         .kept_reason = w.soft_reason,
+        .heavy = s->heavy,
+        .heavy_stride = s->n_ctx,
         .score = w.score,
         .attention = w.attention,
         .recall = w.recall,

@@ -60,6 +60,7 @@ void kv__part_fini(kv_part *p)
 {
     free(p->spans);
     free(p->lines);
+    free(p->mass);
 }
 
 kv_part *kv__part_at(const kv_session *s, uint32_t token)
@@ -170,7 +171,7 @@ void kv_session_free(kv_session *s)
     free(s->pinned);
     free(s->barred);
     free(s->stale);
-    free(s->memory);
+    kv_memory_unref(s->memory);
     free(s->heads);
     free(s->logits);
     free(s->row_path);
@@ -184,6 +185,12 @@ void kv__part_add(kv_session *s, const kv_part *p)
     *part = *p;
     part->spans = NULL;
     part->lines = NULL;
+    part->mass = NULL;
+    if (p->mass) {
+        const size_t n_mass = (size_t)s->compute.shape.n_layer * p->n_mass;
+        part->mass = base_xmalloc(n_mass * sizeof *part->mass);
+        memcpy(part->mass, p->mass, n_mass * sizeof *part->mass);
+    }
     if (p->n_spans) {
         part->spans = base_xmalloc(p->n_spans * sizeof *part->spans);
         memcpy(part->spans, p->spans, p->n_spans * sizeof *part->spans);
@@ -216,10 +223,11 @@ void kv__open_part(kv_session *s, const kv_segment *g)
 
 void kv__publish(kv_session *s, const int32_t *ids, uint32_t n)
 {
+    const uint32_t phase = kv__next_phase(s);
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t t = s->n + i;
         s->ids[t] = ids[i];
-        s->phases[t] = t;
+        s->phases[t] = phase + i;
         s->file_row[t] = KV_NO_ROW;
         s->tokens[t] = (kv_token){.last_action = KV_ACTION_NONE,
             .attention = NAN,
@@ -310,7 +318,8 @@ static int append_chunk(kv_session *s, const int32_t *ids, uint32_t n, const wan
     uint32_t phases[KV_CHUNK];
     capture c = {.model = {.tokens = c.places}};
     s->draft.n = 0; /* its rows are written over */
-    for (uint32_t i = 0; i < n; i++) phases[i] = s->n + i;
+    const uint32_t phase = kv__next_phase(s);
+    for (uint32_t i = 0; i < n; i++) phases[i] = phase + i;
     for (uint32_t i = 0; i < w->n; i++)
         if (w->offsets[i] >= offset && w->offsets[i] < offset + n) {
             c.places[c.model.n] = w->offsets[i] - offset;
@@ -323,8 +332,12 @@ static int append_chunk(kv_session *s, const int32_t *ids, uint32_t n, const wan
     }
     int r = kv_table_make_writable(&s->table, s->n, s->n + n, err);
     if (!r) r = kv_lists_append(&s->lists, n, err);
+    const kv_part *open = &s->parts[s->n_parts - 1];
+    const bool is_local = kv__is_local(s, open->origin);
+    model_rows_view rows = kv__view(s);
+    kv_local local = {0};
+    if (!r && is_local) r = kv__local_view(s, open->from, s->n + n, &rows, &local, err);
     if (!r) {
-        const model_rows_view rows = kv__view(s);
         const uint32_t last = n - 1;
         const model_batch batch = {
             .ids = ids,
@@ -339,12 +352,18 @@ static int append_chunk(kv_session *s, const int32_t *ids, uint32_t n, const wan
         };
         r = s->compute.forward(s->compute.user, &batch, err);
     }
+    kv__local_free(&local);
     if (!r && c.model.n)
         r = kv_signal_add(kept, c.tokens, c.model.queries, c.model.n, KV_RECENT_QUERIES, err);
     free(c.model.queries);
     if (r) {
         kv__withdraw(s);
         return r;
+    }
+    if (is_local) { /* over holes: what stands between the group's beginning and this excerpt */
+        s->holed = true;
+        const uint32_t schedule[] = {phase, s->n, n};
+        s->schedule = base_hash64(schedule, sizeof schedule, s->schedule);
     }
     kv__publish(s, ids, n);
     s->computed += n;
@@ -375,9 +394,10 @@ static int finish_segment(kv_session *s, const kv_segment *g, kv_signal *kept, b
     if (!kept->n || (g->origin != KV_ORIGIN_USER && g->origin != KV_ORIGIN_TOOL)) return 0;
     int r = kv_signal_add(&s->recent, kept->tokens, kept->queries, kept->n, KV_RECENT_QUERIES, err);
     if (r) return r;
-    if (!s->memory) s->memory = calloc(kv__memory_floats(s), sizeof *s->memory);
-    if (!s->memory) return base_fail(err, BASE_E_NOMEM, "no memory for the session's memory of requests");
-    kv_memory_update(s->memory, kept);
+    kv_memory *memory = kv_memory_add(s->memory, kept, s->n);
+    if (!memory) return base_fail(err, BASE_E_NOMEM, "no memory for the session's memory of requests");
+    kv_memory_unref(s->memory);
+    s->memory = memory;
     return 0;
 }
 
@@ -474,7 +494,7 @@ int kv_session_set_policy(kv_session *s, const kv_options *options, base_err *er
     s->budget = 0;
     if (policy->score && options->budget) {
         const uint32_t hard = kv__count_hard(s);
-        if (options->budget < hard + KV_CHUNK)
+        if (options->budget < hard + KV_CHUNK && !options->bare)
             return base_fail(err, BASE_E_LIMIT,
                 "a budget of %u rows is too small: %u are protected, so at least %u", options->budget, hard,
                 hard + KV_CHUNK);
@@ -509,6 +529,7 @@ int kv_session_truncate(kv_session *s, uint32_t n, base_err *err)
     if (s->n_parts && s->parts[s->n_parts - 1].to > n) s->parts[s->n_parts - 1].to = n;
     for (uint32_t i = 0; i < s->n_journal; i++)
         if (s->journal[i].n_valid > n) s->journal[i].n_valid = n;
+    s->memory = kv_memory_rewind(s->memory, n);
     kv_signal_crop(&s->recent, 0, n);
     if (s->request.n && s->request.tokens[s->request.n - 1] >= n) {
         kv_signal_crop(&s->request, 0, n);
@@ -558,10 +579,7 @@ int kv_session_fork(const kv_session *s, kv_session **ret, const kv_observer *ob
     f->has_request = s->has_request;
     f->request_turn = s->request_turn;
     f->reused = s->n;
-    if (s->memory) {
-        f->memory = base_xmalloc(kv__memory_floats(s) * sizeof *f->memory);
-        memcpy(f->memory, s->memory, kv__memory_floats(s) * sizeof *f->memory);
-    }
+    f->memory = kv_memory_ref(s->memory);
     if (s->heads) {
         const size_t n = (size_t)s->compute.shape.n_layer * s->compute.n_head;
         f->heads = base_xmalloc(n);

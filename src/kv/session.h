@@ -28,6 +28,8 @@ typedef struct kv_options {
     int repair;             /* rows a repair may bring back per lane; 0: off; -1: the policy's default */
     const char *const *set; /* "NAME=VALUE" pairs for the policy, NULL-terminated; may be NULL */
     uint32_t n_ctx;         /* the session's end; 0: the model's */
+    bool
+        bare; /* a budget that leaves less than a forward pass beside hard rows is taken too: a fork of a comparison */
     const char
         *row_file; /* where rows are kept for resume; NULL: memory only. Manifest: "ROW_FILE.manifest" */
     /*
@@ -226,6 +228,21 @@ typedef struct kv_score {
 } kv_score;
 /* Fills up to cap entries, segments in the order of the sequence, and returns how many there are. ret may be NULL with cap 0. */
 uint32_t kv_session_scores(const kv_session *s, kv_score *ret, uint32_t cap);
+
+/*
+ * The structure score (kv.md 5.8) over all segments that have marked spans: the share of their marked tokens that is active, mean
+ * over lanes and segments. chance: the active share of all their tokens, what a choice blind to structure gets. ceiling: what as many
+ * rows could hold at most. core: of the spans' essential parts, else of their whole extents. NAN where there is nothing.
+ */
+enum { KV_STRUCTURE_KINDS = 6 };
+typedef struct kv_structure {
+    uint32_t n_tokens, n_segments; /* marked tokens, segments that have some */
+    double share, chance, ceiling;
+    double of[KV_STRUCTURE_KINDS]; /* share, by kind: kv_structure_word */
+} kv_structure;
+void kv_session_structure(const kv_session *s, bool core, kv_structure *ret);
+const char *kv_structure_word(
+    uint32_t kind); /* "call", "control", "return", "assign", "signature", "symbol" */
 
 /*
  * Writes rows that are not in the file yet and the manifest (live lists, reasons, pins, memory, schedule) beside it, by rename.

@@ -33,6 +33,12 @@ bool kv_span_is_protected(const kv_parameters *p, const kv_span *span)
     return span->marks & KV_MARK_SIGNATURE || (span->marks & KV_MARK_SYMBOL && p->query > 0);
 }
 
+uint8_t kv_span_reason(const kv_parameters *p, const kv_span *span)
+{
+    const bool is_signature = span->marks & KV_MARK_SIGNATURE && span->reason == KV_REASON_SIGNATURE;
+    return kv_span_is_protected(p, span) && !is_signature ? KV_REASON_SYMBOL : span->reason;
+}
+
 float kv_span_score(const kv_parameters *p, const kv_span *span, bool is_attended)
 {
     double score = is_attended ? p->attention : 0;

@@ -52,9 +52,9 @@ enum {
     KV_MARK_RETURN = 4,
     KV_MARK_ASSIGN = 8,
     KV_MARK_DEFUSE = 16,
-    KV_MARK_SYMBOL = 32,    /* holds a symbol that the request names */
+    KV_MARK_SYMBOL = 32, /* holds a symbol that the request names */
     KV_MARK_SIGNATURE = 64,
-    KV_MARK_CORE = 128,     /* the essential part of a span that is there too, as a whole */
+    KV_MARK_CORE = 128, /* the essential part of a span that is there too, as a whole */
 };
 
 struct kv_parameters;
@@ -66,6 +66,8 @@ struct kv_span;
  */
 float kv_span_score(const struct kv_parameters *p, const struct kv_span *span, bool is_attended);
 bool kv_span_is_protected(const struct kv_parameters *p, const struct kv_span *span);
+/* What a person is told: its kind, or SYMBOL when that is what protects it. */
+uint8_t kv_span_reason(const struct kv_parameters *p, const struct kv_span *span);
 
 /* A chunk's features: spans and edges that begin in it. */
 typedef struct kv_chunk_counts {
