@@ -10,7 +10,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "cmd.h"
-#include "code/code.h"
+#include "code/graph.h"
 #include "options.h"
 
 enum { MAX_SOURCE_BYTES = 64 << 20, MAX_GRAMMAR_BYTES = 256 << 20, MIN_SYMBOL = 3 };
@@ -18,10 +18,12 @@ enum { MAX_SOURCE_BYTES = 64 << 20, MAX_GRAMMAR_BYTES = 256 << 20, MIN_SYMBOL = 
 static const char code_usage[] =
     "usage: kvist code FILE... [--function NAME] [--json|--dot]\n"
     "\n"
-    "Definitions and anchors (call, control, return, assign, signature) of source files.\n"
+    "Definitions, anchors (call, control, return, assign, signature) and graphs of source files.\n"
     "  --function NAME   only what lies in this definition (Cls.method works)\n"
     "  --json            one object a file\n"
-    "  --dot             the calls as a graph for dot(1)\n";
+    "  --dot             for dot(1): the calls, or with --function its statements with control flow "
+    "(solid),\n"
+    "                    def-use (dashed) and control dependence (dotted)\n";
 
 static const char grammar_usage[] =
     "usage: kvist grammar list           the languages and where their grammars were found\n"
@@ -33,7 +35,9 @@ static const char grammar_usage[] =
 typedef struct source {
     const char *path, *text;
     code_file *file;
+    code_graph *graph;
     uint32_t from, to;
+    bool is_part; /* of the file: --function */
 } source;
 
 static bool is_inside(const source *s, uint32_t from, uint32_t to)
@@ -44,6 +48,15 @@ static bool is_inside(const source *s, uint32_t from, uint32_t to)
 static bool is_callable(const code_definition *d)
 {
     return strcmp(d->what, "function") == 0 || strcmp(d->what, "method") == 0;
+}
+
+/* Edges of definition i, the functions without a name in it included; UINT32_MAX: of the whole file. */
+static void count_edges(const code_graph *x, uint32_t i, uint32_t ret[CODE_N_EDGE_KINDS])
+{
+    for (int k = 0; k < CODE_N_EDGE_KINDS; k++) ret[k] = 0;
+    for (uint32_t f = 0; f < x->n_functions; f++)
+        for (int k = 0; k < CODE_N_EDGE_KINDS && (i == UINT32_MAX || x->functions[f].definition == i); k++)
+            ret[k] += x->functions[f].edges[k];
 }
 
 /* ---- --json ---- */
@@ -89,7 +102,13 @@ static void print_json(const source *s)
         if (!is_callable(d) || d->is_declaration || !is_inside(s, d->from, d->to)) continue;
         base_buf_printf(&out, "%s{\"name\":", comma);
         put_name(&out, d);
-        base_buf_printf(&out, ",\"start\":%u,\"end\":%u,\"line\":%u}", d->from, d->to, d->line);
+        uint32_t edges[CODE_N_EDGE_KINDS];
+        count_edges(s->graph, i, edges);
+        base_buf_printf(&out,
+            ",\"start\":%u,\"end\":%u,\"line\":%u,\"cfg_edges\":%u,\"pdg_edges\":%u,\"def_use\":%u,"
+            "\"control\":%u}",
+            d->from, d->to, d->line, edges[CODE_EDGE_FLOW], edges[CODE_EDGE_DATA] + edges[CODE_EDGE_CONTROL],
+            edges[CODE_EDGE_DATA], edges[CODE_EDGE_CONTROL]);
         comma = ",";
     }
     base_buf_puts(&out, "],\"definitions\":[");
@@ -99,8 +118,9 @@ static void print_json(const source *s)
         if (!is_inside(s, d->from, d->to)) continue;
         base_buf_printf(&out, "%s{\"name\":", comma);
         put_name(&out, d);
-        base_buf_printf(&out, ",\"what\":\"%s\",\"start\":%u,\"end\":%u,\"line\":%u,\"declaration\":%s}",
-            d->what, d->from, d->to, d->line, d->is_declaration ? "true" : "false");
+        base_buf_printf(&out,
+            ",\"what\":\"%s\",\"start\":%u,\"end\":%u,\"name_from\":%u,\"line\":%u,\"declaration\":%s}",
+            d->what, d->from, d->to, d->name_from, d->line, d->is_declaration ? "true" : "false");
         comma = ",";
     }
     base_buf_puts(&out, "],\"anchors\":[");
@@ -126,8 +146,49 @@ static void print_json(const source *s)
 
 /* ---- --dot and plain ---- */
 
-/* The called name: the last identifier of a call's core. */
-static void print_dot(const source *s)
+/* A statement's first line as a label. */
+static void put_label(base_buf *out, const source *s, const code_statement *at)
+{
+    enum { LABEL_BYTES = 60 };
+    if (at->kind == CODE_STATEMENT_EXIT) {
+        base_buf_puts(out, "\"exit\"");
+        return;
+    }
+    const size_t n = at->to - at->from;
+    const char *text = s->text + at->from, *end = memchr(text, '\n', n);
+    size_t shown = end != NULL ? (size_t)(end - text) : n;
+    if (shown > LABEL_BYTES) shown = LABEL_BYTES;
+    base_json_put_str(out, text, shown);
+}
+
+static void print_statements(const source *s)
+{
+    static const char *const styles[CODE_N_EDGE_KINDS] = {"solid", "dashed", "dotted"};
+    const code_graph *x = s->graph;
+    printf("digraph code {\n  node [shape=box];\n");
+    for (uint32_t i = 0; i < x->n_statements; i++) {
+        const code_statement *at = &x->statements[i];
+        const code_function *f = &x->functions[at->function];
+        if (!is_inside(s, f->from, f->to)) continue;
+        base_buf label = {0};
+        put_label(&label, s, at);
+        printf("  s%u [label=%s];\n", i, label.data);
+        base_buf_free(&label);
+    }
+    for (uint32_t e = 0; e < x->n_edges; e++) {
+        const code_edge *edge = &x->edges[e];
+        const code_function *f = &x->functions[x->statements[edge->from].function];
+        if (!is_inside(s, f->from, f->to)) continue;
+        printf("  s%u -> s%u [style=%s", edge->from, edge->to, styles[edge->kind]);
+        size_t pos = edge->name, from, to;
+        if (edge->kind == CODE_EDGE_DATA && code_next_identifier(s->text, s->to, &pos, &from, &to))
+            printf(",label=\"%.*s\"", (int)(to - from), s->text + from);
+        printf("];\n");
+    }
+    printf("}\n");
+}
+
+static void print_calls(const source *s)
 {
     const code_file *f = s->file;
     printf("digraph calls {\n");
@@ -136,20 +197,24 @@ static void print_dot(const source *s)
         if (a->kind != CODE_CALL || a->definition >= f->n_definitions ||
             !is_inside(s, a->full_from, a->full_to))
             continue;
-        size_t pos = a->core_from, from, to, last_from = 0, last_to = 0;
-        while (code_next_identifier(s->text, a->core_to, &pos, &from, &to)) {
-            last_from = from;
-            last_to = to;
-        }
-        if (last_to == 0) continue;
+        uint32_t from, to;
+        if (!code_call_name(a, s->text, &from, &to)) continue;
         base_buf caller = {0}, callee = {0};
         put_name(&caller, &f->definitions[a->definition]);
-        base_json_put_str(&callee, s->text + last_from, last_to - last_from);
+        base_json_put_str(&callee, s->text + from, to - from);
         printf("  %s -> %s;\n", caller.data, callee.data);
         base_buf_free(&caller);
         base_buf_free(&callee);
     }
     printf("}\n");
+}
+
+static void print_dot(const source *s)
+{
+    if (s->is_part)
+        print_statements(s);
+    else
+        print_calls(s);
 }
 
 static void print_plain(const source *s)
@@ -166,8 +231,14 @@ static void print_plain(const source *s)
     for (uint32_t i = 0; i < f->n_definitions; i++) {
         const code_definition *d = &f->definitions[i];
         if (!is_inside(s, d->from, d->to)) continue;
-        printf("%6u-%-6u %-10s %s%s%s%s\n", d->line, d->line_end, d->what, d->parent,
+        printf("%6u-%-6u %-10s %s%s%s%s", d->line, d->line_end, d->what, d->parent,
             d->parent[0] != '\0' ? "." : "", d->name, d->is_declaration ? " (declared)" : "");
+        uint32_t edges[CODE_N_EDGE_KINDS];
+        count_edges(s->graph, i, edges);
+        if (edges[CODE_EDGE_FLOW] != 0)
+            printf("  %u flow, %u def-use, %u control", edges[CODE_EDGE_FLOW], edges[CODE_EDGE_DATA],
+                edges[CODE_EDGE_CONTROL]);
+        printf("\n");
     }
 }
 
@@ -178,8 +249,8 @@ static int show(
     const int rc = base_fs_read(path, MAX_SOURCE_BYTES, &text, err);
     if (rc != 0) return rc;
     const char *bytes = text.data != NULL ? text.data : "";
-    source s = {
-        .path = path, .text = bytes, .file = code_parse(g, path, bytes, text.len), .to = (uint32_t)text.len};
+    source s = {.path = path, .text = bytes, .to = (uint32_t)text.len};
+    s.file = code_parse_graph(g, path, bytes, text.len, &s.graph);
     int failed = 0;
     if (function != NULL) {
         uint32_t i;
@@ -188,9 +259,11 @@ static int show(
         } else {
             s.from = s.file->definitions[i].from;
             s.to = s.file->definitions[i].to;
+            s.is_part = true;
         }
     }
     if (failed == 0) print(&s);
+    code_graph_free(s.graph);
     code_file_free(s.file);
     base_buf_free(&text);
     return failed;

@@ -50,7 +50,14 @@ static const char *const field_names[FIELD_N] = {
     [FIELD_RECEIVER] = "receiver", [FIELD_LEFT] = "left", [FIELD_RIGHT] = "right", [FIELD_CONDITION] = "condition",
     [FIELD_VALUE] = "value", [FIELD_ARGUMENTS] = "arguments", [FIELD_CONSEQUENCE] = "consequence", [FIELD_KEY] = "key",
     [FIELD_PROPERTY] = "property", [FIELD_ALTERNATIVE] = "alternative", [FIELD_FUNCTION] = "function",
-    [FIELD_METHOD] = "method",
+    [FIELD_METHOD] = "method", [FIELD_ATTRIBUTE] = "attribute", [FIELD_FIELD] = "field",
+    [FIELD_PARAMETERS] = "parameters", [FIELD_PARAMETER] = "parameter", [FIELD_PATTERN] = "pattern",
+    [FIELD_ALIAS] = "alias", [FIELD_ARGUMENT] = "argument", [FIELD_INITIALIZER] = "initializer", [FIELD_UPDATE] = "update",
+    [FIELD_VARIABLE] = "variable", [FIELD_LABEL] = "label", [FIELD_COMMUNICATION] = "communication",
+};
+/* Other names for the same. */
+static const struct { const char *name; uint8_t field; } field_aliases[] = {
+    {"init", FIELD_INITIALIZER}, {"increment", FIELD_UPDATE},
 };
 /* clang-format on */
 
@@ -98,6 +105,7 @@ void code_grammars_close(code_grammars *g)
         free(e->grammar.row_of);
         free(e->grammar.field_of);
         free(e->grammar.is_name);
+        free(e->grammar.flow_of);
         free(e->grammar.rows);
         free(e->path);
         free(e->unresolved);
@@ -129,6 +137,17 @@ static bool is_name_node(const char *node)
     return false;
 }
 
+static uint8_t name_kind_of(const char *node)
+{
+    static const char *const variables[] = {"identifier", "simple_identifier", "variable_name", "constant",
+        "shorthand_property_identifier", "shorthand_property_identifier_pattern",
+        "shorthand_field_identifier", "instance_variable", "class_variable", "global_variable"};
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+        if (strcmp(node, variables[i]) == 0) return CODE_NAME_VARIABLE;
+    if (strcmp(node, "name") == 0) return CODE_NAME_OF_VARIABLE;
+    return is_name_node(node) ? CODE_NAME_ONLY : 0;
+}
+
 /* Fills the byte tables: several symbol ids may share a name, so every symbol is looked at. */
 static void resolve(entry *e)
 {
@@ -139,6 +158,7 @@ static void resolve(entry *e)
     gr->n_fields = ts_language_field_count(gr->language);
     gr->row_of = base_xcalloc(gr->n_symbols + 1, 1);
     gr->is_name = base_xcalloc(gr->n_symbols + 1, 1);
+    gr->flow_of = base_xcalloc(gr->n_symbols + 1, sizeof *gr->flow_of);
     gr->field_of = base_xcalloc(gr->n_fields + 1, 1);
     gr->rows = base_xcalloc(256, sizeof *gr->rows);
     uint32_t n_rows = 0;
@@ -152,7 +172,8 @@ static void resolve(entry *e)
         if (ts_language_symbol_type(gr->language, (TSSymbol)symbol) != TSSymbolTypeRegular) continue;
         const char *name = ts_language_symbol_name(gr->language, (TSSymbol)symbol);
         if (name == NULL) continue;
-        gr->is_name[symbol] = is_name_node(name);
+        gr->is_name[symbol] = name_kind_of(name);
+        gr->flow_of[symbol] = code_flow_of(e->language, name);
         if (table != NULL) {
             for (uint32_t r = 0; r < n_rows; r++)
                 if (strcmp(gr->rows[r].node, name) == 0) {
@@ -170,6 +191,8 @@ static void resolve(entry *e)
         const char *name = ts_language_field_name_for_id(gr->language, (TSFieldId)f);
         for (uint8_t i = 1; name != NULL && i < FIELD_N; i++)
             if (strcmp(field_names[i], name) == 0) gr->field_of[f] = i;
+        for (size_t i = 0; name != NULL && i < sizeof field_aliases / sizeof *field_aliases; i++)
+            if (strcmp(field_aliases[i].name, name) == 0) gr->field_of[f] = field_aliases[i].field;
     }
     base_buf missing = {0};
     for (uint32_t r = 0; table != NULL && r < n_rows; r++)

@@ -6,7 +6,7 @@
 #define KVIST_CODE_INTERNAL_H
 
 #include "base/mem.h"
-#include "code/code.h"
+#include "code/graph.h"
 
 /* What the walk does beside anchors and definitions. */
 enum {
@@ -23,6 +23,9 @@ enum {
     NODE_DECLARATION = 1u << 10, /* always without a body: function_signature_item */
     NODE_COMMENT = 1u << 11,
     NODE_TAIL_RETURNS = 1u << 12, /* the last expression of its body is what it returns */
+    NODE_NAMED_JUMP = 1u << 13,   /* a call that may be named return, exit, raise: then it is one */
+    NODE_STEP = 1u << 14,         /* an assignment only with ++ or -- */
+    NODE_MAY_DECLARE = 1u << 15,  /* without a body it is a declaration */
 };
 
 /* One row of a language's table: a node type, the anchor it is (-1: none), the definition it is (NULL: none), flags. */
@@ -44,6 +47,38 @@ const code_table *code_table_of(const char *language);
 code_node_row code_row_by_name(const char *node);
 /* The languages that `kvist grammar list` names. */
 extern const char *const code_table_languages[]; /* NULL-terminated */
+
+/*
+ * How control passes through a node type, and what names in it mean: the kind in the low bits, flags above. One table for all
+ * languages by node name (flow.c), since grammars agree on most of them.
+ */
+typedef uint8_t code_flow;
+enum {
+    FLOW_NONE,
+    FLOW_SEQUENCE, /* its children run one after the other */
+    FLOW_IF,
+    FLOW_ELSE, /* a clause that only holds a body */
+    FLOW_LOOP, /* tested before its body */
+    FLOW_DO,   /* tested behind its body */
+    FLOW_FOREVER,
+    FLOW_SWITCH, /* cases end by themselves */
+    FLOW_FALL,   /* cases fall through */
+    FLOW_CASE,
+    FLOW_RETURN, /* leaves the function: return, throw */
+    FLOW_BREAK,
+    FLOW_CONTINUE,
+    FLOW_GOTO,
+    FLOW_LABEL,
+    FLOW_TRY,
+    FLOW_HANDLER,
+    FLOW_FINALLY,
+    FLOW_WITH, /* a head and a body that runs once */
+    FLOW_KINDS = 31,
+    FLOW_BINDS = 32,   /* its left, name, pattern, ... fields define names */
+    FLOW_REACHES = 64, /* a.b, a[i], f(a), *a: a below it is used, never defined */
+    FLOW_MEMBER = 128, /* its name field is a member's, no variable's */
+};
+code_flow code_flow_of(const char *language, const char *node);
 
 /* ---- building a code_file ---- */
 
@@ -89,7 +124,25 @@ enum code_field {
     FIELD_ALTERNATIVE,
     FIELD_FUNCTION,
     FIELD_METHOD,
+    FIELD_ATTRIBUTE,
+    FIELD_FIELD,
+    FIELD_PARAMETERS,
+    FIELD_PARAMETER,
+    FIELD_PATTERN,
+    FIELD_ALIAS,
+    FIELD_ARGUMENT,
+    FIELD_INITIALIZER,
+    FIELD_UPDATE,
+    FIELD_VARIABLE,
+    FIELD_LABEL,
+    FIELD_COMMUNICATION,
     FIELD_N
+};
+
+enum code_name_kind {
+    CODE_NAME_ONLY = 1,    /* of a type, a field, a label: no variable */
+    CODE_NAME_VARIABLE,    /* may be a variable's */
+    CODE_NAME_OF_VARIABLE, /* PHP's name: below a variable_name */
 };
 
 typedef struct code_grammar {
@@ -98,14 +151,18 @@ typedef struct code_grammar {
     uint32_t n_symbols, n_fields;
     uint8_t *row_of;     /* [n_symbols] 1 + index into rows; 0: means nothing */
     uint8_t *field_of;   /* [n_fields + 1] enum code_field */
-    uint8_t *is_name;    /* [n_symbols] an identifier of some sort */
+    uint8_t *is_name;    /* [n_symbols] enum code_name_kind; 0: no identifier */
+    code_flow *flow_of;  /* [n_symbols] */
     code_node_row *rows; /* at most 255 */
 } code_grammar;
 
 /* NULL: none. Loaded once, valid until code_grammars_close. */
 const code_grammar *code_grammar_get(code_grammars *g, const char *language);
-/* NULL when the time was up. */
-code_file *code_parse_tree(const code_grammar *g, const char *text, size_t n);
+struct code_tree;
+code_file *code_parse_tree(const struct code_tree *t);
+void code_graph_build(const struct code_tree *t, const code_file *f, code_graph *ret);
 #endif
+/* Frees what the graph holds; it is empty then. */
+void code_graph_clear(code_graph *x);
 
 #endif

@@ -6,14 +6,13 @@
  * Anchors have two extents (kv.md section 5): core is what to keep first, full the whole expression or statement, stopping in
  * front of any nested body. Called by code_parse from any thread; a parser a call.
  */
-#include "code/internal.h"
+#include "code/tree.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum {
     MAX_TREE_BYTES = 1 << 20,
-    PARSE_MICROSECONDS = 5000000, /* a safety net: what is parsed is decided by size, not by load */
     MAX_LINE = 20000,
     MAX_MEAN_LINE = 300,
     LOOK_AHEAD = 4096,
@@ -35,39 +34,55 @@ static bool is_minified(const char *text, size_t n)
     return longest > MAX_LINE || (n > 4096 && n / n_lines > MAX_MEAN_LINE);
 }
 
-code_file *code_parse(code_grammars *g, const char *path, const char *text, size_t n)
+#ifdef KVIST_HAVE_TREE_SITTER
+/* NULL: not to be read by a grammar, or there is none. */
+static code_file *parse_with_grammar(
+    code_grammars *g, const char *language, const char *text, size_t n, code_graph *graph)
 {
+    if (n > MAX_TREE_BYTES || language == NULL || strcmp(language, "markdown") == 0 || is_minified(text, n))
+        return NULL;
+    const code_grammar *grammar = code_grammar_get(g, language);
+    code_tree tree;
+    if (grammar == NULL || !code_tree_make(grammar, text, n, &tree)) return NULL;
+    code_file *f = code_parse_tree(&tree);
+    if (graph != NULL) code_graph_build(&tree, f, graph);
+    code_tree_free(&tree);
+    return f;
+}
+#endif
+
+code_file *code_parse_graph(
+    code_grammars *g, const char *path, const char *text, size_t n, code_graph **ret_graph)
+{
+    code_graph *graph = ret_graph != NULL ? base_xcalloc(1, sizeof *graph) : NULL;
+    if (ret_graph != NULL) *ret_graph = graph;
     if (n >= UINT32_MAX) n = 0;
     const char *language = code_language(path, text, n);
+    code_file *f = NULL;
 #ifdef KVIST_HAVE_TREE_SITTER
-    if (n <= MAX_TREE_BYTES && language != NULL && strcmp(language, "markdown") != 0 &&
-        !is_minified(text, n)) {
-        const code_grammar *grammar = code_grammar_get(g, language);
-        code_file *f = grammar != NULL ? code_parse_tree(grammar, text, n) : NULL;
-        if (f != NULL && (f->n_definitions != 0 || code_table_of(language) != NULL)) return f;
-        /* A grammar without a table, whose names told nothing: the lexical reading may see more. */
-        code_file *lexical = code_parse_lexical(language, path, text, n);
-        if (f == NULL || lexical->n_definitions != 0) {
-            code_file_free(f);
-            return lexical;
-        }
-        code_file_free(lexical);
-        return f;
-    }
+    f = parse_with_grammar(g, language, text, n, graph);
+    if (f != NULL && (f->n_definitions != 0 || code_table_of(language) != NULL)) return f;
 #else
     (void)g;
     (void)is_minified;
 #endif
-    return code_parse_lexical(language, path, text, n);
+    /* A grammar without a table, whose names told nothing: the lexical reading may see more. */
+    code_file *lexical = code_parse_lexical(language, path, text, n);
+    if (f == NULL || lexical->n_definitions != 0) {
+        code_file_free(f);
+        if (graph != NULL) code_graph_clear(graph);
+        return lexical;
+    }
+    code_file_free(lexical);
+    return f;
+}
+
+code_file *code_parse(code_grammars *g, const char *path, const char *text, size_t n)
+{
+    return code_parse_graph(g, path, text, n, NULL);
 }
 
 #ifdef KVIST_HAVE_TREE_SITTER
-
-typedef struct node {
-    uint32_t from, to, sub_end, parent, prev; /* prev: the sibling before it, UINT32_MAX: none */
-    uint16_t symbol;
-    uint8_t field;
-} node;
 
 typedef enum scope_kind { SCOPE_FUNCTION, SCOPE_TYPE, SCOPE_PARENT } scope_kind;
 
@@ -78,156 +93,27 @@ typedef struct scope {
 } scope;
 
 typedef struct walk {
-    const code_grammar *g;
-    const char *text;
-    uint32_t n_bytes;
-    node *nodes;
-    uint32_t n;
+    const code_tree *t;
     scope *scopes;
     size_t n_scopes, cap_scopes;
     uint32_t n_functions; /* of the scopes that are open */
     code_builder b;
 } walk;
 
-/* ---- flatten ---- */
-
-static void flatten(walk *w, TSTree *tree)
-{
-    size_t cap = 0, cap_open = 0, depth = 0;
-    struct open_node {
-        uint32_t index, last; /* last: newest child; index UINT32_MAX: an anonymous node */
-    } *open = NULL;
-    const TSNode root = ts_tree_root_node(tree);
-    const bool has_error = ts_node_has_error(root);
-    TSTreeCursor cursor = ts_tree_cursor_new(root);
-    for (bool more = true; more;) {
-        const TSNode at = ts_tree_cursor_current_node(&cursor);
-        const TSSymbol symbol = ts_node_symbol(at);
-        if (has_error && (symbol == UINT16_MAX || ts_node_is_missing(at))) {
-            w->b.file->n_errors++;
-            if (w->b.file->error_line == 0) w->b.file->error_line = ts_node_start_point(at).row + 1;
-        }
-        uint32_t index = UINT32_MAX;
-        if (ts_node_is_named(at)) {
-            base_grow(&w->nodes, &cap, (size_t)w->n + 1, sizeof *w->nodes);
-            const TSFieldId field = ts_tree_cursor_current_field_id(&cursor);
-            uint32_t parent = UINT32_MAX, prev = UINT32_MAX;
-            if (depth != 0) {
-                parent = open[depth - 1].index;
-                prev = open[depth - 1].last;
-                open[depth - 1].last = w->n;
-            }
-            uint32_t from = ts_node_start_byte(at), to = ts_node_end_byte(at);
-            if (to > w->n_bytes) to = w->n_bytes;
-            if (from > to) from = to;
-            index = w->n++;
-            w->nodes[index] = (node){.from = from,
-                .to = to,
-                .sub_end = index + 1,
-                .parent = parent,
-                .prev = prev,
-                .symbol = symbol,
-                .field = field <= w->g->n_fields ? w->g->field_of[field] : FIELD_NONE};
-        }
-        if (ts_tree_cursor_goto_first_child(&cursor)) {
-            base_grow(&open, &cap_open, depth + 1, sizeof *open);
-            open[depth++] = (struct open_node){index, UINT32_MAX};
-            continue;
-        }
-        while (!ts_tree_cursor_goto_next_sibling(&cursor)) {
-            if (depth == 0 || !ts_tree_cursor_goto_parent(&cursor)) {
-                more = false;
-                break;
-            }
-            depth--;
-            if (open[depth].index != UINT32_MAX) w->nodes[open[depth].index].sub_end = w->n;
-        }
-    }
-    ts_tree_cursor_delete(&cursor);
-    free(open);
-}
-
-/* ---- reading the flat array ---- */
-
-static const code_node_row *row_of(const walk *w, uint32_t i)
-{
-    static const code_node_row none = {.kind = -1};
-    const uint16_t symbol = w->nodes[i].symbol;
-    const uint8_t r = symbol < w->g->n_symbols ? w->g->row_of[symbol] : 0;
-    return r != 0 ? &w->g->rows[r - 1] : &none;
-}
-
-static bool is_name(const walk *w, uint32_t i)
-{
-    const node *a = &w->nodes[i];
-    return a->symbol < w->g->n_symbols && w->g->is_name[a->symbol] && a->sub_end == i + 1;
-}
-
-static const char *type_of(const walk *w, uint32_t i)
-{
-    const char *name = ts_language_symbol_name(w->g->language, w->nodes[i].symbol);
-    return name != NULL ? name : "";
-}
-
-static uint32_t child(const walk *w, uint32_t i, uint8_t field)
-{
-    for (uint32_t c = i + 1; c < w->nodes[i].sub_end; c = w->nodes[c].sub_end)
-        if (w->nodes[c].field == field) return c;
-    return UINT32_MAX;
-}
-
-static uint32_t first_child(const walk *w, uint32_t i, bool last)
-{
-    uint32_t found = UINT32_MAX;
-    for (uint32_t c = i + 1; c < w->nodes[i].sub_end; c = w->nodes[c].sub_end) {
-        if (row_of(w, c)->flags & NODE_COMMENT) continue;
-        found = c;
-        if (!last) break;
-    }
-    return found;
-}
-
-static uint32_t first_name(const walk *w, uint32_t i)
-{
-    const uint32_t end = w->nodes[i].sub_end;
-    for (uint32_t c = i; c < end && c - i < LOOK_AHEAD; c++)
-        if (is_name(w, c)) return c;
-    return UINT32_MAX;
-}
-
-/* The first body inside node i: where extents stop. */
-static uint32_t first_block(const walk *w, uint32_t i)
-{
-    const uint32_t end = w->nodes[i].sub_end;
-    for (uint32_t c = i + 1; c < end && c - i < LOOK_AHEAD; c++)
-        if (row_of(w, c)->flags & NODE_BLOCK) return w->nodes[c].from;
-    return w->nodes[i].to;
-}
-
-static uint32_t line_end(const walk *w, uint32_t from, uint32_t to)
-{
-    const char *end = to > from ? memchr(w->text + from, '\n', to - from) : NULL;
-    return end != NULL ? (uint32_t)(end - w->text) : to;
-}
-
-static uint32_t trim(const walk *w, uint32_t from, uint32_t to)
-{
-    while (to > from && memchr(" \t\r\n", w->text[to - 1], 4) != NULL) to--;
-    return to;
-}
+/* ---- extents ---- */
 
 static void add_return(walk *w, code_anchor *a)
 {
-    uint32_t to = line_end(w, a->full_from, a->full_to);
+    uint32_t to = code_tree_line_end(w->t, a->full_from, a->full_to);
     if (to - a->full_from > 32) {
         const uint32_t least = a->full_from + 12;
         to = a->full_from + 32;
         size_t pos, from, end; /* not inside a word */
-        while (to > least && (pos = to - 1, code_next_identifier(w->text, to + 1, &pos, &from, &end)) &&
+        while (to > least && (pos = to - 1, code_next_identifier(w->t->text, to + 1, &pos, &from, &end)) &&
                from == to - 1 && end == to + 1u)
             to--;
     }
-    a->core_to = trim(w, a->full_from, to);
+    a->core_to = code_tree_trim(w->t, a->full_from, to);
 }
 
 /* ---- definitions ---- */
@@ -277,22 +163,22 @@ static named descend(const walk *w, uint32_t i)
 {
     named r = {.name = UINT32_MAX};
     for (int depth = 0; depth < 64 && i != UINT32_MAX; depth++) {
-        if (is_name(w, i)) {
+        if (code_tree_is_name(w->t, i)) {
             r.name = i;
             return r;
         }
-        const char *type = type_of(w, i);
+        const char *type = code_tree_type(w->t, i);
         if (strcmp(type, "function_declarator") == 0) r.is_function = true;
         if (r.is_function && strcmp(type, "parenthesized_declarator") == 0) r.is_pointer = true;
-        uint32_t next = child(w, i, FIELD_DECLARATOR);
+        uint32_t next = code_tree_child(w->t, i, FIELD_DECLARATOR);
         if (next == UINT32_MAX) {
-            next = child(w, i, FIELD_NAME);
-            if (next != UINT32_MAX && w->nodes[next].from > w->nodes[i].from) {
-                r.parent_from = w->nodes[i].from;
-                r.parent_to = w->nodes[next].from;
+            next = code_tree_child(w->t, i, FIELD_NAME);
+            if (next != UINT32_MAX && w->t->nodes[next].from > w->t->nodes[i].from) {
+                r.parent_from = w->t->nodes[i].from;
+                r.parent_to = w->t->nodes[next].from;
             }
         }
-        if (next == UINT32_MAX) next = first_child(w, i, false);
+        if (next == UINT32_MAX) next = code_tree_first(w->t, i, false);
         if (next == UINT32_MAX && strstr(type, "name") != NULL)
             r.name = i; /* destructor_name, operator_name */
         i = next;
@@ -305,29 +191,29 @@ static const char *qualifier(walk *w, uint32_t from, uint32_t to)
 {
     size_t pos = from, a = 0, b = 0, best_a = 0, best_b = 0;
     int angle = 0;
-    for (size_t i = from; code_next_identifier(w->text, to, &pos, &a, &b);) {
-        for (; i < a; i++) angle += w->text[i] == '<' ? 1 : w->text[i] == '>' ? -1 : 0;
+    for (size_t i = from; code_next_identifier(w->t->text, to, &pos, &a, &b);) {
+        for (; i < a; i++) angle += w->t->text[i] == '<' ? 1 : w->t->text[i] == '>' ? -1 : 0;
         if (angle > 0) continue;
-        if (b - a == 9 && memcmp(w->text + a, "prototype", 9) == 0) continue;
+        if (b - a == 9 && memcmp(w->t->text + a, "prototype", 9) == 0) continue;
         best_a = a;
         best_b = b;
     }
-    return best_b > best_a ? code_builder_name(&w->b, w->text + best_a, best_b - best_a) : "";
+    return best_b > best_a ? code_builder_name(&w->b, w->t->text + best_a, best_b - best_a) : "";
 }
 
 /* The node that the definition starts and ends with: decorators, export, a declaration around a single name. */
 static uint32_t outermost(const walk *w, uint32_t i)
 {
     for (int depth = 0; depth < 8; depth++) {
-        const uint32_t p = w->nodes[i].parent;
+        const uint32_t p = w->t->nodes[i].parent;
         if (p == UINT32_MAX) break;
-        const unsigned flags = row_of(w, p)->flags;
-        if (!(flags & (NODE_WRAPS | NODE_WRAPS_ONE)) || first_child(w, p, true) != i) break;
+        const unsigned flags = code_tree_row(w->t, p)->flags;
+        if (!(flags & (NODE_WRAPS | NODE_WRAPS_ONE)) || code_tree_first(w->t, p, true) != i) break;
         if ((flags & NODE_WRAPS_ONE) && (flags & NODE_WRAPS) == 0) {
             /* Types and modifiers may stand in front (Java), other names may not. */
             bool alone = true;
-            for (uint32_t c = p + 1; c < w->nodes[p].sub_end; c = w->nodes[c].sub_end)
-                if (c != i && w->nodes[c].symbol == w->nodes[i].symbol) alone = false;
+            for (uint32_t c = p + 1; c < w->t->nodes[p].sub_end; c = w->t->nodes[c].sub_end)
+                if (c != i && w->t->nodes[c].symbol == w->t->nodes[i].symbol) alone = false;
             if (!alone) break;
         }
         i = p;
@@ -337,12 +223,13 @@ static uint32_t outermost(const walk *w, uint32_t i)
 
 static uint32_t body_of(const walk *w, uint32_t i)
 {
-    uint32_t body = child(w, i, FIELD_BODY);
+    uint32_t body = code_tree_child(w->t, i, FIELD_BODY);
     if (body != UINT32_MAX) return body;
-    const uint32_t type = child(w, i, FIELD_TYPE); /* Go: type_spec > struct_type > field_declaration_list */
+    const uint32_t type =
+        code_tree_child(w->t, i, FIELD_TYPE); /* Go: type_spec > struct_type > field_declaration_list */
     if (type != UINT32_MAX)
-        for (uint32_t c = type + 1; c < w->nodes[type].sub_end; c = w->nodes[c].sub_end)
-            if (row_of(w, c)->flags & NODE_BLOCK) return c;
+        for (uint32_t c = type + 1; c < w->t->nodes[type].sub_end; c = w->t->nodes[c].sub_end)
+            if (code_tree_row(w->t, c)->flags & NODE_BLOCK) return c;
     return UINT32_MAX;
 }
 
@@ -352,9 +239,9 @@ static void add_signature(walk *w, const code_definition *d, uint32_t index, uin
     for (size_t i = 0; i < sizeof none / sizeof *none; i++)
         if (strcmp(d->what, none[i]) == 0) return;
     uint32_t to = d->body_to != 0 && d->body_from >= d->from ? d->body_from : d->to;
-    if (d->body_to == 0 && !d->is_declaration) to = line_end(w, node_from, d->to);
-    if (d->body_to != 0 && d->body_from < d->to && w->text[d->body_from] == '{') to = d->body_from + 1;
-    to = trim(w, d->from, to);
+    if (d->body_to == 0 && !d->is_declaration) to = code_tree_line_end(w->t, node_from, d->to);
+    if (d->body_to != 0 && d->body_from < d->to && w->t->text[d->body_from] == '{') to = d->body_from + 1;
+    to = code_tree_trim(w->t, d->from, to);
     code_builder_anchor(&w->b, &(code_anchor){CODE_SIGNATURE, index, d->from, to, d->from, to});
 }
 
@@ -362,34 +249,34 @@ static void add_signature(walk *w, const code_definition *d, uint32_t index, uin
 static void define(walk *w, uint32_t i, uint32_t name, const char *parent, const char *what, uint32_t body,
     bool is_declaration, uint32_t holder)
 {
-    const node *at = &w->nodes[name];
-    if (at->from == at->to) return;                                   /* a MISSING name */
-    const uint32_t name_from = at->from + (w->text[at->from] == '#'); /* private in JavaScript */
+    const code_node *at = &w->t->nodes[name];
+    if (at->from == at->to) return;                                      /* a MISSING name */
+    const uint32_t name_from = at->from + (w->t->text[at->from] == '#'); /* private in JavaScript */
     const uint32_t outer = outermost(w, i);
-    code_definition d = {.name = code_builder_name(&w->b, w->text + name_from, at->to - name_from),
+    code_definition d = {.name = code_builder_name(&w->b, w->t->text + name_from, at->to - name_from),
         .parent = parent,
         .what = what,
-        .from = w->nodes[outer].from,
-        .to = trim(w, w->nodes[outer].from, w->nodes[outer].to),
+        .from = w->t->nodes[outer].from,
+        .to = code_tree_trim(w->t, w->t->nodes[outer].from, w->t->nodes[outer].to),
         .name_from = name_from,
         .is_declaration = is_declaration};
-    for (uint32_t p = w->nodes[outer].prev; p != UINT32_MAX && (row_of(w, p)->flags & NODE_ATTRIBUTE);
-         p = w->nodes[p].prev)
-        d.from = w->nodes[p].from;
+    for (uint32_t p = w->t->nodes[outer].prev;
+         p != UINT32_MAX && (code_tree_row(w->t, p)->flags & NODE_ATTRIBUTE); p = w->t->nodes[p].prev)
+        d.from = w->t->nodes[p].from;
     /* Around a broken place a wrapper may hold other definitions in front of this one: then it is not this one's. */
     const code_file *file = w->b.file;
     if (file->n_definitions != 0 && d.from < file->definitions[file->n_definitions - 1].from)
-        d.from = w->nodes[i].from;
+        d.from = w->t->nodes[i].from;
     if (body != UINT32_MAX) {
-        d.body_from = w->nodes[body].from;
-        d.body_to = w->nodes[body].to;
+        d.body_from = w->t->nodes[body].from;
+        d.body_to = w->t->nodes[body].to;
     }
     const uint32_t index = code_builder_define(&w->b, &d);
     if (index == UINT32_MAX) return;
-    add_signature(w, &d, index, w->nodes[i].from);
+    add_signature(w, &d, index, w->t->nodes[i].from);
     const bool function = strcmp(what, "function") == 0 || strcmp(what, "method") == 0;
     if (holder != UINT32_MAX && (function || is_type(what)))
-        open_scope(w, w->nodes[holder].sub_end, index, function ? SCOPE_FUNCTION : SCOPE_TYPE, d.name);
+        open_scope(w, w->t->nodes[holder].sub_end, index, function ? SCOPE_FUNCTION : SCOPE_TYPE, d.name);
 }
 
 /* C and C++: one definition a declarator. */
@@ -398,12 +285,12 @@ static void define_declarators(walk *w, uint32_t i, const code_node_row *row)
     const bool is_typedef = strcmp(row->what, "typedef") == 0, is_field = strcmp(row->what, "field") == 0;
     uint32_t n = 0, body = UINT32_MAX, holder = UINT32_MAX;
     if (is_typedef) { /* of a struct: its body; without a name of its own its fields are the typedef's */
-        const uint32_t type = child(w, i, FIELD_TYPE);
-        if (type != UINT32_MAX) body = child(w, type, FIELD_BODY);
-        if (body != UINT32_MAX && child(w, type, FIELD_NAME) == UINT32_MAX) holder = i;
+        const uint32_t type = code_tree_child(w->t, i, FIELD_TYPE);
+        if (type != UINT32_MAX) body = code_tree_child(w->t, type, FIELD_BODY);
+        if (body != UINT32_MAX && code_tree_child(w->t, type, FIELD_NAME) == UINT32_MAX) holder = i;
     }
-    for (uint32_t c = i + 1; c < w->nodes[i].sub_end; c = w->nodes[c].sub_end) {
-        if (w->nodes[c].field != FIELD_DECLARATOR) continue;
+    for (uint32_t c = i + 1; c < w->t->nodes[i].sub_end; c = w->t->nodes[c].sub_end) {
+        if (w->t->nodes[c].field != FIELD_DECLARATOR) continue;
         const named r = descend(w, c);
         if (r.name == UINT32_MAX) continue;
         const bool prototype = r.is_function && !r.is_pointer && !is_typedef;
@@ -424,19 +311,20 @@ static void define_attribute(walk *w, uint32_t i, uint32_t left)
     const scope *top = &w->scopes[w->n_scopes - 1], *type = top - 1;
     if (top->definition == UINT32_MAX) return;
     const code_file *file = w->b.file;
-    const uint32_t object = first_child(w, left, false), name = first_child(w, left, true);
+    const uint32_t object = code_tree_first(w->t, left, false), name = code_tree_first(w->t, left, true);
     for (size_t k = 0; k < sizeof makers / sizeof *makers; k++) {
-        if (strcmp(top->name, makers[k]) != 0 || object == name || name == UINT32_MAX || !is_name(w, name))
+        if (strcmp(top->name, makers[k]) != 0 || object == name || name == UINT32_MAX ||
+            !code_tree_is_name(w->t, name))
             continue;
-        const node *o = &w->nodes[object], *a = &w->nodes[name];
+        const code_node *o = &w->t->nodes[object], *a = &w->t->nodes[name];
         const size_t n = a->to - a->from;
-        if (o->to - o->from != 4 || memcmp(w->text + o->from, objects[k], 4) != 0) continue;
+        if (o->to - o->from != 4 || memcmp(w->t->text + o->from, objects[k], 4) != 0) continue;
         bool again = false;
         for (uint32_t d = type->definition != UINT32_MAX ? type->definition : top->definition;
              d < file->n_definitions && !again; d++)
             again = strlen(file->definitions[d].name) == n &&
                     strcmp(file->definitions[d].parent, type->name) == 0 &&
-                    memcmp(file->definitions[d].name, w->text + a->from, n) == 0;
+                    memcmp(file->definitions[d].name, w->t->text + a->from, n) == 0;
         if (!again && file->n_definitions - top->definition < MAX_ATTRIBUTES)
             define(w, i, name, type->name, "field", UINT32_MAX, false, UINT32_MAX);
     }
@@ -447,110 +335,126 @@ static void define_variable(walk *w, uint32_t i, const code_node_row *row)
 {
     static const uint8_t names[] = {FIELD_NAME, FIELD_LEFT, FIELD_KEY, FIELD_PROPERTY, FIELD_DECLARATOR};
     uint32_t left = UINT32_MAX;
-    for (size_t f = 0; f < sizeof names && left == UINT32_MAX; f++) left = child(w, i, names[f]);
-    if (left == UINT32_MAX) left = first_child(w, i, false);
+    for (size_t f = 0; f < sizeof names && left == UINT32_MAX; f++) left = code_tree_child(w->t, i, names[f]);
+    if (left == UINT32_MAX) left = code_tree_first(w->t, i, false);
     if (left == UINT32_MAX) return;
-    uint32_t value = child(w, i, FIELD_VALUE);
-    if (value == UINT32_MAX) value = child(w, i, FIELD_RIGHT);
-    if (value != UINT32_MAX && (row_of(w, value)->flags & NODE_LITERAL)) {
+    uint32_t value = code_tree_child(w->t, i, FIELD_VALUE);
+    if (value == UINT32_MAX) value = code_tree_child(w->t, i, FIELD_RIGHT);
+    if (value != UINT32_MAX && (code_tree_row(w->t, value)->flags & NODE_LITERAL)) {
         uint32_t name = left;
         const char *parent = enclosing_name(w);
-        if (!is_name(w, left)) {
-            name = child(w, left, FIELD_PROPERTY);
-            if (name == UINT32_MAX || !is_name(w, name)) return;
-            parent = qualifier(w, w->nodes[left].from, w->nodes[name].from);
+        if (!code_tree_is_name(w->t, left)) {
+            name = code_tree_child(w->t, left, FIELD_PROPERTY);
+            if (name == UINT32_MAX || !code_tree_is_name(w->t, name)) return;
+            parent = qualifier(w, w->t->nodes[left].from, w->t->nodes[name].from);
             if (strcmp(parent, "exports") == 0 || strcmp(parent, "this") == 0) parent = enclosing_name(w);
         }
         define(w, i, name, parent,
             in_type(w)                         ? "method"
             : strcmp(row->what, "method") == 0 ? "method"
                                                : "function",
-            child(w, value, FIELD_BODY), false, i);
+            code_tree_child(w->t, value, FIELD_BODY), false, i);
         return;
     }
     if (w->n_functions != 0) define_attribute(w, i, left);
     if ((row->flags & NODE_IF_FUNCTION) || w->n_functions != 0) return;
     const char *what = in_type(w) && strcmp(row->what, "variable") == 0 ? "field" : row->what;
-    const uint8_t field = w->nodes[left].field;
-    for (uint32_t c = left; c < w->nodes[i].sub_end; c = w->nodes[c].sub_end)
-        if (c == left || (field == FIELD_NAME && w->nodes[c].field == field)) {
-            if (is_name(w, c)) define(w, i, c, enclosing_name(w), what, UINT32_MAX, false, UINT32_MAX);
+    const uint8_t field = w->t->nodes[left].field;
+    for (uint32_t c = left; c < w->t->nodes[i].sub_end; c = w->t->nodes[c].sub_end)
+        if (c == left || (field == FIELD_NAME && w->t->nodes[c].field == field)) {
+            if (code_tree_is_name(w->t, c))
+                define(w, i, c, enclosing_name(w), what, UINT32_MAX, false, UINT32_MAX);
         }
 }
 
-/* Rust: the last thing in a body, when it is an expression. */
-static void add_tail(walk *w, uint32_t body)
+static void add_implicit_return(walk *w, uint32_t i)
 {
-    const uint32_t last = first_child(w, body, true);
-    if (last == UINT32_MAX || row_of(w, last)->kind == CODE_RETURN) return;
-    const char *type = type_of(w, last);
-    if (strstr(type, "statement") != NULL || strstr(type, "declaration") != NULL ||
-        strstr(type, "_item") != NULL)
-        return;
-    const uint32_t from = w->nodes[last].from;
-    uint32_t to = first_block(w, last);
-    if (to <= from) to = w->nodes[last].to;
+    const uint32_t from = w->t->nodes[i].from;
+    uint32_t to = code_tree_block(w->t, i);
+    if (to <= from) to = w->t->nodes[i].to;
     code_anchor a = {.kind = CODE_RETURN,
         .definition = innermost(w),
         .core_from = from,
         .full_from = from,
-        .full_to = trim(w, from, to)};
+        .full_to = code_tree_trim(w->t, from, to)};
     add_return(w, &a);
     if (a.core_to > a.full_to) a.core_to = a.full_to;
     code_builder_anchor(&w->b, &a);
+}
+
+/* Rust, Ruby: the last thing in a body, when it is an expression. `body`: the body, or the method that has none. */
+static void add_tail(walk *w, uint32_t body)
+{
+    uint32_t last = code_tree_first(w->t, body, true);
+    if (last == UINT32_MAX) return;
+    const int kind = code_tree_row(w->t, last)->kind; /* a match's arms speak for themselves */
+    if (kind == CODE_RETURN || kind == CODE_CONTROL) return;
+    if (w->t->nodes[last].field == FIELD_NAME || w->t->nodes[last].field == FIELD_PARAMETERS) return;
+    const unsigned flow = code_tree_flow(w->t, last) & FLOW_KINDS;
+    if (flow == FLOW_RETURN || flow == FLOW_HANDLER || flow == FLOW_FINALLY || flow == FLOW_ELSE) return;
+    const char *type = code_tree_type(w->t, last);
+    if (strstr(type, "statement") != NULL || strstr(type, "declaration") != NULL ||
+        strstr(type, "_item") != NULL)
+        return;
+    add_implicit_return(w, last);
 }
 
 static void define_plain(walk *w, uint32_t i, const code_node_row *row)
 {
     const uint32_t body = body_of(w, i);
     if ((row->flags & NODE_NEEDS_BODY) && body == UINT32_MAX) return;
-    uint32_t at = child(w, i, FIELD_NAME);
-    if (at == UINT32_MAX) at = child(w, i, FIELD_DECLARATOR);
+    uint32_t at = code_tree_child(w->t, i, FIELD_NAME);
+    if (at == UINT32_MAX) at = code_tree_child(w->t, i, FIELD_DECLARATOR);
     named r = {.name = UINT32_MAX};
     if (at != UINT32_MAX)
         r = descend(w, at);
     else if (!(row->flags & NODE_NEEDS_BODY))
-        r.name = first_name(w, i);
+        r.name = code_tree_name(w->t, i);
     if (r.name == UINT32_MAX) return;
     const char *what = row->what, *parent = enclosing_name(w);
     if (r.parent_to != 0) parent = qualifier(w, r.parent_from, r.parent_to);
     if (strcmp(what, "function") == 0 && (in_type(w) || r.parent_to != 0)) what = "method";
-    const uint32_t receiver = child(w, i, FIELD_RECEIVER);
+    const uint32_t receiver = code_tree_child(w->t, i, FIELD_RECEIVER);
     if (receiver != UINT32_MAX) { /* Go: func (c *Command) Name() */
-        for (uint32_t c = receiver; c < w->nodes[receiver].sub_end; c++)
-            if (is_name(w, c) && strcmp(type_of(w, c), "type_identifier") == 0) {
-                parent =
-                    code_builder_name(&w->b, w->text + w->nodes[c].from, w->nodes[c].to - w->nodes[c].from);
+        for (uint32_t c = receiver; c < w->t->nodes[receiver].sub_end; c++)
+            if (code_tree_is_name(w->t, c) && strcmp(code_tree_type(w->t, c), "type_identifier") == 0) {
+                parent = code_builder_name(
+                    &w->b, w->t->text + w->t->nodes[c].from, w->t->nodes[c].to - w->t->nodes[c].from);
                 break;
             }
     }
-    const uint32_t type = strcmp(what, "type") == 0 ? child(w, i, FIELD_TYPE) : UINT32_MAX;
-    if (type != UINT32_MAX && strcmp(type_of(w, type), "struct_type") == 0) what = "struct";
-    if (type != UINT32_MAX && strcmp(type_of(w, type), "interface_type") == 0) what = "interface";
-    define(w, i, r.name, parent, what, body, (row->flags & NODE_DECLARATION) != 0, i);
+    const uint32_t type = strcmp(what, "type") == 0 ? code_tree_child(w->t, i, FIELD_TYPE) : UINT32_MAX;
+    if (type != UINT32_MAX && strcmp(code_tree_type(w->t, type), "struct_type") == 0) what = "struct";
+    if (type != UINT32_MAX && strcmp(code_tree_type(w->t, type), "interface_type") == 0) what = "interface";
+    const bool declares =
+        (row->flags & NODE_DECLARATION) || (body == UINT32_MAX && (row->flags & NODE_MAY_DECLARE));
+    define(w, i, r.name, parent, what, body, declares, i);
     if (strcmp(what, "field") == 0) /* Go: a, b int */
-        for (uint32_t c = w->nodes[r.name].sub_end; c < w->nodes[i].sub_end; c = w->nodes[c].sub_end)
-            if (w->nodes[c].field == FIELD_NAME && is_name(w, c))
+        for (uint32_t c = w->t->nodes[r.name].sub_end; c < w->t->nodes[i].sub_end; c = w->t->nodes[c].sub_end)
+            if (w->t->nodes[c].field == FIELD_NAME && code_tree_is_name(w->t, c))
                 define(w, i, c, parent, what, UINT32_MAX, false, UINT32_MAX);
-    if ((row->flags & NODE_TAIL_RETURNS) && body != UINT32_MAX) add_tail(w, body);
+    if (row->flags & NODE_TAIL_RETURNS) add_tail(w, body != UINT32_MAX ? body : i);
 }
 
 static void define_node(walk *w, uint32_t i, const code_node_row *row)
 {
     if (row->what == NULL) {
         if (row->flags & NODE_SCOPE) {
-            uint32_t at = child(w, i, FIELD_TYPE);
-            if (at == UINT32_MAX) at = child(w, i, FIELD_NAME);
-            const uint32_t name = at != UINT32_MAX ? first_name(w, at) : UINT32_MAX;
+            uint32_t at = code_tree_child(w->t, i, FIELD_TYPE);
+            if (at == UINT32_MAX) at = code_tree_child(w->t, i, FIELD_NAME);
+            const uint32_t name = at != UINT32_MAX ? code_tree_name(w->t, at) : UINT32_MAX;
             const bool of_type =
-                child(w, i, FIELD_TYPE) != UINT32_MAX; /* impl; a namespace has a name only */
+                code_tree_child(w->t, i, FIELD_TYPE) != UINT32_MAX; /* impl; a namespace has a name only */
             const char *s = "";
             if (name != UINT32_MAX)
-                s = code_builder_name(
-                    &w->b, w->text + w->nodes[name].from, w->nodes[name].to - w->nodes[name].from);
-            open_scope(w, w->nodes[i].sub_end, UINT32_MAX, of_type ? SCOPE_TYPE : SCOPE_PARENT, s);
+                s = code_builder_name(&w->b, w->t->text + w->t->nodes[name].from,
+                    w->t->nodes[name].to - w->t->nodes[name].from);
+            open_scope(w, w->t->nodes[i].sub_end, UINT32_MAX, of_type ? SCOPE_TYPE : SCOPE_PARENT, s);
         } else if (row->flags & NODE_LITERAL) {
-            open_scope(w, w->nodes[i].sub_end, UINT32_MAX, SCOPE_FUNCTION, enclosing_name(w));
+            const uint32_t body = code_tree_child(w->t, i, FIELD_BODY); /* x => x + 1 returns */
+            if (body != UINT32_MAX && !(code_tree_row(w->t, body)->flags & NODE_BLOCK))
+                add_implicit_return(w, body);
+            open_scope(w, w->t->nodes[i].sub_end, UINT32_MAX, SCOPE_FUNCTION, enclosing_name(w));
         }
         return;
     }
@@ -566,98 +470,118 @@ static void define_node(walk *w, uint32_t i, const code_node_row *row)
 
 static void add_call(walk *w, uint32_t i, code_anchor *a)
 {
-    const uint32_t arguments = child(w, i, FIELD_ARGUMENTS);
-    uint32_t open = arguments != UINT32_MAX ? w->nodes[arguments].from : a->full_from;
+    const uint32_t arguments = code_tree_child(w->t, i, FIELD_ARGUMENTS),
+                   method = code_tree_child(w->t, i, FIELD_METHOD),
+                   callee = code_tree_child(w->t, i, FIELD_FUNCTION);
+    if (callee != UINT32_MAX && arguments != UINT32_MAX &&
+        (code_tree_row(w->t, callee)->flags & NODE_LITERAL)) {
+        a->core_from = a->full_from = w->t->nodes[arguments].from; /* func() {...}() */
+        a->core_to = a->full_to = w->t->nodes[arguments].to;
+        return;
+    }
+    uint32_t open = arguments != UINT32_MAX ? w->t->nodes[arguments].from : a->full_from;
     if (arguments == UINT32_MAX) { /* macro!(...), a command: up to its bracket or its first name */
-        const uint32_t name = first_name(w, i);
-        open = name != UINT32_MAX ? w->nodes[name].to : line_end(w, a->full_from, a->full_to);
-        while (open < a->full_to && w->text[open] == '!') open++;
+        const uint32_t name = method != UINT32_MAX ? method : code_tree_name(w->t, i);
+        open = name != UINT32_MAX ? w->t->nodes[name].to : code_tree_line_end(w->t, a->full_from, a->full_to);
+        while (open < a->full_to && w->t->text[open] == '!') open++;
     }
     a->core_to = open;
-    if (open < a->full_to && (w->text[open] == '(' || w->text[open] == '[' || w->text[open] == '{'))
+    if (open < a->full_to && (w->t->text[open] == '(' || w->t->text[open] == '[' || w->t->text[open] == '{'))
         a->core_to = open + 1;
     /* A long chain in front of the name says little: begin at the last name. */
-    if (open - a->full_from > 64 || line_end(w, a->full_from, open) != open ||
-        memchr(w->text + a->full_from, '(', open - a->full_from) != NULL)
-        for (uint32_t c = i + 1; c < w->nodes[i].sub_end && w->nodes[c].from < open && c - i < LOOK_AHEAD;
-             c++)
-            if (is_name(w, c) && w->nodes[c].to <= open) a->core_from = w->nodes[c].from;
+    if (open - a->full_from > 64 || code_tree_line_end(w->t, a->full_from, open) != open ||
+        memchr(w->t->text + a->full_from, '(', open - a->full_from) != NULL)
+        for (uint32_t c = i + 1;
+             c < w->t->nodes[i].sub_end && w->t->nodes[c].from < open && c - i < LOOK_AHEAD; c++)
+            if (code_tree_is_name(w->t, c) && w->t->nodes[c].to <= open) a->core_from = w->t->nodes[c].from;
     if (a->full_to < a->core_to) a->full_to = a->core_to;
 }
 
 static void add_control(walk *w, uint32_t i, code_anchor *a)
 {
-    uint32_t body = child(w, i, FIELD_CONSEQUENCE);
-    if (body == UINT32_MAX) body = child(w, i, FIELD_BODY);
-    const uint32_t condition = child(w, i, FIELD_CONDITION);
-    if (body == UINT32_MAX) {
-        const uint32_t last = first_child(w, i, true);
-        if (last != UINT32_MAX && last != condition && strstr(type_of(w, last), "statement") != NULL)
-            body = last;
-    }
-    if (body != UINT32_MAX && condition != UINT32_MAX && w->nodes[condition].from > w->nodes[body].from) {
-        a->core_from = a->full_from = w->nodes[condition].from; /* do ... while (x) */
-        a->core_to = a->full_to = w->nodes[condition].to;
+    const code_tree *t = w->t;
+    const uint32_t condition = code_tree_child(t, i, FIELD_CONDITION);
+    uint32_t body = code_tree_body(t, i);
+    if (body == UINT32_MAX && (code_tree_flow(t, i) & FLOW_KINDS) == FLOW_DO)
+        body = code_tree_loop_body(t, i);
+    if (body != UINT32_MAX && condition != UINT32_MAX && t->nodes[condition].from > t->nodes[body].from) {
+        uint32_t from = t->nodes[body].to; /* do ... while (x), x unless y */
+        while (from < t->nodes[condition].from && strchr("; \t\r\n", t->text[from]) != NULL) from++;
+        a->core_from = a->full_from = from;
+        a->core_to = a->full_to = t->nodes[condition].to;
         return;
     }
-    if (body != UINT32_MAX && w->nodes[body].from < a->full_to) a->full_to = w->nodes[body].from;
-    a->full_to = trim(w, a->full_from, a->full_to);
-    a->core_to =
-        condition != UINT32_MAX || body != UINT32_MAX ? a->full_to : line_end(w, a->full_from, a->full_to);
+    const uint32_t head = code_tree_head(t, i);
+    if (head > a->full_from && head < a->full_to) a->full_to = head;
+    a->full_to = code_tree_trim(t, a->full_from, a->full_to);
+    if (head < t->nodes[i].to && a->full_to > a->full_from + 1 &&
+        t->text[a->full_to - 1] == '{') /* switch x { */
+        a->full_to = code_tree_trim(t, a->full_from, a->full_to - 1);
+    a->core_to = condition != UINT32_MAX || head < t->nodes[i].to
+                     ? a->full_to
+                     : code_tree_line_end(t, a->full_from, a->full_to);
 }
 
-static void add_assign(walk *w, uint32_t i, code_anchor *a)
+static bool is_step(const walk *w, const code_anchor *a)
 {
-    uint32_t value = child(w, i, FIELD_VALUE);
-    if (value == UINT32_MAX) value = child(w, i, FIELD_RIGHT);
-    if (value != UINT32_MAX && w->nodes[value].from > a->full_from)
-        a->core_to = trim(w, a->full_from, w->nodes[value].from);
-    else
-        a->core_to = line_end(w, a->full_from, a->full_to);
+    const char *text = w->t->text;
+    if (a->full_to - a->full_from < 3) return false;
+    return memcmp(text + a->full_from, "++", 2) == 0 || memcmp(text + a->full_from, "--", 2) == 0 ||
+           memcmp(text + a->full_to - 2, "++", 2) == 0 || memcmp(text + a->full_to - 2, "--", 2) == 0;
+}
+
+/* false: it gives no value, as `int x;` in Java or `x: int` in Python. */
+static bool add_assign(walk *w, uint32_t i, code_anchor *a)
+{
+    const code_tree *t = w->t;
+    uint32_t value = code_tree_child(t, i, FIELD_VALUE);
+    if (value == UINT32_MAX) value = code_tree_child(t, i, FIELD_RIGHT);
+    if (value != UINT32_MAX && t->nodes[value].from > a->full_from) {
+        a->core_to = code_tree_trim(t, a->full_from, t->nodes[value].from);
+        return true;
+    }
+    const char *equals = memchr(t->text + a->full_from, '=', a->full_to - a->full_from);
+    const bool step = is_step(w, a);
+    if (!step && equals == NULL) return false;
+    a->core_to = step ? code_tree_line_end(t, a->full_from, a->full_to) : (uint32_t)(equals - t->text) + 1;
+    return true;
 }
 
 static void add_anchor(walk *w, uint32_t i, code_kind kind)
 {
-    const node *at = &w->nodes[i];
+    const code_node *at = &w->t->nodes[i];
+    const unsigned flags = code_tree_row(w->t, i)->flags;
+    if ((flags & NODE_NAMED_JUMP) && (code_tree_flow(w->t, i) & FLOW_KINDS) != FLOW_NONE) kind = CODE_RETURN;
     code_anchor a = {.kind = kind, .definition = innermost(w), .core_from = at->from, .full_from = at->from};
-    a.full_to = first_block(w, i);
+    a.full_to = code_tree_block(w->t, i);
     if (a.full_to <= a.full_from) a.full_to = at->to;
-    a.full_to = trim(w, a.full_from, a.full_to);
+    a.full_to = code_tree_trim(w->t, a.full_from, a.full_to);
+    if ((flags & NODE_STEP) && !is_step(w, &a)) return;
     if (kind == CODE_CALL)
         add_call(w, i, &a);
     else if (kind == CODE_CONTROL)
         add_control(w, i, &a);
-    else if (kind == CODE_ASSIGN)
-        add_assign(w, i, &a);
-    else
+    else if (kind == CODE_ASSIGN && !add_assign(w, i, &a))
+        return;
+    else if (kind == CODE_RETURN)
         add_return(w, &a);
     if (a.core_to > a.full_to) a.core_to = a.full_to;
     code_builder_anchor(&w->b, &a);
 }
 
-code_file *code_parse_tree(const code_grammar *g, const char *text, size_t n)
+code_file *code_parse_tree(const code_tree *t)
 {
-    TSParser *parser = ts_parser_new();
-    if (parser == NULL) return NULL;
-    TSTree *tree = NULL;
-    if (ts_parser_set_language(parser, g->language)) {
-        ts_parser_set_timeout_micros(parser, PARSE_MICROSECONDS);
-        tree = ts_parser_parse_string(parser, NULL, n != 0 ? text : "", (uint32_t)n);
-    }
-    ts_parser_delete(parser);
-    if (tree == NULL) return NULL;
-    walk w = {.g = g, .text = text, .n_bytes = (uint32_t)n};
-    code_builder_begin(&w.b, g->name, text, n);
-    flatten(&w, tree);
-    ts_tree_delete(tree);
-    for (uint32_t i = 0; i < w.n; i++) {
+    walk w = {.t = t};
+    code_builder_begin(&w.b, t->g->name, t->text, t->n_bytes);
+    w.b.file->n_errors = t->n_errors;
+    w.b.file->error_line = t->error_line;
+    for (uint32_t i = 0; i < t->n; i++) {
         while (w.n_scopes != 0 && i >= w.scopes[w.n_scopes - 1].sub_end)
             if (w.scopes[--w.n_scopes].kind == SCOPE_FUNCTION) w.n_functions--;
-        const code_node_row *row = row_of(&w, i);
+        const code_node_row *row = code_tree_row(t, i);
         if (row->kind >= 0) add_anchor(&w, i, (code_kind)row->kind);
         if (row->what != NULL || row->flags != 0) define_node(&w, i, row);
     }
-    free(w.nodes);
     free(w.scopes);
     return code_builder_end(&w.b);
 }

@@ -41,7 +41,7 @@ static const code_node_row cpp_rows[] = {
 static const code_node_row python_rows[] = {
     {"call", CALL},
     {"if_statement", CONTROL}, {"elif_clause", CONTROL}, {"while_statement", CONTROL}, {"for_statement", CONTROL},
-    {"match_statement", CONTROL}, {"case_clause", CONTROL}, {"except_clause", CONTROL}, {"with_statement", CONTROL},
+    {"match_statement", CONTROL}, {"case_clause", CONTROL}, {"except_clause", CONTROL}, {"except_group_clause", CONTROL}, {"with_statement", CONTROL},
     {"assert_statement", CONTROL}, {"conditional_expression", CONTROL}, {"if_clause", CONTROL}, {"for_in_clause", CONTROL},
     {"return_statement", RETURN}, {"yield", RETURN}, {"raise_statement", RETURN}, {"break_statement", RETURN},
     {"continue_statement", RETURN},
@@ -71,15 +71,15 @@ static const code_node_row python_rows[] = {
     {"statement_block", NONE, NULL, NODE_BLOCK}, {"class_body", NONE, NULL, NODE_BLOCK}, {"decorator", NONE, NULL, NODE_ATTRIBUTE}, \
     {"comment", NONE, NULL, NODE_COMMENT}
 
-static const code_node_row javascript_rows[] = {JS_ROWS, {"field_definition", NONE, "field", NODE_VARIABLE}, {NULL}};
+static const code_node_row javascript_rows[] = {JS_ROWS, {"field_definition", ASSIGN, "field", NODE_VARIABLE}, {NULL}};
 
 static const code_node_row typescript_rows[] = {
     JS_ROWS,
     {"function_signature", NONE, "function", NODE_DECLARATION}, {"method_signature", NONE, "method", NODE_DECLARATION},
     {"abstract_method_signature", NONE, "method", NODE_DECLARATION}, {"interface_declaration", NONE, "interface", 0},
     {"abstract_class_declaration", NONE, "class", 0}, {"enum_declaration", NONE, "enum", 0},
-    {"type_alias_declaration", NONE, "type", 0}, {"public_field_definition", NONE, "field", NODE_VARIABLE},
-    {"property_signature", NONE, "field", 0}, {"internal_module", NONE, NULL, NODE_SCOPE}, {"module", NONE, NULL, NODE_SCOPE},
+    {"type_alias_declaration", NONE, "type", 0}, {"public_field_definition", ASSIGN, "field", NODE_VARIABLE},
+    {"property_signature", NONE, "field", 0}, {"enum_assignment", ASSIGN, "constant", NODE_VARIABLE}, {"internal_module", NONE, NULL, NODE_SCOPE}, {"module", NONE, NULL, NODE_SCOPE},
     {"interface_body", NONE, NULL, NODE_BLOCK}, {"object_type", NONE, NULL, NODE_BLOCK}, {"enum_body", NONE, NULL, NODE_BLOCK},
     {NULL},
 };
@@ -93,7 +93,7 @@ static const code_node_row go_rows[] = {
     {"short_var_declaration", ASSIGN}, {"assignment_statement", ASSIGN}, {"var_spec", ASSIGN, "variable", NODE_VARIABLE},
     {"inc_statement", ASSIGN}, {"dec_statement", ASSIGN},
     {"function_declaration", NONE, "function", 0}, {"method_declaration", NONE, "method", 0}, {"type_spec", NONE, "type", 0},
-    {"type_alias", NONE, "type", 0}, {"const_spec", NONE, "constant", NODE_VARIABLE}, {"field_declaration", NONE, "field", 0},
+    {"type_alias", NONE, "type", 0}, {"const_spec", ASSIGN, "constant", NODE_VARIABLE}, {"receive_statement", ASSIGN}, {"field_declaration", NONE, "field", 0},
     {"method_spec", NONE, "method", NODE_DECLARATION}, {"method_elem", NONE, "method", NODE_DECLARATION},
     {"func_literal", NONE, NULL, NODE_LITERAL}, {"type_declaration", NONE, NULL, NODE_WRAPS_ONE},
     {"const_declaration", NONE, NULL, NODE_WRAPS_ONE}, {"var_declaration", NONE, NULL, NODE_WRAPS_ONE},
@@ -109,8 +109,8 @@ static const code_node_row rust_rows[] = {
     {"let_declaration", ASSIGN}, {"assignment_expression", ASSIGN}, {"compound_assignment_expr", ASSIGN},
     {"function_item", NONE, "function", NODE_TAIL_RETURNS}, {"function_signature_item", NONE, "function", NODE_DECLARATION},
     {"struct_item", NONE, "struct", 0}, {"enum_item", NONE, "enum", 0}, {"union_item", NONE, "union", 0},
-    {"trait_item", NONE, "interface", 0}, {"type_item", NONE, "type", 0}, {"const_item", NONE, "constant", NODE_VARIABLE},
-    {"static_item", NONE, "variable", NODE_VARIABLE}, {"macro_definition", NONE, "macro", 0},
+    {"trait_item", NONE, "interface", 0}, {"type_item", NONE, "type", 0}, {"const_item", ASSIGN, "constant", NODE_VARIABLE},
+    {"static_item", ASSIGN, "variable", NODE_VARIABLE}, {"macro_definition", NONE, "macro", 0},
     {"enum_variant", NONE, "constant", 0}, {"field_declaration", NONE, "field", 0},
     {"impl_item", NONE, NULL, NODE_SCOPE}, {"mod_item", NONE, NULL, NODE_SCOPE}, {"closure_expression", NONE, NULL, NODE_LITERAL},
     {"attribute_item", NONE, NULL, NODE_ATTRIBUTE}, {"block", NONE, NULL, NODE_BLOCK}, {"declaration_list", NONE, NULL, NODE_BLOCK},
@@ -125,10 +125,11 @@ static const code_node_row java_rows[] = {
     {"if_statement", CONTROL}, {"while_statement", CONTROL}, {"do_statement", CONTROL}, {"for_statement", CONTROL},
     {"enhanced_for_statement", CONTROL}, {"switch_expression", CONTROL}, {"switch_statement", CONTROL}, {"switch_label", CONTROL},
     {"ternary_expression", CONTROL}, {"catch_clause", CONTROL}, {"try_statement", CONTROL},
+    {"try_with_resources_statement", CONTROL}, {"synchronized_statement", CONTROL}, {"assert_statement", CONTROL}, {"resource", ASSIGN},
     {"return_statement", RETURN}, {"throw_statement", RETURN}, {"yield_statement", RETURN}, {"break_statement", RETURN},
     {"continue_statement", RETURN},
     {"assignment_expression", ASSIGN}, {"variable_declarator", ASSIGN, "variable", NODE_VARIABLE}, {"update_expression", ASSIGN},
-    {"method_declaration", NONE, "method", 0}, {"constructor_declaration", NONE, "method", 0},
+    {"method_declaration", NONE, "method", NODE_MAY_DECLARE}, {"constructor_declaration", NONE, "method", 0},
     {"compact_constructor_declaration", NONE, "method", 0}, {"class_declaration", NONE, "class", 0},
     {"interface_declaration", NONE, "interface", 0}, {"enum_declaration", NONE, "enum", 0},
     {"record_declaration", NONE, "class", 0}, {"annotation_type_declaration", NONE, "interface", 0},
@@ -140,12 +141,14 @@ static const code_node_row java_rows[] = {
 };
 
 static const code_node_row ruby_rows[] = {
-    {"call", CALL}, {"method_call", CALL},
+    {"call", CALL, NULL, NODE_NAMED_JUMP}, {"method_call", CALL, NULL, NODE_NAMED_JUMP},
     {"if", CONTROL}, {"unless", CONTROL}, {"elsif", CONTROL}, {"while", CONTROL}, {"until", CONTROL}, {"for", CONTROL}, {"case", CONTROL},
     {"when", CONTROL}, {"rescue", CONTROL}, {"if_modifier", CONTROL}, {"unless_modifier", CONTROL}, {"conditional", CONTROL},
+    {"while_modifier", CONTROL}, {"until_modifier", CONTROL}, {"rescue_modifier", CONTROL}, {"case_match", CONTROL}, {"in_clause", CONTROL},
     {"return", RETURN}, {"next", RETURN}, {"break", RETURN}, {"yield", RETURN},
     {"assignment", ASSIGN, "variable", NODE_VARIABLE}, {"operator_assignment", ASSIGN},
-    {"method", NONE, "function", 0}, {"singleton_method", NONE, "function", 0}, {"class", NONE, "class", 0},
+    {"method", NONE, "function", NODE_TAIL_RETURNS}, {"singleton_method", NONE, "function", NODE_TAIL_RETURNS},
+    {"class", NONE, "class", 0},
     {"module", NONE, "module", 0}, {"lambda", NONE, NULL, NODE_LITERAL}, {"block", NONE, NULL, NODE_BLOCK},
     {"do_block", NONE, NULL, NODE_BLOCK}, {"comment", NONE, NULL, NODE_COMMENT},
     {NULL},
@@ -156,10 +159,14 @@ static const code_node_row php_rows[] = {
     {"scoped_call_expression", CALL}, {"object_creation_expression", CALL},
     {"if_statement", CONTROL}, {"else_if_clause", CONTROL}, {"while_statement", CONTROL}, {"for_statement", CONTROL},
     {"foreach_statement", CONTROL}, {"switch_statement", CONTROL}, {"case_statement", CONTROL}, {"match_expression", CONTROL},
-    {"catch_clause", CONTROL}, {"return_statement", RETURN}, {"throw_expression", RETURN}, {"throw_statement", RETURN},
+    {"catch_clause", CONTROL}, {"do_statement", CONTROL}, {"conditional_expression", CONTROL}, {"default_statement", CONTROL},
+    {"match_conditional_expression", CONTROL}, {"try_statement", CONTROL},
+    {"return_statement", RETURN}, {"throw_expression", RETURN}, {"throw_statement", RETURN}, {"yield_expression", RETURN},
+    {"break_statement", RETURN}, {"continue_statement", RETURN}, {"update_expression", ASSIGN},
+    {"property_element", ASSIGN, "field", NODE_VARIABLE}, {"const_element", ASSIGN, "constant", NODE_VARIABLE}, {"enum_case", NONE, "constant", 0},
     {"assignment_expression", ASSIGN}, {"augmented_assignment_expression", ASSIGN}, {"reference_assignment_expression", ASSIGN},
-    {"function_definition", NONE, "function", 0}, {"method_declaration", NONE, "method", 0}, {"class_declaration", NONE, "class", 0},
-    {"interface_declaration", NONE, "interface", 0}, {"trait_declaration", NONE, "class", 0}, {"enum_declaration", NONE, "enum", 0},
+    {"function_definition", NONE, "function", 0}, {"method_declaration", NONE, "method", NODE_MAY_DECLARE},
+    {"class_declaration", NONE, "class", 0}, {"interface_declaration", NONE, "interface", 0}, {"trait_declaration", NONE, "class", 0}, {"enum_declaration", NONE, "enum", 0},
     {"anonymous_function", NONE, NULL, NODE_LITERAL}, {"anonymous_function_creation_expression", NONE, NULL, NODE_LITERAL},
     {"arrow_function", NONE, NULL, NODE_LITERAL}, {"compound_statement", NONE, NULL, NODE_BLOCK},
     {"declaration_list", NONE, NULL, NODE_BLOCK}, {"comment", NONE, NULL, NODE_COMMENT},
@@ -171,9 +178,13 @@ static const code_node_row c_sharp_rows[] = {
     {"if_statement", CONTROL}, {"while_statement", CONTROL}, {"for_statement", CONTROL}, {"foreach_statement", CONTROL},
     {"for_each_statement", CONTROL}, {"switch_statement", CONTROL}, {"switch_section", CONTROL}, {"switch_expression", CONTROL},
     {"conditional_expression", CONTROL}, {"catch_clause", CONTROL},
-    {"return_statement", RETURN}, {"throw_statement", RETURN}, {"yield_statement", RETURN},
+    {"do_statement", CONTROL}, {"try_statement", CONTROL}, {"using_statement", CONTROL}, {"lock_statement", CONTROL},
+    {"return_statement", RETURN}, {"throw_statement", RETURN}, {"throw_expression", RETURN}, {"yield_statement", RETURN},
+    {"break_statement", RETURN}, {"continue_statement", RETURN}, {"goto_statement", RETURN},
+    {"postfix_unary_expression", ASSIGN, NULL, NODE_STEP}, {"prefix_unary_expression", ASSIGN, NULL, NODE_STEP},
     {"assignment_expression", ASSIGN}, {"variable_declarator", ASSIGN, "variable", NODE_VARIABLE},
-    {"method_declaration", NONE, "method", 0}, {"constructor_declaration", NONE, "method", 0},
+    {"method_declaration", NONE, "method", NODE_MAY_DECLARE}, {"constructor_declaration", NONE, "method", 0},
+    {"destructor_declaration", NONE, "method", 0}, {"delegate_declaration", NONE, "type", 0}, {"event_declaration", NONE, "field", 0},
     {"local_function_statement", NONE, "function", 0}, {"property_declaration", NONE, "field", 0},
     {"class_declaration", NONE, "class", 0}, {"struct_declaration", NONE, "struct", 0}, {"interface_declaration", NONE, "interface", 0},
     {"enum_declaration", NONE, "enum", 0}, {"enum_member_declaration", NONE, "constant", 0},
@@ -184,7 +195,7 @@ static const code_node_row c_sharp_rows[] = {
 };
 
 static const code_node_row bash_rows[] = {
-    {"command", CALL},
+    {"command", CALL, NULL, NODE_NAMED_JUMP},
     {"if_statement", CONTROL}, {"elif_clause", CONTROL}, {"while_statement", CONTROL}, {"for_statement", CONTROL},
     {"c_style_for_statement", CONTROL}, {"case_statement", CONTROL}, {"case_item", CONTROL}, {"test_command", CONTROL},
     {"variable_assignment", ASSIGN, "variable", NODE_VARIABLE}, {"function_definition", NONE, "function", 0},

@@ -189,7 +189,7 @@ static void test_parse__other_languages(void **state)
     check_definitions(g, "a.ts",
         "interface A { a(): void }\nabstract class C { f?: number }\ntype G = string;\nenum I { J = 1 "
         "}\nexport const k = () => 1;\n",
-        "interface .A,method A.a,class .C,field C.f,type .G,enum .I,function .k");
+        "interface .A,method A.a,class .C,field C.f,type .G,enum .I,constant I.J,function .k");
     check_definitions(g, "a.lua", "local function f(a)\n  return a\nend\n",
         "function .f"); /* its grammar says nothing to us */
     code_grammars_close(g);

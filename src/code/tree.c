@@ -1,0 +1,247 @@
+/*
+ * Parses with tree-sitter and flattens: one pass of a cursor, 24 bytes a named node. The parser lives for one call; time is a
+ * net, what is parsed at all is decided by size (parse.c). Any thread.
+ */
+#include "code/tree.h"
+
+#ifdef KVIST_HAVE_TREE_SITTER
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { PARSE_MICROSECONDS = 5000000, LOOK_AHEAD = 4096 };
+
+/* ---- flatten ---- */
+
+static void flatten(code_tree *t, TSTree *tree)
+{
+    size_t cap = 0, cap_open = 0, depth = 0;
+    struct open_node {
+        uint32_t index, last; /* last: newest child; index UINT32_MAX: an anonymous node */
+    } *open = NULL;
+    const TSNode root = ts_tree_root_node(tree);
+    const bool has_error = ts_node_has_error(root);
+    TSTreeCursor cursor = ts_tree_cursor_new(root);
+    for (bool more = true; more;) {
+        const TSNode at = ts_tree_cursor_current_node(&cursor);
+        const TSSymbol symbol = ts_node_symbol(at);
+        if (has_error && (symbol == UINT16_MAX || ts_node_is_missing(at))) {
+            t->n_errors++;
+            if (t->error_line == 0) t->error_line = ts_node_start_point(at).row + 1;
+        }
+        uint32_t index = UINT32_MAX;
+        if (ts_node_is_named(at)) {
+            base_grow(&t->nodes, &cap, (size_t)t->n + 1, sizeof *t->nodes);
+            const TSFieldId field = ts_tree_cursor_current_field_id(&cursor);
+            uint32_t parent = UINT32_MAX, prev = UINT32_MAX;
+            if (depth != 0) {
+                parent = open[depth - 1].index;
+                prev = open[depth - 1].last;
+                open[depth - 1].last = t->n;
+            }
+            uint32_t from = ts_node_start_byte(at), to = ts_node_end_byte(at);
+            if (to > t->n_bytes) to = t->n_bytes;
+            if (from > to) from = to;
+            index = t->n++;
+            t->nodes[index] = (code_node){.from = from,
+                .to = to,
+                .sub_end = index + 1,
+                .parent = parent,
+                .prev = prev,
+                .symbol = symbol,
+                .field = field <= t->g->n_fields ? t->g->field_of[field] : FIELD_NONE};
+        }
+        if (ts_tree_cursor_goto_first_child(&cursor)) {
+            base_grow(&open, &cap_open, depth + 1, sizeof *open);
+            open[depth++] = (struct open_node){index, UINT32_MAX};
+            continue;
+        }
+        while (!ts_tree_cursor_goto_next_sibling(&cursor)) {
+            if (depth == 0 || !ts_tree_cursor_goto_parent(&cursor)) {
+                more = false;
+                break;
+            }
+            depth--;
+            if (open[depth].index != UINT32_MAX) t->nodes[open[depth].index].sub_end = t->n;
+        }
+    }
+    ts_tree_cursor_delete(&cursor);
+    free(open);
+}
+
+/* ---- reading the flat array ---- */
+
+const code_node_row *code_tree_row(const code_tree *t, uint32_t i)
+{
+    static const code_node_row none = {.kind = -1};
+    const uint16_t symbol = t->nodes[i].symbol;
+    const uint8_t r = symbol < t->g->n_symbols ? t->g->row_of[symbol] : 0;
+    return r != 0 ? &t->g->rows[r - 1] : &none;
+}
+
+/* `return 1` is a command in bash, `raise "x"` a call in Ruby: the name says what it does. */
+static code_flow flow_of_name(const code_tree *t, uint32_t i)
+{
+    static const struct {
+        const char *name;
+        code_flow flow;
+    } jumps[] = {{"return", FLOW_RETURN}, {"exit", FLOW_RETURN}, {"raise", FLOW_RETURN},
+        {"abort", FLOW_RETURN}, {"throw", FLOW_RETURN}, {"break", FLOW_BREAK}, {"continue", FLOW_CONTINUE}};
+    const code_node *a = &t->nodes[i];
+    for (size_t j = 0; j < sizeof jumps / sizeof *jumps; j++) {
+        const size_t n = strlen(jumps[j].name);
+        if (a->to - a->from < n || memcmp(t->text + a->from, jumps[j].name, n) != 0) continue;
+        if (a->to - a->from == n || strchr(" \t\n(;", t->text[a->from + n]) != NULL) return jumps[j].flow;
+    }
+    return FLOW_NONE;
+}
+
+code_flow code_tree_flow(const code_tree *t, uint32_t i)
+{
+    const uint16_t symbol = t->nodes[i].symbol;
+    if (symbol >= t->g->n_symbols) return FLOW_NONE;
+    const code_flow flow = t->g->flow_of[symbol];
+    if ((flow & FLOW_KINDS) == FLOW_NONE && (code_tree_row(t, i)->flags & NODE_NAMED_JUMP))
+        return (code_flow)(flow | flow_of_name(t, i));
+    return flow;
+}
+
+bool code_tree_is_name(const code_tree *t, uint32_t i)
+{
+    const code_node *a = &t->nodes[i];
+    return a->symbol < t->g->n_symbols && t->g->is_name[a->symbol] && a->sub_end == i + 1;
+}
+
+const char *code_tree_type(const code_tree *t, uint32_t i)
+{
+    const char *name = ts_language_symbol_name(t->g->language, t->nodes[i].symbol);
+    return name != NULL ? name : "";
+}
+
+uint32_t code_tree_child(const code_tree *t, uint32_t i, uint8_t field)
+{
+    for (uint32_t c = i + 1; c < t->nodes[i].sub_end; c = t->nodes[c].sub_end)
+        if (t->nodes[c].field == field) return c;
+    return UINT32_MAX;
+}
+
+uint32_t code_tree_first(const code_tree *t, uint32_t i, bool last)
+{
+    uint32_t found = UINT32_MAX;
+    for (uint32_t c = i + 1; c < t->nodes[i].sub_end; c = t->nodes[c].sub_end) {
+        if (code_tree_row(t, c)->flags & NODE_COMMENT) continue;
+        found = c;
+        if (!last) break;
+    }
+    return found;
+}
+
+uint32_t code_tree_name(const code_tree *t, uint32_t i)
+{
+    const uint32_t end = t->nodes[i].sub_end;
+    for (uint32_t c = i; c < end && c - i < LOOK_AHEAD; c++)
+        if (code_tree_is_name(t, c)) return c;
+    return UINT32_MAX;
+}
+
+uint32_t code_tree_block(const code_tree *t, uint32_t i)
+{
+    const uint32_t end = t->nodes[i].sub_end;
+    for (uint32_t c = i + 1; c < end && c - i < LOOK_AHEAD; c++)
+        if (code_tree_row(t, c)->flags & NODE_BLOCK) return t->nodes[c].from;
+    return t->nodes[i].to;
+}
+
+uint32_t code_tree_body(const code_tree *t, uint32_t i)
+{
+    uint32_t body = code_tree_child(t, i, FIELD_BODY);
+    if (body == UINT32_MAX) body = code_tree_child(t, i, FIELD_CONSEQUENCE);
+    for (uint32_t c = i + 1; body == UINT32_MAX && c < t->nodes[i].sub_end; c = t->nodes[c].sub_end)
+        if (code_tree_row(t, c)->flags & NODE_BLOCK) body = c;
+    return body;
+}
+
+uint32_t code_tree_loop_body(const code_tree *t, uint32_t i)
+{
+    const uint32_t body = code_tree_body(t, i);
+    if (body != UINT32_MAX) return body;
+    const uint32_t last = code_tree_first(t, i, true);
+    const bool is_clause = last != UINT32_MAX && strstr(code_tree_type(t, last), "clause") != NULL;
+    return last != UINT32_MAX && t->nodes[last].field == FIELD_NONE && !is_clause ? last : UINT32_MAX;
+}
+
+/* Is child c part of a case's head? */
+static bool is_case_head(const code_tree *t, uint32_t c)
+{
+    static const char *const words[] = {"pattern", "label", "guard", "if_clause", "condition", "_type"};
+    const uint8_t field = t->nodes[c].field;
+    if (field == FIELD_BODY || field == FIELD_CONSEQUENCE) return false;
+    if (field == FIELD_VALUE) return strcmp(t->g->name, "rust") != 0; /* there it is what the arm gives */
+    if (field == FIELD_PATTERN || field == FIELD_CONDITION || field == FIELD_TYPE ||
+        field == FIELD_COMMUNICATION)
+        return true;
+    const char *type = code_tree_type(t, c);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strstr(type, words[i]) != NULL) return true;
+    return false;
+}
+
+uint32_t code_tree_case_body(const code_tree *t, uint32_t i)
+{
+    for (uint32_t c = i + 1; c < t->nodes[i].sub_end; c = t->nodes[c].sub_end)
+        if (!(code_tree_row(t, c)->flags & NODE_COMMENT) && !is_case_head(t, c)) return c;
+    return UINT32_MAX;
+}
+
+uint32_t code_tree_head(const code_tree *t, uint32_t i)
+{
+    const unsigned kind = code_tree_flow(t, i) & FLOW_KINDS;
+    uint32_t body = kind == FLOW_CASE                      ? code_tree_case_body(t, i)
+                    : kind == FLOW_LOOP || kind == FLOW_DO ? code_tree_loop_body(t, i)
+                                                           : code_tree_body(t, i);
+    for (uint32_t c = i + 1; body == UINT32_MAX && c < t->nodes[i].sub_end; c = t->nodes[c].sub_end)
+        if ((code_tree_flow(t, c) & FLOW_KINDS) == FLOW_CASE) body = c;
+    if (body == UINT32_MAX && kind == FLOW_IF) { /* bash: what is behind the test */
+        const uint32_t first = code_tree_first(t, i, false);
+        if (first != UINT32_MAX && t->nodes[first].sub_end < t->nodes[i].sub_end)
+            body = t->nodes[first].sub_end;
+    }
+    return body != UINT32_MAX ? t->nodes[body].from : t->nodes[i].to;
+}
+
+uint32_t code_tree_line_end(const code_tree *t, uint32_t from, uint32_t to)
+{
+    const char *end = to > from ? memchr(t->text + from, '\n', to - from) : NULL;
+    return end != NULL ? (uint32_t)(end - t->text) : to;
+}
+
+uint32_t code_tree_trim(const code_tree *t, uint32_t from, uint32_t to)
+{
+    while (to > from && memchr(" \t\r\n", t->text[to - 1], 4) != NULL) to--;
+    return to;
+}
+
+bool code_tree_make(const code_grammar *g, const char *text, size_t n, code_tree *ret)
+{
+    TSParser *parser = ts_parser_new();
+    if (parser == NULL) return false;
+    TSTree *tree = NULL;
+    if (ts_parser_set_language(parser, g->language)) {
+        ts_parser_set_timeout_micros(parser, PARSE_MICROSECONDS);
+        tree = ts_parser_parse_string(parser, NULL, n != 0 ? text : "", (uint32_t)n);
+    }
+    ts_parser_delete(parser);
+    if (tree == NULL) return false;
+    *ret = (code_tree){.g = g, .text = text, .n_bytes = (uint32_t)n};
+    flatten(ret, tree);
+    ts_tree_delete(tree);
+    return true;
+}
+
+void code_tree_free(code_tree *t)
+{
+    free(t->nodes);
+    *t = (code_tree){0};
+}
+
+#endif
