@@ -72,19 +72,14 @@ static uint32_t ordinal_of(const model_lane_list *list, uint32_t index)
 }
 
 /*
- * Scores of n_q queries with the rows of a tile, [n_q][TILE]; places beyond the rows, up to 16, are of zero keys. A few queries
- * wait for memory: then the kernel asks for the next keys while it multiplies.
+ * Scores of n_q queries with the rows of a tile, [n_q][TILE]. A few queries wait for memory: then the kernel asks for keys, and
+ * at the tile's end for values, ahead of their use.
  */
 static void score_tile(const cpu_kernels *k, const tile_rows *rows, const float *q, uint32_t n_q,
-    size_t q_stride, uint32_t head_dim, float scale, float *keys, float *s)
+    size_t q_stride, uint32_t head_dim, float scale, float *s)
 {
-    for (uint32_t r = 0; r < rows->n; r += CPU_LANES) {
-        uint32_t n = rows->n - r < CPU_LANES ? rows->n - r : CPU_LANES;
-        bool ahead = n_q <= AHEAD_QUERIES && r + 2 * CPU_LANES <= rows->n;
-        k->keys(rows->keys + r, n, head_dim, keys);
-        k->scores(
-            keys, q, n_q, q_stride, head_dim, scale, ahead ? rows->keys + r + CPU_LANES : NULL, s + r, TILE);
-    }
+    k->scores(rows->keys, rows->n, q, n_q, q_stride, head_dim, scale,
+        n_q <= AHEAD_QUERIES ? rows->values : NULL, s, TILE);
 }
 
 static uint32_t round_up(uint32_t n, uint32_t to)
@@ -124,7 +119,7 @@ typedef struct attention_job {
 /* A thread's working space. */
 typedef struct space {
     tile_rows rows;
-    float *keys, *q, *s;
+    float *q, *s;
     float *kept; /* scoring: KEEP_FLOATS, then the tiles' maxima */
     state tile, sum;
     cursor cursor;
@@ -132,13 +127,12 @@ typedef struct space {
 
 static size_t space_floats(size_t n_q, size_t head_dim)
 {
-    return CPU_LANES * head_dim + n_q * (head_dim + TILE) + 2 * state_floats(n_q, head_dim) + 64;
+    return n_q * (head_dim + TILE) + 2 * state_floats(n_q, head_dim) + 64;
 }
 
 static void space_carve(space *w, float *p, size_t n_q, size_t head_dim)
 {
-    w->keys = p;
-    w->s = w->keys + CPU_LANES * head_dim;
+    w->s = p;
     w->q = w->s + n_q * TILE;
     w->tile = state_at(w->q + n_q * head_dim, n_q);
     w->sum = state_at(w->tile.m + state_floats(n_q, head_dim), n_q);
@@ -167,7 +161,7 @@ static void attend_tile(
     const model_lane_list *list = &a->rows->lanes[lane];
     uint32_t head_dim = a->rows->shape.head_dim, n_q = (t1 - t0) * j->group, base = tile * TILE;
     find_tile(&w->cursor, a->rows, lane, tile, &w->rows);
-    score_tile(k, &w->rows, w->q, n_q, head_dim, head_dim, a->scale, w->keys, w->s);
+    score_tile(k, &w->rows, w->q, n_q, head_dim, head_dim, a->scale, w->s);
     for (uint32_t t = t0; t < t1; t++) {
         uint32_t lo, hi;
         visible(a, list, t, &lo, &hi);
@@ -247,13 +241,21 @@ static float *split_state(const attention_job *j, uint32_t kv_head, uint32_t til
            ((size_t)kv_head * j->n_tiles + tile) * state_floats(n_q, j->args->rows->shape.head_dim);
 }
 
+/* The first tile that any token of the batch reads: those before hold nothing of its window. */
+static uint32_t first_tile(const ops_attention_args *a, uint32_t lane)
+{
+    uint32_t lo, unused;
+    visible(a, &a->rows->lanes[lane], 0, &lo, &unused);
+    return lo / TILE;
+}
+
 /* All tokens over one tile. */
 static void run_split(const attention_job *j, space *w, uint32_t unit)
 {
     const ops_attention_args *a = j->args;
     uint32_t kv_head = unit / j->n_tiles, tile = unit % j->n_tiles,
              lane = a->layer * a->rows->shape.n_head_kv + kv_head;
-    if (tile * TILE >= a->rows->lanes[lane].n_rows) return;
+    if (tile * TILE >= a->rows->lanes[lane].n_rows || tile < first_tile(a, lane)) return;
     load_queries(j, w, kv_head, 0, a->n);
     attend_tile(j, w, lane, 0, a->n, tile, state_at(split_state(j, kv_head, tile), (size_t)a->n * j->group));
 }
@@ -268,10 +270,11 @@ static void merge_split(void *arg, int thread, int n_threads)
     uint32_t head_dim = a->rows->shape.head_dim, n_head_kv = a->rows->shape.n_head_kv, n_q = a->n * j->group;
     for (uint32_t i; (i = atomic_fetch_add(&j->next, 1)) < n_head_kv * n_q;) {
         uint32_t kv_head = i / n_q, m = i % n_q, t = m / j->group, g = m % j->group;
-        const model_lane_list *list = &a->rows->lanes[a->layer * n_head_kv + kv_head];
+        uint32_t lane = a->layer * n_head_kv + kv_head;
+        const model_lane_list *list = &a->rows->lanes[lane];
         float max = -INFINITY, sum = 0, o[CPU_HEAD_DIM_MAX] = {0};
         state s = {&max, &sum, o};
-        for (uint32_t tile = 0; tile * TILE < list->n_rows; tile++)
+        for (uint32_t tile = first_tile(a, lane); tile * TILE < list->n_rows; tile++)
             state_merge(&j->cpu->kernels, s, 0, state_at(split_state(j, kv_head, tile), n_q), m, head_dim);
         float *out = cpu_row(a->out, t) + (size_t)(kv_head * j->group + g) * head_dim;
         for (uint32_t k = 0; k < head_dim; k++) out[k] = o[k] / sum;
@@ -379,18 +382,19 @@ static uint32_t load_score_queries(const score_job *j, uint32_t lane, float *q)
     return n;
 }
 
-/* Numerators of one tile's softmax for n_q query rows, in s; its maxima and denominators in w->tile. */
+/* Numerators of one tile's softmax over ordinals from lo on, for n_q query rows, in s; its maxima and denominators in w->tile. */
 static void score_lane_tile(
-    const score_job *j, space *w, uint32_t lane, uint32_t tile, uint32_t n_q, float *s)
+    const score_job *j, space *w, uint32_t lane, uint32_t tile, uint32_t lo, uint32_t n_q, float *s)
 {
     const ops_score_rows_args *a = j->args;
     const cpu_kernels *k = &j->cpu->kernels;
     uint32_t head_dim = a->rows->shape.head_dim;
     find_tile(&w->cursor, a->rows, lane, tile, &w->rows);
-    score_tile(k, &w->rows, w->q, n_q, head_dim, head_dim, a->scale, w->keys, s);
+    score_tile(k, &w->rows, w->q, n_q, head_dim, head_dim, a->scale, s);
+    lo = lo > tile * TILE ? lo - tile * TILE : 0;
     for (uint32_t m = 0; m < n_q; m++)
-        k->softmax(
-            s + (size_t)m * TILE, 0, w->rows.n, round_up(w->rows.n, CPU_LANES), &w->tile.m[m], &w->tile.l[m]);
+        k->softmax(s + (size_t)m * TILE, lo, w->rows.n, round_up(w->rows.n, CPU_LANES), &w->tile.m[m],
+            &w->tile.l[m]);
 }
 
 /*
@@ -409,22 +413,23 @@ static void score_lane(const score_job *j, space *w, uint32_t lane)
     bool keep = n_tiles * size <= KEEP_FLOATS;
     float *maxima = w->kept + KEEP_FLOATS; /* [tile][query row] */
     memset(mass, 0, n_rows * sizeof *mass);
-    if (n_heads == 0) return;
+    uint32_t lo = a->from ? ordinal_of(&a->rows->lanes[lane], a->from[lane / a->rows->shape.n_head_kv]) : 0;
+    if (n_heads == 0 || lo >= n_rows) return;
 
     state_clear(w->sum, n_q, 0);
-    for (uint32_t tile = 0; tile < n_tiles; tile++) {
+    for (uint32_t tile = lo / TILE; tile < n_tiles; tile++) {
         if (cpu_is_cancelled(j->cpu)) return;
-        score_lane_tile(j, w, lane, tile, n_q, keep ? w->kept + tile * size : w->s);
+        score_lane_tile(j, w, lane, tile, lo, n_q, keep ? w->kept + tile * size : w->s);
         memcpy(maxima + (size_t)tile * n_q, w->tile.m, n_q * sizeof *maxima);
         for (uint32_t m = 0; m < n_q; m++) state_merge(k, w->sum, m, w->tile, m, 0);
     }
 
     float share = 1.0f / (float)n_heads / (a->pool_max ? 1.0f : (float)a->n_queries);
-    for (uint32_t tile = 0; tile < n_tiles; tile++) {
+    for (uint32_t tile = lo / TILE; tile < n_tiles; tile++) {
         if (cpu_is_cancelled(j->cpu)) return;
         uint32_t n = n_rows - tile * TILE < TILE ? n_rows - tile * TILE : TILE;
         const float *s = keep ? w->kept + tile * size : w->s;
-        if (!keep) score_lane_tile(j, w, lane, tile, n_q, w->s);
+        if (!keep) score_lane_tile(j, w, lane, tile, lo, n_q, w->s);
         for (uint32_t h = 0; h < n_heads; h++) {
             float pooled[TILE] = {0};
             for (uint32_t m = h * a->n_queries; m < (h + 1) * a->n_queries; m++)

@@ -1,13 +1,13 @@
 /*
- * Attention's kernels with AVX2: as attention_avx512.c, with 16 rows in two vectors. Keys are transposed 8 rows at a time;
- * three queries' scores, or 16 dimensions of six queries' outputs, lie in registers.
+ * Attention's kernels with AVX2: as attention_avx512.c, with 16 partial sums in two vectors. Three queries' scores with two rows,
+ * or 16 dimensions of six queries' outputs, lie in registers.
  */
 #include <math.h>
 
 #include "model/cpu/cpu.h"
 #include "model/cpu/vec_avx2.h"
 
-enum { SCORE_QUERIES = 3, VALUE_QUERIES = 6, VALUES_AHEAD = 16 };
+enum { SCORE_QUERIES = 3, KEYS_AHEAD = 32, VALUE_QUERIES = 6, VALUES_AHEAD = 16 };
 
 static void f16_row(const float *x, uint32_t n, uint16_t *out)
 {
@@ -20,71 +20,61 @@ static void f16_row(const float *x, uint32_t n, uint16_t *out)
     }
 }
 
-/* Finite halves in the upper 16 bits of each lane to F32: exponent and mantissa move into place, 2^112 mends the bias. */
-INLINE __m256 f32_of_upper_halves(__m256i x)
+/* One query with one row: 16 partial sums, added by halves (cpu.h). */
+INLINE __m128 halves_of(__m256 low, __m256 high)
 {
-    __m256i bits = _mm256_and_si256(_mm256_srai_epi32(x, 3), _mm256_set1_epi32((int)0x8FFFE000u));
-    return _mm256_mul_ps(_mm256_castsi256_ps(bits), _mm256_set1_ps(0x1p112f));
+    __m256 eight = _mm256_add_ps(low, high);
+    return _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
 }
 
-/* Dimensions [i, i + 16) of eight rows, in pairs: a lane holds two neighbours of one row. */
-INLINE void keys_part(const uint16_t *const *rows, uint32_t n_rows, uint32_t i, float *out)
+/* n_q queries with two rows; room for two scores a query. */
+INLINE void scores_rows(int n_q, const uint16_t *row0, const uint16_t *row1, const float *q, size_t q_stride,
+    uint32_t head_dim, float scale, float *s, size_t s_stride)
 {
-    __m256i v[8];
-    for (uint32_t r = 0; r < 8; r++) v[r] = r < n_rows ? load_256(rows[r] + i) : _mm256_setzero_si256();
-    vec_transpose(v);
-    for (int k = 0; k < 8; k++) {
-        _mm256_storeu_ps(out + 2 * CPU_LANES * k, f32_of_upper_halves(_mm256_slli_epi32(v[k], 16)));
-        _mm256_storeu_ps(out + 2 * CPU_LANES * k + CPU_LANES, f32_of_upper_halves(v[k]));
-    }
-}
-
-static void keys(const uint16_t *const *rows, uint32_t n_rows, uint32_t head_dim, float *out)
-{
-    for (uint32_t first = 0; first < CPU_LANES; first += 8)
-        for (uint32_t i = 0; i < head_dim; i += 16)
-            keys_part(
-                rows + first, n_rows > first ? n_rows - first : 0, i, out + (size_t)i * CPU_LANES + first);
-}
-
-INLINE void scores_part(int n_q, const float *k, const float *q, size_t q_stride, uint32_t head_dim,
-    float scale, float *s, size_t s_stride)
-{
-    __m256 even[SCORE_QUERIES][2], odd[SCORE_QUERIES][2];
+    __m256 sums[SCORE_QUERIES][2][2];
     for (int m = 0; m < n_q; m++)
-        for (int h = 0; h < 2; h++) even[m][h] = odd[m][h] = _mm256_setzero_ps();
-    for (uint32_t i = 0; i < head_dim; i += 2, k += 2 * CPU_LANES)
-        for (int m = 0; m < n_q; m++) {
-            __m256 q0 = _mm256_broadcast_ss(q + m * q_stride + i);
-            __m256 q1 = _mm256_broadcast_ss(q + m * q_stride + i + 1);
-            for (int h = 0; h < 2; h++) {
-                even[m][h] = _mm256_fmadd_ps(q0, _mm256_loadu_ps(k + 8 * h), even[m][h]);
-                odd[m][h] = _mm256_fmadd_ps(q1, _mm256_loadu_ps(k + CPU_LANES + 8 * h), odd[m][h]);
+        for (int h = 0; h < 2; h++) sums[m][0][h] = sums[m][1][h] = _mm256_setzero_ps();
+    for (uint32_t i = 0; i < head_dim; i += 16)
+        for (int h = 0; h < 2; h++) {
+            __m256 k0 = load_f16(row0 + i + 8 * h), k1 = load_f16(row1 + i + 8 * h);
+            for (int m = 0; m < n_q; m++) {
+                __m256 part = _mm256_loadu_ps(q + m * q_stride + i + 8 * h);
+                sums[m][0][h] = _mm256_fmadd_ps(part, k0, sums[m][0][h]);
+                sums[m][1][h] = _mm256_fmadd_ps(part, k1, sums[m][1][h]);
             }
         }
-    for (int m = 0; m < n_q; m++)
-        for (int h = 0; h < 2; h++)
-            _mm256_storeu_ps(s + m * s_stride + 8 * h,
-                _mm256_mul_ps(_mm256_add_ps(even[m][h], odd[m][h]), _mm256_set1_ps(scale)));
-}
-
-static void fetch_rows(const uint16_t *const *rows, uint32_t head_dim)
-{
-    for (int r = 0; r < CPU_LANES; r++)
-        for (uint32_t i = 0; i < head_dim; i += 32) _mm_prefetch((const char *)(rows[r] + i), _MM_HINT_T0);
-}
-
-static void scores(const float *k, const float *q, uint32_t n_q, size_t q_stride, uint32_t head_dim,
-    float scale, const uint16_t *const *ahead, float *s, size_t s_stride)
-{
-    if (ahead) fetch_rows(ahead, head_dim);
-    for (; n_q >= SCORE_QUERIES; n_q -= SCORE_QUERIES) {
-        scores_part(SCORE_QUERIES, k, q, q_stride, head_dim, scale, s, s_stride);
-        q += SCORE_QUERIES * q_stride;
-        s += SCORE_QUERIES * s_stride;
+    for (int m = 0; m < n_q; m++) {
+        __m128 a = halves_of(sums[m][0][0], sums[m][0][1]), b = halves_of(sums[m][1][0], sums[m][1][1]);
+        __m128 two = _mm_add_ps(_mm_movelh_ps(a, b), _mm_movehl_ps(b, a)); /* i and i + 2 of a, then of b */
+        two = _mm_add_ps(two, _mm_movehdup_ps(two));
+        two = _mm_mul_ps(_mm_shuffle_ps(two, two, 0x08), _mm_set1_ps(scale));
+        _mm_storel_pi((__m64 *)(void *)(s + m * s_stride), two);
     }
-    if (n_q == 2) scores_part(2, k, q, q_stride, head_dim, scale, s, s_stride);
-    if (n_q == 1) scores_part(1, k, q, q_stride, head_dim, scale, s, s_stride);
+}
+
+static void fetch_row(const uint16_t *row, uint32_t head_dim)
+{
+    for (uint32_t i = 0; i < head_dim; i += 32) _mm_prefetch((const char *)(row + i), _MM_HINT_T0);
+}
+
+static void scores(const uint16_t *const *rows, uint32_t n_rows, const float *q, uint32_t n_q,
+    size_t q_stride, uint32_t head_dim, float scale, const uint16_t *const *next, float *s, size_t s_stride)
+{
+    for (uint32_t r = 0; r < n_rows; r += 2) {
+        const uint16_t *row0 = rows[r], *row1 = rows[r + 1 < n_rows ? r + 1 : r];
+        for (uint32_t ahead = r + KEYS_AHEAD; next && ahead < r + KEYS_AHEAD + 2; ahead++)
+            if (ahead < 2 * n_rows) fetch_row(ahead < n_rows ? rows[ahead] : next[ahead - n_rows], head_dim);
+        for (uint32_t m = 0; m < n_q; m += SCORE_QUERIES) {
+            const float *query = q + m * q_stride;
+            float *to = s + m * s_stride + r;
+            if (n_q - m == 1)
+                scores_rows(1, row0, row1, query, q_stride, head_dim, scale, to, s_stride);
+            else if (n_q - m == 2)
+                scores_rows(2, row0, row1, query, q_stride, head_dim, scale, to, s_stride);
+            else
+                scores_rows(SCORE_QUERIES, row0, row1, query, q_stride, head_dim, scale, to, s_stride);
+        }
+    }
 }
 
 /* All bits of the lanes of [at, at + 8) that lie in [lo, hi). */
@@ -186,7 +176,6 @@ static void mass(const float *p, uint32_t n, float tile_max, float max, float su
 void cpu_attention_avx2(cpu_kernels *k)
 {
     k->f16_row = f16_row;
-    k->keys = keys;
     k->scores = scores;
     k->softmax = softmax;
     k->values = values;

@@ -1,13 +1,20 @@
 /*
- * Attention's kernels with AVX-512. Keys are transposed 16 rows at a time, so that a score is a plain sum over dimensions with
- * the rows in the lanes; values are read as they lie, with outputs of six queries in registers.
+ * Attention's kernels with AVX-512. Rows are read as they lie, 16 dimensions in a vector, and turned into F32 on the way; scores
+ * of six queries with four rows, or outputs of six queries, are in registers together, so that the multipliers are what limits.
  */
 #include <math.h>
 
 #include "model/cpu/cpu.h"
 #include "model/cpu/vec_avx512.h"
 
-enum { SCORE_QUERIES = 8, VALUE_QUERIES = 6, VALUES_AHEAD = 16 };
+enum {
+    SCORE_QUERIES = 6,
+    SCORE_ROWS = 4,
+    SCORE_BLOCK = 32, /* rows that all queries pass over before the next ones */
+    KEYS_AHEAD = 16,
+    VALUE_QUERIES = 6,
+    VALUES_AHEAD = 16
+};
 
 INLINE __m512 f16_lanes(const uint16_t *p)
 {
@@ -25,86 +32,141 @@ static void f16_row(const float *x, uint32_t n, uint16_t *out)
     }
 }
 
-/* Finite halves in the upper 16 bits of each lane to F32: exponent and mantissa move into place, 2^112 mends the bias. */
-INLINE __m512 f32_of_upper_halves(__m512i x)
+/* Halves of two vectors' lanes, added: lanes i and i + 8 of a, then of b. */
+INLINE __m512 add_eighths(__m512 a, __m512 b)
 {
-    __m512i bits = _mm512_and_si512(_mm512_srai_epi32(x, 3), _mm512_set1_epi32((int)0x8FFFE000u));
-    return _mm512_mul_ps(_mm512_castsi512_ps(bits), _mm512_set1_ps(0x1p112f));
+    return _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x44), _mm512_shuffle_f32x4(a, b, 0xEE));
 }
 
-/* Dimensions [i, i + 32), or 16 of them, in pairs: a lane holds two neighbours of one row. */
-INLINE void keys_part(const uint16_t *const *rows, uint32_t n_rows, uint32_t i, int n, float *out)
+/* Of groups of eight: i and i + 4. 128-bit lanes: a's first, a's second, b's first, b's second. */
+INLINE __m512 add_fourths(__m512 a, __m512 b)
 {
-    __m512i v[16];
-    for (uint32_t r = 0; r < 16; r++)
-        v[r] = _mm512_maskz_loadu_epi32(
-            r < n_rows ? (n == 32 ? 0xFFFF : 0x00FF) : 0, rows[r < n_rows ? r : 0] + i);
-    vec_transpose_16(v);
-    for (int k = 0; k < n / 2; k++) {
-        _mm512_storeu_ps(out + 32 * k, f32_of_upper_halves(_mm512_slli_epi32(v[k], 16)));
-        _mm512_storeu_ps(out + 32 * k + 16, f32_of_upper_halves(v[k]));
-    }
+    return _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x88), _mm512_shuffle_f32x4(a, b, 0xDD));
 }
 
-static void keys(const uint16_t *const *rows, uint32_t n_rows, uint32_t head_dim, float *out)
+/* Within 128 bits: i and i + 2, then i and i + 1, of a, then of b. */
+INLINE __m512 add_pairs(__m512 a, __m512 b)
 {
-    uint32_t i = 0;
-    for (; i + 32 <= head_dim; i += 32) keys_part(rows, n_rows, i, 32, out + (size_t)i * CPU_LANES);
-    if (i < head_dim) keys_part(rows, n_rows, i, 16, out + (size_t)i * CPU_LANES);
+    return _mm512_add_ps(_mm512_shuffle_ps(a, b, 0x44), _mm512_shuffle_ps(a, b, 0xEE));
 }
 
-/* Asks for one cache line after another of 16 rows. */
-typedef struct fetcher {
-    const uint16_t *const *rows; /* NULL: none */
-    uint32_t row, i;
-} fetcher;
-
-INLINE void fetch_next(fetcher *f, uint32_t head_dim)
+INLINE __m512 add_neighbours(__m512 a, __m512 b)
 {
-    if (!f->rows || f->row == CPU_LANES) return;
-    _mm_prefetch((const char *)(f->rows[f->row] + f->i), _MM_HINT_T0);
-    f->i += 32;
-    if (f->i < head_dim) return;
-    f->i = 0;
-    f->row++;
+    return _mm512_add_ps(_mm512_shuffle_ps(a, b, 0x88), _mm512_shuffle_ps(a, b, 0xDD));
 }
 
-INLINE void scores_part(int n_q, const float *k, const float *q, size_t q_stride, uint32_t head_dim,
-    float scale, fetcher *f, float *s, size_t s_stride)
+/*
+ * Sums by halves (cpu.h), v[query][row], of four rows. What is added in which order is the rule's; only where the lanes lie
+ * between the steps is free. Of four queries: 128-bit lane q holds the scores of query q.
+ */
+INLINE __m512 sum_four_queries(__m512 (*v)[SCORE_ROWS])
 {
-    __m512 even[SCORE_QUERIES], odd[SCORE_QUERIES];
-    for (int m = 0; m < n_q; m++) even[m] = odd[m] = _mm512_setzero_ps();
-    for (uint32_t i = 0; i < head_dim; i += 2, k += 2 * CPU_LANES) {
-        __m512 k0 = _mm512_loadu_ps(k), k1 = _mm512_loadu_ps(k + CPU_LANES);
-        fetch_next(f, head_dim);
+    __m512 rows[SCORE_ROWS];
+    for (int r = 0; r < SCORE_ROWS; r++) /* lane q: the four partial sums of query q */
+        rows[r] = add_fourths(add_eighths(v[0][r], v[1][r]), add_eighths(v[2][r], v[3][r]));
+    return add_neighbours(add_pairs(rows[0], rows[1]), add_pairs(rows[2], rows[3]));
+}
+
+/* Of two queries: 128-bit lane q of the result's lower half. */
+INLINE __m256 sum_two_queries(__m512 (*v)[SCORE_ROWS])
+{
+    __m512 even = add_fourths(add_eighths(v[0][0], v[1][0]), add_eighths(v[0][2], v[1][2]));
+    __m512 odd = add_fourths(add_eighths(v[0][1], v[1][1]), add_eighths(v[0][3], v[1][3]));
+    __m512 both = add_pairs(even, odd);
+    both = add_neighbours(
+        both, both); /* lanes: query 0 rows 0 1, query 1 rows 0 1, query 0 rows 2 3, query 1 rows 2 3 */
+    return _mm512_castps512_ps256(_mm512_castpd_ps(
+        _mm512_permutexvar_pd(_mm512_setr_epi64(0, 4, 2, 6, 0, 0, 0, 0), _mm512_castps_pd(both))));
+}
+
+/* The four scores in 128-bit lane `lane`, which a compiler knows. */
+INLINE void put_four(__m512 v, int lane, float *s)
+{
+    _mm_storeu_ps(s, lane == 0   ? _mm512_castps512_ps128(v)
+                     : lane == 1 ? _mm512_extractf32x4_ps(v, 1)
+                     : lane == 2 ? _mm512_extractf32x4_ps(v, 2)
+                                 : _mm512_extractf32x4_ps(v, 3));
+}
+
+/* Queries [0, n_q) with four rows. */
+INLINE void scores_rows(int n_q, const uint16_t *const *rows, const float *q, size_t q_stride,
+    uint32_t head_dim, __m512 scale, const uint16_t *const *ahead, float *s, size_t s_stride)
+{
+    __m512 sums[SCORE_QUERIES][SCORE_ROWS];
+    for (int m = 0; m < SCORE_QUERIES; m++)
+        for (int r = 0; r < SCORE_ROWS; r++) sums[m][r] = _mm512_setzero_ps();
+    for (uint32_t i = 0; i < head_dim; i += 16) {
+        __m512 k[SCORE_ROWS];
+        if (ahead && i % 32 == 0)
+            for (int r = 0; r < SCORE_ROWS; r++) _mm_prefetch((const char *)(ahead[r] + i), _MM_HINT_T0);
+        for (int r = 0; r < SCORE_ROWS; r++) k[r] = f16_lanes(rows[r] + i);
         for (int m = 0; m < n_q; m++) {
-            even[m] = _mm512_fmadd_ps(_mm512_set1_ps(q[m * q_stride + i]), k0, even[m]);
-            odd[m] = _mm512_fmadd_ps(_mm512_set1_ps(q[m * q_stride + i + 1]), k1, odd[m]);
+            __m512 part = _mm512_loadu_ps(q + m * q_stride + i);
+            for (int r = 0; r < SCORE_ROWS; r++) sums[m][r] = _mm512_fmadd_ps(part, k[r], sums[m][r]);
         }
     }
-    for (int m = 0; m < n_q; m++)
-        _mm512_storeu_ps(
-            s + m * s_stride, _mm512_mul_ps(_mm512_add_ps(even[m], odd[m]), _mm512_set1_ps(scale)));
+    int done = 0;
+    if (n_q >= 3) {
+        __m512 four = _mm512_mul_ps(sum_four_queries(sums), scale);
+        for (; done < n_q && done < 4; done++) put_four(four, done, s + done * s_stride);
+    }
+    if (done < n_q) {
+        __m512 two = _mm512_mul_ps(_mm512_castps256_ps512(sum_two_queries(sums + done)), scale);
+        put_four(two, 0, s + done * s_stride);
+        if (done + 1 < n_q) put_four(two, 1, s + (done + 1) * s_stride);
+    }
+}
+
+/* Four of the rows from r on; behind the end the last one again. */
+INLINE const uint16_t *const *four_rows(
+    const uint16_t *const *rows, uint32_t n_rows, uint32_t r, const uint16_t **room)
+{
+    if (r + SCORE_ROWS <= n_rows) return rows + r;
+    for (uint32_t i = 0; i < SCORE_ROWS; i++) room[i] = rows[r + i < n_rows ? r + i : n_rows - 1];
+    return room;
+}
+
+/* Four rows to ask for while row r is multiplied: KEYS_AHEAD further on, and then in `next`. */
+INLINE const uint16_t *const *rows_ahead(
+    const uint16_t *const *rows, uint32_t n_rows, uint32_t r, const uint16_t *const *next)
+{
+    uint32_t at = r + KEYS_AHEAD;
+    if (!next) return NULL;
+    if (at + SCORE_ROWS <= n_rows) return rows + at;
+    return at >= n_rows && at - n_rows + SCORE_ROWS <= n_rows ? next + (at - n_rows) : NULL;
 }
 
 #define SCORES_CASE(N)                                                                                       \
-    case N: scores_part(N, k, q, q_stride, head_dim, scale, &f, s, s_stride); break;
+    case N: scores_rows(N, rows, q, q_stride, head_dim, scale, ahead, s, s_stride); break;
 
-static void scores(const float *k, const float *q, uint32_t n_q, size_t q_stride, uint32_t head_dim,
-    float scale, const uint16_t *const *ahead, float *s, size_t s_stride)
+/* The first six queries, or what there is of them. */
+INLINE void scores_some(uint32_t n_q, const uint16_t *const *rows, const float *q, size_t q_stride,
+    uint32_t head_dim, __m512 scale, const uint16_t *const *ahead, float *s, size_t s_stride)
 {
-    fetcher f = {.rows = ahead};
-    for (; n_q >= SCORE_QUERIES;
-         n_q -= SCORE_QUERIES, q += SCORE_QUERIES * q_stride, s += SCORE_QUERIES * s_stride)
-        scores_part(SCORE_QUERIES, k, q, q_stride, head_dim, scale, &f, s, s_stride);
     switch (n_q) {
         SCORES_CASE(1)
         SCORES_CASE(2)
         SCORES_CASE(3)
         SCORES_CASE(4)
         SCORES_CASE(5)
-        SCORES_CASE(6)
-        SCORES_CASE(7)
+    default: scores_rows(SCORE_QUERIES, rows, q, q_stride, head_dim, scale, ahead, s, s_stride);
+    }
+}
+
+static void scores(const uint16_t *const *rows, uint32_t n_rows, const float *q, uint32_t n_q,
+    size_t q_stride, uint32_t head_dim, float scale, const uint16_t *const *next, float *s, size_t s_stride)
+{
+    const __m512 v_scale = _mm512_set1_ps(scale);
+    for (uint32_t block = 0; block < n_rows; block += SCORE_BLOCK) {
+        uint32_t end = n_rows - block < SCORE_BLOCK ? n_rows : block + SCORE_BLOCK;
+        for (uint32_t m = 0; m < n_q; m += SCORE_QUERIES) {
+            for (uint32_t r = block; r < end; r += SCORE_ROWS) {
+                const uint16_t *room[SCORE_ROWS], *const *four = four_rows(rows, n_rows, r, room);
+                const uint16_t *const *ahead = m == 0 ? rows_ahead(rows, n_rows, r, next) : NULL;
+                scores_some(n_q - m, four, q + m * q_stride, q_stride, head_dim, v_scale, ahead,
+                    s + m * s_stride + r, s_stride);
+            }
+        }
     }
 }
 
@@ -210,7 +272,6 @@ static void mass(const float *p, uint32_t n, float tile_max, float max, float su
 void cpu_attention_avx512(cpu_kernels *k)
 {
     k->f16_row = f16_row;
-    k->keys = keys;
     k->scores = scores;
     k->softmax = softmax;
     k->values = values;

@@ -141,15 +141,15 @@ typedef struct cpu_kernels {
     cpu_expand_fn *expand[CPU_N_FORMATS];
     cpu_panel_fn *panel[CPU_SCALES_F + 1];
 
-    /* Attention. keys: up to 16 rows to [head_dim][16] F32, lanes without a row 0. */
+    /* Attention. */
     void (*f16_row)(const float *x, uint32_t n, uint16_t *out);
-    void (*keys)(const uint16_t *const *rows, uint32_t n_rows, uint32_t head_dim, float *out);
     /*
-     * s[m][16] = scale * (q[m] . keys): products of even and of odd dimensions are summed apart. ahead: 16 rows that will be
-     * wanted next, or NULL.
+     * s[m][row] = scale * (q[m] . row); up to three places behind the rows are overwritten. next: n_rows rows that will be wanted
+     * afterwards; with it the kernel asks for memory ahead. NULL: it does not.
      */
-    void (*scores)(const float *keys, const float *q, uint32_t n_q, size_t q_stride, uint32_t head_dim,
-        float scale, const uint16_t *const *ahead, float *s, size_t s_stride);
+    void (*scores)(const uint16_t *const *rows, uint32_t n_rows, const float *q, uint32_t n_q,
+        size_t q_stride, uint32_t head_dim, float scale, const uint16_t *const *next, float *s,
+        size_t s_stride);
     /* s[lo..hi) -> exp(s - max), the other places up to n (a multiple of 16) -> 0. An empty range: max -inf, sum 0. */
     void (*softmax)(float *s, uint32_t lo, uint32_t hi, uint32_t n, float *ret_max, float *ret_sum);
     /* out[m] = sum over rows of p[m][row] * value row. */

@@ -256,26 +256,20 @@ static void f16_row_ref(const float *x, uint32_t n, uint16_t *out)
     for (uint32_t i = 0; i < n; i++) out[i] = quant_f32_to_f16(x[i]);
 }
 
-static void keys_ref(const uint16_t *const *rows, uint32_t n_rows, uint32_t head_dim, float *out)
+static void scores_ref(const uint16_t *const *rows, uint32_t n_rows, const float *q, uint32_t n_q,
+    size_t q_stride, uint32_t head_dim, float scale, const uint16_t *const *next, float *s, size_t s_stride)
 {
-    for (uint32_t i = 0; i < head_dim; i++)
-        for (uint32_t r = 0; r < CPU_LANES; r++)
-            out[CPU_LANES * i + r] = r < n_rows ? quant_f16_to_f32(rows[r][i]) : 0;
-}
-
-static void scores_ref(const float *keys, const float *q, uint32_t n_q, size_t q_stride, uint32_t head_dim,
-    float scale, const uint16_t *const *ahead, float *s, size_t s_stride)
-{
-    (void)ahead;
-    for (uint32_t m = 0; m < n_q; m++, q += q_stride, s += s_stride)
-        for (int r = 0; r < CPU_LANES; r++) {
-            float even = 0, odd = 0;
-            for (uint32_t i = 0; i < head_dim; i += 2) {
-                even = fmaf(q[i], keys[CPU_LANES * i + r], even);
-                odd = fmaf(q[i + 1], keys[CPU_LANES * (i + 1) + r], odd);
-            }
-            s[r] = (even + odd) * scale;
+    (void)next;
+    for (uint32_t r = 0; r < n_rows; r++) {
+        float key[CPU_HEAD_DIM_MAX];
+        for (uint32_t i = 0; i < head_dim; i++) key[i] = quant_f16_to_f32(rows[r][i]);
+        for (uint32_t m = 0; m < n_q; m++) {
+            float sums[16] = {0};
+            for (uint32_t i = 0; i < head_dim; i++)
+                sums[i % 16] = fmaf(q[m * q_stride + i], key[i], sums[i % 16]);
+            s[m * s_stride + r] = add_by_halves(sums) * scale;
         }
+    }
 }
 
 static void softmax_ref(float *s, uint32_t lo, uint32_t hi, uint32_t n, float *ret_max, float *ret_sum)
@@ -340,7 +334,6 @@ void cpu_kernels_ref(cpu_kernels *k)
             [CPU_SCALES_K16] = panel_K16_ref,
             [CPU_SCALES_F] = panel_F_ref},
         .f16_row = f16_row_ref,
-        .keys = keys_ref,
         .scores = scores_ref,
         .softmax = softmax_ref,
         .values = values_ref,
