@@ -15,7 +15,7 @@ const char options_help[] =
     "Model options:\n"
     "  --model FILE|NAME     a GGUF file, or a name of `kvist model list` (else KVIST_MODEL, else the "
     "default)\n"
-    "  --backend cpu|cuda|auto   --threads N   --ctx N\n"
+    "  --backend cpu[:avx512-vnni|avx2|plain]|cuda|auto   --threads N   --ctx N\n"
     "  --seed N  --temperature X (0: greedy, the default)  --top-p X  --top-k N  --min-p X  --repeat-penalty "
     "X\n"
     "  --lookup on|off       compute ahead what stood in the session before (on): the same text, sooner\n"

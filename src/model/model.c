@@ -268,15 +268,33 @@ static int threads_of(const model_options *o)
     return n < 1 ? 1 : n > MAX_THREADS ? MAX_THREADS : n;
 }
 
+/* "cpu:LEVEL": the levels to leave out so that this one runs. */
+static int mask_for_level(const char *level, unsigned *ret_mask, base_err *err)
+{
+    char names[80] = "";
+    const char *name;
+    for (size_t i = 0; (name = cpu_ops_level(i, ret_mask)); i++) {
+        if (strcmp(name, level) == 0) return 0;
+        size_t n = strlen(names);
+        snprintf(names + n, sizeof names - n, "%s%s", i ? ", " : "", name);
+    }
+    return base_fail(err, BASE_E_USAGE, "there is no level \"%s\" on this machine; it runs %s", level, names);
+}
+
 static int open_backend(model *m, const model_options *o, base_err *err)
 {
     const char *backend = o->backend ? o->backend : "auto";
+    unsigned mask = o->cpu_mask;
+    int rc = 0;
     if (strcmp(backend, "cuda") == 0)
         return base_fail(err, BASE_E_DEVICE, "this build has no CUDA backend; use --backend cpu");
-    if (strcmp(backend, "cpu") != 0 && strcmp(backend, "auto") != 0)
-        return base_fail(err, BASE_E_USAGE, "backend \"%s\" is none of cpu, cuda, auto", backend);
+    if (strncmp(backend, "cpu:", 4) == 0)
+        rc = mask_for_level(backend + 4, &mask, err);
+    else if (strcmp(backend, "cpu") != 0 && strcmp(backend, "auto") != 0)
+        rc = base_fail(err, BASE_E_USAGE, "backend \"%s\" is none of cpu, cuda, auto", backend);
+    if (rc) return rc;
     m->info.n_threads = (uint32_t)threads_of(o);
-    int rc = cpu_ops_open(&m->ops, (int)m->info.n_threads, o->cpu_mask, err);
+    rc = cpu_ops_open(&m->ops, (int)m->info.n_threads, mask, err);
     if (rc) return rc;
     m->info.backend = m->ops->backend;
     m->info.isa = m->ops->isa;

@@ -20,7 +20,7 @@ typedef struct model_template model_template;
 typedef struct model_options {
     int n_threads;       /* 0: the machine's cores, at most 16 */
     unsigned cpu_mask;   /* ISA levels to leave out (tests); 0: none. Bits: model/ops.h */
-    const char *backend; /* "cpu", "cuda", "auto"; NULL is auto */
+    const char *backend; /* "cpu", "cpu:LEVEL" (cpu_ops_level), "cuda", "auto"; NULL is auto */
     bool thinking;       /* let a model that can think aloud do so (template.h) */
     void (*progress)(void *user, double share, const char *what); /* while weights are packed; may be NULL */
     void *user;

@@ -391,6 +391,15 @@ static void test_snapshot__the_fixed_prompt_is_computed_once(void **state)
     assert_int_equal(m.n_forward - before, 1);
     kv_session_free(c);
 
+    /* Rows of another version of the kernels are other rows, whatever the text. */
+    kv_compute newer = fake_compute(&m, CTX);
+    newer.kernel_version++;
+    assert_int_equal(kv_session_new_over(&c, &newer, &o, NULL, NULL), 0);
+    before = m.n_forward;
+    append(c, KV_ORIGIN_SYSTEM, 0, ids, 300, NULL);
+    assert_int_equal(m.n_forward - before, 300);
+    kv_session_free(c);
+
     /* A session with holes shares nothing; damage is not used. */
     assert_int_equal(kv_session_manual(a, KV_MANUAL_EVICT, 10, 20, NULL), 0);
     assert_int_equal(kv_session_save_prefix(a, prefix_path, 450, NULL), BASE_E_STATE);

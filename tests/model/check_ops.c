@@ -473,6 +473,9 @@ int main(int argc, char **argv)
         bench(&c, n_threads, argc > 3 ? argv[3] : "");
         c.b->close(c.b);
     } else {
+        c.what = "kernel_version";
+        c.side = "plain";
+        check_version(&c);
         check_levels(&c, seed ? strtoull(seed, NULL, 0) : 1, argc > 1 ? argv[1] : NULL);
     }
     c.a->close(c.a);

@@ -1,0 +1,138 @@
+/*
+ * The kernel version is part of a cache state's identity: rows that were saved are continued only by kernels that would have
+ * made the same bits. So a change of bits must raise model_ops.kernel_version, and this notices: fixed inputs through every kind
+ * of kernel of plain C (the levels equal it), hashed, against the hash that belongs to the version.
+ *
+ * RoPE is left out: its angles come from the C library.
+ */
+#include "check_ops.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "model/quant.h"
+
+/* After a change that is meant: raise kernel_version (cpu_ops.c), and put it here with the hash that is printed. */
+static const uint32_t version = 2;
+static const uint64_t fingerprint = 0xd2af43589258dd76;
+
+typedef struct maker {
+    model_ops *ops;
+    uint64_t hash;
+} maker;
+
+static void add(maker *m, check *c, const char *op, matrix x)
+{
+    float *values = matrix_take(c, op, x);
+    m->hash = base_hash64(values, (size_t)x.n * x.width * sizeof *values, m->hash);
+    free(values);
+}
+
+/* One row alone and twelve together, one of them with an enormous element: columns, panels, second columns. */
+static void add_products(maker *m, check *c, gguf_tensor_type type)
+{
+    enum { N_IN = 256, N_OUT = 16 };
+    static const uint32_t sizes[] = {1, 12};
+    gguf_tensor t = tensor_new(type, N_IN, N_OUT);
+    base_err err;
+    ops_weight *w = NULL;
+    expect_ok(c, "pack", m->ops->pack(m->ops, &w, &t, &err), &err);
+    for (size_t i = 0; i < COUNT(sizes); i++) {
+        float *values = random_floats((size_t)sizes[i] * N_IN);
+        if (i) values[N_IN + 7] = 30000;
+        ops_activations *x = activations(c, m->ops, sizes[i], N_IN, values);
+        matrix y = matrix_new(m->ops, sizes[i], N_OUT, NULL);
+        ops_matmul_args args = {.x = x, .n_parts = 1, .parts = {{.weight = w, .y = y.m}}};
+        expect_ok(c, "matmul", m->ops->matmul(m->ops, &args, &err), &err);
+        m->ops->activations_free(m->ops, x);
+        free(values);
+        add(m, c, "matmul", y);
+    }
+    m->ops->weight_free(m->ops, w);
+    tensor_free(t);
+}
+
+static void add_rows(maker *m, check *c)
+{
+    enum { N = 3, WIDTH = 128 };
+    base_err err;
+    float *values = random_floats(N * WIDTH), *weight = random_floats(WIDTH);
+    ops_buffer *w = buffer_of(m->ops, weight, WIDTH * sizeof *weight);
+    matrix x = matrix_new(m->ops, N, WIDTH, values);
+    ops_norm_args norm = {
+        .x = x.m, .out = x.m, .weight = w, .n = N, .n_groups = 1, .width = WIDTH, .eps = 1e-6f};
+    expect_ok(c, "norm", m->ops->norm(m->ops, &norm, &err), &err);
+    for (int kind = 0; kind < 2; kind++) {
+        ops_activations *out = NULL;
+        expect_ok(c, "activations_new", m->ops->activations_new(m->ops, &out, N, WIDTH, &err), &err);
+        ops_gate_quant_args gate = {
+            .gate = x.m, .up = x.m, .kind = (ops_gate)kind, .n = N, .width = WIDTH, .out = out};
+        expect_ok(c, "gate_quant", m->ops->gate_quant(m->ops, &gate, &err), &err);
+        float *taken = activations_take(c, m->ops, out, N, WIDTH);
+        m->hash = base_hash64(taken, N * WIDTH * sizeof *taken, m->hash);
+        free(taken);
+    }
+    m->ops->buffer_free(m->ops, w);
+    add(m, c, "norm", x);
+    free(values);
+    free(weight);
+}
+
+/* Two layers of one lane, 300 rows in two tiles: written, attended to by one token and by twelve, scored. */
+static void add_attention(maker *m, check *c)
+{
+    enum { HEADS = 3, HEAD = 48, ROWS = 300 };
+    static const uint32_t sizes[] = {1, 12};
+    const model_rows_shape shape = {1, 1, HEAD};
+    base_err err;
+    uint16_t *blocks[ROWS / MODEL_ROWS_BLOCK + 1];
+    for (size_t i = 0; i < COUNT(blocks); i++) blocks[i] = base_xcalloc(1, model_rows_block_bytes(&shape));
+    model_run run = {0, 0, ROWS};
+    model_lane_list lane = {&run, 1, ROWS};
+    model_rows_view view = {shape, blocks, COUNT(blocks), &lane};
+    float *keys = random_floats(ROWS * HEAD), *values = random_floats(ROWS * HEAD);
+    matrix k = matrix_new(m->ops, ROWS, HEAD, keys), v = matrix_new(m->ops, ROWS, HEAD, values);
+    ops_rows_write_args write = {.rows = &view, .n = ROWS, .k = k.m, .v = v.m};
+    expect_ok(c, "rows_write", m->ops->rows_write(m->ops, &write, &err), &err);
+    for (size_t i = 0; i < COUNT(sizes); i++) {
+        float *queries = random_floats((size_t)sizes[i] * HEADS * HEAD);
+        matrix q = matrix_new(m->ops, sizes[i], HEADS * HEAD, queries);
+        ops_attention_args a = {
+            .rows = &view, .n = sizes[i], .n_head = HEADS, .scale = 0.2f, .q = q.m, .out = q.m};
+        expect_ok(c, "attention", m->ops->attention(m->ops, &a, &err), &err);
+        add(m, c, "attention", q);
+        free(queries);
+    }
+    float mass[ROWS], *of_lane = mass;
+    ops_score_rows_args score = {
+        .rows = &view, .queries = keys, .n_queries = 4, .n_head = HEADS, .scale = 0.2f, .mass = &of_lane};
+    expect_ok(c, "score_rows", m->ops->score_rows(m->ops, &score, &err), &err);
+    m->hash = base_hash64(mass, sizeof mass, m->hash);
+    m->ops->buffer_free(m->ops, k.m.buffer);
+    m->ops->buffer_free(m->ops, v.m.buffer);
+    for (size_t i = 0; i < COUNT(blocks); i++) free(blocks[i]);
+    free(keys);
+    free(values);
+}
+
+void check_version(check *c)
+{
+    maker m = {.ops = c->a};
+    static const gguf_tensor_type types[] = {
+        GGUF_TENSOR_F32, GGUF_TENSOR_Q4_1, GGUF_TENSOR_Q8_0, GGUF_TENSOR_Q4_K, GGUF_TENSOR_Q6_K};
+    random_state = 2026;
+    for (size_t i = 0; i < COUNT(types); i++) add_products(&m, c, types[i]); /* every kind of scales */
+    add_rows(&m, c);
+    add_attention(&m, c);
+    c->n_cases++;
+    if (m.hash == fingerprint && c->a->kernel_version == version) return;
+    printf("FAILED: kernel_version %" PRIu32 " gives 0x%016" PRIx64 "; %" PRIu32 " was 0x%016" PRIx64
+           ".\nWhen bits changed, raise kernel_version; then both go into check_ops_version.c\n",
+        c->a->kernel_version, m.hash, version, fingerprint);
+    c->n_failed++;
+}
