@@ -83,6 +83,7 @@ static int add_shares(kv_session *s, const kv_needle_text *text, const kv_needle
             .rows = &view,
             .pool = MODEL_POOL_MEAN,
             .heads = heads,
+            .end = s->n,
             .mass = mass,
             .cancel = cancel};
         r = s->compute.score(s->compute.user, &score, err);

@@ -136,6 +136,7 @@ int kv_pass_mass(kv_pass *pass, const float *queries, uint32_t n_queries, float 
         .n_queries = n_queries,
         .rows = pass->rows,
         .pool = MODEL_POOL_MEAN,
+        .end = pass->lists->n_tokens,
         .mass = mass,
         .cancel = pass->cancel,
     };

@@ -158,6 +158,7 @@ static int score_rows(kv_session *s, work *w, const float *queries, uint32_t n_q
         .rows = &view,
         .pool = MODEL_POOL_MAX,
         .heads = heads,
+        .end = s->n,
         .mass = mass,
         .cancel = cancel,
     };

@@ -459,6 +459,9 @@ int model_score_rows(model *m, const model_score *score, base_err *err)
         return base_fail(err, BASE_E_USAGE, "%u queries; 1 to 64 can be asked at once", score->n_queries);
     if (s->n_layer != h->n_layer || s->n_head_kv != h->n_head_kv || s->head_dim != h->head_dim)
         return base_fail(err, BASE_E_USAGE, "rows of another model");
+    uint32_t *from = base_xcalloc(h->n_layer, sizeof *from);
+    for (uint32_t l = 0; l < h->n_layer; l++)
+        if (model_layer_has_window(h, l) && score->end > h->window) from[l] = score->end - h->window;
     m->ops->cancel = score->cancel;
     int rc = m->ops->score_rows(m->ops,
         &(ops_score_rows_args){.rows = score->rows,
@@ -468,9 +471,11 @@ int model_score_rows(model *m, const model_score *score, base_err *err)
             .scale = h->attn_scale,
             .pool_max = score->pool == MODEL_POOL_MAX,
             .heads = score->heads,
+            .from = from,
             .mass = score->mass},
         err);
     if (!rc) rc = m->ops->sync(m->ops, err);
     m->ops->cancel = NULL;
+    free(from);
     return rc;
 }

@@ -95,6 +95,7 @@ typedef struct model_score {
     const model_rows_view *rows;
     model_pool pool;
     const uint8_t *heads; /* [n_layer * n_head] 1 = counts; NULL: all */
+    uint32_t end;         /* tokens of the sequence, where windows (Gemma) end then; 0: every row is scored */
     float *const *mass;   /* [lanes] -> [n_rows of that lane's list]; NULL entries are skipped */
     const atomic_bool *cancel;
 } model_score;

@@ -158,6 +158,7 @@ typedef struct ops_score_rows_args {
     float scale;
     bool pool_max;        /* else the mean over queries */
     const uint8_t *heads; /* [n_layer * n_head], NULL: all count */
+    const uint32_t *from; /* [n_layer] rows of a smaller token index get 0, unread; NULL: all are read */
     float *const *mass;   /* [lanes] -> [n_rows of the lane], NULL: skipped */
 } ops_score_rows_args;
 

@@ -143,10 +143,10 @@ static void test_architectures__batch_shapes_and_threads_give_the_same_bits(void
 static void test_architectures__a_window_layer_reads_nothing_behind_its_window(void **state)
 {
     tiny_gguf spec = specs[6];
-    spec.n_layer = 5; /* windows only: what is read reaches back 5 * 99 rows at most */
+    spec.n_layer = 5; /* windows only */
     spec.window = 40;
     little l = little_open(&spec);
-    enum { BEFORE = 400, AFTER = 9, REACH = 5 * 39 };
+    enum { BEFORE = 400, AFTER = 9 };
     float whole[V], without[V];
     model_dense *d = little_dense(&l.shape, N);
     const model_rows_view *dense;
@@ -162,7 +162,7 @@ static void test_architectures__a_window_layer_reads_nothing_behind_its_window(v
         .n_want = 1,
         .logits = whole};
     if (model_forward(l.m, &batch, &err)) fail_msg("%s", err.msg);
-    /* Rows before BEFORE - 39 are read by no token of this batch: NaN there must not be seen. */
+    /* Rows before BEFORE - 39 are read by no token of this batch: what stands there must not matter. */
     for (uint32_t lane = 0; lane < model_rows_lanes(&l.shape); lane++)
         for (uint32_t row = 0; row < BEFORE - 39; row++)
             for (uint32_t i = 0; i < l.shape.head_dim; i++)
@@ -174,6 +174,105 @@ static void test_architectures__a_window_layer_reads_nothing_behind_its_window(v
     little_close(&l);
 }
 
+/* Scoring reads what attention will: in a layer with a window only rows that are inside it at the sequence's end. */
+static void test_architectures__scores_of_a_window_layer_end_with_its_window(void **state)
+{
+    enum { ROWS = 300, END = 350 }; /* the lists end before the sequence does, as a repair's do */
+    little l = little_open(&specs[6]);
+    const tiny_gguf *spec = &specs[6];
+    uint32_t head_dim = l.shape.head_dim, n_lanes = model_rows_lanes(&l.shape),
+             n_heads = spec->n_layer * spec->n_head;
+    float *queries = base_xcalloc((size_t)n_heads * 2 * head_dim, sizeof *queries), *mass[7];
+    uint64_t seed = 3;
+    model_dense *d = little_dense(&l.shape, ROWS);
+    const model_rows_view *view;
+    base_err err = {0};
+    assert_int_equal(n_lanes, 7);
+    for (size_t i = 0; i < (size_t)n_heads * 2 * head_dim; i++) queries[i] = tiny_random(&seed);
+    for (uint32_t lane = 0; lane < n_lanes; lane++) mass[lane] = base_xcalloc(ROWS, sizeof **mass);
+    assert_int_equal(model_dense_compute(d, l.m, l.ids, ROWS - 1, 0, NULL, NULL, NULL), 0);
+    assert_int_equal(model_dense_append(d, 1, &view, NULL), 0);
+    model_score score = {
+        .queries = queries, .n_queries = 2, .rows = view, .pool = MODEL_POOL_MEAN, .mass = mass};
+    for (int bounded = 0; bounded < 2; bounded++) {
+        score.end = bounded ? END : 0;
+        if (model_score_rows(l.m, &score, &err)) fail_msg("%s", err.msg);
+        for (uint32_t lane = 0; lane < n_lanes; lane++) {
+            double sum = 0;
+            uint32_t from = bounded && lane != 5 ? END - spec->window : 0;
+            for (uint32_t i = 0; i < ROWS; i++) {
+                if (i < from) assert_true(mass[lane][i] == 0);
+                if (i >= from && i + 1 < ROWS) assert_true(mass[lane][i] > 0);
+                sum += mass[lane][i];
+            }
+            assert_true(fabs(sum - 1) < 1e-5);
+        }
+    }
+    score.end = 10000; /* nothing is inside any more */
+    if (model_score_rows(l.m, &score, &err)) fail_msg("%s", err.msg);
+    for (uint32_t i = 0; i < ROWS; i++) assert_true(mass[0][i] == 0);
+    for (uint32_t lane = 0; lane < n_lanes; lane++) free(mass[lane]);
+    free(queries);
+    model_dense_free(d);
+    little_close(&l);
+}
+
+/* Lists with holes: a window counts places in the sequence, not rows that are left. */
+static bool sparse(void *user, uint32_t lane, uint32_t t, uint32_t i)
+{
+    (void)user;
+    (void)lane;
+    return t < 300 || i >= 300 || i % 3 == 0;
+}
+
+static void test_architectures__a_window_counts_positions_not_rows(void **state)
+{
+    enum { BEFORE = 300, AFTER = 60 };
+    little l = little_open(&specs[6]);
+    float *truth = base_xcalloc((size_t)N * V, sizeof *truth), logits[2][V];
+    uint32_t n_lanes = model_rows_lanes(&l.shape);
+    model_run runs[AFTER + BEFORE];
+    model_lane_list lanes[7];
+    assert_int_equal(n_lanes, 7);
+    for (int way = 0; way < 2; way++) {
+        model_dense *d = little_dense(&l.shape, N);
+        uint32_t step = way ? 7 : AFTER;
+        assert_int_equal(model_dense_compute(d, l.m, l.ids, BEFORE, 0, NULL, NULL, NULL), 0);
+        for (uint32_t at = 0; at < AFTER; at += step) {
+            uint32_t n = AFTER - at < step ? AFTER - at : step, last = n - 1, n_rows = 0;
+            const model_rows_view *dense;
+            base_err err = {0};
+            assert_int_equal(model_dense_append(d, n, &dense, NULL), 0);
+            for (uint32_t i = 0; i < BEFORE + at + n; i++)
+                if (i >= BEFORE || i % 3 == 0) runs[n_rows++] = (model_run){i, i, 1};
+            for (uint32_t lane = 0; lane < n_lanes; lane++)
+                lanes[lane] = (model_lane_list){runs, n_rows, n_rows};
+            model_rows_view view = *dense;
+            view.lanes = lanes;
+            model_batch batch = {.ids = l.ids + BEFORE + at,
+                .phases = l.phases + BEFORE + at,
+                .n = n,
+                .rows = &view,
+                .want = &last,
+                .n_want = 1,
+                .logits = logits[way]};
+            if (model_forward(l.m, &batch, &err)) fail_msg("%s", err.msg);
+        }
+        model_dense_free(d);
+    }
+    assert_memory_equal(logits[0], logits[1], sizeof logits[0]);
+    oracle_run(&(oracle){.spec = l.spec,
+        .file = l.file,
+        .n = BEFORE + AFTER,
+        .ids = l.ids,
+        .phases = l.phases,
+        .mask = sparse,
+        .logits = truth});
+    assert_near(logits[0], truth + (size_t)(BEFORE + AFTER - 1) * V, V);
+    free(truth);
+    little_close(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -181,6 +280,8 @@ int main(void)
         cmocka_unit_test(test_architectures__every_difference_counts),
         cmocka_unit_test(test_architectures__batch_shapes_and_threads_give_the_same_bits),
         cmocka_unit_test(test_architectures__a_window_layer_reads_nothing_behind_its_window),
+        cmocka_unit_test(test_architectures__scores_of_a_window_layer_end_with_its_window),
+        cmocka_unit_test(test_architectures__a_window_counts_positions_not_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
