@@ -27,6 +27,7 @@ static void read_line(bench_results *r, const char *line, size_t n)
     bench_result one = {
         .tokens = (uint32_t)base_json_int(o, "tokens", 0),
         .needles = (uint32_t)base_json_int(o, "needles", 0),
+        .base = (uint32_t)base_json_int(o, "base", 0),
         .text = (uint32_t)base_json_int(o, "text", 0),
         .k = (uint32_t)base_json_int(o, "k", 0),
         .before = base_json_num(o, "asked_before", NAN),
@@ -80,9 +81,9 @@ bool bench_results_have(const bench_results *r, const bench_result *key)
 {
     for (size_t i = 0; i < r->n; i++) {
         const bench_result *one = &r->items[i];
-        if (one->tokens == key->tokens && one->needles == key->needles && one->text == key->text &&
-            one->k == key->k && !strcmp(one->split, key->split) && !strcmp(one->condition, key->condition) &&
-            !strcmp(one->model, key->model))
+        if (one->tokens == key->tokens && one->needles == key->needles && one->base == key->base &&
+            one->text == key->text && one->k == key->k && !strcmp(one->split, key->split) &&
+            !strcmp(one->condition, key->condition) && !strcmp(one->model, key->model))
             return true;
     }
     return false;
@@ -94,9 +95,10 @@ void bench_results_add(bench_results *r, const bench_result *one, const char *an
     if (!r->out) return;
     base_buf out = {0};
     base_buf_printf(&out,
-        "{\"bench\":\"niah\",\"model\":\"%s\",\"tokens\":%u,\"needles\":%u,\"text\":%u,\"split\":\"%s\","
+        "{\"bench\":\"niah\",\"model\":\"%s\",\"tokens\":%u,\"needles\":%u,\"base\":%u,\"text\":%u,\"split\":"
+        "\"%s\","
         "\"k\":%u,",
-        one->model, one->tokens, one->needles, one->text, one->split, one->k);
+        one->model, one->tokens, one->needles, one->base, one->text, one->split, one->k);
     base_buf_puts(&out, "\"condition\":");
     base_json_put_str(&out, one->condition, strlen(one->condition));
     base_buf_puts(&out, ",\"found\":[");
@@ -139,7 +141,8 @@ double bench_mcnemar(uint32_t b, uint32_t c)
 
 static bool same_cell(const bench_result *a, const bench_result *b)
 {
-    return a->tokens == b->tokens && a->needles == b->needles && a->k == b->k && !strcmp(a->model, b->model);
+    return a->tokens == b->tokens && a->needles == b->needles && a->base == b->base && a->k == b->k &&
+           !strcmp(a->model, b->model);
 }
 
 static const bench_result *pair_of(const bench_results *r, const bench_result *one, const char *condition)
@@ -190,10 +193,11 @@ void bench_results_print(const bench_results *r, FILE *out)
         }
         if (!new_cell) continue;
         fprintf(out,
-            "\n%s, %u tokens, %u needles, K = %u\n\n| condition | examples | found | share [95%%] | asked "
+            "\n%s, %u tokens, %u needles, B = %u%%, K = %u\n\n| condition | examples | found | share [95%%] "
+            "| asked "
             "rows active | "
             "active rows | score + plan, ms | over matched, p |\n|---|---|---|---|---|---|---|---|\n",
-            r->items[i].model, r->items[i].tokens, r->items[i].needles, r->items[i].k);
+            r->items[i].model, r->items[i].tokens, r->items[i].needles, r->items[i].base, r->items[i].k);
         for (size_t k = i; k < r->n; k++) {
             if (!same_cell(&r->items[k], &r->items[i])) continue;
             new_row = true;

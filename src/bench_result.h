@@ -15,7 +15,7 @@ enum { BENCH_TARGETS = 8 };
 
 typedef struct bench_result {
     char model[32], split[24], condition[48];
-    uint32_t tokens, needles, text, k;
+    uint32_t tokens, needles, base, text, k; /* base: B in percent of the document */
     uint32_t n_targets;
     bool found[BENCH_TARGETS];
     double before, after; /* share of the asked facts' rows that are active */

@@ -22,7 +22,7 @@
 static const char usage[] =
     "usage: kvist bench niah --model M --corpus FOLDER [--tokens N] [--texts N] [--needles 2|4|6|8] "
     "[--restore K,...]\n"
-    "                        [--conditions WORD,...] [--out FILE] [--calibrate]\n"
+    "                        [--conditions \"WORD;...\"] [--out FILE] [--calibrate]\n"
     "       kvist bench niah --summary FILE\n"
     "\n"
     "  --corpus FOLDER     code and prose that the needles hide in\n"
@@ -30,9 +30,10 @@ static const char usage[] =
     "  --texts N           how many documents (3); each has three to five splits\n"
     "  --first N           the first document's number (0)\n"
     "  --needles N         2, 4, 6 or 8 (4)\n"
+    "  --base PERCENT      of the document's rows that stay after turn 1 (the paper's: 25, 50, 56, 56)\n"
     "  --restore K,...     rows per lane that a repair may bring back (48,96); \"need\": 1.05 times the rows "
     "asked for\n"
-    "  --conditions W,...  those whose name begins with a word of these (all)\n"
+    "  --conditions W;...  those whose name begins with a word of these, or, behind a \"=\", is it (all)\n"
     "  --out FILE          results as JSON lines; what is in it already is not run again\n"
     "  --summary FILE      no model: the table of such a file\n"
     "  --calibrate         find the model's retrieval heads first, and keep them for its sessions\n"
@@ -172,7 +173,7 @@ static const struct task {
 
 typedef struct bench {
     common_options common;
-    int64_t tokens, texts, first, needles;
+    int64_t tokens, texts, first, needles, base;
     const char *corpus_folder, *restore, *words, *out, *summary;
     bool calibrate, help;
     model *model;
@@ -245,7 +246,7 @@ static double asked_active(const bench *b, const kv_session *s, uint32_t *ret_n)
 
 static uint32_t rows_of(const bench *b, const struct condition *c, uint32_t k)
 {
-    const uint32_t base = b->doc_end * b->task->percent / 100;
+    const uint32_t base = b->doc_end * b->key.base / 100;
     return c->store == STORE_FULL ? 0 : base + (c->store == STORE_BK ? k : 0);
 }
 
@@ -327,9 +328,10 @@ static bool is_wanted(const bench *b, const char *name)
 {
     if (!b->words) return true;
     for (const char *word = b->words; *word;) {
-        const size_t n = strcspn(word, ",");
-        if (n && !strncmp(word, name, n)) return true;
-        word += n + (word[n] == ',');
+        const size_t n = strcspn(word, ";");
+        if (n && *word == '=' && !strncmp(word + 1, name, n - 1) && !name[n - 1]) return true;
+        if (n && *word != '=' && !strncmp(word, name, n)) return true;
+        word += n + (word[n] == ';');
     }
     return false;
 }
@@ -485,8 +487,8 @@ static int check_options(bench *b, base_err *err)
     for (size_t i = 0; i < sizeof tasks / sizeof *tasks; i++)
         if (tasks[i].needles == b->needles) b->task = &tasks[i];
     if (!b->task) return base_fail(err, BASE_E_USAGE, "--needles is 2, 4, 6 or 8");
-    if (b->tokens < 2000 || b->tokens > 100000 || b->texts < 1 || b->texts > 1000 || b->first < 0 ||
-        b->first > 1000000)
+    if (b->tokens < 2000 || b->tokens > 100000 || b->base < 0 || b->base > 100 || b->texts < 1 ||
+        b->texts > 1000 || b->first < 0 || b->first > 1000000)
         return base_fail(err, BASE_E_USAGE, "--tokens is 2000 to 100000, --texts 1 to 1000");
     if (!b->corpus_folder)
         return base_fail(err, BASE_E_USAGE, "--corpus names a folder of code that the needles hide in");
@@ -512,7 +514,9 @@ static int run(bench *b, base_err *err)
     if (r) return r;
     b->info = model_get_info(b->model);
     b->heads = kv_heads_path(b->info->hash);
-    b->key = (bench_result){.tokens = (uint32_t)b->tokens, .needles = b->task->needles};
+    b->key = (bench_result){.tokens = (uint32_t)b->tokens,
+        .needles = b->task->needles,
+        .base = b->base ? (uint32_t)b->base : b->task->percent};
     snprintf(b->key.model, sizeof b->key.model, "%.12s", b->info->hash);
     if (b->calibrate) r = kv_heads_calibrate(b->model, 20, b->heads, say_progress, NULL, NULL, err);
     if (!r && !base_fs_exists(b->heads))
@@ -532,6 +536,7 @@ int cmd_bench_niah(int argc, char **argv)
         {"--texts", OPTION_INTEGER, &b.texts},
         {"--first", OPTION_INTEGER, &b.first},
         {"--needles", OPTION_INTEGER, &b.needles},
+        {"--base", OPTION_INTEGER, &b.base},
         {"--restore", OPTION_TEXT, &b.restore},
         {"--conditions", OPTION_TEXT, &b.words},
         {"--out", OPTION_TEXT, &b.out},

@@ -166,7 +166,8 @@ int kv_session_probe(kv_session *s, uint32_t at, const int32_t *ids, uint32_t n,
 {
     kv_part *part = kv__part_at(s, at);
     if (!part || part->from != at || n < 2 || n > MOST_PROBE || s->n + n > s->n_ctx)
-        return base_fail(err, BASE_E_USAGE, "no excerpt begins at token %u, or a question of %u tokens", at, n);
+        return base_fail(
+            err, BASE_E_USAGE, "no excerpt begins at token %u, or a question of %u tokens", at, n);
     for (uint32_t i = 0; i < n; i++)
         if (ids[i] < 0 || (uint32_t)ids[i] >= s->compute.n_vocab)
             return base_fail(err, BASE_E_USAGE, "token id %d is not in the vocabulary", (int)ids[i]);

@@ -7,6 +7,13 @@
 #include "base/mem.h"
 #include "kv/state.h"
 
+static uint64_t count_waste(const kv_session *s)
+{
+    uint64_t n = s->file ? kv_rowfile_rows(s->file) : 0;
+    for (uint32_t i = 0; i < s->n && n; i++) n -= s->file_row[i] != KV_NO_ROW;
+    return n;
+}
+
 void kv_session_get_stats(const kv_session *s, kv_stats *ret)
 {
     *ret = (kv_stats){
@@ -23,6 +30,7 @@ void kv_session_get_stats(const kv_session *s, kv_stats *ret)
         .score_ms = s->score_ms,
         .plan_ms = s->plan_ms,
         .file_bytes = s->file ? kv_rowfile_bytes(s->file) : 0,
+        .file_waste = count_waste(s),
     };
     uint64_t active = 0;
     for (uint32_t lane = 0; lane < s->n_lanes; lane++) {

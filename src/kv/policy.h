@@ -19,7 +19,7 @@
     X(low, "low", .1, 1, NULL)              /* an eviction pass goes down to this share of the budget */ \
     X(sinks, "sinks", 0, 256, NULL)         /* first rows of the sequence, hard */ \
     X(window, "window", 1, 4096, NULL)      /* newest rows, hard */ \
-    X(hard, "hard", 0, 1, NULL)             /* fixed prompt, instructions and current request are hard too */ \
+    X(hard, "hard", 0, 2, NULL)             /* fixed prompt, instructions and current request are hard too; 2: a newest result too */ \
     X(soft, "soft", 0, 1, NULL)             /* share of what hard leaves that structure may protect */ \
     X(w, "w", 1, 64, NULL)                  /* query vectors of the request */ \
     X(kernel, "kernel", 1, 63, NULL)        /* rows of the max pooling, odd */ \
@@ -27,6 +27,8 @@
     X(seed, "seed", 0, 4294967295., NULL)   /* random */ \
     X(queries, "queries", 1, 64, NULL)      /* query vectors of a repair */ \
     X(hysteresis, "hysteresis", 0, 1, NULL) /* repair: a row must cross the cut by this share of the budget */ \
+    X(recent, "recent", 0, 1, NULL)         /* share of what an eviction leaves that is for the newest rows */ \
+    X(mode, "mode", 0, 1, "query memory")   /* intentkv: the newest message asks, or the session's memory */ \
     X(order, "order", 0, 4, "mass keys fused random oldest") /* repair: who asks first (repair.h) */ \
     X(grow, "grow", 0, 2, "line burst none")                 /* repair: what comes with an anchor */ \
     X(pick, "pick", 0, 2, "rank coverage refresh")           /* repair: how anchors are taken */ \
@@ -48,6 +50,7 @@ typedef struct kv_pass {
     const kv_parameters *parameters;
     const kv_signal *request;        /* the current request's queries, else the newest tokens'; n may be 0 */
     const float *memory;             /* [n_layer][n_head][head_dim]; NULL before the first request */
+    const float *message;            /* the same of the newest message or result alone */
     const float *previous;           /* [n_tokens] scores of the last pass */
     uint32_t answer_from, answer_to; /* the last answer's tokens; equal: there is none */
     const atomic_bool *cancel;
@@ -58,15 +61,22 @@ typedef struct kv_pass {
     uint32_t budget;      /* of this pass */
     uint32_t *kept;       /* out, [n_tokens]: in how many lanes a rule of the policy chose the row */
     uint8_t *kept_reason; /* out, [n_tokens]: kv_reason of it */
+    const float *heavy;   /* [n_lanes][heavy_stride] by token: mass given so far; NULL: the policy adds none up */
+    size_t heavy_stride;
     float **score;        /* out: higher stays longer */
     float *attention,
         *recall; /* out, [n_tokens]: sums over lanes of the masses under request and memory, or untouched NAN */
 } kv_pass;
 
+/* What a policy wants added up of every token's own attention: nothing, mass, how often it was above average, the last one's. */
+typedef enum kv_heavy { KV_HEAVY_NONE, KV_HEAVY_SUM, KV_HEAVY_COUNT, KV_HEAVY_LAST } kv_heavy;
+
 typedef struct kv_policy {
     kv_policy_info info;
     int (*score)(kv_pass *pass, base_err *err); /* NULL: never evicts */
     kv_parameters defaults;
+    kv_heavy heavy;
+    bool whole; /* evicts once a message or result is complete, never inside one or while an answer is written */
     int repair; /* rows a repair may bring back, when nobody says: 0 none, -1 a sixteenth of the budget */
 } kv_policy;
 
@@ -84,6 +94,10 @@ int kv_policy_random_score(kv_pass *pass, base_err *err);
 int kv_policy_snapkv_score(kv_pass *pass, base_err *err);
 int kv_policy_seed_score(kv_pass *pass, base_err *err);
 int kv_policy_kvist_score(kv_pass *pass, base_err *err);
+int kv_policy_heavy_score(kv_pass *pass, base_err *err);
+int kv_policy_last_score(kv_pass *pass, base_err *err);
+int kv_policy_knorm_score(kv_pass *pass, base_err *err);
+int kv_policy_intentkv_score(kv_pass *pass, base_err *err);
 int kv_policy_codecomp_score(kv_pass *pass, base_err *err);
 
 #endif

@@ -25,6 +25,10 @@ uint32_t kv__protect(const kv_session *s, uint8_t *hard)
 {
     const kv_parameters *p = &s->parameters;
     memset(hard, KV_HARD_NO, s->n);
+    size_t newest = s->n_parts; /* the message or result that asked last */
+    while (newest && s->parts[newest - 1].origin != KV_ORIGIN_USER &&
+           s->parts[newest - 1].origin != KV_ORIGIN_TOOL)
+        newest--;
     if (p->hard > 0)
         for (size_t i = 0; i < s->n_parts; i++) {
             const kv_part *part = &s->parts[i];
@@ -32,6 +36,7 @@ uint32_t kv__protect(const kv_session *s, uint8_t *hard)
             if (part->origin == KV_ORIGIN_SYSTEM || part->origin == KV_ORIGIN_INSTRUCTIONS)
                 class = KV_HARD_SYSTEM;
             if (part->origin == KV_ORIGIN_USER && part->turn == s->turn) class = KV_HARD_REQUEST;
+            if (p->hard > 1 && i + 1 == newest) class = KV_HARD_REQUEST;
             memset(hard + part->from, class, part->to - part->from);
         }
     const uint32_t window = (uint32_t)p->window, sinks = (uint32_t)p->sinks;

@@ -7,8 +7,8 @@
 
 #include "kv/state.h"
 
-/* Lane lists cut off before token i, with one more row at `slot`; one array for all runs. NULL when memory is gone. */
-static model_lane_list *lists_before(const kv_session *s, uint32_t i, uint32_t slot, model_run **ret_runs)
+/* One array for all runs. NULL when memory is gone. */
+model_lane_list *kv__lists_before(const kv_session *s, uint32_t i, uint32_t slot, model_run **ret_runs)
 {
     size_t n_runs = 0;
     for (uint32_t lane = 0; lane < s->n_lanes; lane++) n_runs += s->lists.view[lane].n_runs + 1;
@@ -43,7 +43,7 @@ int kv__recompute(
 {
     model_run *runs = NULL;
     kv_block *hidden = kv_block_new(&s->compute.shape);
-    model_lane_list *lanes = lists_before(s, i, s->table.n * MODEL_ROWS_BLOCK, &runs);
+    model_lane_list *lanes = kv__lists_before(s, i, s->table.n * MODEL_ROWS_BLOCK, &runs);
     int r = 0;
     if (!hidden || !lanes) {
         r = base_fail(err, BASE_E_NOMEM, "no memory to compute a token again");

@@ -204,6 +204,13 @@ int kv_rowfile_append(kv_rowfile *f, const uint16_t *row, base_err *err)
     return 0;
 }
 
+int kv_rowfile_put(kv_rowfile *f, uint64_t at, const uint16_t *row, base_err *err)
+{
+    if (write_all(f->fd, row, f->row_bytes, (off_t)(HEADER_BYTES + at * f->row_bytes)))
+        return base_fail_sys(err, "cannot write the session's rows");
+    return 0;
+}
+
 int kv_rowfile_sync(kv_rowfile *f, base_err *err)
 {
     int r = flush(f, err);

@@ -36,6 +36,8 @@ void kv_rowfile_set_rows(
 
 /* One row behind the others, through a buffer; nothing is sure before kv_rowfile_sync. */
 int kv_rowfile_append(kv_rowfile *f, const uint16_t *row, base_err *err);
+/* One row at place `at`, written at once: for compaction, into a place that no manifest names. */
+int kv_rowfile_put(kv_rowfile *f, uint64_t at, const uint16_t *row, base_err *err);
 int kv_rowfile_sync(kv_rowfile *f, base_err *err);
 /*
  * Keeps row files at and two levels below folder within max_bytes: the longest unused go first with their manifests, those

@@ -172,6 +172,7 @@ void kv_session_free(kv_session *s)
     free(s->barred);
     free(s->stale);
     kv_memory_unref(s->memory);
+    free(s->heavy);
     free(s->heads);
     free(s->logits);
     free(s->row_path);
@@ -305,8 +306,38 @@ static void choose_queries(const kv_session *s, const kv_segment *g, uint32_t n,
 /* Room for one chunk's captured queries. */
 typedef struct capture {
     model_capture model;
-    uint32_t places[2 * KV_RECENT_QUERIES], tokens[2 * KV_RECENT_QUERIES];
+    uint32_t places[KV_CHUNK], tokens[KV_CHUNK];
 } capture;
+
+/* Which of a chunk's queries are captured: those wanted of the segment, or all when the policy adds up attention. */
+static void choose_captured(const kv_session *s, const wanted *w, uint32_t offset, uint32_t n, capture *c)
+{
+    for (uint32_t i = 0; i < n && s->policy->heavy; i++) c->places[c->model.n++] = i;
+    for (uint32_t i = 0; i < w->n && !s->policy->heavy; i++)
+        if (w->offsets[i] >= offset && w->offsets[i] < offset + n)
+            c->places[c->model.n++] = w->offsets[i] - offset;
+    for (uint32_t i = 0; i < c->model.n; i++) c->tokens[i] = s->n + c->places[i];
+}
+
+/* The wanted ones of the captured go to `kept`. */
+static int keep_captured(const kv_session *s, const wanted *w, uint32_t offset, uint32_t n, const capture *c,
+    kv_signal *kept, base_err *err)
+{
+    if (!s->policy->heavy)
+        return kv_signal_add(kept, c->tokens, c->model.queries, c->model.n, KV_RECENT_QUERIES, err);
+    kv_signal all = *kept, picked;
+    uint32_t places[2 * KV_RECENT_QUERIES], n_places = 0;
+    all.n = n;
+    all.tokens = (uint32_t *)(uintptr_t)c->tokens;
+    all.queries = c->model.queries;
+    for (uint32_t i = 0; i < w->n; i++)
+        if (w->offsets[i] >= offset && w->offsets[i] < offset + n) places[n_places++] = w->offsets[i] - offset;
+    if (!n_places) return 0;
+    int r = kv_signal_pick(&all, places, n_places, &picked, err);
+    if (!r) r = kv_signal_add(kept, picked.tokens, picked.queries, n_places, KV_RECENT_QUERIES, err);
+    if (!r) kv_signal_fini(&picked);
+    return r;
+}
 
 /*
  * One chunk: rows are staged behind the lists, computed, and published only when the last layer is through, so a cancel
@@ -320,11 +351,7 @@ static int append_chunk(kv_session *s, const int32_t *ids, uint32_t n, const wan
     s->draft.n = 0; /* its rows are written over */
     const uint32_t phase = kv__next_phase(s);
     for (uint32_t i = 0; i < n; i++) phases[i] = phase + i;
-    for (uint32_t i = 0; i < w->n; i++)
-        if (w->offsets[i] >= offset && w->offsets[i] < offset + n) {
-            c.places[c.model.n] = w->offsets[i] - offset;
-            c.tokens[c.model.n++] = s->n + w->offsets[i] - offset;
-        }
+    choose_captured(s, w, offset, n, &c);
     if (c.model.n) {
         c.model.queries = malloc(kv__memory_floats(s) * c.model.n * sizeof(float));
         if (!c.model.queries)
@@ -353,8 +380,8 @@ static int append_chunk(kv_session *s, const int32_t *ids, uint32_t n, const wan
         r = s->compute.forward(s->compute.user, &batch, err);
     }
     kv__local_free(&local);
-    if (!r && c.model.n)
-        r = kv_signal_add(kept, c.tokens, c.model.queries, c.model.n, KV_RECENT_QUERIES, err);
+    if (!r && c.model.n) r = keep_captured(s, w, offset, n, &c, kept, err);
+    if (!r && s->policy->heavy) r = kv__heavy_add(s, s->n, n, c.model.queries, cancel, err);
     free(c.model.queries);
     if (r) {
         kv__withdraw(s);
@@ -455,7 +482,7 @@ int kv_session_append(kv_session *s, const kv_segment *g, const int32_t *ids, ui
     const uint32_t first = s->n;
     if (g->turn > s->turn) s->turn = g->turn;
     kv__open_part(s, g);
-    const uint32_t adoptable = is_fixed(g->origin) && !g->n_queries ? n - (last_logits ? 1 : 0) : 0;
+    const uint32_t adoptable = is_fixed(g->origin) && !g->n_queries && !s->policy->heavy ? n - (last_logits ? 1 : 0) : 0;
     uint32_t done = adopt_prefix(s, ids, adoptable, NULL);
     while (!r && done < n) {
         const uint32_t chunk = n - done < KV_CHUNK ? n - done : KV_CHUNK;
@@ -467,7 +494,8 @@ int kv_session_append(kv_session *s, const kv_segment *g, const int32_t *ids, ui
         if (done == n) r = finish_segment(s, g, &kept, err);
         if (!r) r = update_request(s, g, &kept, err);
         if (!r && logits) kv__keep_logits(s, logits);
-        if (!r && s->automatic) r = kv__evict(s, s->budget, NULL, cancel, err);
+        const bool may = !s->policy->whole || (done == n && g->origin != KV_ORIGIN_ANSWER);
+        if (!r && s->automatic && may) r = kv__evict(s, s->budget, NULL, cancel, err);
     }
     kv_signal_fini(&kept);
     if (s->n == first && s->n_parts && s->parts[s->n_parts - 1].from == first)
@@ -580,6 +608,11 @@ int kv_session_fork(const kv_session *s, kv_session **ret, const kv_observer *ob
     f->request_turn = s->request_turn;
     f->reused = s->n;
     f->memory = kv_memory_ref(s->memory);
+    if (s->heavy) {
+        const size_t n = (size_t)s->n_lanes * s->n_ctx;
+        f->heavy = base_xmalloc((n + 1) * sizeof *f->heavy);
+        memcpy(f->heavy, s->heavy, n * sizeof *f->heavy);
+    }
     if (s->heads) {
         const size_t n = (size_t)s->compute.shape.n_layer * s->compute.n_head;
         f->heads = base_xmalloc(n);

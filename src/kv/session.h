@@ -94,6 +94,7 @@ typedef struct kv_stats {
     uint32_t active, host, barred, protected_; /* rows, mean over lanes; protected_: hard */
     uint32_t active_min, active_max;           /* over lanes */
     uint64_t active_bytes, host_bytes, file_bytes;
+    uint64_t file_waste; /* rows in the file that no token has */
     uint64_t epoch;
     uint32_t reused;          /* tokens found computed: resumed, or taken from the prefix file */
     uint32_t computed;        /* tokens that cost a forward pass since this session object was made */
@@ -249,6 +250,13 @@ const char *kv_structure_word(
  * Cheap when little changed. ENOSPC and the like are errors; the session itself is unharmed.
  */
 int kv_session_save(kv_session *s, base_err *err);
+
+/*
+ * Gives back the places of rows that no token has any more (cut off, computed again): saves, then moves the last rows into
+ * them. Changes no result. For idle time; kv_stats.file_waste says whether it is worth it. A crash at any point leaves a
+ * snapshot that is whole.
+ */
+int kv_session_compact(kv_session *s, base_err *err);
 
 /*
  * Opens what kv_session_save left. BASE_E_NOT_FOUND: no snapshot; BASE_E_FORMAT: damaged or of another model, kernel or

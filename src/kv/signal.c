@@ -1,7 +1,6 @@
 /* Query vectors that outlive their forward pass; see signal.h. */
 #include "kv/signal.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -102,28 +101,4 @@ int kv_signal_pick(const kv_signal *s, const uint32_t *places, uint32_t n, kv_si
         move_queries(s, s->queries, s->n, places[i], ret->queries, n, i, 1);
     }
     return 0;
-}
-
-void kv_memory_update(float *memory, const kv_signal *s)
-{
-    static const float decay = 0.60653066f; /* exp(-.5) */
-    const size_t d = s->head_dim;
-    if (!s->n) return;
-    for (size_t lh = 0; lh < (size_t)s->n_layer * s->n_head; lh++) {
-        const float *q = s->queries + lh * s->n * d;
-        float *m = memory + lh * d;
-        double norm2 = 0;
-        for (size_t i = 0; i < d; i++) {
-            double sum = 0;
-            for (uint32_t t = 0; t < s->n; t++) sum += q[t * d + i];
-            norm2 += sum * sum;
-        }
-        const double scale =
-            norm2 > 0 ? 1 / sqrt(norm2) : 0; /* a zero vector asks nothing; 1/0 would make M NaN for ever */
-        for (size_t i = 0; i < d; i++) {
-            double sum = 0;
-            for (uint32_t t = 0; t < s->n; t++) sum += q[t * d + i];
-            m[i] = (float)(decay * m[i] + sum * scale);
-        }
-    }
 }

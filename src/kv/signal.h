@@ -28,10 +28,4 @@ void kv_signal_crop(kv_signal *s, uint32_t from, uint32_t to);
 /* ret becomes the entries at these places (ascending) of s. */
 int kv_signal_pick(const kv_signal *s, const uint32_t *places, uint32_t n, kv_signal *ret, base_err *err);
 
-/*
- * The session's memory of what was asked (IntentKV, seed 003 section 4, "QueryMemory"): M <- exp(-.5) M + Enc, where Enc is the
- * mean of the signal's vectors per (layer, head), unit norm along head_dim. memory: [n_layer][n_head][head_dim].
- */
-void kv_memory_update(float *memory, const kv_signal *s);
-
 #endif

@@ -13,7 +13,12 @@
 #include "base/mem.h"
 #include "kv/state.h"
 
-enum { MANIFEST_VERSION = 1, MANIFEST_MOST = 1 << 30, ROWS_A_READ = 32 };
+enum {
+    MANIFEST_VERSION = 2,
+    MANIFEST_MOST = 1 << 30,
+    ROWS_A_READ = 32,
+    MEMORY_KEPT = 8, /* states of the memory of requests: a rewind behind them counts what is older as e^-4 or less: not at all */
+};
 static const char magic[8] = "KVMANI\n";
 
 kv_rows_identity kv__identity(const kv_session *s)
@@ -73,10 +78,22 @@ static void put_lists(const kv_session *s, base_buf *out)
     }
 }
 
+/* The newest states of the memory, oldest first. */
+static uint32_t memory_kept(const kv_session *s, const kv_memory **kept)
+{
+    uint32_t n = 0;
+    for (const kv_memory *m = s->memory; m && n < MEMORY_KEPT; m = m->past) n++;
+    const kv_memory *m = s->memory;
+    for (uint32_t i = n; i-- > 0; m = m->past) kept[i] = m;
+    return n;
+}
+
 void kv__manifest_write(const kv_session *s, const kv_manifest_file *file, base_buf *out)
 {
     const size_t n_words = kv_bits_words(s->n), n_memory = kv__memory_floats(s);
     const bool has_logits = s->logits && s->logits_at == s->n && s->n;
+    const kv_memory *memory[MEMORY_KEPT];
+    const uint32_t n_links = memory_kept(s, memory);
     base_buf_add(out, magic, sizeof magic);
     put32(out, MANIFEST_VERSION);
     put64(out, file->id);
@@ -84,8 +101,8 @@ void kv__manifest_write(const kv_session *s, const kv_manifest_file *file, base_
     put64(out, s->epoch);
     put64(out, s->schedule);
     const uint32_t fields[] = {s->n, s->n_lanes, s->compute.n_vocab, s->compute.n_head, s->turn, s->holed,
-        s->has_request, s->request_turn, (uint32_t)s->n_parts, s->request.n, s->memory != NULL, has_logits,
-        s->n_journal};
+        s->has_request, s->request_turn, (uint32_t)s->n_parts, s->request.n, n_links, has_logits,
+        s->n_journal, s->heavy != NULL};
     put(out, fields, sizeof fields / sizeof *fields, sizeof *fields);
     put(out, s->ids, s->n, sizeof *s->ids);
     put(out, s->phases, s->n, sizeof *s->phases);
@@ -105,7 +122,13 @@ void kv__manifest_write(const kv_session *s, const kv_manifest_file *file, base_
     for (size_t i = 0; i < s->n_parts; i++) put_part(out, &s->parts[i]);
     put(out, s->request.tokens, s->request.n, sizeof *s->request.tokens);
     put(out, s->request.queries, s->request.n * n_memory, sizeof *s->request.queries);
-    if (s->memory) put(out, s->memory, n_memory, sizeof *s->memory);
+    for (uint32_t i = 0; i < n_links; i++) {
+        put32(out, memory[i]->at);
+        put(out, memory[i]->sum, n_memory, sizeof(float));
+        put(out, memory[i]->message, n_memory, sizeof(float));
+    }
+    for (uint32_t lane = 0; s->heavy && lane < s->n_lanes; lane++)
+        put(out, s->heavy + (size_t)lane * s->n_ctx, s->n, sizeof *s->heavy);
     if (has_logits) put(out, s->logits, s->compute.n_vocab, sizeof *s->logits);
     for (uint32_t i = 0; i < s->n_journal; i++) {
         put32(out, s->journal[i].n_valid);
@@ -269,6 +292,34 @@ static void get_request(reader *r, kv_session *s, uint32_t n)
             r->bad = true;
 }
 
+static void get_memory(reader *r, kv_session *s, uint32_t n)
+{
+    const size_t n_floats = kv__memory_floats(s);
+    if (n > MEMORY_KEPT) r->bad = true;
+    for (uint32_t i = 0; i < n && !r->bad; i++) {
+        const uint32_t at = get32(r);
+        if (r->left / sizeof(float) / 2 < n_floats || at > s->n || (s->memory && at < s->memory->at))
+            r->bad = true;
+        kv_memory *m = r->bad ? NULL : kv_memory_new(s->memory, n_floats, at);
+        if (!m) {
+            r->bad = true;
+            return;
+        }
+        get(r, m->sum, n_floats, sizeof(float));
+        get(r, m->message, n_floats, sizeof(float));
+        kv_memory_unref(s->memory);
+        s->memory = m;
+    }
+}
+
+static void get_heavy(reader *r, kv_session *s)
+{
+    if (!s->heavy) s->heavy = calloc((size_t)s->n_lanes * s->n_ctx + 1, sizeof *s->heavy);
+    if (!s->heavy) r->bad = true;
+    for (uint32_t lane = 0; lane < s->n_lanes && !r->bad; lane++)
+        get(r, s->heavy + (size_t)lane * s->n_ctx, s->n, sizeof *s->heavy);
+}
+
 static void get_journal(reader *r, kv_session *s, uint32_t n)
 {
     if (n > KV_JOURNAL) r->bad = true;
@@ -301,8 +352,8 @@ int kv__manifest_read(kv_session *s, const void *bytes, size_t n, kv_manifest_fi
     ret_file->n_rows = get64(&r);
     s->epoch = get64(&r);
     s->schedule = get64(&r);
-    uint32_t f[13] = {0};
-    get(&r, f, 13, sizeof *f);
+    uint32_t f[14] = {0};
+    get(&r, f, 14, sizeof *f);
     if (r.bad || f[1] != s->n_lanes || f[2] != s->compute.n_vocab || f[3] != s->compute.n_head)
         return base_fail(err, BASE_E_FORMAT, "the session's manifest is of another model");
     if (f[0] > s->n_ctx)
@@ -332,7 +383,8 @@ int kv__manifest_read(kv_session *s, const void *bytes, size_t n, kv_manifest_fi
     }
     if (!r.bad && (s->n_parts ? s->parts[s->n_parts - 1].to : 0) != s->n) r.bad = true;
     get_request(&r, s, f[9]);
-    if (f[10]) s->memory = get_new(&r, kv__memory_floats(s), sizeof *s->memory);
+    get_memory(&r, s, f[10]);
+    if (f[13]) get_heavy(&r, s);
     if (f[11]) {
         s->logits = get_new(&r, s->compute.n_vocab, sizeof *s->logits);
         s->logits_at = s->n;
@@ -382,19 +434,62 @@ static int write_rows(kv_session *s, base_err *err)
     return r;
 }
 
+static int write_manifest(const kv_session *s, uint64_t n_rows, base_err *err)
+{
+    const kv_manifest_file file = {.id = kv_rowfile_id(s->file), .n_rows = n_rows};
+    base_buf bytes = {0};
+    kv__manifest_write(s, &file, &bytes);
+    char *path = manifest_path(s);
+    int r = base_fs_write(path, bytes.data, bytes.len, 0600, err);
+    free(path);
+    base_buf_free(&bytes);
+    return r;
+}
+
 int kv_session_save(kv_session *s, base_err *err)
 {
     if (!s->row_path) return base_fail(err, BASE_E_STATE, "this session keeps its rows in memory only");
     int r = s->file ? 0 : open_fresh(s, err);
     if (!r) r = write_rows(s, err);
-    if (r) return r;
-    const kv_manifest_file file = {.id = kv_rowfile_id(s->file), .n_rows = kv_rowfile_rows(s->file)};
-    base_buf bytes = {0};
-    kv__manifest_write(s, &file, &bytes);
-    char *path = manifest_path(s);
-    r = base_fs_write(path, bytes.data, bytes.len, 0600, err);
-    free(path);
-    base_buf_free(&bytes);
+    return r ? r : write_manifest(s, kv_rowfile_rows(s->file), err);
+}
+
+/* Rows at and behind n go to the places before it that no token has. Their old places stay as they are. */
+static int fill_holes(kv_session *s, uint32_t n, base_err *err)
+{
+    uint64_t *used = calloc(kv_bits_words(n) + 1, sizeof *used);
+    uint16_t *row = malloc(kv_row_bytes(&s->compute.shape));
+    int r = used && row ? 0 : base_fail(err, BASE_E_NOMEM, "no memory to compact the session's rows");
+    for (uint32_t i = 0; i < s->n && !r; i++)
+        if (s->file_row[i] < n) kv_bits_set(used, s->file_row[i]);
+    size_t hole = 0;
+    for (uint32_t i = 0; i < s->n && !r; i++) {
+        if (s->file_row[i] < n) continue;
+        hole = kv_bits_next(used, hole, n, false);
+        kv_table_get_row(&s->table, i, row);
+        r = kv_rowfile_put(s->file, hole, row, err);
+        s->file_row[i] = (uint32_t)hole++;
+    }
+    free(used);
+    free(row);
+    return r ? r : kv_rowfile_sync(s->file, err);
+}
+
+int kv_session_compact(kv_session *s, base_err *err)
+{
+    int r = kv_session_save(s, err); /* from here on the manifest names no row but these */
+    const uint32_t n = s->n;
+    if (r || kv_rowfile_rows(s->file) == n) return r;
+    uint32_t *places = malloc(((size_t)n + 1) * sizeof *places);
+    if (!places) return base_fail(err, BASE_E_NOMEM, "no memory to compact the session's rows");
+    memcpy(places, s->file_row, n * sizeof *places);
+    r = fill_holes(s, n, err);
+    if (!r) r = write_manifest(s, n, err);
+    if (r)
+        memcpy(s->file_row, places, n * sizeof *places); /* the old manifest and its rows are untouched */
+    else
+        kv_rowfile_set_rows(s->file, n);
+    free(places);
     return r;
 }
 

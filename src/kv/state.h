@@ -9,6 +9,7 @@
 #include "kv/bits.h"
 #include "kv/compute.h"
 #include "kv/list.h"
+#include "kv/memory.h"
 #include "kv/policy.h"
 #include "kv/rowfile.h"
 #include "kv/signal.h"
@@ -104,8 +105,10 @@ struct kv_session {
     bool has_request;
     uint32_t request_turn;
     kv_signal recent;
-    float *memory;  /* [n_layer][n_head][head_dim]; NULL before the first question */
+    kv_memory *memory; /* NULL before the first question */
     uint8_t *heads; /* [n_layer * n_head] 1: counts in a repair; NULL: all */
+
+    float *heavy; /* [n_lanes][n_ctx] mass a row was given so far, for policies that add it up (heavy.c); NULL: none does */
 
     float *logits; /* [n_vocab] behind token logits_at - 1; NULL: nobody asked */
     uint32_t logits_at;
@@ -154,6 +157,15 @@ typedef struct kv_manifest_file {
 } kv_manifest_file;
 void kv__manifest_write(const kv_session *s, const kv_manifest_file *file, base_buf *out);
 int kv__manifest_read(kv_session *s, const void *bytes, size_t n, kv_manifest_file *ret_file, base_err *err);
+
+/*
+ * heavy.c: adds up what the tokens [from, from + n) attended to, each over the rows that it could read. queries:
+ * [n_layer][n_head][n][head_dim].
+ */
+int kv__heavy_add(
+    kv_session *s, uint32_t from, uint32_t n, const float *queries, const atomic_bool *cancel, base_err *err);
+/* recompute.c: lane lists cut off before token i, with one more row at `slot`; *ret_runs and the lists are freed by the caller. */
+model_lane_list *kv__lists_before(const kv_session *s, uint32_t i, uint32_t slot, model_run **ret_runs);
 
 /* protect.c: the class of every token, [n] of kv_hard; returns how many are hard. */
 uint32_t kv__protect(const kv_session *s, uint8_t *hard);
