@@ -103,18 +103,27 @@ static void sha256_block(uint32_t h[8], const uint8_t *p)
         uint32_t s1 = rotate(w[i - 2], 17) ^ rotate(w[i - 2], 19) ^ w[i - 2] >> 10;
         w[i] = w[i - 16] + s0 + w[i - 7] + s1;
     }
-    uint32_t v[8];
-    memcpy(v, h, sizeof v);
-    for (int i = 0; i < 64; i++) {
-        uint32_t s1 = rotate(v[4], 6) ^ rotate(v[4], 11) ^ rotate(v[4], 25);
-        uint32_t choose = (v[4] & v[5]) ^ (~v[4] & v[6]);
-        uint32_t t1 = v[7] + s1 + choose + round_constants[i] + w[i];
-        uint32_t s0 = rotate(v[0], 2) ^ rotate(v[0], 13) ^ rotate(v[0], 22);
-        uint32_t majority = (v[0] & v[1]) ^ (v[0] & v[2]) ^ (v[1] & v[2]);
-        memmove(v + 1, v, 7 * sizeof *v);
-        v[4] += t1;
-        v[0] = t1 + s0 + majority;
+    uint32_t a = h[0], b = h[1], c = h[2], d = h[3], e = h[4], f = h[5], g = h[6], k = h[7];
+    /* Eight rounds a turn: the names rotate, not the values. */
+#define ROUND(a, b, c, d, e, f, g, h, i)                                                                     \
+    do {                                                                                                     \
+        const uint32_t t = h + (rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)) + ((e & f) ^ (~e & g)) +       \
+                           round_constants[i] + w[i];                                                        \
+        d += t;                                                                                              \
+        h = t + (rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));              \
+    } while (0)
+    for (int i = 0; i < 64; i += 8) {
+        ROUND(a, b, c, d, e, f, g, k, i);
+        ROUND(k, a, b, c, d, e, f, g, i + 1);
+        ROUND(g, k, a, b, c, d, e, f, i + 2);
+        ROUND(f, g, k, a, b, c, d, e, i + 3);
+        ROUND(e, f, g, k, a, b, c, d, i + 4);
+        ROUND(d, e, f, g, k, a, b, c, i + 5);
+        ROUND(c, d, e, f, g, k, a, b, i + 6);
+        ROUND(b, c, d, e, f, g, k, a, i + 7);
     }
+#undef ROUND
+    const uint32_t v[8] = {a, b, c, d, e, f, g, k};
     for (int i = 0; i < 8; i++) h[i] += v[i];
 }
 

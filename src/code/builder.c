@@ -76,6 +76,18 @@ uint32_t code_builder_define(code_builder *b, const code_definition *d)
     return f->n_definitions++;
 }
 
+bool code_builder_put(code_builder *b, const code_definition *d, uint32_t line, uint32_t line_end)
+{
+    code_file *f = b->file;
+    if (f->n_definitions == MAX_DEFINITIONS) return false;
+    base_grow(&f->definitions, &b->cap_definitions, (size_t)f->n_definitions + 1, sizeof *f->definitions);
+    code_definition *own = &f->definitions[f->n_definitions++];
+    *own = *d;
+    own->line = line;
+    own->line_end = line_end;
+    return true;
+}
+
 void code_builder_anchor(code_builder *b, const code_anchor *a)
 {
     code_file *f = b->file;

@@ -15,6 +15,7 @@
 
 #include "base/buf.h"
 #include "base/fs.h"
+#include "base/hash.h"
 
 #ifdef KVIST_HAVE_TREE_SITTER
 #include <dlfcn.h>
@@ -193,6 +194,16 @@ static void resolve(entry *e)
             if (strcmp(field_names[i], name) == 0) gr->field_of[f] = i;
         for (size_t i = 0; name != NULL && i < sizeof field_aliases / sizeof *field_aliases; i++)
             if (strcmp(field_aliases[i].name, name) == 0) gr->field_of[f] = field_aliases[i].field;
+    }
+    gr->tag = base_hash64(e->language, strlen(e->language), e->abi);
+    for (uint32_t symbol = 0; symbol < gr->n_symbols; symbol++) {
+        const char *name = ts_language_symbol_name(gr->language, (TSSymbol)symbol);
+        const uint8_t r = gr->row_of[symbol];
+        gr->tag = base_hash64(name != NULL ? name : "", name != NULL ? strlen(name) : 0, gr->tag);
+        if (r == 0) continue;
+        const code_node_row *row = &gr->rows[r - 1];
+        const char *what = row->what != NULL ? row->what : "";
+        gr->tag = base_hash64(what, strlen(what), gr->tag + (uint64_t)row->kind * 31 + row->flags);
     }
     base_buf missing = {0};
     for (uint32_t r = 0; table != NULL && r < n_rows; r++)

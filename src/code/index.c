@@ -12,6 +12,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/fs.h"
 #include "base/hash.h"
 
 enum { MAX_FILE_BYTES = 1 << 20, MAX_TEXT_BYTES = 96 << 20, MAX_CHUNKS = 1 << 24 };
@@ -40,6 +41,7 @@ void code_index_free(code_index *x)
     for (uint32_t i = 0; i < x->paths.n; i++) {
         free(x->files[i].text);
         free(x->files[i].names);
+        free(x->files[i].calls);
         code_file_free(x->files[i].file);
     }
     for (uint32_t i = 0; i < x->identifiers.n; i++) free(x->names[i].refs);
@@ -53,6 +55,8 @@ void code_index_free(code_index *x)
     free(x->name_terms);
     free(x->chunks);
     free(x->tally);
+    code_store_close(x->store);
+    for (uint32_t i = 0; i < MAX_KEPT; i++) code_kept_free(x->kept[i].kept);
     pthread_mutex_destroy(&x->lock);
     free(x);
 }
@@ -268,6 +272,9 @@ static void clear(code_index *x, indexed_file *f)
     free(f->names);
     f->names = NULL;
     f->n_names = 0;
+    free(f->calls);
+    f->calls = NULL;
+    f->n_calls = 0;
     code_file_free(f->file);
     f->file = NULL;
     if (f->text != NULL) x->text_bytes -= f->n;
@@ -276,9 +283,77 @@ static void clear(code_index *x, indexed_file *f)
     f->n = 0;
 }
 
+/* ---- parsing ---- */
+
+/* The kept tree of a file, taken out so that nobody else touches it; NULL: none. */
+static code_kept *take_kept(code_index *x, uint32_t file)
+{
+    for (uint32_t i = 0; i < MAX_KEPT; i++)
+        if (x->kept[i].kept != NULL && x->kept[i].file == file) {
+            code_kept *kept = x->kept[i].kept;
+            x->kept[i].kept = NULL;
+            return kept;
+        }
+    return NULL;
+}
+
+/* In place of the one that was used least lately. */
+static void keep(code_index *x, uint32_t file, code_kept *kept)
+{
+    if (kept == NULL) return;
+    kept_file *to = &x->kept[0];
+    for (uint32_t i = 0; i < MAX_KEPT; i++)
+        if (x->kept[i].kept == NULL || (to->kept != NULL && x->kept[i].used < to->used)) to = &x->kept[i];
+    code_kept_free(to->kept);
+    *to = (kept_file){file, kept, ++x->clock};
+}
+
+/* Names of the calls; the anchors themselves are not kept: the index has no further use for them. */
+static void take_calls(code_parsed *p, const char *text)
+{
+    code_file *f = p->file;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < f->n_anchors; i++) n += f->anchors[i].kind == CODE_CALL;
+    p->calls = base_xmalloc(((size_t)n + 1) * sizeof *p->calls);
+    for (uint32_t i = 0; i < f->n_anchors; i++) {
+        uint32_t from, to;
+        if (code_call_name(&f->anchors[i], text, &from, &to))
+            p->calls[p->n_calls++] = (code_call){f->anchors[i].definition, from, to - from};
+    }
+    free(f->anchors);
+    f->anchors = NULL;
+    f->n_anchors = 0;
+    if (f->n_definitions != 0)
+        f->definitions = base_xrealloc(f->definitions, f->n_definitions * sizeof *f->definitions);
+}
+
+typedef struct reading {
+    code_parsed parsed;
+    uint8_t key[32];
+    uint64_t tag;
+    code_kept *kept;
+    bool is_edit, from_store;
+} reading;
+
+static void read_file(code_index *x, const char *path, const char *text, size_t n, reading *r)
+{
+    const char *language;
+    base_sha256 sha;
+    base_sha256_init(&sha);
+    base_sha256_add(&sha, text, n);
+    base_sha256_end(&sha, r->key);
+    r->tag = code_reader_tag(x->grammars, path, text, n, &language);
+    r->from_store = !r->is_edit && code_store_find(x->store, r->key, r->tag, language, n, &r->parsed);
+    if (r->from_store) return;
+    r->parsed.file = r->is_edit ? code_parse_edited(x->grammars, path, text, n, &r->kept)
+                                : code_parse(x->grammars, path, text, n);
+    take_calls(&r->parsed, text);
+}
+
 void code_index_update(code_index *x, const char *path, const char *text, size_t n)
 {
     const uint64_t hash = text != NULL ? base_hash64(text, n, 1) : 0;
+    reading r = {0};
     lock(x);
     const uint32_t id = code_strings_add(&x->paths, path, strlen(path));
     cover(&x->files, &x->cap_files, id, sizeof *x->files);
@@ -286,20 +361,15 @@ void code_index_update(code_index *x, const char *path, const char *text, size_t
     const bool same = text != NULL && f->present && f->hash == hash;
     const bool fits = text != NULL && n <= MAX_FILE_BYTES &&
                       x->text_bytes - (f->text != NULL ? f->n : 0) + n <= MAX_TEXT_BYTES;
+    r.is_edit = f->text != NULL;
+    if (!same) r.kept = take_kept(x, id);
     unlock(x);
     if (same) return;
-    code_file *parsed = NULL;
     code_chunk *chunks = NULL;
     uint32_t n_chunks = 0;
     if (fits && !code_chunk_skips(path, text, n)) {
-        parsed = code_parse(x->grammars, path, text, n);
-        free(parsed->anchors); /* the index has no use for them */
-        parsed->anchors = NULL;
-        parsed->n_anchors = 0;
-        if (parsed->n_definitions != 0)
-            parsed->definitions =
-                base_xrealloc(parsed->definitions, parsed->n_definitions * sizeof *parsed->definitions);
-        n_chunks = code_chunk_file(parsed, path, text, n, &chunks);
+        read_file(x, path, text, n, &r);
+        n_chunks = code_chunk_file(r.parsed.file, path, text, n, &chunks);
     }
     lock(x);
     f = &x->files[id]; /* the array may have moved */
@@ -307,18 +377,83 @@ void code_index_update(code_index *x, const char *path, const char *text, size_t
     if (f->present != (text != NULL)) x->n_present += text != NULL ? 1u : -1u;
     f->present = text != NULL;
     f->hash = hash;
-    if (parsed != NULL) {
-        f->file = parsed;
+    if (r.parsed.file != NULL) {
+        f->file = r.parsed.file;
+        f->calls = r.parsed.calls;
+        f->n_calls = r.parsed.n_calls;
+        memcpy(f->key, r.key, sizeof f->key);
+        f->tag = r.tag;
         f->text = base_xmalloc(n + 1);
         memcpy(f->text, text, n);
         f->text[n] = '\0';
         f->n = n;
         x->text_bytes += n;
+        x->n_parsed += !r.from_store;
         insert(x, id, chunks, n_chunks);
+        keep(x, id, r.kept);
+    } else {
+        code_kept_free(r.kept);
     }
     if (x->n_dead > 4096 && x->n_dead > x->n_chunks / 2) sweep(x);
     unlock(x);
     free(chunks);
+}
+
+void code_index_expect_edit(code_index *x, const char *path)
+{
+    lock(x);
+    const uint32_t id = code_strings_find(&x->paths, path, strlen(path));
+    bool wanted = id != UINT32_MAX && x->files[id].text != NULL && x->files[id].file->language != NULL;
+    for (uint32_t i = 0; wanted && i < MAX_KEPT; i++)
+        if (x->kept[i].kept != NULL && x->kept[i].file == id) {
+            x->kept[i].used = ++x->clock;
+            wanted = false;
+        }
+    const size_t n = wanted ? x->files[id].n : 0;
+    char *text = wanted ? base_xmalloc(n + 1) : NULL;
+    if (wanted) memcpy(text, x->files[id].text, n + 1);
+    unlock(x);
+    if (text == NULL) return;
+    code_kept *kept = NULL;
+    code_file_free(code_parse_edited(x->grammars, path, text, n, &kept));
+    free(text);
+    lock(x);
+    keep(x, id, kept);
+    unlock(x);
+}
+
+void code_index_load(code_index *x, const char *path, base_buf *word)
+{
+    base_buf unread = {0};
+    code_store *store = code_store_open(path, word != NULL ? word : &unread);
+    base_buf_free(&unread);
+    lock(x);
+    code_store_close(x->store);
+    x->store = store;
+    x->n_parsed = 0;
+    unlock(x);
+}
+
+int code_index_save(code_index *x, const char *path, base_err *err)
+{
+    base_buf out = {0};
+    lock(x);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < x->paths.n; i++) n += x->files[i].file != NULL;
+    const bool same = x->n_parsed == 0 && x->store != NULL && n == code_store_entries(x->store);
+    if (!same) {
+        code_store_begin(&out);
+        for (uint32_t i = 0; i < x->paths.n; i++) {
+            const indexed_file *f = &x->files[i];
+            const code_parsed p = {f->file, f->calls, f->n_calls};
+            if (f->file != NULL) code_store_put(&out, f->key, f->tag, &p);
+        }
+        x->n_parsed = 0;
+    }
+    unlock(x);
+    const int rc = same ? 0 : base_fs_write(path, out.data, out.len, 0600, err);
+    base_buf_free(&out);
+    return rc;
 }
 
 uint32_t code_index_files(const code_index *x)

@@ -16,6 +16,16 @@ void code_index_free(code_index *x);
 
 /* One file's text is now this (relative path). Unchanged text costs a hash. NULL text removes it. */
 void code_index_update(code_index *x, const char *path, const char *text, size_t n);
+/* This file will probably change soon: its tree is kept, so that the update is quick (at most 8 files). */
+void code_index_expect_edit(code_index *x, const char *path);
+
+/*
+ * What parsing gave, kept between starts. load: before the first update; a missing file is fine, a damaged one is used as far
+ * as it is good and *word (may be NULL) says so. save writes what is indexed now, unless nothing was parsed since the load.
+ */
+void code_index_load(code_index *x, const char *path, base_buf *word);
+int code_index_save(code_index *x, const char *path, base_err *err);
+
 uint32_t code_index_files(const code_index *x);
 uint32_t code_index_chunks(const code_index *x);
 /* The text it may hold is (nearly) used up: of further files only the path is known. */

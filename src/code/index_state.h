@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "code/chunk.h"
 #include "code/index.h"
+#include "code/store.h"
 
 /* Strings to numbers, 0, 1, ... in order of arrival; nothing is ever removed. */
 typedef struct code_strings {
@@ -57,7 +58,19 @@ typedef struct indexed_file {
     uint32_t first_chunk, n_chunks;
     uint32_t *names; /* distinct */
     uint32_t n_names;
+    code_call *calls;
+    uint32_t n_calls;
+    uint8_t key[32]; /* sha256 of the text */
+    uint64_t tag;    /* of what read it */
 } indexed_file;
+
+/* Trees of the files that were edited last, or are about to be. */
+enum { MAX_KEPT = 8 };
+typedef struct kept_file {
+    uint32_t file;
+    code_kept *kept; /* NULL: free */
+    uint64_t used;
+} kept_file;
 
 typedef struct indexed_chunk {
     code_chunk chunk;
@@ -84,6 +97,10 @@ struct code_index {
         uint32_t name, head, body;
     } * tally; /* by word id, zero between files */
     size_t cap_tally;
+    code_store *store; /* what was parsed by an earlier start; NULL: none */
+    uint32_t n_parsed; /* files parsed here, not taken from the store */
+    kept_file kept[MAX_KEPT];
+    uint64_t clock; /* of kept */
 };
 
 /* The terms of an identifier: each part stemmed, and the whole in lower case when there is more than one part. */

@@ -95,9 +95,29 @@ void code_builder_begin(code_builder *b, const char *language, const char *text,
 const char *code_builder_name(code_builder *b, const char *s, size_t n);
 /* Appends; name and parent must live as long as the file. Lines are filled in. Returns the index, UINT32_MAX beyond 2^20. */
 uint32_t code_builder_define(code_builder *b, const code_definition *d);
+/* The same with lines that are known; false beyond 2^20. */
+bool code_builder_put(code_builder *b, const code_definition *d, uint32_t line, uint32_t line_end);
 void code_builder_anchor(code_builder *b, const code_anchor *a);
 code_file *code_builder_end(code_builder *b); /* sorts the anchors */
 void code_builder_abandon(code_builder *b);
+
+/*
+ * What reads this file: a number that changes with the grammar, the tables and this code. *ret_language: as code_file.language
+ * would be (NULL: lexical by its name).
+ */
+uint64_t code_reader_tag(
+    code_grammars *g, const char *path, const char *text, size_t n, const char **ret_language);
+/* Raised with every change of what parse.c, lexical.c or builder.c give for the same text. */
+#define CODE_READER_VERSION 2
+
+/*
+ * code_parse for a file that is being edited: *kept holds the tree of the text before (NULL at first), so that only what changed
+ * is parsed. Free what is kept with code_kept_free.
+ */
+typedef struct code_kept code_kept;
+code_file *code_parse_edited(
+    code_grammars *g, const char *path, const char *text, size_t n, code_kept **kept);
+void code_kept_free(code_kept *kept);
 
 /* The lexical reading. `language` may be NULL. */
 code_file *code_parse_lexical(const char *language, const char *path, const char *text, size_t n);
@@ -154,6 +174,7 @@ typedef struct code_grammar {
     uint8_t *is_name;    /* [n_symbols] enum code_name_kind; 0: no identifier */
     code_flow *flow_of;  /* [n_symbols] */
     code_node_row *rows; /* at most 255 */
+    uint64_t tag;        /* of its symbols and of the table */
 } code_grammar;
 
 /* NULL: none. Loaded once, valid until code_grammars_close. */

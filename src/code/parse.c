@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
+
 enum {
     MAX_TREE_BYTES = 1 << 20,
     MAX_LINE = 20000,
@@ -37,19 +39,32 @@ static bool is_minified(const char *text, size_t n)
 #ifdef KVIST_HAVE_TREE_SITTER
 /* NULL: not to be read by a grammar, or there is none. */
 static code_file *parse_with_grammar(
-    code_grammars *g, const char *language, const char *text, size_t n, code_graph *graph)
+    code_grammars *g, const char *language, const char *text, size_t n, code_graph *graph, TSTree **kept)
 {
     if (n > MAX_TREE_BYTES || language == NULL || strcmp(language, "markdown") == 0 || is_minified(text, n))
         return NULL;
     const code_grammar *grammar = code_grammar_get(g, language);
     code_tree tree;
-    if (grammar == NULL || !code_tree_make(grammar, text, n, &tree)) return NULL;
+    if (grammar == NULL || !code_tree_make(grammar, text, n, kept, &tree)) return NULL;
     code_file *f = code_parse_tree(&tree);
     if (graph != NULL) code_graph_build(&tree, f, graph);
     code_tree_free(&tree);
     return f;
 }
 #endif
+
+/* The tree's reading, or the lexical one where that sees more: a grammar without a table, whose names told nothing. */
+static code_file *choose(code_file *f, const char *language, const char *path, const char *text, size_t n)
+{
+    if (f != NULL && (f->n_definitions != 0 || code_table_of(language) != NULL)) return f;
+    code_file *lexical = code_parse_lexical(language, path, text, n);
+    if (f != NULL && lexical->n_definitions == 0) {
+        code_file_free(lexical);
+        return f;
+    }
+    code_file_free(f);
+    return lexical;
+}
 
 code_file *code_parse_graph(
     code_grammars *g, const char *path, const char *text, size_t n, code_graph **ret_graph)
@@ -60,20 +75,13 @@ code_file *code_parse_graph(
     const char *language = code_language(path, text, n);
     code_file *f = NULL;
 #ifdef KVIST_HAVE_TREE_SITTER
-    f = parse_with_grammar(g, language, text, n, graph);
-    if (f != NULL && (f->n_definitions != 0 || code_table_of(language) != NULL)) return f;
+    f = parse_with_grammar(g, language, text, n, graph, NULL);
 #else
     (void)g;
     (void)is_minified;
 #endif
-    /* A grammar without a table, whose names told nothing: the lexical reading may see more. */
-    code_file *lexical = code_parse_lexical(language, path, text, n);
-    if (f == NULL || lexical->n_definitions != 0) {
-        code_file_free(f);
-        if (graph != NULL) code_graph_clear(graph);
-        return lexical;
-    }
-    code_file_free(lexical);
+    f = choose(f, language, path, text, n);
+    if (f->language == NULL && graph != NULL) code_graph_clear(graph);
     return f;
 }
 
@@ -81,6 +89,115 @@ code_file *code_parse(code_grammars *g, const char *path, const char *text, size
 {
     return code_parse_graph(g, path, text, n, NULL);
 }
+
+uint64_t code_reader_tag(
+    code_grammars *g, const char *path, const char *text, size_t n, const char **ret_language)
+{
+    const char *language = code_language(path, text, n);
+    const char *named = language != NULL ? language : "";
+    *ret_language = NULL;
+    uint64_t tag = base_hash64(named, strlen(named), CODE_READER_VERSION);
+#ifdef KVIST_HAVE_TREE_SITTER
+    const code_grammar *grammar = code_grammar_get(g, language);
+    if (grammar != NULL) {
+        *ret_language = grammar->name;
+        tag ^= grammar->tag;
+    }
+#else
+    (void)g;
+#endif
+    return tag;
+}
+
+/* ---- a file that is being edited ---- */
+
+#ifdef KVIST_HAVE_TREE_SITTER
+struct code_kept {
+    TSTree *tree;
+    char *text;
+    uint32_t n;
+    const char *language; /* of the grammar, lives as long as it */
+};
+
+/* Rows and byte columns at ascending offsets. */
+static TSPoint point_at(const char *text, uint32_t at)
+{
+    TSPoint p = {0, 0};
+    uint32_t line = 0;
+    for (const char *s = text; (s = memchr(s, '\n', (size_t)(text + at - s))) != NULL;) {
+        s++;
+        p.row++;
+        line = (uint32_t)(s - text);
+    }
+    p.column = at - line;
+    return p;
+}
+
+/* Tells the tree what changed: everything between the common beginning and the common end. */
+static void edit_tree(code_kept *k, const char *text, uint32_t n)
+{
+    const uint32_t least = n < k->n ? n : k->n;
+    uint32_t head = 0, tail = 0;
+    while (head < least && text[head] == k->text[head]) head++;
+    while (tail < least - head && text[n - 1 - tail] == k->text[k->n - 1 - tail]) tail++;
+    const TSInputEdit edit = {.start_byte = head,
+        .old_end_byte = k->n - tail,
+        .new_end_byte = n - tail,
+        .start_point = point_at(k->text, head),
+        .old_end_point = point_at(k->text, k->n - tail),
+        .new_end_point = point_at(text, n - tail)};
+    ts_tree_edit(k->tree, &edit);
+}
+
+void code_kept_free(code_kept *k)
+{
+    if (k == NULL) return;
+    if (k->tree != NULL) ts_tree_delete(k->tree);
+    free(k->text);
+    free(k);
+}
+
+code_file *code_parse_edited(code_grammars *g, const char *path, const char *text, size_t n, code_kept **kept)
+{
+    if (n >= UINT32_MAX) n = 0;
+    const char *language = code_language(path, text, n);
+    const code_grammar *grammar = code_grammar_get(g, language);
+    code_kept *k = *kept;
+    if (k != NULL && (grammar == NULL || k->language != grammar->name)) {
+        code_kept_free(k);
+        k = NULL;
+    }
+    if (k == NULL && grammar != NULL) {
+        k = base_xcalloc(1, sizeof *k);
+        k->language = grammar->name;
+    } else if (k != NULL) {
+        edit_tree(k, text, (uint32_t)n);
+    }
+    code_file *f = k != NULL ? parse_with_grammar(g, language, text, n, NULL, &k->tree) : NULL;
+    if (f == NULL || n == 0) {
+        code_kept_free(k);
+        k = NULL;
+    } else {
+        free(k->text);
+        k->text = base_xmalloc(n);
+        memcpy(k->text, text, n);
+        k->n = (uint32_t)n;
+    }
+    *kept = k;
+    return choose(f, language, path, text, n);
+}
+#else
+void code_kept_free(code_kept *k)
+{
+    (void)k;
+}
+
+code_file *code_parse_edited(code_grammars *g, const char *path, const char *text, size_t n, code_kept **kept)
+{
+    *kept = NULL;
+    return code_parse(g, path, text, n);
+}
+#endif
 
 #ifdef KVIST_HAVE_TREE_SITTER
 

@@ -221,20 +221,25 @@ uint32_t code_tree_trim(const code_tree *t, uint32_t from, uint32_t to)
     return to;
 }
 
-bool code_tree_make(const code_grammar *g, const char *text, size_t n, code_tree *ret)
+bool code_tree_make(const code_grammar *g, const char *text, size_t n, TSTree **kept, code_tree *ret)
 {
     TSParser *parser = ts_parser_new();
     if (parser == NULL) return false;
     TSTree *tree = NULL;
     if (ts_parser_set_language(parser, g->language)) {
         ts_parser_set_timeout_micros(parser, PARSE_MICROSECONDS);
-        tree = ts_parser_parse_string(parser, NULL, n != 0 ? text : "", (uint32_t)n);
+        tree = ts_parser_parse_string(parser, kept != NULL ? *kept : NULL, n != 0 ? text : "", (uint32_t)n);
     }
     ts_parser_delete(parser);
     if (tree == NULL) return false;
     *ret = (code_tree){.g = g, .text = text, .n_bytes = (uint32_t)n};
     flatten(ret, tree);
-    ts_tree_delete(tree);
+    if (kept != NULL) {
+        if (*kept != NULL) ts_tree_delete(*kept);
+        *kept = tree;
+    } else {
+        ts_tree_delete(tree);
+    }
     return true;
 }
 

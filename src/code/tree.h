@@ -26,8 +26,11 @@ typedef struct code_tree {
     uint32_t n_errors, error_line; /* ERROR and MISSING nodes, the first one's line (1-based) */
 } code_tree;
 
-/* false: the time was up, or memory is gone. */
-bool code_tree_make(const code_grammar *g, const char *text, size_t n, code_tree *ret);
+/*
+ * false: the time was up, or memory is gone. kept (may be NULL): the tree of an older text, already told of the edit
+ * (ts_tree_edit), or NULL; the new one is handed back in its place.
+ */
+bool code_tree_make(const code_grammar *g, const char *text, size_t n, TSTree **kept, code_tree *ret);
 void code_tree_free(code_tree *t);
 
 /* What the table says of node i's type; kind -1 and no flags when it says nothing. */
