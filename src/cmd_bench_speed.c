@@ -180,10 +180,13 @@ static int decode_once(bench *b, double *ret_tps, base_err *err)
     int rc = 0;
     for (int64_t i = 0; i < b->gen && !rc; i++) {
         rc = append(b, 1, b->logits, err);
-        uint32_t best = 0;
-        for (uint32_t k = 1; k < b->info->n_vocab; k++)
-            if (b->logits[k] > b->logits[best]) best = k;
-        b->ids[0] = (int32_t)best;
+        float best = b->logits[0];
+        b->ids[0] = 0;
+        for (uint32_t k = 1; k < b->info->n_vocab; k++) {
+            if (b->logits[k] <= best) continue;
+            best = b->logits[k];
+            b->ids[0] = (int32_t)k;
+        }
     }
     *ret_tps = (double)b->gen / ((double)(base_clock_ns() - from) / 1e9);
     return rc;
