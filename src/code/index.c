@@ -158,10 +158,13 @@ static void post(gather *g, uint32_t chunk)
     g->n_touched = 0;
 }
 
-static int by_id(const void *a, const void *b)
+/* Remembers that this file holds the name, once. */
+static void hold(code_index *x, uint32_t id, uint32_t *ids, uint32_t *n_ids)
 {
-    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return x < y ? -1 : x > y;
+    if (x->names[id].stamp == x->stamp) return;
+    x->names[id].stamp = x->stamp;
+    x->names[id].n_files++;
+    ids[(*n_ids)++] = id;
 }
 
 static void index_chunk(gather *g, uint32_t file_id, const code_chunk *c, const char *text, uint32_t *ids,
@@ -176,7 +179,7 @@ static void index_chunk(gather *g, uint32_t file_id, const code_chunk *c, const 
         if (!code_next_identifier(text, c->to, pos, &from, &to)) break;
         if (to - from > 128) continue;
         const uint32_t id = name_of(x, text + from, to - from);
-        ids[(*n_ids)++] = id;
+        hold(x, id, ids, n_ids);
         length++;
         count(g, id, from < c->head_to ? IN_HEAD : IN_BODY);
     }
@@ -201,6 +204,7 @@ static void insert(code_index *x, uint32_t file_id, const code_chunk *chunks, ui
     /* Every identifier takes a byte and what separates it another. */
     uint32_t *ids = base_xmalloc((f->n / 2 + 2 + f->file->n_definitions) * sizeof *ids), n_ids = 0;
     size_t pos = 0;
+    x->stamp++; /* names start at 0, so that none is held */
     f->first_chunk = x->n_chunks;
     for (uint32_t i = 0; i < n_chunks && x->n_chunks < MAX_CHUNKS; i++) {
         index_chunk(&g, file_id, &chunks[i], f->text, ids, &n_ids, &pos);
@@ -212,15 +216,10 @@ static void insert(code_index *x, uint32_t file_id, const code_chunk *chunks, ui
         indexed_name *w = &x->names[id];
         grow_tight(&w->refs, &w->cap_refs, (size_t)w->n_refs + 1, sizeof *w->refs);
         w->refs[w->n_refs++] = (uint64_t)file_id << 32 | d;
-        ids[n_ids++] = id;
+        hold(x, id, ids, &n_ids);
     }
-    qsort(ids, n_ids, sizeof *ids, by_id);
-    uint32_t distinct = 0;
-    for (uint32_t i = 0; i < n_ids; i++)
-        if (i == 0 || ids[i] != ids[i - 1]) ids[distinct++] = ids[i];
-    for (uint32_t i = 0; i < distinct; i++) x->names[ids[i]].n_files++;
-    f->names = base_xrealloc(ids, (distinct + 1) * sizeof *ids);
-    f->n_names = distinct;
+    f->names = base_xrealloc(ids, (n_ids + 1) * sizeof *ids);
+    f->n_names = n_ids;
     free(g.touched);
 }
 

@@ -44,6 +44,7 @@ typedef struct term {
 typedef struct indexed_name {
     uint32_t first_term, n_terms; /* of index.name_terms */
     uint32_t n_files;
+    uint32_t stamp; /* of the file that was the last to hold it, while that is inserted */
     uint32_t n_refs;
     size_t cap_refs;
     uint64_t *refs; /* file << 32 | definition */
@@ -99,6 +100,7 @@ struct code_index {
     size_t cap_tally;
     code_store *store; /* what was parsed by an earlier start; NULL: none */
     uint32_t n_parsed; /* files parsed here, not taken from the store */
+    uint32_t stamp;
     kept_file kept[MAX_KEPT];
     uint64_t clock; /* of kept */
 };

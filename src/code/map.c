@@ -35,7 +35,7 @@ typedef struct map {
 
 static bool is_shown(const code_definition *d)
 {
-    static const char *const hidden[] = {"field", "variable", "constant", "section"};
+    static const char *const hidden[] = {"field", "variable", "constant", "macro", "section"};
     if (d->is_declaration) return false;
     for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++)
         if (strcmp(d->what, hidden[i]) == 0) return false;

@@ -17,8 +17,9 @@ typedef struct code_map_options {
 uint32_t code_index_map(const code_index *x, const code_map_options *options, base_buf *out);
 
 /*
- * Appends one line a definition, "LINE-LINE  signature", indented as they nest; when that is more than budget_bytes, fields and
- * variables are left out first, then the innermost ones; what is left out is said in the last line.
+ * Appends one line a definition, "LINE-LINE  signature", indented as they nest; when that is more than budget_bytes, fields,
+ * variables and declarations are left out first, then signatures become names, then the innermost go; what is left out is said
+ * in the last line.
  */
 void code_outline(const code_file *f, const char *text, size_t n, size_t budget_bytes, base_buf *out);
 

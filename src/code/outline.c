@@ -46,7 +46,7 @@ static bool is_small(const code_definition *d)
     return false;
 }
 
-/* Everything nested at most `deepest`; small things when `all`. Returns how many were left out. */
+/* Everything nested at most `deepest`; small things when `all`; names only when width is 0. Returns how many were left out. */
 static uint32_t write_outline(
     const code_file *f, const char *text, size_t n, uint32_t deepest, bool all, size_t width, base_buf *out)
 {
@@ -55,12 +55,12 @@ static uint32_t write_outline(
         const code_definition *d = &f->definitions[i];
         while (depth != 0 && d->from >= ends[depth - 1]) depth--;
         const bool same = i != 0 && d->from == d[-1].from && d->to == d[-1].to; /* typedef struct x {} x */
-        if (depth > deepest || (!all && is_small(d))) {
+        if (depth > deepest || (!all && (is_small(d) || d->is_declaration))) {
             left_out += !same;
         } else if (!same) {
             base_buf_printf(out, "%5u-%-5u ", d->line, d->line_end);
             for (uint32_t k = 0; k < depth; k++) base_buf_puts(out, "  ");
-            if (strcmp(d->what, "section") == 0)
+            if (width == 0 || strcmp(d->what, "section") == 0)
                 base_buf_puts(out, d->name);
             else
                 code_signature_line(d, text, n, width, out);
@@ -78,7 +78,7 @@ void code_outline(const code_file *f, const char *text, size_t n, size_t budget_
         bool all;
         size_t width;
     } steps[] = {{MAX_NESTING, true, SIGNATURE_BYTES}, {MAX_NESTING, false, SIGNATURE_BYTES},
-        {2, false, SIGNATURE_BYTES}, {1, false, 60}, {0, false, 60}, {0, false, 30}};
+        {MAX_NESTING, false, 60}, {MAX_NESTING, false, 0}, {1, false, 0}, {0, false, 0}};
     const size_t begin = out->len;
     uint32_t left_out = 0;
     for (size_t s = 0; s < sizeof steps / sizeof *steps; s++) {
