@@ -27,6 +27,8 @@ static const char usage[] =
     "  --resume [ID]         go on with a session (a prefix of its id; alone: the latest of this tree)\n"
     "  --context TOKENS|off  how much retrieved code goes in front of a request (default 1500)\n"
     "  --max-tokens N        longest answer (default 1024)   --max-steps N   tool calls a turn (default 24)\n"
+    "  --tries N             where a test fails: sample up to N rewrites, offer the first that passes "
+    "(default 0: off)\n"
     "  --ephemeral           write no log\n"
     "  --linear              append-only screen, for screen readers and pipes\n"
     "  --json                every event as a line (with -p)\n\n";
@@ -35,7 +37,7 @@ typedef struct shell_options {
     common_options common;
     const char *prompt, *dir, *mode, *resume, *context, *fake_script;
     bool json, help, version, ephemeral, linear;
-    int64_t max_tokens, max_steps;
+    int64_t max_tokens, max_steps, tries;
 } shell_options;
 
 /* "--resume" alone means the latest session: it becomes "--resume=" so that every option with a value has one. */
@@ -60,7 +62,7 @@ static int parse(int argc, char **argv, shell_options *o, base_err *err)
         {"--ephemeral", OPTION_FLAG, &o->ephemeral}, {"--linear", OPTION_FLAG, &o->linear},
         {"--help", OPTION_FLAG, &o->help}, {"--version", OPTION_FLAG, &o->version},
         {"--max-tokens", OPTION_INTEGER, &o->max_tokens}, {"--max-steps", OPTION_INTEGER, &o->max_steps},
-        {"--fake-script", OPTION_TEXT, &o->fake_script}, {0}};
+        {"--tries", OPTION_INTEGER, &o->tries}, {"--fake-script", OPTION_TEXT, &o->fake_script}, {0}};
     const char **rest = base_xcalloc((size_t)argc + 1, sizeof *rest);
     uint32_t n_rest = 0;
     int code = options_parse(argc, argv, &o->common, own, rest, &n_rest, err);
@@ -87,12 +89,15 @@ static int to_session_options(const shell_options *o, agent_session_options *ret
             .set = o->common.n_set ? o->common.set : NULL,
             .n_ctx = (uint32_t)o->common.ctx},
         .max_tokens = (uint32_t)o->max_tokens,
-        .max_steps = (uint32_t)o->max_steps};
+        .max_steps = (uint32_t)o->max_steps,
+        .tries = (uint32_t)o->tries};
     if (o->mode && !agent_mode_parse(o->mode, &ret->mode))
         return base_fail(err, BASE_E_USAGE, "--mode is plan, ask, edits or all, not \"%s\"", o->mode);
     if (o->common.ctx < 0 || o->common.threads < 0 || o->max_tokens < 0 || o->max_steps < 0)
         return base_fail(
             err, BASE_E_USAGE, "--ctx, --threads, --max-tokens and --max-steps cannot be negative");
+    if (o->tries < 0 || o->tries > AGENT_MOST_TRIES)
+        return base_fail(err, BASE_E_USAGE, "--tries takes 0 to %d", AGENT_MOST_TRIES);
     if (o->common.ctx > 1 << 24)
         return base_fail(err, BASE_E_USAGE, "--ctx takes at most %d tokens", 1 << 24);
     if (o->context && !strcmp(o->context, "off")) {

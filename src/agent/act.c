@@ -482,6 +482,7 @@ static int run_test(agent *a, const running *change, running *ret, base_err *err
     if (!rc) emit_result(ret);
     if (!rc && (ret->result.status == TOOL_DENIED || ret->result.status == TOOL_REFUSED))
         a->fix.no_test = true;
+    a->fix.failing = ret->result.status == TOOL_FAILED || ret->result.status == TOOL_TIMEOUT;
     return rc;
 }
 
@@ -550,6 +551,7 @@ int agent__act(agent *a, const agent_call *call, uint32_t from, uint32_t to, boo
     if (command && agent__runs_tests(command)) {
         judge(a, &r);
         if (r.result.exit_code >= 0) agent__set_test(a, command);
+        a->fix.failing = r.result.exit_code > 0;
     }
     if (wrote) {
         a->attempt = (agent_attempt){from, to, true};

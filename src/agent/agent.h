@@ -33,6 +33,8 @@ typedef struct agent_host {
     agent_decision (*approve)(void *user, const agent_event *request);
 } agent_host;
 
+enum { AGENT_MOST_TRIES = 32 };
+
 typedef struct agent_log agent_log; /* agent/log.h */
 
 typedef struct agent agent;
@@ -55,6 +57,7 @@ typedef struct agent_options {
     uint32_t context_tokens; /* retrieval budget; 0: 1500; UINT32_MAX: no retrieval */
     uint32_t max_steps;      /* tool calls a turn; 0: 24 */
     uint32_t max_tokens;     /* per answer; 0: 1024 */
+    uint32_t tries;          /* candidates where a test can judge; 0 and 1: none */
 } agent_options;
 
 /*

@@ -116,6 +116,20 @@ static int run_budget(agent *a, const char *arguments, base_err *err)
     return rc;
 }
 
+static int run_tries(agent *a, const char *arguments, base_err *err)
+{
+    char *end;
+    unsigned long n = strtoul(arguments, &end, 10);
+    if (*arguments && (*end || end == arguments || n > AGENT_MOST_TRIES || *arguments == '-'))
+        return base_fail(err, BASE_E_USAGE, "/tries takes 0 to %d, not \"%s\"", AGENT_MOST_TRIES, arguments);
+    if (*arguments) a->tries = (uint32_t)n;
+    if (a->tries > 1)
+        agent__notice(a, "up to %u candidates where a test fails", a->tries);
+    else
+        agent__notice(a, "no candidates: one attempt after the other");
+    return 0;
+}
+
 static int run_pin(agent *a, const char *arguments, base_err *err)
 {
     return manual(a, KV_MANUAL_PIN, "pinned", arguments, err);
@@ -373,6 +387,7 @@ static const agent_command about[] = {
     {"context", "", "what the session holds, piece by piece, and how much of it is active"},
     {"budget", "[ROWS|PERCENT|off]", "the most active rows a lane"},
     {"why", "ROWS", "why rows are where they are (ROWS: FROM-TO, last, or a part of a path)"},
+    {"tries", "[N]", "candidates that are sampled where a test fails"},
     {"pin", "ROWS", "protect rows, whatever they score"},
     {"unpin", "ROWS", "the reverse"},
     {"drop", "ROWS", "put rows aside until you promote them"},
@@ -389,9 +404,9 @@ static const agent_command about[] = {
 };
 /* clang-format on */
 
-static command_fn *const functions[] = {run_help, run_mode, run_context, run_budget, run_why, run_pin,
-    run_unpin, run_drop, run_evict, run_promote, run_undo_evict, run_undo, run_rewind, run_compact, run_new,
-    run_sessions, run_export, NULL};
+static command_fn *const functions[] = {run_help, run_mode, run_context, run_budget, run_why, run_tries,
+    run_pin, run_unpin, run_drop, run_evict, run_promote, run_undo_evict, run_undo, run_rewind, run_compact,
+    run_new, run_sessions, run_export, NULL};
 enum { N_COMMANDS = sizeof about / sizeof *about };
 _Static_assert(
     sizeof functions / sizeof *functions == N_COMMANDS, "a function for each command; quit is the screen's");

@@ -75,6 +75,12 @@ typedef struct engine_ops {
      */
     int (*next)(
         engine *e, uint32_t turn, int32_t *ret_id, bool *ret_end, int32_t *mask_wanted, base_err *err);
+    /*
+     * A branch: until unfork everything works on a copy of the session that shares every row and computes only its own; it
+     * evicts nothing and no observer hears of it. unfork drops it, and the session is as it was. One branch at a time.
+     */
+    int (*fork)(engine *e, base_err *err);
+    void (*unfork)(engine *e);
     /* Prompt lookup, with nothing learned yet, or none. NULL: an engine without. */
     void (*set_lookup)(engine *e, bool on);
     /* Its tokens since it was set: computed ahead, and of these what the model said. NULL: none. */

@@ -68,6 +68,9 @@ typedef struct fake {
     uint64_t epoch;
     uint32_t turn, reused, computed;
     bool automatic;
+    bool is_branch; /* of which the first branch_n tokens are the session's */
+    uint32_t branch_n;
+    uint64_t branch_epoch;
     model_ids answer; /* the current answer's tokens, the end token last */
     size_t answer_at;
     int32_t wanted;
@@ -281,7 +284,7 @@ static int change_apply(fake *f, change *c, kv_cause cause, bool undoable, base_
 /* Oldest first down to 7/8 of the budget; the first round spares soft spans and, lane by lane, another fifth of the text. */
 static int evict_pass(fake *f, base_err *err)
 {
-    if (!f->script.budget) return 0;
+    if (!f->script.budget || f->is_branch) return 0;
     change c = change_begin(f);
     bool over = false;
     for (uint32_t lane = 0; lane < f->script.n_lanes; lane++) {
@@ -768,6 +771,25 @@ static int fake_next(
     return evict_pass(f, err);
 }
 
+/* The answers of a branch come from the same script, one after the other. */
+static int fake_fork(engine *e, base_err *err)
+{
+    fake *f = as_fake(e);
+    f->is_branch = true;
+    f->branch_n = f->n;
+    f->branch_epoch = f->epoch;
+    return 0;
+}
+
+static void fake_unfork(engine *e)
+{
+    fake *f = as_fake(e);
+    if (!f->is_branch) return;
+    f->is_branch = false;
+    f->n = f->branch_n;
+    f->epoch = f->branch_epoch;
+}
+
 static void fake_close(engine *e)
 {
     fake *f = as_fake(e);
@@ -819,6 +841,8 @@ static const engine_ops fake_ops = {
     .set_sampling = fake_set_sampling,
     .answer_begins = fake_answer_begins,
     .next = fake_next,
+    .fork = fake_fork,
+    .unfork = fake_unfork,
 };
 
 int engine_fake_open(engine **ret, const char *script, size_t n, const engine_options *options, bool *resumed,

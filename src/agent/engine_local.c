@@ -24,6 +24,7 @@ typedef struct local {
     engine base;
     model *model;
     kv_session *session;
+    kv_session *trunk; /* the session while `session` is a branch of it; else NULL */
     const model_info *info;
     const model_tokenizer *tokenizer;
     const model_template *template;
@@ -423,6 +424,31 @@ static int local_next(
     return 0;
 }
 
+static int local_fork(engine *e, base_err *err)
+{
+    local *l = as_local(e);
+    kv_session *branch = NULL;
+    int rc = kv_session_fork(l->session, &branch, NULL, err);
+    if (rc) return rc;
+    kv_session_set_automatic(branch, false);
+    end_draft(l, false);
+    l->trunk = l->session;
+    l->session = branch;
+    l->have_logits = false;
+    return 0;
+}
+
+static void local_unfork(engine *e)
+{
+    local *l = as_local(e);
+    if (!l->trunk) return;
+    end_draft(l, false);
+    kv_session_free(l->session);
+    l->session = l->trunk;
+    l->trunk = NULL;
+    l->have_logits = false;
+}
+
 static void local_set_lookup(engine *e, bool on)
 {
     local *l = as_local(e);
@@ -447,6 +473,7 @@ static void local_close(engine *e)
 {
     local *l = as_local(e);
     if (!l) return;
+    local_unfork(e);
     kv_session_free(l->session);
     model_grammar_free(l->grammar);
     model_sampler_free(l->sampler);
@@ -497,6 +524,8 @@ static const engine_ops local_ops = {
     .set_sampling = local_set_sampling,
     .answer_begins = local_answer_begins,
     .next = local_next,
+    .fork = local_fork,
+    .unfork = local_unfork,
     .set_lookup = local_set_lookup,
     .lookup = local_lookup,
 };

@@ -37,6 +37,7 @@
     EVENT(scores, I(turn) J(spans))                                                                                    \
     EVENT(ledger, I(turn) I(new) I(reused) I(generated) I(evicted) I(promoted) I(protected) I(active) I(host) I(budget) I(n) I(ctx) D(prefill_s) D(decode_tps) I(active_bytes) I(host_bytes) S(why)) \
     EVENT(snapshot, I(turn) I(n) I(bytes))                                                                             \
+    EVENT(candidate, I(turn) I(number) I(of) S(status) S(headline) S(text) S(output) I(tokens) I(shared) I(ms))        \
     EVENT(rewind, I(turn) I(n))                                                                                        \
     EVENT(undo, I(turn) S(summary))                                                                                    \
     EVENT(notice, I(turn) S(text))                                                                                     \

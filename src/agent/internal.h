@@ -8,6 +8,7 @@
  *     turn.c     a turn: request, decode, call or answer
  *     act.c      a call: guard, approval, run, result into the session, failed attempts
  *     attempt.c  a request that names a failing test: running it, taking failed attempts back, asking again
+ *     tries.c    candidates: sampled in branches, tried in a copy of the tree, the first that passes is offered
  *     guard.c    repeated calls and repeating text
  *     resume.c   catching up with the log
  *     commands.c slash commands
@@ -52,6 +53,8 @@ typedef struct agent_fix {
     uint32_t attempts, asked_again;
     uint32_t writes; /* of this turn that stand */
     bool open_call;  /* a change came to nothing: the harness begins the next one */
+    bool failing;    /* the last run of the test in this turn failed */
+    bool tried;      /* candidates were sampled in this turn */
 } agent_fix;
 
 /* Sums since the turn began, for its ledger. */
@@ -74,6 +77,7 @@ struct agent {
     char *id, *parent;
     agent_mode mode;
     uint32_t context_tokens, max_steps, max_tokens;
+    uint32_t tries; /* candidates where a test can judge; 0 and 1: none */
 
     uint64_t seq;
     uint32_t turn;
@@ -141,6 +145,8 @@ typedef struct agent_text {
 
 /* Appends content. ret_piece (may be NULL): its index in a->pieces. */
 int agent__append(agent *a, const agent_text *t, size_t *ret_piece, base_err *err);
+/* Tokens of an answer that were chosen elsewhere (tries.c), with their `token` events. */
+int agent__append_answer(agent *a, const int32_t *ids, uint32_t n, base_err *err);
 /* Remembers tokens [from, to) as a piece; returns its index. */
 size_t agent__add_piece(agent *a, const agent_text *t, uint32_t from, uint32_t to);
 /* Logged ids again, without an event (resume.c). */
@@ -169,6 +175,8 @@ void agent__notice_changes(agent *a, base_buf *told); /* what the person changed
 uint32_t agent__room_bytes(const agent *a);           /* cap of one tool result */
 
 /* --- turn.c --- */
+/* A definition in a fence without a call, as a call to rewrite it; false: none, or no single place for it. */
+bool agent__offer_rewrite(agent *a, const base_buf *text, agent_call *call);
 int agent__turn(agent *a, const char *request, base_err *err);
 
 /* --- act.c --- */
@@ -201,6 +209,13 @@ void agent_opening_free(agent_opening *o);
 void agent__open_call(const agent *a, agent_opening *opening); /* empty when no definition is in view */
 bool agent__ask_again(
     agent *a, uint32_t from, uint32_t to, bool is_useless, base_buf *out, agent_opening *opening);
+
+/* --- tries.c --- */
+/*
+ * Where a test can judge and has failed: up to a->tries rewrites. *ret_ids: the tokens of the first whose test passed, to be
+ * appended as the answer; empty when there was none or nothing to try. BASE_E_CANCELLED like any other wait.
+ */
+int agent__try(agent *a, model_ids *ret_ids, base_err *err);
 
 /* --- guard.c --- */
 uint64_t agent__call_key(const char *name, const base_json *arguments, base_str payload);

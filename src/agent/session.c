@@ -57,6 +57,7 @@ static int open_engine(agent_session *s, const agent_session_options *o, atomic_
     engine_options options = {.model = o->model,
         .kv = o->kv,
         .sampling = o->sampling,
+        .lookup = o->lookup,
         .cancel = cancel,
         .resume = o->resume != NULL,
         .prompt_cache = cache,
@@ -135,7 +136,8 @@ int agent_session_open(agent_session **ret, const agent_session_options *o, cons
                 .why_not = &why_not,
                 .context_tokens = o->context_tokens,
                 .max_steps = o->max_steps,
-                .max_tokens = o->max_tokens},
+                .max_tokens = o->max_tokens,
+                .tries = o->tries},
             host, cancel, err);
     }
     if (rc) {

@@ -346,6 +346,33 @@ static char *valid_text(const char *text, size_t n, size_t *ret_n)
     return base_buf_take(&out);
 }
 
+int agent__append_answer(agent *a, const int32_t *ids, uint32_t n, base_err *err)
+{
+    uint32_t from = agent__n_tokens(a);
+    a->holding = true;
+    int rc = a->engine->ops->append(
+        a->engine, &(kv_segment){.origin = KV_ORIGIN_ANSWER, .turn = a->turn}, ids, n, err);
+    uint32_t done = agent__n_tokens(a) - from;
+    base_buf text = {0};
+    size_t told = 0;
+    for (uint32_t i = 0; i < done && i < n; i++) {
+        size_t len = 0;
+        const char *piece = a->engine->ops->is_control(a->engine, ids[i])
+                                ? NULL
+                                : a->engine->ops->piece(a->engine, ids[i], &len);
+        if (piece) base_buf_add(&text, piece, len);
+        size_t whole = text.data ? base_utf8_whole(text.data + told, text.len - told) : 0;
+        char *now = base_xstrndup(text.data ? text.data + told : "", whole);
+        told += whole;
+        agent__emit(a, &(agent_event){.type = AGENT_EVENT_token,
+                           .token = {.id = ids[i], .index = from + i, .text = now}});
+        free(now);
+    }
+    base_buf_free(&text);
+    release_held(a);
+    return rc;
+}
+
 int agent__append(agent *a, const agent_text *t, size_t *ret_piece, base_err *err)
 {
     size_t n = t->n;

@@ -186,19 +186,19 @@ static char *only_shown_place(const agent *a, const char *name)
  * Small models often answer with the corrected definition in a fenced block and no call. When exactly one file shown this
  * session defines it, and its text differs from what the block says, that is offered as a rewrite (and approved like one).
  */
-static bool offer_rewrite(agent *a, const answer *r, agent_call *call)
+bool agent__offer_rewrite(agent *a, const base_buf *text, agent_call *call)
 {
     agent_fence f;
     bool offered = false;
     if (a->info.strong || !a->test_command)
         return false; /* a question's answer quotes code; a repair names its test */
-    for (size_t at = 0; !offered && r->text.len && agent_fence_find(r->text.data, r->text.len, at, &f);
+    for (size_t at = 0; !offered && text->len && agent_fence_find(text->data, text->len, at, &f);
          at = f.end) {
         char *language = base_xstrndup(f.language.ptr, f.language.len);
         base_buf name = {0};
         base_buf_printf(&name, "answer.%s", !strcmp(language, "python") ? "py" : *language ? language : "py");
-        code_file *file = code_parse(
-            tool_workspace_grammars(a->workspace), name.data, r->text.data + f.from, f.to - f.from);
+        code_file *file =
+            code_parse(tool_workspace_grammars(a->workspace), name.data, text->data + f.from, f.to - f.from);
         const code_definition *d = file->n_definitions && !file->n_errors ? &file->definitions[0] : NULL;
         char *path = d && f.closed && d->body_to > d->body_from ? only_shown_place(a, d->name) : NULL;
         if (path) {
@@ -211,7 +211,7 @@ static bool offer_rewrite(agent *a, const answer *r, agent_call *call)
             *call =
                 (agent_call){.name = base_xstrdup("rewrite"), .form = "fence", .from = f.open, .to = f.end};
             offered = base_json_parse(json.data, json.len, &call->arguments, NULL) == 0;
-            call->payload = base_xstrndup(r->text.data + f.from, f.to - f.from);
+            call->payload = base_xstrndup(text->data + f.from, f.to - f.from);
             call->payload_n = f.to - f.from;
             base_buf_free(&json);
         }
@@ -370,6 +370,32 @@ static void set_sampling(agent *a, bool further)
     a->engine->ops->set_sampling(a->engine, &s);
 }
 
+/* The candidate whose test passed becomes the answer; *taken false: there is none. */
+static int take_candidate(agent *a, answer *r, bool *taken, base_err *err)
+{
+    model_ids ids = {0};
+    int rc = agent__try(a, &ids, err);
+    if (!rc && ids.n) {
+        r->from = agent__n_tokens(a);
+        rc = agent__append_answer(a, ids.ids, (uint32_t)ids.n, err);
+        r->to = agent__n_tokens(a);
+        for (size_t i = 0; !rc && i < ids.n; i++) {
+            size_t n = 0;
+            const char *piece = a->engine->ops->is_control(a->engine, ids.ids[i])
+                                    ? NULL
+                                    : a->engine->ops->piece(a->engine, ids.ids[i], &n);
+            if (piece) base_buf_add(&r->text, piece, n);
+        }
+        *taken = !rc;
+        r->end = ANSWER_DONE;
+        if (!rc && agent_call_parse(r->text.data ? r->text.data : "", r->text.len, true, agent__known, a,
+                       &r->call) == AGENT_CALL_FOUND)
+            r->end = ANSWER_CALL;
+    }
+    model_ids_free(&ids);
+    return rc;
+}
+
 /* Answers and calls until an answer without a call. */
 static int converse(agent *a, bool *interrupted, base_err *err)
 {
@@ -389,10 +415,12 @@ static int converse(agent *a, bool *interrupted, base_err *err)
         if (a->fix.attempts || a->fix.asked_again) set_sampling(a, !a->fix.passed);
         if (a->fix.open_call) agent__open_call(a, &opening);
         a->fix.open_call = false;
-        int rc = decode(a, &r, &opening, err);
+        bool taken = false;
+        int rc = opening.call.len ? 0 : take_candidate(a, &r, &taken, err);
+        if (!rc && !taken) rc = decode(a, &r, &opening, err);
         agent_opening_free(&opening);
         if (!rc && end_notices[r.end]) agent__notice(a, "%s", end_notices[r.end]);
-        if (!rc && r.end == ANSWER_DONE && offer_rewrite(a, &r, &r.call)) r.end = ANSWER_CALL;
+        if (!rc && r.end == ANSWER_DONE && agent__offer_rewrite(a, &r.text, &r.call)) r.end = ANSWER_CALL;
         if (!rc && r.end == ANSWER_CALL && steps >= a->max_steps) {
             agent__notice(a, "stopped after %u tool calls in one turn; say \"go on\" to let it work further",
                 a->max_steps);

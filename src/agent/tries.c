@@ -1,0 +1,285 @@
+/*
+ * Candidates. Where a test can judge and has failed, several rewrites are sampled as branches of the session at the same point:
+ * they share every row of what was read and cost their own tokens only. Each is tried in a copy of the tree, its test running
+ * while the next one is sampled; the first that passes becomes the answer and goes the way of any other call (diff, approval,
+ * test in the real tree). The others stay in the log. Why: sampling again and judging fixes more than arguing with a failed
+ * attempt (docs/benchmarks.md).
+ *
+ * The first candidate is what the model would have answered anyway; the others are warmer, and the harness begins their call, so
+ * that none is lost to talk. Engine thread, but for the test's run.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/internal.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "tools/scratch.h"
+
+enum { TEST_MS = 60000, TEST_BYTES = 2400, THOUGHT_TOKENS = 64 };
+static const float warm = 0.8f; /* models.md: what the measured candidates were sampled at */
+
+typedef struct candidate {
+    uint32_t number;
+    model_ids ids; /* its answer */
+    base_buf text;
+    char *headline;       /* of the change, NULL: it is none */
+    uint64_t change;      /* hash of path and new text: two candidates may say the same */
+    const char *word;     /* why it was not tried; NULL: it was */
+    uint32_t shared, own; /* rows: of the session, and computed for it */
+    uint64_t started_ns;
+    /* Its trial. */
+    tool_scratch *scratch;
+    tool_limits limits;
+    tool_result result;
+    base_err err;
+    int rc;
+    const char *command;
+    pthread_t thread;
+    bool running;
+} candidate;
+
+static void candidate_free(candidate *c)
+{
+    tool_scratch_free(c->scratch);
+    tool_result_free(&c->result);
+    model_ids_free(&c->ids);
+    base_buf_free(&c->text);
+    free(c->headline);
+    *c = (candidate){0};
+}
+
+/* --- sampling ----------------------------------------------------------------------------------------------------------- */
+
+static int append_text(agent *a, candidate *c, const char *text, size_t n, base_err *err)
+{
+    model_ids ids = {0};
+    a->engine->ops->encode(a->engine, text, n, &ids);
+    base_buf_add(&c->text, text, n);
+    kv_segment segment = {.origin = KV_ORIGIN_ANSWER, .turn = a->turn};
+    int rc = ids.n ? a->engine->ops->append(a->engine, &segment, ids.ids, (uint32_t)ids.n, err) : 0;
+    model_ids_free(&ids);
+    return rc;
+}
+
+static int append_call(agent *a, candidate *c, const base_buf *call, base_err *err)
+{
+    base_buf text = {0};
+    if (c->text.len && c->text.data[c->text.len - 1] != '\n') base_buf_putc(&text, '\n');
+    base_buf_add(&text, call->data, call->len);
+    int rc = append_text(a, c, text.data, text.len, err);
+    base_buf_free(&text);
+    return rc;
+}
+
+/* One token; *end: the answer is over. An end in the thought is taken back: the call is still to come. */
+static int sample_token(agent *a, candidate *c, bool in_thought, bool *end, base_err *err)
+{
+    int32_t id;
+    uint32_t at = agent__n_tokens(a);
+    int rc = a->engine->ops->next(a->engine, a->turn, &id, end, NULL, err);
+    if (rc) return rc;
+    if (*end && in_thought) return a->engine->ops->truncate(a->engine, at, err);
+    size_t n = 0;
+    const char *piece =
+        a->engine->ops->is_control(a->engine, id) ? NULL : a->engine->ops->piece(a->engine, id, &n);
+    if (piece) base_buf_add(&c->text, piece, n);
+    return 0;
+}
+
+static bool is_over(agent *a, const candidate *c, agent_call *call)
+{
+    const char *text = c->text.data ? c->text.data : "";
+    return agent_call_parse(text, c->text.len, false, agent__known, a, call) == AGENT_CALL_FOUND ||
+           agent__repeats(text, c->text.len);
+}
+
+static int sample_text(agent *a, candidate *c, const agent_opening *opening, base_err *err)
+{
+    bool in_thought = opening->call.len > 0, end = false;
+    int rc = opening->thought.len ? append_text(a, c, opening->thought.data, opening->thought.len, err) : 0;
+    size_t thought_from = c->text.len;
+    a->engine->ops->answer_begins(a->engine);
+    for (uint32_t n = 0; !rc && !end && n < a->max_tokens; n++) {
+        rc = sample_token(a, c, in_thought, &end, err);
+        if (!rc && in_thought &&
+            (end || n >= THOUGHT_TOKENS ||
+                memchr(c->text.data + thought_from, '\n', c->text.len - thought_from))) {
+            rc = append_call(a, c, &opening->call, err);
+            in_thought = end = false;
+        }
+        agent_call call = {0};
+        if (!rc && !end && !in_thought) end = is_over(a, c, &call);
+        agent_call_free(&call);
+    }
+    return rc;
+}
+
+/* In a branch of its own, which is dropped: only the ids stay. */
+static int sample(agent *a, candidate *c, base_err *err)
+{
+    const engine_ops *o = a->engine->ops;
+    agent_opening opening = {0};
+    model_sampling s = a->info.sampling;
+    kv_stats before, after;
+    uint32_t n;
+    if (c->number > 1) {
+        agent__open_call(a, &opening);
+        s.temperature = warm;
+        s.top_p = 0.95f;
+        s.seed += 1000 * a->turn + c->number;
+    }
+    int rc = o->fork(a->engine, err);
+    if (!rc) {
+        o->set_sampling(a->engine, &s);
+        o->stats(a->engine, &before);
+        rc = sample_text(a, c, &opening, err);
+        const int32_t *ids = o->ids(a->engine, &n);
+        o->stats(a->engine, &after);
+        c->shared = before.n_tokens;
+        c->own = after.computed - before.computed;
+        for (uint32_t i = before.n_tokens; i < n; i++) model_ids_add(&c->ids, ids[i]);
+        o->unfork(a->engine);
+        o->set_sampling(a->engine, &a->info.sampling);
+    }
+    agent_opening_free(&opening);
+    return rc;
+}
+
+/* --- trying ------------------------------------------------------------------------------------------------------------- */
+
+static void *run_test(void *user)
+{
+    candidate *c = user;
+    c->rc = tool_scratch_run(c->scratch, c->command, &c->limits, &c->result, &c->err);
+    return NULL;
+}
+
+static int start_test(agent *a, candidate *c, const char *path, base_str text, base_err *err)
+{
+    int rc = tool_scratch_make(a->workspace, &c->scratch, a->cancel, err);
+    if (!rc) rc = tool_scratch_put(c->scratch, path, text.ptr, text.len, err);
+    if (rc) return rc;
+    c->command = a->test_command;
+    c->limits = (tool_limits){.result_bytes = TEST_BYTES, .shell_ms = TEST_MS, .cancel = a->cancel};
+    c->running = true;
+    if (pthread_create(&c->thread, NULL, run_test, c)) { /* no thread: then one after the other */
+        c->running = false;
+        run_test(c);
+    }
+    return 0;
+}
+
+static bool is_known_change(const candidate *all, const candidate *c)
+{
+    for (const candidate *other = all; other < c; other++)
+        if (other->headline && other->change == c->change) return true;
+    return false;
+}
+
+/* What the candidate's call would write, and its test's start; a candidate without a change says why in c->word. */
+static int try_change(agent *a, const candidate *all, candidate *c, base_err *err)
+{
+    agent_call call = {0};
+    tool_preview preview = {0};
+    tool_result result = {.exit_code = -1};
+    const char *path;
+    base_str text;
+    int rc = 0;
+    c->word = "no call";
+    bool found = agent_call_parse(c->text.data ? c->text.data : "", c->text.len, true, agent__known, a,
+                     &call) == AGENT_CALL_FOUND ||
+                 agent__offer_rewrite(a, &c->text, &call);
+    const tool_entry *tool = found ? tool_find(call.name) : NULL;
+    if (tool && tool->power == TOOL_WRITES && tool->prepare) {
+        tool_call request = {.name = call.name,
+            .arguments = base_json_root(call.arguments),
+            .payload = {call.payload, call.payload_n}};
+        tool_limits limits = {.result_bytes = TEST_BYTES, .cancel = a->cancel};
+        c->word = "no change";
+        rc = tool->prepare(a->workspace, &request, &limits, &preview, &result, err);
+        if (!rc && tool_preview_text(&preview, &path, &text)) {
+            c->headline = base_xstrdup(preview.headline);
+            c->change = base_hash64(text.ptr, text.len, base_hash64(path, strlen(path), 3));
+            c->word = is_known_change(all, c) ? "the same as an earlier one" : NULL;
+            if (!c->word) rc = start_test(a, c, path, text, err);
+        }
+    }
+    agent_call_free(&call);
+    tool_preview_free(&preview);
+    tool_result_free(&result);
+    return rc;
+}
+
+/* Waits for its test and tells how it went. */
+static bool judge(agent *a, candidate *c, uint32_t of)
+{
+    if (c->running) pthread_join(c->thread, NULL);
+    c->running = false;
+    bool passed = !c->word && !c->rc && c->result.status == TOOL_OK;
+    const char *status = c->word  ? c->word
+                         : c->rc  ? c->err.msg
+                         : passed ? "passed"
+                                  : tool_status_word(c->result.status);
+    agent__emit(a, &(agent_event){.type = AGENT_EVENT_candidate,
+                       .candidate = {.turn = a->turn,
+                           .number = c->number,
+                           .of = of,
+                           .status = status,
+                           .headline = c->headline,
+                           .text = c->text.data ? c->text.data : "",
+                           .output = c->result.text.data,
+                           .tokens = c->own,
+                           .shared = c->shared,
+                           .ms = (int64_t)((base_clock_ns() - c->started_ns) / 1000000)}});
+    agent__notice(a, "candidate %u of %u: %s%s%s (%u tokens of its own, %u rows shared)", c->number, of,
+        c->headline ? c->headline : "", c->headline ? ": " : "", status, c->own, c->shared);
+    agent__commit(a);
+    tool_scratch_free(c->scratch);
+    c->scratch = NULL;
+    return passed;
+}
+
+/* --- all of them -------------------------------------------------------------------------------------------------------- */
+
+static bool is_due(const agent *a)
+{
+    return a->tries > 1 && a->test_command && a->fix.failing && !a->fix.passed && !a->fix.no_test &&
+           !a->fix.tried && !a->denied && a->mode != AGENT_MODE_PLAN && a->engine->ops->fork;
+}
+
+int agent__try(agent *a, model_ids *ret_ids, base_err *err)
+{
+    if (!is_due(a)) return 0;
+    const uint32_t n = a->tries < AGENT_MOST_TRIES ? a->tries : AGENT_MOST_TRIES;
+    candidate *all = base_xcalloc(n, sizeof *all), *testing = NULL, *best = NULL;
+    int rc = 0;
+    a->fix.tried = true;
+    for (uint32_t i = 0; !rc && !best && i < n; i++) {
+        candidate *c = &all[i];
+        c->number = i + 1;
+        c->started_ns = base_clock_ns();
+        rc = sample(a, c, err);
+        if (testing && judge(a, testing, n)) best = testing; /* it was tested while this one was sampled */
+        testing = NULL;
+        if (rc || best) break;
+        rc = try_change(a, all, c, err);
+        if (!rc && !c->word)
+            testing = c;
+        else if (!rc)
+            judge(a, c, n);
+    }
+    if (testing && judge(a, testing, n) && !rc) best = testing;
+    if (rc && rc != BASE_E_CANCELLED &&
+        rc != BASE_E_NOMEM) { /* e.g. a tree too large to copy: go on without */
+        agent__notice(a, "no candidates: %s", err ? err->msg : "");
+        if (err) *err = (base_err){0};
+        rc = 0;
+    }
+    for (size_t i = 0; !rc && best && i < best->ids.n; i++) model_ids_add(ret_ids, best->ids.ids[i]);
+    for (uint32_t i = 0; i < n; i++) candidate_free(&all[i]);
+    free(all);
+    return rc;
+}

@@ -1,0 +1,159 @@
+/* Candidates: sampled in branches, tried in a copy of the tree, the first that passes goes the way of any other call. */
+#include "stage.h"
+
+/* What the model says behind the harness's opening: the end of a line, then the body of the fence. */
+#define BODY(text) "answer <<X\necho`.\n" text "```\nX\n"
+#define WRONG(n)   "add() {\n    echo " #n "\n}\n"
+#define TIMES      "add() {\n    echo $(($1 * $2))\n}\n"
+#define NOTED_TEST "echo ran >> ran.log\n" TEST
+#define TEST_FAILS "test_add.sh fails; fix it"
+
+static agent_session *open_tries(host *h, const char *script, agent_mode mode, const char *tries)
+{
+    put_file("add.sh", PROGRAM);
+    put_file("test_add.sh", NOTED_TEST);
+    agent_session *s = open_session(h, script, mode, NULL, true);
+    base_buf command = {0};
+    base_buf_printf(&command, "/tries %s", tries);
+    assert_int_equal(submit(s, h, command.data), 0);
+    base_buf_free(&command);
+    base_buf_clear(&h->outline);
+    base_buf_clear(&h->json);
+    return s;
+}
+
+static void test_tries__the_first_that_passes_is_offered_and_the_others_stay_in_the_log(void **state)
+{
+    host h = new_host();
+    agent_session *s = open_tries(
+        &h, REWRITE(TIMES) BODY(WRONG(1)) BODY(FIXED) BODY(WRONG(2)) "answer Fixed.\n", AGENT_MODE_ASK, "6");
+    assert_int_equal(submit(s, &h, TEST_FAILS), 0);
+    assert_file("add.sh", FIXED);
+    assert_int_equal(h.asked, 2); /* the test and the rewrite: candidates ask nothing */
+    assert_non_null(strstr(h.outline.data,
+        "shell:failed candidate notice candidate notice candidate notice tool_call approval_request "
+        "approval:yes rewrite:ok"));
+    assert_true(told(&h, "\"number\":1,\"of\":6,\"status\":\"failed\""));
+    assert_true(told(&h, "\"number\":3,\"of\":6,\"status\":\"passed\""));
+    assert_false(told(&h, "\"number\":4,"));
+    assert_file("ran.log", "ran\nran\n"); /* before and after the change: the others ran elsewhere */
+    /* A branch costs its own tokens: the session's are shared, and are as many for each. */
+    long long shared = last_number(&h, "\"event\":\"candidate\"", "shared");
+    long long own = last_number(&h, "\"event\":\"candidate\"", "tokens");
+    assert_true(shared > 100 && own > 0 && own < shared);
+    char *log = logged(agent_session_id(agent_session_agent(s)));
+    assert_non_null(strstr(log, "echo $(($1 * $2))"));
+    assert_non_null(strstr(log, "\"status\":\"passed\""));
+    free(log);
+    agent_session_close(s);
+    free_host(&h);
+}
+
+static void test_tries__the_winner_can_be_undone(void **state)
+{
+    host h = new_host();
+    agent_session *s =
+        open_tries(&h, REWRITE(TIMES) BODY(FIXED) BODY(WRONG(1)) "answer Fixed.\n", AGENT_MODE_EDITS, "3");
+    assert_int_equal(submit(s, &h, TEST_FAILS), 0);
+    assert_file("add.sh", FIXED);
+    assert_int_equal(submit(s, &h, "/undo"), 0);
+    assert_file("add.sh", PROGRAM);
+    agent_session_close(s);
+    free_host(&h);
+}
+
+/* Nothing may judge then, and nothing is tried. */
+static void test_tries__a_no_to_the_test_is_a_no_to_candidates(void **state)
+{
+    host h = new_host();
+    agent_session *s = open_tries(&h, REWRITE(FIXED) "answer Then not.\n", AGENT_MODE_ASK, "2");
+    h.answer = AGENT_NO;
+    assert_int_equal(submit(s, &h, TEST_FAILS), 0);
+    assert_file("add.sh", PROGRAM);
+    assert_false(told(&h, "\"event\":\"candidate\""));
+    agent_session_close(s);
+    free_host(&h);
+}
+
+static void test_tries__where_none_passes_it_goes_on_as_without(void **state)
+{
+    host h = new_host();
+    agent_session *s = open_tries(&h,
+        REWRITE(TIMES) "answer <<X\necho`.\n" TIMES "```\nX\n"
+                       "answer <<X\nhm\nno code at all\nX\n" REWRITE(FIXED) "answer Fixed.\n",
+        AGENT_MODE_ALL, "3");
+    assert_int_equal(submit(s, &h, TEST_FAILS), 0);
+    assert_true(told(&h, "\"number\":2,\"of\":3,\"status\":\"the same as an earlier one\""));
+    assert_true(told(&h, "\"number\":3,\"of\":3,"));
+    assert_false(told(&h, "\"status\":\"passed\""));
+    assert_file("add.sh", FIXED);
+    assert_file("ran.log", "ran\nran\n");
+    agent_session_close(s);
+    free_host(&h);
+}
+
+static void test_tries__a_test_that_the_model_ran_may_judge_too(void **state)
+{
+    host h = new_host();
+    agent_session *s = open_tries(&h,
+        READ "answer <tools>{\"name\": \"shell\", \"arguments\": {\"command\": \"sh "
+             "test_add.sh\"}}</tools>\n" REWRITE(FIXED) BODY(WRONG(1)) "answer Done.\n",
+        AGENT_MODE_ALL, "2");
+    assert_int_equal(submit(s, &h, "is add.sh right?"), 0);
+    assert_true(told(&h, "\"number\":1,\"of\":2,\"status\":\"passed\""));
+    assert_file("add.sh", FIXED);
+    agent_session_close(s);
+    free_host(&h);
+}
+
+/* Tokens of the winner are tokens of the session, those of the others are not: a resume without the rows reaches the same. */
+static void test_tries__a_resumed_session_has_the_winner_only(void **state)
+{
+    host h = new_host();
+    agent_session *s =
+        open_tries(&h, REWRITE(TIMES) BODY(FIXED) BODY(WRONG(1)) "answer Fixed.\n", AGENT_MODE_ALL, "3");
+    assert_int_equal(submit(s, &h, TEST_FAILS), 0);
+    char *id = base_xstrdup(agent_session_id(agent_session_agent(s)));
+    uint32_t n, n_again;
+    agent *a = agent_session_agent(s);
+    const int32_t *ids = a->engine->ops->ids(a->engine, &n);
+    int32_t *copy = base_xcalloc(n, sizeof *copy);
+    memcpy(copy, ids, n * sizeof *copy);
+    agent_session_close(s);
+    s = open_session(&h, "answer Again.\n", AGENT_MODE_ALL, id, true);
+    a = agent_session_agent(s);
+    ids = a->engine->ops->ids(a->engine, &n_again);
+    assert_int_equal(n, n_again);
+    assert_memory_equal(ids, copy, n * sizeof *copy);
+    agent_session_close(s);
+    free(copy);
+    free(id);
+    free_host(&h);
+}
+
+static void test_tries__refuses_what_is_no_number(void **state)
+{
+    host h = new_host();
+    put_program();
+    agent_session *s = open_session(&h, "answer x\n", AGENT_MODE_ASK, NULL, true);
+    assert_int_not_equal(submit(s, &h, "/tries many"), 0);
+    assert_int_not_equal(submit(s, &h, "/tries -1"), 0);
+    assert_int_not_equal(submit(s, &h, "/tries 33"), 0);
+    assert_int_equal(submit(s, &h, "/tries 0"), 0);
+    agent_session_close(s);
+    free_host(&h);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST_CASE(test_tries__the_first_that_passes_is_offered_and_the_others_stay_in_the_log),
+        TEST_CASE(test_tries__the_winner_can_be_undone),
+        TEST_CASE(test_tries__a_no_to_the_test_is_a_no_to_candidates),
+        TEST_CASE(test_tries__where_none_passes_it_goes_on_as_without),
+        TEST_CASE(test_tries__a_test_that_the_model_ran_may_judge_too),
+        TEST_CASE(test_tries__a_resumed_session_has_the_winner_only),
+        TEST_CASE(test_tries__refuses_what_is_no_number),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
