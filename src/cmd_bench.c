@@ -13,7 +13,9 @@ static const struct {
 } benches[] = {
     {"speed", "prefill and decode, beside the memory bandwidth read in the same run", cmd_bench_speed},
     {"cancel", "milliseconds from Esc until the engine has stopped", cmd_bench_cancel},
+    {"structure", "what compression keeps of code's structure, and what that is worth", cmd_bench_structure},
     {"niah", "does the cache bring back what the next question asks for", cmd_bench_niah},
+    {"repair", "what scoring, planning and applying a repair over 32K rows takes", cmd_bench_repair},
 #ifdef KVIST_SHELL
     {"lookup", "prompt lookup on against off, where an answer copies and where it does not",
         cmd_bench_lookup},
@@ -31,6 +33,6 @@ int cmd_bench(int argc, char **argv)
     if (argc > 1 && !help) fprintf(out, "kvist: there is no bench \"%s\"\n", argv[1]);
     fputs("usage: kvist bench NAME [options]\n\n", out);
     for (size_t i = 0; i < sizeof benches / sizeof *benches; i++)
-        fprintf(out, "  %-8s %s\n", benches[i].name, benches[i].about);
+        fprintf(out, "  %-9s %s\n", benches[i].name, benches[i].about);
     return help ? CMD_OK : CMD_USAGE;
 }
