@@ -286,14 +286,17 @@ static int start_hidden(model *m, const micro_batch *b, base_err *err)
 {
     const model_hyper *h = &m->hyper;
     size_t row_bytes = h->n_embd * sizeof(float);
-    if (b->whole->layer_first == 0)
-        return m->ops->embed(m->ops,
+    if (b->whole->layer_first == 0) {
+        int rc = m->ops->embed(m->ops,
             &(ops_embed_args){.table = m->tensors.token_embd,
                 .ids = b->whole->ids + b->from,
                 .n = b->n,
                 .scale = h->arch->embd_scale ? sqrtf((float)h->n_embd) : 1,
                 .out = hidden_of(m)},
             err);
+        return rc ? rc
+                  : gguf_check_unchanged(m->file, m->path, err); /* the embedding is read from the file */
+    }
     m->ops->upload(m->ops, m->scratch.x, 0, b->whole->hidden + (size_t)b->from * h->n_embd, b->n * row_bytes);
     return 0;
 }

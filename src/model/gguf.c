@@ -5,7 +5,7 @@
  * taken for it, and every value that is kept is a view into the mapping. Meaning (which key must have which type, which
  * numbers belong together) is checked in gguf_check.c; shapes against an architecture are the model's business.
  *
- * A file is mapped when it lies on a local disk, else read: a mapping of a file that shrinks on a server ends in SIGBUS.
+ * A file is mapped when it lies on a local disk, with a guard against its being cut (base/map.h), else read.
  * Immutable after open; any thread may read.
  */
 #include "model/gguf.h"
@@ -16,12 +16,12 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/hash.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "model/gguf_check.h"
@@ -44,7 +44,8 @@ typedef struct entry {
 struct gguf_file {
     const uint8_t *bytes;
     size_t n;
-    bool mapped, owned;
+    base_map *map; /* NULL: the bytes are elsewhere */
+    bool owned;
     uint32_t version;
     uint64_t alignment, n_keys, n_tensors;
     entry *keys;
@@ -436,15 +437,15 @@ static int load_bytes(gguf_file *f, int fd, const char *path, base_err *err)
         f->owned = true;
         return read_all(fd, bytes, f->n, path, err);
     }
-    void *map = mmap(NULL, f->n, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (map == MAP_FAILED && errno == ENOMEM)
-        return base_fail(err, BASE_E_NOMEM,
-            "%s needs %.2f GB of address space and this process may not have them (ulimit -v)", path,
-            f->n / 1e9);
-    if (map == MAP_FAILED) return base_fail_sys(err, "%s cannot be mapped", path);
-    f->bytes = map;
-    f->mapped = true;
+    int rc = base_map_new(&f->map, fd, f->n, err);
+    if (rc) return base_err_prefix(err, "%s", path);
+    f->bytes = base_map_bytes(f->map);
     return 0;
+}
+
+int gguf_check_unchanged(const gguf_file *f, const char *path, base_err *err)
+{
+    return f->map ? base_map_check(f->map, path, err) : 0;
 }
 
 int gguf_open(gguf_file **ret, const char *path, base_err *err)
@@ -456,6 +457,7 @@ int gguf_open(gguf_file **ret, const char *path, base_err *err)
     int r = load_bytes(f, fd, path, err);
     close(fd);
     if (r >= 0 && (r = parse(f, err)) < 0) base_err_prefix(err, "%s", path);
+    if (f->map && base_map_check(f->map, path, NULL) != 0) r = base_map_check(f->map, path, err);
     if (r < 0) {
         gguf_close(f);
         return r;
@@ -472,7 +474,7 @@ void gguf_close(gguf_file *f)
     free(f->tensors);
     free(f->key_table);
     free(f->tensor_table);
-    if (f->mapped) munmap((void *)(uintptr_t)f->bytes, f->n);
+    base_map_free(f->map);
     if (f->owned) free((void *)(uintptr_t)f->bytes);
     free(f);
 }

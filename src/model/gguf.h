@@ -64,6 +64,11 @@ int gguf_open(gguf_file **ret, const char *path, base_err *err);
 /* The same over bytes in memory (fuzzing, tests); the bytes must outlive the file. */
 int gguf_parse(gguf_file **ret, const void *bytes, size_t n, base_err *err);
 void gguf_close(gguf_file *f);
+/*
+ * Whether the file is still the one that was opened. Bytes of a file that was cut read as zeros: whoever computes with them asks
+ * before believing the result. BASE_E_STATE names `path`.
+ */
+int gguf_check_unchanged(const gguf_file *f, const char *path, base_err *err);
 
 uint64_t gguf_n_tensors(const gguf_file *f);
 const gguf_tensor *gguf_tensor_at(const gguf_file *f, uint64_t i);

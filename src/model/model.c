@@ -11,13 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fs.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "model/forward.h"
+#include "model/quant.h"
 #include "model/template.h"
 #include "model/tokenizer.h"
 
@@ -83,18 +83,10 @@ typedef struct loader {
     uint64_t done, total;
 } loader;
 
-/* A file that shrinks under a mapping kills whoever reads it; say so before reading on. */
-static int check_file(const model *m, base_err *err)
-{
-    struct stat st;
-    if (stat(m->path, &st) != 0) return base_fail_sys(err, "cannot look at %s", m->path);
-    if ((uint64_t)st.st_size < gguf_file_bytes(m->file))
-        return base_fail(err, BASE_E_FORMAT, "%s became shorter while it was read", m->path);
-    return 0;
-}
-
 static int load_step(loader *l, const gguf_tensor *t, base_err *err)
 {
+    int rc = gguf_check_unchanged(l->m->file, l->m->path, err);
+    if (rc) return rc;
     l->done += t->n_bytes;
     if (l->options->cancel && atomic_load_explicit(l->options->cancel, memory_order_relaxed))
         return base_fail(err, BASE_E_CANCELLED, "loading was cancelled");
@@ -126,12 +118,20 @@ static int pack(loader *l, const gguf_tensor *t, ops_weight **ret, base_err *err
     return load_step(l, t, err);
 }
 
+static int check_finite(const gguf_tensor *t, base_err *err)
+{
+    if (quant_is_finite(t->type, t->data, (size_t)(t->ne[0] * t->ne[1]))) return 0;
+    return base_fail(err, BASE_E_FORMAT, "tensor %.*s holds a number that is not finite: the file is damaged",
+        (int)(t->name.len < 64 ? t->name.len : 64), t->name.ptr);
+}
+
 /* A vector of F32, or nothing for a tensor that the file does not have. */
 static int copy_vector(loader *l, const gguf_tensor *t, ops_buffer **ret, base_err *err)
 {
     model *m = l->m;
     if (!t) return 0;
-    int rc = m->ops->buffer_new(m->ops, ret, t->n_bytes, err);
+    int rc = check_finite(t, err);
+    if (!rc) rc = m->ops->buffer_new(m->ops, ret, t->n_bytes, err);
     if (rc) return rc;
     m->ops->upload(m->ops, *ret, 0, t->data, t->n_bytes);
     m->info.weight_bytes_per_token += t->n_bytes;
@@ -147,6 +147,18 @@ static int copy_vector(loader *l, const gguf_tensor *t, ops_buffer **ret, base_e
     X(gate, pack) X(up, pack) X(down, pack) X(ffn_post, copy_vector)
 /* clang-format on */
 
+/* Divisors of angles. */
+static int copy_rope_factors(model *m, const gguf_tensor *t, base_err *err)
+{
+    m->rope_factors = base_xmalloc(t->n_bytes);
+    memcpy(m->rope_factors, t->data, t->n_bytes);
+    for (uint64_t i = 0; i < t->ne[0]; i++)
+        if (!(m->rope_factors[i] > 0 && m->rope_factors[i] < 1e6f))
+            return base_fail(
+                err, BASE_E_FORMAT, "tensor rope_freqs.weight divides by %g", (double)m->rope_factors[i]);
+    return 0;
+}
+
 static int load_weights(loader *l, base_err *err)
 {
     model *m = l->m;
@@ -156,17 +168,19 @@ static int load_weights(loader *l, base_err *err)
     m->layers = base_xcalloc(m->hyper.n_layer, sizeof *m->layers);
     rc = pack(l, t->output, &m->output, err); /* the largest first: its file pages go before the rest comes */
     for (uint32_t i = 0; i < m->hyper.n_layer && !rc; i++) {
-        rc = check_file(m, err);
 #define LOAD(field, maker)                                                                                   \
     if (!rc) rc = maker(l, t->layers[i].field, &m->layers[i].field, err);
         LAYER_FIELDS(LOAD)
 #undef LOAD
     }
     if (!rc) rc = copy_vector(l, t->output_norm, &m->output_norm, err);
-    if (!rc && t->rope_freqs) {
-        m->rope_factors = base_xmalloc(t->rope_freqs->n_bytes);
-        memcpy(m->rope_factors, t->rope_freqs->data, t->rope_freqs->n_bytes);
+    if (!rc && t->rope_freqs) rc = copy_rope_factors(m, t->rope_freqs, err);
+    /* The embedding stays in the file; it is packed, and so checked, only where it is the head too. */
+    if (!rc && t->output != t->token_embd) {
+        rc = check_finite(t->token_embd, err);
+        release_pages(t->token_embd);
     }
+    if (!rc) rc = gguf_check_unchanged(m->file, m->path, err);
     return rc;
 }
 
@@ -329,7 +343,6 @@ static int open_model(model *m, const char *path, const model_options *o, base_e
         l.total -= m->tensors.token_embd->n_bytes; /* stays where it is */
     if ((rc = load_weights(&l, err))) return rc;
     m->info.packed_bytes = m->info.weight_bytes_per_token;
-    if ((rc = check_file(m, err))) return rc;
     return forward_scratch_make(m, err);
 }
 

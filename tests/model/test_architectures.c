@@ -273,6 +273,65 @@ static void test_architectures__a_window_counts_positions_not_rows(void **state)
     little_close(&l);
 }
 
+static void refuse(tiny_gguf spec, int code, const char *words, const char *more)
+{
+    char *path = tiny_gguf_temp(&spec);
+    model *m = NULL;
+    base_err err = {0};
+    assert_int_equal(model_open(&m, path, &(model_options){.n_threads = 1}, &err), code);
+    if (!strstr(err.msg, words) || !strstr(err.msg, more))
+        fail_msg("\"%s\" does not say \"%s\" and \"%s\"", err.msg, words, more);
+    unlink(path);
+    free(path);
+}
+
+static void test_architectures__name_what_is_wrong(void **state)
+{
+    static const char *const spoilt[] = {"blk.1.attn_q.weight", "blk.0.ffn_down.weight",
+        "blk.6.post_ffw_norm.weight", "blk.2.attn_k_norm.weight", "output_norm.weight", "token_embd.weight"};
+    tiny_gguf spec = specs[6];
+    for (size_t i = 0; i < sizeof spoilt / sizeof *spoilt; i++) {
+        spec.spoil = spoilt[i];
+        refuse(spec, BASE_E_FORMAT, spoilt[i], "not finite");
+    }
+    spec = specs[3];
+    spec.spoil = "rope_freqs.weight";
+    refuse(spec, BASE_E_FORMAT, "rope_freqs.weight", "divides");
+    spec.spoil = "token_embd.weight"; /* not the head: it is only read from */
+    refuse(spec, BASE_E_FORMAT, "token_embd.weight", "not finite");
+    spec = specs[9];
+    spec.spoil = "blk.1.ffn_up.weight"; /* a scale of Q4_K */
+    refuse(spec, BASE_E_FORMAT, "blk.1.ffn_up.weight", "not finite");
+    spec = specs[0];
+    spec.leave_out = "blk.2.attn_k_norm.weight";
+    refuse(spec, BASE_E_FORMAT, "blk.2.attn_k_norm.weight", "missing");
+    spec = specs[6];
+    spec.leave_out = "blk.0.post_attention_norm.weight";
+    refuse(spec, BASE_E_FORMAT, "blk.0.post_attention_norm.weight", "missing");
+    spec = specs[4];
+    spec.extra = "blk.0.attn_q_norm.weight"; /* nothing that Llama computes */
+    refuse(spec, BASE_E_UNSUPPORTED, "blk.0.attn_q_norm.weight", "architecture");
+    spec = specs[4];
+    spec.architecture = "rwkv7";
+    refuse(spec, BASE_E_UNSUPPORTED, "rwkv7",
+        "qwen2 (Qwen2, Qwen2.5), qwen3 (Qwen3), llama (Llama 2 and 3, SmolLM2), gemma3 (Gemma 3)");
+}
+
+/* A file that is cut while a model lives on it: the next batch says so. */
+static void test_architectures__a_cut_file_is_an_error_not_a_crash(void **state)
+{
+    little l = little_open(&specs[1]);
+    model_dense *d = little_dense(&l.shape, 20);
+    float logits[V];
+    base_err err = {0};
+    assert_int_equal(model_dense_compute(d, l.m, l.ids, 10, 1, logits, NULL, &err), 0);
+    assert_int_equal(truncate(l.path, 4096), 0);
+    assert_int_equal(model_dense_compute(d, l.m, l.ids, 10, 1, logits, NULL, &err), BASE_E_STATE);
+    assert_non_null(strstr(err.msg, l.path));
+    model_dense_free(d);
+    little_close(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -282,6 +341,8 @@ int main(void)
         cmocka_unit_test(test_architectures__a_window_layer_reads_nothing_behind_its_window),
         cmocka_unit_test(test_architectures__scores_of_a_window_layer_end_with_its_window),
         cmocka_unit_test(test_architectures__a_window_counts_positions_not_rows),
+        cmocka_unit_test(test_architectures__name_what_is_wrong),
+        cmocka_unit_test(test_architectures__a_cut_file_is_an_error_not_a_crash),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
