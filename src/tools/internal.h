@@ -20,7 +20,7 @@
 #define TOOL_MAX_INDEXED    ((size_t)1 << 20)
 #define TOOL_MAX_PATH       4000
 #define TOOL_MAX_FILES      200000 /* listed */
-#define TOOL_MAX_FILES_CODE 20000  /* indexed */
+#define TOOL_MAX_FILES_CODE 100000 /* indexed */
 #define TOOL_MAX_BYTES_CODE ((size_t)192 << 20)
 #define TOOL_DEFAULT_RESULT 12000
 
@@ -87,6 +87,25 @@ size_t tool__listing_find(const tool_listing *l, const char *path, bool *ret_fou
 /* Up to `cap` listed paths that somebody who wrote `path` may have meant, best first. Pointers into the listing. */
 size_t tool__listing_near(const tool_listing *l, const char *path, const char **ret, size_t cap);
 
+/* ---- indexer.c ---- */
+
+typedef struct tool_indexer tool_indexer;
+
+/* is_kept: what parsing gave is kept in the data folder for the next start. Borrows both; starts no thread yet. */
+tool_indexer *tool__indexer_open(const tool_root *root, code_index *index, bool is_kept);
+void tool__indexer_close(tool_indexer *x);
+/* These files (in this order) are to be read into the index, in the background; replaces what still waits. budget: bytes. */
+void tool__indexer_want(tool_indexer *x, const char *const *paths, size_t n, size_t budget);
+/* Works the queue off on this thread until it is empty (true), the time is up or *cancel is set. */
+bool tool__indexer_help(tool_indexer *x, uint64_t until_ns, const atomic_bool *cancel);
+/* What was finished since the last time. st NULL: the file is gone. */
+typedef void tool_indexer_done_fn(void *user, const char *path, const struct stat *st, bool is_indexed);
+void tool__indexer_reap(tool_indexer *x, tool_indexer_done_fn *fn, void *user);
+/* A file has this text now (NULL: none): at once, whatever waits. */
+void tool__indexer_wrote(tool_indexer *x, const char *path, const char *text, size_t n);
+/* Sentences about a damaged or unwritable store. */
+void tool__indexer_say(tool_indexer *x, base_buf *out);
+
 /* ---- the workspace ---- */
 
 typedef struct tool_mark {
@@ -112,6 +131,7 @@ struct tool_workspace {
     size_t n_marks, cap_marks;
     code_grammars *grammars;
     code_index *index;
+    tool_indexer *indexer;
     tool_undo *undo;
     uint32_t turn;
     tool_sandbox sandbox;

@@ -21,7 +21,7 @@
 
 #include <linux/openat2.h>
 
-#define INDEX_NS (5 * (uint64_t)1000000000)
+#define INDEX_NS (3 * (uint64_t)1000000000)
 
 static bool probe_openat2(int fd)
 {
@@ -69,6 +69,7 @@ int tool_workspace_open(tool_workspace **ret, const tool_workspace_options *opti
         note_wide_tree(w);
         w->grammars = code_grammars_open();
         w->index = code_index_new(w->grammars);
+        w->indexer = tool__indexer_open(&w->root, w->index, options->store != NULL);
     }
     if (code) {
         tool_workspace_close(w);
@@ -85,6 +86,7 @@ void tool_workspace_close(tool_workspace *w)
     if (w->store_is_temporary && w->store) base_fs_remove(w->store, NULL);
     if (w->tmp) base_fs_remove(w->tmp, NULL);
     free(w->tmp);
+    tool__indexer_close(w->indexer);
     if (w->index) code_index_free(w->index);
     if (w->grammars) code_grammars_close(w->grammars);
     tool__listing_free(&w->listing);
@@ -118,6 +120,7 @@ void tool_workspace_notes(const tool_workspace *w, base_buf *out)
     if (w->notes.len) base_buf_add(out, w->notes.data, w->notes.len);
     if (w->listing.is_cut)
         base_buf_printf(out, "More than %d files: the rest is not listed or searched.\n", TOOL_MAX_FILES);
+    tool__indexer_say(w->indexer, out);
     size_t indexed = 0, known = 0;
     for (size_t i = 0; i < w->listing.n; i++) {
         indexed += w->listing.files[i].is_indexed;
@@ -125,9 +128,8 @@ void tool_workspace_notes(const tool_workspace *w, base_buf *out)
     }
     if (w->is_behind)
         base_buf_printf(out,
-            "%zu files: the index for questions holds %zu of them by now and reads on with each request; "
-            "search "
-            "reads all.\n",
+            "%zu files: the index for questions holds %zu of them by now and is read on in the background; "
+            "search reads all.\n",
             w->listing.n, indexed);
     else if (w->listing.n > TOOL_MAX_FILES_CODE && known)
         base_buf_printf(out,
@@ -252,30 +254,30 @@ static void take_over(tool_workspace *w, tool_listing *fresh)
     w->is_listed = true;
 }
 
-/* One file into the index if it changed; false: cancelled or full. */
-static void index_file(tool_workspace *w, tool_listed *f, size_t *budget)
+/* What the indexer finished is known of the list from now on. */
+static void note_done(void *user, const char *path, const struct stat *st, bool is_indexed)
 {
-    struct stat st;
-    if (!stat_listed(w, f->path, &st)) {
-        if (f->is_indexed) code_index_update(w->index, f->path, NULL, 0);
-        f->is_indexed = false;
-        f->size = -1;
+    tool_workspace *w = user;
+    bool found;
+    size_t at = tool__listing_find(&w->listing, path, &found);
+    if (!found) {
+        code_index_update(w->index, path, NULL, 0);
         return;
     }
-    if (is_same(f, &st)) return;
-    remember(f, &st);
-    tool_file file = {0};
-    bool fits = (size_t)st.st_size <= TOOL_MAX_INDEXED && (size_t)st.st_size <= *budget;
-    if (fits && !tool__file_read(&w->root, f->path, TOOL_MAX_INDEXED, &file, NULL) &&
-        !tool__is_binary(file.text.data, file.text.len)) {
-        code_index_update(w->index, f->path, file.text.data ? file.text.data : "", file.text.len);
-        f->is_indexed = true;
-        *budget -= file.text.len < *budget ? file.text.len : *budget;
-    } else if (f->is_indexed) {
-        code_index_update(w->index, f->path, NULL, 0);
-        f->is_indexed = false;
-    }
-    tool__file_free(&file);
+    tool_listed *f = &w->listing.files[at];
+    f->is_indexed = is_indexed;
+    if (st)
+        remember(f, st);
+    else
+        f->size = -1;
+}
+
+/* Must this file be read (again)? */
+static bool is_news(const tool_workspace *w, tool_listed *f)
+{
+    struct stat st;
+    if (stat_listed(w, f->path, &st)) return !is_same(f, &st);
+    return f->is_indexed || f->size < 0;
 }
 
 /* Files shown this session whose content differs now; each is told once and counts as never shown from then on. */
@@ -311,35 +313,40 @@ int tool_workspace_refresh(tool_workspace *w, char ***ret_changed, const atomic_
     int code = tool__listing_make(&w->root, w->repo, cancel, &fresh, err);
     if (code) return code;
     take_over(w, &fresh);
-    size_t budget = TOOL_MAX_BYTES_CODE, n_taken = 0;
-    for (size_t i = 0; i < w->listing.n; i++)
-        if (w->listing.files[i].is_indexed) {
-            size_t size = (size_t)w->listing.files[i].size;
-            n_taken++;
-            budget -= size < budget ? size : budget;
-        }
-    /*
-     * Source files first: a tree of 100,000 pictures must not keep the code out. On a slow disk a request does not wait for the
-     * whole index: what is not read in time is read with the next ones.
-     */
-    uint64_t late = base_clock_ns() + INDEX_NS;
-    w->is_behind = false;
-    for (int pass = 0; pass < 2; pass++) {
-        for (size_t i = 0; i < w->listing.n; i++) {
+    tool__indexer_reap(w->indexer, note_done, w);
+    size_t budget = TOOL_MAX_BYTES_CODE, n_taken = 0, n = 0;
+    const char **wanted = base_xcalloc(w->listing.n + 1, sizeof *wanted);
+    /* Changed files first, then source files: a tree of 100,000 pictures must not keep the code out. */
+    for (int pass = 0; pass < 3 && !code; pass++) {
+        for (size_t i = 0; i < w->listing.n && !code; i++) {
             tool_listed *f = &w->listing.files[i];
-            if ((code_language(f->path, "", 0) != NULL) != (pass == 0)) continue;
-            if (!f->is_indexed && n_taken >= TOOL_MAX_FILES_CODE) continue;
-            if (!f->is_indexed && base_clock_ns() > late) {
-                w->is_behind = true;
-                continue; /* what is indexed is still compared */
+            bool is_code = code_language(f->path, "", 0) != NULL;
+            if (pass == 0 ? !f->is_indexed : f->is_indexed || is_code != (pass == 1)) continue;
+            if (pass == 0) {
+                size_t size = (size_t)f->size;
+                n_taken++;
+                budget -= size < budget ? size : budget;
+            } else if (n_taken >= TOOL_MAX_FILES_CODE) {
+                break;
             }
-            bool was = f->is_indexed;
-            index_file(w, f, &budget);
-            if (f->is_indexed && !was) n_taken++;
+            if (is_news(w, f)) {
+                wanted[n++] = f->path;
+                n_taken += pass != 0;
+            }
             if (cancel && atomic_load_explicit(cancel, memory_order_relaxed))
-                return base_fail(err, BASE_E_CANCELLED, "cancelled");
+                code = base_fail(err, BASE_E_CANCELLED, "cancelled");
         }
     }
+    /* A request does not wait for the whole index of a large tree: the rest is read while the model computes. */
+    if (!code) {
+        tool__indexer_want(w->indexer, wanted, n, budget);
+        w->is_behind = !tool__indexer_help(w->indexer, base_clock_ns() + INDEX_NS, cancel);
+        tool__indexer_reap(w->indexer, note_done, w);
+        if (cancel && atomic_load_explicit(cancel, memory_order_relaxed))
+            code = base_fail(err, BASE_E_CANCELLED, "cancelled");
+    }
+    free(wanted);
+    if (code) return code;
     check_marks(w, ret_changed);
     return BASE_OK;
 }
@@ -362,7 +369,7 @@ void tool__workspace_wrote(
         w->listing.n++;
     }
     if (!text) {
-        code_index_update(w->index, path, NULL, 0);
+        tool__indexer_wrote(w->indexer, path, NULL, 0);
         if (!found) return;
         free(w->listing.files[at].path);
         memmove(&w->listing.files[at], &w->listing.files[at + 1],
@@ -373,7 +380,7 @@ void tool__workspace_wrote(
     tool_listed *f = &w->listing.files[at];
     struct stat st;
     if (n <= TOOL_MAX_INDEXED && !tool__is_binary(text, n)) {
-        code_index_update(w->index, path, text, n);
+        tool__indexer_wrote(w->indexer, path, text, n);
         f->is_indexed = true;
         if (stat_listed(w, path, &st)) remember(f, &st);
     }
