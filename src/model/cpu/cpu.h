@@ -25,6 +25,7 @@ enum {
     CPU_SUPER_MAX = 8,
     CPU_HEAD_DIM_MAX = 256,
     CPU_PEAK_STEPS = 8,
+    CPU_THREADS_MAX = 64,
 };
 
 typedef enum cpu_scales {
@@ -186,7 +187,7 @@ typedef struct cpu_ops {
     struct {
         void *data;
         size_t n_bytes;
-    } scratch[64], shared;
+    } scratch[CPU_THREADS_MAX], shared;
     cpu_arena_block *arena; /* packed weights */
 } cpu_ops;
 

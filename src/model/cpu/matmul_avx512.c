@@ -4,12 +4,11 @@
  *
  * Every function below is a template over constants (bits, kind of scales, number of columns C), inlined into one instance a
  * format and C. Nibbles in the upper half of a byte are not shifted down but masked, and their sum (16 times too large, exactly)
- * is shifted once a block: reading memory is what a decode should wait for.
+ * is shifted once a block: reading memory is what a decode should wait for. Nothing is prefetched by hand: a thread's tiles are one
+ * stream, which the core's own prefetcher follows better (one thread: 97% of what plain reading gives, with hand-made prefetches 86%).
  */
 #include "model/cpu/cpu.h"
 #include "model/cpu/vec_avx512.h"
-
-enum { AHEAD = 4096 }; /* bytes that a decode's prefetch runs ahead of its loads */
 
 INLINE __m512i load(const uint8_t *p)
 {
@@ -173,13 +172,9 @@ INLINE void tile_columns(int bits, cpu_scales kind, uint32_t blocks, uint32_t he
     for (int i = 0; i < c; i++) acc[i] = _mm512_setzero_ps();
     for (uint32_t s = 0; s < n_super; s++) {
         const uint8_t *head = tile;
-        for (uint32_t line = 0; line < head_bytes; line += 64)
-            _mm_prefetch((const char *)head + AHEAD + line, _MM_HINT_T0);
         tile += head_bytes;
         for (uint32_t b = 0; b < blocks; b++) {
             __m512 first, second;
-            for (int line = 0; line < bits; line++)
-                _mm_prefetch((const char *)tile + AHEAD + 64 * line, _MM_HINT_T0);
             load_scales(kind, head, b, blocks, &first, &second);
             tile_block(bits, kind, shift, c, tile, first, second, q, d, sum, nsum, acc);
             tile += 64 * bits;
