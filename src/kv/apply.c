@@ -104,6 +104,11 @@ int kv__apply(kv_session *s, const kv_plan *p, bool undoable, const atomic_bool 
             (unsigned long long)p->epoch, p->n_tokens, p->n_lanes, (unsigned long long)s->epoch, s->n,
             s->n_lanes);
     if (kv_plan_is_empty(p)) return 0;
+    for (uint32_t w = 0; w < kv_plan_words(p); w++)
+        for (uint32_t lane = 0; lane < s->n_lanes; lane++)
+            if (p->flips[(size_t)lane * kv_plan_words(p) + w] & s->dead[w])
+                return base_fail(
+                    err, BASE_E_STATE, "a plan brings rows back that were given up (host tier full)");
     int r = 0;
     if (p->replay_from) {
         r = flip_and_replay(s, p, cancel, err);
@@ -116,6 +121,7 @@ int kv__apply(kv_session *s, const kv_plan *p, bool undoable, const atomic_bool 
     flip_flags(s->barred, p->barred, n_words);
     flip_flags(s->pinned, p->pinned, n_words);
     flip_flags(s->stale, p->stale, n_words);
+    if (p->dead) kv__bury(s, p->dead);
     for (uint32_t k = 0; k < p->n_runs; k++)
         for (uint32_t i = p->runs[k].from; i < p->runs[k].to && i < s->n; i++) {
             s->tokens[i].last_action = p->runs[k].action;
@@ -179,6 +185,8 @@ int kv_session_undo_plan(kv_session *s, base_err *err)
     for (uint32_t lane = 0; lane < s->n_lanes; lane++)
         copy_bits(p->flips + (size_t)lane * n_words, old->flips + (size_t)lane * kv_plan_words(old),
             old->n_tokens, n_valid);
+    for (uint32_t lane = 0; lane < s->n_lanes; lane++)
+        for (uint32_t w = 0; w < n_words; w++) p->flips[(size_t)lane * n_words + w] &= ~s->dead[w];
     p->barred = copy_set(old->barred, old->n_tokens, n_valid, n_words);
     p->pinned = copy_set(old->pinned, old->n_tokens, n_valid, n_words);
     p->stale = copy_set(old->stale, old->n_tokens, n_valid, n_words);

@@ -41,9 +41,10 @@ void kv_session_get_stats(const kv_session *s, kv_stats *ret)
     }
     const uint64_t lane_row_bytes = kv_row_bytes(&s->compute.shape) / s->n_lanes;
     ret->active = (uint32_t)((active + s->n_lanes / 2) / s->n_lanes);
-    ret->host = s->n - ret->active;
+    ret->dead = kv_bits_count(s->dead, kv_bits_words(s->n));
+    ret->host = s->n - ret->active - ret->dead;
     ret->active_bytes = active * lane_row_bytes;
-    ret->host_bytes = ((uint64_t)s->n * s->n_lanes - active) * lane_row_bytes;
+    ret->host_bytes = ((uint64_t)(s->n - ret->dead) * s->n_lanes - active) * lane_row_bytes;
 }
 
 const int32_t *kv_session_ids(const kv_session *s, uint32_t *ret_n)

@@ -51,6 +51,14 @@ static int carry_out(kv_session *s, const order *o, uint32_t from, uint32_t to, 
     kv_bits_set_range(meant, from, to);
     for (uint32_t w = 0; w < n_words && o->spares_pinned; w++) meant[w] &= ~s->pinned[w];
     int r = 0;
+    for (uint32_t w = 0; w < n_words && o->rows == ROWS_RETURN; w++) meant[w] &= ~s->dead[w];
+    if (!kv_bits_count(meant, n_words) && o->rows == ROWS_RETURN) {
+        r = base_fail(err, BASE_E_STATE,
+            "the rows of tokens %u to %u were given up when the host tier was full; ask again or read the "
+            "text again",
+            from, to);
+        goto out;
+    }
     if (!kv_bits_count(meant, n_words)) {
         r = base_fail(err, BASE_E_STATE, "tokens %u to %u are pinned; unpin them first", from, to);
         goto out;

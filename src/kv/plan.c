@@ -2,7 +2,8 @@
  * Plans as data: words, runs, and the log's blob.
  *
  * The blob: 'K' 'P', version, then LEB128 numbers: epoch, cause, n_tokens, n_lanes, evicted, promoted; per lane a set, a 0 standing for
- * "the same as the lane before"; then the barred, pinned and stale sets, and, of a plan that replays, from which token on. A set is 1 + its number of runs, then gap and
+ * "the same as the lane before"; then the barred, pinned and stale sets, and, where a plan has them, the token from which it replays and
+ * the dead set. A set is 1 + its number of runs, then gap and
  * length of each. So the common plan (all lanes agree) costs its runs once. Who reads it: the log, replay, resume.
  */
 #include "kv/plan.h"
@@ -64,6 +65,7 @@ void kv_plan_free(kv_plan *p)
     free(p->barred);
     free(p->pinned);
     free(p->stale);
+    free(p->dead);
     free(p);
 }
 
@@ -99,7 +101,8 @@ bool kv_plan_is_empty(const kv_plan *p)
 {
     const size_t n_words = kv_plan_words(p);
     return !any_bit(p->flips, n_words * p->n_lanes) && !any_bit(p->barred, n_words) &&
-           !any_bit(p->pinned, n_words) && !any_bit(p->stale, n_words);
+           !any_bit(p->pinned, n_words) && !any_bit(p->stale, n_words) &&
+           !any_bit(p->dead, n_words);
 }
 
 static void put_number(base_buf *out, uint64_t x)
@@ -151,7 +154,9 @@ void kv_plan_pack(const kv_plan *p, base_buf *out)
         else
             put_number(out, 0);
     }
-    if (p->replay_from) put_number(out, p->replay_from);
+    const bool dead = any_bit(p->dead, n_words);
+    if (p->replay_from || dead) put_number(out, p->replay_from);
+    if (dead) put_set(out, p->dead, p->n_tokens);
 }
 
 typedef struct reader {
@@ -240,7 +245,11 @@ int kv_plan_unpack(const void *bytes, size_t n, kv_plan **ret, base_err *err)
     if (!r.bad) p->stale = get_optional_set(&r, n_tokens);
     if (!r.bad && r.at != r.end) {
         p->replay_from = (uint32_t)get_number(&r, n_tokens);
-        r.bad = r.bad || !p->replay_from;
+        if (!r.bad && r.at != r.end)
+            p->dead = get_optional_set(&r, n_tokens);
+        else
+            r.bad = r.bad || !p->replay_from;
+        r.bad = r.bad || (!p->replay_from && !any_bit(p->dead, n_words));
     }
     if (r.bad || r.at != r.end) {
         kv_plan_free(p);

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/hash.h"
 #include "base/mem.h"
@@ -106,8 +107,9 @@ int kv__session_allocate(kv_session **ret, const kv_compute *compute, const kv_o
     s->pinned = calloc(kv_bits_words(n), sizeof *s->pinned);
     s->barred = calloc(kv_bits_words(n), sizeof *s->barred);
     s->stale = calloc(kv_bits_words(n), sizeof *s->stale);
+    s->dead = calloc(kv_bits_words(n), sizeof *s->dead);
     if (!s->ids || !s->phases || !s->tokens || !s->file_row || !s->row_hash || !s->pinned || !s->barred ||
-        !s->stale) {
+        !s->stale || !s->dead) {
         r = base_fail(
             err, BASE_E_NOMEM, "no memory for a session of %u tokens; choose a smaller --ctx", s->n_ctx);
         goto fail;
@@ -171,6 +173,8 @@ void kv_session_free(kv_session *s)
     free(s->pinned);
     free(s->barred);
     free(s->stale);
+    free(s->dead);
+    if (s->tier) close(s->tier);
     kv_memory_unref(s->memory);
     free(s->heavy);
     free(s->heads);
@@ -496,6 +500,7 @@ int kv_session_append(kv_session *s, const kv_segment *g, const int32_t *ids, ui
         if (!r && logits) kv__keep_logits(s, logits);
         const bool may = !s->policy->whole || (done == n && g->origin != KV_ORIGIN_ANSWER);
         if (!r && s->automatic && may) r = kv__evict(s, s->budget, NULL, cancel, err);
+        if (!r && s->automatic) r = kv__tier(s, err);
     }
     kv_signal_fini(&kept);
     if (s->n == first && s->n_parts && s->parts[s->n_parts - 1].from == first)
@@ -553,6 +558,7 @@ int kv_session_truncate(kv_session *s, uint32_t n, base_err *err)
     kv_bits_clear_range(s->pinned, n, s->n);
     kv_bits_clear_range(s->barred, n, s->n);
     kv_bits_clear_range(s->stale, n, s->n);
+    kv_bits_clear_range(s->dead, n, s->n);
     while (s->n_parts && s->parts[s->n_parts - 1].from >= n) kv__part_fini(&s->parts[--s->n_parts]);
     if (s->n_parts && s->parts[s->n_parts - 1].to > n) s->parts[s->n_parts - 1].to = n;
     for (uint32_t i = 0; i < s->n_journal; i++)
@@ -599,6 +605,7 @@ int kv_session_fork(const kv_session *s, kv_session **ret, const kv_observer *ob
     memcpy(f->pinned, s->pinned, kv_bits_words(s->n) * sizeof *s->pinned);
     memcpy(f->barred, s->barred, kv_bits_words(s->n) * sizeof *s->barred);
     memcpy(f->stale, s->stale, kv_bits_words(s->n) * sizeof *s->stale);
+    memcpy(f->dead, s->dead, kv_bits_words(s->n) * sizeof *s->dead);
     for (size_t i = 0; i < s->n_parts; i++) kv__part_add(f, &s->parts[i]);
     f->turn = s->turn;
     f->epoch = s->epoch;

@@ -118,6 +118,7 @@ void kv__manifest_write(const kv_session *s, const kv_manifest_file *file, base_
     put(out, s->pinned, n_words, sizeof *s->pinned);
     put(out, s->barred, n_words, sizeof *s->barred);
     put(out, s->stale, n_words, sizeof *s->stale);
+    put(out, s->dead, n_words, sizeof *s->dead);
     put_lists(s, out);
     for (size_t i = 0; i < s->n_parts; i++) put_part(out, &s->parts[i]);
     put(out, s->request.tokens, s->request.n, sizeof *s->request.tokens);
@@ -369,12 +370,16 @@ int kv__manifest_read(kv_session *s, const void *bytes, size_t n, kv_manifest_fi
     get(&r, s->file_row, s->n, sizeof *s->file_row);
     get(&r, s->row_hash, s->n, sizeof *s->row_hash);
     for (uint32_t i = 0; i < s->n && !r.bad; i++)
-        if (s->ids[i] < 0 || (uint32_t)s->ids[i] >= s->compute.n_vocab || s->file_row[i] >= ret_file->n_rows)
+        if (s->ids[i] < 0 || (uint32_t)s->ids[i] >= s->compute.n_vocab)
             r.bad = true;
     get_tokens(&r, s);
     get_flags(&r, s->pinned, s->n);
     get_flags(&r, s->barred, s->n);
     get_flags(&r, s->stale, s->n);
+    get_flags(&r, s->dead, s->n);
+    for (uint32_t i = 0; i < s->n && !r.bad; i++)
+        if (s->file_row[i] >= ret_file->n_rows && !(s->file_row[i] == KV_NO_ROW && kv_bits_get(s->dead, i)))
+            r.bad = true;
     int e = get_lists(&r, s, err);
     if (e) return e;
     for (uint32_t i = 0, end = 0; i < f[8] && !r.bad; i++) {
@@ -414,7 +419,7 @@ static int write_rows(kv_session *s, base_err *err)
     int r = row ? 0 : base_fail(err, BASE_E_NOMEM, "no memory to write the session's rows");
     uint64_t next = before;
     for (uint32_t i = 0; i < s->n && !r; i++) {
-        if (s->file_row[i] != KV_NO_ROW) continue;
+        if (s->file_row[i] != KV_NO_ROW || kv_bits_get(s->dead, i)) continue;
         if (next >= KV_NO_ROW) {
             r = base_fail(err, BASE_E_LIMIT, "the row file is full");
             break;
@@ -464,7 +469,7 @@ static int fill_holes(kv_session *s, uint32_t n, base_err *err)
         if (s->file_row[i] < n) kv_bits_set(used, s->file_row[i]);
     size_t hole = 0;
     for (uint32_t i = 0; i < s->n && !r; i++) {
-        if (s->file_row[i] < n) continue;
+        if (s->file_row[i] < n || s->file_row[i] == KV_NO_ROW) continue;
         hole = kv_bits_next(used, hole, n, false);
         kv_table_get_row(&s->table, i, row);
         r = kv_rowfile_put(s->file, hole, row, err);
@@ -478,15 +483,15 @@ static int fill_holes(kv_session *s, uint32_t n, base_err *err)
 int kv_session_compact(kv_session *s, base_err *err)
 {
     int r = kv_session_save(s, err); /* from here on the manifest names no row but these */
-    const uint32_t n = s->n;
+    const uint32_t n = s->n - kv_bits_count(s->dead, kv_bits_words(s->n)); /* rows that have a place */
     if (r || kv_rowfile_rows(s->file) == n) return r;
-    uint32_t *places = malloc(((size_t)n + 1) * sizeof *places);
+    uint32_t *places = malloc(((size_t)s->n + 1) * sizeof *places);
     if (!places) return base_fail(err, BASE_E_NOMEM, "no memory to compact the session's rows");
-    memcpy(places, s->file_row, n * sizeof *places);
+    memcpy(places, s->file_row, s->n * sizeof *places);
     r = fill_holes(s, n, err);
     if (!r) r = write_manifest(s, n, err);
     if (r)
-        memcpy(s->file_row, places, n * sizeof *places); /* the old manifest and its rows are untouched */
+        memcpy(s->file_row, places, s->n * sizeof *places); /* the old manifest and its rows are untouched */
     else
         kv_rowfile_set_rows(s->file, n);
     free(places);
@@ -501,7 +506,13 @@ static int read_rows(kv_session *s, base_err *err)
                  : base_fail(err, BASE_E_NOMEM, "no memory to read the session's rows");
     for (uint32_t i = 0; i < s->n && !r;) {
         uint32_t n = 1;
-        while (n < ROWS_A_READ && i + n < s->n && s->file_row[i + n] == s->file_row[i] + n) n++;
+        if (s->file_row[i] == KV_NO_ROW) { /* dead */
+            i++;
+            continue;
+        }
+        while (n < ROWS_A_READ && i + n < s->n && s->file_row[i + n] != KV_NO_ROW &&
+               s->file_row[i + n] == s->file_row[i] + n)
+            n++;
         r = kv_rowfile_read(s->file, s->file_row[i], n, rows, err);
         for (uint32_t k = 0; k < n && !r; k++) {
             const uint16_t *row = (const uint16_t *)((const uint8_t *)rows + k * row_bytes);

@@ -90,7 +90,7 @@ struct kv_session {
     int32_t *ids;
     uint32_t *phases;
     kv_token *tokens;
-    uint64_t *pinned, *barred, *stale; /* [bits of n_ctx] */
+    uint64_t *pinned, *barred, *stale, *dead; /* [bits of n_ctx] */
     kv_part *parts;
     size_t n_parts, cap_parts;
     kv_table table;
@@ -120,6 +120,8 @@ struct kv_session {
 
     char *row_path;     /* NULL: memory only */
     kv_rowfile *file;   /* NULL until the first save */
+    int tier;           /* file of blocks that are on disk only; 0: none yet */
+    uint32_t tier_blocks; /* places in it that were written */
     uint32_t *file_row; /* [n] place in the row file; KV_NO_ROW: not written yet */
     uint64_t *row_hash; /* [n] of those that are */
     kv_prefix prefix;
@@ -166,6 +168,13 @@ int kv__heavy_add(
     kv_session *s, uint32_t from, uint32_t n, const float *queries, const atomic_bool *cancel, base_err *err);
 /* recompute.c: lane lists cut off before token i, with one more row at `slot`; *ret_runs and the lists are freed by the caller. */
 model_lane_list *kv__lists_before(const kv_session *s, uint32_t i, uint32_t slot, model_run **ret_runs);
+
+/*
+ * tier.c: keeps rows in memory and on disk within the parameters' limits, by plans; after anything that added rows or evicted
+ * some. Does nothing without limits.
+ */
+int kv__tier(kv_session *s, base_err *err);
+void kv__bury(kv_session *s, const uint64_t *dead); /* their rows are gone from memory and disk */
 
 /* protect.c: the class of every token, [n] of kv_hard; returns how many are hard. */
 uint32_t kv__protect(const kv_session *s, uint8_t *hard);

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/mem.h"
 
@@ -26,11 +27,25 @@ kv_block *kv_block_ref(kv_block *b)
     return b;
 }
 
+static void free_rows(kv_block *b)
+{
+    if (b->on_disk && b->rows) munmap(b->rows, b->n_bytes);
+    if (!b->on_disk) base_huge_free(b->rows, b->n_bytes);
+    b->rows = NULL;
+}
+
 void kv_block_unref(kv_block *b)
 {
     if (!b || --b->refs) return;
-    base_huge_free(b->rows, b->n_bytes);
+    free_rows(b);
     free(b);
+}
+
+void kv_block_set_map(kv_block *b, void *map)
+{
+    free_rows(b);
+    b->rows = map;
+    b->on_disk = true;
 }
 
 void kv_table_init(kv_table *t, const model_rows_shape *shape)
@@ -80,11 +95,11 @@ int kv_table_make_writable(kv_table *t, uint32_t from, uint32_t to, base_err *er
     int r = reserve(t, last + 1, err);
     if (r) return r;
     for (uint32_t b = first; b <= last; b++) {
-        if (b < t->n && t->blocks[b]->refs == 1) continue;
+        if (b < t->n && t->blocks[b]->refs == 1 && !t->blocks[b]->on_disk) continue;
         kv_block *block = kv_block_new(&t->shape);
         if (!block) return no_memory(t, err);
         if (b < t->n) {
-            memcpy(block->rows, t->blocks[b]->rows, block->n_bytes);
+            if (t->blocks[b]->rows) memcpy(block->rows, t->blocks[b]->rows, block->n_bytes);
             kv_block_unref(t->blocks[b]);
         }
         set_block(t, b, block);

@@ -8,6 +8,7 @@
 #ifndef KVIST_KV_STORE_H
 #define KVIST_KV_STORE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -16,12 +17,15 @@
 typedef struct kv_block {
     uint32_t refs;
     size_t n_bytes;
-    uint16_t *rows;
+    uint16_t *rows; /* NULL: given up for ever */
+    bool on_disk;   /* rows are a read-only map of a file (tier.c) */
 } kv_block;
 
 kv_block *kv_block_new(const model_rows_shape *shape); /* zeroed; NULL when memory is gone */
 kv_block *kv_block_ref(kv_block *b);
 void kv_block_unref(kv_block *b); /* NULL is fine */
+/* The block's rows lie in a map of a file from now on; gives its memory back. */
+void kv_block_set_map(kv_block *b, void *map);
 
 /* A sequence's blocks: slot s lies in block s / 256. */
 typedef struct kv_table {

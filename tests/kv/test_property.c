@@ -39,10 +39,12 @@ typedef enum op_kind {
     OP_CANCEL,
     OP_CANCEL_REPAIR,
     OP_LOGITS,
+    OP_LIMITS,
     N_OPS
 } op_kind;
 static const char *const op_words[N_OPS] = {"append", "turn", "repair", "repair-form", "manual", "stale",
-    "failed", "undo", "truncate", "budget", "fork", "resume", "compact", "cancel", "cancel-repair", "logits"};
+    "failed", "undo", "truncate", "budget", "fork", "resume", "compact", "cancel", "cancel-repair", "logits",
+    "limits"};
 
 /* Two free numbers an operation: what they mean depends on how long the sequence is then, so any subset of operations runs. */
 typedef struct op {
@@ -57,7 +59,7 @@ typedef struct world {
     char row_file[256];
     const char *policy;
     uint32_t n;
-    bool active[FAKE_LANES][CTX], pinned[CTX], barred[CTX], stale[CTX];
+    bool active[FAKE_LANES][CTX], pinned[CTX], barred[CTX], stale[CTX], dead[CTX];
     uint64_t row[CTX]; /* hash of the token's rows */
     uint32_t turn;
     uint64_t told; /* hash of everything that was told or computed: two runs agree */
@@ -96,6 +98,13 @@ static void on_plan(void *user, const kv_plan *p)
         w->pinned[t] ^= bit(p->pinned, t);
         w->barred[t] ^= bit(p->barred, t);
         w->stale[t] ^= bit(p->stale, t);
+        if (bit(p->dead, t)) {
+            w->dead[t] = true;
+            w->row[t] = 0;
+            if (p->cause != KV_CAUSE_PRESSURE) complain(w, "rows were given up without pressure", t);
+            for (uint32_t lane = 0; lane < FAKE_LANES; lane++)
+                if (w->active[lane][t]) complain(w, "an active row was given up", t);
+        }
         if (p->replay_from && t >= p->replay_from) w->row[t] = 0; /* computed again */
     }
     kv_plan_pack(p, &blob);
@@ -123,7 +132,7 @@ static void follow(world *w)
 {
     for (uint32_t t = w->n; t < w->s->n; t++) {
         for (uint32_t lane = 0; lane < FAKE_LANES; lane++) w->active[lane][t] = true;
-        w->pinned[t] = w->barred[t] = w->stale[t] = false;
+        w->pinned[t] = w->barred[t] = w->stale[t] = w->dead[t] = false;
         w->row[t] = 0;
     }
     w->n = w->s->n;
@@ -147,6 +156,7 @@ static void check(world *w, bool all_rows)
         kv_session_lane_bits(s, lane, bits);
         for (uint32_t t = 0; t < w->n; t++) {
             n_active += w->active[lane][t];
+            if (w->active[lane][t] && w->dead[t]) complain(w, "a dead row came back", t);
             if (kv_bits_get(bits, t) != w->active[lane][t]) complain(w, "a row's state differs", t);
         }
         if (list->n_rows != n_active) complain(w, "active and host are not all", list->n_rows);
@@ -163,6 +173,8 @@ static void check(world *w, bool all_rows)
         if (kv_bits_get(s->pinned, t) != w->pinned[t] || kv_bits_get(s->barred, t) != w->barred[t] ||
             kv_bits_get(s->stale, t) != w->stale[t])
             complain(w, "a flag differs", t);
+        if (kv_bits_get(s->dead, t) != w->dead[t]) complain(w, "a flag differs", t);
+        if (w->dead[t]) continue;
         if (!all_rows && t % 37 != w->n % 37) continue;
         const uint64_t hash = row_hash(s, t);
         if (w->row[t] && w->row[t] != hash) complain(w, "a row's bytes changed", t);
@@ -349,6 +361,10 @@ static void run_op(world *w, const op *o)
             w->told = base_hash64(logits, sizeof logits, w->told);
         }
         break;
+    case OP_LIMITS: /* in MiB; a block of the fake model is a sixteenth of one */
+        w->s->parameters.host = o->a % 3 ? .0625 * (1 + o->a % 5) : 0;
+        w->s->parameters.disk = o->b % 4 ? 0 : .0625 * (6 + o->b % 6);
+        break;
     case N_OPS: break;
     }
     follow(w);
@@ -377,7 +393,7 @@ static op random_op(uint64_t *random)
     /* Appends, repairs and plans are what sequences are made of. */
     static const uint8_t kinds[] = {OP_APPEND, OP_APPEND, OP_APPEND, OP_APPEND, OP_APPEND, OP_TURN, OP_REPAIR,
         OP_REPAIR, OP_REPAIR_FORM, OP_MANUAL, OP_MANUAL, OP_STALE, OP_FAILED, OP_UNDO, OP_TRUNCATE, OP_BUDGET,
-        OP_FORK, OP_RESUME, OP_COMPACT, OP_CANCEL, OP_CANCEL_REPAIR, OP_LOGITS};
+        OP_FORK, OP_RESUME, OP_COMPACT, OP_CANCEL, OP_CANCEL_REPAIR, OP_LOGITS, OP_LIMITS};
     return (op){.kind = (op_kind)kinds[test_below(random, sizeof kinds)],
         .a = (uint32_t)test_random(random),
         .b = (uint32_t)test_random(random)};
