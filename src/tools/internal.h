@@ -150,6 +150,14 @@ void tool__workspace_wrote(
     tool_workspace *w, const char *path, const char *text, size_t n, const char *version);
 bool tool__is_temporary_name(const char *name); /* of change.c's temporary files */
 
+/* ---- trace.c ---- */
+
+/*
+ * Adds a segment for what of r's text, from byte `from` on, are lines of the tree's files as they are now. command (may be
+ * NULL): where file names are looked for.
+ */
+void tool__trace_output(tool_workspace *w, tool_result *r, const char *command, size_t from);
+
 /* ---- result.c ---- */
 
 /* Sets the status and appends the sentence. */

@@ -390,6 +390,7 @@ int tool__git_run(tool_workspace *w, const tool_call *call, const tool_limits *l
         .r = ret};
     ops[at].run(&v);
     tool__cap(w, ret, limits, 6);
+    if (ret->status == TOOL_OK) tool__trace_output(w, ret, NULL, 0);
     free(path);
     return BASE_OK;
 }

@@ -1,5 +1,5 @@
 /*
- * read {path, from?, count?}: a header line that says which lines follow, then the lines as they are. "result:3" reads a kept
+ * read {path, from?, count?, symbols?}: a header line that says which lines follow, then the lines as they are. "result:3" reads a kept
  * result. The header carries the numbers so that the lines stay bytes of the file: what is shown is a segment of it.
  */
 #include "tools/internal.h"
@@ -10,9 +10,11 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "code/map.h"
 
 #define DEFAULT_LINES 400
 #define LONG_LINE     2000 /* bytes of one line that are shown */
+#define SHORT_FILE    1500 /* bytes; below it the text itself is the outline */
 
 /* "hiredis.c:89": small models take this over from search results. */
 static int64_t take_line_suffix(char *path)
@@ -95,6 +97,29 @@ static void show(tool_result *r, const base_buf *text, const char *given, const 
     base_buf_free(&name);
 }
 
+/* The file's definitions in about a tenth of its bytes; false: it has none, or is as short itself. */
+static bool show_symbols(
+    tool_workspace *w, tool_result *r, const tool_file *f, const char *path, const tool_limits *limits)
+{
+    const char *text = f->text.data ? f->text.data : "";
+    code_file *c = code_parse(w->grammars, path, text, f->text.len);
+    size_t budget = f->text.len / 10, cap = tool__result_cap(limits) - 300;
+    bool has_outline = c->n_definitions && f->text.len >= SHORT_FILE;
+    if (has_outline) {
+        tool__path_show(&r->text, path);
+        base_buf_printf(
+            &r->text, ", the definitions of its %zu lines:\n", tool__count_lines(text, f->text.len));
+        code_outline(c, text, f->text.len, budget < cap ? budget : cap, &r->text);
+        base_buf_puts(&r->text, "[lines: read {\"path\": ");
+        tool__quote(&r->text, path);
+        base_buf_printf(&r->text, ", \"from\": %u}]\n", c->definitions[0].line);
+        r->status = TOOL_OK;
+        r->total_bytes = f->text.len;
+    }
+    code_file_free(c);
+    return has_outline;
+}
+
 int tool__read_run(tool_workspace *w, const tool_call *call, const tool_limits *limits,
     tool_preview *prepared, tool_result *ret, base_err *err)
 {
@@ -145,8 +170,10 @@ int tool__read_run(tool_workspace *w, const tool_call *call, const tool_limits *
             ret, TOOL_FAILED, "%s is binary (%zu bytes); it has no lines to read.\n", name.data, f.text.len);
         base_buf_free(&name);
     } else {
-        show(ret, &f.text, given, path, f.version, from, count, limits);
-        if (ret->status == TOOL_OK) tool_workspace_mark_shown(w, path, f.version);
+        bool outlined = tool__boolean(call, "symbols") && show_symbols(w, ret, &f, path, limits);
+        if (!outlined) show(ret, &f.text, given, path, f.version, from, count, limits);
+        code_index_expect_edit(w->index, path);
+        if (!outlined && ret->status == TOOL_OK) tool_workspace_mark_shown(w, path, f.version);
     }
     tool__file_free(&f);
     free(path);

@@ -135,6 +135,7 @@ int tool__shell_run(tool_workspace *w, const tool_call *call, const tool_limits 
         ret->total_bytes = c.total_bytes;
         ret->ms = c.ms;
         tool__cap(w, ret, limits, 2);
+        tool__trace_output(w, ret, command, 0);
         base_buf summary = {0};
         base_buf_add(&summary, ret->text.data, strcspn(ret->text.data, "\n"));
         ret->summary = base_buf_take(&summary);

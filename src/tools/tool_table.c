@@ -23,6 +23,7 @@ static const tool_argument read_arguments[] = {
     {"path", TOOL_ARGUMENT_PATH, true, "file", NULL},
     {"from", TOOL_ARGUMENT_INTEGER, false, "first line", NULL},
     {"count", TOOL_ARGUMENT_INTEGER, false, "lines", NULL},
+    {"symbols", TOOL_ARGUMENT_BOOLEAN, false, "true: only its definitions with their lines", NULL},
     {0},
 };
 static const tool_argument write_arguments[] = {
