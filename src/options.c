@@ -18,6 +18,7 @@ const char options_help[] =
     "  --backend cpu[:avx512-vnni|avx2|plain]|cuda|auto   --threads N   --ctx N\n"
     "  --seed N  --temperature X (0: greedy, the default)  --top-p X  --top-k N  --min-p X  --repeat-penalty "
     "X\n"
+    "  --stop TEXT           an answer ends in front of it (repeatable)\n"
     "  --lookup on|off       compute ahead what stood in the session before (on): the same text, sooner\n"
     "Cache options:\n"
     "  --kv-budget ROWS|PERCENT|BYTES   active rows per lane (default 4096; full: no limit)\n"
@@ -29,7 +30,7 @@ typedef struct common_row {
     const char *name;
     option_kind kind;
     size_t offset; /* in common_options; numbers of the sampling are float or int, see put */
-    enum { PUT_PLAIN, PUT_FLOAT, PUT_INT, PUT_SEED, PUT_SET } put;
+    enum { PUT_PLAIN, PUT_FLOAT, PUT_INT, PUT_SEED, PUT_SET, PUT_STOP } put;
 } common_row;
 
 #define IN(field) offsetof(common_options, field)
@@ -44,6 +45,7 @@ static const common_row common_rows[] = {
     {"--min-p", OPTION_NUMBER, IN(sampling.min_p), PUT_FLOAT},
     {"--repeat-penalty", OPTION_NUMBER, IN(sampling.repeat_penalty), PUT_FLOAT},
     {"--top-k", OPTION_INTEGER, IN(sampling.top_k), PUT_INT},
+    {"--stop", OPTION_TEXT, 0, PUT_STOP},
     {"--lookup", OPTION_TEXT, IN(lookup), PUT_PLAIN},
     {"--kv-budget", OPTION_TEXT, IN(budget), PUT_PLAIN},
     {"--kv-policy", OPTION_TEXT, IN(policy), PUT_PLAIN},
@@ -92,6 +94,12 @@ static int put_common(common_options *common, const common_row *row, option_valu
     case PUT_FLOAT: *(float *)at = (float)v.number; break;
     case PUT_INT: *(int *)at = v.integer > 1 << 30 ? 1 << 30 : (int)v.integer; break;
     case PUT_SEED: *(uint64_t *)at = (uint64_t)v.integer; break;
+    case PUT_STOP:
+        if (!*v.text || common->n_stop == sizeof common->stop / sizeof *common->stop - 1)
+            return base_fail(err, BASE_E_USAGE, "--stop takes a text, up to %zu times",
+                sizeof common->stop / sizeof *common->stop - 1);
+        common->stop[common->n_stop++] = v.text;
+        break;
     case PUT_SET:
         if (!strchr(v.text, '='))
             return base_fail(err, BASE_E_USAGE, "--kv-set needs NAME=VALUE, not \"%s\"", v.text);

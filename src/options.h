@@ -32,7 +32,9 @@ typedef struct common_options {
     const char *set[17]; /* NULL-terminated */
     uint32_t n_set;
     model_sampling sampling;
-    const char *lookup; /* "on", "off"; NULL: on */
+    const char *lookup;  /* "on", "off"; NULL: on */
+    const char *stop[9]; /* NULL-terminated */
+    uint32_t n_stop;
 } common_options;
 
 #define COMMON_OPTIONS_DEFAULTS                                                                              \

@@ -288,6 +288,7 @@ int agent_open(agent **ret, engine *e, tool_workspace *w, const agent_options *o
     a->max_steps = options->max_steps ? options->max_steps : DEFAULT_STEPS;
     a->max_tokens = options->max_tokens ? options->max_tokens : DEFAULT_TOKENS;
     a->tries = options->tries;
+    a->stop = options->stop;
     a->open_role = -1;
     a->mode = AGENT_MODE_ASK;
     if (a->recall) a->recall->agent = a;

@@ -57,6 +57,7 @@ typedef struct agent_options {
     uint32_t context_tokens; /* retrieval budget; 0: 1500; UINT32_MAX: no retrieval */
     uint32_t max_steps;      /* tool calls a turn; 0: 24 */
     uint32_t max_tokens;     /* per answer; 0: 1024 */
+    const char *const *stop; /* strings that end an answer, NULL-terminated; live as long as the agent */
     uint32_t tries;          /* candidates where a test can judge; 0 and 1: none */
 } agent_options;
 

@@ -77,6 +77,7 @@ struct agent {
     char *id, *parent;
     agent_mode mode;
     uint32_t context_tokens, max_steps, max_tokens;
+    const char *const *stop; /* strings that end an answer, NULL-terminated; NULL: none */
     uint32_t tries; /* candidates where a test can judge; 0 and 1: none */
 
     uint64_t seq;

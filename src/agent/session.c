@@ -137,6 +137,7 @@ int agent_session_open(agent_session **ret, const agent_session_options *o, cons
                 .context_tokens = o->context_tokens,
                 .max_steps = o->max_steps,
                 .max_tokens = o->max_tokens,
+                .stop = o->stop,
                 .tries = o->tries},
             host, cancel, err);
     }

@@ -23,6 +23,7 @@ typedef struct agent_session_options {
     int (*budget)(const void *user, uint32_t n_ctx, uint32_t row_bytes, uint32_t *ret, base_err *err);
     const void *budget_user;
     uint32_t context_tokens, max_steps, max_tokens, tries;        /* as agent_options */
+    const char *const *stop;                                      /* as agent_options */
     void (*progress)(void *user, double share, const char *what); /* while the model loads; may be NULL */
     void *progress_user;
 } agent_session_options;

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "code/places.h"
+#include "model/stop.h"
 
 enum { LEAST_ROOM = 192, MAX_PLACES = 8 };
 
@@ -53,19 +54,31 @@ static void emit_mask(agent *a, uint32_t index, int32_t wanted, int32_t took)
     free(got);
 }
 
-/* One token into the text; its event carries what is whole UTF-8 by now. */
-static void take_token(agent *a, answer *r, int32_t id, uint32_t index, size_t *told)
+/*
+ * One token into the text; its event carries what is whole UTF-8 by now and cannot begin a stop string. True: one is complete;
+ * the text ends in front of it.
+ */
+static bool take_token(agent *a, answer *r, int32_t id, uint32_t index, size_t *told)
 {
     size_t n = 0;
     const char *piece =
         a->engine->ops->is_control(a->engine, id) ? NULL : a->engine->ops->piece(a->engine, id, &n);
+    size_t before = r->text.len;
     if (piece) base_buf_add(&r->text, piece, n);
+    size_t stop = model_stop_find(a->stop, r->text.data ? r->text.data : "", r->text.len, before);
+    bool stopped = stop < r->text.len;
+    if (stopped) r->text.data[r->text.len = stop] = '\0';
     size_t whole = *told + (r->text.data ? base_utf8_whole(r->text.data + *told, r->text.len - *told) : 0);
+    if (piece && !stopped) { /* behind an end token nothing comes */
+        size_t safe = model_stop_safe(a->stop, r->text.data, r->text.len);
+        if (safe < whole) whole = safe > *told ? safe : *told;
+    }
     char *text = base_xstrndup(r->text.data ? r->text.data + *told : "", whole - *told);
     *told = whole;
     agent__emit(
         a, &(agent_event){.type = AGENT_EVENT_token, .token = {.id = id, .index = index, .text = text}});
     free(text);
+    return stopped;
 }
 
 /* Decodes until the model ends, a call is complete, or one of the brakes holds. Errors of the engine are errors. */
@@ -120,7 +133,7 @@ static int decode(agent *a, answer *r, const agent_opening *opening, base_err *e
         if (rc) break;
         a->sums.generated++;
         if (wanted >= 0) emit_mask(a, index, wanted, id);
-        take_token(a, r, id, index, &told);
+        if (take_token(a, r, id, index, &told)) end = true;
         if (call_due && (end || is_thought_done(r, thought_from, n))) {
             rc = write_call(a, r, &opening->call, end, &told, err);
             call_due = end = false;

@@ -179,6 +179,25 @@ static void test_turn__a_fenced_definition_without_a_call_is_offered_as_a_rewrit
     free_host(&h);
 }
 
+/* The scripted engine's tokens have four letters at most: the stop string begins and ends inside of one. */
+static void test_turn__an_answer_ends_in_front_of_a_stop_string(void **state)
+{
+    static const char *const stops[] = {"ree\nfo", "never", NULL};
+    host h = new_host();
+    agent_session *s = open_session(
+        &h, "answer one two three\\nfour five\nanswer one nev three re\n", AGENT_MODE_ASK, NULL, true);
+    agent_session_agent(s)->stop = stops;
+    submit(s, &h, "count");
+    assert_true(told(&h, "\"text\":\"one two th\""));
+    assert_false(told(&h, "\"text\":\"three\""));
+    assert_false(told(&h, "five"));
+    base_buf_clear(&h.json);
+    submit(s, &h, "again"); /* what only began like one is told after all */
+    assert_true(told(&h, "\"text\":\"one nev three re\""));
+    agent_session_close(s);
+    free_host(&h);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -191,6 +210,7 @@ int main(void)
         TEST_CASE(test_turn__a_yes_to_the_test_covers_nothing_else),
         TEST_CASE(test_turn__a_failed_attempt_is_barred_before_the_next_output),
         TEST_CASE(test_turn__the_last_attempt_stays_and_words_alone_are_asked_again),
+        TEST_CASE(test_turn__an_answer_ends_in_front_of_a_stop_string),
         TEST_CASE(test_turn__a_fenced_definition_without_a_call_is_offered_as_a_rewrite),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
