@@ -533,6 +533,70 @@ static void test_grammar__every_walk_through_masks_ends_in_a_call(void **state)
     unload(&v);
 }
 
+/* ---- what must come ---- */
+
+/* Forced tokens are accepted one after the other, and no token with another first byte is. */
+static uint32_t check_forced(const model_grammar *g, model_grammar *copy, const vocabulary *v)
+{
+    int32_t forced[8];
+    uint32_t n = model_grammar_forced(g, forced, 8);
+    for (uint32_t i = 0; i < n; i++) {
+        size_t n_first, n_piece;
+        const char *first = model_tokenizer_piece(v->tokenizer, forced[i], &n_first);
+        for (uint32_t id = 0; id < model_tokenizer_size(v->tokenizer); id++) {
+            const char *piece = model_tokenizer_piece(v->tokenizer, (int32_t)id, &n_piece);
+            if (n_piece && piece[0] != first[0]) assert_false(model_grammar_accepts(copy, (int32_t)id));
+        }
+        assert_true(model_grammar_accepts(copy, forced[i]));
+        model_grammar_advance(copy, forced[i]);
+    }
+    return n;
+}
+
+/* Behind every byte of the fixtures; the same bytes are fed to a second grammar that then takes what is forced. */
+static void check_forced_along(const vocabulary *v, size_t step, bool expected)
+{
+    uint32_t n_forced = 0;
+    for (size_t i = 0; i < N_FIXTURES; i++) {
+        size_t n = strlen(fixtures[i].text);
+        for (size_t k = 0; k <= n; k += step) {
+            model_grammar *g = make(v, fixtures[i].style), *copy = make(v, fixtures[i].style);
+            if (feed(g, v, fixtures[i].text, k) == k && feed(copy, v, fixtures[i].text, k) == k)
+                n_forced += check_forced(g, copy, v);
+            model_grammar_free(g);
+            model_grammar_free(copy);
+        }
+    }
+    assert_true(!expected || n_forced > 0);
+}
+
+static void test_grammar__forces_what_alone_may_come(void **state)
+{
+    vocabulary v = load_tiny();
+    check_forced_along(&v, 1, true);
+    /* The rest of a path that only one file has, but for its last token; nothing where two may come, or any text. */
+    model_grammar *g = make(&v, MODEL_TOOLS_TAG_TOOLS);
+    static const char begun[] = "<tools>{\"name\": \"read\", \"arguments\": {\"path\": \"R";
+    int32_t ids[32];
+    feed(g, &v, begun, sizeof begun - 1);
+    uint32_t n = model_grammar_forced(g, ids, 32);
+    base_buf text = {0};
+    for (uint32_t i = 0; i < n; i++) {
+        size_t len;
+        const char *piece = model_tokenizer_piece(v.tokenizer, ids[i], &len);
+        base_buf_add(&text, piece, len);
+    }
+    assert_true(text.len > 0 && strncmp(text.data, "EADME.md", text.len) == 0);
+    assert_int_equal(model_grammar_forced(g, ids, 2), 2);
+    model_grammar_reset(g);
+    assert_int_equal(model_grammar_forced(g, ids, 32), 0); /* free text */
+    feed(g, &v, begun, sizeof begun - 2);
+    assert_int_equal(model_grammar_forced(g, ids, 32), 0); /* several paths */
+    base_buf_free(&text);
+    model_grammar_free(g);
+    unload(&v);
+}
+
 /* ---- the default models' vocabularies ---- */
 
 static void check_default(const char *file, int n_walks)
@@ -550,6 +614,7 @@ static void check_default(const char *file, int n_walks)
     free(path);
     check_every_split(&v);
     check_masks_along(&v, 7);
+    check_forced_along(&v, 5, true);
     for (int seed = 1; seed <= n_walks; seed++) walk(&v, (uint64_t)seed);
     unload(&v);
 }
@@ -580,6 +645,7 @@ int main(void)
         cmocka_unit_test(test_grammar__refuses_tables_it_cannot_follow),
         cmocka_unit_test(test_grammar__masks_are_what_accepts_says),
         cmocka_unit_test(test_grammar__every_walk_through_masks_ends_in_a_call),
+        cmocka_unit_test(test_grammar__forces_what_alone_may_come),
         cmocka_unit_test(test_grammar__works_with_the_default_vocabulary),
         cmocka_unit_test(test_grammar__works_with_the_small_vocabulary),
     };
