@@ -13,6 +13,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/file.h>
+#include <sys/statvfs.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -32,7 +33,8 @@ typedef struct transfer {
     uint64_t had, done, total, max_bytes; /* had: bytes of an earlier run */
     base_sha256 sha;
     char validator[256]; /* "etag ..." or "date ..." of this answer */
-    bool is_started, was_stopped, is_too_large;
+    bool is_started, was_stopped, is_too_large, is_elsewhere;
+    uint64_t free_bytes; /* of the disk, when the file does not fit on it; else 0 */
     int write_error;
     uint64_t told_ns;
 } transfer;
@@ -42,13 +44,29 @@ static bool stops(const transfer *t)
     return t->options->cancel && atomic_load_explicit(t->options->cancel, memory_order_relaxed);
 }
 
+/* "Content-Range: bytes 1000-...": where the answer begins. */
+static void take_range(transfer *t, const char *line, size_t n)
+{
+    static const char name[] = "content-range: bytes ";
+    uint64_t from = 0;
+    size_t i = sizeof name - 1;
+    if (n <= i || strncasecmp(line, name, i)) return;
+    for (; i < n && line[i] >= '0' && line[i] <= '9' && from < UINT64_MAX / 16; i++)
+        from = from * 10 + (uint64_t)(line[i] - '0');
+    t->is_elsewhere = from != t->had;
+}
+
 static size_t on_header(char *line, size_t size, size_t n, void *user)
 {
     transfer *t = user;
     static const struct {
         const char *name, *kind;
     } wanted[] = {{"etag:", "etag"}, {"last-modified:", "date"}};
-    if (n > 5 && !strncasecmp(line, "HTTP/", 5)) t->validator[0] = '\0'; /* a new answer (redirect) */
+    if (n > 5 && !strncasecmp(line, "HTTP/", 5)) { /* a new answer (redirect) */
+        t->validator[0] = '\0';
+        t->is_elsewhere = false;
+    }
+    take_range(t, line, n);
     for (size_t i = 0; i < 2; i++) {
         size_t name = strlen(wanted[i].name);
         if (n <= name || strncasecmp(line, wanted[i].name, name)) continue;
@@ -59,6 +77,17 @@ static size_t on_header(char *line, size_t size, size_t n, void *user)
         snprintf(t->validator, sizeof t->validator, "%s %.*s", wanted[i].kind, (int)(to - from), line + from);
     }
     return size * n;
+}
+
+/* Is there room for what is still to come? Asked before a byte of it is written. */
+static bool has_room(transfer *t)
+{
+    struct statvfs disk;
+    if (!t->total || fstatvfs(t->fd, &disk)) return true;
+    uint64_t left = (uint64_t)disk.f_bavail * disk.f_frsize;
+    if (left >= t->total - t->had) return true;
+    t->free_bytes = left ? left : 1;
+    return false;
 }
 
 /* The first bytes: did the server go on, or begin again? */
@@ -82,6 +111,7 @@ static bool start(transfer *t)
         t->is_too_large = true;
         return false;
     }
+    if ((status == 206 && t->is_elsewhere) || !has_room(t)) return false;
     base_buf from = {0};
     base_buf_printf(&from, "%s.part.from", t->options->path);
     if (t->validator[0])
@@ -150,7 +180,8 @@ static void put_options(transfer *t, struct curl_slist **headers, const char *va
     CURL *c = t->curl;
     curl_easy_setopt(c, CURLOPT_URL, t->options->url);
     curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "https,http,file");
-    curl_easy_setopt(c, CURLOPT_REDIR_PROTOCOLS_STR, "https,http");
+    bool is_secure = !strncasecmp(t->options->url, "https:", 6); /* and stays so */
+    curl_easy_setopt(c, CURLOPT_REDIR_PROTOCOLS_STR, is_secure ? "https" : "https,http");
     curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 1L);
     curl_easy_setopt(c, CURLOPT_MAXREDIRS, 10L);
     curl_easy_setopt(c, CURLOPT_FAILONERROR, 1L);
@@ -188,9 +219,16 @@ static int judge(transfer *t, CURLcode got, const char *part, const char *why, b
     if (t->is_too_large)
         return base_fail(err, BASE_E_LIMIT, "%s is larger than %llu bytes", t->options->url,
             (unsigned long long)t->max_bytes);
+    if (t->free_bytes)
+        return base_fail(err, BASE_E_NOMEM, "%s needs %.2f GB more on this disk and %.2f GB are free", part,
+            (t->total - t->had) / 1e9, t->free_bytes / 1e9);
     if (t->write_error) {
         errno = t->write_error;
         return base_fail_sys(err, "%s", part);
+    }
+    if (t->had && t->is_elsewhere && t->is_started) { /* another part of the file than was asked for */
+        *again = true;
+        return BASE_OK;
     }
     /* Nothing behind what we have: it was whole already, or it is longer than the file. */
     if (t->had && !t->is_started &&

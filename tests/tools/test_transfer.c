@@ -30,6 +30,7 @@ static char body[N_BYTES], body_sha[65], dir[64];
 static int listener;
 static int port;
 static long last_range; /* what was asked for; -1: the whole */
+static int n_turns;     /* of a redirect in a circle */
 
 static void answer(int fd)
 {
@@ -48,6 +49,25 @@ static void answer(int fd)
         snprintf(head, sizeof head,
             "HTTP/1.1 302 Found\r\nLocation: file:///etc/passwd\r\nContent-Length: 0\r\nConnection: "
             "close\r\n\r\n");
+    } else if (strstr(request, "/circle")) {
+        snprintf(head, sizeof head,
+            "HTTP/1.1 302 Found\r\nLocation: /circle%d\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+            ++n_turns % 3);
+    } else if (strstr(request, "/moved")) {
+        snprintf(head, sizeof head,
+            "HTTP/1.1 302 Found\r\nLocation: /whole\r\nETag: \"other\"\r\nContent-Length: 0\r\nConnection: "
+            "close\r\n\r\n");
+    } else if (strstr(request, "/says-more") || strstr(request, "/says-less") || strstr(request, "/huge")) {
+        long long length = strstr(request, "/huge")  ? 1ll << 50
+                           : strstr(request, "more") ? N_BYTES + 500
+                                                     : 1000;
+        snprintf(head, sizeof head, "HTTP/1.1 200 OK\r\nContent-Length: %lld\r\nConnection: close\r\n\r\n",
+            length);
+    } else if (strstr(request, "/elsewhere") && from) {
+        snprintf(head, sizeof head,
+            "HTTP/1.1 206 Partial Content\r\nContent-Length: %zu\r\nContent-Range: bytes %zu-%d/%d\r\nETag: "
+            "\"v1\"\r\nConnection: close\r\n\r\n",
+            N_BYTES - from, from / 2, N_BYTES - 1, N_BYTES);
     } else if (from >= N_BYTES) {
         snprintf(head, sizeof head,
             "HTTP/1.1 416 Range Not Satisfiable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
@@ -187,6 +207,51 @@ static void test_transfer__other_protocols_and_errors_are_sentences(void **state
     assert_false(has("g"));
 }
 
+/* What a server says of the length is not believed: neither a file too short nor one cut off gets its name. */
+static void test_transfer__lies_are_seen(void **state)
+{
+    base_err err = {0};
+    assert_int_equal(get("says-more", "i", body_sha, &err), BASE_E_IO);
+    assert_false(has("i"));
+    assert_true(has("i.part"));
+    if (get("whole", "i", body_sha, &err)) fail_msg("%s", err.msg); /* all was there */
+    expect_body("i");
+    assert_int_equal(get("says-less", "j", body_sha, &err), BASE_E_FORMAT);
+    assert_false(has("j"));
+    assert_false(has("j.part"));
+    /* Bytes from another place than was asked for are not joined to what is there. */
+    assert_int_equal(get("cut", "k", NULL, &err), BASE_E_IO);
+    int code = get("elsewhere", "k", NULL, &err);
+    if (code) fail_msg("%s", err.msg);
+    assert_int_equal(last_range, -1); /* begun again */
+    expect_body("k");
+}
+
+static void test_transfer__redirects_are_followed_but_not_for_ever(void **state)
+{
+    base_err err = {0};
+    if (get("moved", "l", body_sha, &err)) fail_msg("%s", err.msg);
+    expect_body("l");
+    n_turns = 0;
+    assert_int_equal(get("circle", "m", NULL, &err), BASE_E_IO);
+    assert_non_null(strstr(err.msg, "redirects"));
+    assert_true(n_turns <= 12);
+    assert_false(has("m"));
+    assert_false(has("m.part"));
+}
+
+static void test_transfer__asks_for_room_first(void **state)
+{
+    base_err err = {0};
+    char url[300];
+    snprintf(url, sizeof url, "http://127.0.0.1:%d/huge", port);
+    tool_transfer_options o = {.url = url, .path = file("n"), .max_bytes = UINT64_MAX};
+    assert_int_equal(tool_transfer_get(&o, &err), BASE_E_NOMEM);
+    assert_non_null(strstr(err.msg, "are free"));
+    assert_false(has("n"));
+    assert_false(has("n.part")); /* nothing was written */
+}
+
 static bool stop(void *user, uint64_t done, uint64_t total)
 {
     return false;
@@ -226,6 +291,9 @@ int main(void)
         cmocka_unit_test(test_transfer__an_interrupted_one_goes_on),
         cmocka_unit_test(test_transfer__a_part_of_something_else_is_thrown_away),
         cmocka_unit_test(test_transfer__other_protocols_and_errors_are_sentences),
+        cmocka_unit_test(test_transfer__lies_are_seen),
+        cmocka_unit_test(test_transfer__redirects_are_followed_but_not_for_ever),
+        cmocka_unit_test(test_transfer__asks_for_room_first),
         cmocka_unit_test(test_transfer__stops_when_asked),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
