@@ -1,6 +1,6 @@
 /*
- * One eviction pass: score (the policy), then per lane hard rows, soft rows of program structure within their share, and the
- * best of the rest down to the target; the difference to the live list is a plan (kv.md sections 2 and 10).
+ * One eviction pass: score (the policy), then per lane hard rows, soft rows of program structure within their share (the scores say
+ * how many rows of a segment stay, structure which of them), and the best of the rest down to the target; the difference to the live list is a plan (kv.md sections 2 and 10).
  *
  * Everything that decides runs here, on the host, in one order, so equal masses give equal plans on every machine.
  */
@@ -34,6 +34,8 @@ typedef struct work {
     uint8_t *taken;          /* [n] by ordinal */
     float *by_token;         /* [n] score by token in one lane, NAN when not active */
     float *median;           /* [n_parts] of by_token */
+    uint32_t *part_of;       /* [n] the segment of a token */
+    uint32_t *room;          /* [n_parts] rows that structure may still choose in this lane */
     float *active, *scratch; /* [n] */
     soft_span *spans;
     size_t n_spans;
@@ -58,6 +60,8 @@ static void work_free(work *w)
     free(w->taken);
     free(w->by_token);
     free(w->median);
+    free(w->part_of);
+    free(w->room);
     free(w->active);
     free(w->scratch);
     free(w->spans);
@@ -87,13 +91,16 @@ static int work_init(work *w, const kv_session *s, base_err *err)
         .taken = malloc(n),
         .by_token = malloc(n * sizeof(float)),
         .median = malloc((s->n_parts + 1) * sizeof(float)),
+        .part_of = malloc(n * sizeof(uint32_t)),
+        .room = malloc((s->n_parts + 1) * sizeof(uint32_t)),
         .active = malloc(n * sizeof(float)),
         .scratch = malloc(n * sizeof(float)),
         .spans = malloc((n_spans + 1) * sizeof(soft_span)),
     };
     if (!w->hard || !w->kept_soft || !w->soft_reason || !w->attention || !w->recall || !w->rank || !w->cut ||
         !w->previous || !w->n_ranked || !w->score || !w->score_rows || !w->token || !w->order || !w->tie ||
-        !w->taken || !w->by_token || !w->median || !w->active || !w->scratch || !w->spans) {
+        !w->taken || !w->by_token || !w->median || !w->part_of || !w->room || !w->active || !w->scratch ||
+        !w->spans) {
         work_free(w);
         return base_fail(err, BASE_E_NOMEM, "no memory to choose among %u rows", s->n);
     }
@@ -106,7 +113,8 @@ static int work_init(work *w, const kv_session *s, base_err *err)
         w->score[lane] = w->score_rows + at;
         at += s->lists.view[lane].n_rows;
     }
-    for (size_t i = 0; i < s->n_parts; i++)
+    for (size_t i = 0; i < s->n_parts; i++) {
+        for (uint32_t t = s->parts[i].from; t < s->parts[i].to; t++) w->part_of[t] = (uint32_t)i;
         for (uint32_t k = 0; k < s->parts[i].n_spans; k++) {
             const kv_part *part = &s->parts[i];
             const kv_span *span = &part->spans[k];
@@ -120,6 +128,7 @@ static int work_init(work *w, const kv_session *s, base_err *err)
                     .marked = span->marks ? span : NULL,
                     .part = (uint32_t)i};
         }
+    }
     return 0;
 }
 
@@ -185,11 +194,26 @@ static void find_medians(const kv_session *s, work *w)
     }
 }
 
-/* Spans by weight, then by their mean score in this lane, whole ones only, up to `room` rows. */
-static uint32_t take_soft(const kv_session *s, work *w, const uint32_t *ordinal_of, uint32_t room)
+/* Of the n_free rows that the scores alone would take next, how many lie in each segment: structure's share of them is its room. */
+static void find_room(const kv_session *s, work *w, uint32_t n_rows, uint32_t n_free)
+{
+    for (size_t i = 0; i < s->n_parts; i++) w->room[i] = 0;
+    for (uint32_t i = 0, n = 0; i < n_rows && n < n_free; i++) {
+        const uint32_t o = w->order[i];
+        if (w->taken[o]) continue;
+        w->room[w->part_of[w->token[o]]]++;
+        n++;
+    }
+    for (size_t i = 0; i < s->n_parts; i++) w->room[i] = (uint32_t)(w->room[i] * s->parameters.soft);
+}
+
+/* Spans by weight, then by their mean score in this lane, whole ones only, as far as their segments have room. */
+static uint32_t take_soft(
+    const kv_session *s, work *w, const uint32_t *ordinal_of, uint32_t n_rows, uint32_t n_free)
 {
     uint32_t n = 0;
-    if (!room) return 0;
+    if (!(s->parameters.soft > 0) || !w->n_spans) return 0;
+    find_room(s, w, n_rows, n_free);
     find_medians(s, w);
     for (size_t i = 0; i < w->n_spans; i++) {
         soft_span *span = &w->spans[i];
@@ -205,12 +229,14 @@ static uint32_t take_soft(const kv_session *s, work *w, const uint32_t *ordinal_
             span->weight = kv_span_score(&s->parameters, span->marked, span->mean > w->median[span->part]);
     }
     qsort(w->spans, w->n_spans, sizeof *w->spans, compare_spans);
-    for (size_t i = 0; i < w->n_spans && n < room; i++) {
+    for (size_t i = 0; i < w->n_spans; i++) {
         const soft_span *span = &w->spans[i];
-        uint32_t wants = 0;
+        uint32_t wants = 0, *room = &w->room[span->part];
+        if (!*room) continue;
         for (uint32_t t = span->from; t < span->to; t++)
             wants += w->by_token[t] == w->by_token[t] && !w->taken[ordinal_of[t]];
-        if (!wants || n + wants > room) continue;
+        if (!wants || wants > *room) continue;
+        *room -= wants;
         for (uint32_t t = span->from; t < span->to; t++)
             if (w->by_token[t] == w->by_token[t] && !w->taken[ordinal_of[t]]) {
                 w->taken[ordinal_of[t]] = 1;
@@ -249,11 +275,8 @@ static bool select_lane(
     }
     if (n <= target) return false;
     uint32_t kept = take_hard(w, n, target, n_hard);
-    uint32_t share = (uint32_t)((target - kept) * s->parameters.soft);
-    const uint32_t repaired = take_repaired(s, w, n, (target - kept) / 2);
-    share = share > repaired ? share - repaired : 0; /* half of what hard leaves is for both together */
-    kept += repaired;
-    kept += take_soft(s, w, ordinal_of, share);
+    kept += take_repaired(s, w, n, (target - kept) / 2);
+    kept += take_soft(s, w, ordinal_of, n, target - kept);
     for (uint32_t i = 0; i < n && kept < target; i++) {
         const uint32_t o = w->order[i];
         kept += !w->taken[o];

@@ -14,10 +14,11 @@
 #include "kv/state.h"
 
 enum {
-    MANIFEST_VERSION = 2,
+    MANIFEST_VERSION = 3,
     MANIFEST_MOST = 1 << 30,
     ROWS_A_READ = 32,
-    MEMORY_KEPT = 8, /* states of the memory of requests: a rewind behind them counts what is older as e^-4 or less: not at all */
+    MEMORY_KEPT =
+        8, /* states of the memory of requests: a rewind behind them counts what is older as e^-4 or less: not at all */
 };
 static const char magic[8] = "KVMANI\n";
 
@@ -62,6 +63,8 @@ static void put_part(base_buf *out, const kv_part *p)
         put32(out, p->spans[i].to);
         put32(out, p->spans[i].reason);
         base_buf_add(out, &p->spans[i].weight, sizeof p->spans[i].weight);
+        put32(out, p->spans[i].marks);
+        put32(out, (uint32_t)p->spans[i].n_flow << 16 | p->spans[i].n_dependence);
     }
     put(out, p->lines, p->n_lines, sizeof *p->lines);
 }
@@ -198,7 +201,7 @@ static void get_part(reader *r, kv_session *s, uint32_t expected_from)
     get(r, f, 6, sizeof *f);
     kv_part part = {.from = f[0], .to = f[1], .turn = f[2], .origin = (kv_origin)f[3]};
     if (r->bad || part.from != expected_from || part.to <= part.from || part.to > s->n ||
-        f[3] >= KV_N_ORIGINS || f[4] > r->left / 16 || f[5] > r->left / 4) {
+        f[3] >= KV_N_ORIGINS || f[4] > r->left / 24 || f[5] > r->left / 4) {
         r->bad = true;
         return;
     }
@@ -212,7 +215,11 @@ static void get_part(reader *r, kv_session *s, uint32_t expected_from)
         const uint32_t reason = get32(r);
         get(r, &span->weight, 1, sizeof span->weight);
         span->reason = (uint8_t)reason;
-        if (span->from >= span->to || span->to > s->n_ctx || reason >= KV_N_REASONS ||
+        const uint32_t marks = get32(r), edges = get32(r);
+        span->marks = (uint16_t)marks;
+        span->n_flow = (uint16_t)(edges >> 16);
+        span->n_dependence = (uint16_t)edges;
+        if (span->from >= span->to || span->to > s->n_ctx || reason >= KV_N_REASONS || marks > UINT16_MAX ||
             span->weight != span->weight)
             r->bad = true;
     }
@@ -370,8 +377,7 @@ int kv__manifest_read(kv_session *s, const void *bytes, size_t n, kv_manifest_fi
     get(&r, s->file_row, s->n, sizeof *s->file_row);
     get(&r, s->row_hash, s->n, sizeof *s->row_hash);
     for (uint32_t i = 0; i < s->n && !r.bad; i++)
-        if (s->ids[i] < 0 || (uint32_t)s->ids[i] >= s->compute.n_vocab)
-            r.bad = true;
+        if (s->ids[i] < 0 || (uint32_t)s->ids[i] >= s->compute.n_vocab) r.bad = true;
     get_tokens(&r, s);
     get_flags(&r, s->pinned, s->n);
     get_flags(&r, s->barred, s->n);
