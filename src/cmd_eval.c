@@ -248,9 +248,10 @@ static int eval_logprobs(eval *e, const char *path, base_err *err)
     int rc = model_open(&e->model, path, &options, err);
     if (rc) return rc;
     e->info = model_get_info(e->model);
+    rc = model_check_room(e->model, (uint32_t)e->common.ctx, 0, err);
     e->logits = base_xcalloc((size_t)AT_ONCE * e->info->n_vocab, sizeof *e->logits);
     e->ranks = base_xcalloc((size_t)e->top + 1, sizeof *e->ranks);
-    rc = each_line(logprobs_line, e, err);
+    if (!rc) rc = each_line(logprobs_line, e, err);
     model_close(e->model);
     free(e->logits);
     free(e->ranks);

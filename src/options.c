@@ -16,6 +16,7 @@ const char options_help[] =
     "  --model FILE|NAME     a GGUF file, or a name of `kvist model list` (else KVIST_MODEL, else the "
     "default)\n"
     "  --backend cpu[:avx512-vnni|avx2|plain]|cuda|auto   --threads N   --ctx N\n"
+    "  --thinking            answers may begin with a thought, where the model has such a form (Qwen3)\n"
     "  --seed N  --temperature X (0: greedy, the default)  --top-p X  --top-k N  --min-p X  --repeat-penalty "
     "X\n"
     "  --stop TEXT           an answer ends in front of it (repeatable)\n"
@@ -30,15 +31,18 @@ typedef struct common_row {
     const char *name;
     option_kind kind;
     size_t offset; /* in common_options; numbers of the sampling are float or int, see put */
-    enum { PUT_PLAIN, PUT_FLOAT, PUT_INT, PUT_SEED, PUT_SET, PUT_STOP } put;
+    enum { PUT_PLAIN, PUT_FLOAT, PUT_INT, PUT_SEED, PUT_SET, PUT_STOP, PUT_FLAG } put;
+    int64_t most;          /* of a whole number that is 1 at least; 0: not bounded here */
+    const char *otherwise; /* what a number out of bounds is told */
 } common_row;
 
 #define IN(field) offsetof(common_options, field)
 static const common_row common_rows[] = {
     {"--model", OPTION_TEXT, IN(model), PUT_PLAIN},
     {"--backend", OPTION_TEXT, IN(backend), PUT_PLAIN},
-    {"--threads", OPTION_INTEGER, IN(threads), PUT_PLAIN},
-    {"--ctx", OPTION_INTEGER, IN(ctx), PUT_PLAIN},
+    {"--threads", OPTION_INTEGER, IN(threads), PUT_PLAIN, 64, "left out, every core is used, up to 16"},
+    {"--ctx", OPTION_INTEGER, IN(ctx), PUT_PLAIN, 1 << 26, "left out, it is the model's own"},
+    {"--thinking", OPTION_FLAG, IN(thinking), PUT_FLAG},
     {"--seed", OPTION_INTEGER, IN(sampling.seed), PUT_SEED},
     {"--temperature", OPTION_NUMBER, IN(sampling.temperature), PUT_FLOAT},
     {"--top-p", OPTION_NUMBER, IN(sampling.top_p), PUT_FLOAT},
@@ -86,11 +90,15 @@ static int put_common(common_options *common, const common_row *row, option_valu
     void *at = (char *)common + row->offset;
     switch (row->put) {
     case PUT_PLAIN:
+        if (row->most && (v.integer < 1 || v.integer > row->most))
+            return base_fail(err, BASE_E_USAGE, "%s takes 1 to %lld, not %lld; %s", row->name,
+                (long long)row->most, (long long)v.integer, row->otherwise);
         if (row->kind == OPTION_TEXT)
             *(const char **)at = v.text;
         else
             *(int64_t *)at = v.integer;
         break;
+    case PUT_FLAG: *(bool *)at = v.flag; break;
     case PUT_FLOAT: *(float *)at = (float)v.number; break;
     case PUT_INT: *(int *)at = v.integer > 1 << 30 ? 1 << 30 : (int)v.integer; break;
     case PUT_SEED: *(uint64_t *)at = (uint64_t)v.integer; break;

@@ -25,7 +25,8 @@ typedef struct option_row {
 typedef struct common_options {
     const char *model; /* as given: a file or a name; NULL: KVIST_MODEL, else the default model */
     const char *backend;
-    int64_t threads, ctx;
+    int64_t threads, ctx; /* 0: not given */
+    bool thinking;
     const char *budget; /* ROWS|PERCENT|BYTES as given; NULL: the default */
     const char *policy;
     const char *repair;

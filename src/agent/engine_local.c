@@ -576,6 +576,8 @@ int engine_local_open(engine **ret, const char *model_path, const engine_options
         uint32_t n_ctx = l->kv.n_ctx && l->kv.n_ctx < l->info->n_ctx ? l->kv.n_ctx : l->info->n_ctx;
         if (options->budget)
             rc = options->budget(options->budget_user, n_ctx, l->info->row_bytes, &l->kv.budget, err);
+        uint32_t n_rows = l->kv.budget && l->kv.budget < n_ctx ? l->kv.budget : l->kv.n_ctx;
+        if (!rc) rc = model_check_room(l->model, l->kv.n_ctx, n_rows, err);
     }
     kv_observer observer = our_observer(l);
     if (!rc && options->resume && l->row_file) {

@@ -146,9 +146,6 @@ int agent_session_open(agent_session **ret, const agent_session_options *o, cons
         return rc;
     }
     trim_rows(s);
-    if (o->kv.n_ctx > s->agent->info.n_ctx)
-        agent__notice(s->agent, "--ctx %u is more than this model was made for: the context has %u tokens",
-            o->kv.n_ctx, s->agent->info.n_ctx);
     *ret = s;
     return 0;
 }

@@ -397,6 +397,19 @@ const model_template *model_get_template(const model *m)
     return m->template;
 }
 
+int model_check_room(const model *m, uint32_t n_ctx, uint32_t n_rows, base_err *err)
+{
+    uint64_t need = (uint64_t)n_rows * m->info.row_bytes, available = memory_available();
+    if (n_ctx > m->info.n_ctx)
+        return base_fail(err, BASE_E_LIMIT, "--ctx %u is more than %s was made for: its context is %u tokens",
+            n_ctx, m->name, m->info.n_ctx);
+    if (need > available)
+        return base_fail(err, BASE_E_NOMEM,
+            "%u rows of cache need %.2f GB and %.2f GB are free; choose a smaller --ctx or --kv-budget",
+            n_rows, need / 1e9, available / 1e9);
+    return 0;
+}
+
 model_rows_shape model_get_rows_shape(const model *m)
 {
     return (model_rows_shape){m->hyper.n_layer, m->hyper.n_head_kv, m->hyper.head_dim};
