@@ -433,7 +433,9 @@ static int append_result(agent *a, const running *r, uint32_t *ret_from, uint32_
         .source_from = only ? only->from : 0,
         .version = only ? only->version : NULL,
         .line = only ? only->line : 0,
-        .words = a->test_command};
+        .words = a->test_command,
+        .segments = t->segments,
+        .n_segments = t->n_segments};
     size_t piece = SIZE_MAX;
     if (only) {
         text.line_end = only->line;

@@ -10,6 +10,7 @@
 #include "agent/internal.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "code/map.h"
 
 typedef int command_fn(agent *a, const char *arguments, base_err *err);
 
@@ -127,6 +128,33 @@ static int run_tries(agent *a, const char *arguments, base_err *err)
         agent__notice(a, "up to %u candidates where a test fails", a->tries);
     else
         agent__notice(a, "no candidates: one attempt after the other");
+    return 0;
+}
+
+/* The map is shown, and stands in front of the next request. */
+static int run_map(agent *a, const char *arguments, base_err *err)
+{
+    enum { BYTES_PER_TOKEN = 4, MAP_TOKENS = 1000 };
+    const char **paths = base_xcalloc(a->n_pieces + 1, sizeof *paths);
+    size_t n = 0;
+    for (size_t i = 0; i < a->n_pieces; i++)
+        if (a->pieces[i].path && !a->pieces[i].stale) paths[n++] = a->pieces[i].path;
+    uint32_t tokens = a->context_tokens && a->context_tokens != UINT32_MAX ? a->context_tokens : MAP_TOKENS;
+    base_buf map = {0};
+    const code_map_options options = {
+        .words = arguments, .paths = paths, .budget_bytes = (size_t)tokens * BYTES_PER_TOKEN};
+    uint32_t shown = code_index_map(tool_workspace_index(a->workspace), &options, &map);
+    if (shown) {
+        base_buf_printf(
+            &a->shell_notes, "The definitions of this tree that the others lean on:\n%s\n", map.data);
+        agent__notice(a, "%s", map.data);
+        agent__notice(a, "%u definitions, about %zu tokens; they stand in front of the next request", shown,
+            map.len / BYTES_PER_TOKEN);
+    } else {
+        agent__notice(a, "this tree has no definitions that the program can read");
+    }
+    base_buf_free(&map);
+    free(paths);
     return 0;
 }
 
@@ -387,6 +415,7 @@ static const agent_command about[] = {
     {"context", "", "what the session holds, piece by piece, and how much of it is active"},
     {"budget", "[ROWS|PERCENT|off]", "the most active rows a lane"},
     {"why", "ROWS", "why rows are where they are (ROWS: FROM-TO, last, or a part of a path)"},
+    {"map", "[WORDS]", "the definitions that the others lean on, by who calls them; for the next request"},
     {"tries", "[N]", "candidates that are sampled where a test fails"},
     {"pin", "ROWS", "protect rows, whatever they score"},
     {"unpin", "ROWS", "the reverse"},
@@ -404,9 +433,9 @@ static const agent_command about[] = {
 };
 /* clang-format on */
 
-static command_fn *const functions[] = {run_help, run_mode, run_context, run_budget, run_why, run_tries,
-    run_pin, run_unpin, run_drop, run_evict, run_promote, run_undo_evict, run_undo, run_rewind, run_compact,
-    run_new, run_sessions, run_export, NULL};
+static command_fn *const functions[] = {run_help, run_mode, run_context, run_budget, run_why, run_map,
+    run_tries, run_pin, run_unpin, run_drop, run_evict, run_promote, run_undo_evict, run_undo, run_rewind,
+    run_compact, run_new, run_sessions, run_export, NULL};
 enum { N_COMMANDS = sizeof about / sizeof *about };
 _Static_assert(
     sizeof functions / sizeof *functions == N_COMMANDS, "a function for each command; quit is the screen's");

@@ -336,7 +336,10 @@ static void add_mentions(gathering *g)
         char *path = asked || strchr(word.data, '.') || strchr(word.data, '/')
                          ? code_index_path(index, word.data)
                          : NULL;
-        if (path || asked) {
+        if (asked && !path && code_index_is_defined(index, word.data)) { /* @name */
+            add_definitions(g, word.data, 2);
+            n++;
+        } else if (path || asked) {
             add_file(g, path ? path : word.data, asked);
             n++;
         }

@@ -78,7 +78,7 @@ struct agent {
     agent_mode mode;
     uint32_t context_tokens, max_steps, max_tokens;
     const char *const *stop; /* strings that end an answer, NULL-terminated; NULL: none */
-    uint32_t tries; /* candidates where a test can judge; 0 and 1: none */
+    uint32_t tries;          /* candidates where a test can judge; 0 and 1: none */
 
     uint64_t seq;
     uint32_t turn;
@@ -142,6 +142,9 @@ typedef struct agent_text {
     bool structure;     /* parse it as source text of `path` and protect signatures, calls, ... */
     size_t source_from; /* with structure: where in text the source begins (a header stands before it) */
     const char *words;  /* with structure: the request, whose symbols protect too */
+    const tool_segment
+        *segments; /* bytes of text that are bytes of files: their structure is the whole file's */
+    uint32_t n_segments;
 } agent_text;
 
 /* Appends content. ret_piece (may be NULL): its index in a->pieces. */

@@ -8,6 +8,7 @@
 
 #include "agent/internal.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 
@@ -204,10 +205,63 @@ static void add_span(kv_span *spans, uint32_t *n, const token_map *m, uint32_t f
     spans[(*n)++] = (kv_span){token_at(m, from), token_at(m, to - 1) + 1, (uint8_t)reason, weight};
 }
 
+/* The part of a file's bytes [from, to) that the segment shows, as a span. */
+static void add_shown_span(kv_span *spans, uint32_t *n, const token_map *m, const tool_segment *s,
+    uint32_t from, uint32_t to, kv_reason reason, float weight)
+{
+    uint32_t shown_to = s->file_from + (s->to - s->from);
+    if (from < s->file_from) from = s->file_from;
+    if (to > shown_to) to = shown_to;
+    if (from < to)
+        add_span(spans, n, m, s->from + (from - s->file_from), s->from + (to - s->file_from), reason, weight);
+}
+
+/* The structure of what one file shows in this text, from the whole file: an excerpt alone parses worse. */
+static void add_file_spans(agent *a, const agent_text *t, uint32_t first, size_t n, const token_map *m,
+    kv_span *spans, uint32_t *count)
+{
+    enum { MAX_SHOWN = 1 << 20 };
+    const tool_segment *s = &t->segments[first];
+    base_buf file = {0};
+    char version[65] = "";
+    if (!tool_workspace_read(a->workspace, s->path, MAX_SHOWN, &file, NULL) && file.len)
+        base_sha256_hex(file.data, file.len, version);
+    if (!strcmp(version, s->version)) { /* else it changed meanwhile: its offsets would lie */
+        code_file *f = code_parse(tool_workspace_grammars(a->workspace), s->path, file.data, file.len);
+        for (uint32_t k = first; k < t->n_segments; k++) {
+            s = &t->segments[k];
+            if (strcmp(s->path, t->segments[first].path) || s->to > n || s->from >= s->to) continue;
+            for (uint32_t i = 0; t->words && i < f->n_definitions; i++)
+                if (names_word(t->words, f->definitions[i].name))
+                    add_shown_span(spans, count, m, s, f->definitions[i].from, f->definitions[i].to,
+                        KV_REASON_SYMBOL, 0.9f);
+            for (uint32_t i = 0; i < f->n_anchors; i++)
+                add_shown_span(spans, count, m, s, f->anchors[i].core_from, f->anchors[i].core_to,
+                    kinds[f->anchors[i].kind].reason, kinds[f->anchors[i].kind].weight);
+        }
+        code_file_free(f);
+    }
+    base_buf_free(&file);
+}
+
+static uint32_t find_segment_spans(
+    agent *a, const agent_text *t, size_t n, const token_map *m, kv_span *spans)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < t->n_segments; i++) {
+        bool again = false;
+        for (uint32_t k = 0; k < i && !again; k++) again = !strcmp(t->segments[k].path, t->segments[i].path);
+        if (!again) add_file_spans(a, t, i, n, m, spans, &count);
+    }
+    return count;
+}
+
 static uint32_t find_spans(
     agent *a, const agent_text *t, const char *text, size_t n, const token_map *m, kv_span *spans)
 {
-    uint32_t count = 0, base = (uint32_t)t->source_from;
+    uint32_t count = t->n_segments && n == t->n ? find_segment_spans(a, t, n, m, spans) : 0;
+    uint32_t base = (uint32_t)t->source_from;
+    if (count) return count;
     if (!t->structure || !t->path || t->source_from > n) return 0;
     code_file *f = code_parse(tool_workspace_grammars(a->workspace), t->path, text + base, n - base);
     for (uint32_t i = 0; t->words && i < f->n_definitions; i++)

@@ -4,6 +4,8 @@
  */
 #include "agent/worker.h"
 
+#include "agent/internal.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +30,8 @@ struct agent_worker {
     agent_decision decision;
     bool has_mode;
     agent_mode mode;
-    agent *agent; /* the engine thread's; others only read the mode through has_mode */
+    code_index *index; /* of the open session; it has a lock of its own */
+    agent *agent;      /* the engine thread's; others only read the mode through has_mode */
 };
 
 void agent_worker_message_free(agent_worker_message *m)
@@ -123,6 +126,9 @@ static void *run(void *user)
         post(w, (agent_worker_message){.type = AGENT_WORKER_FAILED, .text = base_xstrdup(err.msg)});
         return NULL;
     }
+    pthread_mutex_lock(&w->lock);
+    w->index = tool_workspace_index(w->agent->workspace);
+    pthread_mutex_unlock(&w->lock);
     post(w, (agent_worker_message){.type = AGENT_WORKER_READY});
     for (char *line; wait_for_work(w, &line); free(line)) {
         apply_mode(w);
@@ -174,6 +180,15 @@ void agent_worker_stop(agent_worker *w)
     pthread_cond_destroy(&w->wake);
     pthread_mutex_destroy(&w->lock);
     free(w);
+}
+
+char **agent_worker_symbols(agent_worker *w)
+{
+    enum { MOST = 20000 };
+    pthread_mutex_lock(&w->lock);
+    char **symbols = w->index ? code_index_symbols(w->index, MOST) : NULL;
+    pthread_mutex_unlock(&w->lock);
+    return symbols;
 }
 
 int agent_worker_fd(const agent_worker *w)

@@ -35,6 +35,9 @@ typedef struct agent_worker_message {
 agent_worker_message *agent_worker_take(agent_worker *w); /* NULL: nothing now */
 void agent_worker_message_free(agent_worker_message *m);
 
+/* Names of functions and types of the tree for completion, as code_index_symbols; NULL while the session opens. Any thread. */
+char **agent_worker_symbols(agent_worker *w);
+
 /* From the UI thread. */
 void agent_worker_submit(agent_worker *w, const char *text); /* queued until idle */
 void agent_worker_decide(

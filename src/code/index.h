@@ -66,6 +66,10 @@ typedef struct code_place {
 } code_place;
 /* Where a symbol is defined: real definitions first, then declarations; fields behind them, tests last. "Cls.method", "Cls::method" and "method" work. Returns the number; free with code_places_free. */
 uint32_t code_index_define(const code_index *x, const char *symbol, code_place **ret);
+/* Has the tree a definition of that name? */
+bool code_index_is_defined(const code_index *x, const char *symbol);
+/* Names of functions, methods and types, each once, at most `cap`, NULL-terminated; free with code_index_paths_free. */
+char **code_index_symbols(const code_index *x, uint32_t cap);
 void code_places_free(code_place *places, uint32_t n);
 /* Is this word anywhere in the indexed text as an identifier? (for "not found in this tree") */
 bool code_index_mentions(const code_index *x, const char *word);

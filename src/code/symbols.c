@@ -133,6 +133,36 @@ uint32_t code_index_define(const code_index *x, const char *symbol, code_place *
     return n_places;
 }
 
+bool code_index_is_defined(const code_index *x, const char *symbol)
+{
+    code_place *places;
+    const uint32_t n = code_index_define(x, symbol, &places);
+    code_places_free(places, n);
+    return n != 0;
+}
+
+char **code_index_symbols(const code_index *x, uint32_t cap)
+{
+    static const char *const small[] = {"constant", "variable", "field", "section"};
+    LOCK(x);
+    char **symbols =
+        base_xcalloc((size_t)(cap < x->identifiers.n ? cap : x->identifiers.n) + 1, sizeof *symbols);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < x->identifiers.n && n < cap; i++) {
+        bool wanted = false;
+        for (uint32_t r = 0; r < x->names[i].n_refs && !wanted; r++) {
+            const uint64_t ref = x->names[i].refs[r];
+            const char *what = x->files[ref >> 32].file->definitions[(uint32_t)ref].what;
+            wanted = true;
+            for (size_t k = 0; k < sizeof small / sizeof *small; k++)
+                wanted = wanted && strcmp(what, small[k]) != 0;
+        }
+        if (wanted) symbols[n++] = base_xstrdup(x->identifiers.strings[i]);
+    }
+    UNLOCK(x);
+    return symbols;
+}
+
 void code_places_free(code_place *places, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {

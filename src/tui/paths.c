@@ -93,3 +93,18 @@ char **tui_paths_below(const char *root)
     free(folders.path);
     return files.path;
 }
+
+char **tui_paths_join(char **paths, char **more)
+{
+    size_t n = 0, m = 0;
+    while (paths && paths[n]) n++;
+    while (more && more[m]) m++;
+    if (!m) {
+        free(more);
+        return paths;
+    }
+    paths = base_xrealloc(paths, (n + m + 1) * sizeof *paths);
+    memcpy(paths + n, more, (m + 1) * sizeof *paths);
+    free(more);
+    return paths;
+}

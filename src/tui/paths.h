@@ -7,5 +7,7 @@
 
 /* Relative paths, the shallow first, NULL-terminated; the caller frees each and the array. */
 char **tui_paths_below(const char *root);
+/* One list behind the other; both are taken over and may be NULL. */
+char **tui_paths_join(char **paths, char **more);
 
 #endif
