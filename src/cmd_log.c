@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "cmd.h"
+#include "cmd_log.h"
 #include "kv/plan.h"
 #include "options.h"
 
@@ -20,12 +21,14 @@ static const char usage[] =
     "       kvist log show ID               a session as text\n"
     "       kvist log search WORDS [--session ID]   full text over requests, answers and tool results\n"
     "       kvist log export ID             every event as a JSON line, the bytes that --json printed\n"
+    "       kvist log export --labels ID    per message and result, the tokens that the next five tool calls "
+    "quote\n"
     "       kvist log kv ID [--turn N]      the rows that each lane held at a turn's end\n"
     "       kvist log delete ID             the session, its text index, rows and undo objects\n\n"
     "An ID may be shortened. --json: one object a line.\n";
 
 typedef struct log_options {
-    bool json, help;
+    bool json, labels, help;
     int64_t turn;
     const char *session;
 } log_options;
@@ -352,7 +355,7 @@ static int run_show(agent_log *l, const char *id, const log_options *o, base_err
 
 static int run_export(agent_log *l, const char *id, const log_options *o, base_err *err)
 {
-    return agent_log_events(l, id, export_event, NULL, err);
+    return o->labels ? cmd_log_labels(l, id, err) : agent_log_events(l, id, export_event, NULL, err);
 }
 
 static int run_delete(agent_log *l, const char *id, const log_options *o, base_err *err)
@@ -429,8 +432,9 @@ int cmd_log(int argc, char **argv)
     base_err err = {0};
     const char **words = base_xcalloc((size_t)argc + 1, sizeof *words);
     uint32_t n = 0;
-    const option_row own[] = {{"--json", OPTION_FLAG, &o.json}, {"--help", OPTION_FLAG, &o.help},
-        {"--turn", OPTION_INTEGER, &o.turn}, {"--session", OPTION_TEXT, &o.session}, {0}};
+    const option_row own[] = {{"--json", OPTION_FLAG, &o.json}, {"--labels", OPTION_FLAG, &o.labels},
+        {"--help", OPTION_FLAG, &o.help}, {"--turn", OPTION_INTEGER, &o.turn},
+        {"--session", OPTION_TEXT, &o.session}, {0}};
     int rc = options_parse(argc, argv, NULL, own, words, &n, &err);
     if (!rc && o.help)
         fputs(usage, stdout);

@@ -25,7 +25,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 
-enum { PACK_FROM = 4096, BUSY_MS = 4000, MAX_EVENT = 256 << 20 };
+enum { PACK_FROM = 4096, PACK_BLOB_FROM = 256, BUSY_MS = 4000, MAX_EVENT = 256 << 20 };
 
 /* migrations[i] brings a database from user_version i to i + 1. Never edit one that was released; add another. */
 static const char *const migrations[] = {
@@ -405,8 +405,38 @@ int agent_log_add(agent_log *l, const char *session, const agent_event *e, base_
     return 0;
 }
 
+/* zstd's frame of a blob when that is shorter, else NULL; a plan's blob begins otherwise, so a reader can tell. */
+static void *pack_blob(const void *blob, size_t n, size_t *ret_n)
+{
+    if (n < PACK_BLOB_FROM) return NULL;
+    const size_t bound = ZSTD_compressBound(n);
+    void *packed = malloc(bound);
+    *ret_n = packed ? ZSTD_compress(packed, bound, blob, n, 3) : 0;
+    if (packed && !ZSTD_isError(*ret_n) && *ret_n < n) return packed;
+    free(packed);
+    return NULL;
+}
+
+/* A stored blob's own bytes; *ret is NULL when it is as it was written. */
+static int unpack_blob(const agent_log *l, const void *blob, size_t n, void **ret, size_t *ret_n, base_err *err)
+{
+    static const unsigned char frame[] = {0x28, 0xb5, 0x2f, 0xfd};
+    *ret = NULL;
+    if (n < sizeof frame || memcmp(blob, frame, sizeof frame)) return 0;
+    const unsigned long long size = ZSTD_getFrameContentSize(blob, n);
+    *ret = size && size <= MAX_EVENT ? malloc((size_t)size) : NULL;
+    *ret_n = *ret ? ZSTD_decompress(*ret, (size_t)size, blob, n) : 0;
+    if (*ret && !ZSTD_isError(*ret_n) && *ret_n == size) return 0;
+    free(*ret);
+    *ret = NULL;
+    return base_fail(err, BASE_E_FORMAT, "the session log %s: a plan does not unpack", l->path);
+}
+
 static int write_event(agent_log *l, const pending *p, base_err *err)
 {
+    size_t blob_n = p->event->blob_n;
+    void *blob = pack_blob(p->event->blob, blob_n, &blob_n);
+    if (!blob) blob_n = p->event->blob_n;
     const void *bytes = p->json;
     size_t n = p->n;
     void *packed = NULL;
@@ -427,8 +457,9 @@ static int write_event(agent_log *l, const pending *p, base_err *err)
         "INSERT INTO events(session, seq, turn, type, json, unpacked, blob) VALUES(?1, ?2, ?3, ?4, ?5, ?6, "
         "?7)",
         "siisbib", p->session, (int64_t)p->event->seq, (int64_t)p->turn, agent_event_name(p->event->type),
-        bytes, n, (int64_t)(packed ? p->n : 0), p->event->blob, p->event->blob_n);
+        bytes, n, (int64_t)(packed ? p->n : 0), blob ? blob : p->event->blob, blob_n);
     free(packed);
+    free(blob);
     return run(l, s, "an event could not be written", err);
 }
 
@@ -568,9 +599,14 @@ int agent_log_events(agent_log *l, const char *session, agent_log_event_fn *fn, 
             json = text;
             n = got;
         }
+        const void *blob = sqlite3_column_blob(s, 4);
+        size_t blob_n = (size_t)sqlite3_column_bytes(s, 4);
+        void *own = NULL;
+        if (!result && blob) result = unpack_blob(l, blob, blob_n, &own, &blob_n, err);
         if (!result)
             more = fn(user, (uint64_t)sqlite3_column_int64(s, 0), (uint32_t)sqlite3_column_int64(s, 1),
-                json ? json : "", n, sqlite3_column_blob(s, 4), (size_t)sqlite3_column_bytes(s, 4));
+                json ? json : "", n, own ? own : blob, blob_n);
+        free(own);
         free(text);
     }
     if (!result && more && rc != SQLITE_DONE) result = log_fail(l, "events cannot be read", err);

@@ -105,6 +105,11 @@ bool kv_plan_is_empty(const kv_plan *p)
            !any_bit(p->dead, n_words);
 }
 
+uint32_t kv_plan_dead(const kv_plan *p)
+{
+    return p->dead ? kv_bits_count(p->dead, kv_plan_words(p)) : 0;
+}
+
 static void put_number(base_buf *out, uint64_t x)
 {
     do {

@@ -81,6 +81,7 @@ static inline uint32_t kv_plan_words(const kv_plan *p)
 /* Adds a run; it joins the last one when they touch and agree in action, reason and (nearly) lanes. */
 void kv_plan_add_run(
     kv_plan *p, uint32_t from, uint32_t to, kv_action action, kv_reason reason, uint32_t lanes);
+uint32_t kv_plan_dead(const kv_plan *p); /* tokens that it gives up for ever */
 bool kv_plan_is_empty(const kv_plan *p); /* flips nothing at all */
 
 /* The log's blob: per-lane XOR deltas, run-length coded. Same flips, same bytes, on every machine. */
