@@ -87,6 +87,31 @@ size_t tool__listing_find(const tool_listing *l, const char *path, bool *ret_fou
 /* Up to `cap` listed paths that somebody who wrote `path` may have meant, best first. Pointers into the listing. */
 size_t tool__listing_near(const tool_listing *l, const char *path, const char **ret, size_t cap);
 
+/* Would a walk without git leave out a file or folder of this name? With git only git's own folder. */
+bool tool__listing_skips(const char *name, git_repository *repo);
+
+/* ---- folders.c ---- */
+
+/* A folder or a list of rules, as it was when a listing was made. */
+typedef struct tool_folder {
+    char *path;                 /* below the root, or absolute */
+    int64_t mtime_ns, ctime_ns; /* all zero: it is not there */
+    uint64_t ino;
+} tool_folder;
+
+typedef struct tool_folders {
+    tool_folder *all;
+    size_t n, cap;
+    bool is_settled; /* none had changed within the clock's grain before the listing */
+} tool_folders;
+
+/* What the listing rests on, just after it was made; since_ns: wall clock just before. Frees what *ret held. */
+void tool__folders_take(
+    const tool_root *root, git_repository *repo, const tool_listing *l, int64_t since_ns, tool_folders *ret);
+/* Would listing again give the same names? */
+bool tool__folders_are_same(const tool_root *root, const tool_folders *f);
+void tool__folders_free(tool_folders *f);
+
 /* ---- indexer.c ---- */
 
 typedef struct tool_indexer tool_indexer;
@@ -125,6 +150,7 @@ struct tool_workspace {
     uint32_t n_spilled;
     bool spill_is_counted;
     tool_listing listing;
+    tool_folders folders; /* what the listing rests on */
     bool is_listed;
     bool is_behind; /* the last refresh ran out of time before every file was read */
     tool_mark *marks;

@@ -99,8 +99,9 @@ static int list_git(git_repository *repo, const atomic_bool *cancel, tool_listin
     return code;
 }
 
-static bool is_skipped(const char *name)
+bool tool__listing_skips(const char *name, git_repository *repo)
 {
+    if (repo) return !strcasecmp(name, ".git");
     for (size_t i = 0; i < sizeof walk_skips / sizeof *walk_skips; i++)
         if (!strcasecmp(name, walk_skips[i])) return true;
     return false;
@@ -126,7 +127,7 @@ static void walk(tool_listing *l, int fd, base_buf *path, dev_t device, int dept
         if (S_ISREG(st.st_mode)) {
             if (!add(l, path->data, path->len)) break;
         } else if (S_ISDIR(st.st_mode) && st.st_dev == device && depth < WALK_DEPTH &&
-                   !is_skipped(e->d_name)) {
+                   !tool__listing_skips(e->d_name, NULL)) {
             int next = openat(dirfd(dir), e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
             if (next >= 0 && !faccessat(next, ".git", F_OK, AT_SYMLINK_NOFOLLOW))
                 close(next);

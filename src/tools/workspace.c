@@ -1,9 +1,9 @@
 /*
  * The tree that a session works on: its root, its files, what of it was shown, the index over it.
  *
- * Refreshing lists the tree, looks at each file's stat, and reads only what changed; the files shown this session are read
- * and hashed each time, because "the person changed it by hand" must never be missed. Everything is read through
- * safe_path.c. Engine thread.
+ * Refreshing lists the tree when a folder of it changed (folders.c), looks at each file's stat, and reads only what changed; the
+ * files shown this session are read and hashed each time, because "the person changed it by hand" must never be missed.
+ * Everything is read through safe_path.c. Engine thread.
  */
 #include "tools/internal.h"
 
@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -90,6 +91,7 @@ void tool_workspace_close(tool_workspace *w)
     if (w->index) code_index_free(w->index);
     if (w->grammars) code_grammars_close(w->grammars);
     tool__listing_free(&w->listing);
+    tool__folders_free(&w->folders);
     for (size_t i = 0; i < w->n_marks; i++) free(w->marks[i].path);
     free(w->marks);
     if (w->root.fd >= 0) close(w->root.fd);
@@ -307,12 +309,24 @@ static void check_marks(tool_workspace *w, char ***ret_changed)
     free(changed);
 }
 
-int tool_workspace_refresh(tool_workspace *w, char ***ret_changed, const atomic_bool *cancel, base_err *err)
+/* Lists again, unless nothing that a listing rests on has changed. */
+static int list_again(tool_workspace *w, const atomic_bool *cancel, base_err *err)
 {
     tool_listing fresh = {0};
+    if (w->is_listed && tool__folders_are_same(&w->root, &w->folders)) return BASE_OK;
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
     int code = tool__listing_make(&w->root, w->repo, cancel, &fresh, err);
     if (code) return code;
     take_over(w, &fresh);
+    tool__folders_take(&w->root, w->repo, &w->listing, ns_of(now), &w->folders);
+    return BASE_OK;
+}
+
+int tool_workspace_refresh(tool_workspace *w, char ***ret_changed, const atomic_bool *cancel, base_err *err)
+{
+    int code = list_again(w, cancel, err);
+    if (code) return code;
     tool__indexer_reap(w->indexer, note_done, w);
     size_t budget = TOOL_MAX_BYTES_CODE, n_taken = 0, n = 0;
     const char **wanted = base_xcalloc(w->listing.n + 1, sizeof *wanted);
