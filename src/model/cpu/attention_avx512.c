@@ -11,9 +11,9 @@ enum {
     SCORE_QUERIES = 6,
     SCORE_ROWS = 4,
     SCORE_BLOCK = 32, /* rows that all queries pass over before the next ones */
-    KEYS_AHEAD = 16,
+    KEYS_AHEAD = 32,
     VALUE_QUERIES = 6,
-    VALUES_AHEAD = 16
+    VALUES_AHEAD = 32
 };
 
 INLINE __m512 f16_lanes(const uint16_t *p)
@@ -98,7 +98,7 @@ INLINE void scores_rows(int n_q, const uint16_t *const *rows, const float *q, si
     for (uint32_t i = 0; i < head_dim; i += 16) {
         __m512 k[SCORE_ROWS];
         if (ahead && i % 32 == 0)
-            for (int r = 0; r < SCORE_ROWS; r++) _mm_prefetch((const char *)(ahead[r] + i), _MM_HINT_T0);
+            for (int r = 0; r < SCORE_ROWS; r++) _mm_prefetch((const char *)(ahead[r] + i), _MM_HINT_T1);
         for (int r = 0; r < SCORE_ROWS; r++) k[r] = f16_lanes(rows[r] + i);
         for (int m = 0; m < n_q; m++) {
             __m512 part = _mm512_loadu_ps(q + m * q_stride + i);
@@ -206,7 +206,7 @@ INLINE void values_part(int n_q, int n_v, const uint16_t *const *rows, uint32_t 
         __m512 v[4];
         if (at == 0 && r + VALUES_AHEAD < n_rows)
             for (uint32_t i = 0; i < head_dim; i += 32)
-                _mm_prefetch((const char *)(rows[r + VALUES_AHEAD] + i), _MM_HINT_T0);
+                _mm_prefetch((const char *)(rows[r + VALUES_AHEAD] + i), _MM_HINT_T1);
         for (int i = 0; i < n_v; i++) v[i] = f16_lanes(rows[r] + at + 16 * i);
         for (int m = 0; m < n_q; m++) {
             __m512 weight = _mm512_set1_ps(p[m * p_stride + r]);

@@ -9,7 +9,10 @@
 #include "base/mem.h"
 #include "model/cpu/cpu.h"
 
-enum { HUGE_FROM = 1 << 20 };
+enum {
+    HUGE_FROM = 1 << 20,
+    PAGE = 2 << 20, /* working space grows by these: a longer context needs more only now and then */
+};
 
 const cpu_format_info cpu_formats[CPU_N_FORMATS] = {
 #define CPU_FORMAT(name, bits, scales, blocks, head, shift)                                                  \
@@ -21,7 +24,7 @@ const cpu_format_info cpu_formats[CPU_N_FORMATS] = {
 int cpu_scratch_reserve(cpu_ops *cpu, size_t per_thread, size_t shared, base_err *err)
 {
     for (int i = -1; i < cpu->n_threads; i++) {
-        size_t wanted = i < 0 ? shared : per_thread;
+        size_t wanted = ((i < 0 ? shared : per_thread) + PAGE - 1) / PAGE * PAGE;
         void **data = i < 0 ? &cpu->shared.data : &cpu->scratch[i].data;
         size_t *n_bytes = i < 0 ? &cpu->shared.n_bytes : &cpu->scratch[i].n_bytes;
         if (wanted <= *n_bytes) continue;
