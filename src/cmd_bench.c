@@ -16,6 +16,7 @@ static const struct {
     {"structure", "what compression keeps of code's structure, and what that is worth", cmd_bench_structure},
     {"niah", "does the cache bring back what the next question asks for", cmd_bench_niah},
     {"repair", "what scoring, planning and applying a repair over 32K rows takes", cmd_bench_repair},
+    {"grammar", "what following a tool call costs a token", cmd_bench_grammar},
 #ifdef KVIST_SHELL
     {"lookup", "prompt lookup on against off, where an answer copies and where it does not",
         cmd_bench_lookup},

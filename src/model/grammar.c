@@ -109,6 +109,15 @@ typedef struct state {
     grammar_range range;
 } state;
 
+/* A mask and the state that it belongs to, in numbers; keeping a few serves a whole session, since calls are alike. */
+enum { N_KEPT = 8, N_KEY = 15 };
+typedef struct kept_mask {
+    uint32_t key[N_KEY];
+    uint64_t used; /* 0: empty */
+    bool any;
+    uint64_t *bits;
+} kept_mask;
+
 struct model_grammar {
     const model_tokenizer *tokenizer;
     const char *trigger, *script;
@@ -119,7 +128,9 @@ struct model_grammar {
     state now;
     const token_trie *trie; /* the tokenizer's; asked for by the first mask */
     state *stack;           /* [trie->max_depth + 1] */
-    uint64_t *mask;
+    kept_mask kept[N_KEPT];
+    uint64_t n_asked;
+    uint64_t *mask; /* the one being filled */
 };
 
 /* ---- one byte ---- */
@@ -539,8 +550,8 @@ void model_grammar_free(model_grammar *g)
     grammar_list_free(&g->names);
     grammar_list_free(&g->paths);
     grammar_list_free(&g->words);
+    for (int i = 0; i < N_KEPT; i++) free(g->kept[i].bits);
     free(g->stack);
-    free(g->mask);
     free(g);
 }
 
@@ -618,15 +629,49 @@ uint32_t model_grammar_forced(const model_grammar *g, int32_t *ret, uint32_t max
     return count;
 }
 
-static bool prepare_mask(model_grammar *g)
+static bool prepare_trie(model_grammar *g)
 {
-    size_t words = ((size_t)model_tokenizer_size(g->tokenizer) + 63) / 64;
     if (!g->trie) g->trie = token_trie_of(g->tokenizer);
     if (g->trie && !g->stack) g->stack = malloc(((size_t)g->trie->max_depth + 1) * sizeof *g->stack);
-    if (!g->mask) g->mask = malloc(words * sizeof *g->mask);
-    if (!g->trie || !g->stack || !g->mask) return false;
-    memset(g->mask, 0, words * sizeof *g->mask);
-    return true;
+    return g->trie && g->stack;
+}
+
+/* Everything that decides a mask. How long a string is does not, while no token can reach its bound. */
+static void state_key(const model_grammar *g, uint32_t key[N_KEY])
+{
+    const state *s = &g->now;
+    bool listed = s->phase == TOOL_NAME || s->phase == LISTED || s->phase == WORD;
+    bool counts = s->phase == INTEGER || (s->phase == STRING && s->n + g->trie->max_depth >= MAX_STRING);
+    const uint32_t all[N_KEY] = {s->phase, s->character, s->fence, s->marks, s->called, s->n_space, s->at_key,
+        s->at, s->tool, s->argument, s->keys, counts ? s->n : 0, listed ? s->range.from : 0,
+        listed ? s->range.to : 0, listed ? s->range.depth : 0};
+    memcpy(key, all, sizeof all);
+}
+
+/* The kept mask of this state, or the one unused longest, emptied (*ret_known false). NULL when memory is gone. */
+static kept_mask *find_kept(model_grammar *g, bool *ret_known)
+{
+    uint32_t key[N_KEY];
+    kept_mask *oldest = &g->kept[0];
+    size_t words = ((size_t)model_tokenizer_size(g->tokenizer) + 63) / 64;
+    state_key(g, key);
+    g->n_asked++;
+    for (kept_mask *k = g->kept; k < g->kept + N_KEPT; k++) {
+        if (k->used && !memcmp(k->key, key, sizeof key)) {
+            k->used = g->n_asked;
+            *ret_known = true;
+            return k;
+        }
+        if (k->used < oldest->used) oldest = k;
+    }
+    *ret_known = false;
+    oldest->used = 0;
+    if (!oldest->bits) oldest->bits = malloc(words * sizeof *oldest->bits);
+    if (!oldest->bits) return NULL;
+    memset(oldest->bits, 0, words * sizeof *oldest->bits);
+    memcpy(oldest->key, key, sizeof key);
+    oldest->used = g->n_asked;
+    return oldest;
 }
 
 static void allow(model_grammar *g, int32_t id)
@@ -665,7 +710,11 @@ static bool mask_call(model_grammar *g)
 const uint64_t *model_grammar_mask(model_grammar *g)
 {
     bool free_text = g->now.phase < SCRIPT;
-    if ((free_text && g->now.phase != LINE) || !prepare_mask(g)) return NULL;
-    bool any = free_text ? mask_free_text(g) : mask_call(g);
-    return any ? g->mask : NULL;
+    bool known;
+    if ((free_text && g->now.phase != LINE) || !prepare_trie(g)) return NULL;
+    kept_mask *k = find_kept(g, &known);
+    if (!k) return NULL;
+    g->mask = k->bits;
+    if (!known) k->any = free_text ? mask_free_text(g) : mask_call(g);
+    return k->any ? k->bits : NULL;
 }
