@@ -93,8 +93,8 @@ static uint64_t run_turns(model *m, const char *policy, uint32_t budget)
 static void test_model__plans_and_bits_do_not_depend_on_threads(void **state)
 {
     static const char *const policies[] = {"kvist", "snapkv", "streaming-llm"};
-    const tiny_gguf specs[] = {TINY_GGUF_QWEN2, TINY_GGUF_LLAMA};
-    for (size_t k = 0; k < 2; k++) {
+    const tiny_gguf specs[] = {TINY_GGUF_QWEN2, TINY_GGUF_LLAMA, TINY_GGUF_GEMMA3};
+    for (size_t k = 0; k < 3; k++) {
         model *one = open_tiny(&specs[k], 1), *three = open_tiny(&specs[k], 3);
         for (size_t p = 0; p < 3; p++)
             assert_true(run_turns(one, policies[p], 700) == run_turns(three, policies[p], 700));
@@ -146,17 +146,16 @@ static void check_exactness(model *m, uint32_t n)
 
 static void test_model__exact_on_little_models(void **state)
 {
-    const tiny_gguf specs[] = {TINY_GGUF_QWEN2, TINY_GGUF_LLAMA};
-    for (size_t k = 0; k < 2; k++) {
+    const tiny_gguf specs[] = {TINY_GGUF_QWEN2, TINY_GGUF_LLAMA, TINY_GGUF_GEMMA3};
+    for (size_t k = 0; k < 3; k++) {
         model *m = open_tiny(&specs[k], 0);
         check_exactness(m, 1200);
         model_close(m);
     }
 }
 
-static void test_model__a_saved_session_goes_on_with_the_same_bits(void **state)
+static void check_resume(tiny_gguf spec)
 {
-    const tiny_gguf spec = TINY_GGUF_QWEN2;
     model *m = open_tiny(&spec, 0);
     const uint32_t n_vocab = model_get_info(m)->n_vocab;
     char folder[] = "/tmp/kvist-test-XXXXXX", path[64];
@@ -189,6 +188,12 @@ static void test_model__a_saved_session_goes_on_with_the_same_bits(void **state)
     model_close(stranger);
     model_close(m);
     assert_int_equal(base_fs_remove(folder, NULL), 0);
+}
+
+static void test_model__a_saved_session_goes_on_with_the_same_bits(void **state)
+{
+    check_resume(TINY_GGUF_QWEN2);
+    check_resume(TINY_GGUF_GEMMA3);
 }
 
 static void test_model__calibration_writes_heads_that_a_session_reads(void **state)

@@ -45,6 +45,14 @@ typedef struct tiny_gguf {
         .n_ctx = 4096, .seed = 2, .tied = true                                                               \
     }
 
+/* Five layers with a window, one without, one with. */
+#define TINY_GGUF_GEMMA3                                                                                     \
+    (tiny_gguf)                                                                                              \
+    {                                                                                                        \
+        .architecture = "gemma3", .n_layer = 7, .n_embd = 96, .n_ff = 160, .n_head = 4, .n_head_kv = 1,      \
+        .head_dim = 48, .n_ctx = 4096, .seed = 3, .tied = true, .rope_base = 1e6f, .window = 200             \
+    }
+
 enum {
     TINY_GGUF_VOCAB = 288, /* 256 bytes, 24 merged pieces, the rest special or unused */
     TINY_GGUF_END_OF_TEXT = 280,
