@@ -372,6 +372,13 @@ void code_index_update(code_index *x, const char *path, const char *text, size_t
     }
     lock(x);
     f = &x->files[id]; /* the array may have moved */
+    const code_parsed before = {f->file, f->calls, f->n_calls};
+    if (r.is_edit && r.parsed.file != NULL && f->text != NULL &&
+        code_keep_through_break(&before, f->text, f->n, text, n, &r.parsed)) {
+        r.tag = 0; /* not what this text gives: never stored for it */
+        free(chunks);
+        n_chunks = code_chunk_file(r.parsed.file, path, text, n, &chunks);
+    }
     clear(x, f);
     if (f->present != (text != NULL)) x->n_present += text != NULL ? 1u : -1u;
     f->present = text != NULL;
@@ -396,6 +403,14 @@ void code_index_update(code_index *x, const char *path, const char *text, size_t
     if (x->n_dead > 4096 && x->n_dead > x->n_chunks / 2) sweep(x);
     unlock(x);
     free(chunks);
+}
+
+uint32_t code_index_parsed(const code_index *x)
+{
+    lock(x);
+    const uint32_t n = x->n_parsed;
+    unlock(x);
+    return n;
 }
 
 void code_index_expect_edit(code_index *x, const char *path)

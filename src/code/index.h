@@ -25,6 +25,8 @@ void code_index_expect_edit(code_index *x, const char *path);
  */
 void code_index_load(code_index *x, const char *path, base_buf *word);
 int code_index_save(code_index *x, const char *path, base_err *err);
+uint32_t code_index_parsed(
+    const code_index *x); /* files parsed since the load or save: what was not found in the store */
 
 uint32_t code_index_files(const code_index *x);
 uint32_t code_index_chunks(const code_index *x);

@@ -22,6 +22,10 @@ typedef struct code_parsed {
     uint32_t n_calls;
 } code_parsed;
 
+/* broken.c: replaces what a broken text gave by the earlier reading, moved by the edit, when too much was lost; true: it did. */
+bool code_keep_through_break(const code_parsed *old, const char *old_text, size_t n_old, const char *text,
+    size_t n, code_parsed *fresh);
+
 typedef struct code_store code_store;
 
 /* A missing file gives an empty store. word: set to a sentence when a part could not be used. */

@@ -2,9 +2,11 @@
 #include "support.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/buf.h"
-#include "code/index.h"
+#include "base/fs.h"
+#include "code/map.h"
 #include "code/words.h"
 
 static void put(code_index *x, const char *path, const char *text)
@@ -212,6 +214,217 @@ static void test_index__binary_and_odd_files_are_paths_only(void **state)
     code_index_free(x);
 }
 
+/* A place for a store, removed by the test. */
+static void store_path(char out[64])
+{
+    strcpy(out, "/tmp/kvist-store-XXXXXX");
+    const int fd = mkstemp(out);
+    assert_true(fd >= 0);
+    close(fd);
+    unlink(out);
+}
+
+static void fill(code_index *x, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        char path[32], text[256];
+        snprintf(path, sizeof path, "src/f%u.c", i);
+        snprintf(text, sizeof text, "/* Part %u. */\nint part_%u(int a)\n{\n    return helper_%u(a);\n}\n", i,
+            i, i / 2);
+        put(x, path, text);
+    }
+}
+
+static void check_same(const code_index *x, uint32_t n)
+{
+    assert_int_equal(code_index_files(x), n);
+    code_place *p;
+    for (uint32_t i = 0; i < n; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "part_%u", i);
+        assert_int_equal(code_index_define(x, name, &p), 1);
+        assert_int_equal(p[0].line, 2);
+        assert_int_equal(p[0].line_end, 5);
+        code_places_free(p, 1);
+    }
+}
+
+static void test_index__a_second_start_parses_nothing(void **state)
+{
+    enum { N = 40 };
+    char path[64], out[64];
+    store_path(path);
+    code_index *x = code_index_new(NULL);
+    base_buf word = {0};
+    code_index_load(x, path, &word); /* there is none yet */
+    fill(x, N);
+    assert_int_equal(code_index_parsed(x), N);
+    assert_int_equal(code_index_save(x, path, NULL), 0);
+    code_index_free(x);
+    x = code_index_new(NULL);
+    code_index_load(x, path, &word);
+    fill(x, N);
+    assert_int_equal(code_index_parsed(x), 0);
+    check_same(x, N);
+    assert_true(code_index_mentions(x, "helper_3"));
+    assert_string_not_equal(first(x, "part", out), "");
+    put(x, "src/f3.c", "int part_3(int b)\n{\n    return b;\n}\n"); /* changed: never the old */
+    assert_int_equal(code_index_parsed(x), 1);
+    code_place *p;
+    assert_int_equal(code_index_define(x, "part_3", &p), 1);
+    assert_int_equal(p[0].line, 1);
+    code_places_free(p, 1);
+    code_index_free(x);
+    assert_int_equal(word.len, 0);
+    unlink(path);
+}
+
+/* Whatever became of the file: what is whole is used, the rest is read anew, and a cut is told. */
+static void test_index__a_damaged_store_is_told_and_rebuilt(void **state)
+{
+    enum { N = 12 };
+    char path[64];
+    store_path(path);
+    code_index *x = code_index_new(NULL);
+    fill(x, N);
+    assert_int_equal(code_index_save(x, path, NULL), 0);
+    code_index_free(x);
+    base_buf whole = {0};
+    assert_int_equal(base_fs_read(path, 1 << 20, &whole, NULL), 0);
+    for (size_t at = 0; at <= whole.len; at += at < 80 ? 1 : 37) {
+        for (int flips = 0; flips < 2; flips++) { /* cut there, or one byte of it wrong */
+            base_buf bad = {0}, word = {0};
+            base_buf_add(&bad, whole.data, flips ? whole.len : at);
+            if (flips && at < whole.len) bad.data[at] ^= 0x41;
+            assert_int_equal(base_fs_write(path, bad.data ? bad.data : "", bad.len, 0600, NULL), 0);
+            x = code_index_new(NULL);
+            code_index_load(x, path, &word);
+            fill(x, N);
+            check_same(x, N);
+            const bool damaged = at < whole.len;
+            if (flips && damaged) assert_true(word.len != 0);
+            if (!flips && code_index_parsed(x) == N && at > 8) assert_true(word.len != 0);
+            if (!damaged) assert_int_equal(code_index_parsed(x), 0);
+            code_index_free(x);
+            base_buf_free(&bad);
+            base_buf_free(&word);
+        }
+    }
+    base_buf_free(&whole);
+    unlink(path);
+}
+
+static void test_index__an_edit_gives_what_a_fresh_parse_gives(void **state)
+{
+    code_grammars *g = grammars_or_skip("python");
+    static const char *const pieces[] = {"def f(a):\n    return g(a)\n", "class C:\n    x = 1\n",
+        "    y = 2\n", "\n", "if a:\n    b()\n", "# note\n", "é = 'ü'\n", "@d\n", "return\n"};
+    code_index *x = code_index_new(g);
+    base_buf text = {0};
+    base_buf_puts(&text, "def first(a):\n    return a\n\n\ndef last(b):\n    return b\n");
+    uint64_t random = 88172645463325252u;
+    for (int step = 0; step < 300; step++) {
+        random ^= random << 13, random ^= random >> 7, random ^= random << 17;
+        const char *piece = pieces[random % 9];
+        const size_t at = random / 16 % (text.len + 1), n = strlen(piece), cut = random / 64 % 40;
+        const size_t gone = step % 3 == 0 ? (cut < text.len - at ? cut : text.len - at) : 0;
+        base_buf next = {0};
+        base_buf_add(&next, text.data, at);
+        base_buf_add(&next, piece, n);
+        base_buf_add(&next, text.data + at + gone, text.len - at - gone);
+        base_buf_free(&text);
+        text = next;
+        code_index_update(x, "a.py", text.data, text.len);
+        code_file *f = code_parse(g, "a.py", text.data, text.len);
+        if (f->n_errors == 0)
+            for (uint32_t i = 0; i < f->n_definitions; i++) {
+                code_place *p;
+                const uint32_t n_places = code_index_define(x, f->definitions[i].name, &p);
+                bool found = false;
+                for (uint32_t k = 0; k < n_places; k++)
+                    found = found || (p[k].from == f->definitions[i].from && p[k].to == f->definitions[i].to);
+                assert_true(found);
+                code_places_free(p, n_places);
+            }
+        code_file_free(f);
+    }
+    base_buf_free(&text);
+    code_index_free(x);
+    code_grammars_close(g);
+}
+
+static void test_index__a_broken_moment_keeps_what_was_known(void **state)
+{
+    code_grammars *g = grammars_or_skip("python");
+    code_index *x = code_index_new(g);
+    base_buf text = {0};
+    for (int i = 0; i < 20; i++) base_buf_printf(&text, "def f%d(a):\n    return a + %d\n\n\n", i, i);
+    code_index_update(x, "a.py", text.data, text.len);
+    base_buf broken = {0};
+    base_buf_puts(&broken, "s = \"\"\"\n");
+    base_buf_add(&broken, text.data, text.len);
+    code_index_update(x, "a.py", broken.data, broken.len);
+    code_place *p;
+    assert_int_equal(code_index_define(x, "f19", &p), 1);
+    assert_int_equal(p[0].line, 78); /* one line further down */
+    assert_memory_equal(broken.data + p[0].from, "def f19", 7);
+    code_places_free(p, 1);
+    base_buf_clear(&broken);
+    base_buf_puts(
+        &broken, "s = \"\"\"\"\"\"\ndef f0():\n    pass\n"); /* sane again: the rest is really gone */
+    code_index_update(x, "a.py", broken.data, broken.len);
+    assert_int_equal(code_index_define(x, "f19", &p), 0);
+    assert_int_equal(code_index_define(x, "f0", &p), 1);
+    code_places_free(p, 1);
+    base_buf_free(&text);
+    base_buf_free(&broken);
+    code_index_free(x);
+    code_grammars_close(g);
+}
+
+static void test_map__callers_lift_what_they_call(void **state)
+{
+    code_index *x = code_index_new(NULL);
+    put(x, "a.c", "void core(int a)\n{\n    a = 1;\n}\n\nvoid lonely(int a)\n{\n    a = 2;\n}\n");
+    put(x, "b.c", "void first(int a)\n{\n    core(a);\n}\n\nvoid second(int a)\n{\n    core(a);\n}\n");
+    base_buf out = {0};
+    assert_int_equal(code_index_map(x, &(code_map_options){.budget_bytes = 30}, &out), 1);
+    assert_string_equal(out.data, "a.c:\n  1: void core(int a)\n");
+    base_buf_clear(&out);
+    assert_int_equal(code_index_map(x, &(code_map_options){.budget_bytes = 4000}, &out), 4);
+    assert_non_null(strstr(out.data, "lonely"));
+    base_buf_clear(&out);
+    code_index_map(x, &(code_map_options){.words = "what does lonely do", .budget_bytes = 35}, &out);
+    assert_string_equal(out.data, "a.c:\n  6: void lonely(int a)\n");
+    base_buf_clear(&out);
+    assert_int_equal(code_index_map(x, &(code_map_options){.budget_bytes = 0}, &out), 0);
+    char **symbols = code_index_symbols(x, 2);
+    assert_non_null(symbols[1]);
+    assert_null(symbols[2]);
+    code_index_paths_free(symbols);
+    base_buf_free(&out);
+    code_index_free(x);
+}
+
+static void test_outline__fits_its_budget(void **state)
+{
+    base_buf text = {0}, out = {0};
+    for (int i = 0; i < 60; i++)
+        base_buf_printf(&text,
+            "int function_%d(int first_argument, int second_argument)\n{\n    return %d;\n}\n\n", i, i);
+    code_file *f = code_parse(NULL, "a.c", text.data, text.len);
+    code_outline(f, text.data, text.len, text.len, &out);
+    assert_non_null(
+        strstr(out.data, "    1-4     int function_0(int first_argument, int second_argument)\n"));
+    base_buf_clear(&out);
+    code_outline(f, text.data, text.len, 60 * 30, &out);
+    assert_true(out.len <= 60 * 30);
+    assert_non_null(strstr(out.data, "function_59\n"));
+    code_file_free(f);
+    base_buf_free(&text);
+    base_buf_free(&out);
+}
+
 static void test_words__forms_of_a_word_share_a_stem(void **state)
 {
     static const char *const groups[][5] = {{"free", "frees", "freeing", "freed"}, {"reply", "replies"},
@@ -244,6 +457,12 @@ int main(void)
         cmocka_unit_test(test_index__symbols),
         cmocka_unit_test(test_index__updates_replace_and_remove),
         cmocka_unit_test(test_index__binary_and_odd_files_are_paths_only),
+        cmocka_unit_test(test_index__a_second_start_parses_nothing),
+        cmocka_unit_test(test_index__a_damaged_store_is_told_and_rebuilt),
+        cmocka_unit_test(test_index__an_edit_gives_what_a_fresh_parse_gives),
+        cmocka_unit_test(test_index__a_broken_moment_keeps_what_was_known),
+        cmocka_unit_test(test_map__callers_lift_what_they_call),
+        cmocka_unit_test(test_outline__fits_its_budget),
         cmocka_unit_test(test_words__forms_of_a_word_share_a_stem),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

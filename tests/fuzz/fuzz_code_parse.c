@@ -3,7 +3,8 @@
 #include <string.h>
 
 #include "code/chunk.h"
-#include "code/code.h"
+#include "code/graph.h"
+#include "code/map.h"
 #include "code/places.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -29,6 +30,33 @@ static void check_file(const code_file *f, size_t n)
     }
 }
 
+static void check_graph(const code_file *f, const code_graph *x, const char *text, size_t n)
+{
+    uint64_t edges[CODE_N_EDGE_KINDS] = {0};
+    for (uint32_t i = 0; i < x->n_functions; i++) {
+        const code_function *fn = &x->functions[i];
+        require(fn->from <= fn->to && fn->to <= n && fn->n >= 2 && fn->first + fn->n <= x->n_statements);
+        require(fn->definition == UINT32_MAX || fn->definition < f->n_definitions);
+        for (int k = 0; k < CODE_N_EDGE_KINDS; k++) edges[k] += fn->edges[k];
+    }
+    for (uint32_t i = 0; i < x->n_statements; i++) {
+        const code_statement *s = &x->statements[i];
+        require(s->from <= s->to && s->to <= n && s->function < x->n_functions);
+    }
+    for (uint32_t i = 0; i < x->n_edges; i++) {
+        const code_edge *e = &x->edges[i];
+        require(e->from < x->n_statements && e->to < x->n_statements && e->kind < CODE_N_EDGE_KINDS &&
+                e->name <= n);
+        require(x->statements[e->from].function == x->statements[e->to].function);
+        edges[e->kind]--;
+    }
+    for (int k = 0; k < CODE_N_EDGE_KINDS; k++) require(edges[k] == 0);
+    code_feature *features = code_graph_features(f, x, text);
+    for (uint32_t i = 0; i < f->n_anchors; i++)
+        require(features[i].statement == UINT32_MAX || features[i].statement < x->n_statements);
+    free(features);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char *const paths[] = {"a.c", "a.cc", "a.py", "a.js", "a.ts", "a.tsx", "a.go", "a.rs",
@@ -45,8 +73,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         char *exact = malloc(n != 0 ? n : 1);
         if (exact == NULL) break;
         memcpy(exact, text, n);
-        code_file *f = code_parse(lexical ? NULL : g, path, exact, n);
+        code_graph *x;
+        code_file *f = code_parse_graph(lexical ? NULL : g, path, exact, n, &x);
         check_file(f, n);
+        check_graph(f, x, exact, n);
+        code_graph_free(x);
+        base_buf outline = {0};
+        code_outline(f, exact, n, n / 10, &outline);
+        base_buf_free(&outline);
         code_chunk *chunks;
         const uint32_t n_chunks = code_chunk_file(f, path, exact, n, &chunks);
         for (uint32_t i = 0; i < n_chunks; i++) {
@@ -61,8 +95,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         code_file_free(f);
         free(exact);
     }
-    code_index *x = code_index_new(NULL);
-    code_index_update(x, path, own, n);
+    code_index *x = code_index_new(g);
+    code_index_update(x, path, own, n / 2);
+    code_index_update(x, path, own, n); /* an edit: the tree of the first half is kept */
+    base_buf map = {0};
+    code_index_map(x, &(code_map_options){.words = own, .budget_bytes = 300}, &map);
+    base_buf_free(&map);
     code_hits hits;
     code_index_search(x, own, 4, &hits);
     code_hits_fit(&hits, 300, 3);
