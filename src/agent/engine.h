@@ -59,6 +59,8 @@ typedef struct engine_ops {
     int (*logits)(engine *e, float *ret, base_err *err);
     uint32_t (*scores)(const engine *e, kv_score *ret, uint32_t cap);
     void (*why)(const engine *e, uint32_t index, kv_why *ret);
+    void (*structure)(
+        const engine *e, bool core, kv_structure *ret); /* NULL: an engine without marked spans (fake) */
     int (*save)(engine *e, base_err *err);
     int (*save_prefix)(engine *e, uint32_t n, base_err *err); /* the first n tokens are the fixed prompt */
     int (*restart)(

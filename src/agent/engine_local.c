@@ -191,6 +191,11 @@ static int local_logits(engine *e, float *ret, base_err *err)
     return kv_session_logits(as_local(e)->session, ret, as_local(e)->cancel, err);
 }
 
+static void local_structure(const engine *e, bool core, kv_structure *ret)
+{
+    kv_session_structure(as_local(e)->session, core, ret);
+}
+
 static uint32_t local_scores(const engine *e, kv_score *ret, uint32_t cap)
 {
     return kv_session_scores(as_local(e)->session, ret, cap);
@@ -516,6 +521,7 @@ static const engine_ops local_ops = {
     .lane_bits = local_lane_bits,
     .logits = local_logits,
     .scores = local_scores,
+    .structure = local_structure,
     .why = local_why,
     .save = local_save,
     .save_prefix = local_save_prefix,

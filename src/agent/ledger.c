@@ -159,6 +159,9 @@ void agent__ledger(agent *a)
     for (int side = 0; side < N_SIDES; side++) moved[side] = put_why(a, side, s.n_lanes, &why);
     emit_scores(a);
     double decode_s = (double)a->sums.decode_ns / 1e9;
+    kv_structure structure = {.n_tokens = 0};
+    if (a->engine->ops->structure) a->engine->ops->structure(a->engine, false, &structure);
+    const bool is_code = structure.n_tokens > 0;
     agent__emit(a, &(agent_event){.type = AGENT_EVENT_ledger,
                        .ledger = {.turn = a->turn,
                            .new = s.n_tokens - reused,
@@ -176,7 +179,10 @@ void agent__ledger(agent *a)
                            .decode_tps = decode_s > 0 ? a->sums.generated / decode_s : 0,
                            .active_bytes = (int64_t)s.active_bytes,
                            .host_bytes = (int64_t)s.host_bytes,
-                           .why = why.len ? why.data : NULL}});
+                           .why = why.len ? why.data : NULL,
+                           .structure = is_code ? structure.share : 0,
+                           .chance = is_code ? structure.chance : 0,
+                           .ceiling = is_code ? structure.ceiling : 0}});
     base_buf_free(&why);
     keep_sums(a);
 }

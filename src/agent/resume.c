@@ -191,7 +191,8 @@ static void take_span(history *h, const agent_event *e)
     if (!r || e->span.from < r->from || e->span.to > r->from + r->n || e->span.from >= e->span.to) return;
     base_grow(&r->spans, &r->cap_spans, r->n_spans + 1, sizeof *r->spans);
     r->spans[r->n_spans++] = (kv_span){(uint32_t)e->span.from - r->from, (uint32_t)e->span.to - r->from,
-        reason_of(e->span.reason), (float)e->span.weight};
+        reason_of(e->span.reason), (float)e->span.weight, (uint16_t)e->span.marks, (uint16_t)e->span.flow,
+        (uint16_t)e->span.dependence};
 }
 
 static void take_token(history *h, const agent_event *e, uint32_t turn)

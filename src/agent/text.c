@@ -11,8 +11,10 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "code/structure.h"
+#include "kv/structure.h"
 
-enum { MAX_QUERIES = 8, MAX_SPANS = 256 };
+enum { MAX_QUERIES = 8, MAX_SPANS = 1024 };
 
 uint32_t agent__n_tokens(const agent *a)
 {
@@ -178,17 +180,19 @@ static uint32_t *line_starts(const token_map *m, const char *text, size_t n, uin
 
 /* --- structure ---------------------------------------------------------------------------------------------------------- */
 
-/* Weights of CodeComp's span score (kv.md 5.4); signatures first. */
-static const struct {
-    kv_reason reason;
-    float weight;
-} kinds[CODE_N_KINDS] = {
-    [CODE_CALL] = {KV_REASON_CALL, 0.20f},
-    [CODE_CONTROL] = {KV_REASON_CONTROL, 0.18f},
-    [CODE_RETURN] = {KV_REASON_RETURN, 0.14f},
-    [CODE_ASSIGN] = {KV_REASON_ASSIGN, 0.14f},
-    [CODE_SIGNATURE] = {KV_REASON_SIGNATURE, 1.0f},
+static const uint8_t reason_of[CODE_N_KINDS] = {
+    [CODE_CALL] = KV_REASON_CALL,
+    [CODE_CONTROL] = KV_REASON_CONTROL,
+    [CODE_RETURN] = KV_REASON_RETURN,
+    [CODE_ASSIGN] = KV_REASON_ASSIGN,
+    [CODE_SIGNATURE] = KV_REASON_SIGNATURE,
 };
+_Static_assert(
+    (int)KV_MARK_CALL == (int)CODE_MARK_CALL && (int)KV_MARK_CONTROL == (int)CODE_MARK_CONTROL &&
+        (int)KV_MARK_RETURN == (int)CODE_MARK_RETURN && (int)KV_MARK_ASSIGN == (int)CODE_MARK_ASSIGN &&
+        (int)KV_MARK_DEFUSE == (int)CODE_MARK_DEFUSE && (int)KV_MARK_SYMBOL == (int)CODE_MARK_SYMBOL &&
+        (int)KV_MARK_SIGNATURE == (int)CODE_MARK_SIGNATURE && (int)KV_MARK_CORE == (int)CODE_MARK_CORE,
+    "marks of text are marks of rows");
 
 static bool names_word(const char *words, const char *name)
 {
@@ -198,22 +202,37 @@ static bool names_word(const char *words, const char *name)
     return false;
 }
 
-static void add_span(kv_span *spans, uint32_t *n, const token_map *m, uint32_t from, uint32_t to,
-    kv_reason reason, float weight)
+/* The part of a file's bytes [from, to) that the segment shows, as a span like `one`. */
+static void add_span(kv_span *spans, uint32_t *n, const token_map *m, const tool_segment *s, uint32_t from,
+    uint32_t to, kv_span one)
 {
-    if (*n == MAX_SPANS || from >= to || !m->n) return;
-    spans[(*n)++] = (kv_span){token_at(m, from), token_at(m, to - 1) + 1, (uint8_t)reason, weight};
-}
-
-/* The part of a file's bytes [from, to) that the segment shows, as a span. */
-static void add_shown_span(kv_span *spans, uint32_t *n, const token_map *m, const tool_segment *s,
-    uint32_t from, uint32_t to, kv_reason reason, float weight)
-{
-    uint32_t shown_to = s->file_from + (s->to - s->from);
+    const uint32_t shown_to = s->file_from + (s->to - s->from);
     if (from < s->file_from) from = s->file_from;
     if (to > shown_to) to = shown_to;
-    if (from < to)
-        add_span(spans, n, m, s->from + (from - s->file_from), s->from + (to - s->file_from), reason, weight);
+    if (*n == MAX_SPANS || from >= to || !m->n) return;
+    one.from = token_at(m, s->from + (from - s->file_from));
+    one.to = token_at(m, s->from + (to - s->file_from) - 1) + 1;
+    spans[(*n)++] = one;
+}
+
+/* What the segment shows of a parsed file: definitions that the request names, and anchors with their marks. */
+static void add_structure(const agent_text *t, const tool_segment *s, const code_file *f, const code_graph *g,
+    const char *file, size_t file_n, const token_map *m, kv_span *spans, uint32_t *count)
+{
+    code_piece *pieces = NULL;
+    for (uint32_t i = 0; t->words && i < f->n_definitions; i++)
+        if (names_word(t->words, f->definitions[i].name))
+            add_span(spans, count, m, s, f->definitions[i].from, f->definitions[i].to,
+                (kv_span){.reason = KV_REASON_SYMBOL, .marks = KV_MARK_SYMBOL});
+    const uint32_t n =
+        code_structure(f, g, file, file_n, s->file_from, s->file_from + (s->to - s->from), t->words, &pieces);
+    for (uint32_t i = 0; i < n; i++)
+        add_span(spans, count, m, s, pieces[i].from, pieces[i].to,
+            (kv_span){.reason = reason_of[pieces[i].kind],
+                .marks = pieces[i].marks,
+                .n_flow = pieces[i].n_flow,
+                .n_dependence = pieces[i].n_dependence});
+    free(pieces);
 }
 
 /* The structure of what one file shows in this text, from the whole file: an excerpt alone parses worse. */
@@ -227,18 +246,15 @@ static void add_file_spans(agent *a, const agent_text *t, uint32_t first, size_t
     if (!tool_workspace_read(a->workspace, s->path, MAX_SHOWN, &file, NULL) && file.len)
         base_sha256_hex(file.data, file.len, version);
     if (!strcmp(version, s->version)) { /* else it changed meanwhile: its offsets would lie */
-        code_file *f = code_parse(tool_workspace_grammars(a->workspace), s->path, file.data, file.len);
+        code_graph *g = NULL;
+        code_file *f =
+            code_parse_graph(tool_workspace_grammars(a->workspace), s->path, file.data, file.len, &g);
         for (uint32_t k = first; k < t->n_segments; k++) {
             s = &t->segments[k];
             if (strcmp(s->path, t->segments[first].path) || s->to > n || s->from >= s->to) continue;
-            for (uint32_t i = 0; t->words && i < f->n_definitions; i++)
-                if (names_word(t->words, f->definitions[i].name))
-                    add_shown_span(spans, count, m, s, f->definitions[i].from, f->definitions[i].to,
-                        KV_REASON_SYMBOL, 0.9f);
-            for (uint32_t i = 0; i < f->n_anchors; i++)
-                add_shown_span(spans, count, m, s, f->anchors[i].core_from, f->anchors[i].core_to,
-                    kinds[f->anchors[i].kind].reason, kinds[f->anchors[i].kind].weight);
+            add_structure(t, s, f, g, file.data, file.len, m, spans, count);
         }
+        code_graph_free(g);
         code_file_free(f);
     }
     base_buf_free(&file);
@@ -263,15 +279,12 @@ static uint32_t find_spans(
     uint32_t base = (uint32_t)t->source_from;
     if (count) return count;
     if (!t->structure || !t->path || t->source_from > n) return 0;
-    code_file *f = code_parse(tool_workspace_grammars(a->workspace), t->path, text + base, n - base);
-    for (uint32_t i = 0; t->words && i < f->n_definitions; i++)
-        if (names_word(t->words, f->definitions[i].name))
-            add_span(spans, &count, m, base + f->definitions[i].from, base + f->definitions[i].to,
-                KV_REASON_SYMBOL, 0.9f);
-    for (uint32_t i = 0; i < f->n_anchors; i++)
-        if ((unsigned)f->anchors[i].kind < CODE_N_KINDS)
-            add_span(spans, &count, m, base + f->anchors[i].core_from, base + f->anchors[i].core_to,
-                kinds[f->anchors[i].kind].reason, kinds[f->anchors[i].kind].weight);
+    code_graph *g = NULL;
+    code_file *f =
+        code_parse_graph(tool_workspace_grammars(a->workspace), t->path, text + base, n - base, &g);
+    const tool_segment whole = {.from = base, .to = (uint32_t)n};
+    add_structure(t, &whole, f, g, text + base, n - base, m, spans, &count);
+    code_graph_free(g);
     code_file_free(f);
     return count;
 }
@@ -380,7 +393,10 @@ static int append_ids(agent *a, const agent_text *t, const kv_segment *segment, 
                            .span = {.from = from + s->from,
                                .to = from + s->to,
                                .reason = kv_reason_word((kv_reason)s->reason),
-                               .weight = (double)s->weight}});
+                               .weight = (double)s->weight,
+                               .marks = s->marks,
+                               .flow = s->n_flow,
+                               .dependence = s->n_dependence}});
     }
     release_held(a);
     return rc;

@@ -24,10 +24,9 @@ static uint16_t own_marks(const kv_span *s)
     } of[] = {{KV_REASON_CALL, KV_MARK_CALL}, {KV_REASON_CONTROL, KV_MARK_CONTROL},
         {KV_REASON_RETURN, KV_MARK_RETURN}, {KV_REASON_ASSIGN, KV_MARK_ASSIGN},
         {KV_REASON_SIGNATURE, KV_MARK_SIGNATURE}};
-    uint16_t marks = s->marks & KV_MARK_SYMBOL;
     for (size_t i = 0; i < sizeof of / sizeof *of; i++)
-        if (s->reason == of[i].reason) marks |= of[i].mark;
-    return marks;
+        if (s->reason == of[i].reason) return (uint16_t)(of[i].mark | (s->marks & KV_MARK_SYMBOL));
+    return 0; /* a whole definition that the request names is no anchor */
 }
 
 /* Marks of each token of the segment; how many have any. */

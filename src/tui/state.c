@@ -603,6 +603,9 @@ static void on_ledger(tui_state *s, const agent_event *e, int64_t now)
         .host_bytes = e->ledger.host_bytes,
         .prefill_s = e->ledger.prefill_s,
         .decode_tps = e->ledger.decode_tps,
+        .structure = e->ledger.structure,
+        .chance = e->ledger.chance,
+        .ceiling = e->ledger.ceiling,
         .why = clean(e->ledger.why, false)};
     if (e->ledger.budget >= 0) s->budget = (uint32_t)e->ledger.budget;
     if (e->ledger.ctx > 0) s->n_ctx = (uint32_t)e->ledger.ctx;

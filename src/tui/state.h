@@ -46,6 +46,8 @@ typedef struct tui_ledger {
     int64_t new, reused, generated, evicted, promoted, protected_, active, host, budget, n, ctx, active_bytes,
         host_bytes;
     double prefill_s, decode_tps;
+    double structure, chance,
+        ceiling; /* of the rows of code: structural ones kept, share of all kept, the most; 0: no code */
     char *why;
 } tui_ledger;
 

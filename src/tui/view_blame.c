@@ -1,13 +1,14 @@
 /*
  * View 3: the text of the sequence with a gutter, as tig blames a file: P protected, k 62% kept, E t12 evicted in turn 12,
- * + t14 promoted, x barred. It shows exactly which lines the model can still see.
+ * + t14 promoted, x barred. Behind it, where there is room, why most of the line's protected rows are: call, signature, request,
+ * ... It shows exactly which lines the model can still see.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "tui/view.h"
 
-enum { GUTTER = 8, MAX_LINE_TOKENS = 512 };
+enum { GUTTER = 8, REASON = 10, WIDE = 60, MAX_LINE_TOKENS = 512 };
 
 static bool ends_line(const tui_rows *r, uint32_t i)
 {
@@ -32,6 +33,22 @@ static uint32_t line_to(const tui_rows *r, uint32_t at)
     return at < r->n ? at + 1 : (uint32_t)r->n;
 }
 
+/* The reason that most protected rows of the line have; "" when none is protected. */
+static const char *line_reason(const tui_rows *r, uint32_t from, uint32_t to)
+{
+    uint32_t count[256] = {0}, most = 0;
+    const tui_row *best = NULL;
+    for (uint32_t i = from; i < to; i++) {
+        const tui_row *row = &r->row[i];
+        if (!tui_row_protected(r, row) || row->change != TUI_PROTECTED_ROW) continue;
+        if (++count[row->reason] > most) {
+            most = count[row->reason];
+            best = row;
+        }
+    }
+    return best ? tui_rows_word(r, best) : "";
+}
+
 static void draw_line(tui_ui *u, tui_area a, int y, const tui_rows *r, uint32_t from, uint32_t to)
 {
     tui_count c = tui_rows_count(r, from, to);
@@ -52,10 +69,16 @@ static void draw_line(tui_ui *u, tui_area a, int y, const tui_rows *r, uint32_t 
     }
     tui_style style = tui_share_style(share);
     tui_put(a, 0, y, style, gutter);
+    const bool is_wide = a.width >= WIDE;
+    if (is_wide) {
+        char reason[32];
+        snprintf(reason, sizeof reason, "%.9s", line_reason(r, from, to));
+        tui_put(a, GUTTER, y, tui_share_style(TUI_SHARE_PROTECTED), reason);
+    }
     base_buf text = {0};
     tui_rows_text(r, from, to, &text);
     tui_style body = share == TUI_SHARE_HOST || share == TUI_SHARE_BARRED ? TUI_FAINT : TUI_PLAIN;
-    int x = GUTTER;
+    int x = GUTTER + (is_wide ? REASON : 0);
     for (size_t i = 0; text.data && i < text.len;) {
         if (text.data[i] == '\n' || text.data[i] == '\t') {
             x += text.data[i] == '\t' ? 4 : 0;

@@ -55,6 +55,10 @@ int tui_ledger_lines(tui_ui *u, tui_area a, int y, uint32_t turn)
     if (l->active_bytes > 0)
         tui_printf(a, 2, y++, TUI_PLAIN, "active %s  host %s", tui_size(l->active_bytes, x1),
             tui_size(l->host_bytes, x2));
+    if (l->ceiling > 0) {
+        x = 2 + tui_printf(a, 2, y, TUI_PLAIN, "structure kept %.0f%%  ", l->structure * 100);
+        tui_printf(a, x, y++, TUI_FAINT, "chance %.0f%%  at most %.0f%%", l->chance * 100, l->ceiling * 100);
+    }
     if (l->why && *l->why) {
         tui_text t = {0};
         tui_flow f = {.text = &t, .width = a.width - 2, .rest = "     "};
