@@ -50,8 +50,8 @@ float *matrix_take(
 void put_u16(uint8_t *p, uint16_t v);
 gguf_tensor tensor_new(
     gguf_tensor_type type, uint32_t n_in, uint32_t n_out); /* random quants, scales of a size that occurs */
-gguf_tensor tensor_filled(
-    gguf_tensor_type type, uint32_t n_in, uint32_t n_out, uint8_t byte); /* all quants and inner scales of this byte */
+gguf_tensor tensor_filled(gguf_tensor_type type, uint32_t n_in, uint32_t n_out,
+    uint8_t byte); /* all quants and inner scales of this byte */
 void tensor_free(gguf_tensor t);
 
 ops_activations *activations(check *c, model_ops *ops, uint32_t n, uint32_t width, const float *values);
