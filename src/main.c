@@ -21,6 +21,7 @@ static const struct {
 #endif
     {"model", "default models, a file's metadata, full validation", cmd_model},
     {"eval", "token ids and log-probabilities, as JSON lines", cmd_eval},
+    {"kv", "the cache's policies and parameters", cmd_kv},
     {"bench", "speed, and the experiments", cmd_bench},
     {"code", "anchors and definitions of source files", cmd_code},
     {"grammar", "grammars found, their table rows", cmd_grammar},

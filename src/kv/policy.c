@@ -10,35 +10,48 @@
 #define COMMON .low = .875, .window = 32, .w = 32, .kernel = 7, .seed = 1, .queries = 8, .hysteresis = .05, .heads = 1, KV_STRUCTURE_DEFAULTS
 static const kv_policy policies[] = {
     {.info = {"kvist", "hard, then program structure, then request and session memory by rank; repairs at every pause",
-              "low=.875 sinks=4 window=32 hard=1 soft=.5 w=32 kernel=7 memory=1 queries=8 hysteresis=.05 order=mass grow=line pick=rank lanes=one heads=calibrated signal=reuse"},
+              "low=.875 sinks=4 window=32 hard=1 soft=.5 w=32 kernel=7 memory=1 queries=8 hysteresis=.05 order=mass grow=line pick=rank lanes=one heads=calibrated signal=reuse",
+              "design: kv.md section 10; w, kernel as snapkv; memory: seed 003; soft, low: ours; heads and lines: measured, docs/benchmarks.md"},
      .score = kv_policy_kvist_score, .defaults = {COMMON, .sinks = 4, .hard = 1, .soft = .5, .memory = 1}, .repair = -1},
-    {.info = {"full", "keeps everything", ""}, .defaults = {COMMON}},
-    {.info = {"streaming-llm", "sinks and the newest rows (Xiao et al., 2023)", "low=.875 sinks=4 window=32 hard=0"},
+    {.info = {"full", "keeps everything", "",
+              "-"}, .defaults = {COMMON}},
+    {.info = {"streaming-llm", "sinks and the newest rows (Xiao et al., 2023)", "low=.875 sinks=4 window=32 hard=0",
+              "sinks=4: Xiao et al. 2023; low and window: ours, as in every policy"},
      .score = kv_policy_streaming_score, .defaults = {COMMON, .sinks = 4}},
-    {.info = {"snapkv", "mean mass under the request's last queries, pooled, per lane (Li et al., 2024)", "low=.875 sinks=0 window=32 hard=0 w=32 kernel=7"},
+    {.info = {"snapkv", "mean mass under the request's last queries, pooled, per lane (Li et al., 2024)", "low=.875 sinks=0 window=32 hard=0 w=32 kernel=7",
+              "w=32 kernel=7, maximum: its LongBench configuration; mean over a group of heads: KVCache-Factory, docs/gqa_cache_layout.md"},
      .score = kv_policy_snapkv_score, .defaults = {COMMON}},
     {.info = {"codecomp", "excerpts computed each by itself; budgets and spans by program structure, the rest by mass, a set a layer (CodeComp, 2026)",
-              "low=.875 sinks=4 window=32 hard=1 w=32 kernel=5 span=.5 least_span=16 alloc=.5 fill=attention local=1"},
+              "low=.875 sinks=4 window=32 hard=1 w=32 kernel=5 span=.5 least_span=16 alloc=.5 fill=attention local=1",
+              "seed 000, sections 4.2 to 4.5; what the paper does not give: kv.md section 5"},
      .score = kv_policy_codecomp_score, .defaults = {.low = .875, .window = 32, .w = 32, .kernel = 5, .seed = 1, .queries = 8,
          .hysteresis = .05, .heads = 1, .sinks = 4, .hard = 1, .local = 1, KV_STRUCTURE_DEFAULTS}},
-    {.info = {"snapkv-seed", "seed 002's own selector: keys against the last answer's keys, one set for all lanes", "low=.875 sinks=0 window=128 hard=0"},
+    {.info = {"snapkv-seed", "seed 002's own selector: keys against the last answer's keys, one set for all lanes", "low=.875 sinks=0 window=128 hard=0",
+              "window=128, keys only: seed 002's code (kv-peers.md, section 0)"},
      .score = kv_policy_seed_score, .defaults = {.low = .875, .window = 128, .w = 32, .kernel = 7, .seed = 1, .queries = 8, .hysteresis = .05, .heads = 1}},
-    {.info = {"h2o", "mass given by all tokens so far, half; the newest rows, half (Zhang et al., 2023)", "low=.875 recent=.5 sinks=0 hard=0"},
+    {.info = {"h2o", "mass given by all tokens so far, half; the newest rows, half (Zhang et al., 2023)", "low=.875 recent=.5 sinks=0 hard=0",
+              "recent=.5: Zhang et al. 2023, half and half; the recent half is the grace of a new token"},
      .score = kv_policy_heavy_score, .defaults = {COMMON, .recent = .5}, .heavy = KV_HEAVY_SUM},
-    {.info = {"scissorhands", "how often a row was given more than the average, and the newest rows (Liu et al., 2023)", "low=.875 recent=.1 sinks=0 hard=0"},
+    {.info = {"scissorhands", "how often a row was given more than the average, and the newest rows (Liu et al., 2023)", "low=.875 recent=.1 sinks=0 hard=0",
+              "counting masses above the average: Liu et al. 2023, their pivotal tokens; recent=.1: ours"},
      .score = kv_policy_heavy_score, .defaults = {COMMON, .recent = .1}, .heavy = KV_HEAVY_COUNT},
-    {.info = {"tova", "mass of the newest token's query, mean over heads, a set a layer (Oren et al., 2024)", "low=.875 sinks=0 window=1 hard=0"},
+    {.info = {"tova", "mass of the newest token's query, mean over heads, a set a layer (Oren et al., 2024)", "low=.875 sinks=0 window=1 hard=0",
+              "no parameters: Oren et al. 2024"},
      .score = kv_policy_last_score, .defaults = {.low = .875, .window = 1, .w = 32, .kernel = 7, .seed = 1, .queries = 8, .hysteresis = .05, .heads = 1, KV_STRUCTURE_DEFAULTS},
      .heavy = KV_HEAVY_LAST},
-    {.info = {"knorm", "rows with short keys (Devoto et al., 2024)", "low=.875 sinks=4 window=32 hard=0"},
+    {.info = {"knorm", "rows with short keys (Devoto et al., 2024)", "low=.875 sinks=4 window=32 hard=0",
+              "no parameters: Devoto et al. 2024; sinks and window: ours"},
      .score = kv_policy_knorm_score, .defaults = {COMMON, .sinks = 4}},
     {.info = {"intentkv", "the rule of IntentKV (2026): mass under the session's memory of requests, one set, once a message",
-              "low=1 mode=memory sinks=0 window=1 hard=2"},
+              "low=1 mode=memory sinks=0 window=1 hard=2",
+              "low=1, forced rows hard=2, decay exp(-.5), unit norm: seed 003, sections 3.1, 3.2 and appendix A"},
      .score = kv_policy_intentkv_score, .whole = true, .defaults = {.low = 1, .window = 1, .hard = 2, .mode = 1, .w = 32, .kernel = 7, .seed = 1,
          .queries = 8, .hysteresis = .05, .heads = 1, KV_STRUCTURE_DEFAULTS}},
-    {.info = {"random", "a control: rows by a seeded hash, per lane", "low=.875 sinks=4 window=32 hard=0 seed=1"},
+    {.info = {"random", "a control: rows by a seeded hash, per lane", "low=.875 sinks=4 window=32 hard=0 seed=1",
+              "-"},
      .score = kv_policy_random_score, .defaults = {COMMON, .sinks = 4}},
-    {.info = {"oldest", "a control: the oldest rows go first, sinks too", "low=.875 window=32 hard=0"},
+    {.info = {"oldest", "a control: the oldest rows go first, sinks too", "low=.875 window=32 hard=0",
+              "-"},
      .score = kv_policy_streaming_score, .defaults = {COMMON}},
 };
 static const struct parameter {
@@ -46,8 +59,9 @@ static const struct parameter {
     size_t offset;
     double least, most;
     const char *words; /* names of the values 0, 1, ...; NULL: a number */
+    const char *about;
 } parameters[] = {
-#define PARAMETER_ROW(field, name, least, most, words) {name, offsetof(kv_parameters, field), least, most, words},
+#define PARAMETER_ROW(field, name, least, most, words, about) {name, offsetof(kv_parameters, field), least, most, words, about},
     KV_PARAMETERS(PARAMETER_ROW)
 };
 /* clang-format on */
@@ -62,6 +76,38 @@ const kv_policy_info *kv_policy_list(uint32_t *ret_n)
     for (size_t i = 0; i < N_POLICIES; i++) infos[i] = policies[i].info;
     *ret_n = N_POLICIES;
     return infos;
+}
+
+const kv_parameter_info *kv_parameter_list(uint32_t *ret_n)
+{
+    static kv_parameter_info infos[N_PARAMETERS];
+    for (size_t i = 0; i < N_PARAMETERS; i++)
+        infos[i] = (kv_parameter_info){.name = parameters[i].name,
+            .words = parameters[i].words,
+            .least = parameters[i].least,
+            .most = parameters[i].most};
+    *ret_n = N_PARAMETERS;
+    return infos;
+}
+
+void kv_policy_describe(base_buf *out)
+{
+    base_buf_puts(out, "--kv-policy, and what each begins with:\n");
+    for (size_t i = 0; i < N_POLICIES; i++)
+        base_buf_printf(out, "  %-18s %s\n%s%s%s", policies[i].info.name, policies[i].info.summary,
+            *policies[i].info.parameters ? "                     " : "", policies[i].info.parameters,
+            *policies[i].info.parameters ? "\n" : "");
+    base_buf_puts(out, "\n--kv-set NAME=VALUE:\n");
+    for (size_t i = 0; i < N_PARAMETERS; i++) {
+        const struct parameter *p = &parameters[i];
+        base_buf range = {0};
+        if (p->words)
+            base_buf_puts(&range, p->words);
+        else
+            base_buf_printf(&range, "%g to %g", p->least, p->most);
+        base_buf_printf(out, "  %-14s %-18s %s\n", p->name, range.data, p->about);
+        base_buf_free(&range);
+    }
 }
 
 const kv_policy *kv_policy_find(const char *name, base_err *err)

@@ -1,6 +1,6 @@
 /*
  * h2o and scissorhands: what a row was given so far orders, and a share of the kept is for the newest rows whatever they were
- * given (H2O, Zhang et al. 2023, section 4: half and half, which is also the grace of a new token). The sums are causal
+ * given (H2O, Zhang et al. 2023: half and half, which is also the grace of a new token). The sums are causal
  * and begin with the session (heavy.c). tova: the newest token's own mass, mean over all heads, one set a layer's lanes share.
  */
 #include "kv/policy.h"

@@ -548,6 +548,17 @@ void kv_session_set_automatic(kv_session *s, bool on)
     s->automatic = on;
 }
 
+/* The request that was cut off is no longer it. An older one's queries are gone, but it was asked: nobody else stands in. */
+static void find_older_request(kv_session *s)
+{
+    s->has_request = false;
+    for (size_t i = s->n_parts; i-- > 0 && !s->has_request;)
+        if (s->parts[i].origin == KV_ORIGIN_USER) {
+            s->has_request = true;
+            s->request_turn = s->parts[i].turn;
+        }
+}
+
 int kv_session_truncate(kv_session *s, uint32_t n, base_err *err)
 {
     if (n > s->n)
@@ -567,7 +578,7 @@ int kv_session_truncate(kv_session *s, uint32_t n, base_err *err)
     kv_signal_crop(&s->recent, 0, n);
     if (s->request.n && s->request.tokens[s->request.n - 1] >= n) {
         kv_signal_crop(&s->request, 0, n);
-        if (!s->request.n) s->has_request = false;
+        if (!s->request.n) find_older_request(s);
     }
     if (s->holed) {
         const uint32_t cut[] = {n, UINT32_MAX};

@@ -286,7 +286,16 @@ uint64_t kv_session_schedule_hash(const kv_session *s);
 
 typedef struct kv_policy_info {
     const char *name, *summary, *parameters; /* "w=32 kernel=7": defaults */
+    const char *source;                      /* where those come from */
 } kv_policy_info;
 const kv_policy_info *kv_policy_list(uint32_t *ret_n);
+/* For --help: every policy with its defaults, every parameter with its bounds. */
+void kv_policy_describe(base_buf *out);
+
+typedef struct kv_parameter_info {
+    const char *name, *words; /* words: of a parameter that has names for its values; NULL: a number */
+    double least, most;
+} kv_parameter_info;
+const kv_parameter_info *kv_parameter_list(uint32_t *ret_n);
 
 #endif
