@@ -334,14 +334,15 @@ int tool_workspace_refresh(tool_workspace *w, char ***ret_changed, const atomic_
     for (int pass = 0; pass < 3 && !code; pass++) {
         for (size_t i = 0; i < w->listing.n && !code; i++) {
             tool_listed *f = &w->listing.files[i];
-            bool is_code = code_language(f->path, "", 0) != NULL;
-            if (pass == 0 ? !f->is_indexed : f->is_indexed || is_code != (pass == 1)) continue;
+            if (f->is_indexed != (pass == 0)) continue;
             if (pass == 0) {
                 size_t size = (size_t)f->size;
                 n_taken++;
                 budget -= size < budget ? size : budget;
             } else if (n_taken >= TOOL_MAX_FILES_CODE) {
                 break;
+            } else if ((code_language(f->path, "", 0) != NULL) != (pass == 1)) {
+                continue;
             }
             if (is_news(w, f)) {
                 wanted[n++] = f->path;
