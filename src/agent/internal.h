@@ -83,6 +83,7 @@ struct agent {
     uint64_t seq;
     uint32_t turn;
     bool in_turn, log_failed, denied, ended;
+    bool has_excerpts;  /* the last request had some in front */
     bool unsaved;       /* a turn ended since the last snapshot */
     int open_role;      /* the message that was begun and not ended; -1: none */
     uint32_t n_prompt;  /* tokens of the fixed prompt */

@@ -3,6 +3,7 @@
  * template's tail (the end of a message and the opening of the answer) is appended after the repair, so that the first token of
  * every answer is computed over what the newest message asked for.
  */
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -371,6 +372,43 @@ static int ask_for_call(agent *a, base_err *err)
     return rc;
 }
 
+/* "Which function ...", "Where is ...": a question whose answer is a name. */
+static bool asks_for_name(const char *request)
+{
+    static const char *const words[] = {"which", "where"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        size_t n = strlen(words[i]);
+        for (const char *at = request; (at = strcasestr(at, words[i])); at += n)
+            if ((at == request || !isalnum((unsigned char)at[-1])) && !isalnum((unsigned char)at[n]))
+                return true;
+    }
+    return false;
+}
+
+static bool names_symbol(const agent *a, const answer *r)
+{
+    code_checked *checked = NULL;
+    uint32_t n = code_places_check(
+        tool_workspace_index(a->workspace), r->text.data, r->text.len, MAX_PLACES, &checked);
+    bool found = false;
+    for (uint32_t i = 0; i < n; i++)
+        found = found || checked[i].state == CODE_PLACE_DEFINED || checked[i].state == CODE_PLACE_MENTIONED;
+    code_places_checked_free(checked, n);
+    return found;
+}
+
+/* Small models paraphrase the question, or invent: what they mean is asked for by its name. */
+static int ask_for_name(agent *a, base_err *err)
+{
+    base_buf text = {0};
+    base_buf_printf(
+        &text, "%sWhich definition in the excerpts is that? Name it and its file.", agent_prompt_request);
+    agent__notice(a, "the answer names nothing that this tree has: it is asked for the name");
+    int rc = append_asking(a, &text, err);
+    base_buf_free(&text);
+    return rc;
+}
+
 /* The first attempt as the person set it; a further one warmer, or a deterministic model would say the same again. */
 static void set_sampling(agent *a, bool further)
 {
@@ -410,10 +448,10 @@ static int take_candidate(agent *a, answer *r, bool *taken, base_err *err)
 }
 
 /* Answers and calls until an answer without a call. */
-static int converse(agent *a, bool *interrupted, base_err *err)
+static int converse(agent *a, const char *request, bool *interrupted, base_err *err)
 {
     agent_opening opening = {0};
-    bool asked_for_call = false;
+    bool asked_for_call = false, wants_name = a->has_excerpts && !a->fix.wanted && asks_for_name(request);
     for (uint32_t steps = 0;; steps++) {
         kv_stats s;
         a->engine->ops->stats(a->engine, &s);
@@ -457,6 +495,13 @@ static int converse(agent *a, bool *interrupted, base_err *err)
             if (rc) return rc;
             continue;
         }
+        if (!rc && r.end == ANSWER_DONE && wants_name && r.text.len && !names_symbol(a, &r)) {
+            wants_name = false;
+            answer_free(&r);
+            rc = ask_for_name(a, err);
+            if (rc) return rc;
+            continue;
+        }
         if (!rc && r.end != ANSWER_CALL) tell_answer(a, &r);
         *interrupted = r.end == ANSWER_CANCELLED;
         if (!rc && r.end == ANSWER_CALL) rc = agent__act(a, &r.call, r.from, r.to, &stop, err);
@@ -483,7 +528,7 @@ int agent__turn(agent *a, const char *request, base_err *err)
     bool interrupted = false;
     turn_begins(a, request);
     int rc = append_request(a, request, &mine);
-    if (!rc) rc = converse(a, &interrupted, &mine);
+    if (!rc) rc = converse(a, request, &interrupted, &mine);
     if (rc == BASE_E_CANCELLED) {
         interrupted = true;
         agent__notice(a, "interrupted");

@@ -198,6 +198,44 @@ static void test_turn__an_answer_ends_in_front_of_a_stop_string(void **state)
     free_host(&h);
 }
 
+static void test_turn__an_answer_that_names_nothing_is_asked_for_the_name(void **state)
+{
+    put_program();
+    host h = new_host();
+    agent_session *s = open_session(&h,
+        "answer It is added where numbers are added.\nanswer `add` in add.sh.\n"
+        "answer In `frobnicate`.\nanswer Nowhere.\nanswer It subtracts.\n",
+        AGENT_MODE_ASK, NULL, true);
+    submit(s, &h, "Which function can add numbers?");
+    assert_string_equal(h.outline.data, "user context notice answer places ledger turn_end:closed ");
+    assert_true(told(&h, "\"text\":\"`add` in add.sh.\""));
+    put_file("sub.sh", "subtract() {\n    echo 1\n}\n");
+    base_buf_clear(&h.outline);
+    submit(s, &h, "Where does it subtract numbers?"); /* once, and what comes then is the answer */
+    assert_true(told(&h, "\"event\":\"answer\",\"turn\":2,\"text\":\"Nowhere.\""));
+    submit(s, &h, "What does subtract do?"); /* no name is asked for */
+    assert_true(told(&h, "\"event\":\"answer\",\"turn\":3,\"text\":\"It subtracts.\""));
+    agent_session_close(s);
+    free_host(&h);
+}
+
+/* Nearest to the question stands what fits it best; told are they in the order of their worth. */
+static void test_turn__the_best_excerpt_comes_last(void **state)
+{
+    put_file("best.sh", "# adds two numbers together\nadd_numbers() {\n    echo $(($1 + $2))\n}\n");
+    put_file("other.sh", "# prints numbers\nprint_numbers() {\n    echo $1\n}\n");
+    host h = new_host();
+    agent_session *s = open_session(&h, "answer `add_numbers` in best.sh.\n", AGENT_MODE_ASK, NULL, true);
+    submit(s, &h, "Which function adds two numbers?");
+    const char *told_best = strstr(h.json.data, "best.sh"), *told_other = strstr(h.json.data, "other.sh");
+    const char *best = strstr(h.json.data, "\"label\":\"add_numbers\""),
+               *other = strstr(h.json.data, "\"label\":\"print_numbers\"");
+    assert_true(told_best && told_other && told_best < told_other);
+    assert_true(best && other && other < best);
+    agent_session_close(s);
+    free_host(&h);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -212,6 +250,8 @@ int main(void)
         TEST_CASE(test_turn__the_last_attempt_stays_and_words_alone_are_asked_again),
         TEST_CASE(test_turn__an_answer_ends_in_front_of_a_stop_string),
         TEST_CASE(test_turn__a_fenced_definition_without_a_call_is_offered_as_a_rewrite),
+        TEST_CASE(test_turn__an_answer_that_names_nothing_is_asked_for_the_name),
+        TEST_CASE(test_turn__the_best_excerpt_comes_last),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
