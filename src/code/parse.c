@@ -15,6 +15,9 @@
 
 enum {
     MAX_TREE_BYTES = 1 << 20,
+    PROBE_ABOVE = 1 << 18, /* larger files are tried on their beginning first */
+    PROBE_BYTES = 1 << 16,
+    PROBE_ERRORS = PROBE_BYTES / 256,
     MAX_LINE = 20000,
     MAX_MEAN_LINE = 300,
     LOOK_AHEAD = 4096,
@@ -37,6 +40,16 @@ static bool is_minified(const char *text, size_t n)
 }
 
 #ifdef KVIST_HAVE_TREE_SITTER
+/* Is this a text of that language at all? A megabyte of random punctuation takes a grammar ten seconds, its beginning one. */
+static bool is_source(const code_grammar *grammar, const char *text)
+{
+    code_tree probe;
+    if (!code_tree_make(grammar, text, PROBE_BYTES, NULL, &probe)) return false;
+    const bool good = probe.n_errors <= PROBE_ERRORS;
+    code_tree_free(&probe);
+    return good;
+}
+
 /* NULL: not to be read by a grammar, or there is none. */
 static code_file *parse_with_grammar(
     code_grammars *g, const char *language, const char *text, size_t n, code_graph *graph, TSTree **kept)
@@ -45,7 +58,9 @@ static code_file *parse_with_grammar(
         return NULL;
     const code_grammar *grammar = code_grammar_get(g, language);
     code_tree tree;
-    if (grammar == NULL || !code_tree_make(grammar, text, n, kept, &tree)) return NULL;
+    if (grammar == NULL || (n > PROBE_ABOVE && !is_source(grammar, text)) ||
+        !code_tree_make(grammar, text, n, kept, &tree))
+        return NULL;
     code_file *f = code_parse_tree(&tree);
     if (graph != NULL) code_graph_build(&tree, f, graph);
     code_tree_free(&tree);
