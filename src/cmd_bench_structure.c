@@ -793,7 +793,7 @@ int cmd_bench_structure(int argc, char **argv)
     free(rest);
     if (!r && b.help) {
         fputs(usage, stdout);
-        fputs(options_help, stdout);
+        options_print_help(stdout);
         return CMD_OK;
     }
     for (size_t i = 0; !r && b.list && i < N_CONDITIONS; i++)

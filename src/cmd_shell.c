@@ -187,7 +187,7 @@ int cmd_shell(int argc, char **argv)
     int status = CMD_OK, code = parse(argc, words, &o, &err);
     if (!code && (o.help || o.version)) {
         fputs(o.help ? usage : "kvist " KVIST_VERSION "\n", stdout);
-        if (o.help) fputs(options_help, stdout);
+        if (o.help) options_print_help(stdout);
         goto out;
     }
     if (!code) code = to_session_options(&o, &opening_.session, &err);

@@ -267,3 +267,11 @@ int options_lookup(const common_options *o, bool *ret, base_err *err)
     if (*ret || !strcmp(o->lookup, "off")) return BASE_OK;
     return base_fail(err, BASE_E_USAGE, "--lookup is on or off, not \"%s\"", o->lookup);
 }
+
+void options_print_help(FILE *out)
+{
+    base_buf policies = {0};
+    kv_policy_describe(&policies);
+    fprintf(out, "%s\n%s\n", options_help, policies.data);
+    base_buf_free(&policies);
+}

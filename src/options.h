@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/err.h"
 #include "kv/session.h"
@@ -72,5 +73,7 @@ int options_lookup(const common_options *o, bool *ret, base_err *err);
 
 /* The lines of --help for model and cache options. */
 extern const char options_help[];
+/* The same, and behind them every cache policy and parameter. */
+void options_print_help(FILE *out);
 
 #endif
