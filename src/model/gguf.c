@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -67,6 +68,15 @@ static const struct {
     {GGUF_TENSOR_Q5_1, "Q5_1",  32,  24}, {GGUF_TENSOR_Q8_0, "Q8_0",  32,  34}, {GGUF_TENSOR_Q4_K, "Q4_K", 256, 144},
     {GGUF_TENSOR_Q5_K, "Q5_K", 256, 176}, {GGUF_TENSOR_Q6_K, "Q6_K", 256, 210}, {GGUF_TENSOR_Q3_K, "Q3_K", 256, 110},
     {GGUF_TENSOR_IQ4_NL, "IQ4_NL", 32, 18}, {GGUF_TENSOR_IQ4_XS, "IQ4_XS", 256, 136},
+};
+
+/* Formats that occur and are refused, by the file's numbers. */
+static const struct {
+    uint32_t type;
+    const char *name;
+} refused_types[] = {
+    {10, "Q2_K"},    {16, "IQ2_XXS"}, {17, "IQ2_XS"}, {18, "IQ3_XXS"}, {19, "IQ1_S"}, {21, "IQ3_S"},
+    {22, "IQ2_S"},   {29, "IQ1_M"},   {34, "TQ1_0"},  {35, "TQ2_0"},   {39, "MXFP4"},
 };
 
 static const struct {
@@ -257,6 +267,21 @@ static int parse_keys(gguf_file *f, cursor *c)
     return 0;
 }
 
+static int refuse_type(const cursor *c, const gguf_tensor *t, uint32_t type)
+{
+    char name[24], known[160] = "";
+    snprintf(name, sizeof name, "number %" PRIu32, type);
+    for (size_t i = 0; i < N_OF(refused_types); i++)
+        if (refused_types[i].type == type) snprintf(name, sizeof name, "%s", refused_types[i].name);
+    for (size_t i = 0; i < N_OF(tensor_types); i++) {
+        size_t n = strlen(known);
+        snprintf(known + n, sizeof known - n, "%s%s", i ? ", " : "", tensor_types[i].name);
+    }
+    return base_fail(c->err, BASE_E_UNSUPPORTED,
+        "GGUF: tensor %.*s has the format %s, which kvist does not know; it reads %s", (int)t->name.len,
+        t->name.ptr, name, known);
+}
+
 /* ---- tensors ---- */
 
 static int parse_tensor(cursor *c, gguf_tensor *t, uint64_t *offset)
@@ -274,11 +299,7 @@ static int parse_tensor(cursor *c, gguf_tensor *t, uint64_t *offset)
 
     uint32_t elements, bytes;
     t->type = (gguf_tensor_type)type;
-    if (!gguf_tensor_block(t->type, &elements, &bytes)) {
-        return base_fail(c->err, BASE_E_UNSUPPORTED,
-            "GGUF: tensor %.*s has the format %" PRIu32 ", which kvist does not know", (int)t->name.len,
-            t->name.ptr, type);
-    }
+    if (!gguf_tensor_block(t->type, &elements, &bytes)) return refuse_type(c, t, type);
     uint64_t n_elements = 1, rows = 1;
     for (uint32_t d = 0; d < 4; d++) {
         if (t->ne[d] < 1 || t->ne[d] > INT64_MAX) return fail_at(c, "a dimension is not positive");

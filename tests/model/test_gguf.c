@@ -414,6 +414,11 @@ static void test_gguf__refuses_formats_outside_the_table(void **state)
         base_buf b = one_tensor(1, (uint64_t[]){256}, types[i], 0, 4096);
         assert_refused(&b, BASE_E_UNSUPPORTED, "does not know");
     }
+    base_buf b = one_tensor(1, (uint64_t[]){256}, 10, 0, 4096);
+    assert_refused(&b, BASE_E_UNSUPPORTED, "format Q2_K");
+    b = one_tensor(1, (uint64_t[]){256}, 77, 0, 4096);
+    assert_refused(
+        &b, BASE_E_UNSUPPORTED, "format number 77, which kvist does not know; it reads F32, F16, BF16");
 }
 
 static void test_gguf__refuses_long_and_empty_names(void **state)
