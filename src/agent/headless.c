@@ -58,6 +58,8 @@ static void print_ledger(const agent_event *e)
         fprintf(stderr, " | rows %lld/%lld", (long long)e->ledger.active, (long long)e->ledger.budget);
     fprintf(stderr, " | %lld/%lld tokens | prefill %.1f s, %.1f tokens/s", (long long)e->ledger.n,
         (long long)e->ledger.ctx, e->ledger.prefill_s, e->ledger.decode_tps);
+    if (e->ledger.drafted)
+        fprintf(stderr, ", lookup %lld/%lld", (long long)e->ledger.accepted, (long long)e->ledger.drafted);
     if (e->ledger.ceiling > 0)
         fprintf(stderr, " | structure %.2f (chance %.2f, at most %.2f)", e->ledger.structure,
             e->ledger.chance, e->ledger.ceiling);

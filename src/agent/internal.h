@@ -62,6 +62,7 @@ typedef struct agent_sums {
     uint32_t n_before, generated;
     uint64_t rows_by[2][KV_N_REASONS]; /* [evicted, promoted]: rows of all lanes by reason, exact */
     uint64_t prefill_ns, decode_ns;
+    uint64_t drafted, accepted; /* tokens of prompt lookup */
     uint32_t prefilled;
     uint32_t expected, waited; /* tokens that this wait will compute (0: not known), and how many it has */
 } agent_sums;

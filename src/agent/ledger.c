@@ -177,6 +177,8 @@ void agent__ledger(agent *a)
                            .ctx = s.n_ctx,
                            .prefill_s = (double)a->sums.prefill_ns / 1e9,
                            .decode_tps = decode_s > 0 ? a->sums.generated / decode_s : 0,
+                           .drafted = (int64_t)a->sums.drafted,
+                           .accepted = (int64_t)a->sums.accepted,
                            .active_bytes = (int64_t)s.active_bytes,
                            .host_bytes = (int64_t)s.host_bytes,
                            .why = why.len ? why.data : NULL,
@@ -222,6 +224,8 @@ void agent__restore_sums(agent *a, const agent_event *e)
     a->sums = (agent_sums){.n_before = (uint32_t)e->ledger.reused,
         .generated = (uint32_t)e->ledger.generated,
         .prefill_ns = to_ns(e->ledger.prefill_s),
+        .drafted = (uint64_t)e->ledger.drafted,
+        .accepted = (uint64_t)e->ledger.accepted,
         .decode_ns = e->ledger.decode_tps > 0 ? to_ns(generated / e->ledger.decode_tps) : 0};
     for (int side = 0; side < N_SIDES; side++) restore_rows(a, side, e->ledger.why);
     keep_sums(a);

@@ -112,6 +112,16 @@ static int write_call(agent *a, answer *r, const base_buf *call, bool ended, siz
     return rc;
 }
 
+/* Before (-1) and behind (1) an answer: what lookup did for it, into the turn's sums. */
+static void count_lookup(agent *a, int sign)
+{
+    uint64_t drafted, accepted;
+    if (!a->engine->ops->lookup) return;
+    a->engine->ops->lookup(a->engine, &drafted, &accepted);
+    a->sums.drafted += (uint64_t)sign * drafted;
+    a->sums.accepted += (uint64_t)sign * accepted;
+}
+
 static int decode(agent *a, answer *r, const agent_opening *opening, base_err *err)
 {
     size_t told = 0;
@@ -124,6 +134,7 @@ static int decode(agent *a, answer *r, const agent_opening *opening, base_err *e
     }
     size_t thought_from = r->text.len;
     uint64_t start = base_clock_ns();
+    count_lookup(a, -1);
     if (!rc) a->engine->ops->answer_begins(a->engine);
     bool end = false;
     r->end = ANSWER_TOO_LONG;
@@ -155,6 +166,7 @@ static int decode(agent *a, answer *r, const agent_opening *opening, base_err *e
         }
     }
     a->sums.decode_ns += base_clock_ns() - start;
+    count_lookup(a, 1);
     r->to = agent__n_tokens(a);
     if (rc == BASE_E_CANCELLED) {
         r->end = ANSWER_CANCELLED;
