@@ -19,6 +19,7 @@ int cmd_bench_niah(int argc, char **argv);
 int cmd_bench_repair(int argc, char **argv);
 int cmd_bench_screen(int argc, char **argv);
 int cmd_bench_structure(int argc, char **argv);
+int cmd_bench_sessions(int argc, char **argv);
 int cmd_bench_speed(int argc, char **argv);
 int cmd_code(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
