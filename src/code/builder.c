@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_DEFINITIONS = 1 << 20, MAX_ANCHORS = 1 << 22, BLOCK_BYTES = 8192 };
+enum { MAX_DEFINITIONS = 1 << 20, MAX_ANCHORS = 1 << 22, FIRST_BLOCK_BYTES = 240, BLOCK_BYTES = 8192 };
 
 typedef struct name_block {
     struct name_block *next;
@@ -32,7 +32,9 @@ const char *code_builder_name(code_builder *b, const char *s, size_t n)
     owned_file *f = (owned_file *)b->file;
     if (n > 1024) n = 1024; /* no name is longer; a broken parse may claim so */
     if (f->names == NULL || f->names->size - f->names->used < n + 1) {
-        const size_t size = n + 1 > BLOCK_BYTES ? n + 1 : BLOCK_BYTES;
+        /* A tree has many files with few names: the first block is small. */
+        const size_t usual = f->names == NULL ? FIRST_BLOCK_BYTES : BLOCK_BYTES,
+                     size = n + 1 > usual ? n + 1 : usual;
         name_block *block = base_xmalloc(sizeof *block + size);
         *block = (name_block){.next = f->names, .size = size};
         f->names = block;
