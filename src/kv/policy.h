@@ -12,34 +12,34 @@
 #include "kv/structure.h"
 
 /*
- * --kv-set NAME=VALUE. X(field, "name", least, most, words): words is NULL for a number, else the names of the values 0, 1, ...
+ * --kv-set NAME=VALUE. X(field, "name", least, most, words, about): words is NULL for a number, else the names of the values 0, 1, ...
  */
 /* clang-format off */
 #define KV_PARAMETERS(X) \
-    X(low, "low", .1, 1, NULL)              /* an eviction pass goes down to this share of the budget */ \
-    X(sinks, "sinks", 0, 256, NULL)         /* first rows of the sequence, hard */ \
-    X(window, "window", 1, 4096, NULL)      /* newest rows, hard */ \
-    X(hard, "hard", 0, 2, NULL)             /* fixed prompt, instructions and current request are hard too; 2: a newest result too */ \
-    X(soft, "soft", 0, 1, NULL)             /* share of a segment's rows that structure chooses */ \
-    X(w, "w", 1, 64, NULL)                  /* query vectors of the request */ \
-    X(kernel, "kernel", 1, 63, NULL)        /* rows of the max pooling, odd */ \
-    X(memory, "memory", 0, 1, NULL)         /* weight of the session memory's rank beside the request's */ \
-    X(seed, "seed", 0, 4294967295., NULL)   /* random */ \
-    X(queries, "queries", 1, 64, NULL)      /* query vectors of a repair */ \
-    X(hysteresis, "hysteresis", 0, 1, NULL) /* repair: a row must cross the cut by this share of the budget */ \
-    X(recent, "recent", 0, 1, NULL)         /* share of what an eviction leaves that is for the newest rows */ \
-    X(mode, "mode", 0, 1, "query memory")   /* intentkv: the newest message asks, or the session's memory */ \
-    X(host, "host", 0, 1048576, NULL)       /* MiB of rows kept in memory, evicted rows beyond it on disk only; 0: no limit */ \
-    X(disk, "disk", 0, 1048576, NULL)       /* MiB of rows on disk, the oldest evicted ones beyond it given up; 0: no limit */ \
-    X(order, "order", 0, 4, "mass keys fused random oldest") /* repair: who asks first (repair.h) */ \
-    X(grow, "grow", 0, 2, "line burst none")                 /* repair: what comes with an anchor */ \
-    X(pick, "pick", 0, 2, "rank coverage refresh")           /* repair: how anchors are taken */ \
-    X(lanes, "lanes", 0, 1, "one each")                      /* repair: one set for all lanes, or a set for each */ \
-    X(heads, "heads", 0, 1, "all calibrated")                /* repair: whose mass counts, where heads are calibrated */ \
-    X(signal, "signal", 0, 1, "reuse replay")                /* repair: the signal's own rows stay, or are computed again */ \
+    X(low, "low", .1, 1, NULL, "an eviction pass goes down to this share of the budget") \
+    X(sinks, "sinks", 0, 256, NULL, "first rows of the sequence, hard") \
+    X(window, "window", 1, 4096, NULL, "newest rows, hard") \
+    X(hard, "hard", 0, 2, NULL, "fixed prompt, instructions and current request are hard too; 2: a newest result too") \
+    X(soft, "soft", 0, 1, NULL, "share of a segment's rows that structure chooses") \
+    X(w, "w", 1, 64, NULL, "query vectors of the request") \
+    X(kernel, "kernel", 1, 63, NULL, "rows of the max pooling, odd") \
+    X(memory, "memory", 0, 1, NULL, "weight of the session memory's rank beside the request's") \
+    X(seed, "seed", 0, 4294967295., NULL, "random") \
+    X(queries, "queries", 1, 64, NULL, "query vectors of a repair") \
+    X(hysteresis, "hysteresis", 0, 1, NULL, "repair: a row must cross the cut by this share of the budget") \
+    X(recent, "recent", 0, 1, NULL, "share of what an eviction leaves that is for the newest rows") \
+    X(mode, "mode", 0, 1, "query memory", "intentkv: the newest message asks, or the session's memory") \
+    X(host, "host", 0, 1048576, NULL, "MiB of rows kept in memory, evicted rows beyond it on disk only; 0: no limit") \
+    X(disk, "disk", 0, 1048576, NULL, "MiB of rows on disk, the oldest evicted ones beyond it given up; 0: no limit") \
+    X(order, "order", 0, 4, "mass keys fused random oldest", "repair: who asks first (repair.h)") \
+    X(grow, "grow", 0, 2, "line burst none", "repair: what comes with an anchor") \
+    X(pick, "pick", 0, 2, "rank coverage refresh", "repair: how anchors are taken") \
+    X(lanes, "lanes", 0, 1, "one each", "repair: one set for all lanes, or a set for each") \
+    X(heads, "heads", 0, 1, "all calibrated", "repair: whose mass counts, where heads are calibrated") \
+    X(signal, "signal", 0, 1, "reuse replay", "repair: the signal's own rows stay, or are computed again") \
     KV_STRUCTURE_PARAMETERS(X)
 /* clang-format on */
-#define KV_PARAMETER_FIELD(field, name, least, most, words) double field;
+#define KV_PARAMETER_FIELD(field, name, least, most, words, about) double field;
 typedef struct kv_parameters {
     KV_PARAMETERS(KV_PARAMETER_FIELD)
 } kv_parameters;

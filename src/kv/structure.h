@@ -12,32 +12,32 @@
 
 /* clang-format off */
 /*
- * X(field, "name", least, most, words). The paper gives span, least_span, alloc and the weights of spans; the weights of chunks
+ * X(field, "name", least, most, words, about). The paper gives span, least_span, alloc and the weights of spans; the weights of chunks
  * are the same ones, tau are 95th percentiles of real code in 512 tokens.
  */
 #define KV_STRUCTURE_PARAMETERS(X) \
-    X(span, "span", 0, 1, NULL)                      /* codecomp: share of a chunk's rows for spans; 0: attention alone chooses */ \
-    X(least_span, "least_span", 0, 4096, NULL)       /* codecomp: rows for spans at least */ \
-    X(protect, "protect", 0, 1, NULL)                /* signatures and symbols that the request names go before other spans */ \
-    X(cores, "cores", 0, 1, NULL)                    /* the essential part of a span (callee, left side) goes before its extent */ \
-    X(alloc, "alloc", 0, .95, NULL)                  /* codecomp: a chunk's share is r * (1 - alloc .. 1 + alloc) by its structure */ \
-    X(fill, "fill", 0, 1, "attention nearest")       /* codecomp: the rest of a chunk goes by mass, or to what is next to its spans */ \
-    X(local, "local", 0, 1, NULL)                    /* codecomp: excerpts are computed each by itself, at overlapping phases */ \
-    X(call, "call", 0, 1, NULL)                      /* weight of a call */ \
-    X(control, "control", 0, 1, NULL)                /* weight of the predicate of an if, a loop, a switch */ \
-    X(query, "query", 0, 1, NULL)                    /* weight of a symbol that the request names */ \
-    X(ret, "return", 0, 1, NULL)                     /* weight of a return */ \
-    X(assign, "assign", 0, 1, NULL)                  /* weight of an assignment */ \
-    X(defuse, "defuse", 0, 1, NULL)                  /* weight of an end of a def-use pair */ \
-    X(attention, "attention", 0, 1, NULL)            /* weight of a mean mass above the chunk's median */ \
-    X(flow, "flow", 0, 1, NULL)                      /* weight of control-flow edges, chunks only */ \
-    X(dependence, "dependence", 0, 1, NULL)          /* weight of def-use pairs, chunks only */ \
-    X(tau_call, "tau_call", 1, 1000, NULL)           /* as many calls in 512 tokens count in full */ \
-    X(tau_control, "tau_control", 1, 1000, NULL)     /* predicates */ \
-    X(tau_return, "tau_return", 1, 1000, NULL)       /* returns */ \
-    X(tau_assign, "tau_assign", 1, 1000, NULL)       /* assignments */ \
-    X(tau_flow, "tau_flow", 1, 1000, NULL)           /* control-flow edges */ \
-    X(tau_dependence, "tau_dependence", 1, 1000, NULL) /* def-use pairs */
+    X(span, "span", 0, 1, NULL, "codecomp: share of a chunk's rows for spans; 0: attention alone chooses") \
+    X(least_span, "least_span", 0, 4096, NULL, "codecomp: rows for spans at least") \
+    X(protect, "protect", 0, 1, NULL, "signatures and symbols that the request names go before other spans") \
+    X(cores, "cores", 0, 1, NULL, "the essential part of a span (callee, left side) goes before its extent") \
+    X(alloc, "alloc", 0, .95, NULL, "codecomp: a chunk's share is r * (1 - alloc .. 1 + alloc) by its structure") \
+    X(fill, "fill", 0, 1, "attention nearest", "codecomp: the rest of a chunk goes by mass, or to what is next to its spans") \
+    X(local, "local", 0, 1, NULL, "codecomp: excerpts are computed each by itself, at overlapping phases") \
+    X(call, "call", 0, 1, NULL, "weight of a call") \
+    X(control, "control", 0, 1, NULL, "weight of the predicate of an if, a loop, a switch") \
+    X(query, "query", 0, 1, NULL, "weight of a symbol that the request names") \
+    X(ret, "return", 0, 1, NULL, "weight of a return") \
+    X(assign, "assign", 0, 1, NULL, "weight of an assignment") \
+    X(defuse, "defuse", 0, 1, NULL, "weight of an end of a def-use pair") \
+    X(attention, "attention", 0, 1, NULL, "weight of a mean mass above the chunk's median") \
+    X(flow, "flow", 0, 1, NULL, "weight of control-flow edges, chunks only") \
+    X(dependence, "dependence", 0, 1, NULL, "weight of def-use pairs, chunks only") \
+    X(tau_call, "tau_call", 1, 1000, NULL, "as many calls in 512 tokens count in full") \
+    X(tau_control, "tau_control", 1, 1000, NULL, "predicates") \
+    X(tau_return, "tau_return", 1, 1000, NULL, "returns") \
+    X(tau_assign, "tau_assign", 1, 1000, NULL, "assignments") \
+    X(tau_flow, "tau_flow", 1, 1000, NULL, "control-flow edges") \
+    X(tau_dependence, "tau_dependence", 1, 1000, NULL, "def-use pairs")
 /* In a row of the table of policies. */
 #define KV_STRUCTURE_DEFAULTS \
     .span = .5, .least_span = 16, .protect = 1, .cores = 1, .alloc = .5, .call = .20, .control = .18, .query = .18, .ret = .14, \
