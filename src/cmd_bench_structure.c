@@ -105,6 +105,8 @@ typedef struct prompt {
     uint32_t n_chunks, right; /* right: of choices */
     uint32_t line_from;       /* of target: where the line begins that is counted */
     uint32_t n_context;
+    double spans_ms,
+        prefill_ms; /* to find all spans; to compute the rows of ordinary text, question included */
 } prompt;
 
 typedef struct outcome {
@@ -175,6 +177,7 @@ static void add_chunk(bench *b, prompt *p, const bench_function *f, const char *
         model_tokenizer_piece(model_get_tokenizer(b->model), p->chunks[c].ids[i], &length);
         ends[i] = at += (uint32_t)length;
     }
+    const uint64_t start = base_clock_ns();
     code_graph *graph = NULL;
     code_piece *pieces = NULL;
     code_file *file = code_parse_graph(b->grammars, f->path, f->text, to - from, &graph);
@@ -188,6 +191,7 @@ static void add_chunk(bench *b, prompt *p, const bench_function *f, const char *
                 .marks = pieces[i].marks,
                 .n_flow = pieces[i].n_flow,
                 .n_dependence = pieces[i].n_dependence};
+    p->spans_ms += (double)(base_clock_ns() - start) / 1e6;
     p->n_context += n;
     free(pieces);
     code_graph_free(graph);
@@ -289,8 +293,7 @@ static int append(kv_session *s, kv_origin origin, const model_ids *ids, const k
 }
 
 /* The prompt's rows and, behind them, the question as the signal. at: where the question begins. */
-static int compute_base(
-    bench *b, const prompt *p, bool is_local, kv_session **ret, uint32_t *ret_at, base_err *err)
+static int compute_base(bench *b, prompt *p, bool is_local, kv_session **ret, uint32_t *ret_at, base_err *err)
 {
     static const char *const alone[] = {"local=1", NULL};
     kv_session *s = NULL;
@@ -298,6 +301,7 @@ static int compute_base(
     int r = kv_session_new(&s, b->model,
         &(kv_options){.policy = is_local ? "codecomp" : "full", .set = is_local ? alone : NULL}, NULL, err);
     if (r) return r;
+    const uint64_t start = base_clock_ns();
     r = append(s, KV_ORIGIN_SYSTEM, &p->head, NULL, 0, NULL, err);
     for (uint32_t i = 0; i < p->n_chunks && !r; i++) {
         kv_session_ids(s, &at);
@@ -311,6 +315,7 @@ static int compute_base(
         kv_session_free(s);
         return r;
     }
+    if (!is_local) p->prefill_ms = (double)(base_clock_ns() - start) / 1e6;
     *ret = s;
     *ret_at = n;
     return 0;
@@ -450,7 +455,8 @@ static void put_result(
     if (o->n_line)
         base_buf_printf(&out, ",\"mistake\":%d,\"line\":%d,\"line_tokens\":[%u,%u]", o->mistake,
             o->right_line == o->n_line, o->right_line, o->n_line);
-    base_buf_printf(&out, ",\"plan_ms\":%.2f}\n", o->ms);
+    base_buf_printf(&out, ",\"spans_ms\":%.2f,\"prefill_ms\":%.0f,\"plan_ms\":%.2f}\n", p->spans_ms,
+        p->prefill_ms, o->ms);
     fputs(out.data, b->out);
     fflush(b->out);
     base_buf_free(&out);
