@@ -126,7 +126,9 @@ static bool is_chosen(const gathering *g, const char *path, uint32_t line, uint3
 {
     for (size_t i = 0; i < g->n; i++) {
         const excerpt *e = &g->excerpts[i];
-        if (!strcmp(e->path, path) && e->line <= line && e->line_end >= line_end) return true;
+        if (strcmp(e->path, path) || e->line > line_end || e->line_end < line) continue;
+        uint32_t from = e->line > line ? e->line : line, to = e->line_end < line_end ? e->line_end : line_end;
+        if ((to - from + 1) * 4 >= (line_end - line + 1) * 3) return true; /* the same, with its comment */
     }
     return is_shown(g->a, path, line, line_end);
 }
