@@ -36,6 +36,7 @@ typedef struct local {
     model_sampling sampling;
     model_grammar *grammar;
     bool grammar_off;     /* this answer left it */
+    model_ids opening;    /* what the template writes in front of an answer */
     model_lookup *lookup; /* NULL: off */
     float *logits;        /* [KV_DRAFT_MAX][n_vocab]; behind the last token: at row */
     uint32_t row;
@@ -100,11 +101,20 @@ static void local_end(const engine *e, model_role role, model_ids *out)
 
 /* --- memory ------------------------------------------------------------------------------------------------------------- */
 
+/* Only behind what opens an answer, and inside of one, somebody asks what comes next. */
+static bool is_answer_next(const local *l, const kv_segment *segment, const int32_t *ids, uint32_t n)
+{
+    const model_ids *o = &l->opening;
+    if (segment->origin == KV_ORIGIN_ANSWER) return true;
+    return segment->origin == KV_ORIGIN_SCAFFOLD && o->n <= n &&
+           !memcmp(ids + (n - o->n), o->ids, o->n * sizeof *ids);
+}
+
 static int local_append(engine *e, const kv_segment *segment, const int32_t *ids, uint32_t n, base_err *err)
 {
     local *l = as_local(e);
     uint32_t done = 0;
-    bool wants = segment->origin == KV_ORIGIN_SCAFFOLD || segment->origin == KV_ORIGIN_ANSWER;
+    bool wants = is_answer_next(l, segment, ids, n);
     l->have_logits = false;
     int rc = kv_session_append(l->session, segment, ids, n, wants ? l->logits : NULL, &done, l->cancel, err);
     l->have_logits = !rc && wants;
@@ -458,6 +468,7 @@ static void local_set_lookup(engine *e, bool on)
 {
     local *l = as_local(e);
     model_lookup_free(l->lookup);
+    model_ids_free(&l->opening);
     l->lookup = on ? model_lookup_new() : NULL;
     l->n_known = l->n_drafted = l->n_taken = 0;
     l->have_logits = false;
@@ -578,6 +589,7 @@ int engine_local_open(engine **ret, const char *model_path, const engine_options
         l->info = model_get_info(l->model);
         l->tokenizer = model_get_tokenizer(l->model);
         l->template = model_get_template(l->model);
+        model_template_begin(l->template, MODEL_ROLE_ASSISTANT, &l->opening);
         keep_options(l, options);
         uint32_t n_ctx = l->kv.n_ctx && l->kv.n_ctx < l->info->n_ctx ? l->kv.n_ctx : l->info->n_ctx;
         if (options->budget)
