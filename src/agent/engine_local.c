@@ -219,7 +219,12 @@ static void local_why(const engine *e, uint32_t index, kv_why *ret)
 static int local_save(engine *e, base_err *err)
 {
     local *l = as_local(e);
-    return l->row_file ? kv_session_save(l->session, err) : 0;
+    if (!l->row_file) return 0;
+    kv_stats s;
+    kv_session_get_stats(l->session, &s);
+    /* The person reads or types now: the time to give back what rewinds left in the row file. */
+    return s.file_waste > 64 + s.n_tokens / 4 ? kv_session_compact(l->session, err)
+                                              : kv_session_save(l->session, err);
 }
 
 static int local_save_prefix(engine *e, uint32_t n, base_err *err)
