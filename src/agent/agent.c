@@ -134,7 +134,8 @@ static void on_plan(void *user, const kv_plan *p)
     base_buf_free(&runs);
     base_buf_free(&blob);
     if (p->dead)
-        agent__notice(a, "the rows of %u tokens were given up: the host tier is full (--kv-set disk=MiB is its limit)",
+        agent__notice(a,
+            "the rows of %u tokens were given up: the host tier is full (--kv-set disk=MiB is its limit)",
             kv_plan_dead(p));
 }
 

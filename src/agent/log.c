@@ -418,7 +418,8 @@ static void *pack_blob(const void *blob, size_t n, size_t *ret_n)
 }
 
 /* A stored blob's own bytes; *ret is NULL when it is as it was written. */
-static int unpack_blob(const agent_log *l, const void *blob, size_t n, void **ret, size_t *ret_n, base_err *err)
+static int unpack_blob(
+    const agent_log *l, const void *blob, size_t n, void **ret, size_t *ret_n, base_err *err)
 {
     static const unsigned char frame[] = {0x28, 0xb5, 0x2f, 0xfd};
     *ret = NULL;

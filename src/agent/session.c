@@ -112,7 +112,8 @@ int agent_session_open(agent_session **ret, const agent_session_options *o, cons
         base_buf rows = {0};
         s->dir = agent_log_session_dir(s->log, s->id);
         base_buf_printf(&rows, "%s/rows", s->dir);
-        s->row_file = base_buf_take(&rows); /* its folder comes with the log's row: none without a session in it */
+        s->row_file =
+            base_buf_take(&rows); /* its folder comes with the log's row: none without a session in it */
     }
     /* The tree first: a wrong folder is told before a model loads for seconds. */
     if (!rc)

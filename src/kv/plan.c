@@ -101,8 +101,7 @@ bool kv_plan_is_empty(const kv_plan *p)
 {
     const size_t n_words = kv_plan_words(p);
     return !any_bit(p->flips, n_words * p->n_lanes) && !any_bit(p->barred, n_words) &&
-           !any_bit(p->pinned, n_words) && !any_bit(p->stale, n_words) &&
-           !any_bit(p->dead, n_words);
+           !any_bit(p->pinned, n_words) && !any_bit(p->stale, n_words) && !any_bit(p->dead, n_words);
 }
 
 uint32_t kv_plan_dead(const kv_plan *p)

@@ -66,7 +66,8 @@ typedef struct kv_plan {
      * old holes); 0: none.
      */
     uint32_t replay_from;
-    uint64_t *dead; /* the same for rows given up for ever (host tier over its limit); only ever set; NULL: none */
+    uint64_t
+        *dead; /* the same for rows given up for ever (host tier over its limit); only ever set; NULL: none */
     uint32_t evicted, promoted; /* rows per lane, mean, rounded */
     double score_ms, plan_ms;   /* what it cost; not part of the plan's identity */
 } kv_plan;

@@ -63,9 +63,10 @@ typedef struct kv_pass {
     uint32_t budget;      /* of this pass */
     uint32_t *kept;       /* out, [n_tokens]: in how many lanes a rule of the policy chose the row */
     uint8_t *kept_reason; /* out, [n_tokens]: kv_reason of it */
-    const float *heavy;   /* [n_lanes][heavy_stride] by token: mass given so far; NULL: the policy adds none up */
+    const float
+        *heavy; /* [n_lanes][heavy_stride] by token: mass given so far; NULL: the policy adds none up */
     size_t heavy_stride;
-    float **score;        /* out: higher stays longer */
+    float **score; /* out: higher stays longer */
     float *attention,
         *recall; /* out, [n_tokens]: sums over lanes of the masses under request and memory, or untouched NAN */
 } kv_pass;
@@ -78,7 +79,8 @@ typedef struct kv_policy {
     int (*score)(kv_pass *pass, base_err *err); /* NULL: never evicts */
     kv_parameters defaults;
     kv_heavy heavy;
-    bool whole; /* evicts once a message or result is complete, never inside one or while an answer is written */
+    bool
+        whole; /* evicts once a message or result is complete, never inside one or while an answer is written */
     int repair; /* rows a repair may bring back, when nobody says: 0 none, -1 a sixteenth of the budget */
 } kv_policy;
 

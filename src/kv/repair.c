@@ -76,8 +76,8 @@ static int work_init(work *w, const kv_session *s, uint32_t from, base_err *err)
     kv__protect(s, c->hard);
     for (uint32_t t = 0; t < s->n; t++) {
         c->previous[t] = s->tokens[t].previous;
-        if (t < from && !kv_bits_get(s->barred, t) && !kv_bits_get(s->stale, t) &&
-            !kv_bits_get(s->dead, t)) kv_bits_set(c->eligible, t);
+        if (t < from && !kv_bits_get(s->barred, t) && !kv_bits_get(s->stale, t) && !kv_bits_get(s->dead, t))
+            kv_bits_set(c->eligible, t);
     }
     w->runs = kv_runs_of_bits(c->eligible, s->n, &w->n_runs, &w->n_rows);
     if (!w->runs) return base_fail(err, BASE_E_NOMEM, "no memory to repair a session of %u tokens", s->n);

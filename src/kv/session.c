@@ -335,7 +335,8 @@ static int keep_captured(const kv_session *s, const wanted *w, uint32_t offset, 
     all.tokens = (uint32_t *)(uintptr_t)c->tokens;
     all.queries = c->model.queries;
     for (uint32_t i = 0; i < w->n; i++)
-        if (w->offsets[i] >= offset && w->offsets[i] < offset + n) places[n_places++] = w->offsets[i] - offset;
+        if (w->offsets[i] >= offset && w->offsets[i] < offset + n)
+            places[n_places++] = w->offsets[i] - offset;
     if (!n_places) return 0;
     int r = kv_signal_pick(&all, places, n_places, &picked, err);
     if (!r) r = kv_signal_add(kept, picked.tokens, picked.queries, n_places, KV_RECENT_QUERIES, err);
@@ -486,7 +487,8 @@ int kv_session_append(kv_session *s, const kv_segment *g, const int32_t *ids, ui
     const uint32_t first = s->n;
     if (g->turn > s->turn) s->turn = g->turn;
     kv__open_part(s, g);
-    const uint32_t adoptable = is_fixed(g->origin) && !g->n_queries && !s->policy->heavy ? n - (last_logits ? 1 : 0) : 0;
+    const uint32_t adoptable =
+        is_fixed(g->origin) && !g->n_queries && !s->policy->heavy ? n - (last_logits ? 1 : 0) : 0;
     uint32_t done = adopt_prefix(s, ids, adoptable, NULL);
     while (!r && done < n) {
         const uint32_t chunk = n - done < KV_CHUNK ? n - done : KV_CHUNK;

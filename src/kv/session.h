@@ -91,7 +91,7 @@ typedef struct kv_observer {
 /* Everything below is per lane where it says rows (mean over lanes). */
 typedef struct kv_stats {
     uint32_t n_tokens, n_ctx, budget, n_lanes;
-    uint32_t dead; /* tokens whose rows were given up */
+    uint32_t dead;                             /* tokens whose rows were given up */
     uint32_t active, host, barred, protected_; /* rows, mean over lanes; protected_: hard */
     uint32_t active_min, active_max;           /* over lanes */
     uint64_t active_bytes, host_bytes, file_bytes;

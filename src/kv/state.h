@@ -106,9 +106,10 @@ struct kv_session {
     uint32_t request_turn;
     kv_signal recent;
     kv_memory *memory; /* NULL before the first question */
-    uint8_t *heads; /* [n_layer * n_head] 1: counts in a repair; NULL: all */
+    uint8_t *heads;    /* [n_layer * n_head] 1: counts in a repair; NULL: all */
 
-    float *heavy; /* [n_lanes][n_ctx] mass a row was given so far, for policies that add it up (heavy.c); NULL: none does */
+    float *
+        heavy; /* [n_lanes][n_ctx] mass a row was given so far, for policies that add it up (heavy.c); NULL: none does */
 
     float *logits; /* [n_vocab] behind token logits_at - 1; NULL: nobody asked */
     uint32_t logits_at;
@@ -118,12 +119,12 @@ struct kv_session {
     kv_entry journal[KV_JOURNAL]; /* oldest first */
     uint32_t n_journal;
 
-    char *row_path;     /* NULL: memory only */
-    kv_rowfile *file;   /* NULL until the first save */
-    int tier;           /* file of blocks that are on disk only; 0: none yet */
+    char *row_path;       /* NULL: memory only */
+    kv_rowfile *file;     /* NULL until the first save */
+    int tier;             /* file of blocks that are on disk only; 0: none yet */
     uint32_t tier_blocks; /* places in it that were written */
-    uint32_t *file_row; /* [n] place in the row file; KV_NO_ROW: not written yet */
-    uint64_t *row_hash; /* [n] of those that are */
+    uint32_t *file_row;   /* [n] place in the row file; KV_NO_ROW: not written yet */
+    uint64_t *row_hash;   /* [n] of those that are */
     kv_prefix prefix;
 
     kv_ranker ranker;
