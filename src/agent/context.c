@@ -109,7 +109,6 @@ typedef struct gathering {
     uint32_t n_files; /* whole files that the request named */
     excerpt *excerpts;
     size_t n, cap;
-    size_t n_named; /* the first ones: what the request names itself */
 } gathering;
 
 static bool is_shown(const agent *a, const char *path, uint32_t line, uint32_t line_end)
@@ -177,6 +176,7 @@ static void add_excerpt(gathering *g, const char *path, const char *version, con
         .line_end = line_end,
         .tokens = tokens};
     memcpy(e.version, version, sizeof e.version);
+    if (!g->n) base_buf_puts(&e.text, agent_prompt_excerpts);
     agent_prompt_excerpt_head(path, line, line_end, name, &e.text);
     e.source_from = e.text.len;
     base_buf_add(&e.text, text, n);
@@ -197,42 +197,21 @@ static void put_item(base_buf *out, const excerpt *e)
     base_buf_printf(out, ",\"tokens\":%u}", e->tokens);
 }
 
-/*
- * What the request names comes first, in its order. What was found for it comes behind, the best hit last: a small model takes its
- * answer from what stands nearest to the question.
- */
-static void lay_out(gathering *g)
-{
-    for (size_t i = g->n_named, k = g->n; i + 1 < k; i++, k--) {
-        excerpt swap = g->excerpts[i];
-        g->excerpts[i] = g->excerpts[k - 1];
-        g->excerpts[k - 1] = swap;
-    }
-    if (!g->n) return;
-    base_buf text = {0};
-    base_buf_puts(&text, agent_prompt_excerpts);
-    g->excerpts[0].source_from += text.len;
-    base_buf_add(&text, g->excerpts[0].text.data, g->excerpts[0].text.len);
-    base_buf_free(&g->excerpts[0].text);
-    g->excerpts[0].text = text;
-}
-
 /* What was chosen, told first and then computed. */
 static int append_chosen(gathering *g, base_err *err)
 {
     agent *a = g->a;
     base_buf items = {0};
     uint32_t expected = agent__count(a, g->request, strlen(g->request));
-    for (size_t i = 0; i < g->n; i++)
-        put_item(&items, &g->excerpts[i]); /* told in the order of their worth */
+    for (size_t i = 0; i < g->n; i++) {
+        put_item(&items, &g->excerpts[i]);
+        expected += agent__count(a, g->excerpts[i].text.data, g->excerpts[i].text.len);
+    }
     base_buf_putc(&items, ']');
     if (g->n)
         agent__emit(a,
             &(agent_event){.type = AGENT_EVENT_context, .context = {.turn = a->turn, .items = items.data}});
     base_buf_free(&items);
-    lay_out(g);
-    for (size_t i = 0; i < g->n; i++)
-        expected += agent__count(a, g->excerpts[i].text.data, g->excerpts[i].text.len);
     a->has_excerpts = g->n > 0;
     agent__expect(a, expected);
     int rc = 0;
@@ -417,7 +396,6 @@ int agent__append_context(agent *a, const char *request, base_err *err)
         base_buf_clear(&a->shell_notes);
     }
     add_mentions(&g);
-    g.n_named = g.n;
     /* A failing test with its program in view needs nothing else; more only distracts a small model. */
     bool complete = a->fix.wanted && g.n_files >= 2;
     if (budget && !complete && has_content(request)) add_hits(&g);

@@ -219,23 +219,6 @@ static void test_turn__an_answer_that_names_nothing_is_asked_for_the_name(void *
     free_host(&h);
 }
 
-/* Nearest to the question stands what fits it best; told are they in the order of their worth. */
-static void test_turn__the_best_excerpt_comes_last(void **state)
-{
-    put_file("best.sh", "# adds two numbers together\nadd_numbers() {\n    echo $(($1 + $2))\n}\n");
-    put_file("other.sh", "# prints numbers\nprint_numbers() {\n    echo $1\n}\n");
-    host h = new_host();
-    agent_session *s = open_session(&h, "answer `add_numbers` in best.sh.\n", AGENT_MODE_ASK, NULL, true);
-    submit(s, &h, "Which function adds two numbers?");
-    const char *told_best = strstr(h.json.data, "best.sh"), *told_other = strstr(h.json.data, "other.sh");
-    const char *best = strstr(h.json.data, "\"label\":\"add_numbers\""),
-               *other = strstr(h.json.data, "\"label\":\"print_numbers\"");
-    assert_true(told_best && told_other && told_best < told_other);
-    assert_true(best && other && other < best);
-    agent_session_close(s);
-    free_host(&h);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -251,7 +234,6 @@ int main(void)
         TEST_CASE(test_turn__an_answer_ends_in_front_of_a_stop_string),
         TEST_CASE(test_turn__a_fenced_definition_without_a_call_is_offered_as_a_rewrite),
         TEST_CASE(test_turn__an_answer_that_names_nothing_is_asked_for_the_name),
-        TEST_CASE(test_turn__the_best_excerpt_comes_last),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
