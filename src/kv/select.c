@@ -35,7 +35,8 @@ typedef struct work {
     float *by_token;         /* [n] score by token in one lane, NAN when not active */
     float *median;           /* [n_parts] of by_token */
     uint32_t *part_of;       /* [n] the segment of a token */
-    uint32_t *room;          /* [n_parts] rows that structure may still choose in this lane */
+    uint32_t *left; /* [n_parts] rows that the segment still gets in this lane, by the scores' sharing */
+    uint32_t *room; /* [n_parts] how many of them structure may choose */
     float *active, *scratch; /* [n] */
     soft_span *spans;
     size_t n_spans;
@@ -61,6 +62,7 @@ static void work_free(work *w)
     free(w->by_token);
     free(w->median);
     free(w->part_of);
+    free(w->left);
     free(w->room);
     free(w->active);
     free(w->scratch);
@@ -92,6 +94,7 @@ static int work_init(work *w, const kv_session *s, base_err *err)
         .by_token = malloc(n * sizeof(float)),
         .median = malloc((s->n_parts + 1) * sizeof(float)),
         .part_of = malloc(n * sizeof(uint32_t)),
+        .left = malloc((s->n_parts + 1) * sizeof(uint32_t)),
         .room = malloc((s->n_parts + 1) * sizeof(uint32_t)),
         .active = malloc(n * sizeof(float)),
         .scratch = malloc(n * sizeof(float)),
@@ -99,8 +102,8 @@ static int work_init(work *w, const kv_session *s, base_err *err)
     };
     if (!w->hard || !w->kept_soft || !w->soft_reason || !w->attention || !w->recall || !w->rank || !w->cut ||
         !w->previous || !w->n_ranked || !w->score || !w->score_rows || !w->token || !w->order || !w->tie ||
-        !w->taken || !w->by_token || !w->median || !w->part_of || !w->room || !w->active || !w->scratch ||
-        !w->spans) {
+        !w->taken || !w->by_token || !w->median || !w->part_of || !w->left || !w->room || !w->active ||
+        !w->scratch || !w->spans) {
         work_free(w);
         return base_fail(err, BASE_E_NOMEM, "no memory to choose among %u rows", s->n);
     }
@@ -194,26 +197,46 @@ static void find_medians(const kv_session *s, work *w)
     }
 }
 
-/* Of the n_free rows that the scores alone would take next, how many lie in each segment: structure's share of them is its room. */
-static void find_room(const kv_session *s, work *w, uint32_t n_rows, uint32_t n_free)
+/* Of the n_free rows that the scores alone would take next, how many lie in each segment. Structure has a share of them. */
+static void share_rows(const kv_session *s, work *w, uint32_t n_rows, uint32_t n_free)
 {
-    for (size_t i = 0; i < s->n_parts; i++) w->room[i] = 0;
+    for (size_t i = 0; i < s->n_parts; i++) w->left[i] = 0;
     for (uint32_t i = 0, n = 0; i < n_rows && n < n_free; i++) {
         const uint32_t o = w->order[i];
         if (w->taken[o]) continue;
-        w->room[w->part_of[w->token[o]]]++;
+        w->left[w->part_of[w->token[o]]]++;
         n++;
     }
-    for (size_t i = 0; i < s->n_parts; i++) w->room[i] = (uint32_t)(w->room[i] * s->parameters.soft);
+    for (size_t i = 0; i < s->n_parts; i++) w->room[i] = (uint32_t)(w->left[i] * s->parameters.soft);
 }
 
-/* Spans by weight, then by their mean score in this lane, whole ones only, as far as their segments have room. */
+/* The span's rows, all of them or (cut) as many as its segment has room for. */
+static uint32_t take_span(work *w, const soft_span *span, const uint32_t *ordinal_of, bool cut)
+{
+    uint32_t wants = 0, n = 0, *room = &w->room[span->part];
+    if (!*room) return 0;
+    for (uint32_t t = span->from; t < span->to; t++)
+        wants += w->by_token[t] == w->by_token[t] && !w->taken[ordinal_of[t]];
+    if (wants > *room && !cut) return 0;
+    for (uint32_t t = span->from; t < span->to && n < *room; t++)
+        if (w->by_token[t] == w->by_token[t] && !w->taken[ordinal_of[t]]) {
+            w->taken[ordinal_of[t]] = 1;
+            w->kept_soft[t]++;
+            w->soft_reason[t] = span->reason;
+            n++;
+        }
+    *room -= n;
+    w->left[span->part] -= n;
+    return n;
+}
+
+/* Spans by weight, then by their mean score in this lane, whole ones first, as far as their segments have room. */
 static uint32_t take_soft(
     const kv_session *s, work *w, const uint32_t *ordinal_of, uint32_t n_rows, uint32_t n_free)
 {
     uint32_t n = 0;
     if (!(s->parameters.soft > 0) || !w->n_spans) return 0;
-    find_room(s, w, n_rows, n_free);
+    share_rows(s, w, n_rows, n_free);
     find_medians(s, w);
     for (size_t i = 0; i < w->n_spans; i++) {
         soft_span *span = &w->spans[i];
@@ -229,21 +252,16 @@ static uint32_t take_soft(
             span->weight = kv_span_score(&s->parameters, span->marked, span->mean > w->median[span->part]);
     }
     qsort(w->spans, w->n_spans, sizeof *w->spans, compare_spans);
-    for (size_t i = 0; i < w->n_spans; i++) {
-        const soft_span *span = &w->spans[i];
-        uint32_t wants = 0, *room = &w->room[span->part];
-        if (!*room) continue;
-        for (uint32_t t = span->from; t < span->to; t++)
-            wants += w->by_token[t] == w->by_token[t] && !w->taken[ordinal_of[t]];
-        if (!wants || wants > *room) continue;
-        *room -= wants;
-        for (uint32_t t = span->from; t < span->to; t++)
-            if (w->by_token[t] == w->by_token[t] && !w->taken[ordinal_of[t]]) {
-                w->taken[ordinal_of[t]] = 1;
-                w->kept_soft[t]++;
-                w->soft_reason[t] = span->reason;
-                n++;
-            }
+    for (size_t i = 0; i < w->n_spans; i++) n += take_span(w, &w->spans[i], ordinal_of, false);
+    /* What no whole span fits into goes to the first rows of the best one; what structure cannot fill stays the segment's. */
+    for (size_t i = 0; i < w->n_spans; i++) n += take_span(w, &w->spans[i], ordinal_of, true);
+    for (uint32_t i = 0; i < n_rows; i++) {
+        const uint32_t o = w->order[i];
+        uint32_t *left = &w->left[w->part_of[w->token[o]]];
+        if (w->taken[o] || !*left) continue;
+        w->taken[o] = 1;
+        --*left;
+        n++;
     }
     return n;
 }
