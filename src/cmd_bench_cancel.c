@@ -116,11 +116,8 @@ int cmd_bench_cancel(int argc, char **argv)
     bool json = false, help = false;
     const option_row own[] = {{"--repeat", OPTION_INTEGER, &repeat}, {"--json", OPTION_FLAG, &json},
         {"--help", OPTION_FLAG, &help}, {0}};
-    const char **rest = base_xcalloc((size_t)argc + 1, sizeof *rest);
-    uint32_t n_rest;
     base_err err = {0};
-    int code = options_parse(argc, argv, &common, own, rest, &n_rest, &err);
-    free(rest);
+    int code = options_parse(argc, argv, &common, own, NULL, NULL, &err);
     if (!code && help) {
         printf("%s%s", usage, options_help);
         return CMD_OK;

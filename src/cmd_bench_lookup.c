@@ -245,11 +245,8 @@ int cmd_bench_lookup(int argc, char **argv)
         {"--workload", OPTION_TEXT, &b.workload}, {"--repeat", OPTION_INTEGER, &b.repeat},
         {"--max-tokens", OPTION_INTEGER, &b.max_tokens}, {"--json", OPTION_FLAG, &b.json},
         {"--help", OPTION_FLAG, &b.help}, {0}};
-    const char **rest = base_xcalloc((size_t)argc + 1, sizeof *rest);
-    uint32_t n_rest;
     base_err err = {0};
-    int code = options_parse(argc, argv, &b.common, own, rest, &n_rest, &err);
-    free(rest);
+    int code = options_parse(argc, argv, &b.common, own, NULL, NULL, &err);
     if (!code && b.help) {
         printf("%s%s", usage, options_help);
         return CMD_OK;

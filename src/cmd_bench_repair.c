@@ -216,12 +216,8 @@ int cmd_bench_repair(int argc, char **argv)
         {"--help", OPTION_FLAG, &b.help},
         {.name = NULL},
     };
-    const char **rest = calloc((size_t)argc, sizeof *rest);
-    uint32_t n_rest = 0;
     base_err err = {0};
-    int r = rest ? options_parse(argc, argv, &b.common, own, rest, &n_rest, &err) : BASE_E_NOMEM;
-    if (!r && n_rest) r = base_fail(&err, BASE_E_USAGE, "bench repair takes options only, not '%s'", rest[0]);
-    free(rest);
+    int r = options_parse(argc, argv, &b.common, own, NULL, NULL, &err);
     if (!r && b.help) {
         fputs(usage, stdout);
         fputs(options_help, stdout);

@@ -337,12 +337,8 @@ static int run(int argc, char **argv, const char *usage, const char *number, int
     bool json = false, help = false;
     const option_row own[] = {{number, OPTION_INTEGER, &value}, {"--json", OPTION_FLAG, &json},
         {"--help", OPTION_FLAG, &help}, {0}};
-    const char **rest = base_xcalloc((size_t)argc + 1, sizeof *rest);
-    uint32_t n_rest = 0;
     base_err err = {0};
-    int rc = options_parse(argc, argv, NULL, own, rest, &n_rest, &err);
-    if (!rc && n_rest) rc = base_fail(&err, BASE_E_USAGE, "there is nothing to do with \"%s\"", rest[0]);
-    free(rest);
+    int rc = options_parse(argc, argv, NULL, own, NULL, NULL, &err);
     if (!rc && help) {
         fputs(usage, stdout);
         return CMD_OK;

@@ -383,13 +383,7 @@ static int run(bench *b, int argc, char **argv, base_err *err)
     const option_row own[] = {{"--prompt", OPTION_INTEGER, &b->prompt}, {"--gen", OPTION_INTEGER, &b->gen},
         {"--depth", OPTION_INTEGER, &b->depth}, {"--repeat", OPTION_INTEGER, &b->repeat},
         {"--json", OPTION_FLAG, &b->json}, {"--help", OPTION_FLAG, &b->help}, {NULL, OPTION_FLAG, NULL}};
-    const char **rest = base_xcalloc((size_t)argc + 1, sizeof *rest);
-    uint32_t n_rest = 0;
-    int rc = options_parse(argc, argv, &b->common, own, rest, &n_rest, err);
-
-    if (!rc && !b->help && n_rest)
-        rc = base_fail(err, BASE_E_USAGE, "bench speed takes options only, not \"%s\"", rest[0]);
-    free(rest);
+    int rc = options_parse(argc, argv, &b->common, own, NULL, NULL, err);
     if (rc || b->help) return rc;
     if ((rc = check_range("--prompt", b->prompt, 0, 1 << 24, err))) return rc;
     if ((rc = check_range("--gen", b->gen, 0, 1 << 24, err))) return rc;

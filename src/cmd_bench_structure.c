@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/marks.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
@@ -19,9 +20,7 @@
 #include "bench_bugs.h"
 #include "bench_result.h"
 #include "cmd.h"
-#include "code/structure.h"
 #include "kv/session.h"
-#include "kv/structure.h"
 #include "model/template.h"
 #include "model/tokenizer.h"
 #include "options.h"
@@ -144,20 +143,6 @@ static uint32_t token_at(const uint32_t *ends, uint32_t n, uint32_t byte)
     return low < n ? low : n - 1;
 }
 
-static const uint8_t reason_of[CODE_N_KINDS] = {
-    [CODE_CALL] = KV_REASON_CALL,
-    [CODE_CONTROL] = KV_REASON_CONTROL,
-    [CODE_RETURN] = KV_REASON_RETURN,
-    [CODE_ASSIGN] = KV_REASON_ASSIGN,
-    [CODE_SIGNATURE] = KV_REASON_SIGNATURE,
-};
-_Static_assert(
-    (int)KV_MARK_CALL == (int)CODE_MARK_CALL && (int)KV_MARK_CONTROL == (int)CODE_MARK_CONTROL &&
-        (int)KV_MARK_RETURN == (int)CODE_MARK_RETURN && (int)KV_MARK_ASSIGN == (int)CODE_MARK_ASSIGN &&
-        (int)KV_MARK_DEFUSE == (int)CODE_MARK_DEFUSE && (int)KV_MARK_SYMBOL == (int)CODE_MARK_SYMBOL &&
-        (int)KV_MARK_SIGNATURE == (int)CODE_MARK_SIGNATURE && (int)KV_MARK_CORE == (int)CODE_MARK_CORE,
-    "marks of text are marks of rows");
-
 /* A chunk's ids and spans. Its text begins `from` bytes into what is encoded. */
 static void add_chunk(bench *b, prompt *p, const bench_function *f, const char *request)
 {
@@ -187,7 +172,7 @@ static void add_chunk(bench *b, prompt *p, const bench_function *f, const char *
         if (pieces[i].to > pieces[i].from)
             p->spans[c][p->n_spans[c]++] = (kv_span){.from = token_at(ends, n, from + pieces[i].from),
                 .to = token_at(ends, n, from + pieces[i].to - 1) + 1,
-                .reason = reason_of[pieces[i].kind],
+                .reason = agent_reason_of[pieces[i].kind],
                 .marks = pieces[i].marks,
                 .n_flow = pieces[i].n_flow,
                 .n_dependence = pieces[i].n_dependence};

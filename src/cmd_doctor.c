@@ -126,11 +126,8 @@ int cmd_doctor(int argc, char **argv)
     bool json = false, help = false;
     const option_row own[] = {{"--json", OPTION_FLAG, &json}, {"--help", OPTION_FLAG, &help}, {0}};
     common_options common = COMMON_OPTIONS_DEFAULTS;
-    const char *rest[64];
-    uint32_t n_rest;
     base_err err;
-    if (argc > 64) return CMD_USAGE;
-    if (options_parse(argc, argv, &common, own, rest, &n_rest, &err)) return cmd_complain(&err);
+    if (options_parse(argc, argv, &common, own, NULL, NULL, &err)) return cmd_complain(&err);
     if (help) {
         fputs(usage, stdout);
         return CMD_OK;

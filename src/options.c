@@ -147,6 +147,7 @@ int options_parse(int argc, char **argv, common_options *common, const option_ro
     for (int i = 1; i < argc; i++) {
         const char *word = argv[i], *text = NULL;
         if (only_words || word[0] != '-' || !word[1]) {
+            if (!rest) return base_fail(err, BASE_E_USAGE, "%s takes options only, not '%s'", argv[0], word);
             rest[n++] = word;
             continue;
         }
@@ -175,7 +176,7 @@ int options_parse(int argc, char **argv, common_options *common, const option_ro
         if (!code && shared) code = put_common(common, shared, v, err);
         if (code) return code;
     }
-    *n_rest = n;
+    if (rest) *n_rest = n;
     return BASE_OK;
 }
 

@@ -46,8 +46,8 @@ typedef struct common_options {
     }
 
 /*
- * Parses argv[1..]; words that are no option go to rest ([n_rest], in order; "--" ends options). `common` may be NULL: then
- * model and cache options are unknown ones. own ends with a NULL name.
+ * Parses argv[1..]; words that are no option go to rest ([n_rest], in order; "--" ends options), or are an error when rest is
+ * NULL. `common` may be NULL: then model and cache options are unknown ones. own ends with a NULL name.
  */
 int options_parse(int argc, char **argv, common_options *common, const option_row *own, const char **rest,
     uint32_t *n_rest, base_err *err);

@@ -7,12 +7,11 @@
 #include <string.h>
 
 #include "agent/internal.h"
+#include "agent/marks.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "code/structure.h"
-#include "kv/structure.h"
 
 enum { MAX_QUERIES = 8, MAX_SPANS = 1024 };
 
@@ -180,20 +179,6 @@ static uint32_t *line_starts(const token_map *m, const char *text, size_t n, uin
 
 /* --- structure ---------------------------------------------------------------------------------------------------------- */
 
-static const uint8_t reason_of[CODE_N_KINDS] = {
-    [CODE_CALL] = KV_REASON_CALL,
-    [CODE_CONTROL] = KV_REASON_CONTROL,
-    [CODE_RETURN] = KV_REASON_RETURN,
-    [CODE_ASSIGN] = KV_REASON_ASSIGN,
-    [CODE_SIGNATURE] = KV_REASON_SIGNATURE,
-};
-_Static_assert(
-    (int)KV_MARK_CALL == (int)CODE_MARK_CALL && (int)KV_MARK_CONTROL == (int)CODE_MARK_CONTROL &&
-        (int)KV_MARK_RETURN == (int)CODE_MARK_RETURN && (int)KV_MARK_ASSIGN == (int)CODE_MARK_ASSIGN &&
-        (int)KV_MARK_DEFUSE == (int)CODE_MARK_DEFUSE && (int)KV_MARK_SYMBOL == (int)CODE_MARK_SYMBOL &&
-        (int)KV_MARK_SIGNATURE == (int)CODE_MARK_SIGNATURE && (int)KV_MARK_CORE == (int)CODE_MARK_CORE,
-    "marks of text are marks of rows");
-
 static bool names_word(const char *words, const char *name)
 {
     size_t n = strlen(name);
@@ -228,7 +213,7 @@ static void add_structure(const agent_text *t, const tool_segment *s, const code
         code_structure(f, g, file, file_n, s->file_from, s->file_from + (s->to - s->from), t->words, &pieces);
     for (uint32_t i = 0; i < n; i++)
         add_span(spans, count, m, s, pieces[i].from, pieces[i].to,
-            (kv_span){.reason = reason_of[pieces[i].kind],
+            (kv_span){.reason = agent_reason_of[pieces[i].kind],
                 .marks = pieces[i].marks,
                 .n_flow = pieces[i].n_flow,
                 .n_dependence = pieces[i].n_dependence});
