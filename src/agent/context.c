@@ -197,6 +197,25 @@ static void put_item(base_buf *out, const excerpt *e)
     base_buf_printf(out, ",\"tokens\":%u}", e->tokens);
 }
 
+/*
+ * The names of what stands above, in the order of their worth: a small model takes its answer from what it read last, and these
+ * put every definition equally near to the question.
+ */
+static int append_names(gathering *g, base_err *err)
+{
+    base_buf text = {0};
+    uint32_t n = 0;
+    for (size_t i = 0; i < g->n; i++) {
+        const excerpt *e = &g->excerpts[i];
+        if (!e->name || !*e->name) continue;
+        base_buf_printf(&text, "%s`%s` in %s", n++ ? ", " : "Definitions: ", e->name, e->path);
+    }
+    base_buf_puts(&text, "\n\n");
+    int rc = n > 1 ? append_plain(g->a, text.data, "names", err) : 0;
+    base_buf_free(&text);
+    return rc;
+}
+
 /* What was chosen, told first and then computed. */
 static int append_chosen(gathering *g, base_err *err)
 {
@@ -230,6 +249,10 @@ static int append_chosen(gathering *g, base_err *err)
             .words = g->request};
         if (!rc) rc = agent__append(a, &t, NULL, err);
         if (!rc) tool_workspace_mark_shown(a->workspace, e->path, e->version);
+    }
+    if (!rc && !a->fix.wanted) rc = append_names(g, err);
+    for (size_t i = 0; i < g->n; i++) {
+        excerpt *e = &g->excerpts[i];
         base_buf_free(&e->text);
         free(e->path);
         free(e->name);

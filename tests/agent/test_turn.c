@@ -219,6 +219,25 @@ static void test_turn__an_answer_that_names_nothing_is_asked_for_the_name(void *
     free_host(&h);
 }
 
+static void test_turn__names_of_the_excerpts_stand_next_to_a_question(void **state)
+{
+    put_program();
+    put_file("best.sh", "# adds two numbers together\nadd_numbers() {\n    echo $(($1 + $2))\n}\n");
+    put_file("other.sh", "# prints numbers\nprint_numbers() {\n    echo $1\n}\n");
+    host h = new_host();
+    agent_session *s = open_session(&h, "answer `add_numbers` in best.sh.\n" REWRITE(FIXED) "answer Fixed.\n",
+        AGENT_MODE_ALL, NULL, true);
+    submit(s, &h, "Which function adds two numbers?");
+    const char *names = strstr(h.json.data, "\"label\":\"names\""),
+               *request = strstr(h.json.data, "\"label\":\"request\"");
+    assert_true(names && request && names < request);
+    base_buf_clear(&h.json);
+    submit(s, &h, "test_add.sh fails; fix it"); /* a repair has its program in view and needs none */
+    assert_false(told(&h, "\"label\":\"names\""));
+    agent_session_close(s);
+    free_host(&h);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -234,6 +253,7 @@ int main(void)
         TEST_CASE(test_turn__an_answer_ends_in_front_of_a_stop_string),
         TEST_CASE(test_turn__a_fenced_definition_without_a_call_is_offered_as_a_rewrite),
         TEST_CASE(test_turn__an_answer_that_names_nothing_is_asked_for_the_name),
+        TEST_CASE(test_turn__names_of_the_excerpts_stand_next_to_a_question),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
