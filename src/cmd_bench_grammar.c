@@ -1,7 +1,8 @@
 /*
  * kvist bench grammar: what the grammar of tool calls costs a token. A typical call is walked token by token, as decoding does
  * (accepts, advance, forced), and a mask is computed at every place, which decoding does only where the model's own choice does
- * not fit. No weights are read; compare with the time of a decode step (bench speed).
+ * not fit; "few" is a mask that comes before the logits, between the strings of a call. No weights are read; compare with the time
+ * of a decode step (bench speed).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,7 @@
 #include "model/tokenizer.h"
 #include "options.h"
 
-enum { ROUNDS = 50, N_PATHS = 2000 };
+enum { ROUNDS = 50, N_PATHS = 2000, TILE = 16 /* rows of the head that are computed together */ };
 
 static const char usage[] =
     "usage: kvist bench grammar [--model M]\n"
@@ -73,6 +74,43 @@ static void walk(model_grammar *g, const model_ids *ids, cost *follow, cost *mas
     }
 }
 
+/* The places of the call whose logits somebody reads, and those of them where only the few allowed ids' are computed. */
+typedef struct heads {
+    uint32_t n, n_few;
+    double share; /* of the head that all of these places compute, as a sum */
+} heads;
+
+static double tiles_read(const uint64_t *allowed, uint32_t n_vocab)
+{
+    uint32_t n_tiles = (n_vocab + TILE - 1) / TILE, n = 0;
+    for (uint32_t tile = 0; tile < n_tiles; tile++)
+        n += (allowed[tile * TILE / 64] >> (tile * TILE % 64) & ((1u << TILE) - 1)) != 0;
+    return (double)n / n_tiles;
+}
+
+static heads count_heads(model_grammar *g, const model_ids *ids, uint32_t n_vocab, cost *few)
+{
+    heads h = {0};
+    int32_t forced[16];
+    uint32_t n_forced = 0;
+    model_grammar_reset(g);
+    for (size_t i = 0; i < ids->n; i++) {
+        if (n_forced) {
+            n_forced--; /* computed with the token before it, without logits */
+        } else if (model_grammar_is_active(g)) {
+            uint64_t start = base_clock_ns();
+            const uint64_t *allowed = model_grammar_few(g, NULL, 0);
+            if (allowed) add(few, base_clock_ns() - start);
+            h.n++;
+            h.n_few += allowed != NULL;
+            h.share += allowed ? tiles_read(allowed, n_vocab) : 1;
+        }
+        model_grammar_advance(g, ids->ids[i]);
+        if (!n_forced) n_forced = model_grammar_forced(g, forced, 16);
+    }
+    return h;
+}
+
 static int measure(const common_options *common, base_err *err)
 {
     char *path = NULL;
@@ -104,6 +142,12 @@ static int measure(const common_options *common, base_err *err)
             n_forced / (ROUNDS + ROUNDS / 10));
         report("follow", &follow);
         report("mask", &mask);
+        cost few = {0};
+        heads h = count_heads(g, &ids, (uint32_t)model_tokenizer_size(tokenizer), &few);
+        report("few", &few);
+        printf("logits are read at %u places, at %u of them only the allowed ids'; %.0f%% of the head's work "
+               "is left\n",
+            h.n, h.n_few, h.n ? 100 * h.share / h.n : 0);
     }
     for (uint32_t i = 0; i < N_PATHS; i++) free((char *)(uintptr_t)paths[i]);
     model_ids_free(&ids);
@@ -119,11 +163,8 @@ int cmd_bench_grammar(int argc, char **argv)
     common_options common = COMMON_OPTIONS_DEFAULTS;
     bool help = false;
     const option_row own[] = {{"--help", OPTION_FLAG, &help}, {0}};
-    const char **rest = base_xcalloc((size_t)argc + 1, sizeof *rest);
-    uint32_t n_rest;
     base_err err = {0};
-    int code = options_parse(argc, argv, &common, own, rest, &n_rest, &err);
-    free(rest);
+    int code = options_parse(argc, argv, &common, own, NULL, NULL, &err);
     if (!code && help) {
         printf("%s%s", usage, options_help);
         return CMD_OK;

@@ -73,7 +73,8 @@ typedef struct engine_ops {
     void (*answer_begins)(engine *e); /* grammar and sampler start afresh */
     /*
      * Picks from the logits behind the last token, appends it to the sequence (origin ANSWER) and computes it. *ret_end: an
-     * end token was picked (it is appended as well). mask_wanted (may be NULL) receives the id the grammar overruled, or -1.
+     * end token was picked (it is appended as well). mask_wanted (may be NULL) receives the id the grammar overruled, or -1:
+     * none, or where a call leaves so few ids that the others were not looked at.
      */
     int (*next)(
         engine *e, uint32_t turn, int32_t *ret_id, bool *ret_end, int32_t *mask_wanted, base_err *err);

@@ -3,7 +3,8 @@
  * answer may follow (scaffold and answer tokens), so that a long text costs no output projection.
  *
  * The grammar looks on: a token is picked freely first, and only when the grammar does not accept it the mask is computed and
- * the pick repeated. What must follow a token (grammar) and what probably will (lookup) is computed in its batch; each of these
+ * the pick repeated. Between the strings of a call, where few ids are allowed, it is the other way round: the mask comes first, and
+ * the output projection computes nothing else. What must follow a token (grammar) and what probably will (lookup) is computed in its batch; each of these
  * becomes a token only when its turn comes and it is what the pick says, so that a text does not depend on what was looked up.
  * Engine thread only.
  */
@@ -41,6 +42,7 @@ typedef struct local {
     float *logits;        /* [KV_DRAFT_MAX][n_vocab]; behind the last token: at row */
     uint32_t row;
     bool have_logits;
+    bool few; /* of them only what the grammar allows was computed */
     /* The batch that kv_session_draft computed: its n_known first tokens are certain, the others are looked up. */
     uint32_t n_known, n_drafted, n_taken;
 } local;
@@ -118,6 +120,7 @@ static int local_append(engine *e, const kv_segment *segment, const int32_t *ids
     l->have_logits = false;
     int rc = kv_session_append(l->session, segment, ids, n, wants ? l->logits : NULL, &done, l->cancel, err);
     l->have_logits = !rc && wants;
+    l->few = false;
     l->row = 0;
     return rc;
 }
@@ -297,6 +300,7 @@ static int local_set_tools(
     if (rc) return rc;
     model_grammar_free(l->grammar);
     l->grammar = fresh;
+    if (l->few) l->have_logits = false;
     return 0;
 }
 
@@ -313,6 +317,13 @@ static void local_answer_begins(engine *e)
     local *l = as_local(e);
     if (l->grammar) model_grammar_reset(l->grammar);
     l->grammar_off = false;
+    if (l->few) l->have_logits = false;
+}
+
+/* The mask behind `ids`, n tokens that follow, where it comes before the logits; else NULL. */
+static const uint64_t *few_allowed(local *l, const int32_t *ids, uint32_t n)
+{
+    return l->grammar && !l->grammar_off ? model_grammar_few(l->grammar, ids, n) : NULL;
 }
 
 static int32_t pick(local *l, const uint64_t *allowed)
@@ -332,9 +343,13 @@ static int choose(local *l, int32_t *ret_id, int32_t *mask_wanted, base_err *err
         int rc = kv_session_logits(l->session, l->logits, l->cancel, err);
         if (rc) return rc;
         l->row = 0;
+        l->few = false;
         l->have_logits = true;
     }
-    int32_t id = pick(l, NULL);
+    const uint64_t *few = few_allowed(l, NULL, 0);
+    int32_t id = pick(l, few);
+    *ret_id = id;
+    if (few) return 0;
     bool end = model_tokenizer_is_end(l->tokenizer, id);
     bool free_text = !l->grammar || l->grammar_off;
     if (!free_text && !(end && !model_grammar_is_active(l->grammar)) &&
@@ -391,19 +406,22 @@ static int add(local *l, const kv_segment *segment, int32_t id, bool end, base_e
     l->have_logits = false;
     if (!n_ahead || ahead[0] != id) {
         int32_t ids[KV_DRAFT_MAX];
+        kv_segment batch = *segment;
         end_draft(l, n_ahead > 0);
         uint32_t n = end ? 1 : look_ahead(l, id, ids), done;
+        if (!end && !l->n_drafted) batch.only = few_allowed(l, ids + 1, n - 1);
+        l->few = batch.only != NULL;
         uint64_t start = base_clock_ns();
         if (n == 1) {
             l->n_known = 0;
             int rc =
-                kv_session_append(l->session, segment, &id, 1, end ? NULL : l->logits, &done, l->cancel, err);
-            if (!rc && !end && l->lookup) model_lookup_cost(l->lookup, 1, base_clock_ns() - start);
+                kv_session_append(l->session, &batch, &id, 1, end ? NULL : l->logits, &done, l->cancel, err);
+            if (!rc && !end && !l->few && l->lookup) model_lookup_cost(l->lookup, 1, base_clock_ns() - start);
             l->row = 0;
             l->have_logits = !rc && !end;
             return rc;
         }
-        int rc = kv_session_draft(l->session, segment, ids, n, l->n_known - 1, l->logits, l->cancel, err);
+        int rc = kv_session_draft(l->session, &batch, ids, n, l->n_known - 1, l->logits, l->cancel, err);
         if (rc) {
             end_draft(l, false);
             return rc;
@@ -412,7 +430,7 @@ static int add(local *l, const kv_segment *segment, int32_t id, bool end, base_e
     }
     bool has_logits = l->n_taken + 1 >= l->n_known && !end;
     if (has_logits) l->row = l->n_taken + 1 - l->n_known;
-    const float *logits = has_logits ? l->logits + (size_t)l->row * l->info->n_vocab : NULL;
+    const float *logits = has_logits && !l->few ? l->logits + (size_t)l->row * l->info->n_vocab : NULL;
     int rc = kv_session_accept(l->session, segment, logits, l->cancel, err);
     if (rc) return rc;
     l->have_logits = has_logits;

@@ -44,6 +44,7 @@ int kv_session_draft(kv_session *s, const kv_segment *segment, const int32_t *id
         .want = all + first,
         .n_want = n - first,
         .logits = logits,
+        .only = segment->only,
         .cancel = cancel};
     r = s->compute.forward(s->compute.user, &batch, err);
     if (r) {

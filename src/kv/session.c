@@ -349,7 +349,7 @@ static int keep_captured(const kv_session *s, const wanted *w, uint32_t offset, 
  * leaves nothing of it. Captured queries are appended to `kept`.
  */
 static int append_chunk(kv_session *s, const int32_t *ids, uint32_t n, const wanted *w, uint32_t offset,
-    float *logits, kv_signal *kept, const atomic_bool *cancel, base_err *err)
+    float *logits, const uint64_t *only, kv_signal *kept, const atomic_bool *cancel, base_err *err)
 {
     uint32_t phases[KV_CHUNK];
     capture c = {.model = {.tokens = c.places}};
@@ -379,6 +379,7 @@ static int append_chunk(kv_session *s, const int32_t *ids, uint32_t n, const wan
             .want = &last,
             .n_want = logits ? 1 : 0,
             .logits = logits,
+            .only = only,
             .capture = c.model.n ? &c.model : NULL,
             .cancel = cancel,
         };
@@ -493,13 +494,13 @@ int kv_session_append(kv_session *s, const kv_segment *g, const int32_t *ids, ui
     while (!r && done < n) {
         const uint32_t chunk = n - done < KV_CHUNK ? n - done : KV_CHUNK;
         float *logits = done + chunk == n ? last_logits : NULL;
-        r = append_chunk(s, ids + done, chunk, &w, done, logits, &kept, cancel, err);
+        r = append_chunk(s, ids + done, chunk, &w, done, logits, g->only, &kept, cancel, err);
         if (r) break;
         done += chunk;
         if (s->observer.prefill) s->observer.prefill(s->observer.user, done, n);
         if (done == n) r = finish_segment(s, g, &kept, err);
         if (!r) r = update_request(s, g, &kept, err);
-        if (!r && logits) kv__keep_logits(s, logits);
+        if (!r && logits && !g->only) kv__keep_logits(s, logits);
         const bool may = !s->policy->whole || (done == n && g->origin != KV_ORIGIN_ANSWER);
         if (!r && s->automatic && may) r = kv__evict(s, s->budget, NULL, cancel, err);
         if (!r && s->automatic) r = kv__tier(s, err);

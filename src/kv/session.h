@@ -80,6 +80,11 @@ typedef struct kv_segment {
      */
     const uint32_t *queries;
     uint32_t n_queries;
+    /*
+     * Bits of the vocabulary: the logits behind the segment will be read there only, and are -INFINITY elsewhere. Such logits
+     * are not kept for kv_session_logits. NULL: all are computed.
+     */
+    const uint64_t *only;
 } kv_segment;
 
 typedef struct kv_observer {

@@ -250,6 +250,13 @@ static int feed_forward_half(model *m, uint32_t n, const forward_layer *w, base_
     return rc;
 }
 
+/* Whatever was not computed, or only beside what was. */
+static void forbid_others(float *logits, const uint64_t *only, uint32_t n_vocab)
+{
+    for (uint32_t id = 0; id < n_vocab; id++)
+        if (!(only[id / 64] >> id % 64 & 1)) logits[id] = -INFINITY;
+}
+
 /* Logits of the wanted tokens of a micro-batch, FORWARD_HEADS at a time. */
 static int make_logits(model *m, const micro_batch *b, base_err *err)
 {
@@ -273,11 +280,14 @@ static int make_logits(model *m, const micro_batch *b, base_err *err)
             rc = m->ops->matmul(m->ops,
                 &(ops_matmul_args){.x = m->scratch.wide,
                     .n_parts = 1,
-                    .parts = {{.weight = m->output, .y = {m->scratch.logits, 0, h->n_vocab}}}},
+                    .parts = {{.weight = m->output, .y = {m->scratch.logits, 0, h->n_vocab}}},
+                    .only = b->whole->only},
                 err);
-        if (!rc)
-            m->ops->download(m->ops, b->whole->logits + (size_t)(b->want_from + at) * h->n_vocab,
-                m->scratch.logits, 0, (size_t)now * h->n_vocab * sizeof(float));
+        if (rc) break;
+        float *logits = b->whole->logits + (size_t)(b->want_from + at) * h->n_vocab;
+        m->ops->download(m->ops, logits, m->scratch.logits, 0, (size_t)now * h->n_vocab * sizeof *logits);
+        for (uint32_t i = 0; i < now && b->whole->only; i++)
+            forbid_others(logits + (size_t)i * h->n_vocab, b->whole->only, h->n_vocab);
     }
     return rc;
 }

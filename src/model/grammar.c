@@ -110,7 +110,7 @@ typedef struct state {
 } state;
 
 /* A mask and the state that it belongs to, in numbers; keeping a few serves a whole session, since calls are alike. */
-enum { N_KEPT = 8, N_KEY = 15 };
+enum { N_KEPT = 32, N_KEY = 15 };
 typedef struct kept_mask {
     uint32_t key[N_KEY];
     uint64_t used; /* 0: empty */
@@ -717,4 +717,15 @@ const uint64_t *model_grammar_mask(model_grammar *g)
     g->mask = k->bits;
     if (!known) k->any = free_text ? mask_free_text(g) : mask_call(g);
     return k->any ? k->bits : NULL;
+}
+
+const uint64_t *model_grammar_few(model_grammar *g, const int32_t *ids, uint32_t n)
+{
+    const state here = g->now;
+    const uint64_t *allowed = NULL;
+    bool fits = true;
+    for (uint32_t i = 0; i < n && fits; i++) fits = take_token(g, &g->now, ids[i]);
+    if (fits && g->now.phase >= SCRIPT && g->now.phase != STRING) allowed = model_grammar_mask(g);
+    g->now = here;
+    return allowed;
 }

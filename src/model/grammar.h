@@ -55,6 +55,11 @@ bool model_grammar_accepts(const model_grammar *g, int32_t id);
  */
 const uint64_t *model_grammar_mask(model_grammar *g);
 /*
+ * The mask behind `ids` (n tokens that the grammar accepts from here on; none: here), where a call is being written and not inside
+ * a string: few ids are allowed there, and their mask costs microseconds. Elsewhere, and when no id would do: NULL.
+ */
+const uint64_t *model_grammar_few(model_grammar *g, const int32_t *ids, uint32_t n);
+/*
  * Tokens that must come whatever the model says, at most max into ret: where a call leaves exactly one byte, and then one again
  * (the rest of a name, a key or a path), the spelling of those bytes without its last token, which might go on into what is free.
  */

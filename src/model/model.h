@@ -74,7 +74,9 @@ typedef struct model_batch {
     float *hidden; /* [n][n_embd], in when layer_first > 0, out when layer_last < n_layer; else may be NULL */
     const uint32_t *want; /* places in the batch whose logits are wanted, ascending; NULL with n_want 0 */
     uint32_t n_want;
-    float *logits;                /* [n_want][n_vocab] */
+    float *logits; /* [n_want][n_vocab] */
+    const uint64_t
+        *only; /* bits of the ids whose logits will be read, the others' are -INFINITY; NULL: all */
     const model_capture *capture; /* may be NULL */
     const atomic_bool *cancel;    /* may be NULL */
 } model_batch;

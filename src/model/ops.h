@@ -96,6 +96,8 @@ typedef struct ops_matmul_args {
         const ops_buffer *bias; /* [n_out] or NULL */
         ops_mat y, add;
     } parts[OPS_MATMUL_PARTS];
+    /* Host, with one part: bits of the outputs that will be read; y's others may be left as they are. NULL: all will be. */
+    const uint64_t *only;
 } ops_matmul_args;
 
 /* out = a * scale_a + b * scale_b, [n][width]; b.buffer NULL: out = a * scale_a. May be in place. */

@@ -2,6 +2,7 @@
  * The cache over real forward passes: little random models, and SmolLM2 where it is installed. The same properties as
  * test_session.c, where the arithmetic is real: equal bits are equal bits.
  */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -231,6 +232,37 @@ static void test_model__calibration_writes_heads_that_a_session_reads(void **sta
     assert_int_equal(base_fs_remove(folder, NULL), 0);
 }
 
+/* Logits of which only some were computed are for the one who asked: whoever asks the session gets all of them. */
+static void test_model__keeps_no_part_of_logits(void **state)
+{
+    model *m = open_tiny(&TINY_GGUF_QWEN2, 2);
+    enum { N_VOCAB = TINY_GGUF_VOCAB };
+    const uint64_t only[(N_VOCAB + 63) / 64] = {1ull << 7};
+    int32_t ids[40];
+    float all[N_VOCAB], some[N_VOCAB], asked[N_VOCAB];
+    make_ids(ids, 40, N_VOCAB, 9);
+    for (int drafted = 0; drafted < 2; drafted++) {
+        kv_session *s = open_session(m, &(kv_options){0}, NULL);
+        kv_segment g = {.origin = KV_ORIGIN_ANSWER, .turn = 1};
+        append(s, KV_ORIGIN_USER, 1, ids, 38, NULL);
+        append(s, KV_ORIGIN_ANSWER, 1, ids + 38, 2, all);
+        assert_int_equal(kv_session_truncate(s, 38, NULL), 0);
+        g.only = only;
+        if (drafted) {
+            assert_int_equal(kv_session_draft(s, &g, ids + 38, 2, 1, some, NULL, NULL), 0);
+            for (int i = 0; i < 2; i++) assert_int_equal(kv_session_accept(s, &g, NULL, NULL, NULL), 0);
+        } else {
+            assert_int_equal(kv_session_append(s, &g, ids + 38, 2, some, NULL, NULL, NULL), 0);
+        }
+        assert_memory_equal(&some[7], &all[7], sizeof(float));
+        assert_true(isinf(some[6]) && isinf(some[N_VOCAB - 1]));
+        assert_int_equal(kv_session_logits(s, asked, NULL, NULL), 0);
+        assert_memory_equal(asked, all, sizeof all);
+        kv_session_free(s);
+    }
+    model_close(m);
+}
+
 static void test_model__exact_on_smollm2(void **state)
 {
     char *path = base_fs_home(BASE_HOME_DATA, "models/SmolLM2-135M-Instruct.Q4_1.gguf");
@@ -255,6 +287,7 @@ int main(void)
         cmocka_unit_test(test_model__plans_and_bits_do_not_depend_on_threads),
         cmocka_unit_test(test_model__a_saved_session_goes_on_with_the_same_bits),
         cmocka_unit_test(test_model__calibration_writes_heads_that_a_session_reads),
+        cmocka_unit_test(test_model__keeps_no_part_of_logits),
         cmocka_unit_test(test_model__exact_on_smollm2),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

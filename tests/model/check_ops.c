@@ -263,6 +263,41 @@ static void check_product(check *c, gguf_tensor_type type, uint32_t n_in, uint32
     free(alone);
 }
 
+/* Some outputs: the bits of the whole product, and tiles that nobody reads are left alone. */
+static void check_product_only(check *c, gguf_tensor_type type, uint32_t n_in, uint32_t n)
+{
+    enum { N_OUT = 150 }; /* nine tiles of 16 and a part of one */
+    static const uint64_t only[3] = {1ull << 3 | 1ull << 63, 0, 1ull << 21};
+    static const bool is_tile_read[] = {true, false, false, true, false, false, false, false, false, true};
+    gguf_tensor t = tensor_new(type, n_in, N_OUT);
+    float *x = odd_rows(n, n_in), *before = random_floats((size_t)n * N_OUT);
+    float *whole = multiply(c, c->a, &(product){.t = t, .x = x, .n = n});
+    base_err err;
+    ops_weight *w = NULL;
+    expect_ok(c, "pack", c->b->pack(c->b, &w, &t, &err), &err);
+    ops_activations *q = activations(c, c->b, n, n_in, x);
+    matrix y = matrix_new(c->b, n, N_OUT, before);
+    ops_matmul_args args = {.x = q, .n_parts = 1, .parts = {{.weight = w, .y = y.m}}, .only = only};
+    expect_ok(c, "matmul", c->b->matmul(c->b, &args, &err), &err);
+    args.n_parts = 2;
+    args.parts[1] = args.parts[0];
+    if (c->b->matmul(c->b, &args, NULL) != BASE_E_USAGE) fail(c, "two parts were taken", "matmul", 0, 0, 0);
+    c->b->activations_free(c->b, q);
+    c->b->weight_free(c->b, w);
+    float *some = matrix_take(c, "matmul", y);
+    for (uint32_t row = 0; row < n; row++)
+        for (uint32_t o = 0; o < N_OUT; o += 16) {
+            size_t at = (size_t)row * N_OUT + o;
+            expect_same(c, "matmul (some outputs)", (is_tile_read[o / 16] ? whole : before) + at, some + at,
+                o + 16 < N_OUT ? 16 : N_OUT - o);
+        }
+    tensor_free(t);
+    free(x);
+    free(before);
+    free(whole);
+    free(some);
+}
+
 /*
  * All quants the largest or the smallest, all activations of one size and sign: sums of products in narrow integers are as
  * large as they can be.
@@ -302,6 +337,8 @@ static void cases_matmul(check *c)
         c->what = gguf_tensor_type_name(type);
         check_product_truth(c, type, super ? 1024 : 576, 40);
         check_product_extremes(c, type);
+        check_product_only(c, type, super ? 512 : 288, 1);
+        check_product_only(c, type, super ? 256 : 32, 12);
         for (size_t k = 0; k < COUNT(batches); k++) {
             check_product(c, type, super ? 512 : 288, 37, batches[k]);
             check_product(c, type, super ? 256 : 32, 16, batches[k]);

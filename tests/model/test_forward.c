@@ -190,6 +190,39 @@ static void test_forward__batch_shapes_give_the_same_bits(void **state)
     }
 }
 
+static void test_forward__some_logits_have_the_bits_of_all(void **state)
+{
+    enum { COMPUTED = 3, VOCAB_WORDS = (V + 63) / 64 };
+    static const uint32_t want[COMPUTED] = {0, 2, 3};
+    uint64_t only[VOCAB_WORDS] = {1ull << 5 | 1ull << 17, 0, 0, 1ull << 40};
+    for (int k = 0; k < 2; k++) {
+        little l = little_open(&specs[k]);
+        float logits[2][COMPUTED][V];
+        for (int way = 0; way < 2; way++) {
+            model_dense *d = little_dense(&l.shape, N);
+            const model_rows_view *view;
+            base_err err = {0};
+            assert_int_equal(model_dense_append(d, 4, &view, NULL), 0);
+            model_batch batch = {.ids = l.ids,
+                .phases = l.phases,
+                .n = 4,
+                .rows = view,
+                .want = want,
+                .n_want = COMPUTED,
+                .logits = logits[way][0],
+                .only = way ? only : NULL};
+            if (model_forward(l.m, &batch, &err)) fail_msg("%s", err.msg);
+            model_dense_free(d);
+        }
+        for (int i = 0; i < COMPUTED; i++)
+            for (uint32_t id = 0; id < V; id++) {
+                if (!(only[id / 64] >> id % 64 & 1)) logits[0][i][id] = -INFINITY;
+                assert_memory_equal(&logits[0][i][id], &logits[1][i][id], sizeof(float));
+            }
+        little_close(&l);
+    }
+}
+
 static void test_forward__holes_and_batch_shapes_give_the_same_bits(void **state)
 {
     enum { BEFORE = 300, AFTER = 64 };
@@ -601,6 +634,7 @@ int main(void)
         cmocka_unit_test(test_forward__agrees_with_the_oracle),
         cmocka_unit_test(test_forward__holes_equal_a_mask),
         cmocka_unit_test(test_forward__batch_shapes_give_the_same_bits),
+        cmocka_unit_test(test_forward__some_logits_have_the_bits_of_all),
         cmocka_unit_test(test_forward__holes_and_batch_shapes_give_the_same_bits),
         cmocka_unit_test(test_forward__threads_give_the_same_bits),
         cmocka_unit_test(test_forward__a_reused_prefix_gives_the_same_bits),

@@ -478,6 +478,44 @@ static void test_grammar__masks_are_what_accepts_says(void **state)
     unload(&v);
 }
 
+/* Whether few ids are allowed behind `text` and then `ids`; where they are, that is the mask there, and nothing has moved. */
+static bool is_few(const vocabulary *v, const char *text, const int32_t *ids, uint32_t n)
+{
+    model_grammar *g = make(v, MODEL_TOOLS_TAG_TOOLS), *there = make(v, MODEL_TOOLS_TAG_TOOLS);
+    size_t n_bytes = ((size_t)model_tokenizer_size(v->tokenizer) + 63) / 64 * sizeof(uint64_t);
+    feed(g, v, text, strlen(text));
+    feed(there, v, text, strlen(text));
+    for (uint32_t i = 0; i < n; i++) model_grammar_advance(there, ids[i]);
+    const uint64_t *few = model_grammar_few(g, ids, n);
+    bool is = few != NULL;
+    if (is) assert_memory_equal(few, model_grammar_mask(there), n_bytes);
+    for (uint32_t i = 0; i < n; i++) {
+        assert_true(model_grammar_accepts(g, ids[i]));
+        model_grammar_advance(g, ids[i]);
+    }
+    model_grammar_free(g);
+    model_grammar_free(there);
+    return is;
+}
+
+static void test_grammar__knows_where_few_ids_are_allowed(void **state)
+{
+    vocabulary v = load_tiny();
+    int32_t name[3];
+    for (int i = 0; i < 3; i++)
+        name[i] = model_tokenizer_find(v.tokenizer, (const char *[]){"n", "a", "m"}[i]);
+    assert_false(is_few(&v, "", NULL, 0));
+    assert_false(is_few(&v, "text", NULL, 0));
+    assert_true(is_few(&v, "<tools>", NULL, 0));
+    assert_true(is_few(&v, "<tools>{\"", name, 3));
+    assert_true(is_few(&v, "<tools>{\"name\": \"s", NULL, 0));
+    assert_true(is_few(&v, "<tools>{\"name\": \"read\", \"arguments\": {\"path\": \"src/a.c", NULL, 0));
+    assert_true(is_few(&v, "<tools>{\"name\": \"send\", \"arguments\": {\"to\": ", NULL, 0));
+    assert_false(is_few(&v, "<tools>{\"name\": \"send\", \"arguments\": {\"to\": \"an", NULL, 0));
+    assert_false(is_few(&v, "<tools>{\"name\": \"send\", \"arguments\": {\"to\": \"", name, 3));
+    unload(&v);
+}
+
 static uint32_t random_below(uint64_t *state, uint32_t n)
 {
     *state = *state * 6364136223846793005u + 1442695040888963407u;
@@ -644,6 +682,7 @@ int main(void)
         cmocka_unit_test(test_grammar__takes_any_path_when_there_is_no_list),
         cmocka_unit_test(test_grammar__refuses_tables_it_cannot_follow),
         cmocka_unit_test(test_grammar__masks_are_what_accepts_says),
+        cmocka_unit_test(test_grammar__knows_where_few_ids_are_allowed),
         cmocka_unit_test(test_grammar__every_walk_through_masks_ends_in_a_call),
         cmocka_unit_test(test_grammar__forces_what_alone_may_come),
         cmocka_unit_test(test_grammar__works_with_the_default_vocabulary),

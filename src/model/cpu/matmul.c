@@ -88,6 +88,12 @@ static void finish_tile(
     }
 }
 
+static bool is_wanted(const uint64_t *only, uint32_t tile)
+{
+    const uint32_t row = tile * CPU_LANES;
+    return !only || (only[row / 64] >> row % 64 & ((1u << CPU_LANES) - 1));
+}
+
 /* Tiles [first, last), counted through all parts. */
 static void multiply_tiles(const job *j, uint32_t first, uint32_t last, uint8_t *panel, float *out)
 {
@@ -96,6 +102,7 @@ static void multiply_tiles(const job *j, uint32_t first, uint32_t last, uint8_t 
         const ops_weight *w = j->args->parts[p].weight;
         for (uint32_t tile = first > before ? first - before : 0; tile < w->n_tiles && before + tile < last;
              tile++) {
+            if (!is_wanted(j->args->only, tile)) continue;
             multiply_tile(j, w, tile, panel, out);
             finish_tile(j->args->x, j->args, p, tile, out);
         }
@@ -135,6 +142,8 @@ int cpu_op_matmul(model_ops *ops, const ops_matmul_args *args, base_err *err)
         n_tiles += w->n_tiles;
         n_bytes += w->n_bytes;
     }
+    if (args->only && args->n_parts != 1)
+        return base_fail(err, BASE_E_USAGE, "some outputs of %u matrices at once", args->n_parts);
     if (x->n == 0 || n_tiles == 0) return 0;
     int rc = cpu_scratch_reserve(
         cpu, panel_bytes(x) + (size_t)cpu_n_columns(x) * CPU_LANES * sizeof(float), 0, err);
