@@ -382,12 +382,8 @@ static void end_draft(local *l, bool wrong)
 /* What follows `id` (which the grammar has seen) for certain or probably, behind it in `ids`; sets n_known and n_drafted. */
 static uint32_t look_ahead(local *l, int32_t id, int32_t ids[KV_DRAFT_MAX])
 {
-    uint32_t n_tokens, n_ctx, most = KV_DRAFT_MAX;
+    uint32_t n_tokens, room = kv_session_room(l->session), most = room < KV_DRAFT_MAX ? room : KV_DRAFT_MAX;
     const int32_t *all = kv_session_ids(l->session, &n_tokens);
-    kv_stats s;
-    kv_session_get_stats(l->session, &s);
-    n_ctx = s.n_ctx;
-    if (n_ctx - n_tokens < most) most = n_ctx - n_tokens;
     uint32_t n = 1;
     ids[0] = id;
     if (most > 1 && l->grammar && !l->grammar_off) n += model_grammar_forced(l->grammar, ids + 1, most - 1);

@@ -17,9 +17,9 @@ enum { MAX_QUERIES = 8, MAX_SPANS = 1024 };
 
 uint32_t agent__n_tokens(const agent *a)
 {
-    kv_stats stats;
-    a->engine->ops->stats(a->engine, &stats);
-    return stats.n_tokens;
+    uint32_t n;
+    a->engine->ops->ids(a->engine, &n);
+    return n;
 }
 
 uint32_t agent__count(const agent *a, const char *text, size_t n)

@@ -53,6 +53,11 @@ const int32_t *kv_session_ids(const kv_session *s, uint32_t *ret_n)
     return s->ids;
 }
 
+uint32_t kv_session_room(const kv_session *s)
+{
+    return s->n_ctx - s->n;
+}
+
 const char *kv_session_policy(const kv_session *s)
 {
     return s->policy->info.name;

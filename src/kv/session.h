@@ -110,8 +110,10 @@ typedef struct kv_stats {
 int kv_session_new(
     kv_session **ret, model *m, const kv_options *options, const kv_observer *observer, base_err *err);
 void kv_session_free(kv_session *s);
-void kv_session_get_stats(const kv_session *s, kv_stats *ret);
+void kv_session_get_stats(
+    const kv_session *s, kv_stats *ret); /* looks at every token: not for each of them */
 const int32_t *kv_session_ids(const kv_session *s, uint32_t *ret_n);
+uint32_t kv_session_room(const kv_session *s); /* tokens until n_ctx */
 const char *kv_session_policy(const kv_session *s);
 
 /*

@@ -79,9 +79,18 @@ static bool better(const candidate *a, const candidate *b)
     return a->logit != b->logit ? a->logit > b->logit : a->id < b->id;
 }
 
-static int best_first(const void *a, const void *b)
+/* Best first, by Shell's sort: in place, where the library's qsort may allocate. */
+static void sort_best(candidate *c, size_t n)
 {
-    return better(a, b) ? -1 : better(b, a);
+    size_t gap = 1;
+    while (gap < n / 3) gap = 3 * gap + 1;
+    for (; gap; gap /= 3)
+        for (size_t i = gap; i < n; i++) {
+            candidate moved = c[i];
+            size_t to = i;
+            for (; to >= gap && better(&moved, &c[to - gap]); to -= gap) c[to] = c[to - gap];
+            c[to] = moved;
+        }
 }
 
 static bool is_allowed(const uint64_t *allowed, uint32_t id)
@@ -172,7 +181,7 @@ static size_t apply_limits(model_sampler *s, size_t n)
     for (size_t k = 512;; k *= 8) {
         if (k > n) k = n;
         select_best(c, n, k);
-        qsort(c, k, sizeof *c, best_first);
+        sort_best(c, k);
         size_t kept = count_kept(o, c, k, total);
         if (kept < k || k == n) return kept;
     }
