@@ -23,6 +23,7 @@
 #include "model/dense.h"
 #include "model/model.h"
 #include "model/profile.h"
+#include "model/sampler.h"
 #include "options.h"
 
 enum { MAX_REPEAT = 1000, WALL_BYTES = 256 << 20, WALL_PASSES = 8 };
@@ -47,6 +48,7 @@ typedef struct bench {
     kv_session *session; /* with them */
     int32_t *ids;        /* any text will do: speed does not depend on it */
     float *logits;
+    model_sampler *sampler; /* greedy */
     uint64_t began_ns;
     double first_ms;        /* from the start to the logits behind the first prefill */
     double load_s, wall[2]; /* bytes a second: one thread, all threads */
@@ -180,13 +182,7 @@ static int decode_once(bench *b, double *ret_tps, base_err *err)
     int rc = 0;
     for (int64_t i = 0; i < b->gen && !rc; i++) {
         rc = append(b, 1, b->logits, err);
-        float best = b->logits[0];
-        b->ids[0] = 0;
-        for (uint32_t k = 1; k < b->info->n_vocab; k++) {
-            if (b->logits[k] <= best) continue;
-            best = b->logits[k];
-            b->ids[0] = (int32_t)k;
-        }
+        if (!rc) b->ids[0] = model_sampler_pick(b->sampler, b->logits, NULL, NULL, 0, NULL);
     }
     *ret_tps = (double)b->gen / ((double)(base_clock_ns() - from) / 1e9);
     return rc;
@@ -334,6 +330,7 @@ static int measure(bench *b, base_err *err)
     int rc;
 
     b->logits = base_xcalloc(b->info->n_vocab, sizeof *b->logits);
+    b->sampler = model_sampler_new(&MODEL_SAMPLING_DEFAULTS, b->info->n_vocab);
     b->ids = base_xcalloc((size_t)n_ids, sizeof *b->ids);
     for (int64_t i = 0; i < n_ids; i++)
         b->ids[i] = (int32_t)((uint64_t)(i + 1) * 2654435761u % (b->info->n_vocab * 3 / 4));
@@ -367,6 +364,7 @@ static int bench_speed(bench *b, base_err *err)
     model_close(b->model);
     free(b->ids);
     free(b->logits);
+    model_sampler_free(b->sampler);
     free(path);
     return rc;
 }

@@ -223,14 +223,27 @@ static float log_probability(const float *logits, uint32_t n_vocab, int32_t id)
     return (float)((double)logits[id] - top - log(sum));
 }
 
-/* Both give -1 when no id is allowed. */
+static bool any_above(const float *logits, uint32_t n, float best)
+{
+    int any = 0;
+    for (uint32_t i = 0; i < n; i++) any |= logits[i] > best;
+    return any;
+}
+
+/* Both give -1 when no id is allowed. Of 64 ids most often none is allowed or above the best so far: seen at once. */
 static int32_t pick_best(const model_sampler *s, const float *logits, const uint64_t *allowed)
 {
+    const bool may_raise = s->options.repeat_penalty > 0 && s->options.repeat_penalty < 1;
     candidate best = {0, -1, 0};
-    for (uint32_t id = 0; id < s->n_vocab; id++) {
-        if (isnan(logits[id]) || !is_allowed(allowed, id)) continue;
-        float logit = penalise(s, logits[id], id);
-        if (best.id < 0 || logit > best.logit) best = (candidate){logit, (int32_t)id, 0};
+    for (uint32_t from = 0; from < s->n_vocab; from += 64) {
+        uint32_t to = s->n_vocab - from < 64 ? s->n_vocab : from + 64;
+        if (allowed && !allowed[from / 64]) continue;
+        if (best.id >= 0 && !may_raise && !any_above(logits + from, to - from, best.logit)) continue;
+        for (uint32_t id = from; id < to; id++) {
+            if (isnan(logits[id]) || !is_allowed(allowed, id)) continue;
+            float logit = penalise(s, logits[id], id);
+            if (best.id < 0 || logit > best.logit) best = (candidate){logit, (int32_t)id, 0};
+        }
     }
     return best.id;
 }

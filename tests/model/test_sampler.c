@@ -1,6 +1,7 @@
 /* From logits to an id: which ids may come, how often, and that a seed means one sequence. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -60,6 +61,48 @@ static void test_sampler__is_greedy_at_zero(void **state)
     allowed = 0; /* nothing allowed: the mask does not count */
     assert_int_equal(model_sampler_pick(s, logits, &allowed, NULL, 0, NULL), 1);
     model_sampler_free(s);
+}
+
+/* Against the plain search, over vocabularies that are no multiple of the 64 ids that are looked at together. */
+static void test_sampler__is_greedy_over_large_vocabularies(void **state)
+{
+    enum { MOST = 1000 };
+    uint64_t random = 7;
+    for (int round = 0; round < 400; round++) {
+        float logits[MOST];
+        uint64_t allowed[(MOST + 63) / 64] = {0};
+        int32_t recent[8], expected = -1;
+        float best = 0;
+        model_sampling o = MODEL_SAMPLING_DEFAULTS;
+        o.repeat_penalty = round % 3 == 0 ? 1 : round % 3 == 1 ? 1.3f : .7f;
+        o.repeat_last = 8;
+        const bool masked = round % 2;
+        const uint32_t n = MOST - (uint32_t)(round % 70);
+        for (uint32_t i = 0; i < n; i++) {
+            random = random * 6364136223846793005u + 1442695040888963407u;
+            logits[i] = (float)((int)(random >> 40 & 255) - (round % 5 ? 128 : 300)) / 8;
+            if ((random >> 50 & 31) == 0) logits[i] = NAN;
+            if ((random >> 50 & 31) == 1) logits[i] = -INFINITY;
+            if ((random >> 56 & 127) == 3) allowed[i / 64] |= (uint64_t)1 << (i % 64);
+            if (i < 8) recent[i] = (int32_t)((random >> 33) % n);
+        }
+        for (uint32_t i = 0; i < n; i++) {
+            float logit = logits[i];
+            bool is_recent = false;
+            for (int k = 0; k < 8; k++) is_recent = is_recent || recent[k] == (int32_t)i;
+            if (is_recent && o.repeat_penalty != 1)
+                logit = logit > 0 ? logit / o.repeat_penalty : logit * o.repeat_penalty;
+            if (isnan(logit) || (masked && !(allowed[i / 64] >> (i % 64) & 1))) continue;
+            if (expected < 0 || logit > best) {
+                best = logit;
+                expected = (int32_t)i;
+            }
+        }
+        if (expected < 0) continue;
+        model_sampler *s = model_sampler_new(&o, n);
+        assert_int_equal(model_sampler_pick(s, logits, masked ? allowed : NULL, recent, 8, NULL), expected);
+        model_sampler_free(s);
+    }
 }
 
 static void test_sampler__never_picks_nan(void **state)
@@ -226,6 +269,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sampler__is_greedy_at_zero),
+        cmocka_unit_test(test_sampler__is_greedy_over_large_vocabularies),
         cmocka_unit_test(test_sampler__never_picks_nan),
         cmocka_unit_test(test_sampler__takes_infinities),
         cmocka_unit_test(test_sampler__draws_by_probability),
