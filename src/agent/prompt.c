@@ -34,16 +34,22 @@ void agent_prompt_call(model_tool_style style, const char *json, base_buf *out)
     base_buf_puts(out, around[style][1]);
 }
 
+static bool is_told(tool_models models, bool strong)
+{
+    return models == TOOL_FOR_ALL || models == (strong ? TOOL_FOR_STRONG : TOOL_FOR_SMALL);
+}
+
 bool agent_prompt_offers(const tool_entry *t, bool strong)
 {
-    return t->models == TOOL_FOR_ALL || t->models == (strong ? TOOL_FOR_STRONG : TOOL_FOR_SMALL);
+    return is_told(t->models, strong);
 }
 
 /* name {"path": file, "from"?: first line}: what it does. */
-static void put_tool(const tool_entry *t, base_buf *out)
+static void put_tool(const tool_entry *t, bool strong, base_buf *out)
 {
     base_buf_printf(out, "%s {", t->name);
     for (const tool_argument *a = t->arguments; a && a->name; a++) {
+        if (!is_told(a->models, strong)) continue;
         base_buf_printf(out, "%s\"%s\"%s: ", a == t->arguments ? "" : ", ", a->name, a->required ? "" : "?");
         for (const char *const *c = a->choices; c && *c; c++)
             base_buf_printf(out, "%s%s", c == a->choices ? "" : "|", *c);
@@ -66,7 +72,7 @@ static char *system_text(model_tool_style style, bool strong)
     uint32_t n;
     const tool_entry *table = tool_table(&n);
     for (uint32_t i = 0; i < n; i++)
-        if (agent_prompt_offers(&table[i], strong)) put_tool(&table[i], &out);
+        if (agent_prompt_offers(&table[i], strong)) put_tool(&table[i], strong, &out);
     base_buf_printf(&out,
         "\nTo change code: have its text in front of you (else read it), call %s, then test with shell. A "
         "call that failed is "

@@ -85,16 +85,17 @@ typedef enum tool_argument_type {
     TOOL_ARGUMENT_CHOICE,
     TOOL_ARGUMENT_PATH
 } tool_argument_type;
+/* Small models rewrite whole definitions, stronger ones edit: each gets at most eight tools. */
+typedef enum tool_models { TOOL_FOR_ALL, TOOL_FOR_SMALL, TOOL_FOR_STRONG } tool_models;
+
 typedef struct tool_argument {
     const char *name;
     tool_argument_type type;
     bool required;
     const char *about;
     const char *const *choices; /* NULL-terminated; CHOICE only */
+    tool_models models;         /* who is told of it; a call of anybody may use it */
 } tool_argument;
-
-/* Small models rewrite whole definitions, stronger ones edit: each gets at most eight tools. */
-typedef enum tool_models { TOOL_FOR_ALL, TOOL_FOR_SMALL, TOOL_FOR_STRONG } tool_models;
 
 typedef struct tool_entry {
     const char *name;

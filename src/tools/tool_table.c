@@ -10,51 +10,52 @@
 static const char *const git_ops[] = {"status", "diff", "log", "show", "blame", NULL};
 
 static const tool_argument list_arguments[] = {
-    {"path", TOOL_ARGUMENT_STRING, false, "folder; the whole tree without it", NULL},
+    {"path", TOOL_ARGUMENT_STRING, false, "folder; the whole tree without it", NULL, TOOL_FOR_ALL},
     {0},
 };
 static const tool_argument search_arguments[] = {
-    {"query", TOOL_ARGUMENT_STRING, true, "text or name to find", NULL},
-    {"path", TOOL_ARGUMENT_STRING, false, "file or folder to look in", NULL},
-    {"regex", TOOL_ARGUMENT_BOOLEAN, false, "query is a POSIX extended regex", NULL},
+    {"query", TOOL_ARGUMENT_STRING, true, "text or name to find", NULL, TOOL_FOR_ALL},
+    {"path", TOOL_ARGUMENT_STRING, false, "file or folder to look in", NULL, TOOL_FOR_ALL},
+    {"regex", TOOL_ARGUMENT_BOOLEAN, false, "query is a POSIX extended regex", NULL, TOOL_FOR_ALL},
     {0},
 };
 static const tool_argument read_arguments[] = {
-    {"path", TOOL_ARGUMENT_PATH, true, "file", NULL},
-    {"from", TOOL_ARGUMENT_INTEGER, false, "first line", NULL},
-    {"count", TOOL_ARGUMENT_INTEGER, false, "lines", NULL},
-    {"symbols", TOOL_ARGUMENT_BOOLEAN, false, "true: only its definitions with their lines", NULL},
+    {"path", TOOL_ARGUMENT_PATH, true, "file", NULL, TOOL_FOR_ALL},
+    {"from", TOOL_ARGUMENT_INTEGER, false, "first line", NULL, TOOL_FOR_ALL},
+    {"count", TOOL_ARGUMENT_INTEGER, false, "lines", NULL, TOOL_FOR_ALL},
+    {"symbols", TOOL_ARGUMENT_BOOLEAN, false, "true: only its definitions with their lines", NULL,
+        TOOL_FOR_STRONG}, /* a small model never asks for it, and each line of the prompt turns its answers */
     {0},
 };
 static const tool_argument write_arguments[] = {
-    {"path", TOOL_ARGUMENT_STRING, true, "new file", NULL},
+    {"path", TOOL_ARGUMENT_STRING, true, "new file", NULL, TOOL_FOR_ALL},
     {0},
 };
 static const tool_argument rewrite_arguments[] = {
-    {"path", TOOL_ARGUMENT_PATH, true, "file", NULL},
-    {"name", TOOL_ARGUMENT_STRING, true, "function, Class.method or type", NULL},
+    {"path", TOOL_ARGUMENT_PATH, true, "file", NULL, TOOL_FOR_ALL},
+    {"name", TOOL_ARGUMENT_STRING, true, "function, Class.method or type", NULL, TOOL_FOR_ALL},
     {0},
 };
 static const tool_argument edit_arguments[] = {
-    {"path", TOOL_ARGUMENT_PATH, true, "file", NULL},
-    {"from", TOOL_ARGUMENT_INTEGER, false, "first line to replace", NULL},
-    {"to", TOOL_ARGUMENT_INTEGER, false, "last line to replace", NULL},
+    {"path", TOOL_ARGUMENT_PATH, true, "file", NULL, TOOL_FOR_ALL},
+    {"from", TOOL_ARGUMENT_INTEGER, false, "first line to replace", NULL, TOOL_FOR_ALL},
+    {"to", TOOL_ARGUMENT_INTEGER, false, "last line to replace", NULL, TOOL_FOR_ALL},
     {0},
 };
 static const tool_argument shell_arguments[] = {
-    {"command", TOOL_ARGUMENT_STRING, true, "one shell command", NULL},
-    {"seconds", TOOL_ARGUMENT_INTEGER, false, "time limit", NULL},
+    {"command", TOOL_ARGUMENT_STRING, true, "one shell command", NULL, TOOL_FOR_ALL},
+    {"seconds", TOOL_ARGUMENT_INTEGER, false, "time limit", NULL, TOOL_FOR_ALL},
     {0},
 };
 static const tool_argument git_arguments[] = {
-    {"op", TOOL_ARGUMENT_CHOICE, true, "what to show", git_ops},
-    {"path", TOOL_ARGUMENT_STRING, false, "file or folder", NULL},
-    {"rev", TOOL_ARGUMENT_STRING, false, "commit, branch or a..b", NULL},
-    {"from", TOOL_ARGUMENT_INTEGER, false, "first line of a blame", NULL},
+    {"op", TOOL_ARGUMENT_CHOICE, true, "what to show", git_ops, TOOL_FOR_ALL},
+    {"path", TOOL_ARGUMENT_STRING, false, "file or folder", NULL, TOOL_FOR_ALL},
+    {"rev", TOOL_ARGUMENT_STRING, false, "commit, branch or a..b", NULL, TOOL_FOR_ALL},
+    {"from", TOOL_ARGUMENT_INTEGER, false, "first line of a blame", NULL, TOOL_FOR_ALL},
     {0},
 };
 static const tool_argument recall_arguments[] = {
-    {"query", TOOL_ARGUMENT_STRING, true, "words", NULL},
+    {"query", TOOL_ARGUMENT_STRING, true, "words", NULL, TOOL_FOR_ALL},
     {0},
 };
 
