@@ -518,7 +518,8 @@ static int run(bench *b, base_err *err)
         .needles = b->task->needles,
         .base = b->base ? (uint32_t)b->base : b->task->percent};
     snprintf(b->key.model, sizeof b->key.model, "%.12s", b->info->hash);
-    if (b->calibrate) r = kv_heads_calibrate(b->model, 20, b->heads, say_progress, NULL, NULL, err);
+    if (b->calibrate)
+        r = kv_heads_calibrate(b->model, KV_HEADS_KEPT, b->heads, say_progress, NULL, NULL, err);
     if (!r && !base_fs_exists(b->heads))
         fputs("kvist: this model's retrieval heads are not calibrated (--calibrate); all heads count\n",
             stderr);

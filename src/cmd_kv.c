@@ -1,5 +1,6 @@
 /*
  * kvist kv policies: what --kv-policy and --kv-set may say, each policy with its defaults and where those come from.
+ * kvist kv calibrate: a model's retrieval heads, which the shell finds in idle time, now.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,12 +9,19 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "cmd.h"
+#include "kv/heads.h"
 #include "kv/session.h"
 #include "options.h"
 
-static const char usage[] = "usage: kvist kv policies [--json]\n\n"
-                            "  The cache's policies (--kv-policy), their parameters (--kv-set NAME=VALUE) "
-                            "and the source of each default.\n";
+static const char usage[] =
+    "usage: kvist kv policies [--json]\n"
+    "       kvist kv calibrate [--model M]\n\n"
+    "  policies   the cache's policies (--kv-policy), their parameters (--kv-set NAME=VALUE) and the source "
+    "of each\n"
+    "             default\n"
+    "  calibrate  finds the model's retrieval heads, by which repairs of later sessions ask; the shell does "
+    "so in idle\n"
+    "             time after its first turn with a model\n\n";
 
 static void put_member(base_buf *out, const char *key, const char *value)
 {
@@ -51,26 +59,60 @@ static void print_parameter(const kv_parameter_info *p, bool json)
         printf("  %-12s %g to %g\n", p->name, p->least, p->most);
 }
 
-int cmd_kv(int argc, char **argv)
+static void say_progress(void *user, double share)
 {
-    bool json = false, help = false;
-    const option_row own[] = {{"--json", OPTION_FLAG, &json}, {"--help", OPTION_FLAG, &help}, {.name = NULL}};
-    const char **rest = calloc((size_t)argc, sizeof *rest);
-    uint32_t n_rest = 0, n = 0;
-    base_err err = {0};
-    int r = rest ? options_parse(argc, argv, NULL, own, rest, &n_rest, &err) : BASE_E_NOMEM;
-    if (!r && !help && (n_rest != 1 || strcmp(rest[0], "policies")))
-        r = base_fail(&err, BASE_E_USAGE, "kvist kv knows one word: policies");
-    free(rest);
-    if (r) return cmd_complain(&err);
-    if (help) {
-        fputs(usage, stdout);
-        return CMD_OK;
+    fprintf(stderr, "calibrating: %.0f%%\n", share * 100);
+}
+
+static int calibrate(const common_options *common, base_err *err)
+{
+    char *path = NULL, *heads = NULL;
+    model *m = NULL;
+    int r = options_model_path(common, &path, err);
+    if (!r)
+        r = model_open(
+            &m, path, &(model_options){.n_threads = (int)common->threads, .backend = common->backend}, err);
+    if (!r) {
+        heads = kv_heads_path(model_get_info(m)->hash);
+        r = kv_heads_calibrate(m, KV_HEADS_KEPT, heads, say_progress, NULL, NULL, err);
     }
+    if (!r) printf("%s\n", heads);
+    model_close(m);
+    free(heads);
+    free(path);
+    return r;
+}
+
+static void print_policies(bool json)
+{
+    uint32_t n = 0;
     const kv_policy_info *policies = kv_policy_list(&n);
     for (uint32_t i = 0; i < n; i++) print_policy(&policies[i], json);
     const kv_parameter_info *parameters = kv_parameter_list(&n);
     if (!json) puts("\nparameters, the same for every policy that uses them:");
     for (uint32_t i = 0; i < n; i++) print_parameter(&parameters[i], json);
-    return CMD_OK;
+}
+
+int cmd_kv(int argc, char **argv)
+{
+    common_options common = COMMON_OPTIONS_DEFAULTS;
+    bool json = false, help = false;
+    const option_row own[] = {{"--json", OPTION_FLAG, &json}, {"--help", OPTION_FLAG, &help}, {.name = NULL}};
+    const char **rest = calloc((size_t)argc, sizeof *rest);
+    uint32_t n_rest = 0;
+    base_err err = {0};
+    int r = rest ? options_parse(argc, argv, &common, own, rest, &n_rest, &err) : BASE_E_NOMEM;
+    const bool policies = !r && n_rest == 1 && !strcmp(rest[0], "policies");
+    if (!r && !help && !policies && (n_rest != 1 || strcmp(rest[0], "calibrate")))
+        r = base_fail(&err, BASE_E_USAGE, "kvist kv knows two words: policies and calibrate");
+    free(rest);
+    if (!r && help) {
+        fputs(usage, stdout);
+        fputs(options_help, stdout);
+    } else if (policies) {
+        print_policies(json);
+    } else if (!r) {
+        r = calibrate(&common, &err);
+    }
+    return r ? cmd_complain(&err) : CMD_OK;
 }

@@ -333,6 +333,11 @@ void agent_settle(agent *a)
     a->unsaved = false;
 }
 
+void agent_idle(agent *a)
+{
+    if (a->engine->ops->learn) a->engine->ops->learn(a->engine);
+}
+
 static void end_session(agent *a, const char *status)
 {
     agent_settle(a);

@@ -84,6 +84,8 @@ int agent_submit(agent *a, const char *text, base_err *err);
  * loses time, no turn. agent_submit and agent_end do it where the caller did not.
  */
 void agent_settle(agent *a);
+/* For when nobody waits for longer: what has to be found out once per model. Ends soon after *cancel is set, and may be called again. */
+void agent_idle(agent *a);
 
 /* The slash commands, for help and completion. */
 typedef struct agent_command {

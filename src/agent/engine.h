@@ -65,6 +65,8 @@ typedef struct engine_ops {
     int (*save_prefix)(engine *e, uint32_t n, base_err *err); /* the first n tokens are the fixed prompt */
     int (*restart)(
         engine *e, const char *row_file, base_err *err); /* an empty session (row_file may be NULL) */
+    /* What has to be found out once per model, in idle time, until cancel is set; for the sessions after this one. NULL: nothing. */
+    void (*learn)(engine *e);
 
     /* The next token. set_grammar takes ownership (NULL: none); sampling may change between answers. */
     int (*set_tools)(

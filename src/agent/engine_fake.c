@@ -5,6 +5,7 @@
  * The script, a line a directive, '#' a comment:
  *
  *     model NAME | ctx N | lanes N (1..32) | budget ROWS | repair ROWS | chunk N      settings, before the first answer
+ *     learns 1                    in idle time there is no end of learning, until it is cancelled
  *     answer TEXT                 the next answer; \n \t \\ are unescaped
  *     answer <<WORD               ... or the lines up to one that is WORD alone
  *     evict FROM TO REASON LANES  (promote, protect, bar alike) a plan before the answer that follows: promote is made at the
@@ -17,6 +18,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "agent/engine_fake.h"
 #include "base/fs.h"
@@ -157,6 +159,13 @@ static int fake_restart(engine *e, const char *row_file, base_err *err)
     return 0;
 }
 
+static void fake_learn(engine *e)
+{
+    const struct timespec a_moment = {.tv_nsec = 1000000};
+    fake *f = as_fake(e);
+    while (f->script.learns && f->cancel && !atomic_load(f->cancel)) nanosleep(&a_moment, NULL);
+}
+
 /* --- answers ------------------------------------------------------------------------------------------------------------ */
 
 static int fake_set_tools(
@@ -254,6 +263,7 @@ static engine_ops make_ops(void)
     ops.save = fake_save;
     ops.save_prefix = fake_save_prefix;
     ops.restart = fake_restart;
+    ops.learn = fake_learn;
     ops.set_tools = fake_set_tools;
     ops.set_sampling = fake_set_sampling;
     ops.answer_begins = fake_answer_begins;

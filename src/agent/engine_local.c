@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "kv/heads.h"
 #include "model/lookup.h"
 
 /* Widths times depth of about 7B parameters: from here on models edit reliably (research: aider's tables). */
@@ -42,7 +43,8 @@ typedef struct local {
     float *logits;        /* [KV_DRAFT_MAX][n_vocab]; behind the last token: at row */
     uint32_t row;
     bool have_logits;
-    bool few; /* of them only what the grammar allows was computed */
+    bool gave_up_heads; /* calibration failed: not again in this process */
+    bool few;           /* of them only what the grammar allows was computed */
     /* The batch that kv_session_draft computed: its n_known first tokens are certain, the others are looked up. */
     uint32_t n_known, n_drafted, n_taken;
 } local;
@@ -256,6 +258,16 @@ static int local_restart(engine *e, const char *row_file, base_err *err)
     l->kv.row_file = path;
     l->have_logits = false;
     return 0;
+}
+
+/* The heads that repairs of later sessions listen to. This one goes on with what it began with: its plans stay reproducible. */
+static void local_learn(engine *e)
+{
+    local *l = as_local(e);
+    base_err err = {0};
+    if (l->gave_up_heads || !l->heads_file || !l->kv.budget || base_fs_exists(l->heads_file)) return;
+    int rc = kv_heads_calibrate(l->model, KV_HEADS_KEPT, l->heads_file, NULL, NULL, l->cancel, &err);
+    l->gave_up_heads = rc && rc != BASE_E_CANCELLED;
 }
 
 /* --- looking ------------------------------------------------------------------------------------------------------------ */
@@ -556,6 +568,7 @@ static const engine_ops local_ops = {
     .save = local_save,
     .save_prefix = local_save_prefix,
     .restart = local_restart,
+    .learn = local_learn,
     .set_tools = local_set_tools,
     .set_sampling = local_set_sampling,
     .answer_begins = local_answer_begins,

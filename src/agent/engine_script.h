@@ -32,7 +32,7 @@ typedef struct script_step {
 
 typedef struct engine_script {
     char *model;
-    uint32_t n_ctx, n_lanes, budget, repair, chunk;
+    uint32_t n_ctx, n_lanes, budget, repair, chunk, learns;
     script_step *steps;
     size_t n_steps, cap_steps;
 } engine_script;

@@ -27,6 +27,8 @@ struct agent_worker {
     char **lines;
     size_t n_lines, cap_lines;
     bool stopping, waits_for_decision, has_decision;
+    bool
+        idling; /* the engine thread does what nobody waits for: whoever wants something ends it by `cancel` */
     agent_decision decision;
     bool has_mode;
     agent_mode mode;
@@ -101,6 +103,21 @@ static void apply_mode(agent_worker *w)
     base_buf_free(&line);
 }
 
+/* What nobody waits for, until somebody wants something. */
+static void idle(agent_worker *w)
+{
+    pthread_mutex_lock(&w->lock);
+    w->idling = !w->stopping && !w->n_lines && !w->has_mode;
+    bool going = w->idling;
+    if (going) atomic_store(&w->cancel, false);
+    pthread_mutex_unlock(&w->lock);
+    if (!going) return;
+    agent_idle(w->agent);
+    pthread_mutex_lock(&w->lock);
+    w->idling = false;
+    pthread_mutex_unlock(&w->lock);
+}
+
 /* The next line, or NULL with *mode when only the mode changed; false: stop. */
 static bool wait_for_work(agent_worker *w, char **line)
 {
@@ -136,6 +153,7 @@ static void *run(void *user)
         agent_submit(w->agent, line, NULL); /* errors came as events */
         post(w, (agent_worker_message){.type = AGENT_WORKER_IDLE});
         agent_settle(w->agent); /* the person sees the end of the turn before its rows are written */
+        idle(w);
     }
     agent_end(w->agent);
     return NULL;
@@ -206,6 +224,7 @@ void agent_worker_submit(agent_worker *w, const char *text)
     pthread_mutex_lock(&w->lock);
     base_grow(&w->lines, &w->cap_lines, w->n_lines + 1, sizeof *w->lines);
     w->lines[w->n_lines++] = base_xstrdup(text);
+    if (w->idling) atomic_store(&w->cancel, true);
     pthread_cond_broadcast(&w->wake);
     pthread_mutex_unlock(&w->lock);
 }
@@ -226,6 +245,7 @@ void agent_worker_set_mode(agent_worker *w, agent_mode mode)
     pthread_mutex_lock(&w->lock);
     w->mode = mode;
     w->has_mode = true;
+    if (w->idling) atomic_store(&w->cancel, true);
     pthread_cond_broadcast(&w->wake);
     pthread_mutex_unlock(&w->lock);
 }

@@ -156,6 +156,23 @@ static void test_worker__the_mode_changes_between_lines(void **state)
     base_buf_free(&outline);
 }
 
+static void test_worker__what_is_learned_in_idle_time_waits_for_the_person(void **state)
+{
+    opening o;
+    base_buf outline = {0};
+    agent_worker *w = start(&o, "learns 1\nanswer one\nanswer two\n");
+    agent_worker_submit(w, "first");
+    wait_for(w, AGENT_WORKER_IDLE, 0, &outline);
+    agent_worker_submit(w, "second"); /* ends the learning, and is not cancelled itself */
+    wait_for(w, AGENT_WORKER_IDLE, 0, &outline);
+    agent_worker_set_mode(w, AGENT_MODE_PLAN);
+    wait_for(w, AGENT_WORKER_EVENT, AGENT_EVENT_notice, &outline); /* so does a change of mode */
+    assert_string_equal(outline.data, "one;two;");
+    agent_worker_stop(w); /* and the end */
+    agent_session_close(o.session);
+    base_buf_free(&outline);
+}
+
 #define TEST_CASE(f) cmocka_unit_test_setup_teardown(f, make_folders, drop_folders)
 int main(void)
 {
@@ -165,6 +182,7 @@ int main(void)
         TEST_CASE(test_worker__stop_ends_a_waiting_approval),
         TEST_CASE(test_worker__a_session_that_does_not_open_says_why),
         TEST_CASE(test_worker__the_mode_changes_between_lines),
+        TEST_CASE(test_worker__what_is_learned_in_idle_time_waits_for_the_person),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -205,6 +205,9 @@ static void test_model__calibration_writes_heads_that_a_session_reads(void **sta
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/rows/heads", folder);
     base_err err = {0};
+    const atomic_bool cancel = true;
+    assert_int_equal(kv_heads_calibrate(m, 3, path, NULL, NULL, &cancel, &err), BASE_E_CANCELLED);
+    assert_false(base_fs_exists(path));
     if (kv_heads_calibrate(m, 3, path, NULL, NULL, NULL, &err)) fail_msg("%s", err.msg);
     base_buf file = {0};
     assert_int_equal(base_fs_read(path, 1 << 16, &file, NULL), 0);
