@@ -169,6 +169,46 @@ static int add_product(model *m, uint32_t n, const ops_weight *w, const ops_buff
         err);
 }
 
+/* What a reader leaves of the lists, token by token. Tokens do not read each other's choice, so a batch gives the bits of its parts. */
+static int attend_chosen(model *m, const micro_batch *b, uint32_t layer, const model_sections *sections,
+    const ops_attention_args *whole, base_err *err)
+{
+    const model_reader *reader = b->whole->reader;
+    int rc = m->ops->bound(m->ops,
+        &(ops_bound_args){.profiles = sections->profiles,
+            .layer = layer,
+            .n = b->n,
+            .n_head = whole->n_head,
+            .n_sections = sections->n_sections,
+            .scale = whole->scale,
+            .q = whole->q,
+            .bound = sections->bound},
+        err);
+    if (!rc) rc = m->ops->sync(m->ops, err);
+    for (uint32_t t = 0; t < b->n && !rc; t++) {
+        ops_attention_args one = *whole;
+        rc = reader->choose(reader->user, layer, t, &one.rows, err);
+        one.n = 1;
+        one.q.first += t * one.q.stride;
+        one.out.first += t * one.out.stride;
+        if (!rc) rc = m->ops->attention(m->ops, &one, err);
+    }
+    return rc;
+}
+
+static int attend(
+    model *m, const micro_batch *b, uint32_t layer, const ops_attention_args *args, base_err *err)
+{
+    const model_reader *reader = b->whole->reader;
+    model_sections sections = {.n_sections = 0};
+    if (reader && !args->window) {
+        int rc = reader->sections(reader->user, layer, &sections, err);
+        if (rc) return rc;
+    }
+    return sections.n_sections ? attend_chosen(m, b, layer, &sections, args, err)
+                               : m->ops->attention(m->ops, args, err);
+}
+
 static int attention_half(model *m, const micro_batch *b, uint32_t layer, base_err *err)
 {
     const model_hyper *h = &m->hyper;
@@ -202,7 +242,7 @@ static int attention_half(model *m, const micro_batch *b, uint32_t layer, base_e
         rc = ops->rows_write(
             m->ops, &(ops_rows_write_args){.rows = b->rows, .layer = layer, .n = b->n, .k = k, .v = v}, err);
     if (!rc)
-        rc = ops->attention(m->ops,
+        rc = attend(m, b, layer,
             &(ops_attention_args){.rows = b->rows,
                 .layer = layer,
                 .n = b->n,
@@ -364,6 +404,9 @@ static int check_batch(const model *m, const model_batch *b, uint32_t layer_last
         return base_fail(err, BASE_E_USAGE, "a part of the layers needs room for hidden states");
     if (b->n_want && (layer_last < h->n_layer || !b->logits || !b->want))
         return base_fail(err, BASE_E_USAGE, "logits are made behind the last layer only");
+    if (b->reader && b->n > FORWARD_BATCH)
+        return base_fail(err, BASE_E_USAGE, "a batch of %u tokens that choose what they read; at most %d",
+            b->n, FORWARD_BATCH);
     for (uint32_t i = 0; i < b->n_want; i++)
         if (b->want[i] >= b->n || (i && b->want[i] <= b->want[i - 1]))
             return base_fail(err, BASE_E_USAGE, "wanted token %u of a batch of %u is not ascending inside it",

@@ -59,6 +59,24 @@ typedef struct model_capture {
 } model_capture;
 
 /*
+ * Lets a token read less than its lists hold. Asked in every layer without a window, once the batch's rows of it are written:
+ * `sections` brings the profiles (ops.h, bound) of that layer up to date; with n_sections 0 the layer is read in full, else their
+ * bounds are computed into `bound` ([n_head_kv][n][n_sections], the reader's memory), and `choose` says, token by token in order,
+ * which view stands in for the batch's: its lanes of this layer end with the token's own row. The view is read before the next call.
+ */
+typedef struct model_sections {
+    const model_rows_view *profiles;
+    uint32_t n_sections;
+    float *bound;
+} model_sections;
+
+typedef struct model_reader {
+    void *user;
+    int (*sections)(void *user, uint32_t layer, model_sections *ret, base_err *err);
+    int (*choose)(void *user, uint32_t layer, uint32_t token, const model_rows_view **ret, base_err *err);
+} model_reader;
+
+/*
  * One batch of n tokens through layers [layer_first, layer_last). In every lane of those layers the list's last n ordinals
  * are this batch's rows, in order; they are written by the call, and token t of the batch reads the list up to and with
  * its own row. Results do not depend on n: a batch of 512 gives the bits of 512 batches of 1.
@@ -78,6 +96,7 @@ typedef struct model_batch {
     const uint64_t
         *only; /* bits of the ids whose logits will be read, the others' are -INFINITY; NULL: all */
     const model_capture *capture; /* may be NULL */
+    const model_reader *reader;   /* of at most 512 tokens; NULL: lists are read in full */
     const atomic_bool *cancel;    /* may be NULL */
 } model_batch;
 

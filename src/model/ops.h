@@ -164,6 +164,23 @@ typedef struct ops_score_rows_args {
     float *const *mass;   /* [lanes] -> [n_rows of the lane], NULL: skipped */
 } ops_score_rows_args;
 
+/*
+ * How large a score of any row of a section can be (Quest, Tang et al. 2024). A section's profile lies where rows do: its "key" holds
+ * each dimension's largest key number, its "value" the smallest; section i is slot i, whatever the view's lists say.
+ *
+ *     bound[h][t][i] = max over the query heads of lane (layer, h) of  scale * sum_k max(q[t]_k * M[i]_k, q[t]_k * m[i]_k)
+ *
+ * computed as the sum of two products, that of q's positive numbers with M and that of its negative ones with m.
+ */
+typedef struct ops_bound_args {
+    const model_rows_view *profiles;
+    uint32_t layer, n, n_head;
+    uint32_t n_sections;
+    float scale;
+    ops_mat q;    /* [n][n_head * head_dim] */
+    float *bound; /* host, [n_head_kv][n][n_sections] */
+} ops_bound_args;
+
 struct model_ops {
     const char *backend, *isa; /* "cpu", "avx512-vnni" */
     uint32_t kernel_version;   /* changes when results could change a bit */

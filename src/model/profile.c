@@ -96,6 +96,16 @@ static cost cost_attention(model_profile *p, const ops_attention_args *a)
     return c;
 }
 
+/* Profiles count once however many tokens ask. */
+static cost cost_bound(model_profile *p, const ops_bound_args *a)
+{
+    const model_rows_shape *s = &a->profiles->shape;
+    (void)p;
+    return (cost){.kind = OPS_PEAK_FLOATS,
+        .bytes = 4.0 * a->n_sections * s->head_dim * s->n_head_kv,
+        .macs = 2.0 * a->n_sections * s->head_dim * a->n_head * a->n};
+}
+
 #define FREE(op)                                                                                             \
     static cost cost_##op(model_profile *p, const ops_##op##_args *a)                                        \
     {                                                                                                        \

@@ -53,6 +53,11 @@ typedef struct model_rows_view {
     uint16_t *const *blocks; /* [n_blocks] */
     uint32_t n_blocks;
     const model_lane_list *lanes; /* [model_rows_lanes]; lists that agree may share their runs */
+    /*
+     * [n_blocks] blocks that are in 8 bits (rows8.h), NULL for those that are not; NULL: none is. Only scoring reads such rows;
+     * attention's lists have none.
+     */
+    uint8_t *const *packed;
 } model_rows_view;
 
 static inline uint16_t *model_rows_key(const model_rows_view *v, uint32_t lane, uint32_t slot)

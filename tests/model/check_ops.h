@@ -62,6 +62,7 @@ float *activations_take(check *c, model_ops *ops, ops_activations *x, uint32_t n
 void cases_rows_write(check *c);
 void cases_attention(check *c);
 void cases_score_rows(check *c);
+void cases_bound(check *c);
 void check_version(check *c);
 void bench(check *c, int n_threads, const char *only);
 

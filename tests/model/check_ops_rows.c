@@ -303,3 +303,79 @@ void cases_score_rows(check *c)
     free(queries);
     cache_free(&x);
 }
+
+/* Against the definition in F64, and against every row of a section: no row's score is above its section's bound. */
+void cases_bound(check *c)
+{
+    static const uint32_t shapes[][4] = {{1, 1, 4, 64}, {1, 300, 12, 128}, {5, 513, 6, 48}, {2, 257, 2, 256}};
+    for (size_t i = 0; i < COUNT(shapes); i++) {
+        const uint32_t n = shapes[i][0], n_sections = shapes[i][1], n_head = shapes[i][2], d = shapes[i][3];
+        const uint32_t group = n_head / 2;
+        char what[64];
+        snprintf(what, sizeof what, "n %u, %u sections, %u heads of %u", n, n_sections, n_head, d);
+        c->what = what;
+        cache x;
+        cache_new(&x, (model_rows_shape){2, 2, d}, n_sections, false);
+        for (uint32_t lane = 0; lane < 4; lane++) /* largest above smallest, in every dimension */
+            for (uint32_t s = 0; s < n_sections; s++)
+                for (uint32_t k = 0; k < d; k++) {
+                    uint16_t *most = model_rows_key(&x.view, lane, s) + k,
+                             *least = model_rows_value(&x.view, lane, s) + k, swap = *most;
+                    if (quant_f16_to_f32(*most) >= quant_f16_to_f32(*least)) continue;
+                    *most = *least;
+                    *least = swap;
+                }
+        const size_t width = (size_t)n_head * d, n_out = (size_t)2 * n * n_sections;
+        float *q = random_floats(n * width), *got[2];
+        q[0] = 0;
+        for (int side = 0; side < 2; side++) {
+            model_ops *ops = side ? c->b : c->a;
+            base_err err;
+            matrix mq = matrix_new(ops, n, (uint32_t)width, q);
+            got[side] = base_xmalloc((n_out + 1) * sizeof(float));
+            got[side][n_out] = canary;
+            ops_bound_args args = {.profiles = &x.view,
+                .layer = 1,
+                .n = n,
+                .n_head = n_head,
+                .n_sections = n_sections,
+                .scale = 0.125f,
+                .q = mq.m,
+                .bound = got[side]};
+            expect_ok(c, "bound", ops->bound(ops, &args, &err), &err);
+            args.n_sections = x.view.n_blocks * MODEL_ROWS_BLOCK + 1;
+            if (ops->bound(ops, &args, &err) != BASE_E_LIMIT)
+                fail(c, "took more sections than there are profiles", "bound", 0, 0, 0);
+            ops->buffer_free(ops, mq.m.buffer);
+        }
+        expect_same(c, "bound", got[0], got[1], n_out + 1);
+        double *truth = base_xmalloc(n_sections * sizeof *truth);
+        for (uint32_t h = 0; h < 2; h++)
+            for (uint32_t t = 0; t < n; t++) {
+                for (uint32_t s = 0; s < n_sections; s++) {
+                    truth[s] = -INFINITY;
+                    for (uint32_t g = 0; g < group; g++) {
+                        double most = 0, inside = 0;
+                        for (uint32_t k = 0; k < d; k++) {
+                            const double x_k = (double)q[t * width + (h * group + g) * d + k],
+                                         m = quant_f16_to_f32(model_rows_key(&x.view, 2 + h, s)[k]),
+                                         l = quant_f16_to_f32(model_rows_value(&x.view, 2 + h, s)[k]);
+                            most += fmax(x_k * m, x_k * l) * 0.125;
+                            inside += x_k * (k % 3 ? m : l) * 0.125; /* a row between the two */
+                        }
+                        truth[s] = fmax(truth[s], most);
+                        const double bound = (double)got[0][((size_t)h * n + t) * n_sections + s];
+                        if (!(inside <= bound + 1e-4))
+                            fail(c, "a row's %g above %g at %zu", "bound", inside, bound, s);
+                    }
+                }
+                expect_near(
+                    c, "bound (F64)", got[0] + ((size_t)h * n + t) * n_sections, truth, n_sections, 1e-4);
+            }
+        free(truth);
+        free(got[0]);
+        free(got[1]);
+        free(q);
+        cache_free(&x);
+    }
+}

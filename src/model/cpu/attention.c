@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "model/cpu/cpu.h"
+#include "model/rows8.h"
 
 enum {
     KEEP_FLOATS = 2 << 20, /* numerators of a lane that scoring keeps */
@@ -29,7 +30,21 @@ typedef struct cursor {
 typedef struct tile_rows {
     const uint16_t *keys[TILE], *values[TILE];
     uint32_t n;
+    uint16_t *unpacked; /* scoring: [TILE][head_dim] for keys that are in 8 bits */
+    model_f16_row_fn *f16_row;
 } tile_rows;
+
+/* n keys of one run, from its k-th row on. */
+static const uint16_t *find_keys(const model_rows_view *v, uint32_t lane, const model_run *run, uint32_t k,
+    uint32_t n, const tile_rows *ret)
+{
+    const uint32_t slot = run->slot + k;
+    const uint8_t *packed = v->packed ? v->packed[slot / MODEL_ROWS_BLOCK] : NULL;
+    if (!packed) return model_rows_key(v, lane, slot);
+    uint16_t *keys = ret->unpacked + (size_t)ret->n * v->shape.head_dim;
+    model_rows8_keys(&v->shape, packed, lane, slot % MODEL_ROWS_BLOCK, n, ret->f16_row, keys);
+    return keys;
+}
 
 static void find_tile(cursor *c, const model_rows_view *v, uint32_t lane, uint32_t tile, tile_rows *ret)
 {
@@ -43,10 +58,13 @@ static void find_tile(cursor *c, const model_rows_view *v, uint32_t lane, uint32
     for (uint32_t i = c->run; i < list->n_runs && ret->n < TILE; ordinal += list->runs[i++].n) {
         const model_run *run = &list->runs[i];
         uint32_t from = ordinal < first ? first - ordinal : 0;
-        const uint16_t *key = model_rows_key(v, lane, run->slot);
-        for (uint32_t k = from; k < run->n && ret->n < TILE; k++, ret->n++) {
+        const uint32_t n = run->n - from < TILE - ret->n ? run->n - from : TILE - ret->n;
+        const bool is_packed = v->packed && v->packed[run->slot / MODEL_ROWS_BLOCK];
+        const size_t to_value = is_packed ? 0 : (size_t)MODEL_ROWS_BLOCK * v->shape.head_dim;
+        const uint16_t *key = find_keys(v, lane, run, from, n, ret);
+        for (uint32_t k = 0; k < n; k++, ret->n++) {
             ret->keys[ret->n] = key + (size_t)k * v->shape.head_dim;
-            ret->values[ret->n] = ret->keys[ret->n] + (size_t)MODEL_ROWS_BLOCK * v->shape.head_dim;
+            ret->values[ret->n] = ret->keys[ret->n] + to_value;
         }
     }
 }
@@ -138,6 +156,7 @@ static void space_carve(space *w, float *p, size_t n_q, size_t head_dim)
     w->sum = state_at(w->tile.m + state_floats(n_q, head_dim), n_q);
     w->kept = w->sum.m + state_floats(n_q, head_dim);
     w->cursor = (cursor){0};
+    w->rows.unpacked = NULL;
 }
 
 /* The ordinals that batch token t sees in a list. */
@@ -298,7 +317,7 @@ static void attention_run(void *arg, int thread, int n_threads)
     }
 }
 
-static int check_shape(const model_rows_shape *s, uint32_t n_head, base_err *err)
+int cpu_check_heads(const model_rows_shape *s, uint32_t n_head, base_err *err)
 {
     if (s->head_dim % CPU_LANES || s->head_dim == 0 || s->head_dim > CPU_HEAD_DIM_MAX)
         return base_fail(err, BASE_E_UNSUPPORTED,
@@ -314,7 +333,7 @@ int cpu_op_attention(model_ops *ops, const ops_attention_args *a, base_err *err)
 {
     cpu_ops *cpu = (cpu_ops *)ops;
     const model_rows_shape *shape = &a->rows->shape;
-    int rc = check_shape(shape, a->n_head, err);
+    int rc = cpu_check_heads(shape, a->n_head, err);
     if (rc < 0 || a->n == 0) return rc;
     attention_job j = {.cpu = cpu, .args = a, .group = a->n_head / shape->n_head_kv};
     uint32_t most = 0;
@@ -359,6 +378,7 @@ typedef struct score_job {
     cpu_ops *cpu;
     const ops_score_rows_args *args;
     uint32_t group;
+    size_t unpacked_at; /* floats into a thread's scratch */
     _Atomic uint32_t next;
     _Atomic int cancelled;
 } score_job;
@@ -448,6 +468,8 @@ static void score_run(void *arg, int thread, int n_threads)
     uint32_t n_lanes = model_rows_lanes(shape);
     space w;
     space_carve(&w, j->cpu->scratch[thread].data, (size_t)j->group * j->args->n_queries, shape->head_dim);
+    w.rows.unpacked = (uint16_t *)((float *)j->cpu->scratch[thread].data + j->unpacked_at);
+    w.rows.f16_row = j->cpu->kernels.f16_row;
     for (uint32_t lane; !j->cancelled && (lane = atomic_fetch_add(&j->next, 1)) < n_lanes;) {
         if (cpu_is_cancelled(j->cpu)) j->cancelled = 1;
         score_lane(j, &w, lane);
@@ -457,7 +479,7 @@ static void score_run(void *arg, int thread, int n_threads)
 int cpu_op_score_rows(model_ops *ops, const ops_score_rows_args *a, base_err *err)
 {
     cpu_ops *cpu = (cpu_ops *)ops;
-    int rc = check_shape(&a->rows->shape, a->n_head, err);
+    int rc = cpu_check_heads(&a->rows->shape, a->n_head, err);
     if (rc < 0) return rc;
     if (a->n_queries < 1 || a->n_queries > 64)
         return base_fail(
@@ -467,6 +489,8 @@ int cpu_op_score_rows(model_ops *ops, const ops_score_rows_args *a, base_err *er
     for (uint32_t lane = 0; lane < model_rows_lanes(&a->rows->shape); lane++)
         most = a->rows->lanes[lane].n_rows > most ? a->rows->lanes[lane].n_rows : most;
     size_t n_floats = space_floats(n_q, a->rows->shape.head_dim) + KEEP_FLOATS + (most / TILE + 1) * n_q;
+    j.unpacked_at = n_floats;
+    if (a->rows->packed) n_floats += TILE * a->rows->shape.head_dim / 2;
     rc = cpu_scratch_reserve(cpu, n_floats * sizeof(float), 0, err);
     if (rc < 0) return rc;
     base_pool_share(cpu->pool, score_run, &j);

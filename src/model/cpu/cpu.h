@@ -208,6 +208,9 @@ static inline const float *cpu_floats(const ops_buffer *b)
 /* At least n_bytes that only thread `thread` (or, with -1, the operation) uses; grown on the calling thread, before a run. */
 int cpu_scratch_reserve(cpu_ops *cpu, size_t per_thread, size_t shared, base_err *err);
 
+/* Heads that the kernels over rows can do, and query heads that share them evenly. */
+int cpu_check_heads(const model_rows_shape *s, uint32_t n_head, base_err *err);
+
 bool cpu_is_cancelled(const cpu_ops *cpu);
 int cpu_cancelled(base_err *err);
 

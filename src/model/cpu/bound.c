@@ -1,0 +1,84 @@
+/*
+ * Bounds of sections by their profiles (ops.h): two products with the kernel that scores rows, since
+ * max(q M, q m) is q M where q is positive and q m where it is negative. A work unit is a lane and a tile of sections.
+ */
+#include <string.h>
+
+#include "model/cpu/cpu.h"
+
+enum { TILE = MODEL_ROWS_TILE };
+
+typedef struct bound_job {
+    cpu_ops *cpu;
+    const ops_bound_args *args;
+    uint32_t group, n_tiles;
+    _Atomic uint32_t next;
+    _Atomic int cancelled;
+} bound_job;
+
+/* A thread's working space: the token's query heads of a lane, split by sign, and a tile's scores of both. */
+static size_t space_floats(uint32_t group, uint32_t head_dim)
+{
+    return 2 * (size_t)group * (head_dim + TILE);
+}
+
+static void run_tile(const bound_job *j, float *space, uint32_t kv_head, uint32_t tile)
+{
+    const ops_bound_args *a = j->args;
+    const model_rows_shape *shape = &a->profiles->shape;
+    const uint32_t d = shape->head_dim, lane = a->layer * shape->n_head_kv + kv_head, first = tile * TILE;
+    const uint32_t n = a->n_sections - first < TILE ? a->n_sections - first : TILE;
+    const uint16_t *most[TILE], *least[TILE];
+    float *above = space, *below = above + (size_t)j->group * d, *s = below + (size_t)j->group * d,
+          *s2 = s + (size_t)j->group * TILE;
+    for (uint32_t i = 0; i < n; i++) {
+        most[i] = model_rows_key(a->profiles, lane, first + i);
+        least[i] = model_rows_value(a->profiles, lane, first + i);
+    }
+    for (uint32_t t = 0; t < a->n; t++) {
+        const float *q = cpu_row(a->q, t) + (size_t)kv_head * j->group * d;
+        for (uint32_t i = 0; i < j->group * d; i++) {
+            above[i] = q[i] > 0 ? q[i] : 0;
+            below[i] = q[i] > 0 ? 0 : q[i];
+        }
+        j->cpu->kernels.scores(most, n, above, j->group, d, d, a->scale, least, s, TILE);
+        j->cpu->kernels.scores(least, n, below, j->group, d, d, a->scale, NULL, s2, TILE);
+        float *out = a->bound + ((size_t)kv_head * a->n + t) * a->n_sections + first;
+        for (uint32_t i = 0; i < n; i++) out[i] = s[i] + s2[i];
+        for (uint32_t g = 1; g < j->group; g++)
+            for (uint32_t i = 0; i < n; i++) {
+                const float x = s[g * TILE + i] + s2[g * TILE + i];
+                out[i] = x > out[i] ? x : out[i];
+            }
+    }
+}
+
+static void bound_run(void *arg, int thread, int n_threads)
+{
+    bound_job *j = arg;
+    (void)n_threads;
+    const uint32_t n_units = j->args->profiles->shape.n_head_kv * j->n_tiles;
+    for (uint32_t unit; !j->cancelled && (unit = atomic_fetch_add(&j->next, 1)) < n_units;) {
+        if (cpu_is_cancelled(j->cpu)) j->cancelled = 1;
+        run_tile(j, j->cpu->scratch[thread].data, unit / j->n_tiles, unit % j->n_tiles);
+    }
+}
+
+int cpu_op_bound(model_ops *ops, const ops_bound_args *a, base_err *err)
+{
+    cpu_ops *cpu = (cpu_ops *)ops;
+    const model_rows_shape *shape = &a->profiles->shape;
+    int rc = cpu_check_heads(shape, a->n_head, err);
+    if (rc || !a->n || !a->n_sections) return rc;
+    if ((a->n_sections - 1) / MODEL_ROWS_BLOCK >= a->profiles->n_blocks)
+        return base_fail(err, BASE_E_LIMIT, "%u sections, but profiles of %u", a->n_sections,
+            a->profiles->n_blocks * MODEL_ROWS_BLOCK);
+    bound_job j = {.cpu = cpu,
+        .args = a,
+        .group = a->n_head / shape->n_head_kv,
+        .n_tiles = (a->n_sections + TILE - 1) / TILE};
+    rc = cpu_scratch_reserve(cpu, space_floats(j.group, shape->head_dim) * sizeof(float), 0, err);
+    if (rc) return rc;
+    base_pool_share(cpu->pool, bound_run, &j);
+    return j.cancelled || cpu_is_cancelled(cpu) ? cpu_cancelled(err) : 0;
+}
