@@ -113,6 +113,10 @@ static int run_budget(agent *a, const char *arguments, base_err *err)
             s.active, s.n_tokens, s.host);
     else if (!rc)
         agent__notice(a, "no budget: all %u tokens stay active", s.n_tokens);
+    if (!rc && s.in_8_bits)
+        agent__notice(a,
+            "%u tokens are kept in 8 bits: rounding changed keys by %.2f%%, values by %.2f%% (rms)",
+            s.in_8_bits, s.key_error * 100, s.value_error * 100);
     if (!rc && *arguments) agent__ledger(a); /* the screen's numbers are the ledger's */
     return rc;
 }

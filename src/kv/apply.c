@@ -96,6 +96,21 @@ static int flip_and_replay(kv_session *s, const kv_plan *p, const atomic_bool *c
     return r;
 }
 
+/* Rows in 8 bits become F16 before a lane reads them. */
+static int unpack_promoted(kv_session *s, const kv_plan *p, base_err *err)
+{
+    const uint32_t n_words = kv_plan_words(p);
+    int r = 0;
+    for (uint32_t w = 0; w < n_words && !r; w++) {
+        if (!s->table.packed[w * 64 / MODEL_ROWS_BLOCK]) continue;
+        uint64_t promoted = 0;
+        for (uint32_t lane = 0; lane < s->n_lanes; lane++)
+            promoted |= p->flips[(size_t)lane * n_words + w] & ~s->lists.lane[lane]->bits[w];
+        if (promoted) r = kv_table_unpack(&s->table, w * 64, w * 64 + 1, err);
+    }
+    return r;
+}
+
 int kv__apply(kv_session *s, const kv_plan *p, bool undoable, const atomic_bool *cancel, base_err *err)
 {
     if (p->epoch != s->epoch || p->n_tokens != s->n || p->n_lanes != s->n_lanes)
@@ -109,7 +124,8 @@ int kv__apply(kv_session *s, const kv_plan *p, bool undoable, const atomic_bool 
             if (p->flips[(size_t)lane * kv_plan_words(p) + w] & s->dead[w])
                 return base_fail(
                     err, BASE_E_STATE, "a plan brings rows back that were given up (host tier full)");
-    int r = 0;
+    int r = unpack_promoted(s, p, err);
+    if (r) return r;
     if (p->replay_from) {
         r = flip_and_replay(s, p, cancel, err);
     } else {

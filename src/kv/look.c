@@ -32,6 +32,11 @@ void kv_session_get_stats(const kv_session *s, kv_stats *ret)
         .file_bytes = s->file ? kv_rowfile_bytes(s->file) : 0,
         .file_waste = count_waste(s),
     };
+    const model_rows8_error *e = &s->table.rounding;
+    ret->key_error = e->key_all > 0 ? sqrt(e->key / e->key_all) : 0;
+    ret->value_error = e->value_all > 0 ? sqrt(e->value / e->value_all) : 0;
+    for (uint32_t b = 0; b < s->table.n; b++)
+        if (s->table.blocks[b]->packed) ret->in_8_bits += MODEL_ROWS_BLOCK;
     uint64_t active = 0;
     for (uint32_t lane = 0; lane < s->n_lanes; lane++) {
         const uint32_t n = s->lists.view[lane].n_rows;

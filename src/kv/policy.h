@@ -31,6 +31,7 @@
     X(mode, "mode", 0, 1, "query memory", "intentkv: the newest message asks, or the session's memory") \
     X(host, "host", 0, 1048576, NULL, "MiB of rows kept in memory, evicted rows beyond it on disk only; 0: no limit") \
     X(disk, "disk", 0, 1048576, NULL, "MiB of rows on disk, the oldest evicted ones beyond it given up; 0: no limit") \
+    X(tier, "tier", 0, 1, "exact 8bit", "evicted rows beyond `host` MiB: on disk, or in 8 bits while that suffices") \
     X(order, "order", 0, 4, "mass keys fused random oldest", "repair: who asks first (repair.h)") \
     X(grow, "grow", 0, 2, "line burst none", "repair: what comes with an anchor") \
     X(pick, "pick", 0, 2, "rank coverage refresh", "repair: how anchors are taken") \

@@ -24,6 +24,7 @@ typedef struct work {
     float *mass, *keys; /* [n_lanes][n_rows] by the signal's queries, by its keys; NULL: not asked for */
     uint32_t *weight;   /* [n_lanes] heads that count */
     float *sum;         /* [n] scratch */
+    uint8_t *heads;     /* those below a cut; NULL: no row is missing above one */
 } work;
 
 static void work_free(work *w)
@@ -42,6 +43,7 @@ static void work_free(work *w)
     free(w->keys);
     free(w->weight);
     free(w->sum);
+    free(w->heads);
     kv_signal_fini(&w->signal);
 }
 
@@ -76,7 +78,10 @@ static int work_init(work *w, const kv_session *s, uint32_t from, base_err *err)
     kv__protect(s, c->hard);
     for (uint32_t t = 0; t < s->n; t++) {
         c->previous[t] = s->tokens[t].previous;
-        if (t < from && !kv_bits_get(s->barred, t) && !kv_bits_get(s->stale, t) && !kv_bits_get(s->dead, t))
+        /* A lane that chooses for itself cannot ask for what has no key in it. */
+        const bool askable = !s->cut[t] || s->parameters.lanes <= 0;
+        if (t < from && askable && !kv_bits_get(s->barred, t) && !kv_bits_get(s->stale, t) &&
+            !kv_bits_get(s->dead, t))
             kv_bits_set(c->eligible, t);
     }
     w->runs = kv_runs_of_bits(c->eligible, s->n, &w->n_runs, &w->n_rows);
@@ -152,7 +157,11 @@ static int score_rows(kv_session *s, work *w, const float *queries, uint32_t n_q
         if (w->weight[lane]) mass[lane] = rows + (size_t)lane * w->n_rows;
     }
     const model_rows_view view = {
-        .shape = s->table.shape, .blocks = s->table.rows, .n_blocks = s->table.n, .lanes = lists};
+        .shape = s->table.shape,
+        .blocks = s->table.rows,
+        .packed = s->table.packed,
+        .n_blocks = s->table.n,
+        .lanes = lists};
     const model_score score = {
         .queries = queries,
         .n_queries = n_queries,
@@ -173,6 +182,21 @@ static int score_rows(kv_session *s, work *w, const float *queries, uint32_t n_q
     return r;
 }
 
+/*
+ * The lowest layer that some eligible row, or (where keys ask) the signal itself, is not computed in; n_layer when all are. Masses
+ * are compared among rows that have them all, so no layer from there on counts.
+ */
+static uint32_t lowest_cut(const kv_session *s, const work *w, bool by_keys)
+{
+    uint32_t cut = s->compute.shape.n_layer;
+    for (uint32_t t = 0; t < s->n; t++)
+        if (s->cut[t] && s->cut[t] < cut && kv_bits_get(w->choice.eligible, t)) cut = s->cut[t];
+    for (uint32_t i = 0; i < w->signal.n && by_keys; i++)
+        if (s->cut[w->signal.tokens[i]] && s->cut[w->signal.tokens[i]] < cut)
+            cut = s->cut[w->signal.tokens[i]];
+    return cut;
+}
+
 /* What the parameters' order needs: mass under the signal's queries, under its keys, or nothing (random, oldest). */
 static int score_signal(
     kv_session *s, work *w, uint32_t from, uint32_t to, const atomic_bool *cancel, base_err *err)
@@ -181,6 +205,14 @@ static int score_signal(
     const int order = (int)s->parameters.order;
     /* Lanes that choose for themselves are all needed, whichever heads a model's calibration names. */
     const uint8_t *heads = s->parameters.heads > 0 && s->parameters.lanes <= 0 ? s->heads : NULL;
+    const uint32_t cut = lowest_cut(s, w, order == KV_ORDER_KEYS || order == KV_ORDER_FUSED);
+    if (cut < s->compute.shape.n_layer) {
+        const uint32_t n_heads = s->compute.shape.n_layer * s->compute.n_head;
+        w->heads = malloc(n_heads);
+        if (!w->heads) return base_fail(err, BASE_E_NOMEM, "no memory to score %u rows", w->n_rows);
+        kv__heads_below(s, cut, heads ? KV_HEADS_BELOW : n_heads, w->heads);
+        heads = w->heads;
+    }
     int r = 0;
     for (uint32_t lane = 0; lane < s->n_lanes; lane++)
         for (uint32_t g = 0; g < group; g++) w->weight[lane] += heads ? heads[(size_t)lane * group + g] : 1;
@@ -212,7 +244,7 @@ static void mean_mass(const kv_session *s, const work *w, const float *mass, flo
             double sum = 0;
             for (uint32_t lane = set->lane; lane < set->lane + set->n_lanes; lane++)
                 if (w->weight[lane]) sum += (double)mass[(size_t)lane * w->n_rows + o] * w->weight[lane];
-            ret[w->runs[run].index + i] = (float)(sum / total);
+            ret[w->runs[run].index + i] = total ? (float)(sum / total) : NAN;
         }
 }
 

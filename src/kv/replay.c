@@ -40,11 +40,12 @@ int kv__replay(kv_session *s, kv_lists *lists, uint32_t from, const atomic_bool 
         }
         kv_block_unref(s->table.blocks[first + b]);
         s->table.blocks[first + b] = old[b];
-        s->table.rows[first + b] = old[b]->rows;
+        kv_table_show(&s->table, first + b);
     }
     for (uint32_t i = from; i < s->n && !r; i++)
         s->file_row[i] = KV_NO_ROW; /* other rows than those on disk */
     if (!r) s->logits_at = 0;
     free(old);
+    kv__reading_cut(s, from); /* other keys */
     return r;
 }

@@ -49,7 +49,11 @@ kv_compute kv_compute_model(model *m)
 model_rows_view kv__view(const kv_session *s)
 {
     return (model_rows_view){
-        .shape = s->table.shape, .blocks = s->table.rows, .n_blocks = s->table.n, .lanes = s->lists.view};
+        .shape = s->table.shape,
+        .blocks = s->table.rows,
+        .packed = s->table.packed,
+        .n_blocks = s->table.n,
+        .lanes = s->lists.view};
 }
 
 size_t kv__memory_floats(const kv_session *s)

@@ -101,6 +101,9 @@ typedef struct kv_stats {
     uint32_t active_min, active_max;           /* over lanes */
     uint64_t active_bytes, host_bytes, file_bytes;
     uint64_t file_waste; /* rows in the file that no token has */
+    uint32_t in_8_bits;  /* tokens whose rows are in 8 bits now (tier=8bit) */
+    /* Of all rows that were packed: root of rounding's square over theirs (keys: about their channel's mean). 0 before. */
+    double key_error, value_error;
     uint64_t epoch;
     uint32_t reused;          /* tokens found computed: resumed, or taken from the prefix file */
     uint32_t computed;        /* tokens that cost a forward pass since this session object was made */

@@ -32,6 +32,8 @@ static void free_rows(kv_block *b)
     if (b->on_disk && b->rows) munmap(b->rows, b->n_bytes);
     if (!b->on_disk) base_huge_free(b->rows, b->n_bytes);
     b->rows = NULL;
+    free(b->packed);
+    b->packed = NULL;
 }
 
 void kv_block_unref(kv_block *b)
@@ -58,6 +60,7 @@ void kv_table_fini(kv_table *t)
     for (uint32_t b = 0; b < t->n; b++) kv_block_unref(t->blocks[b]);
     free(t->blocks);
     free(t->rows);
+    free(t->packed);
     *t = (kv_table){.shape = t->shape};
 }
 
@@ -78,6 +81,9 @@ static int reserve(kv_table *t, uint32_t n_blocks, base_err *err)
     uint16_t **rows = realloc(t->rows, ((size_t)cap + 1) * sizeof *rows);
     if (!rows) return no_memory(t, err);
     t->rows = rows;
+    uint8_t **packed = realloc(t->packed, ((size_t)cap + 1) * sizeof *packed);
+    if (!packed) return no_memory(t, err);
+    t->packed = packed;
     t->cap = cap;
     return 0;
 }
@@ -85,7 +91,51 @@ static int reserve(kv_table *t, uint32_t n_blocks, base_err *err)
 static void set_block(kv_table *t, uint32_t b, kv_block *block)
 {
     t->blocks[b] = block;
-    t->rows[b] = block->rows;
+    kv_table_show(t, b);
+}
+
+void kv_table_show(kv_table *t, uint32_t b)
+{
+    t->rows[b] = t->blocks[b]->rows;
+    t->packed[b] = t->blocks[b]->packed;
+}
+
+bool kv_table_pack(kv_table *t, uint32_t b)
+{
+    kv_block *block = t->blocks[b];
+    uint8_t *packed = block->refs == 1 && block->rows ? malloc(model_rows8_bytes(&t->shape)) : NULL;
+    if (!packed || !model_rows8_pack(&t->shape, block->rows, packed, &t->rounding)) {
+        free(packed);
+        return false;
+    }
+    free_rows(block);
+    block->on_disk = false;
+    block->packed = packed;
+    kv_table_show(t, b);
+    return true;
+}
+
+/* A block of our own with the rows of another. */
+static kv_block *copy_block(const kv_table *t, const kv_block *from)
+{
+    kv_block *block = kv_block_new(&t->shape);
+    if (block && from->packed)
+        model_rows8_unpack(&t->shape, from->packed, block->rows);
+    else if (block && from->rows)
+        memcpy(block->rows, from->rows, block->n_bytes);
+    return block;
+}
+
+int kv_table_unpack(kv_table *t, uint32_t from, uint32_t to, base_err *err)
+{
+    for (uint32_t b = from / MODEL_ROWS_BLOCK; b < t->n && b * MODEL_ROWS_BLOCK < to; b++) {
+        if (!t->blocks[b]->packed) continue;
+        kv_block *block = copy_block(t, t->blocks[b]);
+        if (!block) return no_memory(t, err);
+        kv_block_unref(t->blocks[b]);
+        set_block(t, b, block);
+    }
+    return 0;
 }
 
 int kv_table_make_writable(kv_table *t, uint32_t from, uint32_t to, base_err *err)
@@ -95,13 +145,11 @@ int kv_table_make_writable(kv_table *t, uint32_t from, uint32_t to, base_err *er
     int r = reserve(t, last + 1, err);
     if (r) return r;
     for (uint32_t b = first; b <= last; b++) {
-        if (b < t->n && t->blocks[b]->refs == 1 && !t->blocks[b]->on_disk) continue;
-        kv_block *block = kv_block_new(&t->shape);
+        const kv_block *old = b < t->n ? t->blocks[b] : NULL;
+        if (old && old->refs == 1 && !old->on_disk && !old->packed) continue;
+        kv_block *block = old ? copy_block(t, old) : kv_block_new(&t->shape);
         if (!block) return no_memory(t, err);
-        if (b < t->n) {
-            if (t->blocks[b]->rows) memcpy(block->rows, t->blocks[b]->rows, block->n_bytes);
-            kv_block_unref(t->blocks[b]);
-        }
+        if (old) kv_block_unref(t->blocks[b]);
         set_block(t, b, block);
         if (b >= t->n) t->n = b + 1;
     }
@@ -169,7 +217,12 @@ int kv_table_adopt(kv_table *t, const kv_table *other, uint32_t from, uint32_t t
 void kv_table_get_row(const kv_table *t, uint32_t slot, uint16_t *row)
 {
     const size_t d = t->shape.head_dim;
-    for (uint32_t lane = 0; lane < model_rows_lanes(&t->shape); lane++, row += 2 * d) {
+    const uint8_t *packed = t->packed[slot / MODEL_ROWS_BLOCK];
+    for (uint32_t lane = 0; packed && lane < model_rows_lanes(&t->shape); lane++, row += 2 * d) {
+        model_rows8_keys(&t->shape, packed, lane, slot % MODEL_ROWS_BLOCK, 1, NULL, row);
+        model_rows8_values(&t->shape, packed, lane, slot % MODEL_ROWS_BLOCK, 1, NULL, row + d);
+    }
+    for (uint32_t lane = 0; !packed && lane < model_rows_lanes(&t->shape); lane++, row += 2 * d) {
         const uint16_t *key = t->rows[slot / MODEL_ROWS_BLOCK] + key_at(&t->shape, lane, slot);
         memcpy(row, key, d * sizeof *row);
         memcpy(row + d, key + (size_t)MODEL_ROWS_BLOCK * d, d * sizeof *row);

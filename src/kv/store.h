@@ -12,14 +12,20 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "model/rows.h"
+#include "model/rows8.h"
 
 typedef struct kv_block {
     uint32_t refs;
     size_t n_bytes;
-    uint16_t *rows; /* NULL: given up for ever */
-    bool on_disk;   /* rows are a read-only map of a file (tier.c) */
+    uint16_t *rows;  /* NULL: given up for ever, unless they are packed */
+    bool on_disk;    /* rows are a read-only map of a file (tier.c) */
+    uint8_t *packed; /* the rows in 8 bits (model/rows8.h); NULL: they are as they were computed */
 } kv_block;
+
+static inline bool kv_block_has_rows(const kv_block *b)
+{
+    return b->rows || b->packed;
+}
 
 kv_block *kv_block_new(const model_rows_shape *shape); /* zeroed; NULL when memory is gone */
 kv_block *kv_block_ref(kv_block *b);
@@ -33,7 +39,9 @@ typedef struct kv_table {
     kv_block **blocks;
     uint16_t **
         rows; /* what a model_rows_view wants: rows[b] == blocks[b]->rows, and one spare place behind the last */
+    uint8_t **packed; /* the same for blocks[b]->packed */
     uint32_t n, cap;
+    model_rows8_error rounding; /* of all blocks packed so far */
 } kv_table;
 
 void kv_table_init(kv_table *t, const model_rows_shape *shape);
@@ -50,6 +58,15 @@ int kv_table_share(kv_table *t, const kv_table *other, base_err *err);
  * be lost, else by copying.
  */
 int kv_table_adopt(kv_table *t, const kv_table *other, uint32_t from, uint32_t to, base_err *err);
+
+/* rows and packed say again what block b is. */
+void kv_table_show(kv_table *t, uint32_t b);
+/*
+ * Block b, nobody else's, into 8 bits; false: it stays as it is (memory is gone, or a number in it is not finite). And the blocks of
+ * slots [from, to) as F16 again: what rounding took is gone.
+ */
+bool kv_table_pack(kv_table *t, uint32_t b);
+int kv_table_unpack(kv_table *t, uint32_t from, uint32_t to, base_err *err);
 
 /* One token's rows, token-major: [lane][key of head_dim | value of head_dim]. */
 size_t kv_row_bytes(const model_rows_shape *shape);

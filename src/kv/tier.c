@@ -1,6 +1,8 @@
 /*
  * Where evicted rows lie when memory is short. Over the limit in memory (`host`), blocks without an active row go to a file that
  * has no name, the oldest first, and are read through a map from then on: scoring and promotion see no difference but the time.
+ * With tier=8bit they stay in memory as 8 bits (model/rows8.h) as long as that suffices: the one case in which a row that comes
+ * back is not the row that was evicted. What rounding changed is kv_stats.key_error and value_error.
  * Over the limit on disk (`disk`, that file and the row file together) the oldest of them are given up for ever: their rows are
  * dead, a plan with cause `pressure` says which, and nothing brings them back.
  *
@@ -25,18 +27,22 @@ static uint64_t limit_of(double mib)
 static bool is_cold(const kv_session *s, uint32_t b)
 {
     const uint32_t from = b * MODEL_ROWS_BLOCK, to = from + MODEL_ROWS_BLOCK;
-    if (to > s->n || !s->table.blocks[b]->rows || s->table.blocks[b]->refs != 1) return false;
+    if (to > s->n || !kv_block_has_rows(s->table.blocks[b]) || s->table.blocks[b]->refs != 1) return false;
     for (uint32_t lane = 0; lane < s->n_lanes; lane++)
         if (kv_bits_next(s->lists.lane[lane]->bits, from, to, true) < to) return false;
     return true;
+}
+
+static size_t bytes_of(const kv_session *s, const kv_block *b)
+{
+    return b->packed ? model_rows8_bytes(&s->table.shape) : b->rows ? b->n_bytes : 0;
 }
 
 static uint64_t count_bytes(const kv_session *s, bool on_disk)
 {
     uint64_t n = 0;
     for (uint32_t b = 0; b < s->table.n; b++)
-        if (s->table.blocks[b]->rows && s->table.blocks[b]->on_disk == on_disk)
-            n += s->table.blocks[b]->n_bytes;
+        if (s->table.blocks[b]->on_disk == on_disk) n += bytes_of(s, s->table.blocks[b]);
     return n;
 }
 
@@ -73,7 +79,7 @@ static int to_disk(kv_session *s, uint32_t b, base_err *err)
     void *map = mmap(NULL, block->n_bytes, PROT_READ, MAP_SHARED, s->tier, at);
     if (map == MAP_FAILED) return base_fail_sys(err, "cannot read evicted rows from disk");
     kv_block_set_map(block, map);
-    s->table.rows[b] = block->rows;
+    kv_table_show(&s->table, b);
     s->tier_blocks++;
     return 0;
 }
@@ -86,25 +92,45 @@ void kv__bury(kv_session *s, const uint64_t *dead)
     for (uint32_t b = 0; b < s->table.n; b++) {
         const size_t from = (size_t)b * MODEL_ROWS_BLOCK, to = from + MODEL_ROWS_BLOCK;
         kv_block *block = s->table.blocks[b];
-        if (to > s->n || block->refs != 1 || !block->rows || kv_bits_next(s->dead, from, to, false) < to)
+        if (to > s->n || block->refs != 1 || !kv_block_has_rows(block) ||
+            kv_bits_next(s->dead, from, to, false) < to)
             continue;
         kv_block_set_map(block, NULL);
-        s->table.rows[b] = NULL;
+        kv_table_show(&s->table, (uint32_t)b);
     }
 }
 
-/* The oldest cold blocks, n of them or fewer, are given up: a plan. */
-static int give_up(kv_session *s, uint32_t n, base_err *err)
+/*
+ * The oldest cold blocks go into 8 bits until memory suffices. The row file's rows of theirs are no longer what the session reads:
+ * they are written anew.
+ */
+static uint64_t pack_cold(kv_session *s, uint64_t have, uint64_t host)
+{
+    for (uint32_t b = 0; b < s->table.n && have > host; b++) {
+        const kv_block *block = s->table.blocks[b];
+        if (block->on_disk || block->packed || !is_cold(s, b)) continue;
+        const size_t before = bytes_of(s, block);
+        if (!kv_table_pack(&s->table, b)) continue;
+        have -= before - bytes_of(s, s->table.blocks[b]);
+        for (uint32_t t = b * MODEL_ROWS_BLOCK; t < (b + 1) * MODEL_ROWS_BLOCK; t++)
+            s->file_row[t] = KV_NO_ROW;
+    }
+    return have;
+}
+
+/* The oldest cold blocks, of `excess` bytes or fewer, are given up: a plan. */
+static int give_up(kv_session *s, uint64_t excess, base_err *err)
 {
     kv_plan *p = kv_plan_new(s->epoch, KV_CAUSE_PRESSURE, s->n, s->n_lanes);
     if (!p) return base_fail(err, BASE_E_NOMEM, "no memory for a plan over %u rows", s->n);
     p->dead = base_xcalloc(kv_plan_words(p) + 1, sizeof *p->dead);
-    for (uint32_t b = 0; b < s->table.n && n; b++) {
+    for (uint32_t b = 0; b < s->table.n && excess; b++) {
         const uint32_t from = b * MODEL_ROWS_BLOCK;
+        const size_t n_bytes = bytes_of(s, s->table.blocks[b]);
         if (!is_cold(s, b)) continue;
         kv_bits_set_range(p->dead, from, from + MODEL_ROWS_BLOCK);
         kv_plan_add_run(p, from, from + MODEL_ROWS_BLOCK, KV_BAR, KV_REASON_PRESSURE, s->n_lanes);
-        n--;
+        excess -= n_bytes < excess ? n_bytes : excess;
     }
     const int r = kv__apply(s, p, false, NULL, err);
     kv_plan_free(p);
@@ -114,13 +140,14 @@ static int give_up(kv_session *s, uint32_t n, base_err *err)
 int kv__tier(kv_session *s, base_err *err)
 {
     const uint64_t host = limit_of(s->parameters.host), disk = limit_of(s->parameters.disk);
-    const size_t block_bytes = model_rows_block_bytes(&s->compute.shape);
     uint64_t have = host ? count_bytes(s, false) : 0;
     int r = 0;
+    if (have > host && s->parameters.tier > 0) have = pack_cold(s, have, host);
     for (uint32_t b = 0; b < s->table.n && have > host && s->row_path && !r; b++) {
         if (s->table.blocks[b]->on_disk || !is_cold(s, b)) continue;
-        r = to_disk(s, b, err);
-        have -= block_bytes;
+        have -= bytes_of(s, s->table.blocks[b]);
+        r = kv_table_unpack(&s->table, b * MODEL_ROWS_BLOCK, (b + 1) * MODEL_ROWS_BLOCK, err);
+        if (!r) r = to_disk(s, b, err);
     }
     if (r) return r;
     uint64_t excess = 0;
@@ -130,5 +157,5 @@ int kv__tier(kv_session *s, base_err *err)
         const uint64_t used = count_bytes(s, true) + n_file * kv_row_bytes(&s->compute.shape);
         if (used > disk) excess = (used - disk) / 2; /* a block given up is gone from both files */
     }
-    return excess ? give_up(s, (uint32_t)((excess + block_bytes - 1) / block_bytes), err) : 0;
+    return excess ? give_up(s, excess, err) : 0;
 }

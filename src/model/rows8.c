@@ -35,8 +35,8 @@ size_t model_rows8_bytes(const model_rows_shape *shape)
 }
 
 /* n numbers. Adds to the sums what rounding changes and, about the mean or about 0, what there is. */
-static bool pack_series(const float *x, uint32_t n, bool about_mean, float *low, float *step,
-    uint8_t *q, double *changed, double *all)
+static bool pack_series(const float *x, uint32_t n, bool about_mean, float *low, float *step, uint8_t *q,
+    double *changed, double *all)
 {
     float least = x[0], most = x[0];
     double mean = 0;
@@ -75,13 +75,12 @@ bool model_rows8_pack(
         uint8_t bytes[SLOTS];
         for (uint32_t c = 0; c < d; c++) {
             for (uint32_t s = 0; s < SLOTS; s++) rows[s] = quant_f16_to_f32(keys[(size_t)s * d + c]);
-            if (!pack_series(
-                    rows, SLOTS, true, &to.key_low[c], &to.key_step[c], bytes, &e.key, &e.key_all))
+            if (!pack_series(rows, SLOTS, true, &to.key_low[c], &to.key_step[c], bytes, &e.key, &e.key_all))
                 return false;
             for (uint32_t s = 0; s < SLOTS; s++) to.keys[(size_t)s * d + c] = bytes[s];
         }
         for (uint32_t s = 0; s < SLOTS; s++) {
-            float row[MOST_DIM];
+            float row[MOST_DIM] = {0};
             for (uint32_t c = 0; c < d; c++) row[c] = quant_f16_to_f32(values[(size_t)s * d + c]);
             if (!pack_series(row, d, false, &to.value_low[s], &to.value_step[s], to.values + (size_t)s * d,
                     &e.value, &e.value_all))
