@@ -15,6 +15,7 @@ typedef struct kv_compute {
     uint32_t n_head, n_vocab, n_ctx;
     char hash[65];           /* whose rows these are */
     uint32_t kernel_version; /* and computed how */
+    uint8_t (*ending)(void *user, int32_t id); /* kv_ending of a token (split.h); NULL: nothing ends a sentence */
 } kv_compute;
 
 kv_compute kv_compute_model(model *m);

@@ -3,6 +3,7 @@
  * see them; accepting one puts its row into the lists and publishes it. Since a row's bits do not depend on the batch it was
  * computed in, an accepted token is the one that an append would have made.
  */
+#include "kv/reading.h"
 #include "kv/state.h"
 
 uint32_t kv_session_drafted(const kv_session *s, const int32_t **ret_ids)
@@ -37,6 +38,12 @@ int kv_session_draft(kv_session *s, const kv_segment *segment, const int32_t *id
         all[i] = i;
     }
     const model_rows_view rows = kv__view(s);
+    const model_reader *reader = NULL;
+    if (segment->origin == KV_ORIGIN_ANSWER) r = kv__reading_begin(s, &rows, ids, s->n, n, &reader, err);
+    if (r) {
+        kv__withdraw(s);
+        return r;
+    }
     const model_batch batch = {.ids = ids,
         .phases = phases,
         .n = n,
@@ -45,6 +52,7 @@ int kv_session_draft(kv_session *s, const kv_segment *segment, const int32_t *id
         .n_want = n - first,
         .logits = logits,
         .only = segment->only,
+        .reader = reader,
         .cancel = cancel};
     r = s->compute.forward(s->compute.user, &batch, err);
     if (r) {

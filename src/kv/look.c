@@ -5,6 +5,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "kv/reading.h"
 #include "kv/state.h"
 
 static uint64_t count_waste(const kv_session *s)
@@ -37,6 +38,7 @@ void kv_session_get_stats(const kv_session *s, kv_stats *ret)
     ret->value_error = e->value_all > 0 ? sqrt(e->value / e->value_all) : 0;
     for (uint32_t b = 0; b < s->table.n; b++)
         if (s->table.blocks[b]->packed) ret->in_8_bits += MODEL_ROWS_BLOCK;
+    kv__reading_stats(s, &ret->reads);
     uint64_t active = 0;
     for (uint32_t lane = 0; lane < s->n_lanes; lane++) {
         const uint32_t n = s->lists.view[lane].n_rows;

@@ -7,7 +7,7 @@
 #include "base/buf.h"
 
 /* clang-format off */
-#define COMMON .low = .875, .window = 32, .w = 32, .kernel = 7, .seed = 1, .queries = 8, .hysteresis = .05, .heads = 1, KV_STRUCTURE_DEFAULTS
+#define COMMON KV_READING_DEFAULTS, .low = .875, .window = 32, .w = 32, .kernel = 7, .seed = 1, .queries = 8, .hysteresis = .05, .heads = 1, KV_STRUCTURE_DEFAULTS
 static const kv_policy policies[] = {
     {.info = {"kvist", "hard, then program structure, then request and session memory by rank; repairs at every pause",
               "low=.875 sinks=4 window=32 hard=1 soft=.5 w=32 kernel=7 memory=1 queries=8 hysteresis=.05 order=mass grow=line pick=rank lanes=one heads=calibrated signal=reuse",
@@ -15,6 +15,15 @@ static const kv_policy policies[] = {
      .score = kv_policy_kvist_score, .defaults = {COMMON, .sinks = 4, .hard = 1, .soft = .5, .memory = 1}, .repair = -1},
     {.info = {"full", "keeps everything", "",
               "-"}, .defaults = {COMMON}},
+    {.info = {"sentkv", "evicts nothing; what the model writes reads the sentences that its queries bound highest (SentKVCompress, 2026)",
+              "decode=sentence usage=.1 least_read=256 dense=0 length=14 reach=8 syntax=1 sinks=0",
+              "seed 004, sections 4.1, 4.2 and 5.1.2; its weights of endings stand in a figure: kv.md section 9; the bound is Quest's; least_read and syntax: ours"},
+     .defaults = {COMMON, .decode = KV_DECODE_SENTENCE}},
+    {.info = {"quest", "evicts nothing; what the model writes reads the pages that its queries bound highest (Tang et al., 2024)",
+              "decode=page usage=.1 least_read=48 dense=2 page=16 sinks=0",
+              "pages of 16, at least 3 of them, the first two layers in full: Quest's evaluation/quest_attention.py; usage: seed 004's Table 2; the page being written is always read: ours"},
+     .defaults = {.decode = KV_DECODE_PAGE, .usage = .1, .least_read = 48, .dense = 2, .length = 14, .reach = 8, .page = 16, .low = .875, .window = 32, .w = 32,
+         .kernel = 7, .seed = 1, .queries = 8, .hysteresis = .05, .heads = 1, KV_STRUCTURE_DEFAULTS}},
     {.info = {"streaming-llm", "sinks and the newest rows (Xiao et al., 2023)", "low=.875 sinks=4 window=32 hard=0",
               "sinks=4: Xiao et al. 2023; low and window: ours, as in every policy"},
      .score = kv_policy_streaming_score, .defaults = {COMMON, .sinks = 4}},
@@ -24,11 +33,11 @@ static const kv_policy policies[] = {
     {.info = {"codecomp", "excerpts computed each by itself; budgets and spans by program structure, the rest by mass, a set a layer (CodeComp, 2026)",
               "low=.875 sinks=4 window=32 hard=1 w=32 kernel=5 span=.5 least_span=16 alloc=.5 fill=attention local=1",
               "seed 000, sections 4.2 to 4.5; what the paper does not give: kv.md section 5"},
-     .score = kv_policy_codecomp_score, .defaults = {.low = .875, .window = 32, .w = 32, .kernel = 5, .seed = 1, .queries = 8,
+     .score = kv_policy_codecomp_score, .defaults = {KV_READING_DEFAULTS, .low = .875, .window = 32, .w = 32, .kernel = 5, .seed = 1, .queries = 8,
          .hysteresis = .05, .heads = 1, .sinks = 4, .hard = 1, .local = 1, KV_STRUCTURE_DEFAULTS}},
     {.info = {"snapkv-seed", "seed 002's own selector: keys against the last answer's keys, one set for all lanes", "low=.875 sinks=0 window=128 hard=0",
               "window=128, keys only: seed 002's code (kv-peers.md, section 0)"},
-     .score = kv_policy_seed_score, .defaults = {.low = .875, .window = 128, .w = 32, .kernel = 7, .seed = 1, .queries = 8, .hysteresis = .05, .heads = 1}},
+     .score = kv_policy_seed_score, .defaults = {KV_READING_DEFAULTS, .low = .875, .window = 128, .w = 32, .kernel = 7, .seed = 1, .queries = 8, .hysteresis = .05, .heads = 1}},
     {.info = {"h2o", "mass given by all tokens so far, half; the newest rows, half (Zhang et al., 2023)", "low=.875 recent=.5 sinks=0 hard=0",
               "recent=.5: Zhang et al. 2023, half and half; the recent half is the grace of a new token"},
      .score = kv_policy_heavy_score, .defaults = {COMMON, .recent = .5}, .heavy = KV_HEAVY_SUM},
@@ -37,7 +46,7 @@ static const kv_policy policies[] = {
      .score = kv_policy_heavy_score, .defaults = {COMMON, .recent = .1}, .heavy = KV_HEAVY_COUNT},
     {.info = {"tova", "mass of the newest token's query, mean over heads, a set a layer (Oren et al., 2024)", "low=.875 sinks=0 window=1 hard=0",
               "no parameters: Oren et al. 2024"},
-     .score = kv_policy_last_score, .defaults = {.low = .875, .window = 1, .w = 32, .kernel = 7, .seed = 1, .queries = 8, .hysteresis = .05, .heads = 1, KV_STRUCTURE_DEFAULTS},
+     .score = kv_policy_last_score, .defaults = {KV_READING_DEFAULTS, .low = .875, .window = 1, .w = 32, .kernel = 7, .seed = 1, .queries = 8, .hysteresis = .05, .heads = 1, KV_STRUCTURE_DEFAULTS},
      .heavy = KV_HEAVY_LAST},
     {.info = {"knorm", "rows with short keys (Devoto et al., 2024)", "low=.875 sinks=4 window=32 hard=0",
               "no parameters: Devoto et al. 2024; sinks and window: ours"},
@@ -45,7 +54,7 @@ static const kv_policy policies[] = {
     {.info = {"intentkv", "the rule of IntentKV (2026): mass under the session's memory of requests, one set, once a message",
               "low=1 mode=memory sinks=0 window=1 hard=2",
               "low=1, forced rows hard=2, decay exp(-.5), unit norm: seed 003, sections 3.1, 3.2 and appendix A"},
-     .score = kv_policy_intentkv_score, .whole = true, .defaults = {.low = 1, .window = 1, .hard = 2, .mode = 1, .w = 32, .kernel = 7, .seed = 1,
+     .score = kv_policy_intentkv_score, .whole = true, .defaults = {KV_READING_DEFAULTS, .low = 1, .window = 1, .hard = 2, .mode = 1, .w = 32, .kernel = 7, .seed = 1,
          .queries = 8, .hysteresis = .05, .heads = 1, KV_STRUCTURE_DEFAULTS}},
     {.info = {"random", "a control: rows by a seeded hash, per lane", "low=.875 sinks=4 window=32 hard=0 seed=1",
               "-"},

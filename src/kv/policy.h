@@ -8,6 +8,7 @@
 #include "kv/compute.h"
 #include "kv/list.h"
 #include "kv/rank.h"
+#include "kv/reading.h"
 #include "kv/signal.h"
 #include "kv/structure.h"
 
@@ -38,6 +39,7 @@
     X(lanes, "lanes", 0, 1, "one each", "repair: one set for all lanes, or a set for each") \
     X(heads, "heads", 0, 1, "all calibrated", "repair: whose mass counts, where heads are calibrated") \
     X(signal, "signal", 0, 1, "reuse replay", "repair: the signal's own rows stay, or are computed again") \
+    KV_READING_PARAMETERS(X) \
     KV_STRUCTURE_PARAMETERS(X)
 /* clang-format on */
 #define KV_PARAMETER_FIELD(field, name, least, most, words, about) double field;

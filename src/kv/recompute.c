@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kv/reading.h"
 #include "kv/state.h"
 
 /* One array for all runs. NULL when memory is gone. */
@@ -53,6 +54,11 @@ int kv__recompute(
     const model_rows_view rows = {
         .shape = s->table.shape, .blocks = s->table.rows, .n_blocks = s->table.n + 1, .lanes = lanes};
     const uint32_t zero = 0;
+    const model_reader *reader = NULL;
+    const kv_part *part = kv__part_at(s, i);
+    if (part && part->origin == KV_ORIGIN_ANSWER)
+        r = kv__reading_begin(s, &rows, &s->ids[i], i, 1, &reader, err);
+    if (r) goto out;
     const model_capture capture = {.tokens = &zero, .n = 1, .queries = queries};
     const model_batch batch = {
         .ids = &s->ids[i],
@@ -63,6 +69,7 @@ int kv__recompute(
         .n_want = logits ? 1 : 0,
         .logits = logits,
         .capture = queries ? &capture : NULL,
+        .reader = reader,
         .cancel = cancel,
     };
     r = s->compute.forward(s->compute.user, &batch, err);

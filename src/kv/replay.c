@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 
+#include "kv/reading.h"
 #include "kv/state.h"
 
 static int forward_chunk(kv_session *s, kv_lists *lists, uint32_t n, const atomic_bool *cancel, base_err *err)

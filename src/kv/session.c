@@ -9,7 +9,10 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "kv/reading.h"
+#include "kv/split.h"
 #include "kv/state.h"
+#include "model/tokenizer.h"
 
 static const char *const origin_words[KV_N_ORIGINS] = {
     "system", "scaffold", "instructions", "user", "context", "tool", "answer"};
@@ -29,6 +32,15 @@ static int score_model(void *user, const model_score *score, base_err *err)
     return model_score_rows(user, score, err);
 }
 
+static uint8_t ending_of_model(void *user, int32_t id)
+{
+    const model_tokenizer *t = model_get_tokenizer(user);
+    size_t n = 0;
+    const char *piece = model_tokenizer_piece(t, id, &n);
+    if (model_tokenizer_is_control(t, id)) return KV_ENDING_SENTENCE;
+    return piece ? (uint8_t)kv_ending_of_text(piece, n) : KV_ENDING_NONE;
+}
+
 kv_compute kv_compute_model(model *m)
 {
     const model_info *info = model_get_info(m);
@@ -41,6 +53,7 @@ kv_compute kv_compute_model(model *m)
         .n_vocab = info->n_vocab,
         .n_ctx = info->n_ctx,
         .kernel_version = info->kernel_version,
+        .ending = ending_of_model,
     };
     memcpy(c.hash, info->hash, sizeof c.hash);
     return c;
@@ -166,6 +179,7 @@ void kv_session_free(kv_session *s)
     kv_signal_fini(&s->request);
     kv_signal_fini(&s->recent);
     kv_rowfile_close(s->file);
+    kv__reading_free(s->reading);
     kv_ranker_free(&s->ranker);
     free(s->prefix.ids);
     free(s->parts);
@@ -247,6 +261,7 @@ void kv__publish(kv_session *s, const int32_t *ids, uint32_t n)
     }
     s->n += n;
     s->parts[s->n_parts - 1].to = s->n;
+    if (s->parts[s->n_parts - 1].origin == KV_ORIGIN_ANSWER) kv__reading_publish(s, n);
     s->logits_at = 0;
     s->epoch++;
 }
@@ -373,6 +388,8 @@ static int append_chunk(kv_session *s, const int32_t *ids, uint32_t n, const wan
     model_rows_view rows = kv__view(s);
     kv_local local = {0};
     if (!r && is_local) r = kv__local_view(s, open->from, s->n + n, &rows, &local, err);
+    const model_reader *reader = NULL;
+    if (!r && open->origin == KV_ORIGIN_ANSWER) r = kv__reading_begin(s, &rows, ids, s->n, n, &reader, err);
     if (!r) {
         const uint32_t last = n - 1;
         const model_batch batch = {
@@ -385,6 +402,7 @@ static int append_chunk(kv_session *s, const int32_t *ids, uint32_t n, const wan
             .logits = logits,
             .only = only,
             .capture = c.model.n ? &c.model : NULL,
+            .reader = reader,
             .cancel = cancel,
         };
         r = s->compute.forward(s->compute.user, &batch, err);
@@ -530,6 +548,8 @@ int kv_session_set_policy(kv_session *s, const kv_options *options, base_err *er
     if (r) return r;
     s->policy = policy;
     s->parameters = parameters;
+    kv__reading_free(s->reading);
+    s->reading = NULL;
     s->repair = options->repair >= 0 ? options->repair : policy->repair;
     s->budget = 0;
     if (policy->score && options->budget) {
@@ -573,6 +593,7 @@ int kv_session_truncate(kv_session *s, uint32_t n, base_err *err)
     if (n == s->n) return 0;
     kv_lists_truncate(&s->lists, n);
     kv_table_truncate(&s->table, n);
+    kv__reading_cut(s, n);
     kv_bits_clear_range(s->pinned, n, s->n);
     kv_bits_clear_range(s->barred, n, s->n);
     kv_bits_clear_range(s->stale, n, s->n);

@@ -87,6 +87,15 @@ typedef struct kv_segment {
     const uint64_t *only;
 } kv_segment;
 
+/* What decoded tokens read (decode=sentence or page, reading.h), sums since this session object was made. */
+typedef struct kv_reads {
+    uint64_t steps;        /* tokens; those that were computed ahead too */
+    uint64_t live, read;   /* row-lanes that were active, and that were read */
+    uint64_t chosen, kept; /* of sections: row-lanes read, and of them those that the step before read too */
+    uint64_t ns, profile_ns; /* to choose; to make profiles of what was appended */
+    uint64_t profile_bytes;  /* now */
+} kv_reads;
+
 typedef struct kv_observer {
     void *user;
     void (*prefill)(void *user, uint32_t done, uint32_t total); /* may be NULL */
@@ -108,6 +117,7 @@ typedef struct kv_stats {
     uint32_t reused;          /* tokens found computed: resumed, or taken from the prefix file */
     uint32_t computed;        /* tokens that cost a forward pass since this session object was made */
     double score_ms, plan_ms; /* spent in passes and repairs so far */
+    kv_reads reads;
 } kv_stats;
 
 int kv_session_new(
@@ -281,6 +291,19 @@ int kv_session_resume(
  * save and resume), else computed again from the rows without adding one.
  */
 int kv_session_logits(kv_session *s, float *logits, const atomic_bool *cancel, base_err *err);
+
+/* One section as the last decoded token chose: in how many lanes it was read, and how many of its rows, mean over those lanes. */
+typedef struct kv_section {
+    uint32_t from, to, lanes;
+    float rows;
+} kv_section;
+/* Fills up to cap, ascending, and returns how many sections there are; 0 when everything is read. */
+uint32_t kv_session_sections(const kv_session *s, kv_section *ret, uint32_t cap);
+/*
+ * The share of the last token's attention that falls on what it read, mean over the lanes whose rows it chose among, by a second
+ * pass over everything (experiments). BASE_E_STATE when nothing was chosen.
+ */
+int kv_session_recovered(kv_session *s, double *ret, const atomic_bool *cancel, base_err *err);
 
 /* A copy that shares every row (candidates, rewind); costs its own new rows only. It has no row file. */
 int kv_session_fork(const kv_session *s, kv_session **ret, const kv_observer *observer, base_err *err);

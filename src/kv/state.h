@@ -77,6 +77,7 @@ typedef struct kv_prefix {
 
 struct kv_session {
     kv_compute compute;
+    struct kv_reading *reading; /* what a decoded token reads (reading.h); NULL: everything so far */
     uint32_t n_lanes, n_ctx;
     uint32_t budget;
     const kv_policy *policy;

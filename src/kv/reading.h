@@ -1,0 +1,50 @@
+/*
+ * Which active rows a decoded token reads: SentKVCompress (seed 004) and Quest (Tang et al., 2024). The sequence is cut into
+ * sections, sentences or pages; each has a profile per lane, the largest and smallest number of its keys in every dimension, which
+ * bounds the score that any of its rows can have. At every step, in every layer, the sections whose bounds are highest are read until
+ * a share of the lane's active rows is; the newest tokens, whose section has not ended, always are, and so are pinned rows and sinks.
+ *
+ * Nothing is evicted and no plan is made: the live lists stay, a step reads less of them. The choice depends on the token's own
+ * queries and on the keys alone, so it is the same for every batch shape and thread count, after a resume and in a fork.
+ *
+ * A request and what stands in front of it are computed in full; only what the model writes is decoded so. Engine thread.
+ */
+#ifndef KVIST_KV_READING_H
+#define KVIST_KV_READING_H
+
+/* clang-format off */
+#define KV_READING_PARAMETERS(X) \
+    X(decode, "decode", 0, 2, "all sentence page", "what a decoded token reads: all active rows, or the sentences or pages that matter to it") \
+    X(usage, "usage", .001, 1, NULL, "decode: share of a lane's active rows that it reads") \
+    X(least_read, "least_read", 0, 1048576, NULL, "decode: rows that it reads at least") \
+    X(dense, "dense", 0, 1024, NULL, "decode: first layers that read everything") \
+    X(length, "length", 1, 64, NULL, "decode: tokens of a sentence") \
+    X(reach, "reach", 0, 32, NULL, "decode: how far from there it may end") \
+    X(syntax, "syntax", 0, 1, NULL, "decode: statements that a parser saw end sentences") \
+    X(page, "page", 1, 256, NULL, "decode: tokens of a page")
+#define KV_READING_DEFAULTS .usage = .1, .least_read = 256, .length = 14, .reach = 8, .syntax = 1, .page = 16
+/* clang-format on */
+enum { KV_DECODE_ALL, KV_DECODE_SENTENCE, KV_DECODE_PAGE };
+
+#include "kv/session.h"
+
+struct kv_parameters;
+typedef struct kv_reading kv_reading;
+
+/* Rows of n_live active ones that a token reads at most, its section and forced ones aside. */
+uint32_t kv_reading_rows(const struct kv_parameters *p, uint32_t n_live);
+
+/*
+ * The reader of a batch of n tokens of an answer that begins at token `first` (ids; rows: the lists that they would read, their own
+ * rows last). *ret: NULL when everything is read. Valid until the next call.
+ */
+int kv__reading_begin(kv_session *s, const model_rows_view *rows, const int32_t *ids, uint32_t first,
+    uint32_t n, const model_reader **ret, base_err *err);
+/* The n newest tokens, just published, were decoded: when they left rows unread, the cache state says so. */
+void kv__reading_publish(kv_session *s, uint32_t n);
+/* Rows of tokens at and behind n are gone or others now. */
+void kv__reading_cut(kv_session *s, uint32_t n);
+void kv__reading_free(kv_reading *r); /* NULL is fine */
+void kv__reading_stats(const kv_session *s, kv_reads *ret);
+
+#endif
