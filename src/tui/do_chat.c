@@ -236,18 +236,25 @@ void tui_do_approve_once(tui_ui *u, uint32_t key)
 
 void tui_do_approve_always(tui_ui *u, uint32_t key)
 {
-    if (u->host.decide) u->host.decide(u->host.user, AGENT_ALWAYS, NULL);
+    if (!tui_approval_runs(&u->state.approval))
+        tui_ui_say(u, "only a command can be allowed for good; mode edits (Shift+Tab) writes without asking");
+    else if (u->host.decide)
+        u->host.decide(u->host.user, AGENT_ALWAYS, NULL);
 }
 
 void tui_do_approve_edit(tui_ui *u, uint32_t key)
 {
-    /* A command is edited at the input line; new text of a file in the editor. */
-    const char *detail = u->state.approval.detail ? u->state.approval.detail : "";
-    if (!strchr(detail, '\n') || !u->host.edit) {
-        ask(u, TUI_ASK_EDIT, detail);
+    /* A command is edited at the input line; new text of a file in the editor, never the diff that shows it. */
+    const tui_approval *a = &u->state.approval;
+    if (!a->text) {
+        tui_ui_say(u, "there is nothing to edit in it: y, n or d");
         return;
     }
-    char *changed = u->host.edit(u->host.user, detail);
+    if (tui_approval_runs(a) && !strchr(a->text, '\n')) {
+        ask(u, TUI_ASK_EDIT, a->text);
+        return;
+    }
+    char *changed = u->host.edit ? u->host.edit(u->host.user, a->text) : NULL;
     if (changed && u->host.decide) u->host.decide(u->host.user, AGENT_EDIT, changed);
     free(changed);
 }

@@ -51,6 +51,12 @@ static void put_places(const char *items, tui_linear_text *t, base_buf *out)
     base_json_free(doc);
 }
 
+static void put_answers(const tui_linear_text *t, base_buf *out)
+{
+    base_buf_puts(out,
+        t->asks_to_run ? "y once, a always this exact one, n REASON, e COMMAND: " : "y once, n REASON: ");
+}
+
 void tui_linear_event(const agent_event *e, tui_linear_text *t, base_buf *out)
 {
     base_buf text = {0};
@@ -82,7 +88,9 @@ void tui_linear_event(const agent_event *e, tui_linear_text *t, base_buf *out)
         line(out, t, "question: ", e->approval_request.headline);
         add_clean(out, e->approval_request.detail);
         if (e->approval_request.detail) base_buf_putc(out, '\n');
-        base_buf_puts(out, "allow? y once, a always this exact one, n REASON, e COMMAND: ");
+        t->asks_to_run = e->approval_request.power && !strcmp(e->approval_request.power, "runs");
+        base_buf_puts(out, "allow? ");
+        put_answers(t, out);
         break;
     case AGENT_EVENT_approval: line(out, t, "decided: ", e->approval.decision); break;
     case AGENT_EVENT_tool_result:
@@ -152,11 +160,14 @@ static void answer_question(linear *l, const char *text)
     for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
         if (text[0] != answers[i].key || (text[1] && text[1] != ' ')) continue;
         const char *rest = text[1] ? text + 2 : "";
+        bool is_command = answers[i].answer == AGENT_ALWAYS || answers[i].answer == AGENT_EDIT;
+        if (is_command && !l->text.asks_to_run) break;
+        if (answers[i].answer == AGENT_EDIT && !*rest) break; /* nothing to run instead */
         l->asked = false;
         agent_worker_decide(l->worker, answers[i].answer, *rest ? rest : NULL);
         return;
     }
-    base_buf_puts(&l->out, "y, a, n REASON or e COMMAND: ");
+    put_answers(&l->text, &l->out);
 }
 
 /* Uses up whole lines as far as they can be used now. False: time to quit. */

@@ -36,6 +36,7 @@ static void clear_approval(tui_approval *a)
     free(a->headline);
     free(a->detail);
     free(a->power);
+    free(a->text);
     *a = (tui_approval){0};
 }
 
@@ -53,6 +54,7 @@ void tui_state_free(tui_state *s)
     free(s->scores);
     tui_journal_free(s->journal);
     clear_approval(&s->approval);
+    free(s->payload);
     free(s->session);
     free(s->parent);
     free(s->model);
@@ -374,6 +376,8 @@ static void on_tool_call(tui_state *s, const agent_event *e, int64_t now)
         }
     }
     see_turn(s, e->tool_call.turn);
+    free(s->payload);
+    s->payload = e->tool_call.payload ? base_xstrdup(e->tool_call.payload) : NULL;
     tui_item *i = add_item(s, TUI_ITEM_TOOL);
     i->name = clean(e->tool_call.name, false);
     if (e->tool_call.headline) {
@@ -393,6 +397,11 @@ static bool is_diff(const char *text)
                        strstr(text, "\n@@ "));
 }
 
+bool tui_approval_runs(const tui_approval *a)
+{
+    return a->power && !strcmp(a->power, "runs");
+}
+
 static void on_approval_request(tui_state *s, const agent_event *e, int64_t now)
 {
     clear_approval(&s->approval);
@@ -402,6 +411,11 @@ static void on_approval_request(tui_state *s, const agent_event *e, int64_t now)
         .detail = clean(e->approval_request.detail, true),
         .power = clean(e->approval_request.power, false)};
     tui_item *i = running_tool(s);
+    bool is_call = i && i->name && s->approval.name && !strcmp(i->name, s->approval.name);
+    const char *text = tui_approval_runs(&s->approval) ? s->approval.detail
+                       : is_call                       ? s->payload
+                                                       : NULL; /* an undo has nothing to write */
+    s->approval.text = text ? base_xstrdup(text) : NULL;
     if (!i) i = add_item(s, TUI_ITEM_TOOL);
     if (s->approval.headline) {
         base_buf_clear(&i->head);

@@ -54,6 +54,8 @@ typedef struct tui_ledger {
 typedef struct tui_approval {
     bool waiting;
     char *name, *headline, *detail, *power;
+    char *
+        text; /* what a person may change before it happens: the command, or new text of a file, raw; NULL: nothing */
 } tui_approval;
 
 /* A token that the grammar chose against the model's wish. */
@@ -79,6 +81,7 @@ typedef struct tui_state {
     size_t n_scores, cap_scores;
     tui_journal *journal;
     tui_approval approval;
+    char *payload; /* of the call under way, raw; NULL: it has none */
     char *session, *parent, *model, *policy, *mode, *root, *branch;
     uint32_t turn, n_lanes, n_tokens, n_ctx, budget;
     int64_t row_bytes;
@@ -93,6 +96,8 @@ void tui_state_init(tui_state *s);
 void tui_state_free(tui_state *s);
 /* now_ms: a clock for rates and times left, 0 without one. */
 void tui_state_apply(tui_state *s, const agent_event *e, int64_t now_ms);
+
+bool tui_approval_runs(const tui_approval *a); /* it asks for a command, not for a change of files */
 
 /* Where a raw tool call begins in streamed text (n: nowhere); it is folded to one line. */
 size_t tui_call_start(const char *text, size_t n);

@@ -173,10 +173,12 @@ static void draw_approval(tui_ui *u, tui_area a)
         p->headline ? p->headline
         : p->name   ? p->name
                     : "");
-    static const struct {
+    bool runs = tui_approval_runs(p);
+    const struct {
         const char *key, *what;
-    } keys[] = {{"y", " once   "}, {"a", " always this   "}, {"e", " edit   "}, {"n", " no   "},
-        {"d", " show all   "}, {"Esc", " stop"}};
+        bool here;
+    } keys[] = {{"y", "once", true}, {"a", "always this", runs}, {"e", "edit", p->text != NULL},
+        {"n", "no", true}, {"d", "show all", true}, {"Esc", "stop", true}};
     if (!tui_editor_empty(&u->editor) && u->asking == TUI_ASK_NOTHING) {
         tui_put_short(a, 0, 1, a.width, TUI_STYLE(TUI_WARN, 0), u->glyphs->ellipsis,
             "first the line below: Enter queues it, Ctrl+C clears it");
@@ -184,8 +186,10 @@ static void draw_approval(tui_ui *u, tui_area a)
     }
     x = 0;
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        if (!keys[i].here) continue;
+        if (x + (int)(strlen(keys[i].key) + 1 + strlen(keys[i].what)) > a.width) break;
         x += tui_put(a, x, 1, TUI_STYLE(TUI_WARN, TUI_BOLD), keys[i].key);
-        x += tui_put(a, x, 1, TUI_PLAIN, keys[i].what);
+        x += 3 + tui_put(a, x + 1, 1, TUI_PLAIN, keys[i].what); /* 58 columns when all are there */
     }
 }
 
@@ -208,11 +212,23 @@ static int input_height(const tui_ui *u, int width, int height)
     return lines < most ? lines : most;
 }
 
+/* What was said, on as many lines as it takes (three at most); 0: nothing. */
+static int flow_message(const tui_ui *u, int width, tui_text *t)
+{
+    enum { MOST = 3 };
+    if (!u->message) return 0;
+    tui_flow f = {.text = t, .width = width};
+    tui_flow_puts(&f, TUI_STYLE(TUI_WARN, 0), u->message);
+    tui_flow_end(&f);
+    return t->n_lines < MOST ? (int)t->n_lines : MOST;
+}
+
 /* The chat pane: transcript, what is queued, the question or the input line. */
 static void draw_chat_pane(tui_ui *u, tui_area a)
 {
     int input = input_height(u, a.width, a.height), approval = u->state.approval.waiting ? 2 : 0;
-    int queued = (int)u->n_queue < 3 ? (int)u->n_queue : 3, note = u->message ? 1 : 0;
+    tui_text message = {0};
+    int queued = (int)u->n_queue < 3 ? (int)u->n_queue : 3, note = flow_message(u, a.width, &message);
     int chat = a.height - input - approval - queued - note - 1;
     if (chat < 1) chat = 1;
     tui_area body = tui_area_part(a, 0, 0, a.width, chat);
@@ -231,7 +247,8 @@ static void draw_chat_pane(tui_ui *u, tui_area a)
         tui_put_short(a, x, y++, a.width - x, TUI_FAINT, u->glyphs->ellipsis, clean.data);
         base_buf_free(&clean);
     }
-    if (note) tui_put_short(a, 0, y++, a.width, TUI_STYLE(TUI_WARN, 0), u->glyphs->ellipsis, u->message);
+    for (int i = 0; i < note; i++) tui_text_draw(&message, (size_t)i, a, 0, y++);
+    tui_text_free(&message);
     bool focused = u->focus == TUI_FOCUS_CHAT || u->asking != TUI_ASK_NOTHING;
     if (u->replay) {
         tui_put_short(a, 0, y, a.width, TUI_FAINT, u->glyphs->ellipsis,
@@ -279,17 +296,21 @@ static void put_inspector_title(tui_ui *u, tui_area a, int x, int width, bool fo
     }
 }
 
-/* The last line of an inspector that has the screen for itself: a question, or what was said. */
-static void draw_inspector_line(tui_ui *u, tui_area a)
+/* The last lines of an inspector that has the screen for itself: a question, or what was said. */
+static void draw_inspector_line(tui_ui *u, tui_area body)
 {
     bool asking = u->asking != TUI_ASK_NOTHING;
     if (!asking && !u->message && !u->state.approval.waiting) return;
+    tui_text message = {0};
+    int said = asking ? 0 : flow_message(u, body.width, &message), lines = said ? said : 1;
+    if (lines > body.height) lines = body.height;
+    tui_area a = tui_area_part(body, 0, body.height - lines, body.width, lines);
     tui_blank(a);
+    for (int i = 0; i < said; i++) tui_text_draw(&message, (size_t)i, a, 0, i);
+    tui_text_free(&message);
     if (asking)
         tui_editor_draw(&u->editor, a, prompt_of(u), TUI_STYLE(TUI_USER, TUI_BOLD), true);
-    else if (u->message)
-        tui_put_short(a, 0, 0, a.width, TUI_STYLE(TUI_WARN, 0), u->glyphs->ellipsis, u->message);
-    else
+    else if (!said)
         tui_put_short(a, 0, 0, a.width, TUI_STYLE(TUI_WARN, TUI_BOLD), u->glyphs->ellipsis,
             "a question waits in the chat: Tab or F2");
 }
@@ -329,7 +350,7 @@ void tui_ui_draw(tui_ui *u, tui_grid *g)
         put_inspector_title(u, a, 0, a.width, true);
         tui_area body = tui_area_part(a, 0, 1, a.width, height);
         draw_inspector(u, body);
-        draw_inspector_line(u, tui_area_part(a, 0, a.height - 2, a.width, 1));
+        draw_inspector_line(u, body);
         tui_popup_draw(u, body);
         return;
     }

@@ -40,7 +40,9 @@ int tui_ledger_lines(tui_ui *u, tui_area a, int y, uint32_t turn)
     tui_printf(a, 0, y++, TUI_STRONG, "ledger of turn %u", turn);
     if (!l) {
         tui_put(a, 2, y++, TUI_FAINT,
-            u->state.in_turn && turn == u->state.turn ? "written when the turn ends" : "none");
+            turn == 0                                   ? "no turn yet"
+            : u->state.in_turn && turn == u->state.turn ? "written when the turn ends"
+                                                        : "none");
         return y - from;
     }
     tui_printf(a, 2, y++, TUI_PLAIN, "new %s  reused %s  written %s", tui_thousands(l->new, x1),
@@ -56,7 +58,7 @@ int tui_ledger_lines(tui_ui *u, tui_area a, int y, uint32_t turn)
         tui_printf(a, 2, y++, TUI_PLAIN, "active %s  host %s", tui_size(l->active_bytes, x1),
             tui_size(l->host_bytes, x2));
     if (l->ceiling > 0) {
-        x = 2 + tui_printf(a, 2, y, TUI_PLAIN, "structure kept %.0f%%  ", l->structure * 100);
+        x = 2 + tui_printf(a, 2, y, TUI_PLAIN, "structure %.0f%%  ", l->structure * 100);
         tui_printf(a, x, y++, TUI_FAINT, "chance %.0f%%  at most %.0f%%", l->chance * 100, l->ceiling * 100);
     }
     if (l->why && *l->why) {

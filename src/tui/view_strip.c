@@ -103,10 +103,13 @@ static int put_fill(tui_ui *u, tui_area a, int y, uint32_t active, const tui_row
     y++;
     x = tui_printf(
         a, 0, y, TUI_FAINT, "N %s / %s", tui_thousands((int64_t)r->n, x1), tui_thousands(s->n_ctx, x2));
-    if (s->row_bytes > 0)
-        x += tui_printf(a, x, y, TUI_FAINT, "   %s active, %s host",
-            tui_size((int64_t)active * s->row_bytes, x1),
-            tui_size(((int64_t)r->n - (int64_t)active) * s->row_bytes, x2));
+    if (s->row_bytes > 0) {
+        tui_size((int64_t)active * s->row_bytes, x1);
+        tui_size(((int64_t)r->n - (int64_t)active) * s->row_bytes, x2);
+        int n = snprintf(line, sizeof line, "   %s active, %s host", x1, x2);
+        if (x + n > a.width) snprintf(line, sizeof line, "  %s, %s host", x1, x2);
+        tui_put_short(a, x, y, a.width - x, TUI_FAINT, u->glyphs->ellipsis, line);
+    }
     return y + 1;
 }
 

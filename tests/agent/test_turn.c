@@ -80,6 +80,23 @@ static void test_turn__an_edited_command_is_what_runs(void **state)
     free_host(&h);
 }
 
+static void test_turn__an_edited_text_is_what_is_written(void **state)
+{
+    put_program();
+    host h = new_host();
+    h.answer = AGENT_EDIT;
+    h.text = "by hand\n";
+    agent_session *s = open_session(&h,
+        "answer <<X\n<tools>{\"name\": \"write\", \"arguments\": {\"path\": \"n.txt\"}}</tools>\n```\nby the "
+        "model\n```\nX\nanswer ok\n",
+        AGENT_MODE_ASK, NULL, true);
+    submit(s, &h, "write n.txt");
+    assert_file("n.txt", "by hand\n");
+    assert_true(told(&h, "\"payload\":\"by the model\\n\"")); /* what the screen offers for editing */
+    agent_session_close(s);
+    free_host(&h);
+}
+
 static void test_turn__always_covers_the_exact_command_only(void **state)
 {
     put_program();
@@ -246,6 +263,7 @@ int main(void)
         TEST_CASE(test_turn__without_anybody_to_ask_it_is_denied),
         TEST_CASE(test_turn__plan_mode_refuses_without_asking),
         TEST_CASE(test_turn__an_edited_command_is_what_runs),
+        TEST_CASE(test_turn__an_edited_text_is_what_is_written),
         TEST_CASE(test_turn__always_covers_the_exact_command_only),
         TEST_CASE(test_turn__a_yes_to_the_test_covers_nothing_else),
         TEST_CASE(test_turn__a_failed_attempt_is_barred_before_the_next_output),

@@ -152,6 +152,18 @@ class Requests(Case):
         run, events = self.ask("/undo", "--mode", "edits", "--resume", events[0]["id"])
         self.assertFalse(os.path.exists(path), run.stderr)
 
+    def test_linear_offers_what_fits_the_question(self):
+        with open(self.script, "w") as f:
+            f.write(SCRIPT.split("budget 700")[1].split("answer The function")[0].replace("read", "shell").replace('"path": "src/one.c"', '"command": "echo one"'))
+            f.write(SCRIPT[SCRIPT.index('answer <<END\n<tools>{"name": "write"'):])
+        run = self.run_kvist("--linear", "--fake-script", self.script, stdin="go\ne\ne echo two\ne no\na\ny\n")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertIn("decided: edit", run.stdout)
+        self.assertEqual(run.stdout.count("n REASON, e COMMAND: "), 2)  # an e without a command asks again
+        self.assertEqual(run.stdout.count("y once, n REASON: "), 3)  # of new text, neither e nor a is an answer
+        with open(os.path.join(self.tree, "new.txt")) as f:
+            self.assertEqual(f.read(), "hello\n")
+
     def test_log_lists_shows_searches_and_deletes(self):
         _, events = self.ask("What doubles?", "--mode", "plan")
         session = events[0]["id"]

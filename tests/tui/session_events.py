@@ -73,7 +73,8 @@ kept = [[i, min(i + 9, last), "protect", "signature", LANES] for i in range(firs
 evicted = round(sum((to - at) * lanes for at, to, _, _, lanes in runs) / LANES)
 emit("plan", turn=1, cause="evict", runs=sorted(runs + [[0, system[1], "protect", "system", LANES]] + kept), evicted=evicted, promoted=0, n=n, score_ms=2.0, plan_ms=0.4)
 say("<tools>{\"name\":\"rewrite\",\"arguments\":{\"path\":\"src/agent/log.c\"}}</tools>")
-emit("tool_call", turn=1, name="rewrite", arguments={"path": "src/agent/log.c"}, headline="rewrite log_commit in src/agent/log.c")
+BODY = "static int log_commit(struct log *log, int turn)\n{\n    int rc = log_rows(log, turn);\n    return rc ? rc : commit(log);\n}\n"
+emit("tool_call", turn=1, name="rewrite", arguments={"path": "src/agent/log.c"}, payload=BODY, headline="rewrite log_commit in src/agent/log.c")
 DIFF = """--- a/src/agent/log.c
 +++ b/src/agent/log.c
 @@ -12,7 +12,9 @@ static int log_commit(struct log *log, int turn)
@@ -85,7 +86,7 @@ DIFF = """--- a/src/agent/log.c
      return 0;
  }
 """
-emit("approval_request", turn=1, name="rewrite", headline="rewrite log_commit in src/agent/log.c", detail=DIFF, power="write")
+emit("approval_request", turn=1, name="rewrite", headline="rewrite log_commit in src/agent/log.c", detail=DIFF, power="writes")
 emit("approval", turn=1, decision="yes")
 emit("tool_result", turn=1, name="rewrite", status="ok", bytes=20, text="written", summary="+3 -1", diff=DIFF, exit_code=-1, ms=8, changed=["src/agent/log.c"])
 append("tool", "written: src/agent/log.c\n", label="rewrite")
@@ -114,7 +115,7 @@ back = [[first + 9 + 48 * k, first + 9 + 48 * k + 14, "promote", "repair-anchor"
 emit("plan", turn=2, cause="repair", runs=back, evicted=0, promoted=42, n=n, score_ms=1.0, plan_ms=0.1)
 say("<tools>{\"name\":\"shell\",\"arguments\":{\"command\":\"make check\"}}</tools>")
 emit("tool_call", turn=2, name="shell", arguments={"command": "make check"}, headline="$ make check")
-emit("approval_request", turn=2, name="shell", headline="$ make check", detail="make check", power="run")
+emit("approval_request", turn=2, name="shell", headline="$ make check", detail="make check", power="runs")
 emit("approval", turn=2, decision="yes")
 emit("tool_output", turn=2, text="  CC log.o\n")
 emit("tool_output", turn=2, text="  TEST log\n")
