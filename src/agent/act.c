@@ -3,6 +3,7 @@
  * change of the tree the older text is stale, and the test that the request names runs by itself; an attempt whose test still
  * fails is barred before the new output is computed, since what a weak model sees it repeats (kv.md section 2, `failed`).
  */
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -375,7 +376,11 @@ static void emit_result(const running *r)
 static int perform(running *r, uint64_t key, bool *ret_stop, base_err *err)
 {
     bool repeated = r->tool && answer_repeated(r, key, ret_stop);
-    int rc = repeated ? 0 : prepare(r, err);
+    const char *forbidden = repeated || !r->tool || r->tool->power != TOOL_WRITES
+                                ? NULL
+                                : agent__forbids_change(r->a, base_json_str(r->call.arguments, "path", NULL));
+    if (forbidden) say(r, TOOL_REFUSED, "Refused: %s.\n", forbidden);
+    int rc = repeated || forbidden ? 0 : prepare(r, err);
     if (rc) return rc;
     emit_call(r);
     if (!is_settled(r)) rc = permit(r, err);
@@ -488,11 +493,28 @@ static int run_test(agent *a, const running *change, running *ret, base_err *err
     return rc;
 }
 
+/* Test runners end with how long they took (" in 0.03s"): the same test shall read the same, or answers to it differ by chance. */
+static void put_without_time(base_buf *out, const char *text, size_t n)
+{
+    static const char in[] = " in ";
+    for (size_t i = 0; i < n;) {
+        size_t digits = i + sizeof in - 1, to = digits;
+        if (digits < n && !memcmp(text + i, in, sizeof in - 1))
+            while (to < n && (isdigit((unsigned char)text[to]) || text[to] == '.')) to++;
+        bool is_time = to > digits && to < n && text[to] == 's' &&
+                       (to + 1 == n || !isalnum((unsigned char)text[to + 1]));
+        if (is_time)
+            i = to + 1;
+        else
+            base_buf_putc(out, text[i++]);
+    }
+}
+
 static int append_test(agent *a, const running *test, uint32_t *ret_from, uint32_t *ret_to, base_err *err)
 {
     base_buf text = {0};
     base_buf_printf(&text, "%s\n", test->preview.headline ? test->preview.headline : "$ test");
-    if (test->result.text.data) base_buf_add(&text, test->result.text.data, test->result.text.len);
+    if (test->result.text.data) put_without_time(&text, test->result.text.data, test->result.text.len);
     agent_text t = {.origin = KV_ORIGIN_TOOL, .text = text.data, .n = text.len, .label = "test"};
     size_t piece = SIZE_MAX;
     int rc = agent__append(a, &t, &piece, err);

@@ -271,6 +271,7 @@ static void clear_session(agent *a)
     a->turn = 0;
     a->open_role = -1;
     a->attempt = (agent_attempt){0};
+    agent__doubts_free(a);
     free(a->test_command);
     free(a->approved_test);
     a->test_command = a->approved_test = NULL;

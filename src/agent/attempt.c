@@ -155,6 +155,7 @@ static void put_present_text(agent *a, const char *path, const char *name, base_
 
 void agent__came_to_nothing(agent *a, uint32_t from, uint32_t to)
 {
+    a->fix.copied = true;
     if (!a->fix.wanted || a->fix.passed || a->fix.attempts >= MAX_ATTEMPTS ||
         a->fix.asked_again >= MAX_ASKING)
         return;
@@ -182,70 +183,126 @@ void agent__take_back(agent *a, const char *path, const char *name, base_buf *ou
 
 /* --- asking again ------------------------------------------------------------------------------------------------------- */
 
-/* The definition that this turn's excerpts show of a file that is no test: a call that rewrites it, and its language. */
-static bool guess_target(const agent *a, base_buf *json, base_buf *ret_name, const char **ret_language)
+/* The definition that this turn's excerpts show of a file that is no test, as it is now. */
+typedef struct target {
+    char *path, *name, *language;
+    base_buf text;
+    size_t body; /* byte of text where its body begins */
+} target;
+
+static void target_free(target *t)
 {
-    for (size_t i = 0; i < a->n_pieces; i++) {
+    free(t->path);
+    free(t->name);
+    free(t->language);
+    base_buf_free(&t->text);
+    *t = (target){0};
+}
+
+/* The definition of that name, else the file's first one that has a body. */
+static const code_definition *definition_of(const code_file *f, const char *name)
+{
+    for (uint32_t i = 0; i < f->n_definitions; i++) {
+        const code_definition *d = &f->definitions[i];
+        const char *last = name ? strrchr(name, '.') : NULL;
+        if (d->body_to > d->body_from && (!name || !strcmp(d->name, last ? last + 1 : name))) return d;
+    }
+    return NULL;
+}
+
+static bool find_target(const agent *a, target *ret)
+{
+    for (size_t i = 0; i < a->n_pieces && !ret->path; i++) {
         const agent_piece *p = &a->pieces[i];
-        if (p->turn != a->turn || !p->path || p->stale || strstr(p->path, "test")) continue;
+        if (p->turn != a->turn || !p->path || p->stale || code_path_is_test(p->path)) continue;
         base_buf text = {0};
         if (tool_workspace_read(a->workspace, p->path, 1 << 20, &text, NULL)) continue;
-        code_file *f =
-            code_parse(tool_workspace_grammars(a->workspace), p->path, text.data ? text.data : "", text.len);
-        const char *name = p->label && *p->label ? p->label : NULL;
-        for (uint32_t d = 0; d < f->n_definitions && !name; d++)
-            if (f->definitions[d].body_to > f->definitions[d].body_from) name = f->definitions[d].name;
-        if (name) {
-            base_buf_puts(json, "{\"name\": \"rewrite\", \"arguments\": {\"path\": ");
-            base_json_put_str(json, p->path, strlen(p->path));
-            base_buf_puts(json, ", \"name\": ");
-            base_json_put_str(json, name, strlen(name));
-            base_buf_puts(json, "}}");
-            base_buf_puts(ret_name, name);
-            *ret_language = f->language ? f->language : "";
+        if (!text.data) base_buf_puts(&text, "");
+        code_file *f = code_parse(tool_workspace_grammars(a->workspace), p->path, text.data, text.len);
+        const char *label = p->label && *p->label ? p->label : NULL;
+        const code_definition *d = definition_of(f, label);
+        if (d || label) {
+            ret->path = base_xstrdup(p->path);
+            ret->name = base_xstrdup(label ? label : d->name);
+            ret->language = base_xstrdup(f->language ? f->language : "");
+        }
+        if (d && d->to <= text.len) {
+            size_t from = d->from;
+            while (from && (text.data[from - 1] == ' ' || text.data[from - 1] == '\t')) from--;
+            if (from && text.data[from - 1] != '\n') from = d->from;
+            base_buf_add(&ret->text, text.data + from, d->to - from);
+            ret->body = d->body_from - from;
         }
         code_file_free(f);
         base_buf_free(&text);
-        if (json->len) return true;
     }
-    return false;
+    return ret->path != NULL;
 }
 
 void agent_opening_free(agent_opening *o)
 {
     base_buf_free(&o->thought);
     base_buf_free(&o->call);
+    o->is_doubt = false;
 }
 
-void agent__open_call(const agent *a, agent_opening *opening)
+/* The call that rewrites the target, up to the first line of its new text. */
+static void put_call(const agent *a, const target *t, base_buf *out)
 {
-    base_buf json = {0}, name = {0};
-    const char *language = "";
-    agent_opening_free(opening);
-    if (guess_target(a, &json, &name, &language)) {
-        /* Without a thought of its own a small model copies the old text. */
-        base_buf_printf(&opening->thought, "The wrong line in the definition of `%s` is `", name.data);
-        agent_prompt_call(a->info.tools, json.data, &opening->call);
-        base_buf_printf(&opening->call, "\n```%s\n", language);
-    }
-    base_buf_free(&name);
+    base_buf json = {0};
+    base_buf_puts(&json, "{\"name\": \"rewrite\", \"arguments\": {\"path\": ");
+    base_json_put_str(&json, t->path, strlen(t->path));
+    base_buf_puts(&json, ", \"name\": ");
+    base_json_put_str(&json, t->name, strlen(t->name));
+    base_buf_puts(&json, "}}");
+    agent_prompt_call(a->info.tools, json.data, out);
+    base_buf_printf(out, "\n```%s\n", t->language);
     base_buf_free(&json);
 }
 
-bool agent__ask_again(
-    agent *a, uint32_t from, uint32_t to, bool is_useless, base_buf *out, agent_opening *opening)
+int agent__open_call(agent *a, agent_opening *opening, base_err *err)
+{
+    target t = {0};
+    int rc = 0;
+    agent_opening_free(opening);
+    if (find_target(a, &t)) {
+        base_buf text = {0};
+        put_call(a, &t, &opening->call);
+        if ((a->fix.copied || a->fix.attempts) && t.text.len)
+            rc = agent__doubt_next(a, opening->call.data, t.text.data, t.body, &text, err);
+        opening->is_doubt = text.len > 0;
+        /* Without a thought of its own a small model copies the old text. */
+        if (!text.len)
+            base_buf_printf(&opening->thought, "The wrong line in the definition of `%s` is `", t.name);
+        base_buf_puts(&opening->call, text.data ? text.data : "");
+        base_buf_free(&text);
+    }
+    target_free(&t);
+    return rc;
+}
+
+const char *agent__forbids_change(const agent *a, const char *path)
+{
+    if (!a->fix.wanted || a->info.strong || !path || !a->test_command) return NULL;
+    char *full = code_index_path(tool_workspace_index(a->workspace), path);
+    bool judges = full && code_path_is_test(full) && strstr(a->test_command, full);
+    free(full);
+    return judges ? "the test judges and stays as it is. Change the code that it tests" : NULL;
+}
+
+bool agent__ask_again(agent *a, uint32_t from, uint32_t to, bool is_useless, base_buf *out)
 {
     const agent_fix *x = &a->fix;
     if (!x->wanted || x->passed || x->no_test || a->denied || a->info.strong || x->attempts >= MAX_ATTEMPTS ||
         x->asked_again >= MAX_ASKING)
         return false;
     a->fix.asked_again++;
+    a->fix.open_call = true;
     agent__notice(a, x->attempts ? "the test still fails: asking for another attempt"
                                  : "nothing was changed: asking for the change");
     base_err err = {0};
     if ((x->attempts || is_useless) && from < to && a->engine->ops->mark_failed(a->engine, from, to, &err))
         agent__notice(a, "the answer could not be put aside: %s", err.msg);
-    agent__open_call(a, opening);
     base_buf_puts(out, x->attempts ? "The test still fails. Rewrite the definition again, differently"
                                    : "No file was changed yet. Make the change now");
     base_buf_puts(out, ": the call on one line, then the whole corrected definition in a fenced block.");

@@ -23,6 +23,11 @@ typedef struct engine_info {
     model_sampling sampling; /* as opened */
 } engine_info;
 
+typedef struct engine_doubt {
+    int32_t instead;
+    float behind;
+} engine_doubt;
+
 typedef struct engine_ops {
     void (*close)(engine *e);
     void (*info)(const engine *e, engine_info *ret);
@@ -88,6 +93,12 @@ typedef struct engine_ops {
     void (*unfork)(engine *e);
     /* Prompt lookup, with nothing learned yet, or none. NULL: an engine without. */
     void (*set_lookup)(engine *e, bool on);
+    /*
+     * If the text went on with these n ids, where would the model rather have said something else? For each of them what it would
+     * have said best instead, and how far that lies behind (in nats; negative: ahead). In a branch of its own. NULL: an engine
+     * without.
+     */
+    int (*doubts)(engine *e, const int32_t *ids, uint32_t n, engine_doubt *ret, base_err *err);
     /* Its tokens since it was set: computed ahead, and of these what the model said. NULL: none. */
     void (*lookup)(const engine *e, uint64_t *ret_drafted, uint64_t *ret_accepted);
 } engine_ops;

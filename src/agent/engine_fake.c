@@ -11,6 +11,8 @@
  *     evict FROM TO REASON LANES  (promote, protect, bar alike) a plan before the answer that follows: promote is made at the
  *                                 first repair, the others at the first append; lanes: how many
  *     wanted TEXT                 the following answer's first token overruled this one (a mask event)
+ *     doubt TOKEN INSTEAD         where a text says this token, the model doubts it: it would rather have said the other one; from
+ *                                 the first such line (the strongest doubt) to the last
  *     fail TEXT                   the first append before the following answer fails with this sentence
  *
  * A token is up to four ASCII letters, digits or underscores (a blank in front may belong to it), or one byte of anything
@@ -233,6 +235,27 @@ static void fake_unfork(engine *e)
     f->epoch = f->branch_epoch;
 }
 
+static int32_t only_token(const char *text, size_t n)
+{
+    return n && n <= FAKE_WORD ? pack_token(text, n) : FAKE_END;
+}
+
+/* What no line of the script doubts is certain. */
+static int fake_doubts(engine *e, const int32_t *ids, uint32_t n, engine_doubt *ret, base_err *err)
+{
+    const fake *f = as_fake(e);
+    (void)err;
+    for (uint32_t i = 0; i < n; i++) ret[i] = (engine_doubt){only_token("\n", 1), 1e6f};
+    for (size_t s = f->script.n_steps; s-- > 0;) {
+        const script_step *step = &f->script.steps[s];
+        const char *blank = step->kind == STEP_DOUBT ? strchr(step->text, ' ') : NULL;
+        for (uint32_t i = 0; blank && i < n; i++)
+            if (ids[i] == only_token(step->text, (size_t)(blank - step->text)))
+                ret[i] = (engine_doubt){only_token(blank + 1, strlen(blank + 1)), (float)s};
+    }
+    return 0;
+}
+
 static void fake_close(engine *e)
 {
     fake *f = as_fake(e);
@@ -270,6 +293,7 @@ static engine_ops make_ops(void)
     ops.next = fake_next;
     ops.fork = fake_fork;
     ops.unfork = fake_unfork;
+    ops.doubts = fake_doubts;
     return ops;
 }
 

@@ -495,6 +495,50 @@ static void local_unfork(engine *e)
     l->have_logits = false;
 }
 
+static engine_doubt doubt_of(const float *logits, uint32_t n_vocab, int32_t id)
+{
+    int32_t best = id ? 0 : 1;
+    for (int32_t i = 0; i < (int32_t)n_vocab; i++)
+        if (i != id && logits[i] > logits[best]) best = i;
+    return (engine_doubt){best, logits[id] - logits[best]};
+}
+
+/* In batches of a draft, since these give the logits behind every token. */
+static int doubt_in_branch(
+    local *l, kv_session *branch, const int32_t *ids, uint32_t n, engine_doubt *ret, base_err *err)
+{
+    const uint32_t n_vocab = l->info->n_vocab;
+    const kv_segment segment = {.origin = KV_ORIGIN_ANSWER};
+    int rc = kv_session_logits(branch, l->logits, l->cancel, err);
+    if (!rc) ret[0] = doubt_of(l->logits, n_vocab, ids[0]);
+    for (uint32_t at = 0; !rc && at + 1 < n;) {
+        uint32_t m = n - 1 - at < KV_DRAFT_MAX ? n - 1 - at : KV_DRAFT_MAX;
+        rc = kv_session_draft(branch, &segment, ids + at, m, 0, l->logits, l->cancel, err);
+        for (uint32_t i = 0; !rc && i < m; i++) {
+            ret[at + i + 1] = doubt_of(l->logits + (size_t)i * n_vocab, n_vocab, ids[at + i + 1]);
+            rc = kv_session_accept(branch, &segment, NULL, l->cancel, err);
+        }
+        at += m;
+    }
+    return rc;
+}
+
+static int local_doubts(engine *e, const int32_t *ids, uint32_t n, engine_doubt *ret, base_err *err)
+{
+    local *l = as_local(e);
+    kv_session *branch = NULL;
+    if (!n) return 0;
+    if (kv_session_room(l->session) <= n)
+        return base_fail(err, BASE_E_LIMIT, "%u more tokens do not fit into the context", n);
+    int rc = kv_session_fork(l->session, &branch, NULL, err);
+    if (rc) return rc;
+    kv_session_set_automatic(branch, false);
+    rc = doubt_in_branch(l, branch, ids, n, ret, err);
+    kv_session_free(branch);
+    l->have_logits = false; /* their place was used */
+    return rc;
+}
+
 static void local_set_lookup(engine *e, bool on)
 {
     local *l = as_local(e);
@@ -575,6 +619,7 @@ static const engine_ops local_ops = {
     .next = local_next,
     .fork = local_fork,
     .unfork = local_unfork,
+    .doubts = local_doubts,
     .set_lookup = local_set_lookup,
     .lookup = local_lookup,
 };

@@ -110,8 +110,9 @@ int script_parse(engine_script *script, const char *text, size_t n, base_err *er
                                                   : read_here_text(text, n, &at, rest + 2);
             good = answer != NULL;
             if (good) add_step(script, STEP_ANSWER)->text = answer;
-        } else if (!strcmp(line, "wanted") || !strcmp(line, "fail")) {
-            add_step(script, *line == 'w' ? STEP_WANTED : STEP_FAIL)->text = unescape(rest, strlen(rest));
+        } else if (!strcmp(line, "wanted") || !strcmp(line, "fail") || !strcmp(line, "doubt")) {
+            script_step_kind kind = *line == 'w' ? STEP_WANTED : *line == 'f' ? STEP_FAIL : STEP_DOUBT;
+            add_step(script, kind)->text = unescape(rest, strlen(rest));
         } else {
             good = parse_plan_step(script, line, rest) || parse_setting(script, line, rest);
         }

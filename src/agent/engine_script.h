@@ -19,6 +19,7 @@ typedef enum script_step_kind {
     STEP_BAR,
     STEP_WANTED,
     STEP_FAIL,
+    STEP_DOUBT,
     N_STEPS
 } script_step_kind;
 

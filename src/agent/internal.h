@@ -8,6 +8,7 @@
  *     turn.c     a turn: request, decode, call or answer
  *     act.c      a call: guard, approval, run, result into the session, failed attempts
  *     attempt.c  a request that names a failing test: running it, taking failed attempts back, asking again
+ *     doubt.c    where the model doubts the text that it is to repair: what a further attempt changes
  *     tries.c    candidates: sampled in branches, tried in a copy of the tree, the first that passes is offered
  *     guard.c    repeated calls and repeating text
  *     resume.c   catching up with the log
@@ -55,6 +56,7 @@ typedef struct agent_fix {
     bool open_call;  /* a change came to nothing: the harness begins the next one */
     bool failing;    /* the last run of the test in this turn failed */
     bool tried;      /* candidates were sampled in this turn */
+    bool copied;     /* the model wrote the old text again */
 } agent_fix;
 
 /* Sums since the turn began, for its ledger. */
@@ -66,6 +68,8 @@ typedef struct agent_sums {
     uint32_t prefilled;
     uint32_t expected, waited; /* tokens that this wait will compute (0: not known), and how many it has */
 } agent_sums;
+
+typedef struct agent_doubts agent_doubts;
 
 struct agent {
     engine *engine;
@@ -105,6 +109,7 @@ struct agent {
     uint32_t approved_turn;
     agent_attempt attempt;
     agent_fix fix;
+    agent_doubts *doubts;  /* of the definition that is being repaired; NULL: not looked for yet */
     char *test_command;    /* named by the request or run before */
     base_buf shell_notes;  /* what "!" lines printed, for the next request */
     uint32_t *turn_starts; /* token index where turn t began, [turn] */
@@ -210,11 +215,23 @@ void agent__take_back(agent *a, const char *path, const char *name, base_buf *ou
  */
 typedef struct agent_opening {
     base_buf thought, call;
+    bool is_doubt; /* the call goes on into the definition, up to a token of doubt.c */
 } agent_opening;
 void agent_opening_free(agent_opening *o);
-void agent__open_call(const agent *a, agent_opening *opening); /* empty when no definition is in view */
-bool agent__ask_again(
-    agent *a, uint32_t from, uint32_t to, bool is_useless, base_buf *out, agent_opening *opening);
+int agent__open_call(
+    agent *a, agent_opening *opening, base_err *err); /* empty when no definition is in view */
+bool agent__ask_again(agent *a, uint32_t from, uint32_t to, bool is_useless, base_buf *out);
+/* Why a call may not change this file (the test that judges stays as it is); NULL: it may. */
+const char *agent__forbids_change(const agent *a, const char *path);
+
+/* --- doubt.c --- */
+/*
+ * The next attempt at a definition (text; its body begins at byte `body`): what stands before the next doubted token, and the
+ * other token, into out; nothing when none is left. head: what stands in front of the definition in the answer.
+ */
+int agent__doubt_next(
+    agent *a, const char *head, const char *text, size_t body, base_buf *out, base_err *err);
+void agent__doubts_free(agent *a);
 
 /* --- tries.c --- */
 /*

@@ -109,7 +109,7 @@ static const example small_examples[] = {
         "--- tests/test_total.py:3-4 (test_add_up)\n"
         "def test_add_up():\n    assert add_up([2, 3]) == 5\n\n"
         "$ python3 -m pytest -q -x --tb=short tests/test_total.py\n"
-        "exit code 1, 0.2 s\ntests/test_total.py:4: in test_add_up\n    assert add_up([2, 3]) == 5\nE   "
+        "exit code 1\ntests/test_total.py:4: in test_add_up\n    assert add_up([2, 3]) == 5\nE   "
         "assert 3 == 5\n\n"
         "Request: tests/test_total.py fails; fix it.",
         NULL, NULL},
@@ -121,14 +121,14 @@ static const example small_examples[] = {
     {MODEL_ROLE_TOOL,
         "rewrote add_up in shop/total.py, now lines 8-13.\n$ python3 -m pytest -q -x --tb=short "
         "tests/test_total.py\n"
-        "exit code 0, 0.2 s\n1 passed in 0.01s",
+        "exit code 0\n1 passed",
         NULL, NULL},
     {MODEL_ROLE_ASSISTANT, "Fixed: `add_up` in shop/total.py left out the first price. The test passes now.",
         NULL, NULL},
     {MODEL_ROLE_USER, "Request: How many tests are there? Run them.", NULL, NULL},
     {MODEL_ROLE_ASSISTANT, "",
         "{\"name\": \"shell\", \"arguments\": {\"command\": \"python3 -m pytest -q\"}}", NULL},
-    {MODEL_ROLE_TOOL, "exit code 0, 0.4 s\n7 passed in 0.12s", NULL, NULL},
+    {MODEL_ROLE_TOOL, "exit code 0\n7 passed", NULL, NULL},
     {MODEL_ROLE_ASSISTANT, "There are 7 tests, and all of them pass.", NULL, NULL},
 };
 
@@ -148,7 +148,7 @@ static const example strong_examples[] = {
     {MODEL_ROLE_ASSISTANT, "",
         "{\"name\": \"shell\", \"arguments\": {\"command\": \"python3 -m pytest -q tests/test_total.py\"}}",
         NULL},
-    {MODEL_ROLE_TOOL, "exit code 0, 0.2 s\n1 passed in 0.01s", NULL, NULL},
+    {MODEL_ROLE_TOOL, "exit code 0\n1 passed", NULL, NULL},
     {MODEL_ROLE_ASSISTANT, "Fixed: `add_up` in shop/total.py left out the first price. The test passes now.",
         NULL, NULL},
 };

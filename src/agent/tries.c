@@ -125,13 +125,14 @@ static int sample(agent *a, candidate *c, base_err *err)
     model_sampling s = a->info.sampling;
     kv_stats before, after;
     uint32_t n;
+    int rc = 0;
     if (c->number > 1) {
-        agent__open_call(a, &opening);
+        rc = agent__open_call(a, &opening, err);
         s.temperature = warm;
         s.top_p = 0.95f;
         s.seed += 1000 * a->turn + c->number;
     }
-    int rc = o->fork(a->engine, err);
+    if (!rc) rc = o->fork(a->engine, err);
     if (!rc) {
         o->set_sampling(a->engine, &s);
         o->stats(a->engine, &before);

@@ -323,6 +323,7 @@ static void turn_begins(agent *a, const char *request)
     a->denied = false;
     a->attempt = (agent_attempt){0};
     a->fix = (agent_fix){0};
+    agent__doubts_free(a);
     a->sums = (agent_sums){.n_before = agent__n_tokens(a)};
     base_grow(&a->turn_starts, &a->cap_turn_starts, a->turn + 1, sizeof *a->turn_starts);
     a->turn_starts[a->turn] = a->sums.n_before;
@@ -475,11 +476,11 @@ static int converse(agent *a, const char *request, bool *interrupted, base_err *
                 s.n_ctx);
         }
         answer r = {0};
-        if (a->fix.attempts || a->fix.asked_again) set_sampling(a, !a->fix.passed);
-        if (a->fix.open_call) agent__open_call(a, &opening);
+        int rc = a->fix.open_call ? agent__open_call(a, &opening, err) : 0;
         a->fix.open_call = false;
+        if (a->fix.attempts || a->fix.asked_again) set_sampling(a, !a->fix.passed && !opening.is_doubt);
         bool taken = false;
-        int rc = opening.call.len ? 0 : take_candidate(a, &r, &taken, err);
+        if (!rc && !opening.call.len) rc = take_candidate(a, &r, &taken, err);
         if (!rc && !taken) rc = decode(a, &r, &opening, err);
         agent_opening_free(&opening);
         if (!rc && end_notices[r.end]) agent__notice(a, "%s", end_notices[r.end]);
@@ -493,7 +494,7 @@ static int converse(agent *a, const char *request, bool *interrupted, base_err *
         base_buf again = {0};
         bool is_useless = r.end == ANSWER_REPEATS || r.end == ANSWER_TOO_LONG;
         if (!rc && (r.end == ANSWER_DONE || is_useless) && steps < a->max_steps &&
-            agent__ask_again(a, r.from, r.to, is_useless, &again, &opening)) {
+            agent__ask_again(a, r.from, r.to, is_useless, &again)) {
             rc = append_asking(a, &again, err);
             base_buf_free(&again);
             answer_free(&r);

@@ -51,17 +51,14 @@ static bool has_component(const char *path, const char *part)
     return false;
 }
 
-static uint32_t flags_of_path(const char *path, const char *text, size_t n)
+bool code_path_is_test(const char *path)
 {
     static const char *const tests[] = {
         "test", "spec", "example", "bench", "benchmark", "sample", "testing", "fixture", "demo", "mock"};
-    static const char *const documents[] = {"markdown", "rst", "text"};
-    static const char *const data[] = {
-        "json", "yaml", "toml", "html", "css", "make", "cmake", "dockerfile", "meson"};
-    uint32_t flags = 0;
     /* "sample" and "test" may be what a program is about: src/cmd/sample.rs is no sample. */
     const char *slash = strrchr(path, '/');
     const char *name = slash != NULL ? slash + 1 : path;
+    bool found = false;
     for (size_t i = 0; i < N_OF(tests); i++) {
         const char *p = strcasestr(path, tests[i]);
         if (p == NULL || !has_component(path, tests[i])) continue;
@@ -71,8 +68,19 @@ static uint32_t flags_of_path(const char *path, const char *text, size_t n)
                             strcasestr(name, ".test") != NULL || strcasestr(name, ".spec") != NULL ||
                             strcasestr(name, "_spec.") != NULL || strncasecmp(name, "test.", 5) == 0 ||
                             strncasecmp(name, "tests.", 6) == 0 || strncasecmp(name, "example", 7) == 0;
-        if (folder || marked) flags |= CHUNK_TEST;
+        found = found || folder || marked;
     }
+    return found;
+}
+
+static uint32_t flags_of_path(const char *path, const char *text, size_t n)
+{
+    static const char *const documents[] = {"markdown", "rst", "text"};
+    static const char *const data[] = {
+        "json", "yaml", "toml", "html", "css", "make", "cmake", "dockerfile", "meson"};
+    uint32_t flags = code_path_is_test(path) ? CHUNK_TEST : 0;
+    const char *slash = strrchr(path, '/');
+    const char *name = slash != NULL ? slash + 1 : path;
     const char *language = code_language(path, text, n);
     if (language != NULL && word_in(language, documents, N_OF(documents))) flags |= CHUNK_DOCUMENT;
     if (language == NULL || word_in(language, data, N_OF(data))) flags |= CHUNK_DATA;

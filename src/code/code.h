@@ -35,6 +35,9 @@ uint32_t code_grammars_list(code_grammars *g, const code_grammar_info **ret);
  */
 int code_grammar_inspect(const char *path, char **ret_languages, base_err *err);
 
+/* A test, an example, a benchmark: by its path alone. */
+bool code_path_is_test(const char *path);
+
 /* "c", "python", ... by file name (and first line); NULL: unknown. */
 const char *code_language(const char *path, const char *text, size_t n);
 

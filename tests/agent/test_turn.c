@@ -161,6 +161,40 @@ static void test_turn__a_failed_attempt_is_barred_before_the_next_output(void **
     free_host(&h);
 }
 
+/* The least certain token first; what would only begin a comment never. */
+static void test_turn__after_a_copy_the_doubts_are_tried_in_turn(void **state)
+{
+    put_program();
+    host h = new_host();
+    agent_session *s = open_session(&h,
+        "doubt echo #\ndoubt 1 3\ndoubt - +\n" REWRITE(PROGRAM) /* a copy */
+        "answer <<X\n - $2))\n}\n```\nX\n"                     /* behind "echo $(($3" */
+        "answer <<X\n $2))\n}\n```\nX\n"                       /* behind "echo $(($1 +" */
+        "answer Fixed.\n",
+        AGENT_MODE_ALL, NULL, true);
+    submit(s, &h, "test_add.sh fails; fix it");
+    assert_true(told(&h, "echo $(($3 - $2))"));
+    assert_file("add.sh", FIXED);
+    assert_false(told(&h, "The wrong line in")); /* no thought in front of a doubt */
+    agent_session_close(s);
+    free_host(&h);
+}
+
+static void test_turn__the_test_that_judges_stays_as_it_is(void **state)
+{
+    put_program();
+    host h = new_host();
+    agent_session *s = open_session(&h,
+        "answer <<X\n<tools>{\"name\": \"write\", \"arguments\": {\"path\": "
+        "\"test_add.sh\"}}</tools>\n```\nexit 0\n```\nX\n" BODY(FIXED) "answer Fixed.\n",
+        AGENT_MODE_ALL, NULL, true);
+    submit(s, &h, "test_add.sh fails; fix it");
+    assert_true(told(&h, "the test judges and stays as it is"));
+    assert_file("add.sh", FIXED);
+    agent_session_close(s);
+    free_host(&h);
+}
+
 static void test_turn__the_last_attempt_stays_and_words_alone_are_asked_again(void **state)
 {
     put_program();
@@ -267,6 +301,8 @@ int main(void)
         TEST_CASE(test_turn__always_covers_the_exact_command_only),
         TEST_CASE(test_turn__a_yes_to_the_test_covers_nothing_else),
         TEST_CASE(test_turn__a_failed_attempt_is_barred_before_the_next_output),
+        TEST_CASE(test_turn__after_a_copy_the_doubts_are_tried_in_turn),
+        TEST_CASE(test_turn__the_test_that_judges_stays_as_it_is),
         TEST_CASE(test_turn__the_last_attempt_stays_and_words_alone_are_asked_again),
         TEST_CASE(test_turn__an_answer_ends_in_front_of_a_stop_string),
         TEST_CASE(test_turn__a_fenced_definition_without_a_call_is_offered_as_a_rewrite),

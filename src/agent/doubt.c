@@ -1,0 +1,147 @@
+/*
+ * Where does the model doubt the present text? A small model that is asked to repair a definition mostly copies it: each token
+ * of the old text is the likeliest one, the wrong ones too, but these by the least. So the old definition is put behind a call
+ * that rewrites it, in a branch of the session, and its tokens are ordered by how little each was ahead of the next best one. A
+ * further attempt is then the old text up to such a token, the other token, and what the model writes behind it; the test
+ * judges, and the next attempt takes the next doubt. Nothing of it is drawn by chance.
+ *
+ * Engine thread. attempt.c and tries.c ask for the next one; they know when a test has judged.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/internal.h"
+#include "base/mem.h"
+
+enum { MAX_DOUBTS = 16, MAX_TOKENS = 1024 };
+
+typedef struct doubt {
+    uint32_t at; /* byte of the text */
+    float behind;
+    char *instead;
+} doubt;
+
+struct agent_doubts {
+    char *text; /* of the definition that they are about */
+    doubt *items;
+    uint32_t n, next;
+};
+
+void agent__doubts_free(agent *a)
+{
+    agent_doubts *d = a->doubts;
+    if (!d) return;
+    for (uint32_t i = 0; i < d->n; i++) free(d->items[i].instead);
+    free(d->items);
+    free(d->text);
+    free(d);
+    a->doubts = NULL;
+}
+
+/* --- what is worth trying ----------------------------------------------------------------------------------------------- */
+
+static base_str trimmed(base_str s)
+{
+    static const char white[] = " \t\r\n";
+    while (s.len && strchr(white, *s.ptr)) s.ptr++, s.len--;
+    while (s.len && strchr(white, s.ptr[s.len - 1])) s.len--;
+    return s;
+}
+
+static bool begins_comment(base_str s)
+{
+    static const char *const marks[] = {"#", "//", "/*", "--", "\"\"\"", "'''"};
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+        if (s.len >= strlen(marks[i]) && !memcmp(s.ptr, marks[i], strlen(marks[i]))) return true;
+    return false;
+}
+
+/* Is byte `at` in a comment or a docstring? By lines and triple quotes: a wrong yes costs a candidate, a wrong no an attempt. */
+static bool is_prose(const char *text, size_t at)
+{
+    size_t line = at, quotes = 0;
+    while (line && text[line - 1] != '\n') line--;
+    for (size_t i = line; i < at; i++)
+        if (begins_comment((base_str){text + i, at - i})) return true;
+    for (size_t i = 0; i + 2 < at; i++)
+        if (!memcmp(text + i, "\"\"\"", 3) || !memcmp(text + i, "'''", 3)) quotes++, i += 2;
+    return quotes % 2;
+}
+
+/* A change of the code, not of its layout, its comments or the fence around it. */
+static bool is_change(base_str said, base_str instead)
+{
+    base_str old = trimmed(said), other = trimmed(instead);
+    return other.len && !begins_comment(other) && !memchr(other.ptr, '`', other.len) &&
+           (old.len != other.len || memcmp(old.ptr, other.ptr, old.len));
+}
+
+/* --- finding them ------------------------------------------------------------------------------------------------------- */
+
+static int by_doubt(const void *a, const void *b)
+{
+    const doubt *x = a, *y = b;
+    if (x->behind != y->behind) return x->behind < y->behind ? -1 : 1;
+    return x->at < y->at ? -1 : x->at > y->at;
+}
+
+static base_str piece_of(const agent *a, int32_t id)
+{
+    size_t n = 0;
+    const char *piece =
+        a->engine->ops->is_control(a->engine, id) ? NULL : a->engine->ops->piece(a->engine, id, &n);
+    return (base_str){piece ? piece : "", piece ? n : 0};
+}
+
+/* Tokens of the text from byte `body` on, least certain first. */
+static void rank(
+    agent *a, agent_doubts *d, const int32_t *ids, const engine_doubt *found, size_t n, size_t body)
+{
+    size_t at = 0, length = strlen(d->text);
+    d->items = base_xcalloc(n ? n : 1, sizeof *d->items);
+    for (size_t i = 0; i < n; i++) {
+        base_str said = piece_of(a, ids[i]), instead = piece_of(a, found[i].instead);
+        if (at + said.len > length || memcmp(d->text + at, said.ptr, said.len))
+            break; /* a tokenizer whose pieces are not the text */
+        if (at >= body && is_change(said, instead) && !is_prose(d->text, at))
+            d->items[d->n++] =
+                (doubt){(uint32_t)at, found[i].behind, base_xstrndup(instead.ptr, instead.len)};
+        at += said.len;
+    }
+    qsort(d->items, d->n, sizeof *d->items, by_doubt);
+    while (d->n > MAX_DOUBTS) free(d->items[--d->n].instead);
+}
+
+static int find(agent *a, const char *head, const char *text, size_t body, base_err *err)
+{
+    model_ids ids = {0};
+    a->engine->ops->encode(a->engine, head, strlen(head), &ids);
+    size_t n_head = ids.n;
+    a->engine->ops->encode(a->engine, text, strlen(text), &ids);
+    engine_doubt *found = base_xcalloc(ids.n + 1, sizeof *found);
+    agent__doubts_free(a);
+    a->doubts = base_xcalloc(1, sizeof *a->doubts);
+    a->doubts->text = base_xstrdup(text);
+    int rc = 0;
+    if (ids.n <= MAX_TOKENS) rc = a->engine->ops->doubts(a->engine, ids.ids, (uint32_t)ids.n, found, err);
+    if (!rc && ids.n <= MAX_TOKENS)
+        rank(a, a->doubts, ids.ids + n_head, found + n_head, ids.n - n_head, body);
+    free(found);
+    model_ids_free(&ids);
+    return rc == BASE_E_LIMIT ? 0 : rc; /* a context that is nearly full: then without */
+}
+
+int agent__doubt_next(agent *a, const char *head, const char *text, size_t body, base_buf *out, base_err *err)
+{
+    if (!a->engine->ops->doubts) return 0;
+    if (!a->doubts || strcmp(a->doubts->text, text)) {
+        int rc = find(a, head, text, body, err);
+        if (rc) return rc;
+    }
+    agent_doubts *d = a->doubts;
+    if (d->next >= d->n) return 0;
+    const doubt *item = &d->items[d->next++];
+    base_buf_add(out, text, item->at);
+    base_buf_puts(out, item->instead);
+    return 0;
+}

@@ -1,0 +1,84 @@
+/*
+ * The engine over a real model (SmolLM2, where it is at hand): what it says beside a session, computed in other batches, is what
+ * the session itself would say.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "agent/engine.h"
+#include "base/fs.h"
+
+static engine *open_or_skip(void)
+{
+    char *path = base_fs_home(BASE_HOME_DATA, "models/SmolLM2-135M-Instruct.Q4_1.gguf");
+    if (!path || access(path, R_OK)) {
+        free(path);
+        print_message("SmolLM2 is not at hand: scripts/fetch small\n");
+        skip();
+    }
+    engine *e = NULL;
+    base_err err = {0};
+    const engine_options options = {
+        .model = {.n_threads = 2}, .kv = {.n_ctx = 512}, .sampling = MODEL_SAMPLING_DEFAULTS};
+    if (engine_local_open(&e, path, &options, NULL, NULL, &err)) fail_msg("%s", err.msg);
+    free(path);
+    return e;
+}
+
+static void append(engine *e, const int32_t *ids, uint32_t n)
+{
+    base_err err = {0};
+    const kv_segment segment = {.origin = KV_ORIGIN_USER, .turn = 1};
+    if (e->ops->append(e, &segment, ids, n, &err)) fail_msg("%s", err.msg);
+}
+
+static void test_engine_local__doubts_are_what_the_session_would_say(void **state)
+{
+    static const char head[] = "int main(void)\n{\n",
+                      text[] = "    puts(\"hello\");\n    for (int i = 0; i < n; i--) "
+                               "sum += i;\n    return 0;\n}\n";
+    engine *e = open_or_skip();
+    engine_info info;
+    base_err err = {0};
+    model_ids before = {0}, ids = {0};
+    e->ops->info(e, &info);
+    e->ops->encode(e, head, strlen(head), &before);
+    e->ops->encode(e, text, strlen(text), &ids);
+    assert_true(ids.n > 20); /* more than one batch */
+    engine_doubt *found = calloc(ids.n, sizeof *found);
+    float *logits = malloc(info.n_vocab * sizeof *logits);
+    append(e, before.ids, (uint32_t)before.n);
+    if (e->ops->doubts(e, ids.ids, (uint32_t)ids.n, found, &err)) fail_msg("%s", err.msg);
+    for (uint32_t i = 0; i < ids.n; i++) {
+        if (e->ops->logits(e, logits, &err)) fail_msg("%s", err.msg);
+        int32_t best = ids.ids[i] ? 0 : 1;
+        for (int32_t id = 0; id < (int32_t)info.n_vocab; id++)
+            if (id != ids.ids[i] && logits[id] > logits[best]) best = id;
+        assert_int_equal(found[i].instead, best);
+        assert_true(found[i].behind == logits[ids.ids[i]] - logits[best]);
+        append(e, ids.ids + i, 1);
+    }
+    uint32_t n;
+    e->ops->ids(e, &n);
+    assert_int_equal(n, before.n + ids.n); /* the branch is gone */
+    free(found);
+    free(logits);
+    model_ids_free(&before);
+    model_ids_free(&ids);
+    e->ops->close(e);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_engine_local__doubts_are_what_the_session_would_say),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
