@@ -81,23 +81,22 @@ static char **protected_paths(const tool_workspace *w)
     return paths;
 }
 
+/* The model is not told how long it took: the same command's result shall read the same. The person is, in the summary. */
 static void describe_end(const tool_child *c, uint64_t ms, tool_result *ret)
 {
-    double seconds = (double)c->ms / 1000;
     static const tool_status status_of[] = {TOOL_OK, TOOL_FAILED, TOOL_TIMEOUT, TOOL_CANCELLED};
     ret->status = status_of[c->end];
     if (c->end == TOOL_CHILD_EXITED) {
         if (c->code) ret->status = TOOL_FAILED;
         ret->exit_code = c->code;
-        base_buf_printf(&ret->text, "exit code %d, %.1f s", c->code, seconds);
+        base_buf_printf(&ret->text, "exit code %d", c->code);
     } else if (c->end == TOOL_CHILD_SIGNALLED) {
-        base_buf_printf(
-            &ret->text, "ended by signal %d (%s) after %.1f s", c->code, strsignal(c->code), seconds);
+        base_buf_printf(&ret->text, "ended by signal %d (%s)", c->code, strsignal(c->code));
     } else if (c->end == TOOL_CHILD_TIMEOUT) {
         base_buf_printf(
             &ret->text, "ended after the time limit of %.1f s; give \"seconds\" for more", (double)ms / 1000);
     } else {
-        base_buf_printf(&ret->text, "cancelled by the person after %.1f s", seconds);
+        base_buf_puts(&ret->text, "cancelled by the person");
     }
     if (c->left_others) base_buf_puts(&ret->text, "; processes left in the background were ended");
     base_buf_puts(&ret->text, c->output.len ? "\n" : ", no output\n");
@@ -138,6 +137,7 @@ int tool__shell_run(tool_workspace *w, const tool_call *call, const tool_limits 
         tool__trace_output(w, ret, command, 0);
         base_buf summary = {0};
         base_buf_add(&summary, ret->text.data, strcspn(ret->text.data, "\n"));
+        base_buf_printf(&summary, ", %.1f s", (double)c.ms / 1000);
         ret->summary = base_buf_take(&summary);
     }
     tool__git_guard_free(&guard);

@@ -46,7 +46,7 @@ static void check(const char *command, const char *output, const char *expected)
 
 static void test_trace__lines_that_stand_in_a_named_file(void **state)
 {
-    check("cat b.txt", "exit code 0, 0.0 s\nalpha beta\ngamma delta\nepsilon zeta\neta theta\n",
+    check("cat b.txt", "exit code 0\nalpha beta\ngamma delta\nepsilon zeta\neta theta\n",
         "b.txt:1[alpha beta\ngamma delta\nepsilon zeta\neta theta\n]");
     check("sed -n 2,4p b.txt", "gamma delta\nepsilon zeta\neta theta\n",
         "b.txt:2[gamma delta\nepsilon zeta\neta theta\n]");
