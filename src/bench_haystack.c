@@ -29,7 +29,8 @@ static int no_hidden(const struct dirent *e)
     return e->d_name[0] != '.';
 }
 
-static int walk(const char *folder, int depth, base_buf *out, base_err *err)
+/* Every text file below a folder, in the order of their paths. */
+static int walk(const char *folder, int depth, bench_file_fn *each, void *user, base_err *err)
 {
     struct dirent **entries = NULL;
     const int n = scandir(folder, &entries, no_hidden, alphasort);
@@ -40,9 +41,9 @@ static int walk(const char *folder, int depth, base_buf *out, base_err *err)
         base_buf path = {0};
         base_buf_printf(&path, "%s/%s", folder, entries[i]->d_name);
         if (!r && !lstat(path.data, &st)) {
-            if (S_ISDIR(st.st_mode) && depth < 8) r = walk(path.data, depth + 1, out, err);
+            if (S_ISDIR(st.st_mode) && depth < 8) r = walk(path.data, depth + 1, each, user, err);
             if (S_ISREG(st.st_mode) && is_text(path.data) && st.st_size <= FILE_MOST)
-                r = base_fs_read(path.data, FILE_MOST, out, err);
+                r = each(user, path.data, err);
         }
         base_buf_free(&path);
         free(entries[i]);
@@ -51,9 +52,19 @@ static int walk(const char *folder, int depth, base_buf *out, base_err *err)
     return r;
 }
 
+int bench_walk(const char *folder, bench_file_fn *each, void *user, base_err *err)
+{
+    return walk(folder, 0, each, user, err);
+}
+
+static int add_file(void *user, const char *path, base_err *err)
+{
+    return base_fs_read(path, FILE_MOST, user, err);
+}
+
 int bench_corpus_load(const char *folder, base_buf *out, base_err *err)
 {
-    int r = walk(folder, 0, out, err);
+    int r = walk(folder, 0, add_file, out, err);
     if (!r && out->len < 10000)
         r = base_fail(err, BASE_E_NOT_FOUND, "%s holds too little source text for a document", folder);
     return r;
@@ -125,57 +136,50 @@ void bench_haystack_free(bench_haystack *h)
     free(h->lines);
 }
 
-static void add_keys(bench_question *q, const model_tokenizer *t, const bench_haystack *h)
+static void add_keys(recall_turn *q, const model_tokenizer *t, const bench_haystack *h, const uint32_t *asked)
 {
-    for (uint32_t k = 0; k < q->n_asked; k++) {
-        const char *joint = k == 0 ? " " : k + 1 < q->n_asked ? ", " : " and ";
-        const char *key = h->needles[q->asked[k]].key;
+    for (uint32_t k = 0; k < q->n_targets; k++) {
+        const char *joint = k == 0 ? " " : k + 1 < q->n_targets ? ", " : " and ";
+        const bench_needle *needle = &h->needles[asked[k]];
         add_text(t, joint, strlen(joint), &q->ids);
         const uint32_t from = (uint32_t)q->ids.n;
-        add_text(t, key, strlen(key), &q->ids);
+        add_text(t, needle->key, strlen(needle->key), &q->ids);
         /* Its digits tell a key from the others: the last five tokens, or fewer where a token holds several digits. */
         const uint32_t to = (uint32_t)q->ids.n;
-        for (uint32_t i = to - from > 5 ? to - 5 : from + 1; i < to && q->n_queries < BENCH_QUERIES; i++)
+        for (uint32_t i = to - from > 5 ? to - 5 : from + 1; i < to && q->n_queries < RECALL_QUERIES; i++)
             q->queries[q->n_queries++] = i;
+        snprintf(q->targets[k], sizeof q->targets[k], "%s", needle->value);
+        q->rows[k].from = needle->from;
+        q->rows[k].to = needle->to;
     }
+    q->n_rows = q->n_targets;
 }
 
-void bench_question_make(bench_question *ret, const model_tokenizer *t, const model_template *template,
+void bench_question_make(recall_turn *ret, const model_tokenizer *t, const model_template *template,
     const bench_haystack *h, const char *asked, bool later)
 {
     static const char begin[] = "\nWhat are the special magic values for",
                       end[] =
                           " that the files above mention? Answer with the values only, separated by commas.",
-                      prefix[] = "The special magic values are:";
-    *ret = (bench_question){.n_asked = 0};
-    for (; *asked && ret->n_asked < BENCH_NEEDLES; asked++)
+                      prefix[] = "The special magic values are:",
+                      other[] = "\nWhat are the files above for? Answer in one sentence.";
+    uint32_t numbers[BENCH_NEEDLES];
+    *ret = (recall_turn){.match = RECALL_IN_TEXT};
+    for (; *asked && ret->n_targets < BENCH_NEEDLES; asked++)
         if (*asked > '0' && (uint32_t)(*asked - '1') < h->n_needles)
-            ret->asked[ret->n_asked++] = (uint32_t)(*asked - '1');
+            numbers[ret->n_targets++] = (uint32_t)(*asked - '1');
     if (later) {
         model_template_end(template, MODEL_ROLE_ASSISTANT, &ret->ids);
         model_template_begin(template, MODEL_ROLE_USER, &ret->ids);
     }
-    add_text(t, begin, strlen(begin), &ret->ids);
-    add_keys(ret, t, h);
-    add_text(t, end, strlen(end), &ret->ids);
+    if (ret->n_targets) {
+        add_text(t, begin, strlen(begin), &ret->ids);
+        add_keys(ret, t, h, numbers);
+        add_text(t, end, strlen(end), &ret->ids);
+    } else {
+        add_text(t, other, strlen(other), &ret->ids);
+    }
     model_template_end(template, MODEL_ROLE_USER, &ret->tail);
     model_template_begin(template, MODEL_ROLE_ASSISTANT, &ret->tail);
-    add_text(t, prefix, strlen(prefix), &ret->tail);
-}
-
-void bench_question_free(bench_question *q)
-{
-    model_ids_free(&q->ids);
-    model_ids_free(&q->tail);
-}
-
-uint32_t bench_question_found(
-    const bench_question *q, const bench_haystack *h, const char *answer, bool *found)
-{
-    uint32_t n = 0;
-    for (uint32_t k = 0; k < q->n_asked; k++) {
-        found[k] = strstr(answer, h->needles[q->asked[k]].value) != NULL;
-        n += found[k];
-    }
-    return n;
+    if (ret->n_targets) add_text(t, prefix, strlen(prefix), &ret->tail);
 }

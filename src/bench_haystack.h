@@ -7,10 +7,9 @@
 #define KVIST_BENCH_HAYSTACK_H
 
 #include "base/buf.h"
-#include "model/template.h"
-#include "model/tokenizer.h"
+#include "bench_recall.h"
 
-enum { BENCH_NEEDLES = 8, BENCH_QUERIES = 32 };
+enum { BENCH_NEEDLES = 8 };
 
 typedef struct bench_needle {
     uint32_t from, to; /* its line's tokens in `ids` */
@@ -24,27 +23,20 @@ typedef struct bench_haystack {
     uint32_t n_needles;
 } bench_haystack;
 
-typedef struct bench_question {
-    model_ids ids;                              /* its text */
-    model_ids tail;                             /* the message's end and the answer's first words */
-    uint32_t queries[BENCH_QUERIES], n_queries; /* places in ids of the keys that are asked for */
-    uint32_t asked[BENCH_NEEDLES], n_asked;
-} bench_question;
-
-/* All source and prose files below folder (no hidden ones), in the order of their paths. */
+/* All source and prose files below folder (no hidden ones), in the order of their paths: each by itself, or their text. */
+typedef int bench_file_fn(void *user, const char *path, base_err *err);
+int bench_walk(const char *folder, bench_file_fn *each, void *user, base_err *err);
 int bench_corpus_load(const char *folder, base_buf *out, base_err *err);
 
 void bench_haystack_make(bench_haystack *ret, const model_tokenizer *t, const model_template *template,
     const base_buf *corpus, uint64_t seed, uint32_t n_tokens, uint32_t n_needles);
 void bench_haystack_free(bench_haystack *h);
 
-/* asked: digits '1'.. of the needles. later: a further turn's message, so it begins with its scaffold. */
-void bench_question_make(bench_question *ret, const model_tokenizer *t, const model_template *template,
+/*
+ * asked: digits '1'.. of the needles; any other letter asks for none of them but what the files are about. later: a further turn's
+ * message, so it begins with its scaffold.
+ */
+void bench_question_make(recall_turn *ret, const model_tokenizer *t, const model_template *template,
     const bench_haystack *h, const char *asked, bool later);
-void bench_question_free(bench_question *q);
-
-/* How many of the asked values the answer has; found[i] says which. */
-uint32_t bench_question_found(
-    const bench_question *q, const bench_haystack *h, const char *answer, bool *found);
 
 #endif

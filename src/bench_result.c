@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/fs.h"
@@ -46,29 +47,54 @@ static void read_line(bench_results *r, const char *line, size_t n)
     base_json_free(doc);
 }
 
+static void read_lines(bench_results *r, const base_buf *file)
+{
+    for (size_t at = 0; at < file->len;) {
+        const char *end = memchr(file->data + at, '\n', file->len - at);
+        if (!end) break;
+        read_line(r, file->data + at, (size_t)(end - file->data) - at);
+        at = (size_t)(end - file->data) + 1;
+    }
+}
+
 int bench_results_read(bench_results *r, const char *path, base_err *err)
 {
     base_buf file = {0};
     *r = (bench_results){.n = 0};
     int e = base_fs_read(path, FILE_MOST, &file, err);
-    for (size_t at = 0; !e && at < file.len;) {
-        const char *end = memchr(file.data + at, '\n', file.len - at);
-        if (!end) break;
-        read_line(r, file.data + at, (size_t)(end - file.data) - at);
-        at = (size_t)(end - file.data) + 1;
-    }
+    if (!e) read_lines(r, &file);
     base_buf_free(&file);
     return e;
 }
 
-int bench_results_open(bench_results *r, const char *path, base_err *err)
+int bench_open_out(FILE **ret, const char *path, bool resume, base_buf *ret_old, base_err *err)
 {
-    *r = (bench_results){.out = stdout};
+    base_buf old = {0};
+    *ret = stdout;
     if (!path) return 0;
-    int e = base_fs_exists(path) ? bench_results_read(r, path, err) : 0;
-    if (e) return e;
-    r->out = fopen(path, "ae");
-    return r->out ? 0 : base_fail_sys(err, "cannot write %s", path);
+    int e = base_fs_exists(path) ? base_fs_read(path, FILE_MOST, &old, err) : 0;
+    const char *end = old.len ? memrchr(old.data, '\n', old.len) : NULL;
+    const size_t whole = end ? (size_t)(end - old.data) + 1 : 0;
+    if (!e && old.len && !resume)
+        e = base_fail(err, BASE_E_USAGE, "%s holds results already: --resume goes on with them", path);
+    /* A line that was cut by the end of a run would spoil the next one. */
+    if (!e && whole < old.len && truncate(path, (off_t)whole))
+        e = base_fail_sys(err, "cannot cut %s behind its last whole line", path);
+    if (!e) *ret = fopen(path, "ae");
+    if (!e && !*ret) e = base_fail_sys(err, "cannot write %s", path);
+    if (!e && ret_old) base_buf_add(ret_old, old.data, whole);
+    base_buf_free(&old);
+    return e;
+}
+
+int bench_results_open(bench_results *r, const char *name, const char *path, bool resume, base_err *err)
+{
+    *r = (bench_results){.name = name};
+    base_buf old = {0};
+    int e = bench_open_out(&r->out, path, resume, &old, err);
+    if (!e) read_lines(r, &old);
+    base_buf_free(&old);
+    return e;
 }
 
 void bench_results_close(bench_results *r)
@@ -95,10 +121,11 @@ void bench_results_add(bench_results *r, const bench_result *one, const char *an
     if (!r->out) return;
     base_buf out = {0};
     base_buf_printf(&out,
-        "{\"bench\":\"niah\",\"model\":\"%s\",\"tokens\":%u,\"needles\":%u,\"base\":%u,\"text\":%u,\"split\":"
+        "{\"bench\":\"%s\",\"model\":\"%s\",\"tokens\":%u,\"needles\":%u,\"base\":%u,\"text\":%u,\"split\":"
         "\"%s\","
         "\"k\":%u,",
-        one->model, one->tokens, one->needles, one->base, one->text, one->split, one->k);
+        r->name ? r->name : "", one->model, one->tokens, one->needles, one->base, one->text, one->split,
+        one->k);
     base_buf_puts(&out, "\"condition\":");
     base_json_put_str(&out, one->condition, strlen(one->condition));
     base_buf_puts(&out, ",\"found\":[");

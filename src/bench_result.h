@@ -9,12 +9,13 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 
-enum { BENCH_TARGETS = 8 };
+enum { BENCH_TARGETS = 16 };
 
 typedef struct bench_result {
-    char model[32], split[24], condition[48];
+    char model[32], split[32], condition[48];
     uint32_t tokens, needles, base, text, k; /* base: B in percent of the document */
     uint32_t n_targets;
     bool found[BENCH_TARGETS];
@@ -26,11 +27,17 @@ typedef struct bench_result {
 typedef struct bench_results {
     bench_result *items;
     size_t n, cap;
-    FILE *out; /* where new lines go too; NULL: nowhere */
+    FILE *out;        /* where new lines go too; NULL: nowhere */
+    const char *name; /* of the bench, in each line */
 } bench_results;
 
-/* Reads what path holds (a missing file is empty, a cut last line is left out) and opens it for more; NULL: stdout. */
-int bench_results_open(bench_results *r, const char *path, base_err *err);
+/*
+ * Opens path for more; NULL: stdout. One that holds something already is refused, unless resume: then it is read (a cut last line is
+ * left out).
+ */
+int bench_results_open(bench_results *r, const char *name, const char *path, bool resume, base_err *err);
+/* The same rule for files with other lines: *ret_old (may be NULL) is what the file holds, up to its last whole line. */
+int bench_open_out(FILE **ret, const char *path, bool resume, base_buf *ret_old, base_err *err);
 /* Reads only. */
 int bench_results_read(bench_results *r, const char *path, base_err *err);
 void bench_results_close(bench_results *r);
