@@ -58,7 +58,15 @@ typedef struct model_rows_view {
      * attention's lists have none.
      */
     uint8_t *const *packed;
+    /*
+     * [n_blocks] a number for what a block holds, that no other block and no other contents of this one ever had or will have
+     * (model_rows_new_stamp); rows that the model writes do not change it. By it a backend knows rows that it has copied. NULL: any
+     * row may have changed since the last call.
+     */
+    const uint64_t *stamps;
 } model_rows_view;
+
+uint64_t model_rows_new_stamp(void);
 
 static inline uint16_t *model_rows_key(const model_rows_view *v, uint32_t lane, uint32_t slot)
 {
