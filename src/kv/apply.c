@@ -111,6 +111,77 @@ static int unpack_promoted(kv_session *s, const kv_plan *p, base_err *err)
     return r;
 }
 
+/* Tokens with a flip in a lane that is not computed: the plan makes rows active that have to be made first. NULL: none. */
+static int find_uncomputed(const kv_session *s, const kv_plan *p, uint64_t **ret, base_err *err)
+{
+    const uint32_t n_words = kv_plan_words(p), per_layer = s->compute.shape.n_head_kv;
+    *ret = NULL;
+    for (uint32_t t = 0; t < s->n; t++) {
+        bool any = false;
+        for (uint32_t lane = (uint32_t)s->cut[t] * per_layer; s->cut[t] && lane < s->n_lanes && !any; lane++)
+            any = kv_bits_get(p->flips + (size_t)lane * n_words, t);
+        if (!any) continue;
+        if (!*ret) *ret = calloc(n_words + 1, sizeof **ret);
+        if (!*ret) return base_fail(err, BASE_E_NOMEM, "no memory to compute rows above the cut");
+        kv_bits_set(*ret, t);
+    }
+    return 0;
+}
+
+/* Lists in which these tokens are active in every layer above their cut, whatever the plan wants of them there. */
+static int make_whole(const kv_session *s, const uint64_t *tokens, kv_lists *lists, base_err *err)
+{
+    const size_t n_words = kv_bits_words(s->n);
+    uint64_t *flips = calloc(n_words * s->n_lanes + 1, sizeof *flips);
+    if (!flips) return base_fail(err, BASE_E_NOMEM, "no memory to compute rows above the cut");
+    for (size_t t = kv_bits_next(tokens, 0, s->n, true); t < s->n;
+         t = kv_bits_next(tokens, t + 1, s->n, true))
+        for (uint32_t lane = (uint32_t)s->cut[t] * s->compute.shape.n_head_kv; lane < s->n_lanes; lane++)
+            if (!kv_bits_get(lists->lane[lane]->bits, t)) kv_bits_set(flips + lane * n_words, t);
+    const int r = kv_lists_flip(lists, flips, err);
+    free(flips);
+    return r;
+}
+
+/* Flips, and computes what becomes active for the first time. All or nothing, as above. */
+static int flip_and_compute(
+    kv_session *s, const kv_plan *p, const uint64_t *tokens, const atomic_bool *cancel, base_err *err)
+{
+    kv_lists next = {0}, whole = {0};
+    int r = kv_lists_copy(&next, &s->lists, err);
+    if (!r) r = kv_lists_flip(&next, p->flips, err);
+    if (!r) r = kv_lists_copy(&whole, &next, err);
+    if (!r) r = make_whole(s, tokens, &whole, err);
+    if (!r) r = kv__compute_deferred(s, &whole, tokens, cancel, err);
+    if (!r) {
+        if (s->observer.plan) s->observer.plan(s->observer.user, p);
+        const kv_lists old = s->lists;
+        s->lists = next;
+        next = old;
+    }
+    kv_lists_fini(&next);
+    kv_lists_fini(&whole);
+    return r;
+}
+
+static int flip(kv_session *s, const kv_plan *p, const atomic_bool *cancel, base_err *err)
+{
+    uint64_t *tokens = NULL;
+    int r = find_uncomputed(s, p, &tokens, err);
+    if (!r && tokens)
+        r = p->replay_from ? base_fail(err, BASE_E_STATE,
+                                 "a plan computes a message again and rows above the cut at once")
+                           : flip_and_compute(s, p, tokens, cancel, err);
+    else if (!r && p->replay_from)
+        r = flip_and_replay(s, p, cancel, err);
+    else if (!r) {
+        if (s->observer.plan) s->observer.plan(s->observer.user, p);
+        r = kv_lists_flip(&s->lists, p->flips, err);
+    }
+    free(tokens);
+    return r;
+}
+
 int kv__apply(kv_session *s, const kv_plan *p, bool undoable, const atomic_bool *cancel, base_err *err)
 {
     if (p->epoch != s->epoch || p->n_tokens != s->n || p->n_lanes != s->n_lanes)
@@ -125,13 +196,7 @@ int kv__apply(kv_session *s, const kv_plan *p, bool undoable, const atomic_bool 
                 return base_fail(
                     err, BASE_E_STATE, "a plan brings rows back that were given up (host tier full)");
     int r = unpack_promoted(s, p, err);
-    if (r) return r;
-    if (p->replay_from) {
-        r = flip_and_replay(s, p, cancel, err);
-    } else {
-        if (s->observer.plan) s->observer.plan(s->observer.user, p);
-        r = kv_lists_flip(&s->lists, p->flips, err);
-    }
+    if (!r) r = flip(s, p, cancel, err);
     if (r) return r;
     const uint32_t n_words = kv_plan_words(p);
     flip_flags(s->barred, p->barred, n_words);
@@ -158,7 +223,7 @@ int kv__apply(kv_session *s, const kv_plan *p, bool undoable, const atomic_bool 
     s->schedule = base_hash64(p->flips, (size_t)n_words * p->n_lanes * sizeof *p->flips, s->schedule);
     base_buf_free(&blob);
     s->epoch++;
-    return 0;
+    return p->cause == KV_CAUSE_PRUNE ? kv__settled(s, err) : 0;
 }
 
 int kv_session_apply(kv_session *s, const kv_plan *plan, base_err *err)
@@ -198,11 +263,16 @@ int kv_session_undo_plan(kv_session *s, base_err *err)
         return base_fail(err, BASE_E_NOMEM, "no memory to take a plan back");
     }
     const uint32_t n_valid = entry->n_valid < s->n ? entry->n_valid : s->n, n_words = kv_plan_words(p);
-    for (uint32_t lane = 0; lane < s->n_lanes; lane++)
+    for (uint32_t lane = 0; lane < s->n_lanes && !old->deferred; lane++)
         copy_bits(p->flips + (size_t)lane * n_words, old->flips + (size_t)lane * kv_plan_words(old),
             old->n_tokens, n_valid);
     for (uint32_t lane = 0; lane < s->n_lanes; lane++)
         for (uint32_t w = 0; w < n_words; w++) p->flips[(size_t)lane * n_words + w] &= ~s->dead[w];
+    /* What was left below the cut is computed, all of it that is still there. */
+    for (uint32_t t = 0; old->deferred && t < n_valid && t < old->n_tokens; t++)
+        for (uint32_t lane = 0; lane < s->n_lanes && kv_bits_get(old->deferred, t); lane++)
+            if (kv__is_deferred(s, lane, t) && !kv_bits_get(s->dead, t))
+                kv_bits_set(p->flips + (size_t)lane * n_words, t);
     p->barred = copy_set(old->barred, old->n_tokens, n_valid, n_words);
     p->pinned = copy_set(old->pinned, old->n_tokens, n_valid, n_words);
     p->stale = copy_set(old->stale, old->n_tokens, n_valid, n_words);

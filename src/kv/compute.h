@@ -12,10 +12,12 @@ typedef struct kv_compute {
     int (*forward)(void *user, const model_batch *batch, base_err *err); /* as model_forward */
     int (*score)(void *user, const model_score *score, base_err *err);   /* as model_score_rows */
     model_rows_shape shape;
-    uint32_t n_head, n_vocab, n_ctx;
+    uint32_t n_head, n_embd, n_vocab,
+        n_ctx;               /* n_embd: floats of a hidden state; 0: no part of the layers can be computed */
     char hash[65];           /* whose rows these are */
     uint32_t kernel_version; /* and computed how */
-    uint8_t (*ending)(void *user, int32_t id); /* kv_ending of a token (split.h); NULL: nothing ends a sentence */
+    uint8_t (*ending)(
+        void *user, int32_t id); /* kv_ending of a token (split.h); NULL: nothing ends a sentence */
 } kv_compute;
 
 kv_compute kv_compute_model(model *m);

@@ -26,6 +26,7 @@ int kv_session_draft(kv_session *s, const kv_segment *segment, const int32_t *id
     if (!n || n > KV_DRAFT_MAX || first >= n)
         return base_fail(err, BASE_E_USAGE, "a draft of %u tokens, logits from the %uth on", n, first);
     int r = kv__check_append(s, segment, ids, n, err);
+    if (!r && s->pending != KV_NO_ROW) r = kv__settle(s, cancel, err);
     if (!r) r = kv_table_make_writable(&s->table, s->n, s->n + n, err);
     if (!r) r = kv_lists_append(&s->lists, n, err);
     if (r) {

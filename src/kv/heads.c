@@ -46,6 +46,40 @@ out:
     return heads;
 }
 
+/* "all LAYER.HEAD ..." behind the best ones. */
+uint16_t *kv__best_heads_load(const kv_session *s, const char *path)
+{
+    base_buf file = {0};
+    const size_t n_heads = (size_t)s->compute.shape.n_layer * s->compute.n_head;
+    uint16_t *order = NULL;
+    size_t n = 0;
+    unsigned layer = 0, head = 0;
+    int used = 0;
+    const char *at = NULL;
+    if (!base_fs_read(path, 1 << 20, &file, NULL) && file.len) at = strstr(file.data, "\nall ");
+    if (at && n_heads <= UINT16_MAX) order = calloc(n_heads + 1, sizeof *order);
+    for (at = order ? at + 4 : NULL; at && n < n_heads && sscanf(at, "%u.%u%n", &layer, &head, &used) == 2;
+         at += used)
+        if (layer < s->compute.shape.n_layer && head < s->compute.n_head)
+            order[n++] = (uint16_t)(layer * s->compute.n_head + head);
+    base_buf_free(&file);
+    if (n == n_heads) return order;
+    free(order);
+    return NULL;
+}
+
+void kv__heads_below(const kv_session *s, uint32_t layer, uint32_t n, uint8_t *flags)
+{
+    const uint32_t n_below = layer * s->compute.n_head, n_all = s->compute.shape.n_layer * s->compute.n_head;
+    memset(flags, 0, n_all);
+    if (!s->best_heads) memset(flags, 1, n_below);
+    for (uint32_t i = 0; s->best_heads && i < n_all && n; i++)
+        if (s->best_heads[i] < n_below) {
+            flags[s->best_heads[i]] = 1;
+            n--;
+        }
+}
+
 char *kv_heads_path(const char *model_hash)
 {
     char name[64];
@@ -161,6 +195,10 @@ int kv_heads_calibrate(model *m, uint32_t n_heads, const char *path,
         base_buf_printf(&out, "kvist heads 1 %s %u %u\n", info->hash, info->n_layer, info->n_head);
         for (uint32_t i = 0; i < n_heads && i < n; i++)
             base_buf_printf(&out, "%u %u\n", order[i] / info->n_head, order[i] % info->n_head);
+        base_buf_puts(&out, "all"); /* in their order: a cut asks for the best below it */
+        for (uint32_t i = 0; i < n; i++)
+            base_buf_printf(&out, " %u.%u", order[i] / info->n_head, order[i] % info->n_head);
+        base_buf_putc(&out, '\n');
         char *folder = base_xstrdup(path), *slash = strrchr(folder, '/');
         if (slash) *slash = 0;
         if (slash && slash != folder) r = base_fs_mkdirs(folder, err);

@@ -49,9 +49,15 @@ void kv_session_get_stats(const kv_session *s, kv_stats *ret)
     const uint64_t lane_row_bytes = kv_row_bytes(&s->compute.shape) / s->n_lanes;
     ret->active = (uint32_t)((active + s->n_lanes / 2) / s->n_lanes);
     ret->dead = kv_bits_count(s->dead, kv_bits_words(s->n));
-    ret->host = s->n - ret->active - ret->dead;
+    const uint64_t deferred = kv__deferred_rows(s);
+    /* The three are rounded means: they add up all the same. */
+    ret->deferred = (uint32_t)((deferred + s->n_lanes / 2) / s->n_lanes);
+    if (ret->deferred > s->n - ret->active - ret->dead) ret->deferred = s->n - ret->active - ret->dead;
+    ret->deferred_tokens = kv__deferred_tokens(s);
+    ret->computed_above = s->computed_above;
+    ret->host = s->n - ret->active - ret->dead - ret->deferred;
     ret->active_bytes = active * lane_row_bytes;
-    ret->host_bytes = ((uint64_t)(s->n - ret->dead) * s->n_lanes - active) * lane_row_bytes;
+    ret->host_bytes = ((uint64_t)(s->n - ret->dead) * s->n_lanes - active - deferred) * lane_row_bytes;
 }
 
 const int32_t *kv_session_ids(const kv_session *s, uint32_t *ret_n)
@@ -95,9 +101,10 @@ void kv_session_states(const kv_session *s, uint8_t *ret)
     kv__protect(s, ret);
     for (uint32_t i = 0; i < s->n; i++) {
         const unsigned hard = ret[i] != KV_HARD_NO ? KV_STATE_HARD : 0;
-        ret[i] = (uint8_t)(hard | (kv_bits_get(s->pinned, i) ? KV_STATE_PINNED : 0) |
-                           (kv_bits_get(s->barred, i) ? KV_STATE_BARRED : 0) |
-                           (kv_bits_get(s->stale, i) ? KV_STATE_STALE : 0));
+        ret[i] =
+            (uint8_t)(hard | (kv_bits_get(s->pinned, i) ? KV_STATE_PINNED : 0) |
+                      (kv_bits_get(s->barred, i) ? KV_STATE_BARRED : 0) |
+                      (kv_bits_get(s->stale, i) ? KV_STATE_STALE : 0) | (s->cut[i] ? KV_STATE_DEFERRED : 0));
     }
     for (size_t p = 0; p < s->n_parts; p++)
         for (uint32_t k = 0; k < s->parts[p].n_spans; k++)
@@ -114,6 +121,7 @@ void kv_session_why(const kv_session *s, uint32_t i, kv_why *ret)
     for (uint32_t lane = 0; lane < s->n_lanes; lane++)
         ret->lanes_active += kv_bits_get(s->lists.lane[lane]->bits, i);
     ret->active_anywhere = ret->lanes_active > 0;
+    ret->pivot = s->cut[i];
     ret->pinned = kv_bits_get(s->pinned, i);
     ret->barred = kv_bits_get(s->barred, i);
     ret->stale = kv_bits_get(s->stale, i);

@@ -3,7 +3,7 @@
  *
  * The blob: 'K' 'P', version, then LEB128 numbers: epoch, cause, n_tokens, n_lanes, evicted, promoted; per lane a set, a 0 standing for
  * "the same as the lane before"; then the barred, pinned and stale sets, and, where a plan has them, the token from which it replays and
- * the dead set. A set is 1 + its number of runs, then gap and
+ * the dead set and that of deferred tokens. A set is 1 + its number of runs, then gap and
  * length of each. So the common plan (all lanes agree) costs its runs once. Who reads it: the log, replay, resume.
  */
 #include "kv/plan.h"
@@ -18,8 +18,9 @@ enum { PLAN_VERSION = 1, PLAN_MAX_TOKENS = 1 << 24, PLAN_MAX_LANES = 1 << 16, PL
 
 #define KV_REASON_WORD(id, word) word,
 static const char *const reason_words[] = {KV_REASONS(KV_REASON_WORD)};
-static const char *const action_words[] = {"keep", "evict", "promote", "protect", "bar"};
-static const char *const cause_words[] = {"evict", "repair", "manual", "stale", "failed", "pressure"};
+static const char *const action_words[] = {"keep", "evict", "promote", "protect", "bar", "defer"};
+static const char *const cause_words[] = {
+    "evict", "repair", "manual", "stale", "failed", "pressure", "prune"};
 enum {
     N_ACTIONS = sizeof action_words / sizeof *action_words,
     N_CAUSES = sizeof cause_words / sizeof *cause_words
@@ -66,6 +67,7 @@ void kv_plan_free(kv_plan *p)
     free(p->pinned);
     free(p->stale);
     free(p->dead);
+    free(p->deferred);
     free(p);
 }
 
@@ -101,12 +103,18 @@ bool kv_plan_is_empty(const kv_plan *p)
 {
     const size_t n_words = kv_plan_words(p);
     return !any_bit(p->flips, n_words * p->n_lanes) && !any_bit(p->barred, n_words) &&
-           !any_bit(p->pinned, n_words) && !any_bit(p->stale, n_words) && !any_bit(p->dead, n_words);
+           !any_bit(p->pinned, n_words) && !any_bit(p->stale, n_words) && !any_bit(p->dead, n_words) &&
+           !any_bit(p->deferred, n_words);
 }
 
 uint32_t kv_plan_dead(const kv_plan *p)
 {
     return p->dead ? kv_bits_count(p->dead, kv_plan_words(p)) : 0;
+}
+
+uint32_t kv_plan_deferred(const kv_plan *p)
+{
+    return p->deferred ? kv_bits_count(p->deferred, kv_plan_words(p)) : 0;
 }
 
 static void put_number(base_buf *out, uint64_t x)
@@ -158,9 +166,11 @@ void kv_plan_pack(const kv_plan *p, base_buf *out)
         else
             put_number(out, 0);
     }
-    const bool dead = any_bit(p->dead, n_words);
-    if (p->replay_from || dead) put_number(out, p->replay_from);
+    const bool dead = any_bit(p->dead, n_words), deferred = any_bit(p->deferred, n_words);
+    if (p->replay_from || dead || deferred) put_number(out, p->replay_from);
     if (dead) put_set(out, p->dead, p->n_tokens);
+    if (deferred && !dead) put_number(out, 0);
+    if (deferred) put_set(out, p->deferred, p->n_tokens);
 }
 
 typedef struct reader {
@@ -253,7 +263,12 @@ int kv_plan_unpack(const void *bytes, size_t n, kv_plan **ret, base_err *err)
             p->dead = get_optional_set(&r, n_tokens);
         else
             r.bad = r.bad || !p->replay_from;
-        r.bad = r.bad || (!p->replay_from && !any_bit(p->dead, n_words));
+        if (!r.bad && r.at != r.end) {
+            p->deferred = get_optional_set(&r, n_tokens);
+            r.bad = r.bad || !any_bit(p->deferred, n_words);
+        } else {
+            r.bad = r.bad || (!p->replay_from && !any_bit(p->dead, n_words));
+        }
     }
     if (r.bad || r.at != r.end) {
         kv_plan_free(p);

@@ -26,8 +26,8 @@
 typedef enum kv_reason { KV_REASONS(KV_REASON_ENUM) KV_N_REASONS } kv_reason;
 const char *kv_reason_word(kv_reason r);
 
-typedef enum kv_action { KV_KEEP, KV_EVICT, KV_PROMOTE, KV_PROTECT, KV_BAR } kv_action;
-const char *kv_action_word(kv_action a); /* "keep", "evict", "promote", "protect", "bar" */
+typedef enum kv_action { KV_KEEP, KV_EVICT, KV_PROMOTE, KV_PROTECT, KV_BAR, KV_DEFER } kv_action;
+const char *kv_action_word(kv_action a); /* "keep", "evict", "promote", "protect", "bar", "defer" */
 
 /* What made the plan. */
 typedef enum kv_cause {
@@ -36,7 +36,8 @@ typedef enum kv_cause {
     KV_CAUSE_MANUAL,
     KV_CAUSE_STALE,
     KV_CAUSE_FAILED,
-    KV_CAUSE_PRESSURE
+    KV_CAUSE_PRESSURE,
+    KV_CAUSE_PRUNE /* fresh bulk: which of it goes above the cut */
 } kv_cause;
 const char *kv_cause_word(kv_cause c);
 
@@ -68,6 +69,8 @@ typedef struct kv_plan {
     uint32_t replay_from;
     uint64_t
         *dead; /* the same for rows given up for ever (host tier over its limit); only ever set; NULL: none */
+    uint64_t *
+        deferred; /* of cause prune: tokens whose upper layers stay uncomputed (taking the plan back computes them); NULL: none */
     uint32_t evicted, promoted; /* rows per lane, mean, rounded */
     double score_ms, plan_ms;   /* what it cost; not part of the plan's identity */
 } kv_plan;
@@ -82,8 +85,9 @@ static inline uint32_t kv_plan_words(const kv_plan *p)
 /* Adds a run; it joins the last one when they touch and agree in action, reason and (nearly) lanes. */
 void kv_plan_add_run(
     kv_plan *p, uint32_t from, uint32_t to, kv_action action, kv_reason reason, uint32_t lanes);
-uint32_t kv_plan_dead(const kv_plan *p); /* tokens that it gives up for ever */
-bool kv_plan_is_empty(const kv_plan *p); /* flips nothing at all */
+uint32_t kv_plan_dead(const kv_plan *p);     /* tokens that it gives up for ever */
+uint32_t kv_plan_deferred(const kv_plan *p); /* tokens that it leaves below the cut */
+bool kv_plan_is_empty(const kv_plan *p);     /* flips nothing at all */
 
 /* The log's blob: per-lane XOR deltas, run-length coded. Same flips, same bytes, on every machine. */
 void kv_plan_pack(const kv_plan *p, base_buf *out);

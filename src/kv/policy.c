@@ -7,7 +7,9 @@
 #include "base/buf.h"
 
 /* clang-format off */
-#define COMMON KV_READING_DEFAULTS, .low = .875, .window = 32, .w = 32, .kernel = 7, .seed = 1, .queries = 8, .hysteresis = .05, .heads = 1, KV_STRUCTURE_DEFAULTS
+#define COMMON KV_READING_DEFAULTS, .low = .875, .window = 32, .w = 32, .kernel = 7, .seed = 1, .queries = 8, .hysteresis = .05, .heads = 1, KV_STRUCTURE_DEFAULTS, KV_PRUNE_DEFAULTS
+#define STRUCTKV KV_READING_DEFAULTS, .low = .875, .window = 8, .w = 32, .kernel = 7, .seed = 1, .queries = 8, .hysteresis = .05, .heads = 1, .sinks = 4, .hard = 1, \
+    KV_STRUCTURE_DEFAULTS, .floor = .25, .decay = .9, .block = 1, .bulk = 512
 static const kv_policy policies[] = {
     {.info = {"kvist", "hard, then program structure, then request and session memory by rank; repairs at every pause",
               "low=.875 sinks=4 window=32 hard=1 soft=.5 w=32 kernel=7 memory=1 queries=8 hysteresis=.05 order=mass grow=line pick=rank lanes=one heads=calibrated signal=reuse",
@@ -34,10 +36,10 @@ static const kv_policy policies[] = {
               "low=.875 sinks=4 window=32 hard=1 w=32 kernel=5 span=.5 least_span=16 alloc=.5 fill=attention local=1",
               "seed 000, sections 4.2 to 4.5; what the paper does not give: kv.md section 5"},
      .score = kv_policy_codecomp_score, .defaults = {KV_READING_DEFAULTS, .low = .875, .window = 32, .w = 32, .kernel = 5, .seed = 1, .queries = 8,
-         .hysteresis = .05, .heads = 1, .sinks = 4, .hard = 1, .local = 1, KV_STRUCTURE_DEFAULTS}},
+         .hysteresis = .05, .heads = 1, .sinks = 4, .hard = 1, .local = 1, KV_STRUCTURE_DEFAULTS, KV_PRUNE_DEFAULTS}},
     {.info = {"snapkv-seed", "seed 002's own selector: keys against the last answer's keys, one set for all lanes", "low=.875 sinks=0 window=128 hard=0",
               "window=128, keys only: seed 002's code (kv-peers.md, section 0)"},
-     .score = kv_policy_seed_score, .defaults = {KV_READING_DEFAULTS, .low = .875, .window = 128, .w = 32, .kernel = 7, .seed = 1, .queries = 8, .hysteresis = .05, .heads = 1}},
+     .score = kv_policy_seed_score, .defaults = {KV_READING_DEFAULTS, .low = .875, .window = 128, .w = 32, .kernel = 7, .seed = 1, .queries = 8, .hysteresis = .05, .heads = 1, KV_PRUNE_DEFAULTS}},
     {.info = {"h2o", "mass given by all tokens so far, half; the newest rows, half (Zhang et al., 2023)", "low=.875 recent=.5 sinks=0 hard=0",
               "recent=.5: Zhang et al. 2023, half and half; the recent half is the grace of a new token"},
      .score = kv_policy_heavy_score, .defaults = {COMMON, .recent = .5}, .heavy = KV_HEAVY_SUM},
@@ -46,7 +48,7 @@ static const kv_policy policies[] = {
      .score = kv_policy_heavy_score, .defaults = {COMMON, .recent = .1}, .heavy = KV_HEAVY_COUNT},
     {.info = {"tova", "mass of the newest token's query, mean over heads, a set a layer (Oren et al., 2024)", "low=.875 sinks=0 window=1 hard=0",
               "no parameters: Oren et al. 2024"},
-     .score = kv_policy_last_score, .defaults = {KV_READING_DEFAULTS, .low = .875, .window = 1, .w = 32, .kernel = 7, .seed = 1, .queries = 8, .hysteresis = .05, .heads = 1, KV_STRUCTURE_DEFAULTS},
+     .score = kv_policy_last_score, .defaults = {KV_READING_DEFAULTS, .low = .875, .window = 1, .w = 32, .kernel = 7, .seed = 1, .queries = 8, .hysteresis = .05, .heads = 1, KV_STRUCTURE_DEFAULTS, KV_PRUNE_DEFAULTS},
      .heavy = KV_HEAVY_LAST},
     {.info = {"knorm", "rows with short keys (Devoto et al., 2024)", "low=.875 sinks=4 window=32 hard=0",
               "no parameters: Devoto et al. 2024; sinks and window: ours"},
@@ -55,13 +57,28 @@ static const kv_policy policies[] = {
               "low=1 mode=memory sinks=0 window=1 hard=2",
               "low=1, forced rows hard=2, decay exp(-.5), unit norm: seed 003, sections 3.1, 3.2 and appendix A"},
      .score = kv_policy_intentkv_score, .whole = true, .defaults = {KV_READING_DEFAULTS, .low = 1, .window = 1, .hard = 2, .mode = 1, .w = 32, .kernel = 7, .seed = 1,
-         .queries = 8, .hysteresis = .05, .heads = 1, KV_STRUCTURE_DEFAULTS}},
+         .queries = 8, .hysteresis = .05, .heads = 1, KV_STRUCTURE_DEFAULTS, KV_PRUNE_DEFAULTS}},
     {.info = {"random", "a control: rows by a seeded hash, per lane", "low=.875 sinks=4 window=32 hard=0 seed=1",
               "-"},
      .score = kv_policy_random_score, .defaults = {COMMON, .sinks = 4}},
     {.info = {"oldest", "a control: the oldest rows go first, sinks too", "low=.875 window=32 hard=0",
               "-"},
      .score = kv_policy_streaming_score, .defaults = {COMMON}},
+    {.info = {"structkv", "prefill pruned at the model's own pivot by centrality over the layers below it (StructKV, 2026)",
+              "prune=centrality pivot=0 floor=.25 keep=.2 stored=.1 asked=8 decay=.9 window=8 low=.875 sinks=4 hard=1",
+              "seed 001, sections 3.2 to 3.4 and 4.1; the floor: ours (kv.md section 6); evicts as snapkv"},
+     .score = kv_policy_snapkv_score, .defaults = {STRUCTKV, .prune = KV_PRUNE_CENTRALITY, .keep = .2, .stored = .1, .asked = 8}},
+    {.info = {"structkv-half", "the same with the cut at half the depth, whatever the model", "as structkv, pivot=.5",
+              "seed 001's ablation: a fixed pivot"},
+     .score = kv_policy_snapkv_score, .defaults = {STRUCTKV, .prune = KV_PRUNE_CENTRALITY, .pivot = .5, .keep = .2, .stored = .1, .asked = 8}},
+    {.info = {"fastkv", "prefill pruned at a fixed layer by that layer's attention alone (Jo et al., 2025)",
+              "prune=layer pivot=.47 keep=.2 stored=.1 asked=8 kernel=7 window=8 low=.875 sinks=4 hard=1",
+              "layer 15 of 32, 20% and 10%, w=8: seed 001, sections 4.1 and 4.3; average of 7 neighbours: as SnapKV's kernel"},
+     .score = kv_policy_snapkv_score, .defaults = {STRUCTKV, .prune = KV_PRUNE_LAYER, .pivot = .47, .keep = .2, .stored = .1, .asked = 8}},
+    {.info = {"gemfilter-like", "rows by the last query at one layer; all others leave every layer (after Shi et al., 2024)",
+              "prune=last pivot=.41 keep=.1 asked=1 window=8 low=.875 sinks=4 hard=1",
+              "layer 13 of 32: its setting for Llama-3.1-8B; ours keeps the rows where they are, GemFilter computes them again, renumbered"},
+     .score = kv_policy_snapkv_score, .defaults = {STRUCTKV, .prune = KV_PRUNE_LAST, .pivot = .41, .keep = .1, .stored = 1, .asked = 1}},
 };
 static const struct parameter {
     const char *name;

@@ -7,6 +7,7 @@
 
 #include "kv/compute.h"
 #include "kv/list.h"
+#include "kv/prune.h"
 #include "kv/rank.h"
 #include "kv/reading.h"
 #include "kv/signal.h"
@@ -40,7 +41,8 @@
     X(heads, "heads", 0, 1, "all calibrated", "repair: whose mass counts, where heads are calibrated") \
     X(signal, "signal", 0, 1, "reuse replay", "repair: the signal's own rows stay, or are computed again") \
     KV_READING_PARAMETERS(X) \
-    KV_STRUCTURE_PARAMETERS(X)
+    KV_STRUCTURE_PARAMETERS(X) \
+    KV_PRUNE_PARAMETERS(X)
 /* clang-format on */
 #define KV_PARAMETER_FIELD(field, name, least, most, words, about) double field;
 typedef struct kv_parameters {

@@ -84,6 +84,10 @@ out:
 int kv_session_logits(kv_session *s, float *logits, const atomic_bool *cancel, base_err *err)
 {
     if (!s->n) return base_fail(err, BASE_E_STATE, "an empty session has no next token");
+    if (s->pending != KV_NO_ROW) {
+        const int r = kv__settle(s, cancel, err);
+        if (r) return r;
+    }
     if (s->logits && s->logits_at == s->n) {
         memcpy(logits, s->logits, s->compute.n_vocab * sizeof *logits);
         return 0;

@@ -25,7 +25,7 @@ static void grow_to_span(const kv_part *part, uint32_t i, uint32_t *from, uint32
 }
 
 /* The rows that come with anchor i: its line and statement, cut to a window when long; its burst when there are no lines. */
-static void grow(const kv_session *s, uint32_t i, uint32_t *from, uint32_t *to)
+void kv__grow(const kv_session *s, uint32_t i, uint32_t *from, uint32_t *to)
 {
     const kv_part *part = kv__part_at(s, i);
     uint32_t first = part->from, last = part->to;
@@ -91,7 +91,7 @@ static void choose_lines(const kv_session *s, kv_repair_work *w, uint64_t room)
         const uint32_t anchor = w->set.order[rank];
         if (!w->set.missing[anchor] || kv_bits_get(w->set.chosen, anchor)) continue;
         uint32_t from, to;
-        grow(s, anchor, &from, &to);
+        kv__grow(s, anchor, &from, &to);
         uint64_t cost = cost_of(w, from, to);
         if (cost > room && any) break;
         while (cost > room && to > anchor + 1) cost = cost_of(w, from, --to);
@@ -111,7 +111,7 @@ static void choose_bursts(const kv_session *s, kv_repair_work *w, uint64_t room)
             const uint32_t anchor = w->set.order[rank];
             if (!w->set.missing[anchor] || kv_bits_get(w->set.chosen, anchor)) continue;
             uint32_t from = anchor, to = anchor + 1;
-            if (!single) grow(s, anchor, &from, &to);
+            if (!single) kv__grow(s, anchor, &from, &to);
             for (uint32_t t = from; t < to; t++) {
                 if (!is_new(w, t) || !w->set.missing[t]) continue;
                 if (w->set.missing[t] > room) return;
@@ -130,7 +130,7 @@ static void choose_coverage(const kv_session *s, kv_repair_work *w, uint64_t roo
     uint32_t from[COVERAGE_ANCHORS], to[COVERAGE_ANCHORS], n = 0;
     for (uint32_t rank = 0; rank < w->set.n_order && n < COVERAGE_ANCHORS; rank++)
         if (w->set.missing[w->set.order[rank]]) {
-            grow(s, w->set.order[rank], &from[n], &to[n]);
+            kv__grow(s, w->set.order[rank], &from[n], &to[n]);
             n++;
         }
     for (;;) {

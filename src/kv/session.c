@@ -50,6 +50,7 @@ kv_compute kv_compute_model(model *m)
         .score = score_model,
         .shape = model_get_rows_shape(m),
         .n_head = info->n_head,
+        .n_embd = info->n_embd,
         .n_vocab = info->n_vocab,
         .n_ctx = info->n_ctx,
         .kernel_version = info->kernel_version,
@@ -61,8 +62,7 @@ kv_compute kv_compute_model(model *m)
 
 model_rows_view kv__view(const kv_session *s)
 {
-    return (model_rows_view){
-        .shape = s->table.shape,
+    return (model_rows_view){.shape = s->table.shape,
         .blocks = s->table.rows,
         .packed = s->table.packed,
         .n_blocks = s->table.n,
@@ -94,6 +94,15 @@ kv_part *kv__part_at(const kv_session *s, uint32_t token)
     return from < s->n_parts && s->parts[from].from <= token ? &s->parts[from] : NULL;
 }
 
+/* NULL: all heads count. */
+static void load_heads(kv_session *s, const char *path)
+{
+    free(s->heads);
+    free(s->best_heads);
+    s->heads = path ? kv__heads_load(s, path) : NULL;
+    s->best_heads = s->heads ? kv__best_heads_load(s, path) : NULL;
+}
+
 int kv__session_allocate(kv_session **ret, const kv_compute *compute, const kv_options *options,
     const kv_observer *observer, base_err *err)
 {
@@ -112,6 +121,8 @@ int kv__session_allocate(kv_session **ret, const kv_compute *compute, const kv_o
     kv_table_init(&s->prefix.table, &compute->shape);
     kv_signal_init(&s->request, compute->shape.n_layer, compute->n_head, compute->shape.head_dim);
     kv_signal_init(&s->recent, compute->shape.n_layer, compute->n_head, compute->shape.head_dim);
+    kv_signal_init(&s->asked, compute->shape.n_layer, compute->n_head, compute->shape.head_dim);
+    kv_signal_init(&s->waiting.kept, compute->shape.n_layer, compute->n_head, compute->shape.head_dim);
     int r = kv_parameters_parse(policy, options->set, &s->parameters, err);
     if (r) goto fail;
     s->repair = options->repair >= 0 ? options->repair : policy->repair;
@@ -121,12 +132,14 @@ int kv__session_allocate(kv_session **ret, const kv_compute *compute, const kv_o
     s->tokens = calloc(n, sizeof *s->tokens);
     s->file_row = calloc(n, sizeof *s->file_row);
     s->row_hash = calloc(n, sizeof *s->row_hash);
+    s->cut = calloc(n, sizeof *s->cut);
+    s->pending = KV_NO_ROW;
     s->pinned = calloc(kv_bits_words(n), sizeof *s->pinned);
     s->barred = calloc(kv_bits_words(n), sizeof *s->barred);
     s->stale = calloc(kv_bits_words(n), sizeof *s->stale);
     s->dead = calloc(kv_bits_words(n), sizeof *s->dead);
-    if (!s->ids || !s->phases || !s->tokens || !s->file_row || !s->row_hash || !s->pinned || !s->barred ||
-        !s->stale || !s->dead) {
+    if (!s->ids || !s->phases || !s->tokens || !s->file_row || !s->row_hash || !s->cut || !s->pinned ||
+        !s->barred || !s->stale || !s->dead) {
         r = base_fail(
             err, BASE_E_NOMEM, "no memory for a session of %u tokens; choose a smaller --ctx", s->n_ctx);
         goto fail;
@@ -135,7 +148,10 @@ int kv__session_allocate(kv_session **ret, const kv_compute *compute, const kv_o
     if (r) goto fail;
     s->row_path = base_xstrdup(options->row_file);
     if (options->prefix_file) kv__prefix_load(s, options->prefix_file);
-    if (options->heads_file) s->heads = kv__heads_load(s, options->heads_file);
+    load_heads(s, options->heads_file);
+    s->pivot_path = base_xstrdup(options->pivot_file);
+    if (options->pivot_file)
+        s->pivot = kv_pivot_load(options->pivot_file, compute->hash, compute->shape.n_layer);
     *ret = s;
     return 0;
 fail:
@@ -178,6 +194,8 @@ void kv_session_free(kv_session *s)
     kv_lists_fini(&s->lists);
     kv_signal_fini(&s->request);
     kv_signal_fini(&s->recent);
+    kv_signal_fini(&s->asked);
+    kv_signal_fini(&s->waiting.kept);
     kv_rowfile_close(s->file);
     kv__reading_free(s->reading);
     kv_ranker_free(&s->ranker);
@@ -188,6 +206,7 @@ void kv_session_free(kv_session *s)
     free(s->tokens);
     free(s->file_row);
     free(s->row_hash);
+    free(s->cut);
     free(s->pinned);
     free(s->barred);
     free(s->stale);
@@ -196,6 +215,9 @@ void kv_session_free(kv_session *s)
     kv_memory_unref(s->memory);
     free(s->heavy);
     free(s->heads);
+    free(s->best_heads);
+    free(s->pivot);
+    free(s->pivot_path);
     free(s->logits);
     free(s->row_path);
     free(s);
@@ -252,6 +274,7 @@ void kv__publish(kv_session *s, const int32_t *ids, uint32_t n)
         s->ids[t] = ids[i];
         s->phases[t] = phase + i;
         s->file_row[t] = KV_NO_ROW;
+        s->cut[t] = 0;
         s->tokens[t] = (kv_token){.last_action = KV_ACTION_NONE,
             .attention = NAN,
             .memory = NAN,
@@ -368,7 +391,8 @@ static int keep_captured(const kv_session *s, const wanted *w, uint32_t offset, 
  * leaves nothing of it. Captured queries are appended to `kept`.
  */
 static int append_chunk(kv_session *s, const int32_t *ids, uint32_t n, const wanted *w, uint32_t offset,
-    float *logits, const uint64_t *only, kv_signal *kept, const atomic_bool *cancel, base_err *err)
+    uint32_t cut, float *logits, const uint64_t *only, kv_signal *kept, const atomic_bool *cancel,
+    base_err *err)
 {
     uint32_t phases[KV_CHUNK];
     capture c = {.model = {.tokens = c.places}};
@@ -377,12 +401,15 @@ static int append_chunk(kv_session *s, const int32_t *ids, uint32_t n, const wan
     for (uint32_t i = 0; i < n; i++) phases[i] = phase + i;
     choose_captured(s, w, offset, n, &c);
     if (c.model.n) {
-        c.model.queries = malloc(kv__memory_floats(s) * c.model.n * sizeof(float));
+        c.model.queries = calloc(kv__memory_floats(s) * c.model.n, sizeof(float));
         if (!c.model.queries)
             return base_fail(err, BASE_E_NOMEM, "no memory to keep %u query vectors", c.model.n);
     }
-    int r = kv_table_make_writable(&s->table, s->n, s->n + n, err);
+    float *hidden = cut ? malloc((size_t)n * s->compute.n_embd * sizeof *hidden) : NULL;
+    int r = cut && !hidden ? base_fail(err, BASE_E_NOMEM, "no memory for %u hidden states", n) : 0;
+    if (!r) r = kv_table_make_writable(&s->table, s->n, s->n + n, err);
     if (!r) r = kv_lists_append(&s->lists, n, err);
+    if (!r && cut) r = kv__hide_staged(s, s->n, cut, err);
     const kv_part *open = &s->parts[s->n_parts - 1];
     const bool is_local = kv__is_local(s, open->origin);
     model_rows_view rows = kv__view(s);
@@ -397,6 +424,8 @@ static int append_chunk(kv_session *s, const int32_t *ids, uint32_t n, const wan
             .phases = phases,
             .n = n,
             .rows = &rows,
+            .layer_last = cut,
+            .hidden = hidden,
             .want = &last,
             .n_want = logits ? 1 : 0,
             .logits = logits,
@@ -411,9 +440,16 @@ static int append_chunk(kv_session *s, const int32_t *ids, uint32_t n, const wan
     if (!r && c.model.n) r = keep_captured(s, w, offset, n, &c, kept, err);
     if (!r && s->policy->heavy) r = kv__heavy_add(s, s->n, n, c.model.queries, cancel, err);
     free(c.model.queries);
+    if (!r && cut) kv__put_states(s, s->n, n, cut, hidden);
+    free(hidden);
     if (r) {
         kv__withdraw(s);
         return r;
+    }
+    if (cut) { /* whatever reads the upper layers from here on reads over a hole */
+        s->holed = true;
+        const uint32_t schedule[] = {cut, s->n, n, UINT32_MAX - 2};
+        s->schedule = base_hash64(schedule, sizeof schedule, s->schedule);
     }
     if (is_local) { /* over holes: what stands between the group's beginning and this excerpt */
         s->holed = true;
@@ -421,15 +457,20 @@ static int append_chunk(kv_session *s, const int32_t *ids, uint32_t n, const wan
         s->schedule = base_hash64(schedule, sizeof schedule, s->schedule);
     }
     kv__publish(s, ids, n);
+    if (cut) {
+        for (uint32_t t = s->n - n; t < s->n; t++) s->cut[t] = (uint16_t)cut;
+        if (s->pending == KV_NO_ROW) s->pending = s->n - n;
+    }
     s->computed += n;
     return 0;
 }
 
 /* The newest queries become the request's, as soon as they are there: the eviction behind this chunk goes by them. */
-static int update_request(kv_session *s, const kv_segment *g, const kv_signal *kept, base_err *err)
+static int update_request(
+    kv_session *s, kv_origin origin, uint32_t turn, const kv_signal *kept, base_err *err)
 {
     if (!kept->n) return 0;
-    const bool asks = g->origin == KV_ORIGIN_USER;
+    const bool asks = origin == KV_ORIGIN_USER;
     if (!asks && s->has_request) return 0;
     int r = kv_signal_copy(&s->request, kept, err);
     if (r) return r;
@@ -438,15 +479,15 @@ static int update_request(kv_session *s, const kv_segment *g, const kv_signal *k
     if (s->request.n > max) kv_signal_crop(&s->request, s->request.tokens[s->request.n - max], UINT32_MAX);
     if (asks) {
         s->has_request = true;
-        s->request_turn = g->turn;
+        s->request_turn = turn;
     }
     return 0;
 }
 
 /* A whole message or result is there: it is the newest signal, and the session remembers what it asked for. */
-static int finish_segment(kv_session *s, const kv_segment *g, kv_signal *kept, base_err *err)
+static int finish_segment(kv_session *s, kv_origin origin, kv_signal *kept, base_err *err)
 {
-    if (!kept->n || (g->origin != KV_ORIGIN_USER && g->origin != KV_ORIGIN_TOOL)) return 0;
+    if (!kept->n || (origin != KV_ORIGIN_USER && origin != KV_ORIGIN_TOOL)) return 0;
     int r = kv_signal_add(&s->recent, kept->tokens, kept->queries, kept->n, KV_RECENT_QUERIES, err);
     if (r) return r;
     kv_memory *memory = kv_memory_add(s->memory, kept, s->n);
@@ -454,6 +495,46 @@ static int finish_segment(kv_session *s, const kv_segment *g, kv_signal *kept, b
     kv_memory_unref(s->memory);
     s->memory = memory;
     return 0;
+}
+
+int kv__take_signal(
+    kv_session *s, kv_origin origin, uint32_t turn, bool is_whole, kv_signal *kept, base_err *err)
+{
+    int r = is_whole ? finish_segment(s, origin, kept, err) : 0;
+    return r ? r : update_request(s, origin, turn, kept, err);
+}
+
+/* What a request names; else nothing is known of it but its end. */
+static int keep_asked(
+    kv_session *s, const kv_segment *g, uint32_t first, const kv_signal *kept, base_err *err)
+{
+    uint32_t places[KV_RECENT_QUERIES], n = 0;
+    kv_signal named;
+    if (g->origin != KV_ORIGIN_USER || !kept->n) return 0;
+    for (uint32_t i = 0, q = 0; i < kept->n && n < KV_RECENT_QUERIES; i++) {
+        while (q < g->n_queries && first + g->queries[q] < kept->tokens[i]) q++;
+        if (q < g->n_queries && first + g->queries[q] == kept->tokens[i]) places[n++] = i;
+    }
+    for (uint32_t i = kept->n > 8 ? kept->n - 8 : 0; i < kept->n && !g->n_queries; i++) places[n++] = i;
+    int r = kv_signal_pick(kept, places, n, &named, err);
+    if (r) return r;
+    kv_signal_fini(&s->asked);
+    s->asked = named;
+    return 0;
+}
+
+/* A complete segment among what is pending: it is heard of when its upper layers are there, which it may bring about itself. */
+static int finish_pending(kv_session *s, const kv_segment *g, uint32_t first, kv_signal *kept,
+    const atomic_bool *cancel, base_err *err)
+{
+    int r = keep_asked(s, g, first, kept, err);
+    if (r) return r;
+    if (kept->n) {
+        kv_signal_fini(&s->waiting.kept);
+        s->waiting = (kv_waiting){.kept = *kept, .origin = g->origin, .turn = g->turn, .is_whole = true};
+        kv_signal_init(kept, s->waiting.kept.n_layer, s->waiting.kept.n_head, s->waiting.kept.head_dim);
+    }
+    return s->automatic && kv__may_settle(s, g) ? kv__settle(s, cancel, err) : 0;
 }
 
 int kv__check_append(const kv_session *s, const kv_segment *g, const int32_t *ids, uint32_t n, base_err *err)
@@ -506,22 +587,29 @@ int kv_session_append(kv_session *s, const kv_segment *g, const int32_t *ids, ui
     wanted w = {.n = 0};
     kv_signal kept;
     kv_signal_init(&kept, s->compute.shape.n_layer, s->compute.n_head, s->compute.shape.head_dim);
+    if (s->pending != KV_NO_ROW && s->automatic && (last_logits || g->origin == KV_ORIGIN_ANSWER))
+        r = kv__settle(s, cancel, err);
+    if (r) return r;
     choose_queries(s, g, n, &w);
-    const uint32_t first = s->n;
+    const uint32_t first = s->n, cut = kv__prune_cut(s, g, n, last_logits != NULL);
     if (g->turn > s->turn) s->turn = g->turn;
     kv__open_part(s, g);
+    s->parts[s->n_parts - 1].is_bulk = cut && s->automatic && kv__is_bulk(s, g, n);
     const uint32_t adoptable =
-        is_fixed(g->origin) && !g->n_queries && !s->policy->heavy ? n - (last_logits ? 1 : 0) : 0;
+        is_fixed(g->origin) && !cut && !g->n_queries && !s->policy->heavy ? n - (last_logits ? 1 : 0) : 0;
     uint32_t done = adopt_prefix(s, ids, adoptable, NULL);
     while (!r && done < n) {
         const uint32_t chunk = n - done < KV_CHUNK ? n - done : KV_CHUNK;
         float *logits = done + chunk == n ? last_logits : NULL;
-        r = append_chunk(s, ids + done, chunk, &w, done, logits, g->only, &kept, cancel, err);
+        r = append_chunk(s, ids + done, chunk, &w, done, cut, logits, g->only, &kept, cancel, err);
         if (r) break;
         done += chunk;
         if (s->observer.prefill) s->observer.prefill(s->observer.user, done, n);
-        if (done == n) r = finish_segment(s, g, &kept, err);
-        if (!r) r = update_request(s, g, &kept, err);
+        if (!cut) r = kv__take_signal(s, g->origin, g->turn, done == n, &kept, err);
+        if (!r && !cut && done == n) r = keep_asked(s, g, first, &kept, err);
+        if (!r && !cut && done == n) r = kv__detect_when_due(s, g, cancel, err);
+        if (!r && cut && done == n) r = finish_pending(s, g, first, &kept, cancel, err);
+        if (s->pending != KV_NO_ROW) continue; /* nobody can judge yet */
         if (!r && logits && !g->only) kv__keep_logits(s, logits);
         const bool may = !s->policy->whole || (done == n && g->origin != KV_ORIGIN_ANSWER);
         if (!r && s->automatic && may) r = kv__evict(s, s->budget, NULL, cancel, err);
@@ -560,8 +648,7 @@ int kv_session_set_policy(kv_session *s, const kv_options *options, base_err *er
                 hard + KV_CHUNK);
         s->budget = options->budget;
     }
-    free(s->heads);
-    s->heads = options->heads_file ? kv__heads_load(s, options->heads_file) : NULL;
+    load_heads(s, options->heads_file);
     return 0;
 }
 
@@ -604,6 +691,10 @@ int kv_session_truncate(kv_session *s, uint32_t n, base_err *err)
         if (s->journal[i].n_valid > n) s->journal[i].n_valid = n;
     s->memory = kv_memory_rewind(s->memory, n);
     kv_signal_crop(&s->recent, 0, n);
+    kv_signal_crop(&s->asked, 0, n);
+    if (s->waiting.kept.n && s->waiting.kept.tokens[s->waiting.kept.n - 1] >= n)
+        kv_signal_fini(&s->waiting.kept);
+    if (s->pending != KV_NO_ROW && s->pending >= n) s->pending = KV_NO_ROW;
     if (s->request.n && s->request.tokens[s->request.n - 1] >= n) {
         kv_signal_crop(&s->request, 0, n);
         if (!s->request.n) find_older_request(s);
@@ -632,6 +723,8 @@ int kv_session_fork(const kv_session *s, kv_session **ret, const kv_observer *ob
     if (!r) r = kv_table_share(&f->table, &s->table, err);
     if (!r) r = kv_signal_copy(&f->request, &s->request, err);
     if (!r) r = kv_signal_copy(&f->recent, &s->recent, err);
+    if (!r) r = kv_signal_copy(&f->asked, &s->asked, err);
+    if (!r) r = kv_signal_copy(&f->waiting.kept, &s->waiting.kept, err);
     if (r) {
         kv_session_free(f);
         return r;
@@ -641,6 +734,11 @@ int kv_session_fork(const kv_session *s, kv_session **ret, const kv_observer *ob
     memcpy(f->phases, s->phases, s->n * sizeof *s->phases);
     memcpy(f->tokens, s->tokens, s->n * sizeof *s->tokens);
     memset(f->file_row, 0xff, s->n * sizeof *f->file_row); /* KV_NO_ROW */
+    memcpy(f->cut, s->cut, s->n * sizeof *s->cut);
+    f->pending = s->pending;
+    f->waiting.origin = s->waiting.origin;
+    f->waiting.turn = s->waiting.turn;
+    f->waiting.is_whole = s->waiting.is_whole;
     memcpy(f->pinned, s->pinned, kv_bits_words(s->n) * sizeof *s->pinned);
     memcpy(f->barred, s->barred, kv_bits_words(s->n) * sizeof *s->barred);
     memcpy(f->stale, s->stale, kv_bits_words(s->n) * sizeof *s->stale);
@@ -658,6 +756,16 @@ int kv_session_fork(const kv_session *s, kv_session **ret, const kv_observer *ob
         const size_t n = (size_t)s->n_lanes * s->n_ctx;
         f->heavy = base_xmalloc((n + 1) * sizeof *f->heavy);
         memcpy(f->heavy, s->heavy, n * sizeof *f->heavy);
+    }
+    f->pivot_path = base_xstrdup(s->pivot_path);
+    if (s->pivot) {
+        f->pivot = base_xmalloc(sizeof *f->pivot);
+        *f->pivot = *s->pivot;
+    }
+    if (s->best_heads) {
+        const size_t n = (size_t)s->compute.shape.n_layer * s->compute.n_head;
+        f->best_heads = base_xmalloc(n * sizeof *f->best_heads);
+        memcpy(f->best_heads, s->best_heads, n * sizeof *f->best_heads);
     }
     if (s->heads) {
         const size_t n = (size_t)s->compute.shape.n_layer * s->compute.n_head;

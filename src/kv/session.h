@@ -41,6 +41,8 @@ typedef struct kv_options {
     const char *prefix_file;
     const char
         *heads_file; /* retrieval heads of this model; missing or foreign: all heads. NULL: all heads */
+    const char *
+        pivot_file; /* where prefill is cut (pivot.h); written when it is detected. NULL: detected anew each session */
 } kv_options;
 
 /* Where tokens come from, for hard protection and for the person who looks. */
@@ -81,6 +83,16 @@ typedef struct kv_segment {
     const uint32_t *queries;
     uint32_t n_queries;
     /*
+     * Tokens of all the fresh text (CONTEXT or TOOL) that comes with this segment, which decides whether its prefill is pruned; 0: its
+     * own. A request that follows excerpts asks for all of them.
+     */
+    uint32_t bulk;
+    /*
+     * Re-executing a log: layers from here on were not computed when the segment was appended (kv_session_cut); 0: all were. The
+     * plan that chose among them is applied as it was logged.
+     */
+    uint32_t cut;
+    /*
      * Bits of the vocabulary: the logits behind the segment will be read there only, and are -INFINITY elsewhere. Such logits
      * are not kept for kv_session_logits. NULL: all are computed.
      */
@@ -107,7 +119,10 @@ typedef struct kv_stats {
     uint32_t n_tokens, n_ctx, budget, n_lanes;
     uint32_t dead;                             /* tokens whose rows were given up */
     uint32_t active, host, barred, protected_; /* rows, mean over lanes; protected_: hard */
-    uint32_t active_min, active_max;           /* over lanes */
+    uint32_t deferred;                         /* rows that were not computed, mean over lanes */
+    uint32_t deferred_tokens;                  /* tokens that have such rows */
+    uint32_t computed_above;         /* tokens whose upper layers were computed later than the lower ones */
+    uint32_t active_min, active_max; /* over lanes */
     uint64_t active_bytes, host_bytes, file_bytes;
     uint64_t file_waste; /* rows in the file that no token has */
     uint32_t in_8_bits;  /* tokens whose rows are in 8 bits now (tier=8bit) */
@@ -219,6 +234,18 @@ int kv_session_truncate(kv_session *s, uint32_t n, base_err *err);
 
 /* How many of the lanes have token i active ([n_tokens] into ret). For strips; O(runs). */
 void kv_session_active_lanes(const kv_session *s, uint32_t *ret);
+/*
+ * Finds where this model's prefill is cut from what the newest request's queries attend to, and writes kv_options.pivot_file. A session
+ * under a policy that asks for it does so by itself at the first bulk of a model, which is computed in full. BASE_E_STATE when
+ * nothing was asked, or rows are missing. kv_session_pivot: NULL when there is none yet.
+ */
+int kv_session_detect_pivot(kv_session *s, const atomic_bool *cancel, base_err *err);
+const struct kv_pivot *kv_session_pivot(const kv_session *s);
+/*
+ * Layers from here on are not computed for this token: its rows there are `deferred`, and a plan that makes them active computes
+ * them; 0: all are computed.
+ */
+uint32_t kv_session_cut(const kv_session *s, uint32_t token);
 /* Bit per token: active in this lane. [(n_tokens+63)/64] */
 void kv_session_lane_bits(const kv_session *s, uint32_t lane, uint64_t *ret);
 
@@ -226,6 +253,7 @@ void kv_session_lane_bits(const kv_session *s, uint32_t lane, uint64_t *ret);
 typedef struct kv_why {
     bool active_anywhere, pinned, barred, stale;
     uint32_t lanes_active;
+    uint32_t pivot;                   /* kv_session_cut */
     uint8_t last_action, last_reason; /* of the last plan run that touched it; last_action 255: none */
     uint32_t last_turn;
     /*
@@ -237,7 +265,14 @@ typedef struct kv_why {
 void kv_session_why(const kv_session *s, uint32_t index, kv_why *ret);
 
 /* What a token is, beside active or host: bits per token, [n_tokens]. */
-enum { KV_STATE_PINNED = 1, KV_STATE_BARRED = 2, KV_STATE_STALE = 4, KV_STATE_HARD = 8, KV_STATE_SOFT = 16 };
+enum {
+    KV_STATE_PINNED = 1,
+    KV_STATE_BARRED = 2,
+    KV_STATE_STALE = 4,
+    KV_STATE_HARD = 8,
+    KV_STATE_SOFT = 16,
+    KV_STATE_DEFERRED = 32
+};
 void kv_session_states(const kv_session *s, uint8_t *ret);
 
 /* Score parts per segment and per span of the last pass that looked at them, means over tokens and lanes; NAN where none did. */

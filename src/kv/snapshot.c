@@ -14,7 +14,7 @@
 #include "kv/state.h"
 
 enum {
-    MANIFEST_VERSION = 3,
+    MANIFEST_VERSION = 4,
     MANIFEST_MOST = 1 << 30,
     ROWS_A_READ = 32,
     MEMORY_KEPT =
@@ -105,12 +105,13 @@ void kv__manifest_write(const kv_session *s, const kv_manifest_file *file, base_
     put64(out, s->schedule);
     const uint32_t fields[] = {s->n, s->n_lanes, s->compute.n_vocab, s->compute.n_head, s->turn, s->holed,
         s->has_request, s->request_turn, (uint32_t)s->n_parts, s->request.n, n_links, has_logits,
-        s->n_journal, s->heavy != NULL};
+        s->n_journal, s->heavy != NULL, s->pending, s->asked.n};
     put(out, fields, sizeof fields / sizeof *fields, sizeof *fields);
     put(out, s->ids, s->n, sizeof *s->ids);
     put(out, s->phases, s->n, sizeof *s->phases);
     put(out, s->file_row, s->n, sizeof *s->file_row);
     put(out, s->row_hash, s->n, sizeof *s->row_hash);
+    put(out, s->cut, s->n, sizeof *s->cut);
     for (uint32_t i = 0; i < s->n; i++) {
         const kv_token *t = &s->tokens[i];
         put32(out, t->last_action | (uint32_t)t->last_reason << 8);
@@ -126,6 +127,8 @@ void kv__manifest_write(const kv_session *s, const kv_manifest_file *file, base_
     for (size_t i = 0; i < s->n_parts; i++) put_part(out, &s->parts[i]);
     put(out, s->request.tokens, s->request.n, sizeof *s->request.tokens);
     put(out, s->request.queries, s->request.n * n_memory, sizeof *s->request.queries);
+    put(out, s->asked.tokens, s->asked.n, sizeof *s->asked.tokens);
+    put(out, s->asked.queries, s->asked.n * n_memory, sizeof *s->asked.queries);
     for (uint32_t i = 0; i < n_links; i++) {
         put32(out, memory[i]->at);
         put(out, memory[i]->sum, n_memory, sizeof(float));
@@ -230,6 +233,24 @@ static void get_part(reader *r, kv_session *s, uint32_t expected_from)
     kv__part_fini(&part);
 }
 
+static void get_cuts(reader *r, kv_session *s, uint32_t pending)
+{
+    get(r, s->cut, s->n, sizeof *s->cut);
+    for (uint32_t i = 0; i < s->n && !r->bad; i++)
+        if (s->cut[i] && !kv__cut_fits(&s->compute, s->cut[i])) r->bad = true;
+    if (pending != KV_NO_ROW && pending >= s->n) r->bad = true;
+    s->pending = pending;
+}
+
+/* A row that is not computed is in no list. */
+static void check_cuts(reader *r, const kv_session *s)
+{
+    for (uint32_t i = 0; i < s->n && !r->bad; i++)
+        for (uint32_t lane = (uint32_t)s->cut[i] * s->compute.shape.n_head_kv; s->cut[i] && lane < s->n_lanes;
+             lane++)
+            if (kv_bits_get(s->lists.lane[lane]->bits, i)) r->bad = true;
+}
+
 static int get_lists(reader *r, kv_session *s, base_err *err)
 {
     const size_t n_words = kv_bits_words(s->n);
@@ -284,20 +305,19 @@ static void get_tokens(reader *r, kv_session *s)
     }
 }
 
-static void get_request(reader *r, kv_session *s, uint32_t n)
+static void get_signal(reader *r, const kv_session *s, kv_signal *signal, uint32_t n)
 {
     const size_t n_memory = kv__memory_floats(s);
     if (!n || n > KV_RECENT_QUERIES) {
         r->bad = r->bad || n;
         return;
     }
-    s->request.tokens = get_new(r, n, sizeof *s->request.tokens);
-    s->request.queries = get_new(r, n_memory * n, sizeof *s->request.queries);
+    signal->tokens = get_new(r, n, sizeof *signal->tokens);
+    signal->queries = get_new(r, n_memory * n, sizeof *signal->queries);
     if (r->bad) return;
-    s->request.n = n;
+    signal->n = n;
     for (uint32_t i = 0; i < n; i++)
-        if (s->request.tokens[i] >= s->n || (i && s->request.tokens[i] <= s->request.tokens[i - 1]))
-            r->bad = true;
+        if (signal->tokens[i] >= s->n || (i && signal->tokens[i] <= signal->tokens[i - 1])) r->bad = true;
 }
 
 static void get_memory(reader *r, kv_session *s, uint32_t n)
@@ -360,8 +380,8 @@ int kv__manifest_read(kv_session *s, const void *bytes, size_t n, kv_manifest_fi
     ret_file->n_rows = get64(&r);
     s->epoch = get64(&r);
     s->schedule = get64(&r);
-    uint32_t f[14] = {0};
-    get(&r, f, 14, sizeof *f);
+    uint32_t f[16] = {0};
+    get(&r, f, 16, sizeof *f);
     if (r.bad || f[1] != s->n_lanes || f[2] != s->compute.n_vocab || f[3] != s->compute.n_head)
         return base_fail(err, BASE_E_FORMAT, "the session's manifest is of another model");
     if (f[0] > s->n_ctx)
@@ -376,6 +396,7 @@ int kv__manifest_read(kv_session *s, const void *bytes, size_t n, kv_manifest_fi
     get(&r, s->phases, s->n, sizeof *s->phases);
     get(&r, s->file_row, s->n, sizeof *s->file_row);
     get(&r, s->row_hash, s->n, sizeof *s->row_hash);
+    get_cuts(&r, s, f[14]);
     for (uint32_t i = 0; i < s->n && !r.bad; i++)
         if (s->ids[i] < 0 || (uint32_t)s->ids[i] >= s->compute.n_vocab) r.bad = true;
     get_tokens(&r, s);
@@ -388,12 +409,14 @@ int kv__manifest_read(kv_session *s, const void *bytes, size_t n, kv_manifest_fi
             r.bad = true;
     int e = get_lists(&r, s, err);
     if (e) return e;
+    if (!r.bad) check_cuts(&r, s);
     for (uint32_t i = 0, end = 0; i < f[8] && !r.bad; i++) {
         get_part(&r, s, end);
         if (!r.bad) end = s->parts[s->n_parts - 1].to;
     }
     if (!r.bad && (s->n_parts ? s->parts[s->n_parts - 1].to : 0) != s->n) r.bad = true;
-    get_request(&r, s, f[9]);
+    get_signal(&r, s, &s->request, f[9]);
+    get_signal(&r, s, &s->asked, f[15]);
     get_memory(&r, s, f[10]);
     if (f[13]) get_heavy(&r, s);
     if (f[11]) {

@@ -10,6 +10,7 @@
 #include "kv/compute.h"
 #include "kv/list.h"
 #include "kv/memory.h"
+#include "kv/pivot.h"
 #include "kv/policy.h"
 #include "kv/rowfile.h"
 #include "kv/signal.h"
@@ -45,6 +46,7 @@ typedef struct kv_part {
     uint32_t n_spans, n_lines;
     float *mass; /* [n_layer][n_mass] under a question asked of it alone (local.c); NULL: there was none */
     uint32_t n_mass;
+    bool is_bulk; /* rows of it may stay below the cut; until that is chosen */
 } kv_part;
 
 /* A plan that can be undone: its blob, and how much of the sequence it still speaks of. */
@@ -67,6 +69,14 @@ typedef struct kv_token {
     float attention, memory, rank, cut; /* as kv_why */
     float previous;                     /* score of the last pass: minus the mean rank share */
 } kv_token;
+
+/* A message whose rows wait for their upper layers (prune.c): its queries are whole, and it is the newest signal, only then. */
+typedef struct kv_waiting {
+    kv_signal kept;
+    kv_origin origin;
+    uint32_t turn;
+    bool is_whole; /* its last token was appended */
+} kv_waiting;
 
 /* The fixed prompt of an earlier session. */
 typedef struct kv_prefix {
@@ -92,6 +102,7 @@ struct kv_session {
     uint32_t *phases;
     kv_token *tokens;
     uint64_t *pinned, *barred, *stale, *dead; /* [bits of n_ctx] */
+    uint16_t *cut; /* [n] layers from here on are not computed (deferred.c); 0: all are */
     kv_part *parts;
     size_t n_parts, cap_parts;
     kv_table table;
@@ -106,8 +117,16 @@ struct kv_session {
     bool has_request;
     uint32_t request_turn;
     kv_signal recent;
-    kv_memory *memory; /* NULL before the first question */
-    uint8_t *heads;    /* [n_layer * n_head] 1: counts in a repair; NULL: all */
+    kv_memory *memory;    /* NULL before the first question */
+    uint8_t *heads;       /* [n_layer * n_head] 1: counts in a repair; NULL: all */
+    uint16_t *best_heads; /* [n_layer * n_head] all heads, the best first; NULL: not calibrated */
+
+    uint32_t
+        pending; /* tokens from here on are computed up to the cut only, and nobody chose among them yet; KV_NO_ROW: none */
+    kv_signal asked; /* of the newest request, the queries that name what it asks for */
+    kv_waiting waiting;
+    kv_pivot *pivot; /* where this model's prefill is cut; NULL: not detected yet */
+    char *pivot_path;
 
     float *
         heavy; /* [n_lanes][n_ctx] mass a row was given so far, for policies that add it up (heavy.c); NULL: none does */
@@ -129,7 +148,7 @@ struct kv_session {
     kv_prefix prefix;
 
     kv_ranker ranker;
-    uint32_t reused, computed;
+    uint32_t reused, computed, computed_above; /* above: rows whose upper layers were computed later */
     double score_ms, plan_ms;
 };
 
@@ -137,6 +156,7 @@ struct kv_session {
 void kv__prefix_load(kv_session *s, const char *path);
 /* heads.c: [n_layer * n_head], NULL when there is no such file or it is of another model. */
 uint8_t *kv__heads_load(const kv_session *s, const char *path);
+uint16_t *kv__best_heads_load(const kv_session *s, const char *path); /* [n_layer * n_head], NULL as above */
 kv_rows_identity kv__identity(const kv_session *s);
 
 model_rows_view kv__view(const kv_session *s);
@@ -177,6 +197,43 @@ model_lane_list *kv__lists_before(const kv_session *s, uint32_t i, uint32_t slot
  */
 int kv__tier(kv_session *s, base_err *err);
 void kv__bury(kv_session *s, const uint64_t *dead); /* their rows are gone from memory and disk */
+
+/*
+ * deferred.c: whether hidden states fit into what a cut leaves empty; the states of appended tokens [from, from + n) into their slots;
+ * staged tokens from `from` on leave the lists above the cut; computes the deferred layers of `tokens` ([bits]) over `lists`,
+ * in which they are active: all of them, or nothing has changed.
+ */
+bool kv__cut_fits(const kv_compute *c, uint32_t cut);
+void kv__put_states(kv_session *s, uint32_t from, uint32_t n, uint32_t cut, float *states);
+int kv__hide_staged(kv_session *s, uint32_t from, uint32_t cut, base_err *err);
+int kv__compute_deferred(
+    kv_session *s, const kv_lists *lists, const uint64_t *tokens, const atomic_bool *cancel, base_err *err);
+uint32_t kv__deferred_tokens(const kv_session *s); /* those with a row that is not computed */
+uint64_t kv__deferred_rows(const kv_session *s);   /* such rows of all lanes */
+static inline bool kv__is_deferred(const kv_session *s, uint32_t lane, uint32_t t)
+{
+    return s->cut[t] && lane >= (uint32_t)s->cut[t] * s->compute.shape.n_head_kv;
+}
+
+/*
+ * prune.c: the layer at which this segment's prefill is cut, 0: none; chooses among what is pending and has it computed, by a plan; what
+ * that plan leaves to do, once it is applied.
+ */
+uint32_t kv__prune_cut(const kv_session *s, const kv_segment *g, uint32_t n, bool wants_logits);
+bool kv__is_bulk(const kv_session *s, const kv_segment *g, uint32_t n);
+bool kv__may_settle(const kv_session *s, const kv_segment *g); /* is the segment, now complete, who asks? */
+int kv__settle(kv_session *s, const atomic_bool *cancel, base_err *err);
+int kv__settled(kv_session *s, base_err *err);
+/* pivot_detect.c: at the first bulk of a model whose cut is not known. */
+int kv__detect_when_due(kv_session *s, const kv_segment *g, const atomic_bool *cancel, base_err *err);
+/* session.c: a complete message or result is the newest signal, remembered, and the request when it asks. */
+int kv__take_signal(
+    kv_session *s, kv_origin origin, uint32_t turn, bool is_whole, kv_signal *kept, base_err *err);
+/* repair_choose.c: the rows that come with anchor i. */
+void kv__grow(const kv_session *s, uint32_t i, uint32_t *from, uint32_t *to);
+/* heads.c: flags ([n_layer * n_head]) of the n best heads below a layer; of all of them when none is calibrated. */
+enum { KV_HEADS_BELOW = 20 };
+void kv__heads_below(const kv_session *s, uint32_t layer, uint32_t n, uint8_t *flags);
 
 /* protect.c: the class of every token, [n] of kv_hard; returns how many are hard. */
 uint32_t kv__protect(const kv_session *s, uint8_t *hard);

@@ -52,6 +52,26 @@ static uint32_t slot_at(const model_lane_list *list, uint32_t o)
     abort();
 }
 
+/* A hidden state is a hash, 16 bits a float, and floats that follow from it. */
+static void put_state(float *state, uint64_t hash)
+{
+    for (uint32_t i = 0; i < FAKE_EMBD; i++)
+        state[i] = (float)(uint16_t)(hash >> 16 * (i % 4)) + (float)(i / 4);
+}
+
+static uint64_t get_state(const float *state)
+{
+    uint64_t hash = 0;
+    for (uint32_t i = 0; i < FAKE_EMBD; i++) {
+        const uint64_t part = (uint64_t)(state[i] - (float)(i / 4));
+        if (i < 4)
+            hash |= part << 16 * i;
+        else if (part != (hash >> 16 * (i % 4) & 0xffff))
+            abort(); /* not a state that put_state made */
+    }
+    return hash;
+}
+
 static int forward(void *user, const model_batch *b, base_err *err)
 {
     fake_model *m = user;
@@ -62,25 +82,29 @@ static int forward(void *user, const model_batch *b, base_err *err)
     }
     if (m->fail_after > 0) m->fail_after--;
     uint32_t next_want = 0, next_capture = 0;
+    const uint32_t last_layer = b->layer_last ? b->layer_last : FAKE_LAYERS,
+                   first = b->layer_first * FAKE_HEADS_KV, last = last_layer * FAKE_HEADS_KV;
     uint64_t read[FAKE_LANES]; /* what the next token of the batch can read */
-    for (uint32_t lane = 0; lane < FAKE_LANES; lane++)
+    for (uint32_t lane = first; lane < last; lane++)
         read[lane] = fold(b->rows, lane, b->rows->lanes[lane].n_rows - b->n);
     for (uint32_t t = 0; t < b->n; t++) {
-        uint64_t all = (uint64_t)b->ids[t] * 31 + b->phases[t];
-        for (uint32_t lane = 0; lane < FAKE_LANES; lane++) {
+        uint64_t all =
+            first ? get_state(b->hidden + (size_t)t * FAKE_EMBD) : (uint64_t)b->ids[t] * 31 + b->phases[t];
+        for (uint32_t lane = first; lane < last; lane++) {
             const model_lane_list *list = &b->rows->lanes[lane];
             const uint32_t own = list->n_rows - b->n + t;
             const uint64_t before = read[lane];
             uint16_t *key = model_rows_key(b->rows, lane, slot_at(list, own)),
                      *value = model_rows_value(b->rows, lane, slot_at(list, own));
             for (uint32_t i = 0; i < FAKE_DIM; i++) {
-                const uint64_t seed[] = {before, (uint64_t)(uint32_t)b->ids[t], b->phases[t], i};
+                const uint64_t seed[] = {before, all, (uint64_t)(uint32_t)b->ids[t], b->phases[t], i};
                 key[i] = half_of_sign(code(m, (uint32_t)b->ids[t] % FAKE_CLASSES, lane, i));
                 value[i] = (uint16_t)base_hash64(seed, sizeof seed, 1);
             }
             read[lane] = fold_row(b->rows, lane, slot_at(list, own), before);
             all = base_hash64(&before, sizeof before, all);
         }
+        if (last < FAKE_LANES) put_state(b->hidden + (size_t)t * FAKE_EMBD, all);
         if (next_want < b->n_want && b->want[next_want] == t) {
             for (uint32_t v = 0; v < FAKE_VOCAB; v++)
                 b->logits[(size_t)next_want * FAKE_VOCAB + v] =
@@ -88,7 +112,7 @@ static int forward(void *user, const model_batch *b, base_err *err)
             next_want++;
         }
         if (b->capture && next_capture < b->capture->n && b->capture->tokens[next_capture] == t) {
-            for (uint32_t lh = 0; lh < FAKE_LAYERS * FAKE_HEADS; lh++)
+            for (uint32_t lh = b->layer_first * FAKE_HEADS; lh < last_layer * FAKE_HEADS; lh++)
                 for (uint32_t i = 0; i < FAKE_DIM; i++)
                     b->capture->queries[((size_t)lh * b->capture->n + next_capture) * FAKE_DIM + i] =
                         (float)code(
@@ -97,6 +121,7 @@ static int forward(void *user, const model_batch *b, base_err *err)
         }
     }
     m->n_forward += b->n;
+    m->n_layers += (uint64_t)b->n * (last_layer - b->layer_first);
     return 0;
 }
 
@@ -153,6 +178,7 @@ kv_compute fake_compute(fake_model *m, uint32_t n_ctx)
         .score = score,
         .shape = {.n_layer = FAKE_LAYERS, .n_head_kv = FAKE_HEADS_KV, .head_dim = FAKE_DIM},
         .n_head = FAKE_HEADS,
+        .n_embd = FAKE_EMBD,
         .n_vocab = FAKE_VOCAB,
         .n_ctx = n_ctx,
         .kernel_version = 1,

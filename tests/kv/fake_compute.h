@@ -2,7 +2,8 @@
  * A model without weights for tests of the cache: deterministic, and honest about what it read.
  *
  * A row's key is a code of its id's class (id % FAKE_CLASSES), so a query of a class asks for the keys of its class; a row's
- * value and the logits are a hash of everything that the token could read, so a row computed over a hole differs.
+ * value and the logits are a hash of everything that the token could read, so a row computed over a hole differs. A part of the
+ * layers hands the same hash on in its hidden state.
  */
 #ifndef KVIST_TESTS_FAKE_COMPUTE_H
 #define KVIST_TESTS_FAKE_COMPUTE_H
@@ -14,6 +15,7 @@ enum {
     FAKE_HEADS_KV = 2,
     FAKE_HEADS = 4,
     FAKE_DIM = 16,
+    FAKE_EMBD = 12, /* floats of a hidden state */
     FAKE_VOCAB = 1024,
     FAKE_CLASSES = 61,
     FAKE_LANES = FAKE_LAYERS * FAKE_HEADS_KV
@@ -21,6 +23,7 @@ enum {
 
 typedef struct fake_model {
     uint64_t n_forward; /* tokens computed */
+    uint64_t n_layers;  /* and in how many layers, all tokens together */
     uint64_t n_scored;  /* row-lanes scored */
     int fail_after;     /* this many forward calls succeed, the next is cancelled; -1: never */
     bool lanes_differ;  /* each lane has its own code: per-lane policies choose differently */

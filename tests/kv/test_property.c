@@ -57,9 +57,11 @@ typedef struct world {
     kv_session *s;
     fake_model model;
     char row_file[256];
-    const char *policy;
+    char policy[64];    /* its name, and behind it parameters */
+    const char *set[8]; /* the parameters, words of `policy` */
     uint32_t n;
     bool active[FAKE_LANES][CTX], pinned[CTX], barred[CTX], stale[CTX], dead[CTX];
+    uint16_t cut[CTX]; /* layers from here on are not computed */
     uint64_t row[CTX]; /* hash of the token's rows */
     uint32_t turn;
     uint64_t told; /* hash of everything that was told or computed: two runs agree */
@@ -93,6 +95,10 @@ static void on_plan(void *user, const kv_plan *p)
             if (p->cause == KV_CAUSE_REPAIR && !w->active[lane][t] && (w->barred[t] || w->stale[t]))
                 complain(w, "a repair brought a barred row back", t);
             w->active[lane][t] = !w->active[lane][t];
+            if (w->cut[t] && lane >= (uint32_t)w->cut[t] * FAKE_HEADS_KV) { /* computed for the first time */
+                w->cut[t] = 0;
+                w->row[t] = 0;
+            }
         }
     for (uint32_t t = 0; t < p->n_tokens; t++) {
         w->pinned[t] ^= bit(p->pinned, t);
@@ -131,7 +137,9 @@ static uint64_t row_hash(const kv_session *s, uint32_t t)
 static void follow(world *w)
 {
     for (uint32_t t = w->n; t < w->s->n; t++) {
-        for (uint32_t lane = 0; lane < FAKE_LANES; lane++) w->active[lane][t] = true;
+        w->cut[t] = (uint16_t)kv_session_cut(w->s, t);
+        for (uint32_t lane = 0; lane < FAKE_LANES; lane++)
+            w->active[lane][t] = !w->cut[t] || lane < (uint32_t)w->cut[t] * FAKE_HEADS_KV;
         w->pinned[t] = w->barred[t] = w->stale[t] = w->dead[t] = false;
         w->row[t] = 0;
     }
@@ -174,25 +182,51 @@ static void check(world *w, bool all_rows)
             kv_bits_get(s->stale, t) != w->stale[t])
             complain(w, "a flag differs", t);
         if (kv_bits_get(s->dead, t) != w->dead[t]) complain(w, "a flag differs", t);
+        if (kv_session_cut(s, t) != w->cut[t]) complain(w, "a row is computed that was not, or is not", t);
+        for (uint32_t lane = (uint32_t)w->cut[t] * FAKE_HEADS_KV; w->cut[t] && lane < FAKE_LANES; lane++)
+            if (w->active[lane][t]) complain(w, "a row that is not computed is active", t);
         if (w->dead[t]) continue;
         if (!all_rows && t % 37 != w->n % 37) continue;
         const uint64_t hash = row_hash(s, t);
         if (w->row[t] && w->row[t] != hash) complain(w, "a row's bytes changed", t);
         w->row[t] = hash;
     }
+    kv_stats stats;
+    kv_session_get_stats(s, &stats);
+    uint64_t active = 0, dead = 0, deferred = 0, rows = 0;
+    for (uint32_t t = 0; t < w->n; t++)
+        for (uint32_t lane = 0; lane < FAKE_LANES; lane++) {
+            active += w->active[lane][t];
+            dead += w->dead[t];
+            deferred += !w->dead[t] && w->cut[t] && lane >= (uint32_t)w->cut[t] * FAKE_HEADS_KV;
+            rows++;
+        }
+    const double host = (double)(rows - active - dead - deferred) / FAKE_LANES;
+    if (host < 0 || host > stats.host + 2. || host < stats.host - 2.)
+        complain(w, "active, host, deferred and dead are not all", stats.host);
     w->told = base_hash64(&s->schedule, sizeof s->schedule, w->told);
 }
 
 static kv_options options_of(const world *w)
 {
-    return (kv_options){.budget = BUDGET, .policy = w->policy, .repair = -1, .row_file = w->row_file};
+    return (kv_options){
+        .budget = BUDGET, .policy = w->policy, .repair = -1, .row_file = w->row_file, .set = w->set};
 }
 
 static bool world_open(world *w, const char *policy, const char *folder, bool lanes_differ)
 {
     memset(w, 0, sizeof *w);
     w->model.lanes_differ = lanes_differ;
-    w->policy = policy;
+    snprintf(w->policy, sizeof w->policy, "%s", policy);
+    for (char *at = strchr(w->policy, ' '), *next; at; at = next) {
+        *at++ = 0;
+        next = strchr(at, ' ');
+        for (size_t i = 0; i < 7; i++)
+            if (!w->set[i]) {
+                w->set[i] = at;
+                break;
+            }
+    }
     snprintf(w->row_file, sizeof w->row_file, "%s/rows", folder);
     const kv_compute c = fake_compute(&w->model, CTX);
     const kv_options o = options_of(w);
@@ -231,8 +265,12 @@ static void set_form(world *w, uint32_t a)
         {"order=keys", "lanes=each"}, {"pick=coverage"}, {"pick=refresh", "grow=burst"},
         {"order=random", "grow=none"}, {"order=oldest"}, {"signal=replay"}, {"lanes=each", "signal=replay"}};
     kv_options o = options_of(w);
+    const char *const *form = forms[a % (sizeof forms / sizeof *forms)], *set[16] = {NULL};
+    size_t n = 0;
+    for (size_t i = 0; w->set[i]; i++) set[n++] = w->set[i];
+    for (size_t i = 0; form[i]; i++) set[n++] = form[i];
     o.budget = w->s->budget;
-    o.set = forms[a % (sizeof forms / sizeof *forms)];
+    o.set = set;
     kv_session_set_policy(w->s, &o, NULL);
 }
 
@@ -265,6 +303,7 @@ static void cancel_repair(world *w, uint32_t a, uint32_t b)
         w->model.fail_after = -1;
         if (r == 0) return; /* it needed no forward pass */
         memcpy(w->active, keep.active, sizeof w->active);
+        memcpy(w->cut, keep.cut, sizeof w->cut);
         w->told = told;
     }
     if (w->s->epoch != epoch || w->s->schedule != schedule)
@@ -481,6 +520,16 @@ static void test_property__every_policy_agrees_with_it(void **state)
     run_policies(policies, 9, steps(10000) / 10, test_seed("policies", 20263));
 }
 
+static void test_property__pruned_prefill_agrees_with_it(void **state)
+{
+    static const char *const policies[] = {"kvist prune=heads bulk=60 keep=.2", "structkv pivot=1 bulk=60",
+        "kvist prune=centrality bulk=30 block=16 stored=.3", "fastkv bulk=60", "gemfilter-like bulk=60",
+        "snapkv prune=heads bulk=1"};
+    (void)state;
+    run_policies(
+        policies, sizeof policies / sizeof *policies, steps(10000) / 5, test_seed("pruned prefill", 20265));
+}
+
 static void test_property__policies_that_add_attention_up_agree_with_it(void **state)
 {
     static const char *const policies[] = {"h2o", "scissorhands"};
@@ -493,6 +542,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_property__ten_thousand_operations_agree_with_a_plain_model),
         cmocka_unit_test(test_property__every_policy_agrees_with_it),
+        cmocka_unit_test(test_property__pruned_prefill_agrees_with_it),
         cmocka_unit_test(test_property__policies_that_add_attention_up_agree_with_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
