@@ -276,6 +276,7 @@ static void clear_session(agent *a)
     free(a->approved_test);
     a->test_command = a->approved_test = NULL;
     base_buf_clear(&a->shell_notes);
+    base_buf_clear(&a->map_notes);
 }
 
 int agent_open(agent **ret, engine *e, tool_workspace *w, const agent_options *options,
@@ -401,6 +402,7 @@ void agent_close(agent *a)
     free(a->turn_starts);
     free(a->turn_sums);
     base_buf_free(&a->shell_notes);
+    base_buf_free(&a->map_notes);
     free(a->id);
     free(a->parent);
     free(a);

@@ -19,7 +19,7 @@ typedef int command_fn(agent *a, const char *arguments, base_err *err);
 typedef int range_fn(agent *a, uint32_t from, uint32_t to, void *user, base_err *err);
 
 /*
- * What a person points at: "120-180" (tokens), "last" (the newest result or excerpt), else every piece whose path or label has
+ * What a person points at: "120-180" (tokens, both ends too, as the screen counts), "last" (the newest result or excerpt), else every piece whose path or label has
  * the text. Returns how many ranges there were in *ret_n.
  */
 static int for_ranges(agent *a, const char *what, range_fn *fn, void *user, uint32_t *ret_n, base_err *err)
@@ -32,8 +32,12 @@ static int for_ranges(agent *a, const char *what, range_fn *fn, void *user, uint
             "say which rows: FROM-TO, \"last\", or a part of a path or label (/context lists them)");
     int fields = sscanf(what, "%u-%u%c", &from, &to, &behind);
     if (fields == 2 || (fields == 1 && sscanf(what, "%u%c", &from, &behind) == 1)) {
+        if (fields == 1) to = from;
+        if (to < from || to >= agent__n_tokens(a))
+            return base_fail(err, BASE_E_USAGE, "there are no rows %s: the session has 0-%u", what,
+                agent__n_tokens(a) ? agent__n_tokens(a) - 1 : 0);
         *ret_n = 1;
-        return fn(a, from, fields == 2 ? to : from + 1, user, err);
+        return fn(a, from, to + 1, user, err);
     }
     int rc = 0;
     bool last = !strcmp(what, "last");
@@ -149,8 +153,9 @@ static int run_map(agent *a, const char *arguments, base_err *err)
         .words = arguments, .paths = paths, .budget_bytes = (size_t)tokens * BYTES_PER_TOKEN};
     uint32_t shown = code_index_map(tool_workspace_index(a->workspace), &options, &map);
     if (shown) {
+        base_buf_clear(&a->map_notes);
         base_buf_printf(
-            &a->shell_notes, "The definitions of this tree that the others lean on:\n%s\n", map.data);
+            &a->map_notes, "The definitions of this tree that the others lean on:\n%s\n", map.data);
         agent__notice(a, "%s", map.data);
         agent__notice(a, "%u definitions, about %zu tokens; they stand in front of the next request", shown,
             map.len / BYTES_PER_TOKEN);
@@ -248,8 +253,8 @@ static int run_context(agent *a, const char *arguments, base_err *err)
         s.budget ? s.budget : s.n_tokens);
     for (size_t i = 0; i < a->n_pieces; i++) {
         const agent_piece *p = &a->pieces[i];
-        if (p->origin == KV_ORIGIN_SCAFFOLD || p->to > s.n_tokens) continue;
-        base_buf_printf(&out, "\n%u-%u\t%s\t", p->from, p->to, kv_origin_word(p->origin));
+        if (p->origin == KV_ORIGIN_SCAFFOLD || p->to > s.n_tokens || p->to <= p->from) continue;
+        base_buf_printf(&out, "\n%u-%u\t%s\t", p->from, p->to - 1, kv_origin_word(p->origin));
         if (p->path)
             base_buf_printf(&out, "%s:%u-%u", p->path, p->line, p->line_end);
         else
@@ -268,12 +273,11 @@ static int why_of(agent *a, uint32_t from, uint32_t to, void *user, base_err *er
     base_buf *out = user;
     kv_stats s;
     a->engine->ops->stats(a->engine, &s);
-    if (from >= s.n_tokens) return base_fail(err, BASE_E_USAGE, "the session has %u tokens", s.n_tokens);
     kv_why w;
     uint32_t at = to > from ? from + (to - from) / 2 : from; /* the middle speaks for a range */
     a->engine->ops->why(a->engine, at < s.n_tokens ? at : from, &w);
-    base_buf_printf(
-        out, "%s%u-%u: active in %u of %u lanes", out->len ? "\n" : "", from, to, w.lanes_active, s.n_lanes);
+    base_buf_printf(out, "%s%u-%u: active in %u of %u lanes", out->len ? "\n" : "", from, to - 1,
+        w.lanes_active, s.n_lanes);
     if (w.pinned) base_buf_puts(out, ", pinned");
     if (w.barred) base_buf_puts(out, ", barred");
     if (w.stale) base_buf_puts(out, ", stale");
@@ -371,8 +375,8 @@ static void put_session(void *user, const agent_log_row *r)
 {
     base_buf *out = user;
     size_t n = strcspn(r->title, "\n");
-    base_buf_printf(out, "%s%s\t%u turns\t%s\t%.*s", out->len ? "\n" : "", r->id, r->turns, r->status,
-        (int)(n < 60 ? n : 60), r->title);
+    base_buf_printf(out, "%s%s\t%u turn%s\t%s\t%.*s", out->len ? "\n" : "", r->id, r->turns,
+        r->turns == 1 ? "" : "s", r->status, (int)(n < 60 ? n : 60), r->title);
 }
 
 static int run_sessions(agent *a, const char *arguments, base_err *err)

@@ -418,6 +418,10 @@ int agent__append_context(agent *a, const char *request, base_err *err)
         rc = append_plain(a, a->shell_notes.data, "! line", err);
         base_buf_clear(&a->shell_notes);
     }
+    if (!rc && a->map_notes.len) {
+        rc = append_plain(a, a->map_notes.data, "/map", err);
+        base_buf_clear(&a->map_notes);
+    }
     add_mentions(&g);
     /* A failing test with its program in view needs nothing else; more only distracts a small model. */
     bool complete = a->fix.wanted && g.n_files >= 2;

@@ -112,6 +112,7 @@ struct agent {
     agent_doubts *doubts;  /* of the definition that is being repaired; NULL: not looked for yet */
     char *test_command;    /* named by the request or run before */
     base_buf shell_notes;  /* what "!" lines printed, for the next request */
+    base_buf map_notes;    /* what /map found, for the next request */
     uint32_t *turn_starts; /* token index where turn t began, [turn] */
     size_t cap_turn_starts;
     agent_sums sums;

@@ -211,7 +211,7 @@ static void command(tui_ui *u, const char *name)
         return;
     }
     char line[64];
-    snprintf(line, sizeof line, "/%s %u-%u", name, from, to);
+    snprintf(line, sizeof line, "/%s %u-%u", name, from, to - 1);
     tui_ui_submit(u, line);
     if (!u->replay) tui_ui_say(u, u->n_queue ? "%s: when the model pauses" : "%s", line);
 }

@@ -70,6 +70,10 @@ static void test_session__commands_act_on_rows_through_plans(void **state)
     assert_int_equal(submit(s, &h, "/promote 10-20"), 0);
     assert_string_equal(h.outline.data,
         "plan:manual notice plan:manual notice notice plan:manual notice plan:manual notice ");
+    assert_int_equal(submit(s, &h, "/why 10-20"), 0);
+    assert_true(told(&h, "10-20: active")); /* both ends, as they were given */
+    assert_int_equal(submit(s, &h, "/pin 20-10"), BASE_E_USAGE);
+    assert_int_equal(submit(s, &h, "/pin 0-4294967295"), BASE_E_USAGE);
     assert_int_equal(submit(s, &h, "/pin nowhere"), BASE_E_NOT_FOUND);
     assert_int_equal(submit(s, &h, "/budget 10"), BASE_E_USAGE);
     assert_int_equal(submit(s, &h, "/nonsense"), BASE_E_USAGE);
