@@ -226,7 +226,9 @@ static void print_plain(const source *s)
     printf("%s: %s, %u definitions", s->path, f->language != NULL ? f->language : "read without a grammar",
         f->n_definitions);
     for (int k = 0; k < CODE_N_KINDS; k++) printf(", %u %s", n[k], code_kind_word((code_kind)k));
-    if (f->n_errors != 0) printf(", %u syntax errors (the first in line %u)", f->n_errors, f->error_line);
+    if (f->n_errors != 0)
+        printf(", %u syntax error%s (the first in line %u)", f->n_errors, f->n_errors == 1 ? "" : "s",
+            f->error_line);
     printf("\n");
     for (uint32_t i = 0; i < f->n_definitions; i++) {
         const code_definition *d = &f->definitions[i];

@@ -41,10 +41,13 @@ static void tell_buf(report *r, const char *key, base_buf *value)
     base_buf_free(value);
 }
 
-static void tell_cpu(report *r)
+static void tell_cpu(report *r, const common_options *common)
 {
     base_buf line = {0};
-    base_buf_printf(&line, "%ld cores", sysconf(_SC_NPROCESSORS_ONLN));
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    int threads = model_threads((int)common->threads);
+    base_buf_printf(
+        &line, "%ld core%s, %d thread%s", cores, cores == 1 ? "" : "s", threads, threads == 1 ? "" : "s");
 #if defined(__x86_64__)
     /* __builtin_cpu_supports takes literals only, hence no table. */
     if (__builtin_cpu_supports("avx2")) base_buf_puts(&line, ", AVX2");
@@ -134,7 +137,7 @@ int cmd_doctor(int argc, char **argv)
     }
     report r = {0};
     tell(&r, "kvist", KVIST_VERSION);
-    tell_cpu(&r);
+    tell_cpu(&r, &common);
     tell_memory(&r);
     tell_gpu(&r);
     tell_model(&r, &common);

@@ -31,6 +31,7 @@ typedef struct log_options {
     bool json, labels, help;
     int64_t turn;
     const char *session;
+    uint32_t n_matches; /* of a search, so far */
 } log_options;
 
 static void print_clean(const char *text, size_t n, bool lines)
@@ -72,7 +73,7 @@ static void print_row(void *user, const agent_log_row *r)
     struct tm local;
     if (localtime_r(&seconds, &local)) strftime(when, sizeof when, "%Y-%m-%d %H:%M", &local);
     size_t n = strcspn(r->title, "\n");
-    printf("%s  %s  %3u turns  %-11s  ", r->id, when, r->turns, r->status);
+    printf("%s  %s  %3u %-5s  %-11s  ", r->id, when, r->turns, r->turns == 1 ? "turn" : "turns", r->status);
     print_clean(r->root, strlen(r->root), false);
     printf("  ");
     print_clean(r->title, n < 70 ? n : 70, false);
@@ -81,7 +82,8 @@ static void print_row(void *user, const agent_log_row *r)
 
 static void print_match(void *user, const agent_log_match *m)
 {
-    const log_options *o = user;
+    log_options *o = user;
+    o->n_matches++;
     if (o->json) {
         base_buf out = {0};
         base_buf_putc(&out, '{');
@@ -410,7 +412,7 @@ static int run_list(const log_options *o, base_err *err)
     return rc;
 }
 
-static int run_search(const char *const *words, uint32_t n, const log_options *o, base_err *err)
+static int run_search(const char *const *words, uint32_t n, log_options *o, base_err *err)
 {
     base_buf all = {0};
     agent_log *l = NULL;
@@ -418,8 +420,8 @@ static int run_search(const char *const *words, uint32_t n, const log_options *o
     for (uint32_t i = 1; i < n; i++) base_buf_printf(&all, "%s%s", i > 1 ? " " : "", words[i]);
     int rc = agent_log_open(&l, NULL, true, err);
     if (!rc && o->session) rc = agent_log_find(l, o->session, NULL, &id, err);
-    if (!rc)
-        rc = agent_log_search(l, id, all.data ? all.data : "", 0, print_match, (void *)(uintptr_t)o, err);
+    if (!rc) rc = agent_log_search(l, id, all.data ? all.data : "", 0, print_match, o, err);
+    if (!rc && !o->n_matches) fprintf(stderr, "kvist: no session has these words\n");
     free(id);
     base_buf_free(&all);
     agent_log_close(l);

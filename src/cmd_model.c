@@ -29,12 +29,11 @@
 #endif
 
 static const char usage[] =
-    "usage:\n"
-    "kvist model list [--json]     the default models: present or not, bytes, sha256\n"
-    "kvist model get NAME|URL [--sha256 HEX]\n"
-    "                              fetches a model into the data folder; an interrupted one goes on\n"
-    "kvist model info FILE|NAME    metadata, tensor types, memory plan\n"
-    "kvist model check FILE|NAME   reads the whole file: shapes, numbers, vocabulary, sha256\n";
+    "usage: kvist model list [--json]     the default models: present or not, bytes, sha256\n"
+    "       kvist model get NAME|URL [--sha256 HEX]\n"
+    "                                     fetches a model into the data folder; an interrupted one goes on\n"
+    "       kvist model info FILE|NAME    metadata, tensor types, memory plan\n"
+    "       kvist model check FILE|NAME   reads the whole file: shapes, numbers, vocabulary, sha256\n";
 
 static char *model_path(const char *file)
 {
@@ -66,24 +65,22 @@ static const char *state_of(const default_model *m, const char *path)
 static void list(bool json)
 {
     base_buf out = {0};
-    if (json) base_buf_putc(&out, '[');
     for (size_t i = 0; i < OPTIONS_N_MODELS; i++) {
         const default_model *m = &options_models[i];
         char *path = model_path(m->file);
         if (json) {
             base_buf_printf(&out,
-                "%s{\"name\":\"%s\",\"role\":\"%s\",\"state\":\"%s\",\"bytes\":%" PRIu64
+                "{\"name\":\"%s\",\"role\":\"%s\",\"state\":\"%s\",\"bytes\":%" PRIu64
                 ",\"sha256\":\"%s\",\"path\":",
-                i ? "," : "", m->name, m->role, state_of(m, path), m->bytes, m->sha256);
+                m->name, m->role, state_of(m, path), m->bytes, m->sha256);
             base_json_put_str(&out, path, strlen(path));
-            base_buf_putc(&out, '}');
+            base_buf_puts(&out, "}\n");
         } else {
             base_buf_printf(&out, "%-20s %-8s %-10s %10" PRIu64 "  %s\n%20s %s\n", m->name, m->role,
                 state_of(m, path), m->bytes, m->sha256, "", path);
         }
         free(path);
     }
-    if (json) base_buf_puts(&out, "]\n");
     fputs(out.data, stdout);
     base_buf_free(&out);
 }
@@ -364,6 +361,10 @@ int cmd_model(int argc, char **argv)
     const char *action = n ? words[0] : "list";
     if (help)
         fputs(usage, stdout);
+    else if (json && strcmp(action, "list"))
+        r = base_fail(&err, BASE_E_USAGE, "--json goes with kvist model list");
+    else if (sha256 && (strlen(sha256) != 64 || sha256[strspn(sha256, "0123456789abcdefABCDEF")]))
+        r = base_fail(&err, BASE_E_USAGE, "--sha256 takes 64 hexadecimal digits, not \"%s\"", sha256);
     else if (n <= 1 && !strcmp(action, "list"))
         list(json);
     else if (n == 2 && !strcmp(action, "get"))

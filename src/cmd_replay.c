@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "agent/log.h"
 #include "cmd.h"
@@ -19,7 +20,7 @@ static const char usage[] = "usage: kvist replay [ID] [--turn N] [--text WxH]\n\
                             "  --turn N      starts at the end of turn N\n"
                             "  --text WxH    prints that screen as plain text (120x40) and ends\n";
 
-enum { MAX_SIZE = 1000 };
+enum { MAX_SIZE = 1000, TURN_LAST = INT_MIN };
 
 static int parse_size(const char *text, uint32_t *width, uint32_t *height, base_err *err)
 {
@@ -39,7 +40,11 @@ static int show(const char *prefix, int64_t turn, const char *size, base_err *er
     char *id = NULL;
     base_buf text = {0};
     uint32_t width = 0, height = 0;
-    int rc = turn < 0 || turn > UINT32_MAX ? base_fail(err, BASE_E_USAGE, "--turn counts from 1") : 0;
+    int rc =
+        turn != TURN_LAST && (turn < 1 || turn > UINT32_MAX) ? base_fail(err, BASE_E_USAGE, "--turn counts from 1") : 0;
+    if (!rc && !size && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)))
+        rc = base_fail(err, BASE_E_USAGE, "replay needs a terminal; --text 120x40 prints a screen as text");
+    if (turn == TURN_LAST) turn = 0;
     if (!rc && size) rc = parse_size(size, &width, &height, err);
     if (!rc) rc = agent_log_open(&log, NULL, true, err);
     if (!rc) rc = agent_log_find(log, prefix, NULL, &id, err);
@@ -61,7 +66,7 @@ int cmd_replay(int argc, char **argv)
 {
     base_err err = {0};
     bool help = false;
-    int64_t turn = 0;
+    int64_t turn = TURN_LAST;
     const char *size = NULL;
     const option_row own[] = {{"--help", OPTION_FLAG, &help}, {"--turn", OPTION_INTEGER, &turn},
         {"--text", OPTION_TEXT, &size}, {0}};

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/agent.h"
@@ -54,6 +55,15 @@ static char **with_resume_value(int argc, char **argv)
     return out;
 }
 
+/* A word that is no option is a folder; a mistyped command's name is one too. */
+static int check_folder(const char *dir, bool is_word, base_err *err)
+{
+    struct stat st;
+    if (!stat(dir, &st) && S_ISDIR(st.st_mode)) return BASE_OK;
+    return base_fail(err, BASE_E_USAGE, "%s is no folder%s", dir,
+        is_word && !strchr(dir, '/') ? ", and no command (kvist help lists them)" : "");
+}
+
 static int parse(int argc, char **argv, shell_options *o, base_err *err)
 {
     const option_row own[] = {{"-p", OPTION_TEXT, &o->prompt}, {"--dir", OPTION_TEXT, &o->dir},
@@ -70,8 +80,10 @@ static int parse(int argc, char **argv, shell_options *o, base_err *err)
         code = base_fail(err, BASE_E_USAGE, "one folder at most; \"%s\" is a second one", rest[1]);
     if (!code && n_rest && o->dir)
         code = base_fail(err, BASE_E_USAGE, "the folder is given twice: %s and --dir %s", rest[0], o->dir);
-    if (!code && n_rest) o->dir = rest[0];
+    bool is_word = !code && n_rest;
+    if (is_word) o->dir = rest[0];
     if (!code && !o->dir) o->dir = ".";
+    if (!code && !o->help && !o->version) code = check_folder(o->dir, is_word, err);
     free(rest);
     return code;
 }
@@ -96,13 +108,13 @@ static int to_session_options(const shell_options *o, agent_session_options *ret
         .tries = (uint32_t)o->tries};
     if (o->mode && !agent_mode_parse(o->mode, &ret->mode))
         return base_fail(err, BASE_E_USAGE, "--mode is plan, ask, edits or all, not \"%s\"", o->mode);
-    if (o->common.ctx < 0 || o->common.threads < 0 || o->max_tokens < 0 || o->max_steps < 0)
+    if (o->max_tokens < 0 || o->max_tokens > 1 << 24 || o->max_steps < 0 || o->max_steps > 1 << 24)
         return base_fail(
-            err, BASE_E_USAGE, "--ctx, --threads, --max-tokens and --max-steps cannot be negative");
+            err, BASE_E_USAGE, "--max-tokens and --max-steps take 1 to %d; 0 is the default", 1 << 24);
+    if (o->json && !o->prompt)
+        return base_fail(err, BASE_E_USAGE, "--json goes with -p TEXT: the shell has a screen");
     if (o->tries < 0 || o->tries > AGENT_MOST_TRIES)
         return base_fail(err, BASE_E_USAGE, "--tries takes 0 to %d", AGENT_MOST_TRIES);
-    if (o->common.ctx > 1 << 24)
-        return base_fail(err, BASE_E_USAGE, "--ctx takes at most %d tokens", 1 << 24);
     if (o->context && !strcmp(o->context, "off")) {
         ret->context_tokens = UINT32_MAX;
     } else if (o->context) {
@@ -165,14 +177,15 @@ static int run_screen(const shell_options *o, opening *opening_, base_err *err)
 
 static int read_prompt(const char *given, base_buf *ret, base_err *err)
 {
-    if (strcmp(given, "-")) {
-        base_buf_puts(ret, given);
-        return BASE_OK;
-    }
-    int code = base_fs_read("/dev/stdin", 1 << 20, ret, err);
+    bool is_stdin = !strcmp(given, "-");
+    int code = is_stdin ? base_fs_read("/dev/stdin", 1 << 20, ret, err) : 0;
+    if (!is_stdin) base_buf_puts(ret, given);
     if (!code && ret->data && memchr(ret->data, 0, ret->len))
         code = base_fail(
             err, BASE_E_USAGE, "the request on the standard input holds a zero byte: it is not text");
+    if (!code && (!ret->data || !ret->data[strspn(ret->data, " \t\r\n")]))
+        code = base_fail(err, BASE_E_USAGE, "%s: say what should be done",
+            is_stdin ? "the request on the standard input is empty" : "-p was given an empty request");
     return code;
 }
 

@@ -41,6 +41,12 @@ static int written(int status)
     return status;
 }
 
+static int version(void)
+{
+    puts("kvist " KVIST_VERSION);
+    return CMD_OK;
+}
+
 static int help(void)
 {
     fputs("kvist: a terminal coding agent whose memory you can see and correct\n\n"
@@ -59,12 +65,14 @@ int main(int argc, char **argv)
     setlocale(LC_NUMERIC, "C"); /* JSON has a point, whatever the country */
     signal(SIGPIPE, SIG_IGN);   /* a closed pipe is an error of write, not our end */
     if (argc > 1) {
-        for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-            if (!strcmp(argv[1], commands[i].name)) return written(commands[i].run(argc - 1, argv + 1));
-        if (!strcmp(argv[1], "--version")) {
-            puts("kvist " KVIST_VERSION);
-            return CMD_OK;
+        for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+            static char long_help[] = "--help";
+            if (strcmp(argv[1], commands[i].name)) continue;
+            if (!strcmp(argv[argc - 1], "--version")) return version();
+            if (!strcmp(argv[argc - 1], "-h")) argv[argc - 1] = long_help;
+            return written(commands[i].run(argc - 1, argv + 1));
         }
+        if (!strcmp(argv[1], "--version")) return version();
         if (!strcmp(argv[1], "help") || !strcmp(argv[1], "-h")) return help();
     }
 #ifdef KVIST_SHELL

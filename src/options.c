@@ -32,7 +32,7 @@ typedef struct common_row {
     option_kind kind;
     size_t offset; /* in common_options; numbers of the sampling are float or int, see put */
     enum { PUT_PLAIN, PUT_FLOAT, PUT_INT, PUT_SEED, PUT_SET, PUT_STOP, PUT_FLAG } put;
-    int64_t most;          /* of a whole number that is 1 at least; 0: not bounded here */
+    double least, most;    /* of a number; both 0: not bounded here */
     const char *otherwise; /* what a number out of bounds is told */
 } common_row;
 
@@ -40,15 +40,15 @@ typedef struct common_row {
 static const common_row common_rows[] = {
     {"--model", OPTION_TEXT, IN(model), PUT_PLAIN},
     {"--backend", OPTION_TEXT, IN(backend), PUT_PLAIN},
-    {"--threads", OPTION_INTEGER, IN(threads), PUT_PLAIN, 64, "left out, every core is used, up to 16"},
-    {"--ctx", OPTION_INTEGER, IN(ctx), PUT_PLAIN, 1 << 26, "left out, it is the model's own"},
+    {"--threads", OPTION_INTEGER, IN(threads), PUT_PLAIN, 1, 64, "left out, every core is used, up to 16"},
+    {"--ctx", OPTION_INTEGER, IN(ctx), PUT_PLAIN, 1, 1 << 24, "left out, it is the model's own"},
     {"--thinking", OPTION_FLAG, IN(thinking), PUT_FLAG},
     {"--seed", OPTION_INTEGER, IN(sampling.seed), PUT_SEED},
-    {"--temperature", OPTION_NUMBER, IN(sampling.temperature), PUT_FLOAT},
-    {"--top-p", OPTION_NUMBER, IN(sampling.top_p), PUT_FLOAT},
-    {"--min-p", OPTION_NUMBER, IN(sampling.min_p), PUT_FLOAT},
-    {"--repeat-penalty", OPTION_NUMBER, IN(sampling.repeat_penalty), PUT_FLOAT},
-    {"--top-k", OPTION_INTEGER, IN(sampling.top_k), PUT_INT},
+    {"--temperature", OPTION_NUMBER, IN(sampling.temperature), PUT_FLOAT, 0, 100, "0 is greedy"},
+    {"--top-p", OPTION_NUMBER, IN(sampling.top_p), PUT_FLOAT, .001, 1, "1 is off"},
+    {"--min-p", OPTION_NUMBER, IN(sampling.min_p), PUT_FLOAT, 0, 1, "0 is off"},
+    {"--repeat-penalty", OPTION_NUMBER, IN(sampling.repeat_penalty), PUT_FLOAT, .1, 10, "1 is off"},
+    {"--top-k", OPTION_INTEGER, IN(sampling.top_k), PUT_INT, 0, 1 << 24, "0 is off"},
     {"--stop", OPTION_TEXT, 0, PUT_STOP},
     {"--lookup", OPTION_TEXT, IN(lookup), PUT_PLAIN},
     {"--kv-budget", OPTION_TEXT, IN(budget), PUT_PLAIN},
@@ -88,11 +88,12 @@ static int read_value(const char *name, option_kind kind, const char *text, opti
 static int put_common(common_options *common, const common_row *row, option_value v, base_err *err)
 {
     void *at = (char *)common + row->offset;
+    double x = row->kind == OPTION_INTEGER ? (double)v.integer : v.number;
+    if (row->least < row->most && !(x >= row->least && x <= row->most))
+        return base_fail(err, BASE_E_USAGE, "%s takes %.10g to %.10g, not %.10g; %s", row->name, row->least,
+            row->most, x, row->otherwise);
     switch (row->put) {
     case PUT_PLAIN:
-        if (row->most && (v.integer < 1 || v.integer > row->most))
-            return base_fail(err, BASE_E_USAGE, "%s takes 1 to %lld, not %lld; %s", row->name,
-                (long long)row->most, (long long)v.integer, row->otherwise);
         if (row->kind == OPTION_TEXT)
             *(const char **)at = v.text;
         else
@@ -100,7 +101,7 @@ static int put_common(common_options *common, const common_row *row, option_valu
         break;
     case PUT_FLAG: *(bool *)at = v.flag; break;
     case PUT_FLOAT: *(float *)at = (float)v.number; break;
-    case PUT_INT: *(int *)at = v.integer > 1 << 30 ? 1 << 30 : (int)v.integer; break;
+    case PUT_INT: *(int *)at = (int)v.integer; break;
     case PUT_SEED: *(uint64_t *)at = (uint64_t)v.integer; break;
     case PUT_STOP:
         if (!*v.text || common->n_stop == sizeof common->stop / sizeof *common->stop - 1)
@@ -231,7 +232,7 @@ int options_budget(const common_options *o, uint32_t n_ctx, uint32_t row_bytes, 
     if (!strcmp(text, "full") || !strcmp(text, "off") || !strcmp(text, "0")) return BASE_OK;
     errno = 0;
     double x = strtod(text, &end), rows = x;
-    if (!strcmp(end, "%"))
+    if (!strcmp(end, "%") && x <= 100)
         rows = x / 100 * n_ctx;
     else if (!strcasecmp(end, "k") || !strcasecmp(end, "m") || !strcasecmp(end, "g"))
         rows = x *

@@ -273,12 +273,12 @@ static void describe(model *m, const char *path)
 
 /* Opening */
 
-static int threads_of(const model_options *o)
+int model_threads(int wanted)
 {
     cpu_set_t set;
-    int n = o->n_threads;
-    if (n > 0) return n;
-    n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : (int)sysconf(_SC_NPROCESSORS_ONLN);
+    if (wanted > 0) return wanted;
+    int n =
+        sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : (int)sysconf(_SC_NPROCESSORS_ONLN);
     return n < 1 ? 1 : n > MAX_THREADS ? MAX_THREADS : n;
 }
 
@@ -307,7 +307,7 @@ static int open_backend(model *m, const model_options *o, base_err *err)
     else if (strcmp(backend, "cpu") != 0 && strcmp(backend, "auto") != 0)
         rc = base_fail(err, BASE_E_USAGE, "backend \"%s\" is none of cpu, cuda, auto", backend);
     if (rc) return rc;
-    m->info.n_threads = (uint32_t)threads_of(o);
+    m->info.n_threads = (uint32_t)model_threads(o->n_threads);
     rc = cpu_ops_open(&m->ops, (int)m->info.n_threads, mask, err);
     if (rc) return rc;
     m->info.backend = m->ops->backend;

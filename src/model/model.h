@@ -17,6 +17,8 @@ typedef struct model model;
 typedef struct model_tokenizer model_tokenizer;
 typedef struct model_template model_template;
 
+int model_threads(int wanted); /* 0: as many as this process may run on, at most 16 */
+
 typedef struct model_options {
     int n_threads;       /* 0: the machine's cores, at most 16 */
     unsigned cpu_mask;   /* ISA levels to leave out (tests); 0: none. Bits: model/ops.h */

@@ -84,6 +84,44 @@ class Usage(Case):
             self.assertEqual(run.returncode, 2, (words, run.stderr))
             self.assertIn(part, run.stderr + run.stdout)
 
+    def test_every_command_has_a_version(self):
+        for command in ("log", "replay", "model", "eval", "kv", "bench", "code", "grammar", "doctor"):
+            for words in ([command, "--version"], [command, "x", "--version"]):
+                run = self.run_kvist(*words)
+                self.assertEqual((run.returncode, run.stdout.split()[:1]), (0, ["kvist"]), words)
+
+    def test_numbers_that_mean_nothing_are_refused(self):
+        for words in (["--temperature", "-1"], ["--top-p", "2"], ["--top-p", "0"], ["--top-k", "-1"], ["--min-p", "3"], ["--repeat-penalty", "0"],
+                      ["--kv-budget", "200%"], ["--threads", "65"], ["--ctx", "99999999"], ["--max-tokens", "-1"]):
+            run = self.run_kvist("-p", "x", "--fake-script", self.script, *words)
+            self.assertEqual(run.returncode, 2, words)
+            self.assertIn(words[0], run.stderr)
+
+    def test_an_empty_request_is_no_session(self):
+        for words, stdin in ((["-p", ""], ""), (["-p", " \n"], ""), (["-p", "-"], "\n")):
+            run = self.run_kvist(*words, "--fake-script", self.script, stdin=stdin)
+            self.assertEqual((run.returncode, run.stdout), (2, ""))
+            self.assertNotIn("session", run.stderr)
+
+    def test_a_word_that_is_neither_folder_nor_command(self):
+        run = self.run_kvist("lgo")
+        self.assertEqual(run.returncode, 2)
+        self.assertIn("no command", run.stderr)
+        self.assertEqual(self.run_kvist("-p", "x", "--dir", "no/such", "--fake-script", self.script).returncode, 2)
+
+    def test_replay_paints_on_no_pipe(self):
+        self.ask("What doubles?", "--mode", "plan")
+        run = self.run_kvist("replay")
+        self.assertEqual((run.returncode, run.stdout), (2, ""))
+        self.assertIn("--text", run.stderr)
+        for turn in ("0", "-1", "7"):
+            self.assertEqual(self.run_kvist("replay", "--turn", turn, "--text", "80x24").returncode, 2)
+
+    def test_model_list_is_an_object_a_line(self):
+        run = self.run_kvist("model", "list", "--json")
+        self.assertEqual([json.loads(line)["role"] for line in run.stdout.splitlines()], ["default", "small"])
+        self.assertEqual(self.run_kvist("model", "get", "small", "--sha256", "abc").returncode, 2)
+
     def test_no_terminal_names_p(self):
         run = self.run_kvist("--fake-script", self.script)
         self.assertEqual(run.returncode, 2)
