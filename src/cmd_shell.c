@@ -150,11 +150,29 @@ static int open_on_thread(void *user, const agent_host *host, atomic_bool *cance
     return code;
 }
 
+/* Another process writes the session: it is shown as a replay is. */
+static int show_only(const char *id, base_err *err)
+{
+    agent_log *log = NULL;
+    int code = agent_log_open(&log, NULL, true, err);
+    const tui_options options = {.no_color = getenv("NO_COLOR") && *getenv("NO_COLOR"),
+        .note = "another kvist has this session open: here it is read only, as it stood just now"};
+    if (!code) code = tui_replay(log, id, &options, err);
+    agent_log_close(log);
+    return code;
+}
+
 static int run_screen(const shell_options *o, opening *opening_, base_err *err)
 {
     if (!o->linear && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)))
         return base_fail(err, BASE_E_USAGE,
             "the shell needs a terminal; for one request without a screen use kvist -p \"...\"");
+    char *in_use = o->linear ? NULL : agent_session_in_use(&opening_->session);
+    if (in_use) {
+        int code = show_only(in_use, err);
+        free(in_use);
+        return code;
+    }
     agent_worker *worker;
     char *history = base_fs_home(BASE_HOME_STATE, "history");
     opening_->session.show_log = true; /* a resumed session opens on the screen it was left with */

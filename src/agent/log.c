@@ -307,7 +307,7 @@ int agent_log_lock(agent_log *l, const char *id, base_err *err)
 }
 
 /* Is some process at work on it? */
-static bool is_locked(const agent_log *l, const char *id)
+bool agent_log_is_locked(const agent_log *l, const char *id)
 {
     if (own_lock(l, id)) return true;
     int fd, rc = take_lock(l, id, false, &fd, NULL);
@@ -363,7 +363,7 @@ int agent_log_find(agent_log *l, const char *prefix, const char *root, char **re
 
 int agent_log_delete(agent_log *l, const char *id, base_err *err)
 {
-    if (!own_lock(l, id) && is_locked(l, id))
+    if (!own_lock(l, id) && agent_log_is_locked(l, id))
         return base_fail(err, BASE_E_STATE, "another kvist has session %s open: end it first", id);
     int rc = exec(l, "BEGIN IMMEDIATE", err);
     if (rc) return rc;
@@ -566,7 +566,7 @@ int agent_log_list(agent_log *l, const char *root, void (*row)(void *user, const
             .turns = (uint32_t)sqlite3_column_int64(s, 7),
             .events = (uint32_t)sqlite3_column_int64(s, 8),
             .status = column(s, 9)};
-        if (!strcmp(r.status, "open") && !is_locked(l, r.id)) r.status = "interrupted";
+        if (!strcmp(r.status, "open") && !agent_log_is_locked(l, r.id)) r.status = "interrupted";
         row(user, &r);
     }
     int result = rc == SQLITE_DONE ? 0 : log_fail(l, "sessions cannot be read", err);

@@ -20,6 +20,7 @@ void agent_log_new_id(char ret[32]);
 int agent_log_create(
     agent_log *l, const char *id, const char *parent, const char *root, const char *model, base_err *err);
 int agent_log_lock(agent_log *l, const char *id, base_err *err);
+bool agent_log_is_locked(const agent_log *l, const char *id); /* by this log or by another process */
 int agent_log_find(agent_log *l, const char *prefix, const char *root, char **ret_id,
     base_err *err);                                                /* "" = the latest of root */
 int agent_log_delete(agent_log *l, const char *id, base_err *err); /* text index, rows and undo objects too */

@@ -49,6 +49,20 @@ static int choose_id(agent_session *s, const agent_session_options *o, base_err 
     return 0;
 }
 
+char *agent_session_in_use(const agent_session_options *o)
+{
+    agent_log *l = NULL;
+    char *id = NULL;
+    if (!o->resume || o->ephemeral || agent_log_open(&l, NULL, true, NULL)) return NULL;
+    char *root = root_of(o->dir);
+    bool in_use = !agent_log_find(l, o->resume, root, &id, NULL) && agent_log_is_locked(l, id);
+    agent_log_close(l);
+    free(root);
+    if (in_use) return id;
+    free(id);
+    return NULL;
+}
+
 static int open_engine(agent_session *s, const agent_session_options *o, atomic_bool *cancel, engine **ret,
     base_err *why_not, base_err *err)
 {

@@ -34,6 +34,9 @@ typedef struct agent_session agent_session;
 int agent_session_open(agent_session **ret, const agent_session_options *options, const agent_host *host,
     atomic_bool *cancel, base_err *err);
 void agent_session_close(agent_session *s); /* NULL is fine */
+
+/* The session that `resume` means, when another process has it open: it can be looked at only. The caller frees; NULL: not so. */
+char *agent_session_in_use(const agent_session_options *options);
 agent *agent_session_agent(agent_session *s);
 
 #endif

@@ -60,7 +60,7 @@ static int collect(tui_ui *u, field *fields, int width)
     const char *slash = s->model ? strrchr(s->model, '/') : NULL;
     if (s->model) put_model(u, add(fields, &n, TUI_PLAIN), slash ? slash + 1 : s->model, width);
     if (u->failed) {
-        snprintf(add(fields, &n, TUI_STYLE(TUI_ERR, TUI_BOLD))->text, 96, "no model");
+        snprintf(add(fields, &n, TUI_STYLE(TUI_ERR, TUI_BOLD))->text, 96, "not open");
     } else if (u->loading) {
         f = add(fields, &n, TUI_STYLE(TUI_WARN, 0));
         snprintf(f->text, sizeof f->text, u->load_share > 0 ? "%.60s %.0f%%" : "%.60s",

@@ -102,6 +102,7 @@ int tui_replay(agent_log *l, const char *session, const tui_options *options, ba
         p.ui.replay = true;
         p.ui.replay_turns = p.record.turns;
         tui_record_show(&p.record, &p.ui, &p.shown, tui_record_end(&p.record, options->turn));
+        if (options->note) tui_ui_say(&p.ui, "%s", options->note);
         p.loop = (tui_loop){.ui = &p.ui, .fd = -1, .tick = tick, .user = &p};
         tui_loop_run(&p.loop);
         tui_loop_close();

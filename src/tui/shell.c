@@ -18,6 +18,7 @@ typedef struct shell {
     const tui_options *options;
     tui_ui ui;
     tui_loop loop;
+    base_err failure; /* why the session could not be opened */
 } shell;
 
 static void do_submit(void *user, const char *text)
@@ -67,7 +68,8 @@ static bool take_messages(void *user)
         case AGENT_WORKER_EVENT: tui_ui_event(&s->ui, m->event); break;
         case AGENT_WORKER_IDLE: tui_ui_idle(&s->ui); break;
         case AGENT_WORKER_FAILED:
-            tui_ui_failed(&s->ui, m->text ? m->text : "the session could not be opened");
+            base_fail(&s->failure, BASE_E_STATE, "%s", m->text ? m->text : "the session could not be opened");
+            tui_ui_failed(&s->ui, s->failure.msg);
             break;
         }
         agent_worker_message_free(m);
@@ -97,12 +99,16 @@ int tui_run(agent_worker *w, const tui_options *options, base_err *err)
         .paths = options->paths || options->root ? do_paths : NULL};
     tui_ui_init(&s.ui, &host, tui_painter_utf8(), !tui_painter_colours());
     tui_lines_open(&s.ui.lines, options->history);
-    tui_ui_loading(&s.ui, 0, options->first_line);
+    base_buf first = {0};
+    base_buf_printf(&first, "loading %s", options->first_line ? options->first_line : "");
+    tui_ui_loading(&s.ui, 0, first.data);
+    base_buf_free(&first);
     s.loop = (tui_loop){.ui = &s.ui, .fd = agent_worker_fd(w), .ready = take_messages, .user = &s};
     tui_loop_run(&s.loop);
     agent_worker_interrupt(w);
     tui_loop_close();
     tui_loop_farewell(&s.ui.state, false);
     tui_ui_free(&s.ui);
-    return 0;
+    if (s.failure.code && err) *err = s.failure;
+    return s.failure.code;
 }

@@ -17,6 +17,7 @@ typedef struct tui_options {
     const char *history;    /* file of former input lines; NULL: none */
     const char *first_line; /* footer text while loading, e.g. the model's name */
     uint32_t turn;          /* replay: where to start; 0: the last */
+    const char *note;       /* replay: said at the start; NULL: nothing */
 } tui_options;
 
 /* Runs the shell until the person quits. Returns 0, or fails when the terminal cannot be used (too small, no curses). */

@@ -60,7 +60,7 @@ void tui_ui_submit(tui_ui *u, const char *text)
         return;
     }
     if (u->failed) {
-        tui_ui_say(u, "there is no model: /quit ends, the reason stands above");
+        tui_ui_say(u, "nothing is open: /quit ends, the reason stands above");
         return;
     }
     if (u->busy || u->loading) {

@@ -76,6 +76,16 @@ wait_for 'kvist needs'
 t resize-window -t s -x 130 -y 36
 wait_for 'ledger of turn 1'
 panel > "$dir/live"
+# A second one on the same session may look, and nothing else.
+id=$(KVIST_HOME=$dir/home "$kvist" log list --json | sed -n '1s/.*"id":"\([^"]*\)".*/\1/p')
+t new-session -d -x 100 -y 24 -s second \
+    "cd '$dir/tree'; export KVIST_HOME='$dir/home'; '$kvist' --fake-script '$dir/script' --resume '$id'; echo status \$?; exec sleep 600"
+screen() { t capture-pane -p -t second; }
+wait_for 'another kvist has this session open'
+wait_for 'replay, turn 1 of 1'
+t send-keys -t second q
+wait_for 'status 0'
+screen() { t capture-pane -p -t =s:; }
 t send-keys -t s C-d
 wait_for 'status 0'
 wait_for 'kvist --resume '
@@ -85,6 +95,16 @@ wait_for 'divides'
 id=$(screen | sed -n 's/.*kvist --resume \([^ ]*\).*/\1/p')
 KVIST_HOME=$dir/home "$kvist" replay "$id" --text 130x36 > "$dir/replay" || exit 1
 grep -q 'ledger of turn 1' "$dir/replay" || { echo "replay shows no ledger"; cat "$dir/replay"; exit 1; }
+# What cannot be opened is told on the screen, and again where it was started.
+t new-session -d -x 100 -y 24 -s bad \
+    "cd '$dir/tree'; export KVIST_HOME='$dir/home'; '$kvist' --model '$dir/script'; echo status \$?; exec sleep 600"
+screen() { t capture-pane -p -t bad; }
+wait_for 'not a GGUF file'
+wait_for 'not open'
+t send-keys -t bad C-d
+wait_for 'status 1'
+wait_for 'kvist: '
+
 # The cache panel of the replay is the live one's, line for line.
 right_of "$dir/replay" > "$dir/replayed"
 grep -q 'ledger of turn 1' "$dir/replayed" && diff "$dir/live" "$dir/replayed" || { echo "live and replay differ"; exit 1; }
