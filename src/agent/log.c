@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/statvfs.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -71,9 +72,17 @@ struct agent_log {
 
 /* --- errors ------------------------------------------------------------------------------------------------------------- */
 
+/* Even reading needs some bytes (the index of the WAL), and SQLite calls their lack an I/O error. */
+static bool is_disk_full(const char *folder)
+{
+    struct statvfs fs;
+    return !statvfs(folder, &fs) && (uint64_t)fs.f_bavail * fs.f_frsize < 1 << 16;
+}
+
 static int log_fail(agent_log *l, const char *what, base_err *err)
 {
     int code = l->db ? sqlite3_errcode(l->db) & 0xff : SQLITE_CANTOPEN;
+    if ((code == SQLITE_IOERR || code == SQLITE_CANTOPEN) && is_disk_full(l->folder)) code = SQLITE_FULL;
     const char *detail = l->db ? sqlite3_errmsg(l->db) : "it cannot be opened";
     switch (code) {
     case SQLITE_BUSY:
@@ -89,8 +98,8 @@ static int log_fail(agent_log *l, const char *what, base_err *err)
             "what is in it",
             l->path, detail);
     case SQLITE_FULL:
-        return base_fail(
-            err, BASE_E_IO, "the disk is full: the session log %s could not be written", l->path);
+        return base_fail(err, BASE_E_IO,
+            "the disk is full: the session log %s could not be used; free some space", l->path);
     case SQLITE_READONLY: return base_fail(err, BASE_E_IO, "the session log %s cannot be written", l->path);
     default: return base_fail(err, BASE_E_IO, "the session log %s: %s: %s", l->path, what, detail);
     }

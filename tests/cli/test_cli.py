@@ -493,9 +493,17 @@ class BadState(Bad):
         command = ["unshare", "-rm", "sh", "-c", inside, "sh"]
         if not shutil.which("unshare") or subprocess.run([*command, "true"], stderr=subprocess.DEVNULL).returncode:
             self.skipTest("no mount namespace for a small disk")
+        env = dict(self.env, KVIST_HOME=home)
         run = subprocess.run([*command, KVIST, "-p", "x", "--mode", "plan", "--fake-script", self.script], stdout=subprocess.PIPE,
-                             stderr=subprocess.PIPE, text=True, env=dict(self.env, KVIST_HOME=home), cwd=self.tree, timeout=120)
+                             stderr=subprocess.PIPE, text=True, env=env, cwd=self.tree, timeout=120)
         self.assertIn("full", run.stderr)
+        # A log that is there, on a disk that has filled up since.
+        filled = f'"$1" -p x --mode plan --fake-script "$2" >/dev/null 2>&1; cat /dev/zero >"{home}/fill" 2>/dev/null; "$1" log list'
+        command[4] = inside.replace("64k", "2m")
+        run = subprocess.run([*command, "sh", "-c", filled, "sh", KVIST, self.script], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             text=True, env=env, cwd=self.tree, timeout=120)
+        self.assertEqual(run.returncode, 1)
+        self.assertIn("disk is full", run.stderr)
 
 
 class Engine(Case):
