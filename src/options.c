@@ -90,7 +90,7 @@ static int put_common(common_options *common, const common_row *row, option_valu
     void *at = (char *)common + row->offset;
     double x = row->kind == OPTION_INTEGER ? (double)v.integer : v.number;
     if (row->least < row->most && !(x >= row->least && x <= row->most))
-        return base_fail(err, BASE_E_USAGE, "%s takes %.10g to %.10g, not %.10g; %s", row->name, row->least,
+        return base_fail(err, BASE_E_USAGE, "%s takes %.15g to %.15g, not %.15g; %s", row->name, row->least,
             row->most, x, row->otherwise);
     switch (row->put) {
     case PUT_PLAIN:

@@ -6,11 +6,13 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/fs.h"
@@ -43,19 +45,75 @@ static bool read_number(const char *path, const char *key, uint64_t *ret)
     return found;
 }
 
-/* What this process may still take: the machine's free memory and, inside a container, its limit. */
+/* The two kinds of control groups: where they are mounted, and how they call a limit, what is used, and cached file pages. */
+static const struct cgroup_kind {
+    const char *controller, *mount, *limit, *used, *cached;
+} cgroup_kinds[] = {
+    {"0::", "/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file "},
+    {":memory:", "/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
+        "total_inactive_file "},
+};
+
+static uint64_t left_in_group(const struct cgroup_kind *kind, const char *group)
+{
+    char path[PATH_MAX];
+    uint64_t limit, used, cached = 0;
+    snprintf(path, sizeof path, "%s%s/%s", kind->mount, group, kind->limit);
+    if (!read_number(path, "", &limit)) return UINT64_MAX; /* none ("max"), or not ours to see */
+    snprintf(path, sizeof path, "%s%s/%s", kind->mount, group, kind->used);
+    if (!read_number(path, "", &used)) return UINT64_MAX;
+    snprintf(path, sizeof path, "%s%s/memory.stat", kind->mount, group);
+    read_number(path, kind->cached, &cached);
+    used -= cached < used ? cached : used;
+    return used < limit ? limit - used : 0;
+}
+
+/* The tightest of this process's control groups, up to their roots. */
+static uint64_t left_in_groups(void)
+{
+    uint64_t least = UINT64_MAX;
+    base_buf groups = {0};
+    if (base_fs_read("/proc/self/cgroup", 1 << 16, &groups, NULL)) base_buf_clear(&groups);
+    for (size_t i = 0; i < sizeof cgroup_kinds / sizeof *cgroup_kinds; i++) {
+        const struct cgroup_kind *kind = &cgroup_kinds[i];
+        const char *at = groups.data ? strstr(groups.data, kind->controller) : NULL;
+        char group[PATH_MAX] = "";
+        if (at) at += strlen(kind->controller);
+        if (at) snprintf(group, sizeof group, "%.*s", (int)strcspn(at, "\n"), at);
+        for (;;) {
+            uint64_t left = left_in_group(kind, group);
+            if (left < least) least = left;
+            char *slash = strrchr(group, '/');
+            if (!slash) break;
+            *slash = 0;
+        }
+    }
+    base_buf_free(&groups);
+    return least;
+}
+
+/* Of `ulimit -v`: this process's address space. */
+static uint64_t left_of_address_space(void)
+{
+    struct rlimit limit;
+    uint64_t pages;
+    if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY) return UINT64_MAX;
+    if (!read_number("/proc/self/statm", "", &pages)) return UINT64_MAX;
+    uint64_t used = pages * (uint64_t)sysconf(_SC_PAGESIZE);
+    return used < limit.rlim_cur ? limit.rlim_cur - used : 0;
+}
+
+static uint64_t least_of(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* What this process may still take: the machine's free memory, and the limits that are set for it. */
 static uint64_t memory_available(void)
 {
-    uint64_t kib, limit, used, cached = 0, available = UINT64_MAX;
+    uint64_t kib, available = UINT64_MAX;
     if (read_number("/proc/meminfo", "MemAvailable:", &kib)) available = kib * 1024;
-    if (read_number("/sys/fs/cgroup/memory.max", "", &limit) &&
-        read_number("/sys/fs/cgroup/memory.current", "", &used)) {
-        read_number("/sys/fs/cgroup/memory.stat", "inactive_file ", &cached);
-        used -= cached < used ? cached : used;
-        uint64_t left = used < limit ? limit - used : 0;
-        if (left < available) available = left;
-    }
-    return available;
+    return least_of(available, least_of(left_in_groups(), left_of_address_space()));
 }
 
 static int check_memory(const model *m, base_err *err)
