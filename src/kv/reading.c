@@ -657,6 +657,7 @@ int kv_session_recovered(kv_session *s, double *ret, const atomic_bool *cancel, 
             .cancel = cancel};
         rc = kv_table_make_writable(&s->table, s->n - 1, s->n, err);
         rows.blocks = s->table.rows;
+        rows.stamps = s->table.stamps;
         if (!rc) rc = s->compute.forward(s->compute.user, &batch, err);
         k.r->reads = before;
     }

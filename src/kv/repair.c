@@ -161,7 +161,8 @@ static int score_rows(kv_session *s, work *w, const float *queries, uint32_t n_q
         .blocks = s->table.rows,
         .packed = s->table.packed,
         .n_blocks = s->table.n,
-        .lanes = lists};
+        .lanes = lists,
+        .stamps = s->table.stamps};
     const model_score score = {
         .queries = queries,
         .n_queries = n_queries,

@@ -66,7 +66,8 @@ model_rows_view kv__view(const kv_session *s)
         .blocks = s->table.rows,
         .packed = s->table.packed,
         .n_blocks = s->table.n,
-        .lanes = s->lists.view};
+        .lanes = s->lists.view,
+        .stamps = s->table.stamps};
 }
 
 size_t kv__memory_floats(const kv_session *s)

@@ -12,6 +12,7 @@ kv_block *kv_block_new(const model_rows_shape *shape)
     kv_block *b = calloc(1, sizeof *b);
     if (!b) return NULL;
     b->refs = 1;
+    b->stamp = model_rows_new_stamp();
     b->n_bytes = model_rows_block_bytes(shape);
     b->rows = base_huge_alloc(b->n_bytes);
     if (!b->rows) {
@@ -61,6 +62,7 @@ void kv_table_fini(kv_table *t)
     free(t->blocks);
     free(t->rows);
     free(t->packed);
+    free(t->stamps);
     *t = (kv_table){.shape = t->shape};
 }
 
@@ -84,6 +86,9 @@ static int reserve(kv_table *t, uint32_t n_blocks, base_err *err)
     uint8_t **packed = realloc(t->packed, ((size_t)cap + 1) * sizeof *packed);
     if (!packed) return no_memory(t, err);
     t->packed = packed;
+    uint64_t *stamps = realloc(t->stamps, ((size_t)cap + 1) * sizeof *stamps);
+    if (!stamps) return no_memory(t, err);
+    t->stamps = stamps;
     t->cap = cap;
     return 0;
 }
@@ -98,6 +103,13 @@ void kv_table_show(kv_table *t, uint32_t b)
 {
     t->rows[b] = t->blocks[b]->rows;
     t->packed[b] = t->blocks[b]->packed;
+    t->stamps[b] = t->blocks[b]->stamp;
+}
+
+/* We wrote rows into a block of ours. */
+static void set_changed(kv_table *t, uint32_t b)
+{
+    t->stamps[b] = t->blocks[b]->stamp = model_rows_new_stamp();
 }
 
 bool kv_table_pack(kv_table *t, uint32_t b)
@@ -111,6 +123,7 @@ bool kv_table_pack(kv_table *t, uint32_t b)
     free_rows(block);
     block->on_disk = false;
     block->packed = packed;
+    block->stamp = model_rows_new_stamp();
     kv_table_show(t, b);
     return true;
 }
@@ -209,6 +222,7 @@ int kv_table_adopt(kv_table *t, const kv_table *other, uint32_t from, uint32_t t
             memcpy(t->rows[b] + at, other->rows[b] + at, n_bytes);
             memcpy(t->rows[b] + at + value, other->rows[b] + at + value, n_bytes);
         }
+        set_changed(t, b);
         from = end;
     }
     return 0;
@@ -232,6 +246,7 @@ void kv_table_get_row(const kv_table *t, uint32_t slot, uint16_t *row)
 void kv_table_put_row(kv_table *t, uint32_t slot, const uint16_t *row)
 {
     const size_t d = t->shape.head_dim;
+    set_changed(t, slot / MODEL_ROWS_BLOCK);
     for (uint32_t lane = 0; lane < model_rows_lanes(&t->shape); lane++, row += 2 * d) {
         uint16_t *key = t->rows[slot / MODEL_ROWS_BLOCK] + key_at(&t->shape, lane, slot);
         memcpy(key, row, d * sizeof *row);

@@ -20,6 +20,7 @@ typedef struct kv_block {
     uint16_t *rows;  /* NULL: given up for ever, unless they are packed */
     bool on_disk;    /* rows are a read-only map of a file (tier.c) */
     uint8_t *packed; /* the rows in 8 bits (model/rows8.h); NULL: they are as they were computed */
+    uint64_t stamp;  /* of what it holds (model/rows.h) */
 } kv_block;
 
 static inline bool kv_block_has_rows(const kv_block *b)
@@ -40,6 +41,7 @@ typedef struct kv_table {
     uint16_t **
         rows; /* what a model_rows_view wants: rows[b] == blocks[b]->rows, and one spare place behind the last */
     uint8_t **packed; /* the same for blocks[b]->packed */
+    uint64_t *stamps; /* the same for blocks[b]->stamp */
     uint32_t n, cap;
     model_rows8_error rounding; /* of all blocks packed so far */
 } kv_table;

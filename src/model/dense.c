@@ -9,6 +9,7 @@ struct model_dense {
     model_rows_shape shape;
     uint32_t n_rows, n_max, n_blocks;
     uint16_t **blocks;      /* [n_blocks there], room for n_max rows */
+    uint64_t *stamps;
     model_run *runs;        /* one a block */
     model_lane_list *lanes; /* all alike */
     model_rows_view view;
@@ -22,11 +23,12 @@ int model_dense_new(model_dense **ret, const model_rows_shape *shape, uint32_t n
     if (d) {
         *d = (model_dense){.shape = *shape, .n_max = n_max};
         d->blocks = calloc(max_blocks, sizeof *d->blocks);
+        d->stamps = calloc(max_blocks, sizeof *d->stamps);
         d->runs = calloc(max_blocks, sizeof *d->runs);
         d->lanes = calloc(n_lanes, sizeof *d->lanes);
         d->phases = calloc(n_max ? n_max : 1, sizeof *d->phases);
     }
-    if (!d || !d->blocks || !d->runs || !d->lanes || !d->phases) {
+    if (!d || !d->blocks || !d->stamps || !d->runs || !d->lanes || !d->phases) {
         model_dense_free(d);
         return base_fail(err, BASE_E_NOMEM, "no memory for the lists of %u rows", n_max);
     }
@@ -41,6 +43,7 @@ void model_dense_free(model_dense *d)
     for (uint32_t i = 0; i < d->n_blocks; i++)
         base_huge_free(d->blocks[i], model_rows_block_bytes(&d->shape));
     free(d->blocks);
+    free(d->stamps);
     free(d->runs);
     free(d->lanes);
     free(d->phases);
@@ -56,7 +59,8 @@ static void list_rows(model_dense *d)
     }
     for (uint32_t lane = 0; lane < model_rows_lanes(&d->shape); lane++)
         d->lanes[lane] = (model_lane_list){d->runs, n_runs, d->n_rows};
-    d->view = (model_rows_view){d->shape, d->blocks, d->n_blocks, d->lanes};
+    d->view = (model_rows_view){
+        .shape = d->shape, .blocks = d->blocks, .n_blocks = d->n_blocks, .lanes = d->lanes, .stamps = d->stamps};
 }
 
 int model_dense_append(model_dense *d, uint32_t n, const model_rows_view **ret, base_err *err)
@@ -68,6 +72,7 @@ int model_dense_append(model_dense *d, uint32_t n, const model_rows_view **ret, 
         uint16_t *block = base_huge_alloc(model_rows_block_bytes(&d->shape));
         if (!block)
             return base_fail(err, BASE_E_NOMEM, "no memory for row %u", d->n_blocks * MODEL_ROWS_BLOCK);
+        d->stamps[d->n_blocks] = model_rows_new_stamp();
         d->blocks[d->n_blocks++] = block;
     }
     d->n_rows += n;
