@@ -68,12 +68,15 @@ int forward_scratch_make(model *m, base_err *err)
         rc = m->ops->buffer_new(m->ops, &s->field, (size_t)(rows) * (width) * sizeof(float), err);
     SCRATCH_BUFFERS(MAKE)
 #undef MAKE
+    if (!rc && !(s->captured = malloc(n_q(h) * sizeof(float))))
+        rc = base_fail(err, BASE_E_NOMEM, "no memory for queries");
     return rc;
 }
 
 void forward_scratch_free(model *m)
 {
     forward_scratch *s = &m->scratch;
+    free(s->captured);
     if (s->wide) m->ops->activations_free(m->ops, s->wide);
 #define DROP(field, rows, width)                                                                             \
     if (s->field) m->ops->buffer_free(m->ops, s->field);
@@ -103,16 +106,15 @@ static void capture_queries(model *m, const micro_batch *b, uint32_t layer)
 {
     const model_capture *c = b->whole->capture;
     const model_hyper *h = &m->hyper;
-    size_t stride = n_q(h) + 2 * n_kv(h), head_bytes = h->head_dim * sizeof(float);
+    size_t stride = n_q(h) + 2 * n_kv(h);
 
     for (uint32_t i = 0; i < c->n; i++) {
         if (c->tokens[i] < b->from || c->tokens[i] >= b->from + b->n) continue;
         size_t row = (c->tokens[i] - b->from) * stride;
-        for (uint32_t head = 0; head < h->n_head; head++) {
-            size_t to = (((size_t)layer * h->n_head + head) * c->n + i) * h->head_dim;
-            m->ops->download(m->ops, c->queries + to, m->scratch.qkv,
-                (row + (size_t)head * h->head_dim) * sizeof(float), head_bytes);
-        }
+        m->ops->download(m->ops, m->scratch.captured, m->scratch.qkv, row * sizeof(float), n_q(h) * sizeof(float));
+        for (uint32_t head = 0; head < h->n_head; head++)
+            memcpy(c->queries + (((size_t)layer * h->n_head + head) * c->n + i) * h->head_dim,
+                m->scratch.captured + (size_t)head * h->head_dim, h->head_dim * sizeof(float));
     }
 }
 
@@ -202,7 +204,8 @@ static int attend(
     const model_reader *reader = b->whole->reader;
     model_sections sections = {.n_sections = 0};
     if (reader && !args->window) {
-        int rc = reader->sections(reader->user, layer, &sections, err);
+        int rc = m->ops->sync(m->ops, err); /* the reader looks at the rows that were just written */
+        if (!rc) rc = reader->sections(reader->user, layer, &sections, err);
         if (rc) return rc;
     }
     return sections.n_sections ? attend_chosen(m, b, layer, &sections, args, err)
@@ -503,8 +506,10 @@ int model_forward(model *m, const model_batch *batch, base_err *err)
     } else {
         rc = run_split(m, batch, layer_last, err);
     }
+    /* Rows are in host memory when a batch ends, however it ends. */
+    int synced = m->ops->sync(m->ops, rc ? NULL : err);
     m->ops->cancel = NULL;
-    return rc;
+    return rc ? rc : synced;
 }
 
 int model_score_rows(model *m, const model_score *score, base_err *err)

@@ -33,6 +33,7 @@ typedef struct forward_scratch {
     ops_buffer *rope;        /* [FORWARD_BATCH][n_rot] */
     ops_buffer *rope_window; /* the same for layers with a window; else NULL */
     ops_activations *wide;   /* FORWARD_BATCH rows of the widest product */
+    float *captured;         /* host, [n_q]: one token's queries on their way to a model_capture */
 } forward_scratch;
 
 struct model {
