@@ -493,7 +493,7 @@ static int run_split(model *m, const model_batch *batch, uint32_t layer_last, ba
     return rc;
 }
 
-int model_forward(model *m, const model_batch *batch, base_err *err)
+static int compute_batch(model *m, const model_batch *batch, base_err *err)
 {
     uint32_t layer_last = batch->layer_last;
     if (batch->layer_first == 0 && layer_last == 0) layer_last = m->hyper.n_layer;
@@ -512,7 +512,17 @@ int model_forward(model *m, const model_batch *batch, base_err *err)
     return rc ? rc : synced;
 }
 
-int model_score_rows(model *m, const model_score *score, base_err *err)
+int model_forward(model *m, const model_batch *batch, base_err *err)
+{
+    base_err own = {0};
+    if (!err) err = &own;
+    int rc = compute_batch(m, batch, err);
+    if (rc != BASE_E_DEVICE) return rc;
+    rc = model_fall_back(m, err);
+    return rc ? rc : compute_batch(m, batch, err);
+}
+
+static int score_rows(model *m, const model_score *score, base_err *err)
 {
     const model_hyper *h = &m->hyper;
     const model_rows_shape *s = &score->rows->shape;
@@ -539,4 +549,14 @@ int model_score_rows(model *m, const model_score *score, base_err *err)
     m->ops->cancel = NULL;
     free(from);
     return rc;
+}
+
+int model_score_rows(model *m, const model_score *score, base_err *err)
+{
+    base_err own = {0};
+    if (!err) err = &own;
+    int rc = score_rows(m, score, err);
+    if (rc != BASE_E_DEVICE) return rc;
+    rc = model_fall_back(m, err);
+    return rc ? rc : score_rows(m, score, err);
 }

@@ -49,11 +49,16 @@ struct model {
     ops_weight *output;
     ops_buffer *output_norm;
     float *rope_factors; /* [n_rot / 2], or NULL */
+    void (*tell)(void *user, const char *sentence); /* model_options.notice */
+    void *tell_user;
+    char notice[560];
     forward_scratch scratch;
 };
 
 int forward_scratch_make(model *m, base_err *err);
 void forward_scratch_free(model *m);
 uint64_t forward_scratch_bytes(const model_hyper *h);
+/* The GPU is gone, and `err` says why: weights are packed for the CPU, which gives the same bits. What failed is then done again. */
+int model_fall_back(model *m, base_err *err);
 
 #endif

@@ -353,25 +353,91 @@ static int mask_for_level(const char *level, unsigned *ret_mask, base_err *err)
     return base_fail(err, BASE_E_USAGE, "there is no level \"%s\" on this machine; it runs %s", level, names);
 }
 
-static int open_backend(model *m, const model_options *o, base_err *err)
+static int open_cuda(model *m, const model_options *o, base_err *err)
 {
-    const char *backend = o->backend ? o->backend : "auto";
+#ifdef KVIST_CUDA
+    return cuda_ops_open(&m->ops, (int)m->info.n_threads, o->gpu_bytes, err);
+#else
+    return base_fail(err, BASE_E_DEVICE, "this build has no CUDA backend; use --backend cpu");
+#endif
+}
+
+static int open_cpu(model *m, const model_options *o, base_err *err)
+{
     unsigned mask = o->cpu_mask;
     int rc = 0;
-    if (strcmp(backend, "cuda") == 0)
-        return base_fail(err, BASE_E_DEVICE, "this build has no CUDA backend; use --backend cpu");
-    if (strncmp(backend, "cpu:", 4) == 0)
-        rc = mask_for_level(backend + 4, &mask, err);
-    else if (strcmp(backend, "cpu") != 0 && strcmp(backend, "auto") != 0)
-        rc = base_fail(err, BASE_E_USAGE, "backend \"%s\" is none of cpu, cuda, auto", backend);
-    if (rc) return rc;
+    if (o->backend && strncmp(o->backend, "cpu:", 4) == 0) rc = mask_for_level(o->backend + 4, &mask, err);
+    if (!rc) rc = check_memory(m, err);
+    return rc ? rc : cpu_ops_open(&m->ops, (int)m->info.n_threads, mask, err);
+}
+
+/* Weights and working space on one of the backends. */
+static int start(model *m, const model_options *o, bool cuda, base_err *err)
+{
     m->info.n_threads = (uint32_t)model_threads(o->n_threads);
-    rc = cpu_ops_open(&m->ops, (int)m->info.n_threads, mask, err);
+    m->info.weight_bytes_per_token = 0;
+    int rc = cuda ? open_cuda(m, o, err) : open_cpu(m, o, err);
     if (rc) return rc;
     m->info.backend = m->ops->backend;
     m->info.isa = m->ops->isa;
     m->info.kernel_version = m->ops->kernel_version;
-    return 0;
+    loader l = {.m = m, .options = o};
+    for (uint64_t i = 0; i < gguf_n_tensors(m->file); i++) l.total += gguf_tensor_at(m->file, i)->n_bytes;
+    if (m->tensors.output != m->tensors.token_embd)
+        l.total -= m->tensors.token_embd->n_bytes; /* stays where it is */
+    if ((rc = load_weights(&l, err))) return rc;
+    m->info.packed_bytes = m->info.weight_bytes_per_token;
+    return forward_scratch_make(m, err);
+}
+
+static void stop(model *m)
+{
+    if (!m->ops) return;
+    free_weights(m);
+    forward_scratch_free(m);
+    m->ops->close(m->ops);
+    m->ops = NULL;
+    m->layers = NULL;
+    m->output = NULL;
+    m->output_norm = NULL;
+    m->rope_factors = NULL;
+    memset(&m->scratch, 0, sizeof m->scratch);
+}
+
+static void tell(model *m, const char *why)
+{
+    snprintf(m->notice, sizeof m->notice, "%s; computing on the CPU", why);
+    m->info.notice = m->notice;
+    if (m->tell) m->tell(m->tell_user, m->notice);
+}
+
+int model_fall_back(model *m, base_err *err)
+{
+    const model_options cpu = {.n_threads = (int)m->info.n_threads, .backend = "cpu"};
+    const base_err why = *err;
+    stop(m);
+    int rc = start(m, &cpu, false, err);
+    if (!rc) tell(m, why.msg);
+    return rc;
+}
+
+/* "auto" takes the GPU where there is one that has room, and says so where there is one that has not. */
+static int choose_backend(model *m, const model_options *o, base_err *err)
+{
+    const char *backend = o->backend ? o->backend : "auto";
+    const bool is_auto = strcmp(backend, "auto") == 0;
+    if (strcmp(backend, "cuda") == 0) return start(m, o, true, err);
+    if (!is_auto && strcmp(backend, "cpu") != 0 && strncmp(backend, "cpu:", 4) != 0)
+        return base_fail(err, BASE_E_USAGE, "backend \"%s\" is none of cpu, cuda, auto", backend);
+#ifdef KVIST_CUDA
+    if (is_auto) {
+        int rc = start(m, o, true, err);
+        if (rc != BASE_E_NOT_FOUND && rc != BASE_E_DEVICE && rc != BASE_E_NOMEM) return rc;
+        stop(m);
+        if (rc != BASE_E_NOT_FOUND) tell(m, err->msg);
+    }
+#endif
+    return start(m, o, false, err);
 }
 
 static int load_text(model *m, bool thinking, base_err *err)
@@ -393,15 +459,9 @@ static int open_model(model *m, const char *path, const model_options *o, base_e
     if ((rc = model_arch_bind(m->file, &m->hyper, &m->tensors, err))) return rc;
     describe(m, path);
     if ((rc = load_text(m, o->thinking, err))) return rc;
-    if ((rc = check_memory(m, err))) return rc;
-    if ((rc = open_backend(m, o, err))) return rc;
-    loader l = {.m = m, .options = o};
-    for (uint64_t i = 0; i < gguf_n_tensors(m->file); i++) l.total += gguf_tensor_at(m->file, i)->n_bytes;
-    if (m->tensors.output != m->tensors.token_embd)
-        l.total -= m->tensors.token_embd->n_bytes; /* stays where it is */
-    if ((rc = load_weights(&l, err))) return rc;
-    m->info.packed_bytes = m->info.weight_bytes_per_token;
-    return forward_scratch_make(m, err);
+    m->tell = o->notice;
+    m->tell_user = o->user;
+    return choose_backend(m, o, err);
 }
 
 int model_open(model **ret, const char *path, const model_options *options, base_err *err)
@@ -426,11 +486,7 @@ int model_open(model **ret, const char *path, const model_options *options, base
 void model_close(model *m)
 {
     if (!m) return;
-    if (m->ops) {
-        free_weights(m);
-        forward_scratch_free(m);
-        m->ops->close(m->ops);
-    }
+    stop(m);
     model_template_free(m->template);
     model_tokenizer_free(m->tokenizer);
     model_arch_unbind(&m->tensors);

@@ -23,6 +23,8 @@ typedef struct model_options {
     int n_threads;       /* 0: the machine's cores, at most 16 */
     unsigned cpu_mask;   /* ISA levels to leave out (tests); 0: none. Bits: model/ops.h */
     const char *backend; /* "cpu", "cpu:LEVEL" (cpu_ops_level), "cuda", "auto"; NULL is auto */
+    uint64_t gpu_bytes;  /* of the GPU's memory at most; 0: what is free */
+    void (*notice)(void *user, const char *sentence); /* another backend than was asked for, and why; may be NULL */
     bool thinking;       /* let a model that can think aloud do so (template.h) */
     void (*progress)(void *user, double share, const char *what); /* while weights are packed; may be NULL */
     void *user;
@@ -38,6 +40,7 @@ typedef struct model_info {
     uint64_t file_bytes, packed_bytes, weight_bytes_per_token; /* what a decoded token reads */
     uint32_t row_bytes;                                        /* K and V of one token in all lanes */
     char hash[65]; /* sha256 over name, metadata and sampled tensor bytes: identity of the weights */
+    const char *notice;      /* why the CPU computes where a GPU was to; NULL: it is as it was asked for */
     uint32_t kernel_version; /* part of a cache state's identity: changes when results could change a bit */
 } model_info;
 
