@@ -260,7 +260,7 @@ static void put_call(const agent *a, const target *t, base_buf *out)
     base_buf_free(&json);
 }
 
-int agent__open_call(agent *a, agent_opening *opening, base_err *err)
+int agent__open_call(agent *a, bool further, agent_opening *opening, base_err *err)
 {
     target t = {0};
     int rc = 0;
@@ -268,7 +268,7 @@ int agent__open_call(agent *a, agent_opening *opening, base_err *err)
     if (find_target(a, &t)) {
         base_buf text = {0};
         put_call(a, &t, &opening->call);
-        if ((a->fix.copied || a->fix.attempts) && t.text.len)
+        if (further && t.text.len)
             rc = agent__doubt_next(a, opening->call.data, t.text.data, t.body, &text, err);
         opening->is_doubt = text.len > 0;
         /* Without a thought of its own a small model copies the old text. */

@@ -219,8 +219,8 @@ typedef struct agent_opening {
     bool is_doubt; /* the call goes on into the definition, up to a token of doubt.c */
 } agent_opening;
 void agent_opening_free(agent_opening *o);
-int agent__open_call(
-    agent *a, agent_opening *opening, base_err *err); /* empty when no definition is in view */
+/* Empty when no definition is in view. further: not the first attempt at it, so the next doubt is tried while there is one. */
+int agent__open_call(agent *a, bool further, agent_opening *opening, base_err *err);
 bool agent__ask_again(agent *a, uint32_t from, uint32_t to, bool is_useless, base_buf *out);
 /* Why a call may not change this file (the test that judges stays as it is); NULL: it may. */
 const char *agent__forbids_change(const agent *a, const char *path);

@@ -5,8 +5,8 @@
  * test in the real tree). The others stay in the log. Why: sampling again and judging fixes more than arguing with a failed
  * attempt (docs/benchmarks.md).
  *
- * The first candidate is what the model would have answered anyway; the others are warmer, and the harness begins their call, so
- * that none is lost to talk. Engine thread, but for the test's run.
+ * The first candidate is what the model would have answered anyway; for the others the harness begins the call, so that none is
+ * lost to talk: up to what the model doubts in the old text (doubt.c), or, where it has no doubt left, warmer. Engine thread, but for the test's run.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -127,7 +127,9 @@ static int sample(agent *a, candidate *c, base_err *err)
     uint32_t n;
     int rc = 0;
     if (c->number > 1) {
-        rc = agent__open_call(a, &opening, err);
+        rc = agent__open_call(a, true, &opening, err);
+    }
+    if (c->number > 1 && !opening.is_doubt) {
         s.temperature = warm;
         s.top_p = 0.95f;
         s.seed += 1000 * a->turn + c->number;

@@ -476,7 +476,8 @@ static int converse(agent *a, const char *request, bool *interrupted, base_err *
                 s.n_ctx);
         }
         answer r = {0};
-        int rc = a->fix.open_call ? agent__open_call(a, &opening, err) : 0;
+        bool further = a->fix.copied || a->fix.attempts;
+        int rc = a->fix.open_call ? agent__open_call(a, further, &opening, err) : 0;
         a->fix.open_call = false;
         if (a->fix.attempts || a->fix.asked_again) set_sampling(a, !a->fix.passed && !opening.is_doubt);
         bool taken = false;
