@@ -3,6 +3,11 @@
 
 #include <stdio.h>
 
+void cmd_notice(void *user, const char *sentence)
+{
+    fprintf(stderr, "kvist: %s\n", sentence);
+}
+
 int cmd_complain(const base_err *err)
 {
     fprintf(stderr, "kvist: %s\n", err->msg);

@@ -31,6 +31,8 @@ int cmd_model(int argc, char **argv);
 int cmd_replay(int argc, char **argv);
 int cmd_shell(int argc, char **argv); /* the shell, and -p */
 
+/* "kvist: sentence" on stderr: a model_options.notice. */
+void cmd_notice(void *user, const char *sentence);
 /* "kvist: sentence" on stderr; returns CMD_FAILED or, for BASE_E_USAGE, CMD_USAGE. */
 int cmd_complain(const base_err *err);
 

@@ -347,12 +347,12 @@ static int measure(bench *b, base_err *err)
 
 static int bench_speed(bench *b, base_err *err)
 {
-    model_options options = {.backend = b->common.backend};
+    model_options options = options_to_model(&b->common);
     char *path = NULL;
     b->began_ns = base_clock_ns();
     int rc = options_model_path(&b->common, &path, err);
 
-    options.n_threads = (int)b->common.threads;
+    options.notice = cmd_notice;
     if (!rc) rc = model_open(&b->model, path, &options, err);
     b->load_s = (double)(base_clock_ns() - b->began_ns) / 1e9;
     if (!rc) {

@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "cmd.h"
 #include "code/code.h"
+#include "model/ops.h"
 #include "options.h"
 #ifdef KVIST_SHELL
 #include "tools/tool.h"
@@ -78,9 +79,20 @@ static void tell_memory(report *r)
 
 static void tell_gpu(report *r)
 {
+#ifdef KVIST_CUDA
+    char text[400];
+    base_err err;
+    if (!cuda_ops_describe(text, sizeof text, &err)) {
+        tell(r, "gpu", text);
+        return;
+    }
+    snprintf(text, sizeof text, "none: %.350s; the CPU computes", err.msg);
+    tell(r, "gpu", text);
+#else
     tell(r, "gpu",
         base_fs_exists("/dev/nvidiactl") ? "an NVIDIA device is present; this build computes on the CPU"
                                          : "none; the CPU computes");
+#endif
 }
 
 static void tell_model(report *r, const common_options *options)

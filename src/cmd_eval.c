@@ -244,7 +244,8 @@ static int logprobs_line(void *user, const base_json *line, base_err *err)
 
 static int eval_logprobs(eval *e, const char *path, base_err *err)
 {
-    model_options options = {.n_threads = (int)e->common.threads, .backend = e->common.backend};
+    model_options options = options_to_model(&e->common);
+    options.notice = cmd_notice;
     int rc = model_open(&e->model, path, &options, err);
     if (rc) return rc;
     e->info = model_get_info(e->model);

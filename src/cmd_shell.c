@@ -97,6 +97,7 @@ static int to_session_options(const shell_options *o, agent_session_options *ret
         .mode = AGENT_MODE_ASK,
         .model = {.n_threads = (int)o->common.threads,
             .backend = o->common.backend,
+            .gpu_bytes = (uint64_t)(o->common.gpu_mem * 0x1p30),
             .thinking = o->common.thinking},
         .sampling = o->common.sampling,
         .stop = o->common.stop,

@@ -16,6 +16,7 @@ const char options_help[] =
     "  --model FILE|NAME     a GGUF file, or a name of `kvist model list` (else KVIST_MODEL, else the "
     "default)\n"
     "  --backend cpu[:avx512-vnni|avx2|plain]|cuda|auto   --threads N   --ctx N\n"
+    "  --gpu-mem GIB         of the GPU's memory at most, for weights and rows (default: what is free)\n"
     "  --thinking            answers may begin with a thought, where the model has such a form (Qwen3)\n"
     "  --seed N  --temperature X (0: greedy, the default)  --top-p X  --top-k N  --min-p X  --repeat-penalty "
     "X\n"
@@ -40,6 +41,7 @@ typedef struct common_row {
 static const common_row common_rows[] = {
     {"--model", OPTION_TEXT, IN(model), PUT_PLAIN},
     {"--backend", OPTION_TEXT, IN(backend), PUT_PLAIN},
+    {"--gpu-mem", OPTION_NUMBER, IN(gpu_mem), PUT_PLAIN, .25, 4096, "left out, what is free is used"},
     {"--threads", OPTION_INTEGER, IN(threads), PUT_PLAIN, 1, 64, "left out, every core is used, up to 16"},
     {"--ctx", OPTION_INTEGER, IN(ctx), PUT_PLAIN, 1, 1 << 24, "left out, it is the model's own"},
     {"--thinking", OPTION_FLAG, IN(thinking), PUT_FLAG},
@@ -56,6 +58,14 @@ static const common_row common_rows[] = {
     {"--repair", OPTION_TEXT, IN(repair), PUT_PLAIN},
     {"--kv-set", OPTION_TEXT, 0, PUT_SET},
 };
+
+model_options options_to_model(const common_options *o)
+{
+    return (model_options){.n_threads = (int)o->threads,
+        .backend = o->backend,
+        .gpu_bytes = (uint64_t)(o->gpu_mem * 0x1p30),
+        .thinking = o->thinking};
+}
 
 typedef union option_value {
     bool flag;

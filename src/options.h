@@ -26,6 +26,7 @@ typedef struct option_row {
 typedef struct common_options {
     const char *model; /* as given: a file or a name; NULL: KVIST_MODEL, else the default model */
     const char *backend;
+    double gpu_mem; /* GiB; 0: what is free */
     int64_t threads, ctx; /* 0: not given */
     bool thinking;
     const char *budget; /* ROWS|PERCENT|BYTES as given; NULL: the default */
@@ -70,6 +71,8 @@ int options_budget(const common_options *o, uint32_t n_ctx, uint32_t row_bytes, 
 int options_repair(const common_options *o, int *ret, base_err *err); /* "off" 0, NULL -1 */
 
 int options_lookup(const common_options *o, bool *ret, base_err *err);
+
+model_options options_to_model(const common_options *o);
 
 /* The lines of --help for model and cache options. */
 extern const char options_help[];

@@ -329,6 +329,16 @@ int agent_open(agent **ret, engine *e, tool_workspace *w, const agent_options *o
     return 0;
 }
 
+/* Another backend than was asked for, from the start or since a moment ago: said once. */
+static void tell_backend(agent *a)
+{
+    engine_info now;
+    a->engine->ops->info(a->engine, &now);
+    if (!now.notice || now.notice == a->told) return;
+    agent__notice(a, "%s", now.notice);
+    a->told = now.notice;
+}
+
 void agent_settle(agent *a)
 {
     if (a->unsaved) agent__save(a);
@@ -443,9 +453,11 @@ int agent_submit(agent *a, const char *text, base_err *err)
     while (*text == ' ' || *text == '\n' || *text == '\t') text++;
     if (!*text) return 0;
     agent_settle(a);
+    tell_backend(a);
     int rc = *text == '/'   ? agent__command(a, text, err)
              : *text == '!' ? agent__shell_line(a, text + 1, err)
                             : agent__turn(a, text, err);
+    tell_backend(a);
     agent__commit(a);
     return rc;
 }

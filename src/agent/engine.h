@@ -17,6 +17,7 @@ typedef struct engine engine;
 
 typedef struct engine_info {
     const char *model, *model_hash, *quantisation, *policy, *backend;
+    const char *notice; /* why another backend computes than was asked for; NULL: it is the one */
     model_tool_style tools;
     bool strong; /* a model large enough for edit instead of rewrite */
     uint32_t n_ctx, n_lanes, row_bytes, n_vocab;

@@ -282,6 +282,7 @@ static void local_info(const engine *e, engine_info *ret)
         .quantisation = l->info->quantisation,
         .policy = kv_session_policy(l->session),
         .backend = l->info->backend,
+        .notice = l->info->notice,
         .tools = model_template_tools(l->template),
         .strong = (uint64_t)l->info->n_embd * l->info->n_layer >= STRONG_SIZE,
         .n_ctx = s.n_ctx,

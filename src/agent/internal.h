@@ -74,6 +74,7 @@ typedef struct agent_doubts agent_doubts;
 struct agent {
     engine *engine;
     engine_info info;
+    const char *told; /* the engine's notice that was said */
     tool_workspace *workspace;
     agent_log *log;
     agent_recall *recall;
