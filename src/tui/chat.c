@@ -5,10 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "tui/markdown.h"
 #include "tui/view.h"
 
-enum { DIFF_LINES = 24, OUTPUT_LINES = 5, UNFOLDED_LINES = 4000 };
+enum { DIFF_LINES = 24, OUTPUT_LINES = 5, UNFOLDED_LINES = 4000, USER_LINES = 24, USER_BYTES = 4000 };
 
 static const tui_style user_style = {TUI_USER, TUI_BOLD}, tool_style = {TUI_TOOL, 0},
                        error_style = {TUI_ERR, 0}, evicted_style = {TUI_EVICTED, 0};
@@ -39,17 +40,18 @@ static void tool_lines(const tui_ui *u, tui_item *i, int width)
     tui_flow_puts(&head, TUI_PLAIN, " ");
     tui_flow_add(&head, failed ? error_style : TUI_STRONG, text_of(&i->head), i->head.len);
     char extra[64] = "";
+    bool told = i->summary && *i->summary; /* exit code and time too, where there are some */
     if (failed)
-        snprintf(extra, sizeof extra, i->exit_code > 0 ? "  %s, exit %lld" : "  %s", i->status,
+        snprintf(extra, sizeof extra, i->exit_code > 0 && !told ? "  %s, exit %lld" : "  %s", i->status,
             (long long)i->exit_code);
     else if (running && !u->state.approval.waiting)
         snprintf(extra, sizeof extra, "  %s", u->glyphs->ellipsis);
     tui_flow_puts(&head, failed ? error_style : TUI_FAINT, extra);
-    if (i->summary && *i->summary && !strstr(text_of(&i->head), i->summary)) {
+    if (told && !strstr(text_of(&i->head), i->summary)) {
         tui_flow_puts(&head, TUI_FAINT, "  ");
         tui_flow_puts(&head, TUI_FAINT, i->summary);
     }
-    if (i->ms >= 1000) {
+    if (i->ms >= 1000 && !told) {
         snprintf(extra, sizeof extra, "  %.1f s", (double)i->ms / 1000);
         tui_flow_puts(&head, TUI_FAINT, extra);
     }
@@ -133,6 +135,29 @@ static void sentence_lines(const tui_ui *u, tui_item *i, int width)
     tui_flow_end(&f);
 }
 
+/* A long paste is shown by its beginning. */
+static void user_lines(const tui_ui *u, tui_item *i, int width)
+{
+    tui_flow f = {
+        .text = &i->lines, .width = width, .first = "you> ", .rest = "     ", .prefix_style = user_style};
+    const char *s = text_of(&i->body);
+    size_t most = u->unfolded ? UNFOLDED_LINES : USER_LINES, n = 0, lines = 0;
+    while (n < i->body.len && lines < most && (u->unfolded || n < USER_BYTES)) lines += s[n++] == '\n';
+    n = n < i->body.len ? base_utf8_whole(s, n) : n;
+    tui_flow_add(&f, TUI_STRONG, s, n);
+    tui_flow_end(&f);
+    if (n == i->body.len) return;
+    char line[80], number[32];
+    size_t more = 1;
+    for (size_t k = n; k + 1 < i->body.len; k++) more += s[k] == '\n';
+    snprintf(line, sizeof line, "%s %s more %s%s", u->glyphs->ellipsis,
+        tui_thousands(more > 1 ? (int64_t)more : (int64_t)(i->body.len - n), number),
+        more > 1 ? "lines" : "bytes", u->unfolded ? "" : ": Ctrl+O unfolds");
+    tui_flow rest = {.text = &i->lines, .width = width, .first = "     "};
+    tui_flow_puts(&rest, TUI_FAINT, line);
+    tui_flow_end(&rest);
+}
+
 static void lay_out(tui_ui *u, tui_item *i, const tui_item *before, int width)
 {
     tui_text_clear(&i->lines);
@@ -144,13 +169,7 @@ static void lay_out(tui_ui *u, tui_item *i, const tui_item *before, int width)
         tui_flow_end(&f);
     }
     switch (i->kind) {
-    case TUI_ITEM_USER: {
-        tui_flow f = {
-            .text = &i->lines, .width = width, .first = "you> ", .rest = "     ", .prefix_style = user_style};
-        tui_flow_add(&f, TUI_STRONG, text_of(&i->body), i->body.len);
-        tui_flow_end(&f);
-        break;
-    }
+    case TUI_ITEM_USER: user_lines(u, i, width); break;
     case TUI_ITEM_ANSWER: answer_lines(u, i, width); break;
     case TUI_ITEM_TOOL: tool_lines(u, i, width); break;
     case TUI_ITEM_CONTEXT:

@@ -99,6 +99,11 @@ void tui_linear_event(const agent_event *e, tui_linear_text *t, base_buf *out)
         base_buf_puts(out, e->tool_result.summary ? ", " : "");
         add_clean(out, e->tool_result.summary);
         base_buf_putc(out, '\n');
+        if (e->tool_result.name && !strcmp(e->tool_result.name, "shell") && e->tool_result.text) {
+            add_clean(out, e->tool_result.text); /* nothing can be unfolded here */
+            if (*e->tool_result.text && e->tool_result.text[strlen(e->tool_result.text) - 1] != '\n')
+                base_buf_putc(out, '\n');
+        }
         if (e->tool_result.diff) {
             add_clean(out, e->tool_result.diff);
             base_buf_putc(out, '\n');

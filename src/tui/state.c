@@ -379,6 +379,7 @@ static void on_tool_call(tui_state *s, const agent_event *e, int64_t now)
     free(s->payload);
     s->payload = e->tool_call.payload ? base_xstrdup(e->tool_call.payload) : NULL;
     tui_item *i = add_item(s, TUI_ITEM_TOOL);
+    i->open = !s->in_turn; /* a ! line's output is what the person wants to see */
     i->name = clean(e->tool_call.name, false);
     if (e->tool_call.headline) {
         add_clean(&i->head, e->tool_call.headline, false);

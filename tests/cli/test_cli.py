@@ -197,6 +197,7 @@ class Requests(Case):
         run = self.run_kvist("--linear", "--fake-script", self.script, stdin="go\ne\ne echo two\ne no\na\ny\n")
         self.assertEqual(run.returncode, 0, run.stderr)
         self.assertIn("decided: edit", run.stdout)
+        self.assertIn("\ntwo\n", run.stdout)  # what it printed: a person here has no key to unfold it
         self.assertEqual(run.stdout.count("n REASON, e COMMAND: "), 2)  # an e without a command asks again
         self.assertEqual(run.stdout.count("y once, n REASON: "), 3)  # of new text, neither e nor a is an answer
         with open(os.path.join(self.tree, "new.txt")) as f:
