@@ -13,17 +13,17 @@
 static const kv_policy policies[] = {
     {.info = {"kvist", "hard, then program structure, then request and session memory by rank; repairs at every pause",
               "low=.875 sinks=4 window=32 hard=1 soft=.5 w=32 kernel=7 memory=1 queries=8 hysteresis=.05 order=mass grow=line pick=rank lanes=one heads=calibrated signal=reuse",
-              "design: kv.md section 10; w, kernel as snapkv; memory: seed 003; soft, low: ours; heads and lines: measured, docs/benchmarks.md"},
+              "design: docs/kv.md; w, kernel as snapkv; memory: IntentKV; soft, low: ours; heads and lines: measured, docs/benchmarks.md"},
      .score = kv_policy_kvist_score, .defaults = {COMMON, .sinks = 4, .hard = 1, .soft = .5, .memory = 1}, .repair = -1},
     {.info = {"full", "keeps everything", "",
               "-"}, .defaults = {COMMON}},
     {.info = {"sentkv", "evicts nothing; what the model writes reads the sentences that its queries bound highest (SentKVCompress, 2026)",
               "decode=sentence usage=.1 least_read=256 dense=0 length=14 reach=8 syntax=1 sinks=0",
-              "seed 004, sections 4.1, 4.2 and 5.1.2; its weights of endings stand in a figure: kv.md section 9; the bound is Quest's; least_read and syntax: ours"},
+              "SentKVCompress, sections 4.1, 4.2 and 5.1.2; its weights of endings stand in a figure: docs/kv.md; the bound is Quest's; least_read and syntax: ours"},
      .defaults = {COMMON, .decode = KV_DECODE_SENTENCE}},
     {.info = {"quest", "evicts nothing; what the model writes reads the pages that its queries bound highest (Tang et al., 2024)",
               "decode=page usage=.1 least_read=48 dense=2 page=16 sinks=0",
-              "pages of 16, at least 3 of them, the first two layers in full: Quest's evaluation/quest_attention.py; usage: seed 004's Table 2; the page being written is always read: ours"},
+              "pages of 16, at least 3 of them, the first two layers in full: Quest's evaluation/quest_attention.py; usage: SentKVCompress's Table 2; the page being written is always read: ours"},
      .defaults = {.decode = KV_DECODE_PAGE, .usage = .1, .least_read = 48, .dense = 2, .length = 14, .reach = 8, .page = 16, .low = .875, .window = 32, .w = 32,
          .kernel = 7, .seed = 1, .queries = 8, .hysteresis = .05, .heads = 1, KV_STRUCTURE_DEFAULTS}},
     {.info = {"streaming-llm", "sinks and the newest rows (Xiao et al., 2023)", "low=.875 sinks=4 window=32 hard=0",
@@ -34,11 +34,11 @@ static const kv_policy policies[] = {
      .score = kv_policy_snapkv_score, .defaults = {COMMON}},
     {.info = {"codecomp", "excerpts computed each by itself; budgets and spans by program structure, the rest by mass, a set a layer (CodeComp, 2026)",
               "low=.875 sinks=4 window=32 hard=1 w=32 kernel=5 span=.5 least_span=16 alloc=.5 fill=attention local=1",
-              "seed 000, sections 4.2 to 4.5; what the paper does not give: kv.md section 5"},
+              "CodeComp, sections 4.2 to 4.5; what the paper does not give: docs/kv.md"},
      .score = kv_policy_codecomp_score, .defaults = {KV_READING_DEFAULTS, .low = .875, .window = 32, .w = 32, .kernel = 5, .seed = 1, .queries = 8,
          .hysteresis = .05, .heads = 1, .sinks = 4, .hard = 1, .local = 1, KV_STRUCTURE_DEFAULTS, KV_PRUNE_DEFAULTS}},
-    {.info = {"snapkv-seed", "seed 002's own selector: keys against the last answer's keys, one set for all lanes", "low=.875 sinks=0 window=128 hard=0",
-              "window=128, keys only: seed 002's code (kv-peers.md, section 0)"},
+    {.info = {"snapkv-seed", "RepairKV's own selector: keys against the last answer's keys, one set for all lanes", "low=.875 sinks=0 window=128 hard=0",
+              "window=128, keys only: RepairKV's code"},
      .score = kv_policy_seed_score, .defaults = {KV_READING_DEFAULTS, .low = .875, .window = 128, .w = 32, .kernel = 7, .seed = 1, .queries = 8, .hysteresis = .05, .heads = 1, KV_PRUNE_DEFAULTS}},
     {.info = {"h2o", "mass given by all tokens so far, half; the newest rows, half (Zhang et al., 2023)", "low=.875 recent=.5 sinks=0 hard=0",
               "recent=.5: Zhang et al. 2023, half and half; the recent half is the grace of a new token"},
@@ -55,7 +55,7 @@ static const kv_policy policies[] = {
      .score = kv_policy_knorm_score, .defaults = {COMMON, .sinks = 4}},
     {.info = {"intentkv", "the rule of IntentKV (2026): mass under the session's memory of requests, one set, once a message",
               "low=1 mode=memory sinks=0 window=1 hard=2",
-              "low=1, forced rows hard=2, decay exp(-.5), unit norm: seed 003, sections 3.1, 3.2 and appendix A"},
+              "low=1, forced rows hard=2, decay exp(-.5), unit norm: IntentKV, sections 3.1, 3.2 and appendix A"},
      .score = kv_policy_intentkv_score, .whole = true, .defaults = {KV_READING_DEFAULTS, .low = 1, .window = 1, .hard = 2, .mode = 1, .w = 32, .kernel = 7, .seed = 1,
          .queries = 8, .hysteresis = .05, .heads = 1, KV_STRUCTURE_DEFAULTS, KV_PRUNE_DEFAULTS}},
     {.info = {"random", "a control: rows by a seeded hash, per lane", "low=.875 sinks=4 window=32 hard=0 seed=1",
@@ -66,14 +66,14 @@ static const kv_policy policies[] = {
      .score = kv_policy_streaming_score, .defaults = {COMMON}},
     {.info = {"structkv", "prefill pruned at the model's own pivot by centrality over the layers below it (StructKV, 2026)",
               "prune=centrality pivot=0 floor=.25 keep=.2 stored=.1 asked=8 decay=.9 window=8 low=.875 sinks=4 hard=1",
-              "seed 001, sections 3.2 to 3.4 and 4.1; the floor: ours (kv.md section 6); evicts as snapkv"},
+              "StructKV, sections 3.2 to 3.4 and 4.1; the floor: ours (docs/kv.md); evicts as snapkv"},
      .score = kv_policy_snapkv_score, .defaults = {STRUCTKV, .prune = KV_PRUNE_CENTRALITY, .keep = .2, .stored = .1, .asked = 8}},
     {.info = {"structkv-half", "the same with the cut at half the depth, whatever the model", "as structkv, pivot=.5",
-              "seed 001's ablation: a fixed pivot"},
+              "StructKV's ablation: a fixed pivot"},
      .score = kv_policy_snapkv_score, .defaults = {STRUCTKV, .prune = KV_PRUNE_CENTRALITY, .pivot = .5, .keep = .2, .stored = .1, .asked = 8}},
     {.info = {"fastkv", "prefill pruned at a fixed layer by that layer's attention alone (Jo et al., 2025)",
               "prune=layer pivot=.47 keep=.2 stored=.1 asked=8 kernel=7 window=8 low=.875 sinks=4 hard=1",
-              "layer 15 of 32, 20% and 10%, w=8: seed 001, sections 4.1 and 4.3; average of 7 neighbours: as SnapKV's kernel"},
+              "layer 15 of 32, 20% and 10%, w=8: StructKV, sections 4.1 and 4.3; average of 7 neighbours: as SnapKV's kernel"},
      .score = kv_policy_snapkv_score, .defaults = {STRUCTKV, .prune = KV_PRUNE_LAYER, .pivot = .47, .keep = .2, .stored = .1, .asked = 8}},
     {.info = {"gemfilter-like", "rows by the last query at one layer; all others leave every layer (after Shi et al., 2024)",
               "prune=last pivot=.41 keep=.1 asked=1 window=8 low=.875 sinks=4 hard=1",
@@ -130,7 +130,7 @@ void kv_policy_describe(base_buf *out)
         if (p->words)
             base_buf_puts(&range, p->words);
         else
-            base_buf_printf(&range, "%g to %g", p->least, p->most);
+            base_buf_printf(&range, "%.10g to %.10g", p->least, p->most);
         base_buf_printf(out, "  %-14s %-18s %s\n", p->name, range.data, p->about);
         base_buf_free(&range);
     }
@@ -186,7 +186,7 @@ static int parse_one(const char *pair, kv_parameters *ret, base_err *err)
         char *end = NULL;
         const double value = equals ? strtod(equals + 1, &end) : 0;
         if (!equals || end == equals + 1 || *end || !(value >= p->least && value <= p->most))
-            return base_fail(err, BASE_E_USAGE, "--kv-set %s: %s is a number from %g to %g", pair, p->name,
+            return base_fail(err, BASE_E_USAGE, "--kv-set %s: %s is a number from %.10g to %.10g", pair, p->name,
                 p->least, p->most);
         memcpy((char *)ret + p->offset, &value, sizeof value);
         return 0;
