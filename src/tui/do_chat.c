@@ -242,6 +242,15 @@ void tui_do_approve_always(tui_ui *u, uint32_t key)
         u->host.decide(u->host.user, AGENT_ALWAYS, NULL);
 }
 
+/* But for line ends at the end, which editors add. */
+static bool is_same_text(const char *a, const char *b)
+{
+    size_t n = strlen(a), m = strlen(b);
+    while (n > 0 && a[n - 1] == '\n') n--;
+    while (m > 0 && b[m - 1] == '\n') m--;
+    return n == m && !memcmp(a, b, n);
+}
+
 void tui_do_approve_edit(tui_ui *u, uint32_t key)
 {
     /* A command is edited at the input line; new text of a file in the editor, never the diff that shows it. */
@@ -255,7 +264,10 @@ void tui_do_approve_edit(tui_ui *u, uint32_t key)
         return;
     }
     char *changed = u->host.edit ? u->host.edit(u->host.user, a->text) : NULL;
-    if (changed && u->host.decide) u->host.decide(u->host.user, AGENT_EDIT, changed);
+    if (changed && is_same_text(changed, a->text)) /* leaving the editor is no yes */
+        tui_ui_say(u, "nothing was changed: y allows it as it is");
+    else if (changed && u->host.decide)
+        u->host.decide(u->host.user, AGENT_EDIT, changed);
     free(changed);
 }
 

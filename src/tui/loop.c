@@ -191,6 +191,8 @@ void tui_loop_farewell(const tui_state *s, bool replay)
 {
     const tui_item *answer = tui_state_last_answer(s);
     if (answer && !replay) printf("%s\n\n", answer->body.data);
-    if (s->session && !replay) printf("session %s   kvist --resume %s\n", s->session, s->session);
+    bool is_logged = s->turn > 0 || s->parent; /* a session without a turn leaves nothing */
+    if (s->session && is_logged && !replay)
+        printf("session %s   kvist --resume %s\n", s->session, s->session);
     fflush(stdout);
 }

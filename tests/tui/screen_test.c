@@ -5,6 +5,7 @@
  *
  *   size 80 24          letters | ascii         (glyphs; before anything else)
  *   clock MS            the shell's clock
+ *   editor leaves|changes   what the external editor does with the text (changes)
  *   events FILE [N]     feeds the file's events from where it stopped, all or the next N
  *   until EVENT         feeds up to and with the next event of that name
  *   event {...}         one event
@@ -35,6 +36,7 @@ typedef struct run {
     tui_record record;
     size_t fed;
     char *record_name;
+    bool leaves_text; /* the external editor */
 } run;
 
 static void note(run *r, const char *what, const char *text)
@@ -89,8 +91,9 @@ static void on_copy(void *user, const char *text, size_t n)
 
 static char *on_edit(void *user, const char *text)
 {
+    const run *r = user;
     note(user, "edit", text);
-    return base_xstrdup("from the editor\n");
+    return base_xstrdup(r->leaves_text ? text : "from the editor\n");
 }
 
 static char **on_paths(void *user)
@@ -199,6 +202,8 @@ static void step(run *r, char *line)
         if (sscanf(rest, "%d %d", &r->width, &r->height) != 2) fail(r, "size %s%s", rest, "?");
     } else if (!strcmp(line, "letters") || !strcmp(line, "ascii")) {
         r->ui.glyphs = tui_glyphs_for(strcmp(line, "ascii") != 0, true);
+    } else if (!strcmp(line, "editor")) {
+        r->leaves_text = !strcmp(rest, "leaves");
     } else if (!strcmp(line, "clock")) {
         r->ui.now_ms = atoll(rest);
     } else if (!strcmp(line, "events")) {
