@@ -191,7 +191,7 @@ void tui_loop_farewell(const tui_state *s, bool replay)
 {
     const tui_item *answer = tui_state_last_answer(s);
     if (answer && !replay) printf("%s\n\n", answer->body.data);
-    bool is_logged = s->turn > 0 || s->parent; /* a session without a turn leaves nothing */
+    bool is_logged = s->turn > 0 || (s->parent && *s->parent); /* a session without a turn leaves nothing */
     if (s->session && is_logged && !replay)
         printf("session %s   kvist --resume %s\n", s->session, s->session);
     fflush(stdout);

@@ -95,6 +95,16 @@ wait_for 'divides'
 id=$(screen | sed -n 's/.*kvist --resume \([^ ]*\).*/\1/p')
 KVIST_HOME=$dir/home "$kvist" replay "$id" --text 130x36 > "$dir/replay" || exit 1
 grep -q 'ledger of turn 1' "$dir/replay" || { echo "replay shows no ledger"; cat "$dir/replay"; exit 1; }
+# A session without a turn is not kept, and nothing says how to go on with it.
+t new-session -d -x 100 -y 24 -s empty \
+    "cd '$dir/tree'; export KVIST_HOME='$dir/home'; '$kvist' --fake-script '$dir/script'; echo status \$?; exec sleep 600"
+screen() { t capture-pane -p -t empty; }
+wait_for 'scripted'
+wait_for 'rows '
+t send-keys -t empty C-d
+wait_for 'status 0'
+absent 'kvist --resume'
+
 # What cannot be opened is told on the screen, and again where it was started.
 t new-session -d -x 100 -y 24 -s bad \
     "cd '$dir/tree'; export KVIST_HOME='$dir/home'; '$kvist' --model '$dir/script'; echo status \$?; exec sleep 600"
