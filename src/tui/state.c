@@ -417,10 +417,9 @@ static void on_approval_request(tui_state *s, const agent_event *e, int64_t now)
                        : is_call                       ? s->payload
                                                        : NULL; /* an undo has nothing to write */
     s->approval.text = text ? base_xstrdup(text) : NULL;
-    if (!i) i = add_item(s, TUI_ITEM_TOOL);
-    if (s->approval.headline) {
-        base_buf_clear(&i->head);
-        base_buf_puts(&i->head, s->approval.headline);
+    if (!i) { /* else the call's own line stays: what the question adds is of the question only */
+        i = add_item(s, TUI_ITEM_TOOL);
+        base_buf_puts(&i->head, s->approval.headline ? s->approval.headline : "");
     }
     if (is_diff(s->approval.detail)) {
         base_buf_clear(&i->diff);
