@@ -604,6 +604,13 @@ int agent__act(agent *a, const agent_call *call, uint32_t from, uint32_t to, boo
 
 int agent__shell_line(agent *a, const char *command, base_err *err)
 {
+    if (!command[strspn(command, " \t\n")]) {
+        base_err usage = {0};
+        int wrong = base_fail(&usage, BASE_E_USAGE, "! runs a command of the shell: !ls, say");
+        agent__error(a, &usage);
+        if (err) *err = usage;
+        return wrong;
+    }
     base_buf json = {0};
     base_buf_puts(&json, "{\"command\":");
     base_json_put_str(&json, command, strlen(command));

@@ -276,8 +276,9 @@ static int why_of(agent *a, uint32_t from, uint32_t to, void *user, base_err *er
     kv_why w;
     uint32_t at = to > from ? from + (to - from) / 2 : from; /* the middle speaks for a range */
     a->engine->ops->why(a->engine, at < s.n_tokens ? at : from, &w);
-    base_buf_printf(out, "%s%u-%u: active in %u of %u lanes", out->len ? "\n" : "", from, to - 1,
-        w.lanes_active, s.n_lanes);
+    base_buf_printf(out, "%s%u", out->len ? "\n" : "", from);
+    if (to - from > 1) base_buf_printf(out, "-%u", to - 1);
+    base_buf_printf(out, ": active in %u of %u lanes", w.lanes_active, s.n_lanes);
     if (w.pinned) base_buf_puts(out, ", pinned");
     if (w.barred) base_buf_puts(out, ", barred");
     if (w.stale) base_buf_puts(out, ", stale");
@@ -306,6 +307,7 @@ static int run_rewind(agent *a, const char *arguments, base_err *err)
     char *end;
     unsigned long turn = strtoul(arguments, &end, 10);
     if (!*arguments) turn = a->turn;
+    if (!a->turn) return base_fail(err, BASE_E_USAGE, "there is no turn yet: nothing to rewind");
     if (*end || turn < 1 || turn > a->turn)
         return base_fail(err, BASE_E_USAGE, "rewind to before which turn? There are %u", a->turn);
     uint32_t n = a->turn_starts[turn];
@@ -352,6 +354,7 @@ static void put_active(agent *a, base_buf *out)
 
 static int run_compact(agent *a, const char *arguments, base_err *err)
 {
+    if (!a->turn) return base_fail(err, BASE_E_USAGE, "there is no turn yet: nothing to compact");
     base_buf text = {0};
     base_buf_puts(&text, "From the session before this one:\n");
     put_active(a, &text);

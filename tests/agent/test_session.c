@@ -74,6 +74,9 @@ static void test_session__commands_act_on_rows_through_plans(void **state)
     assert_true(told(&h, "10-20: active")); /* both ends, as they were given */
     assert_int_equal(submit(s, &h, "/pin 20-10"), BASE_E_USAGE);
     assert_int_equal(submit(s, &h, "/pin 0-4294967295"), BASE_E_USAGE);
+    assert_int_equal(submit(s, &h, "/why 3"), 0);
+    assert_true(told(&h, "\"3: active"));
+    assert_int_equal(submit(s, &h, "! "), BASE_E_USAGE);
     assert_int_equal(submit(s, &h, "/pin nowhere"), BASE_E_NOT_FOUND);
     assert_int_equal(submit(s, &h, "/budget 10"), BASE_E_USAGE);
     assert_int_equal(submit(s, &h, "/nonsense"), BASE_E_USAGE);
@@ -455,6 +458,10 @@ static void test_session__a_session_without_a_turn_leaves_nothing(void **state)
     host h = new_host();
     agent_session *s = open_session(&h, "answer a\n", AGENT_MODE_ASK, NULL, true);
     char *id = base_xstrdup(agent_session_id(agent_session_agent(s)));
+    assert_int_equal(submit(s, &h, "/compact"), BASE_E_USAGE);
+    assert_int_equal(submit(s, &h, "/rewind"), BASE_E_USAGE);
+    assert_true(told(&h, "there is no turn yet"));
+    assert_false(told(&h, "FOREIGN"));
     agent_session_close(s);
     char *stored = logged(id);
     assert_string_equal(stored, "");
