@@ -16,6 +16,7 @@ int cmd_bench_log(int argc, char **argv);
 int cmd_bench_grammar(int argc, char **argv);
 int cmd_bench_lookup(int argc, char **argv);
 int cmd_bench_niah(int argc, char **argv);
+int cmd_bench_structkv(int argc, char **argv);
 int cmd_bench_repair(int argc, char **argv);
 int cmd_bench_screen(int argc, char **argv);
 int cmd_bench_structure(int argc, char **argv);

@@ -15,6 +15,7 @@ static const struct {
     {"cancel", "milliseconds from Esc until the engine has stopped", cmd_bench_cancel},
     {"structure", "what compression keeps of code's structure, and what that is worth", cmd_bench_structure},
     {"niah", "does the cache bring back what the next question asks for", cmd_bench_niah},
+    {"structkv", "pruned prefill: what it saves and what it loses", cmd_bench_structkv},
     {"sessions", "recorded tool sessions under each policy: quoted rows kept, equal calls, tokens computed",
         cmd_bench_sessions},
     {"repair", "what scoring, planning and applying a repair over 32K rows takes", cmd_bench_repair},

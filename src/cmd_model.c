@@ -18,6 +18,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "cmd.h"
+#include "kv/pivot.h"
 #include "model/arch.h"
 #include "model/gguf.h"
 #include "model/quant.h"
@@ -32,7 +33,7 @@ static const char usage[] =
     "usage: kvist model list [--json]     the default models: present or not, bytes, sha256\n"
     "       kvist model get NAME|URL [--sha256 HEX]\n"
     "                                     fetches a model into the data folder; an interrupted one goes on\n"
-    "       kvist model info FILE|NAME    metadata, tensor types, memory plan\n"
+    "       kvist model info FILE|NAME    metadata, tensor types, memory plan, pivot\n"
     "       kvist model check FILE|NAME   reads the whole file: shapes, numbers, vocabulary, sha256\n";
 
 static char *model_path(const char *file)
@@ -146,6 +147,40 @@ static void put_memory_plan(const gguf_file *f, const model_hyper *h, base_buf *
     }
 }
 
+/* Where a pruned prefill is cut, and what that comes from: T over the layers as a bar each. */
+static void put_pivot(const gguf_file *f, const char *path, const model_hyper *h, base_buf *out)
+{
+    enum { BAR = 40 };
+    static const double floor_share = .25; /* structkv's own */
+    char hash[65];
+    double t[KV_PIVOT_LAYERS];
+    uint32_t alone;
+    model_hash_of(f, path, hash);
+    char *file = kv_pivot_path(hash);
+    kv_pivot *p = kv_pivot_load(file, hash, h->n_layer);
+    free(file);
+    if (!p) {
+        base_buf_puts(out,
+            "pivot: not detected yet (the first bulk under --kv-policy structkv, or kvist bench structkv "
+            "--pivot)\n");
+        return;
+    }
+    const uint32_t cut = kv_pivot_cut(p, floor_share, &alone);
+    kv_pivot_curve(p, t);
+    base_buf_printf(out, "pivot: prefill is cut before layer %" PRIu32 " of %" PRIu32, cut, p->n_layer);
+    if (cut != alone) base_buf_printf(out, " (T alone: before %" PRIu32 ")", alone);
+    base_buf_printf(
+        out, ", detected over %" PRIu32 " rows with %" PRIu32 " queries\n", p->n_rows, p->n_queries);
+    base_buf_puts(out, "  layer  entropy  top 10%  variance  T\n");
+    for (uint32_t l = 0; l < p->n_layer; l++) {
+        base_buf_printf(out, "  %5" PRIu32 "  %7.3f  %7.3f  %8.2g  %.3f ", l, p->entropy[l], p->sparsity[l],
+            p->variance[l], t[l]);
+        for (int i = 0; i < (int)(t[l] * BAR + .5); i++) base_buf_putc(out, '#');
+        base_buf_puts(out, l + 1 == cut ? "  < cut\n" : "\n");
+    }
+    free(p);
+}
+
 static int info(const char *path, base_err *err)
 {
     gguf_file *f;
@@ -159,9 +194,10 @@ static int info(const char *path, base_err *err)
     base_buf_putc(&out, '\n');
     put_metadata(f, &out);
     put_tensor_types(f, &out);
-    if (model_arch_read(f, &h, &unsupported) == 0)
+    if (model_arch_read(f, &h, &unsupported) == 0) {
         put_memory_plan(f, &h, &out);
-    else
+        put_pivot(f, path, &h, &out);
+    } else
         base_buf_printf(&out, "kvist cannot run this model: %s\n", unsupported.msg);
     fputs(out.data, stdout);
     base_buf_free(&out);

@@ -244,6 +244,7 @@ static int append_chosen(gathering *g, base_err *err)
             .version = e->version,
             .line = e->line,
             .line_end = e->line_end,
+            .bulk = expected,
             .structure = true,
             .source_from = e->source_from,
             .words = g->request};

@@ -61,9 +61,14 @@ typedef struct engine_ops {
     const int32_t *(*ids)(const engine *e, uint32_t *ret_n);
     void (*active_lanes)(const engine *e, uint32_t *ret);
     void (*lane_bits)(const engine *e, uint32_t lane, uint64_t *ret);
+    /* Lanes in which the token's segment was computed when it was appended, 0: all; lanes that are not computed now. NULL: all are. */
+    uint32_t (*lanes)(const engine *e, uint32_t index);
+    uint32_t (*deferred)(const engine *e, uint32_t index);
     /* Behind the last token, [n_vocab]: what `next` would pick from. NULL: an engine that computes none (fake). */
     int (*logits)(engine *e, float *ret, base_err *err);
     uint32_t (*scores)(const engine *e, kv_score *ret, uint32_t cap);
+    uint32_t (*sections)(
+        const engine *e, kv_section *ret, uint32_t cap); /* NULL: all rows are always read (fake) */
     void (*why)(const engine *e, uint32_t index, kv_why *ret);
     void (*structure)(
         const engine *e, bool core, kv_structure *ret); /* NULL: an engine without marked spans (fake) */

@@ -31,7 +31,7 @@ typedef struct local {
     const model_tokenizer *tokenizer;
     const model_template *template;
     kv_options kv;
-    char *policy, *row_file, *prefix_file, *heads_file, **set;
+    char *policy, *row_file, *prefix_file, *heads_file, *pivot_file, **set;
     kv_observer observer; /* the agent's; the session has ours */
     const atomic_bool *cancel;
     model_sampler *sampler;
@@ -201,6 +201,18 @@ static void local_lane_bits(const engine *e, uint32_t lane, uint64_t *ret)
     kv_session_lane_bits(as_local(e)->session, lane, ret);
 }
 
+static uint32_t local_lanes(const engine *e, uint32_t index)
+{
+    return kv_session_lanes(as_local(e)->session, index);
+}
+
+static uint32_t local_deferred(const engine *e, uint32_t index)
+{
+    const local *l = as_local(e);
+    const uint32_t cut = kv_session_cut(l->session, index);
+    return cut ? (l->info->n_layer - cut) * l->info->n_head_kv : 0;
+}
+
 static int local_logits(engine *e, float *ret, base_err *err)
 {
     return kv_session_logits(as_local(e)->session, ret, as_local(e)->cancel, err);
@@ -214,6 +226,11 @@ static void local_structure(const engine *e, bool core, kv_structure *ret)
 static uint32_t local_scores(const engine *e, kv_score *ret, uint32_t cap)
 {
     return kv_session_scores(as_local(e)->session, ret, cap);
+}
+
+static uint32_t local_sections(const engine *e, kv_section *ret, uint32_t cap)
+{
+    return kv_session_sections(as_local(e)->session, ret, cap);
 }
 
 static void local_why(const engine *e, uint32_t index, kv_why *ret)
@@ -578,6 +595,7 @@ static void local_close(engine *e)
     free(l->row_file);
     free(l->prefix_file);
     free(l->heads_file);
+    free(l->pivot_file);
     free(l);
 }
 
@@ -606,8 +624,11 @@ static const engine_ops local_ops = {
     .ids = local_ids,
     .active_lanes = local_active_lanes,
     .lane_bits = local_lane_bits,
+    .lanes = local_lanes,
+    .deferred = local_deferred,
     .logits = local_logits,
     .scores = local_scores,
+    .sections = local_sections,
     .structure = local_structure,
     .why = local_why,
     .save = local_save,
@@ -649,8 +670,10 @@ static void keep_options(local *l, const engine_options *o)
         base_fs_mkdirs(o->prompt_cache, NULL); /* without it the prompt is computed each time */
         l->prefix_file = cache_file(o->prompt_cache, l->info->hash, "prefix");
         l->heads_file = cache_file(o->prompt_cache, l->info->hash, "heads");
+        l->pivot_file = cache_file(o->prompt_cache, l->info->hash, "pivot");
         l->kv.prefix_file = l->prefix_file;
         l->kv.heads_file = l->heads_file;
+        l->kv.pivot_file = l->pivot_file;
     }
 }
 

@@ -20,7 +20,7 @@
 #define AGENT_EVENTS(EVENT, S, I, D, B, J)                                                                             \
     EVENT(session, I(schema) S(id) S(parent) S(model) S(model_hash) S(policy) I(budget) I(n_ctx) I(n_lanes) I(row_bytes) S(mode) S(root) S(branch) I(time_ms) S(version) J(settings)) \
     EVENT(user, I(turn) S(text) I(time_ms))                                                                            \
-    EVENT(append, I(turn) I(from) I(n) S(origin) S(label) S(path) I(line) I(line_end) S(version) S(text) J(ids) J(lens)) \
+    EVENT(append, I(turn) I(from) I(n) S(origin) S(label) S(path) I(line) I(line_end) S(version) S(text) J(ids) J(lens) J(lanes)) \
     EVENT(span, I(from) I(to) S(reason) D(weight) I(marks) I(flow) I(dependence))                                      \
     EVENT(context, I(turn) J(items))                                                                                   \
     EVENT(prefill, I(turn) I(done) I(total))                                                                           \
@@ -33,9 +33,10 @@
     EVENT(tool_result, I(turn) S(name) S(status) I(bytes) S(text) S(summary) S(diff) I(exit_code) I(ms) J(changed) J(segments)) \
     EVENT(answer, I(turn) S(text))                                                                                     \
     EVENT(places, I(turn) J(items))                                                                                    \
-    EVENT(plan, I(turn) S(cause) J(runs) I(evicted) I(promoted) I(n) D(score_ms) D(plan_ms))                            \
+    EVENT(plan, I(turn) S(cause) J(runs) I(evicted) I(promoted) I(n) D(score_ms) D(plan_ms) I(deferred))                            \
     EVENT(scores, I(turn) J(spans))                                                                                    \
-    EVENT(ledger, I(turn) I(new) I(reused) I(generated) I(evicted) I(promoted) I(protected) I(active) I(host) I(budget) I(n) I(ctx) D(prefill_s) D(decode_tps) I(drafted) I(accepted) I(active_bytes) I(host_bytes) S(why) D(structure) D(chance) D(ceiling)) \
+    EVENT(sections, I(turn) I(index) I(lanes) J(items))                                                                \
+    EVENT(ledger, I(turn) I(new) I(reused) I(generated) I(evicted) I(promoted) I(protected) I(active) I(host) I(budget) I(n) I(ctx) D(prefill_s) D(decode_tps) I(drafted) I(accepted) I(active_bytes) I(host_bytes) S(why) D(structure) D(chance) D(ceiling) D(read) D(kept) I(deferred) D(spared)) \
     EVENT(snapshot, I(turn) I(n) I(bytes))                                                                             \
     EVENT(candidate, I(turn) I(number) I(of) S(status) S(headline) S(text) S(output) I(tokens) I(shared) I(ms))        \
     EVENT(rewind, I(turn) I(n))                                                                                        \

@@ -63,6 +63,12 @@ static void print_ledger(const agent_event *e)
     if (e->ledger.ceiling > 0)
         fprintf(stderr, " | structure %.2f (chance %.2f, at most %.2f)", e->ledger.structure,
             e->ledger.chance, e->ledger.ceiling);
+    if (e->ledger.read > 0)
+        fprintf(stderr, " | a step read %.0f%% of the rows, %.0f%% as before", 100 * e->ledger.read,
+            100 * e->ledger.kept);
+    if (e->ledger.deferred)
+        fprintf(stderr, " | deferred %lld, %.0f%% of the prefill not computed", (long long)e->ledger.deferred,
+            100 * e->ledger.spared);
     if (e->ledger.why) fprintf(stderr, " | why: %s", e->ledger.why);
     fputc('\n', stderr);
 }

@@ -117,6 +117,7 @@ struct agent {
     uint32_t *turn_starts; /* token index where turn t began, [turn] */
     size_t cap_turn_starts;
     agent_sums sums;
+    kv_reads reads;        /* as the last ledger told them */
     agent_sums *turn_sums; /* as each turn's last ledger told them, [turn] */
     size_t n_turn_sums, cap_turn_sums;
 };
@@ -148,6 +149,7 @@ typedef struct agent_text {
     size_t n;
     const char *label, *path, *version; /* NULL: none */
     uint32_t line, line_end;
+    uint32_t bulk;      /* tokens of all the excerpts that it comes with; 0: it comes alone */
     bool structure;     /* parse it as source text of `path` and protect signatures, calls, ... */
     size_t source_from; /* with structure: where in text the source begins (a header stands before it) */
     const char *words;  /* with structure: the request, whose symbols protect too */
@@ -162,9 +164,9 @@ int agent__append(agent *a, const agent_text *t, size_t *ret_piece, base_err *er
 int agent__append_answer(agent *a, const int32_t *ids, uint32_t n, base_err *err);
 /* Remembers tokens [from, to) as a piece; returns its index. */
 size_t agent__add_piece(agent *a, const agent_text *t, uint32_t from, uint32_t to);
-/* Logged ids again, without an event (resume.c). */
+/* Logged ids again, without an event (resume.c); lanes: computed in so many, as the log says (0: all). */
 int agent__append_logged(agent *a, kv_origin origin, uint32_t turn, const int32_t *ids, uint32_t n,
-    const kv_span *spans, uint32_t n_spans, base_err *err);
+    const kv_span *spans, uint32_t n_spans, uint32_t lanes, base_err *err);
 /* Ends the open message and begins one of `role` (-1: only ends), as scaffold. */
 int agent__open_message(agent *a, int role, base_err *err);
 /* The role of the message that is open at the end of the pieces, by their scaffold's labels (a resume, a rewind); -1: none. */

@@ -56,7 +56,8 @@ static kv_reason reason_of_cause(kv_cause c)
         [KV_CAUSE_MANUAL] = KV_REASON_MANUAL,
         [KV_CAUSE_STALE] = KV_REASON_STALE,
         [KV_CAUSE_FAILED] = KV_REASON_FAILED,
-        [KV_CAUSE_PRESSURE] = KV_REASON_PRESSURE};
+        [KV_CAUSE_PRESSURE] = KV_REASON_PRESSURE,
+        [KV_CAUSE_PRUNE] = KV_REASON_ATTENTION};
     return c < sizeof reasons / sizeof *reasons ? reasons[c] : KV_REASON_MANUAL;
 }
 
@@ -66,6 +67,8 @@ void agent__count_plan(agent *a, const kv_plan *p)
     for (int side = 0; side < N_SIDES; side++)
         counts[side] = base_xcalloc(p->n_tokens + 1, sizeof *counts[side]);
     count_flips(a, p, counts);
+    /* Fresh rows that go above the cut come from nowhere: they are computed, not brought back. */
+    if (p->cause == KV_CAUSE_PRUNE) memset(counts[PROMOTED], 0, p->n_tokens * sizeof *counts[PROMOTED]);
     /* First what each run claims; then what joining left over goes to the first run that covers it. */
     for (uint32_t i = 0; i < p->n_runs; i++) take_rows(a, &p->runs[i], p->n_tokens, p->runs[i].lanes, counts);
     for (uint32_t i = 0; i < p->n_runs; i++) take_rows(a, &p->runs[i], p->n_tokens, UINT32_MAX, counts);
@@ -150,6 +153,42 @@ static void emit_scores(agent *a)
     free(scores);
 }
 
+/* Which sentences the turn's last token read, and in how many lanes; nothing where tokens read everything. */
+static void emit_sections(agent *a, const kv_stats *s)
+{
+    uint32_t n = a->engine->ops->sections ? a->engine->ops->sections(a->engine, NULL, 0) : 0;
+    if (!n || s->reads.steps == a->reads.steps) return;
+    kv_section *sections = base_xcalloc(n, sizeof *sections);
+    base_buf out = {0};
+    a->engine->ops->sections(a->engine, sections, n);
+    for (uint32_t i = 0; i < n; i++)
+        if (sections[i].lanes)
+            base_buf_printf(&out, "%s[%u,%u,%u]", out.len ? "," : "[", sections[i].from, sections[i].to,
+                sections[i].lanes);
+    base_buf_puts(&out, out.len ? "]" : "[]");
+    agent__emit(a, &(agent_event){.type = AGENT_EVENT_sections,
+                       .sections = {.turn = a->turn,
+                           .index = s->n_tokens ? s->n_tokens - 1 : 0,
+                           .lanes = s->n_lanes,
+                           .items = out.data}});
+    base_buf_free(&out);
+    free(sections);
+}
+
+static double share_of(uint64_t part, uint64_t whole)
+{
+    return whole ? (double)part / (double)whole : 0;
+}
+
+/* The share of the turn's prefill, in tokens times layers, that was not computed up to now. */
+static double spared_share(const agent *a, uint32_t from, uint32_t n, uint32_t n_lanes)
+{
+    uint64_t left = 0;
+    for (uint32_t i = from; a->engine->ops->deferred && i < n; i++)
+        left += a->engine->ops->deferred(a->engine, i);
+    return n > from ? (double)left / ((double)(n - from) * n_lanes) : 0;
+}
+
 void agent__ledger(agent *a)
 {
     kv_stats s;
@@ -158,6 +197,11 @@ void agent__ledger(agent *a)
     uint32_t moved[N_SIDES], reused = a->sums.n_before < s.n_tokens ? a->sums.n_before : s.n_tokens;
     for (int side = 0; side < N_SIDES; side++) moved[side] = put_why(a, side, s.n_lanes, &why);
     emit_scores(a);
+    if (s.reads.steps < a->reads.steps) a->reads = (kv_reads){.steps = 0}; /* of another session */
+    emit_sections(a, &s);
+    const double read = share_of(s.reads.read - a->reads.read, s.reads.live - a->reads.live),
+                 kept = share_of(s.reads.kept - a->reads.kept, s.reads.chosen - a->reads.chosen);
+    a->reads = s.reads;
     double decode_s = (double)a->sums.decode_ns / 1e9;
     kv_structure structure = {.n_tokens = 0};
     if (a->engine->ops->structure) a->engine->ops->structure(a->engine, false, &structure);
@@ -184,7 +228,11 @@ void agent__ledger(agent *a)
                            .why = why.len ? why.data : NULL,
                            .structure = is_code ? structure.share : 0,
                            .chance = is_code ? structure.chance : 0,
-                           .ceiling = is_code ? structure.ceiling : 0}});
+                           .ceiling = is_code ? structure.ceiling : 0,
+                           .read = read,
+                           .kept = kept,
+                           .deferred = s.deferred,
+                           .spared = spared_share(a, reused, s.n_tokens, s.n_lanes)}});
     base_buf_free(&why);
     keep_sums(a);
 }

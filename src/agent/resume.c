@@ -13,7 +13,7 @@
 /* A run of logged tokens of one origin. */
 typedef struct logged_run {
     kv_origin origin;
-    uint32_t turn, from, n, computed;
+    uint32_t turn, from, n, computed, lanes; /* lanes: in which it was computed, 0: all */
     int32_t *ids;
     size_t cap;
     kv_span *spans; /* relative to the run */
@@ -91,7 +91,8 @@ static void compute_until(history *h, uint32_t limit)
                 spans[n].from -= from;
                 spans[n++].to -= from;
             }
-        h->rc = agent__append_logged(h->a, r->origin, r->turn, r->ids + from, end - from, spans, n, h->err);
+        h->rc = agent__append_logged(
+            h->a, r->origin, r->turn, r->ids + from, end - from, spans, n, r->lanes, h->err);
         r->computed = end;
         free(spans);
     }
@@ -181,6 +182,7 @@ static void take_append(history *h, const agent_event *e)
     base_json_doc *doc = NULL;
     if (!e->append.ids || base_json_parse(e->append.ids, strlen(e->append.ids), &doc, NULL)) return;
     logged_run *r = add_run(h, origin_of(e->append.origin), (uint32_t)e->append.turn);
+    r->lanes = e->append.lanes ? (uint32_t)strtoul(e->append.lanes, NULL, 10) : 0;
     for (const base_json *v = base_json_root(doc)->first; v; v = v->next) add_id(h, r, (int32_t)v->integer);
     base_json_free(doc);
 }

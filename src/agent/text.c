@@ -289,7 +289,9 @@ static void release_held(agent *a)
 static void emit_append(
     agent *a, const agent_text *t, uint32_t from, const int32_t *ids, uint32_t n, const token_map *m)
 {
-    base_buf id_list = {0}, lens = {0}, text = {0};
+    base_buf id_list = {0}, lens = {0}, text = {0}, lanes = {0};
+    const uint32_t computed = a->engine->ops->lanes ? a->engine->ops->lanes(a->engine, from + n - 1) : 0;
+    if (computed) base_buf_printf(&lanes, "%u", computed);
     for (uint32_t i = 0; i < n; i++) {
         size_t len = 0;
         const char *piece = a->engine->ops->piece(a->engine, ids[i], &len);
@@ -311,7 +313,9 @@ static void emit_append(
                            .version = t->version,
                            .text = text.data ? text.data : "",
                            .ids = id_list.data,
-                           .lens = lens.data}});
+                           .lens = lens.data,
+                           .lanes = lanes.data}});
+    base_buf_free(&lanes);
     base_buf_free(&id_list);
     base_buf_free(&lens);
     base_buf_free(&text);
@@ -452,6 +456,7 @@ int agent__append(agent *a, const agent_text *t, size_t *ret_piece, base_err *er
     uint32_t *lines = line_starts(&m, text, n, &n_lines);
     kv_segment segment = {.origin = t->origin,
         .turn = a->turn,
+        .bulk = t->bulk,
         .spans = spans,
         .n_spans = find_spans(a, t, text, n, &m, spans),
         .lines = lines,
@@ -542,7 +547,7 @@ static void put_text(const agent *a, const int32_t *ids, uint32_t n, base_buf *o
 }
 
 int agent__append_logged(agent *a, kv_origin origin, uint32_t turn, const int32_t *ids, uint32_t n,
-    const kv_span *spans, uint32_t n_spans, base_err *err)
+    const kv_span *spans, uint32_t n_spans, uint32_t lanes, base_err *err)
 {
     base_buf text = {0};
     put_text(a, ids, n, &text);
@@ -551,6 +556,7 @@ int agent__append_logged(agent *a, kv_origin origin, uint32_t turn, const int32_
     uint32_t *lines = line_starts(&m, text.data ? text.data : "", text.len, &n_lines);
     kv_segment segment = {.origin = origin,
         .turn = turn,
+        .lanes = lanes,
         .spans = spans,
         .n_spans = n_spans,
         .lines = lines,

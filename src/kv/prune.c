@@ -35,7 +35,8 @@ bool kv__is_bulk(const kv_session *s, const kv_segment *g, uint32_t n)
 
 uint32_t kv__prune_cut(const kv_session *s, const kv_segment *g, uint32_t n, bool wants_logits)
 {
-    if (!s->automatic) return g->cut && kv__cut_fits(&s->compute, g->cut) ? g->cut : 0;
+    const uint32_t logged = g->lanes / s->compute.shape.n_head_kv;
+    if (!s->automatic) return logged && kv__cut_fits(&s->compute, logged) ? logged : 0;
     if (s->pending != KV_NO_ROW) return s->cut[s->pending] ? s->cut[s->pending] : chosen_cut(s);
     if (s->parameters.prune <= 0 || wants_logits || s->policy->heavy || kv__is_local(s, g->origin)) return 0;
     return kv__is_bulk(s, g, n) ? chosen_cut(s) : 0;
@@ -429,4 +430,10 @@ int kv__settled(kv_session *s, base_err *err)
 uint32_t kv_session_cut(const kv_session *s, uint32_t token)
 {
     return token < s->n ? s->cut[token] : 0;
+}
+
+uint32_t kv_session_lanes(const kv_session *s, uint32_t token)
+{
+    const kv_part *part = token < s->n ? kv__part_at(s, token) : NULL;
+    return part ? (uint32_t)part->cut * s->compute.shape.n_head_kv : 0;
 }

@@ -595,6 +595,7 @@ int kv_session_append(kv_session *s, const kv_segment *g, const int32_t *ids, ui
     const uint32_t first = s->n, cut = kv__prune_cut(s, g, n, last_logits != NULL);
     if (g->turn > s->turn) s->turn = g->turn;
     kv__open_part(s, g);
+    s->parts[s->n_parts - 1].cut = (uint16_t)cut;
     s->parts[s->n_parts - 1].is_bulk = cut && s->automatic && kv__is_bulk(s, g, n);
     const uint32_t adoptable =
         is_fixed(g->origin) && !cut && !g->n_queries && !s->policy->heavy ? n - (last_logits ? 1 : 0) : 0;
@@ -634,6 +635,7 @@ int kv_session_set_policy(kv_session *s, const kv_options *options, base_err *er
     const kv_policy *policy = kv_policy_find(options->policy, err);
     if (!policy) return BASE_E_USAGE;
     int r = kv_parameters_parse(policy, options->set, &parameters, err);
+    if (!r && s->pending != KV_NO_ROW) r = kv__settle(s, NULL, err); /* by the rules it was cut by */
     if (r) return r;
     s->policy = policy;
     s->parameters = parameters;

@@ -88,10 +88,10 @@ typedef struct kv_segment {
      */
     uint32_t bulk;
     /*
-     * Re-executing a log: layers from here on were not computed when the segment was appended (kv_session_cut); 0: all were. The
-     * plan that chose among them is applied as it was logged.
+     * Re-executing a log: the lanes that were computed when the segment was appended (kv_session_lanes); 0: all. The plan that
+     * chose among what was left is applied as it was logged.
      */
-    uint32_t cut;
+    uint32_t lanes;
     /*
      * Bits of the vocabulary: the logits behind the segment will be read there only, and are -INFINITY elsewhere. Such logits
      * are not kept for kv_session_logits. NULL: all are computed.
@@ -186,6 +186,13 @@ int kv_session_repair(kv_session *s, uint32_t from, uint32_t to, const uint32_t 
  */
 int kv_session_repair_by(kv_session *s, uint32_t from, uint32_t to, const kv_signal *signal,
     const atomic_bool *cancel, base_err *err);
+/*
+ * Experiments: of the k rows that a message asks for most by exact scores, the share that is among the k of a first pass at `share`
+ * (first=, reading.h). ret_ms: what scoring and ordering took without it and with it.
+ */
+int kv_session_first_recall(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries,
+    uint32_t n_queries, double share, uint32_t k, double *ret_recall, double ret_ms[2],
+    const atomic_bool *cancel, base_err *err);
 int kv_session_signal(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries, uint32_t n_queries,
     uint32_t most, kv_signal *ret, base_err *err);
 
@@ -242,10 +249,18 @@ void kv_session_active_lanes(const kv_session *s, uint32_t *ret);
 int kv_session_detect_pivot(kv_session *s, const atomic_bool *cancel, base_err *err);
 const struct kv_pivot *kv_session_pivot(const kv_session *s);
 /*
+ * Of the attention that the newest request's last queries pay in the layers from layer_from on of `full`, the share that goes to rows which
+ * are active in `pruned`, a session over the same tokens; mean over lanes.
+ */
+int kv_session_attention_kept(kv_session *full, const kv_session *pruned, uint32_t layer_from, double *ret,
+    const atomic_bool *cancel, base_err *err);
+/*
  * Layers from here on are not computed for this token: its rows there are `deferred`, and a plan that makes them active computes
  * them; 0: all are computed.
  */
 uint32_t kv_session_cut(const kv_session *s, uint32_t token);
+/* The lanes that were computed when the token's segment was appended, whatever was computed since; 0: all. For the log. */
+uint32_t kv_session_lanes(const kv_session *s, uint32_t token);
 /* Bit per token: active in this lane. [(n_tokens+63)/64] */
 void kv_session_lane_bits(const kv_session *s, uint32_t lane, uint64_t *ret);
 

@@ -46,6 +46,7 @@ typedef struct kv_part {
     uint32_t n_spans, n_lines;
     float *mass; /* [n_layer][n_mass] under a question asked of it alone (local.c); NULL: there was none */
     uint32_t n_mass;
+    uint16_t cut; /* where it was cut when it was appended; for whoever logs it */
     bool is_bulk; /* rows of it may stay below the cut; until that is chosen */
 } kv_part;
 

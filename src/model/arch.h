@@ -87,4 +87,7 @@ int model_arch_read(const gguf_file *f, model_hyper *ret, base_err *err);
 int model_arch_bind(const gguf_file *f, const model_hyper *h, model_tensors *ret, base_err *err);
 void model_arch_unbind(model_tensors *t);
 
+/* model_info.hash of a file that is not loaded; path: for a model without a name of its own. */
+void model_hash_of(const gguf_file *f, const char *path, char ret[65]);
+
 #endif

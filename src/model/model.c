@@ -267,21 +267,21 @@ static void free_weights(model *m)
  * sha256 over the name, everything before the tensors' bytes (metadata, names, shapes) and the beginning, middle and end of
  * every tensor: as good as the file's own hash for telling files apart, at a thousandth of its cost.
  */
-static void hash_model(model *m)
+static void hash_file(const gguf_file *f, const char *name, char ret[65])
 {
-    const uint8_t *bytes = gguf_bytes(m->file), *first = bytes + gguf_file_bytes(m->file);
-    uint64_t n_tensors = gguf_n_tensors(m->file), head;
+    const uint8_t *bytes = gguf_bytes(f), *first = bytes + gguf_file_bytes(f);
+    uint64_t n_tensors = gguf_n_tensors(f), head;
     base_sha256 sha;
     uint8_t digest[32];
 
     for (uint64_t i = 0; i < n_tensors; i++)
-        if (gguf_tensor_at(m->file, i)->data < first) first = gguf_tensor_at(m->file, i)->data;
+        if (gguf_tensor_at(f, i)->data < first) first = gguf_tensor_at(f, i)->data;
     head = base_hash64(bytes, (size_t)(first - bytes), 0);
     base_sha256_init(&sha);
-    base_sha256_add(&sha, m->info.name, strlen(m->info.name));
+    base_sha256_add(&sha, name, strlen(name));
     base_sha256_add(&sha, &head, sizeof head);
     for (uint64_t i = 0; i < n_tensors; i++) {
-        const gguf_tensor *t = gguf_tensor_at(m->file, i);
+        const gguf_tensor *t = gguf_tensor_at(f, i);
         size_t n = t->n_bytes < HASH_SAMPLE ? (size_t)t->n_bytes : HASH_SAMPLE;
         base_sha256_add(&sha, t->name.ptr, t->name.len);
         base_sha256_add(&sha, &t->n_bytes, sizeof t->n_bytes);
@@ -290,7 +290,23 @@ static void hash_model(model *m)
         base_sha256_add(&sha, t->data + (t->n_bytes - n), n);
     }
     base_sha256_end(&sha, digest);
-    base_hex(digest, sizeof digest, m->info.hash);
+    base_hex(digest, sizeof digest, ret);
+}
+
+static char *name_of(const gguf_file *f, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    base_str name;
+    if (gguf_get_str(f, "general.name", &name) && name.len > 0 && name.len < 256)
+        return base_xstrndup(name.ptr, name.len);
+    return base_xstrdup(slash ? slash + 1 : path);
+}
+
+void model_hash_of(const gguf_file *f, const char *path, char ret[65])
+{
+    char *name = name_of(f, path);
+    hash_file(f, name, ret);
+    free(name);
 }
 
 static const char *quantisation_of(const model *m)
@@ -305,13 +321,8 @@ static const char *quantisation_of(const model *m)
 static void describe(model *m, const char *path)
 {
     const model_hyper *h = &m->hyper;
-    const char *slash = strrchr(path, '/');
-    base_str name;
 
-    if (gguf_get_str(m->file, "general.name", &name) && name.len > 0 && name.len < 256)
-        m->name = base_xstrndup(name.ptr, name.len);
-    else
-        m->name = base_xstrdup(slash ? slash + 1 : path);
+    m->name = name_of(m->file, path);
     m->info = (model_info){.path = m->path,
         .name = m->name,
         .architecture = h->arch->name,
@@ -326,7 +337,7 @@ static void describe(model *m, const char *path)
         .n_ctx = h->n_ctx,
         .file_bytes = gguf_file_bytes(m->file),
         .row_bytes = h->n_layer * h->n_head_kv * h->head_dim * 2 * (uint32_t)sizeof(uint16_t)};
-    hash_model(m);
+    hash_file(m->file, m->name, m->info.hash);
 }
 
 /* Opening */

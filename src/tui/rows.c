@@ -129,6 +129,11 @@ void tui_journal_append(tui_journal *j, uint32_t turn, uint32_t from, uint32_t n
     base_buf_add(&j->text, text, text_n);
 }
 
+void tui_journal_lanes(tui_journal *j, uint32_t lanes)
+{
+    if (j->n_ops && j->ops[j->n_ops - 1].kind == OP_APPEND) j->ops[j->n_ops - 1].lanes = lanes;
+}
+
 void tui_journal_span(tui_journal *j, uint32_t turn, uint32_t from, uint32_t to, const char *reason)
 {
     add_op(j, OP_SPAN, turn, from, to)->word = word_id(j, reason);
@@ -154,7 +159,7 @@ void tui_journal_pass(tui_journal *j, uint32_t turn)
 void tui_journal_run(tui_journal *j, uint32_t turn, uint32_t from, uint32_t to, const char *action,
     const char *reason, uint32_t lanes, bool exact)
 {
-    static const char *const names[] = {"keep", "evict", "promote", "protect", "bar"};
+    static const char *const names[] = {"keep", "evict", "promote", "protect", "bar", "defer"};
     for (uint8_t i = 0; action && i < sizeof names / sizeof *names; i++) {
         if (strcmp(action, names[i])) continue;
         op *o = add_op(j, OP_RUN, turn, from, to);
@@ -204,6 +209,15 @@ static size_t lane_words(const tui_rows *r)
 bool tui_row_in_lane(const tui_rows *r, uint32_t index, uint32_t lane)
 {
     return r->bits[index * lane_words(r) + lane / 64] >> (lane % 64) & 1;
+}
+
+/* A lane of fresh rows that are computed now: nothing came back, it is new. */
+static void add_lane(tui_rows *r, uint32_t index, uint32_t lane)
+{
+    if (tui_row_in_lane(r, index, lane)) return;
+    r->bits[index * lane_words(r) + lane / 64] |= UINT64_C(1) << (lane % 64);
+    r->row[index].lanes++;
+    r->lanes_sum++;
 }
 
 /* Changes the row in one lane; its count and the sum follow. */
@@ -256,9 +270,14 @@ static void fold_append(tui_rows *r, const tui_journal *j, const op *o)
             uint32_t left = r->n_lanes - lane;
             r->bits[i * lane_words(r) + lane / 64] = left >= 64 ? UINT64_MAX : (UINT64_C(1) << left) - 1;
         }
+        const uint32_t computed = o->lanes && o->lanes < r->n_lanes ? o->lanes : r->n_lanes;
+        for (uint32_t lane = computed; lane < r->n_lanes; lane++)
+            r->bits[i * lane_words(r) + lane / 64] &= ~(UINT64_C(1) << (lane % 64));
+        r->lanes_sum -= r->n_lanes - computed;
         r->row[i] = (tui_row){.text_at = p->at,
             .text_n = p->n,
-            .lanes = (uint16_t)r->n_lanes,
+            .lanes = (uint16_t)computed,
+            .deferred = (uint16_t)(r->n_lanes - computed),
             .flags = flags,
             .reason = word,
             .born = o->turn};
@@ -289,7 +308,13 @@ static void fold_plan(tui_rows *r, const tui_journal *j, const op *o)
             for (uint64_t left = p->flips[(size_t)lane * n_words + w]; left; left &= left - 1) {
                 uint32_t index = w * 64 + (uint32_t)__builtin_ctzll(left);
                 if (index >= r->n) break;
-                set_lane(r, o->turn, index, lane, !tui_row_in_lane(r, index, lane));
+                const bool active = tui_row_in_lane(r, index, lane);
+                if (p->cause == KV_CAUSE_PRUNE && !active)
+                    add_lane(r, index, lane);
+                else
+                    set_lane(r, o->turn, index, lane, !active);
+                /* What becomes active there is computed, in all its lanes. */
+                if (!active && lane + r->row[index].deferred >= r->n_lanes) r->row[index].deferred = 0;
             }
     kv_plan_free(p);
 }
@@ -306,13 +331,20 @@ static void fold_run(tui_rows *r, const tui_journal *j, const op *o)
         row->changed = o->turn;
         switch ((tui_change)o->change) {
         case TUI_KEPT:
+            if (!o->exact && !strcmp(word, "centrality")) {
+                row->deferred = 0;
+                for (uint32_t lane = 0; lane < r->n_lanes; lane++) add_lane(r, i, lane);
+            }
             if (!strcmp(word, "manual")) row->flags &= (uint8_t) ~(TUI_ROW_PINNED | TUI_ROW_BARRED);
             break;
         case TUI_EVICTED_ROW:
             if (!o->exact) set_some_lanes(r, o->turn, i, o->lanes, false);
             break;
         case TUI_PROMOTED_ROW:
-            if (!o->exact) set_some_lanes(r, o->turn, i, o->lanes, true);
+            if (!o->exact) {
+                set_some_lanes(r, o->turn, i, o->lanes, true);
+                if (row->lanes + (uint32_t)row->deferred > r->n_lanes) row->deferred = 0;
+            }
             row->flags &= (uint8_t)~TUI_ROW_BARRED;
             break;
         case TUI_PROTECTED_ROW:
@@ -322,6 +354,7 @@ static void fold_run(tui_rows *r, const tui_journal *j, const op *o)
             /* A pin brings back what it holds. */
             if (!o->exact) set_some_lanes(r, o->turn, i, r->n_lanes, true);
             break;
+        case TUI_DEFERRED_ROW: break;
         case TUI_BARRED_ROW:
             row->flags |= TUI_ROW_BARRED;
             if (!o->exact) set_some_lanes(r, o->turn, i, r->n_lanes, false);
@@ -386,6 +419,7 @@ static void add_sums(tui_rows *r, size_t from)
         s.lanes += row->lanes;
         s.host += row->lanes == 0;
         s.barred += (row->flags & TUI_ROW_BARRED) != 0;
+        s.deferred += row->deferred > 0;
         if (row->lanes > 0 && tui_row_protected(r, row)) {
             s.protected_++;
             s.protected_lanes += row->lanes;
@@ -478,6 +512,7 @@ tui_count tui_rows_count(const tui_rows *r, uint32_t from, uint32_t to)
         .protected_ = b->protected_ - a->protected_,
         .promoted = b->promoted - a->promoted,
         .barred = b->barred - a->barred,
+        .deferred = b->deferred - a->deferred,
         .active = (double)(b->lanes - a->lanes) / n_lanes,
         .protected_rows = (double)(b->protected_lanes - a->protected_lanes) / n_lanes,
         .promoted_rows = (double)(b->promoted_lanes - a->promoted_lanes) / n_lanes};
@@ -502,6 +537,7 @@ tui_share tui_count_share(const tui_count *c)
         return TUI_SHARE_PROMOTED; /* few among many: a majority rule would never show them */
     if (c->barred * 2 >= c->n) return TUI_SHARE_BARRED;
     if (c->protected_ * 2 >= c->n) return TUI_SHARE_PROTECTED;
+    if (c->deferred * 2 >= c->n) return TUI_SHARE_DEFERRED;
     if (c->share >= 0.75) return TUI_SHARE_KEPT;
     if (c->share >= 0.02) return TUI_SHARE_PARTLY;
     return TUI_SHARE_HOST;

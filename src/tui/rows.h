@@ -27,7 +27,8 @@ typedef enum tui_change {
     TUI_EVICTED_ROW,
     TUI_PROMOTED_ROW,
     TUI_PROTECTED_ROW,
-    TUI_BARRED_ROW
+    TUI_BARRED_ROW,
+    TUI_DEFERRED_ROW
 } tui_change;
 
 typedef struct tui_row {
@@ -35,6 +36,7 @@ typedef struct tui_row {
     uint16_t text_n;
     uint16_t lanes, back;             /* active in so many; of them, promoted in turn `promoted` */
     uint16_t source;                  /* index of tui_rows.sources */
+    uint16_t deferred;                /* lanes, the last ones, that are not computed */
     uint8_t flags, reason, change;    /* reason: a word of the journal; change: the last, tui_change */
     uint32_t born, changed, promoted; /* turns; 0: never */
 } tui_row;
@@ -52,6 +54,8 @@ void tui_journal_free(tui_journal *j);
 /* text: the tokens' bytes in a row; lens: bytes of each of the n tokens, NULL: all at the first. */
 void tui_journal_append(tui_journal *j, uint32_t turn, uint32_t from, uint32_t n, const char *origin,
     const char *label, uint32_t line, const char *text, size_t text_n, const uint16_t *lens);
+/* Of what was just appended only the first `lanes` are computed (fresh bulk below the pivot). */
+void tui_journal_lanes(tui_journal *j, uint32_t lanes);
 void tui_journal_span(tui_journal *j, uint32_t turn, uint32_t from, uint32_t to, const char *reason);
 /*
  * A plan's exact changes (the packed kv_plan beside the event), before its runs: those then only say why. Without it (events
@@ -79,7 +83,7 @@ void tui_journal_touches(const tui_journal *j, uint32_t index, uint32_t turn, tu
 
 /* Tokens, and row-lanes, of the rows so far. */
 typedef struct tui_sum {
-    uint32_t host, protected_, promoted, barred;
+    uint32_t host, protected_, promoted, barred, deferred;
     uint64_t lanes, protected_lanes, promoted_lanes;
 } tui_sum;
 
@@ -117,9 +121,9 @@ bool tui_row_protected(const tui_rows *r, const tui_row *row);
 
 /* Sums over tokens [from, to). */
 typedef struct tui_count {
-    uint32_t n, protected_, host, promoted, barred; /* tokens; host: in no lane */
-    double protected_rows, promoted_rows;           /* rows per lane, mean */
-    double active, share;                           /* rows per lane, mean; and their share of n */
+    uint32_t n, protected_, host, promoted, barred, deferred; /* tokens; host: in no lane */
+    double protected_rows, promoted_rows;                     /* rows per lane, mean */
+    double active, share;                                     /* rows per lane, mean; and their share of n */
 } tui_count;
 tui_count tui_rows_count(const tui_rows *r, uint32_t from, uint32_t to);
 /* The fewest and the most lanes in which a token of [from, to) is active; 0 and 0 of none. */

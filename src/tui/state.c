@@ -52,6 +52,7 @@ void tui_state_free(tui_state *s)
     free(s->ledgers);
     free(s->masks);
     free(s->scores);
+    free(s->sections);
     tui_journal_free(s->journal);
     clear_approval(&s->approval);
     free(s->payload);
@@ -161,7 +162,7 @@ static void start_again(tui_state *s)
         free(s->masks[i].wanted);
         free(s->masks[i].took);
     }
-    s->n_ledgers = s->n_masks = s->n_scores = 0;
+    s->n_ledgers = s->n_masks = s->n_scores = s->n_sections = 0;
     s->turn = s->n_tokens = 0;
     s->ended = false;
     for (size_t i = 0; i < s->n_items; i++) s->items[i].turn = 0; /* no rewind reaches them */
@@ -213,6 +214,7 @@ static void on_append(tui_state *s, const agent_event *e, int64_t now)
     const char *label = e->append.path ? e->append.path : e->append.label;
     tui_journal_append(s->journal, s->turn, from, n, e->append.origin, label,
         e->append.line > 0 ? (uint32_t)e->append.line : 0, text, strlen(text), lens);
+    if (e->append.lanes) tui_journal_lanes(s->journal, (uint32_t)strtoul(e->append.lanes, NULL, 10));
     s->n_tokens = from + n;
     free(lens);
     base_json_free(doc);
@@ -592,6 +594,43 @@ const tui_score *tui_state_score(const tui_state *s, uint32_t index, uint32_t tu
     return NULL;
 }
 
+static void add_section(tui_state *s, tui_section section)
+{
+    base_grow(&s->sections, &s->cap_sections, s->n_sections + 1, sizeof *s->sections);
+    s->sections[s->n_sections++] = section;
+}
+
+static void on_sections(tui_state *s, const agent_event *e, int64_t now)
+{
+    base_json_doc *doc = NULL;
+    if (!e->sections.items || base_json_parse(e->sections.items, strlen(e->sections.items), &doc, NULL))
+        return;
+    const base_json *array = base_json_root(doc);
+    const uint32_t turn = (uint32_t)e->sections.turn;
+    while (s->n_sections && s->sections[s->n_sections - 1].turn >= turn) s->n_sections--;
+    add_section(s, (tui_section){.turn = turn, .lanes = (uint32_t)e->sections.lanes});
+    for (const base_json *v = array->type == BASE_JSON_ARRAY ? array->first : NULL; v; v = v->next) {
+        double x[3] = {-1, -1, -1};
+        const base_json *f = v->type == BASE_JSON_ARRAY ? v->first : NULL;
+        for (int n = 0; f && n < 3; f = f->next, n++) x[n] = f->type == BASE_JSON_NUMBER ? f->number : -1;
+        if (x[0] >= 0 && x[1] > x[0] && x[1] <= UINT32_MAX && x[2] >= 0 && x[2] <= UINT32_MAX)
+            add_section(s, (tui_section){turn, (uint32_t)x[0], (uint32_t)x[1], (uint32_t)x[2]});
+    }
+    base_json_free(doc);
+}
+
+bool tui_state_section(const tui_state *s, uint32_t index, uint32_t turn, tui_section *ret)
+{
+    size_t i = s->n_sections;
+    while (i && s->sections[i - 1].turn > turn) i--;
+    if (!i) return false;
+    const uint32_t newest = s->sections[i - 1].turn;
+    *ret = (tui_section){.turn = newest};
+    for (; i && s->sections[i - 1].turn == newest; i--)
+        if (index >= s->sections[i - 1].from && index < s->sections[i - 1].to) *ret = s->sections[i - 1];
+    return true;
+}
+
 static void on_ledger(tui_state *s, const agent_event *e, int64_t now)
 {
     tui_ledger *l = (tui_ledger *)tui_state_ledger(s, (uint32_t)e->ledger.turn);
@@ -620,6 +659,10 @@ static void on_ledger(tui_state *s, const agent_event *e, int64_t now)
         .structure = e->ledger.structure,
         .chance = e->ledger.chance,
         .ceiling = e->ledger.ceiling,
+        .deferred = e->ledger.deferred,
+        .spared = e->ledger.spared,
+        .read = e->ledger.read,
+        .kept = e->ledger.kept,
         .why = clean(e->ledger.why, false)};
     if (e->ledger.budget >= 0) s->budget = (uint32_t)e->ledger.budget;
     if (e->ledger.ctx > 0) s->n_ctx = (uint32_t)e->ledger.ctx;
@@ -635,6 +678,7 @@ static void on_rewind(tui_state *s, const agent_event *e, int64_t now)
     while (s->n_ledgers > 0 && s->ledgers[s->n_ledgers - 1].turn > s->turn)
         free(s->ledgers[--s->n_ledgers].why);
     while (s->n_scores > 0 && s->scores[s->n_scores - 1].turn > s->turn) s->n_scores--;
+    while (s->n_sections > 0 && s->sections[s->n_sections - 1].turn > s->turn) s->n_sections--;
     while (s->n_masks > 0 && s->masks[s->n_masks - 1].turn > s->turn) {
         free(s->masks[--s->n_masks].wanted);
         free(s->masks[s->n_masks].took);
@@ -712,6 +756,7 @@ static apply_fn *const apply[AGENT_N_EVENTS] = {
     [AGENT_EVENT_places] = on_places,
     [AGENT_EVENT_plan] = on_plan,
     [AGENT_EVENT_scores] = on_scores,
+    [AGENT_EVENT_sections] = on_sections,
     [AGENT_EVENT_ledger] = on_ledger,
     [AGENT_EVENT_rewind] = on_rewind,
     [AGENT_EVENT_undo] = on_undo,

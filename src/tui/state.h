@@ -48,6 +48,10 @@ typedef struct tui_ledger {
     double prefill_s, decode_tps;
     double structure, chance,
         ceiling; /* of the rows of code: structural ones kept, share of all kept, the most; 0: no code */
+    double read,
+        kept; /* a step's share of the rows, and of what it chose the share that the one before read; 0: all */
+    int64_t deferred; /* rows per lane that are not computed */
+    double spared;    /* share of the turn's prefill that was not computed */
     char *why;
 } tui_ledger;
 
@@ -70,6 +74,11 @@ typedef struct tui_score {
     double attention, memory, rank, cut;
 } tui_score;
 
+/* A sentence that the last token of a turn read rows of, in `lanes` lanes (decode=sentence). */
+typedef struct tui_section {
+    uint32_t turn, from, to, lanes;
+} tui_section;
+
 typedef struct tui_state {
     tui_item *items;
     size_t n_items, cap_items;
@@ -79,6 +88,8 @@ typedef struct tui_state {
     size_t n_masks, cap_masks;
     tui_score *scores;
     size_t n_scores, cap_scores;
+    tui_section *sections; /* ascending within a turn; an entry without tokens begins a turn's */
+    size_t n_sections, cap_sections;
     tui_journal *journal;
     tui_approval approval;
     char *payload; /* of the call under way, raw; NULL: it has none */
@@ -104,6 +115,11 @@ size_t tui_call_start(const char *text, size_t n);
 
 const tui_ledger *tui_state_ledger(const tui_state *s, uint32_t turn);               /* NULL: none yet */
 const tui_score *tui_state_score(const tui_state *s, uint32_t index, uint32_t turn); /* NULL: none */
+/*
+ * Did the last token of this turn (or of the newest one before it that chose what it read) choose at all, and of which sentence
+ * around the row? false: it read everything; an empty section: none.
+ */
+bool tui_state_section(const tui_state *s, uint32_t index, uint32_t turn, tui_section *ret);
 /* A sentence of the screen itself (loading failed, copied, ...). */
 void tui_state_note(tui_state *s, tui_item_kind kind, const char *text);
 /* Nothing runs any more: what the last event left open is over (a resumed session that was killed). */

@@ -14,10 +14,10 @@
     .closed = ">", .open = "v", .separator = " | ", .ellipsis = "...", \
     .cursor_mark = "^", .bullet = "*", .braille = false
 #define SHADES \
-    .share = {" ", "\xe2\x96\x88", "\xe2\x96\x93", "\xe2\x96\x91", "\xc2\xb7", "+", "x"}, \
+    .share = {" ", "\xe2\x96\x88", "\xe2\x96\x93", "\xe2\x96\x91", "\xc2\xb7", "+", "x", "~"}, \
     .bar_full = "\xe2\x96\x88", .bar_empty = "\xe2\x96\x91"
 #define LETTERS \
-    .share = {" ", "P", "=", "-", ".", "+", "x"}, .bar_full = "#", .bar_empty = "."
+    .share = {" ", "P", "=", "-", ".", "+", "x", "~"}, .bar_full = "#", .bar_empty = "."
 /* clang-format on */
 
 static const tui_glyphs glyphs_utf8 = {DRAWN, SHADES};
@@ -37,6 +37,7 @@ tui_style tui_share_style(tui_share s)
         [TUI_SHARE_HOST] = {TUI_EVICTED, 0},
         [TUI_SHARE_PROMOTED] = {TUI_PROMOTED, TUI_BOLD},
         [TUI_SHARE_BARRED] = {TUI_ERR, 0},
+        [TUI_SHARE_DEFERRED] = {TUI_EVICTED, TUI_DIM},
     };
     return styles[s];
 }

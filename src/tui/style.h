@@ -41,6 +41,7 @@ typedef enum tui_share {
     TUI_SHARE_HOST,
     TUI_SHARE_PROMOTED,
     TUI_SHARE_BARRED,
+    TUI_SHARE_DEFERRED, /* not computed above the pivot */
     TUI_N_SHARES
 } tui_share;
 

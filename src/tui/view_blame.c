@@ -64,6 +64,7 @@ static void draw_line(tui_ui *u, tui_area a, int y, const tui_rows *r, uint32_t 
     case TUI_SHARE_PROMOTED: snprintf(gutter, sizeof gutter, "+ t%u", turn); break;
     case TUI_SHARE_BARRED: snprintf(gutter, sizeof gutter, "x t%u", turn); break;
     case TUI_SHARE_HOST: snprintf(gutter, sizeof gutter, "E t%u", turn); break;
+    case TUI_SHARE_DEFERRED: snprintf(gutter, sizeof gutter, "~ t%u", turn); break;
     default:
         if (c.share < 0.995) snprintf(gutter, sizeof gutter, "k %.0f%%", c.share * 100);
     }

@@ -61,6 +61,12 @@ int tui_ledger_lines(tui_ui *u, tui_area a, int y, uint32_t turn)
         x = 2 + tui_printf(a, 2, y, TUI_PLAIN, "structure %.0f%%  ", l->structure * 100);
         tui_printf(a, x, y++, TUI_FAINT, "chance %.0f%%  at most %.0f%%", l->chance * 100, l->ceiling * 100);
     }
+    if (l->read > 0)
+        tui_printf(a, 2, y++, TUI_PLAIN, "a step read %.0f%% of the rows, %.0f%% as before", l->read * 100,
+            l->kept * 100);
+    if (l->deferred > 0)
+        tui_printf(a, 2, y++, tui_share_style(TUI_SHARE_DEFERRED),
+            "deferred %s  %.0f%% of the prefill spared", tui_thousands(l->deferred, x1), l->spared * 100);
     if (l->why && *l->why) {
         tui_text t = {0};
         tui_flow f = {.text = &t, .width = a.width - 2, .rest = "     "};

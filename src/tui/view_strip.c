@@ -33,7 +33,12 @@ static void put_legend(tui_ui *u, tui_area a, int y)
         const char *name;
     } legend[] = {{TUI_SHARE_PROTECTED, "protected"}, {TUI_SHARE_KEPT, "kept"}, {TUI_SHARE_PARTLY, "partly"},
         {TUI_SHARE_HOST, "host"}, {TUI_SHARE_PROMOTED, "promoted"}, {TUI_SHARE_BARRED, "barred"}};
+    const tui_rows *r = tui_ui_rows(u);
     int x = 0;
+    if (tui_rows_count(r, 0, (uint32_t)r->n).deferred) {
+        x += tui_put(a, x, y, tui_share_style(TUI_SHARE_DEFERRED), u->glyphs->share[TUI_SHARE_DEFERRED]);
+        x += 1 + tui_put(a, x + 1, y, TUI_FAINT, "deferred") + 1;
+    }
     for (size_t i = 0; i < sizeof legend / sizeof *legend; i++) {
         int width = (int)strlen(legend[i].name) + 2; /* the glyph, a blank, the name */
         if (x + width > a.width) break;
@@ -127,6 +132,8 @@ static int put_counts(tui_ui *u, tui_area a, int y, const tui_count *c, uint32_t
     x += tui_printf(a, x, y, TUI_PLAIN, "%s  ", tui_thousands((int64_t)c->n - active, n));
     if (c->promoted)
         x += tui_printf(a, x, y, tui_share_style(TUI_SHARE_PROMOTED), "+%s  ", tui_thousands(promoted, n));
+    if (c->deferred)
+        x += tui_printf(a, x, y, tui_share_style(TUI_SHARE_DEFERRED), "~%s  ", tui_thousands(c->deferred, n));
     if (c->barred)
         tui_printf(a, x, y, tui_share_style(TUI_SHARE_BARRED), "barred %s", tui_thousands(c->barred, n));
     return y + 1;

@@ -26,7 +26,7 @@ static const struct {
     {"neighbour", "next to something that was kept"},
     {"attention", "the request attends to it"},
     {"memory", "earlier signals attended to it"},
-    {"centrality", "many others depend on it"},
+    {"centrality", "chosen among fresh text, by the layers below the pivot"},
     {"residual", "fills what was left of the budget"},
     {"sentence", "belongs to a sentence that was kept"},
     {"repair-anchor", "the newest message asked for it: promoted at the pause"},
@@ -53,7 +53,7 @@ typedef struct listing {
 
 static void list_touch(void *user, uint32_t turn, tui_change change, const char *reason, uint32_t lanes)
 {
-    static const char *const names[] = {"kept", "evicted", "promoted", "protected", "barred"};
+    static const char *const names[] = {"kept", "evicted", "promoted", "protected", "barred", "deferred"};
     listing *l = user;
     const char *what = change == TUI_KEPT && !*reason ? "arrived" : names[change];
     char line[120];
@@ -96,6 +96,20 @@ void tui_why_draw(tui_ui *u, tui_area a)
     tui_rows_lanes(r, from, to, &fewest, &most);
     tui_printf(a, 0, y++, TUI_PLAIN, "%.0f%% of its rows active; lanes %u to %u of %u", c.share * 100, fewest,
         most, r->n_lanes);
+    tui_section read;
+    if (tui_state_section(&u->state, from, tui_ui_turn(u), &read)) {
+        if (read.to > read.from)
+            snprintf(line, sizeof line,
+                "the last step of turn %u read its sentence, tokens %u to %u, in %u of %u lanes", read.turn,
+                read.from, read.to - 1, read.lanes, r->n_lanes);
+        else
+            snprintf(line, sizeof line, "the last step of turn %u read no sentence with it", read.turn);
+        y = put_wrapped(a, y, TUI_PLAIN, line);
+    }
+    if (row->deferred)
+        tui_printf(a, 0, y++, TUI_PLAIN,
+            "deferred: not computed above the pivot, lanes %u to %u; a repair computes it",
+            r->n_lanes - row->deferred, r->n_lanes - 1);
     const char *word = tui_rows_word(r, row), *sentence = sentence_of(word);
     if (row->flags & TUI_ROW_REQUEST && row->born == r->turn) word = "request", sentence = sentence_of(word);
     if (row->flags & TUI_ROW_FIXED && !*word) word = "system", sentence = sentence_of(word);

@@ -236,6 +236,116 @@ static void test_model__calibration_writes_heads_that_a_session_reads(void **sta
 }
 
 /* Logits of which only some were computed are for the one who asked: whoever asks the session gets all of them. */
+/* --- pruned prefill ------------------------------------------------------------------------------------------------------- */
+
+/* Little models with enough layers above a cut for what lies there meanwhile. */
+static model *open_deep(uint32_t which, int n_threads)
+{
+    tiny_gguf specs[] = {TINY_GGUF_QWEN2, TINY_GGUF_LLAMA, TINY_GGUF_GEMMA3};
+    if (specs[which].n_layer < 6) specs[which].n_layer = 6;
+    return open_tiny(&specs[which], n_threads);
+}
+
+/* Excerpts in front of a request, a result behind it, a later request with its repair; how many tokens stayed below. */
+static kv_session *run_pruned(
+    model *m, const char *policy, const char *const *set, uint64_t *hash, float *logits, uint32_t *ret_left)
+{
+    const kv_observer observer = {.user = hash, .plan = fold_plan};
+    kv_session *s =
+        open_session(m, &(kv_options){.policy = policy, .repair = 30, .set = set}, hash ? &observer : NULL);
+    int32_t ids[1500];
+    kv_stats stats;
+    make_ids(ids, 1500, model_get_info(m)->n_vocab, 6);
+    append(s, KV_ORIGIN_SYSTEM, 0, ids, 30, NULL);
+    append(s, KV_ORIGIN_CONTEXT, 1, ids + 30, 700, NULL);
+    append(s, KV_ORIGIN_USER, 1, ids + 730, 40, NULL);
+    append(s, KV_ORIGIN_TOOL, 1, ids + 770, 300, NULL);
+    kv_session_get_stats(s, &stats);
+    if (ret_left) *ret_left = stats.deferred_tokens;
+    append(s, KV_ORIGIN_USER, 2, ids + 1070, 50, NULL);
+    base_err err = {0};
+    if (kv_session_repair(s, 1070, 1120, NULL, 0, NULL, &err)) fail_msg("%s", err.msg);
+    append(s, KV_ORIGIN_SCAFFOLD, 2, ids + 1120, 5, logits);
+    return s;
+}
+
+static void test_model__pruned_prefill_does_not_depend_on_threads(void **state)
+{
+    static const char *const ours[] = {"prune=heads", "pivot=2", "bulk=200", NULL}, *const paper[] = {
+                                                                                        "pivot=2", "bulk=200",
+                                                                                        NULL};
+    for (uint32_t k = 0; k < 3; k++)
+        for (int form = 0; form < 2; form++) {
+            float a[TINY_GGUF_VOCAB], b[TINY_GGUF_VOCAB];
+            uint64_t x = 0, y = 0;
+            uint32_t left = 0;
+            model *one = open_deep(k, 1), *three = open_deep(k, 3);
+            kv_session *s = run_pruned(one, form ? "structkv" : "kvist", form ? paper : ours, &x, a, &left);
+            kv_session *t = run_pruned(three, form ? "structkv" : "kvist", form ? paper : ours, &y, b, NULL);
+            assert_true(left > 600);
+            assert_true(x == y);
+            assert_memory_equal(a, b, sizeof a);
+            kv_session_free(s);
+            kv_session_free(t);
+            model_close(one);
+            model_close(three);
+        }
+}
+
+static void test_model__a_cut_that_keeps_all_gives_the_bits_of_full(void **state)
+{
+    static const char *const all[] = {"prune=centrality", "pivot=2", "bulk=200", "keep=1", NULL};
+    for (uint32_t k = 0; k < 3; k++) {
+        float a[TINY_GGUF_VOCAB], b[TINY_GGUF_VOCAB];
+        uint32_t left = 1;
+        model *m = open_deep(k, 2);
+        kv_session *s = run_pruned(m, "kvist", all, NULL, a, &left),
+                   *full = run_pruned(m, "full", NULL, NULL, b, NULL);
+        assert_int_equal(left, 0);
+        assert_memory_equal(a, b, sizeof a);
+        kv_session_free(s);
+        kv_session_free(full);
+        model_close(m);
+    }
+}
+
+/* Rows that are brought back one by one, in threes, or all at once: the same logits. */
+static void test_model__deferred_rows_do_not_depend_on_how_many_are_computed_together(void **state)
+{
+    static const char *const ours[] = {"prune=heads", "pivot=2", "bulk=200", NULL};
+    for (uint32_t k = 0; k < 3; k++) {
+        static const uint32_t steps[] = {1, 3, 40};
+        float first[TINY_GGUF_VOCAB], logits[TINY_GGUF_VOCAB];
+        model *m = open_deep(k, 1);
+        kv_session *s = run_pruned(m, "kvist", ours, NULL, logits, NULL);
+        int32_t ids[3] = {5, 6, 7};
+        for (size_t i = 0; i < 3; i++) {
+            kv_session *f = NULL;
+            assert_int_equal(kv_session_fork(s, &f, NULL, NULL), 0);
+            for (uint32_t t = 100; t < 220; t += steps[i])
+                assert_int_equal(kv_session_manual(f, KV_MANUAL_PROMOTE, t, t + steps[i], NULL), 0);
+            append(f, KV_ORIGIN_SCAFFOLD, 2, ids, 3, i ? logits : first);
+            if (i) assert_memory_equal(logits, first, sizeof first);
+            kv_session_free(f);
+        }
+        kv_session_free(s);
+        model_close(m);
+    }
+}
+
+static void test_model__a_cut_without_room_for_states_is_none(void **state)
+{
+    static const char *const ours[] = {"prune=heads", "pivot=.5", "bulk=200", NULL};
+    const tiny_gguf spec = TINY_GGUF_QWEN2; /* two layers: half a state fits into one */
+    float a[TINY_GGUF_VOCAB];
+    uint32_t left = 1;
+    model *m = open_tiny(&spec, 1);
+    kv_session *s = run_pruned(m, "kvist", ours, NULL, a, &left);
+    assert_int_equal(left, 0);
+    kv_session_free(s);
+    model_close(m);
+}
+
 static void test_model__keeps_no_part_of_logits(void **state)
 {
     model *m = open_tiny(&TINY_GGUF_QWEN2, 2);
@@ -290,6 +400,10 @@ int main(void)
         cmocka_unit_test(test_model__plans_and_bits_do_not_depend_on_threads),
         cmocka_unit_test(test_model__a_saved_session_goes_on_with_the_same_bits),
         cmocka_unit_test(test_model__calibration_writes_heads_that_a_session_reads),
+        cmocka_unit_test(test_model__pruned_prefill_does_not_depend_on_threads),
+        cmocka_unit_test(test_model__a_cut_that_keeps_all_gives_the_bits_of_full),
+        cmocka_unit_test(test_model__deferred_rows_do_not_depend_on_how_many_are_computed_together),
+        cmocka_unit_test(test_model__a_cut_without_room_for_states_is_none),
         cmocka_unit_test(test_model__keeps_no_part_of_logits),
         cmocka_unit_test(test_model__exact_on_smollm2),
     };

@@ -165,6 +165,46 @@ static void test_rows__broken_events_are_bounded(void **state)
     tui_journal_free(j);
 }
 
+/* Fresh text below the pivot: some lanes are not computed; a plan says which tokens go up, a later one brings more. */
+static void test_rows__what_is_not_computed_is_deferred(void **state)
+{
+    tui_journal *j = tui_journal_new();
+    tui_rows r = {0};
+    tui_journal_append(
+        j, 1, 0, 8, "context", "", 0, "abcdefgh", 8, (const uint16_t[]){1, 1, 1, 1, 1, 1, 1, 1});
+    tui_journal_lanes(j, 2);
+    tui_rows_update(&r, j, LANES, UINT32_MAX);
+    assert_int_equal(r.lanes_sum, 8 * 2);
+    tui_count c = tui_rows_count(&r, 0, 8);
+    assert_int_equal(c.deferred, 8);
+    assert_int_equal(tui_count_share(&c), TUI_SHARE_DEFERRED);
+    kv_plan *p = kv_plan_new(1, KV_CAUSE_PRUNE, 8, LANES);
+    assert_non_null(p);
+    for (uint32_t lane = 2; lane < LANES; lane++) p->flips[lane * kv_plan_words(p)] = 0x03;
+    p->deferred = calloc(kv_plan_words(p) + 1, sizeof *p->deferred);
+    p->deferred[0] = 0xfc;
+    base_buf blob = {0};
+    kv_plan_pack(p, &blob);
+    assert_true(tui_journal_plan(j, 1, blob.data, blob.len));
+    tui_journal_run(j, 1, 0, 2, "keep", "centrality", LANES - 2, true);
+    tui_journal_run(j, 1, 2, 8, "defer", "centrality", LANES - 2, true);
+    tui_rows_update(&r, j, LANES, UINT32_MAX);
+    c = tui_rows_count(&r, 0, 8);
+    assert_int_equal(c.deferred, 6);
+    assert_int_equal(c.promoted, 0); /* nothing came back: it is new */
+    c = tui_rows_count(&r, 0, 2);
+    assert_int_equal(tui_count_share(&c), TUI_SHARE_KEPT);
+    tui_journal_run(j, 2, 4, 5, "promote", "repair-anchor", LANES - 2, false);
+    tui_rows_update(&r, j, LANES, UINT32_MAX);
+    c = tui_rows_count(&r, 0, 8);
+    assert_int_equal(c.deferred, 5);
+    assert_int_equal(c.promoted, 1);
+    base_buf_free(&blob);
+    kv_plan_free(p);
+    tui_rows_free(&r);
+    tui_journal_free(j);
+}
+
 /* The runs' counts are rounded; what flips in which lane stands in the plan. */
 static void test_rows__a_plan_is_exact(void **state)
 {
@@ -287,6 +327,7 @@ int main(void)
         cmocka_unit_test(test_rows__protection_is_of_the_last_pass),
         cmocka_unit_test(test_rows__a_persons_hand),
         cmocka_unit_test(test_rows__broken_events_are_bounded),
+        cmocka_unit_test(test_rows__what_is_not_computed_is_deferred),
         cmocka_unit_test(test_rows__a_plan_is_exact),
         cmocka_unit_test(test_rows__the_story_of_a_row),
         cmocka_unit_test(test_rows__sums_follow_each_operation),
