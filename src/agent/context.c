@@ -307,7 +307,10 @@ static void add_file(gathering *g, const char *path, bool asked)
     uint32_t cap = asked ? MAX_FILE : 64 << 10;
     if (tool_workspace_read(g->a->workspace, path, cap, &text, &why)) {
         if (asked) agent__notice(g->a, "@%s: %s", path, why.msg);
-    } else if (text.len) {
+    } else if (!text.len || memchr(text.data, 0, text.len)) {
+        if (asked)
+            agent__notice(g->a, "@%s is %s: nothing of it is put in front", path, text.len ? "binary" : "empty");
+    } else {
         uint32_t lines = count_lines(text.data, text.len), before = g->left;
         char version[65];
         base_sha256_hex(text.data, text.len, version);

@@ -453,6 +453,23 @@ static void test_session__a_folder_comes_with_the_logs_row(void **state)
     free_host(&h);
 }
 
+static void test_session__a_binary_file_is_named_and_left_out(void **state)
+{
+    host h = new_host();
+    agent_session *s = open_session(&h, "answer a\n", AGENT_MODE_ASK, NULL, true);
+    FILE *f = fopen("image.bin", "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite("GIF\0secret", 1, 10, f), 10);
+    fclose(f);
+    put_file("empty.txt", "");
+    submit(s, &h, "what is in @image.bin and @empty.txt?");
+    assert_true(told(&h, "@image.bin is binary"));
+    assert_true(told(&h, "@empty.txt is empty"));
+    assert_false(told(&h, "image.bin:1")); /* no excerpt of its first bytes */
+    agent_session_close(s);
+    free_host(&h);
+}
+
 static void test_session__a_session_without_a_turn_leaves_nothing(void **state)
 {
     host h = new_host();
@@ -489,6 +506,7 @@ int main(void)
         TEST_CASE(test_session__a_second_process_cannot_resume_a_running_session),
         TEST_CASE(test_session__rows_of_the_sessions_unused_longest_go),
         TEST_CASE(test_session__a_folder_comes_with_the_logs_row),
+        TEST_CASE(test_session__a_binary_file_is_named_and_left_out),
         TEST_CASE(test_session__a_session_without_a_turn_leaves_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
