@@ -100,6 +100,14 @@ void kv__bury(kv_session *s, const uint64_t *dead)
     }
 }
 
+/* What is not computed has no row to round: a pruned token's slots hold its hidden states (deferred.c). */
+static bool is_computed(const kv_session *s, uint32_t b)
+{
+    for (uint32_t t = b * MODEL_ROWS_BLOCK; t < (b + 1) * MODEL_ROWS_BLOCK; t++)
+        if (s->cut[t]) return false;
+    return true;
+}
+
 /*
  * The oldest cold blocks go into 8 bits until memory suffices. The row file's rows of theirs are no longer what the session reads:
  * they are written anew.
@@ -108,7 +116,7 @@ static uint64_t pack_cold(kv_session *s, uint64_t have, uint64_t host)
 {
     for (uint32_t b = 0; b < s->table.n && have > host; b++) {
         const kv_block *block = s->table.blocks[b];
-        if (block->on_disk || block->packed || !is_cold(s, b)) continue;
+        if (block->on_disk || block->packed || !is_cold(s, b) || !is_computed(s, b)) continue;
         const size_t before = bytes_of(s, block);
         if (!kv_table_pack(&s->table, b)) continue;
         have -= before - bytes_of(s, s->table.blocks[b]);
