@@ -157,6 +157,12 @@ void bench_wilson(uint32_t right, uint32_t n, double *ret_low, double *ret_high)
     *ret_high = (middle + half) / (1 + z2 / n);
 }
 
+int bench_compare_doubles(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
 double bench_mcnemar(uint32_t b, uint32_t c)
 {
     const uint32_t n = b + c, least = b < c ? b : c;

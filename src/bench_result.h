@@ -47,6 +47,7 @@ void bench_results_add(bench_results *r, const bench_result *one, const char *an
 
 /* The 95% interval of Wilson (1927) for `right` of n. */
 void bench_wilson(uint32_t right, uint32_t n, double *ret_low, double *ret_high);
+int bench_compare_doubles(const void *a, const void *b); /* for qsort */
 /* McNemar's exact two-sided p for b against c discordant pairs. */
 double bench_mcnemar(uint32_t b, uint32_t c);
 /* A table of conditions: targets found, interval, p against `matched` of the same K. */

@@ -11,6 +11,7 @@ enum { CMD_OK = 0, CMD_FAILED = 1, CMD_USAGE = 2 };
 
 /* argv[0] is the command's name. Each handles --help itself by printing its usage text. */
 int cmd_bench(int argc, char **argv);
+int cmd_bench_callsite(int argc, char **argv);
 int cmd_bench_cancel(int argc, char **argv);
 int cmd_bench_log(int argc, char **argv);
 int cmd_bench_grammar(int argc, char **argv);
@@ -18,6 +19,7 @@ int cmd_bench_lookup(int argc, char **argv);
 int cmd_bench_niah(int argc, char **argv);
 int cmd_bench_structkv(int argc, char **argv);
 int cmd_bench_repair(int argc, char **argv);
+int cmd_bench_resume(int argc, char **argv);
 int cmd_bench_screen(int argc, char **argv);
 int cmd_bench_structure(int argc, char **argv);
 int cmd_bench_sessions(int argc, char **argv);

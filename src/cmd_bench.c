@@ -16,9 +16,12 @@ static const struct {
     {"structure", "what compression keeps of code's structure, and what that is worth", cmd_bench_structure},
     {"niah", "does the cache bring back what the next question asks for", cmd_bench_niah},
     {"structkv", "pruned prefill: what it saves and what it loses", cmd_bench_structkv},
+    {"callsite", "the same over a repository's code: an identifier hidden in a line, the callers of a function",
+        cmd_bench_callsite},
     {"sessions", "recorded tool sessions under each policy: quoted rows kept, equal calls, tokens computed",
         cmd_bench_sessions},
     {"repair", "what scoring, planning and applying a repair over 32K rows takes", cmd_bench_repair},
+    {"resume", "from a saved session's files to the next token", cmd_bench_resume},
     {"grammar", "what following a tool call costs a token", cmd_bench_grammar},
 #ifdef KVIST_SHELL
     {"lookup", "prompt lookup on against off, where an answer copies and where it does not",

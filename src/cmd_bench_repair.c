@@ -8,7 +8,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/hash.h"
+#include "bench_result.h"
+#include "bench_rows.h"
 #include "cmd.h"
 #include "kv/compute.h"
 #include "kv/heads.h"
@@ -36,61 +37,7 @@ typedef struct bench {
     bool help;
     model *model;
     const model_info *info;
-    uint64_t state;
 } bench;
-
-static uint64_t draw(bench *b)
-{
-    b->state += UINT64_C(0x9e3779b97f4a7c15);
-    return base_hash64(&b->state, sizeof b->state, 1);
-}
-
-/* Halves of about -2 to 2: any sign and fraction, exponents 2^-1 and 2^0. */
-static void fill_row(bench *b, uint16_t *row, uint32_t n)
-{
-    for (uint32_t i = 0; i < n; i += 4) {
-        const uint64_t bits = draw(b);
-        for (uint32_t k = 0; k < 4 && i + k < n; k++)
-            row[i + k] = (uint16_t)((bits >> 16 * k & 0x87ff) | 0x3800);
-    }
-}
-
-/* Stands in for the forward pass: the batch's rows and the wanted queries are drawn. */
-static int draw_rows(void *user, const model_batch *batch, base_err *err)
-{
-    bench *b = user;
-    const model_rows_shape *shape = &batch->rows->shape;
-    for (uint32_t lane = 0; lane < model_rows_lanes(shape); lane++) {
-        const model_lane_list *list = &batch->rows->lanes[lane];
-        uint32_t left = batch->n;
-        for (uint32_t r = list->n_runs; r-- > 0 && left;) {
-            const model_run *run = &list->runs[r];
-            for (uint32_t i = run->n; i-- > 0 && left; left--) {
-                fill_row(b, model_rows_key(batch->rows, lane, run->slot + i), shape->head_dim);
-                fill_row(b, model_rows_value(batch->rows, lane, run->slot + i), shape->head_dim);
-            }
-        }
-    }
-    if (batch->capture) {
-        const size_t n = (size_t)shape->n_layer * b->info->n_head * batch->capture->n * shape->head_dim;
-        for (size_t i = 0; i < n; i++)
-            batch->capture->queries[i] = (float)(draw(b) >> 40) / (float)(1 << 23) - 1;
-    }
-    (void)err;
-    return 0;
-}
-
-static int score(void *user, const model_score *s, base_err *err)
-{
-    bench *b = user;
-    return model_score_rows(b->model, s, err);
-}
-
-static int compare_times(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 /* What scoring reads at least: the keys of every row in the lanes whose heads count, once. */
 static double bytes_read(const bench *b, const uint8_t *heads, uint32_t n_rows)
@@ -148,9 +95,9 @@ static int run_form(
         kv_session_free(s);
     }
     if (r) return r;
-    qsort(score_ms, (size_t)b->repeat, sizeof *score_ms, compare_times);
-    qsort(plan_ms, (size_t)b->repeat, sizeof *plan_ms, compare_times);
-    qsort(all_ms, (size_t)b->repeat, sizeof *all_ms, compare_times);
+    qsort(score_ms, (size_t)b->repeat, sizeof *score_ms, bench_compare_doubles);
+    qsort(plan_ms, (size_t)b->repeat, sizeof *plan_ms, bench_compare_doubles);
+    qsort(all_ms, (size_t)b->repeat, sizeof *all_ms, bench_compare_doubles);
     uint8_t *heads = strncmp(form->set[0], "heads=all", 9) ? read_heads(b, heads_path) : NULL;
     const int64_t middle = b->repeat / 2;
     const double bytes = bytes_read(b, heads, before.n_tokens - QUESTION);
@@ -177,10 +124,8 @@ static int run(bench *b, base_err *err)
     if (r) return r;
     b->info = model_get_info(b->model);
     if (b->rows > b->info->n_ctx) b->rows = b->info->n_ctx;
-    kv_compute compute = kv_compute_model(b->model);
-    compute.user = b;
-    compute.forward = draw_rows;
-    compute.score = score;
+    bench_rows drawn;
+    const kv_compute compute = bench_rows_compute(&drawn, b->model);
     char *heads = kv_heads_path(b->info->hash);
     int32_t *ids = calloc((size_t)b->rows + 1, sizeof *ids);
     uint32_t *lines = calloc((size_t)b->rows + 1, sizeof *lines), n_lines = 0;

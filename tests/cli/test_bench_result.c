@@ -1,0 +1,93 @@
+/* Results of experiments: intervals against published values, files that are gone on with. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/fs.h"
+#include "bench_result.h"
+
+static void check_near(double got, double want)
+{
+    if (!(fabs(got - want) <= 5e-4)) fail_msg("%g is not %g", got, want);
+}
+
+static void test_bench_result__intervals_are_those_of_the_books(void **state)
+{
+    (void)state;
+    double low, high;
+    bench_wilson(81, 263, &low, &high); /* Newcombe (1998), table I */
+    check_near(low, .2553);
+    check_near(high, .3662);
+    bench_wilson(0, 20, &low, &high);
+    check_near(low, 0);
+    check_near(high, .1611);
+    bench_wilson(0, 0, &low, &high);
+    check_near(high, 1);
+    check_near(bench_mcnemar(0, 5), .0625);
+    check_near(bench_mcnemar(1, 9), 22. / 1024);
+    check_near(bench_mcnemar(4, 4), 1);
+    check_near(bench_mcnemar(0, 0), 1);
+}
+
+static void test_bench_result__a_file_is_gone_on_with_when_asked(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/kvist-results-XXXXXX";
+    const int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    close(fd);
+    bench_results r;
+    base_err err = {0};
+    bench_result one = {.model = "m",
+        .split = "14-23",
+        .condition = "ours, \"swap\"",
+        .tokens = 8192,
+        .needles = 4,
+        .base = 50,
+        .text = 7,
+        .k = 48,
+        .n_targets = 2,
+        .found = {true, false}};
+    assert_int_equal(bench_results_open(&r, "niah", path, false, &err), 0); /* empty: nothing to lose */
+    bench_results_add(&r, &one, "12345\n\"x\"");
+    bench_results_close(&r);
+    assert_int_equal(bench_results_open(&r, "niah", path, false, &err), BASE_E_USAGE);
+    assert_non_null(strstr(err.msg, "--resume"));
+    bench_results_close(&r);
+    /* A run that was killed left half a line. */
+    FILE *f = fopen(path, "a");
+    assert_non_null(f);
+    fputs("{\"bench\":\"niah\",\"mod", f);
+    fclose(f);
+    assert_int_equal(bench_results_open(&r, "niah", path, true, &err), 0);
+    assert_int_equal(r.n, 1);
+    assert_true(bench_results_have(&r, &one));
+    assert_int_equal(r.items[0].n_targets, 2);
+    assert_true(r.items[0].found[0] && !r.items[0].found[1]);
+    one.k = 96;
+    assert_false(bench_results_have(&r, &one));
+    bench_results_add(&r, &one, NULL);
+    bench_results_close(&r);
+    assert_int_equal(bench_results_read(&r, path, &err), 0);
+    assert_int_equal(r.n, 2);
+    assert_true(bench_results_have(&r, &one));
+    bench_results_close(&r);
+    unlink(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bench_result__intervals_are_those_of_the_books),
+        cmocka_unit_test(test_bench_result__a_file_is_gone_on_with_when_asked),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
