@@ -309,7 +309,8 @@ static void add_file(gathering *g, const char *path, bool asked)
         if (asked) agent__notice(g->a, "@%s: %s", path, why.msg);
     } else if (!text.len || memchr(text.data, 0, text.len)) {
         if (asked)
-            agent__notice(g->a, "@%s is %s: nothing of it is put in front", path, text.len ? "binary" : "empty");
+            agent__notice(
+                g->a, "@%s is %s: nothing of it is put in front", path, text.len ? "binary" : "empty");
     } else {
         uint32_t lines = count_lines(text.data, text.len), before = g->left;
         char version[65];

@@ -457,10 +457,9 @@ static void test_session__a_binary_file_is_named_and_left_out(void **state)
 {
     host h = new_host();
     agent_session *s = open_session(&h, "answer a\n", AGENT_MODE_ASK, NULL, true);
-    FILE *f = fopen("image.bin", "wb");
-    assert_non_null(f);
-    assert_int_equal(fwrite("GIF\0secret", 1, 10, f), 10);
-    fclose(f);
+    char path[200];
+    snprintf(path, sizeof path, "%s/image.bin", tree);
+    assert_int_equal(base_fs_write(path, "GIF\0secret", 10, 0600, NULL), 0);
     put_file("empty.txt", "");
     submit(s, &h, "what is in @image.bin and @empty.txt?");
     assert_true(told(&h, "@image.bin is binary"));
