@@ -481,8 +481,26 @@ static void check_side(check *c, const char *name, uint64_t seed, const char *on
     printf("%s: %d cases, %d failed\n", name, c->n_cases - cases_before, c->n_failed - failed_before);
 }
 
+#if defined(KVIST_CUDA)
+/* The GPU's operations against plain C, and the fingerprint of its own version: on a device, or on the emulator. */
+static void check_sides(check *c, uint64_t seed, const char *only)
+{
+    base_err err;
+    model_ops *plain = c->a;
+    if (cuda_ops_open(&c->b, 2, 0, &err)) {
+        printf("SKIPPED: %s\n", err.msg);
+        exit(77);
+    }
+    c->a = c->b;
+    c->side = c->b->isa;
+    check_version(c);
+    c->a = plain;
+    check_side(c, c->b->isa, seed, only);
+    c->b->close(c->b);
+}
+#else
 /* Every level of this machine alone and on threads; the numbers of threads are those at which work is split differently. */
-static void check_levels(check *c, uint64_t seed, const char *only)
+static void check_sides(check *c, uint64_t seed, const char *only)
 {
     unsigned mask;
     const char *level;
@@ -498,6 +516,7 @@ static void check_levels(check *c, uint64_t seed, const char *only)
         }
     }
 }
+#endif
 
 /* check_ops [OPERATION]; check_ops --bench [THREADS [matmul|rows|"" [MASK]]] */
 int main(int argc, char **argv)
@@ -513,7 +532,7 @@ int main(int argc, char **argv)
         c.what = "kernel_version";
         c.side = "plain";
         check_version(&c);
-        check_levels(&c, seed ? strtoull(seed, NULL, 0) : 1, argc > 1 ? argv[1] : NULL);
+        check_sides(&c, seed ? strtoull(seed, NULL, 0) : 1, argc > 1 ? argv[1] : NULL);
     }
     c.a->close(c.a);
     return c.n_failed ? 1 : 0;

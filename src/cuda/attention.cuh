@@ -1,0 +1,103 @@
+/*
+ * What attention and scoring share: rows of a live list in shared memory, and scores of query rows with them.
+ *
+ * Rows are gathered in chunks of 64 by cp.async, 16 bytes a thread, two chunks in flight. A thread has one row and every fourth
+ * query: sixteen partial sums of the products, added by halves, as scores_ref of kernels_ref.c.
+ */
+#ifndef KVIST_CUDA_ATTENTION_CUH
+#define KVIST_CUDA_ATTENTION_CUH
+
+#include "cuda/gpu.cuh"
+
+enum {
+    ATTEND_THREADS = 256,
+    ATTEND_LANES = ATTEND_THREADS / GPU_CHUNK_ROWS, /* threads that share a row */
+    CHUNKS = GPU_TILE / GPU_CHUNK_ROWS,
+    ROW_PAD = 8, /* halves between rows, so that 16-byte reads of neighbours lie in different banks */
+};
+
+static __device__ __forceinline__ uint32_t row_stride(uint32_t head_dim)
+{
+    return head_dim + ROW_PAD;
+}
+
+/* Keys (or values) of ordinals [first, first + n) on their way into `to`; one group of copies, also when n is 0. */
+static __device__ void fetch_rows(
+    const gpu_lists *l, uint32_t lane, uint32_t first, uint32_t n, bool values, uint16_t *to)
+{
+    const uint32_t per_row = l->head_dim / 8, d = l->head_dim;
+    for (uint32_t i = threadIdx.x; i < n * per_row; i += blockDim.x) {
+        const uint32_t row = i / per_row, part = i % per_row;
+        const uint16_t *from = gpu_row(l, lane, first + row) + (values ? d : 0) + 8 * part;
+        gpu_copy_16(to + row * row_stride(d) + 8 * part, from);
+    }
+    gpu_copy_commit();
+}
+
+/* q . key * scale; q in shared memory, the same for a whole warp. */
+static __device__ float score_of(const float *q, const uint16_t *key, uint32_t head_dim, float scale)
+{
+    float sums[16];
+    for (int i = 0; i < 16; i++) sums[i] = 0;
+    for (uint32_t at = 0; at < head_dim; at += 16) {
+        uint4 halves[2];
+        halves[0] = *(const uint4 *)(const void *)(key + at);
+        halves[1] = *(const uint4 *)(const void *)(key + at + 8);
+        const uint32_t words[8] = {halves[0].x, halves[0].y, halves[0].z, halves[0].w, halves[1].x, halves[1].y,
+            halves[1].z, halves[1].w};
+        for (int i = 0; i < 8; i++) {
+            sums[2 * i] = fmaf(q[at + 2 * i], gpu_f16_to_f32((uint16_t)words[i]), sums[2 * i]);
+            sums[2 * i + 1] = fmaf(q[at + 2 * i + 1], gpu_f16_to_f32((uint16_t)(words[i] >> 16)), sums[2 * i + 1]);
+        }
+    }
+    for (int half = 8; half > 0; half /= 2)
+        for (int i = 0; i < half; i++) sums[i] += sums[i + half];
+    return sums[0] * scale;
+}
+
+/* Scores of n_q query rows with a tile's n rows: s[m][GPU_TILE]. `rows`: room for two chunks. Ends with a barrier. */
+static __device__ void score_tile(const gpu_lists *l, uint32_t lane, uint32_t first, uint32_t n, const float *q, uint32_t n_q,
+    float scale, uint16_t *rows, float *s)
+{
+    const uint32_t d = l->head_dim, room = GPU_CHUNK_ROWS * row_stride(d);
+    const uint32_t mine = threadIdx.x % GPU_CHUNK_ROWS, which = threadIdx.x / GPU_CHUNK_ROWS;
+    const uint32_t n_chunks = (n + GPU_CHUNK_ROWS - 1) / GPU_CHUNK_ROWS;
+    fetch_rows(l, lane, first, gpu_least(n, GPU_CHUNK_ROWS), false, rows);
+    for (uint32_t c = 0; c < n_chunks; c++) {
+        const uint32_t from = c * GPU_CHUNK_ROWS, next = from + GPU_CHUNK_ROWS;
+        const uint32_t n_next = next >= n ? 0 : gpu_least(n - next, GPU_CHUNK_ROWS);
+        fetch_rows(l, lane, first + next, n_next, false, rows + (c + 1) % 2 * room);
+        gpu_copy_wait<1>();
+        __syncthreads();
+        if (from + mine < n)
+            for (uint32_t m = which; m < n_q; m += ATTEND_LANES)
+                s[m * GPU_TILE + from + mine] =
+                    score_of(q + m * d, rows + c % 2 * room + mine * row_stride(d), d, scale);
+        __syncthreads();
+    }
+    gpu_copy_wait<0>();
+    __syncthreads();
+}
+
+/*
+ * By a warp: s[lo, hi) of one query row becomes exp(s - max), the rest of the tile 0; sums of ordinals i % 16 by lanes, added by
+ * halves: softmax_ref of kernels_ref.c. Lane 0 writes max and sum.
+ */
+static __device__ void softmax_row(float *s, uint32_t lo, uint32_t hi, float *max_at, float *sum_at)
+{
+    const uint32_t lane = threadIdx.x % GPU_WARP;
+    float max = gpu_minus_infinity(), sum = 0;
+    for (uint32_t i = lo + lane; i < hi; i += GPU_WARP) max = s[i] > max ? s[i] : max;
+    max = gpu_warp_max(max);
+    for (uint32_t i = lane; i < GPU_TILE; i += GPU_WARP) s[i] = i >= lo && i < hi ? gpu_exp(s[i] - max) : 0;
+    __syncwarp();
+    if (lane < 16)
+        for (uint32_t i = lane; i < GPU_TILE; i += 16) sum += s[i];
+    sum = gpu_add_by_halves(sum);
+    if (lane == 0) {
+        *max_at = max;
+        *sum_at = sum;
+    }
+}
+
+#endif

@@ -1,0 +1,178 @@
+/*
+ * Inside the CUDA backend's host side: its objects and what its files do for one another. Nobody else includes this.
+ *
+ *     device.c      which device there is, its memory, and sentences for what goes wrong with it
+ *     backend.c     opens and closes, buffers, the table of operations
+ *     queue.c       launches that wait, graphs of them, and the pieces of memory that travel with them
+ *     weights.c     the file's matrices into planes (kernels.h)
+ *     rows.c        which rows of the cache are on the device, and the live lists there
+ *     operations.c  one function an operation: numbers into a kernel's struct
+ *     score.c       score_rows
+ *
+ * One thread calls (model/ops.h). Host memory is the truth about rows: what the device writes is copied back before `sync`
+ * returns, so losing the device loses nothing.
+ */
+#ifndef KVIST_CUDA_BACKEND_H
+#define KVIST_CUDA_BACKEND_H
+
+#include <cuda_runtime_api.h>
+
+#include "base/buf.h"
+#include "base/pool.h"
+#include "cuda/kernels.h"
+#include "model/ops.h"
+
+enum {
+    CUDA_GRAPH_TOKENS =
+        16, /* batches up to this wait for `sync` and are replayed as graphs; larger ones run at once */
+    CUDA_GRAPHS = 16,
+    CUDA_ARGUMENT_BYTES = 64 << 20, /* of the host's memory for a batch: angles, embeddings, chosen rows */
+    CUDA_MOVE_BYTES = 64 << 20,     /* pieces of lists, rows on their way to the device */
+    CUDA_PATCHES = 16384,           /* a flush's */
+    CUDA_PATCH_BYTES = 2 << 20,
+    CUDA_BACK_BYTES = 64 << 20, /* rows and results on their way back */
+    CUDA_COMPUTE_LEAST = 80,    /* sm_80: cp.async */
+};
+
+struct ops_buffer {
+    void *data; /* on the device */
+    size_t n_bytes;
+};
+
+struct ops_weight {
+    gpu_weight w;
+    void *data;
+    size_t n_bytes;
+};
+
+struct ops_activations {
+    uint32_t n_max, width_max, n, width;
+    gpu_columns columns;
+    void *data;
+    size_t n_bytes;
+};
+
+/* Memory in two places, filled from the front here and copied to (or from) there in one piece. */
+typedef struct cuda_arena {
+    uint8_t *host, *device; /* host: pinned */
+    size_t size, used, copied;
+} cuda_arena;
+
+typedef struct cuda_command {
+    gpu_launch_fn *launch;
+    size_t at, size; /* its struct, in cuda_queue.structs */
+} cuda_command;
+
+typedef struct cuda_graph {
+    cudaGraphExec_t exec; /* NULL: seen once */
+    base_buf key;         /* the launches and their structs */
+    uint64_t used;
+} cuda_graph;
+
+typedef struct cuda_queue {
+    cuda_command *commands;
+    size_t n, cap;
+    base_buf structs;
+    cuda_graph graphs[CUDA_GRAPHS];
+    uint64_t clock;
+    gpu_patch *patches;
+    size_t n_patches, cap_patches;
+    uint64_t serial; /* counts flushes */
+} cuda_queue;
+
+typedef struct cuda_rows cuda_rows;
+
+typedef struct cuda_backend {
+    model_ops ops; /* first: a model_ops * of this backend is one of these */
+    base_pool *pool;
+    cudaStream_t stream;
+    int n_processors;
+    char name[300];
+    size_t limit_bytes, used_bytes; /* of the device's memory */
+    base_err failed;                /* code 0: nothing has */
+    cuda_arena arguments, move, patch_lists, back;
+    cuda_queue queue;
+    cuda_rows *rows;
+    float *states; /* attention's, split over tiles */
+    size_t states_bytes;
+} cuda_backend;
+
+/* ---- device.c ---- */
+
+/* Which device, or why none is used: BASE_E_NOT_FOUND without one, BASE_E_DEVICE with one that cannot be used, and a sentence. */
+int cuda_device_find(struct cudaDeviceProp *ret, base_err *err);
+/* 0, or BASE_E_DEVICE for good: every later call fails the same way. */
+int cuda_check(cuda_backend *c, cudaError_t e, base_err *err);
+int cuda_device_open(cuda_backend *c, uint64_t memory_bytes, base_err *err);
+/* Memory of the device within the limit, not cleared. `what` is in the sentence: "weights", "rows of the cache". */
+int cuda_alloc(cuda_backend *c, void **ret, size_t n_bytes, const char *what, base_err *err);
+void cuda_free(cuda_backend *c, void *p, size_t n_bytes);
+int cuda_arena_new(cuda_backend *c, cuda_arena *a, size_t n_bytes, base_err *err);
+void cuda_arena_free(cuda_backend *c, cuda_arena *a);
+
+/* ---- queue.c ---- */
+
+/*
+ * Room for that many bytes in each of the arenas, waiting for all that was begun when there is none: whatever was taken before is
+ * void then. BASE_E_LIMIT for more than an arena's size.
+ */
+int cuda_reserve(cuda_backend *c, size_t argument_bytes, size_t move_bytes, size_t back_bytes, base_err *err);
+bool cuda_has_room(const cuda_arena *a, size_t n_bytes);
+/* Of room that there is: through ret_host and ret_device (any pointers' addresses), where it is here and on the device. */
+void cuda_take(cuda_arena *a, size_t n_bytes, void *ret_host, void *ret_device);
+/* Appends a launch; `params` (a struct of kernels.h, all its bytes set) is copied. n_tokens decides whether it may wait. */
+int cuda_launch(cuda_backend *c, gpu_launch_fn *launch, const void *params, size_t size, uint32_t n_tokens,
+    base_err *err);
+/* Before everything that waits: words of the move arena to their place. */
+int cuda_patch(cuda_backend *c, void *to_device, const void *from_device, uint32_t n_words, base_err *err);
+/* At once, in front of everything that waits; what the move arena holds goes first. */
+int cuda_run_now(cuda_backend *c, gpu_launch_fn *launch, const void *params, base_err *err);
+int cuda_flush(cuda_backend *c, base_err *err);
+/* Everything is through, rows that were written are in host memory, the arenas are empty. */
+int cuda_finish(cuda_backend *c, base_err *err);
+void cuda_queue_free(cuda_backend *c);
+
+/* ---- rows.c ---- */
+
+int cuda_rows_new(cuda_backend *c, base_err *err);
+void cuda_rows_free(cuda_backend *c);
+/*
+ * Makes a layer's live lists of `view` stand on the device, with every row they name. The answer holds until the next call.
+ */
+int cuda_rows_prepare(
+    cuda_backend *c, const model_rows_view *view, uint32_t layer, gpu_lists *ret, base_err *err);
+/*
+ * Places for the last n rows of a layer's lists, which are about to be written, and room in the back arena (`copy`) for what is
+ * written: it comes to host memory when the batch ends.
+ */
+int cuda_rows_place(cuda_backend *c, const model_rows_view *view, uint32_t layer, uint32_t n,
+    k_rows_write *ret, base_err *err);
+void cuda_rows_deliver(cuda_backend *c, bool arrived);
+uint16_t *cuda_rows_pool(cuda_backend *c);
+/* An operation's end: of a view without stamps nothing is remembered, since its memory may hold other rows next time. */
+int cuda_rows_done(cuda_backend *c, const model_rows_view *view, base_err *err);
+/* Where the pool holds a row, CUDA_NO_SLOT when it does not. After cuda_rows_meet with this view. */
+#define CUDA_NO_SLOT UINT32_MAX
+int cuda_rows_meet(cuda_backend *c, const model_rows_view *view, base_err *err);
+uint32_t cuda_rows_find(const cuda_backend *c, uint32_t lane, uint32_t slot);
+size_t cuda_rows_n_slots(const cuda_backend *c);
+
+/* ---- weights.c, operations.c, score.c: what the table holds ---- */
+
+int cuda_pack(model_ops *ops, ops_weight **ret, const gguf_tensor *tensor, base_err *err);
+void cuda_weight_free(model_ops *ops, ops_weight *w);
+size_t cuda_weight_bytes(const ops_weight *w);
+uint32_t cuda_weight_outputs(const ops_weight *w);
+int cuda_activations_new(
+    model_ops *ops, ops_activations **ret, uint32_t n_max, uint32_t width_max, base_err *err);
+void cuda_activations_free(model_ops *ops, ops_activations *x);
+#define MODEL_OP(op) int cuda_op_##op(model_ops *ops, const ops_##op##_args *args, base_err *err);
+#include "model/ops.def"
+#undef MODEL_OP
+
+static inline cuda_backend *cuda_of(model_ops *ops)
+{
+    return (cuda_backend *)ops;
+}
+
+#endif

@@ -1,0 +1,206 @@
+/*
+ * The border between host and device: for every kernel a struct of numbers and device pointers, and a launcher that takes it
+ * by address. C and CUDA C++ read this file; nothing of model/ or base/ crosses it.
+ *
+ * A launcher computes the grid, launches on the stream and returns the runtime's word. It allocates nothing, waits for nothing
+ * and decides nothing. What changes from token to token (lists of rows, angles, chosen rows) lies in device memory that the
+ * struct points to, so that the same structs come again and a graph of them can be replayed (queue.c).
+ */
+#ifndef KVIST_CUDA_KERNELS_H
+#define KVIST_CUDA_KERNELS_H
+
+#include <cuda_runtime_api.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    GPU_BLOCK = 32,      /* k of one scale, of weights and of activations */
+    GPU_TILE = 256,      /* ordinals of one softmax state: MODEL_ROWS_TILE */
+    GPU_QUERIES = 16,    /* query rows that a block of threads takes through the rows together */
+    GPU_CHUNK_ROWS = 64, /* rows that lie in shared memory together */
+    GPU_HEAD_DIM_MAX = 256,
+    GPU_PARTS = 4,
+    GPU_COLUMNS = 8, /* columns that a product takes through the weights together */
+};
+
+/* How a block's value comes from its quants: the words and formulas of model/cpu/formats.def. */
+typedef enum gpu_scales {
+    GPU_SCALES_D,
+    GPU_SCALES_DM,
+    GPU_SCALES_KM,
+    GPU_SCALES_K16,
+    GPU_SCALES_F
+} gpu_scales;
+
+/*
+ * A matrix in planes, each row's blocks of 32 k behind one another and every access aligned to its size:
+ *
+ *     quants   4, 5, 6 bits: 16 bytes, byte j = k j (low nibble) and k 16 + j; 8 bits: 32 bytes, signed; 16 bits: 32 upper
+ *              bytes, then 32 lower, both signed
+ *     extra    5 bits: 4 bytes, bit g of byte i = fifth bit of k 4g + i; 6 bits: 8 bytes, of word g / 4 the bits 2 (g % 4) and up
+ *              of byte i = upper bits of k 4g + i
+ *     fine     D: F16 d. DM: F16 d, F16 m. KM: bytes sc, mn. K16: int8 of each half. F: F32 d
+ *     coarse   KM: F16 d, F16 dmin for 8 blocks. K16: F16 d for 8 blocks
+ */
+typedef struct gpu_weight {
+    const uint8_t *quants, *extra, *fine, *coarse;
+    uint32_t n_in, n_out;
+    int32_t bits, scales, offset; /* offset: taken off quants of fewer than 8 bits */
+} gpu_weight;
+
+/*
+ * Rows of 8-bit numbers: x = d * q, and where `is_fine`, x = d * (q + q2 / 256). sum, sum2: of the halves of each block.
+ */
+typedef struct gpu_columns {
+    int8_t *q, *q2;      /* [n][width] */
+    float *d;            /* [n][n_blocks] */
+    int32_t *sum, *sum2; /* [n][n_blocks][2] */
+    uint32_t *is_fine;   /* [n] */
+    uint32_t *done;      /* [n] slices that are through; 0 between launches */
+} gpu_columns;
+
+typedef struct gpu_mat {
+    float *data;
+    size_t stride; /* floats from row to row */
+} gpu_mat;
+
+typedef struct k_norm {
+    gpu_mat x, out;
+    const float *weight;
+    uint32_t n, n_groups, width;
+    float eps;
+} k_norm;
+
+typedef enum gpu_make { GPU_MAKE_PLAIN, GPU_MAKE_NORM, GPU_MAKE_SILU, GPU_MAKE_GELU } gpu_make;
+
+typedef struct k_quant {
+    gpu_mat x, up;        /* up: of gates */
+    const float *weight;  /* of norms */
+    const uint32_t *rows; /* [n] or NULL */
+    uint32_t n, width;
+    int32_t make; /* gpu_make */
+    float eps;
+    gpu_columns out;
+} k_quant;
+
+typedef struct k_matmul {
+    gpu_columns x;
+    const uint64_t
+        *only; /* bits of the outputs that will be read; 16 of which none is are left alone. NULL: all are */
+    uint32_t n, n_parts;
+    struct k_part {
+        gpu_weight w;
+        const float *bias; /* NULL: none */
+        gpu_mat y, add;    /* add.data NULL: none */
+        uint32_t first;    /* the first block of threads of this part */
+    } parts[GPU_PARTS];
+} k_matmul;
+
+typedef struct k_add {
+    gpu_mat a, b, out; /* b.data NULL: none */
+    float scale_a, scale_b;
+    uint32_t n, width;
+} k_add;
+
+/* table: [n][n_rot], cosines first. */
+typedef struct k_rope {
+    gpu_mat x;
+    const float *table;
+    uint32_t n, n_heads, head_dim, n_rot;
+    int32_t is_neox;
+} k_rope;
+
+/*
+ * A layer's live lists on the device. A row lies in the pool at slots[lane][ordinal]: head_dim keys, then as many values, F16.
+ * A slot with GPU_STREAMED set counts from `streamed` instead, where a row is streamed_step halves, keys first (scoring).
+ */
+#define GPU_STREAMED 0x80000000u
+typedef struct gpu_lists {
+    const uint16_t *pool, *streamed; /* pool: [lane][n_slots][2][head_dim] */
+    const uint32_t *slots, *index;   /* [lane][cap]; index: place in the token sequence */
+    const uint32_t *n_rows;          /* [lane] */
+    size_t n_slots, cap, streamed_step;
+    uint32_t first_lane, n_lanes, head_dim; /* this layer's lanes */
+} gpu_lists;
+
+typedef struct k_rows_write {
+    gpu_mat k, v;
+    uint16_t *pool;
+    const uint64_t *places; /* [lane of the layer][n] lane * n_slots + slot */
+    uint16_t *copy;         /* [lane of the layer][key | value][n][head_dim]: what goes to the host */
+    uint32_t n, n_lanes, head_dim;
+} k_rows_write;
+
+typedef struct k_attention {
+    gpu_lists lists;
+    gpu_mat q, out;
+    float
+        *states; /* split: [lane][query row][tile][2 + head_dim]; NULL: a block of threads walks all tiles */
+    uint32_t n, n_head, window, n_splits, max_tiles;
+    float scale;
+} k_attention;
+
+/* One pass over (lane of the layer, tile) makes maxima and sums, the next the mass; see score.cu. */
+typedef struct k_score {
+    gpu_lists lists;
+    const float *queries;    /* [lane of the layer][group][n_queries][head_dim], the heads that count only */
+    const uint32_t *n_heads; /* [lane of the layer] that count */
+    const uint32_t *from;    /* [lane of the layer] first ordinal that is read */
+    const float *rest; /* [lane][query row] log of what other rows have in the denominator; -inf: nothing */
+    float *tiles;      /* [lane][query row][tile][2]: maximum, sum */
+    float *totals;     /* [lane][query row][2] */
+    float *mass;       /* [lane][max_rows] */
+    uint32_t group, n_queries, max_rows, max_tiles;
+    int32_t pool_max;
+    float scale;
+} k_score;
+
+/* Bounds of sections (ops.h): profiles [lane of the layer][n_sections][largest | smallest][head_dim]. */
+typedef struct k_bound {
+    const uint16_t *profiles;
+    gpu_mat q;
+    float *bound; /* [lane of the layer][n][group][n_sections] */
+    uint32_t n, n_lanes, group, n_sections, head_dim;
+    float scale;
+} k_bound;
+
+/* Words from one place to several: lists, numbers of rows. */
+typedef struct gpu_patch {
+    uint64_t to, from; /* device addresses */
+    uint32_t n_words, unused;
+} gpu_patch;
+typedef struct k_patch {
+    const gpu_patch *patches;
+    const uint32_t *n_patches;
+} k_patch;
+
+/* Rows as the host packed them, [n][2 * head_dim], to their slots. */
+typedef struct k_unpack {
+    const uint16_t *rows;
+    const uint64_t *places; /* [n] lane * n_slots + slot */
+    uint16_t *pool;
+    uint32_t n, head_dim;
+} k_unpack;
+
+typedef struct k_copy {
+    const float *from;
+    float *to;
+    size_t from_stride, to_stride;
+    uint32_t n, width;
+} k_copy;
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef cudaError_t gpu_launch_fn(cudaStream_t stream, const void *params);
+
+gpu_launch_fn cuda_launch_norm, cuda_launch_quant, cuda_launch_matmul, cuda_launch_add, cuda_launch_rope,
+    cuda_launch_rows_write, cuda_launch_attention, cuda_launch_merge, cuda_launch_score_tiles,
+    cuda_launch_score_totals, cuda_launch_score_mass, cuda_launch_bound, cuda_launch_patch,
+    cuda_launch_unpack, cuda_launch_copy;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

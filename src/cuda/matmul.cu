@@ -1,0 +1,204 @@
+/*
+ * Products: y[t][o] = sum over blocks of d_x * value(block) (+ bias) (+ add), for up to four matrices in one launch.
+ *
+ * A block of threads has 8 rows of one matrix and up to 8 columns. Its warps take a row each: lane i reads 32 weights (16 bytes of
+ * a 4-bit format, coalesced) and turns them into one number a column by integer products, which goes to shared memory. Then a
+ * thread a (row, column) adds the row's numbers in ascending order with fused steps, as the CPU does: so a product has the same
+ * bits for every batch and on both backends. The serial end costs 4 cycles a block of 32 k, while other blocks of threads load.
+ *
+ * Bound by the bytes of the weights: with one column 27 blocks' loads of 512 bytes and more are in flight on each multiprocessor.
+ * Batches above 8 go through the weights again for every 8 columns, and are bound by dp4a.
+ */
+#include "cuda/gpu.cuh"
+
+enum { ROWS = 8, SUMS = 768 /* numbers of a row that wait in shared memory, over all columns */ };
+
+/* 32 weights of a row as signed words of 4: 8 of them, and 8 lower ones of 16-bit quants. */
+template <int bits> struct quants {
+    int word[bits == 16 ? 16 : 8];
+};
+
+template <int bits> static __device__ __forceinline__ quants<bits> load_quants(const gpu_weight *w, size_t block)
+{
+    quants<bits> ret;
+    if (bits >= 8) {
+        const uint4 *from = (const uint4 *)(const void *)(w->quants + block * (bits == 16 ? 64 : 32));
+        for (int i = 0; i < (bits == 16 ? 4 : 2); i++) {
+            const uint4 v = from[i];
+            ret.word[4 * i] = (int)v.x;
+            ret.word[4 * i + 1] = (int)v.y;
+            ret.word[4 * i + 2] = (int)v.z;
+            ret.word[4 * i + 3] = (int)v.w;
+        }
+        return ret;
+    }
+    const uint4 v = *(const uint4 *)(const void *)(w->quants + block * 16);
+    const uint32_t nibbles[4] = {v.x, v.y, v.z, v.w};
+    for (int g = 0; g < 4; g++) {
+        ret.word[g] = (int)(nibbles[g] & 0x0F0F0F0Fu);
+        ret.word[4 + g] = (int)(nibbles[g] >> 4 & 0x0F0F0F0Fu);
+    }
+    if (bits == 5) {
+        const uint32_t fifth = *(const uint32_t *)(const void *)(w->extra + block * 4);
+        for (int g = 0; g < 8; g++) ret.word[g] |= (int)((fifth >> g & 0x01010101u) << 4);
+    }
+    if (bits == 6) {
+        const uint2 upper = *(const uint2 *)(const void *)(w->extra + block * 8);
+        for (int g = 0; g < 8; g++)
+            ret.word[g] |= (int)(((g < 4 ? upper.x : upper.y) >> 2 * (g % 4) & 0x03030303u) << 4);
+    }
+    return ret;
+}
+
+static __device__ __forceinline__ float f16_at(const uint8_t *plane, size_t i)
+{
+    return gpu_f16_to_f32(((const uint16_t *)(const void *)plane)[i]);
+}
+
+/* The block's two numbers of scale, as block_scales of kernels_ref.c makes them. */
+static __device__ __forceinline__ void load_scales(const gpu_weight *w, size_t block, float *first, float *second)
+{
+    *second = 0;
+    switch (w->scales) {
+    case GPU_SCALES_D: *first = f16_at(w->fine, block); break;
+    case GPU_SCALES_F: *first = ((const float *)(const void *)w->fine)[block]; break;
+    case GPU_SCALES_DM:
+        *first = f16_at(w->fine, 2 * block);
+        *second = f16_at(w->fine, 2 * block + 1);
+        break;
+    case GPU_SCALES_KM:
+        *first = f16_at(w->coarse, block / 8 * 2) * (float)w->fine[2 * block];
+        *second = -(f16_at(w->coarse, block / 8 * 2 + 1) * (float)w->fine[2 * block + 1]);
+        break;
+    default:
+        *first = f16_at(w->coarse, block / 8) * (float)(int8_t)w->fine[2 * block];
+        *second = f16_at(w->coarse, block / 8) * (float)(int8_t)w->fine[2 * block + 1];
+        break;
+    }
+}
+
+/* The block's value with one column's 32 numbers: multiply_block of kernels_ref.c, without the column's scale. */
+template <int bits>
+static __device__ __forceinline__ float multiply(
+    const gpu_weight *w, const quants<bits> *q, float first, float second, const int8_t *x, const int32_t *sums)
+{
+    const uint4 low = *(const uint4 *)(const void *)x, high = *(const uint4 *)(const void *)(x + 16);
+    const int words[8] = {(int)low.x, (int)low.y, (int)low.z, (int)low.w, (int)high.x, (int)high.y, (int)high.z, (int)high.w};
+    const int sum0 = sums[0], sum1 = sums[1];
+    int dot0 = 0, dot1 = 0;
+    for (int g = 0; g < 4; g++) {
+        dot0 = __dp4a(q->word[g], words[g], dot0);
+        dot1 = __dp4a(q->word[4 + g], words[4 + g], dot1);
+    }
+    if (bits == 16) {
+        int upper = dot0 + dot1, lower = 0;
+        for (int g = 0; g < 8; g++) lower = __dp4a(q->word[bits == 16 ? 8 + g : g], words[g], lower);
+        return (float)(upper * 256 + lower) * first;
+    }
+    switch (w->scales) {
+    case GPU_SCALES_D: return (float)(dot0 + dot1 - w->offset * (sum0 + sum1)) * first;
+    case GPU_SCALES_K16:
+        return fmaf((float)(dot1 - w->offset * sum1), second, (float)(dot0 - w->offset * sum0) * first);
+    default: return fmaf((float)(dot0 + dot1), first, second * (float)(sum0 + sum1));
+    }
+}
+
+/* Values of the row's blocks [from, to) with n_columns columns, each column's one place in `values` a block. */
+template <int bits>
+static __device__ void multiply_row(const gpu_weight *w, uint32_t row, uint32_t from, uint32_t to, const int8_t *q,
+    const int32_t *sums, uint32_t n_columns, float *values, uint32_t stride)
+{
+    const uint32_t n_blocks = w->n_in / GPU_BLOCK;
+    for (uint32_t b = from + threadIdx.x % GPU_WARP; b < to; b += GPU_WARP) {
+        const size_t block = (size_t)row * n_blocks + b;
+        const quants<bits> weights = load_quants<bits>(w, block);
+        float first, second;
+        load_scales(w, block, &first, &second);
+        for (uint32_t c = 0; c < n_columns; c++) {
+            const size_t at = (size_t)c * n_blocks + b;
+            values[c * stride + b - from] =
+                multiply<bits>(w, &weights, first, second, q + at * GPU_BLOCK, sums + 2 * at);
+        }
+    }
+}
+
+static __device__ void multiply_row_of(const gpu_weight *w, uint32_t row, uint32_t from, uint32_t to, const int8_t *q,
+    const int32_t *sums, uint32_t n_columns, float *values, uint32_t stride)
+{
+    switch (w->bits) {
+    case 4: multiply_row<4>(w, row, from, to, q, sums, n_columns, values, stride); break;
+    case 5: multiply_row<5>(w, row, from, to, q, sums, n_columns, values, stride); break;
+    case 6: multiply_row<6>(w, row, from, to, q, sums, n_columns, values, stride); break;
+    case 8: multiply_row<8>(w, row, from, to, q, sums, n_columns, values, stride); break;
+    default: multiply_row<16>(w, row, from, to, q, sums, n_columns, values, stride); break;
+    }
+}
+
+/* Sums of this block's rows and columns over all of k; thread (row, column) holds its own in *ret. unit: 1, or 1/256. */
+static __device__ void multiply_columns(const k_matmul *a, const gpu_weight *w, uint32_t first_row, uint32_t first_column,
+    uint32_t n_columns, bool second, float *values, float *ret)
+{
+    const uint32_t n_blocks = w->n_in / GPU_BLOCK, warp = threadIdx.x / GPU_WARP;
+    const uint32_t chunk = SUMS / n_columns, stride = chunk + 1; /* + 1: rows begin in different banks */
+    const uint32_t row = threadIdx.x % ROWS, column = threadIdx.x / ROWS;
+    const size_t at = (size_t)first_column * n_blocks;
+    const int8_t *q = (second ? a->x.q2 : a->x.q) + at * GPU_BLOCK;
+    const int32_t *sums = (second ? a->x.sum2 : a->x.sum) + 2 * at;
+    const float *d = a->x.d + at, unit = second ? 1.0f / 256 : 1.0f;
+    float sum = 0;
+    for (uint32_t from = 0; from < n_blocks; from += chunk) {
+        const uint32_t to = gpu_least(from + chunk, n_blocks);
+        if (first_row + warp < w->n_out)
+            multiply_row_of(w, first_row + warp, from, to, q, sums, n_columns, values + (size_t)warp * n_columns * stride, stride);
+        __syncthreads();
+        if (column < n_columns && first_row + row < w->n_out) {
+            const float *v = values + ((size_t)row * n_columns + column) * stride;
+            const float *scale = d + (size_t)column * n_blocks + from;
+            for (uint32_t b = 0; b < to - from; b++) sum = fmaf(scale[b] * unit, v[b], sum);
+        }
+        __syncthreads();
+    }
+    *ret = sum;
+}
+
+static __global__ void multiply_parts(const k_matmul a)
+{
+    GPU_SHARED(shared);
+    float *values = (float *)(void *)shared;
+    uint32_t p = 0;
+    while (p + 1 < a.n_parts && blockIdx.x >= a.parts[p + 1].first) p++;
+    const gpu_weight *w = &a.parts[p].w;
+    const uint32_t first_row = (blockIdx.x - a.parts[p].first) * ROWS, first_column = blockIdx.y * GPU_COLUMNS;
+    const uint32_t n_columns = gpu_least(a.n - first_column, GPU_COLUMNS);
+    const uint32_t row = first_row + threadIdx.x % ROWS, column = threadIdx.x / ROWS;
+    const bool mine = column < n_columns && row < w->n_out;
+    if (a.only && !(a.only[first_row / 64] >> first_row / 16 * 16 % 64 & 0xFFFF)) return;
+
+    bool any_fine = false;
+    for (uint32_t c = 0; c < n_columns; c++) any_fine = any_fine || a.x.is_fine[first_column + c];
+    float sum, rest;
+    multiply_columns(&a, w, first_row, first_column, n_columns, false, values, &sum);
+    if (any_fine) {
+        multiply_columns(&a, w, first_row, first_column, n_columns, true, values, &rest);
+        if (mine && a.x.is_fine[first_column + column]) sum += rest;
+    }
+
+    if (!mine) return;
+    const size_t t = first_column + column;
+    if (a.parts[p].bias) sum += a.parts[p].bias[row];
+    if (a.parts[p].add.data) sum += a.parts[p].add.data[t * a.parts[p].add.stride + row];
+    a.parts[p].y.data[t * a.parts[p].y.stride + row] = sum;
+}
+
+extern "C" cudaError_t cuda_launch_matmul(cudaStream_t stream, const void *params)
+{
+    k_matmul a = *(const k_matmul *)params;
+    uint32_t n = 0;
+    for (uint32_t p = 0; p < a.n_parts; p++) {
+        a.parts[p].first = n;
+        n += (a.parts[p].w.n_out + ROWS - 1) / ROWS;
+    }
+    const size_t shared = (size_t)ROWS * (SUMS + GPU_COLUMNS) * sizeof(float);
+    GPU_LAUNCH(multiply_parts, dim3(n, (a.n + GPU_COLUMNS - 1) / GPU_COLUMNS), dim3(ROWS * GPU_WARP), shared, stream, a);
+    return cudaGetLastError();
+}

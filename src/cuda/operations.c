@@ -1,0 +1,387 @@
+/*
+ * One function an operation of ops.def: it checks the shapes, puts what only the host knows (ids, phases, chosen rows) into the
+ * argument arena, and hands a kernel's struct to the queue. Operations over rows ask rows.c for the lists; score_rows is in score.c.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "cuda/backend.h"
+#include "model/quant.h"
+
+/* A kernel's struct of zeros in all its bytes, padding too: structs are compared as bytes (queue.c). */
+#define PARAMS(type, name)                                                                                   \
+    type name;                                                                                               \
+    memset(&name, 0, sizeof name)
+
+static int check_cancel(const cuda_backend *c, base_err *err)
+{
+    if (!c->ops.cancel || !atomic_load_explicit(c->ops.cancel, memory_order_relaxed)) return 0;
+    return base_fail(err, BASE_E_CANCELLED, "cancelled");
+}
+
+static gpu_mat mat_of(ops_mat m)
+{
+    return m.buffer ? (gpu_mat){(float *)m.buffer->data + m.first, m.stride} : (gpu_mat){0};
+}
+
+/* Bytes of the host for a kernel: a copy in the argument arena. */
+static int give(cuda_backend *c, const void *bytes, size_t n_bytes, void *ret, base_err *err)
+{
+    void *host;
+    int rc = cuda_reserve(c, n_bytes, 0, 0, err);
+    if (rc) return rc;
+    cuda_take(&c->arguments, n_bytes, &host, ret);
+    memcpy(host, bytes, n_bytes);
+    return 0;
+}
+
+/* ---- rows of activations ---- */
+
+int cuda_op_embed(model_ops *ops, const ops_embed_args *a, base_err *err)
+{
+    cuda_backend *c = cuda_of(ops);
+    const quant_format *f = quant_format_of(a->table->type);
+    if (!f || a->table->ne[0] % f->n)
+        return base_fail(err, BASE_E_UNSUPPORTED, "the embedding's format is not supported");
+    const size_t width = a->table->ne[0], row_bytes = width / f->n * f->n_bytes;
+    for (uint32_t t = 0; t < a->n; t++)
+        if (a->ids[t] < 0 || (uint64_t)a->ids[t] >= a->table->ne[1])
+            return base_fail(err, BASE_E_LIMIT, "token id %d is outside the vocabulary of %llu", a->ids[t],
+                (unsigned long long)a->table->ne[1]);
+    float *host;
+    PARAMS(k_copy, k);
+    int rc = cuda_reserve(c, a->n * width * sizeof *host, 0, 0, err);
+    if (rc || a->n == 0) return rc;
+    cuda_take(&c->arguments, a->n * width * sizeof *host, &host, &k.from);
+    for (uint32_t t = 0; t < a->n; t++) {
+        float *row = host + t * width;
+        quant_to_f32(a->table->type, a->table->data + (size_t)a->ids[t] * row_bytes, width, row);
+        for (size_t i = 0; i < width && a->scale != 0; i++) row[i] *= a->scale;
+    }
+    const gpu_mat out = mat_of(a->out);
+    k.to = out.data;
+    k.from_stride = width;
+    k.to_stride = out.stride;
+    k.n = a->n;
+    k.width = (uint32_t)width;
+    return cuda_launch(c, cuda_launch_copy, &k, sizeof k, a->n, err);
+}
+
+int cuda_op_norm(model_ops *ops, const ops_norm_args *a, base_err *err)
+{
+    if (a->width % 16)
+        return base_fail(err, BASE_E_UNSUPPORTED, "a norm over %u is not a multiple of %d", a->width, 16);
+    PARAMS(k_norm, k);
+    k.x = mat_of(a->x);
+    k.out = mat_of(a->out);
+    k.weight = a->weight->data;
+    k.n = a->n;
+    k.n_groups = a->n_groups;
+    k.width = a->width;
+    k.eps = a->eps;
+    return a->n ? cuda_launch(cuda_of(ops), cuda_launch_norm, &k, sizeof k, a->n, err) : 0;
+}
+
+static int launch_quant(
+    model_ops *ops, k_quant *k, ops_activations *out, uint32_t n, uint32_t width, base_err *err)
+{
+    cuda_backend *c = cuda_of(ops);
+    int rc = check_cancel(c, err);
+    if (rc) return rc;
+    if (n > out->n_max || width > out->width_max || width % GPU_BLOCK)
+        return base_fail(err, BASE_E_LIMIT, "%u rows of %u do not fit activations for %u rows of %u", n,
+            width, out->n_max, out->width_max);
+    out->n = n;
+    out->width = width;
+    k->n = n;
+    k->width = width;
+    k->out = out->columns;
+    return n ? cuda_launch(c, cuda_launch_quant, k, sizeof *k, n, err) : 0;
+}
+
+int cuda_op_norm_quant(model_ops *ops, const ops_norm_quant_args *a, base_err *err)
+{
+    PARAMS(k_quant, k);
+    k.x = mat_of(a->x);
+    k.weight = a->weight->data;
+    k.make = GPU_MAKE_NORM;
+    k.eps = a->eps;
+    int rc = a->rows ? give(cuda_of(ops), a->rows, a->n * sizeof *a->rows, &k.rows, err) : 0;
+    return rc ? rc : launch_quant(ops, &k, a->out, a->n, a->width, err);
+}
+
+int cuda_op_quant(model_ops *ops, const ops_quant_args *a, base_err *err)
+{
+    PARAMS(k_quant, k);
+    k.x = mat_of(a->x);
+    k.make = GPU_MAKE_PLAIN;
+    return launch_quant(ops, &k, a->out, a->n, a->width, err);
+}
+
+int cuda_op_gate_quant(model_ops *ops, const ops_gate_quant_args *a, base_err *err)
+{
+    PARAMS(k_quant, k);
+    k.x = mat_of(a->gate);
+    k.up = mat_of(a->up);
+    k.make = a->kind == OPS_GATE_GELU_TANH ? GPU_MAKE_GELU : GPU_MAKE_SILU;
+    return launch_quant(ops, &k, a->out, a->n, a->width, err);
+}
+
+int cuda_op_add(model_ops *ops, const ops_add_args *a, base_err *err)
+{
+    PARAMS(k_add, k);
+    k.a = mat_of(a->a);
+    k.b = mat_of(a->b);
+    k.out = mat_of(a->out);
+    k.scale_a = a->scale_a;
+    k.scale_b = a->scale_b;
+    k.n = a->n;
+    k.width = a->width;
+    return a->n ? cuda_launch(cuda_of(ops), cuda_launch_add, &k, sizeof k, a->n, err) : 0;
+}
+
+/* One piece of memory for all of them, every part aligned. */
+int cuda_activations_new(
+    model_ops *ops, ops_activations **ret, uint32_t n_max, uint32_t width_max, base_err *err)
+{
+    enum { ALIGN = 256 };
+    const size_t n_blocks = ((size_t)width_max + GPU_BLOCK - 1) / GPU_BLOCK;
+    const size_t sizes[] = {
+        n_blocks * GPU_BLOCK, n_blocks * GPU_BLOCK, n_blocks * 4, n_blocks * 8, n_blocks * 8, 4, 4};
+    size_t at[7], n_bytes = 0;
+    cuda_backend *c = cuda_of(ops);
+    ops_activations *x = calloc(1, sizeof *x);
+    if (!x) return base_fail(err, BASE_E_NOMEM, "no memory for activations");
+    for (int i = 0; i < 7; i++) {
+        at[i] = n_bytes;
+        n_bytes += (sizes[i] * n_max + ALIGN - 1) / ALIGN * ALIGN;
+    }
+    int rc = cuda_alloc(c, &x->data, n_bytes, "activations", err);
+    if (!rc) rc = cuda_check(c, cudaMemsetAsync(x->data, 0, n_bytes, c->stream), err);
+    if (rc) {
+        free(x);
+        return rc;
+    }
+    uint8_t *p = x->data;
+    x->n_max = n_max;
+    x->width_max = width_max;
+    x->n_bytes = n_bytes;
+    x->columns = (gpu_columns){(int8_t *)p + at[0], (int8_t *)p + at[1], (float *)(void *)(p + at[2]),
+        (int32_t *)(void *)(p + at[3]), (int32_t *)(void *)(p + at[4]), (uint32_t *)(void *)(p + at[5]),
+        (uint32_t *)(void *)(p + at[6])};
+    *ret = x;
+    return 0;
+}
+
+void cuda_activations_free(model_ops *ops, ops_activations *x)
+{
+    if (!x) return;
+    cuda_finish(cuda_of(ops), NULL);
+    cuda_free(cuda_of(ops), x->data, x->n_bytes);
+    free(x);
+}
+
+/* ---- products ---- */
+
+int cuda_op_matmul(model_ops *ops, const ops_matmul_args *a, base_err *err)
+{
+    cuda_backend *c = cuda_of(ops);
+    PARAMS(k_matmul, k);
+    int rc = check_cancel(c, err);
+    if (rc) return rc;
+    for (uint32_t p = 0; p < a->n_parts; p++) {
+        const ops_weight *w = a->parts[p].weight;
+        if (w->w.n_in != a->x->width)
+            return base_fail(err, BASE_E_LIMIT, "a matrix of %u inputs cannot take activations of %u",
+                w->w.n_in, a->x->width);
+        k.parts[p].w = w->w;
+        k.parts[p].bias = a->parts[p].bias ? a->parts[p].bias->data : NULL;
+        k.parts[p].y = mat_of(a->parts[p].y);
+        k.parts[p].add = mat_of(a->parts[p].add);
+    }
+    if (a->only && a->n_parts != 1)
+        return base_fail(err, BASE_E_USAGE, "some outputs of %u matrices at once", a->n_parts);
+    k.x = a->x->columns;
+    k.n = a->x->n;
+    k.n_parts = a->n_parts;
+    if (a->only) {
+        const size_t n_words = (a->parts[0].weight->w.n_out + 63) / 64;
+        rc = give(c, a->only, n_words * sizeof *a->only, &k.only, err);
+    }
+    if (rc || k.n == 0 || k.n_parts == 0) return rc;
+    return cuda_launch(c, cuda_launch_matmul, &k, sizeof k, k.n, err);
+}
+
+/* ---- RoPE ---- */
+
+int cuda_op_rope_table(model_ops *ops, const ops_rope_table_args *a, base_err *err)
+{
+    cuda_backend *c = cuda_of(ops);
+    const uint32_t half = a->n_rot / 2;
+    const double scale = a->scale != 0 ? a->scale : 1;
+    float *host;
+    PARAMS(k_copy, k);
+    if (a->n_rot % 2 || (size_t)a->n * a->n_rot * sizeof(float) > a->table->n_bytes)
+        return base_fail(err, BASE_E_LIMIT, "a RoPE table of %u x %u does not fit", a->n, a->n_rot);
+    int rc = cuda_reserve(c, (size_t)a->n * a->n_rot * sizeof *host, 0, 0, err);
+    if (rc || a->n == 0 || a->n_rot == 0) return rc;
+    cuda_take(&c->arguments, (size_t)a->n * a->n_rot * sizeof *host, &host, &k.from);
+    for (uint32_t i = 0; i < half; i++) {
+        const double turn = scale * pow(a->base, -2.0 * i / a->n_rot) / (a->factors ? a->factors[i] : 1.0f);
+        for (uint32_t t = 0; t < a->n; t++) {
+            const double angle = a->phases[t] * turn;
+            host[(size_t)t * a->n_rot + i] = (float)cos(angle);
+            host[(size_t)t * a->n_rot + half + i] = (float)sin(angle);
+        }
+    }
+    k.to = a->table->data;
+    k.from_stride = k.to_stride = k.width = a->n_rot;
+    k.n = a->n;
+    return cuda_launch(c, cuda_launch_copy, &k, sizeof k, a->n, err);
+}
+
+int cuda_op_rope(model_ops *ops, const ops_rope_args *a, base_err *err)
+{
+    PARAMS(k_rope, k);
+    if (a->n_rot % 2 || a->n_rot > a->head_dim)
+        return base_fail(err, BASE_E_UNSUPPORTED, "RoPE over %u of %u dimensions", a->n_rot, a->head_dim);
+    k.x = mat_of(a->x);
+    k.table = a->table->data;
+    k.n = a->n;
+    k.n_heads = a->n_heads;
+    k.head_dim = a->head_dim;
+    k.n_rot = a->n_rot;
+    k.is_neox = a->pairing == OPS_ROPE_NEOX;
+    return a->n && a->n_rot ? cuda_launch(cuda_of(ops), cuda_launch_rope, &k, sizeof k, a->n, err) : 0;
+}
+
+/* ---- rows ---- */
+
+int cuda_op_rows_write(model_ops *ops, const ops_rows_write_args *a, base_err *err)
+{
+    cuda_backend *c = cuda_of(ops);
+    const model_rows_shape *s = &a->rows->shape;
+    PARAMS(k_rows_write, k);
+    for (uint32_t h = 0; h < s->n_head_kv; h++)
+        if (a->rows->lanes[a->layer * s->n_head_kv + h].n_rows < a->n)
+            return base_fail(err, BASE_E_LIMIT, "a lane's list of %u rows cannot hold a batch of %u",
+                a->rows->lanes[a->layer * s->n_head_kv + h].n_rows, a->n);
+    if (a->n == 0) return 0;
+    int rc = cuda_rows_place(c, a->rows, a->layer, a->n, &k, err);
+    if (rc) return rc;
+    k.k = mat_of(a->k);
+    k.v = mat_of(a->v);
+    rc = cuda_launch(c, cuda_launch_rows_write, &k, sizeof k, a->n, err);
+    return rc ? rc : cuda_rows_done(c, a->rows, err);
+}
+
+/* Room for the states of all tiles; a longer list doubles it, and with it the graphs. */
+static int reserve_states(cuda_backend *c, size_t n_bytes, base_err *err)
+{
+    size_t more = c->states_bytes ? c->states_bytes : 1 << 20;
+    if (n_bytes <= c->states_bytes) return 0;
+    while (more < n_bytes) more *= 2;
+    int rc = cuda_finish(c, err);
+    if (rc) return rc;
+    cuda_free(c, c->states, c->states_bytes);
+    c->states = NULL;
+    c->states_bytes = 0;
+    rc = cuda_alloc(c, (void **)&c->states, more, "states of attention", err);
+    if (!rc) c->states_bytes = more;
+    return rc;
+}
+
+int cuda_op_attention(model_ops *ops, const ops_attention_args *a, base_err *err)
+{
+    cuda_backend *c = cuda_of(ops);
+    const model_rows_shape *s = &a->rows->shape;
+    PARAMS(k_attention, k);
+    int rc = check_cancel(c, err);
+    if (rc) return rc;
+    if (a->n == 0) return 0;
+    if (s->n_head_kv == 0 || a->n_head % s->n_head_kv)
+        return base_fail(err, BASE_E_UNSUPPORTED, "%u query heads over %u KV heads", a->n_head, s->n_head_kv);
+    rc = cuda_rows_prepare(c, a->rows, a->layer, &k.lists, err);
+    if (rc) return rc;
+    k.q = mat_of(a->q);
+    k.out = mat_of(a->out);
+    k.n = a->n;
+    k.n_head = a->n_head;
+    k.window = a->window;
+    k.scale = a->scale;
+    k.n_splits = 1;
+    if (a->n <= CUDA_GRAPH_TOKENS) {
+        const uint32_t n_blocks =
+            s->n_head_kv * ((a->n * (a->n_head / s->n_head_kv) + GPU_QUERIES - 1) / GPU_QUERIES);
+        k.max_tiles = (uint32_t)(k.lists.cap / GPU_TILE);
+        k.n_splits = 2 * (uint32_t)c->n_processors / n_blocks;
+        k.n_splits = k.n_splits < 1 ? 1 : k.n_splits > k.max_tiles ? k.max_tiles : k.n_splits;
+        const size_t n_states = (size_t)a->n * a->n_head * k.max_tiles;
+        rc = reserve_states(c, n_states * (2 + s->head_dim) * sizeof(float), err);
+        if (rc) return rc;
+        k.states = c->states;
+    }
+    rc = cuda_launch(c, cuda_launch_attention, &k, sizeof k, a->n, err);
+    if (!rc && k.states) rc = cuda_launch(c, cuda_launch_merge, &k, sizeof k, a->n, err);
+    return rc ? rc : cuda_rows_done(c, a->rows, err);
+}
+
+/* The largest over heads of each section's bounds; with `even`, each head's counted from its own largest. */
+static void join_heads(const ops_bound_args *a, const float *apart, uint32_t group)
+{
+    const size_t n = a->n_sections;
+    for (size_t row = 0; row < (size_t)a->profiles->shape.n_head_kv * a->n; row++) {
+        float *out = a->bound + row * n;
+        for (uint32_t g = 0; g < group; g++, apart += n) {
+            float most = false ? -INFINITY : 0;
+            for (size_t i = 0; false && i < n; i++) most = apart[i] > most ? apart[i] : most;
+            for (size_t i = 0; i < n; i++) {
+                const float x = false ? apart[i] - most : apart[i];
+                out[i] = g == 0 || x > out[i] ? x : out[i];
+            }
+        }
+    }
+}
+
+/* The profiles come anew every time: the host changes them as it likes. */
+int cuda_op_bound(model_ops *ops, const ops_bound_args *a, base_err *err)
+{
+    cuda_backend *c = cuda_of(ops);
+    const model_rows_shape *s = &a->profiles->shape;
+    const size_t d = s->head_dim, n_bytes = (size_t)s->n_head_kv * a->n_sections * 2 * d * sizeof(uint16_t);
+    const size_t n_bounds = (size_t)a->n_head * a->n * a->n_sections;
+    uint16_t *host = NULL;
+    float *bounds = NULL;
+    PARAMS(k_bound, k);
+    int rc = check_cancel(c, err);
+    if (rc || !a->n || !a->n_sections) return rc;
+    if (s->n_head_kv == 0 || a->n_head % s->n_head_kv || d % 16 || d > GPU_HEAD_DIM_MAX)
+        return base_fail(
+            err, BASE_E_UNSUPPORTED, "%u query heads over %u KV heads of %zu", a->n_head, s->n_head_kv, d);
+    if ((a->n_sections - 1) / MODEL_ROWS_BLOCK >= a->profiles->n_blocks)
+        return base_fail(err, BASE_E_LIMIT, "%u sections, but profiles of %u", a->n_sections,
+            a->profiles->n_blocks * MODEL_ROWS_BLOCK);
+    rc = cuda_reserve(c, n_bytes, 0, n_bounds * sizeof *bounds, err);
+    if (rc) return rc;
+    cuda_take(&c->arguments, n_bytes, &host, &k.profiles);
+    cuda_take(&c->back, n_bounds * sizeof *bounds, &bounds, &k.bound);
+    for (uint32_t h = 0; h < s->n_head_kv; h++)
+        for (uint32_t i = 0; i < a->n_sections; i++, host += 2 * d) {
+            const uint32_t lane = a->layer * s->n_head_kv + h;
+            memcpy(host, model_rows_key(a->profiles, lane, i), d * sizeof *host);
+            memcpy(host + d, model_rows_value(a->profiles, lane, i), d * sizeof *host);
+        }
+    k.q = mat_of(a->q);
+    k.n = a->n;
+    k.n_lanes = s->n_head_kv;
+    k.group = a->n_head / s->n_head_kv;
+    k.n_sections = a->n_sections;
+    k.head_dim = s->head_dim;
+    k.scale = a->scale;
+    rc = cuda_launch(c, cuda_launch_bound, &k, sizeof k, a->n, err);
+    if (!rc) rc = cuda_finish(c, err);
+    if (!rc) join_heads(a, bounds, k.group);
+    return rc;
+}

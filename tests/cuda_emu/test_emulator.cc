@@ -1,0 +1,120 @@
+/*
+ * The emulator itself: threads of a block meet at barriers, warps exchange, shared memory is sized to the byte, and what a device
+ * would hang on or get wrong ends the program with a sentence. A plain executable; its exit status is the verdict.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cuda/gpu.cuh"
+
+static int n_failed;
+
+static void expect(bool ok, const char *what)
+{
+    if (ok) return;
+    printf("FAILED: %s\n", what);
+    n_failed++;
+}
+
+typedef struct params {
+    int *out;
+    int kind;
+} params;
+
+/* Each thread leaves its number for its neighbour on the other side of a barrier. */
+static __global__ void rotate(const params a)
+{
+    GPU_SHARED(shared);
+    int *numbers = (int *)(void *)shared;
+    numbers[threadIdx.x] = (int)(blockIdx.x * 1000 + threadIdx.x);
+    __syncthreads();
+    a.out[blockIdx.x * blockDim.x + threadIdx.x] = numbers[(threadIdx.x + 1) % blockDim.x];
+}
+
+static __global__ void warps(const params a)
+{
+    const int lane = (int)(threadIdx.x % 32);
+    int sum = lane;
+    for (int other = 16; other > 0; other /= 2) sum += __shfl_xor_sync(GPU_ALL, sum, other);
+    const unsigned odd = __ballot_sync(GPU_ALL, lane % 2);
+    const int below = __shfl_down_sync(GPU_ALL, lane, 30);
+    a.out[threadIdx.x] = sum == 496 && odd == 0xAAAAAAAAu && below == (lane < 2 ? lane + 30 : lane) &&
+                         __shfl_sync(GPU_ALL, lane, 5) == 5;
+}
+
+static __global__ void wrong(const params a)
+{
+    GPU_SHARED(shared);
+    switch (a.kind) {
+    case 0: /* half of the block leaves */
+        if (threadIdx.x >= 32) return;
+        __syncthreads();
+        break;
+    case 1: /* two barriers, one for each half */
+        if (threadIdx.x < 32)
+            __syncthreads();
+        else
+            __syncthreads();
+        break;
+    case 2: /* a shuffle without one lane */
+        if (threadIdx.x != 7) a.out[0] = __shfl_sync(GPU_ALL, 1, 0);
+        break;
+    default: shared[0] = 1; break;
+    }
+}
+
+/* What the child says before it ends by abort. */
+static bool dies_saying(int kind, const char *words)
+{
+    int ends[2];
+    char text[300] = "";
+    if (pipe(ends)) return false;
+    const pid_t child = fork();
+    if (child == 0) {
+        dup2(ends[1], STDERR_FILENO);
+        int out[64];
+        const params a = {out, kind};
+        GPU_LAUNCH(wrong, dim3(1), dim3(64), 16, nullptr, a);
+        _exit(0);
+    }
+    close(ends[1]);
+    size_t n = 0;
+    for (ssize_t now; n + 1 < sizeof text && (now = read(ends[0], text + n, sizeof text - 1 - n)) > 0;) n += (size_t)now;
+    close(ends[0]);
+    int status = 0;
+    waitpid(child, &status, 0);
+    const bool died = WIFSIGNALED(status) || WEXITSTATUS(status) != 0;
+    if (died && strstr(text, words)) return true;
+    printf("kind %d: status %d, \"%s\"\n", kind, status, text);
+    return false;
+}
+
+int main()
+{
+    int out[2 * 96];
+    const params a = {out, 0};
+    GPU_LAUNCH(rotate, dim3(2), dim3(96), 96 * sizeof(int), nullptr, a);
+    bool right = true;
+    for (int i = 0; i < 192; i++) right = right && out[i] == i / 96 * 1000 + (i % 96 + 1) % 96;
+    expect(right, "a block's threads exchange over a barrier");
+    GPU_LAUNCH(warps, dim3(1), dim3(64), 0, nullptr, a);
+    right = true;
+    for (int i = 0; i < 64; i++) right = right && out[i];
+    expect(right, "shuffles and votes");
+    expect(__dp4a(0x7F80FF01, 0x02FF0180, 5) == 127 * 2 + 128 - 1 - 128 + 5, "dp4a is signed");
+    expect(dies_saying(0, "without reaching the block's barrier"), "a barrier that half of a block never reaches");
+    expect(dies_saying(1, "different barriers"), "two barriers at once");
+    expect(dies_saying(2, "ended while its warp waits"), "a shuffle that a lane never reaches");
+    for (int h = 0; h < 65536; h++) {
+        const uint16_t half = (uint16_t)h;
+        if ((half & 0x7C00) != 0x7C00 && gpu_f32_to_f16(gpu_f16_to_f32(half)) != half) {
+            expect(false, "a half survives");
+            break;
+        }
+    }
+    printf("%d failed\n", n_failed);
+    return n_failed != 0;
+}
