@@ -4,6 +4,8 @@
  * It replaces its predecessor by rename, after the rows that it names are on disk; so whenever the process dies, either the
  * old pair or the new pair is whole. Every row's hash stands in the manifest too: a damaged row is found, not computed with.
  */
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,12 +13,14 @@
 #include "base/fs.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/pool.h"
 #include "kv/state.h"
 
 enum {
     MANIFEST_VERSION = 4,
     MANIFEST_MOST = 1 << 30,
     ROWS_A_READ = 32,
+    MANY_ROWS = 2048,
     MEMORY_KEPT =
         8, /* states of the memory of requests: a rewind behind them counts what is older as e^-4 or less: not at all */
 };
@@ -527,22 +531,29 @@ int kv_session_compact(kv_session *s, base_err *err)
     return r;
 }
 
-static int read_rows(kv_session *s, base_err *err)
+/* Rows are read block by block, by as many threads as there are CPUs when they are many. */
+typedef struct row_reader {
+    kv_session *s;
+    _Atomic uint32_t next;
+    pthread_mutex_t lock; /* of what follows */
+    uint32_t failed;      /* the first block that could not be read; UINT32_MAX: none */
+    base_err err;
+} row_reader;
+
+static int read_block(kv_session *s, uint32_t b, uint16_t *rows, base_err *err)
 {
     const size_t row_bytes = kv_row_bytes(&s->compute.shape);
-    uint16_t *rows = malloc(row_bytes * ROWS_A_READ);
-    int r = rows ? kv_table_make_writable(&s->table, 0, s->n, err)
-                 : base_fail(err, BASE_E_NOMEM, "no memory to read the session's rows");
-    for (uint32_t i = 0; i < s->n && !r;) {
+    const uint32_t end = (b + 1) * MODEL_ROWS_BLOCK < s->n ? (b + 1) * MODEL_ROWS_BLOCK : s->n;
+    for (uint32_t i = b * MODEL_ROWS_BLOCK; i < end;) {
         uint32_t n = 1;
         if (s->file_row[i] == KV_NO_ROW) { /* dead */
             i++;
             continue;
         }
-        while (n < ROWS_A_READ && i + n < s->n && s->file_row[i + n] != KV_NO_ROW &&
+        while (n < ROWS_A_READ && i + n < end && s->file_row[i + n] != KV_NO_ROW &&
                s->file_row[i + n] == s->file_row[i] + n)
             n++;
-        r = kv_rowfile_read(s->file, s->file_row[i], n, rows, err);
+        int r = kv_rowfile_read(s->file, s->file_row[i], n, rows, err);
         for (uint32_t k = 0; k < n && !r; k++) {
             const uint16_t *row = (const uint16_t *)((const uint8_t *)rows + k * row_bytes);
             if (base_hash64(row, row_bytes, 0) != s->row_hash[i + k])
@@ -551,10 +562,48 @@ static int read_rows(kv_session *s, base_err *err)
             else
                 kv_table_put_row(&s->table, i + k, row);
         }
+        if (r) return r;
         i += n;
     }
+    return 0;
+}
+
+static void read_some(void *user, int thread, int n_threads)
+{
+    row_reader *w = user;
+    base_err err = {0};
+    uint16_t *rows = malloc(kv_row_bytes(&w->s->compute.shape) * ROWS_A_READ);
+    for (uint32_t b; (b = atomic_fetch_add(&w->next, 1)) < w->s->table.n;) {
+        const int r = rows ? read_block(w->s, b, rows, &err)
+                           : base_fail(&err, BASE_E_NOMEM, "no memory to read the session's rows");
+        pthread_mutex_lock(&w->lock);
+        if (r && b < w->failed) {
+            w->failed = b;
+            w->err = err;
+        }
+        pthread_mutex_unlock(&w->lock);
+        if (r) break;
+    }
     free(rows);
-    return r;
+}
+
+static int read_rows(kv_session *s, base_err *err)
+{
+    row_reader w = {.s = s, .failed = UINT32_MAX};
+    base_pool *pool = NULL;
+    const long n_cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    int r = kv_table_make_writable(&s->table, 0, s->n, err);
+    if (r) return r;
+    pthread_mutex_init(&w.lock, NULL);
+    if (s->n < MANY_ROWS || n_cpus < 2 || base_pool_new(&pool, n_cpus < 8 ? (int)n_cpus : 8, NULL))
+        read_some(&w, 0, 1);
+    else
+        base_pool_share(pool, read_some, &w);
+    base_pool_free(pool);
+    pthread_mutex_destroy(&w.lock);
+    if (w.failed == UINT32_MAX) return 0;
+    if (err) *err = w.err;
+    return w.err.code;
 }
 
 static int read_snapshot(kv_session *s, base_err *err)
