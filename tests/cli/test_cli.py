@@ -170,6 +170,32 @@ class Requests(Case):
         self.assertEqual(export.returncode, 0, export.stderr)
         self.assertEqual(export.stdout, run.stdout)
 
+    def test_labels_are_what_the_next_calls_quote(self):
+        read = '<tools>{"name": "read", "arguments": {"path": "src/one.c"}}</tools>\n'
+        with open(self.script, "w") as f:
+            f.write("budget 2000\nanswer " + read + "answer It doubles.\nanswer " + read + "answer It still does.\n")
+        _, events = self.ask("What does src/one.c do?", "--mode", "plan")
+        self.ask("Look once more.", "--mode", "plan", "--resume", events[0]["id"])
+        log = [json.loads(x) for x in self.run_kvist("log", "export", events[0]["id"]).stdout.splitlines()]
+        tokens = {}
+        for e in log:
+            if e["event"] == "append":
+                text, at = e["text"].encode(), 0
+                for i, n in enumerate(e["lens"]):
+                    tokens[e["from"] + i] = (e["origin"], text[at:at + n])
+                    at += n
+            elif e["event"] == "token":
+                tokens[e["index"]] = ("answer", e["text"].encode())
+        labels = [json.loads(x) for x in self.run_kvist("log", "export", "--labels", events[0]["id"]).stdout.splitlines()]
+        second = [x for x in labels if x["turn"] == 2]
+        self.assertTrue(second, labels)
+        for line in second[:1]:
+            self.assertTrue(line["positives"])
+            for first, end in line["positives"]:
+                self.assertLessEqual(end, line["query"][0])  # the message that asks is no history
+                self.assertIn(b"src/one.c", b"".join(tokens[i][1] for i in range(first, end)))
+                self.assertNotIn("system", {tokens[i][0] for i in range(first, end)})
+
     def test_headless_ask_denies_and_names_the_flag(self):
         self.ask("What doubles?", "--mode", "plan")
         with open(self.script, "w") as f:
