@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "kv/reading.h"
 #include "kv/state.h"
 
 static int compare_runs(const void *a, const void *b)
@@ -223,6 +224,7 @@ int kv__apply(kv_session *s, const kv_plan *p, bool undoable, const atomic_bool 
     s->schedule = base_hash64(p->flips, (size_t)n_words * p->n_lanes * sizeof *p->flips, s->schedule);
     base_buf_free(&blob);
     s->epoch++;
+    kv__reading_promoted(s);
     return p->cause == KV_CAUSE_PRUNE ? kv__settled(s, err) : 0;
 }
 

@@ -20,9 +20,12 @@
     X(dense, "dense", 0, 1024, NULL, "decode: first layers that read everything") \
     X(length, "length", 1, 64, NULL, "decode: tokens of a sentence") \
     X(reach, "reach", 0, 32, NULL, "decode: how far from there it may end") \
+    X(slack, "slack", 0, 1, NULL, "decode: share of a section's range of keys that its bound allows for; 1: a bound of all its rows") \
+    X(even, "even", 0, 1, NULL, "decode: each query head of a lane counts from its own best section") \
     X(syntax, "syntax", 0, 1, NULL, "decode: statements that a parser saw end sentences") \
+    X(first, "first", 0, 1, NULL, "repair: share of the rows that are scored exactly, by their sections' bounds; 0: all") \
     X(page, "page", 1, 256, NULL, "decode: tokens of a page")
-#define KV_READING_DEFAULTS .usage = .1, .least_read = 256, .length = 14, .reach = 8, .syntax = 1, .page = 16
+#define KV_READING_DEFAULTS .usage = .1, .least_read = 256, .length = 14, .reach = 8, .slack = .25, .syntax = 1, .page = 16
 /* clang-format on */
 enum { KV_DECODE_ALL, KV_DECODE_SENTENCE, KV_DECODE_PAGE };
 
@@ -44,6 +47,14 @@ int kv__reading_begin(kv_session *s, const model_rows_view *rows, const int32_t 
 void kv__reading_publish(kv_session *s, uint32_t n);
 /* Rows of tokens at and behind n are gone or others now. */
 void kv__reading_cut(kv_session *s, uint32_t n);
+void kv__reading_promoted(kv_session *s); /* rows that profiles were made without may be active now */
+/*
+ * A first pass for scoring: takes out of `tokens` ([bits]) those of the sections whose bounds under the queries are lowest, until
+ * `share` of them is left. rest ([n_layer][n_head][n of queries]) receives what model_score wants to know of those taken out, by their
+ * bounds. heads as model_score's.
+ */
+int kv__first_pass(kv_session *s, const kv_signal *queries, const uint8_t *heads, double share, uint64_t *tokens,
+    float *rest, const atomic_bool *cancel, base_err *err);
 void kv__reading_free(kv_reading *r); /* NULL is fine */
 void kv__reading_stats(const kv_session *s, kv_reads *ret);
 

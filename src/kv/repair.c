@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "kv/keys.h"
+#include "kv/reading.h"
 #include "kv/repair.h"
 
 /* What is freed together: the choice at hand, and the masses that it is made from. */
@@ -21,6 +22,7 @@ typedef struct work {
     kv_signal signal;
     model_run *runs; /* of the eligible rows */
     uint32_t n_runs, n_rows;
+    float *rest; /* of the rows that a first pass left out, for the denominators; NULL: there was none */
     float *mass, *keys; /* [n_lanes][n_rows] by the signal's queries, by its keys; NULL: not asked for */
     uint32_t *weight;   /* [n_lanes] heads that count */
     float *sum;         /* [n] scratch */
@@ -39,6 +41,7 @@ static void work_free(work *w)
     free(w->choice.set.order);
     free(w->choice.set.chosen);
     free(w->runs);
+    free(w->rest);
     free(w->mass);
     free(w->keys);
     free(w->weight);
@@ -156,8 +159,7 @@ static int score_rows(kv_session *s, work *w, const float *queries, uint32_t n_q
         lists[lane] = (model_lane_list){.runs = w->runs, .n_runs = w->n_runs, .n_rows = w->n_rows};
         if (w->weight[lane]) mass[lane] = rows + (size_t)lane * w->n_rows;
     }
-    const model_rows_view view = {
-        .shape = s->table.shape,
+    const model_rows_view view = {.shape = s->table.shape,
         .blocks = s->table.rows,
         .packed = s->table.packed,
         .n_blocks = s->table.n,
@@ -169,6 +171,7 @@ static int score_rows(kv_session *s, work *w, const float *queries, uint32_t n_q
         .rows = &view,
         .pool = MODEL_POOL_MAX,
         .heads = heads,
+        .rest = w->rest,
         .end = s->n,
         .mass = mass,
         .cancel = cancel,
@@ -180,6 +183,25 @@ static int score_rows(kv_session *s, work *w, const float *queries, uint32_t n_q
         free(rows);
     else
         *ret = rows;
+    return r;
+}
+
+/* first=SHARE: only rows of the sections with the highest bounds are scored; the others are in the denominators. */
+static int leave_out(
+    kv_session *s, work *w, const uint8_t *heads, double share, const atomic_bool *cancel, base_err *err)
+{
+    const size_t n_rest = (size_t)s->compute.shape.n_layer * s->compute.n_head * w->signal.n;
+    uint64_t *tokens = malloc((kv_bits_words(s->n) + 1) * sizeof *tokens);
+    w->rest = malloc((n_rest + 1) * sizeof *w->rest);
+    int r = tokens && w->rest ? 0 : base_fail(err, BASE_E_NOMEM, "no memory to choose among %u rows", s->n);
+    if (!r) memcpy(tokens, w->choice.eligible, kv_bits_words(s->n) * sizeof *tokens);
+    if (!r) r = kv__first_pass(s, &w->signal, heads, share, tokens, w->rest, cancel, err);
+    if (!r) {
+        free(w->runs);
+        w->runs = kv_runs_of_bits(tokens, s->n, &w->n_runs, &w->n_rows);
+        if (!w->runs) r = base_fail(err, BASE_E_NOMEM, "no memory to choose among %u rows", s->n);
+    }
+    free(tokens);
     return r;
 }
 
@@ -217,7 +239,9 @@ static int score_signal(
     int r = 0;
     for (uint32_t lane = 0; lane < s->n_lanes; lane++)
         for (uint32_t g = 0; g < group; g++) w->weight[lane] += heads ? heads[(size_t)lane * group + g] : 1;
-    if (order == KV_ORDER_MASS || order == KV_ORDER_FUSED)
+    if (order == KV_ORDER_MASS && s->parameters.first > 0 && s->parameters.first < 1 && s->compute.bound)
+        r = leave_out(s, w, heads, s->parameters.first, cancel, err);
+    if (!r && (order == KV_ORDER_MASS || order == KV_ORDER_FUSED))
         r = score_rows(s, w, w->signal.queries, w->signal.n, heads, &w->mass, cancel, err);
     if (!r && (order == KV_ORDER_KEYS || order == KV_ORDER_FUSED)) {
         uint32_t tokens[KV_RECENT_QUERIES], n = 0;
@@ -239,7 +263,8 @@ static void mean_mass(const kv_session *s, const work *w, const float *mass, flo
     const kv_repair_set *set = &w->choice.set;
     uint32_t total = 0;
     for (uint32_t lane = set->lane; lane < set->lane + set->n_lanes; lane++) total += w->weight[lane];
-    for (uint32_t t = 0; t < s->n; t++) ret[t] = NAN;
+    for (uint32_t t = 0; t < s->n; t++)
+        ret[t] = kv_bits_get(w->choice.eligible, t) ? 0 : NAN; /* 0: not scored */
     for (uint32_t run = 0, o = 0; run < w->n_runs; run++)
         for (uint32_t i = 0; i < w->runs[run].n; i++, o++) {
             double sum = 0;
@@ -447,6 +472,42 @@ int kv_session_repair_by(kv_session *s, uint32_t from, uint32_t to, const kv_sig
     const atomic_bool *cancel, base_err *err)
 {
     return repair(s, from, to, NULL, 0, signal, cancel, err);
+}
+
+int kv_session_first_recall(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries,
+    uint32_t n_queries, double share, uint32_t k, double *ret_recall, double ret_ms[2],
+    const atomic_bool *cancel, base_err *err)
+{
+    work w[2];
+    const double asked = s->parameters.first;
+    int r = 0;
+    *ret_recall = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        const uint64_t start = base_clock_ns();
+        const int made = work_init(&w[pass], s, from, err);
+        if (!r) r = made;
+        s->parameters.first = pass ? share : 0;
+        if (!r) r = find_signal(s, &w[pass], from, to, queries, n_queries, cancel, err);
+        if (!r) r = score_signal(s, &w[pass], from, to, cancel, err);
+        if (!r && kv_ranker_reserve(&s->ranker, s->n))
+            r = base_fail(err, BASE_E_NOMEM, "no memory to rank %u rows", s->n);
+        w[pass].choice.set.n_lanes = s->n_lanes;
+        if (!r) order_set(s, &w[pass]);
+        ret_ms[pass] = (double)(base_clock_ns() - start) / 1e6;
+    }
+    s->parameters.first = asked;
+    const kv_repair_set *exact = &w[0].choice.set, *first = &w[1].choice.set;
+    uint32_t found = 0;
+    if (k > exact->n_order) k = exact->n_order;
+    for (uint32_t i = 0; i < k && !r; i++)
+        for (uint32_t j = 0; j < k; j++)
+            if (first->order[j] == exact->order[i]) {
+                found++;
+                break;
+            }
+    *ret_recall = k ? (double)found / k : 1;
+    for (int pass = 0; pass < 2; pass++) work_free(&w[pass]);
+    return r;
 }
 
 int kv_session_signal(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries, uint32_t n_queries,

@@ -32,6 +32,11 @@ static int score_model(void *user, const model_score *score, base_err *err)
     return model_score_rows(user, score, err);
 }
 
+static int bound_model(void *user, const model_bound *bound, base_err *err)
+{
+    return model_bound_sections(user, bound, err);
+}
+
 static uint8_t ending_of_model(void *user, int32_t id)
 {
     const model_tokenizer *t = model_get_tokenizer(user);
@@ -54,6 +59,7 @@ kv_compute kv_compute_model(model *m)
         .n_vocab = info->n_vocab,
         .n_ctx = info->n_ctx,
         .kernel_version = info->kernel_version,
+        .bound = bound_model,
         .ending = ending_of_model,
     };
     memcpy(c.hash, info->hash, sizeof c.hash);

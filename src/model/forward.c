@@ -111,7 +111,8 @@ static void capture_queries(model *m, const micro_batch *b, uint32_t layer)
     for (uint32_t i = 0; i < c->n; i++) {
         if (c->tokens[i] < b->from || c->tokens[i] >= b->from + b->n) continue;
         size_t row = (c->tokens[i] - b->from) * stride;
-        m->ops->download(m->ops, m->scratch.captured, m->scratch.qkv, row * sizeof(float), n_q(h) * sizeof(float));
+        m->ops->download(
+            m->ops, m->scratch.captured, m->scratch.qkv, row * sizeof(float), n_q(h) * sizeof(float));
         for (uint32_t head = 0; head < h->n_head; head++)
             memcpy(c->queries + (((size_t)layer * h->n_head + head) * c->n + i) * h->head_dim,
                 m->scratch.captured + (size_t)head * h->head_dim, h->head_dim * sizeof(float));
@@ -183,6 +184,7 @@ static int attend_chosen(model *m, const micro_batch *b, uint32_t layer, const m
             .n_head = whole->n_head,
             .n_sections = sections->n_sections,
             .scale = whole->scale,
+            .even = sections->even,
             .q = whole->q,
             .bound = sections->bound},
         err);
@@ -542,6 +544,7 @@ static int score_rows(model *m, const model_score *score, base_err *err)
             .scale = h->attn_scale,
             .pool_max = score->pool == MODEL_POOL_MAX,
             .heads = score->heads,
+            .rest = score->rest,
             .from = from,
             .mass = score->mass},
         err);
@@ -559,4 +562,34 @@ int model_score_rows(model *m, const model_score *score, base_err *err)
     if (rc != BASE_E_DEVICE) return rc;
     rc = model_fall_back(m, err);
     return rc ? rc : score_rows(m, score, err);
+}
+
+/* A lane's query heads become tokens of one head each, so that the operation keeps them apart. */
+int model_bound_sections(model *m, const model_bound *b, base_err *err)
+{
+    const model_hyper *h = &m->hyper;
+    const uint32_t group = h->n_head / h->n_head_kv, n = group * b->n_queries, d = h->head_dim;
+    if (b->layer >= h->n_layer || b->n_queries < 1 || n > FORWARD_BATCH)
+        return base_fail(err, BASE_E_USAGE, "bounds of layer %u under %u queries", b->layer, b->n_queries);
+    for (uint32_t head = 0; head < h->n_head; head++)
+        for (uint32_t i = 0; i < b->n_queries; i++) {
+            const size_t row = (size_t)(head % group) * b->n_queries + i, kv_head = head / group;
+            m->ops->upload(m->ops, m->scratch.qkv, (row * n_kv(h) + kv_head * d) * sizeof(float),
+                b->queries + (((size_t)b->layer * h->n_head + head) * b->n_queries + i) * d,
+                d * sizeof(float));
+        }
+    m->ops->cancel = b->cancel;
+    int rc = m->ops->bound(m->ops,
+        &(ops_bound_args){.profiles = b->profiles,
+            .layer = b->layer,
+            .n = n,
+            .n_head = h->n_head_kv,
+            .n_sections = b->n_sections,
+            .scale = h->attn_scale,
+            .q = {m->scratch.qkv, 0, n_kv(h)},
+            .bound = b->bound},
+        err);
+    if (!rc) rc = m->ops->sync(m->ops, err);
+    m->ops->cancel = NULL;
+    return rc;
 }

@@ -72,6 +72,7 @@ typedef struct model_capture {
 typedef struct model_sections {
     const model_rows_view *profiles;
     uint32_t n_sections;
+    bool even; /* heads count alike */
     float *bound;
 } model_sections;
 
@@ -123,11 +124,30 @@ typedef struct model_score {
     const model_rows_view *rows;
     model_pool pool;
     const uint8_t *heads; /* [n_layer * n_head] 1 = counts; NULL: all */
+    /*
+     * [n_layer][n_head][n_queries] log of the sum of exp(score) over rows that no list names, -INFINITY for none: they are in the
+     * denominators. NULL: there are none.
+     */
+    const float *rest;
     uint32_t end;         /* tokens of the sequence, where windows (Gemma) end then; 0: every row is scored */
     float *const *mass;   /* [lanes] -> [n_rows of that lane's list]; NULL entries are skipped */
     const atomic_bool *cancel;
 } model_score;
 
 int model_score_rows(model *m, const model_score *score, base_err *err);
+
+/*
+ * How large a row's score can be in each section of one layer (ops.h, bound), every query head and query by itself: queries as
+ * model_score's; bound[head][query][section]. n_queries times the query heads of a lane: at most 512.
+ */
+typedef struct model_bound {
+    const model_rows_view *profiles;
+    uint32_t layer, n_sections, n_queries;
+    const float *queries; /* [n_layer][n_head][n_queries][head_dim] */
+    float *bound;         /* [n_head][n_queries][n_sections] */
+    const atomic_bool *cancel;
+} model_bound;
+
+int model_bound_sections(model *m, const model_bound *b, base_err *err);
 
 #endif

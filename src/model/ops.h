@@ -160,6 +160,7 @@ typedef struct ops_score_rows_args {
     float scale;
     bool pool_max;        /* else the mean over queries */
     const uint8_t *heads; /* [n_layer * n_head], NULL: all count */
+    const float *rest;    /* [n_layer][n_head][n_queries] as model_score's, NULL: none */
     const uint32_t *from; /* [n_layer] rows of a smaller token index get 0, unread; NULL: all are read */
     float *const *mass;   /* [lanes] -> [n_rows of the lane], NULL: skipped */
 } ops_score_rows_args;
@@ -170,13 +171,15 @@ typedef struct ops_score_rows_args {
  *
  *     bound[h][t][i] = max over the query heads of lane (layer, h) of  scale * sum_k max(q[t]_k * M[i]_k, q[t]_k * m[i]_k)
  *
- * computed as the sum of two products, that of q's positive numbers with M and that of its negative ones with m.
+ * computed as the sum of two products, that of q's positive numbers with M and that of its negative ones with m. With `even` each
+ * head's bounds count from its own largest one, so that none drowns the others.
  */
 typedef struct ops_bound_args {
     const model_rows_view *profiles;
     uint32_t layer, n, n_head;
     uint32_t n_sections;
     float scale;
+    bool even;
     ops_mat q;    /* [n][n_head * head_dim] */
     float *bound; /* host, [n_head_kv][n][n_sections] */
 } ops_bound_args;

@@ -240,9 +240,75 @@ static void cases_score_rows_large(check *c)
     cache_free(&x);
 }
 
+/* Rows that are not listed, but whose sum of exp(score) is given: the listed ones get what they get among all. */
+static void cases_score_rows_rest(check *c)
+{
+    enum { HEADS = 4, QUERIES = 3, HEAD = 48, ROWS = 600, LISTED = 256 };
+    static const uint8_t heads[HEADS] = {1, 0, 1, 1};
+    cache x;
+    c->what = "rows outside of the lists";
+    cache_new(&x, (model_rows_shape){1, 2, HEAD}, ROWS, true);
+    float *queries = random_floats((size_t)HEADS * QUERIES * HEAD), rest[HEADS * QUERIES], *mass[3][2];
+    model_lane_list listed[2];
+    model_run runs[2][ROWS];
+    for (uint32_t lane = 0; lane < 2; lane++) {
+        const model_lane_list *all = &x.lanes[lane];
+        listed[lane] = (model_lane_list){.runs = runs[lane]};
+        for (uint32_t i = 0; i < all->n_runs && listed[lane].n_rows < LISTED; i++) {
+            model_run run = all->runs[i];
+            if (run.n > LISTED - listed[lane].n_rows) run.n = LISTED - listed[lane].n_rows;
+            runs[lane][listed[lane].n_runs++] = run;
+            listed[lane].n_rows += run.n;
+        }
+        for (uint32_t h = 2 * lane; h < 2 * lane + 2; h++)
+            for (uint32_t t = 0; t < QUERIES; t++) {
+                double sum = 0;
+                for (uint32_t o = LISTED; o < ROWS; o++) {
+                    uint32_t index, slot = slot_of(all, o, &index);
+                    double score = 0;
+                    for (uint32_t d = 0; d < HEAD; d++)
+                        score += (double)queries[(h * QUERIES + t) * HEAD + d] *
+                                 quant_f16_to_f32(model_rows_key(&x.view, lane, slot)[d]) * 0.125;
+                    sum += exp(score);
+                }
+                rest[h * QUERIES + t] = h == 3 && t == 2 ? -INFINITY : (float)log(sum);
+            }
+    }
+    for (int run = 0; run < 3; run++) { /* plain C, the level, and everything listed */
+        model_ops *ops = run == 1 ? c->b : c->a;
+        base_err err;
+        model_rows_view view = x.view;
+        if (run < 2) view.lanes = listed;
+        for (int lane = 0; lane < 2; lane++) mass[run][lane] = base_xmalloc(ROWS * sizeof(float));
+        ops_score_rows_args args = {.rows = &view,
+            .queries = queries,
+            .n_queries = QUERIES,
+            .n_head = HEADS,
+            .scale = 0.125f,
+            .heads = heads,
+            .rest = run < 2 ? rest : NULL,
+            .mass = mass[run]};
+        expect_ok(c, "score_rows", ops->score_rows(ops, &args, &err), &err);
+    }
+    double truth[LISTED];
+    for (int lane = 0; lane < 2; lane++) expect_same(c, "score_rows", mass[0][lane], mass[1][lane], LISTED);
+    for (int i = 0; i < LISTED; i++) truth[i] = mass[2][0][i];
+    expect_near(c, "score_rows (rest)", mass[1][0], truth, LISTED, 1e-6);
+    /* Where one query's rest is nothing, the listed rows share its whole mass. */
+    double sum = 0, all = 0;
+    for (int i = 0; i < LISTED; i++) sum += mass[1][1][i];
+    for (int i = 0; i < LISTED; i++) all += mass[2][1][i];
+    if (!(sum > all && sum < 1)) fail(c, "a lane's mass is %.9g, among all %.9g", "score_rows", sum, all, 0);
+    for (int run = 0; run < 3; run++)
+        for (int lane = 0; lane < 2; lane++) free(mass[run][lane]);
+    free(queries);
+    cache_free(&x);
+}
+
 void cases_score_rows(check *c)
 {
     cases_score_rows_large(c);
+    cases_score_rows_rest(c);
     enum { HEADS = 6, QUERIES = 5, HEAD = 64 };
     model_rows_shape shape = {2, 2, HEAD};
     static const uint8_t heads[12] = {1, 1, 1, 1, 0, 1, 0, 0, 0, 0, 0, 1};
@@ -340,6 +406,7 @@ void cases_bound(check *c)
                 .n_head = n_head,
                 .n_sections = n_sections,
                 .scale = 0.125f,
+                .even = i % 2,
                 .q = mq.m,
                 .bound = got[side]};
             expect_ok(c, "bound", ops->bound(ops, &args, &err), &err);
@@ -349,29 +416,33 @@ void cases_bound(check *c)
             ops->buffer_free(ops, mq.m.buffer);
         }
         expect_same(c, "bound", got[0], got[1], n_out + 1);
-        double *truth = base_xmalloc(n_sections * sizeof *truth);
+        double *truth = base_xmalloc(n_sections * sizeof *truth),
+               *head = base_xmalloc(n_sections * sizeof *head);
         for (uint32_t h = 0; h < 2; h++)
             for (uint32_t t = 0; t < n; t++) {
-                for (uint32_t s = 0; s < n_sections; s++) {
-                    truth[s] = -INFINITY;
-                    for (uint32_t g = 0; g < group; g++) {
-                        double most = 0, inside = 0;
+                for (uint32_t s = 0; s < n_sections; s++) truth[s] = -INFINITY;
+                for (uint32_t g = 0; g < group; g++) {
+                    double largest = -INFINITY;
+                    for (uint32_t s = 0; s < n_sections; s++) {
+                        double inside = head[s] = 0;
                         for (uint32_t k = 0; k < d; k++) {
                             const double x_k = (double)q[t * width + (h * group + g) * d + k],
                                          m = quant_f16_to_f32(model_rows_key(&x.view, 2 + h, s)[k]),
                                          l = quant_f16_to_f32(model_rows_value(&x.view, 2 + h, s)[k]);
-                            most += fmax(x_k * m, x_k * l) * 0.125;
+                            head[s] += fmax(x_k * m, x_k * l) * 0.125;
                             inside += x_k * (k % 3 ? m : l) * 0.125; /* a row between the two */
                         }
-                        truth[s] = fmax(truth[s], most);
-                        const double bound = (double)got[0][((size_t)h * n + t) * n_sections + s];
-                        if (!(inside <= bound + 1e-4))
-                            fail(c, "a row's %g above %g at %zu", "bound", inside, bound, s);
+                        if (!(inside <= head[s] + 1e-9))
+                            fail(c, "a row's %g is above %g, section %zu", "bound", inside, head[s], s);
+                        largest = fmax(largest, head[s]);
                     }
+                    for (uint32_t s = 0; s < n_sections; s++)
+                        truth[s] = fmax(truth[s], head[s] - (i % 2 ? largest : 0));
                 }
                 expect_near(
                     c, "bound (F64)", got[0] + ((size_t)h * n + t) * n_sections, truth, n_sections, 1e-4);
             }
+        free(head);
         free(truth);
         free(got[0]);
         free(got[1]);

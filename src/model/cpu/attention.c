@@ -402,6 +402,23 @@ static uint32_t load_score_queries(const score_job *j, uint32_t lane, float *q)
     return n;
 }
 
+/* What rows that are not listed have in the denominators: the first that is merged, in the order of load_score_queries. */
+static void load_rest(const score_job *j, uint32_t lane, state sum)
+{
+    const ops_score_rows_args *a = j->args;
+    const model_rows_shape *shape = &a->rows->shape;
+    uint32_t layer = lane / shape->n_head_kv, first = lane % shape->n_head_kv * j->group, m = 0;
+    for (uint32_t h = first; a->rest && h < first + j->group; h++) {
+        if (!head_counts(j, layer, h)) continue;
+        for (uint32_t t = 0; t < a->n_queries; t++, m++) {
+            const float rest = a->rest[((size_t)layer * a->n_head + h) * a->n_queries + t];
+            if (rest == -INFINITY) continue;
+            sum.m[m] = rest;
+            sum.l[m] = 1;
+        }
+    }
+}
+
 /* Numerators of one tile's softmax over ordinals from lo on, for n_q query rows, in s; its maxima and denominators in w->tile. */
 static void score_lane_tile(
     const score_job *j, space *w, uint32_t lane, uint32_t tile, uint32_t lo, uint32_t n_q, float *s)
@@ -437,6 +454,7 @@ static void score_lane(const score_job *j, space *w, uint32_t lane)
     if (n_heads == 0 || lo >= n_rows) return;
 
     state_clear(w->sum, n_q, 0);
+    load_rest(j, lane, w->sum);
     for (uint32_t tile = lo / TILE; tile < n_tiles; tile++) {
         if (cpu_is_cancelled(j->cpu)) return;
         score_lane_tile(j, w, lane, tile, lo, n_q, keep ? w->kept + tile * size : w->s);

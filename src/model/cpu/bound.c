@@ -1,7 +1,9 @@
 /*
  * Bounds of sections by their profiles (ops.h): two products with the kernel that scores rows, since
- * max(q M, q m) is q M where q is positive and q m where it is negative. A work unit is a lane and a tile of sections.
+ * max(q M, q m) is q M where q is positive and q m where it is negative. A work unit is a lane and a tile of sections; where heads
+ * count alike, their bounds are kept apart until each one's largest is known.
  */
+#include <math.h>
 #include <string.h>
 
 #include "model/cpu/cpu.h"
@@ -12,6 +14,7 @@ typedef struct bound_job {
     cpu_ops *cpu;
     const ops_bound_args *args;
     uint32_t group, n_tiles;
+    float *apart; /* [n_head_kv][n][group][n_sections]; NULL: heads are joined at once */
     _Atomic uint32_t next;
     _Atomic int cancelled;
 } bound_job;
@@ -20,6 +23,14 @@ typedef struct bound_job {
 static size_t space_floats(uint32_t group, uint32_t head_dim)
 {
     return 2 * (size_t)group * (head_dim + TILE);
+}
+
+/* out[i] = the largest over heads of x[head][i]. */
+static void join_heads(const float *x, size_t stride, uint32_t group, uint32_t n, float *out)
+{
+    memcpy(out, x, n * sizeof *out);
+    for (uint32_t g = 1; g < group; g++)
+        for (uint32_t i = 0; i < n; i++) out[i] = x[g * stride + i] > out[i] ? x[g * stride + i] : out[i];
 }
 
 static void run_tile(const bound_job *j, float *space, uint32_t kv_head, uint32_t tile)
@@ -43,13 +54,11 @@ static void run_tile(const bound_job *j, float *space, uint32_t kv_head, uint32_
         }
         j->cpu->kernels.scores(most, n, above, j->group, d, d, a->scale, least, s, TILE);
         j->cpu->kernels.scores(least, n, below, j->group, d, d, a->scale, NULL, s2, TILE);
-        float *out = a->bound + ((size_t)kv_head * a->n + t) * a->n_sections + first;
-        for (uint32_t i = 0; i < n; i++) out[i] = s[i] + s2[i];
-        for (uint32_t g = 1; g < j->group; g++)
-            for (uint32_t i = 0; i < n; i++) {
-                const float x = s[g * TILE + i] + s2[g * TILE + i];
-                out[i] = x > out[i] ? x : out[i];
-            }
+        for (uint32_t i = 0; i < j->group * TILE; i++) s[i] += s2[i];
+        const size_t row = (size_t)kv_head * a->n + t;
+        if (!j->apart) join_heads(s, TILE, j->group, n, a->bound + row * a->n_sections + first);
+        for (uint32_t g = 0; g < j->group && j->apart; g++)
+            memcpy(j->apart + (row * j->group + g) * a->n_sections + first, s + g * TILE, n * sizeof *s);
     }
 }
 
@@ -61,6 +70,22 @@ static void bound_run(void *arg, int thread, int n_threads)
     for (uint32_t unit; !j->cancelled && (unit = atomic_fetch_add(&j->next, 1)) < n_units;) {
         if (cpu_is_cancelled(j->cpu)) j->cancelled = 1;
         run_tile(j, j->cpu->scratch[thread].data, unit / j->n_tiles, unit % j->n_tiles);
+    }
+}
+
+/* Each head's bounds from its largest one, then the largest of all heads. */
+static void join_evenly(const bound_job *j)
+{
+    const ops_bound_args *a = j->args;
+    const size_t n = a->n_sections;
+    for (size_t row = 0; row < (size_t)a->profiles->shape.n_head_kv * a->n; row++) {
+        float *of_row = j->apart + row * j->group * n;
+        for (uint32_t g = 0; g < j->group; g++) {
+            float *x = of_row + g * n, most = -INFINITY;
+            for (size_t i = 0; i < n; i++) most = x[i] > most ? x[i] : most;
+            for (size_t i = 0; i < n; i++) x[i] -= most;
+        }
+        join_heads(of_row, n, j->group, a->n_sections, a->bound + row * n);
     }
 }
 
@@ -77,8 +102,13 @@ int cpu_op_bound(model_ops *ops, const ops_bound_args *a, base_err *err)
         .args = a,
         .group = a->n_head / shape->n_head_kv,
         .n_tiles = (a->n_sections + TILE - 1) / TILE};
-    rc = cpu_scratch_reserve(cpu, space_floats(j.group, shape->head_dim) * sizeof(float), 0, err);
+    const size_t apart = a->even ? (size_t)a->n_head * a->n * a->n_sections : 0;
+    rc = cpu_scratch_reserve(
+        cpu, space_floats(j.group, shape->head_dim) * sizeof(float), apart * sizeof(float), err);
     if (rc) return rc;
+    if (a->even) j.apart = cpu->shared.data;
     base_pool_share(cpu->pool, bound_run, &j);
-    return j.cancelled || cpu_is_cancelled(cpu) ? cpu_cancelled(err) : 0;
+    if (j.cancelled || cpu_is_cancelled(cpu)) return cpu_cancelled(err);
+    if (j.apart) join_evenly(&j);
+    return 0;
 }
