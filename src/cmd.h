@@ -17,6 +17,7 @@ int cmd_bench_log(int argc, char **argv);
 int cmd_bench_grammar(int argc, char **argv);
 int cmd_bench_lookup(int argc, char **argv);
 int cmd_bench_niah(int argc, char **argv);
+int cmd_bench_decode(int argc, char **argv);
 int cmd_bench_structkv(int argc, char **argv);
 int cmd_bench_repair(int argc, char **argv);
 int cmd_bench_resume(int argc, char **argv);

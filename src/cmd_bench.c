@@ -18,6 +18,7 @@ static const struct {
     {"structkv", "pruned prefill: what it saves and what it loses", cmd_bench_structkv},
     {"callsite", "the same over a repository's code: an identifier hidden in a line, the callers of a function",
         cmd_bench_callsite},
+    {"decode", "choosing the rows of each step: what it saves and what it loses", cmd_bench_decode},
     {"sessions", "recorded tool sessions under each policy: quoted rows kept, equal calls, tokens computed",
         cmd_bench_sessions},
     {"repair", "what scoring, planning and applying a repair over 32K rows takes", cmd_bench_repair},

@@ -4,7 +4,7 @@
  * speed measures, in this order: loading, --repeat times prefill of --prompt tokens behind --depth rows, what the memory gives
  * (the wall: every decoded token reads all weights and rows once), --repeat times decode of --gen tokens there.
  * The depth is computed once for real and cut back to between repeats. With cache options rows live in a session and its
- * budget holds. In text form a further, timed run of each ends it: where the time went, operation by operation.
+ * budget holds (--drawn then fills the depth with random rows in seconds). In text form a further, timed run of each ends it: where the time went, operation by operation.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -18,6 +18,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/pool.h"
+#include "bench_rows.h"
 #include "cmd.h"
 #include "kv/session.h"
 #include "model/dense.h"
@@ -35,18 +36,22 @@ static const char usage[] =
     "  --gen N      tokens that are decoded one by one (64; 0: none)\n"
     "  --depth N    rows that are there before either (0)\n"
     "  --repeat N   how often (3)\n"
+    "  --drawn      the rows of --depth are drawn, not computed; with cache options\n"
     "\n";
 
 typedef struct bench {
     common_options common;
     int64_t prompt, gen, depth, repeat;
-    bool json, help;
+    bool json, help, drawn;
 
     model *model;
     const model_info *info;
     model_dense *rows;   /* without cache options */
     kv_session *session; /* with them */
-    int32_t *ids;        /* any text will do: speed does not depend on it */
+    bench_rows drawer;
+    kv_compute draw, compute; /* who draws, who computes */
+    bool is_drawing;
+    int32_t *ids; /* any text will do: speed does not depend on it */
     float *logits;
     model_sampler *sampler; /* greedy */
     uint64_t began_ns;
@@ -120,9 +125,9 @@ static void measure_walls(bench *b)
 
 /* Rows, with or without a session */
 
-static int append(bench *b, uint32_t n, float *last_logits, base_err *err)
+static int append(bench *b, kv_origin origin, uint32_t n, float *last_logits, base_err *err)
 {
-    static const kv_segment segment = {.origin = KV_ORIGIN_CONTEXT, .turn = 1};
+    const kv_segment segment = {.origin = origin, .turn = 1};
     uint32_t done;
     if (b->session) return kv_session_append(b->session, &segment, b->ids, n, last_logits, &done, NULL, err);
     return model_dense_compute(b->rows, b->model, b->ids, n, last_logits ? 1 : 0, last_logits, NULL, err);
@@ -135,6 +140,37 @@ static int cut_back(bench *b, uint32_t n, base_err *err)
     return 0;
 }
 
+static int draw_or_compute(void *user, const model_batch *batch, base_err *err)
+{
+    bench *b = user;
+    const kv_compute *c = b->is_drawing ? &b->draw : &b->compute;
+    return c->forward(c->user, batch, err);
+}
+
+static int score_rows(void *user, const model_score *score, base_err *err)
+{
+    bench *b = user;
+    return b->compute.score(b->compute.user, score, err);
+}
+
+static uint8_t ending_of(void *user, int32_t id)
+{
+    bench *b = user;
+    return b->compute.ending(b->compute.user, id);
+}
+
+static int open_session(bench *b, const kv_options *options, base_err *err)
+{
+    b->compute = kv_compute_model(b->model);
+    b->draw = bench_rows_compute(&b->drawer, b->model);
+    kv_compute both = b->compute;
+    both.user = b;
+    both.forward = draw_or_compute;
+    both.score = score_rows;
+    both.ending = ending_of;
+    return kv_session_new_over(&b->session, &both, options, NULL, err);
+}
+
 static int open_rows(bench *b, base_err *err)
 {
     uint32_t n_max = (uint32_t)(b->depth + (b->prompt > b->gen ? b->prompt : b->gen));
@@ -144,11 +180,13 @@ static int open_rows(bench *b, base_err *err)
 
     if (n_max > b->info->n_ctx)
         return base_fail(err, BASE_E_USAGE, "%u tokens; the model's context is %u", n_max, b->info->n_ctx);
+    if (b->drawn && !b->common.policy && !b->common.n_set)
+        return base_fail(err, BASE_E_USAGE, "--drawn needs a session: give --kv-policy, full for all rows");
     if (!b->common.budget && !b->common.policy && !b->common.repair && !b->common.n_set)
         return model_dense_new(&b->rows, &shape, n_max, err);
     rc = options_budget(&b->common, b->info->n_ctx, b->info->row_bytes, &options.budget, err);
     if (!rc) rc = options_repair(&b->common, &options.repair, err);
-    return rc ? rc : kv_session_new(&b->session, b->model, &options, NULL, err);
+    return rc ? rc : open_session(b, &options, err);
 }
 
 /* Measuring */
@@ -169,7 +207,7 @@ static spread spread_of(double *values, size_t n)
 static int prefill_once(bench *b, double *ret_tps, base_err *err)
 {
     uint64_t from = base_clock_ns();
-    int rc = append(b, (uint32_t)b->prompt, b->logits, err);
+    int rc = append(b, KV_ORIGIN_CONTEXT, (uint32_t)b->prompt, b->logits, err);
     uint64_t to = base_clock_ns();
     *ret_tps = (double)b->prompt / ((double)(to - from) / 1e9);
     if (b->first_ms == 0) b->first_ms = (double)(to - b->began_ns) / 1e6;
@@ -181,7 +219,7 @@ static int decode_once(bench *b, double *ret_tps, base_err *err)
     uint64_t from = base_clock_ns();
     int rc = 0;
     for (int64_t i = 0; i < b->gen && !rc; i++) {
-        rc = append(b, 1, b->logits, err);
+        rc = append(b, KV_ORIGIN_ANSWER, 1, b->logits, err);
         if (!rc) b->ids[0] = model_sampler_pick(b->sampler, b->logits, NULL, NULL, 0, NULL);
     }
     *ret_tps = (double)b->gen / ((double)(base_clock_ns() - from) / 1e9);
@@ -200,6 +238,14 @@ static int repeat(bench *b, int (*once)(bench *b, double *ret_tps, base_err *err
     return rc;
 }
 
+/* What decoded tokens read where they choose (--kv-set decode); live 0: everything. */
+static kv_reads reads_of(const bench *b)
+{
+    kv_stats stats = {.n_tokens = 0};
+    if (b->session) kv_session_get_stats(b->session, &stats);
+    return stats.reads;
+}
+
 /* What a token at this depth reads: all weights, and the rows there are (mean over the run). */
 static double bytes_per_token(const bench *b)
 {
@@ -208,6 +254,10 @@ static double bytes_per_token(const bench *b)
         kv_stats stats;
         kv_session_get_stats(b->session, &stats);
         rows = stats.active;
+        const kv_reads *r = &stats.reads;
+        if (r->live)
+            rows = rows * (double)r->read / (double)r->live +
+                   rows * (double)r->profile_bytes / ((double)stats.n_tokens * b->info->row_bytes);
     }
     return (double)b->info->weight_bytes_per_token + rows * b->info->row_bytes;
 }
@@ -216,6 +266,12 @@ static void put_spread(base_buf *out, const char *name, const spread *s)
 {
     base_buf_printf(
         out, "\"%s\":{\"min\":%.2f,\"median\":%.2f,\"max\":%.2f},", name, s->min, s->median, s->max);
+}
+
+/* Memory of profiles beside that of the rows. */
+static double profile_share(const bench *b, const kv_reads *r)
+{
+    return b->depth ? (double)r->profile_bytes / ((double)b->depth * b->info->row_bytes) : 0;
 }
 
 static void print_json(
@@ -229,6 +285,12 @@ static void print_json(
     if (b->prompt) put_spread(&out, "prefill_tps", prefill);
     if (b->prompt && !b->depth) base_buf_printf(&out, "\"first_token_ms\":%.1f,", b->first_ms);
     if (b->gen) put_spread(&out, "decode_tps", decode);
+    const kv_reads r = reads_of(b);
+    if (r.live)
+        base_buf_printf(&out,
+            "\"read\":%.4f,\"reused\":%.4f,\"choose_ms\":%.3f,\"profile_ms\":%.1f,\"profile_share\":%.4f,",
+            (double)r.read / (double)r.live, r.chosen ? (double)r.kept / (double)r.chosen : 0,
+            (double)r.ns / 1e6 / (double)r.steps, (double)r.profile_ns / 1e6, profile_share(b, &r));
     base_buf_printf(&out,
         "\"load_s\":%.3f,\"peak_rss\":%llu,\"weights_bytes_per_token\":%llu,\"row_bytes\":%u,"
         "\"wall_bytes_per_s\":%.0f,\"wall_share\":%.3f}",
@@ -249,6 +311,13 @@ static void print_text(
     if (b->gen)
         printf("decode of %-5d  %8.2f tokens/s  (%.2f to %.2f), %.0f%% of what memory gives\n", (int)b->gen,
             decode->median, decode->min, decode->max, share * 100);
+    const kv_reads r = reads_of(b);
+    if (r.live)
+        printf("a step reads %.1f%% of the rows, %.0f%% of what it chose as the step before; choosing takes "
+               "%.2f ms; "
+               "profiles are %.1f%% of the rows' memory\n",
+            100 * (double)r.read / (double)r.live, r.chosen ? 100 * (double)r.kept / (double)r.chosen : 0,
+            (double)r.ns / 1e6 / (double)r.steps, 100 * profile_share(b, &r));
     printf("memory reads %.1f GB/s (one thread %.1f); a token reads %.0f MB of weights; a row is %u bytes\n",
         b->wall[1] / 1e9, b->wall[0] / 1e9, (double)b->info->weight_bytes_per_token / 1e6,
         b->info->row_bytes);
@@ -335,7 +404,9 @@ static int measure(bench *b, base_err *err)
     for (int64_t i = 0; i < n_ids; i++)
         b->ids[i] = (int32_t)((uint64_t)(i + 1) * 2654435761u % (b->info->n_vocab * 3 / 4));
     if ((rc = open_rows(b, err))) return rc;
-    if (b->depth && (rc = append(b, (uint32_t)b->depth, NULL, err))) return rc;
+    b->is_drawing = b->drawn;
+    if (b->depth && (rc = append(b, KV_ORIGIN_CONTEXT, (uint32_t)b->depth, NULL, err))) return rc;
+    b->is_drawing = false;
     if (b->prompt && (rc = repeat(b, prefill_once, &prefill, err))) return rc;
     measure_walls(b);
     if (b->gen && (rc = repeat(b, decode_once, &decode, err))) return rc;
@@ -380,7 +451,8 @@ static int run(bench *b, int argc, char **argv, base_err *err)
 {
     const option_row own[] = {{"--prompt", OPTION_INTEGER, &b->prompt}, {"--gen", OPTION_INTEGER, &b->gen},
         {"--depth", OPTION_INTEGER, &b->depth}, {"--repeat", OPTION_INTEGER, &b->repeat},
-        {"--json", OPTION_FLAG, &b->json}, {"--help", OPTION_FLAG, &b->help}, {NULL, OPTION_FLAG, NULL}};
+        {"--json", OPTION_FLAG, &b->json}, {"--drawn", OPTION_FLAG, &b->drawn},
+        {"--help", OPTION_FLAG, &b->help}, {NULL, OPTION_FLAG, NULL}};
     int rc = options_parse(argc, argv, &b->common, own, NULL, NULL, err);
     if (rc || b->help) return rc;
     if ((rc = check_range("--prompt", b->prompt, 0, 1 << 24, err))) return rc;
