@@ -50,7 +50,8 @@ static __device__ int sum_of_half(int q)
 }
 
 /* One block of 32 by a warp, an element a lane: quant_row_ref and quant_fine_row_ref. */
-static __device__ void quant_block(const gpu_columns *out, uint32_t row, uint32_t block, uint32_t n_blocks, float x)
+static __device__ void quant_block(
+    const gpu_columns *out, uint32_t row, uint32_t block, uint32_t n_blocks, float x)
 {
     const uint32_t lane = threadIdx.x % GPU_WARP;
     const size_t at = (size_t)row * n_blocks + block;
@@ -78,16 +79,17 @@ static __device__ void quant_block(const gpu_columns *out, uint32_t row, uint32_
 
 /*
  * largest > bound * mean of the others, the sum taken in order as the CPU takes it: only where a sum in another order is too
- * near to tell, since the order costs a microsecond.
+ * near to tell, since the order costs a microsecond. Volatile: other multiprocessors wrote it, and a cache of ours may not know.
  */
-static __device__ bool needs_fine(const float *d, uint32_t n_blocks)
+static __device__ bool needs_fine(const volatile float *d, uint32_t n_blocks)
 {
     const uint32_t lane = threadIdx.x;
     float largest = 0, sum = 0, bound = 2.0f * sqrtf((float)n_blocks);
     if (bound < 16.0f) bound = 16.0f;
     for (uint32_t i = lane; i < n_blocks; i += GPU_WARP) {
-        largest = d[i] > largest ? d[i] : largest;
-        sum += d[i];
+        const float v = d[i];
+        largest = v > largest ? v : largest;
+        sum += v;
     }
     largest = gpu_warp_max(largest);
     for (int other = 16; other > 0; other /= 2) sum += __shfl_xor_sync(GPU_ALL, sum, other);

@@ -13,19 +13,23 @@
  */
 #include "cuda/attention.cuh"
 
-enum { OUT_MAX = 8 /* query rows of which a thread holds two elements: GPU_QUERIES / the fewest groups of threads (2) */ };
+enum {
+    OUT_MAX =
+        8 /* query rows of which a thread holds two elements: GPU_QUERIES / the fewest groups of threads (2) */
+};
 
 /* Shared memory, in floats. */
 typedef struct room {
-    float *q, *s, *o;                   /* [GPU_QUERIES][head_dim], [GPU_QUERIES][GPU_TILE], [GPU_QUERIES][head_dim] */
-    float *m, *l, *m2, *l2;             /* [GPU_QUERIES]: so far, and the tile's */
-    uint32_t *lo, *hi;                  /* [GPU_QUERIES]: ordinals that a query row sees */
-    uint16_t *rows;                     /* two chunks */
+    float *q, *s, *o;       /* [GPU_QUERIES][head_dim], [GPU_QUERIES][GPU_TILE], [GPU_QUERIES][head_dim] */
+    float *m, *l, *m2, *l2; /* [GPU_QUERIES]: so far, and the tile's */
+    uint32_t *lo, *hi;      /* [GPU_QUERIES]: ordinals that a query row sees */
+    uint16_t *rows;         /* two chunks */
 } room;
 
 static __host__ __device__ size_t room_bytes(uint32_t head_dim)
 {
-    return (size_t)GPU_QUERIES * (2 * head_dim + GPU_TILE + 6) * 4 + 2 * (size_t)GPU_CHUNK_ROWS * (head_dim + ROW_PAD) * 2;
+    return (size_t)GPU_QUERIES * (2 * head_dim + GPU_TILE + 6) * 4 +
+           2 * (size_t)GPU_CHUNK_ROWS * (head_dim + ROW_PAD) * 2;
 }
 
 static __device__ room room_of(unsigned char *shared, uint32_t head_dim)
@@ -60,7 +64,8 @@ static __device__ uint32_t ordinal_of(const uint32_t *indices, uint32_t n, uint3
     return from;
 }
 
-static __device__ void visible(const k_attention *a, uint32_t lane, uint32_t token, uint32_t *lo, uint32_t *hi)
+static __device__ void visible(
+    const k_attention *a, uint32_t lane, uint32_t token, uint32_t *lo, uint32_t *hi)
 {
     const uint32_t *indices = a->lists.index + lane * a->lists.cap;
     const uint32_t n_rows = a->lists.n_rows[lane], own = n_rows - a->n + token;
@@ -75,11 +80,12 @@ static __device__ void visible(const k_attention *a, uint32_t lane, uint32_t tok
  * o[m][dims of this thread] of one tile, in registers: rows ascending, fused; then into the sum so far (o_sum in shared
  * memory), or to `state`.
  */
-static __device__ void add_values(
-    const k_attention *a, const room *r, uint32_t lane, uint32_t first, uint32_t n, uint32_t n_q, float *states, size_t state_step)
+static __device__ void add_values(const k_attention *a, const room *r, uint32_t lane, uint32_t first,
+    uint32_t n, uint32_t n_q, float *states, size_t state_step)
 {
     const gpu_lists *l = &a->lists;
-    const uint32_t d = l->head_dim, pairs = d / 2, n_groups = ATTEND_THREADS / pairs, chunk_room = GPU_CHUNK_ROWS * row_stride(d);
+    const uint32_t d = l->head_dim, pairs = d / 2, n_groups = ATTEND_THREADS / pairs,
+                   chunk_room = GPU_CHUNK_ROWS * row_stride(d);
     const uint32_t pair = threadIdx.x % pairs, which = threadIdx.x / pairs;
     float out[OUT_MAX][2];
     for (int i = 0; i < OUT_MAX; i++) out[i][0] = out[i][1] = 0;
@@ -92,9 +98,10 @@ static __device__ void add_values(
         gpu_copy_wait<1>();
         __syncthreads();
         for (uint32_t row = 0; row < n_here && which < n_groups; row++) {
-            const uint32_t both = *(const uint32_t *)(const void *)(r->rows + c % 2 * chunk_room + row * row_stride(d) + 2 * pair);
+            const uint32_t both = *(const uint32_t *)(const void *)(r->rows + c % 2 * chunk_room +
+                                                                    row * row_stride(d) + 2 * pair);
             const float v0 = gpu_f16_to_f32((uint16_t)both), v1 = gpu_f16_to_f32((uint16_t)(both >> 16));
-GPU_UNROLL
+            GPU_UNROLL
             for (uint32_t i = 0; i < OUT_MAX; i++) {
                 const uint32_t m = which + i * n_groups;
                 if (m >= n_q) break;
@@ -107,7 +114,7 @@ GPU_UNROLL
     }
     gpu_copy_wait<0>();
     if (which >= n_groups) return;
-GPU_UNROLL
+    GPU_UNROLL
     for (uint32_t i = 0; i < OUT_MAX; i++) {
         const uint32_t m = which + i * n_groups;
         if (m >= n_q) break;
@@ -126,8 +133,8 @@ GPU_UNROLL
 }
 
 /* One tile: scores, softmax, values. In split form the state goes to memory, else it is merged into the sum so far. */
-static __device__ void attend_tile(
-    const k_attention *a, const room *r, uint32_t lane, uint32_t tile, uint32_t n_q, float *states, size_t state_step)
+static __device__ void attend_tile(const k_attention *a, const room *r, uint32_t lane, uint32_t tile,
+    uint32_t n_q, float *states, size_t state_step)
 {
     const uint32_t first = tile * GPU_TILE, n_rows = a->lists.n_rows[lane], warp = threadIdx.x / GPU_WARP;
     const uint32_t n = gpu_least(n_rows - first, GPU_TILE);
@@ -181,7 +188,8 @@ static __global__ void attend(const k_attention a)
     const uint32_t first_tile = r.lo[0] / GPU_TILE, n_tiles = (r.hi[n_q - 1] + GPU_TILE - 1) / GPU_TILE;
     const size_t state = 2 + d, state_step = state * a.max_tiles;
     for (uint32_t tile = first_tile + blockIdx.z; tile < n_tiles; tile += a.n_splits) {
-        float *states = a.states ? a.states + ((size_t)blockIdx.x * n_all + first_q) * state_step + tile * state : NULL;
+        float *states =
+            a.states ? a.states + ((size_t)blockIdx.x * n_all + first_q) * state_step + tile * state : NULL;
         attend_tile(&a, &r, lane, tile, n_q, states, state_step);
     }
     if (a.states) return;
@@ -194,8 +202,10 @@ static __global__ void attend(const k_attention a)
 /* A query row's states in ascending order of tiles. grid: lanes of the layer, query rows; a thread an element */
 static __global__ void merge_states(const k_attention a)
 {
-    const uint32_t d = a.lists.head_dim, group = a.n_head / a.lists.n_lanes, m = blockIdx.y, token = m / group;
-    const uint32_t lane = a.lists.first_lane + blockIdx.x, head = blockIdx.x * group + m % group, dim = threadIdx.x;
+    const uint32_t d = a.lists.head_dim, group = a.n_head / a.lists.n_lanes, m = blockIdx.y,
+                   token = m / group;
+    const uint32_t lane = a.lists.first_lane + blockIdx.x, head = blockIdx.x * group + m % group,
+                   dim = threadIdx.x;
     uint32_t lo, hi;
     if (dim >= d) return;
     /* The tiles that this query row's block of threads went through: its neighbours' too, whose empty states change nothing. */
@@ -230,7 +240,8 @@ extern "C" cudaError_t cuda_launch_attention(cudaStream_t stream, const void *pa
 extern "C" cudaError_t cuda_launch_merge(cudaStream_t stream, const void *params)
 {
     const k_attention *a = (const k_attention *)params;
-    const uint32_t n_q = a->n * (a->n_head / a->lists.n_lanes), n_threads = (a->lists.head_dim + 31) / 32 * 32;
+    const uint32_t n_q = a->n * (a->n_head / a->lists.n_lanes),
+                   n_threads = (a->lists.head_dim + 31) / 32 * 32;
     GPU_LAUNCH(merge_states, dim3(a->lists.n_lanes, n_q), dim3(n_threads), 0, stream, *a);
     return cudaGetLastError();
 }

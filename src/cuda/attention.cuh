@@ -43,11 +43,12 @@ static __device__ float score_of(const float *q, const uint16_t *key, uint32_t h
         uint4 halves[2];
         halves[0] = *(const uint4 *)(const void *)(key + at);
         halves[1] = *(const uint4 *)(const void *)(key + at + 8);
-        const uint32_t words[8] = {halves[0].x, halves[0].y, halves[0].z, halves[0].w, halves[1].x, halves[1].y,
-            halves[1].z, halves[1].w};
+        const uint32_t words[8] = {halves[0].x, halves[0].y, halves[0].z, halves[0].w, halves[1].x,
+            halves[1].y, halves[1].z, halves[1].w};
         for (int i = 0; i < 8; i++) {
             sums[2 * i] = fmaf(q[at + 2 * i], gpu_f16_to_f32((uint16_t)words[i]), sums[2 * i]);
-            sums[2 * i + 1] = fmaf(q[at + 2 * i + 1], gpu_f16_to_f32((uint16_t)(words[i] >> 16)), sums[2 * i + 1]);
+            sums[2 * i + 1] =
+                fmaf(q[at + 2 * i + 1], gpu_f16_to_f32((uint16_t)(words[i] >> 16)), sums[2 * i + 1]);
         }
     }
     for (int half = 8; half > 0; half /= 2)
@@ -56,8 +57,8 @@ static __device__ float score_of(const float *q, const uint16_t *key, uint32_t h
 }
 
 /* Scores of n_q query rows with a tile's n rows: s[m][GPU_TILE]. `rows`: room for two chunks. Ends with a barrier. */
-static __device__ void score_tile(const gpu_lists *l, uint32_t lane, uint32_t first, uint32_t n, const float *q, uint32_t n_q,
-    float scale, uint16_t *rows, float *s)
+static __device__ void score_tile(const gpu_lists *l, uint32_t lane, uint32_t first, uint32_t n,
+    const float *q, uint32_t n_q, float scale, uint16_t *rows, float *s)
 {
     const uint32_t d = l->head_dim, room = GPU_CHUNK_ROWS * row_stride(d);
     const uint32_t mine = threadIdx.x % GPU_CHUNK_ROWS, which = threadIdx.x / GPU_CHUNK_ROWS;

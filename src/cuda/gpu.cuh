@@ -14,7 +14,7 @@
 #include "cuda/kernels.h"
 
 #ifdef __CUDACC__
-#define GPU_UNROLL _Pragma("unroll")
+#define GPU_UNROLL       _Pragma("unroll")
 #define GPU_SHARED(name) extern __shared__ __align__(16) unsigned char name[]
 #define GPU_LAUNCH(kernel, grid, block, shared_bytes, stream, params)                                        \
     kernel<<<grid, block, shared_bytes, stream>>>(params)

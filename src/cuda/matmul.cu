@@ -18,7 +18,8 @@ template <int bits> struct quants {
     int word[bits == 16 ? 16 : 8];
 };
 
-template <int bits> static __device__ __forceinline__ quants<bits> load_quants(const gpu_weight *w, size_t block)
+template <int bits>
+static __device__ __forceinline__ quants<bits> load_quants(const gpu_weight *w, size_t block)
 {
     quants<bits> ret;
     if (bits >= 8) {
@@ -56,7 +57,8 @@ static __device__ __forceinline__ float f16_at(const uint8_t *plane, size_t i)
 }
 
 /* The block's two numbers of scale, as block_scales of kernels_ref.c makes them. */
-static __device__ __forceinline__ void load_scales(const gpu_weight *w, size_t block, float *first, float *second)
+static __device__ __forceinline__ void load_scales(
+    const gpu_weight *w, size_t block, float *first, float *second)
 {
     *second = 0;
     switch (w->scales) {
@@ -79,11 +81,12 @@ static __device__ __forceinline__ void load_scales(const gpu_weight *w, size_t b
 
 /* The block's value with one column's 32 numbers: multiply_block of kernels_ref.c, without the column's scale. */
 template <int bits>
-static __device__ __forceinline__ float multiply(
-    const gpu_weight *w, const quants<bits> *q, float first, float second, const int8_t *x, const int32_t *sums)
+static __device__ __forceinline__ float multiply(const gpu_weight *w, const quants<bits> *q, float first,
+    float second, const int8_t *x, const int32_t *sums)
 {
     const uint4 low = *(const uint4 *)(const void *)x, high = *(const uint4 *)(const void *)(x + 16);
-    const int words[8] = {(int)low.x, (int)low.y, (int)low.z, (int)low.w, (int)high.x, (int)high.y, (int)high.z, (int)high.w};
+    const int words[8] = {
+        (int)low.x, (int)low.y, (int)low.z, (int)low.w, (int)high.x, (int)high.y, (int)high.z, (int)high.w};
     const int sum0 = sums[0], sum1 = sums[1];
     int dot0 = 0, dot1 = 0;
     for (int g = 0; g < 4; g++) {
@@ -105,8 +108,8 @@ static __device__ __forceinline__ float multiply(
 
 /* Values of the row's blocks [from, to) with n_columns columns, each column's one place in `values` a block. */
 template <int bits>
-static __device__ void multiply_row(const gpu_weight *w, uint32_t row, uint32_t from, uint32_t to, const int8_t *q,
-    const int32_t *sums, uint32_t n_columns, float *values, uint32_t stride)
+static __device__ void multiply_row(const gpu_weight *w, uint32_t row, uint32_t from, uint32_t to,
+    const int8_t *q, const int32_t *sums, uint32_t n_columns, float *values, uint32_t stride)
 {
     const uint32_t n_blocks = w->n_in / GPU_BLOCK;
     for (uint32_t b = from + threadIdx.x % GPU_WARP; b < to; b += GPU_WARP) {
@@ -122,8 +125,8 @@ static __device__ void multiply_row(const gpu_weight *w, uint32_t row, uint32_t 
     }
 }
 
-static __device__ void multiply_row_of(const gpu_weight *w, uint32_t row, uint32_t from, uint32_t to, const int8_t *q,
-    const int32_t *sums, uint32_t n_columns, float *values, uint32_t stride)
+static __device__ void multiply_row_of(const gpu_weight *w, uint32_t row, uint32_t from, uint32_t to,
+    const int8_t *q, const int32_t *sums, uint32_t n_columns, float *values, uint32_t stride)
 {
     switch (w->bits) {
     case 4: multiply_row<4>(w, row, from, to, q, sums, n_columns, values, stride); break;
@@ -135,8 +138,8 @@ static __device__ void multiply_row_of(const gpu_weight *w, uint32_t row, uint32
 }
 
 /* Sums of this block's rows and columns over all of k; thread (row, column) holds its own in *ret. unit: 1, or 1/256. */
-static __device__ void multiply_columns(const k_matmul *a, const gpu_weight *w, uint32_t first_row, uint32_t first_column,
-    uint32_t n_columns, bool second, float *values, float *ret)
+static __device__ void multiply_columns(const k_matmul *a, const gpu_weight *w, uint32_t first_row,
+    uint32_t first_column, uint32_t n_columns, bool second, float *values, float *ret)
 {
     const uint32_t n_blocks = w->n_in / GPU_BLOCK, warp = threadIdx.x / GPU_WARP;
     const uint32_t chunk = SUMS / n_columns, stride = chunk + 1; /* + 1: rows begin in different banks */
@@ -149,7 +152,8 @@ static __device__ void multiply_columns(const k_matmul *a, const gpu_weight *w, 
     for (uint32_t from = 0; from < n_blocks; from += chunk) {
         const uint32_t to = gpu_least(from + chunk, n_blocks);
         if (first_row + warp < w->n_out)
-            multiply_row_of(w, first_row + warp, from, to, q, sums, n_columns, values + (size_t)warp * n_columns * stride, stride);
+            multiply_row_of(w, first_row + warp, from, to, q, sums, n_columns,
+                values + (size_t)warp * n_columns * stride, stride);
         __syncthreads();
         if (column < n_columns && first_row + row < w->n_out) {
             const float *v = values + ((size_t)row * n_columns + column) * stride;
@@ -168,7 +172,8 @@ static __global__ void multiply_parts(const k_matmul a)
     uint32_t p = 0;
     while (p + 1 < a.n_parts && blockIdx.x >= a.parts[p + 1].first) p++;
     const gpu_weight *w = &a.parts[p].w;
-    const uint32_t first_row = (blockIdx.x - a.parts[p].first) * ROWS, first_column = blockIdx.y * GPU_COLUMNS;
+    const uint32_t first_row = (blockIdx.x - a.parts[p].first) * ROWS,
+                   first_column = blockIdx.y * GPU_COLUMNS;
     const uint32_t n_columns = gpu_least(a.n - first_column, GPU_COLUMNS);
     const uint32_t row = first_row + threadIdx.x % ROWS, column = threadIdx.x / ROWS;
     const bool mine = column < n_columns && row < w->n_out;
@@ -199,6 +204,7 @@ extern "C" cudaError_t cuda_launch_matmul(cudaStream_t stream, const void *param
         n += (a.parts[p].w.n_out + ROWS - 1) / ROWS;
     }
     const size_t shared = (size_t)ROWS * (SUMS + GPU_COLUMNS) * sizeof(float);
-    GPU_LAUNCH(multiply_parts, dim3(n, (a.n + GPU_COLUMNS - 1) / GPU_COLUMNS), dim3(ROWS * GPU_WARP), shared, stream, a);
+    GPU_LAUNCH(multiply_parts, dim3(n, (a.n + GPU_COLUMNS - 1) / GPU_COLUMNS), dim3(ROWS * GPU_WARP), shared,
+        stream, a);
     return cudaGetLastError();
 }

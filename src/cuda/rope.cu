@@ -14,7 +14,8 @@ static __global__ void rope_heads(const k_rope a)
     const uint32_t half = a.n_rot / 2, pair = blockIdx.x * blockDim.x + threadIdx.x, token = blockIdx.y;
     if (pair >= a.n_heads * half) return;
     const uint32_t head = pair / half, i = pair % half;
-    const float cosine = a.table[(size_t)token * a.n_rot + i], sine = a.table[(size_t)token * a.n_rot + half + i];
+    const float cosine = a.table[(size_t)token * a.n_rot + i],
+                sine = a.table[(size_t)token * a.n_rot + half + i];
     float *p = a.x.data + token * a.x.stride + (size_t)head * a.head_dim + (a.is_neox ? i : 2 * i);
     float *other = p + (a.is_neox ? half : 1);
     const float x = *p, y = *other;

@@ -17,7 +17,8 @@ typedef struct score_room {
 
 static __host__ __device__ size_t score_room_bytes(uint32_t head_dim)
 {
-    return (size_t)GPU_QUERIES * (head_dim + GPU_TILE + 2) * 4 + 2 * (size_t)GPU_CHUNK_ROWS * (head_dim + ROW_PAD) * 2;
+    return (size_t)GPU_QUERIES * (head_dim + GPU_TILE + 2) * 4 +
+           2 * (size_t)GPU_CHUNK_ROWS * (head_dim + ROW_PAD) * 2;
 }
 
 static __device__ score_room score_room_of(unsigned char *shared, uint32_t head_dim)
@@ -51,7 +52,8 @@ static __global__ void score_tiles(const k_score a)
 {
     GPU_SHARED(shared);
     const uint32_t lane = blockIdx.x, first = blockIdx.y * GPU_TILE, n_all = a.n_heads[lane] * a.n_queries;
-    const uint32_t list_rows = a.lists.n_rows[a.lists.first_lane + lane], from = a.from[lane], warp = threadIdx.x / GPU_WARP;
+    const uint32_t list_rows = a.lists.n_rows[a.lists.first_lane + lane], from = a.from[lane],
+                   warp = threadIdx.x / GPU_WARP;
     if (first >= list_rows || first + GPU_TILE <= from) return;
     const uint32_t n_rows = gpu_least(list_rows - first, GPU_TILE), lo = from > first ? from - first : 0;
     const score_room r = score_room_of(shared, a.lists.head_dim);
@@ -88,7 +90,8 @@ static __global__ void score_totals(const k_score a)
 static __global__ void score_mass(const k_score a)
 {
     GPU_SHARED(shared);
-    const uint32_t lane = blockIdx.x, first = blockIdx.y * GPU_TILE, n_heads = a.n_heads[lane], n_all = n_heads * a.n_queries;
+    const uint32_t lane = blockIdx.x, first = blockIdx.y * GPU_TILE, n_heads = a.n_heads[lane],
+                   n_all = n_heads * a.n_queries;
     const uint32_t list_rows = a.lists.n_rows[a.lists.first_lane + lane], from = a.from[lane];
     if (first >= list_rows) return;
     const uint32_t n_rows = gpu_least(list_rows - first, GPU_TILE), row = threadIdx.x;
@@ -102,7 +105,8 @@ static __global__ void score_mass(const k_score a)
         score_queries(&a, &r, first_q, n, first, n_rows);
         if (threadIdx.x < n) {
             const float *state = tile_state(&a, lane, first_q + threadIdx.x, blockIdx.y);
-            const float *total = a.totals + ((size_t)lane * a.group * a.n_queries + first_q + threadIdx.x) * 2;
+            const float *total =
+                a.totals + ((size_t)lane * a.group * a.n_queries + first_q + threadIdx.x) * 2;
             r.m[threadIdx.x] = state[0];
             r.l[threadIdx.x] = gpu_exp(state[0] - total[0]) / total[1];
         }
@@ -123,7 +127,8 @@ static __global__ void score_mass(const k_score a)
 static __global__ void bound_sections(const k_bound a)
 {
     GPU_SHARED(shared);
-    const uint32_t d = a.head_dim, head = blockIdx.x, token = blockIdx.z, section = blockIdx.y * blockDim.x + threadIdx.x;
+    const uint32_t d = a.head_dim, head = blockIdx.x, token = blockIdx.z,
+                   section = blockIdx.y * blockDim.x + threadIdx.x;
     float *above = (float *)(void *)shared, *below = above + (size_t)a.group * d;
     const float *q = a.q.data + token * a.q.stride + (size_t)head * a.group * d;
     for (uint32_t i = threadIdx.x; i < a.group * d; i += blockDim.x) {
@@ -155,7 +160,8 @@ extern "C" cudaError_t cuda_launch_score_tiles(cudaStream_t stream, const void *
 extern "C" cudaError_t cuda_launch_score_totals(cudaStream_t stream, const void *params)
 {
     const k_score *a = (const k_score *)params;
-    GPU_LAUNCH(score_totals, dim3((a->group * a->n_queries + 63) / 64, a->lists.n_lanes), dim3(64), 0, stream, *a);
+    GPU_LAUNCH(
+        score_totals, dim3((a->group * a->n_queries + 63) / 64, a->lists.n_lanes), dim3(64), 0, stream, *a);
     return cudaGetLastError();
 }
 
@@ -170,6 +176,7 @@ extern "C" cudaError_t cuda_launch_bound(cudaStream_t stream, const void *params
     const size_t shared = 2 * (size_t)a->group * a->head_dim * sizeof(float);
     const cudaError_t e = gpu_allow_shared(bound_sections, shared);
     if (e != cudaSuccess) return e;
-    GPU_LAUNCH(bound_sections, dim3(a->n_lanes, (a->n_sections + 127) / 128, a->n), dim3(128), shared, stream, *a);
+    GPU_LAUNCH(
+        bound_sections, dim3(a->n_lanes, (a->n_sections + 127) / 128, a->n), dim3(128), shared, stream, *a);
     return cudaGetLastError();
 }

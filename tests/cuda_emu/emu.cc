@@ -71,8 +71,8 @@ static uint32_t next_random(void)
 static void die(const char *what, int line, unsigned other)
 {
     const emu_place *p = &fibers[current].place;
-    fprintf(stderr, "cuda_emu: %s (line %d and %u; block %u %u %u, thread %u)\n", what, line, other, p->block.x,
-        p->block.y, p->block.z, p->thread.x);
+    fprintf(stderr, "cuda_emu: %s (line %d and %u; block %u %u %u, thread %u)\n", what, line, other,
+        p->block.x, p->block.y, p->block.z, p->thread.x);
     abort();
 }
 
@@ -206,8 +206,9 @@ static bool release_warp(int w)
         for (int i = first; i < last; i++)
             if (fibers[i].state != FIBER_AT_WARP) {
                 current = i;
-                die(fibers[i].state == FIBER_DONE ? "a thread ended while its warp waits for it"
-                                                  : "a thread waits at a block's barrier while its warp waits for it",
+                die(fibers[i].state == FIBER_DONE
+                        ? "a thread ended while its warp waits for it"
+                        : "a thread waits at a block's barrier while its warp waits for it",
                     line, (unsigned)fibers[i].line);
             }
     }
@@ -230,8 +231,10 @@ static void release_block(void)
     const int line = fibers[0].line;
     for (int i = 0; i < n_fibers; i++) {
         current = i;
-        if (fibers[i].state == FIBER_DONE) die("a thread ended without reaching the block's barrier", 0, (unsigned)line);
-        if (fibers[i].line != line) die("threads of a block meet at different barriers", fibers[i].line, (unsigned)line);
+        if (fibers[i].state == FIBER_DONE)
+            die("a thread ended without reaching the block's barrier", 0, (unsigned)line);
+        if (fibers[i].line != line)
+            die("threads of a block meet at different barriers", fibers[i].line, (unsigned)line);
         fibers[i].state = FIBER_READY;
     }
 }
@@ -304,17 +307,19 @@ static void run_grid(dim3 grid, dim3 block, size_t shared_bytes, std::function<v
     const uint64_t start = next_random() % n;
     for (uint64_t k = 0; k < n; k++) {
         const uint64_t i = (start + k) % n;
-        run_block(dim3((unsigned)(i % grid.x), (unsigned)(i / grid.x % grid.y), (unsigned)(i / grid.x / grid.y)), shared_bytes);
+        run_block(
+            dim3((unsigned)(i % grid.x), (unsigned)(i / grid.x % grid.y), (unsigned)(i / grid.x / grid.y)),
+            shared_bytes);
     }
 }
 
 void emu_launch(dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream, std::function<void()> kernel)
 {
     const unsigned n_threads = block.x * block.y * block.z;
-    if (!grid.x || !grid.y || !grid.z || !n_threads || n_threads > THREADS_MAX || shared_bytes > 227 << 10 || grid.y > 65535 ||
-        grid.z > 65535) {
-        fprintf(stderr, "cuda_emu: a launch of %u x %u x %u blocks of %u threads with %zu bytes\n", grid.x, grid.y, grid.z,
-            n_threads, shared_bytes);
+    if (!grid.x || !grid.y || !grid.z || !n_threads || n_threads > THREADS_MAX || shared_bytes > 227 << 10 ||
+        grid.y > 65535 || grid.z > 65535) {
+        fprintf(stderr, "cuda_emu: a launch of %u x %u x %u blocks of %u threads with %zu bytes\n", grid.x,
+            grid.y, grid.z, n_threads, shared_bytes);
         abort();
     }
     auto call = [=] { run_grid(grid, block, shared_bytes, kernel); };
@@ -429,7 +434,8 @@ cudaError_t cudaEventSynchronize(cudaEvent_t)
 
 cudaError_t cudaEventElapsedTime(float *ret_ms, cudaEvent_t from, cudaEvent_t to)
 {
-    *ret_ms = (float)((double)(to->when.tv_sec - from->when.tv_sec) * 1e3 + (double)(to->when.tv_nsec - from->when.tv_nsec) / 1e6);
+    *ret_ms = (float)((double)(to->when.tv_sec - from->when.tv_sec) * 1e3 +
+                      (double)(to->when.tv_nsec - from->when.tv_nsec) / 1e6);
     return lost;
 }
 

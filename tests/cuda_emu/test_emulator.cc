@@ -82,7 +82,8 @@ static bool dies_saying(int kind, const char *words)
     }
     close(ends[1]);
     size_t n = 0;
-    for (ssize_t now; n + 1 < sizeof text && (now = read(ends[0], text + n, sizeof text - 1 - n)) > 0;) n += (size_t)now;
+    for (ssize_t now; n + 1 < sizeof text && (now = read(ends[0], text + n, sizeof text - 1 - n)) > 0;)
+        n += (size_t)now;
     close(ends[0]);
     int status = 0;
     waitpid(child, &status, 0);
@@ -105,7 +106,8 @@ int main()
     for (int i = 0; i < 64; i++) right = right && out[i];
     expect(right, "shuffles and votes");
     expect(__dp4a(0x7F80FF01, 0x02FF0180, 5) == 127 * 2 + 128 - 1 - 128 + 5, "dp4a is signed");
-    expect(dies_saying(0, "without reaching the block's barrier"), "a barrier that half of a block never reaches");
+    expect(dies_saying(0, "without reaching the block's barrier"),
+        "a barrier that half of a block never reaches");
     expect(dies_saying(1, "different barriers"), "two barriers at once");
     expect(dies_saying(2, "ended while its warp waits"), "a shuffle that a lane never reaches");
     for (int h = 0; h < 65536; h++) {
