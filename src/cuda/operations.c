@@ -335,10 +335,10 @@ static void join_heads(const ops_bound_args *a, const float *apart, uint32_t gro
     for (size_t row = 0; row < (size_t)a->profiles->shape.n_head_kv * a->n; row++) {
         float *out = a->bound + row * n;
         for (uint32_t g = 0; g < group; g++, apart += n) {
-            float most = false ? -INFINITY : 0;
-            for (size_t i = 0; false && i < n; i++) most = apart[i] > most ? apart[i] : most;
+            float most = a->even ? -INFINITY : 0;
+            for (size_t i = 0; a->even && i < n; i++) most = apart[i] > most ? apart[i] : most;
             for (size_t i = 0; i < n; i++) {
-                const float x = false ? apart[i] - most : apart[i];
+                const float x = a->even ? apart[i] - most : apart[i];
                 out[i] = g == 0 || x > out[i] ? x : out[i];
             }
         }

@@ -139,7 +139,7 @@ static uint32_t collect_queries(const score *j, uint32_t layer, uint32_t kv_head
         if (a->heads && !a->heads[head]) continue;
         memcpy(to + size * n, a->queries + head * size, size * sizeof *to);
         for (uint32_t t = 0; t < a->n_queries; t++)
-            rest[n * a->n_queries + t] = -INFINITY;
+            rest[n * a->n_queries + t] = a->rest ? a->rest[head * a->n_queries + t] : -INFINITY;
         n++;
     }
     return n;
