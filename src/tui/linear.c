@@ -125,7 +125,7 @@ void tui_linear_event(const agent_event *e, tui_linear_text *t, base_buf *out)
             (long long)e->ledger.budget, e->ledger.decode_tps);
         break;
     case AGENT_EVENT_places: put_places(e->places.items, t, out); break;
-    case AGENT_EVENT_undo: line(out, t, "undone: ", e->undo.summary); break;
+    case AGENT_EVENT_undo: line(out, t, "undo: ", e->undo.summary); break;
     case AGENT_EVENT_notice: line(out, t, "note: ", e->notice.text); break;
     case AGENT_EVENT_error: line(out, t, "error: ", e->error.text); break;
     default: break;

@@ -435,6 +435,8 @@ static void on_approval(tui_state *s, const agent_event *e, int64_t now)
     clear_approval(&s->approval);
     tui_item *i = running_tool(s);
     if (!i) return;
+    if (!i->name) /* no call's, and so without a result: an undo */
+        i->status = base_xstrdup(e->approval.decision && !strcmp(e->approval.decision, "no") ? "denied" : "ok");
     if (e->approval.reason && *e->approval.reason) {
         if (i->body.len) base_buf_putc(&i->body, '\n');
         base_buf_puts(&i->body, "you: ");
@@ -692,10 +694,7 @@ static void on_rewind(tui_state *s, const agent_event *e, int64_t now)
 
 static void on_undo(tui_state *s, const agent_event *e, int64_t now)
 {
-    base_buf b = {0};
-    base_buf_printf(&b, "undone: %s", e->undo.summary ? e->undo.summary : "");
-    tui_state_note(s, TUI_ITEM_NOTICE, b.data);
-    base_buf_free(&b);
+    tui_state_note(s, TUI_ITEM_NOTICE, e->undo.summary ? e->undo.summary : "undone");
 }
 
 static void on_notice(tui_state *s, const agent_event *e, int64_t now)
