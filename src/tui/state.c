@@ -436,7 +436,8 @@ static void on_approval(tui_state *s, const agent_event *e, int64_t now)
     tui_item *i = running_tool(s);
     if (!i) return;
     if (!i->name) /* no call's, and so without a result: an undo */
-        i->status = base_xstrdup(e->approval.decision && !strcmp(e->approval.decision, "no") ? "denied" : "ok");
+        i->status =
+            base_xstrdup(e->approval.decision && !strcmp(e->approval.decision, "no") ? "denied" : "ok");
     if (e->approval.reason && *e->approval.reason) {
         if (i->body.len) base_buf_putc(&i->body, '\n');
         base_buf_puts(&i->body, "you: ");
