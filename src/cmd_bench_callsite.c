@@ -31,7 +31,7 @@ static const char usage[] =
     "  --tokens N          length of each document (8192)\n"
     "  --texts N           how many documents (4); --first N: the first one's number (0)\n"
     "  --each N            questions about each document (7)\n"
-    "  --base PERCENT      of the document's rows that stay after turn 1 (50)\n";
+    "  --base PERCENT      of the document's rows that stay after turn 1 (25)\n";
 
 enum {
     FILE_MOST = 1 << 20,
@@ -535,7 +535,7 @@ int cmd_bench_callsite(int argc, char **argv)
         .tokens = 8192,
         .texts = 4,
         .each = 7,
-        .base = 50,
+        .base = 25,
         .task = "identifier"};
     const option_row own[] = {
         {"--repo", OPTION_TEXT, &b.repo},
