@@ -9,6 +9,7 @@
  * A lane's list on the device is its rows' places in order; it is compared with the view run by run, and only what differs is sent:
  * for a decoded token one word a lane.
  */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +21,8 @@ enum {
     FIRST_SLOTS = 1024,
     FIRST_ROWS = 4096,
     UPLOAD_ROWS = 16384,
-    LANES_MAX = 64 /* a layer's */
+    GATHER_ROWS = 64, /* that a thread claims */
+    LANES_MAX = 64    /* a layer's */
 };
 
 typedef struct row_block {
@@ -44,6 +46,11 @@ typedef struct bringing {
     size_t n_bytes;
 } bringing;
 
+/* A row in host memory. */
+typedef struct row_source {
+    const uint16_t *key, *value;
+} row_source;
+
 struct cuda_rows {
     model_rows_shape shape;
     uint32_t n_lanes;
@@ -60,6 +67,8 @@ struct cuda_rows {
     uint64_t made_up; /* stamps for views without */
     bringing *bringing;
     size_t n_bringing, cap_bringing;
+    row_source *sources; /* of the rows that are being gathered */
+    size_t cap_sources;
 };
 
 int cuda_rows_new(cuda_backend *c, base_err *err)
@@ -106,6 +115,7 @@ void cuda_rows_free(cuda_backend *c)
     free(r->table);
     free(r->stamps);
     free(r->bringing);
+    free(r->sources);
     free(r);
     c->rows = NULL;
 }
@@ -410,21 +420,43 @@ static int make_room(
 
 /* ---- lists ---- */
 
+/* Rows on their way to the device: where they are here, and their places there; gathered by the pool when the piece is full. */
 typedef struct upload {
     uint16_t *rows; /* host side of the move arena: [n][2 * head_dim] */
     uint64_t *places;
     const uint16_t *device_rows;
     const uint64_t *device_places;
-    uint32_t n, cap;
+    uint32_t n, cap, left; /* left: rows to come, this piece's and later ones' */
 } upload;
+
+typedef struct gather_job {
+    const row_source *from;
+    uint16_t *to;
+    uint32_t n, head_dim;
+    _Atomic uint32_t next;
+} gather_job;
+
+static void gather_rows(void *arg, int thread, int n_threads)
+{
+    (void)thread;
+    (void)n_threads;
+    gather_job *j = arg;
+    const size_t d = j->head_dim;
+    for (uint32_t first; (first = atomic_fetch_add(&j->next, GATHER_ROWS)) < j->n;)
+        for (uint32_t i = first; i < j->n && i < first + GATHER_ROWS; i++) {
+            memcpy(j->to + 2 * i * d, j->from[i].key, d * sizeof *j->to);
+            memcpy(j->to + (2 * i + 1) * d, j->from[i].value, d * sizeof *j->to);
+        }
+}
 
 static int begin_upload(cuda_backend *c, upload *u, base_err *err)
 {
-    const size_t row = lane_row_bytes(c->rows);
-    uint32_t cap = UPLOAD_ROWS;
-    while (cap > 16 && cap * (row + 8) > c->move.size / 4) cap /= 2;
+    cuda_rows *r = c->rows;
+    const size_t row = lane_row_bytes(r);
+    const uint32_t cap = u->left < UPLOAD_ROWS ? u->left : UPLOAD_ROWS;
     int rc = cuda_reserve(c, 0, cap * (row + sizeof *u->places), 0, err);
     if (rc) return rc;
+    base_grow(&r->sources, &r->cap_sources, cap, sizeof *r->sources);
     cuda_take(&c->move, cap * (row + sizeof *u->places), &u->rows, &u->device_rows);
     u->places = (uint64_t *)(void *)((uint8_t *)u->rows + cap * row);
     u->device_places = (const uint64_t *)(const void *)((const uint8_t *)u->device_rows + cap * row);
@@ -435,27 +467,31 @@ static int begin_upload(cuda_backend *c, upload *u, base_err *err)
 
 static int end_upload(cuda_backend *c, upload *u, base_err *err)
 {
-    const k_unpack params = {u->device_rows, u->device_places, c->rows->pool, u->n, c->rows->shape.head_dim};
-    const uint32_t n = u->n;
+    cuda_rows *r = c->rows;
+    const k_unpack params = {u->device_rows, u->device_places, r->pool, u->n, r->shape.head_dim};
+    gather_job j = {.from = r->sources, .to = u->rows, .n = u->n, .head_dim = r->shape.head_dim};
     u->n = u->cap = 0;
-    return n ? cuda_run_now(c, cuda_launch_unpack, &params, err) : 0;
+    if (j.n == 0) return 0;
+    if (j.n < 4 * GATHER_ROWS)
+        gather_rows(&j, 0, 1);
+    else
+        base_pool_share(c->pool, gather_rows, &j);
+    return cuda_run_now(c, cuda_launch_unpack, &params, err);
 }
 
 static int upload_row(cuda_backend *c, upload *u, const model_rows_view *view, uint32_t lane, uint32_t slot,
     uint32_t place, base_err *err)
 {
     cuda_rows *r = c->rows;
-    const size_t d = r->shape.head_dim;
     int rc = 0;
     if (u->n == u->cap) {
         rc = end_upload(c, u, err);
         if (!rc) rc = begin_upload(c, u, err);
         if (rc) return rc;
     }
-    uint16_t *to = u->rows + (size_t)u->n * 2 * d;
-    memcpy(to, model_rows_key(view, lane, slot), d * sizeof *to);
-    memcpy(to + d, model_rows_value(view, lane, slot), d * sizeof *to);
+    r->sources[u->n] = (row_source){model_rows_key(view, lane, slot), model_rows_value(view, lane, slot)};
     u->places[u->n++] = lane * (uint64_t)r->n_slots + place;
+    u->left--;
     return 0;
 }
 
@@ -559,6 +595,9 @@ static int match_lists(cuda_backend *c, const model_rows_view *view, uint32_t fi
         patched = patched || r->lanes[first + i].patched == c->queue.serial;
     }
     if (all_stand) return 0;
+    for (uint32_t i = 0; i < view->shape.n_head_kv; i++)
+        u.left += count_missing_from(c, &view->lanes[first + i], first + i,
+            common_rows(&r->lanes[first + i], &view->lanes[first + i]));
     /* What waits reads the list as it was patched before. */
     if (patched && (rc = cuda_flush(c, err))) return rc;
     for (uint32_t i = 0; i < view->shape.n_head_kv && !rc; i++) {
