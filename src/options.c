@@ -26,13 +26,30 @@ const char options_help[] =
     "  --kv-budget ROWS|PERCENT|BYTES   active rows per lane (default 4096; full: no limit)\n"
     "  --kv-policy NAME      full, streaming-llm, snapkv, kvist (default), ...\n"
     "  --repair ROWS|off     rows that a repair may bring back\n"
+    "  --kv-prefill WORD     full, or fresh bulk pruned by heads, centrality, layer, last (--kv-set "
+    "prune=WORD)\n"
+    "  --kv-decode WORD      full, or what a step reads chosen by sentence or page (--kv-set decode=WORD)\n"
     "  --kv-set NAME=VALUE   a policy's parameter (repeatable)\n";
+
+/* --kv-prefill and --kv-decode are parameters of every policy under names of their own. */
+static const struct short_form {
+    const char *option, *word, *set;
+} short_forms[] = {
+    {"--kv-prefill", "full", "prune=off"},
+    {"--kv-prefill", "heads", "prune=heads"},
+    {"--kv-prefill", "centrality", "prune=centrality"},
+    {"--kv-prefill", "layer", "prune=layer"},
+    {"--kv-prefill", "last", "prune=last"},
+    {"--kv-decode", "full", "decode=all"},
+    {"--kv-decode", "sentence", "decode=sentence"},
+    {"--kv-decode", "page", "decode=page"},
+};
 
 typedef struct common_row {
     const char *name;
     option_kind kind;
     size_t offset; /* in common_options; numbers of the sampling are float or int, see put */
-    enum { PUT_PLAIN, PUT_FLOAT, PUT_INT, PUT_SEED, PUT_SET, PUT_STOP, PUT_FLAG } put;
+    enum { PUT_PLAIN, PUT_FLOAT, PUT_INT, PUT_SEED, PUT_SET, PUT_SHORT, PUT_STOP, PUT_FLAG } put;
     double least, most;    /* of a number; both 0: not bounded here */
     const char *otherwise; /* what a number out of bounds is told */
 } common_row;
@@ -56,6 +73,8 @@ static const common_row common_rows[] = {
     {"--kv-budget", OPTION_TEXT, IN(budget), PUT_PLAIN},
     {"--kv-policy", OPTION_TEXT, IN(policy), PUT_PLAIN},
     {"--repair", OPTION_TEXT, IN(repair), PUT_PLAIN},
+    {"--kv-prefill", OPTION_TEXT, 0, PUT_SHORT},
+    {"--kv-decode", OPTION_TEXT, 0, PUT_SHORT},
     {"--kv-set", OPTION_TEXT, 0, PUT_SET},
 };
 
@@ -95,6 +114,30 @@ static int read_value(const char *name, option_kind kind, const char *text, opti
     return BASE_OK;
 }
 
+static int put_set(common_options *common, const char *pair, base_err *err)
+{
+    if (common->n_set == sizeof common->set / sizeof *common->set - 1)
+        return base_fail(err, BASE_E_USAGE, "--kv-set is given more than %u times", common->n_set);
+    common->set[common->n_set++] = pair;
+    return BASE_OK;
+}
+
+static int put_short(common_options *common, const char *option, const char *word, base_err *err)
+{
+    base_buf known = {0};
+    for (size_t i = 0; i < sizeof short_forms / sizeof *short_forms; i++) {
+        if (strcmp(short_forms[i].option, option)) continue;
+        if (!strcmp(short_forms[i].word, word)) {
+            base_buf_free(&known);
+            return put_set(common, short_forms[i].set, err);
+        }
+        base_buf_printf(&known, "%s%s", known.len ? ", " : "", short_forms[i].word);
+    }
+    const int r = base_fail(err, BASE_E_USAGE, "%s is one of %s, not \"%s\"", option, known.data, word);
+    base_buf_free(&known);
+    return r;
+}
+
 static int put_common(common_options *common, const common_row *row, option_value v, base_err *err)
 {
     void *at = (char *)common + row->offset;
@@ -122,10 +165,8 @@ static int put_common(common_options *common, const common_row *row, option_valu
     case PUT_SET:
         if (!strchr(v.text, '='))
             return base_fail(err, BASE_E_USAGE, "--kv-set needs NAME=VALUE, not \"%s\"", v.text);
-        if (common->n_set == sizeof common->set / sizeof *common->set - 1)
-            return base_fail(err, BASE_E_USAGE, "--kv-set is given more than %u times", common->n_set);
-        common->set[common->n_set++] = v.text;
-        break;
+        return put_set(common, v.text, err);
+    case PUT_SHORT: return put_short(common, row->name, v.text, err);
     }
     return BASE_OK;
 }
