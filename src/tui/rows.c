@@ -420,6 +420,7 @@ static void add_sums(tui_rows *r, size_t from)
         s.host += row->lanes == 0;
         s.barred += (row->flags & TUI_ROW_BARRED) != 0;
         s.deferred += row->deferred > 0;
+        s.deferred_lanes += row->deferred;
         if (row->lanes > 0 && tui_row_protected(r, row)) {
             s.protected_++;
             s.protected_lanes += row->lanes;
@@ -513,6 +514,7 @@ tui_count tui_rows_count(const tui_rows *r, uint32_t from, uint32_t to)
         .promoted = b->promoted - a->promoted,
         .barred = b->barred - a->barred,
         .deferred = b->deferred - a->deferred,
+        .deferred_rows = (double)(b->deferred_lanes - a->deferred_lanes) / n_lanes,
         .active = (double)(b->lanes - a->lanes) / n_lanes,
         .protected_rows = (double)(b->protected_lanes - a->protected_lanes) / n_lanes,
         .promoted_rows = (double)(b->promoted_lanes - a->promoted_lanes) / n_lanes};

@@ -84,7 +84,7 @@ void tui_journal_touches(const tui_journal *j, uint32_t index, uint32_t turn, tu
 /* Tokens, and row-lanes, of the rows so far. */
 typedef struct tui_sum {
     uint32_t host, protected_, promoted, barred, deferred;
-    uint64_t lanes, protected_lanes, promoted_lanes;
+    uint64_t lanes, protected_lanes, promoted_lanes, deferred_lanes;
 } tui_sum;
 
 typedef struct tui_rows {
@@ -122,7 +122,7 @@ bool tui_row_protected(const tui_rows *r, const tui_row *row);
 /* Sums over tokens [from, to). */
 typedef struct tui_count {
     uint32_t n, protected_, host, promoted, barred, deferred; /* tokens; host: in no lane */
-    double protected_rows, promoted_rows;                     /* rows per lane, mean */
+    double protected_rows, promoted_rows, deferred_rows;      /* rows per lane, mean */
     double active, share;                                     /* rows per lane, mean; and their share of n */
 } tui_count;
 tui_count tui_rows_count(const tui_rows *r, uint32_t from, uint32_t to);

@@ -129,7 +129,8 @@ static int put_counts(tui_ui *u, tui_area a, int y, const tui_count *c, uint32_t
     x += tui_printf(
         a, x, y, TUI_PLAIN, "%s  ", tui_thousands(active > protected_ ? active - protected_ : 0, n));
     x += tui_put(a, x, y, tui_share_style(TUI_SHARE_HOST), "host ");
-    x += tui_printf(a, x, y, TUI_PLAIN, "%s  ", tui_thousands((int64_t)c->n - active, n));
+    const int64_t deferred = (int64_t)(c->deferred_rows + 0.5), host = (int64_t)c->n - active - deferred;
+    x += tui_printf(a, x, y, TUI_PLAIN, "%s  ", tui_thousands(host > 0 ? host : 0, n));
     if (c->promoted)
         x += tui_printf(a, x, y, tui_share_style(TUI_SHARE_PROMOTED), "+%s  ", tui_thousands(promoted, n));
     if (c->deferred)
