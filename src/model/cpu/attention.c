@@ -13,7 +13,8 @@
 
 enum {
     KEEP_FLOATS = 2 << 20, /* numerators of a lane that scoring keeps */
-    AHEAD_QUERIES = 16,
+    AHEAD_QUERIES = 16,    /* with more, multiplying takes longer than reading */
+    AHEAD_KEYS = 32,       /* scoring alone asks for keys of its own tile, this many rows on */
     TILE = MODEL_ROWS_TILE,
     QUERIES = 96,     /* query rows of a unit, unless one token has more */
     SPLIT_TOKENS = 8, /* batches up to this spread tiles */
@@ -28,6 +29,7 @@ typedef struct cursor {
 
 /* Where the rows of one tile lie. */
 typedef struct tile_rows {
+    uint32_t unit; /* which the tile was found for */
     const uint16_t *keys[TILE], *values[TILE];
     uint32_t n;
     uint16_t *unpacked; /* scoring: [TILE][head_dim] for keys that are in 8 bits */
@@ -89,17 +91,6 @@ static uint32_t ordinal_of(const model_lane_list *list, uint32_t index)
     return ordinal;
 }
 
-/*
- * Scores of n_q queries with the rows of a tile, [n_q][TILE]. A few queries wait for memory: then the kernel asks for keys, and
- * at the tile's end for values, ahead of their use.
- */
-static void score_tile(const cpu_kernels *k, const tile_rows *rows, const float *q, uint32_t n_q,
-    size_t q_stride, uint32_t head_dim, float scale, float *s)
-{
-    k->scores(rows->keys, rows->n, q, n_q, q_stride, head_dim, scale,
-        n_q <= AHEAD_QUERIES ? rows->values : NULL, s, TILE);
-}
-
 static uint32_t round_up(uint32_t n, uint32_t to)
 {
     return (n + to - 1) / to * to;
@@ -136,7 +127,7 @@ typedef struct attention_job {
 
 /* A thread's working space. */
 typedef struct space {
-    tile_rows rows;
+    tile_rows tiles[2], *rows, *ahead; /* the tile at hand, and the one behind it where a unit knows that */
     float *q, *s;
     float *kept; /* scoring: KEEP_FLOATS, then the tiles' maxima */
     state tile, sum;
@@ -156,7 +147,13 @@ static void space_carve(space *w, float *p, size_t n_q, size_t head_dim)
     w->sum = state_at(w->tile.m + state_floats(n_q, head_dim), n_q);
     w->kept = w->sum.m + state_floats(n_q, head_dim);
     w->cursor = (cursor){0};
-    w->rows.unpacked = NULL;
+    w->rows = &w->tiles[0];
+    w->ahead = &w->tiles[1];
+    for (int i = 0; i < 2; i++) {
+        w->tiles[i].unit = UINT32_MAX;
+        w->tiles[i].n = 0;
+        w->tiles[i].unpacked = NULL;
+    }
 }
 
 /* The ordinals that batch token t sees in a list. */
@@ -171,7 +168,10 @@ static void visible(
     if (index >= a->window) *lo = ordinal_of(list, index - a->window + 1);
 }
 
-/* One tile's state for tokens [t0, t1) of a lane; their queries are in w->q. */
+/*
+ * One tile's state for tokens [t0, t1) of a lane; their queries are in w->q, its rows in w->rows. A few queries wait for memory: the
+ * tile's values are on their way while its keys are multiplied, and the keys in w->ahead while its values are.
+ */
 static void attend_tile(
     const attention_job *j, space *w, uint32_t lane, uint32_t t0, uint32_t t1, uint32_t tile, state out)
 {
@@ -179,20 +179,23 @@ static void attend_tile(
     const cpu_kernels *k = &j->cpu->kernels;
     const model_lane_list *list = &a->rows->lanes[lane];
     uint32_t head_dim = a->rows->shape.head_dim, n_q = (t1 - t0) * j->group, base = tile * TILE;
-    find_tile(&w->cursor, a->rows, lane, tile, &w->rows);
-    score_tile(k, &w->rows, w->q, n_q, head_dim, head_dim, a->scale, w->s);
+    const tile_rows *rows = w->rows;
+    const bool waits = n_q <= AHEAD_QUERIES;
+    const cpu_ahead values = {rows->values, waits ? rows->n : 0},
+                    keys = {w->ahead->keys, waits ? w->ahead->n : 0};
+    k->scores(rows->keys, rows->n, w->q, n_q, head_dim, head_dim, a->scale, values, w->s, TILE);
     for (uint32_t t = t0; t < t1; t++) {
         uint32_t lo, hi;
         visible(a, list, t, &lo, &hi);
         lo = lo > base ? lo - base : 0;
         hi = hi > base ? hi - base : 0;
-        if (hi > w->rows.n) hi = w->rows.n;
+        if (hi > rows->n) hi = rows->n;
         for (uint32_t g = 0; g < j->group; g++) {
             uint32_t m = (t - t0) * j->group + g;
-            k->softmax(w->s + (size_t)m * TILE, lo, hi, round_up(w->rows.n, CPU_LANES), &out.m[m], &out.l[m]);
+            k->softmax(w->s + (size_t)m * TILE, lo, hi, round_up(rows->n, CPU_LANES), &out.m[m], &out.l[m]);
         }
     }
-    k->values(w->rows.values, w->rows.n, w->s, TILE, n_q, head_dim, out.o);
+    k->values(rows->values, rows->n, w->s, TILE, n_q, head_dim, keys, out.o);
 }
 
 static void load_queries(const attention_job *j, space *w, uint32_t kv_head, uint32_t t0, uint32_t t1)
@@ -246,6 +249,7 @@ static void run_block(const attention_job *j, space *w, uint32_t unit)
     state_clear(w->sum, n_q, shape->head_dim);
     for (uint32_t tile = lo / TILE; tile * TILE < hi; tile++) {
         if (cpu_is_cancelled(j->cpu)) return;
+        find_tile(&w->cursor, a->rows, lane, tile, w->rows);
         attend_tile(j, w, lane, t0, t1, tile, w->tile);
         for (uint32_t m = 0; m < n_q; m++)
             state_merge(&j->cpu->kernels, w->sum, m, w->tile, m, shape->head_dim);
@@ -268,13 +272,32 @@ static uint32_t first_tile(const ops_attention_args *a, uint32_t lane)
     return lo / TILE;
 }
 
-/* All tokens over one tile. */
-static void run_split(const attention_job *j, space *w, uint32_t unit)
+/* The rows of a unit's tile; none where its list ends before, or the window begins behind. */
+static void find_unit(const attention_job *j, space *w, uint32_t unit, tile_rows *ret)
 {
     const ops_attention_args *a = j->args;
-    uint32_t kv_head = unit / j->n_tiles, tile = unit % j->n_tiles,
-             lane = a->layer * a->rows->shape.n_head_kv + kv_head;
+    const uint32_t n_head_kv = a->rows->shape.n_head_kv, tile = unit % j->n_tiles;
+    if (ret->unit == unit) return;
+    ret->unit = unit;
+    ret->n = 0;
+    if (unit >= n_head_kv * j->n_tiles) return;
+    const uint32_t lane = a->layer * n_head_kv + unit / j->n_tiles;
     if (tile * TILE >= a->rows->lanes[lane].n_rows || tile < first_tile(a, lane)) return;
+    find_tile(&w->cursor, a->rows, lane, tile, ret);
+}
+
+/* All tokens over one tile; `next` is the unit that this thread does then, if it knows. */
+static void run_split(const attention_job *j, space *w, uint32_t unit, uint32_t next)
+{
+    const ops_attention_args *a = j->args;
+    const uint32_t kv_head = unit / j->n_tiles, tile = unit % j->n_tiles,
+                   lane = a->layer * a->rows->shape.n_head_kv + kv_head;
+    tile_rows *found = w->ahead;
+    w->ahead = w->rows;
+    w->rows = found;
+    find_unit(j, w, unit, w->rows);
+    find_unit(j, w, next, w->ahead);
+    if (w->rows->n == 0) return;
     load_queries(j, w, kv_head, 0, a->n);
     attend_tile(j, w, lane, 0, a->n, tile, state_at(split_state(j, kv_head, tile), (size_t)a->n * j->group));
 }
@@ -300,20 +323,29 @@ static void merge_split(void *arg, int thread, int n_threads)
     }
 }
 
+static uint32_t claim(attention_job *j)
+{
+    return atomic_fetch_add(&j->next, 1);
+}
+
 static void attention_run(void *arg, int thread, int n_threads)
 {
     attention_job *j = arg;
     const model_rows_shape *shape = &j->args->rows->shape;
     uint32_t n_units = shape->n_head_kv * (j->n_tiles ? j->n_tiles : j->n_blocks);
-    (void)n_threads;
     space w;
     space_carve(&w, j->cpu->scratch[thread].data, (size_t)j->tokens * j->group, shape->head_dim);
-    for (uint32_t unit; !j->cancelled && (unit = atomic_fetch_add(&j->next, 1)) < n_units;) {
+    uint32_t next;
+    for (uint32_t unit = claim(j); !j->cancelled && unit < n_units; unit = next) {
+        /* Not towards the end: a thread would hold back what another could do. */
+        const bool early = j->n_tiles && j->next + 2u * (uint32_t)n_threads < n_units;
         if (cpu_is_cancelled(j->cpu)) j->cancelled = 1;
+        next = early ? claim(j) : n_units;
         if (j->n_tiles)
-            run_split(j, &w, unit);
+            run_split(j, &w, unit, next);
         else
             run_block(j, &w, unit);
+        if (!early) next = claim(j);
     }
 }
 
@@ -426,12 +458,15 @@ static void score_lane_tile(
     const ops_score_rows_args *a = j->args;
     const cpu_kernels *k = &j->cpu->kernels;
     uint32_t head_dim = a->rows->shape.head_dim;
-    find_tile(&w->cursor, a->rows, lane, tile, &w->rows);
-    score_tile(k, &w->rows, w->q, n_q, head_dim, head_dim, a->scale, s);
+    const tile_rows *rows = w->rows;
+    find_tile(&w->cursor, a->rows, lane, tile, w->rows);
+    const uint32_t n_ahead = n_q <= AHEAD_QUERIES && rows->n > AHEAD_KEYS ? rows->n - AHEAD_KEYS : 0;
+    k->scores(rows->keys, rows->n, w->q, n_q, head_dim, head_dim, a->scale,
+        (cpu_ahead){rows->keys + AHEAD_KEYS, n_ahead}, s, TILE);
     lo = lo > tile * TILE ? lo - tile * TILE : 0;
     for (uint32_t m = 0; m < n_q; m++)
-        k->softmax(s + (size_t)m * TILE, lo, w->rows.n, round_up(w->rows.n, CPU_LANES), &w->tile.m[m],
-            &w->tile.l[m]);
+        k->softmax(
+            s + (size_t)m * TILE, lo, rows->n, round_up(rows->n, CPU_LANES), &w->tile.m[m], &w->tile.l[m]);
 }
 
 /*
@@ -486,8 +521,8 @@ static void score_run(void *arg, int thread, int n_threads)
     uint32_t n_lanes = model_rows_lanes(shape);
     space w;
     space_carve(&w, j->cpu->scratch[thread].data, (size_t)j->group * j->args->n_queries, shape->head_dim);
-    w.rows.unpacked = (uint16_t *)((float *)j->cpu->scratch[thread].data + j->unpacked_at);
-    w.rows.f16_row = j->cpu->kernels.f16_row;
+    w.rows->unpacked = (uint16_t *)((float *)j->cpu->scratch[thread].data + j->unpacked_at);
+    w.rows->f16_row = j->cpu->kernels.f16_row;
     for (uint32_t lane; !j->cancelled && (lane = atomic_fetch_add(&j->next, 1)) < n_lanes;) {
         if (cpu_is_cancelled(j->cpu)) j->cancelled = 1;
         score_lane(j, &w, lane);

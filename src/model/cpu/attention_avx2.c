@@ -7,7 +7,7 @@
 #include "model/cpu/cpu.h"
 #include "model/cpu/vec_avx2.h"
 
-enum { SCORE_QUERIES = 3, KEYS_AHEAD = 32, VALUE_QUERIES = 6, VALUES_AHEAD = 16 };
+enum { SCORE_QUERIES = 3, VALUE_QUERIES = 6 };
 
 static void f16_row(const float *x, uint32_t n, uint16_t *out)
 {
@@ -54,16 +54,15 @@ INLINE void scores_rows(int n_q, const uint16_t *row0, const uint16_t *row1, con
 
 static void fetch_row(const uint16_t *row, uint32_t head_dim)
 {
-    for (uint32_t i = 0; i < head_dim; i += 32) _mm_prefetch((const char *)(row + i), _MM_HINT_T0);
+    for (uint32_t i = 0; i < head_dim; i += 32) _mm_prefetch((const char *)(row + i), _MM_HINT_T1);
 }
 
 static void scores(const uint16_t *const *rows, uint32_t n_rows, const float *q, uint32_t n_q,
-    size_t q_stride, uint32_t head_dim, float scale, const uint16_t *const *next, float *s, size_t s_stride)
+    size_t q_stride, uint32_t head_dim, float scale, cpu_ahead ahead, float *s, size_t s_stride)
 {
     for (uint32_t r = 0; r < n_rows; r += 2) {
         const uint16_t *row0 = rows[r], *row1 = rows[r + 1 < n_rows ? r + 1 : r];
-        for (uint32_t ahead = r + KEYS_AHEAD; next && ahead < r + KEYS_AHEAD + 2; ahead++)
-            if (ahead < 2 * n_rows) fetch_row(ahead < n_rows ? rows[ahead] : next[ahead - n_rows], head_dim);
+        for (uint32_t i = r; i < r + 2 && i < ahead.n; i++) fetch_row(ahead.rows[i], head_dim);
         for (uint32_t m = 0; m < n_q; m += SCORE_QUERIES) {
             const float *query = q + m * q_stride;
             float *to = s + m * s_stride + r;
@@ -103,16 +102,14 @@ static void softmax(float *s, uint32_t lo, uint32_t hi, uint32_t n, float *ret_m
 
 /* 8 * n_v dimensions of the outputs of n_q queries. */
 INLINE void values_part(int n_q, int n_v, const uint16_t *const *rows, uint32_t n_rows, uint32_t at,
-    const float *p, size_t p_stride, uint32_t head_dim, float *out)
+    const float *p, size_t p_stride, uint32_t head_dim, cpu_ahead ahead, float *out)
 {
     __m256 o[VALUE_QUERIES][2];
     for (int m = 0; m < n_q; m++)
         for (int i = 0; i < n_v; i++) o[m][i] = _mm256_setzero_ps();
     for (uint32_t r = 0; r < n_rows; r++) {
         __m256 v[2];
-        if (at == 0 && r + VALUES_AHEAD < n_rows)
-            for (uint32_t i = 0; i < head_dim; i += 32)
-                _mm_prefetch((const char *)(rows[r + VALUES_AHEAD] + i), _MM_HINT_T0);
+        if (at % 32 == 0 && r < ahead.n) _mm_prefetch((const char *)(ahead.rows[r] + at), _MM_HINT_T1);
         for (int i = 0; i < n_v; i++) v[i] = load_f16(rows[r] + at + 8 * i);
         for (int m = 0; m < n_q; m++) {
             __m256 weight = _mm256_broadcast_ss(p + m * p_stride + r);
@@ -124,20 +121,21 @@ INLINE void values_part(int n_q, int n_v, const uint16_t *const *rows, uint32_t 
 }
 
 INLINE void values_queries(int n_q, const uint16_t *const *rows, uint32_t n_rows, const float *p,
-    size_t p_stride, uint32_t head_dim, float *out)
+    size_t p_stride, uint32_t head_dim, cpu_ahead ahead, float *out)
 {
     for (uint32_t at = 0; at < head_dim; at += 16)
-        values_part(n_q, 2, rows, n_rows, at, p, p_stride, head_dim, out);
+        values_part(n_q, 2, rows, n_rows, at, p, p_stride, head_dim, ahead, out);
 }
 
 #define VALUES_CASE(N)                                                                                       \
-    case N: values_queries(N, rows, n_rows, p, p_stride, head_dim, out); break;
+    case N: values_queries(N, rows, n_rows, p, p_stride, head_dim, ahead, out); break;
 
 static void values(const uint16_t *const *rows, uint32_t n_rows, const float *p, size_t p_stride,
-    uint32_t n_q, uint32_t head_dim, float *out)
+    uint32_t n_q, uint32_t head_dim, cpu_ahead ahead, float *out)
 {
     for (; n_q >= VALUE_QUERIES; n_q -= VALUE_QUERIES) {
-        values_queries(VALUE_QUERIES, rows, n_rows, p, p_stride, head_dim, out);
+        values_queries(VALUE_QUERIES, rows, n_rows, p, p_stride, head_dim, ahead, out);
+        ahead.n = 0;
         p += VALUE_QUERIES * p_stride;
         out += (size_t)VALUE_QUERIES * head_dim;
     }

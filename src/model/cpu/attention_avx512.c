@@ -11,9 +11,7 @@ enum {
     SCORE_QUERIES = 6,
     SCORE_ROWS = 4,
     SCORE_BLOCK = 32, /* rows that all queries pass over before the next ones */
-    KEYS_AHEAD = 32,
-    VALUE_QUERIES = 6,
-    VALUES_AHEAD = 32
+    VALUE_QUERIES = 6
 };
 
 INLINE __m512 f16_lanes(const uint16_t *p)
@@ -126,16 +124,6 @@ INLINE const uint16_t *const *four_rows(
     return room;
 }
 
-/* Four rows to ask for while row r is multiplied: KEYS_AHEAD further on, and then in `next`. */
-INLINE const uint16_t *const *rows_ahead(
-    const uint16_t *const *rows, uint32_t n_rows, uint32_t r, const uint16_t *const *next)
-{
-    uint32_t at = r + KEYS_AHEAD;
-    if (!next) return NULL;
-    if (at + SCORE_ROWS <= n_rows) return rows + at;
-    return at >= n_rows && at - n_rows + SCORE_ROWS <= n_rows ? next + (at - n_rows) : NULL;
-}
-
 #define SCORES_CASE(N)                                                                                       \
     case N: scores_rows(N, rows, q, q_stride, head_dim, scale, ahead, s, s_stride); break;
 
@@ -154,7 +142,7 @@ INLINE void scores_some(uint32_t n_q, const uint16_t *const *rows, const float *
 }
 
 static void scores(const uint16_t *const *rows, uint32_t n_rows, const float *q, uint32_t n_q,
-    size_t q_stride, uint32_t head_dim, float scale, const uint16_t *const *next, float *s, size_t s_stride)
+    size_t q_stride, uint32_t head_dim, float scale, cpu_ahead ahead, float *s, size_t s_stride)
 {
     const __m512 v_scale = _mm512_set1_ps(scale);
     for (uint32_t block = 0; block < n_rows; block += SCORE_BLOCK) {
@@ -162,9 +150,9 @@ static void scores(const uint16_t *const *rows, uint32_t n_rows, const float *q,
         for (uint32_t m = 0; m < n_q; m += SCORE_QUERIES) {
             for (uint32_t r = block; r < end; r += SCORE_ROWS) {
                 const uint16_t *room[SCORE_ROWS], *const *four = four_rows(rows, n_rows, r, room);
-                const uint16_t *const *ahead = m == 0 ? rows_ahead(rows, n_rows, r, next) : NULL;
-                scores_some(n_q - m, four, q + m * q_stride, q_stride, head_dim, v_scale, ahead,
-                    s + m * s_stride + r, s_stride);
+                const bool asks = m == 0 && r + SCORE_ROWS <= ahead.n;
+                scores_some(n_q - m, four, q + m * q_stride, q_stride, head_dim, v_scale,
+                    asks ? ahead.rows + r : NULL, s + m * s_stride + r, s_stride);
             }
         }
     }
@@ -197,16 +185,16 @@ static void softmax(float *s, uint32_t lo, uint32_t hi, uint32_t n, float *ret_m
 
 /* 16 * n_v dimensions of the outputs of n_q queries. */
 INLINE void values_part(int n_q, int n_v, const uint16_t *const *rows, uint32_t n_rows, uint32_t at,
-    const float *p, size_t p_stride, uint32_t head_dim, float *out)
+    const float *p, size_t p_stride, uint32_t head_dim, cpu_ahead ahead, float *out)
 {
     __m512 o[VALUE_QUERIES][4];
     for (int m = 0; m < n_q; m++)
         for (int i = 0; i < n_v; i++) o[m][i] = _mm512_setzero_ps();
     for (uint32_t r = 0; r < n_rows; r++) {
         __m512 v[4];
-        if (at == 0 && r + VALUES_AHEAD < n_rows)
-            for (uint32_t i = 0; i < head_dim; i += 32)
-                _mm_prefetch((const char *)(rows[r + VALUES_AHEAD] + i), _MM_HINT_T1);
+        if (r < ahead.n)
+            for (int i = 0; i < 16 * n_v; i += 32)
+                _mm_prefetch((const char *)(ahead.rows[r] + at + i), _MM_HINT_T1);
         for (int i = 0; i < n_v; i++) v[i] = f16_lanes(rows[r] + at + 16 * i);
         for (int m = 0; m < n_q; m++) {
             __m512 weight = _mm512_set1_ps(p[m * p_stride + r]);
@@ -218,21 +206,23 @@ INLINE void values_part(int n_q, int n_v, const uint16_t *const *rows, uint32_t 
 }
 
 INLINE void values_queries(int n_q, const uint16_t *const *rows, uint32_t n_rows, const float *p,
-    size_t p_stride, uint32_t head_dim, float *out)
+    size_t p_stride, uint32_t head_dim, cpu_ahead ahead, float *out)
 {
     uint32_t at = 0;
-    for (; at + 64 <= head_dim; at += 64) values_part(n_q, 4, rows, n_rows, at, p, p_stride, head_dim, out);
-    for (; at < head_dim; at += 16) values_part(n_q, 1, rows, n_rows, at, p, p_stride, head_dim, out);
+    for (; at + 64 <= head_dim; at += 64)
+        values_part(n_q, 4, rows, n_rows, at, p, p_stride, head_dim, ahead, out);
+    for (; at < head_dim; at += 16) values_part(n_q, 1, rows, n_rows, at, p, p_stride, head_dim, ahead, out);
 }
 
 #define VALUES_CASE(N)                                                                                       \
-    case N: values_queries(N, rows, n_rows, p, p_stride, head_dim, out); break;
+    case N: values_queries(N, rows, n_rows, p, p_stride, head_dim, ahead, out); break;
 
 static void values(const uint16_t *const *rows, uint32_t n_rows, const float *p, size_t p_stride,
-    uint32_t n_q, uint32_t head_dim, float *out)
+    uint32_t n_q, uint32_t head_dim, cpu_ahead ahead, float *out)
 {
     for (; n_q >= VALUE_QUERIES; n_q -= VALUE_QUERIES) {
-        values_queries(VALUE_QUERIES, rows, n_rows, p, p_stride, head_dim, out);
+        values_queries(VALUE_QUERIES, rows, n_rows, p, p_stride, head_dim, ahead, out);
+        ahead.n = 0;
         p += VALUE_QUERIES * p_stride;
         out += (size_t)VALUE_QUERIES * head_dim;
     }

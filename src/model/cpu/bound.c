@@ -52,8 +52,8 @@ static void run_tile(const bound_job *j, float *space, uint32_t kv_head, uint32_
             above[i] = q[i] > 0 ? q[i] : 0;
             below[i] = q[i] > 0 ? 0 : q[i];
         }
-        j->cpu->kernels.scores(most, n, above, j->group, d, d, a->scale, least, s, TILE);
-        j->cpu->kernels.scores(least, n, below, j->group, d, d, a->scale, NULL, s2, TILE);
+        j->cpu->kernels.scores(most, n, above, j->group, d, d, a->scale, (cpu_ahead){least, n}, s, TILE);
+        j->cpu->kernels.scores(least, n, below, j->group, d, d, a->scale, (cpu_ahead){0}, s2, TILE);
         for (uint32_t i = 0; i < j->group * TILE; i++) s[i] += s2[i];
         const size_t row = (size_t)kv_head * a->n + t;
         if (!j->apart) join_heads(s, TILE, j->group, n, a->bound + row * a->n_sections + first);

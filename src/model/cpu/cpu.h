@@ -120,6 +120,12 @@ typedef void cpu_expand_fn(const uint8_t *tile, uint32_t n_super, uint8_t *panel
 typedef void cpu_panel_fn(
     const uint8_t *panel, uint32_t n_blocks, int shift, const cpu_columns *x, uint32_t c, float *out);
 
+/* Rows that will be wanted soon: while a kernel multiplies its i-th row, it asks for the memory of rows[i], for i below n. */
+typedef struct cpu_ahead {
+    const uint16_t *const *rows;
+    uint32_t n;
+} cpu_ahead;
+
 typedef struct cpu_kernels {
     const char *isa;
 
@@ -144,18 +150,14 @@ typedef struct cpu_kernels {
 
     /* Attention. */
     void (*f16_row)(const float *x, uint32_t n, uint16_t *out);
-    /*
-     * s[m][row] = scale * (q[m] . row); up to three places behind the rows are overwritten. next: n_rows rows that will be wanted
-     * afterwards; with it the kernel asks for memory ahead. NULL: it does not.
-     */
+    /* s[m][row] = scale * (q[m] . row); up to three places behind the rows are overwritten. */
     void (*scores)(const uint16_t *const *rows, uint32_t n_rows, const float *q, uint32_t n_q,
-        size_t q_stride, uint32_t head_dim, float scale, const uint16_t *const *next, float *s,
-        size_t s_stride);
+        size_t q_stride, uint32_t head_dim, float scale, cpu_ahead ahead, float *s, size_t s_stride);
     /* s[lo..hi) -> exp(s - max), the other places up to n (a multiple of 16) -> 0. An empty range: max -inf, sum 0. */
     void (*softmax)(float *s, uint32_t lo, uint32_t hi, uint32_t n, float *ret_max, float *ret_sum);
     /* out[m] = sum over rows of p[m][row] * value row. */
     void (*values)(const uint16_t *const *rows, uint32_t n_rows, const float *p, size_t p_stride,
-        uint32_t n_q, uint32_t head_dim, float *out);
+        uint32_t n_q, uint32_t head_dim, cpu_ahead ahead, float *out);
     /* (m, l, o) absorbs (m2, l2, o2). */
     void (*merge)(float *m, float *l, float *o, float m2, float l2, const float *o2, uint32_t head_dim);
     /*

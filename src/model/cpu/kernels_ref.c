@@ -257,9 +257,9 @@ static void f16_row_ref(const float *x, uint32_t n, uint16_t *out)
 }
 
 static void scores_ref(const uint16_t *const *rows, uint32_t n_rows, const float *q, uint32_t n_q,
-    size_t q_stride, uint32_t head_dim, float scale, const uint16_t *const *next, float *s, size_t s_stride)
+    size_t q_stride, uint32_t head_dim, float scale, cpu_ahead ahead, float *s, size_t s_stride)
 {
-    (void)next;
+    (void)ahead;
     for (uint32_t r = 0; r < n_rows; r++) {
         float key[CPU_HEAD_DIM_MAX];
         for (uint32_t i = 0; i < head_dim; i++) key[i] = quant_f16_to_f32(rows[r][i]);
@@ -285,8 +285,9 @@ static void softmax_ref(float *s, uint32_t lo, uint32_t hi, uint32_t n, float *r
 }
 
 static void values_ref(const uint16_t *const *rows, uint32_t n_rows, const float *p, size_t p_stride,
-    uint32_t n_q, uint32_t head_dim, float *out)
+    uint32_t n_q, uint32_t head_dim, cpu_ahead ahead, float *out)
 {
+    (void)ahead;
     memset(out, 0, (size_t)n_q * head_dim * sizeof *out);
     for (uint32_t r = 0; r < n_rows; r++)
         for (uint32_t i = 0; i < head_dim; i++) {
