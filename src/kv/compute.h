@@ -16,7 +16,8 @@ typedef struct kv_compute {
         n_ctx;               /* n_embd: floats of a hidden state; 0: no part of the layers can be computed */
     char hash[65];           /* whose rows these are */
     uint32_t kernel_version; /* and computed how */
-    int (*bound)(void *user, const model_bound *bound, base_err *err); /* as model_bound_sections; NULL: none */
+    int (*bound)(
+        void *user, const model_bound *bound, base_err *err); /* as model_bound_sections; NULL: none */
     uint8_t (*ending)(
         void *user, int32_t id); /* kv_ending of a token (split.h); NULL: nothing ends a sentence */
 } kv_compute;

@@ -187,8 +187,8 @@ static int parse_one(const char *pair, kv_parameters *ret, base_err *err)
         char *end = NULL;
         const double value = equals ? strtod(equals + 1, &end) : 0;
         if (!equals || end == equals + 1 || *end || !(value >= p->least && value <= p->most))
-            return base_fail(err, BASE_E_USAGE, "--kv-set %s: %s is a number from %.10g to %.10g", pair, p->name,
-                p->least, p->most);
+            return base_fail(err, BASE_E_USAGE, "--kv-set %s: %s is a number from %.10g to %.10g", pair,
+                p->name, p->least, p->most);
         memcpy((char *)ret + p->offset, &value, sizeof value);
         return 0;
     }

@@ -52,8 +52,11 @@ int kv__recompute(
     }
     s->table.rows[s->table.n] = hidden->rows; /* the table's spare place */
     s->table.stamps[s->table.n] = hidden->stamp;
-    const model_rows_view rows = {
-        .shape = s->table.shape, .blocks = s->table.rows, .n_blocks = s->table.n + 1, .lanes = lanes, .stamps = s->table.stamps};
+    const model_rows_view rows = {.shape = s->table.shape,
+        .blocks = s->table.rows,
+        .n_blocks = s->table.n + 1,
+        .lanes = lanes,
+        .stamps = s->table.stamps};
     const uint32_t zero = 0;
     const model_reader *reader = NULL;
     const kv_part *part = kv__part_at(s, i);

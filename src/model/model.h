@@ -24,8 +24,9 @@ typedef struct model_options {
     unsigned cpu_mask;   /* ISA levels to leave out (tests); 0: none. Bits: model/ops.h */
     const char *backend; /* "cpu", "cpu:LEVEL" (cpu_ops_level), "cuda", "auto"; NULL is auto */
     uint64_t gpu_bytes;  /* of the GPU's memory at most; 0: what is free */
-    void (*notice)(void *user, const char *sentence); /* another backend than was asked for, and why; may be NULL */
-    bool thinking;       /* let a model that can think aloud do so (template.h) */
+    void (*notice)(
+        void *user, const char *sentence); /* another backend than was asked for, and why; may be NULL */
+    bool thinking;                         /* let a model that can think aloud do so (template.h) */
     void (*progress)(void *user, double share, const char *what); /* while weights are packed; may be NULL */
     void *user;
     const atomic_bool *cancel; /* may be NULL */
@@ -39,8 +40,8 @@ typedef struct model_info {
     uint32_t n_layer, n_embd, n_ff, n_head, n_head_kv, head_dim, n_vocab, n_ctx;
     uint64_t file_bytes, packed_bytes, weight_bytes_per_token; /* what a decoded token reads */
     uint32_t row_bytes;                                        /* K and V of one token in all lanes */
-    char hash[65]; /* sha256 over name, metadata and sampled tensor bytes: identity of the weights */
-    const char *notice;      /* why the CPU computes where a GPU was to; NULL: it is as it was asked for */
+    char hash[65];      /* sha256 over name, metadata and sampled tensor bytes: identity of the weights */
+    const char *notice; /* why the CPU computes where a GPU was to; NULL: it is as it was asked for */
     uint32_t kernel_version; /* part of a cache state's identity: changes when results could change a bit */
 } model_info;
 
@@ -129,8 +130,8 @@ typedef struct model_score {
      * denominators. NULL: there are none.
      */
     const float *rest;
-    uint32_t end;         /* tokens of the sequence, where windows (Gemma) end then; 0: every row is scored */
-    float *const *mass;   /* [lanes] -> [n_rows of that lane's list]; NULL entries are skipped */
+    uint32_t end;       /* tokens of the sequence, where windows (Gemma) end then; 0: every row is scored */
+    float *const *mass; /* [lanes] -> [n_rows of that lane's list]; NULL entries are skipped */
     const atomic_bool *cancel;
 } model_score;
 
