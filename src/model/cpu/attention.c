@@ -14,7 +14,7 @@
 enum {
     KEEP_FLOATS = 2 << 20, /* numerators of a lane that scoring keeps */
     AHEAD_QUERIES = 16,    /* with more, multiplying takes longer than reading */
-    AHEAD_KEYS = 32,       /* scoring alone asks for keys of its own tile, this many rows on */
+    AHEAD = 32,            /* rows, within one pass */
     TILE = MODEL_ROWS_TILE,
     QUERIES = 96,     /* query rows of a unit, unless one token has more */
     SPLIT_TOKENS = 8, /* batches up to this spread tiles */
@@ -30,6 +30,7 @@ typedef struct cursor {
 /* Where the rows of one tile lie. */
 typedef struct tile_rows {
     uint32_t unit; /* which the tile was found for */
+    bool asked;    /* for its keys */
     const uint16_t *keys[TILE], *values[TILE];
     uint32_t n;
     uint16_t *unpacked; /* scoring: [TILE][head_dim] for keys that are in 8 bits */
@@ -151,6 +152,7 @@ static void space_carve(space *w, float *p, size_t n_q, size_t head_dim)
     w->ahead = &w->tiles[1];
     for (int i = 0; i < 2; i++) {
         w->tiles[i].unit = UINT32_MAX;
+        w->tiles[i].asked = false;
         w->tiles[i].n = 0;
         w->tiles[i].unpacked = NULL;
     }
@@ -168,6 +170,12 @@ static void visible(
     if (index >= a->window) *lo = ordinal_of(list, index - a->window + 1);
 }
 
+/* Most of a tile's rows, from the AHEAD-th on: what a pass asks for that nobody asked for before. */
+static cpu_ahead own_rows(const uint16_t *const *rows, uint32_t n)
+{
+    return (cpu_ahead){rows + AHEAD, n > AHEAD ? n - AHEAD : 0};
+}
+
 /*
  * One tile's state for tokens [t0, t1) of a lane; their queries are in w->q, its rows in w->rows. A few queries wait for memory: the
  * tile's values are on their way while its keys are multiplied, and the keys in w->ahead while its values are.
@@ -180,10 +188,13 @@ static void attend_tile(
     const model_lane_list *list = &a->rows->lanes[lane];
     uint32_t head_dim = a->rows->shape.head_dim, n_q = (t1 - t0) * j->group, base = tile * TILE;
     const tile_rows *rows = w->rows;
-    const bool waits = n_q <= AHEAD_QUERIES;
-    const cpu_ahead values = {rows->values, waits ? rows->n : 0},
-                    keys = {w->ahead->keys, waits ? w->ahead->n : 0};
-    k->scores(rows->keys, rows->n, w->q, n_q, head_dim, head_dim, a->scale, values, w->s, TILE);
+    cpu_ahead first = {0}, then = {0};
+    if (n_q <= AHEAD_QUERIES) {
+        first = rows->asked ? (cpu_ahead){rows->values, rows->n} : own_rows(rows->keys, rows->n);
+        then = w->ahead->n ? (cpu_ahead){w->ahead->keys, w->ahead->n} : own_rows(rows->values, rows->n);
+        w->ahead->asked = true;
+    }
+    k->scores(rows->keys, rows->n, w->q, n_q, head_dim, head_dim, a->scale, first, w->s, TILE);
     for (uint32_t t = t0; t < t1; t++) {
         uint32_t lo, hi;
         visible(a, list, t, &lo, &hi);
@@ -195,7 +206,7 @@ static void attend_tile(
             k->softmax(w->s + (size_t)m * TILE, lo, hi, round_up(rows->n, CPU_LANES), &out.m[m], &out.l[m]);
         }
     }
-    k->values(rows->values, rows->n, w->s, TILE, n_q, head_dim, keys, out.o);
+    k->values(rows->values, rows->n, w->s, TILE, n_q, head_dim, then, out.o);
 }
 
 static void load_queries(const attention_job *j, space *w, uint32_t kv_head, uint32_t t0, uint32_t t1)
@@ -279,6 +290,7 @@ static void find_unit(const attention_job *j, space *w, uint32_t unit, tile_rows
     const uint32_t n_head_kv = a->rows->shape.n_head_kv, tile = unit % j->n_tiles;
     if (ret->unit == unit) return;
     ret->unit = unit;
+    ret->asked = false;
     ret->n = 0;
     if (unit >= n_head_kv * j->n_tiles) return;
     const uint32_t lane = a->layer * n_head_kv + unit / j->n_tiles;
@@ -460,9 +472,8 @@ static void score_lane_tile(
     uint32_t head_dim = a->rows->shape.head_dim;
     const tile_rows *rows = w->rows;
     find_tile(&w->cursor, a->rows, lane, tile, w->rows);
-    const uint32_t n_ahead = n_q <= AHEAD_QUERIES && rows->n > AHEAD_KEYS ? rows->n - AHEAD_KEYS : 0;
-    k->scores(rows->keys, rows->n, w->q, n_q, head_dim, head_dim, a->scale,
-        (cpu_ahead){rows->keys + AHEAD_KEYS, n_ahead}, s, TILE);
+    const cpu_ahead ahead = n_q <= AHEAD_QUERIES ? own_rows(rows->keys, rows->n) : (cpu_ahead){0};
+    k->scores(rows->keys, rows->n, w->q, n_q, head_dim, head_dim, a->scale, ahead, s, TILE);
     lo = lo > tile * TILE ? lo - tile * TILE : 0;
     for (uint32_t m = 0; m < n_q; m++)
         k->softmax(
