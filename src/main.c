@@ -49,10 +49,14 @@ static int version(void)
 
 static int help(void)
 {
-    fputs("kvist: a terminal coding agent whose memory you can see and correct\n\n"
-          "  kvist [DIR] [--resume [ID]]   the shell on the git tree DIR (default: here)\n"
+    fputs("kvist: a terminal coding agent whose memory you can see and correct\n\n", stdout);
+#ifdef KVIST_SHELL
+    fputs("  kvist [DIR] [--resume [ID]]   the shell on the git tree DIR (default: here)\n"
           "  kvist -p TEXT [--json]        one request without a screen\n",
         stdout);
+#else
+    fputs("This build has the engine only (-Dshell=disabled).\n\n", stdout);
+#endif
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         printf("  kvist %-8s %s\n", commands[i].name, commands[i].about);
     fputs("\nEvery command explains itself with --help.\n", stdout);
