@@ -81,15 +81,16 @@ static void bench_matmul(check *c, gguf_tensor_type type, uint32_t n_in, uint32_
     tensor_free(t);
 }
 
-/* Eight layers of the default model's shape, nothing evicted. */
+/* The default model's shape, nothing evicted; attention over all layers in turn, so that no cache holds the rows of the next. */
 static void bench_rows(check *c, uint32_t n_rows, uint32_t n, uint32_t n_queries)
 {
     model_ops *ops = c->b;
     base_err err;
-    model_rows_shape shape = {8, 2, 128};
+    enum { LAYERS = 28, LANES = 2 * LAYERS };
+    model_rows_shape shape = {n_queries ? 8 : LAYERS, 2, 128};
     uint16_t *blocks[128];
     model_run runs[128];
-    model_lane_list lanes[16];
+    model_lane_list lanes[LANES];
     uint32_t n_blocks = n_rows / MODEL_ROWS_BLOCK;
     for (uint32_t i = 0; i < n_blocks; i++) {
         size_t n_bytes = model_rows_block_bytes(&shape);
@@ -97,10 +98,10 @@ static void bench_rows(check *c, uint32_t n_rows, uint32_t n, uint32_t n_queries
         for (size_t k = 0; k < n_bytes / 2; k++) blocks[i][k] = (uint16_t)(0x3000 + k % 1024);
         runs[i] = (model_run){i * MODEL_ROWS_BLOCK, i * MODEL_ROWS_BLOCK, MODEL_ROWS_BLOCK};
     }
-    for (int i = 0; i < 16; i++) lanes[i] = (model_lane_list){runs, n_blocks, n_rows};
+    for (int i = 0; i < LANES; i++) lanes[i] = (model_lane_list){runs, n_blocks, n_rows};
     model_rows_view view = {shape, blocks, n_blocks, lanes};
-    float *q = random_floats((size_t)(n + 8 * n_queries) * 1536), *mass[16];
-    for (int i = 0; i < 16; i++) mass[i] = base_xmalloc(n_rows * sizeof(float));
+    float *q = random_floats((size_t)(n + shape.n_layer * n_queries) * 1536), *mass[LANES];
+    for (int i = 0; i < LANES; i++) mass[i] = base_xmalloc(n_rows * sizeof(float));
     matrix mq = matrix_new(ops, n, 1536, q), out = matrix_new(ops, n, 1536, NULL);
     double best = 1e9, began = seconds();
     for (uint32_t i = 0; i < 2 * shape.n_layer || seconds() - began < 0.4; i++) {
@@ -125,7 +126,7 @@ static void bench_rows(check *c, uint32_t n_rows, uint32_t n, uint32_t n_queries
         printf("  attention over %u rows, n %3u: %8.1f us a layer, %5.1f GB/s, %6.1f GMAC/s\n", n_rows, n,
             best * 1e6, bytes / best * 1e-9, pairs * 256 / best * 1e-9);
     for (uint32_t i = 0; i < n_blocks; i++) base_huge_free(blocks[i], model_rows_block_bytes(&shape));
-    for (int i = 0; i < 16; i++) free(mass[i]);
+    for (int i = 0; i < LANES; i++) free(mass[i]);
     ops->buffer_free(ops, mq.m.buffer);
     ops->buffer_free(ops, out.m.buffer);
     free(q);
