@@ -40,8 +40,9 @@ static int show(const char *prefix, int64_t turn, const char *size, base_err *er
     char *id = NULL;
     base_buf text = {0};
     uint32_t width = 0, height = 0;
-    int rc =
-        turn != TURN_LAST && (turn < 1 || turn > UINT32_MAX) ? base_fail(err, BASE_E_USAGE, "--turn counts from 1") : 0;
+    int rc = turn != TURN_LAST && (turn < 1 || turn > UINT32_MAX)
+                 ? base_fail(err, BASE_E_USAGE, "--turn counts from 1")
+                 : 0;
     if (!rc && !size && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)))
         rc = base_fail(err, BASE_E_USAGE, "replay needs a terminal; --text 120x40 prints a screen as text");
     if (turn == TURN_LAST) turn = 0;

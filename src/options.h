@@ -26,7 +26,7 @@ typedef struct option_row {
 typedef struct common_options {
     const char *model; /* as given: a file or a name; NULL: KVIST_MODEL, else the default model */
     const char *backend;
-    double gpu_mem; /* GiB; 0: what is free */
+    double gpu_mem;       /* GiB; 0: what is free */
     int64_t threads, ctx; /* 0: not given */
     bool thinking;
     const char *budget; /* ROWS|PERCENT|BYTES as given; NULL: the default */

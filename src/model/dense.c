@@ -8,7 +8,7 @@
 struct model_dense {
     model_rows_shape shape;
     uint32_t n_rows, n_max, n_blocks;
-    uint16_t **blocks;      /* [n_blocks there], room for n_max rows */
+    uint16_t **blocks; /* [n_blocks there], room for n_max rows */
     uint64_t *stamps;
     model_run *runs;        /* one a block */
     model_lane_list *lanes; /* all alike */
@@ -59,8 +59,11 @@ static void list_rows(model_dense *d)
     }
     for (uint32_t lane = 0; lane < model_rows_lanes(&d->shape); lane++)
         d->lanes[lane] = (model_lane_list){d->runs, n_runs, d->n_rows};
-    d->view = (model_rows_view){
-        .shape = d->shape, .blocks = d->blocks, .n_blocks = d->n_blocks, .lanes = d->lanes, .stamps = d->stamps};
+    d->view = (model_rows_view){.shape = d->shape,
+        .blocks = d->blocks,
+        .n_blocks = d->n_blocks,
+        .lanes = d->lanes,
+        .stamps = d->stamps};
 }
 
 int model_dense_append(model_dense *d, uint32_t n, const model_rows_view **ret, base_err *err)

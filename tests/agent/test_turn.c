@@ -168,8 +168,8 @@ static void test_turn__after_a_copy_the_doubts_are_tried_in_turn(void **state)
     host h = new_host();
     agent_session *s = open_session(&h,
         "doubt echo #\ndoubt 1 3\ndoubt - +\n" REWRITE(PROGRAM) /* a copy */
-        "answer <<X\n - $2))\n}\n```\nX\n"                     /* behind "echo $(($3" */
-        "answer <<X\n $2))\n}\n```\nX\n"                       /* behind "echo $(($1 +" */
+        "answer <<X\n - $2))\n}\n```\nX\n"                      /* behind "echo $(($3" */
+        "answer <<X\n $2))\n}\n```\nX\n"                        /* behind "echo $(($1 +" */
         "answer Fixed.\n",
         AGENT_MODE_ALL, NULL, true);
     submit(s, &h, "test_add.sh fails; fix it");
