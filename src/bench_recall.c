@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "code/code.h"
+#include "cmd.h"
 #include "kv/heads.h"
 
 const char recall_help[] =
@@ -411,15 +412,10 @@ static void say_progress(void *user, double share)
 
 int recall_open(recall *r, const char *name, base_err *err)
 {
-    char *path = NULL;
     r->start = base_clock_ns();
     int e = parse_restore(r, err);
     if (!e) e = bench_results_open(&r->results, name, r->out, r->resume, err);
-    if (!e) e = options_model_path(&r->common, &path, err);
-    if (!e)
-        e = model_open(&r->model, path,
-            &(model_options){.n_threads = (int)r->common.threads, .backend = r->common.backend}, err);
-    free(path);
+    if (!e) e = cmd_open_model(&r->common, &r->model, err);
     if (e) return e;
     r->info = model_get_info(r->model);
     r->heads = kv_heads_path(r->info->hash);

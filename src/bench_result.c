@@ -20,8 +20,9 @@ static void push(bench_results *r, const bench_result *one)
     r->items[r->n++] = *one;
 }
 
-static void read_line(bench_results *r, const char *line, size_t n)
+static void read_line(void *user, const char *line, size_t n)
 {
+    bench_results *r = user;
     base_json_doc *doc = NULL;
     if (base_json_parse(line, n, &doc, NULL)) return;
     const base_json *o = base_json_root(doc), *found = base_json_get(o, "found");
@@ -47,24 +48,29 @@ static void read_line(bench_results *r, const char *line, size_t n)
     base_json_free(doc);
 }
 
-static void read_lines(bench_results *r, const base_buf *file)
+void bench_each_line(const base_buf *file, bench_line_fn *fn, void *user)
 {
     for (size_t at = 0; at < file->len;) {
         const char *end = memchr(file->data + at, '\n', file->len - at);
         if (!end) break;
-        read_line(r, file->data + at, (size_t)(end - file->data) - at);
+        fn(user, file->data + at, (size_t)(end - file->data) - at);
         at = (size_t)(end - file->data) + 1;
     }
 }
 
-int bench_results_read(bench_results *r, const char *path, base_err *err)
+int bench_read_lines(const char *path, bench_line_fn *fn, void *user, base_err *err)
 {
     base_buf file = {0};
-    *r = (bench_results){.n = 0};
     int e = base_fs_read(path, FILE_MOST, &file, err);
-    if (!e) read_lines(r, &file);
+    if (!e) bench_each_line(&file, fn, user);
     base_buf_free(&file);
     return e;
+}
+
+int bench_results_read(bench_results *r, const char *path, base_err *err)
+{
+    *r = (bench_results){.n = 0};
+    return bench_read_lines(path, read_line, r, err);
 }
 
 int bench_open_out(FILE **ret, const char *path, bool resume, base_buf *ret_old, base_err *err)
@@ -92,7 +98,7 @@ int bench_results_open(bench_results *r, const char *name, const char *path, boo
     *r = (bench_results){.name = name};
     base_buf old = {0};
     int e = bench_open_out(&r->out, path, resume, &old, err);
-    if (!e) read_lines(r, &old);
+    if (!e) bench_each_line(&old, read_line, r);
     base_buf_free(&old);
     return e;
 }

@@ -36,6 +36,10 @@ typedef struct bench_results {
  * left out).
  */
 int bench_results_open(bench_results *r, const char *name, const char *path, bool resume, base_err *err);
+/* Whole lines only: one that the end of a run cut off is left out. */
+typedef void bench_line_fn(void *user, const char *line, size_t n);
+void bench_each_line(const base_buf *file, bench_line_fn *fn, void *user);
+int bench_read_lines(const char *path, bench_line_fn *fn, void *user, base_err *err);
 /* The same rule for files with other lines: *ret_old (may be NULL) is what the file holds, up to its last whole line. */
 int bench_open_out(FILE **ret, const char *path, bool resume, base_buf *ret_old, base_err *err);
 /* Reads only. */

@@ -6,6 +6,7 @@
 #define KVIST_CMD_H
 
 #include "base/err.h"
+#include "options.h"
 
 enum { CMD_OK = 0, CMD_FAILED = 1, CMD_USAGE = 2 };
 
@@ -35,6 +36,14 @@ int cmd_model(int argc, char **argv);
 int cmd_replay(int argc, char **argv);
 int cmd_shell(int argc, char **argv); /* the shell, and -p */
 
+/*
+ * What a command without words of its own does first: reads its options. False: it is over, with *ret_status, after --help (usage,
+ * more, and the options of model and cache on stdout) or a complaint. *help is what own's "--help" sets; more may be NULL.
+ */
+bool cmd_begin(int argc, char **argv, common_options *common, const option_row *own, const bool *help,
+    const char *usage, const char *more, int *ret_status);
+/* The model that the options name, computed as they say; what it has to tell goes to stderr. */
+int cmd_open_model(const common_options *o, model **ret, base_err *err);
 /* "kvist: sentence" on stderr: a model_options.notice. */
 void cmd_notice(void *user, const char *sentence);
 /* "kvist: sentence" on stderr; returns CMD_FAILED or, for BASE_E_USAGE, CMD_USAGE. */

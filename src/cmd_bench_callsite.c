@@ -549,13 +549,8 @@ int cmd_bench_callsite(int argc, char **argv)
         {.name = NULL},
     };
     base_err err = {0};
-    int r = options_parse(argc, argv, &b.run.common, own, NULL, NULL, &err);
-    if (!r && b.run.help) {
-        fputs(usage, stdout);
-        fputs(recall_help, stdout);
-        fputs(options_help, stdout);
-        return CMD_OK;
-    }
+    int r;
+    if (!cmd_begin(argc, argv, &b.run.common, own, &b.run.help, usage, recall_help, &r)) return r;
     if (!r && b.run.summary) {
         r = recall_print_summary(&b.run, &err);
     } else if (!r) {

@@ -73,17 +73,13 @@ static void report(const char *what, double *ms, size_t n, bool json)
 
 static int measure(const common_options *common, int64_t repeat, bool json, base_err *err)
 {
-    char *path = NULL;
     model *m = NULL;
     kv_session *s = NULL;
     int32_t *ids = base_xmalloc(CANCEL_PROMPT * sizeof *ids);
     double *ms = base_xmalloc((size_t)repeat * sizeof *ms);
     kv_options kv = {.policy = "full"};
     uint32_t done;
-    int code = options_model_path(common, &path, err);
-    if (!code)
-        code = model_open(
-            &m, path, &(model_options){.n_threads = (int)common->threads, .backend = common->backend}, err);
+    int code = cmd_open_model(common, &m, err);
     if (!code) code = kv_session_new(&s, m, &kv, NULL, err);
     for (uint32_t i = 0; !code && i < CANCEL_PROMPT; i++)
         ids[i] = (int32_t)(100 + i * 7919u % (model_get_info(m)->n_vocab / 2));
@@ -103,7 +99,6 @@ static int measure(const common_options *common, int64_t repeat, bool json, base
     }
     kv_session_free(s);
     model_close(m);
-    free(path);
     free(ids);
     free(ms);
     return code;
@@ -117,11 +112,8 @@ int cmd_bench_cancel(int argc, char **argv)
     const option_row own[] = {{"--repeat", OPTION_INTEGER, &repeat}, {"--json", OPTION_FLAG, &json},
         {"--help", OPTION_FLAG, &help}, {0}};
     base_err err = {0};
-    int code = options_parse(argc, argv, &common, own, NULL, NULL, &err);
-    if (!code && help) {
-        printf("%s%s", usage, options_help);
-        return CMD_OK;
-    }
+    int code;
+    if (!cmd_begin(argc, argv, &common, own, &help, usage, NULL, &code)) return code;
     if (!code && (repeat < 1 || repeat > 1000)) code = base_fail(&err, BASE_E_USAGE, "--repeat is 1 to 1000");
     if (!code) code = measure(&common, repeat, json, &err);
     return code ? cmd_complain(&err) : CMD_OK;

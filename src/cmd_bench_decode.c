@@ -166,13 +166,14 @@ static void write_result(bench *b, const result *one, const char *answer)
     base_buf_puts(&out, ",\"answer\":");
     base_json_put_str(&out, answer, strlen(answer));
     base_buf_puts(&out, "}\n");
-    fputs(out.data, b->file ? b->file : stdout);
-    fflush(b->file ? b->file : stdout);
+    fputs(out.data, b->file);
+    fflush(b->file);
     base_buf_free(&out);
 }
 
-static void read_line(bench *b, const char *line, size_t n)
+static void read_line(void *user, const char *line, size_t n)
 {
+    bench *b = user;
     base_json_doc *doc = NULL;
     if (base_json_parse(line, n, &doc, NULL)) return;
     const base_json *o = base_json_root(doc), *found = base_json_get(o, "found");
@@ -189,16 +190,6 @@ static void read_line(bench *b, const char *line, size_t n)
         one.found[i] = base_json_at(found, i)->integer != 0;
     if (*one.condition) push(b, &one);
     base_json_free(doc);
-}
-
-static void read_results(bench *b, const base_buf *file)
-{
-    for (size_t at = 0; at < file->len;) {
-        const char *end = memchr(file->data + at, '\n', file->len - at);
-        if (!end) break; /* a line that was cut off */
-        read_line(b, file->data + at, (size_t)(end - file->data) - at);
-        at = (size_t)(end - file->data) + 1;
-    }
 }
 
 static void print_row(const bench *b, const result *first)
@@ -481,7 +472,6 @@ static int run_item(bench *b, const char *task, int64_t number, base_err *err)
 
 static int run(bench *b, base_err *err)
 {
-    char *path = NULL;
     base_buf old = {0};
     if (!b->corpus_folder) return base_fail(err, BASE_E_USAGE, "--corpus names a folder of code and prose");
     if (b->tokens < 512 || b->tokens > 100000 || b->items < 1 || b->items > 100000 || b->first < 0 ||
@@ -490,13 +480,9 @@ static int run(bench *b, base_err *err)
             err, BASE_E_USAGE, "--tokens is 512 to 100000, --items 1 to 100000, --copy 0 to %d", COPY_MOST);
     int r = bench_corpus_load(b->corpus_folder, &b->corpus, err);
     if (!r) r = bench_open_out(&b->file, b->out, b->resume, &old, err);
-    if (!r) read_results(b, &old);
-    if (!r) r = options_model_path(&b->common, &path, err);
-    if (!r)
-        r = model_open(&b->model, path,
-            &(model_options){.n_threads = (int)b->common.threads, .backend = b->common.backend}, err);
+    if (!r) bench_each_line(&old, read_line, b);
+    if (!r) r = cmd_open_model(&b->common, &b->model, err);
     base_buf_free(&old);
-    free(path);
     if (r) return r;
     b->info = model_get_info(b->model);
     b->logits = base_xcalloc(b->info->n_vocab, sizeof *b->logits);
@@ -504,17 +490,6 @@ static int run(bench *b, base_err *err)
     for (int64_t i = 0; i < b->items && !r; i++)
         for (size_t t = 0; ruler_tasks[t] && !r; t++)
             if (is_task(b->tasks, ruler_tasks[t])) r = run_item(b, ruler_tasks[t], b->first + i, err);
-    return r;
-}
-
-static int summarise(bench *b, base_err *err)
-{
-    enum { FILE_MOST = 64 << 20 };
-    base_buf file = {0};
-    int r = base_fs_read(b->summary, FILE_MOST, &file, err);
-    if (!r) read_results(b, &file);
-    if (!r) print_summary(b);
-    base_buf_free(&file);
     return r;
 }
 
@@ -536,14 +511,10 @@ int cmd_bench_decode(int argc, char **argv)
         {.name = NULL},
     };
     base_err err = {0};
-    int r = options_parse(argc, argv, &b.common, own, NULL, NULL, &err);
-    if (!r && b.help) {
-        fputs(usage, stdout);
-        fputs(options_help, stdout);
-        return CMD_OK;
-    }
-    if (!r) r = b.summary ? summarise(&b, &err) : run(&b, &err);
-    if (!r && b.out) print_summary(&b);
+    int r;
+    if (!cmd_begin(argc, argv, &b.common, own, &b.help, usage, NULL, &r)) return r;
+    r = b.summary ? bench_read_lines(b.summary, read_line, &b, &err) : run(&b, &err);
+    if (!r && (b.summary || b.out)) print_summary(&b);
     if (b.file && b.file != stdout) fclose(b.file);
     base_buf_free(&b.corpus);
     free(b.results);

@@ -164,11 +164,8 @@ int cmd_bench_grammar(int argc, char **argv)
     bool help = false;
     const option_row own[] = {{"--help", OPTION_FLAG, &help}, {0}};
     base_err err = {0};
-    int code = options_parse(argc, argv, &common, own, NULL, NULL, &err);
-    if (!code && help) {
-        printf("%s%s", usage, options_help);
-        return CMD_OK;
-    }
+    int code;
+    if (!cmd_begin(argc, argv, &common, own, &help, usage, NULL, &code)) return code;
     if (!code) code = measure(&common, &err);
     return code ? cmd_complain(&err) : CMD_OK;
 }

@@ -214,12 +214,13 @@ static int measure(bench *b, base_err *err)
     char *path = NULL;
     base_buf text = {0};
     engine_options options = {
-        .model = {.n_threads = (int)b->common.threads, .backend = b->common.backend},
+        .model = options_to_model(&b->common),
         .kv = {.policy = b->common.policy, .set = b->common.n_set ? b->common.set : NULL},
         .sampling = b->common.sampling,
         .budget = budget_of,
         .budget_user = &b->common,
     };
+    options.model.notice = cmd_notice;
     int rc = options_model_path(&b->common, &path, err);
     if (!rc) rc = options_repair(&b->common, &options.kv.repair, err);
     if (!rc && b->file) rc = base_fs_read(b->file, 1 << 20, &text, err);
@@ -246,11 +247,8 @@ int cmd_bench_lookup(int argc, char **argv)
         {"--max-tokens", OPTION_INTEGER, &b.max_tokens}, {"--json", OPTION_FLAG, &b.json},
         {"--help", OPTION_FLAG, &b.help}, {0}};
     base_err err = {0};
-    int code = options_parse(argc, argv, &b.common, own, NULL, NULL, &err);
-    if (!code && b.help) {
-        printf("%s%s", usage, options_help);
-        return CMD_OK;
-    }
+    int code;
+    if (!cmd_begin(argc, argv, &b.common, own, &b.help, usage, NULL, &code)) return code;
     if (!code && !b.file != !b.request)
         code = base_fail(&err, BASE_E_USAGE, "--file and --request belong together");
     if (!code && (b.repeat < 1 || b.repeat > MAX_REPEAT))

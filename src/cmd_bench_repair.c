@@ -114,13 +114,8 @@ static int run_form(
 
 static int run(bench *b, base_err *err)
 {
-    char *path = NULL;
     kv_session *s = NULL;
-    int r = options_model_path(&b->common, &path, err);
-    if (!r)
-        r = model_open(&b->model, path,
-            &(model_options){.n_threads = (int)b->common.threads, .backend = b->common.backend}, err);
-    free(path);
+    int r = cmd_open_model(&b->common, &b->model, err);
     if (r) return r;
     b->info = model_get_info(b->model);
     if (b->rows > b->info->n_ctx) b->rows = b->info->n_ctx;
@@ -162,12 +157,8 @@ int cmd_bench_repair(int argc, char **argv)
         {.name = NULL},
     };
     base_err err = {0};
-    int r = options_parse(argc, argv, &b.common, own, NULL, NULL, &err);
-    if (!r && b.help) {
-        fputs(usage, stdout);
-        fputs(options_help, stdout);
-        return CMD_OK;
-    }
+    int r;
+    if (!cmd_begin(argc, argv, &b.common, own, &b.help, usage, NULL, &r)) return r;
     if (!r &&
         (b.rows < 2000 || b.restore < 1 || b.restore > 100000 || b.repeat < 1 || b.repeat > MOST_REPEAT))
         r = base_fail(&err, BASE_E_USAGE, "--rows is at least 2000, --restore at least 1, --repeat 1 to %d",

@@ -125,12 +125,8 @@ static int measure(bench *b, base_err *err)
 
 static int run(bench *b, base_err *err)
 {
-    char *path = NULL, folder[] = "/var/tmp/kvist-resume-XXXXXX";
-    int r = options_model_path(&b->common, &path, err);
-    if (!r)
-        r = model_open(&b->model, path,
-            &(model_options){.n_threads = (int)b->common.threads, .backend = b->common.backend}, err);
-    free(path);
+    char folder[] = "/var/tmp/kvist-resume-XXXXXX";
+    int r = cmd_open_model(&b->common, &b->model, err);
     if (r) return r;
     b->info = model_get_info(b->model);
     if (b->rows > (int64_t)b->info->n_ctx - PREFILL) b->rows = (int64_t)b->info->n_ctx - PREFILL;
@@ -155,12 +151,8 @@ int cmd_bench_resume(int argc, char **argv)
         {.name = NULL},
     };
     base_err err = {0};
-    int r = options_parse(argc, argv, &b.common, own, NULL, NULL, &err);
-    if (!r && b.help) {
-        fputs(usage, stdout);
-        fputs(options_help, stdout);
-        return CMD_OK;
-    }
+    int r;
+    if (!cmd_begin(argc, argv, &b.common, own, &b.help, usage, NULL, &r)) return r;
     if (!r &&
         (b.rows < 2000 || b.active < 600 || b.active > b.rows || b.repeat < 1 || b.repeat > MOST_REPEAT))
         r = base_fail(&err, BASE_E_USAGE,

@@ -376,17 +376,13 @@ static int run_session(bench *b, int64_t number, const base_json *one, base_err 
 
 static int run(bench *b, base_err *err)
 {
-    char *path = NULL;
     base_buf file = {0};
     base_json_doc *doc = NULL;
     b->start = base_clock_ns();
     int r = bench_open_out(&b->out, b->out_path, b->resume, &b->done, err);
     if (!r) r = base_fs_read(b->file, FILE_MOST, &file, err);
     if (!r) r = base_json_parse(file.data ? file.data : "", file.len, &doc, err);
-    if (!r) r = options_model_path(&b->common, &path, err);
-    if (!r)
-        r = model_open(&b->model, path,
-            &(model_options){.n_threads = (int)b->common.threads, .backend = b->common.backend}, err);
+    if (!r) r = cmd_open_model(&b->common, &b->model, err);
     if (!r) {
         b->info = model_get_info(b->model);
         b->heads = kv_heads_path(b->info->hash);
@@ -400,7 +396,6 @@ static int run(bench *b, base_err *err)
     if (b->out && b->out != stdout) fclose(b->out);
     base_json_free(doc);
     base_buf_free(&file);
-    free(path);
     return r;
 }
 
@@ -591,12 +586,8 @@ int cmd_bench_sessions(int argc, char **argv)
         {.name = NULL},
     };
     base_err err = {0};
-    int r = options_parse(argc, argv, &b.common, own, NULL, NULL, &err);
-    if (!r && b.help) {
-        fputs(usage, stdout);
-        fputs(options_help, stdout);
-        return CMD_OK;
-    }
+    int r;
+    if (!cmd_begin(argc, argv, &b.common, own, &b.help, usage, NULL, &r)) return r;
     if (!r && !b.summary &&
         (!b.file || b.sessions < 1 || b.first < 0 || !are_percents(b.budgets) || b.most < 1 ||
             strlen(b.policies) > 500))

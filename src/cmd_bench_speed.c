@@ -418,13 +418,8 @@ static int measure(bench *b, base_err *err)
 
 static int bench_speed(bench *b, base_err *err)
 {
-    model_options options = options_to_model(&b->common);
-    char *path = NULL;
     b->began_ns = base_clock_ns();
-    int rc = options_model_path(&b->common, &path, err);
-
-    options.notice = cmd_notice;
-    if (!rc) rc = model_open(&b->model, path, &options, err);
+    int rc = cmd_open_model(&b->common, &b->model, err);
     b->load_s = (double)(base_clock_ns() - b->began_ns) / 1e9;
     if (!rc) {
         b->info = model_get_info(b->model);
@@ -436,7 +431,6 @@ static int bench_speed(bench *b, base_err *err)
     free(b->ids);
     free(b->logits);
     model_sampler_free(b->sampler);
-    free(path);
     return rc;
 }
 

@@ -24,7 +24,8 @@
 
 static const char usage[] =
     "usage: kvist bench structkv --model M --corpus FOLDER [--tokens N] [--items N] [--tasks WORD,...]\n"
-    "                            [--conditions \"WORD;...\"] [--turns 1|2] [--restore K] [--out FILE]\n"
+    "                            [--conditions \"WORD;...\"] [--turns 1|2] [--restore K] [--out FILE "
+    "[--resume]]\n"
     "       kvist bench structkv --summary FILE\n"
     "\n"
     "  --corpus FOLDER     code and prose that facts hide in\n"
@@ -35,7 +36,7 @@ static const char usage[] =
     "  --conditions W;...  those whose name begins with a word of these, or, behind a \"=\", is it (all)\n"
     "  --turns N           2: a later question about other facts follows (1)\n"
     "  --restore K         rows per lane that a repair may bring back before it; 0: none (96)\n"
-    "  --out FILE          results as JSON lines; what is in it already is not run again\n"
+    "  --out FILE          results as JSON lines; --resume: what is in it already is not run again\n"
     "  --summary FILE      no model: the tables of such a file\n"
     "  --pivot             find the model's pivot anew, and keep it for its sessions\n"
     "\n";
@@ -83,7 +84,7 @@ typedef struct bench {
     common_options common;
     int64_t tokens, items, first, turns, restore;
     const char *corpus_folder, *tasks, *words, *out, *summary;
-    bool pivot, help;
+    bool resume, pivot, help;
     model *model;
     kv_session *full; /* the item at hand under `full`, before its first answer */
     const model_info *info;
@@ -129,13 +130,14 @@ static void write_result(bench *b, result *one, const char *answer)
         one->work, one->prefill_s, one->cpu_s, one->score_ms, one->plan_ms, one->repair_ms);
     base_json_put_str(&out, answer, strlen(answer));
     base_buf_puts(&out, "}\n");
-    fputs(out.data, b->file ? b->file : stdout);
-    fflush(b->file ? b->file : stdout);
+    fputs(out.data, b->file);
+    fflush(b->file);
     base_buf_free(&out);
 }
 
-static void read_line(bench *b, const char *line, size_t n)
+static void read_line(void *user, const char *line, size_t n)
 {
+    bench *b = user;
     base_json_doc *doc = NULL;
     if (base_json_parse(line, n, &doc, NULL)) return;
     const base_json *o = base_json_root(doc), *found = base_json_get(o, "found");
@@ -163,21 +165,6 @@ static void read_line(bench *b, const char *line, size_t n)
         one.found[i] = base_json_at(found, i)->integer != 0;
     if (*one.condition && one.n_targets) push(b, &one);
     base_json_free(doc);
-}
-
-static int read_results(bench *b, const char *path, base_err *err)
-{
-    enum { FILE_MOST = 64 << 20 };
-    base_buf file = {0};
-    int e = base_fs_read(path, FILE_MOST, &file, err);
-    for (size_t at = 0; !e && at < file.len;) {
-        const char *end = memchr(file.data + at, '\n', file.len - at);
-        if (!end) break; /* a line that was cut off */
-        read_line(b, file.data + at, (size_t)(end - file.data) - at);
-        at = (size_t)(end - file.data) + 1;
-    }
-    base_buf_free(&file);
-    return e;
 }
 
 /* The same item under `full`; NULL: it was not run. */
@@ -496,19 +483,13 @@ static int check_options(const bench *b, base_err *err)
 
 static int run(bench *b, base_err *err)
 {
-    char *path = NULL;
+    base_buf old = {0};
     int r = check_options(b, err);
     if (!r) r = bench_corpus_load(b->corpus_folder, &b->corpus, err);
-    if (!r && b->out && base_fs_exists(b->out)) r = read_results(b, b->out, err);
-    if (!r && b->out) {
-        b->file = fopen(b->out, "ae");
-        if (!b->file) r = base_fail_sys(err, "cannot write %s", b->out);
-    }
-    if (!r) r = options_model_path(&b->common, &path, err);
-    if (!r)
-        r = model_open(&b->model, path,
-            &(model_options){.n_threads = (int)b->common.threads, .backend = b->common.backend}, err);
-    free(path);
+    if (!r) r = bench_open_out(&b->file, b->out, b->resume, &old, err);
+    if (!r) bench_each_line(&old, read_line, b);
+    base_buf_free(&old);
+    if (!r) r = cmd_open_model(&b->common, &b->model, err);
     if (r) return r;
     b->info = model_get_info(b->model);
     b->heads = kv_heads_path(b->info->hash);
@@ -540,26 +521,18 @@ int cmd_bench_structkv(int argc, char **argv)
         {"--tasks", OPTION_TEXT, &b.tasks},
         {"--conditions", OPTION_TEXT, &b.words},
         {"--out", OPTION_TEXT, &b.out},
+        {"--resume", OPTION_FLAG, &b.resume},
         {"--summary", OPTION_TEXT, &b.summary},
         {"--pivot", OPTION_FLAG, &b.pivot},
         {"--help", OPTION_FLAG, &b.help},
         {.name = NULL},
     };
     base_err err = {0};
-    int r = options_parse(argc, argv, &b.common, own, NULL, NULL, &err);
-    if (!r && b.help) {
-        fputs(usage, stdout);
-        fputs(options_help, stdout);
-        return CMD_OK;
-    }
-    if (!r && b.summary) {
-        r = read_results(&b, b.summary, &err);
-        if (!r) print_summary(&b);
-    } else if (!r) {
-        r = run(&b, &err);
-        if (!r && b.out) print_summary(&b);
-    }
-    if (b.file) fclose(b.file);
+    int r;
+    if (!cmd_begin(argc, argv, &b.common, own, &b.help, usage, NULL, &r)) return r;
+    r = b.summary ? bench_read_lines(b.summary, read_line, &b, &err) : run(&b, &err);
+    if (!r && (b.summary || b.out)) print_summary(&b);
+    if (b.file && b.file != stdout) fclose(b.file);
     free(b.results);
     base_buf_free(&b.corpus);
     free(b.heads);

@@ -778,7 +778,6 @@ int cmd_bench_structure(int argc, char **argv)
     const char **rest = calloc((size_t)argc, sizeof *rest);
     uint32_t n_rest = 0;
     base_err err = {0};
-    char *path = NULL;
     int r = rest ? options_parse(argc, argv, &b.common, own, rest, &n_rest, &err) : BASE_E_NOMEM;
     for (uint32_t i = 0; i < n_rest && i < MOST_SOURCES; i++) b.sources[i] = rest[i];
     free(rest);
@@ -798,11 +797,7 @@ int cmd_bench_structure(int argc, char **argv)
         return r ? cmd_complain(&err) : CMD_OK;
     }
     if (!r) r = check(&b, &err);
-    if (!r) r = options_model_path(&b.common, &path, &err);
-    if (!r)
-        r = model_open(&b.model, path,
-            &(model_options){.n_threads = (int)b.common.threads, .backend = b.common.backend}, &err);
-    free(path);
+    if (!r) r = cmd_open_model(&b.common, &b.model, &err);
     if (r) return cmd_complain(&err);
     b.info = model_get_info(b.model);
     r = run(&b, &err);

@@ -66,12 +66,9 @@ static void say_progress(void *user, double share)
 
 static int calibrate(const common_options *common, base_err *err)
 {
-    char *path = NULL, *heads = NULL;
+    char *heads = NULL;
     model *m = NULL;
-    int r = options_model_path(common, &path, err);
-    if (!r)
-        r = model_open(
-            &m, path, &(model_options){.n_threads = (int)common->threads, .backend = common->backend}, err);
+    int r = cmd_open_model(common, &m, err);
     if (!r) {
         heads = kv_heads_path(model_get_info(m)->hash);
         r = kv_heads_calibrate(m, KV_HEADS_KEPT, heads, say_progress, NULL, NULL, err);
@@ -79,7 +76,6 @@ static int calibrate(const common_options *common, base_err *err)
     if (!r) printf("%s\n", heads);
     model_close(m);
     free(heads);
-    free(path);
     return r;
 }
 
