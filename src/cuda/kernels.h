@@ -171,7 +171,7 @@ typedef struct gpu_patch {
 } gpu_patch;
 typedef struct k_patch {
     const gpu_patch *patches;
-    const uint32_t *n_patches;
+    uint32_t n;
 } k_patch;
 
 /* Rows as the host packed them, [n][2 * head_dim], to their slots. */

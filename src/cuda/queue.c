@@ -13,7 +13,7 @@
 #include "base/mem.h"
 #include "cuda/backend.h"
 
-enum { ALIGN = 256, HEAD = 16 };
+enum { ALIGN = 256 };
 
 static size_t rounded(size_t n_bytes)
 {
@@ -74,19 +74,17 @@ static cudaError_t send_patches(cuda_backend *c)
 {
     cuda_queue *q = &c->queue;
     cuda_arena *a = &c->patch_lists;
-    const size_t n_bytes = HEAD + q->n_patches * sizeof *q->patches;
-    const uint32_t n = (uint32_t)q->n_patches;
+    const size_t n_bytes = q->n_patches * sizeof *q->patches;
+    gpu_patch *host;
+    k_patch params = {.n = (uint32_t)q->n_patches};
     cudaError_t e = send(c, &c->move);
-    if (e == cudaSuccess && n_bytes > a->size - a->used) {
+    if (e == cudaSuccess && !cuda_has_room(a, n_bytes)) {
         e = cudaStreamSynchronize(c->stream);
         a->used = a->copied = 0;
     }
     if (e != cudaSuccess) return e;
-    memcpy(a->host + a->used, &n, sizeof n);
-    memcpy(a->host + a->used + HEAD, q->patches, n_bytes - HEAD);
-    const k_patch params = {(const gpu_patch *)(const void *)(a->device + a->used + HEAD),
-        (const uint32_t *)(const void *)(a->device + a->used)};
-    a->used += (n_bytes + ALIGN - 1) / ALIGN * ALIGN;
+    cuda_take(a, n_bytes, &host, &params.patches);
+    memcpy(host, q->patches, n_bytes);
     q->n_patches = 0;
     e = send(c, a);
     return e == cudaSuccess ? cuda_launch_patch(c->stream, &params) : e;

@@ -11,8 +11,7 @@
 
 static __global__ void apply_patches(const k_patch a)
 {
-    const uint32_t n = *a.n_patches;
-    for (uint32_t p = blockIdx.x; p < n; p += gridDim.x) {
+    for (uint32_t p = blockIdx.x; p < a.n; p += gridDim.x) {
         const uint32_t *from = (const uint32_t *)(uintptr_t)a.patches[p].from;
         uint32_t *to = (uint32_t *)(uintptr_t)a.patches[p].to;
         for (uint32_t i = threadIdx.x; i < a.patches[p].n_words; i += blockDim.x) to[i] = from[i];
