@@ -230,9 +230,14 @@ int cuda_rows_done(cuda_backend *c, const model_rows_view *view, base_err *err)
     return rc;
 }
 
+static uint32_t *place_of(const cuda_rows *r, uint32_t lane, uint32_t slot)
+{
+    return &r->table[slot / BLOCK]->slots[(size_t)lane * BLOCK + slot % BLOCK];
+}
+
 uint32_t cuda_rows_find(const cuda_backend *c, uint32_t lane, uint32_t slot)
 {
-    return c->rows->table[slot / BLOCK]->slots[(size_t)lane * BLOCK + slot % BLOCK];
+    return *place_of(c->rows, lane, slot);
 }
 
 size_t cuda_rows_n_slots(const cuda_backend *c)
@@ -259,7 +264,7 @@ static int sweep(cuda_backend *c, base_err *err)
         memset(named, 0, r->n_slots);
         for (size_t i = 0; i < l->n_runs; i++)
             for (uint32_t k = 0; k < l->runs[i].n; k++) {
-                const uint32_t slot = cuda_rows_find(c, lane, l->runs[i].slot + k);
+                const uint32_t slot = *place_of(r, lane, l->runs[i].slot + k);
                 if (slot != CUDA_NO_SLOT) named[slot] = 1;
             }
         for (size_t b = 0; b < r->n_blocks; b++) {
@@ -332,26 +337,14 @@ static bool has_places(const cuda_rows *r, const uint32_t *missing, uint32_t fir
     return true;
 }
 
-/* Rows of the list that the pool does not hold. */
-static uint32_t count_missing(const cuda_backend *c, const model_lane_list *list, uint32_t lane)
-{
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < list->n_runs; i++)
-        for (uint32_t k = 0; k < list->runs[i].n; k++)
-            n += cuda_rows_find(c, lane, list->runs[i].slot + k) == CUDA_NO_SLOT;
-    return n;
-}
-
 /* The list's rows from ordinal `from` on that the pool does not hold. */
-static uint32_t count_missing_from(
-    const cuda_backend *c, const model_lane_list *list, uint32_t lane, uint32_t from)
+static uint32_t count_missing(const cuda_rows *r, const model_lane_list *list, uint32_t lane, uint32_t from)
 {
     uint32_t n = 0, ordinal = list->n_rows;
-    if (from == 0) return count_missing(c, list, lane);
     for (uint32_t i = list->n_runs; i-- > 0 && ordinal > from;) {
         const model_run *run = &list->runs[i];
         for (uint32_t k = run->n; k-- > 0 && ordinal > from; ordinal--)
-            n += cuda_rows_find(c, lane, run->slot + k) == CUDA_NO_SLOT;
+            n += *place_of(r, lane, run->slot + k) == CUDA_NO_SLOT;
     }
     return n;
 }
@@ -404,11 +397,11 @@ static int make_room(
     uint32_t most = 0, most_missing = 0, missing[LANES_MAX];
     int rc = 0;
     for (uint32_t i = 0; i < n; i++)
-        missing[i] = count_missing_from(c, &view->lanes[first + i], first + i, from[i]);
+        missing[i] = count_missing(r, &view->lanes[first + i], first + i, from[i]);
     if (has_places(r, missing, first, n)) return 0;
     if ((rc = cuda_finish(c, err)) || (rc = sweep(c, err))) return rc;
     for (uint32_t i = 0; i < n; i++) {
-        missing[i] = count_missing(c, &view->lanes[first + i], first + i);
+        missing[i] = count_missing(r, &view->lanes[first + i], first + i, 0);
         if (missing[i] > most_missing) most_missing = missing[i];
         if (view->lanes[first + i].n_rows > most) most = view->lanes[first + i].n_rows;
     }
@@ -495,11 +488,6 @@ static int upload_row(cuda_backend *c, upload *u, const model_rows_view *view, u
     return 0;
 }
 
-static uint32_t *place_of(const cuda_rows *r, uint32_t lane, uint32_t slot)
-{
-    return &r->table[slot / BLOCK]->slots[(size_t)lane * BLOCK + slot % BLOCK];
-}
-
 /* A place for a row that the pool does not hold; make_room has seen to it that there is one. */
 static int take_place(cuda_rows *r, uint32_t lane, uint32_t *ret, base_err *err)
 {
@@ -516,23 +504,20 @@ static int find_row(cuda_backend *c, upload *u, const model_rows_view *view, uin
 {
     cuda_rows *r = c->rows;
     uint32_t *place = place_of(r, lane, slot);
-    int rc = *place == CUDA_NO_SLOT ? take_place(r, lane, ret, err) : 0;
-    if (rc || *place != CUDA_NO_SLOT) {
-        if (!rc) *ret = *place;
-        return rc;
-    }
-    rc = upload_row(c, u, view, lane, slot, *ret, err);
-    if (!rc) *place_of(r, lane, slot) = *ret;
+    *ret = *place;
+    if (*ret != CUDA_NO_SLOT) return 0;
+    int rc = take_place(r, lane, ret, err);
+    if (!rc) rc = upload_row(c, u, view, lane, slot, *ret, err);
+    if (!rc) *place = *ret;
     return rc;
 }
 
-static int keep_runs(lane_state *l, const model_lane_list *list)
+static void keep_runs(lane_state *l, const model_lane_list *list)
 {
-    if (list->n_runs > l->cap_runs) base_grow(&l->runs, &l->cap_runs, list->n_runs, sizeof *l->runs);
+    base_grow(&l->runs, &l->cap_runs, list->n_runs, sizeof *l->runs);
     if (list->n_runs) memcpy(l->runs, list->runs, list->n_runs * sizeof *l->runs);
     l->n_runs = list->n_runs;
     l->n_rows = list->n_rows;
-    return 0;
 }
 
 /* Places and indices of ordinals [from, n_rows), in the move arena, and their patches. */
@@ -578,34 +563,29 @@ static int send_lengths(cuda_backend *c, const model_rows_view *view, uint32_t f
     return cuda_patch(c, c->rows->n_rows + first, device, n, err);
 }
 
-static bool stands(const lane_state *l, const model_lane_list *list)
-{
-    return l->n_rows == list->n_rows && l->n_runs == list->n_runs && common_rows(l, list) == list->n_rows;
-}
-
-/* Makes the layer's lists equal the view's. */
-static int match_lists(cuda_backend *c, const model_rows_view *view, uint32_t first, base_err *err)
+/* Makes the layer's lists equal the view's; from: ordinals of each that do. */
+static int match_lists(
+    cuda_backend *c, const model_rows_view *view, uint32_t first, const uint32_t *from, base_err *err)
 {
     cuda_rows *r = c->rows;
     bool all_stand = true, patched = false;
     upload u = {0};
     int rc = 0;
     for (uint32_t i = 0; i < view->shape.n_head_kv; i++) {
-        all_stand = all_stand && stands(&r->lanes[first + i], &view->lanes[first + i]);
-        patched = patched || r->lanes[first + i].patched == c->queue.serial;
+        const lane_state *l = &r->lanes[first + i];
+        const model_lane_list *list = &view->lanes[first + i];
+        all_stand = all_stand && from[i] == list->n_rows && l->n_rows == list->n_rows;
+        patched = patched || l->patched == c->queue.serial;
+        u.left += count_missing(r, list, first + i, from[i]);
     }
     if (all_stand) return 0;
-    for (uint32_t i = 0; i < view->shape.n_head_kv; i++)
-        u.left += count_missing_from(c, &view->lanes[first + i], first + i,
-            common_rows(&r->lanes[first + i], &view->lanes[first + i]));
     /* What waits reads the list as it was patched before. */
     if (patched && (rc = cuda_flush(c, err))) return rc;
     for (uint32_t i = 0; i < view->shape.n_head_kv && !rc; i++) {
         lane_state *l = &r->lanes[first + i];
-        const uint32_t from = common_rows(l, &view->lanes[first + i]);
         l->n_runs = l->n_rows = 0; /* in between it is nobody's */
-        rc = send_list(c, &u, view, first + i, from, err);
-        if (!rc) rc = keep_runs(l, &view->lanes[first + i]);
+        rc = send_list(c, &u, view, first + i, from[i], err);
+        if (!rc) keep_runs(l, &view->lanes[first + i]);
         l->patched = c->queue.serial;
     }
     if (!rc) rc = end_upload(c, &u, err);
@@ -628,7 +608,7 @@ int cuda_rows_prepare(
         rc = grow_lists(c, most, err);
     }
     if (!rc) rc = make_room(c, view, first, from, err);
-    if (!rc) rc = match_lists(c, view, first, err);
+    if (!rc) rc = match_lists(c, view, first, from, err);
     if (rc) return rc;
     *ret = (gpu_lists){.pool = r->pool,
         .slots = r->slots,
