@@ -204,11 +204,7 @@ static int compute_group(kv_session *s, work *w, const kv_lists *lists, uint32_t
     }
     memcpy(w->hidden, w->states + (size_t)first * n_embd, (size_t)n * n_embd * sizeof *w->hidden);
     cut_lists(s, w, lists, cut * s->compute.shape.n_head_kv, tokens[n - 1]);
-    const model_rows_view rows = {.shape = s->table.shape,
-        .blocks = s->table.rows,
-        .n_blocks = s->table.n,
-        .lanes = w->lanes,
-        .stamps = s->table.stamps};
+    const model_rows_view rows = kv__view_of(s, w->lanes);
     const model_capture capture = {.tokens = places, .n = n_places, .queries = w->queries};
     const model_batch batch = {
         .ids = w->ids,

@@ -107,11 +107,7 @@ static int add_shares(kv_session *s, const kv_needle_text *text, const kv_needle
         lists[lane] = (model_lane_list){.runs = runs, .n_runs = n_runs, .n_rows = n_rows};
         mass[lane] = rows + (size_t)lane * n_rows;
     }
-    const model_rows_view view = {.shape = s->table.shape,
-        .blocks = s->table.rows,
-        .n_blocks = s->table.n,
-        .lanes = lists,
-        .stamps = s->table.stamps};
+    const model_rows_view view = kv__view_of(s, lists);
     /* One head of every lane at a time: its lane's mass is then its own. */
     for (uint32_t g = 0; g < group && !r; g++) {
         for (uint32_t h = 0; h < n_heads; h++) heads[h] = h % group == g;

@@ -35,11 +35,7 @@ static int add_token(
     model_run *runs = NULL;
     model_lane_list *lanes = kv__lists_before(s, token, token, &runs);
     if (!lanes) return base_fail(err, BASE_E_NOMEM, "no memory to add up attention");
-    const model_rows_view view = {.shape = s->table.shape,
-        .blocks = s->table.rows,
-        .n_blocks = s->table.n,
-        .lanes = lanes,
-        .stamps = s->table.stamps};
+    const model_rows_view view = kv__view_of(s, lanes);
     const model_score score = {.queries = query,
         .n_queries = 1,
         .rows = &view,

@@ -110,8 +110,7 @@ static int score_layers(kv_session *s, const model_lane_list *lists, uint32_t fr
         mass[lane] = rows + n;
         n += lists[lane].n_rows;
     }
-    const model_rows_view view = {
-        .shape = s->table.shape, .blocks = s->table.rows, .n_blocks = s->table.n, .lanes = lists};
+    const model_rows_view view = kv__view_of(s, lists);
     const model_score score = {.queries = asker->queries,
         .n_queries = asker->n,
         .rows = &view,

@@ -369,8 +369,7 @@ int kv_session_recovered(kv_session *s, double *ret, const atomic_bool *cancel, 
     float *queries = malloc(kv__memory_floats(s) * sizeof *queries);
     keeper k = {.lists = base_xcalloc(s->n_lanes, sizeof *k.lists)};
     int rc = lanes && queries ? 0 : base_fail(err, BASE_E_NOMEM, "no memory to look at a token again");
-    model_rows_view rows = kv__view(s);
-    rows.lanes = lanes;
+    model_rows_view rows = kv__view_of(s, lanes);
     if (!rc) rc = kv__reading_begin(s, &rows, &s->ids[s->n - 1], s->n - 1, 1, &reader, err);
     if (!rc) {
         k.r = s->reading;
@@ -387,8 +386,7 @@ int kv_session_recovered(kv_session *s, double *ret, const atomic_bool *cancel, 
             .reader = &keep,
             .cancel = cancel};
         rc = kv_table_make_writable(&s->table, s->n - 1, s->n, err);
-        rows.blocks = s->table.rows;
-        rows.stamps = s->table.stamps;
+        rows = kv__view_of(s, lanes);
         if (!rc) rc = s->compute.forward(s->compute.user, &batch, err);
         k.r->reads = before;
     }

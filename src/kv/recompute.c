@@ -51,12 +51,10 @@ int kv__recompute(
         goto out;
     }
     s->table.rows[s->table.n] = hidden->rows; /* the table's spare place */
+    s->table.packed[s->table.n] = NULL;
     s->table.stamps[s->table.n] = hidden->stamp;
-    const model_rows_view rows = {.shape = s->table.shape,
-        .blocks = s->table.rows,
-        .n_blocks = s->table.n + 1,
-        .lanes = lanes,
-        .stamps = s->table.stamps};
+    model_rows_view rows = kv__view_of(s, lanes);
+    rows.n_blocks++;
     const uint32_t zero = 0;
     const model_reader *reader = NULL;
     const kv_part *part = kv__part_at(s, i);

@@ -159,12 +159,7 @@ static int score_rows(kv_session *s, work *w, const float *queries, uint32_t n_q
         lists[lane] = (model_lane_list){.runs = w->runs, .n_runs = w->n_runs, .n_rows = w->n_rows};
         if (w->weight[lane]) mass[lane] = rows + (size_t)lane * w->n_rows;
     }
-    const model_rows_view view = {.shape = s->table.shape,
-        .blocks = s->table.rows,
-        .packed = s->table.packed,
-        .n_blocks = s->table.n,
-        .lanes = lists,
-        .stamps = s->table.stamps};
+    const model_rows_view view = kv__view_of(s, lists);
     const model_score score = {
         .queries = queries,
         .n_queries = n_queries,

@@ -14,11 +14,7 @@ static int forward_chunk(kv_session *s, kv_lists *lists, uint32_t n, const atomi
     for (uint32_t i = 0; i < n; i++) phases[i] = s->phases[from + i];
     int r = kv_lists_append(lists, n, err);
     if (r) return r;
-    const model_rows_view rows = {.shape = s->table.shape,
-        .blocks = s->table.rows,
-        .n_blocks = s->table.n,
-        .lanes = lists->view,
-        .stamps = s->table.stamps};
+    const model_rows_view rows = kv__view_of(s, lists->view);
     const model_batch batch = {
         .ids = s->ids + from, .phases = phases, .n = n, .rows = &rows, .cancel = cancel};
     s->computed += n;

@@ -66,14 +66,19 @@ kv_compute kv_compute_model(model *m)
     return c;
 }
 
-model_rows_view kv__view(const kv_session *s)
+model_rows_view kv__view_of(const kv_session *s, const model_lane_list *lanes)
 {
     return (model_rows_view){.shape = s->table.shape,
         .blocks = s->table.rows,
         .packed = s->table.packed,
         .n_blocks = s->table.n,
-        .lanes = s->lists.view,
+        .lanes = lanes,
         .stamps = s->table.stamps};
+}
+
+model_rows_view kv__view(const kv_session *s)
+{
+    return kv__view_of(s, s->lists.view);
 }
 
 size_t kv__memory_floats(const kv_session *s)
