@@ -157,6 +157,12 @@ int cuda_rows_meet(cuda_backend *c, const model_rows_view *view, base_err *err);
 uint32_t cuda_rows_find(const cuda_backend *c, uint32_t lane, uint32_t slot);
 size_t cuda_rows_n_slots(const cuda_backend *c);
 
+/* ---- operations.c ---- */
+
+int cuda_check_cancel(const cuda_backend *c, base_err *err);
+/* Heads that the kernels over rows can do, and query heads that share them evenly. */
+int cuda_check_heads(const model_rows_shape *s, uint32_t n_head, base_err *err);
+
 /* ---- weights.c, operations.c, score.c: what the table holds ---- */
 
 int cuda_pack(model_ops *ops, ops_weight **ret, const gguf_tensor *tensor, base_err *err);

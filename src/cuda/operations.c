@@ -15,10 +15,21 @@
     type name;                                                                                               \
     memset(&name, 0, sizeof name)
 
-static int check_cancel(const cuda_backend *c, base_err *err)
+int cuda_check_cancel(const cuda_backend *c, base_err *err)
 {
     if (!c->ops.cancel || !atomic_load_explicit(c->ops.cancel, memory_order_relaxed)) return 0;
     return base_fail(err, BASE_E_CANCELLED, "cancelled");
+}
+
+int cuda_check_heads(const model_rows_shape *s, uint32_t n_head, base_err *err)
+{
+    if (s->head_dim % 16 || s->head_dim == 0 || s->head_dim > GPU_HEAD_DIM_MAX)
+        return base_fail(err, BASE_E_UNSUPPORTED,
+            "attention over heads of %u; multiples of 16 up to %d are possible", s->head_dim,
+            GPU_HEAD_DIM_MAX);
+    if (s->n_head_kv == 0 || n_head == 0 || n_head % s->n_head_kv)
+        return base_fail(err, BASE_E_UNSUPPORTED, "%u query heads over %u KV heads", n_head, s->n_head_kv);
+    return 0;
 }
 
 static gpu_mat mat_of(ops_mat m)
@@ -88,7 +99,7 @@ static int launch_quant(
     model_ops *ops, k_quant *k, ops_activations *out, uint32_t n, uint32_t width, base_err *err)
 {
     cuda_backend *c = cuda_of(ops);
-    int rc = check_cancel(c, err);
+    int rc = cuda_check_cancel(c, err);
     if (rc) return rc;
     if (n > out->n_max || width > out->width_max || width % GPU_BLOCK)
         return base_fail(err, BASE_E_LIMIT, "%u rows of %u do not fit activations for %u rows of %u", n,
@@ -189,7 +200,7 @@ int cuda_op_matmul(model_ops *ops, const ops_matmul_args *a, base_err *err)
 {
     cuda_backend *c = cuda_of(ops);
     PARAMS(k_matmul, k);
-    int rc = check_cancel(c, err);
+    int rc = cuda_check_cancel(c, err);
     if (rc) return rc;
     for (uint32_t p = 0; p < a->n_parts; p++) {
         const ops_weight *w = a->parts[p].weight;
@@ -298,11 +309,10 @@ int cuda_op_attention(model_ops *ops, const ops_attention_args *a, base_err *err
     cuda_backend *c = cuda_of(ops);
     const model_rows_shape *s = &a->rows->shape;
     PARAMS(k_attention, k);
-    int rc = check_cancel(c, err);
+    int rc = cuda_check_cancel(c, err);
     if (rc) return rc;
     if (a->n == 0) return 0;
-    if (s->n_head_kv == 0 || a->n_head % s->n_head_kv)
-        return base_fail(err, BASE_E_UNSUPPORTED, "%u query heads over %u KV heads", a->n_head, s->n_head_kv);
+    if ((rc = cuda_check_heads(s, a->n_head, err))) return rc;
     rc = cuda_rows_prepare(c, a->rows, a->layer, &k.lists, err);
     if (rc) return rc;
     k.q = mat_of(a->q);
@@ -355,11 +365,9 @@ int cuda_op_bound(model_ops *ops, const ops_bound_args *a, base_err *err)
     uint16_t *host = NULL;
     float *bounds = NULL;
     PARAMS(k_bound, k);
-    int rc = check_cancel(c, err);
+    int rc = cuda_check_cancel(c, err);
     if (rc || !a->n || !a->n_sections) return rc;
-    if (s->n_head_kv == 0 || a->n_head % s->n_head_kv || d % 16 || d > GPU_HEAD_DIM_MAX)
-        return base_fail(
-            err, BASE_E_UNSUPPORTED, "%u query heads over %u KV heads of %zu", a->n_head, s->n_head_kv, d);
+    if ((rc = cuda_check_heads(s, a->n_head, err))) return rc;
     if ((a->n_sections - 1) / MODEL_ROWS_BLOCK >= a->profiles->n_blocks)
         return base_fail(err, BASE_E_LIMIT, "%u sections, but profiles of %u", a->n_sections,
             a->profiles->n_blocks * MODEL_ROWS_BLOCK);

@@ -166,11 +166,8 @@ static int open_shape(cuda_backend *c, const model_rows_shape *s, base_err *err)
     if (s->n_head_kv > LANES_MAX)
         return base_fail(
             err, BASE_E_UNSUPPORTED, "%u KV heads; up to %d are possible", s->n_head_kv, LANES_MAX);
-    if (s->head_dim % 16 || s->head_dim > GPU_HEAD_DIM_MAX || s->n_head_kv == 0)
-        return base_fail(err, BASE_E_UNSUPPORTED,
-            "attention over heads of %u; multiples of 16 up to %d are possible", s->head_dim,
-            GPU_HEAD_DIM_MAX);
-    int rc = cuda_finish(c, err);
+    int rc = cuda_check_heads(s, s->n_head_kv, err);
+    if (!rc) rc = cuda_finish(c, err);
     if (rc) return rc;
     free_shape(c);
     r->shape = *s;

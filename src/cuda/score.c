@@ -256,9 +256,7 @@ static int score_layers(score *j, base_err *err)
     if (!l.slots || !l.n_rows || !l.n_heads || !l.from || !l.keys || !l.queries || !l.rest || !l.mass)
         rc = base_fail(err, BASE_E_NOMEM, "no memory to score %u rows", j->max_rows);
     for (uint32_t layer = 0; layer < s->n_layer && !rc; layer++) {
-        const atomic_bool *cancel = j->c->ops.cancel;
-        if (cancel && atomic_load_explicit(cancel, memory_order_relaxed))
-            rc = base_fail(err, BASE_E_CANCELLED, "cancelled");
+        rc = cuda_check_cancel(j->c, err);
         if (!rc) rc = score_layer(j, &l, layer, err);
     }
     free(l.slots);
@@ -276,13 +274,13 @@ int cuda_op_score_rows(model_ops *ops, const ops_score_rows_args *a, base_err *e
 {
     cuda_backend *c = cuda_of(ops);
     const model_rows_shape *s = &a->rows->shape;
-    if (s->n_head_kv == 0 || a->n_head % s->n_head_kv)
-        return base_fail(err, BASE_E_UNSUPPORTED, "%u query heads over %u KV heads", a->n_head, s->n_head_kv);
+    int rc = cuda_check_heads(s, a->n_head, err);
+    if (rc) return rc;
     if (a->n_queries < 1 || a->n_queries > 64)
         return base_fail(
             err, BASE_E_LIMIT, "%u queries were given to score with; 1 to 64 are possible", a->n_queries);
     score j = {.c = c, .a = a, .group = a->n_head / s->n_head_kv};
-    int rc = cuda_finish(c, err);
+    rc = cuda_finish(c, err);
     if (!rc) rc = cuda_rows_meet(c, a->rows, err);
     if (rc) return rc;
     measure(&j);
