@@ -536,6 +536,7 @@ int agent__run_test_first(agent *a, base_err *err)
     if (!rc) after_change(a, &test, agent__call_key("shell", test.call.arguments, (base_str){0}));
     if (!rc && !a->fix.no_test) {
         a->fix.passed = test.result.status == TOOL_OK;
+        if (a->fix.passed) agent__notice(a, "the named test passes as the tree is now");
         rc = append_test(a, &test, &from, &to, err);
         agent_text gap = {.origin = KV_ORIGIN_TOOL, .text = "\n", .n = 1};
         if (!rc) rc = agent__append(a, &gap, NULL, err);

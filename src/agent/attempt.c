@@ -183,20 +183,13 @@ void agent__take_back(agent *a, const char *path, const char *name, base_buf *ou
 
 /* --- asking again ------------------------------------------------------------------------------------------------------- */
 
-/* The definition that this turn's excerpts show of a file that is no test, as it is now. */
-typedef struct target {
-    char *path, *name, *language;
-    base_buf text;
-    size_t body; /* byte of text where its body begins */
-} target;
-
-static void target_free(target *t)
+static void definition_free(agent_definition *t)
 {
     free(t->path);
     free(t->name);
     free(t->language);
     base_buf_free(&t->text);
-    *t = (target){0};
+    *t = (agent_definition){0};
 }
 
 /* The definition of that name, else the file's first one that has a body. */
@@ -210,7 +203,8 @@ static const code_definition *definition_of(const code_file *f, const char *name
     return NULL;
 }
 
-static bool find_target(const agent *a, target *ret)
+/* The definition that this turn's excerpts show of a file that is no test, as it is now. */
+static bool find_target(const agent *a, agent_definition *ret)
 {
     for (size_t i = 0; i < a->n_pieces && !ret->path; i++) {
         const agent_piece *p = &a->pieces[i];
@@ -224,7 +218,8 @@ static bool find_target(const agent *a, target *ret)
         if (d || label) {
             ret->path = base_xstrdup(p->path);
             ret->name = base_xstrdup(label ? label : d->name);
-            ret->language = base_xstrdup(f->language ? f->language : "");
+            const char *language = code_language(p->path, text.data, text.len);
+            ret->language = base_xstrdup(language ? language : "");
         }
         if (d && d->to <= text.len) {
             size_t from = d->from;
@@ -247,7 +242,7 @@ void agent_opening_free(agent_opening *o)
 }
 
 /* The call that rewrites the target, up to the first line of its new text. */
-static void put_call(const agent *a, const target *t, base_buf *out)
+static void put_call(const agent *a, const agent_definition *t, base_buf *out)
 {
     base_buf json = {0};
     base_buf_puts(&json, "{\"name\": \"rewrite\", \"arguments\": {\"path\": ");
@@ -262,14 +257,13 @@ static void put_call(const agent *a, const target *t, base_buf *out)
 
 int agent__open_call(agent *a, bool further, agent_opening *opening, base_err *err)
 {
-    target t = {0};
+    agent_definition t = {0};
     int rc = 0;
     agent_opening_free(opening);
     if (find_target(a, &t)) {
         base_buf text = {0};
         put_call(a, &t, &opening->call);
-        if (further && t.text.len)
-            rc = agent__doubt_next(a, opening->call.data, t.text.data, t.body, &text, err);
+        if (further) rc = agent__doubt_next(a, opening->call.data, &t, &text, err);
         opening->is_doubt = text.len > 0;
         /* Without a thought of its own a small model copies the old text. */
         if (!text.len)
@@ -277,7 +271,7 @@ int agent__open_call(agent *a, bool further, agent_opening *opening, base_err *e
         base_buf_puts(&opening->call, text.data ? text.data : "");
         base_buf_free(&text);
     }
-    target_free(&t);
+    definition_free(&t);
     return rc;
 }
 

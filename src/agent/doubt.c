@@ -12,6 +12,7 @@
 
 #include "agent/internal.h"
 #include "base/mem.h"
+#include "code/code.h"
 
 enum { MAX_DOUBTS = 16, MAX_TOKENS = 1024 };
 
@@ -48,32 +49,16 @@ static base_str trimmed(base_str s)
     return s;
 }
 
-static bool begins_comment(base_str s)
+/* A change of the code, not of its layout, its comments or the fence around it. code: the text without its comments. */
+static bool is_change(const char *language, const char *code, size_t at, base_str said, base_str instead)
 {
-    static const char *const marks[] = {"#", "//", "/*", "--", "\"\"\"", "'''"};
-    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
-        if (s.len >= strlen(marks[i]) && !memcmp(s.ptr, marks[i], strlen(marks[i]))) return true;
-    return false;
-}
-
-/* Is byte `at` in a comment or a docstring? By lines and triple quotes: a wrong yes costs a candidate, a wrong no an attempt. */
-static bool is_prose(const char *text, size_t at)
-{
-    size_t line = at, quotes = 0;
-    while (line && text[line - 1] != '\n') line--;
-    for (size_t i = line; i < at; i++)
-        if (begins_comment((base_str){text + i, at - i})) return true;
-    for (size_t i = 0; i + 2 < at; i++)
-        if (!memcmp(text + i, "\"\"\"", 3) || !memcmp(text + i, "'''", 3)) quotes++, i += 2;
-    return quotes % 2;
-}
-
-/* A change of the code, not of its layout, its comments or the fence around it. */
-static bool is_change(base_str said, base_str instead)
-{
-    base_str old = trimmed(said), other = trimmed(instead);
-    return other.len && !begins_comment(other) && !memchr(other.ptr, '`', other.len) &&
-           (old.len != other.len || memcmp(old.ptr, other.ptr, old.len));
+    char *words = code_blank_comments(language, instead.ptr, instead.len);
+    base_str old = trimmed((base_str){code + at, said.len}), other = trimmed((base_str){words, instead.len});
+    bool is_comment = !old.len && trimmed(said).len;
+    bool change = !is_comment && other.len && !memchr(other.ptr, '`', other.len) &&
+                  (old.len != other.len || memcmp(old.ptr, other.ptr, old.len));
+    free(words);
+    return change;
 }
 
 /* --- finding them ------------------------------------------------------------------------------------------------------- */
@@ -94,54 +79,57 @@ static base_str piece_of(const agent *a, int32_t id)
 }
 
 /* Tokens of the text from byte `body` on, least certain first. */
-static void rank(
-    agent *a, agent_doubts *d, const int32_t *ids, const engine_doubt *found, size_t n, size_t body)
+static void rank(agent *a, agent_doubts *d, const agent_definition *old, const int32_t *ids,
+    const engine_doubt *found, size_t n)
 {
     size_t at = 0, length = strlen(d->text);
+    char *code = code_blank_comments(old->language, d->text, length);
     d->items = base_xcalloc(n ? n : 1, sizeof *d->items);
     for (size_t i = 0; i < n; i++) {
         base_str said = piece_of(a, ids[i]), instead = piece_of(a, found[i].instead);
         if (at + said.len > length || memcmp(d->text + at, said.ptr, said.len))
             break; /* a tokenizer whose pieces are not the text */
-        if (at >= body && is_change(said, instead) && !is_prose(d->text, at))
+        if (at >= old->body && is_change(old->language, code, at, said, instead))
             d->items[d->n++] =
                 (doubt){(uint32_t)at, found[i].behind, base_xstrndup(instead.ptr, instead.len)};
         at += said.len;
     }
+    free(code);
     qsort(d->items, d->n, sizeof *d->items, by_doubt);
     while (d->n > MAX_DOUBTS) free(d->items[--d->n].instead);
 }
 
-static int find(agent *a, const char *head, const char *text, size_t body, base_err *err)
+static int find(agent *a, const char *head, const agent_definition *old, base_err *err)
 {
     model_ids ids = {0};
     a->engine->ops->encode(a->engine, head, strlen(head), &ids);
     size_t n_head = ids.n;
-    a->engine->ops->encode(a->engine, text, strlen(text), &ids);
-    engine_doubt *found = base_xcalloc(ids.n + 1, sizeof *found);
+    a->engine->ops->encode(a->engine, old->text.data, old->text.len, &ids);
     agent__doubts_free(a);
     a->doubts = base_xcalloc(1, sizeof *a->doubts);
-    a->doubts->text = base_xstrdup(text);
+    a->doubts->text = base_xstrdup(old->text.data);
     int rc = 0;
-    if (ids.n <= MAX_TOKENS) rc = a->engine->ops->doubts(a->engine, ids.ids, (uint32_t)ids.n, found, err);
-    if (!rc && ids.n <= MAX_TOKENS)
-        rank(a, a->doubts, ids.ids + n_head, found + n_head, ids.n - n_head, body);
-    free(found);
+    if (ids.n <= MAX_TOKENS) {
+        engine_doubt *found = base_xcalloc(ids.n + 1, sizeof *found);
+        rc = a->engine->ops->doubts(a->engine, ids.ids, (uint32_t)ids.n, found, err);
+        if (!rc) rank(a, a->doubts, old, ids.ids + n_head, found + n_head, ids.n - n_head);
+        free(found);
+    }
     model_ids_free(&ids);
     return rc == BASE_E_LIMIT ? 0 : rc; /* a context that is nearly full: then without */
 }
 
-int agent__doubt_next(agent *a, const char *head, const char *text, size_t body, base_buf *out, base_err *err)
+int agent__doubt_next(agent *a, const char *head, const agent_definition *old, base_buf *out, base_err *err)
 {
-    if (!a->engine->ops->doubts) return 0;
-    if (!a->doubts || strcmp(a->doubts->text, text)) {
-        int rc = find(a, head, text, body, err);
+    if (!a->engine->ops->doubts || !old->text.len) return 0;
+    if (!a->doubts || strcmp(a->doubts->text, old->text.data)) {
+        int rc = find(a, head, old, err);
         if (rc) return rc;
     }
     agent_doubts *d = a->doubts;
     if (d->next >= d->n) return 0;
     const doubt *item = &d->items[d->next++];
-    base_buf_add(out, text, item->at);
+    base_buf_add(out, old->text.data, item->at);
     base_buf_puts(out, item->instead);
     return 0;
 }

@@ -229,12 +229,16 @@ bool agent__ask_again(agent *a, uint32_t from, uint32_t to, bool is_useless, bas
 const char *agent__forbids_change(const agent *a, const char *path);
 
 /* --- doubt.c --- */
+typedef struct agent_definition {
+    char *path, *name, *language;
+    base_buf text; /* as it is now */
+    size_t body;   /* byte of text where its body begins */
+} agent_definition;
 /*
- * The next attempt at a definition (text; its body begins at byte `body`): what stands before the next doubted token, and the
- * other token, into out; nothing when none is left. head: what stands in front of the definition in the answer.
+ * The next attempt at a definition: what stands before the next doubted token, and the other token, into out; nothing when none is
+ * left. head: what stands in front of the definition in the answer.
  */
-int agent__doubt_next(
-    agent *a, const char *head, const char *text, size_t body, base_buf *out, base_err *err);
+int agent__doubt_next(agent *a, const char *head, const agent_definition *old, base_buf *out, base_err *err);
 void agent__doubts_free(agent *a);
 
 /* --- tries.c --- */

@@ -41,6 +41,9 @@ bool code_path_is_test(const char *path);
 /* "c", "python", ... by file name (and first line); NULL: unknown. */
 const char *code_language(const char *path, const char *text, size_t n);
 
+/* The text, comments and docstrings blanked, every byte in its place; the caller frees. By the language's marks alone, so a piece will do. */
+char *code_blank_comments(const char *language, const char *text, size_t n);
+
 typedef enum code_kind {
     CODE_CALL,
     CODE_CONTROL,

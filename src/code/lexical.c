@@ -22,6 +22,7 @@ typedef struct lexer {
     pair *pairs; /* ascending by open */
     size_t n_pairs, cap_pairs;
     bool hash_comments, indents, c_like;
+    bool keep_strings; /* but docstrings */
     code_builder b;
 } lexer;
 
@@ -73,11 +74,16 @@ static size_t blank(lexer *x, size_t from, size_t to)
     return to;
 }
 
+static bool is_long_quote(const lexer *x, size_t i)
+{
+    return x->hash_comments && i + 2 < x->n && x->text[i + 1] == x->text[i] && x->text[i + 2] == x->text[i];
+}
+
 /* The end of a string that starts at i; short strings end with their line. */
 static size_t string_end(const lexer *x, size_t i)
 {
     const char quote = x->text[i];
-    if (x->hash_comments && i + 2 < x->n && x->text[i + 1] == quote && x->text[i + 2] == quote) {
+    if (is_long_quote(x, i)) {
         for (size_t j = i + 3; j + 2 < x->n; j++)
             if (x->text[j] == quote && x->text[j + 1] == quote && x->text[j + 2] == quote) return j + 3;
         return x->n;
@@ -109,7 +115,8 @@ static void blank_strings(lexer *x)
                    memchr(x->text + i + 1, '\'', string_end(x, i) - i - 1) == NULL) {
             i++; /* a lifetime, an apostrophe */
         } else if (c == '"' || c == '\'' || c == '`') {
-            i = blank(x, i, string_end(x, i));
+            const size_t end = string_end(x, i);
+            i = x->keep_strings && !is_long_quote(x, i) ? end : blank(x, i, end);
         } else {
             i++;
         }
@@ -545,6 +552,14 @@ static void define_sections(lexer *x)
     if (!open) return;
     d.to = (uint32_t)x->n;
     code_builder_define(&x->b, &d);
+}
+
+char *code_blank_comments(const char *language, const char *text, size_t n)
+{
+    lexer x = {.text = text, .n = n, .code = base_xstrndup(text, n), .keep_strings = true};
+    x.hash_comments = language_in(hash_languages, N_OF(hash_languages), language);
+    blank_strings(&x);
+    return x.code;
 }
 
 code_file *code_parse_lexical(const char *language, const char *path, const char *text, size_t n)

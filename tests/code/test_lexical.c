@@ -129,9 +129,30 @@ static void test_language__identifiers_split(void **state)
     assert_false(code_is_keyword("retur", 5));
 }
 
+/* "//" divides in Python and begins a comment in C; strings stay, docstrings are prose. */
+static void test_lexical__comments_are_blanked_in_place(void **state)
+{
+    static const struct {
+        const char *language, *text, *blanked;
+    } cases[] = {
+        {"python", "a // b # c\n\"\"\"d\"\"\"\ne = '#'\n", "a // b    \n       \ne = '#'\n"},
+        {"c", "i--; // b\n/* c\nd */ s = \"//\";\n", "i--;     \n    \n     s = \"//\";\n"},
+        {"c", "#if 1\n", "#if 1\n"},
+        {"python", " #", "  "},
+        {"bash", "echo $(($1 - 2)) # two", "echo $(($1 - 2))      "},
+        {NULL, "", ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *got = code_blank_comments(cases[i].language, cases[i].text, strlen(cases[i].text));
+        assert_string_equal(got, cases[i].blanked);
+        free(got);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lexical__comments_are_blanked_in_place),
         cmocka_unit_test(test_lexical__c),
         cmocka_unit_test(test_lexical__python_blocks_end_with_their_indent),
         cmocka_unit_test(test_lexical__go_rust_javascript),
