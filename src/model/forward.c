@@ -495,8 +495,9 @@ static int run_split(model *m, const model_batch *batch, uint32_t layer_last, ba
     return rc;
 }
 
-static int compute_batch(model *m, const model_batch *batch, base_err *err)
+static int compute_batch(model *m, const void *what, base_err *err)
 {
+    const model_batch *batch = what;
     uint32_t layer_last = batch->layer_last;
     if (batch->layer_first == 0 && layer_last == 0) layer_last = m->hyper.n_layer;
     int rc = check_batch(m, batch, layer_last, err);
@@ -514,18 +515,26 @@ static int compute_batch(model *m, const model_batch *batch, base_err *err)
     return rc ? rc : synced;
 }
 
-int model_forward(model *m, const model_batch *batch, base_err *err)
+/* Where the device fails the model goes on on the CPU, and this once more there. */
+static int try_again(
+    model *m, int (*compute)(model *m, const void *what, base_err *err), const void *what, base_err *err)
 {
     base_err own = {0};
     if (!err) err = &own;
-    int rc = compute_batch(m, batch, err);
+    int rc = compute(m, what, err);
     if (rc != BASE_E_DEVICE) return rc;
     rc = model_fall_back(m, err);
-    return rc ? rc : compute_batch(m, batch, err);
+    return rc ? rc : compute(m, what, err);
 }
 
-static int score_rows(model *m, const model_score *score, base_err *err)
+int model_forward(model *m, const model_batch *batch, base_err *err)
 {
+    return try_again(m, compute_batch, batch, err);
+}
+
+static int score_rows(model *m, const void *what, base_err *err)
+{
+    const model_score *score = what;
     const model_hyper *h = &m->hyper;
     const model_rows_shape *s = &score->rows->shape;
     if (score->n_queries < 1 || score->n_queries > 64)
@@ -556,17 +565,13 @@ static int score_rows(model *m, const model_score *score, base_err *err)
 
 int model_score_rows(model *m, const model_score *score, base_err *err)
 {
-    base_err own = {0};
-    if (!err) err = &own;
-    int rc = score_rows(m, score, err);
-    if (rc != BASE_E_DEVICE) return rc;
-    rc = model_fall_back(m, err);
-    return rc ? rc : score_rows(m, score, err);
+    return try_again(m, score_rows, score, err);
 }
 
 /* A lane's query heads become tokens of one head each, so that the operation keeps them apart. */
-int model_bound_sections(model *m, const model_bound *b, base_err *err)
+static int bound_sections(model *m, const void *what, base_err *err)
 {
+    const model_bound *b = what;
     const model_hyper *h = &m->hyper;
     const uint32_t group = h->n_head / h->n_head_kv, n = group * b->n_queries, d = h->head_dim;
     if (b->layer >= h->n_layer || b->n_queries < 1 || n > FORWARD_BATCH)
@@ -592,4 +597,9 @@ int model_bound_sections(model *m, const model_bound *b, base_err *err)
     if (!rc) rc = m->ops->sync(m->ops, err);
     m->ops->cancel = NULL;
     return rc;
+}
+
+int model_bound_sections(model *m, const model_bound *b, base_err *err)
+{
+    return try_again(m, bound_sections, b, err);
 }
