@@ -148,7 +148,8 @@ int cuda_rows_prepare(
 int cuda_rows_place(cuda_backend *c, const model_rows_view *view, uint32_t layer, uint32_t n,
     k_rows_write *ret, base_err *err);
 void cuda_rows_deliver(cuda_backend *c, bool arrived);
-uint16_t *cuda_rows_pool(cuda_backend *c);
+/* The pool from this lane's first place on; NULL while there is none. */
+const uint16_t *cuda_rows_pool(const cuda_backend *c, uint32_t lane);
 /* An operation's end: of a view without stamps nothing is remembered, since its memory may hold other rows next time. */
 int cuda_rows_done(cuda_backend *c, const model_rows_view *view, base_err *err);
 /* Where the pool holds a row, CUDA_NO_SLOT when it does not. After cuda_rows_meet with this view. */

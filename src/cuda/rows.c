@@ -242,9 +242,10 @@ size_t cuda_rows_n_slots(const cuda_backend *c)
     return c->rows->n_slots;
 }
 
-uint16_t *cuda_rows_pool(cuda_backend *c)
+const uint16_t *cuda_rows_pool(const cuda_backend *c, uint32_t lane)
 {
-    return c->rows->pool;
+    const cuda_rows *r = c->rows;
+    return r->pool ? r->pool + lane * r->n_slots * 2 * r->shape.head_dim : NULL;
 }
 
 /* ---- places ---- */

@@ -87,10 +87,9 @@ static int make_space(score *j, base_err *err)
     enum { ALIGN = 256, PARTS = 10 };
     const model_rows_shape *s = &j->a->rows->shape;
     const size_t lanes = s->n_head_kv, n_q = (size_t)j->group * j->a->n_queries;
-    const size_t sizes[PARTS] = {model_rows_lanes(s) * (size_t)j->max_rows * 4,
-        model_rows_lanes(s) * (size_t)4, lanes * 4, lanes * 4, (size_t)j->max_streamed * s->head_dim * 2,
-        lanes * n_q * s->head_dim * 4, lanes * n_q * j->max_tiles * 8, lanes * n_q * 8,
-        lanes * j->max_rows * 4, lanes * n_q * 4};
+    const size_t sizes[PARTS] = {lanes * j->max_rows * 4, lanes * 4, lanes * 4, lanes * 4,
+        (size_t)j->max_streamed * s->head_dim * 2, lanes * n_q * s->head_dim * 4,
+        lanes * n_q * j->max_tiles * 8, lanes * n_q * 8, lanes * j->max_rows * 4, lanes * n_q * 4};
     uint8_t *at[PARTS];
     for (int i = 0; i < PARTS; i++) j->s.n_bytes += (sizes[i] + ALIGN - 1) / ALIGN * ALIGN;
     int rc = cuda_alloc(j->c, &j->s.data, j->s.n_bytes, "rows that are scored", err);
@@ -184,8 +183,8 @@ static int send_layer(score *j, layer_space *l, uint32_t layer, base_err *err)
         if (l->n_rows[h]) n_keys = collect_rows(j, lane, l->slots + (size_t)h * j->max_rows, l->keys, n_keys);
     }
     cuda_backend *c = j->c;
-    rc = put(c, j->s.slots + (size_t)first * j->max_rows, l->slots, (size_t)n * j->max_rows * 4, err);
-    if (!rc) rc = put(c, j->s.n_rows + first, l->n_rows, n * sizeof *l->n_rows, err);
+    rc = put(c, j->s.slots, l->slots, (size_t)n * j->max_rows * 4, err);
+    if (!rc) rc = put(c, j->s.n_rows, l->n_rows, n * sizeof *l->n_rows, err);
     if (!rc) rc = put(c, j->s.n_heads, l->n_heads, n * sizeof *l->n_heads, err);
     if (!rc) rc = put(c, j->s.from, l->from, n * sizeof *l->from, err);
     if (!rc) rc = put(c, j->s.streamed, l->keys, (size_t)n_keys * d * sizeof *l->keys, err);
@@ -200,14 +199,13 @@ static int score_layer(score *j, layer_space *l, uint32_t layer, base_err *err)
     const model_rows_shape *s = &a->rows->shape;
     cuda_backend *c = j->c;
     const size_t mass_bytes = (size_t)s->n_head_kv * j->max_rows * sizeof(float);
-    const k_score k = {.lists = {.pool = cuda_rows_pool(c),
+    const k_score k = {.lists = {.pool = cuda_rows_pool(c, layer * s->n_head_kv),
                            .streamed = j->s.streamed,
                            .slots = j->s.slots,
                            .n_rows = j->s.n_rows,
                            .n_slots = cuda_rows_n_slots(c),
                            .cap = j->max_rows,
                            .streamed_step = s->head_dim,
-                           .first_lane = layer * s->n_head_kv,
                            .n_lanes = s->n_head_kv,
                            .head_dim = s->head_dim},
         .queries = j->s.queries,
