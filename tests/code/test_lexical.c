@@ -1,4 +1,7 @@
 /* Without any grammar (NULL): definitions, anchors and sections by the lexical reading; languages by name; words. */
+#include <stdlib.h>
+#include <string.h>
+
 #include "support.h"
 
 #include "base/buf.h"
