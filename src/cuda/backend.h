@@ -5,7 +5,8 @@
  *     backend.c     opens and closes, buffers, the table of operations
  *     queue.c       launches that wait, graphs of them, and the pieces of memory that travel with them
  *     weights.c     the file's matrices into planes (kernels.h)
- *     rows.c        which rows of the cache are on the device, and the live lists there
+ *     rows.c        which rows of the cache are on the device
+ *     lists.c       the live lists there, and the rows that they need
  *     operations.c  one function an operation: numbers into a kernel's struct
  *     score.c       score_rows
  *
@@ -137,11 +138,6 @@ void cuda_queue_free(cuda_backend *c);
 int cuda_rows_new(cuda_backend *c, base_err *err);
 void cuda_rows_free(cuda_backend *c);
 /*
- * Makes a layer's live lists of `view` stand on the device, with every row they name. The answer holds until the next call.
- */
-int cuda_rows_prepare(
-    cuda_backend *c, const model_rows_view *view, uint32_t layer, gpu_lists *ret, base_err *err);
-/*
  * Places for the last n rows of a layer's lists, which are about to be written, and room in the back arena (`copy`) for what is
  * written: it comes to host memory when the batch ends.
  */
@@ -157,6 +153,14 @@ int cuda_rows_done(cuda_backend *c, const model_rows_view *view, base_err *err);
 int cuda_rows_meet(cuda_backend *c, const model_rows_view *view, base_err *err);
 uint32_t cuda_rows_find(const cuda_backend *c, uint32_t lane, uint32_t slot);
 size_t cuda_rows_n_slots(const cuda_backend *c);
+
+/* ---- lists.c ---- */
+
+/*
+ * Makes a layer's live lists of `view` stand on the device, with every row they name. The answer holds until the next call.
+ */
+int cuda_lists_prepare(
+    cuda_backend *c, const model_rows_view *view, uint32_t layer, gpu_lists *ret, base_err *err);
 
 /* ---- operations.c ---- */
 

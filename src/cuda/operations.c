@@ -1,6 +1,6 @@
 /*
  * One function an operation of ops.def: it checks the shapes, puts what only the host knows (ids, phases, chosen rows) into the
- * argument arena, and hands a kernel's struct to the queue. Operations over rows ask rows.c for the lists; score_rows is in score.c.
+ * argument arena, and hands a kernel's struct to the queue. Operations over rows ask lists.c for the lists; score_rows is in score.c.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -313,7 +313,7 @@ int cuda_op_attention(model_ops *ops, const ops_attention_args *a, base_err *err
     if (rc) return rc;
     if (a->n == 0) return 0;
     if ((rc = cuda_check_heads(s, a->n_head, err))) return rc;
-    rc = cuda_rows_prepare(c, a->rows, a->layer, &k.lists, err);
+    rc = cuda_lists_prepare(c, a->rows, a->layer, &k.lists, err);
     if (rc) return rc;
     k.q = mat_of(a->q);
     k.out = mat_of(a->out);

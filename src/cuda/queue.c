@@ -4,7 +4,7 @@
  * differs from token to token lies in the arenas and lists on the device, not in the structs, so that a context may grow without a
  * new graph. Large batches are launched at once.
  *
- * A flush sends, in this order: what the arenas hold, the pieces of lists to their places, rows to theirs (rows.c puts that launch
+ * A flush sends, in this order: what the arenas hold, the pieces of lists to their places, rows to theirs (lists.c puts that launch
  * in front), and the launches. Arenas are written to again only after the stream is through.
  */
 #include <stdlib.h>

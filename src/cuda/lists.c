@@ -1,0 +1,258 @@
+/*
+ * The live lists on the device, and the rows that they name and the pool lacks.
+ *
+ * A lane's list on the device is its rows' places in order; it is compared with the view run by run, and only what differs is sent:
+ * for a decoded token one word a lane. Promoting a row that is still in the pool moves nothing; else the rows of a plan go over in
+ * one transfer and are unpacked there. Which rows the pool holds: rows.c.
+ */
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "cuda/rows.h"
+
+enum {
+    FIRST_ROWS = 4096,
+    UPLOAD_ROWS = 16384,
+    GATHER_ROWS = 64 /* that a thread claims */
+};
+
+/*
+ * Ordinals of the lane's list that the device has as the view wants them. Runs are the same rows since stamps are; the last common
+ * one may be longer or shorter now.
+ */
+static uint32_t common_rows(const lane_state *l, const model_lane_list *list)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < list->n_runs && i < l->n_runs; i++) {
+        const model_run *a = &l->runs[i], *b = &list->runs[i];
+        if (a->slot != b->slot || a->index != b->index) return n;
+        n += a->n < b->n ? a->n : b->n;
+        if (a->n != b->n) return n;
+    }
+    return n;
+}
+
+/* Longer lists on the device, which are empty then. */
+static int grow_lists(cuda_backend *c, uint32_t n_rows, base_err *err)
+{
+    cuda_rows *r = c->rows;
+    size_t cap = r->cap ? r->cap : FIRST_ROWS;
+    while (cap < n_rows) cap *= 2;
+    int rc = cuda_finish(c, err);
+    if (rc) return rc;
+    cuda_free(c, r->slots, r->list_bytes);
+    cuda_free(c, r->index, r->list_bytes);
+    r->slots = r->index = NULL;
+    r->cap = 0;
+    cuda_rows_forget_lists(r);
+    r->list_bytes = cap * r->n_lanes * sizeof(uint32_t);
+    rc = cuda_alloc(c, (void **)&r->slots, r->list_bytes, "lists of the cache", err);
+    if (!rc) rc = cuda_alloc(c, (void **)&r->index, r->list_bytes, "lists of the cache", err);
+    if (!rc) r->cap = cap;
+    return rc;
+}
+
+/* ---- rows to the device ---- */
+
+/* Rows on their way to the device: where they are here, and their places there; gathered by the pool when the piece is full. */
+typedef struct upload {
+    uint16_t *rows; /* host side of the move arena: [n][2 * head_dim] */
+    uint64_t *places;
+    const uint16_t *device_rows;
+    const uint64_t *device_places;
+    uint32_t n, cap, left; /* left: rows to come, this piece's and later ones' */
+} upload;
+
+typedef struct gather_job {
+    const row_source *from;
+    uint16_t *to;
+    uint32_t n, head_dim;
+    _Atomic uint32_t next;
+} gather_job;
+
+static void gather_rows(void *arg, int thread, int n_threads)
+{
+    (void)thread;
+    (void)n_threads;
+    gather_job *j = arg;
+    const size_t d = j->head_dim;
+    for (uint32_t first; (first = atomic_fetch_add(&j->next, GATHER_ROWS)) < j->n;)
+        for (uint32_t i = first; i < j->n && i < first + GATHER_ROWS; i++) {
+            memcpy(j->to + 2 * i * d, j->from[i].key, d * sizeof *j->to);
+            memcpy(j->to + (2 * i + 1) * d, j->from[i].value, d * sizeof *j->to);
+        }
+}
+
+static int begin_upload(cuda_backend *c, upload *u, base_err *err)
+{
+    cuda_rows *r = c->rows;
+    const size_t row = cuda_rows_row_bytes(r);
+    const uint32_t cap = u->left < UPLOAD_ROWS ? u->left : UPLOAD_ROWS;
+    int rc = cuda_reserve(c, 0, cap * (row + sizeof *u->places), 0, err);
+    if (rc) return rc;
+    base_grow(&r->sources, &r->cap_sources, cap, sizeof *r->sources);
+    cuda_take(&c->move, cap * (row + sizeof *u->places), &u->rows, &u->device_rows);
+    u->places = (uint64_t *)(void *)((uint8_t *)u->rows + cap * row);
+    u->device_places = (const uint64_t *)(const void *)((const uint8_t *)u->device_rows + cap * row);
+    u->n = 0;
+    u->cap = cap;
+    return 0;
+}
+
+static int end_upload(cuda_backend *c, upload *u, base_err *err)
+{
+    cuda_rows *r = c->rows;
+    const k_unpack params = {u->device_rows, u->device_places, r->pool, u->n, r->shape.head_dim};
+    gather_job j = {.from = r->sources, .to = u->rows, .n = u->n, .head_dim = r->shape.head_dim};
+    u->n = u->cap = 0;
+    if (j.n == 0) return 0;
+    if (j.n < 4 * GATHER_ROWS)
+        gather_rows(&j, 0, 1);
+    else
+        base_pool_share(c->pool, gather_rows, &j);
+    return cuda_run_now(c, cuda_launch_unpack, &params, err);
+}
+
+static int upload_row(cuda_backend *c, upload *u, const model_rows_view *view, uint32_t lane, uint32_t slot,
+    uint32_t place, base_err *err)
+{
+    cuda_rows *r = c->rows;
+    int rc = 0;
+    if (u->n == u->cap) {
+        rc = end_upload(c, u, err);
+        if (!rc) rc = begin_upload(c, u, err);
+        if (rc) return rc;
+    }
+    r->sources[u->n] = (row_source){model_rows_key(view, lane, slot), model_rows_value(view, lane, slot)};
+    u->places[u->n++] = lane * (uint64_t)r->n_slots + place;
+    u->left--;
+    return 0;
+}
+
+/* The row's place in the pool; a row that is not there is brought from host memory. */
+static int find_row(cuda_backend *c, upload *u, const model_rows_view *view, uint32_t lane, uint32_t slot,
+    uint32_t *ret, base_err *err)
+{
+    cuda_rows *r = c->rows;
+    uint32_t *place = cuda_rows_place_of(r, lane, slot);
+    *ret = *place;
+    if (*ret != CUDA_NO_SLOT) return 0;
+    int rc = cuda_rows_take_place(r, lane, ret, err);
+    if (!rc) rc = upload_row(c, u, view, lane, slot, *ret, err);
+    if (!rc) *place = *ret;
+    return rc;
+}
+
+/* ---- lists ---- */
+
+static void keep_runs(lane_state *l, const model_lane_list *list)
+{
+    base_grow(&l->runs, &l->cap_runs, list->n_runs, sizeof *l->runs);
+    if (list->n_runs) memcpy(l->runs, list->runs, list->n_runs * sizeof *l->runs);
+    l->n_runs = list->n_runs;
+    l->n_rows = list->n_rows;
+}
+
+/* Places and indices of ordinals [from, n_rows), in the move arena, and their patches. */
+static int send_list(
+    cuda_backend *c, upload *u, const model_rows_view *view, uint32_t lane, uint32_t from, base_err *err)
+{
+    cuda_rows *r = c->rows;
+    const model_lane_list *list = &view->lanes[lane];
+    const uint32_t n = list->n_rows - from;
+    uint32_t *host = NULL, *words = n ? malloc(2 * (size_t)n * sizeof *words) : NULL, *device = NULL,
+             ordinal = list->n_rows, i;
+    int rc = 0;
+    if (!n) return 0;
+    if (!words) return base_fail(err, BASE_E_NOMEM, "no memory for a list of %u rows", n);
+    for (i = list->n_runs; i-- > 0 && ordinal > from && !rc;) {
+        const model_run *run = &list->runs[i];
+        for (uint32_t k = run->n; k-- > 0 && ordinal > from && !rc;) {
+            ordinal--;
+            rc = find_row(c, u, view, lane, run->slot + k, &words[ordinal - from], err);
+            words[n + ordinal - from] = run->index + k;
+        }
+    }
+    if (!rc && !cuda_has_room(&c->move, 2 * (size_t)n * sizeof *words)) rc = end_upload(c, u, err);
+    if (!rc) rc = cuda_reserve(c, 0, 2 * (size_t)n * sizeof *words, 0, err);
+    if (!rc) {
+        cuda_take(&c->move, 2 * (size_t)n * sizeof *words, &host, &device);
+        memcpy(host, words, 2 * (size_t)n * sizeof *words);
+        rc = cuda_patch(c, r->slots + lane * r->cap + from, device, n, err);
+    }
+    if (!rc) rc = cuda_patch(c, r->index + lane * r->cap + from, device + n, n, err);
+    free(words);
+    return rc;
+}
+
+static int send_lengths(cuda_backend *c, const model_rows_view *view, uint32_t first, base_err *err)
+{
+    const uint32_t n = view->shape.n_head_kv;
+    uint32_t *host, *device;
+    int rc = cuda_reserve(c, 0, n * sizeof *host, 0, err);
+    if (rc) return rc;
+    cuda_take(&c->move, n * sizeof *host, &host, &device);
+    for (uint32_t i = 0; i < n; i++) host[i] = view->lanes[first + i].n_rows;
+    return cuda_patch(c, c->rows->n_rows + first, device, n, err);
+}
+
+/* Makes the layer's lists equal the view's; from: ordinals of each that do. */
+static int match_lists(
+    cuda_backend *c, const model_rows_view *view, uint32_t first, const uint32_t *from, base_err *err)
+{
+    cuda_rows *r = c->rows;
+    bool all_stand = true, patched = false;
+    upload u = {0};
+    int rc = 0;
+    for (uint32_t i = 0; i < view->shape.n_head_kv; i++) {
+        const lane_state *l = &r->lanes[first + i];
+        const model_lane_list *list = &view->lanes[first + i];
+        all_stand = all_stand && from[i] == list->n_rows && l->n_rows == list->n_rows;
+        patched = patched || l->patched == c->queue.serial;
+        u.left += cuda_rows_count_missing(r, list, first + i, from[i]);
+    }
+    if (all_stand) return 0;
+    /* What waits reads the list as it was patched before. */
+    if (patched && (rc = cuda_flush(c, err))) return rc;
+    for (uint32_t i = 0; i < view->shape.n_head_kv && !rc; i++) {
+        lane_state *l = &r->lanes[first + i];
+        l->n_runs = l->n_rows = 0; /* in between it is nobody's */
+        rc = send_list(c, &u, view, first + i, from[i], err);
+        if (!rc) keep_runs(l, &view->lanes[first + i]);
+        l->patched = c->queue.serial;
+    }
+    if (!rc) rc = end_upload(c, &u, err);
+    return rc ? rc : send_lengths(c, view, first, err);
+}
+
+int cuda_lists_prepare(
+    cuda_backend *c, const model_rows_view *view, uint32_t layer, gpu_lists *ret, base_err *err)
+{
+    cuda_rows *r = c->rows;
+    const uint32_t first = layer * view->shape.n_head_kv;
+    uint32_t from[CUDA_LANES_MAX], most = 0;
+    int rc = cuda_rows_meet(c, view, err);
+    for (uint32_t i = 0; i < view->shape.n_head_kv && !rc; i++) {
+        from[i] = common_rows(&r->lanes[first + i], &view->lanes[first + i]);
+        if (view->lanes[first + i].n_rows > most) most = view->lanes[first + i].n_rows;
+    }
+    if (!rc && most > r->cap) {
+        memset(from, 0, sizeof from);
+        rc = grow_lists(c, most, err);
+    }
+    if (!rc) rc = cuda_rows_make_room(c, view, first, from, err);
+    if (!rc) rc = match_lists(c, view, first, from, err);
+    if (rc) return rc;
+    *ret = (gpu_lists){.pool = r->pool,
+        .slots = r->slots,
+        .index = r->index,
+        .n_rows = r->n_rows,
+        .n_slots = r->n_slots,
+        .cap = r->cap,
+        .first_lane = first,
+        .n_lanes = view->shape.n_head_kv,
+        .head_dim = view->shape.head_dim};
+    return 0;
+}
