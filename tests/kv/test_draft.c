@@ -12,40 +12,9 @@
 #include <cmocka.h>
 
 #include "base/hash.h"
-#include "fake_compute.h"
+#include "kit.h"
 
 enum { CTX = 3000 };
-
-static kv_session *open_session(
-    fake_model *m, uint32_t budget, const char *policy, const kv_observer *observer)
-{
-    const kv_compute c = fake_compute(m, CTX);
-    const kv_options o = {.budget = budget, .policy = policy, .repair = -1};
-    kv_session *s = NULL;
-    base_err err = {0};
-    if (kv_session_new_over(&s, &c, &o, observer, &err)) fail_msg("%s", err.msg);
-    return s;
-}
-
-static void make_ids(int32_t *ids, uint32_t n, uint64_t seed)
-{
-    for (uint32_t i = 0; i < n; i++) ids[i] = (int32_t)test_below(&seed, FAKE_VOCAB);
-}
-
-static void append(
-    kv_session *s, kv_origin origin, uint32_t turn, const int32_t *ids, uint32_t n, float *logits)
-{
-    const kv_segment g = {.origin = origin, .turn = turn};
-    base_err err = {0};
-    uint32_t done = 0;
-    if (kv_session_append(s, &g, ids, n, logits, &done, NULL, &err)) fail_msg("%s", err.msg);
-    assert_int_equal(done, n);
-}
-
-static void assert_same_logits(const float *a, const float *b)
-{
-    assert_memory_equal(a, b, FAKE_VOCAB * sizeof *a);
-}
 
 /* What a session shows of itself, for two that should not differ. */
 static uint64_t fold_session(kv_session *s)
@@ -69,15 +38,6 @@ static uint64_t fold_session(kv_session *s)
     return base_hash64(logits, sizeof logits, hash);
 }
 
-static void fold_plan(void *user, const kv_plan *p)
-{
-    base_buf blob = {0};
-    kv_plan_pack(p, &blob);
-    uint64_t *hash = user;
-    *hash = base_hash64(blob.data, blob.len, *hash);
-    base_buf_free(&blob);
-}
-
 /*
  * An answer with drafts, right, wrong or cut off by an eviction, and other operations in between, against one that appends token
  * by token: after every token both are the same session.
@@ -88,19 +48,19 @@ static void test_draft__leaves_no_trace_of_what_was_not_accepted(void **state)
     fake_model m = {.fail_after = -1};
     uint64_t seed = test_seed("draft", 11), plans[2] = {0};
     const kv_observer watch[2] = {
-        {.user = &plans[0], .plan = fold_plan}, {.user = &plans[1], .plan = fold_plan}};
-    kv_session *plain = open_session(&m, 900, "kvist", &watch[0]),
-               *ahead = open_session(&m, 900, "kvist", &watch[1]);
+        {.user = &plans[0], .plan = kit_fold_plan}, {.user = &plans[1], .plan = kit_fold_plan}};
+    kv_session *plain = kit_open_session(&m, CTX, 900, "kvist", &watch[0]),
+               *ahead = kit_open_session(&m, CTX, 900, "kvist", &watch[1]);
     const kv_segment g = {.origin = KV_ORIGIN_ANSWER, .turn = 1};
     int32_t ids[TOKENS], draft[KV_DRAFT_MAX];
     static float logits[KV_DRAFT_MAX][FAKE_VOCAB], want[FAKE_VOCAB];
     uint32_t n_accepted = 0;
     base_err err = {0};
-    make_ids(ids, TOKENS, 5);
-    append(plain, KV_ORIGIN_USER, 1, ids, 600, NULL);
-    append(ahead, KV_ORIGIN_USER, 1, ids, 600, NULL);
+    kit_make_ids(ids, TOKENS, FAKE_VOCAB, 5);
+    kit_append(plain, KV_ORIGIN_USER, 1, ids, 600, NULL);
+    kit_append(ahead, KV_ORIGIN_USER, 1, ids, 600, NULL);
     for (uint32_t i = 600, row = 0, first = 0; i < TOKENS; i++) {
-        append(plain, KV_ORIGIN_ANSWER, 1, ids + i, 1, want);
+        kit_append(plain, KV_ORIGIN_ANSWER, 1, ids + i, 1, want);
         const int32_t *next;
         uint32_t left = kv_session_drafted(ahead, &next);
         if (!left || next[0] != ids[i]) {
@@ -113,7 +73,7 @@ static void test_draft__leaves_no_trace_of_what_was_not_accepted(void **state)
             if (kv_session_draft(ahead, &g, draft, n, first, logits[0], NULL, &err)) fail_msg("%s", err.msg);
         }
         const float *own = row >= first ? logits[row - first] : NULL;
-        if (own) assert_same_logits(own, want);
+        if (own) kit_assert_same_logits(own, want);
         if (kv_session_accept(ahead, &g, own, NULL, &err)) fail_msg("%s", err.msg);
         row++;
         n_accepted++;
@@ -134,19 +94,19 @@ static void test_draft__leaves_no_trace_of_what_was_not_accepted(void **state)
 static void test_draft__is_forgotten_by_whatever_else_happens(void **state)
 {
     fake_model m = {.fail_after = -1};
-    kv_session *s = open_session(&m, 0, NULL, NULL);
+    kv_session *s = kit_open_session(&m, CTX, 0, NULL, NULL);
     const kv_segment g = {.origin = KV_ORIGIN_ANSWER, .turn = 1};
     int32_t ids[40];
     static float logits[KV_DRAFT_MAX][FAKE_VOCAB], after[FAKE_VOCAB], again[FAKE_VOCAB];
     base_err err = {0};
-    make_ids(ids, 40, 9);
-    append(s, KV_ORIGIN_USER, 1, ids, 20, NULL);
+    kit_make_ids(ids, 40, FAKE_VOCAB, 9);
+    kit_append(s, KV_ORIGIN_USER, 1, ids, 20, NULL);
     assert_int_equal(kv_session_accept(s, &g, NULL, NULL, &err), BASE_E_STATE);
     assert_int_equal(kv_session_draft(s, &g, ids, 0, 0, logits[0], NULL, &err), BASE_E_USAGE);
     assert_int_equal(kv_session_draft(s, &g, ids, 4, 4, logits[0], NULL, &err), BASE_E_USAGE);
     /* An append writes over its rows, also one that is cancelled. */
     assert_int_equal(kv_session_draft(s, &g, ids + 20, 4, 0, logits[0], NULL, &err), 0);
-    append(s, KV_ORIGIN_ANSWER, 1, ids + 30, 1, after);
+    kit_append(s, KV_ORIGIN_ANSWER, 1, ids + 30, 1, after);
     assert_int_equal(kv_session_drafted(s, NULL), 0);
     assert_int_equal(kv_session_accept(s, &g, NULL, NULL, &err), BASE_E_STATE);
     assert_int_equal(kv_session_draft(s, &g, ids + 20, 4, 0, logits[0], NULL, &err), 0);
@@ -161,7 +121,7 @@ static void test_draft__is_forgotten_by_whatever_else_happens(void **state)
     m.fail_after = -1;
     assert_int_equal(kv_session_drafted(s, NULL), 0);
     assert_int_equal(kv_session_logits(s, again, NULL, &err), 0);
-    assert_same_logits(after, again);
+    kit_assert_same_logits(after, again);
     /* Cutting back forgets; a fork has none and does not harm ours. */
     assert_int_equal(kv_session_draft(s, &g, ids + 20, 4, 0, logits[0], NULL, &err), 0);
     assert_int_equal(kv_session_truncate(s, 10, &err), 0);
@@ -170,13 +130,13 @@ static void test_draft__is_forgotten_by_whatever_else_happens(void **state)
     kv_session *f = NULL;
     assert_int_equal(kv_session_fork(s, &f, NULL, &err), 0);
     assert_int_equal(kv_session_drafted(f, NULL), 0);
-    append(f, KV_ORIGIN_ANSWER, 1, ids, 6, NULL);
+    kit_append(f, KV_ORIGIN_ANSWER, 1, ids, 6, NULL);
     for (int i = 0; i < 4; i++) assert_int_equal(kv_session_accept(s, &g, logits[i], NULL, &err), 0);
-    append(s, KV_ORIGIN_ANSWER, 1, ids + 30, 1, after);
+    kit_append(s, KV_ORIGIN_ANSWER, 1, ids + 30, 1, after);
     assert_int_equal(kv_session_truncate(f, 10, &err), 0);
-    append(f, KV_ORIGIN_ANSWER, 1, ids + 20, 4, NULL);
-    append(f, KV_ORIGIN_ANSWER, 1, ids + 30, 1, again);
-    assert_same_logits(after, again);
+    kit_append(f, KV_ORIGIN_ANSWER, 1, ids + 20, 4, NULL);
+    kit_append(f, KV_ORIGIN_ANSWER, 1, ids + 30, 1, again);
+    kit_assert_same_logits(after, again);
     kv_session_free(f);
     kv_session_free(s);
 }

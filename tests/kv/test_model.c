@@ -16,23 +16,8 @@
 
 #include "base/fs.h"
 #include "base/hash.h"
-#include "fake_compute.h"
+#include "kit.h"
 #include "kv/heads.h"
-#include "tiny_gguf.h"
-
-/* A model from a specification; n_threads 0: the machine's. */
-static model *open_tiny(const tiny_gguf *spec, int n_threads)
-{
-    char *path = tiny_gguf_temp(spec);
-    assert_non_null(path);
-    model *m = NULL;
-    base_err err = {0};
-    if (model_open(&m, path, &(model_options){.n_threads = n_threads, .backend = "cpu"}, &err))
-        fail_msg("%s", err.msg);
-    unlink(path);
-    free(path);
-    return m;
-}
 
 static kv_session *open_session(model *m, const kv_options *o, const kv_observer *observer)
 {
@@ -42,46 +27,24 @@ static kv_session *open_session(model *m, const kv_options *o, const kv_observer
     return s;
 }
 
-static void append(
-    kv_session *s, kv_origin origin, uint32_t turn, const int32_t *ids, uint32_t n, float *logits)
-{
-    const kv_segment g = {.origin = origin, .turn = turn};
-    base_err err = {0};
-    if (kv_session_append(s, &g, ids, n, logits, NULL, NULL, &err)) fail_msg("%s", err.msg);
-}
-
-static void make_ids(int32_t *ids, uint32_t n, uint32_t n_vocab, uint64_t seed)
-{
-    for (uint32_t i = 0; i < n; i++) ids[i] = (int32_t)test_below(&seed, n_vocab);
-}
-
-static void fold_plan(void *user, const kv_plan *p)
-{
-    base_buf blob = {0};
-    kv_plan_pack(p, &blob);
-    uint64_t *hash = user;
-    *hash = base_hash64(blob.data, blob.len, *hash);
-    base_buf_free(&blob);
-}
-
 /* A turn with evictions, a repair and a tail; a hash of plans, live lists and logits. ret_n_plans counts the plans. */
 static uint64_t run_turns(model *m, const char *policy, uint32_t budget)
 {
     const uint32_t n_vocab = model_get_info(m)->n_vocab;
     uint64_t hash = 0;
-    const kv_observer observer = {.user = &hash, .plan = fold_plan};
+    const kv_observer observer = {.user = &hash, .plan = kit_fold_plan};
     kv_session *s =
         open_session(m, &(kv_options){.budget = budget, .policy = policy, .repair = -1}, &observer);
     float *logits = malloc(n_vocab * sizeof *logits);
     int32_t ids[1500];
-    make_ids(ids, 1500, n_vocab, 5);
-    append(s, KV_ORIGIN_SYSTEM, 0, ids, 30, NULL);
-    append(s, KV_ORIGIN_USER, 1, ids + 30, 20, NULL);
-    append(s, KV_ORIGIN_TOOL, 1, ids + 50, 1000, NULL);
-    append(s, KV_ORIGIN_USER, 2, ids + 1050, 50, NULL);
+    kit_make_ids(ids, 1500, n_vocab, 5);
+    kit_append(s, KV_ORIGIN_SYSTEM, 0, ids, 30, NULL);
+    kit_append(s, KV_ORIGIN_USER, 1, ids + 30, 20, NULL);
+    kit_append(s, KV_ORIGIN_TOOL, 1, ids + 50, 1000, NULL);
+    kit_append(s, KV_ORIGIN_USER, 2, ids + 1050, 50, NULL);
     base_err err = {0};
     if (kv_session_repair(s, 1050, 1100, NULL, 0, NULL, &err)) fail_msg("%s", err.msg);
-    append(s, KV_ORIGIN_TOOL, 2, ids + 1100, 400, logits);
+    kit_append(s, KV_ORIGIN_TOOL, 2, ids + 1100, 400, logits);
     hash = base_hash64(logits, n_vocab * sizeof *logits, hash);
     kv_stats stats;
     kv_session_get_stats(s, &stats);
@@ -96,7 +59,7 @@ static void test_model__plans_and_bits_do_not_depend_on_threads(void **state)
     static const char *const policies[] = {"kvist", "snapkv", "streaming-llm"};
     const tiny_gguf specs[] = {TINY_GGUF_QWEN2, TINY_GGUF_LLAMA, TINY_GGUF_GEMMA3};
     for (size_t k = 0; k < 3; k++) {
-        model *one = open_tiny(&specs[k], 1), *three = open_tiny(&specs[k], 3);
+        model *one = kit_open_tiny(&specs[k], 1), *three = kit_open_tiny(&specs[k], 3);
         for (size_t p = 0; p < 3; p++)
             assert_true(run_turns(one, policies[p], 700) == run_turns(three, policies[p], 700));
         model_close(one);
@@ -111,29 +74,29 @@ static void check_exactness(model *m, uint32_t n)
     float *want = malloc(n_vocab * sizeof *want), *got = malloc(n_vocab * sizeof *got),
           *holed = malloc(n_vocab * sizeof *holed);
     int32_t *ids = malloc(n * sizeof *ids);
-    make_ids(ids, n, n_vocab, 7);
+    kit_make_ids(ids, n, n_vocab, 7);
     kv_session *a = open_session(m, &(kv_options){.policy = "full"}, NULL),
                *b = open_session(m, &(kv_options){.budget = n + 600, .repair = -1}, NULL), *c = NULL;
     const uint32_t half = n / 2;
-    append(a, KV_ORIGIN_TOOL, 1, ids, half, NULL);
-    append(b, KV_ORIGIN_TOOL, 1, ids, half, NULL);
+    kit_append(a, KV_ORIGIN_TOOL, 1, ids, half, NULL);
+    kit_append(b, KV_ORIGIN_TOOL, 1, ids, half, NULL);
     assert_int_equal(kv_session_manual(b, KV_MANUAL_EVICT, 0, half, NULL), 0);
     assert_int_equal(kv_session_fork(b, &c, NULL, NULL), 0);
     assert_int_equal(kv_session_undo_plan(b, NULL), 0);
-    append(a, KV_ORIGIN_USER, 2, ids + half, n - half, want);
-    append(b, KV_ORIGIN_USER, 2, ids + half, 3, NULL); /* other batches, the same bits */
-    append(b, KV_ORIGIN_USER, 2, ids + half + 3, n - half - 3, got);
-    append(c, KV_ORIGIN_USER, 2, ids + half, n - half, holed);
+    kit_append(a, KV_ORIGIN_USER, 2, ids + half, n - half, want);
+    kit_append(b, KV_ORIGIN_USER, 2, ids + half, 3, NULL); /* other batches, the same bits */
+    kit_append(b, KV_ORIGIN_USER, 2, ids + half + 3, n - half - 3, got);
+    kit_append(c, KV_ORIGIN_USER, 2, ids + half, n - half, holed);
     assert_memory_equal(want, got, n_vocab * sizeof *want);
     assert_memory_not_equal(want, holed, n_vocab * sizeof *want);
     for (uint32_t i = 0; i < n_vocab; i++) assert_true(holed[i] == holed[i]);
     assert_int_equal(kv_session_truncate(a, n - 1, NULL), 0);
-    append(a, KV_ORIGIN_USER, 2, ids + n - 1, 1, got);
+    kit_append(a, KV_ORIGIN_USER, 2, ids + n - 1, 1, got);
     assert_memory_equal(want, got, n_vocab * sizeof *want);
     /* Computed again into a row that nobody sees. */
     assert_int_equal(kv_session_truncate(b, half + 5, NULL), 0);
     assert_int_equal(kv_session_truncate(a, half + 4, NULL), 0);
-    append(a, KV_ORIGIN_USER, 2, ids + half + 4, 1, want);
+    kit_append(a, KV_ORIGIN_USER, 2, ids + half + 4, 1, want);
     assert_int_equal(kv_session_logits(b, got, NULL, NULL), 0);
     assert_memory_equal(want, got, n_vocab * sizeof *want);
     kv_session_free(a);
@@ -149,7 +112,7 @@ static void test_model__exact_on_little_models(void **state)
 {
     const tiny_gguf specs[] = {TINY_GGUF_QWEN2, TINY_GGUF_LLAMA, TINY_GGUF_GEMMA3};
     for (size_t k = 0; k < 3; k++) {
-        model *m = open_tiny(&specs[k], 0);
+        model *m = kit_open_tiny(&specs[k], 0);
         check_exactness(m, 1200);
         model_close(m);
     }
@@ -157,7 +120,7 @@ static void test_model__exact_on_little_models(void **state)
 
 static void check_resume(tiny_gguf spec)
 {
-    model *m = open_tiny(&spec, 0);
+    model *m = kit_open_tiny(&spec, 0);
     const uint32_t n_vocab = model_get_info(m)->n_vocab;
     char folder[] = "/tmp/kvist-test-XXXXXX", path[64];
     assert_non_null(mkdtemp(folder));
@@ -165,10 +128,10 @@ static void check_resume(tiny_gguf spec)
     const kv_options o = {.budget = 700, .repair = -1, .row_file = path};
     int32_t ids[1200];
     float want[TINY_GGUF_VOCAB], got[TINY_GGUF_VOCAB];
-    make_ids(ids, 1200, n_vocab, 9);
+    kit_make_ids(ids, 1200, n_vocab, 9);
     kv_session *a = open_session(m, &o, NULL), *f = NULL, *r = NULL;
-    append(a, KV_ORIGIN_USER, 1, ids, 40, NULL);
-    append(a, KV_ORIGIN_TOOL, 1, ids + 40, 960, want);
+    kit_append(a, KV_ORIGIN_USER, 1, ids, 40, NULL);
+    kit_append(a, KV_ORIGIN_TOOL, 1, ids + 40, 960, want);
     base_err err = {0};
     if (kv_session_save(a, &err)) fail_msg("%s", err.msg);
     assert_int_equal(kv_session_fork(a, &f, NULL, NULL), 0);
@@ -176,15 +139,15 @@ static void check_resume(tiny_gguf spec)
     if (kv_session_resume(&r, m, &o, NULL, &err)) fail_msg("%s", err.msg);
     assert_int_equal(kv_session_logits(r, got, NULL, NULL), 0);
     assert_memory_equal(want, got, sizeof want);
-    append(f, KV_ORIGIN_TOOL, 2, ids + 1000, 200, want);
-    append(r, KV_ORIGIN_TOOL, 2, ids + 1000, 200, got);
+    kit_append(f, KV_ORIGIN_TOOL, 2, ids + 1000, 200, want);
+    kit_append(r, KV_ORIGIN_TOOL, 2, ids + 1000, 200, got);
     assert_memory_equal(want, got, sizeof want);
     kv_session_free(f);
     kv_session_free(r);
     /* Another model of the same shape is another model. */
     tiny_gguf other = spec;
     other.seed++;
-    model *stranger = open_tiny(&other, 0);
+    model *stranger = kit_open_tiny(&other, 0);
     assert_int_equal(kv_session_resume(&r, stranger, &o, NULL, &err), BASE_E_FORMAT);
     model_close(stranger);
     model_close(m);
@@ -200,7 +163,7 @@ static void test_model__a_saved_session_goes_on_with_the_same_bits(void **state)
 static void test_model__calibration_writes_heads_that_a_session_reads(void **state)
 {
     const tiny_gguf spec = TINY_GGUF_QWEN2;
-    model *m = open_tiny(&spec, 0);
+    model *m = kit_open_tiny(&spec, 0);
     char folder[] = "/tmp/kvist-test-XXXXXX", path[64];
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/rows/heads", folder);
@@ -218,14 +181,14 @@ static void test_model__calibration_writes_heads_that_a_session_reads(void **sta
     base_buf_free(&file);
     /* Scored with three of eight heads a repair still plans the same for any batch shape and thread count. */
     int32_t ids[900];
-    make_ids(ids, 900, model_get_info(m)->n_vocab, 3);
+    kit_make_ids(ids, 900, model_get_info(m)->n_vocab, 3);
     uint64_t hashes[2][2] = {{0}};
     for (int k = 0; k < 4; k++) {
-        const kv_observer observer = {.user = &hashes[k / 2][k % 2], .plan = fold_plan};
+        const kv_observer observer = {.user = &hashes[k / 2][k % 2], .plan = kit_fold_plan};
         kv_session *s = open_session(
             m, &(kv_options){.budget = 700, .repair = 40, .heads_file = k / 2 ? path : NULL}, &observer);
-        append(s, KV_ORIGIN_TOOL, 1, ids, 850, NULL);
-        append(s, KV_ORIGIN_USER, 2, ids + 850, 50, NULL);
+        kit_append(s, KV_ORIGIN_TOOL, 1, ids, 850, NULL);
+        kit_append(s, KV_ORIGIN_USER, 2, ids + 850, 50, NULL);
         assert_int_equal(kv_session_repair(s, 850, 900, NULL, 0, NULL, NULL), 0);
         kv_session_free(s);
     }
@@ -243,29 +206,29 @@ static model *open_deep(uint32_t which, int n_threads)
 {
     tiny_gguf specs[] = {TINY_GGUF_QWEN2, TINY_GGUF_LLAMA, TINY_GGUF_GEMMA3};
     if (specs[which].n_layer < 6) specs[which].n_layer = 6;
-    return open_tiny(&specs[which], n_threads);
+    return kit_open_tiny(&specs[which], n_threads);
 }
 
 /* Excerpts in front of a request, a result behind it, a later request with its repair; how many tokens stayed below. */
 static kv_session *run_pruned(
     model *m, const char *policy, const char *const *set, uint64_t *hash, float *logits, uint32_t *ret_left)
 {
-    const kv_observer observer = {.user = hash, .plan = fold_plan};
+    const kv_observer observer = {.user = hash, .plan = kit_fold_plan};
     kv_session *s =
         open_session(m, &(kv_options){.policy = policy, .repair = 30, .set = set}, hash ? &observer : NULL);
     int32_t ids[1500];
     kv_stats stats;
-    make_ids(ids, 1500, model_get_info(m)->n_vocab, 6);
-    append(s, KV_ORIGIN_SYSTEM, 0, ids, 30, NULL);
-    append(s, KV_ORIGIN_CONTEXT, 1, ids + 30, 700, NULL);
-    append(s, KV_ORIGIN_USER, 1, ids + 730, 40, NULL);
-    append(s, KV_ORIGIN_TOOL, 1, ids + 770, 300, NULL);
+    kit_make_ids(ids, 1500, model_get_info(m)->n_vocab, 6);
+    kit_append(s, KV_ORIGIN_SYSTEM, 0, ids, 30, NULL);
+    kit_append(s, KV_ORIGIN_CONTEXT, 1, ids + 30, 700, NULL);
+    kit_append(s, KV_ORIGIN_USER, 1, ids + 730, 40, NULL);
+    kit_append(s, KV_ORIGIN_TOOL, 1, ids + 770, 300, NULL);
     kv_session_get_stats(s, &stats);
     if (ret_left) *ret_left = stats.deferred_tokens;
-    append(s, KV_ORIGIN_USER, 2, ids + 1070, 50, NULL);
+    kit_append(s, KV_ORIGIN_USER, 2, ids + 1070, 50, NULL);
     base_err err = {0};
     if (kv_session_repair(s, 1070, 1120, NULL, 0, NULL, &err)) fail_msg("%s", err.msg);
-    append(s, KV_ORIGIN_SCAFFOLD, 2, ids + 1120, 5, logits);
+    kit_append(s, KV_ORIGIN_SCAFFOLD, 2, ids + 1120, 5, logits);
     return s;
 }
 
@@ -324,7 +287,7 @@ static void test_model__deferred_rows_do_not_depend_on_how_many_are_computed_tog
             assert_int_equal(kv_session_fork(s, &f, NULL, NULL), 0);
             for (uint32_t t = 100; t < 220; t += steps[i])
                 assert_int_equal(kv_session_manual(f, KV_MANUAL_PROMOTE, t, t + steps[i], NULL), 0);
-            append(f, KV_ORIGIN_SCAFFOLD, 2, ids, 3, i ? logits : first);
+            kit_append(f, KV_ORIGIN_SCAFFOLD, 2, ids, 3, i ? logits : first);
             if (i) assert_memory_equal(logits, first, sizeof first);
             kv_session_free(f);
         }
@@ -339,7 +302,7 @@ static void test_model__a_cut_without_room_for_states_is_none(void **state)
     const tiny_gguf spec = TINY_GGUF_QWEN2; /* two layers: half a state fits into one */
     float a[TINY_GGUF_VOCAB];
     uint32_t left = 1;
-    model *m = open_tiny(&spec, 1);
+    model *m = kit_open_tiny(&spec, 1);
     kv_session *s = run_pruned(m, "kvist", ours, NULL, a, &left);
     assert_int_equal(left, 0);
     kv_session_free(s);
@@ -348,17 +311,17 @@ static void test_model__a_cut_without_room_for_states_is_none(void **state)
 
 static void test_model__keeps_no_part_of_logits(void **state)
 {
-    model *m = open_tiny(&TINY_GGUF_QWEN2, 2);
+    model *m = kit_open_tiny(&TINY_GGUF_QWEN2, 2);
     enum { N_VOCAB = TINY_GGUF_VOCAB };
     const uint64_t only[(N_VOCAB + 63) / 64] = {1ull << 7};
     int32_t ids[40];
     float all[N_VOCAB], some[N_VOCAB], asked[N_VOCAB];
-    make_ids(ids, 40, N_VOCAB, 9);
+    kit_make_ids(ids, 40, N_VOCAB, 9);
     for (int drafted = 0; drafted < 2; drafted++) {
         kv_session *s = open_session(m, &(kv_options){0}, NULL);
         kv_segment g = {.origin = KV_ORIGIN_ANSWER, .turn = 1};
-        append(s, KV_ORIGIN_USER, 1, ids, 38, NULL);
-        append(s, KV_ORIGIN_ANSWER, 1, ids + 38, 2, all);
+        kit_append(s, KV_ORIGIN_USER, 1, ids, 38, NULL);
+        kit_append(s, KV_ORIGIN_ANSWER, 1, ids + 38, 2, all);
         assert_int_equal(kv_session_truncate(s, 38, NULL), 0);
         g.only = only;
         if (drafted) {

@@ -16,12 +16,11 @@
 
 #include "base/fs.h"
 #include "base/hash.h"
-#include "fake_compute.h"
+#include "kit.h"
 #include "kv/policy.h"
 #include "kv/reading.h"
 #include "kv/split.h"
 #include "kv/state.h"
-#include "tiny_gguf.h"
 
 /* --- the splitter ------------------------------------------------------------------------------------------------------- */
 
@@ -109,19 +108,6 @@ static kv_session *open_fake(fake_model *m, const char *const *set)
     return s;
 }
 
-static void append(
-    kv_session *s, kv_origin origin, uint32_t turn, const int32_t *ids, uint32_t n, float *logits)
-{
-    const kv_segment g = {.origin = origin, .turn = turn};
-    base_err err = {0};
-    if (kv_session_append(s, &g, ids, n, logits, NULL, NULL, &err)) fail_msg("%s", err.msg);
-}
-
-static void make_ids(int32_t *ids, uint32_t n, uint32_t n_vocab, uint64_t seed)
-{
-    for (uint32_t i = 0; i < n; i++) ids[i] = (int32_t)test_below(&seed, n_vocab);
-}
-
 static bool is_listed(const model_lane_list *list, uint32_t index)
 {
     for (uint32_t i = 0; i < list->n_runs; i++)
@@ -200,8 +186,8 @@ static void test_reading__chooses_the_highest_bounds_until_the_share_is_full(voi
         const uint32_t n = 1 + test_below(&seed, 900), batch = 1 + test_below(&seed, KV_DRAFT_MAX);
         int32_t ids[1000];
         base_err err = {0};
-        make_ids(ids, 1000, FAKE_VOCAB, seed);
-        append(s, KV_ORIGIN_TOOL, 1, ids, n, NULL);
+        kit_make_ids(ids, 1000, FAKE_VOCAB, seed);
+        kit_append(s, KV_ORIGIN_TOOL, 1, ids, n, NULL);
         for (int k = 0; k < 3 && n > 50; k++) { /* holes, some of them only for a while, and pins */
             const uint32_t from = test_below(&seed, n - 40), to = from + 1 + test_below(&seed, 39);
             assert_int_equal(
@@ -268,7 +254,7 @@ static void test_reading__ends_sentences_where_statements_end(void **state)
     const kv_segment g = {.origin = KV_ORIGIN_TOOL, .turn = 1, .spans = spans, .n_spans = 6};
     base_err err = {0};
     if (kv_session_append(s, &g, ids, 80, NULL, NULL, NULL, &err)) fail_msg("%s", err.msg);
-    append(s, KV_ORIGIN_ANSWER, 1, ids, 1, NULL);
+    kit_append(s, KV_ORIGIN_ANSWER, 1, ids, 1, NULL);
     kv_section sections[8];
     assert_true(kv_session_sections(s, sections, 8) >= 3);
     assert_int_equal(sections[0].to, 18); /* with the semicolon */
@@ -279,26 +265,13 @@ static void test_reading__ends_sentences_where_statements_end(void **state)
         kv_session_set_policy(
             s, &(kv_options){.policy = "sentkv", .set = (const char *const[]){"syntax=0", NULL}}, &err),
         0);
-    append(s, KV_ORIGIN_ANSWER, 1, ids, 1, NULL);
+    kit_append(s, KV_ORIGIN_ANSWER, 1, ids, 1, NULL);
     assert_true(kv_session_sections(s, sections, 8) >= 1);
     assert_int_equal(sections[0].to, 10);
     kv_session_free(s);
 }
 
 /* --- over little models ------------------------------------------------------------------------------------------------- */
-
-static model *open_tiny(const tiny_gguf *spec, int n_threads)
-{
-    char *path = tiny_gguf_temp(spec);
-    assert_non_null(path);
-    model *m = NULL;
-    base_err err = {0};
-    if (model_open(&m, path, &(model_options){.n_threads = n_threads, .backend = "cpu"}, &err))
-        fail_msg("%s", err.msg);
-    unlink(path);
-    free(path);
-    return m;
-}
 
 static kv_session *open_session(model *m, const char *policy, const char *const *set, const char *row_file)
 {
@@ -318,11 +291,11 @@ static uint64_t run_answers(model *m, const char *policy, const char *const *set
     float logits[TINY_GGUF_VOCAB];
     int32_t ids[900];
     uint64_t hash = 0;
-    make_ids(ids, 900, TINY_GGUF_VOCAB, 21);
-    append(s, KV_ORIGIN_USER, 1, ids, 400, NULL);
+    kit_make_ids(ids, 900, TINY_GGUF_VOCAB, 21);
+    kit_append(s, KV_ORIGIN_USER, 1, ids, 400, NULL);
     for (uint32_t i = 400; i < 900; i++) {
         const bool prompt = i >= 460 && i < 840;
-        append(s, prompt ? KV_ORIGIN_TOOL : KV_ORIGIN_ANSWER, 1, ids + i, prompt ? 380 : 1, logits);
+        kit_append(s, prompt ? KV_ORIGIN_TOOL : KV_ORIGIN_ANSWER, 1, ids + i, prompt ? 380 : 1, logits);
         if (prompt) i = 839;
         hash = base_hash64(logits, sizeof logits, hash);
     }
@@ -336,7 +309,7 @@ static void test_reading__everything_chosen_is_full(void **state)
         {"usage=.1", "least_read=0", "dense=99"}, {"decode=page", "usage=1"}, {"decode=all"}};
     const tiny_gguf specs[] = {TINY_GGUF_QWEN2, TINY_GGUF_LLAMA, TINY_GGUF_GEMMA3};
     for (size_t k = 0; k < 3; k++) {
-        model *m = open_tiny(&specs[k], 2);
+        model *m = kit_open_tiny(&specs[k], 2);
         const uint64_t full = run_answers(m, "full", NULL);
         for (size_t i = 0; i < 5; i++) assert_true(run_answers(m, "sentkv", sets[i]) == full);
         assert_true(run_answers(m, "sentkv", tenth) != full);
@@ -348,7 +321,7 @@ static void test_reading__does_not_depend_on_threads(void **state)
 {
     const tiny_gguf specs[] = {TINY_GGUF_QWEN2, TINY_GGUF_LLAMA, TINY_GGUF_GEMMA3};
     for (size_t k = 0; k < 3; k++) {
-        model *one = open_tiny(&specs[k], 1), *three = open_tiny(&specs[k], 3);
+        model *one = kit_open_tiny(&specs[k], 1), *three = kit_open_tiny(&specs[k], 3);
         assert_true(run_answers(one, "sentkv", tenth) == run_answers(three, "sentkv", tenth));
         assert_true(run_answers(one, "quest", tenth) == run_answers(three, "quest", tenth));
         model_close(one);
@@ -366,7 +339,7 @@ static void test_reading__generated_sequences_leave_no_trace(void **state)
         {"decode=page", "usage=.1", "page=8", "slack=.5"}};
     const tiny_gguf specs[] = {TINY_GGUF_QWEN2, TINY_GGUF_GEMMA3};
     for (size_t k = 0; k < 6; k++) {
-        model *m = open_tiny(&specs[k % 2], 1);
+        model *m = kit_open_tiny(&specs[k % 2], 1);
         char folder[] = "/tmp/kvist-test-XXXXXX", path[64];
         assert_non_null(mkdtemp(folder));
         snprintf(path, sizeof path, "%s/rows", folder);
@@ -379,18 +352,18 @@ static void test_reading__generated_sequences_leave_no_trace(void **state)
             kv_session_ids(s, &n);
             const uint32_t count = 1 + test_below(&seed, 100), at = n ? test_below(&seed, n) : 0;
             const kv_segment answer = {.origin = KV_ORIGIN_ANSWER, .turn = 1};
-            make_ids(ids, 128, TINY_GGUF_VOCAB, seed);
+            kit_make_ids(ids, 128, TINY_GGUF_VOCAB, seed);
             if (room < 200) {
                 assert_int_equal(kv_session_truncate(s, 300, &err), 0);
                 continue;
             }
             switch (test_below(&seed, KINDS)) {
-            case 0: append(s, KV_ORIGIN_TOOL, 1, ids, count, NULL); break;
+            case 0: kit_append(s, KV_ORIGIN_TOOL, 1, ids, count, NULL); break;
             case 1:
                 for (uint32_t i = 0; i < count % 20; i++)
-                    append(s, KV_ORIGIN_ANSWER, 1, ids + i, 1, logits[0]);
+                    kit_append(s, KV_ORIGIN_ANSWER, 1, ids + i, 1, logits[0]);
                 break;
-            case 2: append(s, KV_ORIGIN_ANSWER, 1, ids, count, NULL); break;
+            case 2: kit_append(s, KV_ORIGIN_ANSWER, 1, ids, count, NULL); break;
             case 3: { /* a draft of which some is accepted */
                 const uint32_t n_draft = 1 + count % KV_DRAFT_MAX, n_accept = test_below(&seed, n_draft + 1);
                 if (kv_session_draft(s, &answer, ids, n_draft, 0, logits[0], NULL, &err))
@@ -422,7 +395,7 @@ static void test_reading__generated_sequences_leave_no_trace(void **state)
             kv_session_ids(s, &n);
             if (n < 2) continue;
             if (kv_session_fork(s, &other, NULL, &err)) fail_msg("%s", err.msg);
-            append(other, KV_ORIGIN_ANSWER, 1, ids, 1, again);
+            kit_append(other, KV_ORIGIN_ANSWER, 1, ids, 1, again);
             if (kv_session_draft(s, &answer, ids, 1, 0, logits[0], NULL, &err)) fail_msg("%s", err.msg);
             if (memcmp(logits[0], again, sizeof again))
                 fail_msg("other logits behind step %d, %u tokens", step, n);
@@ -445,18 +418,18 @@ static void test_reading__drafts_read_what_single_tokens_read(void **state)
     const tiny_gguf specs[] = {TINY_GGUF_QWEN2, TINY_GGUF_GEMMA3};
     uint64_t seed = test_seed("reading drafts", 29);
     for (size_t k = 0; k < 2; k++) {
-        model *m = open_tiny(&specs[k], 2);
+        model *m = kit_open_tiny(&specs[k], 2);
         kv_session *plain = open_session(m, "sentkv", tenth, NULL),
                    *ahead = open_session(m, "sentkv", tenth, NULL);
         const kv_segment g = {.origin = KV_ORIGIN_ANSWER, .turn = 1};
         int32_t ids[500 + TOKENS], draft[KV_DRAFT_MAX];
         static float logits[KV_DRAFT_MAX][TINY_GGUF_VOCAB], want[TINY_GGUF_VOCAB], got[TINY_GGUF_VOCAB];
         base_err err = {0};
-        make_ids(ids, 500 + TOKENS, TINY_GGUF_VOCAB, 4);
-        append(plain, KV_ORIGIN_USER, 1, ids, 500, NULL);
-        append(ahead, KV_ORIGIN_USER, 1, ids, 500, NULL);
+        kit_make_ids(ids, 500 + TOKENS, TINY_GGUF_VOCAB, 4);
+        kit_append(plain, KV_ORIGIN_USER, 1, ids, 500, NULL);
+        kit_append(ahead, KV_ORIGIN_USER, 1, ids, 500, NULL);
         for (uint32_t i = 500, row = 0; i < 500 + TOKENS; i++, row++) {
-            append(plain, KV_ORIGIN_ANSWER, 1, ids + i, 1, want);
+            kit_append(plain, KV_ORIGIN_ANSWER, 1, ids + i, 1, want);
             const int32_t *next;
             if (!kv_session_drafted(ahead, &next) || next[0] != ids[i]) {
                 uint32_t n = 1 + test_below(&seed, KV_DRAFT_MAX), wrong = test_below(&seed, 2 * KV_DRAFT_MAX);
@@ -478,7 +451,7 @@ static void test_reading__drafts_read_what_single_tokens_read(void **state)
             assert_true(recovered > 0 && recovered <= 1.0001);
             for (int side = 0; side < 2; side++) { /* once more */
                 assert_int_equal(kv_session_truncate(side ? ahead : plain, i, &err), 0);
-                append(side ? ahead : plain, KV_ORIGIN_ANSWER, 1, ids + i, 1, got);
+                kit_append(side ? ahead : plain, KV_ORIGIN_ANSWER, 1, ids + i, 1, got);
                 assert_memory_equal(got, want, sizeof want);
             }
         }
@@ -493,19 +466,19 @@ static void test_reading__first_pass_of_a_repair(void **state)
 {
     const tiny_gguf specs[] = {TINY_GGUF_QWEN2, TINY_GGUF_LLAMA, TINY_GGUF_GEMMA3};
     for (size_t k = 0; k < 3; k++) {
-        model *m = open_tiny(&specs[k], 2);
+        model *m = kit_open_tiny(&specs[k], 2);
         static const char *const sets[][2] = {{NULL}, {"first=1"}, {"first=.999"}, {"first=.2"}};
         int32_t ids[900];
         uint64_t bits[4][2048 / 64] = {{0}};
         base_err err = {0};
-        make_ids(ids, 900, TINY_GGUF_VOCAB, 31);
+        kit_make_ids(ids, 900, TINY_GGUF_VOCAB, 31);
         for (int i = 0; i < 4; i++) {
             kv_session *s = NULL;
             const kv_options o = {.policy = "snapkv", .set = sets[i], .repair = 60, .n_ctx = CTX};
             if (kv_session_new(&s, m, &o, NULL, &err)) fail_msg("%s", err.msg);
-            append(s, KV_ORIGIN_TOOL, 1, ids, 850, NULL);
+            kit_append(s, KV_ORIGIN_TOOL, 1, ids, 850, NULL);
             assert_int_equal(kv_session_manual(s, KV_MANUAL_EVICT, 100, 800, &err), 0);
-            append(s, KV_ORIGIN_USER, 2, ids + 850, 50, NULL);
+            kit_append(s, KV_ORIGIN_USER, 2, ids + 850, 50, NULL);
             if (kv_session_repair(s, 850, 900, NULL, 0, NULL, &err)) fail_msg("%s", err.msg);
             kv_session_lane_bits(s, 0, bits[i]);
             double recall = 0, ms[2];
@@ -529,14 +502,14 @@ static void test_reading__first_pass_of_a_repair(void **state)
 static void test_reading__odd_texts(void **state)
 {
     static const char *const little[] = {"usage=.001", "least_read=0", NULL};
-    model *m = open_tiny(&TINY_GGUF_QWEN2, 2);
+    model *m = kit_open_tiny(&TINY_GGUF_QWEN2, 2);
     int32_t ids[1200];
     float logits[TINY_GGUF_VOCAB];
     for (int i = 0; i < 1200; i++) ids[i] = 7;
     for (uint32_t n = 1; n <= 1200; n = n * 3 + 1) {
         kv_session *s = open_session(m, "sentkv", little, NULL);
-        append(s, KV_ORIGIN_TOOL, 1, ids, n, NULL);
-        for (int i = 0; i < 60; i++) append(s, KV_ORIGIN_ANSWER, 1, ids, 1, logits);
+        kit_append(s, KV_ORIGIN_TOOL, 1, ids, n, NULL);
+        for (int i = 0; i < 60; i++) kit_append(s, KV_ORIGIN_ANSWER, 1, ids, 1, logits);
         for (uint32_t v = 0; v < TINY_GGUF_VOCAB; v++) assert_true(logits[v] == logits[v]);
         kv_stats stats;
         kv_session_get_stats(s, &stats);
@@ -546,7 +519,7 @@ static void test_reading__odd_texts(void **state)
         kv_session_free(s);
     }
     kv_session *s = open_session(m, "sentkv", little, NULL);
-    append(s, KV_ORIGIN_ANSWER, 1, ids, 1, logits); /* the very first token */
+    kit_append(s, KV_ORIGIN_ANSWER, 1, ids, 1, logits); /* the very first token */
     assert_int_equal(kv_session_sections(s, NULL, 0), 0);
     kv_session_free(s);
     model_close(m);

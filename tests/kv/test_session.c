@@ -12,54 +12,23 @@
 #include <cmocka.h>
 
 #include "base/hash.h"
-#include "fake_compute.h"
+#include "kit.h"
 
 enum { CTX = 3000 };
-
-static kv_session *open_session(
-    fake_model *m, uint32_t budget, const char *policy, const kv_observer *observer)
-{
-    const kv_compute c = fake_compute(m, CTX);
-    const kv_options o = {.budget = budget, .policy = policy, .repair = -1};
-    kv_session *s = NULL;
-    base_err err = {0};
-    if (kv_session_new_over(&s, &c, &o, observer, &err)) fail_msg("%s", err.msg);
-    return s;
-}
-
-static void make_ids(int32_t *ids, uint32_t n, uint64_t seed)
-{
-    for (uint32_t i = 0; i < n; i++) ids[i] = (int32_t)test_below(&seed, FAKE_VOCAB);
-}
-
-static void append(
-    kv_session *s, kv_origin origin, uint32_t turn, const int32_t *ids, uint32_t n, float *logits)
-{
-    const kv_segment g = {.origin = origin, .turn = turn};
-    base_err err = {0};
-    uint32_t done = 0;
-    if (kv_session_append(s, &g, ids, n, logits, &done, NULL, &err)) fail_msg("%s", err.msg);
-    assert_int_equal(done, n);
-}
-
-static void assert_same_logits(const float *a, const float *b)
-{
-    assert_memory_equal(a, b, FAKE_VOCAB * sizeof *a);
-}
 
 static void test_session__chunks_give_the_bits_of_single_tokens(void **state)
 {
     static const uint32_t steps[] = {1, 7, 512, 700};
     int32_t ids[700];
     float first[FAKE_VOCAB], logits[FAKE_VOCAB];
-    make_ids(ids, 700, 1);
+    kit_make_ids(ids, 700, FAKE_VOCAB, 1);
     for (size_t k = 0; k < sizeof steps / sizeof *steps; k++) {
         fake_model m = {0};
-        kv_session *s = open_session(&m, 0, NULL, NULL);
+        kv_session *s = kit_open_session(&m, CTX, 0, NULL, NULL);
         for (uint32_t i = 0; i < 700; i += steps[k])
-            append(
+            kit_append(
                 s, KV_ORIGIN_ANSWER, 1, ids + i, 700 - i < steps[k] ? 700 - i : steps[k], k ? logits : first);
-        if (k) assert_same_logits(first, logits);
+        if (k) kit_assert_same_logits(first, logits);
         kv_session_free(s);
     }
 }
@@ -68,13 +37,13 @@ static void test_session__evict_all_then_promote_all_changes_no_bit(void **state
 {
     int32_t ids[900];
     float want[FAKE_VOCAB], got[FAKE_VOCAB], holed[FAKE_VOCAB];
-    make_ids(ids, 900, 2);
+    kit_make_ids(ids, 900, FAKE_VOCAB, 2);
     fake_model m = {0};
-    kv_session *a = open_session(&m, 0, NULL, NULL), *b = open_session(&m, 0, NULL, NULL),
-               *c = open_session(&m, 0, NULL, NULL);
-    append(a, KV_ORIGIN_TOOL, 1, ids, 600, NULL);
-    append(b, KV_ORIGIN_TOOL, 1, ids, 600, NULL);
-    append(c, KV_ORIGIN_TOOL, 1, ids, 600, NULL);
+    kv_session *a = kit_open_session(&m, CTX, 0, NULL, NULL), *b = kit_open_session(&m, CTX, 0, NULL, NULL),
+               *c = kit_open_session(&m, CTX, 0, NULL, NULL);
+    kit_append(a, KV_ORIGIN_TOOL, 1, ids, 600, NULL);
+    kit_append(b, KV_ORIGIN_TOOL, 1, ids, 600, NULL);
+    kit_append(c, KV_ORIGIN_TOOL, 1, ids, 600, NULL);
     assert_int_equal(kv_session_manual(b, KV_MANUAL_EVICT, 0, 600, NULL), 0);
     kv_stats stats;
     kv_session_get_stats(b, &stats);
@@ -82,10 +51,10 @@ static void test_session__evict_all_then_promote_all_changes_no_bit(void **state
     assert_int_equal(stats.host, 600);
     assert_int_equal(kv_session_manual(b, KV_MANUAL_PROMOTE, 0, 600, NULL), 0);
     assert_int_equal(kv_session_manual(c, KV_MANUAL_EVICT, 100, 200, NULL), 0);
-    append(a, KV_ORIGIN_TOOL, 1, ids + 600, 300, want);
-    append(b, KV_ORIGIN_TOOL, 1, ids + 600, 300, got);
-    append(c, KV_ORIGIN_TOOL, 1, ids + 600, 300, holed);
-    assert_same_logits(want, got);
+    kit_append(a, KV_ORIGIN_TOOL, 1, ids + 600, 300, want);
+    kit_append(b, KV_ORIGIN_TOOL, 1, ids + 600, 300, got);
+    kit_append(c, KV_ORIGIN_TOOL, 1, ids + 600, 300, holed);
+    kit_assert_same_logits(want, got);
     assert_memory_not_equal(want, holed, sizeof want); /* the fake model does see holes */
     kv_session_free(a);
     kv_session_free(b);
@@ -99,18 +68,18 @@ static void test_session__a_budget_above_n_gives_the_bits_of_full(void **state)
     assert_true(n_policies >= 5);
     int32_t ids[1500];
     float want[FAKE_VOCAB], got[FAKE_VOCAB];
-    make_ids(ids, 1500, 3);
+    kit_make_ids(ids, 1500, FAKE_VOCAB, 3);
     for (uint32_t p = 0; p < n_policies; p++) {
         fake_model m = {0};
-        kv_session *full = open_session(&m, 0, "full", NULL),
-                   *s = open_session(&m, 1500, policies[p].name, NULL);
+        kv_session *full = kit_open_session(&m, CTX, 0, "full", NULL),
+                   *s = kit_open_session(&m, CTX, 1500, policies[p].name, NULL);
         for (int k = 0; k < 3; k++) {
             const kv_origin origin = k == 1 ? KV_ORIGIN_TOOL : KV_ORIGIN_USER;
-            append(full, origin, 1, ids + k * 500, 500, want);
-            append(s, origin, 1, ids + k * 500, 500, got);
+            kit_append(full, origin, 1, ids + k * 500, 500, want);
+            kit_append(s, origin, 1, ids + k * 500, 500, got);
             assert_int_equal(
                 kv_session_repair(s, (uint32_t)k * 500, (uint32_t)k * 500 + 500, NULL, 0, NULL, NULL), 0);
-            assert_same_logits(want, got);
+            kit_assert_same_logits(want, got);
         }
         assert_int_equal(kv_session_schedule_hash(s), kv_session_schedule_hash(full));
         kv_session_free(full);
@@ -122,10 +91,10 @@ static void test_session__a_cancelled_append_keeps_whole_chunks_only(void **stat
 {
     int32_t ids[1200];
     float want[FAKE_VOCAB], got[FAKE_VOCAB];
-    make_ids(ids, 1200, 4);
+    kit_make_ids(ids, 1200, FAKE_VOCAB, 4);
     fake_model m = {0};
-    kv_session *a = open_session(&m, 0, NULL, NULL), *b = open_session(&m, 0, NULL, NULL);
-    append(a, KV_ORIGIN_TOOL, 1, ids, 1200, want);
+    kv_session *a = kit_open_session(&m, CTX, 0, NULL, NULL), *b = kit_open_session(&m, CTX, 0, NULL, NULL);
+    kit_append(a, KV_ORIGIN_TOOL, 1, ids, 1200, want);
     const kv_segment g = {.origin = KV_ORIGIN_TOOL, .turn = 1};
     uint32_t done = 9;
     m.fail_after = 0;
@@ -138,8 +107,8 @@ static void test_session__a_cancelled_append_keeps_whole_chunks_only(void **stat
     kv_session_get_stats(b, &stats);
     assert_int_equal(stats.n_tokens, 512);
     assert_int_equal(stats.active_max, 512);
-    append(b, KV_ORIGIN_TOOL, 1, ids + 512, 1200 - 512, got);
-    assert_same_logits(want, got);
+    kit_append(b, KV_ORIGIN_TOOL, 1, ids + 512, 1200 - 512, got);
+    kit_assert_same_logits(want, got);
     kv_session_free(a);
     kv_session_free(b);
 }
@@ -148,16 +117,16 @@ static void test_session__truncate_then_append_is_as_if_never_appended(void **st
 {
     int32_t ids[800], other[400];
     float want[FAKE_VOCAB], got[FAKE_VOCAB];
-    make_ids(ids, 800, 5);
-    make_ids(other, 400, 6);
+    kit_make_ids(ids, 800, FAKE_VOCAB, 5);
+    kit_make_ids(other, 400, FAKE_VOCAB, 6);
     fake_model m = {0};
-    kv_session *a = open_session(&m, 0, NULL, NULL), *b = open_session(&m, 0, NULL, NULL);
-    append(a, KV_ORIGIN_TOOL, 1, ids, 300, NULL);
-    append(a, KV_ORIGIN_TOOL, 1, other, 400, want);
-    append(b, KV_ORIGIN_TOOL, 1, ids, 800, NULL);
+    kv_session *a = kit_open_session(&m, CTX, 0, NULL, NULL), *b = kit_open_session(&m, CTX, 0, NULL, NULL);
+    kit_append(a, KV_ORIGIN_TOOL, 1, ids, 300, NULL);
+    kit_append(a, KV_ORIGIN_TOOL, 1, other, 400, want);
+    kit_append(b, KV_ORIGIN_TOOL, 1, ids, 800, NULL);
     assert_int_equal(kv_session_truncate(b, 300, NULL), 0);
-    append(b, KV_ORIGIN_TOOL, 1, other, 400, got);
-    assert_same_logits(want, got);
+    kit_append(b, KV_ORIGIN_TOOL, 1, other, 400, got);
+    kit_assert_same_logits(want, got);
     assert_int_equal(kv_session_truncate(b, 701, NULL), BASE_E_USAGE);
     kv_session_free(a);
     kv_session_free(b);
@@ -167,24 +136,25 @@ static void test_session__a_fork_shares_rows_and_nothing_else(void **state)
 {
     int32_t ids[600], other[200];
     float want[FAKE_VOCAB], got[FAKE_VOCAB], mine[FAKE_VOCAB];
-    make_ids(ids, 600, 7);
-    make_ids(other, 200, 8);
+    kit_make_ids(ids, 600, FAKE_VOCAB, 7);
+    kit_make_ids(other, 200, FAKE_VOCAB, 8);
     fake_model m = {0};
-    kv_session *a = open_session(&m, 0, NULL, NULL), *b = open_session(&m, 0, NULL, NULL), *f = NULL;
-    append(a, KV_ORIGIN_TOOL, 1, ids, 300, NULL); /* ends inside a block */
-    append(b, KV_ORIGIN_TOOL, 1, ids, 600, want);
+    kv_session *a = kit_open_session(&m, CTX, 0, NULL, NULL), *b = kit_open_session(&m, CTX, 0, NULL, NULL),
+               *f = NULL;
+    kit_append(a, KV_ORIGIN_TOOL, 1, ids, 300, NULL); /* ends inside a block */
+    kit_append(b, KV_ORIGIN_TOOL, 1, ids, 600, want);
     assert_int_equal(kv_session_fork(a, &f, NULL, NULL), 0);
     const uint64_t before = m.n_forward;
-    append(f, KV_ORIGIN_TOOL, 1, other, 200, mine);
+    kit_append(f, KV_ORIGIN_TOOL, 1, other, 200, mine);
     assert_int_equal(m.n_forward - before, 200);
     assert_int_equal(kv_session_manual(f, KV_MANUAL_EVICT, 0, 100, NULL), 0);
-    append(a, KV_ORIGIN_TOOL, 1, ids + 300, 300, got);
-    assert_same_logits(want, got);
+    kit_append(a, KV_ORIGIN_TOOL, 1, ids + 300, 300, got);
+    kit_assert_same_logits(want, got);
     kv_session_free(a);
     float again[FAKE_VOCAB];
     assert_int_equal(kv_session_undo_plan(f, NULL), 0);
     assert_int_equal(kv_session_logits(f, again, NULL, NULL), 0);
-    assert_same_logits(mine, again);
+    kit_assert_same_logits(mine, again);
     kv_session_free(b);
     kv_session_free(f);
 }
@@ -193,15 +163,16 @@ static void test_session__logits_can_be_computed_again(void **state)
 {
     int32_t ids[513];
     float want[FAKE_VOCAB], got[FAKE_VOCAB];
-    make_ids(ids, 513, 9);
+    kit_make_ids(ids, 513, FAKE_VOCAB, 9);
     for (uint32_t n = 1; n <= 513; n += 256) {
         fake_model m = {0};
-        kv_session *a = open_session(&m, 0, NULL, NULL), *b = open_session(&m, 0, NULL, NULL);
+        kv_session *a = kit_open_session(&m, CTX, 0, NULL, NULL),
+                   *b = kit_open_session(&m, CTX, 0, NULL, NULL);
         assert_int_equal(kv_session_logits(a, got, NULL, NULL), BASE_E_STATE);
-        append(a, KV_ORIGIN_TOOL, 1, ids, n, want);
-        append(b, KV_ORIGIN_TOOL, 1, ids, n, NULL);
+        kit_append(a, KV_ORIGIN_TOOL, 1, ids, n, want);
+        kit_append(b, KV_ORIGIN_TOOL, 1, ids, n, NULL);
         assert_int_equal(kv_session_logits(b, got, NULL, NULL), 0);
-        assert_same_logits(want, got);
+        kit_assert_same_logits(want, got);
         uint32_t n_after = 0;
         kv_session_ids(b, &n_after);
         assert_int_equal(n_after, n);
@@ -213,7 +184,7 @@ static void test_session__logits_can_be_computed_again(void **state)
 static void test_session__refuses_what_does_not_fit(void **state)
 {
     int32_t ids[CTX + 1];
-    make_ids(ids, CTX + 1, 10);
+    kit_make_ids(ids, CTX + 1, FAKE_VOCAB, 10);
     fake_model m = {0};
     const kv_compute c = fake_compute(&m, CTX);
     kv_session *s = NULL;
@@ -225,12 +196,12 @@ static void test_session__refuses_what_does_not_fit(void **state)
     assert_non_null(strstr(err.msg, "streaming-llm"));
     const char *const wrong[] = {"low=7", NULL};
     assert_int_equal(kv_session_new_over(&s, &c, &(kv_options){.set = wrong}, NULL, &err), BASE_E_USAGE);
-    s = open_session(&m, 1000, NULL, NULL);
+    s = kit_open_session(&m, CTX, 1000, NULL, NULL);
     const kv_segment system = {.origin = KV_ORIGIN_SYSTEM, .turn = 0},
                      tool = {.origin = KV_ORIGIN_TOOL, .turn = 1};
     assert_int_equal(kv_session_append(s, &system, ids, 600, NULL, NULL, NULL, &err), BASE_E_LIMIT);
     assert_non_null(strstr(err.msg, "1112"));
-    append(s, KV_ORIGIN_SYSTEM, 0, ids, 300, NULL);
+    kit_append(s, KV_ORIGIN_SYSTEM, 0, ids, 300, NULL);
     assert_int_equal(kv_session_append(s, &tool, ids, CTX, NULL, NULL, NULL, &err), BASE_E_LIMIT);
     const int32_t bad = FAKE_VOCAB;
     assert_int_equal(kv_session_append(s, &tool, &bad, 1, NULL, NULL, NULL, &err), BASE_E_USAGE);
@@ -245,10 +216,10 @@ static void test_session__refuses_what_does_not_fit(void **state)
 static void test_session__refuses_a_plan_of_another_epoch(void **state)
 {
     int32_t ids[100];
-    make_ids(ids, 100, 11);
+    kit_make_ids(ids, 100, FAKE_VOCAB, 11);
     fake_model m = {0};
-    kv_session *s = open_session(&m, 0, NULL, NULL);
-    append(s, KV_ORIGIN_TOOL, 1, ids, 100, NULL);
+    kv_session *s = kit_open_session(&m, CTX, 0, NULL, NULL);
+    kit_append(s, KV_ORIGIN_TOOL, 1, ids, 100, NULL);
     kv_stats stats;
     kv_session_get_stats(s, &stats);
     kv_plan *p = kv_plan_new(stats.epoch + 1, KV_CAUSE_MANUAL, 100, FAKE_LANES);
@@ -351,13 +322,13 @@ static uint64_t run_sequence(uint64_t seed, const char *policy, bool lanes_diffe
     witness w = {0};
     fake_model m = {.lanes_differ = lanes_differ};
     const kv_observer observer = {.user = &w, .plan = fold_plan};
-    kv_session *s = open_session(&m, 700 + test_below(&random, 300), policy, &observer);
+    kv_session *s = kit_open_session(&m, CTX, 700 + test_below(&random, 300), policy, &observer);
     w.session = s;
     float logits[FAKE_VOCAB];
     int32_t ids[700];
     uint32_t turn = 1, n = 0;
-    make_ids(ids, 40, random);
-    append(s, KV_ORIGIN_SYSTEM, 0, ids, 40, NULL);
+    kit_make_ids(ids, 40, FAKE_VOCAB, random);
+    kit_append(s, KV_ORIGIN_SYSTEM, 0, ids, 40, NULL);
     for (int step = 0; step < 40; step++) {
         kv_session_ids(s, &n);
         const uint32_t what = test_below(&random, 16), from = test_below(&random, n),
@@ -380,7 +351,7 @@ static uint64_t run_sequence(uint64_t seed, const char *policy, bool lanes_diffe
                 .lines = lines,
                 .n_lines = n_lines};
             if (n + more > CTX) break;
-            make_ids(ids, more, test_random(&random));
+            kit_make_ids(ids, more, FAKE_VOCAB, test_random(&random));
             base_err err = {0};
             if (kv_session_append(s, &g, ids, more, step % 2 ? logits : NULL, NULL, NULL, &err))
                 fail_msg("%s", err.msg);
@@ -434,10 +405,10 @@ static void test_session__undo_takes_every_plan_back(void **state)
 {
     uint64_t random = test_seed("undo", 3);
     int32_t ids[600];
-    make_ids(ids, 600, 12);
+    kit_make_ids(ids, 600, FAKE_VOCAB, 12);
     fake_model m = {0};
-    kv_session *s = open_session(&m, 0, NULL, NULL);
-    append(s, KV_ORIGIN_TOOL, 1, ids, 600, NULL);
+    kv_session *s = kit_open_session(&m, CTX, 0, NULL, NULL);
+    kit_append(s, KV_ORIGIN_TOOL, 1, ids, 600, NULL);
     uint32_t before[600], after[600];
     uint8_t states_before[600], states_after[600];
     kv_session_active_lanes(s, before);

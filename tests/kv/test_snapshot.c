@@ -15,7 +15,7 @@
 
 #include "base/fs.h"
 #include "base/hash.h"
-#include "fake_compute.h"
+#include "kit.h"
 #include "kv/rowfile.h"
 
 enum { CTX = 3000 };
@@ -51,11 +51,6 @@ static kv_session *open_session(fake_model *m, const kv_options *o)
     return s;
 }
 
-static void make_ids(int32_t *ids, uint32_t n, uint64_t seed)
-{
-    for (uint32_t i = 0; i < n; i++) ids[i] = (int32_t)test_below(&seed, FAKE_VOCAB);
-}
-
 static void append(
     kv_session *s, kv_origin origin, uint32_t turn, const int32_t *ids, uint32_t n, float *logits)
 {
@@ -77,7 +72,7 @@ static kv_session *lived_session(fake_model *m, uint64_t seed, float *logits)
     int32_t ids[900];
     kv_options o = options_with_file(800);
     kv_session *s = open_session(m, &o);
-    make_ids(ids, 900, seed);
+    kit_make_ids(ids, 900, FAKE_VOCAB, seed);
     append(s, KV_ORIGIN_SYSTEM, 0, ids, 50, NULL);
     append(s, KV_ORIGIN_USER, 1, ids + 50, 50, NULL);
     append(s, KV_ORIGIN_TOOL, 1, ids + 100, 700, NULL);
@@ -120,7 +115,7 @@ static uint64_t go_on(kv_session *s)
 {
     int32_t ids[600];
     float logits[FAKE_VOCAB];
-    make_ids(ids, 600, 99);
+    kit_make_ids(ids, 600, FAKE_VOCAB, 99);
     uint32_t n = 0;
     kv_session_ids(s, &n);
     append(s, KV_ORIGIN_USER, 3, ids, 60, NULL);
@@ -177,7 +172,7 @@ static void test_snapshot__writes_only_new_rows(void **state)
     kv_session_get_stats(s, &b);
     assert_int_equal(a.file_bytes, b.file_bytes);
     int32_t ids[10];
-    make_ids(ids, 10, 5);
+    kit_make_ids(ids, 10, FAKE_VOCAB, 5);
     append(s, KV_ORIGIN_ANSWER, 2, ids, 10, NULL);
     assert_int_equal(kv_session_save(s, NULL), 0);
     kv_session_get_stats(s, &b);
@@ -209,7 +204,7 @@ static void test_snapshot__a_crash_between_two_saves_keeps_the_first(void **stat
     kv_session_get_stats(s, &first);
     copy_file(manifest_path, old_manifest, SIZE_MAX);
     int32_t ids[100];
-    make_ids(ids, 100, 6);
+    kit_make_ids(ids, 100, FAKE_VOCAB, 6);
     append(s, KV_ORIGIN_TOOL, 2, ids, 100, NULL);
     assert_int_equal(kv_session_save(s, NULL), 0);
     kv_session_get_stats(s, &second);
@@ -239,7 +234,7 @@ static void test_snapshot__a_full_disk_harms_nothing(void **state)
     assert_int_equal(kv_session_save(s, NULL), 0);
     const uint64_t first = fingerprint(s);
     int32_t ids[300];
-    make_ids(ids, 300, 5);
+    kit_make_ids(ids, 300, FAKE_VOCAB, 5);
     append(s, KV_ORIGIN_TOOL, 2, ids, 300, NULL);
     kv_stats stats;
     kv_session_get_stats(s, &stats);
@@ -350,7 +345,7 @@ static void test_snapshot__the_fixed_prompt_is_computed_once(void **state)
 {
     int32_t ids[800];
     float want[FAKE_VOCAB], got[FAKE_VOCAB];
-    make_ids(ids, 800, 8);
+    kit_make_ids(ids, 800, FAKE_VOCAB, 8);
     fake_model m = {0};
     const kv_options o = {.prefix_file = prefix_path, .repair = -1};
     kv_session *a = open_session(&m, &o);
@@ -428,7 +423,7 @@ static void test_snapshot__the_longest_unused_rows_go_first(void **state)
     kv_options o = options_with_file(0);
     o.row_file = first;
     int32_t ids[100];
-    make_ids(ids, 100, 1);
+    kit_make_ids(ids, 100, FAKE_VOCAB, 1);
     kv_session *a = open_session(&m, &o);
     append(a, KV_ORIGIN_TOOL, 1, ids, 100, NULL);
     assert_int_equal(kv_session_save(a, NULL), 0);
@@ -469,7 +464,7 @@ static void test_snapshot__a_logged_schedule_gives_the_state_again(void **state)
 {
     int32_t ids[2500];
     float want[FAKE_VOCAB], got[FAKE_VOCAB];
-    make_ids(ids, 2500, 10);
+    kit_make_ids(ids, 2500, FAKE_VOCAB, 10);
     fake_model m = {0};
     schedule log = {0};
     const kv_observer observer = {.user = &log, .plan = record};

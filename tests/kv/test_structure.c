@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "fake_compute.h"
+#include "kit.h"
 #include "kv/state.h"
 
 enum { CTX = 4096 };
@@ -29,11 +29,6 @@ static kv_session *open_session(fake_model *m, const kv_options *o)
     base_err err = {0};
     if (kv_session_new_over(&s, &c, o, NULL, &err)) fail_msg("%s", err.msg);
     return s;
-}
-
-static void make_ids(int32_t *ids, uint32_t n, uint64_t seed)
-{
-    for (uint32_t i = 0; i < n; i++) ids[i] = (int32_t)test_below(&seed, FAKE_VOCAB);
 }
 
 static void append(kv_session *s, kv_segment g, const int32_t *ids, uint32_t n, float *logits)
@@ -177,7 +172,7 @@ static void test_structure__the_median_is_that_of_the_sorted_numbers(void **stat
 static void test_structure__an_excerpt_reads_what_stands_before_all_of_them_and_itself(void **state)
 {
     int32_t ids[900];
-    make_ids(ids, 900, 5);
+    kit_make_ids(ids, 900, FAKE_VOCAB, 5);
     fake_model m = {0};
     static float with[FAKE_VOCAB], without[FAKE_VOCAB], question[FAKE_VOCAB], other[FAKE_VOCAB];
     const kv_segment prompt = {.origin = KV_ORIGIN_SYSTEM},
@@ -207,7 +202,7 @@ static void test_structure__an_excerpt_reads_what_stands_before_all_of_them_and_
 static void test_structure__a_probe_leaves_the_sequence_as_it_was(void **state)
 {
     int32_t ids[500];
-    make_ids(ids, 500, 6);
+    kit_make_ids(ids, 500, FAKE_VOCAB, 6);
     fake_model m = {0};
     static float before[FAKE_VOCAB], after[FAKE_VOCAB];
     kv_session *s = open_session(&m, &(kv_options){.policy = "codecomp"});
@@ -237,7 +232,7 @@ static void test_structure__a_probe_leaves_the_sequence_as_it_was(void **state)
 static void test_structure__codecomp_keeps_protected_spans_at_equal_rows(void **state)
 {
     int32_t ids[2000];
-    make_ids(ids, 2000, 8);
+    kit_make_ids(ids, 2000, FAKE_VOCAB, 8);
     kv_span spans[40];
     for (uint32_t i = 0; i < 40; i++)
         spans[i] = (kv_span){.from = 10 + i * 12,
@@ -281,7 +276,7 @@ static void test_structure__codecomp_keeps_protected_spans_at_equal_rows(void **
 static void test_structure__everything_kept_is_a_score_of_one(void **state)
 {
     int32_t ids[300];
-    make_ids(ids, 300, 9);
+    kit_make_ids(ids, 300, FAKE_VOCAB, 9);
     const kv_span spans[] = {
         {.from = 5, .to = 9, .reason = KV_REASON_CALL, .marks = KV_MARK_CALL | KV_MARK_CORE},
         {.from = 5, .to = 25, .reason = KV_REASON_CALL, .marks = KV_MARK_CALL},

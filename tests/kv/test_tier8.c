@@ -15,10 +15,9 @@
 #include <cmocka.h>
 
 #include "base/fs.h"
-#include "fake_compute.h"
+#include "kit.h"
 #include "kv/state.h"
 #include "model/quant.h"
-#include "tiny_gguf.h"
 
 static const model_rows_shape shape = {.n_layer = 2, .n_head_kv = 1, .head_dim = 32};
 
@@ -69,29 +68,14 @@ static void test_tier8__rounds_by_half_a_step_of_each_channel_and_row(void **sta
     free(packed);
 }
 
-static model *open_tiny(const tiny_gguf *spec, int n_threads)
-{
-    char *path = tiny_gguf_temp(spec);
-    model *m = NULL;
-    base_err err = {0};
-    assert_non_null(path);
-    if (model_open(&m, path, &(model_options){.n_threads = n_threads, .backend = "cpu"}, &err))
-        fail_msg("%s", err.msg);
-    unlink(path);
-    free(path);
-    return m;
-}
-
 enum { N = 2300, QUESTION = 40 };
 
 static void append(
     kv_session *s, kv_origin origin, uint32_t turn, uint32_t n, uint64_t seed, uint32_t n_vocab)
 {
     int32_t ids[N];
-    const kv_segment g = {.origin = origin, .turn = turn};
-    base_err err = {0};
-    for (uint32_t i = 0; i < n; i++) ids[i] = (int32_t)test_below(&seed, n_vocab);
-    if (kv_session_append(s, &g, ids, n, NULL, NULL, NULL, &err)) fail_msg("%s", err.msg);
+    kit_make_ids(ids, n, n_vocab, seed);
+    kit_append(s, origin, turn, ids, n, NULL);
 }
 
 /* A session whose evicted rows beyond `host` MiB are in 8 bits, or (NULL) as they were. */
@@ -121,7 +105,7 @@ static void test_tier8__a_session_reads_what_it_packed(void **state)
 {
     (void)state;
     const tiny_gguf spec = TINY_GGUF_QWEN2;
-    model *m = open_tiny(&spec, 2);
+    model *m = kit_open_tiny(&spec, 2);
     kv_session *exact = run(m, NULL, NULL), *small = run(m, "host=1", NULL);
     kv_stats stats;
     kv_session_get_stats(exact, &stats);
@@ -162,7 +146,7 @@ static void test_tier8__a_resumed_session_has_the_rows_that_it_read(void **state
 {
     (void)state;
     const tiny_gguf spec = TINY_GGUF_QWEN2;
-    model *m = open_tiny(&spec, 1);
+    model *m = kit_open_tiny(&spec, 1);
     char folder[] = "/tmp/kvist-tier8-XXXXXX", path[64];
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/rows", folder);

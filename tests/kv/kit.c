@@ -1,0 +1,64 @@
+/* See kit.h. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/hash.h"
+#include "kit.h"
+
+kv_session *kit_open_session(
+    fake_model *m, uint32_t n_ctx, uint32_t budget, const char *policy, const kv_observer *observer)
+{
+    const kv_compute c = fake_compute(m, n_ctx);
+    const kv_options o = {.budget = budget, .policy = policy, .repair = -1};
+    kv_session *s = NULL;
+    base_err err = {0};
+    if (kv_session_new_over(&s, &c, &o, observer, &err)) fail_msg("%s", err.msg);
+    return s;
+}
+
+model *kit_open_tiny(const tiny_gguf *spec, int n_threads)
+{
+    char *path = tiny_gguf_temp(spec);
+    assert_non_null(path);
+    model *m = NULL;
+    base_err err = {0};
+    if (model_open(&m, path, &(model_options){.n_threads = n_threads, .backend = "cpu"}, &err))
+        fail_msg("%s", err.msg);
+    unlink(path);
+    free(path);
+    return m;
+}
+
+void kit_make_ids(int32_t *ids, uint32_t n, uint32_t n_vocab, uint64_t seed)
+{
+    for (uint32_t i = 0; i < n; i++) ids[i] = (int32_t)test_below(&seed, n_vocab);
+}
+
+void kit_append(kv_session *s, kv_origin origin, uint32_t turn, const int32_t *ids, uint32_t n, float *logits)
+{
+    const kv_segment g = {.origin = origin, .turn = turn};
+    base_err err = {0};
+    uint32_t done = 0;
+    if (kv_session_append(s, &g, ids, n, logits, &done, NULL, &err)) fail_msg("%s", err.msg);
+    assert_int_equal(done, n);
+}
+
+void kit_fold_plan(void *user, const kv_plan *p)
+{
+    base_buf blob = {0};
+    kv_plan_pack(p, &blob);
+    uint64_t *hash = user;
+    *hash = base_hash64(blob.data, blob.len, *hash);
+    base_buf_free(&blob);
+}
+
+void kit_assert_same_logits(const float *a, const float *b)
+{
+    assert_memory_equal(a, b, FAKE_VOCAB * sizeof *a);
+}
