@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "code/code.h"
+#include "bench_document.h"
 #include "cmd.h"
 #include "kv/heads.h"
 
@@ -20,6 +21,7 @@ const char recall_help[] =
     "  --resume            FILE may exist: what is in it already is not run again\n"
     "  --seconds N         begin nothing new after so long (no limit)\n"
     "  --summary FILE      no model: the table of such a file, with Wilson intervals\n"
+    "  --documents FOLDER  documents are computed once and kept there (28 KB a token of the default model)\n"
     "  --calibrate         find the model's retrieval heads first, and keep them for its sessions\n"
     "\n";
 
@@ -96,24 +98,24 @@ void recall_turn_free(recall_turn *t)
     model_ids_free(&t->tail);
 }
 
-int recall_append(kv_session *s, kv_origin origin, uint32_t turn, const model_ids *ids, const recall_turn *t,
-    const uint32_t *lines, uint32_t n_lines, float *logits, base_err *err)
+int recall_document(
+    recall *r, kv_session **ret, const model_ids *ids, const uint32_t *lines, uint32_t n_lines, base_err *err)
+{
+    const bench_piece piece = {
+        {.origin = KV_ORIGIN_CONTEXT, .turn = 1, .lines = lines, .n_lines = n_lines}, ids};
+    return bench_document_open(ret, r->model, &piece, 1, r->documents, err);
+}
+
+static int append(kv_session *s, kv_origin origin, uint32_t turn, const model_ids *ids, const recall_turn *t,
+    float *logits, base_err *err)
 {
     const kv_segment g = {
         .origin = origin,
         .turn = turn,
         .queries = t && t->n_queries ? t->queries : NULL,
         .n_queries = t ? t->n_queries : 0,
-        .lines = lines,
-        .n_lines = n_lines,
     };
     return kv_session_append(s, &g, ids->ids, (uint32_t)ids->n, logits, NULL, NULL, err);
-}
-
-static int append(kv_session *s, kv_origin origin, uint32_t turn, const model_ids *ids, const recall_turn *t,
-    float *logits, base_err *err)
-{
-    return recall_append(s, origin, turn, ids, t, NULL, 0, logits, err);
 }
 
 /* Greedy, until the answer ends or n_new tokens are there; its text goes to `answer` (may be NULL). */

@@ -43,7 +43,7 @@ typedef struct recall_item {
 /* What a command's options say, and what runs. */
 typedef struct recall {
     common_options common;
-    const char *restore, *words, *out, *summary;
+    const char *restore, *words, *out, *summary, *documents;
     int64_t seconds;
     bool calibrate, resume, help;
     model *model;
@@ -66,7 +66,7 @@ typedef struct recall {
     {"--restore", OPTION_TEXT, &(r).restore}, {"--conditions", OPTION_TEXT, &(r).words},                     \
         {"--out", OPTION_TEXT, &(r).out}, {"--resume", OPTION_FLAG, &(r).resume},                            \
         {"--summary", OPTION_TEXT, &(r).summary}, {"--seconds", OPTION_INTEGER, &(r).seconds},               \
-        {"--calibrate", OPTION_FLAG, &(r).calibrate},                                                        \
+        {"--calibrate", OPTION_FLAG, &(r).calibrate}, {"--documents", OPTION_TEXT, &(r).documents},          \
     {                                                                                                        \
         "--help", OPTION_FLAG, &(r).help                                                                     \
     }
@@ -81,13 +81,14 @@ int recall_print_summary(recall *r, base_err *err);
 /* Whether any condition of such an item is still to be run (and time is left); K of "need" always may be. */
 bool recall_is_left(recall *r, const char *name, uint32_t number);
 bool recall_is_late(const recall *r);
+/* The document of an item: a session of these ids (--documents: kept on disk). lines: where they begin. */
+int recall_document(recall *r, kv_session **ret, const model_ids *ids, const uint32_t *lines,
+    uint32_t n_lines, base_err *err);
 /* document: a session whose rows [0, doc_end) are the document, under policy "full". */
 int recall_run(recall *r, const kv_session *document, const recall_item *item, base_err *err);
 void recall_turn_free(recall_turn *t);
 
-/* One text to the ids; the tokens' places with words worth asking with, of ids from `from` on, into the turn's queries. */
+/* One text to the ids. */
 void recall_add_text(const recall *r, const char *text, model_ids *out);
-int recall_append(kv_session *s, kv_origin origin, uint32_t turn, const model_ids *ids, const recall_turn *t,
-    const uint32_t *lines, uint32_t n_lines, float *logits, base_err *err);
 
 #endif

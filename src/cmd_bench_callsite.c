@@ -472,7 +472,6 @@ static int run_questions(bench *b, const kv_session *s, uint32_t number, uint32_
 
 static int run_text(bench *b, uint32_t number, base_err *err)
 {
-    const uint64_t start = base_clock_ns();
     kv_session *s = NULL;
     bool left = false;
     int r = 0;
@@ -482,12 +481,8 @@ static int run_text(bench *b, uint32_t number, base_err *err)
     for (uint32_t i = 0; i < n; i++) left = left || recall_is_left(&b->run, b->name, number * MOST_EACH + i);
     if (!n) fprintf(stderr, "document %u: nothing in it can be asked for\n", number);
     if (left) {
-        r = kv_session_new(&s, b->run.model, &(kv_options){.policy = "full"}, NULL, err);
-        if (!r)
-            r = recall_append(s, KV_ORIGIN_CONTEXT, 1, &b->doc.ids, NULL, b->doc.starts,
-                (uint32_t)b->doc.n_starts, NULL, err);
-        fprintf(stderr, "document %u: %zu tokens computed in %.1f s, %u of %zu questions\n", number,
-            b->doc.ids.n, (double)(base_clock_ns() - start) / 1e9, n, b->n_questions);
+        r = recall_document(&b->run, &s, &b->doc.ids, b->doc.starts, (uint32_t)b->doc.n_starts, err);
+        fprintf(stderr, "document %u: %u of %zu questions\n", number, n, b->n_questions);
         if (!r) r = run_questions(b, s, number, n, err);
         kv_session_free(s);
     }

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "bench_haystack.h"
 #include "cmd.h"
 
@@ -89,7 +88,6 @@ static int run_split(bench *b, const kv_session *document, const bench_haystack 
 
 static int run_text(bench *b, uint32_t number, base_err *err)
 {
-    const uint64_t start = base_clock_ns();
     bench_haystack text;
     kv_session *s = NULL;
     bool left = false;
@@ -98,10 +96,7 @@ static int run_text(bench *b, uint32_t number, base_err *err)
     if (!left) return 0;
     bench_haystack_make(&text, model_get_tokenizer(b->run.model), model_get_template(b->run.model),
         &b->corpus, number + 1, (uint32_t)b->tokens, b->task->needles);
-    int r = kv_session_new(&s, b->run.model, &(kv_options){.policy = "full"}, NULL, err);
-    if (!r) r = recall_append(s, KV_ORIGIN_CONTEXT, 1, &text.ids, NULL, text.lines, text.n_lines, NULL, err);
-    fprintf(stderr, "document %u: %zu tokens computed in %.1f s\n", number, text.ids.n,
-        (double)(base_clock_ns() - start) / 1e9);
+    int r = recall_document(&b->run, &s, &text.ids, text.lines, text.n_lines, err);
     for (size_t i = 0; i < 6 && b->task->splits[i] && !r; i++)
         r = run_split(b, s, &text, b->task->splits[i], b->splits[i], number, err);
     kv_session_free(s);
