@@ -109,16 +109,16 @@ void bench_results_close(bench_results *r)
     free(r->items);
 }
 
-bool bench_results_have(const bench_results *r, const bench_result *key)
+const bench_result *bench_results_find(const bench_results *r, const bench_result *key, bool any_k)
 {
     for (size_t i = 0; i < r->n; i++) {
         const bench_result *one = &r->items[i];
         if (one->tokens == key->tokens && one->needles == key->needles && one->base == key->base &&
-            one->text == key->text && one->k == key->k && !strcmp(one->split, key->split) &&
+            one->text == key->text && (any_k || one->k == key->k) && !strcmp(one->split, key->split) &&
             !strcmp(one->condition, key->condition) && !strcmp(one->model, key->model))
-            return true;
+            return one;
     }
-    return false;
+    return NULL;
 }
 
 void bench_results_add(bench_results *r, const bench_result *one, const char *answer)

@@ -45,7 +45,8 @@ int bench_open_out(FILE **ret, const char *path, bool resume, base_buf *ret_old,
 /* Reads only. */
 int bench_results_read(bench_results *r, const char *path, base_err *err);
 void bench_results_close(bench_results *r);
-bool bench_results_have(const bench_results *r, const bench_result *key);
+/* The result of this key, with any K if so said; NULL: there is none. Valid until the next is added. */
+const bench_result *bench_results_find(const bench_results *r, const bench_result *key, bool any_k);
 /* Adds and writes one line at once. `answer` may be NULL. */
 void bench_results_add(bench_results *r, const bench_result *one, const char *answer);
 

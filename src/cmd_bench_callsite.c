@@ -1,11 +1,13 @@
 /*
  * kvist bench callsite: the real-repository task of RepairKV (seed 002, section 5.5). A document is files of one repository with line
  * numbers; turn 1 asks about one of them; then an event describes a line of another with one identifier hidden, and is the only signal:
- * which identifier is it (--task identifier)? Only calls whose callee stands once in the document are asked for. Beside it call lists
+ * which identifier is it (--task identifier)? Only calls whose callee stands once in the document are asked for, and the answer
+ * begins as the lines do. Beside it call lists
  * (--task list): which functions call X? Conditions and their running: bench_recall.c.
  *
  * Trees and names are those of src/code; files without a grammar are left out.
  */
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -400,6 +402,28 @@ static void add_code(const bench *b, recall_turn *t, const char *text, size_t n)
     base_buf_free(&piece);
 }
 
+/*
+ * The answer begins as the document does, from the line before up to the hidden name: a small model asked for the name alone names
+ * another word of the line, even from the full cache. The end is cut where the tokenizer joins a character with the name behind it.
+ */
+static void begin_quote(const bench *b, const question *q, recall_turn *t)
+{
+    const doc_line *l = &b->doc.lines[q->line], *before = l - 1;
+    const char *text = b->sources[l->file].text.data;
+    base_buf quote = {0};
+    base_buf_printf(&quote, "```\n");
+    if (q->line > 0 && before->file == l->file)
+        base_buf_printf(
+            &quote, "%u\t%.*s\n", before->number, (int)(before->to - before->from), text + before->from);
+    base_buf_printf(&quote, "%u\t%.*s", l->number, (int)(q->name_from - l->from), text + l->from);
+    const size_t n = quote.len;
+    if (isspace((unsigned char)quote.data[n - 1]) ||
+        (ispunct((unsigned char)quote.data[n - 1]) && isalnum((unsigned char)quote.data[n - 2])))
+        quote.data[n - 1] = 0;
+    end_message(b, t, quote.data);
+    base_buf_free(&quote);
+}
+
 static void make_identifier(const bench *b, const question *q, recall_turn *t)
 {
     const doc_line *l = &b->doc.lines[q->line];
@@ -419,8 +443,11 @@ static void make_identifier(const bench *b, const question *q, recall_turn *t)
     add_code(b, t, s->text.data + from, q->name_from - from);
     recall_add_text(&b->run, "[?]", &t->ids);
     add_code(b, t, s->text.data + q->name_to, l->to - q->name_to);
-    recall_add_text(&b->run, "\nWhich identifier is hidden? Answer with the identifier only.", &t->ids);
-    end_message(b, t, "The hidden identifier is `");
+    recall_add_text(&b->run,
+        "\nWhat is the whole line? Answer with the lines from the one before it on, as they stand in the "
+        "file.",
+        &t->ids);
+    begin_quote(b, q, t);
     snprintf(t->targets[0], sizeof t->targets[0], "%s", q->name);
     t->rows[0].from = l->token;
     t->rows[0].to = l->token_end;

@@ -69,16 +69,16 @@ static void test_bench_result__a_file_is_gone_on_with_when_asked(void **state)
     fclose(f);
     assert_int_equal(bench_results_open(&r, "niah", path, true, &err), 0);
     assert_int_equal(r.n, 1);
-    assert_true(bench_results_have(&r, &one));
+    assert_non_null(bench_results_find(&r, &one, false));
     assert_int_equal(r.items[0].n_targets, 2);
     assert_true(r.items[0].found[0] && !r.items[0].found[1]);
     one.k = 96;
-    assert_false(bench_results_have(&r, &one));
+    assert_null(bench_results_find(&r, &one, false));
     bench_results_add(&r, &one, NULL);
     bench_results_close(&r);
     assert_int_equal(bench_results_read(&r, path, &err), 0);
     assert_int_equal(r.n, 2);
-    assert_true(bench_results_have(&r, &one));
+    assert_non_null(bench_results_find(&r, &one, false));
     bench_results_close(&r);
     unlink(path);
 }
