@@ -1,7 +1,7 @@
 /*
- * Retrieval heads: the file "kvist heads 1 MODEL_HASH N_LAYER N_HEAD" with one "LAYER HEAD" a line, best first, and the
- * calibration that writes it: a head's share is the mass, under the names that a question asks for, that falls on the asked
- * lines, where sinks and the newest rows are left out of the softmax.
+ * Retrieval heads: the file "kvist heads 1 MODEL_HASH N_LAYER N_HEAD" with one "LAYER HEAD" a line, the best first, then one line "all"
+ * with every "LAYER.HEAD" in order, and the calibration that writes it: a head's share is the mass, under the names that a question asks
+ * for, that falls on the asked lines, where sinks and the newest rows are left out of the softmax.
  */
 #include "kv/heads.h"
 
@@ -14,58 +14,89 @@
 #include "kv/needle.h"
 #include "kv/state.h"
 
-enum { N_TEXTS = 2, TEXT_TOKENS = 700, SINKS = 4, WINDOW = 32 };
+enum { N_TEXTS = 2, TEXT_TOKENS = 700, SINKS = 4, WINDOW = 32, FILE_MOST = 1 << 20 };
 
-uint8_t *kv__heads_load(const kv_session *s, const char *path)
+/* The next whole number below `bound`, behind blanks. */
+static bool take_number(const char **at, const char *end, uint32_t bound, uint32_t *ret)
 {
-    base_buf file = {0};
-    uint8_t *heads = NULL;
-    char hash[65] = "";
-    unsigned n_layer = 0, n_head = 0, layer = 0, head = 0, n = 0;
-    int used = 0;
-    if (base_fs_read(path, 1 << 20, &file, NULL) || !file.len) goto out;
-    if (sscanf(file.data, "kvist heads 1 %64s %u %u%n", hash, &n_layer, &n_head, &used) != 3) goto out;
-    if (strcmp(hash, s->compute.hash) || n_layer != s->compute.shape.n_layer || n_head != s->compute.n_head)
-        goto out;
-    heads = calloc((size_t)n_layer * n_head, 1);
-    for (const char *at = file.data + used; heads && sscanf(at, "%u %u%n", &layer, &head, &used) == 2;
-         at += used) {
-        if (layer >= n_layer || head >= n_head) {
-            n = 0;
-            break;
-        }
-        heads[(size_t)layer * n_head + head] = 1;
-        n++;
-    }
-    if (!n) {
-        free(heads);
-        heads = NULL;
-    }
-out:
-    base_buf_free(&file);
-    return heads;
+    const char *p = *at;
+    uint64_t x = 0;
+    while (p < end && (*p == ' ' || *p == '\n')) p++;
+    const char *first = p;
+    for (; p < end && *p >= '0' && *p <= '9' && x < bound; p++) x = 10 * x + (uint64_t)(*p - '0');
+    if (p == first || x >= bound) return false;
+    *at = p;
+    *ret = (uint32_t)x;
+    return true;
 }
 
-/* "all LAYER.HEAD ..." behind the best ones. */
-uint16_t *kv__best_heads_load(const kv_session *s, const char *path)
+/* "LAYER HEAD" or, with the best of all in one line, "LAYER.HEAD". */
+static bool take_head(
+    const char **at, const char *end, char between, uint32_t n_layer, uint32_t n_head, uint32_t *ret)
+{
+    const char *p = *at;
+    uint32_t layer, head;
+    if (!take_number(&p, end, n_layer, &layer) || p == end || *p++ != between ||
+        !take_number(&p, end, n_head, &head))
+        return false;
+    *at = p;
+    *ret = layer * n_head + head;
+    return true;
+}
+
+static bool take_word(const char **at, const char *end, const char *word)
+{
+    const size_t n = strlen(word);
+    if ((size_t)(end - *at) < n || memcmp(*at, word, n)) return false;
+    *at += n;
+    return true;
+}
+
+bool kv_heads_parse(const char *text, size_t n, const char *hash, uint32_t n_layer, uint32_t n_head,
+    uint8_t **ret_flags, uint16_t **ret_order)
+{
+    const char *at = text, *end = text + n;
+    const uint32_t n_heads = n_layer * n_head;
+    uint32_t a, b, i, n_kept = 0, n_ordered = 0;
+    *ret_flags = NULL;
+    *ret_order = NULL;
+    if (!take_word(&at, end, "kvist heads 1 ") || !take_word(&at, end, hash) ||
+        !take_number(&at, end, UINT32_MAX, &a) || !take_number(&at, end, UINT32_MAX, &b) || a != n_layer ||
+        b != n_head || !n_heads || n_heads > UINT16_MAX || at == end || *at != '\n')
+        return false;
+    uint8_t *flags = base_xcalloc(n_heads, 1), *seen = base_xcalloc(n_heads, 1);
+    uint16_t *order = base_xcalloc(n_heads, sizeof *order);
+    for (; take_head(&at, end, ' ', n_layer, n_head, &i); n_kept++) flags[i] = 1;
+    if (take_word(&at, end, "\nall"))
+        for (; n_ordered < n_heads && take_head(&at, end, '.', n_layer, n_head, &i) && !seen[i]; seen[i] = 1)
+            order[n_ordered++] = (uint16_t)i;
+    free(seen);
+    if (n_ordered == n_heads) {
+        *ret_order = order;
+    } else {
+        free(order);
+    }
+    if (n_kept) {
+        *ret_flags = flags;
+        return true;
+    }
+    free(flags);
+    free(*ret_order);
+    *ret_order = NULL;
+    return false;
+}
+
+void kv__heads_load(kv_session *s, const char *path)
 {
     base_buf file = {0};
-    const size_t n_heads = (size_t)s->compute.shape.n_layer * s->compute.n_head;
-    uint16_t *order = NULL;
-    size_t n = 0;
-    unsigned layer = 0, head = 0;
-    int used = 0;
-    const char *at = NULL;
-    if (!base_fs_read(path, 1 << 20, &file, NULL) && file.len) at = strstr(file.data, "\nall ");
-    if (at && n_heads <= UINT16_MAX) order = calloc(n_heads + 1, sizeof *order);
-    for (at = order ? at + 4 : NULL; at && n < n_heads && sscanf(at, "%u.%u%n", &layer, &head, &used) == 2;
-         at += used)
-        if (layer < s->compute.shape.n_layer && head < s->compute.n_head)
-            order[n++] = (uint16_t)(layer * s->compute.n_head + head);
+    free(s->heads);
+    free(s->best_heads);
+    s->heads = NULL;
+    s->best_heads = NULL;
+    if (path && !base_fs_read(path, FILE_MOST, &file, NULL) && file.len)
+        kv_heads_parse(file.data, file.len, s->compute.hash, s->compute.shape.n_layer, s->compute.n_head,
+            &s->heads, &s->best_heads);
     base_buf_free(&file);
-    if (n == n_heads) return order;
-    free(order);
-    return NULL;
 }
 
 void kv__heads_below(const kv_session *s, uint32_t layer, uint32_t n, uint8_t *flags)

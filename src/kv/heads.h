@@ -6,6 +6,9 @@
 #define KVIST_KV_HEADS_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "base/err.h"
 #include "model/model.h"
@@ -21,5 +24,12 @@ char *kv_heads_path(const char *model_hash);
  */
 int kv_heads_calibrate(model *m, uint32_t n_heads, const char *path,
     void (*progress)(void *user, double share), void *user, const atomic_bool *cancel, base_err *err);
+
+/*
+ * Such a file's bytes; any are safe. *ret_flags ([n_layer * n_head], 1: kept) and *ret_order (all heads, the best first; NULL where
+ * the file does not hold each once) are the caller's. False, and both NULL: damaged, of another model, or without heads.
+ */
+bool kv_heads_parse(const char *text, size_t n, const char *hash, uint32_t n_layer, uint32_t n_head,
+    uint8_t **ret_flags, uint16_t **ret_order);
 
 #endif

@@ -47,6 +47,7 @@ uint32_t kv_pivot_cut(const kv_pivot *p, double floor_share, uint32_t *ret_free)
     if (ret_free) *ret_free = cut;
     if (cut > most) cut = most;
     if (cut < least) cut = least;
+    if (cut >= p->n_layer) cut = p->n_layer - 1; /* of few layers a share may be all */
     return cut < 1 ? 1 : cut;
 }
 
@@ -55,6 +56,12 @@ char *kv_pivot_path(const char *model_hash)
     char name[64];
     snprintf(name, sizeof name, "rows/%.24s.pivot", model_hash);
     return base_fs_home(BASE_HOME_DATA, name);
+}
+
+/* An entropy in nats, a share, a variance of shares: none is far from zero. Not NaN. */
+static bool is_measured(double x)
+{
+    return x > -1 && x < 64;
 }
 
 kv_pivot *kv_pivot_parse(const char *text, size_t n)
@@ -69,7 +76,7 @@ kv_pivot *kv_pivot_parse(const char *text, size_t n)
     for (uint32_t l = 0; fine && l < p->n_layer; l++, at += used) {
         used = 0;
         fine = sscanf(at, "%lf %lf %lf%n", &p->entropy[l], &p->sparsity[l], &p->variance[l], &used) == 3 &&
-               isfinite(p->entropy[l]) && isfinite(p->sparsity[l]) && isfinite(p->variance[l]);
+               is_measured(p->entropy[l]) && is_measured(p->sparsity[l]) && is_measured(p->variance[l]);
     }
     free(copy);
     if (fine) return p;

@@ -106,15 +106,6 @@ kv_part *kv__part_at(const kv_session *s, uint32_t token)
     return from < s->n_parts && s->parts[from].from <= token ? &s->parts[from] : NULL;
 }
 
-/* NULL: all heads count. */
-static void load_heads(kv_session *s, const char *path)
-{
-    free(s->heads);
-    free(s->best_heads);
-    s->heads = path ? kv__heads_load(s, path) : NULL;
-    s->best_heads = s->heads ? kv__best_heads_load(s, path) : NULL;
-}
-
 int kv__session_allocate(kv_session **ret, const kv_compute *compute, const kv_options *options,
     const kv_observer *observer, base_err *err)
 {
@@ -160,7 +151,7 @@ int kv__session_allocate(kv_session **ret, const kv_compute *compute, const kv_o
     if (r) goto fail;
     s->row_path = base_xstrdup(options->row_file);
     if (options->prefix_file) kv__prefix_load(s, options->prefix_file);
-    load_heads(s, options->heads_file);
+    kv__heads_load(s, options->heads_file);
     s->pivot_path = base_xstrdup(options->pivot_file);
     if (options->pivot_file)
         s->pivot = kv_pivot_load(options->pivot_file, compute->hash, compute->shape.n_layer);
@@ -662,7 +653,7 @@ int kv_session_set_policy(kv_session *s, const kv_options *options, base_err *er
                 hard + KV_CHUNK);
         s->budget = options->budget;
     }
-    load_heads(s, options->heads_file);
+    kv__heads_load(s, options->heads_file);
     return 0;
 }
 

@@ -155,9 +155,8 @@ struct kv_session {
 
 /* prefix.c: reads kv_options.prefix_file; whatever is wrong with it, there is no prefix then. */
 void kv__prefix_load(kv_session *s, const char *path);
-/* heads.c: [n_layer * n_head], NULL when there is no such file or it is of another model. */
-uint8_t *kv__heads_load(const kv_session *s, const char *path);
-uint16_t *kv__best_heads_load(const kv_session *s, const char *path); /* [n_layer * n_head], NULL as above */
+/* heads.c: sets heads and best_heads; NULL when there is no such file or it is of another model, or path is NULL. */
+void kv__heads_load(kv_session *s, const char *path);
 kv_rows_identity kv__identity(const kv_session *s);
 
 model_rows_view kv__view(const kv_session *s);

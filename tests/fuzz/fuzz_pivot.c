@@ -1,0 +1,57 @@
+/* Files that hold what was found out about a model once, the pivot and the retrieval heads: whatever the bytes, they are of use or none. */
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kv/heads.h"
+#include "kv/pivot.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
+
+static void try_pivot(const char *text, size_t n)
+{
+    kv_pivot *p = kv_pivot_parse(text, n);
+    if (!p) return;
+    double curve[KV_PIVOT_LAYERS];
+    uint32_t alone = 0;
+    kv_pivot_curve(p, curve);
+    for (uint32_t l = 0; l < p->n_layer; l++)
+        if (!isfinite(curve[l])) abort();
+    const double floors[] = {0, .25, .75};
+    for (size_t i = 0; i < 3; i++)
+        if (p->n_layer > 1) {
+            const uint32_t cut = kv_pivot_cut(p, floors[i], &alone);
+            if (!cut || cut >= p->n_layer || !alone || alone > p->n_layer) abort();
+        } else if (kv_pivot_cut(p, floors[i], NULL))
+            abort();
+    free(p);
+}
+
+static void try_heads(const char *text, size_t n)
+{
+    enum { LAYERS = 3, HEADS = 4 };
+    uint8_t *flags = NULL, seen[LAYERS * HEADS] = {0};
+    uint16_t *order = NULL;
+    const bool fine = kv_heads_parse(text, n, "abc", LAYERS, HEADS, &flags, &order);
+    if (fine != (flags != NULL) || (order && !fine)) abort();
+    for (size_t i = 0; order && i < LAYERS * HEADS; i++)
+        if (order[i] >= LAYERS * HEADS || seen[order[i]]++) abort();
+    free(flags);
+    free(order);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
+{
+    /* A copy of just these bytes: what is read behind them is seen. */
+    char *copy = malloc(n + 1);
+    if (!copy) abort();
+    memcpy(copy, bytes, n);
+    char *exact = n ? malloc(n) : NULL;
+    if (exact) memcpy(exact, bytes, n);
+    try_pivot(copy, n);
+    if (exact) try_heads(exact, n);
+    free(copy);
+    free(exact);
+    return 0;
+}
