@@ -238,7 +238,15 @@ static void sum_blocks(const kv_session *s, choice *c, uint32_t block)
         }
 }
 
-/* The best rows (blocks, or with ours whole lines), as many as the share that goes up. */
+/* Rows of [from, to) that would be chosen in addition. */
+static uint32_t n_new(const choice *c, uint32_t from, uint32_t to)
+{
+    uint32_t n = 0;
+    for (uint32_t t = from; t < to; t++) n += kv_bits_get(c->optional, t) && !kv_bits_get(c->chosen, t);
+    return n;
+}
+
+/* The best rows (blocks, or with ours whole lines), as many as the share that goes up; a first line that is longer is cut around its row. */
 static int choose(kv_session *s, choice *c, base_err *err)
 {
     const bool lines = s->parameters.prune == KV_PRUNE_HEADS;
@@ -249,17 +257,16 @@ static int choose(kv_session *s, choice *c, base_err *err)
     kv_rank(&s->ranker, c->score, NULL, s->n, c->order);
     for (uint32_t rank = 0; rank < c->n_optional && room; rank++) {
         const uint32_t t = c->order[rank];
-        uint32_t from = t, to = t + 1, cost = 0;
+        uint32_t from = t, to = t + 1;
         if (kv_bits_get(c->chosen, t)) continue;
         if (lines) kv__grow(s, t, &from, &to);
-        for (uint32_t i = from; i < to; i++)
-            cost += kv_bits_get(c->optional, i) && !kv_bits_get(c->chosen, i);
+        uint32_t cost = n_new(c, from, to);
         if (cost > room && rank) continue;
-        for (uint32_t i = from; i < to && room; i++)
-            if (kv_bits_get(c->optional, i) && !kv_bits_get(c->chosen, i)) {
-                kv_bits_set(c->chosen, i);
-                room--;
-            }
+        while (cost > room && to > t + 1) cost = n_new(c, from, --to);
+        while (cost > room && from < t) cost = n_new(c, ++from, to);
+        for (uint32_t i = from; i < to; i++)
+            if (kv_bits_get(c->optional, i)) kv_bits_set(c->chosen, i);
+        room -= cost;
     }
     return 0;
 }

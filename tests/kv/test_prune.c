@@ -495,6 +495,60 @@ static void test_prune__odd_texts_and_cuts_are_fine(void **state)
         }
 }
 
+/* A minified file: the whole bulk is one line, and less goes up than the line around what is asked for. The row itself is among it. */
+static void test_prune__a_budget_below_the_statement_takes_the_row_that_is_asked_for(void **state)
+{
+    static const char *const little[] = {
+        "prune=heads", "bulk=100", "keep=.01", "pivot=1", "window=1", "sinks=0", NULL};
+    const uint32_t first = 0, queries[] = {4};
+    for (uint32_t at = 0; at < BULK; at += 133) {
+        int32_t ids[BULK];
+        fake_model m = {0};
+        kv_session *s = open_session(&m, "kvist", little, NULL);
+        for (uint32_t i = 0; i < BULK; i++) ids[i] = 5;
+        ids[at] = 23;
+        const kv_segment line = {.origin = KV_ORIGIN_CONTEXT, .turn = 1, .lines = &first, .n_lines = 1};
+        assert_int_equal(kv_session_append(s, &line, ids, BULK, NULL, NULL, NULL, NULL), 0);
+        for (uint32_t i = 0; i < ASKED; i++) ids[i] = i == 4 ? 23 : 7;
+        append(s, KV_ORIGIN_USER, 1, ids, ASKED, queries, 1, NULL);
+        assert_int_equal(kv_session_cut(s, at), 0);
+        assert_int_equal(deferred(s), BULK - BULK / 100);
+        kv_session_free(s);
+    }
+}
+
+static void test_prune__a_bulk_of_32k_is_fine(void **state)
+{
+    enum { MANY = 32768 };
+    fake_model m = {0};
+    const kv_compute c = fake_compute(&m, MANY + 200);
+    const kv_options o = {.policy = "kvist", .repair = 40, .set = ours};
+    kv_session *s = NULL;
+    base_err err = {0};
+    int32_t *ids = malloc(MANY * sizeof *ids);
+    uint32_t *lines = malloc(MANY / LINE * sizeof *lines);
+    const uint32_t queries[] = {4, 5};
+    assert_non_null(ids);
+    assert_non_null(lines);
+    if (kv_session_new_over(&s, &c, &o, NULL, &err)) fail_msg("%s", err.msg);
+    for (uint32_t i = 0; i < MANY; i++) ids[i] = i / LINE == 1500 ? 23 : 5;
+    for (uint32_t i = 0; i < MANY / LINE; i++) lines[i] = i * LINE;
+    const kv_segment bulk = {.origin = KV_ORIGIN_CONTEXT, .turn = 1, .lines = lines, .n_lines = MANY / LINE};
+    if (kv_session_append(s, &bulk, ids, MANY, NULL, NULL, NULL, &err)) fail_msg("%s", err.msg);
+    int32_t asked[ASKED];
+    for (uint32_t i = 0; i < ASKED; i++) asked[i] = i == 4 || i == 5 ? 23 : 7;
+    append(s, KV_ORIGIN_USER, 1, asked, ASKED, queries, 2, NULL);
+    for (uint32_t t = 1500 * LINE; t < 1501 * LINE; t++) assert_int_equal(kv_session_cut(s, t), 0);
+    assert_true(deferred(s) > MANY * 8 / 10);
+    /* More than the session holds is refused, and nothing has changed. */
+    const uint32_t before = s->n;
+    assert_int_equal(kv_session_append(s, &bulk, ids, MANY, NULL, NULL, NULL, &err), BASE_E_LIMIT);
+    assert_int_equal(s->n, before);
+    free(ids);
+    free(lines);
+    kv_session_free(s);
+}
+
 /* --- the pivot ------------------------------------------------------------------------------------------------------------ */
 
 static kv_pivot made_pivot(uint32_t n_layer, uint32_t jump)
@@ -526,6 +580,7 @@ static void test_prune__the_cut_lies_behind_the_sharpest_change(void **state)
     assert_int_equal(kv_pivot_cut(&p, .25, NULL), 21);
     p = made_pivot(2, 1);
     assert_int_equal(kv_pivot_cut(&p, .25, NULL), 1);
+    assert_int_equal(kv_pivot_cut(&p, .75, NULL), 1); /* a layer is left above */
     p = made_pivot(1, 1);
     assert_int_equal(kv_pivot_cut(&p, .25, NULL), 0);
 }
@@ -565,7 +620,7 @@ static void test_prune__damaged_pivot_files_are_none(void **state)
     static const char *const texts[] = {"", "kvist pivot 1", "kvist pivot 1 abc 0 1 1\n",
         "kvist pivot 1 abc 99999 1 1\n", "kvist pivot 1 abc 2 1 1\n1 2 3\n",
         "kvist pivot 1 abc 1 1 1\nnan 1 1\n", "kvist pivot 2 abc 1 1 1\n1 1 1\n",
-        "kvist pivot 1 abc 1 1 1\n1 inf 1\n"};
+        "kvist pivot 1 abc 1 1 1\n1 inf 1\n", "kvist pivot 1 abc 2 1 1\n1 1 1e308\n1 1 -1e308\n"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         assert_null(kv_pivot_parse(texts[i], strlen(texts[i])));
     static const char fine[] = "kvist pivot 1 abc 1 1 1\n1 2 3\n";
@@ -594,6 +649,8 @@ int main(void)
         cmocka_unit_test(test_prune__each_layer_stores_its_own_share),
         cmocka_unit_test(test_prune__blocks_are_taken_whole),
         cmocka_unit_test(test_prune__odd_texts_and_cuts_are_fine),
+        cmocka_unit_test(test_prune__a_budget_below_the_statement_takes_the_row_that_is_asked_for),
+        cmocka_unit_test(test_prune__a_bulk_of_32k_is_fine),
         cmocka_unit_test(test_prune__the_cut_lies_behind_the_sharpest_change),
         cmocka_unit_test(test_prune__a_pivot_is_detected_once_and_kept),
         cmocka_unit_test(test_prune__damaged_pivot_files_are_none),
