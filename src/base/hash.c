@@ -2,22 +2,57 @@
 
 #include <string.h>
 
-uint64_t base_hash64(const void *bytes, size_t n, uint64_t seed)
+static uint64_t begin(size_t n, uint64_t seed)
 {
-    const uint8_t *p = bytes;
-    uint64_t h = 0xcbf29ce484222325u ^ seed ^ (n * 0x9e3779b97f4a7c15u);
-    for (; n >= 8; n -= 8, p += 8) {
-        uint64_t word;
-        memcpy(&word, p, 8);
-        h = (h ^ word) * 0x100000001b3u;
-        h ^= h >> 32; /* the multiply alone never moves high bits down */
-    }
+    return 0xcbf29ce484222325u ^ seed ^ (n * 0x9e3779b97f4a7c15u);
+}
+
+static uint64_t step(uint64_t h, const uint8_t *p)
+{
+    uint64_t word;
+    memcpy(&word, p, 8);
+    h = (h ^ word) * 0x100000001b3u;
+    return h ^ h >> 32; /* the multiply alone never moves high bits down */
+}
+
+/* The last n bytes, fewer than 8, and the final mix. */
+static uint64_t end(uint64_t h, const uint8_t *p, size_t n)
+{
     for (; n; n--, p++) h = (h ^ *p) * 0x100000001b3u;
     h ^= h >> 33;
     h *= 0xff51afd7ed558ccdu;
     h ^= h >> 33;
     h *= 0xc4ceb9fe1a85ec53u;
     return h ^ h >> 33;
+}
+
+uint64_t base_hash64(const void *bytes, size_t n, uint64_t seed)
+{
+    const uint8_t *p = bytes;
+    uint64_t h = begin(n, seed);
+    for (; n >= 8; n -= 8, p += 8) h = step(h, p);
+    return end(h, p, n);
+}
+
+void base_hash64_each(const void *bytes, size_t n, size_t count, uint64_t *ret)
+{
+    const uint8_t *p = bytes;
+    size_t i = 0;
+    for (; i + 4 <= count; i += 4, p += 4 * n) {
+        uint64_t a = begin(n, 0), b = a, c = a, d = a;
+        size_t at = 0;
+        for (; n - at >= 8; at += 8) {
+            a = step(a, p + at);
+            b = step(b, p + n + at);
+            c = step(c, p + 2 * n + at);
+            d = step(d, p + 3 * n + at);
+        }
+        ret[i] = end(a, p + at, n - at);
+        ret[i + 1] = end(b, p + n + at, n - at);
+        ret[i + 2] = end(c, p + 2 * n + at, n - at);
+        ret[i + 3] = end(d, p + 3 * n + at, n - at);
+    }
+    for (; i < count; i++, p += n) ret[i] = base_hash64(p, n, 0);
 }
 
 static const uint32_t round_constants[64] = {

@@ -9,6 +9,11 @@
 #include <stdint.h>
 
 uint64_t base_hash64(const void *bytes, size_t n, uint64_t seed);
+/*
+ * base_hash64 with seed 0 of each of `count` pieces of n bytes that lie one behind the other: several chains side by side, since
+ * one alone waits for its multiplications.
+ */
+void base_hash64_each(const void *bytes, size_t n, size_t count, uint64_t *ret);
 
 typedef struct base_sha256 {
     uint32_t h[8];

@@ -553,16 +553,15 @@ static int read_block(kv_session *s, uint32_t b, uint16_t *rows, base_err *err)
         while (n < ROWS_A_READ && i + n < end && s->file_row[i + n] != KV_NO_ROW &&
                s->file_row[i + n] == s->file_row[i] + n)
             n++;
+        uint64_t hashes[ROWS_A_READ];
         int r = kv_rowfile_read(s->file, s->file_row[i], n, rows, err);
-        for (uint32_t k = 0; k < n && !r; k++) {
-            const uint16_t *row = (const uint16_t *)((const uint8_t *)rows + k * row_bytes);
-            if (base_hash64(row, row_bytes, 0) != s->row_hash[i + k])
-                r = base_fail(
-                    err, BASE_E_FORMAT, "the row of token %u is damaged in the session's row file", i + k);
-            else
-                kv_table_put_row(&s->table, i + k, row);
-        }
         if (r) return r;
+        base_hash64_each(rows, row_bytes, n, hashes);
+        for (uint32_t k = 0; k < n; k++)
+            if (hashes[k] != s->row_hash[i + k])
+                return base_fail(
+                    err, BASE_E_FORMAT, "the row of token %u is damaged in the session's row file", i + k);
+        kv_table_put_rows(&s->table, i, n, rows);
         i += n;
     }
     return 0;

@@ -245,11 +245,18 @@ void kv_table_get_row(const kv_table *t, uint32_t slot, uint16_t *row)
 
 void kv_table_put_row(kv_table *t, uint32_t slot, const uint16_t *row)
 {
-    const size_t d = t->shape.head_dim;
+    kv_table_put_rows(t, slot, 1, row);
+}
+
+void kv_table_put_rows(kv_table *t, uint32_t slot, uint32_t n, const uint16_t *rows)
+{
+    const size_t d = t->shape.head_dim, row = kv_row_bytes(&t->shape) / sizeof *rows;
     set_changed(t, slot / MODEL_ROWS_BLOCK);
-    for (uint32_t lane = 0; lane < model_rows_lanes(&t->shape); lane++, row += 2 * d) {
-        uint16_t *key = t->rows[slot / MODEL_ROWS_BLOCK] + key_at(&t->shape, lane, slot);
-        memcpy(key, row, d * sizeof *row);
-        memcpy(key + (size_t)MODEL_ROWS_BLOCK * d, row + d, d * sizeof *row);
+    /* Lane by lane: what is written lies together, what is read is in the cache. */
+    for (uint32_t lane = 0; lane < model_rows_lanes(&t->shape); lane++, rows += 2 * d) {
+        uint16_t *keys = t->rows[slot / MODEL_ROWS_BLOCK] + key_at(&t->shape, lane, slot),
+                 *values = keys + (size_t)MODEL_ROWS_BLOCK * d;
+        for (uint32_t i = 0; i < n; i++) memcpy(keys + i * d, rows + i * row, d * sizeof *keys);
+        for (uint32_t i = 0; i < n; i++) memcpy(values + i * d, rows + i * row + d, d * sizeof *values);
     }
 }

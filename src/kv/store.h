@@ -74,5 +74,7 @@ int kv_table_unpack(kv_table *t, uint32_t from, uint32_t to, base_err *err);
 size_t kv_row_bytes(const model_rows_shape *shape);
 void kv_table_get_row(const kv_table *t, uint32_t slot, uint16_t *row);
 void kv_table_put_row(kv_table *t, uint32_t slot, const uint16_t *row); /* the slot is writable */
+/* n rows, one behind the other, into the slots from `slot` on, all of one block and writable. */
+void kv_table_put_rows(kv_table *t, uint32_t slot, uint32_t n, const uint16_t *rows);
 
 #endif

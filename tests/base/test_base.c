@@ -68,6 +68,20 @@ static void test_sha256__gives_the_published_digests(void **state)
     free(million);
 }
 
+/* What it gives stands in files; side by side it is the same, whatever is left over. */
+static void test_hash64__is_what_it_was_and_the_same_side_by_side(void **state)
+{
+    uint8_t bytes[11 * 37];
+    uint64_t hashes[37];
+    assert_true(base_hash64("rows on disk name it", 20, 5) == 0x9d6b321da5c5c5fc);
+    for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = (uint8_t)(i * i + i / 7);
+    for (size_t n = 1; n <= 37; n++)
+        for (size_t count = 0; count <= sizeof bytes / n && count <= 37; count++) {
+            base_hash64_each(bytes, n, count, hashes);
+            for (size_t i = 0; i < count; i++) assert_true(hashes[i] == base_hash64(bytes + i * n, n, 0));
+        }
+}
+
 static void test_fs__writes_whole_files_and_bounds_reads(void **state)
 {
     char folder[] = "/tmp/kvist-test-XXXXXX", path[64];
@@ -167,6 +181,7 @@ int main(void)
         cmocka_unit_test(test_err__prefix_keeps_the_sentence),
         cmocka_unit_test(test_buf__grows_and_is_taken),
         cmocka_unit_test(test_sha256__gives_the_published_digests),
+        cmocka_unit_test(test_hash64__is_what_it_was_and_the_same_side_by_side),
         cmocka_unit_test(test_fs__writes_whole_files_and_bounds_reads),
         cmocka_unit_test(test_utf8__decodes_only_what_is_valid),
         cmocka_unit_test(test_utf8__sanitises_what_a_terminal_would_obey),
