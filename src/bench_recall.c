@@ -68,6 +68,7 @@ static const struct condition {
         .repair = true,
         .swap = true,
         .set = {OURS}},
+    {.name = "ours, replay", SEED, .set = {OURS, "signal=replay"}},
     {.name = "ours, stale-query", SEED, .asker = ASKS_STALE, .set = {OURS}},
     {.name = "ours, wrong-query", SEED, .asker = ASKS_WRONG, .set = {OURS}},
     {.name = "ours, coverage", SEED, .set = {OURS, "pick=coverage"}},
