@@ -270,11 +270,14 @@ int kv_session_undo_plan(kv_session *s, base_err *err)
             old->n_tokens, n_valid);
     for (uint32_t lane = 0; lane < s->n_lanes; lane++)
         for (uint32_t w = 0; w < n_words; w++) p->flips[(size_t)lane * n_words + w] &= ~s->dead[w];
-    /* What was left below the cut is computed, all of it that is still there. */
-    for (uint32_t t = 0; old->deferred && t < n_valid && t < old->n_tokens; t++)
-        for (uint32_t lane = 0; lane < s->n_lanes && kv_bits_get(old->deferred, t); lane++)
-            if (kv__is_deferred(s, lane, t) && !kv_bits_get(s->dead, t))
-                kv_bits_set(p->flips + (size_t)lane * n_words, t);
+    /* What was left below the cut is computed, and what a repair had computed since and was taken back itself comes back too. */
+    for (uint32_t t = 0; old->deferred && t < n_valid && t < old->n_tokens; t++) {
+        if (!kv_bits_get(old->deferred, t) || kv_bits_get(s->dead, t) || kv_bits_get(s->barred, t) ||
+            kv_bits_get(s->stale, t))
+            continue;
+        for (uint32_t lane = kv_session_lanes(s, t); lane < s->n_lanes; lane++)
+            if (!kv_bits_get(s->lists.lane[lane]->bits, t)) kv_bits_set(p->flips + (size_t)lane * n_words, t);
+    }
     p->barred = copy_set(old->barred, old->n_tokens, n_valid, n_words);
     p->pinned = copy_set(old->pinned, old->n_tokens, n_valid, n_words);
     p->stale = copy_set(old->stale, old->n_tokens, n_valid, n_words);
