@@ -36,7 +36,7 @@
     EVENT(plan, I(turn) S(cause) J(runs) I(evicted) I(promoted) I(n) D(score_ms) D(plan_ms) I(deferred))                            \
     EVENT(scores, I(turn) J(spans))                                                                                    \
     EVENT(sections, I(turn) I(index) I(lanes) J(items))                                                                \
-    EVENT(ledger, I(turn) I(new) I(reused) I(generated) I(evicted) I(promoted) I(protected) I(active) I(host) I(budget) I(n) I(ctx) D(prefill_s) D(decode_tps) I(drafted) I(accepted) I(active_bytes) I(host_bytes) S(why) D(structure) D(chance) D(ceiling) D(read) D(kept) I(deferred) D(spared)) \
+    EVENT(ledger, I(turn) I(new) I(reused) I(generated) I(evicted) I(promoted) I(protected) I(active) I(host) I(budget) I(n) I(ctx) D(prefill_s) D(decode_tps) I(drafted) I(accepted) I(active_bytes) I(host_bytes) S(why) D(structure) D(chance) D(ceiling) D(read) D(kept) I(deferred) D(spared) I(computed) I(unread)) \
     EVENT(snapshot, I(turn) I(n) I(bytes))                                                                             \
     EVENT(candidate, I(turn) I(number) I(of) S(status) S(headline) S(text) S(output) I(tokens) I(shared) I(ms))        \
     EVENT(rewind, I(turn) I(n))                                                                                        \

@@ -64,11 +64,13 @@ static void print_ledger(const agent_event *e)
         fprintf(stderr, " | structure %.2f (chance %.2f, at most %.2f)", e->ledger.structure,
             e->ledger.chance, e->ledger.ceiling);
     if (e->ledger.read > 0)
-        fprintf(stderr, " | a step read %.0f%% of the rows, %.0f%% as before", 100 * e->ledger.read,
-            100 * e->ledger.kept);
+        fprintf(stderr, " | a step read %.0f%% of the rows, %lld not, %.0f%% as before", 100 * e->ledger.read,
+            (long long)e->ledger.unread, 100 * e->ledger.kept);
     if (e->ledger.deferred)
         fprintf(stderr, " | deferred %lld, %.0f%% of the prefill not computed", (long long)e->ledger.deferred,
             100 * e->ledger.spared);
+    if (e->ledger.computed)
+        fprintf(stderr, " | %lld of those left below were computed", (long long)e->ledger.computed);
     if (e->ledger.why) fprintf(stderr, " | why: %s", e->ledger.why);
     fputc('\n', stderr);
 }

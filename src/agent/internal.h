@@ -63,6 +63,7 @@ typedef struct agent_fix {
 typedef struct agent_sums {
     uint32_t n_before, generated;
     uint64_t rows_by[2][KV_N_REASONS]; /* [evicted, promoted]: rows of all lanes by reason, exact */
+    uint32_t computed;                 /* tokens left below a cut whose upper layers a plan had computed */
     uint64_t prefill_ns, decode_ns;
     uint64_t drafted, accepted; /* tokens of prompt lookup */
     uint32_t prefilled;

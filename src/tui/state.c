@@ -664,6 +664,8 @@ static void on_ledger(tui_state *s, const agent_event *e, int64_t now)
         .ceiling = e->ledger.ceiling,
         .deferred = e->ledger.deferred,
         .spared = e->ledger.spared,
+        .computed = e->ledger.computed,
+        .unread = e->ledger.unread,
         .read = e->ledger.read,
         .kept = e->ledger.kept,
         .why = clean(e->ledger.why, false)};

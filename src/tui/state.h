@@ -52,6 +52,8 @@ typedef struct tui_ledger {
         kept; /* a step's share of the rows, and of what it chose the share that the one before read; 0: all */
     int64_t deferred; /* rows per lane that are not computed */
     double spared;    /* share of the turn's prefill that was not computed */
+    int64_t computed; /* tokens left below a cut that something brought back */
+    int64_t unread;   /* rows of a lane that a step did not read */
     char *why;
 } tui_ledger;
 

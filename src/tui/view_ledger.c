@@ -62,18 +62,24 @@ int tui_ledger_lines(tui_ui *u, tui_area a, int y, uint32_t turn)
         tui_printf(a, x, y++, TUI_FAINT, "chance %.0f%%  at most %.0f%%", l->chance * 100, l->ceiling * 100);
     }
     if (l->read > 0)
-        tui_printf(a, 2, y++, TUI_PLAIN, "a step read %.0f%% of the rows, %.0f%% as before", l->read * 100,
-            l->kept * 100);
-    if (l->deferred > 0)
-        tui_printf(a, 2, y++, tui_share_style(TUI_SHARE_DEFERRED),
-            "deferred %s  %.0f%% of the prefill spared", tui_thousands(l->deferred, x1), l->spared * 100);
+        tui_printf(a, 2, y++, TUI_PLAIN, "a step read %.0f%% of the rows, %s not; %.0f%% as before",
+            l->read * 100, tui_thousands(l->unread, x1), l->kept * 100);
+    if (l->deferred > 0 || l->computed > 0) {
+        x = 2 + tui_printf(a, 2, y, tui_share_style(TUI_SHARE_DEFERRED), "deferred %s  ",
+                    tui_thousands(l->deferred, x1));
+        x += tui_printf(a, x, y, TUI_PLAIN, "%.0f%% of the prefill spared", l->spared * 100);
+        if (l->computed > 0)
+            tui_printf(a, x, y, TUI_PLAIN, ", %s computed since", tui_thousands(l->computed, x1));
+        y++;
+    }
     if (l->why && *l->why) {
         tui_text t = {0};
         tui_flow f = {.text = &t, .width = a.width - 2, .rest = "     "};
         tui_flow_puts(&f, TUI_STYLE(TUI_WARN, 0), "why: ");
         tui_flow_puts(&f, TUI_PLAIN, l->why);
         tui_flow_end(&f);
-        for (size_t i = 0; i < t.n_lines && y < a.height; i++) tui_text_draw(&t, i, a, 2, y++);
+        for (size_t i = 0; i < t.n_lines; i++, y++)
+            if (y < a.height) tui_text_draw(&t, i, a, 2, y);
         tui_text_free(&t);
     }
     return y - from;
@@ -92,9 +98,11 @@ void tui_ledger_draw(tui_ui *u, tui_area a)
         tui_printf(a, x, 0, TUI_FAINT, "%*s", columns[i].width, columns[i].name);
         x += columns[i].width;
     }
-    int details = a.height > 14 ? 8 : 0, shown = a.height - 1 - details;
+    const uint32_t turn = tui_ui_turn(u);
+    /* What the turn has to say, counted without a line to write on. */
+    const int lines = tui_ledger_lines(u, tui_area_part(a, 0, 0, a.width, 0), 0, turn) + 1;
+    const int details = a.height <= 14 ? 0 : lines > 8 ? lines : 8, shown = a.height - 1 - details;
     u->page = shown > 1 ? shown - 1 : 1;
-    uint32_t turn = tui_ui_turn(u);
     size_t at = 0;
     for (size_t i = 0; i < s->n_ledgers; i++)
         if (s->ledgers[i].turn <= turn) at = i;

@@ -82,7 +82,7 @@ static void put_cursor(tui_ui *u, tui_area a, const tui_rows *r)
 }
 
 /* "rows 3,072 / 4,096  [#######...] 75%   12,560 / 32,768 of ctx" */
-static int put_fill(tui_ui *u, tui_area a, int y, uint32_t active, const tui_rows *r)
+static int put_fill(tui_ui *u, tui_area a, int y, uint32_t active, double deferred, const tui_rows *r)
 {
     const tui_state *s = &u->state;
     char x1[32], x2[32], line[160];
@@ -110,7 +110,8 @@ static int put_fill(tui_ui *u, tui_area a, int y, uint32_t active, const tui_row
         a, 0, y, TUI_FAINT, "N %s / %s", tui_thousands((int64_t)r->n, x1), tui_thousands(s->n_ctx, x2));
     if (s->row_bytes > 0) {
         tui_size((int64_t)active * s->row_bytes, x1);
-        tui_size(((int64_t)r->n - (int64_t)active) * s->row_bytes, x2);
+        const int64_t host = (int64_t)r->n - active - (int64_t)(deferred + 0.5);
+        tui_size(host > 0 ? host * s->row_bytes : 0, x2);
         int n = snprintf(line, sizeof line, "   %s active, %s host", x1, x2);
         if (x + n > a.width) snprintf(line, sizeof line, "  %s, %s host", x1, x2);
         tui_put_short(a, x, y, a.width - x, TUI_FAINT, u->glyphs->ellipsis, line);
@@ -145,7 +146,7 @@ void tui_strip_draw(tui_ui *u, tui_area a)
     const tui_rows *r = tui_ui_rows(u);
     tui_count all = tui_rows_count(r, 0, (uint32_t)r->n);
     uint32_t active = (uint32_t)(all.active + 0.5);
-    int y = put_fill(u, a, 0, active, r);
+    int y = put_fill(u, a, 0, active, all.deferred_rows, r);
     y = put_counts(u, a, y, &all, active);
     if (a.height < 8) return;
     y++;

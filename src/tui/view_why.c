@@ -100,10 +100,11 @@ void tui_why_draw(tui_ui *u, tui_area a)
     if (tui_state_section(&u->state, from, tui_ui_turn(u), &read)) {
         if (read.to > read.from)
             snprintf(line, sizeof line,
-                "the last step of turn %u read its sentence, tokens %u to %u, in %u of %u lanes", read.turn,
-                read.from, read.to - 1, read.lanes, r->n_lanes);
+                "sentence: tokens %u to %u, read by the last step of turn %u in %u of %u lanes", read.from,
+                read.to - 1, read.turn, read.lanes, r->n_lanes);
         else
-            snprintf(line, sizeof line, "the last step of turn %u read no sentence with it", read.turn);
+            snprintf(
+                line, sizeof line, "sentence: none with it was read by the last step of turn %u", read.turn);
         y = put_wrapped(a, y, TUI_PLAIN, line);
     }
     if (row->deferred)
@@ -113,6 +114,8 @@ void tui_why_draw(tui_ui *u, tui_area a)
     const char *word = tui_rows_word(r, row), *sentence = sentence_of(word);
     if (row->flags & TUI_ROW_REQUEST && row->born == r->turn) word = "request", sentence = sentence_of(word);
     if (row->flags & TUI_ROW_FIXED && !*word) word = "system", sentence = sentence_of(word);
+    if (row->deferred && !strcmp(word, "centrality"))
+        sentence = "not chosen among fresh text, by the layers below the pivot";
     y++;
     base_buf rule = {0};
     base_buf_printf(&rule, "%s: %s", *word ? word : "kept", *sentence ? sentence : "no pass has touched it");
