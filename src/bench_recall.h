@@ -28,6 +28,9 @@ typedef struct recall_turn {
         uint32_t from, to;
     } rows[RECALL_RANGES]; /* of the document, what the answer needs */
     uint32_t n_rows;
+    struct {
+        uint32_t from, to;
+    } file; /* of the document, what a label may name: the file that the message is about */
     char targets[BENCH_TARGETS][RECALL_NAME]; /* of the first turn none is judged */
     uint32_t n_targets, n_new;                /* n_new: tokens of an answer at most */
     recall_match match;
@@ -45,7 +48,7 @@ typedef struct recall {
     common_options common;
     const char *restore, *words, *out, *summary, *documents;
     int64_t seconds;
-    bool calibrate, resume, help;
+    bool calibrate, resume, help, labels; /* labels: messages have a `file` */
     model *model;
     const model_info *info;
     char *heads;
@@ -59,6 +62,7 @@ typedef struct recall {
     const recall_item *item;
     uint32_t doc_end;
     kv_signal wrong, stale;
+    double row_ms; /* what scoring one row took here; 0: not measured yet */
 } recall;
 
 /* For the command's option table. */

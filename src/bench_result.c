@@ -44,6 +44,9 @@ static void read_line(void *user, const char *line, size_t n)
     snprintf(one.condition, sizeof one.condition, "%s", base_json_str(o, "condition", ""));
     for (size_t i = 0; found && i < found->n && i < BENCH_TARGETS; i++, one.n_targets++)
         one.found[i] = base_json_at(found, i)->integer != 0;
+    const base_json *ranks = base_json_get(o, "ranks");
+    for (size_t i = 0; ranks && i < ranks->n && i < BENCH_TARGETS; i++, one.n_ranks++)
+        one.ranks[i] = (uint32_t)base_json_at(ranks, i)->integer;
     if (*one.condition && one.n_targets) push(r, &one);
     base_json_free(doc);
 }
@@ -140,6 +143,9 @@ void bench_results_add(bench_results *r, const bench_result *one, const char *an
         "],\"asked_before\":%.3f,\"asked_after\":%.3f,\"active\":%.1f,\"host\":%.1f,\"score_ms\":%.2f,\"plan_"
         "ms\":%.2f",
         one->before, one->after, one->active, one->host, one->score_ms, one->plan_ms);
+    for (uint32_t i = 0; i < one->n_ranks; i++)
+        base_buf_printf(
+            &out, "%s%u%s", i ? "," : ",\"ranks\":[", one->ranks[i], i + 1 < one->n_ranks ? "" : "]");
     if (answer) {
         base_buf_puts(&out, ",\"answer\":");
         base_json_put_str(&out, answer, strlen(answer));
@@ -193,6 +199,24 @@ static const bench_result *pair_of(const bench_results *r, const bench_result *o
     return NULL;
 }
 
+/* "3 (17)": the middle and the worst of the best ranks of the facts that a condition was asked for. */
+static void print_ranks(const bench_results *r, const bench_result *first, char *ret, size_t size)
+{
+    double *ranks = base_xcalloc(r->n * BENCH_TARGETS + 1, sizeof *ranks);
+    size_t n = 0;
+    for (size_t i = 0; i < r->n; i++) {
+        const bench_result *one = &r->items[i];
+        if (!same_cell(one, first) || strcmp(one->condition, first->condition)) continue;
+        for (uint32_t k = 0; k < one->n_ranks; k++) ranks[n++] = one->ranks[k];
+    }
+    qsort(ranks, n, sizeof *ranks, bench_compare_doubles);
+    if (n)
+        snprintf(ret, size, "%.0f (%.0f)", ranks[n / 2], ranks[n - 1]);
+    else
+        snprintf(ret, size, "-");
+    free(ranks);
+}
+
 /* One row of the table: everything of first's cell and condition, paired with `matched` on the same store. */
 static void print_row(const bench_results *r, const bench_result *first, FILE *out)
 {
@@ -216,11 +240,14 @@ static void print_row(const bench_results *r, const bench_result *first, FILE *o
         score += one->score_ms;
         plan += one->plan_ms;
     }
+    char ranks[32];
     bench_wilson(right, n, &low, &high);
-    fprintf(out, "| %s | %u | %u/%u | %.3f [%.3f, %.3f] | %.2f -> %.2f | %.0f | %.1f + %.1f | %+d %.2g |\n",
+    print_ranks(r, first, ranks, sizeof ranks);
+    fprintf(out,
+        "| %s | %u | %u/%u | %.3f [%.3f, %.3f] | %.2f -> %.2f | %s | %.0f | %.1f + %.1f | %+d %.2g |\n",
         first->condition, examples, right, n, (double)right / n, low, high, before / examples,
-        after / examples, active / examples, score / examples, plan / examples, (int)better - (int)worse,
-        bench_mcnemar(better, worse));
+        after / examples, ranks, active / examples, score / examples, plan / examples,
+        (int)better - (int)worse, bench_mcnemar(better, worse));
 }
 
 void bench_results_print(const bench_results *r, FILE *out)
@@ -234,8 +261,8 @@ void bench_results_print(const bench_results *r, FILE *out)
         fprintf(out,
             "\n%s, %u tokens, %u needles, B = %u%%, K = %u\n\n| condition | examples | found | share [95%%] "
             "| asked "
-            "rows active | "
-            "active rows | score + plan, ms | over matched, p |\n|---|---|---|---|---|---|---|---|\n",
+            "rows active | best rank: middle (worst) | "
+            "active rows | score + plan, ms | over matched, p |\n|---|---|---|---|---|---|---|---|---|\n",
             r->items[i].model, r->items[i].tokens, r->items[i].needles, r->items[i].base, r->items[i].k);
         for (size_t k = i; k < r->n; k++) {
             if (!same_cell(&r->items[k], &r->items[i])) continue;

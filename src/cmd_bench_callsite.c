@@ -451,6 +451,13 @@ static void make_identifier(const bench *b, const question *q, recall_turn *t)
     snprintf(t->targets[0], sizeof t->targets[0], "%s", q->name);
     t->rows[0].from = l->token;
     t->rows[0].to = l->token_end;
+    t->file.from = l->token;
+    for (uint32_t i = 0; i < b->doc.n_lines; i++) {
+        const doc_line *other = &b->doc.lines[i];
+        if (other->file != l->file) continue;
+        if (other->token < t->file.from) t->file.from = other->token;
+        if (other->token_end > t->file.to) t->file.to = other->token_end;
+    }
 }
 
 static void make_list(const bench *b, const question *q, recall_turn *t)
@@ -541,6 +548,7 @@ static int run(bench *b, base_err *err)
     if (!r) r = recall_open(&b->run, "callsite", err);
     b->run.key.tokens = (uint32_t)b->tokens;
     b->run.key.needles = 1;
+    b->run.labels = !b->list; /* an event names its file */
     b->run.key.base = (uint32_t)b->base;
     for (int64_t i = 0; i < b->texts && !r && !recall_is_late(&b->run); i++)
         r = run_text(b, (uint32_t)(b->first + i), err);

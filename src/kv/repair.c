@@ -27,6 +27,7 @@ typedef struct work {
     uint32_t *weight;   /* [n_lanes] heads that count */
     float *sum;         /* [n] scratch */
     uint8_t *heads;     /* those below a cut; NULL: no row is missing above one */
+    uint32_t *rank;     /* kv_ask */
 } work;
 
 static void work_free(work *w)
@@ -50,7 +51,14 @@ static void work_free(work *w)
     kv_signal_fini(&w->signal);
 }
 
-static int work_init(work *w, const kv_session *s, uint32_t from, base_err *err)
+static bool is_active(const kv_session *s, uint32_t t)
+{
+    for (uint32_t lane = 0; lane < s->n_lanes; lane++)
+        if (kv_bits_get(s->lists.lane[lane]->bits, t)) return true;
+    return false;
+}
+
+static int work_init(work *w, const kv_session *s, uint32_t from, const kv_ask *ask, base_err *err)
 {
     const size_t n = (size_t)s->n + 1, n_words = kv_bits_words(n);
     *w = (work){
@@ -60,6 +68,7 @@ static int work_init(work *w, const kv_session *s, uint32_t from, base_err *err)
                 .hard = malloc(n),
                 .previous = malloc(n * sizeof(float)),
                 .reasons = malloc(n),
+                .among = ask->among,
                 .set =
                     {
                         .missing = calloc(n, sizeof(uint32_t)),
@@ -71,7 +80,9 @@ static int work_init(work *w, const kv_session *s, uint32_t from, base_err *err)
             },
         .weight = calloc(s->n_lanes + 1, sizeof(uint32_t)),
         .sum = malloc(n * sizeof(float)),
+        .rank = ask->rank,
     };
+    for (uint32_t t = 0; w->rank && t < s->n; t++) w->rank[t] = UINT32_MAX;
     kv_signal_init(&w->signal, s->recent.n_layer, s->recent.n_head, s->recent.head_dim);
     kv_repair_work *c = &w->choice;
     if (!c->eligible || !c->hard || !c->previous || !c->reasons || !c->set.missing || !c->set.a ||
@@ -84,7 +95,7 @@ static int work_init(work *w, const kv_session *s, uint32_t from, base_err *err)
         /* A lane that chooses for itself cannot ask for what has no key in it. */
         const bool askable = !s->cut[t] || s->parameters.lanes <= 0;
         if (t < from && askable && !kv_bits_get(s->barred, t) && !kv_bits_get(s->stale, t) &&
-            !kv_bits_get(s->dead, t))
+            !kv_bits_get(s->dead, t) && (!ask->among || kv_bits_get(ask->among, t) || is_active(s, t)))
             kv_bits_set(c->eligible, t);
     }
     w->runs = kv_runs_of_bits(c->eligible, s->n, &w->n_runs, &w->n_rows);
@@ -355,11 +366,27 @@ static uint64_t count_missing(const kv_session *s, kv_repair_work *w)
     memset(w->set.missing, 0, s->n * sizeof *w->set.missing);
     for (uint32_t lane = w->set.lane; lane < w->set.lane + w->set.n_lanes; lane++)
         for (uint32_t t = 0; t < s->n; t++) {
-            const bool is_active = kv_bits_get(s->lists.lane[lane]->bits, t);
-            if (!is_active || (anew && !w->hard[t])) w->set.missing[t]++;
-            active += is_active && !w->hard[t] && kv_bits_get(w->eligible, t);
+            const bool reads = kv_bits_get(s->lists.lane[lane]->bits, t);
+            const bool may_come = !w->among || kv_bits_get(w->among, t);
+            if (reads ? anew && !w->hard[t] : may_come) w->set.missing[t]++;
+            active += reads && !w->hard[t] && kv_bits_get(w->eligible, t);
         }
     return active;
+}
+
+/* How many evicted rows come before each; of several sets' orders the best. */
+static void note_ranks(const kv_session *s, work *w)
+{
+    const kv_repair_set *set = &w->choice.set;
+    for (uint32_t i = 0, n = 0; i < set->n_order; i++) {
+        const uint32_t t = set->order[i];
+        if (n < w->rank[t]) w->rank[t] = n;
+        for (uint32_t lane = set->lane; lane < set->lane + set->n_lanes; lane++)
+            if (!kv_bits_get(s->lists.lane[lane]->bits, t)) {
+                n++;
+                break;
+            }
+    }
 }
 
 static int plan_set(kv_session *s, work *w, uint32_t from, kv_plan *p, base_err *err)
@@ -374,14 +401,15 @@ static int plan_set(kv_session *s, work *w, uint32_t from, kv_plan *p, base_err 
     if (anew) room += active;
     memset(set->chosen, 0, n_words * sizeof *set->chosen);
     order_set(s, w);
+    if (w->rank) note_ranks(s, w);
     kv__repair_choose(s, &w->choice, room);
     for (uint32_t lane = set->lane; lane < set->lane + set->n_lanes; lane++)
         for (uint32_t word = 0; word < n_words; word++) {
-            const uint64_t is_active = s->lists.lane[lane]->bits[word];
+            const uint64_t active_bits = s->lists.lane[lane]->bits[word];
             uint64_t *flips = &p->flips[(size_t)lane * n_words + word];
-            *flips = set->chosen[word] & ~is_active;
+            *flips = set->chosen[word] & ~active_bits;
             if (anew)
-                for (uint64_t gone = is_active & w->choice.eligible[word] & ~set->chosen[word]; gone;
+                for (uint64_t gone = active_bits & w->choice.eligible[word] & ~set->chosen[word]; gone;
                      gone &= gone - 1) {
                     const uint32_t t = word * 64 + (uint32_t)__builtin_ctzll(gone);
                     if (!w->choice.hard[t]) *flips |= UINT64_C(1) << t % 64;
@@ -435,19 +463,18 @@ static bool anything_missing(const kv_session *s, const uint64_t *eligible)
     return false;
 }
 
-/* `given` (may be NULL) asks instead of the queries of [from, to). */
-static int repair(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries, uint32_t n_queries,
-    const kv_signal *given, const atomic_bool *cancel, base_err *err)
+int kv_session_repair_by(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries,
+    uint32_t n_queries, const kv_ask *ask, const atomic_bool *cancel, base_err *err)
 {
     if (from >= to || to > s->n)
         return base_fail(err, BASE_E_USAGE, "tokens %u to %u are not in this session of %u", from, to, s->n);
     if (!s->repair || !from || s->lists.n_tokens == 0) return 0;
     work w;
-    int r = work_init(&w, s, from, err);
+    int r = work_init(&w, s, from, ask, err);
     if (!r && anything_missing(s, w.choice.eligible)) {
         const uint64_t start = base_clock_ns();
-        r = given ? kv_signal_copy(&w.signal, given, err)
-                  : find_signal(s, &w, from, to, queries, n_queries, cancel, err);
+        r = ask->signal ? kv_signal_copy(&w.signal, ask->signal, err)
+                        : find_signal(s, &w, from, to, queries, n_queries, cancel, err);
         if (!r && w.signal.n) {
             r = score_signal(s, &w, from, to, cancel, err);
             if (!r) r = plan_repair(s, &w, from, to, (double)(base_clock_ns() - start) / 1e6, cancel, err);
@@ -460,13 +487,7 @@ static int repair(kv_session *s, uint32_t from, uint32_t to, const uint32_t *que
 int kv_session_repair(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries, uint32_t n_queries,
     const atomic_bool *cancel, base_err *err)
 {
-    return repair(s, from, to, queries, n_queries, NULL, cancel, err);
-}
-
-int kv_session_repair_by(kv_session *s, uint32_t from, uint32_t to, const kv_signal *signal,
-    const atomic_bool *cancel, base_err *err)
-{
-    return repair(s, from, to, NULL, 0, signal, cancel, err);
+    return kv_session_repair_by(s, from, to, queries, n_queries, &(kv_ask){.rank = NULL}, cancel, err);
 }
 
 int kv_session_first_recall(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries,
@@ -479,7 +500,7 @@ int kv_session_first_recall(kv_session *s, uint32_t from, uint32_t to, const uin
     *ret_recall = 0;
     for (int pass = 0; pass < 2; pass++) {
         const uint64_t start = base_clock_ns();
-        const int made = work_init(&w[pass], s, from, err);
+        const int made = work_init(&w[pass], s, from, &(kv_ask){.rank = NULL}, err);
         if (!r) r = made;
         s->parameters.first = pass ? share : 0;
         if (!r) r = find_signal(s, &w[pass], from, to, queries, n_queries, cancel, err);

@@ -24,11 +24,12 @@ typedef struct kv_repair_set {
 } kv_repair_set;
 
 typedef struct kv_repair_work {
-    uint64_t *eligible; /* [bits of n] tokens that the signal may ask for */
-    uint8_t *hard;      /* [n] kv_hard */
-    float *previous;    /* [n] */
-    uint8_t *reasons;   /* [n] of the chosen */
-    kv_repair_set set;  /* the one at hand */
+    uint64_t *eligible;    /* [bits of n] tokens that the signal may ask for */
+    uint8_t *hard;         /* [n] kv_hard */
+    float *previous;       /* [n] */
+    uint8_t *reasons;      /* [n] of the chosen */
+    const uint64_t *among; /* evicted rows that may come back; NULL: all eligible ones */
+    kv_repair_set set;     /* the one at hand */
 } kv_repair_work;
 
 /*

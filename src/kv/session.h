@@ -181,11 +181,23 @@ int kv_session_repair(kv_session *s, uint32_t from, uint32_t to, const uint32_t 
     const atomic_bool *cancel, base_err *err);
 
 /*
- * The same with another signal than what [from, to) asked (experiments: the last question's, another session's). The signal
- * as kv_session_signal gave it: at most `most` of the kept queries of [from, to), of those named in `queries` when some are.
+ * Experiments: evicted rows below `to` by summaries of their chunks (RepairKV's PageSummary, after Quest): chunks of `chunk` tokens in the
+ * order of the inner product of the signal's mean query and the chunk's largest keys, mean over heads, until `n` evicted rows are
+ * there. Their bits are set in ret ([bits of n_tokens]).
  */
-int kv_session_repair_by(kv_session *s, uint32_t from, uint32_t to, const kv_signal *signal,
-    const atomic_bool *cancel, base_err *err);
+int kv_session_chunks(kv_session *s, uint32_t to, const kv_signal *signal, uint32_t chunk, uint32_t n,
+    uint64_t *ret, base_err *err);
+/* The signal of [from, to): at most `most` of its kept queries, of those named in `queries` when some are. */
+int kv_session_signal(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries, uint32_t n_queries,
+    uint32_t most, kv_signal *ret, base_err *err);
+/* The same as an experiment wants it. What is NULL is as kv_session_repair has it. */
+typedef struct kv_ask {
+    const kv_signal *signal; /* asks instead of [from, to): the last question's, another session's */
+    const uint64_t *among; /* [bits of n] evicted rows beside these are not scored and do not come back */
+    uint32_t *rank; /* out, [n]: how many evicted rows are asked for more; UINT32_MAX: nobody asked about it */
+} kv_ask;
+int kv_session_repair_by(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries,
+    uint32_t n_queries, const kv_ask *ask, const atomic_bool *cancel, base_err *err);
 /*
  * Experiments: of the k rows that a message asks for most by exact scores, the share that is among the k of a first pass at `share`
  * (first=, reading.h). ret_ms: what scoring and ordering took without it and with it.
@@ -193,8 +205,6 @@ int kv_session_repair_by(kv_session *s, uint32_t from, uint32_t to, const kv_sig
 int kv_session_first_recall(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries,
     uint32_t n_queries, double share, uint32_t k, double *ret_recall, double ret_ms[2],
     const atomic_bool *cancel, base_err *err);
-int kv_session_signal(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries, uint32_t n_queries,
-    uint32_t most, kv_signal *ret, base_err *err);
 
 /*
  * Asks the excerpt whose segment begins at token `at` a question by itself: *ret_surprise (may be NULL) is the mean of -log p of its ids

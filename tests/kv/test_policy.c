@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "fake_compute.h"
+#include "kv/bits.h"
 
 enum { CTX = 6000 };
 
@@ -375,6 +376,68 @@ static void test_repair__stale_text_does_not_come_back(void **state)
     kv_session_free(s);
 }
 
+static void test_repair__looks_only_at_the_evicted_rows_it_is_given(void **state)
+{
+    const uint32_t query = 3020 + 7;
+    for (int with = 0; with < 2; with++) {
+        fake_model m = {.lanes_differ = true};
+        seen log = {0};
+        static uint32_t rank[CTX];
+        uint64_t among[CTX / 64 + 1] = {0};
+        kv_session *s = with_needle(&m, &log, NULL, 1000);
+        for (uint32_t t = with ? 420 : 440; t < 3000; t++) kv_bits_set(among, t);
+        log = (seen){0};
+        const kv_ask ask = {.among = among, .rank = rank};
+        assert_int_equal(kv_session_repair_by(s, 3020, 3040, &query, 1, &ask, NULL, NULL), 0);
+        assert_int_equal(active_in(s, 420, 430), with ? 10 : 0);
+        assert_int_equal(rank[425], with ? 0 : UINT32_MAX);
+        assert_int_equal(rank[3030], UINT32_MAX); /* the message itself */
+        assert_true(log.n_plans == 1 && log.promoted > 0);
+        kv_session_free(s);
+    }
+}
+
+static void test_repair__says_how_many_evicted_rows_were_asked_for_more(void **state)
+{
+    fake_model m = {0};
+    static uint32_t rank[CTX];
+    bool taken[CTX] = {false};
+    uint32_t n_evicted = 0, before[CTX];
+    const uint32_t query = 3020 + 7;
+    kv_session *s = with_needle(&m, NULL, NULL, 1000);
+    kv_session_active_lanes(s, before);
+    assert_int_equal(kv_session_repair_by(s, 3020, 3040, &query, 1, &(kv_ask){.rank = rank}, NULL, NULL), 0);
+    assert_int_equal(rank[425], 0);
+    for (uint32_t t = 0; t < 3020; t++) n_evicted += before[t] < FAKE_LANES;
+    for (uint32_t t = 0; t < 3020; t++) {
+        assert_true(rank[t] <= n_evicted);
+        if (before[t] == FAKE_LANES) continue;
+        assert_false(taken[rank[t]]);
+        taken[rank[t]] = true;
+    }
+    kv_session_free(s);
+}
+
+static void test_chunks__the_one_whose_largest_keys_answer_comes_first(void **state)
+{
+    fake_model m = {.lanes_differ = true};
+    uint64_t bits[CTX / 64 + 1] = {0};
+    uint32_t lanes[CTX];
+    const uint32_t query = 3020 + 7;
+    kv_signal signal = {0};
+    kv_session *s = with_needle(&m, NULL, NULL, 1000);
+    assert_int_equal(kv_session_signal(s, 3020, 3040, &query, 1, 64, &signal, NULL), 0);
+    assert_int_equal(kv_session_chunks(s, 3020, &signal, 1, 1, bits, NULL), 0);
+    for (uint32_t t = 0; t < 3020; t++) assert_int_equal(kv_bits_get(bits, t), t == 425);
+    kv_bits_clear_range(bits, 0, 3020);
+    assert_int_equal(kv_session_chunks(s, 3020, &signal, 16, 100, bits, NULL), 0);
+    assert_int_equal(kv_bits_count(bits, CTX / 64), 100);
+    kv_session_active_lanes(s, lanes);
+    for (uint32_t t = 0; t < 3020; t++) assert_true(!kv_bits_get(bits, t) || lanes[t] < FAKE_LANES);
+    kv_signal_fini(&signal);
+    kv_session_free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -391,6 +454,9 @@ int main(void)
         cmocka_unit_test(test_repair__the_papers_form_takes_bursts),
         cmocka_unit_test(test_repair__does_nothing_when_off_or_when_nothing_is_missing),
         cmocka_unit_test(test_repair__stale_text_does_not_come_back),
+        cmocka_unit_test(test_repair__looks_only_at_the_evicted_rows_it_is_given),
+        cmocka_unit_test(test_repair__says_how_many_evicted_rows_were_asked_for_more),
+        cmocka_unit_test(test_chunks__the_one_whose_largest_keys_answer_comes_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
