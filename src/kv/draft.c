@@ -3,6 +3,8 @@
  * see them; accepting one puts its row into the lists and publishes it. Since a row's bits do not depend on the batch it was
  * computed in, an accepted token is the one that an append would have made.
  */
+#include <stdlib.h>
+
 #include "kv/reading.h"
 #include "kv/state.h"
 
@@ -18,6 +20,35 @@ void kv_session_forget(kv_session *s)
     s->draft.n = s->draft.at;
 }
 
+/* The forward pass of n tokens behind the sequence, from a phase on; their rows stay in their slots and in no list. */
+static int compute_ahead(kv_session *s, const kv_segment *segment, model_batch *batch, const int32_t *ids,
+    uint32_t n, uint32_t phase, uint32_t *phases, base_err *err)
+{
+    int r = kv__check_append(s, segment, ids, n, err);
+    if (!r && s->pending != KV_NO_ROW) r = kv__settle(s, batch->cancel, err);
+    if (!r) r = kv_table_make_writable(&s->table, s->n, s->n + n, err);
+    if (!r) r = kv_lists_append(&s->lists, n, err);
+    if (r) {
+        kv__withdraw(s);
+        return r;
+    }
+    for (uint32_t i = 0; i < n; i++) phases[i] = phase + i;
+    const model_rows_view rows = kv__view(s);
+    batch->ids = ids;
+    batch->phases = phases;
+    batch->n = n;
+    batch->rows = &rows;
+    batch->only = segment->only;
+    if (segment->origin == KV_ORIGIN_ANSWER)
+        r = kv__reading_begin(s, &rows, ids, s->n, n, &batch->reader, err);
+    if (!r) r = s->compute.forward(s->compute.user, batch, err);
+    if (r)
+        kv__withdraw(s);
+    else
+        kv_lists_truncate(&s->lists, s->n);
+    return r;
+}
+
 int kv_session_draft(kv_session *s, const kv_segment *segment, const int32_t *ids, uint32_t n, uint32_t first,
     float *logits, const atomic_bool *cancel, base_err *err)
 {
@@ -25,46 +56,31 @@ int kv_session_draft(kv_session *s, const kv_segment *segment, const int32_t *id
     s->draft.n = s->draft.at = 0;
     if (!n || n > KV_DRAFT_MAX || first >= n)
         return base_fail(err, BASE_E_USAGE, "a draft of %u tokens, logits from the %uth on", n, first);
-    int r = kv__check_append(s, segment, ids, n, err);
-    if (!r && s->pending != KV_NO_ROW) r = kv__settle(s, cancel, err);
-    if (!r) r = kv_table_make_writable(&s->table, s->n, s->n + n, err);
-    if (!r) r = kv_lists_append(&s->lists, n, err);
-    if (r) {
-        kv__withdraw(s);
-        return r;
-    }
-    const uint32_t phase = kv__next_phase(s);
-    for (uint32_t i = 0; i < n; i++) {
-        phases[i] = phase + i;
-        all[i] = i;
-    }
-    const model_rows_view rows = kv__view(s);
-    const model_reader *reader = NULL;
-    if (segment->origin == KV_ORIGIN_ANSWER) r = kv__reading_begin(s, &rows, ids, s->n, n, &reader, err);
-    if (r) {
-        kv__withdraw(s);
-        return r;
-    }
-    const model_batch batch = {.ids = ids,
-        .phases = phases,
-        .n = n,
-        .rows = &rows,
-        .want = all + first,
-        .n_want = n - first,
-        .logits = logits,
-        .only = segment->only,
-        .reader = reader,
-        .cancel = cancel};
-    r = s->compute.forward(s->compute.user, &batch, err);
-    if (r) {
-        kv__withdraw(s);
-        return r;
-    }
-    kv_lists_truncate(&s->lists, s->n); /* the rows stay in their slots */
+    for (uint32_t i = 0; i < n; i++) all[i] = i;
+    model_batch batch = {.want = all + first, .n_want = n - first, .logits = logits, .cancel = cancel};
+    const int r = compute_ahead(s, segment, &batch, ids, n, kv__next_phase(s), phases, err);
+    if (r) return r;
     for (uint32_t i = 0; i < n; i++) s->draft.ids[i] = ids[i];
     s->draft.n = n;
     s->draft.epoch = s->epoch;
     return 0;
+}
+
+int kv_session_peek(kv_session *s, const kv_segment *segment, const int32_t *ids, uint32_t n,
+    const uint32_t *want, uint32_t n_want, float *logits, const atomic_bool *cancel, base_err *err)
+{
+    kv_session_forget(s); /* its rows are written over */
+    if (!n || n > KV_CHUNK)
+        return base_fail(err, BASE_E_USAGE, "a look ahead takes 1 to %d tokens, not %u", KV_CHUNK, n);
+    for (uint32_t i = 0; i < n_want; i++)
+        if (want[i] >= n || (i && want[i] <= want[i - 1]))
+            return base_fail(err, BASE_E_USAGE, "logits behind token %u of %u", want[i], n);
+    uint32_t *phases = malloc(n * sizeof *phases);
+    if (!phases) return base_fail(err, BASE_E_NOMEM, "no memory for %u tokens", n);
+    model_batch batch = {.want = want, .n_want = n_want, .logits = logits, .cancel = cancel};
+    const int r = compute_ahead(s, segment, &batch, ids, n, kv__phase_behind(s), phases, err);
+    free(phases);
+    return r;
 }
 
 int kv_session_accept(kv_session *s, const kv_segment *segment, const float *last_logits,

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/mem.h"
 #include "kv/state.h"
 
 enum { PROBE_QUERIES = 128, SCORE_QUERIES = 64, MOST_PROBE = 1024 };
@@ -27,7 +28,7 @@ static uint32_t group_from(const kv_session *s, uint32_t to)
     return to;
 }
 
-static uint32_t phase_behind(const kv_session *s)
+uint32_t kv__phase_behind(const kv_session *s)
 {
     const kv_part *part = s->n ? kv__part_at(s, s->n - 1) : NULL;
     if (!part) return 0;
@@ -43,10 +44,10 @@ uint32_t kv__next_phase(const kv_session *s)
     const kv_part *open = s->n_parts ? &s->parts[s->n_parts - 1] : NULL;
     if (!open || open->from < s->n || !kv__is_local(s, open->origin)) {
         if (open && open->from < s->n && kv__is_local(s, open->origin)) return s->phases[s->n - 1] + 1;
-        return phase_behind(s);
+        return kv__phase_behind(s);
     }
     const uint32_t first = group_from(s, open->from);
-    return first < open->from ? s->phases[first] : phase_behind(s);
+    return first < open->from ? s->phases[first] : kv__phase_behind(s);
 }
 
 bool kv__is_local(const kv_session *s, kv_origin origin)
@@ -96,6 +97,24 @@ no_memory:
     free(bits);
     kv__local_free(ret);
     return base_fail(err, BASE_E_NOMEM, "no memory for the lists of an excerpt");
+}
+
+int kv_session_set_spans(kv_session *s, uint32_t at, const kv_span *spans, uint32_t n_spans, base_err *err)
+{
+    kv_part *part = kv__part_at(s, at);
+    if (!part || part->from != at) return base_fail(err, BASE_E_USAGE, "no segment begins at token %u", at);
+    for (uint32_t i = 0; i < n_spans; i++)
+        if (spans[i].from >= spans[i].to || spans[i].to > part->to - at || spans[i].reason >= KV_N_REASONS)
+            return base_fail(err, BASE_E_USAGE,
+                "span %u, tokens %u to %u, does not lie in its segment of %u tokens", i, spans[i].from,
+                spans[i].to, part->to - at);
+    free(part->spans);
+    part->spans = NULL;
+    part->n_spans = n_spans;
+    if (!n_spans) return 0;
+    part->spans = base_xmalloc(n_spans * sizeof *part->spans);
+    memcpy(part->spans, spans, n_spans * sizeof *part->spans);
+    return 0;
 }
 
 /* --- probe -------------------------------------------------------------------------------------------------------------- */
@@ -174,7 +193,7 @@ int kv_session_probe(kv_session *s, uint32_t at, const int32_t *ids, uint32_t n,
     const uint32_t n_vocab = s->compute.n_vocab, n_queries = n < PROBE_QUERIES ? n : PROBE_QUERIES,
                    phase = s->phases[part->to - 1] + 1;
     uint32_t *numbers = malloc(3 * (size_t)n * sizeof *numbers);
-    float *logits = malloc((size_t)(n - 1) * n_vocab * sizeof *logits);
+    float *logits = malloc((ret_surprise ? (size_t)(n - 1) * n_vocab : 1) * sizeof *logits);
     kv_signal signal;
     kv_signal_init(&signal, s->compute.shape.n_layer, s->compute.n_head, s->compute.shape.head_dim);
     float *queries = malloc(kv__memory_floats(s) * n_queries * sizeof *queries);
@@ -198,7 +217,7 @@ int kv_session_probe(kv_session *s, uint32_t at, const int32_t *ids, uint32_t n,
             .n = n,
             .rows = &view,
             .want = want,
-            .n_want = n - 1,
+            .n_want = ret_surprise ? n - 1 : 0,
             .logits = logits,
             .capture = &capture,
             .cancel = cancel};

@@ -165,6 +165,12 @@ uint32_t kv_session_drafted(const kv_session *s, const int32_t **ret_ids);
 int kv_session_accept(kv_session *s, const kv_segment *segment, const float *last_logits,
     const atomic_bool *cancel, base_err *err);
 void kv_session_forget(kv_session *s); /* what was computed ahead */
+/*
+ * Experiments: the logits that would follow tokens `want` ([n_want], ascending) of n (at most 512) if they were appended; nothing is.
+ * logits: [n_want][n_vocab].
+ */
+int kv_session_peek(kv_session *s, const kv_segment *segment, const int32_t *ids, uint32_t n,
+    const uint32_t *want, uint32_t n_want, float *logits, const atomic_bool *cancel, base_err *err);
 
 /*
  * Writes the first n tokens' ids and rows where kv_options.prefix_file finds them: the fixed prompt, computed once per model
@@ -213,6 +219,12 @@ int kv_session_first_recall(kv_session *s, uint32_t from, uint32_t to, const uin
  */
 int kv_session_probe(kv_session *s, uint32_t at, const int32_t *ids, uint32_t n, double *ret_surprise,
     const atomic_bool *cancel, base_err *err);
+
+/*
+ * Other spans for the segment that begins at token `at`, copied: what a request names is marked in text that was there before it. They
+ * count from the next pass on.
+ */
+int kv_session_set_spans(kv_session *s, uint32_t at, const kv_span *spans, uint32_t n_spans, base_err *err);
 
 /*
  * Acts on a plan, all or nothing: the observer sees it first, then live lists change. A plan of another epoch, length or

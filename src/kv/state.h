@@ -262,6 +262,7 @@ typedef struct kv_local {
     uint32_t n_lanes;
 } kv_local;
 uint32_t kv__next_phase(const kv_session *s);
+uint32_t kv__phase_behind(const kv_session *s); /* of a segment that begins now and is no excerpt */
 bool kv__is_local(const kv_session *s, kv_origin origin);
 int kv__local_view(
     const kv_session *s, uint32_t from, uint32_t to, model_rows_view *view, kv_local *ret, base_err *err);

@@ -141,11 +141,40 @@ static void test_draft__is_forgotten_by_whatever_else_happens(void **state)
     kv_session_free(s);
 }
 
+static void test_draft__a_look_ahead_sees_what_appends_would_and_adds_nothing(void **state)
+{
+    (void)state;
+    enum { N = 90 };
+    fake_model m = {.fail_after = -1};
+    kv_session *s = kit_open_session(&m, CTX, 0, NULL, NULL);
+    const kv_segment g = {.origin = KV_ORIGIN_USER, .turn = 1};
+    int32_t ids[40 + N];
+    static float logits[3][FAKE_VOCAB], want[FAKE_VOCAB];
+    base_err err = {0};
+    const uint32_t places[] = {0, 17, N - 1}, wrong[] = {3, 3};
+    kit_make_ids(ids, 40 + N, FAKE_VOCAB, 4);
+    kit_append(s, KV_ORIGIN_TOOL, 1, ids, 40, NULL);
+    const uint64_t before = fold_session(s);
+    assert_int_equal(kv_session_peek(s, &g, ids + 40, N, places, 3, logits[0], NULL, &err), 0);
+    assert_true(fold_session(s) == before);
+    assert_int_equal(kv_session_drafted(s, NULL), 0);
+    assert_int_equal(kv_session_peek(s, &g, ids + 40, N, wrong, 2, logits[0], NULL, &err), BASE_E_USAGE);
+    assert_int_equal(kv_session_peek(s, &g, ids + 40, 0, places, 1, logits[0], NULL, &err), BASE_E_USAGE);
+    for (uint32_t k = 0, at = 0; k < 3; k++) {
+        const uint32_t n = places[k] + 1 - at;
+        kit_append(s, KV_ORIGIN_USER, 1, ids + 40 + at, n, want);
+        kit_assert_same_logits(logits[k], want);
+        at += n;
+    }
+    kv_session_free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_draft__leaves_no_trace_of_what_was_not_accepted),
         cmocka_unit_test(test_draft__is_forgotten_by_whatever_else_happens),
+        cmocka_unit_test(test_draft__a_look_ahead_sees_what_appends_would_and_adds_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

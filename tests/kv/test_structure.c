@@ -296,6 +296,33 @@ static void test_structure__everything_kept_is_a_score_of_one(void **state)
     kv_session_free(s);
 }
 
+static void test_structure__a_segment_may_get_other_spans(void **state)
+{
+    int32_t ids[100];
+    kit_make_ids(ids, 100, FAKE_VOCAB, 8);
+    fake_model m = {0};
+    kv_session *s = open_session(&m, &(kv_options){.policy = "codecomp"});
+    const kv_span first = {.from = 10, .to = 20, .reason = KV_REASON_CALL, .marks = KV_MARK_CALL},
+                  other[] = {{.from = 0, .to = 5, .reason = KV_REASON_CALL, .marks = KV_MARK_CALL},
+                      {.from = 60, .to = 80, .reason = KV_REASON_RETURN, .marks = KV_MARK_RETURN}},
+                  beyond = {.from = 60, .to = 81, .reason = KV_REASON_CALL, .marks = KV_MARK_CALL};
+    append(s, (kv_segment){.origin = KV_ORIGIN_SYSTEM}, ids, 20, NULL);
+    append(s, (kv_segment){.origin = KV_ORIGIN_TOOL, .turn = 1, .spans = &first, .n_spans = 1}, ids + 20, 80,
+        NULL);
+    kv_structure score;
+    kv_session_structure(s, false, &score);
+    assert_int_equal(score.n_tokens, 10);
+    assert_int_equal(kv_session_set_spans(s, 20, other, 2, NULL), 0);
+    kv_session_structure(s, false, &score);
+    assert_int_equal(score.n_tokens, 25);
+    assert_int_equal(kv_session_set_spans(s, 21, other, 2, NULL), BASE_E_USAGE);
+    assert_int_equal(kv_session_set_spans(s, 20, &beyond, 1, NULL), BASE_E_USAGE);
+    assert_int_equal(kv_session_set_spans(s, 20, NULL, 0, NULL), 0);
+    kv_session_structure(s, false, &score);
+    assert_int_equal(score.n_tokens, 0);
+    kv_session_free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -308,6 +335,7 @@ int main(void)
         cmocka_unit_test(test_structure__a_probe_leaves_the_sequence_as_it_was),
         cmocka_unit_test(test_structure__codecomp_keeps_protected_spans_at_equal_rows),
         cmocka_unit_test(test_structure__everything_kept_is_a_score_of_one),
+        cmocka_unit_test(test_structure__a_segment_may_get_other_spans),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
