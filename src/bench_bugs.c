@@ -1,192 +1,43 @@
-/* Samples of real code; see bench_bugs.h. */
+/* Mistakes in one line; see bench_bugs.h. */
 #include "bench_bugs.h"
 
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/buf.h"
 #include "base/fs.h"
-#include "base/hash.h"
 #include "base/mem.h"
-
-enum {
-    LEAST_LINES = 5,
-    MOST_LINES = 40,
-    LEAST_BYTES = 160,
-    MOST_BYTES = 1300,
-    MOST_FILE = 1 << 20,
-    DEEPEST = 8,
-    CHUNK_BYTES = 1700, /* about 512 tokens of code */
-};
-
-static uint64_t draw(uint64_t seed, uint64_t what, uint64_t i)
-{
-    const uint64_t key[] = {what, i};
-    return base_hash64(key, sizeof key, seed);
-}
-
-/* --- pools -------------------------------------------------------------------------------------------------------------- */
-
-static bool is_foreign(const char *name)
-{
-    static const char *const words[] = {
-        "test", "spec", "example", "fixture", "vendor", "node_modules", "bench", "doc"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strstr(name, words[i])) return true;
-    return *name == '.';
-}
-
-static uint32_t count_lines(const char *text, size_t n)
-{
-    uint32_t lines = 1;
-    for (size_t i = 0; i < n; i++) lines += text[i] == '\n';
-    return lines;
-}
-
-static bool has_name(const bench_pool *p, const char *name)
-{
-    for (size_t i = 0; i < p->n; i++)
-        if (!strcmp(p->items[i].name, name)) return true;
-    return false;
-}
-
-static void add_functions(bench_pool *p, code_grammars *g, const char *path)
-{
-    base_buf text = {0};
-    if (!base_fs_read(path, MOST_FILE, &text, NULL) && text.len && code_language(path, text.data, text.len)) {
-        code_file *f = code_parse(g, path, text.data, text.len);
-        const size_t before = p->n;
-        for (uint32_t i = 0; i < f->n_definitions; i++) {
-            const code_definition *d = &f->definitions[i];
-            const size_t n = d->to - d->from;
-            const bool is_function = !strcmp(d->what, "function") || !strcmp(d->what, "method");
-            if (!is_function || d->body_to <= d->body_from || n < LEAST_BYTES || n > MOST_BYTES) continue;
-            const uint32_t lines = count_lines(text.data + d->from, n);
-            if (lines < LEAST_LINES || lines > MOST_LINES || strlen(d->name) < 3 || has_name(p, d->name))
-                continue;
-            base_grow(&p->items, &p->cap, p->n + 1, sizeof *p->items);
-            p->items[p->n++] = (bench_function){.path = base_xstrdup(path),
-                .name = base_xstrdup(d->name),
-                .text = base_xstrndup(text.data + d->from, n)};
-        }
-        code_file_free(f);
-        if (p->n > before) {
-            base_grow(&p->files, &p->cap_files, p->n_files + 1, sizeof *p->files);
-            p->files[p->n_files++] =
-                (bench_function){.path = base_xstrdup(path), .text = base_xstrdup(text.data)};
-        }
-    }
-    base_buf_free(&text);
-}
-
-static void walk(bench_pool *p, code_grammars *g, const char *folder, int depth)
-{
-    struct dirent **names = NULL;
-    const int n = depth < DEEPEST ? scandir(folder, &names, NULL, alphasort) : 0;
-    for (int i = 0; i < n; i++) {
-        struct stat st;
-        base_buf path = {0};
-        base_buf_printf(&path, "%s/%s", folder, names[i]->d_name);
-        if (!is_foreign(names[i]->d_name) && !lstat(path.data, &st)) {
-            if (S_ISDIR(st.st_mode)) walk(p, g, path.data, depth + 1);
-            if (S_ISREG(st.st_mode)) add_functions(p, g, path.data);
-        }
-        base_buf_free(&path);
-        free(names[i]);
-    }
-    free(names);
-}
-
-int bench_pool_load(bench_pool *ret, code_grammars *g, const char *folder, base_err *err)
-{
-    const char *slash = strrchr(folder, '/');
-    *ret = (bench_pool){.source = base_xstrdup(slash && slash[1] ? slash + 1 : folder)};
-    walk(ret, g, folder, 0);
-    if (ret->n >= BENCH_CHUNKS) return 0;
-    const size_t n = ret->n;
-    bench_pool_free(ret);
-    return base_fail(err, BASE_E_NOT_FOUND, "%s holds %zu functions of a fitting size; %d are needed", folder,
-        n, BENCH_CHUNKS);
-}
-
-static void function_free(bench_function *f)
-{
-    free(f->path);
-    free(f->name);
-    free(f->text);
-}
-
-void bench_pool_free(bench_pool *p)
-{
-    for (size_t i = 0; i < p->n; i++) function_free(&p->items[i]);
-    for (size_t i = 0; i < p->n_files; i++) function_free(&p->files[i]);
-    free(p->items);
-    free(p->files);
-    free(p->source);
-    *p = (bench_pool){.n = 0};
-}
-
-/* --- samples ------------------------------------------------------------------------------------------------------------ */
 
 void bench_sample_free(bench_sample *s)
 {
-    for (uint32_t i = 0; i < s->n_chunks; i++) function_free(&s->chunks[i]);
-    free(s->wrong);
-    free(s->right);
+    for (uint32_t i = 0; i < s->n_chunks; i++) bench_function_free(&s->chunks[i]);
+    for (uint32_t i = 0; i < s->n_questions; i++) {
+        free(s->questions[i].before);
+        free(s->questions[i].line);
+    }
     *s = (bench_sample){.n_chunks = 0};
 }
 
-static void add_chunk(bench_sample *s, const bench_function *f)
-{
-    s->chunks[s->n_chunks++] = (bench_function){
-        .path = base_xstrdup(f->path), .name = base_xstrdup(f->name), .text = base_xstrdup(f->text)};
-}
-
-/* Puts the chunk at `from` to a place that the seed says. */
-static void place_target(bench_sample *s, uint64_t seed, uint64_t number)
-{
-    const uint32_t to = (uint32_t)(draw(seed, 5, number) % s->n_chunks);
-    const bench_function swap = s->chunks[s->target];
-    s->chunks[s->target] = s->chunks[to];
-    s->chunks[to] = swap;
-    s->target = to;
-}
-
-static bool is_in(const bench_sample *s, const char *name)
+bool bench_sample_has(const bench_sample *s, const char *name)
 {
     for (uint32_t i = 0; i < s->n_chunks; i++)
         if (!strcmp(s->chunks[i].name, name)) return true;
     return false;
 }
 
-static void fill_from_pool(
-    bench_sample *s, const bench_pool *p, uint64_t seed, uint64_t number, uint32_t n_chunks)
+void bench_sample_add(bench_sample *s, const bench_function *f)
 {
-    for (uint32_t i = 0; s->n_chunks < n_chunks && i < 200; i++) {
-        const bench_function *f = &p->items[draw(seed, 3, number * 256 + i) % p->n];
-        if (!is_in(s, f->name)) add_chunk(s, f);
-    }
+    s->chunks[s->n_chunks++] = bench_function_copy(f);
 }
 
-/* The mistake must be told by how its line begins: at least six bytes, and no other line of the sample begins so. */
-static bool find_beginning(bench_sample *s)
+static bool may_add(const bench_sample *s, const char *name, const bench_accept *accept)
 {
-    size_t n = 0, lines = 0;
-    while (s->wrong[n] && s->wrong[n] == s->right[n]) n++;
-    while (n && strchr(" \t=!<>+-&|(", s->wrong[n - 1])) n--;
-    s->n_same = n;
-    for (uint32_t i = 0; i < s->n_chunks && n >= 6; i++)
-        for (const char *at = s->chunks[i].text; at && *at;) {
-            at += strspn(at, " \t");
-            lines += !strncmp(at, s->wrong, n);
-            at = strchr(at, '\n');
-            if (at) at++;
-        }
-    return lines == 1;
+    return !bench_sample_has(s, name) && (!accept || accept->fn(accept->user, s, name));
 }
+
+/* --- planted mistakes --------------------------------------------------------------------------------------------------- */
 
 static const struct {
     const char *is, *becomes;
@@ -198,7 +49,7 @@ static const struct {
     {"if !", "if "}, {" += ", " -= "}, {" = 0;", " = 1;"}};
 enum { N_MISTAKES = sizeof mistakes / sizeof *mistakes };
 
-static bool is_code(const char *line, const char *at)
+bool bench_is_code(const char *line, const char *at)
 {
     const char *p = line + strspn(line, " \t");
     uint32_t quotes = 0;
@@ -210,16 +61,15 @@ static bool is_code(const char *line, const char *at)
     return quotes % 2 == 0;
 }
 
-/* Plants the mistake at `at` of the target's text. */
-static void plant(bench_sample *s, size_t at, const char *is, const char *becomes)
+/* Plants the mistake at `at` of the text. */
+static void plant(bench_function *f, size_t at, const char *is, const char *becomes)
 {
-    bench_function *f = &s->chunks[s->target];
     size_t from = at, to = at;
     while (from && f->text[from - 1] != '\n') from--;
     while (f->text[to] && f->text[to] != '\n') to++;
     while (from < to && strchr(" \t", f->text[from])) from++;
     while (to > from && strchr(" \t\r", f->text[to - 1])) to--;
-    s->right = base_xstrndup(f->text + from, to - from);
+    f->right = base_xstrndup(f->text + from, to - from);
     base_buf line = {0}, text = {0};
     base_buf_add(&line, f->text + from, at - from);
     base_buf_puts(&line, becomes);
@@ -229,15 +79,25 @@ static void plant(bench_sample *s, size_t at, const char *is, const char *become
     base_buf_puts(&text, f->text + to);
     free(f->text);
     f->text = base_buf_take(&text);
-    s->wrong = base_buf_take(&line);
+    f->wrong = base_buf_take(&line);
 }
 
-static bool mutate(bench_sample *s, uint64_t seed, uint64_t number)
+/* Bytes that both lines begin with, without an operator's white space: what can be said of the line without telling the mistake. */
+static size_t same_bytes(const bench_function *f)
 {
-    const bench_function *f = &s->chunks[s->target];
+    size_t n = 0;
+    while (f->wrong[n] && f->wrong[n] == f->right[n]) n++;
+    while (n && strchr(" \t=!<>+-&|(", f->wrong[n - 1])) n--;
+    return n;
+}
+
+static bool mutate(bench_function *f, uint64_t seed, uint64_t round)
+{
+    enum { LEAST_SAME = 6 };
     const char *body = strchr(f->text, '\n');
+    const uint64_t key = bench_draw(seed, round, (uint64_t)strlen(f->text));
     for (uint32_t try = 0; body && try < 4 * N_MISTAKES; try++) {
-        const uint64_t r = draw(seed, 4, number * 1024 + try);
+        const uint64_t r = bench_draw(key, 4, try);
         const char *is = mistakes[r % N_MISTAKES].is, *at = body;
         for (uint64_t skip = r / N_MISTAKES % 3; at; at++) {
             at = strstr(at, is);
@@ -247,22 +107,58 @@ static bool mutate(bench_sample *s, uint64_t seed, uint64_t number)
         const char *line = at;
         while (line > f->text && line[-1] != '\n') line--;
         const char *from = line + strspn(line, " \t"), *end = strchr(at, '\n');
-        if (!end || end - from < 10 || end - from > 90 || !is_code(line, at) || at + strlen(is) > end)
+        if (!end || end - from < 10 || end - from > 90 || !bench_is_code(line, at) || at + strlen(is) > end)
             continue;
-        plant(s, (size_t)(at - f->text), is, mistakes[r % N_MISTAKES].becomes);
-        return find_beginning(s);
+        plant(f, (size_t)(at - f->text), is, mistakes[r % N_MISTAKES].becomes);
+        return same_bytes(f) >= LEAST_SAME;
     }
     return false;
 }
 
+static uint32_t lines_that_begin(const bench_sample *s, const char *with, size_t n)
+{
+    uint32_t lines = 0;
+    for (uint32_t i = 0; i < s->n_chunks; i++)
+        for (const char *at = s->chunks[i].text; at && *at;) {
+            at += strspn(at, " \t");
+            lines += !strncmp(at, with, n);
+            at = strchr(at, '\n');
+            if (at) at++;
+        }
+    return lines;
+}
+
+/* A question for each mistake that is told by how its line begins: no other line of the sample begins so. */
+static void ask(bench_sample *s)
+{
+    for (uint32_t i = 0; i < s->n_chunks; i++) {
+        const bench_function *f = &s->chunks[i];
+        if (!f->wrong) continue;
+        const size_t n = same_bytes(f);
+        if (n < 6 || lines_that_begin(s, f->wrong, n) != 1) continue;
+        s->questions[s->n_questions++] =
+            (bench_question){.target = i, .line = base_xstrdup(f->wrong), .n_same = n};
+    }
+}
+
 bool bench_sample_mutate(
-    bench_sample *ret, const bench_pool *p, uint64_t seed, uint32_t number, uint32_t n_chunks)
+    bench_sample *ret, bench_pool *p, uint64_t seed, uint32_t n_chunks, const bench_accept *accept)
 {
     *ret = (bench_sample){.n_chunks = 0};
-    snprintf(ret->id, sizeof ret->id, "%.40s-%u", p->source, number);
-    fill_from_pool(ret, p, seed, number, n_chunks);
-    place_target(ret, seed, number);
-    if (ret->n_chunks == n_chunks && mutate(ret, seed, number)) return true;
+    for (size_t tries = 0; tries < 2 * p->n && ret->n_chunks < n_chunks; tries++) {
+        uint64_t round;
+        const bench_function *f = bench_pool_next(p, seed, &round);
+        if (!may_add(ret, f->name, accept)) continue;
+        bench_function one = bench_function_copy(f);
+        if (mutate(&one, seed, round))
+            ret->chunks[ret->n_chunks++] = one;
+        else
+            bench_function_free(&one);
+    }
+    if (ret->n_chunks == n_chunks) {
+        ask(ret);
+        return true;
+    }
     bench_sample_free(ret);
     return false;
 }
@@ -275,7 +171,7 @@ static char *read_program(const char *folder, const char *kind, const char *name
     base_buf path = {0}, text = {0};
     base_buf_printf(&path, "%s/%s/%s", folder, kind, name);
     char *program = NULL;
-    if (!base_fs_read(path.data, MOST_FILE, &text, NULL) && text.len) {
+    if (!base_fs_read(path.data, BENCH_MOST_FILE, &text, NULL) && text.len) {
         char *note = strstr(text.data, "\n\"\"\"");
         size_t n = note ? (size_t)(note - text.data) : text.len;
         while (n && strchr(" \t\r\n", text.data[n - 1])) n--;
@@ -330,141 +226,52 @@ static int is_program(const struct dirent *d)
            strcmp(d->d_name, "node.py");
 }
 
-static bool add_program(bench_sample *s, const char *folder, const char *kind, const char *file)
+int bench_quixbugs_load(bench_pool *ret, const char *folder, base_err *err)
 {
-    char *text = read_program(folder, kind, file);
-    if (!text) return false;
-    s->chunks[s->n_chunks++] = (bench_function){
-        .path = base_xstrdup(file), .name = base_xstrndup(file, strlen(file) - 3), .text = text};
-    return true;
-}
-
-bool bench_sample_quixbugs(
-    bench_sample *ret, const char *folder, uint64_t seed, uint32_t number, uint32_t n_chunks)
-{
-    *ret = (bench_sample){.n_chunks = 0};
+    *ret = (bench_pool){.source = base_xstrdup("quixbugs")};
     base_buf path = {0};
     base_buf_printf(&path, "%s/python_programs", folder);
     struct dirent **names = NULL;
     const int n = scandir(path.data, &names, is_program, alphasort);
-    uint32_t found = 0;
     base_buf_free(&path);
-    for (int i = 0; i < n && !ret->wrong; i++) {
+    for (int i = 0; i < n; i++) {
         const char *file = names[i]->d_name;
         char *wrong = read_program(folder, "python_programs", file),
              *right = read_program(folder, "correct_python_programs", file), *a, *b;
         if (wrong && right && find_difference(wrong, right, &a, &b)) {
-            if (found++ == number && add_program(ret, folder, "python_programs", file)) {
-                snprintf(ret->id, sizeof ret->id, "quixbugs-%.40s", ret->chunks[0].name);
-                ret->wrong = a;
-                ret->right = b;
-            } else {
-                free(a);
-                free(b);
-            }
+            base_grow(&ret->items, &ret->cap, ret->n + 1, sizeof *ret->items);
+            ret->items[ret->n++] = (bench_function){.path = base_xstrdup(file),
+                .name = base_xstrndup(file, strlen(file) - 3),
+                .text = wrong,
+                .wrong = a,
+                .right = b};
+            wrong = NULL;
         }
         free(wrong);
         free(right);
+        free(names[i]);
     }
-    for (uint32_t i = 0; ret->wrong && ret->n_chunks < n_chunks && i < 200; i++) {
-        const char *file = names[draw(seed, 6, number * 256 + i) % (uint64_t)n]->d_name;
-        char *name = base_xstrndup(file, strlen(file) - 3);
-        if (!is_in(ret, name)) add_program(ret, folder, "correct_python_programs", file);
-        free(name);
-    }
-    for (int i = 0; i < n; i++) free(names[i]);
     free(names);
-    if (!ret->wrong) {
-        bench_sample_free(ret);
-        return false;
+    if (ret->n >= 2) return 0;
+    bench_pool_free(ret);
+    return base_fail(err, BASE_E_NOT_FOUND, "%s holds no programs of QuixBugs", folder);
+}
+
+/* A program that was asked about has an empty path from then on: each has one question. */
+bool bench_sample_quixbugs(
+    bench_sample *ret, bench_pool *p, uint64_t seed, uint32_t n_chunks, const bench_accept *accept)
+{
+    *ret = (bench_sample){.n_chunks = 0};
+    for (size_t i = 0; i < p->n && ret->n_chunks < n_chunks; i++) {
+        bench_function *f = &p->items[(bench_draw(seed, 6, 0) + i) % p->n];
+        if (!*f->path || !may_add(ret, f->name, accept)) continue;
+        bench_sample_add(ret, f);
+        *f->path = 0;
     }
-    place_target(ret, seed, number);
-    if (find_beginning(ret)) return true;
+    if (ret->n_chunks >= 2) {
+        ask(ret);
+        return true;
+    }
     bench_sample_free(ret);
     return false;
-}
-
-/* --- completion and reading --------------------------------------------------------------------------------------------- */
-
-/* A line behind the third that calls a function of the pool other than f itself: where it begins; NULL: none. */
-static const char *find_call(const bench_pool *p, const bench_function *f, const bench_function **ret)
-{
-    const char *at = f->text;
-    for (uint32_t line = 0; at && *at; line++) {
-        const char *end = strchr(at, '\n');
-        const size_t n = end ? (size_t)(end - at) : strlen(at), indent = strspn(at, " \t");
-        size_t pos = 0, from, to;
-        while (line >= 3 && n > indent + 8 && n < 100 && is_code(at, at + indent) &&
-               code_next_identifier(at, n, &pos, &from, &to)) {
-            if (to >= n || at[to] != '(') continue;
-            for (size_t i = 0; i < p->n; i++)
-                if (&p->items[i] != f && strlen(p->items[i].name) == to - from &&
-                    !memcmp(p->items[i].name, at + from, to - from)) {
-                    *ret = &p->items[i];
-                    return at;
-                }
-        }
-        at = end ? end + 1 : NULL;
-    }
-    return NULL;
-}
-
-bool bench_sample_complete(
-    bench_sample *ret, const bench_pool *p, uint64_t seed, uint32_t number, uint32_t n_chunks)
-{
-    *ret = (bench_sample){.n_chunks = 0};
-    const bench_function *f = &p->items[draw(seed, 7, number) % p->n], *callee = NULL;
-    const char *line = find_call(p, f, &callee);
-    if (!line) return false;
-    const char *end = strchr(line, '\n');
-    snprintf(ret->id, sizeof ret->id, "%.40s-%u", p->source, number);
-    add_chunk(ret, callee);
-    for (uint32_t i = 0; ret->n_chunks < n_chunks && i < 200; i++) {
-        const bench_function *other = &p->items[draw(seed, 3, number * 256 + i) % p->n];
-        if (other != f && !is_in(ret, other->name)) add_chunk(ret, other);
-    }
-    place_target(ret, seed, number);
-    ret->right = base_xstrndup(f->text, (size_t)(line - f->text));
-    ret->wrong = base_xstrndup(line, end ? (size_t)(end - line) : strlen(line));
-    return true;
-}
-
-/* Where the chunk that begins at `text` ends: at a line end before a line that is not indented, about CHUNK_BYTES on. */
-static size_t chunk_bytes(const char *text)
-{
-    size_t n = 0, best = 0;
-    while (text[n] && n < 2 * CHUNK_BYTES) {
-        const char *end = strchr(text + n, '\n');
-        n = end ? (size_t)(end - text) + 1 : n + strlen(text + n);
-        if (best && n > CHUNK_BYTES) break;
-        if (!text[n] || !strchr(" \t\n})/", text[n])) best = n;
-    }
-    return best ? best : n;
-}
-
-bool bench_sample_read(bench_sample *ret, const bench_pool *p, uint64_t seed, uint32_t number, size_t n_bytes)
-{
-    *ret = (bench_sample){.n_chunks = 0};
-    snprintf(ret->id, sizeof ret->id, "%.40s-%u", p->source, number);
-    size_t sum = 0;
-    for (uint32_t i = 0; i < 200 && sum < n_bytes && ret->n_chunks < BENCH_CHUNKS; i++) {
-        const bench_function *file = &p->files[draw(seed, 8, (uint64_t)number * 256 + i) % p->n_files];
-        const size_t length = strlen(file->text);
-        size_t at = 0;
-        const size_t skip = draw(seed, 10, (uint64_t)number * 256 + i) % (length + 1);
-        if (!code_language(file->path, file->text, length) || length < CHUNK_BYTES / 2 ||
-            file->text[0] == '{')
-            continue;
-        while (at + CHUNK_BYTES / 2 < skip && at + CHUNK_BYTES < length) at += chunk_bytes(file->text + at);
-        for (; sum < n_bytes && ret->n_chunks < BENCH_CHUNKS && file->text[at];) {
-            const size_t n = chunk_bytes(file->text + at);
-            ret->chunks[ret->n_chunks++] = (bench_function){.path = base_xstrdup(file->path),
-                .name = base_xstrdup(p->items[draw(seed, 9, number) % p->n].name),
-                .text = base_xstrndup(file->text + at, n)};
-            at += n;
-            sum += n;
-        }
-    }
-    ret->target = 0;
-    return ret->n_chunks > 0;
 }

@@ -1,58 +1,56 @@
 /*
- * Real functions for `kvist bench structure`: pools of them from folders of source text, one-line mistakes planted in them, the
- * mistakes of QuixBugs, and lines that call what another function of the pool defines. Same folder and seed, same sample.
+ * Samples for `kvist bench structure`: some functions in one prompt and a question about each of several, so that the prompt's rows
+ * are computed once for all its questions. One-line mistakes planted in functions of a pool, those of QuixBugs, and (bench_lines.c)
+ * lines that call what another function defines, or consecutive pieces of files. Same pools and seed, same samples in the same order.
  */
 #ifndef KVIST_BENCH_BUGS_H
 #define KVIST_BENCH_BUGS_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "bench_pool.h"
 
-#include "base/err.h"
-#include "code/code.h"
+typedef struct bench_question {
+    uint32_t target; /* the chunk that it is about */
+    char *before;    /* of a completion: the text in front of the line; else NULL */
+    char
+        *line; /* the line as it stands there, trimmed; of a completion: the line to write, with its indent */
+    size_t
+        n_same; /* of a mistake: bytes that the right line begins with too, and no other line of the sample */
+} bench_question;
 
-enum { BENCH_CHUNKS = 12 };
-
-typedef struct bench_function {
-    char *path, *name, *text; /* path: for its language */
-} bench_function;
-
-typedef struct bench_pool {
-    char *source;          /* the folder's name */
-    bench_function *items; /* functions */
-    size_t n, cap;
-    bench_function *files; /* whole texts, of the same files */
-    size_t n_files, cap_files;
-} bench_pool;
-
-/* Functions of 5 to 40 lines and 160 to 1,300 bytes in files below folder, no tests; in the order of paths. */
-int bench_pool_load(bench_pool *ret, code_grammars *g, const char *folder, base_err *err);
-void bench_pool_free(bench_pool *p);
-
-/* A sample: chunks in the order of the prompt; texts are its own. */
 typedef struct bench_sample {
     char id[64];
-    bench_function chunks[BENCH_CHUNKS];
+    bench_function chunks[BENCH_CHUNKS]; /* in the order of the prompt; texts are the sample's own */
     uint32_t n_chunks;
-    uint32_t target; /* the chunk that it is about */
-    char *
-        wrong; /* the line as it stands there, trimmed; of a completion: the line to write, with its indent */
-    char *right;   /* the line as it should read; of a completion: the text in front of the line */
-    size_t n_same; /* bytes that both lines begin with; no other line does */
+    bench_question questions[BENCH_CHUNKS];
+    uint32_t n_questions;
 } bench_sample;
 void bench_sample_free(bench_sample *s);
+/* For those who make samples. */
+bool bench_sample_has(const bench_sample *s, const char *name);
+void bench_sample_add(bench_sample *s, const bench_function *f);
 
-/* A mistake in one of n_chunks functions: operator, constant or connective. false: none can be planted with this number. */
+/* May a function of this name be in a sample with the others? (The names' first tokens tell them apart.) */
+typedef struct bench_accept {
+    bool (*fn)(void *user, const bench_sample *s, const char *name);
+    void *user;
+} bench_accept;
+
+/* n_chunks functions with a mistake each: operator, constant or connective. false: the pool has no such functions. */
 bool bench_sample_mutate(
-    bench_sample *ret, const bench_pool *p, uint64_t seed, uint32_t number, uint32_t n_chunks);
-/* The number-th program of QuixBugs with a mistake in one line, beside corrected ones. false: beyond the last. */
+    bench_sample *ret, bench_pool *p, uint64_t seed, uint32_t n_chunks, const bench_accept *accept);
+
+/* The programs of QuixBugs whose mistake is one line, as a pool. */
+int bench_quixbugs_load(bench_pool *ret, const char *folder, base_err *err);
+/* n_chunks (at the end: fewer, at least two) of those that no sample had yet. false: all had their sample. */
 bool bench_sample_quixbugs(
-    bench_sample *ret, const char *folder, uint64_t seed, uint32_t number, uint32_t n_chunks);
-/* A line that calls a function of the pool, which is among the chunks. */
-bool bench_sample_complete(
-    bench_sample *ret, const bench_pool *p, uint64_t seed, uint32_t number, uint32_t n_chunks);
-/* Consecutive chunks of about 512 tokens of whole files, until they have n_bytes; the target is one of them. */
-bool bench_sample_read(
-    bench_sample *ret, const bench_pool *p, uint64_t seed, uint32_t number, size_t n_bytes);
+    bench_sample *ret, bench_pool *p, uint64_t seed, uint32_t n_chunks, const bench_accept *accept);
+
+/* Functions of the pool and, for each, a line of another function that calls it. */
+bool bench_sample_complete(bench_sample *ret, bench_pool *p, uint64_t seed, uint32_t n_chunks);
+/* Consecutive chunks of about 512 tokens of whole files, until they have n_bytes; one question. */
+bool bench_sample_read(bench_sample *ret, bench_pool *p, uint64_t seed, size_t n_bytes);
+
+/* Does byte `at` of a line stand in code, and not in a comment or string? */
+bool bench_is_code(const char *line, const char *at);
 
 #endif
