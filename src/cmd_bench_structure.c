@@ -82,6 +82,8 @@ static int run_samples(bench *b, bench_pool *pools, uint32_t n_pools, base_err *
             if (is_late) return 0;
         }
     }
+    for (uint32_t i = 0; i < n_pools && !r; i++)
+        fprintf(stderr, "%s: %u questions in %u prompts\n", pools[i].source, asked[i], number[i]);
     return r;
 }
 
