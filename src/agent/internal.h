@@ -118,8 +118,9 @@ struct agent {
     uint32_t *turn_starts; /* token index where turn t began, [turn] */
     size_t cap_turn_starts;
     agent_sums sums;
-    kv_reads reads;        /* as the last ledger told them */
-    agent_sums *turn_sums; /* as each turn's last ledger told them, [turn] */
+    kv_reads reads;          /* as the last ledger told them */
+    uint32_t computed_above; /* kv_stats', as then */
+    agent_sums *turn_sums;   /* as each turn's last ledger told them, [turn] */
     size_t n_turn_sums, cap_turn_sums;
 };
 

@@ -15,32 +15,22 @@ static const char *const verbs[] = {[EVICTED] = "evicted", [PROMOTED] = "promote
 
 /* --- counting ----------------------------------------------------------------------------------------------------------- */
 
-/* How many lanes each token leaves and enters, [n_tokens] each. Returns how many tokens enter one in which their row is not computed. */
-static uint32_t count_flips(const agent *a, const kv_plan *p, uint32_t *counts[N_SIDES])
+/* How many lanes each token leaves and enters, [n_tokens] each. */
+static void count_flips(const agent *a, const kv_plan *p, uint32_t *counts[N_SIDES])
 {
-    uint32_t n_computed = 0;
     uint32_t words = kv_plan_words(p);
-    uint64_t *active = base_xcalloc(agent__n_tokens(a) / 64 + words + 1, sizeof *active),
-             *computed = base_xcalloc(words + 1, sizeof *computed);
+    uint64_t *active = base_xcalloc(agent__n_tokens(a) / 64 + words + 1, sizeof *active);
     for (uint32_t lane = 0; lane < p->n_lanes; lane++) {
         a->engine->ops->lane_bits(a->engine, lane, active);
         for (uint32_t w = 0; w < words; w++) {
             uint64_t flips = p->flips[(size_t)lane * words + w];
             for (; flips; flips &= flips - 1) {
                 uint32_t bit = (uint32_t)__builtin_ctzll(flips);
-                const bool leaves = active[w] >> bit & 1;
-                counts[leaves ? EVICTED : PROMOTED][w * 64 + bit]++;
-                if (leaves || !a->engine->ops->deferred || computed[w] >> bit & 1 ||
-                    lane + a->engine->ops->deferred(a->engine, w * 64 + bit) < p->n_lanes)
-                    continue;
-                computed[w] |= UINT64_C(1) << bit;
-                n_computed++;
+                counts[active[w] >> bit & 1 ? EVICTED : PROMOTED][w * 64 + bit]++;
             }
         }
     }
     free(active);
-    free(computed);
-    return n_computed;
 }
 
 /* Gives up to `most` rows of each token of a run to the run's reason. */
@@ -76,12 +66,9 @@ void agent__count_plan(agent *a, const kv_plan *p)
     uint32_t *counts[N_SIDES];
     for (int side = 0; side < N_SIDES; side++)
         counts[side] = base_xcalloc(p->n_tokens + 1, sizeof *counts[side]);
-    const uint32_t n_computed = count_flips(a, p, counts);
+    count_flips(a, p, counts);
     /* Fresh rows that go above the cut come from nowhere: they are computed, not brought back. */
-    if (p->cause == KV_CAUSE_PRUNE)
-        memset(counts[PROMOTED], 0, p->n_tokens * sizeof *counts[PROMOTED]);
-    else
-        a->sums.computed += n_computed;
+    if (p->cause == KV_CAUSE_PRUNE) memset(counts[PROMOTED], 0, p->n_tokens * sizeof *counts[PROMOTED]);
     /* First what each run claims; then what joining left over goes to the first run that covers it. */
     for (uint32_t i = 0; i < p->n_runs; i++) take_rows(a, &p->runs[i], p->n_tokens, p->runs[i].lanes, counts);
     for (uint32_t i = 0; i < p->n_runs; i++) take_rows(a, &p->runs[i], p->n_tokens, UINT32_MAX, counts);
@@ -211,12 +198,15 @@ void agent__ledger(agent *a)
     for (int side = 0; side < N_SIDES; side++) moved[side] = put_why(a, side, s.n_lanes, &why);
     emit_scores(a);
     if (s.reads.steps < a->reads.steps) a->reads = (kv_reads){.steps = 0}; /* of another session */
+    if (s.computed_above < a->computed_above) a->computed_above = 0;
     emit_sections(a, &s);
     const double read = share_of(s.reads.read - a->reads.read, s.reads.live - a->reads.live),
                  kept = share_of(s.reads.kept - a->reads.kept, s.reads.chosen - a->reads.chosen);
     const double row_steps = (double)(s.reads.steps - a->reads.steps) * s.n_lanes,
                  unread = (double)(s.reads.live - a->reads.live) - (double)(s.reads.read - a->reads.read);
     a->reads = s.reads;
+    a->sums.computed += s.computed_above - a->computed_above;
+    a->computed_above = s.computed_above;
     double decode_s = (double)a->sums.decode_ns / 1e9;
     kv_structure structure = {.n_tokens = 0};
     if (a->engine->ops->structure) a->engine->ops->structure(a->engine, false, &structure);

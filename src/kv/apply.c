@@ -156,6 +156,7 @@ static int flip_and_compute(
     if (!r) r = kv__compute_deferred(s, &whole, tokens, cancel, err);
     if (!r) {
         if (s->observer.plan) s->observer.plan(s->observer.user, p);
+        if (p->cause != KV_CAUSE_PRUNE) s->computed_above += kv_bits_count(tokens, kv_bits_words(s->n));
         const kv_lists old = s->lists;
         s->lists = next;
         next = old;

@@ -245,7 +245,6 @@ int kv__compute_deferred(
             s->file_row[t] = KV_NO_ROW; /* other bytes than those on disk */
         }
     }
-    if (!r) s->computed_above += w.n;
     work_free(&w);
     return r;
 }

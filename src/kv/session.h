@@ -121,7 +121,7 @@ typedef struct kv_stats {
     uint32_t active, host, barred, protected_; /* rows, mean over lanes; protected_: hard */
     uint32_t deferred;                         /* rows that were not computed, mean over lanes */
     uint32_t deferred_tokens;                  /* tokens that have such rows */
-    uint32_t computed_above;         /* tokens whose upper layers were computed later than the lower ones */
+    uint32_t computed_above;         /* tokens left below a cut that a repair or a person had computed */
     uint32_t active_min, active_max; /* over lanes */
     uint64_t active_bytes, host_bytes, file_bytes;
     uint64_t file_waste; /* rows in the file that no token has */

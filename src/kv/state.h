@@ -149,7 +149,7 @@ struct kv_session {
     kv_prefix prefix;
 
     kv_ranker ranker;
-    uint32_t reused, computed, computed_above; /* above: rows whose upper layers were computed later */
+    uint32_t reused, computed, computed_above; /* above: as in kv_stats */
     double score_ms, plan_ms;
 };
 
