@@ -189,6 +189,14 @@ static double spared_share(const agent *a, uint32_t from, uint32_t n, uint32_t n
     return n > from ? (double)left / ((double)(n - from) * n_lanes) : 0;
 }
 
+void agent__forget_counts(agent *a)
+{
+    kv_stats s;
+    a->engine->ops->stats(a->engine, &s);
+    a->reads = s.reads;
+    a->computed_above = s.computed_above;
+}
+
 void agent__ledger(agent *a)
 {
     kv_stats s;

@@ -309,6 +309,7 @@ static int execute_again(history *h, bool after_snapshot, base_err *err)
     if (!rc) rc = h->rc;
     a->engine->ops->set_automatic(a->engine, true);
     a->replaying = false;
+    agent__forget_counts(a);
     return rc;
 }
 
