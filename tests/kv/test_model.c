@@ -54,7 +54,7 @@ static uint64_t run_turns(model *m, const char *policy, uint32_t budget)
     return hash;
 }
 
-static void test_model__plans_and_bits_do_not_depend_on_threads(void **state)
+static void test_model__plans_and_bits_do_not_depend_on_threads_or_runs(void **state)
 {
     static const char *const policies[] = {"kvist", "snapkv", "streaming-llm"};
     const tiny_gguf specs[] = {TINY_GGUF_QWEN2, TINY_GGUF_LLAMA, TINY_GGUF_GEMMA3};
@@ -62,8 +62,12 @@ static void test_model__plans_and_bits_do_not_depend_on_threads(void **state)
         model *one = kit_open_tiny(&specs[k], 1), *three = kit_open_tiny(&specs[k], 3);
         for (size_t p = 0; p < 3; p++)
             assert_true(run_turns(one, policies[p], 700) == run_turns(three, policies[p], 700));
+        const uint64_t first = run_turns(three, "kvist", 700);
         model_close(one);
         model_close(three);
+        model *seven = kit_open_tiny(&specs[k], 7); /* opened anew, elsewhere in memory */
+        for (int again = 0; again < 2; again++) assert_true(run_turns(seven, "kvist", 700) == first);
+        model_close(seven);
     }
 }
 
@@ -360,7 +364,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_model__exact_on_little_models),
-        cmocka_unit_test(test_model__plans_and_bits_do_not_depend_on_threads),
+        cmocka_unit_test(test_model__plans_and_bits_do_not_depend_on_threads_or_runs),
         cmocka_unit_test(test_model__a_saved_session_goes_on_with_the_same_bits),
         cmocka_unit_test(test_model__calibration_writes_heads_that_a_session_reads),
         cmocka_unit_test(test_model__pruned_prefill_does_not_depend_on_threads),
