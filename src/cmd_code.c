@@ -223,8 +223,10 @@ static void print_plain(const source *s)
     uint32_t n[CODE_N_KINDS] = {0};
     for (uint32_t i = 0; i < f->n_anchors; i++)
         if (is_inside(s, f->anchors[i].full_from, f->anchors[i].full_to)) n[f->anchors[i].kind]++;
-    printf("%s: %s, %u definitions", s->path, f->language != NULL ? f->language : "read without a grammar",
-        f->n_definitions);
+    if (f->language != NULL)
+        printf("%s: %s, %u definitions", s->path, f->language, f->n_definitions);
+    else
+        printf("%s: read without a grammar (%s), %u definitions", s->path, f->why_lexical, f->n_definitions);
     for (int k = 0; k < CODE_N_KINDS; k++) printf(", %u %s", n[k], code_kind_word((code_kind)k));
     if (f->n_errors != 0)
         printf(", %u syntax error%s (the first in line %u)", f->n_errors, f->n_errors == 1 ? "" : "s",

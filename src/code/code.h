@@ -79,6 +79,8 @@ typedef struct code_file {
     uint32_t n_definitions;
     code_anchor *anchors; /* ascending by core_from */
     uint32_t n_anchors;
+    const char *
+        why_lexical; /* "no grammar is there for it", "it is larger than 1 MiB", ...; NULL: read by a grammar */
     uint32_t n_errors;   /* syntax errors (tree-sitter ERROR and MISSING nodes) */
     uint32_t error_line; /* the first one's, 1-based; 0: none */
 } code_file;

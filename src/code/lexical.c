@@ -468,10 +468,11 @@ static uint32_t definition_at(
 static void add_anchors(lexer *x)
 {
     uint32_t next = 0, stack[32], depth = 0;
-    size_t pos = 0, from, to;
+    size_t pos = 0, from, to, stop = 0;
     while (code_next_identifier(x->code, x->n, &pos, &from, &to)) {
         const uint32_t inside = definition_at(x->b.file, (uint32_t)from, &next, stack, &depth);
-        const size_t stop = line_stop(x, from), after = skip_space(x, to, x->n);
+        if (from >= stop) stop = line_stop(x, from); /* once a line: it may be the whole file */
+        const size_t after = skip_space(x, to, x->n);
         code_anchor a = {.definition = inside, .core_from = (uint32_t)from, .full_from = (uint32_t)from};
         const uint32_t close = after < x->n && x->code[after] == '(' ? closing(x, after) : UINT32_MAX;
         if (one_of(controls, N_OF(controls), x->code + from, to - from)) {

@@ -39,7 +39,19 @@ static bool is_minified(const char *text, size_t n)
     return longest > MAX_LINE || (n > 4096 && n / n_lines > MAX_MEAN_LINE);
 }
 
+/* Why no grammar should be asked; NULL: it may be. */
+static const char *why_not(const char *language, const char *text, size_t n)
+{
+    if (language == NULL) return "its language is not known";
+    if (strcmp(language, "markdown") == 0) return "its headings say it all";
+    if (n > MAX_TREE_BYTES) return "it is larger than 1 MiB";
+    if (is_minified(text, n)) return "its lines are too long, as of minified or generated text";
+    return NULL;
+}
+
 #ifdef KVIST_HAVE_TREE_SITTER
+static const char no_grammar[] = "no grammar of its language was found";
+
 /* Is this a text of that language at all? A megabyte of random punctuation takes a grammar ten seconds, its beginning one. */
 static bool is_source(const code_grammar *grammar, const char *text)
 {
@@ -50,17 +62,21 @@ static bool is_source(const code_grammar *grammar, const char *text)
     return good;
 }
 
-/* NULL: not to be read by a grammar, or there is none. */
-static code_file *parse_with_grammar(
-    code_grammars *g, const char *language, const char *text, size_t n, code_graph *graph, TSTree **kept)
+/* NULL, and why: not to be read by a grammar, or there is none. */
+static code_file *parse_with_grammar(code_grammars *g, const char *language, const char *text, size_t n,
+    code_graph *graph, TSTree **kept, const char **ret_why)
 {
-    if (n > MAX_TREE_BYTES || language == NULL || strcmp(language, "markdown") == 0 || is_minified(text, n))
-        return NULL;
-    const code_grammar *grammar = code_grammar_get(g, language);
+    *ret_why = why_not(language, text, n);
+    const code_grammar *grammar = *ret_why == NULL ? code_grammar_get(g, language) : NULL;
     code_tree tree;
-    if (grammar == NULL || (n > PROBE_ABOVE && !is_source(grammar, text)) ||
-        !code_tree_make(grammar, text, n, kept, &tree))
-        return NULL;
+    if (*ret_why != NULL) return NULL;
+    if (grammar == NULL)
+        *ret_why = no_grammar;
+    else if (n > PROBE_ABOVE && !is_source(grammar, text))
+        *ret_why = "its beginning is no text of its language";
+    else if (!code_tree_make(grammar, text, n, kept, &tree))
+        *ret_why = "its grammar took too long or too much memory";
+    if (*ret_why != NULL) return NULL;
     code_file *f = code_parse_tree(&tree);
     if (graph != NULL) code_graph_build(&tree, f, graph);
     code_tree_free(&tree);
@@ -69,10 +85,12 @@ static code_file *parse_with_grammar(
 #endif
 
 /* The tree's reading, or the lexical one where that sees more: a grammar without a table, whose names told nothing. */
-static code_file *choose(code_file *f, const char *language, const char *path, const char *text, size_t n)
+static code_file *choose(
+    code_file *f, const char *why, const char *language, const char *path, const char *text, size_t n)
 {
     if (f != NULL && (f->n_definitions != 0 || code_table_of(language) != NULL)) return f;
     code_file *lexical = code_parse_lexical(language, path, text, n);
+    lexical->why_lexical = why != NULL ? why : "its grammar has no table, and words say more";
     if (f != NULL && lexical->n_definitions == 0) {
         code_file_free(lexical);
         return f;
@@ -87,15 +105,16 @@ code_file *code_parse_graph(
     code_graph *graph = ret_graph != NULL ? base_xcalloc(1, sizeof *graph) : NULL;
     if (ret_graph != NULL) *ret_graph = graph;
     if (n >= UINT32_MAX) n = 0;
-    const char *language = code_language(path, text, n);
+    const char *language = code_language(path, text, n), *why = NULL;
     code_file *f = NULL;
 #ifdef KVIST_HAVE_TREE_SITTER
-    f = parse_with_grammar(g, language, text, n, graph, NULL);
+    f = parse_with_grammar(g, language, text, n, graph, NULL, &why);
 #else
     (void)g;
-    (void)is_minified;
+    why = why_not(language, text, n);
+    if (why == NULL) why = "this program was built without tree-sitter";
 #endif
-    f = choose(f, language, path, text, n);
+    f = choose(f, why, language, path, text, n);
     if (f->language == NULL && graph != NULL) code_graph_clear(graph);
     return f;
 }
@@ -175,7 +194,7 @@ void code_kept_free(code_kept *k)
 code_file *code_parse_edited(code_grammars *g, const char *path, const char *text, size_t n, code_kept **kept)
 {
     if (n >= UINT32_MAX) n = 0;
-    const char *language = code_language(path, text, n);
+    const char *language = code_language(path, text, n), *why = why_not(language, text, n);
     const code_grammar *grammar = code_grammar_get(g, language);
     code_kept *k = *kept;
     if (k != NULL && (grammar == NULL || k->language != grammar->name)) {
@@ -188,7 +207,8 @@ code_file *code_parse_edited(code_grammars *g, const char *path, const char *tex
     } else if (k != NULL) {
         edit_tree(k, text, (uint32_t)n);
     }
-    code_file *f = k != NULL ? parse_with_grammar(g, language, text, n, NULL, &k->tree) : NULL;
+    if (k == NULL && why == NULL) why = no_grammar;
+    code_file *f = k != NULL ? parse_with_grammar(g, language, text, n, NULL, &k->tree, &why) : NULL;
     if (f == NULL || n == 0) {
         code_kept_free(k);
         k = NULL;
@@ -199,7 +219,7 @@ code_file *code_parse_edited(code_grammars *g, const char *path, const char *tex
         k->n = (uint32_t)n;
     }
     *kept = k;
-    return choose(f, language, path, text, n);
+    return choose(f, why, language, path, text, n);
 }
 #else
 void code_kept_free(code_kept *k)

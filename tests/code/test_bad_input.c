@@ -71,6 +71,18 @@ static void test_bad_input__one_line_of_two_megabytes(void **state)
     for (size_t i = 0; i + 16 < N; i += 16) memcpy(text + i, "f(a=b+1,function", 16);
     code_file *f = read_bad(g, "a.js", text, N - 16);
     assert_null(f->language);
+    assert_string_equal(f->why_lexical, "it is larger than 1 MiB");
+    code_file_free(f);
+    f = code_parse(g, "a.js", text, 30000);
+    assert_null(f->language);
+    assert_non_null(strstr(f->why_lexical, "lines are too long"));
+    code_file_free(f);
+    f = code_parse(g, "a.nobody", "int f(void);", 12);
+    assert_non_null(strstr(f->why_lexical, "not known"));
+    code_file_free(f);
+    f = code_parse(g, "a.js", "f()", 3);
+    assert_string_equal(f->language, "javascript");
+    assert_null(f->why_lexical);
     code_file_free(f);
     test_free(text);
     code_grammars_close(g);
