@@ -11,19 +11,28 @@
 #include "base/mem.h"
 #include "cmd.h"
 #include "code/graph.h"
+#include "code/joern.h"
 #include "options.h"
 
-enum { MAX_SOURCE_BYTES = 64 << 20, MAX_GRAMMAR_BYTES = 256 << 20, MIN_SYMBOL = 3 };
+enum {
+    MAX_SOURCE_BYTES = 64 << 20,
+    MAX_EXPORT_BYTES = 1 << 30,
+    MAX_GRAMMAR_BYTES = 256 << 20,
+    MIN_SYMBOL = 3
+};
 
 static const char code_usage[] =
-    "usage: kvist code FILE... [--function NAME] [--json|--dot]\n"
+    "usage: kvist code FILE... [--function NAME] [--joern EXPORT] [--json|--dot]\n"
     "\n"
     "Definitions, anchors (call, control, return, assign, signature) and graphs of source files.\n"
     "  --function NAME   only what lies in this definition (Cls.method works)\n"
     "  --json            one object a file\n"
     "  --dot             for dot(1): the calls, or with --function its statements with control flow "
     "(solid),\n"
-    "                    def-use (dashed) and control dependence (dotted)\n";
+    "                    def-use (dashed) and control dependence (dotted)\n"
+    "  --joern EXPORT    edges and targets of calls from what joern-export --repr all --format graphson "
+    "wrote,\n"
+    "                    laid over the files\n";
 
 static const char grammar_usage[] =
     "usage: kvist grammar list           the languages and where their grammars were found\n"
@@ -36,6 +45,7 @@ typedef struct source {
     const char *path, *text;
     code_file *file;
     code_graph *graph;
+    const code_joern_report *joern; /* NULL: the graph is our own */
     uint32_t from, to;
     bool is_part; /* of the file: --function */
 } source;
@@ -82,6 +92,27 @@ static void put_symbols(base_buf *out, const char *text, uint32_t from, uint32_t
             base_buf_printf(out, "%s%s", out->len != begin ? "," : "", quoted.data);
         base_buf_free(&quoted);
     }
+}
+
+/* What an export gave: places of each kind, how many are anchors, calls with what they call. */
+static void put_joern(base_buf *out, const source *s)
+{
+    const code_joern_report *r = s->joern;
+    base_buf_puts(out, "],\"joern\":{");
+    for (int k = 0; k < CODE_N_KINDS; k++)
+        base_buf_printf(out, "\"%s\":[%u,%u],", code_kind_word((code_kind)k), r->found[k], r->points[k]);
+    base_buf_printf(out, "\"lost\":%u,\"calls\":[", r->lost);
+    const char *comma = "";
+    for (uint32_t i = 0; i < r->n_calls; i++) {
+        if (!is_inside(s, r->calls[i].at, r->calls[i].at)) continue;
+        base_buf_printf(out, "%s{\"at\":%u,\"name\":", comma, r->calls[i].at);
+        base_json_put_str(out, r->calls[i].name, strlen(r->calls[i].name));
+        base_buf_puts(out, ",\"path\":");
+        base_json_put_str(out, r->calls[i].path, strlen(r->calls[i].path));
+        base_buf_puts(out, "}");
+        comma = ",";
+    }
+    base_buf_puts(out, "]}}");
 }
 
 static void print_json(const source *s)
@@ -139,7 +170,10 @@ static void print_json(const source *s)
         base_buf_puts(&out, "]}");
         comma = ",";
     }
-    base_buf_puts(&out, "]}");
+    if (s->joern != NULL)
+        put_joern(&out, s);
+    else
+        base_buf_puts(&out, "]}");
     puts(out.data);
     base_buf_free(&out);
 }
@@ -217,6 +251,16 @@ static void print_dot(const source *s)
         print_calls(s);
 }
 
+static void print_joern(const code_joern_report *r)
+{
+    printf("  of Joern's export:");
+    for (int k = 0; k < CODE_N_KINDS; k++)
+        printf(" %u of %u %s,", r->found[k], r->points[k], code_kind_word((code_kind)k));
+    printf(" %u calls with a target", r->n_calls);
+    if (r->lost != 0) printf(", %u edges end outside of statements", r->lost);
+    printf("\n");
+}
+
 static void print_plain(const source *s)
 {
     const code_file *f = s->file;
@@ -232,6 +276,7 @@ static void print_plain(const source *s)
         printf(", %u syntax error%s (the first in line %u)", f->n_errors, f->n_errors == 1 ? "" : "s",
             f->error_line);
     printf("\n");
+    if (s->joern != NULL) print_joern(s->joern);
     for (uint32_t i = 0; i < f->n_definitions; i++) {
         const code_definition *d = &f->definitions[i];
         if (!is_inside(s, d->from, d->to)) continue;
@@ -246,39 +291,63 @@ static void print_plain(const source *s)
     }
 }
 
-static int show(
-    code_grammars *g, const char *path, const char *function, void (*print)(const source *), base_err *err)
+/* What all files of a call share. */
+typedef struct view {
+    code_grammars *grammars;
+    code_joern *joern; /* NULL: no export */
+    const char *function;
+    void (*print)(const source *);
+} view;
+
+static int show(const view *v, const char *path, base_err *err)
 {
     base_buf text = {0};
     const int rc = base_fs_read(path, MAX_SOURCE_BYTES, &text, err);
     if (rc != 0) return rc;
     const char *bytes = text.data != NULL ? text.data : "";
     source s = {.path = path, .text = bytes, .to = (uint32_t)text.len};
-    s.file = code_parse_graph(g, path, bytes, text.len, &s.graph);
+    s.file = code_parse_graph(v->grammars, path, bytes, text.len, &s.graph);
+    code_joern_report report = {.calls = NULL};
     int failed = 0;
-    if (function != NULL) {
+    if (v->joern != NULL) {
+        failed = code_joern_apply(v->joern, path, bytes, text.len, s.file, s.graph, &report, err);
+        s.joern = &report;
+    }
+    if (failed == 0 && v->function != NULL) {
         uint32_t i;
-        if (code_find_definition(s.file, function, &i, 1) == 0) {
-            failed = base_fail(err, BASE_E_NOT_FOUND, "%s has no definition of %s", path, function);
+        if (code_find_definition(s.file, v->function, &i, 1) == 0) {
+            failed = base_fail(err, BASE_E_NOT_FOUND, "%s has no definition of %s", path, v->function);
         } else {
             s.from = s.file->definitions[i].from;
             s.to = s.file->definitions[i].to;
             s.is_part = true;
         }
     }
-    if (failed == 0) print(&s);
+    if (failed == 0) v->print(&s);
+    free(report.calls);
     code_graph_free(s.graph);
     code_file_free(s.file);
     base_buf_free(&text);
     return failed;
 }
 
+static int read_export(const char *path, code_joern **ret, base_err *err)
+{
+    base_buf text = {0};
+    int rc = base_fs_read(path, MAX_EXPORT_BYTES, &text, err);
+    if (rc == 0) rc = code_joern_read(ret, text.data != NULL ? text.data : "", text.len, err);
+    base_buf_free(&text);
+    return rc;
+}
+
 int cmd_code(int argc, char **argv)
 {
     bool help = false, json = false, dot = false;
-    const char *function = NULL;
+    const char *joern = NULL;
+    view v = {.print = print_plain};
     const option_row own[] = {{"--help", OPTION_FLAG, &help}, {"--json", OPTION_FLAG, &json},
-        {"--dot", OPTION_FLAG, &dot}, {"--function", OPTION_TEXT, &function}, {NULL}};
+        {"--dot", OPTION_FLAG, &dot}, {"--function", OPTION_TEXT, &v.function},
+        {"--joern", OPTION_TEXT, &joern}, {NULL}};
     const char **files = base_xcalloc((size_t)argc + 1, sizeof *files);
     uint32_t n = 0;
     base_err err = {0};
@@ -291,11 +360,16 @@ int cmd_code(int argc, char **argv)
         fputs(code_usage, stderr);
         status = CMD_USAGE;
     } else {
-        code_grammars *g = code_grammars_open();
+        v.print = json ? print_json : dot ? print_dot : print_plain;
+        v.grammars = code_grammars_open();
+        if (joern != NULL && read_export(joern, &v.joern, &err) != 0) {
+            status = cmd_complain(&err);
+            n = 0;
+        }
         for (uint32_t i = 0; i < n; i++)
-            if (show(g, files[i], function, json ? print_json : dot ? print_dot : print_plain, &err) != 0)
-                status = cmd_complain(&err);
-        code_grammars_close(g);
+            if (show(&v, files[i], &err) != 0) status = cmd_complain(&err);
+        code_joern_free(v.joern);
+        code_grammars_close(v.grammars);
     }
     free(files);
     return status;
