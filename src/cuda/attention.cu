@@ -97,17 +97,30 @@ static __device__ void add_values(const k_attention *a, const room *r, uint32_t 
         fetch_rows(l, lane, first + next, n_next, true, r->rows + (c + 1) % 2 * chunk_room);
         gpu_copy_wait<1>();
         __syncthreads();
-        for (uint32_t row = 0; row < n_here && which < n_groups; row++) {
-            const uint32_t both = *(const uint32_t *)(const void *)(r->rows + c % 2 * chunk_room +
-                                                                    row * row_stride(d) + 2 * pair);
-            const float v0 = gpu_f16_to_f32((uint16_t)both), v1 = gpu_f16_to_f32((uint16_t)(both >> 16));
+        /* Four rows at a time, those behind the last left out. */
+        const uint16_t *values = r->rows + c % 2 * chunk_room + 2 * pair;
+        for (uint32_t row = 0; row < n_here && which < n_groups; row += 4) {
+            float v[4][2];
+            GPU_UNROLL
+            for (uint32_t k = 0; k < 4; k++) {
+                const uint32_t both = *(
+                    const uint32_t *)(const void *)(values + gpu_least(row + k, n_here - 1) * row_stride(d));
+                v[k][0] = gpu_f16_to_f32((uint16_t)both);
+                v[k][1] = gpu_f16_to_f32((uint16_t)(both >> 16));
+            }
             GPU_UNROLL
             for (uint32_t i = 0; i < OUT_MAX; i++) {
                 const uint32_t m = which + i * n_groups;
                 if (m >= n_q) break;
-                const float p = r->s[m * GPU_TILE + from + row];
-                out[i][0] = fmaf(p, v0, out[i][0]);
-                out[i][1] = fmaf(p, v1, out[i][1]);
+                const uint4 p = *(const uint4 *)(const void *)(r->s + m * GPU_TILE + from + row);
+                const float weights[4] = {
+                    __uint_as_float(p.x), __uint_as_float(p.y), __uint_as_float(p.z), __uint_as_float(p.w)};
+                GPU_UNROLL
+                for (uint32_t k = 0; k < 4; k++) {
+                    if (row + k >= n_here) break;
+                    out[i][0] = fmaf(weights[k], v[k][0], out[i][0]);
+                    out[i][1] = fmaf(weights[k], v[k][1], out[i][1]);
+                }
             }
         }
         __syncthreads();
@@ -164,7 +177,7 @@ static __device__ void attend_tile(const k_attention *a, const room *r, uint32_t
 }
 
 /* grid: lanes of the layer, query rows / GPU_QUERIES, splits */
-static __global__ void attend(const k_attention a)
+static __global__ __launch_bounds__(ATTEND_THREADS, 2) void attend(const k_attention a)
 {
     GPU_SHARED(shared);
     const uint32_t d = a.lists.head_dim, group = a.n_head / a.lists.n_lanes, n_all = a.n * group;

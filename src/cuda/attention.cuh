@@ -2,7 +2,7 @@
  * What attention and scoring share: rows of a live list in shared memory, and scores of query rows with them.
  *
  * Rows are gathered in chunks of 64 by cp.async, 16 bytes a thread, two chunks in flight. A thread has one row and every fourth
- * query: sixteen partial sums of the products, added by halves, as scores_ref of kernels_ref.c.
+ * query, all of its queries at once: sixteen partial sums of the products, added by halves, as scores_ref of kernels_ref.c.
  */
 #ifndef KVIST_CUDA_ATTENTION_CUH
 #define KVIST_CUDA_ATTENTION_CUH
@@ -29,31 +29,66 @@ static __device__ void fetch_rows(
     for (uint32_t i = threadIdx.x; i < n * per_row; i += blockDim.x) {
         const uint32_t row = i / per_row, part = i % per_row;
         const uint16_t *from = gpu_row(l, lane, first + row) + (values ? d : 0) + 8 * part;
-        gpu_copy_16(to + row * row_stride(d) + 8 * part, from);
+        gpu_copy<16>(to + row * row_stride(d) + 8 * part, from);
     }
     gpu_copy_commit();
 }
 
-/* q . key * scale; q in shared memory, the same for a whole warp. */
-static __device__ float score_of(const float *q, const uint16_t *key, uint32_t head_dim, float scale)
+/* Added by halves; numbered by constants, or they would not stay in registers. */
+static __device__ __forceinline__ float sum_of_16(const float s[16])
 {
-    float sums[16];
-    for (int i = 0; i < 16; i++) sums[i] = 0;
+    float eight[8], four[4];
+    GPU_UNROLL
+    for (int i = 0; i < 8; i++) eight[i] = s[i] + s[i + 8];
+    GPU_UNROLL
+    for (int i = 0; i < 4; i++) four[i] = eight[i] + eight[i + 4];
+    return (four[0] + four[2]) + (four[1] + four[3]);
+}
+
+/*
+ * ret[i] = q[i] . key * scale for n query rows in shared memory, `step` floats apart and the same for a whole warp: a number of the
+ * key is converted once for all of them.
+ */
+template <int n>
+static __device__ __forceinline__ void scores_of(
+    const float *q, uint32_t step, const uint16_t *key, uint32_t head_dim, float scale, float ret[n])
+{
+    float sums[n][16];
+    GPU_UNROLL
+    for (int i = 0; i < 16 * n; i++) sums[i / 16][i % 16] = 0;
     for (uint32_t at = 0; at < head_dim; at += 16) {
-        uint4 halves[2];
-        halves[0] = *(const uint4 *)(const void *)(key + at);
-        halves[1] = *(const uint4 *)(const void *)(key + at + 8);
-        const uint32_t words[8] = {halves[0].x, halves[0].y, halves[0].z, halves[0].w, halves[1].x,
-            halves[1].y, halves[1].z, halves[1].w};
-        for (int i = 0; i < 8; i++) {
-            sums[2 * i] = fmaf(q[at + 2 * i], gpu_f16_to_f32((uint16_t)words[i]), sums[2 * i]);
-            sums[2 * i + 1] =
-                fmaf(q[at + 2 * i + 1], gpu_f16_to_f32((uint16_t)(words[i] >> 16)), sums[2 * i + 1]);
+        GPU_UNROLL
+        for (int eight = 0; eight < 16; eight += 8) {
+            const uint4 halves = *(const uint4 *)(const void *)(key + at + eight);
+            const uint32_t words[4] = {halves.x, halves.y, halves.z, halves.w};
+            float k[8];
+            GPU_UNROLL
+            for (int i = 0; i < 8; i++) k[i] = gpu_f16_to_f32((uint16_t)(words[i / 2] >> i % 2 * 16));
+            GPU_UNROLL
+            for (int i = 0; i < 2 * n; i++) {
+                const uint4 v = *(const uint4 *)(const void *)(q + i / 2 * step + at + eight + i % 2 * 4);
+                float *s = sums[i / 2] + eight + i % 2 * 4;
+                const float *by = k + i % 2 * 4;
+                s[0] = fmaf(__uint_as_float(v.x), by[0], s[0]);
+                s[1] = fmaf(__uint_as_float(v.y), by[1], s[1]);
+                s[2] = fmaf(__uint_as_float(v.z), by[2], s[2]);
+                s[3] = fmaf(__uint_as_float(v.w), by[3], s[3]);
+            }
         }
     }
-    for (int half = 8; half > 0; half /= 2)
-        for (int i = 0; i < half; i++) sums[i] += sums[i + half];
-    return sums[0] * scale;
+    GPU_UNROLL
+    for (int i = 0; i < n; i++) ret[i] = sum_of_16(sums[i]) * scale;
+}
+
+/* A thread's queries, of which there are n, with its row; one every ATTEND_LANES rows of s. */
+template <int n>
+static __device__ __forceinline__ void score_row(
+    const float *q, const uint16_t *key, uint32_t head_dim, float scale, float *s)
+{
+    float scores[n];
+    scores_of<n>(q, ATTEND_LANES * head_dim, key, head_dim, scale, scores);
+    GPU_UNROLL
+    for (int i = 0; i < n; i++) s[i * ATTEND_LANES * GPU_TILE] = scores[i];
 }
 
 /* Scores of n_q query rows with a tile's n rows: s[m][GPU_TILE]. `rows`: room for two chunks. Ends with a barrier. */
@@ -70,10 +105,17 @@ static __device__ void score_tile(const gpu_lists *l, uint32_t lane, uint32_t fi
         fetch_rows(l, lane, first + next, n_next, false, rows + (c + 1) % 2 * room);
         gpu_copy_wait<1>();
         __syncthreads();
-        if (from + mine < n)
-            for (uint32_t m = which; m < n_q; m += ATTEND_LANES)
-                s[m * GPU_TILE + from + mine] =
-                    score_of(q + m * d, rows + c % 2 * room + mine * row_stride(d), d, scale);
+        if (from + mine < n && which < n_q) {
+            const uint16_t *key = rows + c % 2 * room + mine * row_stride(d);
+            const float *from_q = q + which * d;
+            float *to = s + which * GPU_TILE + from + mine;
+            switch ((n_q - which + ATTEND_LANES - 1) / ATTEND_LANES) {
+            case 1: score_row<1>(from_q, key, d, scale, to); break;
+            case 2: score_row<2>(from_q, key, d, scale, to); break;
+            case 3: score_row<3>(from_q, key, d, scale, to); break;
+            default: score_row<4>(from_q, key, d, scale, to); break;
+            }
+        }
         __syncthreads();
     }
     gpu_copy_wait<0>();

@@ -15,11 +15,13 @@
 
 #ifdef __CUDACC__
 #define GPU_UNROLL       _Pragma("unroll")
+#define GPU_ROLLED       _Pragma("unroll 1")
 #define GPU_SHARED(name) extern __shared__ __align__(16) unsigned char name[]
 #define GPU_LAUNCH(kernel, grid, block, shared_bytes, stream, params)                                        \
     kernel<<<grid, block, shared_bytes, stream>>>(params)
 #else
 #define GPU_UNROLL
+#define GPU_ROLLED
 #define GPU_SHARED(name) unsigned char *name = (unsigned char *)emu_shared()
 #endif
 
@@ -33,15 +35,21 @@ template <typename K> static inline cudaError_t gpu_allow_shared(K kernel, size_
     return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)n_bytes);
 }
 
-/* ---- asynchronous copies of 16 bytes into shared memory ---- */
+/* ---- asynchronous copies into shared memory ---- */
 
-static __device__ __forceinline__ void gpu_copy_16(void *to_shared, const void *from_global)
+/* 4, 8 or 16 bytes, aligned to their size. */
+template <int n_bytes>
+static __device__ __forceinline__ void gpu_copy(void *to_shared, const void *from_global)
 {
 #ifdef __CUDACC__
     const uint32_t to = (uint32_t)__cvta_generic_to_shared(to_shared);
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from_global) : "memory");
+    if (n_bytes == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from_global) : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(from_global), "n"(n_bytes)
+                     : "memory");
 #else
-    memcpy(to_shared, from_global, 16);
+    memcpy(to_shared, from_global, n_bytes);
 #endif
 }
 

@@ -21,6 +21,11 @@ enum {
     GPU_HEAD_DIM_MAX = 256,
     GPU_PARTS = 4,
     GPU_COLUMNS = 8, /* columns that a product takes through the weights together */
+    GPU_ROWS = 8,    /* and rows */
+    /* of products on the tensor cores, of which there are two */
+    GPU_TILE_ROWS = 64,
+    GPU_NARROW = 32,
+    GPU_WIDE = 128,
 };
 
 /* How a block's value comes from its quants: the words and formulas of model/cpu/formats.def. */
@@ -195,10 +200,10 @@ extern "C" {
 
 typedef cudaError_t gpu_launch_fn(cudaStream_t stream, const void *params);
 
-gpu_launch_fn cuda_launch_norm, cuda_launch_quant, cuda_launch_matmul, cuda_launch_add, cuda_launch_rope,
-    cuda_launch_rows_write, cuda_launch_attention, cuda_launch_merge, cuda_launch_score_tiles,
-    cuda_launch_score_totals, cuda_launch_score_mass, cuda_launch_bound, cuda_launch_patch,
-    cuda_launch_unpack, cuda_launch_copy;
+gpu_launch_fn cuda_launch_norm, cuda_launch_quant, cuda_launch_matmul, cuda_launch_matmul_narrow,
+    cuda_launch_matmul_wide, cuda_launch_add, cuda_launch_rope, cuda_launch_rows_write, cuda_launch_attention,
+    cuda_launch_merge, cuda_launch_score_tiles, cuda_launch_score_totals, cuda_launch_score_mass,
+    cuda_launch_bound, cuda_launch_patch, cuda_launch_unpack, cuda_launch_copy;
 
 #ifdef __cplusplus
 }

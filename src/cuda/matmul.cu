@@ -7,77 +7,11 @@
  * bits for every batch and on both backends. The serial end costs 4 cycles a block of 32 k, while other blocks of threads load.
  *
  * Bound by the bytes of the weights: with one column 27 blocks' loads of 512 bytes and more are in flight on each multiprocessor.
- * Batches above 8 go through the weights again for every 8 columns, and are bound by dp4a.
+ * Batches above 8 go through the weights again for every 8 columns, and are bound by dp4a; larger ones go to matmul_tiles.cu.
  */
-#include "cuda/gpu.cuh"
+#include "cuda/weights.cuh"
 
-enum { ROWS = 8, SUMS = 768 /* numbers of a row that wait in shared memory, over all columns */ };
-
-/* 32 weights of a row as signed words of 4: 8 of them, and 8 lower ones of 16-bit quants. */
-template <int bits> struct quants {
-    int word[bits == 16 ? 16 : 8];
-};
-
-template <int bits>
-static __device__ __forceinline__ quants<bits> load_quants(const gpu_weight *w, size_t block)
-{
-    quants<bits> ret;
-    if (bits >= 8) {
-        const uint4 *from = (const uint4 *)(const void *)(w->quants + block * (bits == 16 ? 64 : 32));
-        for (int i = 0; i < (bits == 16 ? 4 : 2); i++) {
-            const uint4 v = from[i];
-            ret.word[4 * i] = (int)v.x;
-            ret.word[4 * i + 1] = (int)v.y;
-            ret.word[4 * i + 2] = (int)v.z;
-            ret.word[4 * i + 3] = (int)v.w;
-        }
-        return ret;
-    }
-    const uint4 v = *(const uint4 *)(const void *)(w->quants + block * 16);
-    const uint32_t nibbles[4] = {v.x, v.y, v.z, v.w};
-    for (int g = 0; g < 4; g++) {
-        ret.word[g] = (int)(nibbles[g] & 0x0F0F0F0Fu);
-        ret.word[4 + g] = (int)(nibbles[g] >> 4 & 0x0F0F0F0Fu);
-    }
-    if (bits == 5) {
-        const uint32_t fifth = *(const uint32_t *)(const void *)(w->extra + block * 4);
-        for (int g = 0; g < 8; g++) ret.word[g] |= (int)((fifth >> g & 0x01010101u) << 4);
-    }
-    if (bits == 6) {
-        const uint2 upper = *(const uint2 *)(const void *)(w->extra + block * 8);
-        for (int g = 0; g < 8; g++)
-            ret.word[g] |= (int)(((g < 4 ? upper.x : upper.y) >> 2 * (g % 4) & 0x03030303u) << 4);
-    }
-    return ret;
-}
-
-static __device__ __forceinline__ float f16_at(const uint8_t *plane, size_t i)
-{
-    return gpu_f16_to_f32(((const uint16_t *)(const void *)plane)[i]);
-}
-
-/* The block's two numbers of scale, as block_scales of kernels_ref.c makes them. */
-static __device__ __forceinline__ void load_scales(
-    const gpu_weight *w, size_t block, float *first, float *second)
-{
-    *second = 0;
-    switch (w->scales) {
-    case GPU_SCALES_D: *first = f16_at(w->fine, block); break;
-    case GPU_SCALES_F: *first = ((const float *)(const void *)w->fine)[block]; break;
-    case GPU_SCALES_DM:
-        *first = f16_at(w->fine, 2 * block);
-        *second = f16_at(w->fine, 2 * block + 1);
-        break;
-    case GPU_SCALES_KM:
-        *first = f16_at(w->coarse, block / 8 * 2) * (float)w->fine[2 * block];
-        *second = -(f16_at(w->coarse, block / 8 * 2 + 1) * (float)w->fine[2 * block + 1]);
-        break;
-    default:
-        *first = f16_at(w->coarse, block / 8) * (float)(int8_t)w->fine[2 * block];
-        *second = f16_at(w->coarse, block / 8) * (float)(int8_t)w->fine[2 * block + 1];
-        break;
-    }
-}
+enum { ROWS = GPU_ROWS, SUMS = 768 /* numbers of a row that wait in shared memory, over all columns */ };
 
 /* The block's value with one column's 32 numbers: multiply_block of kernels_ref.c, without the column's scale. */
 template <int bits>
@@ -114,9 +48,10 @@ static __device__ void multiply_row(const gpu_weight *w, uint32_t row, uint32_t 
     const uint32_t n_blocks = w->n_in / GPU_BLOCK;
     for (uint32_t b = from + threadIdx.x % GPU_WARP; b < to; b += GPU_WARP) {
         const size_t block = (size_t)row * n_blocks + b;
-        const quants<bits> weights = load_quants<bits>(w, block);
+        const packed_quants<bits> packed = load_quants<bits>(w, block);
+        const quants<bits> weights = unpack_quants<bits>(&packed);
         float first, second;
-        load_scales(w, block, &first, &second);
+        make_scale(w->scales, load_scale(w, block), &first, &second);
         for (uint32_t c = 0; c < n_columns; c++) {
             const size_t at = (size_t)c * n_blocks + b;
             values[c * stride + b - from] =

@@ -196,6 +196,32 @@ void cuda_activations_free(model_ops *ops, ops_activations *x)
 
 /* ---- products ---- */
 
+/*
+ * Which kernel a product takes; the bits are the same. The first way that has the columns for it and whose blocks of threads fill
+ * the device counts: tiles of many columns read weights and activations less often, and leave multiprocessors idle where a matrix
+ * has few rows.
+ */
+static const struct product_way {
+    uint32_t least_columns, rows, columns; /* of the batch; of a block of threads */
+    int per_processor;                     /* blocks of threads that there must be */
+    gpu_launch_fn *launch;
+} product_ways[] = {
+    {33, GPU_TILE_ROWS, GPU_WIDE, 2, cuda_launch_matmul_wide},
+    {17, GPU_TILE_ROWS, GPU_NARROW, 1, cuda_launch_matmul_narrow},
+    {1, GPU_ROWS, GPU_COLUMNS, 0, cuda_launch_matmul},
+};
+
+static gpu_launch_fn *way_of(const cuda_backend *c, const k_matmul *k)
+{
+    for (const struct product_way *w = product_ways;; w++) {
+        uint64_t n_blocks = 0;
+        for (uint32_t p = 0; p < k->n_parts; p++) n_blocks += (k->parts[p].w.n_out + w->rows - 1) / w->rows;
+        n_blocks *= (k->n + w->columns - 1) / w->columns;
+        if (k->n >= w->least_columns && n_blocks >= (uint64_t)w->per_processor * (uint64_t)c->n_processors)
+            return w->launch;
+    }
+}
+
 int cuda_op_matmul(model_ops *ops, const ops_matmul_args *a, base_err *err)
 {
     cuda_backend *c = cuda_of(ops);
@@ -222,7 +248,7 @@ int cuda_op_matmul(model_ops *ops, const ops_matmul_args *a, base_err *err)
         rc = give(c, a->only, n_words * sizeof *a->only, &k.only, err);
     }
     if (rc || k.n == 0 || k.n_parts == 0) return rc;
-    return cuda_launch(c, cuda_launch_matmul, &k, sizeof k, k.n, err);
+    return cuda_launch(c, way_of(c, &k), &k, sizeof k, k.n, err);
 }
 
 /* ---- RoPE ---- */

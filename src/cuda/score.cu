@@ -48,7 +48,7 @@ static __device__ float *tile_state(const k_score *a, uint32_t lane, uint32_t m,
     return a->tiles + (((size_t)lane * a->group * a->n_queries + m) * a->max_tiles + tile) * 2;
 }
 
-static __global__ void score_tiles(const k_score a)
+static __global__ __launch_bounds__(ATTEND_THREADS, 2) void score_tiles(const k_score a)
 {
     GPU_SHARED(shared);
     const uint32_t lane = blockIdx.x, first = blockIdx.y * GPU_TILE, n_all = a.n_heads[lane] * a.n_queries;
@@ -87,7 +87,7 @@ static __global__ void score_totals(const k_score a)
     total[1] = sum;
 }
 
-static __global__ void score_mass(const k_score a)
+static __global__ __launch_bounds__(ATTEND_THREADS, 2) void score_mass(const k_score a)
 {
     GPU_SHARED(shared);
     const uint32_t lane = blockIdx.x, first = blockIdx.y * GPU_TILE, n_heads = a.n_heads[lane],
@@ -138,9 +138,12 @@ static __global__ void bound_sections(const k_bound a)
     __syncthreads();
     if (section >= a.n_sections) return;
     const uint16_t *profile = a.profiles + ((size_t)head * a.n_sections + section) * 2 * d;
-    for (uint32_t g = 0; g < a.group; g++)
-        a.bound[(((size_t)head * a.n + token) * a.group + g) * a.n_sections + section] =
-            score_of(above + g * d, profile, d, a.scale) + score_of(below + g * d, profile + d, d, a.scale);
+    for (uint32_t g = 0; g < a.group; g++) {
+        float largest, smallest;
+        scores_of<1>(above + g * d, 0, profile, d, a.scale, &largest);
+        scores_of<1>(below + g * d, 0, profile + d, d, a.scale, &smallest);
+        a.bound[(((size_t)head * a.n + token) * a.group + g) * a.n_sections + section] = largest + smallest;
+    }
 }
 
 static cudaError_t launch_tiles(cudaStream_t stream, const k_score *a, void (*kernel)(k_score))

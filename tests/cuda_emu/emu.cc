@@ -38,12 +38,12 @@ struct fiber {
     fiber_state state;
     int line; /* where it waits */
     emu_place place;
-    uint32_t given; /* to the warp */
+    emu_words given; /* to the warp */
     bool vote;
 };
 
 struct warp {
-    uint32_t given[WARP];
+    emu_words given[WARP];
     unsigned ballot;
 };
 
@@ -170,11 +170,16 @@ unsigned emu_lane(void)
     return (unsigned)current % WARP;
 }
 
+const emu_words *emu_warp_share(int line, const uint32_t *words, int n)
+{
+    memcpy(fibers[current].given, words, (size_t)n * sizeof *words);
+    wait_as(FIBER_AT_WARP, line);
+    return warps[current / WARP].given;
+}
+
 uint32_t emu_warp_exchange(int line, uint32_t value, unsigned from_lane)
 {
-    fibers[current].given = value;
-    wait_as(FIBER_AT_WARP, line);
-    return warps[current / WARP].given[from_lane];
+    return emu_warp_share(line, &value, 1)[from_lane][0];
 }
 
 unsigned emu_warp_ballot(int line, bool vote)
@@ -218,7 +223,7 @@ static bool release_warp(int w)
             current = i;
             die("lanes of a warp meet at different lines", line, (unsigned)fibers[i].line);
         }
-        warps[w].given[i - first] = fibers[i].given;
+        memcpy(warps[w].given[i - first], fibers[i].given, sizeof fibers[i].given);
         if (fibers[i].vote) warps[w].ballot |= 1u << (i - first);
         fibers[i].vote = false;
         fibers[i].state = FIBER_READY;
@@ -522,6 +527,12 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *ret, int)
 
 cudaError_t cudaSetDevice(int)
 {
+    return lost;
+}
+
+cudaError_t cudaDeviceGetAttribute(int *ret, enum cudaDeviceAttr, int)
+{
+    *ret = 1000000;
     return lost;
 }
 

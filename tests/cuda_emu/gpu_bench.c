@@ -328,6 +328,7 @@ static void forward(model *m, cache *c, uint32_t at, uint32_t n, float *logits)
 
 typedef struct limits {
     double bandwidth, to_device; /* bytes a second */
+    double multiplications;      /* a second, at four float steps a block of 32 k: docs/cuda.md */
 } limits;
 
 static double copy_speed(
@@ -361,8 +362,12 @@ static limits read_limits(model_ops *ops, bool is_small)
     cudaFree(a);
     cudaFree(b);
     cudaFreeHost(host);
+    int khz = 0;
+    cudaDeviceGetAttribute(&khz, cudaDevAttrClockRate, 0);
+    l.multiplications = ((cuda_backend *)ops)->n_processors * khz * 1e3 * 128 / 4 * GPU_BLOCK;
     tell("bandwidth", "device", 0, l.bandwidth * 1e-9, "GB/s", 0);
     tell("host to device", "device", 0, l.to_device * 1e-9, "GB/s", 0);
+    tell("clock", "device", 0, khz * 1e-6, "GHz", 0);
     return l;
 }
 
@@ -547,7 +552,7 @@ static void bench_repair(const shape *s, model *m, const limits *l)
     free_cache(&most);
 }
 
-/* Device time of one product by events, with the bytes it reads. */
+/* Device time of one product by events, with the bytes it reads; of many columns also the multiplications it makes. */
 static void bench_products(const shape *s, model *m, const limits *l)
 {
     enum { TIMES = 20 };
@@ -558,17 +563,18 @@ static void bench_products(const shape *s, model *m, const limits *l)
         uint32_t n_in;
     } products[] = {{"q", m->layers[0].q, s->n_embd}, {"gate", m->layers[0].gate, s->n_embd},
         {"down", m->layers[0].down, s->n_ff}, {"head", m->output, s->n_embd}};
-    static const uint32_t columns[] = {1, 8, 64};
+    static const uint32_t columns[] = {1, 8, 16, 32, 64, 512};
     base_err err;
     cudaEvent_t from, to;
     cudaEventCreate(&from);
     cudaEventCreate(&to);
     for (size_t i = 0; i < sizeof products / sizeof *products; i++)
         for (size_t k = 0; k < sizeof columns / sizeof *columns; k++) {
-            const uint32_t n = columns[k];
+            const uint32_t n = columns[k], n_out = m->ops->weight_outputs(products[i].w);
             char name[40];
             float ms = 0;
-            ops_mat x = {m->scratch.gate_up, 0, products[i].n_in}, y = {m->scratch.logits, 0, s->n_vocab};
+            if ((size_t)n * n_out > (size_t)FORWARD_HEADS * s->n_vocab) continue; /* no room for the result */
+            ops_mat x = {m->scratch.gate_up, 0, products[i].n_in}, y = {m->scratch.logits, 0, n_out};
             must(m->ops->quant(m->ops,
                      &(ops_quant_args){.x = x, .n = n, .width = products[i].n_in, .out = m->scratch.wide},
                      &err),
@@ -586,6 +592,9 @@ static void bench_products(const shape *s, model *m, const limits *l)
             snprintf(name, sizeof name, "product %s n=%u", products[i].name, n);
             tell(name, s->name, 0, (double)m->ops->weight_bytes(products[i].w) * TIMES / ms * 1e-6, "GB/s",
                 l->bandwidth * 1e-9);
+            if (n > 8)
+                tell(name, s->name, 0, (double)n * n_out * products[i].n_in * TIMES / ms * 1e-9, "T/s",
+                    l->multiplications * 1e-12);
         }
     cudaEventDestroy(from);
     cudaEventDestroy(to);

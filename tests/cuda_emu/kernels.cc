@@ -2,6 +2,7 @@
 #include "cuda/activations.cu"
 #include "cuda/attention.cu"
 #include "cuda/matmul.cu"
+#include "cuda/matmul_tiles.cu"
 #include "cuda/rope.cu"
 #include "cuda/score.cu"
 #include "cuda/transfer.cu"

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cuda/gpu.cuh"
+#include "cuda/tensor.cuh"
 
 static int n_failed;
 
@@ -43,6 +43,54 @@ static __global__ void warps(const params a)
     const int below = __shfl_down_sync(GPU_ALL, lane, 30);
     a.out[threadIdx.x] = sum == 496 && odd == 0xAAAAAAAAu && below == (lane < 2 ? lane + 30 : lane) &&
                          __shfl_sync(GPU_ALL, lane, 5) == 5;
+}
+
+/* 16 rows and 8 columns of 32 bytes: their products, on top of what is in `out`, over 32 k, the first 16 and the last. */
+typedef struct matrices {
+    int8_t rows[16][32], columns[8][32];
+    int *out; /* [3][16][8] */
+} matrices;
+
+static __global__ void multiply(const matrices a)
+{
+    GPU_SHARED(shared);
+    const uint32_t lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+    for (uint32_t i = lane; i < 24 * 32; i += 32)
+        shared[i] = (uint8_t)(i < 512 ? a.rows[i / 32][i % 32] : a.columns[i / 32 - 16][i % 32]);
+    __syncthreads();
+    uint32_t w[4], x[4];
+    gpu_load_matrices(w, shared + lane % 16 * 32 + lane / 16 * 16);
+    gpu_load_matrices(
+        x, shared + 512 + lane % 8 * 32 + lane / 8 % 2 * 16); /* the last two are the first two again */
+    for (int which = 0; which < 3; which++) {
+        int c[4], d[4];
+        int *out = a.out + which * 128;
+        for (uint32_t e = 0; e < 4; e++) c[e] = out[(g + e / 2 * 8) * 8 + 2 * t + e % 2];
+        if (which == 0) gpu_multiply_32(d, w, x, c);
+        if (which == 1) gpu_multiply_16(d, w, x[0], c);
+        if (which == 2) gpu_multiply_16(d, w + 2, x[1], c);
+        for (uint32_t e = 0; e < 4; e++) out[(g + e / 2 * 8) * 8 + 2 * t + e % 2] = d[e];
+    }
+}
+
+static bool matrices_multiply(void)
+{
+    static const int first[3] = {0, 0, 16}, last[3] = {32, 16, 32};
+    static int out[3 * 128];
+    matrices a;
+    a.out = out;
+    for (int i = 0; i < 512; i++) a.rows[i / 32][i % 32] = (int8_t)(i * 37 % 256 - 128);
+    for (int i = 0; i < 256; i++) a.columns[i / 32][i % 32] = (int8_t)(i * 101 % 256 - 128);
+    for (int i = 0; i < 384; i++) out[i] = 1000 * i;
+    GPU_LAUNCH(multiply, dim3(1), dim3(32), 24 * 32, nullptr, a);
+    bool right = true;
+    for (int i = 0; i < 384; i++) {
+        int sum = 1000 * i;
+        for (int k = first[i / 128]; k < last[i / 128]; k++)
+            sum += a.rows[i % 128 / 8][k] * a.columns[i % 8][k];
+        right = right && out[i] == sum;
+    }
+    return right;
 }
 
 static __global__ void wrong(const params a)
@@ -105,6 +153,7 @@ int main()
     right = true;
     for (int i = 0; i < 64; i++) right = right && out[i];
     expect(right, "shuffles and votes");
+    expect(matrices_multiply(), "products of small matrices by a warp");
     expect(__dp4a(0x7F80FF01, 0x02FF0180, 5) == 127 * 2 + 128 - 1 - 128 + 5, "dp4a is signed");
     expect(dies_saying(0, "without reaching the block's barrier"),
         "a barrier that half of a block never reaches");

@@ -317,12 +317,13 @@ static void check_product_extremes(check *c, gguf_tensor_type type)
             free(a);
             free(b);
         }
-        /* Twelve columns, so that a panel is made. */
-        float many[12 * N_IN];
-        for (int k = 0; k < 12; k++) memcpy(many + k * N_IN, x + k % N * N_IN, N_IN * sizeof *x);
-        product p = {.t = t, .x = many, .n = 12};
+        /* Many columns, so that a panel is made, and the GPU's tensor cores multiply. */
+        enum { MANY = 40 };
+        static float many[MANY * N_IN];
+        for (int k = 0; k < MANY; k++) memcpy(many + k * N_IN, x + k % N * N_IN, N_IN * sizeof *x);
+        product p = {.t = t, .x = many, .n = MANY};
         float *a = multiply(c, c->a, &p), *b = multiply(c, c->b, &p);
-        expect_same(c, "matmul (extremes, panel)", a, b, (size_t)12 * N_OUT);
+        expect_same(c, "matmul (extremes, panel)", a, b, (size_t)MANY * N_OUT);
         free(a);
         free(b);
         tensor_free(t);
@@ -339,6 +340,7 @@ static void cases_matmul(check *c)
         check_product_extremes(c, type);
         check_product_only(c, type, super ? 512 : 288, 1);
         check_product_only(c, type, super ? 256 : 32, 12);
+        check_product_only(c, type, super ? 256 : 96, 40);
         for (size_t k = 0; k < COUNT(batches); k++) {
             check_product(c, type, super ? 512 : 288, 37, batches[k]);
             check_product(c, type, super ? 256 : 32, 16, batches[k]);

@@ -48,6 +48,10 @@ extern dim3 emu_grid_dim, emu_block_dim;
 void emu_barrier(int line);
 uint32_t emu_warp_exchange(int line, uint32_t value, unsigned from_lane); /* all lanes give; each reads one */
 unsigned emu_warp_ballot(int line, bool vote);
+/* All lanes give up to EMU_WORDS words and read all that were given, until they meet again: what acts on a warp's registers. */
+enum { EMU_WORDS = 6 };
+typedef uint32_t emu_words[EMU_WORDS];
+const emu_words *emu_warp_share(int line, const uint32_t *words, int n);
 void *emu_shared(void);
 void emu_launch(
     dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream, std::function<void()> kernel);
@@ -104,6 +108,11 @@ static inline int __float2int_rn(float x)
 static inline uint32_t __float_as_uint(float f)
 {
     return emu_bits_of(f);
+}
+
+static inline float __int_as_float(int bits)
+{
+    return emu_float_of((uint32_t)bits);
 }
 
 static inline float __uint_as_float(uint32_t bits)

@@ -44,6 +44,7 @@ enum cudaStreamCaptureMode {
     cudaStreamCaptureModeRelaxed
 };
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
+enum cudaDeviceAttr { cudaDevAttrClockRate = 13 };
 enum { cudaStreamNonBlocking = 1, cudaEventDisableTiming = 2 };
 
 struct cudaDeviceProp {
@@ -59,6 +60,7 @@ cudaError_t cudaDriverGetVersion(int *ret);
 cudaError_t cudaRuntimeGetVersion(int *ret);
 cudaError_t cudaGetDeviceCount(int *ret);
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *ret, int device);
+cudaError_t cudaDeviceGetAttribute(int *ret, enum cudaDeviceAttr what, int device);
 cudaError_t cudaSetDevice(int device);
 cudaError_t cudaMemGetInfo(size_t *ret_free, size_t *ret_total);
 cudaError_t cudaMalloc(void **ret, size_t n_bytes);
