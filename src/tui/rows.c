@@ -349,6 +349,7 @@ static void fold_run(tui_rows *r, const tui_journal *j, const op *o)
             break;
         case TUI_PROTECTED_ROW:
             row->flags |= TUI_ROW_PASSED;
+            row->protected_by = o->word;
             if (!pin) break;
             row->flags = (uint8_t)((row->flags | TUI_ROW_PINNED) & ~TUI_ROW_BARRED);
             /* A pin brings back what it holds. */
@@ -368,6 +369,7 @@ static void fold_span(tui_rows *r, const op *o)
     uint32_t to = o->to < r->n ? o->to : (uint32_t)r->n;
     for (uint32_t i = o->from; i < to; i++) {
         r->row[i].flags |= TUI_ROW_SPAN;
+        r->row[i].protected_by = o->word;
         if (r->row[i].changed) continue;
         r->row[i].reason = o->word;
         r->row[i].change = TUI_PROTECTED_ROW;
@@ -483,6 +485,11 @@ void tui_rows_free(tui_rows *r)
 const char *tui_rows_word(const tui_rows *r, const tui_row *row)
 {
     return r->journal->words[row->reason];
+}
+
+const char *tui_rows_protected_by(const tui_rows *r, const tui_row *row)
+{
+    return r->journal->words[row->protected_by];
 }
 
 void tui_rows_text(const tui_rows *r, uint32_t from, uint32_t to, base_buf *out)

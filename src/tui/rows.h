@@ -38,6 +38,7 @@ typedef struct tui_row {
     uint16_t source;                  /* index of tui_rows.sources */
     uint16_t deferred;                /* lanes, the last ones, that are not computed */
     uint8_t flags, reason, change;    /* reason: a word of the journal; change: the last, tui_change */
+    uint8_t protected_by;             /* a word: what a rule last kept it for; "": none did */
     uint32_t born, changed, promoted; /* turns; 0: never */
 } tui_row;
 
@@ -113,6 +114,7 @@ void tui_rows_update(tui_rows *r, const tui_journal *j, uint32_t n_lanes, uint32
 void tui_rows_free(tui_rows *r);
 
 const char *tui_rows_word(const tui_rows *r, const tui_row *row); /* the reason; "" when none */
+const char *tui_rows_protected_by(const tui_rows *r, const tui_row *row);
 /* The bytes of tokens [from, to), made harmless for one line (line ends become the mark). */
 void tui_rows_text(const tui_rows *r, uint32_t from, uint32_t to, base_buf *out);
 /* Is the row active in this lane? */

@@ -40,13 +40,13 @@ static const char *line_reason(const tui_rows *r, uint32_t from, uint32_t to)
     const tui_row *best = NULL;
     for (uint32_t i = from; i < to; i++) {
         const tui_row *row = &r->row[i];
-        if (!tui_row_protected(r, row) || row->change != TUI_PROTECTED_ROW) continue;
-        if (++count[row->reason] > most) {
-            most = count[row->reason];
+        if (!tui_row_protected(r, row) || !*tui_rows_protected_by(r, row)) continue;
+        if (++count[row->protected_by] > most) {
+            most = count[row->protected_by];
             best = row;
         }
     }
-    return best ? tui_rows_word(r, best) : "";
+    return best ? tui_rows_protected_by(r, best) : "";
 }
 
 static void draw_line(tui_ui *u, tui_area a, int y, const tui_rows *r, uint32_t from, uint32_t to)
