@@ -34,11 +34,11 @@ typedef enum store { STORE_FULL, STORE_B, STORE_BK, STORE_NONE } store;
 /* Which evicted rows a repair may look at: all; those of the file that a label names; as many as can be scored in time. */
 typedef enum among { AMONG_ALL, AMONG_FILE, AMONG_FIRST, AMONG_CHUNKS } among;
 
-/* One row a condition. K rows come back where `repair`; a swap does so within the budget it finds. */
+/* One row a condition. K rows come back where `repair`; a swap does so within the budget it finds, a quarter of it if so said. */
 static const struct condition {
     const char *name, *policy;
     store store;
-    bool repair, swap;
+    bool repair, swap, quarter;
     asker asker;
     among among;
     const char *set[6];
@@ -77,6 +77,14 @@ static const struct condition {
         .swap = true,
         .set = {OURS}},
     {.name = "ours, replay", SEED, .set = {OURS, "signal=replay"}},
+    {.name = "ours, refresh", SEED, .set = {OURS, "signal=replay", "pick=refresh"}},
+    {.name = "ours, exchange",
+        .policy = "snapkv-seed",
+        .store = STORE_BK,
+        .repair = true,
+        .swap = true,
+        .quarter = true,
+        .set = {OURS, "signal=replay"}},
     {.name = "ours, stale-query", SEED, .asker = ASKS_STALE, .set = {OURS}},
     {.name = "ours, wrong-query", SEED, .asker = ASKS_WRONG, .set = {OURS}},
     {.name = "ours, coverage", SEED, .set = {OURS, "pick=coverage"}},
@@ -292,7 +300,7 @@ static int repair(recall *r, kv_session *s, const struct condition *c, uint32_t 
     for (size_t i = 0; i < sizeof c->set / sizeof *c->set && c->set[i]; i++) set[3 + i] = c->set[i];
     const kv_options o = {.budget = c->swap ? stats.active_max : 0,
         .policy = c->policy,
-        .repair = (int)k,
+        .repair = (int)(c->quarter ? stats.active_max / 4 : k),
         .set = set,
         .heads_file = r->heads,
         .bare = true};

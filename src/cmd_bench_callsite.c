@@ -437,16 +437,18 @@ static void make_identifier(const bench *b, const question *q, recall_turn *t)
     recall_add_text(&b->run, ", line ", &t->ids);
     snprintf(number, sizeof number, "%u", l->number);
     add_asking(b, t, number);
-    recall_add_text(&b->run, ". Its line reads, with one identifier hidden as [?]:\n", &t->ids);
-    uint32_t from = l->from;
-    while (from < q->name_from && (s->text.data[from] == ' ' || s->text.data[from] == '\t')) from++;
-    add_code(b, t, s->text.data + from, q->name_from - from);
-    recall_add_text(&b->run, "[?]", &t->ids);
+    recall_add_text(&b->run, ": a call with `", &t->ids);
     add_code(b, t, s->text.data + q->name_to, l->to - q->name_to);
-    recall_add_text(&b->run,
-        "\nWhat is the whole line? Answer with the lines from the one before it on, as they stand in the "
-        "file.",
-        &t->ids);
+    uint32_t from = l->from;
+    while (from < q->name_from && isspace((unsigned char)s->text.data[from])) from++;
+    if (from < q->name_from) {
+        recall_add_text(&b->run, "` behind the name and `", &t->ids);
+        add_code(b, t, s->text.data + from, q->name_from - from);
+        recall_add_text(&b->run, "` in front of it", &t->ids);
+    } else {
+        recall_add_text(&b->run, "` behind the name", &t->ids);
+    }
+    recall_add_text(&b->run, ".\nWhat is the whole line? Answer with the lines from the one before it on, as they stand in the file.", &t->ids);
     begin_quote(b, q, t);
     snprintf(t->targets[0], sizeof t->targets[0], "%s", q->name);
     t->rows[0].from = l->token;

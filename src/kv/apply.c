@@ -112,16 +112,29 @@ static int unpack_promoted(kv_session *s, const kv_plan *p, base_err *err)
     return r;
 }
 
+/* Has the token a flip in a lane where its row is not computed? */
+static bool is_uncomputed(const kv_session *s, const kv_plan *p, uint32_t t)
+{
+    const uint32_t n_words = kv_plan_words(p), first = (uint32_t)s->cut[t] * s->compute.shape.n_head_kv;
+    for (uint32_t lane = first; s->cut[t] && lane < s->n_lanes; lane++)
+        if (kv_bits_get(p->flips + (size_t)lane * n_words, t)) return true;
+    return false;
+}
+
+bool kv__plan_computes(const kv_session *s, const kv_plan *p)
+{
+    for (uint32_t t = 0; t < s->n; t++)
+        if (is_uncomputed(s, p, t)) return true;
+    return false;
+}
+
 /* Tokens with a flip in a lane that is not computed: the plan makes rows active that have to be made first. NULL: none. */
 static int find_uncomputed(const kv_session *s, const kv_plan *p, uint64_t **ret, base_err *err)
 {
-    const uint32_t n_words = kv_plan_words(p), per_layer = s->compute.shape.n_head_kv;
+    const uint32_t n_words = kv_plan_words(p);
     *ret = NULL;
     for (uint32_t t = 0; t < s->n; t++) {
-        bool any = false;
-        for (uint32_t lane = (uint32_t)s->cut[t] * per_layer; s->cut[t] && lane < s->n_lanes && !any; lane++)
-            any = kv_bits_get(p->flips + (size_t)lane * n_words, t);
-        if (!any) continue;
+        if (!is_uncomputed(s, p, t)) continue;
         if (!*ret) *ret = calloc(n_words + 1, sizeof **ret);
         if (!*ret) return base_fail(err, BASE_E_NOMEM, "no memory to compute rows above the cut");
         kv_bits_set(*ret, t);

@@ -40,6 +40,7 @@
     X(lanes, "lanes", 0, 1, "one each", "repair: one set for all lanes, or a set for each") \
     X(heads, "heads", 0, 1, "all calibrated", "repair: whose mass counts, where heads are calibrated") \
     X(signal, "signal", 0, 1, "reuse replay", "repair: the signal's own rows stay, or are computed again") \
+    X(again, "again", 0, 1048576, NULL, "repair: a longer message is not computed again; 0: no limit") \
     KV_READING_PARAMETERS(X) \
     KV_STRUCTURE_PARAMETERS(X) \
     KV_PRUNE_PARAMETERS(X)
@@ -86,7 +87,7 @@ typedef struct kv_policy {
     kv_heavy heavy;
     bool
         whole; /* evicts once a message or result is complete, never inside one or while an answer is written */
-    int repair; /* rows a repair may bring back, when nobody says: 0 none, -1 a sixteenth of the budget */
+    int repair; /* rows a repair may bring back, when nobody says: 0 none, -1 a quarter of the budget */
 } kv_policy;
 
 const kv_policy *kv_policy_find(const char *name, base_err *err); /* NULL name: the default */

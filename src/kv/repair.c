@@ -396,7 +396,7 @@ static int plan_set(kv_session *s, work *w, uint32_t from, kv_plan *p, base_err 
     const bool anew = s->parameters.pick == KV_PICK_REFRESH;
     const uint64_t active = count_missing(s, &w->choice);
     uint64_t room =
-        (uint64_t)(s->repair < 0 ? (s->budget ? (s->budget + 15) / 16 : 256) : (uint32_t)s->repair) *
+        (uint64_t)(s->repair < 0 ? (s->budget ? (s->budget + 3) / 4 : 256) : (uint32_t)s->repair) *
         set->n_lanes;
     if (anew) room += active;
     memset(set->chosen, 0, n_words * sizeof *set->chosen);
@@ -426,6 +426,17 @@ static bool all_active(const kv_session *s, uint32_t from)
     return true;
 }
 
+/*
+ * Whether the message is computed again over what comes back: its own rows were made before it could read that, and an answer that
+ * needs several facts is wrong without (docs/benchmarks.md). Not where rows above a cut are computed for the plan: one of the two.
+ */
+static bool may_replay(const kv_session *s, const kv_plan *p, uint32_t from, uint32_t to)
+{
+    const kv_parameters *set = &s->parameters;
+    return set->signal > 0 && to == s->n && (set->again <= 0 || to - from <= set->again) &&
+           !kv_plan_is_empty(p) && all_active(s, from) && !kv__plan_computes(s, p);
+}
+
 static int plan_repair(kv_session *s, work *w, uint32_t from, uint32_t to, double score_ms,
     const atomic_bool *cancel, base_err *err)
 {
@@ -443,8 +454,7 @@ static int plan_repair(kv_session *s, work *w, uint32_t from, uint32_t to, doubl
     }
     if (!r) {
         kv__describe_flips(s, p, w->choice.reasons, KV_REASON_BUDGET, KV_REASON_REPAIR_BURST);
-        if (s->parameters.signal > 0 && to == s->n && !kv_plan_is_empty(p) && all_active(s, from))
-            p->replay_from = from;
+        if (may_replay(s, p, from, to)) p->replay_from = from;
         p->score_ms = score_ms;
         p->plan_ms = (double)(base_clock_ns() - start) / 1e6;
         s->score_ms += p->score_ms;

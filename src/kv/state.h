@@ -270,6 +270,8 @@ void kv__local_free(kv_local *l);
 
 /* apply.c */
 int kv__apply(kv_session *s, const kv_plan *plan, bool undoable, const atomic_bool *cancel, base_err *err);
+/* Does applying it compute rows above a cut? */
+bool kv__plan_computes(const kv_session *s, const kv_plan *plan);
 /*
  * replay.c: computes rows [from, n) again over `lists`, in which they are active in every lane; lists and table change only
  * when all of it succeeded.

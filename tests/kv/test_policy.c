@@ -244,11 +244,13 @@ static kv_session *with_needle(fake_model *m, seen *log, const char *const *set,
     return s;
 }
 
+static const char *const reuse[] = {"signal=reuse", NULL};
+
 static void test_repair__brings_the_asked_line_back_within_the_budget(void **state)
 {
     fake_model m = {.lanes_differ = true};
     seen log = {0};
-    kv_session *s = with_needle(&m, &log, NULL, 1000);
+    kv_session *s = with_needle(&m, &log, reuse, 1000);
     const uint32_t query = 3020 + 7;
     log = (seen){0};
     const uint64_t before = m.n_forward;
@@ -267,6 +269,24 @@ static void test_repair__brings_the_asked_line_back_within_the_budget(void **sta
     kv_session_get_stats(s, &stats);
     assert_true(stats.active_max <= 1000);
     kv_session_free(s);
+}
+
+/* Its rows were made before it could read what it asks for; of a long one they stay. */
+static void test_repair__computes_a_short_message_again(void **state)
+{
+    static const char *const shorter[] = {"again=19", NULL};
+    const char *const *const set[] = {NULL, shorter};
+    for (int i = 0; i < 2; i++) {
+        fake_model m = {.lanes_differ = true};
+        seen log = {0};
+        kv_session *s = with_needle(&m, &log, set[i], 1000);
+        const uint32_t query = 3020 + 7;
+        const uint64_t before = m.n_forward;
+        assert_int_equal(kv_session_repair(s, 3020, 3040, &query, 1, NULL, NULL), 0);
+        assert_int_equal(active_in(s, 420, 430), 10);
+        assert_int_equal(m.n_forward - before, i ? 0 : 20);
+        kv_session_free(s);
+    }
 }
 
 static void test_repair__what_came_back_stays_for_the_turn(void **state)
@@ -315,7 +335,7 @@ static void test_repair__computes_queries_that_were_not_kept(void **state)
 {
     fake_model m = {0};
     seen log = {0};
-    kv_session *s = with_needle(&m, &log, NULL, 1000);
+    kv_session *s = with_needle(&m, &log, reuse, 1000);
     int32_t said[30];
     make_ids(said, 30, 50, 9);
     said[12] = 55;
@@ -448,6 +468,7 @@ int main(void)
         cmocka_unit_test(test_policy__more_hard_rows_than_budget_give_way_by_class),
         cmocka_unit_test(test_policy__a_pin_outranks_a_bar_and_a_bar_everything_else),
         cmocka_unit_test(test_repair__brings_the_asked_line_back_within_the_budget),
+        cmocka_unit_test(test_repair__computes_a_short_message_again),
         cmocka_unit_test(test_repair__what_came_back_stays_for_the_turn),
         cmocka_unit_test(test_repair__swaps_when_lanes_are_full),
         cmocka_unit_test(test_repair__computes_queries_that_were_not_kept),
