@@ -11,9 +11,11 @@
  * The grid is sized without the length of the lists, which is read here: a graph holds while the context grows. Bound by the
  * bytes of the rows for few tokens, by fused steps for many.
  */
+#include "cuda/activations.cuh"
 #include "cuda/attention.cuh"
 
 enum {
+    MERGE_TILES = 256, /* states whose factors wait in shared memory */
     OUT_MAX =
         8 /* query rows of which a thread holds two elements: GPU_QUERIES / the fewest groups of threads (2) */
 };
@@ -212,30 +214,75 @@ static __global__ __launch_bounds__(ATTEND_THREADS, 2) void attend(const k_atten
     }
 }
 
-/* A query row's states in ascending order of tiles. grid: lanes of the layer, query rows; a thread an element */
+/*
+ * By a warp: what each of n states of a query row is worth when it is added to the ones before it (gpu_merge_factors), with the
+ * maximum so far; a state that changes nothing has `before` below 0. Maxima are found by a scan: which of them is taken first
+ * makes no bits.
+ */
+static __device__ float merge_factors(
+    const float *states, size_t step, uint32_t n, float max, float *before, float *now, float *sums)
+{
+    const uint32_t lane = threadIdx.x % GPU_WARP;
+    for (uint32_t from = 0; from < n; from += GPU_WARP) {
+        const bool is_there = from + lane < n;
+        const float *s = states + (from + (is_there ? lane : 0)) * step;
+        const float own = is_there ? s[0] : gpu_minus_infinity();
+        float so_far = own;
+        for (int by = 1; by < GPU_WARP; by *= 2) {
+            const float left = __shfl_sync(GPU_ALL, so_far, (int)lane - by);
+            if ((int)lane >= by) so_far = left > so_far ? left : so_far;
+        }
+        so_far = max > so_far ? max : so_far;
+        const float left = __shfl_sync(GPU_ALL, so_far, (int)lane - 1);
+        const float last = lane ? left : max;
+        if (is_there) {
+            const bool is_empty = last == gpu_minus_infinity() && own == gpu_minus_infinity();
+            before[from + lane] = is_empty ? -1 : gpu_exp(last - so_far);
+            now[from + lane] = gpu_exp(own - so_far);
+            sums[from + lane] = s[1];
+        }
+        max = __shfl_sync(GPU_ALL, so_far, GPU_WARP - 1);
+    }
+    return max;
+}
+
+/*
+ * A query row's states in ascending order of tiles, and where that is asked for the result as activations. grid: lanes of the
+ * layer, query rows; a thread an element.
+ */
 static __global__ void merge_states(const k_attention a)
 {
+    GPU_SHARED(shared);
+    float *before = (float *)(void *)shared, *now = before + MERGE_TILES, *sums = now + MERGE_TILES;
     const uint32_t d = a.lists.head_dim, group = a.n_head / a.lists.n_lanes, m = blockIdx.y,
                    token = m / group;
     const uint32_t lane = a.lists.first_lane + blockIdx.x, head = blockIdx.x * group + m % group,
                    dim = threadIdx.x;
     uint32_t lo, hi;
-    if (dim >= d) return;
     /* The tiles that this query row's block of threads went through: its neighbours' too, whose empty states change nothing. */
     visible(&a, lane, token, &lo, &hi);
+    const uint32_t first = lo / GPU_TILE, last = (hi + GPU_TILE - 1) / GPU_TILE;
     const size_t state = 2 + d;
     const float *at = a.states + ((size_t)blockIdx.x * a.n * group + m) * state * a.max_tiles;
     float max = gpu_minus_infinity(), sum = 0, o = 0;
-    for (uint32_t tile = lo / GPU_TILE; tile * GPU_TILE < hi; tile++) {
-        const float *s = at + tile * state;
-        float before, now, both;
-        if (max == gpu_minus_infinity() && s[0] == gpu_minus_infinity()) continue;
-        gpu_merge_factors(max, s[0], &both, &before, &now);
-        max = both;
-        sum = fmaf(sum, before, s[1] * now);
-        o = fmaf(o, before, s[2 + dim] * now);
+    for (uint32_t from = first; from < last; from += MERGE_TILES) {
+        const uint32_t n = gpu_least(last - from, MERGE_TILES);
+        if (threadIdx.x < GPU_WARP) max = merge_factors(at + from * state, state, n, max, before, now, sums);
+        __syncthreads();
+        for (uint32_t i = 0; i < n && dim < d; i++) {
+            if (before[i] < 0) continue;
+            sum = fmaf(sum, before[i], sums[i] * now[i]);
+            o = fmaf(o, before[i], at[(from + i) * state + 2 + dim] * now[i]);
+        }
+        __syncthreads();
     }
-    a.out.data[token * a.out.stride + (size_t)head * d + dim] = o / sum;
+    if (dim >= d) return;
+    const float x = o / sum;
+    a.out.data[token * a.out.stride + (size_t)head * d + dim] = x;
+    if (!a.quantised.q) return;
+    const uint32_t n_blocks = a.n_head * d / GPU_BLOCK;
+    quant_block(&a.quantised, token, (head * d + dim) / GPU_BLOCK, n_blocks, x);
+    end_row(&a.quantised, token, 1, n_blocks);
 }
 
 extern "C" cudaError_t cuda_launch_attention(cudaStream_t stream, const void *params)
@@ -255,6 +302,7 @@ extern "C" cudaError_t cuda_launch_merge(cudaStream_t stream, const void *params
     const k_attention *a = (const k_attention *)params;
     const uint32_t n_q = a->n * (a->n_head / a->lists.n_lanes),
                    n_threads = (a->lists.head_dim + 31) / 32 * 32;
-    GPU_LAUNCH(merge_states, dim3(a->lists.n_lanes, n_q), dim3(n_threads), 0, stream, *a);
+    GPU_LAUNCH(merge_states, dim3(a->lists.n_lanes, n_q), dim3(n_threads), 3 * MERGE_TILES * sizeof(float),
+        stream, *a);
     return cudaGetLastError();
 }

@@ -78,6 +78,7 @@ static void cuda_close(model_ops *ops)
     cuda_rows_free(c);
     cuda_queue_free(c);
     cuda_free(c, c->states, c->states_bytes);
+    cuda_free(c, c->arrived, CUDA_ARRIVED * sizeof *c->arrived);
     cuda_arena *arenas[] = {&c->arguments, &c->move, &c->patch_lists, &c->back};
     for (size_t i = 0; i < sizeof arenas / sizeof *arenas; i++) cuda_arena_free(c, arenas[i]);
     if (c->stream) cudaStreamDestroy(c->stream);
@@ -93,6 +94,9 @@ static int open_parts(cuda_backend *c, int n_threads, uint64_t memory_bytes, bas
     if (!rc) rc = cuda_arena_new(c, &c->move, CUDA_MOVE_BYTES, err);
     if (!rc) rc = cuda_arena_new(c, &c->patch_lists, CUDA_PATCH_BYTES, err);
     if (!rc) rc = cuda_arena_new(c, &c->back, CUDA_BACK_BYTES, err);
+    const size_t n_bytes = CUDA_ARRIVED * sizeof *c->arrived;
+    if (!rc) rc = cuda_alloc(c, (void **)&c->arrived, n_bytes, "buffers for transfers", err);
+    if (!rc) rc = cuda_check(c, cudaMemsetAsync(c->arrived, 0, n_bytes, c->stream), err);
     return rc ? rc : cuda_rows_new(c, err);
 }
 

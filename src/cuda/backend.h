@@ -4,6 +4,7 @@
  *     device.c      which device there is, its memory, and sentences for what goes wrong with it
  *     backend.c     opens and closes, buffers, the table of operations
  *     queue.c       launches that wait, graphs of them, and the pieces of memory that travel with them
+ *     fuse.c        several launches become one
  *     weights.c     the file's matrices into planes (kernels.h)
  *     rows.c        which rows of the cache are on the device
  *     lists.c       the live lists there, and the rows that they need
@@ -30,6 +31,7 @@ enum {
     CUDA_ARGUMENT_BYTES = 64 << 20, /* of the host's memory for a batch: angles, embeddings, chosen rows */
     CUDA_MOVE_BYTES = 64 << 20,     /* pieces of lists, rows on their way to the device */
     CUDA_PATCHES = 16384,           /* a flush's */
+    CUDA_ARRIVED = 8192,            /* counters of a launch's blocks of threads that are through */
     CUDA_PATCH_BYTES = 2 << 20,
     CUDA_BACK_BYTES = 64 << 20, /* rows and results on their way back */
     CUDA_COMPUTE_LEAST = 80,    /* sm_80: cp.async */
@@ -46,9 +48,13 @@ struct ops_weight {
     size_t n_bytes;
 };
 
+/*
+ * Two sets, one for what a norm makes and one for the rest: a product's last blocks may then write the next activations while others
+ * still read theirs (fuse.c).
+ */
 struct ops_activations {
     uint32_t n_max, width_max, n, width;
-    gpu_columns columns;
+    gpu_columns sets[2], columns; /* columns: of the two the one that was made last */
     void *data;
     size_t n_bytes;
 };
@@ -94,7 +100,8 @@ typedef struct cuda_backend {
     cuda_arena arguments, move, patch_lists, back;
     cuda_queue queue;
     cuda_rows *rows;
-    float *states; /* attention's, split over tiles */
+    uint32_t *arrived; /* [CUDA_ARRIVED] zeros, for products that go on (k_then) */
+    float *states;     /* attention's, split over tiles */
     size_t states_bytes;
 } cuda_backend;
 
@@ -132,6 +139,10 @@ int cuda_flush(cuda_backend *c, base_err *err);
 /* Everything is through, rows that were written are in host memory, the arenas are empty. */
 int cuda_finish(cuda_backend *c, base_err *err);
 void cuda_queue_free(cuda_backend *c);
+
+/* ---- fuse.c ---- */
+
+void cuda_fuse(cuda_queue *q);
 
 /* ---- rows.c ---- */
 

@@ -16,12 +16,14 @@
 #ifdef __CUDACC__
 #define GPU_UNROLL       _Pragma("unroll")
 #define GPU_ROLLED       _Pragma("unroll 1")
+#define GPU_UNROLL_8     _Pragma("unroll 8")
 #define GPU_SHARED(name) extern __shared__ __align__(16) unsigned char name[]
 #define GPU_LAUNCH(kernel, grid, block, shared_bytes, stream, params)                                        \
     kernel<<<grid, block, shared_bytes, stream>>>(params)
 #else
 #define GPU_UNROLL
 #define GPU_ROLLED
+#define GPU_UNROLL_8
 #define GPU_SHARED(name) unsigned char *name = (unsigned char *)emu_shared()
 #endif
 

@@ -61,7 +61,7 @@ typedef struct gpu_columns {
     float *d;            /* [n][n_blocks] */
     int32_t *sum, *sum2; /* [n][n_blocks][2] */
     uint32_t *is_fine;   /* [n] */
-    uint32_t *done;      /* [n] slices that are through; 0 between launches */
+    uint32_t *done;      /* [n] blocks that are through; 0 between launches */
 } gpu_columns;
 
 typedef struct gpu_mat {
@@ -88,6 +88,40 @@ typedef struct k_quant {
     gpu_columns out;
 } k_quant;
 
+/* table: [n][n_rot], cosines first. */
+typedef struct k_rope {
+    gpu_mat x;
+    const float *table;
+    uint32_t n, n_heads, head_dim, n_rot;
+    int32_t is_neox;
+} k_rope;
+
+typedef struct k_rows_write {
+    gpu_mat k, v;
+    uint16_t *pool;
+    const uint64_t *places; /* [lane of the layer][n] lane * n_slots + slot */
+    uint16_t *copy;         /* [lane of the layer][key | value][n][head_dim]: what goes to the host */
+    uint32_t n, n_lanes, head_dim;
+} k_rows_write;
+
+/*
+ * What a product of few columns does with its results when they are all there, so that no launch of its own is needed (fuse.c); each
+ * by the block of threads that comes last:
+ *
+ *     QUANT  the row is normalised and quantised                of one part's outputs, for few tokens
+ *     GATE   32 of gate and up become a block of activations    of two parts
+ *     TURN   a head of q or k turns, keys and values are written  of three parts
+ */
+typedef enum gpu_then { GPU_THEN_NOTHING, GPU_THEN_QUANT, GPU_THEN_GATE, GPU_THEN_TURN } gpu_then;
+typedef struct k_then {
+    uint32_t *arrived; /* blocks of threads that are through, by 8 columns and group; 0 between launches */
+    k_quant quant;
+    k_rope q, k;
+    k_rows_write rows;
+    int32_t what; /* gpu_then */
+    uint32_t unused;
+} k_then;
+
 typedef struct k_matmul {
     gpu_columns x;
     const uint64_t
@@ -99,6 +133,7 @@ typedef struct k_matmul {
         gpu_mat y, add;    /* add.data NULL: none */
         uint32_t first;    /* the first block of threads of this part */
     } parts[GPU_PARTS];
+    k_then then; /* cuda_launch_matmul only */
 } k_matmul;
 
 typedef struct k_add {
@@ -106,14 +141,6 @@ typedef struct k_add {
     float scale_a, scale_b;
     uint32_t n, width;
 } k_add;
-
-/* table: [n][n_rot], cosines first. */
-typedef struct k_rope {
-    gpu_mat x;
-    const float *table;
-    uint32_t n, n_heads, head_dim, n_rot;
-    int32_t is_neox;
-} k_rope;
 
 /*
  * A layer's live lists on the device. A row lies in the pool at slots[lane][ordinal]: head_dim keys, then as many values, F16.
@@ -128,14 +155,6 @@ typedef struct gpu_lists {
     uint32_t first_lane, n_lanes, head_dim; /* this layer's lanes */
 } gpu_lists;
 
-typedef struct k_rows_write {
-    gpu_mat k, v;
-    uint16_t *pool;
-    const uint64_t *places; /* [lane of the layer][n] lane * n_slots + slot */
-    uint16_t *copy;         /* [lane of the layer][key | value][n][head_dim]: what goes to the host */
-    uint32_t n, n_lanes, head_dim;
-} k_rows_write;
-
 typedef struct k_attention {
     gpu_lists lists;
     gpu_mat q, out;
@@ -143,6 +162,7 @@ typedef struct k_attention {
         *states; /* split: [lane][query row][tile][2 + head_dim]; NULL: a block of threads walks all tiles */
     uint32_t n, n_head, window, n_splits, max_tiles;
     float scale;
+    gpu_columns quantised; /* merge: the output as activations too; q NULL: not */
 } k_attention;
 
 /* One pass over (lane of the layer, tile) makes maxima and sums, the next the mass; see score.cu. */

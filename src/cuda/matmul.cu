@@ -6,9 +6,12 @@
  * thread a (row, column) adds the row's numbers in ascending order with fused steps, as the CPU does: so a product has the same
  * bits for every batch and on both backends. The serial end costs 4 cycles a block of 32 k, while other blocks of threads load.
  *
- * Bound by the bytes of the weights: with one column 27 blocks' loads of 512 bytes and more are in flight on each multiprocessor.
+ * Bound by the bytes of the weights: each of a multiprocessor's 24 warps has a load of 512 bytes and more under way while it multiplies
+ * the one before. What follows a product (activations of its results, heads that turn) its last blocks of threads may do: k_then.
  * Batches above 8 go through the weights again for every 8 columns, and are bound by dp4a; larger ones go to matmul_tiles.cu.
  */
+#include "cuda/activations.cuh"
+#include "cuda/turn.cuh"
 #include "cuda/weights.cuh"
 
 enum { ROWS = GPU_ROWS, SUMS = 768 /* numbers of a row that wait in shared memory, over all columns */ };
@@ -45,17 +48,23 @@ template <int bits>
 static __device__ void multiply_row(const gpu_weight *w, uint32_t row, uint32_t from, uint32_t to,
     const int8_t *q, const int32_t *sums, uint32_t n_columns, float *values, uint32_t stride)
 {
-    const uint32_t n_blocks = w->n_in / GPU_BLOCK;
-    for (uint32_t b = from + threadIdx.x % GPU_WARP; b < to; b += GPU_WARP) {
-        const size_t block = (size_t)row * n_blocks + b;
-        const packed_quants<bits> packed = load_quants<bits>(w, block);
-        const quants<bits> weights = unpack_quants<bits>(&packed);
-        float first, second;
-        make_scale(w->scales, load_scale(w, block), &first, &second);
+    const uint32_t n_blocks = w->n_in / GPU_BLOCK, first = from + threadIdx.x % GPU_WARP;
+    const size_t row_block = (size_t)row * n_blocks;
+    if (first >= to) return;
+    packed_quants<bits> next = load_quants<bits>(w, row_block + first);
+    scale_bits next_scale = load_scale(w, row_block + first);
+    for (uint32_t b = first; b < to; b += GPU_WARP) {
+        const quants<bits> weights = unpack_quants<bits>(&next);
+        float first_scale, second_scale;
+        make_scale(w->scales, next_scale, &first_scale, &second_scale);
+        if (b + GPU_WARP < to) { /* on its way while this one is multiplied */
+            next = load_quants<bits>(w, row_block + b + GPU_WARP);
+            next_scale = load_scale(w, row_block + b + GPU_WARP);
+        }
         for (uint32_t c = 0; c < n_columns; c++) {
             const size_t at = (size_t)c * n_blocks + b;
             values[c * stride + b - from] =
-                multiply<bits>(w, &weights, first, second, q + at * GPU_BLOCK, sums + 2 * at);
+                multiply<bits>(w, &weights, first_scale, second_scale, q + at * GPU_BLOCK, sums + 2 * at);
         }
     }
 }
@@ -93,6 +102,7 @@ static __device__ void multiply_columns(const k_matmul *a, const gpu_weight *w, 
         if (column < n_columns && first_row + row < w->n_out) {
             const float *v = values + ((size_t)row * n_columns + column) * stride;
             const float *scale = d + (size_t)column * n_blocks + from;
+            GPU_UNROLL_8
             for (uint32_t b = 0; b < to - from; b++) sum = fmaf(scale[b] * unit, v[b], sum);
         }
         __syncthreads();
@@ -100,7 +110,93 @@ static __device__ void multiply_columns(const k_matmul *a, const gpu_weight *w, 
     *ret = sum;
 }
 
-static __global__ void multiply_parts(const k_matmul a)
+/* ---- what the last block of threads does ---- */
+
+/* Whether this block of threads is the last of n to come here: then it sees what all of them wrote (by __ldcg). */
+static __device__ bool is_last(uint32_t *arrived, uint32_t n, uint32_t *shared)
+{
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        const bool last = atomicAdd(arrived, 1) == n - 1;
+        if (last) *arrived = 0;
+        *shared = last;
+    }
+    __syncthreads();
+    __threadfence();
+    return *shared != 0;
+}
+
+/* RMSNorm and quantisation of whole rows; the grid's last block of threads for these columns. */
+static __device__ void quant_columns(const k_quant *a, uint32_t first_column, uint32_t n_columns, float *room)
+{
+    const uint32_t n_blocks = a->width / GPU_BLOCK, warp = threadIdx.x / GPU_WARP,
+                   lane = threadIdx.x % GPU_WARP;
+    for (uint32_t row = first_column; row < first_column + n_columns; row++) {
+        const float *x = a->x.data + row * a->x.stride;
+        const float scale = inverse_size(x, a->width, a->eps, room);
+        uint32_t n = 0;
+        for (uint32_t block = warp; block < n_blocks; block += ROWS, n++) {
+            const uint32_t i = block * GPU_BLOCK + lane;
+            quant_block(&a->out, row, block, n_blocks, __ldcg(x + i) * scale * a->weight[i]);
+        }
+        if (n) end_row(&a->out, row, n, n_blocks);
+    }
+}
+
+/* A block of 32 of every column through the gate, a warp a column. */
+static __device__ void gate_columns(
+    const k_quant *a, uint32_t block, uint32_t first_column, uint32_t n_columns)
+{
+    const uint32_t row = first_column + threadIdx.x / GPU_WARP, n_blocks = a->width / GPU_BLOCK,
+                   i = block * GPU_BLOCK + threadIdx.x % GPU_WARP;
+    if (row >= first_column + n_columns) return;
+    const float gate = __ldcg(a->x.data + row * a->x.stride + i),
+                up = __ldcg(a->up.data + row * a->up.stride + i);
+    quant_block(&a->out, row, block, n_blocks, gated(gate, up, a->make));
+    end_row(&a->out, row, 1, n_blocks);
+}
+
+/* A head of q (part 0), k (1) or v (2). */
+static __device__ void turn_head(
+    const k_then *a, uint32_t part, uint32_t head, uint32_t first_column, uint32_t n_columns)
+{
+    const k_rope *rope = part == 0 ? &a->q : &a->k;
+    const uint32_t half = rope->n_rot / 2, d = a->rows.head_dim;
+    for (uint32_t i = threadIdx.x; part < 2 && i < n_columns * half; i += blockDim.x)
+        turn_pair(rope, first_column + i / half, head, i % half);
+    if (part == 0) return;
+    __syncthreads();
+    for (uint32_t i = threadIdx.x; i < n_columns * d; i += blockDim.x)
+        write_element(
+            &a->rows, part == 1 ? &a->rows.k : &a->rows.v, part == 2, first_column + i / d, head, i % d);
+}
+
+static __device__ void end_product(
+    const k_matmul *a, uint32_t part, uint32_t first_row, uint32_t n_columns, uint32_t *shared)
+{
+    const k_then *t = &a->then;
+    const uint32_t first_column = blockIdx.y * GPU_COLUMNS, d = t->rows.head_dim;
+    uint32_t group = first_row / GPU_BLOCK, n_groups = t->quant.width / GPU_BLOCK, n = 2 * GPU_BLOCK / ROWS;
+    if (t->what == GPU_THEN_QUANT) {
+        group = 0;
+        n_groups = 1;
+        n = gridDim.x;
+    }
+    if (t->what == GPU_THEN_TURN) {
+        n_groups = t->q.n_heads + 2 * t->k.n_heads;
+        group = first_row / d + (part > 0 ? t->q.n_heads : 0) + (part > 1 ? t->k.n_heads : 0);
+        n = d / ROWS;
+    }
+    if (!is_last(t->arrived + blockIdx.y * n_groups + group, n, shared)) return;
+    switch (t->what) {
+    case GPU_THEN_QUANT: quant_columns(&t->quant, first_column, n_columns, (float *)(void *)shared); break;
+    case GPU_THEN_GATE: gate_columns(&t->quant, group, first_column, n_columns); break;
+    default: turn_head(t, part, first_row / d, first_column, n_columns); break;
+    }
+}
+
+static __global__ __launch_bounds__(ROWS *GPU_WARP, 3) void multiply_parts(const k_matmul a)
 {
     GPU_SHARED(shared);
     float *values = (float *)(void *)shared;
@@ -123,11 +219,13 @@ static __global__ void multiply_parts(const k_matmul a)
         if (mine && a.x.is_fine[first_column + column]) sum += rest;
     }
 
-    if (!mine) return;
-    const size_t t = first_column + column;
-    if (a.parts[p].bias) sum += a.parts[p].bias[row];
-    if (a.parts[p].add.data) sum += a.parts[p].add.data[t * a.parts[p].add.stride + row];
-    a.parts[p].y.data[t * a.parts[p].y.stride + row] = sum;
+    if (mine) {
+        const size_t t = first_column + column;
+        if (a.parts[p].bias) sum += a.parts[p].bias[row];
+        if (a.parts[p].add.data) sum += a.parts[p].add.data[t * a.parts[p].add.stride + row];
+        a.parts[p].y.data[t * a.parts[p].y.stride + row] = sum;
+    }
+    if (a.then.what != GPU_THEN_NOTHING) end_product(&a, p, first_row, n_columns, (uint32_t *)(void *)shared);
 }
 
 extern "C" cudaError_t cuda_launch_matmul(cudaStream_t stream, const void *params)

@@ -108,7 +108,7 @@ static int launch_quant(
     out->width = width;
     k->n = n;
     k->width = width;
-    k->out = out->columns;
+    k->out = out->columns = out->sets[k->make == GPU_MAKE_NORM ? 0 : 1];
     return n ? cuda_launch(c, cuda_launch_quant, k, sizeof *k, n, err) : 0;
 }
 
@@ -153,35 +153,38 @@ int cuda_op_add(model_ops *ops, const ops_add_args *a, base_err *err)
     return a->n ? cuda_launch(cuda_of(ops), cuda_launch_add, &k, sizeof k, a->n, err) : 0;
 }
 
-/* One piece of memory for all of them, every part aligned. */
+/* One piece of memory for both sets, every part aligned. */
 int cuda_activations_new(
     model_ops *ops, ops_activations **ret, uint32_t n_max, uint32_t width_max, base_err *err)
 {
-    enum { ALIGN = 256 };
+    enum { ALIGN = 256, PARTS = 7 };
     const size_t n_blocks = ((size_t)width_max + GPU_BLOCK - 1) / GPU_BLOCK;
-    const size_t sizes[] = {
+    const size_t sizes[PARTS] = {
         n_blocks * GPU_BLOCK, n_blocks * GPU_BLOCK, n_blocks * 4, n_blocks * 8, n_blocks * 8, 4, 4};
-    size_t at[7], n_bytes = 0;
+    size_t at[PARTS], set_bytes = 0;
     cuda_backend *c = cuda_of(ops);
     ops_activations *x = calloc(1, sizeof *x);
     if (!x) return base_fail(err, BASE_E_NOMEM, "no memory for activations");
-    for (int i = 0; i < 7; i++) {
-        at[i] = n_bytes;
-        n_bytes += (sizes[i] * n_max + ALIGN - 1) / ALIGN * ALIGN;
+    for (int i = 0; i < PARTS; i++) {
+        at[i] = set_bytes;
+        set_bytes += (sizes[i] * n_max + ALIGN - 1) / ALIGN * ALIGN;
     }
-    int rc = cuda_alloc(c, &x->data, n_bytes, "activations", err);
-    if (!rc) rc = cuda_check(c, cudaMemsetAsync(x->data, 0, n_bytes, c->stream), err);
+    x->n_max = n_max;
+    x->width_max = width_max;
+    x->n_bytes = 2 * set_bytes;
+    int rc = cuda_alloc(c, &x->data, x->n_bytes, "activations", err);
+    if (!rc) rc = cuda_check(c, cudaMemsetAsync(x->data, 0, x->n_bytes, c->stream), err);
     if (rc) {
         free(x);
         return rc;
     }
-    uint8_t *p = x->data;
-    x->n_max = n_max;
-    x->width_max = width_max;
-    x->n_bytes = n_bytes;
-    x->columns = (gpu_columns){(int8_t *)p + at[0], (int8_t *)p + at[1], (float *)(void *)(p + at[2]),
-        (int32_t *)(void *)(p + at[3]), (int32_t *)(void *)(p + at[4]), (uint32_t *)(void *)(p + at[5]),
-        (uint32_t *)(void *)(p + at[6])};
+    for (int i = 0; i < 2; i++) {
+        uint8_t *p = (uint8_t *)x->data + i * set_bytes;
+        x->sets[i] = (gpu_columns){(int8_t *)p + at[0], (int8_t *)p + at[1], (float *)(void *)(p + at[2]),
+            (int32_t *)(void *)(p + at[3]), (int32_t *)(void *)(p + at[4]), (uint32_t *)(void *)(p + at[5]),
+            (uint32_t *)(void *)(p + at[6])};
+    }
+    x->columns = x->sets[0];
     *ret = x;
     return 0;
 }
@@ -243,6 +246,7 @@ int cuda_op_matmul(model_ops *ops, const ops_matmul_args *a, base_err *err)
     k.x = a->x->columns;
     k.n = a->x->n;
     k.n_parts = a->n_parts;
+    k.then.arrived = c->arrived;
     if (a->only) {
         const size_t n_words = (a->parts[0].weight->w.n_out + 63) / 64;
         rc = give(c, a->only, n_words * sizeof *a->only, &k.only, err);

@@ -4,7 +4,7 @@
  * differs from token to token lies in the arenas and lists on the device, not in the structs, so that a context may grow without a
  * new graph. Large batches are launched at once.
  *
- * A flush sends, in this order: what the arenas hold, the pieces of lists to their places, rows to theirs (lists.c puts that launch
+ * A flush joins launches where it can (fuse.c) and sends, in this order: what the arenas hold, the pieces of lists to their places, rows to theirs (lists.c puts that launch
  * in front), and the launches. Arenas are written to again only after the stream is through.
  */
 #include <stdlib.h>
@@ -161,6 +161,7 @@ static int flush(cuda_backend *c, bool as_graph, base_err *err)
     cuda_queue *q = &c->queue;
     if (c->failed.code) return cuda_check(c, cudaSuccess, err);
     q->serial++;
+    cuda_fuse(q);
     cudaError_t e = send(c, &c->arguments);
     if (e == cudaSuccess && q->n_patches) e = send_patches(c);
     if (e == cudaSuccess && q->n) e = as_graph ? launch_as_graph(c) : launch_all(c);

@@ -81,7 +81,7 @@ static void compute(model_dense *d, model *m, const int32_t *ids, uint32_t n, fl
 /* A prompt, a batch that is a graph's, a batch that is not, then tokens one by one: logits after each. */
 static void check_bits(const tiny_gguf *spec)
 {
-    static const uint32_t steps[] = {7, 1, 1, 40, 16, 17, 1, 1, 1};
+    static const uint32_t steps[] = {7, 1, 1, 40, 16, 17, 2, 3, 1, 1};
     pair p = open_pair(spec);
     model_dense *a = dense(p.cpu), *b = dense(p.cuda);
     float want[N_VOCAB], got[N_VOCAB];
@@ -275,6 +275,9 @@ static void test_cuda__decodes_by_one_graph_while_the_context_grows(void **state
     const emu_counts after = emu_get_counts();
     assert_int_equal(after.captures - before.captures, 0);
     assert_int_equal(after.graph_launches - before.graph_launches, 30);
+    /* Six launches a layer, and the patches of lists, angles, embedding, first and last norm, head (fuse.c). */
+    const uint64_t n_layer = model_get_rows_shape(p.cuda).n_layer;
+    assert_int_equal(after.launches - before.launches, 30 * (6 * n_layer + 6));
     model_dense_free(b);
     close_pair(&p);
 }

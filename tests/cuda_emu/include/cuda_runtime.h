@@ -120,6 +120,11 @@ static inline float __uint_as_float(uint32_t bits)
     return emu_float_of(bits);
 }
 
+static inline float __ldcg(const float *p)
+{
+    return *p;
+}
+
 static inline unsigned atomicAdd(unsigned *p, unsigned n)
 {
     const unsigned before = *p;
