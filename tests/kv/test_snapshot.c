@@ -17,6 +17,7 @@
 #include "base/hash.h"
 #include "kit.h"
 #include "kv/rowfile.h"
+#include "kv/store.h"
 
 enum { CTX = 3000 };
 
@@ -321,6 +322,37 @@ static void test_snapshot__damage_is_a_sentence(void **state)
     assert_int_equal(resume(&m, &r, &err), BASE_E_NOT_FOUND);
 }
 
+/* More rows than one thread reads; of two that are damaged the first is named, whoever came to it first. */
+static void test_snapshot__many_rows_are_read_by_several_threads(void **state)
+{
+    fake_model m = {0};
+    int32_t ids[CTX];
+    const kv_options o = options_with_file(0);
+    kv_session *s = open_session(&m, &o), *r = NULL;
+    const kv_compute c = fake_compute(&m, CTX);
+    const size_t row = kv_row_bytes(&c.shape);
+    base_err err = {0};
+    kit_make_ids(ids, CTX, FAKE_VOCAB, 21);
+    append(s, KV_ORIGIN_TOOL, 1, ids, CTX - 100, NULL);
+    const uint64_t before = fingerprint(s);
+    assert_int_equal(kv_session_save(s, NULL), 0);
+    kv_session_free(s);
+    for (int k = 0; k < 3; k++) {
+        if (resume(&m, &r, &err)) fail_msg("%s", err.msg);
+        assert_true(fingerprint(r) == before);
+        kv_session_free(r);
+    }
+    base_buf b = {0};
+    assert_int_equal(base_fs_read(row_path, 1 << 30, &b, NULL), 0);
+    const size_t header = b.len - (CTX - 100) * row;
+    b.data[header + 1501 * row + 3] ^= 4;
+    b.data[header + 2777 * row] ^= 1;
+    assert_int_equal(base_fs_write(row_path, b.data, b.len, 0600, NULL), 0);
+    assert_int_equal(resume(&m, &r, &err), BASE_E_FORMAT);
+    assert_non_null(strstr(err.msg, "the row of token 1501 is damaged"));
+    base_buf_free(&b);
+}
+
 static void test_snapshot__another_models_rows_are_refused(void **state)
 {
     fake_model m = {0};
@@ -512,6 +544,7 @@ int main(void)
         WITH_FOLDER(test_snapshot__a_crash_between_two_saves_keeps_the_first),
         WITH_FOLDER(test_snapshot__a_full_disk_harms_nothing),
         WITH_FOLDER(test_snapshot__damage_is_a_sentence),
+        WITH_FOLDER(test_snapshot__many_rows_are_read_by_several_threads),
         WITH_FOLDER(test_snapshot__another_models_rows_are_refused),
         WITH_FOLDER(test_snapshot__the_fixed_prompt_is_computed_once),
         WITH_FOLDER(test_snapshot__the_longest_unused_rows_go_first),
