@@ -33,7 +33,7 @@
     EVENT(tool_result, I(turn) S(name) S(status) I(bytes) S(text) S(summary) S(diff) I(exit_code) I(ms) J(changed) J(segments)) \
     EVENT(answer, I(turn) S(text))                                                                                     \
     EVENT(places, I(turn) J(items))                                                                                    \
-    EVENT(plan, I(turn) S(cause) J(runs) I(evicted) I(promoted) I(n) D(score_ms) D(plan_ms) I(deferred))                            \
+    EVENT(plan, I(turn) S(cause) J(runs) I(evicted) I(promoted) I(n) D(score_ms) D(plan_ms) I(deferred) I(again))                   \
     EVENT(scores, I(turn) J(spans))                                                                                    \
     EVENT(sections, I(turn) I(index) I(lanes) J(items))                                                                \
     EVENT(ledger, I(turn) I(new) I(reused) I(generated) I(evicted) I(promoted) I(protected) I(active) I(host) I(budget) I(n) I(ctx) D(prefill_s) D(decode_tps) I(drafted) I(accepted) I(active_bytes) I(host_bytes) S(why) D(structure) D(chance) D(ceiling) D(read) D(kept) I(deferred) D(spared) I(computed) I(unread)) \

@@ -126,6 +126,7 @@ static void sentence_lines(const tui_ui *u, tui_item *i, int width)
         put_rows(&b, i->evicted, "evicted", &i->head);
         if (i->evicted && i->promoted) base_buf_puts(&b, ", ");
         put_rows(&b, i->promoted, "promoted", &i->body);
+        if (i->again) base_buf_printf(&b, "; message computed again (%u tokens)", i->again);
         f.prefix_style = evicted_style;
         tui_flow_add(&f, evicted_style, b.data, b.len);
         base_buf_free(&b);

@@ -557,6 +557,7 @@ static void on_plan(tui_state *s, const agent_event *e, int64_t now)
     tui_item *i = cache_item(s);
     i->evicted += (uint32_t)e->plan.evicted;
     i->promoted += (uint32_t)e->plan.promoted;
+    i->again += (uint32_t)e->plan.again;
     add_word(&i->head, evicted.data ? evicted.data : "");
     add_word(&i->body, promoted.data ? promoted.data : "");
     i->version++;

@@ -112,7 +112,7 @@ emit("turn_end", turn=1, status="ok", time_ms=0)
 
 user("run the tests")
 back = [[first + 9 + 48 * k, first + 9 + 48 * k + 14, "promote", "repair-anchor", LANES] for k in (2, 9, 14)]
-emit("plan", turn=2, cause="repair", runs=back, evicted=0, promoted=42, n=n, score_ms=1.0, plan_ms=0.1)
+emit("plan", turn=2, cause="repair", runs=back, evicted=0, promoted=42, n=n, score_ms=1.0, plan_ms=0.1, again=21)
 say("<tools>{\"name\":\"shell\",\"arguments\":{\"command\":\"make check\"}}</tools>")
 emit("tool_call", turn=2, name="shell", arguments={"command": "make check"}, headline="$ make check")
 emit("approval_request", turn=2, name="shell", headline="$ make check", detail="make check", power="runs")
