@@ -40,7 +40,7 @@ static const char *line_reason(const tui_rows *r, uint32_t from, uint32_t to)
     const tui_row *best = NULL;
     for (uint32_t i = from; i < to; i++) {
         const tui_row *row = &r->row[i];
-        if (!tui_row_protected(r, row) || !*tui_rows_protected_by(r, row)) continue;
+        if (!row->lanes || !tui_row_protected(r, row) || !*tui_rows_protected_by(r, row)) continue;
         if (++count[row->protected_by] > most) {
             most = count[row->protected_by];
             best = row;
