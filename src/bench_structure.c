@@ -8,6 +8,7 @@
 #include "agent/marks.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "code/index.h"
 #include "model/template.h"
 
 enum { MOST_SET = 8, MOST_WANT = 128 };
@@ -291,6 +292,7 @@ static void question_make(question *q, const context *c, const bench_sample *s, 
         ask_bug(q, c, s, about);
         break;
     case STRUCTURE_COMPLETE:
+    case STRUCTURE_SELECT:
         base_buf_printf(&request, "`%s`", about->before);
         ask_completion(q, c, s, about);
         break;
@@ -408,6 +410,53 @@ static int run_condition(const context *x, const question *q, const structure_co
     return r;
 }
 
+/* --- a selection ---------------------------------------------------------------------------------------------------------- */
+
+/* CodeComp's choice of chunks: the target's place when those come first that make the question most probable. */
+static int rank_by_perplexity(
+    context *x, const question *q, uint32_t target, structure_result *o, base_err *err)
+{
+    double surprise[BENCH_CHUNKS];
+    int r = x->sessions[1] ? 0 : context_compute(x, true, err);
+    const uint64_t start = base_clock_ns();
+    for (uint32_t i = 0; i < x->n_chunks && !r; i++)
+        r = kv_session_probe(
+            x->sessions[1], x->at[i], q->ids.ids, (uint32_t)q->ids.n, &surprise[i], NULL, err);
+    o->rank = 1;
+    for (uint32_t i = 0; i < x->n_chunks && !r; i++) o->rank += surprise[i] < surprise[target];
+    o->condition_s = (double)(base_clock_ns() - start) / 1e9;
+    return r;
+}
+
+/* What retrieval does without a model: its index over the chunks, each a file. A chunk without a hit comes last. */
+static void rank_by_words(const context *x, const char *words, uint32_t target, structure_result *o)
+{
+    const uint64_t start = base_clock_ns();
+    code_index *index = code_index_new(x->b->grammars);
+    char path[BENCH_CHUNKS][32];
+    code_hits hits;
+    for (uint32_t i = 0; i < x->n_chunks; i++) {
+        const bench_function *f = x->chunks[i].f;
+        const char *dot = strrchr(f->path, '.');
+        snprintf(path[i], sizeof path[i], "chunk%u%.16s", i, dot ? dot : "");
+        code_index_update(index, path[i], f->text, strlen(f->text));
+    }
+    code_index_search(index, words, 4 * BENCH_CHUNKS, &hits);
+    bool seen[BENCH_CHUNKS] = {false};
+    o->rank = 0;
+    for (uint32_t h = 0, place = 0; h < hits.n && !o->rank; h++)
+        for (uint32_t i = 0; i < x->n_chunks; i++) {
+            if (strcmp(hits.hits[h].path, path[i]) || seen[i]) continue;
+            seen[i] = true;
+            place++;
+            if (i == target) o->rank = place;
+        }
+    if (!o->rank) o->rank = x->n_chunks;
+    code_hits_free(&hits);
+    code_index_free(index);
+    o->condition_s = (double)(base_clock_ns() - start) / 1e9;
+}
+
 /* --- a sample ----------------------------------------------------------------------------------------------------------------- */
 
 static bool is_wanted(const structure_run *b, const structure_condition *c)
@@ -420,40 +469,67 @@ static bool is_wanted(const structure_run *b, const structure_condition *c)
     return false;
 }
 
-/* The key of a line; false: it is not to be computed. */
-static bool is_due(const structure_run *b, const bench_sample *s, uint32_t number,
-    const structure_condition *c, double cap, structure_result *ret)
+/* The key of a line; false: it is done. */
+static bool is_due(const structure_run *b, const bench_sample *s, uint32_t number, const char *condition,
+    double cap, structure_result *ret)
 {
-    *ret = (structure_result){.cap = structure_is_full(c) ? 1 : cap, .right = {-1, -1, -1}};
-    if (!is_wanted(b, c)) return false;
+    *ret = (structure_result){.cap = cap, .right = {-1, -1, -1}};
+    for (uint32_t k = 0; k < KV_STRUCTURE_KINDS; k++) ret->of[k] = NAN;
     snprintf(ret->task, sizeof ret->task, "%s", structure_tasks[b->task]);
     snprintf(ret->model, sizeof ret->model, "%s", b->info->name ? b->info->name : "");
     snprintf(ret->id, sizeof ret->id, "%.59s/%u", s->id, number);
-    snprintf(ret->condition, sizeof ret->condition, "%s", c->name);
+    snprintf(ret->condition, sizeof ret->condition, "%s", condition);
     return !structure_results_have(b->done, ret);
+}
+
+static void put_result(const context *x, const bench_sample *s, const question *q, structure_result *o)
+{
+    o->n_tokens = x->n_tokens;
+    o->n_chunks = x->n_chunks;
+    o->n_questions = s->n_questions;
+    o->prefill_s = x->seconds / s->n_questions;
+    o->question_s = q->seconds;
+    o->spans_ms = q->spans_ms;
+    structure_result_write(o, x->b->seed, x->b->out);
+}
+
+static int run_selection(context *x, const bench_sample *s, uint32_t number, const question *q, base_err *err)
+{
+    const bench_question *about = &s->questions[number];
+    structure_result o;
+    int r = 0;
+    if (is_due(x->b, s, number, "perplexity", 1, &o)) {
+        r = rank_by_perplexity(x, q, about->target, &o, err);
+        if (!r) put_result(x, s, q, &o);
+    }
+    if (!r && is_due(x->b, s, number, "BM25", 1, &o)) {
+        rank_by_words(x, about->before, about->target, &o);
+        put_result(x, s, q, &o);
+    }
+    return r;
+}
+
+static int run_conditions(context *x, const bench_sample *s, uint32_t number, question *q, base_err *err)
+{
+    const structure_run *b = x->b;
+    int r = 0;
+    for (const structure_condition *c = structure_conditions; c->name && !r; c++)
+        for (uint32_t k = 0; is_wanted(b, c) && k < (structure_is_full(c) ? 1 : b->n_caps) && !r; k++) {
+            structure_result o;
+            if (!is_due(b, s, number, c->name, structure_is_full(c) ? 1 : b->caps[k], &o)) continue;
+            if (!q->sessions[is_local(c)]) r = question_compute(q, x, is_local(c), err);
+            if (!r) r = run_condition(x, q, c, b->caps[k], &o, err);
+            if (!r) put_result(x, s, q, &o);
+        }
+    return r;
 }
 
 static int run_question(context *x, const bench_sample *s, uint32_t number, base_err *err)
 {
-    const structure_run *b = x->b;
     question q;
     question_make(&q, x, s, &s->questions[number]);
-    int r = 0;
-    for (const structure_condition *c = structure_conditions; c->name && !r; c++)
-        for (uint32_t k = 0; k < (structure_is_full(c) ? 1 : b->n_caps) && !r; k++) {
-            structure_result o;
-            if (!is_due(b, s, number, c, b->caps[k], &o)) continue;
-            if (!q.sessions[is_local(c)]) r = question_compute(&q, x, is_local(c), err);
-            if (!r) r = run_condition(x, &q, c, b->caps[k], &o, err);
-            if (r) break;
-            o.n_tokens = x->n_tokens;
-            o.n_chunks = x->n_chunks;
-            o.n_questions = s->n_questions;
-            o.prefill_s = x->seconds / s->n_questions;
-            o.question_s = q.seconds;
-            o.spans_ms = q.spans_ms;
-            structure_result_write(&o, b->seed, b->out);
-        }
+    const int r = x->b->task == STRUCTURE_SELECT ? run_selection(x, s, number, &q, err)
+                                                 : run_conditions(x, s, number, &q, err);
     question_free(&q);
     return r;
 }

@@ -19,6 +19,7 @@ typedef enum structure_task {
     STRUCTURE_SCORE,
     STRUCTURE_BUG,
     STRUCTURE_COMPLETE,
+    STRUCTURE_SELECT,
     N_STRUCTURE_TASKS
 } structure_task;
 extern const char *const structure_tasks[N_STRUCTURE_TASKS];
@@ -38,7 +39,8 @@ typedef struct structure_result {
     char task[12], model[40], id[72], condition[40];
     double cap;                                                     /* share of the context's rows; 1: all */
     double share[2], chance[2], ceiling[2], of[KV_STRUCTURE_KINDS]; /* extents, cores; of: extents */
-    int right[STRUCTURE_ASKED];  /* function, mistake, line: 1 right, 0 wrong, -1 not asked */
+    int right[STRUCTURE_ASKED]; /* function, mistake, line: 1 right, 0 wrong, -1 not asked */
+    uint32_t rank; /* of a selection: the target's among n_chunks, from 1; 0: nothing was selected */
     uint32_t n_line, right_line; /* tokens of the line, and those that were the most probable ones */
     uint32_t n_tokens, n_chunks, n_questions; /* of the context */
     double active;

@@ -11,7 +11,7 @@
 #include "bench_result.h"
 #include "bench_structure.h"
 
-const char *const structure_tasks[N_STRUCTURE_TASKS] = {"score", "bug", "complete"};
+const char *const structure_tasks[N_STRUCTURE_TASKS] = {"score", "bug", "complete", "select"};
 static const char *const asked_words[STRUCTURE_ASKED] = {"function", "mistake", "line"};
 
 /* --- lines ---------------------------------------------------------------------------------------------------------------- */
@@ -37,6 +37,7 @@ void structure_result_write(const structure_result *o, int64_t seed, FILE *out)
     base_buf_puts(&line, "]");
     for (int i = 0; i < STRUCTURE_ASKED; i++)
         if (o->right[i] >= 0) base_buf_printf(&line, ",\"%s\":%d", asked_words[i], o->right[i]);
+    if (o->rank) base_buf_printf(&line, ",\"rank\":%u", o->rank);
     if (o->n_line) base_buf_printf(&line, ",\"line_tokens\":[%u,%u]", o->right_line, o->n_line);
     base_buf_printf(&line,
         ",\"spans_ms\":%.2f,\"prefill_s\":%.3f,\"question_s\":%.3f,\"condition_s\":%.3f}\n", o->spans_ms,
@@ -68,6 +69,8 @@ static void read_line(void *user, const char *text, size_t n)
         .question_s = base_json_num(o, "question_s", NAN),
         .condition_s = base_json_num(o, "condition_s", NAN)};
     for (size_t k = 0; k < KV_STRUCTURE_KINDS; k++) one.of[k] = number_at(kinds, k);
+    const int64_t rank = base_json_int(o, "rank", 0);
+    one.rank = rank > 0 && rank <= BENCH_CHUNKS ? (uint32_t)rank : 0;
     for (size_t k = 0; k < STRUCTURE_ASKED; k++) one.right[k] = (int)base_json_int(o, asked_words[k], -1);
     if (number_at(tokens, 1) > 0 && number_at(tokens, 1) < 1e6 && number_at(tokens, 0) >= 0) {
         one.right_line = (uint32_t)number_at(tokens, 0);
@@ -155,12 +158,23 @@ static void print_kept(const structure_results *r, const structure_result *first
 
 /* --- what was answered, and differences ------------------------------------------------------------------------------------- */
 
-typedef enum measure { EXTENTS, CORES, FUNCTION, MISTAKE, LINE, TOKENS, N_MEASURES } measure;
-static const char *const measures[N_MEASURES] = {
-    "extents kept", "cores kept", "function", "mistake", "line", "line's tokens"};
+typedef enum measure {
+    EXTENTS,
+    CORES,
+    TOKENS,
+    FUNCTION,
+    MISTAKE,
+    LINE,
+    FIRST,
+    AMONG_2,
+    AMONG_4,
+    N_MEASURES
+} measure;
+static const char *const measures[N_MEASURES] = {"extents kept", "cores kept", "line's tokens", "function",
+    "mistake", "line", "first", "among the first 2", "among the first 4"};
 /* What the others are compared with; columns of the table. */
 static const char *const against[] = {
-    "full", "codecomp full", "snapkv", "streaming-llm", "chunk-local attention"};
+    "full", "codecomp full", "snapkv", "streaming-llm", "chunk-local attention", "BM25"};
 enum { N_AGAINST = sizeof against / sizeof *against, N_DRAWS = 10000, LEAST_CLUSTERS = 5 };
 
 static double value_of(const structure_result *o, measure m)
@@ -169,13 +183,16 @@ static double value_of(const structure_result *o, measure m)
     case EXTENTS: return o->share[0];
     case CORES: return o->share[1];
     case TOKENS: return o->n_line ? (double)o->right_line / o->n_line : NAN;
+    case FIRST: return o->rank ? o->rank == 1 : NAN;
+    case AMONG_2: return o->rank ? o->rank <= 2 : NAN;
+    case AMONG_4: return o->rank ? o->rank <= 4 : NAN;
     default: return o->right[m - FUNCTION] < 0 ? NAN : o->right[m - FUNCTION];
     }
 }
 
 static bool is_yes_or_no(measure m)
 {
-    return m >= FUNCTION && m <= LINE;
+    return m >= FUNCTION;
 }
 
 /* A sample's part of a difference: the sum over its questions, and how many. */
@@ -275,6 +292,14 @@ static difference compare(
     return d;
 }
 
+/* Is there such a condition in the table, to compare with? */
+static bool is_there(const structure_results *r, const structure_result *of, const char *condition)
+{
+    for (size_t i = 0; i < r->n; i++)
+        if (is_same_table(&r->items[i], of) && !strcmp(r->items[i].condition, condition)) return true;
+    return false;
+}
+
 static void print_answers(const structure_results *r, const structure_result *first, measure m, FILE *out)
 {
     mean all = {0};
@@ -289,6 +314,7 @@ static void print_answers(const structure_results *r, const structure_result *fi
     }
     fprintf(out, " |");
     for (int a = 0; a < N_AGAINST; a++) {
+        if (!is_there(r, first, against[a])) continue;
         const difference d = compare(r, first, against[a], m);
         if (!d.n) {
             fprintf(out, " - |");
@@ -328,6 +354,14 @@ static void print_kept_of(const structure_results *r, const structure_result *fi
     print_kept(r, first, out);
 }
 
+static void print_kept_table(const structure_results *r, const structure_result *of, FILE *out)
+{
+    fprintf(out, "| cap | condition | n | extents kept | chance | ceiling | cores kept | ceiling |");
+    for (uint32_t k = 0; k < KV_STRUCTURE_KINDS; k++) fprintf(out, " %s |", kv_structure_word(k));
+    fprintf(out, " s |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
+    each_cell(r, of, N_MEASURES, out, print_kept_of);
+}
+
 static void print_table(const structure_results *r, const structure_result *of, FILE *out)
 {
     mean prefill = {0}, question = {0};
@@ -348,10 +382,7 @@ static void print_table(const structure_results *r, const structure_result *of, 
     }
     fprintf(out, "\n%s, %s: %.2f s a question for the rows of its text, %.2f s for the question itself\n\n",
         of->task, of->model, get(&prefill), get(&question));
-    fprintf(out, "| cap | condition | n | extents kept | chance | ceiling | cores kept | ceiling |");
-    for (uint32_t k = 0; k < KV_STRUCTURE_KINDS; k++) fprintf(out, " %s |", kv_structure_word(k));
-    fprintf(out, " s |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
-    each_cell(r, of, N_MEASURES, out, print_kept_of);
+    if (!has[FIRST]) print_kept_table(r, of, out);
     for (int m = 0; m < N_MEASURES; m++) {
         const bool is_kept = m == EXTENTS || m == CORES;
         if (!has[m] || is_kept != !strcmp(of->task, structure_tasks[STRUCTURE_SCORE])) continue;
@@ -359,8 +390,15 @@ static void print_table(const structure_results *r, const structure_result *of, 
             "\n%s; differences on the same questions, 95%% of bootstraps over samples\n\n| cap | condition | "
             "n | %s |",
             measures[m], measures[m]);
-        for (int a = 0; a < N_AGAINST; a++) fprintf(out, " over %s |", against[a]);
-        fprintf(out, "\n|---|---|---|---|---|---|---|---|---|\n");
+        base_buf rule = {0};
+        base_buf_puts(&rule, "|---|---|---|---|");
+        for (int a = 0; a < N_AGAINST; a++) {
+            if (!is_there(r, of, against[a])) continue;
+            fprintf(out, " over %s |", against[a]);
+            base_buf_puts(&rule, "---|");
+        }
+        fprintf(out, "\n%s\n", rule.data);
+        base_buf_free(&rule);
         each_cell(r, of, (measure)m, out, print_answers);
     }
 }

@@ -1,8 +1,8 @@
 /*
  * kvist bench structure: what compression keeps of code's structure, and what that is worth (kv.md section 5; CodeComp, seed 000).
  *
- * Three tasks over real functions, each a chunk of its own: `score` (how much structure stays), `bug` (which function holds a wrong
- * line, and how it reads now), `complete` (a line that calls another function). Here are the options and the drawing of samples;
+ * Tasks over real functions, each a chunk of its own: `score` (how much structure stays), `bug` (which function holds a wrong line, and
+ * how it reads now), `complete` (a line that calls another function), `select` (is what it calls among the chosen ones). Here are the options and the drawing of samples;
  * bench_structure.h says how one is measured. One JSON line a question, cap and condition.
  */
 #include <stdlib.h>
@@ -16,10 +16,10 @@
 #include "options.h"
 
 static const char usage[] =
-    "usage: kvist bench structure --model M [--task score|bug|complete] [options] [FOLDER]...\n"
+    "usage: kvist bench structure --model M [--task score|bug|complete|select] [options] [FOLDER]...\n"
     "\n"
-    "  --task NAME     score: share of structure kept; bug: find a wrong line; complete: write a line "
-    "(score)\n"
+    "  --task NAME     score: share of structure kept; bug: find a wrong line; complete: write a line;\n"
+    "                  select: which functions go into the prompt of complete (score)\n"
     "  FOLDER          source text, at most 8 of them\n"
     "  --quixbugs DIR  the programs of QuixBugs, for bug\n"
     "  --samples N     how many questions of each source (8)\n"
@@ -56,7 +56,8 @@ static bool make_sample(bench *b, bench_pool *pool, bool is_quixbugs, bench_samp
     case STRUCTURE_BUG:
         return is_quixbugs ? bench_sample_quixbugs(s, pool, seed, n_chunks, &accept)
                            : bench_sample_mutate(s, pool, seed, n_chunks, &accept);
-    case STRUCTURE_COMPLETE: return bench_sample_complete(s, pool, seed, n_chunks);
+    case STRUCTURE_COMPLETE:
+    case STRUCTURE_SELECT: return bench_sample_complete(s, pool, seed, n_chunks);
     default: return bench_sample_read(s, pool, seed, (size_t)b->tokens * 3);
     }
 }
@@ -133,7 +134,8 @@ static int check(bench *b, base_err *err)
     for (size_t i = 0; i < N_STRUCTURE_TASKS; i++)
         if (!strcmp(b->task_word, structure_tasks[i])) run->task = (structure_task)i;
     if (run->task == N_STRUCTURE_TASKS)
-        return base_fail(err, BASE_E_USAGE, "--task is score, bug or complete, not '%s'", b->task_word);
+        return base_fail(
+            err, BASE_E_USAGE, "--task is score, bug, complete or select, not '%s'", b->task_word);
     for (const char *at = b->caps_text; *at && run->n_caps < STRUCTURE_CAPS;) {
         char *end;
         const double cap = strtod(at, &end);
