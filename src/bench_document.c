@@ -2,6 +2,7 @@
 #include "bench_document.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -10,8 +11,9 @@
 #include "base/hash.h"
 
 /* FOLDER/HASH of the model and of all that the rows and their marks follow from. */
-static void name_file(base_buf *ret, const char *folder, model *m, const bench_piece *pieces, size_t n)
+char *bench_document_path(const char *folder, model *m, const bench_piece *pieces, size_t n)
 {
+    base_buf path = {0};
     const char *model_hash = model_get_info(m)->hash;
     uint64_t hash = base_hash64(model_hash, strlen(model_hash), 1);
     for (size_t i = 0; i < n; i++) {
@@ -22,7 +24,8 @@ static void name_file(base_buf *ret, const char *folder, model *m, const bench_p
         if (g->n_lines) hash = base_hash64(g->lines, g->n_lines * sizeof *g->lines, hash);
         if (g->n_queries) hash = base_hash64(g->queries, g->n_queries * sizeof *g->queries, hash);
     }
-    base_buf_printf(ret, "%s/%016llx.rows", folder, (unsigned long long)hash);
+    base_buf_printf(&path, "%s/%016llx.rows", folder, (unsigned long long)hash);
+    return base_buf_take(&path);
 }
 
 static int compute(
@@ -44,15 +47,15 @@ int bench_document_open(
     kv_session **ret, model *m, const bench_piece *pieces, size_t n, const char *folder, base_err *err)
 {
     const uint64_t start = base_clock_ns();
-    base_buf file = {0};
+    char *file = NULL;
     kv_options o = {.policy = "full"};
     base_err why = {0};
     int r = 0;
     *ret = NULL;
     if (folder) {
         r = base_fs_mkdirs(folder, err);
-        name_file(&file, folder, m, pieces, n);
-        o.row_file = file.data;
+        file = bench_document_path(folder, m, pieces, n);
+        o.row_file = file;
     }
     const bool opened = !r && folder && kv_session_resume(ret, m, &o, NULL, &why) == 0;
     if (!r && !opened) r = compute(ret, m, &o, pieces, n, err);
@@ -62,6 +65,6 @@ int bench_document_open(
         fprintf(stderr, "document of %u tokens %s in %.1f s\n", n_ids, opened ? "opened" : "computed",
             (double)(base_clock_ns() - start) / 1e9);
     }
-    base_buf_free(&file);
+    free(file);
     return r;
 }

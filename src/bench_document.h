@@ -21,5 +21,7 @@ typedef struct bench_piece {
  */
 int bench_document_open(
     kv_session **ret, model *m, const bench_piece *pieces, size_t n, const char *folder, base_err *err);
+/* The row file of such a document, for who computes and saves it another way; the caller frees. */
+char *bench_document_path(const char *folder, model *m, const bench_piece *pieces, size_t n);
 
 #endif

@@ -1,7 +1,8 @@
 /*
  * kvist bench structkv: what a pruned prefill saves and what it loses. Each item is a document with facts in it, a question, and a later
- * question about other facts (bench_ruler.h); each condition computes it anew, so that the time to the first token of the answer
- * is measured beside that of the full prefill. Before the later question a repair may bring back what was left below the cut.
+ * question about other facts (bench_ruler.h). What all conditions compute alike, the document below their cuts, is computed once an item
+ * (bench_share.h); with --timed each computes it anew, so that the time to the first token of the answer is measured beside that of the
+ * full prefill. Before the later question a repair may bring back what was left below the cut.
  */
 #include <math.h>
 #include <stdio.h>
@@ -11,11 +12,13 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
-#include "base/json.h"
 #include "base/mem.h"
+#include "bench_answer.h"
+#include "bench_document.h"
 #include "bench_haystack.h"
-#include "bench_result.h"
 #include "bench_ruler.h"
+#include "bench_scores.h"
+#include "bench_share.h"
 #include "cmd.h"
 #include "kv/heads.h"
 #include "kv/pivot.h"
@@ -24,9 +27,10 @@
 
 static const char usage[] =
     "usage: kvist bench structkv --model M --corpus FOLDER [--tokens N] [--items N] [--tasks WORD,...]\n"
-    "                            [--conditions \"WORD;...\"] [--turns 1|2] [--restore K] [--out FILE "
-    "[--resume]]\n"
-    "       kvist bench structkv --summary FILE\n"
+    "                            [--conditions \"WORD;...\"] [--turns 1|2] [--restore K] [--timed] "
+    "[--documents FOLDER]\n"
+    "                            [--out FILE [--resume]]\n"
+    "       kvist bench structkv --summary FILE [--against CONDITION]\n"
     "\n"
     "  --corpus FOLDER     code and prose that facts hide in\n"
     "  --tokens N          length of each document (2048)\n"
@@ -36,8 +40,12 @@ static const char usage[] =
     "  --conditions W;...  those whose name begins with a word of these, or, behind a \"=\", is it (all)\n"
     "  --turns N           2: a later question about other facts follows (1)\n"
     "  --restore K         rows per lane that a repair may bring back before it; 0: none (96)\n"
+    "  --timed             each condition computes the document anew: the first turn's times are its own\n"
+    "  --documents FOLDER  keeps full's documents there for kvist bench decode (28 KB a token of the default "
+    "model)\n"
     "  --out FILE          results as JSON lines; --resume: what is in it already is not run again\n"
     "  --summary FILE      no model: the tables of such a file\n"
+    "  --against CONDITION pairs with this one too, beside full\n"
     "  --pivot             find the model's pivot anew, and keep it for its sessions\n"
     "\n";
 
@@ -64,188 +72,53 @@ static const struct condition {
 };
 enum { N_CONDITIONS = sizeof conditions / sizeof *conditions };
 
-/* One answered question. */
-typedef struct result {
-    char model[16], task[8], condition[48];
-    uint32_t tokens, item, turn, n_targets, cut, deferred, repaired;
-    bool found[RULER_WANTED];
-    char answer[400];
-    double
-        recovered; /* share of the full session's attention above the cut that falls on active rows; NAN: no full one */
-    double asked_up; /* share of the asked facts' rows that are active in the last layer */
-    double work;     /* layers computed of all layers of the document's tokens */
-    double cpu_s;    /* the wait in processor time of all threads: what a busy machine does not change */
-    double
-        prefill_s; /* document, question and tail, to the first token's logits; in turn 2 question, repair, tail */
-    double score_ms, plan_ms, repair_ms;
-} result;
+/* What is measured beside the facts found. */
+enum {
+    CUT,
+    DEFERRED,
+    REPAIRED,
+    ASKED_UP,  /* share of the asked facts' rows that are active in the last layer */
+    RECOVERED, /* share of the full session's attention above the cut that falls on active rows */
+    WORK,      /* layers computed of all layers of the document's tokens */
+    PREFILL_S, /* document, question and tail, to the first token's logits; in turn 2 question, repair, tail */
+    CPU_S,     /* the same wait in processor time of all threads: what a busy machine does not change */
+    FULL_CPU,
+    SCORE_MS,
+    PLAN_MS,
+    REPAIR_MS,
+    ROW_MS,
+    N_NUMBERS
+};
+static const bench_number numbers[N_NUMBERS] = {
+    [CUT] = {"cut", "cut", 0},
+    [DEFERRED] = {"deferred", NULL},
+    [REPAIRED] = {"repaired", "repaired rows", 1},
+    [ASKED_UP] = {"asked_up", "asked rows above", 2},
+    [RECOVERED] = {"recovered", "attention recovered", 3},
+    [WORK] = {"work", "work", 2},
+    [PREFILL_S] = {"prefill_s", "prefill, s", 2},
+    [CPU_S] = {"cpu_s", "processor s", 2},
+    [FULL_CPU] = {"", "full / it", 2, .of_full = "cpu_s"},
+    [SCORE_MS] = {"score_ms", "scores, ms", 1},
+    [PLAN_MS] = {"plan_ms", "plan, ms", 1},
+    [REPAIR_MS] = {"repair_ms", NULL},
+    [ROW_MS] = {"row_ms", "ms a repaired row", 2},
+};
 
 typedef struct bench {
     common_options common;
     int64_t tokens, items, first, turns, restore;
-    const char *corpus_folder, *tasks, *words, *out, *summary;
-    bool resume, pivot, help;
+    const char *corpus_folder, *tasks, *words, *out, *summary, *against, *documents;
+    bool resume, pivot, timed, help;
     model *model;
+    bench_share *share; /* NULL: timed */
+    kv_compute compute;
     kv_session *full; /* the item at hand under `full`, before its first answer */
     const model_info *info;
     char *heads, *pivot_file;
     base_buf corpus;
-    result *results;
-    size_t n_results, cap_results;
-    FILE *file;
+    bench_scores results;
 } bench;
-
-/* --- results ---------------------------------------------------------------------------------------------------------------- */
-
-static bool same_key(const result *a, const result *b)
-{
-    return a->tokens == b->tokens && a->item == b->item && a->turn == b->turn &&
-           !strcmp(a->model, b->model) && !strcmp(a->task, b->task) && !strcmp(a->condition, b->condition);
-}
-
-static void push(bench *b, const result *one)
-{
-    base_grow(&b->results, &b->cap_results, b->n_results + 1, sizeof *b->results);
-    b->results[b->n_results++] = *one;
-}
-
-static void write_result(bench *b, result *one, const char *answer)
-{
-    base_buf out = {0};
-    snprintf(one->answer, sizeof one->answer, "%s", answer);
-    push(b, one);
-    base_buf_printf(&out,
-        "{\"bench\":\"structkv\",\"model\":\"%s\",\"tokens\":%u,\"task\":\"%s\",\"item\":%u,\"turn\":%u,"
-        "\"condition\":",
-        one->model, one->tokens, one->task, one->item, one->turn);
-    base_json_put_str(&out, one->condition, strlen(one->condition));
-    base_buf_puts(&out, ",\"found\":[");
-    for (uint32_t i = 0; i < one->n_targets; i++) base_buf_printf(&out, "%s%d", i ? "," : "", one->found[i]);
-    base_buf_printf(&out,
-        "],\"cut\":%u,\"deferred\":%u,\"repaired\":%u,\"asked_up\":%.3f,\"recovered\":%.3f,\"work\":%.3f,"
-        "\"prefill_s\":%.3f,"
-        "\"cpu_s\":%.3f,"
-        "\"score_ms\":%.2f,\"plan_ms\":%.2f,\"repair_ms\":%.2f,\"answer\":",
-        one->cut, one->deferred, one->repaired, one->asked_up, isnan(one->recovered) ? -1 : one->recovered,
-        one->work, one->prefill_s, one->cpu_s, one->score_ms, one->plan_ms, one->repair_ms);
-    base_json_put_str(&out, answer, strlen(answer));
-    base_buf_puts(&out, "}\n");
-    fputs(out.data, b->file);
-    fflush(b->file);
-    base_buf_free(&out);
-}
-
-static void read_line(void *user, const char *line, size_t n)
-{
-    bench *b = user;
-    base_json_doc *doc = NULL;
-    if (base_json_parse(line, n, &doc, NULL)) return;
-    const base_json *o = base_json_root(doc), *found = base_json_get(o, "found");
-    result one = {
-        .tokens = (uint32_t)base_json_int(o, "tokens", 0),
-        .item = (uint32_t)base_json_int(o, "item", 0),
-        .turn = (uint32_t)base_json_int(o, "turn", 0),
-        .cut = (uint32_t)base_json_int(o, "cut", 0),
-        .deferred = (uint32_t)base_json_int(o, "deferred", 0),
-        .repaired = (uint32_t)base_json_int(o, "repaired", 0),
-        .asked_up = base_json_num(o, "asked_up", NAN),
-        .recovered = base_json_num(o, "recovered", -1),
-        .work = base_json_num(o, "work", NAN),
-        .prefill_s = base_json_num(o, "prefill_s", NAN),
-        .cpu_s = base_json_num(o, "cpu_s", NAN),
-        .score_ms = base_json_num(o, "score_ms", NAN),
-        .plan_ms = base_json_num(o, "plan_ms", NAN),
-        .repair_ms = base_json_num(o, "repair_ms", NAN),
-    };
-    snprintf(one.model, sizeof one.model, "%s", base_json_str(o, "model", ""));
-    snprintf(one.task, sizeof one.task, "%s", base_json_str(o, "task", ""));
-    snprintf(one.answer, sizeof one.answer, "%s", base_json_str(o, "answer", ""));
-    snprintf(one.condition, sizeof one.condition, "%s", base_json_str(o, "condition", ""));
-    for (size_t i = 0; found && i < found->n && i < RULER_WANTED; i++, one.n_targets++)
-        one.found[i] = base_json_at(found, i)->integer != 0;
-    if (*one.condition && one.n_targets) push(b, &one);
-    base_json_free(doc);
-}
-
-/* The same item under `full`; NULL: it was not run. */
-static const result *full_of(const bench *b, const result *one)
-{
-    result key = *one;
-    snprintf(key.condition, sizeof key.condition, "full");
-    for (size_t i = 0; i < b->n_results; i++)
-        if (same_key(&b->results[i], &key)) return &b->results[i];
-    return NULL;
-}
-
-static bool same_row(const result *a, const result *b)
-{
-    return a->tokens == b->tokens && a->turn == b->turn && !strcmp(a->model, b->model) &&
-           !strcmp(a->task, b->task) && !strcmp(a->condition, b->condition);
-}
-
-static void print_row(const bench *b, const result *first)
-{
-    uint32_t n = 0, right = 0, items = 0, lost = 0, won = 0, repaired = 0;
-    double up = 0, recovered = 0, work = 0, seconds = 0, cpu = 0, full_cpu = 0, score = 0, repair = 0, low,
-           high;
-    for (size_t i = 0; i < b->n_results; i++) {
-        const result *one = &b->results[i], *full = full_of(b, one);
-        if (!same_row(one, first)) continue;
-        items++;
-        for (uint32_t t = 0; t < one->n_targets; t++) {
-            n++;
-            right += one->found[t];
-            lost += full && full->found[t] && !one->found[t];
-            won += full && !full->found[t] && one->found[t];
-        }
-        up += one->asked_up;
-        recovered += one->recovered >= 0 ? one->recovered : NAN;
-        work += one->work;
-        seconds += one->prefill_s;
-        cpu += one->cpu_s;
-        full_cpu += full ? full->cpu_s : NAN;
-        score += one->score_ms + one->plan_ms;
-        repaired += one->repaired;
-        repair += one->repair_ms;
-    }
-    bench_wilson(right, n, &low, &high);
-    printf("| %s | %u | %u/%u | %.3f [%.3f, %.3f] | %u, %u | %.2f | %.3f | %u | %.2f | %.2f | %.2f | %.2f | "
-           "%.1f | "
-           "%.0f | "
-           "%.2f |\n",
-        first->condition, items, right, n, (double)right / n, low, high, lost, won, up / items,
-        recovered / items, first->cut, work / items, seconds / items, cpu / items, full_cpu / cpu,
-        score / items, (double)repaired / items, repaired ? repair / repaired : 0);
-}
-
-static void print_summary(const bench *b)
-{
-    for (size_t i = 0; i < b->n_results; i++) {
-        bool is_new = true;
-        const result *first = &b->results[i];
-        for (size_t j = 0; j < i && is_new; j++)
-            is_new =
-                !(b->results[j].tokens == first->tokens && b->results[j].turn == first->turn &&
-                    !strcmp(b->results[j].task, first->task) && !strcmp(b->results[j].model, first->model));
-        if (!is_new) continue;
-        printf(
-            "\n%s, %s, %u tokens, turn %u\n\n| condition | items | found | share [95%%] | lost, won against "
-            "full | asked rows above | attention recovered | cut | work | prefill, s | processor s | full / "
-            "it | score + plan, ms "
-            "| repaired "
-            "rows | ms a repaired row |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
-            first->model, first->task, first->tokens, first->turn);
-        for (size_t c = 0; c < N_CONDITIONS; c++) {
-            result key = *first;
-            snprintf(key.condition, sizeof key.condition, "%s", conditions[c].name);
-            for (size_t j = 0; j < b->n_results; j++)
-                if (same_row(&b->results[j], &key)) {
-                    print_row(b, &b->results[j]);
-                    break;
-                }
-        }
-    }
-}
 
 /* --- one item under one condition ------------------------------------------------------------------------------------------- */
 
@@ -263,24 +136,29 @@ static int append(kv_session *s, kv_origin origin, uint32_t turn, const model_id
     return kv_session_append(s, &g, ids->ids, (uint32_t)ids->n, logits, NULL, NULL, err);
 }
 
-/* Greedy, until the answer ends. */
-static int generate(const bench *b, kv_session *s, uint32_t turn, uint32_t n_new, float *logits,
-    base_buf *answer, base_err *err)
+/* Greedy, on a copy: the sequence goes on with the full session's answer (append_first_answer), which is what most would say. */
+static int answer(const bench *b, const kv_session *s, const ruler_question *q, float *logits,
+    bench_score *one, base_err *err)
 {
-    const model_tokenizer *t = model_get_tokenizer(b->model);
-    for (uint32_t i = 0; i < n_new; i++) {
-        int32_t id = 0;
-        for (uint32_t v = 1; v < b->info->n_vocab; v++)
-            if (logits[v] > logits[id]) id = (int32_t)v;
-        if (model_tokenizer_is_end(t, id)) break;
-        size_t n = 0;
-        const char *piece = model_tokenizer_piece(t, id, &n);
-        if (piece) base_buf_add(answer, piece, n);
-        const model_ids one = {.ids = &id, .n = 1};
-        int r = append(s, KV_ORIGIN_ANSWER, turn, &one, NULL, NULL, logits, err);
-        if (r) return r;
-    }
-    return 0;
+    const bench_score *full = bench_scores_find(&b->results, one, "full");
+    kv_session *copy = NULL;
+    model_ids ids = {0}, guess = {0};
+    base_buf text = {0};
+    if (full)
+        model_tokenizer_encode(
+            model_get_tokenizer(b->model), full->answer, strlen(full->answer), false, &guess);
+    const bench_asking a = {.model = b->model, .turn = one->turn, .n_new = q->n_new, .guess = &guess};
+    int r = kv_session_fork(s, &copy, NULL, err);
+    if (!r) r = bench_answer(copy, &a, logits, &ids, err);
+    bench_answer_text(b->model, &ids, &text);
+    snprintf(one->answer, sizeof one->answer, "%s", text.data ? text.data : "");
+    one->n_targets = q->n_wanted;
+    ruler_found(q, text.data ? text.data : "", one->found);
+    kv_session_free(copy);
+    model_ids_free(&ids);
+    model_ids_free(&guess);
+    base_buf_free(&text);
+    return r;
 }
 
 /* Share of the asked facts' rows that are active in the last layer, mean over its lanes. */
@@ -308,97 +186,124 @@ static double cpu_seconds(void)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* Question, repair (turn 2), tail, answer; `start` and one->cpu_s are when the wait for this answer began. */
-static int ask(bench *b, kv_session *s, const ruler_question *q, uint32_t turn, uint32_t doc, uint32_t n_doc,
-    uint64_t start, result *one, float *logits, base_err *err)
+/* Where the prefill was cut and what that left, of the document's tokens. */
+static void look(const bench *b, const kv_session *s, const ruler_question *q, uint32_t doc, uint32_t n_doc,
+    bench_score *one)
+{
+    uint64_t layers = 0;
+    one->numbers[CUT] = 0;
+    for (uint32_t t = doc; t < doc + n_doc; t++) {
+        const uint32_t cut = kv_session_cut(s, t);
+        layers += cut ? cut : b->info->n_layer;
+        if (cut) one->numbers[CUT] = cut;
+    }
+    one->numbers[WORK] = (double)layers / ((double)n_doc * b->info->n_layer);
+    one->numbers[ASKED_UP] = asked_up(b, s, q, doc);
+}
+
+/* Question, repair (turn 2), tail, answer; `start` and `cpu` are when the wait for this answer began. */
+static int ask(bench *b, kv_session *s, const ruler_question *q, const ruler_item *item, uint32_t doc,
+    uint64_t start, double cpu, bench_score *one, float *logits, base_err *err)
 {
     kv_stats before, stats;
-    base_buf answer = {0};
-    uint32_t from = 0, queries[RULER_QUERIES];
+    uint32_t queries[RULER_QUERIES];
+    double *x = one->numbers;
     kv_session_get_stats(s, &before);
-    from = before.n_tokens;
+    bench_score_clear(&b->results, one);
+    const uint32_t from = before.n_tokens;
     for (uint32_t i = 0; i < q->n_queries; i++) queries[i] = from + q->queries[i];
-    int r = append(s, KV_ORIGIN_USER, turn, &q->ids, q, NULL, NULL, err);
+    int r = append(s, KV_ORIGIN_USER, one->turn, &q->ids, q, NULL, NULL, err);
     const uint64_t repair_start = base_clock_ns();
-    if (!r && turn == 2 && b->restore)
+    if (!r && one->turn == 2 && b->restore) {
         r = kv_session_repair(s, from, from + (uint32_t)q->ids.n, queries, q->n_queries, NULL, err);
-    one->repair_ms = (double)(base_clock_ns() - repair_start) / 1e6;
-    if (!r) r = append(s, KV_ORIGIN_SCAFFOLD, turn, &q->tail, NULL, NULL, logits, err);
-    one->prefill_s = (double)(base_clock_ns() - start) / 1e9;
-    one->cpu_s = cpu_seconds() - one->cpu_s;
-    one->turn = turn;
-    one->asked_up = asked_up(b, s, q, doc);
-    one->n_targets = q->n_wanted;
-    if (!r) {
-        kv_session_get_stats(s, &stats);
-        uint64_t layers = 0;
-        one->cut = 0;
-        for (uint32_t t = doc; t < doc + n_doc; t++) {
-            const uint32_t cut = kv_session_cut(s, t);
-            layers += cut ? cut : b->info->n_layer;
-            if (cut) one->cut = cut;
-        }
-        one->work = (double)layers / ((double)n_doc * b->info->n_layer);
-        one->deferred = stats.deferred_tokens;
-        one->repaired = turn == 2 ? stats.computed_above - before.computed_above : 0;
-        one->recovered = NAN;
-        if (turn == 1 && b->full && one->cut)
-            r = kv_session_attention_kept(b->full, s, one->cut, &one->recovered, NULL, err);
-        if (!r && turn == 1 && !b->full && !strcmp(one->condition, "full"))
-            r = kv_session_fork(s, &b->full, NULL, err);
-        one->score_ms = stats.score_ms - before.score_ms;
-        one->plan_ms = stats.plan_ms - before.plan_ms;
-        /* The answer is written on a copy: the sequence goes on with the full session's (append_first_answer). */
-        kv_session *copy = NULL;
-        if (!r) r = kv_session_fork(s, &copy, NULL, err);
-        if (!r) r = generate(b, copy, turn, q->n_new, logits, &answer, err);
-        kv_session_free(copy);
+        x[REPAIR_MS] = (double)(base_clock_ns() - repair_start) / 1e6;
     }
-    if (!r) {
-        ruler_found(q, answer.data ? answer.data : "", one->found);
-        write_result(b, one, answer.data ? answer.data : "");
+    if (!r) r = append(s, KV_ORIGIN_SCAFFOLD, one->turn, &q->tail, NULL, NULL, logits, err);
+    if (one->turn == 2 || b->timed) {
+        x[PREFILL_S] = (double)(base_clock_ns() - start) / 1e9;
+        x[CPU_S] = cpu_seconds() - cpu;
     }
-    base_buf_free(&answer);
+    if (r) return r;
+    look(b, s, q, doc, (uint32_t)item->ids.n, one);
+    kv_session_get_stats(s, &stats);
+    x[DEFERRED] = stats.deferred_tokens;
+    x[REPAIRED] = stats.computed_above - before.computed_above;
+    if (x[REPAIRED] > 0) x[ROW_MS] = x[REPAIR_MS] / x[REPAIRED];
+    x[SCORE_MS] = stats.score_ms - before.score_ms;
+    x[PLAN_MS] = stats.plan_ms - before.plan_ms;
+    if (one->turn == 1 && b->full && x[CUT] > 0)
+        r = kv_session_attention_kept(b->full, s, (uint32_t)x[CUT], &x[RECOVERED], NULL, err);
+    if (!r && one->turn == 1 && !b->full && !strcmp(one->condition, "full"))
+        r = kv_session_fork(s, &b->full, NULL, err);
+    if (!r) r = answer(b, s, q, logits, one, err);
+    if (!r) bench_scores_add(&b->results, one);
     return r;
 }
 
 /* What the full session answered stands in every condition's sequence, so that the later question differs in the cache alone. */
-static int append_first_answer(bench *b, kv_session *s, const result *one, base_err *err)
+static int append_first_answer(bench *b, kv_session *s, const bench_score *one, base_err *err)
 {
-    const result *full = full_of(b, one);
-    const char *answer = full ? full->answer : one->answer;
+    const bench_score *full = bench_scores_find(&b->results, one, "full");
+    const char *text = full ? full->answer : one->answer;
     model_ids ids = {0};
-    model_tokenizer_encode(model_get_tokenizer(b->model), answer, strlen(answer), false, &ids);
+    model_tokenizer_encode(model_get_tokenizer(b->model), text, strlen(text), false, &ids);
     int r = append(s, KV_ORIGIN_ANSWER, 1, &ids, NULL, NULL, NULL, err);
     model_ids_free(&ids);
     return r;
 }
 
-static int run_condition(
-    bench *b, const struct condition *c, const ruler_item *item, result *key, float *logits, base_err *err)
+static int open_session(
+    bench *b, const struct condition *c, const char *row_file, kv_session **ret, base_err *err)
 {
-    const model_template *template = model_get_template(b->model);
-    kv_session *s = NULL;
-    model_ids scaffold = {0};
     const kv_options o = {.policy = c->policy,
         .set = c->set,
         .repair = (int)b->restore,
         .heads_file = b->heads,
-        .pivot_file = b->pivot_file};
-    int r = kv_session_new(&s, b->model, &o, NULL, err);
+        .pivot_file = b->pivot_file,
+        .row_file = row_file};
+    return kv_session_new_over(ret, &b->compute, &o, NULL, err);
+}
+
+/* Where the document of full is to be kept; NULL: nowhere, or it is there. */
+static char *name_document(const bench *b, const ruler_item *item, const model_ids *scaffold)
+{
+    const bench_piece pieces[] = {{{.origin = KV_ORIGIN_SCAFFOLD, .turn = 1}, scaffold},
+        {{.origin = KV_ORIGIN_CONTEXT, .turn = 1, .lines = item->lines, .n_lines = item->n_lines},
+            &item->ids}};
+    char *path = b->documents ? bench_document_path(b->documents, b->model, pieces, 2) : NULL;
+    if (path && base_fs_exists(path)) {
+        free(path);
+        path = NULL;
+    }
+    return path;
+}
+
+static int run_condition(bench *b, const struct condition *c, const ruler_item *item, bench_score *key,
+    float *logits, base_err *err)
+{
+    const model_template *template = model_get_template(b->model);
+    kv_session *s = NULL;
+    model_ids scaffold = {0};
     model_template_start(template, &scaffold);
     model_template_begin(template, MODEL_ROLE_USER, &scaffold);
+    char *file = strcmp(c->name, "full") ? NULL : name_document(b, item, &scaffold);
+    int r = open_session(b, c, file, &s, err);
     if (!r) r = append(s, KV_ORIGIN_SCAFFOLD, 1, &scaffold, NULL, NULL, NULL, err);
     const uint32_t doc = (uint32_t)scaffold.n;
     const uint64_t start = base_clock_ns();
-    key->cpu_s = cpu_seconds();
+    const double cpu = cpu_seconds();
+    if (b->share) bench_share_keep(b->share, true);
     if (!r) r = append(s, KV_ORIGIN_CONTEXT, 1, &item->ids, NULL, item, NULL, err);
-    if (!r) r = ask(b, s, &item->first, 1, doc, (uint32_t)item->ids.n, start, key, logits, err);
+    if (b->share) bench_share_keep(b->share, false);
+    if (!r && file) r = kv_session_save(s, err);
+    free(file);
+    key->turn = 1;
+    if (!r) r = ask(b, s, &item->first, item, doc, start, cpu, key, logits, err);
     if (!r && b->turns > 1) r = append_first_answer(b, s, key, err);
     if (!r && b->turns > 1) {
+        key->turn = 2;
         kv_session_set_turn(s, 2);
-        key->cpu_s = cpu_seconds();
-        r = ask(b, s, &item->later, 2, doc, (uint32_t)item->ids.n, base_clock_ns(), key, logits, err);
+        r = ask(b, s, &item->later, item, doc, base_clock_ns(), cpu_seconds(), key, logits, err);
     }
     kv_session_free(s);
     model_ids_free(&scaffold);
@@ -418,30 +323,37 @@ static bool is_wanted(const char *words, char separator, const char *name)
     return false;
 }
 
-static bool is_done(const bench *b, const result *key)
+static bool is_left(const bench *b, const bench_score *key, const char *condition)
 {
-    for (size_t i = 0; i < b->n_results; i++)
-        if (same_key(&b->results[i], key)) return true;
-    return false;
+    bench_score last = *key;
+    last.turn = (uint32_t)b->turns;
+    return is_wanted(b->words, ';', condition) && !bench_scores_find(&b->results, &last, condition);
 }
 
 /* All conditions of one item. */
 static int run_item(bench *b, const char *task, uint32_t number, float *logits, base_err *err)
 {
     ruler_item item;
+    bench_score key = {.tokens = (uint32_t)b->tokens, .item = number};
+    bool any = false;
     int r = 0;
+    snprintf(key.model, sizeof key.model, "%.12s", b->info->hash);
+    snprintf(key.task, sizeof key.task, "%s", task);
+    for (size_t i = 0; i < N_CONDITIONS; i++) any = any || is_left(b, &key, conditions[i].name);
+    if (!any) return 0;
     ruler_item_make(&item, model_get_tokenizer(b->model), model_get_template(b->model), &b->corpus, task,
         number + 1, (uint32_t)b->tokens);
     for (size_t i = 0; i < N_CONDITIONS && !r; i++) {
-        result key = {.tokens = (uint32_t)b->tokens, .item = number, .turn = (uint32_t)b->turns};
-        snprintf(key.model, sizeof key.model, "%.12s", b->info->hash);
-        snprintf(key.task, sizeof key.task, "%s", task);
+        if (!is_left(b, &key, conditions[i].name)) continue;
+        const uint64_t start = base_clock_ns();
         snprintf(key.condition, sizeof key.condition, "%s", conditions[i].name);
-        if (is_wanted(b->words, ';', conditions[i].name) && !is_done(b, &key))
-            r = run_condition(b, &conditions[i], &item, &key, logits, err);
+        r = run_condition(b, &conditions[i], &item, &key, logits, err);
+        fprintf(stderr, "%s %u, %s: %.1f s\n", task, number, conditions[i].name,
+            (double)(base_clock_ns() - start) / 1e9);
     }
     kv_session_free(b->full);
     b->full = NULL;
+    if (b->share) bench_share_forget(b->share);
     ruler_item_free(&item);
     return r;
 }
@@ -473,6 +385,8 @@ static int find_pivot(bench *b, base_err *err)
 
 static int check_options(const bench *b, base_err *err)
 {
+    if (b->timed && b->documents)
+        return base_fail(err, BASE_E_USAGE, "--documents: writing them would be measured by --timed");
     if (b->tokens < 600 || b->tokens > 100000 || b->items < 1 || b->items > 10000 || b->first < 0 ||
         b->first > 1000000 || b->turns < 1 || b->turns > 2 || b->restore < 0 || b->restore > 100000)
         return base_fail(err, BASE_E_USAGE, "--tokens is 600 to 100000, --items 1 to 10000, --turns 1 or 2");
@@ -481,14 +395,31 @@ static int check_options(const bench *b, base_err *err)
     return 0;
 }
 
+/* Sessions share what lies below the layers before which the wanted conditions cut. */
+static int open_compute(bench *b, base_err *err)
+{
+    uint32_t cuts[N_CONDITIONS] = {0};
+    int r = 0;
+    b->compute = kv_compute_model(b->model);
+    for (size_t i = 0; i < N_CONDITIONS && !b->timed && !r; i++) {
+        kv_session *s = NULL;
+        if (!is_wanted(b->words, ';', conditions[i].name)) continue;
+        r = open_session(b, &conditions[i], NULL, &s, err);
+        if (!r) cuts[i] = kv_session_next_cut(s);
+        kv_session_free(s);
+    }
+    if (r || b->timed) return r;
+    b->share = bench_share_new(b->model, cuts, N_CONDITIONS);
+    b->compute = bench_share_compute(b->share);
+    return 0;
+}
+
 static int run(bench *b, base_err *err)
 {
-    base_buf old = {0};
     int r = check_options(b, err);
     if (!r) r = bench_corpus_load(b->corpus_folder, &b->corpus, err);
-    if (!r) r = bench_open_out(&b->file, b->out, b->resume, &old, err);
-    if (!r) bench_each_line(&old, read_line, b);
-    base_buf_free(&old);
+    if (!r && b->documents) r = base_fs_mkdirs(b->documents, err);
+    if (!r) r = bench_scores_open(&b->results, b->out, b->resume, err);
     if (!r) r = cmd_open_model(&b->common, &b->model, err);
     if (r) return r;
     b->info = model_get_info(b->model);
@@ -499,6 +430,7 @@ static int run(bench *b, base_err *err)
             "kvist: this model's retrieval heads are not calibrated (kvist kv calibrate); all heads count\n",
             stderr);
     if (b->pivot || !base_fs_exists(b->pivot_file)) r = find_pivot(b, err);
+    if (!r) r = open_compute(b, err);
     float *logits = base_xmalloc(b->info->n_vocab * sizeof *logits);
     for (int64_t i = 0; i < b->items && !r; i++)
         for (size_t t = 0; ruler_tasks[t] && !r; t++)
@@ -510,7 +442,12 @@ static int run(bench *b, base_err *err)
 
 int cmd_bench_structkv(int argc, char **argv)
 {
-    bench b = {.common = COMMON_OPTIONS_DEFAULTS, .tokens = 2048, .items = 5, .turns = 1, .restore = 96};
+    bench b = {.common = COMMON_OPTIONS_DEFAULTS,
+        .tokens = 2048,
+        .items = 5,
+        .turns = 1,
+        .restore = 96,
+        .results = {.name = "structkv", .numbers = numbers, .n_numbers = N_NUMBERS}};
     const option_row own[] = {
         {"--corpus", OPTION_TEXT, &b.corpus_folder},
         {"--tokens", OPTION_INTEGER, &b.tokens},
@@ -523,6 +460,9 @@ int cmd_bench_structkv(int argc, char **argv)
         {"--out", OPTION_TEXT, &b.out},
         {"--resume", OPTION_FLAG, &b.resume},
         {"--summary", OPTION_TEXT, &b.summary},
+        {"--against", OPTION_TEXT, &b.against},
+        {"--timed", OPTION_FLAG, &b.timed},
+        {"--documents", OPTION_TEXT, &b.documents},
         {"--pivot", OPTION_FLAG, &b.pivot},
         {"--help", OPTION_FLAG, &b.help},
         {.name = NULL},
@@ -530,10 +470,10 @@ int cmd_bench_structkv(int argc, char **argv)
     base_err err = {0};
     int r;
     if (!cmd_begin(argc, argv, &b.common, own, &b.help, usage, NULL, &r)) return r;
-    r = b.summary ? bench_read_lines(b.summary, read_line, &b, &err) : run(&b, &err);
-    if (!r && (b.summary || b.out)) print_summary(&b);
-    if (b.file && b.file != stdout) fclose(b.file);
-    free(b.results);
+    r = b.summary ? bench_scores_read(&b.results, b.summary, &err) : run(&b, &err);
+    if (!r && (b.summary || b.out)) bench_scores_print(&b.results, b.against, stdout);
+    bench_scores_close(&b.results);
+    bench_share_free(b.share);
     base_buf_free(&b.corpus);
     free(b.heads);
     free(b.pivot_file);

@@ -33,6 +33,11 @@ bool kv__is_bulk(const kv_session *s, const kv_segment *g, uint32_t n)
     return (g->origin == KV_ORIGIN_CONTEXT || g->origin == KV_ORIGIN_TOOL) && all >= s->parameters.bulk;
 }
 
+uint32_t kv_session_next_cut(const kv_session *s)
+{
+    return s->parameters.prune > 0 && !s->policy->heavy ? chosen_cut(s) : 0;
+}
+
 uint32_t kv__prune_cut(const kv_session *s, const kv_segment *g, uint32_t n, bool wants_logits)
 {
     const uint32_t logged = g->lanes / s->compute.shape.n_head_kv;
