@@ -186,6 +186,14 @@ int kv_session_save_prefix(kv_session *s, const char *path, uint32_t n, base_err
 int kv_session_repair(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries, uint32_t n_queries,
     const atomic_bool *cancel, base_err *err);
 
+/* The same as an experiment wants it. What is NULL is as kv_session_repair has it. */
+typedef struct kv_ask {
+    const kv_signal *signal; /* asks instead of [from, to): the last question's, another session's */
+    const uint64_t *among;   /* [bits of n] evicted rows beside these are not scored and do not come back */
+    uint32_t *rank;          /* out, [n]: evicted rows that are asked for more; UINT32_MAX: nobody asked */
+} kv_ask;
+int kv_session_repair_by(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries,
+    uint32_t n_queries, const kv_ask *ask, const atomic_bool *cancel, base_err *err);
 /*
  * Experiments: evicted rows below `to` by summaries of their chunks (RepairKV's PageSummary, after Quest): chunks of `chunk` tokens in the
  * order of the inner product of the signal's mean query and the chunk's largest keys, mean over heads, until `n` evicted rows are
@@ -196,14 +204,6 @@ int kv_session_chunks(kv_session *s, uint32_t to, const kv_signal *signal, uint3
 /* The signal of [from, to): at most `most` of its kept queries, of those named in `queries` when some are. */
 int kv_session_signal(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries, uint32_t n_queries,
     uint32_t most, kv_signal *ret, base_err *err);
-/* The same as an experiment wants it. What is NULL is as kv_session_repair has it. */
-typedef struct kv_ask {
-    const kv_signal *signal; /* asks instead of [from, to): the last question's, another session's */
-    const uint64_t *among; /* [bits of n] evicted rows beside these are not scored and do not come back */
-    uint32_t *rank; /* out, [n]: how many evicted rows are asked for more; UINT32_MAX: nobody asked about it */
-} kv_ask;
-int kv_session_repair_by(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries,
-    uint32_t n_queries, const kv_ask *ask, const atomic_bool *cancel, base_err *err);
 /*
  * Experiments: of the k rows that a message asks for most by exact scores, the share that is among the k of a first pass at `share`
  * (first=, reading.h). ret_ms: what scoring and ordering took without it and with it.
