@@ -583,7 +583,9 @@ int agent__repair(agent *a, uint32_t from, uint32_t to, base_err *err)
         uint32_t token = from + token_at(&m, ends[i] - 1);
         if (!n_queries || queries[n_queries - 1] < token) queries[n_queries++] = token;
     }
+    const uint64_t start = base_clock_ns();
     int rc = a->engine->ops->repair(a->engine, from, to, n_queries ? queries : NULL, n_queries, err);
+    a->sums.prefill_ns += base_clock_ns() - start; /* it may compute rows, and who asked waits for that too */
     free(m.end);
     base_buf_free(&text);
     return rc;
