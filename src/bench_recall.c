@@ -98,6 +98,13 @@ static const struct condition {
         .repair = true,
         .swap = true,
         .set = {OURS}},
+    {.name = "snapkv, exchange",
+        .policy = "snapkv",
+        .store = STORE_BK,
+        .repair = true,
+        .swap = true,
+        .quarter = true,
+        .set = {OURS, "signal=replay"}},
     {.name = "streaming-llm", .policy = "streaming-llm", .store = STORE_BK},
 };
 enum {
