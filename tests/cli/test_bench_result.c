@@ -55,7 +55,9 @@ static void test_bench_result__a_file_is_gone_on_with_when_asked(void **state)
         .text = 7,
         .k = 48,
         .n_targets = 2,
-        .found = {true, false}};
+        .found = {true, false},
+        .n_ranks = 2,
+        .ranks = {3, 17}};
     assert_int_equal(bench_results_open(&r, "niah", path, false, &err), 0); /* empty: nothing to lose */
     bench_results_add(&r, &one, "12345\n\"x\"");
     bench_results_close(&r);
@@ -72,13 +74,25 @@ static void test_bench_result__a_file_is_gone_on_with_when_asked(void **state)
     assert_non_null(bench_results_find(&r, &one, false));
     assert_int_equal(r.items[0].n_targets, 2);
     assert_true(r.items[0].found[0] && !r.items[0].found[1]);
+    assert_int_equal(r.items[0].n_ranks, 2);
+    assert_true(r.items[0].ranks[0] == 3 && r.items[0].ranks[1] == 17);
     one.k = 96;
+    one.n_ranks = 0; /* nobody asked: no field, no column */
     assert_null(bench_results_find(&r, &one, false));
     bench_results_add(&r, &one, NULL);
     bench_results_close(&r);
     assert_int_equal(bench_results_read(&r, path, &err), 0);
     assert_int_equal(r.n, 2);
     assert_non_null(bench_results_find(&r, &one, false));
+    assert_int_equal(r.items[1].n_ranks, 0);
+    char table[4096] = {0};
+    f = fmemopen(table, sizeof table - 1, "w");
+    assert_non_null(f);
+    bench_results_print(&r, f);
+    fclose(f);
+    assert_non_null(strstr(table, "K = 48"));
+    assert_non_null(strstr(table, " | 17 (17) | "));
+    assert_non_null(strstr(strstr(table, "K = 96"), " | - | "));
     bench_results_close(&r);
     unlink(path);
 }
