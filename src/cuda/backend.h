@@ -159,10 +159,13 @@ void cuda_rows_deliver(cuda_backend *c, bool arrived);
 const uint16_t *cuda_rows_pool(const cuda_backend *c, uint32_t lane);
 /* An operation's end: of a view without stamps nothing is remembered, since its memory may hold other rows next time. */
 int cuda_rows_done(cuda_backend *c, const model_rows_view *view, base_err *err);
-/* Where the pool holds a row, CUDA_NO_SLOT when it does not. After cuda_rows_meet with this view. */
+/*
+ * Where the pool holds a row, and those behind it in its block; CUDA_NO_SLOT for what it does not hold. After cuda_rows_meet with this
+ * view.
+ */
 #define CUDA_NO_SLOT UINT32_MAX
 int cuda_rows_meet(cuda_backend *c, const model_rows_view *view, base_err *err);
-uint32_t cuda_rows_find(const cuda_backend *c, uint32_t lane, uint32_t slot);
+const uint32_t *cuda_rows_places(const cuda_backend *c, uint32_t lane, uint32_t slot);
 size_t cuda_rows_n_slots(const cuda_backend *c);
 
 /* ---- lists.c ---- */

@@ -3,7 +3,8 @@
  *
  * Host memory is the truth: the device has a pool of places for every lane, and a row that some list names is brought there once.
  * A row is known by its block's stamp (model/rows.h) and its place in the block, so nothing has to be told when blocks are copied,
- * shared or freed: a stamp that nobody names any more is only memory, and is swept when places run out. Evicting a row moves nothing.
+ * shared or freed: a stamp that nobody names any more is only memory, and is swept when places run out and memory is short. Evicting a
+ * row moves nothing.
  * Who brings rows, and the lists of what is live: lists.c.
  */
 #include <stdlib.h>
@@ -165,9 +166,9 @@ int cuda_rows_done(cuda_backend *c, const model_rows_view *view, base_err *err)
     return rc;
 }
 
-uint32_t cuda_rows_find(const cuda_backend *c, uint32_t lane, uint32_t slot)
+const uint32_t *cuda_rows_places(const cuda_backend *c, uint32_t lane, uint32_t slot)
 {
-    return *cuda_rows_place_of(c->rows, lane, slot);
+    return cuda_rows_place_of(c->rows, lane, slot);
 }
 
 size_t cuda_rows_n_slots(const cuda_backend *c)
@@ -274,16 +275,29 @@ uint32_t cuda_rows_count_missing(
 {
     uint32_t n = 0, ordinal = list->n_rows;
     for (uint32_t i = list->n_runs; i-- > 0 && ordinal > from;) {
-        const model_run *run = &list->runs[i];
-        for (uint32_t k = run->n; k-- > 0 && ordinal > from; ordinal--)
-            n += *cuda_rows_place_of(r, lane, run->slot + k) == CUDA_NO_SLOT;
+        const uint32_t *places = cuda_rows_place_of(r, lane, list->runs[i].slot);
+        for (uint32_t k = list->runs[i].n; k-- > 0 && ordinal > from; ordinal--)
+            n += places[k] == CUDA_NO_SLOT;
     }
     return n;
 }
 
 /*
- * Places for the layer's rows from ordinals `from` on that the pool does not hold: rows that no list names give theirs back, and
- * then the pool grows, by a quarter of the lists more than they need, or the next tokens would sweep again.
+ * A pool twice as large, while that takes less than half of the memory that is left: then what was evicted stays, scoring reads
+ * its keys here, and promoting it moves nothing.
+ */
+static int keep_all(cuda_backend *c, base_err *err)
+{
+    const cuda_rows *r = c->rows;
+    if (r->n_slots == 0 || 2 * r->pool_bytes > (c->limit_bytes - c->used_bytes) / 2) return 0;
+    const int rc = grow_pool(c, 2 * r->n_slots, err);
+    return rc == BASE_E_NOMEM ? 0 : rc;
+}
+
+/*
+ * Places for the layer's rows from ordinals `from` on that the pool does not hold: while there is plenty of memory the pool grows;
+ * then rows that no list names give theirs back, and then it grows by a quarter of the lists more than they need, or the next
+ * tokens would sweep again.
  */
 int cuda_rows_make_room(
     cuda_backend *c, const model_rows_view *view, uint32_t first, const uint32_t *from, base_err *err)
@@ -295,7 +309,8 @@ int cuda_rows_make_room(
     for (uint32_t i = 0; i < n; i++)
         missing[i] = cuda_rows_count_missing(r, &view->lanes[first + i], first + i, from[i]);
     if (has_places(r, missing, first, n)) return 0;
-    if ((rc = cuda_finish(c, err)) || (rc = sweep(c, err))) return rc;
+    if ((rc = cuda_finish(c, err)) || (rc = keep_all(c, err)) || has_places(r, missing, first, n)) return rc;
+    if ((rc = sweep(c, err))) return rc;
     for (uint32_t i = 0; i < n; i++) {
         missing[i] = cuda_rows_count_missing(r, &view->lanes[first + i], first + i, 0);
         if (missing[i] > most_missing) most_missing = missing[i];

@@ -75,8 +75,8 @@ void cuda_rows_forget_lists(cuda_rows *r);
 uint32_t cuda_rows_count_missing(
     const cuda_rows *r, const model_lane_list *list, uint32_t lane, uint32_t from);
 /*
- * Places for the layer's rows from ordinals `from` (one a lane) on that the pool does not hold: rows that no list names give theirs
- * back, and then the pool grows.
+ * Places for the layer's rows from ordinals `from` (one a lane) on that the pool does not hold: the pool grows while there is plenty of
+ * memory, else rows that no list names give theirs back.
  */
 int cuda_rows_make_room(
     cuda_backend *c, const model_rows_view *view, uint32_t first, const uint32_t *from, base_err *err);

@@ -1,16 +1,20 @@
 /*
  * score_rows: who would be attended to, over lists that may name rows of the host tier.
  *
- * Layer by layer: rows that the pool holds are read there, the keys of the others are streamed (packed, one transfer) into
- * memory that is used again for the next layer. Lists of a score are not the live lists, and are not remembered. The decisions
- * are made elsewhere, on the mass that comes back.
+ * Layer by layer: rows that the pool holds are read there, the keys of the others are streamed (gathered by the pool's threads) into
+ * memory that is used again for the next layer. Nobody waits for a layer: the next one is collected while it is computed, and the
+ * mass of all comes back together. Lists of a score are not the live lists, and are not remembered. The decisions are made elsewhere,
+ * on the mass.
  */
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cuda/backend.h"
 #include "model/rows8.h"
+
+enum { GATHER_KEYS = 64 /* that a thread claims */ };
 
 /* Device memory of one call, sized by its largest layer. */
 typedef struct space {
@@ -18,14 +22,22 @@ typedef struct space {
     size_t n_bytes;
     uint32_t *slots, *n_rows, *n_heads, *from;
     uint16_t *streamed;
-    float *queries, *rest, *tiles, *totals, *mass;
+    float *queries, *rest, *tiles, *totals;
 } space;
+
+/* Mass of a layer that will be in the back arena when the stream is through. */
+typedef struct coming {
+    uint32_t layer;
+    const float *mass; /* [lane of the layer][max_rows] */
+} coming;
 
 typedef struct score {
     cuda_backend *c;
     const ops_score_rows_args *a;
     uint32_t group, max_rows, max_tiles, max_streamed; /* of one layer */
     space s;
+    coming *coming; /* [n_layer] */
+    uint32_t n_coming;
 } score;
 
 static uint32_t ordinal_of(const model_lane_list *list, uint32_t index)
@@ -45,11 +57,25 @@ static bool is_wanted(const score *j, uint32_t lane)
     return j->a->mass[lane] && j->a->rows->lanes[lane].n_rows > 0;
 }
 
-/* The pool's place of a row. Of a block in 8 bits the packed keys count, on both backends, whatever the pool still holds. */
-static uint32_t find(const score *j, uint32_t lane, uint32_t slot)
+/*
+ * The pool's places of a run's rows, CUDA_NO_SLOT for those that it does not hold. NULL: it holds none. Of a block in 8 bits the packed
+ * keys count, on both backends, whatever the pool still holds.
+ */
+static const uint32_t *places_of(const score *j, uint32_t lane, const model_run *run)
 {
     const uint8_t *const *packed = (const uint8_t *const *)j->a->rows->packed;
-    return packed && packed[slot / MODEL_ROWS_BLOCK] ? CUDA_NO_SLOT : cuda_rows_find(j->c, lane, slot);
+    return packed && packed[run->slot / MODEL_ROWS_BLOCK] ? NULL : cuda_rows_places(j->c, lane, run->slot);
+}
+
+static uint32_t count_streamed(const score *j, uint32_t lane)
+{
+    const model_lane_list *list = &j->a->rows->lanes[lane];
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < list->n_runs; i++) {
+        const uint32_t *places = places_of(j, lane, &list->runs[i]);
+        for (uint32_t k = 0; k < list->runs[i].n; k++) n += !places || places[k] == CUDA_NO_SLOT;
+    }
+    return n;
 }
 
 static void copy_key(const score *j, uint32_t lane, uint32_t slot, uint16_t *to)
@@ -72,9 +98,7 @@ static void measure(score *j)
             const model_lane_list *list = &v->lanes[lane];
             if (!is_wanted(j, lane)) continue;
             if (list->n_rows > j->max_rows) j->max_rows = list->n_rows;
-            for (uint32_t i = 0; i < list->n_runs; i++)
-                for (uint32_t k = 0; k < list->runs[i].n; k++)
-                    n_streamed += find(j, lane, list->runs[i].slot + k) == CUDA_NO_SLOT;
+            n_streamed += count_streamed(j, lane);
         }
         if (n_streamed > j->max_streamed) j->max_streamed = n_streamed;
     }
@@ -84,12 +108,12 @@ static void measure(score *j)
 /* Parts of one allocation. */
 static int make_space(score *j, base_err *err)
 {
-    enum { ALIGN = 256, PARTS = 10 };
+    enum { ALIGN = 256, PARTS = 9 };
     const model_rows_shape *s = &j->a->rows->shape;
     const size_t lanes = s->n_head_kv, n_q = (size_t)j->group * j->a->n_queries;
     const size_t sizes[PARTS] = {lanes * j->max_rows * 4, lanes * 4, lanes * 4, lanes * 4,
         (size_t)j->max_streamed * s->head_dim * 2, lanes * n_q * s->head_dim * 4,
-        lanes * n_q * j->max_tiles * 8, lanes * n_q * 8, lanes * j->max_rows * 4, lanes * n_q * 4};
+        lanes * n_q * j->max_tiles * 8, lanes * n_q * 8, lanes * n_q * 4};
     uint8_t *at[PARTS];
     for (int i = 0; i < PARTS; i++) j->s.n_bytes += (sizes[i] + ALIGN - 1) / ALIGN * ALIGN;
     int rc = cuda_alloc(j->c, &j->s.data, j->s.n_bytes, "rows that are scored", err);
@@ -104,19 +128,45 @@ static int make_space(score *j, base_err *err)
     j->s.queries = (float *)(void *)at[5];
     j->s.tiles = (float *)(void *)at[6];
     j->s.totals = (float *)(void *)at[7];
-    j->s.mass = (float *)(void *)at[8];
-    j->s.rest = (float *)(void *)at[9];
+    j->s.rest = (float *)(void *)at[8];
     return 0;
 }
 
-/* Copies through pinned memory: the stream has it before the next piece is written over it. */
-static int put(cuda_backend *c, void *to, const void *from, size_t n_bytes, base_err *err)
+/* Waits for everything; the mass of layers that were begun goes where it belongs, and the arenas are empty. */
+static int deliver(score *j, base_err *err)
 {
+    const ops_score_rows_args *a = j->a;
+    const uint32_t n = a->rows->shape.n_head_kv;
+    int rc = cuda_finish(j->c, err);
+    for (uint32_t i = 0; i < j->n_coming && !rc; i++)
+        for (uint32_t h = 0; h < n; h++) {
+            const uint32_t lane = j->coming[i].layer * n + h;
+            if (is_wanted(j, lane))
+                memcpy(a->mass[lane], j->coming[i].mass + (size_t)h * j->max_rows,
+                    a->rows->lanes[lane].n_rows * sizeof(float));
+        }
+    j->n_coming = 0;
+    return rc;
+}
+
+/* Room in the arenas, delivering what is in them when there is none. */
+static int make_way(score *j, size_t move_bytes, size_t back_bytes, base_err *err)
+{
+    cuda_backend *c = j->c;
+    int rc = 0;
+    if (!cuda_has_room(&c->move, move_bytes) || !cuda_has_room(&c->back, back_bytes)) rc = deliver(j, err);
+    return rc ? rc : cuda_reserve(c, 0, move_bytes, back_bytes, err);
+}
+
+/* Copies through pinned memory: `from` may be written over at once. */
+static int put(score *j, void *to, const void *from, size_t n_bytes, base_err *err)
+{
+    cuda_backend *c = j->c;
     int rc = 0;
     for (size_t at = 0; at < n_bytes && !rc;) {
         void *host, *unused;
         const size_t left = n_bytes - at, now = left < c->move.size / 4 ? left : c->move.size / 4;
-        rc = cuda_reserve(c, 0, now, 0, err);
+        rc = make_way(j, now, 0, err);
         if (rc) break;
         cuda_take(&c->move, now, &host, &unused);
         memcpy(host, (const uint8_t *)from + at, now);
@@ -144,34 +194,88 @@ static uint32_t collect_queries(const score *j, uint32_t layer, uint32_t kv_head
     return n;
 }
 
-/* Places of a lane's rows; keys that are not on the device are appended to `keys`. */
-static uint32_t collect_rows(const score *j, uint32_t lane, uint32_t *slots, uint16_t *keys, uint32_t n_keys)
+/* ---- keys that the device lacks ---- */
+
+typedef struct key_source {
+    uint32_t lane, slot;
+} key_source;
+
+typedef struct key_job {
+    const score *score;
+    const key_source *from;
+    uint16_t *to;
+    uint32_t n;
+    _Atomic uint32_t next;
+} key_job;
+
+static void gather_keys(void *arg, int thread, int n_threads)
 {
-    const model_rows_view *v = j->a->rows;
-    const model_lane_list *list = &v->lanes[lane];
-    const uint32_t d = v->shape.head_dim;
-    for (uint32_t i = 0; i < list->n_runs; i++)
-        for (uint32_t k = 0; k < list->runs[i].n; k++) {
-            const uint32_t slot = list->runs[i].slot + k, place = find(j, lane, slot);
-            *slots++ = place != CUDA_NO_SLOT ? place : GPU_STREAMED | n_keys;
-            if (place != CUDA_NO_SLOT) continue;
-            copy_key(j, lane, slot, keys + (size_t)n_keys++ * d);
+    (void)thread;
+    (void)n_threads;
+    key_job *g = arg;
+    const size_t d = g->score->a->rows->shape.head_dim;
+    for (uint32_t first; (first = atomic_fetch_add(&g->next, GATHER_KEYS)) < g->n;)
+        for (uint32_t i = first; i < g->n && i < first + GATHER_KEYS; i++)
+            copy_key(g->score, g->from[i].lane, g->from[i].slot, g->to + i * d);
+}
+
+/* Gathered in pieces into pinned memory, each on its way while the next is gathered. */
+static int send_keys(score *j, const key_source *from, uint32_t n, base_err *err)
+{
+    cuda_backend *c = j->c;
+    const size_t row = j->a->rows->shape.head_dim * sizeof(uint16_t);
+    int rc = 0;
+    for (uint32_t at = 0, now; at < n && !rc; at += now) {
+        const uint32_t most = (uint32_t)(c->move.size / 8 / row);
+        uint16_t *host;
+        void *unused;
+        now = n - at < most ? n - at : most;
+        if ((rc = make_way(j, now * row, 0, err))) break;
+        cuda_take(&c->move, now * row, &host, &unused);
+        key_job g = {.score = j, .from = from + at, .to = host, .n = now};
+        if (now < 4 * GATHER_KEYS)
+            gather_keys(&g, 0, 1);
+        else
+            base_pool_share(c->pool, gather_keys, &g);
+        rc = cuda_check(c,
+            cudaMemcpyAsync(
+                (uint8_t *)j->s.streamed + at * row, host, now * row, cudaMemcpyHostToDevice, c->stream),
+            err);
+    }
+    return rc;
+}
+
+/* Places of a lane's rows; those that are not on the device are appended to `keys`. */
+static uint32_t collect_rows(
+    const score *j, uint32_t lane, uint32_t *slots, key_source *keys, uint32_t n_keys)
+{
+    const model_lane_list *list = &j->a->rows->lanes[lane];
+    for (uint32_t i = 0; i < list->n_runs; i++) {
+        const model_run *run = &list->runs[i];
+        const uint32_t *places = places_of(j, lane, run);
+        for (uint32_t k = 0; k < run->n; k++) {
+            const bool is_here = places && places[k] != CUDA_NO_SLOT;
+            *slots++ = is_here ? places[k] : GPU_STREAMED | n_keys;
+            if (!is_here) keys[n_keys++] = (key_source){lane, run->slot + k};
         }
+    }
     return n_keys;
 }
+
+/* ---- layers ---- */
 
 /* Host memory of one layer. */
 typedef struct layer_space {
     uint32_t *slots, *n_rows, *n_heads, *from;
-    uint16_t *keys;
-    float *queries, *rest, *mass;
+    key_source *keys;
+    float *queries, *rest;
 } layer_space;
 
 static int send_layer(score *j, layer_space *l, uint32_t layer, base_err *err)
 {
     const model_rows_view *v = j->a->rows;
-    const uint32_t d = v->shape.head_dim, n = v->shape.n_head_kv, first = layer * n;
-    const size_t q_size = (size_t)j->group * j->a->n_queries * d;
+    const uint32_t n = v->shape.n_head_kv, first = layer * n;
+    const size_t q_size = (size_t)j->group * j->a->n_queries * v->shape.head_dim;
     uint32_t n_keys = 0;
     int rc = 0;
     for (uint32_t h = 0; h < n; h++) {
@@ -182,14 +286,13 @@ static int send_layer(score *j, layer_space *l, uint32_t layer, base_err *err)
         l->from[h] = j->a->from ? ordinal_of(&v->lanes[lane], j->a->from[layer]) : 0;
         if (l->n_rows[h]) n_keys = collect_rows(j, lane, l->slots + (size_t)h * j->max_rows, l->keys, n_keys);
     }
-    cuda_backend *c = j->c;
-    rc = put(c, j->s.slots, l->slots, (size_t)n * j->max_rows * 4, err);
-    if (!rc) rc = put(c, j->s.n_rows, l->n_rows, n * sizeof *l->n_rows, err);
-    if (!rc) rc = put(c, j->s.n_heads, l->n_heads, n * sizeof *l->n_heads, err);
-    if (!rc) rc = put(c, j->s.from, l->from, n * sizeof *l->from, err);
-    if (!rc) rc = put(c, j->s.streamed, l->keys, (size_t)n_keys * d * sizeof *l->keys, err);
-    if (!rc) rc = put(c, j->s.rest, l->rest, (size_t)n * j->group * j->a->n_queries * sizeof *l->rest, err);
-    if (!rc) rc = put(c, j->s.queries, l->queries, n * q_size * sizeof *l->queries, err);
+    rc = put(j, j->s.slots, l->slots, (size_t)n * j->max_rows * 4, err);
+    if (!rc) rc = put(j, j->s.n_rows, l->n_rows, n * sizeof *l->n_rows, err);
+    if (!rc) rc = put(j, j->s.n_heads, l->n_heads, n * sizeof *l->n_heads, err);
+    if (!rc) rc = put(j, j->s.from, l->from, n * sizeof *l->from, err);
+    if (!rc) rc = send_keys(j, l->keys, n_keys, err);
+    if (!rc) rc = put(j, j->s.rest, l->rest, (size_t)n * j->group * j->a->n_queries * sizeof *l->rest, err);
+    if (!rc) rc = put(j, j->s.queries, l->queries, n * q_size * sizeof *l->queries, err);
     return rc;
 }
 
@@ -199,22 +302,21 @@ static int score_layer(score *j, layer_space *l, uint32_t layer, base_err *err)
     const model_rows_shape *s = &a->rows->shape;
     cuda_backend *c = j->c;
     const size_t mass_bytes = (size_t)s->n_head_kv * j->max_rows * sizeof(float);
-    const k_score k = {.lists = {.pool = cuda_rows_pool(c, layer * s->n_head_kv),
-                           .streamed = j->s.streamed,
-                           .slots = j->s.slots,
-                           .n_rows = j->s.n_rows,
-                           .n_slots = cuda_rows_n_slots(c),
-                           .cap = j->max_rows,
-                           .streamed_step = s->head_dim,
-                           .n_lanes = s->n_head_kv,
-                           .head_dim = s->head_dim},
+    k_score k = {.lists = {.pool = cuda_rows_pool(c, layer * s->n_head_kv),
+                     .streamed = j->s.streamed,
+                     .slots = j->s.slots,
+                     .n_rows = j->s.n_rows,
+                     .n_slots = cuda_rows_n_slots(c),
+                     .cap = j->max_rows,
+                     .streamed_step = s->head_dim,
+                     .n_lanes = s->n_head_kv,
+                     .head_dim = s->head_dim},
         .queries = j->s.queries,
         .n_heads = j->s.n_heads,
         .from = j->s.from,
         .rest = j->s.rest,
         .tiles = j->s.tiles,
         .totals = j->s.totals,
-        .mass = j->s.mass,
         .group = j->group,
         .n_queries = a->n_queries,
         .max_rows = j->max_rows,
@@ -222,19 +324,14 @@ static int score_layer(score *j, layer_space *l, uint32_t layer, base_err *err)
         .pool_max = a->pool_max,
         .scale = a->scale};
     int rc = send_layer(j, l, layer, err);
-    if (!rc) rc = cuda_check(c, cuda_launch_score_tiles(c->stream, &k), err);
+    if (!rc) rc = make_way(j, 0, mass_bytes, err);
+    if (rc) return rc;
+    coming *next = &j->coming[j->n_coming++];
+    next->layer = layer;
+    cuda_take(&c->back, mass_bytes, &next->mass, &k.mass);
+    rc = cuda_check(c, cuda_launch_score_tiles(c->stream, &k), err);
     if (!rc) rc = cuda_check(c, cuda_launch_score_totals(c->stream, &k), err);
     if (!rc) rc = cuda_check(c, cuda_launch_score_mass(c->stream, &k), err);
-    if (!rc)
-        rc = cuda_check(
-            c, cudaMemcpyAsync(l->mass, j->s.mass, mass_bytes, cudaMemcpyDeviceToHost, c->stream), err);
-    if (!rc) rc = cuda_finish(c, err);
-    for (uint32_t h = 0; h < s->n_head_kv && !rc; h++) {
-        const uint32_t lane = layer * s->n_head_kv + h;
-        if (is_wanted(j, lane))
-            memcpy(a->mass[lane], l->mass + (size_t)h * j->max_rows,
-                a->rows->lanes[lane].n_rows * sizeof(float));
-    }
     return rc;
 }
 
@@ -246,17 +343,20 @@ static int score_layers(score *j, base_err *err)
         .n_rows = malloc(n * 4),
         .n_heads = malloc(n * 4),
         .from = malloc(n * 4),
-        .keys = malloc((size_t)j->max_streamed * s->head_dim * 2 + 1),
+        .keys = malloc(((size_t)j->max_streamed + 1) * sizeof *l.keys),
         .queries = calloc(n * j->group * j->a->n_queries * s->head_dim, 4),
-        .rest = calloc(n * j->group * j->a->n_queries, 4),
-        .mass = malloc(n * j->max_rows * 4)};
+        .rest = calloc(n * j->group * j->a->n_queries, 4)};
     int rc = 0;
-    if (!l.slots || !l.n_rows || !l.n_heads || !l.from || !l.keys || !l.queries || !l.rest || !l.mass)
+    j->coming = malloc(s->n_layer * sizeof *j->coming);
+    if (!j->coming || !l.slots || !l.n_rows || !l.n_heads || !l.from || !l.keys || !l.queries || !l.rest)
         rc = base_fail(err, BASE_E_NOMEM, "no memory to score %u rows", j->max_rows);
     for (uint32_t layer = 0; layer < s->n_layer && !rc; layer++) {
         rc = cuda_check_cancel(j->c, err);
         if (!rc) rc = score_layer(j, &l, layer, err);
     }
+    const int done = deliver(j, rc ? NULL : err); /* in any case: the device still reads what is freed here */
+    if (!rc) rc = done;
+    free(j->coming);
     free(l.slots);
     free(l.n_rows);
     free(l.n_heads);
@@ -264,7 +364,6 @@ static int score_layers(score *j, base_err *err)
     free(l.keys);
     free(l.queries);
     free(l.rest);
-    free(l.mass);
     return rc;
 }
 

@@ -334,10 +334,12 @@ void emu_launch(dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream,
         call();
 }
 
-cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t n_bytes, cudaMemcpyKind, cudaStream_t stream)
+cudaError_t cudaMemcpyAsync(
+    void *to, const void *from, size_t n_bytes, cudaMemcpyKind kind, cudaStream_t stream)
 {
     auto call = [=] {
         if (lost == cudaSuccess && n_bytes) memmove(to, from, n_bytes);
+        if (kind == cudaMemcpyHostToDevice) counts.bytes_to_device += n_bytes;
     };
     if (stream && stream->capture)
         stream->capture->push_back(call);

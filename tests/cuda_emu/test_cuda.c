@@ -259,6 +259,31 @@ static void test_cuda__little_memory_changes_no_bits(void **state)
     close_pair(&p);
 }
 
+/* More sequences than the pool had places for: while memory is plenty, those that nobody reads now stay where they are. */
+static void test_cuda__keeps_rows_while_there_is_memory(void **state)
+{
+    enum { N = 5 }; /* of 300 rows: the pool begins with places for 1024 */
+    const tiny_gguf spec = TINY_GGUF_QWEN2;
+    pair p = open_pair(&spec);
+    model_dense *a = dense(p.cpu), *b[N];
+    float want[N_VOCAB], got[N_VOCAB];
+    const model_rows_shape shape = model_get_rows_shape(p.cuda);
+    const size_t rows_bytes = (size_t)(N_TOKENS - 1) * model_rows_lanes(&shape) * shape.head_dim * 4;
+    for (int i = 0; i < N; i++) {
+        b[i] = dense(p.cuda);
+        compute(b[i], p.cuda, p.ids, N_TOKENS - 1, got);
+    }
+    compute(a, p.cpu, p.ids, N_TOKENS - 1, want);
+    compute(a, p.cpu, p.ids + N_TOKENS - 1, 1, want);
+    const uint64_t before = emu_get_counts().bytes_to_device;
+    compute(b[0], p.cuda, p.ids + N_TOKENS - 1, 1, got);
+    assert_memory_equal(want, got, sizeof want);
+    assert_true(emu_get_counts().bytes_to_device - before < rows_bytes / 2);
+    for (int i = 0; i < N; i++) model_dense_free(b[i]);
+    model_dense_free(a);
+    close_pair(&p);
+}
+
 /* ---- graphs ---- */
 
 static void test_cuda__decodes_by_one_graph_while_the_context_grows(void **state)
@@ -396,6 +421,7 @@ int main(void)
         cmocka_unit_test_setup(test_cuda__decides_what_the_cpu_decides, reset_machine),
         cmocka_unit_test_setup(test_cuda__rows_that_return_are_what_they_were, reset_machine),
         cmocka_unit_test_setup(test_cuda__little_memory_changes_no_bits, reset_machine),
+        cmocka_unit_test_setup(test_cuda__keeps_rows_while_there_is_memory, reset_machine),
         cmocka_unit_test_setup(test_cuda__decodes_by_one_graph_while_the_context_grows, reset_machine),
         cmocka_unit_test_setup(test_cuda__without_a_device_says_so, reset_machine),
         cmocka_unit_test_setup(test_cuda__too_little_memory_is_refused_with_numbers, reset_machine),

@@ -96,7 +96,7 @@ void emu_set_memory(size_t n_bytes);
 void emu_fail_in(
     int n_launches); /* the device is lost at the n-th launch from now; negative: never, and it is back */
 typedef struct emu_counts {
-    uint64_t launches, graph_launches, captures;
+    uint64_t launches, graph_launches, captures, bytes_to_device;
     size_t allocated; /* bytes of device memory in use */
 } emu_counts;
 emu_counts emu_get_counts(void);
