@@ -40,6 +40,7 @@ struct code_grammars {
     } bundles[MAX_BUNDLES];
     uint32_t n_bundles;
     bool bundles_opened;
+    char *broken_bundle; /* one that does not load; NULL */
     entry entries[MAX_GRAMMARS];
     uint32_t n_entries;
     code_grammar_info list[MAX_GRAMMARS];
@@ -116,6 +117,7 @@ void code_grammars_close(code_grammars *g)
         dlclose(g->bundles[i].handle);
         free(g->bundles[i].path);
     }
+    free(g->broken_bundle);
     for (uint32_t i = 0; i < g->n_folders; i++) free(g->folders[i]);
     pthread_mutex_destroy(&g->lock);
     free(g);
@@ -230,15 +232,21 @@ static bool try_handle(entry *e, void *handle, const char *path)
     return true;
 }
 
+/* Without another, a file that should be a grammar and is none is what a person is told of: its path, ABI 0. */
+static void remember_broken(entry *e, const char *path)
+{
+    if (e->path == NULL && base_fs_exists(path)) e->path = base_xstrdup(path);
+}
+
 static bool try_file(entry *e, const char *path)
 {
     void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (handle == NULL) return false;
-    if (try_handle(e, handle, path)) {
+    if (handle != NULL && try_handle(e, handle, path)) {
         e->handle = handle;
         return true;
     }
-    dlclose(handle);
+    if (handle != NULL) dlclose(handle);
+    remember_broken(e, path);
     return false;
 }
 
@@ -249,8 +257,10 @@ static void open_bundles(code_grammars *g)
     for (uint32_t i = 0; i < g->n_folders && g->n_bundles < MAX_BUNDLES; i++) {
         base_buf path = {0};
         base_buf_printf(&path, "%s/languages.so", g->folders[i]);
-        void *handle = base_fs_exists(path.data) ? dlopen(path.data, RTLD_LAZY | RTLD_LOCAL) : NULL;
+        const bool is_there = base_fs_exists(path.data);
+        void *handle = is_there ? dlopen(path.data, RTLD_LAZY | RTLD_LOCAL) : NULL;
         if (handle == NULL) {
+            if (is_there && g->broken_bundle == NULL) g->broken_bundle = base_buf_take(&path);
             base_buf_free(&path);
             continue;
         }
@@ -272,7 +282,7 @@ static void find(code_grammars *g, entry *e)
     for (uint32_t i = 0; i < g->n_bundles; i++)
         if (try_handle(e, g->bundles[i].handle, g->bundles[i].path)) return;
     snprintf(path, sizeof path, "libtree-sitter-%s.so", e->language);
-    try_file(e, path);
+    if (!try_file(e, path) && g->broken_bundle != NULL) remember_broken(e, g->broken_bundle);
 }
 
 /* With the lock held. NULL: a name that no grammar can have, or too many. */

@@ -159,6 +159,12 @@ static void test_bad_input__a_broken_shared_object_is_told(void **state)
     setenv("KVIST_GRAMMAR_PATH", folder, 1);
     code_grammars *g = code_grammars_open();
     check_function(g, "a.py", "def f():\n    return 1\n", 22, "f");
+    /* Where no other grammar is found it is named. */
+    const code_grammar_info *info;
+    const uint32_t n = code_grammars_list(g, &info);
+    for (uint32_t i = 0; i < n; i++)
+        if (strcmp(info[i].language, "python") == 0)
+            assert_true(info[i].usable || (strcmp(info[i].path, path) == 0 && info[i].abi == 0));
     code_grammars_close(g);
     unsetenv("KVIST_GRAMMAR_PATH");
     base_fs_remove(folder, NULL);
