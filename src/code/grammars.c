@@ -7,6 +7,7 @@
  * and everything is lexical.
  */
 #include "code/internal.h"
+#include "code/shared_object.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -238,9 +239,11 @@ static void remember_broken(entry *e, const char *path)
     if (e->path == NULL && base_fs_exists(path)) e->path = base_xstrdup(path);
 }
 
+/* path: a file's, or a bare name that the loader searches for. */
 static bool try_file(entry *e, const char *path)
 {
-    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    const bool may_load = path[0] != '/' || code_shared_object_check(path, NULL) == 0;
+    void *handle = may_load ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
     if (handle != NULL && try_handle(e, handle, path)) {
         e->handle = handle;
         return true;
@@ -258,7 +261,9 @@ static void open_bundles(code_grammars *g)
         base_buf path = {0};
         base_buf_printf(&path, "%s/languages.so", g->folders[i]);
         const bool is_there = base_fs_exists(path.data);
-        void *handle = is_there ? dlopen(path.data, RTLD_LAZY | RTLD_LOCAL) : NULL;
+        void *handle = is_there && code_shared_object_check(path.data, NULL) == 0
+                           ? dlopen(path.data, RTLD_LAZY | RTLD_LOCAL)
+                           : NULL;
         if (handle == NULL) {
             if (is_there && g->broken_bundle == NULL) g->broken_bundle = base_buf_take(&path);
             base_buf_free(&path);
@@ -348,8 +353,10 @@ int code_grammar_inspect(const char *path, char **ret_languages, base_err *err)
         return base_fail(
             err, BASE_E_USAGE, "%s is not named libtree-sitter-LANG.so, LANG.so or languages.so", path);
     }
-    void *handle = dlopen(full, RTLD_LAZY | RTLD_LOCAL);
+    const int rc = code_shared_object_check(full, err);
+    void *handle = rc == 0 ? dlopen(full, RTLD_LAZY | RTLD_LOCAL) : NULL;
     free(full);
+    if (rc != 0) return rc;
     if (handle == NULL) return base_fail(err, BASE_E_FORMAT, "%s does not load: %s", path, dlerror());
     const bool bundle = strcmp(one, "languages") == 0;
     base_buf names = {0};

@@ -170,6 +170,42 @@ static void test_bad_input__a_broken_shared_object_is_told(void **state)
     base_fs_remove(folder, NULL);
 }
 
+/* The loader would map what the headers promise and die of SIGBUS. */
+static void test_bad_input__a_shared_object_cut_short_is_not_loaded(void **state)
+{
+    code_grammars *g = code_grammars_open();
+    const code_grammar_info *info;
+    const char *whole = NULL;
+    const uint32_t n = code_grammars_list(g, &info);
+    for (uint32_t i = 0; i < n && whole == NULL; i++)
+        if (info[i].usable) whole = info[i].path;
+    if (whole == NULL) {
+        code_grammars_close(g);
+        print_message("no grammar here to cut: skipped (scripts/run fetches them)\n");
+        skip();
+    }
+    char folder[] = "/tmp/kvist-grammar-XXXXXX", path[64], *languages = NULL;
+    base_buf bytes = {0};
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/languages.so", folder);
+    assert_int_equal(base_fs_read(whole, 256 << 20, &bytes, NULL), 0);
+    code_grammars_close(g);
+    setenv("KVIST_GRAMMAR_PATH", folder, 1);
+    const size_t lengths[] = {0, 10, 100, 1000, 100000, bytes.len / 2};
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        base_err err = {0};
+        assert_int_equal(base_fs_write(path, bytes.data, lengths[i], 0644, NULL), 0);
+        assert_int_equal(code_grammar_inspect(path, &languages, &err), BASE_E_FORMAT);
+        assert_non_null(strstr(err.msg, "does not load"));
+        g = code_grammars_open();
+        check_function(g, "a.py", "def f():\n    return 1\n", 22, "f");
+        code_grammars_close(g);
+    }
+    unsetenv("KVIST_GRAMMAR_PATH");
+    base_fs_remove(folder, NULL);
+    base_buf_free(&bytes);
+}
+
 static void test_bad_input__notebooks_and_locks_are_names_only(void **state)
 {
     static const char notebook[] = "{\"cells\": [{\"source\": [\"def walrus():\\n\"]}]}\n";
@@ -190,6 +226,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_bad_input__a_megabyte_of_punctuation),
         cmocka_unit_test(test_bad_input__a_grammar_of_a_wrong_abi_is_not_used),
         cmocka_unit_test(test_bad_input__a_broken_shared_object_is_told),
+        cmocka_unit_test(test_bad_input__a_shared_object_cut_short_is_not_loaded),
         cmocka_unit_test(test_bad_input__notebooks_and_locks_are_names_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
