@@ -255,8 +255,17 @@ static int append_first_answer(bench *b, kv_session *s, const bench_score *one, 
 static int open_session(
     bench *b, const struct condition *c, const char *row_file, kv_session **ret, base_err *err)
 {
+    const char *set[8] = {NULL};
+    char computed[32];
+    size_t n = 0;
+    while (c->set[n]) {
+        set[n] = c->set[n];
+        n++;
+    }
+    snprintf(computed, sizeof computed, "computed=%lld", (long long)b->restore);
+    set[n] = computed;
     const kv_options o = {.policy = c->policy,
-        .set = c->set,
+        .set = set,
         .repair = (int)b->restore,
         .heads_file = b->heads,
         .pivot_file = b->pivot_file,

@@ -102,7 +102,7 @@ static bool any_bit(const uint64_t *bits, size_t n_words)
 bool kv_plan_is_empty(const kv_plan *p)
 {
     const size_t n_words = kv_plan_words(p);
-    return !any_bit(p->flips, n_words * p->n_lanes) && !any_bit(p->barred, n_words) &&
+    return !p->replay_from && !any_bit(p->flips, n_words * p->n_lanes) && !any_bit(p->barred, n_words) &&
            !any_bit(p->pinned, n_words) && !any_bit(p->stale, n_words) && !any_bit(p->dead, n_words) &&
            !any_bit(p->deferred, n_words);
 }

@@ -87,7 +87,7 @@ void kv_plan_add_run(
     kv_plan *p, uint32_t from, uint32_t to, kv_action action, kv_reason reason, uint32_t lanes);
 uint32_t kv_plan_dead(const kv_plan *p);     /* tokens that it gives up for ever */
 uint32_t kv_plan_deferred(const kv_plan *p); /* tokens that it leaves below the cut */
-bool kv_plan_is_empty(const kv_plan *p);     /* flips nothing at all */
+bool kv_plan_is_empty(const kv_plan *p);     /* flips nothing and computes nothing again */
 
 /* The log's blob: per-lane XOR deltas, run-length coded. Same flips, same bytes, on every machine. */
 void kv_plan_pack(const kv_plan *p, base_buf *out);

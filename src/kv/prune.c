@@ -422,6 +422,8 @@ int kv__settle(kv_session *s, const atomic_bool *cancel, base_err *err)
 int kv__settled(kv_session *s, base_err *err)
 {
     if (s->pending == KV_NO_ROW) return 0;
+    s->judged_from = s->pending;
+    s->judged_to = s->n;
     s->pending = KV_NO_ROW;
     kv_waiting *w = &s->waiting;
     uint32_t places[2 * KV_RECENT_QUERIES], n = 0;

@@ -58,7 +58,14 @@ static bool is_active(const kv_session *s, uint32_t t)
     return false;
 }
 
-static int work_init(work *w, const kv_session *s, uint32_t from, const kv_ask *ask, base_err *err)
+/* Was it left below a cut by what [from, to) asked? Then the same has no more to say about it. */
+static bool is_judged(const kv_session *s, uint32_t t, uint32_t from, uint32_t to)
+{
+    return s->cut[t] && t >= s->judged_from && t < s->judged_to && s->judged_to > from && s->judged_to <= to;
+}
+
+static int work_init(
+    work *w, const kv_session *s, uint32_t from, uint32_t to, const kv_ask *ask, base_err *err)
 {
     const size_t n = (size_t)s->n + 1, n_words = kv_bits_words(n);
     *w = (work){
@@ -93,7 +100,7 @@ static int work_init(work *w, const kv_session *s, uint32_t from, const kv_ask *
     for (uint32_t t = 0; t < s->n; t++) {
         c->previous[t] = s->tokens[t].previous;
         /* A lane that chooses for itself cannot ask for what has no key in it. */
-        const bool askable = !s->cut[t] || s->parameters.lanes <= 0;
+        const bool askable = (!s->cut[t] || s->parameters.lanes <= 0) && !is_judged(s, t, from, to);
         if (t < from && askable && !kv_bits_get(s->barred, t) && !kv_bits_get(s->stale, t) &&
             !kv_bits_get(s->dead, t) && (!ask->among || kv_bits_get(ask->among, t) || is_active(s, t)))
             kv_bits_set(c->eligible, t);
@@ -428,13 +435,24 @@ static bool all_active(const kv_session *s, uint32_t from)
 
 /*
  * Whether the message is computed again over what comes back: its own rows were made before it could read that, and an answer that
- * needs several facts is wrong without (docs/benchmarks.md). Not where rows above a cut are computed for the plan: one of the two.
+ * needs several facts is wrong without (docs/benchmarks.md).
  */
 static bool may_replay(const kv_session *s, const kv_plan *p, uint32_t from, uint32_t to)
 {
     const kv_parameters *set = &s->parameters;
     return set->signal > 0 && to == s->n && (set->again <= 0 || to - from <= set->again) &&
-           !kv_plan_is_empty(p) && all_active(s, from) && !kv__plan_computes(s, p);
+           !kv_plan_is_empty(p) && all_active(s, from);
+}
+
+/* A plan of its own, behind one that computes rows above a cut: a cancel between the two leaves what the log says. */
+static int replay_alone(kv_session *s, uint32_t from, const atomic_bool *cancel, base_err *err)
+{
+    kv_plan *p = kv_plan_new(s->epoch, KV_CAUSE_REPAIR, s->n, s->n_lanes);
+    if (!p) return base_fail(err, BASE_E_NOMEM, "no memory for a plan over %u rows", s->n);
+    p->replay_from = from;
+    const int r = kv__apply(s, p, false, cancel, err);
+    kv_plan_free(p);
+    return r;
 }
 
 static int plan_repair(kv_session *s, work *w, uint32_t from, uint32_t to, double score_ms,
@@ -454,12 +472,14 @@ static int plan_repair(kv_session *s, work *w, uint32_t from, uint32_t to, doubl
     }
     if (!r) {
         kv__describe_flips(s, p, w->choice.reasons, KV_REASON_BUDGET, KV_REASON_REPAIR_BURST);
-        if (may_replay(s, p, from, to)) p->replay_from = from;
+        const bool again = may_replay(s, p, from, to), alone = again && kv__plan_computes(s, p);
+        if (again && !alone) p->replay_from = from;
         p->score_ms = score_ms;
         p->plan_ms = (double)(base_clock_ns() - start) / 1e6;
         s->score_ms += p->score_ms;
         s->plan_ms += p->plan_ms;
         r = kv__apply(s, p, true, cancel, err);
+        if (!r && alone) r = replay_alone(s, from, cancel, err);
     }
     kv_plan_free(p);
     return r;
@@ -480,7 +500,7 @@ int kv_session_repair_by(kv_session *s, uint32_t from, uint32_t to, const uint32
         return base_fail(err, BASE_E_USAGE, "tokens %u to %u are not in this session of %u", from, to, s->n);
     if (!s->repair || !from || s->lists.n_tokens == 0) return 0;
     work w;
-    int r = work_init(&w, s, from, ask, err);
+    int r = work_init(&w, s, from, to, ask, err);
     if (!r && anything_missing(s, w.choice.eligible)) {
         const uint64_t start = base_clock_ns();
         r = ask->signal ? kv_signal_copy(&w.signal, ask->signal, err)
@@ -510,7 +530,7 @@ int kv_session_first_recall(kv_session *s, uint32_t from, uint32_t to, const uin
     *ret_recall = 0;
     for (int pass = 0; pass < 2; pass++) {
         const uint64_t start = base_clock_ns();
-        const int made = work_init(&w[pass], s, from, &(kv_ask){.rank = NULL}, err);
+        const int made = work_init(&w[pass], s, from, to, &(kv_ask){.rank = NULL}, err);
         if (!r) r = made;
         s->parameters.first = pass ? share : 0;
         if (!r) r = find_signal(s, &w[pass], from, to, queries, n_queries, cancel, err);

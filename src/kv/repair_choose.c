@@ -156,8 +156,46 @@ static void choose_coverage(const kv_session *s, kv_repair_work *w, uint64_t roo
     choose_bursts(s, w, room);
 }
 
+/* Rows of [from, to) that would be computed in addition. */
+static uint32_t n_computed(
+    const kv_session *s, const kv_repair_work *w, const uint64_t *allowed, uint32_t from, uint32_t to)
+{
+    uint32_t n = 0;
+    for (uint32_t t = from; t < to; t++)
+        n += s->cut[t] && kv_bits_get(w->eligible, t) && !kv_bits_get(allowed, t);
+    return n;
+}
+
+/*
+ * Of the rows that are not computed, those asked for most, with their lines, may come back as far as the parameter goes: a row from the
+ * host tier is a list edit, one from below a cut a forward pass.
+ */
+static void limit_computed(const kv_session *s, kv_repair_work *w)
+{
+    uint64_t *allowed = base_xcalloc(kv_bits_words(s->n) + 1, sizeof *allowed);
+    uint32_t left = (uint32_t)s->parameters.computed, n_left_below = 0;
+    for (uint32_t t = 0; t < s->n; t++) n_left_below += s->cut[t] && kv_bits_get(w->eligible, t);
+    for (uint32_t rank = 0; rank < w->set.n_order && n_left_below > left; rank++) {
+        const uint32_t anchor = w->set.order[rank];
+        uint32_t from, to;
+        if (!s->cut[anchor] || kv_bits_get(allowed, anchor)) continue;
+        kv__grow(s, anchor, &from, &to);
+        uint32_t n = n_computed(s, w, allowed, from, to);
+        if (n > left && left < s->parameters.computed) break; /* each stretch is a pass: no crumbs */
+        while (n > left && to > anchor + 1) n = n_computed(s, w, allowed, from, --to);
+        while (n > left && from < anchor) n = n_computed(s, w, allowed, ++from, to);
+        if (n > left) break;
+        kv_bits_set_range(allowed, from, to);
+        left -= n;
+    }
+    for (uint32_t t = 0; t < s->n && n_left_below > s->parameters.computed; t++)
+        if (s->cut[t] && !kv_bits_get(allowed, t)) kv_bits_clear_range(w->eligible, t, t + 1);
+    free(allowed);
+}
+
 void kv__repair_choose(const kv_session *s, kv_repair_work *w, uint64_t room)
 {
+    limit_computed(s, w);
     if (s->parameters.pick == KV_PICK_COVERAGE)
         choose_coverage(s, w, room);
     else if (s->parameters.grow == KV_GROW_LINE && s->parameters.pick == KV_PICK_RANK)

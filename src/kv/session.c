@@ -700,6 +700,7 @@ int kv_session_truncate(kv_session *s, uint32_t n, base_err *err)
     if (s->waiting.kept.n && s->waiting.kept.tokens[s->waiting.kept.n - 1] >= n)
         kv_signal_fini(&s->waiting.kept);
     if (s->pending != KV_NO_ROW && s->pending >= n) s->pending = KV_NO_ROW;
+    if (s->judged_to > n) s->judged_to = 0;
     if (s->request.n && s->request.tokens[s->request.n - 1] >= n) {
         kv_signal_crop(&s->request, 0, n);
         if (!s->request.n) find_older_request(s);
@@ -741,6 +742,8 @@ int kv_session_fork(const kv_session *s, kv_session **ret, const kv_observer *ob
     memset(f->file_row, 0xff, s->n * sizeof *f->file_row); /* KV_NO_ROW */
     memcpy(f->cut, s->cut, s->n * sizeof *s->cut);
     f->pending = s->pending;
+    f->judged_from = s->judged_from;
+    f->judged_to = s->judged_to;
     f->waiting.origin = s->waiting.origin;
     f->waiting.turn = s->waiting.turn;
     f->waiting.is_whole = s->waiting.is_whole;

@@ -222,7 +222,32 @@ static void test_prune__a_repair_computes_the_lines_that_are_asked_for(void **st
             assert_true(kv_bits_get(s->lists.lane[lane]->bits, t));
     }
     assert_true(deferred(s) < before);
-    assert_int_equal(m.n_layers - layers, 2 * ASKED + (before - deferred(s)));
+    /* The message, the rows, and the message again over them. */
+    assert_int_equal(m.n_layers - layers, 2 * ASKED + (before - deferred(s)) + 2 * ASKED);
+    kv_session_free(s);
+}
+
+/* What a message has judged, its own repair does not judge again; and a later one computes no more than it may. */
+static void test_prune__a_repair_computes_no_more_than_it_may(void **state)
+{
+    static const char *const few[] = {"prune=heads", "bulk=100", "keep=.1", "pivot=1", "computed=20", NULL};
+    int32_t ids[ASKED];
+    const uint32_t queries[] = {4, 5};
+    fake_model m = {0};
+    kv_session *s = open_session(&m, "kvist", few, NULL);
+    append_turn(s, 11);
+    const uint32_t before = deferred(s), from = s->n, asked[] = {from - ASKED + 4, from - ASKED + 5};
+    const uint64_t layers = m.n_layers;
+    assert_int_equal(kv_session_repair(s, from - ASKED, from, asked, 2, NULL, NULL), 0);
+    assert_int_equal(deferred(s), before);
+    assert_true(m.n_layers == layers);
+    make_ids(ids, ASKED, 9);
+    ids[4] = 30;
+    ids[5] = 31;
+    append(s, KV_ORIGIN_USER, 2, ids, ASKED, queries, 2, NULL);
+    const uint32_t tokens[] = {from + 4, from + 5};
+    assert_int_equal(kv_session_repair(s, from, s->n, tokens, 2, NULL, NULL), 0);
+    assert_int_equal(before - deferred(s), LINE); /* one of the two lines, whole */
     kv_session_free(s);
 }
 
@@ -639,6 +664,7 @@ int main(void)
         cmocka_unit_test(test_prune__a_result_behind_the_request_is_judged_by_it),
         cmocka_unit_test(test_prune__undo_computes_what_was_left),
         cmocka_unit_test(test_prune__a_repair_computes_the_lines_that_are_asked_for),
+        cmocka_unit_test(test_prune__a_repair_computes_no_more_than_it_may),
         cmocka_unit_test(test_prune__a_row_that_is_computed_later_is_the_same),
         cmocka_unit_test(test_prune__a_fork_that_computes_rows_leaves_its_parent_alone),
         cmocka_unit_test(test_prune__a_computation_that_is_cut_short_changes_nothing),
