@@ -94,6 +94,7 @@ typedef struct cuda_backend {
     base_pool *pool;
     cudaStream_t stream;
     int n_processors;
+    int n_fill; /* of them that a product's tiles must fill; all, but for tests of small shapes */
     char name[300];
     size_t limit_bytes, used_bytes; /* of the device's memory */
     base_err failed;                /* code 0: nothing has */

@@ -127,7 +127,7 @@ int cuda_device_open(cuda_backend *c, uint64_t memory_bytes, base_err *err)
     int rc = cuda_device_find(&p, err);
     if (rc) return rc;
     snprintf(c->name, sizeof c->name, "%s", p.name);
-    c->n_processors = p.multiProcessorCount;
+    c->n_processors = c->n_fill = p.multiProcessorCount;
     if (cudaSetDevice(0) != cudaSuccess ||
         cudaStreamCreateWithFlags(&c->stream, cudaStreamNonBlocking) != cudaSuccess)
         return base_fail(

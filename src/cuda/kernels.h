@@ -26,6 +26,7 @@ enum {
     GPU_TILE_ROWS = 64,
     GPU_NARROW = 32,
     GPU_WIDE = 128,
+    GPU_GRID_MAX = 65535, /* of a grid's second number */
 };
 
 /* How a block's value comes from its quants: the words and formulas of model/cpu/formats.def. */

@@ -217,10 +217,12 @@ static const struct product_way {
 static gpu_launch_fn *way_of(const cuda_backend *c, const k_matmul *k)
 {
     for (const struct product_way *w = product_ways;; w++) {
-        uint64_t n_blocks = 0;
-        for (uint32_t p = 0; p < k->n_parts; p++) n_blocks += (k->parts[p].w.n_out + w->rows - 1) / w->rows;
-        n_blocks *= (k->n + w->columns - 1) / w->columns;
-        if (k->n >= w->least_columns && n_blocks >= (uint64_t)w->per_processor * (uint64_t)c->n_processors)
+        uint64_t n_rows = 0;
+        for (uint32_t p = 0; p < k->n_parts; p++) n_rows += (k->parts[p].w.n_out + w->rows - 1) / w->rows;
+        const uint64_t n_blocks = n_rows * ((k->n + w->columns - 1) / w->columns);
+        if (w->per_processor == 0) return w->launch;
+        if (k->n >= w->least_columns && n_rows <= GPU_GRID_MAX &&
+            n_blocks >= (uint64_t)w->per_processor * (uint64_t)c->n_fill)
             return w->launch;
     }
 }

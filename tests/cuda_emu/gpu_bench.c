@@ -605,6 +605,7 @@ static void run_shape(const shape *s, bool is_small, const gguf_file *file)
     base_err err;
     model_ops *ops = NULL;
     must(cuda_ops_open(&ops, 16, 0, &err), &err);
+    if (is_small) ((cuda_backend *)ops)->n_fill = 4; /* so that this shape takes the ways of large ones */
     const limits l = read_limits(ops, is_small);
     tensors t = make_tensors(s);
     const double from = now();
