@@ -344,6 +344,7 @@ static void cases_matmul(check *c)
         check_product_only(c, type, super ? 512 : 288, 1);
         check_product_only(c, type, super ? 256 : 32, 12);
         check_product_only(c, type, super ? 256 : 96, 40);
+        check_product(c, type, super ? 512 : 288, 70, 300); /* tiles of the GPU that begin and are not full */
         for (size_t k = 0; k < COUNT(batches); k++) {
             check_product(c, type, super ? 512 : 288, 37, batches[k]);
             check_product(c, type, super ? 256 : 32, 16, batches[k]);
