@@ -122,11 +122,16 @@ static void sentence_lines(const tui_ui *u, tui_item *i, int width)
         tui_flow_add(&f, error_style, text_of(&i->body), i->body.len);
     } else if (i->kind == TUI_ITEM_CACHE) {
         base_buf b = {0};
+        char n[32];
         base_buf_puts(&b, "cache: ");
+        if (i->deferred) base_buf_printf(&b, "%s tokens left below the pivot", tui_thousands(i->deferred, n));
+        if (i->deferred && (i->evicted || i->promoted)) base_buf_puts(&b, ", ");
         put_rows(&b, i->evicted, "evicted", &i->head);
         if (i->evicted && i->promoted) base_buf_puts(&b, ", ");
         put_rows(&b, i->promoted, "promoted", &i->body);
-        if (i->again) base_buf_printf(&b, "; message computed again (%u tokens)", i->again);
+        if (i->again)
+            base_buf_printf(&b, "%smessage computed again (%u tokens)",
+                i->evicted || i->promoted || i->deferred ? "; " : "", i->again);
         f.prefix_style = evicted_style;
         tui_flow_add(&f, evicted_style, b.data, b.len);
         base_buf_free(&b);

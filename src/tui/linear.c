@@ -110,10 +110,13 @@ void tui_linear_event(const agent_event *e, tui_linear_text *t, base_buf *out)
         }
         break;
     case AGENT_EVENT_plan:
-        if (e->plan.evicted <= 0 && e->plan.promoted <= 0) break;
+        if (e->plan.evicted <= 0 && e->plan.promoted <= 0 && e->plan.deferred <= 0 && e->plan.again <= 0)
+            break;
         label(out, t, "cache: ");
         base_buf_printf(out, "%lld rows evicted, %lld promoted, %s", (long long)e->plan.evicted,
             (long long)e->plan.promoted, e->plan.cause ? e->plan.cause : "");
+        if (e->plan.deferred > 0)
+            base_buf_printf(out, ", %lld tokens left below the pivot", (long long)e->plan.deferred);
         if (e->plan.again > 0)
             base_buf_printf(out, ", %lld tokens of the message computed again", (long long)e->plan.again);
         base_buf_putc(out, '\n');

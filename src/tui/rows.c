@@ -350,6 +350,11 @@ static void fold_run(tui_rows *r, const tui_journal *j, const op *o)
         case TUI_PROTECTED_ROW:
             row->flags |= TUI_ROW_PASSED;
             row->protected_by = o->word;
+            if (!o->exact && row->deferred &&
+                o->lanes == row->deferred) { /* no bulk: it goes above the cut */
+                row->deferred = 0;
+                for (uint32_t lane = 0; lane < r->n_lanes; lane++) add_lane(r, i, lane);
+            }
             if (!pin) break;
             row->flags = (uint8_t)((row->flags | TUI_ROW_PINNED) & ~TUI_ROW_BARRED);
             /* A pin brings back what it holds. */
@@ -423,7 +428,7 @@ static void add_sums(tui_rows *r, size_t from)
         s.barred += (row->flags & TUI_ROW_BARRED) != 0;
         s.deferred += row->deferred > 0;
         s.deferred_lanes += row->deferred;
-        if (row->lanes > 0 && tui_row_protected(r, row)) {
+        if (row->lanes > 0 && !row->deferred && tui_row_protected(r, row)) {
             s.protected_++;
             s.protected_lanes += row->lanes;
         }

@@ -549,7 +549,7 @@ static void on_plan(tui_state *s, const agent_event *e, int64_t now)
         }
     }
     base_json_free(doc);
-    if (e->plan.evicted <= 0 && e->plan.promoted <= 0) {
+    if (e->plan.evicted <= 0 && e->plan.promoted <= 0 && e->plan.deferred <= 0 && e->plan.again <= 0) {
         base_buf_free(&evicted);
         base_buf_free(&promoted);
         return;
@@ -558,6 +558,7 @@ static void on_plan(tui_state *s, const agent_event *e, int64_t now)
     i->evicted += (uint32_t)e->plan.evicted;
     i->promoted += (uint32_t)e->plan.promoted;
     i->again += (uint32_t)e->plan.again;
+    i->deferred += (uint32_t)e->plan.deferred;
     add_word(&i->head, evicted.data ? evicted.data : "");
     add_word(&i->body, promoted.data ? promoted.data : "");
     i->version++;
