@@ -331,7 +331,7 @@ int agent_open(agent **ret, engine *e, tool_workspace *w, const agent_options *o
     return 0;
 }
 
-/* Another backend than was asked for, from the start or since a moment ago: said once. */
+/* What is not as it was asked for, from the start or since a moment ago: said once. */
 static void tell_backend(agent *a)
 {
     engine_info now;

@@ -17,7 +17,8 @@ typedef struct engine engine;
 
 typedef struct engine_info {
     const char *model, *model_hash, *quantisation, *policy, *backend;
-    const char *notice; /* why another backend computes than was asked for; NULL: it is the one */
+    const char *
+        notice; /* what is not as it was asked for: another backend computes, nothing is pruned; NULL: all is */
     model_tool_style tools;
     bool strong; /* a model large enough for edit instead of rewrite */
     uint32_t n_ctx, n_lanes, row_bytes, n_vocab;

@@ -289,6 +289,9 @@ static void local_learn(engine *e)
 
 /* --- looking ------------------------------------------------------------------------------------------------------------ */
 
+static const char no_room_above[] = "fresh text is computed in full: too few layers lie above that pivot to "
+                                    "hold what would wait there; a smaller pivot has room";
+
 static void local_info(const engine *e, engine_info *ret)
 {
     const local *l = as_local(e);
@@ -299,7 +302,9 @@ static void local_info(const engine *e, engine_info *ret)
         .quantisation = l->info->quantisation,
         .policy = kv_session_policy(l->session),
         .backend = l->info->backend,
-        .notice = l->info->notice,
+        .notice = l->info->notice                     ? l->info->notice
+                  : kv_session_cannot_cut(l->session) ? no_room_above
+                                                      : NULL,
         .tools = model_template_tools(l->template),
         .strong = (uint64_t)l->info->n_embd * l->info->n_layer >= STRONG_SIZE,
         .n_ctx = s.n_ctx,

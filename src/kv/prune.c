@@ -38,6 +38,12 @@ uint32_t kv_session_next_cut(const kv_session *s)
     return s->parameters.prune > 0 && !s->policy->heavy ? chosen_cut(s) : 0;
 }
 
+bool kv_session_cannot_cut(const kv_session *s)
+{
+    return s->parameters.prune > 0 && !s->policy->heavy && (s->parameters.pivot > 0 || s->pivot) &&
+           !chosen_cut(s);
+}
+
 uint32_t kv__prune_cut(const kv_session *s, const kv_segment *g, uint32_t n, bool wants_logits)
 {
     const uint32_t logged = g->lanes / s->compute.shape.n_head_kv;

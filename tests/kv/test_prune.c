@@ -515,6 +515,7 @@ static void test_prune__odd_texts_and_cuts_are_fine(void **state)
             append(s, KV_ORIGIN_USER, 1, ids, shape == 2 ? 1200 : 1, NULL, 0, NULL);
             next_logits(s, logits);
             if (k >= 4 && k < 6) assert_int_equal(deferred(s), 0); /* no layer above such a cut */
+            assert_int_equal(kv_session_cannot_cut(s), k >= 4 && k < 6);
             if (k < 4) assert_true(deferred(s) > 0);
             kv_session_free(s);
         }
