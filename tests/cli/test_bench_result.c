@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/fs.h"
-#include "bench_result.h"
+#include "bench/result.h"
 
 static void check_near(double got, double want)
 {

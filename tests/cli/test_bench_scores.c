@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "bench_scores.h"
+#include "bench/scores.h"
 
 static const bench_number numbers[] = {
     {"cost", "cost", 1}, {"hidden", NULL}, {"", "full / it", 2, .of_full = "cost"}, {"never", "never", 3}};

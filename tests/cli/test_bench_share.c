@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "bench_answer.h"
-#include "bench_share.h"
+#include "bench/answer.h"
+#include "bench/share.h"
 #include "tiny_gguf.h"
 
 enum { N_TEXT = 1100, N_ASKED = 40, N_NEW = 30, N_VOCAB = TINY_GGUF_VOCAB };

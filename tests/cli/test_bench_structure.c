@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "bench_structure.h"
+#include "bench/structure.h"
 
 enum { FUNCTIONS = 12 };
 

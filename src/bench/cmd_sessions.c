@@ -1,0 +1,602 @@
+/*
+ * kvist bench sessions: recorded tool sessions (tau-bench's trajectories) replayed under each policy at a share of their peak. What
+ * was said is given, word for word; at each recorded tool call it is asked how many of the history's rows that its arguments
+ * quote are active, and whether every token of the call that the full cache finds most probable is so here too.
+ *
+ * Beside it what each layout costs (IntentKV, seed 003, section 4.1 and appendix E), in place as it ran, and compact as it follows
+ * from the same evictions: a cache that moves the rows it keeps has no prefix in common with the next request behind its first
+ * hole, so at each message everything from there on is computed again, over all of it, before the rows are chosen anew. raw: rows in the
+ * sequence, effective: rows read, both added up over computed tokens; peak: of the sequence; live: of a lane's rows, at their most.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "bench/result.h"
+#include "cmd.h"
+#include "kv/heads.h"
+#include "kv/session.h"
+#include "model/template.h"
+#include "model/tokenizer.h"
+#include "options.h"
+
+static const char usage[] =
+    "usage: kvist bench sessions --model M --file FILE.json [--sessions N] [--first N] [--budget PERCENT]\n"
+    "                            [--policies NAME[:SET=VALUE],...] [--most TOKENS] [--out FILE "
+    "[--resume]]\n"
+    "       kvist bench sessions --summary FILE\n"
+    "\n"
+    "  --file FILE          trajectories: an array of {\"traj\":[{role, content, tool_calls}]}\n"
+    "  --sessions N         how many (3); --first N: from which on (0)\n"
+    "  --budget PERCENT,... rows per lane, of the session's length (25)\n"
+    "  --policies NAME,...  (streaming-llm,snapkv,h2o,intentkv:mode=query,intentkv,kvist); the full cache's "
+    "calls are read first\n"
+    "  --most TOKENS        longer sessions are left out (8000)\n"
+    "  --out FILE           results as JSON lines; --resume: FILE may exist, what it has is not run again\n"
+    "  --seconds N          begin no session after so long (no limit)\n"
+    "  --summary FILE       no model: tables of such a file, every policy against every other where it "
+    "matters\n"
+    "\n";
+
+enum { FILE_MOST = 256 << 20, LEAST_QUOTE = 3 };
+
+/* A message as tokens: role markers before, what it says, the end. */
+typedef struct message {
+    kv_origin origin;
+    model_ids begin, text, end;
+    uint32_t call_from; /* of an assistant's text: where its tool call begins; text.n: there is none */
+    const base_json *arguments;
+    base_json_doc *doc;
+} message;
+
+/* What a policy did in one session. */
+typedef struct tally {
+    uint32_t n_calls, n_equal, n_quoting;
+    double recall;              /* sum over the calls that quote something */
+    uint64_t computed, compact; /* tokens: rows in place, and with everything behind the first hole again */
+    uint64_t raw, effective;    /* row reads per lane */
+    uint64_t raw_compact;       /* of the tokens computed again, which read all that stands before them */
+    uint32_t peak, live, live_compact;
+    double seconds;
+} tally;
+
+typedef struct bench {
+    common_options common;
+    const char *file, *policies, *budgets, *out_path, *summary;
+    int64_t sessions, first, most, seconds;
+    uint32_t budget; /* percent */
+    bool help, resume;
+    FILE *out;
+    base_buf done; /* whole lines of --out as it was */
+    uint64_t start;
+    model *model;
+    const model_info *info;
+    char *heads;
+    message *messages;
+    size_t n_messages, cap_messages;
+    uint32_t n_tokens;
+    /* What the full cache found most probable, call token by call token. */
+    int32_t *expected;
+    size_t n_expected, cap_expected;
+} bench;
+
+static void free_messages(bench *b)
+{
+    for (size_t i = 0; i < b->n_messages; i++) {
+        model_ids_free(&b->messages[i].begin);
+        model_ids_free(&b->messages[i].text);
+        model_ids_free(&b->messages[i].end);
+        base_json_free(b->messages[i].doc);
+    }
+    b->n_messages = 0;
+}
+
+static void add_text(const bench *b, const char *text, model_ids *out)
+{
+    model_tokenizer_encode(model_get_tokenizer(b->model), text, strlen(text), false, out);
+}
+
+static void add_message(bench *b, const base_json *m)
+{
+    const char *role = base_json_str(m, "role", "");
+    const bool is_answer = !strcmp(role, "assistant");
+    const model_template *t = model_get_template(b->model);
+    const model_role as = is_answer ? MODEL_ROLE_ASSISTANT : MODEL_ROLE_USER;
+    base_grow(&b->messages, &b->cap_messages, b->n_messages + 1, sizeof *b->messages);
+    message *to = &b->messages[b->n_messages++];
+    /* The policy text counts as context: as a fixed prompt it alone would fill a quarter of the session. */
+    *to = (message){.origin = is_answer               ? KV_ORIGIN_ANSWER
+                              : !strcmp(role, "user") ? KV_ORIGIN_USER
+                              : !strcmp(role, "tool") ? KV_ORIGIN_TOOL
+                                                      : KV_ORIGIN_CONTEXT};
+    model_template_begin(t, as, &to->begin);
+    add_text(b, base_json_str(m, "content", ""), &to->text);
+    to->call_from = (uint32_t)to->text.n;
+    const base_json *call = base_json_get(base_json_at(base_json_get(m, "tool_calls"), 0), "function");
+    if (is_answer && call) {
+        const char *arguments = base_json_str(call, "arguments", "{}");
+        base_buf text = {0};
+        base_buf_printf(&text, "<tool_call>\n{\"name\": \"%s\", \"arguments\": %s}\n</tool_call>",
+            base_json_str(call, "name", ""), arguments);
+        add_text(b, text.data, &to->text);
+        base_buf_free(&text);
+        if (!base_json_parse(arguments, strlen(arguments), &to->doc, NULL))
+            to->arguments = base_json_root(to->doc);
+    }
+    model_template_end(t, as, &to->end);
+    b->n_tokens += (uint32_t)(to->begin.n + to->text.n + to->end.n);
+}
+
+/* --- what a call quotes ------------------------------------------------------------------------------------------------------------ */
+
+static void mark_quote(
+    const bench *b, const int32_t *ids, uint32_t n, const char *s, size_t len, bool *quoted)
+{
+    base_buf text = {0};
+    uint32_t *starts = base_xmalloc(((size_t)n + 1) * sizeof *starts);
+    for (uint32_t i = 0; i < n; i++) {
+        size_t n_piece = 0;
+        const char *piece = model_tokenizer_piece(model_get_tokenizer(b->model), ids[i], &n_piece);
+        starts[i] = (uint32_t)text.len;
+        if (piece) base_buf_add(&text, piece, n_piece);
+    }
+    starts[n] = (uint32_t)text.len;
+    for (size_t at = 0; len >= LEAST_QUOTE && at + len <= text.len;) {
+        const char *hit = memmem(text.data + at, text.len - at, s, len);
+        if (!hit) break;
+        const size_t from = (size_t)(hit - text.data);
+        for (uint32_t t = 0; t < n; t++)
+            if (starts[t] < from + len && starts[t + 1] > from) quoted[t] = true;
+        at = from + len;
+    }
+    base_buf_free(&text);
+    free(starts);
+}
+
+static void mark_quotes(const bench *b, const int32_t *ids, uint32_t n, const base_json *v, bool *quoted)
+{
+    if (v->type == BASE_JSON_STRING) mark_quote(b, ids, n, v->string, v->string_len, quoted);
+    for (const base_json *child = v->first; child; child = child->next) mark_quotes(b, ids, n, child, quoted);
+}
+
+/* Of the history's rows that the call quotes, the share that is active. */
+static void count_recall(const bench *b, const kv_session *s, const message *m, tally *t)
+{
+    kv_stats stats;
+    uint32_t n = 0, n_quoted = 0;
+    double active = 0;
+    const int32_t *ids = kv_session_ids(s, &n);
+    kv_session_get_stats(s, &stats);
+    bool *quoted = base_xcalloc((size_t)n + 1, sizeof *quoted);
+    uint32_t *lanes = base_xcalloc((size_t)n + 1, sizeof *lanes);
+    if (m->arguments) mark_quotes(b, ids, n, m->arguments, quoted);
+    kv_session_active_lanes(s, lanes);
+    for (uint32_t i = 0; i < n; i++) {
+        if (!quoted[i]) continue;
+        n_quoted++;
+        active += (double)lanes[i] / stats.n_lanes;
+    }
+    if (n_quoted) {
+        t->recall += active / n_quoted;
+        t->n_quoting++;
+    }
+    free(quoted);
+    free(lanes);
+}
+
+/* --- replay ------------------------------------------------------------------------------------------------------------------------ */
+
+static uint32_t first_hole(const kv_session *s)
+{
+    kv_stats stats;
+    uint32_t n = 0, i = 0;
+    kv_session_ids(s, &n);
+    kv_session_get_stats(s, &stats);
+    uint32_t *lanes = base_xcalloc((size_t)n + 1, sizeof *lanes);
+    kv_session_active_lanes(s, lanes);
+    while (i < n && lanes[i] == stats.n_lanes) i++;
+    free(lanes);
+    return i;
+}
+
+static int append(kv_session *s, kv_origin origin, uint32_t turn, const model_ids *ids, uint32_t from,
+    uint32_t n, float *logits, tally *t, base_err *err)
+{
+    const kv_segment g = {.origin = origin, .turn = turn};
+    kv_stats stats;
+    if (!n) return 0;
+    int r = kv_session_append(s, &g, ids->ids + from, n, logits, NULL, NULL, err);
+    kv_session_get_stats(s, &stats);
+    t->computed += n;
+    t->raw += (uint64_t)n * stats.n_tokens;
+    t->effective += (uint64_t)n * stats.active;
+    if (stats.active_max > t->live) t->live = stats.active_max;
+    if (stats.n_tokens > t->peak) t->peak = stats.n_tokens;
+    return r;
+}
+
+/* Reads a call token by token and compares what is most probable with what the full cache said. */
+static int read_call(bench *b, kv_session *s, uint32_t turn, const message *m, float *logits, bool is_full,
+    size_t *at, tally *t, base_err *err)
+{
+    bool equal = true;
+    int r = 0;
+    for (uint32_t i = m->call_from; i < m->text.n && !r; i++) {
+        int32_t best = 0;
+        for (uint32_t v = 1; v < b->info->n_vocab; v++)
+            if (logits[v] > logits[best]) best = (int32_t)v;
+        if (is_full) {
+            base_grow(&b->expected, &b->cap_expected, b->n_expected + 1, sizeof *b->expected);
+            b->expected[b->n_expected++] = best;
+        } else {
+            equal = equal && *at < b->n_expected && b->expected[*at] == best;
+        }
+        (*at)++;
+        r = append(s, KV_ORIGIN_ANSWER, turn, &m->text, i, 1, logits, t, err);
+    }
+    t->n_calls++;
+    t->n_equal += equal;
+    return r;
+}
+
+/* A cache that compacted has renumbered: nothing behind the first hole is a prefix of this request, and all of it is read anew. */
+static void count_compact(const kv_session *s, tally *t)
+{
+    uint32_t n = 0;
+    kv_session_ids(s, &n);
+    for (uint64_t i = first_hole(s); i < n; i++) {
+        t->compact++;
+        t->raw_compact += i + 1;
+        if (i + 1 > t->live_compact) t->live_compact = (uint32_t)i + 1;
+    }
+}
+
+/* policy: "NAME", or "NAME:SET=VALUE". */
+static int replay(bench *b, const char *policy, tally *t, base_err *err)
+{
+    char name[64];
+    const char *colon = strchr(policy, ':'), *set[] = {colon ? colon + 1 : NULL, NULL};
+    snprintf(name, sizeof name, "%.*s", colon ? (int)(colon - policy) : 63, policy);
+    const bool is_full = !strcmp(policy, "full");
+    const uint64_t start = base_clock_ns();
+    const kv_options o = {.policy = name,
+        .set = set,
+        .budget = is_full ? 0 : (uint32_t)((uint64_t)b->n_tokens * b->budget / 100),
+        .repair = -1,
+        .heads_file = b->heads};
+    float *logits = malloc(b->info->n_vocab * sizeof *logits);
+    kv_session *s = NULL;
+    uint32_t turn = 0;
+    size_t at = 0;
+    int r = logits ? kv_session_new(&s, b->model, &o, NULL, err)
+                   : base_fail(err, BASE_E_NOMEM, "no memory for logits");
+    for (size_t i = 0; i < b->n_messages && !r; i++) {
+        const message *m = &b->messages[i];
+        const bool asks = m->origin == KV_ORIGIN_USER || m->origin == KV_ORIGIN_TOOL;
+        uint32_t from = 0, n = 0;
+        if (m->origin == KV_ORIGIN_USER) kv_session_set_turn(s, ++turn);
+        if (asks) count_compact(s, t);
+        r = append(s, KV_ORIGIN_SCAFFOLD, turn, &m->begin, 0, (uint32_t)m->begin.n, logits, t, err);
+        kv_session_ids(s, &from);
+        if (!r) r = append(s, m->origin, turn, &m->text, 0, m->call_from, logits, t, err);
+        kv_session_ids(s, &n);
+        if (!r && asks && n > from) r = kv_session_repair(s, from, n, NULL, 0, NULL, err);
+        if (!r && m->call_from < m->text.n) {
+            count_recall(b, s, m, t);
+            r = read_call(b, s, turn, m, logits, is_full, &at, t, err);
+        }
+        if (!r) r = append(s, KV_ORIGIN_SCAFFOLD, turn, &m->end, 0, (uint32_t)m->end.n, NULL, t, err);
+    }
+    t->compact += t->computed;
+    t->raw_compact += t->raw;
+    if (t->live_compact < t->live) t->live_compact = t->live;
+    t->seconds = (double)(base_clock_ns() - start) / 1e9;
+    kv_session_free(s);
+    free(logits);
+    return r;
+}
+
+static void print_line(const bench *b, int64_t session, const char *policy, const tally *t)
+{
+    double low, high;
+    bench_wilson(t->n_equal, t->n_calls, &low, &high);
+    fprintf(b->out,
+        "{\"bench\":\"sessions\",\"model\":\"%.12s\",\"session\":%lld,\"tokens\":%u,\"policy\":\"%s\","
+        "\"percent\":%u,\"budget\":%u,\"calls\":%u,\"equal\":%u,\"wilson\":[%.3f,%.3f],\"quoting\":%u,"
+        "\"recall\":%.4f,\"seconds\":%.1f,\"peak\":%u,\"live\":%u,\"live_compact\":%u,\"computed\":%llu,"
+        "\"computed_compact\":%llu,\"raw_reads\":%llu,\"raw_reads_compact\":%llu,\"effective_reads\":%llu,"
+        "\"effective_reads_compact\":%llu}\n",
+        b->info->hash, (long long)session, b->n_tokens, policy, b->budget,
+        strcmp(policy, "full") ? (unsigned)((uint64_t)b->n_tokens * b->budget / 100) : 0, t->n_calls,
+        t->n_equal, low, high, t->n_quoting, t->n_quoting ? t->recall / t->n_quoting : 0, t->seconds, t->peak,
+        t->live, t->live_compact, (unsigned long long)t->computed, (unsigned long long)t->compact,
+        (unsigned long long)t->raw, (unsigned long long)t->raw_compact, (unsigned long long)t->effective,
+        (unsigned long long)(t->effective + t->raw_compact - t->raw));
+    fflush(b->out);
+}
+
+/* Is this session under this policy and budget in --out already? */
+static bool is_done(const bench *b, int64_t session, const char *policy)
+{
+    char key[128], budget[128];
+    snprintf(key, sizeof key, "\"model\":\"%.12s\",\"session\":%lld,", b->info->hash, (long long)session);
+    snprintf(budget, sizeof budget, "\"policy\":\"%.40s\",\"percent\":%u,", policy, b->budget);
+    for (size_t at = 0; at < b->done.len;) {
+        const char *line = b->done.data + at, *end = memchr(line, '\n', b->done.len - at);
+        const size_t n = end ? (size_t)(end - line) : b->done.len - at;
+        if (memmem(line, n, key, strlen(key)) && memmem(line, n, budget, strlen(budget))) return true;
+        at += n + 1;
+    }
+    return false;
+}
+
+/* The policies of --policies that are left for this session and budget; "full" comes before them, since they are compared with it. */
+static bool next_policy(const bench *b, int64_t session, char **list, const char **ret)
+{
+    while ((*ret = strsep(list, ",")))
+        if (**ret && strcmp(*ret, "full") && !is_done(b, session, *ret)) return true;
+    return false;
+}
+
+static int run_session(bench *b, int64_t number, const base_json *one, base_err *err)
+{
+    const base_json *messages = base_json_get(one, "traj");
+    int r = 0;
+    b->n_tokens = 0;
+    b->n_expected = 0;
+    for (const base_json *m = messages ? messages->first : NULL; m; m = m->next) add_message(b, m);
+    char budgets[64];
+    snprintf(budgets, sizeof budgets, "%s", b->budgets);
+    for (char *next = budgets, *percent; !r && (percent = strsep(&next, ","));) {
+        char list[512], *left = list;
+        const char *policy = NULL;
+        b->budget = (uint32_t)strtoul(percent, NULL, 10);
+        if (b->n_tokens > b->most || (uint64_t)b->n_tokens * b->budget / 100 < 600) {
+            fprintf(stderr, "session %lld: %u tokens, left out at %u%%\n", (long long)number, b->n_tokens,
+                b->budget);
+            continue;
+        }
+        snprintf(list, sizeof list, "%s", b->policies);
+        while (!r && next_policy(b, number, &left, &policy)) {
+            tally t = {.n_calls = 0}, full = {.n_calls = 0};
+            if (!b->n_expected) r = replay(b, "full", &full, err);
+            if (!r && full.n_calls && !is_done(b, number, "full")) print_line(b, number, "full", &full);
+            if (!r) r = replay(b, policy, &t, err);
+            if (!r) print_line(b, number, policy, &t);
+        }
+    }
+    free_messages(b);
+    return r;
+}
+
+static int run(bench *b, base_err *err)
+{
+    base_buf file = {0};
+    base_json_doc *doc = NULL;
+    b->start = base_clock_ns();
+    int r = bench_open_out(&b->out, b->out_path, b->resume, &b->done, err);
+    if (!r) r = base_fs_read(b->file, FILE_MOST, &file, err);
+    if (!r) r = base_json_parse(file.data ? file.data : "", file.len, &doc, err);
+    if (!r) r = cmd_open_model(&b->common, &b->model, err);
+    if (!r) {
+        b->info = model_get_info(b->model);
+        b->heads = kv_heads_path(b->info->hash);
+    }
+    const base_json *root = doc ? base_json_root(doc) : NULL;
+    for (int64_t i = b->first; i < b->first + b->sessions && !r; i++) {
+        const base_json *one = base_json_at(root, (size_t)i);
+        if (!one || (b->seconds && (double)(base_clock_ns() - b->start) / 1e9 > (double)b->seconds)) break;
+        r = run_session(b, i, one, err);
+    }
+    if (b->out && b->out != stdout) fclose(b->out);
+    base_json_free(doc);
+    base_buf_free(&file);
+    return r;
+}
+
+/* ---- the tables of a file ----------------------------------------------------------------------------------------------- */
+
+/* A line of --out. */
+typedef struct outcome {
+    char policy[48];
+    uint32_t percent, calls, equal, quoting;
+    int64_t session;
+    double recall, seconds, peak, live, live_compact, computed[2], raw[2], effective[2];
+} outcome;
+
+static uint32_t read_outcomes(const base_buf *file, outcome **ret)
+{
+    size_t n = 0, cap = 0;
+    *ret = NULL;
+    for (size_t at = 0; at < file->len;) {
+        const char *line = file->data + at, *end = memchr(line, '\n', file->len - at);
+        const size_t len = end ? (size_t)(end - line) : file->len - at;
+        base_json_doc *doc = NULL;
+        at += len + 1;
+        if (base_json_parse(line, len, &doc, NULL)) continue;
+        const base_json *o = base_json_root(doc);
+        base_grow(ret, &cap, n + 1, sizeof **ret);
+        outcome *to = &(*ret)[n++];
+        *to = (outcome){.percent = (uint32_t)base_json_int(o, "percent", 0),
+            .session = base_json_int(o, "session", 0),
+            .calls = (uint32_t)base_json_int(o, "calls", 0),
+            .equal = (uint32_t)base_json_int(o, "equal", 0),
+            .quoting = (uint32_t)base_json_int(o, "quoting", 0),
+            .recall = base_json_num(o, "recall", 0),
+            .seconds = base_json_num(o, "seconds", 0),
+            .peak = base_json_num(o, "peak", 0),
+            .live = base_json_num(o, "live", 0),
+            .live_compact = base_json_num(o, "live_compact", 0),
+            .computed = {base_json_num(o, "computed", 0), base_json_num(o, "computed_compact", 0)},
+            .raw = {base_json_num(o, "raw_reads", 0), base_json_num(o, "raw_reads_compact", 0)},
+            .effective = {
+                base_json_num(o, "effective_reads", 0), base_json_num(o, "effective_reads_compact", 0)}};
+        snprintf(to->policy, sizeof to->policy, "%s", base_json_str(o, "policy", ""));
+        base_json_free(doc);
+    }
+    return (uint32_t)n;
+}
+
+static bool same_row(const outcome *a, const outcome *b)
+{
+    return a->percent == b->percent && !strcmp(a->policy, b->policy);
+}
+
+static void print_row(const outcome *all, uint32_t n, const outcome *first)
+{
+    outcome sum = {0};
+    double low, high, recall = 0;
+    uint32_t n_sessions = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const outcome *o = &all[i];
+        if (!same_row(o, first)) continue;
+        n_sessions++;
+        sum.calls += o->calls;
+        sum.equal += o->equal;
+        sum.quoting += o->quoting;
+        recall += o->recall * o->quoting;
+        sum.seconds += o->seconds;
+        sum.peak = o->peak > sum.peak ? o->peak : sum.peak;
+        sum.live = o->live > sum.live ? o->live : sum.live;
+        sum.live_compact = o->live_compact > sum.live_compact ? o->live_compact : sum.live_compact;
+        for (int k = 0; k < 2; k++) {
+            sum.computed[k] += o->computed[k];
+            sum.raw[k] += o->raw[k];
+            sum.effective[k] += o->effective[k];
+        }
+    }
+    bench_wilson(sum.equal, sum.calls, &low, &high);
+    printf("| %s | %u | %u/%u %.3f [%.3f, %.3f] | %.3f | %.0f | %.0f, %.0f | %.0f, %.0f | %.1f, %.1f | %.1f, "
+           "%.1f | %.0f |\n",
+        first->policy, n_sessions, sum.equal, sum.calls, sum.calls ? (double)sum.equal / sum.calls : 0, low,
+        high, sum.quoting ? recall / sum.quoting : 0, sum.peak, sum.live, sum.live_compact, sum.computed[0],
+        sum.computed[1], sum.raw[0] / 1e6, sum.raw[1] / 1e6, sum.effective[0] / 1e6, sum.effective[1] / 1e6,
+        sum.seconds);
+}
+
+/*
+ * Recall of one policy less that of another, by session, weighted by the calls that quote: the mean, and the interval in which 95% of
+ * 10,000 draws of as many sessions lie.
+ */
+static void print_difference(
+    const outcome *all, uint32_t n, uint32_t percent, const char *policy, const char *other)
+{
+    enum { DRAWS = 10000, MOST = 1024 };
+    static double means[DRAWS];
+    double difference[MOST], weight[MOST], sum = 0, total = 0;
+    uint32_t m = 0, better = 0, worse = 0;
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t k = 0; k < n && m < MOST; k++) {
+            if (all[i].percent != percent || all[k].percent != percent || all[i].session != all[k].session ||
+                strcmp(all[i].policy, policy) || strcmp(all[k].policy, other) || !all[i].quoting)
+                continue;
+            difference[m] = all[i].recall - all[k].recall;
+            weight[m] = all[i].quoting;
+            sum += difference[m] * weight[m];
+            total += weight[m];
+            better += difference[m] > 0;
+            worse += difference[m] < 0;
+            m++;
+        }
+    if (m < 2) return;
+    uint64_t state = 1;
+    for (uint32_t d = 0; d < DRAWS; d++) {
+        double drawn = 0, drawn_weight = 0;
+        for (uint32_t i = 0; i < m; i++) {
+            state = state * 6364136223846793005u + 1442695040888963407u;
+            const uint32_t at = (uint32_t)((state >> 33) % m);
+            drawn += difference[at] * weight[at];
+            drawn_weight += weight[at];
+        }
+        means[d] = drawn / drawn_weight;
+    }
+    qsort(means, DRAWS, sizeof *means, bench_compare_doubles);
+    printf("%u%%: quoted rows under %s less under %s: %+.4f [%+.4f, %+.4f] over %u sessions (%u better, %u "
+           "worse, sign test p %.2g)\n",
+        percent, policy, other, sum / total, means[DRAWS * 25 / 1000], means[DRAWS * 975 / 1000], m, better,
+        worse, bench_mcnemar(better, worse));
+}
+
+static int summarise(const char *path, base_err *err)
+{
+    static const char *const pairs[][2] = {{"intentkv", "intentkv:mode=query"}, {"kvist", "kvist:memory=0"},
+        {"kvist", "snapkv"}, {"kvist", "streaming-llm"}, {"kvist", "h2o"}};
+    base_buf file = {0};
+    outcome *all = NULL;
+    int r = base_fs_read(path, FILE_MOST, &file, err);
+    const uint32_t n = r ? 0 : read_outcomes(&file, &all);
+    for (uint32_t i = 0; i < n; i++) {
+        bool is_new = true;
+        for (uint32_t k = 0; k < i && is_new; k++) is_new = all[k].percent != all[i].percent;
+        if (!is_new) continue;
+        printf("\nbudget %u%% of a session; in place, compact\n\n| policy | sessions | calls equal [95%%] | "
+               "quoted rows active | peak | live rows | tokens computed | raw reads, millions | effective "
+               "reads, millions | s |\n|---|---|---|---|---|---|---|---|---|---|\n",
+            all[i].percent);
+        for (uint32_t k = i; k < n; k++) {
+            bool new_row = all[k].percent == all[i].percent;
+            for (uint32_t j = 0; j < k && new_row; j++) new_row = !same_row(&all[j], &all[k]);
+            if (new_row) print_row(all, n, &all[k]);
+        }
+        puts("");
+        for (size_t k = 0; k < sizeof pairs / sizeof *pairs; k++)
+            print_difference(all, n, all[i].percent, pairs[k][0], pairs[k][1]);
+    }
+    free(all);
+    base_buf_free(&file);
+    return r;
+}
+
+/* Numbers from 1 to 100 with commas. */
+static bool are_percents(const char *text)
+{
+    for (const char *at = text; *at;) {
+        char *end = NULL;
+        const unsigned long percent = strtoul(at, &end, 10);
+        if (end == at || percent < 1 || percent > 100 || (*end && *end != ',')) return false;
+        at = end + (*end == ',');
+    }
+    return *text && strlen(text) < 60;
+}
+
+int cmd_bench_sessions(int argc, char **argv)
+{
+    bench b = {.common = COMMON_OPTIONS_DEFAULTS,
+        .sessions = 3,
+        .budgets = "25",
+        .most = 8000,
+        .policies = "streaming-llm,snapkv,h2o,intentkv:mode=query,intentkv,kvist"};
+    const option_row own[] = {
+        {"--file", OPTION_TEXT, &b.file},
+        {"--policies", OPTION_TEXT, &b.policies},
+        {"--sessions", OPTION_INTEGER, &b.sessions},
+        {"--first", OPTION_INTEGER, &b.first},
+        {"--budget", OPTION_TEXT, &b.budgets},
+        {"--most", OPTION_INTEGER, &b.most},
+        {"--out", OPTION_TEXT, &b.out_path},
+        {"--resume", OPTION_FLAG, &b.resume},
+        {"--seconds", OPTION_INTEGER, &b.seconds},
+        {"--summary", OPTION_TEXT, &b.summary},
+        {"--help", OPTION_FLAG, &b.help},
+        {.name = NULL},
+    };
+    base_err err = {0};
+    int r;
+    if (!cmd_begin(argc, argv, &b.common, own, &b.help, usage, NULL, &r)) return r;
+    if (!r && !b.summary &&
+        (!b.file || b.sessions < 1 || b.first < 0 || !are_percents(b.budgets) || b.most < 1 ||
+            strlen(b.policies) > 500))
+        r = base_fail(&err, BASE_E_USAGE, "--file names the sessions, --budget is 1 to 100 percent");
+    if (!r) r = b.summary ? summarise(b.summary, &err) : run(&b, &err);
+    base_buf_free(&b.done);
+    free(b.messages);
+    free(b.expected);
+    free(b.heads);
+    model_close(b.model);
+    return r ? cmd_complain(&err) : CMD_OK;
+}
