@@ -139,7 +139,8 @@ int agent__restart(agent *a, const char *parent, base_err *err); /* a new sessio
 /* --- ledger.c --- */
 void agent__count_plan(agent *a, const kv_plan *p); /* into the turn's sums; before the plan is applied */
 void agent__ledger(agent *a);
-void agent__forget_counts(agent *a); /* what the engine has counted so far is no turn's: a log was executed again */
+void agent__forget_counts(
+    agent *a); /* what the engine has counted so far is no turn's: a log was executed again */
 /* A wait for n tokens begins: progress counts over all of them. 0: it is over, what follows counts piece by piece. */
 void agent__expect(agent *a, uint32_t n_tokens);
 void agent__restore_sums(agent *a, const agent_event *ledger); /* as they were when this was logged */

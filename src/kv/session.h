@@ -281,7 +281,8 @@ int kv_session_attention_kept(kv_session *full, const kv_session *pruned, uint32
  * them; 0: all are computed.
  */
 uint32_t kv_session_cut(const kv_session *s, uint32_t token);
-uint32_t kv_session_next_cut(const kv_session *s); /* the layer before which fresh bulk would be cut now; 0: it would not */
+uint32_t kv_session_next_cut(
+    const kv_session *s); /* the layer before which fresh bulk would be cut now; 0: it would not */
 /* Is a cut asked for that this model has no room for? Its layers above must hold the states that wait there. */
 bool kv_session_cannot_cut(const kv_session *s);
 /* The lanes that were computed when the token's segment was appended, whatever was computed since; 0: all. For the log. */
