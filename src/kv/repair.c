@@ -258,8 +258,11 @@ static int score_signal(
         r = score_rows(s, w, w->signal.queries, w->signal.n, heads, &w->mass, cancel, err);
     if (!r && (order == KV_ORDER_KEYS || order == KV_ORDER_FUSED)) {
         uint32_t tokens[KV_RECENT_QUERIES], n = 0;
-        for (uint32_t i = 0; i < w->signal.n && n < KV_RECENT_QUERIES; i++)
-            if (w->signal.tokens[i] >= from && w->signal.tokens[i] < to) tokens[n++] = w->signal.tokens[i];
+        for (uint32_t i = 0; i < w->signal.n && n < KV_RECENT_QUERIES; i++) {
+            const uint32_t t = w->signal.tokens[i];
+            if (t >= from && t < to && !kv_bits_get(s->dead, t))
+                tokens[n++] = t; /* its key may be given up */
+        }
         if (!n) return base_fail(err, BASE_E_STATE, "the signal's own keys are not in this session");
         const model_rows_view view = kv__view(s);
         float *keys = kv__keys_as_queries(&s->compute, &view, tokens, n);
