@@ -327,7 +327,8 @@ static void remember(kv_session *s, const work *w)
         t->memory = w->recall[i] / lanes;
         t->rank = w->rank[i] / lanes;
         t->cut = w->cut[i] / lanes;
-        t->previous = -t->rank;
+        /* What structure protects was wanted by this pass: a repair that makes room takes other rows before it. */
+        t->previous = w->kept_soft[i] ? 0 : -t->rank;
     }
 }
 

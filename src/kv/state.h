@@ -68,7 +68,7 @@ typedef struct kv_token {
     uint8_t last_action, last_reason;
     uint32_t last_turn;
     float attention, memory, rank, cut; /* as kv_why */
-    float previous;                     /* score of the last pass: minus the mean rank share */
+    float previous; /* score of the last pass: minus the mean rank share; 0 where structure protects */
 } kv_token;
 
 /* A message whose rows wait for their upper layers (prune.c): its queries are whole, and it is the newest signal, only then. */
