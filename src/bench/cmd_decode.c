@@ -282,29 +282,9 @@ static int try_first(bench *b, const kv_session *asked, const ruler_item *item, 
 
 /* --- items ------------------------------------------------------------------------------------------------------------------ */
 
-static bool is_wanted(const bench *b, const char *name)
-{
-    if (!b->words) return true;
-    for (const char *word = b->words; *word;) {
-        const size_t n = strcspn(word, ";");
-        if (n && *word == '=' && !strncmp(word + 1, name, n - 1) && !name[n - 1]) return true;
-        if (n && *word != '=' && !strncmp(word, name, n)) return true;
-        word += n + (word[n] == ';');
-    }
-    return false;
-}
-
-static bool is_task(const char *list, const char *task)
-{
-    const size_t n = strlen(task);
-    for (const char *at = list; at && *at; at += strcspn(at, ","), at += *at == ',')
-        if (strcspn(at, ",") == n && !strncmp(at, task, n)) return true;
-    return !list;
-}
-
 static bool is_left(const bench *b, const bench_score *key, const char *condition)
 {
-    return is_wanted(b, condition) && !bench_scores_find(&b->results, key, condition);
+    return bench_is_wanted(b->words, ';', condition) && !bench_scores_find(&b->results, key, condition);
 }
 
 /* full goes first, whoever asks for it: the others are compared with it. */
@@ -384,7 +364,8 @@ static int run(bench *b, base_err *err)
     b->passage = base_xcalloc(n_passage, sizeof *b->passage);
     for (int64_t i = 0; i < b->items && !r; i++)
         for (size_t t = 0; ruler_tasks[t] && !r; t++)
-            if (is_task(b->tasks, ruler_tasks[t])) r = run_item(b, ruler_tasks[t], b->first + i, err);
+            if (bench_is_wanted(b->tasks, ',', ruler_tasks[t]))
+                r = run_item(b, ruler_tasks[t], b->first + i, err);
     return r;
 }
 

@@ -320,24 +320,11 @@ static int run_condition(bench *b, const struct condition *c, const ruler_item *
     return r;
 }
 
-static bool is_wanted(const char *words, char separator, const char *name)
-{
-    if (!words) return true;
-    const char stop[] = {separator, 0};
-    for (const char *word = words; *word;) {
-        const size_t n = strcspn(word, stop);
-        if (n && *word == '=' && !strncmp(word + 1, name, n - 1) && !name[n - 1]) return true;
-        if (n && *word != '=' && !strncmp(word, name, n)) return true;
-        word += n + (word[n] == separator);
-    }
-    return false;
-}
-
 static bool is_left(const bench *b, const bench_score *key, const char *condition)
 {
     bench_score last = *key;
     last.turn = (uint32_t)b->turns;
-    return is_wanted(b->words, ';', condition) && !bench_scores_find(&b->results, &last, condition);
+    return bench_is_wanted(b->words, ';', condition) && !bench_scores_find(&b->results, &last, condition);
 }
 
 /* All conditions of one item. */
@@ -413,7 +400,7 @@ static int open_compute(bench *b, base_err *err)
     b->compute = kv_compute_model(b->model);
     for (size_t i = 0; i < N_CONDITIONS && !b->timed && !r; i++) {
         kv_session *s = NULL;
-        if (!is_wanted(b->words, ';', conditions[i].name)) continue;
+        if (!bench_is_wanted(b->words, ';', conditions[i].name)) continue;
         r = open_session(b, &conditions[i], NULL, &s, err);
         if (!r) cuts[i] = kv_session_next_cut(s);
         kv_session_free(s);
@@ -444,7 +431,7 @@ static int run(bench *b, base_err *err)
     float *logits = base_xmalloc(b->info->n_vocab * sizeof *logits);
     for (int64_t i = 0; i < b->items && !r; i++)
         for (size_t t = 0; ruler_tasks[t] && !r; t++)
-            if (is_wanted(b->tasks, ',', ruler_tasks[t]))
+            if (bench_is_wanted(b->tasks, ',', ruler_tasks[t]))
                 r = run_item(b, ruler_tasks[t], (uint32_t)(b->first + i), logits, err);
     free(logits);
     return r;

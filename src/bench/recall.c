@@ -392,24 +392,12 @@ static int run_condition(
 
 /* ---- which are to be run ------------------------------------------------------------------------------------------------ */
 
-static bool is_wanted(const recall *r, const char *name)
-{
-    if (!r->words) return true;
-    for (const char *word = r->words; *word;) {
-        const size_t n = strcspn(word, ";");
-        if (n && *word == '=' && !strncmp(word + 1, name, n - 1) && !name[n - 1]) return true;
-        if (n && *word != '=' && !strncmp(word, name, n)) return true;
-        word += n + (word[n] == ';');
-    }
-    return false;
-}
-
 /* Does this condition of the item at hand still have to be run? Sets the key. */
 static bool is_left(recall *r, const struct condition *c, uint32_t k)
 {
     snprintf(r->key.condition, sizeof r->key.condition, "%s", c->name);
     r->key.k = k;
-    return is_wanted(r, c->name) && (r->labels || c->among != AMONG_FILE) &&
+    return bench_is_wanted(r->words, ';', c->name) && (r->labels || c->among != AMONG_FILE) &&
            !bench_results_find(&r->results, &r->key, false);
 }
 

@@ -156,6 +156,19 @@ void bench_results_add(bench_results *r, const bench_result *one, const char *an
     base_buf_free(&out);
 }
 
+bool bench_is_wanted(const char *words, char separator, const char *name)
+{
+    const char stop[] = {separator, 0};
+    if (!words) return true;
+    for (const char *word = words; *word;) {
+        const size_t n = strcspn(word, stop);
+        if (n && *word == '=' && !strncmp(word + 1, name, n - 1) && !name[n - 1]) return true;
+        if (n && *word != '=' && !strncmp(word, name, n)) return true;
+        word += n + (word[n] == separator);
+    }
+    return false;
+}
+
 void bench_wilson(uint32_t right, uint32_t n, double *ret_low, double *ret_high)
 {
     const double z = 1.959963984540054, p = n ? (double)right / n : 0, z2 = z * z;

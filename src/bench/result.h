@@ -52,6 +52,11 @@ const bench_result *bench_results_find(const bench_results *r, const bench_resul
 /* Adds and writes one line at once. `answer` may be NULL. */
 void bench_results_add(bench_results *r, const bench_result *one, const char *answer);
 
+/*
+ * Is the name asked for by a list of words: does it begin with one of them, or is it one that has a "=" in front? NULL: all are.
+ */
+bool bench_is_wanted(const char *words, char separator, const char *name);
+
 /* The 95% interval of Wilson (1927) for `right` of n. */
 void bench_wilson(uint32_t right, uint32_t n, double *ret_low, double *ret_high);
 int bench_compare_doubles(const void *a, const void *b); /* for qsort */

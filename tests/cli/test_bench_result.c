@@ -97,9 +97,21 @@ static void test_bench_result__a_file_is_gone_on_with_when_asked(void **state)
     unlink(path);
 }
 
+static void test_bench_result__a_list_of_words_says_what_is_wanted(void **state)
+{
+    (void)state;
+    assert_true(bench_is_wanted(NULL, ';', "ours"));
+    assert_true(bench_is_wanted("paper;ours", ';', "ours, swap"));
+    assert_false(bench_is_wanted("paper;=ours", ';', "ours, swap"));
+    assert_true(bench_is_wanted("paper;=ours", ';', "ours"));
+    assert_false(bench_is_wanted("", ';', "ours"));
+    assert_true(bench_is_wanted("mq,vt", ',', "vt"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bench_result__a_list_of_words_says_what_is_wanted),
         cmocka_unit_test(test_bench_result__intervals_are_those_of_the_books),
         cmocka_unit_test(test_bench_result__a_file_is_gone_on_with_when_asked),
     };
