@@ -331,18 +331,26 @@ typedef struct reading {
     uint8_t key[32];
     uint64_t tag;
     code_kept *kept;
-    bool is_edit, from_store;
+    bool is_edit, has_key, from_store;
 } reading;
+
+static void make_key(const char *text, size_t n, uint8_t ret[32])
+{
+    base_sha256 sha;
+    base_sha256_init(&sha);
+    base_sha256_add(&sha, text, n);
+    base_sha256_end(&sha, ret);
+}
 
 static void read_file(code_index *x, const char *path, const char *text, size_t n, reading *r)
 {
     const char *language;
-    base_sha256 sha;
-    base_sha256_init(&sha);
-    base_sha256_add(&sha, text, n);
-    base_sha256_end(&sha, r->key);
     r->tag = code_reader_tag(x->grammars, path, text, n, &language);
-    r->from_store = !r->is_edit && code_store_find(x->store, r->key, r->tag, language, n, &r->parsed);
+    if (!r->is_edit) {
+        r->has_key = true;
+        make_key(text, n, r->key);
+        r->from_store = code_store_find(x->store, r->key, r->tag, language, n, &r->parsed);
+    }
     if (r->from_store) return;
     r->parsed.file = r->is_edit ? code_parse_edited(x->grammars, path, text, n, &r->kept)
                                 : code_parse(x->grammars, path, text, n);
@@ -387,6 +395,7 @@ void code_index_update(code_index *x, const char *path, const char *text, size_t
         f->file = r.parsed.file;
         f->calls = r.parsed.calls;
         f->n_calls = r.parsed.n_calls;
+        f->has_key = r.has_key;
         memcpy(f->key, r.key, sizeof f->key);
         f->tag = r.tag;
         f->text = base_xmalloc(n + 1);
@@ -458,9 +467,12 @@ int code_index_save(code_index *x, const char *path, base_err *err)
     if (!same) {
         code_store_begin(&out);
         for (uint32_t i = 0; i < x->paths.n; i++) {
-            const indexed_file *f = &x->files[i];
+            indexed_file *f = &x->files[i];
             const code_parsed p = {f->file, f->calls, f->n_calls};
-            if (f->file != NULL) code_store_put(&out, f->key, f->tag, &p);
+            if (f->file == NULL) continue;
+            if (!f->has_key) make_key(f->text, f->n, f->key);
+            f->has_key = true;
+            code_store_put(&out, f->key, f->tag, &p);
         }
         x->n_parsed = 0;
     }

@@ -62,6 +62,7 @@ typedef struct indexed_file {
     code_call *calls;
     uint32_t n_calls;
     uint8_t key[32]; /* sha256 of the text */
+    bool has_key;    /* an edit leaves it to the next save */
     uint64_t tag;    /* of what read it */
 } indexed_file;
 
