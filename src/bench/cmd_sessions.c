@@ -27,7 +27,7 @@
 
 static const char usage[] =
     "usage: kvist bench sessions --model M --file FILE.json [--sessions N] [--first N] [--budget PERCENT]\n"
-    "                            [--policies NAME[:SET=VALUE],...] [--most TOKENS] [--out FILE "
+    "                            [--policies NAME[:SET=VALUE...],...] [--most TOKENS] [--out FILE "
     "[--resume]]\n"
     "       kvist bench sessions --summary FILE\n"
     "\n"
@@ -57,6 +57,7 @@ typedef struct message {
 /* What a policy did in one session. */
 typedef struct tally {
     uint32_t n_calls, n_equal, n_quoting;
+    uint32_t n_tokens, n_same;  /* of the calls: those where the full cache's choice is the choice here */
     double recall;              /* sum over the calls that quote something */
     uint64_t computed, compact; /* tokens: rows in place, and with everything behind the first hole again */
     uint64_t raw, effective;    /* row reads per lane */
@@ -233,9 +234,11 @@ static int read_call(bench *b, kv_session *s, uint32_t turn, const message *m, f
         if (is_full) {
             base_grow(&b->expected, &b->cap_expected, b->n_expected + 1, sizeof *b->expected);
             b->expected[b->n_expected++] = best;
-        } else {
-            equal = equal && *at < b->n_expected && b->expected[*at] == best;
         }
+        const bool same = *at < b->n_expected && b->expected[*at] == best;
+        equal = equal && same;
+        t->n_same += same;
+        t->n_tokens++;
         (*at)++;
         r = append(s, KV_ORIGIN_ANSWER, turn, &m->text, i, 1, logits, t, err);
     }
@@ -256,12 +259,15 @@ static void count_compact(const kv_session *s, tally *t)
     }
 }
 
-/* policy: "NAME", or "NAME:SET=VALUE". */
+/* policy: "NAME", or "NAME:SET=VALUE:SET=VALUE...". */
 static int replay(bench *b, const char *policy, tally *t, base_err *err)
 {
-    char name[64];
-    const char *colon = strchr(policy, ':'), *set[] = {colon ? colon + 1 : NULL, NULL};
-    snprintf(name, sizeof name, "%.*s", colon ? (int)(colon - policy) : 63, policy);
+    enum { SETS_MOST = 8 };
+    char parts[128], *left = parts;
+    const char *set[SETS_MOST + 1] = {NULL};
+    snprintf(parts, sizeof parts, "%s", policy);
+    const char *name = strsep(&left, ":");
+    for (int i = 0; left && i < SETS_MOST; i++) set[i] = strsep(&left, ":");
     const bool is_full = !strcmp(policy, "full");
     const uint64_t start = base_clock_ns();
     const kv_options o = {.policy = name,
@@ -307,15 +313,17 @@ static void print_line(const bench *b, int64_t session, const char *policy, cons
     bench_wilson(t->n_equal, t->n_calls, &low, &high);
     fprintf(b->out,
         "{\"bench\":\"sessions\",\"model\":\"%.12s\",\"session\":%lld,\"tokens\":%u,\"policy\":\"%s\","
-        "\"percent\":%u,\"budget\":%u,\"calls\":%u,\"equal\":%u,\"wilson\":[%.3f,%.3f],\"quoting\":%u,"
+        "\"percent\":%u,\"budget\":%u,\"calls\":%u,\"equal\":%u,\"wilson\":[%.3f,%.3f],\"call_tokens\":%u,"
+        "\"same\":%u,\"quoting\":%u,"
         "\"recall\":%.4f,\"seconds\":%.1f,\"peak\":%u,\"live\":%u,\"live_compact\":%u,\"computed\":%llu,"
         "\"computed_compact\":%llu,\"raw_reads\":%llu,\"raw_reads_compact\":%llu,\"effective_reads\":%llu,"
         "\"effective_reads_compact\":%llu}\n",
         b->info->hash, (long long)session, b->n_tokens, policy, b->budget,
         strcmp(policy, "full") ? (unsigned)((uint64_t)b->n_tokens * b->budget / 100) : 0, t->n_calls,
-        t->n_equal, low, high, t->n_quoting, t->n_quoting ? t->recall / t->n_quoting : 0, t->seconds, t->peak,
-        t->live, t->live_compact, (unsigned long long)t->computed, (unsigned long long)t->compact,
-        (unsigned long long)t->raw, (unsigned long long)t->raw_compact, (unsigned long long)t->effective,
+        t->n_equal, low, high, t->n_tokens, t->n_same, t->n_quoting,
+        t->n_quoting ? t->recall / t->n_quoting : 0, t->seconds, t->peak, t->live, t->live_compact,
+        (unsigned long long)t->computed, (unsigned long long)t->compact, (unsigned long long)t->raw,
+        (unsigned long long)t->raw_compact, (unsigned long long)t->effective,
         (unsigned long long)(t->effective + t->raw_compact - t->raw));
     fflush(b->out);
 }
@@ -323,9 +331,9 @@ static void print_line(const bench *b, int64_t session, const char *policy, cons
 /* Is this session under this policy and budget in --out already? */
 static bool is_done(const bench *b, int64_t session, const char *policy)
 {
-    char key[128], budget[128];
+    char key[128], budget[160];
     snprintf(key, sizeof key, "\"model\":\"%.12s\",\"session\":%lld,", b->info->hash, (long long)session);
-    snprintf(budget, sizeof budget, "\"policy\":\"%.40s\",\"percent\":%u,", policy, b->budget);
+    snprintf(budget, sizeof budget, "\"policy\":\"%.100s\",\"percent\":%u,", policy, b->budget);
     for (size_t at = 0; at < b->done.len;) {
         const char *line = b->done.data + at, *end = memchr(line, '\n', b->done.len - at);
         const size_t n = end ? (size_t)(end - line) : b->done.len - at;
@@ -403,8 +411,8 @@ static int run(bench *b, base_err *err)
 
 /* A line of --out. */
 typedef struct outcome {
-    char policy[48];
-    uint32_t percent, calls, equal, quoting;
+    char policy[128];
+    uint32_t percent, calls, equal, tokens, same, quoting;
     int64_t session;
     double recall, seconds, peak, live, live_compact, computed[2], raw[2], effective[2];
 } outcome;
@@ -426,6 +434,8 @@ static uint32_t read_outcomes(const base_buf *file, outcome **ret)
             .session = base_json_int(o, "session", 0),
             .calls = (uint32_t)base_json_int(o, "calls", 0),
             .equal = (uint32_t)base_json_int(o, "equal", 0),
+            .tokens = (uint32_t)base_json_int(o, "call_tokens", 0),
+            .same = (uint32_t)base_json_int(o, "same", 0),
             .quoting = (uint32_t)base_json_int(o, "quoting", 0),
             .recall = base_json_num(o, "recall", 0),
             .seconds = base_json_num(o, "seconds", 0),
@@ -458,6 +468,8 @@ static void print_row(const outcome *all, uint32_t n, const outcome *first)
         n_sessions++;
         sum.calls += o->calls;
         sum.equal += o->equal;
+        sum.tokens += o->tokens;
+        sum.same += o->same;
         sum.quoting += o->quoting;
         recall += o->recall * o->quoting;
         sum.seconds += o->seconds;
@@ -471,12 +483,13 @@ static void print_row(const outcome *all, uint32_t n, const outcome *first)
         }
     }
     bench_wilson(sum.equal, sum.calls, &low, &high);
-    printf("| %s | %u | %u/%u %.3f [%.3f, %.3f] | %.3f | %.0f | %.0f, %.0f | %.0f, %.0f | %.1f, %.1f | %.1f, "
+    printf("| %s | %u | %u/%u %.3f [%.3f, %.3f] | %.3f | %.3f | %.0f | %.0f, %.0f | %.0f, %.0f | %.1f, %.1f "
+           "| %.1f, "
            "%.1f | %.0f |\n",
         first->policy, n_sessions, sum.equal, sum.calls, sum.calls ? (double)sum.equal / sum.calls : 0, low,
-        high, sum.quoting ? recall / sum.quoting : 0, sum.peak, sum.live, sum.live_compact, sum.computed[0],
-        sum.computed[1], sum.raw[0] / 1e6, sum.raw[1] / 1e6, sum.effective[0] / 1e6, sum.effective[1] / 1e6,
-        sum.seconds);
+        high, sum.tokens ? (double)sum.same / sum.tokens : 0, sum.quoting ? recall / sum.quoting : 0,
+        sum.peak, sum.live, sum.live_compact, sum.computed[0], sum.computed[1], sum.raw[0] / 1e6,
+        sum.raw[1] / 1e6, sum.effective[0] / 1e6, sum.effective[1] / 1e6, sum.seconds);
 }
 
 /*
@@ -535,8 +548,9 @@ static int summarise(const char *path, base_err *err)
         for (uint32_t k = 0; k < i && is_new; k++) is_new = all[k].percent != all[i].percent;
         if (!is_new) continue;
         printf("\nbudget %u%% of a session; in place, compact\n\n| policy | sessions | calls equal [95%%] | "
-               "quoted rows active | peak | live rows | tokens computed | raw reads, millions | effective "
-               "reads, millions | s |\n|---|---|---|---|---|---|---|---|---|---|\n",
+               "their tokens equal | quoted rows active | peak | live rows | tokens computed | raw reads, "
+               "millions | effective "
+               "reads, millions | s |\n|---|---|---|---|---|---|---|---|---|---|---|\n",
             all[i].percent);
         for (uint32_t k = i; k < n; k++) {
             bool new_row = all[k].percent == all[i].percent;
