@@ -15,7 +15,7 @@ const char options_help[] =
     "Model options:\n"
     "  --model FILE|NAME     a GGUF file, or a name of `kvist model list` (else KVIST_MODEL, else the "
     "default)\n"
-    "  --backend cpu[:avx512-vnni|avx2|plain]|cuda|auto   --threads N   --ctx N\n"
+    "  --backend cpu[:avx512-vnni|avx2|plain]|cuda[:bf16]|auto   --threads N   --ctx N\n"
     "  --gpu-mem GIB         of the GPU's memory at most, for weights and rows (default: what is free)\n"
     "  --thinking            answers may begin with a thought, where the model has such a form (Qwen3)\n"
     "  --seed N  --temperature X (0: greedy, the default)  --top-p X  --top-k N  --min-p X  --repeat-penalty "

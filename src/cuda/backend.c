@@ -75,6 +75,7 @@ static void cuda_close(model_ops *ops)
     if (!ops) return;
     cuda_backend *c = cuda_of(ops);
     if (c->stream) cudaStreamSynchronize(c->stream);
+    cuda_cublas_close(c);
     cuda_rows_free(c);
     cuda_queue_free(c);
     cuda_free(c, c->states, c->states_bytes);
@@ -86,9 +87,10 @@ static void cuda_close(model_ops *ops)
     free(c);
 }
 
-static int open_parts(cuda_backend *c, int n_threads, uint64_t memory_bytes, base_err *err)
+static int open_parts(cuda_backend *c, int n_threads, uint64_t memory_bytes, bool bf16, base_err *err)
 {
     int rc = cuda_device_open(c, memory_bytes, err);
+    if (!rc && bf16) rc = cuda_cublas_open(c, err);
     if (!rc) rc = base_pool_new(&c->pool, n_threads, err);
     if (!rc) rc = cuda_arena_new(c, &c->arguments, CUDA_ARGUMENT_BYTES, err);
     if (!rc) rc = cuda_arena_new(c, &c->move, CUDA_MOVE_BYTES, err);
@@ -100,13 +102,14 @@ static int open_parts(cuda_backend *c, int n_threads, uint64_t memory_bytes, bas
     return rc ? rc : cuda_rows_new(c, err);
 }
 
-int cuda_ops_open(model_ops **ret, int n_threads, uint64_t memory_bytes, base_err *err)
+int cuda_ops_open(model_ops **ret, int n_threads, uint64_t memory_bytes, bool bf16, base_err *err)
 {
+    enum { BITS = 2, BF16_BITS = 1002 };
     cuda_backend *c = calloc(1, sizeof *c);
     if (!c) return base_fail(err, BASE_E_NOMEM, "no memory for the CUDA backend");
     c->ops = (model_ops){
-        .backend = "cuda",
-        .kernel_version = 2, /* the CPU's: the bits are the same */
+        .backend = bf16 ? "cuda:bf16" : "cuda",
+        .kernel_version = bf16 ? BF16_BITS : BITS, /* the CPU's: the bits are the same */
         .close = cuda_close,
         .sync = cuda_sync,
         .buffer_new = cuda_buffer_new,
@@ -123,7 +126,7 @@ int cuda_ops_open(model_ops **ret, int n_threads, uint64_t memory_bytes, base_er
 #include "model/ops.def"
 #undef MODEL_OP
     };
-    int rc = open_parts(c, n_threads, memory_bytes, err);
+    int rc = open_parts(c, n_threads, memory_bytes, bf16, err);
     if (rc) {
         cuda_close(&c->ops);
         return rc;

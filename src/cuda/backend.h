@@ -9,6 +9,7 @@
  *     rows.c        which rows of the cache are on the device
  *     lists.c       the live lists there, and the rows that they need
  *     operations.c  one function an operation: numbers into a kernel's struct
+ *     cublas.c      products of many columns by cuBLAS, where that is asked for
  *     score.c       score_rows
  *
  * One thread calls (model/ops.h). Host memory is the truth about rows: what the device writes is copied back before `sync`
@@ -35,6 +36,9 @@ enum {
     CUDA_PATCH_BYTES = 2 << 20,
     CUDA_BACK_BYTES = 64 << 20, /* rows and results on their way back */
     CUDA_COMPUTE_LEAST = 80,    /* sm_80: cp.async */
+    CUDA_BF16_COLUMNS = 64,     /* cuda:bf16: products of at least so many columns are cuBLAS' */
+    CUDA_BF16_OUTPUTS =
+        1 << 16, /* matrices of more are a vocabulary's, which few columns meet: no copy of them */
 };
 
 struct ops_buffer {
@@ -44,8 +48,8 @@ struct ops_buffer {
 
 struct ops_weight {
     gpu_weight w;
-    void *data;
-    size_t n_bytes;
+    void *data, *wide; /* wide: BF16 [n_out][n_in], for cuBLAS; NULL: none */
+    size_t n_bytes, wide_bytes;
 };
 
 /*
@@ -55,6 +59,7 @@ struct ops_weight {
 struct ops_activations {
     uint32_t n_max, width_max, n, width;
     gpu_columns sets[2], columns; /* columns: of the two the one that was made last */
+    uint16_t *wide;               /* BF16 [n][width] of a product at hand; NULL without cuBLAS */
     void *data;
     size_t n_bytes;
 };
@@ -88,6 +93,7 @@ typedef struct cuda_queue {
 } cuda_queue;
 
 typedef struct cuda_rows cuda_rows;
+typedef struct cuda_cublas cuda_cublas;
 
 typedef struct cuda_backend {
     model_ops ops; /* first: a model_ops * of this backend is one of these */
@@ -101,8 +107,9 @@ typedef struct cuda_backend {
     cuda_arena arguments, move, patch_lists, back;
     cuda_queue queue;
     cuda_rows *rows;
-    uint32_t *arrived; /* [CUDA_ARRIVED] zeros, for products that go on (k_then) */
-    float *states;     /* attention's, split over tiles */
+    cuda_cublas *cublas; /* NULL: products give the CPU's bits */
+    uint32_t *arrived;   /* [CUDA_ARRIVED] zeros, for products that go on (k_then) */
+    float *states;       /* attention's, split over tiles */
     size_t states_bytes;
 } cuda_backend;
 
@@ -176,6 +183,20 @@ size_t cuda_rows_n_slots(const cuda_backend *c);
  */
 int cuda_lists_prepare(
     cuda_backend *c, const model_rows_view *view, uint32_t layer, gpu_lists *ret, base_err *err);
+
+/* ---- cublas.c ---- */
+
+/* y (+)= x * weights, as a launch's struct. */
+typedef struct k_gemm {
+    const cuda_cublas *cublas;
+    const uint16_t *weights, *x; /* BF16 [n_out][n_in], [n][n_in] */
+    gpu_mat y;
+    uint32_t n, n_in, n_out, adds; /* adds: to what y holds */
+} k_gemm;
+
+/* BASE_E_DEVICE with a sentence when there is no cuBLAS; cuda_cublas_close takes what was begun. */
+int cuda_cublas_open(cuda_backend *c, base_err *err);
+void cuda_cublas_close(cuda_backend *c);
 
 /* ---- operations.c ---- */
 

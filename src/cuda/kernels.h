@@ -137,6 +137,19 @@ typedef struct k_matmul {
     k_then then; /* cuda_launch_matmul only */
 } k_matmul;
 
+/* A matrix as BF16 [n_out][n_in], out of its planes; columns as BF16 [n][width]. */
+typedef struct k_widen {
+    gpu_weight w;
+    uint16_t *out;
+    size_t n_blocks; /* of all rows */
+} k_widen;
+
+typedef struct k_widen_columns {
+    gpu_columns x;
+    uint16_t *out;
+    uint32_t n, width;
+} k_widen_columns;
+
 typedef struct k_add {
     gpu_mat a, b, out; /* b.data NULL: none */
     float scale_a, scale_b;
@@ -224,7 +237,8 @@ typedef cudaError_t gpu_launch_fn(cudaStream_t stream, const void *params);
 gpu_launch_fn cuda_launch_norm, cuda_launch_quant, cuda_launch_matmul, cuda_launch_matmul_narrow,
     cuda_launch_matmul_wide, cuda_launch_add, cuda_launch_rope, cuda_launch_rows_write, cuda_launch_attention,
     cuda_launch_merge, cuda_launch_score_tiles, cuda_launch_score_totals, cuda_launch_score_mass,
-    cuda_launch_bound, cuda_launch_patch, cuda_launch_unpack, cuda_launch_copy;
+    cuda_launch_bound, cuda_launch_patch, cuda_launch_unpack, cuda_launch_copy, cuda_launch_widen,
+    cuda_launch_widen_columns, cuda_launch_gemm;
 
 #ifdef __cplusplus
 }

@@ -171,7 +171,7 @@ int cuda_activations_new(
     }
     x->n_max = n_max;
     x->width_max = width_max;
-    x->n_bytes = 2 * set_bytes;
+    x->n_bytes = 2 * set_bytes + (c->cublas ? (size_t)n_max * width_max * sizeof *x->wide : 0);
     int rc = cuda_alloc(c, &x->data, x->n_bytes, "activations", err);
     if (!rc) rc = cuda_check(c, cudaMemsetAsync(x->data, 0, x->n_bytes, c->stream), err);
     if (rc) {
@@ -185,6 +185,7 @@ int cuda_activations_new(
             (uint32_t *)(void *)(p + at[6])};
     }
     x->columns = x->sets[0];
+    if (c->cublas) x->wide = (uint16_t *)(void *)((uint8_t *)x->data + 2 * set_bytes);
     *ret = x;
     return 0;
 }
@@ -227,6 +228,64 @@ static gpu_launch_fn *way_of(const cuda_backend *c, const k_matmul *k)
     }
 }
 
+static int copy_rows(cuda_backend *c, gpu_mat from, gpu_mat to, uint32_t n, uint32_t width, base_err *err)
+{
+    PARAMS(k_copy, k);
+    k.from = from.data;
+    k.to = to.data;
+    k.from_stride = from.stride;
+    k.to_stride = to.stride;
+    k.n = n;
+    k.width = width;
+    return cuda_launch(c, cuda_launch_copy, &k, sizeof k, n, err);
+}
+
+static int add_bias(cuda_backend *c, const float *bias, gpu_mat y, uint32_t n, uint32_t width, base_err *err)
+{
+    PARAMS(k_add, k);
+    k.a = k.out = y;
+    k.b.data = (float *)(uintptr_t)bias; /* the same for every row */
+    k.scale_a = k.scale_b = 1;
+    k.n = n;
+    k.width = width;
+    return cuda_launch(c, cuda_launch_add, &k, sizeof k, n, err);
+}
+
+static bool takes_cublas(const cuda_backend *c, const ops_matmul_args *a)
+{
+    if (!c->cublas || a->only || a->x->n < CUDA_BF16_COLUMNS) return false;
+    for (uint32_t p = 0; p < a->n_parts; p++)
+        if (!a->parts[p].weight->wide) return false;
+    return true;
+}
+
+static int multiply_by_cublas(cuda_backend *c, const ops_matmul_args *a, const k_matmul *k, base_err *err)
+{
+    PARAMS(k_widen_columns, x);
+    x.x = k->x;
+    x.out = a->x->wide;
+    x.n = k->n;
+    x.width = a->x->width;
+    int rc = cuda_launch(c, cuda_launch_widen_columns, &x, sizeof x, k->n, err);
+    for (uint32_t p = 0; p < k->n_parts && !rc; p++) {
+        const struct k_part *part = &k->parts[p];
+        PARAMS(k_gemm, g);
+        g.cublas = c->cublas;
+        g.weights = a->parts[p].weight->wide;
+        g.x = a->x->wide;
+        g.y = part->y;
+        g.n = k->n;
+        g.n_in = part->w.n_in;
+        g.n_out = part->w.n_out;
+        g.adds = part->add.data != NULL;
+        if (g.adds && part->add.data != part->y.data)
+            rc = copy_rows(c, part->add, part->y, k->n, g.n_out, err);
+        if (!rc) rc = cuda_launch(c, cuda_launch_gemm, &g, sizeof g, k->n, err);
+        if (!rc && part->bias) rc = add_bias(c, part->bias, part->y, k->n, g.n_out, err);
+    }
+    return rc;
+}
+
 int cuda_op_matmul(model_ops *ops, const ops_matmul_args *a, base_err *err)
 {
     cuda_backend *c = cuda_of(ops);
@@ -254,6 +313,7 @@ int cuda_op_matmul(model_ops *ops, const ops_matmul_args *a, base_err *err)
         rc = give(c, a->only, n_words * sizeof *a->only, &k.only, err);
     }
     if (rc || k.n == 0 || k.n_parts == 0) return rc;
+    if (takes_cublas(c, a)) return multiply_by_cublas(c, a, &k, err);
     return cuda_launch(c, way_of(c, &k), &k, sizeof k, k.n, err);
 }
 

@@ -199,6 +199,16 @@ static int send_matrix(cuda_backend *c, pack_job *j, const ops_weight *w, uint32
     return rc;
 }
 
+/* The copy in BF16 that cuBLAS takes, made there out of the planes. */
+static int widen(cuda_backend *c, ops_weight *w, base_err *err)
+{
+    const size_t n = (size_t)w->w.n_in * w->w.n_out;
+    int rc = cuda_alloc(c, &w->wide, n * sizeof(uint16_t), "weights in BF16", err);
+    if (rc) return rc;
+    w->wide_bytes = n * sizeof(uint16_t);
+    return cuda_run_now(c, cuda_launch_widen, &(k_widen){w->w, w->wide, n / GPU_BLOCK}, err);
+}
+
 int cuda_pack(model_ops *ops, ops_weight **ret, const gguf_tensor *t, base_err *err)
 {
     cuda_backend *c = cuda_of(ops);
@@ -235,6 +245,7 @@ int cuda_pack(model_ops *ops, ops_weight **ret, const gguf_tensor *t, base_err *
         rc = base_fail(err, BASE_E_FORMAT,
             "tensor %.*s: row %u holds a number that is not finite: the file is damaged", n_name, t->name.ptr,
             (unsigned)j.bad_row);
+    if (!rc && c->cublas && n_out <= CUDA_BF16_OUTPUTS) rc = widen(c, w, err);
     if (rc) {
         cuda_weight_free(ops, w);
         return rc;
@@ -248,6 +259,7 @@ void cuda_weight_free(model_ops *ops, ops_weight *w)
     if (!w) return;
     cuda_finish(cuda_of(ops), NULL); /* launches that wait may read it */
     cuda_free(cuda_of(ops), w->data, w->n_bytes);
+    cuda_free(cuda_of(ops), w->wide, w->wide_bytes);
     free(w);
 }
 

@@ -367,7 +367,8 @@ static int mask_for_level(const char *level, unsigned *ret_mask, base_err *err)
 static int open_cuda(model *m, const model_options *o, base_err *err)
 {
 #ifdef KVIST_CUDA
-    return cuda_ops_open(&m->ops, (int)m->info.n_threads, o->gpu_bytes, err);
+    const bool bf16 = o->backend && strcmp(o->backend, "cuda:bf16") == 0;
+    return cuda_ops_open(&m->ops, (int)m->info.n_threads, o->gpu_bytes, bf16, err);
 #else
     return base_fail(err, BASE_E_DEVICE, "this build has no CUDA backend; use --backend cpu");
 #endif
@@ -437,9 +438,9 @@ static int choose_backend(model *m, const model_options *o, base_err *err)
 {
     const char *backend = o->backend ? o->backend : "auto";
     const bool is_auto = strcmp(backend, "auto") == 0;
-    if (strcmp(backend, "cuda") == 0) return start(m, o, true, err);
+    if (strcmp(backend, "cuda") == 0 || strcmp(backend, "cuda:bf16") == 0) return start(m, o, true, err);
     if (!is_auto && strcmp(backend, "cpu") != 0 && strncmp(backend, "cpu:", 4) != 0)
-        return base_fail(err, BASE_E_USAGE, "backend \"%s\" is none of cpu, cuda, auto", backend);
+        return base_fail(err, BASE_E_USAGE, "backend \"%s\" is none of cpu, cuda, cuda:bf16, auto", backend);
 #ifdef KVIST_CUDA
     if (is_auto) {
         int rc = start(m, o, true, err);

@@ -22,7 +22,7 @@ int model_threads(int wanted); /* 0: as many as this process may run on, at most
 typedef struct model_options {
     int n_threads;       /* 0: the machine's cores, at most 16 */
     unsigned cpu_mask;   /* ISA levels to leave out (tests); 0: none. Bits: model/ops.h */
-    const char *backend; /* "cpu", "cpu:LEVEL" (cpu_ops_level), "cuda", "auto"; NULL is auto */
+    const char *backend; /* "cpu", "cpu:LEVEL" (cpu_ops_level), "cuda", "cuda:bf16", "auto"; NULL is auto */
     uint64_t gpu_bytes;  /* of the GPU's memory at most; 0: what is free */
     void (*notice)(
         void *user, const char *sentence); /* another backend than was asked for, and why; may be NULL */

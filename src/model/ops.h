@@ -225,11 +225,11 @@ struct model_ops {
 int cpu_ops_open(model_ops **ret, int n_threads, unsigned cpu_mask, base_err *err);
 
 /*
- * The GPU's operations (src/cuda, where the build has it), with the CPU's bits. memory_bytes bounds what is taken of its memory;
- * 0: what is free. Without a device BASE_E_NOT_FOUND; BASE_E_DEVICE, from here or from any operation later, says what is wrong with
+ * The GPU's operations (src/cuda, where the build has it), with the CPU's bits; with `bf16` batches of 64 tokens and more are computed by cuBLAS
+ * in BF16, with other bits. memory_bytes bounds what is taken of its memory; 0: what is free. Without a device BASE_E_NOT_FOUND; BASE_E_DEVICE, from here or from any operation later, says what is wrong with
  * it, and after one every operation fails.
  */
-int cuda_ops_open(model_ops **ret, int n_threads, uint64_t memory_bytes, base_err *err);
+int cuda_ops_open(model_ops **ret, int n_threads, uint64_t memory_bytes, bool bf16, base_err *err);
 int cuda_ops_describe(char *text, size_t n, base_err *err); /* one line on the device */
 
 /*

@@ -31,7 +31,7 @@ static const shape shapes[] = {
     {"1.5B", 28, 1536, 8960, 12, 2, 128, 151936, {0, 4096, 32768, 131072}, 4096, 4096, 32, 192, true},
     {"7B", 28, 3584, 18944, 28, 4, 128, 152064, {0, 4096, 32768, 131072}, 4096, 4096, 32, 192, false},
 };
-static const shape small = {"small", 2, 256, 512, 4, 2, 64, 640, {0, 300}, 40, 64, 4, 24, true};
+static const shape small = {"small", 2, 256, 512, 4, 2, 64, 640, {0, 300}, 80, 64, 4, 24, true};
 
 static int n_failed;
 
@@ -374,6 +374,25 @@ static limits read_limits(model_ops *ops, bool is_small)
 /* ---- right ---- */
 
 /* A prompt, then tokens one by one, on both backends: equal bits of logits and of rows. */
+/* Nats from one's probabilities to the other's; whether the first choices are the same. */
+static double divergence(const shape *s, const float *want, const float *got, bool *ret_top)
+{
+    double kl = 0, sum[2] = {0}, most[2] = {-INFINITY, -INFINITY};
+    uint32_t best[2] = {0};
+    const float *x[2] = {want, got};
+    for (int side = 0; side < 2; side++) {
+        for (uint32_t i = 0; i < s->n_vocab; i++)
+            if (x[side][i] > most[side]) most[side] = x[side][best[side] = i];
+        for (uint32_t i = 0; i < s->n_vocab; i++) sum[side] += exp(x[side][i] - most[side]);
+    }
+    for (uint32_t i = 0; i < s->n_vocab; i++) {
+        const double p = want[i] - most[0] - log(sum[0]), q = got[i] - most[1] - log(sum[1]);
+        kl += exp(p) * (p - q);
+    }
+    *ret_top = best[0] == best[1];
+    return kl;
+}
+
 static void compare_with_cpu(const shape *s, model *m, const tensors *t, const gguf_file *file)
 {
     enum { PROMPT = 33, TOKENS = 4 };
@@ -392,19 +411,9 @@ static void compare_with_cpu(const shape *s, model *m, const tensors *t, const g
         forward(cpu, &a, at, at ? 1 : PROMPT, want);
         forward(m, &b, at, at ? 1 : PROMPT, got);
         same = same && memcmp(want, got, s->n_vocab * sizeof *want) == 0;
-        double sum[2] = {0}, most[2] = {-INFINITY, -INFINITY};
-        uint32_t best[2] = {0};
-        const float *x[2] = {want, got};
-        for (int side = 0; side < 2; side++) {
-            for (uint32_t i = 0; i < s->n_vocab; i++)
-                if (x[side][i] > most[side]) most[side] = x[side][best[side] = i];
-            for (uint32_t i = 0; i < s->n_vocab; i++) sum[side] += exp(x[side][i] - most[side]);
-        }
-        for (uint32_t i = 0; i < s->n_vocab; i++) {
-            const double p = want[i] - most[0] - log(sum[0]), q = got[i] - most[1] - log(sum[1]);
-            kl += exp(p) * (p - q);
-        }
-        top = top && best[0] == best[1];
+        bool same_top;
+        kl += divergence(s, want, got, &same_top);
+        top = top && same_top;
     }
     same = same && memcmp(a.own[0], b.own[0], model_rows_block_bytes(&a.view.shape)) == 0;
     judge("the CPU's bits of logits and rows", s->name, same);
@@ -475,7 +484,8 @@ static void bench_decode(const shape *s, model *m, const limits *l)
     free(logits);
 }
 
-static void bench_prefill(const shape *s, model *m)
+/* last: the logits behind it, [n_vocab]. */
+static void bench_prefill(const shape *s, model *m, const char *name, float *last)
 {
     double best = 0;
     for (int pass = 0; pass < 2; pass++) {
@@ -483,13 +493,13 @@ static void bench_prefill(const shape *s, model *m)
         const double from = now();
         for (uint32_t at = 0; at < s->n_prefill;) {
             const uint32_t n = s->n_prefill - at < FORWARD_BATCH ? s->n_prefill - at : FORWARD_BATCH;
-            forward(m, &c, at, n, NULL);
             at += n;
+            forward(m, &c, at - n, n, at == s->n_prefill ? last : NULL);
         }
         best = fmax(best, s->n_prefill / (now() - from));
         free_cache(&c);
     }
-    tell("prefill", s->name, s->n_prefill, best, "t/s", 0);
+    tell(name, s->name, s->n_prefill, best, "t/s", 0);
 }
 
 /* A repair: eight queries are scored against all rows, some of which come back with the next token. */
@@ -600,11 +610,29 @@ static void bench_products(const shape *s, model *m, const limits *l)
     cudaEventDestroy(to);
 }
 
+/* The same prefill by cuBLAS, where it is. */
+static void bench_bf16(const shape *s, const tensors *t, const gguf_file *file, const float *exact)
+{
+    base_err err;
+    model_ops *ops = NULL;
+    if (cuda_ops_open(&ops, 16, 0, true, &err)) {
+        printf("{\"name\":\"no cuBLAS\",\"text\":\"%s\"}\n", err.msg);
+        return;
+    }
+    model *m = make_model(s, ops, t, file);
+    float *last = base_xcalloc(s->n_vocab, sizeof *last);
+    bool same_top;
+    bench_prefill(s, m, "prefill bf16", last);
+    tell("KL of bf16", s->name, s->n_prefill, divergence(s, exact, last, &same_top), "nats", 0);
+    free(last);
+    free_model(m);
+}
+
 static void run_shape(const shape *s, bool is_small, const gguf_file *file)
 {
     base_err err;
     model_ops *ops = NULL;
-    must(cuda_ops_open(&ops, 16, 0, &err), &err);
+    must(cuda_ops_open(&ops, 16, 0, false, &err), &err);
     if (is_small) ((cuda_backend *)ops)->n_fill = 4; /* so that this shape takes the ways of large ones */
     const limits l = read_limits(ops, is_small);
     tensors t = make_tensors(s);
@@ -615,9 +643,12 @@ static void run_shape(const shape *s, bool is_small, const gguf_file *file)
     check_return(s, m);
     bench_products(s, m, &l);
     bench_decode(s, m, &l);
-    bench_prefill(s, m);
+    float *last = base_xcalloc(s->n_vocab, sizeof *last);
+    bench_prefill(s, m, "prefill", last);
     bench_repair(s, m, &l);
     free_model(m);
+    bench_bf16(s, &t, file, last);
+    free(last);
     free_tensors(&t);
 }
 

@@ -6,3 +6,4 @@
 #include "cuda/rope.cu"
 #include "cuda/score.cu"
 #include "cuda/transfer.cu"
+#include "cuda/widen.cu"

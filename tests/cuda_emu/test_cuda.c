@@ -3,6 +3,7 @@
  * token is a graph that holds while the context grows, rows come and go within little memory, and every way of having no device (from
  * the start or all of a sudden) is a sentence.
  */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -105,6 +106,63 @@ static void test_cuda__gives_the_cpus_logits(void **state)
     tiny_gguf quantised = TINY_GGUF_QWEN2;
     quantised.type = TINY_Q8_0;
     check_bits(&quantised);
+}
+
+/* ---- cuda:bf16 ---- */
+
+/* Of the probabilities, against those of exact logits. */
+static double divergence(const float *want, const float *got)
+{
+    const float *x[2] = {want, got};
+    double most[2] = {-INFINITY, -INFINITY}, sum[2] = {0}, kl = 0;
+    for (int side = 0; side < 2; side++) {
+        for (int i = 0; i < N_VOCAB; i++) most[side] = fmax(most[side], x[side][i]);
+        for (int i = 0; i < N_VOCAB; i++) sum[side] += exp(x[side][i] - most[side]);
+    }
+    for (int i = 0; i < N_VOCAB; i++) {
+        const double p = exp(want[i] - most[0]) / sum[0];
+        kl += p * ((want[i] - most[0] - log(sum[0])) - (got[i] - most[1] - log(sum[1])));
+    }
+    return kl;
+}
+
+/* A prompt that cuBLAS takes and one that it does not, then a token: near the CPU's, and the same bits again. */
+static void check_bf16(const tiny_gguf *spec)
+{
+    static const uint32_t steps[] = {128, 40, 70, 1};
+    char *path = tiny_gguf_temp(spec);
+    model *models[] = {open_on(path, "cpu"), open_on(path, "cuda:bf16"), open_on(path, "cuda:bf16")};
+    model_dense *caches[3];
+    float logits[3][N_VOCAB];
+    int32_t ids[N_TOKENS];
+    uint64_t state = 5;
+    for (int i = 0; i < N_TOKENS; i++) ids[i] = (int32_t)((tiny_random(&state) + 1) / 2 * 250);
+    for (int i = 0; i < 3; i++) caches[i] = dense(models[i]);
+    for (uint32_t i = 0, at = 0; i < sizeof steps / sizeof *steps; at += steps[i++]) {
+        for (int k = 0; k < 3; k++) compute(caches[k], models[k], ids + at, steps[i], logits[k]);
+        const double kl = divergence(logits[0], logits[1]);
+        if (!(kl < 2e-3)) fail_msg("%s: divergence %g at token %u", spec->architecture, kl, at);
+        assert_memory_not_equal(logits[0], logits[1], sizeof logits[0]);
+        assert_memory_equal(logits[1], logits[2], sizeof logits[1]);
+    }
+    assert_int_not_equal(
+        model_get_info(models[0])->kernel_version, model_get_info(models[1])->kernel_version);
+    for (int i = 0; i < 3; i++) {
+        model_dense_free(caches[i]);
+        model_close(models[i]);
+    }
+    assert_int_equal(emu_get_counts().allocated, 0);
+    unlink(path);
+    free(path);
+}
+
+static void test_cuda__bf16_is_near_and_repeats(void **state)
+{
+    tiny_gguf specs[] = {TINY_GGUF_QWEN2, TINY_GGUF_LLAMA, TINY_GGUF_GEMMA3};
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) check_bf16(&specs[i]);
+    tiny_gguf quantised = TINY_GGUF_QWEN2;
+    quantised.type = TINY_Q8_0;
+    check_bf16(&quantised);
 }
 
 /* Plans as bytes, one after another. */
@@ -359,6 +417,19 @@ static void test_cuda__without_a_device_says_so(void **state)
     emu_set_compute(9, 0);
 }
 
+static void test_cuda__bf16_without_cublas_says_so(void **state)
+{
+    char *library = base_xstrdup(getenv("KVIST_CUBLAS"));
+    setenv("KVIST_CUBLAS", "/nowhere/libcublas.so", 1);
+    expect_refusal("cuda:bf16", BASE_E_DEVICE, "/nowhere/libcublas.so is not found");
+    setenv("KVIST_CUBLAS", library, 1);
+    emu_set_memory((size_t)230 << 20);
+    expect_refusal("cuda:bf16", BASE_E_NOMEM, "GB are left");
+    assert_int_equal(emu_get_counts().allocated, 0);
+    expect_refusal("cuda:bf17", BASE_E_USAGE, "cuda:bf16");
+    free(library);
+}
+
 static void test_cuda__too_little_memory_is_refused_with_numbers(void **state)
 {
     emu_set_memory((size_t)400 << 20);
@@ -418,12 +489,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_cuda__gives_the_cpus_logits, reset_machine),
+        cmocka_unit_test_setup(test_cuda__bf16_is_near_and_repeats, reset_machine),
         cmocka_unit_test_setup(test_cuda__decides_what_the_cpu_decides, reset_machine),
         cmocka_unit_test_setup(test_cuda__rows_that_return_are_what_they_were, reset_machine),
         cmocka_unit_test_setup(test_cuda__little_memory_changes_no_bits, reset_machine),
         cmocka_unit_test_setup(test_cuda__keeps_rows_while_there_is_memory, reset_machine),
         cmocka_unit_test_setup(test_cuda__decodes_by_one_graph_while_the_context_grows, reset_machine),
         cmocka_unit_test_setup(test_cuda__without_a_device_says_so, reset_machine),
+        cmocka_unit_test_setup(test_cuda__bf16_without_cublas_says_so, reset_machine),
         cmocka_unit_test_setup(test_cuda__too_little_memory_is_refused_with_numbers, reset_machine),
         cmocka_unit_test_setup(test_cuda__a_lost_device_costs_no_token, reset_machine),
     };

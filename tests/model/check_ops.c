@@ -488,12 +488,76 @@ static void check_side(check *c, const char *name, uint64_t seed, const char *on
 }
 
 #if defined(KVIST_CUDA)
+/* A product that cuBLAS makes, with what is added in a matrix of its own: near plain C's, by what BF16 leaves of a factor. */
+static void check_bf16_product(check *c, gguf_tensor_type type)
+{
+    enum { N = 70, N_IN = 512, N_OUT = 40 };
+    base_err err;
+    gguf_tensor t = tensor_new(type, N_IN, N_OUT);
+    float *x = random_floats(N * N_IN), *add = random_floats(N * N_OUT), *bias = random_floats(N_OUT),
+          *got[2];
+    float *w = base_xmalloc(N_IN * N_OUT * sizeof *w);
+    double truth[N_OUT];
+    quant_to_f32(type, t.data, N_IN * N_OUT, w);
+    for (int side = 0; side < 2; side++) {
+        model_ops *ops = side ? c->b : c->a;
+        ops_weight *packed = NULL;
+        expect_ok(c, "pack", ops->pack(ops, &packed, &t, &err), &err);
+        ops_activations *columns = activations(c, ops, N, N_IN, x);
+        matrix y = matrix_new(ops, N, N_OUT, NULL), apart = matrix_new(ops, N, N_OUT, add);
+        ops_buffer *b = buffer_of(ops, bias, N_OUT * sizeof *bias);
+        const ops_matmul_args args = {
+            .x = columns, .n_parts = 1, .parts = {{.weight = packed, .bias = b, .add = apart.m, .y = y.m}}};
+        expect_ok(c, "matmul", ops->matmul(ops, &args, &err), &err);
+        ops->activations_free(ops, columns);
+        ops->weight_free(ops, packed);
+        ops->buffer_free(ops, b);
+        free(matrix_take(c, "matmul", apart));
+        got[side] = matrix_take(c, "matmul", y);
+    }
+    for (uint32_t row = 0; row < N; row++) {
+        double size = 0;
+        for (uint32_t o = 0; o < N_OUT; o++) {
+            double sum = 1;
+            for (uint32_t k = 0; k < N_IN; k++) sum += fabs((double)w[o * N_IN + k] * x[row * N_IN + k]);
+            size = fmax(size, sum);
+            truth[o] = got[0][row * N_OUT + o];
+        }
+        expect_near(c, "matmul by cuBLAS", got[1] + row * N_OUT, truth, N_OUT, size / 1024);
+    }
+    tensor_free(t);
+    free(x);
+    free(add);
+    free(bias);
+    free(w);
+    free(got[0]);
+    free(got[1]);
+}
+
+static void check_bf16(check *c)
+{
+    base_err err;
+    gguf_tensor_type type;
+    if (cuda_ops_open(&c->b, 2, 0, true, &err)) {
+        printf("left out: %s\n", err.msg);
+        return;
+    }
+    const int cases_before = c->n_cases;
+    c->side = c->b->backend;
+    for (size_t i = 0; quant_type_at(i, &type); i++) {
+        c->what = gguf_tensor_type_name(type);
+        check_bf16_product(c, type);
+    }
+    printf("%s: %d cases\n", c->side, c->n_cases - cases_before);
+    c->b->close(c->b);
+}
+
 /* The GPU's operations against plain C, and the fingerprint of its own version: on a device, or on the emulator. */
 static void check_sides(check *c, uint64_t seed, const char *only)
 {
     base_err err;
     model_ops *plain = c->a;
-    if (cuda_ops_open(&c->b, 2, 0, &err)) {
+    if (cuda_ops_open(&c->b, 2, 0, false, &err)) {
         printf("SKIPPED: %s\n", err.msg);
         exit(77);
     }
@@ -504,6 +568,7 @@ static void check_sides(check *c, uint64_t seed, const char *only)
     c->a = plain;
     check_side(c, c->b->isa, seed, only);
     c->b->close(c->b);
+    if (!only) check_bf16(c);
 }
 #else
 /* Every level of this machine alone and on threads; the numbers of threads are those at which work is split differently. */
