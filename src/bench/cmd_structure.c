@@ -13,6 +13,7 @@
 #include "bench/result.h"
 #include "bench/structure.h"
 #include "cmd.h"
+#include "kv/heads.h"
 #include "options.h"
 
 static const char usage[] =
@@ -106,6 +107,7 @@ static int run(bench *b, base_err *err)
     uint32_t n_pools = 0;
     base_buf old = {0};
     b->run.grammars = code_grammars_open();
+    b->run.heads = kv_heads_path(b->run.info->hash);
     int r = bench_open_out(&b->run.out, b->out_path, b->resume, &old, err);
     structure_results_read(&b->done, &old);
     b->run.done = &b->done;
@@ -124,6 +126,7 @@ static int run(bench *b, base_err *err)
     structure_results_free(&b->done);
     base_buf_free(&old);
     code_grammars_close(b->run.grammars);
+    free(b->run.heads);
     return r;
 }
 

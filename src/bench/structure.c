@@ -20,6 +20,8 @@ const structure_condition structure_conditions[] = {
     {.name = "random", .policy = "random"},
     {.name = "kvist", .policy = "kvist", .is_main = true},
     {.name = "kvist soft=1", .policy = "kvist", .set = "soft=1"},
+    {.name = "kvist and repair", .policy = "kvist", .set = "signal=reuse", .is_main = true, .repairs = true},
+    {.name = "kvist soft=0 and repair", .policy = "kvist", .set = "signal=reuse soft=0", .repairs = true},
     {.name = "codecomp full", .policy = "codecomp", .is_main = true},
     {.name = "codecomp", .policy = "codecomp", .is_main = true},
     {.name = "chunk-local attention", .policy = "codecomp", .set = "span=0 alloc=0", .is_main = true},
@@ -385,10 +387,17 @@ static int run_condition(const context *x, const question *q, const structure_co
         r = kv_session_set_policy(s,
             &(kv_options){.policy = c->policy,
                 .set = set,
+                .repair = c->repairs ? -1 : 0,
+                .heads_file = x->b->heads,
                 .budget = structure_is_full(c) ? 0 : hard + kept,
                 .bare = true},
             err);
     if (!r) r = kv_session_evict(s, NULL, err);
+    if (!r && c->repairs) {
+        uint32_t n = 0;
+        kv_session_ids(s, &n);
+        r = kv_session_repair(s, (uint32_t)x->head.n + x->n_tokens, n, NULL, 0, NULL, err);
+    }
     if (!r) {
         kv_stats stats;
         kv_session_set_automatic(s, false);

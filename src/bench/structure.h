@@ -28,6 +28,7 @@ extern const char *const structure_tasks[N_STRUCTURE_TASKS];
 typedef struct structure_condition {
     const char *name, *policy, *set;
     bool is_main;
+    bool repairs; /* as a session does at the pause: rows change places by the question, as many stay */
 } structure_condition;
 extern const structure_condition structure_conditions[]; /* ends with a NULL name */
 bool structure_is_full(const structure_condition *c);
@@ -64,6 +65,7 @@ typedef struct structure_run {
     model *model;
     const model_info *info;
     code_grammars *grammars;
+    char *heads; /* file of the model's retrieval heads */
     structure_task task;
     const char *wanted; /* main, all, or names with commas between them */
     double caps[STRUCTURE_CAPS];

@@ -3,6 +3,7 @@
  * argument arena, and hands a kernel's struct to the queue. Operations over rows ask lists.c for the lists; score_rows is in score.c.
  */
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,6 +49,63 @@ static int give(cuda_backend *c, const void *bytes, size_t n_bytes, void *ret, b
     return 0;
 }
 
+/* ---- made on the host: embeddings, angles ---- */
+
+/* A job for each token of a batch, which the pool's threads claim. Its number of tokens and the next one come first in its struct. */
+typedef struct token_job {
+    uint32_t n;
+    _Atomic uint32_t next;
+} token_job;
+
+static void share_tokens(cuda_backend *c, token_job *j, base_pool_fn *fn)
+{
+    if (j->n <= CUDA_GRAPH_TOKENS)
+        fn(j, 0, 1);
+    else
+        base_pool_share(c->pool, fn, j);
+}
+
+typedef struct embed_job {
+    token_job tokens;
+    const ops_embed_args *a;
+    size_t width, row_bytes;
+    float *to; /* [n][width] */
+} embed_job;
+
+static void embed_tokens(void *arg, int thread, int n_threads)
+{
+    (void)thread;
+    (void)n_threads;
+    embed_job *j = arg;
+    const ops_embed_args *a = j->a;
+    for (uint32_t t; (t = atomic_fetch_add(&j->tokens.next, 1)) < j->tokens.n;) {
+        float *row = j->to + t * j->width;
+        quant_to_f32(a->table->type, a->table->data + (size_t)a->ids[t] * j->row_bytes, j->width, row);
+        for (size_t i = 0; i < j->width && a->scale != 0; i++) row[i] *= a->scale;
+    }
+}
+
+typedef struct angles_job {
+    token_job tokens;
+    const ops_rope_table_args *a;
+    const double *turns; /* [n_rot / 2], of a phase of 1 */
+    float *to;           /* [n][n_rot], cosines first */
+} angles_job;
+
+static void turn_tokens(void *arg, int thread, int n_threads)
+{
+    (void)thread;
+    (void)n_threads;
+    angles_job *j = arg;
+    const uint32_t n_rot = j->a->n_rot, half = n_rot / 2;
+    for (uint32_t t; (t = atomic_fetch_add(&j->tokens.next, 1)) < j->tokens.n;)
+        for (uint32_t i = 0; i < half; i++) {
+            const double angle = j->a->phases[t] * j->turns[i];
+            j->to[(size_t)t * n_rot + i] = (float)cos(angle);
+            j->to[(size_t)t * n_rot + half + i] = (float)sin(angle);
+        }
+}
+
 /* ---- rows of activations ---- */
 
 int cuda_op_embed(model_ops *ops, const ops_embed_args *a, base_err *err)
@@ -56,21 +114,17 @@ int cuda_op_embed(model_ops *ops, const ops_embed_args *a, base_err *err)
     const quant_format *f = quant_format_of(a->table->type);
     if (!f || a->table->ne[0] % f->n)
         return base_fail(err, BASE_E_UNSUPPORTED, "the embedding's format is not supported");
-    const size_t width = a->table->ne[0], row_bytes = width / f->n * f->n_bytes;
+    const size_t width = a->table->ne[0];
+    embed_job j = {.tokens.n = a->n, .a = a, .width = width, .row_bytes = width / f->n * f->n_bytes};
     for (uint32_t t = 0; t < a->n; t++)
         if (a->ids[t] < 0 || (uint64_t)a->ids[t] >= a->table->ne[1])
             return base_fail(err, BASE_E_LIMIT, "token id %d is outside the vocabulary of %llu", a->ids[t],
                 (unsigned long long)a->table->ne[1]);
-    float *host;
     PARAMS(k_copy, k);
-    int rc = cuda_reserve(c, a->n * width * sizeof *host, 0, 0, err);
+    int rc = cuda_reserve(c, a->n * width * sizeof *j.to, 0, 0, err);
     if (rc || a->n == 0) return rc;
-    cuda_take(&c->arguments, a->n * width * sizeof *host, &host, &k.from);
-    for (uint32_t t = 0; t < a->n; t++) {
-        float *row = host + t * width;
-        quant_to_f32(a->table->type, a->table->data + (size_t)a->ids[t] * row_bytes, width, row);
-        for (size_t i = 0; i < width && a->scale != 0; i++) row[i] *= a->scale;
-    }
+    cuda_take(&c->arguments, a->n * width * sizeof *j.to, &j.to, &k.from);
+    share_tokens(c, &j.tokens, embed_tokens);
     const gpu_mat out = mat_of(a->out);
     k.to = out.data;
     k.from_stride = width;
@@ -324,21 +378,20 @@ int cuda_op_rope_table(model_ops *ops, const ops_rope_table_args *a, base_err *e
     cuda_backend *c = cuda_of(ops);
     const uint32_t half = a->n_rot / 2;
     const double scale = a->scale != 0 ? a->scale : 1;
-    float *host;
+    angles_job j = {.tokens.n = a->n, .a = a};
     PARAMS(k_copy, k);
     if (a->n_rot % 2 || (size_t)a->n * a->n_rot * sizeof(float) > a->table->n_bytes)
         return base_fail(err, BASE_E_LIMIT, "a RoPE table of %u x %u does not fit", a->n, a->n_rot);
-    int rc = cuda_reserve(c, (size_t)a->n * a->n_rot * sizeof *host, 0, 0, err);
+    int rc = cuda_reserve(c, (size_t)a->n * a->n_rot * sizeof *j.to, 0, 0, err);
     if (rc || a->n == 0 || a->n_rot == 0) return rc;
-    cuda_take(&c->arguments, (size_t)a->n * a->n_rot * sizeof *host, &host, &k.from);
-    for (uint32_t i = 0; i < half; i++) {
-        const double turn = scale * pow(a->base, -2.0 * i / a->n_rot) / (a->factors ? a->factors[i] : 1.0f);
-        for (uint32_t t = 0; t < a->n; t++) {
-            const double angle = a->phases[t] * turn;
-            host[(size_t)t * a->n_rot + i] = (float)cos(angle);
-            host[(size_t)t * a->n_rot + half + i] = (float)sin(angle);
-        }
-    }
+    double *turns = malloc(half * sizeof *turns);
+    if (!turns) return base_fail(err, BASE_E_NOMEM, "no memory for a RoPE table");
+    for (uint32_t i = 0; i < half; i++)
+        turns[i] = scale * pow(a->base, -2.0 * i / a->n_rot) / (a->factors ? a->factors[i] : 1.0f);
+    j.turns = turns;
+    cuda_take(&c->arguments, (size_t)a->n * a->n_rot * sizeof *j.to, &j.to, &k.from);
+    share_tokens(c, &j.tokens, turn_tokens);
+    free(turns);
     k.to = a->table->data;
     k.from_stride = k.to_stride = k.width = a->n_rot;
     k.n = a->n;
