@@ -33,6 +33,7 @@ static const char usage[] =
     "\n"
     "  --file FILE          trajectories: an array of {\"traj\":[{role, content, tool_calls}]}\n"
     "  --sessions N         how many (3); --first N: from which on (0)\n"
+    "                       late NAME: computed with everything active, cut before a call is read only\n"
     "  --budget PERCENT,... rows per lane, of the session's length (25)\n"
     "  --policies NAME,...  (streaming-llm,snapkv,h2o,intentkv:mode=query,intentkv,kvist); the full cache's "
     "calls are read first\n"
@@ -259,13 +260,39 @@ static void count_compact(const kv_session *s, tally *t)
     }
 }
 
-/* policy: "NAME", or "NAME:SET=VALUE:SET=VALUE...". */
+/*
+ * The message's end, with a policy that cuts late: what it leaves of rows that were all computed with everything active, in a fork
+ * that reads the call. So much of a policy's differences is its choice alone; the rest is in rows made over few.
+ */
+static int read_call_late(bench *b, const kv_session *whole, const kv_options *o, uint32_t from,
+    uint32_t turn, const message *m, const float *logits, size_t *at, tally *t, base_err *err)
+{
+    float *copy = malloc(b->info->n_vocab * sizeof *copy);
+    kv_session *s = NULL;
+    uint32_t n = 0;
+    int r =
+        copy ? kv_session_fork(whole, &s, NULL, err) : base_fail(err, BASE_E_NOMEM, "no memory for logits");
+    if (!r) memcpy(copy, logits, b->info->n_vocab * sizeof *copy);
+    if (!r) r = kv_session_set_policy(s, o, err);
+    if (!r) r = kv_session_evict(s, NULL, err);
+    kv_session_ids(s, &n);
+    if (!r && from < n) r = kv_session_repair(s, from, n, NULL, 0, NULL, err);
+    if (!r) count_recall(b, s, m, t);
+    if (!r) r = read_call(b, s, turn, m, copy, false, at, t, err);
+    kv_session_free(s);
+    free(copy);
+    return r;
+}
+
+/* policy: "NAME", or "NAME:SET=VALUE:SET=VALUE..."; "late NAME..." cuts before a call is read only. */
 static int replay(bench *b, const char *policy, tally *t, base_err *err)
 {
     enum { SETS_MOST = 8 };
+    static const char late_word[] = "late ";
     char parts[128], *left = parts;
     const char *set[SETS_MOST + 1] = {NULL};
-    snprintf(parts, sizeof parts, "%s", policy);
+    const bool late = !strncmp(policy, late_word, sizeof late_word - 1);
+    snprintf(parts, sizeof parts, "%s", policy + (late ? sizeof late_word - 1 : 0));
     const char *name = strsep(&left, ":");
     for (int i = 0; left && i < SETS_MOST; i++) set[i] = strsep(&left, ":");
     const bool is_full = !strcmp(policy, "full");
@@ -277,22 +304,28 @@ static int replay(bench *b, const char *policy, tally *t, base_err *err)
         .heads_file = b->heads};
     float *logits = malloc(b->info->n_vocab * sizeof *logits);
     kv_session *s = NULL;
-    uint32_t turn = 0;
+    uint32_t turn = 0, from = 0; /* from: of the newest message or result */
     size_t at = 0;
     int r = logits ? kv_session_new(&s, b->model, &o, NULL, err)
                    : base_fail(err, BASE_E_NOMEM, "no memory for logits");
+    if (!r && late) r = kv_session_set_policy(s, &(kv_options){.policy = "full"}, err);
     for (size_t i = 0; i < b->n_messages && !r; i++) {
         const message *m = &b->messages[i];
         const bool asks = m->origin == KV_ORIGIN_USER || m->origin == KV_ORIGIN_TOOL;
-        uint32_t from = 0, n = 0;
+        uint32_t n = 0;
         if (m->origin == KV_ORIGIN_USER) kv_session_set_turn(s, ++turn);
         if (asks) count_compact(s, t);
         r = append(s, KV_ORIGIN_SCAFFOLD, turn, &m->begin, 0, (uint32_t)m->begin.n, logits, t, err);
-        kv_session_ids(s, &from);
+        if (asks) kv_session_ids(s, &from);
         if (!r) r = append(s, m->origin, turn, &m->text, 0, m->call_from, logits, t, err);
         kv_session_ids(s, &n);
-        if (!r && asks && n > from) r = kv_session_repair(s, from, n, NULL, 0, NULL, err);
-        if (!r && m->call_from < m->text.n) {
+        if (!r && asks && n > from && !late) r = kv_session_repair(s, from, n, NULL, 0, NULL, err);
+        if (!r && m->call_from < m->text.n && late) {
+            r = read_call_late(b, s, &o, from, turn, m, logits, &at, t, err);
+            if (!r)
+                r = append(s, KV_ORIGIN_ANSWER, turn, &m->text, m->call_from,
+                    (uint32_t)m->text.n - m->call_from, NULL, t, err);
+        } else if (!r && m->call_from < m->text.n) {
             count_recall(b, s, m, t);
             r = read_call(b, s, turn, m, logits, is_full, &at, t, err);
         }

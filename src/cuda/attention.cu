@@ -50,34 +50,6 @@ static __device__ room room_of(unsigned char *shared, uint32_t head_dim)
     return r;
 }
 
-/* The first ordinal whose token index is at least `index`. */
-static __device__ uint32_t ordinal_of(const uint32_t *indices, uint32_t n, uint32_t index)
-{
-    uint32_t from = 0;
-    while (n > 0) {
-        const uint32_t half = n / 2;
-        if (indices[from + half] < index) {
-            from += half + 1;
-            n -= half + 1;
-        } else {
-            n = half;
-        }
-    }
-    return from;
-}
-
-static __device__ void visible(
-    const k_attention *a, uint32_t lane, uint32_t token, uint32_t *lo, uint32_t *hi)
-{
-    const uint32_t *indices = a->lists.index + lane * a->lists.cap;
-    const uint32_t n_rows = a->lists.n_rows[lane], own = n_rows - a->n + token;
-    *hi = own + 1;
-    *lo = 0;
-    if (!a->window) return;
-    const uint32_t index = indices[own];
-    if (index >= a->window) *lo = ordinal_of(indices, n_rows, index - a->window + 1);
-}
-
 /*
  * o[m][dims of this thread] of one tile, in registers: rows ascending, fused; then into the sum so far (o_sum in shared
  * memory), or to `state`.
@@ -193,7 +165,7 @@ static __global__ __launch_bounds__(ATTEND_THREADS, 2) void attend(const k_atten
         r.o[i] = 0;
     }
     if (threadIdx.x < n_q) {
-        visible(&a, lane, (first_q + threadIdx.x) / group, &r.lo[threadIdx.x], &r.hi[threadIdx.x]);
+        attention_visible(&a, lane, (first_q + threadIdx.x) / group, &r.lo[threadIdx.x], &r.hi[threadIdx.x]);
         r.m[threadIdx.x] = gpu_minus_infinity();
         r.l[threadIdx.x] = 0;
     }
@@ -260,7 +232,7 @@ static __global__ void merge_states(const k_attention a)
                    dim = threadIdx.x;
     uint32_t lo, hi;
     /* The tiles that this query row's block of threads went through: its neighbours' too, whose empty states change nothing. */
-    visible(&a, lane, token, &lo, &hi);
+    attention_visible(&a, lane, token, &lo, &hi);
     const uint32_t first = lo / GPU_TILE, last = (hi + GPU_TILE - 1) / GPU_TILE;
     const size_t state = 2 + d;
     const float *at = a.states + ((size_t)blockIdx.x * a.n * group + m) * state * a.max_tiles;

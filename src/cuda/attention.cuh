@@ -21,6 +21,35 @@ static __device__ __forceinline__ uint32_t row_stride(uint32_t head_dim)
     return head_dim + ROW_PAD;
 }
 
+/* The first ordinal whose token index is at least `index`. */
+static __device__ uint32_t ordinal_of(const uint32_t *indices, uint32_t n, uint32_t index)
+{
+    uint32_t from = 0;
+    while (n > 0) {
+        const uint32_t half = n / 2;
+        if (indices[from + half] < index) {
+            from += half + 1;
+            n -= half + 1;
+        } else {
+            n = half;
+        }
+    }
+    return from;
+}
+
+/* The ordinals that a token of the batch sees in a lane: [lo, hi). */
+static __device__ void attention_visible(
+    const k_attention *a, uint32_t lane, uint32_t token, uint32_t *lo, uint32_t *hi)
+{
+    const uint32_t *indices = a->lists.index + lane * a->lists.cap;
+    const uint32_t n_rows = a->lists.n_rows[lane], own = n_rows - a->n + token;
+    *hi = own + 1;
+    *lo = 0;
+    if (!a->window) return;
+    const uint32_t index = indices[own];
+    if (index >= a->window) *lo = ordinal_of(indices, n_rows, index - a->window + 1);
+}
+
 /* Keys (or values) of ordinals [first, first + n) on their way into `to`; one group of copies, also when n is 0. */
 static __device__ void fetch_rows(
     const gpu_lists *l, uint32_t lane, uint32_t first, uint32_t n, bool values, uint16_t *to)

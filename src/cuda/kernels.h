@@ -238,7 +238,7 @@ gpu_launch_fn cuda_launch_norm, cuda_launch_quant, cuda_launch_matmul, cuda_laun
     cuda_launch_matmul_wide, cuda_launch_add, cuda_launch_rope, cuda_launch_rows_write, cuda_launch_attention,
     cuda_launch_merge, cuda_launch_score_tiles, cuda_launch_score_totals, cuda_launch_score_mass,
     cuda_launch_bound, cuda_launch_patch, cuda_launch_unpack, cuda_launch_copy, cuda_launch_widen,
-    cuda_launch_widen_columns, cuda_launch_gemm;
+    cuda_launch_widen_columns, cuda_launch_gemm, cuda_launch_attention_wide;
 
 #ifdef __cplusplus
 }

@@ -478,7 +478,8 @@ int cuda_op_attention(model_ops *ops, const ops_attention_args *a, base_err *err
         if (rc) return rc;
         k.states = c->states;
     }
-    rc = cuda_launch(c, cuda_launch_attention, &k, sizeof k, a->n, err);
+    const bool wide = c->cublas && a->n >= CUDA_BF16_COLUMNS && (s->head_dim == 64 || s->head_dim == 128);
+    rc = cuda_launch(c, wide ? cuda_launch_attention_wide : cuda_launch_attention, &k, sizeof k, a->n, err);
     if (!rc && k.states) rc = cuda_launch(c, cuda_launch_merge, &k, sizeof k, a->n, err);
     return rc ? rc : cuda_rows_done(c, a->rows, err);
 }

@@ -1,6 +1,7 @@
 /* The kernels, as they are, for the emulator: one translation unit, since .cu is no suffix that a C++ compiler knows. */
 #include "cuda/activations.cu"
 #include "cuda/attention.cu"
+#include "cuda/attention_wide.cu"
 #include "cuda/matmul.cu"
 #include "cuda/matmul_tiles.cu"
 #include "cuda/rope.cu"

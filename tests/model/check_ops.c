@@ -548,6 +548,7 @@ static void check_bf16(check *c)
         c->what = gguf_tensor_type_name(type);
         check_bf16_product(c, type);
     }
+    check_attention_of_halves(c);
     printf("%s: %d cases\n", c->side, c->n_cases - cases_before);
     c->b->close(c->b);
 }

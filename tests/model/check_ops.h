@@ -61,6 +61,7 @@ float *activations_take(check *c, model_ops *ops, ops_activations *x, uint32_t n
 /* check_ops_rows.c, check_ops_version.c, check_ops_bench.c */
 void cases_rows_write(check *c);
 void cases_attention(check *c);
+void check_attention_of_halves(check *c); /* of cuda:bf16 */
 void cases_score_rows(check *c);
 void cases_bound(check *c);
 void check_version(check *c);

@@ -207,6 +207,37 @@ void cases_attention(check *c)
     }
 }
 
+/* Attention with halves: near the exact one by what a half leaves of a factor. */
+void check_attention_of_halves(check *c)
+{
+    /* n, rows, query heads, head_dim, window */
+    static const uint32_t shapes[][5] = {{64, 64, 2, 64, 0}, {70, 700, 6, 64, 100}, {65, 65, 4, 64, 20},
+        {100, 300, 12, 128, 0}, {80, 1000, 2, 128, 0}};
+    for (size_t i = 0; i < COUNT(shapes); i++) {
+        const uint32_t n = shapes[i][0], n_head = shapes[i][2], head_dim = shapes[i][3];
+        char what[100];
+        snprintf(what, sizeof what, "n %u, %u rows, %u heads of %u, window %u", n, shapes[i][1], n_head,
+            head_dim, shapes[i][4]);
+        c->what = what;
+        cache x;
+        cache_new(&x, (model_rows_shape){2, 2, head_dim}, shapes[i][1], i % 2 == 0);
+        ops_attention_args args = {
+            .rows = &x.view, .layer = 1, .n = n, .n_head = n_head, .window = shapes[i][4]};
+        args.scale = 1 / sqrtf((float)head_dim);
+        const size_t width = (size_t)n_head * head_dim;
+        float *q = random_floats(n * width);
+        float *want = attend(c, c->a, &args, q), *got = attend(c, c->b, &args, q);
+        double *truth = base_xmalloc(n * width * sizeof *truth);
+        for (size_t k = 0; k < n * width; k++) truth[k] = want[k];
+        expect_near(c, "attention (halves)", got, truth, n * width, 1e-3);
+        free(truth);
+        free(q);
+        free(want);
+        free(got);
+        cache_free(&x);
+    }
+}
+
 /* More numerators than are kept between the two walks: the sum over a lane is 1, and 16 equal heads give what one gives. */
 static void cases_score_rows_large(check *c)
 {
