@@ -64,7 +64,7 @@ static bool is_source(const code_grammar *grammar, const char *text)
 
 /* NULL, and why: not to be read by a grammar, or there is none. */
 static code_file *parse_with_grammar(code_grammars *g, const char *language, const char *text, size_t n,
-    code_graph *graph, TSTree **kept, const char **ret_why)
+    code_graph *graph, code_earlier *earlier, const char **ret_why)
 {
     *ret_why = why_not(language, text, n);
     const code_grammar *grammar = *ret_why == NULL ? code_grammar_get(g, language) : NULL;
@@ -74,12 +74,12 @@ static code_file *parse_with_grammar(code_grammars *g, const char *language, con
         *ret_why = no_grammar;
     else if (n > PROBE_ABOVE && !is_source(grammar, text))
         *ret_why = "its beginning is no text of its language";
-    else if (!code_tree_make(grammar, text, n, kept, &tree))
+    else if (!code_tree_make(grammar, text, n, earlier, &tree))
         *ret_why = "its grammar took too long or too much memory";
     if (*ret_why != NULL) return NULL;
     code_file *f = code_parse_tree(&tree);
     if (graph != NULL) code_graph_build(&tree, f, graph);
-    code_tree_free(&tree);
+    code_tree_leave(&tree, earlier);
     return f;
 }
 #endif
@@ -147,18 +147,17 @@ uint64_t code_reader_tag(
 
 #ifdef KVIST_HAVE_TREE_SITTER
 struct code_kept {
-    TSTree *tree;
+    code_earlier earlier;
     char *text;
     uint32_t n;
     const char *language; /* of the grammar, lives as long as it */
 };
 
-/* Rows and byte columns at ascending offsets. */
-static TSPoint point_at(const char *text, uint32_t at)
+/* Row and byte column of offset `at`, which is not before `from`, whose point p is. */
+static TSPoint point_behind(TSPoint p, const char *text, uint32_t from, uint32_t at)
 {
-    TSPoint p = {0, 0};
-    uint32_t line = 0;
-    for (const char *s = text; (s = memchr(s, '\n', (size_t)(text + at - s))) != NULL;) {
+    uint32_t line = from - p.column;
+    for (const char *s = text + from; (s = memchr(s, '\n', (size_t)(text + at - s))) != NULL;) {
         s++;
         p.row++;
         line = (uint32_t)(s - text);
@@ -174,19 +173,23 @@ static void edit_tree(code_kept *k, const char *text, uint32_t n)
     uint32_t head = 0, tail = 0;
     while (head < least && text[head] == k->text[head]) head++;
     while (tail < least - head && text[n - 1 - tail] == k->text[k->n - 1 - tail]) tail++;
+    const TSPoint start = point_behind((TSPoint){0, 0}, text, 0, head);
     const TSInputEdit edit = {.start_byte = head,
         .old_end_byte = k->n - tail,
         .new_end_byte = n - tail,
-        .start_point = point_at(k->text, head),
-        .old_end_point = point_at(k->text, k->n - tail),
-        .new_end_point = point_at(text, n - tail)};
-    ts_tree_edit(k->tree, &edit);
+        .start_point = start,
+        .old_end_point = point_behind(start, k->text, head, k->n - tail),
+        .new_end_point = point_behind(start, text, head, n - tail)};
+    ts_tree_edit(k->earlier.tree, &edit);
+    k->earlier.from = edit.start_byte;
+    k->earlier.old_to = edit.old_end_byte;
+    k->earlier.to = edit.new_end_byte;
 }
 
 void code_kept_free(code_kept *k)
 {
     if (k == NULL) return;
-    if (k->tree != NULL) ts_tree_delete(k->tree);
+    code_earlier_free(&k->earlier);
     free(k->text);
     free(k);
 }
@@ -208,7 +211,7 @@ code_file *code_parse_edited(code_grammars *g, const char *path, const char *tex
         edit_tree(k, text, (uint32_t)n);
     }
     if (k == NULL && why == NULL) why = no_grammar;
-    code_file *f = k != NULL ? parse_with_grammar(g, language, text, n, NULL, &k->tree, &why) : NULL;
+    code_file *f = k != NULL ? parse_with_grammar(g, language, text, n, NULL, &k->earlier, &why) : NULL;
     if (f == NULL || n == 0) {
         code_kept_free(k);
         k = NULL;

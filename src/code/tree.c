@@ -9,18 +9,60 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PARSE_MICROSECONDS = 5000000, LOOK_AHEAD = 4096 };
+enum {
+    PARSE_MICROSECONDS = 5000000,
+    LOOK_AHEAD = 4096,
+    SAME_LEAST = 64 /* bytes of a node that are worth a look at the older ones */
+};
 
 /* ---- flatten ---- */
 
-static void flatten(code_tree *t, TSTree *tree)
+/*
+ * The older node of a kind and extent that the edit is neither in nor next to; NULL: none. *at: of the older nodes the first that may
+ * come; like the new ones they are in the order of their beginnings, outer ones first.
+ */
+static const code_node *find_same(
+    const code_earlier *e, uint32_t *at, uint32_t from, uint32_t to, TSSymbol symbol)
+{
+    if (to - from < SAME_LEAST || (to >= e->from && from <= e->to)) return NULL;
+    const uint32_t moved = from > e->to ? e->to - e->old_to : 0;
+    const code_node *n = e->nodes;
+    from -= moved;
+    to -= moved;
+    while (*at < e->n && (n[*at].from < from || (n[*at].from == from && n[*at].to > to))) ++*at;
+    for (uint32_t i = *at; i < e->n && n[i].from == from && n[i].to == to; i++)
+        if (n[i].symbol == symbol) return n[i].is_wrong ? NULL : &n[i];
+    return NULL;
+}
+
+/* All of an older node in the place of `top`, which has its parent, its field and its bytes. */
+static void copy_same(code_tree *t, size_t *cap, const code_earlier *e, const code_node *same, code_node top)
+{
+    const uint32_t first = (uint32_t)(same - e->nodes), n = same->sub_end - first, shift = t->n - first;
+    base_grow(&t->nodes, cap, (size_t)t->n + n, sizeof *t->nodes);
+    for (uint32_t i = 0; i < n; i++) {
+        code_node *to = &t->nodes[t->n + i];
+        *to = same[i];
+        to->from += top.from - same->from;
+        to->to += top.from - same->from;
+        to->sub_end += shift;
+        if (to->parent != UINT32_MAX) to->parent += shift;
+        if (to->prev != UINT32_MAX) to->prev += shift;
+    }
+    top.sub_end = t->n + n;
+    t->nodes[t->n] = top;
+    t->n += n;
+}
+
+static void flatten(code_tree *t, TSTree *tree, const code_earlier *earlier)
 {
     size_t cap = 0, cap_open = 0, depth = 0;
+    uint32_t older = 0;
     struct open_node {
         uint32_t index, last; /* last: newest child; index UINT32_MAX: an anonymous node */
     } *open = NULL;
     const TSNode root = ts_tree_root_node(tree);
-    const bool has_error = ts_node_has_error(root);
+    const bool has_error = ts_node_has_error(root), may_copy = earlier != NULL && earlier->nodes != NULL;
     TSTreeCursor cursor = ts_tree_cursor_new(root);
     for (bool more = true; more;) {
         const TSNode at = ts_tree_cursor_current_node(&cursor);
@@ -30,8 +72,8 @@ static void flatten(code_tree *t, TSTree *tree)
             if (t->error_line == 0) t->error_line = ts_node_start_point(at).row + 1;
         }
         uint32_t index = UINT32_MAX;
+        const code_node *same = NULL;
         if (ts_node_is_named(at)) {
-            base_grow(&t->nodes, &cap, (size_t)t->n + 1, sizeof *t->nodes);
             const TSFieldId field = ts_tree_cursor_current_field_id(&cursor);
             uint32_t parent = UINT32_MAX, prev = UINT32_MAX;
             if (depth != 0) {
@@ -42,16 +84,24 @@ static void flatten(code_tree *t, TSTree *tree)
             uint32_t from = ts_node_start_byte(at), to = ts_node_end_byte(at);
             if (to > t->n_bytes) to = t->n_bytes;
             if (from > to) from = to;
-            index = t->n++;
-            t->nodes[index] = (code_node){.from = from,
+            index = t->n;
+            const code_node node = {.from = from,
                 .to = to,
                 .sub_end = index + 1,
                 .parent = parent,
                 .prev = prev,
                 .symbol = symbol,
-                .field = field <= t->g->n_fields ? t->g->field_of[field] : FIELD_NONE};
+                .field = field <= t->g->n_fields ? t->g->field_of[field] : FIELD_NONE,
+                .is_wrong = has_error && ts_node_has_error(at)};
+            if (may_copy && !node.is_wrong) same = find_same(earlier, &older, from, to, symbol);
+            if (same != NULL) {
+                copy_same(t, &cap, earlier, same, node);
+            } else {
+                base_grow(&t->nodes, &cap, (size_t)t->n + 1, sizeof *t->nodes);
+                t->nodes[t->n++] = node;
+            }
         }
-        if (ts_tree_cursor_goto_first_child(&cursor)) {
+        if (same == NULL && ts_tree_cursor_goto_first_child(&cursor)) {
             base_grow(&open, &cap_open, depth + 1, sizeof *open);
             open[depth++] = (struct open_node){index, UINT32_MAX};
             continue;
@@ -221,22 +271,23 @@ uint32_t code_tree_trim(const code_tree *t, uint32_t from, uint32_t to)
     return to;
 }
 
-bool code_tree_make(const code_grammar *g, const char *text, size_t n, TSTree **kept, code_tree *ret)
+bool code_tree_make(const code_grammar *g, const char *text, size_t n, code_earlier *earlier, code_tree *ret)
 {
     TSParser *parser = ts_parser_new();
     if (parser == NULL) return false;
     TSTree *tree = NULL;
     if (ts_parser_set_language(parser, g->language)) {
         ts_parser_set_timeout_micros(parser, PARSE_MICROSECONDS);
-        tree = ts_parser_parse_string(parser, kept != NULL ? *kept : NULL, n != 0 ? text : "", (uint32_t)n);
+        tree = ts_parser_parse_string(
+            parser, earlier != NULL ? earlier->tree : NULL, n != 0 ? text : "", (uint32_t)n);
     }
     ts_parser_delete(parser);
     if (tree == NULL) return false;
     *ret = (code_tree){.g = g, .text = text, .n_bytes = (uint32_t)n};
-    flatten(ret, tree);
-    if (kept != NULL) {
-        if (*kept != NULL) ts_tree_delete(*kept);
-        *kept = tree;
+    flatten(ret, tree, earlier);
+    if (earlier != NULL) {
+        if (earlier->tree != NULL) ts_tree_delete(earlier->tree);
+        earlier->tree = tree;
     } else {
         ts_tree_delete(tree);
     }
@@ -247,6 +298,24 @@ void code_tree_free(code_tree *t)
 {
     free(t->nodes);
     *t = (code_tree){0};
+}
+
+void code_tree_leave(code_tree *t, code_earlier *to)
+{
+    if (to != NULL) {
+        free(to->nodes);
+        to->nodes = t->nodes;
+        to->n = t->n;
+        t->nodes = NULL;
+    }
+    code_tree_free(t);
+}
+
+void code_earlier_free(code_earlier *e)
+{
+    if (e->tree != NULL) ts_tree_delete(e->tree);
+    free(e->nodes);
+    *e = (code_earlier){0};
 }
 
 #endif

@@ -14,7 +14,8 @@
 typedef struct code_node {
     uint32_t from, to, sub_end, parent, prev; /* prev: the sibling before it; UINT32_MAX: none */
     uint16_t symbol;
-    uint8_t field; /* enum code_field */
+    uint8_t field;    /* enum code_field */
+    uint8_t is_wrong; /* an error is in it */
 } code_node;
 
 typedef struct code_tree {
@@ -26,12 +27,23 @@ typedef struct code_tree {
     uint32_t n_errors, error_line; /* ERROR and MISSING nodes, the first one's line (1-based) */
 } code_tree;
 
+/* What a parse leaves for the next one, an edit later. */
+typedef struct code_earlier {
+    TSTree *tree;              /* told of the edit (ts_tree_edit); NULL: none */
+    code_node *nodes;          /* its flat form; NULL: none */
+    uint32_t n;                /* nodes */
+    uint32_t from, old_to, to; /* the edit: bytes [from, old_to) became [from, to) */
+} code_earlier;
+
 /*
- * false: the time was up, or memory is gone. kept (may be NULL): the tree of an older text, already told of the edit
- * (ts_tree_edit), or NULL; the new one is handed back in its place.
+ * false: the time was up, or memory is gone. earlier (may be NULL): of an older text; its tree is replaced by the new one, and its nodes
+ * are taken over where the edit is not.
  */
-bool code_tree_make(const code_grammar *g, const char *text, size_t n, TSTree **kept, code_tree *ret);
+bool code_tree_make(const code_grammar *g, const char *text, size_t n, code_earlier *earlier, code_tree *ret);
 void code_tree_free(code_tree *t);
+/* Frees it, but for its nodes, which the next parse takes over; to may be NULL. */
+void code_tree_leave(code_tree *t, code_earlier *to);
+void code_earlier_free(code_earlier *e);
 
 /* What the table says of node i's type; kind -1 and no flags when it says nothing. */
 const code_node_row *code_tree_row(const code_tree *t, uint32_t i);

@@ -3,6 +3,9 @@
 
 #include <stdlib.h>
 
+#include "base/buf.h"
+#include "code/internal.h"
+
 static const char c_text[] = "#include <stdio.h>\n"
                              "#define MAX(a, b) ((a) > (b) ? (a) : (b))\n"
                              "typedef struct point {\n    int x;\n    int (*move)(int);\n} point;\n"
@@ -241,6 +244,62 @@ static void test_parse__broken_code_reports_its_line(void **state)
 }
 
 /* Deep nesting must not recurse, a minified or large file must not take long: both are lexical then. */
+static void same_reading(const code_file *a, const code_file *b, int step)
+{
+    if (a->n_definitions != b->n_definitions || a->n_anchors != b->n_anchors)
+        fail_msg("step %d: %u definitions and %u anchors, afresh %u and %u", step, a->n_definitions,
+            a->n_anchors, b->n_definitions, b->n_anchors);
+    for (uint32_t i = 0; i < a->n_definitions; i++) {
+        const code_definition *x = &a->definitions[i], *y = &b->definitions[i];
+        assert_string_equal(x->name, y->name);
+        assert_string_equal(x->what, y->what);
+        assert_string_equal(x->parent, y->parent);
+        assert_int_equal(x->from, y->from);
+        assert_int_equal(x->to, y->to);
+        assert_int_equal(x->body_from, y->body_from);
+    }
+    for (uint32_t i = 0; i < a->n_anchors; i++)
+        assert_memory_equal(&a->anchors[i], &b->anchors[i], sizeof *a->anchors);
+}
+
+/* Functions come, go and are broken; what is parsed with the tree and the nodes of the text before reads as it does afresh. */
+static void test_parse__an_edit_reads_as_afresh(void **state)
+{
+    enum { FUNCTIONS = 40, STEPS = 400 };
+    static const char *const bodies[] = {
+        "    int sum = 0;\n    for (int i = 0; i < n; i++) sum += call(i, n);\n    return sum;\n",
+        "    if (n > 1) {\n        other(n);\n    } else {\n        n = more(n - 1, \"a } b\");\n    }\n    "
+        "return n;\n",
+        "    return n ? deep(n) : call(0, 1);\n", "    int sum = ;\n    return sum;\n", "    if (n {\n"};
+    code_grammars *g = grammars_or_skip("c");
+    code_kept *kept = NULL;
+    uint32_t which[FUNCTIONS] = {0}, n_compared = 0;
+    uint64_t random = 88172645463325252u;
+    for (int step = 0; step < STEPS; step++) {
+        base_buf text = {0};
+        random ^= random << 13, random ^= random >> 7, random ^= random << 17;
+        for (int i = 0; i < FUNCTIONS && step % 4 == 3; i++)
+            if (which[i] > 3) which[i] = 1; /* what was broken is mended */
+        which[random % FUNCTIONS] = (uint32_t)(random / 64 % 6);
+        for (int i = 0; i < FUNCTIONS; i++)
+            if (which[i])
+                base_buf_printf(&text, "static int f%d(int n)\n{\n%s}\n\n", i, bodies[which[i] - 1]);
+        base_buf_puts(&text, "int last;\n");
+        code_file *edited = code_parse_edited(g, "a.c", text.data, text.len, &kept);
+        code_file *afresh = code_parse(g, "a.c", text.data, text.len);
+        if (afresh->n_errors == 0 && edited->n_errors == 0) {
+            same_reading(edited, afresh, step);
+            n_compared++;
+        }
+        code_file_free(edited);
+        code_file_free(afresh);
+        base_buf_free(&text);
+    }
+    assert_true(n_compared > STEPS / 4);
+    code_kept_free(kept);
+    code_grammars_close(g);
+}
+
 static void test_parse__hostile_shapes(void **state)
 {
     enum { DEPTH = 50000 };
@@ -276,6 +335,7 @@ int main(void)
         cmocka_unit_test(test_parse__fields_of_types),
         cmocka_unit_test(test_parse__rust_tail_expression_returns),
         cmocka_unit_test(test_parse__broken_code_reports_its_line),
+        cmocka_unit_test(test_parse__an_edit_reads_as_afresh),
         cmocka_unit_test(test_parse__hostile_shapes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
