@@ -15,6 +15,21 @@
 
 #include "cuda/gpu.cuh"
 
+#ifndef __CUDACC__
+/* The rows that a warp's lanes name, for each of them to read. */
+static inline const emu_words *emu_share_row(int line, const void *row)
+{
+    const uintptr_t mine = (uintptr_t)row;
+    const uint32_t given[2] = {(uint32_t)mine, (uint32_t)(mine >> 32)};
+    return emu_warp_share(line, given, 2);
+}
+
+static inline const uint8_t *emu_row(const emu_words *all, unsigned lane)
+{
+    return (const uint8_t *)((uintptr_t)all[lane][1] << 32 | all[lane][0]);
+}
+#endif
+
 /*
  * Four matrices of 8 rows of 16 bytes from shared memory: lane i names row i % 8 of matrix i / 8, and gets of each the word t of
  * row g. That is a's order when matrices 0 and 1 are rows 0..7 and 8..15 at k 0..15, and 2 and 3 the same at k 16..31.
@@ -28,13 +43,9 @@ static __device__ __forceinline__ void gpu_load_matrices(uint32_t ret[4], const 
                  : "r"(from)
                  : "memory");
 #else
-    const uintptr_t mine = (uintptr_t)row;
-    const uint32_t given[2] = {(uint32_t)mine, (uint32_t)(mine >> 32)};
-    const emu_words *all = emu_warp_share(__LINE__, given, 2);
-    for (int i = 0; i < 4; i++) {
-        const uint32_t *from = all[8 * i + emu_lane() / 4];
-        memcpy(&ret[i], (const uint8_t *)((uintptr_t)from[1] << 32 | from[0]) + 4 * (emu_lane() % 4), 4);
-    }
+    const emu_words *all = emu_share_row(__LINE__, row);
+    for (unsigned i = 0; i < 4; i++)
+        memcpy(&ret[i], emu_row(all, 8 * i + emu_lane() / 4) + 4 * (emu_lane() % 4), 4);
 #endif
 }
 
@@ -51,15 +62,11 @@ static __device__ __forceinline__ void gpu_load_turned(uint32_t ret[4], const ui
                  : "r"(from)
                  : "memory");
 #else
-    const uintptr_t mine = (uintptr_t)row;
-    const uint32_t given[2] = {(uint32_t)mine, (uint32_t)(mine >> 32)};
-    const emu_words *all = emu_warp_share(__LINE__, given, 2);
-    for (int i = 0; i < 4; i++) {
+    const emu_words *all = emu_share_row(__LINE__, row);
+    for (unsigned i = 0; i < 4; i++) {
         uint16_t both[2];
-        for (unsigned k = 0; k < 2; k++) {
-            const uint32_t *from = all[8 * (unsigned)i + 2 * (emu_lane() % 4) + k];
-            memcpy(&both[k], (const uint8_t *)((uintptr_t)from[1] << 32 | from[0]) + 2 * (emu_lane() / 4), 2);
-        }
+        for (unsigned k = 0; k < 2; k++)
+            memcpy(&both[k], emu_row(all, 8 * i + 2 * (emu_lane() % 4) + k) + 2 * (emu_lane() / 4), 2);
         ret[i] = both[0] | (uint32_t)both[1] << 16;
     }
 #endif
