@@ -368,19 +368,39 @@ static int make_room(kv_session *s, work *w, uint32_t from, kv_plan *p, base_err
     return 0;
 }
 
-/* In how many of the set's lanes each token is not active; a refresh chooses all of its rows anew. */
+/*
+ * In how many of the set's lanes each token is not active; a refresh chooses all of its rows anew. Lanes are counted for 64 tokens at
+ * once: bit i of digits[d] is digit d of token i's count.
+ */
 static uint64_t count_missing(const kv_session *s, kv_repair_work *w)
 {
+    enum { DIGITS = 32 };
     const bool anew = s->parameters.pick == KV_PICK_REFRESH;
     uint64_t active = 0;
-    memset(w->set.missing, 0, s->n * sizeof *w->set.missing);
-    for (uint32_t lane = w->set.lane; lane < w->set.lane + w->set.n_lanes; lane++)
-        for (uint32_t t = 0; t < s->n; t++) {
-            const bool reads = kv_bits_get(s->lists.lane[lane]->bits, t);
-            const bool may_come = !w->among || kv_bits_get(w->among, t);
-            if (reads ? anew && !w->hard[t] : may_come) w->set.missing[t]++;
-            active += reads && !w->hard[t] && kv_bits_get(w->eligible, t);
+    for (uint32_t first = 0; first < s->n; first += 64) {
+        const size_t word = first / 64;
+        const uint32_t n = s->n - first < 64 ? s->n - first : 64;
+        const uint64_t may_come = kv_bits_mask(word, 0, s->n) & (w->among ? w->among[word] : ~UINT64_C(0));
+        uint64_t digits[DIGITS] = {0}, soft = 0;
+        int n_digits = 0;
+        for (uint32_t i = 0; i < n; i++) soft |= (uint64_t)!w->hard[first + i] << i;
+        for (uint32_t lane = w->set.lane; lane < w->set.lane + w->set.n_lanes; lane++) {
+            const uint64_t reads = s->lists.lane[lane]->bits[word];
+            uint64_t carry = (~reads & may_come) | (anew ? reads & soft : 0);
+            for (int d = 0; carry; d++) {
+                const uint64_t next = digits[d] & carry;
+                digits[d] ^= carry;
+                carry = next;
+                if (d >= n_digits) n_digits = d + 1;
+            }
+            active += (uint64_t)__builtin_popcountll(reads & soft & w->eligible[word]);
         }
+        for (uint32_t i = 0; i < n; i++) {
+            w->set.missing[first + i] = 0;
+            for (int d = 0; d < n_digits; d++)
+                w->set.missing[first + i] += (uint32_t)(digits[d] >> i & 1) << d;
+        }
+    }
     return active;
 }
 
