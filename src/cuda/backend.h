@@ -9,6 +9,7 @@
  *     rows.c        which rows of the cache are on the device
  *     lists.c       the live lists there, and the rows that they need
  *     operations.c  one function an operation: numbers into a kernel's struct
+ *     products.c    matmul: which kernel
  *     cublas.c      products of many columns by cuBLAS, where that is asked for
  *     score.c       score_rows
  *
@@ -19,6 +20,7 @@
 #define KVIST_CUDA_BACKEND_H
 
 #include <cuda_runtime_api.h>
+#include <string.h>
 
 #include "base/buf.h"
 #include "base/pool.h"
@@ -136,6 +138,8 @@ int cuda_reserve(cuda_backend *c, size_t argument_bytes, size_t move_bytes, size
 bool cuda_has_room(const cuda_arena *a, size_t n_bytes);
 /* Of room that there is: through ret_host and ret_device (any pointers' addresses), where it is here and on the device. */
 void cuda_take(cuda_arena *a, size_t n_bytes, void *ret_host, void *ret_device);
+/* Bytes of the host for a kernel: a copy in the argument arena. ret: the pointer's address. */
+int cuda_give(cuda_backend *c, const void *bytes, size_t n_bytes, void *ret, base_err *err);
 /* Appends a launch; `params` (a struct of kernels.h, all its bytes set) is copied. n_tokens decides whether it may wait. */
 int cuda_launch(cuda_backend *c, gpu_launch_fn *launch, const void *params, size_t size, uint32_t n_tokens,
     base_err *err);
@@ -163,6 +167,8 @@ void cuda_rows_free(cuda_backend *c);
 int cuda_rows_place(cuda_backend *c, const model_rows_view *view, uint32_t layer, uint32_t n,
     k_rows_write *ret, base_err *err);
 void cuda_rows_deliver(cuda_backend *c, bool arrived);
+/* Heads that the kernels over rows can do, and query heads that share them evenly. */
+int cuda_check_heads(const model_rows_shape *s, uint32_t n_head, base_err *err);
 /* The pool from this lane's first place on; NULL while there is none. */
 const uint16_t *cuda_rows_pool(const cuda_backend *c, uint32_t lane);
 /* An operation's end: of a view without stamps nothing is remembered, since its memory may hold other rows next time. */
@@ -201,8 +207,10 @@ void cuda_cublas_close(cuda_backend *c);
 /* ---- operations.c ---- */
 
 int cuda_check_cancel(const cuda_backend *c, base_err *err);
-/* Heads that the kernels over rows can do, and query heads that share them evenly. */
-int cuda_check_heads(const model_rows_shape *s, uint32_t n_head, base_err *err);
+/* A kernel's struct of zeros in all its bytes, padding too: structs are compared as bytes (queue.c). */
+#define CUDA_PARAMS(type, name)                                                                              \
+    type name;                                                                                               \
+    memset(&name, 0, sizeof name)
 
 /* ---- weights.c, operations.c, score.c: what the table holds ---- */
 
@@ -216,6 +224,11 @@ void cuda_activations_free(model_ops *ops, ops_activations *x);
 #define MODEL_OP(op) int cuda_op_##op(model_ops *ops, const ops_##op##_args *args, base_err *err);
 #include "model/ops.def"
 #undef MODEL_OP
+
+static inline gpu_mat cuda_mat_of(ops_mat m)
+{
+    return m.buffer ? (gpu_mat){(float *)m.buffer->data + m.first, m.stride} : (gpu_mat){0};
+}
 
 static inline cuda_backend *cuda_of(model_ops *ops)
 {

@@ -11,42 +11,10 @@
 #include "cuda/backend.h"
 #include "model/quant.h"
 
-/* A kernel's struct of zeros in all its bytes, padding too: structs are compared as bytes (queue.c). */
-#define PARAMS(type, name)                                                                                   \
-    type name;                                                                                               \
-    memset(&name, 0, sizeof name)
-
 int cuda_check_cancel(const cuda_backend *c, base_err *err)
 {
     if (!c->ops.cancel || !atomic_load_explicit(c->ops.cancel, memory_order_relaxed)) return 0;
     return base_fail(err, BASE_E_CANCELLED, "cancelled");
-}
-
-int cuda_check_heads(const model_rows_shape *s, uint32_t n_head, base_err *err)
-{
-    if (s->head_dim % 16 || s->head_dim == 0 || s->head_dim > GPU_HEAD_DIM_MAX)
-        return base_fail(err, BASE_E_UNSUPPORTED,
-            "attention over heads of %u; multiples of 16 up to %d are possible", s->head_dim,
-            GPU_HEAD_DIM_MAX);
-    if (s->n_head_kv == 0 || n_head == 0 || n_head % s->n_head_kv)
-        return base_fail(err, BASE_E_UNSUPPORTED, "%u query heads over %u KV heads", n_head, s->n_head_kv);
-    return 0;
-}
-
-static gpu_mat mat_of(ops_mat m)
-{
-    return m.buffer ? (gpu_mat){(float *)m.buffer->data + m.first, m.stride} : (gpu_mat){0};
-}
-
-/* Bytes of the host for a kernel: a copy in the argument arena. */
-static int give(cuda_backend *c, const void *bytes, size_t n_bytes, void *ret, base_err *err)
-{
-    void *host;
-    int rc = cuda_reserve(c, n_bytes, 0, 0, err);
-    if (rc) return rc;
-    cuda_take(&c->arguments, n_bytes, &host, ret);
-    memcpy(host, bytes, n_bytes);
-    return 0;
 }
 
 /* ---- made on the host: embeddings, angles ---- */
@@ -120,12 +88,12 @@ int cuda_op_embed(model_ops *ops, const ops_embed_args *a, base_err *err)
         if (a->ids[t] < 0 || (uint64_t)a->ids[t] >= a->table->ne[1])
             return base_fail(err, BASE_E_LIMIT, "token id %d is outside the vocabulary of %llu", a->ids[t],
                 (unsigned long long)a->table->ne[1]);
-    PARAMS(k_copy, k);
+    CUDA_PARAMS(k_copy, k);
     int rc = cuda_reserve(c, a->n * width * sizeof *j.to, 0, 0, err);
     if (rc || a->n == 0) return rc;
     cuda_take(&c->arguments, a->n * width * sizeof *j.to, &j.to, &k.from);
     share_tokens(c, &j.tokens, embed_tokens);
-    const gpu_mat out = mat_of(a->out);
+    const gpu_mat out = cuda_mat_of(a->out);
     k.to = out.data;
     k.from_stride = width;
     k.to_stride = out.stride;
@@ -138,9 +106,9 @@ int cuda_op_norm(model_ops *ops, const ops_norm_args *a, base_err *err)
 {
     if (a->width % 16)
         return base_fail(err, BASE_E_UNSUPPORTED, "a norm over %u is not a multiple of %d", a->width, 16);
-    PARAMS(k_norm, k);
-    k.x = mat_of(a->x);
-    k.out = mat_of(a->out);
+    CUDA_PARAMS(k_norm, k);
+    k.x = cuda_mat_of(a->x);
+    k.out = cuda_mat_of(a->out);
     k.weight = a->weight->data;
     k.n = a->n;
     k.n_groups = a->n_groups;
@@ -168,38 +136,38 @@ static int launch_quant(
 
 int cuda_op_norm_quant(model_ops *ops, const ops_norm_quant_args *a, base_err *err)
 {
-    PARAMS(k_quant, k);
-    k.x = mat_of(a->x);
+    CUDA_PARAMS(k_quant, k);
+    k.x = cuda_mat_of(a->x);
     k.weight = a->weight->data;
     k.make = GPU_MAKE_NORM;
     k.eps = a->eps;
-    int rc = a->rows ? give(cuda_of(ops), a->rows, a->n * sizeof *a->rows, &k.rows, err) : 0;
+    int rc = a->rows ? cuda_give(cuda_of(ops), a->rows, a->n * sizeof *a->rows, &k.rows, err) : 0;
     return rc ? rc : launch_quant(ops, &k, a->out, a->n, a->width, err);
 }
 
 int cuda_op_quant(model_ops *ops, const ops_quant_args *a, base_err *err)
 {
-    PARAMS(k_quant, k);
-    k.x = mat_of(a->x);
+    CUDA_PARAMS(k_quant, k);
+    k.x = cuda_mat_of(a->x);
     k.make = GPU_MAKE_PLAIN;
     return launch_quant(ops, &k, a->out, a->n, a->width, err);
 }
 
 int cuda_op_gate_quant(model_ops *ops, const ops_gate_quant_args *a, base_err *err)
 {
-    PARAMS(k_quant, k);
-    k.x = mat_of(a->gate);
-    k.up = mat_of(a->up);
+    CUDA_PARAMS(k_quant, k);
+    k.x = cuda_mat_of(a->gate);
+    k.up = cuda_mat_of(a->up);
     k.make = a->kind == OPS_GATE_GELU_TANH ? GPU_MAKE_GELU : GPU_MAKE_SILU;
     return launch_quant(ops, &k, a->out, a->n, a->width, err);
 }
 
 int cuda_op_add(model_ops *ops, const ops_add_args *a, base_err *err)
 {
-    PARAMS(k_add, k);
-    k.a = mat_of(a->a);
-    k.b = mat_of(a->b);
-    k.out = mat_of(a->out);
+    CUDA_PARAMS(k_add, k);
+    k.a = cuda_mat_of(a->a);
+    k.b = cuda_mat_of(a->b);
+    k.out = cuda_mat_of(a->out);
     k.scale_a = a->scale_a;
     k.scale_b = a->scale_b;
     k.n = a->n;
@@ -252,125 +220,6 @@ void cuda_activations_free(model_ops *ops, ops_activations *x)
     free(x);
 }
 
-/* ---- products ---- */
-
-/*
- * Which kernel a product takes; the bits are the same. The first way that has the columns for it and whose blocks of threads fill
- * the device counts: tiles of many columns read weights and activations less often, and leave multiprocessors idle where a matrix
- * has few rows.
- */
-static const struct product_way {
-    uint32_t least_columns, rows, columns; /* of the batch; of a block of threads */
-    int per_processor;                     /* blocks of threads that there must be */
-    gpu_launch_fn *launch;
-} product_ways[] = {
-    {33, GPU_TILE_ROWS, GPU_WIDE, 2, cuda_launch_matmul_wide},
-    {17, GPU_TILE_ROWS, GPU_NARROW, 1, cuda_launch_matmul_narrow},
-    {1, GPU_ROWS, GPU_COLUMNS, 0, cuda_launch_matmul},
-};
-
-static gpu_launch_fn *way_of(const cuda_backend *c, const k_matmul *k)
-{
-    for (const struct product_way *w = product_ways;; w++) {
-        uint64_t n_rows = 0;
-        for (uint32_t p = 0; p < k->n_parts; p++) n_rows += (k->parts[p].w.n_out + w->rows - 1) / w->rows;
-        const uint64_t n_blocks = n_rows * ((k->n + w->columns - 1) / w->columns);
-        if (w->per_processor == 0) return w->launch;
-        if (k->n >= w->least_columns && n_rows <= GPU_GRID_MAX &&
-            n_blocks >= (uint64_t)w->per_processor * (uint64_t)c->n_fill)
-            return w->launch;
-    }
-}
-
-static int copy_rows(cuda_backend *c, gpu_mat from, gpu_mat to, uint32_t n, uint32_t width, base_err *err)
-{
-    PARAMS(k_copy, k);
-    k.from = from.data;
-    k.to = to.data;
-    k.from_stride = from.stride;
-    k.to_stride = to.stride;
-    k.n = n;
-    k.width = width;
-    return cuda_launch(c, cuda_launch_copy, &k, sizeof k, n, err);
-}
-
-static int add_bias(cuda_backend *c, const float *bias, gpu_mat y, uint32_t n, uint32_t width, base_err *err)
-{
-    PARAMS(k_add, k);
-    k.a = k.out = y;
-    k.b.data = (float *)(uintptr_t)bias; /* the same for every row */
-    k.scale_a = k.scale_b = 1;
-    k.n = n;
-    k.width = width;
-    return cuda_launch(c, cuda_launch_add, &k, sizeof k, n, err);
-}
-
-static bool takes_cublas(const cuda_backend *c, const ops_matmul_args *a)
-{
-    if (!c->cublas || a->only || a->x->n < CUDA_BF16_COLUMNS) return false;
-    for (uint32_t p = 0; p < a->n_parts; p++)
-        if (!a->parts[p].weight->wide) return false;
-    return true;
-}
-
-static int multiply_by_cublas(cuda_backend *c, const ops_matmul_args *a, const k_matmul *k, base_err *err)
-{
-    PARAMS(k_widen_columns, x);
-    x.x = k->x;
-    x.out = a->x->wide;
-    x.n = k->n;
-    x.width = a->x->width;
-    int rc = cuda_launch(c, cuda_launch_widen_columns, &x, sizeof x, k->n, err);
-    for (uint32_t p = 0; p < k->n_parts && !rc; p++) {
-        const struct k_part *part = &k->parts[p];
-        PARAMS(k_gemm, g);
-        g.cublas = c->cublas;
-        g.weights = a->parts[p].weight->wide;
-        g.x = a->x->wide;
-        g.y = part->y;
-        g.n = k->n;
-        g.n_in = part->w.n_in;
-        g.n_out = part->w.n_out;
-        g.adds = part->add.data != NULL;
-        if (g.adds && part->add.data != part->y.data)
-            rc = copy_rows(c, part->add, part->y, k->n, g.n_out, err);
-        if (!rc) rc = cuda_launch(c, cuda_launch_gemm, &g, sizeof g, k->n, err);
-        if (!rc && part->bias) rc = add_bias(c, part->bias, part->y, k->n, g.n_out, err);
-    }
-    return rc;
-}
-
-int cuda_op_matmul(model_ops *ops, const ops_matmul_args *a, base_err *err)
-{
-    cuda_backend *c = cuda_of(ops);
-    PARAMS(k_matmul, k);
-    int rc = cuda_check_cancel(c, err);
-    if (rc) return rc;
-    for (uint32_t p = 0; p < a->n_parts; p++) {
-        const ops_weight *w = a->parts[p].weight;
-        if (w->w.n_in != a->x->width)
-            return base_fail(err, BASE_E_LIMIT, "a matrix of %u inputs cannot take activations of %u",
-                w->w.n_in, a->x->width);
-        k.parts[p].w = w->w;
-        k.parts[p].bias = a->parts[p].bias ? a->parts[p].bias->data : NULL;
-        k.parts[p].y = mat_of(a->parts[p].y);
-        k.parts[p].add = mat_of(a->parts[p].add);
-    }
-    if (a->only && a->n_parts != 1)
-        return base_fail(err, BASE_E_USAGE, "some outputs of %u matrices at once", a->n_parts);
-    k.x = a->x->columns;
-    k.n = a->x->n;
-    k.n_parts = a->n_parts;
-    k.then.arrived = c->arrived;
-    if (a->only) {
-        const size_t n_words = (a->parts[0].weight->w.n_out + 63) / 64;
-        rc = give(c, a->only, n_words * sizeof *a->only, &k.only, err);
-    }
-    if (rc || k.n == 0 || k.n_parts == 0) return rc;
-    if (takes_cublas(c, a)) return multiply_by_cublas(c, a, &k, err);
-    return cuda_launch(c, way_of(c, &k), &k, sizeof k, k.n, err);
-}
-
 /* ---- RoPE ---- */
 
 int cuda_op_rope_table(model_ops *ops, const ops_rope_table_args *a, base_err *err)
@@ -379,7 +228,7 @@ int cuda_op_rope_table(model_ops *ops, const ops_rope_table_args *a, base_err *e
     const uint32_t half = a->n_rot / 2;
     const double scale = a->scale != 0 ? a->scale : 1;
     angles_job j = {.tokens.n = a->n, .a = a};
-    PARAMS(k_copy, k);
+    CUDA_PARAMS(k_copy, k);
     if (a->n_rot % 2 || (size_t)a->n * a->n_rot * sizeof(float) > a->table->n_bytes)
         return base_fail(err, BASE_E_LIMIT, "a RoPE table of %u x %u does not fit", a->n, a->n_rot);
     int rc = cuda_reserve(c, (size_t)a->n * a->n_rot * sizeof *j.to, 0, 0, err);
@@ -400,10 +249,10 @@ int cuda_op_rope_table(model_ops *ops, const ops_rope_table_args *a, base_err *e
 
 int cuda_op_rope(model_ops *ops, const ops_rope_args *a, base_err *err)
 {
-    PARAMS(k_rope, k);
+    CUDA_PARAMS(k_rope, k);
     if (a->n_rot % 2 || a->n_rot > a->head_dim)
         return base_fail(err, BASE_E_UNSUPPORTED, "RoPE over %u of %u dimensions", a->n_rot, a->head_dim);
-    k.x = mat_of(a->x);
+    k.x = cuda_mat_of(a->x);
     k.table = a->table->data;
     k.n = a->n;
     k.n_heads = a->n_heads;
@@ -419,7 +268,7 @@ int cuda_op_rows_write(model_ops *ops, const ops_rows_write_args *a, base_err *e
 {
     cuda_backend *c = cuda_of(ops);
     const model_rows_shape *s = &a->rows->shape;
-    PARAMS(k_rows_write, k);
+    CUDA_PARAMS(k_rows_write, k);
     for (uint32_t h = 0; h < s->n_head_kv; h++)
         if (a->rows->lanes[a->layer * s->n_head_kv + h].n_rows < a->n)
             return base_fail(err, BASE_E_LIMIT, "a lane's list of %u rows cannot hold a batch of %u",
@@ -427,8 +276,8 @@ int cuda_op_rows_write(model_ops *ops, const ops_rows_write_args *a, base_err *e
     if (a->n == 0) return 0;
     int rc = cuda_rows_place(c, a->rows, a->layer, a->n, &k, err);
     if (rc) return rc;
-    k.k = mat_of(a->k);
-    k.v = mat_of(a->v);
+    k.k = cuda_mat_of(a->k);
+    k.v = cuda_mat_of(a->v);
     rc = cuda_launch(c, cuda_launch_rows_write, &k, sizeof k, a->n, err);
     return rc ? rc : cuda_rows_done(c, a->rows, err);
 }
@@ -453,15 +302,15 @@ int cuda_op_attention(model_ops *ops, const ops_attention_args *a, base_err *err
 {
     cuda_backend *c = cuda_of(ops);
     const model_rows_shape *s = &a->rows->shape;
-    PARAMS(k_attention, k);
+    CUDA_PARAMS(k_attention, k);
     int rc = cuda_check_cancel(c, err);
     if (rc) return rc;
     if (a->n == 0) return 0;
     if ((rc = cuda_check_heads(s, a->n_head, err))) return rc;
     rc = cuda_lists_prepare(c, a->rows, a->layer, &k.lists, err);
     if (rc) return rc;
-    k.q = mat_of(a->q);
-    k.out = mat_of(a->out);
+    k.q = cuda_mat_of(a->q);
+    k.out = cuda_mat_of(a->out);
     k.n = a->n;
     k.n_head = a->n_head;
     k.window = a->window;
@@ -510,7 +359,7 @@ int cuda_op_bound(model_ops *ops, const ops_bound_args *a, base_err *err)
     const size_t n_bounds = (size_t)a->n_head * a->n * a->n_sections;
     uint16_t *host = NULL;
     float *bounds = NULL;
-    PARAMS(k_bound, k);
+    CUDA_PARAMS(k_bound, k);
     int rc = cuda_check_cancel(c, err);
     if (rc || !a->n || !a->n_sections) return rc;
     if ((rc = cuda_check_heads(s, a->n_head, err))) return rc;
@@ -527,7 +376,7 @@ int cuda_op_bound(model_ops *ops, const ops_bound_args *a, base_err *err)
             memcpy(host, model_rows_key(a->profiles, lane, i), d * sizeof *host);
             memcpy(host + d, model_rows_value(a->profiles, lane, i), d * sizeof *host);
         }
-    k.q = mat_of(a->q);
+    k.q = cuda_mat_of(a->q);
     k.n = a->n;
     k.n_lanes = s->n_head_kv;
     k.group = a->n_head / s->n_head_kv;

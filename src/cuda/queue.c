@@ -44,6 +44,16 @@ void cuda_take(cuda_arena *a, size_t n_bytes, void *ret_host, void *ret_device)
     a->used += rounded(n_bytes);
 }
 
+int cuda_give(cuda_backend *c, const void *bytes, size_t n_bytes, void *ret, base_err *err)
+{
+    void *host;
+    int rc = cuda_reserve(c, n_bytes, 0, 0, err);
+    if (rc) return rc;
+    cuda_take(&c->arguments, n_bytes, &host, ret);
+    memcpy(host, bytes, n_bytes);
+    return 0;
+}
+
 static cudaError_t send(cuda_backend *c, cuda_arena *a)
 {
     const size_t from = a->copied;

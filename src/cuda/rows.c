@@ -15,6 +15,17 @@
 
 enum { FIRST_SLOTS = 1024 };
 
+int cuda_check_heads(const model_rows_shape *s, uint32_t n_head, base_err *err)
+{
+    if (s->head_dim % 16 || s->head_dim == 0 || s->head_dim > GPU_HEAD_DIM_MAX)
+        return base_fail(err, BASE_E_UNSUPPORTED,
+            "attention over heads of %u; multiples of 16 up to %d are possible", s->head_dim,
+            GPU_HEAD_DIM_MAX);
+    if (s->n_head_kv == 0 || n_head == 0 || n_head % s->n_head_kv)
+        return base_fail(err, BASE_E_UNSUPPORTED, "%u query heads over %u KV heads", n_head, s->n_head_kv);
+    return 0;
+}
+
 int cuda_rows_new(cuda_backend *c, base_err *err)
 {
     c->rows = calloc(1, sizeof *c->rows);
