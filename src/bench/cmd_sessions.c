@@ -18,6 +18,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "bench/result.h"
+#include "bench/sessions_result.h"
 #include "cmd.h"
 #include "kv/heads.h"
 #include "kv/session.h"
@@ -34,6 +35,9 @@ static const char usage[] =
     "  --file FILE          trajectories: an array of {\"traj\":[{role, content, tool_calls}]}\n"
     "  --sessions N         how many (3); --first N: from which on (0)\n"
     "                       late NAME: computed with everything active, cut before a call is read only\n"
+    "  --quotes             only which rows a call quotes are active: rows are computed once a session, "
+    "with\n"
+    "                       everything active, and cut by every policy before every call\n"
     "  --budget PERCENT,... rows per lane, of the session's length (25)\n"
     "  --policies NAME,...  (streaming-llm,snapkv,h2o,intentkv:mode=query,intentkv,kvist); the full cache's "
     "calls are read first\n"
@@ -72,7 +76,7 @@ typedef struct bench {
     const char *file, *policies, *budgets, *out_path, *summary;
     int64_t sessions, first, most, seconds;
     uint32_t budget; /* percent */
-    bool help, resume;
+    bool help, resume, quotes;
     FILE *out;
     base_buf done; /* whole lines of --out as it was */
     uint64_t start;
@@ -191,7 +195,7 @@ static void count_recall(const bench *b, const kv_session *s, const message *m, 
     free(lanes);
 }
 
-/* --- replay ------------------------------------------------------------------------------------------------------------------------ */
+/* --- what a session computes ------------------------------------------------------------------------------------------------------- */
 
 static uint32_t first_hole(const kv_session *s)
 {
@@ -260,23 +264,73 @@ static void count_compact(const kv_session *s, tally *t)
     }
 }
 
+/* ---- policies --------------------------------------------------------------------------------------------------------------------- */
+
+enum { SETS_MOST = 8, CUTS_MOST = 32 };
+
+/* "NAME", "NAME:SET=VALUE:SET=VALUE...", or either behind "late ". */
+typedef struct choice {
+    char text[128]; /* as it was written */
+    char parts[128];
+    const char *name, *set[SETS_MOST + 1];
+    bool late;
+} choice;
+
+/* A policy at a share of the session's rows that looks at every call from where the full cache stands. */
+typedef struct cut {
+    choice policy;
+    uint32_t percent;
+    tally t;
+} cut;
+
+static void choose(choice *ret, const char *text)
+{
+    static const char late[] = "late ";
+    *ret = (choice){.late = !strncmp(text, late, sizeof late - 1)};
+    snprintf(ret->text, sizeof ret->text, "%s", text);
+    snprintf(ret->parts, sizeof ret->parts, "%s", text + (ret->late ? sizeof late - 1 : 0));
+    char *left = ret->parts;
+    ret->name = strsep(&left, ":");
+    for (int i = 0; left && i < SETS_MOST; i++) ret->set[i] = strsep(&left, ":");
+}
+
+/* percent 0: no limit. */
+static kv_options options_of(const bench *b, const choice *c, uint32_t percent)
+{
+    return (kv_options){.policy = c->name,
+        .set = c->set,
+        .budget = (uint32_t)((uint64_t)b->n_tokens * percent / 100),
+        .repair = -1,
+        .heads_file = b->heads};
+}
+
 /*
- * The message's end, with a policy that cuts late: what it leaves of rows that were all computed with everything active, in a fork
- * that reads the call. So much of a policy's differences is its choice alone; the rest is in rows made over few.
+ * What a policy leaves of rows that were all computed with everything active, in a fork. So much of a policy's differences is its choice
+ * alone; the rest is in rows made over few. from: of the newest message or result.
  */
-static int read_call_late(bench *b, const kv_session *whole, const kv_options *o, uint32_t from,
-    uint32_t turn, const message *m, const float *logits, size_t *at, tally *t, base_err *err)
+static int cut_fork(const kv_session *whole, kv_options o, uint32_t from, kv_session **ret, base_err *err)
+{
+    uint32_t n = 0;
+    o.bare = true;
+    int r = kv_session_fork(whole, ret, NULL, err);
+    if (!r) r = kv_session_set_policy(*ret, &o, err);
+    if (!r) r = kv_session_evict(*ret, NULL, err);
+    if (!r) kv_session_ids(*ret, &n);
+    if (!r && from < n) r = kv_session_repair(*ret, from, n, NULL, 0, NULL, err);
+    return r;
+}
+
+/* ---- replay ------------------------------------------------------------------------------------------------------------------- */
+
+/* A call in front of which the message or result [from, ...) stands last, over what a policy leaves there. */
+static int read_call_late(bench *b, const kv_session *whole, const choice *c, uint32_t from, uint32_t turn,
+    const message *m, const float *logits, size_t *at, tally *t, base_err *err)
 {
     float *copy = malloc(b->info->n_vocab * sizeof *copy);
     kv_session *s = NULL;
-    uint32_t n = 0;
-    int r =
-        copy ? kv_session_fork(whole, &s, NULL, err) : base_fail(err, BASE_E_NOMEM, "no memory for logits");
+    int r = copy ? cut_fork(whole, options_of(b, c, b->budget), from, &s, err)
+                 : base_fail(err, BASE_E_NOMEM, "no memory for logits");
     if (!r) memcpy(copy, logits, b->info->n_vocab * sizeof *copy);
-    if (!r) r = kv_session_set_policy(s, o, err);
-    if (!r) r = kv_session_evict(s, NULL, err);
-    kv_session_ids(s, &n);
-    if (!r && from < n) r = kv_session_repair(s, from, n, NULL, 0, NULL, err);
     if (!r) count_recall(b, s, m, t);
     if (!r) r = read_call(b, s, turn, m, copy, false, at, t, err);
     kv_session_free(s);
@@ -284,34 +338,38 @@ static int read_call_late(bench *b, const kv_session *whole, const kv_options *o
     return r;
 }
 
-/* policy: "NAME", or "NAME:SET=VALUE:SET=VALUE..."; "late NAME..." cuts before a call is read only. */
-static int replay(bench *b, const char *policy, tally *t, base_err *err)
+static int count_cuts(bench *b, const kv_session *whole, cut *cuts, uint32_t n_cuts, uint32_t from,
+    const message *m, base_err *err)
 {
-    enum { SETS_MOST = 8 };
-    static const char late_word[] = "late ";
-    char parts[128], *left = parts;
-    const char *set[SETS_MOST + 1] = {NULL};
-    const bool late = !strncmp(policy, late_word, sizeof late_word - 1);
-    snprintf(parts, sizeof parts, "%s", policy + (late ? sizeof late_word - 1 : 0));
-    const char *name = strsep(&left, ":");
-    for (int i = 0; left && i < SETS_MOST; i++) set[i] = strsep(&left, ":");
-    const bool is_full = !strcmp(policy, "full");
+    int r = 0;
+    for (uint32_t i = 0; i < n_cuts && !r; i++) {
+        const uint64_t start = base_clock_ns();
+        kv_session *s = NULL;
+        r = cut_fork(whole, options_of(b, &cuts[i].policy, cuts[i].percent), from, &s, err);
+        if (!r) count_recall(b, s, m, &cuts[i].t);
+        kv_session_free(s);
+        cuts[i].t.seconds += (double)(base_clock_ns() - start) / 1e9;
+    }
+    return r;
+}
+
+/* The session under a policy; with cuts nothing is read call by call, each of them looks at what a call quotes. */
+static int replay(bench *b, const choice *c, tally *t, cut *cuts, uint32_t n_cuts, base_err *err)
+{
+    const bool is_full = !strcmp(c->text, "full");
     const uint64_t start = base_clock_ns();
-    const kv_options o = {.policy = name,
-        .set = set,
-        .budget = is_full ? 0 : (uint32_t)((uint64_t)b->n_tokens * b->budget / 100),
-        .repair = -1,
-        .heads_file = b->heads};
+    const kv_options o = options_of(b, c, is_full ? 0 : b->budget);
     float *logits = malloc(b->info->n_vocab * sizeof *logits);
     kv_session *s = NULL;
     uint32_t turn = 0, from = 0; /* from: of the newest message or result */
     size_t at = 0;
     int r = logits ? kv_session_new(&s, b->model, &o, NULL, err)
                    : base_fail(err, BASE_E_NOMEM, "no memory for logits");
-    if (!r && late) r = kv_session_set_policy(s, &(kv_options){.policy = "full"}, err);
+    if (!r && c->late) r = kv_session_set_policy(s, &(kv_options){.policy = "full"}, err);
     for (size_t i = 0; i < b->n_messages && !r; i++) {
         const message *m = &b->messages[i];
-        const bool asks = m->origin == KV_ORIGIN_USER || m->origin == KV_ORIGIN_TOOL;
+        const bool asks = m->origin == KV_ORIGIN_USER || m->origin == KV_ORIGIN_TOOL,
+                   calls = m->call_from < m->text.n;
         uint32_t n = 0;
         if (m->origin == KV_ORIGIN_USER) kv_session_set_turn(s, ++turn);
         if (asks) count_compact(s, t);
@@ -319,15 +377,16 @@ static int replay(bench *b, const char *policy, tally *t, base_err *err)
         if (asks) kv_session_ids(s, &from);
         if (!r) r = append(s, m->origin, turn, &m->text, 0, m->call_from, logits, t, err);
         kv_session_ids(s, &n);
-        if (!r && asks && n > from && !late) r = kv_session_repair(s, from, n, NULL, 0, NULL, err);
-        if (!r && m->call_from < m->text.n && late) {
-            r = read_call_late(b, s, &o, from, turn, m, logits, &at, t, err);
+        if (!r && asks && n > from && !c->late) r = kv_session_repair(s, from, n, NULL, 0, NULL, err);
+        if (!r && calls && !c->late && !n_cuts) {
+            count_recall(b, s, m, t);
+            r = read_call(b, s, turn, m, logits, is_full, &at, t, err);
+        } else if (!r && calls) {
+            r = c->late ? read_call_late(b, s, c, from, turn, m, logits, &at, t, err)
+                        : count_cuts(b, s, cuts, n_cuts, from, m, err);
             if (!r)
                 r = append(s, KV_ORIGIN_ANSWER, turn, &m->text, m->call_from,
                     (uint32_t)m->text.n - m->call_from, NULL, t, err);
-        } else if (!r && m->call_from < m->text.n) {
-            count_recall(b, s, m, t);
-            r = read_call(b, s, turn, m, logits, is_full, &at, t, err);
         }
         if (!r) r = append(s, KV_ORIGIN_SCAFFOLD, turn, &m->end, 0, (uint32_t)m->end.n, NULL, t, err);
     }
@@ -384,20 +443,18 @@ static bool next_policy(const bench *b, int64_t session, char **list, const char
     return false;
 }
 
-static int run_session(bench *b, int64_t number, const base_json *one, base_err *err)
+/* Every policy of --policies at every share in turn, each over rows of its own; the full cache's calls come first. */
+static int run_policies(bench *b, int64_t number, base_err *err)
 {
-    const base_json *messages = base_json_get(one, "traj");
-    int r = 0;
-    b->n_tokens = 0;
-    b->n_expected = 0;
-    for (const base_json *m = messages ? messages->first : NULL; m; m = m->next) add_message(b, m);
     char budgets[64];
+    int r = 0;
     snprintf(budgets, sizeof budgets, "%s", b->budgets);
     for (char *next = budgets, *percent; !r && (percent = strsep(&next, ","));) {
         char list[512], *left = list;
         const char *policy = NULL;
+        choice c;
         b->budget = (uint32_t)strtoul(percent, NULL, 10);
-        if (b->n_tokens > b->most || (uint64_t)b->n_tokens * b->budget / 100 < 600) {
+        if ((uint64_t)b->n_tokens * b->budget / 100 < 600) {
             fprintf(stderr, "session %lld: %u tokens, left out at %u%%\n", (long long)number, b->n_tokens,
                 b->budget);
             continue;
@@ -405,12 +462,56 @@ static int run_session(bench *b, int64_t number, const base_json *one, base_err 
         snprintf(list, sizeof list, "%s", b->policies);
         while (!r && next_policy(b, number, &left, &policy)) {
             tally t = {.n_calls = 0}, full = {.n_calls = 0};
-            if (!b->n_expected) r = replay(b, "full", &full, err);
+            choose(&c, "full");
+            if (!b->n_expected) r = replay(b, &c, &full, NULL, 0, err);
             if (!r && full.n_calls && !is_done(b, number, "full")) print_line(b, number, "full", &full);
-            if (!r) r = replay(b, policy, &t, err);
+            choose(&c, policy);
+            if (!r) r = replay(b, &c, &t, NULL, 0, err);
             if (!r) print_line(b, number, policy, &t);
         }
     }
+    return r;
+}
+
+/* --quotes: rows are computed once, with everything active, and every policy at every share cuts them in front of every call. */
+static int run_quotes(bench *b, int64_t number, base_err *err)
+{
+    cut cuts[CUTS_MOST];
+    uint32_t n = 0;
+    char budgets[64];
+    snprintf(budgets, sizeof budgets, "%s", b->budgets);
+    for (char *next = budgets, *percent; (percent = strsep(&next, ","));) {
+        char list[512], *left = list;
+        const char *policy = NULL;
+        b->budget = (uint32_t)strtoul(percent, NULL, 10);
+        snprintf(list, sizeof list, "%s", b->policies);
+        while (n < CUTS_MOST && next_policy(b, number, &left, &policy)) {
+            cuts[n] = (cut){.percent = b->budget};
+            choose(&cuts[n++].policy, policy);
+        }
+    }
+    tally full = {.n_calls = 0};
+    choice c;
+    choose(&c, "full");
+    const int r = n ? replay(b, &c, &full, cuts, n, err) : 0;
+    for (uint32_t i = 0; i < n && !r; i++) {
+        b->budget = cuts[i].percent;
+        print_line(b, number, cuts[i].policy.text, &cuts[i].t);
+    }
+    return r;
+}
+
+static int run_session(bench *b, int64_t number, const base_json *one, base_err *err)
+{
+    const base_json *messages = base_json_get(one, "traj");
+    int r = 0;
+    b->n_tokens = 0;
+    b->n_expected = 0;
+    for (const base_json *m = messages ? messages->first : NULL; m; m = m->next) add_message(b, m);
+    if (b->n_tokens > b->most)
+        fprintf(stderr, "session %lld: %u tokens, left out\n", (long long)number, b->n_tokens);
+    else
+        r = b->quotes ? run_quotes(b, number, err) : run_policies(b, number, err);
     free_messages(b);
     return r;
 }
@@ -436,165 +537,6 @@ static int run(bench *b, base_err *err)
     }
     if (b->out && b->out != stdout) fclose(b->out);
     base_json_free(doc);
-    base_buf_free(&file);
-    return r;
-}
-
-/* ---- the tables of a file ----------------------------------------------------------------------------------------------- */
-
-/* A line of --out. */
-typedef struct outcome {
-    char policy[128];
-    uint32_t percent, calls, equal, tokens, same, quoting;
-    int64_t session;
-    double recall, seconds, peak, live, live_compact, computed[2], raw[2], effective[2];
-} outcome;
-
-static uint32_t read_outcomes(const base_buf *file, outcome **ret)
-{
-    size_t n = 0, cap = 0;
-    *ret = NULL;
-    for (size_t at = 0; at < file->len;) {
-        const char *line = file->data + at, *end = memchr(line, '\n', file->len - at);
-        const size_t len = end ? (size_t)(end - line) : file->len - at;
-        base_json_doc *doc = NULL;
-        at += len + 1;
-        if (base_json_parse(line, len, &doc, NULL)) continue;
-        const base_json *o = base_json_root(doc);
-        base_grow(ret, &cap, n + 1, sizeof **ret);
-        outcome *to = &(*ret)[n++];
-        *to = (outcome){.percent = (uint32_t)base_json_int(o, "percent", 0),
-            .session = base_json_int(o, "session", 0),
-            .calls = (uint32_t)base_json_int(o, "calls", 0),
-            .equal = (uint32_t)base_json_int(o, "equal", 0),
-            .tokens = (uint32_t)base_json_int(o, "call_tokens", 0),
-            .same = (uint32_t)base_json_int(o, "same", 0),
-            .quoting = (uint32_t)base_json_int(o, "quoting", 0),
-            .recall = base_json_num(o, "recall", 0),
-            .seconds = base_json_num(o, "seconds", 0),
-            .peak = base_json_num(o, "peak", 0),
-            .live = base_json_num(o, "live", 0),
-            .live_compact = base_json_num(o, "live_compact", 0),
-            .computed = {base_json_num(o, "computed", 0), base_json_num(o, "computed_compact", 0)},
-            .raw = {base_json_num(o, "raw_reads", 0), base_json_num(o, "raw_reads_compact", 0)},
-            .effective = {
-                base_json_num(o, "effective_reads", 0), base_json_num(o, "effective_reads_compact", 0)}};
-        snprintf(to->policy, sizeof to->policy, "%s", base_json_str(o, "policy", ""));
-        base_json_free(doc);
-    }
-    return (uint32_t)n;
-}
-
-static bool same_row(const outcome *a, const outcome *b)
-{
-    return a->percent == b->percent && !strcmp(a->policy, b->policy);
-}
-
-static void print_row(const outcome *all, uint32_t n, const outcome *first)
-{
-    outcome sum = {0};
-    double low, high, recall = 0;
-    uint32_t n_sessions = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        const outcome *o = &all[i];
-        if (!same_row(o, first)) continue;
-        n_sessions++;
-        sum.calls += o->calls;
-        sum.equal += o->equal;
-        sum.tokens += o->tokens;
-        sum.same += o->same;
-        sum.quoting += o->quoting;
-        recall += o->recall * o->quoting;
-        sum.seconds += o->seconds;
-        sum.peak = o->peak > sum.peak ? o->peak : sum.peak;
-        sum.live = o->live > sum.live ? o->live : sum.live;
-        sum.live_compact = o->live_compact > sum.live_compact ? o->live_compact : sum.live_compact;
-        for (int k = 0; k < 2; k++) {
-            sum.computed[k] += o->computed[k];
-            sum.raw[k] += o->raw[k];
-            sum.effective[k] += o->effective[k];
-        }
-    }
-    bench_wilson(sum.equal, sum.calls, &low, &high);
-    printf("| %s | %u | %u/%u %.3f [%.3f, %.3f] | %.3f | %.3f | %.0f | %.0f, %.0f | %.0f, %.0f | %.1f, %.1f "
-           "| %.1f, "
-           "%.1f | %.0f |\n",
-        first->policy, n_sessions, sum.equal, sum.calls, sum.calls ? (double)sum.equal / sum.calls : 0, low,
-        high, sum.tokens ? (double)sum.same / sum.tokens : 0, sum.quoting ? recall / sum.quoting : 0,
-        sum.peak, sum.live, sum.live_compact, sum.computed[0], sum.computed[1], sum.raw[0] / 1e6,
-        sum.raw[1] / 1e6, sum.effective[0] / 1e6, sum.effective[1] / 1e6, sum.seconds);
-}
-
-/*
- * Recall of one policy less that of another, by session, weighted by the calls that quote: the mean, and the interval in which 95% of
- * 10,000 draws of as many sessions lie.
- */
-static void print_difference(
-    const outcome *all, uint32_t n, uint32_t percent, const char *policy, const char *other)
-{
-    enum { DRAWS = 10000, MOST = 1024 };
-    static double means[DRAWS];
-    double difference[MOST], weight[MOST], sum = 0, total = 0;
-    uint32_t m = 0, better = 0, worse = 0;
-    for (uint32_t i = 0; i < n; i++)
-        for (uint32_t k = 0; k < n && m < MOST; k++) {
-            if (all[i].percent != percent || all[k].percent != percent || all[i].session != all[k].session ||
-                strcmp(all[i].policy, policy) || strcmp(all[k].policy, other) || !all[i].quoting)
-                continue;
-            difference[m] = all[i].recall - all[k].recall;
-            weight[m] = all[i].quoting;
-            sum += difference[m] * weight[m];
-            total += weight[m];
-            better += difference[m] > 0;
-            worse += difference[m] < 0;
-            m++;
-        }
-    if (m < 2) return;
-    uint64_t state = 1;
-    for (uint32_t d = 0; d < DRAWS; d++) {
-        double drawn = 0, drawn_weight = 0;
-        for (uint32_t i = 0; i < m; i++) {
-            state = state * 6364136223846793005u + 1442695040888963407u;
-            const uint32_t at = (uint32_t)((state >> 33) % m);
-            drawn += difference[at] * weight[at];
-            drawn_weight += weight[at];
-        }
-        means[d] = drawn / drawn_weight;
-    }
-    qsort(means, DRAWS, sizeof *means, bench_compare_doubles);
-    printf("%u%%: quoted rows under %s less under %s: %+.4f [%+.4f, %+.4f] over %u sessions (%u better, %u "
-           "worse, sign test p %.2g)\n",
-        percent, policy, other, sum / total, means[DRAWS * 25 / 1000], means[DRAWS * 975 / 1000], m, better,
-        worse, bench_mcnemar(better, worse));
-}
-
-static int summarise(const char *path, base_err *err)
-{
-    static const char *const pairs[][2] = {{"intentkv", "intentkv:mode=query"}, {"kvist", "kvist:memory=0"},
-        {"kvist", "snapkv"}, {"kvist", "streaming-llm"}, {"kvist", "h2o"}};
-    base_buf file = {0};
-    outcome *all = NULL;
-    int r = base_fs_read(path, FILE_MOST, &file, err);
-    const uint32_t n = r ? 0 : read_outcomes(&file, &all);
-    for (uint32_t i = 0; i < n; i++) {
-        bool is_new = true;
-        for (uint32_t k = 0; k < i && is_new; k++) is_new = all[k].percent != all[i].percent;
-        if (!is_new) continue;
-        printf("\nbudget %u%% of a session; in place, compact\n\n| policy | sessions | calls equal [95%%] | "
-               "their tokens equal | quoted rows active | peak | live rows | tokens computed | raw reads, "
-               "millions | effective "
-               "reads, millions | s |\n|---|---|---|---|---|---|---|---|---|---|---|\n",
-            all[i].percent);
-        for (uint32_t k = i; k < n; k++) {
-            bool new_row = all[k].percent == all[i].percent;
-            for (uint32_t j = 0; j < k && new_row; j++) new_row = !same_row(&all[j], &all[k]);
-            if (new_row) print_row(all, n, &all[k]);
-        }
-        puts("");
-        for (size_t k = 0; k < sizeof pairs / sizeof *pairs; k++)
-            print_difference(all, n, all[i].percent, pairs[k][0], pairs[k][1]);
-    }
-    free(all);
     base_buf_free(&file);
     return r;
 }
@@ -627,6 +569,7 @@ int cmd_bench_sessions(int argc, char **argv)
         {"--most", OPTION_INTEGER, &b.most},
         {"--out", OPTION_TEXT, &b.out_path},
         {"--resume", OPTION_FLAG, &b.resume},
+        {"--quotes", OPTION_FLAG, &b.quotes},
         {"--seconds", OPTION_INTEGER, &b.seconds},
         {"--summary", OPTION_TEXT, &b.summary},
         {"--help", OPTION_FLAG, &b.help},
@@ -639,7 +582,7 @@ int cmd_bench_sessions(int argc, char **argv)
         (!b.file || b.sessions < 1 || b.first < 0 || !are_percents(b.budgets) || b.most < 1 ||
             strlen(b.policies) > 500))
         r = base_fail(&err, BASE_E_USAGE, "--file names the sessions, --budget is 1 to 100 percent");
-    if (!r) r = b.summary ? summarise(b.summary, &err) : run(&b, &err);
+    if (!r) r = b.summary ? sessions_summarise(b.summary, &err) : run(&b, &err);
     base_buf_free(&b.done);
     free(b.messages);
     free(b.expected);

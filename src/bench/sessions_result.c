@@ -1,0 +1,171 @@
+/* The tables of a file of `kvist bench sessions`; see bench/sessions_result.h. */
+#include "bench/sessions_result.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "bench/result.h"
+
+enum { LINES_MOST = 256 << 20 };
+
+/* A line of --out. */
+typedef struct outcome {
+    char policy[128];
+    uint32_t percent, calls, equal, tokens, same, quoting;
+    int64_t session;
+    double recall, seconds, peak, live, live_compact, computed[2], raw[2], effective[2];
+} outcome;
+
+static uint32_t read_outcomes(const base_buf *file, outcome **ret)
+{
+    size_t n = 0, cap = 0;
+    *ret = NULL;
+    for (size_t at = 0; at < file->len;) {
+        const char *line = file->data + at, *end = memchr(line, '\n', file->len - at);
+        const size_t len = end ? (size_t)(end - line) : file->len - at;
+        base_json_doc *doc = NULL;
+        at += len + 1;
+        if (base_json_parse(line, len, &doc, NULL)) continue;
+        const base_json *o = base_json_root(doc);
+        base_grow(ret, &cap, n + 1, sizeof **ret);
+        outcome *to = &(*ret)[n++];
+        *to = (outcome){.percent = (uint32_t)base_json_int(o, "percent", 0),
+            .session = base_json_int(o, "session", 0),
+            .calls = (uint32_t)base_json_int(o, "calls", 0),
+            .equal = (uint32_t)base_json_int(o, "equal", 0),
+            .tokens = (uint32_t)base_json_int(o, "call_tokens", 0),
+            .same = (uint32_t)base_json_int(o, "same", 0),
+            .quoting = (uint32_t)base_json_int(o, "quoting", 0),
+            .recall = base_json_num(o, "recall", 0),
+            .seconds = base_json_num(o, "seconds", 0),
+            .peak = base_json_num(o, "peak", 0),
+            .live = base_json_num(o, "live", 0),
+            .live_compact = base_json_num(o, "live_compact", 0),
+            .computed = {base_json_num(o, "computed", 0), base_json_num(o, "computed_compact", 0)},
+            .raw = {base_json_num(o, "raw_reads", 0), base_json_num(o, "raw_reads_compact", 0)},
+            .effective = {
+                base_json_num(o, "effective_reads", 0), base_json_num(o, "effective_reads_compact", 0)}};
+        snprintf(to->policy, sizeof to->policy, "%s", base_json_str(o, "policy", ""));
+        base_json_free(doc);
+    }
+    return (uint32_t)n;
+}
+
+static bool same_row(const outcome *a, const outcome *b)
+{
+    return a->percent == b->percent && !strcmp(a->policy, b->policy);
+}
+
+static void print_row(const outcome *all, uint32_t n, const outcome *first)
+{
+    outcome sum = {0};
+    double low, high, recall = 0;
+    uint32_t n_sessions = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const outcome *o = &all[i];
+        if (!same_row(o, first)) continue;
+        n_sessions++;
+        sum.calls += o->calls;
+        sum.equal += o->equal;
+        sum.tokens += o->tokens;
+        sum.same += o->same;
+        sum.quoting += o->quoting;
+        recall += o->recall * o->quoting;
+        sum.seconds += o->seconds;
+        sum.peak = o->peak > sum.peak ? o->peak : sum.peak;
+        sum.live = o->live > sum.live ? o->live : sum.live;
+        sum.live_compact = o->live_compact > sum.live_compact ? o->live_compact : sum.live_compact;
+        for (int k = 0; k < 2; k++) {
+            sum.computed[k] += o->computed[k];
+            sum.raw[k] += o->raw[k];
+            sum.effective[k] += o->effective[k];
+        }
+    }
+    bench_wilson(sum.equal, sum.calls, &low, &high);
+    printf("| %s | %u | %u/%u %.3f [%.3f, %.3f] | %.3f | %.3f | %.0f | %.0f, %.0f | %.0f, %.0f | %.1f, %.1f "
+           "| %.1f, "
+           "%.1f | %.0f |\n",
+        first->policy, n_sessions, sum.equal, sum.calls, sum.calls ? (double)sum.equal / sum.calls : 0, low,
+        high, sum.tokens ? (double)sum.same / sum.tokens : 0, sum.quoting ? recall / sum.quoting : 0,
+        sum.peak, sum.live, sum.live_compact, sum.computed[0], sum.computed[1], sum.raw[0] / 1e6,
+        sum.raw[1] / 1e6, sum.effective[0] / 1e6, sum.effective[1] / 1e6, sum.seconds);
+}
+
+/*
+ * Recall of one policy less that of another, by session, weighted by the calls that quote: the mean, and the interval in which 95% of
+ * 10,000 draws of as many sessions lie.
+ */
+static void print_difference(
+    const outcome *all, uint32_t n, uint32_t percent, const char *policy, const char *other)
+{
+    enum { DRAWS = 10000, MOST = 1024 };
+    static double means[DRAWS];
+    double difference[MOST], weight[MOST], sum = 0, total = 0;
+    uint32_t m = 0, better = 0, worse = 0;
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t k = 0; k < n && m < MOST; k++) {
+            if (all[i].percent != percent || all[k].percent != percent || all[i].session != all[k].session ||
+                strcmp(all[i].policy, policy) || strcmp(all[k].policy, other) || !all[i].quoting)
+                continue;
+            difference[m] = all[i].recall - all[k].recall;
+            weight[m] = all[i].quoting;
+            sum += difference[m] * weight[m];
+            total += weight[m];
+            better += difference[m] > 0;
+            worse += difference[m] < 0;
+            m++;
+        }
+    if (m < 2) return;
+    uint64_t state = 1;
+    for (uint32_t d = 0; d < DRAWS; d++) {
+        double drawn = 0, drawn_weight = 0;
+        for (uint32_t i = 0; i < m; i++) {
+            state = state * 6364136223846793005u + 1442695040888963407u;
+            const uint32_t at = (uint32_t)((state >> 33) % m);
+            drawn += difference[at] * weight[at];
+            drawn_weight += weight[at];
+        }
+        means[d] = drawn / drawn_weight;
+    }
+    qsort(means, DRAWS, sizeof *means, bench_compare_doubles);
+    printf("%u%%: quoted rows under %s less under %s: %+.4f [%+.4f, %+.4f] over %u sessions (%u better, %u "
+           "worse, sign test p %.2g)\n",
+        percent, policy, other, sum / total, means[DRAWS * 25 / 1000], means[DRAWS * 975 / 1000], m, better,
+        worse, bench_mcnemar(better, worse));
+}
+
+int sessions_summarise(const char *path, base_err *err)
+{
+    static const char *const pairs[][2] = {{"intentkv", "intentkv:mode=query"}, {"kvist", "kvist:memory=0"},
+        {"kvist", "snapkv"}, {"kvist", "streaming-llm"}, {"kvist", "h2o"}};
+    base_buf file = {0};
+    outcome *all = NULL;
+    int r = base_fs_read(path, LINES_MOST, &file, err);
+    const uint32_t n = r ? 0 : read_outcomes(&file, &all);
+    for (uint32_t i = 0; i < n; i++) {
+        bool is_new = true;
+        for (uint32_t k = 0; k < i && is_new; k++) is_new = all[k].percent != all[i].percent;
+        if (!is_new) continue;
+        printf("\nbudget %u%% of a session; in place, compact\n\n| policy | sessions | calls equal [95%%] | "
+               "their tokens equal | quoted rows active | peak | live rows | tokens computed | raw reads, "
+               "millions | effective "
+               "reads, millions | s |\n|---|---|---|---|---|---|---|---|---|---|---|\n",
+            all[i].percent);
+        for (uint32_t k = i; k < n; k++) {
+            bool new_row = all[k].percent == all[i].percent;
+            for (uint32_t j = 0; j < k && new_row; j++) new_row = !same_row(&all[j], &all[k]);
+            if (new_row) print_row(all, n, &all[k]);
+        }
+        puts("");
+        for (size_t k = 0; k < sizeof pairs / sizeof *pairs; k++)
+            print_difference(all, n, all[i].percent, pairs[k][0], pairs[k][1]);
+    }
+    free(all);
+    base_buf_free(&file);
+    return r;
+}
