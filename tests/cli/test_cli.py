@@ -585,6 +585,32 @@ class Engine(Case):
         for e in texts:
             self.assertFalse(control & set(e["ids"]))
 
+    def test_recorded_sessions_are_cut_before_each_call(self):
+        call = lambda **words: [{"function": {"name": "read", "arguments": json.dumps(words)}}]
+        text = " ".join(f"item {i} costs {7 * i} and is kept in room {i % 9}," for i in range(30))
+        talk = [{"role": "system", "content": "Rooms: " + text}, {"role": "user", "content": "Where is item 12?"},
+                {"role": "assistant", "content": "", "tool_calls": call(path="room 3")}, {"role": "tool", "content": "It is in room 3."},
+                {"role": "assistant", "content": "There.", "tool_calls": call(path="item 12")}, {"role": "user", "content": "Thanks."}]
+        path, out = os.path.join(self.folder, "talk.json"), os.path.join(self.folder, "out.jsonl")
+        with open(path, "w") as f:
+            json.dump([{"traj": talk}], f)
+        words = ["bench", "sessions", "--model", SMALL, "--file", path, "--sessions", "1", "--threads", "1", "--quotes", "--budget", "30,60",
+                 "--policies", "intentkv,kvist:memory=0", "--out", out]
+        run = self.run_kvist(*words)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        with open(out) as f:
+            lines = [json.loads(line) for line in f]
+        self.assertEqual([(o["policy"], o["percent"], o["quoting"]) for o in lines],
+                         [("intentkv", 30, 2), ("kvist:memory=0", 30, 2), ("intentkv", 60, 2), ("kvist:memory=0", 60, 2)])
+        for o in lines:
+            self.assertTrue(0 < o["recall"] <= 1, o)
+        self.assertEqual(self.run_kvist(*words, "--resume").returncode, 0)
+        with open(out) as f:
+            self.assertEqual(len(f.readlines()), 4)
+        table = self.run_kvist("bench", "sessions", "--summary", out)
+        self.assertIn("| intentkv | 1 |", table.stdout)
+        self.assertEqual(self.run_kvist("bench", "sessions", "--summary", path + "x").returncode, 1)
+
     def test_bad_models_get_a_sentence(self):
         with open(SMALL, "rb") as f:
             head = f.read(1 << 20)
