@@ -268,19 +268,26 @@ static void ask_bug(question *q, const context *c, const bench_sample *s, const 
     base_buf_free(&text);
 }
 
+/*
+ * Text and line are encoded together, since tokens join what stands before a line end with it: the line's are those that begin in it, what is
+ * asked ends before them.
+ */
 static void ask_completion(question *q, const context *c, const bench_sample *s, const bench_question *about)
 {
     const char *dot = strrchr(s->chunks[about->target].path, '.');
     base_buf text = {0};
     base_buf_printf(&text, "```%s\n%s", dot ? dot + 1 : "", about->before);
-    size_t n = text.len;
-    while (n && text.data[n - 1] == '\n') n--; /* the line end belongs to the line to write */
-    encode(c->b, text.data, n, &q->ids);
-    add_all(&q->all, &q->ids);
-    base_buf_clear(&text);
-    base_buf_printf(&text, "\n%s", about->line);
-    puts_ids(c->b, &q->all, text.data);
-    want_line(q, q->ids.n);
+    const size_t line_at = text.len;
+    base_buf_puts(&text, about->line);
+    encode(c->b, text.data, text.len, &q->all);
+    size_t n = 0, at = 0;
+    while (n < q->all.n && at < line_at) {
+        size_t length = 0;
+        model_tokenizer_piece(model_get_tokenizer(c->b->model), q->all.ids[n], &length);
+        at += length;
+        model_ids_add(&q->ids, q->all.ids[n++]);
+    }
+    want_line(q, n);
     base_buf_free(&text);
 }
 
