@@ -269,8 +269,8 @@ static void ask_bug(question *q, const context *c, const bench_sample *s, const 
 }
 
 /*
- * Text and line are encoded together, since tokens join what stands before a line end with it: the line's are those that begin in it, what is
- * asked ends before them.
+ * Text, line and its end are encoded together, since tokens join what stands before a line end with it: the line's are those that
+ * begin in it, what is asked ends before them.
  */
 static void ask_completion(question *q, const context *c, const bench_sample *s, const bench_question *about)
 {
@@ -278,7 +278,7 @@ static void ask_completion(question *q, const context *c, const bench_sample *s,
     base_buf text = {0};
     base_buf_printf(&text, "```%s\n%s", dot ? dot + 1 : "", about->before);
     const size_t line_at = text.len;
-    base_buf_puts(&text, about->line);
+    base_buf_printf(&text, "%s\n", about->line);
     encode(c->b, text.data, text.len, &q->all);
     size_t n = 0, at = 0;
     while (n < q->all.n && at < line_at) {
