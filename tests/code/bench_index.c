@@ -100,17 +100,16 @@ int main(int argc, char **argv)
         random ^= random << 13, random ^= random >> 7, random ^= random << 17;
         source *s = &files[random % n];
         if (code_language(s->path, s->text.data, s->text.len) == NULL) continue;
-        char *letters[2], before[2];
+        char *letters[2], were[2];
         for (int again = 0; again < 2; again++) { /* the second with its tree kept, as after a read */
             letters[again] = &s->text.data[random / (7 + again) % s->text.len];
-            before[again] = *letters[again];
+            were[again] = *letters[again];
             *letters[again] = (char)('a' + random / 3 % 26);
             start = base_clock_ns();
             code_index_update(x, s->path, s->text.data, s->text.len);
             (again ? edits : first)[n_edits] = seconds(start) * 1000;
         }
-        for (int again = 2; again-- > 0;)
-            *letters[again] = before[again]; /* hundreds of errors are no file */
+        for (int again = 2; again-- > 0;) *letters[again] = were[again]; /* hundreds of errors are no file */
         code_index_update(x, s->path, s->text.data, s->text.len);
         n_edits++;
     }
