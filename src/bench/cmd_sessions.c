@@ -34,13 +34,13 @@ static const char usage[] =
     "\n"
     "  --file FILE          trajectories: an array of {\"traj\":[{role, content, tool_calls}]}\n"
     "  --sessions N         how many (3); --first N: from which on (0)\n"
-    "                       late NAME: computed with everything active, cut before a call is read only\n"
     "  --quotes             only which rows a call quotes are active: rows are computed once a session, "
     "with\n"
     "                       everything active, and cut by every policy before every call\n"
     "  --budget PERCENT,... rows per lane, of the session's length (25)\n"
     "  --policies NAME,...  (streaming-llm,snapkv,h2o,intentkv:mode=query,intentkv,kvist); the full cache's "
     "calls are read first\n"
+    "                       late NAME: computed with everything active, cut before a call is read only\n"
     "  --most TOKENS        longer sessions are left out (8000)\n"
     "  --out FILE           results as JSON lines; --resume: FILE may exist, what it has is not run again\n"
     "  --seconds N          begin no session after so long (no limit)\n"
@@ -485,7 +485,10 @@ static int run_quotes(bench *b, int64_t number, base_err *err)
         const char *policy = NULL;
         b->budget = (uint32_t)strtoul(percent, NULL, 10);
         snprintf(list, sizeof list, "%s", b->policies);
-        while (n < CUTS_MOST && next_policy(b, number, &left, &policy)) {
+        while (next_policy(b, number, &left, &policy)) {
+            if (n == CUTS_MOST)
+                return base_fail(err, BASE_E_USAGE,
+                    "--quotes looks at %d policies times shares at once; name fewer", CUTS_MOST);
             cuts[n] = (cut){.percent = b->budget};
             choose(&cuts[n++].policy, policy);
         }

@@ -607,6 +607,10 @@ class Engine(Case):
         self.assertEqual(self.run_kvist(*words, "--resume").returncode, 0)
         with open(out) as f:
             self.assertEqual(len(f.readlines()), 4)
+        many = [*words[:-3], ",".join(f"kvist:window={i}" for i in range(1, 18)), "--out", os.path.join(self.folder, "many")]
+        run = self.run_kvist(*many)
+        self.assertEqual(run.returncode, 2, run.stderr)
+        self.assertIn("name fewer", run.stderr)
         table = self.run_kvist("bench", "sessions", "--summary", out)
         self.assertIn("| intentkv | 1 |", table.stdout)
         self.assertEqual(self.run_kvist("bench", "sessions", "--summary", path + "x").returncode, 1)
