@@ -207,6 +207,8 @@ void cuda_cublas_close(cuda_backend *c);
 /* ---- operations.c ---- */
 
 int cuda_check_cancel(const cuda_backend *c, base_err *err);
+/* A launch that copies n rows of floats on the device. */
+int cuda_copy_rows(cuda_backend *c, gpu_mat from, gpu_mat to, uint32_t n, uint32_t width, base_err *err);
 /* A kernel's struct of zeros in all its bytes, padding too: structs are compared as bytes (queue.c). */
 #define CUDA_PARAMS(type, name)                                                                              \
     type name;                                                                                               \

@@ -17,6 +17,18 @@ int cuda_check_cancel(const cuda_backend *c, base_err *err)
     return base_fail(err, BASE_E_CANCELLED, "cancelled");
 }
 
+int cuda_copy_rows(cuda_backend *c, gpu_mat from, gpu_mat to, uint32_t n, uint32_t width, base_err *err)
+{
+    CUDA_PARAMS(k_copy, k);
+    k.from = from.data;
+    k.to = to.data;
+    k.from_stride = from.stride;
+    k.to_stride = to.stride;
+    k.n = n;
+    k.width = width;
+    return cuda_launch(c, cuda_launch_copy, &k, sizeof k, n, err);
+}
+
 /* ---- made on the host: embeddings, angles ---- */
 
 /* A job for each token of a batch, which the pool's threads claim. Its number of tokens and the next one come first in its struct. */
@@ -88,18 +100,12 @@ int cuda_op_embed(model_ops *ops, const ops_embed_args *a, base_err *err)
         if (a->ids[t] < 0 || (uint64_t)a->ids[t] >= a->table->ne[1])
             return base_fail(err, BASE_E_LIMIT, "token id %d is outside the vocabulary of %llu", a->ids[t],
                 (unsigned long long)a->table->ne[1]);
-    CUDA_PARAMS(k_copy, k);
+    gpu_mat from = {.stride = width};
     int rc = cuda_reserve(c, a->n * width * sizeof *j.to, 0, 0, err);
     if (rc || a->n == 0) return rc;
-    cuda_take(&c->arguments, a->n * width * sizeof *j.to, &j.to, &k.from);
+    cuda_take(&c->arguments, a->n * width * sizeof *j.to, &j.to, &from.data);
     share_tokens(c, &j.tokens, embed_tokens);
-    const gpu_mat out = cuda_mat_of(a->out);
-    k.to = out.data;
-    k.from_stride = width;
-    k.to_stride = out.stride;
-    k.n = a->n;
-    k.width = (uint32_t)width;
-    return cuda_launch(c, cuda_launch_copy, &k, sizeof k, a->n, err);
+    return cuda_copy_rows(c, from, cuda_mat_of(a->out), a->n, (uint32_t)width, err);
 }
 
 int cuda_op_norm(model_ops *ops, const ops_norm_args *a, base_err *err)
@@ -228,7 +234,7 @@ int cuda_op_rope_table(model_ops *ops, const ops_rope_table_args *a, base_err *e
     const uint32_t half = a->n_rot / 2;
     const double scale = a->scale != 0 ? a->scale : 1;
     angles_job j = {.tokens.n = a->n, .a = a};
-    CUDA_PARAMS(k_copy, k);
+    gpu_mat from = {.stride = a->n_rot}, to = {.data = a->table->data, .stride = a->n_rot};
     if (a->n_rot % 2 || (size_t)a->n * a->n_rot * sizeof(float) > a->table->n_bytes)
         return base_fail(err, BASE_E_LIMIT, "a RoPE table of %u x %u does not fit", a->n, a->n_rot);
     int rc = cuda_reserve(c, (size_t)a->n * a->n_rot * sizeof *j.to, 0, 0, err);
@@ -238,13 +244,10 @@ int cuda_op_rope_table(model_ops *ops, const ops_rope_table_args *a, base_err *e
     for (uint32_t i = 0; i < half; i++)
         turns[i] = scale * pow(a->base, -2.0 * i / a->n_rot) / (a->factors ? a->factors[i] : 1.0f);
     j.turns = turns;
-    cuda_take(&c->arguments, (size_t)a->n * a->n_rot * sizeof *j.to, &j.to, &k.from);
+    cuda_take(&c->arguments, (size_t)a->n * a->n_rot * sizeof *j.to, &j.to, &from.data);
     share_tokens(c, &j.tokens, turn_tokens);
     free(turns);
-    k.to = a->table->data;
-    k.from_stride = k.to_stride = k.width = a->n_rot;
-    k.n = a->n;
-    return cuda_launch(c, cuda_launch_copy, &k, sizeof k, a->n, err);
+    return cuda_copy_rows(c, from, to, a->n, a->n_rot, err);
 }
 
 int cuda_op_rope(model_ops *ops, const ops_rope_args *a, base_err *err)

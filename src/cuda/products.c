@@ -31,18 +31,6 @@ static gpu_launch_fn *way_of(const cuda_backend *c, const k_matmul *k)
     }
 }
 
-static int copy_rows(cuda_backend *c, gpu_mat from, gpu_mat to, uint32_t n, uint32_t width, base_err *err)
-{
-    CUDA_PARAMS(k_copy, k);
-    k.from = from.data;
-    k.to = to.data;
-    k.from_stride = from.stride;
-    k.to_stride = to.stride;
-    k.n = n;
-    k.width = width;
-    return cuda_launch(c, cuda_launch_copy, &k, sizeof k, n, err);
-}
-
 static int add_bias(cuda_backend *c, const float *bias, gpu_mat y, uint32_t n, uint32_t width, base_err *err)
 {
     CUDA_PARAMS(k_add, k);
@@ -82,7 +70,7 @@ static int multiply_by_cublas(cuda_backend *c, const ops_matmul_args *a, const k
         g.n_out = part->w.n_out;
         g.adds = part->add.data != NULL;
         if (g.adds && part->add.data != part->y.data)
-            rc = copy_rows(c, part->add, part->y, k->n, g.n_out, err);
+            rc = cuda_copy_rows(c, part->add, part->y, k->n, g.n_out, err);
         if (!rc) rc = cuda_launch(c, cuda_launch_gemm, &g, sizeof g, k->n, err);
         if (!rc && part->bias) rc = add_bias(c, part->bias, part->y, k->n, g.n_out, err);
     }
