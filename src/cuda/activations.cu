@@ -15,6 +15,7 @@ enum { NORM_THREADS = 256, QUANT_WARPS = 8, SLICE_BLOCKS = 64 };
 static __global__ void norm_groups(const k_norm a)
 {
     GPU_SHARED(shared);
+    gpu_begin();
     const uint32_t row = blockIdx.x, group = blockIdx.y;
     const float *x = a.x.data + row * a.x.stride + (size_t)group * a.width;
     float *out = a.out.data + row * a.out.stride + (size_t)group * a.width;
@@ -25,6 +26,7 @@ static __global__ void norm_groups(const k_norm a)
 static __global__ void quant_rows(const k_quant a)
 {
     GPU_SHARED(shared);
+    gpu_begin();
     const uint32_t row = blockIdx.y, n_blocks = a.width / GPU_BLOCK, warp = threadIdx.x / GPU_WARP;
     const uint32_t lane = threadIdx.x % GPU_WARP, from = a.rows ? a.rows[row] : row;
     const uint32_t first = blockIdx.x * SLICE_BLOCKS;
@@ -46,6 +48,7 @@ static __global__ void quant_rows(const k_quant a)
 
 static __global__ void add_rows(const k_add a)
 {
+    gpu_begin();
     const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x, row = blockIdx.y;
     if (i >= a.width) return;
     const float x = a.a.data[row * a.a.stride + i] * a.scale_a;

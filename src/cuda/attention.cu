@@ -154,6 +154,7 @@ static __device__ void attend_tile(const k_attention *a, const room *r, uint32_t
 static __global__ __launch_bounds__(ATTEND_THREADS, 2) void attend(const k_attention a)
 {
     GPU_SHARED(shared);
+    gpu_begin();
     const uint32_t d = a.lists.head_dim, group = a.n_head / a.lists.n_lanes, n_all = a.n * group;
     const uint32_t lane = a.lists.first_lane + blockIdx.x, first_q = blockIdx.y * GPU_QUERIES;
     const uint32_t n_q = gpu_least(n_all - first_q, GPU_QUERIES);
@@ -225,6 +226,7 @@ static __device__ float merge_factors(
 static __global__ void merge_states(const k_attention a)
 {
     GPU_SHARED(shared);
+    gpu_begin();
     float *before = (float *)(void *)shared, *now = before + MERGE_TILES, *sums = now + MERGE_TILES;
     const uint32_t d = a.lists.head_dim, group = a.n_head / a.lists.n_lanes, m = blockIdx.y,
                    token = m / group;

@@ -117,6 +117,7 @@ static __device__ __forceinline__ void add_chunk(
 template <int d> static __global__ __launch_bounds__(WIDE_THREADS) void attend_wide(const k_attention a)
 {
     GPU_SHARED(shared);
+    gpu_begin();
     uint16_t *rows = (uint16_t *)(void *)shared;
     const uint32_t g = threadIdx.x % GPU_WARP / 4, t = threadIdx.x % 4, room = GPU_CHUNK_ROWS * row_stride(d);
     const uint32_t lane = a.lists.first_lane + blockIdx.x, group = a.n_head / a.lists.n_lanes;

@@ -19,7 +19,7 @@
 #define GPU_UNROLL_8     _Pragma("unroll 8")
 #define GPU_SHARED(name) extern __shared__ __align__(16) unsigned char name[]
 #define GPU_LAUNCH(kernel, grid, block, shared_bytes, stream, params)                                        \
-    kernel<<<grid, block, shared_bytes, stream>>>(params)
+    gpu_launch(kernel, grid, block, shared_bytes, stream, params)
 #else
 #define GPU_UNROLL
 #define GPU_ROLLED
@@ -35,6 +35,60 @@ template <typename K> static inline cudaError_t gpu_allow_shared(K kernel, size_
 {
     if (n_bytes <= GPU_SHARED_PLAIN) return cudaSuccess;
     return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)n_bytes);
+}
+
+/* ---- launches that follow one another ---- */
+
+#ifdef __CUDACC__
+/*
+ * From Hopper on a launch may come to the multiprocessors while the one before it ends; what it must not do before that one is through
+ * stands behind gpu_begin. The caller asks for errors (cudaGetLastError).
+ */
+template <typename P>
+static inline void gpu_launch(
+    void (*kernel)(P), dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream, P params)
+{
+    int major = 0;
+    cudaLaunchAttribute early = {};
+    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    early.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t config = {};
+    config.gridDim = grid;
+    config.blockDim = block;
+    config.dynamicSmemBytes = shared_bytes;
+    config.stream = stream;
+    config.attrs = &early;
+    if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0) == cudaSuccess && major >= 9)
+        config.numAttrs = 1;
+    (void)cudaLaunchKernelEx(&config, kernel, params);
+}
+#endif
+
+/*
+ * Every thread of every kernel, before it touches memory that a launch writes: all launches before this one are through, and the next
+ * one may come. In front of it only weights are fetched, which nobody writes.
+ */
+static __device__ __forceinline__ void gpu_begin(void)
+{
+#ifndef __CUDACC__
+    emu_begin();
+#elif __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+/* Memory that will be read soon comes into the second cache. One thread; nothing waits. Multiples of 16 bytes, aligned so. */
+static __device__ __forceinline__ void gpu_fetch_ahead(const void *from_global, uint32_t n_bytes)
+{
+#ifndef __CUDACC__
+    emu_fetch_ahead(from_global, n_bytes);
+#elif __CUDA_ARCH__ >= 900
+    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from_global), "r"(n_bytes) : "memory");
+#else
+    (void)from_global;
+    (void)n_bytes;
+#endif
 }
 
 /* ---- asynchronous copies into shared memory ---- */

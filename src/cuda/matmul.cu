@@ -14,7 +14,11 @@
 #include "cuda/turn.cuh"
 #include "cuda/weights.cuh"
 
-enum { ROWS = GPU_ROWS, SUMS = 768 /* numbers of a row that wait in shared memory, over all columns */ };
+enum {
+    ROWS = GPU_ROWS,
+    SUMS = 768, /* numbers of a row that wait in shared memory, over all columns */
+    AHEAD_BYTES = 4096
+};
 
 /* The block's value with one column's 32 numbers: multiply_block of kernels_ref.c, without the column's scale. */
 template <int bits>
@@ -196,6 +200,14 @@ static __device__ void end_product(
     }
 }
 
+/* The beginning of a row's weights, which is on its way while the launch before ends. A warp's first lane. */
+static __device__ void fetch_row_ahead(const gpu_weight *w, uint32_t row)
+{
+    const uint32_t n_bytes = w->n_in / GPU_BLOCK * quant_pieces(w->bits) * (uint32_t)sizeof(uint4);
+    if (row < w->n_out && threadIdx.x % GPU_WARP == 0)
+        gpu_fetch_ahead(w->quants + (size_t)row * n_bytes, gpu_least(n_bytes, AHEAD_BYTES));
+}
+
 static __global__ __launch_bounds__(ROWS *GPU_WARP, 3) void multiply_parts(const k_matmul a)
 {
     GPU_SHARED(shared);
@@ -205,6 +217,8 @@ static __global__ __launch_bounds__(ROWS *GPU_WARP, 3) void multiply_parts(const
     const gpu_weight *w = &a.parts[p].w;
     const uint32_t first_row = (blockIdx.x - a.parts[p].first) * ROWS,
                    first_column = blockIdx.y * GPU_COLUMNS;
+    fetch_row_ahead(w, first_row + threadIdx.x / GPU_WARP);
+    gpu_begin();
     const uint32_t n_columns = gpu_least(a.n - first_column, GPU_COLUMNS);
     const uint32_t row = first_row + threadIdx.x % ROWS, column = threadIdx.x / ROWS;
     const bool mine = column < n_columns && row < w->n_out;

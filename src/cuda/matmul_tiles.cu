@@ -391,6 +391,7 @@ template <int n_matrices>
 static __global__ __launch_bounds__(TILE_THREADS, 3) void multiply_tiles(const k_matmul a)
 {
     GPU_SHARED(shared);
+    gpu_begin();
     enum { COLUMNS = 2 * MATRIX_ROWS * n_matrices };
     uint32_t p = 0;
     while (p + 1 < a.n_parts && blockIdx.y >= a.parts[p + 1].first) p++;

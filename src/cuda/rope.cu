@@ -11,12 +11,14 @@
 
 static __global__ void rope_heads(const k_rope a)
 {
+    gpu_begin();
     const uint32_t half = a.n_rot / 2, pair = blockIdx.x * blockDim.x + threadIdx.x;
     if (pair < a.n_heads * half) turn_pair(&a, blockIdx.y, pair / half, pair % half);
 }
 
 static __global__ void write_rows(const k_rows_write a)
 {
+    gpu_begin();
     for (uint32_t i = threadIdx.x; i < a.head_dim; i += blockDim.x) {
         write_element(&a, &a.k, false, blockIdx.x, blockIdx.y, i);
         write_element(&a, &a.v, true, blockIdx.x, blockIdx.y, i);

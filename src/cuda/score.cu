@@ -51,6 +51,7 @@ static __device__ float *tile_state(const k_score *a, uint32_t lane, uint32_t m,
 static __global__ __launch_bounds__(ATTEND_THREADS, 2) void score_tiles(const k_score a)
 {
     GPU_SHARED(shared);
+    gpu_begin();
     const uint32_t lane = blockIdx.x, first = blockIdx.y * GPU_TILE, n_all = a.n_heads[lane] * a.n_queries;
     const uint32_t list_rows = a.lists.n_rows[a.lists.first_lane + lane], from = a.from[lane],
                    warp = threadIdx.x / GPU_WARP;
@@ -70,6 +71,7 @@ static __global__ __launch_bounds__(ATTEND_THREADS, 2) void score_tiles(const k_
 
 static __global__ void score_totals(const k_score a)
 {
+    gpu_begin();
     const uint32_t m = blockIdx.x * blockDim.x + threadIdx.x, lane = blockIdx.y;
     if (m >= a.n_heads[lane] * a.n_queries) return;
     const uint32_t n_rows = a.lists.n_rows[a.lists.first_lane + lane];
@@ -90,6 +92,7 @@ static __global__ void score_totals(const k_score a)
 static __global__ __launch_bounds__(ATTEND_THREADS, 2) void score_mass(const k_score a)
 {
     GPU_SHARED(shared);
+    gpu_begin();
     const uint32_t lane = blockIdx.x, first = blockIdx.y * GPU_TILE, n_heads = a.n_heads[lane],
                    n_all = n_heads * a.n_queries;
     const uint32_t list_rows = a.lists.n_rows[a.lists.first_lane + lane], from = a.from[lane];
@@ -127,6 +130,7 @@ static __global__ __launch_bounds__(ATTEND_THREADS, 2) void score_mass(const k_s
 static __global__ void bound_sections(const k_bound a)
 {
     GPU_SHARED(shared);
+    gpu_begin();
     const uint32_t d = a.head_dim, head = blockIdx.x, token = blockIdx.z,
                    section = blockIdx.y * blockDim.x + threadIdx.x;
     float *above = (float *)(void *)shared, *below = above + (size_t)a.group * d;

@@ -11,6 +11,7 @@
 
 static __global__ void apply_patches(const k_patch a)
 {
+    gpu_begin();
     for (uint32_t p = blockIdx.x; p < a.n; p += gridDim.x) {
         const uint32_t *from = (const uint32_t *)(uintptr_t)a.patches[p].from;
         uint32_t *to = (uint32_t *)(uintptr_t)a.patches[p].to;
@@ -20,6 +21,7 @@ static __global__ void apply_patches(const k_patch a)
 
 static __global__ void unpack_rows(const k_unpack a)
 {
+    gpu_begin();
     const uint32_t row = blockIdx.x * (blockDim.x / GPU_WARP) + threadIdx.x / GPU_WARP;
     if (row >= a.n) return;
     const size_t width = 2 * (size_t)a.head_dim; /* a multiple of 8: 16 bytes at a time */
@@ -30,6 +32,7 @@ static __global__ void unpack_rows(const k_unpack a)
 
 static __global__ void copy_rows(const k_copy a)
 {
+    gpu_begin();
     const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x, row = blockIdx.y;
     if (i < a.width) a.to[row * a.to_stride + i] = a.from[row * a.from_stride + i];
 }

@@ -23,6 +23,7 @@ static __device__ __forceinline__ int byte_of(const int *words, int i, bool is_s
 /* A thread for 32 weights. */
 template <int bits> static __global__ void widen_weights(const k_widen a)
 {
+    gpu_begin();
     const size_t block = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (block >= a.n_blocks) return;
     const packed_quants<bits> packed = load_quants<bits>(&a.w, block);
@@ -42,6 +43,7 @@ template <int bits> static __global__ void widen_weights(const k_widen a)
 
 static __global__ void widen_columns(const k_widen_columns a)
 {
+    gpu_begin();
     const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x, row = blockIdx.y;
     if (i >= a.width) return;
     const size_t at = (size_t)row * a.width + i;

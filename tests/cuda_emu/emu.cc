@@ -39,7 +39,7 @@ struct fiber {
     int line; /* where it waits */
     emu_place place;
     emu_words given; /* to the warp */
-    bool vote;
+    bool vote, begun;
 };
 
 struct warp {
@@ -133,6 +133,7 @@ static void fiber_main(void)
     __sanitizer_finish_switch_fiber(nullptr, &scheduler_stack, &scheduler_stack_bytes);
 #endif
     (*kernel_now)();
+    if (!fibers[current].begun) die("a thread ended without gpu_begin", 0, 0);
     fibers[current].state = FIBER_DONE;
     to_scheduler(true);
 }
@@ -192,6 +193,20 @@ unsigned emu_warp_ballot(int line, bool vote)
 void *emu_shared(void)
 {
     return shared_now;
+}
+
+void emu_begin(void)
+{
+    fibers[current].begun = true;
+}
+
+void emu_fetch_ahead(const void *from, uint32_t n_bytes)
+{
+    const volatile unsigned char *bytes = (const unsigned char *)from;
+    if (((uintptr_t)from | n_bytes) % 16 || n_bytes == 0)
+        die("a fetch that is not aligned to 16 bytes", 0, n_bytes);
+    (void)bytes[0];
+    (void)bytes[n_bytes - 1];
 }
 
 /* ---- a block ---- */
@@ -265,7 +280,7 @@ static void run_block(dim3 block_place, size_t shared_bytes)
         f->place.thread = dim3((unsigned)i % emu_block_dim.x, (unsigned)i / emu_block_dim.x, 0);
         f->place.block = block_place;
         f->state = FIBER_READY;
-        f->vote = false;
+        f->vote = f->begun = false;
         fiber_prepare(f, fiber_main);
     }
     for (;;) {

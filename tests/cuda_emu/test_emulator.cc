@@ -28,6 +28,7 @@ typedef struct params {
 static __global__ void rotate(const params a)
 {
     GPU_SHARED(shared);
+    gpu_begin();
     int *numbers = (int *)(void *)shared;
     numbers[threadIdx.x] = (int)(blockIdx.x * 1000 + threadIdx.x);
     __syncthreads();
@@ -36,6 +37,7 @@ static __global__ void rotate(const params a)
 
 static __global__ void warps(const params a)
 {
+    gpu_begin();
     const int lane = (int)(threadIdx.x % 32);
     int sum = lane;
     for (int other = 16; other > 0; other /= 2) sum += __shfl_xor_sync(GPU_ALL, sum, other);
@@ -54,6 +56,7 @@ typedef struct matrices {
 static __global__ void multiply(const matrices a)
 {
     GPU_SHARED(shared);
+    gpu_begin();
     const uint32_t lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
     for (uint32_t i = lane; i < 24 * 32; i += 32)
         shared[i] = (uint8_t)(i < 512 ? a.rows[i / 32][i % 32] : a.columns[i / 32 - 16][i % 32]);
@@ -96,6 +99,7 @@ static bool matrices_multiply(void)
 static __global__ void wrong(const params a)
 {
     GPU_SHARED(shared);
+    if (a.kind != 3) gpu_begin();
     switch (a.kind) {
     case 0: /* half of the block leaves */
         if (threadIdx.x >= 32) return;
@@ -110,7 +114,7 @@ static __global__ void wrong(const params a)
     case 2: /* a shuffle without one lane */
         if (threadIdx.x != 7) a.out[0] = __shfl_sync(GPU_ALL, 1, 0);
         break;
-    default: shared[0] = 1; break;
+    default: shared[0] = 1; break; /* 3: begins nowhere */
     }
 }
 
@@ -159,6 +163,7 @@ int main()
         "a barrier that half of a block never reaches");
     expect(dies_saying(1, "different barriers"), "two barriers at once");
     expect(dies_saying(2, "ended while its warp waits"), "a shuffle that a lane never reaches");
+    expect(dies_saying(3, "without gpu_begin"), "a thread that never waits for the launch before");
     for (int h = 0; h < 65536; h++) {
         const uint16_t half = (uint16_t)h;
         if ((half & 0x7C00) != 0x7C00 && gpu_f32_to_f16(gpu_f16_to_f32(half)) != half) {

@@ -53,6 +53,8 @@ enum { EMU_WORDS = 6 };
 typedef uint32_t emu_words[EMU_WORDS];
 const emu_words *emu_warp_share(int line, const uint32_t *words, int n);
 void *emu_shared(void);
+void emu_begin(void);                                     /* a thread that ends without it ends the program */
+void emu_fetch_ahead(const void *from, uint32_t n_bytes); /* reads its first and last byte */
 void emu_launch(
     dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream, std::function<void()> kernel);
 unsigned emu_lane(void);
