@@ -76,6 +76,7 @@ static void cuda_close(model_ops *ops)
     cuda_backend *c = cuda_of(ops);
     if (c->stream) cudaStreamSynchronize(c->stream);
     cuda_cublas_close(c);
+    cuda_pins_free(c);
     cuda_rows_free(c);
     cuda_queue_free(c);
     cuda_free(c, c->states, c->states_bytes);
@@ -122,6 +123,9 @@ int cuda_ops_open(model_ops **ret, int n_threads, uint64_t memory_bytes, bool bf
         .weight_free = cuda_weight_free,
         .weight_bytes = cuda_weight_bytes,
         .weight_outputs = cuda_weight_outputs,
+        .pin = cuda_pin,
+        .unpin = cuda_unpin,
+        .bring = cuda_bring,
 #define MODEL_OP(op) .op = cuda_op_##op,
 #include "model/ops.def"
 #undef MODEL_OP

@@ -6,6 +6,7 @@
  *     queue.c       launches that wait, graphs of them, and the pieces of memory that travel with them
  *     fuse.c        several launches become one
  *     weights.c     the file's matrices into planes (kernels.h)
+ *     pins.c        which of the host's memory the device reads by itself
  *     rows.c        which rows of the cache are on the device
  *     lists.c       the live lists there, and the rows that they need
  *     operations.c  one function an operation: numbers into a kernel's struct
@@ -94,6 +95,18 @@ typedef struct cuda_queue {
     uint64_t serial; /* counts flushes */
 } cuda_queue;
 
+typedef struct cuda_pinned {
+    const uint8_t *host;
+    uint8_t *device; /* the same memory, as the device names it */
+    size_t n_bytes;
+} cuda_pinned;
+
+typedef struct cuda_pins {
+    cuda_pinned *pieces; /* by address here */
+    size_t n, cap;
+    bool is_refused; /* the system pins no more */
+} cuda_pins;
+
 typedef struct cuda_rows cuda_rows;
 typedef struct cuda_cublas cuda_cublas;
 
@@ -108,6 +121,7 @@ typedef struct cuda_backend {
     base_err failed;                /* code 0: nothing has */
     cuda_arena arguments, move, patch_lists, back;
     cuda_queue queue;
+    cuda_pins pins;
     cuda_rows *rows;
     cuda_cublas *cublas; /* NULL: products give the CPU's bits */
     uint32_t *arrived;   /* [CUDA_ARRIVED] zeros, for products that go on (k_then) */
@@ -156,6 +170,15 @@ void cuda_queue_free(cuda_backend *c);
 
 void cuda_fuse(cuda_queue *q);
 
+/* ---- pins.c ---- */
+
+/* ops.h's pin and unpin. */
+void cuda_pin(model_ops *ops, void *memory, size_t n_bytes);
+void cuda_unpin(model_ops *ops, void *memory);
+/* Where the device reads what lies here; 0: it cannot. */
+uint64_t cuda_pinned_at(const cuda_backend *c, const void *address);
+void cuda_pins_free(cuda_backend *c);
+
 /* ---- rows.c ---- */
 
 int cuda_rows_new(cuda_backend *c, base_err *err);
@@ -189,6 +212,8 @@ size_t cuda_rows_n_slots(const cuda_backend *c);
  */
 int cuda_lists_prepare(
     cuda_backend *c, const model_rows_view *view, uint32_t layer, gpu_lists *ret, base_err *err);
+/* ops.h's bring: all layers', and does not wait until they stand. */
+int cuda_bring(model_ops *ops, const model_rows_view *view, base_err *err);
 
 /* ---- cublas.c ---- */
 

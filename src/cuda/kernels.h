@@ -213,13 +213,14 @@ typedef struct k_patch {
     uint32_t n;
 } k_patch;
 
-/* Rows as the host packed them, [n][2 * head_dim], to their slots. */
-typedef struct k_unpack {
-    const uint16_t *rows;
-    const uint64_t *places; /* [n] lane * n_slots + slot */
+/* Rows from where they lie (memory of the host that the device reads, or what the host gathered) to their slots. */
+typedef struct k_bring {
+    const uint64_t *keys;   /* [n] addresses */
+    const uint64_t *places; /* [n] lane * n_slots + slot; NULL: keys only, one behind another */
     uint16_t *pool;
+    size_t to_value; /* halves from a key to its value */
     uint32_t n, head_dim;
-} k_unpack;
+} k_bring;
 
 typedef struct k_copy {
     const float *from;
@@ -237,7 +238,7 @@ typedef cudaError_t gpu_launch_fn(cudaStream_t stream, const void *params);
 gpu_launch_fn cuda_launch_norm, cuda_launch_quant, cuda_launch_matmul, cuda_launch_matmul_narrow,
     cuda_launch_matmul_wide, cuda_launch_add, cuda_launch_rope, cuda_launch_rows_write, cuda_launch_attention,
     cuda_launch_merge, cuda_launch_score_tiles, cuda_launch_score_totals, cuda_launch_score_mass,
-    cuda_launch_bound, cuda_launch_patch, cuda_launch_unpack, cuda_launch_copy, cuda_launch_widen,
+    cuda_launch_bound, cuda_launch_patch, cuda_launch_bring, cuda_launch_copy, cuda_launch_widen,
     cuda_launch_widen_columns, cuda_launch_gemm, cuda_launch_attention_wide;
 
 #ifdef __cplusplus

@@ -2,8 +2,11 @@
  * The live lists on the device, and the rows that they name and the pool lacks.
  *
  * A lane's list on the device is its rows' places in order; it is compared with the view run by run, and only what differs is sent:
- * for a decoded token one word a lane. Promoting a row that is still in the pool moves nothing; else the rows of a plan go over in
- * one transfer and are unpacked there. Which rows the pool holds: rows.c.
+ * for a decoded token one word a lane. Promoting a row that is still in the pool moves nothing; else the device reads the rows of a
+ * plan where they are pinned (pins.c), all in one launch; those that are not are gathered by the pool's threads first.
+ *
+ * A plan's rows and lists go over in the pause that applied it (cuda_bring), on the stream that computes: it has nothing else to do
+ * then, and nobody here waits for it. Which rows the pool holds: rows.c.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -56,13 +59,17 @@ static int grow_lists(cuda_backend *c, uint32_t n_rows, base_err *err)
 
 /* ---- rows to the device ---- */
 
-/* Rows on their way to the device: where they are here, and their places there; gathered by the pool when the piece is full. */
+/*
+ * Rows on their way to the device: the addresses of their keys, and their places. Those that are not pinned are gathered by the pool's
+ * threads when the piece is full, into blocks like the cache's: so all values lie as far behind their keys.
+ */
 typedef struct upload {
-    uint16_t *rows; /* host side of the move arena: [n][2 * head_dim] */
-    uint64_t *places;
-    const uint16_t *device_rows;
-    const uint64_t *device_places;
-    uint32_t n, cap, left; /* left: rows to come, this piece's and later ones' */
+    uint64_t *keys, *places; /* [cap], in the move arena */
+    const uint64_t *device_keys, *device_places;
+    uint16_t *staged; /* beside them; NULL: every block of the view is pinned */
+    const uint16_t *device_staged;
+    uint32_t n, n_staged, cap, left; /* left: rows to come, this piece's and later ones' */
+    bool stages;
 } upload;
 
 typedef struct gather_job {
@@ -72,6 +79,12 @@ typedef struct gather_job {
     _Atomic uint32_t next;
 } gather_job;
 
+/* Where row i lies in blocks of keys and values, in halves. */
+static size_t staged_at(uint32_t i, uint32_t head_dim)
+{
+    return ((size_t)i / MODEL_ROWS_BLOCK * 2 * MODEL_ROWS_BLOCK + i % MODEL_ROWS_BLOCK) * head_dim;
+}
+
 static void gather_rows(void *arg, int thread, int n_threads)
 {
     (void)thread;
@@ -80,23 +93,35 @@ static void gather_rows(void *arg, int thread, int n_threads)
     const size_t d = j->head_dim;
     for (uint32_t first; (first = atomic_fetch_add(&j->next, GATHER_ROWS)) < j->n;)
         for (uint32_t i = first; i < j->n && i < first + GATHER_ROWS; i++) {
-            memcpy(j->to + 2 * i * d, j->from[i].key, d * sizeof *j->to);
-            memcpy(j->to + (2 * i + 1) * d, j->from[i].value, d * sizeof *j->to);
+            uint16_t *key = j->to + staged_at(i, j->head_dim);
+            memcpy(key, j->from[i].key, d * sizeof *key);
+            memcpy(key + MODEL_ROWS_BLOCK * d, j->from[i].value, d * sizeof *key);
         }
+}
+
+static bool is_pinned(const cuda_backend *c, const model_rows_view *view)
+{
+    for (uint32_t b = 0; b < view->n_blocks; b++)
+        if (!cuda_pinned_at(c, view->blocks[b])) return false;
+    return true;
 }
 
 static int begin_upload(cuda_backend *c, upload *u, base_err *err)
 {
     cuda_rows *r = c->rows;
-    const size_t row = cuda_rows_row_bytes(r);
-    const uint32_t cap = u->left < UPLOAD_ROWS ? u->left : UPLOAD_ROWS;
-    int rc = cuda_reserve(c, 0, cap * (row + sizeof *u->places), 0, err);
+    const uint32_t cap = u->left < UPLOAD_ROWS ? u->left : UPLOAD_ROWS,
+                   n_blocks = (cap + MODEL_ROWS_BLOCK - 1) / MODEL_ROWS_BLOCK;
+    const size_t keys_bytes = cap * sizeof *u->keys,
+                 staged_bytes = u->stages ? n_blocks * MODEL_ROWS_BLOCK * cuda_rows_row_bytes(r) : 0;
+    int rc = cuda_reserve(c, 0, staged_bytes + 2 * keys_bytes, 0, err);
     if (rc) return rc;
     base_grow(&r->sources, &r->cap_sources, cap, sizeof *r->sources);
-    cuda_take(&c->move, cap * (row + sizeof *u->places), &u->rows, &u->device_rows);
-    u->places = (uint64_t *)(void *)((uint8_t *)u->rows + cap * row);
-    u->device_places = (const uint64_t *)(const void *)((const uint8_t *)u->device_rows + cap * row);
-    u->n = 0;
+    cuda_take(&c->move, staged_bytes + 2 * keys_bytes, &u->staged, &u->device_staged);
+    u->keys = (uint64_t *)(void *)((uint8_t *)u->staged + staged_bytes);
+    u->places = u->keys + cap;
+    u->device_keys = (const uint64_t *)(const void *)((const uint8_t *)u->device_staged + staged_bytes);
+    u->device_places = u->device_keys + cap;
+    u->n = u->n_staged = 0;
     u->cap = cap;
     return 0;
 }
@@ -104,15 +129,16 @@ static int begin_upload(cuda_backend *c, upload *u, base_err *err)
 static int end_upload(cuda_backend *c, upload *u, base_err *err)
 {
     cuda_rows *r = c->rows;
-    const k_unpack params = {u->device_rows, u->device_places, r->pool, u->n, r->shape.head_dim};
-    gather_job j = {.from = r->sources, .to = u->rows, .n = u->n, .head_dim = r->shape.head_dim};
-    u->n = u->cap = 0;
-    if (j.n == 0) return 0;
+    const uint32_t d = r->shape.head_dim;
+    const k_bring params = {u->device_keys, u->device_places, r->pool, (size_t)MODEL_ROWS_BLOCK * d, u->n, d};
+    gather_job j = {.from = r->sources, .to = u->staged, .n = u->n_staged, .head_dim = d};
+    u->n = u->n_staged = u->cap = 0;
+    if (params.n == 0) return 0;
     if (j.n < 4 * GATHER_ROWS)
         gather_rows(&j, 0, 1);
     else
         base_pool_share(c->pool, gather_rows, &j);
-    return cuda_run_now(c, cuda_launch_unpack, &params, err);
+    return cuda_run_now(c, cuda_launch_bring, &params, err);
 }
 
 static int upload_row(cuda_backend *c, upload *u, const model_rows_view *view, uint32_t lane, uint32_t slot,
@@ -125,7 +151,13 @@ static int upload_row(cuda_backend *c, upload *u, const model_rows_view *view, u
         if (!rc) rc = begin_upload(c, u, err);
         if (rc) return rc;
     }
-    r->sources[u->n] = (row_source){model_rows_key(view, lane, slot), model_rows_value(view, lane, slot)};
+    const uint16_t *key = model_rows_key(view, lane, slot);
+    uint64_t at = cuda_pinned_at(c, key);
+    if (!at) {
+        at = (uint64_t)(uintptr_t)(u->device_staged + staged_at(u->n_staged, r->shape.head_dim));
+        r->sources[u->n_staged++] = (row_source){key, model_rows_value(view, lane, slot)};
+    }
+    u->keys[u->n] = at;
     u->places[u->n++] = lane * (uint64_t)r->n_slots + place;
     u->left--;
     return 0;
@@ -198,20 +230,45 @@ static int send_lengths(cuda_backend *c, const model_rows_view *view, uint32_t f
     return cuda_patch(c, c->rows->n_rows + first, device, n, err);
 }
 
-/* Makes the layer's lists equal the view's; from: ordinals of each that do. */
-static int match_lists(
-    cuda_backend *c, const model_rows_view *view, uint32_t first, const uint32_t *from, base_err *err)
+/* The ordinals of each lane of a layer that stand on the device. */
+static void find_common(const cuda_rows *r, const model_rows_view *view, uint32_t first, uint32_t *from)
+{
+    for (uint32_t i = 0; i < view->shape.n_head_kv; i++)
+        from[i] = common_rows(&r->lanes[first + i], &view->lanes[first + i]);
+}
+
+/* Room for the lists of n layers and for the rows that they lack. */
+static int make_room(
+    cuda_backend *c, const model_rows_view *view, uint32_t layer, uint32_t n_layers, base_err *err)
+{
+    const uint32_t n = view->shape.n_head_kv;
+    uint32_t from[CUDA_LANES_MAX], most = 0;
+    int rc = cuda_rows_meet(c, view, err);
+    for (uint32_t i = layer * n; i < (layer + n_layers) * n && !rc; i++)
+        if (view->lanes[i].n_rows > most) most = view->lanes[i].n_rows;
+    if (!rc && most > c->rows->cap) rc = grow_lists(c, most, err);
+    /* Twice: room for a later layer may be made of what an earlier one counted on; then nothing more is to be swept. */
+    for (uint32_t i = 0; i < (n_layers > 1 ? 2 * n_layers : 1) && !rc; i++) {
+        const uint32_t first = (layer + i % n_layers) * n;
+        find_common(c->rows, view, first, from);
+        rc = cuda_rows_make_room(c, view, first, from, err);
+    }
+    return rc;
+}
+
+/* Makes the layer's lists equal the view's. Rows that they lack are in `u`, and under way when it ends. */
+static int match_lists(cuda_backend *c, const model_rows_view *view, uint32_t first, upload *u, base_err *err)
 {
     cuda_rows *r = c->rows;
     bool all_stand = true, patched = false;
-    upload u = {0};
+    uint32_t from[CUDA_LANES_MAX];
     int rc = 0;
+    find_common(r, view, first, from);
     for (uint32_t i = 0; i < view->shape.n_head_kv; i++) {
         const lane_state *l = &r->lanes[first + i];
         const model_lane_list *list = &view->lanes[first + i];
         all_stand = all_stand && from[i] == list->n_rows && l->n_rows == list->n_rows;
         patched = patched || l->patched == c->queue.serial;
-        u.left += cuda_rows_count_missing(r, list, first + i, from[i]);
     }
     if (all_stand) return 0;
     /* What waits reads the list as it was patched before. */
@@ -219,31 +276,36 @@ static int match_lists(
     for (uint32_t i = 0; i < view->shape.n_head_kv && !rc; i++) {
         lane_state *l = &r->lanes[first + i];
         l->n_runs = l->n_rows = 0; /* in between it is nobody's */
-        rc = send_list(c, &u, view, first + i, from[i], err);
+        rc = send_list(c, u, view, first + i, from[i], err);
         if (!rc) keep_runs(l, &view->lanes[first + i]);
         l->patched = c->queue.serial;
     }
-    if (!rc) rc = end_upload(c, &u, err);
+    if (!rc && !cuda_has_room(&c->move, view->shape.n_head_kv * sizeof(uint32_t))) rc = end_upload(c, u, err);
     return rc ? rc : send_lengths(c, view, first, err);
+}
+
+/* Lists and rows of n layers; the rows in one launch. */
+static int send_layers(
+    cuda_backend *c, const model_rows_view *view, uint32_t layer, uint32_t n_layers, base_err *err)
+{
+    const uint32_t n = view->shape.n_head_kv;
+    upload u = {.n = 0};
+    int rc = make_room(c, view, layer, n_layers, err);
+    for (uint32_t i = layer * n; i < (layer + n_layers) * n && !rc; i++)
+        u.left += cuda_rows_count_missing(
+            c->rows, &view->lanes[i], i, common_rows(&c->rows->lanes[i], &view->lanes[i]));
+    u.stages = u.left && !is_pinned(c, view);
+    for (uint32_t l = layer; l < layer + n_layers && !rc; l++) rc = match_lists(c, view, l * n, &u, err);
+    /* In any case: rows have their places by now. */
+    const int ended = end_upload(c, &u, rc ? NULL : err);
+    return rc ? rc : ended;
 }
 
 int cuda_lists_prepare(
     cuda_backend *c, const model_rows_view *view, uint32_t layer, gpu_lists *ret, base_err *err)
 {
-    cuda_rows *r = c->rows;
-    const uint32_t first = layer * view->shape.n_head_kv;
-    uint32_t from[CUDA_LANES_MAX], most = 0;
-    int rc = cuda_rows_meet(c, view, err);
-    for (uint32_t i = 0; i < view->shape.n_head_kv && !rc; i++) {
-        from[i] = common_rows(&r->lanes[first + i], &view->lanes[first + i]);
-        if (view->lanes[first + i].n_rows > most) most = view->lanes[first + i].n_rows;
-    }
-    if (!rc && most > r->cap) {
-        memset(from, 0, sizeof from);
-        rc = grow_lists(c, most, err);
-    }
-    if (!rc) rc = cuda_rows_make_room(c, view, first, from, err);
-    if (!rc) rc = match_lists(c, view, first, from, err);
+    const int rc = send_layers(c, view, layer, 1, err);
+    const cuda_rows *r = c->rows;
     if (rc) return rc;
     *ret = (gpu_lists){.pool = r->pool,
         .slots = r->slots,
@@ -251,8 +313,16 @@ int cuda_lists_prepare(
         .n_rows = r->n_rows,
         .n_slots = r->n_slots,
         .cap = r->cap,
-        .first_lane = first,
+        .first_lane = layer * view->shape.n_head_kv,
         .n_lanes = view->shape.n_head_kv,
         .head_dim = view->shape.head_dim};
     return 0;
+}
+
+int cuda_bring(model_ops *ops, const model_rows_view *view, base_err *err)
+{
+    cuda_backend *c = cuda_of(ops);
+    if (!view->stamps) return 0; /* nothing of it would be remembered */
+    const int rc = send_layers(c, view, 0, view->shape.n_layer, err);
+    return rc ? rc : cuda_flush(c, err);
 }

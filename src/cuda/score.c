@@ -1,8 +1,8 @@
 /*
  * score_rows: who would be attended to, over lists that may name rows of the host tier.
  *
- * Layer by layer: rows that the pool holds are read there, the keys of the others are streamed (gathered by the pool's threads) into
- * memory that is used again for the next layer. Nobody waits for a layer: the next one is collected while it is computed, and the
+ * Layer by layer: rows that the pool holds are read there, the keys of the others are streamed (read by the device where they are pinned,
+ * else gathered by the pool's threads) into memory that is used again for the next layer. Nobody waits for a layer: the next one is collected while it is computed, and the
  * mass of all comes back together. Lists of a score are not the live lists, and are not remembered. The decisions are made elsewhere,
  * on the mass.
  */
@@ -168,7 +168,9 @@ static int put(score *j, void *to, const void *from, size_t n_bytes, base_err *e
         const size_t left = n_bytes - at, now = left < c->move.size / 4 ? left : c->move.size / 4;
         rc = make_way(j, now, 0, err);
         if (rc) break;
+        const bool all_sent = c->move.copied == c->move.used;
         cuda_take(&c->move, now, &host, &unused);
+        if (all_sent) c->move.copied = c->move.used; /* goes where it belongs, not to the arena there too */
         memcpy(host, (const uint8_t *)from + at, now);
         rc = cuda_check(
             c, cudaMemcpyAsync((uint8_t *)to + at, host, now, cudaMemcpyHostToDevice, c->stream), err);
@@ -200,47 +202,59 @@ typedef struct key_source {
     uint32_t lane, slot;
 } key_source;
 
+/* A piece of them: where each lies, for the device; what it cannot read is copied beside them. */
 typedef struct key_job {
     const score *score;
     const key_source *from;
-    uint16_t *to;
+    uint64_t *keys;
+    uint16_t *staged;
+    const uint16_t *device_staged;
     uint32_t n;
     _Atomic uint32_t next;
 } key_job;
 
-static void gather_keys(void *arg, int thread, int n_threads)
+static void find_keys(void *arg, int thread, int n_threads)
 {
     (void)thread;
     (void)n_threads;
     key_job *g = arg;
-    const size_t d = g->score->a->rows->shape.head_dim;
+    const model_rows_view *v = g->score->a->rows;
+    const size_t d = v->shape.head_dim;
     for (uint32_t first; (first = atomic_fetch_add(&g->next, GATHER_KEYS)) < g->n;)
-        for (uint32_t i = first; i < g->n && i < first + GATHER_KEYS; i++)
-            copy_key(g->score, g->from[i].lane, g->from[i].slot, g->to + i * d);
+        for (uint32_t i = first; i < g->n && i < first + GATHER_KEYS; i++) {
+            const key_source *k = &g->from[i];
+            const bool is_packed = v->packed && v->packed[k->slot / MODEL_ROWS_BLOCK];
+            g->keys[i] = is_packed ? 0 : cuda_pinned_at(g->score->c, model_rows_key(v, k->lane, k->slot));
+            if (g->keys[i]) continue;
+            g->keys[i] = (uint64_t)(uintptr_t)(g->device_staged + i * d);
+            copy_key(g->score, k->lane, k->slot, g->staged + i * d);
+        }
 }
 
-/* Gathered in pieces into pinned memory, each on its way while the next is gathered. */
+/* In pieces, each on its way while the next is looked up. */
 static int send_keys(score *j, const key_source *from, uint32_t n, base_err *err)
 {
     cuda_backend *c = j->c;
-    const size_t row = j->a->rows->shape.head_dim * sizeof(uint16_t);
+    const uint32_t d = j->a->rows->shape.head_dim;
+    const size_t row = d * sizeof(uint16_t) + sizeof(uint64_t);
     int rc = 0;
     for (uint32_t at = 0, now; at < n && !rc; at += now) {
         const uint32_t most = (uint32_t)(c->move.size / 8 / row);
-        uint16_t *host;
-        void *unused;
+        key_job g = {.score = j, .from = from + at};
+        const uint64_t *device_keys;
         now = n - at < most ? n - at : most;
+        g.n = now;
         if ((rc = make_way(j, now * row, 0, err))) break;
-        cuda_take(&c->move, now * row, &host, &unused);
-        key_job g = {.score = j, .from = from + at, .to = host, .n = now};
+        cuda_take(&c->move, now * row, &g.staged, &g.device_staged);
+        g.keys = (uint64_t *)(void *)(g.staged + (size_t)now * d);
+        device_keys = (const uint64_t *)(const void *)(g.device_staged + (size_t)now * d);
         if (now < 4 * GATHER_KEYS)
-            gather_keys(&g, 0, 1);
+            find_keys(&g, 0, 1);
         else
-            base_pool_share(c->pool, gather_keys, &g);
-        rc = cuda_check(c,
-            cudaMemcpyAsync(
-                (uint8_t *)j->s.streamed + at * row, host, now * row, cudaMemcpyHostToDevice, c->stream),
-            err);
+            base_pool_share(c->pool, find_keys, &g);
+        const k_bring params = {
+            .keys = device_keys, .pool = j->s.streamed + (size_t)at * d, .n = now, .head_dim = d};
+        rc = cuda_run_now(c, cuda_launch_bring, &params, err);
     }
     return rc;
 }

@@ -2,10 +2,11 @@
  * What comes from the host in one piece and belongs in many places: pieces of live lists, rows of the cache, embeddings.
  *
  *     patch   words to where each belongs      blocks of threads share the patches
- *     unpack  packed rows to their slots        a warp a row
+ *     bring   rows to their slots               a warp a row
  *     copy    rows of floats
  *
- * A plan is one transfer and one unpack; a copy for each piece of 256 bytes would cost microseconds each. Bound by the link.
+ * A plan is one launch; a copy for each piece of 256 bytes would cost microseconds each. Rows are read where the host has them, 256 bytes
+ * and more at a time, past the caches: they are read once. Bound by the link.
  */
 #include "cuda/gpu.cuh"
 
@@ -19,15 +20,16 @@ static __global__ void apply_patches(const k_patch a)
     }
 }
 
-static __global__ void unpack_rows(const k_unpack a)
+static __global__ void bring_rows(const k_bring a)
 {
     gpu_begin();
     const uint32_t row = blockIdx.x * (blockDim.x / GPU_WARP) + threadIdx.x / GPU_WARP;
     if (row >= a.n) return;
-    const size_t width = 2 * (size_t)a.head_dim; /* a multiple of 8: 16 bytes at a time */
-    const uint4 *from = (const uint4 *)(const void *)(a.rows + row * width);
-    uint4 *to = (uint4 *)(void *)(a.pool + a.places[row] * width);
-    for (uint32_t i = threadIdx.x % GPU_WARP; i < width / 8; i += GPU_WARP) to[i] = from[i];
+    const uint32_t per_part = a.head_dim / 8, n = a.places ? 2 * per_part : per_part; /* 16 bytes at a time */
+    const uint4 *key = (const uint4 *)(uintptr_t)a.keys[row];
+    uint4 *to = (uint4 *)(void *)a.pool + (a.places ? a.places[row] : row) * n;
+    for (uint32_t i = threadIdx.x % GPU_WARP; i < n; i += GPU_WARP)
+        to[i] = __ldcv(i < per_part ? key + i : key + a.to_value / 8 + (i - per_part));
 }
 
 static __global__ void copy_rows(const k_copy a)
@@ -43,10 +45,10 @@ extern "C" cudaError_t cuda_launch_patch(cudaStream_t stream, const void *params
     return cudaGetLastError();
 }
 
-extern "C" cudaError_t cuda_launch_unpack(cudaStream_t stream, const void *params)
+extern "C" cudaError_t cuda_launch_bring(cudaStream_t stream, const void *params)
 {
-    const k_unpack *a = (const k_unpack *)params;
-    GPU_LAUNCH(unpack_rows, dim3((a->n + 7) / 8), dim3(8 * GPU_WARP), 0, stream, *a);
+    const k_bring *a = (const k_bring *)params;
+    GPU_LAUNCH(bring_rows, dim3((a->n + 7) / 8), dim3(8 * GPU_WARP), 0, stream, *a);
     return cudaGetLastError();
 }
 

@@ -43,7 +43,7 @@ int kv__recompute(
     kv_session *s, uint32_t i, float *queries, float *logits, const atomic_bool *cancel, base_err *err)
 {
     model_run *runs = NULL;
-    kv_block *hidden = kv_block_new(&s->compute.shape);
+    kv_block *hidden = kv_block_new(&s->compute.shape, NULL);
     model_lane_list *lanes = kv__lists_before(s, i, s->table.n * MODEL_ROWS_BLOCK, &runs);
     int r = 0;
     if (!hidden || !lanes) {

@@ -37,6 +37,21 @@ static int bound_model(void *user, const model_bound *bound, base_err *err)
     return model_bound_sections(user, bound, err);
 }
 
+static void pin_model(void *user, void *memory, size_t n_bytes)
+{
+    model_rows_pin(user, memory, n_bytes);
+}
+
+static void unpin_model(void *user, void *memory)
+{
+    model_rows_unpin(user, memory);
+}
+
+static void bring_model(void *user, const model_rows_view *rows)
+{
+    model_rows_bring(user, rows);
+}
+
 static uint8_t ending_of_model(void *user, int32_t id)
 {
     const model_tokenizer *t = model_get_tokenizer(user);
@@ -61,6 +76,9 @@ kv_compute kv_compute_model(model *m)
         .kernel_version = info->kernel_version,
         .bound = bound_model,
         .ending = ending_of_model,
+        .pin = pin_model,
+        .unpin = unpin_model,
+        .bring = bring_model,
     };
     memcpy(c.hash, info->hash, sizeof c.hash);
     return c;
@@ -122,6 +140,8 @@ int kv__session_allocate(kv_session **ret, const kv_compute *compute, const kv_o
     if (observer) s->observer = *observer;
     kv_table_init(&s->table, &compute->shape);
     kv_table_init(&s->prefix.table, &compute->shape);
+    s->table.pins = (kv_pins){compute->user, compute->pin, compute->unpin};
+    s->prefix.table.pins = s->table.pins;
     kv_signal_init(&s->request, compute->shape.n_layer, compute->n_head, compute->shape.head_dim);
     kv_signal_init(&s->recent, compute->shape.n_layer, compute->n_head, compute->shape.head_dim);
     kv_signal_init(&s->asked, compute->shape.n_layer, compute->n_head, compute->shape.head_dim);

@@ -639,6 +639,10 @@ int kv_session_resume_over(kv_session **ret, const kv_compute *compute, const kv
         return r;
     }
     s->reused = s->n;
+    if (s->compute.bring) {
+        const model_rows_view rows = kv__view(s);
+        s->compute.bring(s->compute.user, &rows);
+    }
     *ret = s;
     return 0;
 }

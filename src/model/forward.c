@@ -568,6 +568,21 @@ int model_score_rows(model *m, const model_score *score, base_err *err)
     return try_again(m, score_rows, score, err);
 }
 
+void model_rows_pin(model *m, void *memory, size_t n_bytes)
+{
+    if (m->ops->pin) m->ops->pin(m->ops, memory, n_bytes);
+}
+
+void model_rows_unpin(model *m, void *memory)
+{
+    if (m->ops && m->ops->unpin) m->ops->unpin(m->ops, memory);
+}
+
+void model_rows_bring(model *m, const model_rows_view *rows)
+{
+    if (m->ops->bring) (void)m->ops->bring(m->ops, rows, NULL);
+}
+
 /* A lane's query heads become tokens of one head each, so that the operation keeps them apart. */
 static int bound_sections(model *m, const void *what, base_err *err)
 {

@@ -138,6 +138,15 @@ typedef struct model_score {
 int model_score_rows(model *m, const model_score *score, base_err *err);
 
 /*
+ * For a GPU that computes; without one they do nothing. pin: rows will lie in this memory, until unpin, which has to come before it is
+ * given back; the device reads it by itself then, where the system allows that. bring: what the lists name begins to go to the device, so
+ * that the next batch need not wait; what fails is that batch's to find.
+ */
+void model_rows_pin(model *m, void *memory, size_t n_bytes);
+void model_rows_unpin(model *m, void *memory);
+void model_rows_bring(model *m, const model_rows_view *rows);
+
+/*
  * How large a row's score can be in each section of one layer (ops.h, bound), every query head and query by itself: queries as
  * model_score's; bound[head][query][section]. n_queries times the query heads of a lane: at most 512.
  */

@@ -213,6 +213,15 @@ struct model_ops {
     size_t (*weight_bytes)(const ops_weight *w); /* what a product with one row reads */
     uint32_t (*weight_outputs)(const ops_weight *w);
 
+    /*
+     * Of a backend with memory of its own, else NULL. pin: the cache's rows will lie there, and the device may read them by itself; that
+     * it may not is no error. unpin: before such memory is given back, or anybody's who is not sure. bring: lists and rows of the
+     * view begin to go to the device, so that the next operation finds them; it returns before they are there.
+     */
+    void (*pin)(model_ops *ops, void *memory, size_t n_bytes);
+    void (*unpin)(model_ops *ops, void *memory);
+    int (*bring)(model_ops *ops, const model_rows_view *rows, base_err *err);
+
     /* Measures, for some milliseconds: multiplications a second of all threads out of registers. 0 or NULL: cannot say. */
     double (*peak)(model_ops *ops, ops_peak kind);
 

@@ -504,6 +504,52 @@ cudaError_t cudaFreeHost(void *p)
     return lost;
 }
 
+struct pinned_piece {
+    char *host;
+    size_t n_bytes;
+};
+static std::vector<pinned_piece> pinned;
+static int pins_left = -1;
+
+cudaError_t cudaHostRegister(void *p, size_t n_bytes, unsigned)
+{
+    if (lost != cudaSuccess) return lost;
+    for (const pinned_piece &piece : pinned)
+        if ((char *)p < piece.host + piece.n_bytes && piece.host < (char *)p + n_bytes)
+            return cudaErrorHostMemoryAlreadyRegistered;
+    if (pins_left == 0) return cudaErrorMemoryAllocation;
+    if (pins_left > 0) pins_left--;
+    pinned.push_back({(char *)p, n_bytes});
+    counts.pinned = pinned.size();
+    return cudaSuccess;
+}
+
+cudaError_t cudaHostUnregister(void *p)
+{
+    for (size_t i = 0; i < pinned.size(); i++)
+        if (pinned[i].host == p) {
+            pinned.erase(pinned.begin() + (long)i);
+            counts.pinned = pinned.size();
+            return lost;
+        }
+    return cudaErrorHostMemoryNotRegistered;
+}
+
+cudaError_t cudaHostGetDevicePointer(void **ret, void *p, unsigned)
+{
+    for (const pinned_piece &piece : pinned)
+        if (piece.host == p) {
+            *ret = p;
+            return lost;
+        }
+    return cudaErrorInvalidValue;
+}
+
+void emu_set_pins(int n)
+{
+    pins_left = n;
+}
+
 cudaError_t cudaMemGetInfo(size_t *ret_free, size_t *ret_total)
 {
     *ret_free = memory_bytes - counts.allocated;

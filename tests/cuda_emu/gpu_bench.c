@@ -223,12 +223,14 @@ typedef struct cache {
     model_run *runs; /* [lane][cap_runs] */
     size_t cap_runs;
     uint32_t depth, n_blocks, n_own;
+    model *pinned; /* whose device reads the rows by itself; NULL: they are gathered */
 } cache;
 
 static uint16_t *random_block(const model_rows_shape *s)
 {
     const size_t n = model_rows_block_bytes(s) / sizeof(uint16_t);
-    uint16_t *block = base_xmalloc(n * sizeof *block);
+    uint16_t *block = base_huge_alloc(n * sizeof *block);
+    if (!block) abort();
     for (size_t i = 0; i < n; i++)
         block[i] = (uint16_t)(0x3000 | (random_u64() >> 40 & 0x8BFF)); /* +- 0.125 to 0.5 */
     return block;
@@ -254,10 +256,25 @@ static cache make_cache(const model *m, uint32_t depth, uint32_t room)
     return c;
 }
 
+/* As the cache's blocks are in a session. */
+static void pin_cache(cache *c, model *m)
+{
+    const size_t n_bytes = model_rows_block_bytes(&c->view.shape);
+    c->pinned = m;
+    model_rows_pin(m, c->shared, n_bytes);
+    for (uint32_t i = 0; i < c->n_own; i++) model_rows_pin(m, c->own[i], n_bytes);
+}
+
+static void free_block(const cache *c, uint16_t *block)
+{
+    if (c->pinned) model_rows_unpin(c->pinned, block);
+    base_huge_free(block, model_rows_block_bytes(&c->view.shape));
+}
+
 static void free_cache(cache *c)
 {
-    for (uint32_t i = 0; i < c->n_own; i++) free(c->own[i]);
-    free(c->shared);
+    for (uint32_t i = 0; i < c->n_own; i++) free_block(c, c->own[i]);
+    free_block(c, c->shared);
     free(c->blocks);
     free(c->stamps);
     free(c->lanes);
@@ -532,8 +549,9 @@ static void bench_repair(const shape *s, model *m, const limits *l)
     must(model_score_rows(m, &score, &err), &err);
     tell("score rows of the device", s->name, depth, (now() - from) * 1e3, "ms", 0);
 
-    /* Rows that the device does not have come with the first token that reads them. */
+    /* Rows that the device does not have are brought in the pause, and the next token finds them or waits for them. */
     cache fresh = make_cache(m, depth, 256);
+    pin_cache(&fresh, m);
     list_rows(&fresh, depth, s->budget);
     for (uint32_t i = 0; i < 3; i++) forward(m, &fresh, depth + i, 1, logits);
     from = now();
@@ -542,24 +560,33 @@ static void bench_repair(const shape *s, model *m, const limits *l)
     list_rows(&fresh, depth, s->budget + 8 * (s->promoted / 8));
     append_rows(&fresh, depth, 4);
     from = now();
+    model_rows_bring(m, &fresh.view);
+    tell("begin to bring a repair", s->name, depth, (now() - from) * 1e3, "ms", 0);
     forward(m, &fresh, depth + 4, 1, logits);
     tell("apply a repair", s->name, depth, (now() - from - token) * 1e3, "ms", 0);
+    free_cache(&fresh);
 
-    cache most = make_cache(m, depth, 64);
-    list_rows(&most, depth, 0);
-    from = now();
-    forward(m, &most, depth, 1, logits);
     const double bytes = (double)depth * s->n_layer * s->n_head_kv * s->head_dim * 4;
-    tell("rows to the device", s->name, depth, bytes / (now() - from - token) * 1e-9, "GB/s",
-        l->to_device * 1e-9);
+    for (int pinned = 1; pinned >= 0; pinned--) {
+        cache most = make_cache(m, depth, 64);
+        from = now();
+        if (pinned) {
+            pin_cache(&most, m);
+            tell("pin a block", s->name, 0, (now() - from) * 1e3 / (most.n_own + 1), "ms", 0);
+        }
+        list_rows(&most, depth, 0);
+        from = now();
+        forward(m, &most, depth, 1, logits);
+        tell(pinned ? "rows to the device" : "rows to the device, gathered", s->name, depth,
+            bytes / (now() - from - token) * 1e-9, "GB/s", l->to_device * 1e-9);
+        free_cache(&most);
+    }
 
     for (uint32_t lane = 0; lane < n_lanes; lane++) free(mass[lane]);
     free(mass);
     free(queries);
     free(logits);
     free_cache(&all);
-    free_cache(&fresh);
-    free_cache(&most);
 }
 
 /* Device time of one product by events, with the bytes it reads; of many columns also the multiplications it makes. */

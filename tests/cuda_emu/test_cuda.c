@@ -342,6 +342,56 @@ static void test_cuda__keeps_rows_while_there_is_memory(void **state)
     close_pair(&p);
 }
 
+/*
+ * Rows that the CPU computed and the device has never seen: brought before the batch, pinned or not, they give the bits of the CPU, the
+ * batch finds them there, and of pinned ones only addresses go through the host's buffers.
+ */
+static void check_brought(int n_pins, bool *ret_moved_rows)
+{
+    static chosen c;
+    const tiny_gguf spec = TINY_GGUF_QWEN2;
+    pair p = open_pair(&spec);
+    model_dense *a = dense(p.cpu);
+    const model_rows_view *view;
+    const model_rows_shape shape = model_get_rows_shape(p.cuda);
+    float want[N_VOCAB], got[N_VOCAB];
+    emu_set_pins(n_pins);
+    compute(a, p.cpu, p.ids, N_TOKENS - 1, want);
+    assert_int_equal(model_dense_append(a, 1, &view, NULL), 0);
+    const size_t n_bytes = model_rows_block_bytes(&shape);
+    for (uint32_t b = 0; b < view->n_blocks; b++) model_rows_pin(p.cuda, view->blocks[b], n_bytes);
+    assert_int_equal(emu_get_counts().pinned, n_pins < 0 ? view->n_blocks : (uint32_t)n_pins);
+    choose(&c, view, N_TOKENS, 3, 8);
+    forward_one(p.cpu, &c.view, p.ids[N_TOKENS - 1], N_TOKENS - 1, want);
+    uint64_t stamps[8], n_rows = 0;
+    for (uint32_t b = 0; b < view->n_blocks; b++) stamps[b] = model_rows_new_stamp();
+    c.view.stamps = stamps;
+    for (uint32_t lane = 0; lane < model_rows_lanes(&shape); lane++) n_rows += c.lanes[lane].n_rows - 1;
+    const uint64_t before = emu_get_counts().bytes_to_device;
+    model_rows_bring(p.cuda, &c.view);
+    const uint64_t brought = emu_get_counts().bytes_to_device - before;
+    *ret_moved_rows = brought >= n_rows * shape.head_dim * 4;
+    model_rows_bring(p.cuda, &c.view);
+    assert_int_equal(emu_get_counts().bytes_to_device - before, brought);
+    forward_one(p.cuda, &c.view, p.ids[N_TOKENS - 1], N_TOKENS - 1, got);
+    assert_memory_equal(want, got, sizeof want);
+    for (uint32_t b = 0; b < view->n_blocks; b += 2) model_rows_unpin(p.cuda, view->blocks[b]);
+    model_dense_free(a);
+    close_pair(&p);
+    assert_int_equal(emu_get_counts().pinned, 0);
+    emu_set_pins(-1);
+}
+
+static void test_cuda__brings_rows_from_where_they_lie(void **state)
+{
+    bool moved_rows;
+    check_brought(-1, &moved_rows);
+    assert_false(moved_rows);
+    check_brought(1, &moved_rows); /* one of two blocks: the other's rows are gathered */
+    check_brought(0, &moved_rows);
+    assert_true(moved_rows);
+}
+
 /* ---- graphs ---- */
 
 static void test_cuda__decodes_by_one_graph_while_the_context_grows(void **state)
@@ -481,6 +531,7 @@ static int reset_machine(void **state)
     emu_set_memory(memory);
     emu_set_devices(cudaSuccess, 1);
     emu_set_compute(9, 0);
+    emu_set_pins(-1);
     emu_fail_in(-1);
     return 0;
 }
@@ -494,6 +545,7 @@ int main(void)
         cmocka_unit_test_setup(test_cuda__rows_that_return_are_what_they_were, reset_machine),
         cmocka_unit_test_setup(test_cuda__little_memory_changes_no_bits, reset_machine),
         cmocka_unit_test_setup(test_cuda__keeps_rows_while_there_is_memory, reset_machine),
+        cmocka_unit_test_setup(test_cuda__brings_rows_from_where_they_lie, reset_machine),
         cmocka_unit_test_setup(test_cuda__decodes_by_one_graph_while_the_context_grows, reset_machine),
         cmocka_unit_test_setup(test_cuda__without_a_device_says_so, reset_machine),
         cmocka_unit_test_setup(test_cuda__bf16_without_cublas_says_so, reset_machine),

@@ -127,6 +127,11 @@ static inline float __ldcg(const float *p)
     return *p;
 }
 
+static inline uint4 __ldcv(const uint4 *p)
+{
+    return *p;
+}
+
 static inline unsigned atomicAdd(unsigned *p, unsigned n)
 {
     const unsigned before = *p;

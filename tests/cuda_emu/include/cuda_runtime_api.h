@@ -23,6 +23,8 @@ typedef enum cudaError {
     cudaErrorInsufficientDriver = 35,
     cudaErrorNoDevice = 100,
     cudaErrorNoKernelImageForDevice = 209,
+    cudaErrorHostMemoryAlreadyRegistered = 712,
+    cudaErrorHostMemoryNotRegistered = 713,
     cudaErrorLaunchFailure = 719,
 } cudaError_t;
 
@@ -45,7 +47,7 @@ enum cudaStreamCaptureMode {
 };
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
 enum cudaDeviceAttr { cudaDevAttrClockRate = 13 };
-enum { cudaStreamNonBlocking = 1, cudaEventDisableTiming = 2 };
+enum { cudaStreamNonBlocking = 1, cudaEventDisableTiming = 2, cudaHostRegisterMapped = 2 };
 
 struct cudaDeviceProp {
     char name[256];
@@ -67,6 +69,9 @@ cudaError_t cudaMalloc(void **ret, size_t n_bytes);
 cudaError_t cudaFree(void *p);
 cudaError_t cudaMallocHost(void **ret, size_t n_bytes);
 cudaError_t cudaFreeHost(void *p);
+cudaError_t cudaHostRegister(void *p, size_t n_bytes, unsigned flags);
+cudaError_t cudaHostUnregister(void *p);
+cudaError_t cudaHostGetDevicePointer(void **ret, void *p, unsigned flags);
 cudaError_t cudaMemcpyAsync(
     void *to, const void *from, size_t n_bytes, enum cudaMemcpyKind kind, cudaStream_t stream);
 cudaError_t cudaMemsetAsync(void *to, int byte, size_t n_bytes, cudaStream_t stream);
@@ -95,9 +100,12 @@ void emu_set_compute(int major, int minor);
 void emu_set_memory(size_t n_bytes);
 void emu_fail_in(
     int n_launches); /* the device is lost at the n-th launch from now; negative: never, and it is back */
+void emu_set_pins(
+    int n); /* pieces of the host's memory that can be pinned; negative: any number, the default */
 typedef struct emu_counts {
     uint64_t launches, graph_launches, captures, bytes_to_device;
     size_t allocated; /* bytes of device memory in use */
+    size_t pinned;    /* pieces of the host's memory */
 } emu_counts;
 emu_counts emu_get_counts(void);
 
