@@ -14,6 +14,7 @@
 #include "bench/structure.h"
 #include "cmd.h"
 #include "kv/heads.h"
+#include "kv/pivot.h"
 #include "options.h"
 
 static const char usage[] =
@@ -108,6 +109,7 @@ static int run(bench *b, base_err *err)
     base_buf old = {0};
     b->run.grammars = code_grammars_open();
     b->run.heads = kv_heads_path(b->run.info->hash);
+    b->run.pivot = kv_pivot_path(b->run.info->hash);
     int r = bench_open_out(&b->run.out, b->out_path, b->resume, &old, err);
     structure_results_read(&b->done, &old);
     b->run.done = &b->done;
@@ -127,6 +129,7 @@ static int run(bench *b, base_err *err)
     base_buf_free(&old);
     code_grammars_close(b->run.grammars);
     free(b->run.heads);
+    free(b->run.pivot);
     return r;
 }
 

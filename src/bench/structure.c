@@ -8,10 +8,11 @@
 #include "agent/marks.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "bench/share.h"
 #include "code/index.h"
 #include "model/template.h"
 
-enum { MOST_SET = 8, MOST_WANT = 128 };
+enum { MOST_SET = 8, MOST_WANT = 128, MOST_QUERIES = 8 };
 
 const structure_condition structure_conditions[] = {
     {.name = "full", .policy = "full", .is_main = true},
@@ -41,12 +42,24 @@ const structure_condition structure_conditions[] = {
     {.name = "codecomp - query", .policy = "codecomp", .set = "query=0"},
     {.name = "codecomp - defuse", .policy = "codecomp", .set = "defuse=0"},
     {.name = "codecomp - attention", .policy = "codecomp", .set = "attention=0"},
+    {.name = "structkv", .policy = "structkv", .prunes = true},
+    {.name = "half depth", .policy = "structkv-half", .prunes = true},
+    {.name = "fastkv", .policy = "fastkv", .prunes = true},
+    {.name = "heads .25 10%", .policy = "kvist", .set = "prune=heads pivot=.25 keep=.1", .prunes = true},
+    {.name = "heads .25 20%", .policy = "kvist", .set = "prune=heads pivot=.25 keep=.2", .prunes = true},
+    {.name = "heads .46 20%", .policy = "kvist", .set = "prune=heads pivot=.46 keep=.2", .prunes = true},
     {.name = NULL},
 };
+enum { N_CONDITIONS = sizeof structure_conditions / sizeof *structure_conditions - 1 };
 
-bool structure_is_full(const structure_condition *c)
+static bool is_full(const structure_condition *c)
 {
     return strstr(c->name, "full") != NULL;
+}
+
+bool structure_has_caps(const structure_condition *c)
+{
+    return !is_full(c) && !c->prunes;
 }
 
 static bool is_local(const structure_condition *c)
@@ -54,12 +67,23 @@ static bool is_local(const structure_condition *c)
     return strcmp(c->policy, "codecomp") == 0;
 }
 
+static bool is_wanted(const structure_run *b, const structure_condition *c)
+{
+    if (!strcmp(b->wanted, "all")) return true;
+    if (!strcmp(b->wanted, "main")) return c->is_main;
+    const size_t n = strlen(c->name);
+    for (const char *at = b->wanted; (at = strstr(at, c->name)); at++)
+        if ((at == b->wanted || at[-1] == ',') && (!at[n] || at[n] == ',')) return true;
+    return false;
+}
+
 /* A chunk in tokens, and what its text says. */
 typedef struct excerpt {
     const bench_function *f;
     model_ids ids;
-    uint32_t *ends;     /* [ids.n] bytes behind each token */
-    uint32_t text_from; /* where f->text begins in what was encoded */
+    uint32_t *ends;           /* [ids.n] bytes behind each token */
+    uint32_t *lines, n_lines; /* tokens that begin a line */
+    uint32_t text_from;       /* where f->text begins in what was encoded */
     code_file *file;
     code_graph *graph;
 } excerpt;
@@ -71,7 +95,9 @@ typedef struct context {
     excerpt chunks[BENCH_CHUNKS];
     uint32_t n_chunks, n_tokens; /* tokens: of the chunks */
     kv_session *sessions[2];     /* ordinary text; chunk by chunk. NULL: not computed */
-    uint32_t at[BENCH_CHUNKS];   /* token where a chunk begins */
+    bench_share *share;          /* of the first, with those that prune; NULL: none does */
+    kv_compute compute;
+    uint32_t at[BENCH_CHUNKS]; /* token where a chunk begins */
     double seconds;
 } context;
 
@@ -82,6 +108,7 @@ typedef struct question {
         n_want; /* tokens of `all` whose logits are read: before the choice, before each of the line's */
     uint32_t n_choices, right, choices[BENCH_CHUNKS];
     uint32_t n_line;
+    uint32_t queries[MOST_QUERIES], n_queries; /* tokens of `ids` that name what is asked for */
     kv_span *spans[BENCH_CHUNKS];
     uint32_t n_spans[BENCH_CHUNKS];
     double spans_ms;
@@ -97,6 +124,13 @@ static void encode(const structure_run *b, const char *text, size_t n, model_ids
 static void puts_ids(const structure_run *b, model_ids *out, const char *text)
 {
     encode(b, text, strlen(text), out);
+}
+
+static uint32_t n_bytes_of(const structure_run *b, int32_t id)
+{
+    size_t length = 0;
+    model_tokenizer_piece(model_get_tokenizer(b->model), id, &length);
+    return (uint32_t)length;
 }
 
 static int32_t first_token(const model *m, const char *name)
@@ -131,10 +165,10 @@ static void excerpt_make(const structure_run *b, excerpt *ret, const bench_funct
     base_buf_puts(&text, "\n```\n");
     encode(b, text.data, text.len, &ret->ids);
     ret->ends = base_xcalloc(ret->ids.n + 1, sizeof *ret->ends);
+    ret->lines = base_xcalloc(ret->ids.n + 1, sizeof *ret->lines);
     for (uint32_t i = 0, at = 0; i < ret->ids.n; i++) {
-        size_t length = 0;
-        model_tokenizer_piece(model_get_tokenizer(b->model), ret->ids.ids[i], &length);
-        ret->ends[i] = at += (uint32_t)length;
+        if (!at || text.data[at - 1] == '\n') ret->lines[ret->n_lines++] = i;
+        ret->ends[i] = at += n_bytes_of(b, ret->ids.ids[i]);
     }
     ret->file = code_parse_graph(b->grammars, f->path, f->text, n_text, &ret->graph);
     base_buf_free(&text);
@@ -145,10 +179,12 @@ static void context_free(context *c)
     for (uint32_t i = 0; i < c->n_chunks; i++) {
         model_ids_free(&c->chunks[i].ids);
         free(c->chunks[i].ends);
+        free(c->chunks[i].lines);
         code_graph_free(c->chunks[i].graph);
         code_file_free(c->chunks[i].file);
     }
     for (int i = 0; i < 2; i++) kv_session_free(c->sessions[i]);
+    bench_share_free(c->share);
     model_ids_free(&c->head);
 }
 
@@ -172,16 +208,89 @@ static int append(kv_session *s, kv_origin origin, const model_ids *ids, base_er
     return kv_session_append(s, &g, ids->ids, (uint32_t)ids->n, NULL, NULL, NULL, err);
 }
 
+/* A condition's words as parameters behind those that all have; `words` holds them. */
+enum { MOST_WORDS = 128 };
+static void split_set(const structure_condition *c, char words[MOST_WORDS], const char *set[MOST_SET + 1])
+{
+    uint32_t n = 0;
+    while (set[n]) n++;
+    snprintf(words, MOST_WORDS, "%s", c->set ? c->set : "");
+    for (char *word = strtok(words, " "); word && n < MOST_SET; word = strtok(NULL, " ")) set[n++] = word;
+}
+
+static int open_pruned(
+    const context *c, const structure_condition *condition, kv_session **ret, base_err *err)
+{
+    char words[MOST_WORDS];
+    const char *set[MOST_SET + 1] = {NULL};
+    split_set(condition, words, set);
+    const kv_options o = {
+        .policy = condition->policy, .set = set, .heads_file = c->b->heads, .pivot_file = c->b->pivot};
+    return kv_session_new_over(ret, &c->compute, &o, NULL, err);
+}
+
+/* What the conditions that prune compute alike, they compute once. */
+static int context_share(context *c, base_err *err)
+{
+    uint32_t cuts[N_CONDITIONS] = {0};
+    bool any = false;
+    int r = 0;
+    c->compute = kv_compute_model(c->b->model);
+    for (uint32_t i = 0; i < N_CONDITIONS && !r; i++) {
+        kv_session *s = NULL;
+        if (!structure_conditions[i].prunes || !is_wanted(c->b, &structure_conditions[i])) continue;
+        r = open_pruned(c, &structure_conditions[i], &s, err);
+        if (!r) cuts[i] = kv_session_next_cut(s);
+        kv_session_free(s);
+        any = true;
+    }
+    if (r || !any) return r;
+    c->share = bench_share_new(c->b->model, cuts, N_CONDITIONS);
+    c->compute = bench_share_compute(c->share);
+    return 0;
+}
+
+/* Head and chunks; shared: what is computed for one session is there for the next. */
+static int append_context(const context *c, kv_session *s, bool shared, base_err *err)
+{
+    if (c->share) bench_share_keep(c->share, shared);
+    int r = append(s, KV_ORIGIN_SYSTEM, &c->head, err);
+    for (uint32_t i = 0; i < c->n_chunks && !r; i++) {
+        const excerpt *x = &c->chunks[i];
+        const kv_segment g = {.origin = KV_ORIGIN_CONTEXT,
+            .turn = 1,
+            .lines = x->lines,
+            .n_lines = x->n_lines,
+            .bulk = c->n_tokens};
+        r = kv_session_append(s, &g, x->ids.ids, (uint32_t)x->ids.n, NULL, NULL, NULL, err);
+    }
+    if (c->share) bench_share_keep(c->share, false);
+    return r;
+}
+
+/* The context, and of it what the question leaves: a session that ends behind the context. */
+static int compute_pruned(const context *c, const question *q, const structure_condition *condition,
+    kv_session **ret, base_err *err)
+{
+    const kv_segment g = {
+        .origin = KV_ORIGIN_USER, .turn = 1, .queries = q->queries, .n_queries = q->n_queries};
+    int r = open_pruned(c, condition, ret, err);
+    if (!r) r = append_context(c, *ret, true, err);
+    for (uint32_t i = 0; i < c->n_chunks && !r; i++)
+        r = kv_session_set_spans(*ret, c->at[i], q->spans[i], q->n_spans[i], err);
+    if (!r) r = kv_session_append(*ret, &g, q->ids.ids, (uint32_t)q->ids.n, NULL, NULL, NULL, err);
+    return r;
+}
+
 static int context_compute(context *c, bool local, base_err *err)
 {
     static const char *const alone[] = {"local=1", NULL};
     const uint64_t start = base_clock_ns();
     kv_session *s = NULL;
-    int r = kv_session_new(&s, c->b->model,
+    int r = kv_session_new_over(&s, &c->compute,
         &(kv_options){.policy = local ? "codecomp" : "full", .set = local ? alone : NULL}, NULL, err);
     if (r) return r;
-    r = append(s, KV_ORIGIN_SYSTEM, &c->head, err);
-    for (uint32_t i = 0; i < c->n_chunks && !r; i++) r = append(s, KV_ORIGIN_CONTEXT, &c->chunks[i].ids, err);
+    r = append_context(c, s, !local, err);
     if (r) {
         kv_session_free(s);
         return r;
@@ -239,6 +348,16 @@ static void want_line(question *q, size_t first)
         q->want[q->n_want++] = (uint32_t)i - 1;
 }
 
+/* The last tokens of what the question quotes. */
+static void name_queries(question *q, const structure_run *b, const char *text, size_t n)
+{
+    const uint32_t to = (uint32_t)(strchr(text, '`') + 1 - text + n);
+    uint32_t last = 0;
+    for (uint32_t i = 0, at = 0; i < q->ids.n && at < to; i++, last++) at += n_bytes_of(b, q->ids.ids[i]);
+    for (uint32_t i = last > MOST_QUERIES ? last - MOST_QUERIES : 0; i < last; i++)
+        q->queries[q->n_queries++] = i;
+}
+
 /* What a traceback says: how the line begins. Which function it is in is a choice by the first token of the names. */
 static void ask_bug(question *q, const context *c, const bench_sample *s, const bench_question *about)
 {
@@ -251,6 +370,7 @@ static void ask_bug(question *q, const context *c, const bench_sample *s, const 
         "read as it stands?",
         (int)about->n_same, about->line);
     puts_ids(b, &q->ids, text.data);
+    name_queries(q, b, text.data, about->n_same);
     add_all(&q->all, &q->ids);
     model_template_end(template, MODEL_ROLE_USER, &q->all);
     model_template_begin(template, MODEL_ROLE_ASSISTANT, &q->all);
@@ -377,34 +497,40 @@ static int answer(
     return r;
 }
 
-static int run_condition(const context *x, const question *q, const structure_condition *c, double cap,
-    structure_result *o, base_err *err)
+/* The context's rows as the condition leaves them: a session that ends behind the context. */
+static int compress(const context *x, const question *q, const structure_condition *c, double cap,
+    kv_session **ret, base_err *err)
 {
-    char words[128];
+    char words[MOST_WORDS];
     const char *set[MOST_SET + 1] = {"low=1", "hard=1"};
-    uint32_t n_set = 2;
-    snprintf(words, sizeof words, "%s", c->set ? c->set : "");
-    for (char *word = strtok(words, " "); word && n_set < MOST_SET; word = strtok(NULL, " "))
-        set[n_set++] = word;
-    const uint64_t start = base_clock_ns();
     const uint32_t hard = (uint32_t)(x->head.n + q->ids.n), kept = (uint32_t)lround(cap * x->n_tokens);
-    kv_session *s = NULL;
-    int r = kv_session_fork(q->sessions[is_local(c)], &s, NULL, err);
+    if (c->prunes) return compute_pruned(x, q, c, ret, err);
+    split_set(c, words, set);
+    int r = kv_session_fork(q->sessions[is_local(c)], ret, NULL, err);
     if (!r)
-        r = kv_session_set_policy(s,
+        r = kv_session_set_policy(*ret,
             &(kv_options){.policy = c->policy,
                 .set = set,
                 .repair = c->repairs ? -1 : 0,
                 .heads_file = x->b->heads,
-                .budget = structure_is_full(c) ? 0 : hard + kept,
+                .budget = is_full(c) ? 0 : hard + kept,
                 .bare = true},
             err);
-    if (!r) r = kv_session_evict(s, NULL, err);
+    if (!r) r = kv_session_evict(*ret, NULL, err);
     if (!r && c->repairs) {
         uint32_t n = 0;
-        kv_session_ids(s, &n);
-        r = kv_session_repair(s, (uint32_t)x->head.n + x->n_tokens, n, NULL, 0, NULL, err);
+        kv_session_ids(*ret, &n);
+        r = kv_session_repair(*ret, (uint32_t)x->head.n + x->n_tokens, n, NULL, 0, NULL, err);
     }
+    return r;
+}
+
+static int run_condition(const context *x, const question *q, const structure_condition *c, double cap,
+    structure_result *o, base_err *err)
+{
+    const uint64_t start = base_clock_ns();
+    kv_session *s = NULL;
+    int r = compress(x, q, c, cap, &s, err);
     if (!r) {
         kv_stats stats;
         kv_session_set_automatic(s, false);
@@ -475,16 +601,6 @@ static void rank_by_words(const context *x, const char *words, uint32_t target, 
 
 /* --- a sample ----------------------------------------------------------------------------------------------------------------- */
 
-static bool is_wanted(const structure_run *b, const structure_condition *c)
-{
-    if (!strcmp(b->wanted, "all")) return true;
-    if (!strcmp(b->wanted, "main")) return c->is_main;
-    const size_t n = strlen(c->name);
-    for (const char *at = b->wanted; (at = strstr(at, c->name)); at++)
-        if ((at == b->wanted || at[-1] == ',') && (!at[n] || at[n] == ',')) return true;
-    return false;
-}
-
 /* The key of a line; false: it is done. */
 static bool is_due(const structure_run *b, const bench_sample *s, uint32_t number, const char *condition,
     double cap, structure_result *ret)
@@ -530,10 +646,10 @@ static int run_conditions(context *x, const bench_sample *s, uint32_t number, qu
     const structure_run *b = x->b;
     int r = 0;
     for (const structure_condition *c = structure_conditions; c->name && !r; c++)
-        for (uint32_t k = 0; is_wanted(b, c) && k < (structure_is_full(c) ? 1 : b->n_caps) && !r; k++) {
+        for (uint32_t k = 0; is_wanted(b, c) && k < (structure_has_caps(c) ? b->n_caps : 1) && !r; k++) {
             structure_result o;
-            if (!is_due(b, s, number, c->name, structure_is_full(c) ? 1 : b->caps[k], &o)) continue;
-            if (!q->sessions[is_local(c)]) r = question_compute(q, x, is_local(c), err);
+            if (!is_due(b, s, number, c->name, structure_has_caps(c) ? b->caps[k] : 1, &o)) continue;
+            if (!c->prunes && !q->sessions[is_local(c)]) r = question_compute(q, x, is_local(c), err);
             if (!r) r = run_condition(x, q, c, b->caps[k], &o, err);
             if (!r) put_result(x, s, q, &o);
         }
@@ -554,7 +670,7 @@ int structure_run_sample(const structure_run *b, const bench_sample *s, base_err
 {
     context x;
     context_make(&x, b, s);
-    int r = 0;
+    int r = context_share(&x, err);
     for (uint32_t i = 0; i < s->n_questions && !r; i++) r = run_question(&x, s, i, err);
     context_free(&x);
     return r;

@@ -29,9 +29,10 @@ typedef struct structure_condition {
     const char *name, *policy, *set;
     bool is_main;
     bool repairs; /* as a session does at the pause: rows change places by the question, as many stay */
+    bool prunes;  /* the context is computed for each question anew, cut by what it asks for; no cap */
 } structure_condition;
 extern const structure_condition structure_conditions[]; /* ends with a NULL name */
-bool structure_is_full(const structure_condition *c);
+bool structure_has_caps(const structure_condition *c);
 
 enum { STRUCTURE_CAPS = 8, STRUCTURE_ASKED = 3 };
 
@@ -65,7 +66,7 @@ typedef struct structure_run {
     model *model;
     const model_info *info;
     code_grammars *grammars;
-    char *heads; /* file of the model's retrieval heads */
+    char *heads, *pivot; /* files of the model's retrieval heads, and of where its prefill is cut */
     structure_task task;
     const char *wanted; /* main, all, or names with commas between them */
     double caps[STRUCTURE_CAPS];

@@ -239,10 +239,7 @@ int kv__apply(kv_session *s, const kv_plan *p, bool undoable, const atomic_bool 
     base_buf_free(&blob);
     s->epoch++;
     kv__reading_promoted(s);
-    if (s->compute.bring) { /* now, while nobody waits */
-        const model_rows_view rows = kv__view(s);
-        s->compute.bring(s->compute.user, &rows);
-    }
+    kv__bring(s);
     return p->cause == KV_CAUSE_PRUNE ? kv__settled(s, err) : 0;
 }
 

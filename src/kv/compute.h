@@ -5,6 +5,7 @@
 #ifndef KVIST_KV_COMPUTE_H
 #define KVIST_KV_COMPUTE_H
 
+#include "kv/device.h"
 #include "kv/session.h"
 
 typedef struct kv_compute {
@@ -20,10 +21,7 @@ typedef struct kv_compute {
         void *user, const model_bound *bound, base_err *err); /* as model_bound_sections; NULL: none */
     uint8_t (*ending)(
         void *user, int32_t id); /* kv_ending of a token (split.h); NULL: nothing ends a sentence */
-    /* Of a device with memory of its own, as model_rows_pin and its kin; NULL: there is none. */
-    void (*pin)(void *user, void *memory, size_t n_bytes);
-    void (*unpin)(void *user, void *memory);
-    void (*bring)(void *user, const model_rows_view *rows);
+    kv_device device;
 } kv_compute;
 
 kv_compute kv_compute_model(model *m);

@@ -76,9 +76,7 @@ kv_compute kv_compute_model(model *m)
         .kernel_version = info->kernel_version,
         .bound = bound_model,
         .ending = ending_of_model,
-        .pin = pin_model,
-        .unpin = unpin_model,
-        .bring = bring_model,
+        .device = {.user = m, .pin = pin_model, .unpin = unpin_model, .bring = bring_model},
     };
     memcpy(c.hash, info->hash, sizeof c.hash);
     return c;
@@ -92,6 +90,12 @@ model_rows_view kv__view_of(const kv_session *s, const model_lane_list *lanes)
         .n_blocks = s->table.n,
         .lanes = lanes,
         .stamps = s->table.stamps};
+}
+
+void kv__bring(const kv_session *s)
+{
+    const model_rows_view rows = kv__view(s);
+    if (s->compute.device.bring) s->compute.device.bring(s->compute.device.user, &rows);
 }
 
 model_rows_view kv__view(const kv_session *s)
@@ -140,8 +144,7 @@ int kv__session_allocate(kv_session **ret, const kv_compute *compute, const kv_o
     if (observer) s->observer = *observer;
     kv_table_init(&s->table, &compute->shape);
     kv_table_init(&s->prefix.table, &compute->shape);
-    s->table.pins = (kv_pins){compute->user, compute->pin, compute->unpin};
-    s->prefix.table.pins = s->table.pins;
+    s->table.device = s->prefix.table.device = compute->device;
     kv_signal_init(&s->request, compute->shape.n_layer, compute->n_head, compute->shape.head_dim);
     kv_signal_init(&s->recent, compute->shape.n_layer, compute->n_head, compute->shape.head_dim);
     kv_signal_init(&s->asked, compute->shape.n_layer, compute->n_head, compute->shape.head_dim);

@@ -639,10 +639,7 @@ int kv_session_resume_over(kv_session **ret, const kv_compute *compute, const kv
         return r;
     }
     s->reused = s->n;
-    if (s->compute.bring) {
-        const model_rows_view rows = kv__view(s);
-        s->compute.bring(s->compute.user, &rows);
-    }
+    kv__bring(s);
     *ret = s;
     return 0;
 }

@@ -161,6 +161,8 @@ void kv__heads_load(kv_session *s, const char *path);
 kv_rows_identity kv__identity(const kv_session *s);
 
 model_rows_view kv__view(const kv_session *s);
+/* Lists and rows begin to go to the device, if there is one: now, while nobody waits. */
+void kv__bring(const kv_session *s);
 model_rows_view kv__view_of(const kv_session *s, const model_lane_list *lanes); /* other lists of its rows */
 size_t kv__memory_floats(const kv_session *s);             /* n_layer * n_head * head_dim */
 kv_part *kv__part_at(const kv_session *s, uint32_t token); /* NULL beyond the end */

@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 
-kv_block *kv_block_new(const model_rows_shape *shape, const kv_pins *pins)
+kv_block *kv_block_new(const model_rows_shape *shape, const kv_device *device)
 {
     kv_block *b = calloc(1, sizeof *b);
     if (!b) return NULL;
@@ -19,8 +19,8 @@ kv_block *kv_block_new(const model_rows_shape *shape, const kv_pins *pins)
         free(b);
         return NULL;
     }
-    if (pins) b->pins = *pins;
-    if (b->pins.pin) b->pins.pin(b->pins.user, b->rows, b->n_bytes);
+    if (device) b->device = *device;
+    if (b->device.pin) b->device.pin(b->device.user, b->rows, b->n_bytes);
     return b;
 }
 
@@ -33,7 +33,7 @@ kv_block *kv_block_ref(kv_block *b)
 static void free_rows(kv_block *b)
 {
     if (b->on_disk && b->rows) munmap(b->rows, b->n_bytes);
-    if (!b->on_disk && b->rows && b->pins.unpin) b->pins.unpin(b->pins.user, b->rows);
+    if (!b->on_disk && b->rows && b->device.unpin) b->device.unpin(b->device.user, b->rows);
     if (!b->on_disk) base_huge_free(b->rows, b->n_bytes);
     b->rows = NULL;
     free(b->packed);
@@ -66,7 +66,7 @@ void kv_table_fini(kv_table *t)
     free(t->rows);
     free(t->packed);
     free(t->stamps);
-    *t = (kv_table){.shape = t->shape, .pins = t->pins};
+    *t = (kv_table){.shape = t->shape, .device = t->device};
 }
 
 static int no_memory(const kv_table *t, base_err *err)
@@ -134,7 +134,7 @@ bool kv_table_pack(kv_table *t, uint32_t b)
 /* A block of our own with the rows of another. */
 static kv_block *copy_block(const kv_table *t, const kv_block *from)
 {
-    kv_block *block = kv_block_new(&t->shape, &t->pins);
+    kv_block *block = kv_block_new(&t->shape, &t->device);
     if (block && from->packed)
         model_rows8_unpack(&t->shape, from->packed, block->rows);
     else if (block && from->rows)
@@ -163,7 +163,7 @@ int kv_table_make_writable(kv_table *t, uint32_t from, uint32_t to, base_err *er
     for (uint32_t b = first; b <= last; b++) {
         const kv_block *old = b < t->n ? t->blocks[b] : NULL;
         if (old && old->refs == 1 && !old->on_disk && !old->packed) continue;
-        kv_block *block = old ? copy_block(t, old) : kv_block_new(&t->shape, &t->pins);
+        kv_block *block = old ? copy_block(t, old) : kv_block_new(&t->shape, &t->device);
         if (!block) return no_memory(t, err);
         if (old) kv_block_unref(t->blocks[b]);
         set_block(t, b, block);

@@ -12,14 +12,8 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "kv/device.h"
 #include "model/rows8.h"
-
-/* Who wants to know where rows lie: a device reads them by itself then. Outlives every block. */
-typedef struct kv_pins {
-    void *user;
-    void (*pin)(void *user, void *memory, size_t n_bytes); /* NULL: nobody */
-    void (*unpin)(void *user, void *memory);
-} kv_pins;
 
 typedef struct kv_block {
     uint32_t refs;
@@ -28,7 +22,7 @@ typedef struct kv_block {
     bool on_disk;    /* rows are a read-only map of a file (tier.c) */
     uint8_t *packed; /* the rows in 8 bits (model/rows8.h); NULL: they are as they were computed */
     uint64_t stamp;  /* of what it holds (model/rows.h) */
-    kv_pins pins;
+    kv_device device;
 } kv_block;
 
 static inline bool kv_block_has_rows(const kv_block *b)
@@ -36,8 +30,8 @@ static inline bool kv_block_has_rows(const kv_block *b)
     return b->rows || b->packed;
 }
 
-/* Zeroed; NULL when memory is gone. pins: NULL for none. */
-kv_block *kv_block_new(const model_rows_shape *shape, const kv_pins *pins);
+/* Zeroed; NULL when memory is gone. device: NULL for none. */
+kv_block *kv_block_new(const model_rows_shape *shape, const kv_device *device);
 kv_block *kv_block_ref(kv_block *b);
 void kv_block_unref(kv_block *b); /* NULL is fine */
 /* The block's rows lie in a map of a file from now on; gives its memory back. */
@@ -52,7 +46,7 @@ typedef struct kv_table {
     uint8_t **packed; /* the same for blocks[b]->packed */
     uint64_t *stamps; /* the same for blocks[b]->stamp */
     uint32_t n, cap;
-    kv_pins pins;               /* of the blocks that it makes */
+    kv_device device;           /* of the blocks that it makes */
     model_rows8_error rounding; /* of all blocks packed so far */
 } kv_table;
 
