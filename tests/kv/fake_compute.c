@@ -169,6 +169,37 @@ static int score(void *user, const model_score *s, base_err *err)
     return 0;
 }
 
+static size_t find_pin(const fake_model *m, const void *memory)
+{
+    size_t i = 0;
+    while (i < m->n_pinned && m->pinned[i] != memory) i++;
+    return i;
+}
+
+static void pin(void *user, void *memory, size_t n_bytes)
+{
+    fake_model *m = user;
+    if (find_pin(m, memory) < m->n_pinned || m->n_pinned == FAKE_PINS || !n_bytes) abort();
+    m->pinned[m->n_pinned++] = memory;
+}
+
+static void unpin(void *user, void *memory)
+{
+    fake_model *m = user;
+    const size_t at = find_pin(m, memory);
+    if (at == m->n_pinned) abort();
+    m->pinned[at] = m->pinned[--m->n_pinned];
+}
+
+static void bring(void *user, const model_rows_view *rows)
+{
+    fake_model *m = user;
+    for (uint32_t lane = 0; lane < FAKE_LANES; lane++)
+        for (uint32_t i = 0; i < rows->lanes[lane].n_runs; i++)
+            if (!rows->blocks[rows->lanes[lane].runs[i].slot / MODEL_ROWS_BLOCK]) abort();
+    m->n_brought++;
+}
+
 kv_compute fake_compute(fake_model *m, uint32_t n_ctx)
 {
     m->fail_after = -1;
@@ -182,6 +213,7 @@ kv_compute fake_compute(fake_model *m, uint32_t n_ctx)
         .n_vocab = FAKE_VOCAB,
         .n_ctx = n_ctx,
         .kernel_version = 1,
+        .device = {.user = m, .pin = pin, .unpin = unpin, .bring = bring},
     };
     memset(c.hash, 'f', 64);
     return c;

@@ -18,6 +18,7 @@ enum {
     FAKE_EMBD = 12, /* floats of a hidden state */
     FAKE_VOCAB = 1024,
     FAKE_CLASSES = 61,
+    FAKE_PINS = 256,
     FAKE_LANES = FAKE_LAYERS * FAKE_HEADS_KV
 };
 
@@ -27,6 +28,9 @@ typedef struct fake_model {
     uint64_t n_scored;  /* row-lanes scored */
     int fail_after;     /* this many forward calls succeed, the next is cancelled; -1: never */
     bool lanes_differ;  /* each lane has its own code: per-lane policies choose differently */
+    /* Its device: memory that is pinned now, and how often rows were brought. Pinning twice, or unpinning another's, is the end. */
+    const void *pinned[FAKE_PINS];
+    size_t n_pinned, n_brought;
 } fake_model;
 
 kv_compute fake_compute(fake_model *m, uint32_t n_ctx);

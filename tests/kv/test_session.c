@@ -385,6 +385,7 @@ static uint64_t run_sequence(uint64_t seed, const char *policy, bool lanes_diffe
     if (n) assert_int_equal(kv_session_logits(s, logits, NULL, NULL), 0);
     w.hash = base_hash64(logits, sizeof logits, w.hash);
     kv_session_free(s);
+    assert_int_equal(m.n_pinned, 0);
     return w.hash;
 }
 
@@ -428,6 +429,8 @@ static void test_session__undo_takes_every_plan_back(void **state)
         n_plans += a.epoch != b.epoch;
     }
     assert_true(n_plans > 10);
+    assert_int_equal(m.n_brought, n_plans); /* a device hears of each */
+    assert_int_equal(m.n_pinned, 3);
     while (n_plans--) assert_int_equal(kv_session_undo_plan(s, NULL), 0);
     assert_int_equal(kv_session_undo_plan(s, NULL), BASE_E_NOT_FOUND);
     kv_session_active_lanes(s, after);
