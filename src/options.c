@@ -26,8 +26,8 @@ const char options_help[] =
     "  --kv-budget ROWS|PERCENT|BYTES   active rows per lane (default 4096; full: no limit)\n"
     "  --kv-policy NAME      full, streaming-llm, snapkv, kvist (default), ...\n"
     "  --repair ROWS|off     rows that a repair may bring back\n"
-    "  --kv-prefill WORD     full, or fresh bulk pruned by heads, centrality, layer, last (--kv-set "
-    "prune=WORD)\n"
+    "  --kv-prefill WORD     full; excerpts: those that a question gets are pruned by heads; or all\n"
+    "                        fresh bulk by heads, centrality, layer, last (--kv-set prune=WORD)\n"
     "  --kv-decode WORD      full, or what a step reads chosen by sentence or page (--kv-set decode=WORD)\n"
     "  --kv-set NAME=VALUE   a policy's parameter (repeatable)\n";
 
@@ -36,6 +36,7 @@ static const struct short_form {
     const char *option, *word, *set;
 } short_forms[] = {
     {"--kv-prefill", "full", "prune=off"},
+    {"--kv-prefill", "excerpts", "prune=excerpts"},
     {"--kv-prefill", "heads", "prune=heads"},
     {"--kv-prefill", "centrality", "prune=centrality"},
     {"--kv-prefill", "layer", "prune=layer"},

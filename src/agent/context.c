@@ -3,6 +3,7 @@
  * request names, definitions it names, and the index's best passages, within a token budget, each with path and lines. They
  * are pieces like any tool result: shown, logged, evictable, and marked stale when their file changes.
  */
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -216,6 +217,29 @@ static int append_names(gathering *g, base_err *err)
     return rc;
 }
 
+bool agent__has_word(const char *text, const char *word)
+{
+    const size_t n = strlen(word);
+    for (const char *at = text; (at = strcasestr(at, word)); at += n)
+        if ((at == text || !isalnum((unsigned char)at[-1])) && !isalnum((unsigned char)at[n])) return true;
+    return false;
+}
+
+/* A request that may end in writing some of what it gets once more, which takes all its rows. */
+static bool asks_for_change(const agent *a, const char *request)
+{
+    static const char *const words[] = {"add", "change", "convert", "correct", "create", "delete", "edit",
+        "fix", "implement", "improve", "insert", "make", "modify", "move", "optimize", "refactor", "remove",
+        "rename", "repair", "replace", "rewrite", "simplify", "update", "write"};
+    if (a->mode == AGENT_MODE_PLAN) return false;
+    if (a->fix.wanted || !(strchr(request, '?') || agent__has_word(request, "explain") ||
+                             agent__has_word(request, "describe")))
+        return true;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (agent__has_word(request, words[i])) return true;
+    return false;
+}
+
 /* What was chosen, told first and then computed. */
 static int append_chosen(gathering *g, base_err *err)
 {
@@ -245,6 +269,7 @@ static int append_chosen(gathering *g, base_err *err)
             .line = e->line,
             .line_end = e->line_end,
             .bulk = expected,
+            .whole = asks_for_change(a, g->request),
             .structure = true,
             .source_from = e->source_from,
             .words = g->request};

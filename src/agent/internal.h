@@ -154,6 +154,7 @@ typedef struct agent_text {
     const char *label, *path, *version; /* NULL: none */
     uint32_t line, line_end;
     uint32_t bulk;      /* tokens of all the excerpts that it comes with; 0: it comes alone */
+    bool whole;         /* the request is about changing it: computed in full (kv_segment.whole) */
     bool structure;     /* parse it as source text of `path` and protect signatures, calls, ... */
     size_t source_from; /* with structure: where in text the source begins (a header stands before it) */
     const char *words;  /* with structure: the request, whose symbols protect too */
@@ -187,6 +188,8 @@ bool agent__is_content_word(const char *word, size_t n);
 uint32_t agent__n_tokens(const agent *a);
 
 /* --- context.c --- */
+/* The word stands there by itself, in any case of letters. */
+bool agent__has_word(const char *text, const char *word);
 int agent__append_instructions(agent *a, base_err *err); /* AGENTS.md, when there is one */
 int agent__append_context(agent *a, const char *request, base_err *err);
 void agent__mark_stale(agent *a, const char *path);   /* rows that show an older text of it */

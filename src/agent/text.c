@@ -457,6 +457,7 @@ int agent__append(agent *a, const agent_text *t, size_t *ret_piece, base_err *er
     kv_segment segment = {.origin = t->origin,
         .turn = a->turn,
         .bulk = t->bulk,
+        .whole = t->whole,
         .spans = spans,
         .n_spans = find_spans(a, t, text, n, &m, spans),
         .lines = lines,

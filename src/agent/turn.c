@@ -3,7 +3,6 @@
  * template's tail (the end of a message and the opening of the answer) is appended after the repair, so that the first token of
  * every answer is computed over what the newest message asked for.
  */
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -388,14 +387,7 @@ static int ask_for_call(agent *a, base_err *err)
 /* "Which function ...", "Where is ...": a question whose answer is a name. */
 static bool asks_for_name(const char *request)
 {
-    static const char *const words[] = {"which", "where"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        size_t n = strlen(words[i]);
-        for (const char *at = request; (at = strcasestr(at, words[i])); at += n)
-            if ((at == request || !isalnum((unsigned char)at[-1])) && !isalnum((unsigned char)at[n]))
-                return true;
-    }
-    return false;
+    return agent__has_word(request, "which") || agent__has_word(request, "where");
 }
 
 static bool names_symbol(const agent *a, const answer *r)

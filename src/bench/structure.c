@@ -48,6 +48,10 @@ const structure_condition structure_conditions[] = {
     {.name = "heads .25 10%", .policy = "kvist", .set = "prune=heads pivot=.25 keep=.1", .prunes = true},
     {.name = "heads .25 20%", .policy = "kvist", .set = "prune=heads pivot=.25 keep=.2", .prunes = true},
     {.name = "heads .46 20%", .policy = "kvist", .set = "prune=heads pivot=.46 keep=.2", .prunes = true},
+    {.name = "heads .25 10% frame=0",
+        .policy = "kvist",
+        .set = "prune=heads pivot=.25 keep=.1 frame=0",
+        .prunes = true},
     {.name = NULL},
 };
 enum { N_CONDITIONS = sizeof structure_conditions / sizeof *structure_conditions - 1 };

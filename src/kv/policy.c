@@ -9,7 +9,7 @@
 /* clang-format off */
 #define COMMON KV_READING_DEFAULTS, .low = .875, .window = 32, .w = 32, .kernel = 7, .seed = 1, .queries = 8, .hysteresis = .05, .heads = 1, KV_STRUCTURE_DEFAULTS, KV_PRUNE_DEFAULTS
 #define STRUCTKV KV_READING_DEFAULTS, .low = .875, .window = 8, .w = 32, .kernel = 7, .seed = 1, .queries = 8, .hysteresis = .05, .heads = 1, .sinks = 4, .hard = 1, \
-    KV_STRUCTURE_DEFAULTS, .floor = .25, .decay = .9, .block = 1, .bulk = 512, .computed = 128
+    KV_STRUCTURE_DEFAULTS, .floor = .25, .decay = .9, .block = 1, .frame = 1, .bulk = 512, .computed = 128
 static const kv_policy policies[] = {
     {.info = {"kvist", "hard, then program structure, then request and session memory by rank; repairs at every pause",
               "low=.875 sinks=4 window=32 hard=1 soft=.5 w=32 kernel=7 memory=1 queries=8 hysteresis=.05 order=mass grow=line pick=rank lanes=one heads=calibrated signal=replay again=256",

@@ -27,9 +27,17 @@ static uint32_t chosen_cut(const kv_session *s)
     return cut && kv__cut_fits(&s->compute, cut) ? cut : 0;
 }
 
+static bool is_ours(const kv_session *s)
+{
+    return s->parameters.prune == KV_PRUNE_HEADS || s->parameters.prune == KV_PRUNE_EXCERPTS;
+}
+
 bool kv__is_bulk(const kv_session *s, const kv_segment *g, uint32_t n)
 {
     const uint32_t all = g->bulk > n ? g->bulk : n;
+    if (s->parameters.prune == KV_PRUNE_EXCERPTS &&
+        (g->origin != KV_ORIGIN_CONTEXT || g->whole || !s->best_heads))
+        return false;
     return (g->origin == KV_ORIGIN_CONTEXT || g->origin == KV_ORIGIN_TOOL) && all >= s->parameters.bulk;
 }
 
@@ -76,7 +84,7 @@ static int find_asker(const kv_session *s, kv_signal *ret, base_err *err)
 {
     const uint32_t most =
         s->parameters.asked < KV_RECENT_QUERIES ? (uint32_t)s->parameters.asked : KV_RECENT_QUERIES;
-    const bool ours = s->parameters.prune == KV_PRUNE_HEADS;
+    const bool ours = is_ours(s);
     const kv_signal *from = ours && s->asked.n                    ? &s->asked
                             : s->waiting.origin == KV_ORIGIN_USER ? &s->waiting.kept
                             : s->has_request && s->request.n      ? &s->request
@@ -219,6 +227,7 @@ static int score_optional(kv_session *s, choice *c, const atomic_bool *cancel, b
     const kv_parameters *p = &s->parameters;
     int r = 0;
     switch ((int)p->prune) {
+    case KV_PRUNE_EXCERPTS:
     case KV_PRUNE_HEADS: r = score_heads(s, c, cancel, err); break;
     case KV_PRUNE_CENTRALITY:
         r = sum_saliency(s, &c->asker, 0, c->cut, p->decay, c->score, cancel, err);
@@ -257,10 +266,39 @@ static uint32_t n_new(const choice *c, uint32_t from, uint32_t to)
     return n;
 }
 
-/* The best rows (blocks, or with ours whole lines), as many as the share that goes up; a first line that is longer is cut around its row. */
+/* The signature that the row stands behind: who reads a line of a definition has to know whose it is. False: none in its segment. */
+static bool find_signature(const kv_session *s, uint32_t t, uint32_t *from, uint32_t *to)
+{
+    const kv_part *part = kv__part_at(s, t);
+    const kv_span *best = NULL;
+    for (uint32_t i = 0; i < part->n_spans; i++) {
+        const kv_span *span = &part->spans[i];
+        if (span->reason == KV_REASON_SIGNATURE && part->from + span->from <= t &&
+            (!best || span->from > best->from))
+            best = span;
+    }
+    if (!best) return false;
+    *from = part->from + best->from;
+    *to = part->from + best->to;
+    return true;
+}
+
+/* Those of the rows that may go up do; their number. */
+static uint32_t take(choice *c, uint32_t from, uint32_t to)
+{
+    const uint32_t n = n_new(c, from, to);
+    for (uint32_t t = from; t < to; t++)
+        if (kv_bits_get(c->optional, t)) kv_bits_set(c->chosen, t);
+    return n;
+}
+
+/*
+ * The best rows (blocks, or with ours whole lines and the signatures they stand behind), as many as the share that goes up; a first
+ * line that is longer is cut around its row.
+ */
 static int choose(kv_session *s, choice *c, base_err *err)
 {
-    const bool lines = s->parameters.prune == KV_PRUNE_HEADS;
+    const bool lines = is_ours(s);
     uint32_t room = (uint32_t)ceil(s->parameters.keep * c->n_optional);
     sum_blocks(s, c, (uint32_t)s->parameters.block);
     if (kv_ranker_reserve(&s->ranker, s->n))
@@ -271,13 +309,14 @@ static int choose(kv_session *s, choice *c, base_err *err)
         uint32_t from = t, to = t + 1;
         if (kv_bits_get(c->chosen, t)) continue;
         if (lines) kv__grow(s, t, &from, &to);
-        uint32_t cost = n_new(c, from, to);
+        uint32_t cost = n_new(c, from, to), above, below;
         if (cost > room && rank) continue;
         while (cost > room && to > t + 1) cost = n_new(c, from, --to);
         while (cost > room && from < t) cost = n_new(c, ++from, to);
-        for (uint32_t i = from; i < to; i++)
-            if (kv_bits_get(c->optional, i)) kv_bits_set(c->chosen, i);
-        room -= cost;
+        room -= take(c, from, to);
+        if (lines && s->parameters.frame > 0 && find_signature(s, t, &above, &below) &&
+            n_new(c, above, below) <= room)
+            room -= take(c, above, below);
     }
     return 0;
 }

@@ -12,12 +12,13 @@ enum {
     KV_PRUNE_CENTRALITY, /* StructKV: saliency added up over the layers below the cut */
     KV_PRUNE_LAYER,      /* FastKV: the saliency of the last layer below the cut */
     KV_PRUNE_LAST, /* after GemFilter: the same by the last query, and the chosen alone stay in any layer */
+    KV_PRUNE_EXCERPTS, /* ours, of what is put in front of a request to be read, and where the model's heads are calibrated */
 };
 
 /* clang-format off */
 /* X(field, "name", least, most, words, about) */
 #define KV_PRUNE_PARAMETERS(X) \
-    X(prune, "prune", 0, 4, "off heads centrality layer last", "prefill of fresh bulk: who chooses the rows that go above the cut") \
+    X(prune, "prune", 0, 5, "off heads centrality layer last excerpts", "prefill of fresh bulk: who chooses the rows that go above the cut") \
     X(pivot, "pivot", 0, 1024, NULL, "prune: layers below the cut; below 1: that share of them; 0: as detected for the model") \
     X(floor, "floor", 0, .75, NULL, "prune: share of the layers that is below a detected cut at least") \
     X(keep, "keep", .01, 1, NULL, "prune: share of the bulk's rows that go above the cut") \
@@ -25,10 +26,11 @@ enum {
     X(decay, "decay", 0, 1, NULL, "prune: what a layer's saliency still counts in the next") \
     X(asked, "asked", 1, 64, NULL, "prune: query vectors that ask") \
     X(block, "block", 1, 256, NULL, "prune: rows chosen together, by the sum of their scores") \
+    X(frame, "frame", 0, 1, NULL, "prune by heads: 1: a chosen line brings the signature of the definition that it is in") \
     X(bulk, "bulk", 1, 1048576, NULL, "prune: less fresh text than so many tokens is computed in full") \
     X(computed, "computed", 0, 1048576, NULL, "repair: rows left below a cut that it computes at most")
 /* In a row of the table of policies: off, and what it begins with where somebody turns it on (ours). */
-#define KV_PRUNE_DEFAULTS .pivot = .25, .floor = .25, .keep = .1, .stored = 1, .decay = .9, .asked = 8, .block = 1, .bulk = 512, .computed = 128
+#define KV_PRUNE_DEFAULTS .pivot = .25, .floor = .25, .keep = .1, .stored = 1, .decay = .9, .asked = 8, .block = 1, .frame = 1, .bulk = 512, .computed = 128
 /* clang-format on */
 
 #endif

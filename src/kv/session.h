@@ -87,6 +87,7 @@ typedef struct kv_segment {
      * own. A request that follows excerpts asks for all of them.
      */
     uint32_t bulk;
+    bool whole; /* will be written again, not only read: prune=excerpts computes it in full */
     /*
      * Re-executing a log: the lanes that were computed when the segment was appended (kv_session_lanes); 0: all. The plan that
      * chose among what was left is applied as it was logged.

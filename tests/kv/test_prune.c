@@ -15,6 +15,7 @@
 
 #include "base/fs.h"
 #include "fake_compute.h"
+#include "base/mem.h"
 #include "kv/state.h"
 
 enum { CTX = 3000, BULK = 800, ASKED = 40, LINE = 16 };
@@ -169,6 +170,35 @@ static void test_prune__excerpts_together_are_a_bulk(void **state)
     for (uint32_t t = 120; t < s->n; t++)
         assert_int_equal(kv_session_cut(s, t), 0); /* a short note is no bulk */
     kv_session_free(s);
+}
+
+/* prune=excerpts: only what is put in front of a request to be read, and only by heads that are known. */
+static void test_prune__excerpts_alone_are_cut_when_they_are_only_read(void **state)
+{
+    static const char *const excerpts[] = {"prune=excerpts", "bulk=100", "pivot=1", NULL};
+    static const struct {
+        bool is_calibrated, is_cut;
+        kv_segment bulk;
+    } cases[] = {
+        {true, true, {.origin = KV_ORIGIN_CONTEXT, .turn = 1}},
+        {false, false, {.origin = KV_ORIGIN_CONTEXT, .turn = 1}},
+        {true, false, {.origin = KV_ORIGIN_CONTEXT, .turn = 1, .whole = true}},
+        {true, false, {.origin = KV_ORIGIN_TOOL, .turn = 1}},
+    };
+    int32_t ids[BULK];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fake_model m = {0};
+        kv_session *s = open_session(&m, "kvist", excerpts, NULL);
+        if (cases[i].is_calibrated) {
+            s->best_heads = base_xcalloc(FAKE_LAYERS * FAKE_HEADS, sizeof *s->best_heads);
+            for (uint16_t h = 0; h < FAKE_LAYERS * FAKE_HEADS; h++) s->best_heads[h] = h;
+        }
+        make_ids(ids, BULK, 0);
+        assert_int_equal(kv_session_append(s, &cases[i].bulk, ids, BULK, NULL, NULL, NULL, NULL), 0);
+        append(s, KV_ORIGIN_USER, 1, ids, ASKED, NULL, 0, NULL);
+        assert_int_equal(deferred(s) > 0, cases[i].is_cut);
+        kv_session_free(s);
+    }
 }
 
 static void test_prune__a_result_behind_the_request_is_judged_by_it(void **state)
@@ -662,6 +692,7 @@ int main(void)
         cmocka_unit_test(test_prune__only_the_chosen_rows_go_up),
         cmocka_unit_test(test_prune__short_text_and_the_fixed_prompt_are_computed_in_full),
         cmocka_unit_test(test_prune__excerpts_together_are_a_bulk),
+        cmocka_unit_test(test_prune__excerpts_alone_are_cut_when_they_are_only_read),
         cmocka_unit_test(test_prune__a_result_behind_the_request_is_judged_by_it),
         cmocka_unit_test(test_prune__undo_computes_what_was_left),
         cmocka_unit_test(test_prune__a_repair_computes_the_lines_that_are_asked_for),
