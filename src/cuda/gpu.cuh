@@ -40,6 +40,15 @@ template <typename K> static inline cudaError_t gpu_allow_shared(K kernel, size_
 /* ---- launches that follow one another ---- */
 
 #ifdef __CUDACC__
+/* Whether this file's kernels wait in gpu_begin: those that the driver makes out of older code for a new device do not. */
+static inline bool gpu_waits(const void *kernel)
+{
+    static int answer = -1;
+    struct cudaFuncAttributes a;
+    if (answer < 0) answer = cudaFuncGetAttributes(&a, kernel) == cudaSuccess && a.ptxVersion >= 90;
+    return answer > 0;
+}
+
 /*
  * From Hopper on a launch may come to the multiprocessors while the one before it ends; what it must not do before that one is through
  * stands behind gpu_begin. The caller asks for errors (cudaGetLastError).
@@ -48,7 +57,6 @@ template <typename P>
 static inline void gpu_launch(
     void (*kernel)(P), dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream, P params)
 {
-    int major = 0;
     cudaLaunchAttribute early = {};
     early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     early.val.programmaticStreamSerializationAllowed = 1;
@@ -58,8 +66,7 @@ static inline void gpu_launch(
     config.dynamicSmemBytes = shared_bytes;
     config.stream = stream;
     config.attrs = &early;
-    if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0) == cudaSuccess && major >= 9)
-        config.numAttrs = 1;
+    config.numAttrs = gpu_waits((const void *)kernel);
     (void)cudaLaunchKernelEx(&config, kernel, params);
 }
 #endif
