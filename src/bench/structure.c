@@ -53,11 +53,11 @@ const structure_condition structure_conditions[] = {
     {.name = "heads .46 20%", .policy = "kvist", .set = "prune=heads pivot=.46 keep=.2", .prunes = true},
     {.name = "heads .25 10% frame=0",
         .policy = "kvist",
-        .set = "prune=heads pivot=.25 keep=.1 frame=0",
+        .set = "prune=heads pivot=.25 keep=.1 frame=none",
         .prunes = true},
     {.name = "heads .46 20% frame=0",
         .policy = "kvist",
-        .set = "prune=heads pivot=.46 keep=.2 frame=0",
+        .set = "prune=heads pivot=.46 keep=.2 frame=none",
         .prunes = true},
     {.name = NULL},
 };
