@@ -66,10 +66,10 @@ static int grow_lists(cuda_backend *c, uint32_t n_rows, base_err *err)
 typedef struct upload {
     uint64_t *keys, *places; /* [cap], in the move arena */
     const uint64_t *device_keys, *device_places;
-    uint16_t *staged; /* beside them; NULL: every block of the view is pinned */
+    uint16_t *staged; /* in front of them */
     const uint16_t *device_staged;
     uint32_t n, n_staged, cap, left; /* left: rows to come, this piece's and later ones' */
-    bool stages;
+    bool stages;                     /* not every block of the view is pinned: there is room to stage rows */
 } upload;
 
 typedef struct gather_job {
