@@ -3,7 +3,6 @@
  * request names, definitions it names, and the index's best passages, within a token budget, each with path and lines. They
  * are pieces like any tool result: shown, logged, evictable, and marked stale when their file changes.
  */
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -217,14 +216,6 @@ static int append_names(gathering *g, base_err *err)
     return rc;
 }
 
-bool agent__has_word(const char *text, const char *word)
-{
-    const size_t n = strlen(word);
-    for (const char *at = text; (at = strcasestr(at, word)); at += n)
-        if ((at == text || !isalnum((unsigned char)at[-1])) && !isalnum((unsigned char)at[n])) return true;
-    return false;
-}
-
 /* A request that may end in writing some of what it gets once more, which takes all its rows. */
 static bool asks_for_change(const agent *a, const char *request)
 {
@@ -257,6 +248,7 @@ static int append_chosen(gathering *g, base_err *err)
     base_buf_free(&items);
     a->has_excerpts = g->n > 0;
     agent__expect(a, expected);
+    const bool whole = asks_for_change(a, g->request);
     int rc = 0;
     for (size_t i = 0; i < g->n; i++) {
         excerpt *e = &g->excerpts[i];
@@ -269,7 +261,7 @@ static int append_chosen(gathering *g, base_err *err)
             .line = e->line,
             .line_end = e->line_end,
             .bulk = expected,
-            .whole = asks_for_change(a, g->request),
+            .whole = whole,
             .structure = true,
             .source_from = e->source_from,
             .words = g->request};

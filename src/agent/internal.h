@@ -185,11 +185,11 @@ void agent__add_shown(agent *a, size_t piece, size_t from, size_t to, const char
     uint32_t line, uint32_t line_end);
 uint32_t agent__count(const agent *a, const char *text, size_t n); /* tokens */
 bool agent__is_content_word(const char *word, size_t n);
+/* The word stands there by itself, in any case of letters. */
+bool agent__has_word(const char *text, const char *word);
 uint32_t agent__n_tokens(const agent *a);
 
 /* --- context.c --- */
-/* The word stands there by itself, in any case of letters. */
-bool agent__has_word(const char *text, const char *word);
 int agent__append_instructions(agent *a, base_err *err); /* AGENTS.md, when there is one */
 int agent__append_context(agent *a, const char *request, base_err *err);
 void agent__mark_stale(agent *a, const char *path);   /* rows that show an older text of it */

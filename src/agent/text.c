@@ -3,6 +3,7 @@
  * words say what it asks for are mapped from bytes to tokens and handed to the engine with it. Everything that entered is
  * remembered as a piece and told as `append` and `span` events. Content never becomes a control token.
  */
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,6 +53,14 @@ static const char *const stop_words[] = {"about", "after", "again", "all", "also
 static int compare_word(const void *key, const void *row)
 {
     return strcmp(key, *(const char *const *)row);
+}
+
+bool agent__has_word(const char *text, const char *word)
+{
+    const size_t n = strlen(word);
+    for (const char *at = text; (at = strcasestr(at, word)); at += n)
+        if ((at == text || !isalnum((unsigned char)at[-1])) && !isalnum((unsigned char)at[n])) return true;
+    return false;
 }
 
 bool agent__is_content_word(const char *word, size_t n)

@@ -230,28 +230,24 @@ static int send_lengths(cuda_backend *c, const model_rows_view *view, uint32_t f
     return cuda_patch(c, c->rows->n_rows + first, device, n, err);
 }
 
-/* The ordinals of each lane of a layer that stand on the device. */
-static void find_common(const cuda_rows *r, const model_rows_view *view, uint32_t first, uint32_t *from)
-{
-    for (uint32_t i = 0; i < view->shape.n_head_kv; i++)
-        from[i] = common_rows(&r->lanes[first + i], &view->lanes[first + i]);
-}
-
-/* Room for the lists of n layers and for the rows that they lack. */
+/* Room for the lists of n layers and for the rows that they lack; of each lane, how much of its list stands already. */
 static int make_room(
     cuda_backend *c, const model_rows_view *view, uint32_t layer, uint32_t n_layers, base_err *err)
 {
-    const uint32_t n = view->shape.n_head_kv;
+    const uint32_t n = view->shape.n_head_kv, first = layer * n, end = first + n_layers * n;
+    cuda_rows *r = c->rows;
     uint32_t from[CUDA_LANES_MAX], most = 0;
     int rc = cuda_rows_meet(c, view, err);
-    for (uint32_t i = layer * n; i < (layer + n_layers) * n && !rc; i++)
-        if (view->lanes[i].n_rows > most) most = view->lanes[i].n_rows;
-    if (!rc && most > c->rows->cap) rc = grow_lists(c, most, err);
+    for (uint32_t lane = first; lane < end && !rc; lane++)
+        if (view->lanes[lane].n_rows > most) most = view->lanes[lane].n_rows;
+    if (!rc && most > r->cap) rc = grow_lists(c, most, err);
+    for (uint32_t lane = first; lane < end && !rc; lane++)
+        r->lanes[lane].n_common = common_rows(&r->lanes[lane], &view->lanes[lane]);
     /* Twice: room for a later layer may be made of what an earlier one counted on; then nothing more is to be swept. */
     for (uint32_t i = 0; i < (n_layers > 1 ? 2 * n_layers : 1) && !rc; i++) {
-        const uint32_t first = (layer + i % n_layers) * n;
-        find_common(c->rows, view, first, from);
-        rc = cuda_rows_make_room(c, view, first, from, err);
+        const uint32_t lane = first + i % n_layers * n;
+        for (uint32_t k = 0; k < n; k++) from[k] = r->lanes[lane + k].n_common;
+        rc = cuda_rows_make_room(c, view, lane, from, err);
     }
     return rc;
 }
@@ -261,13 +257,11 @@ static int match_lists(cuda_backend *c, const model_rows_view *view, uint32_t fi
 {
     cuda_rows *r = c->rows;
     bool all_stand = true, patched = false;
-    uint32_t from[CUDA_LANES_MAX];
     int rc = 0;
-    find_common(r, view, first, from);
     for (uint32_t i = 0; i < view->shape.n_head_kv; i++) {
         const lane_state *l = &r->lanes[first + i];
         const model_lane_list *list = &view->lanes[first + i];
-        all_stand = all_stand && from[i] == list->n_rows && l->n_rows == list->n_rows;
+        all_stand = all_stand && l->n_common == list->n_rows && l->n_rows == list->n_rows;
         patched = patched || l->patched == c->queue.serial;
     }
     if (all_stand) return 0;
@@ -276,7 +270,7 @@ static int match_lists(cuda_backend *c, const model_rows_view *view, uint32_t fi
     for (uint32_t i = 0; i < view->shape.n_head_kv && !rc; i++) {
         lane_state *l = &r->lanes[first + i];
         l->n_runs = l->n_rows = 0; /* in between it is nobody's */
-        rc = send_list(c, u, view, first + i, from[i], err);
+        rc = send_list(c, u, view, first + i, l->n_common, err);
         if (!rc) keep_runs(l, &view->lanes[first + i]);
         l->patched = c->queue.serial;
     }
@@ -292,8 +286,7 @@ static int send_layers(
     upload u = {.n = 0};
     int rc = make_room(c, view, layer, n_layers, err);
     for (uint32_t i = layer * n; i < (layer + n_layers) * n && !rc; i++)
-        u.left += cuda_rows_count_missing(
-            c->rows, &view->lanes[i], i, common_rows(&c->rows->lanes[i], &view->lanes[i]));
+        u.left += cuda_rows_count_missing(c->rows, &view->lanes[i], i, c->rows->lanes[i].n_common);
     u.stages = u.left && !is_pinned(c, view);
     for (uint32_t l = layer; l < layer + n_layers && !rc; l++) rc = match_lists(c, view, l * n, &u, err);
     /* In any case: rows have their places by now. */

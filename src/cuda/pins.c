@@ -55,6 +55,7 @@ void cuda_unpin(model_ops *ops, void *memory)
     cudaStreamSynchronize(c->stream); /* rows of it may be on their way */
     cudaHostUnregister(memory);
     if (c->failed.code) (void)cudaGetLastError();
+    p->is_refused = false; /* there is room for another */
     p->n--;
     memmove(p->pieces + behind - 1, p->pieces + behind, (p->n - (behind - 1)) * sizeof *p->pieces);
 }

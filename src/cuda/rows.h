@@ -19,9 +19,9 @@ typedef struct row_block {
 typedef struct lane_state {
     model_run *runs; /* as the device's list has them */
     size_t n_runs, cap_runs;
-    uint32_t n_rows;
-    uint64_t patched; /* the flush that its last patch belongs to */
-    uint32_t *free;   /* [n_slots] places, a stack */
+    uint32_t n_rows, n_common; /* n_common: of them, those that the view at hand begins with */
+    uint64_t patched;          /* the flush that its last patch belongs to */
+    uint32_t *free;            /* [n_slots] places, a stack */
     uint32_t n_free;
 } lane_state;
 

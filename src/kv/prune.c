@@ -292,18 +292,6 @@ static uint32_t take(choice *c, uint32_t from, uint32_t to)
     return n;
 }
 
-/* All signatures of the bulk, in their order, while there is room; what is left of it. */
-static uint32_t take_signatures(const kv_session *s, choice *c, uint32_t room)
-{
-    for (size_t p = 0; p < s->n_parts; p++)
-        for (uint32_t i = 0; i < s->parts[p].n_spans; i++) {
-            const kv_span *span = &s->parts[p].spans[i];
-            const uint32_t from = s->parts[p].from + span->from, to = s->parts[p].from + span->to;
-            if (span->reason == KV_REASON_SIGNATURE && n_new(c, from, to) <= room) room -= take(c, from, to);
-        }
-    return room;
-}
-
 /*
  * The best rows (blocks, or with ours whole lines and the signatures they stand behind), as many as the share that goes up; a first
  * line that is longer is cut around its row.
@@ -316,20 +304,19 @@ static int choose(kv_session *s, choice *c, base_err *err)
     if (kv_ranker_reserve(&s->ranker, s->n))
         return base_fail(err, BASE_E_NOMEM, "no memory to rank %u rows", s->n);
     kv_rank(&s->ranker, c->score, NULL, s->n, c->order);
-    if (lines && s->parameters.frame > 1) room = take_signatures(s, c, room);
     for (uint32_t rank = 0; rank < c->n_optional && room; rank++) {
         const uint32_t t = c->order[rank];
-        uint32_t from = t, to = t + 1;
+        uint32_t from = t, to = t + 1, name_from, name_to;
         if (kv_bits_get(c->chosen, t)) continue;
         if (lines) kv__grow(s, t, &from, &to);
-        uint32_t cost = n_new(c, from, to), above, below;
+        uint32_t cost = n_new(c, from, to);
         if (cost > room && rank) continue;
         while (cost > room && to > t + 1) cost = n_new(c, from, --to);
         while (cost > room && from < t) cost = n_new(c, ++from, to);
         room -= take(c, from, to);
-        if (lines && s->parameters.frame > 0 && find_signature(s, t, &above, &below) &&
-            n_new(c, above, below) <= room)
-            room -= take(c, above, below);
+        if (lines && s->parameters.frame > 0 && find_signature(s, t, &name_from, &name_to) &&
+            n_new(c, name_from, name_to) <= room)
+            room -= take(c, name_from, name_to);
     }
     return 0;
 }

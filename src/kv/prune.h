@@ -26,7 +26,7 @@ enum {
     X(decay, "decay", 0, 1, NULL, "prune: what a layer's saliency still counts in the next") \
     X(asked, "asked", 1, 64, NULL, "prune: query vectors that ask") \
     X(block, "block", 1, 256, NULL, "prune: rows chosen together, by the sum of their scores") \
-    X(frame, "frame", 0, 2, "none chosen all", "prune by heads: signatures that go up: those that chosen lines stand behind, or all of the bulk's") \
+    X(frame, "frame", 0, 1, "none chosen", "prune by heads: signatures that go up beside chosen lines: those that they stand behind") \
     X(bulk, "bulk", 1, 1048576, NULL, "prune: less fresh text than so many tokens is computed in full") \
     X(computed, "computed", 0, 1048576, NULL, "repair: rows left below a cut that it computes at most")
 /* In a row of the table of policies: off, and what it begins with where somebody turns it on (ours). */
