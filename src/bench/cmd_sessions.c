@@ -1,7 +1,8 @@
 /*
  * kvist bench sessions: recorded tool sessions (tau-bench's trajectories) replayed under each policy at a share of their peak. What
- * was said is given, word for word; at each recorded tool call it is asked how many of the history's rows that its arguments
- * quote are active, and whether every token of the call that the full cache finds most probable is so here too.
+ * was said is given, word for word. Where the recorded agent calls a tool the full cache writes a call of its own, token by token what
+ * is most probable, and it is asked whether a policy's session would write the same one; and how many of the history's rows that the
+ * recorded call's arguments quote are active. The session goes on with the recorded call.
  *
  * Beside it what each layout costs (IntentKV, seed 003, section 4.1 and appendix E), in place as it ran, and compact as it follows
  * from the same evictions: a cache that moves the rows it keeps has no prefix in common with the next request behind its first
@@ -17,6 +18,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "bench/functions.h"
 #include "bench/result.h"
 #include "bench/sessions_result.h"
 #include "cmd.h"
@@ -34,13 +36,12 @@ static const char usage[] =
     "\n"
     "  --file FILE          trajectories: an array of {\"traj\":[{role, content, tool_calls}]}\n"
     "  --sessions N         how many (3); --first N: from which on (0)\n"
-    "  --quotes             only which rows a call quotes are active: rows are computed once a session, "
-    "with\n"
-    "                       everything active, and cut by every policy before every call\n"
+    "  --quotes             only which rows a call quotes are active; every policy is a late one\n"
     "  --budget PERCENT,... rows per lane, of the session's length (25)\n"
-    "  --policies NAME,...  (streaming-llm,snapkv,h2o,intentkv:mode=query,intentkv,kvist); the full cache's "
-    "calls are read first\n"
-    "                       late NAME: computed with everything active, cut before a call is read only\n"
+    "  --policies NAME,...  (streaming-llm,snapkv,h2o,intentkv:mode=query,intentkv,kvist); the full cache "
+    "comes first\n"
+    "                       late NAME: rows are computed once, with everything active, and cut before each "
+    "call\n"
     "  --most TOKENS        longer sessions are left out (8000)\n"
     "  --out FILE           results as JSON lines; --resume: FILE may exist, what it has is not run again\n"
     "  --seconds N          begin no session after so long (no limit)\n"
@@ -48,7 +49,9 @@ static const char usage[] =
     "matters\n"
     "\n";
 
-enum { FILE_MOST = 256 << 20, LEAST_QUOTE = 3 };
+enum { FILE_MOST = 256 << 20, LEAST_QUOTE = 3, CALL_MOST = 96, LEAST_BUDGET = 768, EACH_MOST = 64 };
+/* How a call begins, whoever writes it. */
+static const char call_begins[] = "<tool_call>\n{\"name\": \"";
 
 /* A message as tokens: role markers before, what it says, the end. */
 typedef struct message {
@@ -62,7 +65,8 @@ typedef struct message {
 /* What a policy did in one session. */
 typedef struct tally {
     uint32_t n_calls, n_equal, n_quoting;
-    uint32_t n_tokens, n_same;  /* of the calls: those where the full cache's choice is the choice here */
+    uint32_t n_tokens, n_same;  /* of the full cache's calls: those that are the choice here too */
+    char each[EACH_MOST + 1];   /* '1' a call that is equal, '0' one that is not */
     double recall;              /* sum over the calls that quote something */
     uint64_t computed, compact; /* tokens: rows in place, and with everything behind the first hole again */
     uint64_t raw, effective;    /* row reads per lane */
@@ -75,7 +79,6 @@ typedef struct bench {
     common_options common;
     const char *file, *policies, *budgets, *out_path, *summary;
     int64_t sessions, first, most, seconds;
-    uint32_t budget; /* percent */
     bool help, resume, quotes;
     FILE *out;
     base_buf done; /* whole lines of --out as it was */
@@ -86,9 +89,10 @@ typedef struct bench {
     message *messages;
     size_t n_messages, cap_messages;
     uint32_t n_tokens;
-    /* What the full cache found most probable, call token by call token. */
-    int32_t *expected;
-    size_t n_expected, cap_expected;
+    base_buf functions; /* what may be called, behind the first message */
+    /* What the full cache wrote, call by call. */
+    model_ids *calls;
+    size_t n_calls, cap_calls;
 } bench;
 
 static void free_messages(bench *b)
@@ -100,11 +104,33 @@ static void free_messages(bench *b)
         base_json_free(b->messages[i].doc);
     }
     b->n_messages = 0;
+    for (size_t i = 0; i < b->n_calls; i++) model_ids_free(&b->calls[i]);
+    b->n_calls = 0;
 }
 
 static void add_text(const bench *b, const char *text, model_ids *out)
 {
     model_tokenizer_encode(model_get_tokenizer(b->model), text, strlen(text), false, out);
+}
+
+static message *new_message(bench *b, kv_origin origin)
+{
+    base_grow(&b->messages, &b->cap_messages, b->n_messages + 1, sizeof *b->messages);
+    message *m = &b->messages[b->n_messages++];
+    *m = (message){.origin = origin};
+    return m;
+}
+
+/* What may be called is the fixed prompt, as an agent's is. */
+static void add_functions(bench *b)
+{
+    const model_template *t = model_get_template(b->model);
+    message *m = new_message(b, KV_ORIGIN_SYSTEM);
+    model_template_begin(t, MODEL_ROLE_SYSTEM, &m->begin);
+    add_text(b, b->functions.data, &m->text);
+    m->call_from = (uint32_t)m->text.n;
+    model_template_end(t, MODEL_ROLE_SYSTEM, &m->end);
+    b->n_tokens += (uint32_t)(m->begin.n + m->text.n + m->end.n);
 }
 
 static void add_message(bench *b, const base_json *m)
@@ -113,13 +139,11 @@ static void add_message(bench *b, const base_json *m)
     const bool is_answer = !strcmp(role, "assistant");
     const model_template *t = model_get_template(b->model);
     const model_role as = is_answer ? MODEL_ROLE_ASSISTANT : MODEL_ROLE_USER;
-    base_grow(&b->messages, &b->cap_messages, b->n_messages + 1, sizeof *b->messages);
-    message *to = &b->messages[b->n_messages++];
     /* The policy text counts as context: as a fixed prompt it alone would fill a quarter of the session. */
-    *to = (message){.origin = is_answer               ? KV_ORIGIN_ANSWER
-                              : !strcmp(role, "user") ? KV_ORIGIN_USER
-                              : !strcmp(role, "tool") ? KV_ORIGIN_TOOL
-                                                      : KV_ORIGIN_CONTEXT};
+    message *to = new_message(b, is_answer               ? KV_ORIGIN_ANSWER
+                                 : !strcmp(role, "user") ? KV_ORIGIN_USER
+                                 : !strcmp(role, "tool") ? KV_ORIGIN_TOOL
+                                                         : KV_ORIGIN_CONTEXT);
     model_template_begin(t, as, &to->begin);
     add_text(b, base_json_str(m, "content", ""), &to->text);
     to->call_from = (uint32_t)to->text.n;
@@ -226,29 +250,82 @@ static int append(kv_session *s, kv_origin origin, uint32_t turn, const model_id
     return r;
 }
 
-/* Reads a call token by token and compares what is most probable with what the full cache said. */
-static int read_call(bench *b, kv_session *s, uint32_t turn, const message *m, float *logits, bool is_full,
-    size_t *at, tally *t, base_err *err)
+static int32_t best_of(const bench *b, const float *logits)
 {
-    bool equal = true;
-    int r = 0;
-    for (uint32_t i = m->call_from; i < m->text.n && !r; i++) {
-        int32_t best = 0;
-        for (uint32_t v = 1; v < b->info->n_vocab; v++)
-            if (logits[v] > logits[best]) best = (int32_t)v;
-        if (is_full) {
-            base_grow(&b->expected, &b->cap_expected, b->n_expected + 1, sizeof *b->expected);
-            b->expected[b->n_expected++] = best;
-        }
-        const bool same = *at < b->n_expected && b->expected[*at] == best;
-        equal = equal && same;
-        t->n_same += same;
-        t->n_tokens++;
-        (*at)++;
-        r = append(s, KV_ORIGIN_ANSWER, turn, &m->text, i, 1, logits, t, err);
+    int32_t best = 0;
+    for (uint32_t v = 1; v < b->info->n_vocab; v++)
+        if (logits[v] > logits[best]) best = (int32_t)v;
+    return best;
+}
+
+/* Does a call's text end with the brace that closes its first one? */
+static bool is_closed(const char *text, size_t n)
+{
+    int depth = 0;
+    bool in_string = false;
+    for (size_t i = 0; i < n; i++) {
+        if (in_string && text[i] == '\\')
+            i++;
+        else if (text[i] == '"')
+            in_string = !in_string;
+        else if (!in_string)
+            depth += (text[i] == '{') - (text[i] == '}');
+        if (text[i] == '}' && !in_string && depth == 0) return true;
     }
+    return false;
+}
+
+/* A call's beginning behind what s has. logits: float[n_vocab], of what comes after. */
+static int begin_call(bench *b, kv_session *s, uint32_t turn, float *logits, base_err *err)
+{
+    model_ids begin = {0};
+    tally aside = {.n_calls = 0};
+    add_text(b, call_begins, &begin);
+    const int r = append(s, KV_ORIGIN_ANSWER, turn, &begin, 0, (uint32_t)begin.n, logits, &aside, err);
+    model_ids_free(&begin);
+    return r;
+}
+
+/* The call that the full cache writes, in a fork of it: the most probable token each time, to the closing brace. */
+static int write_call(bench *b, kv_session *s, uint32_t turn, model_ids *call, base_err *err)
+{
+    float *logits = base_xmalloc(b->info->n_vocab * sizeof *logits);
+    base_buf text = {0};
+    tally aside = {.n_calls = 0};
+    base_buf_puts(&text, call_begins);
+    int r = begin_call(b, s, turn, logits, err);
+    while (!r && call->n < CALL_MOST) {
+        size_t n_piece = 0;
+        const int32_t best = best_of(b, logits);
+        const char *piece = model_tokenizer_piece(model_get_tokenizer(b->model), best, &n_piece);
+        model_ids_add(call, best);
+        if (piece) base_buf_add(&text, piece, n_piece);
+        if (!piece || is_closed(text.data, text.len)) break;
+        r = append(s, KV_ORIGIN_ANSWER, turn, call, (uint32_t)call->n - 1, 1, logits, &aside, err);
+    }
+    base_buf_free(&text);
+    free(logits);
+    return r;
+}
+
+/* Would s, a fork for this, write the same call? Compared token by token behind the full cache's. */
+static int read_call(bench *b, kv_session *s, uint32_t turn, const model_ids *call, tally *t, base_err *err)
+{
+    float *logits = base_xmalloc(b->info->n_vocab * sizeof *logits);
+    tally aside = {.n_calls = 0};
+    uint32_t n_same = 0;
+    int r = begin_call(b, s, turn, logits, err);
+    for (uint32_t i = 0; i < call->n && !r; i++) {
+        n_same += best_of(b, logits) == call->ids[i];
+        if (i + 1 < call->n) r = append(s, KV_ORIGIN_ANSWER, turn, call, i, 1, logits, &aside, err);
+    }
+    const bool equal = n_same == call->n;
+    if (t->n_calls < EACH_MOST) t->each[t->n_calls] = equal ? '1' : '0';
     t->n_calls++;
     t->n_equal += equal;
+    t->n_same += n_same;
+    t->n_tokens += (uint32_t)call->n;
+    free(logits);
     return r;
 }
 
@@ -266,7 +343,7 @@ static void count_compact(const kv_session *s, tally *t)
 
 /* ---- policies --------------------------------------------------------------------------------------------------------------------- */
 
-enum { SETS_MOST = 8, CUTS_MOST = 32 };
+enum { SETS_MOST = 8, CONDITIONS_MOST = 32 };
 
 /* "NAME", "NAME:SET=VALUE:SET=VALUE...", or either behind "late ". */
 typedef struct choice {
@@ -276,12 +353,12 @@ typedef struct choice {
     bool late;
 } choice;
 
-/* A policy at a share of the session's rows that looks at every call from where the full cache stands. */
-typedef struct cut {
+/* A policy at a share of the session's rows, and what came of it. */
+typedef struct condition {
     choice policy;
     uint32_t percent;
     tally t;
-} cut;
+} condition;
 
 static void choose(choice *ret, const char *text)
 {
@@ -295,11 +372,11 @@ static void choose(choice *ret, const char *text)
 }
 
 /* percent 0: no limit. */
-static kv_options options_of(const bench *b, const choice *c, uint32_t percent)
+static kv_options options_of(const bench *b, const condition *c)
 {
-    return (kv_options){.policy = c->name,
-        .set = c->set,
-        .budget = (uint32_t)((uint64_t)b->n_tokens * percent / 100),
+    return (kv_options){.policy = c->policy.name,
+        .set = c->policy.set,
+        .budget = (uint32_t)((uint64_t)b->n_tokens * c->percent / 100),
         .repair = -1,
         .heads_file = b->heads};
 }
@@ -322,50 +399,50 @@ static int cut_fork(const kv_session *whole, kv_options o, uint32_t from, kv_ses
 
 /* ---- replay ------------------------------------------------------------------------------------------------------------------- */
 
-/* A call in front of which the message or result [from, ...) stands last, over what a policy leaves there. */
-static int read_call_late(bench *b, const kv_session *whole, const choice *c, uint32_t from, uint32_t turn,
-    const message *m, const float *logits, size_t *at, tally *t, base_err *err)
-{
-    float *copy = malloc(b->info->n_vocab * sizeof *copy);
-    kv_session *s = NULL;
-    int r = copy ? cut_fork(whole, options_of(b, c, b->budget), from, &s, err)
-                 : base_fail(err, BASE_E_NOMEM, "no memory for logits");
-    if (!r) memcpy(copy, logits, b->info->n_vocab * sizeof *copy);
-    if (!r) count_recall(b, s, m, t);
-    if (!r) r = read_call(b, s, turn, m, copy, false, at, t, err);
-    kv_session_free(s);
-    free(copy);
-    return r;
-}
-
-static int count_cuts(bench *b, const kv_session *whole, cut *cuts, uint32_t n_cuts, uint32_t from,
-    const message *m, base_err *err)
+/* What late conditions make of a call in front of which the message or result [from, ...) stands last. */
+static int count_late(bench *b, const kv_session *whole, condition *late, uint32_t n_late, uint32_t from,
+    uint32_t turn, const message *m, const model_ids *call, base_err *err)
 {
     int r = 0;
-    for (uint32_t i = 0; i < n_cuts && !r; i++) {
+    for (uint32_t i = 0; i < n_late && !r; i++) {
         const uint64_t start = base_clock_ns();
         kv_session *s = NULL;
-        r = cut_fork(whole, options_of(b, &cuts[i].policy, cuts[i].percent), from, &s, err);
-        if (!r) count_recall(b, s, m, &cuts[i].t);
+        r = cut_fork(whole, options_of(b, &late[i]), from, &s, err);
+        if (!r) count_recall(b, s, m, &late[i].t);
+        if (!r && !b->quotes) r = read_call(b, s, turn, call, &late[i].t, err);
         kv_session_free(s);
-        cuts[i].t.seconds += (double)(base_clock_ns() - start) / 1e9;
+        late[i].t.seconds += (double)(base_clock_ns() - start) / 1e9;
     }
     return r;
 }
 
-/* The session under a policy; with cuts nothing is read call by call, each of them looks at what a call quotes. */
-static int replay(bench *b, const choice *c, tally *t, cut *cuts, uint32_t n_cuts, base_err *err)
+/* Where the recorded agent calls: the full cache writes its own call, others are asked for theirs; in forks, nothing is left of it. */
+static int count_call(bench *b, const kv_session *s, const condition *c, uint32_t turn, const message *m,
+    const model_ids *call, tally *t, base_err *err)
 {
-    const bool is_full = !strcmp(c->text, "full");
+    kv_session *fork = NULL;
+    count_recall(b, s, m, t);
+    int r = kv_session_fork(s, &fork, NULL, err);
+    if (!r && !c) {
+        base_grow(&b->calls, &b->cap_calls, b->n_calls + 1, sizeof *b->calls);
+        b->calls[b->n_calls] = (model_ids){0};
+        r = write_call(b, fork, turn, &b->calls[b->n_calls++], err);
+    } else if (!r) {
+        r = read_call(b, fork, turn, call, t, err);
+    }
+    kv_session_free(fork);
+    return r;
+}
+
+/* The session under a condition, or with everything active (c NULL), when late conditions look at every call too. */
+static int replay(bench *b, const condition *c, tally *t, condition *late, uint32_t n_late, base_err *err)
+{
     const uint64_t start = base_clock_ns();
-    const kv_options o = options_of(b, c, is_full ? 0 : b->budget);
-    float *logits = malloc(b->info->n_vocab * sizeof *logits);
+    const condition full = {.policy = {.name = "full"}};
+    const kv_options o = options_of(b, c ? c : &full);
     kv_session *s = NULL;
-    uint32_t turn = 0, from = 0; /* from: of the newest message or result */
-    size_t at = 0;
-    int r = logits ? kv_session_new(&s, b->model, &o, NULL, err)
-                   : base_fail(err, BASE_E_NOMEM, "no memory for logits");
-    if (!r && c->late) r = kv_session_set_policy(s, &(kv_options){.policy = "full"}, err);
+    uint32_t turn = 0, from = 0, at = 0; /* from: of the newest message or result; at: of the calls */
+    int r = kv_session_new(&s, b->model, &o, NULL, err);
     for (size_t i = 0; i < b->n_messages && !r; i++) {
         const message *m = &b->messages[i];
         const bool asks = m->origin == KV_ORIGIN_USER || m->origin == KV_ORIGIN_TOOL,
@@ -373,21 +450,18 @@ static int replay(bench *b, const choice *c, tally *t, cut *cuts, uint32_t n_cut
         uint32_t n = 0;
         if (m->origin == KV_ORIGIN_USER) kv_session_set_turn(s, ++turn);
         if (asks) count_compact(s, t);
-        r = append(s, KV_ORIGIN_SCAFFOLD, turn, &m->begin, 0, (uint32_t)m->begin.n, logits, t, err);
+        r = append(s, KV_ORIGIN_SCAFFOLD, turn, &m->begin, 0, (uint32_t)m->begin.n, NULL, t, err);
         if (asks) kv_session_ids(s, &from);
-        if (!r) r = append(s, m->origin, turn, &m->text, 0, m->call_from, logits, t, err);
+        if (!r) r = append(s, m->origin, turn, &m->text, 0, m->call_from, NULL, t, err);
         kv_session_ids(s, &n);
-        if (!r && asks && n > from && !c->late) r = kv_session_repair(s, from, n, NULL, 0, NULL, err);
-        if (!r && calls && !c->late && !n_cuts) {
-            count_recall(b, s, m, t);
-            r = read_call(b, s, turn, m, logits, is_full, &at, t, err);
-        } else if (!r && calls) {
-            r = c->late ? read_call_late(b, s, c, from, turn, m, logits, &at, t, err)
-                        : count_cuts(b, s, cuts, n_cuts, from, m, err);
-            if (!r)
-                r = append(s, KV_ORIGIN_ANSWER, turn, &m->text, m->call_from,
-                    (uint32_t)m->text.n - m->call_from, NULL, t, err);
-        }
+        if (!r && asks && n > from) r = kv_session_repair(s, from, n, NULL, 0, NULL, err);
+        if (!r && calls && !b->quotes) r = count_call(b, s, c, turn, m, c ? &b->calls[at] : NULL, t, err);
+        if (!r && calls)
+            r = count_late(b, s, late, n_late, from, turn, m, b->quotes ? NULL : &b->calls[at], err);
+        at += calls;
+        if (!r)
+            r = append(s, KV_ORIGIN_ANSWER, turn, &m->text, m->call_from, (uint32_t)m->text.n - m->call_from,
+                NULL, t, err);
         if (!r) r = append(s, KV_ORIGIN_SCAFFOLD, turn, &m->end, 0, (uint32_t)m->end.n, NULL, t, err);
     }
     t->compact += t->computed;
@@ -395,37 +469,59 @@ static int replay(bench *b, const choice *c, tally *t, cut *cuts, uint32_t n_cut
     if (t->live_compact < t->live) t->live_compact = t->live;
     t->seconds = (double)(base_clock_ns() - start) / 1e9;
     kv_session_free(s);
-    free(logits);
     return r;
 }
 
-static void print_line(const bench *b, int64_t session, const char *policy, const tally *t)
+/* The calls that the full cache wrote, as a list of texts. */
+static void print_calls(const bench *b)
+{
+    base_buf text = {0}, out = {0};
+    for (size_t i = 0; i < b->n_calls; i++) {
+        base_buf_clear(&text);
+        base_buf_puts(&text, call_begins + strlen("<tool_call>\n"));
+        for (size_t k = 0; k < b->calls[i].n; k++) {
+            size_t n = 0;
+            const char *piece = model_tokenizer_piece(model_get_tokenizer(b->model), b->calls[i].ids[k], &n);
+            if (piece) base_buf_add(&text, piece, n);
+        }
+        base_buf_putc(&out, i ? ',' : '[');
+        base_json_put_str(&out, text.data, text.len);
+    }
+    fprintf(b->out, ",\"written\":%s]", b->n_calls ? out.data : "[");
+    base_buf_free(&text);
+    base_buf_free(&out);
+}
+
+static void print_line(const bench *b, int64_t session, const condition *c)
 {
     double low, high;
+    const tally *t = &c->t;
+    const bool is_full = !strcmp(c->policy.text, "full");
     bench_wilson(t->n_equal, t->n_calls, &low, &high);
     fprintf(b->out,
         "{\"bench\":\"sessions\",\"model\":\"%.12s\",\"session\":%lld,\"tokens\":%u,\"policy\":\"%s\","
-        "\"percent\":%u,\"budget\":%u,\"calls\":%u,\"equal\":%u,\"wilson\":[%.3f,%.3f],\"call_tokens\":%u,"
-        "\"same\":%u,\"quoting\":%u,"
+        "\"percent\":%u,\"budget\":%u,\"calls\":%u,\"equal\":%u,\"wilson\":[%.3f,%.3f],\"each\":\"%s\","
+        "\"call_tokens\":%u,\"same\":%u,\"quoting\":%u,"
         "\"recall\":%.4f,\"seconds\":%.1f,\"peak\":%u,\"live\":%u,\"live_compact\":%u,\"computed\":%llu,"
         "\"computed_compact\":%llu,\"raw_reads\":%llu,\"raw_reads_compact\":%llu,\"effective_reads\":%llu,"
-        "\"effective_reads_compact\":%llu}\n",
-        b->info->hash, (long long)session, b->n_tokens, policy, b->budget,
-        strcmp(policy, "full") ? (unsigned)((uint64_t)b->n_tokens * b->budget / 100) : 0, t->n_calls,
-        t->n_equal, low, high, t->n_tokens, t->n_same, t->n_quoting,
-        t->n_quoting ? t->recall / t->n_quoting : 0, t->seconds, t->peak, t->live, t->live_compact,
-        (unsigned long long)t->computed, (unsigned long long)t->compact, (unsigned long long)t->raw,
-        (unsigned long long)t->raw_compact, (unsigned long long)t->effective,
-        (unsigned long long)(t->effective + t->raw_compact - t->raw));
+        "\"effective_reads_compact\":%llu",
+        b->info->hash, (long long)session, b->n_tokens, c->policy.text, c->percent,
+        is_full ? 0 : (unsigned)((uint64_t)b->n_tokens * c->percent / 100), t->n_calls, t->n_equal, low, high,
+        t->each, t->n_tokens, t->n_same, t->n_quoting, t->n_quoting ? t->recall / t->n_quoting : 0,
+        t->seconds, t->peak, t->live, t->live_compact, (unsigned long long)t->computed,
+        (unsigned long long)t->compact, (unsigned long long)t->raw, (unsigned long long)t->raw_compact,
+        (unsigned long long)t->effective, (unsigned long long)(t->effective + t->raw_compact - t->raw));
+    if (is_full) print_calls(b);
+    fputs("}\n", b->out);
     fflush(b->out);
 }
 
 /* Is this session under this policy and budget in --out already? */
-static bool is_done(const bench *b, int64_t session, const char *policy)
+static bool is_done(const bench *b, int64_t session, const char *policy, uint32_t percent)
 {
     char key[128], budget[160];
     snprintf(key, sizeof key, "\"model\":\"%.12s\",\"session\":%lld,", b->info->hash, (long long)session);
-    snprintf(budget, sizeof budget, "\"policy\":\"%.100s\",\"percent\":%u,", policy, b->budget);
+    snprintf(budget, sizeof budget, "\"policy\":\"%.100s\",\"percent\":%u,", policy, percent);
     for (size_t at = 0; at < b->done.len;) {
         const char *line = b->done.data + at, *end = memchr(line, '\n', b->done.len - at);
         const size_t n = end ? (size_t)(end - line) : b->done.len - at;
@@ -435,71 +531,58 @@ static bool is_done(const bench *b, int64_t session, const char *policy)
     return false;
 }
 
-/* The policies of --policies that are left for this session and budget; "full" comes before them, since they are compared with it. */
-static bool next_policy(const bench *b, int64_t session, char **list, const char **ret)
+/* Adds what is left to do of the policies of --policies at a share, the late ones or the others. */
+static int add_conditions(
+    const bench *b, int64_t number, uint32_t percent, bool late, condition *all, uint32_t *n, base_err *err)
 {
-    while ((*ret = strsep(list, ",")))
-        if (**ret && strcmp(*ret, "full") && !is_done(b, session, *ret)) return true;
-    return false;
-}
-
-/* Every policy of --policies at every share in turn, each over rows of its own; the full cache's calls come first. */
-static int run_policies(bench *b, int64_t number, base_err *err)
-{
-    char budgets[64];
-    int r = 0;
-    snprintf(budgets, sizeof budgets, "%s", b->budgets);
-    for (char *next = budgets, *percent; !r && (percent = strsep(&next, ","));) {
-        char list[512], *left = list;
-        const char *policy = NULL;
-        choice c;
-        b->budget = (uint32_t)strtoul(percent, NULL, 10);
-        if ((uint64_t)b->n_tokens * b->budget / 100 < 600) {
-            fprintf(stderr, "session %lld: %u tokens, left out at %u%%\n", (long long)number, b->n_tokens,
-                b->budget);
+    char list[512], *left = list;
+    snprintf(list, sizeof list, "%s", b->policies);
+    for (const char *policy; (policy = strsep(&left, ","));) {
+        condition c = {.percent = percent};
+        choose(&c.policy, policy);
+        if (!*policy || !strcmp(policy, "full") || (c.policy.late || b->quotes) != late ||
+            is_done(b, number, policy, percent))
             continue;
-        }
-        snprintf(list, sizeof list, "%s", b->policies);
-        while (!r && next_policy(b, number, &left, &policy)) {
-            tally t = {.n_calls = 0}, full = {.n_calls = 0};
-            choose(&c, "full");
-            if (!b->n_expected) r = replay(b, &c, &full, NULL, 0, err);
-            if (!r && full.n_calls && !is_done(b, number, "full")) print_line(b, number, "full", &full);
-            choose(&c, policy);
-            if (!r) r = replay(b, &c, &t, NULL, 0, err);
-            if (!r) print_line(b, number, policy, &t);
-        }
+        if (*n == CONDITIONS_MOST)
+            return base_fail(err, BASE_E_USAGE,
+                "%d policies times shares are compared at most; name fewer of --policies or --budget",
+                CONDITIONS_MOST);
+        all[(*n)++] = c;
     }
-    return r;
+    return 0;
 }
 
-/* --quotes: rows are computed once, with everything active, and every policy at every share cuts them in front of every call. */
-static int run_quotes(bench *b, int64_t number, base_err *err)
+/* Everything active first, and the late conditions beside it; then every other condition, over rows of its own. */
+static int run_conditions(bench *b, int64_t number, base_err *err)
 {
-    cut cuts[CUTS_MOST];
-    uint32_t n = 0;
+    condition all[CONDITIONS_MOST], full = {.policy = {.text = "full", .name = "full"}};
     char budgets[64];
-    snprintf(budgets, sizeof budgets, "%s", b->budgets);
-    for (char *next = budgets, *percent; (percent = strsep(&next, ","));) {
-        char list[512], *left = list;
-        const char *policy = NULL;
-        b->budget = (uint32_t)strtoul(percent, NULL, 10);
-        snprintf(list, sizeof list, "%s", b->policies);
-        while (next_policy(b, number, &left, &policy)) {
-            if (n == CUTS_MOST)
-                return base_fail(err, BASE_E_USAGE,
-                    "--quotes looks at %d policies times shares at once; name fewer", CUTS_MOST);
-            cuts[n] = (cut){.percent = b->budget};
-            choose(&cuts[n++].policy, policy);
+    uint32_t n = 0, n_late = 0;
+    int r = 0;
+    for (int late = 1; late >= 0; late--) {
+        snprintf(budgets, sizeof budgets, "%s", b->budgets);
+        for (char *next = budgets, *word; !r && (word = strsep(&next, ","));) {
+            const uint32_t percent = (uint32_t)strtoul(word, NULL, 10);
+            if (!late && (uint64_t)b->n_tokens * percent / 100 < LEAST_BUDGET)
+                fprintf(stderr, "session %lld: %u tokens, left out at %u%%\n", (long long)number, b->n_tokens,
+                    percent);
+            else
+                r = add_conditions(b, number, percent, late, all, &n, err);
         }
+        if (late) n_late = n;
     }
-    tally full = {.n_calls = 0};
-    choice c;
-    choose(&c, "full");
-    const int r = n ? replay(b, &c, &full, cuts, n, err) : 0;
+    if (r || !n) return r;
+    r = replay(b, NULL, &full.t, all, n_late, err);
+    full.t.n_calls = full.t.n_equal = (uint32_t)b->n_calls;
+    for (size_t i = 0; i < b->n_calls; i++) {
+        full.t.n_tokens += (uint32_t)b->calls[i].n;
+        if (i < EACH_MOST) full.t.each[i] = '1';
+    }
+    full.t.n_same = full.t.n_tokens;
+    if (!r && !b->quotes && !is_done(b, number, "full", 0)) print_line(b, number, &full);
     for (uint32_t i = 0; i < n && !r; i++) {
-        b->budget = cuts[i].percent;
-        print_line(b, number, cuts[i].policy.text, &cuts[i].t);
+        if (i >= n_late) r = replay(b, &all[i], &all[i].t, NULL, 0, err);
+        if (!r) print_line(b, number, &all[i]);
     }
     return r;
 }
@@ -509,12 +592,12 @@ static int run_session(bench *b, int64_t number, const base_json *one, base_err 
     const base_json *messages = base_json_get(one, "traj");
     int r = 0;
     b->n_tokens = 0;
-    b->n_expected = 0;
+    add_functions(b);
     for (const base_json *m = messages ? messages->first : NULL; m; m = m->next) add_message(b, m);
     if (b->n_tokens > b->most)
         fprintf(stderr, "session %lld: %u tokens, left out\n", (long long)number, b->n_tokens);
     else
-        r = b->quotes ? run_quotes(b, number, err) : run_policies(b, number, err);
+        r = run_conditions(b, number, err);
     free_messages(b);
     return r;
 }
@@ -533,6 +616,7 @@ static int run(bench *b, base_err *err)
         b->heads = kv_heads_path(b->info->hash);
     }
     const base_json *root = doc ? base_json_root(doc) : NULL;
+    if (!r) functions_add(root, &b->functions);
     for (int64_t i = b->first; i < b->first + b->sessions && !r; i++) {
         const base_json *one = base_json_at(root, (size_t)i);
         if (!one || (b->seconds && (double)(base_clock_ns() - b->start) / 1e9 > (double)b->seconds)) break;
@@ -588,7 +672,8 @@ int cmd_bench_sessions(int argc, char **argv)
     if (!r) r = b.summary ? sessions_summarise(b.summary, &err) : run(&b, &err);
     base_buf_free(&b.done);
     free(b.messages);
-    free(b.expected);
+    free(b.calls);
+    base_buf_free(&b.functions);
     free(b.heads);
     model_close(b.model);
     return r ? cmd_complain(&err) : CMD_OK;
