@@ -32,7 +32,8 @@ static const char usage[] =
     "(identifier)\n"
     "  --tokens N          length of each document (8192)\n"
     "  --texts N           how many documents (4); --first N: the first one's number (0)\n"
-    "  --each N            questions about each document (7)\n"
+    "  --each N            questions about each document (7); what an earlier one was asked is left out\n"
+    "  --least N           documents with fewer are passed over (1)\n"
     "  --base PERCENT      of the document's rows that stay after turn 1 (25)\n";
 
 enum {
@@ -87,7 +88,7 @@ typedef struct question {
 typedef struct bench {
     recall run;
     const char *repo, *task;
-    int64_t tokens, texts, first, each, base;
+    int64_t tokens, texts, first, each, least, base;
     bool list;
     source *sources;
     size_t n_sources, cap_sources;
@@ -95,6 +96,8 @@ typedef struct bench {
     document doc;
     question *questions;
     size_t n_questions, cap_questions;
+    uint64_t *asked; /* of earlier documents, whose files this one may have too */
+    size_t n_asked, cap_asked;
     char name[32]; /* of the task and the repository, in the results */
 } bench;
 
@@ -343,6 +346,34 @@ static void find_questions(bench *b)
     if (n) qsort(b->questions, n, sizeof *b->questions, compare_questions);
 }
 
+static uint64_t identity_of(const bench *b, const question *q)
+{
+    const doc_line *l = &b->doc.lines[q->line];
+    const uint32_t parts[] = {l->file, l->number, q->name_from};
+    return base_hash64(parts, sizeof parts, 0);
+}
+
+/*
+ * Leaves out what an earlier document was asked, and remembers the first --each of the rest. Returns how many those are; when they are
+ * fewer than --least the document is not asked, and nothing is remembered.
+ */
+static uint32_t keep_new(bench *b)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < b->n_questions; i++) {
+        bool is_new = true;
+        for (size_t k = 0; k < b->n_asked && is_new; k++)
+            is_new = b->asked[k] != identity_of(b, &b->questions[i]);
+        if (is_new) b->questions[n++] = b->questions[i];
+    }
+    b->n_questions = n;
+    if (n > (size_t)b->each) n = (size_t)b->each;
+    if (n < (size_t)b->least) return (uint32_t)n;
+    base_grow(&b->asked, &b->cap_asked, b->n_asked + n, sizeof *b->asked);
+    for (size_t i = 0; i < n; i++) b->asked[b->n_asked++] = identity_of(b, &b->questions[i]);
+    return (uint32_t)n;
+}
+
 /* ---- messages ----------------------------------------------------------------------------------------------------------- */
 
 static void begin_message(const bench *b, recall_turn *t, bool later)
@@ -509,16 +540,18 @@ static int run_questions(bench *b, const kv_session *s, uint32_t number, uint32_
     return r;
 }
 
-static int run_text(bench *b, uint32_t number, base_err *err)
+/* runs: false: the questions of this document are only known as asked. */
+static int run_text(bench *b, uint32_t number, bool runs, base_err *err)
 {
     kv_session *s = NULL;
     bool left = false;
     int r = 0;
     make_document(b, number);
     find_questions(b);
-    const uint32_t n = b->n_questions < (size_t)b->each ? (uint32_t)b->n_questions : (uint32_t)b->each;
-    for (uint32_t i = 0; i < n; i++) left = left || recall_is_left(&b->run, b->name, number * MOST_EACH + i);
-    if (!n) fprintf(stderr, "document %u: nothing in it can be asked for\n", number);
+    const uint32_t n = keep_new(b);
+    for (uint32_t i = 0; i < n && n >= (size_t)b->least && runs; i++)
+        left = left || recall_is_left(&b->run, b->name, number * MOST_EACH + i);
+    if (n < (size_t)b->least) fprintf(stderr, "document %u: %u questions, passed over\n", number, n);
     if (left) {
         r = recall_document(&b->run, &s, &b->doc.ids, b->doc.starts, (uint32_t)b->doc.n_starts, err);
         fprintf(stderr, "document %u: %u of %zu questions\n", number, n, b->n_questions);
@@ -535,10 +568,12 @@ static int run(bench *b, base_err *err)
     if (!b->list && strcmp(b->task, "identifier"))
         return base_fail(err, BASE_E_USAGE, "--task is identifier or list, not '%s'", b->task);
     if (!b->repo || b->tokens < 2000 || b->tokens > 100000 || b->texts < 1 || b->texts > 1000 ||
-        b->first < 0 || b->first > 1000000 || b->each < 1 || b->each > MOST_EACH || b->base < 1 ||
-        b->base > 100)
+        b->first < 0 || b->first > 1000000 || b->each < 1 || b->each > MOST_EACH || b->least < 1 ||
+        b->base < 1 || b->base > 100)
         return base_fail(err, BASE_E_USAGE,
-            "--repo names a tree, --tokens is 2000 to 100000, --texts 1 to 1000, --each 1 to %d", MOST_EACH);
+            "--repo names a tree, --tokens is 2000 to 100000, --texts 1 to 1000, --each 1 to %d, --least 1 "
+            "or more",
+            MOST_EACH);
     char *repo = base_xstrdup(b->repo);
     for (size_t n = strlen(repo); n > 1 && repo[n - 1] == '/';) repo[--n] = 0;
     const char *slash = strrchr(repo, '/');
@@ -555,10 +590,11 @@ static int run(bench *b, base_err *err)
     b->run.key.needles = 1;
     b->run.labels = !b->list; /* an event names its file */
     b->run.key.base = (uint32_t)b->base;
-    for (int64_t i = 0; i < b->texts && !r && !recall_is_late(&b->run); i++)
-        r = run_text(b, (uint32_t)(b->first + i), err);
+    for (int64_t i = 0; i < b->first + b->texts && !r && !recall_is_late(&b->run); i++)
+        r = run_text(b, (uint32_t)i, i >= b->first, err);
     free_sources(b);
     free(b->questions);
+    free(b->asked);
     code_grammars_close(b->grammars);
     free(repo);
     return r;
@@ -570,6 +606,7 @@ int cmd_bench_callsite(int argc, char **argv)
         .tokens = 8192,
         .texts = 4,
         .each = 7,
+        .least = 1,
         .base = 25,
         .task = "identifier"};
     const option_row own[] = {
@@ -579,6 +616,7 @@ int cmd_bench_callsite(int argc, char **argv)
         {"--texts", OPTION_INTEGER, &b.texts},
         {"--first", OPTION_INTEGER, &b.first},
         {"--each", OPTION_INTEGER, &b.each},
+        {"--least", OPTION_INTEGER, &b.least},
         {"--base", OPTION_INTEGER, &b.base},
         RECALL_OPTIONS(b.run),
         {.name = NULL},

@@ -345,7 +345,7 @@ static void count_compact(const kv_session *s, tally *t)
 
 enum { SETS_MOST = 8, CONDITIONS_MOST = 32 };
 
-/* "NAME", "NAME:SET=VALUE:SET=VALUE...", or either behind "late ". */
+/* "NAME", "NAME:SET=VALUE:SET=VALUE...", or either behind "late ". name and set point into parts: it is not copied. */
 typedef struct choice {
     char text[128]; /* as it was written */
     char parts[128];
@@ -538,16 +538,16 @@ static int add_conditions(
     char list[512], *left = list;
     snprintf(list, sizeof list, "%s", b->policies);
     for (const char *policy; (policy = strsep(&left, ","));) {
-        condition c = {.percent = percent};
-        choose(&c.policy, policy);
-        if (!*policy || !strcmp(policy, "full") || (c.policy.late || b->quotes) != late ||
-            is_done(b, number, policy, percent))
-            continue;
         if (*n == CONDITIONS_MOST)
             return base_fail(err, BASE_E_USAGE,
-                "%d policies times shares are compared at most; name fewer of --policies or --budget",
+                "fewer than %d policies times shares are compared; name fewer of --policies or --budget",
                 CONDITIONS_MOST);
-        all[(*n)++] = c;
+        condition *c = &all[*n];
+        *c = (condition){.percent = percent};
+        choose(&c->policy, policy);
+        if (*policy && strcmp(policy, "full") && (c->policy.late || b->quotes) == late &&
+            !is_done(b, number, policy, percent))
+            (*n)++;
     }
     return 0;
 }

@@ -11,11 +11,11 @@
 #include "base/mem.h"
 #include "bench/result.h"
 
-enum { LINES_MOST = 256 << 20 };
+enum { LINES_MOST = 256 << 20, EACH_MOST = 64 };
 
 /* A line of --out. */
 typedef struct outcome {
-    char policy[128];
+    char policy[128], each[EACH_MOST + 1]; /* each: '1' for every call that is equal, '0' for the others */
     uint32_t percent, calls, equal, tokens, same, quoting;
     int64_t session;
     double recall, seconds, peak, live, live_compact, computed[2], raw[2], effective[2];
@@ -51,6 +51,7 @@ static uint32_t read_outcomes(const base_buf *file, outcome **ret)
             .effective = {
                 base_json_num(o, "effective_reads", 0), base_json_num(o, "effective_reads_compact", 0)}};
         snprintf(to->policy, sizeof to->policy, "%s", base_json_str(o, "policy", ""));
+        snprintf(to->each, sizeof to->each, "%s", base_json_str(o, "each", ""));
         base_json_free(doc);
     }
     return (uint32_t)n;
@@ -139,10 +140,32 @@ static void print_difference(
         worse, bench_mcnemar(better, worse));
 }
 
+/* Calls that are equal under one policy and not under the other, paired, of sessions that both have. */
+static void print_calls(
+    const outcome *all, uint32_t n, uint32_t percent, const char *policy, const char *other)
+{
+    uint32_t calls = 0, better = 0, worse = 0;
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t k = 0; k < n; k++) {
+            if (all[i].percent != percent || all[k].percent != percent || all[i].session != all[k].session ||
+                strcmp(all[i].policy, policy) || strcmp(all[k].policy, other))
+                continue;
+            for (const char *a = all[i].each, *b = all[k].each; *a && *b; a++, b++) {
+                calls++;
+                better += *a > *b;
+                worse += *a < *b;
+            }
+        }
+    if (calls)
+        printf("%u%%: of %u calls %u are equal under %s alone, %u under %s alone, McNemar p %.2g\n", percent,
+            calls, better, policy, worse, other, bench_mcnemar(better, worse));
+}
+
 int sessions_summarise(const char *path, base_err *err)
 {
     static const char *const pairs[][2] = {{"intentkv", "intentkv:mode=query"}, {"kvist", "kvist:memory=0"},
-        {"kvist", "snapkv"}, {"kvist", "streaming-llm"}, {"kvist", "h2o"}};
+        {"kvist", "snapkv"}, {"kvist", "snapkv:hard=1"}, {"kvist", "streaming-llm"}, {"kvist", "h2o"},
+        {"late kvist", "late snapkv"}, {"late kvist", "late streaming-llm"}, {"late kvist", "late h2o"}};
     base_buf file = {0};
     outcome *all = NULL;
     int r = base_fs_read(path, LINES_MOST, &file, err);
@@ -162,8 +185,10 @@ int sessions_summarise(const char *path, base_err *err)
             if (new_row) print_row(all, n, &all[k]);
         }
         puts("");
-        for (size_t k = 0; k < sizeof pairs / sizeof *pairs; k++)
+        for (size_t k = 0; k < sizeof pairs / sizeof *pairs; k++) {
             print_difference(all, n, all[i].percent, pairs[k][0], pairs[k][1]);
+            print_calls(all, n, all[i].percent, pairs[k][0], pairs[k][1]);
+        }
     }
     free(all);
     base_buf_free(&file);
