@@ -1,7 +1,7 @@
 /*
  * kvist bench sessions: recorded tool sessions (tau-bench's trajectories) replayed under each policy at a share of their peak. What
  * was said is given, word for word. Where the recorded agent calls a tool the full cache writes a call of its own, token by token what
- * is most probable, and it is asked whether a policy's session would write the same one; and how many of the history's rows that the
+ * is most probable, so does a policy's session, and it is asked whether they are equal (as JSON, spaces do not count); and how many of the history's rows that the
  * recorded call's arguments quote are active. The session goes on with the recorded call.
  *
  * Beside it what each layout costs (IntentKV, seed 003, section 4.1 and appendix E), in place as it ran, and compact as it follows
@@ -49,10 +49,7 @@ static const char usage[] =
     "matters\n"
     "\n";
 
-enum { FILE_MOST = 256 << 20, LEAST_QUOTE = 3, CALL_MOST = 96, LEAST_BUDGET = 768, EACH_MOST = 64 };
-/* How a call begins, whoever writes it. */
-static const char call_begins[] = "<tool_call>\n{\"name\": \"";
-
+enum { FILE_MOST = 256 << 20, LEAST_QUOTE = 3, CALL_MOST = 160, LEAST_BUDGET = 768, EACH_MOST = 64 };
 /* A message as tokens: role markers before, what it says, the end. */
 typedef struct message {
     kv_origin origin;
@@ -65,7 +62,8 @@ typedef struct message {
 /* What a policy did in one session. */
 typedef struct tally {
     uint32_t n_calls, n_equal, n_quoting;
-    uint32_t n_tokens, n_same;  /* of the full cache's calls: those that are the choice here too */
+    uint32_t n_named;           /* calls of the full cache's function, whatever their arguments */
+    base_buf written;           /* the calls, as elements of a list */
     char each[EACH_MOST + 1];   /* '1' a call that is equal, '0' one that is not */
     double recall;              /* sum over the calls that quote something */
     uint64_t computed, compact; /* tokens: rows in place, and with everything behind the first hole again */
@@ -90,8 +88,8 @@ typedef struct bench {
     size_t n_messages, cap_messages;
     uint32_t n_tokens;
     base_buf functions; /* what may be called, behind the first message */
-    /* What the full cache wrote, call by call. */
-    model_ids *calls;
+    /* What the full cache wrote, call by call, as compact JSON where it is some. */
+    base_buf *calls;
     size_t n_calls, cap_calls;
 } bench;
 
@@ -104,7 +102,7 @@ static void free_messages(bench *b)
         base_json_free(b->messages[i].doc);
     }
     b->n_messages = 0;
-    for (size_t i = 0; i < b->n_calls; i++) model_ids_free(&b->calls[i]);
+    for (size_t i = 0; i < b->n_calls; i++) base_buf_free(&b->calls[i]);
     b->n_calls = 0;
 }
 
@@ -258,74 +256,70 @@ static int32_t best_of(const bench *b, const float *logits)
     return best;
 }
 
-/* Does a call's text end with the brace that closes its first one? */
-static bool is_closed(const char *text, size_t n)
+/* Is a call's text a whole one by now? It becomes compact then. */
+static bool is_closed(base_buf *text)
 {
-    int depth = 0;
-    bool in_string = false;
-    for (size_t i = 0; i < n; i++) {
-        if (in_string && text[i] == '\\')
-            i++;
-        else if (text[i] == '"')
-            in_string = !in_string;
-        else if (!in_string)
-            depth += (text[i] == '{') - (text[i] == '}');
-        if (text[i] == '}' && !in_string && depth == 0) return true;
-    }
-    return false;
+    base_json_doc *doc = NULL;
+    size_t used = 0;
+    if (base_json_parse_prefix(text->data, text->len, &used, &doc, NULL)) return false;
+    base_buf_clear(text);
+    base_json_put(text, base_json_root(doc));
+    base_json_free(doc);
+    return true;
 }
 
-/* A call's beginning behind what s has. logits: float[n_vocab], of what comes after. */
-static int begin_call(bench *b, kv_session *s, uint32_t turn, float *logits, base_err *err)
+/* The call that a session would write, in a fork of it: the most probable token each time, until it is closed or too long. */
+static int write_call(bench *b, const kv_session *whole, uint32_t turn, base_buf *call, base_err *err)
 {
-    model_ids begin = {0};
-    tally aside = {.n_calls = 0};
-    add_text(b, call_begins, &begin);
-    const int r = append(s, KV_ORIGIN_ANSWER, turn, &begin, 0, (uint32_t)begin.n, logits, &aside, err);
-    model_ids_free(&begin);
-    return r;
-}
-
-/* The call that the full cache writes, in a fork of it: the most probable token each time, to the closing brace. */
-static int write_call(bench *b, kv_session *s, uint32_t turn, model_ids *call, base_err *err)
-{
+    static const char opening[] = "<tool_call>\n", name[] = "{\"name\": \"";
     float *logits = base_xmalloc(b->info->n_vocab * sizeof *logits);
-    base_buf text = {0};
     tally aside = {.n_calls = 0};
-    base_buf_puts(&text, call_begins);
-    int r = begin_call(b, s, turn, logits, err);
-    while (!r && call->n < CALL_MOST) {
+    model_ids ids = {0};
+    kv_session *s = NULL;
+    add_text(b, opening, &ids);
+    add_text(b, name, &ids);
+    base_buf_puts(call, name);
+    const size_t n_begin = ids.n;
+    int r = kv_session_fork(whole, &s, NULL, err);
+    if (!r) r = append(s, KV_ORIGIN_ANSWER, turn, &ids, 0, (uint32_t)n_begin, logits, &aside, err);
+    while (!r && ids.n < n_begin + CALL_MOST) {
         size_t n_piece = 0;
         const int32_t best = best_of(b, logits);
         const char *piece = model_tokenizer_piece(model_get_tokenizer(b->model), best, &n_piece);
-        model_ids_add(call, best);
-        if (piece) base_buf_add(&text, piece, n_piece);
-        if (!piece || is_closed(text.data, text.len)) break;
-        r = append(s, KV_ORIGIN_ANSWER, turn, call, (uint32_t)call->n - 1, 1, logits, &aside, err);
+        model_ids_add(&ids, best);
+        if (piece) base_buf_add(call, piece, n_piece);
+        if (!piece || is_closed(call)) break;
+        r = append(s, KV_ORIGIN_ANSWER, turn, &ids, (uint32_t)ids.n - 1, 1, logits, &aside, err);
     }
-    base_buf_free(&text);
+    kv_session_free(s);
+    model_ids_free(&ids);
     free(logits);
     return r;
 }
 
-/* Would s, a fork for this, write the same call? Compared token by token behind the full cache's. */
-static int read_call(bench *b, kv_session *s, uint32_t turn, const model_ids *call, tally *t, base_err *err)
+static bool same_text(const base_buf *a, const base_buf *b, size_t n_a, size_t n_b)
 {
-    float *logits = base_xmalloc(b->info->n_vocab * sizeof *logits);
-    tally aside = {.n_calls = 0};
-    uint32_t n_same = 0;
-    int r = begin_call(b, s, turn, logits, err);
-    for (uint32_t i = 0; i < call->n && !r; i++) {
-        n_same += best_of(b, logits) == call->ids[i];
-        if (i + 1 < call->n) r = append(s, KV_ORIGIN_ANSWER, turn, call, i, 1, logits, &aside, err);
-    }
-    const bool equal = n_same == call->n;
+    return n_a == n_b && !memcmp(a->data, b->data, n_a);
+}
+
+/* A call, against the one that is expected. The name stands first, up to a comma. */
+static void count_written(const base_buf *call, const base_buf *expected, tally *t)
+{
+    const bool equal = same_text(call, expected, call->len, expected->len);
     if (t->n_calls < EACH_MOST) t->each[t->n_calls] = equal ? '1' : '0';
-    t->n_calls++;
     t->n_equal += equal;
-    t->n_same += n_same;
-    t->n_tokens += (uint32_t)call->n;
-    free(logits);
+    t->n_named += same_text(call, expected, strcspn(call->data, ","), strcspn(expected->data, ","));
+    base_buf_putc(&t->written, t->n_calls++ ? ',' : '[');
+    base_json_put_str(&t->written, call->data, call->len);
+}
+
+static int compare_call(
+    bench *b, const kv_session *s, uint32_t turn, const base_buf *expected, tally *t, base_err *err)
+{
+    base_buf call = {0};
+    const int r = write_call(b, s, turn, &call, err);
+    if (!r) count_written(&call, expected, t);
+    base_buf_free(&call);
     return r;
 }
 
@@ -401,7 +395,7 @@ static int cut_fork(const kv_session *whole, kv_options o, uint32_t from, kv_ses
 
 /* What late conditions make of a call in front of which the message or result [from, ...) stands last. */
 static int count_late(bench *b, const kv_session *whole, condition *late, uint32_t n_late, uint32_t from,
-    uint32_t turn, const message *m, const model_ids *call, base_err *err)
+    uint32_t turn, const message *m, const base_buf *call, base_err *err)
 {
     int r = 0;
     for (uint32_t i = 0; i < n_late && !r; i++) {
@@ -409,28 +403,23 @@ static int count_late(bench *b, const kv_session *whole, condition *late, uint32
         kv_session *s = NULL;
         r = cut_fork(whole, options_of(b, &late[i]), from, &s, err);
         if (!r) count_recall(b, s, m, &late[i].t);
-        if (!r && !b->quotes) r = read_call(b, s, turn, call, &late[i].t, err);
+        if (!r && !b->quotes) r = compare_call(b, s, turn, call, &late[i].t, err);
         kv_session_free(s);
         late[i].t.seconds += (double)(base_clock_ns() - start) / 1e9;
     }
     return r;
 }
 
-/* Where the recorded agent calls: the full cache writes its own call, others are asked for theirs; in forks, nothing is left of it. */
-static int count_call(bench *b, const kv_session *s, const condition *c, uint32_t turn, const message *m,
-    const model_ids *call, tally *t, base_err *err)
+/* Where the recorded agent calls: the full cache's call is kept (c NULL), another's is compared with it. */
+static int count_call(bench *b, const kv_session *s, const condition *c, uint32_t at, uint32_t turn,
+    const message *m, tally *t, base_err *err)
 {
-    kv_session *fork = NULL;
     count_recall(b, s, m, t);
-    int r = kv_session_fork(s, &fork, NULL, err);
-    if (!r && !c) {
-        base_grow(&b->calls, &b->cap_calls, b->n_calls + 1, sizeof *b->calls);
-        b->calls[b->n_calls] = (model_ids){0};
-        r = write_call(b, fork, turn, &b->calls[b->n_calls++], err);
-    } else if (!r) {
-        r = read_call(b, fork, turn, call, t, err);
-    }
-    kv_session_free(fork);
+    if (c) return compare_call(b, s, turn, &b->calls[at], t, err);
+    base_grow(&b->calls, &b->cap_calls, b->n_calls + 1, sizeof *b->calls);
+    b->calls[b->n_calls++] = (base_buf){0};
+    const int r = write_call(b, s, turn, &b->calls[at], err);
+    if (!r) count_written(&b->calls[at], &b->calls[at], t);
     return r;
 }
 
@@ -455,7 +444,7 @@ static int replay(bench *b, const condition *c, tally *t, condition *late, uint3
         if (!r) r = append(s, m->origin, turn, &m->text, 0, m->call_from, NULL, t, err);
         kv_session_ids(s, &n);
         if (!r && asks && n > from) r = kv_session_repair(s, from, n, NULL, 0, NULL, err);
-        if (!r && calls && !b->quotes) r = count_call(b, s, c, turn, m, c ? &b->calls[at] : NULL, t, err);
+        if (!r && calls && !b->quotes) r = count_call(b, s, c, at, turn, m, t, err);
         if (!r && calls)
             r = count_late(b, s, late, n_late, from, turn, m, b->quotes ? NULL : &b->calls[at], err);
         at += calls;
@@ -472,26 +461,6 @@ static int replay(bench *b, const condition *c, tally *t, condition *late, uint3
     return r;
 }
 
-/* The calls that the full cache wrote, as a list of texts. */
-static void print_calls(const bench *b)
-{
-    base_buf text = {0}, out = {0};
-    for (size_t i = 0; i < b->n_calls; i++) {
-        base_buf_clear(&text);
-        base_buf_puts(&text, call_begins + strlen("<tool_call>\n"));
-        for (size_t k = 0; k < b->calls[i].n; k++) {
-            size_t n = 0;
-            const char *piece = model_tokenizer_piece(model_get_tokenizer(b->model), b->calls[i].ids[k], &n);
-            if (piece) base_buf_add(&text, piece, n);
-        }
-        base_buf_putc(&out, i ? ',' : '[');
-        base_json_put_str(&out, text.data, text.len);
-    }
-    fprintf(b->out, ",\"written\":%s]", b->n_calls ? out.data : "[");
-    base_buf_free(&text);
-    base_buf_free(&out);
-}
-
 static void print_line(const bench *b, int64_t session, const condition *c)
 {
     double low, high;
@@ -501,18 +470,17 @@ static void print_line(const bench *b, int64_t session, const condition *c)
     fprintf(b->out,
         "{\"bench\":\"sessions\",\"model\":\"%.12s\",\"session\":%lld,\"tokens\":%u,\"policy\":\"%s\","
         "\"percent\":%u,\"budget\":%u,\"calls\":%u,\"equal\":%u,\"wilson\":[%.3f,%.3f],\"each\":\"%s\","
-        "\"call_tokens\":%u,\"same\":%u,\"quoting\":%u,"
+        "\"named\":%u,\"written\":%s],\"quoting\":%u,"
         "\"recall\":%.4f,\"seconds\":%.1f,\"peak\":%u,\"live\":%u,\"live_compact\":%u,\"computed\":%llu,"
         "\"computed_compact\":%llu,\"raw_reads\":%llu,\"raw_reads_compact\":%llu,\"effective_reads\":%llu,"
-        "\"effective_reads_compact\":%llu",
+        "\"effective_reads_compact\":%llu}\n",
         b->info->hash, (long long)session, b->n_tokens, c->policy.text, c->percent,
         is_full ? 0 : (unsigned)((uint64_t)b->n_tokens * c->percent / 100), t->n_calls, t->n_equal, low, high,
-        t->each, t->n_tokens, t->n_same, t->n_quoting, t->n_quoting ? t->recall / t->n_quoting : 0,
-        t->seconds, t->peak, t->live, t->live_compact, (unsigned long long)t->computed,
-        (unsigned long long)t->compact, (unsigned long long)t->raw, (unsigned long long)t->raw_compact,
-        (unsigned long long)t->effective, (unsigned long long)(t->effective + t->raw_compact - t->raw));
-    if (is_full) print_calls(b);
-    fputs("}\n", b->out);
+        t->each, t->n_named, t->written.len ? t->written.data : "[", t->n_quoting,
+        t->n_quoting ? t->recall / t->n_quoting : 0, t->seconds, t->peak, t->live, t->live_compact,
+        (unsigned long long)t->computed, (unsigned long long)t->compact, (unsigned long long)t->raw,
+        (unsigned long long)t->raw_compact, (unsigned long long)t->effective,
+        (unsigned long long)(t->effective + t->raw_compact - t->raw));
     fflush(b->out);
 }
 
@@ -573,17 +541,13 @@ static int run_conditions(bench *b, int64_t number, base_err *err)
     }
     if (r || !n) return r;
     r = replay(b, NULL, &full.t, all, n_late, err);
-    full.t.n_calls = full.t.n_equal = (uint32_t)b->n_calls;
-    for (size_t i = 0; i < b->n_calls; i++) {
-        full.t.n_tokens += (uint32_t)b->calls[i].n;
-        if (i < EACH_MOST) full.t.each[i] = '1';
-    }
-    full.t.n_same = full.t.n_tokens;
     if (!r && !b->quotes && !is_done(b, number, "full", 0)) print_line(b, number, &full);
-    for (uint32_t i = 0; i < n && !r; i++) {
-        if (i >= n_late) r = replay(b, &all[i], &all[i].t, NULL, 0, err);
+    for (uint32_t i = 0; i < n; i++) {
+        if (!r && i >= n_late) r = replay(b, &all[i], &all[i].t, NULL, 0, err);
         if (!r) print_line(b, number, &all[i]);
+        base_buf_free(&all[i].t.written);
     }
+    base_buf_free(&full.t.written);
     return r;
 }
 

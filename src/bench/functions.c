@@ -57,8 +57,8 @@ void functions_add(const base_json *sessions, base_buf *out)
         }
     }
     base_buf_puts(out,
-        "# Functions\n\nA call is written as\n<tool_call>\n{\"name\": \"FUNCTION\", \"arguments\": "
-        "{\"ARGUMENT\": VALUE, ...}}\n</tool_call>\n\n");
+        "# Functions\n\nA call is a JSON object with a function's name and its arguments, between tags:\n"
+        "<tool_call>\n{\"name\": <name>, \"arguments\": <arguments>}\n</tool_call>\n\n");
     for (size_t i = 0; i < list.n; i++) {
         function *f = &list.all[i];
         base_buf_printf(out, "- %s(", f->name);

@@ -16,7 +16,7 @@ enum { LINES_MOST = 256 << 20, EACH_MOST = 64 };
 /* A line of --out. */
 typedef struct outcome {
     char policy[128], each[EACH_MOST + 1]; /* each: '1' for every call that is equal, '0' for the others */
-    uint32_t percent, calls, equal, tokens, same, quoting;
+    uint32_t percent, calls, equal, named, quoting;
     int64_t session;
     double recall, seconds, peak, live, live_compact, computed[2], raw[2], effective[2];
 } outcome;
@@ -38,8 +38,7 @@ static uint32_t read_outcomes(const base_buf *file, outcome **ret)
             .session = base_json_int(o, "session", 0),
             .calls = (uint32_t)base_json_int(o, "calls", 0),
             .equal = (uint32_t)base_json_int(o, "equal", 0),
-            .tokens = (uint32_t)base_json_int(o, "call_tokens", 0),
-            .same = (uint32_t)base_json_int(o, "same", 0),
+            .named = (uint32_t)base_json_int(o, "named", 0),
             .quoting = (uint32_t)base_json_int(o, "quoting", 0),
             .recall = base_json_num(o, "recall", 0),
             .seconds = base_json_num(o, "seconds", 0),
@@ -73,8 +72,7 @@ static void print_row(const outcome *all, uint32_t n, const outcome *first)
         n_sessions++;
         sum.calls += o->calls;
         sum.equal += o->equal;
-        sum.tokens += o->tokens;
-        sum.same += o->same;
+        sum.named += o->named;
         sum.quoting += o->quoting;
         recall += o->recall * o->quoting;
         sum.seconds += o->seconds;
@@ -92,9 +90,9 @@ static void print_row(const outcome *all, uint32_t n, const outcome *first)
            "| %.1f, "
            "%.1f | %.0f |\n",
         first->policy, n_sessions, sum.equal, sum.calls, sum.calls ? (double)sum.equal / sum.calls : 0, low,
-        high, sum.tokens ? (double)sum.same / sum.tokens : 0, sum.quoting ? recall / sum.quoting : 0,
-        sum.peak, sum.live, sum.live_compact, sum.computed[0], sum.computed[1], sum.raw[0] / 1e6,
-        sum.raw[1] / 1e6, sum.effective[0] / 1e6, sum.effective[1] / 1e6, sum.seconds);
+        high, sum.calls ? (double)sum.named / sum.calls : 0, sum.quoting ? recall / sum.quoting : 0, sum.peak,
+        sum.live, sum.live_compact, sum.computed[0], sum.computed[1], sum.raw[0] / 1e6, sum.raw[1] / 1e6,
+        sum.effective[0] / 1e6, sum.effective[1] / 1e6, sum.seconds);
 }
 
 /*
@@ -175,7 +173,7 @@ int sessions_summarise(const char *path, base_err *err)
         for (uint32_t k = 0; k < i && is_new; k++) is_new = all[k].percent != all[i].percent;
         if (!is_new) continue;
         printf("\nbudget %u%% of a session; in place, compact\n\n| policy | sessions | calls equal [95%%] | "
-               "their tokens equal | quoted rows active | peak | live rows | tokens computed | raw reads, "
+               "functions equal | quoted rows active | peak | live rows | tokens computed | raw reads, "
                "millions | effective "
                "reads, millions | s |\n|---|---|---|---|---|---|---|---|---|---|---|\n",
             all[i].percent);
