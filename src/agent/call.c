@@ -342,3 +342,11 @@ agent_call_found agent_call_parse(
         agent_call_free(&call);
     return found;
 }
+
+bool agent_call_at_value(const char *text, size_t n, size_t n_new)
+{
+    size_t end = n;
+    if (end && text[end - 1] == '"') end--; /* the value's own, where one token writes colon and quote */
+    while (end && text[end - 1] == ' ') end--;
+    return end > 1 && text[end - 1] == ':' && text[end - 2] == '"' && n - end < n_new;
+}

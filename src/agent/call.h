@@ -38,6 +38,9 @@ typedef enum agent_call_found {
 agent_call_found agent_call_parse(
     const char *text, size_t n, bool final, agent_call_known_fn *known, const void *user, agent_call *ret);
 
+/* Inside a call: do the last n_new bytes of its text so far write a key's colon, so that a value comes next? */
+bool agent_call_at_value(const char *text, size_t n, size_t n_new);
+
 /* The i-th fenced block: body [*from, *to) and language word; false when there is none. An open last block counts. */
 typedef struct agent_fence {
     size_t open, from, to, end; /* the fence's first byte, its body, behind its closing line */

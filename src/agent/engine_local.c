@@ -493,6 +493,20 @@ static int local_next(
     return 0;
 }
 
+static int local_consult(engine *e, base_err *err)
+{
+    local *l = as_local(e);
+    bool is_new = false;
+    if (l->n_taken < l->n_known) return 0; /* what comes next is certain */
+    const int rc = kv_session_consult(l->session, l->logits, &is_new, l->cancel, err);
+    if (rc || !is_new) return rc;
+    end_draft(l, false);
+    l->row = 0;
+    l->have_logits = true;
+    l->few = false;
+    return 0;
+}
+
 static int local_fork(engine *e, base_err *err)
 {
     local *l = as_local(e);
@@ -644,6 +658,7 @@ static const engine_ops local_ops = {
     .set_sampling = local_set_sampling,
     .answer_begins = local_answer_begins,
     .next = local_next,
+    .consult = local_consult,
     .fork = local_fork,
     .unfork = local_unfork,
     .doubts = local_doubts,

@@ -140,6 +140,7 @@ static int decode(agent *a, answer *r, const agent_opening *opening, base_err *e
     for (uint32_t n = 0; !rc && n < a->max_tokens; n++) {
         int32_t id, wanted = -1;
         uint32_t index = agent__n_tokens(a);
+        const size_t before = r->text.len;
         rc = a->engine->ops->next(a->engine, a->turn, &id, &end, &wanted, err);
         if (rc) break;
         a->sums.generated++;
@@ -154,11 +155,15 @@ static int decode(agent *a, answer *r, const agent_opening *opening, base_err *e
             break;
         }
         if (rc || call_due) continue;
-        if (agent_call_parse(r->text.data ? r->text.data : "", r->text.len, false, agent__known, a,
-                &r->call) == AGENT_CALL_FOUND) {
+        const agent_call_found found =
+            agent_call_parse(r->text.data ? r->text.data : "", r->text.len, false, agent__known, a, &r->call);
+        if (found == AGENT_CALL_FOUND) {
             r->end = ANSWER_CALL;
             break;
         }
+        if (found == AGENT_CALL_PARTIAL && a->engine->ops->consult &&
+            agent_call_at_value(r->text.data, r->text.len, r->text.len - before))
+            rc = a->engine->ops->consult(a->engine, err);
         if (agent__repeats(r->text.data ? r->text.data : "", r->text.len)) {
             r->end = ANSWER_REPEATS;
             break;

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/call.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fs.h"
@@ -280,8 +281,10 @@ static int write_call(bench *b, const kv_session *whole, uint32_t turn, base_buf
     add_text(b, name, &ids);
     base_buf_puts(call, name);
     const size_t n_begin = ids.n;
+    bool is_new = false;
     int r = kv_session_fork(whole, &s, NULL, err);
     if (!r) r = append(s, KV_ORIGIN_ANSWER, turn, &ids, 0, (uint32_t)n_begin, logits, &aside, err);
+    if (!r) r = kv_session_consult(s, logits, &is_new, NULL, err);
     while (!r && ids.n < n_begin + CALL_MOST) {
         size_t n_piece = 0;
         const int32_t best = best_of(b, logits);
@@ -290,6 +293,8 @@ static int write_call(bench *b, const kv_session *whole, uint32_t turn, base_buf
         if (piece) base_buf_add(call, piece, n_piece);
         if (!piece || is_closed(call)) break;
         r = append(s, KV_ORIGIN_ANSWER, turn, &ids, (uint32_t)ids.n - 1, 1, logits, &aside, err);
+        if (!r && agent_call_at_value(call->data, call->len, n_piece))
+            r = kv_session_consult(s, logits, &is_new, NULL, err);
     }
     kv_session_free(s);
     model_ids_free(&ids);

@@ -478,14 +478,14 @@ static int replay_alone(kv_session *s, uint32_t from, const atomic_bool *cancel,
     return r;
 }
 
-static int plan_repair(kv_session *s, work *w, uint32_t from, uint32_t to, double score_ms,
+static int plan_repair(kv_session *s, work *w, uint32_t from, uint32_t to, double score_ms, kv_cause cause,
     const atomic_bool *cancel, base_err *err)
 {
     const uint64_t start = base_clock_ns();
     const uint32_t each = s->parameters.lanes > 0 ? 1 : s->n_lanes;
     if (kv_ranker_reserve(&s->ranker, s->n))
         return base_fail(err, BASE_E_NOMEM, "no memory to rank %u rows", s->n);
-    kv_plan *p = kv_plan_new(s->epoch, KV_CAUSE_REPAIR, s->n, s->n_lanes);
+    kv_plan *p = kv_plan_new(s->epoch, cause, s->n, s->n_lanes);
     if (!p) return base_fail(err, BASE_E_NOMEM, "no memory for a plan over %u rows", s->n);
     int r = 0;
     for (uint32_t lane = 0; lane < s->n_lanes && !r; lane += each) {
@@ -516,8 +516,8 @@ static bool anything_missing(const kv_session *s, const uint64_t *eligible)
     return false;
 }
 
-int kv_session_repair_by(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries,
-    uint32_t n_queries, const kv_ask *ask, const atomic_bool *cancel, base_err *err)
+static int repair(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries, uint32_t n_queries,
+    const kv_ask *ask, kv_cause cause, const atomic_bool *cancel, base_err *err)
 {
     if (from >= to || to > s->n)
         return base_fail(err, BASE_E_USAGE, "tokens %u to %u are not in this session of %u", from, to, s->n);
@@ -530,17 +530,39 @@ int kv_session_repair_by(kv_session *s, uint32_t from, uint32_t to, const uint32
                         : find_signal(s, &w, from, to, queries, n_queries, cancel, err);
         if (!r && w.signal.n) {
             r = score_signal(s, &w, from, to, cancel, err);
-            if (!r) r = plan_repair(s, &w, from, to, (double)(base_clock_ns() - start) / 1e6, cancel, err);
+            const double ms = (double)(base_clock_ns() - start) / 1e6;
+            if (!r) r = plan_repair(s, &w, from, to, ms, cause, cancel, err);
         }
     }
     work_free(&w);
     return r;
 }
 
+int kv_session_repair_by(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries,
+    uint32_t n_queries, const kv_ask *ask, const atomic_bool *cancel, base_err *err)
+{
+    return repair(s, from, to, queries, n_queries, ask, KV_CAUSE_REPAIR, cancel, err);
+}
+
 int kv_session_repair(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries, uint32_t n_queries,
     const atomic_bool *cancel, base_err *err)
 {
     return kv_session_repair_by(s, from, to, queries, n_queries, &(kv_ask){.rank = NULL}, cancel, err);
+}
+
+int kv_session_consult(kv_session *s, float *logits, bool *ret_new, const atomic_bool *cancel, base_err *err)
+{
+    const uint64_t epoch = s->epoch;
+    *ret_new = false;
+    if (s->parameters.consult <= 0 || s->n < 2) return 0;
+    int r = repair(s, s->n - 1, s->n, NULL, 0, &(kv_ask){.rank = NULL}, KV_CAUSE_CONSULT, cancel, err);
+    if (!r && s->epoch != epoch) {
+        *ret_new = true;
+        /* Not computed again over what came back: what was kept to follow it no longer does. */
+        if (s->parameters.signal <= 0 || !all_active(s, s->n - 1)) s->logits_at = 0;
+        r = kv_session_logits(s, logits, cancel, err);
+    }
+    return r;
 }
 
 int kv_session_first_recall(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries,

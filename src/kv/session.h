@@ -187,7 +187,15 @@ int kv_session_save_prefix(kv_session *s, const char *path, uint32_t n, base_err
 int kv_session_repair(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries, uint32_t n_queries,
     const atomic_bool *cancel, base_err *err);
 
-/* The same as an experiment wants it. What is NULL is as kv_session_repair has it. */
+/*
+ * The newest token asks, as a message does: what it looks for and no lane reads comes back, and its row is computed again over that
+ * (signal=replay). For the place in front of a value that the model is about to copy: what a call's arguments quote is asked for by no
+ * word of the request. *ret_new: whether anything came back; then logits ([n_vocab]) has what follows the token now. Nothing is
+ * computed where nothing is evicted, or with consult=0. Errors and cancel as kv_session_repair.
+ */
+int kv_session_consult(kv_session *s, float *logits, bool *ret_new, const atomic_bool *cancel, base_err *err);
+
+/* The same as kv_session_repair as an experiment wants it. What is NULL is as there. */
 typedef struct kv_ask {
     const kv_signal *signal; /* asks instead of [from, to): the last question's, another session's */
     const uint64_t *among;   /* [bits of n] evicted rows beside these are not scored and do not come back */

@@ -17,7 +17,7 @@
 #include "kv/state.h"
 
 enum {
-    MANIFEST_VERSION = 4,
+    MANIFEST_VERSION = 5,
     MANIFEST_MOST = 1 << 30,
     ROWS_A_READ = 32,
     MANY_ROWS = 2048,
@@ -60,7 +60,8 @@ static void put(base_buf *out, const void *items, size_t n, size_t size)
 
 static void put_part(base_buf *out, const kv_part *p)
 {
-    const uint32_t fields[] = {p->from, p->to, p->turn, (uint32_t)p->origin, p->n_spans, p->n_lines};
+    const uint32_t fields[] = {
+        p->from, p->to, p->turn, (uint32_t)p->origin, p->n_spans, p->n_lines, p->is_bulk};
     put(out, fields, sizeof fields / sizeof *fields, sizeof *fields);
     for (uint32_t i = 0; i < p->n_spans; i++) {
         put32(out, p->spans[i].from);
@@ -83,6 +84,12 @@ static void put_lists(const kv_session *s, base_buf *out)
         put32(out, same);
         if (same == lane) put(out, s->lists.lane[lane]->bits, n_words, sizeof(uint64_t));
     }
+}
+
+static void put_signal(const kv_session *s, const kv_signal *signal, base_buf *out)
+{
+    put(out, signal->tokens, signal->n, sizeof *signal->tokens);
+    put(out, signal->queries, signal->n * kv__memory_floats(s), sizeof *signal->queries);
 }
 
 /* The newest states of the memory, oldest first. */
@@ -109,7 +116,8 @@ void kv__manifest_write(const kv_session *s, const kv_manifest_file *file, base_
     put64(out, s->schedule);
     const uint32_t fields[] = {s->n, s->n_lanes, s->compute.n_vocab, s->compute.n_head, s->turn, s->holed,
         s->has_request, s->request_turn, (uint32_t)s->n_parts, s->request.n, n_links, has_logits,
-        s->n_journal, s->heavy != NULL, s->pending, s->asked.n};
+        s->n_journal, s->heavy != NULL, s->pending, s->asked.n, s->waiting.kept.n, s->waiting.origin,
+        s->waiting.turn, s->waiting.is_whole, s->judged_from, s->judged_to};
     put(out, fields, sizeof fields / sizeof *fields, sizeof *fields);
     put(out, s->ids, s->n, sizeof *s->ids);
     put(out, s->phases, s->n, sizeof *s->phases);
@@ -129,10 +137,9 @@ void kv__manifest_write(const kv_session *s, const kv_manifest_file *file, base_
     put(out, s->dead, n_words, sizeof *s->dead);
     put_lists(s, out);
     for (size_t i = 0; i < s->n_parts; i++) put_part(out, &s->parts[i]);
-    put(out, s->request.tokens, s->request.n, sizeof *s->request.tokens);
-    put(out, s->request.queries, s->request.n * n_memory, sizeof *s->request.queries);
-    put(out, s->asked.tokens, s->asked.n, sizeof *s->asked.tokens);
-    put(out, s->asked.queries, s->asked.n * n_memory, sizeof *s->asked.queries);
+    put_signal(s, &s->request, out);
+    put_signal(s, &s->asked, out);
+    put_signal(s, &s->waiting.kept, out);
     for (uint32_t i = 0; i < n_links; i++) {
         put32(out, memory[i]->at);
         put(out, memory[i]->sum, n_memory, sizeof(float));
@@ -204,9 +211,9 @@ static void *get_new(reader *r, size_t n, size_t size)
 
 static void get_part(reader *r, kv_session *s, uint32_t expected_from)
 {
-    uint32_t f[6] = {0};
-    get(r, f, 6, sizeof *f);
-    kv_part part = {.from = f[0], .to = f[1], .turn = f[2], .origin = (kv_origin)f[3]};
+    uint32_t f[7] = {0};
+    get(r, f, sizeof f / sizeof *f, sizeof *f);
+    kv_part part = {.from = f[0], .to = f[1], .turn = f[2], .origin = (kv_origin)f[3], .is_bulk = f[6]};
     if (r->bad || part.from != expected_from || part.to <= part.from || part.to > s->n ||
         f[3] >= KV_N_ORIGINS || f[4] > r->left / 24 || f[5] > r->left / 4) {
         r->bad = true;
@@ -384,9 +391,10 @@ int kv__manifest_read(kv_session *s, const void *bytes, size_t n, kv_manifest_fi
     ret_file->n_rows = get64(&r);
     s->epoch = get64(&r);
     s->schedule = get64(&r);
-    uint32_t f[16] = {0};
-    get(&r, f, 16, sizeof *f);
-    if (r.bad || f[1] != s->n_lanes || f[2] != s->compute.n_vocab || f[3] != s->compute.n_head)
+    uint32_t f[22] = {0};
+    get(&r, f, sizeof f / sizeof *f, sizeof *f);
+    if (r.bad || f[17] >= KV_N_ORIGINS || f[1] != s->n_lanes || f[2] != s->compute.n_vocab ||
+        f[3] != s->compute.n_head)
         return base_fail(err, BASE_E_FORMAT, "the session's manifest is of another model");
     if (f[0] > s->n_ctx)
         return base_fail(err, BASE_E_FORMAT, "the saved session has %u tokens, more than the context of %u",
@@ -421,6 +429,12 @@ int kv__manifest_read(kv_session *s, const void *bytes, size_t n, kv_manifest_fi
     if (!r.bad && (s->n_parts ? s->parts[s->n_parts - 1].to : 0) != s->n) r.bad = true;
     get_signal(&r, s, &s->request, f[9]);
     get_signal(&r, s, &s->asked, f[15]);
+    get_signal(&r, s, &s->waiting.kept, f[16]);
+    s->waiting.origin = (kv_origin)f[17];
+    s->waiting.turn = f[18];
+    s->waiting.is_whole = f[19];
+    s->judged_from = f[20];
+    s->judged_to = f[21];
     get_memory(&r, s, f[10]);
     if (f[13]) get_heavy(&r, s);
     if (f[11]) {
