@@ -419,15 +419,22 @@ static void note_ranks(const kv_session *s, work *w)
     }
 }
 
+/* K of section 7: how many rows of a lane may come back. */
+static uint32_t rows_of(const kv_session *s, kv_cause cause)
+{
+    if (cause == KV_CAUSE_CONSULT)
+        return (uint32_t)ceil(s->parameters.consult * (s->budget ? s->budget : s->n));
+    if (s->repair >= 0) return (uint32_t)s->repair;
+    return s->budget ? (s->budget + 3) / 4 : 256;
+}
+
 static int plan_set(kv_session *s, work *w, uint32_t from, kv_plan *p, base_err *err)
 {
     kv_repair_set *set = &w->choice.set;
     const uint32_t n_words = kv_plan_words(p);
     const bool anew = s->parameters.pick == KV_PICK_REFRESH;
     const uint64_t active = count_missing(s, &w->choice);
-    uint64_t room =
-        (uint64_t)(s->repair < 0 ? (s->budget ? (s->budget + 3) / 4 : 256) : (uint32_t)s->repair) *
-        set->n_lanes;
+    uint64_t room = (uint64_t)rows_of(s, p->cause) * set->n_lanes;
     if (anew) room += active;
     memset(set->chosen, 0, n_words * sizeof *set->chosen);
     order_set(s, w);

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,7 +16,7 @@
 #include "agent/engine.h"
 #include "base/fs.h"
 
-static engine *open_or_skip(void)
+static engine *open_or_skip(kv_options kv, bool lookup)
 {
     char *path = base_fs_home(BASE_HOME_DATA, "models/SmolLM2-135M-Instruct.Q4_1.gguf");
     if (!path || access(path, R_OK)) {
@@ -26,7 +27,7 @@ static engine *open_or_skip(void)
     engine *e = NULL;
     base_err err = {0};
     const engine_options options = {
-        .model = {.n_threads = 2}, .kv = {.n_ctx = 512}, .sampling = MODEL_SAMPLING_DEFAULTS};
+        .model = {.n_threads = 2}, .kv = kv, .sampling = MODEL_SAMPLING_DEFAULTS, .lookup = lookup};
     if (engine_local_open(&e, path, &options, NULL, NULL, &err)) fail_msg("%s", err.msg);
     free(path);
     return e;
@@ -44,7 +45,7 @@ static void test_engine_local__doubts_are_what_the_session_would_say(void **stat
     static const char head[] = "int main(void)\n{\n",
                       text[] = "    puts(\"hello\");\n    for (int i = 0; i < n; i--) "
                                "sum += i;\n    return 0;\n}\n";
-    engine *e = open_or_skip();
+    engine *e = open_or_skip((kv_options){.n_ctx = 512}, false);
     engine_info info;
     base_err err = {0};
     model_ids before = {0}, ids = {0};
@@ -75,10 +76,61 @@ static void test_engine_local__doubts_are_what_the_session_would_say(void **stat
     e->ops->close(e);
 }
 
+static void count_consultations(void *user, const kv_plan *plan)
+{
+    *(uint32_t *)user += plan->cause == KV_CAUSE_CONSULT;
+}
+
+enum { WRITTEN = 36, EVERY = 3 };
+
+/* What the model writes where every third token asks for evicted rows first; how many of them brought some back. */
+static uint32_t write_consulting(bool lookup, int32_t *ret)
+{
+    engine *e = open_or_skip((kv_options){.n_ctx = 1536, .budget = 700, .repair = -1}, lookup);
+    base_err err = {0};
+    uint32_t n_plans = 0;
+    model_ids ids = {0};
+    char text[4096];
+    size_t n = 0;
+    for (int i = 0; i < 60; i++)
+        n += (size_t)snprintf(text + n, sizeof text - n, "Room %d is kept by item %d, which costs %d.\n", i,
+            7 * i % 61, 13 * i % 97);
+    n += (size_t)snprintf(
+        text + n, sizeof text - n, "Again, the rooms in their order:\nRoom 0 is kept by item");
+    const kv_observer observer = {.user = &n_plans, .plan = count_consultations};
+    e->ops->observe(e, &observer);
+    e->ops->encode(e, text, n, &ids);
+    assert_true(ids.n > 900 && ids.n < 1400);
+    const kv_segment context = {.origin = KV_ORIGIN_CONTEXT, .turn = 1};
+    if (e->ops->append(e, &context, ids.ids, (uint32_t)ids.n - 1, &err)) fail_msg("%s", err.msg);
+    const kv_segment answer = {.origin = KV_ORIGIN_ANSWER, .turn = 1};
+    if (e->ops->append(e, &answer, ids.ids + ids.n - 1, 1, &err)) fail_msg("%s", err.msg);
+    e->ops->answer_begins(e);
+    for (uint32_t i = 0; i < WRITTEN; i++) {
+        bool end = false;
+        if (i % EVERY == 0 && e->ops->consult(e, &err)) fail_msg("%s", err.msg);
+        if (e->ops->next(e, 1, &ret[i], &end, NULL, &err)) fail_msg("%s", err.msg);
+    }
+    model_ids_free(&ids);
+    e->ops->close(e);
+    return n_plans;
+}
+
+static void test_engine_local__a_consultation_goes_with_drafts(void **state)
+{
+    (void)state;
+    int32_t plain[WRITTEN], drafted[WRITTEN];
+    const uint32_t n = write_consulting(false, plain);
+    assert_true(n > 0);
+    assert_int_equal(write_consulting(true, drafted), n);
+    assert_memory_equal(plain, drafted, sizeof plain);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_engine_local__doubts_are_what_the_session_would_say),
+        cmocka_unit_test(test_engine_local__a_consultation_goes_with_drafts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
