@@ -19,6 +19,8 @@
 /* What is freed together: the choice at hand, and the masses that it is made from. */
 typedef struct work {
     kv_repair_work choice;
+    kv_cause cause;
+    bool each; /* lanes choose for themselves */
     kv_signal signal;
     model_run *runs; /* of the eligible rows */
     uint32_t n_runs, n_rows;
@@ -64,11 +66,14 @@ static bool is_judged(const kv_session *s, uint32_t t, uint32_t from, uint32_t t
     return s->cut[t] && t >= s->judged_from && t < s->judged_to && s->judged_to > from && s->judged_to <= to;
 }
 
-static int work_init(
-    work *w, const kv_session *s, uint32_t from, uint32_t to, const kv_ask *ask, base_err *err)
+static int work_init(work *w, const kv_session *s, kv_cause cause, uint32_t from, uint32_t to,
+    const kv_ask *ask, base_err *err)
 {
     const size_t n = (size_t)s->n + 1, n_words = kv_bits_words(n);
     *w = (work){
+        .cause = cause,
+        /* What is about to be copied, each head looks for by itself: one set for all loses it (docs/benchmarks.md). */
+        .each = s->parameters.lanes > 0 || cause == KV_CAUSE_CONSULT,
         .choice =
             {
                 .eligible = calloc(n_words, sizeof(uint64_t)),
@@ -100,7 +105,7 @@ static int work_init(
     for (uint32_t t = 0; t < s->n; t++) {
         c->previous[t] = s->tokens[t].previous;
         /* A lane that chooses for itself cannot ask for what has no key in it. */
-        const bool askable = (!s->cut[t] || s->parameters.lanes <= 0) && !is_judged(s, t, from, to);
+        const bool askable = (!s->cut[t] || !w->each) && !is_judged(s, t, from, to);
         if (t < from && askable && !kv_bits_get(s->barred, t) && !kv_bits_get(s->stale, t) &&
             !kv_bits_get(s->dead, t) && (!ask->among || kv_bits_get(ask->among, t) || is_active(s, t)))
             kv_bits_set(c->eligible, t);
@@ -240,7 +245,7 @@ static int score_signal(
     const uint32_t group = s->compute.n_head / s->compute.shape.n_head_kv;
     const int order = (int)s->parameters.order;
     /* Lanes that choose for themselves are all needed, whichever heads a model's calibration names. */
-    const uint8_t *heads = s->parameters.heads > 0 && s->parameters.lanes <= 0 ? s->heads : NULL;
+    const uint8_t *heads = s->parameters.heads > 0 && !w->each ? s->heads : NULL;
     const uint32_t cut = lowest_cut(s, w, order == KV_ORDER_KEYS || order == KV_ORDER_FUSED);
     if (cut < s->compute.shape.n_layer) {
         const uint32_t n_heads = s->compute.shape.n_layer * s->compute.n_head;
@@ -485,14 +490,14 @@ static int replay_alone(kv_session *s, uint32_t from, const atomic_bool *cancel,
     return r;
 }
 
-static int plan_repair(kv_session *s, work *w, uint32_t from, uint32_t to, double score_ms, kv_cause cause,
+static int plan_repair(kv_session *s, work *w, uint32_t from, uint32_t to, double score_ms,
     const atomic_bool *cancel, base_err *err)
 {
     const uint64_t start = base_clock_ns();
-    const uint32_t each = s->parameters.lanes > 0 ? 1 : s->n_lanes;
+    const uint32_t each = w->each ? 1 : s->n_lanes;
     if (kv_ranker_reserve(&s->ranker, s->n))
         return base_fail(err, BASE_E_NOMEM, "no memory to rank %u rows", s->n);
-    kv_plan *p = kv_plan_new(s->epoch, cause, s->n, s->n_lanes);
+    kv_plan *p = kv_plan_new(s->epoch, w->cause, s->n, s->n_lanes);
     if (!p) return base_fail(err, BASE_E_NOMEM, "no memory for a plan over %u rows", s->n);
     int r = 0;
     for (uint32_t lane = 0; lane < s->n_lanes && !r; lane += each) {
@@ -530,7 +535,7 @@ static int repair(kv_session *s, uint32_t from, uint32_t to, const uint32_t *que
         return base_fail(err, BASE_E_USAGE, "tokens %u to %u are not in this session of %u", from, to, s->n);
     if (!s->repair || !from || s->lists.n_tokens == 0) return 0;
     work w;
-    int r = work_init(&w, s, from, to, ask, err);
+    int r = work_init(&w, s, cause, from, to, ask, err);
     if (!r && anything_missing(s, w.choice.eligible)) {
         const uint64_t start = base_clock_ns();
         r = ask->signal ? kv_signal_copy(&w.signal, ask->signal, err)
@@ -538,7 +543,7 @@ static int repair(kv_session *s, uint32_t from, uint32_t to, const uint32_t *que
         if (!r && w.signal.n) {
             r = score_signal(s, &w, from, to, cancel, err);
             const double ms = (double)(base_clock_ns() - start) / 1e6;
-            if (!r) r = plan_repair(s, &w, from, to, ms, cause, cancel, err);
+            if (!r) r = plan_repair(s, &w, from, to, ms, cancel, err);
         }
     }
     work_free(&w);
@@ -582,7 +587,7 @@ int kv_session_first_recall(kv_session *s, uint32_t from, uint32_t to, const uin
     *ret_recall = 0;
     for (int pass = 0; pass < 2; pass++) {
         const uint64_t start = base_clock_ns();
-        const int made = work_init(&w[pass], s, from, to, &(kv_ask){.rank = NULL}, err);
+        const int made = work_init(&w[pass], s, KV_CAUSE_REPAIR, from, to, &(kv_ask){.rank = NULL}, err);
         if (!r) r = made;
         s->parameters.first = pass ? share : 0;
         if (!r) r = find_signal(s, &w[pass], from, to, queries, n_queries, cancel, err);
