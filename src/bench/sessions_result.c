@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/call.h"
 #include "base/buf.h"
 #include "base/fs.h"
 #include "base/json.h"
@@ -18,6 +19,8 @@ typedef struct outcome {
     char policy[128], each[EACH_MOST + 1]; /* each: '1' for every call that is equal, '0' for the others */
     uint32_t percent, calls, equal, named, quoting;
     int64_t session;
+    base_json_doc *line;    /* all of it */
+    uint32_t values, alike; /* of the full cache's calls; those that stand here at the same place */
     double recall, seconds, peak, live, live_compact, computed[2], raw[2], effective[2];
 } outcome;
 
@@ -51,9 +54,61 @@ static uint32_t read_outcomes(const base_buf *file, outcome **ret)
                 base_json_num(o, "effective_reads", 0), base_json_num(o, "effective_reads_compact", 0)}};
         snprintf(to->policy, sizeof to->policy, "%s", base_json_str(o, "policy", ""));
         snprintf(to->each, sizeof to->each, "%s", base_json_str(o, "each", ""));
-        base_json_free(doc);
+        to->line = doc;
     }
     return (uint32_t)n;
+}
+
+static bool is_same_value(const base_json *a, const base_json *b)
+{
+    base_buf x = {0}, y = {0};
+    base_json_put(&x, a);
+    base_json_put(&y, b);
+    const bool same = x.len == y.len && !memcmp(x.data, y.data, x.len);
+    base_buf_free(&x);
+    base_buf_free(&y);
+    return same;
+}
+
+/* Strings and numbers of a call, the function's name among them, and how many another call has at the same place. */
+static void count_values(const base_json *want, const base_json *got, outcome *to)
+{
+    const bool object = want->type == BASE_JSON_OBJECT, array = want->type == BASE_JSON_ARRAY;
+    size_t i = 0;
+    for (const base_json *child = want->first; child && (object || array); child = child->next, i++)
+        count_values(child, object ? base_json_get(got, child->key) : base_json_at(got, i), to);
+    if (object || array) return;
+    to->values++;
+    to->alike += got && is_same_value(want, got);
+}
+
+/* A call that was cut is closed where it ends. */
+static base_json_doc *parse_call(const base_json *text)
+{
+    base_buf strict = {0};
+    base_json_doc *doc = NULL;
+    bool complete = false;
+    if (text && text->type == BASE_JSON_STRING &&
+        agent_json_repair(text->string, text->string_len, &strict, &complete))
+        base_json_parse(strict.data, strict.len, &doc, NULL);
+    base_buf_free(&strict);
+    return doc;
+}
+
+/* The calls of a line against the full cache's in the same session. */
+static void compare_calls(const outcome *all, uint32_t n, outcome *to)
+{
+    const outcome *full = NULL;
+    for (uint32_t i = 0; i < n && !full; i++)
+        if (all[i].session == to->session && !strcmp(all[i].policy, "full")) full = &all[i];
+    const base_json *want = full ? base_json_get(base_json_root(full->line), "written") : NULL,
+                    *got = base_json_get(base_json_root(to->line), "written");
+    for (size_t i = 0; want && got && i < to->calls; i++) {
+        base_json_doc *a = parse_call(base_json_at(want, i)), *b = parse_call(base_json_at(got, i));
+        if (a) count_values(base_json_root(a), b ? base_json_root(b) : NULL, to);
+        base_json_free(a);
+        base_json_free(b);
+    }
 }
 
 static bool same_row(const outcome *a, const outcome *b)
@@ -73,6 +128,8 @@ static void print_row(const outcome *all, uint32_t n, const outcome *first)
         sum.calls += o->calls;
         sum.equal += o->equal;
         sum.named += o->named;
+        sum.values += o->values;
+        sum.alike += o->alike;
         sum.quoting += o->quoting;
         recall += o->recall * o->quoting;
         sum.seconds += o->seconds;
@@ -86,13 +143,15 @@ static void print_row(const outcome *all, uint32_t n, const outcome *first)
         }
     }
     bench_wilson(sum.equal, sum.calls, &low, &high);
-    printf("| %s | %u | %u/%u %.3f [%.3f, %.3f] | %.3f | %.3f | %.0f | %.0f, %.0f | %.0f, %.0f | %.1f, %.1f "
+    printf("| %s | %u | %u/%u %.3f [%.3f, %.3f] | %.3f | %.3f | %.3f | %.0f | %.0f, %.0f | %.0f, %.0f | "
+           "%.1f, %.1f "
            "| %.1f, "
            "%.1f | %.0f |\n",
         first->policy, n_sessions, sum.equal, sum.calls, sum.calls ? (double)sum.equal / sum.calls : 0, low,
-        high, sum.calls ? (double)sum.named / sum.calls : 0, sum.quoting ? recall / sum.quoting : 0, sum.peak,
-        sum.live, sum.live_compact, sum.computed[0], sum.computed[1], sum.raw[0] / 1e6, sum.raw[1] / 1e6,
-        sum.effective[0] / 1e6, sum.effective[1] / 1e6, sum.seconds);
+        high, sum.calls ? (double)sum.named / sum.calls : 0, sum.values ? (double)sum.alike / sum.values : 0,
+        sum.quoting ? recall / sum.quoting : 0, sum.peak, sum.live, sum.live_compact, sum.computed[0],
+        sum.computed[1], sum.raw[0] / 1e6, sum.raw[1] / 1e6, sum.effective[0] / 1e6, sum.effective[1] / 1e6,
+        sum.seconds);
 }
 
 /*
@@ -163,19 +222,22 @@ int sessions_summarise(const char *path, base_err *err)
 {
     static const char *const pairs[][2] = {{"intentkv", "intentkv:mode=query"}, {"kvist", "kvist:memory=0"},
         {"kvist", "snapkv"}, {"kvist", "snapkv:hard=1"}, {"kvist", "streaming-llm"}, {"kvist", "h2o"},
-        {"late kvist", "late snapkv"}, {"late kvist", "late streaming-llm"}, {"late kvist", "late h2o"}};
+        {"late kvist", "late kvist:consult=0"}, {"late kvist", "late snapkv"},
+        {"late kvist", "late intentkv"}, {"late kvist", "late streaming-llm"}, {"late kvist", "late h2o"}};
     base_buf file = {0};
     outcome *all = NULL;
     int r = base_fs_read(path, LINES_MOST, &file, err);
     const uint32_t n = r ? 0 : read_outcomes(&file, &all);
+    for (uint32_t i = 0; i < n; i++) compare_calls(all, n, &all[i]);
     for (uint32_t i = 0; i < n; i++) {
         bool is_new = true;
         for (uint32_t k = 0; k < i && is_new; k++) is_new = all[k].percent != all[i].percent;
         if (!is_new) continue;
         printf("\nbudget %u%% of a session; in place, compact\n\n| policy | sessions | calls equal [95%%] | "
-               "functions equal | quoted rows active | peak | live rows | tokens computed | raw reads, "
+               "functions equal | values equal | quoted rows active | peak | live rows | tokens computed | "
+               "raw reads, "
                "millions | effective "
-               "reads, millions | s |\n|---|---|---|---|---|---|---|---|---|---|---|\n",
+               "reads, millions | s |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n",
             all[i].percent);
         for (uint32_t k = i; k < n; k++) {
             bool new_row = all[k].percent == all[i].percent;
@@ -188,6 +250,7 @@ int sessions_summarise(const char *path, base_err *err)
             print_calls(all, n, all[i].percent, pairs[k][0], pairs[k][1]);
         }
     }
+    for (uint32_t i = 0; i < n; i++) base_json_free(all[i].line);
     free(all);
     base_buf_free(&file);
     return r;
