@@ -93,10 +93,10 @@ typedef struct engine_ops {
     int (*next)(
         engine *e, uint32_t turn, int32_t *ret_id, bool *ret_end, int32_t *mask_wanted, base_err *err);
     /*
-     * What `next` picks from is about to be a value of a call: the newest token asks for evicted rows first (kv_session_consult).
-     * NULL: an engine without.
+     * In a call: the newest token asks for evicted rows before `next` picks what follows it, always where a value begins, else where
+     * the model hesitates (kv_session_consult). NULL: an engine without.
      */
-    int (*consult)(engine *e, base_err *err);
+    int (*consult)(engine *e, bool at_value, base_err *err);
     /*
      * A branch: until unfork everything works on a copy of the session that shares every row and computes only its own; it
      * evicts nothing and no observer hears of it. unfork drops it, and the session is as it was. One branch at a time.

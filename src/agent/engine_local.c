@@ -8,6 +8,7 @@
  * becomes a token only when its turn comes and it is what the pick says, so that a text does not depend on what was looked up.
  * Engine thread only.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -493,16 +494,16 @@ static int local_next(
     return 0;
 }
 
-static int local_consult(engine *e, base_err *err)
+static int local_consult(engine *e, bool at_value, base_err *err)
 {
     local *l = as_local(e);
     bool is_new = false;
-    if (l->n_taken < l->n_known) return 0; /* what comes next is certain */
-    const int rc = kv_session_consult(l->session, l->logits, &is_new, l->cancel, err);
+    if (!l->have_logits) return 0; /* what comes next is certain */
+    float *logits = l->logits + (size_t)l->row * l->info->n_vocab;
+    const int rc =
+        kv_session_consult(l->session, at_value ? INFINITY : KV_HESITATES, logits, &is_new, l->cancel, err);
     if (rc || !is_new) return rc;
     end_draft(l, false);
-    l->row = 0;
-    l->have_logits = true;
     l->few = false;
     return 0;
 }

@@ -9,6 +9,7 @@
  * hole, so at each message everything from there on is computed again, over all of it, before the rows are chosen anew. raw: rows in the
  * sequence, effective: rows read, both added up over computed tokens; peak: of the sequence; live: of a lane's rows, at their most.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -284,7 +285,7 @@ static int write_call(bench *b, const kv_session *whole, uint32_t turn, base_buf
     bool is_new = false;
     int r = kv_session_fork(whole, &s, NULL, err);
     if (!r) r = append(s, KV_ORIGIN_ANSWER, turn, &ids, 0, (uint32_t)n_begin, logits, &aside, err);
-    if (!r) r = kv_session_consult(s, logits, &is_new, NULL, err);
+    if (!r) r = kv_session_consult(s, INFINITY, logits, &is_new, NULL, err);
     while (!r && ids.n < n_begin + CALL_MOST) {
         size_t n_piece = 0;
         const int32_t best = best_of(b, logits);
@@ -293,8 +294,8 @@ static int write_call(bench *b, const kv_session *whole, uint32_t turn, base_buf
         if (piece) base_buf_add(call, piece, n_piece);
         if (!piece || is_closed(call)) break;
         r = append(s, KV_ORIGIN_ANSWER, turn, &ids, (uint32_t)ids.n - 1, 1, logits, &aside, err);
-        if (!r && agent_call_at_value(call->data, call->len, n_piece))
-            r = kv_session_consult(s, logits, &is_new, NULL, err);
+        const float within = agent_call_at_value(call->data, call->len, n_piece) ? INFINITY : KV_HESITATES;
+        if (!r) r = kv_session_consult(s, within, logits, &is_new, NULL, err);
     }
     kv_session_free(s);
     model_ids_free(&ids);

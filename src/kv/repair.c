@@ -562,11 +562,27 @@ int kv_session_repair(kv_session *s, uint32_t from, uint32_t to, const uint32_t 
     return kv_session_repair_by(s, from, to, queries, n_queries, &(kv_ask){.rank = NULL}, cancel, err);
 }
 
-int kv_session_consult(kv_session *s, float *logits, bool *ret_new, const atomic_bool *cancel, base_err *err)
+/* By how much the best id is more probable than the next one, in nats. */
+static float lead_of(const float *logits, uint32_t n)
+{
+    float best = -INFINITY, next = -INFINITY;
+    for (uint32_t i = 0; i < n; i++)
+        if (logits[i] > best) {
+            next = best;
+            best = logits[i];
+        } else if (logits[i] > next) {
+            next = logits[i];
+        }
+    return best - next;
+}
+
+int kv_session_consult(
+    kv_session *s, float within, float *logits, bool *ret_new, const atomic_bool *cancel, base_err *err)
 {
     const uint64_t epoch = s->epoch;
     *ret_new = false;
     if (s->parameters.consult <= 0 || s->n < 2) return 0;
+    if (within < INFINITY && !(lead_of(logits, s->compute.n_vocab) < within)) return 0;
     int r = repair(s, s->n - 1, s->n, NULL, 0, &(kv_ask){.rank = NULL}, KV_CAUSE_CONSULT, cancel, err);
     if (!r && s->epoch != epoch) {
         *ret_new = true;

@@ -189,11 +189,14 @@ int kv_session_repair(kv_session *s, uint32_t from, uint32_t to, const uint32_t 
 
 /*
  * The newest token asks, as a message does: what it looks for and no lane reads comes back, and its row is computed again over that
- * (signal=replay). For the place in front of a value that the model is about to copy: what a call's arguments quote is asked for by no
- * word of the request. *ret_new: whether anything came back; then logits ([n_vocab]) has what follows the token now. Nothing is
- * computed where nothing is evicted, or with consult=0. Errors and cancel as kv_session_repair.
+ * (signal=replay). For what the model is about to copy: a call's arguments quote what no word of the request names. logits ([n_vocab]):
+ * what follows the token, in and out; it asks only where the best id leads the next one by less than `within` nats (INFINITY: anyhow).
+ * *ret_new: whether anything came back. Nothing is computed where nothing is evicted, or with consult=0. Errors and cancel as
+ * kv_session_repair.
  */
-int kv_session_consult(kv_session *s, float *logits, bool *ret_new, const atomic_bool *cancel, base_err *err);
+#define KV_HESITATES .6931472f /* less than twice as probable as the next one */
+int kv_session_consult(
+    kv_session *s, float within, float *logits, bool *ret_new, const atomic_bool *cancel, base_err *err);
 
 /* The same as kv_session_repair as an experiment wants it. What is NULL is as there. */
 typedef struct kv_ask {

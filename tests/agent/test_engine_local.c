@@ -83,7 +83,7 @@ static void count_consultations(void *user, const kv_plan *plan)
 
 enum { WRITTEN = 36, EVERY = 3 };
 
-/* What the model writes where every third token asks for evicted rows first; how many of them brought some back. */
+/* What the model writes where every third token asks for evicted rows first, and others when it hesitates; how many of them brought some back. */
 static uint32_t write_consulting(bool lookup, int32_t *ret)
 {
     engine *e = open_or_skip((kv_options){.n_ctx = 1536, .budget = 700, .repair = -1}, lookup);
@@ -108,7 +108,7 @@ static uint32_t write_consulting(bool lookup, int32_t *ret)
     e->ops->answer_begins(e);
     for (uint32_t i = 0; i < WRITTEN; i++) {
         bool end = false;
-        if (i % EVERY == 0 && e->ops->consult(e, &err)) fail_msg("%s", err.msg);
+        if (e->ops->consult(e, i % EVERY == 0, &err)) fail_msg("%s", err.msg);
         if (e->ops->next(e, 1, &ret[i], &end, NULL, &err)) fail_msg("%s", err.msg);
     }
     model_ids_free(&ids);

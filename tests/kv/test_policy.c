@@ -1,4 +1,5 @@
 /* What an eviction pass keeps and what a repair brings back, over the model without weights (fake_compute.h). */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -301,7 +302,7 @@ static void test_consult__the_newest_token_brings_back_what_it_asks_for(void **s
     kit_append(s, KV_ORIGIN_ANSWER, 2, &asks, 1, logits);
     const uint64_t before = m.n_forward;
     log = (seen){0};
-    assert_int_equal(kv_session_consult(s, logits, &is_new, NULL, NULL), 0);
+    assert_int_equal(kv_session_consult(s, INFINITY, logits, &is_new, NULL, NULL), 0);
     assert_true(is_new);
     assert_int_equal(log.n_plans, 1);
     assert_int_equal(log.last_cause, KV_CAUSE_CONSULT);
@@ -334,7 +335,7 @@ static void test_consult__computes_nothing_when_off_or_nothing_is_missing(void *
         if (!i) kit_append(s, KV_ORIGIN_ANSWER, 2, ids, 600, NULL);
         log = (seen){0};
         const uint64_t before = m.n_forward;
-        assert_int_equal(kv_session_consult(s, logits, &is_new, NULL, NULL), 0);
+        assert_int_equal(kv_session_consult(s, INFINITY, logits, &is_new, NULL, NULL), 0);
         assert_false(is_new);
         assert_int_equal(log.n_plans, 0);
         assert_int_equal(m.n_forward, before);

@@ -4,6 +4,7 @@
  * bytes, and keep its promises. A sequence that fails is shrunk to the fewest operations that still fail, and printed.
  * KVIST_SEED repeats a run.
  */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -321,7 +322,8 @@ static void consult(world *w)
 {
     float said[FAKE_VOCAB], computed[FAKE_VOCAB];
     bool is_new = false;
-    if (kv_session_consult(w->s, said, &is_new, NULL, NULL)) complain(w, "a consultation failed", w->n);
+    if (kv_session_consult(w->s, INFINITY, said, &is_new, NULL, NULL))
+        complain(w, "a consultation failed", w->n);
     if (!is_new) return;
     w->s->logits_at = 0;
     kv_session_logits(w->s, computed, NULL, NULL);
