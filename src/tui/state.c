@@ -496,6 +496,13 @@ static void add_word(base_buf *list, const char *word)
     add_clean(list, word, false);
 }
 
+/* Those of another such list. */
+static void add_words(base_buf *list, base_buf *words)
+{
+    char *left = words->data;
+    for (const char *word; (word = strsep(&left, ","));) add_word(list, word + strspn(word, " "));
+}
+
 /*
  * The line that says what plans did since the last request, answer or call: one for all of them, above an answer that streams.
  */
@@ -557,10 +564,13 @@ static void on_plan(tui_state *s, const agent_event *e, int64_t now)
     tui_item *i = cache_item(s);
     i->evicted += (uint32_t)e->plan.evicted;
     i->promoted += (uint32_t)e->plan.promoted;
-    i->again += (uint32_t)e->plan.again;
+    if (e->plan.cause && !strcmp(e->plan.cause, "consult"))
+        i->consulted++;
+    else
+        i->again += (uint32_t)e->plan.again;
     i->deferred += (uint32_t)e->plan.deferred;
-    add_word(&i->head, evicted.data ? evicted.data : "");
-    add_word(&i->body, promoted.data ? promoted.data : "");
+    add_words(&i->head, &evicted);
+    add_words(&i->body, &promoted);
     i->version++;
     base_buf_free(&evicted);
     base_buf_free(&promoted);

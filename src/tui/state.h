@@ -31,7 +31,8 @@ typedef struct tui_item {
     char *summary; /* TOOL: one line */
     int64_t ms, exit_code;
     uint32_t evicted, promoted, deferred,
-        again; /* CACHE; again: tokens of the message that were computed a second time */
+        again,     /* CACHE; again: tokens of the message that were computed a second time */
+        consulted; /* CACHE: plans that a call's tokens asked for */
     bool streaming;
     bool unsettled;   /* ANSWER: tokens came, neither its final text nor a call yet */
     bool open;        /* unfolded by the person */
