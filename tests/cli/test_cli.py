@@ -613,17 +613,16 @@ class Engine(Case):
         self.assertIn("name fewer", run.stderr)
         table = self.run_kvist("bench", "sessions", "--summary", out)
         self.assertIn("| intentkv | 1 |", table.stdout)
-        # A budget of the whole session evicts nothing: every policy's session writes what the full cache writes, and the calls are shown.
-        talk[0]["content"] += text.replace("item", "thing") + text.replace("item", "piece")
+        # A budget of the whole session evicts nothing: every policy's session writes what the full cache writes, and the call is shown.
+        talk[0]["content"] += text.replace("item", "thing")
         with open(path, "w") as f:
-            json.dump([{"traj": talk}], f)
-        run = self.run_kvist(*words[:8], "--threads", "1", "--budget", "100", "--policies", "late snapkv,kvist", "--out", out + "2")
+            json.dump([{"traj": talk[:4]}], f)
+        run = self.run_kvist(*words[:8], "--threads", "2", "--budget", "100", "--policies", "late snapkv,kvist", "--out", out + "2")
         self.assertEqual(run.returncode, 0, run.stderr)
         with open(out + "2") as f:
             lines = [json.loads(line) for line in f]
-        self.assertEqual([(o["policy"], o["calls"], o["equal"], o["each"]) for o in lines],
-                         [("full", 2, 2, "11"), ("late snapkv", 2, 2, "11"), ("kvist", 2, 2, "11")])
-        self.assertEqual([o["named"] for o in lines], [2, 2, 2])
+        self.assertEqual([(o["policy"], o["calls"], o["equal"], o["each"], o["named"]) for o in lines],
+                         [("full", 1, 1, "1", 1), ("late snapkv", 1, 1, "1", 1), ("kvist", 1, 1, "1", 1)])
         for o in lines:
             self.assertEqual(o["written"], lines[0]["written"])
             self.assertTrue(o["written"][0].startswith('{"name":'), o["written"])
