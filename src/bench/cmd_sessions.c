@@ -52,6 +52,7 @@ static const char usage[] =
     "\n";
 
 enum { FILE_MOST = 256 << 20, LEAST_QUOTE = 3, CALL_MOST = 160, LEAST_BUDGET = 768, EACH_MOST = 64 };
+
 /* A message as tokens: role markers before, what it says, the end. */
 typedef struct message {
     kv_origin origin;
