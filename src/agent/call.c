@@ -101,7 +101,7 @@ static bool read_object(const base_json *root, agent_call *call)
     base_buf text = {0};
     bool complete;
     if (value && value->type == BASE_JSON_STRING)
-        agent_json_repair(value->string, value->string_len, &text, &complete);
+        base_json_repair(value->string, value->string_len, &text, &complete);
     else if (value && value->type == BASE_JSON_OBJECT)
         base_json_put(&text, value);
     else if (!value) { /* flat: the members beside the name are the arguments */
@@ -130,7 +130,7 @@ static size_t read_json(const char *text, size_t n, bool final, agent_call *call
     if (base_json_parse_prefix(text, n, &used, &doc, NULL)) {
         base_buf strict = {0};
         bool complete = true;
-        used = agent_json_repair(text, n, &strict, &complete);
+        used = base_json_repair(text, n, &strict, &complete);
         bool good = used && (complete || final || used < n);
         *partial = used && !good;
         if (!good || base_json_parse(strict.data, strict.len, &doc, NULL)) used = 0;
@@ -341,12 +341,4 @@ agent_call_found agent_call_parse(
     else
         agent_call_free(&call);
     return found;
-}
-
-bool agent_call_at_value(const char *text, size_t n, size_t n_new)
-{
-    size_t end = n;
-    if (end && text[end - 1] == '"') end--; /* the value's own, where one token writes colon and quote */
-    while (end && text[end - 1] == ' ') end--;
-    return end > 1 && text[end - 1] == ':' && text[end - 2] == '"' && n - end < n_new;
 }

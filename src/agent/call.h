@@ -38,9 +38,6 @@ typedef enum agent_call_found {
 agent_call_found agent_call_parse(
     const char *text, size_t n, bool final, agent_call_known_fn *known, const void *user, agent_call *ret);
 
-/* Inside a call: do the last n_new bytes of its text so far write a key's colon, so that a value comes next? */
-bool agent_call_at_value(const char *text, size_t n, size_t n_new);
-
 /* The i-th fenced block: body [*from, *to) and language word; false when there is none. An open last block counts. */
 typedef struct agent_fence {
     size_t open, from, to, end; /* the fence's first byte, its body, behind its closing line */
@@ -49,8 +46,5 @@ typedef struct agent_fence {
 } agent_fence;
 bool agent_fence_find(
     const char *text, size_t n, size_t at, agent_fence *ret); /* the first one at or behind `at` */
-
-/* One lenient JSON value at the start of text as strict JSON; returns the bytes it took, 0: no value. *complete: it was closed. */
-size_t agent_json_repair(const char *text, size_t n, base_buf *out, bool *complete);
 
 #endif

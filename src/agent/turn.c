@@ -163,7 +163,7 @@ static int decode(agent *a, answer *r, const agent_opening *opening, base_err *e
         }
         if (found == AGENT_CALL_PARTIAL && a->engine->ops->consult)
             rc = a->engine->ops->consult(
-                a->engine, agent_call_at_value(r->text.data, r->text.len, r->text.len - before), err);
+                a->engine, base_json_at_value(r->text.data, r->text.len, r->text.len - before), err);
         if (agent__repeats(r->text.data ? r->text.data : "", r->text.len)) {
             r->end = ANSWER_REPEATS;
             break;

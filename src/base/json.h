@@ -62,4 +62,12 @@ void base_json_put_str(base_buf *out, const char *s, size_t n);
 void base_json_put_num(base_buf *out, double x);
 void base_json_put(base_buf *out, const base_json *value); /* a whole value, compact */
 
+/* ---- JSON as a model writes it (json_repair.c) ---- */
+
+/* One lenient JSON value at the start of text as strict JSON; returns the bytes it took, 0: no value. *complete: it was closed. */
+size_t base_json_repair(const char *text, size_t n, base_buf *out, bool *complete);
+
+/* Do the last n_new bytes of a text so far write a key's colon, so that a value comes next? */
+bool base_json_at_value(const char *text, size_t n, size_t n_new);
+
 #endif

@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/call.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fs.h"
@@ -295,7 +294,7 @@ static int write_call(bench *b, const kv_session *whole, uint32_t turn, base_buf
         if (piece) base_buf_add(call, piece, n_piece);
         if (!piece || is_closed(call)) break;
         r = append(s, KV_ORIGIN_ANSWER, turn, &ids, (uint32_t)ids.n - 1, 1, logits, &aside, err);
-        const float within = agent_call_at_value(call->data, call->len, n_piece) ? INFINITY : KV_HESITATES;
+        const float within = base_json_at_value(call->data, call->len, n_piece) ? INFINITY : KV_HESITATES;
         if (!r) r = kv_session_consult(s, within, logits, &is_new, NULL, err);
     }
     kv_session_free(s);

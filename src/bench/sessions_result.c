@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/call.h"
 #include "base/buf.h"
 #include "base/fs.h"
 #include "base/json.h"
@@ -89,7 +88,7 @@ static base_json_doc *parse_call(const base_json *text)
     base_json_doc *doc = NULL;
     bool complete = false;
     if (text && text->type == BASE_JSON_STRING &&
-        agent_json_repair(text->string, text->string_len, &strict, &complete))
+        base_json_repair(text->string, text->string_len, &strict, &complete))
         base_json_parse(strict.data, strict.len, &doc, NULL);
     base_buf_free(&strict);
     return doc;

@@ -108,30 +108,6 @@ static void test_call__reads_what_models_write(void **state)
 }
 
 /* Once a growing text has a call, more text never changes it; and it is found before anything that follows it. */
-static void test_call__a_value_comes_next_behind_a_key(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *text;
-        size_t n_new;
-        bool wanted;
-    } rows[] = {
-        {"{\"name\":", 2, true},
-        {"{\"name\":", 1, true},
-        {"{\"name\": \"", 2, false}, /* the colon was there before */
-        {"{\"name\":\"", 3, true},
-        {"{\"name\": ", 2, true},
-        {"{\"name\"", 1, false},
-        {"{\"name\": \"a:", 1, false},
-        {"{\"name\": \"a", 1, false},
-        {":", 1, false},
-        {"", 0, false},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (agent_call_at_value(rows[i].text, strlen(rows[i].text), rows[i].n_new) != rows[i].wanted)
-            fail_msg("%s", rows[i].text);
-}
-
 static void test_call__found_once_stays_found(void **state)
 {
     for (size_t i = 0; i < N_FIXTURES; i++) {
@@ -193,7 +169,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_call__reads_what_models_write),
-        cmocka_unit_test(test_call__a_value_comes_next_behind_a_key),
         cmocka_unit_test(test_call__found_once_stays_found),
         cmocka_unit_test(test_call__stops_early_enough),
         cmocka_unit_test(test_call__a_payload_that_never_comes_is_left_out),

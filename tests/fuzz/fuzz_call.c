@@ -28,7 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         }
     base_buf strict = {0};
     bool complete;
-    if (agent_json_repair(text, n, &strict, &complete)) {
+    if (base_json_repair(text, n, &strict, &complete)) {
         base_json_doc *doc = NULL;
         if (base_json_parse(strict.data, strict.len, &doc, NULL)) abort();
         base_json_free(doc);

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "agent/call.h"
+#include "base/json.h"
 
 enum { MAX_DEPTH = 24 };
 
@@ -171,7 +171,7 @@ static bool read_value(reader *r, int depth)
     return read_bare(r, false);
 }
 
-size_t agent_json_repair(const char *text, size_t n, base_buf *out, bool *complete)
+size_t base_json_repair(const char *text, size_t n, base_buf *out, bool *complete)
 {
     reader r = {text, text + n, out, true};
     size_t before = out->len;
@@ -182,4 +182,12 @@ size_t agent_json_repair(const char *text, size_t n, base_buf *out, bool *comple
     }
     *complete = r.complete;
     return (size_t)(r.p - text);
+}
+
+bool base_json_at_value(const char *text, size_t n, size_t n_new)
+{
+    size_t end = n;
+    if (end && text[end - 1] == '"') end--; /* the value's own, where one token writes colon and quote */
+    while (end && text[end - 1] == ' ') end--;
+    return end > 1 && text[end - 1] == ':' && text[end - 2] == '"' && n - end < n_new;
 }
