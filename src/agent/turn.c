@@ -161,13 +161,13 @@ static int decode(agent *a, answer *r, const agent_opening *opening, base_err *e
             r->end = ANSWER_CALL;
             break;
         }
-        if (found == AGENT_CALL_PARTIAL && a->engine->ops->consult)
-            rc = a->engine->ops->consult(
-                a->engine, base_json_at_value(r->text.data, r->text.len, r->text.len - before), err);
         if (agent__repeats(r->text.data ? r->text.data : "", r->text.len)) {
             r->end = ANSWER_REPEATS;
             break;
         }
+        if (found == AGENT_CALL_PARTIAL && a->engine->ops->consult)
+            rc = a->engine->ops->consult(
+                a->engine, base_json_at_value(r->text.data, r->text.len, r->text.len - before), err);
     }
     a->sums.decode_ns += base_clock_ns() - start;
     count_lookup(a, 1);

@@ -361,9 +361,9 @@ static uint32_t keep_new(bench *b)
 {
     size_t n = 0;
     for (size_t i = 0; i < b->n_questions; i++) {
+        const uint64_t identity = identity_of(b, &b->questions[i]);
         bool is_new = true;
-        for (size_t k = 0; k < b->n_asked && is_new; k++)
-            is_new = b->asked[k] != identity_of(b, &b->questions[i]);
+        for (size_t k = 0; k < b->n_asked && is_new; k++) is_new = b->asked[k] != identity;
         if (is_new) b->questions[n++] = b->questions[i];
     }
     b->n_questions = n;

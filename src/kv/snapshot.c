@@ -393,8 +393,7 @@ int kv__manifest_read(kv_session *s, const void *bytes, size_t n, kv_manifest_fi
     s->schedule = get64(&r);
     uint32_t f[22] = {0};
     get(&r, f, sizeof f / sizeof *f, sizeof *f);
-    if (r.bad || f[17] >= KV_N_ORIGINS || f[1] != s->n_lanes || f[2] != s->compute.n_vocab ||
-        f[3] != s->compute.n_head)
+    if (r.bad || f[1] != s->n_lanes || f[2] != s->compute.n_vocab || f[3] != s->compute.n_head)
         return base_fail(err, BASE_E_FORMAT, "the session's manifest is of another model");
     if (f[0] > s->n_ctx)
         return base_fail(err, BASE_E_FORMAT, "the saved session has %u tokens, more than the context of %u",
@@ -430,6 +429,7 @@ int kv__manifest_read(kv_session *s, const void *bytes, size_t n, kv_manifest_fi
     get_signal(&r, s, &s->request, f[9]);
     get_signal(&r, s, &s->asked, f[15]);
     get_signal(&r, s, &s->waiting.kept, f[16]);
+    if (f[17] >= KV_N_ORIGINS) r.bad = true;
     s->waiting.origin = (kv_origin)f[17];
     s->waiting.turn = f[18];
     s->waiting.is_whole = f[19];

@@ -117,7 +117,7 @@ void tui_linear_event(const agent_event *e, tui_linear_text *t, base_buf *out)
             (long long)e->plan.promoted, e->plan.cause ? e->plan.cause : "");
         if (e->plan.deferred > 0)
             base_buf_printf(out, ", %lld tokens left below the pivot", (long long)e->plan.deferred);
-        if (e->plan.again > 0 && (!e->plan.cause || strcmp(e->plan.cause, "consult")))
+        if (e->plan.again > 0)
             base_buf_printf(out, ", %lld tokens of the message computed again", (long long)e->plan.again);
         base_buf_putc(out, '\n');
         break;

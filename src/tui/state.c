@@ -564,10 +564,8 @@ static void on_plan(tui_state *s, const agent_event *e, int64_t now)
     tui_item *i = cache_item(s);
     i->evicted += (uint32_t)e->plan.evicted;
     i->promoted += (uint32_t)e->plan.promoted;
-    if (e->plan.cause && !strcmp(e->plan.cause, "consult"))
-        i->consulted++;
-    else
-        i->again += (uint32_t)e->plan.again;
+    i->again += (uint32_t)e->plan.again;
+    i->consulted += e->plan.cause && !strcmp(e->plan.cause, "consult");
     i->deferred += (uint32_t)e->plan.deferred;
     add_words(&i->head, &evicted);
     add_words(&i->body, &promoted);
