@@ -126,8 +126,7 @@ static void on_plan(void *user, const kv_plan *p)
             .score_ms = p->score_ms,
             .plan_ms = p->plan_ms,
             .deferred = kv_plan_deferred(p),
-            /* of a message; what a call asks for computes its own newest token */
-            .again = p->replay_from && p->cause != KV_CAUSE_CONSULT ? p->n_tokens - p->replay_from : 0}};
+            .again = p->replay_from ? p->n_tokens - p->replay_from : 0}};
     if (a->holding) { /* it speaks of tokens whose append event comes first */
         base_grow(&a->held, &a->cap_held, a->n_held + 1, sizeof *a->held);
         a->held[a->n_held++] = agent_event_copy(&e);

@@ -86,17 +86,14 @@ typedef struct engine_ops {
     void (*set_sampling)(engine *e, const model_sampling *s);
     void (*answer_begins)(engine *e); /* grammar and sampler start afresh */
     /*
-     * Picks from the logits behind the last token, appends it to the sequence (origin ANSWER) and computes it. *ret_end: an
+     * Picks from the logits behind the last token, appends it to the sequence (origin ANSWER or CALL) and computes it. *ret_end: an
      * end token was picked (it is appended as well). mask_wanted (may be NULL) receives the id the grammar overruled, or -1:
      * none, or where a call leaves so few ids that the others were not looked at.
      */
-    int (*next)(
-        engine *e, uint32_t turn, int32_t *ret_id, bool *ret_end, int32_t *mask_wanted, base_err *err);
-    /*
-     * In a call: the newest token asks for evicted rows before `next` picks what follows it, always where a value begins, else where
-     * the model hesitates (kv_session_consult). NULL: an engine without.
-     */
-    int (*consult)(engine *e, bool at_value, base_err *err);
+    int (*next)(engine *e, kv_origin origin, uint32_t turn, int32_t *ret_id, bool *ret_end,
+        int32_t *mask_wanted, base_err *err);
+    /* Evicted rows that tokens read since this was asked last (kv_session_take_visits). NULL: an engine without. */
+    void (*visits)(engine *e, kv_visits *ret, uint32_t *counts);
     /*
      * A branch: until unfork everything works on a copy of the session that shares every row and computes only its own; it
      * evicts nothing and no observer hears of it. unfork drops it, and the session is as it was. One branch at a time.

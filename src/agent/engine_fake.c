@@ -198,8 +198,8 @@ static void fake_answer_begins(engine *e)
     model_ids_add(&f->answer, FAKE_END);
 }
 
-static int fake_next(
-    engine *e, uint32_t turn, int32_t *ret_id, bool *ret_end, int32_t *mask_wanted, base_err *err)
+static int fake_next(engine *e, kv_origin origin, uint32_t turn, int32_t *ret_id, bool *ret_end,
+    int32_t *mask_wanted, base_err *err)
 {
     fake *f = as_fake(e);
     if (fake_is_cancelled(f)) return base_fail(err, BASE_E_CANCELLED, "cancelled");
@@ -209,7 +209,7 @@ static int fake_next(
             "the context of %u tokens is full; /compact starts a smaller session", f->script.n_ctx);
     int32_t id = f->answer.ids[f->answer_at++];
     if (mask_wanted) *mask_wanted = f->answer_at == 1 ? f->wanted : -1;
-    fake_add_token(f, id, KV_ORIGIN_ANSWER, turn);
+    fake_add_token(f, id, origin, turn);
     f->computed++;
     *ret_id = id;
     *ret_end = id == FAKE_END;

@@ -48,6 +48,7 @@ typedef struct local {
     bool few;           /* of them only what the grammar allows was computed */
     /* The batch that kv_session_draft computed: its n_known first tokens are certain, the others are looked up. */
     uint32_t n_known, n_drafted, n_taken;
+    kv_origin origin; /* of what was written last */
 } local;
 
 static local *as_local(const engine *e)
@@ -110,7 +111,7 @@ static void local_end(const engine *e, model_role role, model_ids *out)
 static bool is_answer_next(const local *l, const kv_segment *segment, const int32_t *ids, uint32_t n)
 {
     const model_ids *o = &l->opening;
-    if (segment->origin == KV_ORIGIN_ANSWER) return true;
+    if (kv_origin_is_written(segment->origin)) return true;
     return segment->origin == KV_ORIGIN_SCAFFOLD && o->n <= n &&
            !memcmp(ids + (n - o->n), o->ids, o->n * sizeof *ids);
 }
@@ -471,13 +472,18 @@ static int add(local *l, const kv_segment *segment, int32_t id, bool end, base_e
     return 0;
 }
 
-static int local_next(
-    engine *e, uint32_t turn, int32_t *ret_id, bool *ret_end, int32_t *mask_wanted, base_err *err)
+static int local_next(engine *e, kv_origin origin, uint32_t turn, int32_t *ret_id, bool *ret_end,
+    int32_t *mask_wanted, base_err *err)
 {
     local *l = as_local(e);
     const int32_t *ahead;
-    kv_segment segment = {.origin = KV_ORIGIN_ANSWER, .turn = turn};
+    const kv_segment segment = {.origin = origin, .turn = turn};
     if (mask_wanted) *mask_wanted = -1;
+    if (l->origin != origin) { /* what was computed ahead read as the other does */
+        end_draft(l, false);
+        kv_session_forget(l->session);
+    }
+    l->origin = origin;
     int32_t id;
     if (kv_session_drafted(l->session, &ahead) && l->n_taken < l->n_known) {
         id = ahead[0];
@@ -494,18 +500,9 @@ static int local_next(
     return 0;
 }
 
-static int local_consult(engine *e, bool at_value, base_err *err)
+static void local_visits(engine *e, kv_visits *ret, uint32_t *counts)
 {
-    local *l = as_local(e);
-    bool is_new = false;
-    if (!l->have_logits) return 0; /* what comes next is certain */
-    float *logits = l->logits + (size_t)l->row * l->info->n_vocab;
-    const int rc =
-        kv_session_consult(l->session, at_value ? INFINITY : KV_HESITATES, logits, &is_new, l->cancel, err);
-    if (rc || !is_new) return rc;
-    end_draft(l, false);
-    l->few = false;
-    return 0;
+    kv_session_take_visits(as_local(e)->session, ret, counts);
 }
 
 static int local_fork(engine *e, base_err *err)
@@ -546,7 +543,7 @@ static int doubt_in_branch(
     local *l, kv_session *branch, const int32_t *ids, uint32_t n, engine_doubt *ret, base_err *err)
 {
     const uint32_t n_vocab = l->info->n_vocab;
-    const kv_segment segment = {.origin = KV_ORIGIN_ANSWER};
+    const kv_segment segment = {.origin = KV_ORIGIN_CALL};
     int rc = kv_session_logits(branch, l->logits, l->cancel, err);
     if (!rc) ret[0] = doubt_of(l->logits, n_vocab, ids[0]);
     for (uint32_t at = 0; !rc && at + 1 < n;) {
@@ -659,7 +656,7 @@ static const engine_ops local_ops = {
     .set_sampling = local_set_sampling,
     .answer_begins = local_answer_begins,
     .next = local_next,
-    .consult = local_consult,
+    .visits = local_visits,
     .fork = local_fork,
     .unfork = local_unfork,
     .doubts = local_doubts,

@@ -24,7 +24,7 @@
     EVENT(span, I(from) I(to) S(reason) D(weight) I(marks) I(flow) I(dependence))                                      \
     EVENT(context, I(turn) J(items))                                                                                   \
     EVENT(prefill, I(turn) I(done) I(total))                                                                           \
-    EVENT(token, I(id) I(index) S(text))                                                                               \
+    EVENT(token, I(id) I(index) S(text) S(origin))                                                                               \
     EVENT(mask, I(turn) I(index) S(wanted) S(took))                                                                    \
     EVENT(tool_call, I(turn) S(name) J(arguments) S(payload) S(headline))                                              \
     EVENT(approval_request, I(turn) S(name) S(headline) S(detail) S(power))                                            \
@@ -34,6 +34,7 @@
     EVENT(answer, I(turn) S(text))                                                                                     \
     EVENT(places, I(turn) J(items))                                                                                    \
     EVENT(plan, I(turn) S(cause) J(runs) I(evicted) I(promoted) I(n) D(score_ms) D(plan_ms) I(deferred) I(again))                   \
+    EVENT(visits, I(turn) I(tokens) D(rows) J(items))                                                                  \
     EVENT(scores, I(turn) J(spans))                                                                                    \
     EVENT(sections, I(turn) I(index) I(lanes) J(items))                                                                \
     EVENT(ledger, I(turn) I(new) I(reused) I(generated) I(evicted) I(promoted) I(protected) I(active) I(host) I(budget) I(n) I(ctx) D(prefill_s) D(decode_tps) I(drafted) I(accepted) I(active_bytes) I(host_bytes) S(why) D(structure) D(chance) D(ceiling) D(read) D(kept) I(deferred) D(spared) I(computed) I(unread)) \

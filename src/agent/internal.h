@@ -165,7 +165,9 @@ typedef struct agent_text {
 
 /* Appends content. ret_piece (may be NULL): its index in a->pieces. */
 int agent__append(agent *a, const agent_text *t, size_t *ret_piece, base_err *err);
-/* Tokens of an answer that were chosen elsewhere (tries.c), with their `token` events. */
+/* visits.c: which evicted rows tokens read since this was told last. */
+void agent__tell_visits(agent *a);
+/* Tokens of a call that were chosen elsewhere (tries.c), with their `token` events. */
 int agent__append_answer(agent *a, const int32_t *ids, uint32_t n, base_err *err);
 /* Remembers tokens [from, to) as a piece; returns its index. */
 size_t agent__add_piece(agent *a, const agent_text *t, uint32_t from, uint32_t to);

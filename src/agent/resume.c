@@ -200,8 +200,9 @@ static void take_span(history *h, const agent_event *e)
 static void take_token(history *h, const agent_event *e, uint32_t turn)
 {
     if (e->token.index < 0 || (uint64_t)e->token.index != h->n) return;
+    const kv_origin origin = e->token.origin ? origin_of(e->token.origin) : KV_ORIGIN_ANSWER;
     logged_run *r = h->n_runs ? &h->runs[h->n_runs - 1] : NULL;
-    if (!r || r->origin != KV_ORIGIN_ANSWER || r->turn != turn) r = add_run(h, KV_ORIGIN_ANSWER, turn);
+    if (!r || r->origin != origin || r->turn != turn) r = add_run(h, origin, turn);
     add_id(h, r, (int32_t)e->token.id);
 }
 

@@ -419,7 +419,7 @@ int agent__append_answer(agent *a, const int32_t *ids, uint32_t n, base_err *err
     uint32_t from = agent__n_tokens(a);
     a->holding = true;
     int rc = a->engine->ops->append(
-        a->engine, &(kv_segment){.origin = KV_ORIGIN_ANSWER, .turn = a->turn}, ids, n, err);
+        a->engine, &(kv_segment){.origin = KV_ORIGIN_CALL, .turn = a->turn}, ids, n, err);
     uint32_t done = agent__n_tokens(a) - from;
     base_buf text = {0};
     size_t told = 0;
@@ -432,8 +432,10 @@ int agent__append_answer(agent *a, const int32_t *ids, uint32_t n, base_err *err
         size_t whole = text.data ? base_utf8_whole(text.data + told, text.len - told) : 0;
         char *now = base_xstrndup(text.data ? text.data + told : "", whole);
         told += whole;
-        agent__emit(a, &(agent_event){.type = AGENT_EVENT_token,
-                           .token = {.id = ids[i], .index = from + i, .text = now}});
+        agent__emit(a,
+            &(agent_event){.type = AGENT_EVENT_token,
+                .token = {
+                    .id = ids[i], .index = from + i, .text = now, .origin = kv_origin_word(KV_ORIGIN_CALL)}});
         free(now);
     }
     base_buf_free(&text);
@@ -596,6 +598,7 @@ int agent__repair(agent *a, uint32_t from, uint32_t to, base_err *err)
     const uint64_t start = base_clock_ns();
     int rc = a->engine->ops->repair(a->engine, from, to, n_queries ? queries : NULL, n_queries, err);
     a->sums.prefill_ns += base_clock_ns() - start; /* it may compute rows, and who asked waits for that too */
+    agent__tell_visits(a);
     free(m.end);
     base_buf_free(&text);
     return rc;

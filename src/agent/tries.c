@@ -58,7 +58,7 @@ static int append_text(agent *a, candidate *c, const char *text, size_t n, base_
     model_ids ids = {0};
     a->engine->ops->encode(a->engine, text, n, &ids);
     base_buf_add(&c->text, text, n);
-    kv_segment segment = {.origin = KV_ORIGIN_ANSWER, .turn = a->turn};
+    kv_segment segment = {.origin = KV_ORIGIN_CALL, .turn = a->turn};
     int rc = ids.n ? a->engine->ops->append(a->engine, &segment, ids.ids, (uint32_t)ids.n, err) : 0;
     model_ids_free(&ids);
     return rc;
@@ -79,7 +79,7 @@ static int sample_token(agent *a, candidate *c, bool in_thought, bool *end, base
 {
     int32_t id;
     uint32_t at = agent__n_tokens(a);
-    int rc = a->engine->ops->next(a->engine, a->turn, &id, end, NULL, err);
+    int rc = a->engine->ops->next(a->engine, KV_ORIGIN_CALL, a->turn, &id, end, NULL, err);
     if (rc) return rc;
     if (*end && in_thought) return a->engine->ops->truncate(a->engine, at, err);
     size_t n = 0;

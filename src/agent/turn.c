@@ -28,6 +28,7 @@ typedef enum answer_end {
 typedef struct answer {
     base_buf text;
     uint32_t from, to; /* its tokens */
+    kv_origin origin;  /* of what is being written */
     answer_end end;
     agent_call call; /* with ANSWER_CALL */
 } answer;
@@ -75,18 +76,21 @@ static bool take_token(agent *a, answer *r, int32_t id, uint32_t index, size_t *
     }
     char *text = base_xstrndup(r->text.data ? r->text.data + *told : "", whole - *told);
     *told = whole;
-    agent__emit(
-        a, &(agent_event){.type = AGENT_EVENT_token, .token = {.id = id, .index = index, .text = text}});
+    agent__emit(a, &(agent_event){.type = AGENT_EVENT_token,
+                       .token = {.id = id,
+                           .index = index,
+                           .text = text,
+                           .origin = r->origin == KV_ORIGIN_CALL ? kv_origin_word(r->origin) : NULL}});
     free(text);
     return stopped;
 }
 
-/* Decodes until the model ends, a call is complete, or one of the brakes holds. Errors of the engine are errors. */
 /* Text of the harness at the answer's end. */
-static int write_for_model(agent *a, answer *r, const base_buf *text, size_t *told, base_err *err)
+static int write_for_model(
+    agent *a, answer *r, kv_origin origin, const base_buf *text, size_t *told, base_err *err)
 {
     if (!text->len) return 0;
-    agent_text t = {.origin = KV_ORIGIN_ANSWER, .text = text->data, .n = text->len, .label = "opening"};
+    agent_text t = {.origin = origin, .text = text->data, .n = text->len, .label = "opening"};
     base_buf_add(&r->text, text->data, text->len);
     *told = r->text.len;
     return agent__append(a, &t, NULL, err);
@@ -106,7 +110,8 @@ static int write_call(agent *a, answer *r, const base_buf *call, bool ended, siz
     base_buf text = {0};
     if (r->text.data[r->text.len - 1] != '\n') base_buf_putc(&text, '\n');
     base_buf_add(&text, call->data, call->len);
-    if (!rc) rc = write_for_model(a, r, &text, told, err);
+    r->origin = KV_ORIGIN_CALL;
+    if (!rc) rc = write_for_model(a, r, KV_ORIGIN_CALL, &text, told, err);
     base_buf_free(&text);
     return rc;
 }
@@ -121,14 +126,17 @@ static void count_lookup(agent *a, int sign)
     a->sums.accepted += (uint64_t)sign * accepted;
 }
 
+/* Decodes until the model ends, a call is complete, or one of the brakes holds. Errors of the engine are errors. */
 static int decode(agent *a, answer *r, const agent_opening *opening, base_err *err)
 {
     size_t told = 0;
+    r->origin = KV_ORIGIN_ANSWER;
     bool call_due = opening->call.len > 0;
     r->from = agent__n_tokens(a);
-    int rc = write_for_model(a, r, &opening->thought, &told, err);
+    int rc = write_for_model(a, r, KV_ORIGIN_ANSWER, &opening->thought, &told, err);
     if (!rc && call_due && !opening->thought.len) {
-        rc = write_for_model(a, r, &opening->call, &told, err);
+        r->origin = KV_ORIGIN_CALL;
+        rc = write_for_model(a, r, KV_ORIGIN_CALL, &opening->call, &told, err);
         call_due = false;
     }
     size_t thought_from = r->text.len;
@@ -140,8 +148,7 @@ static int decode(agent *a, answer *r, const agent_opening *opening, base_err *e
     for (uint32_t n = 0; !rc && n < a->max_tokens; n++) {
         int32_t id, wanted = -1;
         uint32_t index = agent__n_tokens(a);
-        const size_t before = r->text.len;
-        rc = a->engine->ops->next(a->engine, a->turn, &id, &end, &wanted, err);
+        rc = a->engine->ops->next(a->engine, r->origin, a->turn, &id, &end, &wanted, err);
         if (rc) break;
         a->sums.generated++;
         if (wanted >= 0) emit_mask(a, index, wanted, id);
@@ -165,12 +172,11 @@ static int decode(agent *a, answer *r, const agent_opening *opening, base_err *e
             r->end = ANSWER_REPEATS;
             break;
         }
-        if (found == AGENT_CALL_PARTIAL && a->engine->ops->consult)
-            rc = a->engine->ops->consult(
-                a->engine, base_json_at_value(r->text.data, r->text.len, r->text.len - before), err);
+        if (found == AGENT_CALL_PARTIAL) r->origin = KV_ORIGIN_CALL;
     }
     a->sums.decode_ns += base_clock_ns() - start;
     count_lookup(a, 1);
+    agent__tell_visits(a);
     r->to = agent__n_tokens(a);
     if (rc == BASE_E_CANCELLED) {
         r->end = ANSWER_CANCELLED;

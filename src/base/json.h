@@ -67,7 +67,4 @@ void base_json_put(base_buf *out, const base_json *value); /* a whole value, com
 /* One lenient JSON value at the start of text as strict JSON; returns the bytes it took, 0: no value. *complete: it was closed. */
 size_t base_json_repair(const char *text, size_t n, base_buf *out, bool *complete);
 
-/* Do the last n_new bytes of a text so far write a key's colon, so that a value comes next? */
-bool base_json_at_value(const char *text, size_t n, size_t n_new);
-
 #endif

@@ -183,11 +183,3 @@ size_t base_json_repair(const char *text, size_t n, base_buf *out, bool *complet
     *complete = r.complete;
     return (size_t)(r.p - text);
 }
-
-bool base_json_at_value(const char *text, size_t n, size_t n_new)
-{
-    size_t end = n;
-    if (end && text[end - 1] == '"') end--; /* the value's own, where one token writes colon and quote */
-    while (end && text[end - 1] == ' ') end--;
-    return end > 1 && text[end - 1] == ':' && text[end - 2] == '"' && n - end < n_new;
-}

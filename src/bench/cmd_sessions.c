@@ -64,8 +64,9 @@ typedef struct message {
 /* What a policy did in one session. */
 typedef struct tally {
     uint32_t n_calls, n_equal, n_quoting;
-    uint32_t n_named;           /* calls of the full cache's function, whatever their arguments */
-    base_buf written;           /* the calls, as elements of a list */
+    uint32_t n_named; /* calls of the full cache's function, whatever their arguments */
+    base_buf written,
+        leads; /* the calls, as elements of a list, and how little the best token of each led by (nats) */
     char each[EACH_MOST + 1];   /* '1' a call that is equal, '0' one that is not */
     double recall;              /* sum over the calls that quote something */
     uint64_t computed, compact; /* tokens: rows in place, and with everything behind the first hole again */
@@ -250,12 +251,20 @@ static int append(kv_session *s, kv_origin origin, uint32_t turn, const model_id
     return r;
 }
 
-static int32_t best_of(const bench *b, const float *logits)
+/* lead: lowered to what the best token has over the next one, in nats. */
+static int32_t best_of(const bench *b, const float *logits, double *lead)
 {
-    int32_t best = 0;
+    uint32_t best = 0;
+    float next = -INFINITY;
     for (uint32_t v = 1; v < b->info->n_vocab; v++)
-        if (logits[v] > logits[best]) best = (int32_t)v;
-    return best;
+        if (logits[v] > logits[best]) {
+            next = logits[best];
+            best = v;
+        } else if (logits[v] > next) {
+            next = logits[v];
+        }
+    if ((double)logits[best] - (double)next < *lead) *lead = (double)logits[best] - (double)next;
+    return (int32_t)best;
 }
 
 /* Is a call's text a whole one by now? It becomes compact then. */
@@ -271,7 +280,8 @@ static bool is_closed(base_buf *text)
 }
 
 /* The call that a session would write, in a fork of it: the most probable token each time, until it is closed or too long. */
-static int write_call(bench *b, const kv_session *whole, uint32_t turn, base_buf *call, base_err *err)
+static int write_call(
+    bench *b, const kv_session *whole, uint32_t turn, base_buf *call, double *ret_lead, base_err *err)
 {
     static const char opening[] = "<tool_call>\n", name[] = "{\"name\": \"";
     float *logits = base_xmalloc(b->info->n_vocab * sizeof *logits);
@@ -282,20 +292,16 @@ static int write_call(bench *b, const kv_session *whole, uint32_t turn, base_buf
     add_text(b, name, &ids);
     base_buf_puts(call, name);
     const size_t n_begin = ids.n;
-    bool is_new = false;
     int r = kv_session_fork(whole, &s, NULL, err);
-    if (!r) r = append(s, KV_ORIGIN_ANSWER, turn, &ids, 0, (uint32_t)n_begin, logits, &aside, err);
-    if (!r) r = kv_session_consult(s, INFINITY, logits, &is_new, NULL, err);
+    if (!r) r = append(s, KV_ORIGIN_CALL, turn, &ids, 0, (uint32_t)n_begin, logits, &aside, err);
     while (!r && ids.n < n_begin + CALL_MOST) {
         size_t n_piece = 0;
-        const int32_t best = best_of(b, logits);
+        const int32_t best = best_of(b, logits, ret_lead);
         const char *piece = model_tokenizer_piece(model_get_tokenizer(b->model), best, &n_piece);
         model_ids_add(&ids, best);
         if (piece) base_buf_add(call, piece, n_piece);
         if (!piece || is_closed(call)) break;
-        r = append(s, KV_ORIGIN_ANSWER, turn, &ids, (uint32_t)ids.n - 1, 1, logits, &aside, err);
-        const float within = base_json_at_value(call->data, call->len, n_piece) ? INFINITY : KV_HESITATES;
-        if (!r) r = kv_session_consult(s, within, logits, &is_new, NULL, err);
+        r = append(s, KV_ORIGIN_CALL, turn, &ids, (uint32_t)ids.n - 1, 1, logits, &aside, err);
     }
     kv_session_free(s);
     model_ids_free(&ids);
@@ -309,12 +315,13 @@ static bool same_text(const base_buf *a, const base_buf *b, size_t n_a, size_t n
 }
 
 /* A call, against the one that is expected. The name stands first, up to a comma. */
-static void count_written(const base_buf *call, const base_buf *expected, tally *t)
+static void count_written(const base_buf *call, double lead, const base_buf *expected, tally *t)
 {
     const bool equal = same_text(call, expected, call->len, expected->len);
     if (t->n_calls < EACH_MOST) t->each[t->n_calls] = equal ? '1' : '0';
     t->n_equal += equal;
     t->n_named += same_text(call, expected, strcspn(call->data, ","), strcspn(expected->data, ","));
+    base_buf_printf(&t->leads, "%c%.3f", t->n_calls ? ',' : '[', lead);
     base_buf_putc(&t->written, t->n_calls++ ? ',' : '[');
     base_json_put_str(&t->written, call->data, call->len);
 }
@@ -323,8 +330,9 @@ static int compare_call(
     bench *b, const kv_session *s, uint32_t turn, const base_buf *expected, tally *t, base_err *err)
 {
     base_buf call = {0};
-    const int r = write_call(b, s, turn, &call, err);
-    if (!r) count_written(&call, expected, t);
+    double lead = INFINITY;
+    const int r = write_call(b, s, turn, &call, &lead, err);
+    if (!r) count_written(&call, lead, expected, t);
     base_buf_free(&call);
     return r;
 }
@@ -424,8 +432,9 @@ static int count_call(bench *b, const kv_session *s, const condition *c, uint32_
     if (c) return compare_call(b, s, turn, &b->calls[at], t, err);
     base_grow(&b->calls, &b->cap_calls, b->n_calls + 1, sizeof *b->calls);
     b->calls[b->n_calls++] = (base_buf){0};
-    const int r = write_call(b, s, turn, &b->calls[at], err);
-    if (!r) count_written(&b->calls[at], &b->calls[at], t);
+    double lead = INFINITY;
+    const int r = write_call(b, s, turn, &b->calls[at], &lead, err);
+    if (!r) count_written(&b->calls[at], lead, &b->calls[at], t);
     return r;
 }
 
@@ -455,7 +464,7 @@ static int replay(bench *b, const condition *c, tally *t, condition *late, uint3
             r = count_late(b, s, late, n_late, from, turn, m, b->quotes ? NULL : &b->calls[at], err);
         at += calls;
         if (!r)
-            r = append(s, KV_ORIGIN_ANSWER, turn, &m->text, m->call_from, (uint32_t)m->text.n - m->call_from,
+            r = append(s, KV_ORIGIN_CALL, turn, &m->text, m->call_from, (uint32_t)m->text.n - m->call_from,
                 NULL, t, err);
         if (!r) r = append(s, KV_ORIGIN_SCAFFOLD, turn, &m->end, 0, (uint32_t)m->end.n, NULL, t, err);
     }
@@ -476,16 +485,16 @@ static void print_line(const bench *b, int64_t session, const condition *c)
     fprintf(b->out,
         "{\"bench\":\"sessions\",\"model\":\"%.12s\",\"session\":%lld,\"tokens\":%u,\"policy\":\"%s\","
         "\"percent\":%u,\"budget\":%u,\"calls\":%u,\"equal\":%u,\"wilson\":[%.3f,%.3f],\"each\":\"%s\","
-        "\"named\":%u,\"written\":%s],\"quoting\":%u,"
+        "\"named\":%u,\"written\":%s],\"leads\":%s],\"quoting\":%u,"
         "\"recall\":%.4f,\"seconds\":%.1f,\"peak\":%u,\"live\":%u,\"live_compact\":%u,\"computed\":%llu,"
         "\"computed_compact\":%llu,\"raw_reads\":%llu,\"raw_reads_compact\":%llu,\"effective_reads\":%llu,"
         "\"effective_reads_compact\":%llu}\n",
         b->info->hash, (long long)session, b->n_tokens, c->policy.text, c->percent,
         is_full ? 0 : (unsigned)((uint64_t)b->n_tokens * c->percent / 100), t->n_calls, t->n_equal, low, high,
-        t->each, t->n_named, t->written.len ? t->written.data : "[", t->n_quoting,
-        t->n_quoting ? t->recall / t->n_quoting : 0, t->seconds, t->peak, t->live, t->live_compact,
-        (unsigned long long)t->computed, (unsigned long long)t->compact, (unsigned long long)t->raw,
-        (unsigned long long)t->raw_compact, (unsigned long long)t->effective,
+        t->each, t->n_named, t->written.len ? t->written.data : "[", t->leads.len ? t->leads.data : "[",
+        t->n_quoting, t->n_quoting ? t->recall / t->n_quoting : 0, t->seconds, t->peak, t->live,
+        t->live_compact, (unsigned long long)t->computed, (unsigned long long)t->compact,
+        (unsigned long long)t->raw, (unsigned long long)t->raw_compact, (unsigned long long)t->effective,
         (unsigned long long)(t->effective + t->raw_compact - t->raw));
     fflush(b->out);
 }
@@ -552,8 +561,10 @@ static int run_conditions(bench *b, int64_t number, base_err *err)
         if (!r && i >= n_late) r = replay(b, &all[i], &all[i].t, NULL, 0, err);
         if (!r) print_line(b, number, &all[i]);
         base_buf_free(&all[i].t.written);
+        base_buf_free(&all[i].t.leads);
     }
     base_buf_free(&full.t.written);
+    base_buf_free(&full.t.leads);
     return r;
 }
 

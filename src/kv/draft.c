@@ -5,8 +5,8 @@
  */
 #include <stdlib.h>
 
-#include "kv/reading.h"
 #include "kv/state.h"
+#include "kv/visit.h"
 
 uint32_t kv_session_drafted(const kv_session *s, const int32_t **ret_ids)
 {
@@ -39,8 +39,7 @@ static int compute_ahead(kv_session *s, const kv_segment *segment, model_batch *
     batch->n = n;
     batch->rows = &rows;
     batch->only = segment->only;
-    if (segment->origin == KV_ORIGIN_ANSWER)
-        r = kv__reading_begin(s, &rows, ids, s->n, n, &batch->reader, err);
+    r = kv__reader_begin(s, &rows, segment->origin, ids, s->n, n, &batch->reader, err);
     if (!r) r = s->compute.forward(s->compute.user, batch, err);
     if (r)
         kv__withdraw(s);
@@ -101,7 +100,7 @@ int kv_session_accept(kv_session *s, const kv_segment *segment, const float *las
     s->draft.epoch = s->epoch;
     s->computed++;
     if (last_logits) kv__keep_logits(s, last_logits);
-    if (s->automatic) r = kv__evict(s, s->budget, NULL, cancel, err);
+    if (s->automatic) r = kv__evict(s, NULL, cancel, err);
     if (r) kv_session_forget(s);
     return r;
 }

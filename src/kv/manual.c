@@ -96,7 +96,7 @@ static int carry_out(kv_session *s, const order *o, uint32_t from, uint32_t to, 
         (uint32_t)((n_flips + s->n_lanes / 2) / s->n_lanes);
     r = kv__apply(s, p, true, NULL, err);
     if (!r && o->rows == ROWS_RETURN)
-        r = kv__evict(s, s->budget, meant, NULL, err); /* others make room for what came back */
+        r = kv__evict(s, meant, NULL, err); /* others make room for what came back */
 out:
     free(meant);
     kv_plan_free(p);
@@ -131,5 +131,5 @@ int kv_session_set_budget(kv_session *s, uint32_t rows, base_err *err)
             "a budget of %u rows is too small: %u are protected and %u more are needed, so at least %u", rows,
             hard, (unsigned)KV_CHUNK, hard + KV_CHUNK);
     s->budget = rows;
-    return kv__evict(s, rows, NULL, NULL, err);
+    return kv__evict(s, NULL, NULL, err);
 }

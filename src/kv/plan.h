@@ -37,8 +37,7 @@ typedef enum kv_cause {
     KV_CAUSE_STALE,
     KV_CAUSE_FAILED,
     KV_CAUSE_PRESSURE,
-    KV_CAUSE_PRUNE,  /* fresh bulk: which of it goes above the cut */
-    KV_CAUSE_CONSULT /* the newest token asked before a value was written */
+    KV_CAUSE_PRUNE /* fresh bulk: which of it goes above the cut */
 } kv_cause;
 const char *kv_cause_word(kv_cause c);
 

@@ -41,7 +41,8 @@
     X(heads, "heads", 0, 1, "all calibrated", "repair: whose mass counts, where heads are calibrated") \
     X(signal, "signal", 0, 1, "reuse replay", "repair: the signal's own rows stay, or are computed again") \
     X(again, "again", 0, 1048576, NULL, "repair: a longer message is not computed again; 0: no limit") \
-    X(consult, "consult", 0, 1, NULL, "in a call, before each value and where the model hesitates, the newest token asks, like a message, for up to this share of the budget; 0: never") \
+    X(visit, "visit", 0, .5, NULL, "share of the budget kept for evicted rows that a token chooses for itself and nobody brings back; 0: none") \
+    X(visited, "visited", 0, 1, "calls all", "visit: tokens of messages, results and calls, or those of answers too") \
     KV_READING_PARAMETERS(X) \
     KV_STRUCTURE_PARAMETERS(X) \
     KV_PRUNE_PARAMETERS(X)

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kv/reading.h"
 #include "kv/state.h"
+#include "kv/visit.h"
 
 /* One array for all runs. NULL when memory is gone. */
 model_lane_list *kv__lists_before(const kv_session *s, uint32_t i, uint32_t slot, model_run **ret_runs)
@@ -58,8 +58,7 @@ int kv__recompute(
     const uint32_t zero = 0;
     const model_reader *reader = NULL;
     const kv_part *part = kv__part_at(s, i);
-    if (part && part->origin == KV_ORIGIN_ANSWER)
-        r = kv__reading_begin(s, &rows, &s->ids[i], i, 1, &reader, err);
+    if (part) r = kv__reader_begin(s, &rows, part->origin, &s->ids[i], i, 1, &reader, err);
     if (r) goto out;
     const model_capture capture = {.tokens = &zero, .n = 1, .queries = queries};
     const model_batch batch = {

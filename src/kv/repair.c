@@ -15,11 +15,11 @@
 #include "kv/keys.h"
 #include "kv/reading.h"
 #include "kv/repair.h"
+#include "kv/visit.h"
 
 /* What is freed together: the choice at hand, and the masses that it is made from. */
 typedef struct work {
     kv_repair_work choice;
-    kv_cause cause;
     bool each; /* lanes choose for themselves */
     kv_signal signal;
     model_run *runs; /* of the eligible rows */
@@ -66,14 +66,12 @@ static bool is_judged(const kv_session *s, uint32_t t, uint32_t from, uint32_t t
     return s->cut[t] && t >= s->judged_from && t < s->judged_to && s->judged_to > from && s->judged_to <= to;
 }
 
-static int work_init(work *w, const kv_session *s, kv_cause cause, uint32_t from, uint32_t to,
-    const kv_ask *ask, base_err *err)
+static int work_init(
+    work *w, const kv_session *s, uint32_t from, uint32_t to, const kv_ask *ask, base_err *err)
 {
     const size_t n = (size_t)s->n + 1, n_words = kv_bits_words(n);
     *w = (work){
-        .cause = cause,
-        /* What is about to be copied, each head looks for by itself: one set for all loses it (docs/benchmarks.md). */
-        .each = s->parameters.lanes > 0 || cause == KV_CAUSE_CONSULT,
+        .each = s->parameters.lanes > 0,
         .choice =
             {
                 .eligible = calloc(n_words, sizeof(uint64_t)),
@@ -341,7 +339,8 @@ static int make_room(kv_session *s, work *w, uint32_t from, kv_plan *p, base_err
     const kv_repair_set *set = &w->choice.set;
     const uint32_t n_words = kv_plan_words(p);
     /* Room for the answer that begins now: a repair that fills its lanes would call the next pass at once. */
-    const uint32_t limit = s->budget - (uint32_t)(s->budget * (1 - s->parameters.low) / 2);
+    const uint32_t most = s->budget - kv__visitors(s),
+                   limit = most - (uint32_t)(most * (1 - s->parameters.low) / 2);
     uint32_t *order = malloc(((size_t)s->n + 1) * sizeof *order);
     if (!order) return base_fail(err, BASE_E_NOMEM, "no memory to rank %u rows", s->n);
     for (uint32_t t = 0; t < s->n; t++) w->sum[t] = -INFINITY;
@@ -361,7 +360,7 @@ static int make_room(kv_session *s, work *w, uint32_t from, kv_plan *p, base_err
             excess--;
         }
         /* Nothing left that may go: what still exceeds the budget itself is not promoted, the last anchors first. */
-        const uint32_t spare = s->budget - limit;
+        const uint32_t spare = most - limit;
         excess = excess > spare ? excess - spare : 0;
         for (uint32_t i = s->n; i-- > 0 && excess;)
             if (!kv_bits_get(active, order[i]) && kv_bits_get(flips, order[i])) {
@@ -425,10 +424,8 @@ static void note_ranks(const kv_session *s, work *w)
 }
 
 /* K of section 7: how many rows of a lane may come back. */
-static uint32_t rows_of(const kv_session *s, kv_cause cause)
+static uint32_t rows_of(const kv_session *s)
 {
-    if (cause == KV_CAUSE_CONSULT)
-        return (uint32_t)ceil(s->parameters.consult * (s->budget ? s->budget : s->n));
     if (s->repair >= 0) return (uint32_t)s->repair;
     return s->budget ? (s->budget + 3) / 4 : 256;
 }
@@ -439,7 +436,7 @@ static int plan_set(kv_session *s, work *w, uint32_t from, kv_plan *p, base_err 
     const uint32_t n_words = kv_plan_words(p);
     const bool anew = s->parameters.pick == KV_PICK_REFRESH;
     const uint64_t active = count_missing(s, &w->choice);
-    uint64_t room = (uint64_t)rows_of(s, p->cause) * set->n_lanes;
+    uint64_t room = (uint64_t)rows_of(s) * set->n_lanes;
     if (anew) room += active;
     memset(set->chosen, 0, n_words * sizeof *set->chosen);
     order_set(s, w);
@@ -497,7 +494,7 @@ static int plan_repair(kv_session *s, work *w, uint32_t from, uint32_t to, doubl
     const uint32_t each = w->each ? 1 : s->n_lanes;
     if (kv_ranker_reserve(&s->ranker, s->n))
         return base_fail(err, BASE_E_NOMEM, "no memory to rank %u rows", s->n);
-    kv_plan *p = kv_plan_new(s->epoch, w->cause, s->n, s->n_lanes);
+    kv_plan *p = kv_plan_new(s->epoch, KV_CAUSE_REPAIR, s->n, s->n_lanes);
     if (!p) return base_fail(err, BASE_E_NOMEM, "no memory for a plan over %u rows", s->n);
     int r = 0;
     for (uint32_t lane = 0; lane < s->n_lanes && !r; lane += each) {
@@ -528,14 +525,14 @@ static bool anything_missing(const kv_session *s, const uint64_t *eligible)
     return false;
 }
 
-static int repair(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries, uint32_t n_queries,
-    const kv_ask *ask, kv_cause cause, const atomic_bool *cancel, base_err *err)
+int kv_session_repair_by(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries,
+    uint32_t n_queries, const kv_ask *ask, const atomic_bool *cancel, base_err *err)
 {
     if (from >= to || to > s->n)
         return base_fail(err, BASE_E_USAGE, "tokens %u to %u are not in this session of %u", from, to, s->n);
     if (!s->repair || !from || s->lists.n_tokens == 0) return 0;
     work w;
-    int r = work_init(&w, s, cause, from, to, ask, err);
+    int r = work_init(&w, s, from, to, ask, err);
     if (!r && anything_missing(s, w.choice.eligible)) {
         const uint64_t start = base_clock_ns();
         r = ask->signal ? kv_signal_copy(&w.signal, ask->signal, err)
@@ -550,47 +547,10 @@ static int repair(kv_session *s, uint32_t from, uint32_t to, const uint32_t *que
     return r;
 }
 
-int kv_session_repair_by(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries,
-    uint32_t n_queries, const kv_ask *ask, const atomic_bool *cancel, base_err *err)
-{
-    return repair(s, from, to, queries, n_queries, ask, KV_CAUSE_REPAIR, cancel, err);
-}
-
 int kv_session_repair(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries, uint32_t n_queries,
     const atomic_bool *cancel, base_err *err)
 {
     return kv_session_repair_by(s, from, to, queries, n_queries, &(kv_ask){.rank = NULL}, cancel, err);
-}
-
-/* By how much the best id is more probable than the next one, in nats. */
-static float lead_of(const float *logits, uint32_t n)
-{
-    float best = -INFINITY, next = -INFINITY;
-    for (uint32_t i = 0; i < n; i++)
-        if (logits[i] > best) {
-            next = best;
-            best = logits[i];
-        } else if (logits[i] > next) {
-            next = logits[i];
-        }
-    return best - next;
-}
-
-int kv_session_consult(
-    kv_session *s, float within, float *logits, bool *ret_new, const atomic_bool *cancel, base_err *err)
-{
-    const uint64_t epoch = s->epoch;
-    *ret_new = false;
-    if (s->parameters.consult <= 0 || s->n < 2) return 0;
-    if (within < INFINITY && !(lead_of(logits, s->compute.n_vocab) < within)) return 0;
-    int r = repair(s, s->n - 1, s->n, NULL, 0, &(kv_ask){.rank = NULL}, KV_CAUSE_CONSULT, cancel, err);
-    if (!r && s->epoch != epoch) {
-        *ret_new = true;
-        /* Not computed again over what came back: what was kept to follow it no longer does. */
-        if (s->parameters.signal <= 0 || !all_active(s, s->n - 1)) s->logits_at = 0;
-        r = kv_session_logits(s, logits, cancel, err);
-    }
-    return r;
 }
 
 int kv_session_first_recall(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries,
@@ -603,7 +563,7 @@ int kv_session_first_recall(kv_session *s, uint32_t from, uint32_t to, const uin
     *ret_recall = 0;
     for (int pass = 0; pass < 2; pass++) {
         const uint64_t start = base_clock_ns();
-        const int made = work_init(&w[pass], s, KV_CAUSE_REPAIR, from, to, &(kv_ask){.rank = NULL}, err);
+        const int made = work_init(&w[pass], s, from, to, &(kv_ask){.rank = NULL}, err);
         if (!r) r = made;
         s->parameters.first = pass ? share : 0;
         if (!r) r = find_signal(s, &w[pass], from, to, queries, n_queries, cancel, err);

@@ -6,6 +6,7 @@
 
 #include "kv/reading.h"
 #include "kv/state.h"
+#include "kv/visit.h"
 
 /* logits: of the chunk's last token, [n_vocab]; NULL: not asked for. */
 static int forward_chunk(
@@ -18,6 +19,9 @@ static int forward_chunk(
     int r = kv_lists_append(lists, n, err);
     if (r) return r;
     const model_rows_view rows = kv__view_of(s, lists->view);
+    const model_reader *reader = NULL;
+    r = kv__reader_begin(s, &rows, kv__part_at(s, from)->origin, s->ids + from, from, n, &reader, err);
+    if (r) return r;
     const model_batch batch = {.ids = s->ids + from,
         .phases = phases,
         .n = n,
@@ -25,6 +29,7 @@ static int forward_chunk(
         .want = &last,
         .n_want = logits != NULL,
         .logits = logits,
+        .reader = reader,
         .cancel = cancel};
     s->computed += n;
     return s->compute.forward(s->compute.user, &batch, err);

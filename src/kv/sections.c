@@ -156,7 +156,7 @@ static void find_endings(kv_reading *r, const int32_t *ids, uint32_t upto)
     for (uint32_t t = r->n_endings; t < upto; t++) {
         if (t < s->n && (!part || t >= part->to)) {
             part = kv__part_at(s, t);
-            is_code = part && s->parameters.syntax > 0 && part->origin != KV_ORIGIN_ANSWER &&
+            is_code = part && s->parameters.syntax > 0 && !kv_origin_is_written(part->origin) &&
                       find_statements(r, part);
         }
         uint8_t ending = ending_of(s, t < s->n ? s->ids[t] : ids[t - r->first]);

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "kv/state.h"
+#include "kv/visit.h"
 
 /* A soft span of the sequence. */
 typedef struct soft_span {
@@ -332,12 +333,16 @@ static void remember(kv_session *s, const work *w)
     }
 }
 
-int kv__evict(kv_session *s, uint32_t budget, const uint64_t *keep, const atomic_bool *cancel, base_err *err)
+int kv__evict(kv_session *s, const uint64_t *keep, const atomic_bool *cancel, base_err *err)
 {
-    uint32_t most = 0;
-    for (uint32_t lane = 0; lane < s->n_lanes; lane++)
+    const uint32_t budget = s->budget - kv__visitors(s);
+    uint32_t most = 0, least = UINT32_MAX;
+    for (uint32_t lane = 0; lane < s->n_lanes; lane++) {
         most = s->lists.view[lane].n_rows > most ? s->lists.view[lane].n_rows : most;
-    if (!budget || most <= budget) return 0;
+        least = s->lists.view[lane].n_rows < least ? s->lists.view[lane].n_rows : least;
+    }
+    /* While nothing is out nobody can visit. */
+    if (!s->budget || most <= (least < s->n ? budget : s->budget)) return 0;
     work w;
     int r = work_init(&w, s, err);
     if (r) return r;
@@ -375,11 +380,12 @@ int kv__evict(kv_session *s, uint32_t budget, const uint64_t *keep, const atomic
         .attention = w.attention,
         .recall = w.recall,
     };
-    for (size_t i = s->n_parts; i-- > 0 && pass.answer_from == pass.answer_to;)
-        if (s->parts[i].origin == KV_ORIGIN_ANSWER) {
-            pass.answer_from = s->parts[i].from;
-            pass.answer_to = s->parts[i].to;
-        }
+    for (size_t i = s->n_parts; i-- > 0;) {
+        if (!kv_origin_is_written(s->parts[i].origin)) continue;
+        if (pass.answer_to && s->parts[i].to < pass.answer_from) break;
+        pass.answer_from = s->parts[i].from;
+        if (!pass.answer_to) pass.answer_to = s->parts[i].to;
+    }
     r = s->policy->score(&pass, err);
     if (r) goto out;
     const double score_ms = (double)(base_clock_ns() - start) / 1e6;

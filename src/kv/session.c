@@ -12,10 +12,11 @@
 #include "kv/reading.h"
 #include "kv/split.h"
 #include "kv/state.h"
+#include "kv/visit.h"
 #include "model/tokenizer.h"
 
 static const char *const origin_words[KV_N_ORIGINS] = {
-    "system", "scaffold", "instructions", "user", "context", "tool", "answer"};
+    "system", "scaffold", "instructions", "user", "context", "tool", "answer", "call"};
 
 const char *kv_origin_word(kv_origin o)
 {
@@ -224,6 +225,7 @@ void kv_session_free(kv_session *s)
     kv_signal_fini(&s->waiting.kept);
     kv_rowfile_close(s->file);
     kv__reading_free(s->reading);
+    kv__visit_free(s->visit);
     kv_ranker_free(&s->ranker);
     free(s->prefix.ids);
     free(s->parts);
@@ -277,7 +279,7 @@ void kv__open_part(kv_session *s, const kv_segment *g)
 {
     const kv_part *last = s->n_parts ? &s->parts[s->n_parts - 1] : NULL;
     if (last && last->origin == g->origin && last->turn == g->turn && !g->n_spans && !g->n_lines &&
-        (g->origin == KV_ORIGIN_ANSWER || g->origin == KV_ORIGIN_SCAFFOLD))
+        (kv_origin_is_written(g->origin) || g->origin == KV_ORIGIN_SCAFFOLD))
         return;
     const kv_part part = {
         .from = s->n,
@@ -310,7 +312,8 @@ void kv__publish(kv_session *s, const int32_t *ids, uint32_t n)
     }
     s->n += n;
     s->parts[s->n_parts - 1].to = s->n;
-    if (s->parts[s->n_parts - 1].origin == KV_ORIGIN_ANSWER) kv__reading_publish(s, n);
+    if (kv_origin_is_written(s->parts[s->n_parts - 1].origin)) kv__reading_publish(s, n);
+    kv__visit_publish(s, n);
     s->logits_at = 0;
     s->epoch++;
 }
@@ -442,7 +445,7 @@ static int append_chunk(kv_session *s, const int32_t *ids, uint32_t n, const wan
     kv_local local = {0};
     if (!r && is_local) r = kv__local_view(s, open->from, s->n + n, &rows, &local, err);
     const model_reader *reader = NULL;
-    if (!r && open->origin == KV_ORIGIN_ANSWER) r = kv__reading_begin(s, &rows, ids, s->n, n, &reader, err);
+    if (!r && !is_local && !cut) r = kv__reader_begin(s, &rows, open->origin, ids, s->n, n, &reader, err);
     if (!r) {
         const uint32_t last = n - 1;
         const model_batch batch = {
@@ -613,7 +616,7 @@ int kv_session_append(kv_session *s, const kv_segment *g, const int32_t *ids, ui
     wanted w = {.n = 0};
     kv_signal kept;
     kv_signal_init(&kept, s->compute.shape.n_layer, s->compute.n_head, s->compute.shape.head_dim);
-    if (s->pending != KV_NO_ROW && s->automatic && (last_logits || g->origin == KV_ORIGIN_ANSWER))
+    if (s->pending != KV_NO_ROW && s->automatic && (last_logits || kv_origin_is_written(g->origin)))
         r = kv__settle(s, cancel, err);
     if (r) return r;
     choose_queries(s, g, n, &w);
@@ -638,8 +641,8 @@ int kv_session_append(kv_session *s, const kv_segment *g, const int32_t *ids, ui
         if (!r && cut && done == n) r = finish_pending(s, g, first, &kept, cancel, err);
         if (s->pending != KV_NO_ROW) continue; /* nobody can judge yet */
         if (!r && logits && !g->only) kv__keep_logits(s, logits);
-        const bool may = !s->policy->whole || (done == n && g->origin != KV_ORIGIN_ANSWER);
-        if (!r && s->automatic && may) r = kv__evict(s, s->budget, NULL, cancel, err);
+        const bool may = !s->policy->whole || (done == n && !kv_origin_is_written(g->origin));
+        if (!r && s->automatic && may) r = kv__evict(s, NULL, cancel, err);
         if (!r && s->automatic) r = kv__tier(s, err);
     }
     kv_signal_fini(&kept);
@@ -651,7 +654,7 @@ int kv_session_append(kv_session *s, const kv_segment *g, const int32_t *ids, ui
 
 int kv_session_evict(kv_session *s, const atomic_bool *cancel, base_err *err)
 {
-    return kv__evict(s, s->budget, NULL, cancel, err);
+    return kv__evict(s, NULL, cancel, err);
 }
 
 int kv_session_set_policy(kv_session *s, const kv_options *options, base_err *err)

@@ -54,9 +54,14 @@ typedef enum kv_origin {
     KV_ORIGIN_CONTEXT,      /* retrieved excerpts */
     KV_ORIGIN_TOOL,         /* a tool's result */
     KV_ORIGIN_ANSWER,       /* what the model wrote */
+    KV_ORIGIN_CALL,         /* ... of it, a tool call */
     KV_N_ORIGINS
 } kv_origin;
 const char *kv_origin_word(kv_origin o);
+static inline bool kv_origin_is_written(kv_origin o)
+{
+    return o == KV_ORIGIN_ANSWER || o == KV_ORIGIN_CALL;
+}
 
 /* A span inside a segment that structure protects softly (token offsets from the segment's start). */
 typedef struct kv_span {
@@ -108,6 +113,13 @@ typedef struct kv_reads {
     uint64_t ns, profile_ns; /* to choose; to make profiles of what was appended */
     uint64_t profile_bytes;  /* now */
 } kv_reads;
+
+/* Evicted rows that tokens read without bringing them back (visit.h). */
+typedef struct kv_visits {
+    uint64_t tokens; /* whose lanes had rows out */
+    uint64_t rows;   /* row-lanes that visited them */
+    uint64_t ns;     /* to choose; weighing aside */
+} kv_visits;
 
 typedef struct kv_observer {
     void *user;
@@ -187,16 +199,8 @@ int kv_session_save_prefix(kv_session *s, const char *path, uint32_t n, base_err
 int kv_session_repair(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries, uint32_t n_queries,
     const atomic_bool *cancel, base_err *err);
 
-/*
- * The newest token asks, as a message does: what it looks for and no lane reads comes back, and its row is computed again over that
- * (signal=replay). For what the model is about to copy: a call's arguments quote what no word of the request names. logits ([n_vocab]):
- * what follows the token, in and out; it asks only where the best id leads the next one by less than `within` nats (INFINITY: anyhow).
- * *ret_new: whether anything came back. Nothing is computed where nothing is evicted, or with consult=0. Errors and cancel as
- * kv_session_repair.
- */
-#define KV_HESITATES .6931472f /* less than twice as probable as the next one */
-int kv_session_consult(
-    kv_session *s, float within, float *logits, bool *ret_new, const atomic_bool *cancel, base_err *err);
+/* Who visited since this was asked last; counts ([n_tokens], may be NULL): row-lanes by token. */
+void kv_session_take_visits(kv_session *s, kv_visits *ret, uint32_t *counts);
 
 /* The same as kv_session_repair as an experiment wants it. What is NULL is as there. */
 typedef struct kv_ask {

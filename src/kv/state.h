@@ -88,6 +88,7 @@ typedef struct kv_prefix {
 
 struct kv_session {
     kv_compute compute;
+    struct kv_visit *visit;     /* evicted rows that a token reads (visit.h); NULL: none so far */
     struct kv_reading *reading; /* what a decoded token reads (reading.h); NULL: everything so far */
     uint32_t n_lanes, n_ctx;
     uint32_t budget;
@@ -245,10 +246,10 @@ uint32_t kv__count_hard(const kv_session *s);
 kv_reason kv__hard_reason(kv_hard h);
 
 /*
- * select.c: one eviction pass down to the policy's share of `budget`, tokens of `keep` ([bits], may be NULL) as if they were
- * pinned. 0 also when there was nothing to do.
+ * select.c: one eviction pass down to the policy's share of what the budget leaves beside visitors, tokens of `keep` ([bits], may be
+ * NULL) as if they were pinned. 0 also when there was nothing to do.
  */
-int kv__evict(kv_session *s, uint32_t budget, const uint64_t *keep, const atomic_bool *cancel, base_err *err);
+int kv__evict(kv_session *s, const uint64_t *keep, const atomic_bool *cancel, base_err *err);
 
 /* plan runs out of flips: evict and promote reasons per token ([n]; KV_N_REASONS: the default given). */
 void kv__describe_flips(

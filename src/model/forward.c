@@ -68,7 +68,7 @@ int forward_scratch_make(model *m, base_err *err)
         rc = m->ops->buffer_new(m->ops, &s->field, (size_t)(rows) * (width) * sizeof(float), err);
     SCRATCH_BUFFERS(MAKE)
 #undef MAKE
-    if (!rc && !(s->captured = malloc(n_q(h) * sizeof(float))))
+    if (!rc && !(s->captured = malloc((size_t)h->n_layer * n_q(h) * sizeof(float))))
         rc = base_fail(err, BASE_E_NOMEM, "no memory for queries");
     return rc;
 }
@@ -200,11 +200,44 @@ static int attend_chosen(model *m, const micro_batch *b, uint32_t layer, const m
     return rc;
 }
 
+/* What a reader finds for a token among the rows that it lets it weigh. */
+static int attend_weighed(
+    model *m, const micro_batch *b, uint32_t layer, const ops_attention_args *whole, base_err *err)
+{
+    const model_hyper *h = &m->hyper;
+    const model_reader *reader = b->whole->reader;
+    int rc = m->ops->sync(m->ops, err);
+    for (uint32_t t = 0; t < b->n && !rc; t++) {
+        model_weighing weighing = {.rows = NULL};
+        ops_attention_args one = *whole;
+        one.n = 1;
+        one.q.first += t * one.q.stride;
+        one.out.first += t * one.out.stride;
+        m->ops->download(m->ops, m->scratch.captured + (size_t)layer * n_q(h), m->scratch.qkv,
+            one.q.first * sizeof(float), n_q(h) * sizeof(float));
+        rc = reader->weigh(reader->user, layer, t, &weighing, err);
+        if (!rc)
+            rc = m->ops->score_rows(m->ops,
+                &(ops_score_rows_args){.rows = weighing.rows,
+                    .queries = m->scratch.captured,
+                    .n_queries = 1,
+                    .n_head = h->n_head,
+                    .scale = whole->scale,
+                    .mass = weighing.mass},
+                err);
+        if (!rc) rc = m->ops->sync(m->ops, err);
+        if (!rc) rc = reader->choose(reader->user, layer, t, &one.rows, err);
+        if (!rc) rc = m->ops->attention(m->ops, &one, err);
+    }
+    return rc;
+}
+
 static int attend(
     model *m, const micro_batch *b, uint32_t layer, const ops_attention_args *args, base_err *err)
 {
     const model_reader *reader = b->whole->reader;
     model_sections sections = {.n_sections = 0};
+    if (reader && !args->window && reader->weigh) return attend_weighed(m, b, layer, args, err);
     if (reader && !args->window) {
         int rc = m->ops->sync(m->ops, err); /* the reader looks at the rows that were just written */
         if (!rc) rc = reader->sections(reader->user, layer, &sections, err);

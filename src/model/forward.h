@@ -33,7 +33,8 @@ typedef struct forward_scratch {
     ops_buffer *rope;        /* [FORWARD_BATCH][n_rot] */
     ops_buffer *rope_window; /* the same for layers with a window; else NULL */
     ops_activations *wide;   /* FORWARD_BATCH rows of the widest product */
-    float *captured;         /* host, [n_q]: one token's queries on their way to a model_capture */
+    float *
+        captured; /* host, [n_layer][n_q]: one token's queries on their way to a model_capture, or to be scored */
 } forward_scratch;
 
 struct model {

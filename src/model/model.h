@@ -77,9 +77,19 @@ typedef struct model_sections {
     float *bound;
 } model_sections;
 
+/*
+ * Or lets it read what its lists do not hold: `weigh`, in place of `sections`, names the rows that a token is to weigh, its own the last;
+ * their mass under its queries (as model_score's, of its layer's lanes) is there when `choose` is asked.
+ */
+typedef struct model_weighing {
+    const model_rows_view *rows;
+    float *const *mass; /* [lanes], NULL but for this layer's */
+} model_weighing;
+
 typedef struct model_reader {
     void *user;
     int (*sections)(void *user, uint32_t layer, model_sections *ret, base_err *err);
+    int (*weigh)(void *user, uint32_t layer, uint32_t token, model_weighing *ret, base_err *err);
     int (*choose)(void *user, uint32_t layer, uint32_t token, const model_rows_view **ret, base_err *err);
 } model_reader;
 

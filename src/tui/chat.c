@@ -132,9 +132,7 @@ static void sentence_lines(const tui_ui *u, tui_item *i, int width)
         if (i->again)
             base_buf_printf(&b, "%smessage computed again (%u tokens)",
                 i->evicted || i->promoted || i->deferred ? "; " : "", i->again);
-        if (i->consulted)
-            base_buf_printf(&b, "; asked for %u time%s while a call was written", i->consulted,
-                i->consulted == 1 ? "" : "s");
+        base_buf_add(&b, text_of(&i->diff), i->diff.len);
         f.prefix_style = evicted_style;
         tui_flow_add(&f, evicted_style, b.data, b.len);
         base_buf_free(&b);

@@ -121,6 +121,11 @@ void tui_linear_event(const agent_event *e, tui_linear_text *t, base_buf *out)
             base_buf_printf(out, ", %lld tokens of the message computed again", (long long)e->plan.again);
         base_buf_putc(out, '\n');
         break;
+    case AGENT_EVENT_visits:
+        label(out, t, "cache: ");
+        base_buf_printf(
+            out, "%lld tokens read %.0f evicted rows each\n", (long long)e->visits.tokens, e->visits.rows);
+        break;
     case AGENT_EVENT_ledger:
         label(out, t, "ledger: ");
         base_buf_printf(out,

@@ -565,13 +565,39 @@ static void on_plan(tui_state *s, const agent_event *e, int64_t now)
     i->evicted += (uint32_t)e->plan.evicted;
     i->promoted += (uint32_t)e->plan.promoted;
     i->again += (uint32_t)e->plan.again;
-    i->consulted += e->plan.cause && !strcmp(e->plan.cause, "consult");
     i->deferred += (uint32_t)e->plan.deferred;
     add_words(&i->head, &evicted);
     add_words(&i->body, &promoted);
     i->version++;
     base_buf_free(&evicted);
     base_buf_free(&promoted);
+}
+
+/* items: [from, to, name, share] a piece */
+static void on_visits(tui_state *s, const agent_event *e, int64_t now)
+{
+    (void)now;
+    base_json_doc *doc = NULL;
+    if (e->visits.tokens <= 0 || e->visits.rows < .5) return;
+    tui_item *i = cache_item(s);
+    base_buf_printf(&i->diff, "%s%lld token%s read %.0f evicted rows each",
+        i->diff.len || i->evicted || i->promoted || i->deferred || i->again ? "; " : "",
+        (long long)e->visits.tokens, e->visits.tokens == 1 ? "" : "s", e->visits.rows);
+    if (e->visits.items && !base_json_parse(e->visits.items, strlen(e->visits.items), &doc, NULL)) {
+        const char *before = " (";
+        for (const base_json *v = base_json_root(doc)->first; v; v = v->next) {
+            const base_json *name = base_json_at(v, 2), *share = base_json_at(v, 3);
+            if (!name || name->type != BASE_JSON_STRING || !share || share->type != BASE_JSON_NUMBER)
+                continue;
+            base_buf_puts(&i->diff, before);
+            base_utf8_sanitise(&i->diff, name->string, name->string_len, false);
+            base_buf_printf(&i->diff, " %.0f%%", 100 * share->number);
+            before = ", ";
+        }
+        if (*before == ',') base_buf_putc(&i->diff, ')');
+    }
+    base_json_free(doc);
+    i->version++;
 }
 
 /* [from, to, origin, reason or null, attention, memory, rank, cut, active share] a span */
@@ -769,6 +795,7 @@ static apply_fn *const apply[AGENT_N_EVENTS] = {
     [AGENT_EVENT_plan] = on_plan,
     [AGENT_EVENT_scores] = on_scores,
     [AGENT_EVENT_sections] = on_sections,
+    [AGENT_EVENT_visits] = on_visits,
     [AGENT_EVENT_ledger] = on_ledger,
     [AGENT_EVENT_rewind] = on_rewind,
     [AGENT_EVENT_undo] = on_undo,

@@ -25,14 +25,13 @@ typedef struct tui_item {
     tui_item_kind kind;
     uint32_t turn;
     base_buf head, body,
-        diff;      /* TOOL: headline, output, diff; CACHE: why evicted, why promoted; others: body */
+        diff; /* TOOL: headline, output, diff; CACHE: why evicted, why promoted, what visited; others: body */
     char *status;  /* TOOL: "ok", "failed", ...; NULL while it runs */
     char *name;    /* TOOL: the tool; CACHE: the plan's cause */
     char *summary; /* TOOL: one line */
     int64_t ms, exit_code;
     uint32_t evicted, promoted, deferred,
-        again,     /* CACHE; again: tokens of the message that were computed a second time */
-        consulted; /* CACHE: plans that a call's tokens asked for */
+        again; /* CACHE; again: tokens of the message that were computed a second time */
     bool streaming;
     bool unsettled;   /* ANSWER: tokens came, neither its final text nor a call yet */
     bool open;        /* unfolded by the person */

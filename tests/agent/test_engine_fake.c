@@ -124,7 +124,7 @@ static void test_engine_fake__answers_in_order_then_an_error(void **state)
         bool end = false;
         e->ops->answer_begins(e);
         while (!end) {
-            assert_int_equal(e->ops->next(e, 1, &id, &end, &wanted, NULL), 0);
+            assert_int_equal(e->ops->next(e, KV_ORIGIN_ANSWER, 1, &id, &end, &wanted, NULL), 0);
             if (first_wanted == -2) first_wanted = wanted;
             size_t n;
             const char *piece = e->ops->piece(e, id, &n);
@@ -138,7 +138,7 @@ static void test_engine_fake__answers_in_order_then_an_error(void **state)
     int32_t id;
     bool end;
     base_err err = {0};
-    assert_int_equal(e->ops->next(e, 1, &id, &end, NULL, &err), BASE_E_STATE);
+    assert_int_equal(e->ops->next(e, KV_ORIGIN_ANSWER, 1, &id, &end, NULL, &err), BASE_E_STATE);
     e->ops->close(e);
 }
 

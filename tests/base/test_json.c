@@ -76,34 +76,9 @@ static void test_json__stops_behind_the_first_value(void **state)
     base_json_free(doc);
 }
 
-static void test_json__a_value_comes_next_behind_a_key(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *text;
-        size_t n_new;
-        bool wanted;
-    } rows[] = {
-        {"{\"name\":", 2, true},
-        {"{\"name\":", 1, true},
-        {"{\"name\": \"", 2, false}, /* the colon was there before */
-        {"{\"name\":\"", 3, true},
-        {"{\"name\": ", 2, true},
-        {"{\"name\"", 1, false},
-        {"{\"name\": \"a:", 1, false},
-        {"{\"name\": \"a", 1, false},
-        {":", 1, false},
-        {"", 0, false},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (base_json_at_value(rows[i].text, strlen(rows[i].text), rows[i].n_new) != rows[i].wanted)
-            fail_msg("%s", rows[i].text);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_json__a_value_comes_next_behind_a_key),
         cmocka_unit_test(test_json__writes_what_it_read),
         cmocka_unit_test(test_json__looks_up_with_types),
         cmocka_unit_test(test_json__refuses_what_is_malformed),

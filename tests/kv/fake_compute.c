@@ -72,59 +72,6 @@ static uint64_t get_state(const float *state)
     return hash;
 }
 
-static int forward(void *user, const model_batch *b, base_err *err)
-{
-    fake_model *m = user;
-    if (b->cancel && atomic_load(b->cancel)) return base_fail(err, BASE_E_CANCELLED, "cancelled");
-    if (m->fail_after == 0) {
-        m->fail_after = -1;
-        return base_fail(err, BASE_E_CANCELLED, "cancelled");
-    }
-    if (m->fail_after > 0) m->fail_after--;
-    uint32_t next_want = 0, next_capture = 0;
-    const uint32_t last_layer = b->layer_last ? b->layer_last : FAKE_LAYERS,
-                   first = b->layer_first * FAKE_HEADS_KV, last = last_layer * FAKE_HEADS_KV;
-    uint64_t read[FAKE_LANES]; /* what the next token of the batch can read */
-    for (uint32_t lane = first; lane < last; lane++)
-        read[lane] = fold(b->rows, lane, b->rows->lanes[lane].n_rows - b->n);
-    for (uint32_t t = 0; t < b->n; t++) {
-        uint64_t all =
-            first ? get_state(b->hidden + (size_t)t * FAKE_EMBD) : (uint64_t)b->ids[t] * 31 + b->phases[t];
-        for (uint32_t lane = first; lane < last; lane++) {
-            const model_lane_list *list = &b->rows->lanes[lane];
-            const uint32_t own = list->n_rows - b->n + t;
-            const uint64_t before = read[lane];
-            uint16_t *key = model_rows_key(b->rows, lane, slot_at(list, own)),
-                     *value = model_rows_value(b->rows, lane, slot_at(list, own));
-            for (uint32_t i = 0; i < FAKE_DIM; i++) {
-                const uint64_t seed[] = {before, all, (uint64_t)(uint32_t)b->ids[t], b->phases[t], i};
-                key[i] = half_of_sign(code(m, (uint32_t)b->ids[t] % FAKE_CLASSES, lane, i));
-                value[i] = (uint16_t)base_hash64(seed, sizeof seed, 1);
-            }
-            read[lane] = fold_row(b->rows, lane, slot_at(list, own), before);
-            all = base_hash64(&before, sizeof before, all);
-        }
-        if (last < FAKE_LANES) put_state(b->hidden + (size_t)t * FAKE_EMBD, all);
-        if (next_want < b->n_want && b->want[next_want] == t) {
-            for (uint32_t v = 0; v < FAKE_VOCAB; v++)
-                b->logits[(size_t)next_want * FAKE_VOCAB + v] =
-                    (float)(base_hash64(&v, sizeof v, all) >> 44) / 65536;
-            next_want++;
-        }
-        if (b->capture && next_capture < b->capture->n && b->capture->tokens[next_capture] == t) {
-            for (uint32_t lh = b->layer_first * FAKE_HEADS; lh < last_layer * FAKE_HEADS; lh++)
-                for (uint32_t i = 0; i < FAKE_DIM; i++)
-                    b->capture->queries[((size_t)lh * b->capture->n + next_capture) * FAKE_DIM + i] =
-                        (float)code(
-                            m, (uint32_t)b->ids[t] % FAKE_CLASSES, lh / (FAKE_HEADS / FAKE_HEADS_KV), i);
-            next_capture++;
-        }
-    }
-    m->n_forward += b->n;
-    m->n_layers += (uint64_t)b->n * (last_layer - b->layer_first);
-    return 0;
-}
-
 static int score(void *user, const model_score *s, base_err *err)
 {
     fake_model *m = user;
@@ -166,6 +113,121 @@ static int score(void *user, const model_score *s, base_err *err)
         free(p);
         free(pool);
     }
+    return 0;
+}
+
+static void put_keys(const fake_model *m, const model_batch *b, uint32_t layer, uint32_t t)
+{
+    for (uint32_t lane = layer * FAKE_HEADS_KV; lane < (layer + 1) * FAKE_HEADS_KV; lane++) {
+        const model_lane_list *list = &b->rows->lanes[lane];
+        uint16_t *key = model_rows_key(b->rows, lane, slot_at(list, list->n_rows - b->n + t));
+        for (uint32_t i = 0; i < FAKE_DIM; i++)
+            key[i] = half_of_sign(code(m, (uint32_t)b->ids[t] % FAKE_CLASSES, lane, i));
+    }
+}
+
+/* A mass that ascends with the score of a query of that class, not normed: no more is asked of it. */
+static void put_mass(
+    const fake_model *m, const model_rows_view *rows, uint32_t lane, uint32_t class, float *mass)
+{
+    const model_lane_list *list = &rows->lanes[lane];
+    int q[FAKE_DIM];
+    for (uint32_t i = 0; i < FAKE_DIM; i++) q[i] = code(m, class, lane, i);
+    for (uint32_t r = 0; r < list->n_runs; r++)
+        for (uint32_t i = 0; i < list->runs[r].n; i++) {
+            const uint16_t *k = model_rows_key(rows, lane, list->runs[r].slot + i);
+            int dot = FAKE_DIM;
+            for (uint32_t d = 0; d < FAKE_DIM; d++) dot += k[d] & 0x8000 ? -q[d] : q[d];
+            *mass++ = (float)dot;
+        }
+}
+
+/* What a reader that lets tokens weigh rows chooses for this one; *ret stays NULL without such a reader. */
+static int choose(fake_model *m, const model_batch *b, uint32_t layer, uint32_t t,
+    const model_rows_view **ret, base_err *err)
+{
+    model_weighing w = {.rows = NULL};
+    if (!b->reader || !b->reader->weigh) return 0;
+    int r = b->reader->weigh(b->reader->user, layer, t, &w, err);
+    for (uint32_t lane = layer * FAKE_HEADS_KV; lane < (layer + 1) * FAKE_HEADS_KV && !r; lane++)
+        put_mass(m, w.rows, lane, (uint32_t)b->ids[t] % FAKE_CLASSES, w.mass[lane]);
+    if (!r) r = b->reader->choose(b->reader->user, layer, t, ret, err);
+    return r;
+}
+
+static bool is_listed(const model_lane_list *list, uint32_t index)
+{
+    for (uint32_t r = 0; r < list->n_runs; r++)
+        if (index >= list->runs[r].index && index < list->runs[r].index + list->runs[r].n) return true;
+    return false;
+}
+
+/* Folds those of the chosen rows that the batch's own list does not have. */
+static uint64_t fold_visitors(
+    const model_batch *b, const model_rows_view *chosen, uint32_t lane, uint64_t hash)
+{
+    const model_lane_list *list = &chosen->lanes[lane];
+    for (uint32_t r = 0; r < list->n_runs; r++)
+        for (uint32_t i = 0; i < list->runs[r].n; i++)
+            if (!is_listed(&b->rows->lanes[lane], list->runs[r].index + i))
+                hash = fold_row(b->rows, lane, list->runs[r].slot + i, hash);
+    return hash;
+}
+
+static int forward(void *user, const model_batch *b, base_err *err)
+{
+    fake_model *m = user;
+    if (b->cancel && atomic_load(b->cancel)) return base_fail(err, BASE_E_CANCELLED, "cancelled");
+    if (m->fail_after == 0) {
+        m->fail_after = -1;
+        return base_fail(err, BASE_E_CANCELLED, "cancelled");
+    }
+    if (m->fail_after > 0) m->fail_after--;
+    uint32_t next_want = 0, next_capture = 0;
+    const uint32_t last_layer = b->layer_last ? b->layer_last : FAKE_LAYERS,
+                   first = b->layer_first * FAKE_HEADS_KV, last = last_layer * FAKE_HEADS_KV;
+    uint64_t read[FAKE_LANES]; /* what the next token of the batch can read */
+    for (uint32_t lane = first; lane < last; lane++)
+        read[lane] = fold(b->rows, lane, b->rows->lanes[lane].n_rows - b->n);
+    for (uint32_t t = 0; t < b->n; t++) {
+        uint64_t all =
+            first ? get_state(b->hidden + (size_t)t * FAKE_EMBD) : (uint64_t)b->ids[t] * 31 + b->phases[t];
+        const model_rows_view *chosen = NULL;
+        for (uint32_t lane = first; lane < last; lane++) {
+            const model_lane_list *list = &b->rows->lanes[lane];
+            const uint32_t own = list->n_rows - b->n + t;
+            if (lane % FAKE_HEADS_KV == 0) {
+                put_keys(m, b, lane / FAKE_HEADS_KV, t);
+                const int r = choose(m, b, lane / FAKE_HEADS_KV, t, &chosen, err);
+                if (r) return r;
+            }
+            const uint64_t before = chosen ? fold_visitors(b, chosen, lane, read[lane]) : read[lane];
+            uint16_t *value = model_rows_value(b->rows, lane, slot_at(list, own));
+            for (uint32_t i = 0; i < FAKE_DIM; i++) {
+                const uint64_t seed[] = {before, all, (uint64_t)(uint32_t)b->ids[t], b->phases[t], i};
+                value[i] = (uint16_t)base_hash64(seed, sizeof seed, 1);
+            }
+            read[lane] = fold_row(b->rows, lane, slot_at(list, own), read[lane]);
+            all = base_hash64(&before, sizeof before, all);
+        }
+        if (last < FAKE_LANES) put_state(b->hidden + (size_t)t * FAKE_EMBD, all);
+        if (next_want < b->n_want && b->want[next_want] == t) {
+            for (uint32_t v = 0; v < FAKE_VOCAB; v++)
+                b->logits[(size_t)next_want * FAKE_VOCAB + v] =
+                    (float)(base_hash64(&v, sizeof v, all) >> 44) / 65536;
+            next_want++;
+        }
+        if (b->capture && next_capture < b->capture->n && b->capture->tokens[next_capture] == t) {
+            for (uint32_t lh = b->layer_first * FAKE_HEADS; lh < last_layer * FAKE_HEADS; lh++)
+                for (uint32_t i = 0; i < FAKE_DIM; i++)
+                    b->capture->queries[((size_t)lh * b->capture->n + next_capture) * FAKE_DIM + i] =
+                        (float)code(
+                            m, (uint32_t)b->ids[t] % FAKE_CLASSES, lh / (FAKE_HEADS / FAKE_HEADS_KV), i);
+            next_capture++;
+        }
+    }
+    m->n_forward += b->n;
+    m->n_layers += (uint64_t)b->n * (last_layer - b->layer_first);
     return 0;
 }
 

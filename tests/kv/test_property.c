@@ -41,12 +41,11 @@ typedef enum op_kind {
     OP_CANCEL_REPAIR,
     OP_LOGITS,
     OP_LIMITS,
-    OP_CONSULT,
     N_OPS
 } op_kind;
 static const char *const op_words[N_OPS] = {"append", "turn", "repair", "repair-form", "manual", "stale",
     "failed", "undo", "truncate", "budget", "fork", "resume", "compact", "cancel", "cancel-repair", "logits",
-    "limits", "consult"};
+    "limits"};
 
 /* Two free numbers an operation: what they mean depends on how long the sequence is then, so any subset of operations runs. */
 typedef struct op {
@@ -94,8 +93,7 @@ static void on_plan(void *user, const kv_plan *p)
             if (!kv_bits_get(p->flips + (size_t)lane * kv_plan_words(p), t)) continue;
             if (p->cause == KV_CAUSE_EVICT && w->active[lane][t] && hard[t])
                 complain(w, "a hard row left without pressure", t);
-            if ((p->cause == KV_CAUSE_REPAIR || p->cause == KV_CAUSE_CONSULT) && !w->active[lane][t] &&
-                (w->barred[t] || w->stale[t]))
+            if (p->cause == KV_CAUSE_REPAIR && !w->active[lane][t] && (w->barred[t] || w->stale[t]))
                 complain(w, "a repair brought a barred row back", t);
             w->active[lane][t] = !w->active[lane][t];
             if (w->cut[t] && lane >= (uint32_t)w->cut[t] * FAKE_HEADS_KV) { /* computed for the first time */
@@ -239,7 +237,8 @@ static bool world_open(world *w, const char *policy, const char *folder, bool la
 
 static void append(world *w, uint32_t a, uint32_t b)
 {
-    static const kv_origin origins[] = {KV_ORIGIN_USER, KV_ORIGIN_CONTEXT, KV_ORIGIN_TOOL, KV_ORIGIN_ANSWER};
+    static const kv_origin origins[] = {
+        KV_ORIGIN_USER, KV_ORIGIN_CONTEXT, KV_ORIGIN_TOOL, KV_ORIGIN_ANSWER, KV_ORIGIN_CALL};
     int32_t ids[600];
     float logits[FAKE_VOCAB];
     uint64_t seed = (uint64_t)a << 32 | b;
@@ -249,7 +248,7 @@ static void append(world *w, uint32_t a, uint32_t b)
     if (w->n + n > CTX) return;
     for (uint32_t i = 0; i < n; i++) ids[i] = (int32_t)test_below(&seed, FAKE_VOCAB);
     for (uint32_t k = 0; k < 8 && k * 7 < n; k++) lines[n_lines++] = k * 7;
-    const kv_segment g = {.origin = origins[a % 4],
+    const kv_segment g = {.origin = origins[a % 5],
         .turn = w->turn,
         .spans = &span,
         .n_spans = a % 3 == 0,
@@ -315,20 +314,6 @@ static void cancel_repair(world *w, uint32_t a, uint32_t b)
     kv_session_logits(w->s, after, NULL, NULL);
     if (w->n && memcmp(before, after, sizeof before))
         complain(w, "a cancelled repair changed the next token", w->n);
-}
-
-/* The newest token asks, sometimes with logits kept from before: what it says follows is what a pass over the lists gives. */
-static void consult(world *w)
-{
-    float said[FAKE_VOCAB], computed[FAKE_VOCAB];
-    bool is_new = false;
-    if (kv_session_consult(w->s, INFINITY, said, &is_new, NULL, NULL))
-        complain(w, "a consultation failed", w->n);
-    if (!is_new) return;
-    w->s->logits_at = 0;
-    kv_session_logits(w->s, computed, NULL, NULL);
-    if (memcmp(said, computed, sizeof said)) complain(w, "a consultation's next token is another one", w->n);
-    w->told = base_hash64(said, sizeof said, w->told);
 }
 
 static void resume(world *w)
@@ -425,9 +410,6 @@ static void run_op(world *w, const op *o)
         w->s->parameters.host = o->a % 3 ? .0625 * (1 + o->a % 5) : 0;
         w->s->parameters.disk = o->b % 4 ? 0 : .0625 * (6 + o->b % 6);
         break;
-    case OP_CONSULT:
-        if (n) consult(w);
-        break;
     case N_OPS: break;
     }
     follow(w);
@@ -456,7 +438,7 @@ static op random_op(uint64_t *random)
     /* Appends, repairs and plans are what sequences are made of. */
     static const uint8_t kinds[] = {OP_APPEND, OP_APPEND, OP_APPEND, OP_APPEND, OP_APPEND, OP_TURN, OP_REPAIR,
         OP_REPAIR, OP_REPAIR_FORM, OP_MANUAL, OP_MANUAL, OP_STALE, OP_FAILED, OP_UNDO, OP_TRUNCATE, OP_BUDGET,
-        OP_FORK, OP_RESUME, OP_COMPACT, OP_CANCEL, OP_CANCEL_REPAIR, OP_LOGITS, OP_LIMITS, OP_CONSULT};
+        OP_FORK, OP_RESUME, OP_COMPACT, OP_CANCEL, OP_CANCEL_REPAIR, OP_LOGITS, OP_LIMITS};
     return (op){.kind = (op_kind)kinds[test_below(random, sizeof kinds)],
         .a = (uint32_t)test_random(random),
         .b = (uint32_t)test_random(random)};

@@ -1,0 +1,72 @@
+/*
+ * What visited: evicted rows that the tokens of a message, a result or a call read for themselves (kv/visit.h). No plan says it, so an
+ * event does: how many, and of which pieces of the session most.
+ */
+#include <stdlib.h>
+
+#include "agent/internal.h"
+#include "base/json.h"
+#include "base/mem.h"
+
+enum { TOLD = 3 };
+
+typedef struct visited {
+    const agent_piece *piece;
+    uint64_t rows;
+} visited;
+
+/* The pieces with most visiting rows, the first of equal ones; returns how many. */
+static uint32_t find_most(const agent *a, const uint32_t *counts, uint32_t n, visited most[TOLD])
+{
+    uint32_t n_most = 0;
+    for (size_t i = 0; i < a->n_pieces; i++) {
+        visited v = {.piece = &a->pieces[i]};
+        for (uint32_t t = v.piece->from; t < v.piece->to && t < n; t++) v.rows += counts[t];
+        if (!v.rows) continue;
+        uint32_t at = n_most < TOLD ? n_most++ : TOLD;
+        for (; at > 0 && most[at - 1].rows < v.rows; at--)
+            if (at < TOLD) most[at] = most[at - 1];
+        if (at < TOLD) most[at] = v;
+    }
+    return n_most;
+}
+
+static void put_item(base_buf *b, const visited *v, uint64_t rows)
+{
+    const agent_piece *p = v->piece;
+    base_buf name = {0};
+    if (p->path && p->line)
+        base_buf_printf(&name, "%s %u-%u", p->path, p->line, p->line_end);
+    else
+        base_buf_puts(&name, p->path ? p->path : p->label ? p->label : kv_origin_word(p->origin));
+    base_buf_printf(b, "%s[%u,%u,", b->len > 1 ? "," : "", p->from, p->to);
+    base_json_put_str(b, name.data, name.len);
+    base_buf_printf(b, ",%.2f]", (double)v->rows / (double)rows);
+    base_buf_free(&name);
+}
+
+void agent__tell_visits(agent *a)
+{
+    if (!a->engine->ops->visits) return;
+    const uint32_t n = agent__n_tokens(a);
+    uint32_t *counts = base_xcalloc((size_t)n + 1, sizeof *counts);
+    kv_visits visits;
+    kv_stats stats;
+    a->engine->ops->visits(a->engine, &visits, counts);
+    a->engine->ops->stats(a->engine, &stats);
+    if (visits.tokens && visits.rows) {
+        visited most[TOLD];
+        const uint32_t n_most = find_most(a, counts, n, most);
+        base_buf items = {0};
+        base_buf_putc(&items, '[');
+        for (uint32_t i = 0; i < n_most; i++) put_item(&items, &most[i], visits.rows);
+        base_buf_putc(&items, ']');
+        agent__emit(a, &(agent_event){.type = AGENT_EVENT_visits,
+                           .visits = {.turn = a->turn,
+                               .tokens = (int64_t)visits.tokens,
+                               .rows = (double)visits.rows / (double)visits.tokens / stats.n_lanes,
+                               .items = items.data}});
+        base_buf_free(&items);
+    }
+    free(counts);
+}
