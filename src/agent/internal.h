@@ -165,6 +165,8 @@ typedef struct agent_text {
 
 /* Appends content. ret_piece (may be NULL): its index in a->pieces. */
 int agent__append(agent *a, const agent_text *t, size_t *ret_piece, base_err *err);
+/* Plans made while `holding` was set are told now: behind the event of the tokens that they speak of. */
+void agent__release_held(agent *a);
 /* visits.c: which evicted rows tokens read since this was told last. */
 void agent__tell_visits(agent *a);
 /* Tokens of a call that were chosen elsewhere (tries.c), with their `token` events. */

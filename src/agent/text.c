@@ -285,7 +285,7 @@ static uint32_t find_spans(
 
 /* --- into the session --------------------------------------------------------------------------------------------------- */
 
-static void release_held(agent *a)
+void agent__release_held(agent *a)
 {
     a->holding = false;
     for (size_t i = 0; i < a->n_held; i++) {
@@ -396,7 +396,7 @@ static int append_ids(agent *a, const agent_text *t, const kv_segment *segment, 
                                .flow = s->n_flow,
                                .dependence = s->n_dependence}});
     }
-    release_held(a);
+    agent__release_held(a);
     return rc;
 }
 
@@ -439,7 +439,7 @@ int agent__append_answer(agent *a, const int32_t *ids, uint32_t n, base_err *err
         free(now);
     }
     base_buf_free(&text);
-    release_held(a);
+    agent__release_held(a);
     return rc;
 }
 

@@ -148,11 +148,15 @@ static int decode(agent *a, answer *r, const agent_opening *opening, base_err *e
     for (uint32_t n = 0; !rc && n < a->max_tokens; n++) {
         int32_t id, wanted = -1;
         uint32_t index = agent__n_tokens(a);
+        a->holding = true;
         rc = a->engine->ops->next(a->engine, r->origin, a->turn, &id, &end, &wanted, err);
+        if (!rc) {
+            a->sums.generated++;
+            if (wanted >= 0) emit_mask(a, index, wanted, id);
+            if (take_token(a, r, id, index, &told)) end = true;
+        }
+        agent__release_held(a);
         if (rc) break;
-        a->sums.generated++;
-        if (wanted >= 0) emit_mask(a, index, wanted, id);
-        if (take_token(a, r, id, index, &told)) end = true;
         if (call_due && (end || is_thought_done(r, thought_from, n))) {
             rc = write_call(a, r, &opening->call, end, &told, err);
             call_due = end = false;
@@ -176,7 +180,7 @@ static int decode(agent *a, answer *r, const agent_opening *opening, base_err *e
     }
     a->sums.decode_ns += base_clock_ns() - start;
     count_lookup(a, 1);
-    agent__tell_visits(a);
+    if (r->origin == KV_ORIGIN_CALL) agent__tell_visits(a);
     r->to = agent__n_tokens(a);
     if (rc == BASE_E_CANCELLED) {
         r->end = ANSWER_CANCELLED;

@@ -156,7 +156,8 @@ static int answer(bench *b, bool lookup, run *r, uint32_t repeat, base_err *err)
     o->set_lookup(b->engine, lookup);
     o->answer_begins(b->engine);
     uint64_t start = base_clock_ns();
-    for (; !rc && !end && n < b->max_tokens; n++) rc = o->next(b->engine, KV_ORIGIN_ANSWER, 1, &ids[n], &end, NULL, err);
+    for (; !rc && !end && n < b->max_tokens; n++)
+        rc = o->next(b->engine, KV_ORIGIN_ANSWER, 1, &ids[n], &end, NULL, err);
     r->seconds[repeat] = (double)(base_clock_ns() - start) / 1e9;
     if (lookup) o->lookup(b->engine, &r->drafted, &r->accepted);
     r->n = n;

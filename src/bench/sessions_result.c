@@ -221,8 +221,8 @@ int sessions_summarise(const char *path, base_err *err)
 {
     static const char *const pairs[][2] = {{"intentkv", "intentkv:mode=query"}, {"kvist", "kvist:memory=0"},
         {"kvist", "snapkv"}, {"kvist", "snapkv:hard=1"}, {"kvist", "streaming-llm"}, {"kvist", "h2o"},
-        {"late kvist", "late kvist:visit=0"}, {"late kvist", "late snapkv"},
-        {"late kvist", "late intentkv"}, {"late kvist", "late streaming-llm"}, {"late kvist", "late h2o"}};
+        {"late kvist", "late kvist:visit=0"}, {"late kvist", "late snapkv"}, {"late kvist", "late intentkv"},
+        {"late kvist", "late streaming-llm"}, {"late kvist", "late h2o"}};
     base_buf file = {0};
     outcome *all = NULL;
     int r = base_fs_read(path, LINES_MOST, &file, err);
