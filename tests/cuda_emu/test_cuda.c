@@ -176,16 +176,17 @@ typedef struct run {
     float logits[N_VOCAB];
     uint64_t active[64][(N_SESSION + 63) / 64]; /* by lane */
     uint32_t n_lanes;
+    kv_visits visits;
 } run;
 
-/* A session over its budget: eviction, a repair by a question, tokens behind it. */
-static run run_session(model *m, const int32_t *ids)
+/* A session over its budget: eviction, a repair by a question, tokens behind it (which kvist lets evicted rows visit). */
+static run run_session(model *m, const char *policy, const int32_t *ids)
 {
     static run r; /* large */
     kv_session *s = NULL;
     base_err err = {0};
     kv_stats stats;
-    const kv_options options = {.budget = 600, .policy = "snapkv", .repair = 24, .n_ctx = 1024};
+    const kv_options options = {.budget = 600, .policy = policy, .repair = 24, .n_ctx = 1024};
     const kv_segment context = {.origin = KV_ORIGIN_CONTEXT},
                      question = {.origin = KV_ORIGIN_USER, .turn = 1};
     memset(&r, 0, sizeof r);
@@ -199,6 +200,7 @@ static run run_session(model *m, const int32_t *ids)
         if (kv_session_append(s, &question, ids + 820 + i, 1, r.logits, NULL, NULL, &err))
             fail_msg("%s", err.msg);
     kv_session_get_stats(s, &stats);
+    kv_session_take_visits(s, &r.visits, NULL);
     r.n_lanes = stats.n_lanes;
     for (uint32_t lane = 0; lane < stats.n_lanes; lane++) kv_session_lane_bits(s, lane, r.active[lane]);
     kv_session_free(s);
@@ -207,16 +209,21 @@ static run run_session(model *m, const int32_t *ids)
 
 static void test_cuda__decides_what_the_cpu_decides(void **state)
 {
+    static const char *const policies[] = {"snapkv", "kvist"};
     const tiny_gguf spec = TINY_GGUF_QWEN2;
     pair p = open_pair(&spec);
-    run a = run_session(p.cpu, p.ids), b = run_session(p.cuda, p.ids);
-    assert_true(a.plans.len > 0);
-    assert_int_equal(a.plans.len, b.plans.len);
-    assert_memory_equal(a.plans.data, b.plans.data, a.plans.len);
-    assert_memory_equal(a.active, b.active, sizeof a.active);
-    assert_memory_equal(a.logits, b.logits, sizeof a.logits);
-    base_buf_free(&a.plans);
-    base_buf_free(&b.plans);
+    for (int i = 0; i < 2; i++) {
+        run a = run_session(p.cpu, policies[i], p.ids), b = run_session(p.cuda, policies[i], p.ids);
+        assert_true(a.plans.len > 0);
+        assert_int_equal(a.plans.len, b.plans.len);
+        assert_memory_equal(a.plans.data, b.plans.data, a.plans.len);
+        assert_memory_equal(a.active, b.active, sizeof a.active);
+        assert_memory_equal(a.logits, b.logits, sizeof a.logits);
+        assert_true(i ? a.visits.rows > 0 : a.visits.rows == 0);
+        assert_true(a.visits.rows == b.visits.rows);
+        base_buf_free(&a.plans);
+        base_buf_free(&b.plans);
+    }
     close_pair(&p);
 }
 
