@@ -1,6 +1,7 @@
 /* The tables of a file of `kvist bench sessions`; see bench/sessions_result.h. */
 #include "bench/sessions_result.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,10 @@
 #include "base/mem.h"
 #include "bench/result.h"
 
-enum { LINES_MOST = 256 << 20, EACH_MOST = 64 };
+enum { LINES_MOST = 256 << 20, EACH_MOST = 64, N_LEADS = 3 };
+
+/* By how little the full cache's best token led where it led least, in nats: below this, so little noise makes another call. */
+static const double leads_below[N_LEADS] = {.1, .3, INFINITY};
 
 /* A line of --out. */
 typedef struct outcome {
@@ -20,6 +24,9 @@ typedef struct outcome {
     int64_t session;
     base_json_doc *line;    /* all of it */
     uint32_t values, alike; /* of the full cache's calls; those that stand here at the same place */
+    struct {
+        uint32_t calls, equal;
+    } leads[N_LEADS], whole; /* by the full cache's least lead; those that it finished */
     double recall, seconds, peak, live, live_compact, computed[2], raw[2], effective[2];
 } outcome;
 
@@ -94,6 +101,21 @@ static base_json_doc *parse_call(const base_json *text)
     return doc;
 }
 
+static void count_lead(const base_json *lead, const base_json *call, size_t i, outcome *to)
+{
+    base_json_doc *doc = NULL;
+    if (!lead || lead->type != BASE_JSON_NUMBER || !call || call->type != BASE_JSON_STRING) return;
+    int k = 0;
+    while (lead->number >= leads_below[k]) k++;
+    const uint32_t equal = to->each[i] == '1';
+    to->leads[k].calls++;
+    to->leads[k].equal += equal;
+    if (base_json_parse(call->string, call->string_len, &doc, NULL)) return;
+    to->whole.calls++;
+    to->whole.equal += equal;
+    base_json_free(doc);
+}
+
 /* The calls of a line against the full cache's in the same session. */
 static void compare_calls(const outcome *all, uint32_t n, outcome *to)
 {
@@ -101,10 +123,12 @@ static void compare_calls(const outcome *all, uint32_t n, outcome *to)
     for (uint32_t i = 0; i < n && !full; i++)
         if (all[i].session == to->session && !strcmp(all[i].policy, "full")) full = &all[i];
     const base_json *want = full ? base_json_get(base_json_root(full->line), "written") : NULL,
-                    *got = base_json_get(base_json_root(to->line), "written");
+                    *got = base_json_get(base_json_root(to->line), "written"),
+                    *leads = full ? base_json_get(base_json_root(full->line), "leads") : NULL;
     for (size_t i = 0; want && got && i < to->calls; i++) {
         base_json_doc *a = parse_call(base_json_at(want, i)), *b = parse_call(base_json_at(got, i));
         if (a) count_values(base_json_root(a), b ? base_json_root(b) : NULL, to);
+        if (leads && i < strlen(to->each)) count_lead(base_json_at(leads, i), base_json_at(want, i), i, to);
         base_json_free(a);
         base_json_free(b);
     }
@@ -151,6 +175,32 @@ static void print_row(const outcome *all, uint32_t n, const outcome *first)
         sum.quoting ? recall / sum.quoting : 0, sum.peak, sum.live, sum.live_compact, sum.computed[0],
         sum.computed[1], sum.raw[0] / 1e6, sum.raw[1] / 1e6, sum.effective[0] / 1e6, sum.effective[1] / 1e6,
         sum.seconds);
+}
+
+/* What of a policy's calls is noise's: those that the full cache was sure of, beside those that it was not. */
+static void print_leads(const outcome *all, uint32_t n, const outcome *first)
+{
+    outcome sum = {0};
+    for (uint32_t i = 0; i < n; i++) {
+        if (!same_row(&all[i], first)) continue;
+        sum.whole.calls += all[i].whole.calls;
+        sum.whole.equal += all[i].whole.equal;
+        for (int k = 0; k < N_LEADS; k++) {
+            sum.leads[k].calls += all[i].leads[k].calls;
+            sum.leads[k].equal += all[i].leads[k].equal;
+        }
+    }
+    printf("| %s | %u/%u |", first->policy, sum.whole.equal, sum.whole.calls);
+    for (int k = 0; k < N_LEADS; k++) printf(" %u/%u |", sum.leads[k].equal, sum.leads[k].calls);
+    puts("");
+}
+
+static bool is_new_row(const outcome *all, uint32_t k, uint32_t percent)
+{
+    if (all[k].percent != percent) return false;
+    for (uint32_t j = 0; j < k; j++)
+        if (same_row(&all[j], &all[k])) return false;
+    return true;
 }
 
 /*
@@ -238,11 +288,13 @@ int sessions_summarise(const char *path, base_err *err)
                "millions | effective "
                "reads, millions | s |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n",
             all[i].percent);
-        for (uint32_t k = i; k < n; k++) {
-            bool new_row = all[k].percent == all[i].percent;
-            for (uint32_t j = 0; j < k && new_row; j++) new_row = !same_row(&all[j], &all[k]);
-            if (new_row) print_row(all, n, &all[k]);
-        }
+        for (uint32_t k = i; k < n; k++)
+            if (is_new_row(all, k, all[i].percent)) print_row(all, n, &all[k]);
+        puts("\n| policy | calls equal that the full cache finished | its least lead < .1 nats | .1 to .3 | "
+             "from "
+             ".3 |\n|---|---|---|---|---|");
+        for (uint32_t k = i; k < n; k++)
+            if (is_new_row(all, k, all[i].percent)) print_leads(all, n, &all[k]);
         puts("");
         for (size_t k = 0; k < sizeof pairs / sizeof *pairs; k++) {
             print_difference(all, n, all[i].percent, pairs[k][0], pairs[k][1]);

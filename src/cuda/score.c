@@ -22,13 +22,14 @@ typedef struct space {
     size_t n_bytes;
     uint32_t *slots, *n_rows, *n_heads, *from;
     uint16_t *streamed;
-    float *queries, *rest, *tiles, *totals;
+    float *queries, *rest, *tiles;
 } space;
 
 /* Mass of a layer that will be in the back arena when the stream is through. */
 typedef struct coming {
     uint32_t layer;
-    const float *mass; /* [lane of the layer][max_rows] */
+    const float *mass;   /* [lane of the layer][max_rows] */
+    const float *totals; /* behind it: [lane of the layer][query row][2], maximum and sum */
 } coming;
 
 typedef struct score {
@@ -108,12 +109,12 @@ static void measure(score *j)
 /* Parts of one allocation. */
 static int make_space(score *j, base_err *err)
 {
-    enum { ALIGN = 256, PARTS = 9 };
+    enum { ALIGN = 256, PARTS = 8 };
     const model_rows_shape *s = &j->a->rows->shape;
     const size_t lanes = s->n_head_kv, n_q = (size_t)j->group * j->a->n_queries;
     const size_t sizes[PARTS] = {lanes * j->max_rows * 4, lanes * 4, lanes * 4, lanes * 4,
         (size_t)j->max_streamed * s->head_dim * 2, lanes * n_q * s->head_dim * 4,
-        lanes * n_q * j->max_tiles * 8, lanes * n_q * 8, lanes * n_q * 4};
+        lanes * n_q * j->max_tiles * 8, lanes * n_q * 4};
     uint8_t *at[PARTS];
     for (int i = 0; i < PARTS; i++) j->s.n_bytes += (sizes[i] + ALIGN - 1) / ALIGN * ALIGN;
     int rc = cuda_alloc(j->c, &j->s.data, j->s.n_bytes, "rows that are scored", err);
@@ -127,8 +128,7 @@ static int make_space(score *j, base_err *err)
     j->s.streamed = (uint16_t *)(void *)at[4];
     j->s.queries = (float *)(void *)at[5];
     j->s.tiles = (float *)(void *)at[6];
-    j->s.totals = (float *)(void *)at[7];
-    j->s.rest = (float *)(void *)at[8];
+    j->s.rest = (float *)(void *)at[7];
     return 0;
 }
 
@@ -141,9 +141,14 @@ static int deliver(score *j, base_err *err)
     for (uint32_t i = 0; i < j->n_coming && !rc; i++)
         for (uint32_t h = 0; h < n; h++) {
             const uint32_t lane = j->coming[i].layer * n + h;
-            if (is_wanted(j, lane))
-                memcpy(a->mass[lane], j->coming[i].mass + (size_t)h * j->max_rows,
-                    a->rows->lanes[lane].n_rows * sizeof(float));
+            if (!is_wanted(j, lane)) continue;
+            memcpy(a->mass[lane], j->coming[i].mass + (size_t)h * j->max_rows,
+                a->rows->lanes[lane].n_rows * sizeof(float));
+            const uint32_t n_q = j->group * a->n_queries;
+            for (uint32_t m = 0; m < n_q && a->total; m++) {
+                const float *total = j->coming[i].totals + ((size_t)h * n_q + m) * 2;
+                a->total[(size_t)lane * n_q + m] = total[0] + logf(total[1]);
+            }
         }
     j->n_coming = 0;
     return rc;
@@ -315,7 +320,9 @@ static int score_layer(score *j, layer_space *l, uint32_t layer, base_err *err)
     const ops_score_rows_args *a = j->a;
     const model_rows_shape *s = &a->rows->shape;
     cuda_backend *c = j->c;
-    const size_t mass_bytes = (size_t)s->n_head_kv * j->max_rows * sizeof(float);
+    const size_t n_mass = (size_t)s->n_head_kv * j->max_rows,
+                 n_totals = (size_t)s->n_head_kv * j->group * a->n_queries * 2,
+                 back_bytes = (n_mass + n_totals) * sizeof(float);
     k_score k = {.lists = {.pool = cuda_rows_pool(c, layer * s->n_head_kv),
                      .streamed = j->s.streamed,
                      .slots = j->s.slots,
@@ -330,7 +337,6 @@ static int score_layer(score *j, layer_space *l, uint32_t layer, base_err *err)
         .from = j->s.from,
         .rest = j->s.rest,
         .tiles = j->s.tiles,
-        .totals = j->s.totals,
         .group = j->group,
         .n_queries = a->n_queries,
         .max_rows = j->max_rows,
@@ -338,11 +344,13 @@ static int score_layer(score *j, layer_space *l, uint32_t layer, base_err *err)
         .pool_max = a->pool_max,
         .scale = a->scale};
     int rc = send_layer(j, l, layer, err);
-    if (!rc) rc = make_way(j, 0, mass_bytes, err);
+    if (!rc) rc = make_way(j, 0, back_bytes, err);
     if (rc) return rc;
     coming *next = &j->coming[j->n_coming++];
     next->layer = layer;
-    cuda_take(&c->back, mass_bytes, &next->mass, &k.mass);
+    cuda_take(&c->back, back_bytes, &next->mass, &k.mass);
+    next->totals = next->mass + n_mass;
+    k.totals = k.mass + n_mass;
     rc = cuda_check(c, cuda_launch_score_tiles(c->stream, &k), err);
     if (!rc) rc = cuda_check(c, cuda_launch_score_totals(c->stream, &k), err);
     if (!rc) rc = cuda_check(c, cuda_launch_score_mass(c->stream, &k), err);

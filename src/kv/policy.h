@@ -43,6 +43,7 @@
     X(again, "again", 0, 1048576, NULL, "repair: a longer message is not computed again; 0: no limit") \
     X(visit, "visit", 0, .5, NULL, "share of the budget kept for evicted rows that a token chooses for itself and nobody brings back; 0: none") \
     X(visited, "visited", 0, 1, "calls all", "visit: tokens of messages, results and calls, or those of answers too") \
+    X(rest, "rest", 0, 1, "none mean", "visit: rows that are weighed and not read: left out, or the means of their values stand in for them") \
     KV_READING_PARAMETERS(X) \
     KV_STRUCTURE_PARAMETERS(X) \
     KV_PRUNE_PARAMETERS(X)

@@ -72,5 +72,6 @@ int kv__replay(kv_session *s, kv_lists *lists, uint32_t from, const atomic_bool 
     free(old);
     free(logits);
     kv__reading_cut(s, from); /* other keys */
+    kv__visit_cut(s, from);
     return r;
 }

@@ -712,6 +712,7 @@ int kv_session_truncate(kv_session *s, uint32_t n, base_err *err)
     kv_lists_truncate(&s->lists, n);
     kv_table_truncate(&s->table, n);
     kv__reading_cut(s, n);
+    kv__visit_cut(s, n);
     kv_bits_clear_range(s->pinned, n, s->n);
     kv_bits_clear_range(s->barred, n, s->n);
     kv_bits_clear_range(s->stale, n, s->n);

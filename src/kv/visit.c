@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "kv/reading.h"
+#include "kv/rest.h"
 #include "kv/state.h"
 #include "kv/visit.h"
 
@@ -25,8 +26,7 @@ struct kv_visit {
     uint32_t first;
     uint64_t *bits; /* [bits of n_ctx] */
     model_run *runs;
-    uint32_t tail, n_before; /* the first run that ends with the batch's rows, and the rows before it */
-    uint32_t n_runs;
+    uint32_t tail, n_before;  /* the first run that ends with the batch's rows, and the rows before it */
     model_lane_list *weighed; /* [n_lanes] */
     float **mass;             /* [n_lanes], this layer's in values */
     float *values;            /* [n_head_kv][n_ctx] */
@@ -36,6 +36,11 @@ struct kv_visit {
     candidate *close;       /* [n_ctx] those about the cut */
     model_run *chosen;      /* [n_head_kv][2 * n_ctx] */
     model_lane_list *lists; /* [n_lanes] */
+
+    kv_rest *rest;
+    uint64_t *out; /* [blocks of n_ctx] of one lane: rows that are weighed and not on its list */
+    float *unread; /* [blocks of n_ctx] mass of those that do not visit either */
+    float *others; /* [n_head_kv][head_dim] */
 
     uint32_t *counts; /* [n_ctx] row-lanes that visited, by token */
     kv_visits sums;
@@ -53,6 +58,10 @@ void kv__visit_free(kv_visit *v)
     free(v->close);
     free(v->chosen);
     free(v->lists);
+    kv_rest_free(v->rest);
+    free(v->out);
+    free(v->unread);
+    free(v->others);
     free(v->counts);
     free(v);
 }
@@ -72,8 +81,12 @@ static int make(kv_session *s, base_err *err)
     v->chosen = malloc(n_kv * 2 * n * sizeof *v->chosen);
     v->lists = calloc(s->n_lanes, sizeof *v->lists);
     v->counts = calloc(n, sizeof *v->counts);
+    v->rest = kv_rest_new(&s->compute.shape, s->n_ctx);
+    v->out = malloc(kv_bits_words(n) * sizeof *v->out);
+    v->unread = malloc(kv_bits_words(n) * sizeof *v->unread);
+    v->others = malloc(n_kv * s->compute.shape.head_dim * sizeof *v->others);
     if (!v->bits || !v->weighed || !v->mass || !v->values || !v->found || !v->close || !v->chosen ||
-        !v->lists || !v->counts) {
+        !v->lists || !v->counts || !v->rest || !v->out || !v->unread || !v->others) {
         kv__visit_free(v);
         return base_fail(err, BASE_E_NOMEM, "no memory for the rows that visit a token");
     }
@@ -119,13 +132,17 @@ static uint32_t find_evicted(kv_visit *v, const model_lane_list *weighed, const 
                 continue;
             }
             steps[step_of(mass[k])]++;
+            kv_bits_set(v->out, t);
             v->found[n++] = (candidate){mass[k], t};
             k++;
         }
     return n;
 }
 
-/* Of n found ones those with the largest mass stay, as many as may visit, in their order; of equal ones the earlier. */
+/*
+ * Of n found ones those with the largest mass stay, as many as may visit, in their order; of equal ones the earlier. The others' mass is
+ * added up.
+ */
 static uint32_t take_best(kv_visit *v, uint32_t n, const uint32_t *steps)
 {
     const uint32_t most = kv__visitors(v->session);
@@ -138,7 +155,10 @@ static uint32_t take_best(kv_visit *v, uint32_t n, const uint32_t *steps)
     for (uint32_t i = 0; i < n; i++) {
         const candidate c = v->found[i];
         const uint32_t own = step_of(c.mass);
-        if (own > step || (own == step && compare_candidates(&c, &v->close[room]) < 0)) v->found[taken++] = c;
+        if (own > step || (own == step && compare_candidates(&c, &v->close[room]) < 0))
+            v->found[taken++] = c;
+        else
+            v->unread[c.token / KV_REST_BLOCK] += c.mass;
     }
     return taken;
 }
@@ -177,8 +197,13 @@ static int choose(void *user, uint32_t layer, uint32_t token, const model_rows_v
     for (uint32_t head = 0; head < n_kv; head++) {
         const uint32_t lane = layer * n_kv + head;
         uint32_t steps[STEPS] = {0};
+        const uint32_t n_blocks = (v->first + token) / KV_REST_BLOCK + 1, d = s->compute.shape.head_dim;
+        memset(v->out, 0, n_blocks * sizeof *v->out);
+        memset(v->unread, 0, n_blocks * sizeof *v->unread);
         uint32_t n = find_evicted(v, &v->weighed[lane], v->mass[lane], &v->rows->lanes[lane], steps);
         n = take_best(v, n, steps);
+        if (s->parameters.rest > 0)
+            kv_rest_mean(v->rest, v->rows, lane, v->out, v->unread, n_blocks, v->others + (size_t)head * d);
         merge(v, &v->rows->lanes[lane], v->first + token, n, v->chosen + (size_t)head * 2 * s->n_ctx,
             &v->lists[lane]);
         v->sums.rows += n;
@@ -188,7 +213,7 @@ static int choose(void *user, uint32_t layer, uint32_t token, const model_rows_v
     return 0;
 }
 
-/* Runs never cross blocks, so a run behind the batch's first row ends at its block's end or with the batch. */
+/* The batch's runs end with their blocks; the last one that the token sees ends with its own row. */
 static int weigh(void *user, uint32_t layer, uint32_t token, model_weighing *ret, base_err *err)
 {
     kv_visit *v = user;
@@ -208,14 +233,15 @@ static int weigh(void *user, uint32_t layer, uint32_t token, model_weighing *ret
             (model_lane_list){.runs = v->runs, .n_runs = at + 1, .n_rows = n_rows + v->runs[at].n};
         v->mass[lane] = v->values + (size_t)head * s->n_ctx;
     }
-    *ret = (model_weighing){.rows = &v->weighed_view, .mass = v->mass};
+    *ret = (model_weighing){
+        .rows = &v->weighed_view, .mass = v->mass, .others = s->parameters.rest > 0 ? v->others : NULL};
     return 0;
 }
 
 /* --- the batch ---------------------------------------------------------------------------------------------------------- */
 
-/* Rows before `first` that a token may read, and the batch's own. Blocks in 8 bits are scored only. Returns how many of the former. */
-static uint32_t find_weighed(kv_visit *v, uint32_t first, uint32_t n)
+/* Rows before `first` that a token may read; how many. Blocks in 8 bits are scored only. */
+static uint32_t find_weighed(kv_visit *v, uint32_t first)
 {
     const kv_session *s = v->session;
     const size_t n_words = kv_bits_words(s->n_ctx);
@@ -226,9 +252,29 @@ static uint32_t find_weighed(kv_visit *v, uint32_t first, uint32_t n)
     for (uint32_t b = 0; v->rows->packed && b * MODEL_ROWS_BLOCK < first; b++)
         if (v->rows->packed[b])
             kv_bits_clear_range(v->bits, b * MODEL_ROWS_BLOCK, (b + 1) * MODEL_ROWS_BLOCK);
-    const uint32_t n_found = kv_bits_count(v->bits, n_words);
-    kv_bits_set_range(v->bits, first, first + n);
-    return n_found;
+    return kv_bits_count(v->bits, n_words);
+}
+
+/* Runs of what is found, and behind them the batch's own rows, wherever they are written. */
+static int list_weighed(kv_visit *v, uint32_t first, uint32_t n, base_err *err)
+{
+    const model_lane_list *list = &v->rows->lanes[0];
+    uint32_t own = list->n_runs;
+    while (own > 0 && list->runs[own - 1].index + list->runs[own - 1].n > first) own--;
+    const uint32_t slot = list->runs[own].slot + (first - list->runs[own].index);
+    free(v->runs);
+    model_run *found = kv_runs_of_bits(v->bits, first, &v->tail, &v->n_before);
+    v->runs = found ? realloc(found, (v->tail + n / MODEL_ROWS_BLOCK + 2) * sizeof *found) : NULL;
+    if (!v->runs) {
+        free(found);
+        return base_fail(err, BASE_E_NOMEM, "no memory for the rows that visit a token");
+    }
+    for (uint32_t at = first, i = v->tail; at < first + n; i++) {
+        const uint32_t end = (at / MODEL_ROWS_BLOCK + 1) * MODEL_ROWS_BLOCK;
+        v->runs[i] = (model_run){.slot = slot + (at - first), .index = at, .n = end - at};
+        at = end;
+    }
+    return 0;
 }
 
 static bool anybody_out(const kv_visit *v, uint32_t n_found, uint32_t n)
@@ -246,14 +292,9 @@ static int begin(kv_session *s, const model_rows_view *rows, uint32_t first, uin
     kv_visit *v = s->visit;
     v->rows = rows;
     v->first = first;
-    if (!anybody_out(v, find_weighed(v, first, n), n)) return 0;
-    free(v->runs);
-    uint32_t n_rows;
-    v->runs = kv_runs_of_bits(v->bits, first + n, &v->n_runs, &n_rows);
-    if (!v->runs) return base_fail(err, BASE_E_NOMEM, "no memory for the rows that visit a token");
-    v->n_before = 0;
-    for (v->tail = 0; v->runs[v->tail].index + v->runs[v->tail].n <= first; v->tail++)
-        v->n_before += v->runs[v->tail].n;
+    if (!anybody_out(v, find_weighed(v, first), n)) return 0;
+    rc = list_weighed(v, first, n, err);
+    if (rc) return rc;
     v->weighed_view = v->chosen_view = *rows;
     v->weighed_view.lanes = v->weighed;
     v->chosen_view.lanes = v->lists;
@@ -283,9 +324,14 @@ void kv__visit_publish(kv_session *s, uint32_t n)
 {
     if (!s->holed || !is_visited(s, s->parts[s->n_parts - 1].origin)) return;
     for (uint32_t t = s->n - n; t < s->n; t++) {
-        const uint32_t schedule[] = {t, kv__visitors(s), UINT32_MAX - 3};
+        const uint32_t schedule[] = {t, kv__visitors(s), s->parameters.rest > 0, UINT32_MAX - 3};
         s->schedule = base_hash64(schedule, sizeof schedule, s->schedule);
     }
+}
+
+void kv__visit_cut(kv_session *s, uint32_t n)
+{
+    if (s->visit) kv_rest_forget(s->visit->rest, n);
 }
 
 void kv_session_take_visits(kv_session *s, kv_visits *ret, uint32_t *counts)

@@ -68,8 +68,9 @@ int forward_scratch_make(model *m, base_err *err)
         rc = m->ops->buffer_new(m->ops, &s->field, (size_t)(rows) * (width) * sizeof(float), err);
     SCRATCH_BUFFERS(MAKE)
 #undef MAKE
-    if (!rc && !(s->captured = malloc((size_t)h->n_layer * n_q(h) * sizeof(float))))
-        rc = base_fail(err, BASE_E_NOMEM, "no memory for queries");
+    s->captured = malloc((size_t)h->n_layer * n_q(h) * sizeof *s->captured);
+    s->totals = malloc((size_t)h->n_layer * h->n_head * 2 * sizeof *s->totals);
+    if (!rc && (!s->captured || !s->totals)) rc = base_fail(err, BASE_E_NOMEM, "no memory for queries");
     return rc;
 }
 
@@ -77,6 +78,7 @@ void forward_scratch_free(model *m)
 {
     forward_scratch *s = &m->scratch;
     free(s->captured);
+    free(s->totals);
     if (s->wide) m->ops->activations_free(m->ops, s->wide);
 #define DROP(field, rows, width)                                                                             \
     if (s->field) m->ops->buffer_free(m->ops, s->field);
@@ -200,6 +202,42 @@ static int attend_chosen(model *m, const micro_batch *b, uint32_t layer, const m
     return rc;
 }
 
+/* Mass of rows under the queries in scratch.captured, of the lanes that `mass` has; total: [n_layer][n_head]. */
+static int weigh(model *m, const model_rows_view *rows, float *const *mass, float *total, base_err *err)
+{
+    const ops_score_rows_args args = {.rows = rows,
+        .queries = m->scratch.captured,
+        .n_queries = 1,
+        .n_head = m->hyper.n_head,
+        .scale = m->hyper.attn_scale,
+        .mass = mass,
+        .total = total};
+    int rc = m->ops->score_rows(m->ops, &args, err);
+    return rc ? rc : m->ops->sync(m->ops, err);
+}
+
+/* A token's output in a layer: what was not read adds its part. The token's queries are where its output is mixed then. */
+static int mix_others(
+    model *m, uint32_t layer, const model_weighing *weighing, const ops_attention_args *one, base_err *err)
+{
+    const model_hyper *h = &m->hyper;
+    const uint32_t d = h->head_dim, group = h->n_head / h->n_head_kv;
+    float *out = m->scratch.captured + (size_t)layer * n_q(h);
+    const float *every = m->scratch.totals + (size_t)layer * h->n_head,
+                *read = every + (size_t)h->n_layer * h->n_head;
+    int rc = weigh(m, one->rows, weighing->mass, m->scratch.totals + (size_t)h->n_layer * h->n_head, err);
+    if (rc) return rc;
+    m->ops->download(m->ops, out, m->scratch.mixed, one->out.first * sizeof *out, n_q(h) * sizeof *out);
+    for (uint32_t head = 0; head < h->n_head; head++) {
+        const float part = 1 - expf(read[head] - every[head]);
+        const float *others = weighing->others + (size_t)(head / group) * d;
+        for (uint32_t i = 0; i < d && part > 0; i++)
+            out[head * d + i] = out[head * d + i] * (1 - part) + others[i] * part;
+    }
+    m->ops->upload(m->ops, m->scratch.mixed, one->out.first * sizeof *out, out, n_q(h) * sizeof *out);
+    return 0;
+}
+
 /* What a reader finds for a token among the rows that it lets it weigh. */
 static int attend_weighed(
     model *m, const micro_batch *b, uint32_t layer, const ops_attention_args *whole, base_err *err)
@@ -216,18 +254,10 @@ static int attend_weighed(
         m->ops->download(m->ops, m->scratch.captured + (size_t)layer * n_q(h), m->scratch.qkv,
             one.q.first * sizeof(float), n_q(h) * sizeof(float));
         rc = reader->weigh(reader->user, layer, t, &weighing, err);
-        if (!rc)
-            rc = m->ops->score_rows(m->ops,
-                &(ops_score_rows_args){.rows = weighing.rows,
-                    .queries = m->scratch.captured,
-                    .n_queries = 1,
-                    .n_head = h->n_head,
-                    .scale = whole->scale,
-                    .mass = weighing.mass},
-                err);
-        if (!rc) rc = m->ops->sync(m->ops, err);
+        if (!rc) rc = weigh(m, weighing.rows, weighing.mass, m->scratch.totals, err);
         if (!rc) rc = reader->choose(reader->user, layer, t, &one.rows, err);
         if (!rc) rc = m->ops->attention(m->ops, &one, err);
+        if (!rc && weighing.others) rc = mix_others(m, layer, &weighing, &one, err);
     }
     return rc;
 }

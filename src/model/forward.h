@@ -35,6 +35,7 @@ typedef struct forward_scratch {
     ops_activations *wide;   /* FORWARD_BATCH rows of the widest product */
     float *
         captured; /* host, [n_layer][n_q]: one token's queries on their way to a model_capture, or to be scored */
+    float *totals; /* host, [2][n_layer][n_head]: what is weighed, and what of it is read */
 } forward_scratch;
 
 struct model {

@@ -79,11 +79,13 @@ typedef struct model_sections {
 
 /*
  * Or lets it read what its lists do not hold: `weigh`, in place of `sections`, names the rows that a token is to weigh, its own the last;
- * their mass under its queries (as model_score's, of its layer's lanes) is there when `choose` is asked.
+ * their mass under its queries (as model_score's, of its layer's lanes) is there when `choose` is asked. What is weighed and not chosen
+ * adds `others` to the output, in each head by the share of the mass that it has.
  */
 typedef struct model_weighing {
     const model_rows_view *rows;
-    float *const *mass; /* [lanes], NULL but for this layer's */
+    float *const *mass;  /* [lanes], NULL but for this layer's; has room for the chosen lists, too */
+    const float *others; /* [n_head_kv][head_dim], when `choose` is done; NULL: nothing stands in */
 } model_weighing;
 
 typedef struct model_reader {

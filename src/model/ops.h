@@ -163,6 +163,8 @@ typedef struct ops_score_rows_args {
     const float *rest;    /* [n_layer][n_head][n_queries] as model_score's, NULL: none */
     const uint32_t *from; /* [n_layer] rows of a smaller token index get 0, unread; NULL: all are read */
     float *const *mass;   /* [lanes] -> [n_rows of the lane], NULL: skipped */
+    float *
+        total; /* [n_layer][n_head][n_queries] log of the sum of exp(score), of lanes that are not skipped; all heads count then. NULL: not asked for */
 } ops_score_rows_args;
 
 /*

@@ -183,7 +183,7 @@ static void test_policy__more_hard_rows_than_budget_give_way_by_class(void **sta
         2000); /* a request longer than the budget */
     kv_stats stats;
     kv_session_get_stats(s, &stats);
-    assert_int_equal(stats.active_max, 800 - 48); /* 48 may visit */
+    assert_int_equal(stats.active_max, 800 - 160); /* 160 may visit */
     assert_int_equal(log.last_cause, KV_CAUSE_PRESSURE);
     assert_int_equal(active_in(s, 0, 200), 200);
     assert_int_equal(active_in(s, 2200 - 32, 2200), 32);
@@ -300,7 +300,7 @@ static void test_repair__what_came_back_stays_for_the_turn(void **state)
     make_ids(more, 1500, 50, 11);
     assert_int_equal(kv_session_repair(s, 3020, 3040, &query, 1, NULL, NULL), 0);
     log = (seen){0};
-    append(s, (kv_segment){.origin = KV_ORIGIN_ANSWER, .turn = 2}, more, 60);
+    append(s, (kv_segment){.origin = KV_ORIGIN_ANSWER, .turn = 2}, more, 40);
     assert_int_equal(log.n_plans, 0); /* the repair left room for an answer's beginning */
     append(s, (kv_segment){.origin = KV_ORIGIN_TOOL, .turn = 2}, more, 1400);
     assert_true(log.n_plans > 0 && log.by_reason[KV_REASON_REPAIR_ANCHOR] > 0);

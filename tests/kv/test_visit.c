@@ -2,6 +2,7 @@
  * Evicted rows that a token reads (kv/visit.h): the choice against a plain one, and who is visited. That batches, threads, drafts,
  * forks and resumes do not show is test_reading.c's. KVIST_SEED repeats a failed run.
  */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,10 +14,12 @@
 
 #include "kit.h"
 #include "kv/policy.h"
+#include "kv/rest.h"
 #include "kv/state.h"
 #include "kv/visit.h"
+#include "model/quant.h"
 
-enum { CTX = 4000, BUDGET = 1000, VISITORS = 60, BATCH = 300 };
+enum { CTX = 4000, BUDGET = 1000, VISITORS = 200, BATCH = 300 };
 
 typedef struct row {
     float mass;
@@ -194,12 +197,75 @@ static void test_visit__what_a_token_asks_for_is_read(void **state)
     kv_session_free(s);
 }
 
+/* --- what stands in for the rest ------------------------------------------------------------------------------------------ */
+
+enum { LANE = 2, N_BLOCKS = 4 };
+
+/* Numbers from 1 up to 2, in all dimensions of the lane's first blocks. */
+static void put_values(const model_rows_view *view, uint32_t salt)
+{
+    for (uint32_t t = 0; t < N_BLOCKS * KV_REST_BLOCK; t++)
+        for (uint32_t i = 0; i < FAKE_DIM; i++)
+            model_rows_value(view, LANE, t)[i] = (uint16_t)(0x3c00 + (t * 37 + i * 11 + salt) % 1024);
+}
+
+static void check_mean(kv_rest *r, const model_rows_view *view, const uint64_t *rows, const float *weight)
+{
+    float mean[FAKE_DIM];
+    double total = 0;
+    kv_rest_mean(r, view, LANE, rows, weight, N_BLOCKS, mean);
+    for (uint32_t b = 0; b < N_BLOCKS; b++) total += (double)weight[b];
+    for (uint32_t i = 0; i < FAKE_DIM; i++) {
+        double want = 0;
+        for (uint32_t b = 0; b < N_BLOCKS; b++) {
+            double sum = 0;
+            for (uint32_t k = 0; k < KV_REST_BLOCK; k++)
+                if (rows[b] >> k & 1)
+                    sum += (double)quant_f16_to_f32(model_rows_value(view, LANE, b * KV_REST_BLOCK + k)[i]);
+            if (weight[b] > 0) want += (double)weight[b] / total * sum / __builtin_popcountll(rows[b]);
+        }
+        assert_true(fabs(want - (double)mean[i]) < 1e-5);
+    }
+}
+
+static void test_rest__is_the_mean_by_mass_of_what_is_out(void **state)
+{
+    (void)state;
+    uint64_t seed = test_seed("rest", 8);
+    fake_model m = {.lanes_differ = true};
+    kv_session *s = open_evicted(&m, NULL);
+    const model_rows_view view = kv__view(s);
+    kv_rest *r = kv_rest_new(&view.shape, CTX);
+    assert_non_null(r);
+    put_values(&view, 0);
+    for (int round = 0; round < 40; round++) {
+        uint64_t rows[N_BLOCKS];
+        float weight[N_BLOCKS];
+        for (uint32_t b = 0; b < N_BLOCKS; b++) {
+            rows[b] = test_below(&seed, 3) ? test_random(&seed) | 1 : 1;
+            weight[b] = test_below(&seed, 3) ? (float)test_below(&seed, 1000) * 1e-4f : 0;
+        }
+        weight[round % N_BLOCKS] = .5f;
+        check_mean(r, &view, rows, weight);
+        if (round % 10 != 9) continue;
+        put_values(&view, (uint32_t)round); /* others lie there now */
+        kv_rest_forget(r, 0);
+        check_mean(r, &view, rows, weight);
+    }
+    const float nothing[N_BLOCKS] = {0};
+    const uint64_t all[N_BLOCKS] = {~UINT64_C(0), 1, 1, 1};
+    check_mean(r, &view, all, nothing);
+    kv_rest_free(r);
+    kv_session_free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_visit__the_largest_masses_are_chosen),
         cmocka_unit_test(test_visit__messages_and_calls_are_visited_answers_are_not),
         cmocka_unit_test(test_visit__what_a_token_asks_for_is_read),
+        cmocka_unit_test(test_rest__is_the_mean_by_mass_of_what_is_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

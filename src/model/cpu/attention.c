@@ -508,6 +508,9 @@ static void score_lane(const score_job *j, space *w, uint32_t lane)
         for (uint32_t m = 0; m < n_q; m++) state_merge(k, w->sum, m, w->tile, m, 0);
     }
 
+    for (uint32_t m = 0; m < n_q && a->total; m++)
+        a->total[(size_t)lane * n_q + m] = w->sum.m[m] + logf(w->sum.l[m]);
+
     float share = 1.0f / (float)n_heads / (a->pool_max ? 1.0f : (float)a->n_queries);
     for (uint32_t tile = lo / TILE; tile < n_tiles; tile++) {
         if (cpu_is_cancelled(j->cpu)) return;

@@ -1,0 +1,26 @@
+/*
+ * What stands in for rows that a token weighed and does not read: the means of their values, by 64 tokens and lane. Left out, what they
+ * would add, some percent of a head's mass spread over thousands of rows, turns the output towards the rows that are read.
+ */
+#ifndef KVIST_KV_REST_H
+#define KVIST_KV_REST_H
+
+#include "base/err.h"
+#include "model/rows.h"
+
+enum { KV_REST_BLOCK = 64 }; /* tokens: a word of bits */
+
+typedef struct kv_rest kv_rest;
+
+kv_rest *kv_rest_new(const model_rows_shape *shape, uint32_t n_tokens); /* NULL: no memory */
+void kv_rest_free(kv_rest *r);                                          /* NULL is fine */
+/* Rows of tokens at and behind `from` are others now. */
+void kv_rest_forget(kv_rest *r, uint32_t from);
+/*
+ * The weighted mean of a lane's blocks into ret ([head_dim]): rows: bits by block of those that the lane does not list, which are in F16;
+ * weight: [n_blocks], not all 0, else ret is 0. Means are kept until a block's rows are others.
+ */
+void kv_rest_mean(kv_rest *r, const model_rows_view *view, uint32_t lane, const uint64_t *rows,
+    const float *weight, uint32_t n_blocks, float *ret);
+
+#endif
