@@ -195,6 +195,8 @@ void agent__forget_counts(agent *a)
     a->engine->ops->stats(a->engine, &s);
     a->reads = s.reads;
     a->computed_above = s.computed_above;
+    kv_visits visits;
+    if (a->engine->ops->visits) a->engine->ops->visits(a->engine, &visits, NULL);
 }
 
 void agent__ledger(agent *a)
