@@ -86,11 +86,10 @@ static bool take_token(agent *a, answer *r, int32_t id, uint32_t index, size_t *
 }
 
 /* Text of the harness at the answer's end. */
-static int write_for_model(
-    agent *a, answer *r, kv_origin origin, const base_buf *text, size_t *told, base_err *err)
+static int write_for_model(agent *a, answer *r, const base_buf *text, size_t *told, base_err *err)
 {
     if (!text->len) return 0;
-    agent_text t = {.origin = origin, .text = text->data, .n = text->len, .label = "opening"};
+    agent_text t = {.origin = r->origin, .text = text->data, .n = text->len, .label = "opening"};
     base_buf_add(&r->text, text->data, text->len);
     *told = r->text.len;
     return agent__append(a, &t, NULL, err);
@@ -111,7 +110,7 @@ static int write_call(agent *a, answer *r, const base_buf *call, bool ended, siz
     if (r->text.data[r->text.len - 1] != '\n') base_buf_putc(&text, '\n');
     base_buf_add(&text, call->data, call->len);
     r->origin = KV_ORIGIN_CALL;
-    if (!rc) rc = write_for_model(a, r, KV_ORIGIN_CALL, &text, told, err);
+    if (!rc) rc = write_for_model(a, r, &text, told, err);
     base_buf_free(&text);
     return rc;
 }
@@ -133,10 +132,10 @@ static int decode(agent *a, answer *r, const agent_opening *opening, base_err *e
     r->origin = KV_ORIGIN_ANSWER;
     bool call_due = opening->call.len > 0;
     r->from = agent__n_tokens(a);
-    int rc = write_for_model(a, r, KV_ORIGIN_ANSWER, &opening->thought, &told, err);
+    int rc = write_for_model(a, r, &opening->thought, &told, err);
     if (!rc && call_due && !opening->thought.len) {
         r->origin = KV_ORIGIN_CALL;
-        rc = write_for_model(a, r, KV_ORIGIN_CALL, &opening->call, &told, err);
+        rc = write_for_model(a, r, &opening->call, &told, err);
         call_due = false;
     }
     size_t thought_from = r->text.len;

@@ -118,7 +118,6 @@ typedef struct kv_reads {
 typedef struct kv_visits {
     uint64_t tokens; /* whose lanes had rows out */
     uint64_t rows;   /* row-lanes that visited them */
-    uint64_t ns;     /* to choose; weighing aside */
 } kv_visits;
 
 typedef struct kv_observer {

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/hash.h"
 #include "kv/reading.h"
 #include "kv/rest.h"
@@ -192,7 +191,6 @@ static int choose(void *user, uint32_t layer, uint32_t token, const model_rows_v
     kv_visit *v = user;
     const kv_session *s = v->session;
     const uint32_t n_kv = s->compute.shape.n_head_kv;
-    const uint64_t start = base_clock_ns();
     (void)err;
     for (uint32_t head = 0; head < n_kv; head++) {
         const uint32_t lane = layer * n_kv + head;
@@ -208,7 +206,6 @@ static int choose(void *user, uint32_t layer, uint32_t token, const model_rows_v
             &v->lists[lane]);
         v->sums.rows += n;
     }
-    v->sums.ns += base_clock_ns() - start;
     *ret = &v->chosen_view;
     return 0;
 }

@@ -223,9 +223,10 @@ static int mix_others(
     const model_hyper *h = &m->hyper;
     const uint32_t d = h->head_dim, group = h->n_head / h->n_head_kv;
     float *out = m->scratch.captured + (size_t)layer * n_q(h);
+    float *totals = m->scratch.totals + (size_t)h->n_layer * h->n_head;
     const float *every = m->scratch.totals + (size_t)layer * h->n_head,
-                *read = every + (size_t)h->n_layer * h->n_head;
-    int rc = weigh(m, one->rows, weighing->mass, m->scratch.totals + (size_t)h->n_layer * h->n_head, err);
+                *read = totals + (size_t)layer * h->n_head;
+    int rc = weigh(m, one->rows, weighing->mass, totals, err);
     if (rc) return rc;
     m->ops->download(m->ops, out, m->scratch.mixed, one->out.first * sizeof *out, n_q(h) * sizeof *out);
     for (uint32_t head = 0; head < h->n_head; head++) {

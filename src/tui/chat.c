@@ -132,7 +132,9 @@ static void sentence_lines(const tui_ui *u, tui_item *i, int width)
         if (i->again)
             base_buf_printf(&b, "%smessage computed again (%u tokens)",
                 i->evicted || i->promoted || i->deferred ? "; " : "", i->again);
-        base_buf_add(&b, text_of(&i->diff), i->diff.len);
+        if (i->diff.len)
+            base_buf_printf(
+                &b, "%s%s", i->evicted || i->promoted || i->deferred || i->again ? "; " : "", i->diff.data);
         f.prefix_style = evicted_style;
         tui_flow_add(&f, evicted_style, b.data, b.len);
         base_buf_free(&b);

@@ -580,8 +580,7 @@ static void on_visits(tui_state *s, const agent_event *e, int64_t now)
     base_json_doc *doc = NULL;
     if (e->visits.tokens <= 0 || e->visits.rows < .5) return;
     tui_item *i = cache_item(s);
-    base_buf_printf(&i->diff, "%s%lld token%s read %.0f evicted rows each",
-        i->diff.len || i->evicted || i->promoted || i->deferred || i->again ? "; " : "",
+    base_buf_printf(&i->diff, "%s%lld token%s read %.0f evicted rows each", i->diff.len ? "; " : "",
         (long long)e->visits.tokens, e->visits.tokens == 1 ? "" : "s", e->visits.rows);
     if (e->visits.items && !base_json_parse(e->visits.items, strlen(e->visits.items), &doc, NULL)) {
         const char *before = " (";
