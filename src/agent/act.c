@@ -461,6 +461,14 @@ static int append_result(agent *a, const running *r, uint32_t *ret_from, uint32_
     return rc;
 }
 
+/* Nothing was tested: a shell without the command, or Python without pytest. */
+static bool lacks_runner(const tool_result *t)
+{
+    static const char no_pytest[] = "No module named pytest";
+    return t->exit_code == 127 || (t->status == TOOL_FAILED && t->text.len &&
+                                      memmem(t->text.data, t->text.len, no_pytest, sizeof no_pytest - 1));
+}
+
 /*
  * The named test, run by the harness before (change NULL) and after a change; there its output follows the change's result in
  * the same message.
@@ -489,7 +497,15 @@ static int run_test(agent *a, const running *change, running *ret, base_err *err
     if (!rc) emit_result(ret);
     if (!rc && (ret->result.status == TOOL_DENIED || ret->result.status == TOOL_REFUSED))
         a->fix.no_test = true;
-    a->fix.failing = ret->result.status == TOOL_FAILED || ret->result.status == TOOL_TIMEOUT;
+    if (!rc && lacks_runner(&ret->result)) {
+        a->fix.no_test = true;
+        agent__notice(a,
+            "the test cannot judge, since what runs it is not installed: %s; install it, or name another "
+            "test",
+            a->test_command);
+    }
+    a->fix.failing =
+        !a->fix.no_test && (ret->result.status == TOOL_FAILED || ret->result.status == TOOL_TIMEOUT);
     return rc;
 }
 
@@ -589,10 +605,9 @@ int agent__act(agent *a, const agent_call *call, uint32_t from, uint32_t to, boo
     base_buf told = {0};
     if (wrote && a->test_command && !a->fix.no_test) {
         rc = run_test(a, &r, &test, err);
-        if (!rc) judge(a, &test);
+        if (!rc && !a->fix.no_test) judge(a, &test);
         if (!rc) after_change(a, &test, agent__call_key("shell", test.call.arguments, (base_str){0}));
-        bool failed = !rc && (test.result.status == TOOL_FAILED || test.result.status == TOOL_TIMEOUT);
-        if (failed)
+        if (!rc && a->fix.failing)
             agent__take_back(a, base_json_str(r.call.arguments, "path", ""),
                 base_json_str(r.call.arguments, "name", ""), &told);
     }

@@ -50,7 +50,7 @@ typedef struct agent_attempt {
 /* A request that names a failing test: the harness runs it, takes failed attempts back and asks again (attempt.c). */
 typedef struct agent_fix {
     bool wanted, passed;
-    bool no_test; /* the person would not have it run */
+    bool no_test; /* the person would not have it run, or what runs it is not installed */
     uint32_t attempts, asked_again;
     uint32_t writes; /* of this turn that stand */
     bool open_call;  /* a change came to nothing: the harness begins the next one */
@@ -173,9 +173,8 @@ void agent__tell_visits(agent *a);
 int agent__append_answer(agent *a, const int32_t *ids, uint32_t n, base_err *err);
 /* Remembers tokens [from, to) as a piece; returns its index. */
 size_t agent__add_piece(agent *a, const agent_text *t, uint32_t from, uint32_t to);
-/* Logged ids again, without an event (resume.c); lanes: computed in so many, as the log says (0: all). */
-int agent__append_logged(agent *a, kv_origin origin, uint32_t turn, const int32_t *ids, uint32_t n,
-    const kv_span *spans, uint32_t n_spans, uint32_t lanes, base_err *err);
+/* Logged ids again, without an event (resume.c). The segment is what was logged of it; its lines are found here. */
+int agent__append_logged(agent *a, const kv_segment *logged, const int32_t *ids, uint32_t n, base_err *err);
 /* Ends the open message and begins one of `role` (-1: only ends), as scaffold. */
 int agent__open_message(agent *a, int role, base_err *err);
 /* The role of the message that is open at the end of the pieces, by their scaffold's labels (a resume, a rewind); -1: none. */

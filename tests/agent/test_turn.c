@@ -218,14 +218,30 @@ static void test_turn__the_last_attempt_stays_and_words_alone_are_asked_again(vo
 static void test_turn__a_fenced_definition_without_a_call_is_offered_as_a_rewrite(void **state)
 {
     put_file("add.py", "def add(a, b):\n    return a - b\n");
-    put_file("test_add.py", "from add import add\n\ndef test_add():\n    assert add(2, 3) == 5\n");
+    put_file("test_add.sh", "grep -q 'a + b' add.py\n");
     host h = new_host();
     agent_session *s = open_session(&h,
         "answer <<X\nThe sign is wrong:\n```python\ndef add(a, b):\n    return a + b\n```\nX\nanswer "
         "Fixed.\n",
         AGENT_MODE_ASK, NULL, true);
-    submit(s, &h, "test_add.py fails; fix add");
+    submit(s, &h, "test_add.sh fails; fix add");
     assert_file("add.py", "def add(a, b):\n    return a + b\n");
+    agent_session_close(s);
+    free_host(&h);
+}
+
+/* A test that could not be run says nothing about a change: it stays, and the person hears what is missing. */
+static void test_turn__a_test_without_its_runner_judges_nothing(void **state)
+{
+    put_file("add.py", "def add(a, b):\n    return a - b\n");
+    host h = new_host();
+    agent_session *s = open_session(&h,
+        "answer <<X\nThe sign is wrong:\n```python\ndef add(a, b):\n    return a + b\n```\nX\nanswer "
+        "Fixed.\n",
+        AGENT_MODE_ASK, NULL, true);
+    submit(s, &h, "`no-such-runner test_add` fails; fix add in add.py");
+    assert_file("add.py", "def add(a, b):\n    return a + b\n");
+    assert_true(told(&h, "what runs it is not installed: no-such-runner test_add"));
     agent_session_close(s);
     free_host(&h);
 }
@@ -306,6 +322,7 @@ int main(void)
         TEST_CASE(test_turn__the_last_attempt_stays_and_words_alone_are_asked_again),
         TEST_CASE(test_turn__an_answer_ends_in_front_of_a_stop_string),
         TEST_CASE(test_turn__a_fenced_definition_without_a_call_is_offered_as_a_rewrite),
+        TEST_CASE(test_turn__a_test_without_its_runner_judges_nothing),
         TEST_CASE(test_turn__an_answer_that_names_nothing_is_asked_for_the_name),
         TEST_CASE(test_turn__names_of_the_excerpts_stand_next_to_a_question),
     };
