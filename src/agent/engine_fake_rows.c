@@ -214,6 +214,9 @@ static int fake_append(engine *e, const kv_segment *segment, const int32_t *ids,
     for (uint32_t done = 0; done < n;) {
         if (fake_is_cancelled(f)) return base_fail(err, BASE_E_CANCELLED, "cancelled");
         uint32_t chunk = n - done < f->script.chunk ? n - done : f->script.chunk;
+        const kv_logged *logged = segment->logged;
+        for (uint32_t i = 0; logged && i < logged->n_stops; i++)
+            if (logged->stops[i] > done && logged->stops[i] < done + chunk) chunk = logged->stops[i] - done;
         for (uint32_t i = 0; i < chunk; i++) fake_add_token(f, ids[done + i], segment->origin, segment->turn);
         done += chunk;
         f->computed += chunk;
@@ -224,6 +227,8 @@ static int fake_append(engine *e, const kv_segment *segment, const int32_t *ids,
             }
         if (f->observer.prefill) f->observer.prefill(f->observer.user, done, n);
         int rc = f->automatic ? fake_evict(f, err) : 0;
+        for (uint32_t i = 0; !rc && logged && i < logged->n_stops; i++)
+            if (logged->stops[i] == done) rc = logged->decide(logged->user, f->n, err);
         if (rc) return rc;
     }
     return f->automatic ? scripted_plans(f, false, err) : 0;

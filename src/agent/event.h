@@ -20,7 +20,7 @@
 #define AGENT_EVENTS(EVENT, S, I, D, B, J)                                                                             \
     EVENT(session, I(schema) S(id) S(parent) S(model) S(model_hash) S(policy) I(budget) I(n_ctx) I(n_lanes) I(row_bytes) S(mode) S(root) S(branch) I(time_ms) S(version) J(settings)) \
     EVENT(user, I(turn) S(text) I(time_ms))                                                                            \
-    EVENT(append, I(turn) I(from) I(n) S(origin) S(label) S(path) I(line) I(line_end) S(version) S(text) J(ids) J(lens) J(lanes)) \
+    EVENT(append, I(turn) I(from) I(n) S(origin) S(label) S(path) I(line) I(line_end) S(version) S(text) J(ids) J(lens) J(lanes) J(segment)) \
     EVENT(span, I(from) I(to) S(reason) D(weight) I(marks) I(flow) I(dependence))                                      \
     EVENT(context, I(turn) J(items))                                                                                   \
     EVENT(prefill, I(turn) I(done) I(total))                                                                           \

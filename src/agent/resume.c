@@ -10,14 +10,19 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
-/* A run of logged tokens of one origin. */
+/* A run of logged tokens of one origin: a segment, or an answer's tokens. Offsets count from its beginning. */
 typedef struct logged_run {
     kv_origin origin;
     uint32_t turn, from, n, computed, lanes; /* lanes: in which it was computed, 0: all */
     int32_t *ids;
     size_t cap;
-    kv_span *spans; /* relative to the run */
-    size_t n_spans, cap_spans;
+    kv_span *spans;
+    uint32_t *queries;
+    size_t n_spans, cap_spans, n_queries, cap_queries;
+    uint32_t bulk, of; /* as kv_segment, kv_logged */
+    bool whole;
+    kv_plan **plans; /* made since its first token, in order, and not applied yet */
+    size_t n_plans, cap_plans;
 } logged_run;
 
 typedef struct history {
@@ -31,6 +36,7 @@ typedef struct history {
     char *model_hash, *segments; /* of the last tool result, until its append */
     bool turn_open;              /* begun, and its end is not logged: its process died */
     bool executing;              /* second pass */
+    bool behind;                 /* second pass, and behind what the engine has */
     uint64_t from_seq;           /* second pass: what lies before is in the engine already */
     int rc;
     base_err *err;
@@ -52,11 +58,11 @@ static uint8_t reason_of(const char *word)
     return KV_REASON_WINDOW;
 }
 
-static logged_run *add_run(history *h, kv_origin origin, uint32_t turn)
+static kv_action action_of(const char *word)
 {
-    base_grow(&h->runs, &h->cap_runs, h->n_runs + 1, sizeof *h->runs);
-    h->runs[h->n_runs] = (logged_run){.origin = origin, .turn = turn, .from = h->n};
-    return &h->runs[h->n_runs++];
+    for (int k = 0; k < KV_N_ACTIONS; k++)
+        if (word && !strcmp(kv_action_word((kv_action)k), word)) return (kv_action)k;
+    return KV_KEEP;
 }
 
 static void add_id(history *h, logged_run *r, int32_t id)
@@ -66,59 +72,142 @@ static void add_id(history *h, logged_run *r, int32_t id)
     h->n++;
 }
 
+static void free_run(logged_run *r)
+{
+    for (size_t i = 0; i < r->n_plans; i++) kv_plan_free(r->plans[i]);
+    free(r->plans);
+    free(r->ids);
+    free(r->spans);
+    free(r->queries);
+}
+
 static void free_runs(history *h)
 {
-    for (size_t i = 0; i < h->n_runs; i++) {
-        free(h->runs[i].ids);
-        free(h->runs[i].spans);
-    }
+    for (size_t i = 0; i < h->n_runs; i++) free_run(&h->runs[i]);
     h->n_runs = 0;
 }
 
-/* Gives the engine what is logged and not computed, up to `limit` tokens of the sequence. */
-static void compute_until(history *h, uint32_t limit)
+/* Applies what was decided up to the sequence's present end, n tokens. */
+static int decide(void *user, uint32_t n, base_err *err)
 {
-    for (size_t i = 0; i < h->n_runs && !h->rc; i++) {
-        logged_run *r = &h->runs[i];
-        uint32_t end = limit > r->from ? limit - r->from : 0;
-        if (end > r->n) end = r->n;
-        if (end <= r->computed) continue;
-        kv_span *spans = base_xcalloc(r->n_spans + 1, sizeof *spans);
-        uint32_t n = 0, from = r->computed;
-        for (size_t s = 0; s < r->n_spans; s++)
-            if (r->spans[s].from >= from && r->spans[s].to <= end) {
-                spans[n] = r->spans[s];
-                spans[n].from -= from;
-                spans[n++].to -= from;
-            }
-        h->rc = agent__append_logged(
-            h->a, r->origin, r->turn, r->ids + from, end - from, spans, n, r->lanes, h->err);
-        r->computed = end;
-        free(spans);
+    history *h = user;
+    logged_run *r = &h->runs[h->n_runs - 1];
+    size_t done = 0;
+    for (; done < r->n_plans && r->plans[done]->n_tokens <= n; done++) {
+        base_err why = {0};
+        if (h->a->engine->ops->apply(h->a->engine, r->plans[done], &why))
+            agent__notice(h->a, "a logged plan does not fit any more: %s", why.msg);
+        kv_plan_free(r->plans[done]);
     }
+    r->n_plans -= done;
+    if (done) memmove(r->plans, r->plans + done, r->n_plans * sizeof(kv_plan *));
+    return 0;
 }
 
-static void on_plan(history *h, const void *blob, size_t n)
+/* Where plans of the run were made, inside it. */
+static uint32_t *find_stops(const logged_run *r, uint32_t *ret_n)
+{
+    uint32_t *stops = base_xcalloc(r->n_plans + 1, sizeof *stops), n = 0;
+    for (size_t i = 0; i < r->n_plans; i++) {
+        const uint32_t at = r->plans[i]->n_tokens;
+        if (at <= r->from + r->computed || at > r->from + r->n) continue;
+        if (!n || stops[n - 1] < at - r->from) stops[n++] = at - r->from;
+    }
+    *ret_n = n;
+    return stops;
+}
+
+/* An answer's tokens came one by one: the same rows come of them in batches from plan to plan. */
+static int compute_answer(history *h, logged_run *r, const uint32_t *stops, uint32_t n_stops)
+{
+    const kv_segment segment = {.origin = r->origin, .turn = r->turn};
+    int rc = 0;
+    for (uint32_t i = 0; i <= n_stops && !rc; i++) {
+        const uint32_t to = i < n_stops ? stops[i] : r->n;
+        if (to > r->computed)
+            rc = agent__append_logged(h->a, &segment, r->ids + r->computed, to - r->computed, h->err);
+        r->computed = to;
+        if (!rc) rc = decide(h, r->from + to, h->err);
+    }
+    return rc;
+}
+
+static int compute_segment(history *h, logged_run *r, const uint32_t *stops, uint32_t n_stops)
+{
+    const kv_logged logged = {.stops = stops, .n_stops = n_stops, .of = r->of, .decide = decide, .user = h};
+    const kv_segment segment = {.origin = r->origin,
+        .turn = r->turn,
+        .lanes = r->lanes,
+        .bulk = r->bulk,
+        .whole = r->whole,
+        .spans = r->spans,
+        .n_spans = (uint32_t)r->n_spans,
+        .queries = r->n_queries ? r->queries : NULL,
+        .n_queries = (uint32_t)r->n_queries,
+        .logged = &logged};
+    r->computed = r->n;
+    return agent__append_logged(h->a, &segment, r->ids, r->n, h->err);
+}
+
+/* Gives the engine what is logged and not computed: that is the newest run, everything before it is there. */
+static void compute(history *h)
+{
+    logged_run *r = h->n_runs ? &h->runs[h->n_runs - 1] : NULL;
+    if (!h->behind || h->rc || !r) return;
+    uint32_t n_stops;
+    uint32_t *stops = find_stops(r, &n_stops);
+    h->rc = decide(h, r->from + r->computed, h->err);
+    if (!h->rc && r->computed < r->n)
+        h->rc = kv_origin_is_written(r->origin) ? compute_answer(h, r, stops, n_stops)
+                                                : compute_segment(h, r, stops, n_stops);
+    if (!h->rc) h->rc = decide(h, r->from + r->n, h->err);
+    free(stops);
+}
+
+/* What was done to which tokens and why: later passes go by it (a repaired row stays for its turn), and the blob has flips only. */
+static void read_runs(kv_plan *p, const char *json)
+{
+    base_json_doc *doc = NULL;
+    if (!json || base_json_parse(json, strlen(json), &doc, NULL)) return;
+    for (const base_json *v = base_json_root(doc)->first; v; v = v->next) {
+        const base_json *field[5];
+        for (size_t i = 0; i < 5; i++) field[i] = base_json_at(v, i);
+        if (!field[4] || field[0]->integer < 0 || field[0]->integer >= field[1]->integer ||
+            field[1]->integer > p->n_tokens || field[4]->integer < 0)
+            continue;
+        kv_plan_add_run(p, (uint32_t)field[0]->integer, (uint32_t)field[1]->integer,
+            action_of(field[2]->string), (kv_reason)reason_of(field[3]->string), (uint32_t)field[4]->integer);
+    }
+    base_json_free(doc);
+}
+
+static void take_plan(history *h, const char *runs, const void *blob, size_t n)
 {
     kv_plan *p = NULL;
-    if (!blob || kv_plan_unpack(blob, n, &p, NULL)) return;
-    compute_until(h, p->n_tokens);
-    base_err why = {0};
-    if (!h->rc && h->a->engine->ops->apply(h->a->engine, p, &why))
-        agent__notice(h->a, "a logged plan does not fit any more: %s", why.msg);
-    kv_plan_free(p);
+    logged_run *r = h->n_runs ? &h->runs[h->n_runs - 1] : NULL;
+    if (!r || !blob || kv_plan_unpack(blob, n, &p, NULL)) return;
+    if (!p->n_runs) read_runs(p, runs);
+    base_grow(&r->plans, &r->cap_plans, r->n_plans + 1, sizeof *r->plans);
+    r->plans[r->n_plans++] = p;
+}
+
+static logged_run *add_run(history *h, kv_origin origin, uint32_t turn)
+{
+    compute(h);
+    base_grow(&h->runs, &h->cap_runs, h->n_runs + 1, sizeof *h->runs);
+    h->runs[h->n_runs] = (logged_run){.origin = origin, .turn = turn, .from = h->n};
+    return &h->runs[h->n_runs++];
 }
 
 static void cut_back(history *h, uint32_t n)
 {
-    if (h->executing) {
-        compute_until(h, UINT32_MAX);
+    if (h->behind) {
+        compute(h);
         if (!h->rc && n < agent__n_tokens(h->a)) h->rc = h->a->engine->ops->truncate(h->a->engine, n, h->err);
     }
     while (h->n_runs && h->runs[h->n_runs - 1].from >= n) {
         h->n_runs--;
-        free(h->runs[h->n_runs].ids);
-        free(h->runs[h->n_runs].spans);
+        free_run(&h->runs[h->n_runs]);
     }
     if (h->n_runs) {
         logged_run *last = &h->runs[h->n_runs - 1];
@@ -177,6 +266,23 @@ static void restore_rewind(agent *a, const agent_event *e)
 
 /* --- one logged event --------------------------------------------------------------------------------------------------- */
 
+/* What the engine was told with the tokens; older logs do not say. */
+static void take_segment(logged_run *r, const char *json)
+{
+    base_json_doc *doc = NULL;
+    if (!json || base_json_parse(json, strlen(json), &doc, NULL)) return;
+    const base_json *root = base_json_root(doc), *queries = base_json_get(root, "queries");
+    for (const base_json *q = queries ? queries->first : NULL; q; q = q->next) {
+        if (q->integer < 0 || q->integer > UINT32_MAX) continue;
+        base_grow(&r->queries, &r->cap_queries, r->n_queries + 1, sizeof *r->queries);
+        r->queries[r->n_queries++] = (uint32_t)q->integer;
+    }
+    r->bulk = (uint32_t)base_json_int(root, "bulk", 0);
+    r->of = (uint32_t)base_json_int(root, "of", 0);
+    r->whole = base_json_bool(root, "whole", false);
+    base_json_free(doc);
+}
+
 static void take_append(history *h, const agent_event *e)
 {
     base_json_doc *doc = NULL;
@@ -185,6 +291,7 @@ static void take_append(history *h, const agent_event *e)
     r->lanes = e->append.lanes ? (uint32_t)strtoul(e->append.lanes, NULL, 10) : 0;
     for (const base_json *v = base_json_root(doc)->first; v; v = v->next) add_id(h, r, (int32_t)v->integer);
     base_json_free(doc);
+    take_segment(r, e->append.segment);
 }
 
 static void take_span(history *h, const agent_event *e)
@@ -218,7 +325,8 @@ static bool on_event(
     e.seq = seq;
     e.blob = blob;
     e.blob_n = blob_n;
-    bool first = !h->executing;
+    const bool first = !h->executing;
+    h->behind = h->executing && seq > h->from_seq;
     switch (e.type) {
     case AGENT_EVENT_session:
         if (first) {
@@ -232,7 +340,8 @@ static bool on_event(
             a->turn = (uint32_t)e.user.turn;
             base_grow(&a->turn_starts, &a->cap_turn_starts, a->turn + 1, sizeof *a->turn_starts);
             a->turn_starts[a->turn] = h->n;
-        } else if (seq > h->from_seq) {
+        } else if (h->behind) {
+            compute(h);
             a->engine->ops->set_turn(a->engine, (uint32_t)e.user.turn);
         }
         break;
@@ -243,7 +352,7 @@ static bool on_event(
     case AGENT_EVENT_span: take_span(h, &e); break;
     case AGENT_EVENT_token: take_token(h, &e, turn); break;
     case AGENT_EVENT_plan:
-        if (!first && seq > h->from_seq) on_plan(h, blob, blob_n);
+        if (h->behind) take_plan(h, e.plan.runs, blob, blob_n);
         break;
     case AGENT_EVENT_rewind:
         cut_back(h, (uint32_t)e.rewind.n);
@@ -306,7 +415,7 @@ static int execute_again(history *h, bool after_snapshot, base_err *err)
     a->engine->ops->set_automatic(a->engine, false);
     int rc = agent_log_events(a->log, a->id, on_event, h, err);
     if (!rc) rc = h->rc;
-    if (!rc) compute_until(h, UINT32_MAX);
+    if (!rc) compute(h);
     if (!rc) rc = h->rc;
     a->engine->ops->set_automatic(a->engine, true);
     a->replaying = false;

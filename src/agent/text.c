@@ -295,10 +295,27 @@ void agent__release_held(agent *a)
     a->n_held = 0;
 }
 
-static void emit_append(
-    agent *a, const agent_text *t, uint32_t from, const int32_t *ids, uint32_t n, const token_map *m)
+/* What the engine was told with the tokens: whoever executes the log again has to tell it the same. */
+static char *describe_segment(const kv_segment *g, uint32_t of)
+{
+    base_buf out = {0};
+    if (!g->n_queries && !g->bulk && !g->whole && !of) return NULL;
+    base_buf_puts(&out, "{\"queries\":[");
+    for (uint32_t i = 0; i < g->n_queries; i++) base_buf_printf(&out, "%s%u", i ? "," : "", g->queries[i]);
+    base_buf_puts(&out, "]");
+    if (g->bulk) base_buf_printf(&out, ",\"bulk\":%u", g->bulk);
+    if (g->whole) base_buf_puts(&out, ",\"whole\":true");
+    if (of) base_buf_printf(&out, ",\"of\":%u", of);
+    base_buf_puts(&out, "}");
+    return base_buf_take(&out);
+}
+
+/* n of the segment's n_all ids: fewer where a cancel ended it. */
+static void emit_append(agent *a, const agent_text *t, const kv_segment *g, uint32_t from, const int32_t *ids,
+    uint32_t n, uint32_t n_all)
 {
     base_buf id_list = {0}, lens = {0}, text = {0}, lanes = {0};
+    char *segment = describe_segment(g, n < n_all ? n_all : 0);
     const uint32_t computed = a->engine->ops->lanes ? a->engine->ops->lanes(a->engine, from + n - 1) : 0;
     if (computed) base_buf_printf(&lanes, "%u", computed);
     for (uint32_t i = 0; i < n; i++) {
@@ -323,7 +340,9 @@ static void emit_append(
                            .text = text.data ? text.data : "",
                            .ids = id_list.data,
                            .lens = lens.data,
-                           .lanes = lanes.data}});
+                           .lanes = lanes.data,
+                           .segment = segment}});
+    free(segment);
     base_buf_free(&lanes);
     base_buf_free(&id_list);
     base_buf_free(&lens);
@@ -368,7 +387,7 @@ void agent__add_shown(agent *a, size_t piece, size_t from, size_t to, const char
 
 /* Hands ids to the engine; on cancel what was finished stays and is told. */
 static int append_ids(agent *a, const agent_text *t, const kv_segment *segment, const int32_t *ids,
-    uint32_t n, const token_map *m, size_t *ret_piece, base_err *err)
+    uint32_t n, size_t *ret_piece, base_err *err)
 {
     uint32_t from = agent__n_tokens(a);
     a->holding = true;
@@ -380,7 +399,7 @@ static int append_ids(agent *a, const agent_text *t, const kv_segment *segment, 
     a->sums.prefilled += done;
     if (a->sums.expected) a->sums.waited += done;
     if (done) {
-        emit_append(a, t, from, ids, done, m);
+        emit_append(a, t, segment, from, ids, done, n);
         size_t piece = agent__add_piece(a, t, from, from + done);
         if (ret_piece) *ret_piece = piece;
     }
@@ -475,7 +494,7 @@ int agent__append(agent *a, const agent_text *t, size_t *ret_piece, base_err *er
         .n_lines = n_lines,
         .queries = n_queries ? queries : NULL,
         .n_queries = n_queries};
-    int rc = append_ids(a, t, &segment, ids.ids, (uint32_t)ids.n, &m, ret_piece, err);
+    int rc = append_ids(a, t, &segment, ids.ids, (uint32_t)ids.n, ret_piece, err);
     free(m.end);
     free(spans);
     free(lines);
@@ -488,11 +507,8 @@ static int append_scaffold(agent *a, const model_ids *ids, const char *label, ba
 {
     if (!ids->n) return 0;
     agent_text t = {.origin = KV_ORIGIN_SCAFFOLD, .label = label};
-    token_map m = map_tokens(a, ids->ids, (uint32_t)ids->n);
     kv_segment segment = {.origin = KV_ORIGIN_SCAFFOLD, .turn = a->turn};
-    int rc = append_ids(a, &t, &segment, ids->ids, (uint32_t)ids->n, &m, NULL, err);
-    free(m.end);
-    return rc;
+    return append_ids(a, &t, &segment, ids->ids, (uint32_t)ids->n, NULL, err);
 }
 
 /* A scaffold's label says which message it leaves open: "+role" begins, "-role" ends, "-role+role" both. */
@@ -558,25 +574,21 @@ static void put_text(const agent *a, const int32_t *ids, uint32_t n, base_buf *o
     }
 }
 
-int agent__append_logged(agent *a, kv_origin origin, uint32_t turn, const int32_t *ids, uint32_t n,
-    const kv_span *spans, uint32_t n_spans, uint32_t lanes, base_err *err)
+int agent__append_logged(agent *a, const kv_segment *logged, const int32_t *ids, uint32_t n, base_err *err)
 {
-    base_buf text = {0};
-    put_text(a, ids, n, &text);
-    token_map m = map_tokens(a, ids, n);
-    uint32_t n_lines;
-    uint32_t *lines = line_starts(&m, text.data ? text.data : "", text.len, &n_lines);
-    kv_segment segment = {.origin = origin,
-        .turn = turn,
-        .lanes = lanes,
-        .spans = spans,
-        .n_spans = n_spans,
-        .lines = lines,
-        .n_lines = n_lines};
+    kv_segment segment = *logged;
+    uint32_t *lines = NULL;
+    /* Only what came as text was told where its lines start. */
+    if (segment.origin != KV_ORIGIN_SCAFFOLD && !kv_origin_is_written(segment.origin)) {
+        base_buf text = {0};
+        put_text(a, ids, n, &text);
+        token_map m = map_tokens(a, ids, n);
+        segment.lines = lines = line_starts(&m, text.data ? text.data : "", text.len, &segment.n_lines);
+        free(m.end);
+        base_buf_free(&text);
+    }
     int rc = a->engine->ops->append(a->engine, &segment, ids, n, err);
     free(lines);
-    free(m.end);
-    base_buf_free(&text);
     return rc;
 }
 

@@ -245,7 +245,10 @@ int kv__apply(kv_session *s, const kv_plan *p, bool undoable, const atomic_bool 
 
 int kv_session_apply(kv_session *s, const kv_plan *plan, base_err *err)
 {
-    return kv__apply(s, plan, true, NULL, err);
+    /* Ranks of a pass break the ties of later ones, and a plan does not hold them. */
+    const bool judged = plan->cause == KV_CAUSE_EVICT || plan->cause == KV_CAUSE_PRESSURE;
+    const int r = judged && !s->automatic ? kv__look_again(s, err) : 0;
+    return r ? r : kv__apply(s, plan, true, NULL, err);
 }
 
 /* Bits of an old plan that still speak of this sequence, in words of today's length. */

@@ -26,7 +26,15 @@
 typedef enum kv_reason { KV_REASONS(KV_REASON_ENUM) KV_N_REASONS } kv_reason;
 const char *kv_reason_word(kv_reason r);
 
-typedef enum kv_action { KV_KEEP, KV_EVICT, KV_PROMOTE, KV_PROTECT, KV_BAR, KV_DEFER } kv_action;
+typedef enum kv_action {
+    KV_KEEP,
+    KV_EVICT,
+    KV_PROMOTE,
+    KV_PROTECT,
+    KV_BAR,
+    KV_DEFER,
+    KV_N_ACTIONS
+} kv_action;
 const char *kv_action_word(kv_action a); /* "keep", "evict", "promote", "protect", "bar", "defer" */
 
 /* What made the plan. */

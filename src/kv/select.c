@@ -333,16 +333,10 @@ static void remember(kv_session *s, const work *w)
     }
 }
 
-int kv__evict(kv_session *s, const uint64_t *keep, const atomic_bool *cancel, base_err *err)
+/* One pass over the lists as they are: what it sees is kept, and the plan that it comes to is the caller's. */
+static int choose(kv_session *s, uint32_t budget, const uint64_t *keep, kv_plan **ret,
+    const atomic_bool *cancel, base_err *err)
 {
-    const uint32_t budget = s->budget - kv__visitors(s);
-    uint32_t most = 0, least = UINT32_MAX;
-    for (uint32_t lane = 0; lane < s->n_lanes; lane++) {
-        most = s->lists.view[lane].n_rows > most ? s->lists.view[lane].n_rows : most;
-        least = s->lists.view[lane].n_rows < least ? s->lists.view[lane].n_rows : least;
-    }
-    /* While nothing is out nobody can visit. */
-    if (!s->budget || most <= (least < s->n ? budget : s->budget)) return 0;
     work w;
     int r = work_init(&w, s, err);
     if (r) return r;
@@ -406,10 +400,37 @@ int kv__evict(kv_session *s, const uint64_t *keep, const atomic_bool *cancel, ba
     plan->plan_ms = (double)(base_clock_ns() - start) / 1e6;
     s->score_ms += plan->score_ms;
     s->plan_ms += plan->plan_ms;
-    r = kv__apply(s, plan, true, cancel, err);
+    *ret = plan;
+    plan = NULL;
 out:
     kv_plan_free(plan);
     free(ordinal_of);
     work_free(&w);
+    return r;
+}
+
+int kv__evict(kv_session *s, const uint64_t *keep, const atomic_bool *cancel, base_err *err)
+{
+    const uint32_t budget = s->budget - kv__visitors(s);
+    uint32_t most = 0, least = UINT32_MAX;
+    for (uint32_t lane = 0; lane < s->n_lanes; lane++) {
+        most = s->lists.view[lane].n_rows > most ? s->lists.view[lane].n_rows : most;
+        least = s->lists.view[lane].n_rows < least ? s->lists.view[lane].n_rows : least;
+    }
+    /* While nothing is out nobody can visit. */
+    if (!s->budget || most <= (least < s->n ? budget : s->budget)) return 0;
+    kv_plan *plan = NULL;
+    int r = choose(s, budget, keep, &plan, cancel, err);
+    if (!r) r = kv__apply(s, plan, true, cancel, err);
+    kv_plan_free(plan);
+    return r;
+}
+
+int kv__look_again(kv_session *s, base_err *err)
+{
+    kv_plan *plan = NULL;
+    if (!s->budget) return 0;
+    const int r = choose(s, s->budget - kv__visitors(s), NULL, &plan, NULL, err);
+    kv_plan_free(plan);
     return r;
 }

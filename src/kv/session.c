@@ -607,6 +607,22 @@ void kv__keep_logits(kv_session *s, const float *logits)
     s->logits_at = s->logits ? s->n : 0;
 }
 
+/* The next place behind `done` where something was decided when the log was written, or the segment's end. */
+static uint32_t next_stop(const kv_logged *l, uint32_t done, uint32_t n)
+{
+    for (uint32_t i = 0; l && i < l->n_stops; i++)
+        if (l->stops[i] > done && l->stops[i] < n) return l->stops[i];
+    return n;
+}
+
+/* What the log says was decided behind the newest token. */
+static int decide_as_logged(const kv_session *s, const kv_logged *l, uint32_t done, base_err *err)
+{
+    for (uint32_t i = 0; l && i < l->n_stops; i++)
+        if (l->stops[i] == done) return l->decide(l->user, s->n, err);
+    return 0;
+}
+
 int kv_session_append(kv_session *s, const kv_segment *g, const int32_t *ids, uint32_t n, float *last_logits,
     uint32_t *ret_done, const atomic_bool *cancel, base_err *err)
 {
@@ -619,31 +635,36 @@ int kv_session_append(kv_session *s, const kv_segment *g, const int32_t *ids, ui
     if (s->pending != KV_NO_ROW && s->automatic && (last_logits || kv_origin_is_written(g->origin)))
         r = kv__settle(s, cancel, err);
     if (r) return r;
-    choose_queries(s, g, n, &w);
+    const uint32_t n_whole = g->logged && g->logged->of > n ? g->logged->of : n;
+    choose_queries(s, g, n_whole, &w);
     const uint32_t first = s->n, cut = kv__prune_cut(s, g, n, last_logits != NULL);
     if (g->turn > s->turn) s->turn = g->turn;
     kv__open_part(s, g);
     s->parts[s->n_parts - 1].cut = (uint16_t)cut;
-    s->parts[s->n_parts - 1].is_bulk = cut && s->automatic && kv__is_bulk(s, g, n);
+    s->parts[s->n_parts - 1].is_bulk = cut && kv__is_bulk(s, g, n);
     const uint32_t adoptable =
         is_fixed(g->origin) && !cut && !g->n_queries && !s->policy->heavy ? n - (last_logits ? 1 : 0) : 0;
     uint32_t done = adopt_prefix(s, ids, adoptable, NULL);
     while (!r && done < n) {
-        const uint32_t chunk = n - done < KV_CHUNK ? n - done : KV_CHUNK;
+        const uint32_t stop = next_stop(g->logged, done, n);
+        const uint32_t chunk = stop - done < KV_CHUNK ? stop - done : KV_CHUNK;
         float *logits = done + chunk == n ? last_logits : NULL;
         r = append_chunk(s, ids + done, chunk, &w, done, cut, logits, g->only, &kept, cancel, err);
         if (r) break;
         done += chunk;
         if (s->observer.prefill) s->observer.prefill(s->observer.user, done, n);
-        if (!cut) r = kv__take_signal(s, g->origin, g->turn, done == n, &kept, err);
-        if (!r && !cut && done == n) r = keep_asked(s, g, first, &kept, err);
-        if (!r && !cut && done == n) r = kv__detect_when_due(s, g, cancel, err);
-        if (!r && cut && done == n) r = finish_pending(s, g, first, &kept, cancel, err);
+        const bool is_whole = done == n_whole;
+        if (!cut) r = kv__take_signal(s, g->origin, g->turn, is_whole, &kept, err);
+        if (!r && !cut && is_whole) r = keep_asked(s, g, first, &kept, err);
+        if (!r && !cut && is_whole) r = kv__detect_when_due(s, g, cancel, err);
+        if (!r && cut && is_whole) r = finish_pending(s, g, first, &kept, cancel, err);
+        if (!r && s->pending != KV_NO_ROW) r = decide_as_logged(s, g->logged, done, err);
         if (s->pending != KV_NO_ROW) continue; /* nobody can judge yet */
         if (!r && logits && !g->only) kv__keep_logits(s, logits);
         const bool may = !s->policy->whole || (done == n && !kv_origin_is_written(g->origin));
         if (!r && s->automatic && may) r = kv__evict(s, NULL, cancel, err);
         if (!r && s->automatic) r = kv__tier(s, err);
+        if (!r) r = decide_as_logged(s, g->logged, done, err);
     }
     kv_signal_fini(&kept);
     if (s->n == first && s->n_parts && s->parts[s->n_parts - 1].from == first)

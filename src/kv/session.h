@@ -72,6 +72,17 @@ typedef struct kv_span {
     uint16_t n_flow, n_dependence; /* edges of control flow and of def-use that begin here */
 } kv_span;
 
+/*
+ * Executing a log again: what was decided while a segment was appended. Behind each of `stops` (token offsets, ascending) `decide` applies
+ * the logged plans that were made there. of: the tokens it was to have, where a cancel ended it sooner; 0: those given.
+ */
+typedef struct kv_logged {
+    const uint32_t *stops;
+    uint32_t n_stops, of;
+    int (*decide)(void *user, uint32_t n_tokens, base_err *err);
+    void *user;
+} kv_logged;
+
 typedef struct kv_segment {
     kv_origin origin;
     uint32_t turn;
@@ -98,6 +109,7 @@ typedef struct kv_segment {
      * chose among what was left is applied as it was logged.
      */
     uint32_t lanes;
+    const kv_logged *logged; /* NULL: nothing was decided meanwhile */
     /*
      * Bits of the vocabulary: the logits behind the segment will be read there only, and are -INFINITY elsewhere. Such logits
      * are not kept for kv_session_logits. NULL: all are computed.

@@ -250,6 +250,8 @@ kv_reason kv__hard_reason(kv_hard h);
  * NULL) as if they were pinned. 0 also when there was nothing to do.
  */
 int kv__evict(kv_session *s, const uint64_t *keep, const atomic_bool *cancel, base_err *err);
+/* What such a pass sees, for later ones, and nothing else: its plan is in a log. */
+int kv__look_again(kv_session *s, base_err *err);
 
 /* plan runs out of flips: evict and promote reasons per token ([n]; KV_N_REASONS: the default given). */
 void kv__describe_flips(

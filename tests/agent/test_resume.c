@@ -1,6 +1,6 @@
 /*
  * A session whose rows were lost, on the real small model: executing the logged schedule again gives the same live rows in every
- * lane and the same next logits, bit by bit. Nothing here rests on what the model says.
+ * lane, the same next logits, bit by bit, and the same decisions in the next turn. Nothing here rests on what the model says.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -124,38 +124,75 @@ static uint64_t count_active(const memory *m)
     return n;
 }
 
-/* The rows of a session are taken away, and what its log gives is the same memory. */
-static void lose_rows(const char *const *set, int n_turns)
+static void assert_same(const memory *a, const memory *b)
 {
-    seen first = {0}, second = {0};
+    assert_int_equal(a->n_tokens, b->n_tokens);
+    assert_memory_equal(a->ids, b->ids, b->n_tokens * sizeof *b->ids);
+    for (uint32_t lane = 0; lane < b->n_lanes; lane++)
+        assert_memory_equal(
+            a->bits + (size_t)lane * a->words, b->bits + (size_t)lane * b->words, b->words * sizeof *b->bits);
+    assert_memory_equal(a->logits, b->logits, b->n_vocab * sizeof *b->logits);
+}
+
+static void copy_home(const char *to)
+{
+    base_buf command = {0};
+    base_buf_printf(&command, "cp -r %s %s", folder, to);
+    assert_int_equal(system(command.data), 0);
+    base_buf_free(&command);
+}
+
+/*
+ * Of two copies of a session one loses its rows, and what its log gives is the same memory; with everything that it decides by: the
+ * next turn evicts and repairs the same in both.
+ */
+static void lose_rows(const char *const *set)
+{
+    seen first = {0}, kept = {0}, lost = {0};
     agent_session *s = open_session(&first, set, NULL);
     char *id = base_xstrdup(agent_session_id(agent_session_agent(s)));
-    for (int turn = 1; turn <= n_turns; turn++) ask(s, turn);
+    for (int turn = 1; turn < N_TURNS; turn++) ask(s, turn);
     memory before = look(s);
     agent_session_close(s);
     assert_true(first.n_evictions > 0);
     assert_true(count_active(&before) < (uint64_t)before.n_lanes * before.n_tokens);
 
-    base_buf rows = {0};
-    base_buf_printf(&rows, "%s/data/sessions/%s/rows", folder, id);
-    assert_int_equal(base_fs_remove(rows.data, NULL), 0);
-    s = open_session(&second, set, id);
-    assert_non_null(strstr(second.notices.data, "tokens computed again from the log (there is no row file"));
-    assert_null(strstr(second.notices.data, "does not fit"));
-    assert_null(strstr(second.notices.data, "was interrupted"));
-    memory after = look(s);
-    assert_int_equal(after.n_tokens, before.n_tokens);
-    assert_memory_equal(after.ids, before.ids, before.n_tokens * sizeof *before.ids);
-    for (uint32_t lane = 0; lane < before.n_lanes; lane++)
-        assert_memory_equal(after.bits + (size_t)lane * after.words,
-            before.bits + (size_t)lane * before.words, before.words * sizeof *before.bits);
-    assert_memory_equal(after.logits, before.logits, before.n_vocab * sizeof *before.logits);
+    char other[96];
+    snprintf(other, sizeof other, "%s-lost", folder);
+    copy_home(other);
+    s = open_session(&kept, set, id);
+    assert_non_null(strstr(kept.notices.data, "none computed again"));
+    ask(s, N_TURNS);
+    memory next = look(s);
     agent_session_close(s);
+    assert_true(kept.n_evictions > 0);
+
+    base_buf rows = {0};
+    base_buf_printf(&rows, "%s/data/sessions/%s/rows", other, id);
+    assert_int_equal(base_fs_remove(rows.data, NULL), 0);
+    setenv("KVIST_HOME", other, 1);
+    s = open_session(&lost, set, id);
+    assert_non_null(strstr(lost.notices.data, "tokens computed again from the log (there is no row file"));
+    assert_null(strstr(lost.notices.data, "does not fit"));
+    assert_null(strstr(lost.notices.data, "was interrupted"));
+    memory after = look(s);
+    assert_same(&after, &before);
+    ask(s, N_TURNS);
+    memory after_next = look(s);
+    assert_int_equal(lost.n_evictions, kept.n_evictions);
+    assert_same(&after_next, &next);
+    agent_session_close(s);
+    setenv("KVIST_HOME", folder, 1);
+    assert_int_equal(base_fs_remove(other, NULL), 0);
+
     memory_free(&before);
+    memory_free(&next);
     memory_free(&after);
+    memory_free(&after_next);
     base_buf_free(&rows);
     base_buf_free(&first.notices);
-    base_buf_free(&second.notices);
+    base_buf_free(&kept.notices);
+    base_buf_free(&lost.notices);
     free(id);
 }
 
@@ -167,8 +204,8 @@ static void test_resume__lost_rows_are_rebuilt_bit_by_bit(void **state)
         print_message("%s is not there; kvist model get fetches it\n", model_path);
         skip();
     }
-    lose_rows(NULL, N_TURNS);
-    lose_rows(at_each_token, 3);
+    lose_rows(NULL);
+    lose_rows(at_each_token);
 }
 
 int main(void)
