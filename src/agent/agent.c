@@ -347,8 +347,23 @@ void agent_settle(agent *a)
     a->unsaved = false;
 }
 
+/* The snapshot is written once more: these rows are others than those it has. */
+static void read_again(agent *a)
+{
+    const engine_ops *ops = a->engine->ops;
+    kv_stats before, after;
+    base_err err = {0};
+    if (!ops->read_again || a->ended) return;
+    ops->stats(a->engine, &before);
+    const int rc = ops->read_again(a->engine, &err);
+    if (rc && rc != BASE_E_CANCELLED) agent__notice(a, "the answer could not be computed again: %s", err.msg);
+    ops->stats(a->engine, &after);
+    if (after.epoch != before.epoch) agent__save(a);
+}
+
 void agent_idle(agent *a)
 {
+    read_again(a);
     if (a->engine->ops->learn) a->engine->ops->learn(a->engine);
 }
 

@@ -79,6 +79,8 @@ typedef struct engine_ops {
         engine *e, const char *row_file, base_err *err); /* an empty session (row_file may be NULL) */
     /* What has to be found out once per model, in idle time, until cancel is set; for the sessions after this one. NULL: nothing. */
     void (*learn)(engine *e);
+    /* What was written last, computed again while nobody waits (kv_session_read_again). NULL: an engine without. */
+    int (*read_again)(engine *e, base_err *err);
 
     /* The next token. set_grammar takes ownership (NULL: none); sampling may change between answers. */
     int (*set_tools)(

@@ -57,7 +57,8 @@ static kv_reason reason_of_cause(kv_cause c)
         [KV_CAUSE_STALE] = KV_REASON_STALE,
         [KV_CAUSE_FAILED] = KV_REASON_FAILED,
         [KV_CAUSE_PRESSURE] = KV_REASON_PRESSURE,
-        [KV_CAUSE_PRUNE] = KV_REASON_ATTENTION};
+        [KV_CAUSE_PRUNE] = KV_REASON_ATTENTION,
+        [KV_CAUSE_ANSWER] = KV_REASON_ATTENTION};
     return c < sizeof reasons / sizeof *reasons ? reasons[c] : KV_REASON_MANUAL;
 }
 

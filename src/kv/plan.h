@@ -45,7 +45,8 @@ typedef enum kv_cause {
     KV_CAUSE_STALE,
     KV_CAUSE_FAILED,
     KV_CAUSE_PRESSURE,
-    KV_CAUSE_PRUNE /* fresh bulk: which of it goes above the cut */
+    KV_CAUSE_PRUNE, /* fresh bulk: which of it goes above the cut */
+    KV_CAUSE_ANSWER /* what was written last is computed again (answer.c) */
 } kv_cause;
 const char *kv_cause_word(kv_cause c);
 
@@ -72,7 +73,7 @@ typedef struct kv_plan {
     uint64_t *stale;  /* the same for text of a replaced file version; NULL: none */
     /*
      * Rows [replay_from, n_tokens) are computed again over what is active then (a repair whose signal was computed over the
-     * old holes); 0: none.
+     * old holes; an answer that only read its lists); 0: none.
      */
     uint32_t replay_from;
     uint64_t

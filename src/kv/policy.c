@@ -12,9 +12,9 @@
     KV_STRUCTURE_DEFAULTS, .floor = .25, .decay = .9, .block = 1, .frame = 1, .bulk = 512, .computed = 128
 static const kv_policy policies[] = {
     {.info = {"kvist", "hard, then program structure, then request and session memory by rank; repairs at every pause",
-              "low=.875 sinks=4 window=32 hard=1 soft=.5 w=32 kernel=7 memory=1 queries=8 hysteresis=.05 order=mass grow=line pick=rank lanes=one heads=calibrated signal=replay again=256 visit=.2 rest=mean",
+              "low=.875 sinks=4 window=32 hard=1 soft=.5 w=32 kernel=7 memory=1 queries=8 hysteresis=.05 order=mass grow=line pick=rank lanes=one heads=calibrated signal=replay again=256 visit=.2 visited=again rest=mean",
               "design: docs/kv.md; w, kernel as snapkv; memory: IntentKV; soft, low: ours; heads, lines, replay and visit: measured, docs/benchmarks.md"},
-     .score = kv_policy_kvist_score, .defaults = {COMMON, .sinks = 4, .hard = 1, .soft = .5, .memory = 1, .signal = 1, .again = 256, .visit = .2, .rest = 1}, .repair = -1},
+     .score = kv_policy_kvist_score, .defaults = {COMMON, .sinks = 4, .hard = 1, .soft = .5, .memory = 1, .signal = 1, .again = 256, .visit = .2, .visited = KV_VISITED_AGAIN, .rest = 1}, .repair = -1},
     {.info = {"full", "keeps everything", "",
               "-"}, .defaults = {COMMON}},
     {.info = {"sentkv", "evicts nothing; what the model writes reads the sentences that its queries bound highest (SentKVCompress, 2026)",

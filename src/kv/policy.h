@@ -42,7 +42,7 @@
     X(signal, "signal", 0, 1, "reuse replay", "repair: the signal's own rows stay, or are computed again") \
     X(again, "again", 0, 1048576, NULL, "repair: a longer message is not computed again; 0: no limit") \
     X(visit, "visit", 0, .5, NULL, "share of the budget kept for evicted rows that a token chooses for itself and nobody brings back; 0: none") \
-    X(visited, "visited", 0, 1, "calls all", "visit: tokens of messages, results and calls, or those of answers too") \
+    X(visited, "visited", 0, 2, "calls again all", "visit: tokens of messages, results and calls; or answers too, once they are there and something follows; or all") \
     X(rest, "rest", 0, 1, "none mean", "visit: rows that are weighed and not read: left out, or the means of their values stand in for them") \
     KV_READING_PARAMETERS(X) \
     KV_STRUCTURE_PARAMETERS(X) \
@@ -52,6 +52,9 @@
 typedef struct kv_parameters {
     KV_PARAMETERS(KV_PARAMETER_FIELD)
 } kv_parameters;
+
+/* The words of `visited`. */
+enum { KV_VISITED_CALLS, KV_VISITED_AGAIN, KV_VISITED_ALL };
 
 /* What a scoring function sees and fills. Arrays over rows are per lane, by ordinal of its live list. */
 typedef struct kv_pass {

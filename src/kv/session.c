@@ -634,6 +634,7 @@ int kv_session_append(kv_session *s, const kv_segment *g, const int32_t *ids, ui
     kv_signal_init(&kept, s->compute.shape.n_layer, s->compute.n_head, s->compute.shape.head_dim);
     if (s->pending != KV_NO_ROW && s->automatic && (last_logits || kv_origin_is_written(g->origin)))
         r = kv__settle(s, cancel, err);
+    if (!r && s->automatic && !kv_origin_is_written(g->origin)) r = kv_session_read_again(s, cancel, err);
     if (r) return r;
     const uint32_t n_whole = g->logged && g->logged->of > n ? g->logged->of : n;
     choose_queries(s, g, n_whole, &w);
@@ -749,6 +750,7 @@ int kv_session_truncate(kv_session *s, uint32_t n, base_err *err)
         kv_signal_fini(&s->waiting.kept);
     if (s->pending != KV_NO_ROW && s->pending >= n) s->pending = KV_NO_ROW;
     if (s->judged_to > n) s->judged_to = 0;
+    if (s->read_to > n) s->read_to = n;
     if (s->request.n && s->request.tokens[s->request.n - 1] >= n) {
         kv_signal_crop(&s->request, 0, n);
         if (!s->request.n) find_older_request(s);
@@ -792,6 +794,7 @@ int kv_session_fork(const kv_session *s, kv_session **ret, const kv_observer *ob
     f->pending = s->pending;
     f->judged_from = s->judged_from;
     f->judged_to = s->judged_to;
+    f->read_to = s->read_to;
     f->waiting.origin = s->waiting.origin;
     f->waiting.turn = s->waiting.turn;
     f->waiting.is_whole = s->waiting.is_whole;

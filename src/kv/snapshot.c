@@ -17,7 +17,7 @@
 #include "kv/state.h"
 
 enum {
-    MANIFEST_VERSION = 5,
+    MANIFEST_VERSION = 6,
     MANIFEST_MOST = 1 << 30,
     ROWS_A_READ = 32,
     MANY_ROWS = 2048,
@@ -117,7 +117,7 @@ void kv__manifest_write(const kv_session *s, const kv_manifest_file *file, base_
     const uint32_t fields[] = {s->n, s->n_lanes, s->compute.n_vocab, s->compute.n_head, s->turn, s->holed,
         s->has_request, s->request_turn, (uint32_t)s->n_parts, s->request.n, n_links, has_logits,
         s->n_journal, s->heavy != NULL, s->pending, s->asked.n, s->waiting.kept.n, s->waiting.origin,
-        s->waiting.turn, s->waiting.is_whole, s->judged_from, s->judged_to};
+        s->waiting.turn, s->waiting.is_whole, s->judged_from, s->judged_to, s->read_to};
     put(out, fields, sizeof fields / sizeof *fields, sizeof *fields);
     put(out, s->ids, s->n, sizeof *s->ids);
     put(out, s->phases, s->n, sizeof *s->phases);
@@ -391,7 +391,7 @@ int kv__manifest_read(kv_session *s, const void *bytes, size_t n, kv_manifest_fi
     ret_file->n_rows = get64(&r);
     s->epoch = get64(&r);
     s->schedule = get64(&r);
-    uint32_t f[22] = {0};
+    uint32_t f[23] = {0};
     get(&r, f, sizeof f / sizeof *f, sizeof *f);
     if (r.bad || f[1] != s->n_lanes || f[2] != s->compute.n_vocab || f[3] != s->compute.n_head)
         return base_fail(err, BASE_E_FORMAT, "the session's manifest is of another model");
@@ -429,12 +429,13 @@ int kv__manifest_read(kv_session *s, const void *bytes, size_t n, kv_manifest_fi
     get_signal(&r, s, &s->request, f[9]);
     get_signal(&r, s, &s->asked, f[15]);
     get_signal(&r, s, &s->waiting.kept, f[16]);
-    if (f[17] >= KV_N_ORIGINS) r.bad = true;
+    if (f[17] >= KV_N_ORIGINS || f[22] > s->n) r.bad = true;
     s->waiting.origin = (kv_origin)f[17];
     s->waiting.turn = f[18];
     s->waiting.is_whole = f[19];
     s->judged_from = f[20];
     s->judged_to = f[21];
+    s->read_to = f[22];
     get_memory(&r, s, f[10]);
     if (f[13]) get_heavy(&r, s);
     if (f[11]) {

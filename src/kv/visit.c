@@ -301,9 +301,11 @@ static int begin(kv_session *s, const model_rows_view *rows, uint32_t first, uin
     return 0;
 }
 
-static bool is_visited(const kv_session *s, kv_origin origin)
+/* Tokens from `first` on; answers that were computed again are below read_to. */
+static bool is_visited(const kv_session *s, kv_origin origin, uint32_t first)
 {
-    return kv__visitors(s) && (origin != KV_ORIGIN_ANSWER || s->parameters.visited > 0);
+    return kv__visitors(s) &&
+           (origin != KV_ORIGIN_ANSWER || first < s->read_to || s->parameters.visited >= KV_VISITED_ALL);
 }
 
 int kv__reader_begin(kv_session *s, const model_rows_view *rows, kv_origin origin, const int32_t *ids,
@@ -311,15 +313,16 @@ int kv__reader_begin(kv_session *s, const model_rows_view *rows, kv_origin origi
 {
     *ret = NULL;
     int rc = 0;
-    if (is_visited(s, origin)) rc = begin(s, rows, first, n, ret, err);
-    if (!rc && !*ret && kv_origin_is_written(origin))
+    if (is_visited(s, origin, first)) rc = begin(s, rows, first, n, ret, err);
+    /* What is computed again reads its whole list. */
+    if (!rc && !*ret && kv_origin_is_written(origin) && first >= s->read_to)
         rc = kv__reading_begin(s, rows, ids, first, n, ret, err);
     return rc;
 }
 
 void kv__visit_publish(kv_session *s, uint32_t n)
 {
-    if (!s->holed || !is_visited(s, s->parts[s->n_parts - 1].origin)) return;
+    if (!s->holed || !is_visited(s, s->parts[s->n_parts - 1].origin, s->n - n)) return;
     for (uint32_t t = s->n - n; t < s->n; t++) {
         const uint32_t schedule[] = {t, kv__visitors(s), s->parameters.rest > 0, UINT32_MAX - 3};
         s->schedule = base_hash64(schedule, sizeof schedule, s->schedule);

@@ -4,7 +4,8 @@
  * smaller (kv__visitors), so that no token reads more rows than the budget.
  *
  * Messages, results and calls are computed so. What is computed over few others stays wrong however rows are promoted later, and a call
- * copies from anywhere; what the model says otherwise reads its lists alone, since weighing all rows costs what the budget spares.
+ * copies from anywhere; what the model says otherwise reads its lists alone while it is written, since weighing all rows costs what the
+ * budget spares, and is computed again when something follows (answer.c).
  *
  * The choice depends on the token's own queries and on the keys alone, so it is the same for every batch shape and thread count, after a
  * resume and in a fork. Layers with a window read their lists. Engine thread.

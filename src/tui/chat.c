@@ -124,17 +124,18 @@ static void sentence_lines(const tui_ui *u, tui_item *i, int width)
         base_buf b = {0};
         char n[32];
         base_buf_puts(&b, "cache: ");
+        const size_t start = b.len;
         if (i->deferred) base_buf_printf(&b, "%s tokens left below the pivot", tui_thousands(i->deferred, n));
         if (i->deferred && (i->evicted || i->promoted)) base_buf_puts(&b, ", ");
         put_rows(&b, i->evicted, "evicted", &i->head);
         if (i->evicted && i->promoted) base_buf_puts(&b, ", ");
         put_rows(&b, i->promoted, "promoted", &i->body);
         if (i->again)
-            base_buf_printf(&b, "%smessage computed again (%u tokens)",
-                i->evicted || i->promoted || i->deferred ? "; " : "", i->again);
-        if (i->diff.len)
+            base_buf_printf(&b, "%smessage computed again (%u tokens)", b.len > start ? "; " : "", i->again);
+        if (i->answer_again)
             base_buf_printf(
-                &b, "%s%s", i->evicted || i->promoted || i->deferred || i->again ? "; " : "", i->diff.data);
+                &b, "%sanswer computed again (%u tokens)", b.len > start ? "; " : "", i->answer_again);
+        if (i->diff.len) base_buf_printf(&b, "%s%s", b.len > start ? "; " : "", i->diff.data);
         f.prefix_style = evicted_style;
         tui_flow_add(&f, evicted_style, b.data, b.len);
         base_buf_free(&b);

@@ -118,7 +118,8 @@ void tui_linear_event(const agent_event *e, tui_linear_text *t, base_buf *out)
         if (e->plan.deferred > 0)
             base_buf_printf(out, ", %lld tokens left below the pivot", (long long)e->plan.deferred);
         if (e->plan.again > 0)
-            base_buf_printf(out, ", %lld tokens of the message computed again", (long long)e->plan.again);
+            base_buf_printf(out, ", %lld tokens of the %s computed again", (long long)e->plan.again,
+                e->plan.cause && !strcmp(e->plan.cause, "answer") ? "answer" : "message");
         base_buf_putc(out, '\n');
         break;
     case AGENT_EVENT_visits:

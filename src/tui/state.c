@@ -564,7 +564,8 @@ static void on_plan(tui_state *s, const agent_event *e, int64_t now)
     tui_item *i = cache_item(s);
     i->evicted += (uint32_t)e->plan.evicted;
     i->promoted += (uint32_t)e->plan.promoted;
-    i->again += (uint32_t)e->plan.again;
+    const bool is_answer = e->plan.cause && !strcmp(e->plan.cause, "answer");
+    *(is_answer ? &i->answer_again : &i->again) += (uint32_t)e->plan.again;
     i->deferred += (uint32_t)e->plan.deferred;
     add_words(&i->head, &evicted);
     add_words(&i->body, &promoted);

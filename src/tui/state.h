@@ -30,8 +30,8 @@ typedef struct tui_item {
     char *name;    /* TOOL: the tool; CACHE: the plan's cause */
     char *summary; /* TOOL: one line */
     int64_t ms, exit_code;
-    uint32_t evicted, promoted, deferred,
-        again; /* CACHE; again: tokens of the message that were computed a second time */
+    uint32_t evicted, promoted, deferred, again,
+        answer_again; /* CACHE; tokens of the message, of an answer, that were computed a second time */
     bool streaming;
     bool unsettled;   /* ANSWER: tokens came, neither its final text nor a call yet */
     bool open;        /* unfolded by the person */
