@@ -1,6 +1,6 @@
 /*
  * The newest rows computed again over other lists: what a repair with signal=replay does to the message that asked (seed 002:
- * its first pass yields queries only). The new rows are made in copies of their blocks, so a cancel leaves the old ones.
+ * its first pass yields queries only), and what becomes of an answer (answer.c). Logits behind them are not computed: text follows. The new rows are made in copies of their blocks, so a cancel leaves the old ones.
  */
 #include <stdlib.h>
 
@@ -8,12 +8,9 @@
 #include "kv/state.h"
 #include "kv/visit.h"
 
-/* logits: of the chunk's last token, [n_vocab]; NULL: not asked for. */
-static int forward_chunk(
-    kv_session *s, kv_lists *lists, uint32_t n, float *logits, const atomic_bool *cancel, base_err *err)
+static int forward_chunk(kv_session *s, kv_lists *lists, uint32_t n, const atomic_bool *cancel, base_err *err)
 {
     uint32_t phases[KV_CHUNK];
-    const uint32_t last = n - 1;
     const uint32_t from = lists->n_tokens;
     for (uint32_t i = 0; i < n; i++) phases[i] = s->phases[from + i];
     int r = kv_lists_append(lists, n, err);
@@ -22,15 +19,8 @@ static int forward_chunk(
     const model_reader *reader = NULL;
     r = kv__reader_begin(s, &rows, kv__part_at(s, from)->origin, s->ids + from, from, n, &reader, err);
     if (r) return r;
-    const model_batch batch = {.ids = s->ids + from,
-        .phases = phases,
-        .n = n,
-        .rows = &rows,
-        .want = &last,
-        .n_want = logits != NULL,
-        .logits = logits,
-        .reader = reader,
-        .cancel = cancel};
+    const model_batch batch = {
+        .ids = s->ids + from, .phases = phases, .n = n, .rows = &rows, .reader = reader, .cancel = cancel};
     s->computed += n;
     return s->compute.forward(s->compute.user, &batch, err);
 }
@@ -39,20 +29,13 @@ int kv__replay(kv_session *s, kv_lists *lists, uint32_t from, const atomic_bool 
 {
     const uint32_t first = from / MODEL_ROWS_BLOCK, n_blocks = s->table.n - first;
     kv_block **old = calloc(n_blocks + 1, sizeof(kv_block *));
-    float *logits = NULL; /* kept before: somebody goes on behind them */
-    if (s->logits && s->logits_at == s->n) logits = malloc(s->compute.n_vocab * sizeof *logits);
-    if (!old || (s->logits && s->logits_at == s->n && !logits)) {
-        free(old);
-        free(logits);
-        return base_fail(err, BASE_E_NOMEM, "no memory to compute a message again");
-    }
+    if (!old) return base_fail(err, BASE_E_NOMEM, "no memory to compute tokens again");
     for (uint32_t b = 0; b < n_blocks; b++) old[b] = kv_block_ref(s->table.blocks[first + b]);
     int r = kv_table_make_writable(&s->table, from, s->n, err);
     kv_lists_truncate(lists, from);
     while (!r && lists->n_tokens < s->n) {
         const uint32_t left = s->n - lists->n_tokens;
-        r = left > KV_CHUNK ? forward_chunk(s, lists, KV_CHUNK, NULL, cancel, err)
-                            : forward_chunk(s, lists, left, logits, cancel, err);
+        r = forward_chunk(s, lists, left < KV_CHUNK ? left : KV_CHUNK, cancel, err);
     }
     for (uint32_t b = 0; b < n_blocks; b++) {
         if (!r) {
@@ -65,12 +48,8 @@ int kv__replay(kv_session *s, kv_lists *lists, uint32_t from, const atomic_bool 
     }
     for (uint32_t i = from; i < s->n && !r; i++)
         s->file_row[i] = KV_NO_ROW; /* other rows than those on disk */
-    if (!r && logits)
-        kv__keep_logits(s, logits);
-    else if (!r)
-        s->logits_at = 0;
+    if (!r) s->logits_at = 0;
     free(old);
-    free(logits);
     kv__reading_cut(s, from); /* other keys */
     kv__visit_cut(s, from);
     return r;
