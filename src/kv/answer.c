@@ -13,9 +13,9 @@
  */
 static uint32_t find_first(const kv_session *s)
 {
-    uint32_t from = s->n;
-    for (size_t i = s->n_parts; i-- > 0 && kv_origin_is_written(s->parts[i].origin);)
-        if (s->parts[i].origin == KV_ORIGIN_ANSWER && s->parts[i].from >= s->read_to) from = s->parts[i].from;
+    const kv_part *last = s->n_parts ? &s->parts[s->n_parts - 1] : NULL;
+    if (!last || last->origin != KV_ORIGIN_ANSWER || s->read_to >= s->n) return s->n;
+    uint32_t from = last->from > s->read_to ? last->from : s->read_to;
     if (s->n - from > KV_CHUNK) from = s->n - KV_CHUNK;
     for (uint32_t t = from; t < s->n; t++) /* those must not be read, or are not written any more */
         if (kv_bits_get(s->barred, t) || kv_bits_get(s->stale, t) || kv_bits_get(s->dead, t) ||
@@ -44,4 +44,9 @@ int kv_session_read_again(kv_session *s, const atomic_bool *cancel, base_err *er
     const int r = kv__apply(s, p, false, cancel, err);
     kv_plan_free(p);
     return r;
+}
+
+int kv__end_answer(kv_session *s, kv_origin next, const atomic_bool *cancel, base_err *err)
+{
+    return s->automatic && next != KV_ORIGIN_ANSWER ? kv_session_read_again(s, cancel, err) : 0;
 }

@@ -26,6 +26,7 @@ static int compute_ahead(kv_session *s, const kv_segment *segment, model_batch *
 {
     int r = kv__check_append(s, segment, ids, n, err);
     if (!r && s->pending != KV_NO_ROW) r = kv__settle(s, batch->cancel, err);
+    if (!r) r = kv__end_answer(s, segment->origin, batch->cancel, err);
     if (!r) r = kv_table_make_writable(&s->table, s->n, s->n + n, err);
     if (!r) r = kv_lists_append(&s->lists, n, err);
     if (r) {

@@ -634,7 +634,7 @@ int kv_session_append(kv_session *s, const kv_segment *g, const int32_t *ids, ui
     kv_signal_init(&kept, s->compute.shape.n_layer, s->compute.n_head, s->compute.shape.head_dim);
     if (s->pending != KV_NO_ROW && s->automatic && (last_logits || kv_origin_is_written(g->origin)))
         r = kv__settle(s, cancel, err);
-    if (!r && s->automatic && !kv_origin_is_written(g->origin)) r = kv_session_read_again(s, cancel, err);
+    if (!r) r = kv__end_answer(s, g->origin, cancel, err);
     if (r) return r;
     const uint32_t n_whole = g->logged && g->logged->of > n ? g->logged->of : n;
     choose_queries(s, g, n_whole, &w);

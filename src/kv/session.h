@@ -211,8 +211,8 @@ int kv_session_repair(kv_session *s, uint32_t from, uint32_t to, const uint32_t 
     const atomic_bool *cancel, base_err *err);
 
 /*
- * Computes again what the model wrote last, where its tokens could not choose whom to read (visited=again). An append of anything else does
- * it first; in idle time nobody waits for it, and the rows are the same. Nothing to do is fine; a cancel leaves them as they were.
+ * Computes again what the model wrote last, where its tokens could not choose whom to read (visited=again). An append of anything else, a
+ * call too, does it first; in idle time nobody waits for it, and the rows are the same. Nothing to do is fine; a cancel leaves them as they were.
  */
 int kv_session_read_again(kv_session *s, const atomic_bool *cancel, base_err *err);
 

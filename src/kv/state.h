@@ -221,6 +221,9 @@ static inline bool kv__is_deferred(const kv_session *s, uint32_t lane, uint32_t 
     return s->cut[t] && lane >= (uint32_t)s->cut[t] * s->compute.shape.n_head_kv;
 }
 
+/* answer.c: kv_session_read_again, when a token of origin `next` follows, in a session that decides by itself. */
+int kv__end_answer(kv_session *s, kv_origin next, const atomic_bool *cancel, base_err *err);
+
 /*
  * prune.c: the layer at which this segment's prefill is cut, 0: none; chooses among what is pending and has it computed, by a plan; what
  * that plan leaves to do, once it is applied.
