@@ -351,14 +351,13 @@ void agent_settle(agent *a)
 static void read_again(agent *a)
 {
     const engine_ops *ops = a->engine->ops;
-    kv_stats before, after;
     base_err err = {0};
-    if (!ops->read_again || a->ended) return;
-    ops->stats(a->engine, &before);
+    if (!ops->read_again || a->ended || !ops->unread(a->engine)) return;
     const int rc = ops->read_again(a->engine, &err);
-    if (rc && rc != BASE_E_CANCELLED) agent__notice(a, "the answer could not be computed again: %s", err.msg);
-    ops->stats(a->engine, &after);
-    if (after.epoch != before.epoch) agent__save(a);
+    if (!rc)
+        agent__save(a);
+    else if (rc != BASE_E_CANCELLED)
+        agent__notice(a, "the answer could not be computed again: %s", err.msg);
 }
 
 void agent_idle(agent *a)

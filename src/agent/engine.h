@@ -81,6 +81,7 @@ typedef struct engine_ops {
     void (*learn)(engine *e);
     /* What was written last, computed again while nobody waits (kv_session_read_again). NULL: an engine without. */
     int (*read_again)(engine *e, base_err *err);
+    uint32_t (*unread)(const engine *e); /* tokens that this would be; NULL with read_again */
 
     /* The next token. set_grammar takes ownership (NULL: none); sampling may change between answers. */
     int (*set_tools)(

@@ -296,6 +296,11 @@ static int local_read_again(engine *e, base_err *err)
     return kv_session_read_again(l->session, l->cancel, err);
 }
 
+static uint32_t local_unread(const engine *e)
+{
+    return kv_session_unread(as_local(e)->session);
+}
+
 /* --- looking ------------------------------------------------------------------------------------------------------------ */
 
 static const char no_room_above[] = "fresh text is computed in full: too few layers lie above that pivot to "
@@ -660,6 +665,7 @@ static const engine_ops local_ops = {
     .restart = local_restart,
     .learn = local_learn,
     .read_again = local_read_again,
+    .unread = local_unread,
     .set_tools = local_set_tools,
     .set_sampling = local_set_sampling,
     .answer_begins = local_answer_begins,

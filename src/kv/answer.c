@@ -31,16 +31,21 @@ static bool anybody_out(const kv_session *s)
     return false;
 }
 
-int kv_session_read_again(kv_session *s, const atomic_bool *cancel, base_err *err)
+uint32_t kv_session_unread(const kv_session *s)
 {
     if (s->parameters.visited != KV_VISITED_AGAIN || !kv__visitors(s) || s->pending != KV_NO_ROW ||
         !anybody_out(s))
         return 0;
-    const uint32_t from = find_first(s);
-    if (from >= s->n) return 0;
+    return s->n - find_first(s);
+}
+
+int kv_session_read_again(kv_session *s, const atomic_bool *cancel, base_err *err)
+{
+    const uint32_t n = kv_session_unread(s);
+    if (!n) return 0;
     kv_plan *p = kv_plan_new(s->epoch, KV_CAUSE_ANSWER, s->n, s->n_lanes);
     if (!p) return base_fail(err, BASE_E_NOMEM, "no memory for a plan over %u rows", s->n);
-    p->replay_from = from;
+    p->replay_from = s->n - n;
     const int r = kv__apply(s, p, false, cancel, err);
     kv_plan_free(p);
     return r;
