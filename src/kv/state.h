@@ -1,6 +1,6 @@
 /*
- * What a session is made of; for the files of src/kv only. session.c owns the sequence, protect.c and select.c decide what
- * an eviction pass keeps, repair.c what comes back, manual.c what a person says, snapshot.c what is on disk.
+ * What a session is made of; for the files of src/kv only. session.c owns the sequence, append.c lets it grow, protect.c and
+ * select.c decide what an eviction pass keeps, repair.c what comes back, manual.c what a person says, snapshot.c what is on disk.
  */
 #ifndef KVIST_KV_STATE_H
 #define KVIST_KV_STATE_H
@@ -172,7 +172,7 @@ void kv__part_add(kv_session *s, const kv_part *p);        /* copies spans and l
 void kv__part_fini(kv_part *p);
 
 /*
- * session.c: the steps of an append. A segment that does not fit is an error; its record is opened behind the last token; the
+ * append.c: the steps of an append. A segment that does not fit is an error; its record is opened behind the last token; the
  * rows are staged behind the lists; published, they are part of the sequence, withdrawn, they never were.
  */
 int kv__check_append(const kv_session *s, const kv_segment *g, const int32_t *ids, uint32_t n, base_err *err);
@@ -235,7 +235,7 @@ int kv__settle(kv_session *s, const atomic_bool *cancel, base_err *err);
 int kv__settled(kv_session *s, base_err *err);
 /* pivot_detect.c: at the first bulk of a model whose cut is not known. */
 int kv__detect_when_due(kv_session *s, const kv_segment *g, const atomic_bool *cancel, base_err *err);
-/* session.c: a complete message or result is the newest signal, remembered, and the request when it asks. */
+/* append.c: a complete message or result is the newest signal, remembered, and the request when it asks. */
 int kv__take_signal(
     kv_session *s, kv_origin origin, uint32_t turn, bool is_whole, kv_signal *kept, base_err *err);
 /* repair_choose.c: the rows that come with anchor i. */
@@ -289,7 +289,7 @@ bool kv__plan_computes(const kv_session *s, const kv_plan *plan);
 int kv__replay(kv_session *s, kv_lists *lists, uint32_t from, const atomic_bool *cancel, base_err *err);
 
 /*
- * session.c: the forward pass of token i again, over the rows that are active below it, into a row nobody sees. queries
+ * recompute.c: the forward pass of token i again, over the rows that are active below it, into a row nobody sees. queries
  * ([n_layer][n_head][1][head_dim]) and logits may be NULL.
  */
 int kv__recompute(
