@@ -43,6 +43,7 @@ static const char usage[] =
     "comes first\n"
     "                       late NAME: rows are computed once, with everything active, and cut before each "
     "call\n"
+    "                       rounded NAME: rows are rounded to 8 bits as soon as 256 of them are there\n"
     "  --most TOKENS        longer sessions are left out (8000)\n"
     "  --out FILE           results as JSON lines; --resume: FILE may exist, what it has is not run again\n"
     "  --seconds N          begin no session after so long (no limit)\n"
@@ -74,6 +75,7 @@ typedef struct tally {
     uint64_t raw_compact;       /* of the tokens computed again, which read all that stands before them */
     uint32_t peak, live, live_compact;
     double seconds;
+    bool rounded; /* the session's rows are, in 8 bits */
 } tally;
 
 typedef struct bench {
@@ -243,6 +245,7 @@ static int append(kv_session *s, kv_origin origin, uint32_t turn, const model_id
     if (!n) return 0;
     int r = kv_session_append(s, &g, ids->ids + from, n, logits, NULL, NULL, err);
     kv_session_get_stats(s, &stats);
+    if (!r && t->rounded) r = kv_session_round(s, stats.n_tokens - n, err);
     t->computed += n;
     t->raw += (uint64_t)n * stats.n_tokens;
     t->effective += (uint64_t)n * stats.active;
@@ -280,12 +283,12 @@ static bool is_closed(base_buf *text)
 }
 
 /* The call that a session would write, in a fork of it: the most probable token each time, until it is closed or too long. */
-static int write_call(
-    bench *b, const kv_session *whole, uint32_t turn, base_buf *call, double *ret_lead, base_err *err)
+static int write_call(bench *b, const kv_session *whole, uint32_t turn, bool rounded, base_buf *call,
+    double *ret_lead, base_err *err)
 {
     static const char opening[] = "<tool_call>\n", name[] = "{\"name\": \"";
     float *logits = base_xmalloc(b->info->n_vocab * sizeof *logits);
-    tally aside = {.n_calls = 0};
+    tally aside = {.rounded = rounded};
     model_ids ids = {0};
     kv_session *s = NULL;
     add_text(b, opening, &ids);
@@ -331,7 +334,7 @@ static int compare_call(
 {
     base_buf call = {0};
     double lead = INFINITY;
-    const int r = write_call(b, s, turn, &call, &lead, err);
+    const int r = write_call(b, s, turn, t->rounded, &call, &lead, err);
     if (!r) count_written(&call, lead, expected, t);
     base_buf_free(&call);
     return r;
@@ -353,12 +356,12 @@ static void count_compact(const kv_session *s, tally *t)
 
 enum { SETS_MOST = 8, CONDITIONS_MOST = 32 };
 
-/* "NAME", "NAME:SET=VALUE:SET=VALUE...", or either behind "late ". name and set point into parts: it is not copied. */
+/* "NAME", "NAME:SET=VALUE:SET=VALUE...", or either behind "late " or "rounded ". name and set point into parts: it is not copied. */
 typedef struct choice {
     char text[128]; /* as it was written */
     char parts[128];
     const char *name, *set[SETS_MOST + 1];
-    bool late;
+    bool late, rounded;
 } choice;
 
 /* A policy at a share of the session's rows, and what came of it. */
@@ -370,10 +373,12 @@ typedef struct condition {
 
 static void choose(choice *ret, const char *text)
 {
-    static const char late[] = "late ";
-    *ret = (choice){.late = !strncmp(text, late, sizeof late - 1)};
+    static const char late[] = "late ", rounded[] = "rounded ";
+    *ret = (choice){.late = !strncmp(text, late, sizeof late - 1),
+        .rounded = !strncmp(text, rounded, sizeof rounded - 1)};
+    const size_t before = ret->late ? sizeof late - 1 : ret->rounded ? sizeof rounded - 1 : 0;
     snprintf(ret->text, sizeof ret->text, "%s", text);
-    snprintf(ret->parts, sizeof ret->parts, "%s", text + (ret->late ? sizeof late - 1 : 0));
+    snprintf(ret->parts, sizeof ret->parts, "%s", text + before);
     char *left = ret->parts;
     ret->name = strsep(&left, ":");
     for (int i = 0; left && i < SETS_MOST; i++) ret->set[i] = strsep(&left, ":");
@@ -433,7 +438,7 @@ static int count_call(bench *b, const kv_session *s, const condition *c, uint32_
     base_grow(&b->calls, &b->cap_calls, b->n_calls + 1, sizeof *b->calls);
     b->calls[b->n_calls++] = (base_buf){0};
     double lead = INFINITY;
-    const int r = write_call(b, s, turn, &b->calls[at], &lead, err);
+    const int r = write_call(b, s, turn, false, &b->calls[at], &lead, err);
     if (!r) count_written(&b->calls[at], lead, &b->calls[at], t);
     return r;
 }
@@ -444,6 +449,7 @@ static int replay(bench *b, const condition *c, tally *t, condition *late, uint3
     const uint64_t start = base_clock_ns();
     const condition full = {.policy = {.name = "full"}};
     const kv_options o = options_of(b, c ? c : &full);
+    t->rounded = c && c->policy.rounded;
     kv_session *s = NULL;
     uint32_t turn = 0, from = 0, at = 0; /* from: of the newest message or result; at: of the calls */
     int r = kv_session_new(&s, b->model, &o, NULL, err);

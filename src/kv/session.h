@@ -265,6 +265,11 @@ int kv_session_set_spans(kv_session *s, uint32_t at, const kv_span *spans, uint3
  * number of lanes is BASE_E_STATE. Re-executing a log: set `epoch` to kv_stats.epoch when n_tokens is reached.
  */
 int kv_session_apply(kv_session *s, const kv_plan *plan, base_err *err);
+/*
+ * Experiments: rows of tokens at and behind `from` become what the 8-bit tier would give back, in blocks of 256 tokens that are whole and
+ * shared with nobody.
+ */
+int kv_session_round(kv_session *s, uint32_t from, base_err *err);
 /* Whether append evicts by itself (it does, unless a log is being re-executed). */
 void kv_session_set_automatic(kv_session *s, bool on);
 

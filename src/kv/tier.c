@@ -128,6 +128,22 @@ static uint64_t pack_cold(kv_session *s, uint64_t have, uint64_t host)
     return have;
 }
 
+int kv_session_round(kv_session *s, uint32_t from, base_err *err)
+{
+    int r = 0;
+    for (uint32_t b = from / MODEL_ROWS_BLOCK; (b + 1) * MODEL_ROWS_BLOCK <= s->n && !r; b++) {
+        const uint32_t first = b * MODEL_ROWS_BLOCK, end = first + MODEL_ROWS_BLOCK;
+        if (!is_computed(s, b) || !kv_table_pack(&s->table, b)) continue;
+        r = kv_table_unpack(&s->table, first, end, err);
+        for (uint32_t t = first; t < end; t++) s->file_row[t] = KV_NO_ROW;
+    }
+    kv__visit_cut(s, from);
+    s->holed = true; /* its rows are nobody else's */
+    s->logits_at = 0;
+    s->epoch++;
+    return r;
+}
+
 /* The oldest cold blocks, of `excess` bytes or fewer, are given up: a plan. */
 static int give_up(kv_session *s, uint64_t excess, base_err *err)
 {

@@ -17,7 +17,11 @@
 #include "base/fs.h"
 #include "base/mem.h"
 
-enum { BUDGET = 2500, N_TURNS = 4 }; /* rows a lane: the prompt and a request fit, four requests do not */
+enum {
+    BUDGET = 1950,
+    N_TURNS = 4,
+    DEFINITIONS = 8
+}; /* rows a lane: the prompt and a request fit, four requests do not */
 
 static char folder[64], tree[96];
 static char *model_path;
@@ -38,12 +42,12 @@ static int drop_folders(void **state)
     return base_fs_remove(folder, NULL);
 }
 
-/* A request with about 500 tokens of source in it, another one each turn. */
+/* A request with some 300 tokens of source in it, another one each turn. */
 static void ask(agent_session *s, int turn)
 {
     base_buf text = {0};
     base_buf_puts(&text, "What does this compute?\n");
-    for (int i = turn * 16; i < turn * 16 + 16; i++)
+    for (int i = turn * DEFINITIONS; i < (turn + 1) * DEFINITIONS; i++)
         base_buf_printf(&text,
             "def step_%d(left, right):\n    total = left * %d + right\n    return total if total > %d else "
             "left\n\n",
