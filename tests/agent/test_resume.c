@@ -17,11 +17,8 @@
 #include "base/fs.h"
 #include "base/mem.h"
 
-enum {
-    BUDGET = 1950,
-    N_TURNS = 4,
-    DEFINITIONS = 8
-}; /* rows a lane: the prompt and a request fit, four requests do not */
+/* Rows a lane: the prompt and a request fit, three requests do not. */
+enum { BUDGET = 1950, N_TURNS = 4, DEFINITIONS = 8 };
 
 static char folder[64], tree[96];
 static char *model_path;
