@@ -19,7 +19,7 @@
 #include "kv/visit.h"
 #include "model/quant.h"
 
-enum { CTX = 4000, BUDGET = 1000, VISITORS = 200, BATCH = 300 };
+enum { CTX = 2000, TOKENS = 1600, BUDGET = 1000, VISITORS = 200, BATCH = 300 };
 
 typedef struct row {
     float mass;
@@ -33,18 +33,18 @@ static int by_mass(const void *a, const void *b)
     return x->token < y->token ? -1 : 1;
 }
 
-/* 3,000 tokens of which most are evicted; some of them may not come. */
+/* TOKENS of which many are evicted; some of them may not come. */
 static kv_session *open_evicted(fake_model *m, const char *const *set)
 {
     const kv_compute c = fake_compute(m, CTX);
     kv_session *s = NULL;
     base_err err = {0};
-    int32_t ids[3000];
+    int32_t ids[TOKENS];
     if (kv_session_new_over(&s, &c, &(kv_options){.budget = BUDGET, .repair = -1, .set = set}, NULL, &err))
         fail_msg("%s", err.msg);
-    kit_make_ids(ids, 3000, FAKE_VOCAB, 4);
+    kit_make_ids(ids, TOKENS, FAKE_VOCAB, 4);
     kit_append(s, KV_ORIGIN_USER, 1, ids, 40, NULL);
-    kit_append(s, KV_ORIGIN_TOOL, 1, ids + 40, 2960, NULL);
+    kit_append(s, KV_ORIGIN_TOOL, 1, ids + 40, TOKENS - 40, NULL);
     assert_int_equal(kv_session_manual(s, KV_MANUAL_DROP, 700, 760, NULL), 0);
     assert_int_equal(kv_session_mark_stale(s, 900, 930, NULL), 0);
     return s;
