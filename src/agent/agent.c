@@ -354,6 +354,7 @@ static void read_again(agent *a)
     base_err err = {0};
     if (!ops->read_again || a->ended || !ops->unread(a->engine)) return;
     const int rc = ops->read_again(a->engine, &err);
+    agent__tell_visits(a); /* else they would count as the next message's */
     if (!rc)
         agent__save(a);
     else if (rc != BASE_E_CANCELLED)

@@ -215,15 +215,15 @@ static void test_turn__the_last_attempt_stays_and_words_alone_are_asked_again(vo
     free_host(&h);
 }
 
+static const char fenced[] =
+    "answer <<X\nThe sign is wrong:\n```python\ndef add(a, b):\n    return a + b\n```\nX\nanswer Fixed.\n";
+
 static void test_turn__a_fenced_definition_without_a_call_is_offered_as_a_rewrite(void **state)
 {
     put_file("add.py", "def add(a, b):\n    return a - b\n");
     put_file("test_add.sh", "grep -q 'a + b' add.py\n");
     host h = new_host();
-    agent_session *s = open_session(&h,
-        "answer <<X\nThe sign is wrong:\n```python\ndef add(a, b):\n    return a + b\n```\nX\nanswer "
-        "Fixed.\n",
-        AGENT_MODE_ASK, NULL, true);
+    agent_session *s = open_session(&h, fenced, AGENT_MODE_ASK, NULL, true);
     submit(s, &h, "test_add.sh fails; fix add");
     assert_file("add.py", "def add(a, b):\n    return a + b\n");
     agent_session_close(s);
@@ -235,10 +235,7 @@ static void test_turn__a_test_without_its_runner_judges_nothing(void **state)
 {
     put_file("add.py", "def add(a, b):\n    return a - b\n");
     host h = new_host();
-    agent_session *s = open_session(&h,
-        "answer <<X\nThe sign is wrong:\n```python\ndef add(a, b):\n    return a + b\n```\nX\nanswer "
-        "Fixed.\n",
-        AGENT_MODE_ASK, NULL, true);
+    agent_session *s = open_session(&h, fenced, AGENT_MODE_ASK, NULL, true);
     submit(s, &h, "`no-such-runner test_add` fails; fix add in add.py");
     assert_file("add.py", "def add(a, b):\n    return a + b\n");
     assert_true(told(&h, "what runs it is not installed: no-such-runner test_add"));
