@@ -9,8 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+/*
+ * The net, many times what a text takes. It grows with the length, since some grammars never end on a little text (Lua's on a file
+ * of one word), and that is not worth five seconds.
+ */
 enum {
-    PARSE_MICROSECONDS = 5000000,
+    PARSE_MICROSECONDS = 500000,
+    PARSE_BYTE_MICROSECONDS = 20,
+    PARSE_MOST_MICROSECONDS = 5000000,
     LOOK_AHEAD = 4096,
     SAME_LEAST = 64 /* bytes of a node that are worth a look at the older ones */
 };
@@ -277,7 +283,9 @@ bool code_tree_make(const code_grammar *g, const char *text, size_t n, code_earl
     if (parser == NULL) return false;
     TSTree *tree = NULL;
     if (ts_parser_set_language(parser, g->language)) {
-        ts_parser_set_timeout_micros(parser, PARSE_MICROSECONDS);
+        uint64_t most = PARSE_MICROSECONDS + (uint64_t)n * PARSE_BYTE_MICROSECONDS;
+        if (most > PARSE_MOST_MICROSECONDS) most = PARSE_MOST_MICROSECONDS;
+        ts_parser_set_timeout_micros(parser, most);
         tree = ts_parser_parse_string(
             parser, earlier != NULL ? earlier->tree : NULL, n != 0 ? text : "", (uint32_t)n);
     }
