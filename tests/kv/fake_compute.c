@@ -155,22 +155,21 @@ static int choose(fake_model *m, const model_batch *b, uint32_t layer, uint32_t 
     return r;
 }
 
-static bool is_listed(const model_lane_list *list, uint32_t index)
-{
-    for (uint32_t r = 0; r < list->n_runs; r++)
-        if (index >= list->runs[r].index && index < list->runs[r].index + list->runs[r].n) return true;
-    return false;
-}
-
-/* Folds those of the chosen rows that the batch's own list does not have. */
+/* Folds those of the chosen rows that the batch's own list does not have. Both lists ascend. */
 static uint64_t fold_visitors(
     const model_batch *b, const model_rows_view *chosen, uint32_t lane, uint64_t hash)
 {
-    const model_lane_list *list = &chosen->lanes[lane];
-    for (uint32_t r = 0; r < list->n_runs; r++)
-        for (uint32_t i = 0; i < list->runs[r].n; i++)
-            if (!is_listed(&b->rows->lanes[lane], list->runs[r].index + i))
+    const model_lane_list *list = &chosen->lanes[lane], *own = &b->rows->lanes[lane];
+    uint32_t at = 0; /* the first of the own runs that ends behind the row */
+    for (uint32_t r = 0; r < list->n_runs; r++) {
+        if (r && list->runs[r].index < list->runs[r - 1].index) abort();
+        for (uint32_t i = 0; i < list->runs[r].n; i++) {
+            const uint32_t index = list->runs[r].index + i;
+            while (at < own->n_runs && own->runs[at].index + own->runs[at].n <= index) at++;
+            if (at == own->n_runs || index < own->runs[at].index)
                 hash = fold_row(b->rows, lane, list->runs[r].slot + i, hash);
+        }
+    }
     return hash;
 }
 

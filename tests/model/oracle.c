@@ -73,14 +73,20 @@ static double element(const gguf_tensor *t, uint64_t row, uint32_t i)
 
 /* ---- arithmetic ---- */
 
-/* out[n_out] = w x + bias */
-static void product(const gguf_tensor *w, const float *bias, const double *x, double *out)
+/* out[n][n_out] = w x[n][n_in] + bias. A row's numbers are read out of the file once for all tokens. */
+static void product(const gguf_tensor *w, const float *bias, uint32_t n, const double *x, double *out)
 {
-    for (uint64_t r = 0; r < w->ne[1]; r++) {
-        double sum = bias ? bias[r] : 0;
-        for (uint32_t i = 0; i < w->ne[0]; i++) sum += element(w, r, i) * x[i];
-        out[r] = sum;
+    const uint64_t n_in = w->ne[0], n_out = w->ne[1];
+    double *row = base_xcalloc(n_in, sizeof *row);
+    for (uint64_t r = 0; r < n_out; r++) {
+        for (uint32_t i = 0; i < n_in; i++) row[i] = element(w, r, i);
+        for (uint32_t t = 0; t < n; t++) {
+            double sum = bias ? bias[r] : 0;
+            for (uint32_t i = 0; i < n_in; i++) sum += row[i] * x[t * n_in + i];
+            out[t * n_out + r] = sum;
+        }
     }
+    free(row);
 }
 
 static void norm(const float *w, const double *x, uint32_t n, double *out)
@@ -150,9 +156,9 @@ static turn turn_of(const oracle *o, uint32_t layer)
 /* Everything of one run; sized for the whole sequence. */
 typedef struct work {
     uint32_t head_dim, n_q, n_kv;
-    double *x;         /* [n][n_embd] */
-    double *q, *k, *v; /* [n][...] of the layer at hand */
-    double *normed, *wide, *gate, *weights_of_rows, *mixed;
+    double *x;                                        /* [n][n_embd] */
+    double *q, *k, *v, *normed, *wide, *gate, *mixed; /* [n][...] of the layer at hand */
+    double *weights_of_rows;                          /* of one token and head */
 } work;
 
 static void attend(const oracle *o, work *w, uint32_t layer, uint32_t t)
@@ -163,7 +169,8 @@ static void attend(const oracle *o, work *w, uint32_t layer, uint32_t t)
     for (uint32_t head = 0; head < s->n_head; head++) {
         uint32_t kv = head / group, lane = layer * s->n_head_kv + kv;
         const double *q = w->q + (size_t)t * w->n_q + head * d;
-        double max = -INFINITY, sum = 0, *p = w->weights_of_rows, *out = w->mixed + head * d;
+        double max = -INFINITY, sum = 0, *p = w->weights_of_rows,
+               *out = w->mixed + (size_t)t * w->n_q + head * d;
         for (uint32_t i = 0; i <= t; i++) {
             p[i] = -INFINITY;
             if (o->mask && !o->mask(o->user, lane, t, i)) continue;
@@ -187,13 +194,15 @@ static void layer_of(const oracle *o, work *w, uint32_t layer)
     int l = (int)layer;
     turn how = turn_of(o, layer);
 
+    for (uint32_t t = 0; t < o->n; t++)
+        norm(weights(o, l, "attn_norm.weight"), w->x + (size_t)t * n_embd, n_embd,
+            w->normed + (size_t)t * n_embd);
+    product(tensor_of(o, l, "attn_q.weight"), weights(o, l, "attn_q.bias"), o->n, w->normed, w->q);
+    product(tensor_of(o, l, "attn_k.weight"), weights(o, l, "attn_k.bias"), o->n, w->normed, w->k);
+    product(tensor_of(o, l, "attn_v.weight"), weights(o, l, "attn_v.bias"), o->n, w->normed, w->v);
     for (uint32_t t = 0; t < o->n; t++) {
         double *q = w->q + (size_t)t * w->n_q, *k = w->k + (size_t)t * w->n_kv,
                *v = w->v + (size_t)t * w->n_kv;
-        norm(weights(o, l, "attn_norm.weight"), w->x + (size_t)t * n_embd, n_embd, w->normed);
-        product(tensor_of(o, l, "attn_q.weight"), weights(o, l, "attn_q.bias"), w->normed, q);
-        product(tensor_of(o, l, "attn_k.weight"), weights(o, l, "attn_k.bias"), w->normed, k);
-        product(tensor_of(o, l, "attn_v.weight"), weights(o, l, "attn_v.bias"), w->normed, v);
         norm_heads(weights(o, l, "attn_q_norm.weight"), q, s->n_head, d);
         norm_heads(weights(o, l, "attn_k_norm.weight"), k, s->n_head_kv, d);
         for (uint32_t h = 0; h < s->n_head; h++) rope(q + h * d, d, o->phases[t], how);
@@ -209,21 +218,24 @@ static void layer_of(const oracle *o, work *w, uint32_t layer)
             for (uint32_t c = 0; c < d; c++)
                 o->keys[(((size_t)layer * s->n_head_kv + h) * o->n + t) * d + c] = (float)k[h * d + c];
     }
+    for (uint32_t t = 0; t < o->n; t++) attend(o, w, layer, t);
+    product(tensor_of(o, l, "attn_output.weight"), NULL, o->n, w->mixed, w->normed);
     for (uint32_t t = 0; t < o->n; t++) {
-        double *x = w->x + (size_t)t * n_embd;
-        attend(o, w, layer, t);
-        product(tensor_of(o, l, "attn_output.weight"), NULL, w->mixed, w->normed);
-        norm_heads(weights(o, l, "post_attention_norm.weight"), w->normed, 1, n_embd);
-        for (uint32_t i = 0; i < n_embd; i++) x[i] += w->normed[i];
-        norm(weights(o, l, "ffn_norm.weight"), x, n_embd, w->normed);
-        product(tensor_of(o, l, "ffn_gate.weight"), NULL, w->normed, w->gate);
-        product(tensor_of(o, l, "ffn_up.weight"), NULL, w->normed, w->wide);
-        for (uint32_t i = 0; i < s->n_ff; i++)
-            w->wide[i] *= is_gemma(o) ? gelu(w->gate[i]) : silu(w->gate[i]);
-        product(tensor_of(o, l, "ffn_down.weight"), NULL, w->wide, w->normed);
-        norm_heads(weights(o, l, "post_ffw_norm.weight"), w->normed, 1, n_embd);
+        double *x = w->x + (size_t)t * n_embd, *normed = w->normed + (size_t)t * n_embd;
+        norm_heads(weights(o, l, "post_attention_norm.weight"), normed, 1, n_embd);
+        for (uint32_t i = 0; i < n_embd; i++) x[i] += normed[i];
+        norm(weights(o, l, "ffn_norm.weight"), x, n_embd, normed);
+    }
+    product(tensor_of(o, l, "ffn_gate.weight"), NULL, o->n, w->normed, w->gate);
+    product(tensor_of(o, l, "ffn_up.weight"), NULL, o->n, w->normed, w->wide);
+    for (size_t i = 0; i < (size_t)o->n * s->n_ff; i++)
+        w->wide[i] *= is_gemma(o) ? gelu(w->gate[i]) : silu(w->gate[i]);
+    product(tensor_of(o, l, "ffn_down.weight"), NULL, o->n, w->wide, w->normed);
+    for (uint32_t t = 0; t < o->n; t++) {
+        double *x = w->x + (size_t)t * n_embd, *normed = w->normed + (size_t)t * n_embd;
+        norm_heads(weights(o, l, "post_ffw_norm.weight"), normed, 1, n_embd);
         for (uint32_t i = 0; i < n_embd; i++) {
-            x[i] += w->normed[i];
+            x[i] += normed[i];
             if (o->hidden) o->hidden[((size_t)layer * o->n + t) * n_embd + i] = (float)x[i];
         }
     }
@@ -242,21 +254,23 @@ void oracle_run(const oracle *o)
     w.q = base_xcalloc((size_t)o->n * w.n_q, sizeof(double));
     w.k = base_xcalloc((size_t)o->n * w.n_kv, sizeof(double));
     w.v = base_xcalloc((size_t)o->n * w.n_kv, sizeof(double));
-    w.normed = base_xcalloc(s->n_embd, sizeof(double));
-    w.wide = base_xcalloc(s->n_ff, sizeof(double));
-    w.gate = base_xcalloc(s->n_ff, sizeof(double));
+    w.normed = base_xcalloc((size_t)o->n * s->n_embd, sizeof(double));
+    w.wide = base_xcalloc((size_t)o->n * s->n_ff, sizeof(double));
+    w.gate = base_xcalloc((size_t)o->n * s->n_ff, sizeof(double));
     w.weights_of_rows = base_xcalloc(o->n, sizeof(double));
-    w.mixed = base_xcalloc(w.n_q, sizeof(double));
+    w.mixed = base_xcalloc((size_t)o->n * w.n_q, sizeof(double));
     for (uint32_t t = 0; t < o->n; t++)
         for (uint32_t i = 0; i < s->n_embd; i++)
             w.x[(size_t)t * s->n_embd + i] = element(embd, (uint64_t)o->ids[t], i) * embd_scale;
     for (uint32_t l = 0; l < s->n_layer; l++) layer_of(o, &w, l);
-    for (uint32_t t = 0; t < o->n && o->logits; t++) {
-        double row[TINY_GGUF_VOCAB];
-        norm(weights(o, -1, "output_norm.weight"), w.x + (size_t)t * s->n_embd, s->n_embd, w.normed);
-        product(head ? head : embd, NULL, w.normed, row);
-        for (uint32_t i = 0; i < TINY_GGUF_VOCAB; i++)
-            o->logits[(size_t)t * TINY_GGUF_VOCAB + i] = (float)row[i];
+    if (o->logits) {
+        double *logits = base_xcalloc((size_t)o->n * TINY_GGUF_VOCAB, sizeof *logits);
+        for (uint32_t t = 0; t < o->n; t++)
+            norm(weights(o, -1, "output_norm.weight"), w.x + (size_t)t * s->n_embd, s->n_embd,
+                w.normed + (size_t)t * s->n_embd);
+        product(head ? head : embd, NULL, o->n, w.normed, logits);
+        for (size_t i = 0; i < (size_t)o->n * TINY_GGUF_VOCAB; i++) o->logits[i] = (float)logits[i];
+        free(logits);
     }
     double *all[] = {w.x, w.q, w.k, w.v, w.normed, w.wide, w.gate, w.weights_of_rows, w.mixed};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) free(all[i]);
