@@ -17,7 +17,8 @@ enum {
     WHOLE_FILE_LINES = 120, /* a named file up to this size comes whole */
     N_HITS = 8,
     LEAST_TOKENS = 40, /* an excerpt cut below this says nothing */
-    SURE_HITS = 3      /* taken whatever they score against the best one */
+    MAX_CALLERS = 24,
+    SURE_HITS = 3 /* taken whatever they score against the best one */
 };
 static const double LEAST_SHARE = 0.7; /* of the best score, for the hits behind those */
 
@@ -109,6 +110,8 @@ typedef struct gathering {
     uint32_t n_files; /* whole files that the request named */
     excerpt *excerpts;
     size_t n, cap;
+    base_buf callers;      /* who calls what the request asks about */
+    base_buf caller_items; /* and what the event says of that */
 } gathering;
 
 static bool is_shown(const agent *a, const char *path, uint32_t line, uint32_t line_end)
@@ -216,19 +219,29 @@ static int append_names(gathering *g, base_err *err)
     return rc;
 }
 
-/* A request that may end in writing some of what it gets once more, which takes all its rows. */
-static bool asks_for_change(const agent *a, const char *request)
+static bool has_any(const char *text, const char *const *words)
+{
+    for (; *words; words++)
+        if (agent__has_word(text, *words)) return true;
+    return false;
+}
+
+static bool speaks_of_change(const char *request)
 {
     static const char *const words[] = {"add", "change", "convert", "correct", "create", "delete", "edit",
         "fix", "implement", "improve", "insert", "make", "modify", "move", "optimize", "refactor", "remove",
-        "rename", "repair", "replace", "rewrite", "simplify", "update", "write"};
+        "rename", "repair", "replace", "rewrite", "simplify", "update", "write", NULL};
+    return has_any(request, words);
+}
+
+/* A request that may end in writing some of what it gets once more, which takes all its rows. */
+static bool asks_for_change(const agent *a, const char *request)
+{
     if (a->mode == AGENT_MODE_PLAN) return false;
     if (a->fix.wanted || !(strchr(request, '?') || agent__has_word(request, "explain") ||
                              agent__has_word(request, "describe")))
         return true;
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (agent__has_word(request, words[i])) return true;
-    return false;
+    return speaks_of_change(request);
 }
 
 /* What was chosen, told first and then computed. */
@@ -237,12 +250,14 @@ static int append_chosen(gathering *g, base_err *err)
     agent *a = g->a;
     base_buf items = {0};
     uint32_t expected = agent__count(a, g->request, strlen(g->request));
+    if (g->callers.len) expected += agent__count(a, g->callers.data, g->callers.len);
+    base_buf_add(&items, g->caller_items.data, g->caller_items.len);
     for (size_t i = 0; i < g->n; i++) {
         put_item(&items, &g->excerpts[i]);
         expected += agent__count(a, g->excerpts[i].text.data, g->excerpts[i].text.len);
     }
     base_buf_putc(&items, ']');
-    if (g->n)
+    if (g->n || g->callers.len)
         agent__emit(a,
             &(agent_event){.type = AGENT_EVENT_context, .context = {.turn = a->turn, .items = items.data}});
     base_buf_free(&items);
@@ -269,6 +284,9 @@ static int append_chosen(gathering *g, base_err *err)
         if (!rc) tool_workspace_mark_shown(a->workspace, e->path, e->version);
     }
     if (!rc && !a->fix.wanted) rc = append_names(g, err);
+    if (!rc && g->callers.len) rc = append_plain(a, g->callers.data, "callers", err);
+    base_buf_free(&g->callers);
+    base_buf_free(&g->caller_items);
     for (size_t i = 0; i < g->n; i++) {
         excerpt *e = &g->excerpts[i];
         base_buf_free(&e->text);
@@ -401,6 +419,87 @@ static void add_mentions(gathering *g)
     base_buf_free(&word);
 }
 
+/* --- who calls it ------------------------------------------------------------------------------------------------------- */
+
+static bool is_any(const char *word, const char *const *words)
+{
+    for (; *words; words++)
+        if (!strcasecmp(word, *words)) return true;
+    return false;
+}
+
+static const char *const says_called[] = {
+    "called", "caller", "callers", "calls", "invoked", "invokes", "used", "users", "uses", NULL};
+static const char *const says_call[] = {"call", "calling", "invoke", "use", NULL};
+static const char *const turns_round[] = {"do", "does", "did", NULL}; /* "What does it call?" */
+static const char *const between[] = {"of", "the", "function", "method", NULL};
+
+/* The callers of one symbol, a line each: a small model copies a list where it would miss what stands in five excerpts. */
+static void add_callers(gathering *g, const char *name)
+{
+    code_index *index = tool_workspace_index(g->a->workspace);
+    code_place *places = NULL;
+    code_caller *callers = NULL;
+    const uint32_t n_places = code_index_define(index, name, &places),
+                   n = n_places ? code_index_callers(index, name, MAX_CALLERS, &callers) : 0,
+                   shown = n < MAX_CALLERS ? n : MAX_CALLERS;
+    char why[] = "the request asks who calls it";
+    base_buf text = {0};
+    if (n) base_buf_printf(&text, "Callers of `%s`, all %u of the tree:\n", name, n);
+    for (uint32_t i = 0; i < shown; i++)
+        if (*callers[i].name)
+            base_buf_printf(&text, "- `%s` in %s:%u\n", callers[i].name, callers[i].path, callers[i].line);
+        else
+            base_buf_printf(&text, "- %s:%u, outside of all functions\n", callers[i].path, callers[i].line);
+    if (n > shown) base_buf_printf(&text, "- and %u more\n", n - shown);
+    if (n) {
+        const uint32_t tokens = agent__count(g->a, text.data, text.len);
+        base_buf about = {0};
+        base_buf_printf(&about, "%u caller%s of %s", n, n > 1 ? "s" : "", name);
+        const excerpt item = {.path = places[0].path,
+            .name = about.data,
+            .why = why,
+            .line = places[0].line,
+            .line_end = places[0].line_end,
+            .tokens = tokens};
+        put_item(&g->caller_items, &item);
+        base_buf_free(&about);
+        base_buf_printf(&g->callers, "%s\n", text.data);
+        g->left -= tokens < g->left ? tokens : g->left;
+    }
+    base_buf_free(&text);
+    code_callers_free(callers, shown);
+    code_places_free(places, n_places);
+}
+
+/* "Which functions call X", "where is X used": a word that is no name by its form has to stand next to the verb. */
+static void add_asked_callers(gathering *g)
+{
+    if (!has_any(g->request, says_called) &&
+        !(has_any(g->request, says_call) && !has_any(g->request, turns_round)))
+        return;
+    base_buf word = {0}, before = {0}, behind = {0};
+    bool asked, near = false;
+    uint32_t n = 0;
+    for (const char *at = g->request; n < MAX_MENTIONS && next_word(&at, &word, &asked);) {
+        const char *ahead = at;
+        if (!next_word(&ahead, &behind, &asked)) base_buf_clear(&behind);
+        const bool by = before.len && !strcasecmp(before.data, "by");
+        const bool beside = near || (behind.len && is_any(behind.data, says_called));
+        const bool is_verb = word.len && (is_any(word.data, says_called) || is_any(word.data, says_call));
+        if (word.len >= 3 && !is_verb && !by && (beside || looks_like_name(word.data))) {
+            add_callers(g, word.data);
+            n++;
+        }
+        near = is_verb || (near && word.len && is_any(word.data, between));
+        base_buf_clear(&before);
+        base_buf_add(&before, word.data, word.len);
+    }
+    base_buf_free(&word);
+    base_buf_free(&before);
+    base_buf_free(&behind);
+}
+
 static void add_hits(gathering *g)
 {
     code_hits hits = {0};
@@ -445,6 +544,7 @@ int agent__append_context(agent *a, const char *request, base_err *err)
         base_buf_clear(&a->map_notes);
     }
     add_mentions(&g);
+    if (budget && !a->fix.wanted && !speaks_of_change(request)) add_asked_callers(&g);
     /* A failing test with its program in view needs nothing else; more only distracts a small model. */
     bool complete = a->fix.wanted && g.n_files >= 2;
     if (budget && !complete && has_content(request)) add_hits(&g);

@@ -55,11 +55,17 @@ static int compare_word(const void *key, const void *row)
     return strcmp(key, *(const char *const *)row);
 }
 
+/* Of an identifier, no part is a word of its own: `add_one` speaks of no adding. */
+static bool is_in_word(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
 bool agent__has_word(const char *text, const char *word)
 {
     const size_t n = strlen(word);
     for (const char *at = text; (at = strcasestr(at, word)); at += n)
-        if ((at == text || !isalnum((unsigned char)at[-1])) && !isalnum((unsigned char)at[n])) return true;
+        if ((at == text || !is_in_word(at[-1])) && !is_in_word(at[n])) return true;
     return false;
 }
 

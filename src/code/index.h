@@ -73,6 +73,18 @@ bool code_index_is_defined(const code_index *x, const char *symbol);
 /* Names of functions, methods and types, each once, at most `cap`, NULL-terminated; free with code_index_paths_free. */
 char **code_index_symbols(const code_index *x, uint32_t cap);
 void code_places_free(code_place *places, uint32_t n);
+/* A definition whose text calls something. */
+typedef struct code_caller {
+    char *path, *name; /* "Cls.method"; "": the call stands outside of all definitions */
+    uint32_t line;     /* of its first call */
+} code_caller;
+/*
+ * Who calls a function of that name, by what the syntax shows: a call through a pointer is none, and of "Cls.method" only the last
+ * part is asked for, since a receiver's type is not known. Those in tests come last. Returns how many there are; ret has the
+ * first `most` of them, free with code_callers_free.
+ */
+uint32_t code_index_callers(const code_index *x, const char *symbol, uint32_t most, code_caller **ret);
+void code_callers_free(code_caller *callers, uint32_t n);
 /* Is this word anywhere in the indexed text as an identifier? (for "not found in this tree") */
 bool code_index_mentions(const code_index *x, const char *word);
 /* Does the tree hold this path (exact, or as a unique suffix)? Returns the full path (caller frees) or NULL. */

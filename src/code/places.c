@@ -92,6 +92,20 @@ static bool has_shape_of_path(const char *path)
     return code_language(path, NULL, 0) != NULL;
 }
 
+/* "X is called in a.c:12" says where X is called, not where it is. */
+static bool speaks_of_use(const char *text, size_t from, size_t to)
+{
+    static const char *const words[] = {
+        "call", "called", "caller", "callers", "calls", "invoked", "used", "uses"};
+    for (size_t end; from < to; from = end + 1) {
+        for (end = from; end < to && is_word_byte(text[end]); end++) {
+        }
+        for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+            if (strlen(words[i]) == end - from && memcmp(text + from, words[i], end - from) == 0) return true;
+    }
+    return false;
+}
+
 /* Is the last name still what the sentence is about at `from`? */
 static bool is_cited_here(const reader *r, size_t from)
 {
@@ -101,7 +115,7 @@ static bool is_cited_here(const reader *r, size_t from)
         if ((strchr(".!?", r->text[i]) != NULL && strchr(" \n", r->text[i + 1]) != NULL) ||
             (r->text[i] == '\n' && r->text[i + 1] == '\n'))
             return false;
-    return true;
+    return !speaks_of_use(r->text, r->last_name_to, from);
 }
 
 /* The name in front of this place was said to be there: was it? */

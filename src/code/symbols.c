@@ -1,5 +1,5 @@
 /*
- * Looking things up in the index by their exact name: where a symbol is defined, whether a word occurs, which path is meant.
+ * Looking things up in the index by their exact name: where a symbol is defined, who calls it, whether a word occurs, which path is meant.
  * For checking what a model says, for @ completion and for the search tool. Any thread.
  */
 #include "code/index_state.h"
@@ -171,6 +171,68 @@ void code_places_free(code_place *places, uint32_t n)
         free(places[i].parent);
     }
     free(places);
+}
+
+typedef struct caller_list {
+    code_caller *callers;
+    uint32_t n, most; /* n: all that were found, most: those that are kept */
+    size_t cap;
+} caller_list;
+
+static void add_caller(caller_list *l, const char *path, const indexed_file *f, const code_call *call)
+{
+    if (l->n++ >= l->most) return;
+    base_buf name = {0};
+    if (call->definition != UINT32_MAX) {
+        const code_definition *d = &f->file->definitions[call->definition];
+        base_buf_printf(&name, "%s%s%s", d->parent, d->parent[0] != '\0' ? "." : "", d->name);
+    }
+    uint32_t line = 1;
+    for (const char *at = f->text; (at = memchr(at, '\n', (size_t)(f->text + call->from - at))) != NULL; at++)
+        line++;
+    base_grow(&l->callers, &l->cap, l->n, sizeof *l->callers);
+    l->callers[l->n - 1] = (code_caller){
+        .path = base_xstrdup(path), .name = base_xstrdup(name.len != 0 ? name.data : ""), .line = line};
+    base_buf_free(&name);
+}
+
+/* Of each definition the first call, and all that stand outside as one. */
+static void add_callers(caller_list *l, const char *path, const indexed_file *f, const char *name, size_t n)
+{
+    uint8_t *seen = base_xcalloc((size_t)f->file->n_definitions + 1, 1);
+    for (uint32_t i = 0; i < f->n_calls; i++) {
+        const code_call *call = &f->calls[i];
+        const uint32_t by = call->definition != UINT32_MAX ? call->definition : f->file->n_definitions;
+        if (call->n != n || memcmp(f->text + call->from, name, n) != 0 || seen[by]) continue;
+        seen[by] = 1;
+        add_caller(l, path, f, call);
+    }
+    free(seen);
+}
+
+uint32_t code_index_callers(const code_index *x, const char *symbol, uint32_t most, code_caller **ret)
+{
+    size_t n = strlen(symbol), at = n;
+    while (n > 0 && strchr(" ()*&;,", symbol[n - 1]) != NULL) at = --n;
+    while (at > 0 && strchr(".:#>/", symbol[at - 1]) == NULL) at--;
+    caller_list list = {.most = most};
+    LOCK(x);
+    for (int tests = 0; tests < 2 && at < n; tests++)
+        for (uint32_t i = 0; i < x->paths.n; i++)
+            if (x->files[i].n_calls != 0 && code_path_is_test(x->paths.strings[i]) == (tests != 0))
+                add_callers(&list, x->paths.strings[i], &x->files[i], symbol + at, n - at);
+    UNLOCK(x);
+    *ret = list.callers;
+    return list.n;
+}
+
+void code_callers_free(code_caller *callers, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        free(callers[i].path);
+        free(callers[i].name);
+    }
+    free(callers);
 }
 
 bool code_index_mentions(const code_index *x, const char *word)

@@ -302,6 +302,38 @@ static void test_turn__names_of_the_excerpts_stand_next_to_a_question(void **sta
     free_host(&h);
 }
 
+static void test_turn__who_calls_it_is_looked_up(void **state)
+{
+    put_file("count.c",
+        "int count(int n)\n{\n    return n;\n}\n\nint add_one(int n)\n{\n    return count(n) + 1;\n}\n");
+    put_file("main.c", "int main(void)\n{\n    return add_one(1) + count(2);\n}\n");
+    static const struct {
+        const char *request, *list; /* NULL: none */
+    } cases[] = {
+        {"Which functions call `count`?",
+            "Callers of `count`, all 2 of the tree:\\n- `add_one` in count.c:8\\n- `main` in main.c:3\\n"},
+        {"Where is count used?", "Callers of `count`, all 2 of the tree"},
+        {"who are the users of the function count, please", "Callers of `count`, all 2 of the tree"},
+        {"And the callers of add_one?", "Callers of `add_one`, all 1 of the tree:\\n- `main` in main.c:3\\n"},
+        {"What does add_one call?", NULL}, {"Which functions are called by add_one?", NULL},
+        {"I count on you: what is called first?", NULL}, /* a word, no name */
+        {"What is add_one?", NULL},
+        {"Rename add_one where it is called", NULL}, /* what is to be written needs its rows, and no list */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        host h = new_host();
+        agent_session *s =
+            open_session(&h, "answer Well.\nanswer Well.\nanswer Well.\n", AGENT_MODE_ALL, NULL, true);
+        submit(s, &h, cases[i].request);
+        if (told(&h, "\"label\":\"callers\"") != (cases[i].list != NULL) ||
+            (cases[i].list && !told(&h, cases[i].list)))
+            fail_msg("%s", cases[i].request);
+        if (cases[i].list) assert_true(told(&h, "\"why\":\"the request asks who calls it\""));
+        agent_session_close(s);
+        free_host(&h);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -322,6 +354,7 @@ int main(void)
         TEST_CASE(test_turn__a_test_without_its_runner_judges_nothing),
         TEST_CASE(test_turn__an_answer_that_names_nothing_is_asked_for_the_name),
         TEST_CASE(test_turn__names_of_the_excerpts_stand_next_to_a_question),
+        TEST_CASE(test_turn__who_calls_it_is_looked_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -169,6 +169,36 @@ static void test_index__symbols(void **state)
     code_index_free(x);
 }
 
+static void test_index__callers(void **state)
+{
+    code_index *x = small_tree();
+    put(x, "src/use.c",
+        "void one(void *r)\n{\n    freeReplyObject(r);\n    freeReplyObject(r);\n}\n\nvoid two(void *r)\n{\n "
+        "   one(r);\n"
+        "    freeReplyObject(r);\n}\n");
+    put(x, "tests/test_use.c", "void test_one(void)\n{\n    freeReplyObject(0);\n}\n");
+    code_caller *c;
+    assert_int_equal(code_index_callers(x, "freeReplyObject()", 9, &c), 3);
+    assert_string_equal(c[0].name, "one"); /* once, by its first call */
+    assert_string_equal(c[0].path, "src/use.c");
+    assert_int_equal(c[0].line, 3);
+    assert_string_equal(c[1].name, "two");
+    assert_int_equal(c[1].line, 10);
+    assert_string_equal(c[2].name, "test_one"); /* tests come last */
+    code_callers_free(c, 3);
+    assert_int_equal(code_index_callers(x, "Reply::one", 0, &c), 1); /* counted, and none is wanted */
+    code_callers_free(c, 0);
+    put(x, "src/use.c", NULL);
+    put(x, "tests/test_use.c", NULL);
+    static const char *const nobody[] = {
+        "freeReplyObject", "freeReply", "freeReplyObjects", "nothing", "", "()", "."};
+    for (size_t i = 0; i < sizeof nobody / sizeof *nobody; i++) {
+        assert_int_equal(code_index_callers(x, nobody[i], 9, &c), 0);
+        code_callers_free(c, 0);
+    }
+    code_index_free(x);
+}
+
 static void test_index__updates_replace_and_remove(void **state)
 {
     code_index *x = small_tree();
@@ -455,6 +485,7 @@ int main(void)
         cmocka_unit_test(test_index__callers_and_manuals_lead_to_what_they_name),
         cmocka_unit_test(test_index__hits_fit_a_budget),
         cmocka_unit_test(test_index__symbols),
+        cmocka_unit_test(test_index__callers),
         cmocka_unit_test(test_index__updates_replace_and_remove),
         cmocka_unit_test(test_index__binary_and_odd_files_are_paths_only),
         cmocka_unit_test(test_index__a_second_start_parses_nothing),

@@ -109,6 +109,12 @@ static void test_places__a_wrong_place_is_noticed(void **state)
         "freeReplyObject: src/hiredis.c:3 (function), not where the answer says\nsrc/hiredis.h:1");
     check("`freeReplyObject` is in src/hiredis.c:3.",
         "freeReplyObject: src/hiredis.c:3 (function)\nsrc/hiredis.c:3");
+    check("`freeReplyObject` is called in src/hiredis.h:1 and called.",
+        "freeReplyObject: src/hiredis.c:3 (function)\nsrc/hiredis.h:1");
+    check("`freeReplyObject` caller src/hiredis.h:1.",
+        "freeReplyObject: src/hiredis.c:3 (function)\nsrc/hiredis.h:1");
+    check("`freeReplyObject` recalls src/hiredis.h:1.",
+        "freeReplyObject: src/hiredis.c:3 (function), not where the answer says\nsrc/hiredis.h:1");
     check("`freeReplyObject` frees. See src/hiredis.h:1.",
         "freeReplyObject: src/hiredis.c:3 (function)\nsrc/hiredis.h:1");
 }
