@@ -283,8 +283,10 @@ static int append_chosen(gathering *g, base_err *err)
         if (!rc) rc = agent__append(a, &t, NULL, err);
         if (!rc) tool_workspace_mark_shown(a->workspace, e->path, e->version);
     }
-    if (!rc && !a->fix.wanted) rc = append_names(g, err);
-    if (!rc && g->callers.len) rc = append_plain(a, g->callers.data, "callers", err);
+    if (!rc && g->callers.len) /* the names of the excerpts beside it would be taken for callers too */
+        rc = append_plain(a, g->callers.data, "callers", err);
+    else if (!rc && !a->fix.wanted)
+        rc = append_names(g, err);
     base_buf_free(&g->callers);
     base_buf_free(&g->caller_items);
     for (size_t i = 0; i < g->n; i++) {
