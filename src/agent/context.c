@@ -442,12 +442,15 @@ static void add_callers(gathering *g, const char *name)
     code_index *index = tool_workspace_index(g->a->workspace);
     code_place *places = NULL;
     code_caller *callers = NULL;
-    const uint32_t n_places = code_index_define(index, name, &places),
+    base_buf text = {0};
+    base_buf_printf(&text, "Callers of `%s`, ", name);
+    const bool is_told = g->callers.len && strstr(g->callers.data, text.data);
+    const uint32_t n_places = is_told ? 0 : code_index_define(index, name, &places),
                    n = n_places ? code_index_callers(index, name, MAX_CALLERS, &callers) : 0,
                    shown = n < MAX_CALLERS ? n : MAX_CALLERS;
+    base_buf_printf(
+        &text, "%s %u of the tree:\n", tool_workspace_is_partial(g->a->workspace) ? "at least" : "all", n);
     char why[] = "the request asks who calls it";
-    base_buf text = {0};
-    if (n) base_buf_printf(&text, "Callers of `%s`, all %u of the tree:\n", name, n);
     for (uint32_t i = 0; i < shown; i++)
         if (*callers[i].name)
             base_buf_printf(&text, "- `%s` in %s:%u\n", callers[i].name, callers[i].path, callers[i].line);
