@@ -439,28 +439,30 @@ static const char *const between[] = {"of", "the", "function", "method", NULL};
 /* The callers of one symbol, a line each: a small model copies a list where it would miss what stands in five excerpts. */
 static void add_callers(gathering *g, const char *name)
 {
-    code_index *index = tool_workspace_index(g->a->workspace);
-    code_place *places = NULL;
-    code_caller *callers = NULL;
-    base_buf text = {0};
+    const agent *a = g->a;
+    code_index *index = tool_workspace_index(a->workspace);
+    code_place *places;
+    code_caller *callers;
+    base_buf text = {0}, about = {0};
     base_buf_printf(&text, "Callers of `%s`, ", name);
     const bool is_told = g->callers.len && strstr(g->callers.data, text.data);
-    const uint32_t n_places = is_told ? 0 : code_index_define(index, name, &places),
-                   n = n_places ? code_index_callers(index, name, MAX_CALLERS, &callers) : 0,
-                   shown = n < MAX_CALLERS ? n : MAX_CALLERS;
+    const uint32_t n_places = code_index_define(index, name, &places),
+                   n = code_index_callers(index, name, MAX_CALLERS, &callers),
+                   kept = n < MAX_CALLERS ? n : MAX_CALLERS;
     base_buf_printf(
-        &text, "%s %u of the tree:\n", tool_workspace_is_partial(g->a->workspace) ? "at least" : "all", n);
-    char why[] = "the request asks who calls it";
-    for (uint32_t i = 0; i < shown; i++)
+        &text, "%s %u of the tree:\n", tool_workspace_is_partial(a->workspace) ? "at least" : "all", n);
+    for (uint32_t i = 0; i < kept; i++)
         if (*callers[i].name)
             base_buf_printf(&text, "- `%s` in %s:%u\n", callers[i].name, callers[i].path, callers[i].line);
         else
             base_buf_printf(&text, "- %s:%u, outside of all functions\n", callers[i].path, callers[i].line);
-    if (n > shown) base_buf_printf(&text, "- and %u more\n", n - shown);
-    if (n) {
-        const uint32_t tokens = agent__count(g->a, text.data, text.len);
-        base_buf about = {0};
+    uint32_t n_lines;
+    text.len = fitting_lines(a, text.data, text.len, g->left, &n_lines);
+    if (n_places && !is_told && n_lines > 1) {
+        if (n_lines - 1 < n) base_buf_printf(&text, "- and %u more\n", n - (n_lines - 1));
+        const uint32_t tokens = agent__count(a, text.data, text.len);
         base_buf_printf(&about, "%u caller%s of %s", n, n > 1 ? "s" : "", name);
+        char why[] = "the request asks who calls it";
         const excerpt item = {.path = places[0].path,
             .name = about.data,
             .why = why,
@@ -468,12 +470,13 @@ static void add_callers(gathering *g, const char *name)
             .line_end = places[0].line_end,
             .tokens = tokens};
         put_item(&g->caller_items, &item);
-        base_buf_free(&about);
-        base_buf_printf(&g->callers, "%s\n", text.data);
+        base_buf_add(&g->callers, text.data, text.len);
+        base_buf_putc(&g->callers, '\n');
         g->left -= tokens < g->left ? tokens : g->left;
     }
     base_buf_free(&text);
-    code_callers_free(callers, shown);
+    base_buf_free(&about);
+    code_callers_free(callers, kept);
     code_places_free(places, n_places);
 }
 
@@ -548,8 +551,8 @@ int agent__append_context(agent *a, const char *request, base_err *err)
         rc = append_plain(a, a->map_notes.data, "/map", err);
         base_buf_clear(&a->map_notes);
     }
-    add_mentions(&g);
     if (budget && !a->fix.wanted && !speaks_of_change(request)) add_asked_callers(&g);
+    add_mentions(&g);
     /* A failing test with its program in view needs nothing else; more only distracts a small model. */
     bool complete = a->fix.wanted && g.n_files >= 2;
     if (budget && !complete && has_content(request)) add_hits(&g);

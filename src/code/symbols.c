@@ -1,6 +1,6 @@
 /*
- * Looking things up in the index by their exact name: where a symbol is defined, who calls it, whether a word occurs, which path is meant.
- * For checking what a model says, for @ completion and for the search tool. Any thread.
+ * Looking things up in the index by their exact name: where a symbol is defined, who calls it, whether a word occurs, which path
+ * is meant. For checking what a model says, for @ completion and for the search tool. Any thread.
  */
 #include "code/index_state.h"
 
@@ -71,13 +71,22 @@ static bool fits_scope(
     return type ? !(scope[0] >= 'A' && scope[0] <= 'Z') : is_in_module(path, scope, n);
 }
 
-uint32_t code_index_define(const code_index *x, const char *symbol, code_place **ret)
+/* The last part of "Cls::method(" is symbol[at, *end); at == *end: there is none. */
+static size_t find_name(const char *symbol, size_t *end)
 {
-    *ret = NULL;
     size_t n = strlen(symbol);
     while (n > 0 && strchr(" ()*&;,", symbol[n - 1]) != NULL) n--;
     size_t at = n;
     while (at > 0 && strchr(".:#>/", symbol[at - 1]) == NULL) at--;
+    *end = n;
+    return at;
+}
+
+uint32_t code_index_define(const code_index *x, const char *symbol, code_place **ret)
+{
+    *ret = NULL;
+    size_t n;
+    const size_t at = find_name(symbol, &n);
     if (at == n) return 0;
     size_t parent_to = at;
     while (parent_to > 0 && strchr(".:#>/-)(*&", symbol[parent_to - 1]) != NULL) parent_to--;
@@ -212,9 +221,8 @@ static void add_callers(caller_list *l, const char *path, const indexed_file *f,
 
 uint32_t code_index_callers(const code_index *x, const char *symbol, uint32_t most, code_caller **ret)
 {
-    size_t n = strlen(symbol), at = n;
-    while (n > 0 && strchr(" ()*&;,", symbol[n - 1]) != NULL) at = --n;
-    while (at > 0 && strchr(".:#>/", symbol[at - 1]) == NULL) at--;
+    size_t n;
+    const size_t at = find_name(symbol, &n);
     caller_list list = {.most = most};
     LOCK(x);
     for (int tests = 0; tests < 2 && at < n; tests++)

@@ -307,9 +307,16 @@ static void test_turn__who_calls_it_is_looked_up(void **state)
     put_file("count.c",
         "int count(int n)\n{\n    return n;\n}\n\nint add_one(int n)\n{\n    return count(n) + 1;\n}\n");
     put_file("main.c", "int main(void)\n{\n    return add_one(1) + count(2);\n}\n");
+    base_buf many = {0}; /* more than are shown */
+    base_buf_puts(&many, "void tally_up(void)\n{\n}\n");
+    for (int i = 0; i < 30; i++) base_buf_printf(&many, "void f%d(void)\n{\n    tally_up();\n}\n", i);
+    put_file("many.c", many.data);
+    base_buf_free(&many);
     static const struct {
         const char *request, *list; /* NULL: none */
     } cases[] = {
+        {"Who calls tally_up?", "Callers of `tally_up`, all 30 of the tree:\\n- `f0` in many.c:6\\n"},
+        {"Who calls tally_up?", " more\\n"},
         {"Which functions call `count`?",
             "Callers of `count`, all 2 of the tree:\\n- `add_one` in count.c:8\\n- `main` in main.c:3\\n"},
         {"Where is count used, and who calls count?", "Callers of `count`, all 2 of the tree"},
