@@ -27,8 +27,8 @@ static kv_session *open_session(model *m, const kv_options *o, const kv_observer
     return s;
 }
 
-/* Turns over a tool result of `bulk` tokens, with evictions, a repair and a tail: a hash of plans, live lists and logits. */
-static uint64_t run_turns(model *m, const char *policy, uint32_t budget, uint32_t bulk)
+/* A turn with evictions, a repair and a tail; a hash of plans, live lists and logits. */
+static uint64_t run_turns(model *m, const char *policy, uint32_t budget)
 {
     const uint32_t n_vocab = model_get_info(m)->n_vocab;
     uint64_t hash = 0;
@@ -36,16 +36,15 @@ static uint64_t run_turns(model *m, const char *policy, uint32_t budget, uint32_
     kv_session *s =
         open_session(m, &(kv_options){.budget = budget, .policy = policy, .repair = -1}, &observer);
     float *logits = malloc(n_vocab * sizeof *logits);
-    const uint32_t asked = 50 + bulk;
     int32_t ids[1500];
     kit_make_ids(ids, 1500, n_vocab, 5);
     kit_append(s, KV_ORIGIN_SYSTEM, 0, ids, 30, NULL);
     kit_append(s, KV_ORIGIN_USER, 1, ids + 30, 20, NULL);
-    kit_append(s, KV_ORIGIN_TOOL, 1, ids + 50, bulk, NULL);
-    kit_append(s, KV_ORIGIN_USER, 2, ids + asked, 50, NULL);
+    kit_append(s, KV_ORIGIN_TOOL, 1, ids + 50, 1000, NULL);
+    kit_append(s, KV_ORIGIN_USER, 2, ids + 1050, 50, NULL);
     base_err err = {0};
-    if (kv_session_repair(s, asked, asked + 50, NULL, 0, NULL, &err)) fail_msg("%s", err.msg);
-    kit_append(s, KV_ORIGIN_TOOL, 2, ids + asked + 50, bulk * 2 / 5, logits);
+    if (kv_session_repair(s, 1050, 1100, NULL, 0, NULL, &err)) fail_msg("%s", err.msg);
+    kit_append(s, KV_ORIGIN_TOOL, 2, ids + 1100, 400, logits);
     hash = base_hash64(logits, n_vocab * sizeof *logits, hash);
     kv_stats stats;
     kv_session_get_stats(s, &stats);
@@ -62,12 +61,12 @@ static void test_model__plans_and_bits_do_not_depend_on_threads_or_runs(void **s
     for (size_t k = 0; k < 3; k++) {
         model *one = kit_open_tiny(&specs[k], 1), *three = kit_open_tiny(&specs[k], 3);
         for (size_t p = 0; p < 3; p++)
-            assert_true(run_turns(one, policies[p], 700, 1000) == run_turns(three, policies[p], 700, 1000));
-        const uint64_t first = run_turns(three, "kvist", 700, 1000);
+            assert_true(run_turns(one, policies[p], 700) == run_turns(three, policies[p], 700));
+        const uint64_t first = run_turns(three, "kvist", 700);
         model_close(one);
         model_close(three);
         model *seven = kit_open_tiny(&specs[k], 7); /* opened anew, elsewhere in memory */
-        for (int again = 0; again < 2; again++) assert_true(run_turns(seven, "kvist", 700, 1000) == first);
+        for (int again = 0; again < 2; again++) assert_true(run_turns(seven, "kvist", 700) == first);
         model_close(seven);
     }
 }
@@ -359,7 +358,7 @@ static void test_model__exact_on_smollm2(void **state)
     if (model_open(&m, path, &(model_options){.backend = "cpu"}, &err)) fail_msg("%s", err.msg);
     free(path);
     check_exactness(m, 300);
-    assert_true(run_turns(m, "kvist", 560, 700) == run_turns(m, "kvist", 560, 700));
+    assert_true(run_turns(m, "kvist", 700) == run_turns(m, "kvist", 700));
     model_close(m);
 }
 
