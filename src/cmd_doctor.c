@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "cmd.h"
 #include "code/code.h"
-#include "model/ops.h"
+#include "model/ops/ops.h"
 #include "options.h"
 #ifdef KVIST_SHELL
 #include "tools/tool.h"

@@ -17,10 +17,10 @@
 #include "base/mem.h"
 #include "cmd.h"
 #include "kv/session.h"
-#include "model/dense.h"
-#include "model/gguf.h"
-#include "model/model.h"
-#include "model/tokenizer.h"
+#include "model/forward/dense.h"
+#include "model/file/gguf.h"
+#include "model/forward/model.h"
+#include "model/text/tokenizer.h"
 #include "options.h"
 
 enum { AT_ONCE = 64, MAX_TOP = 1000 };

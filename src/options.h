@@ -11,8 +11,8 @@
 
 #include "base/err.h"
 #include "kv/session.h"
-#include "model/model.h"
-#include "model/sampler.h"
+#include "model/forward/model.h"
+#include "model/text/sampler.h"
 
 typedef enum option_kind { OPTION_FLAG, OPTION_TEXT, OPTION_INTEGER, OPTION_NUMBER } option_kind;
 /* One own option of a command: *value is a bool, const char *, int64_t or double. */

@@ -9,9 +9,9 @@
 #define KVIST_AGENT_ENGINE_H
 
 #include "kv/session.h"
-#include "model/grammar.h"
-#include "model/sampler.h"
-#include "model/template.h"
+#include "model/text/grammar.h"
+#include "model/text/sampler.h"
+#include "model/text/template.h"
 
 typedef struct engine engine;
 

@@ -18,7 +18,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "kv/heads.h"
-#include "model/lookup.h"
+#include "model/text/lookup.h"
 
 /* Widths times depth of about 7B parameters: from here on models edit reliably (research: aider's tables). */
 enum { STRONG_SIZE = 95000 };

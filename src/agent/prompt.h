@@ -5,7 +5,7 @@
 #ifndef KVIST_AGENT_PROMPT_H
 #define KVIST_AGENT_PROMPT_H
 
-#include "model/template.h"
+#include "model/text/template.h"
 #include "tools/tool.h"
 
 typedef struct agent_prompt_part {

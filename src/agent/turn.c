@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "code/places.h"
-#include "model/stop.h"
+#include "model/text/stop.h"
 
 enum { LEAST_ROOM = 192, MAX_PLACES = 8 };
 

@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 #include "kv/session.h"
-#include "model/tokenizer.h"
+#include "model/text/tokenizer.h"
 
 typedef struct bench_asking {
     model *model;

@@ -11,9 +11,9 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "cmd.h"
-#include "model/gguf.h"
-#include "model/grammar.h"
-#include "model/tokenizer.h"
+#include "model/file/gguf.h"
+#include "model/text/grammar.h"
+#include "model/text/tokenizer.h"
 #include "options.h"
 
 enum { ROUNDS = 50, N_PATHS = 2000, TILE = 16 /* rows of the head that are computed together */ };

@@ -25,8 +25,8 @@
 #include "cmd.h"
 #include "kv/heads.h"
 #include "kv/session.h"
-#include "model/template.h"
-#include "model/tokenizer.h"
+#include "model/text/template.h"
+#include "model/text/tokenizer.h"
 #include "options.h"
 
 static const char usage[] =

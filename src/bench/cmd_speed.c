@@ -21,10 +21,10 @@
 #include "bench/rows.h"
 #include "cmd.h"
 #include "kv/session.h"
-#include "model/dense.h"
-#include "model/model.h"
-#include "model/profile.h"
-#include "model/sampler.h"
+#include "model/forward/dense.h"
+#include "model/forward/model.h"
+#include "model/forward/profile.h"
+#include "model/text/sampler.h"
 #include "options.h"
 
 enum { MAX_REPEAT = 1000, WALL_BYTES = 256 << 20, WALL_PASSES = 8 };

@@ -6,7 +6,7 @@
 #define KVIST_BENCH_DOCUMENT_H
 
 #include "kv/session.h"
-#include "model/tokenizer.h"
+#include "model/text/tokenizer.h"
 
 /* A piece of it, in order; what the segment points to need only live through the call. */
 typedef struct bench_piece {

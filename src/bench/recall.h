@@ -11,8 +11,8 @@
 
 #include "bench/result.h"
 #include "kv/session.h"
-#include "model/template.h"
-#include "model/tokenizer.h"
+#include "model/text/template.h"
+#include "model/text/tokenizer.h"
 #include "options.h"
 
 enum { RECALL_QUERIES = 32, RECALL_TURNS = 5, RECALL_RANGES = 16, RECALL_NAME = 64, RECALL_MOST_K = 8 };

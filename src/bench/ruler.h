@@ -7,8 +7,8 @@
 #define KVIST_BENCH_RULER_H
 
 #include "base/buf.h"
-#include "model/template.h"
-#include "model/tokenizer.h"
+#include "model/text/template.h"
+#include "model/text/tokenizer.h"
 
 enum { RULER_WANTED = 8, RULER_QUERIES = 32 };
 

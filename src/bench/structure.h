@@ -12,8 +12,8 @@
 #include "base/buf.h"
 #include "bench/bugs.h"
 #include "kv/session.h"
-#include "model/model.h"
-#include "model/tokenizer.h"
+#include "model/forward/model.h"
+#include "model/text/tokenizer.h"
 
 typedef enum structure_task {
     STRUCTURE_SCORE,

@@ -1,5 +1,5 @@
 /*
- * The CUDA backend: opens, owns memory, and fills the table of model/ops.h. Uploads and downloads wait for all that was begun;
+ * The CUDA backend: opens, owns memory, and fills the table of model/ops/ops.h. Uploads and downloads wait for all that was begun;
  * an error of one is kept and returned by the next operation or sync.
  */
 #include <stdlib.h>
@@ -127,7 +127,7 @@ int cuda_ops_open(model_ops **ret, int n_threads, uint64_t memory_bytes, bool bf
         .unpin = cuda_unpin,
         .bring = cuda_bring,
 #define MODEL_OP(op) .op = cuda_op_##op,
-#include "model/ops.def"
+#include "model/ops/ops.def"
 #undef MODEL_OP
     };
     int rc = open_parts(c, n_threads, memory_bytes, bf16, err);

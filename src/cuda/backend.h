@@ -14,7 +14,7 @@
  *     cublas.c      products of many columns by cuBLAS, where that is asked for
  *     score.c       score_rows
  *
- * One thread calls (model/ops.h). Host memory is the truth about rows: what the device writes is copied back before `sync`
+ * One thread calls (model/ops/ops.h). Host memory is the truth about rows: what the device writes is copied back before `sync`
  * returns, so losing the device loses nothing.
  */
 #ifndef KVIST_CUDA_BACKEND_H
@@ -26,7 +26,7 @@
 #include "base/buf.h"
 #include "base/pool.h"
 #include "cuda/kernels.h"
-#include "model/ops.h"
+#include "model/ops/ops.h"
 
 enum {
     CUDA_GRAPH_TOKENS =
@@ -249,7 +249,7 @@ int cuda_activations_new(
     model_ops *ops, ops_activations **ret, uint32_t n_max, uint32_t width_max, base_err *err);
 void cuda_activations_free(model_ops *ops, ops_activations *x);
 #define MODEL_OP(op) int cuda_op_##op(model_ops *ops, const ops_##op##_args *args, base_err *err);
-#include "model/ops.def"
+#include "model/ops/ops.def"
 #undef MODEL_OP
 
 static inline gpu_mat cuda_mat_of(ops_mat m)

@@ -153,7 +153,7 @@ static __device__ __forceinline__ float gpu_f16_to_f32(uint16_t h)
 #endif
 }
 
-/* To the nearest, ties to even; beyond the range its largest finite number; NaN stays: quant_f32_to_f16 of model/quant.c. */
+/* To the nearest, ties to even; beyond the range its largest finite number; NaN stays: quant_f32_to_f16 of model/file/quant.c. */
 static __device__ __forceinline__ uint16_t gpu_f32_to_f16(float f)
 {
     const uint32_t bits = __float_as_uint(f), magnitude = bits & 0x7FFFFFFFu, sign = bits >> 16 & 0x8000u;

@@ -9,7 +9,7 @@
 
 #include "base/mem.h"
 #include "cuda/backend.h"
-#include "model/quant.h"
+#include "model/file/quant.h"
 
 int cuda_check_cancel(const cuda_backend *c, base_err *err)
 {

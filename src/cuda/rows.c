@@ -2,7 +2,7 @@
  * Which rows of the cache are on the device: blocks, the pool and its places, and rows on their way back to the host.
  *
  * Host memory is the truth: the device has a pool of places for every lane, and a row that some list names is brought there once.
- * A row is known by its block's stamp (model/rows.h) and its place in the block, so nothing has to be told when blocks are copied,
+ * A row is known by its block's stamp (model/ops/rows.h) and its place in the block, so nothing has to be told when blocks are copied,
  * shared or freed: a stamp that nobody names any more is only memory, and is swept when places run out and memory is short. Evicting a
  * row moves nothing.
  * Who brings rows, and the lists of what is live: lists.c.

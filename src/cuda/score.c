@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "cuda/backend.h"
-#include "model/rows8.h"
+#include "model/ops/rows8.h"
 
 enum { GATHER_KEYS = 64 /* that a thread claims */ };
 

@@ -11,7 +11,7 @@
 
 #include "base/mem.h"
 #include "cuda/backend.h"
-#include "model/quant.h"
+#include "model/file/quant.h"
 
 enum { PIECES = 2, PIECE_BYTES = 16 << 20, ALIGN = 256, BLOCKS_OF_COARSE = 8 };
 

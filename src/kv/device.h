@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-#include "model/rows.h"
+#include "model/ops/rows.h"
 
 typedef struct kv_device {
     void *user;

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "model/model.h"
+#include "model/forward/model.h"
 
 enum { KV_HEADS_KEPT = 20 }; /* 8 do nearly as well (kv.md section 7) */
 

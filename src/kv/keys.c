@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/rows8.h"
+#include "model/ops/rows8.h"
 
 float kv__float_of_half(uint16_t half)
 {

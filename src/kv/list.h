@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "model/rows.h"
+#include "model/ops/rows.h"
 
 typedef struct kv_list {
     uint32_t refs; /* lanes of this kv_lists that use it */

@@ -5,8 +5,8 @@
 #ifndef KVIST_KV_NEEDLE_H
 #define KVIST_KV_NEEDLE_H
 
-#include "model/template.h"
-#include "model/tokenizer.h"
+#include "model/text/template.h"
+#include "model/text/tokenizer.h"
 
 enum { KV_NEEDLES = 8, KV_NEEDLES_ASKED = 4 };
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/quant.h"
+#include "model/file/quant.h"
 
 struct kv_rest {
     uint32_t n_lanes, n_blocks, head_dim;

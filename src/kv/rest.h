@@ -6,7 +6,7 @@
 #define KVIST_KV_REST_H
 
 #include "base/err.h"
-#include "model/rows.h"
+#include "model/ops/rows.h"
 
 enum { KV_REST_BLOCK = 64 }; /* tokens: a word of bits */
 

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "model/rows.h"
+#include "model/ops/rows.h"
 
 typedef struct kv_rowfile kv_rowfile;
 

@@ -9,7 +9,7 @@
 
 #include "base/mem.h"
 #include "kv/split.h"
-#include "model/quant.h"
+#include "model/file/quant.h"
 
 /* --- making ------------------------------------------------------------------------------------------------------------- */
 

@@ -12,7 +12,7 @@
 #include "kv/split.h"
 #include "kv/state.h"
 #include "kv/visit.h"
-#include "model/tokenizer.h"
+#include "model/text/tokenizer.h"
 
 static const char *const origin_words[KV_N_ORIGINS] = {
     "system", "scaffold", "instructions", "user", "context", "tool", "answer", "call"};

@@ -18,7 +18,7 @@
 #include "base/err.h"
 #include "kv/plan.h"
 #include "kv/signal.h"
-#include "model/model.h"
+#include "model/forward/model.h"
 
 typedef struct kv_session kv_session;
 

@@ -1,5 +1,5 @@
 /*
- * Where rows lie: reference-counted blocks of 256 slots, all lanes, in the layout of model/rows.h.
+ * Where rows lie: reference-counted blocks of 256 slots, all lanes, in the layout of model/ops/rows.h.
  *
  * A row never moves and, once published, never changes: sequences share blocks (fork, prefix file) and whoever wants to write
  * a slot of a shared block takes a copy of that block first. Slot numbers belong to a sequence's own block table, where
@@ -13,15 +13,15 @@
 
 #include "base/err.h"
 #include "kv/device.h"
-#include "model/rows8.h"
+#include "model/ops/rows8.h"
 
 typedef struct kv_block {
     uint32_t refs;
     size_t n_bytes;
     uint16_t *rows;  /* NULL: given up for ever, unless they are packed */
     bool on_disk;    /* rows are a read-only map of a file (tier.c) */
-    uint8_t *packed; /* the rows in 8 bits (model/rows8.h); NULL: they are as they were computed */
-    uint64_t stamp;  /* of what it holds (model/rows.h) */
+    uint8_t *packed; /* the rows in 8 bits (model/ops/rows8.h); NULL: they are as they were computed */
+    uint64_t stamp;  /* of what it holds (model/ops/rows.h) */
     kv_device device;
 } kv_block;
 

@@ -1,7 +1,7 @@
 /*
  * Where evicted rows lie when memory is short. Over the limit in memory (`host`), blocks without an active row go to a file that
  * has no name, the oldest first, and are read through a map from then on: scoring and promotion see no difference but the time.
- * With tier=8bit they stay in memory as 8 bits (model/rows8.h) as long as that suffices: the one case in which a row that comes
+ * With tier=8bit they stay in memory as 8 bits (model/ops/rows8.h) as long as that suffices: the one case in which a row that comes
  * back is not the row that was evicted. What rounding changed is kv_stats.key_error and value_error.
  * Over the limit on disk (`disk`, that file and the row file together) the oldest of them are given up for ever: their rows are
  * dead, a plan with cause `pressure` says which, and nothing brings them back.

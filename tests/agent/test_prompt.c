@@ -10,8 +10,8 @@
 #include "agent/call.h"
 #include "agent/prompt.h"
 #include "base/fs.h"
-#include "model/gguf.h"
-#include "model/tokenizer.h"
+#include "model/file/gguf.h"
+#include "model/text/tokenizer.h"
 
 static int known(const void *user, const char *name)
 {

@@ -6,7 +6,7 @@
  *     gpu_bench            1.5B and 7B shapes; 30 GB of the GPU's memory, 24 of the machine's
  *     gpu_bench --small    a shape of a few hundred kilobytes: on the emulator, so that this file itself is tested
  *
- * It fills a struct model by hand (model/forward.h), so that model_forward itself is what runs.
+ * It fills a struct model by hand (model/forward/forward.h), so that model_forward itself is what runs.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -17,8 +17,8 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "cuda/backend.h"
-#include "model/forward.h"
-#include "model/quant.h"
+#include "model/forward/forward.h"
+#include "model/file/quant.h"
 
 typedef struct shape {
     const char *name;

@@ -18,9 +18,9 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "kv/session.h"
-#include "model/dense.h"
-#include "model/model.h"
-#include "model/ops.h"
+#include "model/forward/dense.h"
+#include "model/forward/model.h"
+#include "model/ops/ops.h"
 #include "tiny_gguf.h"
 
 enum { N_VOCAB = TINY_GGUF_VOCAB, N_TOKENS = 300, N_SESSION = 900 };

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "model/gguf.h"
+#include "model/file/gguf.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 

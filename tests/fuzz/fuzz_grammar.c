@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "model/gguf.h"
-#include "model/grammar.h"
+#include "model/file/gguf.h"
+#include "model/text/grammar.h"
 #include "tiny_gguf.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);

@@ -1,8 +1,8 @@
 /* Any bytes as a file with a vocabulary; the same bytes as text. Every id must have a piece. */
 #include <stdlib.h>
 
-#include "model/gguf.h"
-#include "model/template.h"
+#include "model/file/gguf.h"
+#include "model/text/template.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 

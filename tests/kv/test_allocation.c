@@ -19,10 +19,10 @@
 
 #include "base/fs.h"
 #include "kv/session.h"
-#include "model/grammar.h"
-#include "model/lookup.h"
-#include "model/rows.h"
-#include "model/sampler.h"
+#include "model/text/grammar.h"
+#include "model/text/lookup.h"
+#include "model/ops/rows.h"
+#include "model/text/sampler.h"
 #include "tiny_gguf.h"
 
 static _Atomic unsigned n_counted;

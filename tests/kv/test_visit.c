@@ -17,7 +17,7 @@
 #include "kv/rest.h"
 #include "kv/state.h"
 #include "kv/visit.h"
-#include "model/quant.h"
+#include "model/file/quant.h"
 
 enum { CTX = 2000, TOKENS = 1600, BUDGET = 1000, VISITORS = 200, BATCH = 300 };
 

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "model/quant.h"
+#include "model/file/quant.h"
 #if defined(KVIST_CUDA)
 #include "cuda/backend.h"
 #endif
@@ -462,7 +462,7 @@ static const struct {
     void (*cases)(check *c);
 } operations[] = {
 #define MODEL_OP(op) {#op, cases_##op},
-#include "model/ops.def"
+#include "model/ops/ops.def"
 #undef MODEL_OP
 };
 

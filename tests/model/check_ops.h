@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/ops.h"
+#include "model/ops/ops.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "model/quant.h"
+#include "model/file/quant.h"
 
 enum { CANARY_FLOATS = 64 };
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "model/quant.h"
+#include "model/file/quant.h"
 
 /* Blocks of random rows and, per lane, a list with runs of odd lengths; lanes differ when `apart`. */
 typedef struct cache {

@@ -15,7 +15,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
-#include "model/quant.h"
+#include "model/file/quant.h"
 
 /* After a change that is meant: raise kernel_version (cpu_ops.c), and put it here with the hash that is printed. */
 static const uint32_t version = 2;

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "model/gguf.h"
+#include "model/file/gguf.h"
 
 static inline void gguf_build_u32(base_buf *b, uint32_t x)
 {

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "little.h"
-#include "model/gguf.h"
+#include "model/file/gguf.h"
 
 model *little_open_model(const char *path, int n_threads)
 {

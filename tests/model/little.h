@@ -5,9 +5,9 @@
 #ifndef KVIST_TESTS_LITTLE_H
 #define KVIST_TESTS_LITTLE_H
 
-#include "model/dense.h"
-#include "model/gguf.h"
-#include "model/model.h"
+#include "model/forward/dense.h"
+#include "model/file/gguf.h"
+#include "model/forward/model.h"
 #include "tiny_gguf.h"
 
 enum { V = TINY_GGUF_VOCAB, N = 600 /* more than two tiles of attention and one micro-batch */ };

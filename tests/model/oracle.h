@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "model/gguf.h"
+#include "model/file/gguf.h"
 #include "tiny_gguf.h"
 
 /* May token t read row i in this lane? Only asked for i <= t. */

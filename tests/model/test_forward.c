@@ -18,8 +18,8 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
-#include "model/dense.h"
-#include "model/model.h"
+#include "model/forward/dense.h"
+#include "model/forward/model.h"
 #include "little.h"
 #include "oracle.h"
 #include "tiny_gguf.h"

@@ -17,7 +17,7 @@
 
 #include "base/fs.h"
 #include "gguf_build.h"
-#include "model/gguf.h"
+#include "model/file/gguf.h"
 
 /* Parses an exact-size copy and returns the code; a file that opens is closed. */
 static int parse(const base_buf *b, base_err *err)

@@ -20,8 +20,8 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "model/dense.h"
-#include "model/model.h"
+#include "model/forward/dense.h"
+#include "model/forward/model.h"
 
 enum { WANTED_AT_ONCE = 64 };
 

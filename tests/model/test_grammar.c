@@ -14,7 +14,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "gguf_build.h"
-#include "model/grammar.h"
+#include "model/text/grammar.h"
 #include "tiny_gguf.h"
 
 /* ---- tools ---- */

@@ -14,9 +14,9 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
-#include "model/dense.h"
-#include "model/model.h"
-#include "model/ops.h"
+#include "model/forward/dense.h"
+#include "model/forward/model.h"
+#include "model/ops/ops.h"
 #include "tiny_gguf.h"
 
 static const char smollm2[] = "models/SmolLM2-135M-Instruct.Q4_1.gguf";

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "model/lookup.h"
+#include "model/text/lookup.h"
 
 /* Times as of a machine whose batches cost nothing more: a draft is as long as the place it is read from allows. */
 static model_lookup *new_lookup(uint64_t ns_per_token_more)

@@ -12,8 +12,8 @@
 
 #include "base/mem.h"
 #include "little.h"
-#include "model/dense.h"
-#include "model/profile.h"
+#include "model/forward/dense.h"
+#include "model/forward/profile.h"
 
 static void compute(little *l, float *logits)
 {

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "model/quant.h"
+#include "model/file/quant.h"
 
 enum { ROUNDS = 200 };
 

@@ -11,7 +11,7 @@
 
 #include <math.h>
 
-#include "model/sampler.h"
+#include "model/text/sampler.h"
 
 enum { N = 8, DRAWS = 4000 };
 

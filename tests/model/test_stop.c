@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "model/stop.h"
+#include "model/text/stop.h"
 
 static const char *const stops[] = {"\n\n\n", "END", "aab", "<|user|>", NULL};
 

@@ -14,7 +14,7 @@
 #include "base/fs.h"
 #include "base/utf8.h"
 #include "gguf_build.h"
-#include "model/template.h"
+#include "model/text/template.h"
 
 /* A byte-level vocabulary with `specials` behind the 256 bytes. */
 static base_buf build(

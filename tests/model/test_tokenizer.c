@@ -16,8 +16,8 @@
 #include "base/json.h"
 #include "base/utf8.h"
 #include "gguf_build.h"
-#include "model/tokenizer.h"
-#include "model/tokenizer_split.h"
+#include "model/text/tokenizer.h"
+#include "model/text/tokenizer_split.h"
 #include "tiny_gguf.h"
 
 /* ---- the default models against llama.cpp ---- */

@@ -14,7 +14,7 @@
 
 #include "base/utf8.h"
 #include "gguf_build.h"
-#include "model/tokenizer.h"
+#include "model/text/tokenizer.h"
 #include "tiny_gguf.h"
 
 #define MARK "\xe2\x96\x81" /* how such a file writes a space */

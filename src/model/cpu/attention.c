@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "model/cpu/cpu.h"
-#include "model/rows8.h"
+#include "model/ops/rows8.h"
 
 enum {
     KEEP_FLOATS = 2 << 20, /* numerators of a lane that scoring keeps */

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "base/pool.h"
-#include "model/ops.h"
+#include "model/ops/ops.h"
 
 enum {
     CPU_LANES = 16, /* output rows of a tile, keys of a score vector */
@@ -218,7 +218,7 @@ int cpu_cancelled(base_err *err);
 
 /* One function an operation, and packing. */
 #define MODEL_OP(op) int cpu_op_##op(model_ops *ops, const ops_##op##_args *args, base_err *err);
-#include "model/ops.def"
+#include "model/ops/ops.def"
 #undef MODEL_OP
 int cpu_pack(model_ops *ops, ops_weight **ret, const gguf_tensor *tensor, base_err *err);
 void cpu_weight_free(model_ops *ops, ops_weight *w);

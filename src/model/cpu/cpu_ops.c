@@ -1,5 +1,5 @@
 /*
- * The CPU backend: opens, owns memory, and fills the table of model/ops.h. The operations are in activations.c (norms and
+ * The CPU backend: opens, owns memory, and fills the table of model/ops/ops.h. The operations are in activations.c (norms and
  * quantisation), matmul.c, attention.c and rows.c; the arithmetic in kernels_*.c.
  */
 #include <stdlib.h>
@@ -169,7 +169,7 @@ int cpu_ops_open(model_ops **ret, int n_threads, unsigned cpu_mask, base_err *er
         .weight_outputs = cpu_weight_outputs,
         .peak = cpu_peak,
 #define MODEL_OP(op) .op = cpu_op_##op,
-#include "model/ops.def"
+#include "model/ops/ops.def"
 #undef MODEL_OP
     };
     *ret = &cpu->ops;

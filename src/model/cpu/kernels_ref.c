@@ -7,7 +7,7 @@
 
 #include "model/cpu/cpu.h"
 #include "model/cpu/exp.h"
-#include "model/quant.h"
+#include "model/file/quant.h"
 
 static float exp_ref(float x)
 {

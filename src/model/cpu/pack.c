@@ -12,7 +12,7 @@
 
 #include "base/mem.h"
 #include "model/cpu/cpu.h"
-#include "model/quant.h"
+#include "model/file/quant.h"
 
 enum { GROUPS = CPU_BLOCK / 4 };
 

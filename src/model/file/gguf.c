@@ -1,0 +1,694 @@
+/*
+ * Reads a GGUF file: header, metadata and tensor table, in one pass over bytes that may say anything.
+ *
+ * The idea is one cursor that knows how many bytes are left. Whatever a count promises must fit into those before memory is
+ * taken for it, and every value that is kept is a view into the mapping. Meaning (which key must have which type, which
+ * numbers belong together) is checked in gguf_check.c; shapes against an architecture are the model's business.
+ *
+ * A file is mapped when it lies on a local disk, with a guard against its being cut (base/map.h), else read.
+ * Immutable after open; any thread may read.
+ */
+#include "model/file/gguf.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+#include "model/file/gguf_check.h"
+
+enum {
+    MAX_KEY_BYTES = 65535,
+    MAX_NAME_BYTES = 63,
+    MIN_KEY_ENTRY = 8 + 1 + 4 + 1,            /* length, one letter, type, one byte of value */
+    MIN_TENSOR_ENTRY = 8 + 1 + 4 + 8 + 4 + 8, /* length, one letter, n_dims, one dimension, type, offset */
+};
+
+typedef struct entry {
+    base_str key;
+    gguf_value_type type, element; /* element: of an ARRAY */
+    uint64_t n;                    /* elements of an ARRAY, bytes of a STRING */
+    const uint8_t *value;          /* the scalar, the string's bytes, the array's first element */
+    uint64_t *offsets;             /* arrays of strings: where each length field stands, from `value` */
+} entry;
+
+struct gguf_file {
+    const uint8_t *bytes;
+    size_t n;
+    base_map *map; /* NULL: the bytes are elsewhere */
+    bool owned;
+    uint32_t version;
+    uint64_t alignment, n_keys, n_tensors;
+    entry *keys;
+    gguf_tensor *tensors;
+    uint32_t *key_table, *tensor_table; /* open addressing, place + 1; 0 is free */
+    size_t key_slots, tensor_slots;
+};
+
+/* ---- formats ---- */
+
+/* clang-format off */
+static const struct {
+    gguf_tensor_type type;
+    const char *name;
+    uint32_t elements, bytes;
+} tensor_types[] = {
+    {GGUF_TENSOR_F32,  "F32",    1,   4}, {GGUF_TENSOR_F16,  "F16",    1,   2}, {GGUF_TENSOR_BF16, "BF16",   1,   2},
+    {GGUF_TENSOR_Q4_0, "Q4_0",  32,  18}, {GGUF_TENSOR_Q4_1, "Q4_1",  32,  20}, {GGUF_TENSOR_Q5_0, "Q5_0",  32,  22},
+    {GGUF_TENSOR_Q5_1, "Q5_1",  32,  24}, {GGUF_TENSOR_Q8_0, "Q8_0",  32,  34}, {GGUF_TENSOR_Q4_K, "Q4_K", 256, 144},
+    {GGUF_TENSOR_Q5_K, "Q5_K", 256, 176}, {GGUF_TENSOR_Q6_K, "Q6_K", 256, 210}, {GGUF_TENSOR_Q3_K, "Q3_K", 256, 110},
+    {GGUF_TENSOR_IQ4_NL, "IQ4_NL", 32, 18}, {GGUF_TENSOR_IQ4_XS, "IQ4_XS", 256, 136},
+};
+
+/* Formats that occur and are refused, by the file's numbers. */
+static const struct {
+    uint32_t type;
+    const char *name;
+} refused_types[] = {
+    {10, "Q2_K"},    {16, "IQ2_XXS"}, {17, "IQ2_XS"}, {18, "IQ3_XXS"}, {19, "IQ1_S"}, {21, "IQ3_S"},
+    {22, "IQ2_S"},   {29, "IQ1_M"},   {34, "TQ1_0"},  {35, "TQ2_0"},   {39, "MXFP4"},
+};
+
+static const struct {
+    const char *name;
+    uint8_t bytes; /* 0: not fixed */
+} value_types[] = {
+    [GGUF_U8] = {"u8", 1},   [GGUF_I8] = {"i8", 1},   [GGUF_U16] = {"u16", 2},  [GGUF_I16] = {"i16", 2},
+    [GGUF_U32] = {"u32", 4}, [GGUF_I32] = {"i32", 4}, [GGUF_F32] = {"f32", 4},  [GGUF_BOOL] = {"bool", 1},
+    [GGUF_STRING] = {"string", 0}, [GGUF_ARRAY] = {"array", 0},
+    [GGUF_U64] = {"u64", 8}, [GGUF_I64] = {"i64", 8}, [GGUF_F64] = {"f64", 8},
+};
+/* clang-format on */
+
+#define N_OF(a) (sizeof(a) / sizeof(a)[0])
+
+bool gguf_tensor_block(gguf_tensor_type type, uint32_t *ret_elements, uint32_t *ret_bytes)
+{
+    for (size_t i = 0; i < N_OF(tensor_types); i++) {
+        if (tensor_types[i].type != type) continue;
+        *ret_elements = tensor_types[i].elements;
+        *ret_bytes = tensor_types[i].bytes;
+        return true;
+    }
+    return false;
+}
+
+const char *gguf_tensor_type_name(gguf_tensor_type type)
+{
+    for (size_t i = 0; i < N_OF(tensor_types); i++)
+        if (tensor_types[i].type == type) return tensor_types[i].name;
+    return "unknown";
+}
+
+const char *gguf_value_type_name(gguf_value_type type)
+{
+    return (size_t)type < N_OF(value_types) ? value_types[type].name : "unknown";
+}
+
+/* ---- the cursor ---- */
+
+typedef struct cursor {
+    const uint8_t *bytes;
+    size_t n, at;
+    base_err *err;
+    const char *what; /* what is being read, for the message */
+    uint64_t which;
+} cursor;
+
+static int fail_at(const cursor *c, const char *reason)
+{
+    return base_fail(
+        c->err, BASE_E_FORMAT, "GGUF: %s %" PRIu64 " at byte %zu: %s", c->what, c->which, c->at, reason);
+}
+
+static size_t left(const cursor *c)
+{
+    return c->n - c->at;
+}
+
+/* Little-endian numbers of the file; the machines we run on are little-endian too. */
+static int take(cursor *c, void *out, size_t n)
+{
+    if (n > left(c)) return fail_at(c, "the file ends early");
+    memcpy(out, c->bytes + c->at, n);
+    c->at += n;
+    return 0;
+}
+
+static int take_str(cursor *c, size_t max, base_str *out)
+{
+    uint64_t n = 0;
+    int r = take(c, &n, sizeof n);
+    if (r < 0) return r;
+    if (n > left(c)) return fail_at(c, "a string is longer than the rest of the file");
+    if (n > max) return fail_at(c, "a name is too long");
+    *out = (base_str){(const char *)c->bytes + c->at, n};
+    c->at += n;
+    return 0;
+}
+
+/* ---- name tables ---- */
+
+static int table_new(uint32_t **table, size_t *slots, uint64_t n, base_err *err)
+{
+    *slots = 16;
+    while (*slots < n * 2) *slots *= 2;
+    *table = calloc(*slots, sizeof **table);
+    return *table ? 0 : base_fail(err, BASE_E_NOMEM, "GGUF: no memory for a table of %" PRIu64 " names", n);
+}
+
+/* The slot that holds `name`, or the free one where it belongs. `names` walks a struct array by its leading base_str. */
+static size_t table_slot(
+    const uint32_t *table, size_t slots, const void *items, size_t item_size, base_str name)
+{
+    size_t at = base_hash64(name.ptr, name.len, 0) & (slots - 1);
+    for (; table[at]; at = (at + 1) & (slots - 1)) {
+        const base_str *other =
+            (const base_str *)(const void *)((const char *)items + (table[at] - 1) * item_size);
+        if (other->len == name.len && memcmp(other->ptr, name.ptr, name.len) == 0) break;
+    }
+    return at;
+}
+
+/* ---- metadata ---- */
+
+static bool finite_number(gguf_value_type type, const uint8_t *p)
+{
+    float f;
+    double d;
+    if (type == GGUF_F32) return memcpy(&f, p, sizeof f), isfinite(f);
+    if (type == GGUF_F64) return memcpy(&d, p, sizeof d), isfinite(d);
+    return true;
+}
+
+static int parse_array(cursor *c, entry *e)
+{
+    uint32_t element = 0;
+    int r = take(c, &element, sizeof element);
+    if (r >= 0) r = take(c, &e->n, sizeof e->n);
+    if (r < 0) return r;
+    if (element >= N_OF(value_types)) return fail_at(c, "unknown type of array elements");
+    if (element == GGUF_ARRAY) return fail_at(c, "an array inside an array");
+    e->element = (gguf_value_type)element;
+    size_t size = value_types[element].bytes;
+    if (e->n > left(c) / (size ? size : 8)) return fail_at(c, "an array is longer than the rest of the file");
+    e->value = c->bytes + c->at;
+    if (size) {
+        if (element == GGUF_F32 || element == GGUF_F64)
+            for (uint64_t i = 0; i < e->n; i++)
+                if (!finite_number(e->element, e->value + i * size))
+                    return fail_at(c, "a number that is not finite");
+        c->at += e->n * size;
+        return 0;
+    }
+    e->offsets = malloc(
+        (e->n ? e->n : 1) * sizeof *e->offsets); /* at most the file's size: 8 bytes for each length field */
+    if (!e->offsets) return base_fail(c->err, BASE_E_NOMEM, "GGUF: no memory for %" PRIu64 " strings", e->n);
+    for (uint64_t i = 0; i < e->n; i++) {
+        base_str s;
+        e->offsets[i] = (uint64_t)(c->bytes + c->at - e->value);
+        if ((r = take_str(c, SIZE_MAX, &s)) < 0) return r;
+    }
+    return 0;
+}
+
+static int parse_key(cursor *c, entry *e)
+{
+    uint32_t type = 0;
+    base_str s = {0};
+    int r = take_str(c, MAX_KEY_BYTES, &e->key);
+    if (r >= 0) r = take(c, &type, sizeof type);
+    if (r < 0) return r;
+    if (e->key.len == 0) return fail_at(c, "a key without a name");
+    if (type >= N_OF(value_types)) return fail_at(c, "unknown value type");
+    e->type = (gguf_value_type)type;
+    if (type == GGUF_ARRAY) return parse_array(c, e);
+    if (type == GGUF_STRING) {
+        if ((r = take_str(c, SIZE_MAX, &s)) < 0) return r;
+        e->value = (const uint8_t *)s.ptr;
+        e->n = s.len;
+        return 0;
+    }
+    if (value_types[type].bytes > left(c)) return fail_at(c, "the file ends early");
+    e->value = c->bytes + c->at;
+    c->at += value_types[type].bytes;
+    return finite_number(e->type, e->value) ? 0 : fail_at(c, "a number that is not finite");
+}
+
+static int parse_keys(gguf_file *f, cursor *c)
+{
+    c->what = "metadata key";
+    if (f->n_keys > left(c) / MIN_KEY_ENTRY || f->n_keys > UINT32_MAX - 1)
+        return base_fail(c->err, BASE_E_FORMAT, "GGUF: %" PRIu64 " metadata keys do not fit into %zu bytes",
+            f->n_keys, left(c));
+    int r = table_new(&f->key_table, &f->key_slots, f->n_keys, c->err);
+    if (r < 0) return r;
+    f->keys = calloc(f->n_keys ? f->n_keys : 1, sizeof *f->keys);
+    if (!f->keys)
+        return base_fail(c->err, BASE_E_NOMEM, "GGUF: no memory for %" PRIu64 " metadata keys", f->n_keys);
+    for (uint64_t i = 0; i < f->n_keys; i++) {
+        entry *e = &f->keys[i];
+        c->which = i;
+        if ((r = parse_key(c, e)) < 0) return r;
+        size_t slot = table_slot(f->key_table, f->key_slots, f->keys, sizeof *e, e->key);
+        if (f->key_table[slot]) return fail_at(c, "the same key twice");
+        f->key_table[slot] = (uint32_t)i + 1;
+    }
+    return 0;
+}
+
+static int refuse_type(const cursor *c, const gguf_tensor *t, uint32_t type)
+{
+    char name[24], known[160] = "";
+    snprintf(name, sizeof name, "number %" PRIu32, type);
+    for (size_t i = 0; i < N_OF(refused_types); i++)
+        if (refused_types[i].type == type) snprintf(name, sizeof name, "%s", refused_types[i].name);
+    for (size_t i = 0; i < N_OF(tensor_types); i++) {
+        size_t n = strlen(known);
+        snprintf(known + n, sizeof known - n, "%s%s", i ? ", " : "", tensor_types[i].name);
+    }
+    return base_fail(c->err, BASE_E_UNSUPPORTED,
+        "GGUF: tensor %.*s has the format %s, which kvist does not know; it reads %s", (int)t->name.len,
+        t->name.ptr, name, known);
+}
+
+/* ---- tensors ---- */
+
+static int parse_tensor(cursor *c, gguf_tensor *t, uint64_t *offset)
+{
+    uint32_t type = 0;
+    int r = take_str(c, MAX_NAME_BYTES, &t->name);
+    if (r >= 0) r = take(c, &t->n_dims, sizeof t->n_dims);
+    if (r < 0) return r;
+    if (t->name.len == 0) return fail_at(c, "a tensor without a name");
+    if (t->n_dims < 1 || t->n_dims > 4) return fail_at(c, "the number of dimensions is not 1 to 4");
+    for (uint32_t d = 0; d < 4; d++) t->ne[d] = 1;
+    for (uint32_t d = 0; d < t->n_dims; d++)
+        if ((r = take(c, &t->ne[d], sizeof t->ne[d])) < 0) return r;
+    if ((r = take(c, &type, sizeof type)) < 0 || (r = take(c, offset, sizeof *offset)) < 0) return r;
+
+    uint32_t elements, bytes;
+    t->type = (gguf_tensor_type)type;
+    if (!gguf_tensor_block(t->type, &elements, &bytes)) return refuse_type(c, t, type);
+    uint64_t n_elements = 1, rows = 1;
+    for (uint32_t d = 0; d < 4; d++) {
+        if (t->ne[d] < 1 || t->ne[d] > INT64_MAX) return fail_at(c, "a dimension is not positive");
+        if (__builtin_mul_overflow(n_elements, t->ne[d], &n_elements))
+            return fail_at(c, "the element count overflows");
+        if (d > 0) rows *= t->ne[d]; /* at most n_elements */
+    }
+    if (t->ne[0] % elements) return fail_at(c, "a row is not a whole number of blocks");
+    if (__builtin_mul_overflow(t->ne[0] / elements, (uint64_t)bytes, &t->n_bytes) ||
+        __builtin_mul_overflow(t->n_bytes, rows, &t->n_bytes)) {
+        return fail_at(c, "the size in bytes overflows");
+    }
+    return 0;
+}
+
+static bool round_up(uint64_t x, uint64_t alignment, uint64_t *ret)
+{
+    if (__builtin_add_overflow(x, alignment - 1, ret)) return false;
+    *ret &= ~(alignment - 1);
+    return true;
+}
+
+/* Offsets are the running sum of padded sizes, as in the reference reader: tensors cannot overlap. */
+static int parse_tensors(gguf_file *f, cursor *c)
+{
+    c->what = "tensor";
+    if (f->n_tensors > left(c) / MIN_TENSOR_ENTRY || f->n_tensors > UINT32_MAX - 1)
+        return base_fail(c->err, BASE_E_FORMAT, "GGUF: %" PRIu64 " tensors do not fit into %zu bytes",
+            f->n_tensors, left(c));
+    int r = table_new(&f->tensor_table, &f->tensor_slots, f->n_tensors, c->err);
+    if (r < 0) return r;
+    f->tensors = calloc(f->n_tensors ? f->n_tensors : 1, sizeof *f->tensors);
+    if (!f->tensors)
+        return base_fail(c->err, BASE_E_NOMEM, "GGUF: no memory for %" PRIu64 " tensors", f->n_tensors);
+    uint64_t expected = 0;
+    for (uint64_t i = 0; i < f->n_tensors; i++) {
+        gguf_tensor *t = &f->tensors[i];
+        uint64_t offset = 0;
+        c->which = i;
+        if ((r = parse_tensor(c, t, &offset)) < 0) return r;
+        size_t slot = table_slot(f->tensor_table, f->tensor_slots, f->tensors, sizeof *t, t->name);
+        if (f->tensor_table[slot]) return fail_at(c, "the same tensor name twice");
+        f->tensor_table[slot] = (uint32_t)i + 1;
+        if (offset != expected) return fail_at(c, "the offset is not behind the tensor before");
+        if (__builtin_add_overflow(expected, t->n_bytes, &expected) ||
+            !round_up(expected, f->alignment, &expected))
+            return fail_at(c, "the sum of the sizes overflows");
+    }
+    uint64_t start;
+    if (!round_up(c->at, f->alignment, &start))
+        return fail_at(c, "the data section lies outside of the file");
+    for (uint64_t i = 0, offset = 0; i < f->n_tensors; i++) {
+        gguf_tensor *t = &f->tensors[i];
+        c->which = i;
+        if (start > f->n || offset > f->n - start || t->n_bytes > f->n - start - offset) {
+            return base_fail(c->err, BASE_E_FORMAT,
+                "GGUF: tensor %.*s ends behind the file's last byte; the file is cut short or its sizes are "
+                "wrong",
+                (int)t->name.len, t->name.ptr);
+        }
+        t->data = f->bytes + start + offset;
+        round_up(offset + t->n_bytes, f->alignment, &offset);
+    }
+    return 0;
+}
+
+static int parse_alignment(gguf_file *f, base_err *err)
+{
+    gguf_value_type type;
+    f->alignment = 32;
+    for (uint64_t i = 0; i < f->n_keys; i++) {
+        if (!base_str_equal(gguf_key_at(f, i, &type), "general.alignment")) continue;
+        if (type != GGUF_U32 || !gguf_get_u64(f, "general.alignment", &f->alignment))
+            return base_fail(err, BASE_E_FORMAT, "GGUF: general.alignment is not a u32");
+    }
+    if (f->alignment < 8 || f->alignment > 65536 || (f->alignment & (f->alignment - 1)))
+        return base_fail(err, BASE_E_FORMAT,
+            "GGUF: an alignment of %" PRIu64 " bytes is not a power of two from 8 to 65536", f->alignment);
+    return 0;
+}
+
+static int parse(gguf_file *f, base_err *err)
+{
+    cursor c = {.bytes = f->bytes, .n = f->n, .err = err, .what = "header"};
+    char magic[4];
+    int r;
+    if (f->n < sizeof magic || memcmp(f->bytes, "GGUF", 4) != 0)
+        return base_fail(err, BASE_E_FORMAT, "not a GGUF file (the first four bytes are not \"GGUF\")");
+    if ((r = take(&c, magic, 4)) < 0 || (r = take(&c, &f->version, sizeof f->version)) < 0) return r;
+    if ((f->version & 0xFFFF) == 0)
+        return base_fail(
+            err, BASE_E_UNSUPPORTED, "GGUF: the file is big-endian; convert it for this machine");
+    if (f->version < 2 || f->version > 3)
+        return base_fail(err, BASE_E_UNSUPPORTED, "GGUF: version %" PRIu32 " is not 2 or 3", f->version);
+    if ((r = take(&c, &f->n_tensors, sizeof f->n_tensors)) < 0 ||
+        (r = take(&c, &f->n_keys, sizeof f->n_keys)) < 0)
+        return r;
+    if ((r = parse_keys(f, &c)) < 0) return r;
+    if ((r = parse_alignment(f, err)) < 0) return r;
+    if ((r = parse_tensors(f, &c)) < 0) return r;
+    return gguf_check_metadata(f, err);
+}
+
+/* ---- open and close ---- */
+
+int gguf_parse(gguf_file **ret, const void *bytes, size_t n, base_err *err)
+{
+    gguf_file *f = base_xcalloc(1, sizeof *f);
+    f->bytes = bytes;
+    f->n = n;
+    int r = parse(f, err);
+    if (r < 0) {
+        gguf_close(f);
+        return r;
+    }
+    *ret = f;
+    return 0;
+}
+
+/* File systems whose files may shrink or vanish under a mapping: NFS, SMB, CIFS, FUSE, 9P. */
+static bool is_remote(int fd)
+{
+    static const uint32_t magics[] = {0x6969, 0x517B, 0xFE534D42, 0xFF534D42, 0x65735546, 0x01021997};
+    struct statfs s;
+    if (fstatfs(fd, &s) != 0) return false;
+    for (size_t i = 0; i < N_OF(magics); i++)
+        if ((uint32_t)s.f_type == magics[i]) return true;
+    return false;
+}
+
+static int read_all(int fd, uint8_t *to, size_t n, const char *path, base_err *err)
+{
+    for (size_t at = 0; at < n;) {
+        ssize_t got = read(fd, to + at, n - at);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return base_fail_sys(err, "%s cannot be read", path);
+        if (got == 0) return base_fail(err, BASE_E_FORMAT, "%s became shorter while it was read", path);
+        at += (size_t)got;
+    }
+    return 0;
+}
+
+static int load_bytes(gguf_file *f, int fd, const char *path, base_err *err)
+{
+    struct stat st;
+    if (fstat(fd, &st) != 0) return base_fail_sys(err, "%s cannot be examined", path);
+    if (!S_ISREG(st.st_mode)) return base_fail(err, BASE_E_FORMAT, "%s is not a regular file", path);
+    if (st.st_size < 4)
+        return base_fail(
+            err, BASE_E_FORMAT, "%s is not a GGUF file (%lld bytes)", path, (long long)st.st_size);
+    f->n = (size_t)st.st_size;
+    if (is_remote(fd)) {
+        uint8_t *bytes = malloc(f->n);
+        if (!bytes) return base_fail(err, BASE_E_NOMEM, "no memory for the %zu bytes of %s", f->n, path);
+        f->bytes = bytes;
+        f->owned = true;
+        return read_all(fd, bytes, f->n, path, err);
+    }
+    int rc = base_map_new(&f->map, fd, f->n, err);
+    if (rc) return base_err_prefix(err, "%s", path);
+    f->bytes = base_map_bytes(f->map);
+    return 0;
+}
+
+int gguf_check_unchanged(const gguf_file *f, const char *path, base_err *err)
+{
+    return f->map ? base_map_check(f->map, path, err) : 0;
+}
+
+int gguf_open(gguf_file **ret, const char *path, base_err *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 && errno == ENOENT) return base_fail(err, BASE_E_NOT_FOUND, "%s does not exist", path);
+    if (fd < 0) return base_fail_sys(err, "%s cannot be opened", path);
+    gguf_file *f = base_xcalloc(1, sizeof *f);
+    int r = load_bytes(f, fd, path, err);
+    close(fd);
+    if (r >= 0 && (r = parse(f, err)) < 0) base_err_prefix(err, "%s", path);
+    if (f->map && base_map_check(f->map, path, NULL) != 0) r = base_map_check(f->map, path, err);
+    if (r < 0) {
+        gguf_close(f);
+        return r;
+    }
+    *ret = f;
+    return 0;
+}
+
+void gguf_close(gguf_file *f)
+{
+    if (!f) return;
+    for (uint64_t i = 0; f->keys && i < f->n_keys; i++) free(f->keys[i].offsets);
+    free(f->keys);
+    free(f->tensors);
+    free(f->key_table);
+    free(f->tensor_table);
+    base_map_free(f->map);
+    if (f->owned) free((void *)(uintptr_t)f->bytes);
+    free(f);
+}
+
+/* ---- what is in it ---- */
+
+uint64_t gguf_file_bytes(const gguf_file *f)
+{
+    return f->n;
+}
+
+const void *gguf_bytes(const gguf_file *f)
+{
+    return f->bytes;
+}
+
+uint64_t gguf_n_tensors(const gguf_file *f)
+{
+    return f->n_tensors;
+}
+
+const gguf_tensor *gguf_tensor_at(const gguf_file *f, uint64_t i)
+{
+    return i < f->n_tensors ? &f->tensors[i] : NULL;
+}
+
+const gguf_tensor *gguf_find_tensor(const gguf_file *f, const char *name)
+{
+    size_t slot =
+        table_slot(f->tensor_table, f->tensor_slots, f->tensors, sizeof *f->tensors, base_str_of(name));
+    return f->tensor_table[slot] ? &f->tensors[f->tensor_table[slot] - 1] : NULL;
+}
+
+uint64_t gguf_n_keys(const gguf_file *f)
+{
+    return f->n_keys;
+}
+
+base_str gguf_key_at(const gguf_file *f, uint64_t i, gguf_value_type *ret_type)
+{
+    if (i >= f->n_keys) return (base_str){NULL, 0};
+    if (ret_type) *ret_type = f->keys[i].type;
+    return f->keys[i].key;
+}
+
+static const entry *find_key(const gguf_file *f, const char *key)
+{
+    size_t slot = table_slot(f->key_table, f->key_slots, f->keys, sizeof *f->keys, base_str_of(key));
+    return f->key_table[slot] ? &f->keys[f->key_table[slot] - 1] : NULL;
+}
+
+/* One scalar as a signed or unsigned 64-bit integer or a double; exactly one of the kinds is set. */
+typedef struct number {
+    enum { NOT_A_NUMBER, SIGNED, UNSIGNED, REAL } kind;
+    int64_t i;
+    uint64_t u;
+    double d;
+} number;
+
+static number load_number(gguf_value_type type, const uint8_t *p)
+{
+    uint64_t raw = 0;
+    float f;
+    number x = {.kind = UNSIGNED};
+    if ((size_t)type >= N_OF(value_types) || !value_types[type].bytes || type == GGUF_BOOL)
+        return (number){0};
+    memcpy(&raw, p, value_types[type].bytes);
+    switch (type) {
+    case GGUF_I8: x.kind = SIGNED, x.i = (int8_t)raw; break;
+    case GGUF_I16: x.kind = SIGNED, x.i = (int16_t)raw; break;
+    case GGUF_I32: x.kind = SIGNED, x.i = (int32_t)raw; break;
+    case GGUF_I64: x.kind = SIGNED, x.i = (int64_t)raw; break;
+    case GGUF_F32: memcpy(&f, p, sizeof f), x.kind = REAL, x.d = f; break;
+    case GGUF_F64: memcpy(&x.d, p, sizeof x.d), x.kind = REAL; break;
+    default: x.u = raw;
+    }
+    return x;
+}
+
+bool gguf_get_u64(const gguf_file *f, const char *key, uint64_t *ret)
+{
+    const entry *e = find_key(f, key);
+    number x = e ? load_number(e->type, e->value) : (number){0};
+    if (x.kind != UNSIGNED && !(x.kind == SIGNED && x.i >= 0)) return false;
+    *ret = x.kind == SIGNED ? (uint64_t)x.i : x.u;
+    return true;
+}
+
+bool gguf_get_i64(const gguf_file *f, const char *key, int64_t *ret)
+{
+    const entry *e = find_key(f, key);
+    number x = e ? load_number(e->type, e->value) : (number){0};
+    if (x.kind != SIGNED && !(x.kind == UNSIGNED && x.u <= INT64_MAX)) return false;
+    *ret = x.kind == SIGNED ? x.i : (int64_t)x.u;
+    return true;
+}
+
+static bool number_as_double(number x, double *ret)
+{
+    if (x.kind == NOT_A_NUMBER) return false;
+    *ret = x.kind == REAL ? x.d : x.kind == SIGNED ? (double)x.i : (double)x.u;
+    return true;
+}
+
+bool gguf_get_f64(const gguf_file *f, const char *key, double *ret)
+{
+    const entry *e = find_key(f, key);
+    return e && number_as_double(load_number(e->type, e->value), ret);
+}
+
+bool gguf_get_bool(const gguf_file *f, const char *key, bool *ret)
+{
+    const entry *e = find_key(f, key);
+    if (!e || e->type != GGUF_BOOL) return false;
+    *ret = e->value[0] != 0;
+    return true;
+}
+
+bool gguf_get_str(const gguf_file *f, const char *key, base_str *ret)
+{
+    const entry *e = find_key(f, key);
+    if (!e || e->type != GGUF_STRING) return false;
+    *ret = (base_str){(const char *)e->value, e->n};
+    return true;
+}
+
+bool gguf_get_array(const gguf_file *f, const char *key, gguf_value_type *ret_type, uint64_t *ret_n)
+{
+    const entry *e = find_key(f, key);
+    if (!e || e->type != GGUF_ARRAY) return false;
+    if (ret_type) *ret_type = e->element;
+    if (ret_n) *ret_n = e->n;
+    return true;
+}
+
+static base_str string_at(const entry *e, uint64_t i)
+{
+    uint64_t n;
+    memcpy(&n, e->value + e->offsets[i], sizeof n);
+    return (base_str){(const char *)e->value + e->offsets[i] + sizeof n, n};
+}
+
+bool gguf_array_str(const gguf_file *f, const char *key, uint64_t i, base_str *ret)
+{
+    const entry *e = find_key(f, key);
+    if (!e || e->type != GGUF_ARRAY || e->element != GGUF_STRING || i >= e->n) return false;
+    *ret = string_at(e, i);
+    return true;
+}
+
+bool gguf_array_num(const gguf_file *f, const char *key, uint64_t i, double *ret)
+{
+    const entry *e = find_key(f, key);
+    if (!e || e->type != GGUF_ARRAY || i >= e->n) return false;
+    return number_as_double(load_number(e->element, e->value + i * value_types[e->element].bytes), ret);
+}
+
+static void print_scalar(gguf_value_type type, const uint8_t *value, base_buf *out)
+{
+    number x = load_number(type, value);
+    if (type == GGUF_BOOL) base_buf_puts(out, value[0] ? "true" : "false");
+    if (x.kind == SIGNED) base_buf_printf(out, "%" PRId64, x.i);
+    if (x.kind == UNSIGNED) base_buf_printf(out, "%" PRIu64, x.u);
+    if (x.kind == REAL) base_buf_printf(out, "%g", x.d);
+}
+
+static void print_string(base_str s, size_t max, base_buf *out)
+{
+    base_buf_putc(out, '"');
+    base_utf8_sanitise(out, s.ptr, s.len < max ? s.len : base_utf8_whole(s.ptr, max), false);
+    base_buf_puts(out, s.len > max ? "\"..." : "\"");
+}
+
+void gguf_print_value(const gguf_file *f, uint64_t i, base_buf *out)
+{
+    enum { SHOWN = 4, SHOWN_BYTES = 100, SHOWN_ELEMENT_BYTES = 16 };
+    if (i >= f->n_keys) return;
+    const entry *e = &f->keys[i];
+    if (e->type == GGUF_STRING) {
+        print_string((base_str){(const char *)e->value, e->n}, SHOWN_BYTES, out);
+        return;
+    }
+    if (e->type != GGUF_ARRAY) {
+        print_scalar(e->type, e->value, out);
+        return;
+    }
+    base_buf_printf(out, "%" PRIu64 " x %s [", e->n, gguf_value_type_name(e->element));
+    for (uint64_t k = 0; k < e->n && k < SHOWN; k++) {
+        if (k) base_buf_puts(out, ", ");
+        if (e->element == GGUF_STRING)
+            print_string(string_at(e, k), SHOWN_ELEMENT_BYTES, out);
+        else
+            print_scalar(e->element, e->value + k * value_types[e->element].bytes, out);
+    }
+    base_buf_puts(out, e->n > SHOWN ? ", ...]" : "]");
+}

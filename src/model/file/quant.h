@@ -1,0 +1,76 @@
+/*
+ * The blocks of a GGUF file: taking one apart into 8-bit quants and scales, and whole rows into F32.
+ *
+ * Layouts: ggml-org/ggml src/ggml-common.h. Pure functions over bytes whose size the caller has checked
+ * against gguf_tensor_block. Packing for a backend, embedding rows and the tests' references stand on these.
+ */
+#ifndef KVIST_MODEL_QUANT_H
+#define KVIST_MODEL_QUANT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "model/file/gguf.h"
+
+/* How a block's values come from its quants. */
+typedef enum quant_kind {
+    QUANT_FLOAT,     /* F32, F16, BF16: no block */
+    QUANT_OFFSET,    /* d * (q - offset) */
+    QUANT_MIN,       /* d * q + m */
+    QUANT_SUPER_MIN, /* per 32: d * sc * q - m * mn */
+    QUANT_SUPER_16,  /* per 16: d * (int8)sc * (q - offset) */
+} quant_kind;
+
+typedef struct quant_format {
+    quant_kind kind;
+    uint32_t n, n_bytes; /* elements and bytes of a block */
+    int bits;            /* of a quant, as unpacked */
+    int offset;
+    uint32_t d_at; /* where the block keeps its F16 scale; a minimum lies behind it */
+} quant_format;
+
+typedef struct quant_block {
+    uint8_t q[256];
+    uint16_t d, m; /* F16 */
+    uint8_t sc[16], mn[8];
+} quant_block;
+
+/* NULL for a type that is not in the table. */
+const quant_format *quant_format_of(gguf_tensor_type type);
+
+/* The table's types, one after another; false behind the last. */
+bool quant_type_at(size_t i, gguf_tensor_type *ret);
+
+/*
+ * Takes one block of a quantised type apart. Signed quants become unsigned by the format's offset: Q8_0's q + 128, of IQ4_NL and
+ * IQ4_XS the value in their code book + 128.
+ */
+void quant_unpack(gguf_tensor_type type, const uint8_t *block, quant_block *ret);
+
+/* n elements (whole blocks) to F32. */
+void quant_to_f32(gguf_tensor_type type, const uint8_t *src, size_t n, float *dst);
+
+/* Are all scales (or, for floats, all elements) of n elements finite? */
+bool quant_is_finite(gguf_tensor_type type, const uint8_t *src, size_t n);
+
+float quant_f16_to_f32(uint16_t h);
+uint16_t quant_f32_to_f16(
+    float f); /* round to nearest even; beyond the range: its largest finite number; NaN stays */
+
+static inline float quant_float_of_bits(uint32_t bits)
+{
+    float f;
+    memcpy(&f, &bits, sizeof f);
+    return f;
+}
+
+static inline uint32_t quant_bits_of_float(float f)
+{
+    uint32_t bits;
+    memcpy(&bits, &f, sizeof bits);
+    return bits;
+}
+
+#endif

@@ -1,0 +1,371 @@
+/* Reading hyper-parameters and binding tensors: see arch.h. Facts: research/engine.md 1.4-1.6. */
+#include "model/forward/arch.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+
+static const model_arch architectures[] = {
+    {.name = "qwen2", .families = "Qwen2, Qwen2.5", .rope = OPS_ROPE_NEOX, .qkv_bias = true},
+    {.name = "qwen3", .families = "Qwen3", .rope = OPS_ROPE_NEOX, .qk_norm = true},
+    {.name = "llama", .families = "Llama 2 and 3, SmolLM2", .rope = OPS_ROPE_NORM},
+    {.name = "gemma3",
+        .families = "Gemma 3",
+        .rope = OPS_ROPE_NEOX,
+        .gate = OPS_GATE_GELU_TANH,
+        .qk_norm = true,
+        .post_norm = true,
+        .embd_scale = true,
+        .window_every = 6,
+        .window_rope_base = 10000,
+        .wide_layers = 62 /* 27B */},
+};
+enum { N_ARCHITECTURES = sizeof architectures / sizeof architectures[0] };
+
+/* Bounds that no model of a machine like ours comes near; they keep every product below far inside 64 bits. */
+enum { MAX_LAYERS = 1024, MAX_WIDTH = 1 << 20, MAX_VOCAB = 1 << 22, MAX_CONTEXT = 1 << 26, MAX_HEADS = 4096 };
+
+typedef struct reader {
+    const gguf_file *file;
+    const char *arch;
+    base_err *err;
+} reader;
+
+static const char *key_of(const reader *r, const char *name, char key[96])
+{
+    snprintf(key, 96, "%s.%s", r->arch, name);
+    return key;
+}
+
+/* A whole number, or an array of one number per layer that are all the same (some converters write those). */
+static bool get_count(const reader *r, const char *name, uint64_t *ret)
+{
+    char key[96];
+    gguf_value_type type;
+    uint64_t n;
+    double first, other;
+
+    if (gguf_get_u64(r->file, key_of(r, name, key), ret)) return true;
+    if (!gguf_get_array(r->file, key, &type, &n) || n == 0 || !gguf_array_num(r->file, key, 0, &first))
+        return false;
+    for (uint64_t i = 1; i < n; i++)
+        if (!gguf_array_num(r->file, key, i, &other) || !(other == first)) return false;
+    if (!(first >= 0 && first <= MAX_CONTEXT) || first != floor(first)) return false;
+    *ret = (uint64_t)first;
+    return true;
+}
+
+static int need_count(const reader *r, const char *name, uint64_t max, uint32_t *ret)
+{
+    uint64_t value;
+    if (!get_count(r, name, &value))
+        return base_fail(r->err, BASE_E_FORMAT, "the file has no usable %s.%s", r->arch, name);
+    if (value == 0 || value > max)
+        return base_fail(r->err, BASE_E_LIMIT, "%s.%s is %llu; 1 to %llu is what kvist reads", r->arch, name,
+            (unsigned long long)value, (unsigned long long)max);
+    *ret = (uint32_t)value;
+    return 0;
+}
+
+static double get_number(const reader *r, const char *name, double otherwise)
+{
+    char key[96];
+    double value;
+    return gguf_get_f64(r->file, key_of(r, name, key), &value) ? value : otherwise;
+}
+
+/* Metadata that changes the arithmetic in a way that is not built. */
+static int refuse_extras(const reader *r)
+{
+    static const char *const numbers[] = {"final_logit_softcapping", "attn_logit_softcapping", "logit_scale",
+        "residual_scale", "embedding_scale", "attention.clamp_kqv", "attention.max_alibi_bias"};
+    char key[96];
+    uint64_t count;
+    base_str scaling;
+
+    if (gguf_get_u64(r->file, key_of(r, "expert_count", key), &count) && count > 0)
+        return base_fail(
+            r->err, BASE_E_UNSUPPORTED, "a mixture of %llu experts is not built", (unsigned long long)count);
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        double value = get_number(r, numbers[i], 0);
+        if (value != 0)
+            return base_fail(r->err, BASE_E_UNSUPPORTED, "%s.%s is %g, which kvist does not compute", r->arch,
+                numbers[i], value);
+    }
+    if (gguf_get_str(r->file, key_of(r, "rope.scaling.type", key), &scaling) &&
+        !base_str_equal(scaling, "none") && !base_str_equal(scaling, "linear"))
+        return base_fail(r->err, BASE_E_UNSUPPORTED,
+            "RoPE scaling \"%.*s\" is not built; use a file without it (none and linear are)",
+            (int)(scaling.len < 40 ? scaling.len : 40), scaling.ptr);
+    if (gguf_get_u64(r->file, "split.count", &count) && count > 1)
+        return base_fail(r->err, BASE_E_UNSUPPORTED,
+            "this is one of %llu parts of a split model; join them first (llama-gguf-split --merge)",
+            (unsigned long long)count);
+    return 0;
+}
+
+static int read_rope(const reader *r, model_hyper *h)
+{
+    uint64_t n_rot = h->head_dim;
+    double factor;
+
+    get_count(r, "rope.dimension_count", &n_rot);
+    if (n_rot < 2 || n_rot > h->head_dim || n_rot % 2)
+        return base_fail(r->err, BASE_E_FORMAT, "rope.dimension_count is %llu with heads of %u",
+            (unsigned long long)n_rot, h->head_dim);
+    h->n_rot = (uint32_t)n_rot;
+    h->rope_base = get_number(r, "rope.freq_base", 10000);
+    factor = get_number(r, "rope.scaling.factor", get_number(r, "rope.scale_linear", 1));
+    if (factor == 0) factor = 1;
+    if (!(h->rope_base > 1 && isfinite(h->rope_base)) || !(factor >= 1 && isfinite(factor)))
+        return base_fail(r->err, BASE_E_FORMAT, "rope.freq_base %g and scaling factor %g make no sense",
+            h->rope_base, factor);
+    h->rope_factor = factor;
+    return 0;
+}
+
+static int read_heads(const reader *r, model_hyper *h)
+{
+    uint64_t key_length, value_length;
+    int rc = need_count(r, "attention.head_count", MAX_HEADS, &h->n_head);
+    if (rc) return rc;
+    h->n_head_kv = h->n_head;
+    if (get_count(r, "attention.head_count_kv", &key_length) &&
+        (rc = need_count(r, "attention.head_count_kv", MAX_HEADS, &h->n_head_kv)))
+        return rc;
+    key_length = h->n_embd / h->n_head;
+    get_count(r, "attention.key_length", &key_length);
+    value_length = key_length;
+    get_count(r, "attention.value_length", &value_length);
+    if (h->n_head % h->n_head_kv)
+        return base_fail(
+            r->err, BASE_E_FORMAT, "%u query heads do not divide by %u KV heads", h->n_head, h->n_head_kv);
+    if (key_length != value_length)
+        return base_fail(r->err, BASE_E_UNSUPPORTED,
+            "keys of %llu and values of %llu: kvist needs them alike", (unsigned long long)key_length,
+            (unsigned long long)value_length);
+    if (key_length == 0 || key_length > 256 || key_length % 16)
+        return base_fail(r->err, BASE_E_UNSUPPORTED,
+            "heads of %llu; a multiple of 16 up to 256 is what kvist computes",
+            (unsigned long long)key_length);
+    h->head_dim = (uint32_t)key_length;
+    return 0;
+}
+
+static int find_arch(const gguf_file *f, const model_arch **ret, base_err *err)
+{
+    base_str name;
+    if (!gguf_get_str(f, "general.architecture", &name))
+        return base_fail(err, BASE_E_FORMAT, "the file names no architecture (general.architecture)");
+    base_buf known = {0};
+    for (size_t i = 0; i < N_ARCHITECTURES; i++) {
+        if (base_str_equal(name, architectures[i].name)) {
+            *ret = &architectures[i];
+            base_buf_free(&known);
+            return 0;
+        }
+        base_buf_printf(&known, "%s%s (%s)", i ? ", " : "", architectures[i].name, architectures[i].families);
+    }
+    base_fail(err, BASE_E_UNSUPPORTED, "architecture \"%.*s\" is not built; kvist runs %s",
+        (int)(name.len < 40 ? name.len : 40), name.ptr, known.data);
+    base_buf_free(&known);
+    return BASE_E_UNSUPPORTED;
+}
+
+/* Layers that read a window only, where the architecture has them; other models end their session at the window. */
+static int read_window(const reader *r, model_hyper *h)
+{
+    char key[96];
+    gguf_value_type type;
+    uint64_t window = 0, every = h->arch->window_every;
+
+    get_count(r, "attention.sliding_window", &window);
+    if (window == 0) return 0;
+    if (window > MAX_CONTEXT) window = MAX_CONTEXT;
+    if (every == 0) { /* inside its window a sliding-window model is a plain one */
+        if (window < h->n_ctx) h->n_ctx = (uint32_t)window;
+        return 0;
+    }
+    if (gguf_get_array(r->file, key_of(r, "attention.sliding_window_pattern", key), &type, NULL))
+        return base_fail(r->err, BASE_E_UNSUPPORTED,
+            "%s lists its layers one by one; kvist reads one number, every how many layers one has no window",
+            key);
+    get_count(r, "attention.sliding_window_pattern", &every);
+    if (every == 0 || every > MAX_LAYERS)
+        return base_fail(r->err, BASE_E_FORMAT, "%s is %llu", key, (unsigned long long)every);
+    h->window = (uint32_t)window;
+    h->window_every = (uint32_t)every;
+    h->window_rope_base = get_number(r, "rope.freq_base_swa", h->arch->window_rope_base);
+    if (!(h->window_rope_base > 1 && isfinite(h->window_rope_base)))
+        return base_fail(r->err, BASE_E_FORMAT, "%s.rope.freq_base_swa is %g", r->arch, h->window_rope_base);
+    return 0;
+}
+
+int model_arch_read(const gguf_file *f, model_hyper *ret, base_err *err)
+{
+    base_err own;
+    model_hyper h = {0};
+    reader r = {.file = f, .err = err ? err : &own};
+    const gguf_tensor *embd;
+    int rc;
+
+    if ((rc = find_arch(f, &h.arch, r.err))) return rc;
+    r.arch = h.arch->name;
+    if ((rc = refuse_extras(&r))) return rc;
+    if ((rc = need_count(&r, "block_count", MAX_LAYERS, &h.n_layer))) return rc;
+    if ((rc = need_count(&r, "embedding_length", MAX_WIDTH, &h.n_embd))) return rc;
+    if ((rc = need_count(&r, "feed_forward_length", MAX_WIDTH, &h.n_ff))) return rc;
+    if ((rc = need_count(&r, "context_length", MAX_CONTEXT, &h.n_ctx))) return rc;
+    if ((rc = read_heads(&r, &h))) return rc;
+    if ((rc = read_rope(&r, &h))) return rc;
+    if ((rc = read_window(&r, &h))) return rc;
+    h.norm_eps = (float)get_number(&r, "attention.layer_norm_rms_epsilon", 1e-5);
+    if (!(h.norm_eps > 0 && h.norm_eps < 1))
+        return base_fail(r.err, BASE_E_FORMAT, "layer_norm_rms_epsilon is %g", (double)h.norm_eps);
+    double per_head = h.n_layer == h.arch->wide_layers ? (double)(h.n_embd / h.n_head) : h.head_dim;
+    h.attn_scale = (float)get_number(&r, "attention.scale", 1 / sqrt(per_head));
+    if (!(h.attn_scale > 0 && h.attn_scale < 1e6f))
+        return base_fail(r.err, BASE_E_FORMAT, "attention.scale is %g", (double)h.attn_scale);
+    /* The vocabulary is as large as its embedding says; the metadata key is optional and sometimes padded. */
+    embd = gguf_find_tensor(f, "token_embd.weight");
+    if (!embd) return base_fail(r.err, BASE_E_FORMAT, "tensor token_embd.weight is missing");
+    if (embd->ne[1] == 0 || embd->ne[1] > MAX_VOCAB)
+        return base_fail(r.err, BASE_E_LIMIT, "a vocabulary of %llu", (unsigned long long)embd->ne[1]);
+    h.n_vocab = (uint32_t)embd->ne[1];
+    *ret = h;
+    return 0;
+}
+
+typedef enum arch_presence { ARCH_MUST, ARCH_BIAS, ARCH_QK_NORM, ARCH_POST_NORM } arch_presence;
+
+/* Does the architecture compute such a tensor, and can it do without? */
+typedef struct arch_demand {
+    bool used, must;
+} arch_demand;
+
+static arch_demand demand_of(const model_arch *a, arch_presence presence)
+{
+    const arch_demand demands[] = {
+        [ARCH_MUST] = {true, true},
+        [ARCH_BIAS] = {true, a->qkv_bias},
+        [ARCH_QK_NORM] = {a->qk_norm, true},
+        [ARCH_POST_NORM] = {a->post_norm, true},
+    };
+    return demands[presence];
+}
+
+/* Shape and type of one tensor; vectors are F32, matrices any type of the table. */
+static int check_tensor(const gguf_tensor *t, const char *name, uint64_t n_in, uint64_t n_out, base_err *err)
+{
+    uint32_t elements, bytes;
+    uint64_t want_out = n_out ? n_out : 1;
+
+    if (t->ne[0] != n_in || t->ne[1] != want_out || t->ne[2] != 1 || t->ne[3] != 1)
+        return base_fail(err, BASE_E_FORMAT, "tensor %s is %llu x %llu; the metadata asks for %llu x %llu",
+            name, (unsigned long long)t->ne[0], (unsigned long long)t->ne[1], (unsigned long long)n_in,
+            (unsigned long long)want_out);
+    if (!gguf_tensor_block(t->type, &elements, &bytes) || (!n_out && t->type != GGUF_TENSOR_F32))
+        return base_fail(err, BASE_E_UNSUPPORTED, "tensor %s has type %s, which is not built here", name,
+            gguf_tensor_type_name(t->type));
+    return 0;
+}
+
+static int bind_one(const gguf_file *f, const char *name, uint64_t n_in, uint64_t n_out, bool must,
+    const gguf_tensor **ret, uint64_t *n_bound, base_err *err)
+{
+    const gguf_tensor *t = gguf_find_tensor(f, name);
+    *ret = NULL;
+    if (!t) return must ? base_fail(err, BASE_E_FORMAT, "tensor %s is missing", name) : 0;
+    int rc = check_tensor(t, name, n_in, n_out, err);
+    if (rc) return rc;
+    *ret = t;
+    ++*n_bound;
+    return 0;
+}
+
+static int bind_layer(const gguf_file *f, const model_hyper *h, uint32_t layer, model_layer_tensors *ret,
+    uint64_t *n_bound, base_err *err)
+{
+    const struct {
+        const char *name;
+        uint64_t n_in, n_out;
+        arch_presence presence;
+        const gguf_tensor **to;
+    } table[] = {
+#define ROW(field, name, n_in, n_out, presence) {name, n_in, n_out, presence, &ret->field},
+        MODEL_LAYER_TENSORS(ROW)
+#undef ROW
+    };
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        char name[64];
+        arch_demand demand = demand_of(h->arch, table[i].presence);
+        if (!demand.used) continue;
+        snprintf(name, sizeof name, "blk.%u.%s", layer, table[i].name);
+        int rc = bind_one(f, name, table[i].n_in, table[i].n_out, demand.must, table[i].to, n_bound, err);
+        if (rc) return rc;
+    }
+    return 0;
+}
+
+/* A tensor nobody bound would be arithmetic left out. Name the first. */
+static int refuse_unbound(const gguf_file *f, const model_tensors *t, uint32_t n_layer, base_err *err)
+{
+    for (uint64_t i = 0; i < gguf_n_tensors(f); i++) {
+        const gguf_tensor *one = gguf_tensor_at(f, i);
+        bool known =
+            one == t->token_embd || one == t->output_norm || one == t->output || one == t->rope_freqs;
+        for (uint32_t l = 0; l < n_layer && !known; l++) {
+            const model_layer_tensors *layer = &t->layers[l];
+#define KNOWN(field, name, n_in, n_out, presence) known = known || one == layer->field;
+            MODEL_LAYER_TENSORS(KNOWN)
+#undef KNOWN
+        }
+        if (!known)
+            return base_fail(err, BASE_E_UNSUPPORTED,
+                "tensor %.*s is nothing that this architecture computes",
+                (int)(one->name.len < 64 ? one->name.len : 64), one->name.ptr);
+    }
+    return 0;
+}
+
+static int bind_all(
+    const gguf_file *f, const model_hyper *h, model_tensors *t, uint64_t *n_bound, base_err *err)
+{
+    int rc;
+    if ((rc = bind_one(f, "token_embd.weight", h->n_embd, h->n_vocab, true, &t->token_embd, n_bound, err)))
+        return rc;
+    if ((rc = bind_one(f, "output_norm.weight", h->n_embd, 0, true, &t->output_norm, n_bound, err)))
+        return rc;
+    if ((rc = bind_one(f, "output.weight", h->n_embd, h->n_vocab, false, &t->output, n_bound, err)))
+        return rc;
+    if ((rc = bind_one(f, "rope_freqs.weight", h->n_rot / 2, 0, false, &t->rope_freqs, n_bound, err)))
+        return rc;
+    if (!t->output) t->output = t->token_embd;
+    for (uint32_t l = 0; l < h->n_layer; l++)
+        if ((rc = bind_layer(f, h, l, &t->layers[l], n_bound, err))) return rc;
+    return 0;
+}
+
+int model_arch_bind(const gguf_file *f, const model_hyper *h, model_tensors *ret, base_err *err)
+{
+    model_tensors t = {.layers = base_xcalloc(h->n_layer, sizeof *t.layers)};
+    uint64_t n_bound = 0;
+    int rc = bind_all(f, h, &t, &n_bound, err);
+    if (!rc && n_bound < gguf_n_tensors(f)) rc = refuse_unbound(f, &t, h->n_layer, err);
+    if (rc) {
+        model_arch_unbind(&t);
+        return rc;
+    }
+    *ret = t;
+    return 0;
+}
+
+void model_arch_unbind(model_tensors *t)
+{
+    free(t->layers);
+    t->layers = NULL;
+}

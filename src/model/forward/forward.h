@@ -1,0 +1,66 @@
+/*
+ * What model.c and forward.c share: the model's insides. Nobody else includes this.
+ */
+#ifndef KVIST_MODEL_FORWARD_H
+#define KVIST_MODEL_FORWARD_H
+
+#include "base/buf.h"
+#include "model/forward/arch.h"
+#include "model/file/gguf.h"
+#include "model/forward/model.h"
+#include "model/ops/ops.h"
+
+enum {
+    FORWARD_BATCH = 512, /* tokens that go through the layers together; longer batches are split */
+    FORWARD_HEADS = 64,  /* wanted tokens whose logits are made together */
+};
+
+typedef struct forward_layer {
+    ops_weight *q, *k, *v, *o, *gate, *up, *down;
+    ops_buffer *attn_norm, *ffn_norm;
+    ops_buffer *q_bias, *k_bias, *v_bias, *q_norm, *k_norm, *attn_post, *ffn_post; /* each may be NULL */
+} forward_layer;
+
+/* Everything that a micro-batch needs, made once. */
+typedef struct forward_scratch {
+    ops_buffer *x;       /* [FORWARD_BATCH][n_embd], the residual stream */
+    ops_buffer *qkv;     /* [FORWARD_BATCH][n_q + 2 n_kv] */
+    ops_buffer *mixed;   /* [FORWARD_BATCH][n_q] */
+    ops_buffer *gate_up; /* [FORWARD_BATCH][2 n_ff] */
+    ops_buffer
+        *branch; /* [FORWARD_BATCH][n_embd], what a half adds to x, where it is normalised first; else NULL */
+    ops_buffer *logits;      /* [FORWARD_HEADS][n_vocab] */
+    ops_buffer *rope;        /* [FORWARD_BATCH][n_rot] */
+    ops_buffer *rope_window; /* the same for layers with a window; else NULL */
+    ops_activations *wide;   /* FORWARD_BATCH rows of the widest product */
+    float *
+        captured; /* host, [n_layer][n_q]: one token's queries on their way to a model_capture, or to be scored */
+    float *totals; /* host, [2][n_layer][n_head]: what is weighed, and what of it is read */
+} forward_scratch;
+
+struct model {
+    model_info info;
+    char *path, *name;
+    gguf_file *file;
+    model_hyper hyper;
+    model_tensors tensors;
+    model_tokenizer *tokenizer;
+    model_template *template;
+    model_ops *ops;
+    forward_layer *layers; /* [n_layer] */
+    ops_weight *output;
+    ops_buffer *output_norm;
+    float *rope_factors;                            /* [n_rot / 2], or NULL */
+    void (*tell)(void *user, const char *sentence); /* model_options.notice */
+    void *tell_user;
+    char notice[560];
+    forward_scratch scratch;
+};
+
+int forward_scratch_make(model *m, base_err *err);
+void forward_scratch_free(model *m);
+uint64_t forward_scratch_bytes(const model_hyper *h);
+/* The GPU is gone, and `err` says why: weights are packed for the CPU, which gives the same bits. What failed is then done again. */
+int model_fall_back(model *m, base_err *err);
+
+#endif

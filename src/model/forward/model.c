@@ -1,0 +1,542 @@
+/*
+ * Opening a model: map, bind, make sure that it fits, pack, let the file's pages go; and what a model says of itself.
+ *
+ * Packed weights live in the backend's memory; of the file only the metadata and the embedding's rows are read afterwards, so
+ * memory is not taken twice. The forward pass is in forward.c.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "model/forward/forward.h"
+#include "model/file/quant.h"
+#include "model/text/template.h"
+#include "model/text/tokenizer.h"
+
+/* What a model wants beside weights and scratch before it is of any use: 2,048 rows, and the shell around it. */
+enum { ROWS_AT_LEAST = 2048, REST_BYTES = 64 << 20, HASH_SAMPLE = 512, MAX_THREADS = 16 };
+
+static const struct {
+    uint64_t file_type;
+    const char *name;
+} file_types[] = {{0, "F32"}, {1, "F16"}, {2, "Q4_0"}, {3, "Q4_1"}, {7, "Q8_0"}, {8, "Q5_0"}, {9, "Q5_1"},
+    {14, "Q4_K_S"}, {15, "Q4_K_M"}, {16, "Q5_K_S"}, {17, "Q5_K_M"}, {18, "Q6_K"}, {32, "BF16"}};
+
+/* Memory */
+
+/* A number behind `key` in a small text file of the kernel; false when there is none. */
+static bool read_number(const char *path, const char *key, uint64_t *ret)
+{
+    base_buf text = {0};
+    bool found = base_fs_read(path, 1 << 20, &text, NULL) == 0 && text.data;
+    const char *at = found ? strstr(text.data, key) : NULL;
+    found = at && sscanf(at + strlen(key), "%" SCNu64, ret) == 1;
+    base_buf_free(&text);
+    return found;
+}
+
+/* The two kinds of control groups: where they are mounted, and how they call a limit, what is used, and cached file pages. */
+static const struct cgroup_kind {
+    const char *controller, *mount, *limit, *used, *cached;
+} cgroup_kinds[] = {
+    {"0::", "/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file "},
+    {":memory:", "/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
+        "total_inactive_file "},
+};
+
+static uint64_t left_in_group(const struct cgroup_kind *kind, const char *group)
+{
+    char path[PATH_MAX];
+    uint64_t limit, used, cached = 0;
+    snprintf(path, sizeof path, "%s%s/%s", kind->mount, group, kind->limit);
+    if (!read_number(path, "", &limit)) return UINT64_MAX; /* none ("max"), or not ours to see */
+    snprintf(path, sizeof path, "%s%s/%s", kind->mount, group, kind->used);
+    if (!read_number(path, "", &used)) return UINT64_MAX;
+    snprintf(path, sizeof path, "%s%s/memory.stat", kind->mount, group);
+    read_number(path, kind->cached, &cached);
+    used -= cached < used ? cached : used;
+    return used < limit ? limit - used : 0;
+}
+
+/* The tightest of this process's control groups, up to their roots. */
+static uint64_t left_in_groups(void)
+{
+    uint64_t least = UINT64_MAX;
+    base_buf groups = {0};
+    if (base_fs_read("/proc/self/cgroup", 1 << 16, &groups, NULL)) base_buf_clear(&groups);
+    for (size_t i = 0; i < sizeof cgroup_kinds / sizeof *cgroup_kinds; i++) {
+        const struct cgroup_kind *kind = &cgroup_kinds[i];
+        const char *at = groups.data ? strstr(groups.data, kind->controller) : NULL;
+        char group[PATH_MAX] = "";
+        if (at) at += strlen(kind->controller);
+        if (at) snprintf(group, sizeof group, "%.*s", (int)strcspn(at, "\n"), at);
+        for (;;) {
+            uint64_t left = left_in_group(kind, group);
+            if (left < least) least = left;
+            char *slash = strrchr(group, '/');
+            if (!slash) break;
+            *slash = 0;
+        }
+    }
+    base_buf_free(&groups);
+    return least;
+}
+
+/* Of `ulimit -v`: this process's address space. */
+static uint64_t left_of_address_space(void)
+{
+    struct rlimit limit;
+    uint64_t pages;
+    if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY) return UINT64_MAX;
+    if (!read_number("/proc/self/statm", "", &pages)) return UINT64_MAX;
+    uint64_t used = pages * (uint64_t)sysconf(_SC_PAGESIZE);
+    return used < limit.rlim_cur ? limit.rlim_cur - used : 0;
+}
+
+static uint64_t least_of(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* What this process may still take: the machine's free memory, and the limits that are set for it. */
+static uint64_t memory_available(void)
+{
+    uint64_t kib, available = UINT64_MAX;
+    if (read_number("/proc/meminfo", "MemAvailable:", &kib)) available = kib * 1024;
+    return least_of(available, least_of(left_in_groups(), left_of_address_space()));
+}
+
+static int check_memory(const model *m, base_err *err)
+{
+    uint64_t weights = 0, scratch = forward_scratch_bytes(&m->hyper), available = memory_available();
+    uint64_t rows = (uint64_t)ROWS_AT_LEAST * m->info.row_bytes;
+    for (uint64_t i = 0; i < gguf_n_tensors(m->file); i++) weights += gguf_tensor_at(m->file, i)->n_bytes;
+    weights += weights / 16; /* packed forms are a little wider than the file's */
+    uint64_t need = weights + scratch + rows + REST_BYTES;
+    if (need > available)
+        return base_fail(err, BASE_E_NOMEM,
+            "%s needs %.2f GB (weights %.2f, work space %.2f, %d rows of cache %.2f) and %.2f GB are free; "
+            "close something or "
+            "take a smaller model",
+            m->path, need / 1e9, weights / 1e9, (scratch + REST_BYTES) / 1e9, ROWS_AT_LEAST, rows / 1e9,
+            available / 1e9);
+    return 0;
+}
+
+/* Packing */
+
+typedef struct loader {
+    model *m;
+    const model_options *options;
+    uint64_t done, total;
+} loader;
+
+static int load_step(loader *l, const gguf_tensor *t, base_err *err)
+{
+    int rc = gguf_check_unchanged(l->m->file, l->m->path, err);
+    if (rc) return rc;
+    l->done += t->n_bytes;
+    if (l->options->cancel && atomic_load_explicit(l->options->cancel, memory_order_relaxed))
+        return base_fail(err, BASE_E_CANCELLED, "loading was cancelled");
+    if (l->options->progress)
+        l->options->progress(l->options->user, (double)l->done / (double)l->total, "packing weights");
+    return 0;
+}
+
+/* Lets the pages of a tensor go: they stay in the page cache, and leave our memory. */
+static void release_pages(const gguf_tensor *t)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = ((uintptr_t)t->data + page - 1) / page * page;
+    uintptr_t to = ((uintptr_t)t->data + t->n_bytes) / page * page;
+    if (to > from) madvise((void *)from, to - from, MADV_DONTNEED);
+}
+
+static int pack(loader *l, const gguf_tensor *t, ops_weight **ret, base_err *err)
+{
+    model *m = l->m;
+    if (t->ne[0] % 32)
+        return base_fail(err, BASE_E_UNSUPPORTED,
+            "tensor %.*s has rows of %" PRIu64 "; kvist needs a multiple of 32",
+            (int)(t->name.len < 64 ? t->name.len : 64), t->name.ptr, t->ne[0]);
+    madvise((void *)((uintptr_t)t->data / 4096 * 4096), t->n_bytes, MADV_WILLNEED);
+    int rc = m->ops->pack(m->ops, ret, t, err); /* its sentence names the tensor */
+    if (rc) return rc;
+    m->info.weight_bytes_per_token += m->ops->weight_bytes(*ret);
+    release_pages(t);
+    return load_step(l, t, err);
+}
+
+static int check_finite(const gguf_tensor *t, base_err *err)
+{
+    if (quant_is_finite(t->type, t->data, (size_t)(t->ne[0] * t->ne[1]))) return 0;
+    return base_fail(err, BASE_E_FORMAT, "tensor %.*s holds a number that is not finite: the file is damaged",
+        (int)(t->name.len < 64 ? t->name.len : 64), t->name.ptr);
+}
+
+/* A vector of F32, or nothing for a tensor that the file does not have. */
+static int copy_vector(loader *l, const gguf_tensor *t, ops_buffer **ret, base_err *err)
+{
+    model *m = l->m;
+    if (!t) return 0;
+    int rc = check_finite(t, err);
+    if (!rc) rc = m->ops->buffer_new(m->ops, ret, t->n_bytes, err);
+    if (rc) return rc;
+    m->ops->upload(m->ops, *ret, 0, t->data, t->n_bytes);
+    m->info.weight_bytes_per_token += t->n_bytes;
+    return load_step(l, t, err);
+}
+
+/* Fields of a layer and what makes them: X(field, maker) */
+/* clang-format off */
+#define LAYER_FIELDS(X)                                                                                       \
+    X(attn_norm, copy_vector) X(q, pack) X(k, pack) X(v, pack) X(q_bias, copy_vector)                         \
+    X(k_bias, copy_vector) X(v_bias, copy_vector) X(q_norm, copy_vector) X(k_norm, copy_vector)               \
+    X(o, pack) X(attn_post, copy_vector) X(ffn_norm, copy_vector)                                             \
+    X(gate, pack) X(up, pack) X(down, pack) X(ffn_post, copy_vector)
+/* clang-format on */
+
+/* Divisors of angles. */
+static int copy_rope_factors(model *m, const gguf_tensor *t, base_err *err)
+{
+    m->rope_factors = base_xmalloc(t->n_bytes);
+    memcpy(m->rope_factors, t->data, t->n_bytes);
+    for (uint64_t i = 0; i < t->ne[0]; i++)
+        if (!(m->rope_factors[i] > 0 && m->rope_factors[i] < 1e6f))
+            return base_fail(
+                err, BASE_E_FORMAT, "tensor rope_freqs.weight divides by %g", (double)m->rope_factors[i]);
+    return 0;
+}
+
+static int load_weights(loader *l, base_err *err)
+{
+    model *m = l->m;
+    const model_tensors *t = &m->tensors;
+    int rc = 0;
+
+    m->layers = base_xcalloc(m->hyper.n_layer, sizeof *m->layers);
+    rc = pack(l, t->output, &m->output, err); /* the largest first: its file pages go before the rest comes */
+    for (uint32_t i = 0; i < m->hyper.n_layer && !rc; i++) {
+#define LOAD(field, maker)                                                                                   \
+    if (!rc) rc = maker(l, t->layers[i].field, &m->layers[i].field, err);
+        LAYER_FIELDS(LOAD)
+#undef LOAD
+    }
+    if (!rc) rc = copy_vector(l, t->output_norm, &m->output_norm, err);
+    if (!rc && t->rope_freqs) rc = copy_rope_factors(m, t->rope_freqs, err);
+    /* The embedding stays in the file; it is packed, and so checked, only where it is the head too. */
+    if (!rc && t->output != t->token_embd) {
+        rc = check_finite(t->token_embd, err);
+        release_pages(t->token_embd);
+    }
+    if (!rc) rc = gguf_check_unchanged(m->file, m->path, err);
+    return rc;
+}
+
+static void free_weights(model *m)
+{
+    const struct model_ops *ops = m->ops;
+    for (uint32_t i = 0; m->layers && i < m->hyper.n_layer; i++) {
+        forward_layer *w = &m->layers[i];
+        ops_weight *matrices[] = {w->q, w->k, w->v, w->o, w->gate, w->up, w->down};
+        ops_buffer *vectors[] = {w->attn_norm, w->ffn_norm, w->q_bias, w->k_bias, w->v_bias, w->q_norm,
+            w->k_norm, w->attn_post, w->ffn_post};
+        for (size_t k = 0; k < sizeof matrices / sizeof matrices[0]; k++)
+            if (matrices[k]) ops->weight_free(m->ops, matrices[k]);
+        for (size_t k = 0; k < sizeof vectors / sizeof vectors[0]; k++)
+            if (vectors[k]) ops->buffer_free(m->ops, vectors[k]);
+    }
+    if (m->output) ops->weight_free(m->ops, m->output);
+    if (m->output_norm) ops->buffer_free(m->ops, m->output_norm);
+    free(m->layers);
+    free(m->rope_factors);
+}
+
+/* Identity and description */
+
+/*
+ * sha256 over the name, everything before the tensors' bytes (metadata, names, shapes) and the beginning, middle and end of
+ * every tensor: as good as the file's own hash for telling files apart, at a thousandth of its cost.
+ */
+static void hash_file(const gguf_file *f, const char *name, char ret[65])
+{
+    const uint8_t *bytes = gguf_bytes(f), *first = bytes + gguf_file_bytes(f);
+    uint64_t n_tensors = gguf_n_tensors(f), head;
+    base_sha256 sha;
+    uint8_t digest[32];
+
+    for (uint64_t i = 0; i < n_tensors; i++)
+        if (gguf_tensor_at(f, i)->data < first) first = gguf_tensor_at(f, i)->data;
+    head = base_hash64(bytes, (size_t)(first - bytes), 0);
+    base_sha256_init(&sha);
+    base_sha256_add(&sha, name, strlen(name));
+    base_sha256_add(&sha, &head, sizeof head);
+    for (uint64_t i = 0; i < n_tensors; i++) {
+        const gguf_tensor *t = gguf_tensor_at(f, i);
+        size_t n = t->n_bytes < HASH_SAMPLE ? (size_t)t->n_bytes : HASH_SAMPLE;
+        base_sha256_add(&sha, t->name.ptr, t->name.len);
+        base_sha256_add(&sha, &t->n_bytes, sizeof t->n_bytes);
+        base_sha256_add(&sha, t->data, n);
+        base_sha256_add(&sha, t->data + (t->n_bytes - n) / 2, n);
+        base_sha256_add(&sha, t->data + (t->n_bytes - n), n);
+    }
+    base_sha256_end(&sha, digest);
+    base_hex(digest, sizeof digest, ret);
+}
+
+static char *name_of(const gguf_file *f, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    base_str name;
+    if (gguf_get_str(f, "general.name", &name) && name.len > 0 && name.len < 256)
+        return base_xstrndup(name.ptr, name.len);
+    return base_xstrdup(slash ? slash + 1 : path);
+}
+
+void model_hash_of(const gguf_file *f, const char *path, char ret[65])
+{
+    char *name = name_of(f, path);
+    hash_file(f, name, ret);
+    free(name);
+}
+
+static const char *quantisation_of(const model *m)
+{
+    uint64_t type;
+    if (gguf_get_u64(m->file, "general.file_type", &type))
+        for (size_t i = 0; i < sizeof file_types / sizeof file_types[0]; i++)
+            if (file_types[i].file_type == type) return file_types[i].name;
+    return gguf_tensor_type_name(m->tensors.layers[0].gate->type);
+}
+
+static void describe(model *m, const char *path)
+{
+    const model_hyper *h = &m->hyper;
+
+    m->name = name_of(m->file, path);
+    m->info = (model_info){.path = m->path,
+        .name = m->name,
+        .architecture = h->arch->name,
+        .quantisation = quantisation_of(m),
+        .n_layer = h->n_layer,
+        .n_embd = h->n_embd,
+        .n_ff = h->n_ff,
+        .n_head = h->n_head,
+        .n_head_kv = h->n_head_kv,
+        .head_dim = h->head_dim,
+        .n_vocab = h->n_vocab,
+        .n_ctx = h->n_ctx,
+        .file_bytes = gguf_file_bytes(m->file),
+        .row_bytes = h->n_layer * h->n_head_kv * h->head_dim * 2 * (uint32_t)sizeof(uint16_t)};
+    hash_file(m->file, m->name, m->info.hash);
+}
+
+/* Opening */
+
+int model_threads(int wanted)
+{
+    cpu_set_t set;
+    if (wanted > 0) return wanted;
+    int n =
+        sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : (int)sysconf(_SC_NPROCESSORS_ONLN);
+    return n < 1 ? 1 : n > MAX_THREADS ? MAX_THREADS : n;
+}
+
+/* "cpu:LEVEL": the levels to leave out so that this one runs. */
+static int mask_for_level(const char *level, unsigned *ret_mask, base_err *err)
+{
+    char names[80] = "";
+    const char *name;
+    for (size_t i = 0; (name = cpu_ops_level(i, ret_mask)); i++) {
+        if (strcmp(name, level) == 0) return 0;
+        size_t n = strlen(names);
+        snprintf(names + n, sizeof names - n, "%s%s", i ? ", " : "", name);
+    }
+    return base_fail(err, BASE_E_USAGE, "there is no level \"%s\" on this machine; it runs %s", level, names);
+}
+
+static int open_cuda(model *m, const model_options *o, base_err *err)
+{
+#ifdef KVIST_CUDA
+    const bool bf16 = o->backend && strcmp(o->backend, "cuda:bf16") == 0;
+    return cuda_ops_open(&m->ops, (int)m->info.n_threads, o->gpu_bytes, bf16, err);
+#else
+    return base_fail(err, BASE_E_DEVICE, "this build has no CUDA backend; use --backend cpu");
+#endif
+}
+
+static int open_cpu(model *m, const model_options *o, base_err *err)
+{
+    unsigned mask = o->cpu_mask;
+    int rc = 0;
+    if (o->backend && strncmp(o->backend, "cpu:", 4) == 0) rc = mask_for_level(o->backend + 4, &mask, err);
+    if (!rc) rc = check_memory(m, err);
+    return rc ? rc : cpu_ops_open(&m->ops, (int)m->info.n_threads, mask, err);
+}
+
+/* Weights and working space on one of the backends. */
+static int start(model *m, const model_options *o, bool cuda, base_err *err)
+{
+    m->info.n_threads = (uint32_t)model_threads(o->n_threads);
+    m->info.weight_bytes_per_token = 0;
+    int rc = cuda ? open_cuda(m, o, err) : open_cpu(m, o, err);
+    if (rc) return rc;
+    m->info.backend = m->ops->backend;
+    m->info.isa = m->ops->isa;
+    m->info.kernel_version = m->ops->kernel_version;
+    loader l = {.m = m, .options = o};
+    for (uint64_t i = 0; i < gguf_n_tensors(m->file); i++) l.total += gguf_tensor_at(m->file, i)->n_bytes;
+    if (m->tensors.output != m->tensors.token_embd)
+        l.total -= m->tensors.token_embd->n_bytes; /* stays where it is */
+    if ((rc = load_weights(&l, err))) return rc;
+    m->info.packed_bytes = m->info.weight_bytes_per_token;
+    return forward_scratch_make(m, err);
+}
+
+static void stop(model *m)
+{
+    if (!m->ops) return;
+    free_weights(m);
+    forward_scratch_free(m);
+    m->ops->close(m->ops);
+    m->ops = NULL;
+    m->layers = NULL;
+    m->output = NULL;
+    m->output_norm = NULL;
+    m->rope_factors = NULL;
+    memset(&m->scratch, 0, sizeof m->scratch);
+}
+
+static void tell(model *m, const char *why)
+{
+    snprintf(m->notice, sizeof m->notice, "%s; computing on the CPU", why);
+    m->info.notice = m->notice;
+    if (m->tell) m->tell(m->tell_user, m->notice);
+}
+
+int model_fall_back(model *m, base_err *err)
+{
+    const model_options cpu = {.n_threads = (int)m->info.n_threads, .backend = "cpu"};
+    const base_err why = *err;
+    stop(m);
+    int rc = start(m, &cpu, false, err);
+    if (!rc) tell(m, why.msg);
+    return rc;
+}
+
+/* "auto" takes the GPU where there is one that has room, and says so where there is one that has not. */
+static int choose_backend(model *m, const model_options *o, base_err *err)
+{
+    const char *backend = o->backend ? o->backend : "auto";
+    const bool is_auto = strcmp(backend, "auto") == 0;
+    if (strcmp(backend, "cuda") == 0 || strcmp(backend, "cuda:bf16") == 0) return start(m, o, true, err);
+    if (!is_auto && strcmp(backend, "cpu") != 0 && strncmp(backend, "cpu:", 4) != 0)
+        return base_fail(err, BASE_E_USAGE, "backend \"%s\" is none of cpu, cuda, cuda:bf16, auto", backend);
+#ifdef KVIST_CUDA
+    if (is_auto) {
+        int rc = start(m, o, true, err);
+        if (rc != BASE_E_NOT_FOUND && rc != BASE_E_DEVICE && rc != BASE_E_NOMEM) return rc;
+        stop(m);
+        if (rc != BASE_E_NOT_FOUND) tell(m, err->msg);
+    }
+#endif
+    return start(m, o, false, err);
+}
+
+static int load_text(model *m, bool thinking, base_err *err)
+{
+    int rc = model_tokenizer_load(&m->tokenizer, m->file, err);
+    if (!rc) rc = model_template_load(&m->template, m->file, m->tokenizer, thinking, err);
+    if (!rc && model_tokenizer_size(m->tokenizer) > m->hyper.n_vocab)
+        rc = base_fail(err, BASE_E_FORMAT, "%u tokens and an embedding of %u rows",
+            model_tokenizer_size(m->tokenizer), m->hyper.n_vocab);
+    return rc;
+}
+
+static int open_model(model *m, const char *path, const model_options *o, base_err *err)
+{
+    int rc;
+    m->path = base_xstrdup(path);
+    if ((rc = gguf_open(&m->file, path, err))) return rc;
+    if ((rc = model_arch_read(m->file, &m->hyper, err))) return rc;
+    if ((rc = model_arch_bind(m->file, &m->hyper, &m->tensors, err))) return rc;
+    describe(m, path);
+    if ((rc = load_text(m, o->thinking, err))) return rc;
+    m->tell = o->notice;
+    m->tell_user = o->user;
+    return choose_backend(m, o, err);
+}
+
+int model_open(model **ret, const char *path, const model_options *options, base_err *err)
+{
+    model *m = base_xcalloc(1, sizeof *m);
+    base_err own = {0};
+    model_options none = {0};
+    int rc;
+
+    if (!err) err = &own;
+    rc = open_model(m, path, options ? options : &none, err);
+    if (rc) {
+        if (rc != BASE_E_CANCELLED && rc != BASE_E_USAGE && !strstr(err->msg, path))
+            base_err_prefix(err, "%s", path);
+        model_close(m);
+        return rc;
+    }
+    *ret = m;
+    return 0;
+}
+
+void model_close(model *m)
+{
+    if (!m) return;
+    stop(m);
+    model_template_free(m->template);
+    model_tokenizer_free(m->tokenizer);
+    model_arch_unbind(&m->tensors);
+    gguf_close(m->file);
+    free(m->path);
+    free(m->name);
+    free(m);
+}
+
+const model_info *model_get_info(const model *m)
+{
+    return &m->info;
+}
+
+const model_tokenizer *model_get_tokenizer(const model *m)
+{
+    return m->tokenizer;
+}
+
+const model_template *model_get_template(const model *m)
+{
+    return m->template;
+}
+
+int model_check_room(const model *m, uint32_t n_ctx, uint32_t n_rows, base_err *err)
+{
+    uint64_t need = (uint64_t)n_rows * m->info.row_bytes, available = memory_available();
+    if (n_ctx > m->info.n_ctx)
+        return base_fail(err, BASE_E_LIMIT, "--ctx %u is more than %s was made for: its context is %u tokens",
+            n_ctx, m->name, m->info.n_ctx);
+    if (need > available)
+        return base_fail(err, BASE_E_NOMEM,
+            "%u rows of cache need %.2f GB and %.2f GB are free; choose a smaller --ctx or --kv-budget",
+            n_rows, need / 1e9, available / 1e9);
+    return 0;
+}
+
+model_rows_shape model_get_rows_shape(const model *m)
+{
+    return (model_rows_shape){m->hyper.n_layer, m->hyper.n_head_kv, m->hyper.head_dim};
+}

@@ -1,0 +1,731 @@
+/*
+ * An automaton over bytes: free text until a trigger stands at the start of a line, then one tool call, then free text again.
+ *
+ * A call is a short script of literals with three holes (white space, the tool's name, its arguments). Every phase is a
+ * function that takes one byte; the state is a few numbers, so trying a token is a copy and a walk over its bytes, and a
+ * mask is the same walk over the vocabulary's trie. White space, numbers and strings are bounded, so a call always ends.
+ *
+ * What a call means (and calls in other spellings) is the agent's lenient parser. One thread at a time.
+ */
+#include "model/text/grammar.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "model/text/grammar_list.h"
+#include "model/text/token_trie.h"
+
+enum {
+    MAX_TOOLS = 64,
+    MAX_ARGUMENTS = 32, /* bits of state.keys */
+    MAX_SPACE = 12,     /* white space in one place: an indented call */
+    MAX_STRING = 4096,
+    MAX_DIGITS = 18, /* fits an int64 */
+};
+
+/* ---- what may be written ---- */
+
+/* Holes of a script; no literal contains them. */
+#define SPACE     "\1"
+#define NAME      "\2"
+#define ARGUMENTS "\3"
+#define BODY                                                                                                 \
+    SPACE ":" SPACE "\"" NAME "\"" SPACE "," SPACE "\"arguments\"" SPACE ":" SPACE "{" ARGUMENTS "}" SPACE "}"
+#define OBJECT SPACE "{" SPACE "\"name\"" BODY
+
+/* clang-format off */
+static const struct {
+    const char *trigger, *script;
+} styles[] = {
+    [MODEL_TOOLS_TAG_TOOLS] = {"<tools>",     OBJECT SPACE "</tools>"},
+    [MODEL_TOOLS_HERMES]    = {"<tool_call>", OBJECT SPACE "</tool_call>"},
+    [MODEL_TOOLS_JSON]      = {"{\"name\"",   BODY},
+};
+/* clang-format on */
+
+typedef struct argument {
+    char *name;
+    size_t n_name;
+    model_argument_type type;
+    bool required;
+    grammar_list choices;
+} argument;
+
+typedef struct tool {
+    argument *arguments;
+    uint32_t n_arguments;
+} tool;
+
+typedef enum phase {
+    IDLE, /* free text, inside a line */
+    LINE, /* free text, and since the start of the line nothing but the trigger's first bytes */
+    INDENT,
+    MARKS,   /* backticks or tildes that may be a fence */
+    CLOSING, /* behind marks that close the fence if nothing else stands on the line */
+    SCRIPT,
+    TOOL_NAME,
+    FIRST_ARGUMENT,
+    NEXT_ARGUMENT,
+    OPEN_KEY,
+    KEY,
+    COLON,
+    VALUE,
+    STRING,
+    INTEGER,
+    WORD,
+    LISTED,
+    N_PHASES
+} phase;
+
+/* Inside a string: how the next byte is read. UTF_x: x continuation bytes to come; UTF_E0 and so on bound the first one. */
+typedef enum character {
+    PLAIN,
+    ESCAPE,
+    HEX_4,
+    HEX_3,
+    HEX_3_OF_D, /* \uD..: only below \uD800 */
+    HEX_2,
+    HEX_1,
+    UTF_1,
+    UTF_2,
+    UTF_3,
+    UTF_E0,
+    UTF_ED,
+    UTF_F0,
+    UTF_F4,
+} character;
+
+typedef struct state {
+    uint8_t phase, character;
+    uint8_t fence, marks; /* marks of the fence that is open, 0: none; and of those being read */
+    bool called;          /* a whole call was written */
+    uint8_t n_space;      /* white space taken in this place */
+    uint8_t at_key;       /* bytes of the key so far, saturating is impossible: names are short */
+    uint16_t at;          /* in the trigger (LINE) or in the script */
+    uint16_t tool, argument;
+    uint32_t keys; /* KEY: which arguments it may still become */
+    uint32_t n;    /* bytes of a string, digits of a number */
+    grammar_range range;
+} state;
+
+/* A mask and the state that it belongs to, in numbers; keeping a few serves a whole session, since calls are alike. */
+enum { N_KEPT = 32, N_KEY = 15 };
+typedef struct kept_mask {
+    uint32_t key[N_KEY];
+    uint64_t used; /* 0: empty */
+    bool any;
+    uint64_t *bits;
+} kept_mask;
+
+struct model_grammar {
+    const model_tokenizer *tokenizer;
+    const char *trigger, *script;
+    grammar_list names; /* sorted; place = place in tools */
+    tool tools[MAX_TOOLS];
+    grammar_list paths, words; /* words: false, true */
+    bool any_path;
+    state now;
+    const token_trie *trie; /* the tokenizer's; asked for by the first mask */
+    state *stack;           /* [trie->max_depth + 1] */
+    kept_mask kept[N_KEPT];
+    uint64_t n_asked;
+    uint64_t *mask; /* the one being filled */
+};
+
+/* ---- one byte ---- */
+
+typedef enum verdict { REFUSED, TAKEN, AGAIN } verdict; /* AGAIN: the phase is over before this byte */
+typedef verdict step_fn(const model_grammar *g, state *s, uint8_t byte);
+
+static verdict go(state *s, phase next, verdict v)
+{
+    s->phase = (uint8_t)next;
+    s->n_space = 0;
+    return v;
+}
+
+static bool take_space(state *s, uint8_t byte)
+{
+    if (byte != ' ' && byte != '\n' && byte != '\t' && byte != '\r') return false;
+    if (s->n_space >= MAX_SPACE) return false;
+    s->n_space++;
+    return true;
+}
+
+static verdict step_idle(const model_grammar *g, state *s, uint8_t byte)
+{
+    (void)g;
+    if (byte == '\n') s->at = 0, s->phase = LINE;
+    return TAKEN;
+}
+
+/*
+ * What stands in a fenced block behind a call is its payload, and JSON in any fenced block may be just that; the lenient parser
+ * looks into fences.
+ */
+static bool is_blocked(const model_grammar *g, const state *s)
+{
+    return g->names.n == 0 || (s->fence && (s->called || g->trigger[0] == '{'));
+}
+
+static verdict step_line(const model_grammar *g, state *s, uint8_t byte)
+{
+    if (s->at == 0 && (byte == ' ' || byte == '\t')) return go(s, INDENT, TAKEN);
+    if (s->at == 0 && (byte == '`' || byte == '~')) return go(s, INDENT, AGAIN);
+    if (byte != (uint8_t)g->trigger[s->at] || is_blocked(g, s)) return go(s, IDLE, AGAIN);
+    if (g->trigger[++s->at]) return TAKEN;
+    s->at = 0;
+    return go(s, SCRIPT, TAKEN);
+}
+
+static verdict step_indent(const model_grammar *g, state *s, uint8_t byte)
+{
+    (void)g;
+    if (byte == ' ' || byte == '\t') return TAKEN;
+    if (byte != '`' && byte != '~') return go(s, IDLE, AGAIN);
+    s->character = byte;
+    s->marks = 0;
+    return go(s, MARKS, AGAIN);
+}
+
+/* Three marks or more open a fence; as many as opened it close it. */
+static verdict step_marks(const model_grammar *g, state *s, uint8_t byte)
+{
+    (void)g;
+    if (byte == s->character) {
+        if (s->marks < UINT8_MAX) s->marks++;
+        return TAKEN;
+    }
+    if (s->fence) return go(s, s->marks >= s->fence ? CLOSING : IDLE, AGAIN);
+    if (s->marks >= 3) s->fence = s->marks;
+    return go(s, IDLE, AGAIN);
+}
+
+static verdict step_closing(const model_grammar *g, state *s, uint8_t byte)
+{
+    (void)g;
+    if (byte && strchr(" \t\r`~", byte)) return TAKEN;
+    if (byte == '\n') s->fence = 0;
+    return go(s, IDLE, AGAIN);
+}
+
+static verdict step_script(const model_grammar *g, state *s, uint8_t byte)
+{
+    char op = g->script[s->at];
+    if (op == SPACE[0]) {
+        if (take_space(s, byte)) return TAKEN;
+        s->at++;
+        return go(s, SCRIPT, AGAIN);
+    }
+    if (op == NAME[0]) {
+        s->at++;
+        s->range = grammar_list_all(&g->names);
+        return go(s, TOOL_NAME, AGAIN);
+    }
+    if (op == ARGUMENTS[0]) {
+        s->at++;
+        s->argument = 0;
+        return go(s, FIRST_ARGUMENT, AGAIN);
+    }
+    if (byte != (uint8_t)op) return REFUSED;
+    s->at++;
+    if (g->script[s->at]) return TAKEN;
+    s->called = true;
+    return go(s, IDLE, TAKEN);
+}
+
+static verdict step_tool_name(const model_grammar *g, state *s, uint8_t byte)
+{
+    if (byte == '"' && grammar_list_is_whole(&g->names, &s->range)) {
+        s->tool = (uint16_t)s->range.from;
+        return go(s, SCRIPT, AGAIN);
+    }
+    return grammar_list_narrow(&g->names, &s->range, byte) ? TAKEN : REFUSED;
+}
+
+/* Arguments from s->argument on that may come next: up to the first that must. */
+static uint32_t next_keys(const model_grammar *g, const state *s)
+{
+    const tool *t = &g->tools[s->tool];
+    uint32_t keys = 0;
+    for (uint32_t i = s->argument; i < t->n_arguments; i++) {
+        keys |= 1u << i;
+        if (t->arguments[i].required) break;
+    }
+    return keys;
+}
+
+static bool may_close(const model_grammar *g, const state *s)
+{
+    const tool *t = &g->tools[s->tool];
+    for (uint32_t i = s->argument; i < t->n_arguments; i++)
+        if (t->arguments[i].required) return false;
+    return true;
+}
+
+static verdict begin_key(const model_grammar *g, state *s)
+{
+    s->keys = next_keys(g, s);
+    s->at_key = 0;
+    return s->keys ? go(s, KEY, TAKEN) : REFUSED;
+}
+
+static verdict step_first_argument(const model_grammar *g, state *s, uint8_t byte)
+{
+    if (take_space(s, byte)) return TAKEN;
+    if (byte == '"') return begin_key(g, s);
+    return byte == '}' && may_close(g, s) ? go(s, SCRIPT, AGAIN) : REFUSED;
+}
+
+static verdict step_next_argument(const model_grammar *g, state *s, uint8_t byte)
+{
+    if (take_space(s, byte)) return TAKEN;
+    if (byte == ',') return next_keys(g, s) ? go(s, OPEN_KEY, TAKEN) : REFUSED;
+    return byte == '}' && may_close(g, s) ? go(s, SCRIPT, AGAIN) : REFUSED;
+}
+
+static verdict step_open_key(const model_grammar *g, state *s, uint8_t byte)
+{
+    if (take_space(s, byte)) return TAKEN;
+    return byte == '"' ? begin_key(g, s) : REFUSED;
+}
+
+static verdict step_key(const model_grammar *g, state *s, uint8_t byte)
+{
+    const tool *t = &g->tools[s->tool];
+    uint32_t keys = 0;
+    for (uint32_t i = 0; i < t->n_arguments; i++) {
+        if (!(s->keys >> i & 1)) continue;
+        const argument *a = &t->arguments[i];
+        if (a->n_name == s->at_key && byte == '"') {
+            s->argument = (uint16_t)i;
+            return go(s, COLON, TAKEN);
+        }
+        if (a->n_name > s->at_key && (uint8_t)a->name[s->at_key] == byte) keys |= 1u << i;
+    }
+    s->keys = keys;
+    s->at_key++;
+    return keys ? TAKEN : REFUSED;
+}
+
+static verdict step_colon(const model_grammar *g, state *s, uint8_t byte)
+{
+    (void)g;
+    if (take_space(s, byte)) return TAKEN;
+    return byte == ':' ? go(s, VALUE, TAKEN) : REFUSED;
+}
+
+static verdict end_value(state *s, verdict v)
+{
+    s->argument++;
+    return go(s, NEXT_ARGUMENT, v);
+}
+
+static const argument *current(const model_grammar *g, const state *s)
+{
+    return &g->tools[s->tool].arguments[s->argument];
+}
+
+/* What a CHOICE or PATH argument may be; NULL: any string. */
+static const grammar_list *listed(const model_grammar *g, const argument *a)
+{
+    if (a->type == MODEL_ARGUMENT_CHOICE) return &a->choices;
+    return a->type == MODEL_ARGUMENT_PATH && !g->any_path ? &g->paths : NULL;
+}
+
+static verdict step_value(const model_grammar *g, state *s, uint8_t byte)
+{
+    if (take_space(s, byte)) return TAKEN;
+    const argument *a = current(g, s);
+    s->n = 0;
+    s->character = PLAIN;
+    if (a->type == MODEL_ARGUMENT_INTEGER) return go(s, INTEGER, AGAIN);
+    if (a->type == MODEL_ARGUMENT_BOOLEAN) {
+        s->range = grammar_list_all(&g->words);
+        return go(s, WORD, AGAIN);
+    }
+    if (byte != '"') return REFUSED;
+    const grammar_list *list = listed(g, a);
+    if (!list) return go(s, STRING, TAKEN);
+    s->range = grammar_list_all(list);
+    return go(s, LISTED, TAKEN);
+}
+
+static verdict step_word(const model_grammar *g, state *s, uint8_t byte)
+{
+    if (!grammar_list_narrow(&g->words, &s->range, byte)) return REFUSED;
+    return grammar_list_is_whole(&g->words, &s->range) ? end_value(s, TAKEN) : TAKEN;
+}
+
+static verdict step_listed(const model_grammar *g, state *s, uint8_t byte)
+{
+    const grammar_list *list = listed(g, current(g, s));
+    if (byte == '"' && grammar_list_is_whole(list, &s->range)) return end_value(s, TAKEN);
+    return grammar_list_narrow(list, &s->range, byte) ? TAKEN : REFUSED;
+}
+
+/* -?(0|[1-9][0-9]*), bounded. state.character says what came, in this function's own words. */
+static verdict step_integer(const model_grammar *g, state *s, uint8_t byte)
+{
+    enum { NOTHING, SIGN, ZERO, DIGITS };
+    (void)g;
+    bool digit = byte >= '0' && byte <= '9';
+    if (s->character == NOTHING && byte == '-') return s->character = SIGN, TAKEN;
+    if (s->character <= SIGN) {
+        if (!digit) return REFUSED;
+        s->character = byte == '0' ? ZERO : DIGITS;
+        s->n = 1;
+        return TAKEN;
+    }
+    if (!digit) return end_value(s, AGAIN);
+    if (s->character == ZERO || s->n >= MAX_DIGITS) return REFUSED;
+    s->n++;
+    return TAKEN;
+}
+
+static bool is_hex(uint8_t b)
+{
+    return (b >= '0' && b <= '9') || (b >= 'a' && b <= 'f') || (b >= 'A' && b <= 'F');
+}
+
+/* A byte that is not plain: the rest of an escape (no surrogates) or of a code point (Unicode, table 3-7). */
+static bool step_character(state *s, uint8_t b)
+{
+    /* clang-format off */
+    static const struct { uint8_t low, high, then; } follows[] = {
+        [UTF_1]  = {0x80, 0xBF, PLAIN}, [UTF_2]  = {0x80, 0xBF, UTF_1}, [UTF_3]  = {0x80, 0xBF, UTF_2},
+        [UTF_E0] = {0xA0, 0xBF, UTF_1}, [UTF_ED] = {0x80, 0x9F, UTF_1},
+        [UTF_F0] = {0x90, 0xBF, UTF_2}, [UTF_F4] = {0x80, 0x8F, UTF_2},
+    };
+    static const uint8_t hex_then[] = {[HEX_4] = HEX_3, [HEX_3] = HEX_2, [HEX_3_OF_D] = HEX_2, [HEX_2] = HEX_1, [HEX_1] = PLAIN};
+    /* clang-format on */
+    uint8_t c = s->character;
+    if (c >= UTF_1) {
+        if (b < follows[c].low || b > follows[c].high) return false;
+        s->character = follows[c].then;
+        return true;
+    }
+    if (c == ESCAPE) {
+        if (!b || !strchr("\"\\/bfnrtu", b)) return false;
+        s->character = b == 'u' ? HEX_4 : PLAIN;
+        return true;
+    }
+    if (!is_hex(b) || (c == HEX_3_OF_D && !(b >= '0' && b <= '7'))) return false;
+    s->character = c == HEX_4 && (b | 0x20) == 'd' ? HEX_3_OF_D : hex_then[c];
+    return true;
+}
+
+static verdict step_string(const model_grammar *g, state *s, uint8_t byte)
+{
+    (void)g;
+    s->n++;
+    if (s->character != PLAIN) return step_character(s, byte) ? TAKEN : REFUSED;
+    if (byte == '"') return end_value(s, TAKEN);
+    if (byte < 0x20 || s->n > MAX_STRING) return REFUSED;
+    if (byte == '\\')
+        s->character = ESCAPE;
+    else if (byte >= 0xC2 && byte <= 0xDF)
+        s->character = UTF_1;
+    else if (byte >= 0xE0 && byte <= 0xEF)
+        s->character = byte == 0xE0 ? UTF_E0 : byte == 0xED ? UTF_ED : UTF_2;
+    else if (byte >= 0xF0 && byte <= 0xF4)
+        s->character = byte == 0xF0 ? UTF_F0 : byte == 0xF4 ? UTF_F4 : UTF_3;
+    else if (byte >= 0x80)
+        return REFUSED;
+    return TAKEN;
+}
+
+static step_fn *const steps[N_PHASES] = {
+    [IDLE] = step_idle,
+    [LINE] = step_line,
+    [INDENT] = step_indent,
+    [MARKS] = step_marks,
+    [CLOSING] = step_closing,
+    [SCRIPT] = step_script,
+    [TOOL_NAME] = step_tool_name,
+    [FIRST_ARGUMENT] = step_first_argument,
+    [NEXT_ARGUMENT] = step_next_argument,
+    [OPEN_KEY] = step_open_key,
+    [KEY] = step_key,
+    [COLON] = step_colon,
+    [VALUE] = step_value,
+    [STRING] = step_string,
+    [INTEGER] = step_integer,
+    [WORD] = step_word,
+    [LISTED] = step_listed,
+};
+
+static bool take_byte(const model_grammar *g, state *s, uint8_t byte)
+{
+    verdict v;
+    do v = steps[s->phase](g, s, byte);
+    while (v == AGAIN); /* every AGAIN moves on in the call, so this ends */
+    return v == TAKEN;
+}
+
+/* ---- making one ---- */
+
+static bool is_plain_name(const char *s)
+{
+    size_t n = strlen(s);
+    for (size_t i = 0; i < n; i++)
+        if ((uint8_t)s[i] <= 0x20 || (uint8_t)s[i] >= 0x7F || s[i] == '"' || s[i] == '\\') return false;
+    return n > 0 && n < 128;
+}
+
+static int add_arguments(tool *t, const model_grammar_tool *from, base_err *err)
+{
+    t->arguments = base_xcalloc(from->n_arguments ? from->n_arguments : 1, sizeof *t->arguments);
+    for (uint32_t i = 0; i < from->n_arguments; i++) {
+        const model_grammar_argument *a = &from->arguments[i];
+        argument *to = &t->arguments[t->n_arguments++];
+        *to = (argument){base_xstrdup(a->name), strlen(a->name), a->type, a->required, {0}};
+        if (!is_plain_name(a->name))
+            return base_fail(
+                err, BASE_E_USAGE, "\"%s\" of tool %s is no name for an argument", a->name, from->name);
+        if (a->type != MODEL_ARGUMENT_CHOICE) continue;
+        grammar_list_fill(&to->choices, a->choices);
+        if (!to->choices.n)
+            return base_fail(err, BASE_E_USAGE, "argument %s of tool %s has no choices", a->name, from->name);
+    }
+    return 0;
+}
+
+static int add_tools(model_grammar *g, const model_grammar_tool *tools, uint32_t n, base_err *err)
+{
+    if (n > MAX_TOOLS) return base_fail(err, BASE_E_LIMIT, "%u tools are more than %d", n, MAX_TOOLS);
+    const char *names[MAX_TOOLS + 1] = {0};
+    for (uint32_t i = 0; i < n; i++) {
+        names[i] = tools[i].name;
+        if (!is_plain_name(names[i]))
+            return base_fail(err, BASE_E_USAGE, "\"%s\" is no name for a tool", names[i]);
+        if (tools[i].n_arguments > MAX_ARGUMENTS)
+            return base_fail(
+                err, BASE_E_LIMIT, "tool %s has more than %d arguments", names[i], MAX_ARGUMENTS);
+    }
+    grammar_list_fill(&g->names, names);
+    if (g->names.n != n) return base_fail(err, BASE_E_USAGE, "two tools have the same name");
+    for (uint32_t i = 0; i < n; i++) {
+        for (uint32_t k = 0; k < n; k++) {
+            if (strcmp(tools[k].name, g->names.items[i]) != 0) continue;
+            int r = add_arguments(&g->tools[i], &tools[k], err);
+            if (r < 0) return r;
+        }
+    }
+    return 0;
+}
+
+int model_grammar_new(model_grammar **ret, const model_tokenizer *t, model_tool_style style,
+    const model_grammar_tool *tools, uint32_t n_tools, const char *const *paths, base_err *err)
+{
+    static const char *const words[] = {"false", "true", NULL};
+    model_grammar *g = base_xcalloc(1, sizeof *g);
+    g->tokenizer = t;
+    g->trigger = styles[style].trigger;
+    g->script = styles[style].script;
+    grammar_list_fill(&g->words, words);
+    grammar_list_fill(&g->paths, paths);
+    g->any_path = g->paths.n == 0;
+    int r = add_tools(g, tools, n_tools, err);
+    if (r < 0) {
+        model_grammar_free(g);
+        return r;
+    }
+    model_grammar_reset(g);
+    *ret = g;
+    return 0;
+}
+
+void model_grammar_free(model_grammar *g)
+{
+    if (!g) return;
+    for (uint32_t i = 0; i < MAX_TOOLS; i++) {
+        for (uint32_t k = 0; k < g->tools[i].n_arguments; k++) {
+            free(g->tools[i].arguments[k].name);
+            grammar_list_free(&g->tools[i].arguments[k].choices);
+        }
+        free(g->tools[i].arguments);
+    }
+    grammar_list_free(&g->names);
+    grammar_list_free(&g->paths);
+    grammar_list_free(&g->words);
+    for (int i = 0; i < N_KEPT; i++) free(g->kept[i].bits);
+    free(g->stack);
+    free(g);
+}
+
+void model_grammar_reset(model_grammar *g)
+{
+    g->now = (state){.phase = LINE};
+}
+
+bool model_grammar_is_active(const model_grammar *g)
+{
+    return g->now.phase >= SCRIPT;
+}
+
+/* ---- tokens ---- */
+
+/* Walks the token's bytes; false at the first that is refused. Control tokens are no text: they fit wherever text is free. */
+static bool take_token(const model_grammar *g, state *s, int32_t id)
+{
+    size_t n = 0;
+    const char *piece = model_tokenizer_piece(g->tokenizer, id, &n);
+    if (!piece) return false;
+    if (n == 0 || model_tokenizer_is_control(g->tokenizer, id) || model_tokenizer_is_end(g->tokenizer, id))
+        return s->phase < SCRIPT;
+    for (size_t i = 0; i < n; i++)
+        if (!take_byte(g, s, (uint8_t)piece[i])) return false;
+    return true;
+}
+
+bool model_grammar_accepts(const model_grammar *g, int32_t id)
+{
+    state s = g->now;
+    return take_token(g, &s, id);
+}
+
+void model_grammar_advance(model_grammar *g, int32_t id)
+{
+    state s = g->now;
+    if (take_token(g, &s, id)) {
+        g->now = s;
+        return;
+    }
+    size_t n = 0;
+    const char *piece = model_tokenizer_piece(g->tokenizer, id, &n);
+    g->now = (state){.phase = piece && n && piece[n - 1] == '\n' ? LINE : IDLE};
+}
+
+/* The only byte that may come, -1: several, or none. Strings and white space are seen at the second byte that fits. */
+static int only_byte(const model_grammar *g, const state *now)
+{
+    int only = -1;
+    for (int byte = 0; byte < 256; byte++) {
+        state s = *now;
+        if (!take_byte(g, &s, (uint8_t)byte)) continue;
+        if (only >= 0) return -1;
+        only = byte;
+    }
+    return only;
+}
+
+uint32_t model_grammar_forced(const model_grammar *g, int32_t *ret, uint32_t max)
+{
+    char bytes[256];
+    size_t n = 0;
+    state s = g->now;
+    for (int byte; n < sizeof bytes && s.phase >= SCRIPT && (byte = only_byte(g, &s)) >= 0; n++) {
+        bytes[n] = (char)byte;
+        take_byte(g, &s, (uint8_t)byte);
+    }
+    if (!n) return 0;
+    model_ids ids = {0};
+    model_tokenizer_encode(g->tokenizer, bytes, n, false, &ids);
+    uint32_t count = 0;
+    while (count < max && count + 1 < ids.n && ids.ids[count] >= 0) ret[count] = ids.ids[count], count++;
+    model_ids_free(&ids);
+    return count;
+}
+
+static bool prepare_trie(model_grammar *g)
+{
+    if (!g->trie) g->trie = token_trie_of(g->tokenizer);
+    if (g->trie && !g->stack) g->stack = malloc(((size_t)g->trie->max_depth + 1) * sizeof *g->stack);
+    return g->trie && g->stack;
+}
+
+/* Everything that decides a mask. How long a string is does not, while no token can reach its bound. */
+static void state_key(const model_grammar *g, uint32_t key[N_KEY])
+{
+    const state *s = &g->now;
+    bool listed = s->phase == TOOL_NAME || s->phase == LISTED || s->phase == WORD;
+    bool counts = s->phase == INTEGER || (s->phase == STRING && s->n + g->trie->max_depth >= MAX_STRING);
+    const uint32_t all[N_KEY] = {s->phase, s->character, s->fence, s->marks, s->called, s->n_space, s->at_key,
+        s->at, s->tool, s->argument, s->keys, counts ? s->n : 0, listed ? s->range.from : 0,
+        listed ? s->range.to : 0, listed ? s->range.depth : 0};
+    memcpy(key, all, sizeof all);
+}
+
+/* The kept mask of this state, or the one unused longest, emptied (*ret_known false). NULL when memory is gone. */
+static kept_mask *find_kept(model_grammar *g, bool *ret_known)
+{
+    uint32_t key[N_KEY];
+    kept_mask *oldest = &g->kept[0];
+    size_t words = ((size_t)model_tokenizer_size(g->tokenizer) + 63) / 64;
+    state_key(g, key);
+    g->n_asked++;
+    for (kept_mask *k = g->kept; k < g->kept + N_KEPT; k++) {
+        if (k->used && !memcmp(k->key, key, sizeof key)) {
+            k->used = g->n_asked;
+            *ret_known = true;
+            return k;
+        }
+        if (k->used < oldest->used) oldest = k;
+    }
+    *ret_known = false;
+    oldest->used = 0;
+    if (!oldest->bits) oldest->bits = malloc(words * sizeof *oldest->bits);
+    if (!oldest->bits) return NULL;
+    memset(oldest->bits, 0, words * sizeof *oldest->bits);
+    memcpy(oldest->key, key, sizeof key);
+    oldest->used = g->n_asked;
+    return oldest;
+}
+
+static void allow(model_grammar *g, int32_t id)
+{
+    g->mask[id / 64] |= (uint64_t)1 << (id % 64);
+}
+
+/* At the start of a line nearly everything goes; only tokens that hold the trigger and something wrong behind it do not. */
+static bool mask_free_text(model_grammar *g)
+{
+    bool any = false;
+    for (uint32_t id = 0; id < model_tokenizer_size(g->tokenizer); id++)
+        if (model_grammar_accepts(g, (int32_t)id)) allow(g, (int32_t)id), any = true;
+    return any;
+}
+
+static bool mask_call(model_grammar *g)
+{
+    bool any = false;
+    const token_trie *trie = g->trie;
+    g->stack[0] = g->now;
+    for (uint32_t i = 0; i < trie->n_nodes;) {
+        const token_trie_node *node = &trie->nodes[i];
+        state *s = &g->stack[node->depth];
+        *s = g->stack[node->depth - 1];
+        if (!take_byte(g, s, node->byte)) {
+            i += node->n_nodes;
+            continue;
+        }
+        for (int32_t id = node->id; id >= 0; id = trie->same[id]) allow(g, id), any = true;
+        i++;
+    }
+    return any;
+}
+
+const uint64_t *model_grammar_mask(model_grammar *g)
+{
+    bool free_text = g->now.phase < SCRIPT;
+    bool known;
+    if ((free_text && g->now.phase != LINE) || !prepare_trie(g)) return NULL;
+    kept_mask *k = find_kept(g, &known);
+    if (!k) return NULL;
+    g->mask = k->bits;
+    if (!known) k->any = free_text ? mask_free_text(g) : mask_call(g);
+    return k->any ? k->bits : NULL;
+}
+
+const uint64_t *model_grammar_few(model_grammar *g, const int32_t *ids, uint32_t n)
+{
+    const state here = g->now;
+    const uint64_t *allowed = NULL;
+    bool fits = true;
+    for (uint32_t i = 0; i < n && fits; i++) fits = take_token(g, &g->now, ids[i]);
+    if (fits && g->now.phase >= SCRIPT && g->now.phase != STRING) allowed = model_grammar_mask(g);
+    g->now = here;
+    return allowed;
+}

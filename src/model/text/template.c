@@ -1,0 +1,211 @@
+/*
+ * Chat templates as a table: for each family what stands before and behind a message of each role.
+ *
+ * The texts of a row are turned into ids once, at load, with special texts parsed; content never passes here. A family is
+ * known by a part of tokenizer.chat_template (no Jinja is run) and by the tokens it needs. Immutable after load.
+ */
+#include "model/text/template.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/mem.h"
+#include "model/file/gguf.h"
+
+enum { N_ROLES = MODEL_ROLE_TOOL + 1, MAX_TOKENS = 4 };
+
+typedef struct family {
+    const char *name;
+    const char *sign;               /* stands in tokenizer.chat_template */
+    const char *tokens[MAX_TOKENS]; /* control tokens that the vocabulary must have */
+    const char *begin[N_ROLES], *end[N_ROLES];
+    /* A chat template with think_sign lets the model think first (Qwen3); no_thought is a thought already had. */
+    const char *think_sign, *no_thought;
+} family;
+
+/* clang-format off */
+static const family families[] = {
+    {
+        .name = "llama3", .sign = "<|start_header_id|>", .tokens = {"<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"},
+        .begin = {
+            [MODEL_ROLE_SYSTEM]    = "<|start_header_id|>system<|end_header_id|>\n\n",
+            [MODEL_ROLE_USER]      = "<|start_header_id|>user<|end_header_id|>\n\n",
+            [MODEL_ROLE_ASSISTANT] = "<|start_header_id|>assistant<|end_header_id|>\n\n",
+            [MODEL_ROLE_TOOL]      = "<|start_header_id|>ipython<|end_header_id|>\n\n",
+        },
+        .end = {
+            [MODEL_ROLE_SYSTEM] = "<|eot_id|>", [MODEL_ROLE_USER] = "<|eot_id|>",
+            [MODEL_ROLE_ASSISTANT] = "<|eot_id|>", [MODEL_ROLE_TOOL] = "<|eot_id|>",
+        },
+    },
+    {   /* Qwen2, Qwen2.5, Qwen2.5-Coder, Qwen3, SmolLM2. A tool's result is a user's turn, as Qwen's template writes it. */
+        .name = "chatml", .sign = "<|im_start|>", .tokens = {"<|im_start|>", "<|im_end|>"},
+        .begin = {
+            [MODEL_ROLE_SYSTEM]    = "<|im_start|>system\n",
+            [MODEL_ROLE_USER]      = "<|im_start|>user\n",
+            [MODEL_ROLE_ASSISTANT] = "<|im_start|>assistant\n",
+            [MODEL_ROLE_TOOL]      = "<|im_start|>user\n<tool_response>\n",
+        },
+        .end = {
+            [MODEL_ROLE_SYSTEM] = "<|im_end|>\n", [MODEL_ROLE_USER] = "<|im_end|>\n",
+            [MODEL_ROLE_ASSISTANT] = "<|im_end|>\n", [MODEL_ROLE_TOOL] = "\n</tool_response><|im_end|>\n",
+        },
+        .think_sign = "enable_thinking", .no_thought = "<think>\n\n</think>\n\n",
+    },
+    {   /* Gemma knows neither system nor tools: both are turns of the user. */
+        .name = "gemma", .sign = "<start_of_turn>", .tokens = {"<start_of_turn>", "<end_of_turn>"},
+        .begin = {
+            [MODEL_ROLE_SYSTEM]    = "<start_of_turn>user\n",
+            [MODEL_ROLE_USER]      = "<start_of_turn>user\n",
+            [MODEL_ROLE_ASSISTANT] = "<start_of_turn>model\n",
+            [MODEL_ROLE_TOOL]      = "<start_of_turn>user\nResult:\n",
+        },
+        .end = {
+            [MODEL_ROLE_SYSTEM] = "<end_of_turn>\n", [MODEL_ROLE_USER] = "<end_of_turn>\n",
+            [MODEL_ROLE_ASSISTANT] = "<end_of_turn>\n", [MODEL_ROLE_TOOL] = "<end_of_turn>\n",
+        },
+    },
+    {   /* Models without a chat form: only words mark the turns. */
+        .name = "plain", .sign = "",
+        .begin = {
+            [MODEL_ROLE_SYSTEM] = "", [MODEL_ROLE_USER] = "User: ",
+            [MODEL_ROLE_ASSISTANT] = "Assistant: ", [MODEL_ROLE_TOOL] = "Result:\n",
+        },
+        .end = {
+            [MODEL_ROLE_SYSTEM] = "\n\n", [MODEL_ROLE_USER] = "\n\n",
+            [MODEL_ROLE_ASSISTANT] = "\n\n", [MODEL_ROLE_TOOL] = "\n\n",
+        },
+    },
+};
+/* clang-format on */
+
+enum { N_FAMILIES = sizeof families / sizeof *families, CHATML = 1, PLAIN = N_FAMILIES - 1 };
+
+struct model_template {
+    const family *family;
+    model_tool_style tools;
+    int32_t bos;
+    model_ids begin[N_ROLES], end[N_ROLES];
+};
+
+static bool has_tokens(const model_tokenizer *t, const family *f)
+{
+    for (size_t i = 0; i < MAX_TOKENS && f->tokens[i]; i++)
+        if (!model_tokenizer_is_control(t, model_tokenizer_find(t, f->tokens[i]))) return false;
+    return true;
+}
+
+static bool contains(base_str s, const char *part)
+{
+    return s.len && memmem(s.ptr, s.len, part, strlen(part));
+}
+
+static bool contains_any_case(base_str s, const char *part)
+{
+    size_t n = strlen(part);
+    for (size_t i = 0; i + n <= s.len; i++)
+        if (strncasecmp(s.ptr + i, part, n) == 0) return true;
+    return false;
+}
+
+static const family *choose_family(base_str jinja, const model_tokenizer *t)
+{
+    for (size_t i = 0; i < N_FAMILIES; i++)
+        if (families[i].sign[0] && contains(jinja, families[i].sign) && has_tokens(t, &families[i]))
+            return &families[i];
+    if (has_tokens(t, &families[CHATML])) return &families[CHATML];
+    return jinja.len ? NULL : &families[PLAIN];
+}
+
+/* An unknown template has no name; the model has one. */
+static int refuse(const gguf_file *g, base_err *err)
+{
+    base_str name = {0};
+    base_buf known = {0};
+    if (!gguf_get_str(g, "general.name", &name)) gguf_get_str(g, "general.architecture", &name);
+    for (size_t i = 0; i < PLAIN; i++) base_buf_printf(&known, "%s%s", i ? ", " : "", families[i].name);
+    base_fail(err, BASE_E_UNSUPPORTED, "the chat template of \"%.*s\" is not built; kvist writes those of %s",
+        (int)(name.len < 60 ? name.len : 60), name.ptr ? name.ptr : "", known.data);
+    base_buf_free(&known);
+    return BASE_E_UNSUPPORTED;
+}
+
+/* Qwen2.5-Coder was hardly trained on <tool_call> and follows <tools> (design/architecture.md). */
+static model_tool_style choose_tools(const gguf_file *g, base_str jinja)
+{
+    base_str architecture = {0}, name = {0}, basename = {0};
+    gguf_get_str(g, "general.architecture", &architecture);
+    gguf_get_str(g, "general.name", &name);
+    gguf_get_str(g, "general.basename", &basename);
+    bool coder = contains_any_case(name, "coder") || contains_any_case(basename, "coder");
+    if (base_str_equal(architecture, "qwen2") && coder) return MODEL_TOOLS_TAG_TOOLS;
+    if (contains(architecture, "qwen") && contains(jinja, "<tool_call>")) return MODEL_TOOLS_HERMES;
+    return MODEL_TOOLS_JSON;
+}
+
+static void add_text(const model_tokenizer *t, const char *text, model_ids *out)
+{
+    model_tokenizer_encode(t, text, strlen(text), true, out);
+}
+
+int model_template_load(model_template **ret, const struct gguf_file *gguf, const model_tokenizer *t,
+    bool thinking, base_err *err)
+{
+    base_str jinja = {0};
+    gguf_get_str(gguf, "tokenizer.chat_template", &jinja);
+    const family *f = choose_family(jinja, t);
+    if (!f) return refuse(gguf, err);
+    model_template *m = base_xcalloc(1, sizeof *m);
+    m->family = f;
+    m->tools = choose_tools(gguf, jinja);
+    m->bos = model_tokenizer_bos(t);
+    for (int role = 0; role < N_ROLES; role++) {
+        add_text(t, f->begin[role], &m->begin[role]);
+        add_text(t, f->end[role], &m->end[role]);
+    }
+    if (f->think_sign && contains(jinja, f->think_sign) && !thinking)
+        add_text(t, f->no_thought, &m->begin[MODEL_ROLE_ASSISTANT]);
+    *ret = m;
+    return 0;
+}
+
+void model_template_free(model_template *t)
+{
+    if (!t) return;
+    for (int role = 0; role < N_ROLES; role++) {
+        model_ids_free(&t->begin[role]);
+        model_ids_free(&t->end[role]);
+    }
+    free(t);
+}
+
+const char *model_template_name(const model_template *t)
+{
+    return t->family->name;
+}
+
+model_tool_style model_template_tools(const model_template *t)
+{
+    return t->tools;
+}
+
+static void add_all(const model_ids *ids, model_ids *out)
+{
+    for (size_t i = 0; i < ids->n; i++) model_ids_add(out, ids->ids[i]);
+}
+
+void model_template_start(const model_template *t, model_ids *out)
+{
+    if (t->bos >= 0) model_ids_add(out, t->bos);
+}
+
+void model_template_begin(const model_template *t, model_role role, model_ids *out)
+{
+    add_all(&t->begin[role], out);
+}
+
+void model_template_end(const model_template *t, model_role role, model_ids *out)
+{
+    add_all(&t->end[role], out);
+}

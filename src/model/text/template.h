@@ -1,0 +1,46 @@
+/*
+ * Chat templates as appended pieces: a message is scaffold ids + content + scaffold ids, so a session only ever grows and
+ * the tail (the turn's end and the opening of the answer) can wait until after a repair (design/architecture.md).
+ */
+#ifndef KVIST_MODEL_TEMPLATE_H
+#define KVIST_MODEL_TEMPLATE_H
+
+#include "model/text/tokenizer.h"
+
+typedef enum model_role {
+    MODEL_ROLE_SYSTEM,
+    MODEL_ROLE_USER,
+    MODEL_ROLE_ASSISTANT,
+    MODEL_ROLE_TOOL
+} model_role;
+
+/* How this family wants tool calls written. */
+typedef enum model_tool_style {
+    MODEL_TOOLS_TAG_TOOLS, /* <tools>{json}</tools>: Qwen2.5-Coder follows this form in few-shots */
+    MODEL_TOOLS_HERMES,    /* <tool_call>{json}</tool_call>: Qwen2.5, Qwen3 */
+    MODEL_TOOLS_JSON,      /* bare {"name":..,"arguments":..}: Llama 3.x, SmolLM2 */
+} model_tool_style;
+
+typedef struct model_template model_template;
+
+/*
+ * Chosen by parts of tokenizer.chat_template: an unknown one is ChatML when the vocabulary has its tokens, else refused; a
+ * model without one (a base model) gets ChatML or plain words ("User: "). `thinking`: an answer may begin with a thought
+ * between <think> and </think>, for models that do so; else the template tells them not to.
+ */
+int model_template_load(model_template **ret, const struct gguf_file *gguf, const model_tokenizer *t,
+    bool thinking, base_err *err);
+void model_template_free(model_template *t);
+const char *model_template_name(const model_template *t); /* "chatml", "llama3", ... */
+model_tool_style model_template_tools(const model_template *t);
+
+/* What stands before the first message (BOS, or nothing). */
+void model_template_start(const model_template *t, model_ids *out);
+/*
+ * What stands before and behind a message's content. begin of ASSISTANT is the generation prompt. An answer that the model
+ * ended itself already holds the first id of end(ASSISTANT): the caller leaves that one out.
+ */
+void model_template_begin(const model_template *t, model_role role, model_ids *out);
+void model_template_end(const model_template *t, model_role role, model_ids *out);
+
+#endif

@@ -1,0 +1,30 @@
+/*
+ * A vocabulary as a trie of bytes, laid out flat in depth-first order: who walks it with an automaton skips a whole subtree
+ * with one addition when a byte is refused (the layout of llguidance, research/engine.md 6.3).
+ */
+#ifndef KVIST_MODEL_TOKEN_TRIE_H
+#define KVIST_MODEL_TOKEN_TRIE_H
+
+#include "model/text/tokenizer.h"
+
+typedef struct token_trie_node {
+    int32_t id;       /* the token that ends here, -1: none; more of them by token_trie.same */
+    uint32_t n_nodes; /* of the subtree, with this one */
+    uint32_t depth;   /* bytes from the root, 1 and more */
+    uint8_t byte;
+} token_trie_node;
+
+typedef struct token_trie {
+    token_trie_node *nodes; /* no root: the walk starts before nodes[0] */
+    uint32_t n_nodes, max_depth;
+    int32_t *same; /* [n_vocab] the next id with the same bytes, -1: none */
+} token_trie;
+
+/* All pieces but control tokens and empty ones. NULL when memory is gone. */
+token_trie *token_trie_new(const model_tokenizer *t);
+void token_trie_free(token_trie *trie);
+
+/* The tokenizer's own one, made at the first call (some 40 ms for 150,000 pieces), from any thread. NULL as above. */
+const token_trie *token_trie_of(const model_tokenizer *t);
+
+#endif

@@ -1,0 +1,160 @@
+/*
+ * The four splitters: qwen2, llama-bpe, gpt-2 and smollm (gpt-2 between single digits).
+ *
+ * A text of n bytes costs O(n): every alternative looks ahead over a run that it then takes as a whole. What is not a
+ * letter, number or white space (marks, punctuation, symbols, control, unassigned) is one class, "other".
+ */
+#include "model/text/tokenizer_split.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "base/utf8.h"
+#include "model/text/unicode_table.h"
+
+enum { LETTER = UNICODE_LETTER, NUMBER = UNICODE_NUMBER, SPACE = UNICODE_SPACE, OTHER = 8, END = 0 };
+
+/* The class of the code point at p and its bytes; END and 0 at the end. */
+static inline unsigned class_at(const char *p, const char *end, size_t *n)
+{
+    if (p >= end) return *n = 0, END;
+    uint32_t cp = (unsigned char)*p;
+    *n = cp < 0x80 ? 1 : base_utf8_decode(p, (size_t)(end - p), &cp);
+    unsigned flags = unicode_flags(cp);
+    return flags ? flags : OTHER;
+}
+
+/* Behind the run of code points of `class` that starts at p. */
+static const char *skip(const char *p, const char *end, unsigned class)
+{
+    size_t n;
+    while (class_at(p, end, &n) == class) p += n;
+    return p;
+}
+
+static bool is_newline(const char *p, const char *end)
+{
+    return p < end && (*p == '\r' || *p == '\n');
+}
+
+/* 's 't 're 've 'm 'll 'd: the bytes it takes, or 0. */
+static size_t contraction(const char *p, const char *end, bool any_case)
+{
+    static const char *const tails[] = {"s", "t", "re", "ve", "m", "ll", "d"};
+    if (p >= end || *p != '\'') return 0;
+    for (size_t i = 0; i < sizeof tails / sizeof *tails; i++) {
+        size_t k = 0;
+        while (tails[i][k] && p + 1 + k < end && (any_case ? p[1 + k] | 0x20 : p[1 + k]) == tails[i][k]) k++;
+        if (!tails[i][k]) return 1 + k;
+    }
+    return 0;
+}
+
+/* White space at p: \s+(?!\S)|\s+, so that a word keeps the last character before it. */
+static const char *take_space(const char *p, const char *end)
+{
+    const char *last = p, *q = p;
+    size_t n;
+    while (class_at(q, end, &n) == SPACE) last = q, q += n;
+    return q < end && last > p ? last : q;
+}
+
+/* \s*[\r\n]+: behind the last newline of the run of white space at p, or NULL. */
+static const char *take_lines(const char *p, const char *end)
+{
+    const char *behind = NULL;
+    size_t n;
+    while (class_at(p, end, &n) == SPACE) {
+        if (is_newline(p, end)) behind = p + n;
+        p += n;
+    }
+    return behind;
+}
+
+/*
+ * (?:'[sS]|...)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,digits}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
+ */
+static const char *next_modern(const char *p, const char *end, int digits)
+{
+    size_t n, n2;
+    size_t short_word = contraction(p, end, true);
+    if (short_word) return p + short_word;
+    unsigned first = class_at(p, end, &n), second = class_at(p + n, end, &n2);
+    if (first == LETTER) return skip(p, end, LETTER);
+    if (first != NUMBER && second == LETTER && !is_newline(p, end)) return skip(p + n, end, LETTER);
+    if (first == NUMBER) {
+        const char *q = p;
+        while (digits-- > 0 && class_at(q, end, &n) == NUMBER) q += n;
+        return q;
+    }
+    if (first == OTHER || (*p == ' ' && second == OTHER)) {
+        const char *q = skip(first == OTHER ? p : p + 1, end, OTHER);
+        while (is_newline(q, end)) q++;
+        return q;
+    }
+    const char *lines = take_lines(p, end);
+    return lines ? lines : take_space(p, end);
+}
+
+/* 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S), and what is left over by itself */
+static const char *next_gpt2(const char *p, const char *end)
+{
+    size_t n;
+    size_t short_word = contraction(p, end, false);
+    if (short_word) return p + short_word;
+    const char *q = *p == ' ' ? p + 1 : p;
+    unsigned class = class_at(q, end, &n);
+    if (class != SPACE && class != END) return skip(q, end, class);
+    return take_space(p, end);
+}
+
+static size_t move(split_walk *w, const char *to)
+{
+    size_t n = (size_t)(to - w->at);
+    w->at = to;
+    return n;
+}
+
+static size_t split_qwen2(split_walk *w)
+{
+    return w->at < w->end ? move(w, next_modern(w->at, w->end, 1)) : 0;
+}
+
+static size_t split_llama3(split_walk *w)
+{
+    return w->at < w->end ? move(w, next_modern(w->at, w->end, 3)) : 0;
+}
+
+static size_t split_gpt2(split_walk *w)
+{
+    return w->at < w->end ? move(w, next_gpt2(w->at, w->end)) : 0;
+}
+
+/* Two passes in one: every number is a word, and the inner expression does not see beyond the next number. */
+static size_t split_smollm(split_walk *w)
+{
+    size_t n;
+    if (w->at >= w->end) return 0;
+    if (class_at(w->at, w->end, &n) == NUMBER) return move(w, w->at + n);
+    if (!w->segment_end || w->segment_end <= w->at) {
+        const char *q = w->at;
+        for (unsigned class; (class = class_at(q, w->end, &n)) != NUMBER && class != END;) q += n;
+        w->segment_end = q;
+    }
+    return move(w, next_gpt2(w->at, w->segment_end));
+}
+
+const split_kind *split_find(const char *pre, size_t n)
+{
+    /* clang-format off */
+    static const split_kind kinds[] = {
+        {"qwen2",     split_qwen2,  0, 0},
+        {"smollm",    split_smollm, 0, 0},
+        {"llama-bpe", split_llama3, 1, 1},
+        {"gpt-2",     split_gpt2,   0, 0},
+    };
+    /* clang-format on */
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strlen(kinds[i].pre) == n && memcmp(kinds[i].pre, pre, n) == 0) return &kinds[i];
+    return NULL;
+}
