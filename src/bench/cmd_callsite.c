@@ -18,7 +18,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "bench/haystack.h"
-#include "cmd.h"
+#include "cmd/cmd.h"
 #include "code/code.h"
 
 static const char usage[] =

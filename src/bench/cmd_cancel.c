@@ -10,9 +10,9 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "cmd.h"
+#include "cmd/cmd.h"
 #include "kv/session.h"
-#include "options.h"
+#include "cmd/options.h"
 
 enum { CANCEL_REPEAT = 20, CANCEL_PROMPT = 2048 };
 

@@ -17,10 +17,10 @@
 #include "bench/haystack.h"
 #include "bench/ruler.h"
 #include "bench/scores.h"
-#include "cmd.h"
+#include "cmd/cmd.h"
 #include "kv/heads.h"
 #include "kv/session.h"
-#include "options.h"
+#include "cmd/options.h"
 
 static const char usage[] =
     "usage: kvist bench decode --model M --corpus FOLDER [--tokens N] [--items N] [--tasks WORD,...]\n"

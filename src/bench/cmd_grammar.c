@@ -10,11 +10,11 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "cmd.h"
+#include "cmd/cmd.h"
 #include "model/file/gguf.h"
 #include "model/text/grammar.h"
 #include "model/text/tokenizer.h"
-#include "options.h"
+#include "cmd/options.h"
 
 enum { ROUNDS = 50, N_PATHS = 2000, TILE = 16 /* rows of the head that are computed together */ };
 

@@ -11,8 +11,8 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
-#include "cmd.h"
-#include "options.h"
+#include "cmd/cmd.h"
+#include "cmd/options.h"
 
 enum { MAX_ANSWER = 1024, MAX_REPEAT = 20 };
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "bench/haystack.h"
-#include "cmd.h"
+#include "cmd/cmd.h"
 
 static const char usage[] =
     "usage: kvist bench niah --model M --corpus FOLDER [--task split|revisit] [--tokens N] [--texts N] "

@@ -10,10 +10,10 @@
 #include "base/clock.h"
 #include "bench/result.h"
 #include "bench/rows.h"
-#include "cmd.h"
+#include "cmd/cmd.h"
 #include "kv/compute.h"
 #include "kv/heads.h"
-#include "options.h"
+#include "cmd/options.h"
 
 static const char usage[] = "usage: kvist bench repair --model M [--rows N] [--restore K] [--repeat N]\n"
                             "\n"

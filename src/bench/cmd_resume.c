@@ -12,8 +12,8 @@
 #include "base/fs.h"
 #include "bench/result.h"
 #include "bench/rows.h"
-#include "cmd.h"
-#include "options.h"
+#include "cmd/cmd.h"
+#include "cmd/options.h"
 
 static const char usage[] =
     "usage: kvist bench resume --model M [--rows N] [--active N] [--repeat N]\n"

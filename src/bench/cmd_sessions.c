@@ -22,12 +22,12 @@
 #include "bench/functions.h"
 #include "bench/result.h"
 #include "bench/sessions_result.h"
-#include "cmd.h"
+#include "cmd/cmd.h"
 #include "kv/heads.h"
 #include "kv/session.h"
 #include "model/text/template.h"
 #include "model/text/tokenizer.h"
-#include "options.h"
+#include "cmd/options.h"
 
 static const char usage[] =
     "usage: kvist bench sessions --model M --file FILE.json [--sessions N] [--first N] [--budget PERCENT]\n"

@@ -19,13 +19,13 @@
 #include "base/mem.h"
 #include "base/pool.h"
 #include "bench/rows.h"
-#include "cmd.h"
+#include "cmd/cmd.h"
 #include "kv/session.h"
 #include "model/forward/dense.h"
 #include "model/forward/model.h"
 #include "model/forward/profile.h"
 #include "model/text/sampler.h"
-#include "options.h"
+#include "cmd/options.h"
 
 enum { MAX_REPEAT = 1000, WALL_BYTES = 256 << 20, WALL_PASSES = 8 };
 

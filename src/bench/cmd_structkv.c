@@ -19,11 +19,11 @@
 #include "bench/ruler.h"
 #include "bench/scores.h"
 #include "bench/share.h"
-#include "cmd.h"
+#include "cmd/cmd.h"
 #include "kv/heads.h"
 #include "kv/pivot.h"
 #include "kv/session.h"
-#include "options.h"
+#include "cmd/options.h"
 
 static const char usage[] =
     "usage: kvist bench structkv --model M --corpus FOLDER [--tokens N] [--items N] [--tasks WORD,...]\n"

@@ -12,10 +12,10 @@
 #include "base/fs.h"
 #include "bench/result.h"
 #include "bench/structure.h"
-#include "cmd.h"
+#include "cmd/cmd.h"
 #include "kv/heads.h"
 #include "kv/pivot.h"
-#include "options.h"
+#include "cmd/options.h"
 
 static const char usage[] =
     "usage: kvist bench structure --model M [--task score|bug|complete|select] [options] [FOLDER]...\n"

@@ -11,7 +11,7 @@
 #include "base/fs.h"
 #include "code/code.h"
 #include "bench/document.h"
-#include "cmd.h"
+#include "cmd/cmd.h"
 #include "kv/heads.h"
 
 const char recall_help[] =

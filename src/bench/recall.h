@@ -13,7 +13,7 @@
 #include "kv/session.h"
 #include "model/text/template.h"
 #include "model/text/tokenizer.h"
-#include "options.h"
+#include "cmd/options.h"
 
 enum { RECALL_QUERIES = 32, RECALL_TURNS = 5, RECALL_RANGES = 16, RECALL_NAME = 64, RECALL_MOST_K = 8 };
 

@@ -9,10 +9,10 @@
 
 #include "base/fs.h"
 #include "base/json.h"
-#include "cmd.h"
+#include "cmd/cmd.h"
 #include "code/code.h"
 #include "model/ops/ops.h"
-#include "options.h"
+#include "cmd/options.h"
 #ifdef KVIST_SHELL
 #include "tools/tool.h"
 #endif

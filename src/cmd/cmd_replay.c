@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "agent/log.h"
-#include "cmd.h"
-#include "options.h"
+#include "cmd/cmd.h"
+#include "cmd/options.h"
 #include "tui/tui.h"
 
 static const char usage[] = "usage: kvist replay [ID] [--turn N] [--text WxH]\n\n"

@@ -1,4 +1,4 @@
-#include "options.h"
+#include "cmd/options.h"
 
 #include <errno.h>
 #include <math.h>

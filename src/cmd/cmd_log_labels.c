@@ -9,7 +9,7 @@
 
 #include "agent/log.h"
 #include "base/mem.h"
-#include "cmd_log.h"
+#include "cmd/cmd_log.h"
 
 enum { AHEAD = 5, LEAST = 3, MOST = 400 }; /* tool calls; bytes of a quoted string */
 

@@ -1,5 +1,5 @@
 /* What the commands share: reading options, opening the model, how a failure is told. */
-#include "cmd.h"
+#include "cmd/cmd.h"
 
 #include <stdio.h>
 #include <stdlib.h>

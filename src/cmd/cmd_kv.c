@@ -8,10 +8,10 @@
 
 #include "base/buf.h"
 #include "base/json.h"
-#include "cmd.h"
+#include "cmd/cmd.h"
 #include "kv/heads.h"
 #include "kv/session.h"
-#include "options.h"
+#include "cmd/options.h"
 
 static const char usage[] =
     "usage: kvist kv policies [--json]\n"

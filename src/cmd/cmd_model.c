@@ -17,14 +17,14 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "cmd.h"
+#include "cmd/cmd.h"
 #include "kv/pivot.h"
 #include "model/forward/arch.h"
 #include "model/file/gguf.h"
 #include "model/file/quant.h"
 #include "model/text/template.h"
 #include "model/text/tokenizer.h"
-#include "options.h"
+#include "cmd/options.h"
 #ifdef KVIST_SHELL
 #include "tools/transfer.h"
 #endif

@@ -11,10 +11,10 @@
 #include "agent/log.h"
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "cmd.h"
-#include "cmd_log.h"
+#include "cmd/cmd.h"
+#include "cmd/cmd_log.h"
 #include "kv/plan.h"
-#include "options.h"
+#include "cmd/options.h"
 
 static const char usage[] =
     "usage: kvist log [list]                the sessions, newest first\n"

@@ -15,13 +15,13 @@
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "cmd.h"
+#include "cmd/cmd.h"
 #include "kv/session.h"
 #include "model/forward/dense.h"
 #include "model/file/gguf.h"
 #include "model/forward/model.h"
 #include "model/text/tokenizer.h"
-#include "options.h"
+#include "cmd/options.h"
 
 enum { AT_ONCE = 64, MAX_TOP = 1000 };
 

@@ -6,7 +6,7 @@
 #define KVIST_CMD_H
 
 #include "base/err.h"
-#include "options.h"
+#include "cmd/options.h"
 
 enum { CMD_OK = 0, CMD_FAILED = 1, CMD_USAGE = 2 };
 

@@ -9,10 +9,10 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "cmd.h"
+#include "cmd/cmd.h"
 #include "code/graph.h"
 #include "code/joern.h"
-#include "options.h"
+#include "cmd/options.h"
 
 enum {
     MAX_SOURCE_BYTES = 64 << 20,

@@ -15,8 +15,8 @@
 #include "agent/worker.h"
 #include "base/fs.h"
 #include "base/mem.h"
-#include "cmd.h"
-#include "options.h"
+#include "cmd/cmd.h"
+#include "cmd/options.h"
 #include "tui/tui.h"
 
 static const char usage[] =
