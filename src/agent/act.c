@@ -1,13 +1,13 @@
 /*
  * A call from a model: is it a repetition, may it run (mode and person), run it, put the result into the session. After a
  * change of the tree the older text is stale, and the test that the request names runs by itself; an attempt whose test still
- * fails is barred before the new output is computed, since what a weak model sees it repeats (kv.md section 2, `failed`).
+ * fails is barred before the new output is computed, since what a weak model sees it repeats (docs/kv.md, What a person and the agent do).
  */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/internal.h"
+#include "agent/parts.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 
@@ -59,6 +59,27 @@ static running begin(agent *a, const char *name, const base_json *arguments, bas
         .call = {.name = name, .arguments = arguments, .payload = payload},
         .result = {.exit_code = -1},
         .limits = {.result_bytes = agent__room_bytes(a), .shell_ms = SHELL_MS, .cancel = a->cancel}};
+}
+
+/* The arguments of the shell tool: {"command": ...}. */
+static int set_command(running *r, const char *command, base_err *err)
+{
+    base_buf json = {0};
+    base_buf_puts(&json, "{\"command\":");
+    base_json_put_str(&json, command, strlen(command));
+    base_buf_putc(&json, '}');
+    base_json_free(r->own_arguments);
+    r->own_arguments = NULL;
+    int rc = base_json_parse(json.data, json.len, &r->own_arguments, err);
+    base_buf_free(&json);
+    if (!rc) r->call.arguments = base_json_root(r->own_arguments);
+    return rc;
+}
+
+static int begin_command(agent *a, const char *command, running *ret, base_err *err)
+{
+    *ret = begin(a, "shell", NULL, (base_str){0});
+    return set_command(ret, command, err);
 }
 
 static void end(running *r)
@@ -179,8 +200,8 @@ static void remember_call(agent *a, const running *r, uint64_t key, uint32_t fro
     if (r->result.status == TOOL_REFUSED && r->result.n_segments) return;
     agent_made_call *made = agent__find_made(a, key);
     if (made) return;
-    base_grow(&a->calls, &a->cap_calls, a->n_calls + 1, sizeof *a->calls);
-    a->calls[a->n_calls++] = (agent_made_call){key, a->world, a->turn, 1, from, to,
+    base_grow(&a->made.calls, &a->made.cap_calls, a->made.n_calls + 1, sizeof *a->made.calls);
+    a->made.calls[a->made.n_calls++] = (agent_made_call){key, a->made.world, a->turn, 1, from, to,
         (r->tool && r->tool->power != TOOL_READS) || r->result.status == TOOL_DENIED};
 }
 
@@ -205,8 +226,8 @@ static const char *command_of(const running *r)
 static bool is_always_allowed(const running *r)
 {
     const char *command = command_of(r);
-    for (size_t i = 0; command && i < r->a->n_allowed; i++)
-        if (!strcmp(r->a->allowed[i], command)) return true;
+    for (size_t i = 0; command && i < r->a->made.n_allowed; i++)
+        if (!strcmp(r->a->made.allowed[i], command)) return true;
     return false;
 }
 
@@ -214,8 +235,9 @@ static void allow_always(running *r)
 {
     const char *command = command_of(r);
     if (!command) return;
-    base_grow(&r->a->allowed, &r->a->cap_allowed, r->a->n_allowed + 1, sizeof *r->a->allowed);
-    r->a->allowed[r->a->n_allowed++] = base_xstrdup(command);
+    base_grow(
+        &r->a->made.allowed, &r->a->made.cap_allowed, r->a->made.n_allowed + 1, sizeof *r->a->made.allowed);
+    r->a->made.allowed[r->a->made.n_allowed++] = base_xstrdup(command);
 }
 
 /*
@@ -226,16 +248,16 @@ static void allow_always(running *r)
 static void approve_again(const running *r)
 {
     char *copy = base_xstrdup(command_of(r));
-    free(r->a->approved_test);
-    r->a->approved_test = copy;
-    r->a->approved_turn = r->a->turn;
+    free(r->a->test.approved);
+    r->a->test.approved = copy;
+    r->a->test.approved_turn = r->a->turn;
 }
 
 static bool is_approved_again(const running *r)
 {
     const agent *a = r->a;
-    return r->again && r->change_approved && a->approved_test && a->approved_turn == a->turn &&
-           !strcmp(command_of(r), a->approved_test);
+    return r->again && r->change_approved && a->test.approved && a->test.approved_turn == a->turn &&
+           !strcmp(command_of(r), a->test.approved);
 }
 
 /* The person's version of the command or of the new text; prepared again, since it may not work. */
@@ -243,16 +265,8 @@ static int take_edit(running *r, const char *text, base_err *err)
 {
     if (!text) return 0;
     if (r->tool->power == TOOL_RUNS) {
-        base_buf json = {0};
-        base_buf_puts(&json, "{\"command\":");
-        base_json_put_str(&json, text, strlen(text));
-        base_buf_putc(&json, '}');
-        base_json_free(r->own_arguments);
-        r->own_arguments = NULL;
-        int rc = base_json_parse(json.data, json.len, &r->own_arguments, err);
-        base_buf_free(&json);
+        int rc = set_command(r, text, err);
         if (rc) return rc;
-        r->call.arguments = base_json_root(r->own_arguments);
     } else {
         free(r->own_payload);
         r->own_payload = base_xstrdup(text);
@@ -307,7 +321,7 @@ static int ask(running *r, base_err *err)
 
 static int permit(running *r, base_err *err)
 {
-    verdict v = verdicts[r->a->mode][r->tool->power];
+    verdict v = verdicts[r->a->settings.mode][r->tool->power];
     if (v == REFUSED)
         say(r, TOOL_REFUSED,
             "Refused: in mode plan nothing is written or run. Describe what should be done.\n");
@@ -394,26 +408,26 @@ static int perform(running *r, uint64_t key, bool *ret_stop, base_err *err)
 /* A test ran: it settles the open attempt, before its output is computed. */
 static void judge(agent *a, const running *r)
 {
-    if (!a->attempt.open || r->result.status == TOOL_DENIED || r->result.status == TOOL_REFUSED ||
+    if (!a->fix.attempt.open || r->result.status == TOOL_DENIED || r->result.status == TOOL_REFUSED ||
         r->result.status == TOOL_CANCELLED)
         return;
-    a->attempt.open = false;
+    a->fix.attempt.open = false;
     a->fix.passed = r->result.status == TOOL_OK;
     if (a->fix.passed) return;
     a->fix.attempts++;
     base_err err = {0};
-    if (a->engine->ops->mark_failed(a->engine, a->attempt.from, a->attempt.to, &err))
+    if (a->engine->ops->mark_failed(a->engine, a->fix.attempt.from, a->fix.attempt.to, &err))
         agent__notice(a, "the failed attempt could not be put aside: %s", err.msg);
 }
 
 static void after_change(agent *a, const running *r, uint64_t key)
 {
     for (char **p = r->result.changed; p && *p; p++) agent__mark_stale(a, *p);
-    if (r->result.changed) a->world++;
+    if (r->result.changed) a->made.world++;
     if (r->tool && r->tool->power == TOOL_RUNS && r->result.status != TOOL_DENIED &&
         r->result.status != TOOL_REFUSED) {
-        a->world += key != a->last_shell;
-        a->last_shell = key;
+        a->made.world += key != a->made.last_shell;
+        a->made.last_shell = key;
         base_buf told = {0};
         agent__notice_changes(a, &told); /* a command may write too */
         base_buf_free(&told);
@@ -438,7 +452,7 @@ static int append_result(agent *a, const running *r, uint32_t *ret_from, uint32_
         .source_from = only ? only->from : 0,
         .version = only ? only->version : NULL,
         .line = only ? only->line : 0,
-        .words = a->test_command,
+        .words = a->test.command,
         .segments = t->segments,
         .n_segments = t->n_segments};
     size_t piece = SIZE_MAX;
@@ -448,8 +462,8 @@ static int append_result(agent *a, const running *r, uint32_t *ret_from, uint32_
     }
     int rc = agent__append(a, &text, &piece, err);
     if (!rc && piece != SIZE_MAX) {
-        *ret_from = a->pieces[piece].from;
-        *ret_to = a->pieces[piece].to;
+        *ret_from = a->transcript.pieces[piece].from;
+        *ret_to = a->transcript.pieces[piece].to;
         for (uint32_t i = 0; i < t->n_segments && !only; i++) {
             const tool_segment *s = &t->segments[i];
             uint32_t line_end = s->line;
@@ -476,17 +490,9 @@ static bool lacks_runner(const tool_result *t)
 static int run_test(agent *a, const running *change, running *ret, base_err *err)
 {
     enum { TEST_MS = 60000, TEST_BYTES = 2400 };
-    base_buf json = {0};
-    base_buf_puts(&json, "{\"command\":");
-    base_json_put_str(&json, a->test_command, strlen(a->test_command));
-    base_buf_putc(&json, '}');
-    base_json_doc *doc = NULL;
-    int rc = base_json_parse(json.data, json.len, &doc, err);
-    base_buf_free(&json);
+    int rc = begin_command(a, a->test.command, ret, err);
     if (rc) return rc;
-    *ret = begin(a, "shell", base_json_root(doc), (base_str){0});
-    ret->own_arguments = doc;
-    if (a->mode == AGENT_MODE_ASK) ret->again = change ? "a further change" : "the change";
+    if (a->settings.mode == AGENT_MODE_ASK) ret->again = change ? "a further change" : "the change";
     ret->change_approved = change && change->said_yes;
     ret->limits.shell_ms = TEST_MS;
     if (ret->limits.result_bytes > TEST_BYTES) ret->limits.result_bytes = TEST_BYTES;
@@ -502,7 +508,7 @@ static int run_test(agent *a, const running *change, running *ret, base_err *err
         agent__notice(a,
             "the test cannot judge, since what runs it is not installed: %s; install it, or name another "
             "test",
-            a->test_command);
+            a->test.command);
     }
     a->fix.failing =
         !a->fix.no_test && (ret->result.status == TOOL_FAILED || ret->result.status == TOOL_TIMEOUT);
@@ -535,8 +541,8 @@ static int append_test(agent *a, const running *test, uint32_t *ret_from, uint32
     size_t piece = SIZE_MAX;
     int rc = agent__append(a, &t, &piece, err);
     if (!rc && piece != SIZE_MAX) {
-        *ret_from = a->pieces[piece].from;
-        *ret_to = a->pieces[piece].to;
+        *ret_from = a->transcript.pieces[piece].from;
+        *ret_to = a->transcript.pieces[piece].to;
         remember_call(
             a, test, agent__call_key("shell", test->call.arguments, (base_str){0}), *ret_from, *ret_to);
     }
@@ -595,7 +601,7 @@ int agent__act(agent *a, const agent_call *call, uint32_t from, uint32_t to, boo
         a->fix.failing = r.result.exit_code > 0;
     }
     if (wrote) {
-        a->attempt = (agent_attempt){from, to, true};
+        a->fix.attempt = (agent_attempt){from, to, true};
         a->fix.writes++;
         a->fix.passed = false;
     }
@@ -603,7 +609,7 @@ int agent__act(agent *a, const agent_call *call, uint32_t from, uint32_t to, boo
     if (tried && !wrote && r.result.status != TOOL_DENIED && r.result.status != TOOL_CANCELLED)
         agent__came_to_nothing(a, from, to);
     base_buf told = {0};
-    if (wrote && a->test_command && !a->fix.no_test) {
+    if (wrote && a->test.command && !a->fix.no_test) {
         rc = run_test(a, &r, &test, err);
         if (!rc && !a->fix.no_test) judge(a, &test);
         if (!rc) after_change(a, &test, agent__call_key("shell", test.call.arguments, (base_str){0}));
@@ -627,64 +633,19 @@ int agent__shell_line(agent *a, const char *command, base_err *err)
         if (err) *err = usage;
         return wrong;
     }
-    base_buf json = {0};
-    base_buf_puts(&json, "{\"command\":");
-    base_json_put_str(&json, command, strlen(command));
-    base_buf_putc(&json, '}');
-    base_json_doc *doc = NULL;
-    int rc = base_json_parse(json.data, json.len, &doc, err);
-    base_buf_free(&json);
-    if (rc) return rc;
-    running r = begin(a, "shell", base_json_root(doc), (base_str){0});
-    r.own_arguments = doc;
-    rc = prepare(&r, err);
+    running r;
+    int rc = begin_command(a, command, &r, err);
+    if (!rc) rc = prepare(&r, err);
     if (!rc) emit_call(&r);
     if (!rc && !is_settled(&r))
         rc = execute(&r, err); /* the person typed it: nothing to ask; the sandbox stays */
     if (!rc) emit_result(&r);
     if (!rc) {
-        base_buf_printf(&a->shell_notes, "The person ran: $ %s\n", command);
-        base_buf_add(&a->shell_notes, r.result.text.data ? r.result.text.data : "", r.result.text.len);
-        base_buf_putc(&a->shell_notes, '\n');
+        base_buf_printf(&a->notes.shell, "The person ran: $ %s\n", command);
+        base_buf_add(&a->notes.shell, r.result.text.data ? r.result.text.data : "", r.result.text.len);
+        base_buf_putc(&a->notes.shell, '\n');
         after_change(a, &r, agent__call_key("shell", r.call.arguments, (base_str){0}));
     }
     end(&r);
-    return rc;
-}
-
-/* --- recall ------------------------------------------------------------------------------------------------------------- */
-
-typedef struct recalling {
-    agent *a;
-    base_buf *out;
-    uint32_t n;
-} recalling;
-
-static void on_match(void *user, const agent_log_match *m)
-{
-    recalling *r = user;
-    base_buf_printf(r->out, "turn %u, %s: %s\n", m->turn, m->kind, m->snippet);
-    r->n++;
-    /* The piece that this came from may have been evicted: it comes back with the answer. */
-    for (size_t i = 0; i < r->a->n_pieces; i++) {
-        const agent_piece *p = &r->a->pieces[i];
-        if (p->turn != m->turn || p->stale || p->seq < m->seq || p->seq > m->seq + 8) continue;
-        base_err err = {0};
-        if (r->a->engine->ops->manual(r->a->engine, KV_MANUAL_PROMOTE, p->from, p->to, &err))
-            agent__notice(r->a, "could not be brought back: %s", err.msg);
-        break;
-    }
-}
-
-int agent_recall_run(void *recall, const char *query, base_buf *out, base_err *err)
-{
-    agent *a = ((agent_recall *)recall)->agent;
-    if (!a) return base_fail(err, BASE_E_STATE, "there is no session to search");
-    recalling r = {.a = a, .out = out};
-    if (!a->log)
-        return base_fail(err, BASE_E_UNSUPPORTED, "this session is not logged, so it cannot be searched");
-    agent__commit(a);
-    int rc = agent_log_search(a->log, a->id, query, 8, on_match, &r, err);
-    if (!rc && !r.n) base_buf_printf(out, "Nothing in this session has the words \"%s\".\n", query);
     return rc;
 }

@@ -1,5 +1,5 @@
 /*
- * A request that names a failing test ("test_gcd.py fails; fix it"). What was measured (data/models.md): a small model repairs
+ * A request that names a failing test ("test_gcd.py fails; fix it"). What was measured on small models: one repairs
  * best when it sees the program, the test and its output at once; a failed attempt left in view is repeated; a second try needs
  * the old text and a warmer sampler. So the harness runs the test first, bars a failed attempt's rows (act.c), puts the file back,
  * brings the old text's rows back at no cost, and asks again; the last attempt stays in the tree for the person to judge or /undo.
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "agent/internal.h"
+#include "agent/parts.h"
 #include "base/hash.h"
 #include "base/mem.h"
 
@@ -27,8 +27,8 @@ bool agent__runs_tests(const char *command)
 void agent__set_test(agent *a, const char *command)
 {
     char *copy = base_xstrdup(command);
-    free(a->test_command);
-    a->test_command = copy;
+    free(a->test.command);
+    a->test.command = copy;
 }
 
 /* How a test file is run alone, by its name's ending. */
@@ -89,7 +89,7 @@ void agent__find_test(agent *a, const char *request)
         named = take_test_file(a, p, word);
         p += n;
     }
-    a->fix.wanted = named && asks_for_repair(request) && a->mode != AGENT_MODE_PLAN;
+    a->fix.wanted = named && asks_for_repair(request) && a->settings.mode != AGENT_MODE_PLAN;
 }
 
 /* --- after a failed attempt --------------------------------------------------------------------------------------------- */
@@ -101,8 +101,8 @@ static void restore_rows(agent *a, const char *path)
     char version[65];
     if (tool_workspace_read(a->workspace, path, 4 << 20, &text, NULL)) return;
     base_sha256_hex(text.data ? text.data : "", text.len, version);
-    for (size_t i = 0; i < a->n_pieces; i++) {
-        agent_piece *p = &a->pieces[i];
+    for (size_t i = 0; i < a->transcript.n_pieces; i++) {
+        agent_piece *p = &a->transcript.pieces[i];
         if (!p->stale || !p->path || strcmp(p->path, path) || strcmp(p->version, version)) continue;
         base_err err = {0};
         if (a->engine->ops->manual(a->engine, KV_MANUAL_PROMOTE, p->from, p->to, &err))
@@ -124,7 +124,7 @@ static bool undo_attempt(agent *a, const char *path)
     agent__emit(a, &(agent_event){.type = AGENT_EVENT_undo, .undo = {.turn = a->turn, .summary = summary}});
     tool_workspace_turn(a->workspace, a->turn); /* the next attempt is an undo of its own */
     a->fix.writes = 0;
-    a->world++;
+    a->made.world++;
     free(summary);
     char *full = code_index_path(tool_workspace_index(a->workspace), path);
     restore_rows(a, full ? full : path);
@@ -206,8 +206,8 @@ static const code_definition *definition_of(const code_file *f, const char *name
 /* The definition that this turn's excerpts show of a file that is no test, as it is now. */
 static bool find_target(const agent *a, agent_definition *ret)
 {
-    for (size_t i = 0; i < a->n_pieces && !ret->path; i++) {
-        const agent_piece *p = &a->pieces[i];
+    for (size_t i = 0; i < a->transcript.n_pieces && !ret->path; i++) {
+        const agent_piece *p = &a->transcript.pieces[i];
         if (p->turn != a->turn || !p->path || p->stale || code_path_is_test(p->path)) continue;
         base_buf text = {0};
         if (tool_workspace_read(a->workspace, p->path, 1 << 20, &text, NULL)) continue;
@@ -277,9 +277,9 @@ int agent__open_call(agent *a, bool further, agent_opening *opening, base_err *e
 
 const char *agent__forbids_change(const agent *a, const char *path)
 {
-    if (!a->fix.wanted || a->info.strong || !path || !a->test_command) return NULL;
+    if (!a->fix.wanted || a->info.strong || !path || !a->test.command) return NULL;
     char *full = code_index_path(tool_workspace_index(a->workspace), path);
-    bool judges = full && code_path_is_test(full) && strstr(a->test_command, full);
+    bool judges = full && code_path_is_test(full) && strstr(a->test.command, full);
     free(full);
     return judges ? "the test judges and stays as it is. Change the code that it tests" : NULL;
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "agent/internal.h"
+#include "agent/parts.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "code/map.h"
@@ -41,8 +41,8 @@ static int for_ranges(agent *a, const char *what, range_fn *fn, void *user, uint
     }
     int rc = 0;
     bool last = !strcmp(what, "last");
-    for (size_t i = a->n_pieces; i > 0 && !rc; i--) {
-        const agent_piece *p = &a->pieces[i - 1];
+    for (size_t i = a->transcript.n_pieces; i > 0 && !rc; i--) {
+        const agent_piece *p = &a->transcript.pieces[i - 1];
         bool named = (p->path && strstr(p->path, what)) ||
                      (p->label && strstr(p->label, what) && p->origin != KV_ORIGIN_SCAFFOLD);
         if (last ? p->origin != KV_ORIGIN_TOOL && p->origin != KV_ORIGIN_CONTEXT : !named) continue;
@@ -91,7 +91,7 @@ static int run_mode(agent *a, const char *arguments, base_err *err)
     if (*arguments && !agent_mode_parse(arguments, &mode))
         return base_fail(err, BASE_E_USAGE, "no mode is called \"%s\": plan, ask, edits or all", arguments);
     int rc = *arguments ? agent_set_mode(a, mode, err) : 0;
-    if (!rc) agent__notice(a, "mode %s", agent_mode_word(a->mode));
+    if (!rc) agent__notice(a, "mode %s", agent_mode_word(a->settings.mode));
     return rc;
 }
 
@@ -131,9 +131,9 @@ static int run_tries(agent *a, const char *arguments, base_err *err)
     unsigned long n = strtoul(arguments, &end, 10);
     if (*arguments && (*end || end == arguments || n > AGENT_MOST_TRIES || *arguments == '-'))
         return base_fail(err, BASE_E_USAGE, "/tries takes 0 to %d, not \"%s\"", AGENT_MOST_TRIES, arguments);
-    if (*arguments) a->tries = (uint32_t)n;
-    if (a->tries > 1)
-        agent__notice(a, "up to %u candidates where a test fails", a->tries);
+    if (*arguments) a->settings.tries = (uint32_t)n;
+    if (a->settings.tries > 1)
+        agent__notice(a, "up to %u candidates where a test fails", a->settings.tries);
     else
         agent__notice(a, "no candidates: one attempt after the other");
     return 0;
@@ -143,19 +143,22 @@ static int run_tries(agent *a, const char *arguments, base_err *err)
 static int run_map(agent *a, const char *arguments, base_err *err)
 {
     enum { BYTES_PER_TOKEN = 4, MAP_TOKENS = 1000 };
-    const char **paths = base_xcalloc(a->n_pieces + 1, sizeof *paths);
+    const char **paths = base_xcalloc(a->transcript.n_pieces + 1, sizeof *paths);
     size_t n = 0;
-    for (size_t i = 0; i < a->n_pieces; i++)
-        if (a->pieces[i].path && !a->pieces[i].stale) paths[n++] = a->pieces[i].path;
-    uint32_t tokens = a->context_tokens && a->context_tokens != UINT32_MAX ? a->context_tokens : MAP_TOKENS;
+    for (size_t i = 0; i < a->transcript.n_pieces; i++)
+        if (a->transcript.pieces[i].path && !a->transcript.pieces[i].stale)
+            paths[n++] = a->transcript.pieces[i].path;
+    uint32_t tokens = a->settings.context_tokens && a->settings.context_tokens != UINT32_MAX
+                          ? a->settings.context_tokens
+                          : MAP_TOKENS;
     base_buf map = {0};
     const code_map_options options = {
         .words = arguments, .paths = paths, .budget_bytes = (size_t)tokens * BYTES_PER_TOKEN};
     uint32_t shown = code_index_map(tool_workspace_index(a->workspace), &options, &map);
     if (shown) {
-        base_buf_clear(&a->map_notes);
+        base_buf_clear(&a->notes.map);
         base_buf_printf(
-            &a->map_notes, "The definitions of this tree that the others lean on:\n%s\n", map.data);
+            &a->notes.map, "The definitions of this tree that the others lean on:\n%s\n", map.data);
         agent__notice(a, "%s", map.data);
         agent__notice(a, "%u definitions, about %zu tokens; they stand in front of the next request", shown,
             map.len / BYTES_PER_TOKEN);
@@ -223,7 +226,7 @@ static int run_undo(agent *a, const char *arguments, base_err *err)
     char *summary = NULL;
     if (!rc) rc = tool_undo_apply(a->workspace, &summary, err);
     if (!rc) {
-        a->world++;
+        a->made.world++;
         agent__emit(
             a, &(agent_event){.type = AGENT_EVENT_undo, .undo = {.turn = a->turn, .summary = summary}});
         base_buf told = {0};
@@ -251,8 +254,8 @@ static int run_context(agent *a, const char *arguments, base_err *err)
     base_buf out = {0};
     base_buf_printf(&out, "%u of %u tokens; active %u of %u rows a lane", s.n_tokens, s.n_ctx, s.active,
         s.budget ? s.budget : s.n_tokens);
-    for (size_t i = 0; i < a->n_pieces; i++) {
-        const agent_piece *p = &a->pieces[i];
+    for (size_t i = 0; i < a->transcript.n_pieces; i++) {
+        const agent_piece *p = &a->transcript.pieces[i];
         if (p->origin == KV_ORIGIN_SCAFFOLD || p->to > s.n_tokens || p->to <= p->from) continue;
         base_buf_printf(&out, "\n%u-%u\t%s\t", p->from, p->to - 1, kv_origin_word(p->origin));
         if (p->path)
@@ -310,11 +313,11 @@ static int run_rewind(agent *a, const char *arguments, base_err *err)
     if (!a->turn) return base_fail(err, BASE_E_USAGE, "there is no turn yet: nothing to rewind");
     if (*end || turn < 1 || turn > a->turn)
         return base_fail(err, BASE_E_USAGE, "rewind to before which turn? There are %u", a->turn);
-    uint32_t n = a->turn_starts[turn];
+    uint32_t n = a->transcript.turn_starts[turn];
     int rc = a->engine->ops->truncate(a->engine, n, err);
     if (rc) return rc;
     agent__cut_pieces(a, n);
-    a->n_calls = 0;
+    a->made.n_calls = 0;
     agent__emit(a, &(agent_event){.type = AGENT_EVENT_rewind, .rewind = {.turn = (int64_t)turn, .n = n}});
     a->turn = (uint32_t)turn - 1;
     agent__rewind_sums(a);
@@ -337,7 +340,7 @@ static void put_active(agent *a, base_buf *out)
     uint32_t *lanes = base_xcalloc(n + 1, sizeof *lanes);
     a->engine->ops->active_lanes(a->engine, lanes);
     uint32_t most = (s.budget && s.budget < s.n_ctx ? s.budget : s.n_ctx) / 2, used = 0,
-             start = a->turn_starts && a->turn ? a->turn_starts[1] : n;
+             start = a->transcript.turn_starts && a->turn ? a->transcript.turn_starts[1] : n;
     uint32_t first = n; /* as far back as fits */
     while (first > start && used < most) used += lanes[--first] * 2 >= s.n_lanes;
     for (uint32_t i = first; i < n; i++) {
@@ -359,7 +362,7 @@ static int run_compact(agent *a, const char *arguments, base_err *err)
     base_buf_puts(&text, "From the session before this one:\n");
     put_active(a, &text);
     uint32_t n = agent__count(a, text.data, text.len);
-    char *parent = base_xstrdup(a->id);
+    char *parent = base_xstrdup(a->telling.id);
     agent__notice(a, "compacting: %u of %u tokens go on in a new session and are computed again there", n,
         agent__n_tokens(a));
     int rc = agent__restart(a, parent, err);
@@ -368,7 +371,7 @@ static int run_compact(agent *a, const char *arguments, base_err *err)
         .origin = KV_ORIGIN_CONTEXT, .text = text.data, .n = text.len, .label = "from the parent session"};
     if (!rc) rc = agent__append(a, &t, NULL, err);
     if (!rc) rc = agent__open_message(a, -1, err);
-    if (!rc) agent__notice(a, "session %s goes on from %s", a->id, parent);
+    if (!rc) agent__notice(a, "session %s goes on from %s", a->telling.id, parent);
     free(parent);
     base_buf_free(&text);
     return rc;
@@ -404,12 +407,12 @@ static int run_export(agent *a, const char *arguments, base_err *err)
     if (!a->log) return base_fail(err, BASE_E_STATE, "this session is not logged");
     base_buf out = {0}, path = {0};
     base_buf_printf(&path, "%s", *arguments ? arguments : "");
-    if (!path.len) base_buf_printf(&path, "kvist-%s.jsonl", a->id);
+    if (!path.len) base_buf_printf(&path, "kvist-%s.jsonl", a->telling.id);
     agent__commit(a);
     int rc = base_fs_exists(path.data)
                  ? base_fail(err, BASE_E_USAGE, "%s exists already: name another file", path.data)
                  : 0;
-    if (!rc) rc = agent_log_events(a->log, a->id, put_event, &out, err);
+    if (!rc) rc = agent_log_events(a->log, a->telling.id, put_event, &out, err);
     if (!rc) rc = base_fs_write(path.data, out.data, out.len, 0600, err);
     if (!rc) agent__notice(a, "wrote %zu bytes to %s", out.len, path.data);
     base_buf_free(&out);

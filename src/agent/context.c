@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/internal.h"
+#include "agent/parts.h"
 #include "base/hash.h"
 #include "base/mem.h"
 
@@ -20,7 +20,8 @@ enum {
     MAX_CALLERS = 24,
     SURE_HITS = 3 /* taken whatever they score against the best one */
 };
-static const double LEAST_SHARE = 0.7; /* of the best score, for the hits behind those */
+static const double LEAST_SHARE =
+    0.7; /* of the best score, for the hits behind those; chosen by hand, never measured alone */
 
 int agent__append_instructions(agent *a, base_err *err)
 {
@@ -65,8 +66,8 @@ uint32_t agent__room_bytes(const agent *a)
 
 void agent__mark_stale(agent *a, const char *path)
 {
-    for (size_t i = 0; i < a->n_pieces; i++) {
-        agent_piece *p = &a->pieces[i];
+    for (size_t i = 0; i < a->transcript.n_pieces; i++) {
+        agent_piece *p = &a->transcript.pieces[i];
         if (p->stale || !p->path || strcmp(p->path, path)) continue;
         p->stale = true;
         base_err err = {0};
@@ -86,7 +87,7 @@ void agent__notice_changes(agent *a, base_buf *told)
         agent__mark_stale(a, changed[i]);
         agent__notice(a, "%s changed on disk since it was shown: the old text is put aside", changed[i]);
         base_buf_printf(told, "%s changed on disk since it was shown.\n", changed[i]);
-        a->world++;
+        a->made.world++;
         free(changed[i]);
     }
     free(changed);
@@ -116,8 +117,8 @@ typedef struct gathering {
 
 static bool is_shown(const agent *a, const char *path, uint32_t line, uint32_t line_end)
 {
-    for (size_t i = 0; i < a->n_pieces; i++) {
-        const agent_piece *p = &a->pieces[i];
+    for (size_t i = 0; i < a->transcript.n_pieces; i++) {
+        const agent_piece *p = &a->transcript.pieces[i];
         if (!p->stale && p->path && !strcmp(p->path, path) && p->line <= line && p->line_end >= line_end)
             return true;
     }
@@ -237,7 +238,7 @@ static bool speaks_of_change(const char *request)
 /* A request that may end in writing some of what it gets once more, which takes all its rows. */
 static bool asks_for_change(const agent *a, const char *request)
 {
-    if (a->mode == AGENT_MODE_PLAN) return false;
+    if (a->settings.mode == AGENT_MODE_PLAN) return false;
     if (a->fix.wanted || !(strchr(request, '?') || agent__has_word(request, "explain") ||
                              agent__has_word(request, "describe")))
         return true;
@@ -539,17 +540,17 @@ int agent__append_context(agent *a, const char *request, base_err *err)
 {
     kv_stats s;
     a->engine->ops->stats(a->engine, &s);
-    uint32_t budget = a->context_tokens == UINT32_MAX ? 0 : a->context_tokens;
+    uint32_t budget = a->settings.context_tokens == UINT32_MAX ? 0 : a->settings.context_tokens;
     uint32_t room = s.n_ctx > s.n_tokens ? (s.n_ctx - s.n_tokens) / 2 : 0;
     gathering g = {.a = a, .request = request, .left = budget < room ? budget : room};
     int rc = 0;
-    if (a->shell_notes.len) {
-        rc = append_plain(a, a->shell_notes.data, "! line", err);
-        base_buf_clear(&a->shell_notes);
+    if (a->notes.shell.len) {
+        rc = append_plain(a, a->notes.shell.data, "! line", err);
+        base_buf_clear(&a->notes.shell);
     }
-    if (!rc && a->map_notes.len) {
-        rc = append_plain(a, a->map_notes.data, "/map", err);
-        base_buf_clear(&a->map_notes);
+    if (!rc && a->notes.map.len) {
+        rc = append_plain(a, a->notes.map.data, "/map", err);
+        base_buf_clear(&a->notes.map);
     }
     if (budget && !a->fix.wanted && !speaks_of_change(request)) add_asked_callers(&g);
     add_mentions(&g);

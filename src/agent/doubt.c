@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/internal.h"
+#include "agent/parts.h"
 #include "base/mem.h"
 #include "code/code.h"
 
@@ -30,13 +30,13 @@ struct agent_doubts {
 
 void agent__doubts_free(agent *a)
 {
-    agent_doubts *d = a->doubts;
+    agent_doubts *d = a->fix.doubts;
     if (!d) return;
     for (uint32_t i = 0; i < d->n; i++) free(d->items[i].instead);
     free(d->items);
     free(d->text);
     free(d);
-    a->doubts = NULL;
+    a->fix.doubts = NULL;
 }
 
 /* --- what is worth trying ----------------------------------------------------------------------------------------------- */
@@ -106,13 +106,13 @@ static int find(agent *a, const char *head, const agent_definition *old, base_er
     size_t n_head = ids.n;
     a->engine->ops->encode(a->engine, old->text.data, old->text.len, &ids);
     agent__doubts_free(a);
-    a->doubts = base_xcalloc(1, sizeof *a->doubts);
-    a->doubts->text = base_xstrdup(old->text.data);
+    a->fix.doubts = base_xcalloc(1, sizeof *a->fix.doubts);
+    a->fix.doubts->text = base_xstrdup(old->text.data);
     int rc = 0;
     if (ids.n <= MAX_TOKENS) {
         engine_doubt *found = base_xcalloc(ids.n + 1, sizeof *found);
         rc = a->engine->ops->doubts(a->engine, ids.ids, (uint32_t)ids.n, found, err);
-        if (!rc) rank(a, a->doubts, old, ids.ids + n_head, found + n_head, ids.n - n_head);
+        if (!rc) rank(a, a->fix.doubts, old, ids.ids + n_head, found + n_head, ids.n - n_head);
         free(found);
     }
     model_ids_free(&ids);
@@ -122,11 +122,11 @@ static int find(agent *a, const char *head, const agent_definition *old, base_er
 int agent__doubt_next(agent *a, const char *head, const agent_definition *old, base_buf *out, base_err *err)
 {
     if (!a->engine->ops->doubts || !old->text.len) return 0;
-    if (!a->doubts || strcmp(a->doubts->text, old->text.data)) {
+    if (!a->fix.doubts || strcmp(a->fix.doubts->text, old->text.data)) {
         int rc = find(a, head, old, err);
         if (rc) return rc;
     }
-    agent_doubts *d = a->doubts;
+    agent_doubts *d = a->fix.doubts;
     if (d->next >= d->n) return 0;
     const doubt *item = &d->items[d->next++];
     base_buf_add(out, old->text.data, item->at);

@@ -20,7 +20,7 @@
 #include "kv/heads.h"
 #include "model/text/lookup.h"
 
-/* Widths times depth of about 7B parameters: from here on models edit reliably (research: aider's tables). */
+/* Widths times depth of about 7B parameters: from here on models edit reliably (aider's leaderboard of edit formats). */
 enum { STRONG_SIZE = 95000 };
 
 typedef struct local {

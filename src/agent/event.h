@@ -1,6 +1,6 @@
 /*
  * Everything that happens is an event. The agent emits them; the log stores exactly them; the screen, --json and replay are pure
- * functions of (events, UI state, size). Fields are what design/cli.md promises to scripts, and more.
+ * functions of (events, UI state, size). --json promises these fields to scripts.
  *
  * One table: EVENT(name, fields) with fields S (string), I (integer), D (number), B (boolean), J (raw JSON text: an array
  * or object). The struct, the names, the JSON writer and the reader are expanded from it. Optional strings are NULL and are

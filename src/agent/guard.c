@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "agent/internal.h"
+#include "agent/parts.h"
 #include "base/hash.h"
 
 /* Members in the order of their names: {"a":1,"b":2} and {"b":2,"a":1} are the same call. */
@@ -28,9 +28,9 @@ uint64_t agent__call_key(const char *name, const base_json *arguments, base_str 
 
 agent_made_call *agent__find_made(agent *a, uint64_t key)
 {
-    for (size_t i = a->n_calls; i > 0; i--) {
-        agent_made_call *made = &a->calls[i - 1];
-        if (made->key == key && made->world == a->world && (!made->this_turn || made->turn == a->turn))
+    for (size_t i = a->made.n_calls; i > 0; i--) {
+        agent_made_call *made = &a->made.calls[i - 1];
+        if (made->key == key && made->world == a->made.world && (!made->this_turn || made->turn == a->turn))
             return made;
     }
     return NULL;

@@ -5,7 +5,7 @@
 #ifndef KVIST_AGENT_HEADLESS_H
 #define KVIST_AGENT_HEADLESS_H
 
-#include "agent/session.h"
+#include "agent/start.h"
 
 /*
  * Opens the session, submits the text, closes. *ret_status: 0, or 1 when the turn failed or something was denied because

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/internal.h"
+#include "agent/parts.h"
 #include "base/mem.h"
 
 enum { EVICTED, PROMOTED, N_SIDES, MAX_SCORES = 512 };
@@ -44,7 +44,7 @@ static void take_rows(
     for (uint32_t i = r->from; i < r->to && i < n_tokens; i++) {
         uint32_t rows = counts[side][i] < most ? counts[side][i] : most;
         counts[side][i] -= rows;
-        a->sums.rows_by[side][r->reason] += rows;
+        a->ledger.sums.rows_by[side][r->reason] += rows;
     }
 }
 
@@ -75,7 +75,7 @@ void agent__count_plan(agent *a, const kv_plan *p)
     for (uint32_t i = 0; i < p->n_runs; i++) take_rows(a, &p->runs[i], p->n_tokens, UINT32_MAX, counts);
     for (int side = 0; side < N_SIDES; side++) {
         for (uint32_t i = 0; i < p->n_tokens; i++)
-            a->sums.rows_by[side][reason_of_cause(p->cause)] += counts[side][i];
+            a->ledger.sums.rows_by[side][reason_of_cause(p->cause)] += counts[side][i];
         free(counts[side]);
     }
 }
@@ -88,7 +88,7 @@ void agent__count_plan(agent *a, const kv_plan *p)
  */
 static uint32_t put_why(const agent *a, int side, uint32_t n_lanes, base_buf *out)
 {
-    const uint64_t *rows = a->sums.rows_by[side];
+    const uint64_t *rows = a->ledger.sums.rows_by[side];
     uint64_t total = 0, mean[KV_N_REASONS], rest[KV_N_REASONS], lanes = n_lanes ? n_lanes : 1;
     for (int r = 0; r < KV_N_REASONS; r++) total += rows[r];
     const uint64_t all = (total + lanes / 2) / lanes;
@@ -119,9 +119,9 @@ static uint32_t put_why(const agent *a, int side, uint32_t n_lanes, base_buf *ou
 
 static void keep_sums(agent *a)
 {
-    base_grow(&a->turn_sums, &a->cap_turn_sums, a->turn + 1, sizeof *a->turn_sums);
-    while (a->n_turn_sums <= a->turn) a->turn_sums[a->n_turn_sums++] = (agent_sums){0};
-    a->turn_sums[a->turn] = a->sums;
+    base_grow(&a->ledger.turns, &a->ledger.cap_turns, a->turn + 1, sizeof *a->ledger.turns);
+    while (a->ledger.n_turns <= a->turn) a->ledger.turns[a->ledger.n_turns++] = (agent_sums){0};
+    a->ledger.turns[a->turn] = a->ledger.sums;
 }
 
 static void emit_scores(agent *a)
@@ -158,7 +158,7 @@ static void emit_scores(agent *a)
 static void emit_sections(agent *a, const kv_stats *s)
 {
     uint32_t n = a->engine->ops->sections ? a->engine->ops->sections(a->engine, NULL, 0) : 0;
-    if (!n || s->reads.steps == a->reads.steps) return;
+    if (!n || s->reads.steps == a->ledger.reads.steps) return;
     kv_section *sections = base_xcalloc(n, sizeof *sections);
     base_buf out = {0};
     a->engine->ops->sections(a->engine, sections, n);
@@ -194,8 +194,8 @@ void agent__forget_counts(agent *a)
 {
     kv_stats s;
     a->engine->ops->stats(a->engine, &s);
-    a->reads = s.reads;
-    a->computed_above = s.computed_above;
+    a->ledger.reads = s.reads;
+    a->ledger.computed_above = s.computed_above;
     kv_visits visits;
     if (a->engine->ops->visits) a->engine->ops->visits(a->engine, &visits, NULL);
 }
@@ -205,20 +205,24 @@ void agent__ledger(agent *a)
     kv_stats s;
     a->engine->ops->stats(a->engine, &s);
     base_buf why = {0};
-    uint32_t moved[N_SIDES], reused = a->sums.n_before < s.n_tokens ? a->sums.n_before : s.n_tokens;
+    uint32_t moved[N_SIDES],
+        reused = a->ledger.sums.n_before < s.n_tokens ? a->ledger.sums.n_before : s.n_tokens;
     for (int side = 0; side < N_SIDES; side++) moved[side] = put_why(a, side, s.n_lanes, &why);
     emit_scores(a);
-    if (s.reads.steps < a->reads.steps) a->reads = (kv_reads){.steps = 0}; /* of another session */
-    if (s.computed_above < a->computed_above) a->computed_above = 0;
+    if (s.reads.steps < a->ledger.reads.steps)
+        a->ledger.reads = (kv_reads){.steps = 0}; /* of another session */
+    if (s.computed_above < a->ledger.computed_above) a->ledger.computed_above = 0;
     emit_sections(a, &s);
-    const double read = share_of(s.reads.read - a->reads.read, s.reads.live - a->reads.live),
-                 kept = share_of(s.reads.kept - a->reads.kept, s.reads.chosen - a->reads.chosen);
-    const double row_steps = (double)(s.reads.steps - a->reads.steps) * s.n_lanes,
-                 unread = (double)(s.reads.live - a->reads.live) - (double)(s.reads.read - a->reads.read);
-    a->reads = s.reads;
-    a->sums.computed += s.computed_above - a->computed_above;
-    a->computed_above = s.computed_above;
-    double decode_s = (double)a->sums.decode_ns / 1e9;
+    const double read = share_of(s.reads.read - a->ledger.reads.read, s.reads.live - a->ledger.reads.live),
+                 kept =
+                     share_of(s.reads.kept - a->ledger.reads.kept, s.reads.chosen - a->ledger.reads.chosen);
+    const double row_steps = (double)(s.reads.steps - a->ledger.reads.steps) * s.n_lanes,
+                 unread = (double)(s.reads.live - a->ledger.reads.live) -
+                          (double)(s.reads.read - a->ledger.reads.read);
+    a->ledger.reads = s.reads;
+    a->ledger.sums.computed += s.computed_above - a->ledger.computed_above;
+    a->ledger.computed_above = s.computed_above;
+    double decode_s = (double)a->ledger.sums.decode_ns / 1e9;
     kv_structure structure = {.n_tokens = 0};
     if (a->engine->ops->structure) a->engine->ops->structure(a->engine, false, &structure);
     const bool is_code = structure.n_tokens > 0;
@@ -226,7 +230,7 @@ void agent__ledger(agent *a)
                        .ledger = {.turn = a->turn,
                            .new = s.n_tokens - reused,
                            .reused = reused,
-                           .generated = a->sums.generated,
+                           .generated = a->ledger.sums.generated,
                            .evicted = moved[0],
                            .promoted = moved[1],
                            .protected = s.protected_,
@@ -235,10 +239,10 @@ void agent__ledger(agent *a)
                            .budget = s.budget,
                            .n = s.n_tokens,
                            .ctx = s.n_ctx,
-                           .prefill_s = (double)a->sums.prefill_ns / 1e9,
-                           .decode_tps = decode_s > 0 ? a->sums.generated / decode_s : 0,
-                           .drafted = (int64_t)a->sums.drafted,
-                           .accepted = (int64_t)a->sums.accepted,
+                           .prefill_s = (double)a->ledger.sums.prefill_ns / 1e9,
+                           .decode_tps = decode_s > 0 ? a->ledger.sums.generated / decode_s : 0,
+                           .drafted = (int64_t)a->ledger.sums.drafted,
+                           .accepted = (int64_t)a->ledger.sums.accepted,
                            .active_bytes = (int64_t)s.active_bytes,
                            .host_bytes = (int64_t)s.host_bytes,
                            .why = why.len ? why.data : NULL,
@@ -249,7 +253,7 @@ void agent__ledger(agent *a)
                            .kept = kept,
                            .deferred = s.deferred,
                            .spared = spared_share(a, reused, s.n_tokens, s.n_lanes),
-                           .computed = a->sums.computed,
+                           .computed = a->ledger.sums.computed,
                            .unread = row_steps > 0 ? (int64_t)(unread / row_steps + .5) : 0}});
     base_buf_free(&why);
     keep_sums(a);
@@ -271,7 +275,7 @@ static void restore_rows(agent *a, int side, const char *why)
         for (int r = 0; r < KV_N_REASONS; r++) {
             const char *word = kv_reason_word((kv_reason)r);
             if (strlen(word) == n && !strncmp(word, end, n) && rows <= UINT32_MAX)
-                a->sums.rows_by[side][r] = rows * a->info.n_lanes;
+                a->ledger.sums.rows_by[side][r] = rows * a->info.n_lanes;
         }
         more = end[n] == ',';
         at = end + n + more;
@@ -287,7 +291,7 @@ static uint64_t to_ns(double seconds)
 void agent__restore_sums(agent *a, const agent_event *e)
 {
     double generated = (double)e->ledger.generated;
-    a->sums = (agent_sums){.n_before = (uint32_t)e->ledger.reused,
+    a->ledger.sums = (agent_sums){.n_before = (uint32_t)e->ledger.reused,
         .generated = (uint32_t)e->ledger.generated,
         .computed = (uint32_t)e->ledger.computed,
         .prefill_ns = to_ns(e->ledger.prefill_s),
@@ -300,5 +304,5 @@ void agent__restore_sums(agent *a, const agent_event *e)
 
 void agent__rewind_sums(agent *a)
 {
-    a->sums = a->turn < a->n_turn_sums ? a->turn_sums[a->turn] : (agent_sums){0};
+    a->ledger.sums = a->turn < a->ledger.n_turns ? a->ledger.turns[a->turn] : (agent_sums){0};
 }

@@ -1,12 +1,12 @@
 /*
  * Going on with a logged session. The engine's snapshot, when it serves, holds everything and nothing is computed. Else, or for
  * what the log has beyond the snapshot, the logged schedule is executed again: the logged ids in order, the logged plans at the
- * lengths they were made for, so that the rows are those that the session had (kv.md section 3).
+ * lengths they were made for, so that the rows are those that the session had (docs/kv.md, What always holds).
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/internal.h"
+#include "agent/parts.h"
 #include "base/clock.h"
 #include "base/mem.h"
 
@@ -229,7 +229,7 @@ static void restore_segments(agent *a, size_t piece, const char *json)
         if (!path) continue;
         agent_text t = {
             .origin = KV_ORIGIN_TOOL, .path = path, .version = version, .line = line, .line_end = line};
-        agent__add_piece(a, &t, a->pieces[piece].from, a->pieces[piece].to);
+        agent__add_piece(a, &t, a->transcript.pieces[piece].from, a->transcript.pieces[piece].to);
         tool_workspace_mark_shown(a->workspace, path, version);
     }
     base_json_free(doc);
@@ -244,7 +244,7 @@ static void restore_piece(history *h, const agent_event *e, uint64_t seq)
         .version = e->append.version,
         .line = (uint32_t)e->append.line,
         .line_end = (uint32_t)e->append.line_end};
-    a->seq = seq;
+    a->telling.seq = seq;
     size_t piece =
         agent__add_piece(a, &t, (uint32_t)e->append.from, (uint32_t)(e->append.from + e->append.n));
     if (t.path && t.version) tool_workspace_mark_shown(a->workspace, t.path, t.version);
@@ -253,8 +253,7 @@ static void restore_piece(history *h, const agent_event *e, uint64_t seq)
         free(h->segments);
         h->segments = NULL;
     }
-    if (t.origin == KV_ORIGIN_SYSTEM) a->n_prompt = a->pieces[piece].to;
-    if (t.origin == KV_ORIGIN_SCAFFOLD) a->open_role = agent__find_open(a);
+    if (t.origin == KV_ORIGIN_SCAFFOLD) a->transcript.open_role = agent__find_open(a);
 }
 
 static void restore_rewind(agent *a, const agent_event *e)
@@ -338,8 +337,9 @@ static bool on_event(
         if (first) {
             h->turn_open = true;
             a->turn = (uint32_t)e.user.turn;
-            base_grow(&a->turn_starts, &a->cap_turn_starts, a->turn + 1, sizeof *a->turn_starts);
-            a->turn_starts[a->turn] = h->n;
+            base_grow(&a->transcript.turn_starts, &a->transcript.cap_turn_starts, a->turn + 1,
+                sizeof *a->transcript.turn_starts);
+            a->transcript.turn_starts[a->turn] = h->n;
         } else if (h->behind) {
             compute(h);
             a->engine->ops->set_turn(a->engine, (uint32_t)e.user.turn);
@@ -411,28 +411,28 @@ static int execute_again(history *h, bool after_snapshot, base_err *err)
     free_runs(h);
     h->n = 0;
     h->executing = true;
-    a->replaying = true;
+    a->telling.replaying = true;
     a->engine->ops->set_automatic(a->engine, false);
-    int rc = agent_log_events(a->log, a->id, on_event, h, err);
+    int rc = agent_log_events(a->log, a->telling.id, on_event, h, err);
     if (!rc) rc = h->rc;
     if (!rc) compute(h);
     if (!rc) rc = h->rc;
     a->engine->ops->set_automatic(a->engine, true);
-    a->replaying = false;
+    a->telling.replaying = false;
     agent__forget_counts(a);
     return rc;
 }
 
-int agent__catch_up(agent *a, const agent_options *options, base_err *err)
+int agent__catch_up(agent *a, const agent_options *options, bool *ret_empty, base_err *err)
 {
     history h = {.a = a, .options = options, .err = err};
-    int rc = agent_log_events(a->log, a->id, on_event, &h, err);
+    int rc = agent_log_events(a->log, a->telling.id, on_event, &h, err);
     if (!rc) rc = h.rc;
-    a->seq = h.last_seq;
+    a->telling.seq = h.last_seq;
     uint32_t total = h.n;
     if (!rc && h.model_hash && strcmp(h.model_hash, a->info.model_hash))
         rc = base_fail(err, BASE_E_STATE,
-            "session %s was made with another model (%.12s...): resume it with that one", a->id,
+            "session %s was made with another model (%.12s...): resume it with that one", a->telling.id,
             h.model_hash);
     bool complete = !rc && total && engine_holds(&h, total);
     bool partial = !rc && !complete && h.snapshot_n && h.snapshot_n < total && engine_holds(&h, h.snapshot_n);
@@ -441,18 +441,19 @@ int agent__catch_up(agent *a, const agent_options *options, base_err *err)
     free(h.runs);
     free(h.model_hash);
     free(h.segments);
-    if (rc) return rc;
-    if (!total) return agent__begin_session(a, err);
+    *ret_empty = !total;
+    if (rc || !total) return rc;
     a->engine->ops->set_turn(a->engine, a->turn);
     const char *why =
         options->why_not && options->why_not->code ? options->why_not->msg : "the snapshot is not the log's";
     if (complete)
-        agent__notice(a, "resumed session %s: %u tokens, none computed again", a->id, total);
+        agent__notice(a, "resumed session %s: %u tokens, none computed again", a->telling.id, total);
     else if (partial)
         agent__notice(a, "resumed session %s: %u tokens from the snapshot, %u computed again from the log",
-            a->id, h.snapshot_n, total - h.snapshot_n);
+            a->telling.id, h.snapshot_n, total - h.snapshot_n);
     else
-        agent__notice(a, "resumed session %s: %u tokens computed again from the log (%s)", a->id, total, why);
+        agent__notice(
+            a, "resumed session %s: %u tokens computed again from the log (%s)", a->telling.id, total, why);
     if (h.turn_open) { /* told once: from here on the log says how it ended */
         agent__notice(a, "turn %u was interrupted; what was committed of it is kept", a->turn);
         agent__emit(

@@ -12,14 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/internal.h"
+#include "agent/parts.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "tools/scratch.h"
 
 enum { TEST_MS = 60000, TEST_BYTES = 2400, THOUGHT_TOKENS = 64 };
-static const float warm = 0.8f; /* models.md: what the measured candidates were sampled at */
+static const float warm = 0.8f; /* what the candidates of docs/benchmarks.md, QuixBugs, were sampled at */
 
 typedef struct candidate {
     uint32_t number;
@@ -102,7 +102,7 @@ static int sample_text(agent *a, candidate *c, const agent_opening *opening, bas
     int rc = opening->thought.len ? append_text(a, c, opening->thought.data, opening->thought.len, err) : 0;
     size_t thought_from = c->text.len;
     a->engine->ops->answer_begins(a->engine);
-    for (uint32_t n = 0; !rc && !end && n < a->max_tokens; n++) {
+    for (uint32_t n = 0; !rc && !end && n < a->settings.max_tokens; n++) {
         rc = sample_token(a, c, in_thought, &end, err);
         if (!rc && in_thought &&
             (end || n >= THOUGHT_TOKENS ||
@@ -165,7 +165,7 @@ static int start_test(agent *a, candidate *c, const char *path, base_str text, b
     int rc = tool_scratch_make(a->workspace, &c->scratch, a->cancel, err);
     if (!rc) rc = tool_scratch_put(c->scratch, path, text.ptr, text.len, err);
     if (rc) return rc;
-    c->command = a->test_command;
+    c->command = a->test.command;
     c->limits = (tool_limits){.result_bytes = TEST_BYTES, .shell_ms = TEST_MS, .cancel = a->cancel};
     c->running = true;
     if (pthread_create(&c->thread, NULL, run_test, c)) { /* no thread: then one after the other */
@@ -249,14 +249,14 @@ static bool judge(agent *a, candidate *c, uint32_t of)
 
 static bool is_due(const agent *a)
 {
-    return a->tries > 1 && a->test_command && a->fix.failing && !a->fix.passed && !a->fix.no_test &&
-           !a->fix.tried && !a->denied && a->mode != AGENT_MODE_PLAN && a->engine->ops->fork;
+    return a->settings.tries > 1 && a->test.command && a->fix.failing && !a->fix.passed && !a->fix.no_test &&
+           !a->fix.tried && !a->denied && a->settings.mode != AGENT_MODE_PLAN && a->engine->ops->fork;
 }
 
 int agent__try(agent *a, model_ids *ret_ids, base_err *err)
 {
     if (!is_due(a)) return 0;
-    const uint32_t n = a->tries < AGENT_MOST_TRIES ? a->tries : AGENT_MOST_TRIES;
+    const uint32_t n = a->settings.tries < AGENT_MOST_TRIES ? a->settings.tries : AGENT_MOST_TRIES;
     candidate *all = base_xcalloc(n, sizeof *all), *testing = NULL, *best = NULL;
     int rc = 0;
     a->fix.tried = true;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/internal.h"
+#include "agent/parts.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/utf8.h"
@@ -66,12 +66,12 @@ static bool take_token(agent *a, answer *r, int32_t id, uint32_t index, size_t *
         a->engine->ops->is_control(a->engine, id) ? NULL : a->engine->ops->piece(a->engine, id, &n);
     size_t before = r->text.len;
     if (piece) base_buf_add(&r->text, piece, n);
-    size_t stop = model_stop_find(a->stop, r->text.data ? r->text.data : "", r->text.len, before);
+    size_t stop = model_stop_find(a->settings.stop, r->text.data ? r->text.data : "", r->text.len, before);
     bool stopped = stop < r->text.len;
     if (stopped) r->text.data[r->text.len = stop] = '\0';
     size_t whole = *told + (r->text.data ? base_utf8_whole(r->text.data + *told, r->text.len - *told) : 0);
     if (piece && !stopped) { /* behind an end token nothing comes */
-        size_t safe = model_stop_safe(a->stop, r->text.data, r->text.len);
+        size_t safe = model_stop_safe(a->settings.stop, r->text.data, r->text.len);
         if (safe < whole) whole = safe > *told ? safe : *told;
     }
     char *text = base_xstrndup(r->text.data ? r->text.data + *told : "", whole - *told);
@@ -121,8 +121,8 @@ static void count_lookup(agent *a, int sign)
     uint64_t drafted, accepted;
     if (!a->engine->ops->lookup) return;
     a->engine->ops->lookup(a->engine, &drafted, &accepted);
-    a->sums.drafted += (uint64_t)sign * drafted;
-    a->sums.accepted += (uint64_t)sign * accepted;
+    a->ledger.sums.drafted += (uint64_t)sign * drafted;
+    a->ledger.sums.accepted += (uint64_t)sign * accepted;
 }
 
 /* Decodes until the model ends, a call is complete, or one of the brakes holds. Errors of the engine are errors. */
@@ -144,13 +144,13 @@ static int decode(agent *a, answer *r, const agent_opening *opening, base_err *e
     if (!rc) a->engine->ops->answer_begins(a->engine);
     bool end = false;
     r->end = ANSWER_TOO_LONG;
-    for (uint32_t n = 0; !rc && n < a->max_tokens; n++) {
+    for (uint32_t n = 0; !rc && n < a->settings.max_tokens; n++) {
         int32_t id, wanted = -1;
         uint32_t index = agent__n_tokens(a);
-        a->holding = true;
+        a->telling.holding = true;
         rc = a->engine->ops->next(a->engine, r->origin, a->turn, &id, &end, &wanted, err);
         if (!rc) {
-            a->sums.generated++;
+            a->ledger.sums.generated++;
             if (wanted >= 0) emit_mask(a, index, wanted, id);
             if (take_token(a, r, id, index, &told)) end = true;
         }
@@ -177,7 +177,7 @@ static int decode(agent *a, answer *r, const agent_opening *opening, base_err *e
         }
         if (found == AGENT_CALL_PARTIAL) r->origin = KV_ORIGIN_CALL;
     }
-    a->sums.decode_ns += base_clock_ns() - start;
+    a->ledger.sums.decode_ns += base_clock_ns() - start;
     count_lookup(a, 1);
     if (r->origin == KV_ORIGIN_CALL) agent__tell_visits(a);
     r->to = agent__n_tokens(a);
@@ -190,76 +190,6 @@ static int decode(agent *a, answer *r, const agent_opening *opening, base_err *e
             AGENT_CALL_FOUND)
         r->end = ANSWER_CALL;
     return rc;
-}
-
-/* --- a definition without a call ---------------------------------------------------------------------------------------- */
-
-static bool is_shown_file(const agent *a, const char *path)
-{
-    for (size_t i = 0; i < a->n_pieces; i++)
-        if (a->pieces[i].path && !strcmp(a->pieces[i].path, path)) return true;
-    return false;
-}
-
-/* The one file shown this session that defines `name`; NULL: none or several. */
-static char *only_shown_place(const agent *a, const char *name)
-{
-    code_place *places = NULL;
-    uint32_t n = code_index_define(tool_workspace_index(a->workspace), name, &places);
-    char *path = NULL;
-    bool one = true;
-    for (uint32_t i = 0; i < n; i++) {
-        if (places[i].is_declaration || !is_shown_file(a, places[i].path)) continue;
-        one = one && !path;
-        if (!path) path = base_xstrdup(places[i].path);
-    }
-    code_places_free(places, n);
-    if (!one) {
-        free(path);
-        path = NULL;
-    }
-    return path;
-}
-
-/*
- * Small models often answer with the corrected definition in a fenced block and no call. When exactly one file shown this
- * session defines it, and its text differs from what the block says, that is offered as a rewrite (and approved like one).
- */
-bool agent__offer_rewrite(agent *a, const base_buf *text, agent_call *call)
-{
-    agent_fence f;
-    bool offered = false;
-    if (a->info.strong || !a->test_command)
-        return false; /* a question's answer quotes code; a repair names its test */
-    for (size_t at = 0; !offered && text->len && agent_fence_find(text->data, text->len, at, &f);
-         at = f.end) {
-        char *language = base_xstrndup(f.language.ptr, f.language.len);
-        base_buf name = {0};
-        base_buf_printf(&name, "answer.%s", !strcmp(language, "python") ? "py" : *language ? language : "py");
-        code_file *file =
-            code_parse(tool_workspace_grammars(a->workspace), name.data, text->data + f.from, f.to - f.from);
-        const code_definition *d = file->n_definitions && !file->n_errors ? &file->definitions[0] : NULL;
-        char *path = d && f.closed && d->body_to > d->body_from ? only_shown_place(a, d->name) : NULL;
-        if (path) {
-            base_buf json = {0};
-            base_buf_puts(&json, "{\"path\":");
-            base_json_put_str(&json, path, strlen(path));
-            base_buf_puts(&json, ",\"name\":");
-            base_json_put_str(&json, d->name, strlen(d->name));
-            base_buf_putc(&json, '}');
-            *call =
-                (agent_call){.name = base_xstrdup("rewrite"), .form = "fence", .from = f.open, .to = f.end};
-            offered = base_json_parse(json.data, json.len, &call->arguments, NULL) == 0;
-            call->payload = base_xstrndup(text->data + f.from, f.to - f.from);
-            call->payload_n = f.to - f.from;
-            base_buf_free(&json);
-        }
-        free(path);
-        code_file_free(file);
-        base_buf_free(&name);
-        free(language);
-    }
-    return offered;
 }
 
 /* --- the answer's places ------------------------------------------------------------------------------------------------ */
@@ -332,14 +262,13 @@ static void tell_answer(agent *a, const answer *r)
 static void turn_begins(agent *a, const char *request)
 {
     a->turn++;
-    a->in_turn = true;
     a->denied = false;
-    a->attempt = (agent_attempt){0};
-    a->fix = (agent_fix){0};
     agent__doubts_free(a);
-    a->sums = (agent_sums){.n_before = agent__n_tokens(a)};
-    base_grow(&a->turn_starts, &a->cap_turn_starts, a->turn + 1, sizeof *a->turn_starts);
-    a->turn_starts[a->turn] = a->sums.n_before;
+    a->fix = (agent_fix){0};
+    a->ledger.sums = (agent_sums){.n_before = agent__n_tokens(a)};
+    base_grow(&a->transcript.turn_starts, &a->transcript.cap_turn_starts, a->turn + 1,
+        sizeof *a->transcript.turn_starts);
+    a->transcript.turn_starts[a->turn] = a->ledger.sums.n_before;
     agent__emit(a, &(agent_event){.type = AGENT_EVENT_user,
                        .user = {.turn = a->turn, .text = request, .time_ms = base_clock_wall_ms()}});
     agent__commit(a);
@@ -362,7 +291,8 @@ static int append_request(agent *a, const char *request, base_err *err)
     size_t piece = SIZE_MAX;
     agent_text t = {.origin = KV_ORIGIN_USER, .text = text.data, .n = text.len, .label = "request"};
     if (!rc) rc = agent__append(a, &t, &piece, err);
-    if (!rc && piece != SIZE_MAX) rc = agent__repair(a, a->pieces[piece].from, a->pieces[piece].to, err);
+    if (!rc && piece != SIZE_MAX)
+        rc = agent__repair(a, a->transcript.pieces[piece].from, a->transcript.pieces[piece].to, err);
     agent__expect(a, 0);
     if (!rc) rc = agent__open_message(a, MODEL_ROLE_ASSISTANT, err);
     base_buf_free(&told);
@@ -492,15 +422,15 @@ static int converse(agent *a, const char *request, bool *interrupted, base_err *
         agent_opening_free(&opening);
         if (!rc && end_notices[r.end]) agent__notice(a, "%s", end_notices[r.end]);
         if (!rc && r.end == ANSWER_DONE && agent__offer_rewrite(a, &r.text, &r.call)) r.end = ANSWER_CALL;
-        if (!rc && r.end == ANSWER_CALL && steps >= a->max_steps) {
+        if (!rc && r.end == ANSWER_CALL && steps >= a->settings.max_steps) {
             agent__notice(a, "stopped after %u tool calls in one turn; say \"go on\" to let it work further",
-                a->max_steps);
+                a->settings.max_steps);
             r.end = ANSWER_TOO_LONG;
         }
         bool stop = r.end != ANSWER_CALL;
         base_buf again = {0};
         bool is_useless = r.end == ANSWER_REPEATS || r.end == ANSWER_TOO_LONG;
-        if (!rc && (r.end == ANSWER_DONE || is_useless) && steps < a->max_steps &&
+        if (!rc && (r.end == ANSWER_DONE || is_useless) && steps < a->settings.max_steps &&
             agent__ask_again(a, r.from, r.to, is_useless, &again)) {
             rc = append_asking(a, &again, err);
             base_buf_free(&again);
@@ -508,7 +438,8 @@ static int converse(agent *a, const char *request, bool *interrupted, base_err *
             if (rc) return rc;
             continue;
         }
-        if (!rc && r.end == ANSWER_DONE && begins_call(&r) && !asked_for_call && steps < a->max_steps) {
+        if (!rc && r.end == ANSWER_DONE && begins_call(&r) && !asked_for_call &&
+            steps < a->settings.max_steps) {
             asked_for_call = true;
             answer_free(&r);
             rc = ask_for_call(a, err);
@@ -539,7 +470,7 @@ static void close_message(agent *a)
 {
     base_err err = {0};
     if (a->engine->ops->unread && a->engine->ops->unread(a->engine)) return;
-    if (a->open_role >= 0 && agent__open_message(a, -1, &err) && err.code != BASE_E_LIMIT &&
+    if (a->transcript.open_role >= 0 && agent__open_message(a, -1, &err) && err.code != BASE_E_LIMIT &&
         err.code != BASE_E_CANCELLED)
         agent__error(a, &err);
 }
@@ -561,7 +492,6 @@ int agent__turn(agent *a, const char *request, base_err *err)
     if (!rc && !interrupted) close_message(a);
     agent__ledger(a);
     const char *status = interrupted ? "interrupted" : rc ? "failed" : "closed";
-    a->in_turn = false;
     agent__emit(a, &(agent_event){.type = AGENT_EVENT_turn_end,
                        .turn_end = {.turn = a->turn, .status = status, .time_ms = base_clock_wall_ms()}});
     agent__commit(a);

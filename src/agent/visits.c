@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 
-#include "agent/internal.h"
+#include "agent/parts.h"
 #include "base/json.h"
 #include "base/mem.h"
 
@@ -19,8 +19,8 @@ typedef struct visited {
 static uint32_t find_most(const agent *a, const uint32_t *counts, uint32_t n, visited most[TOLD])
 {
     uint32_t n_most = 0;
-    for (size_t i = 0; i < a->n_pieces; i++) {
-        visited v = {.piece = &a->pieces[i]};
+    for (size_t i = 0; i < a->transcript.n_pieces; i++) {
+        visited v = {.piece = &a->transcript.pieces[i]};
         for (uint32_t t = v.piece->from; t < v.piece->to && t < n; t++) v.rows += counts[t];
         if (!v.rows) continue;
         uint32_t at = n_most < TOLD ? n_most++ : TOLD;

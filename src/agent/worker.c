@@ -4,7 +4,7 @@
  */
 #include "agent/worker.h"
 
-#include "agent/internal.h"
+#include "agent/parts.h"
 
 #include <pthread.h>
 #include <stdlib.h>

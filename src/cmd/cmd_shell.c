@@ -11,7 +11,7 @@
 #include "agent/agent.h"
 #include "agent/headless.h"
 #include "agent/log.h"
-#include "agent/session.h"
+#include "agent/start.h"
 #include "agent/worker.h"
 #include "base/fs.h"
 #include "base/mem.h"

@@ -14,8 +14,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "agent/internal.h"
-#include "agent/session.h"
+#include "agent/parts.h"
+#include "agent/start.h"
 #include "base/fs.h"
 #include "base/mem.h"
 

@@ -138,18 +138,18 @@ static void test_brakes__esc_in_prefill_ends_the_turn_before_its_message(void **
     agent *a = agent_session_agent(s);
     interrupt_in_prefill(s, &h);
     assert_string_equal(h.outline.data, "user notice ledger turn_end:interrupted ");
-    assert_int_equal(a->open_role, MODEL_ROLE_USER);
+    assert_int_equal(a->transcript.open_role, MODEL_ROLE_USER);
     assert_false(told(&h, "\"label\":\"-user\""));
     uint32_t n = agent__n_tokens(a);
     assert_int_equal(last_number(&h, "\"event\":\"ledger\"", "n"), n);
     assert_int_equal(submit(s, &h, "again"), 0);
     assert_true(told(&h, "\"label\":\"-user+user\""));
     assert_non_null(strstr(h.outline.data, "answer ledger turn_end:closed"));
-    assert_int_equal(a->open_role, -1);
+    assert_int_equal(a->transcript.open_role, -1);
     /* Before that turn its message is open again. */
     assert_int_equal(submit(s, &h, "/rewind 2"), 0);
     assert_int_equal(agent__n_tokens(a), n);
-    assert_int_equal(a->open_role, MODEL_ROLE_USER);
+    assert_int_equal(a->transcript.open_role, MODEL_ROLE_USER);
     agent_session_close(s);
     free_host(&h);
 }
@@ -186,7 +186,7 @@ static void test_brakes__killed_after_esc_in_prefill_it_goes_on_alike(void **sta
     assert_int_equal(status, 0);
     s = open_session(&again, PREFILL_SCRIPT, AGENT_MODE_ASK, "", true);
     assert_true(told(&again, "computed again from the log"));
-    assert_int_equal(agent_session_agent(s)->open_role, MODEL_ROLE_USER);
+    assert_int_equal(agent_session_agent(s)->transcript.open_role, MODEL_ROLE_USER);
     assert_int_equal(submit(s, &again, "again"), 0);
     other = copy_ids(s, &n_again);
     assert_int_equal(n_again, n_live);

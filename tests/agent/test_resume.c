@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <cmocka.h>
 
-#include "agent/internal.h"
-#include "agent/session.h"
+#include "agent/parts.h"
+#include "agent/start.h"
 #include "base/fs.h"
 #include "base/mem.h"
 

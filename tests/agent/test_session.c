@@ -256,7 +256,7 @@ static void test_session__the_logged_plans_rebuild_each_lane(void **state)
     folded f = {0};
     assert_non_null(strstr(h.outline.data, "plan:evict"));
     agent__commit(a);
-    assert_int_equal(agent_log_events(a->log, a->id, fold, &f, NULL), 0);
+    assert_int_equal(agent_log_events(a->log, a->telling.id, fold, &f, NULL), 0);
     assert_int_equal(f.n, agent__n_tokens(a));
     for (uint32_t lane = 0; lane < 4; lane++) {
         uint64_t bits[64] = {0};

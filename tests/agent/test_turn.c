@@ -250,7 +250,7 @@ static void test_turn__an_answer_ends_in_front_of_a_stop_string(void **state)
     host h = new_host();
     agent_session *s = open_session(
         &h, "answer one two three\\nfour five\nanswer one nev three re\n", AGENT_MODE_ASK, NULL, true);
-    agent_session_agent(s)->stop = stops;
+    agent_session_agent(s)->settings.stop = stops;
     submit(s, &h, "count");
     assert_true(told(&h, "\"text\":\"one two th\""));
     assert_false(told(&h, "\"text\":\"three\""));

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <cmocka.h>
 
-#include "agent/session.h"
+#include "agent/start.h"
 #include "agent/worker.h"
 #include "base/fs.h"
 

@@ -2,8 +2,8 @@
  * From options to a session that can take requests: log, session id and folder, engine, workspace, agent; and the way back. One
  * place for the order in which they open, so that the shell, -p and tests open alike.
  */
-#ifndef KVIST_AGENT_SESSION_H
-#define KVIST_AGENT_SESSION_H
+#ifndef KVIST_AGENT_START_H
+#define KVIST_AGENT_START_H
 
 #include "agent/agent.h"
 #include "agent/log.h"

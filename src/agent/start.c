@@ -1,13 +1,13 @@
 /*
- * Opening and closing in the right order (contract: session.h): the log gives the session its id and folder, the folder holds
+ * Opening and closing in the right order (contract: start.h): the log gives the session its id and folder, the folder holds
  * the engine's rows and the workspace's undo objects, the agent takes engine and workspace over.
  */
-#include "agent/session.h"
+#include "agent/start.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/internal.h"
+#include "agent/parts.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "kv/rowfile.h"

@@ -1,26 +1,58 @@
 /*
- * What the files of the agent share: the session's state and the steps of a turn. One thread (the engine thread), no locks.
+ * What the agent's files share: the session's state, in groups that say what they are for, and the steps of a turn. One thread (the
+ * engine thread), no locks. From the top down, each file using only those below it (scripts/check-circles):
  *
- *     agent.c    opening and closing, events, the engine's observer
- *     ledger.c   a turn's sums: what was computed, evicted and promoted, and why
- *     text.c     text -> tokens with line starts, spans and queries -> engine, `append` and `span` events
- *     context.c  what stands in front of a request: AGENTS.md, @files, retrieved excerpts; staleness
+ *     start.c    from options to a session that can take requests
+ *     agent.c    opening and closing, one line from the person, idle time, the engine's observer
+ *     commands.c slash commands
+ *     resume.c   catching up with the log
  *     turn.c     a turn: request, decode, call or answer
  *     act.c      a call: guard, approval, run, result into the session, failed attempts
+ *     tries.c    candidates: sampled in branches, tried in a copy of the tree, the first that passes is offered
+ *     fence.c    a definition without a call, as a call
  *     attempt.c  a request that names a failing test: running it, taking failed attempts back, asking again
  *     doubt.c    where the model doubts the text that it is to repair: what a further attempt changes
- *     tries.c    candidates: sampled in branches, tried in a copy of the tree, the first that passes is offered
  *     guard.c    repeated calls and repeating text
- *     resume.c   catching up with the log
- *     commands.c slash commands
+ *     begin.c    a session's fixed prompt, its snapshot and its end
+ *     context.c  what stands in front of a request: AGENTS.md, @files, retrieved excerpts; staleness
+ *     insert.c   text -> tokens -> engine, `append` and `span` events; messages; asking for evicted rows
+ *     spans.c    bytes of a text to tokens: line starts and structure
+ *     words.c    which words say what a text asks for
+ *     visits.c   which evicted rows tokens read
+ *     ledger.c   a turn's sums: what was computed, evicted and promoted, and why
+ *     pieces.c   which stretch of the sequence came from where
+ *     mode.c     what runs without asking
+ *     tell.c     events: numbered, handed to the host and the log
  */
-#ifndef KVIST_AGENT_INTERNAL_H
-#define KVIST_AGENT_INTERNAL_H
+#ifndef KVIST_AGENT_PARTS_H
+#define KVIST_AGENT_PARTS_H
 
 #include "agent/agent.h"
 #include "agent/call.h"
 #include "agent/log.h"
 #include "agent/prompt.h"
+
+/* --- the session's state ------------------------------------------------------------------------------------------------ */
+
+/* As the person set it. */
+typedef struct agent_settings {
+    agent_mode mode;
+    uint32_t context_tokens, max_steps, max_tokens;
+    const char *const *stop; /* strings that end an answer, NULL-terminated; NULL: none */
+    uint32_t tries;          /* candidates where a test can judge; 0 and 1: none */
+} agent_settings;
+
+/* The stream of events: whose they are, and what waits to be told. */
+typedef struct agent_telling {
+    char *id, *parent; /* the session's */
+    uint64_t seq;      /* of the newest event */
+    bool log_failed;
+    bool replaying; /* plans come from the log and are no news */
+    bool holding;   /* during an append: plan events are held until its `append` event is out */
+    agent_event **held;
+    size_t n_held, cap_held;
+    const char *engine_notice; /* that was said */
+} agent_telling;
 
 /* A stretch of the sequence that came from one place. */
 typedef struct agent_piece {
@@ -33,6 +65,15 @@ typedef struct agent_piece {
     uint64_t seq; /* of its append event */
 } agent_piece;
 
+/* What the sequence is made of. */
+typedef struct agent_transcript {
+    agent_piece *pieces;
+    size_t n_pieces, cap_pieces;
+    int open_role;         /* the message that was begun and not ended; -1: none */
+    uint32_t *turn_starts; /* token index where turn t began, [turn] */
+    size_t cap_turn_starts;
+} agent_transcript;
+
 /* A call that was made, for the loop guard and for "unchanged since". */
 typedef struct agent_made_call {
     uint64_t key;
@@ -41,13 +82,32 @@ typedef struct agent_made_call {
     bool this_turn;    /* a command, or a call that was denied: the next turn may ask for it again */
 } agent_made_call;
 
+/* Calls that were made and commands that were allowed. */
+typedef struct agent_made {
+    agent_made_call *calls;
+    size_t n_calls, cap_calls;
+    uint32_t world;      /* grows with every change of the tree */
+    uint64_t last_shell; /* key of the last command: another one may change what tests see */
+    char **allowed;      /* commands that were answered "always" */
+    size_t n_allowed, cap_allowed;
+} agent_made;
+
+/* The test that judges. */
+typedef struct agent_test {
+    char *command;  /* named by a request or run before; NULL: none */
+    char *approved; /* its run after an approved change asks no second time in approved_turn; NULL: none */
+    uint32_t approved_turn;
+} agent_test;
+
 /* A change whose test has not passed yet. */
 typedef struct agent_attempt {
     uint32_t from, to; /* tokens of what the model wrote */
     bool open;
 } agent_attempt;
 
-/* A request that names a failing test: the harness runs it, takes failed attempts back and asks again (attempt.c). */
+typedef struct agent_doubts agent_doubts;
+
+/* This turn's request, when it names a failing test: the harness runs it, takes failed attempts back and asks again (attempt.c). */
 typedef struct agent_fix {
     bool wanted, passed;
     bool no_test; /* the person would not have it run, or what runs it is not installed */
@@ -57,7 +117,15 @@ typedef struct agent_fix {
     bool failing;    /* the last run of the test in this turn failed */
     bool tried;      /* candidates were sampled in this turn */
     bool copied;     /* the model wrote the old text again */
+    agent_attempt attempt;
+    agent_doubts *doubts; /* of the definition that is being repaired; NULL: not looked for yet */
 } agent_fix;
+
+/* For the next request. */
+typedef struct agent_notes {
+    base_buf shell; /* what "!" lines printed */
+    base_buf map;   /* what /map found */
+} agent_notes;
 
 /* Sums since the turn began, for its ledger. */
 typedef struct agent_sums {
@@ -70,70 +138,57 @@ typedef struct agent_sums {
     uint32_t expected, waited; /* tokens that this wait will compute (0: not known), and how many it has */
 } agent_sums;
 
-typedef struct agent_doubts agent_doubts;
+typedef struct agent_account {
+    agent_sums sums;
+    kv_reads reads;          /* as the last ledger told them */
+    uint32_t computed_above; /* kv_stats', as then */
+    agent_sums *turns;       /* as each turn's last ledger told them, [turn] */
+    size_t n_turns, cap_turns;
+} agent_account;
 
 struct agent {
     engine *engine;
     engine_info info;
-    const char *told; /* the engine's notice that was said */
     tool_workspace *workspace;
     agent_log *log;
     agent_recall *recall;
     agent_host host;
     atomic_bool *cancel;
-    char *id, *parent;
-    agent_mode mode;
-    uint32_t context_tokens, max_steps, max_tokens;
-    const char *const *stop; /* strings that end an answer, NULL-terminated; NULL: none */
-    uint32_t tries;          /* candidates where a test can judge; 0 and 1: none */
 
-    uint64_t seq;
-    uint32_t turn;
-    bool in_turn, log_failed, denied, ended;
-    bool has_excerpts;  /* the last request had some in front */
-    bool unsaved;       /* a turn ended since the last snapshot */
-    int open_role;      /* the message that was begun and not ended; -1: none */
-    uint32_t n_prompt;  /* tokens of the fixed prompt */
-    agent_event **held; /* plan events during an append: they follow its `append` event */
-    size_t n_held, cap_held;
-    bool holding, replaying; /* replaying: plans come from the log and are no news */
-
-    agent_piece *pieces;
-    size_t n_pieces, cap_pieces;
-    agent_made_call *calls;
-    size_t n_calls, cap_calls;
-    uint32_t world;      /* grows with every change of the tree */
-    uint64_t last_shell; /* key of the last command: another one may change what tests see */
-    char **allowed;      /* commands that were answered "always" */
-    size_t n_allowed, cap_allowed;
-    char *
-        approved_test; /* its run after an approved change asks no second time in approved_turn; NULL: none */
-    uint32_t approved_turn;
-    agent_attempt attempt;
+    agent_settings settings;
+    agent_telling telling;
+    agent_transcript transcript;
+    agent_made made;
+    agent_test test;
     agent_fix fix;
-    agent_doubts *doubts;  /* of the definition that is being repaired; NULL: not looked for yet */
-    char *test_command;    /* named by the request or run before */
-    base_buf shell_notes;  /* what "!" lines printed, for the next request */
-    base_buf map_notes;    /* what /map found, for the next request */
-    uint32_t *turn_starts; /* token index where turn t began, [turn] */
-    size_t cap_turn_starts;
-    agent_sums sums;
-    kv_reads reads;          /* as the last ledger told them */
-    uint32_t computed_above; /* kv_stats', as then */
-    agent_sums *turn_sums;   /* as each turn's last ledger told them, [turn] */
-    size_t n_turn_sums, cap_turn_sums;
+    agent_notes notes;
+    agent_account ledger;
+
+    uint32_t turn;
+    bool denied, ended;
+    bool has_excerpts; /* the last request had some in front */
+    bool unsaved;      /* a turn ended since the last snapshot */
 };
 
-/* --- agent.c --- */
+/* --- tell.c --- */
 void agent__emit(agent *a, agent_event *e); /* numbers it, hands it to the host, buffers it in the log */
 void agent__commit(agent *a);               /* the log's commit; a failure is told once */
 void agent__notice(agent *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void agent__error(agent *a, const base_err *err);
-void agent__save(agent *a);
-bool agent__cancelled(const agent *a);
-int agent__begin_session(
-    agent *a, base_err *err); /* fixed prompt and AGENTS.md into an empty engine, `session` event */
+/* Now, or while `holding` is set when agent__release_held is called: behind the event of the tokens that it speaks of. */
+void agent__emit_behind(agent *a, agent_event *e);
+void agent__release_held(agent *a);
+/* A wait for n tokens begins: progress counts over all of them. 0: it is over, what follows counts piece by piece. */
+void agent__expect(agent *a, uint32_t n_tokens);
+void agent__progress(agent *a, uint32_t done, uint32_t total); /* of what the engine computes now */
+
+/* --- begin.c --- */
+/* Fixed prompt and AGENTS.md into an empty engine, `session` event. */
+int agent__begin_session(agent *a, base_err *err);
 int agent__offer_tools(agent *a, base_err *err);
+void agent__save(agent *a);
+void agent__end_session(agent *a, const char *status);
+void agent__clear_session(agent *a); /* what a session remembers of its sequence */
 int agent__restart(agent *a, const char *parent, base_err *err); /* a new session in place of this one */
 
 /* --- ledger.c --- */
@@ -141,12 +196,10 @@ void agent__count_plan(agent *a, const kv_plan *p); /* into the turn's sums; bef
 void agent__ledger(agent *a);
 void agent__forget_counts(
     agent *a); /* what the engine has counted so far is no turn's: a log was executed again */
-/* A wait for n tokens begins: progress counts over all of them. 0: it is over, what follows counts piece by piece. */
-void agent__expect(agent *a, uint32_t n_tokens);
 void agent__restore_sums(agent *a, const agent_event *ledger); /* as they were when this was logged */
 void agent__rewind_sums(agent *a);                             /* those of a->turn, again the last one */
 
-/* --- text.c --- */
+/* Text that is to become part of the sequence, and where it comes from. */
 typedef struct agent_text {
     kv_origin origin;
     const char *text;
@@ -163,35 +216,60 @@ typedef struct agent_text {
     uint32_t n_segments;
 } agent_text;
 
-/* Appends content. ret_piece (may be NULL): its index in a->pieces. */
-int agent__append(agent *a, const agent_text *t, size_t *ret_piece, base_err *err);
-/* Plans made while `holding` was set are told now: behind the event of the tokens that they speak of. */
-void agent__release_held(agent *a);
-/* visits.c: which evicted rows tokens read since this was told last. */
-void agent__tell_visits(agent *a);
-/* Tokens of a call that were chosen elsewhere (tries.c), with their `token` events. */
-int agent__append_answer(agent *a, const int32_t *ids, uint32_t n, base_err *err);
+/* --- pieces.c --- */
+uint32_t agent__n_tokens(const agent *a);
+uint32_t agent__count(const agent *a, const char *text, size_t n); /* tokens */
 /* Remembers tokens [from, to) as a piece; returns its index. */
 size_t agent__add_piece(agent *a, const agent_text *t, uint32_t from, uint32_t to);
-/* Logged ids again, without an event (resume.c). The segment is what was logged of it; its lines are found here. */
-int agent__append_logged(agent *a, const kv_segment *logged, const int32_t *ids, uint32_t n, base_err *err);
-/* Ends the open message and begins one of `role` (-1: only ends), as scaffold. */
-int agent__open_message(agent *a, int role, base_err *err);
 /* The role of the message that is open at the end of the pieces, by their scaffold's labels (a resume, a rewind); -1: none. */
 int agent__find_open(const agent *a);
 /* Forgets the pieces from token n on, and so which message is open. */
 void agent__cut_pieces(agent *a, uint32_t n);
+/* "system", "user", ...: a scaffold's label says which message it leaves open: "+role" begins, "-role" ends, "-role+role" both. */
+extern const char *const agent__role_words[];
+
+/* --- visits.c --- */
+/* Which evicted rows tokens read since this was told last. */
+void agent__tell_visits(agent *a);
+
+/* --- words.c --- */
+enum { AGENT_MAX_QUERIES = 8 };
+bool agent__is_content_word(const char *word, size_t n);
+/* The word stands there by itself, in any case of letters. */
+bool agent__has_word(const char *text, const char *word);
+/* The name stands there by itself, in these letters; names of one or two letters never do. */
+bool agent__names_word(const char *words, const char *name);
+/* Ends (bytes) of at most AGENT_MAX_QUERIES words that say most, ascending; returns how many. */
+uint32_t agent__pick_queries(const char *text, size_t n, uint32_t ends[AGENT_MAX_QUERIES]);
+
+/* --- spans.c --- */
+enum { AGENT_MAX_SPANS = 1024 };
+typedef struct agent_token_map {
+    uint32_t *end; /* [n] byte behind each token; heap */
+    uint32_t n;
+} agent_token_map;
+agent_token_map agent__map_tokens(const agent *a, const int32_t *ids, uint32_t n);
+uint32_t agent__token_at(const agent_token_map *m, uint32_t byte);
+/* Tokens where a line starts, ascending; the caller frees. */
+uint32_t *agent__line_starts(const agent_token_map *m, const char *text, size_t n, uint32_t *ret_n);
+/* What the text shows of files as spans of its tokens, [AGENT_MAX_SPANS]; returns how many. */
+uint32_t agent__find_spans(
+    agent *a, const agent_text *t, const char *text, size_t n, const agent_token_map *m, kv_span *spans);
+
+/* --- insert.c --- */
+/* Appends content. ret_piece (may be NULL): its index in a->pieces. */
+int agent__append(agent *a, const agent_text *t, size_t *ret_piece, base_err *err);
+/* Tokens of a call that were chosen elsewhere (tries.c), with their `token` events. */
+int agent__append_answer(agent *a, const int32_t *ids, uint32_t n, base_err *err);
+/* Logged ids again, without an event (resume.c). The segment is what was logged of it; its lines are found here. */
+int agent__append_logged(agent *a, const kv_segment *logged, const int32_t *ids, uint32_t n, base_err *err);
+/* Ends the open message and begins one of `role` (-1: only ends), as scaffold. */
+int agent__open_message(agent *a, int role, base_err *err);
 /* Asks for evicted rows with the content words of tokens [from, to). */
 int agent__repair(agent *a, uint32_t from, uint32_t to, base_err *err);
 /* Bytes [from, to) of a piece's text are lines of a file: remembered for staleness and "shown already". */
 void agent__add_shown(agent *a, size_t piece, size_t from, size_t to, const char *path, const char *version,
     uint32_t line, uint32_t line_end);
-uint32_t agent__count(const agent *a, const char *text, size_t n); /* tokens */
-bool agent__is_content_word(const char *word, size_t n);
-/* The word stands there by itself, in any case of letters. */
-bool agent__has_word(const char *text, const char *word);
-uint32_t agent__n_tokens(const agent *a);
-
 /* --- context.c --- */
 int agent__append_instructions(agent *a, base_err *err); /* AGENTS.md, when there is one */
 int agent__append_context(agent *a, const char *request, base_err *err);
@@ -199,9 +277,11 @@ void agent__mark_stale(agent *a, const char *path);   /* rows that show an older
 void agent__notice_changes(agent *a, base_buf *told); /* what the person changed since it was shown */
 uint32_t agent__room_bytes(const agent *a);           /* cap of one tool result */
 
-/* --- turn.c --- */
+/* --- fence.c --- */
 /* A definition in a fence without a call, as a call to rewrite it; false: none, or no single place for it. */
 bool agent__offer_rewrite(agent *a, const base_buf *text, agent_call *call);
+
+/* --- turn.c --- */
 int agent__turn(agent *a, const char *request, base_err *err);
 
 /* --- act.c --- */
@@ -264,7 +344,8 @@ agent_made_call *agent__find_made(agent *a, uint64_t key);
 bool agent__repeats(const char *text, size_t n); /* the text's end goes round in circles */
 
 /* --- resume.c --- */
-int agent__catch_up(agent *a, const agent_options *options, base_err *err);
+/* *ret_empty: nothing of a sequence is logged. */
+int agent__catch_up(agent *a, const agent_options *options, bool *ret_empty, base_err *err);
 
 /* --- commands.c --- */
 int agent__command(agent *a, const char *line, base_err *err);

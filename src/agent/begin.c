@@ -1,0 +1,197 @@
+/*
+ * A session's beginning and end: the tools that the grammar knows, the fixed prompt, the snapshot, another session in place of this one.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/parts.h"
+#include "base/clock.h"
+#include "base/mem.h"
+
+enum { SCHEMA = 1 };
+
+/* --- saving ------------------------------------------------------------------------------------------------------------- */
+
+/* Commit first: then the log is never behind the snapshot, and catching up has what it needs (resume.c). */
+void agent__save(agent *a)
+{
+    agent__commit(a);
+    base_err err = {0};
+    kv_stats s;
+    if (a->log && a->engine->ops->save(a->engine, &err)) {
+        agent__notice(
+            a, "the session's rows could not be saved (%s): resuming will compute them again", err.msg);
+    } else if (a->log) {
+        a->engine->ops->stats(a->engine, &s);
+        agent__emit(a, &(agent_event){.type = AGENT_EVENT_snapshot,
+                           .snapshot = {.turn = a->turn, .n = s.n_tokens, .bytes = (int64_t)s.file_bytes}});
+    }
+    agent__commit(a);
+}
+
+/* --- beginning ------------------------------------------------------------------------------------------------------------ */
+
+int agent__offer_tools(agent *a, base_err *err)
+{
+    static const model_argument_type types[] = {
+        [TOOL_ARGUMENT_STRING] = MODEL_ARGUMENT_STRING,
+        [TOOL_ARGUMENT_INTEGER] = MODEL_ARGUMENT_INTEGER,
+        [TOOL_ARGUMENT_BOOLEAN] = MODEL_ARGUMENT_BOOLEAN,
+        [TOOL_ARGUMENT_CHOICE] = MODEL_ARGUMENT_CHOICE,
+        [TOOL_ARGUMENT_PATH] = MODEL_ARGUMENT_PATH,
+    };
+    enum { MAX_TOOLS = 16, MAX_ARGUMENTS = 64 };
+    model_grammar_tool tools[MAX_TOOLS];
+    model_grammar_argument arguments[MAX_ARGUMENTS];
+    uint32_t n_table, n = 0, n_arguments = 0;
+    const tool_entry *table = tool_table(&n_table);
+    for (uint32_t i = 0; i < n_table && n < MAX_TOOLS; i++) {
+        if (!agent_prompt_offers(&table[i], a->info.strong)) continue;
+        tools[n] = (model_grammar_tool){table[i].name, arguments + n_arguments, 0};
+        for (const tool_argument *g = table[i].arguments; g && g->name && n_arguments < MAX_ARGUMENTS; g++) {
+            arguments[n_arguments++] =
+                (model_grammar_argument){g->name, types[g->type], g->required, g->choices};
+            tools[n].n_arguments++;
+        }
+        n++;
+    }
+    const char **files = NULL;
+    size_t n_files = 0;
+    if (tool_workspace_files(a->workspace, &files, &n_files, NULL)) n_files = 0;
+    const char **paths = base_xcalloc(n_files + 1, sizeof *paths);
+    if (n_files) memcpy(paths, files, n_files * sizeof *paths);
+    int rc = a->engine->ops->set_tools(a->engine, tools, n, n_files ? paths : NULL, err);
+    free(files);
+    free(paths);
+    return rc;
+}
+
+static void emit_session(agent *a)
+{
+    base_buf branch = {0}, settings = {0};
+    tool_workspace_branch(a->workspace, &branch);
+    kv_stats s;
+    a->engine->ops->stats(a->engine, &s);
+    base_buf_puts(&settings, "{\"backend\":");
+    base_json_put_str(&settings, a->info.backend, strlen(a->info.backend));
+    base_buf_puts(&settings, ",\"quantisation\":");
+    base_json_put_str(&settings, a->info.quantisation, strlen(a->info.quantisation));
+    base_buf_printf(&settings, ",\"context_tokens\":%u,\"max_tokens\":%u}", a->settings.context_tokens,
+        a->settings.max_tokens);
+    agent__emit(a, &(agent_event){.type = AGENT_EVENT_session,
+                       .session = {.schema = SCHEMA,
+                           .id = a->telling.id,
+                           .parent = a->telling.parent,
+                           .model = a->info.model,
+                           .model_hash = a->info.model_hash,
+                           .policy = a->info.policy,
+                           .budget = s.budget,
+                           .n_ctx = a->info.n_ctx,
+                           .n_lanes = a->info.n_lanes,
+                           .row_bytes = a->info.row_bytes,
+                           .mode = agent_mode_word(a->settings.mode),
+                           .root = tool_workspace_root(a->workspace),
+                           .branch = branch.data ? branch.data : "",
+                           .time_ms = base_clock_wall_ms(),
+                           .version = KVIST_VERSION,
+                           .settings = settings.data}});
+    base_buf_free(&branch);
+    base_buf_free(&settings);
+}
+
+int agent__begin_session(agent *a, base_err *err)
+{
+    emit_session(a);
+    agent_prompt prompt;
+    agent_prompt_build(a->info.tools, a->info.strong, &prompt);
+    a->transcript.open_role = -1;
+    a->engine->ops->set_turn(a->engine, a->turn);
+    int rc = 0;
+    for (uint32_t i = 0; i < prompt.n && !rc; i++) {
+        rc = agent__open_message(a, (int)prompt.parts[i].role, err);
+        agent_text t = {.origin = KV_ORIGIN_SYSTEM,
+            .text = prompt.parts[i].text,
+            .n = strlen(prompt.parts[i].text),
+            .label = "prompt"};
+        if (!rc) rc = agent__append(a, &t, NULL, err);
+    }
+    agent_prompt_free(&prompt);
+    if (!rc) rc = agent__open_message(a, -1, err);
+    kv_stats s;
+    a->engine->ops->stats(a->engine, &s);
+    if (!rc &&
+        s.reused <
+            s.n_tokens) { /* a shared prefix is a convenience: a failure costs only the next session's time */
+        base_err why = {0};
+        if (a->engine->ops->save_prefix(a->engine, s.n_tokens, &why))
+            agent__notice(a, "the fixed prompt could not be kept for the next session: %s", why.msg);
+    }
+    if (!rc) rc = agent__append_instructions(a, err);
+    agent__commit(a);
+    return rc;
+}
+
+/* --- ending ---------------------------------------------------------------------------------------------------------- */
+
+void agent_settle(agent *a)
+{
+    if (a->unsaved) agent__save(a);
+    a->unsaved = false;
+}
+
+void agent__end_session(agent *a, const char *status)
+{
+    agent_settle(a);
+    agent__emit(a, &(agent_event){.type = AGENT_EVENT_end,
+                       .end = {.session = a->telling.id, .turns = a->turn, .status = status}});
+    agent__commit(a);
+    /* Nothing was asked: nothing to resume, nothing to list. */
+    agent_log_tail tail = {0};
+    if (a->log && !agent_log_get_tail(a->log, a->telling.id, &tail, NULL) && tail.turn == 0)
+        agent_log_delete(a->log, a->telling.id, NULL);
+}
+
+int agent__restart(agent *a, const char *parent, base_err *err)
+{
+    char id[32];
+    agent_log_new_id(id);
+    agent__end_session(a, "closed");
+    base_buf rows = {0};
+    if (a->log) {
+        char *dir = agent_log_session_dir(a->log, id);
+        base_buf_printf(&rows, "%s/rows", dir);
+        free(dir);
+    }
+    free(a->telling.id);
+    free(a->telling.parent);
+    a->telling.id = base_xstrdup(id);
+    a->telling.parent = base_xstrdup(parent);
+    agent__clear_session(a);
+    int rc = a->log
+                 ? agent_log_create(a->log, id, parent, tool_workspace_root(a->workspace), a->info.model, err)
+                 : 0;
+    if (!rc) rc = a->engine->ops->restart(a->engine, rows.data, err);
+    a->telling.seq = 0;
+    if (!rc) rc = agent__begin_session(a, err);
+    base_buf_free(&rows);
+    return rc;
+}
+
+void agent__clear_session(agent *a)
+{
+    for (size_t i = 0; i < a->transcript.n_pieces; i++) {
+        free(a->transcript.pieces[i].label);
+        free(a->transcript.pieces[i].path);
+    }
+    a->transcript.n_pieces = a->made.n_calls = a->ledger.n_turns = 0;
+    a->ledger.sums = (agent_sums){0};
+    a->turn = 0;
+    a->transcript.open_role = -1;
+    agent__doubts_free(a);
+    a->fix = (agent_fix){0};
+    free(a->test.command);
+    free(a->test.approved);
+    a->test.command = a->test.approved = NULL;
+    base_buf_clear(&a->notes.shell);
+    base_buf_clear(&a->notes.map);
+}

@@ -1,0 +1,71 @@
+/*
+ * The pieces of the session: which stretch of the sequence came from where.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/parts.h"
+#include "base/mem.h"
+
+uint32_t agent__n_tokens(const agent *a)
+{
+    uint32_t n;
+    a->engine->ops->ids(a->engine, &n);
+    return n;
+}
+
+uint32_t agent__count(const agent *a, const char *text, size_t n)
+{
+    model_ids ids = {0};
+    a->engine->ops->encode(a->engine, text, n, &ids);
+    uint32_t count = (uint32_t)ids.n;
+    model_ids_free(&ids);
+    return count;
+}
+
+size_t agent__add_piece(agent *a, const agent_text *t, uint32_t from, uint32_t to)
+{
+    base_grow(&a->transcript.pieces, &a->transcript.cap_pieces, a->transcript.n_pieces + 1,
+        sizeof *a->transcript.pieces);
+    agent_piece *p = &a->transcript.pieces[a->transcript.n_pieces];
+    *p = (agent_piece){.from = from,
+        .to = to,
+        .turn = a->turn,
+        .origin = t->origin,
+        .label = base_xstrdup(t->label),
+        .path = base_xstrdup(t->path),
+        .line = t->line,
+        .line_end = t->line_end,
+        .seq = a->telling.seq};
+    if (t->version) {
+        size_t n = strlen(t->version);
+        memcpy(p->version, t->version, n < sizeof p->version ? n : sizeof p->version - 1);
+    }
+    return a->transcript.n_pieces++;
+}
+
+/* A scaffold's label says which message it leaves open: "+role" begins, "-role" ends, "-role+role" both. */
+const char *const agent__role_words[] = {"system", "user", "assistant", "tool"};
+
+int agent__find_open(const agent *a)
+{
+    for (size_t i = a->transcript.n_pieces; i-- > 0;) {
+        const agent_piece *p = &a->transcript.pieces[i];
+        if (p->origin != KV_ORIGIN_SCAFFOLD || !p->label) continue;
+        const char *plus = strrchr(p->label, '+');
+        for (int role = 0; plus && role < 4; role++)
+            if (!strcmp(agent__role_words[role], plus + 1)) return role;
+        return -1;
+    }
+    return -1;
+}
+
+void agent__cut_pieces(agent *a, uint32_t n)
+{
+    while (a->transcript.n_pieces && a->transcript.pieces[a->transcript.n_pieces - 1].from >= n) {
+        a->transcript.n_pieces--;
+        free(a->transcript.pieces[a->transcript.n_pieces].label);
+        free(a->transcript.pieces[a->transcript.n_pieces].path);
+    }
+    a->transcript.open_role = agent__find_open(a);
+}

@@ -1,0 +1,144 @@
+/*
+ * Bytes of a text to tokens of it: where its lines start, and which tokens are structure (signatures, calls, what the request names).
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/marks.h"
+#include "agent/parts.h"
+#include "base/hash.h"
+#include "base/mem.h"
+
+/* --- bytes to tokens ---------------------------------------------------------------------------------------------------- */
+
+agent_token_map agent__map_tokens(const agent *a, const int32_t *ids, uint32_t n)
+{
+    agent_token_map m = {base_xcalloc(n ? n : 1, sizeof *m.end), n};
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        size_t len = 0;
+        if (!a->engine->ops->piece(a->engine, ids[i], &len)) len = 0;
+        m.end[i] = at += (uint32_t)len;
+    }
+    return m;
+}
+
+/* The token that holds this byte (the last one for bytes behind the end). */
+uint32_t agent__token_at(const agent_token_map *m, uint32_t byte)
+{
+    uint32_t low = 0, high = m->n;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (m->end[middle] > byte)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low < m->n ? low : m->n ? m->n - 1 : 0;
+}
+
+uint32_t *agent__line_starts(const agent_token_map *m, const char *text, size_t n, uint32_t *ret_n)
+{
+    uint32_t *lines = NULL;
+    size_t cap = 0, count = 0;
+    for (size_t at = 0; at < n && m->n;) {
+        uint32_t token = agent__token_at(m, (uint32_t)at);
+        if (!count || lines[count - 1] < token) {
+            base_grow(&lines, &cap, count + 1, sizeof *lines);
+            lines[count++] = token;
+        }
+        const char *newline = memchr(text + at, '\n', n - at);
+        at = newline ? (size_t)(newline - text) + 1 : n;
+    }
+    *ret_n = (uint32_t)count;
+    return lines;
+}
+
+/* --- structure ---------------------------------------------------------------------------------------------------------- */
+
+/* The part of a file's bytes [from, to) that the segment shows, as a span like `one`. */
+static void add_span(kv_span *spans, uint32_t *n, const agent_token_map *m, const tool_segment *s,
+    uint32_t from, uint32_t to, kv_span one)
+{
+    const uint32_t shown_to = s->file_from + (s->to - s->from);
+    if (from < s->file_from) from = s->file_from;
+    if (to > shown_to) to = shown_to;
+    if (*n == AGENT_MAX_SPANS || from >= to || !m->n) return;
+    one.from = agent__token_at(m, s->from + (from - s->file_from));
+    one.to = agent__token_at(m, s->from + (to - s->file_from) - 1) + 1;
+    spans[(*n)++] = one;
+}
+
+/* What the segment shows of a parsed file: definitions that the request names, and anchors with their marks. */
+static void add_structure(const agent_text *t, const tool_segment *s, const code_file *f, const code_graph *g,
+    const char *file, size_t file_n, const agent_token_map *m, kv_span *spans, uint32_t *count)
+{
+    code_piece *pieces = NULL;
+    for (uint32_t i = 0; t->words && i < f->n_definitions; i++)
+        if (agent__names_word(t->words, f->definitions[i].name))
+            add_span(spans, count, m, s, f->definitions[i].from, f->definitions[i].to,
+                (kv_span){.reason = KV_REASON_SYMBOL, .marks = KV_MARK_SYMBOL});
+    const uint32_t n =
+        code_structure(f, g, file, file_n, s->file_from, s->file_from + (s->to - s->from), t->words, &pieces);
+    for (uint32_t i = 0; i < n; i++)
+        add_span(spans, count, m, s, pieces[i].from, pieces[i].to,
+            (kv_span){.reason = agent_reason_of[pieces[i].kind],
+                .marks = pieces[i].marks,
+                .n_flow = pieces[i].n_flow,
+                .n_dependence = pieces[i].n_dependence});
+    free(pieces);
+}
+
+/* The structure of what one file shows in this text, from the whole file: an excerpt alone parses worse. */
+static void add_file_spans(agent *a, const agent_text *t, uint32_t first, size_t n, const agent_token_map *m,
+    kv_span *spans, uint32_t *count)
+{
+    enum { MAX_SHOWN = 1 << 20 };
+    const tool_segment *s = &t->segments[first];
+    base_buf file = {0};
+    char version[65] = "";
+    if (!tool_workspace_read(a->workspace, s->path, MAX_SHOWN, &file, NULL) && file.len)
+        base_sha256_hex(file.data, file.len, version);
+    if (!strcmp(version, s->version)) { /* else it changed meanwhile: its offsets would lie */
+        code_graph *g = NULL;
+        code_file *f =
+            code_parse_graph(tool_workspace_grammars(a->workspace), s->path, file.data, file.len, &g);
+        for (uint32_t k = first; k < t->n_segments; k++) {
+            s = &t->segments[k];
+            if (strcmp(s->path, t->segments[first].path) || s->to > n || s->from >= s->to) continue;
+            add_structure(t, s, f, g, file.data, file.len, m, spans, count);
+        }
+        code_graph_free(g);
+        code_file_free(f);
+    }
+    base_buf_free(&file);
+}
+
+static uint32_t find_segment_spans(
+    agent *a, const agent_text *t, size_t n, const agent_token_map *m, kv_span *spans)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < t->n_segments; i++) {
+        bool again = false;
+        for (uint32_t k = 0; k < i && !again; k++) again = !strcmp(t->segments[k].path, t->segments[i].path);
+        if (!again) add_file_spans(a, t, i, n, m, spans, &count);
+    }
+    return count;
+}
+
+uint32_t agent__find_spans(
+    agent *a, const agent_text *t, const char *text, size_t n, const agent_token_map *m, kv_span *spans)
+{
+    uint32_t count = t->n_segments && n == t->n ? find_segment_spans(a, t, n, m, spans) : 0;
+    uint32_t base = (uint32_t)t->source_from;
+    if (count) return count;
+    if (!t->structure || !t->path || t->source_from > n) return 0;
+    code_graph *g = NULL;
+    code_file *f =
+        code_parse_graph(tool_workspace_grammars(a->workspace), t->path, text + base, n - base, &g);
+    const tool_segment whole = {.from = base, .to = (uint32_t)n};
+    add_structure(t, &whole, f, g, text + base, n - base, m, spans, &count);
+    code_graph_free(g);
+    code_file_free(f);
+    return count;
+}
