@@ -11,6 +11,27 @@
 #include "base/hash.h"
 #include "kit.h"
 
+static void see(void *user, const kv_plan *p)
+{
+    kit_seen *s = user;
+    s->n_plans++;
+    s->last_cause = p->cause;
+    s->promoted += p->promoted;
+    s->evicted += p->evicted;
+    for (uint32_t i = 0; i < p->n_runs; i++)
+        s->by_reason[p->runs[i].reason] += p->runs[i].to - p->runs[i].from;
+}
+
+kv_session *kit_open(fake_model *m, const kv_options *o, kit_seen *log)
+{
+    const kv_compute c = fake_compute(m, KIT_CTX);
+    const kv_observer observer = {.user = log, .plan = see};
+    kv_session *s = NULL;
+    base_err err = {0};
+    if (kv_session_new_over(&s, &c, o, log ? &observer : NULL, &err)) fail_msg("%s", err.msg);
+    return s;
+}
+
 kv_session *kit_open_session(
     fake_model *m, uint32_t n_ctx, uint32_t budget, const char *policy, const kv_observer *observer)
 {
@@ -38,6 +59,27 @@ model *kit_open_tiny(const tiny_gguf *spec, int n_threads)
 void kit_make_ids(int32_t *ids, uint32_t n, uint32_t n_vocab, uint64_t seed)
 {
     for (uint32_t i = 0; i < n; i++) ids[i] = (int32_t)test_below(&seed, n_vocab);
+}
+
+void kit_make_classes(int32_t *ids, uint32_t n, uint32_t n_classes, uint64_t seed)
+{
+    for (uint32_t i = 0; i < n; i++)
+        ids[i] = (int32_t)(test_below(&seed, n_classes) + FAKE_CLASSES * test_below(&seed, 5));
+}
+
+void kit_append_segment(kv_session *s, kv_segment g, const int32_t *ids, uint32_t n)
+{
+    base_err err = {0};
+    if (kv_session_append(s, &g, ids, n, NULL, NULL, NULL, &err)) fail_msg("%s", err.msg);
+}
+
+uint32_t kit_active_in(const kv_session *s, uint32_t from, uint32_t to)
+{
+    static uint32_t lanes[KIT_CTX];
+    kv_session_active_lanes(s, lanes);
+    uint32_t n = 0;
+    for (uint32_t i = from; i < to; i++) n += lanes[i] == FAKE_LANES;
+    return n;
 }
 
 void kit_append(kv_session *s, kv_origin origin, uint32_t turn, const int32_t *ids, uint32_t n, float *logits)

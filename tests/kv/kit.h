@@ -9,12 +9,27 @@
 #include "kv/session.h"
 #include "tiny_gguf.h"
 
+enum { KIT_CTX = 6000 };
+
+/* The plans that a session announced, as far as the tests ask. */
+typedef struct kit_seen {
+    uint32_t n_plans, promoted, evicted;
+    kv_cause last_cause;
+    uint32_t by_reason[KV_N_REASONS]; /* tokens in runs of a reason, all plans */
+} kit_seen;
+
+/* A session of KIT_CTX tokens whose plans are counted in log (may be NULL). */
+kv_session *kit_open(fake_model *m, const kv_options *o, kit_seen *log);
 /* No repair's rows but the policy's own; policy NULL: the usual one. */
 kv_session *kit_open_session(
     fake_model *m, uint32_t n_ctx, uint32_t budget, const char *policy, const kv_observer *observer);
 model *kit_open_tiny(const tiny_gguf *spec, int n_threads); /* n_threads 0: the machine's */
 
 void kit_make_ids(int32_t *ids, uint32_t n, uint32_t n_vocab, uint64_t seed);
+/* Ids of classes 0..n_classes-1 only: what a query of another class finds is then known. */
+void kit_make_classes(int32_t *ids, uint32_t n, uint32_t n_classes, uint64_t seed);
+void kit_append_segment(kv_session *s, kv_segment g, const int32_t *ids, uint32_t n);
+uint32_t kit_active_in(const kv_session *s, uint32_t from, uint32_t to); /* tokens active in every lane */
 /* All n tokens, as a whole segment. logits may be NULL. */
 void kit_append(
     kv_session *s, kv_origin origin, uint32_t turn, const int32_t *ids, uint32_t n, float *logits);
