@@ -112,8 +112,8 @@ static bool is_answer_next(const local *l, const kv_segment *segment, const int3
 {
     const model_ids *o = &l->opening;
     if (kv_origin_is_written(segment->origin)) return true;
-    return segment->origin == KV_ORIGIN_SCAFFOLD && o->n <= n &&
-           !memcmp(ids + (n - o->n), o->ids, o->n * sizeof *ids);
+    if (segment->origin != KV_ORIGIN_SCAFFOLD || o->n > n) return false;
+    return !o->n || !memcmp(ids + (n - o->n), o->ids, o->n * sizeof *ids);
 }
 
 static int local_append(engine *e, const kv_segment *segment, const int32_t *ids, uint32_t n, base_err *err)

@@ -17,6 +17,7 @@ import unittest
 KVIST, SHARED = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])  # Meson gives paths from its build folder
 DATA = os.path.join(os.environ.get("KVIST_HOME") or "", "data") if os.environ.get("KVIST_HOME") else os.path.join(
     os.environ.get("XDG_DATA_HOME") or os.path.join(os.path.expanduser("~"), ".local", "share"), "kvist")
+PATIENCE = 300 * int(os.environ.get("KVIST_TEST_PATIENCE", "1"))  # seconds: a guard against hanging, no expectation
 SMALL = os.path.join(DATA, "models", "SmolLM2-135M-Instruct.Q4_1.gguf")
 
 SCRIPT = """
@@ -58,7 +59,7 @@ class Case(unittest.TestCase):
 
     def run_kvist(self, *words, stdin=""):
         return subprocess.run([KVIST, *words], input=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                              env=self.env, cwd=self.tree, timeout=120)
+                              env=self.env, cwd=self.tree, timeout=PATIENCE)
 
     def ask(self, text, *words):
         """One request on the scripted engine; its events."""
@@ -416,7 +417,7 @@ class BadModels(Bad):
                 time.sleep(0.3)
                 process.send_signal(signal.SIGINT)
                 break
-        rest, _ = process.communicate(timeout=60)
+        rest, _ = process.communicate(timeout=PATIENCE)
         if '"denied"' in rest or '"tool_call"' not in line:
             self.skipTest("commands cannot be confined here")
         self.assertEqual(process.returncode, 1)
@@ -425,7 +426,7 @@ class BadModels(Bad):
     def test_odd_requests(self):
         for data, part in ((b"a\0b", "zero byte"), (b"a" * (1 << 20) + b"a", "larger")):
             run = subprocess.run([KVIST, "-p", "-", "--fake-script", self.script], input=data, stdout=subprocess.PIPE,
-                                 stderr=subprocess.PIPE, env=self.env, cwd=self.tree, timeout=120)
+                                 stderr=subprocess.PIPE, env=self.env, cwd=self.tree, timeout=PATIENCE)
             self.assertNotEqual(run.returncode, 0)
             self.assertIn(part, run.stderr.decode())
 
@@ -511,7 +512,7 @@ class BadState(Bad):
         if os.path.exists("/dev/full"):
             with open("/dev/full", "w") as full:
                 run = subprocess.run([KVIST, "-p", "x", "--mode", "plan", "--fake-script", self.script], stdout=full,
-                                     stderr=subprocess.PIPE, text=True, env=self.env, cwd=self.tree, timeout=120)
+                                     stderr=subprocess.PIPE, text=True, env=self.env, cwd=self.tree, timeout=PATIENCE)
             self.assertEqual(run.returncode, 1)
             self.assertIn("output", run.stderr)
         home = os.path.join(self.folder, "small")
@@ -522,13 +523,13 @@ class BadState(Bad):
             self.skipTest("no mount namespace for a small disk")
         env = dict(self.env, KVIST_HOME=home)
         run = subprocess.run([*command, KVIST, "-p", "x", "--mode", "plan", "--fake-script", self.script], stdout=subprocess.PIPE,
-                             stderr=subprocess.PIPE, text=True, env=env, cwd=self.tree, timeout=120)
+                             stderr=subprocess.PIPE, text=True, env=env, cwd=self.tree, timeout=PATIENCE)
         self.assertIn("full", run.stderr)
         # A log that is there, on a disk that has filled up since.
         filled = f'"$1" -p x --mode plan --fake-script "$2" >/dev/null 2>&1; cat /dev/zero >"{home}/fill" 2>/dev/null; "$1" log list'
         command[4] = inside.replace("64k", "2m")
         run = subprocess.run([*command, "sh", "-c", filled, "sh", KVIST, self.script], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                             text=True, env=env, cwd=self.tree, timeout=120)
+                             text=True, env=env, cwd=self.tree, timeout=PATIENCE)
         self.assertEqual(run.returncode, 1)
         self.assertIn("disk is full", run.stderr)
 
@@ -565,7 +566,7 @@ class Engine(Case):
 
     def test_too_little_memory_is_refused_before_loading(self):
         limited = lambda *words: subprocess.run(["sh", "-c", 'ulimit -v 300000 && exec "$@"', "sh", KVIST, *words], stdout=subprocess.PIPE,
-                                                stderr=subprocess.PIPE, text=True, env=self.env, cwd=self.tree, timeout=120)
+                                                stderr=subprocess.PIPE, text=True, env=self.env, cwd=self.tree, timeout=PATIENCE)
         if limited("--version").returncode:
             self.skipTest("this build does not start in 300 MB of address space (a sanitizer)")
         run = limited("-p", "x", "--model", SMALL, "--threads", "1")
@@ -653,4 +654,4 @@ class Engine(Case):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1], verbosity=1)
+    unittest.main(argv=sys.argv[:1], verbosity=2)

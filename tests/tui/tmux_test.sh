@@ -35,9 +35,9 @@ screen() { t capture-pane -p -t s; }
 # The cache panel: what stands right of the first upright line; without the chat's part of the footer.
 right_of() { awk -F'│' 'NF == 2 { print $2 }' "$@"; }
 panel() { screen | right_of; }
-# Waits until the screen holds a text.
+# Waits until the screen holds a text; a minute (longer under a sanitizer) is a guard against hanging, no expectation.
 wait_for() {
-    for _ in $(seq 1 200); do
+    for _ in $(seq 1 $((600 * ${KVIST_TEST_PATIENCE:-1}))); do
         if screen | grep -qF -- "$1"; then return 0; fi
         sleep 0.1
     done
