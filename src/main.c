@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fs.h"
 #include "cmd/cmd.h"
 
 static const struct {
@@ -63,11 +64,22 @@ static int help(void)
     return CMD_OK;
 }
 
+/* Whoever asks what there is gets an answer, whatever is wrong with their folders. */
+static bool asks_for_help(int argc, char **argv)
+{
+    static const char *const words[] = {"--help", "-h", "--version"};
+    for (size_t i = 0; argc > 1 && i < sizeof words / sizeof *words; i++)
+        if (!strcmp(argv[argc - 1], words[i])) return true;
+    return argc > 1 && !strcmp(argv[1], "help");
+}
+
 int main(int argc, char **argv)
 {
     setlocale(LC_ALL, "");
     setlocale(LC_NUMERIC, "C"); /* JSON has a point, whatever the country */
     signal(SIGPIPE, SIG_IGN);   /* a closed pipe is an error of write, not our end */
+    base_err err = {0};
+    if (!asks_for_help(argc, argv) && base_fs_check_homes(&err)) return cmd_complain(&err);
     if (argc > 1) {
         for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
             static char long_help[] = "--help";

@@ -199,6 +199,8 @@ int agent_log_open(agent_log **ret, const char *path, bool read_only, base_err *
     int rc = 0, fd = -1;
     if (!read_only) {
         rc = base_fs_mkdirs(l->folder, err);
+        if (!rc) rc = base_fs_check_owner(l->folder, err);
+        if (!rc) rc = base_fs_check_owner(l->path, err);
         /* Made here, so that it never exists with other rights; SQLite gives the -wal and -shm files those of the database. */
         if (!rc && (fd = open(l->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)) < 0)
             rc = base_fail_sys(err, "the session log %s", l->path);
@@ -208,6 +210,8 @@ int agent_log_open(agent_log **ret, const char *path, bool read_only, base_err *
         }
     } else if (!base_fs_exists(l->path)) {
         rc = base_fail(err, BASE_E_NOT_FOUND, "there are no sessions yet: %s does not exist", l->path);
+    } else {
+        rc = base_fs_check_owner(l->path, err);
     }
     int flags = read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
     if (!rc && sqlite3_open_v2(l->path, &l->db, flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)

@@ -3,6 +3,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -142,16 +144,94 @@ static const struct {
     [BASE_HOME_STATE] = {"state", "XDG_STATE_HOME", ".local/state"},
 };
 
+#define NO_HOME "/nonexistent" /* Debian's home of users that have none */
+
+/* HOME is believed when it is absolute: anything else would put our files, and the code that we load, under the current folder. */
+static char *user_home(void)
+{
+    const char *home = getenv("HOME");
+    if (home && *home == '/') return base_xstrdup(home);
+    struct passwd entry, *found = NULL;
+    char text[16384];
+    if (getpwuid_r(geteuid(), &entry, text, sizeof text, &found) || !found || found->pw_dir[0] != '/')
+        return base_xstrdup(NO_HOME);
+    return base_xstrdup(found->pw_dir);
+}
+
 char *base_fs_home(base_home which, const char *name)
 {
     base_buf path = {0};
-    const char *own = getenv("KVIST_HOME"), *xdg = getenv(homes[which].variable), *home = getenv("HOME");
+    const char *own = getenv("KVIST_HOME"), *xdg = getenv(homes[which].variable);
     if (own && *own)
         base_buf_printf(&path, "%s/%s", own, homes[which].folder);
     else if (xdg && *xdg == '/') /* the XDG specification: relative paths are ignored */
         base_buf_printf(&path, "%s/kvist", xdg);
-    else
-        base_buf_printf(&path, "%s/%s/kvist", home && *home ? home : "/tmp", homes[which].fallback);
+    else {
+        char *home = user_home();
+        base_buf_printf(&path, "%s/%s/kvist", home, homes[which].fallback);
+        free(home);
+    }
     if (name) base_buf_printf(&path, "/%s", name);
     return base_buf_take(&path);
+}
+
+/* ---- whose it is ---- */
+
+/* The group that a user gets by default where each has one of their own: it has our name or number, and no other member. */
+static bool is_private_group(gid_t gid)
+{
+    struct passwd user_entry, *user = NULL;
+    struct group group_entry, *group = NULL;
+    char user_text[16384], group_text[16384];
+    if (getpwuid_r(geteuid(), &user_entry, user_text, sizeof user_text, &user) || !user ||
+        user->pw_gid != gid || getgrgid_r(gid, &group_entry, group_text, sizeof group_text, &group) ||
+        !group || strcmp(group->gr_name, user->pw_name))
+        return false;
+    for (char **member = group->gr_mem; *member; member++)
+        if (strcmp(*member, user->pw_name)) return false;
+    return true;
+}
+
+int base_fs_check_owner(const char *path, base_err *err)
+{
+    struct stat st;
+    if (stat(path, &st))
+        return errno == ENOENT || errno == ENOTDIR ? BASE_OK : base_fail_sys(err, "%s", path);
+    if (st.st_uid != geteuid() && st.st_uid != 0) {
+        struct passwd entry, *found = NULL;
+        char text[16384];
+        if (getpwuid_r(st.st_uid, &entry, text, sizeof text, &found)) found = NULL;
+        return base_fail(err, BASE_E_STATE,
+            "%.300s belongs to another user (%.40s, %u), who could put anything there: it is not used", path,
+            found ? found->pw_name : "no name", (unsigned)st.st_uid);
+    }
+    bool by_group = (st.st_mode & S_IWGRP) && !is_private_group(st.st_gid);
+    if (by_group || (st.st_mode & S_IWOTH))
+        return base_fail(err, BASE_E_STATE,
+            "%.300s can be written by other users, who could put anything there: it is not used. "
+            "\"chmod go-w\" takes that right away; look at what is in it first",
+            path);
+    return BASE_OK;
+}
+
+int base_fs_check_homes(base_err *err)
+{
+    const char *own = getenv("KVIST_HOME");
+    struct stat st;
+    /* Where the sticky bit stands, others may add files and not replace ours (/tmp); what we use below is asked for itself. */
+    bool is_asked = own && *own && !stat(own, &st) && !(st.st_mode & S_ISVTX);
+    int code = is_asked ? base_fs_check_owner(own, err) : BASE_OK;
+    for (size_t i = 0; i < sizeof homes / sizeof *homes && !code; i++) {
+        char *path = base_fs_home((base_home)i, NULL);
+        if (!strncmp(path, NO_HOME "/", sizeof NO_HOME))
+            code = base_fail(err, BASE_E_STATE,
+                "there is no home folder: HOME is not set and user %u has none in the password database. Set "
+                "HOME or "
+                "KVIST_HOME to a folder of yours",
+                (unsigned)geteuid());
+        else
+            code = base_fs_check_owner(path, err);
+        free(path);
+    }
+    return code;
 }

@@ -386,7 +386,9 @@ static void list(bool check)
         const bool usable = info[i].path != NULL && info[i].usable;
         printf("%-12s %s", info[i].language,
             info[i].path != NULL ? info[i].path : "not found: read without a grammar");
-        if (info[i].path != NULL && !usable && info[i].abi == 0)
+        if (info[i].path != NULL && !usable && info[i].why != NULL)
+            printf("  (%s)", info[i].why);
+        else if (info[i].path != NULL && !usable && info[i].abi == 0)
             printf("  (is no grammar of it that loads: read without one)");
         else if (info[i].path != NULL && !usable)
             printf("  (ABI %u: not usable)", info[i].abi);

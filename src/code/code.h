@@ -25,6 +25,7 @@ typedef struct code_grammar_info {
     const char *language, *path; /* path NULL: not found */
     uint32_t abi;
     bool usable;            /* found, and of an ABI that this program reads */
+    const char *why;        /* not usable because of this; NULL: no sentence */
     const char *unresolved; /* table rows that the grammar lacks, joined by spaces; "" when all resolved */
 } code_grammar_info;
 uint32_t code_grammars_list(code_grammars *g, const code_grammar_info **ret);

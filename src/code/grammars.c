@@ -27,6 +27,7 @@ typedef struct entry {
     char language[32];
     code_grammar grammar; /* language NULL: looked for and not found */
     char *path, *unresolved;
+    char *why;    /* why what was found is not loaded; NULL */
     void *handle; /* NULL for a grammar of a bundle */
     uint32_t abi;
 } entry;
@@ -41,7 +42,7 @@ struct code_grammars {
     } bundles[MAX_BUNDLES];
     uint32_t n_bundles;
     bool bundles_opened;
-    char *broken_bundle; /* one that does not load; NULL */
+    char *broken_bundle, *broken_why; /* one that does not load; NULL */
     entry entries[MAX_GRAMMARS];
     uint32_t n_entries;
     code_grammar_info list[MAX_GRAMMARS];
@@ -112,6 +113,7 @@ void code_grammars_close(code_grammars *g)
         free(e->grammar.rows);
         free(e->path);
         free(e->unresolved);
+        free(e->why);
         if (e->handle != NULL) dlclose(e->handle);
     }
     for (uint32_t i = 0; i < g->n_bundles; i++) {
@@ -119,6 +121,7 @@ void code_grammars_close(code_grammars *g)
         free(g->bundles[i].path);
     }
     free(g->broken_bundle);
+    free(g->broken_why);
     for (uint32_t i = 0; i < g->n_folders; i++) free(g->folders[i]);
     pthread_mutex_destroy(&g->lock);
     free(g);
@@ -234,22 +237,25 @@ static bool try_handle(entry *e, void *handle, const char *path)
 }
 
 /* Without another, a file that should be a grammar and is none is what a person is told of: its path, ABI 0. */
-static void remember_broken(entry *e, const char *path)
+static void remember_broken(entry *e, const char *path, const char *why)
 {
-    if (e->path == NULL && base_fs_exists(path)) e->path = base_xstrdup(path);
+    if (e->path != NULL || !base_fs_exists(path)) return;
+    e->path = base_xstrdup(path);
+    e->why = why != NULL && *why != '\0' ? base_xstrdup(why) : NULL;
 }
 
 /* path: a file's, or a bare name that the loader searches for. */
 static bool try_file(entry *e, const char *path)
 {
-    const bool may_load = path[0] != '/' || code_shared_object_check(path, NULL) == 0;
+    base_err err = {0};
+    const bool may_load = path[0] != '/' || code_shared_object_check(path, &err) == 0;
     void *handle = may_load ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
     if (handle != NULL && try_handle(e, handle, path)) {
         e->handle = handle;
         return true;
     }
     if (handle != NULL) dlclose(handle);
-    remember_broken(e, path);
+    remember_broken(e, path, err.msg);
     return false;
 }
 
@@ -261,11 +267,15 @@ static void open_bundles(code_grammars *g)
         base_buf path = {0};
         base_buf_printf(&path, "%s/languages.so", g->folders[i]);
         const bool is_there = base_fs_exists(path.data);
-        void *handle = is_there && code_shared_object_check(path.data, NULL) == 0
+        base_err err = {0};
+        void *handle = is_there && code_shared_object_check(path.data, &err) == 0
                            ? dlopen(path.data, RTLD_LAZY | RTLD_LOCAL)
                            : NULL;
         if (handle == NULL) {
-            if (is_there && g->broken_bundle == NULL) g->broken_bundle = base_buf_take(&path);
+            if (is_there && g->broken_bundle == NULL) {
+                g->broken_bundle = base_buf_take(&path);
+                g->broken_why = base_xstrdup(err.msg);
+            }
             base_buf_free(&path);
             continue;
         }
@@ -287,7 +297,7 @@ static void find(code_grammars *g, entry *e)
     for (uint32_t i = 0; i < g->n_bundles; i++)
         if (try_handle(e, g->bundles[i].handle, g->bundles[i].path)) return;
     snprintf(path, sizeof path, "libtree-sitter-%s.so", e->language);
-    if (!try_file(e, path) && g->broken_bundle != NULL) remember_broken(e, g->broken_bundle);
+    if (!try_file(e, path) && g->broken_bundle != NULL) remember_broken(e, g->broken_bundle, g->broken_why);
 }
 
 /* With the lock held. NULL: a name that no grammar can have, or too many. */
@@ -325,6 +335,7 @@ uint32_t code_grammars_list(code_grammars *g, const code_grammar_info **ret)
             .path = e->path,
             .abi = e->abi,
             .usable = e->grammar.language != NULL,
+            .why = e->grammar.language != NULL ? NULL : e->why,
             .unresolved = e->unresolved != NULL ? e->unresolved : ""};
     }
     pthread_mutex_unlock(&g->lock);

@@ -6,9 +6,13 @@
 #include <link.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/fs.h"
+#include "base/mem.h"
 
 static bool read_at(int fd, void *to, size_t n, uint64_t at)
 {
@@ -41,6 +45,12 @@ static bool is_whole(int fd, uint64_t size)
 
 int code_shared_object_check(const char *path, base_err *err)
 {
+    char *folder = base_xstrdup(path), *slash = strrchr(folder, '/');
+    if (slash != NULL) slash[slash == folder] = '\0';
+    int rc = base_fs_check_owner(slash != NULL ? folder : ".", err);
+    if (rc == 0) rc = base_fs_check_owner(path, err);
+    free(folder);
+    if (rc != 0) return rc;
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat st;
     if (fd < 0) return base_fail_sys(err, "cannot read %s", path);

@@ -7,7 +7,10 @@
 
 #include "base/err.h"
 
-/* 0, or BASE_E_FORMAT with a sentence; other errors as base_fail_sys has them. */
+/*
+ * 0, or BASE_E_FORMAT with a sentence; BASE_E_STATE where the file or its folder is another user's, or can be written by one: what is
+ * loaded runs as us. Other errors as base_fail_sys has them.
+ */
 int code_shared_object_check(const char *path, base_err *err);
 
 #endif

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fs.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "kv/store.h"
@@ -102,8 +103,10 @@ int kv_rowfile_open(
 {
     kv_rowfile *f = base_xcalloc(1, sizeof *f);
     f->row_bytes = kv_row_bytes(&identity->shape);
+    f->fd = -1;
+    int r = base_fs_check_owner(path, err);
+    if (r) goto fail;
     f->fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | (create ? O_CREAT : 0), 0600);
-    int r = 0;
     if (f->fd < 0) {
         r = errno == ENOENT ? base_fail(err, BASE_E_NOT_FOUND, "there is no row file %s", path)
                             : base_fail_sys(err, "cannot open the row file %s", path);

@@ -626,7 +626,8 @@ static int read_snapshot(kv_session *s, base_err *err)
     base_buf bytes = {0};
     kv_manifest_file file = {0};
     const kv_rows_identity identity = kv__identity(s);
-    int r = base_fs_read(path, MANIFEST_MOST, &bytes, err);
+    int r = base_fs_check_owner(path, err);
+    if (!r) r = base_fs_read(path, MANIFEST_MOST, &bytes, err);
     if (!r) r = kv_rowfile_open(&s->file, s->row_path, &identity, false, err);
     if (!r) r = kv__manifest_read(s, bytes.data, bytes.len, &file, err);
     if (!r && file.id != kv_rowfile_id(s->file))

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include <pthread.h>
+#include <pwd.h>
 
 #include "base/buf.h"
 #include "base/fs.h"
@@ -108,6 +109,69 @@ static void test_fs__writes_whole_files_and_bounds_reads(void **state)
     base_buf_free(&b);
 }
 
+static void expect_owner(const char *path, const char *part)
+{
+    base_err err = {0};
+    int code = base_fs_check_owner(path, &err);
+    assert_int_equal(code, part ? BASE_E_STATE : 0);
+    if (part && !strstr(err.msg, part)) fail_msg("\"%s\" does not say \"%s\"", err.msg, part);
+}
+
+static void test_fs__what_others_own_or_write_is_not_believed(void **state)
+{
+    char folder[] = "/tmp/kvist-test-XXXXXX", path[64], other[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/f", folder);
+    snprintf(other, sizeof other, "%s/link", folder);
+    expect_owner(path, NULL); /* nothing there */
+    assert_int_equal(base_fs_write(path, "x", 1, 0600, NULL), 0);
+    assert_int_equal(symlink("f", other), 0);
+    expect_owner(path, NULL);
+    expect_owner("/etc/passwd", NULL); /* root's */
+    for (int i = 0; i < 2; i++) {
+        const char *name = i ? other : path; /* a link is its target */
+        assert_int_equal(chmod(path, 0666), 0);
+        expect_owner(name, "can be written by other users");
+        assert_int_equal(chmod(path, 0644), 0);
+        expect_owner(name, NULL);
+    }
+    if (!geteuid()) {
+        assert_int_equal(chown(path, 0, 1), 0);
+        assert_int_equal(chmod(path, 0664), 0);
+        expect_owner(path, "can be written by other users"); /* by a group that is not ours alone */
+        assert_int_equal(chown(path, 0, 0), 0);
+        assert_int_equal(chmod(path, 0644), 0);
+        assert_int_equal(chown(path, 65534, 65534), 0);
+        expect_owner(path, "belongs to another user");
+        expect_owner(other, "belongs to another user");
+    }
+    base_fs_remove(folder, NULL);
+}
+
+static void test_fs__home_is_the_password_databases_where_the_variable_is_unset(void **state)
+{
+    const char *names[] = {"KVIST_HOME", "XDG_DATA_HOME", "HOME"};
+    char *held[3];
+    for (int i = 0; i < 3; i++) held[i] = base_xstrdup(getenv(names[i]));
+    for (int i = 0; i < 3; i++) unsetenv(names[i]);
+    const struct passwd *user = getpwuid(geteuid());
+    base_buf wanted = {0};
+    base_buf_printf(&wanted, "%s/.local/share/kvist/x", user ? user->pw_dir : "/nonexistent");
+    for (int i = 0; i < 3; i++) { /* unset, empty, below whatever folder this is */
+        static const char *const values[] = {NULL, "", "."};
+        if (values[i]) setenv("HOME", values[i], 1);
+        char *path = base_fs_home(BASE_HOME_DATA, "x");
+        assert_string_equal(path, wanted.data);
+        free(path);
+    }
+    base_buf_free(&wanted);
+    for (int i = 0; i < 3; i++) {
+        unsetenv(names[i]);
+        if (held[i]) setenv(names[i], held[i], 1);
+        free(held[i]);
+    }
+}
+
 static void test_utf8__decodes_only_what_is_valid(void **state)
 {
     static const char *const bad[] = {
@@ -183,6 +247,8 @@ int main(void)
         cmocka_unit_test(test_sha256__gives_the_published_digests),
         cmocka_unit_test(test_hash64__is_what_it_was_and_the_same_side_by_side),
         cmocka_unit_test(test_fs__writes_whole_files_and_bounds_reads),
+        cmocka_unit_test(test_fs__what_others_own_or_write_is_not_believed),
+        cmocka_unit_test(test_fs__home_is_the_password_databases_where_the_variable_is_unset),
         cmocka_unit_test(test_utf8__decodes_only_what_is_valid),
         cmocka_unit_test(test_utf8__sanitises_what_a_terminal_would_obey),
         cmocka_unit_test(test_queue__keeps_order_and_ends),
