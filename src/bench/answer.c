@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "kv/lab.h"
 
 enum { LOOK_EVERY = 8, LOOK_FIRST = 5 };
 

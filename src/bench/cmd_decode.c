@@ -19,6 +19,7 @@
 #include "bench/scores.h"
 #include "cmd/cmd.h"
 #include "kv/heads.h"
+#include "kv/lab.h"
 #include "kv/session.h"
 #include "cmd/options.h"
 

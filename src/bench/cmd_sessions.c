@@ -24,6 +24,7 @@
 #include "bench/sessions_result.h"
 #include "cmd/cmd.h"
 #include "kv/heads.h"
+#include "kv/lab.h"
 #include "kv/session.h"
 #include "model/text/template.h"
 #include "model/text/tokenizer.h"

@@ -21,6 +21,7 @@
 #include "bench/share.h"
 #include "cmd/cmd.h"
 #include "kv/heads.h"
+#include "kv/lab.h"
 #include "kv/pivot.h"
 #include "kv/session.h"
 #include "cmd/options.h"

@@ -10,6 +10,7 @@
 #define KVIST_BENCH_RECALL_H
 
 #include "bench/result.h"
+#include "kv/lab.h"
 #include "kv/session.h"
 #include "model/text/template.h"
 #include "model/text/tokenizer.h"

@@ -11,56 +11,6 @@
 #include "kv/state.h"
 #include "kv/visit.h"
 
-/* An answer's tokens come one by one and share one. */
-void kv__open_part(kv_session *s, const kv_segment *g)
-{
-    const kv_part *last = s->n_parts ? &s->parts[s->n_parts - 1] : NULL;
-    if (last && last->origin == g->origin && last->turn == g->turn && !g->n_spans && !g->n_lines &&
-        (kv_origin_is_written(g->origin) || g->origin == KV_ORIGIN_SCAFFOLD))
-        return;
-    const kv_part part = {
-        .from = s->n,
-        .to = s->n,
-        .turn = g->turn,
-        .origin = g->origin,
-        .spans = (kv_span *)(uintptr_t)g->spans, /* copied */
-        .lines = (uint32_t *)(uintptr_t)g->lines,
-        .n_spans = g->n_spans,
-        .n_lines = g->n_lines,
-    };
-    kv__part_add(s, &part);
-}
-
-void kv__publish(kv_session *s, const int32_t *ids, uint32_t n)
-{
-    const uint32_t phase = kv__next_phase(s);
-    for (uint32_t i = 0; i < n; i++) {
-        const uint32_t t = s->n + i;
-        s->ids[t] = ids[i];
-        s->phases[t] = phase + i;
-        s->file_row[t] = KV_NO_ROW;
-        s->cut[t] = 0;
-        s->tokens[t] = (kv_token){.last_action = KV_ACTION_NONE,
-            .attention = NAN,
-            .memory = NAN,
-            .rank = NAN,
-            .cut = NAN,
-            .previous = 0};
-    }
-    s->n += n;
-    s->parts[s->n_parts - 1].to = s->n;
-    if (kv_origin_is_written(s->parts[s->n_parts - 1].origin)) kv__reading_publish(s, n);
-    kv__visit_publish(s, n);
-    s->logits_at = 0;
-    s->epoch++;
-}
-
-void kv__withdraw(kv_session *s)
-{
-    kv_lists_truncate(&s->lists, s->n);
-    kv_table_truncate(&s->table, s->n);
-}
-
 /* Tokens from the loaded prefix, as many as agree. Their rows were computed over no hole, so ours must have none either. */
 static uint32_t adopt_prefix(kv_session *s, const int32_t *ids, uint32_t n, base_err *err)
 {
@@ -231,69 +181,11 @@ static int append_chunk(kv_session *s, const int32_t *ids, uint32_t n, const wan
     return 0;
 }
 
-/* The newest queries become the request's, as soon as they are there: the eviction behind this chunk goes by them. */
-static int update_request(
-    kv_session *s, kv_origin origin, uint32_t turn, const kv_signal *kept, base_err *err)
-{
-    if (!kept->n) return 0;
-    const bool asks = origin == KV_ORIGIN_USER;
-    if (!asks && s->has_request) return 0;
-    int r = kv_signal_copy(&s->request, kept, err);
-    if (r) return r;
-    const uint32_t max =
-        (uint32_t)s->parameters.w < KV_REQUEST_QUERIES ? (uint32_t)s->parameters.w : KV_REQUEST_QUERIES;
-    if (s->request.n > max) kv_signal_crop(&s->request, s->request.tokens[s->request.n - max], UINT32_MAX);
-    if (asks) {
-        s->has_request = true;
-        s->request_turn = turn;
-    }
-    return 0;
-}
-
-/* A whole message or result is there: it is the newest signal, and the session remembers what it asked for. */
-static int finish_segment(kv_session *s, kv_origin origin, kv_signal *kept, base_err *err)
-{
-    if (!kept->n || (origin != KV_ORIGIN_USER && origin != KV_ORIGIN_TOOL)) return 0;
-    int r = kv_signal_add(&s->recent, kept->tokens, kept->queries, kept->n, KV_RECENT_QUERIES, err);
-    if (r) return r;
-    kv_memory *memory = kv_memory_add(s->memory, kept, s->n);
-    if (!memory) return base_fail(err, BASE_E_NOMEM, "no memory for the session's memory of requests");
-    kv_memory_unref(s->memory);
-    s->memory = memory;
-    return 0;
-}
-
-int kv__take_signal(
-    kv_session *s, kv_origin origin, uint32_t turn, bool is_whole, kv_signal *kept, base_err *err)
-{
-    int r = is_whole ? finish_segment(s, origin, kept, err) : 0;
-    return r ? r : update_request(s, origin, turn, kept, err);
-}
-
-/* What a request names; else nothing is known of it but its end. */
-static int keep_asked(
-    kv_session *s, const kv_segment *g, uint32_t first, const kv_signal *kept, base_err *err)
-{
-    uint32_t places[KV_RECENT_QUERIES], n = 0;
-    kv_signal named;
-    if (g->origin != KV_ORIGIN_USER || !kept->n) return 0;
-    for (uint32_t i = 0, q = 0; i < kept->n && n < KV_RECENT_QUERIES; i++) {
-        while (q < g->n_queries && first + g->queries[q] < kept->tokens[i]) q++;
-        if (q < g->n_queries && first + g->queries[q] == kept->tokens[i]) places[n++] = i;
-    }
-    for (uint32_t i = kept->n > 8 ? kept->n - 8 : 0; i < kept->n && !g->n_queries; i++) places[n++] = i;
-    int r = kv_signal_pick(kept, places, n, &named, err);
-    if (r) return r;
-    kv_signal_fini(&s->asked);
-    s->asked = named;
-    return 0;
-}
-
 /* A complete segment among what is pending: it is heard of when its upper layers are there, which it may bring about itself. */
 static int finish_pending(kv_session *s, const kv_segment *g, uint32_t first, kv_signal *kept,
     const atomic_bool *cancel, base_err *err)
 {
-    int r = keep_asked(s, g, first, kept, err);
+    int r = kv__keep_asked(s, g, first, kept, err);
     if (r) return r;
     if (kept->n) {
         kv_signal_fini(&s->waiting.kept);
@@ -301,47 +193,6 @@ static int finish_pending(kv_session *s, const kv_segment *g, uint32_t first, kv
         kv_signal_init(kept, s->waiting.kept.n_layer, s->waiting.kept.n_head, s->waiting.kept.head_dim);
     }
     return s->automatic && kv__may_settle(s, g) ? kv__settle(s, cancel, err) : 0;
-}
-
-int kv__check_append(const kv_session *s, const kv_segment *g, const int32_t *ids, uint32_t n, base_err *err)
-{
-    if ((unsigned)g->origin >= KV_N_ORIGINS)
-        return base_fail(err, BASE_E_USAGE, "no such origin: %d", (int)g->origin);
-    if (n > s->n_ctx - s->n)
-        return base_fail(err, BASE_E_LIMIT,
-            "%u more tokens do not fit: the session has %u of the %u that the model's context allows; "
-            "/compact or start a new session",
-            n, s->n, s->n_ctx);
-    for (uint32_t i = 0; i < g->n_spans; i++)
-        if (g->spans[i].from >= g->spans[i].to || g->spans[i].to > n || g->spans[i].reason >= KV_N_REASONS)
-            return base_fail(err, BASE_E_USAGE,
-                "span %u, tokens %u to %u, does not lie in its segment of %u tokens", i, g->spans[i].from,
-                g->spans[i].to, n);
-    for (uint32_t i = 0; i < g->n_lines; i++)
-        if (g->lines[i] >= n || (i && g->lines[i] <= g->lines[i - 1]))
-            return base_fail(
-                err, BASE_E_USAGE, "line %u of a segment of %u tokens starts at token %u", i, n, g->lines[i]);
-    for (uint32_t i = 0; i < n; i++)
-        if (ids[i] < 0 || (uint32_t)ids[i] >= s->compute.n_vocab)
-            return base_fail(err, BASE_E_USAGE, "token id %d is not in the vocabulary of %u", (int)ids[i],
-                s->compute.n_vocab);
-    if (s->budget && s->parameters.hard > 0 &&
-        (g->origin == KV_ORIGIN_SYSTEM || g->origin == KV_ORIGIN_INSTRUCTIONS)) {
-        const uint32_t hard = kv__count_hard(s) + n;
-        if (hard + KV_CHUNK > s->budget)
-            return base_fail(err, BASE_E_LIMIT,
-                "the fixed prompt and instructions take %u rows; a cache budget of %u is too small for them, "
-                "give at least %u",
-                hard, s->budget, hard + KV_CHUNK);
-    }
-    return 0;
-}
-
-void kv__keep_logits(kv_session *s, const float *logits)
-{
-    if (!s->logits) s->logits = malloc(s->compute.n_vocab * sizeof *s->logits);
-    if (s->logits) memcpy(s->logits, logits, s->compute.n_vocab * sizeof *s->logits);
-    s->logits_at = s->logits ? s->n : 0;
 }
 
 /* The next place behind `done` where something was decided when the log was written, or the segment's end. */
@@ -393,7 +244,7 @@ int kv_session_append(kv_session *s, const kv_segment *g, const int32_t *ids, ui
         if (s->observer.prefill) s->observer.prefill(s->observer.user, done, n);
         const bool is_whole = done == n_whole;
         if (!cut) r = kv__take_signal(s, g->origin, g->turn, is_whole, &kept, err);
-        if (!r && !cut && is_whole) r = keep_asked(s, g, first, &kept, err);
+        if (!r && !cut && is_whole) r = kv__keep_asked(s, g, first, &kept, err);
         if (!r && !cut && is_whole) r = kv__detect_when_due(s, g, cancel, err);
         if (!r && cut && is_whole) r = finish_pending(s, g, first, &kept, cancel, err);
         if (!r && s->pending != KV_NO_ROW) r = decide_as_logged(s, g->logged, done, err);

@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "kv/keys.h"
+#include "kv/lab.h"
 #include "kv/state.h"
 
 /* Halves in the order of their numbers. */

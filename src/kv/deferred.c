@@ -12,13 +12,6 @@
 
 #include "kv/state.h"
 
-bool kv__cut_fits(const kv_compute *c, uint32_t cut)
-{
-    const model_rows_shape *shape = &c->shape;
-    return cut > 0 && cut < shape->n_layer && c->n_embd > 0 && shape->head_dim % 2 == 0 &&
-           (uint64_t)c->n_embd <= (uint64_t)(shape->n_layer - cut) * shape->n_head_kv * shape->head_dim;
-}
-
 /* Moves a state between its floats and the slot's places above the cut: a lane holds head_dim of them, half as key, half as value. */
 static void move_state(kv_session *s, uint32_t t, uint32_t cut, float *state, bool to_slot)
 {

@@ -20,8 +20,7 @@ void kv_session_forget(kv_session *s)
     s->draft.n = s->draft.at;
 }
 
-/* The forward pass of n tokens behind the sequence, from a phase on; their rows stay in their slots and in no list. */
-static int compute_ahead(kv_session *s, const kv_segment *segment, model_batch *batch, const int32_t *ids,
+int kv__compute_ahead(kv_session *s, const kv_segment *segment, model_batch *batch, const int32_t *ids,
     uint32_t n, uint32_t phase, uint32_t *phases, base_err *err)
 {
     int r = kv__check_append(s, segment, ids, n, err);
@@ -58,29 +57,12 @@ int kv_session_draft(kv_session *s, const kv_segment *segment, const int32_t *id
         return base_fail(err, BASE_E_USAGE, "a draft of %u tokens, logits from the %uth on", n, first);
     for (uint32_t i = 0; i < n; i++) all[i] = i;
     model_batch batch = {.want = all + first, .n_want = n - first, .logits = logits, .cancel = cancel};
-    const int r = compute_ahead(s, segment, &batch, ids, n, kv__next_phase(s), phases, err);
+    const int r = kv__compute_ahead(s, segment, &batch, ids, n, kv__next_phase(s), phases, err);
     if (r) return r;
     for (uint32_t i = 0; i < n; i++) s->draft.ids[i] = ids[i];
     s->draft.n = n;
     s->draft.epoch = s->epoch;
     return 0;
-}
-
-int kv_session_peek(kv_session *s, const kv_segment *segment, const int32_t *ids, uint32_t n,
-    const uint32_t *want, uint32_t n_want, float *logits, const atomic_bool *cancel, base_err *err)
-{
-    kv_session_forget(s); /* its rows are written over */
-    if (!n || n > KV_CHUNK)
-        return base_fail(err, BASE_E_USAGE, "a look ahead takes 1 to %d tokens, not %u", KV_CHUNK, n);
-    for (uint32_t i = 0; i < n_want; i++)
-        if (want[i] >= n || (i && want[i] <= want[i - 1]))
-            return base_fail(err, BASE_E_USAGE, "logits behind token %u of %u", want[i], n);
-    uint32_t *phases = malloc(n * sizeof *phases);
-    if (!phases) return base_fail(err, BASE_E_NOMEM, "no memory for %u tokens", n);
-    model_batch batch = {.want = want, .n_want = n_want, .logits = logits, .cancel = cancel};
-    const int r = compute_ahead(s, segment, &batch, ids, n, kv__phase_behind(s), phases, err);
-    free(phases);
-    return r;
 }
 
 int kv_session_accept(kv_session *s, const kv_segment *segment, const float *last_logits,

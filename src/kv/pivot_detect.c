@@ -86,7 +86,7 @@ static int measure(
     return r;
 }
 
-int kv_session_detect_pivot(kv_session *s, const atomic_bool *cancel, base_err *err)
+int kv__detect_pivot(kv_session *s, const atomic_bool *cancel, base_err *err)
 {
     const uint32_t most = (uint32_t)s->parameters.asked;
     uint32_t places[KV_RECENT_QUERIES], n = s->request.n < most ? s->request.n : most;
@@ -119,7 +119,7 @@ int kv__detect_when_due(kv_session *s, const kv_segment *g, const atomic_bool *c
         s->n < s->parameters.bulk || (g->origin != KV_ORIGIN_USER && g->origin != KV_ORIGIN_TOOL) ||
         s->compute.shape.n_layer > KV_PIVOT_LAYERS || kv__deferred_tokens(s))
         return 0;
-    return kv_session_detect_pivot(s, cancel, err);
+    return kv__detect_pivot(s, cancel, err);
 }
 
 const kv_pivot *kv_session_pivot(const kv_session *s)

@@ -10,20 +10,8 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "kv/types.h"
 
-/* clang-format off */
-/* Why a run was touched (kv.md section 2). X(identifier, "word") */
-#define KV_REASONS(X) \
-    X(PIN, "pin") X(SYSTEM, "system") X(SINK, "sink") X(WINDOW, "window") X(REQUEST, "request") \
-    X(SIGNATURE, "signature") X(CALL, "call") X(CONTROL, "control") X(RETURN, "return") \
-    X(ASSIGN, "assign") X(DEFUSE, "defuse") X(SYMBOL, "symbol") X(NEIGHBOUR, "neighbour") \
-    X(ATTENTION, "attention") X(MEMORY, "memory") X(CENTRALITY, "centrality") X(RESIDUAL, "residual") \
-    X(SENTENCE, "sentence") X(REPAIR_ANCHOR, "repair-anchor") X(REPAIR_BURST, "repair-burst") \
-    X(BUDGET, "budget") X(PRESSURE, "pressure") X(STALE, "stale") X(FAILED, "failed") \
-    X(MANUAL, "manual")
-/* clang-format on */
-#define KV_REASON_ENUM(id, word) KV_REASON_##id,
-typedef enum kv_reason { KV_REASONS(KV_REASON_ENUM) KV_N_REASONS } kv_reason;
 const char *kv_reason_word(kv_reason r);
 
 typedef enum kv_action {
@@ -57,7 +45,7 @@ typedef struct kv_plan_run {
     uint32_t lanes;
 } kv_plan_run;
 
-typedef struct kv_plan {
+struct kv_plan {
     uint64_t epoch; /* of the sequence that it was made for */
     kv_cause cause;
     uint32_t n_tokens, n_lanes;
@@ -82,7 +70,7 @@ typedef struct kv_plan {
         deferred; /* of cause prune: tokens whose upper layers stay uncomputed (taking the plan back computes them); NULL: none */
     uint32_t evicted, promoted; /* rows per lane, mean, rounded */
     double score_ms, plan_ms;   /* what it cost; not part of the plan's identity */
-} kv_plan;
+};
 
 void kv_plan_free(kv_plan *p); /* NULL is fine */
 /* An empty plan (no flips) for a sequence of n_tokens in n_lanes; NULL when memory is gone or the size is absurd. */

@@ -428,42 +428,6 @@ static int store_rows(
     return r;
 }
 
-int kv__settle(kv_session *s, const atomic_bool *cancel, base_err *err)
-{
-    choice c = {0};
-    kv_plan *plan = NULL;
-    const uint64_t start = base_clock_ns();
-    int r = choice_init(&c, s, err);
-    const bool asks = !r && c.asker.n;
-    if (!r && asks && c.n_optional) r = score_optional(s, &c, cancel, err);
-    const double score_ms = (double)(base_clock_ns() - start) / 1e6;
-    if (!r && asks && c.n_optional) r = choose(s, &c, err);
-    if (!r && !asks) memcpy(c.chosen, c.optional, kv_bits_words(s->n) * sizeof *c.chosen);
-    if (!r) {
-        plan = make_plan(s, &c);
-        if (!plan) r = base_fail(err, BASE_E_NOMEM, "no memory for a plan over %u rows", s->n);
-    }
-    if (!r) {
-        plan->score_ms = score_ms;
-        plan->plan_ms = (double)(base_clock_ns() - start) / 1e6 - score_ms;
-        s->score_ms += plan->score_ms;
-        s->plan_ms += plan->plan_ms;
-        r = kv__apply(s, plan, true, cancel, err);
-    }
-    kv_plan_free(plan);
-    if (!r && asks && c.n_optional) {
-        /* Its upper layers are there now. */
-        kv_signal_fini(&c.asker);
-        const kv_signal *whole = s->recent.n && s->request.n == 0 ? &s->recent : &s->request;
-        const uint32_t most =
-            s->parameters.asked < KV_RECENT_QUERIES ? (uint32_t)s->parameters.asked : KV_RECENT_QUERIES;
-        r = take_queries(whole, most, false, &c.asker, err);
-        if (!r && c.asker.n) r = store_rows(s, &c, &c.asker, cancel, err);
-    }
-    choice_free(&c);
-    return r;
-}
-
 int kv__settled(kv_session *s, base_err *err)
 {
     if (s->pending == KV_NO_ROW) return 0;
@@ -485,13 +449,40 @@ int kv__settled(kv_session *s, base_err *err)
     return r;
 }
 
-uint32_t kv_session_cut(const kv_session *s, uint32_t token)
+int kv__settle(kv_session *s, const atomic_bool *cancel, base_err *err)
 {
-    return token < s->n ? s->cut[token] : 0;
-}
-
-uint32_t kv_session_lanes(const kv_session *s, uint32_t token)
-{
-    const kv_part *part = token < s->n ? kv__part_at(s, token) : NULL;
-    return part ? (uint32_t)part->cut * s->compute.shape.n_head_kv : 0;
+    choice c = {0};
+    kv_plan *plan = NULL;
+    const uint64_t start = base_clock_ns();
+    int r = choice_init(&c, s, err);
+    const bool asks = !r && c.asker.n;
+    if (!r && asks && c.n_optional) r = score_optional(s, &c, cancel, err);
+    const double score_ms = (double)(base_clock_ns() - start) / 1e6;
+    if (!r && asks && c.n_optional) r = choose(s, &c, err);
+    if (!r && !asks) memcpy(c.chosen, c.optional, kv_bits_words(s->n) * sizeof *c.chosen);
+    if (!r) {
+        plan = make_plan(s, &c);
+        if (!plan) r = base_fail(err, BASE_E_NOMEM, "no memory for a plan over %u rows", s->n);
+    }
+    if (!r) {
+        plan->score_ms = score_ms;
+        plan->plan_ms = (double)(base_clock_ns() - start) / 1e6 - score_ms;
+        s->score_ms += plan->score_ms;
+        s->plan_ms += plan->plan_ms;
+        const uint64_t before = s->epoch;
+        r = kv__apply(s, plan, true, cancel, err);
+        if (!r && s->epoch != before) r = kv__settled(s, err);
+    }
+    kv_plan_free(plan);
+    if (!r && asks && c.n_optional) {
+        /* Its upper layers are there now. */
+        kv_signal_fini(&c.asker);
+        const kv_signal *whole = s->recent.n && s->request.n == 0 ? &s->recent : &s->request;
+        const uint32_t most =
+            s->parameters.asked < KV_RECENT_QUERIES ? (uint32_t)s->parameters.asked : KV_RECENT_QUERIES;
+        r = take_queries(whole, most, false, &c.asker, err);
+        if (!r && c.asker.n) r = store_rows(s, &c, &c.asker, cancel, err);
+    }
+    choice_free(&c);
+    return r;
 }

@@ -30,6 +30,7 @@
 enum { KV_DECODE_ALL, KV_DECODE_SENTENCE, KV_DECODE_PAGE };
 
 #include "kv/session.h"
+#include "kv/signal.h"
 
 struct kv_parameters;
 typedef struct kv_reading kv_reading;

@@ -8,37 +8,6 @@
 #include "kv/state.h"
 #include "kv/visit.h"
 
-/* One array for all runs. NULL when memory is gone. */
-model_lane_list *kv__lists_before(const kv_session *s, uint32_t i, uint32_t slot, model_run **ret_runs)
-{
-    size_t n_runs = 0;
-    for (uint32_t lane = 0; lane < s->n_lanes; lane++) n_runs += s->lists.view[lane].n_runs + 1;
-    model_lane_list *lanes = calloc(s->n_lanes, sizeof *lanes);
-    model_run *runs = malloc(n_runs * sizeof *runs);
-    if (!lanes || !runs) {
-        free(lanes);
-        free(runs);
-        return NULL;
-    }
-    *ret_runs = runs;
-    for (uint32_t lane = 0; lane < s->n_lanes; lane++) {
-        const model_lane_list *from = &s->lists.view[lane];
-        model_lane_list *to = &lanes[lane];
-        to->runs = runs;
-        for (uint32_t r = 0; r < from->n_runs && from->runs[r].index < i; r++) {
-            *runs = from->runs[r];
-            if (runs->index + runs->n > i) runs->n = i - runs->index;
-            to->n_rows += runs->n;
-            to->n_runs++;
-            runs++;
-        }
-        *runs++ = (model_run){.slot = slot, .index = i, .n = 1};
-        to->n_runs++;
-        to->n_rows++;
-    }
-    return lanes;
-}
-
 int kv__recompute(
     kv_session *s, uint32_t i, float *queries, float *logits, const atomic_bool *cancel, base_err *err)
 {
@@ -80,18 +49,4 @@ out:
     free(runs);
     kv_block_unref(hidden);
     return r;
-}
-
-int kv_session_logits(kv_session *s, float *logits, const atomic_bool *cancel, base_err *err)
-{
-    if (!s->n) return base_fail(err, BASE_E_STATE, "an empty session has no next token");
-    if (s->pending != KV_NO_ROW) {
-        const int r = kv__settle(s, cancel, err);
-        if (r) return r;
-    }
-    if (s->logits && s->logits_at == s->n) {
-        memcpy(logits, s->logits, s->compute.n_vocab * sizeof *logits);
-        return 0;
-    }
-    return kv__recompute(s, s->n - 1, NULL, logits, cancel, err);
 }

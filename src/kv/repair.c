@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "kv/ask.h"
 #include "kv/keys.h"
 #include "kv/reading.h"
 #include "kv/repair.h"
@@ -113,26 +114,6 @@ static int work_init(
     return 0;
 }
 
-/* At most `most` places of the kept queries that lie in [from, to): of those named, else of all, an even choice. */
-static uint32_t choose_places(const kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries,
-    uint32_t n_queries, uint32_t most, uint32_t *places)
-{
-    uint32_t n = 0, first = 0, last = s->recent.n;
-    while (first < last && s->recent.tokens[first] < from) first++;
-    while (last > first && s->recent.tokens[last - 1] >= to) last--;
-    uint32_t found[KV_RECENT_QUERIES];
-    for (uint32_t i = first, q = 0; i < last; i++) {
-        while (q < n_queries && queries[q] < s->recent.tokens[i]) q++;
-        if (q < n_queries && queries[q] == s->recent.tokens[i]) found[n++] = i;
-    }
-    for (uint32_t i = first; i < last && !n_queries; i++) found[n++] = i;
-    if (!n)
-        for (uint32_t i = first; i < last; i++) found[n++] = i; /* none of those named was kept */
-    const uint32_t take = n < most ? n : most;
-    for (uint32_t i = 0; i < take; i++) places[i] = found[(uint32_t)((uint64_t)n * (2 * i + 1) / (2 * take))];
-    return take;
-}
-
 /* Queries that were not kept are computed again, one pass each. */
 static int recompute_signal(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries,
     uint32_t n_queries, uint32_t most, kv_signal *ret, const atomic_bool *cancel, base_err *err)
@@ -154,11 +135,11 @@ static int recompute_signal(kv_session *s, uint32_t from, uint32_t to, const uin
 static int find_signal(kv_session *s, work *w, uint32_t from, uint32_t to, const uint32_t *queries,
     uint32_t n_queries, const atomic_bool *cancel, base_err *err)
 {
-    uint32_t places[KV_RECENT_QUERIES], most = (uint32_t)s->parameters.queries;
+    uint32_t most = (uint32_t)s->parameters.queries;
     if (most > KV_RECENT_QUERIES) most = KV_RECENT_QUERIES;
     if (!queries) n_queries = 0;
-    const uint32_t n = choose_places(s, from, to, queries, n_queries, most, places);
-    if (n) return kv_signal_pick(&s->recent, places, n, &w->signal, err);
+    const int r = kv__kept_signal(s, from, to, queries, n_queries, most, &w->signal, err);
+    if (r || w->signal.n) return r;
     return recompute_signal(s, from, to, queries, n_queries, most, &w->signal, cancel, err);
 }
 
@@ -525,8 +506,8 @@ static bool anything_missing(const kv_session *s, const uint64_t *eligible)
     return false;
 }
 
-int kv_session_repair_by(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries,
-    uint32_t n_queries, const kv_ask *ask, const atomic_bool *cancel, base_err *err)
+int kv__repair(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries, uint32_t n_queries,
+    const kv_ask *ask, const atomic_bool *cancel, base_err *err)
 {
     if (from >= to || to > s->n)
         return base_fail(err, BASE_E_USAGE, "tokens %u to %u are not in this session of %u", from, to, s->n);
@@ -550,51 +531,24 @@ int kv_session_repair_by(kv_session *s, uint32_t from, uint32_t to, const uint32
 int kv_session_repair(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries, uint32_t n_queries,
     const atomic_bool *cancel, base_err *err)
 {
-    return kv_session_repair_by(s, from, to, queries, n_queries, &(kv_ask){.rank = NULL}, cancel, err);
+    return kv__repair(s, from, to, queries, n_queries, &(kv_ask){.rank = NULL}, cancel, err);
 }
 
-int kv_session_first_recall(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries,
-    uint32_t n_queries, double share, uint32_t k, double *ret_recall, double ret_ms[2],
-    const atomic_bool *cancel, base_err *err)
+int kv__repair_order(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries, uint32_t n_queries,
+    uint32_t *ret_order, uint32_t *ret_n, const atomic_bool *cancel, base_err *err)
 {
-    work w[2];
-    const double asked = s->parameters.first;
-    int r = 0;
-    *ret_recall = 0;
-    for (int pass = 0; pass < 2; pass++) {
-        const uint64_t start = base_clock_ns();
-        const int made = work_init(&w[pass], s, from, to, &(kv_ask){.rank = NULL}, err);
-        if (!r) r = made;
-        s->parameters.first = pass ? share : 0;
-        if (!r) r = find_signal(s, &w[pass], from, to, queries, n_queries, cancel, err);
-        if (!r) r = score_signal(s, &w[pass], from, to, cancel, err);
-        if (!r && kv_ranker_reserve(&s->ranker, s->n))
-            r = base_fail(err, BASE_E_NOMEM, "no memory to rank %u rows", s->n);
-        w[pass].choice.set.n_lanes = s->n_lanes;
-        if (!r) order_set(s, &w[pass]);
-        ret_ms[pass] = (double)(base_clock_ns() - start) / 1e6;
+    work w;
+    int r = work_init(&w, s, from, to, &(kv_ask){.rank = NULL}, err);
+    if (!r) r = find_signal(s, &w, from, to, queries, n_queries, cancel, err);
+    if (!r) r = score_signal(s, &w, from, to, cancel, err);
+    if (!r && kv_ranker_reserve(&s->ranker, s->n))
+        r = base_fail(err, BASE_E_NOMEM, "no memory to rank %u rows", s->n);
+    w.choice.set.n_lanes = s->n_lanes;
+    if (!r) {
+        order_set(s, &w);
+        *ret_n = w.choice.set.n_order;
+        memcpy(ret_order, w.choice.set.order, *ret_n * sizeof *ret_order);
     }
-    s->parameters.first = asked;
-    const kv_repair_set *exact = &w[0].choice.set, *first = &w[1].choice.set;
-    uint32_t found = 0;
-    if (k > exact->n_order) k = exact->n_order;
-    for (uint32_t i = 0; i < k && !r; i++)
-        for (uint32_t j = 0; j < k; j++)
-            if (first->order[j] == exact->order[i]) {
-                found++;
-                break;
-            }
-    *ret_recall = k ? (double)found / k : 1;
-    for (int pass = 0; pass < 2; pass++) work_free(&w[pass]);
+    work_free(&w);
     return r;
-}
-
-int kv_session_signal(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries, uint32_t n_queries,
-    uint32_t most, kv_signal *ret, base_err *err)
-{
-    uint32_t places[KV_RECENT_QUERIES];
-    const uint32_t n = choose_places(s, from, to, queries, queries ? n_queries : 0,
-        most < KV_RECENT_QUERIES ? most : KV_RECENT_QUERIES, places);
-    if (!n) return base_fail(err, BASE_E_NOT_FOUND, "no queries of tokens %u to %u were kept", from, to);
-    return kv_signal_pick(&s->recent, places, n, ret, err);
 }

@@ -22,112 +22,6 @@ const char *kv_origin_word(kv_origin o)
     return (unsigned)o < KV_N_ORIGINS ? origin_words[o] : "";
 }
 
-static int forward_model(void *user, const model_batch *batch, base_err *err)
-{
-    return model_forward(user, batch, err);
-}
-
-static int score_model(void *user, const model_score *score, base_err *err)
-{
-    return model_score_rows(user, score, err);
-}
-
-static int bound_model(void *user, const model_bound *bound, base_err *err)
-{
-    return model_bound_sections(user, bound, err);
-}
-
-static void pin_model(void *user, void *memory, size_t n_bytes)
-{
-    model_rows_pin(user, memory, n_bytes);
-}
-
-static void unpin_model(void *user, void *memory)
-{
-    model_rows_unpin(user, memory);
-}
-
-static void bring_model(void *user, const model_rows_view *rows)
-{
-    model_rows_bring(user, rows);
-}
-
-static uint8_t ending_of_model(void *user, int32_t id)
-{
-    const model_tokenizer *t = model_get_tokenizer(user);
-    size_t n = 0;
-    const char *piece = model_tokenizer_piece(t, id, &n);
-    if (model_tokenizer_is_control(t, id)) return KV_ENDING_SENTENCE;
-    return piece ? (uint8_t)kv_ending_of_text(piece, n) : KV_ENDING_NONE;
-}
-
-kv_compute kv_compute_model(model *m)
-{
-    const model_info *info = model_get_info(m);
-    kv_compute c = {
-        .user = m,
-        .forward = forward_model,
-        .score = score_model,
-        .shape = model_get_rows_shape(m),
-        .n_head = info->n_head,
-        .n_embd = info->n_embd,
-        .n_vocab = info->n_vocab,
-        .n_ctx = info->n_ctx,
-        .kernel_version = info->kernel_version,
-        .bound = bound_model,
-        .ending = ending_of_model,
-        .device = {.user = m, .pin = pin_model, .unpin = unpin_model, .bring = bring_model},
-    };
-    memcpy(c.hash, info->hash, sizeof c.hash);
-    return c;
-}
-
-model_rows_view kv__view_of(const kv_session *s, const model_lane_list *lanes)
-{
-    return (model_rows_view){.shape = s->table.shape,
-        .blocks = s->table.rows,
-        .packed = s->table.packed,
-        .n_blocks = s->table.n,
-        .lanes = lanes,
-        .stamps = s->table.stamps};
-}
-
-void kv__bring(const kv_session *s)
-{
-    const model_rows_view rows = kv__view(s);
-    if (s->compute.device.bring) s->compute.device.bring(s->compute.device.user, &rows);
-}
-
-model_rows_view kv__view(const kv_session *s)
-{
-    return kv__view_of(s, s->lists.view);
-}
-
-size_t kv__memory_floats(const kv_session *s)
-{
-    return (size_t)s->compute.shape.n_layer * s->compute.n_head * s->compute.shape.head_dim;
-}
-
-void kv__part_fini(kv_part *p)
-{
-    free(p->spans);
-    free(p->lines);
-    free(p->mass);
-}
-
-kv_part *kv__part_at(const kv_session *s, uint32_t token)
-{
-    size_t from = 0, to = s->n_parts;
-    while (from < to) {
-        const size_t middle = (from + to) / 2;
-        if (s->parts[middle].to <= token)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return from < s->n_parts && s->parts[from].from <= token ? &s->parts[from] : NULL;
-}
-
 int kv__session_allocate(kv_session **ret, const kv_compute *compute, const kv_options *options,
     const kv_observer *observer, base_err *err)
 {
@@ -248,29 +142,6 @@ void kv_session_free(kv_session *s)
     free(s->logits);
     free(s->row_path);
     free(s);
-}
-
-void kv__part_add(kv_session *s, const kv_part *p)
-{
-    base_grow(&s->parts, &s->cap_parts, s->n_parts + 1, sizeof *s->parts);
-    kv_part *part = &s->parts[s->n_parts++];
-    *part = *p;
-    part->spans = NULL;
-    part->lines = NULL;
-    part->mass = NULL;
-    if (p->mass) {
-        const size_t n_mass = (size_t)s->compute.shape.n_layer * p->n_mass;
-        part->mass = base_xmalloc(n_mass * sizeof *part->mass);
-        memcpy(part->mass, p->mass, n_mass * sizeof *part->mass);
-    }
-    if (p->n_spans) {
-        part->spans = base_xmalloc(p->n_spans * sizeof *part->spans);
-        memcpy(part->spans, p->spans, p->n_spans * sizeof *part->spans);
-    }
-    if (p->n_lines) {
-        part->lines = base_xmalloc(p->n_lines * sizeof *part->lines);
-        memcpy(part->lines, p->lines, p->n_lines * sizeof *part->lines);
-    }
 }
 
 int kv_session_evict(kv_session *s, const atomic_bool *cancel, base_err *err)
@@ -442,4 +313,53 @@ int kv_session_fork(const kv_session *s, kv_session **ret, const kv_observer *ob
     f->n_journal = s->n_journal;
     *ret = f;
     return 0;
+}
+
+int kv_session_apply(kv_session *s, const kv_plan *plan, base_err *err)
+{
+    /* Ranks of a pass break the ties of later ones, and a plan does not hold them. */
+    const bool judged = plan->cause == KV_CAUSE_EVICT || plan->cause == KV_CAUSE_PRESSURE;
+    const uint64_t before = s->epoch;
+    int r = judged && !s->automatic ? kv__look_again(s, err) : 0;
+    if (!r) r = kv__apply(s, plan, true, NULL, err);
+    return !r && plan->cause == KV_CAUSE_PRUNE && s->epoch != before ? kv__settled(s, err) : r;
+}
+
+int kv_session_logits(kv_session *s, float *logits, const atomic_bool *cancel, base_err *err)
+{
+    if (!s->n) return base_fail(err, BASE_E_STATE, "an empty session has no next token");
+    if (s->pending != KV_NO_ROW) {
+        const int r = kv__settle(s, cancel, err);
+        if (r) return r;
+    }
+    if (s->logits && s->logits_at == s->n) {
+        memcpy(logits, s->logits, s->compute.n_vocab * sizeof *logits);
+        return 0;
+    }
+    return kv__recompute(s, s->n - 1, NULL, logits, cancel, err);
+}
+
+int kv_session_resume_over(kv_session **ret, const kv_compute *compute, const kv_options *options,
+    const kv_observer *observer, base_err *err)
+{
+    if (!options->row_file) return base_fail(err, BASE_E_USAGE, "there is no row file to resume from");
+    kv_session *s = NULL;
+    int r = kv__session_allocate(&s, compute, options, observer, err);
+    if (r) return r;
+    r = kv__snapshot_read(s, err);
+    if (r) {
+        kv_session_free(s);
+        return r;
+    }
+    s->reused = s->n;
+    kv__bring(s);
+    *ret = s;
+    return 0;
+}
+
+int kv_session_resume(
+    kv_session **ret, model *m, const kv_options *options, const kv_observer *observer, base_err *err)
+{
+    const kv_compute compute = kv_compute_model(m);
+    return kv_session_resume_over(ret, &compute, options, observer, err);
 }

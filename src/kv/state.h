@@ -24,6 +24,7 @@ enum {
     KV_ACTION_NONE = 255,
 };
 #define KV_NO_ROW UINT32_MAX
+struct kv_ask;
 
 /* Why a row is hard; the order is that of giving up when hard rows alone exceed the budget: the last class goes first. */
 typedef enum kv_hard {
@@ -172,7 +173,7 @@ void kv__part_add(kv_session *s, const kv_part *p);        /* copies spans and l
 void kv__part_fini(kv_part *p);
 
 /*
- * append.c: the steps of an append. A segment that does not fit is an error; its record is opened behind the last token; the
+ * stage.c: the steps of an append. A segment that does not fit is an error; its record is opened behind the last token; the
  * rows are staged behind the lists; published, they are part of the sequence, withdrawn, they never were.
  */
 int kv__check_append(const kv_session *s, const kv_segment *g, const int32_t *ids, uint32_t n, base_err *err);
@@ -181,12 +182,14 @@ void kv__publish(kv_session *s, const int32_t *ids, uint32_t n);
 void kv__withdraw(kv_session *s);
 void kv__keep_logits(kv_session *s, const float *logits); /* [n_vocab] behind the last token */
 
-/* snapshot.c: the manifest's bytes, and a fresh session's state from such bytes (any are safe), all but the rows. */
+/* manifest.c: its bytes, and a fresh session's state from such bytes (any are safe), all but the rows. */
 typedef struct kv_manifest_file {
     uint64_t id, n_rows; /* of the row file that it belongs to */
 } kv_manifest_file;
 void kv__manifest_write(const kv_session *s, const kv_manifest_file *file, base_buf *out);
 int kv__manifest_read(kv_session *s, const void *bytes, size_t n, kv_manifest_file *ret_file, base_err *err);
+/* snapshot.c: what kv_session_save left, into a fresh session. */
+int kv__snapshot_read(kv_session *s, base_err *err);
 
 /*
  * heavy.c: adds up what the tokens [from, from + n) attended to, each over the rows that it could read. queries:
@@ -202,7 +205,8 @@ model_lane_list *kv__lists_before(const kv_session *s, uint32_t i, uint32_t slot
  * some. Does nothing without limits.
  */
 int kv__tier(kv_session *s, base_err *err);
-void kv__bury(kv_session *s, const uint64_t *dead); /* their rows are gone from memory and disk */
+bool kv__block_is_computed(const kv_session *s, uint32_t b); /* not below a cut: it has rows to round */
+void kv__bury(kv_session *s, const uint64_t *dead);          /* their rows are gone from memory and disk */
 
 /*
  * deferred.c: whether hidden states fit into what a cut leaves empty; the states of appended tokens [from, from + n) into their slots;
@@ -233,11 +237,22 @@ bool kv__is_bulk(const kv_session *s, const kv_segment *g, uint32_t n);
 bool kv__may_settle(const kv_session *s, const kv_segment *g); /* is the segment, now complete, who asks? */
 int kv__settle(kv_session *s, const atomic_bool *cancel, base_err *err);
 int kv__settled(kv_session *s, base_err *err);
-/* pivot_detect.c: at the first bulk of a model whose cut is not known. */
+/* pivot_detect.c: finds the pivot and writes its file; the same at the first bulk of a model whose cut is not known. */
+int kv__detect_pivot(kv_session *s, const atomic_bool *cancel, base_err *err);
 int kv__detect_when_due(kv_session *s, const kv_segment *g, const atomic_bool *cancel, base_err *err);
-/* append.c: a complete message or result is the newest signal, remembered, and the request when it asks. */
+/* request.c: a complete message or result is the newest signal, remembered, and the request when it asks. */
 int kv__take_signal(
     kv_session *s, kv_origin origin, uint32_t turn, bool is_whole, kv_signal *kept, base_err *err);
+/* What a request that begins at `first` names; else nothing is known of it but its end. */
+int kv__keep_asked(kv_session *s, const kv_segment *g, uint32_t first, const kv_signal *kept, base_err *err);
+/* At most `most` of the kept queries of [from, to), of those named in `queries` when some are; *ret is empty when none was kept. */
+int kv__kept_signal(const kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries,
+    uint32_t n_queries, uint32_t most, kv_signal *ret, base_err *err);
+/* repair.c: kv_session_repair as `ask` says, and the order in which it would take rows (ret_order: [n]). */
+int kv__repair(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries, uint32_t n_queries,
+    const struct kv_ask *ask, const atomic_bool *cancel, base_err *err);
+int kv__repair_order(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries, uint32_t n_queries,
+    uint32_t *ret_order, uint32_t *ret_n, const atomic_bool *cancel, base_err *err);
 /* repair_choose.c: the rows that come with anchor i. */
 void kv__grow(const kv_session *s, uint32_t i, uint32_t *from, uint32_t *to);
 /* heads.c: flags ([n_layer * n_head]) of the n best heads below a layer; of all of them when none is calibrated. */
@@ -294,6 +309,9 @@ int kv__replay(kv_session *s, kv_lists *lists, uint32_t from, const atomic_bool 
  */
 int kv__recompute(
     kv_session *s, uint32_t i, float *queries, float *logits, const atomic_bool *cancel, base_err *err);
+/* draft.c: the forward pass of n tokens behind the sequence, from a phase on; their rows stay in their slots and in no list. */
+int kv__compute_ahead(kv_session *s, const kv_segment *segment, model_batch *batch, const int32_t *ids,
+    uint32_t n, uint32_t phase, uint32_t *phases, base_err *err);
 /* An empty session with everything allocated. */
 int kv__session_allocate(kv_session **ret, const kv_compute *compute, const kv_options *options,
     const kv_observer *observer, base_err *err);

@@ -45,18 +45,6 @@
     .tau_return = 8, .tau_assign = 20, .tau_flow = 60, .tau_dependence = 60
 /* clang-format on */
 
-/* kv_span.marks: what a span is. 0: whoever made it gave it a weight. */
-enum {
-    KV_MARK_CALL = 1,
-    KV_MARK_CONTROL = 2,
-    KV_MARK_RETURN = 4,
-    KV_MARK_ASSIGN = 8,
-    KV_MARK_DEFUSE = 16,
-    KV_MARK_SYMBOL = 32, /* holds a symbol that the request names */
-    KV_MARK_SIGNATURE = 64,
-    KV_MARK_CORE = 128, /* the essential part of a span that is there too, as a whole */
-};
-
 struct kv_parameters;
 struct kv_span;
 

@@ -85,24 +85,8 @@ static int to_disk(kv_session *s, uint32_t b, base_err *err)
     return 0;
 }
 
-void kv__bury(kv_session *s, const uint64_t *dead)
-{
-    for (uint32_t w = 0; w < kv_bits_words(s->n); w++) s->dead[w] |= dead[w];
-    for (uint32_t t = 0; t < s->n; t++)
-        if (kv_bits_get(dead, t)) s->file_row[t] = KV_NO_ROW;
-    for (uint32_t b = 0; b < s->table.n; b++) {
-        const size_t from = (size_t)b * MODEL_ROWS_BLOCK, to = from + MODEL_ROWS_BLOCK;
-        kv_block *block = s->table.blocks[b];
-        if (to > s->n || block->refs != 1 || !kv_block_has_rows(block) ||
-            kv_bits_next(s->dead, from, to, false) < to)
-            continue;
-        kv_block_set_map(block, NULL);
-        kv_table_show(&s->table, (uint32_t)b);
-    }
-}
-
 /* What is not computed has no row to round: a pruned token's slots hold its hidden states (deferred.c). */
-static bool is_computed(const kv_session *s, uint32_t b)
+bool kv__block_is_computed(const kv_session *s, uint32_t b)
 {
     for (uint32_t t = b * MODEL_ROWS_BLOCK; t < (b + 1) * MODEL_ROWS_BLOCK; t++)
         if (s->cut[t]) return false;
@@ -117,7 +101,7 @@ static uint64_t pack_cold(kv_session *s, uint64_t have, uint64_t host)
 {
     for (uint32_t b = 0; b < s->table.n && have > host; b++) {
         const kv_block *block = s->table.blocks[b];
-        if (block->on_disk || block->packed || !is_cold(s, b) || !is_computed(s, b)) continue;
+        if (block->on_disk || block->packed || !is_cold(s, b) || !kv__block_is_computed(s, b)) continue;
         const size_t before = bytes_of(s, block);
         if (!kv_table_pack(&s->table, b)) continue;
         kv__visit_cut(s, b * MODEL_ROWS_BLOCK); /* what is unpacked is not what was packed */
@@ -126,22 +110,6 @@ static uint64_t pack_cold(kv_session *s, uint64_t have, uint64_t host)
             s->file_row[t] = KV_NO_ROW;
     }
     return have;
-}
-
-int kv_session_round(kv_session *s, uint32_t from, base_err *err)
-{
-    int r = 0;
-    for (uint32_t b = from / MODEL_ROWS_BLOCK; (b + 1) * MODEL_ROWS_BLOCK <= s->n && !r; b++) {
-        const uint32_t first = b * MODEL_ROWS_BLOCK, end = first + MODEL_ROWS_BLOCK;
-        if (!is_computed(s, b) || !kv_table_pack(&s->table, b)) continue;
-        r = kv_table_unpack(&s->table, first, end, err);
-        for (uint32_t t = first; t < end; t++) s->file_row[t] = KV_NO_ROW;
-    }
-    kv__visit_cut(s, from);
-    s->holed = true; /* its rows are nobody else's */
-    s->logits_at = 0;
-    s->epoch++;
-    return r;
 }
 
 /* The oldest cold blocks, of `excess` bytes or fewer, are given up: a plan. */

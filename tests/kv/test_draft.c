@@ -13,6 +13,7 @@
 
 #include "base/hash.h"
 #include "kit.h"
+#include "kv/lab.h"
 
 enum { CTX = 3000 };
 

@@ -17,6 +17,7 @@
 #include "base/fs.h"
 #include "base/hash.h"
 #include "kit.h"
+#include "kv/lab.h"
 #include "kv/policy.h"
 #include "kv/reading.h"
 #include "kv/split.h"

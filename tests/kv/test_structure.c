@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "kit.h"
+#include "kv/lab.h"
 #include "kv/state.h"
 
 enum { CTX = 4096 };

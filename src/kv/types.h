@@ -1,0 +1,251 @@
+/*
+ * What a session is told and what it tells: options, segments of text, states, counts. Data only, for the engine, the agent, the screen
+ * and every file of the cache.
+ */
+#ifndef KVIST_KV_TYPES_H
+#define KVIST_KV_TYPES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+typedef struct kv_plan kv_plan;
+typedef struct kv_session kv_session;
+
+typedef struct kv_options {
+    uint32_t budget;        /* active rows per lane after an eviction pass; 0: no limit (full) */
+    const char *policy;     /* a name of kv_policy_list; NULL: "kvist" */
+    int repair;             /* rows a repair may bring back per lane; 0: off; -1: the policy's default */
+    const char *const *set; /* "NAME=VALUE" pairs for the policy, NULL-terminated; may be NULL */
+    uint32_t n_ctx;         /* the session's end; 0: the model's */
+    bool
+        bare; /* a budget that leaves less than a forward pass beside hard rows is taken too: a fork of a comparison */
+    const char
+        *row_file; /* where rows are kept for resume; NULL: memory only. Manifest: "ROW_FILE.manifest" */
+    /*
+     * What kv_session_save_prefix left, of an earlier session of this model: appended ids that equal it from the
+     * sequence's start on cost no forward pass (kv_stats.reused counts them). A missing, damaged or foreign file is no
+     * error: it is not used. Only SYSTEM, SCAFFOLD and INSTRUCTIONS segments are looked up (others carry a signal that
+     * must be computed). NULL: none.
+     */
+    const char *prefix_file;
+    const char
+        *heads_file; /* retrieval heads of this model; missing or foreign: all heads. NULL: all heads */
+    const char *
+        pivot_file; /* where prefill is cut (pivot.h); written when it is detected. NULL: detected anew each session */
+} kv_options;
+
+/* Where tokens come from, for hard protection and for the person who looks. */
+typedef enum kv_origin {
+    KV_ORIGIN_SYSTEM,       /* fixed prompt: hard */
+    KV_ORIGIN_SCAFFOLD,     /* role markers */
+    KV_ORIGIN_INSTRUCTIONS, /* AGENTS.md: hard */
+    KV_ORIGIN_USER,         /* the request: hard while current */
+    KV_ORIGIN_CONTEXT,      /* retrieved excerpts */
+    KV_ORIGIN_TOOL,         /* a tool's result */
+    KV_ORIGIN_ANSWER,       /* what the model wrote */
+    KV_ORIGIN_CALL,         /* ... of it, a tool call */
+    KV_N_ORIGINS
+} kv_origin;
+const char *kv_origin_word(kv_origin o);
+static inline bool kv_origin_is_written(kv_origin o)
+{
+    return o == KV_ORIGIN_ANSWER || o == KV_ORIGIN_CALL;
+}
+
+/* clang-format off */
+/* Why a run was touched (kv.md section 2). X(identifier, "word") */
+#define KV_REASONS(X) \
+    X(PIN, "pin") X(SYSTEM, "system") X(SINK, "sink") X(WINDOW, "window") X(REQUEST, "request") \
+    X(SIGNATURE, "signature") X(CALL, "call") X(CONTROL, "control") X(RETURN, "return") \
+    X(ASSIGN, "assign") X(DEFUSE, "defuse") X(SYMBOL, "symbol") X(NEIGHBOUR, "neighbour") \
+    X(ATTENTION, "attention") X(MEMORY, "memory") X(CENTRALITY, "centrality") X(RESIDUAL, "residual") \
+    X(SENTENCE, "sentence") X(REPAIR_ANCHOR, "repair-anchor") X(REPAIR_BURST, "repair-burst") \
+    X(BUDGET, "budget") X(PRESSURE, "pressure") X(STALE, "stale") X(FAILED, "failed") \
+    X(MANUAL, "manual")
+/* clang-format on */
+#define KV_REASON_ENUM(id, word) KV_REASON_##id,
+typedef enum kv_reason { KV_REASONS(KV_REASON_ENUM) KV_N_REASONS } kv_reason;
+
+/* A span inside a segment that structure protects softly (token offsets from the segment's start). */
+typedef struct kv_span {
+    uint32_t from, to;
+    uint8_t reason; /* KV_REASON_SIGNATURE, KV_REASON_CALL, ... */
+    float weight;   /* order within the soft share; higher stays longer */
+    uint16_t marks; /* KV_MARK_* (structure.h): the policy's own weights order it then; 0: weight does */
+    uint16_t n_flow, n_dependence; /* edges of control flow and of def-use that begin here */
+} kv_span;
+
+/* kv_span.marks: what a span is. 0: whoever made it gave it a weight. */
+enum {
+    KV_MARK_CALL = 1,
+    KV_MARK_CONTROL = 2,
+    KV_MARK_RETURN = 4,
+    KV_MARK_ASSIGN = 8,
+    KV_MARK_DEFUSE = 16,
+    KV_MARK_SYMBOL = 32, /* holds a symbol that the request names */
+    KV_MARK_SIGNATURE = 64,
+    KV_MARK_CORE = 128, /* the essential part of a span that is there too, as a whole */
+};
+
+/*
+ * Executing a log again: what was decided while a segment was appended. Behind each of `stops` (token offsets, ascending) `decide` applies
+ * the logged plans that were made there. of: the tokens it was to have, where a cancel ended it sooner; 0: those given.
+ */
+typedef struct kv_logged {
+    const uint32_t *stops;
+    uint32_t n_stops, of;
+    int (*decide)(void *user, uint32_t n_tokens, base_err *err);
+    void *user;
+} kv_logged;
+
+typedef struct kv_segment {
+    kv_origin origin;
+    uint32_t turn;
+    const kv_span *spans; /* copied */
+    uint32_t n_spans;
+    const uint32_t
+        *lines; /* token offsets where a line starts, ascending (repair grows to lines); copied; or NULL */
+    uint32_t n_lines;
+    /*
+     * Token offsets whose queries say what the segment asks for (identifiers, content words), ascending; copied. They are
+     * kept while the segment is computed, so that kv_session_repair costs no second pass: name here what you will name
+     * there. NULL: the last 32 of a USER segment and an even choice of a TOOL segment.
+     */
+    const uint32_t *queries;
+    uint32_t n_queries;
+    /*
+     * Tokens of all the fresh text (CONTEXT or TOOL) that comes with this segment, which decides whether its prefill is pruned; 0: its
+     * own. A request that follows excerpts asks for all of them.
+     */
+    uint32_t bulk;
+    bool whole; /* will be written again, not only read: prune=excerpts computes it in full */
+    /*
+     * Re-executing a log: the lanes that were computed when the segment was appended (kv_session_lanes); 0: all. The plan that
+     * chose among what was left is applied as it was logged.
+     */
+    uint32_t lanes;
+    const kv_logged *logged; /* NULL: nothing was decided meanwhile */
+    /*
+     * Bits of the vocabulary: the logits behind the segment will be read there only, and are -INFINITY elsewhere. Such logits
+     * are not kept for kv_session_logits. NULL: all are computed.
+     */
+    const uint64_t *only;
+} kv_segment;
+
+/* What decoded tokens read (decode=sentence or page, reading.h), sums since this session object was made. */
+typedef struct kv_reads {
+    uint64_t steps;        /* tokens; those that were computed ahead too */
+    uint64_t live, read;   /* row-lanes that were active, and that were read */
+    uint64_t chosen, kept; /* of sections: row-lanes read, and of them those that the step before read too */
+    uint64_t ns, profile_ns; /* to choose; to make profiles of what was appended */
+    uint64_t profile_bytes;  /* now */
+} kv_reads;
+
+/* Evicted rows that tokens read without bringing them back (visit.h). */
+typedef struct kv_visits {
+    uint64_t tokens; /* whose lanes had rows out */
+    uint64_t rows;   /* row-lanes that visited them */
+} kv_visits;
+
+typedef struct kv_observer {
+    void *user;
+    void (*prefill)(void *user, uint32_t done, uint32_t total); /* may be NULL */
+    void (*plan)(void *user, const kv_plan *plan);              /* before it is applied; may be NULL */
+} kv_observer;
+
+/* Everything below is per lane where it says rows (mean over lanes). */
+typedef struct kv_stats {
+    uint32_t n_tokens, n_ctx, budget, n_lanes;
+    uint32_t dead;                             /* tokens whose rows were given up */
+    uint32_t active, host, barred, protected_; /* rows, mean over lanes; protected_: hard */
+    uint32_t deferred;                         /* rows that were not computed, mean over lanes */
+    uint32_t deferred_tokens;                  /* tokens that have such rows */
+    uint32_t computed_above;         /* tokens left below a cut that a repair or a person had computed */
+    uint32_t active_min, active_max; /* over lanes */
+    uint64_t active_bytes, host_bytes, file_bytes;
+    uint64_t file_waste; /* rows in the file that no token has */
+    uint32_t in_8_bits;  /* tokens whose rows are in 8 bits now (tier=8bit) */
+    /* Of all rows that were packed: root of rounding's square over theirs (keys: about their channel's mean). 0 before. */
+    double key_error, value_error;
+    uint64_t epoch;
+    uint32_t reused;          /* tokens found computed: resumed, or taken from the prefix file */
+    uint32_t computed;        /* tokens that cost a forward pass since this session object was made */
+    double score_ms, plan_ms; /* spent in passes and repairs so far */
+    kv_reads reads;
+} kv_stats;
+
+/* One section as the last decoded token chose: in how many lanes it was read, and how many of its rows, mean over those lanes. */
+typedef struct kv_section {
+    uint32_t from, to, lanes;
+    float rows;
+} kv_section;
+
+/* A person's hand, and facts about text: tokens [from, to). All through plans. */
+typedef enum kv_manual {
+    KV_MANUAL_PIN,
+    KV_MANUAL_UNPIN,
+    KV_MANUAL_DROP,
+    KV_MANUAL_EVICT,
+    KV_MANUAL_PROMOTE
+} kv_manual;
+
+/* Why a token is where it is: score parts of the last pass that looked at it. */
+typedef struct kv_why {
+    bool active_anywhere, pinned, barred, stale;
+    uint32_t lanes_active;
+    uint32_t pivot;                   /* kv_session_cut */
+    uint8_t last_action, last_reason; /* of the last plan run that touched it; last_action 255: none */
+    uint32_t last_turn;
+    /*
+     * Means over lanes, NAN where no pass computed it. attention, memory: mass. rank: place in the order of its lane as a
+     * share (0 stays longest, 1 goes first); cut: the share that stayed, so rank < cut was kept.
+     */
+    float attention, memory, rank, cut;
+} kv_why;
+
+/* What a token is, beside active or host: bits per token, [n_tokens]. */
+enum {
+    KV_STATE_PINNED = 1,
+    KV_STATE_BARRED = 2,
+    KV_STATE_STALE = 4,
+    KV_STATE_HARD = 8,
+    KV_STATE_SOFT = 16,
+    KV_STATE_DEFERRED = 32
+};
+
+/* Score parts per segment and per span of the last pass that looked at them, means over tokens and lanes; NAN where none did. */
+typedef struct kv_score {
+    uint32_t from, to, turn;
+    uint8_t origin,
+        reason; /* reason: the span's; KV_N_REASONS for the whole segment, which comes before its spans */
+    float attention, memory, rank, cut;
+    float active; /* share of its rows that are active */
+} kv_score;
+
+typedef struct kv_policy_info {
+    const char *name, *summary, *parameters; /* "w=32 kernel=7": defaults */
+    const char *source;                      /* where those come from */
+} kv_policy_info;
+
+typedef struct kv_parameter_info {
+    const char *name, *words; /* words: of a parameter that has names for its values; NULL: a number */
+    double least, most;
+} kv_parameter_info;
+
+/*
+ * The structure score (kv.md 5.8) over all segments that have marked spans: the share of their marked tokens that is active, mean
+ * over lanes and segments. chance: the active share of all their tokens, what a choice blind to structure gets. ceiling: what as many
+ * rows could hold at most. core: of the spans' essential parts, else of their whole extents. NAN where there is nothing.
+ */
+enum { KV_STRUCTURE_KINDS = 6 };
+typedef struct kv_structure {
+    uint32_t n_tokens, n_segments; /* marked tokens, segments that have some */
+    double share, chance, ceiling;
+    double of[KV_STRUCTURE_KINDS]; /* share, by kind: kv_structure_word */
+} kv_structure;
+
+enum { KV_DRAFT_MAX = 16 }; /* tokens computed ahead at once */
+
+#endif
