@@ -1,6 +1,6 @@
 /*
  * How fast files become an index: paths on stdin (git ls-files), read below the folder given. Prints one JSON line: bytes, MB/s
- * of parsing with graphs, of a cold index, time of a second start from the store, edits. By hand; numbers go to docs/benchmarks.md.
+ * of parsing with graphs, of a cold index, time of a second start from the store, edits. By hand; numbers go to docs/diary.md.
  */
 #include <malloc.h>
 #include <stdio.h>
