@@ -1,26 +1,21 @@
 /*
- * .git's control files before and after a command (git_guard.c).
+ * What git runs or obeys, before and after a command (git_guard.c).
  */
 #ifndef KVIST_TOOLS_GIT_GUARD_H
 #define KVIST_TOOLS_GIT_GUARD_H
 
-#include "tools/internal.h"
-
-typedef struct tool_guarded {
-    char *path;
-    bool existed;
-    tool_file file;
-} tool_guarded;
+#include "tools/kept.h"
 
 typedef struct tool_git_guard {
-    tool_guarded *items;
-    size_t n, cap;
-    bool is_folder;
+    tool_kept_list kept;
 } tool_git_guard;
 
-void tool__git_guard_take(const tool_root *root, tool_git_guard *ret);
-/* Puts back what changed; *told gets a sentence for each. */
-void tool__git_guard_check(const tool_root *root, const tool_git_guard *g, base_buf *told);
+void tool__git_guard_take(tool_workspace *w, tool_git_guard *ret);
+/*
+ * Compares. What a command planted or changed is moved aside (aside.c), what was there before is put back where its bytes are
+ * held; *told gets a sentence for each. Nothing is overwritten or removed.
+ */
+void tool__git_guard_check(tool_workspace *w, const tool_git_guard *g, base_buf *told);
 void tool__git_guard_free(tool_git_guard *g);
 
 #endif

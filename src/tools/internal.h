@@ -146,6 +146,8 @@ struct tool_workspace {
     base_buf notes;
     char *store; /* undo objects, spilled results */
     char *tmp;   /* the children's; NULL until one runs */
+    char *aside; /* where what commands planted goes; NULL until something does */
+    unsigned n_aside;
     bool store_is_temporary;
     uint32_t n_spilled;
     bool spill_is_counted;
@@ -265,6 +267,14 @@ void tool__undo_turn(tool_undo *u); /* the next record begins a new group; NULL 
  */
 int tool__undo_record(tool_workspace *w, const char *path, const base_buf *before, const base_buf *after,
     mode_t mode, size_t made, char temporary[40], base_err *err);
+
+/* ---- aside.c ---- */
+
+/*
+ * Moves a file, link or folder of the tree out of the way, wholly: *where gets the absolute path where it lies from now on.
+ * Nothing is copied, replaced or removed.
+ */
+int tool__aside_move(tool_workspace *w, const char *path, base_buf *where, base_err *err);
 
 /* ---- git.c ---- */
 

@@ -111,7 +111,7 @@ int tool__shell_run(tool_workspace *w, const tool_call *call, const tool_limits 
     if (ms > most || !base_json_get(call->arguments, "seconds")) ms = most;
     tool_sandbox_plan plan = {.ruleset = -1};
     tool_child c = {0};
-    tool_git_guard guard;
+    tool_git_guard guard = {0};
     base_buf told = {0};
     ret->exit_code = -1;
     if (!command) return tool__shell_prepare(w, call, limits, &(tool_preview){0}, ret, err);
@@ -123,9 +123,9 @@ int tool__shell_run(tool_workspace *w, const tool_call *call, const tool_limits 
     for (char **p = paths; *p; p++) free(*p);
     free(paths);
     if (code) return code;
-    tool__git_guard_take(&w->root, &guard);
+    tool__git_guard_take(w, &guard);
     code = tool__child_run(&plan, command, limits, ms, &c, err);
-    tool__git_guard_check(&w->root, &guard, &told);
+    tool__git_guard_check(w, &guard, &told);
     if (!code) {
         describe_end(&c, ms, ret);
         if (told.len) base_buf_add(&ret->text, told.data, told.len);

@@ -87,6 +87,7 @@ void tool_workspace_close(tool_workspace *w)
     if (w->store_is_temporary && w->store) base_fs_remove(w->store, NULL);
     if (w->tmp) base_fs_remove(w->tmp, NULL);
     free(w->tmp);
+    free(w->aside);
     tool__indexer_close(w->indexer);
     if (w->index) code_index_free(w->index);
     if (w->grammars) code_grammars_close(w->grammars);

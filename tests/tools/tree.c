@@ -37,6 +37,9 @@ void tree_open(tree *t)
     t->w = NULL;
     tool_workspace_options options = {.dir = t->dir, .store = t->store};
     if (tool_workspace_open(&t->w, &options, &err)) fail_msg("%s", err.msg);
+    base_buf aside = {0};
+    base_buf_printf(&aside, "%s/aside", t->base);
+    t->w->aside = base_buf_take(&aside);
 }
 
 void tree_remove(tree *t)
