@@ -355,20 +355,15 @@ static int execute(running *r, base_err *err)
 static void emit_result(const running *r)
 {
     const tool_result *t = &r->result;
-    base_buf changed = {0}, segments = {0};
-    for (char **p = t->changed; p && *p; p++) {
-        base_buf_puts(&changed, changed.len ? "," : "[");
-        base_json_put_str(&changed, *p, strlen(*p));
-    }
-    if (changed.len) base_buf_putc(&changed, ']');
+    size_t n_changed = 0;
+    while (t->changed && t->changed[n_changed]) n_changed++;
+    agent_changed_row *changed = n_changed ? base_xcalloc(n_changed, sizeof *changed) : NULL;
+    agent_shown_row *segments = t->n_segments ? base_xcalloc(t->n_segments, sizeof *segments) : NULL;
+    for (size_t i = 0; i < n_changed; i++) changed[i].path = t->changed[i];
     for (uint32_t i = 0; i < t->n_segments; i++) {
         const tool_segment *s = &t->segments[i];
-        base_buf_printf(
-            &segments, "%s{\"from\":%u,\"to\":%u,\"path\":", segments.len ? "," : "[", s->from, s->to);
-        base_json_put_str(&segments, s->path, strlen(s->path));
-        base_buf_printf(&segments, ",\"version\":\"%s\",\"line\":%u}", s->version, s->line);
+        segments[i] = (agent_shown_row){s->from, s->to, s->path, s->version, s->line};
     }
-    if (segments.len) base_buf_putc(&segments, ']');
     agent__emit(r->a, &(agent_event){.type = AGENT_EVENT_tool_result,
                           .tool_result = {.turn = r->a->turn,
                               .name = r->name,
@@ -379,10 +374,10 @@ static void emit_result(const running *r)
                               .diff = t->diff,
                               .exit_code = t->exit_code,
                               .ms = (int64_t)t->ms,
-                              .changed = changed.data,
-                              .segments = segments.data}});
-    base_buf_free(&changed);
-    base_buf_free(&segments);
+                              .changed = {changed, n_changed},
+                              .segments = {segments, t->n_segments}}});
+    free(changed);
+    free(segments);
     agent__commit(r->a);
 }
 

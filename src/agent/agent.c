@@ -23,13 +23,12 @@ static void on_plan(void *user, const kv_plan *p)
 {
     agent *a = user;
     if (a->telling.replaying) return;
-    base_buf runs = {0}, blob = {0};
-    base_buf_putc(&runs, '[');
+    base_buf blob = {0};
+    agent_run_row *runs = base_xcalloc(p->n_runs + 1, sizeof *runs);
     for (uint32_t i = 0; i < p->n_runs; i++)
-        base_buf_printf(&runs, "%s[%u,%u,\"%s\",\"%s\",%u]", i ? "," : "", p->runs[i].from, p->runs[i].to,
-            kv_action_word((kv_action)p->runs[i].action), kv_reason_word((kv_reason)p->runs[i].reason),
-            p->runs[i].lanes);
-    base_buf_putc(&runs, ']');
+        runs[i] =
+            (agent_run_row){p->runs[i].from, p->runs[i].to, kv_action_word((kv_action)p->runs[i].action),
+                kv_reason_word((kv_reason)p->runs[i].reason), p->runs[i].lanes};
     kv_plan_pack(p, &blob);
     agent__count_plan(a, p);
     agent_event e = {.type = AGENT_EVENT_plan,
@@ -37,7 +36,7 @@ static void on_plan(void *user, const kv_plan *p)
         .blob_n = blob.len,
         .plan = {.turn = a->turn,
             .cause = kv_cause_word(p->cause),
-            .runs = runs.data,
+            .runs = {runs, p->n_runs},
             .evicted = p->evicted,
             .promoted = p->promoted,
             .n = p->n_tokens,
@@ -46,7 +45,7 @@ static void on_plan(void *user, const kv_plan *p)
             .deferred = kv_plan_deferred(p),
             .again = p->replay_from ? p->n_tokens - p->replay_from : 0}};
     agent__emit_behind(a, &e);
-    base_buf_free(&runs);
+    free(runs);
     base_buf_free(&blob);
     if (p->dead)
         agent__notice(a,

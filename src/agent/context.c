@@ -104,6 +104,14 @@ typedef struct excerpt {
     size_t source_from;
 } excerpt;
 
+static void excerpt_free(excerpt *e)
+{
+    base_buf_free(&e->text);
+    free(e->path);
+    free(e->name);
+    free(e->why);
+}
+
 typedef struct gathering {
     agent *a;
     const char *request;
@@ -111,8 +119,9 @@ typedef struct gathering {
     uint32_t n_files; /* whole files that the request named */
     excerpt *excerpts;
     size_t n, cap;
-    base_buf callers;      /* who calls what the request asks about */
-    base_buf caller_items; /* and what the event says of that */
+    base_buf callers;            /* who calls what the request asks about */
+    excerpt lists[MAX_MENTIONS]; /* and what the event says of that */
+    size_t n_lists;
 } gathering;
 
 static bool is_shown(const agent *a, const char *path, uint32_t line, uint32_t line_end)
@@ -190,15 +199,9 @@ static void add_excerpt(gathering *g, const char *path, const char *version, con
     g->left -= tokens < g->left ? tokens : g->left;
 }
 
-static void put_item(base_buf *out, const excerpt *e)
+static agent_excerpt_row row_of(const excerpt *e)
 {
-    base_buf_puts(out, out->len ? ",{\"path\":" : "[{\"path\":");
-    base_json_put_str(out, e->path, strlen(e->path));
-    base_buf_printf(out, ",\"line\":%u,\"end\":%u,\"name\":", e->line, e->line_end);
-    base_json_put_str(out, e->name, strlen(e->name));
-    base_buf_puts(out, ",\"why\":");
-    base_json_put_str(out, e->why, strlen(e->why));
-    base_buf_printf(out, ",\"tokens\":%u}", e->tokens);
+    return (agent_excerpt_row){e->path, e->line, e->line_end, e->name, e->why, e->tokens};
 }
 
 /*
@@ -249,19 +252,19 @@ static bool asks_for_change(const agent *a, const char *request)
 static int append_chosen(gathering *g, base_err *err)
 {
     agent *a = g->a;
-    base_buf items = {0};
+    agent_excerpt_row *items = base_xcalloc(g->n_lists + g->n + 1, sizeof *items);
+    size_t n_items = 0;
     uint32_t expected = agent__count(a, g->request, strlen(g->request));
     if (g->callers.len) expected += agent__count(a, g->callers.data, g->callers.len);
-    base_buf_add(&items, g->caller_items.data, g->caller_items.len);
+    for (size_t i = 0; i < g->n_lists; i++) items[n_items++] = row_of(&g->lists[i]);
     for (size_t i = 0; i < g->n; i++) {
-        put_item(&items, &g->excerpts[i]);
+        items[n_items++] = row_of(&g->excerpts[i]);
         expected += agent__count(a, g->excerpts[i].text.data, g->excerpts[i].text.len);
     }
-    base_buf_putc(&items, ']');
-    if (g->n || g->callers.len)
-        agent__emit(a,
-            &(agent_event){.type = AGENT_EVENT_context, .context = {.turn = a->turn, .items = items.data}});
-    base_buf_free(&items);
+    if (n_items)
+        agent__emit(a, &(agent_event){.type = AGENT_EVENT_context,
+                           .context = {.turn = a->turn, .items = {items, n_items}}});
+    free(items);
     a->has_excerpts = g->n > 0;
     agent__expect(a, expected);
     const bool whole = asks_for_change(a, g->request);
@@ -289,14 +292,8 @@ static int append_chosen(gathering *g, base_err *err)
     else if (!rc && !a->fix.wanted)
         rc = append_names(g, err);
     base_buf_free(&g->callers);
-    base_buf_free(&g->caller_items);
-    for (size_t i = 0; i < g->n; i++) {
-        excerpt *e = &g->excerpts[i];
-        base_buf_free(&e->text);
-        free(e->path);
-        free(e->name);
-        free(e->why);
-    }
+    for (size_t i = 0; i < g->n_lists; i++) excerpt_free(&g->lists[i]);
+    for (size_t i = 0; i < g->n; i++) excerpt_free(&g->excerpts[i]);
     free(g->excerpts);
     return rc;
 }
@@ -463,14 +460,12 @@ static void add_callers(gathering *g, const char *name)
         if (n_lines - 1 < n) base_buf_printf(&text, "- and %u more\n", n - (n_lines - 1));
         const uint32_t tokens = agent__count(a, text.data, text.len);
         base_buf_printf(&about, "%u caller%s of %s", n, n > 1 ? "s" : "", name);
-        char why[] = "the request asks who calls it";
-        const excerpt item = {.path = places[0].path,
-            .name = about.data,
-            .why = why,
+        g->lists[g->n_lists++] = (excerpt){.path = base_xstrdup(places[0].path),
+            .name = base_xstrdup(about.data),
+            .why = base_xstrdup("the request asks who calls it"),
             .line = places[0].line,
             .line_end = places[0].line_end,
             .tokens = tokens};
-        put_item(&g->caller_items, &item);
         base_buf_add(&g->callers, text.data, text.len);
         base_buf_putc(&g->callers, '\n');
         g->left -= tokens < g->left ? tokens : g->left;

@@ -2,9 +2,10 @@
  * Everything that happens is an event. The agent emits them; the log stores exactly them; the screen, --json and replay are pure
  * functions of (events, UI state, size). --json promises these fields to scripts.
  *
- * One table: EVENT(name, fields) with fields S (string), I (integer), D (number), B (boolean), J (raw JSON text: an array
- * or object). The struct, the names, the JSON writer and the reader are expanded from it. Optional strings are NULL and are
- * left out of the JSON; so are J fields.
+ * Two tables. LIST(name, shape, fields): a row of a list; EVENT(name, fields): an event. Fields: S (string), I (integer), N (integer
+ * that is left out when it is 0), D (number), B (boolean), J (raw JSON text of an object), L(row, name) (a list of such rows). The
+ * structs, the names, the JSON writer, the reader, copy and free are expanded from them. Optional strings, J fields and lists are
+ * NULL and left out of the JSON.
  */
 #ifndef KVIST_AGENT_EVENT_H
 #define KVIST_AGENT_EVENT_H
@@ -16,13 +17,29 @@
 #include "base/err.h"
 #include "base/json.h"
 
+/*
+ * In JSON a row of shape OBJECT is {"path":...}, one of shape ARRAY [from,to,...] with null for what is missing, and one of shape PLAIN its
+ * only field. A number that is missing from an ARRAY reads as -1 (I) or NAN (D, P: two decimals).
+ */
 /* clang-format off */
-#define AGENT_EVENTS(EVENT, S, I, D, B, J)                                                                             \
+#define AGENT_LISTS(LIST, S, I, N, D, P)                                                                               \
+    LIST(id, PLAIN, I(id))                                                                                             \
+    LIST(length, PLAIN, I(n))                                                                                          \
+    LIST(changed, PLAIN, S(path))                                                                                      \
+    LIST(excerpt, OBJECT, S(path) I(line) I(end) S(name) S(why) I(tokens))                                             \
+    LIST(place, OBJECT, S(name) S(status) S(path) N(line) N(end) S(text))                                              \
+    LIST(shown, OBJECT, I(from) I(to) S(path) S(version) I(line))                                                      \
+    LIST(run, ARRAY, I(from) I(to) S(action) S(reason) I(lanes))                                                       \
+    LIST(visitor, ARRAY, I(from) I(to) S(name) P(share))                                                               \
+    LIST(score, ARRAY, I(from) I(to) S(origin) S(reason) D(attention) D(memory) D(rank) D(cut) D(active))              \
+    LIST(section, ARRAY, I(from) I(to) I(lanes))
+
+#define AGENT_EVENTS(EVENT, S, I, N, D, B, J, L)                                                                             \
     EVENT(session, I(schema) S(id) S(parent) S(model) S(model_hash) S(policy) I(budget) I(n_ctx) I(n_lanes) I(row_bytes) S(mode) S(root) S(branch) I(time_ms) S(version) J(settings)) \
     EVENT(user, I(turn) S(text) I(time_ms))                                                                            \
-    EVENT(append, I(turn) I(from) I(n) S(origin) S(label) S(path) I(line) I(line_end) S(version) S(text) J(ids) J(lens) J(lanes) J(segment)) \
+    EVENT(append, I(turn) I(from) I(n) S(origin) S(label) S(path) I(line) I(line_end) S(version) S(text) L(id, ids) L(length, lens) N(lanes) J(segment)) \
     EVENT(span, I(from) I(to) S(reason) D(weight) I(marks) I(flow) I(dependence))                                      \
-    EVENT(context, I(turn) J(items))                                                                                   \
+    EVENT(context, I(turn) L(excerpt, items))                                                                                   \
     EVENT(prefill, I(turn) I(done) I(total))                                                                           \
     EVENT(token, I(id) I(index) S(text) S(origin))                                                                     \
     EVENT(mask, I(turn) I(index) S(wanted) S(took))                                                                    \
@@ -30,13 +47,13 @@
     EVENT(approval_request, I(turn) S(name) S(headline) S(detail) S(power))                                            \
     EVENT(approval, I(turn) S(decision) S(reason))                                                                     \
     EVENT(tool_output, I(turn) S(text))                                                                                \
-    EVENT(tool_result, I(turn) S(name) S(status) I(bytes) S(text) S(summary) S(diff) I(exit_code) I(ms) J(changed) J(segments)) \
+    EVENT(tool_result, I(turn) S(name) S(status) I(bytes) S(text) S(summary) S(diff) I(exit_code) I(ms) L(changed, changed) L(shown, segments)) \
     EVENT(answer, I(turn) S(text))                                                                                     \
-    EVENT(places, I(turn) J(items))                                                                                    \
-    EVENT(plan, I(turn) S(cause) J(runs) I(evicted) I(promoted) I(n) D(score_ms) D(plan_ms) I(deferred) I(again))                   \
-    EVENT(visits, I(turn) I(tokens) D(rows) J(items))                                                                  \
-    EVENT(scores, I(turn) J(spans))                                                                                    \
-    EVENT(sections, I(turn) I(index) I(lanes) J(items))                                                                \
+    EVENT(places, I(turn) L(place, items))                                                                                    \
+    EVENT(plan, I(turn) S(cause) L(run, runs) I(evicted) I(promoted) I(n) D(score_ms) D(plan_ms) I(deferred) I(again))                   \
+    EVENT(visits, I(turn) I(tokens) D(rows) L(visitor, items))                                                                  \
+    EVENT(scores, I(turn) L(score, spans))                                                                                    \
+    EVENT(sections, I(turn) I(index) I(lanes) L(section, items))                                                                \
     EVENT(ledger, I(turn) I(new) I(reused) I(generated) I(evicted) I(promoted) I(protected) I(active) I(host) I(budget) I(n) I(ctx) D(prefill_s) D(decode_tps) I(drafted) I(accepted) I(active_bytes) I(host_bytes) S(why) D(structure) D(chance) D(ceiling) D(read) D(kept) I(deferred) D(spared) I(computed) I(unread)) \
     EVENT(snapshot, I(turn) I(n) I(bytes))                                                                             \
     EVENT(candidate, I(turn) I(number) I(of) S(status) S(headline) S(text) S(output) I(tokens) I(shared) I(ms))        \
@@ -49,31 +66,41 @@
 /* clang-format on */
 
 #define AGENT_EVENT_ID(name, fields) AGENT_EVENT_##name,
-#define AGENT_FIELD_NOTHING(name)
+#define AGENT_NO_FIELD(...)
 typedef enum agent_event_type {
-    AGENT_EVENTS(AGENT_EVENT_ID, AGENT_FIELD_NOTHING, AGENT_FIELD_NOTHING, AGENT_FIELD_NOTHING,
-        AGENT_FIELD_NOTHING, AGENT_FIELD_NOTHING) AGENT_N_EVENTS
+    AGENT_EVENTS(AGENT_EVENT_ID, AGENT_NO_FIELD, AGENT_NO_FIELD, AGENT_NO_FIELD, AGENT_NO_FIELD,
+        AGENT_NO_FIELD, AGENT_NO_FIELD, AGENT_NO_FIELD) AGENT_N_EVENTS
 } agent_event_type;
 
-#define AGENT_FIELD_S(name) const char *name;
-#define AGENT_FIELD_I(name) int64_t name;
-#define AGENT_FIELD_D(name) double name;
-#define AGENT_FIELD_B(name) bool name;
-#define AGENT_FIELD_J(name) const char *name;
+#define AGENT_FIELD_S(name)      const char *name;
+#define AGENT_FIELD_I(name)      int64_t name;
+#define AGENT_FIELD_D(name)      double name;
+#define AGENT_FIELD_B(name)      bool name;
+#define AGENT_FIELD_L(row, name) agent_##row##_list name;
+#define AGENT_LIST_STRUCT(name, shape, fields)                                                               \
+    typedef struct agent_##name##_row {                                                                      \
+        fields                                                                                               \
+    } agent_##name##_row;                                                                                    \
+    typedef struct agent_##name##_list {                                                                     \
+        const agent_##name##_row *rows; /* [n]; NULL: there is no list */                                    \
+        size_t n;                                                                                            \
+    } agent_##name##_list;
+AGENT_LISTS(AGENT_LIST_STRUCT, AGENT_FIELD_S, AGENT_FIELD_I, AGENT_FIELD_I, AGENT_FIELD_D, AGENT_FIELD_D)
+
 #define AGENT_EVENT_STRUCT(name, fields)                                                                     \
     struct {                                                                                                 \
         fields                                                                                               \
     } name;
 
-/* Strings belong to whoever made the event and live as long as it (agent_event_read: as its document). */
+/* Strings and rows belong to whoever made the event and live as long as it (agent_event_read: as its document). */
 typedef struct agent_event {
     agent_event_type type;
     uint64_t seq;     /* place in the session, from 1; given by the agent */
     const void *blob; /* plan: the packed kv_plan; stored beside the JSON, not in it */
     size_t blob_n;
     union {
-        AGENT_EVENTS(
-            AGENT_EVENT_STRUCT, AGENT_FIELD_S, AGENT_FIELD_I, AGENT_FIELD_D, AGENT_FIELD_B, AGENT_FIELD_J)
+        AGENT_EVENTS(AGENT_EVENT_STRUCT, AGENT_FIELD_S, AGENT_FIELD_I, AGENT_FIELD_I, AGENT_FIELD_D,
+            AGENT_FIELD_B, AGENT_FIELD_S, AGENT_FIELD_L)
     };
 } agent_event;
 
@@ -83,7 +110,7 @@ int64_t agent_event_turn(const agent_event *e); /* -1: its type has none (token,
 /* One JSON object without newline: {"event":"token","id":5,...}; the bytes that --json prints and the log stores. */
 void agent_event_write(const agent_event *e, base_buf *out);
 
-/* The reverse; the event's strings live in *ret_doc. J fields become pointers into fresh text owned by the document holder. */
+/* The reverse; the event's strings and rows live in *ret_doc. A list's rows of another shape are left out. */
 typedef struct agent_event_doc agent_event_doc;
 int agent_event_read(const char *json, size_t n, agent_event *ret, agent_event_doc **ret_doc, base_err *err);
 void agent_event_doc_free(agent_event_doc *d);

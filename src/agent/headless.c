@@ -75,35 +75,6 @@ static void print_ledger(const agent_event *e)
     fputc('\n', stderr);
 }
 
-static void print_item_texts(const char *json, const char *prefix)
-{
-    base_json_doc *doc = NULL;
-    if (!json || base_json_parse(json, strlen(json), &doc, NULL)) return;
-    for (const base_json *v = base_json_root(doc)->first; v; v = v->next) {
-        const char *text = base_json_str(v, "text", "");
-        fputs(prefix, stderr);
-        print_clean(stderr, text, strlen(text));
-        fputc('\n', stderr);
-    }
-    base_json_free(doc);
-}
-
-static void print_context(const char *json)
-{
-    base_json_doc *doc = NULL;
-    if (!json || base_json_parse(json, strlen(json), &doc, NULL)) return;
-    for (const base_json *v = base_json_root(doc)->first; v; v = v->next) {
-        base_buf line = {0};
-        base_buf_printf(&line, "context: %s:%lld-%lld %s", base_json_str(v, "path", ""),
-            (long long)base_json_int(v, "line", 0), (long long)base_json_int(v, "end", 0),
-            base_json_str(v, "name", ""));
-        print_clean(stderr, line.data, line.len);
-        fputc('\n', stderr);
-        base_buf_free(&line);
-    }
-    base_json_free(doc);
-}
-
 static void tell(const char *prefix, const char *text)
 {
     size_t n = text ? strlen(text) : 0;
@@ -111,6 +82,23 @@ static void tell(const char *prefix, const char *text)
     fputs(prefix, stderr);
     if (n) print_clean(stderr, text, n);
     fputc('\n', stderr);
+}
+
+static void print_places(const agent_place_list *places)
+{
+    for (size_t i = 0; i < places->n; i++) tell("place: ", places->rows[i].text);
+}
+
+static void print_context(const agent_excerpt_list *items)
+{
+    for (size_t i = 0; i < items->n; i++) {
+        const agent_excerpt_row *r = &items->rows[i];
+        base_buf line = {0};
+        base_buf_printf(
+            &line, "context: %s:%lld-%lld %s", r->path, (long long)r->line, (long long)r->end, r->name);
+        tell("", line.data);
+        base_buf_free(&line);
+    }
 }
 
 static void on_event(void *user, const agent_event *e)
@@ -151,8 +139,8 @@ static void on_event(void *user, const agent_event *e)
         if (e->tool_result.summary) tell("  ", e->tool_result.summary);
         if (strcmp(e->tool_result.status, "ok") && !e->tool_result.summary) tell("  ", e->tool_result.text);
         break;
-    case AGENT_EVENT_context: print_context(e->context.items); break;
-    case AGENT_EVENT_places: print_item_texts(e->places.items, "place: "); break;
+    case AGENT_EVENT_context: print_context(&e->context.items); break;
+    case AGENT_EVENT_places: print_places(&e->places.items); break;
     case AGENT_EVENT_append: /* a new message: what was held back of the last answer was no answer */
         agent_stream_forget(&s->stream);
         break;

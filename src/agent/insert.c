@@ -35,19 +35,18 @@ static char *describe_segment(const kv_segment *g, uint32_t of)
 static void emit_append(agent *a, const agent_text *t, const kv_segment *g, uint32_t from, const int32_t *ids,
     uint32_t n, uint32_t n_all)
 {
-    base_buf id_list = {0}, lens = {0}, text = {0}, lanes = {0};
+    base_buf text = {0};
+    agent_id_row *id_rows = base_xcalloc(n + 1, sizeof *id_rows);
+    agent_length_row *lens = base_xcalloc(n + 1, sizeof *lens);
     char *segment = describe_segment(g, n < n_all ? n_all : 0);
     const uint32_t computed = a->engine->ops->lanes ? a->engine->ops->lanes(a->engine, from + n - 1) : 0;
-    if (computed) base_buf_printf(&lanes, "%u", computed);
     for (uint32_t i = 0; i < n; i++) {
         size_t len = 0;
         const char *piece = a->engine->ops->piece(a->engine, ids[i], &len);
-        base_buf_printf(&id_list, "%s%d", i ? "," : "[", ids[i]);
-        base_buf_printf(&lens, "%s%zu", i ? "," : "[", piece ? len : 0);
+        id_rows[i].id = ids[i];
+        lens[i].n = piece ? (int64_t)len : 0;
         if (piece) base_buf_add(&text, piece, len);
     }
-    base_buf_puts(&id_list, n ? "]" : "[]");
-    base_buf_puts(&lens, n ? "]" : "[]");
     agent__emit(a, &(agent_event){.type = AGENT_EVENT_append,
                        .append = {.turn = a->turn,
                            .from = from,
@@ -59,14 +58,13 @@ static void emit_append(agent *a, const agent_text *t, const kv_segment *g, uint
                            .line_end = t->line_end,
                            .version = t->version,
                            .text = text.data ? text.data : "",
-                           .ids = id_list.data,
-                           .lens = lens.data,
-                           .lanes = lanes.data,
+                           .ids = {id_rows, n},
+                           .lens = {lens, n},
+                           .lanes = computed,
                            .segment = segment}});
     free(segment);
-    base_buf_free(&lanes);
-    base_buf_free(&id_list);
-    base_buf_free(&lens);
+    free(id_rows);
+    free(lens);
     base_buf_free(&text);
 }
 

@@ -129,28 +129,17 @@ static void emit_scores(agent *a)
     kv_score *scores = base_xcalloc(MAX_SCORES, sizeof *scores);
     uint32_t n = a->engine->ops->scores(a->engine, scores, MAX_SCORES);
     if (n > MAX_SCORES) n = MAX_SCORES;
-    base_buf out = {0};
-    base_buf_putc(&out, '[');
+    agent_score_row *rows = base_xcalloc(n + 1, sizeof *rows);
     for (uint32_t i = 0; i < n; i++) {
         const kv_score *s = &scores[i];
-        base_buf_printf(
-            &out, "%s[%u,%u,\"%s\",", i ? "," : "", s->from, s->to, kv_origin_word((kv_origin)s->origin));
-        if (s->reason < KV_N_REASONS)
-            base_buf_printf(&out, "\"%s\"", kv_reason_word((kv_reason)s->reason));
-        else
-            base_buf_puts(&out, "null");
-        const float values[] = {s->attention, s->memory, s->rank, s->cut, s->active};
-        for (size_t v = 0; v < sizeof values / sizeof *values; v++) {
-            base_buf_putc(&out, ',');
-            base_json_put_num(&out, (double)values[v]);
-        }
-        base_buf_putc(&out, ']');
+        rows[i] = (agent_score_row){s->from, s->to, kv_origin_word((kv_origin)s->origin),
+            s->reason < KV_N_REASONS ? kv_reason_word((kv_reason)s->reason) : NULL, (double)s->attention,
+            (double)s->memory, (double)s->rank, (double)s->cut, (double)s->active};
     }
-    base_buf_putc(&out, ']');
     if (n)
         agent__emit(
-            a, &(agent_event){.type = AGENT_EVENT_scores, .scores = {.turn = a->turn, .spans = out.data}});
-    base_buf_free(&out);
+            a, &(agent_event){.type = AGENT_EVENT_scores, .scores = {.turn = a->turn, .spans = {rows, n}}});
+    free(rows);
     free(scores);
 }
 
@@ -160,19 +149,18 @@ static void emit_sections(agent *a, const kv_stats *s)
     uint32_t n = a->engine->ops->sections ? a->engine->ops->sections(a->engine, NULL, 0) : 0;
     if (!n || s->reads.steps == a->ledger.reads.steps) return;
     kv_section *sections = base_xcalloc(n, sizeof *sections);
-    base_buf out = {0};
+    agent_section_row *rows = base_xcalloc(n, sizeof *rows);
+    size_t n_rows = 0;
     a->engine->ops->sections(a->engine, sections, n);
     for (uint32_t i = 0; i < n; i++)
         if (sections[i].lanes)
-            base_buf_printf(&out, "%s[%u,%u,%u]", out.len ? "," : "[", sections[i].from, sections[i].to,
-                sections[i].lanes);
-    base_buf_puts(&out, out.len ? "]" : "[]");
+            rows[n_rows++] = (agent_section_row){sections[i].from, sections[i].to, sections[i].lanes};
     agent__emit(a, &(agent_event){.type = AGENT_EVENT_sections,
                        .sections = {.turn = a->turn,
                            .index = s->n_tokens ? s->n_tokens - 1 : 0,
                            .lanes = s->n_lanes,
-                           .items = out.data}});
-    base_buf_free(&out);
+                           .items = {rows, n_rows}}});
+    free(rows);
     free(sections);
 }
 

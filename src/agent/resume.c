@@ -33,11 +33,12 @@ typedef struct history {
     uint32_t n; /* tokens logged so far */
     uint32_t snapshot_n;
     uint64_t snapshot_seq, last_seq;
-    char *model_hash, *segments; /* of the last tool result, until its append */
-    bool turn_open;              /* begun, and its end is not logged: its process died */
-    bool executing;              /* second pass */
-    bool behind;                 /* second pass, and behind what the engine has */
-    uint64_t from_seq;           /* second pass: what lies before is in the engine already */
+    char *model_hash;
+    agent_event *result; /* the last tool result, until its append */
+    bool turn_open;      /* begun, and its end is not logged: its process died */
+    bool executing;      /* second pass */
+    bool behind;         /* second pass, and behind what the engine has */
+    uint64_t from_seq;   /* second pass: what lies before is in the engine already */
     int rc;
     base_err *err;
 } history;
@@ -165,28 +166,22 @@ static void compute(history *h)
 }
 
 /* What was done to which tokens and why: later passes go by it (a repaired row stays for its turn), and the blob has flips only. */
-static void read_runs(kv_plan *p, const char *json)
+static void read_runs(kv_plan *p, const agent_run_list *runs)
 {
-    base_json_doc *doc = NULL;
-    if (!json || base_json_parse(json, strlen(json), &doc, NULL)) return;
-    for (const base_json *v = base_json_root(doc)->first; v; v = v->next) {
-        const base_json *field[5];
-        for (size_t i = 0; i < 5; i++) field[i] = base_json_at(v, i);
-        if (!field[4] || field[0]->integer < 0 || field[0]->integer >= field[1]->integer ||
-            field[1]->integer > p->n_tokens || field[4]->integer < 0)
-            continue;
-        kv_plan_add_run(p, (uint32_t)field[0]->integer, (uint32_t)field[1]->integer,
-            action_of(field[2]->string), (kv_reason)reason_of(field[3]->string), (uint32_t)field[4]->integer);
+    for (size_t i = 0; i < runs->n; i++) {
+        const agent_run_row *r = &runs->rows[i];
+        if (r->from < 0 || r->from >= r->to || r->to > p->n_tokens || r->lanes < 0) continue;
+        kv_plan_add_run(p, (uint32_t)r->from, (uint32_t)r->to, action_of(r->action),
+            (kv_reason)reason_of(r->reason), (uint32_t)r->lanes);
     }
-    base_json_free(doc);
 }
 
-static void take_plan(history *h, const char *runs, const void *blob, size_t n)
+static void take_plan(history *h, const agent_event *e)
 {
     kv_plan *p = NULL;
     logged_run *r = h->n_runs ? &h->runs[h->n_runs - 1] : NULL;
-    if (!r || !blob || kv_plan_unpack(blob, n, &p, NULL)) return;
-    if (!p->n_runs) read_runs(p, runs);
+    if (!r || !e->blob || kv_plan_unpack(e->blob, e->blob_n, &p, NULL)) return;
+    if (!p->n_runs) read_runs(p, &e->plan.runs);
     base_grow(&r->plans, &r->cap_plans, r->n_plans + 1, sizeof *r->plans);
     r->plans[r->n_plans++] = p;
 }
@@ -219,20 +214,19 @@ static void cut_back(history *h, uint32_t n)
 
 /* --- what the agent itself remembers ------------------------------------------------------------------------------------ */
 
-static void restore_segments(agent *a, size_t piece, const char *json)
+static void restore_segments(agent *a, size_t piece, const agent_shown_list *segments)
 {
-    base_json_doc *doc = NULL;
-    if (!json || base_json_parse(json, strlen(json), &doc, NULL)) return;
-    for (const base_json *s = base_json_root(doc)->first; s; s = s->next) {
-        const char *path = base_json_str(s, "path", NULL), *version = base_json_str(s, "version", "");
-        uint32_t line = (uint32_t)base_json_int(s, "line", 0);
-        if (!path) continue;
-        agent_text t = {
-            .origin = KV_ORIGIN_TOOL, .path = path, .version = version, .line = line, .line_end = line};
+    for (size_t i = 0; i < segments->n; i++) {
+        const agent_shown_row *s = &segments->rows[i];
+        if (!s->path) continue;
+        agent_text t = {.origin = KV_ORIGIN_TOOL,
+            .path = s->path,
+            .version = s->version ? s->version : "",
+            .line = (uint32_t)s->line,
+            .line_end = (uint32_t)s->line};
         agent__add_piece(a, &t, a->transcript.pieces[piece].from, a->transcript.pieces[piece].to);
-        tool_workspace_mark_shown(a->workspace, path, version);
+        tool_workspace_mark_shown(a->workspace, t.path, t.version);
     }
-    base_json_free(doc);
 }
 
 static void restore_piece(history *h, const agent_event *e, uint64_t seq)
@@ -248,10 +242,10 @@ static void restore_piece(history *h, const agent_event *e, uint64_t seq)
     size_t piece =
         agent__add_piece(a, &t, (uint32_t)e->append.from, (uint32_t)(e->append.from + e->append.n));
     if (t.path && t.version) tool_workspace_mark_shown(a->workspace, t.path, t.version);
-    if (t.origin == KV_ORIGIN_TOOL && h->segments && !t.path) restore_segments(a, piece, h->segments);
-    if (t.origin == KV_ORIGIN_TOOL) {
-        free(h->segments);
-        h->segments = NULL;
+    if (t.origin == KV_ORIGIN_TOOL && h->result) {
+        if (!t.path) restore_segments(a, piece, &h->result->tool_result.segments);
+        agent_event_free(h->result);
+        h->result = NULL;
     }
     if (t.origin == KV_ORIGIN_SCAFFOLD) a->transcript.open_role = agent__find_open(a);
 }
@@ -284,12 +278,10 @@ static void take_segment(logged_run *r, const char *json)
 
 static void take_append(history *h, const agent_event *e)
 {
-    base_json_doc *doc = NULL;
-    if (!e->append.ids || base_json_parse(e->append.ids, strlen(e->append.ids), &doc, NULL)) return;
+    if (!e->append.ids.rows) return;
     logged_run *r = add_run(h, origin_of(e->append.origin), (uint32_t)e->append.turn);
-    r->lanes = e->append.lanes ? (uint32_t)strtoul(e->append.lanes, NULL, 10) : 0;
-    for (const base_json *v = base_json_root(doc)->first; v; v = v->next) add_id(h, r, (int32_t)v->integer);
-    base_json_free(doc);
+    r->lanes = e->append.lanes > 0 ? (uint32_t)e->append.lanes : 0;
+    for (size_t i = 0; i < e->append.ids.n; i++) add_id(h, r, (int32_t)e->append.ids.rows[i].id);
     take_segment(r, e->append.segment);
 }
 
@@ -352,7 +344,7 @@ static bool on_event(
     case AGENT_EVENT_span: take_span(h, &e); break;
     case AGENT_EVENT_token: take_token(h, &e, turn); break;
     case AGENT_EVENT_plan:
-        if (h->behind) take_plan(h, e.plan.runs, blob, blob_n);
+        if (h->behind) take_plan(h, &e);
         break;
     case AGENT_EVENT_rewind:
         cut_back(h, (uint32_t)e.rewind.n);
@@ -361,8 +353,8 @@ static bool on_event(
         break;
     case AGENT_EVENT_tool_result:
         if (first) {
-            free(h->segments);
-            h->segments = base_xstrdup(e.tool_result.segments);
+            agent_event_free(h->result);
+            h->result = agent_event_copy(&e);
         }
         break;
     case AGENT_EVENT_ledger:
@@ -440,7 +432,7 @@ int agent__catch_up(agent *a, const agent_options *options, bool *ret_empty, bas
     free_runs(&h);
     free(h.runs);
     free(h.model_hash);
-    free(h.segments);
+    agent_event_free(h.result);
     *ret_empty = !total;
     if (rc || !total) return rc;
     a->engine->ops->set_turn(a->engine, a->turn);

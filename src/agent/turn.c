@@ -194,44 +194,30 @@ static int decode(agent *a, answer *r, const agent_opening *opening, base_err *e
 
 /* --- the answer's places ------------------------------------------------------------------------------------------------ */
 
-static void put_place(base_buf *out, const code_checked *c, bool is_partial)
+static void check_places(agent *a, const char *text, size_t n)
 {
     static const char *const words[] = {[CODE_PLACE_DEFINED] = "defined",
         [CODE_PLACE_FILE] = "file",
         [CODE_PLACE_MENTIONED] = "mentioned",
         [CODE_PLACE_MISSING] = "missing",
         [CODE_PLACE_BAD_LINE] = "bad-line"};
-    base_buf text = {0};
-    code_places_line(c, &text);
-    if (is_partial && c->state == CODE_PLACE_MISSING)
-        base_buf_puts(&text, " as far as it is indexed (not all of it is)");
-    base_buf_puts(out, out->len > 1 ? ",{\"name\":" : "{\"name\":");
-    base_json_put_str(out, c->name, strlen(c->name));
-    base_buf_printf(out, ",\"status\":\"%s\"", words[c->state]);
-    if (c->path) {
-        base_buf_puts(out, ",\"path\":");
-        base_json_put_str(out, c->path, strlen(c->path));
-    }
-    if (c->line) base_buf_printf(out, ",\"line\":%u,\"end\":%u", c->line, c->line_end);
-    base_buf_puts(out, ",\"text\":");
-    base_json_put_str(out, text.data ? text.data : "", text.len);
-    base_buf_putc(out, '}');
-    base_buf_free(&text);
-}
-
-static void check_places(agent *a, const char *text, size_t n)
-{
     code_checked *checked = NULL;
+    agent_place_row items[MAX_PLACES];
+    base_buf texts[MAX_PLACES] = {{0}};
     uint32_t count = code_places_check(tool_workspace_index(a->workspace), text, n, MAX_PLACES, &checked);
-    base_buf items = {0};
-    base_buf_putc(&items, '[');
     bool is_partial = count && tool_workspace_is_partial(a->workspace);
-    for (uint32_t i = 0; i < count; i++) put_place(&items, &checked[i], is_partial);
-    base_buf_putc(&items, ']');
+    for (uint32_t i = 0; i < count; i++) {
+        const code_checked *c = &checked[i];
+        code_places_line(c, &texts[i]);
+        if (is_partial && c->state == CODE_PLACE_MISSING)
+            base_buf_puts(&texts[i], " as far as it is indexed (not all of it is)");
+        items[i] = (agent_place_row){c->name, words[c->state], c->path, c->line, c->line ? c->line_end : 0,
+            texts[i].data ? texts[i].data : ""};
+    }
     if (count)
-        agent__emit(
-            a, &(agent_event){.type = AGENT_EVENT_places, .places = {.turn = a->turn, .items = items.data}});
-    base_buf_free(&items);
+        agent__emit(a,
+            &(agent_event){.type = AGENT_EVENT_places, .places = {.turn = a->turn, .items = {items, count}}});
+    for (uint32_t i = 0; i < count; i++) base_buf_free(&texts[i]);
     code_places_checked_free(checked, count);
 }
 

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "agent/parts.h"
-#include "base/json.h"
 #include "base/mem.h"
 
 enum { TOLD = 3 };
@@ -31,18 +30,15 @@ static uint32_t find_most(const agent *a, const uint32_t *counts, uint32_t n, vi
     return n_most;
 }
 
-static void put_item(base_buf *b, const visited *v, uint64_t rows)
+/* The caller frees. */
+static char *name_of(const agent_piece *p)
 {
-    const agent_piece *p = v->piece;
     base_buf name = {0};
     if (p->path && p->line)
         base_buf_printf(&name, "%s %u-%u", p->path, p->line, p->line_end);
     else
         base_buf_puts(&name, p->path ? p->path : p->label ? p->label : kv_origin_word(p->origin));
-    base_buf_printf(b, "%s[%u,%u,", b->len > 1 ? "," : "", p->from, p->to);
-    base_json_put_str(b, name.data, name.len);
-    base_buf_printf(b, ",%.2f]", (double)v->rows / (double)rows);
-    base_buf_free(&name);
+    return base_buf_take(&name);
 }
 
 void agent__tell_visits(agent *a)
@@ -57,16 +53,20 @@ void agent__tell_visits(agent *a)
     if (visits.tokens && visits.rows) {
         visited most[TOLD];
         const uint32_t n_most = find_most(a, counts, n, most);
-        base_buf items = {0};
-        base_buf_putc(&items, '[');
-        for (uint32_t i = 0; i < n_most; i++) put_item(&items, &most[i], visits.rows);
-        base_buf_putc(&items, ']');
+        agent_visitor_row items[TOLD];
+        char *names[TOLD];
+        for (uint32_t i = 0; i < n_most; i++) {
+            const agent_piece *p = most[i].piece;
+            names[i] = name_of(p);
+            items[i] =
+                (agent_visitor_row){p->from, p->to, names[i], (double)most[i].rows / (double)visits.rows};
+        }
         agent__emit(a, &(agent_event){.type = AGENT_EVENT_visits,
                            .visits = {.turn = a->turn,
                                .tokens = (int64_t)visits.tokens,
                                .rows = (double)visits.rows / (double)visits.tokens / stats.n_lanes,
-                               .items = items.data}});
-        base_buf_free(&items);
+                               .items = {items, n_most}}});
+        for (uint32_t i = 0; i < n_most; i++) free(names[i]);
     }
     free(counts);
 }

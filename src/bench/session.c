@@ -149,26 +149,26 @@ static void emit_plan(maker *m, kv_cause cause)
     p->evicted = (evicted + BENCH_LANES / 2) / BENCH_LANES;
     p->promoted = (promoted + BENCH_LANES / 2) / BENCH_LANES;
     if (!kv_plan_is_empty(p)) {
-        base_buf runs = {0}, blob = {0};
+        base_buf blob = {0};
         add_runs(m, p);
+        agent_run_row *runs = base_xcalloc(p->n_runs + 1, sizeof *runs);
         for (uint32_t i = 0; i < p->n_runs; i++)
-            base_buf_printf(&runs, "%s[%u,%u,\"%s\",\"%s\",%u]", i ? "," : "[", p->runs[i].from,
-                p->runs[i].to, kv_action_word((kv_action)p->runs[i].action),
-                kv_reason_word((kv_reason)p->runs[i].reason), p->runs[i].lanes);
-        base_buf_putc(&runs, ']');
+            runs[i] =
+                (agent_run_row){p->runs[i].from, p->runs[i].to, kv_action_word((kv_action)p->runs[i].action),
+                    kv_reason_word((kv_reason)p->runs[i].reason), p->runs[i].lanes};
         kv_plan_pack(p, &blob);
         emit(m, (agent_event){.type = AGENT_EVENT_plan,
                     .blob = blob.data,
                     .blob_n = blob.len,
                     .plan = {.turn = m->turn,
                         .cause = kv_cause_word(cause),
-                        .runs = runs.data,
+                        .runs = {runs, p->n_runs},
                         .evicted = p->evicted,
                         .promoted = p->promoted,
                         .n = m->n,
                         .score_ms = 150 + 100 * next_random(m),
                         .plan_ms = 5 + 10 * next_random(m)}});
-        base_buf_free(&runs);
+        free(runs);
         base_buf_free(&blob);
     }
     kv_plan_free(p);
@@ -191,17 +191,17 @@ static void append(
     maker *m, uint32_t n, const char *origin, const char *label, const char *path, base_buf *text_out)
 {
     static const char *const reasons[] = {"signature", "call", "control", "return", "assign", "symbol"};
-    base_buf text = {0}, ids = {0}, lens = {0};
+    base_buf text = {0};
+    agent_id_row *ids = base_xcalloc(n + 1, sizeof *ids);
+    agent_length_row *lens = base_xcalloc(n + 1, sizeof *lens);
     const uint32_t from = m->n, line = between(m, 1, 900);
     for (uint32_t i = 0; i < n; i++) {
         size_t before = text.len;
         uint32_t word = any_word(m);
         put_word(&text, word);
-        base_buf_printf(&ids, "%s%u", i ? "," : "[", id_of(word));
-        base_buf_printf(&lens, "%s%zu", i ? "," : "[", text.len - before);
+        ids[i].id = id_of(word);
+        lens[i].n = (int64_t)(text.len - before);
     }
-    base_buf_putc(&ids, ']');
-    base_buf_putc(&lens, ']');
     for (uint32_t done = CHUNK < n ? CHUNK : n;; done = done + CHUNK < n ? done + CHUNK : n) {
         emit(m, (agent_event){
                     .type = AGENT_EVENT_prefill, .prefill = {.turn = m->turn, .done = done, .total = n}});
@@ -220,16 +220,16 @@ static void append(
                 .line_end = path ? line + n / 10 : 0,
                 .version = path ? "78c5dc06dd53414a1deabfcef5528ea2b339e02fc66763e61e60e599daecb844" : NULL,
                 .text = text.data,
-                .ids = ids.data,
-                .lens = lens.data}});
+                .ids = {ids, n},
+                .lens = {lens, n}}});
     for (uint32_t t = from; path && t + 30 < from + n; t += between(m, 10, 25))
         emit(
             m, (agent_event){.type = AGENT_EVENT_span,
                    .span = {.from = t, .to = t + between(m, 1, 6), .reason = reasons[t % 6], .weight = 0.9}});
     if (text_out) base_buf_add(text_out, text.data, text.len);
     base_buf_free(&text);
-    base_buf_free(&ids);
-    base_buf_free(&lens);
+    free(ids);
+    free(lens);
 }
 
 static void append_scaffold(maker *m)
@@ -280,19 +280,15 @@ static void call_tool(maker *m, const char *path)
 
 static void emit_scores(maker *m)
 {
-    base_buf out = {0};
     uint32_t n = 20 + m->turn * 6 < MAX_SCORES ? 20 + m->turn * 6 : MAX_SCORES, step = m->n / n;
+    agent_score_row *rows = base_xcalloc(n, sizeof *rows);
     for (uint32_t i = 0; i < n; i++) {
-        base_buf_printf(&out, "%s[%u,%u,\"tool\",\"call\"", i ? "," : "[", i * step, (i + 1) * step);
-        for (int v = 0; v < 5; v++) {
-            base_buf_putc(&out, ',');
-            base_json_put_num(&out, (double)(float)next_random(m));
-        }
-        base_buf_putc(&out, ']');
+        double x[5];
+        for (int v = 0; v < 5; v++) x[v] = (double)(float)next_random(m);
+        rows[i] = (agent_score_row){i * step, (i + 1) * step, "tool", "call", x[0], x[1], x[2], x[3], x[4]};
     }
-    base_buf_putc(&out, ']');
-    emit(m, (agent_event){.type = AGENT_EVENT_scores, .scores = {.turn = m->turn, .spans = out.data}});
-    base_buf_free(&out);
+    emit(m, (agent_event){.type = AGENT_EVENT_scores, .scores = {.turn = m->turn, .spans = {rows, n}}});
+    free(rows);
 }
 
 static void one_turn(maker *m)
@@ -306,8 +302,9 @@ static void one_turn(maker *m)
     append_scaffold(m);
     emit(m, (agent_event){.type = AGENT_EVENT_context,
                 .context = {.turn = m->turn,
-                    .items = "[{\"path\":\"src/reader.c\",\"line\":820,\"end\":862,\"name\":\"reader_get\","
-                             "\"why\":\"reader get reply (3.1)\",\"tokens\":399}]"}});
+                    .items = {&(agent_excerpt_row){
+                                  "src/reader.c", 820, 862, "reader_get", "reader get reply (3.1)", 399},
+                        1}}});
     for (uint32_t i = between(m, 1, 2); i > 0; i--)
         append(m, between(m, 150, 400), "context", "reader_get", path.data, NULL);
     append(m, 20, "user", "request", NULL, NULL);
@@ -317,12 +314,11 @@ static void one_turn(maker *m)
     for (uint32_t i = between(m, 0, 2); i > 0; i--) call_tool(m, path.data);
     decode(m, between(m, 60, 180), &answer);
     emit(m, (agent_event){.type = AGENT_EVENT_answer, .answer = {.turn = m->turn, .text = answer.data}});
-    emit(m,
-        (agent_event){.type = AGENT_EVENT_places,
-            .places = {.turn = m->turn,
-                .items =
-                    "[{\"name\":\"reader_get\",\"status\":\"defined\",\"path\":\"src/reader.c\",\"line\":820,"
-                    "\"end\":862,\"text\":\"reader_get: src/reader.c:820 (function)\"}]"}});
+    emit(m, (agent_event){.type = AGENT_EVENT_places,
+                .places = {.turn = m->turn,
+                    .items = {&(agent_place_row){"reader_get", "defined", "src/reader.c", 820, 862,
+                                  "reader_get: src/reader.c:820 (function)"},
+                        1}}});
     emit_plan(m, KV_CAUSE_EVICT);
     emit_scores(m);
     emit(m, (agent_event){.type = AGENT_EVENT_ledger,

@@ -43,22 +43,19 @@ static void add_token(labels *l, const char *bytes, size_t n, bool fixed)
 
 static void on_append(labels *l, const agent_event *e)
 {
-    base_json_doc *doc = NULL;
     const char *text = e->append.text ? e->append.text : "",
                *origin = e->append.origin ? e->append.origin : "";
     const size_t n_text = strlen(text);
     const bool fixed = !strcmp(origin, "scaffold") || !strcmp(origin, "system");
     size_t at = 0;
     if (e->append.from != (int64_t)l->n_tokens || e->append.n < 0 || e->append.n > 1 << 24) return;
-    if (!e->append.lens || base_json_parse(e->append.lens, strlen(e->append.lens), &doc, NULL)) doc = NULL;
-    const base_json *lens = doc ? base_json_root(doc) : NULL, *len = lens ? lens->first : NULL;
-    for (int64_t i = 0; i < e->append.n; i++, len = len ? len->next : NULL) {
-        size_t n = len && len->integer > 0 ? (size_t)len->integer : 0;
+    for (int64_t i = 0; i < e->append.n; i++) {
+        const int64_t length = (size_t)i < e->append.lens.n ? e->append.lens.rows[i].n : 0;
+        size_t n = length > 0 ? (size_t)length : 0;
         if (n > n_text - at) n = n_text - at;
         add_token(l, text + at, n, fixed);
         at += n;
     }
-    base_json_free(doc);
     if (strcmp(origin, "user") && strcmp(origin, "tool")) return;
     base_grow(&l->places, &l->cap_places, l->n_places + 1, sizeof *l->places);
     l->places[l->n_places++] = (place){.turn = (uint32_t)e->append.turn,

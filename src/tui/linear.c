@@ -42,13 +42,10 @@ static void line(base_buf *out, tui_linear_text *t, const char *name, const char
     base_buf_putc(out, '\n');
 }
 
-static void put_places(const char *items, tui_linear_text *t, base_buf *out)
+static void put_places(const agent_place_list *places, tui_linear_text *t, base_buf *out)
 {
-    base_json_doc *doc = NULL;
-    if (!items || base_json_parse(items, strlen(items), &doc, NULL)) return;
-    for (const base_json *v = base_json_root(doc)->first; v; v = v->next)
-        line(out, t, "place: ", base_json_str(v, "text", base_json_str(v, "path", "")));
-    base_json_free(doc);
+    for (size_t i = 0; i < places->n; i++)
+        line(out, t, "place: ", places->rows[i].text ? places->rows[i].text : places->rows[i].path);
 }
 
 static void put_answers(const tui_linear_text *t, base_buf *out)
@@ -136,7 +133,7 @@ void tui_linear_event(const agent_event *e, tui_linear_text *t, base_buf *out)
             (long long)e->ledger.evicted, (long long)e->ledger.promoted, (long long)e->ledger.active,
             (long long)e->ledger.budget, e->ledger.decode_tps);
         break;
-    case AGENT_EVENT_places: put_places(e->places.items, t, out); break;
+    case AGENT_EVENT_places: put_places(&e->places.items, t, out); break;
     case AGENT_EVENT_undo: line(out, t, "undo: ", e->undo.summary); break;
     case AGENT_EVENT_notice: line(out, t, "note: ", e->notice.text); break;
     case AGENT_EVENT_error: line(out, t, "error: ", e->error.text); break;

@@ -198,26 +198,18 @@ static void on_append(tui_state *s, const agent_event *e, int64_t now)
     see_turn(s, e->append.turn);
     uint32_t from = (uint32_t)e->append.from, n = (uint32_t)e->append.n;
     if (from < s->n_tokens) tui_journal_truncate(s->journal, s->turn, from);
-    uint16_t *lens = NULL;
-    base_json_doc *doc = NULL;
-    if (e->append.lens && !base_json_parse(e->append.lens, strlen(e->append.lens), &doc, NULL)) {
-        const base_json *array = base_json_root(doc);
-        if (array->type == BASE_JSON_ARRAY && array->n == n) {
-            lens = base_xcalloc(n, sizeof *lens);
-            uint32_t i = 0;
-            for (const base_json *v = array->first; v && i < n; v = v->next, i++)
-                lens[i] =
-                    v->is_integer && v->integer > 0 && v->integer <= UINT16_MAX ? (uint16_t)v->integer : 0;
-        }
+    uint16_t *lens = e->append.lens.n == n ? base_xcalloc(n, sizeof *lens) : NULL;
+    for (uint32_t i = 0; lens && i < n; i++) {
+        const int64_t length = e->append.lens.rows[i].n;
+        lens[i] = length > 0 && length <= UINT16_MAX ? (uint16_t)length : 0;
     }
     const char *text = e->append.text ? e->append.text : "";
     const char *label = e->append.path ? e->append.path : e->append.label;
     tui_journal_append(s->journal, s->turn, from, n, e->append.origin, label,
         e->append.line > 0 ? (uint32_t)e->append.line : 0, text, strlen(text), lens);
-    if (e->append.lanes) tui_journal_lanes(s->journal, (uint32_t)strtoul(e->append.lanes, NULL, 10));
+    if (e->append.lanes) tui_journal_lanes(s->journal, (uint32_t)e->append.lanes);
     s->n_tokens = from + n;
     free(lens);
-    base_json_free(doc);
 }
 
 static void on_span(tui_state *s, const agent_event *e, int64_t now)
@@ -226,55 +218,44 @@ static void on_span(tui_state *s, const agent_event *e, int64_t now)
     tui_journal_span(s->journal, s->turn, (uint32_t)e->span.from, (uint32_t)e->span.to, e->span.reason);
 }
 
-/* Excerpts and places come as arrays of objects; a line each: where, what, why. */
-static void add_listing(tui_state *s, tui_item_kind kind, const char *items)
+/* A line: where, what, why. */
+static void add_place(
+    base_buf *body, const char *path, int64_t line, int64_t end, const char *name, const char *why)
 {
-    base_json_doc *doc = NULL;
-    if (!items || base_json_parse(items, strlen(items), &doc, NULL)) return;
-    const base_json *array = base_json_root(doc);
-    tui_item *item = NULL;
-    for (const base_json *v = array->type == BASE_JSON_ARRAY ? array->first : NULL; v; v = v->next) {
-        if (!item) item = add_item(s, kind);
-        if (item->body.len) base_buf_putc(&item->body, '\n');
-        if (v->type == BASE_JSON_STRING) {
-            add_clean(&item->body, v->string, false);
-            continue;
-        }
-        const char *text = base_json_str(v, "text", NULL);
-        if (text) {
-            add_clean(&item->body, text, false);
-            continue;
-        }
-        const char *path = base_json_str(v, "path", NULL), *name = base_json_str(v, "name", NULL);
-        const char *why =
-            base_json_str(v, "why", base_json_str(v, "reason", base_json_str(v, "status", NULL)));
-        int64_t line = base_json_int(v, "line", 0),
-                end = base_json_int(v, "end", base_json_int(v, "to_line", 0));
-        add_clean(&item->body, path, false);
-        if (line > 0) base_buf_printf(&item->body, ":%lld", (long long)line);
-        if (line > 0 && end > line) base_buf_printf(&item->body, "-%lld", (long long)end);
-        if (name) {
-            if (path) base_buf_puts(&item->body, "  ");
-            add_clean(&item->body, name, false);
-        }
-        if (why) {
-            base_buf_puts(&item->body, "  ");
-            add_clean(&item->body, why, false);
-        }
-        int64_t tokens = base_json_int(v, "tokens", 0);
-        if (tokens > 0) base_buf_printf(&item->body, "  %lld tokens", (long long)tokens);
+    if (body->len) base_buf_putc(body, '\n');
+    add_clean(body, path, false);
+    if (line > 0) base_buf_printf(body, ":%lld", (long long)line);
+    if (line > 0 && end > line) base_buf_printf(body, "-%lld", (long long)end);
+    if (name) {
+        if (path) base_buf_puts(body, "  ");
+        add_clean(body, name, false);
     }
-    base_json_free(doc);
+    if (why) {
+        base_buf_puts(body, "  ");
+        add_clean(body, why, false);
+    }
 }
 
 static void on_context(tui_state *s, const agent_event *e, int64_t now)
 {
-    add_listing(s, TUI_ITEM_CONTEXT, e->context.items);
+    tui_item *item = e->context.items.n ? add_item(s, TUI_ITEM_CONTEXT) : NULL;
+    for (size_t i = 0; i < e->context.items.n; i++) {
+        const agent_excerpt_row *r = &e->context.items.rows[i];
+        add_place(&item->body, r->path, r->line, r->end, r->name, r->why);
+        if (r->tokens > 0) base_buf_printf(&item->body, "  %lld tokens", (long long)r->tokens);
+    }
 }
 
 static void on_places(tui_state *s, const agent_event *e, int64_t now)
 {
-    add_listing(s, TUI_ITEM_PLACES, e->places.items);
+    tui_item *item = e->places.items.n ? add_item(s, TUI_ITEM_PLACES) : NULL;
+    for (size_t i = 0; i < e->places.items.n; i++) {
+        const agent_place_row *r = &e->places.items.rows[i];
+        if (r->text)
+            add_place(&item->body, NULL, 0, 0, r->text, NULL);
+        else
+            add_place(&item->body, r->path, r->line, r->end, r->name, r->status);
+    }
 }
 
 static void on_prefill(tui_state *s, const agent_event *e, int64_t now)
@@ -533,29 +514,18 @@ static void on_plan(tui_state *s, const agent_event *e, int64_t now)
     if (e->plan.cause && (!strcmp(e->plan.cause, "evict") || !strcmp(e->plan.cause, "pressure")))
         tui_journal_pass(s->journal, s->turn);
     bool exact = tui_journal_plan(s->journal, s->turn, e->blob, e->blob_n);
-    base_json_doc *doc = NULL;
-    if (e->plan.runs && !base_json_parse(e->plan.runs, strlen(e->plan.runs), &doc, NULL)) {
-        const base_json *array = base_json_root(doc);
-        for (const base_json *v = array->type == BASE_JSON_ARRAY ? array->first : NULL; v; v = v->next) {
-            const base_json *field[5] = {0};
-            const base_json *f = v->type == BASE_JSON_ARRAY ? v->first : NULL;
-            for (int i = 0; f && i < 5; i++, f = f->next) field[i] = f;
-            if (!field[3] || !field[0]->is_integer || !field[1]->is_integer ||
-                field[2]->type != BASE_JSON_STRING || field[3]->type != BASE_JSON_STRING)
-                continue;
-            int64_t from = field[0]->integer, to = field[1]->integer,
-                    lanes = field[4] && field[4]->is_integer ? field[4]->integer : s->n_lanes;
-            if (from < 0 || to <= from || to > UINT32_MAX || lanes < 0 || lanes > UINT32_MAX) continue;
-            tui_journal_run(s->journal, s->turn, (uint32_t)from, (uint32_t)to, field[2]->string,
-                field[3]->string, (uint32_t)lanes, exact);
-            if (!strcmp(field[2]->string, "evict") || !strcmp(field[2]->string, "bar"))
-                add_word(&evicted, field[3]->string);
-            bool pins = !strcmp(field[2]->string, "protect") && !strcmp(field[3]->string, "pin") &&
-                        e->plan.promoted > 0;
-            if (pins || !strcmp(field[2]->string, "promote")) add_word(&promoted, field[3]->string);
-        }
+    for (size_t i = 0; i < e->plan.runs.n; i++) {
+        const agent_run_row *r = &e->plan.runs.rows[i];
+        const int64_t lanes = r->lanes < 0 ? s->n_lanes : r->lanes;
+        if (!r->action || !r->reason || r->from < 0 || r->to <= r->from || r->to > UINT32_MAX ||
+            lanes > UINT32_MAX)
+            continue;
+        tui_journal_run(s->journal, s->turn, (uint32_t)r->from, (uint32_t)r->to, r->action, r->reason,
+            (uint32_t)lanes, exact);
+        if (!strcmp(r->action, "evict") || !strcmp(r->action, "bar")) add_word(&evicted, r->reason);
+        bool pins = !strcmp(r->action, "protect") && !strcmp(r->reason, "pin") && e->plan.promoted > 0;
+        if (pins || !strcmp(r->action, "promote")) add_word(&promoted, r->reason);
     }
-    base_json_free(doc);
     if (e->plan.evicted <= 0 && e->plan.promoted <= 0 && e->plan.deferred <= 0 && e->plan.again <= 0) {
         base_buf_free(&evicted);
         base_buf_free(&promoted);
@@ -574,54 +544,39 @@ static void on_plan(tui_state *s, const agent_event *e, int64_t now)
     base_buf_free(&promoted);
 }
 
-/* items: [from, to, name, share] a piece */
 static void on_visits(tui_state *s, const agent_event *e, int64_t now)
 {
-    (void)now;
-    base_json_doc *doc = NULL;
     if (e->visits.tokens <= 0 || e->visits.rows < .5) return;
     tui_item *i = cache_item(s);
+    const char *before = " (";
     base_buf_printf(&i->diff, "%s%lld token%s read %.0f evicted rows each", i->diff.len ? "; " : "",
         (long long)e->visits.tokens, e->visits.tokens == 1 ? "" : "s", e->visits.rows);
-    if (e->visits.items && !base_json_parse(e->visits.items, strlen(e->visits.items), &doc, NULL)) {
-        const char *before = " (";
-        for (const base_json *v = base_json_root(doc)->first; v; v = v->next) {
-            const base_json *name = base_json_at(v, 2), *share = base_json_at(v, 3);
-            if (!name || name->type != BASE_JSON_STRING || !share || share->type != BASE_JSON_NUMBER)
-                continue;
-            base_buf_puts(&i->diff, before);
-            base_utf8_sanitise(&i->diff, name->string, name->string_len, false);
-            base_buf_printf(&i->diff, " %.0f%%", 100 * share->number);
-            before = ", ";
-        }
-        if (*before == ',') base_buf_putc(&i->diff, ')');
+    for (size_t k = 0; k < e->visits.items.n; k++) {
+        const agent_visitor_row *r = &e->visits.items.rows[k];
+        if (!r->name || isnan(r->share)) continue;
+        base_buf_puts(&i->diff, before);
+        add_clean(&i->diff, r->name, false);
+        base_buf_printf(&i->diff, " %.0f%%", 100 * r->share);
+        before = ", ";
     }
-    base_json_free(doc);
+    if (*before == ',') base_buf_putc(&i->diff, ')');
     i->version++;
 }
 
-/* [from, to, origin, reason or null, attention, memory, rank, cut, active share] a span */
 static void on_scores(tui_state *s, const agent_event *e, int64_t now)
 {
-    base_json_doc *doc = NULL;
-    if (!e->scores.spans || base_json_parse(e->scores.spans, strlen(e->scores.spans), &doc, NULL)) return;
-    const base_json *array = base_json_root(doc);
-    for (const base_json *v = array->type == BASE_JSON_ARRAY ? array->first : NULL; v; v = v->next) {
-        double x[9];
-        const base_json *f = v->type == BASE_JSON_ARRAY ? v->first : NULL;
-        int n = 0;
-        for (; f && n < 9; f = f->next) x[n++] = f->type == BASE_JSON_NUMBER ? f->number : NAN;
-        if (n < 8 || !(x[0] >= 0 && x[1] > x[0] && x[1] <= UINT32_MAX)) continue;
+    for (size_t i = 0; i < e->scores.spans.n; i++) {
+        const agent_score_row *r = &e->scores.spans.rows[i];
+        if (r->from < 0 || r->to <= r->from || r->to > UINT32_MAX) continue;
         base_grow(&s->scores, &s->cap_scores, s->n_scores + 1, sizeof *s->scores);
         s->scores[s->n_scores++] = (tui_score){.turn = (uint32_t)e->scores.turn,
-            .from = (uint32_t)x[0],
-            .to = (uint32_t)x[1],
-            .attention = x[4],
-            .memory = x[5],
-            .rank = x[6],
-            .cut = x[7]};
+            .from = (uint32_t)r->from,
+            .to = (uint32_t)r->to,
+            .attention = r->attention,
+            .memory = r->memory,
+            .rank = r->rank,
+            .cut = r->cut};
     }
-    base_json_free(doc);
 }
 
 const tui_score *tui_state_score(const tui_state *s, uint32_t index, uint32_t turn)
@@ -641,21 +596,15 @@ static void add_section(tui_state *s, tui_section section)
 
 static void on_sections(tui_state *s, const agent_event *e, int64_t now)
 {
-    base_json_doc *doc = NULL;
-    if (!e->sections.items || base_json_parse(e->sections.items, strlen(e->sections.items), &doc, NULL))
-        return;
-    const base_json *array = base_json_root(doc);
+    if (!e->sections.items.rows) return;
     const uint32_t turn = (uint32_t)e->sections.turn;
     while (s->n_sections && s->sections[s->n_sections - 1].turn >= turn) s->n_sections--;
     add_section(s, (tui_section){.turn = turn, .lanes = (uint32_t)e->sections.lanes});
-    for (const base_json *v = array->type == BASE_JSON_ARRAY ? array->first : NULL; v; v = v->next) {
-        double x[3] = {-1, -1, -1};
-        const base_json *f = v->type == BASE_JSON_ARRAY ? v->first : NULL;
-        for (int n = 0; f && n < 3; f = f->next, n++) x[n] = f->type == BASE_JSON_NUMBER ? f->number : -1;
-        if (x[0] >= 0 && x[1] > x[0] && x[1] <= UINT32_MAX && x[2] >= 0 && x[2] <= UINT32_MAX)
-            add_section(s, (tui_section){turn, (uint32_t)x[0], (uint32_t)x[1], (uint32_t)x[2]});
+    for (size_t i = 0; i < e->sections.items.n; i++) {
+        const agent_section_row *r = &e->sections.items.rows[i];
+        if (r->from >= 0 && r->to > r->from && r->to <= UINT32_MAX && r->lanes >= 0 && r->lanes <= UINT32_MAX)
+            add_section(s, (tui_section){turn, (uint32_t)r->from, (uint32_t)r->to, (uint32_t)r->lanes});
     }
-    base_json_free(doc);
 }
 
 bool tui_state_section(const tui_state *s, uint32_t index, uint32_t turn, tui_section *ret)

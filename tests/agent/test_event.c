@@ -41,7 +41,10 @@ static void test_event__writes_what_scripts_rely_on(void **state)
     assert_stable(&e);
     base_buf_clear(&out);
     e = (agent_event){.type = AGENT_EVENT_plan,
-        .plan = {.turn = 2, .cause = "evict", .runs = "[[0,3,\"evict\",\"budget\",4]]", .score_ms = 0.1}};
+        .plan = {.turn = 2,
+            .cause = "evict",
+            .runs = {&(agent_run_row){0, 3, "evict", "budget", 4}, 1},
+            .score_ms = 0.1}};
     agent_event_write(&e, &out);
     assert_non_null(strstr(out.data, "\"runs\":[[0,3,\"evict\",\"budget\",4]]"));
     assert_non_null(strstr(out.data, "\"score_ms\":0.1"));
@@ -52,22 +55,25 @@ static void test_event__writes_what_scripts_rely_on(void **state)
 static void test_event__a_raw_field_stays_on_the_line(void **state)
 {
     base_buf out = {0};
-    agent_event e = {.type = AGENT_EVENT_context, .context = {.turn = 1, .items = "[1,\n 2]"}};
+    agent_event e = {.type = AGENT_EVENT_session, .session = {.schema = 1, .settings = "[1,\n 2]"}};
     agent_event_write(&e, &out);
     assert_null(strchr(out.data, '\n'));
     assert_stable(&e);
     base_buf_free(&out);
 }
 
-static void test_event__several_raw_fields_read_back(void **state)
+static void test_event__lists_and_raw_fields_read_back(void **state)
 {
-    static const char line[] =
-        "{\"event\":\"append\",\"turn\":1,\"from\":0,\"n\":2,\"ids\":[1,2],\"lens\":[3,4],\"unknown\":{}}";
+    static const char line[] = "{\"event\":\"append\",\"turn\":1,\"from\":0,\"n\":2,\"ids\":[1,2],\"lens\":["
+                               "3,4],\"segment\":{\"bulk\":7},\"unknown\":{}}";
     agent_event e;
     agent_event_doc *doc;
     assert_int_equal(agent_event_read(line, sizeof line - 1, &e, &doc, NULL), 0);
-    assert_string_equal(e.append.ids, "[1,2]");
-    assert_string_equal(e.append.lens, "[3,4]");
+    assert_int_equal(e.append.ids.n, 2);
+    assert_int_equal(e.append.ids.rows[1].id, 2);
+    assert_int_equal(e.append.lens.rows[0].n, 3);
+    assert_string_equal(e.append.segment, "{\"bulk\":7}");
+    assert_int_equal(e.append.lanes, 0);
     assert_null(e.append.text);
     agent_event_doc_free(doc);
 }
@@ -104,7 +110,7 @@ int main(void)
         cmocka_unit_test(test_event__every_type_with_empty_fields_is_stable),
         cmocka_unit_test(test_event__writes_what_scripts_rely_on),
         cmocka_unit_test(test_event__a_raw_field_stays_on_the_line),
-        cmocka_unit_test(test_event__several_raw_fields_read_back),
+        cmocka_unit_test(test_event__lists_and_raw_fields_read_back),
         cmocka_unit_test(test_event__refuses_what_is_none),
         cmocka_unit_test(test_event__copy_is_deep),
     };

@@ -86,7 +86,7 @@ static void test_log__gives_back_the_bytes(void **state)
         {.type = AGENT_EVENT_plan,
             .blob = "abc",
             .blob_n = 3,
-            .plan = {.turn = 1, .cause = "evict", .runs = "[]"}},
+            .plan = {.turn = 1, .cause = "evict", .runs = {&(agent_run_row){0}, 0}}},
         {.type = AGENT_EVENT_tool_result, .tool_result = {.turn = 1, .name = "read", .text = big}},
     };
     for (size_t i = 0; i < sizeof events / sizeof *events; i++) {
