@@ -1,15 +1,10 @@
 /*
  * argv -> one row of the command table. What is no command's name is the shell: a folder, or options of its own.
  */
-#include <locale.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/fs.h"
 #include "cmd/cmd.h"
 
 static const struct {
@@ -23,24 +18,11 @@ static const struct {
     {"model", "default models, a file's metadata, full validation", cmd_model},
     {"eval", "token ids and log-probabilities, as JSON lines", cmd_eval},
     {"kv", "the cache's policies and parameters", cmd_kv},
-    {"bench", "speed, and the experiments", cmd_bench},
+    {"bench", "speed on this machine, and how soon Esc stops it", cmd_bench},
     {"code", "anchors and definitions of source files", cmd_code},
     {"grammar", "grammars found, their table rows", cmd_grammar},
     {"doctor", "what this machine has and what is in force", cmd_doctor},
 };
-
-/* Output that did not arrive (a full disk) is no success; a reader that went away had enough. */
-static int written(int status)
-{
-    bool failed = fflush(stdout) || ferror(stdout);
-    struct pollfd reader = {.fd = STDOUT_FILENO};
-    bool is_gone = failed && poll(&reader, 1, 0) == 1 && reader.revents & POLLERR;
-    if (failed && !is_gone && status == CMD_OK) {
-        fputs("kvist: the output could not be written whole\n", stderr);
-        return CMD_FAILED;
-    }
-    return status;
-}
 
 static int version(void)
 {
@@ -64,36 +46,24 @@ static int help(void)
     return CMD_OK;
 }
 
-/* Whoever asks what there is gets an answer, whatever is wrong with their folders. */
-static bool asks_for_help(int argc, char **argv)
-{
-    static const char *const words[] = {"--help", "-h", "--version"};
-    for (size_t i = 0; argc > 1 && i < sizeof words / sizeof *words; i++)
-        if (!strcmp(argv[argc - 1], words[i])) return true;
-    return argc > 1 && !strcmp(argv[1], "help");
-}
-
 int main(int argc, char **argv)
 {
-    setlocale(LC_ALL, "");
-    setlocale(LC_NUMERIC, "C"); /* JSON has a point, whatever the country */
-    signal(SIGPIPE, SIG_IGN);   /* a closed pipe is an error of write, not our end */
-    base_err err = {0};
-    if (!asks_for_help(argc, argv) && base_fs_check_homes(&err)) return cmd_complain(&err);
+    int status = cmd_start(argc, argv);
+    if (status) return status;
     if (argc > 1) {
         for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
             static char long_help[] = "--help";
             if (strcmp(argv[1], commands[i].name)) continue;
             if (!strcmp(argv[argc - 1], "--version")) return version();
             if (!strcmp(argv[argc - 1], "-h")) argv[argc - 1] = long_help;
-            return written(commands[i].run(argc - 1, argv + 1));
+            return cmd_end(commands[i].run(argc - 1, argv + 1));
         }
         if (!strcmp(argv[1], "--version")) return version();
         if (!strcmp(argv[1], "help") || !strcmp(argv[1], "-h")) return help();
     }
 #ifdef KVIST_SHELL
     if (argc == 2 && !strcmp(argv[1], "--help")) help();
-    return written(cmd_shell(argc, argv));
+    return cmd_end(cmd_shell(argc, argv));
 #else
     if (argc > 1 && !strcmp(argv[1], "--help")) return help();
     fputs("kvist: this build has the engine only (-Dshell=disabled); `kvist help` lists its commands\n",

@@ -12,19 +12,7 @@ enum { CMD_OK = 0, CMD_FAILED = 1, CMD_USAGE = 2 };
 
 /* argv[0] is the command's name. Each handles --help itself by printing its usage text. */
 int cmd_bench(int argc, char **argv);
-int cmd_bench_callsite(int argc, char **argv);
 int cmd_bench_cancel(int argc, char **argv);
-int cmd_bench_log(int argc, char **argv);
-int cmd_bench_grammar(int argc, char **argv);
-int cmd_bench_lookup(int argc, char **argv);
-int cmd_bench_niah(int argc, char **argv);
-int cmd_bench_decode(int argc, char **argv);
-int cmd_bench_structkv(int argc, char **argv);
-int cmd_bench_repair(int argc, char **argv);
-int cmd_bench_resume(int argc, char **argv);
-int cmd_bench_screen(int argc, char **argv);
-int cmd_bench_structure(int argc, char **argv);
-int cmd_bench_sessions(int argc, char **argv);
 int cmd_bench_speed(int argc, char **argv);
 int cmd_code(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
@@ -36,6 +24,13 @@ int cmd_model(int argc, char **argv);
 int cmd_replay(int argc, char **argv);
 int cmd_shell(int argc, char **argv); /* the shell, and -p */
 
+/*
+ * What main does first: locale, signals, and whether our folders are our own. Not 0: the status to end with, and it is said why.
+ * Whoever asks for help gets it all the same.
+ */
+int cmd_start(int argc, char **argv);
+/* And last: output that did not arrive (a full disk) is no success; a reader that went away had enough. */
+int cmd_end(int status);
 /*
  * What a command without words of its own does first: reads its options. False: it is over, with *ret_status, after --help (usage,
  * more, and the options of model and cache on stdout) or a complaint. *help is what own's "--help" sets; more may be NULL.

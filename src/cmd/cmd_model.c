@@ -161,7 +161,7 @@ static void put_pivot(const gguf_file *f, const char *path, const model_hyper *h
     free(file);
     if (!p) {
         base_buf_puts(out,
-            "pivot: not detected yet (the first bulk under --kv-policy structkv, or kvist bench structkv "
+            "pivot: not detected yet (the first bulk under --kv-policy structkv, or kvist-bench structkv "
             "--pivot)\n");
         return;
     }

@@ -1,6 +1,6 @@
 /*
  * Texts with known answers: C code in which eight constants are hidden and a question that asks for four of them. What
- * calibration (heads.h) and `kvist bench niah` are made of. Same seed, same text, for every tokenizer.
+ * calibration (heads.h) and `kvist-bench niah` are made of. Same seed, same text, for every tokenizer.
  */
 #ifndef KVIST_KV_NEEDLE_H
 #define KVIST_KV_NEEDLE_H

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The command line as scripts and users rely on it: the real binary, on a scripted engine where a model would answer.
 
-usage: test_cli.py KVIST SHARED
+usage: test_cli.py KVIST KVIST-BENCH SHARED
 """
 import json
 import os
@@ -14,7 +14,7 @@ import tempfile
 import time
 import unittest
 
-KVIST, SHARED = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])  # Meson gives paths from its build folder
+KVIST, BENCH, SHARED = (os.path.abspath(word) for word in sys.argv[1:4])  # Meson gives paths from its build folder
 DATA = os.path.join(os.environ.get("KVIST_HOME") or "", "data") if os.environ.get("KVIST_HOME") else os.path.join(
     os.environ.get("XDG_DATA_HOME") or os.path.join(os.path.expanduser("~"), ".local", "share"), "kvist")
 PATIENCE = 300 * int(os.environ.get("KVIST_TEST_PATIENCE", "1"))  # seconds: a guard against hanging, no expectation
@@ -57,9 +57,12 @@ class Case(unittest.TestCase):
     def tearDown(self):
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def run_kvist(self, *words, stdin=""):
-        return subprocess.run([KVIST, *words], input=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    def run_kvist(self, *words, stdin="", program=KVIST):
+        return subprocess.run([program, *words], input=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                               env=self.env, cwd=self.tree, timeout=PATIENCE)
+
+    def run_bench(self, *words):
+        return self.run_kvist(*words, program=BENCH)
 
     def ask(self, text, *words):
         """One request on the scripted engine; its events."""
@@ -73,6 +76,23 @@ class Usage(Case):
             run = self.run_kvist(*command, "--help")
             self.assertEqual(run.returncode, 0, command)
             self.assertRegex(run.stdout, r"(?m)^usage:\s+kvist")
+
+    def test_experiments_are_a_program_of_their_own(self):
+        table = self.run_bench("--help")
+        self.assertEqual(table.returncode, 0)
+        names = [line.split()[0] for line in table.stdout.splitlines() if line.startswith("  ")]
+        self.assertLessEqual({"niah", "structkv", "sessions", "log"}, set(names))
+        for name in names:
+            for words, part in (([name, "--help"], f"usage: kvist-bench {name}"), ([name, "--version"], "kvist-bench ")):
+                run = self.run_bench(*words)
+                self.assertEqual((run.returncode, run.stdout[:len(part)]), (0, part), words)
+            run = self.run_kvist("bench", name)  # what it was called before
+            self.assertEqual((run.returncode, run.stdout), (2, ""), name)
+            self.assertIn(f"kvist-bench {name}", run.stderr)
+        for words in ([], ["speed"], ["frobnicate"]):
+            run = self.run_bench(*words)
+            self.assertEqual((run.returncode, run.stdout), (2, ""), words)
+            self.assertIn("usage: kvist-bench", run.stderr)
 
     def test_version(self):
         run = self.run_kvist("--version")
@@ -595,9 +615,9 @@ class Engine(Case):
         path, out = os.path.join(self.folder, "talk.json"), os.path.join(self.folder, "out.jsonl")
         with open(path, "w") as f:
             json.dump([{"traj": talk}], f)
-        words = ["bench", "sessions", "--model", SMALL, "--file", path, "--sessions", "1", "--threads", "1", "--quotes", "--budget", "30,60",
+        words = ["sessions", "--model", SMALL, "--file", path, "--sessions", "1", "--threads", "1", "--quotes", "--budget", "30,60",
                  "--policies", "intentkv,kvist:memory=0", "--out", out]
-        run = self.run_kvist(*words)
+        run = self.run_bench(*words)
         self.assertEqual(run.returncode, 0, run.stderr)
         with open(out) as f:
             lines = [json.loads(line) for line in f]
@@ -605,20 +625,20 @@ class Engine(Case):
                          [("intentkv", 30, 2), ("kvist:memory=0", 30, 2), ("intentkv", 60, 2), ("kvist:memory=0", 60, 2)])
         for o in lines:
             self.assertTrue(0 < o["recall"] <= 1, o)
-        self.assertEqual(self.run_kvist(*words, "--resume").returncode, 0)
+        self.assertEqual(self.run_bench(*words, "--resume").returncode, 0)
         with open(out) as f:
             self.assertEqual(len(f.readlines()), 4)
         many = [*words[:-3], ",".join(f"kvist:window={i}" for i in range(1, 18)), "--out", os.path.join(self.folder, "many")]
-        run = self.run_kvist(*many)
+        run = self.run_bench(*many)
         self.assertEqual(run.returncode, 2, run.stderr)
         self.assertIn("name fewer", run.stderr)
-        table = self.run_kvist("bench", "sessions", "--summary", out)
+        table = self.run_bench("sessions", "--summary", out)
         self.assertIn("| intentkv | 1 |", table.stdout)
         # A budget of the whole session evicts nothing: every policy's session writes what the full cache writes, and the call is shown.
         talk[0]["content"] += text.replace("item", "thing")
         with open(path, "w") as f:
             json.dump([{"traj": talk[:4]}], f)
-        run = self.run_kvist(*words[:8], "--threads", "2", "--budget", "100", "--policies", "late snapkv,kvist", "--out", out + "2")
+        run = self.run_bench(*words[:7], "--threads", "2", "--budget", "100", "--policies", "late snapkv,kvist", "--out", out + "2")
         self.assertEqual(run.returncode, 0, run.stderr)
         with open(out + "2") as f:
             lines = [json.loads(line) for line in f]
@@ -627,7 +647,7 @@ class Engine(Case):
         for o in lines:
             self.assertEqual(o["written"], lines[0]["written"])
             self.assertTrue(o["written"][0].startswith('{"name":'), o["written"])
-        self.assertEqual(self.run_kvist("bench", "sessions", "--summary", path + "x").returncode, 1)
+        self.assertEqual(self.run_bench("sessions", "--summary", path + "x").returncode, 1)
 
     def test_bad_models_get_a_sentence(self):
         with open(SMALL, "rb") as f:

@@ -1,0 +1,56 @@
+/*
+ * kvist-bench NAME: argv -> one row of the table of benches.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "bench/bench.h"
+
+static const struct {
+    const char *name, *about;
+    bench_fn *run;
+} benches[] = {
+    {"niah", "does the cache bring back what the next question asks for", bench_niah},
+    {"callsite",
+        "the same over a repository's code: an identifier hidden in a line, the callers of a function",
+        bench_callsite},
+    {"structkv", "pruned prefill: what it saves and what it loses", bench_structkv},
+    {"decode", "choosing the rows of each step: what it saves and what it loses", bench_decode},
+    {"structure", "what compression keeps of code's structure, and what that is worth", bench_structure},
+    {"sessions", "recorded tool sessions under each policy: quoted rows kept, equal calls, tokens computed",
+        bench_sessions},
+    {"repair", "what scoring, planning and applying a repair over 32K rows takes", bench_repair},
+    {"resume", "from a saved session's files to the next token", bench_resume},
+    {"grammar", "what following a tool call costs a token", bench_grammar},
+#ifdef KVIST_SHELL
+    {"lookup", "prompt lookup on against off, where an answer copies and where it does not", bench_lookup},
+    {"log", "size of a long session's log, and the times to open and to replay it", bench_log},
+    {"screen", "the share of a core that the screen takes while an answer streams", bench_screen},
+#endif
+};
+
+static void help(FILE *out)
+{
+    fputs("usage: kvist-bench NAME [options]\n\nThe experiments. `kvist bench` measures this machine and "
+          "model.\n\n",
+        out);
+    for (size_t i = 0; i < sizeof benches / sizeof *benches; i++)
+        fprintf(out, "  %-9s %s\n", benches[i].name, benches[i].about);
+    fputs("\nEach explains itself with --help; docs/benchmarks.md has what came out.\n", out);
+}
+
+int main(int argc, char **argv)
+{
+    int status = cmd_start(argc, argv);
+    if (status) return status;
+    if (argc > 1 && !strcmp(argv[argc - 1], "--version")) {
+        puts("kvist-bench " KVIST_VERSION);
+        return cmd_end(CMD_OK);
+    }
+    for (size_t i = 0; argc > 1 && i < sizeof benches / sizeof *benches; i++)
+        if (!strcmp(argv[1], benches[i].name)) return cmd_end(benches[i].run(argc - 1, argv + 1));
+    bool asked = argc > 1 && !strcmp(argv[1], "--help");
+    if (argc > 1 && !asked) fprintf(stderr, "kvist-bench: there is no bench \"%s\"\n", argv[1]);
+    help(asked ? stdout : stderr);
+    return cmd_end(asked ? CMD_OK : CMD_USAGE);
+}

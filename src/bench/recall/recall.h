@@ -1,0 +1,99 @@
+/*
+ * Experiments after RepairKV's protocol (seed 002, sections 3.2 and 5): a long document, a first turn answered from the full cache,
+ * then turns under a condition: document rows are evicted, a message asks for some of them, a repair may bring rows back, the answer
+ * is judged. Who makes documents and messages (bench/recall/bench_niah.c, bench/recall/bench_callsite.c) hands them over as items; here are the
+ * conditions, the same for all, and the running of them.
+ *
+ * Only document rows are evicted. What a condition holds when it answers is B + K document rows a lane, forced ones included.
+ */
+#ifndef KVIST_BENCH_RECALL_H
+#define KVIST_BENCH_RECALL_H
+
+#include "bench/common/result.h"
+#include "kv/lab.h"
+#include "kv/session.h"
+#include "model/text/template.h"
+#include "model/text/tokenizer.h"
+#include "cmd/options.h"
+
+enum { RECALL_QUERIES = 32, RECALL_TURNS = 5, RECALL_RANGES = 16, RECALL_NAME = 64, RECALL_MOST_K = 8 };
+
+/* How an answer is judged: each target somewhere in it, as a whole name in it, or the one target as its first name. */
+typedef enum recall_match { RECALL_IN_TEXT, RECALL_NAMES, RECALL_FIRST_NAME } recall_match;
+
+typedef struct recall_turn {
+    model_ids ids;                               /* the message */
+    model_ids tail;                              /* its end and the answer's first words */
+    uint32_t queries[RECALL_QUERIES], n_queries; /* places in ids of what it asks for */
+    struct {
+        uint32_t from, to;
+    } rows[RECALL_RANGES]; /* of the document, what the answer needs */
+    uint32_t n_rows;
+    struct {
+        uint32_t from, to;
+    } file; /* of the document, what a label may name: the file that the message is about */
+    char targets[BENCH_TARGETS][RECALL_NAME]; /* of the first turn none is judged */
+    uint32_t n_targets, n_new;                /* n_new: tokens of an answer at most */
+    recall_match match;
+} recall_turn;
+
+typedef struct recall_item {
+    const char *name;                         /* of the split or kind, for the results */
+    uint32_t number;                          /* of the item, for the results */
+    recall_turn turns[RECALL_TURNS], foreign; /* foreign: another item's second message, for wrong-query */
+    uint32_t n_turns;
+} recall_item;
+
+/* What a command's options say, and what runs. */
+typedef struct recall {
+    common_options common;
+    const char *restore, *words, *out, *summary, *documents;
+    int64_t seconds;
+    bool calibrate, resume, help, labels; /* labels: messages have a `file` */
+    model *model;
+    const model_info *info;
+    char *heads;
+    int32_t k[RECALL_MOST_K]; /* -1: 1.05 times the rows asked for */
+    uint32_t n_k;
+    bench_results results;
+    bench_result key; /* the command sets model, tokens, needles, base */
+    uint64_t start;
+    float *logits;
+    /* Of the item at hand. */
+    const recall_item *item;
+    uint32_t doc_end;
+    kv_signal wrong, stale;
+    double row_ms; /* what scoring one row took here; 0: not measured yet */
+} recall;
+
+/* For the command's option table. */
+#define RECALL_OPTIONS(r)                                                                                    \
+    {"--restore", OPTION_TEXT, &(r).restore}, {"--conditions", OPTION_TEXT, &(r).words},                     \
+        {"--out", OPTION_TEXT, &(r).out}, {"--resume", OPTION_FLAG, &(r).resume},                            \
+        {"--summary", OPTION_TEXT, &(r).summary}, {"--seconds", OPTION_INTEGER, &(r).seconds},               \
+        {"--calibrate", OPTION_FLAG, &(r).calibrate}, {"--documents", OPTION_TEXT, &(r).documents},          \
+    {                                                                                                        \
+        "--help", OPTION_FLAG, &(r).help                                                                     \
+    }
+extern const char recall_help[];
+
+/* Model, heads and results; the caller closes also after a failure. name: of the bench, in each line. */
+int recall_open(recall *r, const char *name, base_err *err);
+void recall_close(recall *r);
+/* --summary: the table of a file. */
+int recall_print_summary(recall *r, base_err *err);
+
+/* Whether any condition of such an item is still to be run (and time is left); K of "need" always may be. */
+bool recall_is_left(recall *r, const char *name, uint32_t number);
+bool recall_is_late(const recall *r);
+/* The document of an item: a session of these ids (--documents: kept on disk). lines: where they begin. */
+int recall_document(recall *r, kv_session **ret, const model_ids *ids, const uint32_t *lines,
+    uint32_t n_lines, base_err *err);
+/* document: a session whose rows [0, doc_end) are the document, under policy "full". */
+int recall_run(recall *r, const kv_session *document, const recall_item *item, base_err *err);
+void recall_turn_free(recall_turn *t);
+
+/* One text to the ids. */
+void recall_add_text(const recall *r, const char *text, model_ids *out);
+
+#endif

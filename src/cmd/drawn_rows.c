@@ -1,0 +1,61 @@
+/* Drawn rows; see cmd/drawn_rows.h. */
+#include "cmd/drawn_rows.h"
+
+#include "base/hash.h"
+
+static uint64_t draw(bench_rows *b)
+{
+    b->state += UINT64_C(0x9e3779b97f4a7c15);
+    return base_hash64(&b->state, sizeof b->state, 1);
+}
+
+/* Halves of about -2 to 2: any sign and fraction, exponents 2^-1 and 2^0. */
+static void fill_row(bench_rows *b, uint16_t *row, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i += 4) {
+        const uint64_t bits = draw(b);
+        for (uint32_t k = 0; k < 4 && i + k < n; k++)
+            row[i + k] = (uint16_t)((bits >> 16 * k & 0x87ff) | 0x3800);
+    }
+}
+
+/* Stands in for the forward pass: the batch's rows and the wanted queries are drawn. */
+static int draw_rows(void *user, const model_batch *batch, base_err *err)
+{
+    bench_rows *b = user;
+    const model_rows_shape *shape = &batch->rows->shape;
+    for (uint32_t lane = 0; lane < model_rows_lanes(shape); lane++) {
+        const model_lane_list *list = &batch->rows->lanes[lane];
+        uint32_t left = batch->n;
+        for (uint32_t r = list->n_runs; r-- > 0 && left;) {
+            const model_run *run = &list->runs[r];
+            for (uint32_t i = run->n; i-- > 0 && left; left--) {
+                fill_row(b, model_rows_key(batch->rows, lane, run->slot + i), shape->head_dim);
+                fill_row(b, model_rows_value(batch->rows, lane, run->slot + i), shape->head_dim);
+            }
+        }
+    }
+    if (batch->capture) {
+        const size_t n = (size_t)shape->n_layer * b->info->n_head * batch->capture->n * shape->head_dim;
+        for (size_t i = 0; i < n; i++)
+            batch->capture->queries[i] = (float)(draw(b) >> 40) / (float)(1 << 23) - 1;
+    }
+    (void)err;
+    return 0;
+}
+
+static int score(void *user, const model_score *s, base_err *err)
+{
+    bench_rows *b = user;
+    return model_score_rows(b->model, s, err);
+}
+
+kv_compute bench_rows_compute(bench_rows *rows, model *m)
+{
+    *rows = (bench_rows){.model = m, .info = model_get_info(m)};
+    kv_compute compute = kv_compute_model(m);
+    compute.user = rows;
+    compute.forward = draw_rows;
+    compute.score = score;
+    return compute;
+}

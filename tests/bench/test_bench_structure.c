@@ -1,0 +1,161 @@
+/* The bench of structure: which samples are drawn, and what its sums say of lines that are known. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "bench/structure/sample.h"
+
+enum { FUNCTIONS = 12 };
+
+static void make_pool(bench_pool *p)
+{
+    *p = (bench_pool){.source = base_xstrdup("made")};
+    for (int i = 0; i < FUNCTIONS; i++) {
+        char name[32], text[256];
+        snprintf(name, sizeof name, "take_%d", i);
+        snprintf(text, sizeof text,
+            "int take_%d(int a) {\n    int left_%d = a + 1;\n    if (left_%d == 3) {\n        return "
+            "left_%d;\n    }\n"
+            "    return take_%d(left_%d);\n}\n",
+            i, i, i, i, (i + 1) % FUNCTIONS, i);
+        base_grow(&p->items, &p->cap, p->n + 1, sizeof *p->items);
+        p->items[p->n++] = (bench_function){
+            .path = base_xstrdup("made.c"), .name = base_xstrdup(name), .text = base_xstrdup(text)};
+    }
+}
+
+static void test_bench_structure__a_round_gives_each_function_once(void **state)
+{
+    (void)state;
+    bench_pool p;
+    make_pool(&p);
+    int seen[3][FUNCTIONS] = {{0}};
+    for (int i = 0; i < 3 * FUNCTIONS; i++) {
+        uint64_t round;
+        const bench_function *f = bench_pool_next(&p, 7, &round);
+        assert_int_equal(round, i / FUNCTIONS);
+        seen[round][f - p.items]++;
+    }
+    for (int r = 0; r < 3; r++)
+        for (int i = 0; i < FUNCTIONS; i++) assert_int_equal(seen[r][i], 1);
+    bench_pool_free(&p);
+}
+
+static void test_bench_structure__each_mistake_is_told_by_how_its_line_begins(void **state)
+{
+    (void)state;
+    bench_pool p;
+    make_pool(&p);
+    uint32_t questions = 0;
+    for (int k = 0; k < 6; k++) {
+        bench_sample s;
+        assert_true(bench_sample_mutate(&s, &p, 3, 4, NULL));
+        assert_int_equal(s.n_chunks, 4);
+        for (uint32_t q = 0; q < s.n_questions; q++, questions++) {
+            const bench_question *one = &s.questions[q];
+            const bench_function *f = &s.chunks[one->target];
+            assert_non_null(strstr(f->text, one->line));
+            assert_string_not_equal(f->wrong, f->right);
+            assert_memory_equal(f->wrong, f->right, one->n_same);
+            uint32_t found = 0;
+            for (uint32_t c = 0; c < s.n_chunks; c++) {
+                const char *at = s.chunks[c].text;
+                while ((at = strstr(at, "\n"))) {
+                    at++;
+                    found += !strncmp(at + strspn(at, " "), one->line, one->n_same);
+                }
+            }
+            assert_int_equal(found, 1);
+        }
+        bench_sample_free(&s);
+    }
+    assert_true(questions >= 12);
+    bench_pool_free(&p);
+}
+
+static void test_bench_structure__a_completion_is_nowhere_in_its_prompt(void **state)
+{
+    (void)state;
+    bench_pool p;
+    make_pool(&p);
+    uint32_t questions = 0;
+    bench_sample s;
+    for (int k = 0; k < 4 && bench_sample_complete(&s, &p, 5, 3); k++) {
+        assert_int_equal(s.n_chunks, 3);
+        for (uint32_t q = 0; q < s.n_questions; q++, questions++) {
+            assert_non_null(strstr(s.questions[q].line, s.chunks[s.questions[q].target].name));
+            for (uint32_t c = 0; c < s.n_chunks; c++)
+                assert_null(strstr(s.chunks[c].text, s.questions[q].line));
+        }
+        bench_sample_free(&s);
+    }
+    assert_true(questions > 0);
+    bench_pool_free(&p);
+}
+
+/* 20 questions of 10 samples: kvist is right in all, snapkv in the first of each sample. */
+static void write_lines(base_buf *out)
+{
+    static const char *const conditions[] = {"kvist", "snapkv"};
+    char *text = NULL;
+    size_t n = 0;
+    FILE *f = open_memstream(&text, &n);
+    for (int i = 0; i < 10; i++)
+        for (int q = 0; q < 2; q++)
+            for (int c = 0; c < 2; c++) {
+                structure_result one = {
+                    .task = "bug", .model = "m", .cap = .4, .right = {c == 0 || q == 0, -1, -1}};
+                snprintf(one.id, sizeof one.id, "made-%d/%d", i, q);
+                snprintf(one.condition, sizeof one.condition, "%s", conditions[c]);
+                structure_result_write(&one, 1, f);
+            }
+    fputs("{\"task\":\"bug\",\"mod", f); /* a run that was killed */
+    fclose(f);
+    base_buf_add(out, text, n);
+    free(text);
+}
+
+static void test_bench_structure__differences_are_of_the_same_questions(void **state)
+{
+    (void)state;
+    base_buf lines = {0};
+    write_lines(&lines);
+    structure_results r;
+    structure_results_read(&r, &lines);
+    assert_int_equal(r.n, 40);
+    structure_result key = r.items[5];
+    assert_true(structure_results_have(&r, &key));
+    key.cap = .2;
+    assert_false(structure_results_have(&r, &key));
+    char *text = NULL;
+    size_t n = 0;
+    FILE *f = open_memstream(&text, &n);
+    structure_results_print(&r, f);
+    fclose(f);
+    /* Every sample has the same difference, so that all draws agree; the questions alone would give [.3, .7]. */
+    assert_non_null(strstr(
+        text, "| 0.4 | kvist | 20 | 1.000 [0.84, 1.00] | +0.500 [+0.500, +0.500], +10 -0 p 0.002 |\n"));
+    assert_non_null(strstr(text, "| 0.4 | snapkv | 20 | 0.500 [0.30, 0.70] | - |\n"));
+    free(text);
+    structure_results_free(&r);
+    base_buf_free(&lines);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bench_structure__a_round_gives_each_function_once),
+        cmocka_unit_test(test_bench_structure__each_mistake_is_told_by_how_its_line_begins),
+        cmocka_unit_test(test_bench_structure__a_completion_is_nowhere_in_its_prompt),
+        cmocka_unit_test(test_bench_structure__differences_are_of_the_same_questions),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
