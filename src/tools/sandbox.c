@@ -7,7 +7,6 @@
 #include <linux/mount.h>
 #include <linux/seccomp.h>
 #include <sched.h>
-#include <seccomp.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -24,6 +23,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "tools/sandbox_filter.h"
 
 /* ---- Landlock (landlock(7)); the installed header may be older than the kernel, so the numbers are ours ---- */
 
@@ -105,96 +105,6 @@ static int make_ruleset(int abi, const char *root, bool root_is_writable, const 
     return code;
 }
 
-/* ---- seccomp ---- */
-
-/* Answered with EPERM: what reaches out of the box or widens the kernel's surface. Names, because numbers differ by machine. */
-static const char *const denied_calls[] = {"connect", "ptrace", "process_vm_readv", "process_vm_writev",
-    "pidfd_getfd", "kcmp", "mount", "umount", "umount2", "pivot_root", "chroot", "move_mount", "open_tree",
-    "fsopen", "fsconfig", "fsmount", "fspick", "mount_setattr", "unshare", "setns", "bpf", "perf_event_open",
-    "userfaultfd", "keyctl", "add_key", "request_key", "init_module", "finit_module", "delete_module",
-    "kexec_load", "kexec_file_load", "reboot", "swapon", "swapoff", "acct", "quotactl", "quotactl_fd",
-    "open_by_handle_at", "fanotify_init", "iopl", "ioperm", "settimeofday", "clock_settime", "clock_adjtime",
-    "adjtimex", "stime", "sethostname", "setdomainname", "vhangup", "syslog", "lookup_dcookie", "nfsservctl",
-    "modify_ldt", "mknod", "mknodat"};
-/* Answered with ENOSYS, so that programs take their older way. */
-static const char *const absent_calls[] = {"io_uring_setup", "io_uring_enter", "io_uring_register", "clone3"};
-/* Answered with success and not done: every descendant stays in the group that is killed as one. */
-static const char *const pretended_calls[] = {"setsid", "setpgid"};
-
-static int add_name(scmp_filter_ctx filter, uint32_t action, const char *name)
-{
-    int call = seccomp_syscall_resolve_name(name);
-    if (call == __NR_SCMP_ERROR) return 0; /* libseccomp does not know it: then neither do most programs */
-    int code = seccomp_rule_add(filter, action, call, 0);
-    return code == -EDOM || code == -EINVAL ? 0 : code; /* not on this machine's architecture */
-}
-
-static int add_all(scmp_filter_ctx filter, uint32_t action, const char *const *names, size_t n)
-{
-    int code = 0;
-    for (size_t i = 0; i < n && !code; i++) code = add_name(filter, action, names[i]);
-    return code;
-}
-
-#define NAMES(table) table, sizeof table / sizeof *table
-
-static int add_rules(scmp_filter_ctx f, bool denies_truncate)
-{
-    uint32_t deny = SCMP_ACT_ERRNO(EPERM), absent = SCMP_ACT_ERRNO(ENOSYS), pretend = SCMP_ACT_ERRNO(0);
-    int code = add_all(f, deny, NAMES(denied_calls));
-    if (!code) code = add_all(f, absent, NAMES(absent_calls));
-    if (!code) code = add_all(f, pretend, NAMES(pretended_calls));
-    /* Sockets: AF_UNIX streams only (a datagram one could send to a name without connect). */
-    if (!code) code = seccomp_rule_add(f, deny, SCMP_SYS(socket), 1, SCMP_A0(SCMP_CMP_NE, AF_UNIX));
-    if (!code)
-        code = seccomp_rule_add(f, deny, SCMP_SYS(socket), 2, SCMP_A0(SCMP_CMP_EQ, AF_UNIX),
-            SCMP_A1(SCMP_CMP_MASKED_EQ, 0xf, SOCK_DGRAM));
-    if (!code)
-        code = seccomp_rule_add(f, deny, SCMP_SYS(socket), 2, SCMP_A0(SCMP_CMP_EQ, AF_UNIX),
-            SCMP_A1(SCMP_CMP_MASKED_EQ, 0xf, SOCK_RAW));
-    if (!code) code = seccomp_rule_add(f, deny, SCMP_SYS(socketpair), 1, SCMP_A0(SCMP_CMP_NE, AF_UNIX));
-    if (!code) code = seccomp_rule_add(f, deny, SCMP_SYS(sendto), 1, SCMP_A4(SCMP_CMP_NE, 0));
-    /* New namespaces by clone; unshare is denied above, clone3 is absent. */
-    const unsigned long spaces[] = {
-        CLONE_NEWNS, CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET, CLONE_NEWIPC, CLONE_NEWUTS, CLONE_NEWCGROUP};
-    for (size_t i = 0; !code && i < sizeof spaces / sizeof *spaces; i++)
-        code =
-            seccomp_rule_add(f, deny, SCMP_SYS(clone), 1, SCMP_A0(SCMP_CMP_MASKED_EQ, spaces[i], spaces[i]));
-    /* Typing into a terminal. */
-    const unsigned long controls[] = {TIOCSTI, TIOCLINUX};
-    for (size_t i = 0; !code && i < sizeof controls / sizeof *controls; i++)
-        code = seccomp_rule_add(
-            f, deny, SCMP_SYS(ioctl), 1, SCMP_A1(SCMP_CMP_MASKED_EQ, 0xffffffff, controls[i]));
-    /* Landlock before ABI 3 does not see truncate(2); ftruncate needs a writable descriptor anyway. */
-    if (!code && denies_truncate) code = add_name(f, deny, "truncate");
-    return code;
-}
-
-static int make_filter(bool denies_truncate, void **ret, size_t *ret_bytes, base_err *err)
-{
-    scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
-    int memory = memfd_create("filter", MFD_CLOEXEC), code = filter && memory >= 0 ? 0 : -ENOMEM;
-    struct stat st;
-    if (!code) code = add_rules(filter, denies_truncate);
-    if (!code) code = seccomp_export_bpf(filter, memory);
-    if (!code && fstat(memory, &st)) code = -errno;
-    void *bytes = NULL;
-    if (!code) {
-        bytes = base_xmalloc((size_t)st.st_size);
-        if (pread(memory, bytes, (size_t)st.st_size, 0) != st.st_size) code = -EIO;
-    }
-    if (filter) seccomp_release(filter);
-    if (memory >= 0) close(memory);
-    if (code) {
-        free(bytes);
-        errno = -code;
-        return base_fail_sys(err, "seccomp filter");
-    }
-    *ret = bytes;
-    *ret_bytes = (size_t)st.st_size;
-    return BASE_OK;
-}
-
 /* ---- the mount namespace ---- */
 
 static int set_read_only(const char *path, bool read_only, unsigned flags)
@@ -240,9 +150,10 @@ static int mount_proc(void)
     return mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
 }
 
+/* Processes of its own, and shared memory, semaphores and queues of its own. */
 static unsigned long pid_namespaces(bool needs_user)
 {
-    return CLONE_NEWPID | (needs_user ? CLONE_NEWUSER : 0);
+    return CLONE_NEWPID | CLONE_NEWIPC | (needs_user ? CLONE_NEWUSER : 0);
 }
 
 /* A short-lived child tries it. */
@@ -303,7 +214,12 @@ void tool_sandbox_describe_one(const tool_sandbox *s, base_buf *out)
               "too\n");
     base_buf_puts(out,
         s->has_pids ? "PID namespace: a command and all it starts end together, also when kvist is killed\n"
-                    : "PID namespace: not allowed here; a command's group is ended together instead\n");
+                      "IPC namespace: shared memory, semaphores and queues of its own\n"
+        : s->has_seccomp
+            ? "PID namespace: not allowed here; a command's group is ended together instead, and calls that "
+              "change other processes are refused\n"
+              "IPC namespace: not allowed here; System V and POSIX shared memory and queues are refused\n"
+            : "PID namespace: not allowed here; a command's group is ended together instead\n");
     if (!s->has_mounts && s->landlock_abi)
         base_buf_puts(
             out, "not covered: chmod, chown and times of files outside of the tree that this user owns\n");
@@ -334,7 +250,10 @@ int tool_sandbox_prepare(const tool_sandbox *s, const char *root, bool root_is_w
     if (!code && p.use_landlock)
         code = make_ruleset(s->landlock_abi, root, root_is_writable, tmp, p.shm, &p.ruleset, err);
     if (!code && s->has_seccomp) {
-        code = make_filter(s->landlock_abi < 3 && !s->has_mounts, &p.filter, &p.filter_bytes, err);
+        const tool_filter_needs needs = {.denies_truncate = s->landlock_abi < 3 && !s->has_mounts,
+            .guards_others = !p.use_pids,
+            .guards_ipc = !p.use_pids};
+        code = tool__filter_make(&needs, &p.filter, &p.filter_bytes, err);
         p.use_seccomp = !code;
     }
     p.root = base_xstrdup(root);

@@ -1,0 +1,328 @@
+/*
+ * Hostile commands against the sandbox: one case an attack of attack.c. Each runs first without any wall and must succeed there,
+ * else its failure behind one would prove nothing (such a case says "skipped" and why). Then behind the walls a machine without
+ * namespaces has, behind namespaces without Landlock, and behind all.
+ *
+ * The whole suite runs twice where it is started by root: as root and as an ordinary user.
+ */
+#include "tools/shell.h"
+#include "tree.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <mqueue.h>
+#include <netinet/in.h>
+#include <pty.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ipc.h>
+#include <sys/msg.h>
+#include <sys/prctl.h>
+#include <sys/sem.h>
+#include <sys/shm.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+
+enum { NOBODY = 65534 };
+static const char *attack_program; /* the built attack.c */
+
+/* What an attack aims at: things of the "person" beside the tree. */
+typedef struct world {
+    tree t;
+    int terminal, terminal_user;                /* the master; the side that programs hold */
+    char datagram[240], stream[240], other[80]; /* socket paths; an abstract name */
+    int sockets[4], tcp_port;
+    int key, shm, sem, msg;
+    char queue[40], terminal_name[60];
+    mqd_t mq;
+} world;
+
+static void make_sockets(world *w)
+{
+    const int types[] = {SOCK_DGRAM, SOCK_STREAM, SOCK_STREAM};
+    snprintf(w->datagram, sizeof w->datagram, "%s/datagram", w->t.base);
+    snprintf(w->stream, sizeof w->stream, "%s/stream", w->t.base);
+    snprintf(w->other, sizeof w->other, "kvist-hostile-%d", getpid());
+    const char *names[] = {w->datagram, w->stream, w->other};
+    for (int i = 0; i < 3; i++) {
+        struct sockaddr_un name = {.sun_family = AF_UNIX};
+        bool is_abstract = names[i] == w->other;
+        assert_true(strlen(names[i]) < sizeof name.sun_path - 1);
+        memcpy(name.sun_path + is_abstract, names[i], strlen(names[i]));
+        socklen_t n = is_abstract ? (socklen_t)(sizeof(sa_family_t) + 1 + strlen(names[i])) : sizeof name;
+        w->sockets[i] = socket(AF_UNIX, types[i] | SOCK_CLOEXEC, 0);
+        assert_int_equal(bind(w->sockets[i], (struct sockaddr *)&name, n), 0);
+        if (types[i] == SOCK_STREAM) assert_int_equal(listen(w->sockets[i], 50), 0);
+    }
+    struct sockaddr_in here = {.sin_family = AF_INET};
+    here.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t n = sizeof here;
+    w->sockets[3] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(w->sockets[3], (struct sockaddr *)&here, n), 0);
+    assert_int_equal(listen(w->sockets[3], 50), 0);
+    assert_int_equal(getsockname(w->sockets[3], (struct sockaddr *)&here, &n), 0);
+    w->tcp_port = ntohs(here.sin_port);
+}
+
+static void make_shared(world *w)
+{
+    w->key = 0x6b000000 + getpid();
+    w->shm = shmget(w->key, 4096, IPC_CREAT | 0600);
+    w->sem = semget(w->key, 1, IPC_CREAT | 0600);
+    w->msg = msgget(w->key, IPC_CREAT | 0600);
+    snprintf(w->queue, sizeof w->queue, "/kvist-hostile-%d", getpid());
+    w->mq = mq_open(w->queue, O_CREAT | O_RDWR | O_CLOEXEC, 0600, NULL);
+}
+
+static void world_make(world *w)
+{
+    memset(w, 0, sizeof *w);
+    tree_make(&w->t, true);
+    base_buf program = {0};
+    base_err err = {0};
+    if (base_fs_read(attack_program, 64 << 20, &program, &err)) fail_msg("%s", err.msg);
+    tree_put_bytes(&w->t, "attack", program.data, program.len);
+    chmod(tree_path(&w->t, "attack"), 0755);
+    base_buf_free(&program);
+    make_sockets(w);
+    make_shared(w);
+    assert_int_equal(openpty(&w->terminal, &w->terminal_user, w->terminal_name, NULL, NULL), 0);
+    tree_open(&w->t);
+}
+
+static void world_remove(world *w)
+{
+    for (int i = 0; i < 4; i++) close(w->sockets[i]);
+    if (w->shm >= 0) shmctl(w->shm, IPC_RMID, NULL);
+    if (w->sem >= 0) semctl(w->sem, 0, IPC_RMID);
+    if (w->msg >= 0) msgctl(w->msg, IPC_RMID, NULL);
+    if (w->mq != (mqd_t)-1) mq_close(w->mq);
+    mq_unlink(w->queue);
+    close(w->terminal);
+    close(w->terminal_user);
+    tree_remove(&w->t);
+}
+
+/* ---- the attacks ---- */
+
+/* One row: the number where it has one, attack.c's words, and what of them is filled in here. */
+typedef struct attack {
+    const char *name, *words;
+    enum {
+        AIM_NOTHING,
+        AIM_DATAGRAM,
+        AIM_STREAM,
+        AIM_ABSTRACT,
+        AIM_TCP,
+        AIM_KEY,
+        AIM_QUEUE,
+        AIM_US,
+        AIM_USER,
+        AIM_MEMORY,
+        AIM_TERMINAL,
+        AIM_BASE
+    } aim;
+    /* Walls that this one needs: the kernel scopes signals by Landlock's ABI 6 or hides processes by a PID namespace. */
+    bool needs_scope;
+} attack;
+
+static const attack attacks[] = {
+    {"row 9: a datagram of a socket pair", "datagram %s 2", AIM_DATAGRAM},
+    {"row 9: a raw one, which is a datagram too", "datagram %s 3", AIM_DATAGRAM},
+    {"row 10: System V shared memory", "shm %s", AIM_KEY},
+    {"row 10: System V semaphores", "sem %s", AIM_KEY},
+    {"row 10: System V messages", "msg %s", AIM_KEY},
+    {"row 10: a POSIX queue", "mq %s", AIM_QUEUE},
+    {"row 11: limits of kvist", "prlimit %s", AIM_US},
+    {"row 11: kvist's processors", "affinity %s", AIM_US},
+    {"row 11: kvist's scheduler", "scheduler %s", AIM_US},
+    {"row 11: kvist's priority", "priority %s", AIM_US},
+    {"row 11: all priorities of the user", "user-priority %s", AIM_USER},
+    {"row 11: the same, hidden in the upper half", "wide-priority %s", AIM_USER},
+    {"row 11: kvist's disk priority", "ioprio %s", AIM_US},
+    {"row 11: kvist's memory", "vm-read %s", AIM_MEMORY},
+    {"row 11: kvist by a pidfd", "pidfd %s", AIM_US},
+    {"a signal to kvist", "kill %s", AIM_US, .needs_scope = true},
+    {"ptrace of kvist", "ptrace %s", AIM_US},
+    {"the session's keyring", "keyctl", AIM_NOTHING},
+    {"io_uring", "io-uring", AIM_NOTHING},
+    {"a new user namespace", "unshare", AIM_NOTHING},
+    {"a mount", "mount %s", AIM_BASE},
+    {"another root", "chroot %s", AIM_BASE},
+    {"a listening socket", "stream %s", AIM_STREAM},
+    {"an abstract socket", "abstract %s", AIM_ABSTRACT},
+    {"TCP", "tcp %s", AIM_TCP},
+    {"typing into a terminal", "type %s", AIM_TERMINAL},
+};
+
+static void aim(const world *w, const attack *a, char *ret, size_t cap)
+{
+    char target[260] = "", words[400];
+    switch (a->aim) {
+    case AIM_NOTHING: break;
+    case AIM_DATAGRAM: snprintf(target, sizeof target, "%s", w->datagram); break;
+    case AIM_STREAM: snprintf(target, sizeof target, "%s", w->stream); break;
+    case AIM_ABSTRACT: snprintf(target, sizeof target, "%s", w->other); break;
+    case AIM_TCP: snprintf(target, sizeof target, "%d", w->tcp_port); break;
+    case AIM_KEY: snprintf(target, sizeof target, "%d", w->key); break;
+    case AIM_QUEUE: snprintf(target, sizeof target, "%s", w->queue); break;
+    case AIM_US: snprintf(target, sizeof target, "%d", getpid()); break;
+    case AIM_USER: snprintf(target, sizeof target, "%d", NOBODY); break; /* never all of root's processes */
+    case AIM_MEMORY: snprintf(target, sizeof target, "%d %p", getpid(), (const void *)w); break;
+    case AIM_TERMINAL: snprintf(target, sizeof target, "%s", w->terminal_name); break;
+    case AIM_BASE: snprintf(target, sizeof target, "%s", w->t.base); break;
+    }
+    snprintf(words, sizeof words, a->words, target); /* one %s or none */
+    snprintf(ret, cap, "./attack %s", words);
+}
+
+/* Without kvist, by the same user. */
+static char *run_bare(const tree *t, const char *command)
+{
+    char line[900], bytes[4096];
+    base_buf said = {0};
+    snprintf(line, sizeof line, "cd %s && exec %s 2>&1", t->dir, command);
+    base_buf_puts(&said, "without kvist\n");
+    FILE *out = popen(line, "r");
+    assert_non_null(out);
+    for (size_t n; (n = fread(bytes, 1, sizeof bytes, out));) base_buf_add(&said, bytes, n);
+    pclose(out);
+    return base_buf_take(&said);
+}
+
+static char *run_confined(tree *t, const char *command)
+{
+    char arguments[600];
+    snprintf(arguments, sizeof arguments, "{\"command\":\"%s\"}", command);
+    tool_result r = tree_call(t, "shell", arguments, NULL);
+    char *said = base_buf_take(&r.text);
+    tool_result_free(&r);
+    return said;
+}
+
+/* Whether it worked; what it said in *ret_said, to be freed. */
+static bool attempt(world *w, const attack *a, bool is_confined, char **ret_said)
+{
+    char command[500];
+    aim(w, a, command, sizeof command);
+    *ret_said = is_confined ? run_confined(&w->t, command) : run_bare(&w->t, command);
+    return strstr(*ret_said, "\nreached\n") != NULL;
+}
+
+/* The same machine with fewer walls: what each of two kinds of machine has, and both. */
+static int walls_of(const tool_sandbox *real, tool_sandbox ret[3], const char *names[3])
+{
+    int n = 0;
+    if (real->landlock_abi && real->has_seccomp) {
+        names[n] = "without namespaces";
+        ret[n] = *real;
+        ret[n].has_mounts = ret[n].has_pids = ret[n].needs_user = false;
+        n++;
+    }
+    if (real->has_mounts && real->has_seccomp) {
+        names[n] = "namespaces without Landlock";
+        ret[n] = *real;
+        ret[n++].landlock_abi = 0;
+    }
+    if (n == 2) {
+        names[n] = "all walls";
+        ret[n++] = *real;
+    }
+    return n;
+}
+
+static void test_attack(void **state)
+{
+    const attack *a = *state;
+    world w;
+    char *said;
+    const char *names[3];
+    tool_sandbox walls[3];
+    world_make(&w);
+    const tool_sandbox real = w.t.w->sandbox;
+    int n = walls_of(&real, walls, names);
+    bool works = attempt(&w, a, false, &said), is_skipped = !works || !n;
+    if (is_skipped)
+        print_message("skipped: %s: %s: %s\n", a->name,
+            n ? "it fails without the defence too" : "this machine confines nothing", works ? "" : said);
+    free(said);
+    if (is_skipped) n = 0;
+    for (int i = 0; i < n; i++) {
+        if (a->needs_scope && walls[i].landlock_abi < 6 && !walls[i].has_pids) continue;
+        w.t.w->sandbox = walls[i];
+        works = attempt(&w, a, true, &said);
+        if (works) fail_msg("%s: it works behind %s: %s", a->name, names[i], said);
+        /* Not refused because nothing ran. */
+        if (!strchr(said, ':')) fail_msg("%s, %s: nothing was tried: %s", a->name, names[i], said);
+        free(said);
+    }
+    world_remove(&w);
+    if (is_skipped) skip();
+}
+
+/* ---- running ---- */
+
+static int run_all(void)
+{
+    char home[] = "/tmp/kvist-home-XXXXXX";
+    if (!mkdtemp(home)) return 1;
+    setenv("HOME", home, 1);
+    enum { N = sizeof attacks / sizeof *attacks };
+    struct CMUnitTest tests[N];
+    for (size_t i = 0; i < N; i++)
+        tests[i] = (struct CMUnitTest){attacks[i].name, test_attack, NULL, NULL, (void *)&attacks[i]};
+    int failed =
+        cmocka_run_group_tests_name(geteuid() ? "as an ordinary user" : "as root", tests, NULL, NULL);
+    base_fs_remove(home, NULL);
+    return failed;
+}
+
+/* A copy that any user may read: the build folder may lie where only its owner looks. */
+static int copy_program(const char *from, char *to)
+{
+    base_buf bytes = {0};
+    int fd = mkstemp(to), rc = fd < 0 || base_fs_read(from, 64 << 20, &bytes, NULL);
+    if (!rc) rc = write(fd, bytes.data, bytes.len) != (ssize_t)bytes.len || fchmod(fd, 0644);
+    if (fd >= 0) close(fd);
+    base_buf_free(&bytes);
+    return rc;
+}
+
+int main(int argc, char **argv)
+{
+    static char copy[] = "/tmp/kvist-attack-XXXXXX";
+    if (argc != 2 || copy_program(argv[1], copy)) {
+        fputs("usage: test_sandbox ATTACK_PROGRAM\n", stderr);
+        return 2;
+    }
+    attack_program = copy;
+    int status = 0;
+    if (!geteuid()) { /* first, and in a process that has used nothing yet: libgit2 reads HOME once */
+        pid_t child = fork();
+        if (!child) {
+            if (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) || setresuid(NOBODY, NOBODY, NOBODY))
+                _exit(99);
+            prctl(PR_SET_DUMPABLE, 1); /* else nobody of this user could look into us anyway */
+            int n = run_all();
+            fflush(NULL);
+            _exit(n ? 1 : 0);
+        }
+        waitpid(child, &status, 0);
+    }
+    int failed = run_all();
+    unlink(copy);
+    return failed || status;
+}
