@@ -14,7 +14,9 @@
 const char options_help[] =
     "Model options:\n"
     "  --model FILE|NAME     a GGUF file, or a name of `kvist model list` (else KVIST_MODEL, else the "
-    "default)\n"
+    "default);\n"
+    "                        a word without a slash is a name: a file of this folder is ./FILE (or ends in "
+    ".gguf)\n"
     "  --backend cpu[:avx512-vnni|avx2|plain]|cuda[:bf16]|auto   --threads N   --ctx N\n"
     "  --gpu-mem GIB         of the GPU's memory at most, for weights and rows (default: what is free)\n"
     "  --thinking            answers may begin with a thought, where the model has such a form (Qwen3)\n"
@@ -250,29 +252,49 @@ const default_model *options_find_model(const char *word)
     return NULL;
 }
 
-int options_model_path(const common_options *o, char **ret, base_err *err)
+/* The model file below the data folder, if it is there; the caller frees. *missing: where it should be, else. */
+static char *find_in_data(const char *file, char **missing)
 {
-    const char *wanted = o->model ? o->model : getenv("KVIST_MODEL");
-    if (!wanted || !*wanted) wanted = "default";
-    if (base_fs_exists(wanted)) {
-        *ret = base_xstrdup(wanted);
-        return BASE_OK;
-    }
-    const default_model *known = options_find_model(wanted);
-    const char *file = known ? known->file : wanted;
     base_buf name = {0};
     base_buf_printf(&name, "models/%s", file);
     char *path = base_fs_home(BASE_HOME_DATA, name.data);
     base_buf_free(&name);
-    if (base_fs_exists(path)) {
-        *ret = path;
+    if (base_fs_exists(path)) return path;
+    *missing = path;
+    return NULL;
+}
+
+/*
+ * The tree that kvist works on lies in the current folder and may be somebody else's: what lies there must not become the model
+ * because it is called like one. So a word without a slash is a name first, and the current folder is looked at last, and only for
+ * a .gguf file that the command line itself names.
+ */
+int options_model_path(const common_options *o, char **ret, base_err *err)
+{
+    const char *wanted = o->model ? o->model : getenv("KVIST_MODEL");
+    if (!wanted || !*wanted) wanted = "default";
+    if (strchr(wanted, '/')) {
+        if (!base_fs_exists(wanted))
+            return base_fail(err, BASE_E_NOT_FOUND, "there is no model file %s", wanted);
+        *ret = base_xstrdup(wanted);
         return BASE_OK;
     }
-    int code = known ? base_fail(err, BASE_E_NOT_FOUND,
-                           "the model %s is not here yet (%s); scripts/run fetches it", wanted, path)
-                     : base_fail(err, BASE_E_NOT_FOUND,
-                           "there is no model file %s, and no model of that name (kvist model list)", wanted);
-    free(path);
+    const default_model *known = options_find_model(wanted);
+    char *missing = NULL;
+    *ret = find_in_data(known ? known->file : wanted, &missing);
+    if (*ret) return BASE_OK;
+    int code = BASE_OK;
+    const size_t n = strlen(wanted);
+    if (known)
+        code = base_fail(err, BASE_E_NOT_FOUND, "the model %s is not here yet (%s); scripts/run fetches it",
+            wanted, missing);
+    else if (o->model && n > 5 && !strcmp(wanted + n - 5, ".gguf") && base_fs_exists(wanted))
+        *ret = base_xstrdup(wanted);
+    else
+        code = base_fail(err, BASE_E_NOT_FOUND, "there is no model of the name %s (kvist model list)%s%s",
+            wanted, base_fs_exists(wanted) ? "; the file in this folder is ./" : "",
+            base_fs_exists(wanted) ? wanted : "");
+    free(missing);
     return code;
 }
 

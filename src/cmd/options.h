@@ -63,7 +63,10 @@ enum { OPTIONS_N_MODELS = 2 };
 extern const default_model options_models[OPTIONS_N_MODELS];
 const default_model *options_find_model(const char *word); /* by name, role or file name; NULL: none */
 
-/* The model file: --model, KVIST_MODEL, the default in the data folder. The caller frees. A name of the table of default models works too. */
+/*
+ * The model file: --model, KVIST_MODEL, the default in the data folder. The caller frees. A word with a slash is a path; any other is a
+ * name, of the table or of a file in the data folder's models/. Only then is NAME.gguf of --model looked for in the current folder.
+ */
 int options_model_path(const common_options *o, char **ret, base_err *err);
 
 /* ROWS ("4096"), PERCENT of n_ctx ("25%"), BYTES ("200M", "1G", by row_bytes); "off", "full" or 0: no limit. NULL gives 4096. */
