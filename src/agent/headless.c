@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "agent/stream.h"
+#include "base/show.h"
 #include "base/utf8.h"
 
 typedef struct sink {
@@ -101,6 +102,15 @@ static void print_context(const agent_excerpt_list *items)
     }
 }
 
+/* What is done, or would be and nobody can be asked: every byte of it. */
+static void print_call(const char *headline)
+{
+    base_buf shown = {0};
+    base_show(&shown, headline, headline ? strlen(headline) : 0, BASE_SHOW_UTF8);
+    fprintf(stderr, "> %s\n", shown.data ? shown.data : "");
+    base_buf_free(&shown);
+}
+
 static void on_event(void *user, const agent_event *e)
 {
     sink *s = user;
@@ -132,7 +142,7 @@ static void on_event(void *user, const agent_event *e)
     case AGENT_EVENT_tool_call:
         end_line(s);
         agent_stream_forget(&s->stream);
-        tell("> ", e->tool_call.headline);
+        print_call(e->tool_call.headline);
         break;
     case AGENT_EVENT_tool_result:
         if (e->tool_result.diff) tell("", e->tool_result.diff);

@@ -57,8 +57,8 @@ static void tool_lines(const tui_ui *u, tui_item *i, int width)
     }
     tui_flow_end(&head);
     if (i->diff.len)
-        tui_diff_lines(
-            &i->lines, width, "    ", i->diff.data, i->diff.len, unfolded ? UNFOLDED_LINES : DIFF_LINES);
+        i->diff_is_whole = tui_diff_lines(&i->lines, width, "    ", i->head.data, i->diff.data, i->diff.len,
+            unfolded ? UNFOLDED_LINES : DIFF_LINES, tui_code_form(u));
     tui_flow body = {.text = &i->lines, .width = width, .first = "    ", .rest = "    ", .code = true};
     if (unfolded)
         add_tail(&body, &i->body, UNFOLDED_LINES);
@@ -242,6 +242,7 @@ void tui_chat_draw(tui_ui *u, tui_area a)
         if (at + n > offset && at < offset + a.height)
             for (int k = at < offset ? offset - at : 0; k < n && at + k < offset + a.height; k++)
                 tui_text_draw(t, (size_t)k, a, 0, at + k - offset);
+        if (at >= offset && at + n <= offset + a.height) tui_question_saw_item(u, i);
         at += n;
     }
     if (u->chat_scroll > 0) {

@@ -229,8 +229,19 @@ static void ask(tui_ui *u, tui_asking what, const char *text)
     tui_editor_set(&u->editor, text);
 }
 
+/* Nobody can agree to what was not on the screen. */
+static bool was_read(tui_ui *u)
+{
+    if (tui_question_was_read(u)) return true;
+    tui_ui_say(u, u->popup == TUI_POPUP_DIFF
+                      ? "it goes on below: Space shows more, y works at its end"
+                      : "not all of it was on the screen yet: d shows it, y works at its end");
+    return false;
+}
+
 void tui_do_approve_once(tui_ui *u, uint32_t key)
 {
+    if (!was_read(u)) return;
     if (u->host.decide) u->host.decide(u->host.user, AGENT_YES, NULL);
 }
 
@@ -238,7 +249,7 @@ void tui_do_approve_always(tui_ui *u, uint32_t key)
 {
     if (!tui_approval_runs(&u->state.approval))
         tui_ui_say(u, "only a command can be allowed for good; mode edits (Shift+Tab) writes without asking");
-    else if (u->host.decide)
+    else if (was_read(u) && u->host.decide)
         u->host.decide(u->host.user, AGENT_ALWAYS, NULL);
 }
 
@@ -259,6 +270,7 @@ void tui_do_approve_edit(tui_ui *u, uint32_t key)
         tui_ui_say(u, "there is nothing to edit in it: y, n or d");
         return;
     }
+    if (!was_read(u)) return;
     if (tui_approval_runs(a) && !strchr(a->text, '\n')) {
         ask(u, TUI_ASK_EDIT, a->text);
         return;

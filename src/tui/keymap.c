@@ -223,13 +223,12 @@ void tui_ui_key(tui_ui *u, uint32_t key)
         ask_key(u, key);
         return;
     }
-    /* A letter that was already on its way when the question appeared must not answer it. */
+    /* A letter that was already on its way when the question came to the screen must not answer it. */
     enum { TOO_SOON_MS = 350 };
-    bool too_soon =
-        u->now_ms && u->now_ms - u->approval_ms < TOO_SOON_MS && u->now_ms - u->typed_ms < 2 * TOO_SOON_MS;
+    const bool too_soon =
+        !u->question.painted || (u->now_ms && u->now_ms - u->question.painted_ms < TOO_SOON_MS);
     bool can_answer =
         u->state.approval.waiting && u->focus == TUI_FOCUS_CHAT && tui_editor_empty(&u->editor) && !u->replay;
-    u->typed_ms = u->now_ms;
     if (can_answer && too_soon && key >= 0x20 && key < TUI_KEY_FIRST) return;
     if (can_answer && tui_keymap_run(u, TUI_SCOPE_APPROVAL, key)) return;
     if (u->replay) {

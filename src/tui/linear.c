@@ -5,6 +5,7 @@
 #include "tui/linear.h"
 
 #include <errno.h>
+#include <langinfo.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/show.h"
 #include "base/utf8.h"
 
 static void add_clean(base_buf *out, const char *s)
@@ -40,6 +42,19 @@ static void line(base_buf *out, tui_linear_text *t, const char *name, const char
     label(out, t, name);
     add_clean(out, text);
     base_buf_putc(out, '\n');
+}
+
+/* What a person is asked about: every byte of it visible; a line of it is a line here, and begins so. */
+static void put_question(base_buf *out, const tui_linear_text *t, const char *s, bool is_code)
+{
+    const base_show_form form = t->is_ascii ? BASE_SHOW_ASCII : is_code ? BASE_SHOW_TABS : BASE_SHOW_UTF8;
+    for (const char *p = s; p && *p;) {
+        size_t n = strcspn(p, "\n");
+        const bool ends = p[n] == '\n';
+        base_show(out, p, n + (ends && !is_code), form); /* in a command the line's end is a mark too */
+        if (ends) base_buf_puts(out, is_code ? "\n" : p[n + 1] ? "\n  " : "");
+        p += n + ends;
+    }
 }
 
 static void put_places(const agent_place_list *places, tui_linear_text *t, base_buf *out)
@@ -79,13 +94,17 @@ void tui_linear_event(const agent_event *e, tui_linear_text *t, base_buf *out)
     case AGENT_EVENT_append: agent_stream_forget(&t->stream); break;
     case AGENT_EVENT_tool_call:
         agent_stream_forget(&t->stream);
-        line(out, t, "tool: ", e->tool_call.headline ? e->tool_call.headline : e->tool_call.name);
+        label(out, t, "tool: ");
+        put_question(out, t, e->tool_call.headline ? e->tool_call.headline : e->tool_call.name, false);
+        base_buf_putc(out, '\n');
         break;
     case AGENT_EVENT_approval_request:
-        line(out, t, "question: ", e->approval_request.headline);
-        add_clean(out, e->approval_request.detail);
-        if (e->approval_request.detail) base_buf_putc(out, '\n');
         t->asks_to_run = e->approval_request.power && !strcmp(e->approval_request.power, "runs");
+        label(out, t, "question: ");
+        put_question(out, t, e->approval_request.headline, false);
+        base_buf_putc(out, '\n');
+        put_question(out, t, e->approval_request.detail, !t->asks_to_run);
+        if (e->approval_request.detail) base_buf_putc(out, '\n');
         base_buf_puts(out, "allow? ");
         put_answers(t, out);
         break;
@@ -102,7 +121,7 @@ void tui_linear_event(const agent_event *e, tui_linear_text *t, base_buf *out)
                 base_buf_putc(out, '\n');
         }
         if (e->tool_result.diff) {
-            add_clean(out, e->tool_result.diff);
+            put_question(out, t, e->tool_result.diff, true);
             base_buf_putc(out, '\n');
         }
         break;
@@ -161,7 +180,8 @@ typedef struct linear {
     agent_worker *worker;
     bool loading, busy, asked, input_ended, failed;
     tui_linear_text text;
-    base_buf input; /* bytes read that are not a whole line yet, and lines typed ahead */
+    base_buf input;     /* bytes read that are not a whole line yet, and lines typed ahead */
+    size_t typed_ahead; /* bytes of it that a person typed before the question came: no answer to it */
     base_buf out;
 } linear;
 
@@ -188,12 +208,13 @@ static void answer_question(linear *l, const char *text)
 static bool use_input(linear *l)
 {
     while (l->asked || (!l->busy && !l->loading)) {
-        char *end = l->input.len ? memchr(l->input.data, '\n', l->input.len) : NULL;
-        if (!end && !(l->input_ended && l->input.len)) break;
-        size_t n = end ? (size_t)(end - l->input.data) : l->input.len;
-        char *text = strndup(l->input.data, n);
+        const size_t from = l->asked ? l->typed_ahead : 0, left = l->input.len - from;
+        char *begin = l->input.data + from, *end = left ? memchr(begin, '\n', left) : NULL;
+        if (!end && !(l->input_ended && left)) break;
+        size_t n = end ? (size_t)(end - begin) : left;
+        char *text = strndup(begin, n);
         size_t used = end ? n + 1 : n;
-        memmove(l->input.data, l->input.data + used, l->input.len - used);
+        memmove(begin, begin + used, left - used);
         l->input.len -= used;
         bool quit = !strcmp(text, "/quit") || !strcmp(text, "/exit");
         if (quit || !*text) {
@@ -206,11 +227,29 @@ static bool use_input(linear *l)
         free(text);
         if (quit) return false;
     }
-    if (l->input_ended && l->asked && !l->input.len) {
+    if (l->input_ended && l->asked && l->input.len <= l->typed_ahead) {
         l->asked = false;
         agent_worker_decide(l->worker, AGENT_NO, "nobody is there to ask");
     }
     return !(l->input_ended && !l->busy && !l->loading && !l->input.len);
+}
+
+/*
+ * At a terminal nobody can answer a question before it is there: lines that wait stay requests. In a pipe a script wrote its answers
+ * in front of the questions.
+ */
+static void read_typed_ahead(linear *l)
+{
+    struct pollfd typed = {.fd = STDIN_FILENO, .events = POLLIN};
+    while (l->input.len <= MAX_INPUT && poll(&typed, 1, 0) == 1 && typed.revents & POLLIN) {
+        char bytes[4096];
+        ssize_t n = read(STDIN_FILENO, bytes, sizeof bytes);
+        if (n <= 0) break;
+        base_buf_add(&l->input, bytes, (size_t)n);
+    }
+    size_t whole = l->input.len;
+    while (whole > 0 && l->input.data[whole - 1] != '\n') whole--;
+    l->typed_ahead = whole;
 }
 
 static void take_messages(linear *l)
@@ -227,7 +266,10 @@ static void take_messages(linear *l)
             break;
         case AGENT_WORKER_EVENT:
             tui_linear_event(m->event, &l->text, &l->out);
-            if (m->event->type == AGENT_EVENT_approval_request) l->asked = true;
+            if (m->event->type == AGENT_EVENT_approval_request) {
+                if (isatty(STDIN_FILENO)) read_typed_ahead(l);
+                l->asked = true;
+            }
             if (m->event->type == AGENT_EVENT_approval || m->event->type == AGENT_EVENT_turn_end)
                 l->asked = false;
             break;
@@ -238,6 +280,7 @@ static void take_messages(linear *l)
 int tui_linear_run(agent_worker *w, const tui_options *options, base_err *err)
 {
     linear l = {.worker = w, .loading = true};
+    l.text.is_ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
     struct sigaction act = {.sa_handler = on_interrupt}, old;
     sigaction(SIGINT, &act, &old);
     base_buf_puts(&l.out, "kvist, linear mode: one line is one request, nothing is painted over, /quit or "

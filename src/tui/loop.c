@@ -85,6 +85,8 @@ static void draw(tui_loop *l, tui_grid *g)
     l->ui->now_ms = now_ms();
     tui_ui_draw(l->ui, g);
     tui_painter_paint(g);
+    l->ui->now_ms = now_ms();
+    tui_ui_painted(l->ui);
 }
 
 void tui_loop_run(tui_loop *l)

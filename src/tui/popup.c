@@ -48,7 +48,8 @@ static tui_area box(tui_ui *u, tui_area a, int width, int height, const char *ti
     return tui_area_part(b, 2, 1, width - 4, height - 2);
 }
 
-static void draw_text(tui_ui *u, tui_area a, const char *title, tui_text *t)
+/* True: the text's last line is among what is shown. */
+static bool draw_text(tui_ui *u, tui_area a, const char *title, tui_text *t)
 {
     int height = (int)t->n_lines + 2;
     tui_area inside = box(u, a, a.width, height > a.height ? a.height : height, title);
@@ -56,7 +57,13 @@ static void draw_text(tui_ui *u, tui_area a, const char *title, tui_text *t)
     if (u->popup_scroll > most) u->popup_scroll = most;
     if (u->popup_scroll < 0) u->popup_scroll = 0;
     for (int y = 0; y < inside.height; y++) tui_text_draw(t, (size_t)(y + u->popup_scroll), inside, 0, y);
-    if (most > 0) tui_printf(inside, inside.width - 24, inside.height, TUI_FAINT, " j/k scroll, q closes ");
+    const int below = most - u->popup_scroll;
+    /* On the frame's last line, which is no part of the area inside. */
+    tui_area frame = tui_area_part(a, inside.x - a.x, inside.y - a.y, inside.width, inside.height + 1);
+    if (below > 0 && u->popup == TUI_POPUP_DIFF)
+        tui_printf(frame, 0, inside.height, TUI_STYLE(TUI_WARN, TUI_BOLD),
+            " %d more below, j/k or Space scroll ", below);
+    return below <= 0 && inside.height > 0 && inside.width > 0;
 }
 
 static void help_text(tui_ui *u, tui_text *t, int width)
@@ -189,9 +196,12 @@ void tui_popup_draw(tui_ui *u, tui_area a)
         draw_text(u, a, "help", &t);
         break;
     case TUI_POPUP_DIFF: {
-        const char *detail = u->state.approval.detail ? u->state.approval.detail : "";
-        tui_diff_lines(&t, a.width - 4, "", detail, strlen(detail), SIZE_MAX);
-        draw_text(u, a, u->state.approval.headline ? u->state.approval.headline : "what it would do", &t);
+        base_buf title = {0};
+        const char *headline = u->state.approval.headline ? u->state.approval.headline : "what it would do";
+        base_show(&title, headline, strlen(headline), tui_text_form(u));
+        tui_question_lines(u, a.width - 4, &t);
+        tui_question_saw_popup(u, draw_text(u, a, title.data ? title.data : "", &t));
+        base_buf_free(&title);
         break;
     }
     case TUI_POPUP_TEXT: {
@@ -287,9 +297,9 @@ bool tui_popup_key(tui_ui *u, uint32_t key)
         close_popup(u);
         return true;
     }
-    /* An approval that is being read in full can be answered right there. */
+    /* An approval that is being read in full can be answered right there, at its end; what says so stays open until then. */
     if (u->popup == TUI_POPUP_DIFF && (key == 'y' || key == 'a' || key == 'n' || key == 'e')) {
-        close_popup(u);
+        if (key == 'n' || tui_question_was_read(u)) close_popup(u);
         return false;
     }
     switch (u->popup) {

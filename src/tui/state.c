@@ -10,6 +10,7 @@
 
 #include "agent/agent.h"
 #include "base/mem.h"
+#include "base/show.h"
 #include "base/utf8.h"
 
 enum { MAX_BODY = 4 << 20 }; /* bytes kept of one item: a model or a tool may never stop */
@@ -80,6 +81,13 @@ static char *clean(const char *s, bool keep_newlines)
     base_buf b = {0};
     add_clean(&b, s, keep_newlines);
     return base_buf_take(&b);
+}
+
+/* What a tool would do, in a line: a command's line ends and all that is not seen are visible in it. */
+static void add_shown(base_buf *b, const char *s)
+{
+    size_t n = s ? strlen(s) : 0;
+    base_show(b, s, n < MAX_BODY ? n : MAX_BODY, BASE_SHOW_UTF8);
 }
 
 static void set(char **field, const char *s)
@@ -365,20 +373,14 @@ static void on_tool_call(tui_state *s, const agent_event *e, int64_t now)
     i->open = !s->in_turn; /* a ! line's output is what the person wants to see */
     i->name = clean(e->tool_call.name, false);
     if (e->tool_call.headline) {
-        add_clean(&i->head, e->tool_call.headline, false);
+        add_shown(&i->head, e->tool_call.headline);
     } else {
-        add_clean(&i->head, e->tool_call.name, false);
+        add_shown(&i->head, e->tool_call.name);
         if (e->tool_call.arguments) {
             base_buf_putc(&i->head, ' ');
-            add_clean(&i->head, e->tool_call.arguments, false);
+            add_shown(&i->head, e->tool_call.arguments);
         }
     }
-}
-
-static bool is_diff(const char *text)
-{
-    return text && (!strncmp(text, "--- ", 4) || !strncmp(text, "diff ", 5) || !strncmp(text, "@@ ", 3) ||
-                       strstr(text, "\n@@ "));
 }
 
 bool tui_approval_runs(const tui_approval *a)
@@ -389,25 +391,27 @@ bool tui_approval_runs(const tui_approval *a)
 static void on_approval_request(tui_state *s, const agent_event *e, int64_t now)
 {
     clear_approval(&s->approval);
+    /* Raw, all of it: what a person decides about is made visible where it is painted, byte for byte. */
     s->approval = (tui_approval){.waiting = true,
         .name = clean(e->approval_request.name, false),
-        .headline = clean(e->approval_request.headline, false),
-        .detail = clean(e->approval_request.detail, true),
+        .headline = base_xstrdup(e->approval_request.headline),
+        .detail = base_xstrdup(e->approval_request.detail),
         .power = clean(e->approval_request.power, false)};
     tui_item *i = running_tool(s);
     bool is_call = i && i->name && s->approval.name && !strcmp(i->name, s->approval.name);
     const char *text = tui_approval_runs(&s->approval) ? s->approval.detail
                        : is_call                       ? s->payload
                                                        : NULL; /* an undo has nothing to write */
-    s->approval.text = text ? base_xstrdup(text) : NULL;
+    s->approval.text = base_xstrdup(text);
     if (!i) { /* else the call's own line stays: what the question adds is of the question only */
         i = add_item(s, TUI_ITEM_TOOL);
-        base_buf_puts(&i->head, s->approval.headline ? s->approval.headline : "");
+        add_shown(&i->head, s->approval.headline);
     }
-    if (is_diff(s->approval.detail)) {
+    if (s->approval.detail && !tui_approval_runs(&s->approval)) { /* only a change of files is a diff */
         base_buf_clear(&i->diff);
         base_buf_puts(&i->diff, s->approval.detail);
     }
+    s->approval.item = (size_t)(i - s->items);
     i->version++;
 }
 
@@ -451,7 +455,7 @@ static void on_tool_result(tui_state *s, const agent_event *e, int64_t now)
         add_clean(&i->body, e->tool_result.text, true);
     }
     base_buf_clear(&i->diff); /* what was proposed; the result says what was written */
-    if (e->tool_result.diff) add_clean(&i->diff, e->tool_result.diff, true);
+    if (e->tool_result.diff) base_buf_puts(&i->diff, e->tool_result.diff);
     i->exit_code = e->tool_result.exit_code;
     i->ms = e->tool_result.ms;
     i->version++;

@@ -33,9 +33,10 @@ typedef struct tui_item {
     uint32_t evicted, promoted, deferred, again,
         answer_again; /* CACHE; tokens of the message, of an answer, that were computed a second time */
     bool streaming;
-    bool unsettled;   /* ANSWER: tokens came, neither its final text nor a call yet */
-    bool open;        /* unfolded by the person */
-    uint32_t version; /* changes with the content */
+    bool unsettled;     /* ANSWER: tokens came, neither its final text nor a call yet */
+    bool open;          /* unfolded by the person */
+    bool diff_is_whole; /* TOOL: of the diff, nothing was left out of the lines below */
+    uint32_t version;   /* changes with the content */
     /* The chat view's lines, kept per width. */
     tui_text lines;
     int lines_width;
@@ -60,7 +61,9 @@ typedef struct tui_ledger {
 
 typedef struct tui_approval {
     bool waiting;
-    char *name, *headline, *detail, *power;
+    size_t item;             /* of the transcript: the call that asks */
+    char *name, *power;      /* harmless */
+    char *headline, *detail; /* raw: to be painted by base_show; detail is the exact command, or the diff */
     char *
         text; /* what a person may change before it happens: the command, or new text of a file, raw; NULL: nothing */
 } tui_approval;

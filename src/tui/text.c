@@ -16,7 +16,7 @@ struct tui_glyph {
     tui_style style;
 };
 
-enum { TAB_COLUMNS = 4 };
+enum { TAB_COLUMNS = 4, MAX_GLYPH = 200 /* bytes */ };
 
 void tui_text_clear(tui_text *t)
 {
@@ -68,12 +68,18 @@ static void add_run(tui_text *t, tui_style style, uint32_t at, uint32_t n)
     l->n++;
 }
 
-static void open_line(tui_flow *f)
+static const char *prefix_of(const tui_flow *f, bool goes_on)
+{
+    if (goes_on && f->wrap) return f->wrap;
+    return f->started ? f->rest : f->first;
+}
+
+static void open_line(tui_flow *f, bool goes_on)
 {
     tui_text *t = f->text;
     base_grow(&t->lines, &t->cap_lines, t->n_lines + 1, sizeof *t->lines);
     t->lines[t->n_lines++] = (tui_line){.first = (uint32_t)t->n_runs};
-    const char *prefix = f->started ? f->rest : f->first;
+    const char *prefix = prefix_of(f, goes_on);
     f->started = true;
     if (prefix && *prefix) {
         uint32_t at = (uint32_t)t->bytes.len;
@@ -84,7 +90,7 @@ static void open_line(tui_flow *f)
 
 static void emit(tui_flow *f, size_t from, size_t to)
 {
-    open_line(f);
+    open_line(f, from > 0);
     if (!f->code)
         while (to > from && f->glyphs[to - 1].blank) to--;
     for (size_t i = from; i < to; i++) add_run(f->text, f->glyphs[i].style, f->glyphs[i].at, f->glyphs[i].n);
@@ -92,11 +98,11 @@ static void emit(tui_flow *f, size_t from, size_t to)
 
 void tui_flow_line(tui_flow *f)
 {
-    const char *prefix = f->started ? f->rest : f->first;
-    int room = f->width - (prefix ? tui_columns(prefix, strlen(prefix)) : 0);
-    if (room < 2) room = 2;
     size_t from = 0;
     do {
+        const char *prefix = prefix_of(f, from > 0);
+        int room = f->width - (prefix ? tui_columns(prefix, strlen(prefix)) : 0);
+        if (room < 2) room = 2;
         size_t to = from, after_blank = 0;
         int taken = 0;
         while (to < f->n_glyphs && taken + f->glyphs[to].width <= room) {
@@ -141,12 +147,22 @@ void tui_flow_add(tui_flow *f, tui_style style, const char *s, size_t n)
         } else if (*s == '\t') {
             for (int i = 0; i < TAB_COLUMNS; i++) add_glyph(f, style, " ", 1, 1, true);
             used = 1;
-        } else if (width > 0 && used < 200) {
+        } else if (used > MAX_GLYPH) { /* a flood of marks: it must not be drawn, and not vanish either */
+            add_glyph(f, style, "\xef\xbf\xbd", 3, 1, false);
+        } else if (width > 0) {
             add_glyph(f, style, s, used, width, *s == ' ');
         }
         s += used;
         n -= used;
     }
+}
+
+void tui_flow_show(tui_flow *f, tui_style style, const char *s, size_t n, base_show_form form)
+{
+    base_buf shown = {0};
+    base_show(&shown, s, n, form);
+    tui_flow_add(f, style, shown.data ? shown.data : "", shown.len);
+    base_buf_free(&shown);
 }
 
 void tui_flow_puts(tui_flow *f, tui_style style, const char *s)

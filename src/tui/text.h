@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "base/show.h"
 #include "tui/grid.h"
 
 typedef struct tui_piece {
@@ -38,6 +39,7 @@ typedef struct tui_flow {
     tui_text *text;
     int width;
     const char *first, *rest; /* prefix of the first line, and of all others; same columns */
+    const char *wrap; /* prefix of a line that goes on with what did not fit the one above; NULL: rest */
     tui_style prefix_style;
     bool code; /* break anywhere, keep all blanks */
     /* private */
@@ -47,6 +49,8 @@ typedef struct tui_flow {
 } tui_flow;
 
 void tui_flow_add(tui_flow *f, tui_style style, const char *s, size_t n); /* '\n' ends a line */
+/* Foreign text that a person decides about, every byte of it visible (base_show); it ends no line. */
+void tui_flow_show(tui_flow *f, tui_style style, const char *s, size_t n, base_show_form form);
 void tui_flow_puts(tui_flow *f, tui_style style, const char *s);
 void tui_flow_line(tui_flow *f); /* ends the line, also an empty one */
 void tui_flow_end(tui_flow *f);  /* ends a line that holds something; frees what the flow holds */

@@ -86,8 +86,9 @@ void tui_ui_event(tui_ui *u, const agent_event *e)
 {
     bool waited = u->state.approval.waiting;
     tui_state_apply(&u->state, e, u->replay ? 0 : u->now_ms); /* how fast it is played says nothing */
-    if (u->state.approval.waiting && !waited) {
-        u->approval_ms = u->now_ms;
+    if (e->type == AGENT_EVENT_approval_request) {
+        u->question = (tui_question){0};
+        if (u->popup == TUI_POPUP_DIFF) tui_popup_open(u, TUI_POPUP_NONE);
         u->chat_scroll = 0;
     }
     if (waited && !u->state.approval.waiting) {
@@ -158,40 +159,19 @@ const tui_rows *tui_ui_rows(tui_ui *u)
     return &u->live;
 }
 
+void tui_ui_painted(tui_ui *u)
+{
+    if (!u->state.approval.waiting || u->question.painted) return;
+    u->question.painted = true;
+    u->question.painted_ms = u->now_ms;
+}
+
 bool tui_ui_moving(const tui_ui *u)
 {
     return u->state.prefill_total > 0 || u->playing;
 }
 
 /* --- a frame ------------------------------------------------------------------------------------------------------------- */
-
-static void draw_approval(tui_ui *u, tui_area a)
-{
-    const tui_approval *p = &u->state.approval;
-    int x = tui_put(a, 0, 0, TUI_STYLE(TUI_WARN, TUI_BOLD), "allow? ");
-    tui_put_short(a, x, 0, a.width - x, TUI_STRONG, u->glyphs->ellipsis,
-        p->headline ? p->headline
-        : p->name   ? p->name
-                    : "");
-    bool runs = tui_approval_runs(p);
-    const struct {
-        const char *key, *what;
-        bool here;
-    } keys[] = {{"y", "once", true}, {"a", "always this", runs}, {"e", "edit", p->text != NULL},
-        {"n", "no", true}, {"d", "show all", true}, {"Esc", "stop", true}};
-    if (!tui_editor_empty(&u->editor) && u->asking == TUI_ASK_NOTHING) {
-        tui_put_short(a, 0, 1, a.width, TUI_STYLE(TUI_WARN, 0), u->glyphs->ellipsis,
-            "first the line below: Enter queues it, Ctrl+C clears it");
-        return;
-    }
-    x = 0;
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        if (!keys[i].here) continue;
-        if (x + (int)(strlen(keys[i].key) + 1 + strlen(keys[i].what)) > a.width) break;
-        x += tui_put(a, x, 1, TUI_STYLE(TUI_WARN, TUI_BOLD), keys[i].key);
-        x += 3 + tui_put(a, x + 1, 1, TUI_PLAIN, keys[i].what); /* 58 columns when all are there */
-    }
-}
 
 static const char *prompt_of(const tui_ui *u)
 {
@@ -226,19 +206,22 @@ static int flow_message(const tui_ui *u, int width, tui_text *t)
 /* The chat pane: transcript, what is queued, the question or the input line. */
 static void draw_chat_pane(tui_ui *u, tui_area a)
 {
-    int input = input_height(u, a.width, a.height), approval = u->state.approval.waiting ? 2 : 0;
-    tui_text message = {0};
+    enum { CHAT_BESIDE_A_QUESTION = 3 };
+    int input = input_height(u, a.width, a.height), approval = 0;
+    tui_text message = {0}, question = {0};
     int queued = (int)u->n_queue < 3 ? (int)u->n_queue : 3, note = flow_message(u, a.width, &message);
+    if (u->state.approval.waiting) {
+        int most = a.height - input - queued - note - 2 - CHAT_BESIDE_A_QUESTION;
+        approval = tui_question_height(u, a.width, most, &question);
+    }
     int chat = a.height - input - approval - queued - note - 1;
     if (chat < 1) chat = 1;
     tui_area body = tui_area_part(a, 0, 0, a.width, chat);
     tui_chat_draw(u, body);
     int y = chat;
     tui_rule(a, 0, y++, a.width, TUI_FAINT, u->glyphs->horizontal);
-    if (approval) {
-        draw_approval(u, tui_area_part(a, 0, y, a.width, 2));
-        y += 2;
-    }
+    tui_area asked = tui_area_part(a, 0, y, a.width, approval);
+    y += approval;
     for (int i = 0; i < queued; i++) {
         base_buf clean = {0};
         base_utf8_sanitise(&clean, u->queue[i], strlen(u->queue[i]), false);
@@ -253,12 +236,14 @@ static void draw_chat_pane(tui_ui *u, tui_area a)
     if (u->replay) {
         tui_put_short(a, 0, y, a.width, TUI_FAINT, u->glyphs->ellipsis,
             "h l turn   Space plays   Tab cache   ? keys   q quits");
-        tui_popup_draw(u, body);
-        return;
+    } else {
+        tui_editor_draw(&u->editor, tui_area_part(a, 0, y, a.width, input), prompt_of(u),
+            TUI_STYLE(TUI_USER, TUI_BOLD), focused);
     }
-    tui_editor_draw(&u->editor, tui_area_part(a, 0, y, a.width, input), prompt_of(u),
-        TUI_STYLE(TUI_USER, TUI_BOLD), focused);
     tui_popup_draw(u, body);
+    if (approval)
+        tui_question_draw(u, asked, &question); /* last: which keys there are depends on what was drawn */
+    tui_text_free(&question);
 }
 
 static void draw_inspector(tui_ui *u, tui_area a)

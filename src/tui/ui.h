@@ -52,6 +52,14 @@ typedef enum tui_view_id {
     TUI_N_VIEWS
 } tui_view_id;
 
+/* How much of the question that waits was on the screen; y, a and e answer only what was read to its end. */
+typedef struct tui_question {
+    bool saw_headline, saw_detail;
+    bool painted;       /* a frame with it reached the terminal, at painted_ms */
+    int64_t painted_ms; /* keys typed up to then, and a moment longer, were meant for something else */
+    bool scrolls;       /* the popup that shows all of it goes on below, as of the last draw */
+} tui_question;
+
 typedef struct tui_ui {
     tui_state state;
     tui_host host;
@@ -98,7 +106,8 @@ typedef struct tui_ui {
     int popup_at, popup_scroll;
     base_buf popup_text;
     char *message; /* one line above the input, until the next key */
-    int64_t esc_ms, typed_ms, approval_ms;
+    int64_t esc_ms;
+    tui_question question;
     bool esc_armed, quit_armed;
     int mode; /* agent_mode that was asked for and not confirmed yet; -1: as the session says */
 } tui_ui;
@@ -115,6 +124,7 @@ void tui_ui_failed(tui_ui *u, const char *text);
 void tui_ui_key(tui_ui *u, uint32_t key);
 void tui_ui_paste(tui_ui *u, const char *text, size_t n);
 void tui_ui_draw(tui_ui *u, tui_grid *g); /* the grid has its size already */
+void tui_ui_painted(tui_ui *u);           /* what was drawn last is on the terminal, as of now_ms */
 
 /* For the parts of the shell. */
 void tui_ui_say(tui_ui *u, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -122,6 +132,7 @@ void tui_ui_submit(tui_ui *u, const char *text); /* sends, or queues while busy 
 const char *tui_ui_mode(const tui_ui *u);
 const tui_rows *tui_ui_rows(tui_ui *u); /* of the turn that is shown */
 uint32_t tui_ui_turn(const tui_ui *u);
+bool tui_question_was_read(const tui_ui *u); /* to its end: y may answer it */
 bool tui_ui_moving(const tui_ui *u); /* something on the screen changes with time: a rate, a time left */
 
 void tui_chat_draw(tui_ui *u, tui_area a);

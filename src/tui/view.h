@@ -42,4 +42,16 @@ const char *tui_thousands(int64_t n, char buf[32]);
 /* "97.4 MiB" */
 const char *tui_size(int64_t bytes, char buf[32]);
 
+/* --- the question (question.c) --- */
+/* Lays the headline out; the lines it takes with its keys, `most` and one at most. t is for tui_question_draw. */
+int tui_question_height(tui_ui *u, int width, int most, tui_text *t);
+void tui_question_draw(tui_ui *u, tui_area a, const tui_text *t);
+void tui_question_lines(tui_ui *u, int width, tui_text *t);
+/* What was on the screen: all lines of an item of the chat; the popup's text, to its end or not. */
+void tui_question_saw_item(tui_ui *u, size_t item);
+void tui_question_saw_popup(tui_ui *u, bool its_end);
+/* How this terminal shows a line of foreign text, and a line of code. */
+base_show_form tui_text_form(const tui_ui *u);
+base_show_form tui_code_form(const tui_ui *u);
+
 #endif

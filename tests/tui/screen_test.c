@@ -121,11 +121,18 @@ static void fail(run *r, const char *format, const char *a, const char *b)
     r->failures++;
 }
 
+/* A frame that reached the terminal: what views know of the screen, and which question was on it, they know from the last one. */
+static void draw(run *r)
+{
+    tui_grid_resize(&r->grid, r->width, r->height);
+    tui_ui_draw(&r->ui, &r->grid);
+    tui_ui_painted(&r->ui);
+}
+
 static void compare(run *r, const char *name)
 {
     base_buf now = {0}, then = {0};
-    tui_grid_resize(&r->grid, r->width, r->height);
-    tui_ui_draw(&r->ui, &r->grid);
+    draw(r);
     tui_grid_text(&r->grid, &now);
     base_buf file = {0};
     base_buf_printf(&file, "%s/%s.screen", r->dir, name);
@@ -164,6 +171,7 @@ static void feed(run *r, const char *name, size_t n)
         free(path);
     }
     for (; n > 0 && r->fed < r->record.n; n--) tui_ui_event(&r->ui, r->record.events + r->fed++);
+    draw(r);
 }
 
 /* Events up to and with the next one of that name. */
@@ -175,6 +183,7 @@ static void feed_until(run *r, const char *event)
         tui_ui_event(&r->ui, r->record.events + r->fed++);
     }
     if (!found) fail(r, "no event %s follows%s", event, "");
+    draw(r);
 }
 
 static void worker(run *r, char *rest)
@@ -221,6 +230,7 @@ static void step(run *r, char *line)
         else {
             tui_ui_event(&r->ui, &e);
             agent_event_doc_free(doc);
+            draw(r);
         }
     } else if (!strcmp(line, "worker")) {
         worker(r, rest);
@@ -228,9 +238,7 @@ static void step(run *r, char *line)
         for (char *name = strtok(rest, " "); name; name = strtok(NULL, " ")) {
             uint32_t key = tui_key_named(name);
             if (!key) fail(r, "no key %s%s", name, "");
-            /* What views know of the screen they know from the last frame. */
-            tui_grid_resize(&r->grid, r->width, r->height);
-            tui_ui_draw(&r->ui, &r->grid);
+            draw(r);
             tui_ui_key(&r->ui, key);
         }
     } else if (!strcmp(line, "type")) {
@@ -239,6 +247,7 @@ static void step(run *r, char *line)
             size_t n = tui_next_glyph(s, strlen(s), &width);
             char one[16] = "";
             memcpy(one, s, n < 15 ? n : 15);
+            draw(r);
             tui_ui_key(&r->ui, tui_key_named(one));
             s += n;
         }

@@ -95,11 +95,11 @@ static void test_markdown__a_diff_shows_what_changes(void **state)
 {
     static const char diff[] = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new\n same\n";
     tui_text t = {0};
-    tui_diff_lines(&t, 40, "  ", diff, sizeof diff - 1, 100);
+    tui_diff_lines(&t, 40, "  ", "edit x", diff, sizeof diff - 1, 100, BASE_SHOW_TABS);
     assert_int_equal(t.runs[t.lines[1].first + 1].style.role, TUI_ERR);
     assert_int_equal(t.runs[t.lines[2].first + 1].style.role, TUI_OK);
     assert_lines(&t, "  @@ -1 +1 @@\n  -old\n  +new\n   same\n");
-    tui_diff_lines(&t, 40, "", diff, sizeof diff - 1, 2);
+    tui_diff_lines(&t, 40, "", "edit x", diff, sizeof diff - 1, 2, BASE_SHOW_TABS);
     assert_lines(&t, "@@ -1 +1 @@\n-old\n... 2 more lines, Ctrl+O shows them\n");
 }
 
