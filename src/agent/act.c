@@ -111,10 +111,10 @@ static void say_unknown(running *r)
 {
     base_buf names = {0};
     uint32_t n;
-    const tool_entry *table = tool_table(&n);
+    const tool_entry *const *table = tool_table(&n);
     for (uint32_t i = 0; i < n; i++)
-        if (agent_prompt_offers(&table[i], r->a->info.strong))
-            base_buf_printf(&names, "%s%s", names.len ? ", " : "", table[i].name);
+        if (agent_prompt_offers(table[i], r->a->info.strong))
+            base_buf_printf(&names, "%s%s", names.len ? ", " : "", table[i]->name);
     say(r, TOOL_FAILED, "There is no tool called \"%.60s\". The tools are: %s.\n", r->name, names.data);
     base_buf_free(&names);
 }

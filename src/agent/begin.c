@@ -44,11 +44,11 @@ int agent__offer_tools(agent *a, base_err *err)
     model_grammar_tool tools[MAX_TOOLS];
     model_grammar_argument arguments[MAX_ARGUMENTS];
     uint32_t n_table, n = 0, n_arguments = 0;
-    const tool_entry *table = tool_table(&n_table);
+    const tool_entry *const *table = tool_table(&n_table);
     for (uint32_t i = 0; i < n_table && n < MAX_TOOLS; i++) {
-        if (!agent_prompt_offers(&table[i], a->info.strong)) continue;
-        tools[n] = (model_grammar_tool){table[i].name, arguments + n_arguments, 0};
-        for (const tool_argument *g = table[i].arguments; g && g->name && n_arguments < MAX_ARGUMENTS; g++) {
+        if (!agent_prompt_offers(table[i], a->info.strong)) continue;
+        tools[n] = (model_grammar_tool){table[i]->name, arguments + n_arguments, 0};
+        for (const tool_argument *g = table[i]->arguments; g && g->name && n_arguments < MAX_ARGUMENTS; g++) {
             arguments[n_arguments++] =
                 (model_grammar_argument){g->name, types[g->type], g->required, g->choices};
             tools[n].n_arguments++;

@@ -70,9 +70,9 @@ static char *system_text(model_tool_style style, bool strong)
     agent_prompt_call(style, "{\"name\": \"read\", \"arguments\": {\"path\": \"src/main.c\"}}", &out);
     base_buf_puts(&out, "\n\nTools (? marks what may be left out):\n");
     uint32_t n;
-    const tool_entry *table = tool_table(&n);
+    const tool_entry *const *table = tool_table(&n);
     for (uint32_t i = 0; i < n; i++)
-        if (agent_prompt_offers(&table[i], strong)) put_tool(&table[i], strong, &out);
+        if (agent_prompt_offers(table[i], strong)) put_tool(table[i], strong, &out);
     base_buf_printf(&out,
         "\nTo change code: have its text in front of you (else read it), call %s, then test with shell. A "
         "call that failed is "

@@ -336,21 +336,4 @@ bool tool__replace_lines(const char *path, const base_buf *text, size_t from, si
 bool tool__syntax_holds(
     code_grammars *g, const char *path, const base_buf *old_text, const base_buf *new_text, base_buf *why);
 
-/* ---- the tools (tool_NAME.c), used by tool_table.c ---- */
-#define TOOL_FILE(name)                                                                                      \
-    int tool__##name##_prepare(tool_workspace *w, const tool_call *call, const tool_limits *limits,          \
-        tool_preview *ret, tool_result *result, base_err *err);                                              \
-    int tool__##name##_run(tool_workspace *w, const tool_call *call, const tool_limits *limits,              \
-        tool_preview *prepared, tool_result *ret, base_err *err);
-TOOL_FILE(list)
-TOOL_FILE(search)
-TOOL_FILE(read)
-TOOL_FILE(write)
-TOOL_FILE(rewrite)
-TOOL_FILE(edit)
-TOOL_FILE(shell)
-TOOL_FILE(git)
-TOOL_FILE(recall)
-#undef TOOL_FILE
-
 #endif

@@ -85,7 +85,10 @@ typedef enum tool_argument_type {
     TOOL_ARGUMENT_CHOICE,
     TOOL_ARGUMENT_PATH
 } tool_argument_type;
-/* Small models rewrite whole definitions, stronger ones edit: each gets at most eight tools. */
+/*
+ * Small models rewrite whole definitions, stronger ones edit (measured: a 1.5B model gets 0 of 5 edits right and 5 of 7
+ * rewrites): each gets at most eight tools.
+ */
 typedef enum tool_models { TOOL_FOR_ALL, TOOL_FOR_SMALL, TOOL_FOR_STRONG } tool_models;
 
 typedef struct tool_argument {
@@ -114,7 +117,7 @@ typedef struct tool_entry {
         tool_result *ret, base_err *err);
 } tool_entry;
 
-const tool_entry *tool_table(uint32_t *ret_n);
+const tool_entry *const *tool_table(uint32_t *ret_n);
 const tool_entry *tool_find(const char *name); /* NULL: unknown */
 
 /* The recall tool reaches the session log and the cache through the agent. */

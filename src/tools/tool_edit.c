@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-int tool__edit_prepare(tool_workspace *w, const tool_call *call, const tool_limits *limits, tool_preview *ret,
+static int prepare(tool_workspace *w, const tool_call *call, const tool_limits *limits, tool_preview *ret,
     tool_result *result, base_err *err)
 {
     char *path = NULL;
@@ -53,8 +53,27 @@ out:
     return BASE_OK;
 }
 
-int tool__edit_run(tool_workspace *w, const tool_call *call, const tool_limits *limits,
-    tool_preview *prepared, tool_result *ret, base_err *err)
+static int run(tool_workspace *w, const tool_call *call, const tool_limits *limits, tool_preview *prepared,
+    tool_result *ret, base_err *err)
 {
     return tool__change_run(w, prepared, ret, err);
 }
+
+static const tool_argument arguments[] = {
+    {"path", TOOL_ARGUMENT_PATH, true, "file", NULL, TOOL_FOR_ALL},
+    {"from", TOOL_ARGUMENT_INTEGER, false, "first line to replace", NULL, TOOL_FOR_ALL},
+    {"to", TOOL_ARGUMENT_INTEGER, false, "last line to replace", NULL, TOOL_FOR_ALL},
+    {0},
+};
+
+const tool_entry tool__edit = {
+    .name = "edit",
+    .power = TOOL_WRITES,
+    .models = TOOL_FOR_STRONG,
+    .about = "Change a file. A fenced block follows: the new text of lines from..to, or parts "
+             "\"<<<<<<< OLD\", old lines, \"=======\", new lines, \">>>>>>> NEW\".",
+    .arguments = arguments,
+    .takes_payload = true,
+    .prepare = prepare,
+    .run = run,
+};

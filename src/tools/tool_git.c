@@ -349,7 +349,7 @@ static const struct {
     {"blame", op_blame, true},
 };
 
-int tool__git_run(tool_workspace *w, const tool_call *call, const tool_limits *limits, tool_preview *prepared,
+static int run(tool_workspace *w, const tool_call *call, const tool_limits *limits, tool_preview *prepared,
     tool_result *ret, base_err *err)
 {
     const char *op = tool__string(call, "op"), *given = tool__string(call, "path");
@@ -394,3 +394,20 @@ int tool__git_run(tool_workspace *w, const tool_call *call, const tool_limits *l
     free(path);
     return BASE_OK;
 }
+
+static const char *const operations[] = {"status", "diff", "log", "show", "blame", NULL};
+static const tool_argument arguments[] = {
+    {"op", TOOL_ARGUMENT_CHOICE, true, "what to show", operations, TOOL_FOR_ALL},
+    {"path", TOOL_ARGUMENT_STRING, false, "file or folder", NULL, TOOL_FOR_ALL},
+    {"rev", TOOL_ARGUMENT_STRING, false, "commit, branch or a..b", NULL, TOOL_FOR_ALL},
+    {"from", TOOL_ARGUMENT_INTEGER, false, "first line of a blame", NULL, TOOL_FOR_ALL},
+    {0},
+};
+
+const tool_entry tool__git = {
+    .name = "git",
+    .power = TOOL_READS,
+    .about = "Look at the repository's state and history.",
+    .arguments = arguments,
+    .run = run,
+};

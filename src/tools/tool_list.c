@@ -32,8 +32,8 @@ static void show_folder(base_buf *out, const tool_listing *l, size_t from, size_
     }
 }
 
-int tool__list_run(tool_workspace *w, const tool_call *call, const tool_limits *limits,
-    tool_preview *prepared, tool_result *ret, base_err *err)
+static int run(tool_workspace *w, const tool_call *call, const tool_limits *limits, tool_preview *prepared,
+    tool_result *ret, base_err *err)
 {
     const char *given = tool__string(call, "path");
     char *path = NULL;
@@ -81,3 +81,16 @@ int tool__list_run(tool_workspace *w, const tool_call *call, const tool_limits *
     free(path);
     return BASE_OK;
 }
+
+static const tool_argument arguments[] = {
+    {"path", TOOL_ARGUMENT_STRING, false, "folder; the whole tree without it", NULL, TOOL_FOR_ALL},
+    {0},
+};
+
+const tool_entry tool__list = {
+    .name = "list",
+    .power = TOOL_READS,
+    .about = "List the files of the tree or of one folder.",
+    .arguments = arguments,
+    .run = run,
+};

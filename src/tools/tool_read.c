@@ -120,8 +120,8 @@ static bool show_symbols(
     return has_outline;
 }
 
-int tool__read_run(tool_workspace *w, const tool_call *call, const tool_limits *limits,
-    tool_preview *prepared, tool_result *ret, base_err *err)
+static int run(tool_workspace *w, const tool_call *call, const tool_limits *limits, tool_preview *prepared,
+    tool_result *ret, base_err *err)
 {
     const char *given = tool__string(call, "path");
     int64_t from = tool__integer(call, "from", 1, 1, UINT32_MAX),
@@ -179,3 +179,20 @@ int tool__read_run(tool_workspace *w, const tool_call *call, const tool_limits *
     free(path);
     return BASE_OK;
 }
+
+static const tool_argument arguments[] = {
+    {"path", TOOL_ARGUMENT_PATH, true, "file", NULL, TOOL_FOR_ALL},
+    {"from", TOOL_ARGUMENT_INTEGER, false, "first line", NULL, TOOL_FOR_ALL},
+    {"count", TOOL_ARGUMENT_INTEGER, false, "lines", NULL, TOOL_FOR_ALL},
+    {"symbols", TOOL_ARGUMENT_BOOLEAN, false, "true: only its definitions with their lines", NULL,
+        TOOL_FOR_STRONG}, /* a small model never asks for it, and each line of the prompt turns its answers */
+    {0},
+};
+
+const tool_entry tool__read = {
+    .name = "read",
+    .power = TOOL_READS,
+    .about = "Read a file or some of its lines.",
+    .arguments = arguments,
+    .run = run,
+};

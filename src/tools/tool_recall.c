@@ -3,8 +3,8 @@
  */
 #include "tools/internal.h"
 
-int tool__recall_run(tool_workspace *w, const tool_call *call, const tool_limits *limits,
-    tool_preview *prepared, tool_result *ret, base_err *err)
+static int run(tool_workspace *w, const tool_call *call, const tool_limits *limits, tool_preview *prepared,
+    tool_result *ret, base_err *err)
 {
     const char *query = tool__string(call, "query");
     ret->exit_code = -1;
@@ -29,3 +29,16 @@ int tool__recall_run(tool_workspace *w, const tool_call *call, const tool_limits
     if (!code) tool__cap(w, ret, limits, 6);
     return code;
 }
+
+static const tool_argument arguments[] = {
+    {"query", TOOL_ARGUMENT_STRING, true, "words", NULL, TOOL_FOR_ALL},
+    {0},
+};
+
+const tool_entry tool__recall = {
+    .name = "recall",
+    .power = TOOL_READS,
+    .about = "Find something said or shown earlier in this session.",
+    .arguments = arguments,
+    .run = run,
+};

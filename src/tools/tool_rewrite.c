@@ -55,8 +55,8 @@ static bool is_shown(
     return shown;
 }
 
-int tool__rewrite_prepare(tool_workspace *w, const tool_call *call, const tool_limits *limits,
-    tool_preview *ret, tool_result *result, base_err *err)
+static int prepare(tool_workspace *w, const tool_call *call, const tool_limits *limits, tool_preview *ret,
+    tool_result *result, base_err *err)
 {
     char *path = NULL, *name = NULL;
     tool_file f = {0};
@@ -104,8 +104,25 @@ out:
     return BASE_OK;
 }
 
-int tool__rewrite_run(tool_workspace *w, const tool_call *call, const tool_limits *limits,
-    tool_preview *prepared, tool_result *ret, base_err *err)
+static int run(tool_workspace *w, const tool_call *call, const tool_limits *limits, tool_preview *prepared,
+    tool_result *ret, base_err *err)
 {
     return tool__change_run(w, prepared, ret, err);
 }
+
+static const tool_argument arguments[] = {
+    {"path", TOOL_ARGUMENT_PATH, true, "file", NULL, TOOL_FOR_ALL},
+    {"name", TOOL_ARGUMENT_STRING, true, "function, Class.method or type", NULL, TOOL_FOR_ALL},
+    {0},
+};
+
+const tool_entry tool__rewrite = {
+    .name = "rewrite",
+    .power = TOOL_WRITES,
+    .models = TOOL_FOR_SMALL,
+    .about = "Replace one whole definition of a file; the whole new definition follows in a fenced block.",
+    .arguments = arguments,
+    .takes_payload = true,
+    .prepare = prepare,
+    .run = run,
+};

@@ -222,8 +222,8 @@ static bool prepare(tool_workspace *w, const tool_call *call, search *s, tool_re
     return true;
 }
 
-int tool__search_run(tool_workspace *w, const tool_call *call, const tool_limits *limits,
-    tool_preview *prepared, tool_result *ret, base_err *err)
+static int run(tool_workspace *w, const tool_call *call, const tool_limits *limits, tool_preview *prepared,
+    tool_result *ret, base_err *err)
 {
     search s = {.room = tool__result_cap(limits) - 200};
     char *path = NULL;
@@ -269,3 +269,18 @@ out:
     free(path);
     return BASE_OK;
 }
+
+static const tool_argument arguments[] = {
+    {"query", TOOL_ARGUMENT_STRING, true, "text or name to find", NULL, TOOL_FOR_ALL},
+    {"path", TOOL_ARGUMENT_STRING, false, "file or folder to look in", NULL, TOOL_FOR_ALL},
+    {"regex", TOOL_ARGUMENT_BOOLEAN, false, "query is a POSIX extended regex", NULL, TOOL_FOR_ALL},
+    {0},
+};
+
+const tool_entry tool__search = {
+    .name = "search",
+    .power = TOOL_READS,
+    .about = "Find text in the tree: definitions of a name first, then lines.",
+    .arguments = arguments,
+    .run = run,
+};

@@ -17,8 +17,8 @@
 
 #define DEFAULT_SECONDS 120
 
-int tool__shell_prepare(tool_workspace *w, const tool_call *call, const tool_limits *limits,
-    tool_preview *ret, tool_result *result, base_err *err)
+static int prepare(tool_workspace *w, const tool_call *call, const tool_limits *limits, tool_preview *ret,
+    tool_result *result, base_err *err)
 {
     const char *command = tool__string(call, "command");
     result->exit_code = -1;
@@ -102,8 +102,8 @@ static void describe_end(const tool_child *c, uint64_t ms, tool_result *ret)
     base_buf_puts(&ret->text, c->output.len ? "\n" : ", no output\n");
 }
 
-int tool__shell_run(tool_workspace *w, const tool_call *call, const tool_limits *limits,
-    tool_preview *prepared, tool_result *ret, base_err *err)
+static int run(tool_workspace *w, const tool_call *call, const tool_limits *limits, tool_preview *prepared,
+    tool_result *ret, base_err *err)
 {
     const char *command = tool__string(call, "command");
     uint64_t most = limits && limits->shell_ms ? limits->shell_ms : DEFAULT_SECONDS * 1000;
@@ -114,7 +114,7 @@ int tool__shell_run(tool_workspace *w, const tool_call *call, const tool_limits 
     tool_git_guard guard = {0};
     base_buf told = {0};
     ret->exit_code = -1;
-    if (!command) return tool__shell_prepare(w, call, limits, &(tool_preview){0}, ret, err);
+    if (!command) return prepare(w, call, limits, &(tool_preview){0}, ret, err);
     int code = want_tmp(w, err);
     if (code) return code;
     char **paths = protected_paths(w);
@@ -146,3 +146,18 @@ int tool__shell_run(tool_workspace *w, const tool_call *call, const tool_limits 
     base_buf_free(&told);
     return code;
 }
+
+static const tool_argument arguments[] = {
+    {"command", TOOL_ARGUMENT_STRING, true, "one shell command", NULL, TOOL_FOR_ALL},
+    {"seconds", TOOL_ARGUMENT_INTEGER, false, "time limit", NULL, TOOL_FOR_ALL},
+    {0},
+};
+
+const tool_entry tool__shell = {
+    .name = "shell",
+    .power = TOOL_RUNS,
+    .about = "Run a command in the tree's folder, without network. Use it for tests.",
+    .arguments = arguments,
+    .prepare = prepare,
+    .run = run,
+};

@@ -44,8 +44,8 @@ static void refuse_existing(tool_workspace *w, tool_result *r, const char *path)
     base_buf_free(&shown);
 }
 
-int tool__write_prepare(tool_workspace *w, const tool_call *call, const tool_limits *limits,
-    tool_preview *ret, tool_result *result, base_err *err)
+static int prepare(tool_workspace *w, const tool_call *call, const tool_limits *limits, tool_preview *ret,
+    tool_result *result, base_err *err)
 {
     char *path = NULL;
     struct stat st;
@@ -95,8 +95,23 @@ int tool__write_prepare(tool_workspace *w, const tool_call *call, const tool_lim
     return BASE_OK;
 }
 
-int tool__write_run(tool_workspace *w, const tool_call *call, const tool_limits *limits,
-    tool_preview *prepared, tool_result *ret, base_err *err)
+static int run(tool_workspace *w, const tool_call *call, const tool_limits *limits, tool_preview *prepared,
+    tool_result *ret, base_err *err)
 {
     return tool__change_run(w, prepared, ret, err);
 }
+
+static const tool_argument arguments[] = {
+    {"path", TOOL_ARGUMENT_STRING, true, "new file", NULL, TOOL_FOR_ALL},
+    {0},
+};
+
+const tool_entry tool__write = {
+    .name = "write",
+    .power = TOOL_WRITES,
+    .about = "Create a new file; its text follows in a fenced block.",
+    .arguments = arguments,
+    .takes_payload = true,
+    .prepare = prepare,
+    .run = run,
+};

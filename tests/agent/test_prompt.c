@@ -58,10 +58,10 @@ static void test_prompt__every_call_in_it_parses_as_a_known_tool(void **state)
 static void test_prompt__offers_eight_tools_at_most(void **state)
 {
     uint32_t n;
-    const tool_entry *table = tool_table(&n);
+    const tool_entry *const *table = tool_table(&n);
     for (int strong = 0; strong < 2; strong++) {
         uint32_t offered = 0;
-        for (uint32_t i = 0; i < n; i++) offered += agent_prompt_offers(&table[i], strong);
+        for (uint32_t i = 0; i < n; i++) offered += agent_prompt_offers(table[i], strong);
         assert_true(offered >= 6 && offered <= 8);
     }
 }

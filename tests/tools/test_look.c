@@ -380,13 +380,13 @@ static void test_look__the_table_fits_a_prompt(void **state)
 {
     uint32_t n, small = 0, strong = 0;
     size_t bytes = 0;
-    const tool_entry *table = tool_table(&n);
+    const tool_entry *const *table = tool_table(&n);
     for (uint32_t i = 0; i < n; i++) {
-        assert_ptr_equal(tool_find(table[i].name), &table[i]);
-        small += table[i].models != TOOL_FOR_STRONG;
-        strong += table[i].models != TOOL_FOR_SMALL;
-        bytes += strlen(table[i].name) + strlen(table[i].about);
-        for (const tool_argument *a = table[i].arguments; a->name; a++)
+        assert_ptr_equal(tool_find(table[i]->name), table[i]);
+        small += table[i]->models != TOOL_FOR_STRONG;
+        strong += table[i]->models != TOOL_FOR_SMALL;
+        bytes += strlen(table[i]->name) + strlen(table[i]->about);
+        for (const tool_argument *a = table[i]->arguments; a->name; a++)
             bytes += strlen(a->name) + strlen(a->about);
     }
     assert_true(small <= 8 && strong <= 8);
