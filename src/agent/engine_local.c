@@ -17,7 +17,8 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
-#include "kv/heads.h"
+#include "kv/calibrate/calibrate.h"
+#include "kv/repair/heads.h"
 #include "model/text/lookup.h"
 
 /* Widths times depth of about 7B parameters: from here on models edit reliably (aider's leaderboard of edit formats). */

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "kv/plan.h"
+#include "kv/plan/plan.h"
 
 enum { SCRIPT_MAX_TOKENS = 1 << 20, SCRIPT_MAX_LANES = 32 };
 

@@ -7,7 +7,7 @@
 
 #include "code/structure.h"
 #include "kv/session.h"
-#include "kv/structure.h"
+#include "kv/policy/structure.h"
 
 static const uint8_t agent_reason_of[CODE_N_KINDS] = {
     [CODE_CALL] = KV_REASON_CALL,

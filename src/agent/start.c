@@ -10,7 +10,7 @@
 #include "agent/parts.h"
 #include "base/fs.h"
 #include "base/mem.h"
-#include "kv/rowfile.h"
+#include "kv/rows/rowfile.h"
 
 /* All sessions' rows together: some ten long sessions of a 1.5B model. */
 static const uint64_t most_row_bytes = UINT64_C(8) << 30;

@@ -9,7 +9,8 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "cmd/cmd.h"
-#include "kv/heads.h"
+#include "kv/calibrate/calibrate.h"
+#include "kv/repair/heads.h"
 #include "kv/session.h"
 #include "cmd/options.h"
 

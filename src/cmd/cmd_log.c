@@ -13,7 +13,7 @@
 #include "base/utf8.h"
 #include "cmd/cmd.h"
 #include "cmd/cmd_log.h"
-#include "kv/plan.h"
+#include "kv/plan/plan.h"
 #include "cmd/options.h"
 
 static const char usage[] =

@@ -18,7 +18,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "cmd/cmd.h"
-#include "kv/pivot.h"
+#include "kv/prune/pivot.h"
 #include "model/forward/arch.h"
 #include "model/file/gguf.h"
 #include "model/file/quant.h"

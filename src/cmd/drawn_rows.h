@@ -5,7 +5,7 @@
 #ifndef KVIST_BENCH_ROWS_H
 #define KVIST_BENCH_ROWS_H
 
-#include "kv/compute.h"
+#include "kv/core/compute.h"
 
 typedef struct bench_rows {
     model *model;

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "kv/plan.h"
+#include "kv/plan/plan.h"
 #include "kv/types.h"
 #include "model/forward/model.h"
 

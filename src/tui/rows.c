@@ -9,7 +9,7 @@
 
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "kv/plan.h"
+#include "kv/plan/plan.h"
 
 typedef enum op_kind { OP_APPEND, OP_SPAN, OP_PASS, OP_PLAN, OP_RUN, OP_TRUNCATE } op_kind;
 

@@ -7,7 +7,10 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "kv/state.h"
+#include "kv/core/state.h"
+#include "kv/disk/disk.h"
+#include "kv/flow/flow.h"
+#include "kv/session.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 

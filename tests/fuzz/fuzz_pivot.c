@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kv/heads.h"
-#include "kv/pivot.h"
+#include "kv/prune/pivot.h"
+#include "kv/repair/heads.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 

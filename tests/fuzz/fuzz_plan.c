@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kv/plan.h"
+#include "kv/plan/plan.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 

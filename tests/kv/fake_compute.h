@@ -8,7 +8,7 @@
 #ifndef KVIST_TESTS_FAKE_COMPUTE_H
 #define KVIST_TESTS_FAKE_COMPUTE_H
 
-#include "kv/compute.h"
+#include "kv/core/compute.h"
 
 enum {
     FAKE_LAYERS = 2,

@@ -19,9 +19,9 @@
 
 #include "base/fs.h"
 #include "kv/session.h"
+#include "model/ops/rows.h"
 #include "model/text/grammar.h"
 #include "model/text/lookup.h"
-#include "model/ops/rows.h"
 #include "model/text/sampler.h"
 #include "tiny_gguf.h"
 

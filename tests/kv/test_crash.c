@@ -20,6 +20,7 @@
 
 #include "base/fs.h"
 #include "fake_compute.h"
+#include "kv/session.h"
 
 enum { CTX = 4000, N_TURNS = 24, STOPPED = 77 };
 

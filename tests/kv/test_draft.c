@@ -13,7 +13,7 @@
 
 #include "base/hash.h"
 #include "kit.h"
-#include "kv/lab.h"
+#include "kv/lab/lab.h"
 
 enum { CTX = 3000 };
 

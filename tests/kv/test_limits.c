@@ -14,7 +14,9 @@
 
 #include "base/fs.h"
 #include "fake_compute.h"
-#include "kv/state.h"
+#include "kv/core/state.h"
+#include "kv/plan/plan.h"
+#include "kv/session.h"
 
 enum { CTX = 6000 };
 

@@ -17,7 +17,8 @@
 #include "base/fs.h"
 #include "base/hash.h"
 #include "kit.h"
-#include "kv/heads.h"
+#include "kv/calibrate/calibrate.h"
+#include "kv/repair/heads.h"
 
 static kv_session *open_session(model *m, const kv_options *o, const kv_observer *observer)
 {

@@ -10,10 +10,11 @@
 #include <cmocka.h>
 
 #include "fake_compute.h"
-#include "kv/bits.h"
-#include "kv/list.h"
-#include "kv/rank.h"
-#include "kv/store.h"
+#include "kv/core/rank.h"
+#include "kv/plan/plan.h"
+#include "kv/rows/bits.h"
+#include "kv/rows/list.h"
+#include "kv/rows/store.h"
 
 static kv_plan *random_plan(uint64_t *random)
 {

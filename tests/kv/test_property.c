@@ -19,7 +19,9 @@
 #include "base/fs.h"
 #include "base/hash.h"
 #include "fake_compute.h"
-#include "kv/state.h"
+#include "kv/core/state.h"
+#include "kv/plan/plan.h"
+#include "kv/session.h"
 
 enum { CTX = 1500, N_WORDS = (CTX + 63) / 64, BUDGET = 700 };
 

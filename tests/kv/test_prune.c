@@ -14,9 +14,12 @@
 #include <cmocka.h>
 
 #include "base/fs.h"
-#include "fake_compute.h"
 #include "base/mem.h"
-#include "kv/state.h"
+#include "fake_compute.h"
+#include "kv/core/state.h"
+#include "kv/plan/plan.h"
+#include "kv/prune/pivot.h"
+#include "kv/session.h"
 
 enum { CTX = 3000, BULK = 800, ASKED = 40, LINE = 16 };
 

@@ -1,5 +1,5 @@
 /*
- * What a decoded token reads (kv/reading.h): the splitter, the choice against a plain one, and over little models, where equal bits
+ * What a decoded token reads (kv/read/reading.h): the splitter, the choice against a plain one, and over little models, where equal bits
  * are equal bits: everything chosen is `full`, batches, threads, resumes and forks do not show, profiles that grew are profiles
  * made anew. KVIST_SEED repeats a failed run.
  */
@@ -17,11 +17,12 @@
 #include "base/fs.h"
 #include "base/hash.h"
 #include "kit.h"
-#include "kv/lab.h"
-#include "kv/policy.h"
-#include "kv/reading.h"
-#include "kv/split.h"
-#include "kv/state.h"
+#include "kv/core/state.h"
+#include "kv/flow/flow.h"
+#include "kv/lab/lab.h"
+#include "kv/policy/policy.h"
+#include "kv/read/reading.h"
+#include "kv/read/split.h"
 
 /* --- the splitter ------------------------------------------------------------------------------------------------------- */
 

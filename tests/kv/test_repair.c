@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 #include "kit.h"
-#include "kv/bits.h"
-#include "kv/lab.h"
+#include "kv/lab/lab.h"
+#include "kv/rows/bits.h"
 
 /* A needle of class 55 far back, evicted; a question of class 55 later. */
 static kv_session *with_needle(fake_model *m, kit_seen *log, const char *const *set, uint32_t budget)

@@ -16,8 +16,8 @@
 #include "base/fs.h"
 #include "base/hash.h"
 #include "kit.h"
-#include "kv/rowfile.h"
-#include "kv/store.h"
+#include "kv/rows/rowfile.h"
+#include "kv/rows/store.h"
 
 enum { CTX = 3000 };
 

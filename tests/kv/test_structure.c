@@ -10,8 +10,10 @@
 #include <cmocka.h>
 
 #include "kit.h"
-#include "kv/lab.h"
-#include "kv/state.h"
+#include "kv/core/state.h"
+#include "kv/lab/lab.h"
+#include "kv/policy/policy.h"
+#include "kv/policy/structure.h"
 
 enum { CTX = 4096 };
 

@@ -16,7 +16,7 @@
 
 #include "base/fs.h"
 #include "kit.h"
-#include "kv/state.h"
+#include "kv/core/state.h"
 #include "model/file/quant.h"
 
 static const model_rows_shape shape = {.n_layer = 2, .n_head_kv = 1, .head_dim = 32};

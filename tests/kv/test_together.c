@@ -16,7 +16,8 @@
 #include "base/fs.h"
 #include "base/hash.h"
 #include "kit.h"
-#include "kv/state.h"
+#include "kv/core/state.h"
+#include "kv/plan/apply.h"
 
 enum { CTX = 4000, BUDGET = 760, LINE = 20, WORDS = CTX / 64 + 1, ANSWER = 40, N_VOCAB = TINY_GGUF_VOCAB };
 

@@ -1,5 +1,5 @@
 /*
- * Evicted rows that a token reads (kv/visit.h): the choice against a plain one, and who is visited. That batches, threads, drafts,
+ * Evicted rows that a token reads (kv/read/visit.h): the choice against a plain one, and who is visited. That batches, threads, drafts,
  * forks and resumes do not show is test_reading.c's. KVIST_SEED repeats a failed run.
  */
 #include <math.h>
@@ -13,10 +13,10 @@
 #include <cmocka.h>
 
 #include "kit.h"
-#include "kv/policy.h"
-#include "kv/rest.h"
-#include "kv/state.h"
-#include "kv/visit.h"
+#include "kv/core/state.h"
+#include "kv/policy/policy.h"
+#include "kv/read/rest.h"
+#include "kv/read/visit.h"
 #include "model/file/quant.h"
 
 enum { CTX = 2000, TOKENS = 1600, BUDGET = 1000, VISITORS = 200, BATCH = 300 };

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "kv/plan.h"
+#include "kv/plan/plan.h"
 #include "tui/rows.h"
 
 enum { LANES = 8 };

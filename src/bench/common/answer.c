@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "kv/lab.h"
+#include "kv/lab/lab.h"
 
 enum { LOOK_EVERY = 8, LOOK_FIRST = 5 };
 

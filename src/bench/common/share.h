@@ -9,7 +9,7 @@
 #ifndef KVIST_BENCH_SHARE_H
 #define KVIST_BENCH_SHARE_H
 
-#include "kv/compute.h"
+#include "kv/core/compute.h"
 
 enum { BENCH_SHARE_CUTS = 16 };
 

@@ -11,8 +11,8 @@
 #include "bench/bench.h"
 #include "bench/common/result.h"
 #include "cmd/drawn_rows.h"
-#include "kv/compute.h"
-#include "kv/heads.h"
+#include "kv/core/compute.h"
+#include "kv/repair/heads.h"
 
 static const char usage[] = "usage: kvist-bench repair --model M [--rows N] [--restore K] [--repeat N]\n"
                             "\n"

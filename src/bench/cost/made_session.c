@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "kv/plan.h"
+#include "kv/plan/plan.h"
 
 enum { N_WORDS = 4096, N_IDS = 150000, TOKENS_A_TURN = 5632, MAX_SCORES = 512, CHUNK = 64 };
 

@@ -18,8 +18,8 @@
 #include "bench/recall/haystack.h"
 #include "bench/facts/ruler.h"
 #include "bench/facts/scores.h"
-#include "kv/heads.h"
-#include "kv/lab.h"
+#include "kv/repair/heads.h"
+#include "kv/lab/lab.h"
 #include "kv/session.h"
 
 static const char usage[] =

@@ -20,9 +20,9 @@
 #include "bench/facts/ruler.h"
 #include "bench/facts/scores.h"
 #include "bench/common/share.h"
-#include "kv/heads.h"
-#include "kv/lab.h"
-#include "kv/pivot.h"
+#include "kv/repair/heads.h"
+#include "kv/lab/lab.h"
+#include "kv/prune/pivot.h"
 #include "kv/session.h"
 
 static const char usage[] =

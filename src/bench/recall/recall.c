@@ -12,7 +12,8 @@
 #include "code/code.h"
 #include "bench/common/document.h"
 #include "cmd/cmd.h"
-#include "kv/heads.h"
+#include "kv/calibrate/calibrate.h"
+#include "kv/repair/heads.h"
 
 const char recall_help[] =
     "  --restore K,...     rows per lane that a repair may bring back; \"need\": 1.05 times the rows asked "

@@ -10,7 +10,7 @@
 #define KVIST_BENCH_RECALL_H
 
 #include "bench/common/result.h"
-#include "kv/lab.h"
+#include "kv/lab/lab.h"
 #include "kv/session.h"
 #include "model/text/template.h"
 #include "model/text/tokenizer.h"

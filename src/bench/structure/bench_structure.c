@@ -13,8 +13,8 @@
 #include "bench/bench.h"
 #include "bench/common/result.h"
 #include "bench/structure/sample.h"
-#include "kv/heads.h"
-#include "kv/pivot.h"
+#include "kv/repair/heads.h"
+#include "kv/prune/pivot.h"
 
 static const char usage[] =
     "usage: kvist-bench structure --model M [--task score|bug|complete|select] [options] [FOLDER]...\n"

@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "bench/common/share.h"
 #include "code/index.h"
-#include "kv/lab.h"
+#include "kv/lab/lab.h"
 #include "model/text/template.h"
 
 enum { MOST_SET = 8, MOST_WANT = 128, MOST_QUERIES = 8 };

@@ -4,7 +4,7 @@
  *
  *     block: [lane][ key low [head_dim] | key step [head_dim] | value low [256] | value step [256] | keys | values ]   F32, then bytes
  *
- * For evicted rows of a cache that is short of memory (kv/tier.c): scoring reads the keys as they are here, attention never does.
+ * For evicted rows of a cache that is short of memory (kv/evict/tier.c): scoring reads the keys as they are here, attention never does.
  */
 #ifndef KVIST_MODEL_ROWS8_H
 #define KVIST_MODEL_ROWS8_H

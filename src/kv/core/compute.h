@@ -1,0 +1,36 @@
+/*
+ * The seam under a session: who computes. One row is the real model (kv_compute_model); tests fill one whose rows and masses
+ * are functions of the ids, so that lists, plans, policies and manifests are tested without weights.
+ */
+#ifndef KVIST_KV_COMPUTE_H
+#define KVIST_KV_COMPUTE_H
+
+#include "kv/rows/device.h"
+#include "kv/types.h"
+#include "model/forward/model.h"
+
+typedef struct kv_compute {
+    void *user;
+    int (*forward)(void *user, const model_batch *batch, base_err *err); /* as model_forward */
+    int (*score)(void *user, const model_score *score, base_err *err);   /* as model_score_rows */
+    model_rows_shape shape;
+    uint32_t n_head, n_embd, n_vocab,
+        n_ctx;               /* n_embd: floats of a hidden state; 0: no part of the layers can be computed */
+    char hash[65];           /* whose rows these are */
+    uint32_t kernel_version; /* and computed how */
+    int (*bound)(
+        void *user, const model_bound *bound, base_err *err); /* as model_bound_sections; NULL: none */
+    uint8_t (*ending)(
+        void *user, int32_t id); /* kv_ending of a token (split.h); NULL: nothing ends a sentence */
+    kv_device device;
+} kv_compute;
+
+kv_compute kv_compute_model(model *m);
+
+/* kv_session_new and kv_session_resume over any compute, which is copied. */
+int kv_session_new_over(kv_session **ret, const kv_compute *compute, const kv_options *options,
+    const kv_observer *observer, base_err *err);
+int kv_session_resume_over(kv_session **ret, const kv_compute *compute, const kv_options *options,
+    const kv_observer *observer, base_err *err);
+
+#endif

@@ -1,0 +1,28 @@
+/*
+ * A session's memory of what was asked (IntentKV, seed 003 section 3.2, "QueryMemory"), with its past: one link a message, newest
+ * first, immutable and shared by forks, so that a rewind takes back what the cut messages had asked.
+ */
+#ifndef KVIST_KV_MEMORY_H
+#define KVIST_KV_MEMORY_H
+
+#include <stddef.h>
+
+#include "kv/core/signal.h"
+
+typedef struct kv_memory {
+    uint32_t refs, at;      /* at: the sequence's length when the message was complete */
+    struct kv_memory *past; /* NULL: the first, or older than what a manifest keeps */
+    float *sum;             /* M: [n_layer][n_head][head_dim], unit norm along head_dim */
+    float *message;         /* Enc of the message alone, the same shape and norm; part of sum's allocation */
+} kv_memory;
+
+/* Links a message behind past (which keeps its reference): M <- unit(exp(-.5) M + Enc). NULL when memory is gone. */
+kv_memory *kv_memory_add(kv_memory *past, const kv_signal *s, uint32_t at);
+/* A link with given values (a manifest's), uninitialised: fill sum and message, [n_floats] each. */
+kv_memory *kv_memory_new(kv_memory *past, size_t n_floats, uint32_t at);
+kv_memory *kv_memory_ref(kv_memory *m); /* NULL is fine */
+void kv_memory_unref(kv_memory *m);     /* NULL is fine */
+/* The newest link of a sequence cut back to n tokens: gives up m's reference and returns one. */
+kv_memory *kv_memory_rewind(kv_memory *m, uint32_t n);
+
+#endif

@@ -1,0 +1,125 @@
+/*
+ * What --kv-set may say: every parameter of every policy, once, with its bounds. A policy's row (policy/) holds the values that it begins
+ * with; the files that use a parameter say what it does there.
+ */
+#ifndef KVIST_KV_PARAMETERS_H
+#define KVIST_KV_PARAMETERS_H
+
+/* The values of parameters that have words, in the order of their words. */
+enum { KV_DECODE_ALL, KV_DECODE_SENTENCE, KV_DECODE_PAGE };
+enum { KV_VISITED_CALLS, KV_VISITED_AGAIN, KV_VISITED_ALL };
+enum { KV_ORDER_MASS, KV_ORDER_KEYS, KV_ORDER_FUSED, KV_ORDER_RANDOM, KV_ORDER_OLDEST };
+enum { KV_GROW_LINE, KV_GROW_BURST, KV_GROW_NONE };
+enum { KV_PICK_RANK, KV_PICK_COVERAGE, KV_PICK_REFRESH };
+/* Who chooses the rows of a bulk that go above the cut. */
+enum {
+    KV_PRUNE_OFF,
+    KV_PRUNE_HEADS,      /* ours: calibrated heads below the cut, grown to lines and statements */
+    KV_PRUNE_CENTRALITY, /* StructKV: saliency added up over the layers below the cut */
+    KV_PRUNE_LAYER,      /* FastKV: the saliency of the last layer below the cut */
+    KV_PRUNE_LAST, /* after GemFilter: the same by the last query, and the chosen alone stay in any layer */
+    KV_PRUNE_EXCERPTS, /* ours, of what is put in front of a request to be read, and where the model's heads are calibrated */
+};
+
+/* clang-format off */
+#define KV_READING_PARAMETERS(X) \
+    X(decode, "decode", 0, 2, "all sentence page", "what a decoded token reads: all active rows, or the sentences or pages that matter to it") \
+    X(usage, "usage", .001, 1, NULL, "decode: share of a lane's active rows that it reads") \
+    X(least_read, "least_read", 0, 1048576, NULL, "decode: rows that it reads at least") \
+    X(dense, "dense", 0, 1024, NULL, "decode: first layers that read everything") \
+    X(length, "length", 1, 64, NULL, "decode: tokens of a sentence") \
+    X(reach, "reach", 0, 32, NULL, "decode: how far from there it may end") \
+    X(slack, "slack", 0, 1, NULL, "decode: share of a section's range of keys that its bound allows for; 1: a bound of all its rows") \
+    X(even, "even", 0, 1, NULL, "decode: each query head of a lane counts from its own best section") \
+    X(syntax, "syntax", 0, 1, NULL, "decode: statements that a parser saw end sentences") \
+    X(first, "first", 0, 1, NULL, "repair: share of the rows that are scored exactly, by their sections' bounds; 0: all") \
+    X(page, "page", 1, 256, NULL, "decode: tokens of a page")
+#define KV_READING_DEFAULTS .usage = .1, .least_read = 256, .length = 14, .reach = 8, .slack = .25, .syntax = 1, .page = 16
+/*
+ * X(field, "name", least, most, words, about). The paper gives span, least_span, alloc and the weights of spans; the weights of chunks
+ * are the same ones, tau are 95th percentiles of real code in 512 tokens.
+ */
+#define KV_STRUCTURE_PARAMETERS(X) \
+    X(span, "span", 0, 1, NULL, "codecomp: share of a chunk's rows for spans; 0: attention alone chooses") \
+    X(least_span, "least_span", 0, 4096, NULL, "codecomp: rows for spans at least") \
+    X(protect, "protect", 0, 1, NULL, "signatures and symbols that the request names go before other spans") \
+    X(cores, "cores", 0, 1, NULL, "the essential part of a span (callee, left side) goes before its extent") \
+    X(alloc, "alloc", 0, .95, NULL, "codecomp: a chunk's share is r * (1 - alloc .. 1 + alloc) by its structure") \
+    X(fill, "fill", 0, 1, "attention nearest", "codecomp: the rest of a chunk goes by mass, or to what is next to its spans") \
+    X(local, "local", 0, 1, NULL, "codecomp: excerpts are computed each by itself, at overlapping phases") \
+    X(call, "call", 0, 1, NULL, "weight of a call") \
+    X(control, "control", 0, 1, NULL, "weight of the predicate of an if, a loop, a switch") \
+    X(query, "query", 0, 1, NULL, "weight of a symbol that the request names") \
+    X(ret, "return", 0, 1, NULL, "weight of a return") \
+    X(assign, "assign", 0, 1, NULL, "weight of an assignment") \
+    X(defuse, "defuse", 0, 1, NULL, "weight of an end of a def-use pair") \
+    X(attention, "attention", 0, 1, NULL, "weight of a mean mass above the chunk's median") \
+    X(flow, "flow", 0, 1, NULL, "weight of control-flow edges, chunks only") \
+    X(dependence, "dependence", 0, 1, NULL, "weight of def-use pairs, chunks only") \
+    X(tau_call, "tau_call", 1, 1000, NULL, "as many calls in 512 tokens count in full") \
+    X(tau_control, "tau_control", 1, 1000, NULL, "predicates") \
+    X(tau_return, "tau_return", 1, 1000, NULL, "returns") \
+    X(tau_assign, "tau_assign", 1, 1000, NULL, "assignments") \
+    X(tau_flow, "tau_flow", 1, 1000, NULL, "control-flow edges") \
+    X(tau_dependence, "tau_dependence", 1, 1000, NULL, "def-use pairs")
+/* In a row of the table of policies. */
+#define KV_STRUCTURE_DEFAULTS \
+    .span = .5, .least_span = 16, .protect = 1, .cores = 1, .alloc = .5, .call = .20, .control = .18, .query = .18, .ret = .14, \
+    .assign = .14, .defuse = .10, .attention = .06, .flow = .10, .dependence = .10, .tau_call = 24, .tau_control = 14, \
+    .tau_return = 8, .tau_assign = 20, .tau_flow = 60, .tau_dependence = 60
+/* X(field, "name", least, most, words, about) */
+#define KV_PRUNE_PARAMETERS(X) \
+    X(prune, "prune", 0, 5, "off heads centrality layer last excerpts", "prefill of fresh bulk: who chooses the rows that go above the cut") \
+    X(pivot, "pivot", 0, 1024, NULL, "prune: layers below the cut; below 1: that share of them; 0: as detected for the model") \
+    X(floor, "floor", 0, .75, NULL, "prune: share of the layers that is below a detected cut at least") \
+    X(keep, "keep", .01, 1, NULL, "prune: share of the bulk's rows that go above the cut") \
+    X(stored, "stored", .01, 1, NULL, "prune: share of the bulk's rows that stay in each layer; 1: all that were computed") \
+    X(decay, "decay", 0, 1, NULL, "prune: what a layer's saliency still counts in the next") \
+    X(asked, "asked", 1, 64, NULL, "prune: query vectors that ask") \
+    X(block, "block", 1, 256, NULL, "prune: rows chosen together, by the sum of their scores") \
+    X(frame, "frame", 0, 1, "none chosen", "prune by heads: signatures that go up beside chosen lines: those that they stand behind") \
+    X(bulk, "bulk", 1, 1048576, NULL, "prune: less fresh text than so many tokens is computed in full") \
+    X(computed, "computed", 0, 1048576, NULL, "repair: rows left below a cut that it computes at most")
+/* In a row of the table of policies: off, and what it begins with where somebody turns it on (ours). */
+#define KV_PRUNE_DEFAULTS .pivot = .46, .floor = .25, .keep = .2, .stored = 1, .decay = .9, .asked = 8, .block = 1, .frame = 1, .bulk = 512, .computed = 128
+
+/*
+ * --kv-set NAME=VALUE. X(field, "name", least, most, words, about): words is NULL for a number, else the names of the values 0, 1, ...
+ */
+#define KV_PARAMETERS(X) \
+    X(low, "low", .1, 1, NULL, "an eviction pass goes down to this share of the budget") \
+    X(sinks, "sinks", 0, 256, NULL, "first rows of the sequence, hard") \
+    X(window, "window", 1, 4096, NULL, "newest rows, hard") \
+    X(hard, "hard", 0, 2, NULL, "fixed prompt, instructions and current request are hard too; 2: a newest result too") \
+    X(soft, "soft", 0, 1, NULL, "share of a segment's rows that structure chooses") \
+    X(w, "w", 1, 64, NULL, "query vectors of the request") \
+    X(kernel, "kernel", 1, 63, NULL, "rows of the max pooling, odd") \
+    X(memory, "memory", 0, 1, NULL, "weight of the session memory's rank beside the request's") \
+    X(seed, "seed", 0, 4294967295., NULL, "random") \
+    X(queries, "queries", 1, 64, NULL, "query vectors of a repair") \
+    X(hysteresis, "hysteresis", 0, 1, NULL, "repair: a row must cross the cut by this share of the budget") \
+    X(recent, "recent", 0, 1, NULL, "share of what an eviction leaves that is for the newest rows") \
+    X(mode, "mode", 0, 1, "query memory", "intentkv: the newest message asks, or the session's memory") \
+    X(host, "host", 0, 1048576, NULL, "MiB of rows kept in memory, evicted rows beyond it on disk only; 0: no limit") \
+    X(disk, "disk", 0, 1048576, NULL, "MiB of rows on disk, the oldest evicted ones beyond it given up; 0: no limit") \
+    X(tier, "tier", 0, 1, "exact 8bit", "evicted rows beyond `host` MiB: on disk, or in 8 bits while that suffices") \
+    X(order, "order", 0, 4, "mass keys fused random oldest", "repair: who asks first (repair.h)") \
+    X(grow, "grow", 0, 2, "line burst none", "repair: what comes with an anchor") \
+    X(pick, "pick", 0, 2, "rank coverage refresh", "repair: how anchors are taken") \
+    X(lanes, "lanes", 0, 1, "one each", "repair: one set for all lanes, or a set for each") \
+    X(heads, "heads", 0, 1, "all calibrated", "repair: whose mass counts, where heads are calibrated") \
+    X(signal, "signal", 0, 1, "reuse replay", "repair: the signal's own rows stay, or are computed again") \
+    X(again, "again", 0, 1048576, NULL, "repair: a longer message is not computed again; 0: no limit") \
+    X(visit, "visit", 0, .5, NULL, "share of the budget kept for evicted rows that a token chooses for itself and nobody brings back; 0: none") \
+    X(visited, "visited", 0, 2, "calls again all", "visit: tokens of messages, results and calls; or answers too, once they are there and something follows; or all") \
+    X(rest, "rest", 0, 1, "none mean", "visit: rows that are weighed and not read: left out, or the means of their values stand in for them") \
+    KV_READING_PARAMETERS(X) \
+    KV_STRUCTURE_PARAMETERS(X) \
+    KV_PRUNE_PARAMETERS(X)
+/* clang-format on */
+#define KV_PARAMETER_FIELD(field, name, least, most, words, about) double field;
+typedef struct kv_parameters {
+    KV_PARAMETERS(KV_PARAMETER_FIELD)
+} kv_parameters;
+
+#endif

@@ -1,0 +1,144 @@
+/*
+ * A session's sequence as every file of the cache looks at it: views of its rows, its segments, and what has been given up. Nothing
+ * here decides anything.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "kv/core/state.h"
+#include "kv/session.h"
+
+model_rows_view kv__view_of(const kv_session *s, const model_lane_list *lanes)
+{
+    return (model_rows_view){.shape = s->table.shape,
+        .blocks = s->table.rows,
+        .packed = s->table.packed,
+        .n_blocks = s->table.n,
+        .lanes = lanes,
+        .stamps = s->table.stamps};
+}
+
+model_rows_view kv__view(const kv_session *s)
+{
+    return kv__view_of(s, s->lists.view);
+}
+
+void kv__bring(const kv_session *s)
+{
+    const model_rows_view rows = kv__view(s);
+    if (s->compute.device.bring) s->compute.device.bring(s->compute.device.user, &rows);
+}
+
+size_t kv__memory_floats(const kv_session *s)
+{
+    return (size_t)s->compute.shape.n_layer * s->compute.n_head * s->compute.shape.head_dim;
+}
+
+/* One array for all runs. NULL when memory is gone. */
+model_lane_list *kv__lists_before(const kv_session *s, uint32_t i, uint32_t slot, model_run **ret_runs)
+{
+    size_t n_runs = 0;
+    for (uint32_t lane = 0; lane < s->n_lanes; lane++) n_runs += s->lists.view[lane].n_runs + 1;
+    model_lane_list *lanes = calloc(s->n_lanes, sizeof *lanes);
+    model_run *runs = malloc(n_runs * sizeof *runs);
+    if (!lanes || !runs) {
+        free(lanes);
+        free(runs);
+        return NULL;
+    }
+    *ret_runs = runs;
+    for (uint32_t lane = 0; lane < s->n_lanes; lane++) {
+        const model_lane_list *from = &s->lists.view[lane];
+        model_lane_list *to = &lanes[lane];
+        to->runs = runs;
+        for (uint32_t r = 0; r < from->n_runs && from->runs[r].index < i; r++) {
+            *runs = from->runs[r];
+            if (runs->index + runs->n > i) runs->n = i - runs->index;
+            to->n_rows += runs->n;
+            to->n_runs++;
+            runs++;
+        }
+        *runs++ = (model_run){.slot = slot, .index = i, .n = 1};
+        to->n_runs++;
+        to->n_rows++;
+    }
+    return lanes;
+}
+
+kv_part *kv__part_at(const kv_session *s, uint32_t token)
+{
+    size_t from = 0, to = s->n_parts;
+    while (from < to) {
+        const size_t middle = (from + to) / 2;
+        if (s->parts[middle].to <= token)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from < s->n_parts && s->parts[from].from <= token ? &s->parts[from] : NULL;
+}
+
+void kv__part_add(kv_session *s, const kv_part *p)
+{
+    base_grow(&s->parts, &s->cap_parts, s->n_parts + 1, sizeof *s->parts);
+    kv_part *part = &s->parts[s->n_parts++];
+    *part = *p;
+    part->spans = NULL;
+    part->lines = NULL;
+    part->mass = NULL;
+    if (p->mass) {
+        const size_t n_mass = (size_t)s->compute.shape.n_layer * p->n_mass;
+        part->mass = base_xmalloc(n_mass * sizeof *part->mass);
+        memcpy(part->mass, p->mass, n_mass * sizeof *part->mass);
+    }
+    if (p->n_spans) {
+        part->spans = base_xmalloc(p->n_spans * sizeof *part->spans);
+        memcpy(part->spans, p->spans, p->n_spans * sizeof *part->spans);
+    }
+    if (p->n_lines) {
+        part->lines = base_xmalloc(p->n_lines * sizeof *part->lines);
+        memcpy(part->lines, p->lines, p->n_lines * sizeof *part->lines);
+    }
+}
+
+void kv__part_fini(kv_part *p)
+{
+    free(p->spans);
+    free(p->lines);
+    free(p->mass);
+}
+
+bool kv__cut_fits(const kv_compute *c, uint32_t cut)
+{
+    const model_rows_shape *shape = &c->shape;
+    return cut > 0 && cut < shape->n_layer && c->n_embd > 0 && shape->head_dim % 2 == 0 &&
+           (uint64_t)c->n_embd <= (uint64_t)(shape->n_layer - cut) * shape->n_head_kv * shape->head_dim;
+}
+
+uint32_t kv_session_cut(const kv_session *s, uint32_t token)
+{
+    return token < s->n ? s->cut[token] : 0;
+}
+
+uint32_t kv_session_lanes(const kv_session *s, uint32_t token)
+{
+    const kv_part *part = token < s->n ? kv__part_at(s, token) : NULL;
+    return part ? (uint32_t)part->cut * s->compute.shape.n_head_kv : 0;
+}
+
+void kv__bury(kv_session *s, const uint64_t *dead)
+{
+    for (uint32_t w = 0; w < kv_bits_words(s->n); w++) s->dead[w] |= dead[w];
+    for (uint32_t t = 0; t < s->n; t++)
+        if (kv_bits_get(dead, t)) s->file_row[t] = KV_NO_ROW;
+    for (uint32_t b = 0; b < s->table.n; b++) {
+        const size_t from = (size_t)b * MODEL_ROWS_BLOCK, to = from + MODEL_ROWS_BLOCK;
+        kv_block *block = s->table.blocks[b];
+        if (to > s->n || block->refs != 1 || !kv_block_has_rows(block) ||
+            kv_bits_next(s->dead, from, to, false) < to)
+            continue;
+        kv_block_set_map(block, NULL);
+        kv_table_show(&s->table, (uint32_t)b);
+    }
+}

@@ -1,0 +1,212 @@
+/*
+ * What a session is made of, and what every file of the cache may ask of it; for the files of src/kv only. Nothing here decides what
+ * stays: that is evict/, repair/ and prune/.
+ */
+#ifndef KVIST_KV_STATE_H
+#define KVIST_KV_STATE_H
+
+#include "base/buf.h"
+#include "kv/core/compute.h"
+#include "kv/core/memory.h"
+#include "kv/core/parameters.h"
+#include "kv/core/rank.h"
+#include "kv/core/signal.h"
+#include "kv/rows/bits.h"
+#include "kv/rows/list.h"
+#include "kv/rows/rowfile.h"
+#include "kv/rows/store.h"
+#include "kv/types.h"
+
+enum {
+    KV_CHUNK = 512, /* tokens a forward pass, and the least that a budget leaves beside hard rows */
+    KV_REQUEST_QUERIES = 32,
+    KV_RECENT_QUERIES = 64, /* of the newest message or result, for repair */
+    KV_JOURNAL = 64,        /* plans that can be undone */
+    KV_ACTION_NONE = 255,
+};
+#define KV_NO_ROW UINT32_MAX
+
+/* Why a row is hard; the order is that of giving up when hard rows alone exceed the budget: the last class goes first. */
+typedef enum kv_hard {
+    KV_HARD_NO,
+    KV_HARD_PIN,
+    KV_HARD_SINK,
+    KV_HARD_SYSTEM,
+    KV_HARD_WINDOW,
+    KV_HARD_REQUEST,
+    KV_HARD_KEPT, /* what a person just brought back, for the pass that makes room for it */
+    KV_N_HARD
+} kv_hard;
+
+/* A segment as it lies in the sequence: offsets of spans and lines count from `from`. */
+typedef struct kv_part {
+    uint32_t from, to, turn;
+    kv_origin origin;
+    kv_span *spans;
+    uint32_t *lines;
+    uint32_t n_spans, n_lines;
+    float
+        *mass; /* [n_layer][n_mass] under a question asked of it alone (lab/probe.c); NULL: there was none */
+    uint32_t n_mass;
+    uint16_t cut; /* where it was cut when it was appended; for whoever logs it */
+    bool is_bulk; /* rows of it may stay below the cut; until that is chosen */
+} kv_part;
+
+/* A plan that can be undone: its blob, and how much of the sequence it still speaks of. */
+typedef struct kv_entry {
+    base_buf blob;
+    uint32_t n_valid; /* tokens at and behind this were cut off since */
+} kv_entry;
+
+/* Computed ahead (draft.c): the next n of these ids, whose rows lie behind the sequence while the epoch is this one. */
+typedef struct kv_draft {
+    int32_t ids[KV_DRAFT_MAX];
+    uint32_t at, n; /* ids[at .. n) are left */
+    uint64_t epoch;
+} kv_draft;
+
+/* What is known of a token beside its rows. */
+typedef struct kv_token {
+    uint8_t last_action, last_reason;
+    uint32_t last_turn;
+    float attention, memory, rank, cut; /* as kv_why */
+    float previous; /* score of the last pass: minus the mean rank share; 0 where structure protects */
+} kv_token;
+
+/* A message whose rows wait for their upper layers (prune.c): its queries are whole, and it is the newest signal, only then. */
+typedef struct kv_waiting {
+    kv_signal kept;
+    kv_origin origin;
+    uint32_t turn;
+    bool is_whole; /* its last token was appended */
+} kv_waiting;
+
+/* The fixed prompt of an earlier session. */
+typedef struct kv_prefix {
+    uint32_t n;
+    int32_t *ids;
+    kv_table table;
+} kv_prefix;
+
+struct kv_session {
+    kv_compute compute;
+    struct kv_visit *visit;     /* evicted rows that a token reads (visit.h); NULL: none so far */
+    struct kv_reading *reading; /* what a decoded token reads (reading.h); NULL: everything so far */
+    uint32_t n_lanes, n_ctx;
+    uint32_t budget;
+    const struct kv_policy *policy;
+    kv_parameters parameters;
+    int repair;
+    kv_observer observer;
+    bool automatic;
+
+    /* The sequence. Arrays have room for n_ctx tokens. */
+    uint32_t n;
+    int32_t *ids;
+    uint32_t *phases;
+    kv_token *tokens;
+    uint64_t *pinned, *barred, *stale, *dead; /* [bits of n_ctx] */
+    uint16_t *cut; /* [n] layers from here on are not computed (deferred.c); 0: all are */
+    kv_part *parts;
+    size_t n_parts, cap_parts;
+    kv_table table;
+    kv_lists lists;
+
+    uint32_t turn;
+    uint64_t epoch, schedule;
+    bool holed; /* some row was computed, or may now be computed, over a hole */
+
+    kv_signal
+        request; /* of the current request, or of the newest tokens while nothing was asked (request_turn 0 then) */
+    bool has_request;
+    uint32_t request_turn;
+    kv_signal recent;
+    kv_memory *memory;    /* NULL before the first question */
+    uint8_t *heads;       /* [n_layer * n_head] 1: counts in a repair; NULL: all */
+    uint16_t *best_heads; /* [n_layer * n_head] all heads, the best first; NULL: not calibrated */
+
+    uint32_t
+        pending; /* tokens from here on are computed up to the cut only, and nobody chose among them yet; KV_NO_ROW: none */
+    uint32_t judged_from, judged_to; /* the newest choice: what was pending, up to and with who asked */
+    uint32_t read_to;                /* answers below this were computed again (answer.c) */
+    kv_signal asked;                 /* of the newest request, the queries that name what it asks for */
+    kv_waiting waiting;
+    struct kv_pivot *pivot; /* where this model's prefill is cut; NULL: not detected yet */
+    char *pivot_path;
+
+    float *
+        heavy; /* [n_lanes][n_ctx] mass a row was given so far, for policies that add it up (heavy.c); NULL: none does */
+
+    float *logits; /* [n_vocab] behind token logits_at - 1; NULL: nobody asked */
+    uint32_t logits_at;
+
+    kv_draft draft;
+
+    kv_entry journal[KV_JOURNAL]; /* oldest first */
+    uint32_t n_journal;
+
+    char *row_path;       /* NULL: memory only */
+    kv_rowfile *file;     /* NULL until the first save */
+    int tier;             /* file of blocks that are on disk only; 0: none yet */
+    uint32_t tier_blocks; /* places in it that were written */
+    uint32_t *file_row;   /* [n] place in the row file; KV_NO_ROW: not written yet */
+    uint64_t *row_hash;   /* [n] of those that are */
+    kv_prefix prefix;
+
+    kv_ranker ranker;
+    uint32_t reused, computed, computed_above; /* above: as in kv_stats */
+    double score_ms, plan_ms;
+};
+
+/*
+ * sequence.c: views of its rows. kv__view: as the live lists are; kv__view_of: other lists of its rows; kv__lists_before: the live lists
+ * cut off before token i, with one more row at `slot` (*ret_runs and the lists are the caller's; NULL: no memory). kv__bring: lists and
+ * rows begin to go to the device, if there is one, while nobody waits.
+ */
+model_rows_view kv__view(const kv_session *s);
+model_rows_view kv__view_of(const kv_session *s, const model_lane_list *lanes);
+model_lane_list *kv__lists_before(const kv_session *s, uint32_t i, uint32_t slot, model_run **ret_runs);
+void kv__bring(const kv_session *s);
+size_t kv__memory_floats(const kv_session *s);             /* n_layer * n_head * head_dim */
+kv_part *kv__part_at(const kv_session *s, uint32_t token); /* NULL beyond the end */
+void kv__part_add(kv_session *s, const kv_part *p);        /* copies spans and lines */
+void kv__part_fini(kv_part *p);
+void kv__bury(kv_session *s, const uint64_t *dead); /* their rows are gone from memory and disk */
+/* Does the hidden state at a cut fit into what the layers above it leave empty? */
+bool kv__cut_fits(const kv_compute *c, uint32_t cut);
+static inline bool kv__is_deferred(const kv_session *s, uint32_t lane, uint32_t t)
+{
+    return s->cut[t] && lane >= (uint32_t)s->cut[t] * s->compute.shape.n_head_kv;
+}
+
+/* protect.c: the class of every token, [n] of kv_hard; returns how many are hard. */
+uint32_t kv__protect(const kv_session *s, uint8_t *hard);
+uint32_t kv__count_hard(const kv_session *s);
+kv_reason kv__hard_reason(kv_hard h);
+
+/* request.c: a complete message or result is the newest signal, remembered, and the request when it asks. */
+int kv__take_signal(
+    kv_session *s, kv_origin origin, uint32_t turn, bool is_whole, kv_signal *kept, base_err *err);
+/* What a request that begins at `first` names; else nothing is known of it but its end. */
+int kv__keep_asked(kv_session *s, const kv_segment *g, uint32_t first, const kv_signal *kept, base_err *err);
+/* At most `most` of the kept queries of [from, to), of those named in `queries` when some are; *ret is empty when none was kept. */
+int kv__kept_signal(const kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries,
+    uint32_t n_queries, uint32_t most, kv_signal *ret, base_err *err);
+
+/*
+ * excerpt.c: excerpts that read only what stands before them all, and themselves. The phase of the next token of the segment that
+ * was opened last; whether a segment of that origin is such an excerpt; a view of the lists for the one at [from, to), whatever
+ * is staged behind the sequence included.
+ */
+typedef struct kv_local {
+    model_lane_list *lists; /* [n_lanes]; neighbours share their runs */
+    uint32_t n_lanes;
+} kv_local;
+uint32_t kv__next_phase(const kv_session *s);
+uint32_t kv__phase_behind(const kv_session *s); /* of a segment that begins now and is no excerpt */
+bool kv__is_local(const kv_session *s, kv_origin origin);
+int kv__local_view(
+    const kv_session *s, uint32_t from, uint32_t to, model_rows_view *view, kv_local *ret, base_err *err);
+void kv__local_free(kv_local *l);
+
+#endif

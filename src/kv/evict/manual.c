@@ -1,0 +1,140 @@
+/* What a person or a fact about text says of tokens [from, to): pins, drops, stale and failed text, budgets. All through plans. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "kv/core/state.h"
+#include "kv/evict/evict.h"
+#include "kv/plan/apply.h"
+#include "kv/plan/plan.h"
+#include "kv/policy/policy.h"
+#include "kv/session.h"
+
+/* One row an order: which tokens it means, what happens to their rows and flags, and how it is told. */
+enum { ROWS_LEAVE = 1, ROWS_RETURN = 2 };
+typedef struct order {
+    kv_cause cause;
+    kv_action action;
+    kv_reason reason;
+    unsigned rows;
+    bool spares_pinned;  /* pinned tokens are not meant */
+    int pin, bar, stale; /* 1 set, -1 clear, 0 leave */
+} order;
+
+/* clang-format off */
+static const order orders[] = {
+    [KV_MANUAL_PIN]     = {KV_CAUSE_MANUAL, KV_PROTECT, KV_REASON_PIN,    ROWS_RETURN, false, .pin = 1, .bar = -1, .stale = -1},
+    [KV_MANUAL_UNPIN]   = {KV_CAUSE_MANUAL, KV_KEEP,    KV_REASON_MANUAL, 0,           false, .pin = -1},
+    [KV_MANUAL_DROP]    = {KV_CAUSE_MANUAL, KV_BAR,     KV_REASON_MANUAL, ROWS_LEAVE,  true,  .bar = 1},
+    [KV_MANUAL_EVICT]   = {KV_CAUSE_MANUAL, KV_EVICT,   KV_REASON_MANUAL, ROWS_LEAVE,  true},
+    [KV_MANUAL_PROMOTE] = {KV_CAUSE_MANUAL, KV_PROMOTE, KV_REASON_MANUAL, ROWS_RETURN, false, .bar = -1, .stale = -1},
+};
+static const order stale_order  = {KV_CAUSE_STALE,  KV_EVICT, KV_REASON_STALE,  ROWS_LEAVE, true, .stale = 1};
+static const order failed_order = {KV_CAUSE_FAILED, KV_BAR,   KV_REASON_FAILED, ROWS_LEAVE, true, .bar = 1};
+/* clang-format on */
+enum { N_ORDERS = sizeof orders / sizeof *orders };
+
+/* The tokens of `meant` whose flag is not yet as wanted; NULL when there are none. */
+static uint64_t *flag_flips(const uint64_t *flags, const uint64_t *meant, uint32_t n_words, int want)
+{
+    if (!want) return NULL;
+    uint64_t *flips = base_xcalloc(n_words + 1, sizeof *flips), any = 0;
+    for (uint32_t w = 0; w < n_words; w++) any |= flips[w] = meant[w] & (want > 0 ? ~flags[w] : flags[w]);
+    if (any) return flips;
+    free(flips);
+    return NULL;
+}
+
+static int carry_out(kv_session *s, const order *o, uint32_t from, uint32_t to, base_err *err)
+{
+    if (from >= to || to > s->n)
+        return base_fail(err, BASE_E_USAGE, "tokens %u to %u are not in this session of %u", from, to, s->n);
+    kv_plan *p = kv_plan_new(s->epoch, o->cause, s->n, s->n_lanes);
+    if (!p) return base_fail(err, BASE_E_NOMEM, "no memory for a plan over %u rows", s->n);
+    const uint32_t n_words = kv_plan_words(p);
+    uint64_t *meant = base_xcalloc(n_words + 1, sizeof *meant);
+    kv_bits_set_range(meant, from, to);
+    for (uint32_t w = 0; w < n_words && o->spares_pinned; w++) meant[w] &= ~s->pinned[w];
+    int r = 0;
+    for (uint32_t w = 0; w < n_words && o->rows == ROWS_RETURN; w++) meant[w] &= ~s->dead[w];
+    if (!kv_bits_count(meant, n_words) && o->rows == ROWS_RETURN) {
+        r = base_fail(err, BASE_E_STATE,
+            "the rows of tokens %u to %u were given up when the host tier was full; ask again or read the "
+            "text again",
+            from, to);
+        goto out;
+    }
+    if (!kv_bits_count(meant, n_words)) {
+        r = base_fail(err, BASE_E_STATE, "tokens %u to %u are pinned; unpin them first", from, to);
+        goto out;
+    }
+    for (uint32_t lane = 0; lane < s->n_lanes; lane++) {
+        const uint64_t *active = s->lists.lane[lane]->bits;
+        uint64_t *flips = p->flips + (size_t)lane * n_words;
+        for (uint32_t w = 0; w < n_words && o->rows; w++)
+            flips[w] = meant[w] & (o->rows == ROWS_LEAVE ? active[w] : ~active[w]);
+    }
+    p->pinned = flag_flips(s->pinned, meant, n_words, o->pin);
+    p->barred = flag_flips(s->barred, meant, n_words, o->bar);
+    p->stale = flag_flips(s->stale, meant, n_words, o->stale);
+    if (p->pinned && o->pin > 0 && s->budget) {
+        const uint64_t hard = (uint64_t)kv__count_hard(s) + kv_bits_count(p->pinned, n_words);
+        if (hard + KV_CHUNK > s->budget) {
+            r = base_fail(err, BASE_E_LIMIT,
+                "with these pins %llu rows would be protected; a budget of %u rows leaves less than %u "
+                "beside them, so unpin something or set the budget to %llu",
+                (unsigned long long)hard, s->budget, (unsigned)KV_CHUNK, (unsigned long long)hard + KV_CHUNK);
+            goto out;
+        }
+    }
+    /* What is told is the order itself on the tokens that it meant; the lanes are those whose row moves, or all. */
+    for (size_t i = kv_bits_next(meant, 0, s->n, true); i < s->n;) {
+        const size_t end = kv_bits_next(meant, i, s->n, false);
+        uint32_t moved = 0;
+        for (uint32_t lane = 0; lane < s->n_lanes; lane++)
+            moved += kv_bits_count_range(p->flips + (size_t)lane * n_words, i, end) > 0;
+        kv_plan_add_run(p, (uint32_t)i, (uint32_t)end, o->action, o->reason, moved ? moved : s->n_lanes);
+        i = kv_bits_next(meant, end, s->n, true);
+    }
+    uint64_t n_flips = kv_bits_count(p->flips, (size_t)n_words * s->n_lanes);
+    *(o->rows == ROWS_RETURN ? &p->promoted : &p->evicted) =
+        (uint32_t)((n_flips + s->n_lanes / 2) / s->n_lanes);
+    r = kv__apply(s, p, true, NULL, err);
+    if (!r && o->rows == ROWS_RETURN)
+        r = kv__evict(s, meant, NULL, err); /* others make room for what came back */
+out:
+    free(meant);
+    kv_plan_free(p);
+    return r;
+}
+
+int kv_session_manual(kv_session *s, kv_manual what, uint32_t from, uint32_t to, base_err *err)
+{
+    if ((unsigned)what >= N_ORDERS)
+        return base_fail(err, BASE_E_USAGE, "no such order to the cache: %d", (int)what);
+    return carry_out(s, &orders[what], from, to, err);
+}
+
+int kv_session_mark_stale(kv_session *s, uint32_t from, uint32_t to, base_err *err)
+{
+    return carry_out(s, &stale_order, from, to, err);
+}
+
+int kv_session_mark_failed(kv_session *s, uint32_t from, uint32_t to, base_err *err)
+{
+    return carry_out(s, &failed_order, from, to, err);
+}
+
+int kv_session_set_budget(kv_session *s, uint32_t rows, base_err *err)
+{
+    const uint32_t hard = kv__count_hard(s);
+    if (!s->policy->score)
+        return base_fail(err, BASE_E_STATE,
+            "the policy '%s' keeps everything; a budget needs another --kv-policy", s->policy->info.name);
+    if (rows && rows < hard + KV_CHUNK)
+        return base_fail(err, BASE_E_LIMIT,
+            "a budget of %u rows is too small: %u are protected and %u more are needed, so at least %u", rows,
+            hard, (unsigned)KV_CHUNK, hard + KV_CHUNK);
+    s->budget = rows;
+    return kv__evict(s, NULL, NULL, err);
+}

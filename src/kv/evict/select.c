@@ -1,0 +1,441 @@
+/*
+ * One eviction pass: score (the policy), then per lane hard rows, soft rows of program structure within their share (the scores say
+ * how many rows of a segment stay, structure which of them), and the best of the rest down to the target; the difference to the live list is a plan (kv.md sections 2 and 10).
+ *
+ * Everything that decides runs here, on the host, in one order, so equal masses give equal plans on every machine.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "kv/core/state.h"
+#include "kv/evict/evict.h"
+#include "kv/plan/apply.h"
+#include "kv/plan/plan.h"
+#include "kv/policy/policy.h"
+#include "kv/policy/structure.h"
+#include "kv/read/visit.h"
+
+/* A soft span of the sequence. */
+typedef struct soft_span {
+    uint32_t from, to;
+    float weight, mean; /* mean: of its active rows' scores in the lane at hand */
+    uint8_t reason;
+    const kv_span *marked; /* its marks order it; NULL: weight does */
+    uint32_t part;
+} soft_span;
+
+/* Everything that one pass needs, freed together. */
+typedef struct work {
+    uint8_t *hard;                                     /* [n] kv_hard */
+    uint32_t *kept_soft;                               /* [n] lanes that kept the token as soft */
+    uint8_t *soft_reason;                              /* [n] */
+    float *attention, *recall, *rank, *cut, *previous; /* [n] sums over lanes; previous: copy for ties */
+    uint32_t *n_ranked;                                /* [n] lanes in which the token was ranked */
+    float **score;                                     /* [n_lanes][n_rows] */
+    float *score_rows;
+    uint32_t *token, *order; /* [n] of one lane: token of each ordinal; ordinals by score */
+    float *tie;              /* [n] previous score by ordinal */
+    uint8_t *taken;          /* [n] by ordinal */
+    float *by_token;         /* [n] score by token in one lane, NAN when not active */
+    float *median;           /* [n_parts] of by_token */
+    uint32_t *part_of;       /* [n] the segment of a token */
+    uint32_t *left; /* [n_parts] rows that the segment still gets in this lane, by the scores' sharing */
+    uint32_t *room; /* [n_parts] how many of them structure may choose */
+    float *active, *scratch; /* [n] */
+    soft_span *spans;
+    size_t n_spans;
+} work;
+
+static void work_free(work *w)
+{
+    free(w->hard);
+    free(w->kept_soft);
+    free(w->soft_reason);
+    free(w->attention);
+    free(w->recall);
+    free(w->rank);
+    free(w->cut);
+    free(w->previous);
+    free(w->n_ranked);
+    free(w->score);
+    free(w->score_rows);
+    free(w->token);
+    free(w->order);
+    free(w->tie);
+    free(w->taken);
+    free(w->by_token);
+    free(w->median);
+    free(w->part_of);
+    free(w->left);
+    free(w->room);
+    free(w->active);
+    free(w->scratch);
+    free(w->spans);
+}
+
+static int work_init(work *w, const kv_session *s, base_err *err)
+{
+    const size_t n = (size_t)s->n + 1;
+    size_t n_rows = 0, n_spans = 0;
+    for (uint32_t lane = 0; lane < s->n_lanes; lane++) n_rows += s->lists.view[lane].n_rows;
+    for (size_t i = 0; i < s->n_parts; i++) n_spans += s->parts[i].n_spans;
+    *w = (work){
+        .hard = calloc(n, 1),
+        .kept_soft = calloc(n, sizeof(uint32_t)),
+        .soft_reason = calloc(n, 1),
+        .attention = malloc(n * sizeof(float)),
+        .recall = malloc(n * sizeof(float)),
+        .rank = calloc(n, sizeof(float)),
+        .cut = calloc(n, sizeof(float)),
+        .previous = malloc(n * sizeof(float)),
+        .n_ranked = calloc(n, sizeof(uint32_t)),
+        .score = calloc(s->n_lanes, sizeof(float *)),
+        .score_rows = malloc((n_rows + 1) * sizeof(float)),
+        .token = malloc(n * sizeof(uint32_t)),
+        .order = malloc(n * sizeof(uint32_t)),
+        .tie = malloc(n * sizeof(float)),
+        .taken = malloc(n),
+        .by_token = malloc(n * sizeof(float)),
+        .median = malloc((s->n_parts + 1) * sizeof(float)),
+        .part_of = malloc(n * sizeof(uint32_t)),
+        .left = malloc((s->n_parts + 1) * sizeof(uint32_t)),
+        .room = malloc((s->n_parts + 1) * sizeof(uint32_t)),
+        .active = malloc(n * sizeof(float)),
+        .scratch = malloc(n * sizeof(float)),
+        .spans = malloc((n_spans + 1) * sizeof(soft_span)),
+    };
+    if (!w->hard || !w->kept_soft || !w->soft_reason || !w->attention || !w->recall || !w->rank || !w->cut ||
+        !w->previous || !w->n_ranked || !w->score || !w->score_rows || !w->token || !w->order || !w->tie ||
+        !w->taken || !w->by_token || !w->median || !w->part_of || !w->left || !w->room || !w->active ||
+        !w->scratch || !w->spans) {
+        work_free(w);
+        return base_fail(err, BASE_E_NOMEM, "no memory to choose among %u rows", s->n);
+    }
+    for (uint32_t i = 0; i < s->n; i++) {
+        w->attention[i] = w->recall[i] = NAN;
+        w->previous[i] = s->tokens[i].previous;
+    }
+    size_t at = 0;
+    for (uint32_t lane = 0; lane < s->n_lanes; lane++) {
+        w->score[lane] = w->score_rows + at;
+        at += s->lists.view[lane].n_rows;
+    }
+    for (size_t i = 0; i < s->n_parts; i++) {
+        for (uint32_t t = s->parts[i].from; t < s->parts[i].to; t++) w->part_of[t] = (uint32_t)i;
+        for (uint32_t k = 0; k < s->parts[i].n_spans; k++) {
+            const kv_part *part = &s->parts[i];
+            const kv_span *span = &part->spans[k];
+            const uint32_t from = part->from + span->from,
+                           to = part->from + span->to < part->to ? part->from + span->to : part->to;
+            if (from < to)
+                w->spans[w->n_spans++] = (soft_span){.from = from,
+                    .to = to,
+                    .weight = span->weight,
+                    .reason = span->marks ? kv_span_reason(&s->parameters, span) : span->reason,
+                    .marked = span->marks ? span : NULL,
+                    .part = (uint32_t)i};
+        }
+    }
+    return 0;
+}
+
+static int compare_spans(const void *a, const void *b)
+{
+    const soft_span *x = a, *y = b;
+    if (x->weight != y->weight) return x->weight > y->weight ? -1 : 1;
+    if (x->mean != y->mean) return x->mean > y->mean ? -1 : 1;
+    if (x->from != y->from) return x->from < y->from ? -1 : 1;
+    return (x->to > y->to) - (x->to < y->to);
+}
+
+/* Hard rows first, a class at a time; within the class that no longer fits, by score. Returns how many were taken. */
+static uint32_t take_hard(const work *w, uint32_t n_rows, uint32_t target, uint32_t n_hard)
+{
+    uint32_t n = 0;
+    for (uint32_t o = 0; o < n_rows; o++) w->taken[o] = n_hard <= target && w->hard[w->token[o]];
+    if (n_hard <= target) return n_hard;
+    for (int class = KV_HARD_PIN; class < KV_N_HARD; class ++)
+        for (uint32_t i = 0; i < n_rows && n < target; i++)
+            if (w->hard[w->token[w->order[i]]] == class) {
+                w->taken[w->order[i]] = 1;
+                n++;
+            }
+    return n;
+}
+
+/* Did a repair of this turn bring the token back? Then a pass right behind it must not undo that. */
+static bool is_repaired(const kv_session *s, uint32_t t)
+{
+    const kv_token *token = &s->tokens[t];
+    return token->last_turn == s->turn &&
+           (token->last_action == KV_PROMOTE || token->last_action == KV_PROTECT) &&
+           (token->last_reason == KV_REASON_REPAIR_ANCHOR || token->last_reason == KV_REASON_REPAIR_BURST);
+}
+
+/* What this turn's repairs brought back, the best first, up to `room` rows. */
+static uint32_t take_repaired(const kv_session *s, work *w, uint32_t n_rows, uint32_t room)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < n_rows && n < room; i++) {
+        const uint32_t o = w->order[i], t = w->token[o];
+        if (w->taken[o] || !is_repaired(s, t)) continue;
+        w->taken[o] = 1;
+        w->kept_soft[t]++;
+        w->soft_reason[t] = s->tokens[t].last_reason;
+        n++;
+    }
+    return n;
+}
+
+/* The middle score of each segment that has marked spans, in this lane. */
+static void find_medians(const kv_session *s, work *w)
+{
+    for (size_t i = 0; i < s->n_parts; i++) {
+        const kv_part *part = &s->parts[i];
+        uint32_t n = 0;
+        bool is_marked = false;
+        for (uint32_t k = 0; k < part->n_spans && !is_marked; k++) is_marked = part->spans[k].marks != 0;
+        for (uint32_t t = part->from; is_marked && t < part->to; t++)
+            if (w->by_token[t] == w->by_token[t]) w->active[n++] = w->by_token[t];
+        w->median[i] = kv_median(w->active, n, w->scratch);
+    }
+}
+
+/* Of the n_free rows that the scores alone would take next, how many lie in each segment. Structure has a share of them. */
+static void share_rows(const kv_session *s, work *w, uint32_t n_rows, uint32_t n_free)
+{
+    for (size_t i = 0; i < s->n_parts; i++) w->left[i] = 0;
+    for (uint32_t i = 0, n = 0; i < n_rows && n < n_free; i++) {
+        const uint32_t o = w->order[i];
+        if (w->taken[o]) continue;
+        w->left[w->part_of[w->token[o]]]++;
+        n++;
+    }
+    for (size_t i = 0; i < s->n_parts; i++) w->room[i] = (uint32_t)(w->left[i] * s->parameters.soft);
+}
+
+/* The span's rows, all of them or (cut) as many as its segment has room for. */
+static uint32_t take_span(work *w, const soft_span *span, const uint32_t *ordinal_of, bool cut)
+{
+    uint32_t wants = 0, n = 0, *room = &w->room[span->part];
+    if (!*room) return 0;
+    for (uint32_t t = span->from; t < span->to; t++)
+        wants += w->by_token[t] == w->by_token[t] && !w->taken[ordinal_of[t]];
+    if (wants > *room && !cut) return 0;
+    for (uint32_t t = span->from; t < span->to && n < *room; t++)
+        if (w->by_token[t] == w->by_token[t] && !w->taken[ordinal_of[t]]) {
+            w->taken[ordinal_of[t]] = 1;
+            w->kept_soft[t]++;
+            w->soft_reason[t] = span->reason;
+            n++;
+        }
+    *room -= n;
+    w->left[span->part] -= n;
+    return n;
+}
+
+/* Spans by weight, then by their mean score in this lane, whole ones first, as far as their segments have room. */
+static uint32_t take_soft(
+    const kv_session *s, work *w, const uint32_t *ordinal_of, uint32_t n_rows, uint32_t n_free)
+{
+    uint32_t n = 0;
+    if (!(s->parameters.soft > 0) || !w->n_spans) return 0;
+    share_rows(s, w, n_rows, n_free);
+    find_medians(s, w);
+    for (size_t i = 0; i < w->n_spans; i++) {
+        soft_span *span = &w->spans[i];
+        double sum = 0;
+        uint32_t n_active = 0;
+        for (uint32_t t = span->from; t < span->to; t++)
+            if (w->by_token[t] == w->by_token[t]) {
+                sum += w->by_token[t];
+                n_active++;
+            }
+        span->mean = n_active ? (float)(sum / n_active) : -INFINITY;
+        if (span->marked)
+            span->weight = kv_span_score(&s->parameters, span->marked, span->mean > w->median[span->part]);
+    }
+    qsort(w->spans, w->n_spans, sizeof *w->spans, compare_spans);
+    for (size_t i = 0; i < w->n_spans; i++) n += take_span(w, &w->spans[i], ordinal_of, false);
+    /* What no whole span fits into goes to the first rows of the best one; what structure cannot fill stays the segment's. */
+    for (size_t i = 0; i < w->n_spans; i++) n += take_span(w, &w->spans[i], ordinal_of, true);
+    for (uint32_t i = 0; i < n_rows; i++) {
+        const uint32_t o = w->order[i];
+        uint32_t *left = &w->left[w->part_of[w->token[o]]];
+        if (w->taken[o] || !*left) continue;
+        w->taken[o] = 1;
+        --*left;
+        n++;
+    }
+    return n;
+}
+
+/* Chooses in one lane and sets its flips. True when hard rows alone were too many. */
+static bool select_lane(
+    kv_session *s, work *w, uint32_t lane, uint32_t budget, uint32_t *ordinal_of, uint64_t *flips)
+{
+    const model_lane_list *list = &s->lists.view[lane];
+    const uint32_t n = list->n_rows;
+    uint32_t n_hard = 0;
+    for (uint32_t t = 0; t < s->n; t++) w->by_token[t] = NAN;
+    for (uint32_t r = 0, o = 0; r < list->n_runs; r++)
+        for (uint32_t i = 0; i < list->runs[r].n; i++, o++) {
+            const uint32_t t = list->runs[r].index + i;
+            w->token[o] = t;
+            ordinal_of[t] = o;
+            w->tie[o] = w->previous[t];
+            w->by_token[t] = w->score[lane][o] == w->score[lane][o] ? w->score[lane][o] : -INFINITY;
+            n_hard += w->hard[t] != KV_HARD_NO;
+        }
+    kv_rank(&s->ranker, w->score[lane], w->tie, n, w->order);
+    const uint32_t target = kv_pass_target(&s->parameters, budget, n_hard);
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t t = w->token[w->order[i]];
+        w->rank[t] += (float)i / (float)n;
+        w->cut[t] += n > target ? (float)target / (float)n : 1;
+        w->n_ranked[t]++;
+    }
+    if (n <= target) return false;
+    uint32_t kept = take_hard(w, n, target, n_hard);
+    kept += take_repaired(s, w, n, (target - kept) / 2);
+    kept += take_soft(s, w, ordinal_of, n, target - kept);
+    for (uint32_t i = 0; i < n && kept < target; i++) {
+        const uint32_t o = w->order[i];
+        kept += !w->taken[o];
+        w->taken[o] = 1;
+    }
+    for (uint32_t o = 0; o < n; o++)
+        if (!w->taken[o]) kv_bits_set(flips, w->token[o]);
+    return n_hard > target;
+}
+
+/* What stayed because of a rule, as runs. */
+static void describe_protected(const kv_session *s, const work *w, kv_plan *p)
+{
+    for (uint32_t i = 0; i < s->n; i++) {
+        if (w->hard[i])
+            kv_plan_add_run(p, i, i + 1, KV_PROTECT, kv__hard_reason((kv_hard)w->hard[i]), s->n_lanes);
+        else if (w->kept_soft[i])
+            kv_plan_add_run(p, i, i + 1, KV_PROTECT, (kv_reason)w->soft_reason[i], w->kept_soft[i]);
+    }
+}
+
+/* Keeps what the pass saw, for /why, for ties and for the screen. */
+static void remember(kv_session *s, const work *w)
+{
+    for (uint32_t i = 0; i < s->n; i++) {
+        kv_token *t = &s->tokens[i];
+        if (!w->n_ranked[i]) continue;
+        const float lanes = (float)w->n_ranked[i];
+        t->attention = w->attention[i] / lanes;
+        t->memory = w->recall[i] / lanes;
+        t->rank = w->rank[i] / lanes;
+        t->cut = w->cut[i] / lanes;
+        /* What structure protects was wanted by this pass: a repair that makes room takes other rows before it. */
+        t->previous = w->kept_soft[i] ? 0 : -t->rank;
+    }
+}
+
+/* One pass over the lists as they are: what it sees is kept, and the plan that it comes to is the caller's. */
+static int choose(kv_session *s, uint32_t budget, const uint64_t *keep, kv_plan **ret,
+    const atomic_bool *cancel, base_err *err)
+{
+    work w;
+    int r = work_init(&w, s, err);
+    if (r) return r;
+    uint32_t *ordinal_of = malloc(((size_t)s->n + 1) * sizeof *ordinal_of);
+    kv_plan *plan = NULL;
+    if (!ordinal_of || kv_ranker_reserve(&s->ranker, s->n)) {
+        r = base_fail(err, BASE_E_NOMEM, "no memory to choose among %u rows", s->n);
+        goto out;
+    }
+    uint64_t start = base_clock_ns();
+    kv__protect(s, w.hard);
+    for (uint32_t i = 0; keep && i < s->n; i++)
+        if (kv_bits_get(keep, i) && !w.hard[i]) w.hard[i] = KV_HARD_KEPT;
+    const model_rows_view rows = kv__view(s);
+    kv_pass pass = {
+        .compute = &s->compute,
+        .lists = &s->lists,
+        .rows = &rows,
+        .parameters = &s->parameters,
+        .request = &s->request,
+        .memory = s->memory ? s->memory->sum : NULL,
+        .message = s->memory ? s->memory->message : NULL,
+        .previous = w.previous,
+        .cancel = cancel,
+        .ranker = &s->ranker,
+        .parts = s->parts,
+        .n_parts = s->n_parts,
+        .hard = w.hard,
+        .budget = budget,
+        .kept = w.kept_soft,
+        .kept_reason = w.soft_reason,
+        .heavy = s->heavy,
+        .heavy_stride = s->n_ctx,
+        .score = w.score,
+        .attention = w.attention,
+        .recall = w.recall,
+    };
+    for (size_t i = s->n_parts; i-- > 0;) {
+        if (!kv_origin_is_written(s->parts[i].origin)) continue;
+        if (pass.answer_to && s->parts[i].to < pass.answer_from) break;
+        pass.answer_from = s->parts[i].from;
+        if (!pass.answer_to) pass.answer_to = s->parts[i].to;
+    }
+    r = s->policy->score(&pass, err);
+    if (r) goto out;
+    const double score_ms = (double)(base_clock_ns() - start) / 1e6;
+    start = base_clock_ns();
+    plan = kv_plan_new(s->epoch, KV_CAUSE_EVICT, s->n, s->n_lanes);
+    if (!plan) {
+        r = base_fail(err, BASE_E_NOMEM, "no memory for a plan over %u rows", s->n);
+        goto out;
+    }
+    for (uint32_t lane = 0; lane < s->n_lanes; lane++)
+        if (select_lane(s, &w, lane, budget, ordinal_of, plan->flips + (size_t)lane * kv_plan_words(plan)))
+            plan->cause = KV_CAUSE_PRESSURE;
+    remember(s, &w);
+    describe_protected(s, &w, plan);
+    kv__describe_flips(s, plan, NULL,
+        plan->cause == KV_CAUSE_PRESSURE ? KV_REASON_PRESSURE : KV_REASON_BUDGET, KV_REASON_MANUAL);
+    plan->score_ms = score_ms;
+    plan->plan_ms = (double)(base_clock_ns() - start) / 1e6;
+    s->score_ms += plan->score_ms;
+    s->plan_ms += plan->plan_ms;
+    *ret = plan;
+    plan = NULL;
+out:
+    kv_plan_free(plan);
+    free(ordinal_of);
+    work_free(&w);
+    return r;
+}
+
+int kv__evict(kv_session *s, const uint64_t *keep, const atomic_bool *cancel, base_err *err)
+{
+    const uint32_t budget = s->budget - kv__visitors(s);
+    uint32_t most = 0, least = UINT32_MAX;
+    for (uint32_t lane = 0; lane < s->n_lanes; lane++) {
+        most = s->lists.view[lane].n_rows > most ? s->lists.view[lane].n_rows : most;
+        least = s->lists.view[lane].n_rows < least ? s->lists.view[lane].n_rows : least;
+    }
+    /* While nothing is out nobody can visit. */
+    if (!s->budget || most <= (least < s->n ? budget : s->budget)) return 0;
+    kv_plan *plan = NULL;
+    int r = choose(s, budget, keep, &plan, cancel, err);
+    if (!r) r = kv__apply(s, plan, true, cancel, err);
+    kv_plan_free(plan);
+    return r;
+}
+
+int kv__look_again(kv_session *s, base_err *err)
+{
+    kv_plan *plan = NULL;
+    if (!s->budget) return 0;
+    const int r = choose(s, s->budget - kv__visitors(s), NULL, &plan, NULL, err);
+    kv_plan_free(plan);
+    return r;
+}

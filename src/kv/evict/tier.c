@@ -1,0 +1,158 @@
+/*
+ * Where evicted rows lie when memory is short. Over the limit in memory (`host`), blocks without an active row go to a file that
+ * has no name, the oldest first, and are read through a map from then on: scoring and promotion see no difference but the time.
+ * With tier=8bit they stay in memory as 8 bits (model/ops/rows8.h) as long as that suffices: the one case in which a row that comes
+ * back is not the row that was evicted. What rounding changed is kv_stats.key_error and value_error.
+ * Over the limit on disk (`disk`, that file and the row file together) the oldest of them are given up for ever: their rows are
+ * dead, a plan with cause `pressure` says which, and nothing brings them back.
+ *
+ * A session that keeps its rows in memory only has no folder for such a file: its limit in memory gives rows up at once.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "kv/core/state.h"
+#include "kv/evict/evict.h"
+#include "kv/plan/apply.h"
+#include "kv/plan/plan.h"
+#include "kv/read/visit.h"
+
+static uint64_t limit_of(double mib)
+{
+    return (uint64_t)(mib * 1048576);
+}
+
+/* Has no lane an active row in the block, and nobody else the block? */
+static bool is_cold(const kv_session *s, uint32_t b)
+{
+    const uint32_t from = b * MODEL_ROWS_BLOCK, to = from + MODEL_ROWS_BLOCK;
+    if (to > s->n || !kv_block_has_rows(s->table.blocks[b]) || s->table.blocks[b]->refs != 1) return false;
+    for (uint32_t lane = 0; lane < s->n_lanes; lane++)
+        if (kv_bits_next(s->lists.lane[lane]->bits, from, to, true) < to) return false;
+    return true;
+}
+
+static size_t bytes_of(const kv_session *s, const kv_block *b)
+{
+    return b->packed ? model_rows8_bytes(&s->table.shape) : b->rows ? b->n_bytes : 0;
+}
+
+static uint64_t count_bytes(const kv_session *s, bool on_disk)
+{
+    uint64_t n = 0;
+    for (uint32_t b = 0; b < s->table.n; b++)
+        if (s->table.blocks[b]->on_disk == on_disk) n += bytes_of(s, s->table.blocks[b]);
+    return n;
+}
+
+/* A file beside the row file that nobody can open; its room is free again when the session ends, however it ends. */
+static int open_tier(kv_session *s, base_err *err)
+{
+    base_buf path = {0};
+    base_buf_printf(&path, "%s.tier", s->row_path);
+    s->tier = open(path.data, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int r = s->tier < 0 ? base_fail_sys(err, "cannot make room for rows on disk at %s", path.data) : 0;
+    if (r)
+        s->tier = 0;
+    else
+        unlink(path.data);
+    base_buf_free(&path);
+    return r;
+}
+
+static int to_disk(kv_session *s, uint32_t b, base_err *err)
+{
+    kv_block *block = s->table.blocks[b];
+    const long page = sysconf(_SC_PAGESIZE);
+    const size_t place = (block->n_bytes + (size_t)page - 1) / (size_t)page * (size_t)page;
+    const off_t at = (off_t)((uint64_t)s->tier_blocks * place);
+    int r = s->tier ? 0 : open_tier(s, err);
+    if (r) return r;
+    for (size_t done = 0; done < block->n_bytes;) {
+        const ssize_t n =
+            pwrite(s->tier, (const uint8_t *)block->rows + done, block->n_bytes - done, at + (off_t)done);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return base_fail_sys(err, "cannot write evicted rows to disk");
+        done += (size_t)n;
+    }
+    void *map = mmap(NULL, block->n_bytes, PROT_READ, MAP_SHARED, s->tier, at);
+    if (map == MAP_FAILED) return base_fail_sys(err, "cannot read evicted rows from disk");
+    kv_block_set_map(block, map);
+    kv_table_show(&s->table, b);
+    s->tier_blocks++;
+    return 0;
+}
+
+/* What is not computed has no row to round: a pruned token's slots hold its hidden states (deferred.c). */
+bool kv__block_is_computed(const kv_session *s, uint32_t b)
+{
+    for (uint32_t t = b * MODEL_ROWS_BLOCK; t < (b + 1) * MODEL_ROWS_BLOCK; t++)
+        if (s->cut[t]) return false;
+    return true;
+}
+
+/*
+ * The oldest cold blocks go into 8 bits until memory suffices. The row file's rows of theirs are no longer what the session reads:
+ * they are written anew.
+ */
+static uint64_t pack_cold(kv_session *s, uint64_t have, uint64_t host)
+{
+    for (uint32_t b = 0; b < s->table.n && have > host; b++) {
+        const kv_block *block = s->table.blocks[b];
+        if (block->on_disk || block->packed || !is_cold(s, b) || !kv__block_is_computed(s, b)) continue;
+        const size_t before = bytes_of(s, block);
+        if (!kv_table_pack(&s->table, b)) continue;
+        kv__visit_cut(s, b * MODEL_ROWS_BLOCK); /* what is unpacked is not what was packed */
+        have -= before - bytes_of(s, s->table.blocks[b]);
+        for (uint32_t t = b * MODEL_ROWS_BLOCK; t < (b + 1) * MODEL_ROWS_BLOCK; t++)
+            s->file_row[t] = KV_NO_ROW;
+    }
+    return have;
+}
+
+/* The oldest cold blocks, of `excess` bytes or fewer, are given up: a plan. */
+static int give_up(kv_session *s, uint64_t excess, base_err *err)
+{
+    kv_plan *p = kv_plan_new(s->epoch, KV_CAUSE_PRESSURE, s->n, s->n_lanes);
+    if (!p) return base_fail(err, BASE_E_NOMEM, "no memory for a plan over %u rows", s->n);
+    p->dead = base_xcalloc(kv_plan_words(p) + 1, sizeof *p->dead);
+    for (uint32_t b = 0; b < s->table.n && excess; b++) {
+        const uint32_t from = b * MODEL_ROWS_BLOCK;
+        const size_t n_bytes = bytes_of(s, s->table.blocks[b]);
+        if (!is_cold(s, b)) continue;
+        kv_bits_set_range(p->dead, from, from + MODEL_ROWS_BLOCK);
+        kv_plan_add_run(p, from, from + MODEL_ROWS_BLOCK, KV_BAR, KV_REASON_PRESSURE, s->n_lanes);
+        excess -= n_bytes < excess ? n_bytes : excess;
+    }
+    const int r = kv__apply(s, p, false, NULL, err);
+    kv_plan_free(p);
+    return r;
+}
+
+int kv__tier(kv_session *s, base_err *err)
+{
+    const uint64_t host = limit_of(s->parameters.host), disk = limit_of(s->parameters.disk);
+    uint64_t have = host ? count_bytes(s, false) : 0;
+    int r = 0;
+    if (have > host && s->parameters.tier > 0) have = pack_cold(s, have, host);
+    for (uint32_t b = 0; b < s->table.n && have > host && s->row_path && !r; b++) {
+        if (s->table.blocks[b]->on_disk || !is_cold(s, b)) continue;
+        have -= bytes_of(s, s->table.blocks[b]);
+        r = kv_table_unpack(&s->table, b * MODEL_ROWS_BLOCK, (b + 1) * MODEL_ROWS_BLOCK, err);
+        if (!r) r = to_disk(s, b, err);
+    }
+    if (r) return r;
+    uint64_t excess = 0;
+    if (host && !s->row_path && have > host) excess = have - host;
+    if (disk && s->row_path) {
+        const uint64_t n_file = s->n - kv_bits_count(s->dead, kv_bits_words(s->n));
+        const uint64_t used = count_bytes(s, true) + n_file * kv_row_bytes(&s->compute.shape);
+        if (used > disk) excess = (used - disk) / 2; /* a block given up is gone from both files */
+    }
+    return excess ? give_up(s, excess, err) : 0;
+}

@@ -1,0 +1,269 @@
+/*
+ * Tokens into the sequence: a segment chunk by chunk, each computed behind the lists and published when its last layer is through; which
+ * of its queries are kept as a signal; what is decided behind a chunk.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "kv/core/state.h"
+#include "kv/evict/evict.h"
+#include "kv/flow/flow.h"
+#include "kv/plan/apply.h"
+#include "kv/policy/policy.h"
+#include "kv/prune/prune.h"
+#include "kv/read/reading.h"
+#include "kv/read/visit.h"
+#include "kv/session.h"
+
+/* Tokens from the loaded prefix, as many as agree. Their rows were computed over no hole, so ours must have none either. */
+static uint32_t adopt_prefix(kv_session *s, const int32_t *ids, uint32_t n, base_err *err)
+{
+    if (s->holed || s->n >= s->prefix.n || memcmp(s->ids, s->prefix.ids, s->n * sizeof *ids)) return 0;
+    uint32_t same = 0;
+    while (same < n && s->n + same < s->prefix.n && s->prefix.ids[s->n + same] == ids[same]) same++;
+    if (!same) return 0;
+    if (kv_table_adopt(&s->table, &s->prefix.table, s->n, s->n + same, err) ||
+        kv_lists_append(&s->lists, same, err)) {
+        kv__withdraw(s);
+        return 0;
+    }
+    kv__publish(s, ids, same);
+    s->reused += same;
+    return same;
+}
+
+/* Which queries of a segment are kept: ascending offsets. */
+typedef struct wanted {
+    uint32_t offsets[2 * KV_RECENT_QUERIES];
+    uint32_t n;
+} wanted;
+
+static void want(wanted *w, uint32_t offset)
+{
+    uint32_t i = w->n;
+    while (i && w->offsets[i - 1] >= offset) i--;
+    if ((i < w->n && w->offsets[i] == offset) || w->n == 2 * KV_RECENT_QUERIES) return;
+    memmove(w->offsets + i + 1, w->offsets + i, (w->n - i) * sizeof *w->offsets);
+    w->offsets[i] = offset;
+    w->n++;
+}
+
+/* Text that is the same in every session: it asks nothing, and a prefix file may stand in for it. */
+static bool is_fixed(kv_origin o)
+{
+    return o == KV_ORIGIN_SYSTEM || o == KV_ORIGIN_SCAFFOLD || o == KV_ORIGIN_INSTRUCTIONS;
+}
+
+static void choose_queries(const kv_session *s, const kv_segment *g, uint32_t n, wanted *w)
+{
+    const uint32_t n_request =
+        (uint32_t)s->parameters.w < KV_REQUEST_QUERIES ? (uint32_t)s->parameters.w : KV_REQUEST_QUERIES;
+    w->n = 0;
+    for (uint32_t i = 0; i < g->n_queries && i < KV_REQUEST_QUERIES; i++)
+        if (g->queries[i] < n) want(w, g->queries[i]);
+    /* The last ones of a request, and of anything while nothing was asked: then they are all that can judge. */
+    if (g->origin == KV_ORIGIN_USER || (!s->has_request && n > 1 && !is_fixed(g->origin)))
+        for (uint32_t i = n > n_request ? n - n_request : 0; i < n; i++) want(w, i);
+    if (g->origin == KV_ORIGIN_TOOL && !w->n)
+        for (uint32_t i = 0; i < KV_REQUEST_QUERIES; i++)
+            want(w, (uint32_t)((uint64_t)n * (2 * i + 1) / (2 * KV_REQUEST_QUERIES)));
+}
+
+/* Room for one chunk's captured queries. */
+typedef struct capture {
+    model_capture model;
+    uint32_t places[KV_CHUNK], tokens[KV_CHUNK];
+} capture;
+
+/* Which of a chunk's queries are captured: those wanted of the segment, or all when the policy adds up attention. */
+static void choose_captured(const kv_session *s, const wanted *w, uint32_t offset, uint32_t n, capture *c)
+{
+    for (uint32_t i = 0; i < n && s->policy->heavy; i++) c->places[c->model.n++] = i;
+    for (uint32_t i = 0; i < w->n && !s->policy->heavy; i++)
+        if (w->offsets[i] >= offset && w->offsets[i] < offset + n)
+            c->places[c->model.n++] = w->offsets[i] - offset;
+    for (uint32_t i = 0; i < c->model.n; i++) c->tokens[i] = s->n + c->places[i];
+}
+
+/* The wanted ones of the captured go to `kept`. */
+static int keep_captured(const kv_session *s, const wanted *w, uint32_t offset, uint32_t n, const capture *c,
+    kv_signal *kept, base_err *err)
+{
+    if (!s->policy->heavy)
+        return kv_signal_add(kept, c->tokens, c->model.queries, c->model.n, KV_RECENT_QUERIES, err);
+    kv_signal all = *kept, picked;
+    uint32_t places[2 * KV_RECENT_QUERIES], n_places = 0;
+    all.n = n;
+    all.tokens = (uint32_t *)(uintptr_t)c->tokens;
+    all.queries = c->model.queries;
+    for (uint32_t i = 0; i < w->n; i++)
+        if (w->offsets[i] >= offset && w->offsets[i] < offset + n)
+            places[n_places++] = w->offsets[i] - offset;
+    if (!n_places) return 0;
+    int r = kv_signal_pick(&all, places, n_places, &picked, err);
+    if (!r) r = kv_signal_add(kept, picked.tokens, picked.queries, n_places, KV_RECENT_QUERIES, err);
+    if (!r) kv_signal_fini(&picked);
+    return r;
+}
+
+/*
+ * One chunk: rows are staged behind the lists, computed, and published only when the last layer is through, so a cancel
+ * leaves nothing of it. Captured queries are appended to `kept`.
+ */
+static int append_chunk(kv_session *s, const int32_t *ids, uint32_t n, const wanted *w, uint32_t offset,
+    uint32_t cut, float *logits, const uint64_t *only, kv_signal *kept, const atomic_bool *cancel,
+    base_err *err)
+{
+    uint32_t phases[KV_CHUNK];
+    capture c = {.model = {.tokens = c.places}};
+    s->draft.n = 0; /* its rows are written over */
+    const uint32_t phase = kv__next_phase(s);
+    for (uint32_t i = 0; i < n; i++) phases[i] = phase + i;
+    choose_captured(s, w, offset, n, &c);
+    if (c.model.n) {
+        c.model.queries = calloc(kv__memory_floats(s) * c.model.n, sizeof(float));
+        if (!c.model.queries)
+            return base_fail(err, BASE_E_NOMEM, "no memory to keep %u query vectors", c.model.n);
+    }
+    float *hidden = cut ? malloc((size_t)n * s->compute.n_embd * sizeof *hidden) : NULL;
+    int r = cut && !hidden ? base_fail(err, BASE_E_NOMEM, "no memory for %u hidden states", n) : 0;
+    if (!r) r = kv_table_make_writable(&s->table, s->n, s->n + n, err);
+    if (!r) r = kv_lists_append(&s->lists, n, err);
+    if (!r && cut) r = kv__hide_staged(s, s->n, cut, err);
+    const kv_part *open = &s->parts[s->n_parts - 1];
+    const bool is_local = kv__is_local(s, open->origin);
+    model_rows_view rows = kv__view(s);
+    kv_local local = {0};
+    if (!r && is_local) r = kv__local_view(s, open->from, s->n + n, &rows, &local, err);
+    const model_reader *reader = NULL;
+    if (!r && !is_local && !cut) r = kv__reader_begin(s, &rows, open->origin, ids, s->n, n, &reader, err);
+    if (!r) {
+        const uint32_t last = n - 1;
+        const model_batch batch = {
+            .ids = ids,
+            .phases = phases,
+            .n = n,
+            .rows = &rows,
+            .layer_last = cut,
+            .hidden = hidden,
+            .want = &last,
+            .n_want = logits ? 1 : 0,
+            .logits = logits,
+            .only = only,
+            .capture = c.model.n ? &c.model : NULL,
+            .reader = reader,
+            .cancel = cancel,
+        };
+        r = s->compute.forward(s->compute.user, &batch, err);
+    }
+    kv__local_free(&local);
+    if (!r && c.model.n) r = keep_captured(s, w, offset, n, &c, kept, err);
+    if (!r && s->policy->heavy) r = kv__heavy_add(s, s->n, n, c.model.queries, cancel, err);
+    free(c.model.queries);
+    if (!r && cut) kv__put_states(s, s->n, n, cut, hidden);
+    free(hidden);
+    if (r) {
+        kv__withdraw(s);
+        return r;
+    }
+    if (cut) { /* whatever reads the upper layers from here on reads over a hole */
+        s->holed = true;
+        const uint32_t schedule[] = {cut, s->n, n, UINT32_MAX - 2};
+        s->schedule = base_hash64(schedule, sizeof schedule, s->schedule);
+    }
+    if (is_local) { /* over holes: what stands between the group's beginning and this excerpt */
+        s->holed = true;
+        const uint32_t schedule[] = {phase, s->n, n};
+        s->schedule = base_hash64(schedule, sizeof schedule, s->schedule);
+    }
+    kv__publish(s, ids, n);
+    if (cut) {
+        for (uint32_t t = s->n - n; t < s->n; t++) s->cut[t] = (uint16_t)cut;
+        if (s->pending == KV_NO_ROW) s->pending = s->n - n;
+    }
+    s->computed += n;
+    return 0;
+}
+
+/* A complete segment among what is pending: it is heard of when its upper layers are there, which it may bring about itself. */
+static int finish_pending(kv_session *s, const kv_segment *g, uint32_t first, kv_signal *kept,
+    const atomic_bool *cancel, base_err *err)
+{
+    int r = kv__keep_asked(s, g, first, kept, err);
+    if (r) return r;
+    if (kept->n) {
+        kv_signal_fini(&s->waiting.kept);
+        s->waiting = (kv_waiting){.kept = *kept, .origin = g->origin, .turn = g->turn, .is_whole = true};
+        kv_signal_init(kept, s->waiting.kept.n_layer, s->waiting.kept.n_head, s->waiting.kept.head_dim);
+    }
+    return s->automatic && kv__may_settle(s, g) ? kv__settle(s, cancel, err) : 0;
+}
+
+/* The next place behind `done` where something was decided when the log was written, or the segment's end. */
+static uint32_t next_stop(const kv_logged *l, uint32_t done, uint32_t n)
+{
+    for (uint32_t i = 0; l && i < l->n_stops; i++)
+        if (l->stops[i] > done && l->stops[i] < n) return l->stops[i];
+    return n;
+}
+
+/* What the log says was decided behind the newest token. */
+static int decide_as_logged(const kv_session *s, const kv_logged *l, uint32_t done, base_err *err)
+{
+    for (uint32_t i = 0; l && i < l->n_stops; i++)
+        if (l->stops[i] == done) return l->decide(l->user, s->n, err);
+    return 0;
+}
+
+int kv_session_append(kv_session *s, const kv_segment *g, const int32_t *ids, uint32_t n, float *last_logits,
+    uint32_t *ret_done, const atomic_bool *cancel, base_err *err)
+{
+    if (ret_done) *ret_done = 0;
+    int r = kv__check_append(s, g, ids, n, err);
+    if (r || !n) return r;
+    wanted w = {.n = 0};
+    kv_signal kept;
+    kv_signal_init(&kept, s->compute.shape.n_layer, s->compute.n_head, s->compute.shape.head_dim);
+    if (s->pending != KV_NO_ROW && s->automatic && (last_logits || kv_origin_is_written(g->origin)))
+        r = kv__settle(s, cancel, err);
+    if (!r) r = kv__end_answer(s, g->origin, cancel, err);
+    if (r) return r;
+    const uint32_t n_whole = g->logged && g->logged->of > n ? g->logged->of : n;
+    choose_queries(s, g, n_whole, &w);
+    const uint32_t first = s->n, cut = kv__prune_cut(s, g, n, last_logits != NULL);
+    if (g->turn > s->turn) s->turn = g->turn;
+    kv__open_part(s, g);
+    s->parts[s->n_parts - 1].cut = (uint16_t)cut;
+    s->parts[s->n_parts - 1].is_bulk = cut && kv__is_bulk(s, g, n);
+    const uint32_t adoptable =
+        is_fixed(g->origin) && !cut && !g->n_queries && !s->policy->heavy ? n - (last_logits ? 1 : 0) : 0;
+    uint32_t done = adopt_prefix(s, ids, adoptable, NULL);
+    while (!r && done < n) {
+        const uint32_t stop = next_stop(g->logged, done, n);
+        const uint32_t chunk = stop - done < KV_CHUNK ? stop - done : KV_CHUNK;
+        float *logits = done + chunk == n ? last_logits : NULL;
+        r = append_chunk(s, ids + done, chunk, &w, done, cut, logits, g->only, &kept, cancel, err);
+        if (r) break;
+        done += chunk;
+        if (s->observer.prefill) s->observer.prefill(s->observer.user, done, n);
+        const bool is_whole = done == n_whole;
+        if (!cut) r = kv__take_signal(s, g->origin, g->turn, is_whole, &kept, err);
+        if (!r && !cut && is_whole) r = kv__keep_asked(s, g, first, &kept, err);
+        if (!r && !cut && is_whole) r = kv__detect_when_due(s, g, cancel, err);
+        if (!r && cut && is_whole) r = finish_pending(s, g, first, &kept, cancel, err);
+        if (!r && s->pending != KV_NO_ROW) r = decide_as_logged(s, g->logged, done, err);
+        if (s->pending != KV_NO_ROW) continue; /* nobody can judge yet */
+        if (!r && logits && !g->only) kv__keep_logits(s, logits);
+        const bool may = !s->policy->whole || (done == n && !kv_origin_is_written(g->origin));
+        if (!r && s->automatic && may) r = kv__evict(s, NULL, cancel, err);
+        if (!r && s->automatic) r = kv__tier(s, err);
+        if (!r) r = decide_as_logged(s, g->logged, done, err);
+    }
+    kv_signal_fini(&kept);
+    if (s->n == first && s->n_parts && s->parts[s->n_parts - 1].from == first)
+        kv__part_fini(&s->parts[--s->n_parts]);
+    if (ret_done) *ret_done = s->n - first;
+    return r;
+}

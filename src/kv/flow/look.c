@@ -1,0 +1,200 @@
+/* Looking at a session: counts, states, scores, reasons. Nothing here changes anything. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "kv/core/state.h"
+#include "kv/plan/apply.h"
+#include "kv/policy/policy.h"
+#include "kv/read/reading.h"
+#include "kv/session.h"
+
+static uint64_t count_waste(const kv_session *s)
+{
+    uint64_t n = s->file ? kv_rowfile_rows(s->file) : 0;
+    for (uint32_t i = 0; i < s->n && n; i++) n -= s->file_row[i] != KV_NO_ROW;
+    return n;
+}
+
+void kv_session_get_stats(const kv_session *s, kv_stats *ret)
+{
+    *ret = (kv_stats){
+        .n_tokens = s->n,
+        .n_ctx = s->n_ctx,
+        .budget = s->budget,
+        .n_lanes = s->n_lanes,
+        .active_min = s->n,
+        .barred = kv_bits_count(s->barred, kv_bits_words(s->n)),
+        .protected_ = kv__count_hard(s),
+        .epoch = s->epoch,
+        .reused = s->reused,
+        .computed = s->computed,
+        .score_ms = s->score_ms,
+        .plan_ms = s->plan_ms,
+        .file_bytes = s->file ? kv_rowfile_bytes(s->file) : 0,
+        .file_waste = count_waste(s),
+    };
+    const model_rows8_error *e = &s->table.rounding;
+    ret->key_error = e->key_all > 0 ? sqrt(e->key / e->key_all) : 0;
+    ret->value_error = e->value_all > 0 ? sqrt(e->value / e->value_all) : 0;
+    for (uint32_t b = 0; b < s->table.n; b++)
+        if (s->table.blocks[b]->packed) ret->in_8_bits += MODEL_ROWS_BLOCK;
+    kv__reading_stats(s, &ret->reads);
+    uint64_t active = 0;
+    for (uint32_t lane = 0; lane < s->n_lanes; lane++) {
+        const uint32_t n = s->lists.view[lane].n_rows;
+        active += n;
+        if (n < ret->active_min) ret->active_min = n;
+        if (n > ret->active_max) ret->active_max = n;
+    }
+    const uint64_t lane_row_bytes = kv_row_bytes(&s->compute.shape) / s->n_lanes;
+    ret->active = (uint32_t)((active + s->n_lanes / 2) / s->n_lanes);
+    ret->dead = kv_bits_count(s->dead, kv_bits_words(s->n));
+    const uint64_t deferred = kv__deferred_rows(s);
+    /* The three are rounded means: they add up all the same. */
+    ret->deferred = (uint32_t)((deferred + s->n_lanes / 2) / s->n_lanes);
+    if (ret->deferred > s->n - ret->active - ret->dead) ret->deferred = s->n - ret->active - ret->dead;
+    ret->deferred_tokens = kv__deferred_tokens(s);
+    ret->computed_above = s->computed_above;
+    ret->host = s->n - ret->active - ret->dead - ret->deferred;
+    ret->active_bytes = active * lane_row_bytes;
+    ret->host_bytes = ((uint64_t)(s->n - ret->dead) * s->n_lanes - active - deferred) * lane_row_bytes;
+}
+
+const int32_t *kv_session_ids(const kv_session *s, uint32_t *ret_n)
+{
+    *ret_n = s->n;
+    return s->ids;
+}
+
+uint32_t kv_session_room(const kv_session *s)
+{
+    return s->n_ctx - s->n;
+}
+
+const char *kv_session_policy(const kv_session *s)
+{
+    return s->policy->info.name;
+}
+
+uint64_t kv_session_schedule_hash(const kv_session *s)
+{
+    return s->schedule;
+}
+
+void kv_session_active_lanes(const kv_session *s, uint32_t *ret)
+{
+    memset(ret, 0, s->n * sizeof *ret);
+    for (uint32_t lane = 0; lane < s->n_lanes; lane++) {
+        const model_lane_list *list = &s->lists.view[lane];
+        for (uint32_t r = 0; r < list->n_runs; r++)
+            for (uint32_t i = 0; i < list->runs[r].n; i++) ret[list->runs[r].index + i]++;
+    }
+}
+
+void kv_session_lane_bits(const kv_session *s, uint32_t lane, uint64_t *ret)
+{
+    memcpy(ret, s->lists.lane[lane]->bits, kv_bits_words(s->n) * sizeof *ret);
+}
+
+void kv_session_states(const kv_session *s, uint8_t *ret)
+{
+    kv__protect(s, ret);
+    for (uint32_t i = 0; i < s->n; i++) {
+        const unsigned hard = ret[i] != KV_HARD_NO ? KV_STATE_HARD : 0;
+        ret[i] =
+            (uint8_t)(hard | (kv_bits_get(s->pinned, i) ? KV_STATE_PINNED : 0) |
+                      (kv_bits_get(s->barred, i) ? KV_STATE_BARRED : 0) |
+                      (kv_bits_get(s->stale, i) ? KV_STATE_STALE : 0) | (s->cut[i] ? KV_STATE_DEFERRED : 0));
+    }
+    for (size_t p = 0; p < s->n_parts; p++)
+        for (uint32_t k = 0; k < s->parts[p].n_spans; k++)
+            for (uint32_t t = s->parts[p].spans[k].from;
+                 t < s->parts[p].spans[k].to && s->parts[p].from + t < s->parts[p].to; t++)
+                ret[s->parts[p].from + t] |= KV_STATE_SOFT;
+}
+
+void kv_session_why(const kv_session *s, uint32_t i, kv_why *ret)
+{
+    *ret = (kv_why){.last_action = KV_ACTION_NONE, .attention = NAN, .memory = NAN, .rank = NAN, .cut = NAN};
+    if (i >= s->n) return;
+    const kv_token *t = &s->tokens[i];
+    for (uint32_t lane = 0; lane < s->n_lanes; lane++)
+        ret->lanes_active += kv_bits_get(s->lists.lane[lane]->bits, i);
+    ret->active_anywhere = ret->lanes_active > 0;
+    ret->pivot = s->cut[i];
+    ret->pinned = kv_bits_get(s->pinned, i);
+    ret->barred = kv_bits_get(s->barred, i);
+    ret->stale = kv_bits_get(s->stale, i);
+    ret->last_action = t->last_action;
+    ret->last_reason = t->last_reason;
+    ret->last_turn = t->last_turn;
+    ret->attention = t->attention;
+    ret->memory = t->memory;
+    ret->rank = t->rank;
+    ret->cut = t->cut;
+}
+
+/* Mean of what is a number; NAN of nothing. */
+typedef struct mean {
+    double sum;
+    uint32_t n;
+} mean;
+
+static void mean_add(mean *m, float x)
+{
+    if (x != x) return;
+    m->sum += x;
+    m->n++;
+}
+
+static float mean_get(const mean *m)
+{
+    return m->n ? (float)(m->sum / m->n) : NAN;
+}
+
+static kv_score score_range(const kv_session *s, const uint32_t *lanes, uint32_t from, uint32_t to)
+{
+    mean attention = {0}, memory = {0}, rank = {0}, cut = {0}, active = {0};
+    for (uint32_t i = from; i < to; i++) {
+        mean_add(&attention, s->tokens[i].attention);
+        mean_add(&memory, s->tokens[i].memory);
+        mean_add(&rank, s->tokens[i].rank);
+        mean_add(&cut, s->tokens[i].cut);
+        mean_add(&active, (float)lanes[i] / (float)s->n_lanes);
+    }
+    return (kv_score){.from = from,
+        .to = to,
+        .attention = mean_get(&attention),
+        .memory = mean_get(&memory),
+        .rank = mean_get(&rank),
+        .cut = mean_get(&cut),
+        .active = mean_get(&active)};
+}
+
+uint32_t kv_session_scores(const kv_session *s, kv_score *ret, uint32_t cap)
+{
+    uint32_t n = 0;
+    uint32_t *lanes = base_xmalloc(((size_t)s->n + 1) * sizeof *lanes);
+    if (cap) kv_session_active_lanes(s, lanes);
+    for (size_t i = 0; i < s->n_parts; i++) {
+        const kv_part *part = &s->parts[i];
+        for (uint32_t k = 0; k <= part->n_spans; k++) {
+            const kv_span *span = k ? &part->spans[k - 1] : NULL;
+            const uint32_t from = part->from + (span ? span->from : 0),
+                           to = span && part->from + span->to < part->to ? part->from + span->to : part->to;
+            if (from >= to) continue;
+            if (n < cap) {
+                ret[n] = score_range(s, lanes, from, to);
+                ret[n].turn = part->turn;
+                ret[n].origin = (uint8_t)part->origin;
+                ret[n].reason = span ? span->reason : KV_N_REASONS;
+            }
+            n++;
+        }
+    }
+    free(lanes);
+    return n;
+}

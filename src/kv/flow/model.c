@@ -1,0 +1,66 @@
+/* The seam under a session over the real model. */
+#include <string.h>
+
+#include "kv/core/compute.h"
+#include "kv/read/split.h"
+#include "model/text/tokenizer.h"
+
+static int forward_model(void *user, const model_batch *batch, base_err *err)
+{
+    return model_forward(user, batch, err);
+}
+
+static int score_model(void *user, const model_score *score, base_err *err)
+{
+    return model_score_rows(user, score, err);
+}
+
+static int bound_model(void *user, const model_bound *bound, base_err *err)
+{
+    return model_bound_sections(user, bound, err);
+}
+
+static void pin_model(void *user, void *memory, size_t n_bytes)
+{
+    model_rows_pin(user, memory, n_bytes);
+}
+
+static void unpin_model(void *user, void *memory)
+{
+    model_rows_unpin(user, memory);
+}
+
+static void bring_model(void *user, const model_rows_view *rows)
+{
+    model_rows_bring(user, rows);
+}
+
+static uint8_t ending_of_model(void *user, int32_t id)
+{
+    const model_tokenizer *t = model_get_tokenizer(user);
+    size_t n = 0;
+    const char *piece = model_tokenizer_piece(t, id, &n);
+    if (model_tokenizer_is_control(t, id)) return KV_ENDING_SENTENCE;
+    return piece ? (uint8_t)kv_ending_of_text(piece, n) : KV_ENDING_NONE;
+}
+
+kv_compute kv_compute_model(model *m)
+{
+    const model_info *info = model_get_info(m);
+    kv_compute c = {
+        .user = m,
+        .forward = forward_model,
+        .score = score_model,
+        .shape = model_get_rows_shape(m),
+        .n_head = info->n_head,
+        .n_embd = info->n_embd,
+        .n_vocab = info->n_vocab,
+        .n_ctx = info->n_ctx,
+        .kernel_version = info->kernel_version,
+        .bound = bound_model,
+        .ending = ending_of_model,
+        .device = {.user = m, .pin = pin_model, .unpin = unpin_model, .bring = bring_model},
+    };
+    memcpy(c.hash, info->hash, sizeof c.hash);
+    return c;
+}

@@ -1,0 +1,100 @@
+/* The steps of an append that a draft takes too: check, open a segment's record, publish staged rows or withdraw them. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kv/core/state.h"
+#include "kv/flow/flow.h"
+#include "kv/read/reading.h"
+#include "kv/read/visit.h"
+
+int kv__check_append(const kv_session *s, const kv_segment *g, const int32_t *ids, uint32_t n, base_err *err)
+{
+    if ((unsigned)g->origin >= KV_N_ORIGINS)
+        return base_fail(err, BASE_E_USAGE, "no such origin: %d", (int)g->origin);
+    if (n > s->n_ctx - s->n)
+        return base_fail(err, BASE_E_LIMIT,
+            "%u more tokens do not fit: the session has %u of the %u that the model's context allows; "
+            "/compact or start a new session",
+            n, s->n, s->n_ctx);
+    for (uint32_t i = 0; i < g->n_spans; i++)
+        if (g->spans[i].from >= g->spans[i].to || g->spans[i].to > n || g->spans[i].reason >= KV_N_REASONS)
+            return base_fail(err, BASE_E_USAGE,
+                "span %u, tokens %u to %u, does not lie in its segment of %u tokens", i, g->spans[i].from,
+                g->spans[i].to, n);
+    for (uint32_t i = 0; i < g->n_lines; i++)
+        if (g->lines[i] >= n || (i && g->lines[i] <= g->lines[i - 1]))
+            return base_fail(
+                err, BASE_E_USAGE, "line %u of a segment of %u tokens starts at token %u", i, n, g->lines[i]);
+    for (uint32_t i = 0; i < n; i++)
+        if (ids[i] < 0 || (uint32_t)ids[i] >= s->compute.n_vocab)
+            return base_fail(err, BASE_E_USAGE, "token id %d is not in the vocabulary of %u", (int)ids[i],
+                s->compute.n_vocab);
+    if (s->budget && s->parameters.hard > 0 &&
+        (g->origin == KV_ORIGIN_SYSTEM || g->origin == KV_ORIGIN_INSTRUCTIONS)) {
+        const uint32_t hard = kv__count_hard(s) + n;
+        if (hard + KV_CHUNK > s->budget)
+            return base_fail(err, BASE_E_LIMIT,
+                "the fixed prompt and instructions take %u rows; a cache budget of %u is too small for them, "
+                "give at least %u",
+                hard, s->budget, hard + KV_CHUNK);
+    }
+    return 0;
+}
+
+/* An answer's tokens come one by one and share one. */
+void kv__open_part(kv_session *s, const kv_segment *g)
+{
+    const kv_part *last = s->n_parts ? &s->parts[s->n_parts - 1] : NULL;
+    if (last && last->origin == g->origin && last->turn == g->turn && !g->n_spans && !g->n_lines &&
+        (kv_origin_is_written(g->origin) || g->origin == KV_ORIGIN_SCAFFOLD))
+        return;
+    const kv_part part = {
+        .from = s->n,
+        .to = s->n,
+        .turn = g->turn,
+        .origin = g->origin,
+        .spans = (kv_span *)(uintptr_t)g->spans, /* copied */
+        .lines = (uint32_t *)(uintptr_t)g->lines,
+        .n_spans = g->n_spans,
+        .n_lines = g->n_lines,
+    };
+    kv__part_add(s, &part);
+}
+
+void kv__publish(kv_session *s, const int32_t *ids, uint32_t n)
+{
+    const uint32_t phase = kv__next_phase(s);
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t t = s->n + i;
+        s->ids[t] = ids[i];
+        s->phases[t] = phase + i;
+        s->file_row[t] = KV_NO_ROW;
+        s->cut[t] = 0;
+        s->tokens[t] = (kv_token){.last_action = KV_ACTION_NONE,
+            .attention = NAN,
+            .memory = NAN,
+            .rank = NAN,
+            .cut = NAN,
+            .previous = 0};
+    }
+    s->n += n;
+    s->parts[s->n_parts - 1].to = s->n;
+    if (kv_origin_is_written(s->parts[s->n_parts - 1].origin)) kv__reading_publish(s, n);
+    kv__visit_publish(s, n);
+    s->logits_at = 0;
+    s->epoch++;
+}
+
+void kv__withdraw(kv_session *s)
+{
+    kv_lists_truncate(&s->lists, s->n);
+    kv_table_truncate(&s->table, s->n);
+}
+
+void kv__keep_logits(kv_session *s, const float *logits)
+{
+    if (!s->logits) s->logits = malloc(s->compute.n_vocab * sizeof *s->logits);
+    if (s->logits) memcpy(s->logits, logits, s->compute.n_vocab * sizeof *s->logits);
+    s->logits_at = s->logits ? s->n : 0;
+}

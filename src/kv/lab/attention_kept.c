@@ -1,0 +1,51 @@
+/* How much of what a full session attends to a pruned one still has (StructKV, seed 001, section 4.5, figure 5). Looks only. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "kv/core/state.h"
+#include "kv/lab/lab.h"
+
+int kv_session_attention_kept(kv_session *full, const kv_session *pruned, uint32_t layer_from, double *ret,
+    const atomic_bool *cancel, base_err *err)
+{
+    enum { QUERIES = 8 };
+    const uint32_t first = layer_from * full->compute.shape.n_head_kv;
+    uint32_t places[QUERIES], n = full->request.n < QUERIES ? full->request.n : QUERIES;
+    kv_signal asker;
+    *ret = NAN;
+    if (!n || full->n != pruned->n || full->n_lanes != pruned->n_lanes || first >= full->n_lanes)
+        return base_fail(
+            err, BASE_E_USAGE, "two sessions over the same tokens, in which something was asked");
+    for (uint32_t i = 0; i < n; i++) places[i] = full->request.n - n + i;
+    int r = kv_signal_pick(&full->request, places, n, &asker, err);
+    if (r) return r;
+    size_t n_rows = 0;
+    for (uint32_t lane = first; lane < full->n_lanes; lane++) n_rows += full->lists.view[lane].n_rows;
+    float **mass = calloc(full->n_lanes, sizeof *mass), *rows = malloc((n_rows + 1) * sizeof *rows);
+    if (!mass || !rows) r = base_fail(err, BASE_E_NOMEM, "no memory to score %zu rows", n_rows);
+    n_rows = 0;
+    for (uint32_t lane = first; lane < full->n_lanes && !r; lane++) {
+        mass[lane] = rows + n_rows;
+        n_rows += full->lists.view[lane].n_rows;
+    }
+    const model_rows_view view = kv__view(full);
+    const model_score score = {.queries = asker.queries,
+        .n_queries = n,
+        .rows = &view,
+        .pool = MODEL_POOL_MEAN,
+        .end = full->n,
+        .mass = mass,
+        .cancel = cancel};
+    if (!r) r = full->compute.score(full->compute.user, &score, err);
+    double sum = 0;
+    for (uint32_t lane = first; lane < full->n_lanes && !r; lane++)
+        for (uint32_t run = 0, o = 0; run < full->lists.view[lane].n_runs; run++)
+            for (uint32_t i = 0; i < full->lists.view[lane].runs[run].n; i++, o++)
+                if (kv_bits_get(pruned->lists.lane[lane]->bits, full->lists.view[lane].runs[run].index + i))
+                    sum += mass[lane][o];
+    if (!r) *ret = sum / (full->n_lanes - first);
+    free(mass);
+    free(rows);
+    kv_signal_fini(&asker);
+    return r;
+}

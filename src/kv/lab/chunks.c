@@ -1,0 +1,94 @@
+/*
+ * Which evicted rows a summary would look at: each chunk's largest keys stand for its rows, the signal's mean query asks them (RepairKV,
+ * seed 002, appendix C: PageSummary, after Quest). A baseline for experiments: what it names is then scored exactly by a repair.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "kv/core/keys.h"
+#include "kv/core/state.h"
+#include "kv/lab/lab.h"
+
+/* Halves in the order of their numbers. */
+static uint16_t ordered(uint16_t half)
+{
+    return half & 0x8000 ? (uint16_t)~half : half | 0x8000;
+}
+
+static float number_of(uint16_t order)
+{
+    return kv__float_of_half(order & 0x8000 ? order & 0x7fff : (uint16_t)~order);
+}
+
+/* [n_layer][n_head][head_dim] */
+static float *mean_query(const kv_signal *signal)
+{
+    const size_t n_heads = (size_t)signal->n_layer * signal->n_head, d = signal->head_dim;
+    float *mean = calloc(n_heads * d + 1, sizeof *mean);
+    for (size_t h = 0; h < n_heads && mean; h++)
+        for (size_t q = 0; q < signal->n; q++)
+            for (size_t i = 0; i < d; i++)
+                mean[h * d + i] += signal->queries[(h * signal->n + q) * d + i] / (float)signal->n;
+    return mean;
+}
+
+/* Evicted in some lane, and there in F16 with all its layers. */
+static bool is_asked(const kv_session *s, uint32_t t)
+{
+    if (kv_bits_get(s->dead, t) || s->cut[t] || !s->table.rows[t / MODEL_ROWS_BLOCK]) return false;
+    for (uint32_t lane = 0; lane < s->n_lanes; lane++)
+        if (!kv_bits_get(s->lists.lane[lane]->bits, t)) return true;
+    return false;
+}
+
+static float score_chunk(
+    const kv_session *s, const float *query, const uint32_t *tokens, uint32_t n, uint16_t *most)
+{
+    const model_rows_view rows = kv__view(s);
+    const uint32_t d = s->compute.shape.head_dim, group = s->compute.n_head / s->compute.shape.n_head_kv;
+    double sum = 0;
+    for (uint32_t lane = 0; lane < s->n_lanes; lane++) {
+        for (uint32_t i = 0; i < d; i++) most[i] = 0;
+        for (uint32_t t = 0; t < n; t++) {
+            const uint16_t *key = model_rows_key(&rows, lane, tokens[t]);
+            for (uint32_t i = 0; i < d; i++)
+                if (ordered(key[i]) > most[i]) most[i] = ordered(key[i]);
+        }
+        for (uint32_t g = 0; g < group; g++)
+            for (uint32_t i = 0; i < d; i++)
+                sum += (double)query[((size_t)lane * group + g) * d + i] * number_of(most[i]);
+    }
+    return (float)sum;
+}
+
+int kv_session_chunks(kv_session *s, uint32_t to, const kv_signal *signal, uint32_t chunk, uint32_t n,
+    uint64_t *ret, base_err *err)
+{
+    const uint32_t n_chunks = to / chunk + 1;
+    float *query = mean_query(signal), *score = malloc(n_chunks * sizeof *score);
+    uint32_t *order = malloc(n_chunks * sizeof *order), *tokens = malloc(chunk * sizeof *tokens);
+    uint16_t *most = malloc(s->compute.shape.head_dim * sizeof *most);
+    int r = query && score && order && tokens && most && !kv_ranker_reserve(&s->ranker, n_chunks)
+                ? 0
+                : base_fail(err, BASE_E_NOMEM, "no memory for the summaries of %u chunks", n_chunks);
+    for (uint32_t c = 0; c < n_chunks && !r; c++) {
+        uint32_t n_asked = 0;
+        for (uint32_t t = c * chunk; t < to && t < (c + 1) * chunk; t++)
+            if (is_asked(s, t)) tokens[n_asked++] = t;
+        score[c] = n_asked ? score_chunk(s, query, tokens, n_asked, most) : NAN;
+    }
+    if (!r) kv_rank(&s->ranker, score, NULL, n_chunks, order);
+    for (uint32_t c = 0; c < n_chunks && !r && n; c++)
+        for (uint32_t t = order[c] * chunk; t < to && t < (order[c] + 1) * chunk && n; t++)
+            if (is_asked(s, t)) {
+                kv_bits_set(ret, t);
+                n--;
+            }
+    free(query);
+    free(score);
+    free(order);
+    free(tokens);
+    free(most);
+    return r;
+}

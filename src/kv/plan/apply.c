@@ -1,0 +1,270 @@
+/*
+ * The only code that changes live lists after rows were appended: acting on a plan, and taking the last one back. Also how a
+ * plan's flips are told as runs.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "kv/core/state.h"
+#include "kv/plan/apply.h"
+#include "kv/plan/plan.h"
+#include "kv/read/reading.h"
+
+static int compare_runs(const void *a, const void *b)
+{
+    const kv_plan_run *x = a, *y = b;
+    if (x->from != y->from) return x->from < y->from ? -1 : 1;
+    return (x->action > y->action) - (x->action < y->action);
+}
+
+void kv__sort_runs(kv_plan *p)
+{
+    if (p->n_runs) qsort(p->runs, p->n_runs, sizeof *p->runs, compare_runs);
+}
+
+void kv__describe_flips(
+    const kv_session *s, kv_plan *p, const uint8_t *reasons, kv_reason evict, kv_reason promote)
+{
+    const uint32_t n_words = kv_plan_words(p);
+    uint32_t *down = base_xcalloc((size_t)p->n_tokens + 1, sizeof *down),
+             *up = base_xcalloc((size_t)p->n_tokens + 1, sizeof *up);
+    uint64_t n_down = 0, n_up = 0;
+    for (uint32_t lane = 0; lane < p->n_lanes; lane++) {
+        const uint64_t *flips = p->flips + (size_t)lane * n_words, *active = s->lists.lane[lane]->bits;
+        for (size_t i = kv_bits_next(flips, 0, p->n_tokens, true); i < p->n_tokens;
+             i = kv_bits_next(flips, i + 1, p->n_tokens, true)) {
+            if (kv_bits_get(active, i)) {
+                down[i]++;
+                n_down++;
+            } else {
+                up[i]++;
+                n_up++;
+            }
+        }
+    }
+    for (uint32_t i = 0; i < p->n_tokens; i++)
+        if (down[i])
+            kv_plan_add_run(p, i, i + 1, KV_EVICT,
+                reasons && reasons[i] < KV_N_REASONS ? (kv_reason)reasons[i] : evict, down[i]);
+    for (uint32_t i = 0; i < p->n_tokens; i++)
+        if (up[i])
+            kv_plan_add_run(p, i, i + 1, KV_PROMOTE,
+                reasons && reasons[i] < KV_N_REASONS ? (kv_reason)reasons[i] : promote, up[i]);
+    p->evicted = p->n_lanes ? (uint32_t)((n_down + p->n_lanes / 2) / p->n_lanes) : 0;
+    p->promoted = p->n_lanes ? (uint32_t)((n_up + p->n_lanes / 2) / p->n_lanes) : 0;
+    kv__sort_runs(p);
+    free(down);
+    free(up);
+}
+
+static void flip_flags(uint64_t *flags, const uint64_t *flips, uint32_t n_words)
+{
+    for (uint32_t w = 0; flips && w < n_words; w++) flags[w] ^= flips[w];
+}
+
+static void journal_push(kv_session *s, const base_buf *blob)
+{
+    if (s->n_journal == KV_JOURNAL) {
+        base_buf_free(&s->journal[0].blob);
+        memmove(&s->journal[0], &s->journal[1], (KV_JOURNAL - 1) * sizeof s->journal[0]);
+        s->n_journal--;
+    }
+    kv_entry *entry = &s->journal[s->n_journal++];
+    *entry = (kv_entry){.n_valid = s->n};
+    base_buf_add(&entry->blob, blob->data, blob->len);
+}
+
+/* Rows of [from, n) that are not active, as flips; NULL with no error: there are none. */
+static int find_hidden(
+    const kv_lists *lists, uint32_t n_lanes, uint32_t from, uint32_t n, uint64_t **ret, base_err *err)
+{
+    const size_t n_words = kv_bits_words(n);
+    *ret = NULL;
+    for (uint32_t lane = 0; lane < n_lanes; lane++) {
+        const uint64_t *active = lists->lane[lane]->bits;
+        for (size_t t = kv_bits_next(active, from, n, false); t < n;
+             t = kv_bits_next(active, t + 1, n, false)) {
+            if (!*ret) *ret = calloc(n_words * n_lanes + 1, sizeof **ret);
+            if (!*ret) return base_fail(err, BASE_E_NOMEM, "no memory to compute %u tokens again", n - from);
+            kv_bits_set(*ret + lane * n_words, t);
+        }
+    }
+    return 0;
+}
+
+/* Flips and computes the newest rows again: whatever fails or is cancelled, lists and rows are as they were. */
+static int flip_and_replay(kv_session *s, const kv_plan *p, const atomic_bool *cancel, base_err *err)
+{
+    kv_lists next;
+    int r = kv_lists_copy(&next, &s->lists, err);
+    if (r) return r;
+    uint64_t *hidden = NULL;
+    r = kv_lists_flip(&next, p->flips, err);
+    if (!r) r = find_hidden(&next, s->n_lanes, p->replay_from, s->n, &hidden, err);
+    if (!r && (p->replay_from >= s->n || (hidden && p->cause != KV_CAUSE_ANSWER)))
+        r = base_fail(err, BASE_E_STATE, "a plan computes tokens again whose rows are not active");
+    const uint32_t read_to = s->read_to;
+    if (p->cause == KV_CAUSE_ANSWER) s->read_to = s->n;
+    if (!r) r = kv__replay(s, &next, p->replay_from, cancel, err);
+    if (!r && hidden) r = kv_lists_flip(&next, hidden, err);
+    free(hidden);
+    if (r) s->read_to = read_to;
+    if (!r) { /* the plan is told before anything of it is true */
+        if (s->observer.plan) s->observer.plan(s->observer.user, p);
+        const kv_lists old = s->lists;
+        s->lists = next;
+        next = old;
+        const uint32_t again[] = {p->replay_from, UINT32_MAX - 1};
+        s->schedule = base_hash64(again, sizeof again, s->schedule);
+    }
+    kv_lists_fini(&next);
+    return r;
+}
+
+/* Rows in 8 bits become F16 before a lane reads them. */
+static int unpack_promoted(kv_session *s, const kv_plan *p, base_err *err)
+{
+    const uint32_t n_words = kv_plan_words(p);
+    int r = 0;
+    for (uint32_t w = 0; w < n_words && !r; w++) {
+        if (!s->table.packed[w * 64 / MODEL_ROWS_BLOCK]) continue;
+        uint64_t promoted = 0;
+        for (uint32_t lane = 0; lane < s->n_lanes; lane++)
+            promoted |= p->flips[(size_t)lane * n_words + w] & ~s->lists.lane[lane]->bits[w];
+        if (promoted) r = kv_table_unpack(&s->table, w * 64, w * 64 + 1, err);
+    }
+    return r;
+}
+
+/* Has the token a flip in a lane where its row is not computed? */
+static bool is_uncomputed(const kv_session *s, const kv_plan *p, uint32_t t)
+{
+    const uint32_t n_words = kv_plan_words(p), first = (uint32_t)s->cut[t] * s->compute.shape.n_head_kv;
+    for (uint32_t lane = first; s->cut[t] && lane < s->n_lanes; lane++)
+        if (kv_bits_get(p->flips + (size_t)lane * n_words, t)) return true;
+    return false;
+}
+
+bool kv__plan_computes(const kv_session *s, const kv_plan *p)
+{
+    for (uint32_t t = 0; t < s->n; t++)
+        if (is_uncomputed(s, p, t)) return true;
+    return false;
+}
+
+/* Tokens with a flip in a lane that is not computed: the plan makes rows active that have to be made first. NULL: none. */
+static int find_uncomputed(const kv_session *s, const kv_plan *p, uint64_t **ret, base_err *err)
+{
+    const uint32_t n_words = kv_plan_words(p);
+    *ret = NULL;
+    for (uint32_t t = 0; t < s->n; t++) {
+        if (!is_uncomputed(s, p, t)) continue;
+        if (!*ret) *ret = calloc(n_words + 1, sizeof **ret);
+        if (!*ret) return base_fail(err, BASE_E_NOMEM, "no memory to compute rows above the cut");
+        kv_bits_set(*ret, t);
+    }
+    return 0;
+}
+
+/* Lists in which these tokens are active in every layer above their cut, whatever the plan wants of them there. */
+static int make_whole(const kv_session *s, const uint64_t *tokens, kv_lists *lists, base_err *err)
+{
+    const size_t n_words = kv_bits_words(s->n);
+    uint64_t *flips = calloc(n_words * s->n_lanes + 1, sizeof *flips);
+    if (!flips) return base_fail(err, BASE_E_NOMEM, "no memory to compute rows above the cut");
+    for (size_t t = kv_bits_next(tokens, 0, s->n, true); t < s->n;
+         t = kv_bits_next(tokens, t + 1, s->n, true))
+        for (uint32_t lane = (uint32_t)s->cut[t] * s->compute.shape.n_head_kv; lane < s->n_lanes; lane++)
+            if (!kv_bits_get(lists->lane[lane]->bits, t)) kv_bits_set(flips + lane * n_words, t);
+    const int r = kv_lists_flip(lists, flips, err);
+    free(flips);
+    return r;
+}
+
+/* Flips, and computes what becomes active for the first time. All or nothing, as above. */
+static int flip_and_compute(
+    kv_session *s, const kv_plan *p, const uint64_t *tokens, const atomic_bool *cancel, base_err *err)
+{
+    kv_lists next = {0}, whole = {0};
+    int r = kv_lists_copy(&next, &s->lists, err);
+    if (!r) r = kv_lists_flip(&next, p->flips, err);
+    if (!r) r = kv_lists_copy(&whole, &next, err);
+    if (!r) r = make_whole(s, tokens, &whole, err);
+    if (!r) r = kv__compute_deferred(s, &whole, tokens, cancel, err);
+    if (!r) {
+        if (s->observer.plan) s->observer.plan(s->observer.user, p);
+        if (p->cause != KV_CAUSE_PRUNE) s->computed_above += kv_bits_count(tokens, kv_bits_words(s->n));
+        const kv_lists old = s->lists;
+        s->lists = next;
+        next = old;
+    }
+    kv_lists_fini(&next);
+    kv_lists_fini(&whole);
+    return r;
+}
+
+static int flip(kv_session *s, const kv_plan *p, const atomic_bool *cancel, base_err *err)
+{
+    uint64_t *tokens = NULL;
+    int r = find_uncomputed(s, p, &tokens, err);
+    if (!r && tokens)
+        r = p->replay_from ? base_fail(err, BASE_E_STATE,
+                                 "a plan computes a message again and rows above the cut at once")
+                           : flip_and_compute(s, p, tokens, cancel, err);
+    else if (!r && p->replay_from)
+        r = flip_and_replay(s, p, cancel, err);
+    else if (!r) {
+        if (s->observer.plan) s->observer.plan(s->observer.user, p);
+        r = kv_lists_flip(&s->lists, p->flips, err);
+    }
+    free(tokens);
+    return r;
+}
+
+int kv__apply(kv_session *s, const kv_plan *p, bool undoable, const atomic_bool *cancel, base_err *err)
+{
+    if (p->epoch != s->epoch || p->n_tokens != s->n || p->n_lanes != s->n_lanes)
+        return base_fail(err, BASE_E_STATE,
+            "a plan for epoch %llu (%u tokens, %u lanes) does not fit epoch %llu (%u tokens, %u lanes)",
+            (unsigned long long)p->epoch, p->n_tokens, p->n_lanes, (unsigned long long)s->epoch, s->n,
+            s->n_lanes);
+    if (kv_plan_is_empty(p)) return 0;
+    for (uint32_t w = 0; w < kv_plan_words(p); w++)
+        for (uint32_t lane = 0; lane < s->n_lanes; lane++)
+            if (p->flips[(size_t)lane * kv_plan_words(p) + w] & s->dead[w])
+                return base_fail(
+                    err, BASE_E_STATE, "a plan brings rows back that were given up (host tier full)");
+    int r = unpack_promoted(s, p, err);
+    if (!r) r = flip(s, p, cancel, err);
+    if (r) return r;
+    const uint32_t n_words = kv_plan_words(p);
+    flip_flags(s->barred, p->barred, n_words);
+    flip_flags(s->pinned, p->pinned, n_words);
+    flip_flags(s->stale, p->stale, n_words);
+    if (p->dead) kv__bury(s, p->dead);
+    for (uint32_t k = 0; k < p->n_runs; k++)
+        for (uint32_t i = p->runs[k].from; i < p->runs[k].to && i < s->n; i++) {
+            s->tokens[i].last_action = p->runs[k].action;
+            s->tokens[i].last_reason = p->runs[k].reason;
+            s->tokens[i].last_turn = s->turn;
+        }
+    base_buf blob = {0};
+    kv_plan_pack(p, &blob);
+    if (undoable) journal_push(s, &blob);
+    for (uint32_t lane = 0; lane < s->n_lanes && !s->holed; lane++)
+        s->holed = s->lists.view[lane].n_rows < s->n;
+    /*
+     * The epoch inside the blob counts operations, not states; the identity of a cache state is which rows were readable
+     * when each later row was computed, so it folds the flips at their place in the sequence only.
+     */
+    const uint32_t at[] = {p->n_tokens, p->n_lanes};
+    s->schedule = base_hash64(at, sizeof at, s->schedule + 1);
+    s->schedule = base_hash64(p->flips, (size_t)n_words * p->n_lanes * sizeof *p->flips, s->schedule);
+    base_buf_free(&blob);
+    s->epoch++;
+    kv__reading_promoted(s);
+    kv__bring(s);
+    return 0;
+}

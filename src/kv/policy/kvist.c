@@ -1,0 +1,62 @@
+/*
+ * kvist, the default: after hard and soft protection (select.c) the rest of a lane's budget goes by the sum of two ranks, one
+ * under the current request (snapkv), one under the session's memory of all requests (IntentKV's QueryMemory, seed 003).
+ * Ranks, because the masses of two signals have no common scale.
+ */
+#include <stdlib.h>
+
+#include "kv/policy/policy.h"
+
+/* score -= weight * rank of mass, 0 the best. */
+static void subtract_ranks(
+    kv_pass *pass, const float *mass, uint32_t n, float weight, uint32_t *order, float *score)
+{
+    kv_rank(pass->ranker, mass, NULL, n, order);
+    for (uint32_t rank = 0; rank < n; rank++) score[order[rank]] -= weight * (float)rank;
+}
+
+int kv_policy_kvist_score(kv_pass *pass, base_err *err)
+{
+    const uint32_t n_lanes = pass->lists->n_lanes;
+    int r = kv_policy_snapkv_score(pass, err);
+    if (r || !pass->memory || pass->parameters->memory <= 0) return r;
+    size_t n_all = 0;
+    uint32_t n_most = 0;
+    for (uint32_t lane = 0; lane < n_lanes; lane++) {
+        const uint32_t n = pass->lists->view[lane].n_rows;
+        n_all += n;
+        n_most = n > n_most ? n : n_most;
+    }
+    float **mass = calloc(n_lanes, sizeof *mass), *rows = malloc((n_all + 1) * sizeof *rows),
+          *sum = malloc((n_most + 1) * sizeof *sum);
+    uint32_t *order = malloc((n_most + 1) * sizeof *order);
+    if (!mass || !rows || !sum || !order || kv_ranker_reserve(pass->ranker, n_most)) {
+        r = base_fail(err, BASE_E_NOMEM, "no memory to score %u rows", n_most);
+        goto out;
+    }
+    size_t at = 0;
+    for (uint32_t lane = 0; lane < n_lanes; lane++) {
+        mass[lane] = rows + at;
+        at += pass->lists->view[lane].n_rows;
+    }
+    r = kv_pass_mass(pass, pass->memory, 1, mass, err);
+    for (uint32_t lane = 0; lane < n_lanes && !r; lane++) {
+        const model_lane_list *list = &pass->lists->view[lane];
+        for (uint32_t i = 0; i < list->n_rows; i++) sum[i] = 0;
+        subtract_ranks(pass, pass->score[lane], list->n_rows, 1, order, sum);
+        subtract_ranks(pass, mass[lane], list->n_rows, (float)pass->parameters->memory, order, sum);
+        uint32_t ordinal = 0;
+        for (uint32_t run = 0; run < list->n_runs; run++)
+            for (uint32_t i = 0; i < list->runs[run].n; i++, ordinal++) {
+                float *total = &pass->recall[list->runs[run].index + i];
+                *total = (*total == *total ? *total : 0) + mass[lane][ordinal];
+                pass->score[lane][ordinal] = sum[ordinal];
+            }
+    }
+out:
+    free(mass);
+    free(rows);
+    free(sum);
+    free(order);
+    return r;
+}

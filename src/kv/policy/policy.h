@@ -1,0 +1,75 @@
+/*
+ * Policies: a row of a table and, where it needs one, a function that scores the live rows. What they share (protection,
+ * budgets, top-k, plans) is select.c's, so a policy is never more than a scoring rule and its numbers.
+ */
+#ifndef KVIST_KV_POLICY_H
+#define KVIST_KV_POLICY_H
+
+#include "kv/core/compute.h"
+#include "kv/core/parameters.h"
+#include "kv/core/rank.h"
+#include "kv/core/signal.h"
+#include "kv/policy/structure.h"
+#include "kv/rows/list.h"
+
+/* What a scoring function sees and fills. Arrays over rows are per lane, by ordinal of its live list. */
+typedef struct kv_pass {
+    const kv_compute *compute;
+    const kv_lists *lists;
+    const model_rows_view *rows;
+    const kv_parameters *parameters;
+    const kv_signal *request;        /* the current request's queries, else the newest tokens'; n may be 0 */
+    const float *memory;             /* [n_layer][n_head][head_dim]; NULL before the first request */
+    const float *message;            /* the same of the newest message or result alone */
+    const float *previous;           /* [n_tokens] scores of the last pass */
+    uint32_t answer_from, answer_to; /* the last answer's tokens; equal: there is none */
+    const atomic_bool *cancel;
+    kv_ranker *ranker;
+    const struct kv_part *parts; /* the sequence's segments, for a policy that chooses by structure */
+    size_t n_parts;
+    const uint8_t *hard;  /* [n_tokens] kv_hard */
+    uint32_t budget;      /* of this pass */
+    uint32_t *kept;       /* out, [n_tokens]: in how many lanes a rule of the policy chose the row */
+    uint8_t *kept_reason; /* out, [n_tokens]: kv_reason of it */
+    const float
+        *heavy; /* [n_lanes][heavy_stride] by token: mass given so far; NULL: the policy adds none up */
+    size_t heavy_stride;
+    float **score; /* out: higher stays longer */
+    float *attention,
+        *recall; /* out, [n_tokens]: sums over lanes of the masses under request and memory, or untouched NAN */
+} kv_pass;
+
+/* What a policy wants added up of every token's own attention: nothing, mass, how often it was above average, the last one's. */
+typedef enum kv_heavy { KV_HEAVY_NONE, KV_HEAVY_SUM, KV_HEAVY_COUNT, KV_HEAVY_LAST } kv_heavy;
+
+typedef struct kv_policy {
+    kv_policy_info info;
+    int (*score)(kv_pass *pass, base_err *err); /* NULL: never evicts */
+    kv_parameters defaults;
+    kv_heavy heavy;
+    bool
+        whole; /* evicts once a message or result is complete, never inside one or while an answer is written */
+    int repair; /* rows a repair may bring back, when nobody says: 0 none, -1 a quarter of the budget */
+} kv_policy;
+
+const kv_policy *kv_policy_find(const char *name, base_err *err); /* NULL name: the default */
+/* Applies "NAME=VALUE" pairs (NULL-terminated, may be NULL) over the policy's defaults. */
+int kv_parameters_parse(const kv_policy *policy, const char *const *set, kv_parameters *ret, base_err *err);
+
+/* Rows of a lane after a pass: the policy's share of the budget, more when hard rows are many. n_hard: of the lane's rows. */
+uint32_t kv_pass_target(const kv_parameters *p, uint32_t budget, uint32_t n_hard);
+/* Mass of a signal on every live row into mass[lane][ordinal], for policies. */
+int kv_pass_mass(kv_pass *pass, const float *queries, uint32_t n_queries, float *const *mass, base_err *err);
+
+int kv_policy_streaming_score(kv_pass *pass, base_err *err);
+int kv_policy_random_score(kv_pass *pass, base_err *err);
+int kv_policy_snapkv_score(kv_pass *pass, base_err *err);
+int kv_policy_seed_score(kv_pass *pass, base_err *err);
+int kv_policy_kvist_score(kv_pass *pass, base_err *err);
+int kv_policy_heavy_score(kv_pass *pass, base_err *err);
+int kv_policy_last_score(kv_pass *pass, base_err *err);
+int kv_policy_knorm_score(kv_pass *pass, base_err *err);
+int kv_policy_intentkv_score(kv_pass *pass, base_err *err);
+int kv_policy_codecomp_score(kv_pass *pass, base_err *err);
+
+#endif

@@ -1,0 +1,72 @@
+/* Means of values; see rest.h. A block's mean is a function of its rows alone, so keeping it changes no bits. */
+#include "kv/read/rest.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/file/quant.h"
+
+struct kv_rest {
+    uint32_t n_lanes, n_blocks, head_dim;
+    uint64_t *known; /* [n_lanes][n_blocks] rows whose mean is there; 0: none */
+    float *means;    /* [n_lanes][n_blocks][head_dim] */
+};
+
+kv_rest *kv_rest_new(const model_rows_shape *shape, uint32_t n_tokens)
+{
+    kv_rest *r = malloc(sizeof *r);
+    if (!r) return NULL;
+    *r = (kv_rest){.n_lanes = model_rows_lanes(shape),
+        .n_blocks = n_tokens / KV_REST_BLOCK + 1,
+        .head_dim = shape->head_dim};
+    const size_t n = (size_t)r->n_lanes * r->n_blocks;
+    r->known = calloc(n, sizeof *r->known);
+    r->means = malloc(n * r->head_dim * sizeof *r->means);
+    if (r->known && r->means) return r;
+    kv_rest_free(r);
+    return NULL;
+}
+
+void kv_rest_free(kv_rest *r)
+{
+    if (!r) return;
+    free(r->known);
+    free(r->means);
+    free(r);
+}
+
+void kv_rest_forget(kv_rest *r, uint32_t from)
+{
+    for (uint32_t lane = 0; lane < r->n_lanes; lane++)
+        for (uint32_t b = from / KV_REST_BLOCK; b < r->n_blocks; b++)
+            r->known[(size_t)lane * r->n_blocks + b] = 0;
+}
+
+static void make_mean(
+    const kv_rest *r, const model_rows_view *view, uint32_t lane, uint32_t block, uint64_t rows, float *mean)
+{
+    const float share = 1.0f / (float)__builtin_popcountll(rows);
+    memset(mean, 0, r->head_dim * sizeof *mean);
+    for (uint64_t left = rows; left; left &= left - 1) {
+        const uint32_t token = block * KV_REST_BLOCK + (uint32_t)__builtin_ctzll(left);
+        const uint16_t *value = model_rows_value(view, lane, token);
+        for (uint32_t i = 0; i < r->head_dim; i++) mean[i] += quant_f16_to_f32(value[i]) * share;
+    }
+}
+
+void kv_rest_mean(kv_rest *r, const model_rows_view *view, uint32_t lane, const uint64_t *rows,
+    const float *weight, uint32_t n_blocks, float *ret)
+{
+    float total = 0;
+    memset(ret, 0, r->head_dim * sizeof *ret);
+    for (uint32_t b = 0; b < n_blocks; b++) total += weight[b];
+    for (uint32_t b = 0; b < n_blocks && total > 0; b++) {
+        const size_t at = (size_t)lane * r->n_blocks + b;
+        float *mean = r->means + at * r->head_dim;
+        if (!(weight[b] > 0)) continue;
+        if (r->known[at] != rows[b]) make_mean(r, view, lane, b, rows[b], mean);
+        r->known[at] = rows[b];
+        const float share = weight[b] / total;
+        for (uint32_t i = 0; i < r->head_dim; i++) ret[i] += share * mean[i];
+    }
+}

@@ -1,0 +1,33 @@
+/*
+ * Evicted rows that a token reads without bringing them back: in every layer, each lane for itself, the few that the token's own
+ * queries look at most. They visit: nothing is promoted, no plan is made, and the next token finds its own. Lists are kept that much
+ * smaller (kv__visitors), so that no token reads more rows than the budget.
+ *
+ * Messages, results and calls are computed so. What is computed over few others stays wrong however rows are promoted later, and a call
+ * copies from anywhere; what the model says otherwise reads its lists alone while it is written, since weighing all rows costs what the
+ * budget spares, and is computed again when something follows (answer.c).
+ *
+ * The choice depends on the token's own queries and on the keys alone, so it is the same for every batch shape and thread count, after a
+ * resume and in a fork. Layers with a window read their lists. Engine thread.
+ */
+#ifndef KVIST_KV_VISIT_H
+#define KVIST_KV_VISIT_H
+
+#include "kv/core/state.h"
+
+typedef struct kv_visit kv_visit;
+
+uint32_t kv__visitors(
+    const kv_session *s); /* rows of each lane's budget that are kept for them; 0: nobody visits */
+/*
+ * The reader of n tokens of that origin from `first` on (ids; rows: the lists that they would read, their own rows last), visiting, or as
+ * reading.h says. *ret: NULL when lists are read as they are. Valid until the next call.
+ */
+int kv__reader_begin(kv_session *s, const model_rows_view *rows, kv_origin origin, const int32_t *ids,
+    uint32_t first, uint32_t n, const model_reader **ret, base_err *err);
+/* The n newest tokens, just published, were computed so: what they are depends on how many may visit. */
+void kv__visit_publish(kv_session *s, uint32_t n);
+void kv__visit_cut(kv_session *s, uint32_t n); /* rows of tokens at and behind n are gone or others now */
+void kv__visit_free(kv_visit *v);              /* NULL is fine */
+
+#endif

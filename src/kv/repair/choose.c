@@ -1,0 +1,207 @@
+/*
+ * Which rows a repair brings back, once they are ordered: anchors grow to their line (ours) or burst (RepairKV, seed 002
+ * section 3.3) and are taken by rank, by coverage (the window with the largest new mass, again and again), or, as refresh,
+ * until the whole active set is chosen anew.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "kv/core/parameters.h"
+#include "kv/repair/choose.h"
+#include "kv/repair/repair.h"
+
+enum { BURST_BEFORE = 2, BURST_BEHIND = 20, LINE_MOST = 48, COVERAGE_ANCHORS = 256 };
+
+/* A span of program structure around i that is no longer than a line may be: a statement, a signature. */
+static void grow_to_span(const kv_part *part, uint32_t i, uint32_t *from, uint32_t *to)
+{
+    uint32_t shortest = LINE_MOST + 1;
+    for (uint32_t k = 0; k < part->n_spans; k++) {
+        const uint32_t first = part->from + part->spans[k].from, last = part->from + part->spans[k].to;
+        if (first > i || last <= i || last > part->to || last - first >= shortest) continue;
+        shortest = last - first;
+        if (first < *from) *from = first;
+        if (last > *to) *to = last;
+    }
+}
+
+/* The rows that come with anchor i: its line and statement, cut to a window when long; its burst when there are no lines. */
+void kv__grow(const kv_session *s, uint32_t i, uint32_t *from, uint32_t *to)
+{
+    const kv_part *part = kv__part_at(s, i);
+    uint32_t first = part->from, last = part->to;
+    const bool lines = part->n_lines && s->parameters.grow == KV_GROW_LINE;
+    *from = i;
+    *to = i + 1;
+    if (s->parameters.grow == KV_GROW_NONE) return;
+    if (lines) {
+        uint32_t low = 0, high = part->n_lines; /* the last line that starts at or before i */
+        while (low < high) {
+            const uint32_t middle = (low + high) / 2;
+            if (part->from + part->lines[middle] <= i)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        if (low && part->from + part->lines[low - 1] > first) first = part->from + part->lines[low - 1];
+        if (low < part->n_lines && part->from + part->lines[low] < last) last = part->from + part->lines[low];
+        grow_to_span(part, i, &first, &last);
+    }
+    if (!lines || last - first > LINE_MOST) {
+        const uint32_t before = lines ? LINE_MOST - BURST_BEHIND - 1 : BURST_BEFORE;
+        if (i - first > before) first = i - before;
+        if (last - i > BURST_BEHIND + 1) last = i + BURST_BEHIND + 1;
+    }
+    *from = first;
+    *to = last;
+}
+
+static bool is_new(const kv_repair_work *w, uint32_t t)
+{
+    return kv_bits_get(w->eligible, t) && !kv_bits_get(w->set.chosen, t);
+}
+
+/* Row-lanes that choosing [from, to) would newly cost. */
+static uint64_t cost_of(const kv_repair_work *w, uint32_t from, uint32_t to)
+{
+    uint64_t cost = 0;
+    for (uint32_t t = from; t < to; t++)
+        if (is_new(w, t)) cost += w->set.missing[t];
+    return cost;
+}
+
+static void choose(kv_repair_work *w, uint32_t t, bool anchor)
+{
+    kv_bits_set(w->set.chosen, t);
+    w->reasons[t] = anchor ? KV_REASON_REPAIR_ANCHOR : KV_REASON_REPAIR_BURST;
+}
+
+static void choose_window(kv_repair_work *w, uint32_t from, uint32_t to, uint32_t anchor)
+{
+    for (uint32_t t = from; t < to; t++)
+        if (is_new(w, t) && w->set.missing[t]) choose(w, t, t == anchor);
+}
+
+/* Lines in the order of their anchors while they fit whole; the very first is cut if it must be. */
+static void choose_lines(const kv_session *s, kv_repair_work *w, uint64_t room)
+{
+    const uint32_t margin = (uint32_t)(s->parameters.hysteresis * s->budget);
+    const uint32_t cut = s->budget > margin ? s->budget - margin : 0;
+    bool any = false;
+    for (uint32_t rank = 0; rank < w->set.n_order && (!s->budget || rank < cut); rank++) {
+        const uint32_t anchor = w->set.order[rank];
+        if (!w->set.missing[anchor] || kv_bits_get(w->set.chosen, anchor)) continue;
+        uint32_t from, to;
+        kv__grow(s, anchor, &from, &to);
+        uint64_t cost = cost_of(w, from, to);
+        if (cost > room && any) break;
+        while (cost > room && to > anchor + 1) cost = cost_of(w, from, --to);
+        while (cost > room && from < anchor) cost = cost_of(w, ++from, to);
+        if (cost > room) break;
+        choose_window(w, from, to, anchor);
+        room -= cost;
+        any = true;
+    }
+}
+
+/* The paper's form: bursts in ascending index within the host tier until K, cut there; then single rows by rank. */
+static void choose_bursts(const kv_session *s, kv_repair_work *w, uint64_t room)
+{
+    for (int single = 0; single < 2; single++)
+        for (uint32_t rank = 0; rank < w->set.n_order; rank++) {
+            const uint32_t anchor = w->set.order[rank];
+            if (!w->set.missing[anchor] || kv_bits_get(w->set.chosen, anchor)) continue;
+            uint32_t from = anchor, to = anchor + 1;
+            if (!single) kv__grow(s, anchor, &from, &to);
+            for (uint32_t t = from; t < to; t++) {
+                if (!is_new(w, t) || !w->set.missing[t]) continue;
+                if (w->set.missing[t] > room) return;
+                choose(w, t, t == anchor);
+                room -= w->set.missing[t];
+            }
+        }
+}
+
+/*
+ * The window with the largest sum of mass over rows that are not chosen yet, again and again. Windows are those of the best
+ * anchors; ties go to the better anchor.
+ */
+static void choose_coverage(const kv_session *s, kv_repair_work *w, uint64_t room)
+{
+    uint32_t from[COVERAGE_ANCHORS], to[COVERAGE_ANCHORS], n = 0;
+    for (uint32_t rank = 0; rank < w->set.n_order && n < COVERAGE_ANCHORS; rank++)
+        if (w->set.missing[w->set.order[rank]]) {
+            kv__grow(s, w->set.order[rank], &from[n], &to[n]);
+            n++;
+        }
+    for (;;) {
+        uint32_t best = n;
+        double most = 0;
+        for (uint32_t k = 0; k < n; k++) {
+            double sum = 0;
+            for (uint32_t t = from[k]; t < to[k]; t++)
+                if (is_new(w, t) && w->set.missing[t]) sum += w->set.mass[t];
+            if (sum > most) {
+                most = sum;
+                best = k;
+            }
+        }
+        if (best == n) break;
+        for (uint32_t t = from[best]; t < to[best]; t++) {
+            if (!is_new(w, t) || !w->set.missing[t]) continue;
+            if (w->set.missing[t] > room) return;
+            choose(w, t, false);
+            room -= w->set.missing[t];
+        }
+    }
+    choose_bursts(s, w, room);
+}
+
+/* Rows of [from, to) that would be computed in addition. */
+static uint32_t n_computed(
+    const kv_session *s, const kv_repair_work *w, const uint64_t *allowed, uint32_t from, uint32_t to)
+{
+    uint32_t n = 0;
+    for (uint32_t t = from; t < to; t++)
+        n += s->cut[t] && kv_bits_get(w->eligible, t) && !kv_bits_get(allowed, t);
+    return n;
+}
+
+/*
+ * Of the rows that are not computed, those asked for most, with their lines, may come back as far as the parameter goes: a row from the
+ * host tier is a list edit, one from below a cut a forward pass.
+ */
+static void limit_computed(const kv_session *s, kv_repair_work *w)
+{
+    uint64_t *allowed = base_xcalloc(kv_bits_words(s->n) + 1, sizeof *allowed);
+    uint32_t left = (uint32_t)s->parameters.computed, n_left_below = 0;
+    for (uint32_t t = 0; t < s->n; t++) n_left_below += s->cut[t] && kv_bits_get(w->eligible, t);
+    for (uint32_t rank = 0; rank < w->set.n_order && n_left_below > left; rank++) {
+        const uint32_t anchor = w->set.order[rank];
+        uint32_t from, to;
+        if (!s->cut[anchor] || kv_bits_get(allowed, anchor)) continue;
+        kv__grow(s, anchor, &from, &to);
+        uint32_t n = n_computed(s, w, allowed, from, to);
+        if (n > left && left < s->parameters.computed) break; /* each stretch is a pass: no crumbs */
+        while (n > left && to > anchor + 1) n = n_computed(s, w, allowed, from, --to);
+        while (n > left && from < anchor) n = n_computed(s, w, allowed, ++from, to);
+        if (n > left) break;
+        kv_bits_set_range(allowed, from, to);
+        left -= n;
+    }
+    for (uint32_t t = 0; t < s->n && n_left_below > s->parameters.computed; t++)
+        if (s->cut[t] && !kv_bits_get(allowed, t)) kv_bits_clear_range(w->eligible, t, t + 1);
+    free(allowed);
+}
+
+void kv__repair_choose(const kv_session *s, kv_repair_work *w, uint64_t room)
+{
+    limit_computed(s, w);
+    if (s->parameters.pick == KV_PICK_COVERAGE)
+        choose_coverage(s, w, room);
+    else if (s->parameters.grow == KV_GROW_LINE && s->parameters.pick == KV_PICK_RANK)
+        choose_lines(s, w, room);
+    else
+        choose_bursts(s, w, room);
+}

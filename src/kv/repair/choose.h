@@ -1,0 +1,36 @@
+/*
+ * One repair while it is planned; for repair.c (signal, scores, the plan) and choose.c (which rows) only.
+ *
+ * A set is what shares one choice: all lanes (the paper's form), or one lane (lanes=each).
+ */
+#ifndef KVIST_KV_CHOOSE_H
+#define KVIST_KV_CHOOSE_H
+
+#include "kv/repair/repair.h"
+
+typedef struct kv_repair_set {
+    uint32_t lane, n_lanes; /* [lane, lane + n_lanes) */
+    uint32_t *missing;      /* [n] of its lanes, in how many the token is not active */
+    float *a;               /* [n] what orders; NAN: not eligible */
+    float *mass;            /* [n] mass, what coverage adds up */
+    uint32_t *order;        /* [n_order] tokens, the most asked for first */
+    uint32_t n_order;
+    uint64_t *chosen; /* [bits of n] */
+} kv_repair_set;
+
+typedef struct kv_repair_work {
+    uint64_t *eligible;    /* [bits of n] tokens that the signal may ask for */
+    uint8_t *hard;         /* [n] kv_hard */
+    float *previous;       /* [n] */
+    uint8_t *reasons;      /* [n] of the chosen */
+    const uint64_t *among; /* evicted rows that may come back; NULL: all eligible ones */
+    kv_repair_set set;     /* the one at hand */
+} kv_repair_work;
+
+/*
+ * Chooses rows of the set while `room` row-lanes last, in the form that the parameters say. With pick=refresh the chosen are
+ * all that shall be active of the eligible, not only what comes back.
+ */
+void kv__repair_choose(const kv_session *s, kv_repair_work *w, uint64_t room);
+
+#endif

@@ -1,0 +1,559 @@
+/*
+ * Repair at a pause: the newest message or result asks, evicted rows answer (kv.md section 7; RepairKV, seed 002).
+ *
+ * One order over active and host rows by a_i = mean over the heads that count of max over the queries of the softmax mass;
+ * choose.c takes anchors in that order until K rows per lane are spent; then, where a lane would exceed its budget, the
+ * rows that neither this signal nor the last pass wanted leave (swap). The set is one for all lanes, or one for each.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "kv/core/keys.h"
+#include "kv/core/parameters.h"
+#include "kv/plan/apply.h"
+#include "kv/plan/plan.h"
+#include "kv/read/reading.h"
+#include "kv/read/visit.h"
+#include "kv/repair/ask.h"
+#include "kv/repair/choose.h"
+#include "kv/repair/repair.h"
+#include "kv/session.h"
+
+/* What is freed together: the choice at hand, and the masses that it is made from. */
+typedef struct work {
+    kv_repair_work choice;
+    bool each; /* lanes choose for themselves */
+    kv_signal signal;
+    model_run *runs; /* of the eligible rows */
+    uint32_t n_runs, n_rows;
+    float *rest; /* of the rows that a first pass left out, for the denominators; NULL: there was none */
+    float *mass, *keys; /* [n_lanes][n_rows] by the signal's queries, by its keys; NULL: not asked for */
+    uint32_t *weight;   /* [n_lanes] heads that count */
+    float *sum;         /* [n] scratch */
+    uint8_t *heads;     /* those below a cut; NULL: no row is missing above one */
+    uint32_t *rank;     /* kv_ask */
+} work;
+
+static void work_free(work *w)
+{
+    free(w->choice.eligible);
+    free(w->choice.hard);
+    free(w->choice.previous);
+    free(w->choice.reasons);
+    free(w->choice.set.missing);
+    free(w->choice.set.a);
+    free(w->choice.set.mass);
+    free(w->choice.set.order);
+    free(w->choice.set.chosen);
+    free(w->runs);
+    free(w->rest);
+    free(w->mass);
+    free(w->keys);
+    free(w->weight);
+    free(w->sum);
+    free(w->heads);
+    kv_signal_fini(&w->signal);
+}
+
+static bool is_active(const kv_session *s, uint32_t t)
+{
+    for (uint32_t lane = 0; lane < s->n_lanes; lane++)
+        if (kv_bits_get(s->lists.lane[lane]->bits, t)) return true;
+    return false;
+}
+
+/* Was it left below a cut by what [from, to) asked? Then the same has no more to say about it. */
+static bool is_judged(const kv_session *s, uint32_t t, uint32_t from, uint32_t to)
+{
+    return s->cut[t] && t >= s->judged_from && t < s->judged_to && s->judged_to > from && s->judged_to <= to;
+}
+
+static int work_init(
+    work *w, const kv_session *s, uint32_t from, uint32_t to, const kv_ask *ask, base_err *err)
+{
+    const size_t n = (size_t)s->n + 1, n_words = kv_bits_words(n);
+    *w = (work){
+        .each = s->parameters.lanes > 0,
+        .choice =
+            {
+                .eligible = calloc(n_words, sizeof(uint64_t)),
+                .hard = malloc(n),
+                .previous = malloc(n * sizeof(float)),
+                .reasons = malloc(n),
+                .among = ask->among,
+                .set =
+                    {
+                        .missing = calloc(n, sizeof(uint32_t)),
+                        .a = malloc(n * sizeof(float)),
+                        .mass = malloc(n * sizeof(float)),
+                        .order = malloc(n * sizeof(uint32_t)),
+                        .chosen = calloc(n_words, sizeof(uint64_t)),
+                    },
+            },
+        .weight = calloc(s->n_lanes + 1, sizeof(uint32_t)),
+        .sum = malloc(n * sizeof(float)),
+        .rank = ask->rank,
+    };
+    for (uint32_t t = 0; w->rank && t < s->n; t++) w->rank[t] = UINT32_MAX;
+    kv_signal_init(&w->signal, s->recent.n_layer, s->recent.n_head, s->recent.head_dim);
+    kv_repair_work *c = &w->choice;
+    if (!c->eligible || !c->hard || !c->previous || !c->reasons || !c->set.missing || !c->set.a ||
+        !c->set.mass || !c->set.order || !c->set.chosen || !w->weight || !w->sum)
+        return base_fail(err, BASE_E_NOMEM, "no memory to repair a session of %u tokens", s->n);
+    memset(c->reasons, KV_N_REASONS, n);
+    kv__protect(s, c->hard);
+    for (uint32_t t = 0; t < s->n; t++) {
+        c->previous[t] = s->tokens[t].previous;
+        /* A lane that chooses for itself cannot ask for what has no key in it. */
+        const bool askable = (!s->cut[t] || !w->each) && !is_judged(s, t, from, to);
+        if (t < from && askable && !kv_bits_get(s->barred, t) && !kv_bits_get(s->stale, t) &&
+            !kv_bits_get(s->dead, t) && (!ask->among || kv_bits_get(ask->among, t) || is_active(s, t)))
+            kv_bits_set(c->eligible, t);
+    }
+    w->runs = kv_runs_of_bits(c->eligible, s->n, &w->n_runs, &w->n_rows);
+    if (!w->runs) return base_fail(err, BASE_E_NOMEM, "no memory to repair a session of %u tokens", s->n);
+    return 0;
+}
+
+/* Queries that were not kept are computed again, one pass each. */
+static int recompute_signal(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries,
+    uint32_t n_queries, uint32_t most, kv_signal *ret, const atomic_bool *cancel, base_err *err)
+{
+    const uint32_t have = n_queries ? n_queries : to - from, take = have < most ? have : most;
+    float *query = malloc(kv__memory_floats(s) * sizeof *query);
+    int r = query ? 0 : base_fail(err, BASE_E_NOMEM, "no memory for the queries of a repair");
+    for (uint32_t i = 0; i < take && !r; i++) {
+        const uint32_t place = (uint32_t)((uint64_t)have * (2 * i + 1) / (2 * take));
+        const uint32_t token = n_queries ? queries[place] : from + place;
+        if (token < from || token >= to) continue;
+        r = kv__recompute(s, token, query, NULL, cancel, err);
+        if (!r) r = kv_signal_add(ret, &token, query, 1, most, err);
+    }
+    free(query);
+    return r;
+}
+
+static int find_signal(kv_session *s, work *w, uint32_t from, uint32_t to, const uint32_t *queries,
+    uint32_t n_queries, const atomic_bool *cancel, base_err *err)
+{
+    uint32_t most = (uint32_t)s->parameters.queries;
+    if (most > KV_RECENT_QUERIES) most = KV_RECENT_QUERIES;
+    if (!queries) n_queries = 0;
+    const int r = kv__kept_signal(s, from, to, queries, n_queries, most, &w->signal, err);
+    if (r || w->signal.n) return r;
+    return recompute_signal(s, from, to, queries, n_queries, most, &w->signal, cancel, err);
+}
+
+/* Mass of every eligible row in the lanes that count, all lanes' softmaxes over active and host together. */
+static int score_rows(kv_session *s, work *w, const float *queries, uint32_t n_queries, const uint8_t *heads,
+    float **ret, const atomic_bool *cancel, base_err *err)
+{
+    const uint32_t n_lanes = s->n_lanes;
+    model_lane_list *lists = calloc(n_lanes, sizeof *lists);
+    float **mass = calloc(n_lanes, sizeof *mass);
+    float *rows = malloc(((size_t)w->n_rows * n_lanes + 1) * sizeof *rows);
+    if (!lists || !mass || !rows) {
+        free(lists);
+        free(mass);
+        free(rows);
+        return base_fail(err, BASE_E_NOMEM, "no memory to score %u rows", w->n_rows);
+    }
+    for (uint32_t lane = 0; lane < n_lanes; lane++) {
+        lists[lane] = (model_lane_list){.runs = w->runs, .n_runs = w->n_runs, .n_rows = w->n_rows};
+        if (w->weight[lane]) mass[lane] = rows + (size_t)lane * w->n_rows;
+    }
+    const model_rows_view view = kv__view_of(s, lists);
+    const model_score score = {
+        .queries = queries,
+        .n_queries = n_queries,
+        .rows = &view,
+        .pool = MODEL_POOL_MAX,
+        .heads = heads,
+        .rest = w->rest,
+        .end = s->n,
+        .mass = mass,
+        .cancel = cancel,
+    };
+    const int r = s->compute.score(s->compute.user, &score, err);
+    free(lists);
+    free(mass);
+    if (r)
+        free(rows);
+    else
+        *ret = rows;
+    return r;
+}
+
+/* first=SHARE: only rows of the sections with the highest bounds are scored; the others are in the denominators. */
+static int leave_out(
+    kv_session *s, work *w, const uint8_t *heads, double share, const atomic_bool *cancel, base_err *err)
+{
+    const size_t n_rest = (size_t)s->compute.shape.n_layer * s->compute.n_head * w->signal.n;
+    uint64_t *tokens = malloc((kv_bits_words(s->n) + 1) * sizeof *tokens);
+    w->rest = malloc((n_rest + 1) * sizeof *w->rest);
+    int r = tokens && w->rest ? 0 : base_fail(err, BASE_E_NOMEM, "no memory to choose among %u rows", s->n);
+    if (!r) memcpy(tokens, w->choice.eligible, kv_bits_words(s->n) * sizeof *tokens);
+    if (!r) r = kv__first_pass(s, &w->signal, heads, share, tokens, w->rest, cancel, err);
+    if (!r) {
+        free(w->runs);
+        w->runs = kv_runs_of_bits(tokens, s->n, &w->n_runs, &w->n_rows);
+        if (!w->runs) r = base_fail(err, BASE_E_NOMEM, "no memory to choose among %u rows", s->n);
+    }
+    free(tokens);
+    return r;
+}
+
+/*
+ * The lowest layer that some eligible row, or (where keys ask) the signal itself, is not computed in; n_layer when all are. Masses
+ * are compared among rows that have them all, so no layer from there on counts.
+ */
+static uint32_t lowest_cut(const kv_session *s, const work *w, bool by_keys)
+{
+    uint32_t cut = s->compute.shape.n_layer;
+    for (uint32_t t = 0; t < s->n; t++)
+        if (s->cut[t] && s->cut[t] < cut && kv_bits_get(w->choice.eligible, t)) cut = s->cut[t];
+    for (uint32_t i = 0; i < w->signal.n && by_keys; i++)
+        if (s->cut[w->signal.tokens[i]] && s->cut[w->signal.tokens[i]] < cut)
+            cut = s->cut[w->signal.tokens[i]];
+    return cut;
+}
+
+/* What the parameters' order needs: mass under the signal's queries, under its keys, or nothing (random, oldest). */
+static int score_signal(
+    kv_session *s, work *w, uint32_t from, uint32_t to, const atomic_bool *cancel, base_err *err)
+{
+    const uint32_t group = s->compute.n_head / s->compute.shape.n_head_kv;
+    const int order = (int)s->parameters.order;
+    /* Lanes that choose for themselves are all needed, whichever heads a model's calibration names. */
+    const uint8_t *heads = s->parameters.heads > 0 && !w->each ? s->heads : NULL;
+    const uint32_t cut = lowest_cut(s, w, order == KV_ORDER_KEYS || order == KV_ORDER_FUSED);
+    if (cut < s->compute.shape.n_layer) {
+        const uint32_t n_heads = s->compute.shape.n_layer * s->compute.n_head;
+        w->heads = malloc(n_heads);
+        if (!w->heads) return base_fail(err, BASE_E_NOMEM, "no memory to score %u rows", w->n_rows);
+        kv__heads_below(s, cut, heads ? KV_HEADS_BELOW : n_heads, w->heads);
+        heads = w->heads;
+    }
+    int r = 0;
+    for (uint32_t lane = 0; lane < s->n_lanes; lane++)
+        for (uint32_t g = 0; g < group; g++) w->weight[lane] += heads ? heads[(size_t)lane * group + g] : 1;
+    if (order == KV_ORDER_MASS && s->parameters.first > 0 && s->parameters.first < 1 && s->compute.bound)
+        r = leave_out(s, w, heads, s->parameters.first, cancel, err);
+    if (!r && (order == KV_ORDER_MASS || order == KV_ORDER_FUSED))
+        r = score_rows(s, w, w->signal.queries, w->signal.n, heads, &w->mass, cancel, err);
+    if (!r && (order == KV_ORDER_KEYS || order == KV_ORDER_FUSED)) {
+        uint32_t tokens[KV_RECENT_QUERIES], n = 0;
+        for (uint32_t i = 0; i < w->signal.n && n < KV_RECENT_QUERIES; i++) {
+            const uint32_t t = w->signal.tokens[i];
+            if (t >= from && t < to && !kv_bits_get(s->dead, t))
+                tokens[n++] = t; /* its key may be given up */
+        }
+        if (!n) return base_fail(err, BASE_E_STATE, "the signal's own keys are not in this session");
+        const model_rows_view view = kv__view(s);
+        float *keys = kv__keys_as_queries(&s->compute, &view, tokens, n);
+        r = keys ? score_rows(s, w, keys, n, heads, &w->keys, cancel, err)
+                 : base_fail(err, BASE_E_NOMEM, "no memory for the keys of a repair");
+        free(keys);
+    }
+    return r;
+}
+
+/* The set's mean over the heads that count of one kind of mass, by token; NAN where it is not eligible. */
+static void mean_mass(const kv_session *s, const work *w, const float *mass, float *ret)
+{
+    const kv_repair_set *set = &w->choice.set;
+    uint32_t total = 0;
+    for (uint32_t lane = set->lane; lane < set->lane + set->n_lanes; lane++) total += w->weight[lane];
+    for (uint32_t t = 0; t < s->n; t++)
+        ret[t] = kv_bits_get(w->choice.eligible, t) ? 0 : NAN; /* 0: not scored */
+    for (uint32_t run = 0, o = 0; run < w->n_runs; run++)
+        for (uint32_t i = 0; i < w->runs[run].n; i++, o++) {
+            double sum = 0;
+            for (uint32_t lane = set->lane; lane < set->lane + set->n_lanes; lane++)
+                if (w->weight[lane]) sum += (double)mass[(size_t)lane * w->n_rows + o] * w->weight[lane];
+            ret[w->runs[run].index + i] = total ? (float)(sum / total) : NAN;
+        }
+}
+
+/* Adds the rank of every token under `score` to sum, the best 0. */
+static void add_ranks(kv_session *s, work *w, const float *score)
+{
+    kv_rank(&s->ranker, score, w->choice.previous, s->n, w->choice.set.order);
+    for (uint32_t rank = 0; rank < s->n; rank++) w->sum[w->choice.set.order[rank]] += (float)rank;
+}
+
+/* Orders the eligible tokens of the set at hand. */
+static void order_set(kv_session *s, work *w)
+{
+    kv_repair_set *set = &w->choice.set;
+    const int order = (int)s->parameters.order;
+    for (uint32_t t = 0; t < s->n; t++) {
+        set->a[t] = NAN;
+        w->sum[t] = 0;
+    }
+    if (order == KV_ORDER_RANDOM || order == KV_ORDER_OLDEST) {
+        for (uint32_t t = 0; t < s->n; t++) {
+            const uint32_t key[] = {set->lane, t};
+            if (!kv_bits_get(w->choice.eligible, t)) continue;
+            set->a[t] = order == KV_ORDER_OLDEST
+                            ? -(float)t
+                            : (float)(base_hash64(key, sizeof key, (uint64_t)s->parameters.seed) >> 40);
+        }
+        memcpy(set->mass, set->a, s->n * sizeof *set->a);
+    } else {
+        mean_mass(s, w, order == KV_ORDER_KEYS ? w->keys : w->mass, set->mass);
+        memcpy(set->a, set->mass, s->n * sizeof *set->a);
+    }
+    if (order == KV_ORDER_FUSED) {
+        add_ranks(s, w, set->mass);
+        mean_mass(s, w, w->keys, set->a);
+        add_ranks(s, w, set->a);
+        for (uint32_t t = 0; t < s->n; t++) set->a[t] = kv_bits_get(w->choice.eligible, t) ? -w->sum[t] : NAN;
+    }
+    /* What is not eligible is NAN, so it comes last. */
+    kv_rank(&s->ranker, set->a, w->choice.previous, s->n, set->order);
+    set->n_order = kv_bits_count(w->choice.eligible, kv_bits_words(s->n));
+}
+
+/* Where a lane would exceed its budget: rows that this signal and the last pass want least leave it. */
+static int make_room(kv_session *s, work *w, uint32_t from, kv_plan *p, base_err *err)
+{
+    const kv_repair_set *set = &w->choice.set;
+    const uint32_t n_words = kv_plan_words(p);
+    /* Room for the answer that begins now: a repair that fills its lanes would call the next pass at once. */
+    const uint32_t most = s->budget - kv__visitors(s),
+                   limit = most - (uint32_t)(most * (1 - s->parameters.low) / 2);
+    uint32_t *order = malloc(((size_t)s->n + 1) * sizeof *order);
+    if (!order) return base_fail(err, BASE_E_NOMEM, "no memory to rank %u rows", s->n);
+    for (uint32_t t = 0; t < s->n; t++) w->sum[t] = -INFINITY;
+    for (uint32_t rank = 0; rank < set->n_order; rank++)
+        w->sum[set->order[rank]] = -(float)rank / (float)set->n_order + w->choice.previous[set->order[rank]];
+    kv_rank(&s->ranker, w->sum, NULL, s->n, order);
+    for (uint32_t lane = set->lane; lane < set->lane + set->n_lanes; lane++) {
+        uint64_t *flips = p->flips + (size_t)lane * n_words;
+        const uint64_t *active = s->lists.lane[lane]->bits;
+        const uint32_t n_up = kv_bits_count(flips, n_words), after = s->lists.view[lane].n_rows + n_up;
+        uint32_t excess = n_up && after > limit ? after - limit : 0;
+        for (uint32_t i = s->n; i-- > 0 && excess;) {
+            const uint32_t t = order[i];
+            if (t >= from || w->choice.hard[t] || !kv_bits_get(active, t) || kv_bits_get(set->chosen, t))
+                continue;
+            kv_bits_set(flips, t);
+            excess--;
+        }
+        /* Nothing left that may go: what still exceeds the budget itself is not promoted, the last anchors first. */
+        const uint32_t spare = most - limit;
+        excess = excess > spare ? excess - spare : 0;
+        for (uint32_t i = s->n; i-- > 0 && excess;)
+            if (!kv_bits_get(active, order[i]) && kv_bits_get(flips, order[i])) {
+                kv_bits_clear(flips, order[i]);
+                excess--;
+            }
+    }
+    free(order);
+    return 0;
+}
+
+/*
+ * In how many of the set's lanes each token is not active; a refresh chooses all of its rows anew. Lanes are counted for 64 tokens at
+ * once: bit i of digits[d] is digit d of token i's count.
+ */
+static uint64_t count_missing(const kv_session *s, kv_repair_work *w)
+{
+    enum { DIGITS = 32 };
+    const bool anew = s->parameters.pick == KV_PICK_REFRESH;
+    uint64_t active = 0;
+    for (uint32_t first = 0; first < s->n; first += 64) {
+        const size_t word = first / 64;
+        const uint32_t n = s->n - first < 64 ? s->n - first : 64;
+        const uint64_t may_come = kv_bits_mask(word, 0, s->n) & (w->among ? w->among[word] : ~UINT64_C(0));
+        uint64_t digits[DIGITS] = {0}, soft = 0;
+        int n_digits = 0;
+        for (uint32_t i = 0; i < n; i++) soft |= (uint64_t)!w->hard[first + i] << i;
+        for (uint32_t lane = w->set.lane; lane < w->set.lane + w->set.n_lanes; lane++) {
+            const uint64_t reads = s->lists.lane[lane]->bits[word];
+            uint64_t carry = (~reads & may_come) | (anew ? reads & soft : 0);
+            for (int d = 0; carry; d++) {
+                const uint64_t next = digits[d] & carry;
+                digits[d] ^= carry;
+                carry = next;
+                if (d >= n_digits) n_digits = d + 1;
+            }
+            active += (uint64_t)__builtin_popcountll(reads & soft & w->eligible[word]);
+        }
+        for (uint32_t i = 0; i < n; i++) {
+            w->set.missing[first + i] = 0;
+            for (int d = 0; d < n_digits; d++)
+                w->set.missing[first + i] += (uint32_t)(digits[d] >> i & 1) << d;
+        }
+    }
+    return active;
+}
+
+/* How many evicted rows come before each; of several sets' orders the best. */
+static void note_ranks(const kv_session *s, work *w)
+{
+    const kv_repair_set *set = &w->choice.set;
+    for (uint32_t i = 0, n = 0; i < set->n_order; i++) {
+        const uint32_t t = set->order[i];
+        if (n < w->rank[t]) w->rank[t] = n;
+        for (uint32_t lane = set->lane; lane < set->lane + set->n_lanes; lane++)
+            if (!kv_bits_get(s->lists.lane[lane]->bits, t)) {
+                n++;
+                break;
+            }
+    }
+}
+
+/* K of section 7: how many rows of a lane may come back. */
+static uint32_t rows_of(const kv_session *s)
+{
+    if (s->repair >= 0) return (uint32_t)s->repair;
+    return s->budget ? (s->budget + 3) / 4 : 256;
+}
+
+static int plan_set(kv_session *s, work *w, uint32_t from, kv_plan *p, base_err *err)
+{
+    kv_repair_set *set = &w->choice.set;
+    const uint32_t n_words = kv_plan_words(p);
+    const bool anew = s->parameters.pick == KV_PICK_REFRESH;
+    const uint64_t active = count_missing(s, &w->choice);
+    uint64_t room = (uint64_t)rows_of(s) * set->n_lanes;
+    if (anew) room += active;
+    memset(set->chosen, 0, n_words * sizeof *set->chosen);
+    order_set(s, w);
+    if (w->rank) note_ranks(s, w);
+    kv__repair_choose(s, &w->choice, room);
+    for (uint32_t lane = set->lane; lane < set->lane + set->n_lanes; lane++)
+        for (uint32_t word = 0; word < n_words; word++) {
+            const uint64_t active_bits = s->lists.lane[lane]->bits[word];
+            uint64_t *flips = &p->flips[(size_t)lane * n_words + word];
+            *flips = set->chosen[word] & ~active_bits;
+            if (anew)
+                for (uint64_t gone = active_bits & w->choice.eligible[word] & ~set->chosen[word]; gone;
+                     gone &= gone - 1) {
+                    const uint32_t t = word * 64 + (uint32_t)__builtin_ctzll(gone);
+                    if (!w->choice.hard[t]) *flips |= UINT64_C(1) << t % 64;
+                }
+        }
+    return s->budget && !anew ? make_room(s, w, from, p, err) : 0;
+}
+
+/* Are all rows of [from, n) readable, so that they can be computed again? */
+static bool all_active(const kv_session *s, uint32_t from)
+{
+    for (uint32_t lane = 0; lane < s->n_lanes; lane++)
+        if (kv_bits_next(s->lists.lane[lane]->bits, from, s->n, false) < s->n) return false;
+    return true;
+}
+
+/*
+ * Whether the message is computed again over what comes back: its own rows were made before it could read that, and an answer that
+ * needs several facts is wrong without (docs/benchmarks.md).
+ */
+static bool may_replay(const kv_session *s, const kv_plan *p, uint32_t from, uint32_t to)
+{
+    const kv_parameters *set = &s->parameters;
+    return set->signal > 0 && to == s->n && (set->again <= 0 || to - from <= set->again) &&
+           !kv_plan_is_empty(p) && all_active(s, from);
+}
+
+/* A plan of its own, behind one that computes rows above a cut: a cancel between the two leaves what the log says. */
+static int replay_alone(kv_session *s, uint32_t from, const atomic_bool *cancel, base_err *err)
+{
+    kv_plan *p = kv_plan_new(s->epoch, KV_CAUSE_REPAIR, s->n, s->n_lanes);
+    if (!p) return base_fail(err, BASE_E_NOMEM, "no memory for a plan over %u rows", s->n);
+    p->replay_from = from;
+    const int r = kv__apply(s, p, false, cancel, err);
+    kv_plan_free(p);
+    return r;
+}
+
+static int plan_repair(kv_session *s, work *w, uint32_t from, uint32_t to, double score_ms,
+    const atomic_bool *cancel, base_err *err)
+{
+    const uint64_t start = base_clock_ns();
+    const uint32_t each = w->each ? 1 : s->n_lanes;
+    if (kv_ranker_reserve(&s->ranker, s->n))
+        return base_fail(err, BASE_E_NOMEM, "no memory to rank %u rows", s->n);
+    kv_plan *p = kv_plan_new(s->epoch, KV_CAUSE_REPAIR, s->n, s->n_lanes);
+    if (!p) return base_fail(err, BASE_E_NOMEM, "no memory for a plan over %u rows", s->n);
+    int r = 0;
+    for (uint32_t lane = 0; lane < s->n_lanes && !r; lane += each) {
+        w->choice.set.lane = lane;
+        w->choice.set.n_lanes = each;
+        r = plan_set(s, w, from, p, err);
+    }
+    if (!r) {
+        kv__describe_flips(s, p, w->choice.reasons, KV_REASON_BUDGET, KV_REASON_REPAIR_BURST);
+        const bool again = may_replay(s, p, from, to), alone = again && kv__plan_computes(s, p);
+        if (again && !alone) p->replay_from = from;
+        p->score_ms = score_ms;
+        p->plan_ms = (double)(base_clock_ns() - start) / 1e6;
+        s->score_ms += p->score_ms;
+        s->plan_ms += p->plan_ms;
+        r = kv__apply(s, p, true, cancel, err);
+        if (!r && alone) r = replay_alone(s, from, cancel, err);
+    }
+    kv_plan_free(p);
+    return r;
+}
+
+static bool anything_missing(const kv_session *s, const uint64_t *eligible)
+{
+    for (uint32_t lane = 0; lane < s->n_lanes; lane++)
+        for (size_t word = 0; word < kv_bits_words(s->n); word++)
+            if (eligible[word] & ~s->lists.lane[lane]->bits[word]) return true;
+    return false;
+}
+
+int kv__repair(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries, uint32_t n_queries,
+    const kv_ask *ask, const atomic_bool *cancel, base_err *err)
+{
+    if (from >= to || to > s->n)
+        return base_fail(err, BASE_E_USAGE, "tokens %u to %u are not in this session of %u", from, to, s->n);
+    if (!s->repair || !from || s->lists.n_tokens == 0) return 0;
+    work w;
+    int r = work_init(&w, s, from, to, ask, err);
+    if (!r && anything_missing(s, w.choice.eligible)) {
+        const uint64_t start = base_clock_ns();
+        r = ask->signal ? kv_signal_copy(&w.signal, ask->signal, err)
+                        : find_signal(s, &w, from, to, queries, n_queries, cancel, err);
+        if (!r && w.signal.n) {
+            r = score_signal(s, &w, from, to, cancel, err);
+            const double ms = (double)(base_clock_ns() - start) / 1e6;
+            if (!r) r = plan_repair(s, &w, from, to, ms, cancel, err);
+        }
+    }
+    work_free(&w);
+    return r;
+}
+
+int kv_session_repair(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries, uint32_t n_queries,
+    const atomic_bool *cancel, base_err *err)
+{
+    return kv__repair(s, from, to, queries, n_queries, &(kv_ask){.rank = NULL}, cancel, err);
+}
+
+int kv__repair_order(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries, uint32_t n_queries,
+    uint32_t *ret_order, uint32_t *ret_n, const atomic_bool *cancel, base_err *err)
+{
+    work w;
+    int r = work_init(&w, s, from, to, &(kv_ask){.rank = NULL}, err);
+    if (!r) r = find_signal(s, &w, from, to, queries, n_queries, cancel, err);
+    if (!r) r = score_signal(s, &w, from, to, cancel, err);
+    if (!r && kv_ranker_reserve(&s->ranker, s->n))
+        r = base_fail(err, BASE_E_NOMEM, "no memory to rank %u rows", s->n);
+    w.choice.set.n_lanes = s->n_lanes;
+    if (!r) {
+        order_set(s, &w);
+        *ret_n = w.choice.set.n_order;
+        memcpy(ret_order, w.choice.set.order, *ret_n * sizeof *ret_order);
+    }
+    work_free(&w);
+    return r;
+}

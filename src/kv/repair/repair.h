@@ -1,0 +1,22 @@
+/* What returns: a repair, the rows that come with one that is asked for, and the heads that are listened to. */
+#ifndef KVIST_KV_REPAIR_H
+#define KVIST_KV_REPAIR_H
+
+#include "kv/core/state.h"
+#include "kv/repair/ask.h"
+
+/* repair.c: kv_session_repair as `ask` says, and the order in which it would take rows (ret_order: [n]). */
+int kv__repair(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries, uint32_t n_queries,
+    const kv_ask *ask, const atomic_bool *cancel, base_err *err);
+int kv__repair_order(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries, uint32_t n_queries,
+    uint32_t *ret_order, uint32_t *ret_n, const atomic_bool *cancel, base_err *err);
+/* choose.c: the rows that come with anchor i. */
+void kv__grow(const kv_session *s, uint32_t i, uint32_t *from, uint32_t *to);
+
+/* heads.c: sets heads and best_heads; NULL when there is no such file or it is of another model, or path is NULL. */
+void kv__heads_load(kv_session *s, const char *path);
+/* Flags ([n_layer * n_head]) of the n best heads below a layer; of all of them when none is calibrated. */
+enum { KV_HEADS_BELOW = 20 };
+void kv__heads_below(const kv_session *s, uint32_t layer, uint32_t n, uint8_t *flags);
+
+#endif

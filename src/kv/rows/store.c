@@ -1,0 +1,265 @@
+/* Blocks of rows and the table that a sequence finds them by; see store.h. */
+#include "kv/rows/store.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/mem.h"
+
+kv_block *kv_block_new(const model_rows_shape *shape, const kv_device *device)
+{
+    kv_block *b = calloc(1, sizeof *b);
+    if (!b) return NULL;
+    b->refs = 1;
+    b->stamp = model_rows_new_stamp();
+    b->n_bytes = model_rows_block_bytes(shape);
+    b->rows = base_huge_alloc(b->n_bytes);
+    if (!b->rows) {
+        free(b);
+        return NULL;
+    }
+    if (device) b->device = *device;
+    if (b->device.pin) b->device.pin(b->device.user, b->rows, b->n_bytes);
+    return b;
+}
+
+kv_block *kv_block_ref(kv_block *b)
+{
+    b->refs++;
+    return b;
+}
+
+static void free_rows(kv_block *b)
+{
+    if (b->on_disk && b->rows) munmap(b->rows, b->n_bytes);
+    if (!b->on_disk && b->rows && b->device.unpin) b->device.unpin(b->device.user, b->rows);
+    if (!b->on_disk) base_huge_free(b->rows, b->n_bytes);
+    b->rows = NULL;
+    free(b->packed);
+    b->packed = NULL;
+}
+
+void kv_block_unref(kv_block *b)
+{
+    if (!b || --b->refs) return;
+    free_rows(b);
+    free(b);
+}
+
+void kv_block_set_map(kv_block *b, void *map)
+{
+    free_rows(b);
+    b->rows = map;
+    b->on_disk = true;
+}
+
+void kv_table_init(kv_table *t, const model_rows_shape *shape)
+{
+    *t = (kv_table){.shape = *shape};
+}
+
+void kv_table_fini(kv_table *t)
+{
+    for (uint32_t b = 0; b < t->n; b++) kv_block_unref(t->blocks[b]);
+    free(t->blocks);
+    free(t->rows);
+    free(t->packed);
+    free(t->stamps);
+    *t = (kv_table){.shape = t->shape, .device = t->device};
+}
+
+static int no_memory(const kv_table *t, base_err *err)
+{
+    return base_fail(err, BASE_E_NOMEM,
+        "no memory for %u more rows of the cache (%zu MiB); end other programs, or choose a smaller --ctx",
+        (unsigned)MODEL_ROWS_BLOCK, model_rows_block_bytes(&t->shape) >> 20);
+}
+
+static int reserve(kv_table *t, uint32_t n_blocks, base_err *err)
+{
+    if (n_blocks <= t->cap) return 0;
+    const uint32_t cap = n_blocks + n_blocks / 2 + 8;
+    kv_block **blocks = realloc(t->blocks, cap * sizeof *blocks);
+    if (!blocks) return no_memory(t, err);
+    t->blocks = blocks;
+    uint16_t **rows = realloc(t->rows, ((size_t)cap + 1) * sizeof *rows);
+    if (!rows) return no_memory(t, err);
+    t->rows = rows;
+    uint8_t **packed = realloc(t->packed, ((size_t)cap + 1) * sizeof *packed);
+    if (!packed) return no_memory(t, err);
+    t->packed = packed;
+    uint64_t *stamps = realloc(t->stamps, ((size_t)cap + 1) * sizeof *stamps);
+    if (!stamps) return no_memory(t, err);
+    t->stamps = stamps;
+    t->cap = cap;
+    return 0;
+}
+
+static void set_block(kv_table *t, uint32_t b, kv_block *block)
+{
+    t->blocks[b] = block;
+    kv_table_show(t, b);
+}
+
+void kv_table_show(kv_table *t, uint32_t b)
+{
+    t->rows[b] = t->blocks[b]->rows;
+    t->packed[b] = t->blocks[b]->packed;
+    t->stamps[b] = t->blocks[b]->stamp;
+}
+
+/* We wrote rows into a block of ours. */
+static void set_changed(kv_table *t, uint32_t b)
+{
+    t->stamps[b] = t->blocks[b]->stamp = model_rows_new_stamp();
+}
+
+bool kv_table_pack(kv_table *t, uint32_t b)
+{
+    kv_block *block = t->blocks[b];
+    uint8_t *packed = block->refs == 1 && block->rows ? malloc(model_rows8_bytes(&t->shape)) : NULL;
+    if (!packed || !model_rows8_pack(&t->shape, block->rows, packed, &t->rounding)) {
+        free(packed);
+        return false;
+    }
+    free_rows(block);
+    block->on_disk = false;
+    block->packed = packed;
+    block->stamp = model_rows_new_stamp();
+    kv_table_show(t, b);
+    return true;
+}
+
+/* A block of our own with the rows of another. */
+static kv_block *copy_block(const kv_table *t, const kv_block *from)
+{
+    kv_block *block = kv_block_new(&t->shape, &t->device);
+    if (block && from->packed)
+        model_rows8_unpack(&t->shape, from->packed, block->rows);
+    else if (block && from->rows)
+        memcpy(block->rows, from->rows, block->n_bytes);
+    return block;
+}
+
+int kv_table_unpack(kv_table *t, uint32_t from, uint32_t to, base_err *err)
+{
+    for (uint32_t b = from / MODEL_ROWS_BLOCK; b < t->n && b * MODEL_ROWS_BLOCK < to; b++) {
+        if (!t->blocks[b]->packed) continue;
+        kv_block *block = copy_block(t, t->blocks[b]);
+        if (!block) return no_memory(t, err);
+        kv_block_unref(t->blocks[b]);
+        set_block(t, b, block);
+    }
+    return 0;
+}
+
+int kv_table_make_writable(kv_table *t, uint32_t from, uint32_t to, base_err *err)
+{
+    if (from >= to) return 0;
+    const uint32_t first = from / MODEL_ROWS_BLOCK, last = (to - 1) / MODEL_ROWS_BLOCK;
+    int r = reserve(t, last + 1, err);
+    if (r) return r;
+    for (uint32_t b = first; b <= last; b++) {
+        const kv_block *old = b < t->n ? t->blocks[b] : NULL;
+        if (old && old->refs == 1 && !old->on_disk && !old->packed) continue;
+        kv_block *block = old ? copy_block(t, old) : kv_block_new(&t->shape, &t->device);
+        if (!block) return no_memory(t, err);
+        if (old) kv_block_unref(t->blocks[b]);
+        set_block(t, b, block);
+        if (b >= t->n) t->n = b + 1;
+    }
+    return 0;
+}
+
+void kv_table_truncate(kv_table *t, uint32_t n)
+{
+    const uint32_t keep = (n + MODEL_ROWS_BLOCK - 1) / MODEL_ROWS_BLOCK;
+    while (t->n > keep) kv_block_unref(t->blocks[--t->n]);
+}
+
+int kv_table_share(kv_table *t, const kv_table *other, base_err *err)
+{
+    int r = reserve(t, other->n, err);
+    if (r) return r;
+    kv_table_truncate(t, 0);
+    for (uint32_t b = 0; b < other->n; b++) set_block(t, b, kv_block_ref(other->blocks[b]));
+    t->n = other->n;
+    return 0;
+}
+
+size_t kv_row_bytes(const model_rows_shape *shape)
+{
+    return (size_t)model_rows_lanes(shape) * shape->head_dim * 2u * sizeof(uint16_t);
+}
+
+/* Key and value of one lane and slot lie this many elements into a block. */
+static size_t key_at(const model_rows_shape *shape, uint32_t lane, uint32_t slot)
+{
+    return ((size_t)lane * 2u * MODEL_ROWS_BLOCK + slot % MODEL_ROWS_BLOCK) * shape->head_dim;
+}
+
+int kv_table_adopt(kv_table *t, const kv_table *other, uint32_t from, uint32_t to, base_err *err)
+{
+    const size_t d = t->shape.head_dim, value = (size_t)MODEL_ROWS_BLOCK * d;
+    int r = reserve(t, (to + MODEL_ROWS_BLOCK - 1) / MODEL_ROWS_BLOCK, err);
+    if (r) return r;
+    while (from < to) {
+        const uint32_t b = from / MODEL_ROWS_BLOCK, first = b * MODEL_ROWS_BLOCK;
+        const uint32_t end = to < first + MODEL_ROWS_BLOCK ? to : first + MODEL_ROWS_BLOCK;
+        if (b < t->n && t->blocks[b] == other->blocks[b]) {
+            from = end;
+            continue;
+        }
+        if (from == first) {
+            if (b < t->n) kv_block_unref(t->blocks[b]);
+            set_block(t, b, kv_block_ref(other->blocks[b]));
+            if (b >= t->n) t->n = b + 1;
+            from = end;
+            continue;
+        }
+        r = kv_table_make_writable(t, from, end, err);
+        if (r) return r;
+        for (uint32_t lane = 0; lane < model_rows_lanes(&t->shape); lane++) {
+            const size_t at = key_at(&t->shape, lane, from), n_bytes = (end - from) * d * sizeof(uint16_t);
+            memcpy(t->rows[b] + at, other->rows[b] + at, n_bytes);
+            memcpy(t->rows[b] + at + value, other->rows[b] + at + value, n_bytes);
+        }
+        set_changed(t, b);
+        from = end;
+    }
+    return 0;
+}
+
+void kv_table_get_row(const kv_table *t, uint32_t slot, uint16_t *row)
+{
+    const size_t d = t->shape.head_dim;
+    const uint8_t *packed = t->packed[slot / MODEL_ROWS_BLOCK];
+    for (uint32_t lane = 0; packed && lane < model_rows_lanes(&t->shape); lane++, row += 2 * d) {
+        model_rows8_keys(&t->shape, packed, lane, slot % MODEL_ROWS_BLOCK, 1, NULL, row);
+        model_rows8_values(&t->shape, packed, lane, slot % MODEL_ROWS_BLOCK, 1, NULL, row + d);
+    }
+    for (uint32_t lane = 0; !packed && lane < model_rows_lanes(&t->shape); lane++, row += 2 * d) {
+        const uint16_t *key = t->rows[slot / MODEL_ROWS_BLOCK] + key_at(&t->shape, lane, slot);
+        memcpy(row, key, d * sizeof *row);
+        memcpy(row + d, key + (size_t)MODEL_ROWS_BLOCK * d, d * sizeof *row);
+    }
+}
+
+void kv_table_put_row(kv_table *t, uint32_t slot, const uint16_t *row)
+{
+    kv_table_put_rows(t, slot, 1, row);
+}
+
+void kv_table_put_rows(kv_table *t, uint32_t slot, uint32_t n, const uint16_t *rows)
+{
+    const size_t d = t->shape.head_dim, row = kv_row_bytes(&t->shape) / sizeof *rows;
+    set_changed(t, slot / MODEL_ROWS_BLOCK);
+    /* Lane by lane: what is written lies together, what is read is in the cache. */
+    for (uint32_t lane = 0; lane < model_rows_lanes(&t->shape); lane++, rows += 2 * d) {
+        uint16_t *keys = t->rows[slot / MODEL_ROWS_BLOCK] + key_at(&t->shape, lane, slot),
+                 *values = keys + (size_t)MODEL_ROWS_BLOCK * d;
+        for (uint32_t i = 0; i < n; i++) memcpy(keys + i * d, rows + i * row, d * sizeof *keys);
+        for (uint32_t i = 0; i < n; i++) memcpy(values + i * d, rows + i * row + d, d * sizeof *values);
+    }
+}

@@ -1,0 +1,84 @@
+/*
+ * Where rows lie: reference-counted blocks of 256 slots, all lanes, in the layout of model/ops/rows.h.
+ *
+ * A row never moves and, once published, never changes: sequences share blocks (fork, prefix file) and whoever wants to write
+ * a slot of a shared block takes a copy of that block first. Slot numbers belong to a sequence's own block table, where
+ * slot == token index. Thread: the engine thread only.
+ */
+#ifndef KVIST_KV_STORE_H
+#define KVIST_KV_STORE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "kv/rows/device.h"
+#include "model/ops/rows8.h"
+
+typedef struct kv_block {
+    uint32_t refs;
+    size_t n_bytes;
+    uint16_t *rows;  /* NULL: given up for ever, unless they are packed */
+    bool on_disk;    /* rows are a read-only map of a file (tier.c) */
+    uint8_t *packed; /* the rows in 8 bits (model/ops/rows8.h); NULL: they are as they were computed */
+    uint64_t stamp;  /* of what it holds (model/ops/rows.h) */
+    kv_device device;
+} kv_block;
+
+static inline bool kv_block_has_rows(const kv_block *b)
+{
+    return b->rows || b->packed;
+}
+
+/* Zeroed; NULL when memory is gone. device: NULL for none. */
+kv_block *kv_block_new(const model_rows_shape *shape, const kv_device *device);
+kv_block *kv_block_ref(kv_block *b);
+void kv_block_unref(kv_block *b); /* NULL is fine */
+/* The block's rows lie in a map of a file from now on; gives its memory back. */
+void kv_block_set_map(kv_block *b, void *map);
+
+/* A sequence's blocks: slot s lies in block s / 256. */
+typedef struct kv_table {
+    model_rows_shape shape;
+    kv_block **blocks;
+    uint16_t **
+        rows; /* what a model_rows_view wants: rows[b] == blocks[b]->rows, and one spare place behind the last */
+    uint8_t **packed; /* the same for blocks[b]->packed */
+    uint64_t *stamps; /* the same for blocks[b]->stamp */
+    uint32_t n, cap;
+    kv_device device;           /* of the blocks that it makes */
+    model_rows8_error rounding; /* of all blocks packed so far */
+} kv_table;
+
+void kv_table_init(kv_table *t, const model_rows_shape *shape);
+void kv_table_fini(kv_table *t);
+
+/* Makes slots [from, to) writable: missing blocks are made, shared ones are copied. Slots below `from` keep their rows. */
+int kv_table_make_writable(kv_table *t, uint32_t from, uint32_t to, base_err *err);
+/* Drops blocks that hold no slot below n. */
+void kv_table_truncate(kv_table *t, uint32_t n);
+/* Shares all of other's blocks. */
+int kv_table_share(kv_table *t, const kv_table *other, base_err *err);
+/*
+ * Slots [from, to) get the rows of the same slots of other: by sharing the block where no row of ours below `from` would
+ * be lost, else by copying.
+ */
+int kv_table_adopt(kv_table *t, const kv_table *other, uint32_t from, uint32_t to, base_err *err);
+
+/* rows and packed say again what block b is. */
+void kv_table_show(kv_table *t, uint32_t b);
+/*
+ * Block b, nobody else's, into 8 bits; false: it stays as it is (memory is gone, or a number in it is not finite). And the blocks of
+ * slots [from, to) as F16 again: what rounding took is gone.
+ */
+bool kv_table_pack(kv_table *t, uint32_t b);
+int kv_table_unpack(kv_table *t, uint32_t from, uint32_t to, base_err *err);
+
+/* One token's rows, token-major: [lane][key of head_dim | value of head_dim]. */
+size_t kv_row_bytes(const model_rows_shape *shape);
+void kv_table_get_row(const kv_table *t, uint32_t slot, uint16_t *row);
+void kv_table_put_row(kv_table *t, uint32_t slot, const uint16_t *row); /* the slot is writable */
+/* n rows, one behind the other, into the slots from `slot` on, all of one block and writable. */
+void kv_table_put_rows(kv_table *t, uint32_t slot, uint32_t n, const uint16_t *rows);
+
+#endif
