@@ -36,7 +36,7 @@ static void help(FILE *out)
         out);
     for (size_t i = 0; i < sizeof benches / sizeof *benches; i++)
         fprintf(out, "  %-9s %s\n", benches[i].name, benches[i].about);
-    fputs("\nEach explains itself with --help; docs/benchmarks.md has what came out.\n", out);
+    fputs("\nEach explains itself with --help; docs/results.md has what came out.\n", out);
 }
 
 int main(int argc, char **argv)
