@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/door.h"
 #include "cmd/cmd.h"
 
 static const struct {
@@ -48,6 +49,7 @@ static int help(void)
 
 int main(int argc, char **argv)
 {
+    base_door_open();
     int status = cmd_start(argc, argv);
     if (status) return status;
     if (argc > 1) {

@@ -225,16 +225,27 @@ static bool is_bidi_control(uint32_t cp)
            (cp >= 0x2066 && cp <= 0x2069);
 }
 
+/* Letters that nobody sees: zero-width ones but for those that join and select glyphs (scripts and emoji need them), and tags. */
+static bool is_invisible(uint32_t cp)
+{
+    return cp == 0xad || cp == 0x180e || cp == 0x200b || (cp >= 0x2060 && cp <= 0x206f) || cp == 0xfeff ||
+           (cp >= 0xfff9 && cp <= 0xfffb) || (cp >= 0xe0000 && cp < 0xe1000);
+}
+
 void base_utf8_sanitise(base_buf *out, const char *s, size_t n, bool keep_newlines)
 {
+    enum { MOST_MARKS = 8 }; /* on one letter; more would cover the lines around it, or vanish */
+    int marks = 0;
     for (size_t i = 0; i < n;) {
         uint32_t cp;
         size_t used = base_utf8_decode(s + i, n - i, &cp);
+        marks = cp >= 0x300 && base_utf8_width(cp) == 0 ? marks + 1 : 0;
         if (cp == '\n' || cp == '\t')
             base_buf_putc(out, keep_newlines ? (char)cp : ' ');
         else if (cp < 0x20 || cp == 0x7f)
             base_buf_printf(out, "^%c", (char)(cp ^ 0x40));
-        else if ((cp >= 0x80 && cp < 0xa0) || is_bidi_control(cp) || cp == 0x2028 || cp == 0x2029)
+        else if ((cp >= 0x80 && cp < 0xa0) || is_bidi_control(cp) || cp == 0x2028 || cp == 0x2029 ||
+                 is_invisible(cp) || marks > MOST_MARKS)
             base_buf_printf(out, "<U+%04X>", (unsigned)cp);
         else if (cp == 0xfffd && used == 1)
             base_buf_add(out, "\xef\xbf\xbd", 3);

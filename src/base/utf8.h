@@ -28,8 +28,9 @@ bool base_utf8_valid(const char *s, size_t n);
 int base_utf8_width(uint32_t cp);
 
 /*
- * Appends s made harmless to *out: C0 (but \n and \t), DEL, C1, and bidirectional controls become visible (^[, <U+202E>),
- * invalid bytes U+FFFD. With keep_newlines false \n and \t become a space.
+ * Appends s made harmless to *out: C0 (but \n and \t), DEL, C1, bidirectional controls, zero-width letters, tags and floods of
+ * marks become visible (^[, <U+202E>), invalid bytes U+FFFD. With keep_newlines false \n and \t become a space. It is for reading:
+ * what a person decides about is shown by base_show, which loses nothing.
  */
 void base_utf8_sanitise(base_buf *out, const char *s, size_t n, bool keep_newlines);
 

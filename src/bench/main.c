@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/door.h"
 #include "bench/bench.h"
 
 static const struct {
@@ -41,6 +42,7 @@ static void help(FILE *out)
 
 int main(int argc, char **argv)
 {
+    base_door_open();
     int status = cmd_start(argc, argv);
     if (status) return status;
     if (argc > 1 && !strcmp(argv[argc - 1], "--version")) {

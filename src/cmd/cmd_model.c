@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/door.h"
 #include "base/fs.h"
 #include "base/hash.h"
 #include "base/json.h"
@@ -305,12 +306,13 @@ static int get_default(const default_model *m, base_err *err)
 static bool show_progress(void *user, uint64_t done, uint64_t total)
 {
     base_buf line = {0};
+    base_buf_printf(&line, "%s: ", (const char *)user);
     put_bytes(&line, done);
     if (total) {
         base_buf_puts(&line, " of ");
         put_bytes(&line, total);
     }
-    if (isatty(STDERR_FILENO)) fprintf(stderr, "\r\033[K%s: %s", (const char *)user, line.data);
+    base_door_progress(line.data);
     base_buf_free(&line);
     return true;
 }
@@ -342,7 +344,7 @@ static int get_url(const char *url, const char *sha256, base_err *err)
         const tool_transfer_options options = {
             .url = url, .path = path, .sha256 = sha256, .progress = show_progress, .user = name.data};
         r = tool_transfer_get(&options, err);
-        if (isatty(STDERR_FILENO)) fputc('\n', stderr);
+        base_door_progress("");
     }
     if (r == 0) r = check(path, err);
     if (r == 0) printf("kvist --model %s starts the shell with it\n", name.data);

@@ -20,6 +20,7 @@
 
 static struct {
     SCREEN *screen;
+    FILE *out; /* of our own: the program's stdout lets no escape sequence through (base/door.h) */
     bool open, utf8, colours, all;
     tui_grid shown; /* as it was painted last */
 } painter;
@@ -67,11 +68,19 @@ int tui_painter_open(bool no_color, base_err *err)
 {
     setlocale(LC_CTYPE, "");
     painter.utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
-    painter.screen = newterm(NULL, stdout, stdin);
-    if (!painter.screen)
+    int fd = dup(STDOUT_FILENO);
+    painter.out = fd < 0 ? NULL : fdopen(fd, "w");
+    painter.screen = painter.out ? newterm(NULL, painter.out, stdin) : NULL;
+    if (!painter.screen) {
+        if (painter.out)
+            fclose(painter.out);
+        else if (fd >= 0)
+            close(fd);
+        painter.out = NULL;
         return base_fail(err, BASE_E_UNSUPPORTED,
             "the terminal type \"%s\" is not known here; use --linear, or set TERM",
             getenv("TERM") ? getenv("TERM") : "");
+    }
     set_term(painter.screen);
     painter.open = true;
     raw();
@@ -100,6 +109,7 @@ void tui_painter_close(void)
     set_modes(false);
     endwin();
     delscreen(painter.screen);
+    fclose(painter.out);
     tui_grid_free(&painter.shown);
     painter.open = false;
 }

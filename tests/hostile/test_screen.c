@@ -2,6 +2,8 @@
  * What a hostile tree or model would like a person not to see. Each case is an attack that worked once; its control shows that the
  * bytes are there, and what they do where nothing is done about them.
  */
+#include <errno.h>
+#include <pty.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,10 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "base/door.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/show.h"
@@ -412,6 +417,85 @@ static void test_approval__a_window_too_small_to_read_takes_no_yes(void **state)
     stage_close(&s);
 }
 
+/* --- 6: the door to the terminal ------------------------------------------------------------------------------------------- */
+
+/* What arrives at a terminal, or in a pipe, when a child prints `bytes` on both streams, with or without the door. */
+static void print_through(bool is_terminal, bool has_door, const char *bytes, base_buf *out)
+{
+    int ends[2];
+    if (is_terminal)
+        assert_int_equal(openpty(&ends[0], &ends[1], NULL, NULL, NULL), 0);
+    else
+        assert_int_equal(pipe(ends), 0);
+    if (is_terminal) {
+        struct termios modes;
+        tcgetattr(ends[1], &modes);
+        cfmakeraw(&modes);
+        tcsetattr(ends[1], TCSANOW, &modes);
+    }
+    fflush(NULL);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        dup2(ends[1], STDOUT_FILENO);
+        dup2(ends[1], STDERR_FILENO);
+        close(ends[0]);
+        if (has_door) base_door_open();
+        printf("%s\n", bytes);
+        puts(bytes);
+        fwrite(bytes, 1, strlen(bytes), stdout);
+        for (const char *p = bytes; *p; p++) putchar(*p); /* a character in pieces */
+        fflush(stdout);
+        fprintf(stderr, "kvist: %s\n", bytes);
+        errno = ENOENT;
+        perror(bytes);
+        fputs("END", stderr);
+        exit(0);
+    }
+    while (!memmem(out->data ? out->data : "", out->len, "END", 3)) {
+        char some[1024];
+        ssize_t n = read(ends[0], some, sizeof some);
+        assert_true(n > 0);
+        base_buf_add(out, some, (size_t)n);
+    }
+    close(ends[0]);
+    close(ends[1]);
+    waitpid(child, NULL, 0);
+}
+
+static void test_door__no_escape_reaches_a_terminal(void **state)
+{
+    static const char *const attacks[] = {"\033[2J", "\033]0;title\a", "\033]52;c;ZXZpbA==\a",
+        "\033P+q\033\\", "\xc2\x9b\x33J", "\x9b\x33J", "\rkvist: all is well", "\b\b\b", "\xe2\x80\xaegpj",
+        "\xf3\xa0\x81\xb2", "\x0e", "\x7f", "\xc0\x9b", "\xe0\x80\x9b[2J", "\xf0\x80\x80\x9b[2J",
+        "\033\xe2\x80"};
+    for (size_t i = 0; i < sizeof attacks / sizeof *attacks; i++) {
+        base_buf bare = {0}, clean = {0}, piped = {0};
+        print_through(true, false, attacks[i], &bare);
+        print_through(true, true, attacks[i], &clean);
+        print_through(false, true, attacks[i], &piped);
+        assert_non_null(memmem(bare.data, bare.len, attacks[i], strlen(attacks[i]))); /* control */
+        assert_null(memmem(clean.data, clean.len, attacks[i], strlen(attacks[i])));
+        assert_true(base_utf8_valid(clean.data, clean.len));
+        for (size_t k = 0; k < clean.len;) {
+            uint32_t cp;
+            k += base_utf8_decode(clean.data + k, clean.len - k, &cp);
+            assert_true(cp == '\n' || (cp >= 0x20 && cp != 0x7f && !(cp >= 0x80 && cp < 0xa0)));
+        }
+        assert_non_null(
+            memmem(piped.data, piped.len, attacks[i], strlen(attacks[i]))); /* scripts get the bytes */
+        base_buf_free(&bare);
+        base_buf_free(&clean);
+        base_buf_free(&piped);
+    }
+    base_buf whole = {0}; /* what is harmless is untouched, in pieces too */
+    print_through(true, true, "\tna\xc3\xafve \xe6\x97\xa5\xe6\x9c\xac \xf0\x9f\x98\x80", &whole);
+    assert_non_null(
+        strstr(whole.data, "\tna\xc3\xafve \xe6\x97\xa5\xe6\x9c\xac \xf0\x9f\x98\x80\tna\xc3\xafve "
+                           "\xe6\x97\xa5\xe6\x9c\xac \xf0\x9f\x98\x80"));
+    base_buf_free(&whole);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -427,6 +511,7 @@ int main(void)
         cmocka_unit_test(test_approval__a_long_diff_is_read_first),
         cmocka_unit_test(test_approval__keys_typed_before_it_do_not_answer_it),
         cmocka_unit_test(test_approval__a_window_too_small_to_read_takes_no_yes),
+        cmocka_unit_test(test_door__no_escape_reaches_a_terminal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
