@@ -51,6 +51,8 @@ typedef struct agent_options {
     bool resume;          /* the log has it already: go on behind it */
     agent_log *log;       /* NULL: --ephemeral; must outlive the agent */
     agent_recall *recall; /* may be NULL */
+    bool
+        keep_budget; /* resume: under the budget that the log had last, whatever the engine was opened with */
     bool show_log; /* resume: hand the host every logged event first (the screen rebuilds itself from them) */
     const base_err
         *why_not; /* resume: why the engine's snapshot did not serve; NULL or code BASE_OK: it did */

@@ -11,6 +11,8 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "code/map.h"
+#include "kv/core/budget.h"
+#include "model/forward/model.h"
 
 typedef int command_fn(agent *a, const char *arguments, base_err *err);
 
@@ -100,16 +102,11 @@ static int run_budget(agent *a, const char *arguments, base_err *err)
     kv_stats s;
     int rc = 0;
     if (*arguments) {
-        char *end;
-        unsigned long rows = strtoul(arguments, &end, 10);
-        if (!strcmp(arguments, "off") || !strcmp(arguments, "full"))
-            rows = 0;
-        else if (*end == '%' && !end[1])
-            rows = rows * a->info.n_ctx / 100;
-        else if (*end || end == arguments || rows > UINT32_MAX)
-            return base_fail(err, BASE_E_USAGE,
-                "\"%s\" is no budget: give rows, a percentage of the context, or off", arguments);
-        rc = a->engine->ops->set_budget(a->engine, (uint32_t)rows, err);
+        kv_budget budget;
+        if ((rc = kv_budget_parse(arguments, &budget, err))) return rc;
+        uint32_t rows =
+            kv_budget_rows(&budget, a->info.model_n_ctx, a->info.row_bytes, model_memory_available());
+        rc = a->engine->ops->set_budget(a->engine, rows, err);
     }
     a->engine->ops->stats(a->engine, &s);
     if (!rc && s.budget)
@@ -427,7 +424,7 @@ static const agent_command about[] = {
     {"help", "", "the commands"},
     {"mode", "[plan|ask|edits|all]", "what runs without asking"},
     {"context", "", "what the session holds, piece by piece, and how much of it is active"},
-    {"budget", "[ROWS|PERCENT|off]", "the most active rows a lane"},
+    {"budget", "[ROWS|PERCENT|BYTES|auto|full]", "the most active rows a lane"},
     {"why", "ROWS", "why rows are where they are (ROWS: FROM-TO, last, or a part of a path)"},
     {"map", "[WORDS]", "the definitions that the others lean on, by who calls them; for the next request"},
     {"tries", "[N]", "candidates that are sampled where a test fails"},

@@ -22,6 +22,7 @@ typedef struct engine_info {
     model_tool_style tools;
     bool strong; /* a model large enough for edit instead of rewrite */
     uint32_t n_ctx, n_lanes, row_bytes, n_vocab;
+    uint32_t model_n_ctx;    /* what the model was made for; n_ctx may be less (--ctx) */
     model_sampling sampling; /* as opened */
 } engine_info;
 
@@ -128,7 +129,7 @@ typedef struct engine_options {
     bool resume; /* try kv.row_file's snapshot first */
     /* For a fixed prompt that is computed once per model, ever: a folder for its snapshot; NULL: off. */
     const char *prompt_cache;
-    /* Called once the model is known, for budgets in percent or bytes; NULL: kv.budget as it is. */
+    /* Called once the model is loaded, with its context, because a budget may be a share of that; NULL: kv.budget as it is. */
     int (*budget)(const void *user, uint32_t n_ctx, uint32_t row_bytes, uint32_t *ret, base_err *err);
     const void *budget_user;
 } engine_options;

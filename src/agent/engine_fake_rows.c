@@ -406,6 +406,7 @@ static void fake_info(const engine *e, engine_info *ret)
         .backend = "script",
         .tools = MODEL_TOOLS_TAG_TOOLS,
         .n_ctx = f->script.n_ctx,
+        .model_n_ctx = f->script.n_ctx,
         .n_lanes = f->script.n_lanes,
         .row_bytes = 1024,
         .n_vocab = FAKE_BYTE + 256};

@@ -323,6 +323,7 @@ static void local_info(const engine *e, engine_info *ret)
         .tools = model_template_tools(l->template),
         .strong = (uint64_t)l->info->n_embd * l->info->n_layer >= STRONG_SIZE,
         .n_ctx = s.n_ctx,
+        .model_n_ctx = l->info->n_ctx,
         .n_lanes = s.n_lanes,
         .row_bytes = l->info->row_bytes,
         .n_vocab = l->info->n_vocab,
@@ -727,7 +728,8 @@ int engine_local_open(engine **ret, const char *model_path, const engine_options
         keep_options(l, options);
         uint32_t n_ctx = l->kv.n_ctx && l->kv.n_ctx < l->info->n_ctx ? l->kv.n_ctx : l->info->n_ctx;
         if (options->budget)
-            rc = options->budget(options->budget_user, n_ctx, l->info->row_bytes, &l->kv.budget, err);
+            rc =
+                options->budget(options->budget_user, l->info->n_ctx, l->info->row_bytes, &l->kv.budget, err);
         uint32_t n_rows = l->kv.budget && l->kv.budget < n_ctx ? l->kv.budget : l->kv.n_ctx;
         if (!rc) rc = model_check_room(l->model, l->kv.n_ctx, n_rows, err);
     }

@@ -32,6 +32,7 @@ typedef struct history {
     size_t n_runs, cap_runs;
     uint32_t n; /* tokens logged so far */
     uint32_t snapshot_n;
+    int64_t budget; /* rows that the session was held to last, 0: all; -1: the log does not say */
     uint64_t snapshot_seq, last_seq;
     char *model_hash;
     agent_event *result; /* the last tool result, until its append */
@@ -323,6 +324,7 @@ static bool on_event(
         if (first) {
             free(h->model_hash);
             h->model_hash = base_xstrdup(e.session.model_hash);
+            h->budget = e.session.budget;
         }
         break;
     case AGENT_EVENT_user:
@@ -358,6 +360,7 @@ static bool on_event(
         }
         break;
     case AGENT_EVENT_ledger:
+        if (first) h->budget = e.ledger.budget;
         if (first) agent__restore_sums(a, &e);
         break;
     case AGENT_EVENT_turn_end:
@@ -415,9 +418,19 @@ static int execute_again(history *h, bool after_snapshot, base_err *err)
     return rc;
 }
 
+/* A budget that the engine refuses now (hard rows have grown above it) is no reason not to open the session. */
+static void keep_budget(agent *a, int64_t rows)
+{
+    kv_stats now;
+    base_err why = {0};
+    a->engine->ops->stats(a->engine, &now);
+    if (rows < 0 || rows > UINT32_MAX || rows == now.budget) return;
+    if (a->engine->ops->set_budget(a->engine, (uint32_t)rows, &why)) agent__notice(a, "%s", why.msg);
+}
+
 int agent__catch_up(agent *a, const agent_options *options, bool *ret_empty, base_err *err)
 {
-    history h = {.a = a, .options = options, .err = err};
+    history h = {.a = a, .options = options, .budget = -1, .err = err};
     int rc = agent_log_events(a->log, a->telling.id, on_event, &h, err);
     if (!rc) rc = h.rc;
     a->telling.seq = h.last_seq;
@@ -429,6 +442,7 @@ int agent__catch_up(agent *a, const agent_options *options, bool *ret_empty, bas
     bool complete = !rc && total && engine_holds(&h, total);
     bool partial = !rc && !complete && h.snapshot_n && h.snapshot_n < total && engine_holds(&h, h.snapshot_n);
     if (!rc && !complete && total) rc = execute_again(&h, partial, err);
+    if (!rc && total && options->keep_budget) keep_budget(a, h.budget);
     free_runs(&h);
     free(h.runs);
     free(h.model_hash);

@@ -148,6 +148,7 @@ int agent_session_open(agent_session **ret, const agent_session_options *o, cons
                 .log = s->log,
                 .recall = &s->recall,
                 .show_log = o->show_log,
+                .keep_budget = o->keep_budget,
                 .why_not = &why_not,
                 .context_tokens = o->context_tokens,
                 .max_steps = o->max_steps,

@@ -22,6 +22,7 @@ typedef struct agent_session_options {
     bool lookup; /* as engine_options */
     int (*budget)(const void *user, uint32_t n_ctx, uint32_t row_bytes, uint32_t *ret, base_err *err);
     const void *budget_user;
+    bool keep_budget; /* resume: the budget that the session had counts, not this one */
     uint32_t context_tokens, max_steps, max_tokens, tries;        /* as agent_options */
     const char *const *stop;                                      /* as agent_options */
     void (*progress)(void *user, double share, const char *what); /* while the model loads; may be NULL */

@@ -228,6 +228,7 @@ int cmd_shell(int argc, char **argv)
     opening_.session.model_path = model_path;
     opening_.session.budget = budget_of;
     opening_.session.budget_user = &o.common;
+    opening_.session.keep_budget = !o.common.budget;
     if (!code && o.prompt) {
         code = read_prompt(o.prompt, &prompt, &err);
         if (!code)

@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "kv/core/budget.h"
 
 const char options_help[] =
     "Model options:\n"
@@ -25,7 +26,8 @@ const char options_help[] =
     "  --stop TEXT           an answer ends in front of it (repeatable)\n"
     "  --lookup on|off       compute ahead what stood in the session before (on): the same text, sooner\n"
     "Cache options:\n"
-    "  --kv-budget ROWS|PERCENT|BYTES   active rows per lane (default 4096; full: no limit)\n"
+    "  --kv-budget ROWS|PERCENT|BYTES|auto|full   active rows per lane (auto: a quarter of the free memory,\n"
+    "                        4,096 to 16,384 rows; full: no limit)\n"
     "  --kv-policy NAME      full, streaming-llm, snapkv, kvist (default), ...\n"
     "  --repair ROWS|off     rows that a repair may bring back\n"
     "  --kv-prefill WORD     full; excerpts: those that a question gets are pruned by heads; or all\n"
@@ -300,26 +302,11 @@ int options_model_path(const common_options *o, char **ret, base_err *err)
 
 int options_budget(const common_options *o, uint32_t n_ctx, uint32_t row_bytes, uint32_t *ret, base_err *err)
 {
-    const char *text = o->budget ? o->budget : "4096";
-    char *end;
-    *ret = 0;
-    if (!strcmp(text, "full") || !strcmp(text, "off") || !strcmp(text, "0")) return BASE_OK;
-    errno = 0;
-    double x = strtod(text, &end), rows = x;
-    if (!strcmp(end, "%") && x <= 100)
-        rows = x / 100 * n_ctx;
-    else if (!strcasecmp(end, "k") || !strcasecmp(end, "m") || !strcasecmp(end, "g"))
-        rows = x *
-               (end[0] == 'k' || end[0] == 'K'      ? 1024.0
-                   : end[0] == 'm' || end[0] == 'M' ? 1048576.0
-                                                    : 1073741824.0) /
-               (row_bytes ? row_bytes : 1);
-    else if (*end)
-        end = (char *)text;
-    if (errno || end == text || !(x > 0) || !(rows >= 1) || rows > 1e9)
-        return base_fail(err, BASE_E_USAGE,
-            "--kv-budget takes rows (4096), a share (25%%) or bytes (200M), not \"%s\"", text);
-    *ret = (uint32_t)rows;
+    kv_budget budget;
+    base_err why = {0};
+    if (kv_budget_parse(o->budget ? o->budget : "auto", &budget, &why))
+        return base_fail(err, BASE_E_USAGE, "--kv-budget: %s", why.msg);
+    *ret = kv_budget_rows(&budget, n_ctx, row_bytes, model_memory_available());
     return BASE_OK;
 }
 

@@ -29,7 +29,7 @@ typedef struct common_options {
     double gpu_mem;       /* GiB; 0: what is free */
     int64_t threads, ctx; /* 0: not given */
     bool thinking;
-    const char *budget; /* ROWS|PERCENT|BYTES as given; NULL: the default */
+    const char *budget; /* as kv/core/budget.h reads it; NULL: "auto" */
     const char *policy;
     const char *repair;
     const char *set[17]; /* NULL-terminated */
@@ -69,7 +69,7 @@ const default_model *options_find_model(const char *word); /* by name, role or f
  */
 int options_model_path(const common_options *o, char **ret, base_err *err);
 
-/* ROWS ("4096"), PERCENT of n_ctx ("25%"), BYTES ("200M", "1G", by row_bytes); "off", "full" or 0: no limit. NULL gives 4096. */
+/* --kv-budget as rows per lane, 0: no limit; kv/core/budget.h has the forms. With "auto", of the memory that is free now. */
 int options_budget(const common_options *o, uint32_t n_ctx, uint32_t row_bytes, uint32_t *ret, base_err *err);
 int options_repair(const common_options *o, int *ret, base_err *err); /* "off" 0, NULL -1 */
 

@@ -96,6 +96,7 @@ agent_session *open_session(host *h, const char *script, agent_mode mode, const 
         .fake_script = script_path,
         .mode = mode,
         .resume = resume,
+        .keep_budget = true, /* as the program does where no budget is named */
         .kv = {.repair = -1},
         .context_tokens = 400};
     agent_host sink = {.user = h, .event = host_event, .approve = ask ? on_approve : NULL};

@@ -108,8 +108,7 @@ static uint64_t least_of(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* What this process may still take: the machine's free memory, and the limits that are set for it. */
-static uint64_t memory_available(void)
+uint64_t model_memory_available(void)
 {
     uint64_t kib, available = UINT64_MAX;
     if (read_number("/proc/meminfo", "MemAvailable:", &kib)) available = kib * 1024;
@@ -118,7 +117,7 @@ static uint64_t memory_available(void)
 
 static int check_memory(const model *m, base_err *err)
 {
-    uint64_t weights = 0, scratch = forward_scratch_bytes(&m->hyper), available = memory_available();
+    uint64_t weights = 0, scratch = forward_scratch_bytes(&m->hyper), available = model_memory_available();
     uint64_t rows = (uint64_t)ROWS_AT_LEAST * m->info.row_bytes;
     for (uint64_t i = 0; i < gguf_n_tensors(m->file); i++) weights += gguf_tensor_at(m->file, i)->n_bytes;
     weights += weights / 16; /* packed forms are a little wider than the file's */
@@ -525,7 +524,7 @@ const model_template *model_get_template(const model *m)
 
 int model_check_room(const model *m, uint32_t n_ctx, uint32_t n_rows, base_err *err)
 {
-    uint64_t need = (uint64_t)n_rows * m->info.row_bytes, available = memory_available();
+    uint64_t need = (uint64_t)n_rows * m->info.row_bytes, available = model_memory_available();
     if (n_ctx > m->info.n_ctx)
         return base_fail(err, BASE_E_LIMIT, "--ctx %u is more than %s was made for: its context is %u tokens",
             n_ctx, m->name, m->info.n_ctx);

@@ -52,6 +52,8 @@ const model_info *model_get_info(const model *m);
 const model_tokenizer *model_get_tokenizer(const model *m);
 const model_template *model_get_template(const model *m);
 model_rows_shape model_get_rows_shape(const model *m);
+/* Bytes this process may still take: the machine's free memory, and the limits that are set for it (cgroup, ulimit -v). */
+uint64_t model_memory_available(void);
 /* Whether a session of n_ctx tokens with n_rows active rows is possible: within the model's context, and in free memory. */
 int model_check_room(const model *m, uint32_t n_ctx, uint32_t n_rows, base_err *err);
 

@@ -1,0 +1,66 @@
+#include "kv/core/budget.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+static double unit_of(const char *suffix)
+{
+    static const struct {
+        const char *suffix;
+        double bytes;
+    } units[] = {{"k", 1024.0}, {"m", 1048576.0}, {"g", 1073741824.0}};
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (!strcasecmp(suffix, units[i].suffix)) return units[i].bytes;
+    return 0;
+}
+
+int kv_budget_parse(const char *text, kv_budget *ret, base_err *err)
+{
+    static const struct {
+        const char *word;
+        kv_budget_kind kind;
+    } words[] = {
+        {"auto", KV_BUDGET_AUTO}, {"full", KV_BUDGET_FULL}, {"off", KV_BUDGET_FULL}, {"0", KV_BUDGET_FULL}};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (strcmp(text, words[i].word)) continue;
+        *ret = (kv_budget){.kind = words[i].kind};
+        return BASE_OK;
+    }
+    char *end;
+    errno = 0;
+    double x = strtod(text, &end), unit = unit_of(end);
+    bool is_number = !errno && end != text && x > 0 && x <= 1e15;
+    if (is_number && !*end && x >= 1 && x <= 1e9)
+        *ret = (kv_budget){KV_BUDGET_ROWS, x};
+    else if (is_number && !strcmp(end, "%") && x <= 100)
+        *ret = (kv_budget){KV_BUDGET_SHARE, x / 100};
+    else if (is_number && unit > 0)
+        *ret = (kv_budget){KV_BUDGET_BYTES, x * unit};
+    else
+        return base_fail(err, BASE_E_USAGE,
+            "a budget is rows (4096), a share of the model's context (25%%), bytes (200M), auto or full, not "
+            "\"%s\"",
+            text);
+    return BASE_OK;
+}
+
+static double clamp(double x, double least, double most)
+{
+    return x < least ? least : x > most ? most : x;
+}
+
+uint32_t kv_budget_rows(const kv_budget *b, uint32_t n_ctx, uint32_t row_bytes, uint64_t free_bytes)
+{
+    double bytes = row_bytes ? row_bytes : 1;
+    switch (b->kind) {
+    case KV_BUDGET_FULL: return 0;
+    case KV_BUDGET_ROWS: return (uint32_t)b->amount;
+    case KV_BUDGET_SHARE: return (uint32_t)clamp(b->amount * n_ctx, 1, UINT32_MAX);
+    case KV_BUDGET_BYTES: return (uint32_t)clamp(b->amount / bytes, 1, UINT32_MAX);
+    case KV_BUDGET_AUTO: break;
+    }
+    return (uint32_t)clamp((double)free_bytes / 4 / bytes, KV_BUDGET_AUTO_LEAST, KV_BUDGET_AUTO_MOST);
+}

@@ -1,0 +1,41 @@
+/*
+ * How many rows a lane may keep active, as a person says it: "4096", "25%", "200M", "full" or "auto". Words become a wish once;
+ * the wish becomes a number of rows when the model is known, because shares and bytes depend on it.
+ */
+#ifndef KVIST_KV_BUDGET_H
+#define KVIST_KV_BUDGET_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+
+typedef enum kv_budget_kind {
+    KV_BUDGET_AUTO,
+    KV_BUDGET_FULL,
+    KV_BUDGET_ROWS,
+    KV_BUDGET_SHARE,
+    KV_BUDGET_BYTES
+} kv_budget_kind;
+
+typedef struct kv_budget {
+    kv_budget_kind kind;
+    double amount; /* rows, a share of the context from 0 to 1, or bytes */
+} kv_budget;
+
+enum {
+    KV_BUDGET_AUTO_LEAST = 4096,
+    KV_BUDGET_AUTO_MOST = 16384,
+};
+
+/* BASE_E_USAGE: the text is none of these; the sentence says what they are. */
+int kv_budget_parse(const char *text, kv_budget *ret, base_err *err);
+
+/*
+ * Rows per lane; 0: no limit. n_ctx: tokens of the model's context. row_bytes: what one token's rows take in all lanes.
+ * free_bytes: memory that this process may still take. "auto" is a quarter of that memory, never below KV_BUDGET_AUTO_LEAST
+ * nor above KV_BUDGET_AUTO_MOST rows: below 16,384 rows the full cache is at least as fast as any eviction measured so far
+ * (docs/results.md), so nothing should leave before memory asks for it.
+ */
+uint32_t kv_budget_rows(const kv_budget *b, uint32_t n_ctx, uint32_t row_bytes, uint64_t free_bytes);
+
+#endif

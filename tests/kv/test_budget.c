@@ -1,0 +1,67 @@
+/* A budget as a person says it: words to a wish, a wish to rows per lane. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "kv/core/budget.h"
+
+enum { CTX = 32768, ROW_BYTES = 28672 };
+#define GIB ((uint64_t)1 << 30)
+
+static uint32_t rows_of(const char *text, uint64_t free_bytes)
+{
+    kv_budget b;
+    assert_int_equal(kv_budget_parse(text, &b, NULL), BASE_OK);
+    return kv_budget_rows(&b, CTX, ROW_BYTES, free_bytes);
+}
+
+static void test_words(void **state)
+{
+    assert_int_equal(rows_of("4096", GIB), 4096);
+    assert_int_equal(rows_of("1", GIB), 1);
+    assert_int_equal(rows_of("25%", GIB), CTX / 4);
+    assert_int_equal(rows_of("100%", GIB), CTX);
+    assert_int_equal(rows_of("0.001%", GIB), 1);
+    assert_int_equal(rows_of("28k", GIB), 1);
+    assert_int_equal(rows_of("280K", GIB), 10);
+    assert_int_equal(rows_of("1G", GIB), GIB / ROW_BYTES);
+    assert_int_equal(rows_of("full", GIB), 0);
+    assert_int_equal(rows_of("off", GIB), 0);
+    assert_int_equal(rows_of("0", GIB), 0);
+}
+
+static void test_auto_is_a_quarter_of_free_memory_within_bounds(void **state)
+{
+    assert_int_equal(rows_of("auto", 64 * GIB), KV_BUDGET_AUTO_MOST);
+    assert_int_equal(rows_of("auto", UINT64_MAX), KV_BUDGET_AUTO_MOST);
+    assert_int_equal(rows_of("auto", (uint64_t)4 * 8000 * ROW_BYTES), 8000);
+    assert_int_equal(
+        rows_of("auto", GIB / 100), KV_BUDGET_AUTO_LEAST); /* what was the default loads as before */
+    assert_int_equal(rows_of("auto", 0), KV_BUDGET_AUTO_LEAST);
+}
+
+static void test_other_words_are_refused_with_the_forms(void **state)
+{
+    static const char *const wrong[] = {"", " ", "lots", "-1", "200%", "-5%", "nan", "nan%", "inf", "1e300",
+        "4096x", "12 rows", "0.5", "%", "k", "0x", "2000000000", "1e400G", "auto ", "0%"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        kv_budget b;
+        base_err err = {0};
+        if (kv_budget_parse(wrong[i], &b, &err) != BASE_E_USAGE) fail_msg("\"%s\" was taken", wrong[i]);
+        assert_non_null(strstr(err.msg, "auto"));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_words),
+        cmocka_unit_test(test_auto_is_a_quarter_of_free_memory_within_bounds),
+        cmocka_unit_test(test_other_words_are_refused_with_the_forms),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
