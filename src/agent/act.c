@@ -283,14 +283,15 @@ static int ask(running *r, base_err *err)
                            .approval = {.turn = a->turn, .decision = "denied", .reason = "nobody to ask"}});
         a->denied = true;
         say(r, TOOL_DENIED,
-            "Denied: %s needs an approval and nobody can be asked in this run. Say what should be done "
+            "Denied: %s needs an approval%s and nobody can be asked in this run. Say what should be done "
             "instead.\n",
-            r->name);
+            r->name, r->preview.is_obeyed ? " in every mode, since the next session obeys this file," : "");
         return 0;
     }
     base_buf headline = {0};
     base_buf_printf(&headline, "%s", r->preview.headline ? r->preview.headline : r->name);
     if (r->again) base_buf_printf(&headline, " (runs again after %s)", r->again);
+    if (r->preview.is_obeyed) base_buf_puts(&headline, " (the next session obeys this file)");
     agent_event request = {.type = AGENT_EVENT_approval_request,
         .approval_request = {.turn = a->turn,
             .name = r->name,
@@ -322,6 +323,7 @@ static int ask(running *r, base_err *err)
 static int permit(running *r, base_err *err)
 {
     verdict v = verdicts[r->a->settings.mode][r->tool->power];
+    if (v == ALLOWED && r->preview.is_obeyed) v = ASK;
     if (v == REFUSED)
         say(r, TOOL_REFUSED,
             "Refused: in mode plan nothing is written or run. Describe what should be done.\n");
@@ -619,6 +621,20 @@ int agent__act(agent *a, const agent_call *call, uint32_t from, uint32_t to, boo
     return rc;
 }
 
+/*
+ * Who is at the screen typed it: that is the yes, and the sandbox stays. Where nobody is, the text may be anybody's (a script hands
+ * an issue's title on), so the mode decides as for the model's commands. In mode plan nothing runs, whoever asks.
+ */
+static int permit_line(running *r, base_err *err)
+{
+    agent *a = r->a;
+    if (a->host.approve && a->settings.mode != AGENT_MODE_PLAN) return 0;
+    if (a->settings.mode != AGENT_MODE_PLAN) return permit(r, err);
+    a->denied = !a->host.approve;
+    say(r, TOOL_DENIED, "In mode plan nothing is run: choose another mode for \"!\".\n");
+    return 0;
+}
+
 int agent__shell_line(agent *a, const char *command, base_err *err)
 {
     if (!command[strspn(command, " \t\n")]) {
@@ -632,10 +648,11 @@ int agent__shell_line(agent *a, const char *command, base_err *err)
     int rc = begin_command(a, command, &r, err);
     if (!rc) rc = prepare(&r, err);
     if (!rc) emit_call(&r);
-    if (!rc && !is_settled(&r))
-        rc = execute(&r, err); /* the person typed it: nothing to ask; the sandbox stays */
+    if (!rc && !is_settled(&r)) rc = permit_line(&r, err);
+    bool runs = !rc && !is_settled(&r);
+    if (runs) rc = execute(&r, err);
     if (!rc) emit_result(&r);
-    if (!rc) {
+    if (!rc && runs) {
         base_buf_printf(&a->notes.shell, "The person ran: $ %s\n", command);
         base_buf_add(&a->notes.shell, r.result.text.data ? r.result.text.data : "", r.result.text.len);
         base_buf_putc(&a->notes.shell, '\n');

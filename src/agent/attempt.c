@@ -117,6 +117,11 @@ static bool undo_attempt(agent *a, const char *path)
 {
     char *summary = NULL;
     base_err err = {0};
+    if (tool_undo_is_obeyed(a->workspace)) {
+        agent__notice(
+            a, "the failed attempt stays in the tree: the next session obeys a file of it (/undo asks)");
+        return false;
+    }
     if (tool_undo_apply(a->workspace, &summary, &err)) {
         agent__notice(a, "the failed attempt stays in the tree: %s", err.msg);
         return false;

@@ -199,6 +199,18 @@ static int run_undo_evict(agent *a, const char *arguments, base_err *err)
     return rc;
 }
 
+/* Nobody can be asked: undoing writes files, so the mode decides. */
+static int permit_undo(agent *a, base_err *err)
+{
+    bool is_obeyed = tool_undo_is_obeyed(a->workspace);
+    if (!is_obeyed && (a->settings.mode == AGENT_MODE_EDITS || a->settings.mode == AGENT_MODE_ALL)) return 0;
+    agent__emit(a, &(agent_event){.type = AGENT_EVENT_approval,
+                       .approval = {.turn = a->turn, .decision = "denied", .reason = "nobody to ask"}});
+    a->denied = true;
+    return base_fail(err, BASE_E_STATE, "undoing needs an approval%s and nobody can be asked in this run",
+        is_obeyed ? " in every mode, since the next session obeys a file of it," : "");
+}
+
 static int run_undo(agent *a, const char *arguments, base_err *err)
 {
     base_buf diff = {0};
@@ -209,6 +221,7 @@ static int run_undo(agent *a, const char *arguments, base_err *err)
             .headline = "undo the last changes of files",
             .detail = diff.data,
             .power = "writes"}};
+    if (!rc && !a->host.approve) rc = permit_undo(a, err);
     if (!rc && a->host.approve) {
         agent__emit(a, &request);
         agent_decision d = a->host.approve(a->host.user, &request);

@@ -178,8 +178,8 @@ int agent_headless_run(
         bool failed = agent_submit(a, text, &told) != 0, denied = agent_was_denied(a);
         if (denied)
             fprintf(stderr, "kvist: something needed an approval and nobody could be asked: --mode edits "
-                            "lets it write files, "
-                            "--mode all also run commands\n");
+                            "lets it write files, --mode all also run commands; what the next session obeys "
+                            "(AGENTS.md, .kvist/, .agents/) is asked for in every mode\n");
         *ret_status = failed || denied || atomic_load(&was_interrupted);
         if (!json) {
             end_line(&s);

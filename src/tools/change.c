@@ -52,7 +52,7 @@ void tool__change_free(void *change)
     free(c);
 }
 
-void tool__change_preview(tool_change *change, const char *headline, tool_preview *ret)
+void tool__change_preview(const tool_root *root, tool_change *change, const char *headline, tool_preview *ret)
 {
     base_buf diff = {0};
     size_t added, removed;
@@ -62,6 +62,7 @@ void tool__change_preview(tool_change *change, const char *headline, tool_previe
     base_buf_printf(&head, "%s (+%zu -%zu)", headline, added, removed);
     *ret = (tool_preview){.headline = base_buf_take(&head),
         .detail = base_buf_take(&diff),
+        .is_obeyed = tool__path_is_obeyed(root, change->path),
         .plan = change,
         .free_plan = tool__change_free};
 }

@@ -63,6 +63,11 @@ int tool__file_read(const tool_root *root, const char *path, size_t max_bytes, t
 /* A NUL byte in the first 8,000 bytes, as git decides. */
 bool tool__is_binary(const char *text, size_t n);
 
+/* ---- obeyed.c ---- */
+
+/* Would the next session obey what stands there: AGENTS.md, .kvist/, .agents/, by any spelling or link? `path` is clean. */
+bool tool__path_is_obeyed(const tool_root *root, const char *path);
+
 /* ---- listing.c ---- */
 
 typedef struct tool_listed {
@@ -236,7 +241,8 @@ typedef struct tool_change {
 } tool_change;
 void tool__change_free(void *change);
 /* headline "verb path (+a -b)", detail the diff, the plan itself. Takes the change. */
-void tool__change_preview(tool_change *change, const char *headline, tool_preview *ret);
+void tool__change_preview(
+    const tool_root *root, tool_change *change, const char *headline, tool_preview *ret);
 /* The file named by argument "path", if it may be changed: exists, text, one link. false: *r says why. */
 bool tool__open_for_change(tool_workspace *w, const tool_call *call, const char *tool, char **ret_path,
     tool_file *f, tool_result *r);

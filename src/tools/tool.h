@@ -64,6 +64,7 @@ typedef struct tool_call {
 typedef struct tool_preview {
     char *headline; /* "rewrite gcd in python_programs/gcd.py", "$ pytest -q ..." */
     char *detail;   /* the diff or the exact command; NULL: nothing more */
+    bool is_obeyed; /* it would change what the next session obeys: asked for in every mode */
     void *plan;     /* the tool's own prepared state (new text, expected content hash) */
     void (*free_plan)(void *plan);
 } tool_preview;
@@ -156,6 +157,8 @@ void tool_workspace_turn(tool_workspace *w, uint32_t turn);
 /* Undo: what would be restored (a diff), then do it. BASE_E_NOT_FOUND: nothing to undo. Works after a kill: it is on disk before any write. */
 int tool_undo_preview(tool_workspace *w, base_buf *diff, base_err *err);
 int tool_undo_apply(tool_workspace *w, char **ret_summary, base_err *err);
+/* Would undoing change what the next session obeys (tool_preview.is_obeyed)? */
+bool tool_undo_is_obeyed(tool_workspace *w);
 /* What the sandbox really enforces here, one line each; false when it cannot confine (then mode all is refused). */
 bool tool_sandbox_describe(base_buf *out);
 

@@ -40,7 +40,7 @@ static int prepare(tool_workspace *w, const tool_call *call, const tool_limits *
     base_buf_puts(&say, "changed ");
     tool__path_show(&say, path);
     base_buf_printf(&say, ".%s%s\n", note.len ? " " : "", note.len ? note.data : "");
-    tool__change_preview(tool__change_new(path, &f, &new_text, &say), head.data, ret);
+    tool__change_preview(&w->root, tool__change_new(path, &f, &new_text, &say), head.data, ret);
     new_text = (base_buf){0};
 out:
     tool__file_free(&f);

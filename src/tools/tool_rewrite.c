@@ -91,7 +91,7 @@ static int prepare(tool_workspace *w, const tool_call *call, const tool_limits *
     tool__path_show(&say, path);
     base_buf_printf(
         &say, ", now lines %u-%u.%s%s\n", line, line_end, note.len ? " " : "", note.len ? note.data : "");
-    tool__change_preview(tool__change_new(path, &f, &new_text, &say), head.data, ret);
+    tool__change_preview(&w->root, tool__change_new(path, &f, &new_text, &say), head.data, ret);
     new_text = (base_buf){0};
 out:
     tool__file_free(&f);

@@ -88,7 +88,7 @@ static int prepare(tool_workspace *w, const tool_call *call, const tool_limits *
         code_file_free(f);
         base_buf_putc(&say, '\n');
         c->say = base_buf_take(&say);
-        tool__change_preview(c, head.data, ret);
+        tool__change_preview(&w->root, c, head.data, ret);
         base_buf_free(&head);
     }
     free(path);

@@ -459,6 +459,19 @@ int tool_undo_preview(tool_workspace *w, base_buf *diff, base_err *err)
     return code;
 }
 
+bool tool_undo_is_obeyed(tool_workspace *w)
+{
+    undo_step *steps;
+    size_t n;
+    uint32_t group;
+    bool found = false;
+    if (newest(w, &steps, &n, &group, NULL)) return false;
+    for (size_t k = 0; k < n && !found; k++)
+        found = !steps[k].is_done && tool__path_is_obeyed(&w->root, steps[k].first->path);
+    free_steps(steps, n);
+    return found;
+}
+
 static void remove_made_folders(tool_workspace *w, const undo_step *s)
 {
     const char *path = s->first->path;

@@ -262,6 +262,41 @@ static void test_paths__missing_ones_name_near_ones(void **state)
     tree_remove(&t);
 }
 
+/* What a next session obeys, by every name that some file system takes for the same, and by a link. */
+static void test_paths__what_is_obeyed_is_known_by_all_its_names(void **state)
+{
+    static const char *const obeyed[] = {"AGENTS.md", "src/AGENTS.md", "agents.md", "AGENTS.MD", "Agents.Md",
+        "AGENTS.md.", "AGENTS.md ", "AGENTS.md. .", "AGENT\xc5\xbf.md", "AGENTS\xe2\x80\x8b.md",
+        "AGENTS.md::$DATA", ".kvist/commands/x.md", ".KVIST/config", ".\xe2\x84\xaavist/config", "a/.kvist/x",
+        "KVIST~1/config", ".kvist", ".agents/skills/a/SKILL.md", "a/.Agents/x", "AGENTS~1/x", ".agents./x",
+        "guide.md", "house/rules/new.md", "a/inner.md"};
+    static const char *const others[] = {"src/agents.c", "AGENTS.md.txt", "docs/AGENTS", "AGENTS.md/x",
+        "kvist/a.c", "agents/a.c", "house/other.md", "house/rules2/x", "KVISTLER~1/x", "a/guide.md",
+        "README.md"};
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "guide.md", "x");
+    tree_put(&t, "a/inner.md", "x");
+    tree_put(&t, "house/rules/old.md", "x");
+    assert_int_equal(symlink("guide.md", tree_path(&t, "AGENTS.md")), 0);
+    assert_int_equal(symlink("../a/inner.md", tree_path(&t, "a/AGENTS.md")), 0);
+    assert_int_equal(symlink("house/rules", tree_path(&t, ".kvist")), 0);
+    tree_open(&t);
+    for (size_t i = 0; i < sizeof obeyed / sizeof *obeyed; i++)
+        if (!tool__path_is_obeyed(&t.w->root, obeyed[i])) fail_msg("%s is obeyed", obeyed[i]);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (tool__path_is_obeyed(&t.w->root, others[i])) fail_msg("%s is not obeyed", others[i]);
+    /* A link to what is not there yet: writing it makes what is obeyed. */
+    assert_false(tool__path_is_obeyed(&t.w->root, "later.md"));
+    assert_int_equal(symlink("../later.md", tree_path(&t, "house/AGENTS.md")), 0);
+    assert_false(tool__path_is_obeyed(
+        &t.w->root, "later.md")); /* of a folder beside it: no session reads it from here */
+    assert_int_equal(unlink(tree_path(&t, "AGENTS.md")), 0);
+    assert_int_equal(symlink("later.md", tree_path(&t, "AGENTS.md")), 0);
+    assert_true(tool__path_is_obeyed(&t.w->root, "later.md"));
+    tree_remove(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -274,6 +309,7 @@ int main(void)
         cmocka_unit_test(test_paths__a_sparse_gigabyte_is_refused_unread),
         cmocka_unit_test(test_paths__names_with_newlines_and_bad_utf8_work),
         cmocka_unit_test(test_paths__missing_ones_name_near_ones),
+        cmocka_unit_test(test_paths__what_is_obeyed_is_known_by_all_its_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
