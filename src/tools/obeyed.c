@@ -79,28 +79,30 @@ static bool has_obeyed_part(const char *path)
     return found;
 }
 
-/* Is `full` the target of this link, or below it? A link whose target is missing names what would be made. */
-static bool link_reaches(int folder, const char *folder_path, const char *name, const char *full)
+static bool is_at_or_below(const char *path, const char *place)
 {
-    char target[4096];
-    ssize_t n = readlinkat(folder, name, target, sizeof target - 1);
+    size_t n = strlen(place);
+    return !strncmp(path, place, n) && (!path[n] || path[n] == '/' || !n);
+}
+
+/* Is `path` (full: from "/") what this link of folder `below` names, or below it? By the text too: its target may be missing yet. */
+static bool link_reaches(
+    const tool_root *root, const char *below, const char *name, const char *path, const char *full)
+{
+    char target[4096], *clean = NULL;
+    base_buf given = {0};
+    int folder = tool__path_open(root, below, O_RDONLY | O_DIRECTORY, 0);
+    ssize_t n = folder < 0 ? -1 : readlinkat(folder, name, target, sizeof target - 1);
+    if (folder >= 0) close(folder);
     if (n < 0) return false;
     target[n] = '\0';
-    base_buf given = {0};
-    base_buf_printf(&given, "%s%s%s", *target == '/' ? "" : folder_path, *target == '/' ? "" : "/", target);
+    if (*target != '/') base_buf_printf(&given, "%s/%s/", root->path, below);
+    base_buf_puts(&given, target);
     char *real = realpath(given.data, NULL);
-    if (!real) { /* the folder that it lies in, and its name */
-        char *slash = strrchr(given.data, '/'), *parent;
-        *slash = '\0';
-        parent = realpath(*given.data ? given.data : "/", NULL);
-        base_buf joined = {0};
-        if (parent) base_buf_printf(&joined, "%s/%s", strcmp(parent, "/") ? parent : "", slash + 1);
-        if (parent) real = base_buf_take(&joined);
-        free(parent);
-    }
-    size_t length = real ? strlen(real) : 0;
-    bool reaches = real && !strncmp(full, real, length) && (!full[length] || full[length] == '/');
+    bool reaches = real && is_at_or_below(full, real);
+    if (!reaches && !tool__path_clean(root, given.data, &clean, NULL)) reaches = is_at_or_below(path, clean);
     free(real);
+    free(clean);
     base_buf_free(&given);
     return reaches;
 }
@@ -112,21 +114,12 @@ static bool is_link_target(const tool_root *root, const char *path)
     base_buf full = {0};
     bool reaches = false;
     if (!real) return false;
-    const char *top = strcmp(real, "/") ? real : "";
-    base_buf_printf(&full, "%s/%s", top, path);
-    for (size_t at = 0; !reaches;) { /* path[0..at) names the folder */
-        base_buf folder_path = {0};
-        char *below = base_xstrndup(path, at);
-        base_buf_printf(&folder_path, "%s/%s", top, below);
-        int folder = tool__path_open(root, below, O_RDONLY | O_DIRECTORY, 0);
-        for (size_t i = 0; folder >= 0 && !reaches && i < sizeof obeyed_names / sizeof *obeyed_names; i++)
-            reaches = link_reaches(folder, folder_path.data, obeyed_names[i], full.data);
-        if (folder >= 0) close(folder);
+    base_buf_printf(&full, "%s/%s", strcmp(real, "/") ? real : "", path);
+    for (const char *end = path; end && !reaches; end = strchr(end + 1, '/')) {
+        char *below = base_xstrndup(path, (size_t)(end - path));
+        for (size_t i = 0; !reaches && i < sizeof obeyed_names / sizeof *obeyed_names; i++)
+            reaches = link_reaches(root, below, obeyed_names[i], path, full.data);
         free(below);
-        base_buf_free(&folder_path);
-        const char *slash = strchr(path + at + (at > 0), '/');
-        if (!slash) break;
-        at = (size_t)(slash - path);
     }
     base_buf_free(&full);
     free(real);
