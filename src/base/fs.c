@@ -225,7 +225,8 @@ int base_fs_check_homes(base_err *err)
         char *path = base_fs_home((base_home)i, NULL);
         if (!strncmp(path, NO_HOME "/", sizeof NO_HOME))
             code = base_fail(err, BASE_E_STATE,
-                "there is no home folder: HOME names none, and the password database has none of user %u. Set "
+                "there is no home folder: HOME names none, and the password database has none of user %u. "
+                "Set "
                 "HOME or KVIST_HOME to a folder of yours",
                 (unsigned)geteuid());
         else
