@@ -32,20 +32,23 @@ static void put_member(base_buf *out, const char *key, const char *value)
 
 static void print_policy(const kv_policy_info *p, bool json)
 {
-    base_buf out = {0};
+    base_buf out = {0}, defaults = {0};
+    kv_policy_defaults(p->name, &defaults);
     if (!json) {
         printf("%s\n  %s\n  defaults: %s\n  source: %s\n", p->name, p->summary,
-            *p->parameters ? p->parameters : "-", p->source ? p->source : "-");
+            defaults.len ? defaults.data : "-", p->source ? p->source : "-");
+        base_buf_free(&defaults);
         return;
     }
     base_buf_putc(&out, '{');
     put_member(&out, "policy", p->name);
     put_member(&out, "summary", p->summary);
-    put_member(&out, "defaults", p->parameters);
+    put_member(&out, "defaults", defaults.data);
     put_member(&out, "source", p->source);
     base_buf_putc(&out, '}');
     puts(out.data);
     base_buf_free(&out);
+    base_buf_free(&defaults);
 }
 
 static void print_parameter(const kv_parameter_info *p, bool json)

@@ -225,8 +225,10 @@ typedef struct kv_score {
 } kv_score;
 
 typedef struct kv_policy_info {
-    const char *name, *summary, *parameters; /* "w=32 kernel=7": defaults */
-    const char *source;                      /* where those come from */
+    const char *name, *summary;
+    const char
+        *parameters; /* "w kernel": those that matter to it; kv_policy_defaults says what they begin with */
+    const char *source; /* where that comes from */
 } kv_policy_info;
 
 typedef struct kv_parameter_info {

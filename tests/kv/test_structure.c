@@ -21,7 +21,8 @@ static kv_parameters parameters_of(const char *const *set)
 {
     kv_parameters p;
     base_err err = {0};
-    if (kv_parameters_parse(kv_policy_find("codecomp", NULL), set, &p, &err)) fail_msg("%s", err.msg);
+    if (kv_parameters_parse(&kv_policy_find("codecomp", NULL)->defaults, set, &p, &err))
+        fail_msg("%s", err.msg);
     return p;
 }
 

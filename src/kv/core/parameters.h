@@ -5,6 +5,9 @@
 #ifndef KVIST_KV_PARAMETERS_H
 #define KVIST_KV_PARAMETERS_H
 
+#include "base/buf.h"
+#include "base/err.h"
+
 /* The values of parameters that have words, in the order of their words. */
 enum { KV_DECODE_ALL, KV_DECODE_SENTENCE, KV_DECODE_PAGE };
 enum { KV_VISITED_CALLS, KV_VISITED_AGAIN, KV_VISITED_ALL };
@@ -121,5 +124,12 @@ enum {
 typedef struct kv_parameters {
     KV_PARAMETERS(KV_PARAMETER_FIELD)
 } kv_parameters;
+
+/* Applies "NAME=VALUE" pairs (NULL-terminated, may be NULL) over a policy's defaults. */
+int kv_parameters_parse(
+    const kv_parameters *defaults, const char *const *set, kv_parameters *ret, base_err *err);
+/* "NAME=VALUE NAME=VALUE" of the parameters named, as --kv-set takes them. names: between blanks. */
+void kv_parameters_print(const kv_parameters *values, const char *names, base_buf *out);
+void kv_parameters_describe(base_buf *out); /* a line each: name, bounds, what it does */
 
 #endif

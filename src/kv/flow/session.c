@@ -53,7 +53,7 @@ int kv__session_allocate(kv_session **ret, const kv_compute *compute, const kv_o
     kv_signal_init(&s->recent, compute->shape.n_layer, compute->n_head, compute->shape.head_dim);
     kv_signal_init(&s->asked, compute->shape.n_layer, compute->n_head, compute->shape.head_dim);
     kv_signal_init(&s->waiting.kept, compute->shape.n_layer, compute->n_head, compute->shape.head_dim);
-    int r = kv_parameters_parse(policy, options->set, &s->parameters, err);
+    int r = kv_parameters_parse(&policy->defaults, options->set, &s->parameters, err);
     if (r) goto fail;
     s->repair = options->repair >= 0 ? options->repair : policy->repair;
     const size_t n = (size_t)s->n_ctx + 1;
@@ -164,7 +164,7 @@ int kv_session_set_policy(kv_session *s, const kv_options *options, base_err *er
     kv_parameters parameters;
     const kv_policy *policy = kv_policy_find(options->policy, err);
     if (!policy) return BASE_E_USAGE;
-    int r = kv_parameters_parse(policy, options->set, &parameters, err);
+    int r = kv_parameters_parse(&policy->defaults, options->set, &parameters, err);
     if (!r && s->pending != KV_NO_ROW) r = kv__settle(s, NULL, err); /* by the rules it was cut by */
     if (r) return r;
     s->policy = policy;

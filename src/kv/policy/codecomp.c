@@ -249,11 +249,11 @@ static int choose_lane(work *w, kv_pass *pass, uint32_t lane)
     return 0;
 }
 
-int kv_policy_codecomp_score(kv_pass *pass, base_err *err)
+static int score(kv_pass *pass, base_err *err)
 {
     const uint32_t n_lanes = pass->compute->shape.n_head_kv;
     int r = pass->request->n ? kv_pass_mass(pass, pass->request->queries, pass->request->n, pass->score, err)
-                             : kv_policy_streaming_score(pass, err); /* nobody asked anything yet */
+                             : kv_pass_newest(pass, err); /* nobody asked anything yet */
     if (r) return r;
     work w;
     r = work_init(&w, pass);
@@ -268,3 +268,14 @@ int kv_policy_codecomp_score(kv_pass *pass, base_err *err)
     work_free(&w);
     return r ? base_fail(err, BASE_E_NOMEM, "no memory to choose among %u rows", pass->lists->n_tokens) : 0;
 }
+
+const kv_policy kv_policy_codecomp = {
+    .info = {"codecomp",
+        "excerpts computed each by itself; budgets and spans by program structure, the rest by mass, a set a "
+        "layer (CodeComp, 2026)",
+        "low sinks window hard w kernel span least_span alloc fill local",
+        "CodeComp, sections 4.2 to 4.5; what the paper does not give: docs/kv.md"},
+    .score = score,
+    .defaults = {KV_COMMON_DEFAULTS, KV_READING_DEFAULTS, KV_STRUCTURE_DEFAULTS, KV_PRUNE_DEFAULTS,
+        .low = .875, .window = 32, .kernel = 5, .sinks = 4, .hard = 1, .local = 1},
+};

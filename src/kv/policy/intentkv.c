@@ -65,10 +65,10 @@ static int add_rule(const kv_pass *pass, const float *query, float *rule, base_e
     return r;
 }
 
-int kv_policy_intentkv_score(kv_pass *pass, base_err *err)
+static int score(kv_pass *pass, base_err *err)
 {
     const float *query = pass->parameters->mode > 0 ? pass->memory : pass->message;
-    if (!query) return kv_policy_streaming_score(pass, err); /* nobody asked anything yet */
+    if (!query) return kv_pass_newest(pass, err); /* nobody asked anything yet */
     float *rule = calloc((size_t)pass->lists->n_tokens + 1, sizeof *rule);
     int r = rule ? add_rule(pass, query, rule, err)
                  : base_fail(err, BASE_E_NOMEM, "no memory to score %u rows", pass->lists->n_tokens);
@@ -83,3 +83,14 @@ int kv_policy_intentkv_score(kv_pass *pass, base_err *err)
     free(rule);
     return r;
 }
+
+const kv_policy kv_policy_intentkv = {
+    .info = {"intentkv",
+        "the rule of IntentKV (2026): mass under the session's memory of requests, one set, once a message",
+        "low mode sinks window hard",
+        "low=1, forced rows hard=2, decay exp(-.5), unit norm: IntentKV, sections 3.1, 3.2 and appendix A"},
+    .score = score,
+    .whole = true,
+    .defaults = {KV_COMMON_DEFAULTS, KV_READING_DEFAULTS, KV_STRUCTURE_DEFAULTS, KV_PRUNE_DEFAULTS, .low = 1,
+        .window = 1, .kernel = 7, .hard = 2, .mode = 1},
+};

@@ -5,7 +5,7 @@
 #include "kv/core/keys.h"
 #include "kv/policy/policy.h"
 
-int kv_policy_knorm_score(kv_pass *pass, base_err *err)
+static int score(kv_pass *pass, base_err *err)
 {
     const uint32_t d = pass->compute->shape.head_dim;
     for (uint32_t lane = 0; lane < pass->lists->n_lanes; lane++) {
@@ -24,3 +24,10 @@ int kv_policy_knorm_score(kv_pass *pass, base_err *err)
     (void)err;
     return 0;
 }
+
+const kv_policy kv_policy_knorm = {
+    .info = {"knorm", "rows with short keys (Devoto et al., 2024)", "low sinks window hard",
+        "no parameters: Devoto et al. 2024; sinks and window: ours"},
+    .score = score,
+    .defaults = {KV_USUAL_DEFAULTS, .sinks = 4},
+};

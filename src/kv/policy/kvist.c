@@ -15,10 +15,10 @@ static void subtract_ranks(
     for (uint32_t rank = 0; rank < n; rank++) score[order[rank]] -= weight * (float)rank;
 }
 
-int kv_policy_kvist_score(kv_pass *pass, base_err *err)
+static int score(kv_pass *pass, base_err *err)
 {
     const uint32_t n_lanes = pass->lists->n_lanes;
-    int r = kv_policy_snapkv_score(pass, err);
+    int r = kv_pass_asked(pass, err);
     if (r || !pass->memory || pass->parameters->memory <= 0) return r;
     size_t n_all = 0;
     uint32_t n_most = 0;
@@ -60,3 +60,16 @@ out:
     free(order);
     return r;
 }
+
+const kv_policy kv_policy_kvist = {
+    .info = {"kvist",
+        "hard, then program structure, then request and session memory by rank; repairs at every pause",
+        "low sinks window hard soft w kernel memory queries hysteresis order grow pick lanes heads signal "
+        "again visit visited rest",
+        "design: docs/kv.md; w, kernel as snapkv; memory: IntentKV; soft, low: ours; heads, lines, replay "
+        "and visit: measured, docs/benchmarks.md"},
+    .score = score,
+    .defaults = {KV_USUAL_DEFAULTS, .sinks = 4, .hard = 1, .soft = .5, .memory = 1, .signal = 1, .again = 256,
+        .visit = .2, .visited = KV_VISITED_AGAIN, .rest = 1},
+    .repair = -1,
+};

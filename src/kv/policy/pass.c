@@ -1,6 +1,8 @@
 /* What scoring functions share. */
 #include "kv/policy/policy.h"
 
+#include <stdlib.h>
+
 uint32_t kv_pass_target(const kv_parameters *p, uint32_t budget, uint32_t n_hard)
 {
     const uint32_t target = (uint32_t)(budget * p->low);
@@ -21,4 +23,74 @@ int kv_pass_mass(kv_pass *pass, const float *queries, uint32_t n_queries, float 
         .cancel = pass->cancel,
     };
     return pass->compute->score(pass->compute->user, &score, err);
+}
+
+int kv_pass_newest(kv_pass *pass, base_err *err)
+{
+    for (uint32_t lane = 0; lane < pass->lists->n_lanes; lane++) {
+        const model_lane_list *list = &pass->lists->view[lane];
+        uint32_t ordinal = 0;
+        for (uint32_t r = 0; r < list->n_runs; r++)
+            for (uint32_t i = 0; i < list->runs[r].n; i++)
+                pass->score[lane][ordinal++] = (float)(list->runs[r].index + i);
+    }
+    return 0;
+}
+
+int kv_pass_heaviest(kv_pass *pass, base_err *err)
+{
+    for (uint32_t lane = 0; lane < pass->lists->n_lanes; lane++) {
+        const model_lane_list *list = &pass->lists->view[lane];
+        const uint32_t target = kv_pass_target(pass->parameters, pass->budget, 0);
+        const uint32_t recent = (uint32_t)(target * pass->parameters->recent);
+        const float *heavy = pass->heavy ? pass->heavy + lane * pass->heavy_stride : NULL;
+        float most = 0;
+        for (uint32_t r = 0; heavy && r < list->n_runs; r++)
+            for (uint32_t i = 0; i < list->runs[r].n; i++)
+                if (heavy[list->runs[r].index + i] > most) most = heavy[list->runs[r].index + i];
+        for (uint32_t r = 0, o = 0; r < list->n_runs; r++)
+            for (uint32_t i = 0; i < list->runs[r].n; i++, o++) {
+                const uint32_t t = list->runs[r].index + i;
+                const bool is_recent = list->n_rows - o <= recent;
+                /* Two orders, one behind the other: the newest by age, before all others by what they were given. */
+                pass->score[lane][o] = is_recent ? most + 1 + (float)o : heavy ? heavy[t] : 0;
+                float *sum = &pass->attention[t];
+                if (heavy) *sum = (*sum == *sum ? *sum : 0) + heavy[t];
+            }
+    }
+    (void)err;
+    return 0;
+}
+
+/* out[i] = max of in[i - half .. i + half], clipped at the ends. */
+static void pool_max(const float *in, float *out, uint32_t n, uint32_t half)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t from = i > half ? i - half : 0, to = n - i > half + 1 ? i + half + 1 : n;
+        float best = in[from];
+        for (uint32_t k = from + 1; k < to; k++) best = in[k] > best ? in[k] : best;
+        out[i] = best;
+    }
+}
+
+int kv_pass_asked(kv_pass *pass, base_err *err)
+{
+    if (!pass->request->n) return kv_pass_newest(pass, err); /* nobody asked anything yet */
+    const uint32_t n_lanes = pass->lists->n_lanes, half = (uint32_t)pass->parameters->kernel / 2;
+    int r = kv_pass_mass(pass, pass->request->queries, pass->request->n, pass->score, err);
+    for (uint32_t lane = 0; lane < n_lanes && !r; lane++) {
+        const model_lane_list *list = &pass->lists->view[lane];
+        float *mass = malloc((list->n_rows + 1) * sizeof *mass);
+        if (!mass) return base_fail(err, BASE_E_NOMEM, "no memory to score %u rows", list->n_rows);
+        uint32_t ordinal = 0;
+        for (uint32_t run = 0; run < list->n_runs; run++)
+            for (uint32_t i = 0; i < list->runs[run].n; i++, ordinal++) {
+                float *sum = &pass->attention[list->runs[run].index + i];
+                mass[ordinal] = pass->score[lane][ordinal];
+                *sum = (*sum == *sum ? *sum : 0) + mass[ordinal];
+            }
+        pool_max(mass, pass->score[lane], list->n_rows, half);
+        free(mass);
+    }
+    return r;
 }

@@ -1,6 +1,7 @@
 /*
- * Policies: a row of a table and, where it needs one, a function that scores the live rows. What they share (protection,
- * budgets, top-k, plans) is select.c's, so a policy is never more than a scoring rule and its numbers.
+ * Policies. A policy is a file of this folder that ends in its row, `const kv_policy kv_policy_NAME`, and a name in src/kv/meson.build:
+ * a rule that scores the live rows, where it needs one, and the parameters that it begins with. What policies share (protection,
+ * budgets, taking the best, plans) is evict/select.c's.
  */
 #ifndef KVIST_KV_POLICY_H
 #define KVIST_KV_POLICY_H
@@ -53,23 +54,26 @@ typedef struct kv_policy {
 } kv_policy;
 
 const kv_policy *kv_policy_find(const char *name, base_err *err); /* NULL name: the default */
-/* Applies "NAME=VALUE" pairs (NULL-terminated, may be NULL) over the policy's defaults. */
-int kv_parameters_parse(const kv_policy *policy, const char *const *set, kv_parameters *ret, base_err *err);
-
 /* Rows of a lane after a pass: the policy's share of the budget, more when hard rows are many. n_hard: of the lane's rows. */
 uint32_t kv_pass_target(const kv_parameters *p, uint32_t budget, uint32_t n_hard);
 /* Mass of a signal on every live row into mass[lane][ordinal], for policies. */
 int kv_pass_mass(kv_pass *pass, const float *queries, uint32_t n_queries, float *const *mass, base_err *err);
 
-int kv_policy_streaming_score(kv_pass *pass, base_err *err);
-int kv_policy_random_score(kv_pass *pass, base_err *err);
-int kv_policy_snapkv_score(kv_pass *pass, base_err *err);
-int kv_policy_seed_score(kv_pass *pass, base_err *err);
-int kv_policy_kvist_score(kv_pass *pass, base_err *err);
-int kv_policy_heavy_score(kv_pass *pass, base_err *err);
-int kv_policy_last_score(kv_pass *pass, base_err *err);
-int kv_policy_knorm_score(kv_pass *pass, base_err *err);
-int kv_policy_intentkv_score(kv_pass *pass, base_err *err);
-int kv_policy_codecomp_score(kv_pass *pass, base_err *err);
+/*
+ * Scoring rules that more than one policy uses: the newest rows stay; the mean mass of the request's last w queries over a lane's rows,
+ * mean over its query heads, max-pooled over `kernel` neighbours (SnapKV; the newest rows while nobody asked anything); the mass
+ * given so far, with a share for the newest rows (H2O).
+ */
+int kv_pass_newest(kv_pass *pass, base_err *err);
+int kv_pass_asked(kv_pass *pass, base_err *err);
+int kv_pass_heaviest(kv_pass *pass, base_err *err);
+
+/* What a row's defaults begin with. USUAL: all that most policies share; SKIP: what policies that prune a prefill share. */
+/* clang-format off */
+#define KV_COMMON_DEFAULTS .w = 32, .seed = 1, .queries = 8, .hysteresis = .05, .heads = 1
+#define KV_USUAL_DEFAULTS KV_COMMON_DEFAULTS, KV_READING_DEFAULTS, KV_STRUCTURE_DEFAULTS, KV_PRUNE_DEFAULTS, .low = .875, .window = 32, .kernel = 7
+#define KV_SKIP_DEFAULTS KV_COMMON_DEFAULTS, KV_READING_DEFAULTS, KV_STRUCTURE_DEFAULTS, .low = .875, .window = 8, .kernel = 7, .sinks = 4, .hard = 1, \
+    .floor = .25, .decay = .9, .block = 1, .frame = 1, .bulk = 512, .computed = 128
+/* clang-format on */
 
 #endif

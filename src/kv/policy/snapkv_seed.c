@@ -10,12 +10,12 @@
 
 enum { MOST_KEYS = 64 };
 
-int kv_policy_seed_score(kv_pass *pass, base_err *err)
+static int score(kv_pass *pass, base_err *err)
 {
     const uint32_t n_lanes = pass->lists->n_lanes, n_tokens = pass->lists->n_tokens;
     uint32_t n = pass->answer_to - pass->answer_from;
     if (n > MOST_KEYS) n = MOST_KEYS;
-    if (!n) return kv_policy_streaming_score(pass, err); /* nothing was answered yet */
+    if (!n) return kv_pass_newest(pass, err); /* nothing was answered yet */
     uint32_t tokens[MOST_KEYS];
     for (uint32_t i = 0; i < n; i++) tokens[i] = pass->answer_to - n + i;
     float *queries = kv__keys_as_queries(pass->compute, pass->rows, tokens, n),
@@ -38,3 +38,12 @@ int kv_policy_seed_score(kv_pass *pass, base_err *err)
     free(sum);
     return r;
 }
+
+const kv_policy kv_policy_snapkv_seed = {
+    .info = {"snapkv-seed",
+        "RepairKV's own selector: keys against the last answer's keys, one set for all lanes",
+        "low sinks window hard", "window=128, keys only: RepairKV's code"},
+    .score = score,
+    .defaults = {KV_COMMON_DEFAULTS, KV_READING_DEFAULTS, KV_PRUNE_DEFAULTS, .low = .875, .window = 128,
+        .kernel = 7},
+};

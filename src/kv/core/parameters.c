@@ -1,0 +1,134 @@
+/* The table of parameters: read from --kv-set, printed. */
+#include "kv/core/parameters.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kv/session.h"
+
+static const struct parameter {
+    const char *name;
+    size_t offset;
+    double least, most;
+    const char *words; /* names of the values 0, 1, ...; NULL: a number */
+    const char *about;
+} parameters[] = {
+#define PARAMETER_ROW(field, name, least, most, words, about)                                                \
+    {name, offsetof(kv_parameters, field), least, most, words, about},
+    /* clang-format off */
+    KV_PARAMETERS(PARAMETER_ROW)
+    /* clang-format on */
+};
+enum { N_PARAMETERS = sizeof parameters / sizeof *parameters };
+
+const kv_parameter_info *kv_parameter_list(uint32_t *ret_n)
+{
+    static kv_parameter_info infos[N_PARAMETERS];
+    for (size_t i = 0; i < N_PARAMETERS; i++)
+        infos[i] = (kv_parameter_info){.name = parameters[i].name,
+            .words = parameters[i].words,
+            .least = parameters[i].least,
+            .most = parameters[i].most};
+    *ret_n = N_PARAMETERS;
+    return infos;
+}
+
+void kv_parameters_describe(base_buf *out)
+{
+    for (size_t i = 0; i < N_PARAMETERS; i++) {
+        const struct parameter *p = &parameters[i];
+        base_buf range = {0};
+        if (p->words)
+            base_buf_puts(&range, p->words);
+        else
+            base_buf_printf(&range, "%.10g to %.10g", p->least, p->most);
+        base_buf_printf(out, "  %-14s %-18s %s\n", p->name, range.data, p->about);
+        base_buf_free(&range);
+    }
+}
+
+/* A word, or a number without the 0 before its point. */
+static void print_value(const struct parameter *p, double value, base_buf *out)
+{
+    char number[32];
+    const char *words = p->words;
+    for (int i = 0; words && i < (int)value; i++) words += strcspn(words, " ") + 1;
+    snprintf(number, sizeof number, "%.10g", value);
+    if (words)
+        base_buf_add(out, words, strcspn(words, " "));
+    else
+        base_buf_puts(out, number + (number[0] == '0' && number[1] == '.'));
+}
+
+void kv_parameters_print(const kv_parameters *values, const char *names, base_buf *out)
+{
+    for (const char *at = names; *at; at += strspn(at, " ")) {
+        const size_t n = strcspn(at, " ");
+        for (size_t i = 0; i < N_PARAMETERS; i++) {
+            double value;
+            if (strlen(parameters[i].name) != n || memcmp(parameters[i].name, at, n)) continue;
+            memcpy(&value, (const char *)values + parameters[i].offset, sizeof value);
+            base_buf_printf(out, "%s%s=", at == names ? "" : " ", parameters[i].name);
+            print_value(&parameters[i], value, out);
+        }
+        at += n;
+    }
+}
+
+/* The place of a word in "a b c"; -1: it is not there. */
+static int word_place(const char *words, const char *word)
+{
+    const size_t n = strlen(word);
+    for (int place = 0; *words; place++) {
+        const size_t len = strcspn(words, " ");
+        if (len == n && !memcmp(words, word, n)) return place;
+        words += len + (words[len] == ' ');
+    }
+    return -1;
+}
+
+static int parse_one(const char *pair, kv_parameters *ret, base_err *err)
+{
+    const char *equals = strchr(pair, '=');
+    const size_t n = equals ? (size_t)(equals - pair) : strlen(pair);
+    base_buf known = {0};
+    for (size_t i = 0; i < N_PARAMETERS; i++) {
+        const struct parameter *p = &parameters[i];
+        if (strlen(p->name) != n || memcmp(p->name, pair, n)) {
+            base_buf_printf(&known, "%s%s", i ? ", " : "", p->name);
+            continue;
+        }
+        base_buf_free(&known);
+        const int place = p->words && equals ? word_place(p->words, equals + 1) : -1;
+        if (p->words && place < 0)
+            return base_fail(err, BASE_E_USAGE, "--kv-set %s: %s is one of: %s", pair, p->name, p->words);
+        if (p->words) {
+            const double word = place;
+            memcpy((char *)ret + p->offset, &word, sizeof word);
+            return 0;
+        }
+        char *end = NULL;
+        const double value = equals ? strtod(equals + 1, &end) : 0;
+        if (!equals || end == equals + 1 || *end || !(value >= p->least && value <= p->most))
+            return base_fail(err, BASE_E_USAGE, "--kv-set %s: %s is a number from %.10g to %.10g", pair,
+                p->name, p->least, p->most);
+        memcpy((char *)ret + p->offset, &value, sizeof value);
+        return 0;
+    }
+    base_fail(err, BASE_E_USAGE, "--kv-set %s: no such parameter; there are %s", pair, known.data);
+    base_buf_free(&known);
+    return BASE_E_USAGE;
+}
+
+int kv_parameters_parse(
+    const kv_parameters *defaults, const char *const *set, kv_parameters *ret, base_err *err)
+{
+    *ret = *defaults;
+    for (; set && *set; set++) {
+        int r = parse_one(*set, ret, err);
+        if (r) return r;
+    }
+    return 0;
+}
