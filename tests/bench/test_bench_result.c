@@ -12,7 +12,9 @@
 #include <cmocka.h>
 
 #include "base/fs.h"
-#include "bench/common/result.h"
+#include "bench/common/result_file.h"
+#include "bench/common/statistics.h"
+#include "bench/recall/recall_result.h"
 
 static void check_near(double got, double want)
 {

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "bench/bench.h"
-#include "bench/common/result.h"
+#include "bench/common/statistics.h"
 #include "cmd/drawn_rows.h"
 #include "kv/core/compute.h"
 #include "kv/repair/heads.h"

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "bench/bench.h"
-#include "bench/common/result.h"
+#include "bench/common/statistics.h"
 #include "cmd/drawn_rows.h"
 
 static const char usage[] =

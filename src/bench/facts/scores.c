@@ -8,7 +8,8 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "bench/common/result.h"
+#include "bench/common/result_file.h"
+#include "bench/common/statistics.h"
 
 /* --- lines ------------------------------------------------------------------------------------------------------------------ */
 

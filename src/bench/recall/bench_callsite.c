@@ -18,7 +18,8 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "bench/bench.h"
-#include "bench/recall/haystack.h"
+#include "bench/common/corpus.h"
+#include "bench/recall/recall.h"
 #include "code/code.h"
 
 static const char usage[] =

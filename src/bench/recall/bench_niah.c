@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "bench/bench.h"
+#include "bench/common/corpus.h"
 #include "bench/recall/haystack.h"
 
 static const char usage[] =

@@ -23,11 +23,6 @@ typedef struct bench_haystack {
     uint32_t n_needles;
 } bench_haystack;
 
-/* All source and prose files below folder (no hidden ones), in the order of their paths: each by itself, or their text. */
-typedef int bench_file_fn(void *user, const char *path, base_err *err);
-int bench_walk(const char *folder, bench_file_fn *each, void *user, base_err *err);
-int bench_corpus_load(const char *folder, base_buf *out, base_err *err);
-
 void bench_haystack_make(bench_haystack *ret, const model_tokenizer *t, const model_template *template,
     const base_buf *corpus, uint64_t seed, uint32_t n_tokens, uint32_t n_needles);
 void bench_haystack_free(bench_haystack *h);

@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fs.h"
+#include "bench/common/result_file.h"
 #include "code/code.h"
 #include "bench/common/document.h"
 #include "cmd/cmd.h"

@@ -9,7 +9,7 @@
 #ifndef KVIST_BENCH_RECALL_H
 #define KVIST_BENCH_RECALL_H
 
-#include "bench/common/result.h"
+#include "bench/recall/recall_result.h"
 #include "kv/lab/lab.h"
 #include "kv/session.h"
 #include "model/text/template.h"

@@ -10,7 +10,8 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "bench/common/result.h"
+#include "bench/common/result_file.h"
+#include "bench/common/statistics.h"
 
 enum { LINES_MOST = 256 << 20, EACH_MOST = 64, N_LEADS = 3 };
 

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "bench/bench.h"
-#include "bench/common/result.h"
+#include "bench/common/result_file.h"
 #include "bench/structure/sample.h"
 #include "kv/repair/heads.h"
 #include "kv/prune/pivot.h"

@@ -8,7 +8,8 @@
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "bench/common/result.h"
+#include "bench/common/result_file.h"
+#include "bench/common/statistics.h"
 #include "bench/structure/sample.h"
 
 const char *const structure_tasks[N_STRUCTURE_TASKS] = {"score", "bug", "complete", "select"};

@@ -1,9 +1,9 @@
 /*
- * Results of an experiment as JSON lines: read again so that an interrupted run goes on where it stopped, and summed up with
- * intervals. A line is known by its text, split, K and condition.
+ * Results of niah and callsite as lines (bench/common/result_file.h), summed up with intervals. A line is known by its text, split, K
+ * and condition.
  */
-#ifndef KVIST_BENCH_RESULT_H
-#define KVIST_BENCH_RESULT_H
+#ifndef KVIST_BENCH_RECALL_RESULT_H
+#define KVIST_BENCH_RECALL_RESULT_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,12 +38,6 @@ typedef struct bench_results {
  * left out).
  */
 int bench_results_open(bench_results *r, const char *name, const char *path, bool resume, base_err *err);
-/* Whole lines only: one that the end of a run cut off is left out. */
-typedef void bench_line_fn(void *user, const char *line, size_t n);
-void bench_each_line(const base_buf *file, bench_line_fn *fn, void *user);
-int bench_read_lines(const char *path, bench_line_fn *fn, void *user, base_err *err);
-/* The same rule for files with other lines: *ret_old (may be NULL) is what the file holds, up to its last whole line. */
-int bench_open_out(FILE **ret, const char *path, bool resume, base_buf *ret_old, base_err *err);
 /* Reads only. */
 int bench_results_read(bench_results *r, const char *path, base_err *err);
 void bench_results_close(bench_results *r);
@@ -52,16 +46,6 @@ const bench_result *bench_results_find(const bench_results *r, const bench_resul
 /* Adds and writes one line at once. `answer` may be NULL. */
 void bench_results_add(bench_results *r, const bench_result *one, const char *answer);
 
-/*
- * Is the name asked for by a list of words: does it begin with one of them, or is it one that has a "=" in front? NULL: all are.
- */
-bool bench_is_wanted(const char *words, char separator, const char *name);
-
-/* The 95% interval of Wilson (1927) for `right` of n. */
-void bench_wilson(uint32_t right, uint32_t n, double *ret_low, double *ret_high);
-int bench_compare_doubles(const void *a, const void *b); /* for qsort */
-/* McNemar's exact two-sided p for b against c discordant pairs. */
-double bench_mcnemar(uint32_t b, uint32_t c);
 /* A table of conditions: targets found, interval, p against `matched` of the same K. */
 void bench_results_print(const bench_results *r, FILE *out);
 

@@ -1,18 +1,15 @@
-/* Results of an experiment; see bench/common/result.h. */
-#include "bench/common/result.h"
+/* Results after RepairKV's protocol; see bench/recall/recall_result.h. */
+#include "bench/recall/recall_result.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/buf.h"
-#include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
-
-enum { FILE_MOST = 64 << 20 };
+#include "bench/common/result_file.h"
+#include "bench/common/statistics.h"
 
 static void push(bench_results *r, const bench_result *one)
 {
@@ -51,49 +48,10 @@ static void read_line(void *user, const char *line, size_t n)
     base_json_free(doc);
 }
 
-void bench_each_line(const base_buf *file, bench_line_fn *fn, void *user)
-{
-    for (size_t at = 0; at < file->len;) {
-        const char *end = memchr(file->data + at, '\n', file->len - at);
-        if (!end) break;
-        fn(user, file->data + at, (size_t)(end - file->data) - at);
-        at = (size_t)(end - file->data) + 1;
-    }
-}
-
-int bench_read_lines(const char *path, bench_line_fn *fn, void *user, base_err *err)
-{
-    base_buf file = {0};
-    int e = base_fs_read(path, FILE_MOST, &file, err);
-    if (!e) bench_each_line(&file, fn, user);
-    base_buf_free(&file);
-    return e;
-}
-
 int bench_results_read(bench_results *r, const char *path, base_err *err)
 {
     *r = (bench_results){.n = 0};
     return bench_read_lines(path, read_line, r, err);
-}
-
-int bench_open_out(FILE **ret, const char *path, bool resume, base_buf *ret_old, base_err *err)
-{
-    base_buf old = {0};
-    *ret = stdout;
-    if (!path) return 0;
-    int e = base_fs_exists(path) ? base_fs_read(path, FILE_MOST, &old, err) : 0;
-    const char *end = old.len ? memrchr(old.data, '\n', old.len) : NULL;
-    const size_t whole = end ? (size_t)(end - old.data) + 1 : 0;
-    if (!e && old.len && !resume)
-        e = base_fail(err, BASE_E_USAGE, "%s holds results already: --resume goes on with them", path);
-    /* A line that was cut by the end of a run would spoil the next one. */
-    if (!e && whole < old.len && truncate(path, (off_t)whole))
-        e = base_fail_sys(err, "cannot cut %s behind its last whole line", path);
-    if (!e) *ret = fopen(path, "ae");
-    if (!e && !*ret) e = base_fail_sys(err, "cannot write %s", path);
-    if (!e && ret_old) base_buf_add(ret_old, old.data, whole);
-    base_buf_free(&old);
-    return e;
 }
 
 int bench_results_open(bench_results *r, const char *name, const char *path, bool resume, base_err *err)
@@ -154,47 +112,6 @@ void bench_results_add(bench_results *r, const bench_result *one, const char *an
     fputs(out.data, r->out);
     fflush(r->out);
     base_buf_free(&out);
-}
-
-bool bench_is_wanted(const char *words, char separator, const char *name)
-{
-    const char stop[] = {separator, 0};
-    if (!words) return true;
-    for (const char *word = words; *word;) {
-        const size_t n = strcspn(word, stop);
-        if (n && *word == '=' && !strncmp(word + 1, name, n - 1) && !name[n - 1]) return true;
-        if (n && *word != '=' && !strncmp(word, name, n)) return true;
-        word += n + (word[n] == separator);
-    }
-    return false;
-}
-
-void bench_wilson(uint32_t right, uint32_t n, double *ret_low, double *ret_high)
-{
-    const double z = 1.959963984540054, p = n ? (double)right / n : 0, z2 = z * z;
-    if (!n) {
-        *ret_low = 0;
-        *ret_high = 1;
-        return;
-    }
-    const double middle = p + z2 / (2 * n), half = z * sqrt(p * (1 - p) / n + z2 / (4.0 * n * n));
-    *ret_low = (middle - half) / (1 + z2 / n);
-    *ret_high = (middle + half) / (1 + z2 / n);
-}
-
-int bench_compare_doubles(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-double bench_mcnemar(uint32_t b, uint32_t c)
-{
-    const uint32_t n = b + c, least = b < c ? b : c;
-    double sum = 0;
-    for (uint32_t i = 0; i <= least; i++)
-        sum += exp(lgamma(n + 1.0) - lgamma(i + 1.0) - lgamma(n - i + 1.0) - n * log(2));
-    return sum * 2 < 1 ? sum * 2 : 1;
 }
 
 static bool same_cell(const bench_result *a, const bench_result *b)
