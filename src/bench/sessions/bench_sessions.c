@@ -2,7 +2,8 @@
  * kvist-bench sessions: recorded tool sessions (tau-bench's trajectories) replayed under each policy at a share of their peak. What
  * was said is given, word for word. Where the recorded agent calls a tool the full cache writes a call of its own, token by token what
  * is most probable, so does a policy's session, and it is asked whether they are equal (as JSON, spaces do not count); and how many of the history's rows that the
- * recorded call's arguments quote are active. The session goes on with the recorded call.
+ * recorded call's arguments quote are active. The session goes on with the recorded call. Messages as tokens: bench/sessions/transcript.h;
+ * what is counted: bench/sessions/tally.h; here are the policies, the replay and the command.
  *
  * Beside it what each layout costs (IntentKV, seed 003, section 4.1 and appendix E), in place as it ran, and compact as it follows
  * from the same evictions: a cache that moves the rows it keeps has no prefix in common with the next request behind its first
@@ -24,11 +25,8 @@
 #include "bench/common/statistics.h"
 #include "bench/sessions/called_functions.h"
 #include "bench/sessions/sessions_result.h"
+#include "bench/sessions/tally.h"
 #include "kv/repair/heads.h"
-#include "kv/lab/lab.h"
-#include "kv/session.h"
-#include "model/text/template.h"
-#include "model/text/tokenizer.h"
 
 static const char usage[] =
     "usage: kvist-bench sessions --model M --file FILE.json [--sessions N] [--first N] [--budget PERCENT]\n"
@@ -52,32 +50,7 @@ static const char usage[] =
     "matters\n"
     "\n";
 
-enum { FILE_MOST = 256 << 20, LEAST_QUOTE = 3, CALL_MOST = 160, LEAST_BUDGET = 768, EACH_MOST = 64 };
-
-/* A message as tokens: role markers before, what it says, the end. */
-typedef struct message {
-    kv_origin origin;
-    model_ids begin, text, end;
-    uint32_t call_from; /* of an assistant's text: where its tool call begins; text.n: there is none */
-    const base_json *arguments;
-    base_json_doc *doc;
-} message;
-
-/* What a policy did in one session. */
-typedef struct tally {
-    uint32_t n_calls, n_equal, n_quoting;
-    uint32_t n_named; /* calls of the full cache's function, whatever their arguments */
-    base_buf written,
-        leads; /* the calls, as elements of a list, and how little the best token of each led by (nats) */
-    char each[EACH_MOST + 1];   /* '1' a call that is equal, '0' one that is not */
-    double recall;              /* sum over the calls that quote something */
-    uint64_t computed, compact; /* tokens: rows in place, and with everything behind the first hole again */
-    uint64_t raw, effective;    /* row reads per lane */
-    uint64_t raw_compact;       /* of the tokens computed again, which read all that stands before them */
-    uint32_t peak, live, live_compact;
-    double seconds;
-    bool rounded; /* the session's rows are, in 8 bits */
-} tally;
+enum { FILE_MOST = 256 << 20, LEAST_BUDGET = 768 };
 
 typedef struct bench {
     common_options common;
@@ -90,267 +63,18 @@ typedef struct bench {
     model *model;
     const model_info *info;
     char *heads;
-    message *messages;
-    size_t n_messages, cap_messages;
-    uint32_t n_tokens;
+    transcript session; /* the one at hand */
     base_buf functions; /* what may be called, behind the first message */
     /* What the full cache wrote, call by call, as compact JSON where it is some. */
     base_buf *calls;
     size_t n_calls, cap_calls;
 } bench;
 
-static void free_messages(bench *b)
+static void free_session(bench *b)
 {
-    for (size_t i = 0; i < b->n_messages; i++) {
-        model_ids_free(&b->messages[i].begin);
-        model_ids_free(&b->messages[i].text);
-        model_ids_free(&b->messages[i].end);
-        base_json_free(b->messages[i].doc);
-    }
-    b->n_messages = 0;
+    transcript_free(&b->session);
     for (size_t i = 0; i < b->n_calls; i++) base_buf_free(&b->calls[i]);
     b->n_calls = 0;
-}
-
-static void add_text(const bench *b, const char *text, model_ids *out)
-{
-    model_tokenizer_encode(model_get_tokenizer(b->model), text, strlen(text), false, out);
-}
-
-static message *new_message(bench *b, kv_origin origin)
-{
-    base_grow(&b->messages, &b->cap_messages, b->n_messages + 1, sizeof *b->messages);
-    message *m = &b->messages[b->n_messages++];
-    *m = (message){.origin = origin};
-    return m;
-}
-
-/* What may be called is the fixed prompt, as an agent's is. */
-static void add_functions(bench *b)
-{
-    const model_template *t = model_get_template(b->model);
-    message *m = new_message(b, KV_ORIGIN_SYSTEM);
-    model_template_begin(t, MODEL_ROLE_SYSTEM, &m->begin);
-    add_text(b, b->functions.data, &m->text);
-    m->call_from = (uint32_t)m->text.n;
-    model_template_end(t, MODEL_ROLE_SYSTEM, &m->end);
-    b->n_tokens += (uint32_t)(m->begin.n + m->text.n + m->end.n);
-}
-
-static void add_message(bench *b, const base_json *m)
-{
-    const char *role = base_json_str(m, "role", "");
-    const bool is_answer = !strcmp(role, "assistant");
-    const model_template *t = model_get_template(b->model);
-    const model_role as = is_answer ? MODEL_ROLE_ASSISTANT : MODEL_ROLE_USER;
-    /* The policy text counts as context: as a fixed prompt it alone would fill a quarter of the session. */
-    message *to = new_message(b, is_answer               ? KV_ORIGIN_ANSWER
-                                 : !strcmp(role, "user") ? KV_ORIGIN_USER
-                                 : !strcmp(role, "tool") ? KV_ORIGIN_TOOL
-                                                         : KV_ORIGIN_CONTEXT);
-    model_template_begin(t, as, &to->begin);
-    add_text(b, base_json_str(m, "content", ""), &to->text);
-    to->call_from = (uint32_t)to->text.n;
-    const base_json *call = base_json_get(base_json_at(base_json_get(m, "tool_calls"), 0), "function");
-    if (is_answer && call) {
-        const char *arguments = base_json_str(call, "arguments", "{}");
-        base_buf text = {0};
-        base_buf_printf(&text, "<tool_call>\n{\"name\": \"%s\", \"arguments\": %s}\n</tool_call>",
-            base_json_str(call, "name", ""), arguments);
-        add_text(b, text.data, &to->text);
-        base_buf_free(&text);
-        if (!base_json_parse(arguments, strlen(arguments), &to->doc, NULL))
-            to->arguments = base_json_root(to->doc);
-    }
-    model_template_end(t, as, &to->end);
-    b->n_tokens += (uint32_t)(to->begin.n + to->text.n + to->end.n);
-}
-
-/* --- what a call quotes ------------------------------------------------------------------------------------------------------------ */
-
-static void mark_quote(
-    const bench *b, const int32_t *ids, uint32_t n, const char *s, size_t len, bool *quoted)
-{
-    base_buf text = {0};
-    uint32_t *starts = base_xmalloc(((size_t)n + 1) * sizeof *starts);
-    for (uint32_t i = 0; i < n; i++) {
-        size_t n_piece = 0;
-        const char *piece = model_tokenizer_piece(model_get_tokenizer(b->model), ids[i], &n_piece);
-        starts[i] = (uint32_t)text.len;
-        if (piece) base_buf_add(&text, piece, n_piece);
-    }
-    starts[n] = (uint32_t)text.len;
-    for (size_t at = 0; len >= LEAST_QUOTE && at + len <= text.len;) {
-        const char *hit = memmem(text.data + at, text.len - at, s, len);
-        if (!hit) break;
-        const size_t from = (size_t)(hit - text.data);
-        for (uint32_t t = 0; t < n; t++)
-            if (starts[t] < from + len && starts[t + 1] > from) quoted[t] = true;
-        at = from + len;
-    }
-    base_buf_free(&text);
-    free(starts);
-}
-
-static void mark_quotes(const bench *b, const int32_t *ids, uint32_t n, const base_json *v, bool *quoted)
-{
-    if (v->type == BASE_JSON_STRING) mark_quote(b, ids, n, v->string, v->string_len, quoted);
-    for (const base_json *child = v->first; child; child = child->next) mark_quotes(b, ids, n, child, quoted);
-}
-
-/* Of the history's rows that the call quotes, the share that is active. */
-static void count_recall(const bench *b, const kv_session *s, const message *m, tally *t)
-{
-    kv_stats stats;
-    uint32_t n = 0, n_quoted = 0;
-    double active = 0;
-    const int32_t *ids = kv_session_ids(s, &n);
-    kv_session_get_stats(s, &stats);
-    bool *quoted = base_xcalloc((size_t)n + 1, sizeof *quoted);
-    uint32_t *lanes = base_xcalloc((size_t)n + 1, sizeof *lanes);
-    if (m->arguments) mark_quotes(b, ids, n, m->arguments, quoted);
-    kv_session_active_lanes(s, lanes);
-    for (uint32_t i = 0; i < n; i++) {
-        if (!quoted[i]) continue;
-        n_quoted++;
-        active += (double)lanes[i] / stats.n_lanes;
-    }
-    if (n_quoted) {
-        t->recall += active / n_quoted;
-        t->n_quoting++;
-    }
-    free(quoted);
-    free(lanes);
-}
-
-/* --- what a session computes ------------------------------------------------------------------------------------------------------- */
-
-static uint32_t first_hole(const kv_session *s)
-{
-    kv_stats stats;
-    uint32_t n = 0, i = 0;
-    kv_session_ids(s, &n);
-    kv_session_get_stats(s, &stats);
-    uint32_t *lanes = base_xcalloc((size_t)n + 1, sizeof *lanes);
-    kv_session_active_lanes(s, lanes);
-    while (i < n && lanes[i] == stats.n_lanes) i++;
-    free(lanes);
-    return i;
-}
-
-static int append(kv_session *s, kv_origin origin, uint32_t turn, const model_ids *ids, uint32_t from,
-    uint32_t n, float *logits, tally *t, base_err *err)
-{
-    const kv_segment g = {.origin = origin, .turn = turn};
-    kv_stats stats;
-    if (!n) return 0;
-    int r = kv_session_append(s, &g, ids->ids + from, n, logits, NULL, NULL, err);
-    kv_session_get_stats(s, &stats);
-    if (!r && t->rounded) r = kv_session_round(s, stats.n_tokens - n, err);
-    t->computed += n;
-    t->raw += (uint64_t)n * stats.n_tokens;
-    t->effective += (uint64_t)n * stats.active;
-    if (stats.active_max > t->live) t->live = stats.active_max;
-    if (stats.n_tokens > t->peak) t->peak = stats.n_tokens;
-    return r;
-}
-
-/* lead: lowered to what the best token has over the next one, in nats. */
-static int32_t best_of(const bench *b, const float *logits, double *lead)
-{
-    uint32_t best = 0;
-    float next = -INFINITY;
-    for (uint32_t v = 1; v < b->info->n_vocab; v++)
-        if (logits[v] > logits[best]) {
-            next = logits[best];
-            best = v;
-        } else if (logits[v] > next) {
-            next = logits[v];
-        }
-    if ((double)logits[best] - (double)next < *lead) *lead = (double)logits[best] - (double)next;
-    return (int32_t)best;
-}
-
-/* Is a call's text a whole one by now? It becomes compact then. */
-static bool is_closed(base_buf *text)
-{
-    base_json_doc *doc = NULL;
-    size_t used = 0;
-    if (base_json_parse_prefix(text->data, text->len, &used, &doc, NULL)) return false;
-    base_buf_clear(text);
-    base_json_put(text, base_json_root(doc));
-    base_json_free(doc);
-    return true;
-}
-
-/* The call that a session would write, in a fork of it: the most probable token each time, until it is closed or too long. */
-static int write_call(bench *b, const kv_session *whole, uint32_t turn, bool rounded, base_buf *call,
-    double *ret_lead, base_err *err)
-{
-    static const char opening[] = "<tool_call>\n", name[] = "{\"name\": \"";
-    float *logits = base_xmalloc(b->info->n_vocab * sizeof *logits);
-    tally aside = {.rounded = rounded};
-    model_ids ids = {0};
-    kv_session *s = NULL;
-    add_text(b, opening, &ids);
-    add_text(b, name, &ids);
-    base_buf_puts(call, name);
-    const size_t n_begin = ids.n;
-    int r = kv_session_fork(whole, &s, NULL, err);
-    if (!r) r = append(s, KV_ORIGIN_CALL, turn, &ids, 0, (uint32_t)n_begin, logits, &aside, err);
-    while (!r && ids.n < n_begin + CALL_MOST) {
-        size_t n_piece = 0;
-        const int32_t best = best_of(b, logits, ret_lead);
-        const char *piece = model_tokenizer_piece(model_get_tokenizer(b->model), best, &n_piece);
-        model_ids_add(&ids, best);
-        if (piece) base_buf_add(call, piece, n_piece);
-        if (!piece || is_closed(call)) break;
-        r = append(s, KV_ORIGIN_CALL, turn, &ids, (uint32_t)ids.n - 1, 1, logits, &aside, err);
-    }
-    kv_session_free(s);
-    model_ids_free(&ids);
-    free(logits);
-    return r;
-}
-
-static bool same_text(const base_buf *a, const base_buf *b, size_t n_a, size_t n_b)
-{
-    return n_a == n_b && !memcmp(a->data, b->data, n_a);
-}
-
-/* A call, against the one that is expected. The name stands first, up to a comma. */
-static void count_written(const base_buf *call, double lead, const base_buf *expected, tally *t)
-{
-    const bool equal = same_text(call, expected, call->len, expected->len);
-    if (t->n_calls < EACH_MOST) t->each[t->n_calls] = equal ? '1' : '0';
-    t->n_equal += equal;
-    t->n_named += same_text(call, expected, strcspn(call->data, ","), strcspn(expected->data, ","));
-    base_buf_printf(&t->leads, "%c%.3f", t->n_calls ? ',' : '[', lead);
-    base_buf_putc(&t->written, t->n_calls++ ? ',' : '[');
-    base_json_put_str(&t->written, call->data, call->len);
-}
-
-static int compare_call(
-    bench *b, const kv_session *s, uint32_t turn, const base_buf *expected, tally *t, base_err *err)
-{
-    base_buf call = {0};
-    double lead = INFINITY;
-    const int r = write_call(b, s, turn, t->rounded, &call, &lead, err);
-    if (!r) count_written(&call, lead, expected, t);
-    base_buf_free(&call);
-    return r;
-}
-
-/* A cache that compacted has renumbered: nothing behind the first hole is a prefix of this request, and all of it is read anew. */
-static void count_compact(const kv_session *s, tally *t)
-{
-    uint32_t n = 0;
-    kv_session_ids(s, &n);
-    for (uint64_t i = first_hole(s); i < n; i++) {
-        t->compact++;
-        t->raw_compact += i + 1;
-        if (i + 1 > t->live_compact) t->live_compact = (uint32_t)i + 1;
-    }
 }
 
 /* ---- policies --------------------------------------------------------------------------------------------------------------------- */
@@ -390,7 +114,7 @@ static kv_options options_of(const bench *b, const condition *c)
 {
     return (kv_options){.policy = c->policy.name,
         .set = c->policy.set,
-        .budget = (uint32_t)((uint64_t)b->n_tokens * c->percent / 100),
+        .budget = (uint32_t)((uint64_t)b->session.n_tokens * c->percent / 100),
         .repair = -1,
         .heads_file = b->heads};
 }
@@ -415,15 +139,15 @@ static int cut_fork(const kv_session *whole, kv_options o, uint32_t from, kv_ses
 
 /* What late conditions make of a call in front of which the message or result [from, ...) stands last. */
 static int count_late(bench *b, const kv_session *whole, condition *late, uint32_t n_late, uint32_t from,
-    uint32_t turn, const message *m, const base_buf *call, base_err *err)
+    uint32_t turn, const transcript_message *m, const base_buf *call, base_err *err)
 {
     int r = 0;
     for (uint32_t i = 0; i < n_late && !r; i++) {
         const uint64_t start = base_clock_ns();
         kv_session *s = NULL;
         r = cut_fork(whole, options_of(b, &late[i]), from, &s, err);
-        if (!r) count_recall(b, s, m, &late[i].t);
-        if (!r && !b->quotes) r = compare_call(b, s, turn, call, &late[i].t, err);
+        if (!r) tally_recall(b->model, s, m, &late[i].t);
+        if (!r && !b->quotes) r = tally_compare_call(b->model, s, turn, call, &late[i].t, err);
         kv_session_free(s);
         late[i].t.seconds += (double)(base_clock_ns() - start) / 1e9;
     }
@@ -432,15 +156,15 @@ static int count_late(bench *b, const kv_session *whole, condition *late, uint32
 
 /* Where the recorded agent calls: the full cache's call is kept (c NULL), another's is compared with it. */
 static int count_call(bench *b, const kv_session *s, const condition *c, uint32_t at, uint32_t turn,
-    const message *m, tally *t, base_err *err)
+    const transcript_message *m, tally *t, base_err *err)
 {
-    count_recall(b, s, m, t);
-    if (c) return compare_call(b, s, turn, &b->calls[at], t, err);
+    tally_recall(b->model, s, m, t);
+    if (c) return tally_compare_call(b->model, s, turn, &b->calls[at], t, err);
     base_grow(&b->calls, &b->cap_calls, b->n_calls + 1, sizeof *b->calls);
     b->calls[b->n_calls++] = (base_buf){0};
     double lead = INFINITY;
-    const int r = write_call(b, s, turn, false, &b->calls[at], &lead, err);
-    if (!r) count_written(&b->calls[at], lead, &b->calls[at], t);
+    const int r = tally_write_call(b->model, s, turn, false, &b->calls[at], &lead, err);
+    if (!r) tally_call(&b->calls[at], lead, &b->calls[at], t);
     return r;
 }
 
@@ -454,16 +178,16 @@ static int replay(bench *b, const condition *c, tally *t, condition *late, uint3
     kv_session *s = NULL;
     uint32_t turn = 0, from = 0, at = 0; /* from: of the newest message or result; at: of the calls */
     int r = kv_session_new(&s, b->model, &o, NULL, err);
-    for (size_t i = 0; i < b->n_messages && !r; i++) {
-        const message *m = &b->messages[i];
+    for (size_t i = 0; i < b->session.n && !r; i++) {
+        const transcript_message *m = &b->session.messages[i];
         const bool asks = m->origin == KV_ORIGIN_USER || m->origin == KV_ORIGIN_TOOL,
                    calls = m->call_from < m->text.n;
         uint32_t n = 0;
         if (m->origin == KV_ORIGIN_USER) kv_session_set_turn(s, ++turn);
-        if (asks) count_compact(s, t);
-        r = append(s, KV_ORIGIN_SCAFFOLD, turn, &m->begin, 0, (uint32_t)m->begin.n, NULL, t, err);
+        if (asks) tally_compact(s, t);
+        r = tally_append(s, KV_ORIGIN_SCAFFOLD, turn, &m->begin, 0, (uint32_t)m->begin.n, NULL, t, err);
         if (asks) kv_session_ids(s, &from);
-        if (!r) r = append(s, m->origin, turn, &m->text, 0, m->call_from, NULL, t, err);
+        if (!r) r = tally_append(s, m->origin, turn, &m->text, 0, m->call_from, NULL, t, err);
         kv_session_ids(s, &n);
         if (!r && asks && n > from) r = kv_session_repair(s, from, n, NULL, 0, NULL, err);
         if (!r && calls && !b->quotes) r = count_call(b, s, c, at, turn, m, t, err);
@@ -471,9 +195,9 @@ static int replay(bench *b, const condition *c, tally *t, condition *late, uint3
             r = count_late(b, s, late, n_late, from, turn, m, b->quotes ? NULL : &b->calls[at], err);
         at += calls;
         if (!r)
-            r = append(s, KV_ORIGIN_CALL, turn, &m->text, m->call_from, (uint32_t)m->text.n - m->call_from,
-                NULL, t, err);
-        if (!r) r = append(s, KV_ORIGIN_SCAFFOLD, turn, &m->end, 0, (uint32_t)m->end.n, NULL, t, err);
+            r = tally_append(s, KV_ORIGIN_CALL, turn, &m->text, m->call_from,
+                (uint32_t)m->text.n - m->call_from, NULL, t, err);
+        if (!r) r = tally_append(s, KV_ORIGIN_SCAFFOLD, turn, &m->end, 0, (uint32_t)m->end.n, NULL, t, err);
     }
     t->compact += t->computed;
     t->raw_compact += t->raw;
@@ -496,13 +220,13 @@ static void print_line(const bench *b, int64_t session, const condition *c)
         "\"recall\":%.4f,\"seconds\":%.1f,\"peak\":%u,\"live\":%u,\"live_compact\":%u,\"computed\":%llu,"
         "\"computed_compact\":%llu,\"raw_reads\":%llu,\"raw_reads_compact\":%llu,\"effective_reads\":%llu,"
         "\"effective_reads_compact\":%llu}\n",
-        b->info->hash, (long long)session, b->n_tokens, c->policy.text, c->percent,
-        is_full ? 0 : (unsigned)((uint64_t)b->n_tokens * c->percent / 100), t->n_calls, t->n_equal, low, high,
-        t->each, t->n_named, t->written.len ? t->written.data : "[", t->leads.len ? t->leads.data : "[",
-        t->n_quoting, t->n_quoting ? t->recall / t->n_quoting : 0, t->seconds, t->peak, t->live,
-        t->live_compact, (unsigned long long)t->computed, (unsigned long long)t->compact,
-        (unsigned long long)t->raw, (unsigned long long)t->raw_compact, (unsigned long long)t->effective,
-        (unsigned long long)(t->effective + t->raw_compact - t->raw));
+        b->info->hash, (long long)session, b->session.n_tokens, c->policy.text, c->percent,
+        is_full ? 0 : (unsigned)((uint64_t)b->session.n_tokens * c->percent / 100), t->n_calls, t->n_equal,
+        low, high, t->each, t->n_named, t->written.len ? t->written.data : "[",
+        t->leads.len ? t->leads.data : "[", t->n_quoting, t->n_quoting ? t->recall / t->n_quoting : 0,
+        t->seconds, t->peak, t->live, t->live_compact, (unsigned long long)t->computed,
+        (unsigned long long)t->compact, (unsigned long long)t->raw, (unsigned long long)t->raw_compact,
+        (unsigned long long)t->effective, (unsigned long long)(t->effective + t->raw_compact - t->raw));
     fflush(b->out);
 }
 
@@ -553,9 +277,9 @@ static int run_conditions(bench *b, int64_t number, base_err *err)
         snprintf(budgets, sizeof budgets, "%s", b->budgets);
         for (char *next = budgets, *word; !r && (word = strsep(&next, ","));) {
             const uint32_t percent = (uint32_t)strtoul(word, NULL, 10);
-            if (!late && (uint64_t)b->n_tokens * percent / 100 < LEAST_BUDGET)
-                fprintf(stderr, "session %lld: %u tokens, left out at %u%%\n", (long long)number, b->n_tokens,
-                    percent);
+            if (!late && (uint64_t)b->session.n_tokens * percent / 100 < LEAST_BUDGET)
+                fprintf(stderr, "session %lld: %u tokens, left out at %u%%\n", (long long)number,
+                    b->session.n_tokens, percent);
             else
                 r = add_conditions(b, number, percent, late, all, &n, err);
         }
@@ -579,14 +303,14 @@ static int run_session(bench *b, int64_t number, const base_json *one, base_err 
 {
     const base_json *messages = base_json_get(one, "traj");
     int r = 0;
-    b->n_tokens = 0;
-    add_functions(b);
-    for (const base_json *m = messages ? messages->first : NULL; m; m = m->next) add_message(b, m);
-    if (b->n_tokens > b->most)
-        fprintf(stderr, "session %lld: %u tokens, left out\n", (long long)number, b->n_tokens);
+    transcript_add_functions(&b->session, b->model, b->functions.data);
+    for (const base_json *m = messages ? messages->first : NULL; m; m = m->next)
+        transcript_add(&b->session, b->model, m);
+    if (b->session.n_tokens > b->most)
+        fprintf(stderr, "session %lld: %u tokens, left out\n", (long long)number, b->session.n_tokens);
     else
         r = run_conditions(b, number, err);
-    free_messages(b);
+    free_session(b);
     return r;
 }
 
@@ -659,7 +383,6 @@ int bench_sessions(int argc, char **argv)
         r = base_fail(&err, BASE_E_USAGE, "--file names the sessions, --budget is 1 to 100 percent");
     if (!r) r = b.summary ? sessions_summarise(b.summary, &err) : run(&b, &err);
     base_buf_free(&b.done);
-    free(b.messages);
     free(b.calls);
     base_buf_free(&b.functions);
     free(b.heads);
