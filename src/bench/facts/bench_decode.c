@@ -10,15 +10,12 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/fs.h"
 #include "base/mem.h"
-#include "bench/bench.h"
 #include "bench/common/answer.h"
-#include "bench/common/corpus.h"
 #include "bench/common/document.h"
 #include "bench/common/result_file.h"
+#include "bench/facts/facts.h"
 #include "bench/facts/ruler.h"
-#include "bench/facts/scores.h"
 #include "kv/repair/heads.h"
 #include "kv/lab/lab.h"
 #include "kv/session.h"
@@ -113,14 +110,8 @@ static const bench_number numbers[N_NUMBERS] = {
 };
 
 typedef struct bench {
-    common_options common;
-    int64_t tokens, items, first, copy;
-    const char *corpus_folder, *tasks, *words, *out, *summary, *against, *documents;
-    bool resume, timed, help;
-    model *model;
-    const model_info *info;
-    base_buf corpus;
-    bench_scores results;
+    facts f;
+    int64_t copy;
     float *logits, *full,
         *passage; /* [n_vocab]; [copy][n_vocab] log p along the passage: of the full cache, of the condition */
 } bench;
@@ -172,23 +163,23 @@ static int look(void *user, kv_session *s, base_err *err)
 static int answer_item(bench *b, const kv_session *asked, const float *logits, const ruler_item *item,
     const struct condition *c, bench_score *one, base_err *err)
 {
-    const bench_score *full = bench_scores_find(&b->results, one, "full");
+    const bench_score *full = bench_scores_find(&b->f.results, one, "full");
     const bool is_full = !strcmp(c->policy, "full");
     kv_session *s = NULL;
     model_ids ids = {0}, guess = {0};
     base_buf text = {0};
     looking looked = {.n = 0};
-    if (full && !b->timed)
+    if (full && !b->f.timed)
         model_tokenizer_encode(
-            model_get_tokenizer(b->model), full->answer, strlen(full->answer), false, &guess);
-    const bench_asking a = {.model = b->model,
+            model_get_tokenizer(b->f.model), full->answer, strlen(full->answer), false, &guess);
+    const bench_asking a = {.model = b->f.model,
         .turn = 1,
         .n_new = item->first.n_new,
         .guess = &guess,
         .look = is_full ? NULL : look,
         .user = &looked};
     int r = open_fork(asked, c, &s, err);
-    memcpy(b->logits, logits, b->info->n_vocab * sizeof *b->logits);
+    memcpy(b->logits, logits, b->f.info->n_vocab * sizeof *b->logits);
     const uint64_t start = base_clock_ns();
     if (!r) r = bench_answer(s, &a, b->logits, &ids, err);
     const double ns = (double)(base_clock_ns() - start - looked.ns);
@@ -197,15 +188,15 @@ static int answer_item(bench *b, const kv_session *asked, const float *logits, c
         double *x = one->numbers;
         kv_session_get_stats(s, &stats);
         const kv_reads *reads = &stats.reads;
-        bench_answer_text(b->model, &ids, &text);
+        bench_answer_text(b->f.model, &ids, &text);
         snprintf(one->answer, sizeof one->answer, "%s", text.data ? text.data : "");
         one->n_targets = item->first.n_wanted;
         ruler_found(&item->first, text.data ? text.data : "", one->found);
         x[READ] = reads->live ? (double)reads->read / (double)reads->live : 1;
         if (reads->chosen) x[REUSED] = (double)reads->kept / (double)reads->chosen;
         if (looked.n) x[MASS] = looked.mass / looked.n;
-        if (b->timed && reads->steps) x[CHOOSE_MS] = (double)reads->ns / 1e6 / (double)reads->steps;
-        if (b->timed && ids.n) x[STEP_MS] = (ns - (double)reads->profile_ns) / 1e6 / (double)ids.n;
+        if (b->f.timed && reads->steps) x[CHOOSE_MS] = (double)reads->ns / 1e6 / (double)reads->steps;
+        if (b->f.timed && ids.n) x[STEP_MS] = (ns - (double)reads->profile_ns) / 1e6 / (double)ids.n;
     }
     kv_session_free(s);
     model_ids_free(&ids);
@@ -230,7 +221,7 @@ static void normalise(float *x, uint32_t n)
 static int copy_passage(bench *b, const kv_session *document, const ruler_item *item,
     const struct condition *c, bench_score *one, base_err *err)
 {
-    const uint32_t n_vocab = b->info->n_vocab, n = (uint32_t)b->copy, from = (uint32_t)(item->ids.n / 3);
+    const uint32_t n_vocab = b->f.info->n_vocab, n = (uint32_t)b->copy, from = (uint32_t)(item->ids.n / 3);
     const int32_t *ids = item->ids.ids + from;
     const kv_segment g = {.origin = KV_ORIGIN_ANSWER, .turn = 1};
     float *all = strcmp(c->name, "full") ? b->passage : b->full;
@@ -265,7 +256,7 @@ static int try_first(bench *b, const kv_session *asked, const ruler_item *item, 
     uint32_t queries[RULER_QUERIES];
     int r = kv_session_fork(asked, &s, NULL, err);
     if (r) return r;
-    char *heads = kv_heads_path(b->info->hash);
+    char *heads = kv_heads_path(b->f.info->hash);
     r = kv_session_set_policy(s, &(kv_options){.policy = "full", .heads_file = heads}, err);
     kv_session_get_stats(s, &stats);
     const uint32_t to = stats.n_tokens - (uint32_t)item->first.tail.n,
@@ -285,7 +276,7 @@ static int try_first(bench *b, const kv_session *asked, const ruler_item *item, 
 
 static bool is_left(const bench *b, const bench_score *key, const char *condition)
 {
-    return bench_is_wanted(b->words, ';', condition) && !bench_scores_find(&b->results, key, condition);
+    return bench_is_wanted(b->f.words, ';', condition) && !bench_scores_find(&b->f.results, key, condition);
 }
 
 /* full goes first, whoever asks for it: the others are compared with it. */
@@ -300,39 +291,40 @@ static int run_conditions(bench *b, const kv_session *document, const kv_session
         const uint64_t start = base_clock_ns();
         if (i && !left) continue;
         snprintf(one.condition, sizeof one.condition, "%s", c->name);
-        bench_score_clear(&b->results, &one);
+        bench_score_clear(&b->f.results, &one);
         if (c->first > 0)
             r = try_first(b, asked, item, c, &one, err);
         else if (b->copy)
             r = copy_passage(b, document, item, c, &one, err);
         if (!r && left && !(c->first > 0)) r = answer_item(b, asked, logits, item, c, &one, err);
-        if (!r && left) bench_scores_add(&b->results, &one);
+        if (!r && left) bench_scores_add(&b->f.results, &one);
         fprintf(stderr, "%s %u, %s: %.1f s\n", one.task, one.item, c->name,
             (double)(base_clock_ns() - start) / 1e9);
     }
     return r;
 }
 
-static int run_item(bench *b, const char *task, int64_t number, base_err *err)
+static int run_item(void *user, const char *task, uint32_t number, base_err *err)
 {
-    const model_template *template = model_get_template(b->model);
+    bench *b = user;
+    const model_template *template = model_get_template(b->f.model);
     ruler_item item;
     model_ids before = {0};
     kv_session *document = NULL, *asked = NULL;
-    bench_score key = {.tokens = (uint32_t)b->tokens, .item = (uint32_t)number, .turn = 1};
-    snprintf(key.model, sizeof key.model, "%.12s", b->info->hash);
+    bench_score key = {.tokens = (uint32_t)b->f.tokens, .item = (uint32_t)number, .turn = 1};
+    snprintf(key.model, sizeof key.model, "%.12s", b->f.info->hash);
     snprintf(key.task, sizeof key.task, "%s", task);
     bool any = false;
     for (size_t c = 0; c < N_CONDITIONS; c++) any = any || is_left(b, &key, conditions[c].name);
     if (!any) return 0;
-    ruler_item_make(&item, model_get_tokenizer(b->model), template, &b->corpus, task, (uint64_t)number + 1,
-        (uint32_t)b->tokens);
+    ruler_item_make(&item, model_get_tokenizer(b->f.model), template, &b->f.corpus, task,
+        (uint64_t)number + 1, (uint32_t)b->f.tokens);
     model_template_start(template, &before);
     model_template_begin(template, MODEL_ROLE_USER, &before);
     const bench_piece pieces[] = {{{.origin = KV_ORIGIN_SCAFFOLD, .turn = 1}, &before},
         {{.origin = KV_ORIGIN_CONTEXT, .turn = 1, .lines = item.lines, .n_lines = item.n_lines}, &item.ids}};
-    float *logits = base_xcalloc(b->info->n_vocab, sizeof *logits);
-    int r = bench_document_open(&document, b->model, pieces, 2, b->documents, err);
+    float *logits = base_xcalloc(b->f.info->n_vocab, sizeof *logits);
+    int r = bench_document_open(&document, b->f.model, pieces, 2, b->f.documents, err);
     if (!r) r = kv_session_fork(document, &asked, NULL, err);
     if (!r) r = append(asked, KV_ORIGIN_USER, item.first.ids.ids, item.first.ids.n, &item, NULL, err);
     if (!r) r = append(asked, KV_ORIGIN_SCAFFOLD, item.first.tail.ids, item.first.tail.n, NULL, logits, err);
@@ -345,65 +337,36 @@ static int run_item(bench *b, const char *task, int64_t number, base_err *err)
     return r;
 }
 
-static int run(bench *b, base_err *err)
+static int check(const void *user, base_err *err)
 {
-    if (!b->corpus_folder) return base_fail(err, BASE_E_USAGE, "--corpus names a folder of code and prose");
-    if (b->tokens < 600 || b->tokens > 100000 || b->items < 1 || b->items > 100000 || b->first < 0 ||
-        b->first > 1000000 || b->copy < 0 || b->copy > COPY_MOST || b->tokens / 3 < b->copy + COPY_LEAD)
-        return base_fail(err, BASE_E_USAGE,
-            "--tokens is 600 to 100000, --items 1 to 100000, --copy 0 to %d and less than a third of the "
-            "document",
-            COPY_MOST);
-    int r = bench_corpus_load(b->corpus_folder, &b->corpus, err);
-    if (!r) r = bench_scores_open(&b->results, b->out, b->resume, err);
-    if (!r) r = cmd_open_model(&b->common, &b->model, err);
-    if (r) return r;
-    b->info = model_get_info(b->model);
-    const size_t n_passage = (size_t)b->copy * b->info->n_vocab + 1;
-    b->logits = base_xcalloc(b->info->n_vocab, sizeof *b->logits);
+    const bench *b = user;
+    if (b->copy >= 0 && b->copy <= COPY_MOST && b->f.tokens / 3 >= b->copy + COPY_LEAD) return 0;
+    return base_fail(err, BASE_E_USAGE, "--copy is 0 to %d and less than a third of the document", COPY_MOST);
+}
+
+static int begin(void *user, base_err *err)
+{
+    bench *b = user;
+    const size_t n_passage = (size_t)b->copy * b->f.info->n_vocab + 1;
+    b->logits = base_xcalloc(b->f.info->n_vocab, sizeof *b->logits);
     b->full = base_xcalloc(n_passage, sizeof *b->full);
     b->passage = base_xcalloc(n_passage, sizeof *b->passage);
-    for (int64_t i = 0; i < b->items && !r; i++)
-        for (size_t t = 0; ruler_tasks[t] && !r; t++)
-            if (bench_is_wanted(b->tasks, ',', ruler_tasks[t]))
-                r = run_item(b, ruler_tasks[t], b->first + i, err);
-    return r;
+    return 0;
 }
 
 int bench_decode(int argc, char **argv)
 {
-    bench b = {.common = COMMON_OPTIONS_DEFAULTS,
-        .tokens = 4096,
-        .items = 5,
-        .copy = 32,
-        .results = {.name = "decode", .numbers = numbers, .n_numbers = N_NUMBERS}};
-    const option_row own[] = {
-        {"--corpus", OPTION_TEXT, &b.corpus_folder},
-        {"--tokens", OPTION_INTEGER, &b.tokens},
-        {"--items", OPTION_INTEGER, &b.items},
-        {"--first", OPTION_INTEGER, &b.first},
-        {"--tasks", OPTION_TEXT, &b.tasks},
-        {"--conditions", OPTION_TEXT, &b.words},
-        {"--copy", OPTION_INTEGER, &b.copy},
-        {"--out", OPTION_TEXT, &b.out},
-        {"--resume", OPTION_FLAG, &b.resume},
-        {"--summary", OPTION_TEXT, &b.summary},
-        {"--against", OPTION_TEXT, &b.against},
-        {"--documents", OPTION_TEXT, &b.documents},
-        {"--timed", OPTION_FLAG, &b.timed},
-        {"--help", OPTION_FLAG, &b.help},
-        {.name = NULL},
-    };
-    base_err err = {0};
-    int r;
-    if (!cmd_begin(argc, argv, &b.common, own, &b.help, usage, NULL, &r)) return r;
-    r = b.summary ? bench_scores_read(&b.results, b.summary, &err) : run(&b, &err);
-    if (!r && (b.summary || b.out)) bench_scores_print(&b.results, b.against, stdout);
-    bench_scores_close(&b.results);
-    base_buf_free(&b.corpus);
+    static const facts_bench decode = {check, begin, run_item};
+    bench b = {.f = {.common = COMMON_OPTIONS_DEFAULTS,
+                   .tokens = 4096,
+                   .items = 5,
+                   .results = {.name = "decode", .numbers = numbers, .n_numbers = N_NUMBERS}},
+        .copy = 32};
+    const option_row own[] = {{"--copy", OPTION_INTEGER, &b.copy}, FACTS_OPTIONS(b.f)};
+    const int status = facts_run(&b.f, argc, argv, own, usage, &decode, &b);
+    facts_close(&b.f);
     free(b.logits);
     free(b.full);
     free(b.passage);
-    model_close(b.model);
-    return r ? cmd_complain(&err) : CMD_OK;
+    return status;
 }

@@ -13,13 +13,11 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
-#include "bench/bench.h"
 #include "bench/common/answer.h"
-#include "bench/common/corpus.h"
 #include "bench/common/document.h"
 #include "bench/common/result_file.h"
+#include "bench/facts/facts.h"
 #include "bench/facts/ruler.h"
-#include "bench/facts/scores.h"
 #include "bench/common/share.h"
 #include "kv/repair/heads.h"
 #include "kv/lab/lab.h"
@@ -108,18 +106,14 @@ static const bench_number numbers[N_NUMBERS] = {
 };
 
 typedef struct bench {
-    common_options common;
-    int64_t tokens, items, first, turns, restore;
-    const char *corpus_folder, *tasks, *words, *out, *summary, *against, *documents;
-    bool resume, pivot, timed, help;
-    model *model;
+    facts f;
+    int64_t turns, restore;
+    bool pivot;
     bench_share *share; /* NULL: timed */
     kv_compute compute;
     kv_session *full; /* the item at hand under `full`, before its first answer */
-    const model_info *info;
     char *heads, *pivot_file;
-    base_buf corpus;
-    bench_scores results;
+    float *logits; /* [n_vocab] */
 } bench;
 
 /* --- one item under one condition ------------------------------------------------------------------------------------------- */
@@ -142,17 +136,17 @@ static int append(kv_session *s, kv_origin origin, uint32_t turn, const model_id
 static int answer(const bench *b, const kv_session *s, const ruler_question *q, float *logits,
     bench_score *one, base_err *err)
 {
-    const bench_score *full = bench_scores_find(&b->results, one, "full");
+    const bench_score *full = bench_scores_find(&b->f.results, one, "full");
     kv_session *copy = NULL;
     model_ids ids = {0}, guess = {0};
     base_buf text = {0};
     if (full)
         model_tokenizer_encode(
-            model_get_tokenizer(b->model), full->answer, strlen(full->answer), false, &guess);
-    const bench_asking a = {.model = b->model, .turn = one->turn, .n_new = q->n_new, .guess = &guess};
+            model_get_tokenizer(b->f.model), full->answer, strlen(full->answer), false, &guess);
+    const bench_asking a = {.model = b->f.model, .turn = one->turn, .n_new = q->n_new, .guess = &guess};
     int r = kv_session_fork(s, &copy, NULL, err);
     if (!r) r = bench_answer(copy, &a, logits, &ids, err);
-    bench_answer_text(b->model, &ids, &text);
+    bench_answer_text(b->f.model, &ids, &text);
     snprintf(one->answer, sizeof one->answer, "%s", text.data ? text.data : "");
     one->n_targets = q->n_wanted;
     ruler_found(q, text.data ? text.data : "", one->found);
@@ -171,7 +165,7 @@ static double asked_up(const bench *b, const kv_session *s, const ruler_question
     uint64_t *bits = base_xcalloc(stats.n_tokens / 64 + 1, sizeof *bits);
     double up = 0;
     uint32_t n = 0;
-    for (uint32_t lane = stats.n_lanes - b->info->n_head_kv; lane < stats.n_lanes; lane++) {
+    for (uint32_t lane = stats.n_lanes - b->f.info->n_head_kv; lane < stats.n_lanes; lane++) {
         kv_session_lane_bits(s, lane, bits);
         for (uint32_t k = 0; k < q->n_wanted; k++)
             for (uint32_t t = doc + q->line[k].from; t < doc + q->line[k].to; t++, n++)
@@ -196,10 +190,10 @@ static void look(const bench *b, const kv_session *s, const ruler_question *q, u
     one->numbers[CUT] = 0;
     for (uint32_t t = doc; t < doc + n_doc; t++) {
         const uint32_t cut = kv_session_cut(s, t);
-        layers += cut ? cut : b->info->n_layer;
+        layers += cut ? cut : b->f.info->n_layer;
         if (cut) one->numbers[CUT] = cut;
     }
-    one->numbers[WORK] = (double)layers / ((double)n_doc * b->info->n_layer);
+    one->numbers[WORK] = (double)layers / ((double)n_doc * b->f.info->n_layer);
     one->numbers[ASKED_UP] = asked_up(b, s, q, doc);
 }
 
@@ -211,7 +205,7 @@ static int ask(bench *b, kv_session *s, const ruler_question *q, const ruler_ite
     uint32_t queries[RULER_QUERIES];
     double *x = one->numbers;
     kv_session_get_stats(s, &before);
-    bench_score_clear(&b->results, one);
+    bench_score_clear(&b->f.results, one);
     const uint32_t from = before.n_tokens;
     for (uint32_t i = 0; i < q->n_queries; i++) queries[i] = from + q->queries[i];
     int r = append(s, KV_ORIGIN_USER, one->turn, &q->ids, q, NULL, NULL, err);
@@ -221,7 +215,7 @@ static int ask(bench *b, kv_session *s, const ruler_question *q, const ruler_ite
         x[REPAIR_MS] = (double)(base_clock_ns() - repair_start) / 1e6;
     }
     if (!r) r = append(s, KV_ORIGIN_SCAFFOLD, one->turn, &q->tail, NULL, NULL, logits, err);
-    if (one->turn == 2 || b->timed) {
+    if (one->turn == 2 || b->f.timed) {
         x[PREFILL_S] = (double)(base_clock_ns() - start) / 1e9;
         x[CPU_S] = cpu_seconds() - cpu;
     }
@@ -238,17 +232,17 @@ static int ask(bench *b, kv_session *s, const ruler_question *q, const ruler_ite
     if (!r && one->turn == 1 && !b->full && !strcmp(one->condition, "full"))
         r = kv_session_fork(s, &b->full, NULL, err);
     if (!r) r = answer(b, s, q, logits, one, err);
-    if (!r) bench_scores_add(&b->results, one);
+    if (!r) bench_scores_add(&b->f.results, one);
     return r;
 }
 
 /* What the full session answered stands in every condition's sequence, so that the later question differs in the cache alone. */
 static int append_first_answer(bench *b, kv_session *s, const bench_score *one, base_err *err)
 {
-    const bench_score *full = bench_scores_find(&b->results, one, "full");
+    const bench_score *full = bench_scores_find(&b->f.results, one, "full");
     const char *text = full ? full->answer : one->answer;
     model_ids ids = {0};
-    model_tokenizer_encode(model_get_tokenizer(b->model), text, strlen(text), false, &ids);
+    model_tokenizer_encode(model_get_tokenizer(b->f.model), text, strlen(text), false, &ids);
     int r = append(s, KV_ORIGIN_ANSWER, 1, &ids, NULL, NULL, NULL, err);
     model_ids_free(&ids);
     return r;
@@ -281,7 +275,7 @@ static char *name_document(const bench *b, const ruler_item *item, const model_i
     const bench_piece pieces[] = {{{.origin = KV_ORIGIN_SCAFFOLD, .turn = 1}, scaffold},
         {{.origin = KV_ORIGIN_CONTEXT, .turn = 1, .lines = item->lines, .n_lines = item->n_lines},
             &item->ids}};
-    char *path = b->documents ? bench_document_path(b->documents, b->model, pieces, 2) : NULL;
+    char *path = b->f.documents ? bench_document_path(b->f.documents, b->f.model, pieces, 2) : NULL;
     if (path && base_fs_exists(path)) {
         free(path);
         path = NULL;
@@ -292,7 +286,7 @@ static char *name_document(const bench *b, const ruler_item *item, const model_i
 static int run_condition(bench *b, const struct condition *c, const ruler_item *item, bench_score *key,
     float *logits, base_err *err)
 {
-    const model_template *template = model_get_template(b->model);
+    const model_template *template = model_get_template(b->f.model);
     kv_session *s = NULL;
     model_ids scaffold = {0};
     model_template_start(template, &scaffold);
@@ -325,27 +319,28 @@ static bool is_left(const bench *b, const bench_score *key, const char *conditio
 {
     bench_score last = *key;
     last.turn = (uint32_t)b->turns;
-    return bench_is_wanted(b->words, ';', condition) && !bench_scores_find(&b->results, &last, condition);
+    return bench_is_wanted(b->f.words, ';', condition) && !bench_scores_find(&b->f.results, &last, condition);
 }
 
 /* All conditions of one item. */
-static int run_item(bench *b, const char *task, uint32_t number, float *logits, base_err *err)
+static int run_item(void *user, const char *task, uint32_t number, base_err *err)
 {
+    bench *b = user;
     ruler_item item;
-    bench_score key = {.tokens = (uint32_t)b->tokens, .item = number};
+    bench_score key = {.tokens = (uint32_t)b->f.tokens, .item = number};
     bool any = false;
     int r = 0;
-    snprintf(key.model, sizeof key.model, "%.12s", b->info->hash);
+    snprintf(key.model, sizeof key.model, "%.12s", b->f.info->hash);
     snprintf(key.task, sizeof key.task, "%s", task);
     for (size_t i = 0; i < N_CONDITIONS; i++) any = any || is_left(b, &key, conditions[i].name);
     if (!any) return 0;
-    ruler_item_make(&item, model_get_tokenizer(b->model), model_get_template(b->model), &b->corpus, task,
-        number + 1, (uint32_t)b->tokens);
+    ruler_item_make(&item, model_get_tokenizer(b->f.model), model_get_template(b->f.model), &b->f.corpus,
+        task, number + 1, (uint32_t)b->f.tokens);
     for (size_t i = 0; i < N_CONDITIONS && !r; i++) {
         if (!is_left(b, &key, conditions[i].name)) continue;
         const uint64_t start = base_clock_ns();
         snprintf(key.condition, sizeof key.condition, "%s", conditions[i].name);
-        r = run_condition(b, &conditions[i], &item, &key, logits, err);
+        r = run_condition(b, &conditions[i], &item, &key, b->logits, err);
         fprintf(stderr, "%s %u, %s: %.1f s\n", task, number, conditions[i].name,
             (double)(base_clock_ns() - start) / 1e9);
     }
@@ -361,11 +356,11 @@ static int find_pivot(bench *b, base_err *err)
 {
     kv_session *s = NULL;
     ruler_item item;
-    ruler_item_make(&item, model_get_tokenizer(b->model), model_get_template(b->model), &b->corpus, "mq", 100,
-        (uint32_t)b->tokens);
+    ruler_item_make(&item, model_get_tokenizer(b->f.model), model_get_template(b->f.model), &b->f.corpus,
+        "mq", 100, (uint32_t)b->f.tokens);
     const char *const set[] = {"asked=8", NULL};
     const kv_options o = {.policy = "full", .set = set, .pivot_file = b->pivot_file};
-    int r = kv_session_new(&s, b->model, &o, NULL, err);
+    int r = kv_session_new(&s, b->f.model, &o, NULL, err);
     if (!r) r = append(s, KV_ORIGIN_CONTEXT, 1, &item.ids, NULL, &item, NULL, err);
     if (!r) r = append(s, KV_ORIGIN_USER, 1, &item.first.ids, &item.first, NULL, NULL, err);
     const uint64_t start = base_clock_ns();
@@ -374,23 +369,12 @@ static int find_pivot(bench *b, base_err *err)
         uint32_t free_cut;
         const uint32_t cut = kv_pivot_cut(kv_session_pivot(s), .25, &free_cut);
         fprintf(stderr, "pivot: cut before layer %u of %u (T alone: %u), %.0f ms over %u rows\n", cut,
-            b->info->n_layer, free_cut, (double)(base_clock_ns() - start) / 1e6, kv_session_pivot(s)->n_rows);
+            b->f.info->n_layer, free_cut, (double)(base_clock_ns() - start) / 1e6,
+            kv_session_pivot(s)->n_rows);
     }
     kv_session_free(s);
     ruler_item_free(&item);
     return r;
-}
-
-static int check_options(const bench *b, base_err *err)
-{
-    if (b->timed && b->documents)
-        return base_fail(err, BASE_E_USAGE, "--documents: writing them would be measured by --timed");
-    if (b->tokens < 600 || b->tokens > 100000 || b->items < 1 || b->items > 10000 || b->first < 0 ||
-        b->first > 1000000 || b->turns < 1 || b->turns > 2 || b->restore < 0 || b->restore > 100000)
-        return base_fail(err, BASE_E_USAGE, "--tokens is 600 to 100000, --items 1 to 10000, --turns 1 or 2");
-    if (!b->corpus_folder)
-        return base_fail(err, BASE_E_USAGE, "--corpus names a folder of code that the facts hide in");
-    return 0;
 }
 
 /* Sessions share what lies below the layers before which the wanted conditions cut. */
@@ -398,83 +382,62 @@ static int open_compute(bench *b, base_err *err)
 {
     uint32_t cuts[N_CONDITIONS] = {0};
     int r = 0;
-    b->compute = kv_compute_model(b->model);
-    for (size_t i = 0; i < N_CONDITIONS && !b->timed && !r; i++) {
+    b->compute = kv_compute_model(b->f.model);
+    for (size_t i = 0; i < N_CONDITIONS && !b->f.timed && !r; i++) {
         kv_session *s = NULL;
-        if (!bench_is_wanted(b->words, ';', conditions[i].name)) continue;
+        if (!bench_is_wanted(b->f.words, ';', conditions[i].name)) continue;
         r = open_session(b, &conditions[i], NULL, &s, err);
         if (!r) cuts[i] = kv_session_next_cut(s);
         kv_session_free(s);
     }
-    if (r || b->timed) return r;
-    b->share = bench_share_new(b->model, cuts, N_CONDITIONS);
+    if (r || b->f.timed) return r;
+    b->share = bench_share_new(b->f.model, cuts, N_CONDITIONS);
     b->compute = bench_share_compute(b->share);
     return 0;
 }
 
-static int run(bench *b, base_err *err)
+static int check(const void *user, base_err *err)
 {
-    int r = check_options(b, err);
-    if (!r) r = bench_corpus_load(b->corpus_folder, &b->corpus, err);
-    if (!r && b->documents) r = base_fs_mkdirs(b->documents, err);
-    if (!r) r = bench_scores_open(&b->results, b->out, b->resume, err);
-    if (!r) r = cmd_open_model(&b->common, &b->model, err);
-    if (r) return r;
-    b->info = model_get_info(b->model);
-    b->heads = kv_heads_path(b->info->hash);
-    b->pivot_file = kv_pivot_path(b->info->hash);
+    const bench *b = user;
+    if (b->f.timed && b->f.documents)
+        return base_fail(err, BASE_E_USAGE, "--documents: writing them would be measured by --timed");
+    if (b->turns < 1 || b->turns > 2 || b->restore < 0 || b->restore > 100000)
+        return base_fail(err, BASE_E_USAGE, "--turns is 1 or 2, --restore 0 to 100000");
+    return 0;
+}
+
+static int begin(void *user, base_err *err)
+{
+    bench *b = user;
+    int r = b->f.documents ? base_fs_mkdirs(b->f.documents, err) : 0;
+    b->heads = kv_heads_path(b->f.info->hash);
+    b->pivot_file = kv_pivot_path(b->f.info->hash);
     if (!base_fs_exists(b->heads))
         fputs(
             "kvist: this model's retrieval heads are not calibrated (kvist kv calibrate); all heads count\n",
             stderr);
-    if (b->pivot || !base_fs_exists(b->pivot_file)) r = find_pivot(b, err);
+    if (!r && (b->pivot || !base_fs_exists(b->pivot_file))) r = find_pivot(b, err);
     if (!r) r = open_compute(b, err);
-    float *logits = base_xmalloc(b->info->n_vocab * sizeof *logits);
-    for (int64_t i = 0; i < b->items && !r; i++)
-        for (size_t t = 0; ruler_tasks[t] && !r; t++)
-            if (bench_is_wanted(b->tasks, ',', ruler_tasks[t]))
-                r = run_item(b, ruler_tasks[t], (uint32_t)(b->first + i), logits, err);
-    free(logits);
+    b->logits = base_xmalloc(b->f.info->n_vocab * sizeof *b->logits);
     return r;
 }
 
 int bench_structkv(int argc, char **argv)
 {
-    bench b = {.common = COMMON_OPTIONS_DEFAULTS,
-        .tokens = 2048,
-        .items = 5,
+    static const facts_bench structkv = {check, begin, run_item};
+    bench b = {.f = {.common = COMMON_OPTIONS_DEFAULTS,
+                   .tokens = 2048,
+                   .items = 5,
+                   .results = {.name = "structkv", .numbers = numbers, .n_numbers = N_NUMBERS}},
         .turns = 1,
-        .restore = 96,
-        .results = {.name = "structkv", .numbers = numbers, .n_numbers = N_NUMBERS}};
-    const option_row own[] = {
-        {"--corpus", OPTION_TEXT, &b.corpus_folder},
-        {"--tokens", OPTION_INTEGER, &b.tokens},
-        {"--items", OPTION_INTEGER, &b.items},
-        {"--first", OPTION_INTEGER, &b.first},
-        {"--turns", OPTION_INTEGER, &b.turns},
-        {"--restore", OPTION_INTEGER, &b.restore},
-        {"--tasks", OPTION_TEXT, &b.tasks},
-        {"--conditions", OPTION_TEXT, &b.words},
-        {"--out", OPTION_TEXT, &b.out},
-        {"--resume", OPTION_FLAG, &b.resume},
-        {"--summary", OPTION_TEXT, &b.summary},
-        {"--against", OPTION_TEXT, &b.against},
-        {"--timed", OPTION_FLAG, &b.timed},
-        {"--documents", OPTION_TEXT, &b.documents},
-        {"--pivot", OPTION_FLAG, &b.pivot},
-        {"--help", OPTION_FLAG, &b.help},
-        {.name = NULL},
-    };
-    base_err err = {0};
-    int r;
-    if (!cmd_begin(argc, argv, &b.common, own, &b.help, usage, NULL, &r)) return r;
-    r = b.summary ? bench_scores_read(&b.results, b.summary, &err) : run(&b, &err);
-    if (!r && (b.summary || b.out)) bench_scores_print(&b.results, b.against, stdout);
-    bench_scores_close(&b.results);
+        .restore = 96};
+    const option_row own[] = {{"--turns", OPTION_INTEGER, &b.turns},
+        {"--restore", OPTION_INTEGER, &b.restore}, {"--pivot", OPTION_FLAG, &b.pivot}, FACTS_OPTIONS(b.f)};
+    const int status = facts_run(&b.f, argc, argv, own, usage, &structkv, &b);
     bench_share_free(b.share);
-    base_buf_free(&b.corpus);
+    facts_close(&b.f);
     free(b.heads);
     free(b.pivot_file);
-    model_close(b.model);
-    return r ? cmd_complain(&err) : CMD_OK;
+    free(b.logits);
+    return status;
 }

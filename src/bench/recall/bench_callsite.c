@@ -221,8 +221,9 @@ static int run_text(callsite *b, uint32_t number, bool runs, base_err *err)
     return r;
 }
 
-static int run(callsite *b, base_err *err)
+static int run(void *user, base_err *err)
 {
+    callsite *b = user;
     b->list = !strcmp(b->task, "list");
     if (!b->list && strcmp(b->task, "identifier"))
         return base_fail(err, BASE_E_USAGE, "--task is identifier or list, not '%s'", b->task);
@@ -280,15 +281,5 @@ int bench_callsite(int argc, char **argv)
         RECALL_OPTIONS(b.run),
         {.name = NULL},
     };
-    base_err err = {0};
-    int r;
-    if (!cmd_begin(argc, argv, &b.run.common, own, &b.run.help, usage, recall_help, &r)) return r;
-    if (!r && b.run.summary) {
-        r = recall_print_summary(&b.run, &err);
-    } else if (!r) {
-        r = run(&b, &err);
-        if (!r && b.run.out) bench_results_print(&b.run.results, stdout);
-    }
-    recall_close(&b.run);
-    return r ? cmd_complain(&err) : CMD_OK;
+    return recall_main(&b.run, argc, argv, own, usage, run, &b);
 }

@@ -129,8 +129,9 @@ static int check_options(bench *b, base_err *err)
     return 0;
 }
 
-static int run(bench *b, base_err *err)
+static int run(void *user, base_err *err)
 {
+    bench *b = user;
     int r = check_options(b, err);
     if (!r) r = bench_corpus_load(b->corpus_folder, &b->corpus, err);
     if (!r) r = recall_open(&b->run, "niah", err);
@@ -163,16 +164,7 @@ int bench_niah(int argc, char **argv)
         RECALL_OPTIONS(b.run),
         {.name = NULL},
     };
-    base_err err = {0};
-    int r;
-    if (!cmd_begin(argc, argv, &b.run.common, own, &b.run.help, usage, recall_help, &r)) return r;
-    if (!r && b.run.summary) {
-        r = recall_print_summary(&b.run, &err);
-    } else if (!r) {
-        r = run(&b, &err);
-        if (!r && b.run.out) bench_results_print(&b.run.results, stdout);
-    }
-    recall_close(&b.run);
+    const int status = recall_main(&b.run, argc, argv, own, usage, run, &b);
     base_buf_free(&b.corpus);
-    return r ? cmd_complain(&err) : CMD_OK;
+    return status;
 }

@@ -535,17 +535,29 @@ int recall_open(recall *r, const char *name, base_err *err)
     return e;
 }
 
-int recall_print_summary(recall *r, base_err *err)
+static int print_summary(recall *r, base_err *err)
 {
     int e = bench_results_read(&r->results, r->summary, err);
     if (!e) bench_results_print(&r->results, stdout);
     return e;
 }
 
-void recall_close(recall *r)
+static void close_run(recall *r)
 {
     bench_results_close(&r->results);
     free(r->heads);
     free(r->logits);
     model_close(r->model);
+}
+
+int recall_main(recall *r, int argc, char **argv, const option_row *own, const char *usage,
+    int (*run)(void *user, base_err *err), void *user)
+{
+    base_err err = {0};
+    int e;
+    if (!cmd_begin(argc, argv, &r->common, own, &r->help, usage, recall_help, &e)) return e;
+    e = r->summary ? print_summary(r, &err) : run(user, &err);
+    if (!e && !r->summary && r->out) bench_results_print(&r->results, stdout);
+    close_run(r);
+    return e ? cmd_complain(&err) : CMD_OK;
 }

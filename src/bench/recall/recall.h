@@ -77,11 +77,12 @@ typedef struct recall {
     }
 extern const char recall_help[];
 
-/* Model, heads and results; the caller closes also after a failure. name: of the bench, in each line. */
+/* The whole command: options, --summary or run(user), the table of --out, closing. Returns the exit status. */
+int recall_main(recall *r, int argc, char **argv, const option_row *own, const char *usage,
+    int (*run)(void *user, base_err *err), void *user);
+
+/* Model, heads and results. name: of the bench, in each line. */
 int recall_open(recall *r, const char *name, base_err *err);
-void recall_close(recall *r);
-/* --summary: the table of a file. */
-int recall_print_summary(recall *r, base_err *err);
 
 /* Whether any condition of such an item is still to be run (and time is left); K of "need" always may be. */
 bool recall_is_left(recall *r, const char *name, uint32_t number);
