@@ -161,7 +161,7 @@ static void emit_call(const running *r)
 static bool is_all_active(const agent *a, uint32_t from, uint32_t to)
 {
     uint32_t *lanes = base_xcalloc(agent__n_tokens(a) + 1, sizeof *lanes);
-    a->engine->ops->active_lanes(a->engine, lanes);
+    agent__active_lanes(a, lanes);
     bool all = true;
     for (uint32_t i = from; i < to; i++) all = all && lanes[i] == a->info.n_lanes;
     free(lanes);
@@ -184,8 +184,7 @@ static bool answer_repeated(running *r, uint64_t key, bool *ret_stop)
             "another call.\n");
     } else {
         base_err err = {0};
-        if (!is_all_active(r->a, made->from, made->to) &&
-            r->a->engine->ops->manual(r->a->engine, KV_MANUAL_PROMOTE, made->from, made->to, &err))
+        if (!is_all_active(r->a, made->from, made->to) && agent__bring_back(r->a, made->from, made->to, &err))
             agent__notice(r->a, "the earlier result could not be brought back: %s", err.msg);
         say(r, TOOL_OK,
             "Unchanged since turn %u: the result of this exact call stands above and still holds.\n",
@@ -413,7 +412,7 @@ static void judge(agent *a, const running *r)
     if (a->fix.passed) return;
     a->fix.attempts++;
     base_err err = {0};
-    if (a->engine->ops->mark_failed(a->engine, a->fix.attempt.from, a->fix.attempt.to, &err))
+    if (agent__put_failed(a, a->fix.attempt.from, a->fix.attempt.to, &err))
         agent__notice(a, "the failed attempt could not be put aside: %s", err.msg);
 }
 

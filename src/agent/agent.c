@@ -73,7 +73,7 @@ int agent_open(agent **ret, engine *e, tool_workspace *w, const agent_options *o
     a->settings.mode = AGENT_MODE_ASK;
     if (a->recall) a->recall->agent = a;
     e->ops->info(e, &a->info);
-    e->ops->observe(e, &(kv_observer){.user = a, .prefill = on_prefill, .plan = on_plan});
+    e->observer = (kv_observer){.user = a, .prefill = on_prefill, .plan = on_plan};
     bool is_empty = true;
     int rc = agent_set_mode(a, options->mode, err);
     if (!rc) rc = tool_workspace_refresh(w, NULL, cancel, err);
@@ -118,7 +118,7 @@ static void read_again(agent *a)
 {
     const engine_ops *ops = a->engine->ops;
     base_err err = {0};
-    if (!ops->read_again || a->ended || !ops->unread(a->engine)) return;
+    if (!ops->read_again || a->ended || !agent__unread(a)) return;
     const int rc = ops->read_again(a->engine, &err);
     agent__tell_visits(a); /* else they would count as the next message's */
     if (!rc)

@@ -105,7 +105,7 @@ static void restore_rows(agent *a, const char *path)
         agent_piece *p = &a->transcript.pieces[i];
         if (!p->stale || !p->path || strcmp(p->path, path) || strcmp(p->version, version)) continue;
         base_err err = {0};
-        if (a->engine->ops->manual(a->engine, KV_MANUAL_PROMOTE, p->from, p->to, &err))
+        if (agent__bring_back(a, p->from, p->to, &err))
             agent__notice(a, "the text of %s could not be brought back: %s", path, err.msg);
         p->stale = false;
     }
@@ -167,7 +167,7 @@ void agent__came_to_nothing(agent *a, uint32_t from, uint32_t to)
     a->fix.asked_again++;
     a->fix.open_call = true;
     base_err err = {0};
-    if (a->engine->ops->mark_failed(a->engine, from, to, &err))
+    if (agent__put_failed(a, from, to, &err))
         agent__notice(a, "the attempt could not be put aside: %s", err.msg);
 }
 
@@ -300,7 +300,7 @@ bool agent__ask_again(agent *a, uint32_t from, uint32_t to, bool is_useless, bas
     agent__notice(a, x->attempts ? "the test still fails: asking for another attempt"
                                  : "nothing was changed: asking for the change");
     base_err err = {0};
-    if ((x->attempts || is_useless) && from < to && a->engine->ops->mark_failed(a->engine, from, to, &err))
+    if ((x->attempts || is_useless) && from < to && agent__put_failed(a, from, to, &err))
         agent__notice(a, "the answer could not be put aside: %s", err.msg);
     base_buf_puts(out, x->attempts ? "The test still fails. Rewrite the definition again, differently"
                                    : "No file was changed yet. Make the change now");

@@ -41,6 +41,7 @@ int agent__offer_tools(agent *a, base_err *err)
         [TOOL_ARGUMENT_PATH] = MODEL_ARGUMENT_PATH,
     };
     enum { MAX_TOOLS = 16, MAX_ARGUMENTS = 64 };
+    if (!(a->engine->can & ENGINE_GRAMMAR)) return 0;
     model_grammar_tool tools[MAX_TOOLS];
     model_grammar_argument arguments[MAX_ARGUMENTS];
     uint32_t n_table, n = 0, n_arguments = 0;
@@ -105,7 +106,7 @@ int agent__begin_session(agent *a, base_err *err)
     agent_prompt prompt;
     agent_prompt_build(a->info.tools, a->info.strong, &prompt);
     a->transcript.open_role = -1;
-    a->engine->ops->set_turn(a->engine, a->turn);
+    agent__set_turn(a, a->turn);
     int rc = 0;
     for (uint32_t i = 0; i < prompt.n && !rc; i++) {
         rc = agent__open_message(a, (int)prompt.parts[i].role, err);

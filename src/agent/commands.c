@@ -60,7 +60,7 @@ static int for_ranges(agent *a, const char *what, range_fn *fn, void *user, uint
 
 static int do_manual(agent *a, uint32_t from, uint32_t to, void *user, base_err *err)
 {
-    return a->engine->ops->manual(a->engine, *(kv_manual *)user, from, to, err);
+    return agent__manual(a, *(kv_manual *)user, from, to, err);
 }
 
 static int manual(agent *a, kv_manual what, const char *verb, const char *arguments, base_err *err)
@@ -99,6 +99,7 @@ static int run_mode(agent *a, const char *arguments, base_err *err)
 
 static int run_budget(agent *a, const char *arguments, base_err *err)
 {
+    kv_session *session;
     kv_stats s;
     int rc = 0;
     if (*arguments) {
@@ -106,7 +107,8 @@ static int run_budget(agent *a, const char *arguments, base_err *err)
         if ((rc = kv_budget_parse(arguments, &budget, err))) return rc;
         uint32_t rows =
             kv_budget_rows(&budget, a->info.model_n_ctx, a->info.row_bytes, model_memory_available());
-        rc = a->engine->ops->set_budget(a->engine, rows, err);
+        rc = agent__get_session(a, &session, err);
+        if (!rc) rc = kv_session_set_budget(session, rows, err);
     }
     a->engine->ops->stats(a->engine, &s);
     if (!rc && s.budget)
@@ -194,7 +196,9 @@ static int run_promote(agent *a, const char *arguments, base_err *err)
 
 static int run_undo_evict(agent *a, const char *arguments, base_err *err)
 {
-    int rc = a->engine->ops->undo_plan(a->engine, err);
+    kv_session *session;
+    int rc = agent__get_session(a, &session, err);
+    if (!rc) rc = kv_session_undo_plan(session, err);
     if (!rc) agent__notice(a, "the last change of the rows is taken back");
     return rc;
 }
@@ -260,7 +264,7 @@ static int run_context(agent *a, const char *arguments, base_err *err)
     kv_stats s;
     a->engine->ops->stats(a->engine, &s);
     uint32_t *lanes = base_xcalloc(s.n_tokens + 1, sizeof *lanes);
-    a->engine->ops->active_lanes(a->engine, lanes);
+    agent__active_lanes(a, lanes);
     base_buf out = {0};
     base_buf_printf(&out, "%u of %u tokens; active %u of %u rows a lane", s.n_tokens, s.n_ctx, s.active,
         s.budget ? s.budget : s.n_tokens);
@@ -285,10 +289,13 @@ static int why_of(agent *a, uint32_t from, uint32_t to, void *user, base_err *er
 {
     base_buf *out = user;
     kv_stats s;
+    kv_session *session;
+    int rc = agent__get_session(a, &session, err);
+    if (rc) return rc;
     a->engine->ops->stats(a->engine, &s);
     kv_why w;
     uint32_t at = to > from ? from + (to - from) / 2 : from; /* the middle speaks for a range */
-    a->engine->ops->why(a->engine, at < s.n_tokens ? at : from, &w);
+    kv_session_why(session, at < s.n_tokens ? at : from, &w);
     base_buf_printf(out, "%s%u", out->len ? "\n" : "", from);
     if (to - from > 1) base_buf_printf(out, "-%u", to - 1);
     base_buf_printf(out, ": active in %u of %u lanes", w.lanes_active, s.n_lanes);
@@ -348,7 +355,7 @@ static void put_active(agent *a, base_buf *out)
     a->engine->ops->stats(a->engine, &s);
     const int32_t *ids = a->engine->ops->ids(a->engine, &n);
     uint32_t *lanes = base_xcalloc(n + 1, sizeof *lanes);
-    a->engine->ops->active_lanes(a->engine, lanes);
+    agent__active_lanes(a, lanes);
     uint32_t most = (s.budget && s.budget < s.n_ctx ? s.budget : s.n_ctx) / 2, used = 0,
              start = a->transcript.turn_starts && a->turn ? a->transcript.turn_starts[1] : n;
     uint32_t first = n; /* as far back as fits */
@@ -356,9 +363,7 @@ static void put_active(agent *a, base_buf *out)
     for (uint32_t i = first; i < n; i++) {
         size_t len = 0;
         bool active = lanes[i] * 2 >= s.n_lanes;
-        const char *piece = a->engine->ops->is_control(a->engine, ids[i])
-                                ? NULL
-                                : a->engine->ops->piece(a->engine, ids[i], &len);
+        const char *piece = agent__piece(a, ids[i], &len);
         if (piece && active) base_buf_add(out, piece, len);
         if (!active && i > first && lanes[i - 1] * 2 >= s.n_lanes) base_buf_puts(out, " ... ");
     }

@@ -71,7 +71,7 @@ void agent__mark_stale(agent *a, const char *path)
         if (p->stale || !p->path || strcmp(p->path, path)) continue;
         p->stale = true;
         base_err err = {0};
-        if (a->engine->ops->mark_stale(a->engine, p->from, p->to, &err)) agent__error(a, &err);
+        if (agent__put_stale(a, p->from, p->to, &err)) agent__error(a, &err);
     }
 }
 

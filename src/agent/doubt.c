@@ -73,8 +73,7 @@ static int by_doubt(const void *a, const void *b)
 static base_str piece_of(const agent *a, int32_t id)
 {
     size_t n = 0;
-    const char *piece =
-        a->engine->ops->is_control(a->engine, id) ? NULL : a->engine->ops->piece(a->engine, id, &n);
+    const char *piece = agent__piece(a, id, &n);
     return (base_str){piece ? piece : "", piece ? n : 0};
 }
 
@@ -102,14 +101,13 @@ static void rank(agent *a, agent_doubts *d, const agent_definition *old, const i
 static int find(agent *a, const char *head, const agent_definition *old, base_err *err)
 {
     model_ids ids = {0};
-    a->engine->ops->encode(a->engine, head, strlen(head), &ids);
+    int rc = a->engine->ops->encode(a->engine, head, strlen(head), &ids, err);
     size_t n_head = ids.n;
-    a->engine->ops->encode(a->engine, old->text.data, old->text.len, &ids);
+    if (!rc) rc = a->engine->ops->encode(a->engine, old->text.data, old->text.len, &ids, err);
     agent__doubts_free(a);
     a->fix.doubts = base_xcalloc(1, sizeof *a->fix.doubts);
     a->fix.doubts->text = base_xstrdup(old->text.data);
-    int rc = 0;
-    if (ids.n <= MAX_TOKENS) {
+    if (!rc && ids.n <= MAX_TOKENS) {
         engine_doubt *found = base_xcalloc(ids.n + 1, sizeof *found);
         rc = a->engine->ops->doubts(a->engine, ids.ids, (uint32_t)ids.n, found, err);
         if (!rc) rank(a, a->fix.doubts, old, ids.ids + n_head, found + n_head, ids.n - n_head);
@@ -121,7 +119,7 @@ static int find(agent *a, const char *head, const agent_definition *old, base_er
 
 int agent__doubt_next(agent *a, const char *head, const agent_definition *old, base_buf *out, base_err *err)
 {
-    if (!a->engine->ops->doubts || !old->text.len) return 0;
+    if (!(a->engine->can & ENGINE_DOUBTS) || !old->text.len) return 0;
     if (!a->fix.doubts || strcmp(a->fix.doubts->text, old->text.data)) {
         int rc = find(a, head, old, err);
         if (rc) return rc;

@@ -1,9 +1,12 @@
 /*
- * What the agent needs of an engine: a tokenizer, a chat template, one session's memory, and the next token. Two
- * implementations: engine_local.c over model/ and kv/, engine_fake.c over a script (tests of agent, tools, log and screen).
+ * What the agent needs of an engine: text, a sequence that spans are appended to, the next token, and what a turn cost. Any engine can give
+ * that, one across HTTP too. What only some can give is declared (`can`, `session`), and the agent has a way without each.
  *
- * Thread: the engine thread. Cancel is the agent's atomic, given at open; a cancelled call returns BASE_E_CANCELLED and the
- * session is as after the last finished chunk.
+ * Three implementations: engine_local.c over model/ and kv/; engine_fake.c over kv/ with a script in place of a model; and, in the
+ * agent's tests, an engine that holds messages as a chat endpoint does.
+ *
+ * Thread: the engine thread. An operation that returns an int may fail with a sentence for a person, take seconds, and be
+ * cancelled (the agent's atomic, given at open): then it returns BASE_E_CANCELLED and the sequence is as after the last finished part.
  */
 #ifndef KVIST_AGENT_ENGINE_H
 #define KVIST_AGENT_ENGINE_H
@@ -15,13 +18,32 @@
 
 typedef struct engine engine;
 
+/* What an engine can beside what any can. Without it: */
+enum {
+    /* ... ids are stand-ins of the agent's (standin.h): what is counted, placed and logged in tokens is an estimate, the text is not. */
+    ENGINE_IDS = 1,
+    /* ... no candidates are sampled (/tries): attempts follow each other. fork, unfork. */
+    ENGINE_BRANCH = 2,
+    /* ... a further attempt at a definition is sampled warmer, in place of at the next doubt. doubts. */
+    ENGINE_DOUBTS = 4,
+    /* ... calls are free text, which the lenient parser reads as it reads any answer (call.h). set_tools. */
+    ENGINE_GRAMMAR = 8,
+    /* ... nothing is drafted, and the ledger says so. lookup, set_lookup. */
+    ENGINE_LOOKUP = 16,
+    /*
+     * An engine without a session that leaves out spans of what it sends. Without this, and without a session, text that went stale or
+     * failed stays in view, and the words that tell the model so have to do. set_active, is_active.
+     */
+    ENGINE_SPANS = 32,
+};
+
 typedef struct engine_info {
     const char *model, *model_hash, *quantisation, *policy, *backend;
     const char *
         notice; /* what is not as it was asked for: another backend computes, nothing is pruned; NULL: all is */
     model_tool_style tools;
     bool strong; /* a model large enough for edit instead of rewrite */
-    uint32_t n_ctx, n_lanes, row_bytes, n_vocab;
+    uint32_t n_ctx, n_layer, n_lanes, row_bytes, n_vocab; /* without a session one layer, one lane */
     uint32_t model_n_ctx;    /* what the model was made for; n_ctx may be less (--ctx) */
     model_sampling sampling; /* as opened */
 } engine_info;
@@ -31,94 +53,84 @@ typedef struct engine_doubt {
     float behind;
 } engine_doubt;
 
+/* What a chat template writes: before the first message (role is not looked at), around one. */
+typedef enum engine_scaffold { ENGINE_START, ENGINE_BEGIN, ENGINE_END } engine_scaffold;
+
 typedef struct engine_ops {
     void (*close)(engine *e);
     void (*info)(const engine *e, engine_info *ret);
+    /* What is there and what it cost; without a session n_tokens, n_ctx, n_lanes 1, active, reused (sent, not computed), computed. */
     void (*stats)(const engine *e, kv_stats *ret);
-    void (*observe)(engine *e, const kv_observer *observer); /* replaces the observer */
 
     /* Text. encode is content: special texts stay text. */
-    void (*encode)(const engine *e, const char *text, size_t n, model_ids *out);
+    int (*encode)(engine *e, const char *text, size_t n, model_ids *out, base_err *err);
+    int (*scaffold)(engine *e, engine_scaffold what, model_role role, model_ids *out, base_err *err);
     const char *(*piece)(const engine *e, int32_t id, size_t *ret_n); /* bytes; NULL outside the vocabulary */
     bool (*is_control)(const engine *e, int32_t id);
-    void (*start)(const engine *e, model_ids *out); /* template: before the first message */
-    void (*begin)(const engine *e, model_role role, model_ids *out);
-    void (*end)(const engine *e, model_role role, model_ids *out);
 
-    /* Memory, as kv/session.h. append keeps the last logits for generate. */
-    int (*append)(engine *e, const kv_segment *segment, const int32_t *ids, uint32_t n, base_err *err);
-    int (*repair)(
-        engine *e, uint32_t from, uint32_t to, const uint32_t *queries, uint32_t n_queries, base_err *err);
-    int (*manual)(engine *e, kv_manual what, uint32_t from, uint32_t to, base_err *err);
-    int (*mark_stale)(engine *e, uint32_t from, uint32_t to, base_err *err);
-    int (*mark_failed)(engine *e, uint32_t from, uint32_t to, base_err *err);
-    int (*undo_plan)(engine *e, base_err *err);
-    int (*set_budget)(engine *e, uint32_t rows, base_err *err);
-    void (*set_turn)(engine *e, uint32_t turn);
-    int (*truncate)(engine *e, uint32_t n, base_err *err);
-    /* Re-executing a log: automatic off, append the logged ids, apply the logged plans where they were made. */
-    int (*apply)(engine *e, kv_plan *plan, base_err *err); /* sets the plan's epoch */
-    void (*set_automatic)(engine *e, bool on);
-    /* Looking: ids of the sequence; lanes that hold each token ([n_tokens]); one lane's bits; score parts. */
+    /* The sequence. A segment says what the tokens are; what an engine cannot use of that it leaves. */
     const int32_t *(*ids)(const engine *e, uint32_t *ret_n);
-    void (*active_lanes)(const engine *e, uint32_t *ret);
-    void (*lane_bits)(const engine *e, uint32_t lane, uint64_t *ret);
-    /* Lanes in which the token's segment was computed when it was appended, 0: all; lanes that are not computed now. NULL: all are. */
-    uint32_t (*lanes)(const engine *e, uint32_t index);
-    uint32_t (*deferred)(const engine *e, uint32_t index);
-    /* Behind the last token, [n_vocab]: what `next` would pick from. NULL: an engine that computes none (fake). */
-    int (*logits)(engine *e, float *ret, base_err *err);
-    uint32_t (*scores)(const engine *e, kv_score *ret, uint32_t cap);
-    uint32_t (*sections)(
-        const engine *e, kv_section *ret, uint32_t cap); /* NULL: all rows are always read (fake) */
-    void (*why)(const engine *e, uint32_t index, kv_why *ret);
-    void (*structure)(
-        const engine *e, bool core, kv_structure *ret); /* NULL: an engine without marked spans (fake) */
-    int (*save)(engine *e, base_err *err);
-    int (*save_prefix)(engine *e, uint32_t n, base_err *err); /* the first n tokens are the fixed prompt */
+    int (*append)(engine *e, const kv_segment *segment, const int32_t *ids, uint32_t n, base_err *err);
+    int (*truncate)(engine *e, uint32_t n, base_err *err);
     int (*restart)(
-        engine *e, const char *row_file, base_err *err); /* an empty session (row_file may be NULL) */
-    /* What has to be found out once per model, in idle time, until cancel is set; for the sessions after this one. NULL: nothing. */
-    void (*learn)(engine *e);
-    /* What was written last, computed again while nobody waits (kv_session_read_again). NULL: an engine without. */
-    int (*read_again)(engine *e, base_err *err);
-    uint32_t (*unread)(const engine *e); /* tokens that this would be; NULL with read_again */
+        engine *e, const char *row_file, base_err *err);      /* an empty session (row_file may be NULL) */
+    int (*save)(engine *e, base_err *err);                    /* for a resume that computes nothing */
+    int (*save_prefix)(engine *e, uint32_t n, base_err *err); /* the first n tokens are the fixed prompt */
 
-    /* The next token. set_grammar takes ownership (NULL: none); sampling may change between answers. */
-    int (*set_tools)(
-        engine *e, const model_grammar_tool *tools, uint32_t n, const char *const *paths, base_err *err);
+    /* The next token. Sampling may change between answers. */
     void (*set_sampling)(engine *e, const model_sampling *s);
     void (*answer_begins)(engine *e); /* grammar and sampler start afresh */
     /*
-     * Picks from the logits behind the last token, appends it to the sequence (origin ANSWER or CALL) and computes it. *ret_end: an
+     * Picks what follows the last token, appends it to the sequence (origin ANSWER or CALL) and computes it. *ret_end: an
      * end token was picked (it is appended as well). mask_wanted (may be NULL) receives the id the grammar overruled, or -1:
      * none, or where a call leaves so few ids that the others were not looked at.
      */
     int (*next)(engine *e, kv_origin origin, uint32_t turn, int32_t *ret_id, bool *ret_end,
         int32_t *mask_wanted, base_err *err);
-    /* Evicted rows that tokens read since this was asked last (kv_session_take_visits). NULL: an engine without. */
-    void (*visits)(engine *e, kv_visits *ret, uint32_t *counts);
+
+    /* In idle time; NULL: nothing. What was written last, computed again (kv_session_read_again); what has to be found out once per model. */
+    int (*read_again)(engine *e, base_err *err);
+    void (*learn)(engine *e);
+
+    /* ENGINE_GRAMMAR: which calls there are. */
+    int (*set_tools)(
+        engine *e, const model_grammar_tool *tools, uint32_t n, const char *const *paths, base_err *err);
     /*
-     * A branch: until unfork everything works on a copy of the session that shares every row and computes only its own; it
-     * evicts nothing and no observer hears of it. unfork drops it, and the session is as it was. One branch at a time.
+     * ENGINE_BRANCH: until unfork everything works on a copy of the sequence that shares every row and computes only its own; it
+     * evicts nothing and no observer hears of it. unfork drops it, and the sequence is as it was. One branch at a time.
      */
     int (*fork)(engine *e, base_err *err);
     void (*unfork)(engine *e);
-    /* Prompt lookup, with nothing learned yet, or none. NULL: an engine without. */
-    void (*set_lookup)(engine *e, bool on);
     /*
-     * If the text went on with these n ids, where would the model rather have said something else? For each of them what it would
-     * have said best instead, and how far that lies behind (in nats; negative: ahead). In a branch of its own. NULL: an engine
-     * without.
+     * ENGINE_DOUBTS: if the text went on with these n ids, where would the model rather have said something else? For each of them what
+     * it would have said best instead, and how far that lies behind (in nats; negative: ahead). In a branch of its own.
      */
     int (*doubts)(engine *e, const int32_t *ids, uint32_t n, engine_doubt *ret, base_err *err);
-    /* Its tokens since it was set: computed ahead, and of these what the model said. NULL: none. */
+    /* ENGINE_LOOKUP: on, with nothing learned yet, or off; tokens computed ahead since, and of these what the model said. */
+    void (*set_lookup)(engine *e, bool on);
     void (*lookup)(const engine *e, uint64_t *ret_drafted, uint64_t *ret_accepted);
+    /* ENGINE_SPANS: what of the sequence the next answer is asked with. All is at first. */
+    int (*set_active)(engine *e, uint32_t from, uint32_t to, bool active, base_err *err);
+    bool (*is_active)(const engine *e, uint32_t index);
 } engine_ops;
 
 struct engine {
     const engine_ops *ops;
+    unsigned can; /* ENGINE_* */
+    /*
+     * The local session, or the branch of it that `fork` made: rows, plans, scores, logits, reasons are asked of it (kv/session.h), and
+     * changed through it; only what adds or removes tokens goes through the engine. NULL: this engine shows no rows, so nothing of
+     * it is evicted or brought back row by row, the ledger has no reasons, and the panel no lanes.
+     */
+    kv_session *session;
+    kv_observer observer; /* the agent's, set by it */
 };
+
+/* What an engine with a session gives it to observe with: plans, and progress of more than one token, go to e->observer. */
+kv_observer engine_observer(engine *e);
+/* stats and ids of an engine with a session. */
+void engine_session_stats(const engine *e, kv_stats *ret);
+const int32_t *engine_session_ids(const engine *e, uint32_t *ret_n);
 
 typedef struct engine_options {
     model_options model;

@@ -1,163 +1,179 @@
 /*
- * The scripted engine: answers come from a text file, rows are counted like a real session's, and nothing is computed. Agent,
- * tools, log and screen are tested on it; two runs of one script give the same events.
+ * The scripted engine: answers come from a text file (format: engine_script.h), and a session of kv/ keeps the rows over a compute that
+ * knows ids only. A row's key is its token's id, so a query asks for the rows of its own word: evictions, repairs, plans, snapshots
+ * and reasons are those of a real session. Agent, tools, log and screen are tested on it; two runs of one script give the same events.
  *
- * The script, a line a directive, '#' a comment:
- *
- *     model NAME | ctx N | lanes N (1..32) | budget ROWS | repair ROWS | chunk N      settings, before the first answer
- *     learns 1                    in idle time there is no end of learning, until it is cancelled
- *     answer TEXT                 the next answer; \n \t \\ are unescaped
- *     answer <<WORD               ... or the lines up to one that is WORD alone
- *     evict FROM TO REASON LANES  (promote, protect, bar alike) a plan before the answer that follows: promote is made at the
- *                                 first repair, the others at the first append; lanes: how many
- *     wanted TEXT                 the following answer's first token overruled this one (a mask event)
- *     doubt TOKEN INSTEAD         where a text says this token, the model doubts it: it would rather have said the other one; from
- *                                 the first such line (the strongest doubt) to the last
- *     fail TEXT                   the first append before the following answer fails with this sentence
- *
- * A token is up to four ASCII letters, digits or underscores (a blank in front may belong to it), or one byte of anything
- * else; its id is its bytes, so that ids mean the same in every run. What becomes of the rows: engine_fake_rows.c. Engine thread only.
+ * Its tokens are stand-ins (standin.h), but they are this engine's own. Engine thread only.
  */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "agent/engine_fake.h"
-#include "base/fs.h"
+#include "agent/engine_script.h"
+#include "agent/standin.h"
 #include "base/mem.h"
+#include "kv/core/compute.h"
 
-/* --- tokens ------------------------------------------------------------------------------------------------------------- */
+enum { HEAD_DIM = 16 };
 
-static bool is_word(char c)
+typedef struct fake {
+    engine base;
+    engine_script script; /* n_ctx, budget, ... are read from here too */
+    kv_compute compute;
+    kv_options kv;
+    kv_session *trunk; /* the session while the engine's is a branch of it; else NULL */
+    char *row_file;
+    const atomic_bool *cancel;
+    model_ids answer; /* the current answer's tokens, the end token last */
+    size_t answer_at;
+    int32_t wanted;
+} fake;
+
+static fake *as_fake(const engine *e)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    return (fake *)(uintptr_t)e;
 }
 
-/* Two bits of length, seven bits a character. */
-static int32_t pack_token(const char *s, size_t n)
+/* --- what computes ------------------------------------------------------------------------------------------------------ */
+
+static int32_t id_of_row(const model_rows_view *v, uint32_t lane, uint32_t slot)
 {
-    int32_t id = (int32_t)(n - 1) << 28;
-    for (size_t i = 0; i < n; i++) id |= (s[i] & 0x7f) << (7 * i);
+    int32_t id;
+    memcpy(&id, model_rows_key(v, lane, slot), sizeof id);
     return id;
 }
 
-static void fake_encode(const engine *e, const char *text, size_t n, model_ids *out)
+/* The id in a query, in two halves that a float holds exactly. */
+static void put_query(float *query, int32_t id)
 {
-    for (size_t i = 0; i < n;) {
-        size_t len = 1, word = i + (text[i] == ' ');
-        if ((unsigned char)text[i] >= 0x80) {
-            model_ids_add(out, FAKE_BYTE + (unsigned char)text[i]);
-            i++;
-            continue;
+    query[0] = (float)((uint32_t)id & 0xffff);
+    query[1] = (float)((uint32_t)id >> 16);
+}
+
+static int32_t id_of_query(const float *query)
+{
+    return (int32_t)((uint32_t)query[1] << 16 | (uint32_t)query[0]);
+}
+
+static void put_rows(const model_batch *b, uint32_t lane)
+{
+    const model_lane_list *list = &b->rows->lanes[lane];
+    const uint32_t first = list->n_rows - b->n;
+    for (uint32_t r = 0, at = 0; r < list->n_runs; r++)
+        for (uint32_t i = 0; i < list->runs[r].n; i++, at++) {
+            if (at < first) continue;
+            const uint32_t slot = list->runs[r].slot + i;
+            uint16_t *key = model_rows_key(b->rows, lane, slot);
+            memset(key, 0, HEAD_DIM * sizeof *key);
+            memset(model_rows_value(b->rows, lane, slot), 0, HEAD_DIM * sizeof *key);
+            memcpy(key, &b->ids[at - first], sizeof *b->ids);
         }
-        if (word < n && is_word(text[word])) {
-            for (len = word - i; len < FAKE_WORD && i + len < n && is_word(text[i + len]);) len++;
-        } else if (text[i] == ' ') {
-            while (len < FAKE_WORD && i + len < n && text[i + len] == ' ') len++;
+}
+
+static int forward(void *user, const model_batch *b, base_err *err)
+{
+    const fake *f = user;
+    const model_capture *c = b->capture;
+    if (b->cancel && atomic_load(b->cancel)) return base_fail(err, BASE_E_CANCELLED, "cancelled");
+    if (b->n_want) return base_fail(err, BASE_E_UNSUPPORTED, "a script has no logits");
+    for (uint32_t lane = 0; lane < f->script.n_lanes; lane++) put_rows(b, lane);
+    for (uint32_t head = 0; c && head < f->script.n_lanes; head++)
+        for (uint32_t q = 0; q < c->n; q++)
+            put_query(c->queries + ((size_t)head * c->n + q) * HEAD_DIM, b->ids[c->tokens[q]]);
+    return 0;
+}
+
+/* A row of the query's own word counts much, every other one little; each lane has words that it hardly sees. */
+static double weight(int32_t query, int32_t row, uint32_t lane)
+{
+    const double seen = ((uint32_t)row + lane) % 5 ? 1 : 0.5;
+    return query == row ? 50 * seen : seen;
+}
+
+static int score(void *user, const model_score *s, base_err *err)
+{
+    const fake *f = user;
+    if (s->cancel && atomic_load(s->cancel)) return base_fail(err, BASE_E_CANCELLED, "cancelled");
+    for (uint32_t lane = 0; lane < f->script.n_lanes; lane++) {
+        const model_lane_list *list = &s->rows->lanes[lane];
+        float *mass = s->mass[lane];
+        if (!mass) continue;
+        memset(mass, 0, list->n_rows * sizeof *mass);
+        if (s->heads && !s->heads[lane]) continue;
+        double *p = base_xcalloc(list->n_rows + 1, sizeof *p);
+        for (uint32_t q = 0; q < s->n_queries; q++) {
+            const int32_t id = id_of_query(s->queries + ((size_t)lane * s->n_queries + q) * HEAD_DIM);
+            double total = 0;
+            for (uint32_t r = 0, at = 0; r < list->n_runs; r++)
+                for (uint32_t i = 0; i < list->runs[r].n; i++, at++)
+                    total += p[at] = weight(id, id_of_row(s->rows, lane, list->runs[r].slot + i), lane);
+            for (uint32_t at = 0; at < list->n_rows; at++) {
+                const float share = (float)(p[at] / total);
+                if (s->pool == MODEL_POOL_MEAN)
+                    mass[at] += share / (float)s->n_queries;
+                else if (share > mass[at])
+                    mass[at] = share;
+            }
         }
-        model_ids_add(out, pack_token(text + i, len));
-        i += len;
+        free(p);
     }
+    return 0;
 }
 
-static const char *const role_names[] = {"<|system|>", "<|user|>", "<|assistant|>", "<|tool|>"};
-
-static const char *fake_piece(const engine *e, int32_t id, size_t *ret_n)
+static kv_compute make_compute(fake *f)
 {
-    fake *f = (fake *)(uintptr_t)e;
-    char *out = f->piece[f->piece_at++ % 8];
-    size_t n = 0;
-    if (id >= FAKE_BYTE && id < FAKE_BYTE + 256) {
-        out[n++] = (char)(id - FAKE_BYTE);
-    } else if (id == FAKE_END) {
-        *ret_n = 7;
-        return "<|end|>";
-    } else if (id >= FAKE_CONTROL && id < FAKE_CONTROL + 4) {
-        *ret_n = strlen(role_names[id - FAKE_CONTROL]);
-        return role_names[id - FAKE_CONTROL];
-    } else if (id >= 0 && id < FAKE_CONTROL) {
-        for (n = 0; n <= (size_t)(id >> 28); n++) out[n] = (char)((id >> (7 * n)) & 0x7f);
-    } else {
-        return NULL;
-    }
-    out[n] = 0;
-    *ret_n = n;
-    return out;
+    kv_compute c = {.user = f,
+        .forward = forward,
+        .score = score,
+        .shape = {.n_layer = 1, .n_head_kv = f->script.n_lanes, .head_dim = HEAD_DIM},
+        .n_head = f->script.n_lanes,
+        .n_vocab = STANDIN_N,
+        .n_ctx = f->script.n_ctx,
+        .kernel_version = 1};
+    memset(c.hash, 'f', sizeof c.hash - 1);
+    return c;
 }
 
-static bool fake_is_control(const engine *e, int32_t id)
-{
-    return id >= FAKE_CONTROL && id < FAKE_BYTE;
-}
+/* --- the sequence ------------------------------------------------------------------------------------------------------- */
 
-static void fake_start(const engine *e, model_ids *out)
-{
-}
-
-static void fake_begin(const engine *e, model_role role, model_ids *out)
-{
-    model_ids_add(out, FAKE_CONTROL + (int32_t)role);
-}
-
-static void fake_end(const engine *e, model_role role, model_ids *out)
-{
-    model_ids_add(out, FAKE_END);
-}
-
-/* --- snapshot: the tokens as they stand, for tests of resume ------------------------------------------------------------ */
-
-static const char snapshot_magic[8] = "kvfake1";
-
-static int fake_save(engine *e, base_err *err)
+static int fake_append(engine *e, const kv_segment *segment, const int32_t *ids, uint32_t n, base_err *err)
 {
     fake *f = as_fake(e);
-    if (!f->row_file) return 0;
-    base_buf out = {0};
-    base_buf_add(&out, snapshot_magic, sizeof snapshot_magic);
-    base_buf_add(&out, &f->n, sizeof f->n);
-    if (f->n) base_buf_add(&out, f->tokens, f->n * sizeof *f->tokens);
-    int rc = base_fs_write(f->row_file, out.data, out.len, 0600, err);
-    base_buf_free(&out);
-    return rc;
+    const script_step *failure = script_due(&f->script, STEP_FAIL);
+    if (failure) return base_fail(err, BASE_E_DEVICE, "%s", failure->text);
+    uint32_t done;
+    return kv_session_append(e->session, segment, ids, n, NULL, &done, f->cancel, err);
 }
 
-static int fake_resume(fake *f, base_err *err)
+static int fake_truncate(engine *e, uint32_t n, base_err *err)
 {
-    base_buf in = {0};
-    int rc = base_fs_read(f->row_file, 64u << 20, &in, err);
-    uint32_t n = 0;
-    size_t head = sizeof snapshot_magic + sizeof n;
-    if (!rc && (in.len < head || memcmp(in.data, snapshot_magic, sizeof snapshot_magic)))
-        rc = base_fail(err, BASE_E_FORMAT, "%s is no snapshot", f->row_file);
-    if (!rc) {
-        memcpy(&n, in.data + sizeof snapshot_magic, sizeof n);
-        if (n > SCRIPT_MAX_TOKENS || in.len != head + n * sizeof *f->tokens)
-            rc = base_fail(err, BASE_E_FORMAT, "%s is cut off", f->row_file);
-    }
-    for (uint32_t i = 0; !rc && i < n; i++) {
-        token_state t;
-        memcpy(&t, in.data + head + i * sizeof t, sizeof t);
-        fake_add_token(f, t.id, KV_ORIGIN_SYSTEM, 0);
-        f->tokens[i] = t;
-    }
-    if (!rc) f->reused = n;
-    base_buf_free(&in);
-    return rc;
-}
-
-static int fake_save_prefix(engine *e, uint32_t n, base_err *err)
-{
-    return 0;
+    return kv_session_truncate(e->session, n, err);
 }
 
 static int fake_restart(engine *e, const char *row_file, base_err *err)
 {
     fake *f = as_fake(e);
-    f->n = 0;
-    f->reused = 0;
-    f->epoch++;
+    const kv_observer observer = engine_observer(e);
+    kv_session *fresh = NULL;
+    kv_stats s;
+    kv_session_get_stats(e->session, &s);
     free(f->row_file);
-    f->row_file = base_xstrdup(row_file);
+    f->kv.row_file = f->row_file = base_xstrdup(row_file);
+    f->kv.budget = s.budget;
+    int rc = kv_session_new_over(&fresh, &f->compute, &f->kv, &observer, err);
+    if (rc) return rc;
+    kv_session_free(e->session);
+    e->session = fresh;
+    return 0;
+}
+
+static int fake_save(engine *e, base_err *err)
+{
+    return as_fake(e)->row_file ? kv_session_save(e->session, err) : 0;
+}
+
+static int fake_save_prefix(engine *e, uint32_t n, base_err *err)
+{
     return 0;
 }
 
@@ -166,6 +182,23 @@ static void fake_learn(engine *e)
     const struct timespec a_moment = {.tv_nsec = 1000000};
     fake *f = as_fake(e);
     while (f->script.learns && f->cancel && !atomic_load(f->cancel)) nanosleep(&a_moment, NULL);
+}
+
+static void fake_info(const engine *e, engine_info *ret)
+{
+    const fake *f = as_fake(e);
+    *ret = (engine_info){.model = f->script.model,
+        .model_hash = "fake",
+        .quantisation = "none",
+        .policy = kv_session_policy(e->session),
+        .backend = "script",
+        .tools = MODEL_TOOLS_TAG_TOOLS,
+        .n_ctx = f->script.n_ctx,
+        .model_n_ctx = f->script.n_ctx,
+        .n_layer = 1,
+        .n_lanes = f->script.n_lanes,
+        .row_bytes = f->script.n_lanes * 2 * HEAD_DIM * (uint32_t)sizeof(uint16_t),
+        .n_vocab = STANDIN_N};
 }
 
 /* --- answers ------------------------------------------------------------------------------------------------------------ */
@@ -183,145 +216,144 @@ static void fake_set_sampling(engine *e, const model_sampling *s)
 static void fake_answer_begins(engine *e)
 {
     fake *f = as_fake(e);
+    const script_step *wanted = script_due(&f->script, STEP_WANTED);
+    model_ids first = {0};
+    if (wanted) standin_encode(e, wanted->text, strlen(wanted->text), &first, NULL);
+    f->wanted = first.n ? first.ids[0] : -1;
+    model_ids_free(&first);
     f->answer.n = f->answer_at = 0;
-    f->wanted = -1;
-    while (f->cursor < f->script.n_steps && f->script.steps[f->cursor].kind != STEP_ANSWER) {
-        const script_step *s = &f->script.steps[f->cursor++];
-        model_ids first = {0};
-        if (s->kind == STEP_WANTED) fake_encode(e, s->text, strlen(s->text), &first);
-        if (first.n) f->wanted = first.ids[0];
-        model_ids_free(&first);
-    }
-    if (f->cursor == f->script.n_steps) return; /* next will say so */
-    const script_step *s = &f->script.steps[f->cursor++];
-    fake_encode(e, s->text, strlen(s->text), &f->answer);
-    model_ids_add(&f->answer, FAKE_END);
+    const char *text = script_answer(&f->script);
+    if (!text) return; /* next will say so */
+    standin_encode(e, text, strlen(text), &f->answer, NULL);
+    model_ids_add(&f->answer, STANDIN_END);
 }
 
 static int fake_next(engine *e, kv_origin origin, uint32_t turn, int32_t *ret_id, bool *ret_end,
     int32_t *mask_wanted, base_err *err)
 {
     fake *f = as_fake(e);
-    if (fake_is_cancelled(f)) return base_fail(err, BASE_E_CANCELLED, "cancelled");
     if (f->answer_at >= f->answer.n) return base_fail(err, BASE_E_STATE, "the script has no further answer");
-    if (f->n >= f->script.n_ctx)
-        return base_fail(err, BASE_E_LIMIT,
-            "the context of %u tokens is full; /compact starts a smaller session", f->script.n_ctx);
-    int32_t id = f->answer.ids[f->answer_at++];
-    if (mask_wanted) *mask_wanted = f->answer_at == 1 ? f->wanted : -1;
-    fake_add_token(f, id, origin, turn);
-    f->computed++;
+    const int32_t id = f->answer.ids[f->answer_at];
+    uint32_t done;
+    int rc = kv_session_append(
+        e->session, &(kv_segment){.origin = origin, .turn = turn}, &id, 1, NULL, &done, f->cancel, err);
+    if (rc) return rc;
+    if (mask_wanted) *mask_wanted = f->answer_at ? -1 : f->wanted;
+    f->answer_at++;
     *ret_id = id;
-    *ret_end = id == FAKE_END;
-    return fake_evict(f, err);
+    *ret_end = id == STANDIN_END;
+    return 0;
 }
 
 /* The answers of a branch come from the same script, one after the other. */
 static int fake_fork(engine *e, base_err *err)
 {
-    fake *f = as_fake(e);
-    f->is_branch = true;
-    f->branch_n = f->n;
-    f->branch_epoch = f->epoch;
+    kv_session *branch = NULL;
+    int rc = kv_session_fork(e->session, &branch, NULL, err);
+    if (rc) return rc;
+    kv_session_set_automatic(branch, false);
+    as_fake(e)->trunk = e->session;
+    e->session = branch;
     return 0;
 }
 
 static void fake_unfork(engine *e)
 {
     fake *f = as_fake(e);
-    if (!f->is_branch) return;
-    f->is_branch = false;
-    f->n = f->branch_n;
-    f->epoch = f->branch_epoch;
-}
-
-static int32_t only_token(const char *text, size_t n)
-{
-    return n && n <= FAKE_WORD ? pack_token(text, n) : FAKE_END;
+    if (!f->trunk) return;
+    kv_session_free(e->session);
+    e->session = f->trunk;
+    f->trunk = NULL;
 }
 
 /* What no line of the script doubts is certain. */
 static int fake_doubts(engine *e, const int32_t *ids, uint32_t n, engine_doubt *ret, base_err *err)
 {
     const fake *f = as_fake(e);
-    (void)err;
-    for (uint32_t i = 0; i < n; i++) ret[i] = (engine_doubt){only_token("\n", 1), 1e6f};
+    for (uint32_t i = 0; i < n; i++) ret[i] = (engine_doubt){standin_only("\n", 1), 1e6f};
     for (size_t s = f->script.n_steps; s-- > 0;) {
         const script_step *step = &f->script.steps[s];
         const char *blank = step->kind == STEP_DOUBT ? strchr(step->text, ' ') : NULL;
         for (uint32_t i = 0; blank && i < n; i++)
-            if (ids[i] == only_token(step->text, (size_t)(blank - step->text)))
-                ret[i] = (engine_doubt){only_token(blank + 1, strlen(blank + 1)), (float)s};
+            if (ids[i] == standin_only(step->text, (size_t)(blank - step->text)))
+                ret[i] = (engine_doubt){standin_only(blank + 1, strlen(blank + 1)), (float)s};
     }
     return 0;
 }
+
+/* --- opening ------------------------------------------------------------------------------------------------------------ */
 
 static void fake_close(engine *e)
 {
     fake *f = as_fake(e);
     if (!f) return;
-    for (size_t i = 0; i < f->n_undo; i++) {
-        free(f->undo[i].active);
-        free(f->undo[i].flags);
-    }
+    fake_unfork(e);
+    kv_session_free(e->session);
     script_fini(&f->script);
-    free(f->undo);
-    free(f->tokens);
-    free(f->ids);
     free(f->row_file);
     model_ids_free(&f->answer);
     free(f);
 }
 
-static engine_ops make_ops(void)
-{
-    engine_ops ops = fake_row_ops;
-    ops.close = fake_close;
-    ops.encode = fake_encode;
-    ops.piece = fake_piece;
-    ops.is_control = fake_is_control;
-    ops.start = fake_start;
-    ops.begin = fake_begin;
-    ops.end = fake_end;
-    ops.save = fake_save;
-    ops.save_prefix = fake_save_prefix;
-    ops.restart = fake_restart;
-    ops.learn = fake_learn;
-    ops.set_tools = fake_set_tools;
-    ops.set_sampling = fake_set_sampling;
-    ops.answer_begins = fake_answer_begins;
-    ops.next = fake_next;
-    ops.fork = fake_fork;
-    ops.unfork = fake_unfork;
-    ops.doubts = fake_doubts;
-    return ops;
-}
+static const engine_ops fake_ops = {
+    .close = fake_close,
+    .info = fake_info,
+    .stats = engine_session_stats,
+    .encode = standin_encode,
+    .scaffold = standin_scaffold,
+    .piece = standin_piece,
+    .is_control = standin_is_control,
+    .ids = engine_session_ids,
+    .append = fake_append,
+    .truncate = fake_truncate,
+    .restart = fake_restart,
+    .save = fake_save,
+    .save_prefix = fake_save_prefix,
+    .set_sampling = fake_set_sampling,
+    .answer_begins = fake_answer_begins,
+    .next = fake_next,
+    .learn = fake_learn,
+    .set_tools = fake_set_tools,
+    .fork = fake_fork,
+    .unfork = fake_unfork,
+    .doubts = fake_doubts,
+};
 
 int engine_fake_open(engine **ret, const char *script, size_t n, const engine_options *options, bool *resumed,
     base_err *why_not, base_err *err)
 {
+    static const engine_options plain = {.kv = {.repair = -1}};
+    const engine_options *o = options ? options : &plain;
     fake *f = base_xcalloc(1, sizeof *f);
-    *f = (fake){.ops = make_ops(),
-        .script =
-            {.model = base_xstrdup("scripted"), .n_ctx = 8192, .n_lanes = 4, .chunk = 512, .repair = 32},
-        .automatic = true};
-    f->base.ops = &f->ops;
+    *f =
+        (fake){.base = {.ops = &fake_ops, .can = ENGINE_IDS | ENGINE_BRANCH | ENGINE_DOUBTS | ENGINE_GRAMMAR},
+            .script = {.model = base_xstrdup("scripted"), .n_ctx = 8192, .n_lanes = 4, .repair = 32},
+            .cancel = o->cancel};
     if (resumed) *resumed = false;
     if (why_not) *why_not = (base_err){0};
     int rc = script_parse(&f->script, script, n, err);
-    if (!rc && options) {
-        if (options->kv.budget) f->script.budget = options->kv.budget;
-        if (options->kv.n_ctx) f->script.n_ctx = options->kv.n_ctx;
-        if (options->kv.repair > 0) f->script.repair = (uint32_t)options->kv.repair;
-        if (options->budget)
-            rc = options->budget(options->budget_user, f->script.n_ctx, 1024, &f->script.budget, err);
-        f->cancel = options->cancel;
-        f->row_file = base_xstrdup(options->kv.row_file);
-        if (!rc && options->resume && f->row_file) {
-            bool served = fake_resume(f, why_not) == 0;
-            if (resumed) *resumed = served;
-        }
+    if (o->kv.budget) f->script.budget = o->kv.budget;
+    if (o->kv.n_ctx) f->script.n_ctx = o->kv.n_ctx;
+    if (o->kv.repair > 0) f->script.repair = (uint32_t)o->kv.repair;
+    f->compute = make_compute(f);
+    if (!rc && o->budget)
+        rc = o->budget(o->budget_user, f->script.n_ctx,
+            f->script.n_lanes * 2 * HEAD_DIM * (uint32_t)sizeof(uint16_t), &f->script.budget, err);
+    f->row_file = base_xstrdup(o->kv.row_file);
+    f->kv = (kv_options){.budget = f->script.budget,
+        .policy = o->kv.policy,
+        .set = o->kv.set,
+        .repair = (int)f->script.repair,
+        .row_file = f->row_file};
+    const kv_observer observer = engine_observer(&f->base);
+    if (!rc && o->resume && f->row_file) {
+        base_err why = {0};
+        bool served = kv_session_resume_over(&f->base.session, &f->compute, &f->kv, &observer, &why) == 0;
+        if (resumed) *resumed = served;
+        if (why_not && !served) *why_not = why;
     }
+    if (!rc && !f->base.session)
+        rc = kv_session_new_over(&f->base.session, &f->compute, &f->kv, &observer, err);
     if (rc) {
         fake_close(&f->base);
         return rc;

@@ -27,14 +27,12 @@ enum { STRONG_SIZE = 95000 };
 typedef struct local {
     engine base;
     model *model;
-    kv_session *session;
-    kv_session *trunk; /* the session while `session` is a branch of it; else NULL */
+    kv_session *trunk; /* the session while the engine's is a branch of it; else NULL */
     const model_info *info;
     const model_tokenizer *tokenizer;
     const model_template *template;
     kv_options kv;
     char *policy, *row_file, *prefix_file, *heads_file, *pivot_file, **set;
-    kv_observer observer; /* the agent's; the session has ours */
     const atomic_bool *cancel;
     model_sampler *sampler;
     model_sampling sampling;
@@ -57,28 +55,12 @@ static local *as_local(const engine *e)
     return (local *)(uintptr_t)e;
 }
 
-static void on_prefill(void *user, uint32_t done, uint32_t total)
-{
-    local *l = user;
-    if (l->observer.prefill && total > 1) l->observer.prefill(l->observer.user, done, total);
-}
-
-static void on_plan(void *user, const kv_plan *plan)
-{
-    local *l = user;
-    if (l->observer.plan) l->observer.plan(l->observer.user, plan);
-}
-
-static kv_observer our_observer(local *l)
-{
-    return (kv_observer){.user = l, .prefill = on_prefill, .plan = on_plan};
-}
-
 /* --- text --------------------------------------------------------------------------------------------------------------- */
 
-static void local_encode(const engine *e, const char *text, size_t n, model_ids *out)
+static int local_encode(engine *e, const char *text, size_t n, model_ids *out, base_err *err)
 {
     model_tokenizer_encode(as_local(e)->tokenizer, text, n, false, out);
+    return 0;
 }
 
 static const char *local_piece(const engine *e, int32_t id, size_t *ret_n)
@@ -91,19 +73,13 @@ static bool local_is_control(const engine *e, int32_t id)
     return model_tokenizer_is_control(as_local(e)->tokenizer, id);
 }
 
-static void local_start(const engine *e, model_ids *out)
+static int local_scaffold(engine *e, engine_scaffold what, model_role role, model_ids *out, base_err *err)
 {
-    model_template_start(as_local(e)->template, out);
-}
-
-static void local_begin(const engine *e, model_role role, model_ids *out)
-{
-    model_template_begin(as_local(e)->template, role, out);
-}
-
-static void local_end(const engine *e, model_role role, model_ids *out)
-{
-    model_template_end(as_local(e)->template, role, out);
+    const model_template *template = as_local(e)->template;
+    if (what == ENGINE_START) model_template_start(template, out);
+    if (what == ENGINE_BEGIN) model_template_begin(template, role, out);
+    if (what == ENGINE_END) model_template_end(template, role, out);
+    return 0;
 }
 
 /* --- memory ------------------------------------------------------------------------------------------------------------- */
@@ -123,122 +99,18 @@ static int local_append(engine *e, const kv_segment *segment, const int32_t *ids
     uint32_t done = 0;
     bool wants = is_answer_next(l, segment, ids, n);
     l->have_logits = false;
-    int rc = kv_session_append(l->session, segment, ids, n, wants ? l->logits : NULL, &done, l->cancel, err);
+    int rc =
+        kv_session_append(l->base.session, segment, ids, n, wants ? l->logits : NULL, &done, l->cancel, err);
     l->have_logits = !rc && wants;
     l->few = false;
     l->row = 0;
     return rc;
 }
 
-static int local_repair(
-    engine *e, uint32_t from, uint32_t to, const uint32_t *queries, uint32_t n_queries, base_err *err)
-{
-    local *l = as_local(e);
-    return kv_session_repair(l->session, from, to, queries, n_queries, l->cancel, err);
-}
-
-static int local_manual(engine *e, kv_manual what, uint32_t from, uint32_t to, base_err *err)
-{
-    return kv_session_manual(as_local(e)->session, what, from, to, err);
-}
-
-static int local_mark_stale(engine *e, uint32_t from, uint32_t to, base_err *err)
-{
-    return kv_session_mark_stale(as_local(e)->session, from, to, err);
-}
-
-static int local_mark_failed(engine *e, uint32_t from, uint32_t to, base_err *err)
-{
-    return kv_session_mark_failed(as_local(e)->session, from, to, err);
-}
-
-static int local_undo_plan(engine *e, base_err *err)
-{
-    return kv_session_undo_plan(as_local(e)->session, err);
-}
-
-static int local_set_budget(engine *e, uint32_t rows, base_err *err)
-{
-    local *l = as_local(e);
-    int rc = kv_session_set_budget(l->session, rows, err);
-    if (!rc) l->kv.budget = rows;
-    return rc;
-}
-
-static void local_set_turn(engine *e, uint32_t turn)
-{
-    kv_session_set_turn(as_local(e)->session, turn);
-}
-
 static int local_truncate(engine *e, uint32_t n, base_err *err)
 {
     as_local(e)->have_logits = false;
-    return kv_session_truncate(as_local(e)->session, n, err);
-}
-
-static int local_apply(engine *e, kv_plan *plan, base_err *err)
-{
-    kv_stats s;
-    kv_session_get_stats(as_local(e)->session, &s);
-    plan->epoch = s.epoch;
-    return kv_session_apply(as_local(e)->session, plan, err);
-}
-
-static void local_set_automatic(engine *e, bool on)
-{
-    kv_session_set_automatic(as_local(e)->session, on);
-}
-
-static const int32_t *local_ids(const engine *e, uint32_t *ret_n)
-{
-    return kv_session_ids(as_local(e)->session, ret_n);
-}
-
-static void local_active_lanes(const engine *e, uint32_t *ret)
-{
-    kv_session_active_lanes(as_local(e)->session, ret);
-}
-
-static void local_lane_bits(const engine *e, uint32_t lane, uint64_t *ret)
-{
-    kv_session_lane_bits(as_local(e)->session, lane, ret);
-}
-
-static uint32_t local_lanes(const engine *e, uint32_t index)
-{
-    return kv_session_lanes(as_local(e)->session, index);
-}
-
-static uint32_t local_deferred(const engine *e, uint32_t index)
-{
-    const local *l = as_local(e);
-    const uint32_t cut = kv_session_cut(l->session, index);
-    return cut ? (l->info->n_layer - cut) * l->info->n_head_kv : 0;
-}
-
-static int local_logits(engine *e, float *ret, base_err *err)
-{
-    return kv_session_logits(as_local(e)->session, ret, as_local(e)->cancel, err);
-}
-
-static void local_structure(const engine *e, bool core, kv_structure *ret)
-{
-    kv_session_structure(as_local(e)->session, core, ret);
-}
-
-static uint32_t local_scores(const engine *e, kv_score *ret, uint32_t cap)
-{
-    return kv_session_scores(as_local(e)->session, ret, cap);
-}
-
-static uint32_t local_sections(const engine *e, kv_section *ret, uint32_t cap)
-{
-    return kv_session_sections(as_local(e)->session, ret, cap);
-}
-
-static void local_why(const engine *e, uint32_t index, kv_why *ret)
-{
-    kv_session_why(as_local(e)->session, index, ret);
+    return kv_session_truncate(e->session, n, err);
 }
 
 static int local_save(engine *e, base_err *err)
@@ -246,16 +118,16 @@ static int local_save(engine *e, base_err *err)
     local *l = as_local(e);
     if (!l->row_file) return 0;
     kv_stats s;
-    kv_session_get_stats(l->session, &s);
+    kv_session_get_stats(l->base.session, &s);
     /* The person reads or types now: the time to give back what rewinds left in the row file. */
-    return s.file_waste > 64 + s.n_tokens / 4 ? kv_session_compact(l->session, err)
-                                              : kv_session_save(l->session, err);
+    return s.file_waste > 64 + s.n_tokens / 4 ? kv_session_compact(l->base.session, err)
+                                              : kv_session_save(l->base.session, err);
 }
 
 static int local_save_prefix(engine *e, uint32_t n, base_err *err)
 {
     local *l = as_local(e);
-    return l->prefix_file ? kv_session_save_prefix(l->session, l->prefix_file, n, err) : 0;
+    return l->prefix_file ? kv_session_save_prefix(l->base.session, l->prefix_file, n, err) : 0;
 }
 
 static int local_restart(engine *e, const char *row_file, base_err *err)
@@ -263,16 +135,19 @@ static int local_restart(engine *e, const char *row_file, base_err *err)
     local *l = as_local(e);
     kv_session *fresh = NULL;
     kv_options options = l->kv;
+    kv_stats s;
+    kv_session_get_stats(e->session, &s);
+    options.budget = s.budget; /* as it was set since */
     char *path = base_xstrdup(row_file);
-    kv_observer observer = our_observer(l);
+    kv_observer observer = engine_observer(&l->base);
     options.row_file = path;
     int rc = kv_session_new(&fresh, l->model, &options, &observer, err);
     if (rc) {
         free(path);
         return rc;
     }
-    kv_session_free(l->session);
-    l->session = fresh;
+    kv_session_free(l->base.session);
+    l->base.session = fresh;
     free(l->row_file);
     l->row_file = path;
     l->kv.row_file = path;
@@ -285,7 +160,9 @@ static void local_learn(engine *e)
 {
     local *l = as_local(e);
     base_err err = {0};
-    if (l->gave_up_heads || !l->heads_file || !l->kv.budget || base_fs_exists(l->heads_file)) return;
+    kv_stats s;
+    kv_session_get_stats(e->session, &s);
+    if (l->gave_up_heads || !l->heads_file || !s.budget || base_fs_exists(l->heads_file)) return;
     int rc = kv_heads_calibrate(l->model, KV_HEADS_KEPT, l->heads_file, NULL, NULL, l->cancel, &err);
     l->gave_up_heads = rc && rc != BASE_E_CANCELLED;
 }
@@ -294,12 +171,7 @@ static int local_read_again(engine *e, base_err *err)
 {
     local *l = as_local(e);
     l->have_logits = false; /* they were of other rows */
-    return kv_session_read_again(l->session, l->cancel, err);
-}
-
-static uint32_t local_unread(const engine *e)
-{
-    return kv_session_unread(as_local(e)->session);
+    return kv_session_read_again(l->base.session, l->cancel, err);
 }
 
 /* --- looking ------------------------------------------------------------------------------------------------------------ */
@@ -311,33 +183,24 @@ static void local_info(const engine *e, engine_info *ret)
 {
     const local *l = as_local(e);
     kv_stats s;
-    kv_session_get_stats(l->session, &s);
+    kv_session_get_stats(l->base.session, &s);
     *ret = (engine_info){.model = l->info->name && *l->info->name ? l->info->name : l->info->path,
         .model_hash = l->info->hash,
         .quantisation = l->info->quantisation,
-        .policy = kv_session_policy(l->session),
+        .policy = kv_session_policy(l->base.session),
         .backend = l->info->backend,
-        .notice = l->info->notice                     ? l->info->notice
-                  : kv_session_cannot_cut(l->session) ? no_room_above
-                                                      : NULL,
+        .notice = l->info->notice                          ? l->info->notice
+                  : kv_session_cannot_cut(l->base.session) ? no_room_above
+                                                           : NULL,
         .tools = model_template_tools(l->template),
         .strong = (uint64_t)l->info->n_embd * l->info->n_layer >= STRONG_SIZE,
         .n_ctx = s.n_ctx,
         .model_n_ctx = l->info->n_ctx,
+        .n_layer = l->info->n_layer,
         .n_lanes = s.n_lanes,
         .row_bytes = l->info->row_bytes,
         .n_vocab = l->info->n_vocab,
         .sampling = l->sampling};
-}
-
-static void local_stats(const engine *e, kv_stats *ret)
-{
-    kv_session_get_stats(as_local(e)->session, ret);
-}
-
-static void local_observe(engine *e, const kv_observer *observer)
-{
-    as_local(e)->observer = observer ? *observer : (kv_observer){0};
 }
 
 /* --- answers ------------------------------------------------------------------------------------------------------------ */
@@ -380,7 +243,7 @@ static const uint64_t *few_allowed(local *l, const int32_t *ids, uint32_t n)
 static int32_t pick(local *l, const uint64_t *allowed)
 {
     uint32_t n;
-    const int32_t *ids = kv_session_ids(l->session, &n);
+    const int32_t *ids = kv_session_ids(l->base.session, &n);
     uint32_t recent = l->sampling.repeat_last > 0 ? (uint32_t)l->sampling.repeat_last : 0;
     if (recent > n) recent = n;
     const float *logits = l->logits + (size_t)l->row * l->info->n_vocab;
@@ -391,7 +254,7 @@ static int32_t pick(local *l, const uint64_t *allowed)
 static int choose(local *l, int32_t *ret_id, int32_t *mask_wanted, base_err *err)
 {
     if (!l->have_logits) {
-        int rc = kv_session_logits(l->session, l->logits, l->cancel, err);
+        int rc = kv_session_logits(l->base.session, l->logits, l->cancel, err);
         if (rc) return rc;
         l->row = 0;
         l->few = false;
@@ -433,8 +296,9 @@ static void end_draft(local *l, bool wrong)
 /* What follows `id` (which the grammar has seen) for certain or probably, behind it in `ids`; sets n_known and n_drafted. */
 static uint32_t look_ahead(local *l, int32_t id, int32_t ids[KV_DRAFT_MAX])
 {
-    uint32_t n_tokens, room = kv_session_room(l->session), most = room < KV_DRAFT_MAX ? room : KV_DRAFT_MAX;
-    const int32_t *all = kv_session_ids(l->session, &n_tokens);
+    uint32_t n_tokens, room = kv_session_room(l->base.session),
+                       most = room < KV_DRAFT_MAX ? room : KV_DRAFT_MAX;
+    const int32_t *all = kv_session_ids(l->base.session, &n_tokens);
     uint32_t n = 1;
     ids[0] = id;
     if (most > 1 && l->grammar && !l->grammar_off) n += model_grammar_forced(l->grammar, ids + 1, most - 1);
@@ -449,7 +313,7 @@ static uint32_t look_ahead(local *l, int32_t id, int32_t ids[KV_DRAFT_MAX])
 static int add(local *l, const kv_segment *segment, int32_t id, bool end, base_err *err)
 {
     const int32_t *ahead;
-    uint32_t n_ahead = kv_session_drafted(l->session, &ahead);
+    uint32_t n_ahead = kv_session_drafted(l->base.session, &ahead);
     l->have_logits = false;
     if (!n_ahead || ahead[0] != id) {
         int32_t ids[KV_DRAFT_MAX];
@@ -461,14 +325,14 @@ static int add(local *l, const kv_segment *segment, int32_t id, bool end, base_e
         uint64_t start = base_clock_ns();
         if (n == 1) {
             l->n_known = 0;
-            int rc =
-                kv_session_append(l->session, &batch, &id, 1, end ? NULL : l->logits, &done, l->cancel, err);
+            int rc = kv_session_append(
+                l->base.session, &batch, &id, 1, end ? NULL : l->logits, &done, l->cancel, err);
             if (!rc && !end && !l->few && l->lookup) model_lookup_cost(l->lookup, 1, base_clock_ns() - start);
             l->row = 0;
             l->have_logits = !rc && !end;
             return rc;
         }
-        int rc = kv_session_draft(l->session, &batch, ids, n, l->n_known - 1, l->logits, l->cancel, err);
+        int rc = kv_session_draft(l->base.session, &batch, ids, n, l->n_known - 1, l->logits, l->cancel, err);
         if (rc) {
             end_draft(l, false);
             return rc;
@@ -478,7 +342,7 @@ static int add(local *l, const kv_segment *segment, int32_t id, bool end, base_e
     bool has_logits = l->n_taken + 1 >= l->n_known && !end;
     if (has_logits) l->row = l->n_taken + 1 - l->n_known;
     const float *logits = has_logits && !l->few ? l->logits + (size_t)l->row * l->info->n_vocab : NULL;
-    int rc = kv_session_accept(l->session, segment, logits, l->cancel, err);
+    int rc = kv_session_accept(l->base.session, segment, logits, l->cancel, err);
     if (rc) return rc;
     l->have_logits = has_logits;
     l->n_taken++;
@@ -495,11 +359,11 @@ static int local_next(engine *e, kv_origin origin, uint32_t turn, int32_t *ret_i
     if (mask_wanted) *mask_wanted = -1;
     if (l->origin != origin) { /* what was computed ahead read as the other does */
         end_draft(l, false);
-        kv_session_forget(l->session);
+        kv_session_forget(l->base.session);
     }
     l->origin = origin;
     int32_t id;
-    if (kv_session_drafted(l->session, &ahead) && l->n_taken < l->n_known) {
+    if (kv_session_drafted(l->base.session, &ahead) && l->n_taken < l->n_known) {
         id = ahead[0];
     } else {
         int rc = choose(l, &id, mask_wanted, err);
@@ -514,21 +378,16 @@ static int local_next(engine *e, kv_origin origin, uint32_t turn, int32_t *ret_i
     return 0;
 }
 
-static void local_visits(engine *e, kv_visits *ret, uint32_t *counts)
-{
-    kv_session_take_visits(as_local(e)->session, ret, counts);
-}
-
 static int local_fork(engine *e, base_err *err)
 {
     local *l = as_local(e);
     kv_session *branch = NULL;
-    int rc = kv_session_fork(l->session, &branch, NULL, err);
+    int rc = kv_session_fork(l->base.session, &branch, NULL, err);
     if (rc) return rc;
     kv_session_set_automatic(branch, false);
     end_draft(l, false);
-    l->trunk = l->session;
-    l->session = branch;
+    l->trunk = l->base.session;
+    l->base.session = branch;
     l->have_logits = false;
     return 0;
 }
@@ -538,8 +397,8 @@ static void local_unfork(engine *e)
     local *l = as_local(e);
     if (!l->trunk) return;
     end_draft(l, false);
-    kv_session_free(l->session);
-    l->session = l->trunk;
+    kv_session_free(l->base.session);
+    l->base.session = l->trunk;
     l->trunk = NULL;
     l->have_logits = false;
 }
@@ -577,9 +436,9 @@ static int local_doubts(engine *e, const int32_t *ids, uint32_t n, engine_doubt 
     local *l = as_local(e);
     kv_session *branch = NULL;
     if (!n) return 0;
-    if (kv_session_room(l->session) <= n)
+    if (kv_session_room(l->base.session) <= n)
         return base_fail(err, BASE_E_LIMIT, "%u more tokens do not fit into the context", n);
-    int rc = kv_session_fork(l->session, &branch, NULL, err);
+    int rc = kv_session_fork(l->base.session, &branch, NULL, err);
     if (rc) return rc;
     kv_session_set_automatic(branch, false);
     rc = doubt_in_branch(l, branch, ids, n, ret, err);
@@ -596,7 +455,7 @@ static void local_set_lookup(engine *e, bool on)
     l->lookup = on ? model_lookup_new() : NULL;
     l->n_known = l->n_drafted = l->n_taken = 0;
     l->have_logits = false;
-    kv_session_forget(l->session);
+    kv_session_forget(l->base.session);
 }
 
 static void local_lookup(const engine *e, uint64_t *ret_drafted, uint64_t *ret_accepted)
@@ -614,7 +473,7 @@ static void local_close(engine *e)
     local *l = as_local(e);
     if (!l) return;
     local_unfork(e);
-    kv_session_free(l->session);
+    kv_session_free(l->base.session);
     model_grammar_free(l->grammar);
     model_sampler_free(l->sampler);
     model_lookup_free(l->lookup);
@@ -633,46 +492,23 @@ static void local_close(engine *e)
 static const engine_ops local_ops = {
     .close = local_close,
     .info = local_info,
-    .stats = local_stats,
-    .observe = local_observe,
+    .stats = engine_session_stats,
+    .scaffold = local_scaffold,
     .encode = local_encode,
     .piece = local_piece,
     .is_control = local_is_control,
-    .start = local_start,
-    .begin = local_begin,
-    .end = local_end,
     .append = local_append,
-    .repair = local_repair,
-    .manual = local_manual,
-    .mark_stale = local_mark_stale,
-    .mark_failed = local_mark_failed,
-    .undo_plan = local_undo_plan,
-    .set_budget = local_set_budget,
-    .set_turn = local_set_turn,
     .truncate = local_truncate,
-    .apply = local_apply,
-    .set_automatic = local_set_automatic,
-    .ids = local_ids,
-    .active_lanes = local_active_lanes,
-    .lane_bits = local_lane_bits,
-    .lanes = local_lanes,
-    .deferred = local_deferred,
-    .logits = local_logits,
-    .scores = local_scores,
-    .sections = local_sections,
-    .structure = local_structure,
-    .why = local_why,
+    .ids = engine_session_ids,
     .save = local_save,
     .save_prefix = local_save_prefix,
     .restart = local_restart,
     .learn = local_learn,
     .read_again = local_read_again,
-    .unread = local_unread,
     .set_tools = local_set_tools,
     .set_sampling = local_set_sampling,
     .answer_begins = local_answer_begins,
     .next = local_next,
-    .visits = local_visits,
     .fork = local_fork,
     .unfork = local_unfork,
     .doubts = local_doubts,
@@ -716,6 +552,7 @@ int engine_local_open(engine **ret, const char *model_path, const engine_options
 {
     local *l = base_xcalloc(1, sizeof *l);
     l->base.ops = &local_ops;
+    l->base.can = ENGINE_IDS | ENGINE_BRANCH | ENGINE_DOUBTS | ENGINE_GRAMMAR | ENGINE_LOOKUP;
     l->cancel = options->cancel;
     if (resumed) *resumed = false;
     if (why_not) *why_not = (base_err){0};
@@ -733,14 +570,14 @@ int engine_local_open(engine **ret, const char *model_path, const engine_options
         uint32_t n_rows = l->kv.budget && l->kv.budget < n_ctx ? l->kv.budget : l->kv.n_ctx;
         if (!rc) rc = model_check_room(l->model, l->kv.n_ctx, n_rows, err);
     }
-    kv_observer observer = our_observer(l);
+    kv_observer observer = engine_observer(&l->base);
     if (!rc && options->resume && l->row_file) {
         base_err why = {0};
-        bool served = kv_session_resume(&l->session, l->model, &l->kv, &observer, &why) == 0;
+        bool served = kv_session_resume(&l->base.session, l->model, &l->kv, &observer, &why) == 0;
         if (resumed) *resumed = served;
         if (why_not && !served) *why_not = why;
     }
-    if (!rc && !l->session) rc = kv_session_new(&l->session, l->model, &l->kv, &observer, err);
+    if (!rc && !l->base.session) rc = kv_session_new(&l->base.session, l->model, &l->kv, &observer, err);
     if (!rc) {
         l->logits = malloc((size_t)KV_DRAFT_MAX * l->info->n_vocab * sizeof *l->logits);
         if (!l->logits) rc = base_fail(err, BASE_E_NOMEM, "no memory for %u logits", l->info->n_vocab);

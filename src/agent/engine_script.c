@@ -1,20 +1,13 @@
 /*
- * Reads the fake engine's script (format: engine_fake.c). Pure; any thread.
+ * Reads the script of an engine without a model (format: engine_script.h). Pure; any thread.
  */
 #include "agent/engine_script.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/mem.h"
-
-const script_plan_kind script_plans[N_STEPS] = {
-    [STEP_EVICT] = {"evict", KV_EVICT, KV_CAUSE_EVICT},
-    [STEP_PROMOTE] = {"promote", KV_PROMOTE, KV_CAUSE_REPAIR},
-    [STEP_PROTECT] = {"protect", KV_PROTECT, KV_CAUSE_EVICT},
-    [STEP_BAR] = {"bar", KV_BAR, KV_CAUSE_MANUAL},
-};
 
 static char *unescape(const char *s, size_t n)
 {
@@ -53,24 +46,6 @@ static char *read_here_text(const char *all, size_t n, size_t *at, const char *w
     return NULL;
 }
 
-static bool parse_plan_step(engine_script *script, const char *word, const char *rest)
-{
-    for (int kind = 0; kind < N_STEPS; kind++) {
-        if (!script_plans[kind].word || strcmp(script_plans[kind].word, word)) continue;
-        char reason[32] = "";
-        script_step s = {.kind = (script_step_kind)kind, .lanes = SCRIPT_MAX_LANES};
-        if (sscanf(rest, "%u %u %31s %u", &s.from, &s.to, reason, &s.lanes) < 3) return false;
-        for (int r = 0; r < KV_N_REASONS; r++)
-            if (!strcmp(kv_reason_word((kv_reason)r), reason)) {
-                s.reason = (kv_reason)r;
-                *add_step(script, s.kind) = s;
-                return true;
-            }
-        return false;
-    }
-    return false;
-}
-
 static bool parse_setting(engine_script *script, const char *word, const char *rest)
 {
     const struct {
@@ -78,8 +53,7 @@ static bool parse_setting(engine_script *script, const char *word, const char *r
         uint32_t *value, least, most;
     } numbers[] = {{"ctx", &script->n_ctx, 64, SCRIPT_MAX_TOKENS},
         {"lanes", &script->n_lanes, 1, SCRIPT_MAX_LANES}, {"budget", &script->budget, 0, SCRIPT_MAX_TOKENS},
-        {"repair", &script->repair, 0, SCRIPT_MAX_TOKENS}, {"chunk", &script->chunk, 1, SCRIPT_MAX_TOKENS},
-        {"learns", &script->learns, 0, 1}};
+        {"repair", &script->repair, 0, SCRIPT_MAX_TOKENS}, {"learns", &script->learns, 0, 1}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         if (strcmp(numbers[i].name, word)) continue;
         unsigned long x = strtoul(rest, NULL, 10);
@@ -114,7 +88,7 @@ int script_parse(engine_script *script, const char *text, size_t n, base_err *er
             script_step_kind kind = *line == 'w' ? STEP_WANTED : *line == 'f' ? STEP_FAIL : STEP_DOUBT;
             add_step(script, kind)->text = unescape(rest, strlen(rest));
         } else {
-            good = parse_plan_step(script, line, rest) || parse_setting(script, line, rest);
+            good = parse_setting(script, line, rest);
         }
         int rc = good ? 0
                       : base_fail(err, BASE_E_FORMAT, "engine script, line %u: \"%.60s\" is no directive",
@@ -123,6 +97,23 @@ int script_parse(engine_script *script, const char *text, size_t n, base_err *er
         if (rc) return rc;
     }
     return 0;
+}
+
+script_step *script_due(engine_script *script, script_step_kind kind)
+{
+    for (size_t s = script->cursor; s < script->n_steps && script->steps[s].kind != STEP_ANSWER; s++)
+        if (script->steps[s].kind == kind && !script->steps[s].done) {
+            script->steps[s].done = true;
+            return &script->steps[s];
+        }
+    return NULL;
+}
+
+const char *script_answer(engine_script *script)
+{
+    while (script->cursor < script->n_steps && script->steps[script->cursor].kind != STEP_ANSWER)
+        script->cursor++;
+    return script->cursor < script->n_steps ? script->steps[script->cursor++].text : NULL;
 }
 
 void script_fini(engine_script *script)

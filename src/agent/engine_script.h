@@ -1,53 +1,47 @@
 /*
- * The script of the fake engine: what engine_fake.c acts and engine_script.c reads. The format stands in engine_fake.c.
+ * The script of an engine without a model. A line a directive, '#' a comment:
+ *
+ *     model NAME | ctx N | lanes N (1..32) | budget ROWS | repair ROWS      settings, before the first answer
+ *     learns 1                    in idle time there is no end of learning, until it is cancelled
+ *     answer TEXT                 the next answer; \n \t \\ are unescaped
+ *     answer <<WORD               ... or the lines up to one that is WORD alone
+ *     wanted TEXT                 the following answer's first token overruled this one (a mask event)
+ *     doubt TOKEN INSTEAD         where a text says this token, the model doubts it: it would rather have said the other one; from
+ *                                 the first such line (the strongest doubt) to the last
+ *     fail TEXT                   the first append before the following answer fails with this sentence
  */
 #ifndef KVIST_AGENT_ENGINE_SCRIPT_H
 #define KVIST_AGENT_ENGINE_SCRIPT_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
-#include "kv/plan/plan.h"
+#include "base/err.h"
 
 enum { SCRIPT_MAX_TOKENS = 1 << 20, SCRIPT_MAX_LANES = 32 };
 
-typedef enum script_step_kind {
-    STEP_ANSWER,
-    STEP_EVICT,
-    STEP_PROMOTE,
-    STEP_PROTECT,
-    STEP_BAR,
-    STEP_WANTED,
-    STEP_FAIL,
-    STEP_DOUBT,
-    N_STEPS
-} script_step_kind;
+typedef enum script_step_kind { STEP_ANSWER, STEP_WANTED, STEP_FAIL, STEP_DOUBT } script_step_kind;
 
 typedef struct script_step {
     script_step_kind kind;
     char *text;
-    uint32_t from, to, lanes;
-    kv_reason reason;
     bool done;
 } script_step;
 
 typedef struct engine_script {
     char *model;
-    uint32_t n_ctx, n_lanes, budget, repair, chunk, learns;
+    uint32_t n_ctx, n_lanes, budget, repair, learns;
     script_step *steps;
     size_t n_steps, cap_steps;
+    size_t cursor; /* the next answer is at or behind it */
 } engine_script;
-
-/* What a planning step does; word NULL: the step is no plan. */
-typedef struct script_plan_kind {
-    const char *word;
-    kv_action action;
-    kv_cause cause;
-} script_plan_kind;
-extern const script_plan_kind script_plans[N_STEPS];
 
 /* Settings keep their values in *s unless the text names them. script_fini also after a failure. */
 int script_parse(engine_script *s, const char *text, size_t n, base_err *err);
+/* The first such step before the next answer that was not due yet; NULL: none. */
+script_step *script_due(engine_script *s, script_step_kind kind);
+const char *script_answer(engine_script *s); /* the next one; NULL: there is no further */
 void script_fini(engine_script *s);
 
 #endif

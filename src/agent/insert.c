@@ -39,7 +39,7 @@ static void emit_append(agent *a, const agent_text *t, const kv_segment *g, uint
     agent_id_row *id_rows = base_xcalloc(n + 1, sizeof *id_rows);
     agent_length_row *lens = base_xcalloc(n + 1, sizeof *lens);
     char *segment = describe_segment(g, n < n_all ? n_all : 0);
-    const uint32_t computed = a->engine->ops->lanes ? a->engine->ops->lanes(a->engine, from + n - 1) : 0;
+    const uint32_t computed = a->engine->session ? kv_session_lanes(a->engine->session, from + n - 1) : 0;
     for (uint32_t i = 0; i < n; i++) {
         size_t len = 0;
         const char *piece = a->engine->ops->piece(a->engine, ids[i], &len);
@@ -144,9 +144,7 @@ int agent__append_answer(agent *a, const int32_t *ids, uint32_t n, base_err *err
     size_t told = 0;
     for (uint32_t i = 0; i < done && i < n; i++) {
         size_t len = 0;
-        const char *piece = a->engine->ops->is_control(a->engine, ids[i])
-                                ? NULL
-                                : a->engine->ops->piece(a->engine, ids[i], &len);
+        const char *piece = agent__piece(a, ids[i], &len);
         if (piece) base_buf_add(&text, piece, len);
         size_t whole = text.data ? base_utf8_whole(text.data + told, text.len - told) : 0;
         char *now = base_xstrndup(text.data ? text.data + told : "", whole);
@@ -168,10 +166,11 @@ int agent__append(agent *a, const agent_text *t, size_t *ret_piece, base_err *er
     char *clean = base_utf8_valid(t->text, t->n) ? NULL : valid_text(t->text, t->n, &n);
     const char *text = clean ? clean : t->text;
     model_ids ids = {0};
-    a->engine->ops->encode(a->engine, text, n, &ids);
-    if (!ids.n) {
+    int rc = a->engine->ops->encode(a->engine, text, n, &ids, err);
+    if (rc || !ids.n) {
         free(clean);
-        return 0;
+        model_ids_free(&ids);
+        return rc;
     }
     agent_token_map m = agent__map_tokens(a, ids.ids, (uint32_t)ids.n);
     kv_span *spans = base_xcalloc(AGENT_MAX_SPANS, sizeof *spans);
@@ -194,7 +193,7 @@ int agent__append(agent *a, const agent_text *t, size_t *ret_piece, base_err *er
         .n_lines = n_lines,
         .queries = n_queries ? queries : NULL,
         .n_queries = n_queries};
-    int rc = append_ids(a, t, &segment, ids.ids, (uint32_t)ids.n, ret_piece, err);
+    rc = append_ids(a, t, &segment, ids.ids, (uint32_t)ids.n, ret_piece, err);
     free(m.end);
     free(spans);
     free(lines);
@@ -211,14 +210,20 @@ static int append_scaffold(agent *a, const model_ids *ids, const char *label, ba
     return append_ids(a, &t, &segment, ids->ids, (uint32_t)ids->n, NULL, err);
 }
 
+static int scaffold(agent *a, engine_scaffold what, int role, model_ids *out, base_err *err)
+{
+    return a->engine->ops->scaffold(a->engine, what, (model_role)role, out, err);
+}
+
 int agent__open_message(agent *a, int role, base_err *err)
 {
     model_ids ids = {0};
     base_buf label = {0};
     uint32_t n = 0;
     const int32_t *all = a->engine->ops->ids(a->engine, &n);
+    int rc = 0;
     if (a->transcript.open_role >= 0) {
-        a->engine->ops->end(a->engine, (model_role)a->transcript.open_role, &ids);
+        rc = scaffold(a, ENGINE_END, a->transcript.open_role, &ids, err);
         /* The model ends its own answer: only what the template writes behind that is missing. */
         if (a->transcript.open_role == MODEL_ROLE_ASSISTANT && ids.n && n && all[n - 1] == ids.ids[0]) {
             memmove(ids.ids, ids.ids + 1, (ids.n - 1) * sizeof *ids.ids);
@@ -226,13 +231,13 @@ int agent__open_message(agent *a, int role, base_err *err)
         }
         base_buf_printf(&label, "-%s", agent__role_words[a->transcript.open_role]);
     } else if (n == 0) {
-        a->engine->ops->start(a->engine, &ids);
+        rc = scaffold(a, ENGINE_START, 0, &ids, err);
     }
     if (role >= 0) {
-        a->engine->ops->begin(a->engine, (model_role)role, &ids);
+        if (!rc) rc = scaffold(a, ENGINE_BEGIN, role, &ids, err);
         base_buf_printf(&label, "+%s", agent__role_words[role]);
     }
-    int rc = append_scaffold(a, &ids, label.data, err);
+    if (!rc) rc = append_scaffold(a, &ids, label.data, err);
     if (!rc) a->transcript.open_role = role;
     base_buf_free(&label);
     model_ids_free(&ids);
@@ -269,7 +274,7 @@ int agent__append_logged(agent *a, const kv_segment *logged, const int32_t *ids,
 
 int agent__repair(agent *a, uint32_t from, uint32_t to, base_err *err)
 {
-    if (from >= to) return 0;
+    if (from >= to || !a->engine->session) return 0;
     uint32_t n;
     const int32_t *ids = a->engine->ops->ids(a->engine, &n);
     if (to > n) return 0;
@@ -283,7 +288,8 @@ int agent__repair(agent *a, uint32_t from, uint32_t to, base_err *err)
         if (!n_queries || queries[n_queries - 1] < token) queries[n_queries++] = token;
     }
     const uint64_t start = base_clock_ns();
-    int rc = a->engine->ops->repair(a->engine, from, to, n_queries ? queries : NULL, n_queries, err);
+    int rc = kv_session_repair(
+        a->engine->session, from, to, n_queries ? queries : NULL, n_queries, a->cancel, err);
     a->ledger.sums.prefill_ns +=
         base_clock_ns() - start; /* it may compute rows, and who asked waits for that too */
     agent__tell_visits(a);

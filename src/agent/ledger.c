@@ -21,7 +21,7 @@ static void count_flips(const agent *a, const kv_plan *p, uint32_t *counts[N_SID
     uint32_t words = kv_plan_words(p);
     uint64_t *active = base_xcalloc(agent__n_tokens(a) / 64 + words + 1, sizeof *active);
     for (uint32_t lane = 0; lane < p->n_lanes; lane++) {
-        a->engine->ops->lane_bits(a->engine, lane, active);
+        kv_session_lane_bits(a->engine->session, lane, active);
         for (uint32_t w = 0; w < words; w++) {
             uint64_t flips = p->flips[(size_t)lane * words + w];
             for (; flips; flips &= flips - 1) {
@@ -127,7 +127,7 @@ static void keep_sums(agent *a)
 static void emit_scores(agent *a)
 {
     kv_score *scores = base_xcalloc(MAX_SCORES, sizeof *scores);
-    uint32_t n = a->engine->ops->scores(a->engine, scores, MAX_SCORES);
+    uint32_t n = kv_session_scores(a->engine->session, scores, MAX_SCORES);
     if (n > MAX_SCORES) n = MAX_SCORES;
     agent_score_row *rows = base_xcalloc(n + 1, sizeof *rows);
     for (uint32_t i = 0; i < n; i++) {
@@ -146,12 +146,12 @@ static void emit_scores(agent *a)
 /* Which sentences the turn's last token read, and in how many lanes; nothing where tokens read everything. */
 static void emit_sections(agent *a, const kv_stats *s)
 {
-    uint32_t n = a->engine->ops->sections ? a->engine->ops->sections(a->engine, NULL, 0) : 0;
+    uint32_t n = kv_session_sections(a->engine->session, NULL, 0);
     if (!n || s->reads.steps == a->ledger.reads.steps) return;
     kv_section *sections = base_xcalloc(n, sizeof *sections);
     agent_section_row *rows = base_xcalloc(n, sizeof *rows);
     size_t n_rows = 0;
-    a->engine->ops->sections(a->engine, sections, n);
+    kv_session_sections(a->engine->session, sections, n);
     for (uint32_t i = 0; i < n; i++)
         if (sections[i].lanes)
             rows[n_rows++] = (agent_section_row){sections[i].from, sections[i].to, sections[i].lanes};
@@ -173,8 +173,10 @@ static double share_of(uint64_t part, uint64_t whole)
 static double spared_share(const agent *a, uint32_t from, uint32_t n, uint32_t n_lanes)
 {
     uint64_t left = 0;
-    for (uint32_t i = from; a->engine->ops->deferred && i < n; i++)
-        left += a->engine->ops->deferred(a->engine, i);
+    for (uint32_t i = from; a->engine->session && i < n; i++) {
+        const uint32_t cut = kv_session_cut(a->engine->session, i);
+        if (cut) left += (a->info.n_layer - cut) * (uint64_t)(a->info.n_lanes / a->info.n_layer);
+    }
     return n > from ? (double)left / ((double)(n - from) * n_lanes) : 0;
 }
 
@@ -185,7 +187,7 @@ void agent__forget_counts(agent *a)
     a->ledger.reads = s.reads;
     a->ledger.computed_above = s.computed_above;
     kv_visits visits;
-    if (a->engine->ops->visits) a->engine->ops->visits(a->engine, &visits, NULL);
+    if (a->engine->session) kv_session_take_visits(a->engine->session, &visits, NULL);
 }
 
 void agent__ledger(agent *a)
@@ -196,11 +198,11 @@ void agent__ledger(agent *a)
     uint32_t moved[N_SIDES],
         reused = a->ledger.sums.n_before < s.n_tokens ? a->ledger.sums.n_before : s.n_tokens;
     for (int side = 0; side < N_SIDES; side++) moved[side] = put_why(a, side, s.n_lanes, &why);
-    emit_scores(a);
+    if (a->engine->session) emit_scores(a);
     if (s.reads.steps < a->ledger.reads.steps)
         a->ledger.reads = (kv_reads){.steps = 0}; /* of another session */
     if (s.computed_above < a->ledger.computed_above) a->ledger.computed_above = 0;
-    emit_sections(a, &s);
+    if (a->engine->session) emit_sections(a, &s);
     const double read = share_of(s.reads.read - a->ledger.reads.read, s.reads.live - a->ledger.reads.live),
                  kept =
                      share_of(s.reads.kept - a->ledger.reads.kept, s.reads.chosen - a->ledger.reads.chosen);
@@ -212,7 +214,7 @@ void agent__ledger(agent *a)
     a->ledger.computed_above = s.computed_above;
     double decode_s = (double)a->ledger.sums.decode_ns / 1e9;
     kv_structure structure = {.n_tokens = 0};
-    if (a->engine->ops->structure) a->engine->ops->structure(a->engine, false, &structure);
+    if (a->engine->session) kv_session_structure(a->engine->session, false, &structure);
     const bool is_code = structure.n_tokens > 0;
     agent__emit(a, &(agent_event){.type = AGENT_EVENT_ledger,
                        .ledger = {.turn = a->turn,

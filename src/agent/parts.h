@@ -1,6 +1,6 @@
 /*
  * What the agent's files share: the session's state, in groups that say what they are for, and the steps of a turn. One thread (the
- * engine thread), no locks. From the top down, each file using only those below it (scripts/check-circles):
+ * engine thread), no locks. From the top down, each file using only those below it (scripts/show-circles):
  *
  *     start.c    from options to a session that can take requests
  *     agent.c    opening and closing, one line from the person, idle time, the engine's observer
@@ -18,6 +18,7 @@
  *     insert.c   text -> tokens -> engine, `append` and `span` events; messages; asking for evicted rows
  *     spans.c    bytes of a text to tokens: line starts and structure
  *     words.c    which words say what a text asks for
+ *     active.c   what of the sequence the model reads: plans of the session, else spans
  *     visits.c   which evicted rows tokens read
  *     ledger.c   a turn's sums: what was computed, evicted and promoted, and why
  *     pieces.c   which stretch of the sequence came from where
@@ -227,6 +228,21 @@ int agent__find_open(const agent *a);
 void agent__cut_pieces(agent *a, uint32_t n);
 /* "system", "user", ...: a scaffold's label says which message it leaves open: "+role" begins, "-role" ends, "-role+role" both. */
 extern const char *const agent__role_words[];
+
+/* Its bytes; NULL for a control token. */
+const char *agent__piece(const agent *a, int32_t id, size_t *ret_n);
+
+/* --- active.c --- */
+/* The engine's session; an engine without one is a sentence. */
+int agent__get_session(const agent *a, kv_session **ret, base_err *err);
+int agent__manual(agent *a, kv_manual what, uint32_t from, uint32_t to, base_err *err); /* a person's hand */
+/* The harness's, which does without where an engine cannot. */
+int agent__bring_back(agent *a, uint32_t from, uint32_t to, base_err *err);
+int agent__put_stale(agent *a, uint32_t from, uint32_t to, base_err *err);
+int agent__put_failed(agent *a, uint32_t from, uint32_t to, base_err *err);
+void agent__active_lanes(const agent *a, uint32_t *ret); /* how many lanes hold each token, [n_tokens] */
+void agent__set_turn(agent *a, uint32_t turn);
+uint32_t agent__unread(const agent *a); /* tokens that idle time would compute again */
 
 /* --- visits.c --- */
 /* Which evicted rows tokens read since this was told last. */

@@ -16,11 +16,18 @@ uint32_t agent__n_tokens(const agent *a)
 
 uint32_t agent__count(const agent *a, const char *text, size_t n)
 {
+    enum { BYTES_PER_TOKEN = 4 }; /* where an engine cannot tell now: of code and English, about */
     model_ids ids = {0};
-    a->engine->ops->encode(a->engine, text, n, &ids);
-    uint32_t count = (uint32_t)ids.n;
+    const bool told = !a->engine->ops->encode(a->engine, text, n, &ids, NULL);
+    const uint32_t count = (uint32_t)(told ? ids.n : n / BYTES_PER_TOKEN + 1);
     model_ids_free(&ids);
     return count;
+}
+
+const char *agent__piece(const agent *a, int32_t id, size_t *ret_n)
+{
+    *ret_n = 0;
+    return a->engine->ops->is_control(a->engine, id) ? NULL : a->engine->ops->piece(a->engine, id, ret_n);
 }
 
 size_t agent__add_piece(agent *a, const agent_text *t, uint32_t from, uint32_t to)

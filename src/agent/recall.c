@@ -25,7 +25,7 @@ static void on_match(void *user, const agent_log_match *m)
         const agent_piece *p = &r->a->transcript.pieces[i];
         if (p->turn != m->turn || p->stale || p->seq < m->seq || p->seq > m->seq + MOST_BETWEEN) continue;
         base_err err = {0};
-        if (r->a->engine->ops->manual(r->a->engine, KV_MANUAL_PROMOTE, p->from, p->to, &err))
+        if (agent__bring_back(r->a, p->from, p->to, &err))
             agent__notice(r->a, "could not be brought back: %s", err.msg);
         break;
     }

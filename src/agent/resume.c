@@ -89,6 +89,17 @@ static void free_runs(history *h)
     h->n_runs = 0;
 }
 
+static int apply(agent *a, kv_plan *p, base_err *err)
+{
+    kv_session *session;
+    kv_stats s;
+    int rc = agent__get_session(a, &session, err);
+    if (rc) return rc;
+    a->engine->ops->stats(a->engine, &s);
+    p->epoch = s.epoch; /* the log knows when it was made by its length */
+    return kv_session_apply(session, p, err);
+}
+
 /* Applies what was decided up to the sequence's present end, n tokens. */
 static int decide(void *user, uint32_t n, base_err *err)
 {
@@ -97,7 +108,7 @@ static int decide(void *user, uint32_t n, base_err *err)
     size_t done = 0;
     for (; done < r->n_plans && r->plans[done]->n_tokens <= n; done++) {
         base_err why = {0};
-        if (h->a->engine->ops->apply(h->a->engine, r->plans[done], &why))
+        if (apply(h->a, r->plans[done], &why))
             agent__notice(h->a, "a logged plan does not fit any more: %s", why.msg);
         kv_plan_free(r->plans[done]);
     }
@@ -336,7 +347,7 @@ static bool on_event(
             a->transcript.turn_starts[a->turn] = h->n;
         } else if (h->behind) {
             compute(h);
-            a->engine->ops->set_turn(a->engine, (uint32_t)e.user.turn);
+            agent__set_turn(a, (uint32_t)e.user.turn);
         }
         break;
     case AGENT_EVENT_append:
@@ -407,12 +418,12 @@ static int execute_again(history *h, bool after_snapshot, base_err *err)
     h->n = 0;
     h->executing = true;
     a->telling.replaying = true;
-    a->engine->ops->set_automatic(a->engine, false);
+    if (a->engine->session) kv_session_set_automatic(a->engine->session, false);
     int rc = agent_log_events(a->log, a->telling.id, on_event, h, err);
     if (!rc) rc = h->rc;
     if (!rc) compute(h);
     if (!rc) rc = h->rc;
-    a->engine->ops->set_automatic(a->engine, true);
+    if (a->engine->session) kv_session_set_automatic(a->engine->session, true);
     a->telling.replaying = false;
     agent__forget_counts(a);
     return rc;
@@ -421,11 +432,12 @@ static int execute_again(history *h, bool after_snapshot, base_err *err)
 /* A budget that the engine refuses now (hard rows have grown above it) is no reason not to open the session. */
 static void keep_budget(agent *a, int64_t rows)
 {
+    kv_session *session = a->engine->session;
     kv_stats now;
     base_err why = {0};
     a->engine->ops->stats(a->engine, &now);
-    if (rows < 0 || rows > UINT32_MAX || rows == now.budget) return;
-    if (a->engine->ops->set_budget(a->engine, (uint32_t)rows, &why)) agent__notice(a, "%s", why.msg);
+    if (!session || rows < 0 || rows > UINT32_MAX || rows == now.budget) return;
+    if (kv_session_set_budget(session, (uint32_t)rows, &why)) agent__notice(a, "%s", why.msg);
 }
 
 int agent__catch_up(agent *a, const agent_options *options, bool *ret_empty, base_err *err)
@@ -449,7 +461,7 @@ int agent__catch_up(agent *a, const agent_options *options, bool *ret_empty, bas
     agent_event_free(h.result);
     *ret_empty = !total;
     if (rc || !total) return rc;
-    a->engine->ops->set_turn(a->engine, a->turn);
+    agent__set_turn(a, a->turn);
     const char *why =
         options->why_not && options->why_not->code ? options->why_not->msg : "the snapshot is not the log's";
     if (complete)

@@ -56,10 +56,10 @@ static void candidate_free(candidate *c)
 static int append_text(agent *a, candidate *c, const char *text, size_t n, base_err *err)
 {
     model_ids ids = {0};
-    a->engine->ops->encode(a->engine, text, n, &ids);
+    int rc = a->engine->ops->encode(a->engine, text, n, &ids, err);
     base_buf_add(&c->text, text, n);
     kv_segment segment = {.origin = KV_ORIGIN_CALL, .turn = a->turn};
-    int rc = ids.n ? a->engine->ops->append(a->engine, &segment, ids.ids, (uint32_t)ids.n, err) : 0;
+    if (!rc && ids.n) rc = a->engine->ops->append(a->engine, &segment, ids.ids, (uint32_t)ids.n, err);
     model_ids_free(&ids);
     return rc;
 }
@@ -83,8 +83,7 @@ static int sample_token(agent *a, candidate *c, bool in_thought, bool *end, base
     if (rc) return rc;
     if (*end && in_thought) return a->engine->ops->truncate(a->engine, at, err);
     size_t n = 0;
-    const char *piece =
-        a->engine->ops->is_control(a->engine, id) ? NULL : a->engine->ops->piece(a->engine, id, &n);
+    const char *piece = agent__piece(a, id, &n);
     if (piece) base_buf_add(&c->text, piece, n);
     return 0;
 }
@@ -250,7 +249,8 @@ static bool judge(agent *a, candidate *c, uint32_t of)
 static bool is_due(const agent *a)
 {
     return a->settings.tries > 1 && a->test.command && a->fix.failing && !a->fix.passed && !a->fix.no_test &&
-           !a->fix.tried && !a->denied && a->settings.mode != AGENT_MODE_PLAN && a->engine->ops->fork;
+           !a->fix.tried && !a->denied && a->settings.mode != AGENT_MODE_PLAN &&
+           (a->engine->can & ENGINE_BRANCH);
 }
 
 int agent__try(agent *a, model_ids *ret_ids, base_err *err)

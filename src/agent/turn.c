@@ -62,8 +62,7 @@ static void emit_mask(agent *a, uint32_t index, int32_t wanted, int32_t took)
 static bool take_token(agent *a, answer *r, int32_t id, uint32_t index, size_t *told)
 {
     size_t n = 0;
-    const char *piece =
-        a->engine->ops->is_control(a->engine, id) ? NULL : a->engine->ops->piece(a->engine, id, &n);
+    const char *piece = agent__piece(a, id, &n);
     size_t before = r->text.len;
     if (piece) base_buf_add(&r->text, piece, n);
     size_t stop = model_stop_find(a->settings.stop, r->text.data ? r->text.data : "", r->text.len, before);
@@ -119,7 +118,7 @@ static int write_call(agent *a, answer *r, const base_buf *call, bool ended, siz
 static void count_lookup(agent *a, int sign)
 {
     uint64_t drafted, accepted;
-    if (!a->engine->ops->lookup) return;
+    if (!(a->engine->can & ENGINE_LOOKUP)) return;
     a->engine->ops->lookup(a->engine, &drafted, &accepted);
     a->ledger.sums.drafted += (uint64_t)sign * drafted;
     a->ledger.sums.accepted += (uint64_t)sign * accepted;
@@ -258,7 +257,7 @@ static void turn_begins(agent *a, const char *request)
     agent__emit(a, &(agent_event){.type = AGENT_EVENT_user,
                        .user = {.turn = a->turn, .text = request, .time_ms = base_clock_wall_ms()}});
     agent__commit(a);
-    a->engine->ops->set_turn(a->engine, a->turn);
+    agent__set_turn(a, a->turn);
     tool_workspace_turn(a->workspace, a->turn);
     agent__find_test(a, request);
 }
@@ -367,9 +366,7 @@ static int take_candidate(agent *a, answer *r, bool *taken, base_err *err)
         r->to = agent__n_tokens(a);
         for (size_t i = 0; !rc && i < ids.n; i++) {
             size_t n = 0;
-            const char *piece = a->engine->ops->is_control(a->engine, ids.ids[i])
-                                    ? NULL
-                                    : a->engine->ops->piece(a->engine, ids.ids[i], &n);
+            const char *piece = agent__piece(a, ids.ids[i], &n);
             if (piece) base_buf_add(&r->text, piece, n);
         }
         *taken = !rc;
@@ -455,7 +452,7 @@ static int converse(agent *a, const char *request, bool *interrupted, base_err *
 static void close_message(agent *a)
 {
     base_err err = {0};
-    if (a->engine->ops->unread && a->engine->ops->unread(a->engine)) return;
+    if (agent__unread(a)) return;
     if (a->transcript.open_role >= 0 && agent__open_message(a, -1, &err) && err.code != BASE_E_LIMIT &&
         err.code != BASE_E_CANCELLED)
         agent__error(a, &err);

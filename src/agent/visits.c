@@ -43,12 +43,12 @@ static char *name_of(const agent_piece *p)
 
 void agent__tell_visits(agent *a)
 {
-    if (!a->engine->ops->visits) return;
+    if (!a->engine->session) return;
     const uint32_t n = agent__n_tokens(a);
     uint32_t *counts = base_xcalloc((size_t)n + 1, sizeof *counts);
     kv_visits visits;
     kv_stats stats;
-    a->engine->ops->visits(a->engine, &visits, counts);
+    kv_session_take_visits(a->engine->session, &visits, counts);
     a->engine->ops->stats(a->engine, &stats);
     if (visits.tokens && visits.rows) {
         visited most[TOLD];

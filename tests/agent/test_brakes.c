@@ -128,7 +128,7 @@ static void interrupt_in_prefill(agent_session *s, host *h)
     base_buf_free(&text);
 }
 
-#define PREFILL_SCRIPT "chunk 32\nanswer one two\nanswer three\n"
+#define PREFILL_SCRIPT "answer one two\nanswer three\n"
 
 /* Nothing is computed between Esc and the turn's end: the next message's scaffold ends the open one. */
 static void test_brakes__esc_in_prefill_ends_the_turn_before_its_message(void **state)

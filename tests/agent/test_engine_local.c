@@ -50,15 +50,15 @@ static void test_engine_local__doubts_are_what_the_session_would_say(void **stat
     base_err err = {0};
     model_ids before = {0}, ids = {0};
     e->ops->info(e, &info);
-    e->ops->encode(e, head, strlen(head), &before);
-    e->ops->encode(e, text, strlen(text), &ids);
+    assert_int_equal(e->ops->encode(e, head, strlen(head), &before, &err), 0);
+    assert_int_equal(e->ops->encode(e, text, strlen(text), &ids, &err), 0);
     assert_true(ids.n > 20); /* more than one batch */
     engine_doubt *found = calloc(ids.n, sizeof *found);
     float *logits = malloc(info.n_vocab * sizeof *logits);
     append(e, before.ids, (uint32_t)before.n);
     if (e->ops->doubts(e, ids.ids, (uint32_t)ids.n, found, &err)) fail_msg("%s", err.msg);
     for (uint32_t i = 0; i < ids.n; i++) {
-        if (e->ops->logits(e, logits, &err)) fail_msg("%s", err.msg);
+        if (kv_session_logits(e->session, logits, NULL, &err)) fail_msg("%s", err.msg);
         int32_t best = ids.ids[i] ? 0 : 1;
         for (int32_t id = 0; id < (int32_t)info.n_vocab; id++)
             if (id != ids.ids[i] && logits[id] > logits[best]) best = id;
@@ -92,24 +92,24 @@ static uint64_t write_call(bool lookup, int32_t *ret)
             7 * i % 61, 13 * i % 97);
     n += (size_t)snprintf(
         text + n, sizeof text - n, "Again, the rooms in their order:\nRoom 0 is kept by item");
-    e->ops->encode(e, text, n, &ids);
+    assert_int_equal(e->ops->encode(e, text, n, &ids, &err), 0);
     assert_true(ids.n > 600 && ids.n < 1000);
     const kv_segment context = {.origin = KV_ORIGIN_CONTEXT, .turn = 1};
     if (e->ops->append(e, &context, ids.ids, (uint32_t)ids.n - 1, &err)) fail_msg("%s", err.msg);
     const kv_segment answer = {.origin = KV_ORIGIN_ANSWER, .turn = 1};
     if (e->ops->append(e, &answer, ids.ids + ids.n - 1, 1, &err)) fail_msg("%s", err.msg);
     e->ops->answer_begins(e);
-    e->ops->visits(e, &visits, NULL);
+    kv_session_take_visits(e->session, &visits, NULL);
     for (uint32_t i = 0; i < WRITTEN; i++) {
         bool end = false;
         const kv_origin origin = i < CALL_FROM ? KV_ORIGIN_ANSWER : KV_ORIGIN_CALL;
         if (e->ops->next(e, origin, 1, &ret[i], &end, NULL, &err)) fail_msg("%s", err.msg);
         if (i + 1 == CALL_FROM) {
-            e->ops->visits(e, &visits, NULL);
+            kv_session_take_visits(e->session, &visits, NULL);
             assert_int_equal(visits.tokens, 0);
         }
     }
-    e->ops->visits(e, &visits, NULL);
+    kv_session_take_visits(e->session, &visits, NULL);
     model_ids_free(&ids);
     e->ops->close(e);
     return visits.rows;

@@ -103,10 +103,10 @@ static memory look(agent_session *s)
     memcpy(m.ids, ids, m.n_tokens * sizeof *m.ids);
     m.bits = base_xcalloc((size_t)m.n_lanes * m.words, sizeof *m.bits);
     for (uint32_t lane = 0; lane < m.n_lanes; lane++)
-        ops->lane_bits(a->engine, lane, m.bits + (size_t)lane * m.words);
+        kv_session_lane_bits(a->engine->session, lane, m.bits + (size_t)lane * m.words);
     m.logits = base_xcalloc(m.n_vocab, sizeof *m.logits);
     base_err err = {0};
-    if (ops->logits(a->engine, m.logits, &err)) fail_msg("%s", err.msg);
+    if (kv_session_logits(a->engine->session, m.logits, NULL, &err)) fail_msg("%s", err.msg);
     return m;
 }
 

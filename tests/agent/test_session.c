@@ -7,6 +7,23 @@
 
 #include "stage.h"
 
+/* What a budget has no room for beside the fixed prompt. */
+#define NOTES(n) "answer <tools>{\"name\": \"read\", \"arguments\": {\"path\": \"notes" n ".txt\"}}</tools>\n"
+
+static void put_notes(void)
+{
+    for (int n = 1; n <= 4; n++) {
+        char name[20];
+        base_buf text = {0};
+        for (int i = 0; i < 40; i++)
+            base_buf_printf(
+                &text, "note %d.%d: to add %d the test took %d\n", n, i, 7 * i % 31, 3 * i * n % 53);
+        snprintf(name, sizeof name, "notes%d.txt", n);
+        put_file(name, text.data);
+        base_buf_free(&text);
+    }
+}
+
 /* --- memory ------------------------------------------------------------------------------------------------------------- */
 
 static void test_session__a_follow_up_computes_new_tokens_only(void **state)
@@ -63,13 +80,18 @@ static void test_session__commands_act_on_rows_through_plans(void **state)
     submit(s, &h, "hello");
     base_buf_clear(&h.outline);
     assert_int_equal(submit(s, &h, "/pin add.sh"), 0);
+    assert_int_equal(submit(s, &h, "/drop last"), BASE_E_STATE); /* it is pinned */
+    assert_int_equal(submit(s, &h, "/unpin add.sh"), 0);
     assert_int_equal(submit(s, &h, "/drop last"), 0);
     assert_int_equal(submit(s, &h, "/why last"), 0);
     assert_true(told(&h, "barred; last bar for manual"));
     assert_int_equal(submit(s, &h, "/undo-evict"), 0);
-    assert_int_equal(submit(s, &h, "/promote 10-20"), 0);
+    assert_int_equal(submit(s, &h, "/promote 10-20"), 0); /* they are there: nothing changes */
+    assert_int_equal(submit(s, &h, "/evict last"), 0);
+    assert_int_equal(submit(s, &h, "/promote last"), 0);
     assert_string_equal(h.outline.data,
-        "plan:manual notice plan:manual notice notice plan:manual notice plan:manual notice ");
+        "plan:manual notice error plan:manual notice plan:manual notice notice plan:manual notice notice "
+        "plan:manual notice plan:manual notice ");
     assert_int_equal(submit(s, &h, "/why 10-20"), 0);
     assert_true(told(&h, "10-20: active")); /* both ends, as they were given */
     assert_int_equal(submit(s, &h, "/pin 20-10"), BASE_E_USAGE);
@@ -78,7 +100,7 @@ static void test_session__commands_act_on_rows_through_plans(void **state)
     assert_true(told(&h, "\"3: active"));
     assert_int_equal(submit(s, &h, "! "), BASE_E_USAGE);
     assert_int_equal(submit(s, &h, "/pin nowhere"), BASE_E_NOT_FOUND);
-    assert_int_equal(submit(s, &h, "/budget 10"), BASE_E_USAGE);
+    assert_int_equal(submit(s, &h, "/budget 10"), BASE_E_LIMIT);
     assert_int_equal(submit(s, &h, "/nonsense"), BASE_E_USAGE);
     assert_int_equal(submit(s, &h, "/context"), 0);
     assert_true(told(&h, "add.sh:1-3"));
@@ -96,15 +118,15 @@ static void test_session__a_budget_is_told_at_once(void **state)
     submit(s, &h, "one");
     long long new = last_number(&h, "\"event\":\"ledger\"", "new");
     base_buf_clear(&h.outline);
-    assert_int_equal(submit(s, &h, "/budget 1600"), 0);
+    assert_int_equal(submit(s, &h, "/budget 2200"), 0);
     assert_non_null(strstr(h.outline.data, "ledger"));
-    assert_int_equal(last_number(&h, "\"event\":\"ledger\"", "budget"), 1600);
+    assert_int_equal(last_number(&h, "\"event\":\"ledger\"", "budget"), 2200);
     assert_int_equal(last_number(&h, "\"event\":\"ledger\"", "new"), new); /* still turn 1's */
     agent_session_close(s);
     /* Also of a turn that another process ran. The session goes on under the budget that it had last. */
     s = open_session(&again, "answer c\n", AGENT_MODE_ASK, "", true);
     assert_int_equal(submit(s, &again, "/budget"), 0);
-    assert_true(told(&again, "budget 1600 rows"));
+    assert_true(told(&again, "budget 2200 rows"));
     assert_int_equal(submit(s, &again, "/budget off"), 0);
     assert_int_equal(last_number(&again, "\"event\":\"ledger\"", "budget"), 0);
     assert_int_equal(last_number(&again, "\"event\":\"ledger\"", "new"), new);
@@ -130,9 +152,11 @@ static long long sum_of_why(const host *h, const char *verb)
 static void test_session__a_ledger_and_its_reasons_add_up(void **state)
 {
     put_program();
+    put_notes();
     host h = new_host(), again = new_host();
     agent_session *s = open_session(&h,
-        "budget 1500\nrepair 16\n" READ "answer It subtracts. \nanswer more words about add\nanswer x\n",
+        "budget 2200\nrepair 16\n" NOTES("1") NOTES("2") "answer It subtracts. \n" NOTES("3")
+            NOTES("4") "answer more words about add\nanswer x\n",
         AGENT_MODE_ASK, NULL, true);
     submit(s, &h, "what does add do?");
     base_buf_clear(&h.json);
@@ -146,7 +170,7 @@ static void test_session__a_ledger_and_its_reasons_add_up(void **state)
         last_number(&h, "\"event\":\"ledger\"", "n") - last_number(&h, "\"event\":\"ledger\"", "active"),
         last_number(&h, "\"event\":\"ledger\"", "host"));
     agent_session_close(s);
-    s = open_session(&again, "budget 1500\nrepair 16\nanswer x\n", AGENT_MODE_ASK, "", true);
+    s = open_session(&again, "budget 2200\nrepair 16\nanswer x\n", AGENT_MODE_ASK, "", true);
     agent__ledger(agent_session_agent(s)); /* the same again from the log */
     assert_int_equal(last_number(&again, "\"event\":\"ledger\"", "evicted"), evicted);
     assert_int_equal(sum_of_why(&again, "promoted"), promoted);
@@ -196,9 +220,11 @@ static void test_session__a_shell_line_runs_unasked_and_is_seen_by_the_next_requ
 static void test_session__the_log_holds_what_json_printed(void **state)
 {
     put_program();
+    put_notes();
     host h = new_host();
-    agent_session *s = open_session(
-        &h, "budget 1450\n" READ REWRITE(FIXED) "answer Fixed `add`.\n", AGENT_MODE_ALL, NULL, true);
+    agent_session *s =
+        open_session(&h, "budget 2200\n" NOTES("1") NOTES("2") READ REWRITE(FIXED) "answer Fixed `add`.\n",
+            AGENT_MODE_ALL, NULL, true);
     char *id = base_xstrdup(agent_session_id(agent_session_agent(s)));
     submit(s, &h, "test_add.sh fails; fix it");
     agent_session_close(s);
@@ -247,9 +273,11 @@ static bool fold(
 static void test_session__the_logged_plans_rebuild_each_lane(void **state)
 {
     put_program();
+    put_notes();
     host h = new_host();
     agent_session *s = open_session(&h,
-        "budget 1500\nrepair 16\n" READ "answer It subtracts. \nanswer more words about add\n",
+        "budget 2200\nrepair 16\n" NOTES("1")
+            NOTES("2") "answer It subtracts. \nanswer more words about add\n",
         AGENT_MODE_ASK, NULL, true);
     submit(s, &h, "what does add do?");
     submit(s, &h, "and the test of add?");
@@ -262,7 +290,7 @@ static void test_session__the_logged_plans_rebuild_each_lane(void **state)
     assert_int_equal(f.n, agent__n_tokens(a));
     for (uint32_t lane = 0; lane < 4; lane++) {
         uint64_t bits[64] = {0};
-        a->engine->ops->lane_bits(a->engine, lane, bits);
+        kv_session_lane_bits(a->engine->session, lane, bits);
         assert_memory_equal(bits, f.bits[lane], sizeof bits);
     }
     agent_session_close(s);
@@ -277,18 +305,21 @@ static long long resumed_reused(const host *h)
     return n;
 }
 
-#define LONG_SCRIPT "budget 1450\nrepair 16\n" READ "answer The function add is wrong: it subtracts.\n"
+#define LONG_SCRIPT                                                                                          \
+    "budget 2200\nrepair 16\n" NOTES("1") NOTES("2") READ "answer The function add is wrong: it "            \
+                                                          "subtracts.\n"
 
 static void test_session__resume_computes_nothing_with_a_snapshot_and_the_same_without(void **state)
 {
     put_program();
+    put_notes();
     host h = new_host(), again = new_host(), third = new_host();
     agent_session *s = open_session(&h, LONG_SCRIPT, AGENT_MODE_ASK, NULL, true);
     char *id = base_xstrdup(agent_session_id(agent_session_agent(s)));
     submit(s, &h, "what does add do?");
     agent_session_close(s);
 
-    s = open_session(&again, "budget 1450\nanswer more\n", AGENT_MODE_ASK, "", true);
+    s = open_session(&again, "budget 2200\nanswer more\n", AGENT_MODE_ASK, "", true);
     assert_true(told(&again, "none computed again"));
     assert_int_equal(submit(s, &again, "go on with add"), 0);
     agent_session_close(s);
@@ -297,7 +328,7 @@ static void test_session__resume_computes_nothing_with_a_snapshot_and_the_same_w
     base_buf rows = {0};
     base_buf_printf(&rows, "%s/data/sessions/%s/rows", base_folder, id);
     assert_int_equal(base_fs_remove(rows.data, NULL), 0);
-    s = open_session(&third, "budget 1450\nanswer third\n", AGENT_MODE_ASK, id, true);
+    s = open_session(&third, "budget 2200\nanswer third\n", AGENT_MODE_ASK, id, true);
     assert_true(told(&third, "tokens computed again from the log"));
     assert_int_equal(resumed_reused(&third) > resumed_reused(&again), 1);
     assert_int_equal(submit(s, &third, "and now?"), 0);
