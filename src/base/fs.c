@@ -112,7 +112,14 @@ static int remove_at(int folder, const char *name)
 {
     if (!unlinkat(folder, name, 0) || errno == ENOENT) return 0;
     if (errno != EISDIR && errno != EPERM) return -1;
-    int fd = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+    int fd = openat(folder, name, flags);
+    struct stat st;
+    /* A folder that its owner may not even look into (an overlay's work folder), or not write (Go's module cache). */
+    if (fd < 0 && errno == EACCES && !fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) &&
+        S_ISDIR(st.st_mode) && !fchmodat(folder, name, 0700, 0))
+        fd = openat(folder, name, flags);
+    if (fd >= 0 && !fstat(fd, &st) && (st.st_mode & 0300) != 0300) fchmod(fd, st.st_mode | 0700);
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
     if (!dir) {
         if (fd >= 0) close(fd);

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fs.h"
 #include "base/mem.h"
 
 static const char *git_reason(void)
@@ -119,6 +120,56 @@ int tool__git_open(tool_workspace *w, const char *dir, base_err *err)
     }
     note_state(w);
     return BASE_OK;
+}
+
+/* The first line of a small file; NULL: none. */
+static char *read_line(const char *folder, const char *name)
+{
+    base_buf path = {0}, text = {0};
+    base_buf_printf(&path, "%s%s", folder, name);
+    int failed = base_fs_read(path.data, TOOL_MAX_PATH, &text, NULL);
+    base_buf_free(&path);
+    if (!failed && text.len) text.data[strcspn(text.data, "\r\n")] = '\0';
+    return failed || !text.len ? (base_buf_free(&text), NULL) : base_buf_take(&text);
+}
+
+/* Does the repository say itself that it belongs to this tree? A tree's ".git" file may name any repository of the person's. */
+static bool knows_tree(const tool_workspace *w, const char *folder)
+{
+    char *back = read_line(folder, "gitdir"), *real = NULL; /* a worktree's: its ".git" file */
+    git_config *config = NULL;
+    const char *worktree = NULL;
+    if (back) {
+        char *slash = strrchr(back, '/');
+        if (slash && !strcmp(slash, "/.git")) *slash = '\0';
+        real = realpath(back, NULL);
+    } else {
+        base_buf path = {0};
+        base_buf_printf(&path, "%sconfig", folder); /* a submodule's: relative to itself */
+        git_config *snapshot = NULL;
+        if (!git_config_open_ondisk(&config, path.data) && !git_config_snapshot(&snapshot, config) &&
+            !git_config_get_string(&worktree, snapshot, "core.worktree")) {
+            base_buf_clear(&path);
+            base_buf_printf(&path, "%s%s", *worktree == '/' ? "" : folder, worktree);
+            real = realpath(path.data, NULL);
+        }
+        git_config_free(snapshot);
+        base_buf_free(&path);
+    }
+    bool knows = real && !strcmp(real, w->root.path);
+    git_config_free(config);
+    free(back);
+    free(real);
+    return knows;
+}
+
+char *tool__git_outside(const tool_workspace *w)
+{
+    if (!w->repo || w->root.is_bare) return NULL;
+    const char *folder = git_repository_path(w->repo), *common = git_repository_commondir(w->repo);
+    size_t n = strlen(w->root.path);
+    bool is_inside = !strncmp(folder, w->root.path, n) && folder[n] == '/';
+    return is_inside || !common || !knows_tree(w, folder) ? NULL : realpath(common, NULL);
 }
 
 void tool__git_close(tool_workspace *w)

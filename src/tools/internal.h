@@ -168,6 +168,7 @@ struct tool_workspace {
     tool_undo *undo;
     uint32_t turn;
     tool_sandbox sandbox;
+    char **allow_read; /* outside of the tree, for commands; NULL-terminated */
     tool_recall_fn *recall;
     void *recall_user;
 };
@@ -286,6 +287,11 @@ int tool__aside_move(tool_workspace *w, const char *path, base_buf *where, base_
 
 int tool__git_open(
     tool_workspace *w, const char *dir, base_err *err); /* finds the root, opens the repository, notes */
+/*
+ * The repository of a worktree or a submodule, which lies outside of the tree, when it says that this tree is its own; NULL: none.
+ * The caller frees.
+ */
+char *tool__git_outside(const tool_workspace *w);
 void tool__git_close(tool_workspace *w);
 
 /* ---- text.c: lines, indentation, line ends ---- */

@@ -19,8 +19,8 @@ enum { MOST_FILES = 20000 };
 static const uint64_t most_bytes = (uint64_t)256 << 20;
 
 struct tool_scratch {
-    char *folder, *tmp;
-    tool_root root; /* it and tmp lie in folder */
+    char *folder, *tmp, *original; /* original: the tree, to which links lead */
+    tool_root root;                /* it and tmp lie in folder */
     tool_sandbox sandbox;
 };
 
@@ -37,6 +37,7 @@ void tool_scratch_free(tool_scratch *s)
     free(s->folder);
     free(s->root.path);
     free(s->tmp);
+    free(s->original);
     free(s);
 }
 
@@ -135,6 +136,7 @@ int tool_scratch_make(tool_workspace *w, tool_scratch **ret, const atomic_bool *
     tool_scratch *s = base_xcalloc(1, sizeof *s);
     *s = (tool_scratch){.folder = base_xstrdup(name),
         .tmp = join(name, "tmp"),
+        .original = base_xstrdup(w->root.path),
         .root = {.fd = -1, .path = join(name, "tree"), .has_openat2 = w->root.has_openat2},
         .sandbox = w->sandbox};
     uint64_t n_bytes = 0;
@@ -177,9 +179,11 @@ int tool_scratch_run(
     static const tool_status status_of[] = {TOOL_OK, TOOL_FAILED, TOOL_TIMEOUT, TOOL_CANCELLED};
     tool_sandbox_plan plan = {.ruleset = -1};
     tool_child c = {0};
-    const char *none[] = {NULL};
+    const char *const readable[] = {s->original, NULL};
+    const tool_sandbox_wishes wishes = {
+        .root = s->root.path, .root_is_writable = true, .session = s->tmp, .readable = readable};
     ret->exit_code = -1;
-    int rc = tool_sandbox_prepare(&s->sandbox, s->root.path, true, s->tmp, none, &plan, err);
+    int rc = tool_sandbox_prepare(&s->sandbox, &wishes, &plan, err);
     if (!rc) rc = tool__child_run(&plan, command, limits, limits->shell_ms, &c, err);
     if (!rc) {
         ret->status = status_of[c.end];

@@ -36,7 +36,7 @@ static const char *const set_variables[] = {"TERM=dumb", "NO_COLOR=1", "PAGER=ca
     "GIT_CONFIG_VALUE_1=/dev/null", "GIT_CONFIG_KEY_2=core.sshCommand", "GIT_CONFIG_VALUE_2=false",
     "GIT_CONFIG_KEY_3=credential.helper", "GIT_CONFIG_VALUE_3="};
 
-static char **make_environment(const char *tmp)
+static char **make_environment(const char *tmp, const char *home)
 {
     size_t n_passed = sizeof passed_variables / sizeof *passed_variables,
            n_set = sizeof set_variables / sizeof *set_variables;
@@ -45,6 +45,7 @@ static char **make_environment(const char *tmp)
     base_buf line = {0};
     for (size_t i = 0; i < n_passed; i++) {
         const char *value = getenv(passed_variables[i]);
+        if (home && !strcmp(passed_variables[i], "HOME")) value = home;
         if (!value) continue;
         base_buf_printf(&line, "%s=%s", passed_variables[i], value);
         env[n++] = base_buf_take(&line);
@@ -219,7 +220,7 @@ int tool__supervise(const tool_sandbox_plan *plan, const char *command, tool_sup
     start s = {.plan = plan,
         .shell = shell,
         .argv = argv,
-        .env = make_environment(plan->tmp),
+        .env = make_environment(plan->tmp, plan->views.home),
         .nothing = open("/dev/null", O_RDONLY | O_CLOEXEC),
         .output = {-1, -1},
         .report = {-1, -1},

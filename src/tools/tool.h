@@ -128,6 +128,8 @@ typedef struct tool_workspace_options {
     const char *dir; /* where kvist was started */
     const char *
         store; /* the session's folder for undo objects and spilled results (made on demand); NULL: a temporary one */
+    const char *const
+        *allow_read; /* what commands may read outside of the tree, NULL-terminated; NULL: nothing */
     tool_recall_fn *recall;
     void *recall_user;
 } tool_workspace_options;

@@ -81,6 +81,23 @@ static char **protected_paths(const tool_workspace *w)
     return paths;
 }
 
+/* What commands see outside of the tree: its repository, where that lies elsewhere, and what the person allowed. */
+static char **readable_paths(const tool_workspace *w)
+{
+    size_t n = 0;
+    while (w->allow_read[n]) n++;
+    char **paths = base_xcalloc(n + 2, sizeof *paths), *repository = tool__git_outside(w);
+    for (size_t i = 0; i < n; i++) paths[i] = base_xstrdup(w->allow_read[i]);
+    paths[n] = repository;
+    return paths;
+}
+
+static void free_paths(char **paths)
+{
+    for (char **p = paths; *p; p++) free(*p);
+    free(paths);
+}
+
 /* The model is not told how long it took: the same command's result shall read the same. The person is, in the summary. */
 static void describe_end(const tool_child *c, uint64_t ms, tool_result *ret)
 {
@@ -117,11 +134,15 @@ static int run(tool_workspace *w, const tool_call *call, const tool_limits *limi
     if (!command) return prepare(w, call, limits, &(tool_preview){0}, ret, err);
     int code = want_tmp(w, err);
     if (code) return code;
-    char **paths = protected_paths(w);
-    code = tool_sandbox_prepare(
-        &w->sandbox, w->root.path, !w->root.is_bare, w->tmp, (const char *const *)paths, &plan, err);
-    for (char **p = paths; *p; p++) free(*p);
-    free(paths);
+    char **paths = protected_paths(w), **readable = readable_paths(w);
+    const tool_sandbox_wishes wishes = {.root = w->root.path,
+        .root_is_writable = !w->root.is_bare,
+        .session = w->tmp,
+        .readable = (const char *const *)readable,
+        .read_only = (const char *const *)paths};
+    code = tool_sandbox_prepare(&w->sandbox, &wishes, &plan, err);
+    free_paths(paths);
+    free_paths(readable);
     if (code) return code;
     tool__git_guard_take(w, &guard);
     code = tool__child_run(&plan, command, limits, ms, &c, err);

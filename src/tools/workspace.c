@@ -48,12 +48,22 @@ static void note_wide_tree(tool_workspace *w)
     free(home);
 }
 
+static char **copy_paths(const char *const *paths)
+{
+    size_t n = 0;
+    while (paths && paths[n]) n++;
+    char **copy = base_xcalloc(n + 1, sizeof *copy);
+    for (size_t i = 0; i < n; i++) copy[i] = base_xstrdup(paths[i]);
+    return copy;
+}
+
 int tool_workspace_open(tool_workspace **ret, const tool_workspace_options *options, base_err *err)
 {
     tool_workspace *w = base_xcalloc(1, sizeof *w);
     w->root.fd = -1;
     w->recall = options->recall;
     w->recall_user = options->recall_user;
+    w->allow_read = copy_paths(options->allow_read);
     int code = tool__git_open(w, options->dir && *options->dir ? options->dir : ".", err);
     if (!code) {
         w->root.fd = open(w->root.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -87,6 +97,8 @@ void tool_workspace_close(tool_workspace *w)
     if (w->store_is_temporary && w->store) base_fs_remove(w->store, NULL);
     if (w->tmp) base_fs_remove(w->tmp, NULL);
     free(w->tmp);
+    for (char **path = w->allow_read; *path; path++) free(*path);
+    free(w->allow_read);
     free(w->aside);
     tool__indexer_close(w->indexer);
     if (w->index) code_index_free(w->index);

@@ -251,8 +251,9 @@ static int try_read(char **argv)
     char bytes[64];
     int fd = open(argv[0], O_RDONLY | O_NOCTTY | O_NONBLOCK);
     if (fd < 0) return failed("open");
-    if (read(fd, bytes, sizeof bytes) < 0) return failed("read");
-    return reached();
+    ssize_t n = read(fd, bytes, sizeof bytes);
+    if (n < 0) return failed("read");
+    return n ? reached() : (puts("read: nothing"), 1);
 }
 
 static int try_write(char **argv)
@@ -270,7 +271,7 @@ static int try_list(char **argv)
     if (fd < 0) return failed("open");
     long n = syscall(SYS_getdents64, fd, entries, sizeof entries);
     if (n < 0) return failed("getdents64");
-    return n > 48 ? reached() : (puts("empty"), 1); /* more than "." and ".." */
+    return n > 48 ? reached() : (puts("getdents64: nothing"), 1); /* more than "." and ".." */
 }
 
 /* TIOCSTI types into a terminal; a session of one's own must not have it as its own first. */

@@ -100,6 +100,7 @@ static void world_make(world *w)
     make_sockets(w);
     make_shared(w);
     assert_int_equal(openpty(&w->terminal, &w->terminal_user, w->terminal_name, NULL, NULL), 0);
+    tree_put(&w->t, "../beside", "secret");
     tree_open(&w->t);
 }
 
@@ -133,10 +134,12 @@ typedef struct attack {
         AIM_USER,
         AIM_MEMORY,
         AIM_TERMINAL,
-        AIM_BASE
+        AIM_BASE,
+        AIM_HOME
     } aim;
     /* Walls that this one needs: the kernel scopes signals by Landlock's ABI 6 or hides processes by a PID namespace. */
     bool needs_scope;
+    bool needs_pids; /* /proc is one mount: Landlock cannot show some processes and others not */
 } attack;
 
 static const attack attacks[] = {
@@ -166,6 +169,25 @@ static const attack attacks[] = {
     {"an abstract socket", "abstract %s", AIM_ABSTRACT},
     {"TCP", "tcp %s", AIM_TCP},
     {"typing into a terminal", "type %s", AIM_TERMINAL},
+    {"row 7: what the person types", "read %s", AIM_TERMINAL},
+    {"row 7: the person's screen", "write %s", AIM_TERMINAL},
+    {"row 8: a key", "read %s/.ssh/id_ed25519", AIM_HOME},
+    {"row 8: the folder of keys", "list %s/.ssh", AIM_HOME},
+    {"row 8: home", "list %s/projects", AIM_HOME},
+    {"row 8: a cloud's credentials", "read %s/.aws/credentials", AIM_HOME},
+    {"row 8: kvist's log of every project", "read %s/.local/share/kvist/log.db", AIM_HOME},
+    {"row 8: another project", "read %s/projects/other/secret.c", AIM_HOME},
+    {"row 8: cargo's credentials", "read %s/.cargo/credentials.toml", AIM_HOME},
+    {"row 8: cargo's credentials by a link", "read %s/.cargo/link", AIM_HOME},
+    {"row 8: npm's credentials", "read %s/.npmrc", AIM_HOME},
+    {"row 8: Maven's credentials", "read %s/.m2/settings.xml", AIM_HOME},
+    {"row 8: .netrc", "read %s/.netrc", AIM_HOME},
+    {"row 8: a start-up file, to be written", "write %s/.bashrc", AIM_HOME},
+    {"row 8: a toolchain's program, to be written", "write %s/.rustup/toolchain", AIM_HOME},
+    {"row 8: a file beside the tree", "read %s/beside", AIM_BASE},
+    {"row 8: the same through /proc", "read /proc/%s/root/etc/hostname", AIM_US},
+    {"row 8: kvist's environment", "read /proc/%s/environ", AIM_US},
+    {"row 8: kvist's command line", "read /proc/%s/cmdline", AIM_US, .needs_pids = true},
 };
 
 static void aim(const world *w, const attack *a, char *ret, size_t cap)
@@ -182,9 +204,11 @@ static void aim(const world *w, const attack *a, char *ret, size_t cap)
     case AIM_US: snprintf(target, sizeof target, "%d", getpid()); break;
     case AIM_USER: snprintf(target, sizeof target, "%d", NOBODY); break; /* never all of root's processes */
     case AIM_MEMORY: snprintf(target, sizeof target, "%d %p", getpid(), (const void *)w); break;
+    case AIM_HOME: break;
     case AIM_TERMINAL: snprintf(target, sizeof target, "%s", w->terminal_name); break;
     case AIM_BASE: snprintf(target, sizeof target, "%s", w->t.base); break;
     }
+    if (a->aim == AIM_HOME) snprintf(target, sizeof target, "%s", getenv("HOME"));
     snprintf(words, sizeof words, a->words, target); /* one %s or none */
     snprintf(ret, cap, "./attack %s", words);
 }
@@ -218,6 +242,7 @@ static bool attempt(world *w, const attack *a, bool is_confined, char **ret_said
 {
     char command[500];
     aim(w, a, command, sizeof command);
+    assert_int_equal(write(w->terminal, "typed\n", 6), 6);
     *ret_said = is_confined ? run_confined(&w->t, command) : run_bare(&w->t, command);
     return strstr(*ret_said, "\nreached\n") != NULL;
 }
@@ -262,6 +287,7 @@ static void test_attack(void **state)
     if (is_skipped) n = 0;
     for (int i = 0; i < n; i++) {
         if (a->needs_scope && walls[i].landlock_abi < 6 && !walls[i].has_pids) continue;
+        if (a->needs_pids && !walls[i].has_pids) continue;
         w.t.w->sandbox = walls[i];
         works = attempt(&w, a, true, &said);
         if (works) fail_msg("%s: it works behind %s: %s", a->name, names[i], said);
@@ -273,20 +299,249 @@ static void test_attack(void **state)
     if (is_skipped) skip();
 }
 
+/* ---- what commands need, behind every wall ---- */
+
+/* One command that must work behind each wall, and does without kvist; false: it does not here, and that was said. */
+static bool works_behind(tree *t, const char *command, const char *said_when_good, bool needs_mounts)
+{
+    char *said = run_bare(t, command);
+    const tool_sandbox real = t->w->sandbox;
+    const char *names[3];
+    tool_sandbox walls[3];
+    bool works = strstr(said, said_when_good) != NULL;
+    if (!works) print_message("skipped: %s does not work without kvist: %.300s\n", command, said);
+    free(said);
+    for (int i = 0, n = works ? walls_of(&real, walls, names) : 0; i < n; i++) {
+        t->w->sandbox = walls[i];
+        if (needs_mounts && !walls[i].has_mounts) continue;
+        said = run_confined(t, command);
+        if (!strstr(said, said_when_good)) fail_msg("%s behind %s: %s", command, names[i], said);
+        free(said);
+    }
+    t->w->sandbox = real;
+    return works;
+}
+
+static bool works_everywhere(tree *t, const char *command, const char *said_when_good)
+{
+    return works_behind(t, command, said_when_good, false);
+}
+
+static void test_home__toolchains_are_read_and_layered(void **state)
+{
+    tree t;
+    char real[400];
+    tree_make(&t, true);
+    tree_open(&t);
+    assert_true(works_everywhere(&t, "sh -c 'cat ~/.cargo/config.toml'", "[build]"));
+    assert_true(works_everywhere(&t, "sh -c 'cat ~/.m2/repository/artifact'", "jar"));
+    assert_true(works_everywhere(&t, "sh -c 'ls -d ~/.rustup'", ".rustup"));
+    /* What is written into a cache is there for the session's next command and never in the person's home. */
+    snprintf(real, sizeof real, "%s/.cargo/registry", getenv("HOME"));
+    if (t.w->sandbox.has_mounts) {
+        char *said = run_confined(
+            &t, "mkdir -p ~/.cargo/registry && echo made > ~/.cargo/registry/x; cat ~/.cargo/registry/x");
+        bool is_layered = strstr(said, "made") != NULL;
+        if (!is_layered) print_message("skipped: no overlays here: %s\n", said);
+        free(said);
+        said = run_confined(&t, "cat ~/.cargo/registry/x");
+        if (is_layered) assert_contains(said, "made");
+        free(said);
+    }
+    assert_false(base_fs_exists(real));
+    tree_remove(&t);
+}
+
+static void test_home__is_writable_and_empty(void **state)
+{
+    tree t;
+    char real[400];
+    tree_make(&t, true);
+    tree_open(&t);
+    snprintf(real, sizeof real, "%s/new", getenv("HOME"));
+    assert_true(works_everywhere(&t, "sh -c 'echo x > ~/new && cat ~/new && rm ~/new'", "x"));
+    assert_false(base_fs_exists(real));
+    assert_true(works_everywhere(&t, "git config user.name", "A Person"));
+    char *said = run_confined(&t, "git config github.token; git config credential.helper; echo end");
+    assert_lacks(said, "t0ken");
+    free(said);
+    tree_remove(&t);
+}
+
+static void test_home__the_tree_may_lie_in_it(void **state)
+{
+    tree t, in_home;
+    base_err err = {0};
+    tree_make(&t, true);
+    in_home = t;
+    snprintf(in_home.dir, sizeof in_home.dir, "%s/projects/mine", getenv("HOME"));
+    assert_int_equal(base_fs_mkdirs(in_home.dir, &err), 0);
+    tree_put(&in_home, "file", "inside\n");
+    tree_open(&in_home);
+    assert_true(works_everywhere(&in_home, "cat file", "inside"));
+    assert_true(works_everywhere(&in_home, "sh -c 'pwd; echo y > made; cat made'", "y\n"));
+    char *said = run_confined(&in_home, "cat ../other/secret.c ~/.ssh/id_ed25519; ls ..");
+    assert_lacks(said, "SECRET");
+    free(said);
+    tool_workspace_close(in_home.w);
+    t.w = NULL;
+    base_fs_remove(in_home.dir, NULL);
+    tree_remove(&t);
+}
+
+/* A worktree's repository lies elsewhere; a ".git" file that names somebody else's repository opens nothing. */
+static void test_git__a_worktrees_repository_is_readable(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "a.c", "int a;\n");
+    tree_commit(&t, "first");
+    tree work = t;
+    snprintf(work.dir, sizeof work.dir, "%s/work", t.base);
+    char *said = run_bare(&t, "git worktree add -q ../work -b other");
+    print_message("%s", said);
+    free(said);
+    tree_open(&work);
+    assert_true(works_everywhere(&work, "git log --format=%s", "first"));
+    tool_workspace_close(work.w);
+    char line[400];
+    tree liar = t;
+    snprintf(liar.dir, sizeof liar.dir, "%s/liar", t.base);
+    mkdir(liar.dir, 0755);
+    snprintf(line, sizeof line, "gitdir: %s/.git\n", t.dir);
+    tree_put(&liar, ".git", line);
+    liar.w = NULL;
+    tree_open(&liar);
+    said = run_bare(&liar, "git log --format=%s");
+    assert_contains(said, "first");
+    free(said);
+    said = run_confined(&liar, "git log --format=%s");
+    assert_lacks(said, "first");
+    free(said);
+    tool_workspace_close(liar.w);
+    tree_remove(&t);
+}
+
+static void test_reading__what_is_allowed_is_read_and_not_written(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "../data/table", "rows\n");
+    char data[300], command[400];
+    snprintf(data, sizeof data, "%s/data", t.base);
+    const char *const allowed[] = {data, NULL};
+    base_err err = {0};
+    tool_workspace_options options = {.dir = t.dir, .store = t.store, .allow_read = allowed};
+    if (tool_workspace_open(&t.w, &options, &err)) fail_msg("%s", err.msg);
+    snprintf(command, sizeof command, "cat %s/table", data);
+    assert_true(works_everywhere(&t, command, "rows"));
+    snprintf(command, sizeof command, "echo x >> %s/table", data);
+    char *said = run_confined(&t, command);
+    free(said);
+    said = tree_get(&t, "../data/table");
+    assert_string_equal(said, "rows\n");
+    free(said);
+    tree_remove(&t);
+}
+
+static char *persons_home; /* HOME as the suite was started */
+
+/* The test runners of four languages, each on a small tree, with the toolchains of whoever runs this. */
+static void test_toolchains__run_their_tests(void **state)
+{
+    static const struct {
+        const char *command, *good, *files[3][2];
+        bool needs_mounts;
+    } trees[] = {
+        {"python3 -m pytest -q -p no:cacheprovider", "1 passed",
+            {{"test_small.py", "def test_adds():\n    assert 1 + 1 == 2\n"}}},
+        /* Semaphores are files of /dev/shm: without a mount namespace that folder is the machine's, and nothing of it is given. */
+        {"python3 pool.py", "[2]",
+            {{"pool.py",
+                "from multiprocessing import Pool\n\n\ndef double(x):\n    return 2 * x\n\n\n"
+                "if __name__ == '__main__':\n    with Pool(2) as p:\n        print(p.map(double, [1]))\n"}},
+            .needs_mounts = true},
+        {"cargo test --offline", "1 passed",
+            {{"Cargo.toml", "[package]\nname = \"small\"\nversion = \"0.1.0\"\nedition = \"2021\"\n"},
+                {"src/lib.rs", "#[test]\nfn adds() {\n    assert_eq!(1 + 1, 2);\n}\n"}}},
+        {"go test ./...", "ok",
+            {{"go.mod", "module small\n\ngo 1.19\n"},
+                {"small_test.go",
+                    "package small\n\nimport \"testing\"\n\nfunc TestAdds(t *testing.T) {\n\tif 1+1 != 2 "
+                    "{\n\t\tt.Fatal()\n\t}\n}\n"}}},
+        {"npm test", "pass 1",
+            {{"package.json",
+                 "{\"name\":\"small\",\"version\":\"1.0.0\",\"scripts\":{\"test\":\"node --test\"}}\n"},
+                {"small.test.js", "const test = require('node:test'), assert = require('node:assert');\n"
+                                  "test('adds', () => assert.equal(1 + 1, 2));\n"}}},
+    };
+    char *fake = strdup(getenv("HOME"));
+    if (!access(persons_home, R_OK | W_OK | X_OK)) setenv("HOME", persons_home, 1); /* nobody has none */
+    for (size_t i = 0; i < sizeof trees / sizeof *trees; i++) {
+        tree t;
+        tree_make(&t, false);
+        for (int f = 0; f < 3 && trees[i].files[f][0]; f++)
+            tree_put(&t, trees[i].files[f][0], trees[i].files[f][1]);
+        tree_open(&t);
+        if (works_behind(&t, trees[i].command, trees[i].good, trees[i].needs_mounts))
+            print_message("%s works\n", trees[i].command);
+        tree_remove(&t);
+    }
+    setenv("HOME", fake, 1);
+    free(fake);
+}
+
 /* ---- running ---- */
+
+/* A person's home: what must not be seen, and toolchains that must. */
+static void fill_home(const char *home)
+{
+    static const char *const files[][2] = {{".ssh/id_ed25519", "SECRET"}, {".aws/credentials", "SECRET"},
+        {".netrc", "SECRET"}, {".npmrc", "SECRET"}, {".bashrc", "# mine\n"},
+        {".local/share/kvist/log.db", "SECRET"}, {"projects/other/secret.c", "SECRET"},
+        {".cargo/credentials.toml", "SECRET"}, {".cargo/config.toml", "[build]\n"},
+        {".m2/settings.xml", "SECRET"}, {".m2/repository/artifact", "jar\n"}, {".rustup/toolchain", "x\n"},
+        {".gitconfig",
+            "[user]\n\tname = A Person\n[github]\n\ttoken = t0ken\n[credential]\n\thelper = t0ken\n"}};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char path[400];
+        snprintf(path, sizeof path, "%s/%s", home, files[i][0]);
+        char *slash = strrchr(path, '/');
+        *slash = '\0';
+        base_fs_mkdirs(path, NULL);
+        *slash = '/';
+        base_fs_write(path, files[i][1], strlen(files[i][1]), 0600, NULL);
+    }
+    char link[400];
+    snprintf(link, sizeof link, "%s/.cargo/link", home);
+    if (symlink("credentials.toml", link)) perror(link);
+}
 
 static int run_all(void)
 {
+    static const struct CMUnitTest needs[] = {
+        cmocka_unit_test(test_home__toolchains_are_read_and_layered),
+        cmocka_unit_test(test_home__is_writable_and_empty),
+        cmocka_unit_test(test_home__the_tree_may_lie_in_it),
+        cmocka_unit_test(test_git__a_worktrees_repository_is_readable),
+        cmocka_unit_test(test_reading__what_is_allowed_is_read_and_not_written),
+        cmocka_unit_test(test_toolchains__run_their_tests),
+    };
+    enum { N = sizeof attacks / sizeof *attacks, N_NEEDS = sizeof needs / sizeof *needs };
+    struct CMUnitTest tests[N + N_NEEDS];
     char home[] = "/tmp/kvist-home-XXXXXX";
     if (!mkdtemp(home)) return 1;
+    persons_home = strdup(getenv("HOME") ? getenv("HOME") : "/");
     setenv("HOME", home, 1);
-    enum { N = sizeof attacks / sizeof *attacks };
-    struct CMUnitTest tests[N];
+    fill_home(home);
     for (size_t i = 0; i < N; i++)
         tests[i] = (struct CMUnitTest){attacks[i].name, test_attack, NULL, NULL, (void *)&attacks[i]};
+    memcpy(tests + N, needs, sizeof needs);
     int failed =
         cmocka_run_group_tests_name(geteuid() ? "as an ordinary user" : "as root", tests, NULL, NULL);
     base_fs_remove(home, NULL);
+    setenv("HOME", persons_home, 1);
+    free(persons_home);
     return failed;
 }
 
