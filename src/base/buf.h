@@ -1,5 +1,6 @@
 /*
- * Growing bytes. Always NUL-terminated once something was written, so that data is a C string too. Zero-initialise.
+ * Growing bytes. Always NUL-terminated once something was written, so that data is a C string too.
+ * Zero-initialise.
  */
 #ifndef KVIST_BASE_BUF_H
 #define KVIST_BASE_BUF_H

@@ -1,9 +1,10 @@
 /*
  * Errors are values: a code for the program and a sentence for a person.
  *
- * A function that can fail returns 0 or a negative base_code and takes a base_err last (NULL is allowed). It fills the
- * error once, where the failure is seen; callers pass it on untouched, or prefix it once at a module's edge. Results go
- * through ret pointers that are written on success only. The sentence has no trailing period and names the bad value.
+ * A function that can fail returns 0 or a negative base_code and takes a base_err last (NULL is allowed). It
+ * fills the error once, where the failure is seen; callers pass it on untouched, or prefix it once at a
+ * module's edge. Results go through ret pointers that are written on success only. The sentence has no
+ * trailing period and names the bad value.
  */
 #ifndef KVIST_BASE_ERR_H
 #define KVIST_BASE_ERR_H

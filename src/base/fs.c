@@ -153,7 +153,10 @@ static const struct {
 
 #define NO_HOME "/nonexistent" /* Debian's home of users that have none */
 
-/* HOME is believed when it is absolute: anything else would put our files, and the code that we load, under the current folder. */
+/*
+ * HOME is believed when it is absolute: anything else would put our files, and the code that we load, under
+ * the current folder.
+ */
 static char *user_home(void)
 {
     const char *home = getenv("HOME");
@@ -184,7 +187,10 @@ char *base_fs_home(base_home which, const char *name)
 
 /* ---- whose it is ---- */
 
-/* The group that a user gets by default where each has one of their own: it has our name or number, and no other member. */
+/*
+ * The group that a user gets by default where each has one of their own: it has our name or number, and no
+ * other member.
+ */
 static bool is_private_group(gid_t gid)
 {
     struct passwd user_entry, *user = NULL;
@@ -225,7 +231,10 @@ int base_fs_check_homes(base_err *err)
 {
     const char *own = getenv("KVIST_HOME");
     struct stat st;
-    /* Where the sticky bit stands, others may add files and not replace ours (/tmp); what we use below is asked for itself. */
+    /*
+     * Where the sticky bit stands, others may add files and not replace ours (/tmp); what we use below is
+     * asked for itself.
+     */
     bool is_asked = own && *own && !stat(own, &st) && !(st.st_mode & S_ISVTX);
     int code = is_asked ? base_fs_check_owner(own, err) : BASE_OK;
     for (size_t i = 0; i < sizeof homes / sizeof *homes && !code; i++) {

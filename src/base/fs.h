@@ -1,5 +1,6 @@
 /*
- * Whole files: read with a bound, write so that a reader sees the old or the new bytes and never half of them.
+ * Whole files: read with a bound, write so that a reader sees the old or the new bytes and never half of
+ * them.
  */
 #ifndef KVIST_BASE_FS_H
 #define KVIST_BASE_FS_H
@@ -19,7 +20,9 @@ int base_fs_write(const char *path, const void *bytes, size_t n, mode_t mode, ba
 /* Makes the folder and its parents (mode 0700). An existing folder is fine. */
 int base_fs_mkdirs(const char *path, base_err *err);
 
-/* Removes a file or a whole tree below `path`; symbolic links are removed, never followed. Missing is fine. */
+/*
+ * Removes a file or a whole tree below `path`; symbolic links are removed, never followed. Missing is fine.
+ */
 int base_fs_remove(const char *path, base_err *err);
 
 bool base_fs_exists(const char *path);
@@ -27,20 +30,25 @@ bool base_fs_exists(const char *path);
 typedef enum base_home { BASE_HOME_CONFIG, BASE_HOME_DATA, BASE_HOME_STATE } base_home;
 
 /*
- * "$KVIST_HOME/{config,data,state}", else "$XDG_*_HOME/kvist", else the XDG default below $HOME, or below the home folder of the
- * password database where HOME is unset or no absolute path; with "/name" behind it when name is not NULL. The caller frees.
- * Nothing is made on disk. A user without any home folder gets a path that cannot be made (base_fs_check_homes says so).
+ * "$KVIST_HOME/{config,data,state}", else "$XDG_*_HOME/kvist", else the XDG default below $HOME, or below the
+ * home folder of the password database where HOME is unset or no absolute path; with "/name" behind it when
+ * name is not NULL. The caller frees. Nothing is made on disk. A user without any home folder gets a path
+ * that cannot be made (base_fs_check_homes says so).
  */
 char *base_fs_home(base_home which, const char *name);
 
 /*
- * May what lies there be believed, and run? It must belong to us or to root, and no other user may write to it; a group that is
- * ours alone is nobody else (OpenSSH's StrictModes asks the same). Links are followed: it is the target that counts. A missing
- * path is fine. BASE_E_STATE with a sentence that says whose it is, or what to change.
+ * May what lies there be believed, and run? It must belong to us or to root, and no other user may write to
+ * it; a group that is ours alone is nobody else (OpenSSH's StrictModes asks the same). Links are followed: it
+ * is the target that counts. A missing path is fine. BASE_E_STATE with a sentence that says whose it is, or
+ * what to change.
  */
 int base_fs_check_owner(const char *path, base_err *err);
 
-/* base_fs_check_owner of $KVIST_HOME and the three homes, and that there is a home at all. Asked once, before any of them is used. */
+/*
+ * base_fs_check_owner of $KVIST_HOME and the three homes, and that there is a home at all. Asked once, before
+ * any of them is used.
+ */
 int base_fs_check_homes(base_err *err);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * hash64: fast, for tables and identities inside one machine (FNV-1a over 8 byte steps with a final mix; not secret-safe).
- * sha256 (FIPS 180-4): for downloads, file versions and cache identities that must not collide.
+ * hash64: fast, for tables and identities inside one machine (FNV-1a over 8 byte steps with a final mix; not
+ * secret-safe). sha256 (FIPS 180-4): for downloads, file versions and cache identities that must not collide.
  */
 #ifndef KVIST_BASE_HASH_H
 #define KVIST_BASE_HASH_H
@@ -10,8 +10,8 @@
 
 uint64_t base_hash64(const void *bytes, size_t n, uint64_t seed);
 /*
- * base_hash64 with seed 0 of each of `count` pieces of n bytes that lie one behind the other: several chains side by side, since
- * one alone waits for its multiplications.
+ * base_hash64 with seed 0 of each of `count` pieces of n bytes that lie one behind the other: several chains
+ * side by side, since one alone waits for its multiplications.
  */
 void base_hash64_each(const void *bytes, size_t n, size_t count, uint64_t *ret);
 

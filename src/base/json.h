@@ -1,8 +1,10 @@
 /*
- * JSON (RFC 8259): a reader that makes a small tree in one block of memory, and a writer that appends to a buffer.
+ * JSON (RFC 8259): a reader that makes a small tree in one block of memory, and a writer that appends to a
+ * buffer.
  *
- * Own code because the engine must build with nothing but a compiler; depth is bounded, numbers are doubles plus an exact
- * int64 where they fit. Strings are NUL-terminated copies with their length (a \u0000 inside keeps its place).
+ * Own code because the engine must build with nothing but a compiler; depth is bounded, numbers are doubles
+ * plus an exact int64 where they fit. Strings are NUL-terminated copies with their length (a \u0000 inside
+ * keeps its place).
  */
 #ifndef KVIST_BASE_JSON_H
 #define KVIST_BASE_JSON_H
@@ -31,7 +33,7 @@ typedef struct base_json {
     double number;
     const char *string; /* STRING */
     size_t string_len;
-    const char *key;         /* in an object: this member's name */
+    const char *key;         /* in an object: the member's name */
     struct base_json *first; /* ARRAY, OBJECT: children in order */
     struct base_json *next;  /* the next sibling */
     size_t n;                /* children */
@@ -40,7 +42,10 @@ typedef struct base_json {
 
 typedef struct base_json_doc base_json_doc;
 
-/* Parses one value (trailing white space allowed, trailing bytes are an error). Free the document, not the values. */
+/*
+ * Parses one value (trailing white space allowed, trailing bytes are an error). Free the document, not the
+ * values.
+ */
 int base_json_parse(const char *text, size_t n, base_json_doc **ret, base_err *err);
 
 /* The same, but stops behind the first value and says how many bytes it took. */
@@ -57,14 +62,20 @@ int64_t base_json_int(const base_json *object, const char *key, int64_t otherwis
 double base_json_num(const base_json *object, const char *key, double otherwise);
 bool base_json_bool(const base_json *object, const char *key, bool otherwise);
 
-/* Writing: a quoted, escaped string (invalid UTF-8 becomes U+FFFD); a number (shortest form that reads back the same). */
+/*
+ * Writing: a quoted, escaped string (invalid UTF-8 becomes U+FFFD); a number (shortest form that reads back
+ * the same).
+ */
 void base_json_put_str(base_buf *out, const char *s, size_t n);
 void base_json_put_num(base_buf *out, double x);
 void base_json_put(base_buf *out, const base_json *value); /* a whole value, compact */
 
 /* ---- JSON as a model writes it (json_repair.c) ---- */
 
-/* One lenient JSON value at the start of text as strict JSON; returns the bytes it took, 0: no value. *complete: it was closed. */
+/*
+ * One lenient JSON value at the start of text as strict JSON; returns the bytes it took, 0: no value.
+ * *complete: it was closed.
+ */
 size_t base_json_repair(const char *text, size_t n, base_buf *out, bool *complete);
 
 #endif

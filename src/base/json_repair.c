@@ -1,6 +1,7 @@
 /*
- * Reads JSON as small models write it and writes JSON as the standard wants it: raw newlines inside strings, single quotes,
- * bare keys, trailing commas, quotes inside strings, Python's True/False/None, missing ends. One pass, bounded depth.
+ * Reads JSON as small models write it and writes JSON as the standard wants it: raw newlines inside strings,
+ * single quotes, bare keys, trailing commas, quotes inside strings, Python's True/False/None, missing ends.
+ * One pass, bounded depth.
  */
 #include <string.h>
 

@@ -1,10 +1,10 @@
 /*
- * A file mapped for reading that may be cut or written to by somebody else meanwhile. Reading behind the new end of a mapped
- * file is SIGBUS; here the missing pages become zeros, and base_map_check says what happened. Whoever computes with the bytes
- * asks it afterwards, before the result is believed.
+ * A file mapped for reading that may be cut or written to by somebody else meanwhile. Reading behind the new
+ * end of a mapped file is SIGBUS; here the missing pages become zeros, and base_map_check says what happened.
+ * Whoever computes with the bytes asks it afterwards, before the result is believed.
  *
- * The signal's handler looks at a small table of mappings and nothing else; a SIGBUS from elsewhere ends the program as always.
- * Any thread.
+ * The signal's handler looks at a small table of mappings and nothing else; a SIGBUS from elsewhere ends the
+ * program as always. Any thread.
  */
 #ifndef KVIST_BASE_MAP_H
 #define KVIST_BASE_MAP_H
@@ -22,7 +22,10 @@ void base_map_free(base_map *m); /* NULL is fine */
 
 const uint8_t *base_map_bytes(const base_map *m);
 
-/* BASE_E_STATE when the file is no longer what was mapped: its size, its time of change, or bytes that were missed. `path`: for the sentence. */
+/*
+ * BASE_E_STATE when the file is no longer what was mapped: its size, its time of change, or bytes that were
+ * missed. `path`: for the sentence.
+ */
 int base_map_check(const base_map *m, const char *path, base_err *err);
 
 #endif

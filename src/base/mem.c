@@ -64,7 +64,10 @@ static size_t huge_round(size_t n_bytes)
 
 void *base_huge_alloc(size_t n_bytes)
 {
-    /* Over-map by one huge page and give back the ends: alignment is what lets the kernel use 2 MiB pages at all. */
+    /*
+     * Over-map by one huge page and give back the ends: alignment is what lets the kernel use 2 MiB pages at
+     * all.
+     */
     const size_t page = (size_t)2 << 20;
     if (!n_bytes || n_bytes > SIZE_MAX / 2) return NULL;
     size_t size = huge_round(n_bytes);

@@ -1,6 +1,6 @@
 /*
- * Small allocations that end the program when memory is gone: for lists, strings and records of the shell. Whatever a
- * file, a model or a user sizes goes through malloc with base_mul and returns BASE_E_NOMEM.
+ * Small allocations that end the program when memory is gone: for lists, strings and records of the shell.
+ * Whatever a file, a model or a user sizes goes through malloc with base_mul and returns BASE_E_NOMEM.
  */
 #ifndef KVIST_BASE_MEM_H
 #define KVIST_BASE_MEM_H

@@ -1,10 +1,10 @@
 /*
- * The worker threads of pool.h. Every wait is the same: spin for some tens of microseconds, because the next piece of work
- * of a decode comes within a few, then sleep on a futex, so that an idle program costs nothing.
+ * The worker threads of pool.h. Every wait is the same: spin for some tens of microseconds, because the next
+ * piece of work of a decode comes within a few, then sleep on a futex, so that an idle program costs nothing.
  *
- * A run has a gate: its number, whether it is closed, and how many workers are inside. fn and arg belong to the run of that
- * number, and are overwritten only when nobody is inside and the gate is closed; a late worker that finds another number or a
- * closed gate goes back to waiting.
+ * A run has a gate: its number, whether it is closed, and how many workers are inside. fn and arg belong to
+ * the run of that number, and are overwritten only when nobody is inside and the gate is closed; a late
+ * worker that finds another number or a closed gate goes back to waiting.
  */
 #include "base/pool.h"
 
@@ -69,7 +69,10 @@ static void word_wait(signal_word *w, uint32_t seen)
         if (atomic_load_explicit(&w->value, memory_order_acquire) != seen) return;
         relax();
     }
-    /* The sleeper announces itself before it looks again, the waker moves the word before it looks for sleepers. */
+    /*
+     * The sleeper announces itself before it looks again, the waker moves the word before it looks for
+     * sleepers.
+     */
     atomic_fetch_add(&w->sleepers, 1);
     while (atomic_load(&w->value) == seen) futex(&w->value, FUTEX_WAIT, seen);
     atomic_fetch_sub(&w->sleepers, 1);

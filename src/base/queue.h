@@ -1,6 +1,6 @@
 /*
- * A bounded queue of pointers between threads, with an eventfd that is readable while it holds something, so that a thread
- * can poll() it beside a terminal. Items belong to the queue while inside.
+ * A bounded queue of pointers between threads, with an eventfd that is readable while it holds something, so
+ * that a thread can poll() it beside a terminal. Items belong to the queue while inside.
  */
 #ifndef KVIST_BASE_QUEUE_H
 #define KVIST_BASE_QUEUE_H

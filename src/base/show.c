@@ -32,7 +32,10 @@ static int hex_digit(char c)
     return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* The mark whose "<" stands in front of s: the bytes it stands for, and how long it is behind the "<". 0: it is none. */
+/*
+ * The mark whose "<" stands in front of s: the bytes it stands for, and how long it is behind the "<". 0: it
+ * is none.
+ */
 static size_t read_mark(const char *s, size_t n, char bytes[4], size_t *n_bytes)
 {
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {

@@ -1,10 +1,12 @@
 /*
- * Foreign text as a person has to see it before saying yes: every byte leaves a mark of its own, and the bytes can be had back.
+ * Foreign text as a person has to see it before saying yes: every byte leaves a mark of its own, and the
+ * bytes can be had back.
  *
- * What has a glyph of its own stands as it is. All else is a mark in angle brackets: <LF>, <CR>, <TAB>, <ESC>, <NUL>; <U+200B> for
- * any other code point that is not seen (controls, zero-width, tags, bidirectional controls, blanks that are no space, combining marks,
- * what is not assigned); <0xFF> for a byte that is no UTF-8; <U+0020> for a space at the end, where nothing would show it. A "<" that
- * begins such a mark in the text itself is <U+003C>. Marks that a script is written with stand, two at most, behind a letter of it.
+ * What has a glyph of its own stands as it is. All else is a mark in angle brackets: <LF>, <CR>, <TAB>,
+ * <ESC>, <NUL>; <U+200B> for any other code point that is not seen (controls, zero-width, tags, bidirectional
+ * controls, blanks that are no space, combining marks, what is not assigned); <0xFF> for a byte that is no
+ * UTF-8; <U+0020> for a space at the end, where nothing would show it. A "<" that begins such a mark in the
+ * text itself is <U+003C>. Marks that a script is written with stand, two at most, behind a letter of it.
  */
 #ifndef KVIST_BASE_SHOW_H
 #define KVIST_BASE_SHOW_H

@@ -65,7 +65,10 @@ typedef struct range {
     uint32_t from, to;
 } range;
 
-/* Combining marks and format characters that take no column (Unicode Mn, Me, Cf of the scripts terminals show). */
+/*
+ * Combining marks and format characters that take no column (Unicode Mn, Me, Cf of the scripts terminals
+ * show).
+ */
 static const range zero_width[] = {
     {0x0300, 0x036f},
     {0x0483, 0x0489},

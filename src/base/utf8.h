@@ -1,6 +1,7 @@
 /*
- * UTF-8 at the program's borders: decoding that never reads past its end, the width of a character on a terminal, and the
- * one sanitiser that everything printed passes (control characters, escape sequences, bidirectional overrides).
+ * UTF-8 at the program's borders: decoding that never reads past its end, the width of a character on a
+ * terminal, and the one sanitiser that everything printed passes (control characters, escape sequences,
+ * bidirectional overrides).
  */
 #ifndef KVIST_BASE_UTF8_H
 #define KVIST_BASE_UTF8_H
@@ -12,8 +13,8 @@
 #include "base/buf.h"
 
 /*
- * Decodes one code point at s (n >= 1 bytes) into *cp and returns the bytes used. Invalid bytes give U+FFFD and 1, so a
- * loop always ends. Overlong forms, surrogates and values above U+10FFFF are invalid.
+ * Decodes one code point at s (n >= 1 bytes) into *cp and returns the bytes used. Invalid bytes give U+FFFD
+ * and 1, so a loop always ends. Overlong forms, surrogates and values above U+10FFFF are invalid.
  */
 size_t base_utf8_decode(const char *s, size_t n, uint32_t *cp);
 
@@ -28,9 +29,10 @@ bool base_utf8_valid(const char *s, size_t n);
 int base_utf8_width(uint32_t cp);
 
 /*
- * Appends s made harmless to *out: C0 (but \n and \t), DEL, C1, bidirectional controls, zero-width letters, tags and floods of
- * marks become visible (^[, <U+202E>), invalid bytes U+FFFD. With keep_newlines false \n and \t become a space. It is for reading:
- * what a person decides about is shown by base_show, which loses nothing.
+ * Appends s made harmless to *out: C0 (but \n and \t), DEL, C1, bidirectional controls, zero-width letters,
+ * tags and floods of marks become visible (^[, <U+202E>), invalid bytes U+FFFD. With keep_newlines false \n
+ * and \t become a space. It is for reading: what a person decides about is shown by base_show, which loses
+ * nothing.
  */
 void base_utf8_sanitise(base_buf *out, const char *s, size_t n, bool keep_newlines);
 
