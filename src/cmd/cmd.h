@@ -1,6 +1,6 @@
 /*
- * The commands of kvist: argv -> one row of the table in main.c. A command prints results on stdout and messages on stderr and
- * returns the exit status: 0 fine, 1 the work failed, 2 wrong usage (design/cli.md).
+ * The commands of kvist: argv -> one row of the table in main.c. A command prints results on stdout and
+ * messages on stderr and returns the exit status: 0 fine, 1 the work failed, 2 wrong usage.
  */
 #ifndef KVIST_CMD_H
 #define KVIST_CMD_H
@@ -25,15 +25,16 @@ int cmd_replay(int argc, char **argv);
 int cmd_shell(int argc, char **argv); /* the shell, and -p */
 
 /*
- * What main does first: locale, signals, and whether our folders are our own. Not 0: the status to end with, and it is said why.
- * Whoever asks for help gets it all the same.
+ * What main does first: locale, signals, and whether our folders are our own. Not 0: the status to end with,
+ * and it is said why. Whoever asks for help gets it all the same.
  */
 int cmd_start(int argc, char **argv);
 /* And last: output that did not arrive (a full disk) is no success; a reader that went away had enough. */
 int cmd_end(int status);
 /*
- * What a command without words of its own does first: reads its options. False: it is over, with *ret_status, after --help (usage,
- * more, and the options of model and cache on stdout) or a complaint. *help is what own's "--help" sets; more may be NULL.
+ * What a command without words of its own does first: reads its options. False: it is over, with *ret_status,
+ * after --help (usage, more, and the options of model and cache on stdout) or a complaint. *help is what
+ * own's "--help" sets; more may be NULL.
  */
 bool cmd_begin(int argc, char **argv, common_options *common, const option_row *own, const bool *help,
     const char *usage, const char *more, int *ret_status);

@@ -1,5 +1,6 @@
 /*
- * kvist bench: what a person measures about his own machine and model. The experiments are another program, kvist-bench (src/bench).
+ * kvist bench: what a person measures about his own machine and model. The experiments are another program,
+ * kvist-bench (src/bench).
  */
 #include <stdbool.h>
 #include <stdio.h>

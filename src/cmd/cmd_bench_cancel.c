@@ -1,6 +1,7 @@
 /*
- * kvist bench cancel: how long after Esc the engine has stopped. A second thread sets the cancel flag at a random moment of a prefill
- * or a decode; what is measured is the time from there until the call has returned. Nothing may take longer than 100 ms.
+ * kvist bench cancel: how long after Esc the engine has stopped. A second thread sets the cancel flag at a
+ * random moment of a prefill or a decode; what is measured is the time from there until the call has
+ * returned. Nothing may take longer than 100 ms.
  */
 #include <pthread.h>
 #include <stdio.h>

@@ -1,8 +1,10 @@
 /*
- * kvist bench speed: prefill and decode on this machine. Measured are, in this order: loading, --repeat times prefill of --prompt tokens behind --depth rows, what the memory gives
- * (the wall: every decoded token reads all weights and rows once), --repeat times decode of --gen tokens there.
- * The depth is computed once for real and cut back to between repeats. With cache options rows live in a session and its
- * budget holds (--drawn then fills the depth with random rows in seconds). In text form a further, timed run of each ends it: where the time went, operation by operation.
+ * kvist bench speed: prefill and decode on this machine. Measured are, in this order: loading, --repeat times
+ * prefill of --prompt tokens behind --depth rows, what the memory gives (the wall: every decoded token reads
+ * all weights and rows once), --repeat times decode of --gen tokens there. The depth is computed once for
+ * real and cut back to between repeats. With cache options rows live in a session and its budget holds
+ * (--drawn then fills the depth with random rows in seconds). In text form a further, timed run of each ends
+ * it: where the time went, operation by operation.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -327,8 +329,9 @@ static void print_text(
 /* Where the time goes */
 
 /*
- * One line an operation, beside its own limit: reading weights and rows at the wall's speed, or multiplying at the peak of the
- * unit that multiplies, whichever takes longer. Operations that do neither are overhead and have no limit.
+ * One line an operation, beside its own limit: reading weights and rows at the wall's speed, or multiplying
+ * at the peak of the unit that multiplies, whichever takes longer. Operations that do neither are overhead
+ * and have no limit.
  */
 static void print_profile_row(const bench *b, const model_profile_row *r, double total_ns, int64_t n_tokens)
 {

@@ -1,6 +1,6 @@
 /*
- * kvist code: what the program sees in source files, for people and scripts. kvist grammar: which grammars it found.
- * Both only print what src/code gives; byte offsets, end exclusive.
+ * kvist code: what the program sees in source files, for people and scripts. kvist grammar: which grammars it
+ * found. Both only print what src/code gives; byte offsets, end exclusive.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /*
- * `kvist doctor`: what this machine has and what is in force, as a list of facts; --json gives the same as one object.
+ * `kvist doctor`: what this machine has and what is in force, as a list of facts; --json gives the same as
+ * one object.
  */
 #include <stdio.h>
 #include <stdlib.h>

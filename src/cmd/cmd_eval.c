@@ -2,10 +2,11 @@
  * kvist eval: the engine's truth for scripts and checks. JSON lines in on stdin, one JSON line out for each.
  *
  *   tokens    {"text":...,"parse_special":bool} -> [id,...]              (loads no weights)
- *   logprobs  {"ids":[...]} -> {"top":[[[id,logprob],...],...],"nll":x}  (top: behind every position; nll: mean of -log p)
+ *   logprobs  {"ids":[...]} -> {"top":[[[id,logprob],...],...],"nll":x}  (top: behind every position; nll:
+ *       mean of -log p)
  *
- * With cache options logprobs runs through a session, one token at a time as decoding does, so that what eviction costs is
- * seen; without them it is one plain forward pass.
+ * With cache options logprobs runs through a session, one token at a time as decoding does, so that what
+ * eviction costs is seen; without them it is one plain forward pass.
  */
 #include <errno.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 /*
- * kvist kv policies: what --kv-policy and --kv-set may say, each policy with its defaults and where those come from.
- * kvist kv calibrate: a model's retrieval heads, which the shell finds in idle time, now.
+ * kvist kv policies: what --kv-policy and --kv-set may say, each policy with its defaults and where those
+ * come from. kvist kv calibrate: a model's retrieval heads, which the shell finds in idle time, now.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /*
- * kvist log: the sessions in the database. list, show, search and kv print words for a person (or, with --json, one object a
- * line); export prints the stored bytes and nothing else. `kv` folds the logged plans into the live sets of a turn's end, so that
- * anybody can check what the model could read.
+ * kvist log: the sessions in the database. list, show, search and kv print words for a person (or, with
+ * --json, one object a line); export prints the stored bytes and nothing else. `kv` folds the logged plans
+ * into the live sets of a turn's end, so that anybody can check what the model could read.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,7 +48,7 @@ static void put_member(base_buf *out, const char *key, const char *value)
     base_json_put_str(out, value ? value : "", value ? strlen(value) : 0);
 }
 
-/* --- list, search ------------------------------------------------------------------------------------------------------- */
+/* --- list, search --------------------------------------------------------------------------------------- */
 
 static void print_row(void *user, const agent_log_row *r)
 {
@@ -100,7 +100,7 @@ static void print_match(void *user, const agent_log_match *m)
     putchar('\n');
 }
 
-/* --- show --------------------------------------------------------------------------------------------------------------- */
+/* --- show ----------------------------------------------------------------------------------------------- */
 
 static void print_indented(const char *text)
 {
@@ -185,7 +185,7 @@ static bool export_event(
     return true;
 }
 
-/* --- kv ----------------------------------------------------------------------------------------------------------------- */
+/* --- kv ------------------------------------------------------------------------------------------------- */
 
 typedef struct live_sets {
     uint32_t n, n_lanes, turn, wanted; /* wanted: stop behind this turn; 0: the last */
@@ -346,7 +346,7 @@ static int run_kv(agent_log *l, const char *id, const log_options *o, base_err *
     return rc;
 }
 
-/* --- the command -------------------------------------------------------------------------------------------------------- */
+/* --- the command ---------------------------------------------------------------------------------------- */
 
 typedef int verb_fn(agent_log *l, const char *id, const log_options *o, base_err *err);
 

@@ -1,7 +1,8 @@
 /*
- * kvist log export --labels ID: what a learned eviction policy would be trained on (IntentKV, seed 003 section 3.5): at every
- * message and tool result, which tokens of the history the arguments of the next five tool calls quote. One JSON line a place;
- * places without a match are left out. The asking message itself and the template's tokens are never positives.
+ * kvist log export --labels ID: what a learned eviction policy would be trained on (IntentKV, section 3.5;
+ * docs/papers.md): at every message and tool result, which tokens of the history the arguments of the next
+ * five tool calls quote. One JSON line a place; places without a match are left out. The asking message
+ * itself and the template's tokens are never positives.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,7 +65,7 @@ static void on_append(labels *l, const agent_event *e)
         .n_calls = l->n_calls};
 }
 
-/* What was taken back is no history; the places and calls before it stay as what happened. */
+/* A rewind takes tokens out of the history; decisions and calls that were made before it stay in the list. */
 static void on_rewind(labels *l, int64_t n)
 {
     if (n < 0 || n > (int64_t)l->n_tokens) return;

@@ -1,8 +1,9 @@
 /*
- * kvist model: the default models and their state, what a model file says and needs, and whether all of it is sound.
+ * kvist model: the default models and their state, what a model file says and needs, and whether all of it is
+ * sound.
  *
- * `info` reads the header only; `check` reads every byte: shapes against the architecture, every scale finite, the
- * vocabulary loaded, and, for a file that the table knows, its sha256.
+ * `info` reads the header only; `check` reads every byte: shapes against the architecture, every scale
+ * finite, the vocabulary loaded, and, for a file that the table knows, its sha256.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /*
- * `kvist replay ID`: a session's screens from the log. No model is loaded; the same reducer and views as live.
+ * `kvist replay ID`: a session's screens from the log. No model is loaded; the same reducer and views as
+ * live.
  */
 #include <limits.h>
 #include <stdio.h>

@@ -1,6 +1,7 @@
 /*
- * The shell, and one request without a screen (-p): options -> log, session, engine, workspace, agent. Opening runs on the engine
- * thread in the shell (the prompt accepts typing while the model loads) and on the main thread for -p.
+ * The shell, and one request without a screen (-p): options -> log, session, engine, workspace, agent.
+ * Opening runs on the engine thread in the shell (the prompt accepts typing while the model loads) and on the
+ * main thread for -p.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +42,10 @@ typedef struct shell_options {
     int64_t max_tokens, max_steps, tries;
 } shell_options;
 
-/* "--resume" alone means the latest session: it becomes "--resume=" so that every option with a value has one. */
+/*
+ * "--resume" alone means the latest session: it becomes "--resume=" so that every option with a value has
+ * one.
+ */
 static char **with_resume_value(int argc, char **argv)
 {
     char **out = base_xcalloc((size_t)argc + 1, sizeof *out);
@@ -148,7 +152,7 @@ static int open_on_thread(void *user, const agent_host *host, atomic_bool *cance
     return code;
 }
 
-/* Another process writes the session: it is shown as a replay is. */
+/* Another process is writing the session, so it is shown read only, as a replay is. */
 static int show_only(const char *id, base_err *err)
 {
     agent_log *log = NULL;

@@ -1,6 +1,6 @@
 /*
- * Rows that nobody computed: a compute whose forward pass draws rows and queries, so that a bench over 32K rows costs no prefill.
- * Scoring is the model's own, and so are rows' shape and identity.
+ * Rows that nobody computed: a compute whose forward pass draws rows and queries, so that a bench over 32K
+ * rows costs no prefill. Scoring is the model's own, and so are rows' shape and identity.
  */
 #ifndef KVIST_BENCH_ROWS_H
 #define KVIST_BENCH_ROWS_H

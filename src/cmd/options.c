@@ -254,7 +254,9 @@ const default_model *options_find_model(const char *word)
     return NULL;
 }
 
-/* The model file below the data folder, if it is there; the caller frees. *missing: where it should be, else. */
+/*
+ * The model file below the data folder, if it is there; the caller frees. *missing: where it should be, else.
+ */
 static char *find_in_data(const char *file, char **missing)
 {
     base_buf name = {0};
@@ -267,9 +269,9 @@ static char *find_in_data(const char *file, char **missing)
 }
 
 /*
- * The tree that kvist works on lies in the current folder and may be somebody else's: what lies there must not become the model
- * because it is called like one. So a word without a slash is a name first, and the current folder is looked at last, and only for
- * a .gguf file that the command line itself names.
+ * The tree that kvist works on lies in the current folder and may be somebody else's: what lies there must
+ * not become the model because it is called like one. So a word without a slash is a name first, and the
+ * current folder is looked at last, and only for a .gguf file that the command line itself names.
  */
 int options_model_path(const common_options *o, char **ret, base_err *err)
 {

@@ -1,6 +1,7 @@
 /*
- * Long options, the same everywhere: model and cache options of design/cli.md, and a command's own. A table of rows; "--name VALUE"
- * and "--name=VALUE"; an unknown option or a bad value is BASE_E_USAGE with a sentence that names it.
+ * Long options, the same everywhere: the model and cache options, and a command's own. A table of rows;
+ * "--name VALUE" and "--name=VALUE"; an unknown option or a bad value is BASE_E_USAGE with a sentence that
+ * names it.
  */
 #ifndef KVIST_OPTIONS_H
 #define KVIST_OPTIONS_H
@@ -47,13 +48,14 @@ typedef struct common_options {
     }
 
 /*
- * Parses argv[1..]; words that are no option go to rest ([n_rest], in order; "--" ends options), or are an error when rest is
- * NULL. `common` may be NULL: then model and cache options are unknown ones. own ends with a NULL name.
+ * Parses argv[1..]; words that are no option go to rest ([n_rest], in order; "--" ends options), or are an
+ * error when rest is NULL. `common` may be NULL: then model and cache options are unknown ones. own ends with
+ * a NULL name.
  */
 int options_parse(int argc, char **argv, common_options *common, const option_row *own, const char **rest,
     uint32_t *n_rest, base_err *err);
 
-/* The models that a machine gets without being told (shared/data/models.md); scripts/fetch has the same list with their sources. */
+/* The models that kvist knows by name; scripts/fetch has the same list with their sources. */
 typedef struct default_model {
     const char *name, *role, *file; /* file: below the data folder's models/ */
     uint64_t bytes;
@@ -64,12 +66,16 @@ extern const default_model options_models[OPTIONS_N_MODELS];
 const default_model *options_find_model(const char *word); /* by name, role or file name; NULL: none */
 
 /*
- * The model file: --model, KVIST_MODEL, the default in the data folder. The caller frees. A word with a slash is a path; any other is a
- * name, of the table or of a file in the data folder's models/. Only then is NAME.gguf of --model looked for in the current folder.
+ * The model file: --model, KVIST_MODEL, the default in the data folder. The caller frees. A word with a slash
+ * is a path; any other is a name, of the table or of a file in the data folder's models/. Only then is
+ * NAME.gguf of --model looked for in the current folder.
  */
 int options_model_path(const common_options *o, char **ret, base_err *err);
 
-/* --kv-budget as rows per lane, 0: no limit; kv/core/budget.h has the forms. With "auto", of the memory that is free now. */
+/*
+ * --kv-budget as rows per lane, 0: no limit; kv/core/budget.h has the forms. With "auto", of the memory that
+ * is free now.
+ */
 int options_budget(const common_options *o, uint32_t n_ctx, uint32_t row_bytes, uint32_t *ret, base_err *err);
 int options_repair(const common_options *o, int *ret, base_err *err); /* "off" 0, NULL -1 */
 
