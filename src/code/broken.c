@@ -1,7 +1,8 @@
 /*
- * A file that does not parse for a moment, because somebody is in the middle of an edit: an unclosed quote can cost a grammar
- * most of a file. When definitions that the edit did not touch are lost, the earlier reading is kept, moved by the edit, until
- * a parse is sane again (research/structure.md 3.6: more than a fifth). Called by the index with its lock held.
+ * A file that does not parse for a moment, because somebody is in the middle of an edit: an unclosed quote
+ * can cost a grammar most of a file. When definitions that the edit did not touch are lost, the earlier
+ * reading is kept, moved by the edit, until a parse is sane again (more than a fifth lost is too much).
+ * Called by the index with its lock held.
  */
 #include "code/store.h"
 

@@ -1,6 +1,7 @@
 /*
- * Writes a code_file: names into one arena, definitions and anchors into growing arrays, lines counted along the way. Used by
- * the tree and the lexical reading, so that both give the same shape. The arena hangs behind the public struct.
+ * Writes a code_file: names into one arena, definitions and anchors into growing arrays, lines counted along
+ * the way. Used by the tree and the lexical reading, so that both give the same shape. The arena hangs behind
+ * the public struct.
  */
 #include "code/internal.h"
 

@@ -1,7 +1,8 @@
 /*
- * Cutting rules. A function, a method, a small type: one chunk each, with the comment right above. A type that holds methods:
- * its header and fields, then each method by itself. What is longer than PIECE_LINES is cut at blank lines. Everything between
- * is passages of up to PASSAGE_LINES; a licence at the top is left out.
+ * Cutting rules. A function, a method, a small type: one chunk each, with the comment right above. A type
+ * that holds methods: its header and fields, then each method by itself. What is longer than PIECE_LINES is
+ * cut at blank lines. Everything between is passages of up to PASSAGE_LINES; a licence at the top is left
+ * out.
  */
 #include "code/chunk.h"
 

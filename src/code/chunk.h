@@ -1,6 +1,6 @@
 /*
- * A file cut into what retrieval returns: definitions with the comment above them, sections of documents, and passages for the
- * rest. Chunks do not overlap and ascend. Used by the index.
+ * A file cut into what retrieval returns: definitions with the comment above them, sections of documents, and
+ * passages for the rest. Chunks do not overlap and ascend. Used by the index.
  */
 #ifndef KVIST_CODE_CHUNK_H
 #define KVIST_CODE_CHUNK_H

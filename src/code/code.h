@@ -1,10 +1,11 @@
 /*
- * What a file's text says: definitions, anchors, syntax errors. By tree-sitter where a grammar is at hand (loaded at run time
- * from the data folder), lexically else. Pure functions of the bytes; no tree is kept. Thread: one code_grammars may be used by
- * several threads (a parser per call).
+ * What a file's text says: definitions, anchors, syntax errors. By tree-sitter where a grammar is at hand
+ * (loaded at run time from the data folder), lexically else. Pure functions of the bytes; no tree is kept.
+ * Thread: one code_grammars may be used by several threads (a parser per call).
  *
- * grammars.c finds shared objects, tables.c says what their node types mean, parse.c turns a tree into a code_file, lexical.c
- * does the same without a grammar, language.c knows file names and words, find.c answers questions about a code_file.
+ * grammars.c finds shared objects, tables.c says what their node types mean, parse.c turns a tree into a
+ * code_file, lexical.c does the same without a grammar, language.c knows file names and words, find.c answers
+ * questions about a code_file.
  */
 #ifndef KVIST_CODE_CODE_H
 #define KVIST_CODE_CODE_H
@@ -17,7 +18,10 @@
 
 typedef struct code_grammars code_grammars;
 
-/* Looks in $KVIST_GRAMMAR_PATH, then the data folder's grammars/, then the system loader. Never fails: no grammar is lexical. */
+/*
+ * Looks in $KVIST_GRAMMAR_PATH, then the data folder's grammars/, then the system loader. Never fails: no
+ * grammar is lexical.
+ */
 code_grammars *code_grammars_open(void);
 void code_grammars_close(code_grammars *g);
 
@@ -31,8 +35,9 @@ typedef struct code_grammar_info {
 uint32_t code_grammars_list(code_grammars *g, const code_grammar_info **ret);
 
 /*
- * Is this shared object (libtree-sitter-LANG.so, LANG.so or the bundle languages.so) a grammar that this program can use? Its code
- * is run to find out. Says the languages in *ret_languages, joined by spaces (the caller frees).
+ * Is this shared object (libtree-sitter-LANG.so, LANG.so or the bundle languages.so) a grammar that this
+ * program can use? Its code is run to find out. Says the languages in *ret_languages, joined by spaces (the
+ * caller frees).
  */
 int code_grammar_inspect(const char *path, char **ret_languages, base_err *err);
 
@@ -42,7 +47,10 @@ bool code_path_is_test(const char *path);
 /* "c", "python", ... by file name (and first line); NULL: unknown. */
 const char *code_language(const char *path, const char *text, size_t n);
 
-/* The text, comments and docstrings blanked, every byte in its place; the caller frees. By the language's marks alone, so a piece will do. */
+/*
+ * The text, comments and docstrings blanked, every byte in its place; the caller frees. By the language's
+ * marks alone, so a piece will do.
+ */
 char *code_blank_comments(const char *language, const char *text, size_t n);
 
 typedef enum code_kind {
@@ -65,8 +73,11 @@ typedef struct code_anchor {
 typedef struct code_definition {
     const char *name;   /* "redisReaderFeed", "Cls.method" is name "method" with parent "Cls" */
     const char *parent; /* enclosing type or definition; "" at the top */
-    const char *
-        what; /* "function", "method", "class", "struct", "enum", "typedef", "macro", "type", "interface", "variable", "field" */
+    /*
+     * "function", "method", "class", "struct", "enum", "typedef", "macro", "type", "interface", "variable",
+     * "field"
+     */
+    const char *what;
     uint32_t from, to;           /* the whole definition, decorators included */
     uint32_t name_from;          /* where its name stands */
     uint32_t body_from, body_to; /* 0, 0 when it has none (declarations) */
@@ -80,46 +91,62 @@ typedef struct code_file {
     uint32_t n_definitions;
     code_anchor *anchors; /* ascending by core_from */
     uint32_t n_anchors;
-    const char *
-        why_lexical; /* "no grammar is there for it", "it is larger than 1 MiB", ...; NULL: read by a grammar */
+    /* "no grammar is there for it", "it is larger than 1 MiB", ...; NULL: read by a grammar */
+    const char *why_lexical;
     uint32_t n_errors;   /* syntax errors (tree-sitter ERROR and MISSING nodes) */
     uint32_t error_line; /* the first one's, 1-based; 0: none */
 } code_file;
 
 /*
- * Always gives a file (lexical at worst): without a grammar, over 1 MB, minified, or past 5 s it is lexical. `g` may be NULL.
- * Text of 4 GB or more gives an empty file.
+ * Always gives a file (lexical at worst): without a grammar, over 1 MB, minified, or past 5 s it is lexical.
+ * `g` may be NULL. Text of 4 GB or more gives an empty file.
  */
 code_file *code_parse(code_grammars *g, const char *path, const char *text, size_t n);
 void code_file_free(code_file *f);
 
 /*
- * The definitions that a name means in this file, best first: "f", "Cls.method", "Cls::method", "ns.Cls.method", "f()". Functions,
- * methods and types come before variables and fields, definitions before declarations, the exact parent before any other; a
- * definition in another letter case counts only when nothing else fits. Writes up to cap indices into f->definitions and
- * returns how many there are: 0 none, 1 sure, more ambiguous.
+ * The definitions that a name means in this file, best first: "f", "Cls.method", "Cls::method",
+ * "ns.Cls.method", "f()". Functions, methods and types come before variables and fields, definitions before
+ * declarations, the exact parent before any other; a definition in another letter case counts only when
+ * nothing else fits. Writes up to cap indices into f->definitions and returns how many there are: 0 none, 1
+ * sure, more ambiguous.
  */
 uint32_t code_find_definition(const code_file *f, const char *name, uint32_t *ret, uint32_t cap);
 
-/* The innermost definition that holds the byte (functions, methods and types; no fields or variables); UINT32_MAX: none. */
+/*
+ * The innermost definition that holds the byte (functions, methods and types; no fields or variables);
+ * UINT32_MAX: none.
+ */
 uint32_t code_definition_at(const code_file *f, uint32_t byte);
 
-/* Anchors as spans for the cache (kv.md sections 1 and 5): those of the kinds in `kinds` (1u << CODE_CALL | ...) that touch bytes from..to. */
+/*
+ * Anchors as spans for the cache (docs/kv.md, "Structure"): those of the kinds in `kinds` (1u << CODE_CALL |
+ * ...) that touch bytes from..to.
+ */
 typedef struct code_span {
     code_kind kind;
     uint32_t definition; /* UINT32_MAX: none */
     uint32_t from, to;   /* clipped to the asked range */
 } code_span;
-/* core: the part to keep first (call: callee and "(", signature: up to the body); else full extents. Ascending; free() the array. Returns the number. */
+/*
+ * core: the part to keep first (call: callee and "(", signature: up to the body); else full extents.
+ * Ascending; free() the array. Returns the number.
+ */
 uint32_t code_file_spans(
     const code_file *f, uint32_t from, uint32_t to, unsigned kinds, bool core, code_span **ret);
 
-/* The next identifier at or behind *pos (ASCII letters, digits, _, $ and any byte >= 0x80; not starting with a digit): false at the end. */
+/*
+ * The next identifier at or behind *pos (ASCII letters, digits, _, $ and any byte >= 0x80; not starting with
+ * a digit): false at the end.
+ */
 bool code_next_identifier(const char *text, size_t n, size_t *pos, size_t *from, size_t *to);
 /* A keyword of a common language ("if", "return", "struct", ...): no name. */
 bool code_is_keyword(const char *word, size_t n);
 
-/* Splits an identifier into lower-case words at case changes, digits and punctuation ("redisvFormatCommand2" gives "redisv format command 2"): appends to out separated by spaces. Shared by index and queries. */
+/*
+ * Splits an identifier into lower-case words at case changes, digits and punctuation ("redisvFormatCommand2"
+ * gives "redisv format command 2"): appends to out separated by spaces. Shared by index and queries.
+ */
 struct base_buf;
 void code_split_identifier(const char *s, size_t n, struct base_buf *out);
 

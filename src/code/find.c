@@ -1,6 +1,6 @@
 /*
- * Questions about a parsed file: which definition a name means, what a byte lies in, which spans touch a range. Pure functions
- * of a code_file; the rewrite tool, the agent and the cache ask.
+ * Questions about a parsed file: which definition a name means, what a byte lies in, which spans touch a
+ * range. Pure functions of a code_file; the rewrite tool, the agent and the cache ask.
  */
 #include "code/code.h"
 
@@ -79,7 +79,10 @@ uint32_t code_find_definition(const code_file *f, const char *name, uint32_t *re
     size_t n = collect(f, name, false, found);
     if (n == 0) n = collect(f, name, true, found);
     qsort(found, n, sizeof *found, by_cost);
-    /* The right parent rules the others out; so does a definition its declarations, a function a variable of that name. */
+    /*
+     * The right parent rules the others out; so does a definition its declarations, a function a variable of
+     * that name.
+     */
     size_t keep = n;
     for (size_t i = 1; i < keep; i++)
         if (found[i].cost / 1000 != found[0].cost / 1000 || found[i].cost / 100 != found[0].cost / 100 ||

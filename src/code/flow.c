@@ -1,6 +1,7 @@
 /*
- * How control passes through node types, and where names are defined: one table by node name for all languages, because grammars
- * agree on most names; the few that do not have rows of their own. Data only; resolved once per grammar (grammars.c).
+ * How control passes through node types, and where names are defined: one table by node name for all
+ * languages, because grammars agree on most names; the few that do not have rows of their own. Data only;
+ * resolved once per grammar (grammars.c).
  */
 #include "code/internal.h"
 

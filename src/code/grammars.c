@@ -1,10 +1,11 @@
 /*
- * Finds tree-sitter grammars at run time: shared objects in $KVIST_GRAMMAR_PATH, the data folder, the system's data folders,
- * then whatever the loader knows as libtree-sitter-LANG.so. Never from a relative path and never from the tree being edited: a
- * grammar is code that runs in this process. Its ABI is checked before the parser sees it.
+ * Finds tree-sitter grammars at run time: shared objects in $KVIST_GRAMMAR_PATH, the data folder, the
+ * system's data folders, then whatever the loader knows as libtree-sitter-LANG.so. Never from a relative path
+ * and never from the tree being edited: a grammar is code that runs in this process. Its ABI is checked
+ * before the parser sees it.
  *
- * One mutex; a grammar is loaded at its first use and stays until close. Without tree-sitter at build time nothing is found,
- * and everything is lexical.
+ * One mutex; a grammar is loaded at its first use and stays until close. Without tree-sitter at build time
+ * nothing is found, and everything is lexical.
  */
 #include "code/internal.h"
 #include "code/shared_object.h"
@@ -132,7 +133,10 @@ static bool contains(const char *s, const char *part)
     return strstr(s, part) != NULL;
 }
 
-/* Leaf types that are names: identifier, type_identifier, property_identifier, constant (Ruby), name (PHP), word (Bash). */
+/*
+ * Leaf types that are names: identifier, type_identifier, property_identifier, constant (Ruby), name (PHP),
+ * word (Bash).
+ */
 static bool is_name_node(const char *node)
 {
     static const char *const others[] = {"constant", "name", "word", "field_expression_name", "variable_name",
@@ -236,7 +240,10 @@ static bool try_handle(entry *e, void *handle, const char *path)
     return true;
 }
 
-/* Without another, a file that should be a grammar and is none is what a person is told of: its path, ABI 0. */
+/*
+ * Remembers a file that should be a grammar and is none, with ABI 0, so that a person is told of it when no
+ * other file gives the language.
+ */
 static void remember_broken(entry *e, const char *path, const char *why)
 {
     if (e->path != NULL || !base_fs_exists(path)) return;

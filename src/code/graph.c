@@ -1,10 +1,11 @@
 /*
- * Control flow of each function, by fringes: build(statement, fringe) connects the statements whose control arrives there, and
- * returns those that leave it (as Joern's CfgCreator, one node a statement). What a node type does is a row of flow.c. break and
- * continue find their loop on a list of contexts, goto its label when the function is read.
+ * Control flow of each function, by fringes: build(statement, fringe) connects the statements whose control
+ * arrives there, and returns those that leave it (as Joern's CfgCreator, one node a statement). What a node
+ * type does is a row of flow.c. break and continue find their loop on a list of contexts, goto its label when
+ * the function is read.
  *
- * try: every statement of the body may go to each handler. Nesting deeper than MAX_DEPTH is one statement. Names are
- * graph_data.c's, questions graph_query.c's. Called by code_parse_graph, any thread.
+ * try: every statement of the body may go to each handler. Nesting deeper than MAX_DEPTH is one statement.
+ * Names are graph_data.c's, questions graph_query.c's. Called by code_parse_graph, any thread.
  */
 #include "code/graph_work.h"
 
@@ -15,7 +16,10 @@
 
 enum { MAX_DEPTH = 128, MAX_STATEMENTS = 1 << 20, MAX_EDGES = 1 << 22, MAX_LABELS = 256, NONE = -1 };
 
-/* Statements whose control goes to whatever comes next: a list in an arena that lives as long as the function. */
+/*
+ * Statements whose control goes to whatever comes next: a list in an arena that lives as long as the
+ * function.
+ */
 typedef struct fringe {
     int32_t head, tail;
 } fringe;

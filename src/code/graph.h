@@ -1,13 +1,15 @@
 /*
- * The code property graph of a file: a statement-level control flow graph per function, reaching definitions and def-use pairs,
- * control dependence, and the names that calls ask for. Plain data beside the code_file of the same text: statements and edges
- * in flat arrays, no pointers into the tree. `kvist code` shows it; the cache's policies read it as features of a chunk or an
- * anchor (kv.md section 5: counts, edges and degrees).
+ * The code property graph of a file: a statement-level control flow graph per function, reaching definitions
+ * and def-use pairs, control dependence, and the names that calls ask for. Plain data beside the code_file of
+ * the same text: statements and edges in flat arrays, no pointers into the tree. `kvist code` shows it; the
+ * cache's policies read it as features of a chunk or an anchor (docs/kv.md, "Structure": counts, edges and
+ * degrees).
  *
- * Statement level: a node is a statement, or the predicate of a compound one ("if (x)"), so that edge counts are about a fifth
- * of an expression-level graph's (research: structure.md 2.1). Edges never leave a function; calls do, by name.
+ * Statement level: a node is a statement, or the predicate of a compound one ("if (x)"), so that edge counts
+ * are about a fifth of an expression-level graph's. Edges never leave a function; calls do, by name.
  *
- * Pure functions; any thread. Sources: fringe construction as in Joern's CfgCreator, def-use by bitset reaching definitions.
+ * Pure functions; any thread. Sources: fringe construction as in Joern's CfgCreator, def-use by bitset
+ * reaching definitions.
  */
 #ifndef KVIST_CODE_GRAPH_H
 #define KVIST_CODE_GRAPH_H
@@ -61,14 +63,17 @@ typedef struct code_graph {
 } code_graph;
 
 /*
- * code_parse, and the graph from the same tree. *ret_graph is never NULL; it is empty where the file was read lexically (no
- * grammar, too large, minified). Free both.
+ * code_parse, and the graph from the same tree. *ret_graph is never NULL; it is empty where the file was read
+ * lexically (no grammar, too large, minified). Free both.
  */
 code_file *code_parse_graph(
     code_grammars *g, const char *path, const char *text, size_t n, code_graph **ret_graph);
 void code_graph_free(code_graph *x);
 
-/* What lies in bytes from..to: anchors that begin there, edges whose source statement begins there (the paper's eq. 3). */
+/*
+ * What lies in bytes from..to: anchors that begin there, edges whose source statement begins there (the
+ * paper's eq. 3).
+ */
 typedef struct code_counts {
     uint32_t of[CODE_N_KINDS];         /* calls, controls, returns, assigns, signatures */
     uint32_t edges[CODE_N_EDGE_KINDS]; /* flow = E_cfg; data = def-use pairs; E_pdg = data + control */
@@ -76,14 +81,17 @@ typedef struct code_counts {
 void code_graph_count(const code_file *f, const code_graph *x, uint32_t from, uint32_t to, code_counts *ret);
 
 /*
- * Features of each anchor of the file, in the order of f->anchors ([f->n_anchors], free with free()). Degrees are those of the
- * innermost statement that holds the anchor's core; a lexical file has zeros.
+ * Features of each anchor of the file, in the order of f->anchors ([f->n_anchors], free with free()). Degrees
+ * are those of the innermost statement that holds the anchor's core; a lexical file has zeros.
  */
 typedef struct code_feature {
     code_kind kind;
     uint32_t statement; /* UINT32_MAX: none */
     uint16_t data_in, data_out, flow_in, flow_out, control_in, control_out;
-    /* Calls: how many definitions of this file have the called name. Signatures: how many calls of this file name it. */
+    /*
+     * Calls: how many definitions of this file have the called name. Signatures: how many calls of this file
+     * name it.
+     */
     uint16_t call_degree;
 } code_feature;
 code_feature *code_graph_features(const code_file *f, const code_graph *x, const char *text);

@@ -1,8 +1,9 @@
 /*
- * Names of statements and what reaches what. A name is defined by what stands left of an assignment, behind "for", in a pattern,
- * among parameters; everything else that is a variable's name is a use, and so is the base of a.b = 1 or a[i] = 1 (no aliases).
- * Reaching definitions by bitsets over a function's definitions, forward until nothing changes; a function with more than
- * MAX_DEFINITIONS is left without data edges, as Joern does. Captured variables of nested functions are ignored.
+ * Names of statements and what reaches what. A name is defined by what stands left of an assignment, behind
+ * "for", in a pattern, among parameters; everything else that is a variable's name is a use, and so is the
+ * base of a.b = 1 or a[i] = 1 (no aliases). Reaching definitions by bitsets over a function's definitions,
+ * forward until nothing changes; a function with more than MAX_DEFINITIONS is left without data edges, as
+ * Joern does. Captured variables of nested functions are ignored.
  */
 #include "code/graph_work.h"
 
@@ -149,7 +150,7 @@ void code_work_collect(code_work *w, uint32_t statement, uint32_t i, bool parame
             if (last != UINT32_MAX) found[n++] = last;
         }
         while (n-- > 0 && depth < MAX_TARGETS) {
-            /* Between two targets stands what is no target: each one begins blocked up to its own start. */
+            /* A name counts as a definition only inside a target: `blocked` starts at the target itself. */
             stack[depth++] = (target){t->nodes[found[n]].sub_end, found[n], also};
         }
     }

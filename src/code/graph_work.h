@@ -37,7 +37,10 @@ static inline bool code_flow_is_compound(code_flow flow)
 }
 
 void code_work_edge(code_work *w, uint32_t from, uint32_t to, code_edge_kind kind, uint32_t name);
-/* The names in the statement's bytes at or below node i: uses and definitions. parameters: those there are definitions. */
+/*
+ * The names in the statement's bytes at or below node i: uses and definitions. parameters: those there are
+ * definitions.
+ */
 void code_work_collect(code_work *w, uint32_t statement, uint32_t i, bool parameters);
 /* Def-use edges of a finished function; forgets its names. */
 void code_work_reach(code_work *w, code_function *f);

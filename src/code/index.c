@@ -1,10 +1,11 @@
 /*
- * Files go in, places come out. A file's text is parsed outside the lock, cut into chunks, and each identifier of a chunk adds
- * to the postings of its terms, in the field (name, head, body) where it stands. Removing a file marks its chunks dead; the
- * postings are swept when the dead outnumber the living. Questions are in search.c.
+ * Files go in, places come out. A file's text is parsed outside the lock, cut into chunks, and each
+ * identifier of a chunk adds to the postings of its terms, in the field (name, head, body) where it stands.
+ * Removing a file marks its chunks dead; the postings are swept when the dead outnumber the living. Questions
+ * are in search.c.
  *
- * Bounds: a file over 1 MB, a binary or generated one is known by its path only, and so is every further file once 96 MB of
- * text are held (about three times that in all, measured). Any thread; one mutex.
+ * Bounds: a file over 1 MB, a binary or generated one is known by its path only, and so is every further file
+ * once 96 MB of text are held (about three times that in all, measured). Any thread; one mutex.
  */
 #include "code/index_state.h"
 

@@ -1,7 +1,8 @@
 /*
- * The index of a working tree: definition-sized chunks for retrieval (BM25, identifiers split, definition lines weighted),
- * and a symbol table for finding and checking places. Built from a list of files that the caller gives (git's), refreshed by
- * content hash; never stale after code_index_update of the file. Thread: a mutex inside; updates may run in the background.
+ * The index of a working tree: definition-sized chunks for retrieval (BM25, identifiers split, definition
+ * lines weighted), and a symbol table for finding and checking places. Built from a list of files that the
+ * caller gives (git's), refreshed by content hash; never stale after code_index_update of the file. Thread: a
+ * mutex inside; updates may run in the background.
  */
 #ifndef KVIST_CODE_INDEX_H
 #define KVIST_CODE_INDEX_H
@@ -20,8 +21,9 @@ void code_index_update(code_index *x, const char *path, const char *text, size_t
 void code_index_expect_edit(code_index *x, const char *path);
 
 /*
- * What parsing gave, kept between starts. load: before the first update; a missing file is fine, a damaged one is used as far
- * as it is good and *word (may be NULL) says so. save writes what is indexed now, unless nothing was parsed since the load.
+ * What parsing gave, kept between starts. load: before the first update; a missing file is fine, a damaged
+ * one is used as far as it is good and *word (may be NULL) says so. save writes what is indexed now, unless
+ * nothing was parsed since the load.
  */
 void code_index_load(code_index *x, const char *path, base_buf *word);
 int code_index_save(code_index *x, const char *path, base_err *err);
@@ -30,7 +32,7 @@ uint32_t code_index_parsed(
 
 uint32_t code_index_files(const code_index *x);
 uint32_t code_index_chunks(const code_index *x);
-/* The text it may hold is (nearly) used up: of further files only the path is known. */
+/* The limit of indexed text is (nearly) reached: of further files only the path is known. */
 bool code_index_is_full(const code_index *x);
 
 typedef struct code_hit {
@@ -54,8 +56,9 @@ typedef struct code_hits {
 void code_index_search(const code_index *x, const char *query, uint32_t k, code_hits *ret);
 void code_hits_free(code_hits *h);
 /*
- * Shortens and drops hits until their texts have at most budget_bytes together, meaning to keep at least `least` (6 is good):
- * long comments lose their front, long bodies their end, at line ends; from, to, line, line_end and n follow.
+ * Shortens and drops hits until their texts have at most budget_bytes together, meaning to keep at least
+ * `least` (6 is good): long comments lose their front, long bodies their end, at line ends; from, to, line,
+ * line_end and n follow.
  */
 void code_hits_fit(code_hits *h, size_t budget_bytes, uint32_t least);
 
@@ -66,11 +69,17 @@ typedef struct code_place {
     char *parent;
     bool is_declaration;
 } code_place;
-/* Where a symbol is defined: real definitions first, then declarations; fields behind them, tests last. "Cls.method", "Cls::method" and "method" work. Returns the number; free with code_places_free. */
+/*
+ * Where a symbol is defined: real definitions first, then declarations; fields behind them, tests last.
+ * "Cls.method", "Cls::method" and "method" work. Returns the number; free with code_places_free.
+ */
 uint32_t code_index_define(const code_index *x, const char *symbol, code_place **ret);
 /* Has the tree a definition of that name? */
 bool code_index_is_defined(const code_index *x, const char *symbol);
-/* Names of functions, methods and types, each once, at most `cap`, NULL-terminated; free with code_index_paths_free. */
+/*
+ * Names of functions, methods and types, each once, at most `cap`, NULL-terminated; free with
+ * code_index_paths_free.
+ */
 char **code_index_symbols(const code_index *x, uint32_t cap);
 void code_places_free(code_place *places, uint32_t n);
 /* A definition whose text calls something. */
@@ -79,15 +88,17 @@ typedef struct code_caller {
     uint32_t line;     /* of its first call */
 } code_caller;
 /*
- * Who calls a function of that name, by what the syntax shows: a call through a pointer is none, and of "Cls.method" only the last
- * part is asked for, since a receiver's type is not known. Those in tests come last. Returns how many there are; ret has the
- * first `most` of them, free with code_callers_free.
+ * Who calls a function of that name, by what the syntax shows: a call through a pointer is none, and of
+ * "Cls.method" only the last part is asked for, since a receiver's type is not known. Those in tests come
+ * last. Returns how many there are; ret has the first `most` of them, free with code_callers_free.
  */
 uint32_t code_index_callers(const code_index *x, const char *symbol, uint32_t most, code_caller **ret);
 void code_callers_free(code_caller *callers, uint32_t n);
 /* Is this word anywhere in the indexed text as an identifier? (for "not found in this tree") */
 bool code_index_mentions(const code_index *x, const char *word);
-/* Does the tree hold this path (exact, or as a unique suffix)? Returns the full path (caller frees) or NULL. */
+/*
+ * Does the tree hold this path (exact, or as a unique suffix)? Returns the full path (caller frees) or NULL.
+ */
 char *code_index_path(const code_index *x, const char *path);
 /* All paths, NULL-terminated, sorted; free the array and its strings with code_index_paths_free. */
 char **code_index_paths(const code_index *x);

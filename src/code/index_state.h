@@ -1,5 +1,6 @@
 /*
- * What the index holds; shared by index.c (files in, symbols out) and search.c (questions). Everything is guarded by the mutex.
+ * What the index holds; shared by index.c (files in, symbols out) and search.c (questions). Everything is
+ * guarded by the mutex.
  */
 #ifndef KVIST_CODE_INDEX_STATE_H
 #define KVIST_CODE_INDEX_STATE_H
@@ -106,7 +107,10 @@ struct code_index {
     uint64_t clock; /* of kept */
 };
 
-/* The terms of an identifier: each part stemmed, and the whole in lower case when there is more than one part. */
+/*
+ * The terms of an identifier: each part stemmed, and the whole in lower case when there is more than one
+ * part.
+ */
 void code_index_terms(
     const char *s, size_t n, void (*add)(void *user, const char *word, size_t n_word), void *user);
 

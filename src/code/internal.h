@@ -1,6 +1,6 @@
 /*
- * Between the files of this folder only: what a node type means (tables.c), a found grammar (grammars.c), and the builder with
- * which parse.c and lexical.c write a code_file.
+ * Between the files of this folder only: what a node type means (tables.c), a found grammar (grammars.c), and
+ * the builder with which parse.c and lexical.c write a code_file.
  */
 #ifndef KVIST_CODE_INTERNAL_H
 #define KVIST_CODE_INTERNAL_H
@@ -28,7 +28,10 @@ enum {
     NODE_MAY_DECLARE = 1u << 15,  /* without a body it is a declaration */
 };
 
-/* One row of a language's table: a node type, the anchor it is (-1: none), the definition it is (NULL: none), flags. */
+/*
+ * One row of a language's table: a node type, the anchor it is (-1: none), the definition it is (NULL: none),
+ * flags.
+ */
 typedef struct code_node_row {
     const char *node;
     int kind;
@@ -49,8 +52,8 @@ code_node_row code_row_by_name(const char *node);
 extern const char *const code_table_languages[]; /* NULL-terminated */
 
 /*
- * How control passes through a node type, and what names in it mean: the kind in the low bits, flags above. One table for all
- * languages by node name (flow.c), since grammars agree on most of them.
+ * How control passes through a node type, and what names in it mean: the kind in the low bits, flags above.
+ * One table for all languages by node name (flow.c), since grammars agree on most of them.
  */
 typedef uint8_t code_flow;
 enum {
@@ -93,7 +96,10 @@ typedef struct code_builder {
 void code_builder_begin(code_builder *b, const char *language, const char *text, size_t n);
 /* A copy that lives as long as the file. */
 const char *code_builder_name(code_builder *b, const char *s, size_t n);
-/* Appends; name and parent must live as long as the file. Lines are filled in. Returns the index, UINT32_MAX beyond 2^20. */
+/*
+ * Appends; name and parent must live as long as the file. Lines are filled in. Returns the index, UINT32_MAX
+ * beyond 2^20.
+ */
 uint32_t code_builder_define(code_builder *b, const code_definition *d);
 /* The same with lines that are known; false beyond 2^20. */
 bool code_builder_put(code_builder *b, const code_definition *d, uint32_t line, uint32_t line_end);
@@ -102,8 +108,8 @@ code_file *code_builder_end(code_builder *b); /* sorts the anchors */
 void code_builder_abandon(code_builder *b);
 
 /*
- * What reads this file: a number that changes with the grammar, the tables and this code. *ret_language: as code_file.language
- * would be (NULL: lexical by its name).
+ * What reads this file: a number that changes with the grammar, the tables and this code. *ret_language: as
+ * code_file.language would be (NULL: lexical by its name).
  */
 uint64_t code_reader_tag(
     code_grammars *g, const char *path, const char *text, size_t n, const char **ret_language);
@@ -111,8 +117,8 @@ uint64_t code_reader_tag(
 #define CODE_READER_VERSION 3
 
 /*
- * code_parse for a file that is being edited: *kept holds the tree of the text before (NULL at first), so that only what changed
- * is parsed. Free what is kept with code_kept_free.
+ * code_parse for a file that is being edited: *kept holds the tree of the text before (NULL at first), so
+ * that only what changed is parsed. Free what is kept with code_kept_free.
  */
 typedef struct code_kept code_kept;
 code_file *code_parse_edited(

@@ -1,6 +1,6 @@
 /*
- * Reading a Joern export (graphson) one vertex and one edge at a time: an export is a hundred times its source, its document would be ten
- * times that. What we have no use for is dropped at once.
+ * Reading a Joern export (graphson) one vertex and one edge at a time: an export is a hundred times its
+ * source, its document would be ten times that. What we have no use for is dropped at once.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static int bad(const reader *r, const char *what)
         r->at, what);
 }
 
-/* --- values ------------------------------------------------------------------------------------------------------------------- */
+/* --- values --------------------------------------------------------------------------------------------- */
 
 /* {"@value": {"@value": [x], ...}, ...} is x. */
 static const base_json *unwrap(const base_json *v)
@@ -60,7 +60,7 @@ static uint32_t place_of(const base_json *properties, const char *key, uint32_t 
     return x >= 0 && x < INT32_MAX ? (uint32_t)x : otherwise;
 }
 
-/* --- vertices ------------------------------------------------------------------------------------------------------------------- */
+/* --- vertices ------------------------------------------------------------------------------------------- */
 
 static bool begins_with_one_of(const char *s, const char *const *with)
 {
@@ -141,7 +141,7 @@ static int end_vertices(reader *r)
     return 0;
 }
 
-/* --- edges ---------------------------------------------------------------------------------------------------------------------- */
+/* --- edges ---------------------------------------------------------------------------------------------- */
 
 static uint32_t find_node(const code_joern *j, int64_t id)
 {
@@ -197,7 +197,7 @@ static void find_methods(code_joern *j)
     free(seen);
 }
 
-/* --- the document ----------------------------------------------------------------------------------------------------------------- */
+/* --- the document --------------------------------------------------------------------------------------- */
 
 static char skip_space(reader *r)
 {

@@ -1,11 +1,12 @@
 /*
- * A code property graph that Joern made (`joern-export --repr all --format graphson`), laid over what we read of the same file. Joern supplies
- * edges and the targets of calls, our tree the extents: its places are points (line and column, in UTF-16 units, counted from 1 or,
- * by jssrc2cpg, from 0), and each becomes the nearest anchor of its kind in that line. Edges between expressions become edges between
- * statements. A file of which less than 90% of the points are found is refused: the export is of another version of it.
+ * A code property graph that Joern made (`joern-export --repr all --format graphson`), laid over what we read
+ * of the same file. Joern supplies edges and the targets of calls, our tree the extents: its places are
+ * points (line and column, in UTF-16 units, counted from 1 or, by jssrc2cpg, from 0), and each becomes the
+ * nearest anchor of its kind in that line. Edges between expressions become edges between statements. A file
+ * of which less than 90% of the points are found is refused: the export is of another version of it.
  *
- * Only `kvist code --joern` calls this; sessions go by our own graphs. Pure functions, any thread. Format: joernio/flatgraph,
- * formats/graphson; nodes and edges: codepropertygraph's schema.
+ * Only `kvist code --joern` calls this; sessions go by our own graphs. Pure functions, any thread. Format:
+ * joernio/flatgraph, formats/graphson; nodes and edges: codepropertygraph's schema.
  */
 #ifndef KVIST_CODE_JOERN_H
 #define KVIST_CODE_JOERN_H
@@ -34,8 +35,9 @@ typedef struct code_joern_report {
 } code_joern_report;
 
 /*
- * x (of the same text, from code_parse_graph) gets the export's edges instead of its own. Which file of the export it is: the one
- * whose path ends as `path` does. BASE_E_NOT_FOUND: none; BASE_E_FORMAT: it does not fit; then x is as it was.
+ * x (of the same text, from code_parse_graph) gets the export's edges instead of its own. Which file of the
+ * export it is: the one whose path ends as `path` does. BASE_E_NOT_FOUND: none; BASE_E_FORMAT: it does not
+ * fit; then x is as it was.
  */
 int code_joern_apply(const code_joern *j, const char *path, const char *text, size_t n, const code_file *f,
     code_graph *x, code_joern_report *ret, base_err *err);

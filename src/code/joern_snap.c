@@ -1,5 +1,6 @@
 /*
- * Laying an export over a file: points become anchors and statements of ours, edges between expressions edges between statements.
+ * Laying an export over a file: points become anchors and statements of ours, edges between expressions edges
+ * between statements.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +28,7 @@ typedef struct snap {
     uint32_t n_anchors, n_statements;
 } snap;
 
-/* --- which file ------------------------------------------------------------------------------------------------------------------- */
+/* --- which file ----------------------------------------------------------------------------------------- */
 
 /* How many last parts of two paths are equal; 0 unless one of them is used up by that. */
 static uint32_t equal_parts(const char *a, const char *b)
@@ -57,7 +58,7 @@ static const char *find_path(const code_joern *j, const char *path)
     return best;
 }
 
-/* --- points ----------------------------------------------------------------------------------------------------------------------- */
+/* --- points --------------------------------------------------------------------------------------------- */
 
 static void find_lines(snap *s)
 {
@@ -76,7 +77,10 @@ static uint32_t line_end(const snap *s, uint32_t line)
     return line + 1 < s->n_lines ? s->lines[line + 1] : s->n;
 }
 
-/* The byte of a line and column; JOERN_NONE: the file has no such line. Without a column: where the line's text begins. */
+/*
+ * The byte of a line and column; JOERN_NONE: the file has no such line. Without a column: where the line's
+ * text begins.
+ */
 static uint32_t byte_of(const snap *s, const joern_node *node)
 {
     if (node->line == 0 || node->line > s->n_lines) return JOERN_NONE;
@@ -113,7 +117,7 @@ static uint32_t line_of(const snap *s, uint32_t byte)
     return low;
 }
 
-/* --- anchors ---------------------------------------------------------------------------------------------------------------------- */
+/* --- anchors -------------------------------------------------------------------------------------------- */
 
 static int by_byte(const void *a, const void *b)
 {
@@ -148,7 +152,10 @@ static uint32_t first_from(const place *places, uint32_t n, uint32_t byte)
     return low;
 }
 
-/* The nearest anchor of the kind in the point's line that no other point has; exact: only one that begins there. */
+/*
+ * The nearest anchor of the kind in the point's line that no other point has; exact: only one that begins
+ * there.
+ */
 static bool take_anchor(snap *s, uint32_t at, code_kind kind, bool exact)
 {
     const uint32_t line = line_of(s, at), from = exact ? at : s->lines[line],
@@ -184,7 +191,7 @@ static void snap_points(snap *s, code_joern_report *ret)
     free(done);
 }
 
-/* --- edges ------------------------------------------------------------------------------------------------------------------------ */
+/* --- edges ---------------------------------------------------------------------------------------------- */
 
 static void sort_statements(snap *s)
 {
@@ -195,7 +202,10 @@ static void sort_statements(snap *s)
     qsort(s->statements, s->n_statements, sizeof *s->statements, by_byte);
 }
 
-/* The innermost statement that holds the byte: of those, the one that begins last. They nest a few deep, in lambdas. */
+/*
+ * The innermost statement that holds the byte: of those, the one that begins last. They nest a few deep, in
+ * lambdas.
+ */
 static uint32_t statement_at(const snap *s, uint32_t byte)
 {
     enum { MOST_STEPS = 4096 };
@@ -295,7 +305,7 @@ static void count_edges(code_graph *x)
     }
 }
 
-/* --- all of it -------------------------------------------------------------------------------------------------------------------- */
+/* --- all of it ------------------------------------------------------------------------------------------ */
 
 static int check_fit(const code_joern_report *report, const char *path, base_err *err)
 {

@@ -1,6 +1,6 @@
 /*
- * File names, words and identifiers: which language a path is, what a keyword is, how an identifier splits into words. No
- * grammar is needed for any of it. Pure functions, any thread.
+ * File names, words and identifiers: which language a path is, what a keyword is, how an identifier splits
+ * into words. No grammar is needed for any of it. Pure functions, any thread.
  */
 #include "code/code.h"
 

@@ -1,9 +1,11 @@
 /*
- * The reading of a file without a grammar: strings and comments are blanked out, brackets are paired, then lines that look like
- * a definition become one (a keyword and a name, or name(...) {), identifier( is a call, keywords are control and return, a
- * single = assigns. Documents give their headings as sections. Coarse, never wrong about bytes, linear in the file.
+ * The reading of a file without a grammar: strings and comments are blanked out, brackets are paired, then
+ * lines that look like a definition become one (a keyword and a name, or name(...) {), identifier( is a call,
+ * keywords are control and return, a single = assigns. Documents give their headings as sections. Coarse,
+ * never wrong about bytes, linear in the file.
  *
- * Called by code_parse for languages without a grammar, large or minified files, and builds without tree-sitter.
+ * Called by code_parse for languages without a grammar, large or minified files, and builds without
+ * tree-sitter.
  */
 #include "code/internal.h"
 

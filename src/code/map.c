@@ -1,8 +1,9 @@
 /*
- * The repository map: definitions ranked by personalised PageRank over the call graph. An edge goes from the definition that
- * calls to each definition of the called name: those of the same file when there are any, a tenth of the weight when more than
- * five share the name, more for names that are long and telling, less for private ones (weights after Aider's repository map,
- * research/structure.md 2.4). The walk restarts in files in view and at names of the request.
+ * The repository map: definitions ranked by personalised PageRank over the call graph. An edge goes from the
+ * definition that calls to each definition of the called name: those of the same file when there are any, a
+ * tenth of the weight when more than five share the name, more for names that are long and telling, less for
+ * private ones (weights after Aider's repository map). The walk restarts in files in view and at names of the
+ * request.
  */
 #include "code/map.h"
 

@@ -1,4 +1,7 @@
-/* A file in a tenth of its tokens: its definitions with their lines. Pure functions of a code_file and its text. */
+/*
+ * A file in a tenth of its tokens: its definitions with their lines. Pure functions of a code_file and its
+ * text.
+ */
 #include "code/map.h"
 
 #include <string.h>
@@ -46,7 +49,10 @@ static bool is_small(const code_definition *d)
     return false;
 }
 
-/* Everything nested at most `deepest`; small things when `all`; names only when width is 0. Returns how many were left out. */
+/*
+ * Everything nested at most `deepest`; small things when `all`; names only when width is 0. Returns how many
+ * were left out.
+ */
 static uint32_t write_outline(
     const code_file *f, const char *text, size_t n, uint32_t deepest, bool all, size_t width, base_buf *out)
 {

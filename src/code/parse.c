@@ -1,10 +1,11 @@
 /*
- * A syntax tree -> definitions and anchors. The tree is flattened once, in pre-order, into an array (children of i: c = i + 1;
- * while c < sub_end; c = sub_end of c), and everything is read off that array with the row of each node type: no recursion, so
- * that a file nested 20,000 deep costs memory, not stack. The tree is freed before the walk.
+ * A syntax tree -> definitions and anchors. The tree is flattened once, in pre-order, into an array (children
+ * of i: c = i + 1; while c < sub_end; c = sub_end of c), and everything is read off that array with the row
+ * of each node type: no recursion, so that a file nested 20,000 deep costs memory, not stack. The tree is
+ * freed before the walk.
  *
- * Anchors have two extents (kv.md section 5): core is what to keep first, full the whole expression or statement, stopping in
- * front of any nested body. Called by code_parse from any thread; a parser a call.
+ * Anchors have two extents (docs/kv.md, "Structure"): core is what to keep first, full the whole expression
+ * or statement, stopping in front of any nested body. Called by code_parse from any thread; a parser a call.
  */
 #include "code/tree.h"
 
@@ -52,7 +53,10 @@ static const char *why_not(const char *language, const char *text, size_t n)
 #ifdef KVIST_HAVE_TREE_SITTER
 static const char no_grammar[] = "no grammar of its language was found";
 
-/* Is this a text of that language at all? A megabyte of random punctuation takes a grammar ten seconds, its beginning one. */
+/*
+ * Is this a text of that language at all? A megabyte of random punctuation takes a grammar ten seconds, its
+ * beginning one.
+ */
 static bool is_source(const code_grammar *grammar, const char *text)
 {
     code_tree probe;
@@ -84,7 +88,10 @@ static code_file *parse_with_grammar(code_grammars *g, const char *language, con
 }
 #endif
 
-/* The tree's reading, or the lexical one where that sees more: a grammar without a table, whose names told nothing. */
+/*
+ * The tree's reading, or the lexical one where that sees more: a grammar without a table, whose names told
+ * nothing.
+ */
 static code_file *choose(
     code_file *f, const char *why, const char *language, const char *path, const char *text, size_t n)
 {
@@ -356,7 +363,9 @@ static const char *qualifier(walk *w, uint32_t from, uint32_t to)
     return best_b > best_a ? code_builder_name(&w->b, w->t->text + best_a, best_b - best_a) : "";
 }
 
-/* The node that the definition starts and ends with: decorators, export, a declaration around a single name. */
+/*
+ * The node that the definition starts and ends with: decorators, export, a declaration around a single name.
+ */
 static uint32_t outermost(const walk *w, uint32_t i)
 {
     for (int depth = 0; depth < 8; depth++) {
@@ -418,7 +427,10 @@ static void define(walk *w, uint32_t i, uint32_t name, const char *parent, const
     for (uint32_t p = w->t->nodes[outer].prev;
          p != UINT32_MAX && (code_tree_row(w->t, p)->flags & NODE_ATTRIBUTE); p = w->t->nodes[p].prev)
         d.from = w->t->nodes[p].from;
-    /* Around a broken place a wrapper may hold other definitions in front of this one: then it is not this one's. */
+    /*
+     * Around a broken place a wrapper may hold other definitions in front of this one: then it is not this
+     * one's.
+     */
     const code_file *file = w->b.file;
     if (file->n_definitions != 0 && d.from < file->definitions[file->n_definitions - 1].from)
         d.from = w->t->nodes[i].from;
@@ -457,7 +469,10 @@ static void define_declarators(walk *w, uint32_t i, const code_node_row *row)
     }
 }
 
-/* `self.x = 1` in __init__, `this.x = 1` in a constructor: where these languages say which fields a class has. */
+/*
+ * `self.x = 1` in __init__, `this.x = 1` in a constructor: where these languages say which fields a class
+ * has.
+ */
 static void define_attribute(walk *w, uint32_t i, uint32_t left)
 {
     static const char *const makers[] = {"__init__", "constructor"};
@@ -537,7 +552,10 @@ static void add_implicit_return(walk *w, uint32_t i)
     code_builder_anchor(&w->b, &a);
 }
 
-/* Rust, Ruby: the last thing in a body, when it is an expression. `body`: the body, or the method that has none. */
+/*
+ * Rust, Ruby: the last thing in a body, when it is an expression. `body`: the body, or the method that has
+ * none.
+ */
 static void add_tail(walk *w, uint32_t body)
 {
     uint32_t last = code_tree_first(w->t, body, true);

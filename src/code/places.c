@@ -1,7 +1,8 @@
 /*
- * Reads an answer once, from left to right: fenced blocks are stepped over, every other word is looked at for its shape (path,
- * call, qualified or compound name, backticks), and what has one is looked up. A product's name (GitHub, Node.js) has the shape
- * of a name too, so a capitalised word outside backticks that the tree does not know is let pass.
+ * Reads an answer once, from left to right: fenced blocks are stepped over, every other word is looked at for
+ * its shape (path, call, qualified or compound name, backticks), and what has one is looked up. A product's
+ * name (GitHub, Node.js) has the shape of a name too, so a capitalised word outside backticks that the tree
+ * does not know is let pass.
  */
 #include "code/places.h"
 
@@ -243,7 +244,10 @@ static bool is_written(const reader *r, const char *name, size_t len, bool any_c
     return false;
 }
 
-/* Which part of a type's words the answer writes, in percent: of redisContext, "the connection context" writes a half. */
+/*
+ * Which part of a type's words the answer writes, in percent: of redisContext, "the connection context"
+ * writes a half.
+ */
 static uint32_t percent_written(const reader *r, const char *type)
 {
     base_buf words = {0};
@@ -270,8 +274,8 @@ static uint32_t files_with(const code_index *x, const char *name)
 }
 
 /*
- * Of the fields that share a name, the one whose type the answer writes too, else the one of whose type it writes most, else
- * the one whose type most files hold. Returns n when no type has such a field.
+ * Of the fields that share a name, the one whose type the answer writes too, else the one of whose type it
+ * writes most, else the one whose type most files hold. Returns n when no type has such a field.
  */
 static uint32_t choose_field(const reader *r, const code_place *places, uint32_t n)
 {

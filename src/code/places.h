@@ -1,10 +1,11 @@
 /*
- * The places an answer names. A weak model is right about names more often than about lines, so the program looks up every
- * name and path in the answer's text and says where it really is, or that the tree has no such thing.
+ * The places an answer names. A weak model is right about names more often than about lines, so the program
+ * looks up every name and path in the answer's text and says where it really is, or that the tree has no such
+ * thing.
  *
- * Only what clearly is a name counts: words in backticks, calls such as f(), camelCase, snake_case, Cls.method, Cls::method, and
- * paths. Plain English words are never reported; one in backticks counts when a function, a type or a field has that name.
- * Called by the agent after each answer, on the engine thread.
+ * Only what clearly is a name counts: words in backticks, calls such as f(), camelCase, snake_case,
+ * Cls.method, Cls::method, and paths. Plain English words are never reported; one in backticks counts when a
+ * function, a type or a field has that name. Called by the agent after each answer, on the engine thread.
  */
 #ifndef KVIST_CODE_PLACES_H
 #define KVIST_CODE_PLACES_H
@@ -32,8 +33,9 @@ typedef struct code_checked {
 } code_checked;
 
 /*
- * At most `cap` checked names (0: 12), in the order in which the answer writes them, each once. Text inside fenced blocks counts
- * only for names that the prose has too. Free with code_places_checked_free. Returns the number.
+ * At most `cap` checked names (0: 12), in the order in which the answer writes them, each once. Text inside
+ * fenced blocks counts only for names that the prose has too. Free with code_places_checked_free. Returns the
+ * number.
  */
 uint32_t code_places_check(
     const code_index *x, const char *answer, size_t n, uint32_t cap, code_checked **ret);

@@ -1,11 +1,12 @@
 /*
- * A request in plain words -> the chunks that fit: BM25 (Robertson and Zaragoza, The Probabilistic Relevance Framework, 2009)
- * with fields, where each word of the request is a concept: the word's stem, its abbreviations and near synonyms, and names
- * that it is glued into (sdsfree for "free"), each with a weight. What a definition is called counts more than what is said
- * above it, and that more than what stands in it.
+ * A request in plain words -> the chunks that fit: BM25 (Robertson and Zaragoza, The Probabilistic Relevance
+ * Framework, 2009) with fields, where each word of the request is a concept: the word's stem, its
+ * abbreviations and near synonyms, and names that it is glued into (sdsfree for "free"), each with a weight.
+ * What a definition is called counts more than what is said above it, and that more than what stands in it.
  *
- * Constants were chosen by trying some forty settings on both sets of tests/questions, so what those sets measure is how well
- * they fit them, not what new questions get. The differences between neighbouring settings are one or two questions.
+ * Constants were chosen by trying some forty settings on both sets of tests/questions, so what those sets
+ * measure is how well they fit them, not what new questions get. The differences between neighbouring
+ * settings are one or two questions.
  */
 #include "code/index_state.h"
 
@@ -154,7 +155,10 @@ static void add_file_word(void *user, const char *word, size_t n)
     if (memchr(word, '_', n) == NULL) add_concept(user, word, n);
 }
 
-/* Is the word around query[at] a path? Then its file's name counts, its folders and ending do not. Returns its end, 0: no path. */
+/*
+ * Is the word around query[at] a path? Then its file's name counts, its folders and ending do not. Returns
+ * its end, 0: no path.
+ */
 static size_t read_path(request *r, const char *query, size_t n, size_t at)
 {
     size_t end = at, name = at;
@@ -354,7 +358,9 @@ static uint32_t chunk_of(const code_index *x, uint32_t file, uint32_t from)
     return low < f->first_chunk + f->n_chunks && x->chunks[low].chunk.from <= from ? low : UINT32_MAX;
 }
 
-/* The one function of real code that an identifier means: UINT32_MAX when there is none or there are several. */
+/*
+ * The one function of real code that an identifier means: UINT32_MAX when there is none or there are several.
+ */
 static uint32_t meant_by(const code_index *x, const indexed_name *w)
 {
     uint32_t found = UINT32_MAX;
@@ -373,8 +379,9 @@ static uint32_t meant_by(const code_index *x, const indexed_name *w)
 }
 
 /*
- * What fits the request in words often names what is asked for: a manual names the function, a test calls it, a caller is
- * about the same thing. So each of the best chunks hands part of its score on to the definitions that it names.
+ * What fits the request in words often names what is asked for: a manual names the function, a test calls it,
+ * a caller is about the same thing. So each of the best chunks hands part of its score on to the definitions
+ * that it names.
  */
 static void hand_on(const code_index *x, const scored *source, double *bonus)
 {
@@ -525,7 +532,10 @@ static uint32_t lines_in(const char *s, size_t n)
     return lines;
 }
 
-/* Drops from the front of the comment, then from the end, at line ends, until the hit has at most `most` bytes. */
+/*
+ * Drops from the front of the comment, then from the end, at line ends, until the hit has at most `most`
+ * bytes.
+ */
 static void cut_hit(code_hit *h, size_t most)
 {
     if (h->n <= most) return;
@@ -556,7 +566,10 @@ void code_hits_fit(code_hits *h, size_t budget_bytes, uint32_t least)
     size_t left = budget_bytes;
     uint32_t kept = 0;
     for (uint32_t i = 0; i < h->n; i++) {
-        /* What is left is shared evenly among the hits that should still fit; short ones leave more to the next. */
+        /*
+         * What is left is shared evenly among the hits that should still fit; short ones leave more to the
+         * next.
+         */
         const uint32_t to_come = kept < least ? least - kept : 1;
         size_t share = left / to_come;
         if (kept == 0) share += share / 2; /* the best one may take more */

@@ -1,7 +1,7 @@
 /*
- * Layout (little-endian): "kvistix" and a version byte, then entries: payload bytes (u32), hash64 of what follows (u64), key (32),
- * tag (u64), payload. The payload: counts, then definitions with their strings, then calls. Everything is checked against the
- * text's length before it is used.
+ * Layout (little-endian): "kvistix" and a version byte, then entries: payload bytes (u32), hash64 of what
+ * follows (u64), key (32), tag (u64), payload. The payload: counts, then definitions with their strings, then
+ * calls. Everything is checked against the text's length before it is used.
  */
 #include "code/store.h"
 

@@ -1,7 +1,8 @@
 /*
- * What parsing files gave, kept between starts: definitions and calls by content (sha256 of the bytes) and by what read them (a
- * tag over grammar and tables), so that a second start parses nothing and a changed file, table or grammar is never served old
- * results. One file a tree, written whole. A damaged or cut store is read as far as it is good; the rest is parsed anew.
+ * What parsing files gave, kept between starts: definitions and calls by content (sha256 of the bytes) and by
+ * what read them (a tag over grammar and tables), so that a second start parses nothing and a changed file,
+ * table or grammar is never served old results. One file a tree, written whole. A damaged or cut store is
+ * read as far as it is good; the rest is parsed anew.
  *
  * Thread: open and find from any thread once it is open; it does not change.
  */
@@ -22,7 +23,10 @@ typedef struct code_parsed {
     uint32_t n_calls;
 } code_parsed;
 
-/* broken.c: replaces what a broken text gave by the earlier reading, moved by the edit, when too much was lost; true: it did. */
+/*
+ * broken.c: replaces what a broken text gave by the earlier reading, moved by the edit, when too much was
+ * lost; true: it did.
+ */
 bool code_keep_through_break(const code_parsed *old, const char *old_text, size_t n_old, const char *text,
     size_t n, code_parsed *fresh);
 

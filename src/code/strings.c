@@ -1,5 +1,6 @@
 /*
- * A table of strings with small numbers: open addressing over base_hash64, text in an arena. For paths, identifiers and words.
+ * A table of strings with small numbers: open addressing over base_hash64, text in an arena. For paths,
+ * identifiers and words.
  */
 #include "code/index_state.h"
 

@@ -1,7 +1,8 @@
 /*
- * What of a text carries its structure, for the cache (kv.md section 5): each anchor's core and its full extent, with what they
- * are (calls, predicates, ...), whether a def-use pair ends there, whether they hold a symbol that a request names, and how many
- * edges begin there. Bytes in, bytes out; whoever appends the text turns bytes into tokens. Pure functions, any thread.
+ * What of a text carries its structure, for the cache (docs/kv.md, "Structure"): each anchor's core and its
+ * full extent, with what they are (calls, predicates, ...), whether a def-use pair ends there, whether they
+ * hold a symbol that a request names, and how many edges begin there. Everything here is in bytes; the agent
+ * turns them into tokens when it appends the text. Pure functions, any thread.
  */
 #ifndef KVIST_CODE_STRUCTURE_H
 #define KVIST_CODE_STRUCTURE_H
@@ -17,8 +18,8 @@ enum {
     CODE_MARK_DEFUSE = 16,
     CODE_MARK_SYMBOL = 32, /* holds a symbol that the request names */
     CODE_MARK_SIGNATURE = 64,
-    CODE_MARK_CORE =
-        128, /* the part of an anchor to keep first; its whole extent follows as another piece when it is larger */
+    /* the part of an anchor to keep first; its whole extent follows as another piece when it is larger */
+    CODE_MARK_CORE = 128,
 };
 
 typedef struct code_piece {
@@ -29,8 +30,8 @@ typedef struct code_piece {
 } code_piece;
 
 /*
- * Pieces that begin in bytes from..to of the text, ascending by anchor. g may be NULL (no edges, no DEFUSE); request: words of a
- * person, NULL for none. *ret: free(). Returns the number.
+ * Pieces that begin in bytes from..to of the text, ascending by anchor. g may be NULL (no edges, no DEFUSE);
+ * request: words of a person, NULL for none. *ret: free(). Returns the number.
  */
 uint32_t code_structure(const code_file *f, const code_graph *g, const char *text, size_t n, uint32_t from,
     uint32_t to, const char *request, code_piece **ret);

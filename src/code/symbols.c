@@ -1,6 +1,7 @@
 /*
- * Looking things up in the index by their exact name: where a symbol is defined, who calls it, whether a word occurs, which path
- * is meant. For checking what a model says, for @ completion and for the search tool. Any thread.
+ * Looking things up in the index by their exact name: where a symbol is defined, who calls it, whether a word
+ * occurs, which path is meant. For checking what a model says, for @ completion and for the search tool. Any
+ * thread.
  */
 #include "code/index_state.h"
 
@@ -55,9 +56,9 @@ static bool is_in_module(const char *path, const char *module, size_t n)
 }
 
 /*
- * May `scope::name` mean this definition of another parent? What stands in front of "::" is a type, a module or a namespace,
- * never an object: `Vec::new` is not the tree's Config::new. A module has no definition where a file is one (Rust), and
- * without a grammar an impl gives its functions no parent.
+ * May `scope::name` mean this definition of another parent? What stands in front of "::" is a type, a module
+ * or a namespace, never an object: `Vec::new` is not the tree's Config::new. A module has no definition where
+ * a file is one (Rust), and without a grammar an impl gives its functions no parent.
  */
 static bool fits_scope(
     const code_definition *d, bool is_lexical, const char *path, const char *scope, size_t n)

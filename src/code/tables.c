@@ -1,9 +1,10 @@
 /*
- * What the node types of a grammar mean: one table a language, one row a node type. A row that a grammar version lacks is
- * ignored and reported by `kvist grammar check`; old and new names of a node stand side by side for that reason. A grammar
- * without a table is read by the names of its node types.
+ * What the node types of a grammar mean: one table a language, one row a node type. A row that a grammar
+ * version lacks is ignored and reported by `kvist grammar check`; old and new names of a node stand side by
+ * side for that reason. A grammar without a table is read by the names of its node types.
  *
- * Source of the names: the node-types.json of the grammars around 0.20 to 0.23 (see docs of each grammar). Data only.
+ * Source of the names: the node-types.json of the grammars around 0.20 to 0.23 (see docs of each grammar).
+ * Data only.
  */
 #include "code/internal.h"
 

@@ -1,6 +1,6 @@
 /*
- * Parses with tree-sitter and flattens: one pass of a cursor, 24 bytes a named node. The parser lives for one call; time is a
- * net, what is parsed at all is decided by size (parse.c). Any thread.
+ * Parses with tree-sitter and flattens: one pass of a cursor, 24 bytes a named node. The parser lives for one
+ * call; time is a net, what is parsed at all is decided by size (parse.c). Any thread.
  */
 #include "code/tree.h"
 
@@ -10,9 +10,10 @@
 #include <string.h>
 
 /*
- * The net, many times what a text takes. It grows with the length, since some grammars never end on a little text (Lua's on a file
- * of one word), and that is not worth five seconds. Whole seconds: tree-sitter adds the rest of one to a clock's nanoseconds
- * without a carry (mended by its pull request 1990, behind 0.20.7), and a parse that meets the turn of a second ends there.
+ * The net, many times what a text takes. It grows with the length, since some grammars never end on a little
+ * text (Lua's on a file of one word), and that is not worth five seconds. Whole seconds: tree-sitter adds the
+ * rest of one to a clock's nanoseconds without a carry (mended by its pull request 1990, behind 0.20.7), and
+ * a parse that meets the turn of a second ends there.
  */
 enum {
     PARSE_BYTES_A_SECOND = 250000,
@@ -23,8 +24,9 @@ enum {
 /* ---- flatten ---- */
 
 /*
- * The older node of a kind and extent that the edit is neither in nor next to; NULL: none. *at: of the older nodes the first that may
- * come; like the new ones they are in the order of their beginnings, outer ones first.
+ * The older node of a kind and extent that the edit is neither in nor next to; NULL: none. *at: of the older
+ * nodes the first that may come; like the new ones they are in the order of their beginnings, outer ones
+ * first.
  */
 static const code_node *find_same(
     const code_earlier *e, uint32_t *at, uint32_t from, uint32_t to, TSSymbol symbol)

@@ -1,8 +1,9 @@
 /*
- * A syntax tree as one flat array in pre-order: the children of i are c = i + 1; while c < nodes[i].sub_end; c = nodes[c].sub_end.
- * Named nodes only. Everything that reads structure (anchors and definitions in parse.c, graphs in graph.c) reads this; the tree
- * itself is freed at once (it costs 22 times the source) or handed back for the next, incremental parse. No recursion: a file
- * nested 20,000 deep costs memory, not stack.
+ * A syntax tree as one flat array in pre-order: the children of i are c = i + 1; while c < nodes[i].sub_end;
+ * c = nodes[c].sub_end. Named nodes only. Everything that reads structure (anchors and definitions in
+ * parse.c, graphs in graph.c) reads this; the tree itself is freed at once (it costs 22 times the source) or
+ * handed back for the next, incremental parse. No recursion: a file nested 20,000 deep costs memory, not
+ * stack.
  */
 #ifndef KVIST_CODE_TREE_H
 #define KVIST_CODE_TREE_H
@@ -36,8 +37,8 @@ typedef struct code_earlier {
 } code_earlier;
 
 /*
- * false: the time was up, or memory is gone. earlier (may be NULL): of an older text; its tree is replaced by the new one, and its nodes
- * are taken over where the edit is not.
+ * false: the time was up, or memory is gone. earlier (may be NULL): of an older text; its tree is replaced by
+ * the new one, and its nodes are taken over where the edit is not.
  */
 bool code_tree_make(const code_grammar *g, const char *text, size_t n, code_earlier *earlier, code_tree *ret);
 void code_tree_free(code_tree *t);
@@ -59,7 +60,10 @@ uint32_t code_tree_name(const code_tree *t, uint32_t i); /* first identifier at 
 uint32_t code_tree_body(const code_tree *t, uint32_t i); /* the body child, by field or by kind */
 uint32_t code_tree_block(
     const code_tree *t, uint32_t i); /* byte where the first body inside i begins, else its end */
-/* The byte where the head of a compound node ends: its body, its first case, a case's first statement; else its end. */
+/*
+ * The byte where the head of a compound node ends: its body, its first case, a case's first statement; else
+ * its end.
+ */
 uint32_t code_tree_head(const code_tree *t, uint32_t i);
 /* The first child behind a case's value, pattern, label; UINT32_MAX: none. */
 uint32_t code_tree_case_body(const code_tree *t, uint32_t i);

@@ -1,7 +1,7 @@
 /*
- * A light stemmer and two small word lists. The stemmer only has to send the forms of one word to one string, not to a real
- * word: plural and third person, -ing, -ed, -er, -ion, -ly, a final e. Lists hold one group a row; rows are data, found by a
- * linear search because a question has a dozen words.
+ * A light stemmer and two small word lists. The stemmer only has to send the forms of one word to one string,
+ * not to a real word: plural and third person, -ing, -ed, -er, -ion, -ly, a final e. Lists hold one group a
+ * row; rows are data, found by a linear search because a question has a dozen words.
  */
 #include "code/words.h"
 
