@@ -1,6 +1,7 @@
 /*
- * From F32 rows to the 8-bit columns that products read (ops_activations in cpu.h), in two phases on the pool: each row is
- * normalised (or gated) and quantised by itself; then rows are interleaved into groups of columns.
+ * From F32 rows to the 8-bit columns that products read (ops_activations in cpu.h), in two phases on the
+ * pool: each row is normalised (or gated) and quantised by itself; then rows are interleaved into groups of
+ * columns.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -26,8 +27,9 @@ typedef struct job {
 } job;
 
 /*
- * Eight bits per element of a block do for a row whose blocks are of like size. A few rows (a model's first position above
- * all) hold elements some thousand times larger than the rest, and the rest of such a block would be rounded away.
+ * Eight bits per element of a block do for a row whose blocks are of like size. A few rows (a model's first
+ * position above all) hold elements some thousand times larger than the rest, and the rest of such a block
+ * would be rounded away.
  */
 static bool row_needs_fine(const float *d, uint32_t n_blocks)
 {

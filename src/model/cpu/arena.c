@@ -1,7 +1,7 @@
 /*
- * Memory for packed weights: they live as long as their backend, so they lie behind one another in large blocks of 2 MiB
- * pages. A matrix of some hundred kilobytes with pages of its own would waste most of them: four times its size, for a model
- * of 135 million parameters.
+ * Memory for packed weights: they live as long as their backend, so they lie behind one another in large
+ * blocks of 2 MiB pages. A matrix of some hundred kilobytes with pages of its own would waste most of them:
+ * four times its size, for a model of 135 million parameters.
  */
 #include <stdlib.h>
 

@@ -1,9 +1,11 @@
 /*
- * Attention and scoring over lists of rows. A work unit is a lane, a block of tokens (with all G query heads of the lane, so
- * that a row is read once) and a range of tiles of 256 ordinals; for every tile there is one state (maximum, denominator,
- * output), and states are merged in ascending order of tiles, whoever computed them.
+ * Attention and scoring over lists of rows. A work unit is a lane, a block of tokens (with all G query heads
+ * of the lane, so that a row is read once) and a range of tiles of 256 ordinals; for every tile there is one
+ * state (maximum, denominator, output), and states are merged in ascending order of tiles, whoever computed
+ * them.
  *
- * Small batches spread the tiles over the threads and merge afterwards; large ones spread the tokens. Same arithmetic.
+ * Small batches spread the tiles over the threads and merge afterwards; large ones spread the tokens. Same
+ * arithmetic.
  */
 #include <math.h>
 #include <string.h>
@@ -170,15 +172,19 @@ static void visible(
     if (index >= a->window) *lo = ordinal_of(list, index - a->window + 1);
 }
 
-/* Most of a tile's rows, from the AHEAD-th on: what a pass asks for that nobody asked for before. */
+/*
+ * The rows of a tile that a pass prefetches itself: all from the AHEAD-th on. The pass before it has
+ * prefetched the first ones.
+ */
 static cpu_ahead own_rows(const uint16_t *const *rows, uint32_t n)
 {
     return (cpu_ahead){rows + AHEAD, n > AHEAD ? n - AHEAD : 0};
 }
 
 /*
- * One tile's state for tokens [t0, t1) of a lane; their queries are in w->q, its rows in w->rows. A few queries wait for memory: the
- * tile's values are on their way while its keys are multiplied, and the keys in w->ahead while its values are.
+ * One tile's state for tokens [t0, t1) of a lane; their queries are in w->q, its rows in w->rows. A few
+ * queries wait for memory: the tile's values are on their way while its keys are multiplied, and the keys in
+ * w->ahead while its values are.
  */
 static void attend_tile(
     const attention_job *j, space *w, uint32_t lane, uint32_t t0, uint32_t t1, uint32_t tile, state out)
@@ -349,7 +355,7 @@ static void attention_run(void *arg, int thread, int n_threads)
     space_carve(&w, j->cpu->scratch[thread].data, (size_t)j->tokens * j->group, shape->head_dim);
     uint32_t next;
     for (uint32_t unit = claim(j); !j->cancelled && unit < n_units; unit = next) {
-        /* Not towards the end: a thread would hold back what another could do. */
+        /* Not towards the end: a thread would claim work that an idle one could do. */
         const bool early = j->n_tiles && j->next + 2u * (uint32_t)n_threads < n_units;
         if (cpu_is_cancelled(j->cpu)) j->cancelled = 1;
         next = early ? claim(j) : n_units;
@@ -446,7 +452,10 @@ static uint32_t load_score_queries(const score_job *j, uint32_t lane, float *q)
     return n;
 }
 
-/* What rows that are not listed have in the denominators: the first that is merged, in the order of load_score_queries. */
+/*
+ * What rows that are not listed have in the denominators: the first that is merged, in the order of
+ * load_score_queries.
+ */
 static void load_rest(const score_job *j, uint32_t lane, state sum)
 {
     const ops_score_rows_args *a = j->args;
@@ -463,7 +472,10 @@ static void load_rest(const score_job *j, uint32_t lane, state sum)
     }
 }
 
-/* Numerators of one tile's softmax over ordinals from lo on, for n_q query rows, in s; its maxima and denominators in w->tile. */
+/*
+ * Numerators of one tile's softmax over ordinals from lo on, for n_q query rows, in s; its maxima and
+ * denominators in w->tile.
+ */
 static void score_lane_tile(
     const score_job *j, space *w, uint32_t lane, uint32_t tile, uint32_t lo, uint32_t n_q, float *s)
 {
@@ -481,8 +493,8 @@ static void score_lane_tile(
 }
 
 /*
- * Maxima and denominators over all rows first, then the mass. In between a tile's numerators are kept when the whole lane's fit
- * into the scratch, else computed again: the same bits.
+ * Maxima and denominators over all rows first, then the mass. In between a tile's numerators are kept when
+ * the whole lane's fit into the scratch, else computed again: the same bits.
  */
 static void score_lane(const score_job *j, space *w, uint32_t lane)
 {

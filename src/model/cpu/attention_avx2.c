@@ -1,6 +1,6 @@
 /*
- * Attention's kernels with AVX2: as attention_avx512.c, with 16 partial sums in two vectors. Three queries' scores with two rows,
- * or 16 dimensions of six queries' outputs, lie in registers.
+ * Attention's kernels with AVX2: as attention_avx512.c, with 16 partial sums in two vectors. Three queries'
+ * scores with two rows, or 16 dimensions of six queries' outputs, lie in registers.
  */
 #include <math.h>
 

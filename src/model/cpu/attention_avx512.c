@@ -1,6 +1,7 @@
 /*
- * Attention's kernels with AVX-512. Rows are read as they lie, 16 dimensions in a vector, and turned into F32 on the way; scores
- * of six queries with four rows, or outputs of six queries, are in registers together, so that the multipliers are what limits.
+ * Attention's kernels with AVX-512. Rows are read as they lie, 16 dimensions in a vector, and turned into F32
+ * on the way; scores of six queries with four rows, or outputs of six queries, are in registers together, so
+ * that the multipliers are what limits.
  */
 #include <math.h>
 
@@ -54,8 +55,8 @@ INLINE __m512 add_neighbours(__m512 a, __m512 b)
 }
 
 /*
- * Sums by halves (cpu.h), v[query][row], of four rows. What is added in which order is the rule's; only where the lanes lie
- * between the steps is free. Of four queries: 128-bit lane q holds the scores of query q.
+ * Sums by halves (cpu.h), v[query][row], of four rows. What is added in which order is the rule's; only where
+ * the lanes lie between the steps is free. Of four queries: 128-bit lane q holds the scores of query q.
  */
 INLINE __m512 sum_four_queries(__m512 (*v)[SCORE_ROWS])
 {

@@ -1,7 +1,7 @@
 /*
- * Bounds of sections by their profiles (ops.h): two products with the kernel that scores rows, since
- * max(q M, q m) is q M where q is positive and q m where it is negative. A work unit is a lane and a tile of sections; where heads
- * count alike, their bounds are kept apart until each one's largest is known.
+ * Bounds of sections by their profiles (ops.h): two products with the kernel that scores rows, since max(q M,
+ * q m) is q M where q is positive and q m where it is negative. A work unit is a lane and a tile of sections;
+ * where heads count alike, their bounds are kept apart until each one's largest is known.
  */
 #include <math.h>
 #include <string.h>

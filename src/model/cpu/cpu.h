@@ -1,11 +1,12 @@
 /*
  * Inside the CPU backend: its objects, and the table of kernels that each instruction-set level fills.
  *
- * kernels_ref.c fills every entry in plain C; a level's files (*_avx2.c, *_avx512.c; chosen in levels.c) replace entries and
- * must give the same bits, which tests/model/check_ops.c checks. What is above the kernels (threads, tiles, lists of rows) is shared.
+ * kernels_ref.c fills every entry in plain C; a level's files (*_avx2.c, *_avx512.c; chosen in levels.c)
+ * replace entries and must give the same bits, which tests/model/check_ops.c checks. What is above the
+ * kernels (threads, tiles, lists of rows) is shared.
  *
- * Sums with more than one partial sum are always 16 of them, element i in partial sum i % 16, added by halves:
- * (i, i + 8), (i, i + 4), (i, i + 2), (i, i + 1).
+ * Sums with more than one partial sum are always 16 of them, element i in partial sum i % 16, added by
+ * halves: (i, i + 8), (i, i + 4), (i, i + 2), (i, i + 1).
  */
 #ifndef KVIST_MODEL_CPU_H
 #define KVIST_MODEL_CPU_H
@@ -65,9 +66,10 @@ struct ops_weight {
 };
 
 /*
- * Quantised rows. A row becomes one column of 8-bit numbers, or two: x = d * (q + q2 / 256), when eight bits would lose what
- * stands beside an enormous element (cpu_row_needs_fine). First columns 0..n-1 in order, then the second columns of the rows
- * in `fine`. Columns lie in groups of CPU_GROUP (the last one narrower), interleaved for the kernels: see cpu_columns.
+ * Quantised rows. A row becomes one column of 8-bit numbers, or two: x = d * (q + q2 / 256), when eight bits
+ * would lose what stands beside an enormous element (cpu_row_needs_fine). First columns 0..n-1 in order, then
+ * the second columns of the rows in `fine`. Columns lie in groups of CPU_GROUP (the last one narrower),
+ * interleaved for the kernels: see cpu_columns.
  */
 struct ops_activations {
     uint32_t n_max, width_max;
@@ -104,8 +106,8 @@ static inline cpu_columns cpu_group(const ops_activations *x, uint32_t first)
 }
 
 /*
- * An expanded tile ("panel"), for many columns: per block two vectors of 16 F32 (scale and minimum, or the scales of the two
- * halves), then 8 vectors of unsigned bytes (16 for WIDE).
+ * An expanded tile ("panel"), for many columns: per block two vectors of 16 F32 (scale and minimum, or the
+ * scales of the two halves), then 8 vectors of unsigned bytes (16 for WIDE).
  */
 static inline size_t cpu_panel_block_bytes(int bits)
 {
@@ -120,7 +122,10 @@ typedef void cpu_expand_fn(const uint8_t *tile, uint32_t n_super, uint8_t *panel
 typedef void cpu_panel_fn(
     const uint8_t *panel, uint32_t n_blocks, int shift, const cpu_columns *x, uint32_t c, float *out);
 
-/* Rows that will be wanted soon: while a kernel multiplies its i-th row, it asks for the memory of rows[i], for i below n. */
+/*
+ * Rows that will be wanted soon: while a kernel multiplies its i-th row, it asks for the memory of rows[i],
+ * for i below n.
+ */
 typedef struct cpu_ahead {
     const uint16_t *const *rows;
     uint32_t n;
@@ -129,7 +134,10 @@ typedef struct cpu_ahead {
 typedef struct cpu_kernels {
     const char *isa;
 
-    /* n rounds of CPU_PEAK_STEPS multiply instructions, and nothing else; peak_macs: products in one of them. NULL: none. */
+    /*
+     * n rounds of CPU_PEAK_STEPS multiply instructions, and nothing else; peak_macs: products in one of them.
+     * NULL: none.
+     */
     void (*peak[2])(uint64_t n);
     uint32_t peak_macs[2]; /* by ops_peak */
 
@@ -153,7 +161,10 @@ typedef struct cpu_kernels {
     /* s[m][row] = scale * (q[m] . row); up to three places behind the rows are overwritten. */
     void (*scores)(const uint16_t *const *rows, uint32_t n_rows, const float *q, uint32_t n_q,
         size_t q_stride, uint32_t head_dim, float scale, cpu_ahead ahead, float *s, size_t s_stride);
-    /* s[lo..hi) -> exp(s - max), the other places up to n (a multiple of 16) -> 0. An empty range: max -inf, sum 0. */
+    /*
+     * s[lo..hi) -> exp(s - max), the other places up to n (a multiple of 16) -> 0. An empty range: max -inf,
+     * sum 0.
+     */
     void (*softmax)(float *s, uint32_t lo, uint32_t hi, uint32_t n, float *ret_max, float *ret_sum);
     /* out[m] = sum over rows of p[m][row] * value row. */
     void (*values)(const uint16_t *const *rows, uint32_t n_rows, const float *p, size_t p_stride,
@@ -161,8 +172,8 @@ typedef struct cpu_kernels {
     /* (m, l, o) absorbs (m2, l2, o2). */
     void (*merge)(float *m, float *l, float *o, float m2, float l2, const float *o2, uint32_t head_dim);
     /*
-     * acc[i] = pool of acc[i] and p[i] * exp(tile_max - max) / sum, for numerators p of softmax: the mean's sum, or the
-     * maximum.
+     * acc[i] = pool of acc[i] and p[i] * exp(tile_max - max) / sum, for numerators p of softmax: the mean's
+     * sum, or the maximum.
      */
     void (*mass)(const float *p, uint32_t n, float tile_max, float max, float sum, bool pool_max, float *acc);
 } cpu_kernels;
@@ -207,7 +218,10 @@ static inline const float *cpu_floats(const ops_buffer *b)
     return b->data;
 }
 
-/* At least n_bytes that only thread `thread` (or, with -1, the operation) uses; grown on the calling thread, before a run. */
+/*
+ * At least n_bytes that only thread `thread` (or, with -1, the operation) uses; grown on the calling thread,
+ * before a run.
+ */
 int cpu_scratch_reserve(cpu_ops *cpu, size_t per_thread, size_t shared, base_err *err);
 
 /* Heads that the kernels over rows can do, and query heads that share them evenly. */

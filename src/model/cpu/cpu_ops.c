@@ -1,6 +1,6 @@
 /*
- * The CPU backend: opens, owns memory, and fills the table of model/ops/ops.h. The operations are in activations.c (norms and
- * quantisation), matmul.c, attention.c and rows.c; the arithmetic in kernels_*.c.
+ * The CPU backend: opens, owns memory, and fills the table of model/ops/ops.h. The operations are in
+ * activations.c (norms and quantisation), matmul.c, attention.c and rows.c; the arithmetic in kernels_*.c.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /*
- * e^x in F32, the same steps in every level: x = n ln 2 + r, a polynomial for e^r, 2^n through the exponent bits. The
- * polynomial is Cephes' expf (relative error below 2e-7); below EXP_LOW the result is 0, above EXP_HIGH that of EXP_HIGH.
+ * e^x in F32, the same steps in every level: x = n ln 2 + r, a polynomial for e^r, 2^n through the exponent
+ * bits. The polynomial is Cephes' expf (relative error below 2e-7); below EXP_LOW the result is 0, above
+ * EXP_HIGH that of EXP_HIGH.
  */
 #ifndef KVIST_MODEL_CPU_EXP_H
 #define KVIST_MODEL_CPU_EXP_H

@@ -1,6 +1,7 @@
 /*
- * The AVX2 level (with FMA and F16C, without VNNI): fills the table, and holds the kernels over rows of activations. Products
- * are in matmul_avx2.c, attention in attention_avx2.c. Layouts, order of sums and so the bits are those of plain C.
+ * The AVX2 level (with FMA and F16C, without VNNI): fills the table, and holds the kernels over rows of
+ * activations. Products are in matmul_avx2.c, attention in attention_avx2.c. Layouts, order of sums and so
+ * the bits are those of plain C.
  */
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
- * The AVX-512 level: fills the table, and holds the kernels over rows of activations. Products are in matmul_avx512.c,
- * attention in attention_avx512.c, packing in pack_avx512.c.
+ * The AVX-512 level: fills the table, and holds the kernels over rows of activations. Products are in
+ * matmul_avx512.c, attention in attention_avx512.c, packing in pack_avx512.c.
  */
 #include <math.h>
 #include <string.h>
@@ -137,8 +137,8 @@ static void interleave(const int8_t *const *q, const float *const *d, const floa
 }
 
 /*
- * Independent chains, as many as hide the latency. Each has its own name: a compiler keeps an array in memory here. The empty
- * asm reads and writes them all, so that no round is left out.
+ * Independent chains, as many as hide the latency. Each has its own name: a compiler keeps an array in memory
+ * here. The empty asm reads and writes them all, so that no round is left out.
  */
 #define PEAK(type, zero, step)                                                                               \
     type a = zero, b = zero, c = zero, d = zero, e = zero, f = zero, g = zero, h = zero;                     \

@@ -1,6 +1,6 @@
 /*
- * The kernels in plain C: the meaning of every entry, the reference of tests/model/check_ops.c, and what runs where no level
- * fits. fmaf stands wherever a level has a fused instruction, so that the bits agree.
+ * The kernels in plain C: the meaning of every entry, the reference of tests/model/check_ops.c, and what runs
+ * where no level fits. fmaf stands wherever a level has a fused instruction, so that the bits agree.
  */
 #include <math.h>
 #include <string.h>
@@ -52,7 +52,10 @@ static void gate_row_ref(const float *gate, const float *up, ops_gate kind, uint
     }
 }
 
-/* A block that holds something not finite gets a scale that says so: its product is NaN, never a plausible number. */
+/*
+ * A block that holds something not finite gets a scale that says so: its product is NaN, never a plausible
+ * number.
+ */
 static void quant_row_ref(const float *x, uint32_t n, int8_t *q, float *d)
 {
     for (uint32_t b = 0; b < n / CPU_BLOCK; b++, x += CPU_BLOCK, q += CPU_BLOCK) {
@@ -176,7 +179,10 @@ static void expand_ref(const cpu_format_info *f, const uint8_t *tile, uint32_t n
 #include "model/cpu/formats.def"
 #undef CPU_FORMAT
 
-/* k-groups [from, to) of a panel's block times one column, on top of what is in dot. x steps over c interleaved columns. */
+/*
+ * k-groups [from, to) of a panel's block times one column, on top of what is in dot. x steps over c
+ * interleaved columns.
+ */
 static void dot_groups(const uint8_t *w, const int8_t *x, uint32_t c, int from, int to, int32_t *dot)
 {
     for (int g = from; g < to; g++) {

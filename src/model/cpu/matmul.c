@@ -1,10 +1,11 @@
 /*
- * Products: every thread has a range of tiles of 16 output rows, from whose beginning it claims chunks of some tens of KB; one
- * that is done helps another, so that a late one does not hold up the rest. Ranges and not turns, because a core's prefetcher
- * follows one long stream: with two threads taking alternate chunks memory gives a third less. Who computes a tile never shows
- * in its bits.
+ * Products: every thread has a range of tiles of 16 output rows, from whose beginning it claims chunks of
+ * some tens of KB; one that is done helps another, so that a late one does not hold up the rest. Ranges and
+ * not turns, because a core's prefetcher follows one long stream: with two threads taking alternate chunks
+ * memory gives a third less. Who computes a tile never shows in its bits.
  *
- * Up to CPU_GROUP columns are multiplied straight from the packed bytes; more of them from a panel that is expanded once.
+ * Up to CPU_GROUP columns are multiplied straight from the packed bytes; more of them from a panel that is
+ * expanded once.
  */
 #include <string.h>
 

@@ -1,16 +1,19 @@
 /*
- * Products with AVX2. Without VNNI a dot product of bytes goes through 16 bits: vpmaddubsw multiplies unsigned weights with
- * signed activations and adds pairs, and as many of these sums are added in 16 bits as cannot overflow (|activation| <= 127):
+ * Products with AVX2. Without VNNI a dot product of bytes goes through 16 bits: vpmaddubsw multiplies
+ * unsigned weights with signed activations and adds pairs, and as many of these sums are added in 16 bits as
+ * cannot overflow (|activation| <= 127):
  *
  *     quants up to 15   8 k-groups   15 * 127 * 2 * 8 = 30480
  *               31      4            31 * 127 * 2 * 4 = 31496
  *               63      2            63 * 127 * 2 * 2 = 32004
  *              255      1            as |w| times the activation with w's sign, 128 * 127 * 2 = 32512
  *
- * Then vpmaddwd with ones makes the lanes of 32 bits. Integer sums are exact, so the order is free; floats follow plain C.
+ * Then vpmaddwd with ones makes the lanes of 32 bits. Integer sums are exact, so the order is free; floats
+ * follow plain C.
  *
- * Every function is a template over constants (layout, largest quant, kind of scales, number of columns), inlined into
- * instances. Registers hold four columns of 16 rows; more columns read the tile, which is in the cache then, again.
+ * Every function is a template over constants (layout, largest quant, kind of scales, number of columns),
+ * inlined into instances. Registers hold four columns of 16 rows; more columns read the tile, which is in the
+ * cache then, again.
  */
 #include "model/cpu/cpu.h"
 #include "model/cpu/vec_avx2.h"
@@ -113,7 +116,10 @@ INLINE __m256i start(int bits, cpu_scales kind, int shift, const int32_t *nsum, 
     return _mm256_set1_epi32(sum * (1 << shift));
 }
 
-/* acc += d * (value of the block) for one column. dot0, dot1: sums of the halves (K16), or of the two byte planes (F). */
+/*
+ * acc += d * (value of the block) for one column. dot0, dot1: sums of the halves (K16), or of the two byte
+ * planes (F).
+ */
 INLINE __m256 add_block(
     cpu_scales kind, __m256 acc, __m256i dot0, __m256i dot1, __m256 first, __m256 second, float d, float sum)
 {

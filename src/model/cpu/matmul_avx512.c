@@ -1,11 +1,12 @@
 /*
- * Products with AVX-512 VNNI. One vpdpbusd multiplies 16 rows x 4 consecutive k of unsigned weights with 4 signed activations
- * that are broadcast from memory; there is no horizontal sum anywhere.
+ * Products with AVX-512 VNNI. One vpdpbusd multiplies 16 rows x 4 consecutive k of unsigned weights with 4
+ * signed activations that are broadcast from memory; there is no horizontal sum anywhere.
  *
- * Every function below is a template over constants (bits, kind of scales, number of columns C), inlined into one instance a
- * format and C. Nibbles in the upper half of a byte are not shifted down but masked, and their sum (16 times too large, exactly)
- * is shifted once a block: reading memory is what a decode should wait for. Nothing is prefetched by hand: a thread's tiles are one
- * stream, which the core's own prefetcher follows better (one thread: 97% of what plain reading gives, with hand-made prefetches 86%).
+ * Every function below is a template over constants (bits, kind of scales, number of columns C), inlined into
+ * one instance a format and C. Nibbles in the upper half of a byte are not shifted down but masked, and their
+ * sum (16 times too large, exactly) is shifted once a block: reading memory is what a decode should wait for.
+ * Nothing is prefetched by hand: a thread's tiles are one stream, which the core's own prefetcher follows
+ * better (one thread: 97% of what plain reading gives, with hand-made prefetches 86%).
  */
 #include "model/cpu/cpu.h"
 #include "model/cpu/vec_avx512.h"
@@ -100,7 +101,10 @@ INLINE int high_shift(int bits)
     return bits == 4 ? 4 : bits == 6 ? 2 : 0;
 }
 
-/* acc += d * (value of the block) for one column. dot0, dot1: sums of the halves (K16), or of the two byte planes (F). */
+/*
+ * acc += d * (value of the block) for one column. dot0, dot1: sums of the halves (K16), or of the two byte
+ * planes (F).
+ */
 INLINE __m512 add_block(
     cpu_scales kind, __m512 acc, __m512i dot0, __m512i dot1, __m512 first, __m512 second, float d, float sum)
 {
@@ -117,7 +121,9 @@ INLINE __m512 add_block(
     return _mm512_fmadd_ps(_mm512_set1_ps(d), value, acc);
 }
 
-/* Where a column's integer sums begin: at -offset * sum of the activations. `up`: the sum counts 2^up times. */
+/*
+ * Where a column's integer sums begin: at -offset * sum of the activations. `up`: the sum counts 2^up times.
+ */
 INLINE __m512i start(cpu_scales kind, int shift, int up, const int32_t *nsum, int c, int half)
 {
     if (kind == CPU_SCALES_DM || kind == CPU_SCALES_KM) return _mm512_setzero_si512();

@@ -1,10 +1,10 @@
 /*
- * From the file's rows to P16 tiles (formats.def). One pass over the bytes on all threads; a scale that is not finite refuses
- * the tensor here, so that no product ever meets one. A level may bring its own function for whole super-blocks, which makes
- * the same bytes (pack_avx512.c); what is left over is packed here.
+ * From the file's rows to P16 tiles (formats.def). One pass over the bytes on all threads; a scale that is
+ * not finite refuses the tensor here, so that no product ever meets one. A level may bring its own function
+ * for whole super-blocks, which makes the same bytes (pack_avx512.c); what is left over is packed here.
  *
- * Floats become 16-bit quants with one scale per 32 (WIDE): 2^-16 of the largest of 32, the same integer kernels, and no
- * second kind of activation.
+ * Floats become 16-bit quants with one scale per 32 (WIDE): 2^-16 of the largest of 32, the same integer
+ * kernels, and no second kind of activation.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /*
- * Packing with AVX-512: from 16 rows of the file to one super-block of a P16 tile (formats.def), the bytes that pack.c makes in
- * plain C. Rows are transposed by 32-bit words, so that lane r of a vector is row r; from then on everything is masks and shifts
- * of whole vectors, and loading a model waits for memory.
+ * Packing with AVX-512: from 16 rows of the file to one super-block of a P16 tile (formats.def), the bytes
+ * that pack.c makes in plain C. Rows are transposed by 32-bit words, so that lane r of a vector is row r;
+ * from then on everything is masks and shifts of whole vectors, and loading a model waits for memory.
  */
 #include <string.h>
 
@@ -28,7 +28,10 @@ INLINE void load_words(const uint8_t *const *rows, size_t at, int n, __m512i *v)
     for (int i = 0; i < n; i++) v[i] = t[i];
 }
 
-/* The same for 4 words: rows r, 4 + r, 8 + r, 12 + r lie in one vector, which leaves four small transpositions. */
+/*
+ * The same for 4 words: rows r, 4 + r, 8 + r, 12 + r lie in one vector, which leaves four small
+ * transpositions.
+ */
 INLINE void load_4_words(const uint8_t *const *rows, size_t at, __m512i *v)
 {
     __m512i t[4], lo[2], hi[2];
@@ -161,7 +164,10 @@ static void pack_q8_0(const uint8_t *const *rows, uint8_t *out)
     }
 }
 
-/* Q4_K, Q5_K: d, dmin, 12 bytes of 6-bit scales and minima, perhaps 32 bytes of fifth bits, 128 bytes of nibbles. */
+/*
+ * Q4_K, Q5_K: d, dmin, 12 bytes of 6-bit scales and minima, perhaps 32 bytes of fifth bits, 128 bytes of
+ * nibbles.
+ */
 INLINE void pack_super_min(int bits, const uint8_t *const *rows, uint8_t *out)
 {
     __m512i h[4], fifth[8], v[16], w[8];

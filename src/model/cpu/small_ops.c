@@ -1,6 +1,6 @@
 /*
- * The small operations: embedding rows, norms that stay F32, sums, RoPE, and writing the batch's keys and values. Their time is
- * lost beside the products'; they run on the pool only when a batch makes them large.
+ * The small operations: embedding rows, norms that stay F32, sums, RoPE, and writing the batch's keys and
+ * values. Their time is lost beside the products'; they run on the pool only when a batch makes them large.
  */
 #include <math.h>
 

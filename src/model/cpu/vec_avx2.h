@@ -1,6 +1,7 @@
 /*
- * What the AVX2 kernels share: 16 lanes as two vectors of 8 (lanes 0..7, 8..15), e^x (the steps of exp.h), the sum by halves
- * of cpu.h and a transposition. Include only from files that are compiled for AVX2, FMA and F16C.
+ * What the AVX2 kernels share: 16 lanes as two vectors of 8 (lanes 0..7, 8..15), e^x (the steps of exp.h),
+ * the sum by halves of cpu.h and a transposition. Include only from files that are compiled for AVX2, FMA and
+ * F16C.
  */
 #ifndef KVIST_MODEL_CPU_VEC_AVX2_H
 #define KVIST_MODEL_CPU_VEC_AVX2_H

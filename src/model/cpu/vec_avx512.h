@@ -1,6 +1,6 @@
 /*
- * What the AVX-512 kernels share: e^x (the steps of exp.h), the sum by halves of cpu.h, and a transposition. Include only from files that are
- * compiled for AVX-512.
+ * What the AVX-512 kernels share: e^x (the steps of exp.h), the sum by halves of cpu.h, and a transposition.
+ * Include only from files that are compiled for AVX-512.
  */
 #ifndef KVIST_MODEL_CPU_VEC_AVX512_H
 #define KVIST_MODEL_CPU_VEC_AVX512_H

@@ -1,9 +1,10 @@
 /*
  * Reads a GGUF file: header, metadata and tensor table, in one pass over bytes that may say anything.
  *
- * The idea is one cursor that knows how many bytes are left. Whatever a count promises must fit into those before memory is
- * taken for it, and every value that is kept is a view into the mapping. Meaning (which key must have which type, which
- * numbers belong together) is checked in gguf_check.c; shapes against an architecture are the model's business.
+ * The idea is one cursor that knows how many bytes are left. Whatever a count promises must fit into those
+ * before memory is taken for it, and every value that is kept is a view into the mapping. Meaning (which key
+ * must have which type, which numbers belong together) is checked in gguf_check.c; shapes against an
+ * architecture are the model's business.
  *
  * A file is mapped when it lies on a local disk, with a guard against its being cut (base/map.h), else read.
  * Immutable after open; any thread may read.
@@ -167,7 +168,10 @@ static int table_new(uint32_t **table, size_t *slots, uint64_t n, base_err *err)
     return *table ? 0 : base_fail(err, BASE_E_NOMEM, "GGUF: no memory for a table of %" PRIu64 " names", n);
 }
 
-/* The slot that holds `name`, or the free one where it belongs. `names` walks a struct array by its leading base_str. */
+/*
+ * The slot that holds `name`, or the free one where it belongs. `names` walks a struct array by its leading
+ * base_str.
+ */
 static size_t table_slot(
     const uint32_t *table, size_t slots, const void *items, size_t item_size, base_str name)
 {

@@ -1,6 +1,7 @@
 /*
- * GGUF files, versions 2 and 3 (layout: research/engine.md 1.1), safe against any bytes: every count is bounded by the bytes
- * left before anything is allocated, every product is checked, every tensor lies inside the file.
+ * GGUF files, versions 2 and 3 (layout: ggml-org/ggml, docs/gguf.md), safe against any bytes: every count is
+ * bounded by the bytes left before anything is allocated, every product is checked, every tensor lies inside
+ * the file.
  */
 #ifndef KVIST_MODEL_GGUF_H
 #define KVIST_MODEL_GGUF_H
@@ -59,14 +60,17 @@ typedef struct gguf_tensor {
     const uint8_t *data; /* n_bytes, inside the mapping; aligned only as the file says */
 } gguf_tensor;
 
-/* Maps the file read-only. Truncated, foreign or malformed files are BASE_E_FORMAT with the reason and the place. */
+/*
+ * Maps the file read-only. Truncated, foreign or malformed files are BASE_E_FORMAT with the reason and the
+ * place.
+ */
 int gguf_open(gguf_file **ret, const char *path, base_err *err);
 /* The same over bytes in memory (fuzzing, tests); the bytes must outlive the file. */
 int gguf_parse(gguf_file **ret, const void *bytes, size_t n, base_err *err);
 void gguf_close(gguf_file *f);
 /*
- * Whether the file is still the one that was opened. Bytes of a file that was cut read as zeros: whoever computes with them asks
- * before believing the result. BASE_E_STATE names `path`.
+ * Is the file still the one that was opened? The bytes of a file that was truncated meanwhile read as zeros,
+ * so whoever computed with them asks before using the result. BASE_E_STATE names `path`.
  */
 int gguf_check_unchanged(const gguf_file *f, const char *path, base_err *err);
 
@@ -78,7 +82,10 @@ const char *gguf_value_type_name(gguf_value_type type);
 bool gguf_tensor_block(
     gguf_tensor_type type, uint32_t *ret_elements, uint32_t *ret_bytes); /* false: not in our table */
 
-/* Metadata. Integer look-ups accept any integer type that fits; false when the key is absent or of another kind. */
+/*
+ * Metadata. Integer look-ups accept any integer type that fits; false when the key is absent or of another
+ * kind.
+ */
 bool gguf_get_u64(const gguf_file *f, const char *key, uint64_t *ret);
 bool gguf_get_i64(const gguf_file *f, const char *key, int64_t *ret);
 bool gguf_get_f64(const gguf_file *f, const char *key, double *ret);

@@ -1,8 +1,9 @@
 /*
- * Whether a GGUF file's metadata can be meant: known keys have their type, vocabulary arrays agree in length, special ids
- * lie inside the vocabulary, head counts divide. Everything behind gguf_open may rely on it (research/engine.md 1.6).
+ * Whether a GGUF file's metadata can be meant: known keys have their type, vocabulary arrays agree in length,
+ * special ids lie inside the vocabulary, head counts divide. Everything behind gguf_open may rely on it.
  *
- * Two tables of names; tensor shapes against these numbers are checked by the model that knows its architecture.
+ * Two tables of names; tensor shapes against these numbers are checked by the model that knows its
+ * architecture.
  */
 #include "model/file/gguf_check.h"
 

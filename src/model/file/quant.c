@@ -1,5 +1,6 @@
 /*
- * See quant.h. One unpack function a family of layouts; everything else is read from the table of formats, below them.
+ * See quant.h. One unpack function a family of layouts; everything else is read from the table of formats,
+ * below them.
  */
 #include "model/file/quant.h"
 
@@ -106,7 +107,10 @@ static void unpack_q6_k(const quant_format *f, const uint8_t *p, quant_block *re
     }
 }
 
-/* Sixteen 6-bit scales in 12 bytes, less 32; the third bit of the quants lies apart, and is the offset's when it is set. */
+/*
+ * Sixteen 6-bit scales in 12 bytes, less 32; the third bit of the quants lies apart, and is the offset's when
+ * it is set.
+ */
 static void unpack_q3_k(const quant_format *f, const uint8_t *p, quant_block *ret)
 {
     const uint8_t *third = p, *low = p + 32, *s = p + 96;

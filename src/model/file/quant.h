@@ -44,8 +44,8 @@ const quant_format *quant_format_of(gguf_tensor_type type);
 bool quant_type_at(size_t i, gguf_tensor_type *ret);
 
 /*
- * Takes one block of a quantised type apart. Signed quants become unsigned by the format's offset: Q8_0's q + 128, of IQ4_NL and
- * IQ4_XS the value in their code book + 128.
+ * Takes one block of a quantised type apart. Signed quants become unsigned by the format's offset: Q8_0's q +
+ * 128, of IQ4_NL and IQ4_XS the value in their code book + 128.
  */
 void quant_unpack(gguf_tensor_type type, const uint8_t *block, quant_block *ret);
 

@@ -1,4 +1,7 @@
-/* Reading hyper-parameters and binding tensors: see arch.h. Facts: research/engine.md 1.4-1.6. */
+/*
+ * Reading hyper-parameters and binding tensors: see arch.h. Facts about each family: its llama.cpp graph
+ * (src/llama-model.cpp).
+ */
 #include "model/forward/arch.h"
 
 #include <math.h>
@@ -26,7 +29,9 @@ static const model_arch architectures[] = {
 };
 enum { N_ARCHITECTURES = sizeof architectures / sizeof architectures[0] };
 
-/* Bounds that no model of a machine like ours comes near; they keep every product below far inside 64 bits. */
+/*
+ * Bounds that no model of a machine like ours comes near; they keep every product below far inside 64 bits.
+ */
 enum { MAX_LAYERS = 1024, MAX_WIDTH = 1 << 20, MAX_VOCAB = 1 << 22, MAX_CONTEXT = 1 << 26, MAX_HEADS = 4096 };
 
 typedef struct reader {
@@ -176,7 +181,10 @@ static int find_arch(const gguf_file *f, const model_arch **ret, base_err *err)
     return BASE_E_UNSUPPORTED;
 }
 
-/* Layers that read a window only, where the architecture has them; other models end their session at the window. */
+/*
+ * Layers that read a window only, where the architecture has them; other models end their session at the
+ * window.
+ */
 static int read_window(const reader *r, model_hyper *h)
 {
     char key[96];

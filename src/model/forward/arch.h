@@ -1,9 +1,11 @@
 /*
- * What an architecture is made of: hyper-parameters out of the metadata, and the tensors of every layer with their shapes
- * checked against them. Two tables: one row of flags an architecture, one row a tensor of a layer.
+ * What an architecture is made of: hyper-parameters out of the metadata, and the tensors of every layer with
+ * their shapes checked against them. Two tables: one row of flags an architecture, one row a tensor of a
+ * layer.
  *
- * Only model_open calls this. A file that holds anything we would have to ignore (an unknown tensor, a soft cap, experts,
- * a RoPE scaling that is not built) is refused with the name: a wrong answer costs more than a refusal.
+ * Only model_open calls this. A file that holds anything we would have to ignore (an unknown tensor, a soft
+ * cap, experts, a RoPE scaling that is not built) is refused with the name: a wrong answer costs more than a
+ * refusal.
  */
 #ifndef KVIST_MODEL_ARCH_H
 #define KVIST_MODEL_ARCH_H
@@ -24,8 +26,8 @@ typedef struct model_arch {
     bool qk_norm;    /* an RMSNorm of every query and key head, before RoPE */
     bool post_norm;  /* an RMSNorm of what attention and the feed-forward add to the residual stream */
     bool embd_scale; /* the embedding is multiplied by sqrt(n_embd) */
-    uint32_t
-        window_every; /* of so many layers the last reads everything, the others a window; 0: all read everything */
+    /* of so many layers the last reads everything, the others a window; 0: all read everything */
+    uint32_t window_every;
     double window_rope_base; /* RoPE's base in layers with a window, where it is never stretched */
     uint32_t
         wide_layers; /* a model of so many layers scales scores by n_embd / n_head, not by the head's size */
@@ -37,7 +39,9 @@ typedef struct model_hyper {
     float norm_eps, attn_scale;
     /* The angle of pair i at phase p is p / rope_factor * rope_base^(-2i / n_rot) / rope_freqs[i]. */
     double rope_base, rope_factor;
-    /* Layers with a window: row p is read from position q when q - p < window, and rope_base is another one. */
+    /*
+     * Layers with a window: row p is read from position q when q - p < window, and rope_base is another one.
+     */
     uint32_t window, window_every; /* window 0: no layer has one */
     double window_rope_base;
 } model_hyper;
@@ -48,8 +52,9 @@ static inline bool model_layer_has_window(const model_hyper *h, uint32_t layer)
 }
 
 /*
- * Tensors of a layer: X(field, "name behind blk.N.", n_in, n_out or 0 for a vector, presence). Sizes are expressions over a
- * model_hyper *h; presence: ARCH_MUST, or the flag of the architecture that asks for it. In order of the forward pass.
+ * Tensors of a layer: X(field, "name behind blk.N.", n_in, n_out or 0 for a vector, presence). Sizes are
+ * expressions over a model_hyper *h; presence: ARCH_MUST, or the flag of the architecture that asks for it.
+ * In order of the forward pass.
  */
 /* clang-format off */
 #define MODEL_LAYER_TENSORS(X)                                                                                \

@@ -1,9 +1,10 @@
 /*
- * The forward pass: a static loop over layers that drives the table of operations (ops.h). It computes on the rows it is
- * handed and decides nothing; every number it makes depends on one token and its list, never on the batch around it, because
- * every operation is made so.
+ * The forward pass: a static loop over layers that drives the table of operations (ops.h). It computes on the
+ * rows it is handed and decides nothing; every number it makes depends on one token and its list, never on
+ * the batch around it, because every operation is made so.
  *
- * Engine thread. Nothing is allocated while tokens are computed, except for the shortened lists of a batch over 512.
+ * Engine thread. Nothing is allocated while tokens are computed, except for the shortened lists of a batch
+ * over 512.
  */
 #include "model/forward/forward.h"
 
@@ -174,7 +175,10 @@ static int add_product(model *m, uint32_t n, const ops_weight *w, const ops_buff
         err);
 }
 
-/* What a reader leaves of the lists, token by token. Tokens do not read each other's choice, so a batch gives the bits of its parts. */
+/*
+ * What a reader leaves of the lists, token by token. Tokens do not read each other's choice, so a batch gives
+ * the bits of its parts.
+ */
 static int attend_chosen(model *m, const micro_batch *b, uint32_t layer, const model_sections *sections,
     const ops_attention_args *whole, base_err *err)
 {
@@ -202,7 +206,9 @@ static int attend_chosen(model *m, const micro_batch *b, uint32_t layer, const m
     return rc;
 }
 
-/* Mass of rows under the queries in scratch.captured, of the lanes that `mass` has; total: [n_layer][n_head]. */
+/*
+ * Mass of rows under the queries in scratch.captured, of the lanes that `mass` has; total: [n_layer][n_head].
+ */
 static int weigh(model *m, const model_rows_view *rows, float *const *mass, float *total, base_err *err)
 {
     const ops_score_rows_args args = {.rows = rows,
@@ -216,7 +222,10 @@ static int weigh(model *m, const model_rows_view *rows, float *const *mass, floa
     return rc ? rc : m->ops->sync(m->ops, err);
 }
 
-/* A token's output in a layer: what was not read adds its part. The token's queries are where its output is mixed then. */
+/*
+ * Adds, to one token's output in a layer, the mean values of the rows that it weighed and did not read, by
+ * their share of the mass. The output is mixed in the scratch that held the token's queries.
+ */
 static int mix_others(
     model *m, uint32_t layer, const model_weighing *weighing, const ops_attention_args *one, base_err *err)
 {
@@ -239,7 +248,7 @@ static int mix_others(
     return 0;
 }
 
-/* What a reader finds for a token among the rows that it lets it weigh. */
+/* Attention of a batch whose tokens weigh rows: each token is weighed, chosen for and attended by itself. */
 static int attend_weighed(
     model *m, const micro_batch *b, uint32_t layer, const ops_attention_args *whole, base_err *err)
 {

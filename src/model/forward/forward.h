@@ -33,8 +33,8 @@ typedef struct forward_scratch {
     ops_buffer *rope;        /* [FORWARD_BATCH][n_rot] */
     ops_buffer *rope_window; /* the same for layers with a window; else NULL */
     ops_activations *wide;   /* FORWARD_BATCH rows of the widest product */
-    float *
-        captured; /* host, [n_layer][n_q]: one token's queries on their way to a model_capture, or to be scored */
+    /* host, [n_layer][n_q]: one token's queries on their way to a model_capture, or to be scored */
+    float *captured;
     float *totals; /* host, [2][n_layer][n_head]: what is weighed, and what of it is read */
 } forward_scratch;
 
@@ -60,7 +60,10 @@ struct model {
 int forward_scratch_make(model *m, base_err *err);
 void forward_scratch_free(model *m);
 uint64_t forward_scratch_bytes(const model_hyper *h);
-/* The GPU is gone, and `err` says why: weights are packed for the CPU, which gives the same bits. What failed is then done again. */
+/*
+ * The GPU is gone, and `err` says why: weights are packed for the CPU, which gives the same bits. What failed
+ * is then done again.
+ */
 int model_fall_back(model *m, base_err *err);
 
 #endif

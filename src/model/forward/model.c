@@ -1,8 +1,9 @@
 /*
- * Opening a model: map, bind, make sure that it fits, pack, let the file's pages go; and what a model says of itself.
+ * Opening a model: map, bind, make sure that it fits, pack, let the file's pages go; and what a model says of
+ * itself.
  *
- * Packed weights live in the backend's memory; of the file only the metadata and the embedding's rows are read afterwards, so
- * memory is not taken twice. The forward pass is in forward.c.
+ * Packed weights live in the backend's memory; of the file only the metadata and the embedding's rows are
+ * read afterwards, so memory is not taken twice. The forward pass is in forward.c.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -23,7 +24,9 @@
 #include "model/text/template.h"
 #include "model/text/tokenizer.h"
 
-/* What a model wants beside weights and scratch before it is of any use: 2,048 rows, and the shell around it. */
+/*
+ * What a model wants beside weights and scratch before it is of any use: 2,048 rows, and the shell around it.
+ */
 enum { ROWS_AT_LEAST = 2048, REST_BYTES = 64 << 20, HASH_SAMPLE = 512, MAX_THREADS = 16 };
 
 static const struct {
@@ -45,7 +48,10 @@ static bool read_number(const char *path, const char *key, uint64_t *ret)
     return found;
 }
 
-/* The two kinds of control groups: where they are mounted, and how they call a limit, what is used, and cached file pages. */
+/*
+ * The two kinds of control groups: where they are mounted, and how they call a limit, what is used, and
+ * cached file pages.
+ */
 static const struct cgroup_kind {
     const char *controller, *mount, *limit, *used, *cached;
 } cgroup_kinds[] = {
@@ -263,8 +269,9 @@ static void free_weights(model *m)
 /* Identity and description */
 
 /*
- * sha256 over the name, everything before the tensors' bytes (metadata, names, shapes) and the beginning, middle and end of
- * every tensor: as good as the file's own hash for telling files apart, at a thousandth of its cost.
+ * sha256 over the name, everything before the tensors' bytes (metadata, names, shapes) and the beginning,
+ * middle and end of every tensor: as good as the file's own hash for telling files apart, at a thousandth of
+ * its cost.
  */
 static void hash_file(const gguf_file *f, const char *name, char ret[65])
 {

@@ -52,13 +52,20 @@ const model_info *model_get_info(const model *m);
 const model_tokenizer *model_get_tokenizer(const model *m);
 const model_template *model_get_template(const model *m);
 model_rows_shape model_get_rows_shape(const model *m);
-/* Bytes this process may still take: the machine's free memory, and the limits that are set for it (cgroup, ulimit -v). */
+/*
+ * Bytes this process may still take: the machine's free memory, and the limits that are set for it (cgroup,
+ * ulimit -v).
+ */
 uint64_t model_memory_available(void);
-/* Whether a session of n_ctx tokens with n_rows active rows is possible: within the model's context, and in free memory. */
+/*
+ * Whether a session of n_ctx tokens with n_rows active rows is possible: within the model's context, and in
+ * free memory.
+ */
 int model_check_room(const model *m, uint32_t n_ctx, uint32_t n_rows, base_err *err);
 
 /*
- * Query vectors kept while a batch runs: post-RoPE, F32, [n_layer][n_head][n][head_dim]. `tokens` are places in the batch.
+ * Query vectors kept while a batch runs: post-RoPE, F32, [n_layer][n_head][n][head_dim]. `tokens` are places
+ * in the batch.
  */
 typedef struct model_capture {
     const uint32_t *tokens; /* [n], ascending */
@@ -67,10 +74,12 @@ typedef struct model_capture {
 } model_capture;
 
 /*
- * Lets a token read less than its lists hold. Asked in every layer without a window, once the batch's rows of it are written:
- * `sections` brings the profiles (ops.h, bound) of that layer up to date; with n_sections 0 the layer is read in full, else their
- * bounds are computed into `bound` ([n_head_kv][n][n_sections], the reader's memory), and `choose` says, token by token in order,
- * which view stands in for the batch's: its lanes of this layer end with the token's own row. The view is read before the next call.
+ * A reader decides which rows each token reads. It has two ways. The first: read less than the live lists
+ * hold, by whole sections. In every layer without a window, once the batch's rows are written, `sections`
+ * gives the sections' profiles (ops.h, bound); with n_sections 0 the layer is read in full. Otherwise bounds
+ * are computed into `bound` ([n_head_kv][n][n_sections], the reader's memory). Then `choose` is called for
+ * each token in order and gives the view that the token reads instead of the batch's; its lanes of this layer
+ * end with the token's own row. The view is used before the next call.
  */
 typedef struct model_sections {
     const model_rows_view *profiles;
@@ -80,9 +89,10 @@ typedef struct model_sections {
 } model_sections;
 
 /*
- * Or lets it read what its lists do not hold: `weigh`, in place of `sections`, names the rows that a token is to weigh, its own the last;
- * their mass under its queries (as model_score's, of its layer's lanes) is there when `choose` is asked. What is weighed and not chosen
- * adds `others` to the output, in each head by the share of the mass that it has.
+ * The second way: read rows that the live lists do not hold. `weigh`, in place of `sections`, names the rows
+ * that a token weighs, its own row last. When `choose` is called their mass under the token's queries is
+ * there (as model_score computes it, for this layer's lanes). For the rows that are weighed and not chosen,
+ * `others` is added to the output, in each head by the share of the mass that those rows have.
  */
 typedef struct model_weighing {
     const model_rows_view *rows;
@@ -98,11 +108,13 @@ typedef struct model_reader {
 } model_reader;
 
 /*
- * One batch of n tokens through layers [layer_first, layer_last). In every lane of those layers the list's last n ordinals
- * are this batch's rows, in order; they are written by the call, and token t of the batch reads the list up to and with
- * its own row. Results do not depend on n: a batch of 512 gives the bits of 512 batches of 1.
+ * One batch of n tokens through layers [layer_first, layer_last). In every lane of those layers the list's
+ * last n ordinals are this batch's rows, in order; they are written by the call, and token t of the batch
+ * reads the list up to and with its own row. Results do not depend on n: a batch of 512 gives the bits of 512
+ * batches of 1.
  *
- * Cancel is polled at every work tile; a cancelled call returns BASE_E_CANCELLED and the batch's rows are garbage.
+ * Cancel is polled at every work tile; a cancelled call returns BASE_E_CANCELLED and the batch's rows are
+ * garbage.
  */
 typedef struct model_batch {
     const int32_t *ids;     /* [n] */
@@ -126,12 +138,14 @@ int model_forward(model *m, const model_batch *batch, base_err *err);
 typedef enum model_pool { MODEL_POOL_MEAN, MODEL_POOL_MAX } model_pool;
 
 /*
- * Who would be attended to: for every lane and every row of its list
+ * How much attention each row would get. For every lane and every row of its list:
  *
- *     mass[row] = reduce over the lane's G query heads of  pool over t of  softmax over rows (q_t . k_row / sqrt(d))
+ *     mass[row] = reduce over the lane's G query heads of  pool over t of  softmax over rows (q_t . k_row /
+ *         sqrt(d))
  *
- * in F32, with one running maximum and denominator over everything scanned (kv.md sections 2 and 11). reduce is the mean
- * over the heads that are not masked out (sum of masses / number of heads); a lane without such a head gets zeros.
+ * in F32, with one running maximum and denominator over everything scanned (docs/kv.md, "One pipeline").
+ * reduce is the mean over the heads that are not masked out (sum of masses / number of heads); a lane without
+ * such a head gets zeros.
  */
 typedef struct model_score {
     const float *queries; /* [n_layer][n_head][n_queries][head_dim], as model_capture */
@@ -140,8 +154,8 @@ typedef struct model_score {
     model_pool pool;
     const uint8_t *heads; /* [n_layer * n_head] 1 = counts; NULL: all */
     /*
-     * [n_layer][n_head][n_queries] log of the sum of exp(score) over rows that no list names, -INFINITY for none: they are in the
-     * denominators. NULL: there are none.
+     * [n_layer][n_head][n_queries] log of the sum of exp(score) over rows that no list names, -INFINITY for
+     * none: they are in the denominators. NULL: there are none.
      */
     const float *rest;
     uint32_t end;       /* tokens of the sequence, where windows (Gemma) end then; 0: every row is scored */
@@ -152,17 +166,19 @@ typedef struct model_score {
 int model_score_rows(model *m, const model_score *score, base_err *err);
 
 /*
- * For a GPU that computes; without one they do nothing. pin: rows will lie in this memory, until unpin, which has to come before it is
- * given back; the device reads it by itself then, where the system allows that. bring: what the lists name begins to go to the device, so
- * that the next batch need not wait; what fails is that batch's to find.
+ * Only for a model on a GPU; without one these do nothing. pin: rows will lie in this memory, so the device
+ * may read it directly where the system allows that. unpin: call it before the memory is freed. bring: starts
+ * copying the rows that the lists name to the device, so that the next batch need not wait; if that fails,
+ * the next batch reports it.
  */
 void model_rows_pin(model *m, void *memory, size_t n_bytes);
 void model_rows_unpin(model *m, void *memory);
 void model_rows_bring(model *m, const model_rows_view *rows);
 
 /*
- * How large a row's score can be in each section of one layer (ops.h, bound), every query head and query by itself: queries as
- * model_score's; bound[head][query][section]. n_queries times the query heads of a lane: at most 512.
+ * How large a row's score can be in each section of one layer (ops.h, bound), every query head and query by
+ * itself: queries as model_score's; bound[head][query][section]. n_queries times the query heads of a lane:
+ * at most 512.
  */
 typedef struct model_bound {
     const model_rows_view *profiles;

@@ -1,4 +1,7 @@
-/* See profile.h. One function an operation, generated from ops.def: time it, then let its cost_* function say what it read. */
+/*
+ * See profile.h. One function an operation, generated from ops.def: time it, then let its cost_* function say
+ * what it read.
+ */
 #include "model/forward/profile.h"
 
 #include <stdlib.h>

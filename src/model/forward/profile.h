@@ -1,6 +1,7 @@
 /*
- * Where a forward pass spends its time: a backend that stands before a model's own, passes every operation on and adds up its
- * time, the bytes of weights and rows that it had to read, and its multiplications. Nothing is timed while no model wears one.
+ * Where a forward pass spends its time: a backend that stands before a model's own, passes every operation on
+ * and adds up its time, the bytes of weights and rows that it had to read, and its multiplications. A model
+ * without a profile is not timed.
  *
  * `kvist bench speed` calls this, on the thread that computes.
  */
@@ -22,14 +23,19 @@ typedef struct model_profile_row {
 
 typedef struct model_profile model_profile;
 
-/* From here to model_profile_stop everything that `m` computes is timed. The model must outlive the profile. */
+/*
+ * From here to model_profile_stop everything that `m` computes is timed. The model must outlive the profile.
+ */
 int model_profile_start(model_profile **ret, model *m, base_err *err);
 void model_profile_stop(model_profile *p);
 
 /* In the order in which the operations first came. */
 const model_profile_row *model_profile_rows(const model_profile *p, uint32_t *ret_n);
 
-/* Multiplications a second of the model's threads when nothing else is asked of them; 0: this backend cannot say. */
+/*
+ * Multiplications a second of the model's threads when nothing else is asked of them; 0: this backend cannot
+ * say.
+ */
 double model_peak(model *m, ops_peak kind);
 
 #endif

@@ -1,13 +1,15 @@
 /*
- * What a backend can compute: one table of operations, filled by cpu/ (and cuda/), driven by the forward pass.
+ * What a backend can compute: one table of operations, filled by cpu/ (and cuda/), driven by the forward
+ * pass.
  *
- * Operations of one table are called from one thread, run in order, and are finished when `sync` returns (the CPU's: when
- * they return). Numbers:
+ * Operations of one table are called from one thread, run in order, and are finished when `sync` returns (the
+ * CPU's: when they return). Numbers:
  *
- *  - A result depends on the row of activations, the weights and the list of rows it reads, never on n, on the other rows of
- *    the batch, or on the number of threads. For one backend a batch of 512 gives the bits of 512 batches of 1.
- *  - All CPU levels (plain C, AVX2, AVX-512 VNNI) give the same bits: integer dot products of 32, then F32 fused multiply-adds in
- *    ascending order of blocks.
+ *  - A result depends on the row of activations, the weights and the list of rows it reads, never on n, on
+ *    the other rows of the batch, or on the number of threads. For one backend a batch of 512 gives the bits
+ *    of 512 batches of 1.
+ *  - All CPU levels (plain C, AVX2, AVX-512 VNNI) give the same bits: integer dot products of 32, then F32
+ *    fused multiply-adds in ascending order of blocks.
  *
  * Shapes are row-major; a matrix view names its first element and the distance between rows, in floats.
  */
@@ -46,7 +48,10 @@ typedef struct ops_embed_args {
     ops_mat out;
 } ops_embed_args;
 
-/* out[t][g] = x[t][g] / sqrt(mean(x^2) + eps) * weight, for each of the n_groups groups of `width` in a row. May be in place. */
+/*
+ * out[t][g] = x[t][g] / sqrt(mean(x^2) + eps) * weight, for each of the n_groups groups of `width` in a row.
+ * May be in place.
+ */
 typedef struct ops_norm_args {
     ops_mat x, out;
     const ops_buffer *weight; /* [width] */
@@ -85,8 +90,8 @@ typedef enum ops_peak { OPS_PEAK_BYTES, OPS_PEAK_FLOATS } ops_peak; /* 8-bit int
 enum { OPS_MATMUL_PARTS = 4 };
 
 /*
- * For each part: y[t][o] = sum_k weight[o][k] * x[t][k] (+ bias[o]) (+ add[t][o]); n = rows in x. All parts' n_in equal x's
- * width. `add` may be y itself (residual in place); it is absent when add.buffer is NULL.
+ * For each part: y[t][o] = sum_k weight[o][k] * x[t][k] (+ bias[o]) (+ add[t][o]); n = rows in x. All parts'
+ * n_in equal x's width. `add` may be y itself (residual in place); it is absent when add.buffer is NULL.
  */
 typedef struct ops_matmul_args {
     const ops_activations *x;
@@ -96,7 +101,10 @@ typedef struct ops_matmul_args {
         const ops_buffer *bias; /* [n_out] or NULL */
         ops_mat y, add;
     } parts[OPS_MATMUL_PARTS];
-    /* Host, with one part: bits of the outputs that will be read; y's others may be left as they are. NULL: all will be. */
+    /*
+     * Host, with one part: bits of the outputs that will be read; y's others may be left as they are. NULL:
+     * all will be.
+     */
     const uint64_t *only;
 } ops_matmul_args;
 
@@ -108,8 +116,8 @@ typedef struct ops_add_args {
 } ops_add_args;
 
 /*
- * table[t][i] = {cos, sin}(phases[t] * scale * base^(-2i / n_rot) / factors[i]), i < n_rot / 2: [n][n_rot] floats, the
- * cosines of a token first. Angles are F64.
+ * table[t][i] = {cos, sin}(phases[t] * scale * base^(-2i / n_rot) / factors[i]), i < n_rot / 2: [n][n_rot]
+ * floats, the cosines of a token first. Angles are F64.
  */
 typedef struct ops_rope_table_args {
     const uint32_t *phases; /* host, [n] */
@@ -132,7 +140,10 @@ typedef struct ops_rope_args {
     uint32_t n, n_heads, head_dim, n_rot;
 } ops_rope_args;
 
-/* k, v [n][n_head_kv * head_dim] -> F16 rows at the last n ordinals of every lane of `layer`. Beyond F16's range: its end. */
+/*
+ * k, v [n][n_head_kv * head_dim] -> F16 rows at the last n ordinals of every lane of `layer`. Beyond F16's
+ * range: its end.
+ */
 typedef struct ops_rows_write_args {
     const model_rows_view *rows;
     uint32_t layer, n;
@@ -140,9 +151,10 @@ typedef struct ops_rows_write_args {
 } ops_rows_write_args;
 
 /*
- * out[t][h] = softmax(q[t][h] . K * scale) V over lane (layer, h / (n_head / n_head_kv)); token t sees ordinals
- * < n_rows - n + t + 1, and with a window only rows whose token index is > its own - window. Tiles of MODEL_ROWS_TILE
- * ordinals counted from 0; (maximum, denominator, output) of the tiles are merged in ascending order.
+ * out[t][h] = softmax(q[t][h] . K * scale) V over lane (layer, h / (n_head / n_head_kv)); token t sees
+ * ordinals < n_rows - n + t + 1, and with a window only rows whose token index is > its own - window. Tiles
+ * of MODEL_ROWS_TILE ordinals counted from 0; (maximum, denominator, output) of the tiles are merged in
+ * ascending order.
  */
 typedef struct ops_attention_args {
     const model_rows_view *rows;
@@ -163,18 +175,23 @@ typedef struct ops_score_rows_args {
     const float *rest;    /* [n_layer][n_head][n_queries] as model_score's, NULL: none */
     const uint32_t *from; /* [n_layer] rows of a smaller token index get 0, unread; NULL: all are read */
     float *const *mass;   /* [lanes] -> [n_rows of the lane], NULL: skipped */
-    float *
-        total; /* [n_layer][n_head][n_queries] log of the sum of exp(score), of lanes that are not skipped; all heads count then. NULL: not asked for */
+    /*
+     * [n_layer][n_head][n_queries] log of the sum of exp(score), of lanes that are not skipped; all heads
+     * count then. NULL: not asked for
+     */
+    float *total;
 } ops_score_rows_args;
 
 /*
- * How large a score of any row of a section can be (Quest, Tang et al. 2024). A section's profile lies where rows do: its "key" holds
- * each dimension's largest key number, its "value" the smallest; section i is slot i, whatever the view's lists say.
+ * How large a score of any row of a section can be (Quest, Tang et al. 2024). A section's profile lies where
+ * rows do: its "key" holds each dimension's largest key number, its "value" the smallest; section i is slot
+ * i, whatever the view's lists say.
  *
- *     bound[h][t][i] = max over the query heads of lane (layer, h) of  scale * sum_k max(q[t]_k * M[i]_k, q[t]_k * m[i]_k)
+ *     bound[h][t][i] = max over the query heads of lane (layer, h) of  scale * sum_k max(q[t]_k * M[i]_k,
+ *         q[t]_k * m[i]_k)
  *
- * computed as the sum of two products, that of q's positive numbers with M and that of its negative ones with m. With `even` each
- * head's bounds count from its own largest one, so that none drowns the others.
+ * computed as the sum of two products, that of q's positive numbers with M and that of its negative ones with
+ * m. With `even` each head's bounds count from its own largest one, so that none drowns the others.
  */
 typedef struct ops_bound_args {
     const model_rows_view *profiles;
@@ -189,8 +206,8 @@ typedef struct ops_bound_args {
 struct model_ops {
     const char *backend, *isa; /* "cpu", "avx512-vnni" */
     uint32_t kernel_version;   /* changes when results could change a bit */
-    const atomic_bool *
-        cancel; /* set by the caller between operations, may be NULL; a cancelled one returns BASE_E_CANCELLED */
+    /* set by the caller between operations, may be NULL; a cancelled one returns BASE_E_CANCELLED */
+    const atomic_bool *cancel;
 
     void (*close)(model_ops *ops);
     int (*sync)(model_ops *ops, base_err *err);
@@ -207,8 +224,9 @@ struct model_ops {
     void (*activations_free)(model_ops *ops, ops_activations *x);
 
     /*
-     * Packs a matrix of the file: ne[0] inputs (a multiple of 32), ne[1] outputs (any), of any type in quant.c's table.
-     * Refuses scales (floats: elements) that are not finite. The tensor's bytes may go afterwards.
+     * Packs a matrix of the file: ne[0] inputs (a multiple of 32), ne[1] outputs (any), of any type in
+     * quant.c's table. Refuses scales (floats: elements) that are not finite. The tensor's bytes may go
+     * afterwards.
      */
     int (*pack)(model_ops *ops, ops_weight **ret, const gguf_tensor *tensor, base_err *err);
     void (*weight_free)(model_ops *ops, ops_weight *w);
@@ -216,15 +234,19 @@ struct model_ops {
     uint32_t (*weight_outputs)(const ops_weight *w);
 
     /*
-     * Of a backend with memory of its own, else NULL. pin: the cache's rows will lie there, and the device may read them by itself; that
-     * it may not is no error. unpin: before such memory is given back, or anybody's who is not sure. bring: lists and rows of the
-     * view begin to go to the device, so that the next operation finds them; it returns before they are there.
+     * NULL for a backend that computes in the host's memory. pin: rows will lie in this memory, so the device
+     * may read it directly; where the system does not allow that, no error is returned. unpin: called before
+     * the memory is freed; safe for memory that was never pinned. bring: starts copying the view's lists and
+     * rows to the device and returns before they are there.
      */
     void (*pin)(model_ops *ops, void *memory, size_t n_bytes);
     void (*unpin)(model_ops *ops, void *memory);
     int (*bring)(model_ops *ops, const model_rows_view *rows, base_err *err);
 
-    /* Measures, for some milliseconds: multiplications a second of all threads out of registers. 0 or NULL: cannot say. */
+    /*
+     * Measures, for some milliseconds: multiplications a second of all threads out of registers. 0 or NULL:
+     * cannot say.
+     */
     double (*peak)(model_ops *ops, ops_peak kind);
 
 #define MODEL_OP(op) int (*op)(model_ops * ops, const ops_##op##_args *args, base_err *err);
@@ -236,16 +258,17 @@ struct model_ops {
 int cpu_ops_open(model_ops **ret, int n_threads, unsigned cpu_mask, base_err *err);
 
 /*
- * The GPU's operations (src/cuda, where the build has it), with the CPU's bits; with `bf16` batches of 64 tokens and more are computed by cuBLAS
- * in BF16, with other bits. memory_bytes bounds what is taken of its memory; 0: what is free. Without a device BASE_E_NOT_FOUND; BASE_E_DEVICE, from here or from any operation later, says what is wrong with
- * it, and after one every operation fails.
+ * The GPU's operations (src/cuda, where the build has it), with the CPU's bits; with `bf16` batches of 64
+ * tokens and more are computed by cuBLAS in BF16, with other bits. memory_bytes bounds what is taken of its
+ * memory; 0: what is free. Without a device BASE_E_NOT_FOUND; BASE_E_DEVICE, from here or from any operation
+ * later, says what is wrong with it, and after one every operation fails.
  */
 int cuda_ops_open(model_ops **ret, int n_threads, uint64_t memory_bytes, bool bf16, base_err *err);
 int cuda_ops_describe(char *text, size_t n, base_err *err); /* one line on the device */
 
 /*
- * The levels that this build holds and this machine runs, the best first, "plain" last; NULL behind it. ret_mask leaves out all
- * others.
+ * The levels that this build holds and this machine runs, the best first, "plain" last; NULL behind it.
+ * ret_mask leaves out all others.
  */
 const char *cpu_ops_level(size_t i, unsigned *ret_mask);
 

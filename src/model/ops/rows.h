@@ -1,15 +1,16 @@
 /*
  * What attention may read: per lane a live list over blocks of rows that somebody else (kv/) owns.
  *
- * A row is the K and V vectors of one token in one lane (layer * n_head_kv + kv_head), F16. Rows live in blocks of
- * MODEL_ROWS_BLOCK slots; inside a block every lane has its own contiguous run of keys, then of values:
+ * A row is the K and V vectors of one token in one lane (layer * n_head_kv + kv_head), F16. Rows live in
+ * blocks of MODEL_ROWS_BLOCK slots; inside a block every lane has its own contiguous run of keys, then of
+ * values:
  *
  *     block: [lane][ K: slot 0..255 of head_dim | V: slot 0..255 of head_dim ]   (F16)
  *
- * slot = block * MODEL_ROWS_BLOCK + place in the block. A live list is a sequence of runs, ascending by token index; runs
- * of one list never overlap. Ordinal o is the o-th row of the list; attention walks tiles of MODEL_ROWS_TILE ordinals
- * counted from 0 and merges them in ascending order. That, and one order of summation per product, makes a result the same
- * bits for every batch shape and thread count (kv.md section 3).
+ * slot = block * MODEL_ROWS_BLOCK + place in the block. A live list is a sequence of runs, ascending by token
+ * index; runs of one list never overlap. Ordinal o is the o-th row of the list; attention walks tiles of
+ * MODEL_ROWS_TILE ordinals counted from 0 and merges them in ascending order. That, and one order of
+ * summation per product, makes a result the same bits for every batch shape and thread count.
  */
 #ifndef KVIST_MODEL_ROWS_H
 #define KVIST_MODEL_ROWS_H
@@ -54,14 +55,14 @@ typedef struct model_rows_view {
     uint32_t n_blocks;
     const model_lane_list *lanes; /* [model_rows_lanes]; lists that agree may share their runs */
     /*
-     * [n_blocks] blocks that are in 8 bits (rows8.h), NULL for those that are not; NULL: none is. Only scoring reads such rows;
-     * attention's lists have none.
+     * [n_blocks] blocks that are in 8 bits (rows8.h), NULL for those that are not; NULL: none is. Only
+     * scoring reads such rows; attention's lists have none.
      */
     uint8_t *const *packed;
     /*
-     * [n_blocks] a number for what a block holds, that no other block and no other contents of this one ever had or will have
-     * (model_rows_new_stamp); rows that the model writes do not change it. By it a backend knows rows that it has copied. NULL: any
-     * row may have changed since the last call.
+     * [n_blocks] a number for what a block holds, that no other block and no other contents of this one ever
+     * had or will have (model_rows_new_stamp); rows that the model writes do not change it. By it a backend
+     * knows rows that it has copied. NULL: any row may have changed since the last call.
      */
     const uint64_t *stamps;
 } model_rows_view;

@@ -1,9 +1,11 @@
 /*
- * An automaton over bytes: free text until a trigger stands at the start of a line, then one tool call, then free text again.
+ * An automaton over bytes: free text until a trigger stands at the start of a line, then one tool call, then
+ * free text again.
  *
- * A call is a short script of literals with three holes (white space, the tool's name, its arguments). Every phase is a
- * function that takes one byte; the state is a few numbers, so trying a token is a copy and a walk over its bytes, and a
- * mask is the same walk over the vocabulary's trie. White space, numbers and strings are bounded, so a call always ends.
+ * A call is a short script of literals with three holes (white space, the tool's name, its arguments). Every
+ * phase is a function that takes one byte; the state is a few numbers, so trying a token is a copy and a walk
+ * over its bytes, and a mask is the same walk over the vocabulary's trie. White space, numbers and strings
+ * are bounded, so a call always ends.
  *
  * What a call means (and calls in other spellings) is the agent's lenient parser. One thread at a time.
  */
@@ -78,7 +80,10 @@ typedef enum phase {
     N_PHASES
 } phase;
 
-/* Inside a string: how the next byte is read. UTF_x: x continuation bytes to come; UTF_E0 and so on bound the first one. */
+/*
+ * Inside a string: how the next byte is read. UTF_x: x continuation bytes to come; UTF_E0 and so on bound the
+ * first one.
+ */
 typedef enum character {
     PLAIN,
     ESCAPE,
@@ -109,7 +114,10 @@ typedef struct state {
     grammar_range range;
 } state;
 
-/* A mask and the state that it belongs to, in numbers; keeping a few serves a whole session, since calls are alike. */
+/*
+ * A mask and the state that it belongs to, in numbers; keeping a few serves a whole session, since calls are
+ * alike.
+ */
 enum { N_KEPT = 32, N_KEY = 15 };
 typedef struct kept_mask {
     uint32_t key[N_KEY];
@@ -161,8 +169,8 @@ static verdict step_idle(const model_grammar *g, state *s, uint8_t byte)
 }
 
 /*
- * What stands in a fenced block behind a call is its payload, and JSON in any fenced block may be just that; the lenient parser
- * looks into fences.
+ * What stands in a fenced block behind a call is its payload, and JSON in any fenced block may be just that;
+ * the lenient parser looks into fences.
  */
 static bool is_blocked(const model_grammar *g, const state *s)
 {
@@ -567,7 +575,10 @@ bool model_grammar_is_active(const model_grammar *g)
 
 /* ---- tokens ---- */
 
-/* Walks the token's bytes; false at the first that is refused. Control tokens are no text: they fit wherever text is free. */
+/*
+ * Walks the token's bytes; false at the first that is refused. Control tokens are no text: they fit wherever
+ * text is free.
+ */
 static bool take_token(const model_grammar *g, state *s, int32_t id)
 {
     size_t n = 0;
@@ -598,7 +609,10 @@ void model_grammar_advance(model_grammar *g, int32_t id)
     g->now = (state){.phase = piece && n && piece[n - 1] == '\n' ? LINE : IDLE};
 }
 
-/* The only byte that may come, -1: several, or none. Strings and white space are seen at the second byte that fits. */
+/*
+ * The only byte that may come, -1: several, or none. Strings and white space are seen at the second byte that
+ * fits.
+ */
 static int only_byte(const model_grammar *g, const state *now)
 {
     int only = -1;
@@ -648,7 +662,10 @@ static void state_key(const model_grammar *g, uint32_t key[N_KEY])
     memcpy(key, all, sizeof all);
 }
 
-/* The kept mask of this state, or the one unused longest, emptied (*ret_known false). NULL when memory is gone. */
+/*
+ * The kept mask of this state, or the one unused longest, emptied (*ret_known false). NULL when memory is
+ * gone.
+ */
 static kept_mask *find_kept(model_grammar *g, bool *ret_known)
 {
     uint32_t key[N_KEY];
@@ -679,7 +696,10 @@ static void allow(model_grammar *g, int32_t id)
     g->mask[id / 64] |= (uint64_t)1 << (id % 64);
 }
 
-/* At the start of a line nearly everything goes; only tokens that hold the trigger and something wrong behind it do not. */
+/*
+ * At the start of a line nearly everything goes; only tokens that hold the trigger and something wrong behind
+ * it do not.
+ */
 static bool mask_free_text(model_grammar *g)
 {
     bool any = false;

@@ -1,11 +1,12 @@
 /*
- * A lazy byte grammar for tool calls: nothing is constrained until a trigger stands at the start of a line; from there on the
- * bytes must be one call of a known tool with its arguments in schema order, and bytes already emitted are checked too.
+ * A lazy byte grammar for tool calls: nothing is constrained until a trigger stands at the start of a line;
+ * from there on the bytes must be one call of a known tool with its arguments in schema order, and bytes
+ * already emitted are checked too.
  *
  * Fenced blocks behind a call are its payload and free, whatever they hold; so is JSON in any fenced block.
  *
- * Byte level, so token borders do not matter. Depth and lengths are bounded. If a mask would allow no token, the caller drops
- * it, logs that, and the lenient parser reads what came (design/architecture.md, "Tool calls with small models").
+ * Byte level, so token borders do not matter. Depth and lengths are bounded. If a mask would allow no token,
+ * the caller drops it and logs that; the lenient parser (agent/call.h) then reads what came.
  */
 #ifndef KVIST_MODEL_GRAMMAR_H
 #define KVIST_MODEL_GRAMMAR_H
@@ -39,29 +40,35 @@ typedef struct model_grammar_tool {
 } model_grammar_tool;
 
 /*
- * paths: what a PATH argument may be (NULL-terminated; NULL or empty: any string). Tools and paths are copied; the tokenizer
- * must live as long. Names that JSON would have to escape, or equal names, are BASE_E_USAGE.
+ * paths: what a PATH argument may be (NULL-terminated; NULL or empty: any string). Tools and paths are
+ * copied; the tokenizer must live as long. Names that JSON would have to escape, or equal names, are
+ * BASE_E_USAGE.
  */
 int model_grammar_new(model_grammar **ret, const model_tokenizer *t, model_tool_style style,
     const model_grammar_tool *tools, uint32_t n_tools, const char *const *paths, base_err *err);
 void model_grammar_free(model_grammar *g);
 void model_grammar_reset(model_grammar *g); /* a new answer begins: at the start of a line */
 
-/* Would this token keep the text inside the grammar? True always while dormant and the token triggers nothing bad. */
+/*
+ * Would this token keep the text inside the grammar? True always while dormant and the token triggers nothing
+ * bad.
+ */
 bool model_grammar_accepts(const model_grammar *g, int32_t id);
 /*
- * Bits of all allowed ids ([n_vocab+63]/64), valid until the next call. NULL inside a line of free text, and when no id at all
- * would do. It walks the vocabulary (milliseconds): ask only when accepts said no.
+ * Bits of all allowed ids ([n_vocab+63]/64), valid until the next call. NULL inside a line of free text, and
+ * when no id at all would do. It walks the vocabulary (milliseconds): ask only when accepts said no.
  */
 const uint64_t *model_grammar_mask(model_grammar *g);
 /*
- * The mask behind `ids` (n tokens that the grammar accepts from here on; none: here), where a call is being written and not inside
- * a string: few ids are allowed there, and their mask costs microseconds. Elsewhere, and when no id would do: NULL.
+ * The mask behind `ids` (n tokens that the grammar accepts from here on; none: here), where a call is being
+ * written and not inside a string: few ids are allowed there, and their mask costs microseconds. Elsewhere,
+ * and when no id would do: NULL.
  */
 const uint64_t *model_grammar_few(model_grammar *g, const int32_t *ids, uint32_t n);
 /*
- * Tokens that must come whatever the model says, at most max into ret: where a call leaves exactly one byte, and then one again
- * (the rest of a name, a key or a path), the spelling of those bytes without its last token, which might go on into what is free.
+ * Tokens that must come whatever the model says, at most max into ret: where a call leaves exactly one byte,
+ * and then one again (the rest of a name, a key or a path), the spelling of those bytes without its last
+ * token, which might go on into what is free.
  */
 uint32_t model_grammar_forced(const model_grammar *g, int32_t *ret, uint32_t max);
 void model_grammar_advance(

@@ -44,7 +44,10 @@ void grammar_list_free(grammar_list *l)
     *l = (grammar_list){0};
 }
 
-/* The first item of [from, to) whose byte at `depth` is at least `byte`. All agree before it; an end counts as 0. */
+/*
+ * The first item of [from, to) whose byte at `depth` is at least `byte`. All agree before it; an end counts
+ * as 0.
+ */
 static uint32_t lower_bound(const grammar_list *l, grammar_range r, unsigned byte)
 {
     while (r.from < r.to) {

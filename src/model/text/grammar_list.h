@@ -1,6 +1,7 @@
 /*
- * Sorted texts of which one is being written: the names of tools, the choices of an argument, the paths of a tree. While
- * bytes come in, the texts that still fit are one range of the list, so the state is two numbers however long the list is.
+ * Sorted texts of which one is being written: the names of tools, the choices of an argument, the paths of a
+ * tree. While bytes come in, the texts that still fit are one range of the list, so the state is two numbers
+ * however long the list is.
  */
 #ifndef KVIST_MODEL_GRAMMAR_LIST_H
 #define KVIST_MODEL_GRAMMAR_LIST_H

@@ -1,9 +1,11 @@
 /*
- * An index of pairs: where each pair of neighbours last stood, and from each place to the one before. A match is the longest
- * common ending; the chains are short, and a place in the sequence is added or taken back in constant time.
+ * An index of pairs: where each pair of neighbours last stood, and from each place to the one before. A match
+ * is the longest common ending; the chains are short, and a place in the sequence is added or taken back in
+ * constant time.
  *
- * How long a draft should be follows from two tables that are learned while it works: the share of tokens that were right
- * behind a match of some length, and the time of a batch of n. Taken is the length with the most expected tokens a second.
+ * How long a draft should be follows from two tables that are learned while it works: the share of tokens
+ * that were right behind a match of some length, and the time of a batch of n. Taken is the length with the
+ * most expected tokens a second.
  */
 #include "model/text/lookup.h"
 
@@ -23,7 +25,10 @@ enum {
     FORGETS = 256,      /* after about so many drafts that did not pay, a share is what it was at first */
 };
 
-/* Shares at first, by the length of the match: generous to long ones. They are where learning starts, and no more. */
+/*
+ * Shares at first, by the length of the match: generous to long ones. They are where learning starts, and no
+ * more.
+ */
 static const struct {
     uint8_t up_to;
     double share;
@@ -123,7 +128,10 @@ static uint32_t match_length(const model_lookup *l, uint32_t p, int32_t next)
     return n;
 }
 
-/* Equal matches: rather go on where the last draft was read than anywhere else; else the newest, which comes first. */
+/*
+ * Equal matches: rather go on where the last draft was read than anywhere else; else the newest, which comes
+ * first.
+ */
 static bool is_nearer(const model_lookup *l, uint32_t p, uint32_t best)
 {
     bool near = p >= l->source && p - l->source < NEAR;

@@ -1,9 +1,10 @@
 /*
- * Picks one id from logits: penalty, mask, then either the best one or one draw from the truncated distribution.
+ * Picks one id from logits: penalty, mask, then either the best one or one draw from the truncated
+ * distribution.
  *
- * Nothing here depends on threads, on the library's random numbers or on a sort's order among equals: candidates are ordered
- * by (logit, lower id), sums run in one order in double, and the generator is our own (M. O'Neill, "PCG", 2014, XSH-RR
- * 64/32), so a seed gives one text everywhere. NaN counts as not allowed.
+ * Nothing here depends on threads, on the library's random numbers or on a sort's order among equals:
+ * candidates are ordered by (logit, lower id), sums run in one order in double, and the generator is our own
+ * (M. O'Neill, "PCG", 2014, XSH-RR 64/32), so a seed gives one text everywhere. NaN counts as not allowed.
  */
 #include "model/text/sampler.h"
 
@@ -146,7 +147,9 @@ static void select_best(candidate *c, size_t n, size_t k)
 
 /* ---- truncation ---- */
 
-/* How many of the k sorted candidates top-p and min-p keep, at least one. `total` is the sum of exp over all. */
+/*
+ * How many of the k sorted candidates top-p and min-p keep, at least one. `total` is the sum of exp over all.
+ */
 static size_t count_kept(const model_sampling *o, candidate *c, size_t k, double total)
 {
     double mass = 0;
@@ -161,8 +164,8 @@ static size_t count_kept(const model_sampling *o, candidate *c, size_t k, double
 }
 
 /*
- * Leaves the candidates that top-k, then top-p, then min-p allow. The last two are measured at temperature 1 over what top-k
- * left, as in llama.cpp's default order. Only as many are sorted as the limits need.
+ * Leaves the candidates that top-k, then top-p, then min-p allow. The last two are measured at temperature 1
+ * over what top-k left, as in llama.cpp's default order. Only as many are sorted as the limits need.
  */
 static size_t apply_limits(model_sampler *s, size_t n)
 {
@@ -230,7 +233,10 @@ static bool any_above(const float *logits, uint32_t n, float best)
     return any;
 }
 
-/* Both give -1 when no id is allowed. Of 64 ids most often none is allowed or above the best so far: seen at once. */
+/*
+ * Both give -1 when no id is allowed. Of 64 ids most often none is allowed or above the best so far: seen at
+ * once.
+ */
 static int32_t pick_best(const model_sampler *s, const float *logits, const uint64_t *allowed)
 {
     const bool may_raise = s->options.repeat_penalty > 0 && s->options.repeat_penalty < 1;

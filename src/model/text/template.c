@@ -1,8 +1,9 @@
 /*
  * Chat templates as a table: for each family what stands before and behind a message of each role.
  *
- * The texts of a row are turned into ids once, at load, with special texts parsed; content never passes here. A family is
- * known by a part of tokenizer.chat_template (no Jinja is run) and by the tokens it needs. Immutable after load.
+ * The texts of a row are turned into ids once, at load, with special texts parsed; content never passes here.
+ * A family is known by a part of tokenizer.chat_template (no Jinja is run) and by the tokens it needs.
+ * Immutable after load.
  */
 #include "model/text/template.h"
 
@@ -20,7 +21,10 @@ typedef struct family {
     const char *sign;               /* stands in tokenizer.chat_template */
     const char *tokens[MAX_TOKENS]; /* control tokens that the vocabulary must have */
     const char *begin[N_ROLES], *end[N_ROLES];
-    /* A chat template with think_sign lets the model think first (Qwen3); no_thought is a thought already had. */
+    /*
+     * A chat template with think_sign lets the model think first (Qwen3); no_thought is a thought already
+     * had.
+     */
     const char *think_sign, *no_thought;
 } family;
 
@@ -39,7 +43,11 @@ static const family families[] = {
             [MODEL_ROLE_ASSISTANT] = "<|eot_id|>", [MODEL_ROLE_TOOL] = "<|eot_id|>",
         },
     },
-    {   /* Qwen2, Qwen2.5, Qwen2.5-Coder, Qwen3, SmolLM2. A tool's result is a user's turn, as Qwen's template writes it. */
+    /*
+     * Qwen2, Qwen2.5, Qwen2.5-Coder, Qwen3, SmolLM2. A tool's result is a user's turn, as Qwen's template
+     * writes it.
+     */
+    {
         .name = "chatml", .sign = "<|im_start|>", .tokens = {"<|im_start|>", "<|im_end|>"},
         .begin = {
             [MODEL_ROLE_SYSTEM]    = "<|im_start|>system\n",
@@ -131,7 +139,7 @@ static int refuse(const gguf_file *g, base_err *err)
     return BASE_E_UNSUPPORTED;
 }
 
-/* Qwen2.5-Coder was hardly trained on <tool_call> and follows <tools> (design/architecture.md). */
+/* Qwen2.5-Coder was hardly trained on <tool_call> and follows <tools>. */
 static model_tool_style choose_tools(const gguf_file *g, base_str jinja)
 {
     base_str architecture = {0}, name = {0}, basename = {0};

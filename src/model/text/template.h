@@ -1,6 +1,7 @@
 /*
- * Chat templates as appended pieces: a message is scaffold ids + content + scaffold ids, so a session only ever grows and
- * the tail (the turn's end and the opening of the answer) can wait until after a repair (design/architecture.md).
+ * Chat templates as appended pieces: a message is scaffold ids + content + scaffold ids, so a session only
+ * ever grows and the tail (the turn's end and the opening of the answer) can wait until after a repair
+ * (docs/kv.md, "Repair").
  */
 #ifndef KVIST_MODEL_TEMPLATE_H
 #define KVIST_MODEL_TEMPLATE_H
@@ -24,9 +25,10 @@ typedef enum model_tool_style {
 typedef struct model_template model_template;
 
 /*
- * Chosen by parts of tokenizer.chat_template: an unknown one is ChatML when the vocabulary has its tokens, else refused; a
- * model without one (a base model) gets ChatML or plain words ("User: "). `thinking`: an answer may begin with a thought
- * between <think> and </think>, for models that do so; else the template tells them not to.
+ * Chosen by parts of tokenizer.chat_template: an unknown one is ChatML when the vocabulary has its tokens,
+ * else refused; a model without one (a base model) gets ChatML or plain words ("User: "). `thinking`: an
+ * answer may begin with a thought between <think> and </think>, for models that do so; else the template
+ * tells them not to.
  */
 int model_template_load(model_template **ret, const struct gguf_file *gguf, const model_tokenizer *t,
     bool thinking, base_err *err);
@@ -37,8 +39,8 @@ model_tool_style model_template_tools(const model_template *t);
 /* What stands before the first message (BOS, or nothing). */
 void model_template_start(const model_template *t, model_ids *out);
 /*
- * What stands before and behind a message's content. begin of ASSISTANT is the generation prompt. An answer that the model
- * ended itself already holds the first id of end(ASSISTANT): the caller leaves that one out.
+ * What stands before and behind a message's content. begin of ASSISTANT is the generation prompt. An answer
+ * that the model ended itself already holds the first id of end(ASSISTANT): the caller leaves that one out.
  */
 void model_template_begin(const model_template *t, model_role role, model_ids *out);
 void model_template_end(const model_template *t, model_role role, model_ids *out);

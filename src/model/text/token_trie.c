@@ -1,6 +1,6 @@
 /*
- * Building the flat trie: ids sorted by their bytes, then one pass that opens a node for every byte that the piece before
- * does not share.
+ * Building the flat trie: ids sorted by their bytes, then one pass that opens a node for every byte that the
+ * piece before does not share.
  */
 #include "model/text/token_trie.h"
 
@@ -32,7 +32,9 @@ static uint32_t shared_prefix(base_str a, base_str b)
     return (uint32_t)i;
 }
 
-/* Opens the nodes of `pieces` in order; `open` holds the places of the nodes from the root to the last one. */
+/*
+ * Opens the nodes of `pieces` in order; `open` holds the places of the nodes from the root to the last one.
+ */
 static bool add_nodes(token_trie *trie, const entry *entries, uint32_t n, uint32_t *open)
 {
     size_t cap = 0, total = 0;

@@ -1,6 +1,7 @@
 /*
- * A vocabulary as a trie of bytes, laid out flat in depth-first order: who walks it with an automaton skips a whole subtree
- * with one addition when a byte is refused (the layout of llguidance, research/engine.md 6.3).
+ * A vocabulary as a trie of bytes, laid out flat in depth-first order: who walks it with an automaton skips a
+ * whole subtree with one addition when a byte is refused (as llguidance does,
+ * github.com/guidance-ai/llguidance).
  */
 #ifndef KVIST_MODEL_TOKEN_TRIE_H
 #define KVIST_MODEL_TOKEN_TRIE_H
@@ -24,7 +25,10 @@ typedef struct token_trie {
 token_trie *token_trie_new(const model_tokenizer *t);
 void token_trie_free(token_trie *trie);
 
-/* The tokenizer's own one, made at the first call (some 40 ms for 150,000 pieces), from any thread. NULL as above. */
+/*
+ * The tokenizer's own one, made at the first call (some 40 ms for 150,000 pieces), from any thread. NULL as
+ * above.
+ */
 const token_trie *token_trie_of(const model_tokenizer *t);
 
 #endif

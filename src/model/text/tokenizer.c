@@ -1,9 +1,11 @@
 /*
- * Text to ids, for byte-level vocabularies ("gpt2": Qwen, Llama 3, SmolLM2) and SentencePiece ones ("llama": Gemma, Llama 2).
+ * Text to ids, for byte-level vocabularies ("gpt2": Qwen, Llama 3, SmolLM2) and SentencePiece ones ("llama":
+ * Gemma, Llama 2).
  *
- * A text goes through three stages: special texts are cut out (tokenizer_special.c), the rest falls into words
- * (tokenizer_split.c, or wherever no piece reaches across: tokenizer_spm.c), a word seen before in this call is copied, a new
- * one is merged (tokenizer_bpe.c). Pieces are kept as the bytes they stand for (tokenizer_pieces.c).
+ * A text goes through three stages: special texts are cut out (tokenizer_special.c), the rest falls into
+ * words (tokenizer_split.c, or wherever no piece reaches across: tokenizer_spm.c), a word seen before in this
+ * call is copied, a new one is merged (tokenizer_bpe.c). Pieces are kept as the bytes they stand for
+ * (tokenizer_pieces.c).
  *
  * As llama.cpp, no Unicode normalisation takes place, and invalid UTF-8 counts as U+FFFD.
  */
@@ -264,8 +266,8 @@ static void encode_words(encoding *e, const char *text, size_t n)
 }
 
 /*
- * A text without specials. SentencePiece writes a space as U+2581, so that both are a space to it; then, and where a space
- * goes in front, the words are those of a copy, which the cache must not outlive.
+ * A text without specials. SentencePiece writes a space as U+2581, so that both are a space to it; then, and
+ * where a space goes in front, the words are those of a copy, which the cache must not outlive.
  */
 static void encode_plain(encoding *e, const char *text, size_t n)
 {
@@ -293,8 +295,9 @@ static void encode_plain(encoding *e, const char *text, size_t n)
 }
 
 /*
- * Cuts out the special texts from the `first` occurring one on, longest first over the whole fragment, as llama.cpp does: what
- * stands left of a match is only searched for the shorter ones. Depth is at most the number of specials that occur.
+ * Cuts out the special texts from the `first` occurring one on, longest first over the whole fragment, as
+ * llama.cpp does: what stands left of a match is only searched for the shorter ones. Depth is at most the
+ * number of specials that occur.
  */
 static void encode_specials(encoding *e, const char *text, size_t n, uint32_t first)
 {

@@ -1,8 +1,8 @@
 /*
- * Text to token ids and back, exactly as llama.cpp does it (shared/data/golden/tokens.jsonl.gz).
+ * Text to token ids and back, exactly as llama.cpp does it (tests/model/test_tokenizer.c compares).
  *
- * Content and scaffolding are different things: content is encoded with parse_special false, so that "<|im_end|>" inside a
- * file is text and never a control token (research/engine.md 2.3). Immutable after load; any thread may use it.
+ * Content and scaffolding are different things: content is encoded with parse_special false, so that
+ * "<|im_end|>" inside a file is text and never a control token. Immutable after load; any thread may use it.
  */
 #ifndef KVIST_MODEL_TOKENIZER_H
 #define KVIST_MODEL_TOKENIZER_H
@@ -27,11 +27,17 @@ void model_ids_free(model_ids *list);
 int model_tokenizer_load(model_tokenizer **ret, const struct gguf_file *gguf, base_err *err);
 void model_tokenizer_free(model_tokenizer *t);
 
-/* Appends the ids of text. No BOS is added. parse_special: special texts become their control tokens (user-defined tokens always do). */
+/*
+ * Appends the ids of text. No BOS is added. parse_special: special texts become their control tokens
+ * (user-defined tokens always do).
+ */
 void model_tokenizer_encode(
     const model_tokenizer *t, const char *text, size_t n, bool parse_special, model_ids *out);
 
-/* The token's bytes (may end inside a code point); control tokens give their name. NULL for an id outside the vocabulary. */
+/*
+ * The token's bytes (may end inside a code point); control tokens give their name. NULL for an id outside the
+ * vocabulary.
+ */
 const char *model_tokenizer_piece(const model_tokenizer *t, int32_t id, size_t *ret_n);
 
 bool model_tokenizer_is_control(const model_tokenizer *t, int32_t id);

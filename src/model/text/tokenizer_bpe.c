@@ -1,6 +1,7 @@
 /*
- * Merges of a word: a linked list of symbols and a heap of neighbouring pairs ordered by (rank, place), so that a word of n
- * bytes costs O(n log n) whatever it is. A pair that is no longer what its place holds is stale and skipped.
+ * Merges of a word: a linked list of symbols and a heap of neighbouring pairs ordered by (rank, place), so
+ * that a word of n bytes costs O(n log n) whatever it is. A pair that is no longer what its place holds is
+ * stale and skipped.
  */
 #include "model/text/tokenizer_bpe.h"
 

@@ -1,6 +1,6 @@
 /*
- * Merging the symbols of one word, lowest rank first, and the table of merges of byte-level vocabularies. Part of tokenizer.c;
- * tokenizer_spm.c merges by scores with the same loop.
+ * Merging the symbols of one word, lowest rank first, and the table of merges of byte-level vocabularies.
+ * Part of tokenizer.c; tokenizer_spm.c merges by scores with the same loop.
  */
 #ifndef KVIST_MODEL_TOKENIZER_BPE_H
 #define KVIST_MODEL_TOKENIZER_BPE_H
@@ -24,7 +24,10 @@ typedef struct bpe_scratch {
 
 void bpe_scratch_free(bpe_scratch *s);
 
-/* What two neighbours, whose n bytes of the word start at `at`, become, and how early; false: they stay apart. */
+/*
+ * What two neighbours, whose n bytes of the word start at `at`, become, and how early; false: they stay
+ * apart.
+ */
 typedef struct bpe_result {
     uint32_t rank, id;
 } bpe_result;
@@ -32,8 +35,9 @@ typedef bool bpe_find_fn(
     const void *user, uint32_t left, uint32_t right, const char *at, size_t n, bpe_result *ret);
 
 /*
- * Merges the symbols of a word of n bytes (0 < n < 2^31), which the caller has put into s->symbols linked from place 0 on,
- * until no pair is found; of equal ranks the leftmost first. The result is the same list, shorter.
+ * Merges the symbols of a word of n bytes (0 < n < 2^31), which the caller has put into s->symbols linked
+ * from place 0 on, until no pair is found; of equal ranks the leftmost first. The result is the same list,
+ * shorter.
  */
 void bpe_merge_all(bpe_scratch *s, const char *word, size_t n, bpe_find_fn *find, const void *user);
 
@@ -53,8 +57,8 @@ void bpe_table_free(bpe_table *t);
 void bpe_table_add(bpe_table *t, uint32_t left, uint32_t right, uint32_t rank, uint32_t result);
 
 /*
- * Appends the ids of a word (n < 2^31 bytes). Symbols from n_vocab on are bytes that the vocabulary lacks: they never merge and
- * are left out, as in llama.cpp.
+ * Appends the ids of a word (n < 2^31 bytes). Symbols from n_vocab on are bytes that the vocabulary lacks:
+ * they never merge and are left out, as in llama.cpp.
  */
 void bpe_encode(const bpe_table *t, bpe_scratch *s, const char *word, size_t n,
     const uint32_t byte_symbols[256], uint32_t n_vocab, model_ids *out);

@@ -1,8 +1,10 @@
 /*
- * The pieces of a vocabulary as the bytes they stand for, and the way back from bytes to a piece. Part of tokenizer.c.
+ * The pieces of a vocabulary as the bytes they stand for, and the way back from bytes to a piece. Part of
+ * tokenizer.c.
  *
- * Files write pieces in an alphabet: GPT-2's printable one, where every byte is a character, or SentencePiece's, where U+2581
- * is a space and <0x0A> a byte. Both end here; nothing else knows them. Immutable after load.
+ * Files write pieces in an alphabet: GPT-2's printable one, where every byte is a character, or
+ * SentencePiece's, where U+2581 is a space and <0x0A> a byte. Both end here; nothing else knows them.
+ * Immutable after load.
  */
 #ifndef KVIST_MODEL_TOKENIZER_PIECES_H
 #define KVIST_MODEL_TOKENIZER_PIECES_H
@@ -43,7 +45,10 @@ void piece_table_free(piece_table *t);
 /* The normal piece of these bytes, or -1. */
 int32_t piece_find(const piece_table *t, const char *s, size_t n);
 
-/* Writes the bytes of a GPT-2 piece to `to` (room for text.len); false when a character is not in the alphabet. */
+/*
+ * Writes the bytes of a GPT-2 piece to `to` (room for text.len); false when a character is not in the
+ * alphabet.
+ */
 bool piece_decode_gpt2(base_str text, char *to, size_t *n);
 
 static inline base_str piece_at(const piece_table *t, uint32_t id)

@@ -1,5 +1,6 @@
 /*
- * Texts that are one token wherever they stand: control tokens and the vocabulary's user-defined ones. Part of tokenizer.c.
+ * Texts that are one token wherever they stand: control tokens and the vocabulary's user-defined ones. Part
+ * of tokenizer.c.
  */
 #ifndef KVIST_MODEL_TOKENIZER_SPECIAL_H
 #define KVIST_MODEL_TOKENIZER_SPECIAL_H
@@ -28,8 +29,9 @@ void special_table_free(special_table *t);
 const special *special_find(const special_table *t, const char *text, size_t n);
 
 /*
- * Which specials occur in a text at all, in one pass over it, whatever their number (Gemma has thousands): places in the list,
- * ascending, to `ret` (room for t->n); returns how many. Only user-defined ones unless `all`.
+ * Which specials occur in a text at all, in one pass over it, whatever their number (Gemma has thousands):
+ * places in the list, ascending, to `ret` (room for t->n); returns how many. Only user-defined ones unless
+ * `all`.
  */
 uint32_t special_occurring(const special_table *t, const char *text, size_t n, bool all, uint32_t *ret);
 

@@ -1,8 +1,9 @@
 /*
  * The four splitters: qwen2, llama-bpe, gpt-2 and smollm (gpt-2 between single digits).
  *
- * A text of n bytes costs O(n): every alternative looks ahead over a run that it then takes as a whole. What is not a
- * letter, number or white space (marks, punctuation, symbols, control, unassigned) is one class, "other".
+ * A text of n bytes costs O(n): every alternative looks ahead over a run that it then takes as a whole. What
+ * is not a letter, number or white space (marks, punctuation, symbols, control, unassigned) is one class,
+ * "other".
  */
 #include "model/text/tokenizer_split.h"
 

@@ -1,6 +1,6 @@
 /*
- * Pre-tokenizers: how a text falls into words before byte pairs are merged. Each is a regular expression of the model's
- * makers, written by hand over the flag table, in one pass without backtracking (research/engine.md 2.1).
+ * Pre-tokenizers: how a text falls into words before byte pairs are merged. Each is a regular expression of
+ * the model's makers, written by hand over the flag table, in one pass without backtracking.
  */
 #ifndef KVIST_MODEL_TOKENIZER_SPLIT_H
 #define KVIST_MODEL_TOKENIZER_SPLIT_H

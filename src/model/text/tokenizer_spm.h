@@ -1,9 +1,10 @@
 /*
  * SentencePiece vocabularies with scores (tokenizer.ggml.model "llama": Gemma, Llama 2). Part of tokenizer.c.
  *
- * Two neighbours merge when the vocabulary has their bytes together, the piece with the best score first; what is left over
- * and no piece becomes bytes. There is no table of merges and there are no words: a text is cut only where no piece has such
- * a pair of bytes inside, which changes nothing and lets a word be remembered (research/engine.md 2.2).
+ * Two neighbours merge when the vocabulary has their bytes together, the piece with the best score first;
+ * what is left over and no piece becomes bytes. There is no table of merges and there are no words: a text is
+ * cut only where no piece has such a pair of bytes inside, which changes nothing and lets a word be
+ * remembered.
  */
 #ifndef KVIST_MODEL_TOKENIZER_SPM_H
 #define KVIST_MODEL_TOKENIZER_SPM_H

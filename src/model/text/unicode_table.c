@@ -1,4 +1,7 @@
-/* Made by scripts/make-unicode-table from Unicode 14.0.0; do not edit. One table of data: an index, and the blocks it names. */
+/*
+ * Made by scripts/make-unicode-table from Unicode 14.0.0; do not edit. One table of data: an index, and the
+ * blocks it names.
+ */
 #include "model/text/unicode_table.h"
 
 /* clang-format off */

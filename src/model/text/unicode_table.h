@@ -1,6 +1,6 @@
 /*
- * Three properties of code points that pre-tokenizers ask for: letter (L*), number (N*), white space (White_Space).
- * A two-level table of nibbles, made by scripts/make-unicode-table.
+ * Three properties of code points that pre-tokenizers ask for: letter (L*), number (N*), white space
+ * (White_Space). A two-level table of nibbles, made by scripts/make-unicode-table.
  */
 #ifndef KVIST_MODEL_UNICODE_TABLE_H
 #define KVIST_MODEL_UNICODE_TABLE_H
