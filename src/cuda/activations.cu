@@ -2,11 +2,12 @@
  * Rows of activations: RMSNorm, the gate, and quantisation to 8 bits with a scale for every 32.
  *
  *     norm   out = x / sqrt(mean(x^2) + eps) * weight         a block of threads for each group of a row
- *     quant  d = max |x| / 127, q = round(x / d) of 32         a warp for each 32, a block of threads for a slice of a row
+ *     quant  d = max |x| / 127, q = round(x / d) of 32         a warp for each 32, a block of threads for a
+ *         slice of a row
  *
- * A row that holds elements some thousand times larger than the rest gets a second column of 8 bits (row_needs_fine in
- * model/cpu/activations.c); whether it does is known when its last block is through, and the warp that made that one decides it.
- * Bound by latency: a decoded token is one row.
+ * A row that holds elements some thousand times larger than the rest gets a second column of 8 bits
+ * (row_needs_fine in model/cpu/activations.c); whether it does is known when its last block is through, and
+ * the warp that made that one decides it. Bound by latency: a decoded token is one row.
  */
 #include "cuda/activations.cuh"
 

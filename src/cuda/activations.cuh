@@ -1,9 +1,9 @@
 /*
- * Rows of activations, as kernels make them that stand alone (activations.cu) and those that end with them (matmul.cu, attention.cu):
- * RMSNorm, the gate, quantisation to 8 bits, whether a row needs a second column.
+ * Rows of activations, as kernels make them that stand alone (activations.cu) and those that end with them
+ * (matmul.cu, attention.cu): RMSNorm, the gate, quantisation to 8 bits, whether a row needs a second column.
  *
- * What is read may have been written by other multiprocessors in the same launch: __ldcg reads what they wrote, past the caches
- * that would not know.
+ * What is read may have been written by other multiprocessors in the same launch: __ldcg reads what they
+ * wrote, past the caches that would not know.
  */
 #ifndef KVIST_CUDA_ACTIVATIONS_CUH
 #define KVIST_CUDA_ACTIVATIONS_CUH
@@ -13,9 +13,9 @@
 enum { ROW_ROOM = 2048, ROW_ROOM_BYTES = (ROW_ROOM + 1) * 4 };
 
 /*
- * By a block of threads: 1 / sqrt(mean of squares + eps) of a row, element i in partial sum i % 16. `room` is shared memory of
- * ROW_ROOM_BYTES: the row comes there in pieces, since sixteen threads that waited for memory one element after another would take
- * ten times as long. Begins and ends with a barrier.
+ * By a block of threads: 1 / sqrt(mean of squares + eps) of a row, element i in partial sum i % 16. `room` is
+ * shared memory of ROW_ROOM_BYTES: the row comes there in pieces, since sixteen threads that waited for
+ * memory one element after another would take ten times as long. Begins and ends with a barrier.
  */
 static __device__ float inverse_size(const float *x, uint32_t width, float eps, float *room)
 {
@@ -80,8 +80,8 @@ static __device__ void quant_block(
 }
 
 /*
- * By a warp: largest > bound * mean of the others, the sum taken in order as the CPU takes it: only where a sum in another order is
- * too near to tell, since the order costs a microsecond.
+ * By a warp: largest > bound * mean of the others, the sum taken in order as the CPU takes it: only where a
+ * sum in another order is too near to tell, since the order costs a microsecond.
  */
 static __device__ bool needs_fine(const float *d, uint32_t n_blocks)
 {
@@ -106,8 +106,8 @@ static __device__ bool needs_fine(const float *d, uint32_t n_blocks)
 }
 
 /*
- * By a warp that has made `n` of the n_blocks blocks of a row: the one that comes last sees the scales of all, and says whether the
- * row needs a second column.
+ * By a warp that has made `n` of the n_blocks blocks of a row: the one that comes last sees the scales of
+ * all, and says whether the row needs a second column.
  */
 static __device__ void end_row(const gpu_columns *out, uint32_t row, uint32_t n, uint32_t n_blocks)
 {

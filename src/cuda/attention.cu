@@ -1,23 +1,25 @@
 /*
  * Attention over live lists: out[t][h] = softmax(q[t][h] . K * scale) V over the rows that token t sees.
  *
- * A block of threads takes one lane (KV head) and up to 16 query rows (query row = token * group + head of the lane) through tiles
- * of 256 ordinals, counted from 0. For every tile there is one state (maximum, sum, output); states are merged in ascending
- * order, which makes a row's result the same bits for every batch and split, and the CPU's.
+ * A block of threads takes one lane (KV head) and up to 16 query rows (query row = token * group + head of
+ * the lane) through tiles of 256 ordinals, counted from 0. For every tile there is one state (maximum, sum,
+ * output); states are merged in ascending order, which makes a row's result the same bits for every batch and
+ * split, and the CPU's.
  *
  *     few tokens     the tiles are split over blocks of threads, states go to memory, `merge` adds them up
  *     many tokens    a block of threads walks all tiles and merges in shared memory
  *
- * The grid is sized without the length of the lists, which is read here: a graph holds while the context grows. Bound by the
- * bytes of the rows for few tokens, by fused steps for many.
+ * The grid is sized without the length of the lists, which is read here: a graph holds while the context
+ * grows. Bound by the bytes of the rows for few tokens, by fused steps for many.
  */
 #include "cuda/activations.cuh"
 #include "cuda/attention.cuh"
 
 enum {
     MERGE_TILES = 256, /* states whose factors wait in shared memory */
+    /* query rows of which a thread holds two elements: GPU_QUERIES / the fewest groups of threads (2) */
     OUT_MAX =
-        8 /* query rows of which a thread holds two elements: GPU_QUERIES / the fewest groups of threads (2) */
+        8
 };
 
 /* Shared memory, in floats. */
@@ -51,8 +53,8 @@ static __device__ room room_of(unsigned char *shared, uint32_t head_dim)
 }
 
 /*
- * o[m][dims of this thread] of one tile, in registers: rows ascending, fused; then into the sum so far (o_sum in shared
- * memory), or to `state`.
+ * o[m][dims of this thread] of one tile, in registers: rows ascending, fused; then into the sum so far (o_sum
+ * in shared memory), or to `state`.
  */
 static __device__ void add_values(const k_attention *a, const room *r, uint32_t lane, uint32_t first,
     uint32_t n, uint32_t n_q, float *states, size_t state_step)
@@ -119,7 +121,10 @@ static __device__ void add_values(const k_attention *a, const room *r, uint32_t 
     }
 }
 
-/* One tile: scores, softmax, values. In split form the state goes to memory, else it is merged into the sum so far. */
+/*
+ * One tile: scores, softmax, values. In split form the state goes to memory, else it is merged into the sum
+ * so far.
+ */
 static __device__ void attend_tile(const k_attention *a, const room *r, uint32_t lane, uint32_t tile,
     uint32_t n_q, float *states, size_t state_step)
 {
@@ -188,9 +193,9 @@ static __global__ __launch_bounds__(ATTEND_THREADS, 2) void attend(const k_atten
 }
 
 /*
- * By a warp: what each of n states of a query row is worth when it is added to the ones before it (gpu_merge_factors), with the
- * maximum so far; a state that changes nothing has `before` below 0. Maxima are found by a scan: which of them is taken first
- * makes no bits.
+ * By a warp: what each of n states of a query row is worth when it is added to the ones before it
+ * (gpu_merge_factors), with the maximum so far; a state that changes nothing has `before` below 0. Maxima are
+ * found by a scan: which of them is taken first makes no bits.
  */
 static __device__ float merge_factors(
     const float *states, size_t step, uint32_t n, float max, float *before, float *now, float *sums)
@@ -220,8 +225,8 @@ static __device__ float merge_factors(
 }
 
 /*
- * A query row's states in ascending order of tiles, and where that is asked for the result as activations. grid: lanes of the
- * layer, query rows; a thread an element.
+ * A query row's states in ascending order of tiles, and where that is asked for the result as activations.
+ * grid: lanes of the layer, query rows; a thread an element.
  */
 static __global__ void merge_states(const k_attention a)
 {
@@ -233,7 +238,10 @@ static __global__ void merge_states(const k_attention a)
     const uint32_t lane = a.lists.first_lane + blockIdx.x, head = blockIdx.x * group + m % group,
                    dim = threadIdx.x;
     uint32_t lo, hi;
-    /* The tiles that this query row's block of threads went through: its neighbours' too, whose empty states change nothing. */
+    /*
+     * The tiles that this query row's block of threads went through: its neighbours' too, whose empty states
+     * change nothing.
+     */
     attention_visible(&a, lane, token, &lo, &hi);
     const uint32_t first = lo / GPU_TILE, last = (hi + GPU_TILE - 1) / GPU_TILE;
     const size_t state = 2 + d;

@@ -1,8 +1,9 @@
 /*
  * What attention and scoring share: rows of a live list in shared memory, and scores of query rows with them.
  *
- * Rows are gathered in chunks of 64 by cp.async, 16 bytes a thread, two chunks in flight. A thread has one row and every fourth
- * query, all of its queries at once: sixteen partial sums of the products, added by halves, as scores_ref of kernels_ref.c.
+ * Rows are gathered in chunks of 64 by cp.async, 16 bytes a thread, two chunks in flight. A thread has one
+ * row and every fourth query, all of its queries at once: sixteen partial sums of the products, added by
+ * halves, as scores_ref of kernels_ref.c.
  */
 #ifndef KVIST_CUDA_ATTENTION_CUH
 #define KVIST_CUDA_ATTENTION_CUH
@@ -50,7 +51,10 @@ static __device__ void attention_visible(
     if (index >= a->window) *lo = ordinal_of(indices, n_rows, index - a->window + 1);
 }
 
-/* Keys (or values) of ordinals [first, first + n) on their way into `to`; one group of copies, also when n is 0. */
+/*
+ * Keys (or values) of ordinals [first, first + n) on their way into `to`; one group of copies, also when n is
+ * 0.
+ */
 static __device__ void fetch_rows(
     const gpu_lists *l, uint32_t lane, uint32_t first, uint32_t n, bool values, uint16_t *to)
 {
@@ -75,8 +79,8 @@ static __device__ __forceinline__ float sum_of_16(const float s[16])
 }
 
 /*
- * ret[i] = q[i] . key * scale for n query rows in shared memory, `step` floats apart and the same for a whole warp: a number of the
- * key is converted once for all of them.
+ * ret[i] = q[i] . key * scale for n query rows in shared memory, `step` floats apart and the same for a whole
+ * warp: a number of the key is converted once for all of them.
  */
 template <int n>
 static __device__ __forceinline__ void scores_of(
@@ -120,7 +124,10 @@ static __device__ __forceinline__ void score_row(
     for (int i = 0; i < n; i++) s[i * ATTEND_LANES * GPU_TILE] = scores[i];
 }
 
-/* Scores of n_q query rows with a tile's n rows: s[m][GPU_TILE]. `rows`: room for two chunks. Ends with a barrier. */
+/*
+ * Scores of n_q query rows with a tile's n rows: s[m][GPU_TILE]. `rows`: room for two chunks. Ends with a
+ * barrier.
+ */
 static __device__ void score_tile(const gpu_lists *l, uint32_t lane, uint32_t first, uint32_t n,
     const float *q, uint32_t n_q, float scale, uint16_t *rows, float *s)
 {
@@ -152,8 +159,8 @@ static __device__ void score_tile(const gpu_lists *l, uint32_t lane, uint32_t fi
 }
 
 /*
- * By a warp: s[lo, hi) of one query row becomes exp(s - max), the rest of the tile 0; sums of ordinals i % 16 by lanes, added by
- * halves: softmax_ref of kernels_ref.c. Lane 0 writes max and sum.
+ * By a warp: s[lo, hi) of one query row becomes exp(s - max), the rest of the tile 0; sums of ordinals i % 16
+ * by lanes, added by halves: softmax_ref of kernels_ref.c. Lane 0 writes max and sum.
  */
 static __device__ void softmax_row(float *s, uint32_t lo, uint32_t hi, float *max_at, float *sum_at)
 {

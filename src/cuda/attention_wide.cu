@@ -1,10 +1,11 @@
 /*
- * Attention of many tokens on the tensor cores, for cuda:bf16: products of halves with sums in F32, so not the CPU's bits; a query row's
- * are the same in every batch. Heads of 64 and 128.
+ * Attention of many tokens on the tensor cores, for cuda:bf16: products of halves with sums in F32, so not
+ * the CPU's bits; a query row's are the same in every batch. Heads of 64 and 128.
  *
- * A block of threads takes 64 query rows of a lane (query row = token * group + head of the lane), 16 a warp, through the rows that
- * they see, 64 at a time: keys and values are gathered by cp.async one chunk ahead; scores, sums and output stay in registers
- * (FlashAttention-2, Dao 2023). Numerators are powers of two: the scale of queries has log2(e) in it.
+ * A block of threads takes 64 query rows of a lane (query row = token * group + head of the lane), 16 a warp,
+ * through the rows that they see, 64 at a time: keys and values are gathered by cp.async one chunk ahead;
+ * scores, sums and output stay in registers (FlashAttention-2, Dao 2023). Numerators are powers of two: the
+ * scale of queries has log2(e) in it.
  */
 #include "cuda/attention.cuh"
 #include "cuda/tensor.cuh"
@@ -31,7 +32,9 @@ static __device__ query_row row_of(const k_attention *a, uint32_t m)
     return r;
 }
 
-/* Keys and values of ordinals [first, first + n), two groups of copies; of values that are not there, zeros. */
+/*
+ * Keys and values of ordinals [first, first + n), two groups of copies; of values that are not there, zeros.
+ */
 static __device__ void fetch_chunk(
     const gpu_lists *l, uint32_t lane, uint32_t first, uint32_t n, uint16_t *keys, uint16_t *values)
 {
@@ -60,7 +63,10 @@ static __device__ __forceinline__ void score_chunk(
     }
 }
 
-/* What a query row does not see is out; scores become numerators over a maximum that may grow. Returns what is before is worth. */
+/*
+ * What a query row does not see is out; scores become numerators over a maximum that may grow. Returns what
+ * is before is worth.
+ */
 static __device__ __forceinline__ float soften(
     query_row *r, int which, uint32_t first, float s[GPU_CHUNK_ROWS / 8][4])
 {

@@ -1,6 +1,6 @@
 /*
- * The CUDA backend: opens, owns memory, and fills the table of model/ops/ops.h. Uploads and downloads wait for all that was begun;
- * an error of one is kept and returned by the next operation or sync.
+ * The CUDA backend: opens, owns memory, and fills the table of model/ops/ops.h. Uploads and downloads wait
+ * for all that was begun; an error of one is kept and returned by the next operation or sync.
  */
 #include <stdlib.h>
 #include <string.h>

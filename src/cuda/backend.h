@@ -1,5 +1,6 @@
 /*
- * Inside the CUDA backend's host side: its objects and what its files do for one another. Nobody else includes this.
+ * Inside the CUDA backend's host side: its objects and what its files do for one another. Nobody else
+ * includes this.
  *
  *     device.c      which device there is, its memory, and sentences for what goes wrong with it
  *     backend.c     opens and closes, buffers, the table of operations
@@ -14,8 +15,8 @@
  *     cublas.c      products of many columns by cuBLAS, where that is asked for
  *     score.c       score_rows
  *
- * One thread calls (model/ops/ops.h). Host memory is the truth about rows: what the device writes is copied back before `sync`
- * returns, so losing the device loses nothing.
+ * One thread calls (model/ops/ops.h). Host memory is the truth about rows: what the device writes is copied
+ * back before `sync` returns, so losing the device loses nothing.
  */
 #ifndef KVIST_CUDA_BACKEND_H
 #define KVIST_CUDA_BACKEND_H
@@ -56,8 +57,8 @@ struct ops_weight {
 };
 
 /*
- * Two sets, one for what a norm makes and one for the rest: a product's last blocks may then write the next activations while others
- * still read theirs (fuse.c).
+ * Two sets, one for what a norm makes and one for the rest: a product's last blocks may then write the next
+ * activations while others still read theirs (fuse.c).
  */
 struct ops_activations {
     uint32_t n_max, width_max, n, width;
@@ -131,12 +132,18 @@ typedef struct cuda_backend {
 
 /* ---- device.c ---- */
 
-/* Which device, or why none is used: BASE_E_NOT_FOUND without one, BASE_E_DEVICE with one that cannot be used, and a sentence. */
+/*
+ * Which device, or why none is used: BASE_E_NOT_FOUND without one, BASE_E_DEVICE with one that cannot be
+ * used, and a sentence.
+ */
 int cuda_device_find(struct cudaDeviceProp *ret, base_err *err);
 /* 0, or BASE_E_DEVICE for good: every later call fails the same way. */
 int cuda_check(cuda_backend *c, cudaError_t e, base_err *err);
 int cuda_device_open(cuda_backend *c, uint64_t memory_bytes, base_err *err);
-/* Memory of the device within the limit, not cleared. `what` is in the sentence: "weights", "rows of the cache". */
+/*
+ * Memory of the device within the limit, not cleared. `what` is in the sentence: "weights", "rows of the
+ * cache".
+ */
 int cuda_alloc(cuda_backend *c, void **ret, size_t n_bytes, const char *what, base_err *err);
 void cuda_free(cuda_backend *c, void *p, size_t n_bytes);
 int cuda_arena_new(cuda_backend *c, cuda_arena *a, size_t n_bytes, base_err *err);
@@ -145,16 +152,22 @@ void cuda_arena_free(cuda_backend *c, cuda_arena *a);
 /* ---- queue.c ---- */
 
 /*
- * Room for that many bytes in each of the arenas, waiting for all that was begun when there is none: whatever was taken before is
- * void then. BASE_E_LIMIT for more than an arena's size.
+ * Room for that many bytes in each of the arenas, waiting for all that was begun when there is none: whatever
+ * was taken before is void then. BASE_E_LIMIT for more than an arena's size.
  */
 int cuda_reserve(cuda_backend *c, size_t argument_bytes, size_t move_bytes, size_t back_bytes, base_err *err);
 bool cuda_has_room(const cuda_arena *a, size_t n_bytes);
-/* Of room that there is: through ret_host and ret_device (any pointers' addresses), where it is here and on the device. */
+/*
+ * Of room that there is: through ret_host and ret_device (any pointers' addresses), where it is here and on
+ * the device.
+ */
 void cuda_take(cuda_arena *a, size_t n_bytes, void *ret_host, void *ret_device);
 /* Bytes of the host for a kernel: a copy in the argument arena. ret: the pointer's address. */
 int cuda_give(cuda_backend *c, const void *bytes, size_t n_bytes, void *ret, base_err *err);
-/* Appends a launch; `params` (a struct of kernels.h, all its bytes set) is copied. n_tokens decides whether it may wait. */
+/*
+ * Appends a launch; `params` (a struct of kernels.h, all its bytes set) is copied. n_tokens decides whether
+ * it may wait.
+ */
 int cuda_launch(cuda_backend *c, gpu_launch_fn *launch, const void *params, size_t size, uint32_t n_tokens,
     base_err *err);
 /* Before everything that waits: words of the move arena to their place. */
@@ -184,8 +197,8 @@ void cuda_pins_free(cuda_backend *c);
 int cuda_rows_new(cuda_backend *c, base_err *err);
 void cuda_rows_free(cuda_backend *c);
 /*
- * Places for the last n rows of a layer's lists, which are about to be written, and room in the back arena (`copy`) for what is
- * written: it comes to host memory when the batch ends.
+ * Places for the last n rows of a layer's lists, which are about to be written, and room in the back arena
+ * (`copy`) for what is written: it comes to host memory when the batch ends.
  */
 int cuda_rows_place(cuda_backend *c, const model_rows_view *view, uint32_t layer, uint32_t n,
     k_rows_write *ret, base_err *err);
@@ -194,11 +207,14 @@ void cuda_rows_deliver(cuda_backend *c, bool arrived);
 int cuda_check_heads(const model_rows_shape *s, uint32_t n_head, base_err *err);
 /* The pool from this lane's first place on; NULL while there is none. */
 const uint16_t *cuda_rows_pool(const cuda_backend *c, uint32_t lane);
-/* An operation's end: of a view without stamps nothing is remembered, since its memory may hold other rows next time. */
+/*
+ * An operation's end: of a view without stamps nothing is remembered, since its memory may hold other rows
+ * next time.
+ */
 int cuda_rows_done(cuda_backend *c, const model_rows_view *view, base_err *err);
 /*
- * Where the pool holds a row, and those behind it in its block; CUDA_NO_SLOT for what it does not hold. After cuda_rows_meet with this
- * view.
+ * Where the pool holds a row, and those behind it in its block; CUDA_NO_SLOT for what it does not hold. After
+ * cuda_rows_meet with this view.
  */
 #define CUDA_NO_SLOT UINT32_MAX
 int cuda_rows_meet(cuda_backend *c, const model_rows_view *view, base_err *err);
@@ -208,7 +224,8 @@ size_t cuda_rows_n_slots(const cuda_backend *c);
 /* ---- lists.c ---- */
 
 /*
- * Makes a layer's live lists of `view` stand on the device, with every row they name. The answer holds until the next call.
+ * Makes a layer's live lists of `view` stand on the device, with every row they name. The answer holds until
+ * the next call.
  */
 int cuda_lists_prepare(
     cuda_backend *c, const model_rows_view *view, uint32_t layer, gpu_lists *ret, base_err *err);

@@ -1,12 +1,13 @@
 /*
- * Products of many columns by cuBLAS, for `--backend cuda:bf16`: weights and activations in BF16, sums in F32 on the tensor cores.
+ * Products of many columns by cuBLAS, for `--backend cuda:bf16`: weights and activations in BF16, sums in F32
+ * on the tensor cores.
  *
- * Faster than the products of matmul_tiles.cu, which take the CPU's float steps, and not their bits: how cuBLAS adds depends on the
- * batch's size. The same batches on the same kind of device give the same bits, so a logged session executed again does; rows
- * are not shared with the other backends (kernel_version).
+ * Faster than the products of matmul_tiles.cu, which take the CPU's float steps, and not their bits: how
+ * cuBLAS adds depends on the batch's size. The same batches on the same kind of device give the same bits, so
+ * a logged session executed again does; rows are not shared with the other backends (kernel_version).
  *
- * The library is opened when it is asked for: the program runs on machines without it. Its loader's name is in `libraries`, or the
- * file is named by KVIST_CUBLAS.
+ * The library is opened when it is asked for: the program runs on machines without it. Its loader's name is
+ * in `libraries`, or the file is named by KVIST_CUBLAS.
  */
 #include <cublas_v2.h>
 #include <dlfcn.h>
@@ -85,7 +86,10 @@ void cuda_cublas_close(cuda_backend *c)
     c->cublas = NULL;
 }
 
-/* To cuBLAS, which counts down columns, the weights [n_out][n_in] are n_in x n_out, and y [n][n_out] is n_out x n. */
+/*
+ * To cuBLAS, which counts down columns, the weights [n_out][n_in] are n_in x n_out, and y [n][n_out] is n_out
+ * x n.
+ */
 cudaError_t cuda_launch_gemm(cudaStream_t stream, const void *params)
 {
     (void)stream; /* the handle has it */

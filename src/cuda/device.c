@@ -1,8 +1,9 @@
 /*
- * Which device there is, its memory within --gpu-mem, and a sentence for everything that can go wrong with it.
+ * Which device there is, its memory within --gpu-mem, and a sentence for everything that can go wrong with
+ * it.
  *
- * The runtime is linked in and opens the driver by itself: on a machine without one it says so, and this binary runs there all
- * the same.
+ * The runtime is linked in and opens the driver by itself: on a machine without one it says so, and this
+ * binary runs there all the same.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,9 +1,10 @@
 /*
- * Launches that wait, joined: where a sequence of them is one that a kernel can do at once, with the same bits, the first one's struct
- * takes in what the others say. A table says which; operations know nothing of it. A decoded token takes 6 launches a layer so
- * instead of 13:
+ * Launches that wait, joined: where a sequence of them is one that a kernel can do at once, with the same
+ * bits, the first one's struct takes in what the others say. A table says which; operations know nothing of
+ * it. So a decoded token takes 6 launches a layer instead of 13:
  *
- *     norm+quantise | QKV, rotate q, rotate k, write rows | attention | merge, quantise | output, norm+quantise |
+ *     norm+quantise | QKV, rotate q, rotate k, write rows | attention | merge, quantise | output,
+ *         norm+quantise |
  *     gate and up, gate+quantise | down, the next layer's norm+quantise
  *
  * A join is refused where shapes or places do not fit; then everything is launched as it stands.
@@ -28,7 +29,10 @@ static bool has_counters(const k_matmul *m, uint32_t n_groups)
     return (uint64_t)n_groups * ((m->n + GPU_COLUMNS - 1) / GPU_COLUMNS) <= CUDA_ARRIVED;
 }
 
-/* A head's rows are whole blocks of threads, and what turns and is written is what the product made. */
+/*
+ * Joins a product of q, k and v with the rotation and the writing of rows, where a head is made by whole
+ * blocks of threads and exactly what the product made is rotated and written.
+ */
 static bool join_turn(void *joined, const void *const *others)
 {
     k_matmul *m = joined;
@@ -50,7 +54,10 @@ static bool join_turn(void *joined, const void *const *others)
     return true;
 }
 
-/* The product's outputs normalised and quantised, or gate and up through the gate. Not over what the product reads. */
+/*
+ * Joins a product with what is made of its outputs: normalised and quantised, or gate and up through the
+ * gate. Not where that would overwrite what the product reads.
+ */
 static bool join_quant(void *joined, const void *const *others)
 {
     k_matmul *m = joined;

@@ -1,9 +1,11 @@
 /*
- * What every kernel stands on: the launch, shared memory, and the arithmetic that has to be the CPU's step by step.
+ * What every kernel stands on: the launch, shared memory, and the arithmetic that has to be the CPU's step by
+ * step.
  *
- * The CUDA backend gives the CPU's bits (model/cpu/kernels_ref.c). Integer sums are exact in any order; every float step is
- * taken in the order written there: fused where it says fmaf (nvcc runs with --fmad=false), sixteen partial sums added by halves,
- * no fast division or square root. What is machine code of its own (dp4a, cp.async) has a plain meaning for the emulator here.
+ * The CUDA backend gives the CPU's bits (model/cpu/kernels_ref.c). Integer sums are exact in any order; every
+ * float step is taken in the order written there: fused where it says fmaf (nvcc runs with --fmad=false),
+ * sixteen partial sums added by halves, no fast division or square root. What is machine code of its own
+ * (dp4a, cp.async) has a plain meaning for the emulator here.
  */
 #ifndef KVIST_CUDA_GPU_CUH
 #define KVIST_CUDA_GPU_CUH
@@ -40,7 +42,10 @@ template <typename K> static inline cudaError_t gpu_allow_shared(K kernel, size_
 /* ---- launches that follow one another ---- */
 
 #ifdef __CUDACC__
-/* Whether this file's kernels wait in gpu_begin: those that the driver makes out of older code for a new device do not. */
+/*
+ * Whether this file's kernels wait in gpu_begin: those that the driver makes out of older code for a new
+ * device do not.
+ */
 static inline bool gpu_waits(const void *kernel)
 {
     static int answer = -1;
@@ -50,8 +55,8 @@ static inline bool gpu_waits(const void *kernel)
 }
 
 /*
- * From Hopper on a launch may come to the multiprocessors while the one before it ends; what it must not do before that one is through
- * stands behind gpu_begin. The caller asks for errors (cudaGetLastError).
+ * From Hopper on a launch may come to the multiprocessors while the one before it ends; what it must not do
+ * before that one is through stands behind gpu_begin. The caller asks for errors (cudaGetLastError).
  */
 template <typename P>
 static inline void gpu_launch(
@@ -72,8 +77,8 @@ static inline void gpu_launch(
 #endif
 
 /*
- * Every thread of every kernel, before it touches memory that a launch writes: all launches before this one are through, and the next
- * one may come. In front of it only weights are fetched, which nobody writes.
+ * Every thread of every kernel, before it touches memory that a launch writes: all launches before this one
+ * are through, and the next one may come. In front of it only weights are fetched, which nobody writes.
  */
 static __device__ __forceinline__ void gpu_begin(void)
 {
@@ -85,7 +90,10 @@ static __device__ __forceinline__ void gpu_begin(void)
 #endif
 }
 
-/* Memory that will be read soon comes into the second cache. One thread; nothing waits. Multiples of 16 bytes, aligned so. */
+/*
+ * Memory that will be read soon comes into the second cache. One thread; nothing waits. Multiples of 16
+ * bytes, aligned so.
+ */
 static __device__ __forceinline__ void gpu_fetch_ahead(const void *from_global, uint32_t n_bytes)
 {
 #ifndef __CUDACC__
@@ -153,7 +161,10 @@ static __device__ __forceinline__ float gpu_f16_to_f32(uint16_t h)
 #endif
 }
 
-/* To the nearest, ties to even; beyond the range its largest finite number; NaN stays: quant_f32_to_f16 of model/file/quant.c. */
+/*
+ * To the nearest, ties to even; beyond the range its largest finite number; NaN stays: quant_f32_to_f16 of
+ * model/file/quant.c.
+ */
 static __device__ __forceinline__ uint16_t gpu_f32_to_f16(float f)
 {
     const uint32_t bits = __float_as_uint(f), magnitude = bits & 0x7FFFFFFFu, sign = bits >> 16 & 0x8000u;
@@ -189,7 +200,10 @@ static __device__ __forceinline__ float gpu_minus_infinity(void)
     return __uint_as_float(0xFF800000u);
 }
 
-/* Sixteen partial sums in lanes 0..15 of a warp; lane 0 gets their sum, added by halves. Lanes 16..31 bring anything. */
+/*
+ * Sixteen partial sums in lanes 0..15 of a warp; lane 0 gets their sum, added by halves. Lanes 16..31 bring
+ * anything.
+ */
 static __device__ __forceinline__ float gpu_add_by_halves(float s)
 {
     for (int half = 8; half > 0; half /= 2) s += __shfl_down_sync(GPU_ALL, s, half);

@@ -1,10 +1,11 @@
 /*
- * The border between host and device: for every kernel a struct of numbers and device pointers, and a launcher that takes it
- * by address. C and CUDA C++ read this file; nothing of model/ or base/ crosses it.
+ * The border between host and device: for every kernel a struct of numbers and device pointers, and a
+ * launcher that takes it by address. C and CUDA C++ read this file; nothing of model/ or base/ crosses it.
  *
- * A launcher computes the grid, launches on the stream and returns the runtime's word. It allocates nothing, waits for nothing
- * and decides nothing. What changes from token to token (lists of rows, angles, chosen rows) lies in device memory that the
- * struct points to, so that the same structs come again and a graph of them can be replayed (queue.c).
+ * A launcher computes the grid, launches on the stream and returns the runtime's word. It allocates nothing,
+ * waits for nothing and decides nothing. What changes from token to token (lists of rows, angles, chosen
+ * rows) lies in device memory that the struct points to, so that the same structs come again and a graph of
+ * them can be replayed (queue.c).
  */
 #ifndef KVIST_CUDA_KERNELS_H
 #define KVIST_CUDA_KERNELS_H
@@ -41,9 +42,11 @@ typedef enum gpu_scales {
 /*
  * A matrix in planes, each row's blocks of 32 k behind one another and every access aligned to its size:
  *
- *     quants   4, 5, 6 bits: 16 bytes, byte j = k j (low nibble) and k 16 + j; 8 bits: 32 bytes, signed; 16 bits: 32 upper
+ *     quants   4, 5, 6 bits: 16 bytes, byte j = k j (low nibble) and k 16 + j; 8 bits: 32 bytes, signed; 16
+ *         bits: 32 upper
  *              bytes, then 32 lower, both signed
- *     extra    5 bits: 4 bytes, bit g of byte i = fifth bit of k 4g + i; 6 bits: 8 bytes, of word g / 4 the bits 2 (g % 4) and up
+ *     extra    5 bits: 4 bytes, bit g of byte i = fifth bit of k 4g + i; 6 bits: 8 bytes, of word g / 4 the
+ *         bits 2 (g % 4) and up
  *              of byte i = upper bits of k 4g + i
  *     fine     D: F16 d. DM: F16 d, F16 m. KM: bytes sc, mn. K16: int8 of each half. F: F32 d
  *     coarse   KM: F16 d, F16 dmin for 8 blocks. K16: F16 d for 8 blocks
@@ -55,7 +58,8 @@ typedef struct gpu_weight {
 } gpu_weight;
 
 /*
- * Rows of 8-bit numbers: x = d * q, and where `is_fine`, x = d * (q + q2 / 256). sum, sum2: of the halves of each block.
+ * Rows of 8-bit numbers: x = d * q, and where `is_fine`, x = d * (q + q2 / 256). sum, sum2: of the halves of
+ * each block.
  */
 typedef struct gpu_columns {
     int8_t *q, *q2;      /* [n][width] */
@@ -106,8 +110,8 @@ typedef struct k_rows_write {
 } k_rows_write;
 
 /*
- * What a product of few columns does with its results when they are all there, so that no launch of its own is needed (fuse.c); each
- * by the block of threads that comes last:
+ * What a product of few columns does with its results when they are all there, so that no launch of its own
+ * is needed (fuse.c); each by the block of threads that comes last:
  *
  *     QUANT  the row is normalised and quantised                of one part's outputs, for few tokens
  *     GATE   32 of gate and up become a block of activations    of two parts
@@ -157,8 +161,9 @@ typedef struct k_add {
 } k_add;
 
 /*
- * A layer's live lists on the device. A row lies in the pool at slots[lane][ordinal]: head_dim keys, then as many values, F16.
- * A slot with GPU_STREAMED set counts from `streamed` instead, where a row is streamed_step halves, keys first (scoring).
+ * A layer's live lists on the device. A row lies in the pool at slots[lane][ordinal]: head_dim keys, then as
+ * many values, F16. A slot with GPU_STREAMED set counts from `streamed` instead, where a row is streamed_step
+ * halves, keys first (scoring).
  */
 #define GPU_STREAMED 0x80000000u
 typedef struct gpu_lists {
@@ -213,7 +218,10 @@ typedef struct k_patch {
     uint32_t n;
 } k_patch;
 
-/* Rows from where they lie (memory of the host that the device reads, or what the host gathered) to their slots. */
+/*
+ * Rows from where they lie (memory of the host that the device reads, or what the host gathered) to their
+ * slots.
+ */
 typedef struct k_bring {
     const uint64_t *keys;   /* [n] addresses */
     const uint64_t *places; /* [n] lane * n_slots + slot; NULL: keys only, one behind another */

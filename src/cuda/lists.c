@@ -1,12 +1,13 @@
 /*
  * The live lists on the device, and the rows that they name and the pool lacks.
  *
- * A lane's list on the device is its rows' places in order; it is compared with the view run by run, and only what differs is sent:
- * for a decoded token one word a lane. Promoting a row that is still in the pool moves nothing; else the device reads the rows of a
- * plan where they are pinned (pins.c), all in one launch; those that are not are gathered by the pool's threads first.
+ * A lane's list on the device is its rows' places in order; it is compared with the view run by run, and only
+ * what differs is sent: for a decoded token one word a lane. Promoting a row that is still in the pool moves
+ * nothing; else the device reads the rows of a plan where they are pinned (pins.c), all in one launch; those
+ * that are not are gathered by the pool's threads first.
  *
- * A plan's rows and lists go over in the pause that applied it (cuda_bring), on the stream that computes: it has nothing else to do
- * then, and nobody here waits for it. Which rows the pool holds: rows.c.
+ * A plan's rows and lists go over in the pause that applied it (cuda_bring), on the stream that computes: it
+ * has nothing else to do then, and nobody here waits for it. Which rows the pool holds: rows.c.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -22,8 +23,8 @@ enum {
 };
 
 /*
- * Ordinals of the lane's list that the device has as the view wants them. Runs are the same rows since stamps are; the last common
- * one may be longer or shorter now.
+ * Ordinals of the lane's list that the device has as the view wants them. Runs are the same rows since stamps
+ * are; the last common one may be longer or shorter now.
  */
 static uint32_t common_rows(const lane_state *l, const model_lane_list *list)
 {
@@ -60,8 +61,9 @@ static int grow_lists(cuda_backend *c, uint32_t n_rows, base_err *err)
 /* ---- rows to the device ---- */
 
 /*
- * Rows on their way to the device: the addresses of their keys, and their places. Those that are not pinned are gathered by the pool's
- * threads when the piece is full, into blocks like the cache's: so all values lie as far behind their keys.
+ * Rows on their way to the device: the addresses of their keys, and their places. Those that are not pinned
+ * are gathered by the pool's threads when the piece is full, into blocks like the cache's: so all values lie
+ * as far behind their keys.
  */
 typedef struct upload {
     uint64_t *keys, *places; /* [cap], in the move arena */
@@ -230,7 +232,10 @@ static int send_lengths(cuda_backend *c, const model_rows_view *view, uint32_t f
     return cuda_patch(c, c->rows->n_rows + first, device, n, err);
 }
 
-/* Room for the lists of n layers and for the rows that they lack; of each lane, how much of its list stands already. */
+/*
+ * Room for the lists of n layers and for the rows that they lack; of each lane, how much of its list stands
+ * already.
+ */
 static int make_room(
     cuda_backend *c, const model_rows_view *view, uint32_t layer, uint32_t n_layers, base_err *err)
 {
@@ -243,7 +248,10 @@ static int make_room(
     if (!rc && most > r->cap) rc = grow_lists(c, most, err);
     for (uint32_t lane = first; lane < end && !rc; lane++)
         r->lanes[lane].n_common = common_rows(&r->lanes[lane], &view->lanes[lane]);
-    /* Twice: room for a later layer may be made of what an earlier one counted on; then nothing more is to be swept. */
+    /*
+     * Two rounds: making room for a later layer may sweep rows that an earlier one counted on. In the second
+     * round there is nothing left to sweep.
+     */
     for (uint32_t i = 0; i < (n_layers > 1 ? 2 * n_layers : 1) && !rc; i++) {
         const uint32_t lane = first + i % n_layers * n;
         for (uint32_t k = 0; k < n; k++) from[k] = r->lanes[lane + k].n_common;

@@ -1,14 +1,17 @@
 /*
- * Products: y[t][o] = sum over blocks of d_x * value(block) (+ bias) (+ add), for up to four matrices in one launch.
+ * Products: y[t][o] = sum over blocks of d_x * value(block) (+ bias) (+ add), for up to four matrices in one
+ * launch.
  *
- * A block of threads has 8 rows of one matrix and up to 8 columns. Its warps take a row each: lane i reads 32 weights (16 bytes of
- * a 4-bit format, coalesced) and turns them into one number a column by integer products, which goes to shared memory. Then a
- * thread a (row, column) adds the row's numbers in ascending order with fused steps, as the CPU does: so a product has the same
- * bits for every batch and on both backends. The serial end costs 4 cycles a block of 32 k, while other blocks of threads load.
+ * A block of threads has 8 rows of one matrix and up to 8 columns. Its warps take a row each: lane i reads 32
+ * weights (16 bytes of a 4-bit format, coalesced) and turns them into one number a column by integer
+ * products, which goes to shared memory. Then a thread a (row, column) adds the row's numbers in ascending
+ * order with fused steps, as the CPU does: so a product has the same bits for every batch and on both
+ * backends. The serial end costs 4 cycles a block of 32 k, while other blocks of threads load.
  *
- * Bound by the bytes of the weights: each of a multiprocessor's 24 warps has a load of 512 bytes and more under way while it multiplies
- * the one before. What follows a product (activations of its results, heads that turn) its last blocks of threads may do: k_then.
- * Batches above 8 go through the weights again for every 8 columns, and are bound by dp4a; larger ones go to matmul_tiles.cu.
+ * Bound by the bytes of the weights: each of a multiprocessor's 24 warps has a load of 512 bytes and more
+ * under way while it multiplies the one before. What follows a product (activations of its results, heads
+ * that turn) its last blocks of threads may do: k_then. Batches above 8 go through the weights again for
+ * every 8 columns, and are bound by dp4a; larger ones go to matmul_tiles.cu.
  */
 #include "cuda/activations.cuh"
 #include "cuda/turn.cuh"
@@ -20,7 +23,10 @@ enum {
     AHEAD_BYTES = 4096
 };
 
-/* The block's value with one column's 32 numbers: multiply_block of kernels_ref.c, without the column's scale. */
+/*
+ * The block's value with one column's 32 numbers: multiply_block of kernels_ref.c, without the column's
+ * scale.
+ */
 template <int bits>
 static __device__ __forceinline__ float multiply(const gpu_weight *w, const quants<bits> *q, float first,
     float second, const int8_t *x, const int32_t *sums)
@@ -47,7 +53,9 @@ static __device__ __forceinline__ float multiply(const gpu_weight *w, const quan
     }
 }
 
-/* Values of the row's blocks [from, to) with n_columns columns, each column's one place in `values` a block. */
+/*
+ * Values of the row's blocks [from, to) with n_columns columns, each column's one place in `values` a block.
+ */
 template <int bits>
 static __device__ void multiply_row(const gpu_weight *w, uint32_t row, uint32_t from, uint32_t to,
     const int8_t *q, const int32_t *sums, uint32_t n_columns, float *values, uint32_t stride)
@@ -85,7 +93,10 @@ static __device__ void multiply_row_of(const gpu_weight *w, uint32_t row, uint32
     }
 }
 
-/* Sums of this block's rows and columns over all of k; thread (row, column) holds its own in *ret. unit: 1, or 1/256. */
+/*
+ * Sums of this block's rows and columns over all of k; thread (row, column) holds its own in *ret. unit: 1,
+ * or 1/256.
+ */
 static __device__ void multiply_columns(const k_matmul *a, const gpu_weight *w, uint32_t first_row,
     uint32_t first_column, uint32_t n_columns, bool second, float *values, float *ret)
 {
@@ -116,7 +127,10 @@ static __device__ void multiply_columns(const k_matmul *a, const gpu_weight *w, 
 
 /* ---- what the last block of threads does ---- */
 
-/* Whether this block of threads is the last of n to come here: then it sees what all of them wrote (by __ldcg). */
+/*
+ * Whether this block of threads is the last of n to come here: then it sees what all of them wrote (by
+ * __ldcg).
+ */
 static __device__ bool is_last(uint32_t *arrived, uint32_t n, uint32_t *shared)
 {
     __threadfence();

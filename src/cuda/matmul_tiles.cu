@@ -1,17 +1,21 @@
 /*
- * Products of many columns on the tensor cores: y[t][o] = sum over blocks of d_x * value(block) (+ bias) (+ add), the same numbers in
- * the same order as matmul.cu and the CPU, so the same bits.
+ * Products of many columns on the tensor cores: y[t][o] = sum over blocks of d_x * value(block) (+ bias) (+
+ * add), the same numbers in the same order as matmul.cu and the CPU, so the same bits.
  *
- * A block of 4 warps makes 64 rows x 32 or 128 columns; a warp 32 x half of the columns. Two blocks of 32 k at a time lie in shared
- * memory, while the next two are on their way by cp.async: activations go straight to their place; weights and the columns' numbers
- * go to a place of the thread that asked for them, which turns them into bytes, scales and starts (`place_step`). For a block of
- * 32 k an instruction of the tensor core gives integer sums of 16 x 8 elements; then each element takes its float steps:
+ * A block of 4 warps makes 64 rows x 32 or 128 columns; a warp 32 x half of the columns. Two blocks of 32 k
+ * at a time lie in shared memory, while the next two are on their way by cp.async: activations go straight to
+ * their place; weights and the columns' numbers go to a place of the thread that asked for them, which turns
+ * them into bytes, scales and starts (`place_step`). For a block of 32 k an instruction of the tensor core
+ * gives integer sums of 16 x 8 elements; then each element takes its float steps:
  *
- *     sums are exact, and start at 1.5 * 2^23 (less the offset's part): their bits are those of a float, so that taking the start off
- *     again converts them. With a first scale of at most 21 bits even that is part of a fused step: fma(start + dot, first,
+ *     sums are exact, and start at 1.5 * 2^23 (less the offset's part): their bits are those of a float, so
+ *         that taking the start off
+ *     again converts them. With a first scale of at most 21 bits even that is part of a fused step: fma(start
+ *         + dot, first,
  *     -start * first) rounds once, dot * first, as the CPU does.
  *
- * Bound by those float steps: 2 to 4 an element and block (docs/cuda.md counts them), four times what the tensor core needs.
+ * Bound by those float steps: 2 to 4 an element and block (docs/cuda.md counts them), four times what the
+ * tensor core needs.
  */
 #include "cuda/tensor.cuh"
 #include "cuda/weights.cuh"
@@ -35,8 +39,9 @@ typedef struct tile {
         *lower; /* [GPU_TILE_ROWS][ROW_BYTES] in pieces of 16 bytes, see piece_at; lower: of 16-bit quants */
     uint8_t *columns; /* [columns][ROW_BYTES] the same */
     float *scales;    /* [TILE_STEP][GPU_TILE_ROWS][2] */
+    /* [TILE_STEP][columns][2]: bits of d; where sums start, or the sum of the activations as float */
     uint32_t *
-        numbers; /* [TILE_STEP][columns][2]: bits of d; where sums start, or the sum of the activations as float */
+        numbers;
     uint32_t *starts; /* [TILE_STEP][columns]: of the second half, where halves have scales of their own */
 } tile;
 
@@ -113,7 +118,10 @@ static __device__ __forceinline__ void ask_quants(const gpu_weight *w, size_t bl
     if (bits == 6) gpu_copy<8>(p->extra + threadIdx.x, w->extra + block * 8);
 }
 
-/* The blocks from `from` on: activations to their place, the rest to the thread's. Columns and rows behind the last are the last. */
+/*
+ * The blocks from `from` on: activations to their place, the rest to the thread's. Columns and rows behind
+ * the last are the last.
+ */
 template <int n_columns>
 static __device__ __forceinline__ void ask_step(const job *j, uint32_t from, const tile *to, asked *p)
 {
@@ -207,7 +215,9 @@ static __device__ __forceinline__ void place_step(const job *j, uint32_t from, c
 
 /* ---- products ---- */
 
-/* A thread's elements: [2 matrices of 16 rows][matrices of 8 columns][row g or g + 8][column 2t or 2t + 1]. */
+/*
+ * A thread's elements: [2 matrices of 16 rows][matrices of 8 columns][row g or g + 8][column 2t or 2t + 1].
+ */
 template <int n_matrices> struct sums {
     float s[2][n_matrices][4];
 };
@@ -217,7 +227,10 @@ typedef struct row_scales {
     float first[4], second[4], undo[4]; /* undo: what takes the start off again */
 } row_scales;
 
-/* One matrix of 16 rows with one of 8 columns over 32 k: sums, then the float steps. n: d and start of both columns. */
+/*
+ * One matrix of 16 rows with one of 8 columns over 32 k: sums, then the float steps. n: d and start of both
+ * columns.
+ */
 template <int kind>
 static __device__ __forceinline__ void multiply_block(const uint32_t w[4], const uint32_t lower[4],
     const uint32_t x[2], uint4 n, uint2 starts, const row_scales *r, uint32_t first_row, float sum[4])
@@ -322,7 +335,9 @@ static __device__ __forceinline__ void multiply_all(const job *j, uint8_t *share
     __syncthreads();
 }
 
-/* The thread's elements to their places, with bias and residual; `rest`: of rows that have a second column. */
+/*
+ * The thread's elements to their places, with bias and residual; `rest`: of rows that have a second column.
+ */
 template <int n_matrices>
 static __device__ __forceinline__ void write_sums(
     const job *j, const k_matmul::k_part *part, const sums<n_matrices> *sum)

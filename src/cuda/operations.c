@@ -1,6 +1,7 @@
 /*
- * One function an operation of ops.def: it checks the shapes, puts what only the host knows (ids, phases, chosen rows) into the
- * argument arena, and hands a kernel's struct to the queue. Operations over rows ask lists.c for the lists; score_rows is in score.c.
+ * One function an operation of ops.def: it checks the shapes, puts what only the host knows (ids, phases,
+ * chosen rows) into the argument arena, and hands a kernel's struct to the queue. Operations over rows ask
+ * lists.c for the lists; score_rows is in score.c.
  */
 #include <math.h>
 #include <stdatomic.h>
@@ -31,7 +32,10 @@ int cuda_copy_rows(cuda_backend *c, gpu_mat from, gpu_mat to, uint32_t n, uint32
 
 /* ---- made on the host: embeddings, angles ---- */
 
-/* A job for each token of a batch, which the pool's threads claim. Its number of tokens and the next one come first in its struct. */
+/*
+ * A job for each token of a batch, which the pool's threads claim. Its number of tokens and the next one come
+ * first in its struct.
+ */
 typedef struct token_job {
     uint32_t n;
     _Atomic uint32_t next;

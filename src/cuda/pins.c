@@ -1,7 +1,7 @@
 /*
- * Memory of the host that the device reads by itself: the cache's blocks are pinned where they lie, so rows of a plan go to the device
- * without anybody gathering them here. What cannot be pinned (a file's map, a limit of the system) is gathered as before; who asks
- * for an address gets none then.
+ * Memory of the host that the device reads by itself: the cache's blocks are pinned where they lie, so rows
+ * of a plan go to the device without anybody gathering them here. What cannot be pinned (a file's map, a
+ * limit of the system) is gathered as before; in that case there is no device address.
  */
 #include <stdlib.h>
 #include <string.h>

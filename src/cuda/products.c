@@ -1,12 +1,13 @@
 /*
- * Products: which kernel takes one, or, under cuda:bf16, cuBLAS with what it needs before and behind (cublas.c).
+ * Products: which kernel takes one, or, under cuda:bf16, cuBLAS with what it needs before and behind
+ * (cublas.c).
  */
 #include "cuda/backend.h"
 
 /*
- * Which kernel a product takes; the bits are the same. The first way that has the columns for it and whose blocks of threads fill
- * the device counts: tiles of many columns read weights and activations less often, and leave multiprocessors idle where a matrix
- * has few rows.
+ * Which kernel a product takes; the bits are the same. The first way that has the columns for it and whose
+ * blocks of threads fill the device counts: tiles of many columns read weights and activations less often,
+ * and leave multiprocessors idle where a matrix has few rows.
  */
 static const struct product_way {
     uint32_t least_columns, rows, columns; /* of the batch; of a block of threads */

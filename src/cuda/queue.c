@@ -1,11 +1,12 @@
 /*
- * Launches wait in a list. A small batch (a decoded token) waits until somebody needs its result: then the list is compared,
- * byte by byte, with the lists seen before, and one that comes again is captured as a graph and replayed in one call. Whatever
- * differs from token to token lies in the arenas and lists on the device, not in the structs, so that a context may grow without a
- * new graph. Large batches are launched at once.
+ * Launches wait in a list. A small batch (a decoded token) waits until somebody needs its result: then the
+ * list is compared, byte by byte, with the lists seen before, and one that comes again is captured as a graph
+ * and replayed in one call. Whatever differs from token to token lies in the arenas and lists on the device,
+ * not in the structs, so that a context may grow without a new graph. Large batches are launched at once.
  *
- * A flush joins launches where it can (fuse.c) and sends, in this order: what the arenas hold, the pieces of lists to their places, rows to theirs (lists.c puts that launch
- * in front), and the launches. Arenas are written to again only after the stream is through.
+ * A flush joins launches where it can (fuse.c) and sends, in this order: what the arenas hold, the pieces of
+ * lists to their places, rows to theirs (lists.c puts that launch in front), and the launches. Arenas are
+ * written to again only after the stream is through.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -77,8 +78,8 @@ int cuda_patch(cuda_backend *c, void *to_device, const void *from_device, uint32
 }
 
 /*
- * The list of patches has its own arena: it is sent by a flush, which must not wait for itself. When it is full everything that
- * used it is waited for.
+ * The list of patches has its own arena: it is sent by a flush, which must not wait for itself. When it is
+ * full everything that used it is waited for.
  */
 static cudaError_t send_patches(cuda_backend *c)
 {

@@ -4,8 +4,9 @@
  *     rope        (a, b) -> (a cos - b sin, a sin + b cos)   a thread a pair
  *     rows_write  F32 -> F16 at their places                  a block of threads for a token and a lane
  *
- * The angles' cosines come from the host, as the C library gives them there. A written row goes to the pool, where attention
- * reads it, and into `copy`, one piece of memory that goes to the host at the batch's end. Bound by launches.
+ * The angles' cosines come from the host, as the C library gives them there. A written row goes to the pool,
+ * where attention reads it, and into `copy`, one piece of memory that goes to the host at the batch's end.
+ * Bound by launches.
  */
 #include "cuda/turn.cuh"
 

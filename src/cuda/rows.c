@@ -1,11 +1,12 @@
 /*
- * Which rows of the cache are on the device: blocks, the pool and its places, and rows on their way back to the host.
+ * Which rows of the cache are on the device: blocks, the pool and its places, and rows on their way back to
+ * the host.
  *
- * Host memory is the truth: the device has a pool of places for every lane, and a row that some list names is brought there once.
- * A row is known by its block's stamp (model/ops/rows.h) and its place in the block, so nothing has to be told when blocks are copied,
- * shared or freed: a stamp that nobody names any more is only memory, and is swept when places run out and memory is short. Evicting a
- * row moves nothing.
- * Who brings rows, and the lists of what is live: lists.c.
+ * Host memory is the truth: the device has a pool of places for every lane, and a row that some list names is
+ * brought there once. A row is known by its block's stamp (model/ops/rows.h) and its place in the block, so
+ * nothing has to be told when blocks are copied, shared or freed: a stamp that nobody names any more is only
+ * memory, and is swept when places run out and memory is short. Evicting a row moves nothing. Who brings
+ * rows, and the lists of what is live: lists.c.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -129,7 +130,10 @@ static int open_shape(cuda_backend *c, const model_rows_shape *s, base_err *err)
     return rc;
 }
 
-/* The stamps of `view` that are not known yet, or other than they were, get their blocks; lists made from others are void. */
+/*
+ * The stamps of `view` that are not known yet, or other than they were, get their blocks; lists made from
+ * others are void.
+ */
 static int meet_stamps(cuda_backend *c, const uint64_t *stamps, uint32_t n, base_err *err)
 {
     cuda_rows *r = c->rows;
@@ -220,7 +224,7 @@ static int sweep(cuda_backend *c, base_err *err)
         }
     }
     free(named);
-    /* Blocks of which nothing is left, unless the view at hand has them. */
+    /* Forgets blocks that have no row on the device any more, unless the current view has them. */
     for (size_t b = 0; b < r->n_blocks; b++) {
         row_block *block = r->blocks[b];
         bool keep = false;
@@ -294,8 +298,8 @@ uint32_t cuda_rows_count_missing(
 }
 
 /*
- * A pool twice as large, while that takes less than half of the memory that is left: then what was evicted stays, scoring reads
- * its keys here, and promoting it moves nothing.
+ * A pool twice as large, while that takes less than half of the memory that is left: then what was evicted
+ * stays, scoring reads its keys here, and promoting it moves nothing.
  */
 static int keep_all(cuda_backend *c, base_err *err)
 {
@@ -306,9 +310,9 @@ static int keep_all(cuda_backend *c, base_err *err)
 }
 
 /*
- * Places for the layer's rows from ordinals `from` on that the pool does not hold: while there is plenty of memory the pool grows;
- * then rows that no list names give theirs back, and then it grows by a quarter of the lists more than they need, or the next
- * tokens would sweep again.
+ * Places for the layer's rows from ordinals `from` on that the pool does not hold: while there is plenty of
+ * memory the pool grows; then rows that no list names give theirs back, and then it grows by a quarter of the
+ * lists more than they need, or the next tokens would sweep again.
  */
 int cuda_rows_make_room(
     cuda_backend *c, const model_rows_view *view, uint32_t first, const uint32_t *from, base_err *err)
@@ -345,7 +349,10 @@ int cuda_rows_take_place(cuda_rows *r, uint32_t lane, uint32_t *ret, base_err *e
 
 /* ---- back to host memory ---- */
 
-/* Where the last n rows of a lane belong in host memory, and from where of the back arena they will come: keys, then values. */
+/*
+ * Where the last n rows of a lane belong in host memory, and from where of the back arena they will come:
+ * keys, then values.
+ */
 static void expect_lane(
     cuda_rows *r, const model_rows_view *view, uint32_t lane, uint32_t n, const uint16_t *host)
 {

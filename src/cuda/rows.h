@@ -1,8 +1,9 @@
 /*
  * Between rows.c and lists.c: the cache as the device has it. Nobody else includes this.
  *
- * A view's slot leads through its block's stamp to a place in the pool; the same row has the same place whatever view names it. A
- * lane's list on the device is places in order, and lane_state remembers which runs of the view it was made from.
+ * A view's slot leads through its block's stamp to a place in the pool; the same row has the same place
+ * whatever view names it. A lane's list on the device is places in order, and lane_state remembers which runs
+ * of the view it was made from.
  */
 #ifndef KVIST_CUDA_ROWS_H
 #define KVIST_CUDA_ROWS_H
@@ -69,14 +70,14 @@ static inline uint32_t *cuda_rows_place_of(const cuda_rows *r, uint32_t lane, ui
                 ->slots[(size_t)lane * MODEL_ROWS_BLOCK + slot % MODEL_ROWS_BLOCK];
 }
 
-/* The lists on the device are nobody's: all of each is sent again. */
+/* Forgets what the lists on the device hold: each is sent whole the next time. */
 void cuda_rows_forget_lists(cuda_rows *r);
 /* The list's rows from ordinal `from` on that the pool does not hold. */
 uint32_t cuda_rows_count_missing(
     const cuda_rows *r, const model_lane_list *list, uint32_t lane, uint32_t from);
 /*
- * Places for the layer's rows from ordinals `from` (one a lane) on that the pool does not hold: the pool grows while there is plenty of
- * memory, else rows that no list names give theirs back.
+ * Places for the layer's rows from ordinals `from` (one a lane) on that the pool does not hold: the pool
+ * grows while there is plenty of memory, else rows that no list names give theirs back.
  */
 int cuda_rows_make_room(
     cuda_backend *c, const model_rows_view *view, uint32_t first, const uint32_t *from, base_err *err);

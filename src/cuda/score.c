@@ -1,10 +1,11 @@
 /*
  * score_rows: who would be attended to, over lists that may name rows of the host tier.
  *
- * Layer by layer: rows that the pool holds are read there, the keys of the others are streamed (read by the device where they are pinned,
- * else gathered by the pool's threads) into memory that is used again for the next layer. Nobody waits for a layer: the next one is collected while it is computed, and the
- * mass of all comes back together. Lists of a score are not the live lists, and are not remembered. The decisions are made elsewhere,
- * on the mass.
+ * Layer by layer: rows that the pool holds are read there, the keys of the others are streamed (read by the
+ * device where they are pinned, else gathered by the pool's threads) into memory that is used again for the
+ * next layer. Nobody waits for a layer: the next one is collected while it is computed, and the mass of all
+ * comes back together. Lists of a score are not the live lists, and are not remembered. The decisions are
+ * made elsewhere, on the mass.
  */
 #include <math.h>
 #include <stdatomic.h>
@@ -59,8 +60,8 @@ static bool is_wanted(const score *j, uint32_t lane)
 }
 
 /*
- * The pool's places of a run's rows, CUDA_NO_SLOT for those that it does not hold. NULL: it holds none. Of a block in 8 bits the packed
- * keys count, on both backends, whatever the pool still holds.
+ * The pool's places of a run's rows, CUDA_NO_SLOT for those that it does not hold. NULL: it holds none. Of a
+ * block in 8 bits the packed keys count, on both backends, whatever the pool still holds.
  */
 static const uint32_t *places_of(const score *j, uint32_t lane, const model_run *run)
 {
@@ -132,7 +133,9 @@ static int make_space(score *j, base_err *err)
     return 0;
 }
 
-/* Waits for everything; the mass of layers that were begun goes where it belongs, and the arenas are empty. */
+/*
+ * Waits for everything; the mass of layers that were begun goes where it belongs, and the arenas are empty.
+ */
 static int deliver(score *j, base_err *err)
 {
     const ops_score_rows_args *a = j->a;
@@ -184,7 +187,10 @@ static int put(score *j, void *to, const void *from, size_t n_bytes, base_err *e
     return rc;
 }
 
-/* The heads of a lane that count, one head's queries behind another's, and what other rows have of theirs; their number. */
+/*
+ * The heads of a lane that count, one head's queries behind another's, and what other rows have of theirs;
+ * their number.
+ */
 static uint32_t collect_queries(const score *j, uint32_t layer, uint32_t kv_head, float *to, float *rest)
 {
     const ops_score_rows_args *a = j->a;

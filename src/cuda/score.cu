@@ -1,12 +1,16 @@
 /*
- * Who would be attended to: mass[row] = mean over a lane's heads of pool over queries of softmax over all rows.
+ * Who would be attended to: mass[row] = mean over a lane's heads of pool over queries of softmax over all
+ * rows.
  *
- *     tiles    a block of threads a (lane, tile): maximum and sum of every query row            [lane][query row][tile]
+ *     tiles    a block of threads a (lane, tile): maximum and sum of every query row            [lane][query
+ *         row][tile]
  *     totals   a thread a query row: the tiles merged in ascending order
- *     mass     a block of threads a (lane, tile), a thread a row: its share in every query's total, pooled in order
+ *     mass     a block of threads a (lane, tile), a thread a row: its share in every query's total, pooled in
+ *         order
  *
- * Scores are computed twice rather than kept. The order of every sum is score_lane's of model/cpu/attention.c, so the mass, and
- * with it every plan, is the same bits on both backends. Bound by fused steps: 2 * head_dim a query and row.
+ * Scores are computed twice rather than kept. The order of every sum is score_lane's of
+ * model/cpu/attention.c, so the mass, and with it every plan, is the same bits on both backends. Bound by
+ * fused steps: 2 * head_dim a query and row.
  */
 #include "cuda/attention.cuh"
 

@@ -1,6 +1,7 @@
 /*
- * The tensor cores' instructions, each with its plain meaning for the emulator: products of small matrices of bytes, whose sums are
- * integers and so exact (matmul_tiles.cu), and of halves, whose sums are F32 in an order of their own (attention_wide.cu).
+ * The tensor cores' instructions, each with its plain meaning for the emulator: products of small matrices of
+ * bytes, whose sums are integers and so exact (matmul_tiles.cu), and of halves, whose sums are F32 in an
+ * order of their own (attention_wide.cu).
  *
  * A warp holds a matrix together. Lane i has, with g = i / 4 and t = i % 4:
  *
@@ -8,7 +9,8 @@
  *     b   32 k x 8 columns words of 4 k: column g at k 4t, at k 16 + 4t
  *     c   16 rows x 8      row g at columns 2t and 2t + 1, row g + 8 at both
  *
- * Halves are the same with 16 k and words of 2: row g and row g + 8 at k 2t, then both at k 8 + 2t; column g at k 2t, at k 8 + 2t.
+ * Halves are the same with 16 k and words of 2: row g and row g + 8 at k 2t, then both at k 8 + 2t; column g
+ * at k 2t, at k 8 + 2t.
  */
 #ifndef KVIST_CUDA_TENSOR_CUH
 #define KVIST_CUDA_TENSOR_CUH
@@ -31,8 +33,9 @@ static inline const uint8_t *emu_row(const emu_words *all, unsigned lane)
 #endif
 
 /*
- * Four matrices of 8 rows of 16 bytes from shared memory: lane i names row i % 8 of matrix i / 8, and gets of each the word t of
- * row g. That is a's order when matrices 0 and 1 are rows 0..7 and 8..15 at k 0..15, and 2 and 3 the same at k 16..31.
+ * Four matrices of 8 rows of 16 bytes from shared memory: lane i names row i % 8 of matrix i / 8, and gets of
+ * each the word t of row g. That is a's order when matrices 0 and 1 are rows 0..7 and 8..15 at k 0..15, and 2
+ * and 3 the same at k 16..31.
  */
 static __device__ __forceinline__ void gpu_load_matrices(uint32_t ret[4], const uint8_t *row)
 {
@@ -50,8 +53,9 @@ static __device__ __forceinline__ void gpu_load_matrices(uint32_t ret[4], const 
 }
 
 /*
- * Four matrices of 8 x 8 halves, turned: lane i names row i % 8 of matrix i / 8, and gets of each rows 2t and 2t + 1 at column g. That is
- * b's order when matrices 0 and 1 are k 0..7 and 8..15 of 8 columns, and 2 and 3 of the next 8.
+ * Four matrices of 8 x 8 halves, turned: lane i names row i % 8 of matrix i / 8, and gets of each rows 2t and
+ * 2t + 1 at column g. That is b's order when matrices 0 and 1 are k 0..7 and 8..15 of 8 columns, and 2 and 3
+ * of the next 8.
  */
 static __device__ __forceinline__ void gpu_load_turned(uint32_t ret[4], const uint16_t *row)
 {

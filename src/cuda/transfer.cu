@@ -1,12 +1,13 @@
 /*
- * What comes from the host in one piece and belongs in many places: pieces of live lists, rows of the cache, embeddings.
+ * What comes from the host in one piece and belongs in many places: pieces of live lists, rows of the cache,
+ * embeddings.
  *
  *     patch   words to where each belongs      blocks of threads share the patches
  *     bring   rows to their slots               a warp a row
  *     copy    rows of floats
  *
- * A plan is one launch; a copy for each piece of 256 bytes would cost microseconds each. Rows are read where the host has them, 256 bytes
- * and more at a time, past the caches: they are read once. Bound by the link.
+ * A plan is one launch; a copy for each piece of 256 bytes would cost microseconds each. Rows are read where
+ * the host has them, 256 bytes and more at a time, past the caches: they are read once. Bound by the link.
  */
 #include "cuda/gpu.cuh"
 

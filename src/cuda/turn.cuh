@@ -1,6 +1,6 @@
 /*
- * A head's pairs turned by their angles, and a head's keys or values to their row: what rope.cu's kernels do for all heads, and
- * matmul.cu for a head that it has just made.
+ * A head's pairs turned by their angles, and a head's keys or values to their row: what rope.cu's kernels do
+ * for all heads, and matmul.cu for a head that it has just made.
  */
 #ifndef KVIST_CUDA_TURN_CUH
 #define KVIST_CUDA_TURN_CUH

@@ -1,9 +1,9 @@
 /*
- * The file's matrices into the planes of kernels.h. Rows are taken apart by the pool into one of two pinned pieces of memory
- * while the other is on its way, so packing, reading and the link overlap.
+ * The file's matrices into the planes of kernels.h. Rows are taken apart by the pool into one of two pinned
+ * pieces of memory while the other is on its way, so packing, reading and the link overlap.
  *
- * Numbers are those of model/cpu/pack.c: floats become 16-bit quants with one scale for 32, so that products are integer
- * products on both backends. A scale that is not finite refuses the tensor.
+ * Numbers are those of model/cpu/pack.c: floats become 16-bit quants with one scale for 32, so that products
+ * are integer products on both backends. A scale that is not finite refuses the tensor.
  */
 #include <math.h>
 #include <stdlib.h>

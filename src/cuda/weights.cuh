@@ -1,6 +1,6 @@
 /*
- * A block of 32 weights out of its planes (kernels.h): quants as signed words of 4, and the two numbers of its scale. Both kinds of
- * products read weights here.
+ * A block of 32 weights out of its planes (kernels.h): quants as signed words of 4, and the two numbers of
+ * its scale. Both kinds of products read weights here.
  */
 #ifndef KVIST_CUDA_WEIGHTS_CUH
 #define KVIST_CUDA_WEIGHTS_CUH

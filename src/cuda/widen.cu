@@ -1,6 +1,6 @@
 /*
- * BF16 for cuBLAS (cublas.c): a matrix out of its planes, once; columns of activations out of their 8 bits, for each product.
- * Bound by memory.
+ * BF16 for cuBLAS (cublas.c): a matrix out of its planes, once; columns of activations out of their 8 bits,
+ * for each product. Bound by memory.
  */
 #include "cuda/weights.cuh"
 
