@@ -1,7 +1,7 @@
 /*
- * Moves what git must not meet out of its way, so that nothing of it is lost: into a folder of kvist's own, or, where that cannot
- * be (another file system), to another name beside itself. A folder that git would take for a repository also gets its HEAD
- * renamed, so that stepping into it later is harmless.
+ * Moves what git must not meet out of its way, so that nothing of it is lost: into a folder of kvist's own,
+ * or, where that cannot be (another file system), to another name beside itself. A folder that git would take
+ * for a repository also gets its HEAD renamed, so that stepping into it later is harmless.
  */
 #include "tools/internal.h"
 

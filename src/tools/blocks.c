@@ -1,8 +1,9 @@
 /*
  * OLD/NEW blocks and line ranges: what the edit tool does, as pure functions of texts.
  *
- * Lines are matched exactly first, then without trailing white space, then without any indentation (the new lines move along,
- * and the result says so). Two matches are a question, none shows the nearest places: never a generic "not found".
+ * Lines are matched exactly first, then without trailing white space, then without any indentation (the new
+ * lines move along, and the result says so). Two matches are a question, none shows the nearest places: never
+ * a generic "not found".
  */
 #include "tools/internal.h"
 

@@ -1,7 +1,8 @@
 /*
- * One file's new text, from preparation to disk. What a person approved is what is written: the plan holds both texts, and the
- * file must still have the version it was prepared against. The undo record is on disk before the rename, the new text before
- * it is visible; a reader sees the old or the new file, never half of one.
+ * One file's new text, from preparation to disk. What a person approved is what is written: the plan holds
+ * both texts, and the file must still have the version it was prepared against. The undo record is on disk
+ * before the rename, the new text before it is visible; a reader sees the old or the new file, never half of
+ * one.
  */
 #include "tools/internal.h"
 
@@ -142,8 +143,8 @@ static int check_version(
 }
 
 /*
- * A file without a name where the file system has them (O_TMPFILE): a kill while it is written leaves nothing behind. Else one
- * under the temporary name.
+ * A file without a name where the file system has them (O_TMPFILE): a kill while it is written leaves nothing
+ * behind. Else one under the temporary name.
  */
 static int open_new(int folder, const char *temporary, bool *ret_named)
 {
@@ -198,7 +199,7 @@ int tool__change_write(tool_workspace *w, const char *path, const base_buf *text
         code = base_fail_sys(err, "%s", path);
     if (!code && (fchmod(fd, mode & 07777) || fsync(fd))) code = base_fail_sys(err, "%s", path);
     tool__step("written");
-    /* Again, as close to the rename as we get: the approval may have taken a minute. */
+    /* The version is checked again right before the rename, since the approval may have taken a minute. */
     if (!code) code = check_version(w, path, before, &st, err);
     if (!code && publish(folder, fd, is_named, temporary, name, before != NULL))
         code = base_fail_sys(err, "%s", path);

@@ -1,6 +1,7 @@
 /*
- * What of a block is meant: choose.h. The block is parsed like the file it is for, alone and, where a member alone is no text
- * of its language, inside a wrapper; lines that the file has already are dropped, new helper definitions stay.
+ * Which definition of a model's fenced block is meant (contract: choose.h). The block is parsed like the file
+ * it is for, alone and, where a member alone is no text of its language, inside a wrapper; lines that the
+ * file has already are dropped, new helper definitions stay.
  */
 #include "tools/choose.h"
 
@@ -18,8 +19,8 @@ bool tool__is_rewritable(const code_definition *d)
 }
 
 /*
- * The block twice: as it was written, and at column 0 (perhaps inside a wrapper) where it can be parsed. Lines correspond, and
- * corresponding lines end alike; what is taken is taken as it was written.
+ * The block twice: as it was written, and at column 0 (perhaps inside a wrapper) where it can be parsed.
+ * Lines correspond, and corresponding lines end alike; what is taken is taken as it was written.
  */
 typedef struct source {
     const base_buf *written, *parsed;
@@ -57,7 +58,10 @@ static bool is_comment_line(const char *line, size_t n)
                     (n > 1 && !strncmp(line, "//", 2)) || (n > 1 && !strncmp(line, "/*", 2)) || *line == '*');
 }
 
-/* Lines in front of the definition: those the file does not have yet; inside a class or function only comments. */
+/*
+ * Lines in front of the definition: those the file does not have yet; inside a class or function only
+ * comments.
+ */
 static void take_leading(
     tool_chosen *c, const base_buf *file, const source *s, size_t from, size_t to, bool is_nested)
 {
@@ -151,8 +155,9 @@ static const struct {
 };
 
 /*
- * Parses the block alone and in each wrapper of its language, and keeps the reading with the definition and the fewest errors:
- * "f(x) { return x }" is a call to one grammar rule and a method to another. Returns the definition or UINT32_MAX.
+ * Parses the block alone and in each wrapper of its language, and keeps the reading with the definition and
+ * the fewest errors: "f(x) { return x }" is a call to one grammar rule and a method to another. Returns the
+ * definition or UINT32_MAX.
  */
 static uint32_t read_block(code_grammars *g, const char *path, const base_buf *flat, const char *language,
     const code_definition *old, code_file **ret_file, base_buf *wrapped, bool *ret_is_wrapped)
@@ -234,7 +239,7 @@ bool tool__choose(code_grammars *g, const char *path, const base_buf *file, cons
         !tool__is_blank(src.parsed->data, words, d->from) && tool__is_start(src.parsed->data, words, d->from);
     bool is_nested = !is_top(old), is_python = language && !strcmp(language, "python");
     if (!is_top(d) || is_wrapped) {
-        /* The class around a method was repeated: the method alone is meant. */
+        /* The model repeated the class around a method: only the method is meant. */
         if (!is_wrapped) base_buf_printf(&ret->note, "Only %s was taken from the block. ", d->name);
         take_definition(&ret->text, &src, d);
         is_good = true;

@@ -1,6 +1,6 @@
 /*
- * Unified diffs by libgit2's own patch code, so that what a person approves looks as git would show it. Nothing of a
- * repository takes part: no attributes, no drivers.
+ * Unified diffs by libgit2's own patch code, so that what a person approves looks as git would show it.
+ * Nothing of a repository takes part: no attributes, no drivers.
  */
 #include "tools/internal.h"
 

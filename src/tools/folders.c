@@ -1,8 +1,8 @@
 /*
- * Is a listing still true? Listing a tree of 100,000 files asks git about every one of them; but a file comes, goes or is renamed
- * only with the time of its folder. So the folders' times are kept, and those of what else decides (the index, the lists of what
- * is ignored). A folder that changed just before the listing was made may have changed once more within the clock's grain: such a
- * listing is made again.
+ * Is a listing still true? Listing a tree of 100,000 files asks git about every one of them; but a file
+ * comes, goes or is renamed only with the time of its folder. So the folders' times are kept, and those of
+ * what else decides (the index, the lists of what is ignored). A folder that changed just before the listing
+ * was made may have changed once more within the clock's grain: such a listing is made again.
  *
  * Contents are not told by this: workspace.c looks at each file that it holds. Engine thread.
  */
@@ -89,7 +89,10 @@ static bool may_hold_files(const tool_root *root, git_repository *repo, tool_fol
     return !is_other && !ignored;
 }
 
-/* Adds the folders right below `path` that hold no listed file but may hold one later. The first n_listed are sorted. */
+/*
+ * Adds the folders right below `path` that hold no listed file but may hold one later. The first n_listed are
+ * sorted.
+ */
 static void add_empty(
     tool_folders *f, const tool_root *root, git_repository *repo, const char *path, size_t n_listed)
 {

@@ -1,9 +1,10 @@
 /*
- * The repository around a tree, by libgit2 only: nothing here can run a hook, a filter, an fsmonitor or a credential helper.
+ * The repository around a tree, by libgit2 only: nothing here can run a hook, a filter, an fsmonitor or a
+ * credential helper.
  *
- * Discovery is our own walk up to a ".git" (or a bare repository), then the repository is opened exactly there
- * (NO_SEARCH), with libgit2's check of the owner on, and with the found folder as its working tree: a core.worktree in the
- * repository's configuration cannot move us elsewhere.
+ * Discovery is our own walk up to a ".git" (or a bare repository), then the repository is opened exactly
+ * there (NO_SEARCH), with libgit2's check of the owner on, and with the found folder as its working tree: a
+ * core.worktree in the repository's configuration cannot move us elsewhere.
  */
 #include "tools/internal.h"
 

@@ -1,7 +1,8 @@
 /*
- * What of .git a command must not change: configuration, hooks and attributes are programs that git runs later, outside of any
- * sandbox. They are looked at before the command and compared after. (Where a mount namespace is at hand they are read-only
- * already.) HEAD, refs, the index and objects are the command's to change: `git commit` is a legitimate command.
+ * What of .git a command must not change: configuration, hooks and attributes are programs that git runs
+ * later, outside of any sandbox. They are looked at before the command and compared after. (Where a mount
+ * namespace is at hand they are read-only already.) HEAD, refs, the index and objects are the command's to
+ * change: `git commit` is a legitimate command.
  */
 #include "tools/git_guard.h"
 

@@ -1,10 +1,12 @@
 /*
- * The index of the tree, built beside the session: a queue of paths that a thread of low priority reads into the index while
- * the person types, and that the engine thread works on itself when a request cannot wait. One file at a time and in the order
- * of the queue, whoever does it, so that the index is the same on every start. What parsing gave is kept in the data folder.
+ * The index of the tree, built beside the session: a queue of paths that a thread of low priority reads into
+ * the index while the person types, and that the engine thread works on itself when a request cannot wait.
+ * One file at a time and in the order of the queue, whoever does it, so that the index is the same on every
+ * start. What parsing gave is kept in the data folder.
  *
- * Never stale: a write of ours takes the file out of the queue and updates the index under the same lock; the state (stat) of a
- * file is taken before its text is read, so that what changes meanwhile differs at the next refresh.
+ * Never stale: a write of ours takes the file out of the queue and updates the index under the same lock; the
+ * state (stat) of a file is taken before its text is read, so that what changes meanwhile differs at the next
+ * refresh.
  */
 #include "tools/internal.h"
 

@@ -1,7 +1,7 @@
 /*
- * What the files of this folder share and nobody else sees: the root of the tree and safe opening below it (safe_path.c),
- * the list of files (listing.c), changes with their undo records (change.c, undo.c), results and their caps (result.c,
- * spill.c), the confinement of children (sandbox.c, shell.c), libgit2 (git.c).
+ * What the files of this folder share and nobody else sees: the root of the tree and safe opening below it
+ * (safe_path.c), the list of files (listing.c), changes with their undo records (change.c, undo.c), results
+ * and their caps (result.c, spill.c), the confinement of children (sandbox.c, shell.c), libgit2 (git.c).
  *
  * Thread: all of it belongs to the thread that uses the workspace (the engine thread).
  */
@@ -34,19 +34,26 @@ typedef struct tool_root {
 } tool_root;
 
 /*
- * Makes what a model or a person wrote a path below the root: "./a//b", "/abs/root/a", "\"a\\nb\"" (as tool__path_show writes
- * it). BASE_E_USAGE with a sentence: outside of the tree, under a .git, empty, too long. "" stands for the root itself.
+ * Makes what a model or a person wrote a path below the root: "./a//b", "/abs/root/a", "\"a\\nb\"" (as
+ * tool__path_show writes it). BASE_E_USAGE with a sentence: outside of the tree, under a .git, empty, too
+ * long. "" stands for the root itself.
  */
 int tool__path_clean(const tool_root *root, const char *given, char **ret, base_err *err);
 
-/* A path as text: quoted with C escapes when it holds control characters, quotes, backslashes or invalid UTF-8. */
+/*
+ * A path as text: quoted with C escapes when it holds control characters, quotes, backslashes or invalid
+ * UTF-8.
+ */
 void tool__path_show(base_buf *out, const char *path);
 /* The reverse; false when it is no quoted path. */
 bool tool__path_unquote(const char *shown, size_t n, base_buf *out);
 
 /* A descriptor or -1 with errno. `path` is clean; "" opens the root's folder again. */
 int tool__path_open(const tool_root *root, const char *path, int flags, mode_t mode);
-/* The folder that holds `path`, made on demand when `make`; *ret_name points into path. *ret_made: the first folder made, bytes of path (0: none). */
+/*
+ * The folder that holds `path`, made on demand when `make`; *ret_name points into path. *ret_made: the first
+ * folder made, bytes of path (0: none).
+ */
 int tool__path_open_parent(
     const tool_root *root, const char *path, bool make, const char **ret_name, size_t *ret_made);
 
@@ -57,7 +64,10 @@ typedef struct tool_file {
 } tool_file;
 void tool__file_free(tool_file *f);
 
-/* Reads a regular file. Sentences for: missing (BASE_E_NOT_FOUND), a folder, FIFO, device, link (BASE_E_UNSUPPORTED), too large (BASE_E_LIMIT). */
+/*
+ * Reads a regular file. Sentences for: missing (BASE_E_NOT_FOUND), a folder, FIFO, device, link
+ * (BASE_E_UNSUPPORTED), too large (BASE_E_LIMIT).
+ */
 int tool__file_read(const tool_root *root, const char *path, size_t max_bytes, tool_file *ret, base_err *err);
 
 /* A NUL byte in the first 8,000 bytes, as git decides. */
@@ -83,13 +93,19 @@ typedef struct tool_listing {
     bool is_cut; /* there are more than TOOL_MAX_FILES */
 } tool_listing;
 
-/* git's view (tracked and untracked, not ignored) when `repo` is given, else a walk. Regular files only by their name's kind. */
+/*
+ * git's view (tracked and untracked, not ignored) when `repo` is given, else a walk. Regular files only by
+ * their name's kind.
+ */
 int tool__listing_make(
     const tool_root *root, git_repository *repo, const atomic_bool *cancel, tool_listing *ret, base_err *err);
 void tool__listing_free(tool_listing *l);
 /* Index of the path, or of the first one above it with *ret_found false. */
 size_t tool__listing_find(const tool_listing *l, const char *path, bool *ret_found);
-/* Up to `cap` listed paths that somebody who wrote `path` may have meant, best first. Pointers into the listing. */
+/*
+ * Up to `cap` listed paths that somebody who wrote `path` may have meant, best first. Pointers into the
+ * listing.
+ */
 size_t tool__listing_near(const tool_listing *l, const char *path, const char **ret, size_t cap);
 
 /* Would a walk without git leave out a file or folder of this name? With git only git's own folder. */
@@ -110,7 +126,9 @@ typedef struct tool_folders {
     bool is_settled; /* none had changed within the clock's grain before the listing */
 } tool_folders;
 
-/* What the listing rests on, just after it was made; since_ns: wall clock just before. Frees what *ret held. */
+/*
+ * What the listing rests on, just after it was made; since_ns: wall clock just before. Frees what *ret held.
+ */
 void tool__folders_take(
     const tool_root *root, git_repository *repo, const tool_listing *l, int64_t since_ns, tool_folders *ret);
 /* Would listing again give the same names? */
@@ -121,10 +139,16 @@ void tool__folders_free(tool_folders *f);
 
 typedef struct tool_indexer tool_indexer;
 
-/* is_kept: what parsing gave is kept in the data folder for the next start. Borrows both; starts no thread yet. */
+/*
+ * is_kept: what parsing gave is kept in the data folder for the next start. Borrows both; starts no thread
+ * yet.
+ */
 tool_indexer *tool__indexer_open(const tool_root *root, code_index *index, bool is_kept);
 void tool__indexer_close(tool_indexer *x);
-/* These files (in this order) are to be read into the index, in the background; replaces what still waits. budget: bytes. */
+/*
+ * These files (in this order) are to be read into the index, in the background; replaces what still waits.
+ * budget: bytes.
+ */
 void tool__indexer_want(tool_indexer *x, const char *const *paths, size_t n, size_t budget);
 /* Works the queue off on this thread until it is empty (true), the time is up or *cancel is set. */
 bool tool__indexer_help(tool_indexer *x, uint64_t until_ns, const atomic_bool *cancel);
@@ -187,8 +211,8 @@ bool tool__is_temporary_name(const char *name); /* of change.c's temporary files
 /* ---- trace.c ---- */
 
 /*
- * Adds a segment for what of r's text, from byte `from` on, are lines of the tree's files as they are now. command (may be
- * NULL): where file names are looked for.
+ * Adds a segment for what of r's text, from byte `from` on, are lines of the tree's files as they are now.
+ * command (may be NULL): where file names are looked for.
  */
 void tool__trace_output(tool_workspace *w, tool_result *r, const char *command, size_t from);
 
@@ -201,7 +225,10 @@ void tool__say_path_error(
     tool_workspace *w, tool_result *r, const char *tool, const char *given, const base_err *err);
 void tool__add_segment(tool_result *r, size_t from, size_t to, const char *path, const char *version,
     size_t file_from, size_t line);
-/* Cuts the text to the cap (head_eighths of it head, the rest tail), spills the whole. For texts without segments. */
+/*
+ * Cuts the text to the cap (head_eighths of it head, the rest tail), spills the whole. For texts without
+ * segments.
+ */
 void tool__cap(tool_workspace *w, tool_result *r, const tool_limits *limits, unsigned head_eighths);
 size_t tool__result_cap(const tool_limits *limits);
 bool tool__cancelled(const tool_limits *limits);
@@ -269,8 +296,8 @@ int tool__undo_open(tool_workspace *w, base_err *err); /* into w->undo, on first
 void tool__undo_close(tool_undo *u);
 void tool__undo_turn(tool_undo *u); /* the next record begins a new group; NULL is fine */
 /*
- * Keeps what `path` held (NULL: it did not exist) and what it will hold, on disk when this returns. *temporary (at least 32
- * bytes) gets the name of the temporary file to use, so that a leftover can be found.
+ * Keeps what `path` held (NULL: it did not exist) and what it will hold, on disk when this returns.
+ * *temporary (at least 32 bytes) gets the name of the temporary file to use, so that a leftover can be found.
  */
 int tool__undo_record(tool_workspace *w, const char *path, const base_buf *before, const base_buf *after,
     mode_t mode, size_t made, char temporary[40], base_err *err);
@@ -278,8 +305,8 @@ int tool__undo_record(tool_workspace *w, const char *path, const base_buf *befor
 /* ---- aside.c ---- */
 
 /*
- * Moves a file, link or folder of the tree out of the way, wholly: *where gets the absolute path where it lies from now on.
- * Nothing is copied, replaced or removed.
+ * Moves a file, link or folder of the tree out of the way, wholly: *where gets the absolute path where it
+ * lies from now on. Nothing is copied, replaced or removed.
  */
 int tool__aside_move(tool_workspace *w, const char *path, base_buf *where, base_err *err);
 
@@ -314,9 +341,9 @@ void tool__normalise_block(base_buf *out, const char *text, size_t n);
 /* '	' or ' ': how most indented lines begin; 0: none is. */
 char tool__indent_char(const char *text, size_t n);
 /*
- * Shifts a block so that its first line stands at `indent`. What stands right of that keeps its own white space (KEEP) or is
- * made anew from tabs or from spaces (a tab of the block is `unit` of them); what stands left of the first line stays where it
- * is.
+ * Shifts a block so that its first line stands at `indent`. What stands right of that keeps its own white
+ * space (KEEP) or is made anew from tabs or from spaces (a tab of the block is `unit` of them); what stands
+ * left of the first line stays where it is.
  */
 typedef enum tool_indentation { TOOL_INDENT_KEEP, TOOL_INDENT_TABS, TOOL_INDENT_SPACES } tool_indentation;
 void tool__rebase(base_buf *out, const char *block, size_t n, const char *indent, size_t indent_n,
@@ -329,7 +356,10 @@ void tool__line_ends(base_buf *out, const char *text, size_t n, bool crlf);
 
 /* ---- replace.c, blocks.c: new text of a file from a block, pure ---- */
 
-/* Replaces one whole definition; false with *why (a sentence and the next call). *note: what of the block was left out. */
+/*
+ * Replaces one whole definition; false with *why (a sentence and the next call). *note: what of the block was
+ * left out.
+ */
 bool tool__replace_definition(code_grammars *g, const char *path, const base_buf *text, const char *name,
     base_str block, base_buf *ret_text, uint32_t *ret_line, uint32_t *ret_line_end, base_buf *note,
     base_buf *why);
@@ -344,7 +374,7 @@ bool tool__replace_blocks(const char *path, const base_buf *text, base_str paylo
 /* Replaces lines from..to (1-based, inclusive) by the block. */
 bool tool__replace_lines(const char *path, const base_buf *text, size_t from, size_t to, base_str payload,
     base_buf *ret_text, base_buf *why);
-/* New syntax errors only: false with *why when the new text does not parse while the old did. */
+/* False with *why when the new text has a syntax error that the old text had not. */
 bool tool__syntax_holds(
     code_grammars *g, const char *path, const base_buf *old_text, const base_buf *new_text, base_buf *why);
 

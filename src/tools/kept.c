@@ -28,7 +28,9 @@ static bool is_same_stat(const struct stat *a, const struct stat *b)
            ns_of(a->st_mtim) == ns_of(b->st_mtim) && ns_of(a->st_ctim) == ns_of(b->st_ctim);
 }
 
-/* lstat below the root, no link on the way: 0 or errno; ENOENT and ENOTDIR both mean that nothing is there. */
+/*
+ * lstat below the root, no link on the way: 0 or errno; ENOENT and ENOTDIR both mean that nothing is there.
+ */
 static int look(const tool_root *root, const char *path, struct stat *ret)
 {
     const char *name;
@@ -204,7 +206,10 @@ static int make_file(int folder, const char *name, const tool_kept *item)
     int fd = openat(folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0) return -1;
     int failed = write_whole(fd, item->bytes.data, item->bytes.len);
-    /* Root puts back a file of its owner; for anybody else it is his own. The mode goes last: chown clears bits of it. */
+    /*
+     * Root puts back a file of its owner; for anybody else it is his own. The mode goes last: chown clears
+     * bits of it.
+     */
     if (!failed && fchown(fd, item->st.st_uid, item->st.st_gid) && !geteuid()) failed = -1;
     if (!failed) failed = fchmod(fd, item->st.st_mode & 07777) || futimens(fd, times) || fsync(fd) ? -1 : 0;
     if (!failed && renameat2(folder, temporary, folder, name, RENAME_NOREPLACE)) {

@@ -1,6 +1,6 @@
 /*
- * Files, links and folders as they were at one moment, to see later what of them changed and to put back what was there
- * (kept.c). Everything is looked at by lstat, through no link.
+ * Files, links and folders as they were at one moment, to see later what of them changed and to put back what
+ * was there (kept.c). Everything is looked at by lstat, through no link.
  *
  * Engine thread.
  */
@@ -9,7 +9,10 @@
 
 #include "tools/internal.h"
 
-/* One of them. What could not be looked at is not "was not there": then `failed` says why and nothing is ever done to it. */
+/*
+ * One of them. What could not be looked at is not "was not there": then `failed` says why and nothing is ever
+ * done to it.
+ */
 typedef struct tool_kept {
     char *path;     /* below the root */
     struct stat st; /* st_mode 0: nothing was there */
@@ -29,8 +32,8 @@ typedef struct tool_kept_list {
 typedef bool tool_kept_skips_fn(const char *path);
 
 /*
- * Adds what is at `path`, also when nothing is; a folder with all that it holds. earlier (may be NULL, else sorted): bytes of what
- * has not changed since are taken from there.
+ * Adds what is at `path`, also when nothing is; a folder with all that it holds. earlier (may be NULL, else
+ * sorted): bytes of what has not changed since are taken from there.
  */
 void tool__kept_add(const tool_root *root, const char *path, tool_kept_skips_fn *skips,
     const tool_kept_list *earlier, tool_kept_list *list);
@@ -48,7 +51,9 @@ typedef enum tool_kept_change {
 /* How what is at `path` now (NULL: at its own) compares. Reads bytes only where lstat leaves a doubt. */
 tool_kept_change tool__kept_compare(const tool_root *root, const tool_kept *item, const char *path);
 
-/* Makes it again where nothing is now: BASE_E_NOT_FOUND when its bytes are not held. Never replaces anything. */
+/*
+ * Makes it again where nothing is now: BASE_E_NOT_FOUND when its bytes are not held. Never replaces anything.
+ */
 int tool__kept_put_back(const tool_root *root, const tool_kept *item, const char *path, base_err *err);
 
 #endif

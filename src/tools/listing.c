@@ -1,8 +1,9 @@
 /*
- * The files of a tree: git's view (the index and what is untracked and not ignored), or a bounded walk where there is no git.
+ * The files of a tree: git's view (the index and what is untracked and not ignored), or a bounded walk where
+ * there is no git.
  *
- * A listing is a sorted array of names and nothing more; links, submodules and nested repositories are left out, and every
- * later access goes through safe_path.c again. Near names answer a path that does not exist.
+ * A listing is a sorted array of names and nothing more; links, submodules and nested repositories are left
+ * out, and every later access goes through safe_path.c again. Near names answer a path that does not exist.
  */
 #include "tools/internal.h"
 
@@ -224,7 +225,10 @@ static const char *last_part(const char *path)
 
 size_t tool__listing_near(const tool_listing *l, const char *path, const char **ret, size_t cap)
 {
-    /* The same name in another folder costs 0, the same stem 1, then edits of the name; a wrong folder costs a little more. */
+    /*
+     * The same name in another folder costs 0, the same stem 1, then edits of the name; a wrong folder costs
+     * a little more.
+     */
     const char *name = last_part(path);
     size_t stem = strcspn(name, "."), n = 0;
     if (!*name || !cap) return 0;

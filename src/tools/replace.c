@@ -1,10 +1,11 @@
 /*
  * One whole definition replaced by a block: what the rewrite tool does, as a pure function of texts.
  *
- * A weak model writes more than it was asked for (imports, the class around a method, the other functions of the file, a call
- * at the end) and rarely in the right column. So the block is parsed like the file: the definition is taken out of it, lines
- * that the file already has are dropped, new helper definitions stay, the rest is left out and said. What surrounds the old
- * definition stays as it is: comments above, decorators the block does not repeat, a docstring that follows.
+ * A weak model writes more than it was asked for (imports, the class around a method, the other functions of
+ * the file, a call at the end) and rarely in the right column. So the block is parsed like the file: the
+ * definition is taken out of it, lines that the file already has are dropped, new helper definitions stay,
+ * the rest is left out and said. What surrounds the old definition stays as it is: comments above, decorators
+ * the block does not repeat, a docstring that follows.
  */
 #include "tools/choose.h"
 
@@ -79,7 +80,10 @@ bool tool__find_definition(const code_file *f, const char *path, const base_buf 
         found[kept++] = found[i];
     }
     for (uint32_t i = 0; line && !kept && i < f->n_definitions; i++) {
-        /* The line alone decides among equals that a search by name ranks behind others. */
+        /*
+         * Where several definitions have the name, the given line decides, even if the search ranks others
+         * first.
+         */
         const code_definition *d = &f->definitions[i];
         size_t end = strlen(d->name), plain_n = strlen(plain);
         if (d->line == line && plain_n >= end && !strcmp(plain + plain_n - end, d->name)) found[kept++] = i;
@@ -199,7 +203,10 @@ static const code_definition *inner_of_typedef(
     return d;
 }
 
-/* "export" is not part of what a function does, and weak models forget it: how many bytes of the old text stay in front. */
+/*
+ * "export" is not part of what a function does, and weak models forget it: how many bytes of the old text
+ * stay in front.
+ */
 static size_t forgotten_words(const char *old, size_t n_old, const char *block, size_t n_block)
 {
     static const char *const words[] = {"export default ", "export "};
@@ -235,7 +242,10 @@ bool tool__replace_definition(code_grammars *g, const char *path, const base_buf
     size_t indent = line;
     while (indent < text->len && (text->data[indent] == ' ' || text->data[indent] == '\t')) indent++;
     from += forgotten_words(text->data + from, to - from, c.text.data + first, c.text.len - first);
-    /* White space in front of it is replaced with it; "export " too where the block has it, or something in its place. */
+    /*
+     * White space in front of it is replaced with it; "export " too where the block has it, or something in
+     * its place.
+     */
     if (indent >= from || c.has_prefix) from = tool__is_start(text->data, line, from) ? line : from;
     while (to > from && tool__is_space(text->data[to - 1])) to--;
     while (c.text.len && tool__is_space(c.text.data[c.text.len - 1])) c.text.len--;

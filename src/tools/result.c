@@ -1,6 +1,6 @@
 /*
- * Results as a model reads them, and arguments as a model writes them: sentences that end in the next call, caps with a handle
- * to the rest, numbers inside strings, paths with stray quotes.
+ * Results as a model reads them, and arguments as a model writes them: sentences that end in the next call,
+ * caps with a handle to the rest, numbers inside strings, paths with stray quotes.
  */
 #include "tools/internal.h"
 

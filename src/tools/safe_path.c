@@ -1,9 +1,10 @@
 /*
- * Paths that come from a model, a person or a repository, made safe: below the root, through no symbolic link, under no .git.
+ * Paths that come from a model, a person or a repository, made safe: below the root, through no symbolic
+ * link, under no .git.
  *
- * Cleaning is lexical and happens once; opening lets the kernel check (openat2 with RESOLVE_BENEATH, RESOLVE_NO_SYMLINKS and
- * RESOLVE_NO_MAGICLINKS), so that swapping a folder for a link between check and use gains nothing. Kernels before 5.6 get
- * the same by opening one folder after the other with O_NOFOLLOW.
+ * Cleaning is lexical and happens once; opening lets the kernel check (openat2 with RESOLVE_BENEATH,
+ * RESOLVE_NO_SYMLINKS and RESOLVE_NO_MAGICLINKS), so that swapping a folder for a link between check and use
+ * gains nothing. Kernels before 5.6 get the same by opening one folder after the other with O_NOFOLLOW.
  */
 #include "tools/internal.h"
 
@@ -162,7 +163,9 @@ out:
 
 /* ---- opening ---- */
 
-/* Without openat2: each folder by itself, links refused at every step. `path` has no ".." (tool__path_clean). */
+/*
+ * Without openat2: each folder by itself, links refused at every step. `path` has no ".." (tool__path_clean).
+ */
 static int walk_open(int fd, const char *path, int flags, mode_t mode)
 {
     int at = fcntl(fd, F_DUPFD_CLOEXEC, 0);

@@ -26,7 +26,7 @@
 #include "base/mem.h"
 #include "tools/sandbox_filter.h"
 
-/* ---- Landlock (landlock(7)); the installed header may be older than the kernel, so the numbers are ours ---- */
+/* ---- Landlock (landlock(7)); the installed header may be older than the kernel, so the numbers are ours  */
 
 enum {
     FS_EXECUTE = 1 << 0,
@@ -93,7 +93,9 @@ static int make_ruleset(int abi, int *ret, base_err *err)
     return BASE_OK;
 }
 
-/* Behind the mounts, because rules are about the folders that then stand at these paths. System calls only. */
+/*
+ * Behind the mounts, because rules are about the folders that then stand at these paths. System calls only.
+ */
 static bool add_rules(const tool_sandbox_plan *p)
 {
     uint64_t all = fs_rights(p->landlock_abi), look = FS_EXECUTE | FS_READ_FILE | FS_READ_DIR;
@@ -176,7 +178,10 @@ static int change_root(const char *place)
 {
     if (chdir(place)) return -1;
     if (!syscall(SYS_pivot_root, ".", ".")) return umount2(".", MNT_DETACH);
-    /* The first root of all (an initial RAM disk) cannot be pivoted away: it is covered, and nobody may change root again. */
+    /*
+     * The first root of all (an initial RAM disk) cannot be pivoted away: it is covered, and nobody may
+     * change root again.
+     */
     return mount(".", "/", NULL, MS_MOVE, NULL) || chroot(".") || chdir("/") ? -1 : 0;
 }
 
@@ -350,7 +355,10 @@ void tool_sandbox_plan_free(tool_sandbox_plan *p)
 
 /* ---- the mounts, by system calls only ---- */
 
-/* The folders above a place, and the folder or file itself, where they are not there yet. Writes to `place` and puts it back. */
+/*
+ * The folders above a place, and the folder or file itself, where they are not there yet. Writes to `place`
+ * and puts it back.
+ */
 static void make_place(char *place, size_t n_stage, bool is_folder, bool makes_itself)
 {
     for (char *p = place + n_stage + 1; (p = strchr(p, '/')); p++) {

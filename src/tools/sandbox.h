@@ -1,10 +1,10 @@
 /*
- * What a shell child may do: see the tree, the system and toolchains (sandbox_view.h), write to the tree and to a private tmp,
- * reach no network.
+ * What a shell child may do: see the tree, the system and toolchains (sandbox_view.h), write to the tree and
+ * to a private tmp, reach no network.
  *
- * Two walls, each alone enough for the file system: Landlock (no privilege needed), or a mount namespace in which nothing else
- * is mounted (as root, or in a user namespace). Behind them seccomp (sandbox_filter.h), no_new_privs, dropped capabilities,
- * rlimits. What the kernel has is asked by calling it.
+ * Two walls, each alone enough for the file system: Landlock (no privilege needed), or a mount namespace in
+ * which nothing else is mounted (as root, or in a user namespace). Behind them seccomp (sandbox_filter.h),
+ * no_new_privs, dropped capabilities, rlimits. What the kernel has is asked by calling it.
  *
  * The parent builds everything that needs memory (tool_sandbox_prepare); the child makes system calls only
  * (tool_sandbox_enter), because it is the fork of a program with threads.

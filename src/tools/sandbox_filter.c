@@ -1,4 +1,6 @@
-/* The tables of refused system calls and the program made of them by libseccomp (contract: sandbox_filter.h). */
+/*
+ * The tables of refused system calls and the program made of them by libseccomp (contract: sandbox_filter.h).
+ */
 #include "tools/sandbox_filter.h"
 
 #include <errno.h>
@@ -15,7 +17,10 @@
 
 #include "base/mem.h"
 
-/* Names, because numbers differ by machine. EPERM: what reaches out of the box or widens the kernel's surface. */
+/*
+ * Names, because numbers differ by machine. EPERM: what reaches out of the box or widens the kernel's
+ * surface.
+ */
 static const char *const denied_calls[] = {"connect", "ptrace", "process_vm_readv", "process_vm_writev",
     "pidfd_getfd", "kcmp", "mount", "umount", "umount2", "pivot_root", "chroot", "move_mount", "open_tree",
     "fsopen", "fsconfig", "fsmount", "fspick", "mount_setattr", "unshare", "setns", "bpf", "perf_event_open",
@@ -74,8 +79,9 @@ static int add_unless_self(scmp_filter_ctx filter, const char *const *names, siz
 #define NAMES(table) table, sizeof table / sizeof *table
 
 /*
- * AF_UNIX streams only. A datagram socket, one of a pair too, reaches any name of the machine by sendto or sendmsg, without
- * connect; the names lie behind pointers. SOCK_RAW is the kernel's other word for such a socket.
+ * AF_UNIX streams only. A datagram socket, one of a pair too, reaches any name of the machine by sendto or
+ * sendmsg, without connect; the names lie behind pointers. SOCK_RAW is the kernel's other word for such a
+ * socket.
  */
 static int add_sockets(scmp_filter_ctx f)
 {
@@ -118,7 +124,9 @@ static int add_rules(scmp_filter_ctx f, const tool_filter_needs *needs)
     for (size_t i = 0; !code && i < sizeof controls / sizeof *controls; i++)
         code = seccomp_rule_add(
             f, deny, SCMP_SYS(ioctl), 1, SCMP_A1(SCMP_CMP_MASKED_EQ, 0xffffffff, controls[i]));
-    /* "All of this user's processes": never oneself alone, and the number is 0 too. ioprio_set counts from 1. */
+    /*
+     * "All of this user's processes": never oneself alone, and the number is 0 too. ioprio_set counts from 1.
+     */
     enum { IOPRIO_WHO_USER = 3 };
     if (!code)
         code = seccomp_rule_add(

@@ -1,8 +1,8 @@
 /*
  * The wall of system calls: what a confined command may not ask the kernel for, as one seccomp program.
  *
- * The program sees numbers and plain arguments, never what a pointer points to. So a call whose harm hides behind a pointer
- * (sendmsg to a name) is closed where its descriptor is made.
+ * The program sees numbers and plain arguments, never what a pointer points to. So a call whose harm hides
+ * behind a pointer (sendmsg to a name) is closed where its descriptor is made.
  */
 #ifndef KVIST_TOOLS_SANDBOX_FILTER_H
 #define KVIST_TOOLS_SANDBOX_FILTER_H

@@ -82,7 +82,10 @@ static int copy_bytes(int from, int to)
     }
 }
 
-/* One file with its mode and times (a build tool compares them); what is no regular file, or gone by now, is left out. */
+/*
+ * One file with its mode and times (a build tool compares them); what is no regular file, or gone by now, is
+ * left out.
+ */
 static int copy_file(
     const tool_scratch *s, const tool_root *root, const char *path, uint64_t *n_bytes, base_err *err)
 {
@@ -105,7 +108,10 @@ static int copy_file(
     return rc;
 }
 
-/* What git ignores at the top (installed packages, build folders) is there by a link; a confined command cannot write it. */
+/*
+ * What git ignores at the top (installed packages, build folders) is there by a link; a confined command
+ * cannot write it.
+ */
 static void link_ignored(const tool_scratch *s, const tool_root *root)
 {
     int fd = tool__path_open(root, "", O_RDONLY | O_DIRECTORY, 0);

@@ -1,8 +1,10 @@
 /*
- * A copy of the tree in which something is tried out: tracked and dirty files, without what git ignores (that is linked, and
- * stays read-only for a confined command). Nothing that is tried there touches the person's tree.
+ * A copy of the tree in which something is tried out: tracked and dirty files, without what git ignores (that
+ * is linked, and stays read-only for a confined command). Nothing that is tried there touches the person's
+ * tree.
  *
- * tool_scratch_make and _put belong to the engine thread, tool_scratch_run to any one thread: it uses nothing of the workspace.
+ * tool_scratch_make and _put belong to the engine thread, tool_scratch_run to any one thread: it uses nothing
+ * of the workspace.
  */
 #ifndef KVIST_TOOLS_SCRATCH_H
 #define KVIST_TOOLS_SCRATCH_H
@@ -19,7 +21,9 @@ const char *tool_scratch_root(const tool_scratch *s);
 /* Replaces or makes one file; its folders exist or are made. `path` as in tool_preview_text. */
 int tool_scratch_put(tool_scratch *s, const char *path, const char *text, size_t n, base_err *err);
 
-/* Runs a command there, confined to it. ret: status, exit_code, ms, and the end of what it printed in text. */
+/*
+ * Runs a command there, confined to it. ret: status, exit_code, ms, and the end of what it printed in text.
+ */
 int tool_scratch_run(
     const tool_scratch *s, const char *command, const tool_limits *limits, tool_result *ret, base_err *err);
 

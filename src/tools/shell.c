@@ -1,6 +1,6 @@
 /*
- * Runs a shell command as shell.h says. Output beyond what is kept falls out of the middle: the first MB and the last, however
- * much is printed.
+ * Runs a shell command as shell.h says. Output beyond what is kept falls out of the middle: the first MB and
+ * the last, however much is printed.
  */
 #include "tools/shell.h"
 
@@ -63,7 +63,10 @@ static void finish_capture(capture *c, tool_child *ret)
     free(c->ring);
 }
 
-/* Reads what is there; false at the end of the stream. At most 1 MB at a time, so that a flood does not starve the clock. */
+/*
+ * Reads what is there; false at the end of the stream. At most 1 MB at a time, so that a flood does not
+ * starve the clock.
+ */
 static bool drain(int fd, capture *c, const tool_limits *limits)
 {
     char bytes[65536];
@@ -97,7 +100,10 @@ static void watch(tool_supervised *child, const tool_limits *limits, uint64_t ms
         poll(fds, 2, POLL_MS);
         if (is_open && fds[0].revents) is_open = drain(child->output, c, limits);
         if (!tool__supervise_has_ended(child)) continue;
-        /* What it printed last is in the pipe already; more than a pipe holds comes from others and may never end. */
+        /*
+         * What it printed last is in the pipe already; more than a pipe holds comes from others and may never
+         * end.
+         */
         if (is_open) drain(child->output, c, limits);
         break;
     }

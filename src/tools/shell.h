@@ -26,10 +26,12 @@ typedef struct tool_child {
 /*
  * Runs `command` by bash or sh in the plan's root until it ends, takes longer than ms, or is cancelled.
  *
- * 1. The child leads a session of its own, reads /dev/null, writes one pipe, inherits no other descriptor and only the listed
- *    environment; tmp is its TMPDIR.
- * 2. It enters the plan; when any step of that fails, nothing is run and an error says which (closed, not open).
- * 3. When it ends, whatever it left is killed; on time-out or cancel everything is, at once; when kvist dies, too (supervise.h).
+ * 1. The child leads a session of its own, reads /dev/null, writes one pipe, inherits no other descriptor and
+ *    only the listed environment; tmp is its TMPDIR.
+ * 2. It enters the plan; when any step of that fails, nothing is run and an error says which (closed, not
+ *    open).
+ * 3. When it ends, whatever it left is killed; on time-out or cancel everything is, at once; when kvist dies,
+ *    too (supervise.h).
  *
  * A command that fails is no error of ours. Blocks; polls *cancel every 20 ms at most.
  */

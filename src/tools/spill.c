@@ -1,6 +1,6 @@
 /*
- * Results that are larger than their cap: kept whole in the session's folder and readable by handle, "result:3", through the
- * read tool. Numbers go on after a resume.
+ * Results that are larger than their cap: kept whole in the session's folder and readable by handle,
+ * "result:3", through the read tool. Numbers go on after a resume.
  */
 #include "tools/internal.h"
 

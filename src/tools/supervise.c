@@ -1,7 +1,8 @@
 /*
- * Starts a command behind a supervisor of its own (supervise.h): fork, confine, exec, and a loop that waits for three things: the
- * shell's end, orphans to reap, and our death. Everything between clone and exec is system calls only, because it is the fork of a
- * program with threads; so nothing here allocates after tool__supervise began.
+ * Starts a command behind a supervisor of its own (supervise.h): fork, confine, exec, and a loop that waits
+ * for three things: the shell's end, orphans to reap, and our death. Everything between clone and exec is
+ * system calls only, because it is the fork of a program with threads; so nothing here allocates after
+ * tool__supervise began.
  */
 #include "tools/supervise.h"
 
@@ -170,7 +171,9 @@ static bool reap(pid_t shell, struct verdict *ret)
     return ended;
 }
 
-/* The supervisor: leads the session and group that is killed as one, and adopts the orphans. Never returns. */
+/*
+ * The supervisor: leads the session and group that is killed as one, and adopts the orphans. Never returns.
+ */
 static void be_supervisor(const start *s)
 {
     enum { LINK, CHILDREN };
@@ -200,8 +203,8 @@ static void be_supervisor(const start *s)
         ssize_t n = ended ? send(LINK, &v, sizeof v, MSG_NOSIGNAL) : 0;
         if (ended || n < 0 || fds[LINK].revents) break;
     }
-    kill(0,
-        SIGKILL); /* the group and this process; as the first of a PID namespace it goes on, and its end ends all */
+    /* the group and this process; as the first of a PID namespace it goes on, and its end ends all */
+    kill(0, SIGKILL);
     _exit(0);
 }
 
@@ -271,7 +274,10 @@ bool tool__supervise_has_ended(const tool_supervised *c)
 
 void tool__supervise_end(tool_supervised *c, int *status, bool *left_others)
 {
-    /* The group while its leader is still there (a zombie keeps the number from being used again), then the leader. */
+    /*
+     * The group while its leader is still there (a zombie keeps the number from being used again), then the
+     * leader.
+     */
     kill(-c->pid, SIGKILL);
     if (c->pidfd >= 0)
         syscall(SYS_pidfd_send_signal, c->pidfd, SIGKILL, NULL, 0);

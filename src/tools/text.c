@@ -1,6 +1,7 @@
 /*
- * Lines, indentation and line ends of a text, so that what a model writes fits the file it goes into: CR LF stays CR LF, tabs
- * stay tabs, a block moves to the column of what it replaces. Pure functions; offsets in bytes, lines 1-based.
+ * Lines, indentation and line ends of a text, so that what a model writes fits the file it goes into: CR LF
+ * stays CR LF, tabs stay tabs, a block moves to the column of what it replaces. Pure functions; offsets in
+ * bytes, lines 1-based.
  */
 #include "tools/internal.h"
 

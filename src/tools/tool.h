@@ -1,7 +1,8 @@
 /*
- * The tools a model may call: a table. A tool first prepares (checks its arguments and says exactly what it would do: the
- * command, or the diff), then, once that is approved, runs. A failing tool is data for the model (status and text that says
- * what happened and the next call to make); only a failing runner is an error.
+ * The tools a model may call: a table. A tool first prepares (checks its arguments and says exactly what it
+ * would do: the command, or the diff), then, once that is approved, runs. A failing tool is data for the
+ * model (status and text that says what happened and the next call to make); only a failing runner is an
+ * error.
  *
  * Thread: the engine thread; a shell child's output is read there too, polling *cancel.
  */
@@ -32,7 +33,10 @@ typedef enum tool_power { TOOL_READS, TOOL_WRITES, TOOL_RUNS } tool_power;
 typedef enum tool_status { TOOL_STATUSES(TOOL_STATUS_ENUM) TOOL_N_STATUSES } tool_status;
 const char *tool_status_word(tool_status s);
 
-/* Which bytes of a result are which bytes of which file version (kv.md, structure.md 3.7). */
+/*
+ * Which bytes of a result are which bytes of which file version: by it each row of the cache knows its path
+ * and lines.
+ */
 typedef struct tool_segment {
     uint32_t from, to;        /* bytes of the result's text */
     char *path;               /* owned by the result */
@@ -87,8 +91,8 @@ typedef enum tool_argument_type {
     TOOL_ARGUMENT_PATH
 } tool_argument_type;
 /*
- * Small models rewrite whole definitions, stronger ones edit (measured: a 1.5B model gets 0 of 5 edits right and 5 of 7
- * rewrites): each gets at most eight tools.
+ * Small models rewrite whole definitions, stronger ones edit (measured: a 1.5B model gets 0 of 5 edits right
+ * and 5 of 7 rewrites): each gets at most eight tools.
  */
 typedef enum tool_models { TOOL_FOR_ALL, TOOL_FOR_SMALL, TOOL_FOR_STRONG } tool_models;
 
@@ -109,8 +113,8 @@ typedef struct tool_entry {
     const tool_argument *arguments; /* ends with a NULL name */
     bool takes_payload;             /* a fenced block follows the call */
     /*
-     * Checks and previews; BASE_OK with *result filled (status not OK) when the call cannot work: nothing is asked then.
-     * A tool that needs no preparation leaves it NULL.
+     * Checks and previews; BASE_OK with *result filled (status not OK) when the call cannot work: nothing is
+     * asked then. A tool that needs no preparation leaves it NULL.
      */
     int (*prepare)(tool_workspace *w, const tool_call *call, const tool_limits *limits, tool_preview *ret,
         tool_result *result, base_err *err);
@@ -126,8 +130,8 @@ typedef int tool_recall_fn(void *user, const char *query, base_buf *out, base_er
 
 typedef struct tool_workspace_options {
     const char *dir; /* where kvist was started */
-    const char *
-        store; /* the session's folder for undo objects and spilled results (made on demand); NULL: a temporary one */
+    /* the session's folder for undo objects and spilled results (made on demand); NULL: a temporary one */
+    const char *store;
     const char *const
         *allow_read; /* what commands may read outside of the tree, NULL-terminated; NULL: nothing */
     tool_recall_fn *recall;
@@ -140,28 +144,49 @@ void tool_workspace_close(tool_workspace *w);
 const char *tool_workspace_root(const tool_workspace *w);
 code_index *tool_workspace_index(tool_workspace *w);
 code_grammars *tool_workspace_grammars(tool_workspace *w);
-/* Sentences about this tree a person should know: not a git tree, bare, unborn HEAD, mid-merge, 100,000 files, ... */
+/*
+ * Sentences about this tree a person should know: not a git tree, bare, unborn HEAD, mid-merge, 100,000
+ * files, ...
+ */
 void tool_workspace_notes(const tool_workspace *w, base_buf *out);
-/* Source files of this tree are not in the index (too many, too large): what it does not find may still be there. */
+/*
+ * Source files of this tree are not in the index (too many, too large): what it does not find may still be
+ * there.
+ */
 bool tool_workspace_is_partial(const tool_workspace *w);
 /* "main*", "(detached 1a2b3c4)", "" */
 void tool_workspace_branch(const tool_workspace *w, base_buf *out);
-/* Re-reads what changed on disk into the index; *ret_changed (may be NULL): paths shown this session that differ from what was shown, NULL-terminated, caller frees each and the array. */
+/*
+ * Re-reads what changed on disk into the index; *ret_changed (may be NULL): paths shown this session that
+ * differ from what was shown, NULL-terminated, caller frees each and the array.
+ */
 int tool_workspace_refresh(tool_workspace *w, char ***ret_changed, const atomic_bool *cancel, base_err *err);
 /* The text of a file in the tree through the same safe path as the read tool. */
 int tool_workspace_read(tool_workspace *w, const char *path, size_t max_bytes, base_buf *out, base_err *err);
-/* Paths of the tree, sorted, for completion and for the grammar. Pointers into the workspace, valid until the next refresh or write; free() the array. */
+/*
+ * Paths of the tree, sorted, for completion and for the grammar. Pointers into the workspace, valid until the
+ * next refresh or write; free() the array.
+ */
 int tool_workspace_files(tool_workspace *w, const char ***ret, size_t *ret_n, base_err *err);
-/* Notes that these bytes of a file were shown (context excerpts, @file), as the read tool does: for "read before edit" and staleness. */
+/*
+ * Notes that these bytes of a file were shown (context excerpts, @file), as the read tool does: for "read
+ * before edit" and staleness.
+ */
 void tool_workspace_mark_shown(tool_workspace *w, const char *path, const char *version);
 /* Starts a new turn: what this turn writes can be undone as one. */
 void tool_workspace_turn(tool_workspace *w, uint32_t turn);
-/* Undo: what would be restored (a diff), then do it. BASE_E_NOT_FOUND: nothing to undo. Works after a kill: it is on disk before any write. */
+/*
+ * Undo: what would be restored (a diff), then do it. BASE_E_NOT_FOUND: nothing to undo. Works after a kill:
+ * it is on disk before any write.
+ */
 int tool_undo_preview(tool_workspace *w, base_buf *diff, base_err *err);
 int tool_undo_apply(tool_workspace *w, char **ret_summary, base_err *err);
 /* Would undoing change what the next session obeys (tool_preview.is_obeyed)? */
 bool tool_undo_is_obeyed(tool_workspace *w);
-/* What the sandbox really enforces here, one line each; false when it cannot confine (then mode all is refused). */
+/*
+ * What the sandbox really enforces here, one line each; false when it cannot confine (then mode all is
+ * refused).
+ */
 bool tool_sandbox_describe(base_buf *out);
 
 #endif

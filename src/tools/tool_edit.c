@@ -1,6 +1,6 @@
 /*
- * edit {path, from?, to?} + block: OLD/NEW parts, or the new text of a range of lines (blocks.c). For models that copy text
- * faithfully; the others get rewrite.
+ * edit {path, from?, to?} + block: OLD/NEW parts, or the new text of a range of lines (blocks.c). For models
+ * that copy text faithfully; the others get rewrite.
  */
 #include "tools/internal.h"
 

@@ -1,6 +1,6 @@
 /*
- * git {op, path?, rev?}: status, diff, log, show, blame as text, by libgit2. Nothing is run and nothing is written; each op
- * stops at a bound, because a history may be longer than any context.
+ * git {op, path?, rev?}: status, diff, log, show, blame as text, by libgit2. Nothing is run and nothing is
+ * written; each op stops at a bound, because a history may be longer than any context.
  */
 #include "tools/internal.h"
 

@@ -1,6 +1,6 @@
 /*
- * list {path?}: the files of the tree. A small tree is shown whole; of a large one the folder's own entries, folders with the
- * number of files below them. Names come from the listing (git's view), never from readdir.
+ * list {path?}: the files of the tree. A small tree is shown whole; of a large one the folder's own entries,
+ * folders with the number of files below them. Names come from the listing (git's view), never from readdir.
  */
 #include "tools/internal.h"
 

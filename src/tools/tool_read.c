@@ -1,6 +1,7 @@
 /*
- * read {path, from?, count?, symbols?}: a header line that says which lines follow, then the lines as they are. "result:3" reads a kept
- * result. The header carries the numbers so that the lines stay bytes of the file: what is shown is a segment of it.
+ * read {path, from?, count?, symbols?}: a header line that says which lines follow, then the lines as they
+ * are. "result:3" reads a kept result. The header carries the numbers so that the lines stay bytes of the
+ * file: what is shown is a segment of it.
  */
 #include "tools/internal.h"
 
@@ -71,7 +72,10 @@ static void show(tool_result *r, const base_buf *text, const char *given, const 
         tool__quote(&r->text, path ? path : given);
         tool__say(r, TOOL_FAILED, ", \"from\": %zu}\n", lines > 100 ? lines - 100 : 1);
     } else {
-        /* The last line shown is known only afterwards, and the header's length depends on it: the lines come first. */
+        /*
+         * The last line shown is known only afterwards, and the header's length depends on it: the lines come
+         * first.
+         */
         tool_result body = {0};
         size_t last = show_lines(
             &body, text, (size_t)from, (size_t)count, cap > 700 ? cap - 300 : cap / 2, path, version);

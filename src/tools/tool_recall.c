@@ -1,5 +1,6 @@
 /*
- * recall {query}: what was said or shown earlier and is no longer in view. The agent answers; this only carries the call.
+ * recall {query}: what was said or shown earlier and is no longer in view. The agent answers; this only
+ * carries the call.
  */
 #include "tools/internal.h"
 

@@ -1,6 +1,6 @@
 /*
- * rewrite {path, name} + block: one whole definition becomes another (replace.c). What was never shown is not rewritten: the
- * refusal carries the definition's current text, so that the next call can be right.
+ * rewrite {path, name} + block: one whole definition becomes another (replace.c). What was never shown is not
+ * rewritten: the refusal carries the definition's current text, so that the next call can be right.
  */
 #include "tools/internal.h"
 

@@ -1,8 +1,10 @@
 /*
- * search {query, path?, regex?}: definitions of the name first (by the index), then lines of files, as "path:line: text".
+ * search {query, path?, regex?}: definitions of the name first (by the index), then lines of files, as
+ * "path:line: text".
  *
- * Literal with smart case: an upper-case letter in the query makes case count. A weak model greps one guess and gives up, so
- * when nothing is found the answer is the nearest symbols by words, with the next call filled in.
+ * Literal with smart case: an upper-case letter in the query makes case count. A weak model greps one guess
+ * and gives up, so when nothing is found the answer is the nearest symbols by words, with the next call
+ * filled in.
  */
 #include "tools/internal.h"
 
@@ -39,7 +41,10 @@ static bool has_upper(const char *s)
     return false;
 }
 
-/* regcomp takes memory by repeat counts and back references take exponential time: neither is for a model's regex. */
+/*
+ * regcomp takes memory by repeat counts and back references take exponential time: neither is for a model's
+ * regex.
+ */
 static bool regex_is_tame(const char *s)
 {
     size_t braces = 0;

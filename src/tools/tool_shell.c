@@ -1,6 +1,7 @@
 /*
- * shell {command, seconds?}: one command in the tree's folder, confined (sandbox.c), run by shell.c. The result begins with how
- * it ended and keeps more of the output's tail than of its head: that is where a failing test says why.
+ * shell {command, seconds?}: one command in the tree's folder, confined (sandbox.c), run by shell.c. The
+ * result begins with how it ended and keeps more of the output's tail than of its head: that is where a
+ * failing test says why.
  */
 #include "tools/git_guard.h"
 #include "tools/shell.h"
@@ -55,7 +56,10 @@ static bool lies_below(const char *path, const char *root)
     return !strcmp(root, "/") || (!strncmp(path, root, n) && path[n] == '/');
 }
 
-/* What a mount namespace keeps read-only inside the tree: git's configuration and hooks, our own folders. Only existing paths. */
+/*
+ * What a mount namespace keeps read-only inside the tree: git's configuration and hooks, our own folders.
+ * Only existing paths.
+ */
 static char **protected_paths(const tool_workspace *w)
 {
     static const char *const of_git[] = {
@@ -81,7 +85,10 @@ static char **protected_paths(const tool_workspace *w)
     return paths;
 }
 
-/* What commands see outside of the tree: its repository, where that lies elsewhere, and what the person allowed. */
+/*
+ * What commands see outside of the tree: its repository, where that lies elsewhere, and what the person
+ * allowed.
+ */
 static char **readable_paths(const tool_workspace *w)
 {
     size_t n = 0;
@@ -98,7 +105,10 @@ static void free_paths(char **paths)
     free(paths);
 }
 
-/* The model is not told how long it took: the same command's result shall read the same. The person is, in the summary. */
+/*
+ * The model is not told how long it took: the same command's result shall read the same. The person is, in
+ * the summary.
+ */
 static void describe_end(const tool_child *c, uint64_t ms, tool_result *ret)
 {
     static const tool_status status_of[] = {TOOL_OK, TOOL_FAILED, TOOL_TIMEOUT, TOOL_CANCELLED};

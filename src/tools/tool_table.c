@@ -1,6 +1,6 @@
 /*
- * The tools that a model may call, in the order in which the prompt tells of them: the list in meson.build, from which the
- * build makes tools.def. A tool's row stands at the end of its file.
+ * The tools that a model may call, in the order in which the prompt tells of them: the list in meson.build,
+ * from which the build makes tools.def. A tool's row stands at the end of its file.
  */
 #include <string.h>
 

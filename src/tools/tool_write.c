@@ -1,6 +1,6 @@
 /*
- * write {path} + block: a new file. An existing one is refused with the call that would change it: overwriting whole files is
- * how weak models lose code.
+ * write {path} + block: a new file. An existing one is refused with the call that would change it:
+ * overwriting whole files is how weak models lose code.
  */
 #include "tools/internal.h"
 

@@ -1,9 +1,10 @@
 /*
- * Which lines of a command's output are lines of the tree's files (research/structure.md 3.7): by the headers of a unified diff,
- * by "path:12:text" and "path-12-text" (grep, rg), by numbered lines (cat -n, nl), and else by the lines themselves, sought in
- * the files that the command names. Every line is compared with the file's bytes before it counts, so a wrong guess costs time
- * and nothing else. What is found becomes segments, as if the read tool had shown it: the cache knows path, version and lines
- * of those tokens, and they turn stale when the file changes.
+ * Which lines of a command's output are lines of the tree's files: by the headers of a unified diff, by
+ * "path:12:text" and "path-12-text" (grep, rg), by numbered lines (cat -n, nl), and else by the lines
+ * themselves, sought in the files that the command names. Every line is compared with the file's bytes before
+ * it counts, so a wrong guess costs time and nothing else. What is found becomes segments, as if the read
+ * tool had shown it: the cache knows path, version and lines of those tokens, and they turn stale when the
+ * file changes.
  */
 #include "tools/internal.h"
 
@@ -265,7 +266,9 @@ static bool trace_numbered(tracer *t, line l)
     return false;
 }
 
-/* How many lines from output line i and file line `at` on are the same; and how many of them say something. */
+/*
+ * How many lines from output line i and file line `at` on are the same; and how many of them say something.
+ */
 static size_t matching(const tracer *t, const source *s, size_t i, uint32_t at, size_t *ret_telling)
 {
     size_t n = 0;

@@ -1,6 +1,7 @@
 /*
- * transfer.h by libcurl. Bytes go to the part file as they come; the hash runs along, over what an earlier process left first.
- * A server that answers a request for the rest with the whole (200) starts the file again.
+ * transfer.h by libcurl. Bytes go to the part file as they come; the hash runs along, over what an earlier
+ * process left first. A server that answers a request for the rest with the whole (200) starts the file
+ * again.
  */
 #include "tools/transfer.h"
 

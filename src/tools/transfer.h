@@ -1,5 +1,6 @@
 /*
- * Downloads: a URL becomes a file, whole and checked, or nothing. Used by `kvist model get`; any thread, blocks.
+ * Downloads: a URL becomes a file, whole and checked, or nothing. Used by `kvist model get`; any thread,
+ * blocks.
  */
 #ifndef KVIST_TOOLS_TRANSFER_H
 #define KVIST_TOOLS_TRANSFER_H
@@ -22,9 +23,11 @@ typedef struct tool_transfer_options {
 } tool_transfer_options;
 
 /*
- * Writes "PATH.part" and renames it when it is whole and its sha256 is right. An interrupted transfer goes on where it stopped,
- * also in another process: with a sha256 always, without one when the server's ETag or Last-Modified (kept in
- * "PATH.part.from") is still the same. What does not fit on the disk is refused before it comes (BASE_E_NOMEM). BASE_E_FORMAT: the wrong bytes came (they are removed). BASE_E_CANCELLED leaves the part.
+ * Writes "PATH.part" and renames it when it is whole and its sha256 is right. An interrupted transfer goes on
+ * where it stopped, also in another process: with a sha256 always, without one when the server's ETag or
+ * Last-Modified (kept in "PATH.part.from") is still the same. What does not fit on the disk is refused before
+ * it comes (BASE_E_NOMEM). BASE_E_FORMAT: the wrong bytes came (they are removed). BASE_E_CANCELLED leaves
+ * the part.
  */
 int tool_transfer_get(const tool_transfer_options *options, base_err *err);
 

@@ -1,12 +1,15 @@
 /*
- * Undo that survives a kill: before a file is written, what it held and what it will hold are objects in the session's folder
- * (undo/objects/<sha256>) and a line of undo/journal names them, all on disk. Nothing of git is touched.
+ * Undo that survives a kill: before a file is written, what it held and what it will hold are objects in the
+ * session's folder (undo/objects/<sha256>) and a line of undo/journal names them, all on disk. Nothing of git
+ * is touched.
  *
- * What one turn wrote is one group. Undoing compares each file with what the journal knows of it: the text before (nothing to
- * do), a text that we wrote (restored), anything else (somebody changed it since: refused, and the difference is shown). So
- * a kill between journal and rename, or in the middle of an undo, needs no repair; undoing again finishes it.
+ * What one turn wrote is one group. Undoing compares each file with what the journal knows of it: the text
+ * before (nothing to do), a text that we wrote (restored), anything else (somebody changed it since: refused,
+ * and the difference is shown). So a kill between journal and rename, or in the middle of an undo, needs no
+ * repair; undoing again finishes it.
  *
- * A journal line: "w GROUP TURN BEFORE|- AFTER|- MODE MADE PATH" or "u GROUP"; a torn last line is cut off when opened.
+ * A journal line: "w GROUP TURN BEFORE|- AFTER|- MODE MADE PATH" or "u GROUP"; a torn last line is cut off
+ * when opened.
  */
 #include "tools/undo.h"
 

@@ -1,9 +1,9 @@
 /*
  * The tree that a session works on: its root, its files, what of it was shown, the index over it.
  *
- * Refreshing lists the tree when a folder of it changed (folders.c), looks at each file's stat, and reads only what changed; the
- * files shown this session are read and hashed each time, because "the person changed it by hand" must never be missed.
- * Everything is read through safe_path.c. Engine thread.
+ * Refreshing lists the tree when a folder of it changed (folders.c), looks at each file's stat, and reads
+ * only what changed; the files shown this session are read and hashed each time, because "the person changed
+ * it by hand" must never be missed. Everything is read through safe_path.c. Engine thread.
  */
 #include "tools/internal.h"
 
@@ -295,7 +295,10 @@ static bool is_news(const tool_workspace *w, tool_listed *f)
     return f->is_indexed || f->size < 0;
 }
 
-/* Files shown this session whose content differs now; each is told once and counts as never shown from then on. */
+/*
+ * Files shown this session whose content differs now; each is told once and counts as never shown from then
+ * on.
+ */
 static void check_marks(tool_workspace *w, char ***ret_changed)
 {
     char **changed = NULL;
@@ -365,7 +368,9 @@ int tool_workspace_refresh(tool_workspace *w, char ***ret_changed, const atomic_
                 code = base_fail(err, BASE_E_CANCELLED, "cancelled");
         }
     }
-    /* A request does not wait for the whole index of a large tree: the rest is read while the model computes. */
+    /*
+     * A request does not wait for the whole index of a large tree: the rest is read while the model computes.
+     */
     if (!code) {
         tool__indexer_want(w->indexer, wanted, n, budget);
         w->is_behind = !tool__indexer_help(w->indexer, base_clock_ns() + INDEX_NS, cancel);
