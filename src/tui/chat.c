@@ -1,6 +1,6 @@
 /*
- * The transcript: what was asked, answered, called and read, newest at the bottom. Lines of an item are broken once per width
- * and content, so a frame costs only what it shows and the item that grows.
+ * The transcript: what was asked, answered, called and read, newest at the bottom. Lines of an item are
+ * broken once per width and content, so a frame costs only what it shows and the item that grows.
  */
 #include <stdio.h>
 #include <string.h>
@@ -226,7 +226,7 @@ void tui_chat_draw(tui_ui *u, tui_area a)
         total += (int)item->lines.n_lines;
     }
     if (s->n_items == 0 && !u->replay) welcome(u, a);
-    /* Somebody who reads further up stays there while the end grows. */
+    /* A person who has scrolled up stays there while text is added at the end. */
     if (u->chat_scroll > 0 && total > u->chat_lines && u->chat_lines > 0)
         u->chat_scroll += total - u->chat_lines;
     u->chat_lines = total;

@@ -1,6 +1,6 @@
 /*
- * Candidates are scored against every path on each key; at a hundred thousand paths that is some milliseconds, and only while
- * an @ word is typed.
+ * Candidates are scored against every path on each key; at a hundred thousand paths that is some
+ * milliseconds, and only while an @ word is typed.
  */
 #include "tui/complete.h"
 

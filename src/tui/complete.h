@@ -1,6 +1,6 @@
 /*
- * Completion of the word before the cursor: slash commands at the start of the line, paths behind an @ (fuzzy). A list that
- * is shown above the input while it fits what was typed.
+ * Completion of the word before the cursor: slash commands at the start of the line, paths behind an @
+ * (fuzzy). A list that is shown above the input while it fits what was typed.
  */
 #ifndef KVIST_TUI_COMPLETE_H
 #define KVIST_TUI_COMPLETE_H
@@ -28,12 +28,18 @@ typedef struct tui_complete {
     bool have_paths;
 } tui_complete;
 
-/* word: "@src/ma" or "/co". at_start: the word begins the line. paths is called at the first @ and after forget. */
+/*
+ * word: "@src/ma" or "/co". at_start: the word begins the line. paths is called at the first @ and after
+ * forget.
+ */
 void tui_complete_update(
     tui_complete *c, base_str word, bool at_start, char **(*paths)(void *user), void *user);
 void tui_complete_forget(tui_complete *c); /* the tree may have changed */
 void tui_complete_free(tui_complete *c);
-/* How well `pattern` fits `text` as a subsequence, ignoring case; below 0: not at all. Runs, word starts and the file's name count more. */
+/*
+ * How well `pattern` fits `text` as a subsequence, ignoring case; below 0: not at all. Runs, word starts and
+ * the file's name count more.
+ */
 int tui_fuzzy(const char *pattern, size_t n, const char *text);
 
 /* Commands of the screen itself, beside those of the agent. */

@@ -219,7 +219,7 @@ void tui_do_suspend(tui_ui *u, uint32_t key)
     if (u->host.suspend) u->host.suspend(u->host.user);
 }
 
-/* --- a tool asks --------------------------------------------------------------------------------------------------------- */
+/* --- a tool asks ---------------------------------------------------------------------------------------- */
 
 static void ask(tui_ui *u, tui_asking what, const char *text)
 {
@@ -264,7 +264,9 @@ static bool is_same_text(const char *a, const char *b)
 
 void tui_do_approve_edit(tui_ui *u, uint32_t key)
 {
-    /* A command is edited at the input line; new text of a file in the editor, never the diff that shows it. */
+    /*
+     * A command is edited at the input line; new text of a file in the editor, never the diff that shows it.
+     */
     const tui_approval *a = &u->state.approval;
     if (!a->text) {
         tui_ui_say(u, "there is nothing to edit in it: y, n or d");

@@ -1,6 +1,6 @@
 /*
- * The inspector's keys: moving the one cursor in the units of the view, stepping through turns, finding text, and the person's
- * hand on the cache, which goes to the agent as commands like any other line.
+ * The inspector's keys: moving the one cursor in the units of the view, stepping through turns, finding text,
+ * and the person's hand on the cache, which goes to the agent as commands like any other line.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -60,7 +60,7 @@ void tui_do_half_up(tui_ui *u, uint32_t key)
     move(u, u->view == TUI_VIEW_STRIP ? -u->strip_columns : u->page > 2 ? -(u->page / 2) : -1);
 }
 
-/* --- turns --------------------------------------------------------------------------------------------------------------- */
+/* --- turns ---------------------------------------------------------------------------------------------- */
 
 static void step(tui_ui *u, int turns)
 {
@@ -98,9 +98,9 @@ void tui_do_play(tui_ui *u, uint32_t key)
     if (u->host.play) u->host.play(u->host.user);
 }
 
-/* --- finding ------------------------------------------------------------------------------------------------------------- */
+/* --- finding -------------------------------------------------------------------------------------------- */
 
-/* The nearest token in a direction at which the words stand in the text, round the end. */
+/* The nearest token in a direction where the text has the words; the search wraps around at the end. */
 static void find(tui_ui *u, int direction)
 {
     const tui_rows *r = tui_ui_rows(u);
@@ -142,7 +142,7 @@ void tui_do_find_before(tui_ui *u, uint32_t key)
     find(u, -1);
 }
 
-/* --- views --------------------------------------------------------------------------------------------------------------- */
+/* --- views ---------------------------------------------------------------------------------------------- */
 
 static void show(tui_ui *u, tui_view_id view)
 {
@@ -191,7 +191,7 @@ void tui_do_columns(tui_ui *u, uint32_t key)
     u->columns++;
 }
 
-/* --- a person's hand ----------------------------------------------------------------------------------------------------- */
+/* --- a person's hand ------------------------------------------------------------------------------------ */
 
 static bool unit(tui_ui *u, uint32_t *from, uint32_t *to)
 {

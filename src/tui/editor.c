@@ -1,6 +1,6 @@
 /*
- * Editing by whole characters (a base with its combining marks). Keys are rows of a table, as in any shell: Ctrl+A/E/K/U/W/Y,
- * word moves, Home and End.
+ * Editing by whole characters (a base with its combining marks). Keys are rows of a table, as in any shell:
+ * Ctrl+A/E/K/U/W/Y, word moves, Home and End.
  */
 #include "tui/editor.h"
 
@@ -135,7 +135,7 @@ char *tui_editor_take(tui_editor *e)
     return text;
 }
 
-/* --- moving ------------------------------------------------------------------------------------------------------------- */
+/* --- moving --------------------------------------------------------------------------------------------- */
 
 static size_t after(const tui_editor *e, size_t at)
 {
@@ -243,7 +243,7 @@ static bool do_down(tui_editor *e)
     return true;
 }
 
-/* --- changing ------------------------------------------------------------------------------------------------------------ */
+/* --- changing ------------------------------------------------------------------------------------------- */
 
 static bool do_backspace(tui_editor *e)
 {
@@ -348,7 +348,7 @@ void tui_editor_replace_word(tui_editor *e, const char *s)
     tui_editor_insert(e, s, strlen(s));
 }
 
-/* --- painting ------------------------------------------------------------------------------------------------------------ */
+/* --- painting ------------------------------------------------------------------------------------------- */
 
 enum { MAX_DRAWN = 64 << 10 };
 

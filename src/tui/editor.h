@@ -1,6 +1,6 @@
 /*
- * The input line: UTF-8 text of any number of lines with a cursor between characters. A long paste is folded to a marker
- * that stands for it until the text is taken.
+ * The input line: UTF-8 text of any number of lines with a cursor between characters. A long paste is folded
+ * to a marker that stands for it until the text is taken.
  */
 #ifndef KVIST_TUI_EDITOR_H
 #define KVIST_TUI_EDITOR_H

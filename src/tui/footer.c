@@ -1,6 +1,7 @@
 /*
- * The last line: model, mode, rows, sequence, progress, speed, branch. Fields that do not fit are shed from the right, but
- * what is going on at the moment (loading, prefill, a question) goes before that and is never the first to go.
+ * The last line: model, mode, rows, sequence, progress, speed, branch. Fields that do not fit are shed from
+ * the right, but what is going on at the moment (loading, prefill, a question) goes before that and is never
+ * the first to go.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,8 @@
 /*
- * The cell grid that every view paints. A cell holds one character with its combining marks; a wide character owns two cells,
- * the second of width 0. Painting clips to an area, so a view never checks the screen's size; text that still holds a control
- * character is shown as U+FFFD. Tests and --text read the grid as plain text; the painter copies it to the terminal.
+ * The cell grid that every view paints. A cell holds one character with its combining marks; a wide character
+ * owns two cells, the second of width 0. Painting clips to an area, so a view never checks the screen's size;
+ * text that still holds a control character is shown as U+FFFD. Tests and --text read the grid as plain text;
+ * the painter copies it to the terminal.
  */
 #ifndef KVIST_TUI_GRID_H
 #define KVIST_TUI_GRID_H

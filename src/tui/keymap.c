@@ -1,6 +1,6 @@
 /*
- * The keymap, and how a key finds its row: a popup first, then a question that waits, then the pane that has the focus, then
- * the input line.
+ * The keymap, and how a key finds its row: a popup first, then a question that waits, then the pane that has
+ * the focus, then the input line.
  */
 #include "tui/keymap.h"
 

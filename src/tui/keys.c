@@ -1,6 +1,6 @@
 /*
- * curses input to key codes: a table for the keys that terminfo names, and the sequences that it does not (bracketed paste,
- * word moves, Alt+Enter).
+ * curses input to key codes: a table for the keys that terminfo names, and the sequences that it does not
+ * (bracketed paste, word moves, Alt+Enter).
  */
 #include "tui/keys.h"
 
@@ -63,8 +63,9 @@ void tui_keys_open(void)
 }
 
 /*
- * curses reads byte by byte, two calls each: a megabyte would take seconds. Behind the opening sequence it holds nothing back,
- * so the text is read straight from the terminal; what follows the closing one goes back to curses.
+ * curses reads byte by byte, two calls each: a megabyte would take seconds. Behind the opening sequence it
+ * holds nothing back, so the text is read straight from the terminal; what follows the closing one goes back
+ * to curses.
  */
 static void read_paste(base_buf *paste)
 {

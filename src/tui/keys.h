@@ -1,6 +1,6 @@
 /*
- * Keys as the shell sees them: a character, a control code (Enter is 13, Ctrl+J 10, Tab 9, Esc 27), or one of the codes
- * below. keys.c makes them from what curses reads; tests name them ("C-r", "S-Tab", "PgUp").
+ * Keys as the shell sees them: a character, a control code (Enter is 13, Ctrl+J 10, Tab 9, Esc 27), or one of
+ * the codes below. keys.c makes them from what curses reads; tests name them ("C-r", "S-Tab", "PgUp").
  */
 #ifndef KVIST_TUI_KEYS_H
 #define KVIST_TUI_KEYS_H
@@ -28,8 +28,9 @@ enum { TUI_KEY_ENTER = 13, TUI_KEY_NEWLINE = 10, TUI_KEY_TAB = 9, TUI_KEY_ESC = 
 uint32_t tui_key_named(const char *name); /* 0: no such key; a single character is itself */
 
 /*
- * Reads one key without waiting; false: nothing there. A bracketed paste comes as one TUI_KEY_PASTE with its text in *paste
- * (at most 8 MiB, the rest is dropped). TUI_KEY_GONE: the terminal went away. The terminal must be open (painter.h).
+ * Reads one key without waiting; false: nothing there. A bracketed paste comes as one TUI_KEY_PASTE with its
+ * text in *paste (at most 8 MiB, the rest is dropped). TUI_KEY_GONE: the terminal went away. The terminal
+ * must be open (painter.h).
  */
 bool tui_keys_read(uint32_t *ret, base_buf *paste);
 void tui_keys_open(void); /* after curses started: names the sequences that terminfo does not have */

@@ -1,6 +1,7 @@
 /*
- * Lines in, lines out. A request is a line; a question of a tool is answered by the next line (y, a, n REASON, e COMMAND).
- * The end of the input lets the running turn end, then quits; an unanswered question becomes no.
+ * Lines in, lines out. A request is a line; a question of a tool is answered by the next line (y, a, n
+ * REASON, e COMMAND). The end of the input lets the running turn end, then quits; an unanswered question
+ * becomes no.
  */
 #include "tui/linear.h"
 
@@ -235,8 +236,8 @@ static bool use_input(linear *l)
 }
 
 /*
- * At a terminal nobody can answer a question before it is there: lines that wait stay requests. In a pipe a script wrote its answers
- * in front of the questions.
+ * At a terminal nobody can answer a question before it is there: lines that wait stay requests. In a pipe a
+ * script wrote its answers in front of the questions.
  */
 static void read_typed_ahead(linear *l)
 {

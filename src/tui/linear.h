@@ -1,5 +1,6 @@
 /*
- * Append-only mode: for screen readers, pipes and TERM=dumb. Every message is a labelled line, nothing is ever painted over.
+ * Append-only mode: for screen readers, pipes and TERM=dumb. Every message is a labelled line, nothing is
+ * ever painted over.
  */
 #ifndef KVIST_TUI_LINEAR_H
 #define KVIST_TUI_LINEAR_H

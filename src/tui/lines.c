@@ -1,6 +1,6 @@
 /*
- * One entry a line, with \n and \\ escaped. The file only grows; when it is opened its newest entries are read, and a file that
- * has grown past twice that is rewritten.
+ * One entry a line, with \n and \\ escaped. The file only grows; when it is opened its newest entries are
+ * read, and a file that has grown past twice that is rewritten.
  */
 #include "tui/lines.h"
 

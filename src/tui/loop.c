@@ -1,6 +1,6 @@
 /*
- * One poll over the terminal, the worker and signals. Keys are painted at once; events at most 30 times a second; when nothing
- * happens nothing wakes up.
+ * One poll over the terminal, the worker and signals. Keys are painted at once; events at most 30 times a
+ * second; when nothing happens nothing wakes up.
  */
 #include "tui/loop.h"
 
@@ -139,7 +139,7 @@ void tui_loop_run(tui_loop *l)
     tui_grid_free(&grid);
 }
 
-/* --- what needs the terminal --------------------------------------------------------------------------------------------- */
+/* --- what needs the terminal ---------------------------------------------------------------------------- */
 
 char *tui_loop_edit(void *user, const char *text)
 {

@@ -1,5 +1,6 @@
 /*
- * The terminal's side of a shell that was set up (ui.h): keys, window changes and frames, shared by the live shell and by replay.
+ * The terminal's side of a shell that was set up (ui.h): keys, window changes and frames, shared by the live
+ * shell and by replay.
  */
 #ifndef KVIST_TUI_LOOP_H
 #define KVIST_TUI_LOOP_H

@@ -1,6 +1,7 @@
 /*
- * A line scanner, not a markdown parser: what small models write is often not quite markdown, and nothing may be lost on the
- * way to the screen. Only the marks that were understood are taken away (** around bold, ` around code, # of a heading).
+ * A line scanner, not a markdown parser: what small models write is often not quite markdown, and nothing may
+ * be lost on the way to the screen. Only the marks that were understood are taken away (** around bold, `
+ * around code, # of a heading).
  */
 #include "tui/markdown.h"
 
@@ -129,13 +130,14 @@ void tui_markdown(tui_text *out, int width, const char *first, const char *rest,
     tui_flow_end(&f);
 }
 
-/* --- diffs --------------------------------------------------------------------------------------------------------------- */
+/* --- diffs ---------------------------------------------------------------------------------------------- */
 
 typedef enum diff_kind { DIFF_FILE, DIFF_PLACE, DIFF_SAME, DIFF_ADDED, DIFF_REMOVED, DIFF_OTHER } diff_kind;
 
 /*
- * What a line is follows from where it stands, never from how it begins: the header of a hunk says how many lines of the old and of the
- * new text follow, and until those are there "--- x" is a removed line "-- x". (POSIX diff -u; git-diff, "unified format".)
+ * What a line is follows from where it stands, never from how it begins: the header of a hunk says how many
+ * lines of the old and of the new text follow, and until those are there "--- x" is a removed line "-- x".
+ * (POSIX diff -u; git-diff, "unified format".)
  */
 typedef struct diff_reader {
     const char *s;

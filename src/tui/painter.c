@@ -1,7 +1,7 @@
 /*
- * Grid to curses. Rows that did not change since the last paint are not touched; curses finds the least to send and sends it in
- * one doupdate. Roles become colours of the middle range, readable on light and dark grounds alike; the ground itself is the
- * terminal's own.
+ * Grid to curses. Rows that did not change since the last paint are not touched; curses finds the least to
+ * send and sends it in one doupdate. Roles become colours of the middle range, readable on light and dark
+ * grounds alike; the ground itself is the terminal's own.
  */
 #include "tui/painter.h"
 

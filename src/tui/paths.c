@@ -1,6 +1,6 @@
 /*
- * Folder by folder, nearest first. Hidden names, links and the folders that tools fill with what nobody wrote are left out;
- * reading one of those by its full name still works.
+ * Folder by folder, nearest first. Hidden names, links and the folders that tools fill with what nobody wrote
+ * are left out; reading one of those by its full name still works.
  */
 #include "tui/paths.h"
 

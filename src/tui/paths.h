@@ -1,6 +1,6 @@
 /*
- * The files below a folder, for @ completion, when nobody gives a better list. UI thread; bounded, so that a huge tree costs
- * some tens of milliseconds and not more.
+ * The files below a folder, for @ completion, when nobody gives a better list. UI thread; bounded, so that a
+ * huge tree costs some tens of milliseconds and not more.
  */
 #ifndef KVIST_TUI_PATHS_H
 #define KVIST_TUI_PATHS_H

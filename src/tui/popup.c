@@ -1,6 +1,6 @@
 /*
- * What lies over the chat for a moment: help, the rewind picker, history search, a diff or a text in full. One at a time; Esc or
- * q closes. The completion list above the input is painted here too.
+ * What lies over the chat for a moment: help, the rewind picker, history search, a diff or a text in full.
+ * One at a time; Esc or q closes. The completion list above the input is painted here too.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ void tui_popup_show_text(tui_ui *u, const char *text)
     base_buf_puts(&u->popup_text, text);
 }
 
-/* --- painting ------------------------------------------------------------------------------------------------------------ */
+/* --- painting ------------------------------------------------------------------------------------------- */
 
 /* A framed box in the middle; the area inside. */
 static tui_area box(tui_ui *u, tui_area a, int width, int height, const char *title)
@@ -215,7 +215,7 @@ void tui_popup_draw(tui_ui *u, tui_area a)
     tui_text_free(&t);
 }
 
-/* --- keys ---------------------------------------------------------------------------------------------------------------- */
+/* --- keys ----------------------------------------------------------------------------------------------- */
 
 static void close_popup(tui_ui *u)
 {
@@ -297,7 +297,10 @@ bool tui_popup_key(tui_ui *u, uint32_t key)
         close_popup(u);
         return true;
     }
-    /* An approval that is being read in full can be answered right there, at its end; what says so stays open until then. */
+    /*
+     * An approval that is being read in full can be answered right there, at its end; what says so stays open
+     * until then.
+     */
     if (u->popup == TUI_POPUP_DIFF && (key == 'y' || key == 'a' || key == 'n' || key == 'e')) {
         if (key == 'n' || tui_question_was_read(u)) close_popup(u);
         return false;

@@ -1,6 +1,6 @@
 /*
- * The question of a tool: what it would do, between the chat and the input line, and the keys that answer it. What does not fit is
- * read in a popup (d). Until the end of it was on the screen there is no yes.
+ * The question of a tool: what it would do, between the chat and the input line, and the keys that answer it.
+ * What does not fit is read in a popup (d). Until the end of it was on the screen there is no yes.
  */
 #include <string.h>
 

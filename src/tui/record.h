@@ -1,6 +1,6 @@
 /*
- * A recorded session as a list of events, and a ui that stands at the end of one of its turns. The log gives the events
- * (tui_replay in tui.h); tests give them from a file.
+ * A recorded session as a list of events, and a ui that stands at the end of one of its turns. The log gives
+ * the events (tui_replay in tui.h); tests give them from a file.
  */
 #ifndef KVIST_TUI_RECORD_H
 #define KVIST_TUI_RECORD_H
@@ -14,7 +14,10 @@ typedef struct tui_record {
     uint32_t turns;
 } tui_record;
 
-/* Adds one event from its JSON and what the log stores beside it (copied; may be NULL); bytes that are no event are an error. */
+/*
+ * Adds one event from its JSON and what the log stores beside it (copied; may be NULL); bytes that are no
+ * event are an error.
+ */
 int tui_record_add(tui_record *r, const char *json, size_t n, const void *blob, size_t blob_n, base_err *err);
 void tui_record_free(tui_record *r);
 /* Events up to the end of a turn (0: all): everything before the next request. */

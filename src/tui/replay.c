@@ -1,6 +1,6 @@
 /*
- * The same reducer and views over events of the log. A step is the state after a turn's last event; playing applies event after
- * event on the loop's ticks.
+ * The same reducer and views over events of the log. A step is the state after a turn's last event; playing
+ * applies event after event on the loop's ticks.
  */
 #include <limits.h>
 #include "tui/loop.h"
@@ -50,7 +50,7 @@ static void do_step(void *user, int turns)
     int64_t turn = turns == INT_MIN   ? 1
                    : turns == INT_MAX ? (int64_t)p->record.turns
                                       : (int64_t)p->ui.state.turn + turns;
-    /* In the middle of a turn, back is its beginning's other side: the turn before. */
+    /* Going back from the middle of a turn leads to the turn before it. */
     if (turn < 1) turn = 1;
     if (turn > p->record.turns) turn = p->record.turns;
     p->ui.playing = false;

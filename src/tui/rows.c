@@ -1,6 +1,7 @@
 /*
- * The journal and its fold. Plans come with their exact changes, lane by lane; runs aggregated over lanes ("these tokens,
- * evicted, in 20 of 56 lanes") say why. Texts are never removed, so a rewound branch can still be shown.
+ * The journal and its fold. Plans come with their exact changes, lane by lane; runs aggregated over lanes
+ * ("these tokens, evicted, in 20 of 56 lanes") say why. Texts are never removed, so a rewound branch can
+ * still be shown.
  */
 #include "tui/rows.h"
 
@@ -186,7 +187,7 @@ void tui_journal_rewind(tui_journal *j, uint32_t turn, uint32_t n)
 
 void tui_journal_touches(const tui_journal *j, uint32_t index, uint32_t turn, tui_touch_fn *fn, void *user)
 {
-    size_t first = 0; /* what was said of the index before it was last written is of another branch */
+    size_t first = 0; /* changes from before the index was last written belong to a branch that was rewound */
     for (size_t i = 0; i < j->n_ops && j->ops[i].turn <= turn; i++)
         if (j->ops[i].kind == OP_APPEND && index >= j->ops[i].from && index < j->ops[i].to) first = i;
     for (size_t i = first; i < j->n_ops && j->ops[i].turn <= turn; i++) {
@@ -199,7 +200,7 @@ void tui_journal_touches(const tui_journal *j, uint32_t index, uint32_t turn, tu
     }
 }
 
-/* --- lanes --------------------------------------------------------------------------------------------------------------- */
+/* --- lanes ---------------------------------------------------------------------------------------------- */
 
 static size_t lane_words(const tui_rows *r)
 {
@@ -211,7 +212,7 @@ bool tui_row_in_lane(const tui_rows *r, uint32_t index, uint32_t lane)
     return r->bits[index * lane_words(r) + lane / 64] >> (lane % 64) & 1;
 }
 
-/* A lane of fresh rows that are computed now: nothing came back, it is new. */
+/* Rows of this lane that are computed only now are new; they did not come back. */
 static void add_lane(tui_rows *r, uint32_t index, uint32_t lane)
 {
     if (tui_row_in_lane(r, index, lane)) return;
@@ -239,7 +240,10 @@ static void set_lane(tui_rows *r, uint32_t turn, uint32_t index, uint32_t lane, 
     row->back = (uint16_t)(row->back + (active ? 1 : -1));
 }
 
-/* So many lanes more or less, when nobody said which: the first that can change. */
+/*
+ * Changes the number of active lanes when the event does not say which lanes: the first ones that can change
+ * do.
+ */
 static void set_some_lanes(tui_rows *r, uint32_t turn, uint32_t index, uint32_t lanes, bool active)
 {
     for (uint32_t lane = 0; lane < r->n_lanes && lanes > 0; lane++) {
@@ -249,7 +253,7 @@ static void set_some_lanes(tui_rows *r, uint32_t turn, uint32_t index, uint32_t 
     }
 }
 
-/* --- the fold ------------------------------------------------------------------------------------------------------------ */
+/* --- the fold ------------------------------------------------------------------------------------------- */
 
 static void fold_append(tui_rows *r, const tui_journal *j, const op *o)
 {
@@ -283,7 +287,7 @@ static void fold_append(tui_rows *r, const tui_journal *j, const op *o)
             .born = o->turn};
     }
     if (o->to > r->n) r->n = o->to;
-    /* Sources of the table: as the journal's, cut where the sequence was cut. */
+    /* The table's sources are the journal's, up to where the sequence was truncated. */
     tui_source *last = r->n_sources ? r->sources + r->n_sources - 1 : NULL;
     if (last && last->origin == s->origin && last->to == o->from) {
         last->to = o->to;
@@ -456,7 +460,10 @@ void tui_rows_update(tui_rows *r, const tui_journal *j, uint32_t n_lanes, uint32
     size_t changed = r->done == 0 ? 0 : SIZE_MAX; /* the first row whose sums no longer hold */
     for (; r->done < j->n_ops && j->ops[r->done].turn <= turn; r->done++) {
         const op *o = j->ops + r->done;
-        /* Whether a request is protected and a row was promoted just now depends on the turn: all rows. */
+        /*
+         * A new turn changes which requests are protected and which rows count as just promoted, so all rows
+         * are looked at again.
+         */
         const bool all = o->turn > r->turn || o->kind == OP_PASS || o->kind == OP_PLAN;
         if (all)
             changed = 0;

@@ -1,7 +1,8 @@
 /*
- * What the cache holds, as events told it: for each token of the sequence its text, where it comes from, in how many lanes it
- * is active, and why it last changed. Kept as a journal of changes; the table is the journal folded, so the table as it stood
- * at the end of any turn can be had again (h/l in the inspector, replay).
+ * What the cache holds, as events told it: for each token of the sequence its text, where it comes from, in
+ * how many lanes it is active, and why it last changed. Kept as a journal of changes; the table is the
+ * journal folded, so the table as it stood at the end of any turn can be had again (h/l in the inspector,
+ * replay).
  */
 #ifndef KVIST_TUI_ROWS_H
 #define KVIST_TUI_ROWS_H
@@ -19,7 +20,7 @@ enum {
     TUI_ROW_REQUEST = 4, /* of a user's request: kept in its own turn */
     TUI_ROW_SPAN = 8,    /* a span of program structure that no pass has looked at yet */
     TUI_ROW_PASSED = 16, /* the last eviction pass kept it by a rule */
-    TUI_ROW_BARRED = 32, /* only a person brings it back */
+    TUI_ROW_BARRED = 32, /* barred: only a person brings it back */
 };
 
 typedef enum tui_change {
@@ -59,8 +60,9 @@ void tui_journal_append(tui_journal *j, uint32_t turn, uint32_t from, uint32_t n
 void tui_journal_lanes(tui_journal *j, uint32_t lanes);
 void tui_journal_span(tui_journal *j, uint32_t turn, uint32_t from, uint32_t to, const char *reason);
 /*
- * A plan's exact changes (the packed kv_plan beside the event), before its runs: those then only say why. Without it (events
- * from JSON) the runs' counts of lanes are all there is; they are rounded. Bytes that are no plan are ignored: false.
+ * A plan's exact changes (the packed kv_plan beside the event), before its runs: those then only say why.
+ * Without it (events from JSON) the runs' counts of lanes are all there is; they are rounded. Bytes that are
+ * no plan are ignored: false.
  */
 bool tui_journal_plan(tui_journal *j, uint32_t turn, const void *blob, size_t n);
 /* An eviction pass begins: which rows a rule keeps is told anew by its runs. */
@@ -69,7 +71,10 @@ void tui_journal_pass(tui_journal *j, uint32_t turn);
 void tui_journal_run(tui_journal *j, uint32_t turn, uint32_t from, uint32_t to, const char *action,
     const char *reason, uint32_t lanes, bool exact);
 void tui_journal_truncate(tui_journal *j, uint32_t turn, uint32_t n);
-/* Back to the end of `turn` with n tokens: what later turns did to the rows that stay is from now on part of that turn. */
+/*
+ * Back to the end of `turn` with n tokens: what later turns did to the rows that stay is from now on part of
+ * that turn.
+ */
 void tui_journal_rewind(tui_journal *j, uint32_t turn, uint32_t n);
 
 /* Rows after a change: n tokens, so many active per lane (mean); change: what made it. */
@@ -78,7 +83,10 @@ typedef struct tui_sample {
     tui_change change;
 } tui_sample;
 
-/* Every change of one token up to the end of `turn`, oldest first. change: TUI_KEPT with an empty reason is its arrival. */
+/*
+ * Every change of one token up to the end of `turn`, oldest first. change: TUI_KEPT with an empty reason is
+ * its arrival.
+ */
 typedef void tui_touch_fn(void *user, uint32_t turn, tui_change change, const char *reason, uint32_t lanes);
 void tui_journal_touches(const tui_journal *j, uint32_t index, uint32_t turn, tui_touch_fn *fn, void *user);
 
@@ -90,7 +98,7 @@ typedef struct tui_sum {
 
 typedef struct tui_rows {
     const tui_journal *journal;
-    uint64_t serial; /* of the journal when it was folded; another one: start again */
+    uint64_t serial; /* the journal's serial when it was folded; with another serial the table starts again */
     size_t done;     /* operations folded in */
     uint32_t turn;   /* of the last one */
     uint32_t n_lanes;
@@ -101,15 +109,18 @@ typedef struct tui_rows {
     size_t cap_bits, cap_back_bits;
     tui_source *sources;
     size_t n_sources, cap_sources;
-    uint64_t lanes_sum; /* of all rows: active row-lanes, while operations are folded in too */
-    tui_sum
-        *sums; /* [n + 1]: of the rows before each, so that a frame counts any stretch without walking it */
+    uint64_t lanes_sum; /* active row-lanes of all rows; right between two operations too */
+    /* [n + 1] sums over the rows before each row, so that a frame counts any range without walking it */
+    tui_sum *sums;
     size_t cap_sums;
-    tui_sample *samples; /* how it came to be, for the history */
+    tui_sample *samples; /* active rows over time, for the history view */
     size_t n_samples, cap_samples;
 } tui_rows;
 
-/* Folds in what is new, up to the end of `turn` (UINT32_MAX: everything). A table that is already further starts again. */
+/*
+ * Folds in what is new, up to the end of `turn` (UINT32_MAX: everything). A table that is already further
+ * starts again.
+ */
 void tui_rows_update(tui_rows *r, const tui_journal *j, uint32_t n_lanes, uint32_t turn);
 void tui_rows_free(tui_rows *r);
 

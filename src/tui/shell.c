@@ -50,7 +50,10 @@ static char **do_paths(void *user)
 {
     const shell *s = user;
     if (s->options->paths) return s->options->paths(s->options->paths_user);
-    /* The session's root, which may lie above the folder kvist was started in, is what the agent's paths count from. */
+    /*
+     * The session's root, which may lie above the folder kvist was started in, is what the agent's paths
+     * count from.
+     */
     char **paths = tui_paths_below(s->ui.state.root ? s->ui.state.root : s->options->root);
     return tui_paths_join(paths, agent_worker_symbols(s->worker));
 }

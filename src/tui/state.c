@@ -1,5 +1,6 @@
 /*
- * The reducer: one function an event, in a table. Everything foreign is made harmless here, once, so that views only paint.
+ * The reducer: one function an event, in a table. Everything foreign is made harmless here, once, so that
+ * views only paint.
  */
 #include "tui/state.h"
 
@@ -160,7 +161,9 @@ static void see_turn(tui_state *s, int64_t turn)
     if (turn > 0 && turn <= UINT32_MAX) s->turn = (uint32_t)turn;
 }
 
-/* Another session goes on here (/new, /compact): its sequence starts empty; the transcript stays to be read. */
+/*
+ * Another session goes on here (/new, /compact): its sequence starts empty; the transcript stays to be read.
+ */
 static void start_again(tui_state *s)
 {
     tui_journal_free(s->journal);
@@ -278,7 +281,7 @@ static void on_prefill(tui_state *s, const agent_event *e, int64_t now)
     if (s->prefill_done >= s->prefill_total) s->prefill_done = s->prefill_total = 0;
 }
 
-/* The answer that tokens came for and that is not settled yet; a notice may stand behind it. NULL: none. */
+/* The answer whose tokens are still arriving; a notice may stand behind it. NULL: none. */
 static tui_item *open_answer(tui_state *s)
 {
     for (size_t i = s->n_items; i > 0; i--) {
@@ -489,7 +492,8 @@ static void add_words(base_buf *list, base_buf *words)
 }
 
 /*
- * The line that says what plans did since the last request, answer or call: one for all of them, above an answer that streams.
+ * The line that says what plans did since the last request, answer or call: one for all of them, above an
+ * answer that streams.
  */
 static tui_item *cache_item(tui_state *s)
 {
@@ -691,7 +695,10 @@ static void on_undo(tui_state *s, const agent_event *e, int64_t now)
 
 static void on_notice(tui_state *s, const agent_event *e, int64_t now)
 {
-    /* A change of the mode is told in a sentence; the footer shows it, and cycling through modes leaves no trail. */
+    /*
+     * A change of mode shows in the footer only: as notices, cycling through the modes would fill the
+     * transcript.
+     */
     agent_mode mode;
     if (e->notice.text && !strncmp(e->notice.text, "mode ", 5) && agent_mode_parse(e->notice.text + 5, &mode))
         set(&s->mode, e->notice.text + 5);

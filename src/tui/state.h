@@ -1,6 +1,7 @@
 /*
- * What the screen knows, reduced from events and nothing else: the transcript, the cache's rows, a ledger a turn and the
- * footer's facts. Live and replayed sessions are the same calls of tui_state_apply, so they show the same.
+ * What the screen knows, reduced from events and nothing else: the transcript, the cache's rows, a ledger a
+ * turn and the footer's facts. Live and replayed sessions are the same calls of tui_state_apply, so they show
+ * the same.
  */
 #ifndef KVIST_TUI_STATE_H
 #define KVIST_TUI_STATE_H
@@ -48,10 +49,16 @@ typedef struct tui_ledger {
     int64_t new, reused, generated, evicted, promoted, protected_, active, host, budget, n, ctx, active_bytes,
         host_bytes;
     double prefill_s, decode_tps;
-    double structure, chance,
-        ceiling; /* of the rows of code: structural ones kept, share of all kept, the most; 0: no code */
-    double read,
-        kept; /* a step's share of the rows, and of what it chose the share that the one before read; 0: all */
+    /*
+     * rows of code: the share of marked structure that is active; the share of all rows that is; the most
+     * that as many rows could hold. 0: there is no code
+     */
+    double structure, chance, ceiling;
+    /*
+     * read: the share of the active rows that a step of decoding read; kept: of its choice, the share that
+     * the step before had chosen too. 0: it read everything
+     */
+    double read, kept;
     int64_t deferred; /* rows per lane that are not computed */
     double spared;    /* share of the turn's prefill that was not computed */
     int64_t computed; /* tokens left below a cut that something brought back */
@@ -64,8 +71,8 @@ typedef struct tui_approval {
     size_t item;             /* of the transcript: the call that asks */
     char *name, *power;      /* harmless */
     char *headline, *detail; /* raw: to be painted by base_show; detail is the exact command, or the diff */
-    char *
-        text; /* what a person may change before it happens: the command, or new text of a file, raw; NULL: nothing */
+    /* what a person may change before it happens: the command, or new text of a file, raw; NULL: nothing */
+    char *text;
 } tui_approval;
 
 /* A token that the grammar chose against the model's wish. */
@@ -122,8 +129,8 @@ size_t tui_call_start(const char *text, size_t n);
 const tui_ledger *tui_state_ledger(const tui_state *s, uint32_t turn);               /* NULL: none yet */
 const tui_score *tui_state_score(const tui_state *s, uint32_t index, uint32_t turn); /* NULL: none */
 /*
- * Did the last token of this turn (or of the newest one before it that chose what it read) choose at all, and of which sentence
- * around the row? false: it read everything; an empty section: none.
+ * What the last token of this turn read around a row, or the newest token before it that chose what it read.
+ * false: it read everything. An empty section: it skipped the sentence of the row.
  */
 bool tui_state_section(const tui_state *s, uint32_t index, uint32_t turn, tui_section *ret);
 /* A sentence of the screen itself (loading failed, copied, ...). */

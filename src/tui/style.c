@@ -4,7 +4,10 @@
 #include "tui/style.h"
 
 /* clang-format off */
-/* Two things vary on their own: whether lines and marks may be drawn, and whether a row's state is a shade or a letter. */
+/*
+ * Two things vary on their own: whether lines and marks may be drawn, and whether a row's state is a shade or
+ * a letter.
+ */
 #define DRAWN \
     .horizontal = "\xe2\x94\x80", .vertical = "\xe2\x94\x82", .tee_down = "\xe2\x94\xac", .tee_up = "\xe2\x94\xb4", \
     .closed = "\xe2\x96\xb8", .open = "\xe2\x96\xbe", .separator = " \xe2\x94\x82 ", .ellipsis = "\xe2\x80\xa6", \

@@ -1,6 +1,6 @@
 /*
- * How things look: eight semantic roles instead of colours, and the glyphs that say the same without colour. The painter maps
- * roles to whatever the terminal has; nothing else knows a colour.
+ * How things look: eight semantic roles instead of colours, and the glyphs that say the same without colour.
+ * The painter maps roles to whatever the terminal has; nothing else knows a colour.
  */
 #ifndef KVIST_TUI_STYLE_H
 #define KVIST_TUI_STYLE_H
@@ -55,7 +55,9 @@ typedef struct tui_glyphs {
     bool braille; /* the history may draw with U+2800.. */
 } tui_glyphs;
 
-/* utf8: what the locale can show. letters: NO_COLOR or a terminal without colours, where states need letters. */
+/*
+ * utf8: what the locale can show. letters: NO_COLOR or a terminal without colours, where states need letters.
+ */
 const tui_glyphs *tui_glyphs_for(bool utf8, bool letters);
 
 tui_style tui_share_style(tui_share s);

@@ -1,6 +1,6 @@
 /*
- * Line breaking. A logical line is collected as glyphs with widths, then cut greedily: at the last blank that fits, else
- * anywhere, so that no word, however long, is lost.
+ * Line breaking. A logical line is collected as glyphs with widths, then cut greedily: at the last blank that
+ * fits, else anywhere, so that no word, however long, is lost.
  */
 #include "tui/text.h"
 

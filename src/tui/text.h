@@ -1,6 +1,7 @@
 /*
- * Styled text broken into screen lines. A flow takes pieces of text with styles and ends lines at the width, between words
- * (prose) or anywhere (code); the result is kept by the caller, so that a message is broken once per width, not once per frame.
+ * Styled text broken into screen lines. A flow takes pieces of text with styles and ends lines at the width,
+ * between words (prose) or anywhere (code); the result is kept by the caller, so that a message is broken
+ * once per width, not once per frame.
  */
 #ifndef KVIST_TUI_TEXT_H
 #define KVIST_TUI_TEXT_H

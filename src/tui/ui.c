@@ -1,5 +1,6 @@
 /*
- * The shell's life: what the worker tells, the input queue, and how a frame is put together. Keys are in keymap.c.
+ * The shell's life: what the worker tells, the input queue, and how a frame is put together. Keys are in
+ * keymap.c.
  */
 #include "tui/ui.h"
 
@@ -98,7 +99,7 @@ void tui_ui_event(tui_ui *u, const agent_event *e)
             tui_editor_set(&u->editor, u->kept_input);
         }
     }
-    /* What the agent says of the mode, or refuses, outranks what was asked for. */
+    /* The mode that the agent reports, or its refusal, replaces the mode that was asked for. */
     if (e->type == AGENT_EVENT_session || e->type == AGENT_EVENT_notice || e->type == AGENT_EVENT_error)
         u->mode = -1;
 }
@@ -171,7 +172,7 @@ bool tui_ui_moving(const tui_ui *u)
     return u->state.prefill_total > 0 || u->playing;
 }
 
-/* --- a frame ------------------------------------------------------------------------------------------------------------- */
+/* --- a frame -------------------------------------------------------------------------------------------- */
 
 static const char *prompt_of(const tui_ui *u)
 {

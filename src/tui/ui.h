@@ -1,6 +1,7 @@
 /*
- * The shell without a terminal: state, views, input line and popups. Keys and events go in, a cell grid and calls of the host
- * come out; no curses, no thread, no clock of its own. The loop (terminal), replay and the tests drive the same functions.
+ * The shell without a terminal: state, views, input line and popups. Keys and events go in, a cell grid and
+ * calls of the host come out; no curses, no thread, no clock of its own. The loop (terminal), replay and the
+ * tests drive the same functions.
  */
 #ifndef KVIST_TUI_UI_H
 #define KVIST_TUI_UI_H

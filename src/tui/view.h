@@ -1,6 +1,6 @@
 /*
- * The inspector's views: a table. All share one cursor (a token); a view divides the sequence into its own units (bins, spans,
- * lines, turns) and paints them.
+ * The inspector's views: a table. All share one cursor (a token); a view divides the sequence into its own
+ * units (bins, spans, lines, turns) and paints them.
  */
 #ifndef KVIST_TUI_VIEW_H
 #define KVIST_TUI_VIEW_H
@@ -43,7 +43,10 @@ const char *tui_thousands(int64_t n, char buf[32]);
 const char *tui_size(int64_t bytes, char buf[32]);
 
 /* --- the question (question.c) --- */
-/* Lays the headline out; the lines it takes with its keys, `most` and one at most. t is for tui_question_draw. */
+/*
+ * Lays the headline out; the lines it takes with its keys, `most` and one at most. t is for
+ * tui_question_draw.
+ */
 int tui_question_height(tui_ui *u, int width, int most, tui_text *t);
 void tui_question_draw(tui_ui *u, tui_area a, const tui_text *t);
 void tui_question_lines(tui_ui *u, int width, tui_text *t);

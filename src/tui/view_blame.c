@@ -1,7 +1,7 @@
 /*
- * View 3: the text of the sequence with a gutter, as tig blames a file: P protected, k 62% kept, E t12 evicted in turn 12,
- * + t14 promoted, x barred. Behind it, where there is room, why most of the line's protected rows are: call, signature, request,
- * ... It shows exactly which lines the model can still see.
+ * View 3: the text of the sequence with a gutter, as tig blames a file: P protected, k 62% kept, E t12
+ * evicted in turn 12, + t14 promoted, x barred. Behind it, where there is room, why most of the line's
+ * protected rows are: call, signature, request, ... It shows exactly which lines the model can still see.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
- * View 5: active rows over the session's life: a line of braille dots (or columns where there is no braille), the budget's
- * line, and marks where rows were evicted and promoted.
+ * View 5: active rows over the session's life: a line of braille dots (or columns where there is no braille),
+ * the budget's line, and marks where rows were evicted and promoted.
  */
 #include <stdio.h>
 #include <stdlib.h>

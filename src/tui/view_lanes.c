@@ -1,6 +1,7 @@
 /*
- * View 8: the kept share of every lane (a layer's key-value head) over the sequence: lanes downwards, places to the right, in
- * five shades. Where lanes agree the columns are even; a lane that keeps something of its own stands out.
+ * View 8: the kept share of every lane (a layer's key-value head) over the sequence: lanes downwards, places
+ * to the right, in five shades. Where lanes agree the columns are even; a lane that keeps something of its
+ * own stands out.
  */
 #include <stdio.h>
 

@@ -1,5 +1,6 @@
 /*
- * View 4: what each turn cost and did to the cache: new, reused, evicted, promoted, protected, times, and why.
+ * View 4: what each turn cost and did to the cache: new, reused, evicted, promoted, protected, times, and
+ * why.
  */
 #include <stdio.h>
 #include <string.h>

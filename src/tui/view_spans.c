@@ -1,5 +1,6 @@
 /*
- * View 2: the sequence by where it came from, as ncdu lists folders: rows kept of how many, a bar, age, the last change and why.
+ * View 2: the sequence by where it came from, as ncdu lists folders: rows kept of how many, a bar, age, the
+ * last change and why.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
- * View 1: how full the cache is, every position of the sequence as one strip, what stands under the cursor, and the ledger of
- * the turn with the reason for what was evicted.
+ * View 1: how full the cache is, every position of the sequence as one strip, what stands under the cursor,
+ * and the ledger of the turn with the reason for what was evicted.
  */
 #include <stdio.h>
 #include <string.h>

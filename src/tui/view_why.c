@@ -1,6 +1,7 @@
 /*
- * View 6: why the rows under the cursor are where they are: their state, the rule behind it in words, and everything that
- * happened to the first of them. View 7: where the grammar chose another token than the model.
+ * View 6: why the rows under the cursor are where they are: their state, the rule behind it in words, and
+ * everything that happened to the first of them. View 7: where the grammar chose another token than the
+ * model.
  */
 #include <math.h>
 #include <stdio.h>
