@@ -4,11 +4,11 @@
  *
  *     device.c      which device there is, its memory, and sentences for what goes wrong with it
  *     backend.c     opens and closes, buffers, the table of operations
- *     queue.c       launches that wait, graphs of them, and the pieces of memory that travel with them
+ *     launch_queue.c launches that wait, graphs of them, and the pieces of memory that travel with them
  *     fuse.c        several launches become one
  *     weights.c     the file's matrices into planes (kernels.h)
  *     pins.c        which of the host's memory the device reads by itself
- *     rows.c        which rows of the cache are on the device
+ *     device_rows.c which rows of the cache are on the device
  *     lists.c       the live lists there, and the rows that they need
  *     operations.c  one function an operation: numbers into a kernel's struct
  *     products.c    matmul: which kernel
@@ -149,7 +149,7 @@ void cuda_free(cuda_backend *c, void *p, size_t n_bytes);
 int cuda_arena_new(cuda_backend *c, cuda_arena *a, size_t n_bytes, base_err *err);
 void cuda_arena_free(cuda_backend *c, cuda_arena *a);
 
-/* ---- queue.c ---- */
+/* ---- launch_queue.c ---- */
 
 /*
  * Room for that many bytes in each of the arenas, waiting for all that was begun when there is none: whatever
@@ -192,7 +192,7 @@ void cuda_unpin(model_ops *ops, void *memory);
 uint64_t cuda_pinned_at(const cuda_backend *c, const void *address);
 void cuda_pins_free(cuda_backend *c);
 
-/* ---- rows.c ---- */
+/* ---- device_rows.c ---- */
 
 int cuda_rows_new(cuda_backend *c, base_err *err);
 void cuda_rows_free(cuda_backend *c);
@@ -251,7 +251,7 @@ void cuda_cublas_close(cuda_backend *c);
 int cuda_check_cancel(const cuda_backend *c, base_err *err);
 /* A launch that copies n rows of floats on the device. */
 int cuda_copy_rows(cuda_backend *c, gpu_mat from, gpu_mat to, uint32_t n, uint32_t width, base_err *err);
-/* A kernel's struct of zeros in all its bytes, padding too: structs are compared as bytes (queue.c). */
+/* A kernel's struct of zeros in all its bytes, padding too: structs are compared as bytes (launch_queue.c). */
 #define CUDA_PARAMS(type, name)                                                                              \
     type name;                                                                                               \
     memset(&name, 0, sizeof name)

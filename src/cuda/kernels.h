@@ -5,7 +5,7 @@
  * A launcher computes the grid, launches on the stream and returns the runtime's word. It allocates nothing,
  * waits for nothing and decides nothing. What changes from token to token (lists of rows, angles, chosen
  * rows) lies in device memory that the struct points to, so that the same structs come again and a graph of
- * them can be replayed (queue.c).
+ * them can be replayed (launch_queue.c).
  */
 #ifndef KVIST_CUDA_KERNELS_H
 #define KVIST_CUDA_KERNELS_H

@@ -7,14 +7,14 @@
  * that are not are gathered by the pool's threads first.
  *
  * A plan's rows and lists go over in the pause that applied it (cuda_bring), on the stream that computes: it
- * has nothing else to do then, and nobody here waits for it. Which rows the pool holds: rows.c.
+ * has nothing else to do then, and nobody here waits for it. Which rows the pool holds: device_rows.c.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "cuda/rows.h"
+#include "cuda/device_rows.h"
 
 enum {
     FIRST_ROWS = 4096,

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "bench/common/answer.h"
+#include "bench/common/write_answer.h"
 #include "bench/common/share.h"
 #include "tiny_gguf.h"
 

@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "bench/common/answer.h"
+#include "bench/common/write_answer.h"
 #include "bench/common/document.h"
 #include "bench/common/result_file.h"
 #include "bench/facts/facts.h"

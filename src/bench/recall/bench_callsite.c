@@ -3,7 +3,7 @@
  * numbers; turn 1 asks about one of them; then an event describes a line of another with one identifier hidden, and is the only signal:
  * which identifier is it (--task identifier)? Only calls whose callee stands once in the document are asked for, and the answer
  * begins as the lines do. Beside it call lists (--task list): which functions call X? Documents and what may be asked:
- * bench/recall/callsite.h; conditions and their running: bench/recall/recall.c; here are the messages and the command.
+ * bench/recall/callsite.h; conditions and their running: bench/recall/protocol.c; here are the messages and the command.
  */
 #include <ctype.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * kvist-bench niah: does a repair bring back what the next question asks for? Needles in a long document of real code; turn 1 asks
  * for some and is answered from the full cache, turn 2 asks for others (--task split), or four more turns ask for new and for known ones
  * in a fixed order (--task revisit; RepairKV, seed 002, sections 3.2 and 5.3). A document is computed once, its splits fork it.
- * Conditions and their running: bench/recall/recall.c.
+ * Conditions and their running: bench/recall/protocol.c.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #define KVIST_BENCH_CALLSITE_H
 
 #include "base/buf.h"
-#include "bench/recall/recall.h"
+#include "bench/recall/protocol.h"
 #include "code/code.h"
 
 enum { CALLSITE_CALLERS = 5 };

@@ -7,7 +7,7 @@
 #define KVIST_BENCH_HAYSTACK_H
 
 #include "base/buf.h"
-#include "bench/recall/recall.h"
+#include "bench/recall/protocol.h"
 
 enum { BENCH_NEEDLES = 8 };
 

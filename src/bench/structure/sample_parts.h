@@ -1,4 +1,4 @@
-/* Between conditions.c, context.c, question.c and sample.c; nobody else includes this. */
+/* Between conditions.c, sample_context.c, sample_question.c and sample.c; nobody else includes this. */
 #ifndef KVIST_BENCH_SAMPLE_PARTS_H
 #define KVIST_BENCH_SAMPLE_PARTS_H
 

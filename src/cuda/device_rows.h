@@ -1,5 +1,5 @@
 /*
- * Between rows.c and lists.c: the cache as the device has it. Nobody else includes this.
+ * Between device_rows.c and lists.c: the cache as the device has it. Nobody else includes this.
  *
  * A view's slot leads through its block's stamp to a place in the pool; the same row has the same place
  * whatever view names it. A lane's list on the device is places in order, and lane_state remembers which runs

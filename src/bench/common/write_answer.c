@@ -1,5 +1,5 @@
-/* See bench/common/answer.h. */
-#include "bench/common/answer.h"
+/* See bench/common/write_answer.h. */
+#include "bench/common/write_answer.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Experiments after RepairKV's protocol; see bench/recall/recall.h. */
-#include "bench/recall/recall.h"
+/* Experiments after RepairKV's protocol; see bench/recall/protocol.h. */
+#include "bench/recall/protocol.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "cuda/rows.h"
+#include "cuda/device_rows.h"
 
 enum { FIRST_SLOTS = 1024 };
 
