@@ -115,12 +115,6 @@ int64_t agent_event_turn(const agent_event *e)
 
 /* --- writing ------------------------------------------------------------------------------------------------------------ */
 
-/* One line is one event: a raw field must not bring a newline into it (outside strings JSON allows any white space). */
-static void put_raw(base_buf *out, const char *json)
-{
-    for (; *json; json++) base_buf_putc(out, *json == '\n' || *json == '\r' ? ' ' : *json);
-}
-
 typedef struct writing {
     base_buf *out;
     row_shape shape;
@@ -166,7 +160,7 @@ static void write_field(void *user, field_kind kind, const char *name, field f)
             base_buf_puts(out, "null");
         break;
     case FIELD_BOOLEAN: base_buf_puts(out, *f.boolean ? "true" : "false"); break;
-    case FIELD_RAW: put_raw(out, *f.text); break;
+    case FIELD_RAW: base_json_put_text(out, *f.text); break; /* one line is one event */
     case FIELD_LIST: write_rows(out, f); break;
     }
 }

@@ -330,6 +330,20 @@ bool base_json_bool(const base_json *object, const char *key, bool otherwise)
     return v && v->type == BASE_JSON_BOOL ? v->boolean : otherwise;
 }
 
+/* Inside a string: as it is (RFC 8259, section 7, allows that), or as an escape where a reader's terminal would obey or hide it. */
+static void put_letter(base_buf *out, uint32_t cp, const char *s, size_t n)
+{
+    if (cp == 0xfffd && n == 1)
+        base_buf_add(out, "\xef\xbf\xbd", 3);
+    else if (!base_utf8_is_harmful(cp))
+        base_buf_add(out, s, n);
+    else if (cp < 0x10000)
+        base_buf_printf(out, "\\u%04x", (unsigned)cp);
+    else
+        base_buf_printf(out, "\\u%04x\\u%04x", (unsigned)(0xd800 + ((cp - 0x10000) >> 10)),
+            (unsigned)(0xdc00 + (cp & 0x3ff)));
+}
+
 void base_json_put_str(base_buf *out, const char *s, size_t n)
 {
     base_buf_putc(out, '"');
@@ -341,16 +355,24 @@ void base_json_put_str(base_buf *out, const char *s, size_t n)
         if (known) {
             base_buf_putc(out, '\\');
             base_buf_putc(out, to[known - from]);
-        } else if (cp < 0x20 || cp == 0x7f) {
-            base_buf_printf(out, "\\u%04x", (unsigned)cp);
-        } else if (cp == 0xfffd && used == 1) {
-            base_buf_add(out, "\xef\xbf\xbd", 3);
         } else {
-            base_buf_add(out, s + i, used);
+            put_letter(out, cp, s + i, used);
         }
         i += used;
     }
     base_buf_putc(out, '"');
+}
+
+void base_json_put_text(base_buf *out, const char *json)
+{
+    for (size_t i = 0, n = strlen(json), used; i < n; i += used) {
+        uint32_t cp;
+        used = base_utf8_decode(json + i, n - i, &cp);
+        if (cp == '\n' || cp == '\r' || cp == '\t')
+            base_buf_putc(out, ' ');
+        else
+            put_letter(out, cp, json + i, used);
+    }
 }
 
 void base_json_put_num(base_buf *out, double x)

@@ -228,11 +228,17 @@ static bool is_bidi_control(uint32_t cp)
            (cp >= 0x2066 && cp <= 0x2069);
 }
 
-/* Letters that nobody sees: zero-width ones but for those that join and select glyphs (scripts and emoji need them), and tags. */
+/* Zero-width letters that join and select glyphs are not among them: scripts and emoji need them. */
 static bool is_invisible(uint32_t cp)
 {
     return cp == 0xad || cp == 0x180e || cp == 0x200b || (cp >= 0x2060 && cp <= 0x206f) || cp == 0xfeff ||
            (cp >= 0xfff9 && cp <= 0xfffb) || (cp >= 0xe0000 && cp < 0xe1000);
+}
+
+bool base_utf8_is_harmful(uint32_t cp)
+{
+    return cp < 0x20 || (cp >= 0x7f && cp < 0xa0) || is_bidi_control(cp) || cp == 0x2028 || cp == 0x2029 ||
+           is_invisible(cp);
 }
 
 void base_utf8_sanitise(base_buf *out, const char *s, size_t n, bool keep_newlines)
@@ -247,8 +253,7 @@ void base_utf8_sanitise(base_buf *out, const char *s, size_t n, bool keep_newlin
             base_buf_putc(out, keep_newlines ? (char)cp : ' ');
         else if (cp < 0x20 || cp == 0x7f)
             base_buf_printf(out, "^%c", (char)(cp ^ 0x40));
-        else if ((cp >= 0x80 && cp < 0xa0) || is_bidi_control(cp) || cp == 0x2028 || cp == 0x2029 ||
-                 is_invisible(cp) || marks > MOST_MARKS)
+        else if (base_utf8_is_harmful(cp) || marks > MOST_MARKS)
             base_buf_printf(out, "<U+%04X>", (unsigned)cp);
         else if (cp == 0xfffd && used == 1)
             base_buf_add(out, "\xef\xbf\xbd", 3);

@@ -28,6 +28,9 @@ bool base_utf8_valid(const char *s, size_t n);
 /* Columns on a terminal: 0 (combining), 1, 2 (wide); control characters are 0. */
 int base_utf8_width(uint32_t cp);
 
+/* Does it move, reorder or hide something on a terminal, or is it not seen: controls, bidirectional ones too, zero-width letters, tags? */
+bool base_utf8_is_harmful(uint32_t cp);
+
 /*
  * Appends s made harmless to *out: C0 (but \n and \t), DEL, C1, bidirectional controls, zero-width letters,
  * tags and floods of marks become visible (^[, <U+202E>), invalid bytes U+FFFD. With keep_newlines false \n

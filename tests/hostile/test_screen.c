@@ -496,6 +496,48 @@ static void test_door__no_escape_reaches_a_terminal(void **state)
     base_buf_free(&whole);
 }
 
+/* --- 18: JSON ------------------------------------------------------------------------------------------------------------- */
+
+static void test_json__what_a_terminal_would_obey_is_escaped(void **state)
+{
+    static const char text[] = "a\xc2\x9b\x33J\xe2\x80\xaeg\xe2\x80\xa8\xf3\xa0\x81\xb2\x7f\xe2\x80\x8b "
+                               "\xe6\x97\xa5 \xf0\x9f\x98\x80";
+    base_buf piped = {0}, json = {0}, raw = {0};
+    print_through(true, false, text, &piped);
+    assert_non_null(
+        strstr(piped.data, "\xc2\x9b\x33J")); /* control: a terminal gets such bytes as they are */
+    base_buf_free(&piped);
+    base_json_put_str(&json, text, strlen(text));
+    assert_string_equal(
+        json.data, "\"a\\u009b3J\\u202eg\\u2028\\udb40\\udc72\\u007f\\u200b \xe6\x97\xa5 \xf0\x9f\x98\x80\"");
+    base_json_doc *doc = NULL;
+    assert_int_equal(base_json_parse(json.data, json.len, &doc, NULL), 0);
+    assert_string_equal(base_json_root(doc)->string, text); /* the same bytes */
+    base_json_free(doc);
+    /* And what a model wrote as JSON itself. */
+    base_buf_printf(&raw, "{\"path\":\n\t\"%s\"}", text);
+    base_buf event = {0};
+    agent_event_write(
+        &(agent_event){.type = AGENT_EVENT_tool_call, .tool_call = {.name = "read", .arguments = raw.data}},
+        &event);
+    for (size_t i = 0; i < event.len;) {
+        uint32_t cp;
+        i += base_utf8_decode(event.data + i, event.len - i, &cp);
+        assert_false(base_utf8_is_harmful(cp));
+    }
+    agent_event back;
+    agent_event_doc *held = NULL;
+    assert_int_equal(agent_event_read(event.data, event.len, &back, &held, NULL), 0);
+    assert_int_equal(
+        base_json_parse(back.tool_call.arguments, strlen(back.tool_call.arguments), &doc, NULL), 0);
+    assert_string_equal(base_json_str(base_json_root(doc), "path", ""), text);
+    base_json_free(doc);
+    agent_event_doc_free(held);
+    base_buf_free(&event);
+    base_buf_free(&raw);
+    base_buf_free(&json);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -512,6 +554,7 @@ int main(void)
         cmocka_unit_test(test_approval__keys_typed_before_it_do_not_answer_it),
         cmocka_unit_test(test_approval__a_window_too_small_to_read_takes_no_yes),
         cmocka_unit_test(test_door__no_escape_reaches_a_terminal),
+        cmocka_unit_test(test_json__what_a_terminal_would_obey_is_escaped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
