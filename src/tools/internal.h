@@ -241,7 +241,8 @@ int64_t tool__integer(
 bool tool__boolean(const tool_call *call, const char *name);
 /* Cleans argument "path"; false: *r says what is wrong. */
 bool tool__want_path(tool_workspace *w, const tool_call *call, const char *tool, char **ret, tool_result *r);
-void tool__quote(base_buf *out, const char *s); /* a JSON string */
+void tool__quote(base_buf *out, const char *s);       /* a JSON string */
+void tool__quote_shell(base_buf *out, const char *s); /* one word of a POSIX shell, whatever it holds */
 
 /* ---- spill.c ---- */
 

@@ -54,6 +54,18 @@ void tool__quote(base_buf *out, const char *s)
     base_json_put_str(out, s, strlen(s));
 }
 
+void tool__quote_shell(base_buf *out, const char *s)
+{
+    base_buf_putc(out, '\'');
+    for (; *s; s++) {
+        if (*s == '\'')
+            base_buf_puts(out, "'\\''");
+        else
+            base_buf_putc(out, *s);
+    }
+    base_buf_putc(out, '\'');
+}
+
 void tool__say_path_error(
     tool_workspace *w, tool_result *r, const char *tool, const char *given, const base_err *err)
 {

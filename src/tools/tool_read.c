@@ -159,7 +159,9 @@ static int run(tool_workspace *w, const tool_call *call, const tool_limits *limi
             tool__say(ret, TOOL_FAILED, "}\n");
         } else if (code == BASE_E_LIMIT) {
             base_buf command = {0};
-            base_buf_printf(&command, "sed -n '1,40p' -- '%s' | cut -c1-400", path);
+            base_buf_puts(&command, "sed -n '1,40p' -- ");
+            tool__quote_shell(&command, path);
+            base_buf_puts(&command, " | cut -c1-400");
             base_buf_printf(&ret->text, "%s. Next: shell {\"command\": ", why.msg);
             tool__quote(&ret->text, command.data);
             tool__say(ret, TOOL_FAILED, "}\n");

@@ -24,6 +24,7 @@
 #include "base/show.h"
 #include "base/utf8.h"
 #include "cmd/options.h"
+#include "tools/internal.h"
 #include "tui/linear.h"
 #include "tui/record.h"
 
@@ -496,6 +497,47 @@ static void test_door__no_escape_reaches_a_terminal(void **state)
     base_buf_free(&whole);
 }
 
+/* --- 17: a word of the shell ---------------------------------------------------------------------------------------------- */
+
+static void assert_echoed(const char *quoted, const char *expected, bool same)
+{
+    base_buf command = {0}, got = {0};
+    base_buf_printf(&command, "printf %%s %s", quoted);
+    FILE *shell = popen(command.data, "r");
+    char some[512];
+    for (size_t n; (n = fread(some, 1, sizeof some, shell)) > 0;) base_buf_add(&got, some, n);
+    pclose(shell);
+    assert_int_equal(got.len == strlen(expected) && !memcmp(got.data, expected, got.len), same);
+    base_buf_free(&command);
+    base_buf_free(&got);
+}
+
+static void test_shell_word__a_quote_in_a_name_ends_nothing(void **state)
+{
+    static const char *const names[] = {"a'; echo pwned; '.txt", "'", "''", "a'b'c", "$(echo pwned)",
+        "`echo pwned`", "a\\'b", "-n", " a \n b ", "*", "\xff\xc0\x80", "\\", "\"", "!x", "~"};
+    assert_echoed(
+        "'a'; echo pwned; '.txt' 2>/dev/null", "a'; echo pwned; '.txt", false); /* control: as it was */
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        base_buf quoted = {0};
+        tool__quote_shell(&quoted, names[i]);
+        assert_echoed(quoted.data, names[i], true);
+        base_buf_free(&quoted);
+    }
+    uint64_t x = 88172645463325252u;
+    for (int round = 0; round < 30; round++) {
+        char name[200] = "";
+        for (int i = 0; i < 199; i++) {
+            x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+            name[i] = x & 256 ? '\'' : (char)(x % 255 + 1);
+        }
+        base_buf quoted = {0};
+        tool__quote_shell(&quoted, name);
+        assert_echoed(quoted.data, name, true);
+        base_buf_free(&quoted);
+    }
+}
+
 /* --- 18: JSON ------------------------------------------------------------------------------------------------------------- */
 
 static void test_json__what_a_terminal_would_obey_is_escaped(void **state)
@@ -554,6 +596,7 @@ int main(void)
         cmocka_unit_test(test_approval__keys_typed_before_it_do_not_answer_it),
         cmocka_unit_test(test_approval__a_window_too_small_to_read_takes_no_yes),
         cmocka_unit_test(test_door__no_escape_reaches_a_terminal),
+        cmocka_unit_test(test_shell_word__a_quote_in_a_name_ends_nothing),
         cmocka_unit_test(test_json__what_a_terminal_would_obey_is_escaped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
