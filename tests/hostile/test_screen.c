@@ -224,6 +224,28 @@ static void test_approval__a_hunk_that_lies_about_its_lines_hides_none(void **st
     }
 }
 
+static void test_approval__a_nul_cuts_no_diff_off(void **state)
+{
+    static const char before[] = "a\n", after[] = "a\n\0\nrm -rf src\n";
+    base_buf old_text = {0}, new_text = {0}, diff = {0};
+    base_buf_add(&old_text, before, sizeof before - 1);
+    base_buf_add(&new_text, after, sizeof after - 1);
+    assert_true(strlen(after) < sizeof after - 1 && tool__is_binary(after, sizeof after - 1)); /* control */
+    size_t added, removed;
+    git_libgit2_init(); /* for good: its shutdown leaks (docs/pitfalls.md) */
+    tool__diff(&diff, "x", &old_text, &new_text, &added, &removed);
+    assert_int_equal(added, 2);
+    stage s;
+    stage_open(&s, 80, 24);
+    ask(&s, "edit", "edit x", diff.data, "writes");
+    assert_has(draw(&s), "+<0xC0><0x80>");
+    assert_has(s.text.data, "+rm -rf src");
+    stage_close(&s);
+    base_buf_free(&old_text);
+    base_buf_free(&new_text);
+    base_buf_free(&diff);
+}
+
 /* --- 5: bytes that are not seen ------------------------------------------------------------------------------------------- */
 
 static void test_approval__a_line_end_is_no_blank(void **state)
@@ -588,6 +610,7 @@ int main(void)
         cmocka_unit_test(test_approval__a_command_is_never_a_diff),
         cmocka_unit_test(test_approval__an_undo_names_its_file),
         cmocka_unit_test(test_approval__a_hunk_that_lies_about_its_lines_hides_none),
+        cmocka_unit_test(test_approval__a_nul_cuts_no_diff_off),
         cmocka_unit_test(test_approval__a_line_end_is_no_blank),
         cmocka_unit_test(test_approval__floods_tags_and_invisible_letters_are_seen),
         cmocka_unit_test(test_approval__the_screen_gives_the_bytes_back),
