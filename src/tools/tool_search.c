@@ -9,25 +9,23 @@
 #include "tools/internal.h"
 
 #include <ctype.h>
-#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "tools/regex.h"
 
 #define MAX_LINES    40
 #define MAX_A_FILE   6
 #define LINE_BYTES   200
 #define REGEX_BYTES  200
-#define REGEX_LINE   4096 /* bytes of a line that a regex looks at */
 #define SEARCH_BYTES ((size_t)4 << 20)
 
 typedef struct search {
     const char *query;
     size_t n;
     bool folds_case;
-    bool is_regex;
-    regex_t regex;
+    tool_regex *regex;      /* NULL: the query is plain text */
     size_t n_lines, n_more; /* shown, found beyond that */
     size_t room;
     code_place *places;
@@ -41,10 +39,7 @@ static bool has_upper(const char *s)
     return false;
 }
 
-/*
- * regcomp takes memory by repeat counts and back references take exponential time: neither is for a model's
- * regex.
- */
+/* Repeat counts take memory and back references take exponential time: neither is for a model's regex. */
 static bool regex_is_tame(const char *s)
 {
     size_t braces = 0;
@@ -72,21 +67,6 @@ static size_t find_literal(const search *s, const char *text, size_t at, size_t 
     for (; at + s->n <= n; at++) {
         if ((unsigned char)text[at] != low && (unsigned char)text[at] != high) continue;
         if (!strncasecmp(text + at, s->query, s->n)) return at;
-    }
-    return SIZE_MAX;
-}
-
-static size_t find_regex(const search *s, const char *text, size_t at, size_t n)
-{
-    char line[REGEX_LINE + 1];
-    while (at < n) {
-        const char *end = memchr(text + at, '\n', n - at);
-        size_t len = (end ? (size_t)(end - text) : n) - at, looked = len < REGEX_LINE ? len : REGEX_LINE;
-        memcpy(line, text + at, looked);
-        line[looked] = '\0';
-        regmatch_t m;
-        if (!regexec(&s->regex, line, 1, &m, 0)) return at + (size_t)m.rm_so;
-        at += len + 1;
     }
     return SIZE_MAX;
 }
@@ -149,7 +129,7 @@ static void search_file(tool_workspace *w, search *s, tool_result *r, const char
     size_t n = f.text.len, at = 0, line = 1, counted = 0, shown = 0;
     if (!tool__is_binary(text, n)) {
         while (at < n) {
-            size_t hit = s->is_regex ? find_regex(s, text, at, n) : find_literal(s, text, at, n);
+            size_t hit = s->regex ? tool__regex_find(s->regex, text, at, n) : find_literal(s, text, at, n);
             if (hit == SIZE_MAX) break;
             for (; counted < hit; counted++) line += text[counted] == '\n';
             const char *start = hit ? memrchr(text, '\n', hit) : NULL;
@@ -197,7 +177,7 @@ static void show_nearest(tool_workspace *w, const search *s, tool_result *r)
     code_hits_free(&hits);
 }
 
-static bool prepare(tool_workspace *w, const tool_call *call, search *s, tool_result *r)
+static bool prepare(const tool_call *call, const tool_limits *limits, search *s, tool_result *r)
 {
     s->query = tool__string(call, "query");
     if (!s->query) {
@@ -206,23 +186,20 @@ static bool prepare(tool_workspace *w, const tool_call *call, search *s, tool_re
     }
     s->n = strlen(s->query);
     s->folds_case = !has_upper(s->query);
-    s->is_regex = tool__boolean(call, "regex");
-    if (s->n > 1000 || (s->is_regex && !regex_is_tame(s->query))) {
+    bool is_regex = tool__boolean(call, "regex");
+    if (s->n > 1000 || (is_regex && !regex_is_tame(s->query))) {
         tool__say(r, TOOL_REFUSED,
             "This query is too %s. Next: search {\"query\": ...} with one plain word of it.\n",
-            s->is_regex ? "heavy a regex (no back references, one repeat count up to 64)" : "long");
+            is_regex ? "heavy a regex (no back references, one repeat count up to 64)" : "long");
         return false;
     }
-    if (s->is_regex) {
-        int code = regcomp(&s->regex, s->query, REG_EXTENDED | (s->folds_case ? REG_ICASE : 0));
-        if (code) {
-            char why[120];
-            regerror(code, &s->regex, why, sizeof why);
-            tool__say(r, TOOL_FAILED, "This regex is not valid (%s). Next: search {\"query\": ", why);
-            tool__quote(&r->text, s->query);
-            base_buf_puts(&r->text, "} without \"regex\".\n");
-            return false;
-        }
+    base_err why = {0};
+    if (is_regex &&
+        tool__regex_open(&s->regex, s->query, s->folds_case, limits ? limits->cancel : NULL, &why)) {
+        tool__say(r, TOOL_FAILED, "This regex is not valid (%.200s). Next: search {\"query\": ", why.msg);
+        tool__quote(&r->text, s->query);
+        base_buf_puts(&r->text, "} without \"regex\".\n");
+        return false;
     }
     return true;
 }
@@ -236,27 +213,33 @@ static int run(tool_workspace *w, const tool_call *call, const tool_limits *limi
     ret->exit_code = -1;
     int code = tool__workspace_list(w, limits ? limits->cancel : NULL, err);
     if (code) return code;
-    if (!prepare(w, call, &s, ret)) return BASE_OK;
+    if (!prepare(call, limits, &s, ret)) return BASE_OK;
     const char *given = tool__string(call, "path");
     size_t n_looked = 0;
     if (tool__path_clean(&w->root, given ? given : ".", &path, &why)) {
         tool__say_path_error(w, ret, "search", given ? given : ".", &why);
         goto out;
     }
-    if (!s.is_regex) show_definitions(w, &s, ret, path);
+    if (!s.regex) show_definitions(w, &s, ret, path);
     size_t prefix = strlen(path);
     for (size_t i = 0; i < w->listing.n && !tool__cancelled(limits); i++) {
         const char *file = w->listing.files[i].path;
         if (prefix && (strncmp(file, path, prefix) || (file[prefix] && file[prefix] != '/'))) continue;
         n_looked++;
         search_file(w, &s, ret, file);
-        if (s.n_more > 2000) break;
+        if (s.n_more > 2000 || (s.regex && tool__regex_is_spent(s.regex))) break;
     }
     if (tool__cancelled(limits)) {
         tool__say(ret, TOOL_CANCELLED, "Cancelled.\n");
     } else if (!n_looked && prefix) {
         base_fail(&why, BASE_E_NOT_FOUND, "the tree has no file or folder %.300s", path);
         tool__say_path_error(w, ret, "list", path, &why);
+    } else if (s.regex && tool__regex_is_spent(s.regex) && !s.n_lines) {
+        tool__say(ret, TOOL_REFUSED,
+            "This regex takes too long: after %zu files it was given up. Next: search {\"query\": ...} with "
+            "one plain word "
+            "of it.\n",
+            n_looked);
     } else if (!s.n_lines) {
         tool__say(ret, TOOL_FAILED, "\"%.200s\" is nowhere in %s (%zu files looked at).\n", s.query,
             prefix ? path : "the tree", n_looked);
@@ -265,11 +248,14 @@ static int run(tool_workspace *w, const tool_call *call, const tool_limits *limi
         if (s.n_more)
             base_buf_printf(&ret->text, "[%zu%s more lines; narrow it with \"path\"]\n", s.n_more,
                 s.n_more > 2000 ? "+" : "");
+        if (s.regex && tool__regex_is_spent(s.regex))
+            base_buf_printf(
+                &ret->text, "[this regex takes too long: after %zu files it was given up]\n", n_looked);
         ret->status = TOOL_OK;
         ret->total_bytes = ret->text.len;
     }
 out:
-    if (s.is_regex) regfree(&s.regex);
+    tool__regex_close(s.regex);
     if (s.places) code_places_free(s.places, s.n_places);
     free(path);
     return BASE_OK;

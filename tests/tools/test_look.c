@@ -394,12 +394,52 @@ static void test_look__the_table_fits_a_prompt(void **state)
     assert_null(tool_find("rm"));
 }
 
+/* What doubles with each letter is given up after a count of steps, and at once when the person cancels. */
+static void test_look__a_regex_that_would_never_end_is_given_up(void **state)
+{
+    static const char *const endless[] = {"(.*)(.*)(.*)(.*)(.*)(.*)(.*)[0-9]{9}", "(([a-z]+ ?)+)+[0-9]{9}$",
+        "^(x|.x|..)*Q[0-9]{9}", "(?R)?a*(?R)?b*(.*)(.*)Q{9}"};
+    tree t;
+    base_buf text = {0};
+    atomic_bool cancel = true;
+    tree_make(&t, true);
+    for (int i = 0; i < 2000; i++)
+        base_buf_puts(&text, "words and more words that go on and on for a line Q\n");
+    tree_put(&t, "a.txt", text.data);
+    tree_put(&t, "b.txt", "needle 123456789\n");
+    tree_open(&t);
+    for (size_t i = 0; i < sizeof endless / sizeof *endless; i++) {
+        char arguments[200];
+        snprintf(arguments, sizeof arguments, "{\"query\":\"%s\",\"regex\":true}", endless[i]);
+        tool_result r = tree_call(&t, "search", arguments, NULL);
+        assert_int_not_equal(r.status, TOOL_CANCELLED);
+        if (i < 2) {
+            assert_int_equal(r.status, TOOL_REFUSED);
+            assert_contains(r.text.data, "This regex takes too long: after 1 files it was given up");
+        }
+        tool_result_free(&r);
+        t.limits.cancel = &cancel;
+        r = tree_call(&t, "search", arguments, NULL);
+        assert_int_equal(r.status, TOOL_CANCELLED);
+        tool_result_free(&r);
+        t.limits.cancel = NULL;
+    }
+    /* The control: the same tree, an ordinary pattern. */
+    tool_result r = tree_call(&t, "search", "{\"query\":\"needle [0-9]{9}$\",\"regex\":true}", NULL);
+    assert_int_equal(r.status, TOOL_OK);
+    assert_contains(r.text.data, "b.txt:1:");
+    tool_result_free(&r);
+    base_buf_free(&text);
+    tree_remove(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_look__read_shows_ranges_and_says_how_to_go_on),
         cmocka_unit_test(test_look__read_bounds_huge_lines),
         cmocka_unit_test(test_look__search_ranks_definitions_first),
+        cmocka_unit_test(test_look__a_regex_that_would_never_end_is_given_up),
         cmocka_unit_test(test_look__list_follows_gitignore_and_counts_folders),
         cmocka_unit_test(test_look__refresh_tells_what_changed_since_it_was_shown),
         cmocka_unit_test(test_look__git_shows_state_and_history),
