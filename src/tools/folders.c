@@ -89,15 +89,19 @@ static bool may_hold_files(const tool_root *root, git_repository *repo, tool_fol
     return !is_other && !ignored;
 }
 
-/*
- * Adds the folders right below `path` that hold no listed file but may hold one later. The first n_listed are
- * sorted.
- */
+static size_t depth_of(const char *path)
+{
+    size_t depth = 1;
+    for (; *path; path++) depth += *path == '/';
+    return depth;
+}
+
+/* Adds the folders right below `path` that hold no listed file but may hold one later. The first n_listed are sorted. */
 static void add_empty(
     tool_folders *f, const tool_root *root, git_repository *repo, const char *path, size_t n_listed)
 {
     int fd = openat(root->fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+    DIR *dir = fd >= 0 && depth_of(path) < TOOL_MAX_DEPTH ? fdopendir(fd) : NULL;
     if (!dir) {
         if (fd >= 0) close(fd);
         return;

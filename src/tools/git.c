@@ -179,13 +179,81 @@ void tool__git_close(tool_workspace *w)
     w->repo = NULL;
 }
 
-static bool is_dirty(git_repository *repo)
+enum {
+    DIRTY_BYTES = 16 << 20
+}; /* that are hashed to find out whether anything differs; beyond them it is said that something does */
+
+static bool has_staged(git_repository *repo, git_index *index)
 {
-    git_status_list *status = NULL;
-    git_status_options options = GIT_STATUS_OPTIONS_INIT;
-    options.flags = GIT_STATUS_OPT_EXCLUDE_SUBMODULES | GIT_STATUS_OPT_NO_REFRESH;
-    bool dirty = git_status_list_new(&status, repo, &options) == 0 && git_status_list_entrycount(status) > 0;
-    git_status_list_free(status);
+    git_object *tree = NULL;
+    git_diff *diff = NULL;
+    bool staged = !git_revparse_single(&tree, repo, "HEAD^{tree}") &&
+                  !git_diff_tree_to_index(&diff, repo, (git_tree *)tree, index, NULL) &&
+                  git_diff_num_deltas(diff);
+    git_diff_free(diff);
+    git_object_free(tree);
+    return staged;
+}
+
+static int64_t ns_of(int64_t seconds, int64_t nanoseconds)
+{
+    return seconds * 1000000000 + nanoseconds;
+}
+
+/* What lies there now, as git would store it. */
+static int hash_now(git_repository *repo, const char *path, const git_index_entry *e, git_oid *ret)
+{
+    char target[4096];
+    ssize_t n = S_ISLNK(e->mode) ? readlink(path, target, sizeof target) : -1;
+    return n >= 0 ? git_odb_hash(ret, target, (size_t)n, GIT_OBJECT_BLOB)
+                  : git_repository_hashfile(ret, repo, path, GIT_OBJECT_BLOB, e->path);
+}
+
+/*
+ * Is this tracked file another one now? By kind, size and times, as git; by content only where those leave it open, and of *left
+ * bytes. written_ns: when the index was; a file changed since may have the time that stands in it.
+ */
+static bool differs(git_repository *repo, const char *path, const git_index_entry *e, int64_t written_ns,
+    bool has_modes, uint64_t *left)
+{
+    struct stat st;
+    git_oid now;
+    if (lstat(path, &st) || (st.st_mode & S_IFMT) != (e->mode & S_IFMT)) return true;
+    if (has_modes && S_ISREG(st.st_mode) && !(st.st_mode & 0100) != !(e->mode & 0100)) return true;
+    if (e->file_size && e->file_size != (uint32_t)st.st_size) return true;
+    int64_t then = ns_of(e->mtime.seconds, e->mtime.nanoseconds);
+    bool is_touched = then != ns_of(st.st_mtim.tv_sec, e->mtime.nanoseconds ? st.st_mtim.tv_nsec : 0);
+    if (!is_touched && then < written_ns) return false;
+    if ((uint64_t)st.st_size > *left) return is_touched;
+    *left -= (uint64_t)st.st_size;
+    return hash_now(repo, path, e, &now) || !git_oid_equal(&now, &e->id);
+}
+
+/* Does anything tracked differ from the last commit? libgit2's status hashes every file whose times differ, whatever its size. */
+static bool is_dirty(git_repository *repo, const char *root)
+{
+    git_index *index = NULL;
+    struct stat st;
+    int64_t written_ns = INT64_MAX;
+    uint64_t left = DIRTY_BYTES;
+    if (git_repository_index(&index, repo)) return false;
+    git_index_read(index, 0);
+    if (git_index_path(index) && !stat(git_index_path(index), &st))
+        written_ns = ns_of(st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
+    bool has_modes = !(git_index_caps(index) & GIT_INDEX_CAPABILITY_NO_FILEMODE);
+    bool dirty = has_staged(repo, index);
+    for (size_t i = 0, n = git_index_entrycount(index); i < n && !dirty; i++) {
+        const git_index_entry *e = git_index_get_byindex(index, i);
+        bool is_left_alone = (e->flags & GIT_INDEX_ENTRY_VALID) ||
+                             (e->flags_extended & GIT_INDEX_ENTRY_SKIP_WORKTREE) ||
+                             (e->mode & S_IFMT) == GIT_FILEMODE_COMMIT;
+        if (is_left_alone) continue;
+        base_buf path = {0};
+        base_buf_printf(&path, "%s/%s", root, e->path);
+        dirty = differs(repo, path.data, e, written_ns, has_modes, &left);
+        base_buf_free(&path);
+    }
+    git_index_free(index);
     return dirty;
 }
 
@@ -211,5 +279,5 @@ void tool_workspace_branch(const tool_workspace *w, base_buf *out)
         base_buf_puts(out, git_reference_shorthand(head));
     }
     git_reference_free(head);
-    if (!w->root.is_bare && is_dirty(w->repo)) base_buf_putc(out, '*');
+    if (!w->root.is_bare && is_dirty(w->repo, w->root.path)) base_buf_putc(out, '*');
 }

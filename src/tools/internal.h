@@ -20,6 +20,7 @@
 #define TOOL_MAX_INDEXED    ((size_t)1 << 20)
 #define TOOL_MAX_PATH       4000
 #define TOOL_MAX_FILES      200000 /* listed */
+#define TOOL_MAX_DEPTH      99     /* folders in folders, where a walk ends */
 #define TOOL_MAX_FILES_CODE 100000 /* indexed */
 #define TOOL_MAX_BYTES_CODE ((size_t)192 << 20)
 #define TOOL_DEFAULT_RESULT 12000
@@ -88,9 +89,10 @@ typedef struct tool_listed {
 } tool_listed;
 
 typedef struct tool_listing {
-    tool_listed *files; /* ascending by path */
-    size_t n, cap;
-    bool is_cut; /* there are more than TOOL_MAX_FILES */
+    tool_listed *files;       /* ascending by path */
+    size_t n, cap, n_tracked; /* n_tracked: of them, of git's index, while it is made */
+    bool is_cut;              /* there are more than TOOL_MAX_FILES */
+    bool is_shallow; /* there are folders deeper than TOOL_MAX_DEPTH, whose untracked files are left out */
 } tool_listing;
 
 /*

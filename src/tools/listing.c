@@ -20,13 +20,23 @@
 /* What a walk without .gitignore leaves out: other programs' products, never a person's text. */
 static const char *const walk_skips[] = {".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv",
     ".cache", ".mypy_cache", ".pytest_cache", ".tox"};
-#define WALK_DEPTH 40
+
+/* The files of the index stand first, sorted, while others are added. */
+static bool is_tracked(const tool_listing *l, const char *path, size_t n)
+{
+    const tool_listing tracked = {.files = l->files, .n = l->n_tracked};
+    bool found = false;
+    char *copy = l->n_tracked ? base_xstrndup(path, n) : NULL;
+    if (copy) tool__listing_find(&tracked, copy, &found);
+    free(copy);
+    return found;
+}
 
 static bool add(tool_listing *l, const char *path, size_t n)
 {
     if (l->n >= TOOL_MAX_FILES) {
-        l->is_cut = true;
-        return false;
+        l->is_cut |= !is_tracked(l, path, n);
+        return !l->is_cut;
     }
     if (!n || n > TOOL_MAX_PATH || path[n - 1] == '/') return true; /* "sub/": a nested repository */
     const char *slash = memrchr(path, '/', n);
@@ -38,6 +48,7 @@ static bool add(tool_listing *l, const char *path, size_t n)
         copy[name_n] = '\0';
         if (tool__is_temporary_name(copy)) return true;
     }
+    if (is_tracked(l, path, n)) return true;
     base_grow(&l->files, &l->cap, l->n + 1, sizeof *l->files);
     l->files[l->n++] = (tool_listed){.path = base_xstrndup(path, n), .size = -1};
     return true;
@@ -62,11 +73,47 @@ static void sort_unique(tool_listing *l)
     l->n = kept;
 }
 
-static int list_git(git_repository *repo, const atomic_bool *cancel, tool_listing *l, base_err *err)
+static bool is_cancelled(const atomic_bool *cancel)
+{
+    return cancel && atomic_load_explicit(cancel, memory_order_relaxed);
+}
+
+typedef struct untracked {
+    tool_listing *l;
+    const atomic_bool *cancel;
+} untracked;
+
+/* A file that git would call new. 1: git need not keep it for us. */
+static int on_untracked(const git_diff *diff, const git_diff_delta *delta, const char *pathspec, void *user)
+{
+    untracked *u = user;
+    const git_diff_file *f = &delta->new_file;
+    if (is_cancelled(u->cancel)) return -1;
+    if (delta->status == GIT_DELTA_UNTRACKED && (!f->mode || (f->mode & S_IFMT) == S_IFREG))
+        add(u->l, f->path, strlen(f->path));
+    return 1;
+}
+
+/*
+ * What git does not ignore. Asked as the difference to a tree without files: the difference to the index would hash every tracked
+ * file whose times are not those of the index, all of it (28 s for 1 GiB), each time.
+ */
+static int list_untracked(git_repository *repo, const atomic_bool *cancel, tool_listing *l)
+{
+    git_diff *diff = NULL;
+    git_diff_options options = GIT_DIFF_OPTIONS_INIT;
+    untracked u = {l, cancel};
+    options.flags = GIT_DIFF_INCLUDE_UNTRACKED | GIT_DIFF_RECURSE_UNTRACKED_DIRS | GIT_DIFF_IGNORE_SUBMODULES;
+    options.notify_cb = on_untracked;
+    options.payload = &u;
+    int failed = git_diff_tree_to_workdir(&diff, repo, NULL, &options);
+    git_diff_free(diff);
+    return failed;
+}
+
+static void list_index(git_repository *repo, tool_listing *l)
 {
     git_index *index = NULL;
-    git_status_list *status = NULL;
-    int code = BASE_OK;
     if (git_repository_index(&index, repo) == 0) {
         git_index_read(index, 0);
         size_t n = git_index_entrycount(index);
@@ -77,27 +124,6 @@ static int list_git(git_repository *repo, const atomic_bool *cancel, tool_listin
         }
     }
     git_index_free(index);
-    if (cancel && atomic_load_explicit(cancel, memory_order_relaxed))
-        return base_fail(err, BASE_E_CANCELLED, "cancelled");
-    git_status_options options = GIT_STATUS_OPTIONS_INIT;
-    options.show = GIT_STATUS_SHOW_WORKDIR_ONLY;
-    options.flags = GIT_STATUS_OPT_INCLUDE_UNTRACKED | GIT_STATUS_OPT_RECURSE_UNTRACKED_DIRS |
-                    GIT_STATUS_OPT_EXCLUDE_SUBMODULES | GIT_STATUS_OPT_NO_REFRESH;
-    if (git_status_list_new(&status, repo, &options) == 0) {
-        size_t n = git_status_list_entrycount(status);
-        for (size_t i = 0; i < n; i++) {
-            const git_status_entry *e = git_status_byindex(status, i);
-            if (!(e->status & GIT_STATUS_WT_NEW) || !e->index_to_workdir) continue;
-            const git_diff_file *f = &e->index_to_workdir->new_file;
-            if (f->mode && (f->mode & S_IFMT) != S_IFREG) continue;
-            if (!add(l, f->path, strlen(f->path))) break;
-        }
-    } else {
-        const git_error *e = git_error_last();
-        code = base_fail(err, BASE_E_IO, "git cannot list this tree: %s", e ? e->message : "unknown reason");
-    }
-    git_status_list_free(status);
-    return code;
 }
 
 bool tool__listing_skips(const char *name, git_repository *repo)
@@ -108,36 +134,76 @@ bool tool__listing_skips(const char *name, git_repository *repo)
     return false;
 }
 
+typedef struct walking {
+    tool_listing *l;
+    git_repository *repo; /* for what it ignores; NULL: nothing is */
+    const atomic_bool *cancel;
+    dev_t device;
+    base_buf path;
+} walking;
+
+static bool is_ignored(const walking *w, bool is_folder)
+{
+    int ignored = 0;
+    if (!w->repo) return false;
+    base_buf name = {0};
+    base_buf_printf(&name, "%s%s", w->path.data, is_folder ? "/" : "");
+    if (git_ignore_path_is_ignored(&ignored, w->repo, name.data)) ignored = 0;
+    base_buf_free(&name);
+    return ignored;
+}
+
 /* Takes fd. Folders of other file systems and repositories inside are not entered. */
-static void walk(tool_listing *l, int fd, base_buf *path, dev_t device, int depth, const atomic_bool *cancel)
+static void walk(walking *w, int fd, int depth)
 {
     DIR *dir = fdopendir(fd);
     if (!dir) {
         close(fd);
         return;
     }
-    size_t start = path->len;
-    for (struct dirent *e; !l->is_cut && (e = readdir(dir));) {
-        if (cancel && atomic_load_explicit(cancel, memory_order_relaxed)) break;
+    size_t start = w->path.len;
+    for (struct dirent *e; !w->l->is_cut && !is_cancelled(w->cancel) && (e = readdir(dir));) {
         if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..")) continue;
         struct stat st;
         if (fstatat(dirfd(dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW)) continue;
-        path->len = start;
-        if (start) base_buf_putc(path, '/');
-        base_buf_puts(path, e->d_name);
+        w->path.len = start;
+        if (start) base_buf_putc(&w->path, '/');
+        base_buf_puts(&w->path, e->d_name);
         if (S_ISREG(st.st_mode)) {
-            if (!add(l, path->data, path->len)) break;
-        } else if (S_ISDIR(st.st_mode) && st.st_dev == device && depth < WALK_DEPTH &&
-                   !tool__listing_skips(e->d_name, NULL)) {
+            if (!is_ignored(w, false) && !add(w->l, w->path.data, w->path.len)) break;
+        } else if (S_ISDIR(st.st_mode) && st.st_dev == w->device &&
+                   !tool__listing_skips(e->d_name, w->repo) && !is_ignored(w, true)) {
+            if (depth == TOOL_MAX_DEPTH) {
+                w->l->is_shallow = true;
+                continue;
+            }
             int next = openat(dirfd(dir), e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
             if (next >= 0 && !faccessat(next, ".git", F_OK, AT_SYMLINK_NOFOLLOW))
                 close(next);
             else if (next >= 0)
-                walk(l, next, path, device, depth + 1, cancel);
+                walk(w, next, depth + 1);
         }
     }
-    path->len = start;
+    w->path.len = start;
     closedir(dir);
+}
+
+static int list_folders(
+    const tool_root *root, git_repository *repo, const atomic_bool *cancel, tool_listing *l, base_err *err)
+{
+    walking w = {.l = l, .repo = repo, .cancel = cancel};
+    struct stat st;
+    int fd = tool__path_open(root, "", O_RDONLY | O_DIRECTORY, 0);
+    if (fd < 0 || fstat(fd, &st)) {
+        int code = base_fail_sys(err, "%s", root->path);
+        if (fd >= 0) close(fd);
+        return code;
+    }
+    w.device = st.st_dev;
+    base_buf_puts(&w.path, "");
+    walk(&w, fd, 1);
+    base_buf_free(&w.path);
+    return BASE_OK;
 }
 
 int tool__listing_make(
@@ -148,21 +214,16 @@ int tool__listing_make(
     if (root->is_bare) {
         /* nothing: its files are git's own */
     } else if (repo) {
-        code = list_git(repo, cancel, &l, err);
+        list_index(repo, &l);
+        sort_unique(&l);
+        l.n_tracked = l.n;
+        /* libgit2 lists nothing at all of a tree with folders a hundred deep, so it is walked then. */
+        if (!is_cancelled(cancel) && list_untracked(repo, cancel, &l) && !is_cancelled(cancel))
+            code = list_folders(root, repo, cancel, &l, err);
     } else {
-        struct stat st;
-        base_buf path = {0};
-        int fd = tool__path_open(root, "", O_RDONLY | O_DIRECTORY, 0);
-        if (fd < 0 || fstat(fd, &st)) {
-            code = base_fail_sys(err, "%s", root->path);
-            if (fd >= 0) close(fd);
-        } else {
-            walk(&l, fd, &path, st.st_dev, 0, cancel);
-        }
-        base_buf_free(&path);
+        code = list_folders(root, NULL, cancel, &l, err);
     }
-    if (!code && cancel && atomic_load_explicit(cancel, memory_order_relaxed))
-        code = base_fail(err, BASE_E_CANCELLED, "cancelled");
+    if (!code && is_cancelled(cancel)) code = base_fail(err, BASE_E_CANCELLED, "cancelled");
     if (code) {
         tool__listing_free(&l);
         return code;

@@ -135,6 +135,9 @@ void tool_workspace_notes(const tool_workspace *w, base_buf *out)
     if (w->notes.len) base_buf_add(out, w->notes.data, w->notes.len);
     if (w->listing.is_cut)
         base_buf_printf(out, "More than %d files: the rest is not listed or searched.\n", TOOL_MAX_FILES);
+    if (w->listing.is_shallow)
+        base_buf_printf(out, "Folders in more than %d folders: their new files are not listed or searched.\n",
+            TOOL_MAX_DEPTH);
     tool__indexer_say(w->indexer, out);
     size_t indexed = 0, known = 0;
     for (size_t i = 0; i < w->listing.n; i++) {

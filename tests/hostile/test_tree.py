@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+"""A tree made to stop, slow down or deceive: deep folders, large files, patterns without end, odd names, pipes, links, control tokens."""
+import os
+import signal
+import subprocess
+import time
+
+from kit import KVIST, PATIENCE, Hostile, call, main
+
+LIST = '<tools>{"name": "list", "arguments": {}}</tools>'
+ENDLESS = "(.*)(.*)(.*)(.*)(.*)(.*)(.*)[0-9]{9}"
+
+
+class Tree(Hostile):
+    def test_folders_a_hundred_deep(self):
+        path = self.tree
+        for i in range(130):
+            path = os.path.join(path, "d")
+            os.mkdir(path)
+            with open(os.path.join(path, "f.txt"), "w") as f:
+                f.write({1: "needle one\n", 2: "needle two\n"}.get(i, f"needle {i}\n"))
+        self.put(".gitignore", "d/d/f.txt\n")
+        run, _, results = self.ask(call("search", query="needle two") + call("search", query="needle one") + call("search", query="needle 98") +
+                                   call("search", query="needle 99") + "answer Done.\n", "plan")
+        self.assertEqual([r["status"] for r in results], ["ok", "failed", "failed", "failed"], run.stdout)
+        self.assertIn("d/d/d/f.txt:1: needle two", results[0]["text"])
+        self.assertIn("99 folders", run.stdout)
+
+    def test_a_large_file_that_was_touched_is_not_read(self):
+        size = 64 << 20
+        with open(self.path("large.bin"), "wb") as f:
+            f.truncate(size)
+        self.git("add", "large.bin")
+        self.git("commit", "-q", "-m", "large")
+        os.utime(self.path("large.bin"), (1, 1))
+        words = [KVIST, "-p", "Go.", "--json", "--mode", "plan", "--fake-script", self.script(f"answer {LIST}\nanswer Done.\n")]
+
+        def read_by(*command):
+            """Bytes that a command and its children read by read(2)."""
+            run = subprocess.run(["sh", "-c", '"$@" >/dev/null; cat /proc/$$/io', "sh", *command], stdout=subprocess.PIPE, text=True,
+                                 env=self.env, cwd=self.tree, timeout=PATIENCE)
+            return int(run.stdout.split("rchar: ")[1].split()[0]) if "rchar: " in run.stdout else None
+
+        control = read_by("cat", "large.bin")
+        if control is None or control < size:
+            self.skipTest("this system does not count what is read")
+        self.assertLess(read_by(*words), size)
+
+    def test_git_status_is_still_told(self):
+        _, events, _ = self.ask("answer Done.\n", "plan")
+        self.assertFalse(events[0]["branch"].endswith("*"), events[0])
+        same = self.get("src/one.c")
+        self.put("src/one.c", same)  # touched, the same: hashed, and clean
+        _, events, _ = self.ask("answer Done.\n", "plan")
+        self.assertFalse(events[0]["branch"].endswith("*"), events[0])
+        for change in (lambda: self.put("src/one.c", same.replace(b"2", b"3")), lambda: os.remove(self.path("src/one.c")),
+                       lambda: os.symlink("x", self.path("src/one.c")), lambda: os.chmod(self.path("src/one.c"), 0o755)):
+            if os.path.lexists(self.path("src/one.c")):
+                os.remove(self.path("src/one.c"))
+            self.put("src/one.c", same)
+            if change.__code__.co_names[:1] == ("os",) and "symlink" in change.__code__.co_names:
+                os.remove(self.path("src/one.c"))
+            change()
+            _, events, _ = self.ask("answer Done.\n", "plan")
+            self.assertTrue(events[0]["branch"].endswith("*"), self.git("status", "--short").stdout)
+
+    def endless_tree(self):
+        for i in range(10):
+            self.put(f"f{i}.txt", "words and more words that go on and on for a line\n" * 2000)
+        return call("search", query=ENDLESS, regex=True) + "answer Done.\n"
+
+    def test_a_pattern_without_end_is_given_up(self):
+        _, _, results = self.ask(self.endless_tree(), "plan")
+        self.assertEqual([r["status"] for r in results], ["refused"])
+        self.assertIn("takes too long", results[0]["text"])
+
+    def test_an_interrupt_ends_a_search(self):
+        script = self.script(self.endless_tree() + call("search", query=ENDLESS + "{2}", regex=True) * 4)
+        process = subprocess.Popen([KVIST, "-p", "Go.", "--json", "--mode", "plan", "--fake-script", script], stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, env=self.env, cwd=self.tree, text=True)
+        for line in process.stdout:
+            if '"tool_call"' in line:
+                process.send_signal(signal.SIGINT)
+                break
+        rest, _ = process.communicate(timeout=PATIENCE)
+        self.assertNotEqual(process.returncode, 0)
+        self.assertIn('"status":"interrupted"', rest)
+
+    def test_odd_kinds_of_files_are_told_and_never_waited_for(self):
+        os.mkfifo(self.path("pipe"))
+        os.symlink("/etc/passwd", self.path("link"))
+        os.symlink(self.folder, self.path("out"))
+        os.symlink("loop", self.path("loop"))
+        secret = os.path.join(self.folder, "secret")
+        with open(secret, "w") as f:
+            f.write("marmalade\n")
+        names = ("pipe", "link", "out/secret", "loop", "/etc/passwd", "../secret", secret, ".git/config", "src/../../secret", "/dev/stdin")
+        _, _, results = self.ask("".join(call("read", path=name) for name in names[:6]) + "answer Done.\n", "plan")
+        _, _, more = self.ask("".join(call("read", path=name) for name in names[6:]) + "answer Done.\n", "plan")
+        results += more
+        self.assertEqual(len(results), len(names))
+        for name, r in zip(names, results):
+            self.assertIn(r["status"], ("failed", "refused"), name)
+            self.assertNotIn("marmalade", r["text"])
+            self.assertNotIn("root:", r["text"])
+        _, _, results = self.ask("".join(call("write", "x", path=name) for name in names[:6]) + "answer Done.\n", "edits")
+        self.assertEqual({r["status"] for r in results}, {"refused", "failed"} & {r["status"] for r in results})
+        with open(secret) as f:
+            self.assertEqual(f.read(), "marmalade\n")
+
+    def test_git_by_other_spellings(self):
+        for name in (".git/hooks/x", ".GIT/hooks/x", ".git./hooks/x", "git~1/hooks/x", "src/../.git/hooks/x", ".git /hooks/x", "sub/.git/config"):
+            _, _, results = self.ask(call("write", "#!/bin/sh", path=name) + "answer Done.\n", "edits")
+            self.assertNotEqual(results[0]["status"], "ok", name)
+            self.assertFalse(self.has(".git/hooks/x"), name)
+
+    def test_a_file_that_changes_between_the_question_and_the_yes(self):
+        """The person sees one text; what they say yes to is that text and no other."""
+        script = self.script(call("read", path="src/one.c") +
+                             call("rewrite", "int twice(int x)\n{\n    return x + x;\n}", path="src/one.c", name="twice") + "answer Done.\n")
+        process = subprocess.Popen([KVIST, "--linear", "--mode", "ask", "--fake-script", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   stderr=subprocess.STDOUT, env=self.env, cwd=self.tree)
+        process.stdin.write(b"Go.\n")
+        process.stdin.flush()
+        seen = b""
+        while b"allow?" not in seen and b"[y]" not in seen:
+            piece = os.read(process.stdout.fileno(), 4096)
+            self.assertTrue(piece, seen)
+            seen += piece
+        other = b"int twice(int x)\n{\n    return 0; /* somebody else's work */\n}\n"
+        self.put("src/one.c", other)
+        time.sleep(0.6)  # a key that comes with the question is no answer to it
+        process.stdin.write(b"y\n")
+        process.stdin.flush()
+        process.stdin.close()
+        rest = process.stdout.read()
+        process.wait(timeout=PATIENCE)
+        process.stdout.close()
+        self.assertEqual(self.get("src/one.c"), other, rest)
+
+    def test_names_that_are_no_text(self):
+        for name in (b"new\nline.txt", b"esc\x1b[31m.txt", b"\xff\xfe.txt", "bidi\u202etxt.exe".encode(), b"-rf", b"a b'c\".txt"):
+            with open(os.path.join(self.tree.encode(), name), "w") as f:
+                f.write("needle\n")
+        run, events, results = self.ask(call("search", query="needle") + call("list") + "answer Done.\n", "plan")
+        self.assertEqual([r["status"] for r in results], ["ok", "ok"], run.stderr)
+        for r in results:
+            self.assertNotIn("\x1b", r["text"])
+            self.assertNotIn("\u202e", r["text"])
+        self.assertIn('"new\\nline.txt":1: needle', results[0]["text"])
+
+
+main()
