@@ -65,9 +65,10 @@ typedef struct kv_draft {
     uint64_t epoch;
 } kv_draft;
 
-/* What is known of a token beside its rows. */
+/* What is known of a token beside its rows; in a manifest as it lies here. */
 typedef struct kv_token {
     uint8_t last_action, last_reason;
+    uint16_t zero;
     uint32_t last_turn;
     float attention, memory, rank, cut; /* as kv_why */
     float previous; /* score of the last pass: minus the mean rank share; 0 where structure protects */

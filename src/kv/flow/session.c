@@ -8,7 +8,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
-#include "kv/core/state.h"
+#include "kv/core/groups.h"
 #include "kv/disk/disk.h"
 #include "kv/evict/evict.h"
 #include "kv/flow/flow.h"
@@ -46,36 +46,12 @@ int kv__session_allocate(kv_session **ret, const kv_compute *compute, const kv_o
     s->automatic = true;
     s->turn = 0;
     if (observer) s->observer = *observer;
-    kv_table_init(&s->table, &compute->shape);
     kv_table_init(&s->prefix.table, &compute->shape);
-    s->table.device = s->prefix.table.device = compute->device;
-    kv_signal_init(&s->request, compute->shape.n_layer, compute->n_head, compute->shape.head_dim);
-    kv_signal_init(&s->recent, compute->shape.n_layer, compute->n_head, compute->shape.head_dim);
-    kv_signal_init(&s->asked, compute->shape.n_layer, compute->n_head, compute->shape.head_dim);
-    kv_signal_init(&s->waiting.kept, compute->shape.n_layer, compute->n_head, compute->shape.head_dim);
-    int r = kv_parameters_parse(&policy->defaults, options->set, &s->parameters, err);
+    s->prefix.table.device = compute->device;
+    int r = kv__groups_init(s, err);
+    if (!r) r = kv_parameters_parse(&policy->defaults, options->set, &s->parameters, err);
     if (r) goto fail;
     s->repair = options->repair >= 0 ? options->repair : policy->repair;
-    const size_t n = (size_t)s->n_ctx + 1;
-    s->ids = calloc(n, sizeof *s->ids);
-    s->phases = calloc(n, sizeof *s->phases);
-    s->tokens = calloc(n, sizeof *s->tokens);
-    s->file_row = calloc(n, sizeof *s->file_row);
-    s->row_hash = calloc(n, sizeof *s->row_hash);
-    s->cut = calloc(n, sizeof *s->cut);
-    s->pending = KV_NO_ROW;
-    s->pinned = calloc(kv_bits_words(n), sizeof *s->pinned);
-    s->barred = calloc(kv_bits_words(n), sizeof *s->barred);
-    s->stale = calloc(kv_bits_words(n), sizeof *s->stale);
-    s->dead = calloc(kv_bits_words(n), sizeof *s->dead);
-    if (!s->ids || !s->phases || !s->tokens || !s->file_row || !s->row_hash || !s->cut || !s->pinned ||
-        !s->barred || !s->stale || !s->dead) {
-        r = base_fail(
-            err, BASE_E_NOMEM, "no memory for a session of %u tokens; choose a smaller --ctx", s->n_ctx);
-        goto fail;
-    }
-    r = kv_lists_init(&s->lists, s->n_lanes, s->n_ctx, err);
-    if (r) goto fail;
     s->row_path = base_xstrdup(options->row_file);
     if (options->prefix_file) kv__prefix_load(s, options->prefix_file);
     kv__heads_load(s, options->heads_file);
@@ -117,39 +93,18 @@ int kv_session_new(
 void kv_session_free(kv_session *s)
 {
     if (!s) return;
-    for (size_t i = 0; i < s->n_parts; i++) kv__part_fini(&s->parts[i]);
-    for (uint32_t i = 0; i < s->n_journal; i++) base_buf_free(&s->journal[i].blob);
-    kv_table_fini(&s->table);
+    kv__groups_free(s);
     kv_table_fini(&s->prefix.table);
-    kv_lists_fini(&s->lists);
-    kv_signal_fini(&s->request);
-    kv_signal_fini(&s->recent);
-    kv_signal_fini(&s->asked);
-    kv_signal_fini(&s->waiting.kept);
     kv_rowfile_close(s->file);
     kv__reading_free(s->reading);
     kv__visit_free(s->visit);
     kv_ranker_free(&s->ranker);
     free(s->prefix.ids);
-    free(s->parts);
-    free(s->ids);
-    free(s->phases);
-    free(s->tokens);
-    free(s->file_row);
-    free(s->row_hash);
-    free(s->cut);
-    free(s->pinned);
-    free(s->barred);
-    free(s->stale);
-    free(s->dead);
     if (s->tier) close(s->tier);
-    kv_memory_unref(s->memory);
-    free(s->heavy);
     free(s->heads);
     free(s->best_heads);
     free(s->pivot);
     free(s->pivot_path);
-    free(s->logits);
     free(s->row_path);
     free(s);
 }
@@ -195,52 +150,18 @@ void kv_session_set_automatic(kv_session *s, bool on)
     s->automatic = on;
 }
 
-/* The request that was cut off is no longer it. An older one's queries are gone, but it was asked: nobody else stands in. */
-static void find_older_request(kv_session *s)
-{
-    s->has_request = false;
-    for (size_t i = s->n_parts; i-- > 0 && !s->has_request;)
-        if (s->parts[i].origin == KV_ORIGIN_USER) {
-            s->has_request = true;
-            s->request_turn = s->parts[i].turn;
-        }
-}
-
 int kv_session_truncate(kv_session *s, uint32_t n, base_err *err)
 {
     if (n > s->n)
         return base_fail(err, BASE_E_USAGE, "cannot cut a session of %u tokens back to %u", s->n, n);
     if (n == s->n) return 0;
-    kv_lists_truncate(&s->lists, n);
-    kv_table_truncate(&s->table, n);
     kv__reading_cut(s, n);
     kv__visit_cut(s, n);
-    kv_bits_clear_range(s->pinned, n, s->n);
-    kv_bits_clear_range(s->barred, n, s->n);
-    kv_bits_clear_range(s->stale, n, s->n);
-    kv_bits_clear_range(s->dead, n, s->n);
-    while (s->n_parts && s->parts[s->n_parts - 1].from >= n) kv__part_fini(&s->parts[--s->n_parts]);
-    if (s->n_parts && s->parts[s->n_parts - 1].to > n) s->parts[s->n_parts - 1].to = n;
-    for (uint32_t i = 0; i < s->n_journal; i++)
-        if (s->journal[i].n_valid > n) s->journal[i].n_valid = n;
-    s->memory = kv_memory_rewind(s->memory, n);
-    kv_signal_crop(&s->recent, 0, n);
-    kv_signal_crop(&s->asked, 0, n);
-    if (s->waiting.kept.n && s->waiting.kept.tokens[s->waiting.kept.n - 1] >= n)
-        kv_signal_fini(&s->waiting.kept);
-    if (s->pending != KV_NO_ROW && s->pending >= n) s->pending = KV_NO_ROW;
-    if (s->judged_to > n) s->judged_to = 0;
-    if (s->read_to > n) s->read_to = n;
-    if (s->request.n && s->request.tokens[s->request.n - 1] >= n) {
-        kv_signal_crop(&s->request, 0, n);
-        if (!s->request.n) find_older_request(s);
-    }
+    kv__groups_truncate(s, n);
     if (s->holed) {
         const uint32_t cut[] = {n, UINT32_MAX};
         s->schedule = base_hash64(cut, sizeof cut, s->schedule);
     }
-    s->n = n;
-    s->logits_at = 0;
     s->epoch++;
     return 0;
 }
@@ -254,73 +175,17 @@ int kv_session_fork(const kv_session *s, kv_session **ret, const kv_observer *ob
     if (r) return r;
     f->parameters = s->parameters;
     f->automatic = s->automatic;
-    kv_lists_fini(&f->lists);
-    r = kv_lists_copy(&f->lists, &s->lists, err);
-    if (!r) r = kv_table_share(&f->table, &s->table, err);
-    if (!r) r = kv_signal_copy(&f->request, &s->request, err);
-    if (!r) r = kv_signal_copy(&f->recent, &s->recent, err);
-    if (!r) r = kv_signal_copy(&f->asked, &s->asked, err);
-    if (!r) r = kv_signal_copy(&f->waiting.kept, &s->waiting.kept, err);
+    r = kv__groups_copy(f, s, err);
     if (r) {
         kv_session_free(f);
         return r;
     }
-    f->n = s->n;
-    memcpy(f->ids, s->ids, s->n * sizeof *s->ids);
-    memcpy(f->phases, s->phases, s->n * sizeof *s->phases);
-    memcpy(f->tokens, s->tokens, s->n * sizeof *s->tokens);
-    memset(f->file_row, 0xff, s->n * sizeof *f->file_row); /* KV_NO_ROW */
-    memcpy(f->cut, s->cut, s->n * sizeof *s->cut);
-    f->pending = s->pending;
-    f->judged_from = s->judged_from;
-    f->judged_to = s->judged_to;
-    f->read_to = s->read_to;
-    f->waiting.origin = s->waiting.origin;
-    f->waiting.turn = s->waiting.turn;
-    f->waiting.is_whole = s->waiting.is_whole;
-    memcpy(f->pinned, s->pinned, kv_bits_words(s->n) * sizeof *s->pinned);
-    memcpy(f->barred, s->barred, kv_bits_words(s->n) * sizeof *s->barred);
-    memcpy(f->stale, s->stale, kv_bits_words(s->n) * sizeof *s->stale);
-    memcpy(f->dead, s->dead, kv_bits_words(s->n) * sizeof *s->dead);
-    for (size_t i = 0; i < s->n_parts; i++) kv__part_add(f, &s->parts[i]);
-    f->turn = s->turn;
-    f->epoch = s->epoch;
-    f->schedule = s->schedule;
-    f->holed = s->holed;
-    f->has_request = s->has_request;
-    f->request_turn = s->request_turn;
     f->reused = s->n;
-    f->memory = kv_memory_ref(s->memory);
-    if (s->heavy) {
-        const size_t n = (size_t)s->n_lanes * s->n_ctx;
-        f->heavy = base_xmalloc((n + 1) * sizeof *f->heavy);
-        memcpy(f->heavy, s->heavy, n * sizeof *f->heavy);
-    }
+    const size_t n_heads = (size_t)s->compute.shape.n_layer * s->compute.n_head;
+    f->heads = kv__copy_of(s->heads, n_heads, sizeof *s->heads);
+    f->best_heads = kv__copy_of(s->best_heads, n_heads, sizeof *s->best_heads);
+    f->pivot = kv__copy_of(s->pivot, 1, sizeof *s->pivot);
     f->pivot_path = base_xstrdup(s->pivot_path);
-    if (s->pivot) {
-        f->pivot = base_xmalloc(sizeof *f->pivot);
-        *f->pivot = *s->pivot;
-    }
-    if (s->best_heads) {
-        const size_t n = (size_t)s->compute.shape.n_layer * s->compute.n_head;
-        f->best_heads = base_xmalloc(n * sizeof *f->best_heads);
-        memcpy(f->best_heads, s->best_heads, n * sizeof *f->best_heads);
-    }
-    if (s->heads) {
-        const size_t n = (size_t)s->compute.shape.n_layer * s->compute.n_head;
-        f->heads = base_xmalloc(n);
-        memcpy(f->heads, s->heads, n);
-    }
-    if (s->logits && s->logits_at == s->n) {
-        f->logits = base_xmalloc(s->compute.n_vocab * sizeof *f->logits);
-        memcpy(f->logits, s->logits, s->compute.n_vocab * sizeof *f->logits);
-        f->logits_at = s->n;
-    }
-    for (uint32_t i = 0; i < s->n_journal; i++) {
-        f->journal[i] = (kv_entry){.n_valid = s->journal[i].n_valid};
-        base_buf_add(&f->journal[i].blob, s->journal[i].blob.data, s->journal[i].blob.len);
-    }
-    f->n_journal = s->n_journal;
     *ret = f;
     return 0;
 }
