@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "kv/core/state.h"
+#include "kv/core/work.h"
 #include "kv/evict/evict.h"
 #include "kv/plan/apply.h"
 #include "kv/plan/plan.h"
@@ -26,15 +27,16 @@ typedef struct soft_span {
     uint32_t part;
 } soft_span;
 
-/* Everything that one pass needs, freed together. */
+/* Everything that one pass needs. */
 typedef struct work {
+    kv_work memory;
     uint8_t *hard;                                     /* [n] kv_hard */
     uint32_t *kept_soft;                               /* [n] lanes that kept the token as soft */
     uint8_t *soft_reason;                              /* [n] */
     float *attention, *recall, *rank, *cut, *previous; /* [n] sums over lanes; previous: copy for ties */
     uint32_t *n_ranked;                                /* [n] lanes in which the token was ranked */
     float **score;                                     /* [n_lanes][n_rows] */
-    float *score_rows;
+    uint32_t *ordinal_of;    /* [n] by token, where it is active in the lane at hand */
     uint32_t *token, *order; /* [n] of one lane: token of each ordinal; ordinals by score */
     float *tie;              /* [n] previous score by ordinal */
     uint8_t *taken;          /* [n] by ordinal */
@@ -48,79 +50,42 @@ typedef struct work {
     size_t n_spans;
 } work;
 
-static void work_free(work *w)
-{
-    free(w->hard);
-    free(w->kept_soft);
-    free(w->soft_reason);
-    free(w->attention);
-    free(w->recall);
-    free(w->rank);
-    free(w->cut);
-    free(w->previous);
-    free(w->n_ranked);
-    free(w->score);
-    free(w->score_rows);
-    free(w->token);
-    free(w->order);
-    free(w->tie);
-    free(w->taken);
-    free(w->by_token);
-    free(w->median);
-    free(w->part_of);
-    free(w->left);
-    free(w->room);
-    free(w->active);
-    free(w->scratch);
-    free(w->spans);
-}
-
 static int work_init(work *w, const kv_session *s, base_err *err)
 {
     const size_t n = (size_t)s->n + 1;
-    size_t n_rows = 0, n_spans = 0;
-    for (uint32_t lane = 0; lane < s->n_lanes; lane++) n_rows += s->lists.view[lane].n_rows;
+    size_t n_spans = 0;
     for (size_t i = 0; i < s->n_parts; i++) n_spans += s->parts[i].n_spans;
+    kv_work memory = {NULL};
     *w = (work){
-        .hard = calloc(n, 1),
-        .kept_soft = calloc(n, sizeof(uint32_t)),
-        .soft_reason = calloc(n, 1),
-        .attention = malloc(n * sizeof(float)),
-        .recall = malloc(n * sizeof(float)),
-        .rank = calloc(n, sizeof(float)),
-        .cut = calloc(n, sizeof(float)),
-        .previous = malloc(n * sizeof(float)),
-        .n_ranked = calloc(n, sizeof(uint32_t)),
-        .score = calloc(s->n_lanes, sizeof(float *)),
-        .score_rows = malloc((n_rows + 1) * sizeof(float)),
-        .token = malloc(n * sizeof(uint32_t)),
-        .order = malloc(n * sizeof(uint32_t)),
-        .tie = malloc(n * sizeof(float)),
-        .taken = malloc(n),
-        .by_token = malloc(n * sizeof(float)),
-        .median = malloc((s->n_parts + 1) * sizeof(float)),
-        .part_of = malloc(n * sizeof(uint32_t)),
-        .left = malloc((s->n_parts + 1) * sizeof(uint32_t)),
-        .room = malloc((s->n_parts + 1) * sizeof(uint32_t)),
-        .active = malloc(n * sizeof(float)),
-        .scratch = malloc(n * sizeof(float)),
-        .spans = malloc((n_spans + 1) * sizeof(soft_span)),
+        .hard = kv_work_zero(&memory, n, 1),
+        .kept_soft = kv_work_zero(&memory, n, sizeof(uint32_t)),
+        .soft_reason = kv_work_zero(&memory, n, 1),
+        .attention = kv_work_take(&memory, n, sizeof(float)),
+        .recall = kv_work_take(&memory, n, sizeof(float)),
+        .rank = kv_work_zero(&memory, n, sizeof(float)),
+        .cut = kv_work_zero(&memory, n, sizeof(float)),
+        .previous = kv_work_take(&memory, n, sizeof(float)),
+        .n_ranked = kv_work_zero(&memory, n, sizeof(uint32_t)),
+        .score = kv_work_masses(&memory, s->lists.view, s->n_lanes, 0, s->n_lanes),
+        .token = kv_work_take(&memory, n, sizeof(uint32_t)),
+        .order = kv_work_take(&memory, n, sizeof(uint32_t)),
+        .tie = kv_work_take(&memory, n, sizeof(float)),
+        .taken = kv_work_take(&memory, n, 1),
+        .by_token = kv_work_take(&memory, n, sizeof(float)),
+        .median = kv_work_take(&memory, s->n_parts + 1, sizeof(float)),
+        .part_of = kv_work_take(&memory, n, sizeof(uint32_t)),
+        .left = kv_work_take(&memory, s->n_parts + 1, sizeof(uint32_t)),
+        .room = kv_work_take(&memory, s->n_parts + 1, sizeof(uint32_t)),
+        .active = kv_work_take(&memory, n, sizeof(float)),
+        .scratch = kv_work_take(&memory, n, sizeof(float)),
+        .spans = kv_work_take(&memory, n_spans + 1, sizeof(soft_span)),
+        .ordinal_of = kv_work_take(&memory, n, sizeof(uint32_t)),
     };
-    if (!w->hard || !w->kept_soft || !w->soft_reason || !w->attention || !w->recall || !w->rank || !w->cut ||
-        !w->previous || !w->n_ranked || !w->score || !w->score_rows || !w->token || !w->order || !w->tie ||
-        !w->taken || !w->by_token || !w->median || !w->part_of || !w->left || !w->room || !w->active ||
-        !w->scratch || !w->spans) {
-        work_free(w);
-        return base_fail(err, BASE_E_NOMEM, "no memory to choose among %u rows", s->n);
-    }
+    w->memory = memory;
+    if (memory.failed) return base_fail(err, BASE_E_NOMEM, "no memory to choose among %u rows", s->n);
     for (uint32_t i = 0; i < s->n; i++) {
         w->attention[i] = w->recall[i] = NAN;
         w->previous[i] = s->tokens[i].previous;
-    }
-    size_t at = 0;
-    for (uint32_t lane = 0; lane < s->n_lanes; lane++) {
-        w->score[lane] = w->score_rows + at;
-        at += s->lists.view[lane].n_rows;
     }
     for (size_t i = 0; i < s->n_parts; i++) {
         for (uint32_t t = s->parts[i].from; t < s->parts[i].to; t++) w->part_of[t] = (uint32_t)i;
@@ -217,16 +182,16 @@ static void share_rows(const kv_session *s, work *w, uint32_t n_rows, uint32_t n
 }
 
 /* The span's rows, all of them or (cut) as many as its segment has room for. */
-static uint32_t take_span(work *w, const soft_span *span, const uint32_t *ordinal_of, bool cut)
+static uint32_t take_span(work *w, const soft_span *span, bool cut)
 {
     uint32_t wants = 0, n = 0, *room = &w->room[span->part];
     if (!*room) return 0;
     for (uint32_t t = span->from; t < span->to; t++)
-        wants += w->by_token[t] == w->by_token[t] && !w->taken[ordinal_of[t]];
+        wants += w->by_token[t] == w->by_token[t] && !w->taken[w->ordinal_of[t]];
     if (wants > *room && !cut) return 0;
     for (uint32_t t = span->from; t < span->to && n < *room; t++)
-        if (w->by_token[t] == w->by_token[t] && !w->taken[ordinal_of[t]]) {
-            w->taken[ordinal_of[t]] = 1;
+        if (w->by_token[t] == w->by_token[t] && !w->taken[w->ordinal_of[t]]) {
+            w->taken[w->ordinal_of[t]] = 1;
             w->kept_soft[t]++;
             w->soft_reason[t] = span->reason;
             n++;
@@ -237,8 +202,7 @@ static uint32_t take_span(work *w, const soft_span *span, const uint32_t *ordina
 }
 
 /* Spans by weight, then by their mean score in this lane, whole ones first, as far as their segments have room. */
-static uint32_t take_soft(
-    const kv_session *s, work *w, const uint32_t *ordinal_of, uint32_t n_rows, uint32_t n_free)
+static uint32_t take_soft(const kv_session *s, work *w, uint32_t n_rows, uint32_t n_free)
 {
     uint32_t n = 0;
     if (!(s->parameters.soft > 0) || !w->n_spans) return 0;
@@ -258,9 +222,9 @@ static uint32_t take_soft(
             span->weight = kv_span_score(&s->parameters, span->marked, span->mean > w->median[span->part]);
     }
     qsort(w->spans, w->n_spans, sizeof *w->spans, compare_spans);
-    for (size_t i = 0; i < w->n_spans; i++) n += take_span(w, &w->spans[i], ordinal_of, false);
+    for (size_t i = 0; i < w->n_spans; i++) n += take_span(w, &w->spans[i], false);
     /* What no whole span fits into goes to the first rows of the best one; what structure cannot fill stays the segment's. */
-    for (size_t i = 0; i < w->n_spans; i++) n += take_span(w, &w->spans[i], ordinal_of, true);
+    for (size_t i = 0; i < w->n_spans; i++) n += take_span(w, &w->spans[i], true);
     for (uint32_t i = 0; i < n_rows; i++) {
         const uint32_t o = w->order[i];
         uint32_t *left = &w->left[w->part_of[w->token[o]]];
@@ -273,8 +237,7 @@ static uint32_t take_soft(
 }
 
 /* Chooses in one lane and sets its flips. True when hard rows alone were too many. */
-static bool select_lane(
-    kv_session *s, work *w, uint32_t lane, uint32_t budget, uint32_t *ordinal_of, uint64_t *flips)
+static bool select_lane(kv_session *s, work *w, uint32_t lane, uint32_t budget, uint64_t *flips)
 {
     const model_lane_list *list = &s->lists.view[lane];
     const uint32_t n = list->n_rows;
@@ -284,7 +247,7 @@ static bool select_lane(
         for (uint32_t i = 0; i < list->runs[r].n; i++, o++) {
             const uint32_t t = list->runs[r].index + i;
             w->token[o] = t;
-            ordinal_of[t] = o;
+            w->ordinal_of[t] = o;
             w->tie[o] = w->previous[t];
             w->by_token[t] = w->score[lane][o] == w->score[lane][o] ? w->score[lane][o] : -INFINITY;
             n_hard += w->hard[t] != KV_HARD_NO;
@@ -300,7 +263,7 @@ static bool select_lane(
     if (n <= target) return false;
     uint32_t kept = take_hard(w, n, target, n_hard);
     kept += take_repaired(s, w, n, (target - kept) / 2);
-    kept += take_soft(s, w, ordinal_of, n, target - kept);
+    kept += take_soft(s, w, n, target - kept);
     for (uint32_t i = 0; i < n && kept < target; i++) {
         const uint32_t o = w->order[i];
         kept += !w->taken[o];
@@ -343,14 +306,11 @@ static int choose(kv_session *s, uint32_t budget, const uint64_t *keep, kv_plan 
     const atomic_bool *cancel, base_err *err)
 {
     work w;
-    int r = work_init(&w, s, err);
-    if (r) return r;
-    uint32_t *ordinal_of = malloc(((size_t)s->n + 1) * sizeof *ordinal_of);
     kv_plan *plan = NULL;
-    if (!ordinal_of || kv_ranker_reserve(&s->ranker, s->n)) {
+    int r = work_init(&w, s, err);
+    if (!r && kv_ranker_reserve(&s->ranker, s->n))
         r = base_fail(err, BASE_E_NOMEM, "no memory to choose among %u rows", s->n);
-        goto out;
-    }
+    if (r) goto out;
     uint64_t start = base_clock_ns();
     kv__protect(s, w.hard);
     for (uint32_t i = 0; keep && i < s->n; i++)
@@ -395,7 +355,7 @@ static int choose(kv_session *s, uint32_t budget, const uint64_t *keep, kv_plan 
         goto out;
     }
     for (uint32_t lane = 0; lane < s->n_lanes; lane++)
-        if (select_lane(s, &w, lane, budget, ordinal_of, plan->flips + (size_t)lane * kv_plan_words(plan)))
+        if (select_lane(s, &w, lane, budget, plan->flips + (size_t)lane * kv_plan_words(plan)))
             plan->cause = KV_CAUSE_PRESSURE;
     remember(s, &w);
     describe_protected(s, &w, plan);
@@ -409,8 +369,7 @@ static int choose(kv_session *s, uint32_t budget, const uint64_t *keep, kv_plan 
     plan = NULL;
 out:
     kv_plan_free(plan);
-    free(ordinal_of);
-    work_free(&w);
+    kv_work_free(&w.memory);
     return r;
 }
 

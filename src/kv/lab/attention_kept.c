@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "kv/core/state.h"
+#include "kv/core/work.h"
 #include "kv/lab/lab.h"
 
 int kv_session_attention_kept(kv_session *full, const kv_session *pruned, uint32_t layer_from, double *ret,
@@ -19,15 +20,9 @@ int kv_session_attention_kept(kv_session *full, const kv_session *pruned, uint32
     for (uint32_t i = 0; i < n; i++) places[i] = full->request.n - n + i;
     int r = kv_signal_pick(&full->request, places, n, &asker, err);
     if (r) return r;
-    size_t n_rows = 0;
-    for (uint32_t lane = first; lane < full->n_lanes; lane++) n_rows += full->lists.view[lane].n_rows;
-    float **mass = calloc(full->n_lanes, sizeof *mass), *rows = malloc((n_rows + 1) * sizeof *rows);
-    if (!mass || !rows) r = base_fail(err, BASE_E_NOMEM, "no memory to score %zu rows", n_rows);
-    n_rows = 0;
-    for (uint32_t lane = first; lane < full->n_lanes && !r; lane++) {
-        mass[lane] = rows + n_rows;
-        n_rows += full->lists.view[lane].n_rows;
-    }
+    kv_work memory = {NULL};
+    float **mass = kv_work_masses(&memory, full->lists.view, full->n_lanes, first, full->n_lanes);
+    if (memory.failed) r = base_fail(err, BASE_E_NOMEM, "no memory to score %u rows", full->n);
     const model_rows_view view = kv__view(full);
     const model_score score = {.queries = asker.queries,
         .n_queries = n,
@@ -44,8 +39,7 @@ int kv_session_attention_kept(kv_session *full, const kv_session *pruned, uint32
                 if (kv_bits_get(pruned->lists.lane[lane]->bits, full->lists.view[lane].runs[run].index + i))
                     sum += mass[lane][o];
     if (!r) *ret = sum / (full->n_lanes - first);
-    free(mass);
-    free(rows);
+    kv_work_free(&memory);
     kv_signal_fini(&asker);
     return r;
 }

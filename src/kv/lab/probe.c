@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "kv/core/state.h"
+#include "kv/core/work.h"
 #include "kv/flow/flow.h"
 #include "kv/lab/lab.h"
 
@@ -32,14 +33,10 @@ static int keep_mass(kv_session *s, kv_part *part, const model_rows_view *view, 
     const uint32_t length = part->to - part->from, n_layer = s->compute.shape.n_layer,
                    n_head_kv = s->compute.shape.n_head_kv;
     const uint32_t n_rows = view->lanes[0].n_rows;
-    float **mass = calloc(s->n_lanes, sizeof *mass);
+    kv_work memory = {NULL};
+    float **mass = kv_work_masses(&memory, view->lanes, s->n_lanes, 0, s->n_lanes);
     float *sum = calloc((size_t)n_layer * length + 1, sizeof *sum);
-    size_t n_all = 0;
-    for (uint32_t lane = 0; lane < s->n_lanes; lane++) n_all += view->lanes[lane].n_rows;
-    float *rows = malloc((n_all + 1) * sizeof *rows);
-    int r = mass && sum && rows ? 0 : base_fail(err, BASE_E_NOMEM, "no memory to score %u rows", n_rows);
-    for (uint32_t lane = 0, at = 0; lane < s->n_lanes && !r; at += view->lanes[lane++].n_rows)
-        mass[lane] = rows + at;
+    int r = !memory.failed && sum ? 0 : base_fail(err, BASE_E_NOMEM, "no memory to score %u rows", n_rows);
     for (uint32_t first = 0; first < signal->n && !r; first += SCORE_QUERIES) {
         kv_signal some = {0};
         uint32_t places[SCORE_QUERIES], n = 0;
@@ -60,8 +57,7 @@ static int keep_mass(kv_session *s, kv_part *part, const model_rows_view *view, 
         }
         kv_signal_fini(&some);
     }
-    free(mass);
-    free(rows);
+    kv_work_free(&memory);
     if (r) {
         free(sum);
         return r;

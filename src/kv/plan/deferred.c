@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "kv/core/state.h"
+#include "kv/core/work.h"
 #include "kv/plan/apply.h"
 
 /* Moves a state between its floats and the slot's places above the cut: a lane holds head_dim of them, half as key, half as value. */
@@ -68,8 +69,9 @@ uint64_t kv__deferred_rows(const kv_session *s)
 
 /* --- computing ---------------------------------------------------------------------------------------------------------- */
 
-/* The tokens to compute, and everything that is freed together. */
+/* The tokens to compute, and what that takes. */
 typedef struct work {
+    kv_work memory;
     uint32_t *tokens, n;
     float *states;    /* [n][n_embd] as they were: what is put back when anything fails */
     uint64_t *others; /* rows that are active in some layer above a cut and not among the tokens */
@@ -80,40 +82,26 @@ typedef struct work {
     float *hidden, *queries;
 } work;
 
-static void work_free(work *w)
-{
-    free(w->tokens);
-    free(w->states);
-    free(w->others);
-    free(w->lanes);
-    free(w->runs);
-    free(w->phases);
-    free(w->ids);
-    free(w->hidden);
-    free(w->queries);
-}
-
 static int work_init(work *w, kv_session *s, const kv_lists *lists, const uint64_t *tokens, base_err *err)
 {
     const size_t n = kv_bits_count(tokens, kv_bits_words(s->n)), n_embd = s->compute.n_embd;
     size_t n_runs = 0;
     uint32_t lowest = s->compute.shape.n_layer;
     for (uint32_t lane = 0; lane < s->n_lanes; lane++) n_runs += lists->view[lane].n_runs;
+    kv_work memory = {NULL};
     *w = (work){
-        .tokens = malloc((n + 1) * sizeof(uint32_t)),
-        .states = malloc((n * n_embd + 1) * sizeof(float)),
-        .others = calloc(kv_bits_words(s->n) + 1, sizeof(uint64_t)),
-        .lanes = calloc(s->n_lanes, sizeof(model_lane_list)),
-        .runs = malloc((n_runs + 1) * sizeof(model_run)),
-        .phases = malloc(KV_CHUNK * sizeof(uint32_t)),
-        .ids = malloc(KV_CHUNK * sizeof(int32_t)),
-        .hidden = malloc((size_t)KV_CHUNK * n_embd * sizeof(float)),
-        .queries =
-            s->waiting.kept.n ? malloc(kv__memory_floats(s) * s->waiting.kept.n * sizeof(float)) : NULL,
+        .tokens = kv_work_take(&memory, n + 1, sizeof(uint32_t)),
+        .states = kv_work_take(&memory, n * n_embd + 1, sizeof(float)),
+        .others = kv_work_zero(&memory, kv_bits_words(s->n) + 1, sizeof(uint64_t)),
+        .lanes = kv_work_zero(&memory, s->n_lanes, sizeof(model_lane_list)),
+        .runs = kv_work_take(&memory, n_runs + 1, sizeof(model_run)),
+        .phases = kv_work_take(&memory, KV_CHUNK, sizeof(uint32_t)),
+        .ids = kv_work_take(&memory, KV_CHUNK, sizeof(int32_t)),
+        .hidden = kv_work_take(&memory, (size_t)KV_CHUNK * n_embd, sizeof(float)),
+        .queries = kv_work_take(&memory, kv__memory_floats(s) * s->waiting.kept.n, sizeof(float)),
     };
-    if (!w->tokens || !w->states || !w->others || !w->lanes || !w->runs || !w->phases || !w->ids ||
-        !w->hidden || (s->waiting.kept.n && !w->queries))
-        return base_fail(err, BASE_E_NOMEM, "no memory to compute %zu rows above the cut", n);
+    w->memory = memory;
+    if (memory.failed) return base_fail(err, BASE_E_NOMEM, "no memory to compute %zu rows above the cut", n);
     for (size_t t = kv_bits_next(tokens, 0, s->n, true); t < s->n;
          t = kv_bits_next(tokens, t + 1, s->n, true)) {
         w->tokens[w->n] = (uint32_t)t;
@@ -191,7 +179,7 @@ static int compute_group(kv_session *s, work *w, const kv_lists *lists, uint32_t
     const uint32_t *tokens = w->tokens + first;
     const uint32_t cut = s->cut[tokens[0]], n_embd = s->compute.n_embd;
     uint32_t places[2 * KV_RECENT_QUERIES];
-    const uint32_t n_places = w->queries ? find_captured(s, tokens, n, places) : 0;
+    const uint32_t n_places = find_captured(s, tokens, n, places);
     for (uint32_t i = 0; i < n; i++) {
         w->ids[i] = s->ids[tokens[i]];
         w->phases[i] = s->phases[tokens[i]];
@@ -239,6 +227,6 @@ int kv__compute_deferred(
             s->file_row[t] = KV_NO_ROW; /* other bytes than those on disk */
         }
     }
-    work_free(&w);
+    kv_work_free(&w.memory);
     return r;
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "kv/core/state.h"
+#include "kv/core/work.h"
 #include "kv/policy/policy.h"
 #include "kv/policy/structure.h"
 
@@ -22,8 +23,9 @@ typedef struct chunk {
     double sigma; /* NAN: nothing in it is marked */
 } chunk;
 
-/* Everything that one pass needs, freed together. [n]: tokens. */
+/* Everything that one pass needs. [n]: tokens. */
 typedef struct work {
+    kv_work memory;
     chunk *chunks;
     uint32_t n_chunks;
     size_t cap_chunks;
@@ -37,22 +39,6 @@ typedef struct work {
     double *sigma;
     uint8_t *chosen, *why;
 } work;
-
-static void work_free(work *w)
-{
-    free(w->chunks);
-    free(w->spans);
-    free(w->mass);
-    free(w->live);
-    free(w->scratch);
-    free(w->place);
-    free(w->ordinals);
-    free(w->n_rows);
-    free(w->budgets);
-    free(w->sigma);
-    free(w->chosen);
-    free(w->why);
-}
 
 static double score_chunk(const kv_parameters *p, const kv_part *part, uint32_t from, uint32_t to)
 {
@@ -123,21 +109,18 @@ static int work_init(work *w, const kv_pass *pass)
     *w = (work){.n_chunks = 0};
     for (size_t i = 0; i < pass->n_parts; i++) n_spans += pass->parts[i].n_spans;
     if (find_chunks(w, pass)) return BASE_E_NOMEM;
-    w->spans = malloc((n_spans + 1) * sizeof *w->spans);
-    w->mass = malloc(n * sizeof *w->mass);
-    w->live = malloc(n * sizeof *w->live);
-    w->scratch = malloc(n * sizeof *w->scratch);
-    w->place = malloc(n * sizeof *w->place);
-    w->ordinals = malloc(n * sizeof *w->ordinals);
-    w->n_rows = malloc((w->n_chunks + 1) * sizeof *w->n_rows);
-    w->budgets = malloc((w->n_chunks + 1) * sizeof *w->budgets);
-    w->sigma = malloc((w->n_chunks + 1) * sizeof *w->sigma);
-    w->chosen = malloc(n);
-    w->why = malloc(n);
-    return w->spans && w->mass && w->live && w->scratch && w->place && w->ordinals && w->n_rows &&
-                   w->budgets && w->sigma && w->chosen && w->why
-               ? 0
-               : BASE_E_NOMEM;
+    w->spans = kv_work_take(&w->memory, n_spans + 1, sizeof *w->spans);
+    w->mass = kv_work_take(&w->memory, n, sizeof *w->mass);
+    w->live = kv_work_take(&w->memory, n, sizeof *w->live);
+    w->scratch = kv_work_take(&w->memory, n, sizeof *w->scratch);
+    w->place = kv_work_take(&w->memory, n, sizeof *w->place);
+    w->ordinals = kv_work_take(&w->memory, n, sizeof *w->ordinals);
+    w->n_rows = kv_work_take(&w->memory, w->n_chunks + 1, sizeof *w->n_rows);
+    w->budgets = kv_work_take(&w->memory, w->n_chunks + 1, sizeof *w->budgets);
+    w->sigma = kv_work_take(&w->memory, w->n_chunks + 1, sizeof *w->sigma);
+    w->chosen = kv_work_take(&w->memory, n, 1);
+    w->why = kv_work_take(&w->memory, n, 1);
+    return w->memory.failed ? BASE_E_NOMEM : 0;
 }
 
 /* One number a token for the layer: the chunk's own pass where there was one, else the mean of the lanes' masses. */
@@ -265,7 +248,8 @@ static int score(kv_pass *pass, base_err *err)
         }
         for (uint32_t i = 0; i < n_lanes && !r; i++) r = choose_lane(&w, pass, layer * n_lanes + i);
     }
-    work_free(&w);
+    free(w.chunks);
+    kv_work_free(&w.memory);
     return r ? base_fail(err, BASE_E_NOMEM, "no memory to choose among %u rows", pass->lists->n_tokens) : 0;
 }
 

@@ -3,8 +3,7 @@
  * under the current request (snapkv), one under the session's memory of all requests (IntentKV's QueryMemory, seed 003).
  * Ranks, because the masses of two signals have no common scale.
  */
-#include <stdlib.h>
-
+#include "kv/core/work.h"
 #include "kv/policy/policy.h"
 
 /* score -= weight * rank of mass, 0 the best. */
@@ -20,26 +19,16 @@ static int score(kv_pass *pass, base_err *err)
     const uint32_t n_lanes = pass->lists->n_lanes;
     int r = kv_pass_asked(pass, err);
     if (r || !pass->memory || pass->parameters->memory <= 0) return r;
-    size_t n_all = 0;
     uint32_t n_most = 0;
-    for (uint32_t lane = 0; lane < n_lanes; lane++) {
-        const uint32_t n = pass->lists->view[lane].n_rows;
-        n_all += n;
-        n_most = n > n_most ? n : n_most;
-    }
-    float **mass = calloc(n_lanes, sizeof *mass), *rows = malloc((n_all + 1) * sizeof *rows),
-          *sum = malloc((n_most + 1) * sizeof *sum);
-    uint32_t *order = malloc((n_most + 1) * sizeof *order);
-    if (!mass || !rows || !sum || !order || kv_ranker_reserve(pass->ranker, n_most)) {
+    for (uint32_t lane = 0; lane < n_lanes; lane++)
+        if (pass->lists->view[lane].n_rows > n_most) n_most = pass->lists->view[lane].n_rows;
+    kv_work memory = {NULL};
+    float **mass = kv_work_masses(&memory, pass->lists->view, n_lanes, 0, n_lanes),
+          *sum = kv_work_take(&memory, n_most, sizeof *sum);
+    uint32_t *order = kv_work_take(&memory, n_most, sizeof *order);
+    if (memory.failed || kv_ranker_reserve(pass->ranker, n_most))
         r = base_fail(err, BASE_E_NOMEM, "no memory to score %u rows", n_most);
-        goto out;
-    }
-    size_t at = 0;
-    for (uint32_t lane = 0; lane < n_lanes; lane++) {
-        mass[lane] = rows + at;
-        at += pass->lists->view[lane].n_rows;
-    }
-    r = kv_pass_mass(pass, pass->memory, 1, mass, err);
+    if (!r) r = kv_pass_mass(pass, pass->memory, 1, mass, err);
     for (uint32_t lane = 0; lane < n_lanes && !r; lane++) {
         const model_lane_list *list = &pass->lists->view[lane];
         for (uint32_t i = 0; i < list->n_rows; i++) sum[i] = 0;
@@ -53,11 +42,7 @@ static int score(kv_pass *pass, base_err *err)
                 pass->score[lane][ordinal] = sum[ordinal];
             }
     }
-out:
-    free(mass);
-    free(rows);
-    free(sum);
-    free(order);
+    kv_work_free(&memory);
     return r;
 }
 

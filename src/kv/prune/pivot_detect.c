@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "kv/core/state.h"
+#include "kv/core/work.h"
 #include "kv/plan/apply.h"
 #include "kv/policy/policy.h"
 #include "kv/prune/pivot.h"
@@ -39,24 +40,16 @@ static int measure(
 {
     const uint32_t n_layer = s->compute.shape.n_layer, per_layer = s->compute.shape.n_head_kv,
                    group = s->compute.n_head / per_layer, n_heads = n_layer * s->compute.n_head;
-    size_t n_rows = 0;
     uint32_t most = 0;
-    for (uint32_t lane = 0; lane < s->n_lanes; lane++) {
-        const uint32_t n = s->lists.view[lane].n_rows;
-        n_rows += n;
-        most = n > most ? n : most;
-    }
-    float **mass = calloc(s->n_lanes, sizeof *mass), *rows = malloc((n_rows + 1) * sizeof *rows);
-    uint32_t *order = malloc(((size_t)most + 1) * sizeof *order);
-    uint8_t *heads = malloc(n_heads);
-    int r = mass && rows && order && heads && !kv_ranker_reserve(&s->ranker, most)
+    for (uint32_t lane = 0; lane < s->n_lanes; lane++)
+        if (s->lists.view[lane].n_rows > most) most = s->lists.view[lane].n_rows;
+    kv_work memory = {NULL};
+    float **mass = kv_work_masses(&memory, s->lists.view, s->n_lanes, 0, s->n_lanes);
+    uint32_t *order = kv_work_take(&memory, most, sizeof *order);
+    uint8_t *heads = kv_work_take(&memory, n_heads, 1);
+    int r = !memory.failed && !kv_ranker_reserve(&s->ranker, most)
                 ? 0
                 : base_fail(err, BASE_E_NOMEM, "no memory to score %u rows", s->n);
-    n_rows = 0;
-    for (uint32_t lane = 0; lane < s->n_lanes && !r; lane++) {
-        mass[lane] = rows + n_rows;
-        n_rows += s->lists.view[lane].n_rows;
-    }
     const model_rows_view view = kv__view(s);
     for (uint32_t q = 0; q < asker->n && !r; q++) {
         kv_signal one;
@@ -84,10 +77,7 @@ static int measure(
         p->sparsity[layer] /= n;
         p->variance[layer] /= n;
     }
-    free(mass);
-    free(rows);
-    free(order);
-    free(heads);
+    kv_work_free(&memory);
     return r;
 }
 

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "kv/core/state.h"
+#include "kv/core/work.h"
 #include "kv/plan/apply.h"
 #include "kv/plan/plan.h"
 #include "kv/policy/policy.h"
@@ -102,6 +103,7 @@ static int find_asker(const kv_session *s, kv_signal *ret, base_err *err)
 
 /* What is scored and what comes of it. */
 typedef struct choice {
+    kv_work memory;
     uint32_t cut, n_optional;
     uint64_t *optional, *chosen; /* [bits of n] rows of bulk; those of them that go up */
     uint8_t *hard;               /* [n] kv_hard */
@@ -112,29 +114,18 @@ typedef struct choice {
 
 static void choice_free(choice *c)
 {
-    free(c->optional);
-    free(c->chosen);
-    free(c->hard);
-    free(c->score);
-    free(c->order);
+    kv_work_free(&c->memory);
     kv_signal_fini(&c->asker);
 }
 
-/* Masses of the layers [from, to) by ordinal of `lists`; *ret_rows is one allocation behind them. */
+/* Masses of the layers [from, to) by ordinal of `lists`; *ret is `memory`'s. */
 static int score_layers(kv_session *s, const model_lane_list *lists, uint32_t from, uint32_t to,
-    const kv_signal *asker, model_pool pool, const uint8_t *heads, float **mass, float **ret_rows,
+    const kv_signal *asker, model_pool pool, const uint8_t *heads, kv_work *memory, float ***ret,
     const atomic_bool *cancel, base_err *err)
 {
     const uint32_t per_layer = s->compute.shape.n_head_kv;
-    size_t n = 0;
-    for (uint32_t lane = from * per_layer; lane < to * per_layer; lane++) n += lists[lane].n_rows;
-    float *rows = malloc((n + 1) * sizeof *rows);
-    if (!rows) return base_fail(err, BASE_E_NOMEM, "no memory to score %zu rows", n);
-    n = 0;
-    for (uint32_t lane = from * per_layer; lane < to * per_layer; lane++) {
-        mass[lane] = rows + n;
-        n += lists[lane].n_rows;
-    }
+    *ret = kv_work_masses(memory, lists, s->n_lanes, from * per_layer, to * per_layer);
+    if (memory->failed) return base_fail(err, BASE_E_NOMEM, "no memory to score %u rows", s->n);
     const model_rows_view view = kv__view_of(s, lists);
     const model_score score = {.queries = asker->queries,
         .n_queries = asker->n,
@@ -142,11 +133,9 @@ static int score_layers(kv_session *s, const model_lane_list *lists, uint32_t fr
         .pool = pool,
         .heads = heads,
         .end = s->n,
-        .mass = mass,
+        .mass = *ret,
         .cancel = cancel};
-    const int r = s->compute.score(s->compute.user, &score, err);
-    *ret_rows = rows;
-    return r;
+    return s->compute.score(s->compute.user, &score, err);
 }
 
 /* Adds what one layer's heads give each token, by the paper's equation 2; layers before count `decay` of that. */
@@ -165,15 +154,14 @@ static void add_saliency(const kv_session *s, uint32_t layer, const model_lane_l
 static int sum_saliency(kv_session *s, const kv_signal *asker, uint32_t from, uint32_t to, double decay,
     float *sum, const atomic_bool *cancel, base_err *err)
 {
-    float **mass = calloc(s->n_lanes, sizeof *mass), *rows = NULL;
-    int r = mass ? score_layers(
-                       s, s->lists.view, from, to, asker, MODEL_POOL_MEAN, NULL, mass, &rows, cancel, err)
-                 : base_fail(err, BASE_E_NOMEM, "no memory to score %u rows", s->n);
+    kv_work memory = {NULL};
+    float **mass = NULL;
+    int r =
+        score_layers(s, s->lists.view, from, to, asker, MODEL_POOL_MEAN, NULL, &memory, &mass, cancel, err);
     memset(sum, 0, s->n * sizeof *sum);
     for (uint32_t layer = from; layer < to && !r; layer++)
         add_saliency(s, layer, s->lists.view, mass, decay, sum);
-    free(mass);
-    free(rows);
+    kv_work_free(&memory);
     return r;
 }
 
@@ -200,16 +188,16 @@ static int score_heads(kv_session *s, choice *c, const atomic_bool *cancel, base
                    n_below = c->cut * s->compute.shape.n_head_kv;
     uint32_t n_runs = 0, n_rows = 0, total = 0;
     model_run *runs = kv_runs_of_bits(c->optional, s->n, &n_runs, &n_rows);
-    model_lane_list *lists = calloc(s->n_lanes, sizeof *lists);
-    float **mass = calloc(s->n_lanes, sizeof *mass), *rows = NULL;
-    uint8_t *heads = calloc((size_t)s->compute.shape.n_layer * s->compute.n_head + 1, 1);
-    int r = runs && lists && mass && heads
-                ? 0
-                : base_fail(err, BASE_E_NOMEM, "no memory to score %u rows", n_rows);
+    kv_work memory = {NULL};
+    model_lane_list *lists = kv_work_zero(&memory, s->n_lanes, sizeof *lists);
+    uint8_t *heads = kv_work_zero(&memory, (size_t)s->compute.shape.n_layer * s->compute.n_head, 1);
+    float **mass = NULL;
+    int r = runs && !memory.failed ? 0 : base_fail(err, BASE_E_NOMEM, "no memory to score %u rows", n_rows);
     if (!r) kv__heads_below(s, c->cut, KV_HEADS_BELOW, heads);
     for (uint32_t lane = 0; lane < s->n_lanes && !r; lane++)
         lists[lane] = (model_lane_list){.runs = runs, .n_runs = n_runs, .n_rows = n_rows};
-    if (!r) r = score_layers(s, lists, 0, c->cut, &c->asker, MODEL_POOL_MAX, heads, mass, &rows, cancel, err);
+    if (!r)
+        r = score_layers(s, lists, 0, c->cut, &c->asker, MODEL_POOL_MAX, heads, &memory, &mass, cancel, err);
     memset(c->score, 0, s->n * sizeof *c->score);
     for (uint32_t lane = 0; lane < n_below && !r; lane++) {
         uint32_t n_heads = 0;
@@ -221,10 +209,7 @@ static int score_heads(kv_session *s, choice *c, const atomic_bool *cancel, base
     }
     for (uint32_t t = 0; t < s->n && total && !r; t++) c->score[t] /= (float)total;
     free(runs);
-    free(lists);
-    free(mass);
-    free(rows);
-    free(heads);
+    kv_work_free(&memory);
     return r;
 }
 
@@ -330,13 +315,14 @@ static int choose(kv_session *s, choice *c, base_err *err)
 static int choice_init(choice *c, kv_session *s, base_err *err)
 {
     const size_t n = (size_t)s->n + 1;
-    *c = (choice){.optional = calloc(kv_bits_words(n), sizeof(uint64_t)),
-        .chosen = calloc(kv_bits_words(n), sizeof(uint64_t)),
-        .hard = malloc(n),
-        .score = calloc(n, sizeof(float)),
-        .order = malloc(n * sizeof(uint32_t))};
-    if (!c->optional || !c->chosen || !c->hard || !c->score || !c->order)
-        return base_fail(err, BASE_E_NOMEM, "no memory to choose among %u rows", s->n);
+    kv_work memory = {NULL};
+    *c = (choice){.optional = kv_work_zero(&memory, kv_bits_words(n), sizeof(uint64_t)),
+        .chosen = kv_work_zero(&memory, kv_bits_words(n), sizeof(uint64_t)),
+        .hard = kv_work_take(&memory, n, 1),
+        .score = kv_work_zero(&memory, n, sizeof(float)),
+        .order = kv_work_take(&memory, n, sizeof(uint32_t))};
+    c->memory = memory;
+    if (memory.failed) return base_fail(err, BASE_E_NOMEM, "no memory to choose among %u rows", s->n);
     c->cut = s->compute.shape.n_layer;
     kv__protect(s, c->hard);
     for (uint32_t t = s->pending; t < s->n; t++) {
@@ -398,11 +384,11 @@ static int store_rows(
     kv_plan *p = kv_plan_new(s->epoch, KV_CAUSE_PRUNE, s->n, s->n_lanes);
     if (!p) return base_fail(err, BASE_E_NOMEM, "no memory for a plan over %u rows", s->n);
     const uint32_t n_words = kv_plan_words(p);
-    float **mass = calloc(s->n_lanes, sizeof *mass), *rows = NULL;
-    int r = mass ? 0 : base_fail(err, BASE_E_NOMEM, "no memory to score %u rows", s->n);
-    if (!r && !last)
-        r = score_layers(
-            s, s->lists.view, 0, n_layer, asker, MODEL_POOL_MEAN, NULL, mass, &rows, cancel, err);
+    kv_work memory = {NULL};
+    float **mass = NULL;
+    int r = last ? 0
+                 : score_layers(s, s->lists.view, 0, n_layer, asker, MODEL_POOL_MEAN, NULL, &memory, &mass,
+                       cancel, err);
     for (uint32_t layer = 0; layer < n_layer && !r; layer++) {
         memset(c->score, 0, s->n * sizeof *c->score);
         if (!last) add_saliency(s, layer, s->lists.view, mass, 1, c->score);
@@ -429,8 +415,7 @@ static int store_rows(
         r = kv__apply(s, p, true, cancel, err);
     }
     kv_plan_free(p);
-    free(mass);
-    free(rows);
+    kv_work_free(&memory);
     return r;
 }
 

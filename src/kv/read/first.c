@@ -9,9 +9,10 @@
 
 #include "base/mem.h"
 #include "kv/read/reading.h"
+#include "kv/core/work.h"
 #include "kv/read/sections.h"
 
-/* What a first pass works on, freed together. */
+/* What a first pass works on. */
 typedef struct pass {
     float *bound, *kept; /* [n_head][n_queries][n] of a layer; [heads that count][n_queries][n] */
     uint32_t *n_rows;    /* [n] tokens of each section that are asked about */
@@ -20,17 +21,6 @@ typedef struct pass {
     uint32_t *order;
     uint8_t *exact; /* [n] the section's rows are scored */
 } pass;
-
-static void pass_free(pass *p)
-{
-    free(p->bound);
-    free(p->kept);
-    free(p->n_rows);
-    free(p->share);
-    free(p->score);
-    free(p->order);
-    free(p->exact);
-}
 
 static bool counts_in(const uint8_t *heads, uint32_t n_head, uint32_t layer, uint32_t head)
 {
@@ -136,15 +126,15 @@ int kv__first_pass(kv_session *s, const kv_signal *queries, const uint8_t *heads
     uint32_t n_counted = 0;
     for (uint32_t i = 0; i < n_all; i++) n_counted += !heads || heads[i];
     const size_t n_of_head = (size_t)queries->n * r->n;
-    pass p = {.bound = malloc(n_head * n_of_head * sizeof(float)),
-        .kept = malloc((n_counted * n_of_head + 1) * sizeof(float)),
-        .n_rows = calloc(r->n, sizeof(uint32_t)),
-        .share = calloc(r->n, sizeof(double)),
-        .score = calloc(r->n, sizeof(float)),
-        .order = calloc(r->n, sizeof(uint32_t)),
-        .exact = calloc(r->n, 1)};
-    if (!p.bound || !p.kept || !p.n_rows || !p.share || !p.score || !p.order || !p.exact ||
-        kv_ranker_reserve(&s->ranker, r->n))
+    kv_work memory = {NULL};
+    pass p = {.bound = kv_work_take(&memory, n_head * n_of_head, sizeof(float)),
+        .kept = kv_work_take(&memory, n_counted * n_of_head, sizeof(float)),
+        .n_rows = kv_work_zero(&memory, r->n, sizeof(uint32_t)),
+        .share = kv_work_zero(&memory, r->n, sizeof(double)),
+        .score = kv_work_zero(&memory, r->n, sizeof(float)),
+        .order = kv_work_zero(&memory, r->n, sizeof(uint32_t)),
+        .exact = kv_work_zero(&memory, r->n, 1)};
+    if (memory.failed || kv_ranker_reserve(&s->ranker, r->n))
         rc = base_fail(err, BASE_E_NOMEM, "no memory for the bounds of %u sections", r->n);
     for (uint32_t k = 0; k < r->n && !rc; k++)
         p.n_rows[k] = kv_bits_count_range(tokens, kv__section_from(r, k), r->to[k]);
@@ -159,6 +149,6 @@ int kv__first_pass(kv_session *s, const kv_signal *queries, const uint8_t *heads
         for (uint32_t k = 0; k < r->n; k++)
             if (!p.exact[k]) kv_bits_clear_range(tokens, kv__section_from(r, k), r->to[k]);
     }
-    pass_free(&p);
+    kv_work_free(&memory);
     return rc;
 }

@@ -5,6 +5,7 @@
 
 #include "base/hash.h"
 #include "kv/core/state.h"
+#include "kv/core/work.h"
 #include "kv/read/reading.h"
 #include "kv/read/rest.h"
 #include "kv/read/visit.h"
@@ -19,6 +20,7 @@ typedef struct candidate {
 
 struct kv_visit {
     kv_session *session;
+    kv_work memory;
     model_reader reader;
 
     /* The batch at hand: lists that it would read, and what its tokens weigh, one list for all lanes up to their own rows. */
@@ -49,20 +51,9 @@ struct kv_visit {
 void kv__visit_free(kv_visit *v)
 {
     if (!v) return;
-    free(v->bits);
     free(v->runs);
-    free(v->weighed);
-    free(v->mass);
-    free(v->values);
-    free(v->found);
-    free(v->close);
-    free(v->chosen);
-    free(v->lists);
     kv_rest_free(v->rest);
-    free(v->out);
-    free(v->unread);
-    free(v->others);
-    free(v->counts);
+    kv_work_free(&v->memory);
     free(v);
 }
 
@@ -72,21 +63,20 @@ static int make(kv_session *s, base_err *err)
     kv_visit *v = calloc(1, sizeof *v);
     if (!v) return base_fail(err, BASE_E_NOMEM, "no memory for the rows that visit a token");
     v->session = s;
-    v->bits = calloc(kv_bits_words(n), sizeof *v->bits);
-    v->weighed = calloc(s->n_lanes, sizeof *v->weighed);
-    v->mass = calloc(s->n_lanes, sizeof *v->mass);
-    v->values = malloc(n_kv * n * sizeof *v->values);
-    v->found = malloc(n * sizeof *v->found);
-    v->close = malloc(n * sizeof *v->close);
-    v->chosen = malloc(n_kv * 2 * n * sizeof *v->chosen);
-    v->lists = calloc(s->n_lanes, sizeof *v->lists);
-    v->counts = calloc(n, sizeof *v->counts);
+    v->bits = kv_work_zero(&v->memory, kv_bits_words(n), sizeof *v->bits);
+    v->weighed = kv_work_zero(&v->memory, s->n_lanes, sizeof *v->weighed);
+    v->mass = kv_work_zero(&v->memory, s->n_lanes, sizeof *v->mass);
+    v->values = kv_work_take(&v->memory, n_kv * n, sizeof *v->values);
+    v->found = kv_work_take(&v->memory, n, sizeof *v->found);
+    v->close = kv_work_take(&v->memory, n, sizeof *v->close);
+    v->chosen = kv_work_take(&v->memory, n_kv * 2 * n, sizeof *v->chosen);
+    v->lists = kv_work_zero(&v->memory, s->n_lanes, sizeof *v->lists);
+    v->counts = kv_work_zero(&v->memory, n, sizeof *v->counts);
     v->rest = kv_rest_new(&s->compute.shape, s->n_ctx);
-    v->out = malloc(kv_bits_words(n) * sizeof *v->out);
-    v->unread = malloc(kv_bits_words(n) * sizeof *v->unread);
-    v->others = malloc(n_kv * s->compute.shape.head_dim * sizeof *v->others);
-    if (!v->bits || !v->weighed || !v->mass || !v->values || !v->found || !v->close || !v->chosen ||
-        !v->lists || !v->counts || !v->rest || !v->out || !v->unread || !v->others) {
+    v->out = kv_work_take(&v->memory, kv_bits_words(n), sizeof *v->out);
+    v->unread = kv_work_take(&v->memory, kv_bits_words(n), sizeof *v->unread);
+    v->others = kv_work_take(&v->memory, n_kv * s->compute.shape.head_dim, sizeof *v->others);
+    if (v->memory.failed || !v->rest) {
         kv__visit_free(v);
         return base_fail(err, BASE_E_NOMEM, "no memory for the rows that visit a token");
     }

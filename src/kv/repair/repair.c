@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "kv/core/keys.h"
+#include "kv/core/work.h"
 #include "kv/core/parameters.h"
 #include "kv/plan/apply.h"
 #include "kv/plan/plan.h"
@@ -23,8 +24,9 @@
 #include "kv/repair/repair.h"
 #include "kv/session.h"
 
-/* What is freed together: the choice at hand, and the masses that it is made from. */
+/* The choice at hand, and the masses that it is made from. */
 typedef struct work {
+    kv_work memory;
     kv_repair_work choice;
     bool each; /* lanes choose for themselves */
     kv_signal signal;
@@ -40,22 +42,8 @@ typedef struct work {
 
 static void work_free(work *w)
 {
-    free(w->choice.eligible);
-    free(w->choice.hard);
-    free(w->choice.previous);
-    free(w->choice.reasons);
-    free(w->choice.set.missing);
-    free(w->choice.set.a);
-    free(w->choice.set.mass);
-    free(w->choice.set.order);
-    free(w->choice.set.chosen);
     free(w->runs);
-    free(w->rest);
-    free(w->mass);
-    free(w->keys);
-    free(w->weight);
-    free(w->sum);
-    free(w->heads);
+    kv_work_free(&w->memory);
     kv_signal_fini(&w->signal);
 }
 
@@ -76,33 +64,34 @@ static int work_init(
     work *w, const kv_session *s, uint32_t from, uint32_t to, const kv_ask *ask, base_err *err)
 {
     const size_t n = (size_t)s->n + 1, n_words = kv_bits_words(n);
+    kv_work memory = {NULL};
     *w = (work){
         .each = s->parameters.lanes > 0,
         .choice =
             {
-                .eligible = calloc(n_words, sizeof(uint64_t)),
-                .hard = malloc(n),
-                .previous = malloc(n * sizeof(float)),
-                .reasons = malloc(n),
+                .eligible = kv_work_zero(&memory, n_words, sizeof(uint64_t)),
+                .hard = kv_work_take(&memory, n, 1),
+                .previous = kv_work_take(&memory, n, sizeof(float)),
+                .reasons = kv_work_take(&memory, n, 1),
                 .among = ask->among,
                 .set =
                     {
-                        .missing = calloc(n, sizeof(uint32_t)),
-                        .a = malloc(n * sizeof(float)),
-                        .mass = malloc(n * sizeof(float)),
-                        .order = malloc(n * sizeof(uint32_t)),
-                        .chosen = calloc(n_words, sizeof(uint64_t)),
+                        .missing = kv_work_zero(&memory, n, sizeof(uint32_t)),
+                        .a = kv_work_take(&memory, n, sizeof(float)),
+                        .mass = kv_work_take(&memory, n, sizeof(float)),
+                        .order = kv_work_take(&memory, n, sizeof(uint32_t)),
+                        .chosen = kv_work_zero(&memory, n_words, sizeof(uint64_t)),
                     },
             },
-        .weight = calloc(s->n_lanes + 1, sizeof(uint32_t)),
-        .sum = malloc(n * sizeof(float)),
+        .weight = kv_work_zero(&memory, s->n_lanes + 1, sizeof(uint32_t)),
+        .sum = kv_work_take(&memory, n, sizeof(float)),
         .rank = ask->rank,
     };
+    w->memory = memory;
     for (uint32_t t = 0; w->rank && t < s->n; t++) w->rank[t] = UINT32_MAX;
     kv_signal_init(&w->signal, s->recent.n_layer, s->recent.n_head, s->recent.head_dim);
     kv_repair_work *c = &w->choice;
-    if (!c->eligible || !c->hard || !c->previous || !c->reasons || !c->set.missing || !c->set.a ||
-        !c->set.mass || !c->set.order || !c->set.chosen || !w->weight || !w->sum)
+    if (memory.failed)
         return base_fail(err, BASE_E_NOMEM, "no memory to repair a session of %u tokens", s->n);
     memset(c->reasons, KV_N_REASONS, n);
     kv__protect(s, c->hard);
@@ -153,15 +142,10 @@ static int score_rows(kv_session *s, work *w, const float *queries, uint32_t n_q
     float **ret, const atomic_bool *cancel, base_err *err)
 {
     const uint32_t n_lanes = s->n_lanes;
-    model_lane_list *lists = calloc(n_lanes, sizeof *lists);
-    float **mass = calloc(n_lanes, sizeof *mass);
-    float *rows = malloc(((size_t)w->n_rows * n_lanes + 1) * sizeof *rows);
-    if (!lists || !mass || !rows) {
-        free(lists);
-        free(mass);
-        free(rows);
-        return base_fail(err, BASE_E_NOMEM, "no memory to score %u rows", w->n_rows);
-    }
+    model_lane_list *lists = kv_work_zero(&w->memory, n_lanes, sizeof *lists);
+    float **mass = kv_work_zero(&w->memory, n_lanes, sizeof *mass);
+    float *rows = kv_work_take(&w->memory, (size_t)w->n_rows * n_lanes, sizeof *rows);
+    if (w->memory.failed) return base_fail(err, BASE_E_NOMEM, "no memory to score %u rows", w->n_rows);
     for (uint32_t lane = 0; lane < n_lanes; lane++) {
         lists[lane] = (model_lane_list){.runs = w->runs, .n_runs = w->n_runs, .n_rows = w->n_rows};
         if (w->weight[lane]) mass[lane] = rows + (size_t)lane * w->n_rows;
@@ -178,14 +162,8 @@ static int score_rows(kv_session *s, work *w, const float *queries, uint32_t n_q
         .mass = mass,
         .cancel = cancel,
     };
-    const int r = s->compute.score(s->compute.user, &score, err);
-    free(lists);
-    free(mass);
-    if (r)
-        free(rows);
-    else
-        *ret = rows;
-    return r;
+    *ret = rows;
+    return s->compute.score(s->compute.user, &score, err);
 }
 
 /* first=SHARE: only rows of the sections with the highest bounds are scored; the others are in the denominators. */
@@ -193,9 +171,9 @@ static int leave_out(
     kv_session *s, work *w, const uint8_t *heads, double share, const atomic_bool *cancel, base_err *err)
 {
     const size_t n_rest = (size_t)s->compute.shape.n_layer * s->compute.n_head * w->signal.n;
-    uint64_t *tokens = malloc((kv_bits_words(s->n) + 1) * sizeof *tokens);
-    w->rest = malloc((n_rest + 1) * sizeof *w->rest);
-    int r = tokens && w->rest ? 0 : base_fail(err, BASE_E_NOMEM, "no memory to choose among %u rows", s->n);
+    uint64_t *tokens = kv_work_take(&w->memory, kv_bits_words(s->n), sizeof *tokens);
+    w->rest = kv_work_take(&w->memory, n_rest, sizeof *w->rest);
+    int r = !w->memory.failed ? 0 : base_fail(err, BASE_E_NOMEM, "no memory to choose among %u rows", s->n);
     if (!r) memcpy(tokens, w->choice.eligible, kv_bits_words(s->n) * sizeof *tokens);
     if (!r) r = kv__first_pass(s, &w->signal, heads, share, tokens, w->rest, cancel, err);
     if (!r) {
@@ -203,7 +181,6 @@ static int leave_out(
         w->runs = kv_runs_of_bits(tokens, s->n, &w->n_runs, &w->n_rows);
         if (!w->runs) r = base_fail(err, BASE_E_NOMEM, "no memory to choose among %u rows", s->n);
     }
-    free(tokens);
     return r;
 }
 
@@ -233,7 +210,7 @@ static int score_signal(
     const uint32_t cut = lowest_cut(s, w, order == KV_ORDER_KEYS || order == KV_ORDER_FUSED);
     if (cut < s->compute.shape.n_layer) {
         const uint32_t n_heads = s->compute.shape.n_layer * s->compute.n_head;
-        w->heads = malloc(n_heads);
+        w->heads = kv_work_take(&w->memory, n_heads, 1);
         if (!w->heads) return base_fail(err, BASE_E_NOMEM, "no memory to score %u rows", w->n_rows);
         kv__heads_below(s, cut, heads ? KV_HEADS_BELOW : n_heads, w->heads);
         heads = w->heads;
