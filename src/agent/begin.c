@@ -18,10 +18,11 @@ void agent__save(agent *a)
     agent__commit(a);
     base_err err = {0};
     kv_stats s;
-    if (a->log && a->engine->ops->save(a->engine, &err)) {
+    const bool keeps = a->log && a->engine->ops->save;
+    if (keeps && a->engine->ops->save(a->engine, &err)) {
         agent__notice(
             a, "the session's rows could not be saved (%s): resuming will compute them again", err.msg);
-    } else if (a->log) {
+    } else if (keeps) {
         a->engine->ops->stats(a->engine, &s);
         agent__emit(a, &(agent_event){.type = AGENT_EVENT_snapshot,
                            .snapshot = {.turn = a->turn, .n = s.n_tokens, .bytes = (int64_t)s.file_bytes}});
@@ -120,7 +121,7 @@ int agent__begin_session(agent *a, base_err *err)
     if (!rc) rc = agent__open_message(a, -1, err);
     kv_stats s;
     a->engine->ops->stats(a->engine, &s);
-    if (!rc &&
+    if (!rc && a->engine->ops->save_prefix &&
         s.reused <
             s.n_tokens) { /* a shared prefix is a convenience: a failure costs only the next session's time */
         base_err why = {0};

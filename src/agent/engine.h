@@ -32,7 +32,8 @@ enum {
     ENGINE_LOOKUP = 16,
     /*
      * An engine without a session that leaves out spans of what it sends. Without this, and without a session, text that went stale or
-     * failed stays in view, and the words that tell the model so have to do. set_active, is_active.
+     * failed stays in view, and the words that tell the model so have to do. set_active, is_active. The log does not say what
+     * was left out: a resumed session is asked with all of it, but for text of files that changed.
      */
     ENGINE_SPANS = 32,
 };
@@ -73,9 +74,10 @@ typedef struct engine_ops {
     int (*append)(engine *e, const kv_segment *segment, const int32_t *ids, uint32_t n, base_err *err);
     int (*truncate)(engine *e, uint32_t n, base_err *err);
     int (*restart)(
-        engine *e, const char *row_file, base_err *err);      /* an empty session (row_file may be NULL) */
-    int (*save)(engine *e, base_err *err);                    /* for a resume that computes nothing */
-    int (*save_prefix)(engine *e, uint32_t n, base_err *err); /* the first n tokens are the fixed prompt */
+        engine *e, const char *row_file, base_err *err); /* an empty session (row_file may be NULL) */
+    /* For a resume that computes nothing, and for other sessions' first n tokens, the fixed prompt; NULL: nothing is kept. */
+    int (*save)(engine *e, base_err *err);
+    int (*save_prefix)(engine *e, uint32_t n, base_err *err);
 
     /* The next token. Sampling may change between answers. */
     void (*set_sampling)(engine *e, const model_sampling *s);
@@ -150,8 +152,9 @@ typedef struct engine_options {
 int engine_local_open(engine **ret, const char *model_path, const engine_options *options, bool *resumed,
     base_err *why_not, base_err *err);
 
-/* From a script file's text (format: agent/engine_fake.c). resumed and why_not as above. */
-int engine_fake_open(engine **ret, const char *script, size_t n, const engine_options *options, bool *resumed,
-    base_err *why_not, base_err *err);
+/* From a script file's text (format: agent/engine_script.h). resumed and why_not as above. */
+typedef int engine_open_fn(engine **ret, const char *script, size_t n, const engine_options *options,
+    bool *resumed, base_err *why_not, base_err *err);
+engine_open_fn engine_fake_open;
 
 #endif

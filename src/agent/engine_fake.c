@@ -172,11 +172,6 @@ static int fake_save(engine *e, base_err *err)
     return as_fake(e)->row_file ? kv_session_save(e->session, err) : 0;
 }
 
-static int fake_save_prefix(engine *e, uint32_t n, base_err *err)
-{
-    return 0;
-}
-
 static void fake_learn(engine *e)
 {
     const struct timespec a_moment = {.tv_nsec = 1000000};
@@ -308,7 +303,6 @@ static const engine_ops fake_ops = {
     .truncate = fake_truncate,
     .restart = fake_restart,
     .save = fake_save,
-    .save_prefix = fake_save_prefix,
     .set_sampling = fake_set_sampling,
     .answer_begins = fake_answer_begins,
     .next = fake_next,

@@ -85,7 +85,9 @@ static int open_engine(agent_session *s, const agent_session_options *o, atomic_
     if (o->fake_script) {
         base_buf script = {0};
         rc = base_fs_read(o->fake_script, 16u << 20, &script, err);
-        if (!rc) rc = engine_fake_open(ret, script.data, script.len, &options, NULL, why_not, err);
+        if (!rc)
+            rc = (o->open ? o->open : engine_fake_open)(
+                ret, script.data, script.len, &options, NULL, why_not, err);
         base_buf_free(&script);
     } else {
         rc = engine_local_open(ret, o->model_path, &options, NULL, why_not, err);

@@ -12,6 +12,7 @@ typedef struct agent_session_options {
     const char *dir;         /* the tree */
     const char *model_path;  /* unless fake_script */
     const char *fake_script; /* file of a scripted engine (tests); NULL: the real one */
+    engine_open_fn *open;    /* which scripted engine; NULL: engine_fake_open */
     const char *resume;      /* a session's id or prefix, "" the latest of this tree; NULL: a new session */
     bool ephemeral;          /* no log, nothing on disk */
     bool show_log;           /* resume: the host gets every logged event first (the screen; not -p) */

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+bool stage_chat;
 char base_folder[64], tree[96], script_path[96];
 
 int make_folders(void **state)
@@ -94,6 +95,7 @@ agent_session *open_session(host *h, const char *script, agent_mode mode, const 
     assert_int_equal(base_fs_write(script_path, script, strlen(script), 0600, NULL), 0);
     agent_session_options options = {.dir = tree,
         .fake_script = script_path,
+        .open = stage_chat ? engine_chat_open : NULL,
         .mode = mode,
         .resume = resume,
         .keep_budget = true, /* as the program does where no budget is named */
@@ -117,6 +119,47 @@ int submit(agent_session *s, host *h, const char *text)
 bool told(const host *h, const char *text)
 {
     return h->json.data && strstr(h->json.data, text);
+}
+
+/* Without the plans that an engine of text only does not make. The caller frees. */
+static char *outline_here(const char *expected)
+{
+    base_buf words = {0};
+    for (const char *word = expected; *word;) {
+        const size_t n = strcspn(word, " ") + (word[strcspn(word, " ")] != 0);
+        if (!stage_chat || strncmp(word, "plan:", 5)) base_buf_add(&words, word, n);
+        word += n;
+    }
+    return base_buf_take(&words);
+}
+
+void assert_outline(const host *h, const char *expected)
+{
+    char *words = outline_here(expected);
+    assert_string_equal(h->outline.data, words);
+    free(words);
+}
+
+void assert_outline_has(const host *h, const char *part)
+{
+    char *words = outline_here(part);
+    assert_non_null(strstr(h->outline.data, words));
+    free(words);
+}
+
+void assert_sent(agent_session *s, const char *text, bool has)
+{
+    if (!stage_chat) return;
+    const char *sent = engine_chat_sent(agent_session_agent(s)->engine);
+    if ((strstr(sent, text) != NULL) != has) fail_msg("%s \"%s\" in:\n%s", has ? "no" : "a", text, sent);
+}
+
+int run_on_both(const struct CMUnitTest *tests, size_t n)
+{
+    stage_chat = false;
+    const int failed = _cmocka_run_group_tests("on the scripted engine over the cache", tests, n, NULL, NULL);
+    stage_chat = true;
+    return failed + _cmocka_run_group_tests("on an engine that has text only", tests, n, NULL, NULL);
 }
 
 void put_program(void)

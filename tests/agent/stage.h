@@ -18,6 +18,7 @@
 #include "agent/start.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "engine_chat.h"
 
 extern char base_folder[64], tree[96],
     script_path[96]; /* KVIST_HOME, the working tree, the engine's script */
@@ -46,6 +47,13 @@ void free_host(host *h);
 agent_session *open_session(host *h, const char *script, agent_mode mode, const char *resume, bool ask);
 int submit(agent_session *s, host *h, const char *text);
 bool told(const host *h, const char *text); /* somewhere in the events */
+/*
+ * The outline is this one; an engine without rows makes no plans, so "plan:..." is not looked for there.
+ */
+void assert_outline(const host *h, const char *expected);
+void assert_outline_has(const host *h, const char *part);
+/* The same of what an engine of text only was asked with last: it has this text, or has it not. Of the other engine nothing is asserted. */
+void assert_sent(agent_session *s, const char *text, bool has);
 /* A number of the last event whose line holds `type`; -1: none. */
 long long last_number(const host *h, const char *type, const char *member);
 char *logged(const char *id); /* a session's events as its log has them, a line each */
@@ -57,6 +65,21 @@ char *logged(const char *id); /* a session's events as its log has them, a line 
     "answer <<X\nThe sign is wrong.\n<tools>{\"name\": \"rewrite\", \"arguments\": {\"path\": \"add.sh\", "  \
     "\"name\": \"add\"}}</tools>\n```sh\n" body "```\nX\n"
 #define READ "answer <tools>{\"name\": \"read\", \"arguments\": {\"path\": \"add.sh\"}}</tools>\n"
+
+/*
+ * Every test of the agent runs on the scripted engine over the cache and on one without ids, rows, scores and branches (engine_chat.h).
+ * What needs more says so: NEEDS("rows: ...") at its beginning leaves it out on the second, and prints why.
+ */
+extern bool stage_chat;
+#define NEEDS(what)                                                                                          \
+    do {                                                                                                     \
+        if (stage_chat) {                                                                                    \
+            print_message("not without %s\n", what);                                                         \
+            skip();                                                                                          \
+        }                                                                                                    \
+    } while (0)
+#define RUN_ON_BOTH(tests) run_on_both(tests, sizeof(tests) / sizeof *(tests))
+int run_on_both(const struct CMUnitTest *tests, size_t n);
 
 void put_program(void); /* add.sh, wrong, and its test */
 

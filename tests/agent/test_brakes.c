@@ -83,7 +83,7 @@ static void test_brakes__a_call_that_cannot_be_read_is_asked_for_once_more(void 
     submit(s, &h, "again");
     assert_true(told(&h, "cannot be read: nothing was done"));
     assert_false(told(&h, "never"));
-    assert_string_equal(h.outline.data, "user notice answer notice ledger turn_end:closed ");
+    assert_outline(&h, "user notice answer notice ledger turn_end:closed ");
     agent_session_close(s);
     free_host(&h);
 }
@@ -133,11 +133,12 @@ static void interrupt_in_prefill(agent_session *s, host *h)
 /* Nothing is computed between Esc and the turn's end: the next message's scaffold ends the open one. */
 static void test_brakes__esc_in_prefill_ends_the_turn_before_its_message(void **state)
 {
+    NEEDS("a prefill: nothing is sent before an answer is asked for");
     host h = new_host();
     agent_session *s = open_session(&h, PREFILL_SCRIPT, AGENT_MODE_ASK, NULL, true);
     agent *a = agent_session_agent(s);
     interrupt_in_prefill(s, &h);
-    assert_string_equal(h.outline.data, "user notice ledger turn_end:interrupted ");
+    assert_outline(&h, "user notice ledger turn_end:interrupted ");
     assert_int_equal(a->transcript.open_role, MODEL_ROLE_USER);
     assert_false(told(&h, "\"label\":\"-user\""));
     uint32_t n = agent__n_tokens(a);
@@ -166,6 +167,7 @@ static int32_t *copy_ids(agent_session *s, uint32_t *n)
 /* Killed before the snapshot that a turn leaves for later: the same tokens as without the kill. */
 static void test_brakes__killed_after_esc_in_prefill_it_goes_on_alike(void **state)
 {
+    NEEDS("a prefill: nothing is sent before an answer is asked for");
     host live = new_host(), again = new_host();
     agent_session *s = open_session(&live, PREFILL_SCRIPT, AGENT_MODE_ASK, NULL, true);
     interrupt_in_prefill(s, &live);
@@ -244,5 +246,5 @@ int main(void)
         TEST_CASE(test_brakes__an_engine_that_fails_ends_the_turn_with_its_sentence),
         TEST_CASE(test_brakes__a_full_context_says_what_to_do),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_ON_BOTH(tests);
 }

@@ -24,6 +24,7 @@ static agent_session *open_tries(host *h, const char *script, agent_mode mode, c
 
 static void test_tries__the_first_that_passes_is_offered_and_the_others_stay_in_the_log(void **state)
 {
+    NEEDS("branches");
     host h = new_host();
     agent_session *s = open_tries(
         &h, REWRITE(TIMES) BODY(WRONG(1)) BODY(FIXED) BODY(WRONG(2)) "answer Fixed.\n", AGENT_MODE_ASK, "6");
@@ -77,6 +78,7 @@ static void test_tries__a_no_to_the_test_is_a_no_to_candidates(void **state)
 
 static void test_tries__where_none_passes_it_goes_on_as_without(void **state)
 {
+    NEEDS("branches");
     host h = new_host();
     agent_session *s = open_tries(&h,
         REWRITE(TIMES) "answer <<X\necho`.\n" TIMES "```\nX\n"
@@ -94,6 +96,7 @@ static void test_tries__where_none_passes_it_goes_on_as_without(void **state)
 
 static void test_tries__a_test_that_the_model_ran_may_judge_too(void **state)
 {
+    NEEDS("branches");
     host h = new_host();
     agent_session *s = open_tries(&h,
         READ "answer <tools>{\"name\": \"shell\", \"arguments\": {\"command\": \"sh "
@@ -155,5 +158,5 @@ int main(void)
         TEST_CASE(test_tries__a_resumed_session_has_the_winner_only),
         TEST_CASE(test_tries__refuses_what_is_no_number),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_ON_BOTH(tests);
 }
