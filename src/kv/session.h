@@ -1,10 +1,10 @@
 /*
  * A session's memory: the token sequence, its rows, and what of them the model may read.
  *
- * The sequence only grows (truncation serves cancel, rewind and prompt lookup). Tokens are appended with what they are
- * (kv_segment); the chunk loop computes them in batches of 512 and evicts between batches when the policy says so; at a
- * pause, kv_session_repair asks the newest signal which evicted rows come back. Every change of the live lists is a kv_plan,
- * handed to the observer before it is applied.
+ * The sequence only grows (truncation serves cancel, rewind and prompt lookup). Tokens are appended with what
+ * they are (kv_segment); the chunk loop computes them in batches of 512 and evicts between batches when the
+ * policy says so; at a pause, kv_session_repair asks the newest signal which evicted rows come back. Every
+ * change of the live lists is a kv_plan, handed to the observer before it is applied.
  *
  * Thread: the engine thread only.
  */
@@ -30,18 +30,20 @@ uint32_t kv_session_room(const kv_session *s); /* tokens until n_ctx */
 const char *kv_session_policy(const kv_session *s);
 
 /*
- * Appends and computes n tokens; evicts between chunks. last_logits ([n_vocab], may be NULL) receives the logits behind the
- * last token. On cancel nothing of the unfinished chunk stays; what was finished stays, and *ret_done says how much.
+ * Appends and computes n tokens; evicts between chunks. last_logits ([n_vocab], may be NULL) receives the
+ * logits behind the last token. On cancel nothing of the unfinished chunk stays; what was finished stays, and
+ * *ret_done says how much.
  */
 int kv_session_append(kv_session *s, const kv_segment *segment, const int32_t *ids, uint32_t n,
     float *last_logits, uint32_t *ret_done, const atomic_bool *cancel, base_err *err);
 
 /*
- * Prompt lookup. kv_session_draft computes n tokens (1..KV_DRAFT_MAX) behind the last one without adding them; logits
- * ([n - first][n_vocab]) receives what follows each of them but the `first`. kv_session_accept then adds the next of them, one a
- * call, exactly as kv_session_append of that one token would (epoch, eviction, everything), last_logits being its own or NULL
- * as there. What is not accepted never was: any other change of the sequence forgets it, and so do an error and an eviction on the
- * way, since what was computed ahead read other rows. kv_session_drafted says how many are left, and their ids.
+ * Prompt lookup. kv_session_draft computes n tokens (1..KV_DRAFT_MAX) behind the last one without adding
+ * them; logits ([n - first][n_vocab]) receives what follows each of them but the `first`. kv_session_accept
+ * then adds the next of them, one a call, exactly as kv_session_append of that one token would (epoch,
+ * eviction, everything), last_logits being its own or NULL as there. What is not accepted never was: any
+ * other change of the sequence forgets it, and so do an error and an eviction on the way, since what was
+ * computed ahead read other rows. kv_session_drafted says how many are left, and their ids.
  */
 int kv_session_draft(kv_session *s, const kv_segment *segment, const int32_t *ids, uint32_t n, uint32_t first,
     float *logits, const atomic_bool *cancel, base_err *err);
@@ -51,22 +53,25 @@ int kv_session_accept(kv_session *s, const kv_segment *segment, const float *las
 void kv_session_forget(kv_session *s); /* what was computed ahead */
 
 /*
- * Writes the first n tokens' ids and rows where kv_options.prefix_file finds them: the fixed prompt, computed once per model
- * ever. Only a sequence that never had a hole may be shared: after the first eviction this is BASE_E_STATE.
+ * Writes the first n tokens' ids and rows where kv_options.prefix_file finds them: the fixed prompt, computed
+ * once per model ever. Only a sequence that never had a hole may be shared: after the first eviction this is
+ * BASE_E_STATE.
  */
 int kv_session_save_prefix(kv_session *s, const char *path, uint32_t n, base_err *err);
 
 /*
- * At a pause: tokens [from, to) (the newest message or tool result, already appended without the template's tail) say what
- * they need; evicted rows that they ask for come back, at their index and phase. Which tokens count (content words and
- * identifiers, at most 8) is given as `queries` (token indices, ascending; NULL: chosen evenly). Nothing to do is fine.
+ * At a pause: tokens [from, to) (the newest message or tool result, already appended without the template's
+ * tail) say what they need; evicted rows that they ask for come back, at their index and phase. Which tokens
+ * count (content words and identifiers, at most 8) is given as `queries` (token indices, ascending; NULL:
+ * chosen evenly). Nothing to do is fine.
  */
 int kv_session_repair(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries, uint32_t n_queries,
     const atomic_bool *cancel, base_err *err);
 
 /*
- * Computes again what the model wrote last, where its tokens could not choose whom to read (visited=again). An append of anything else, a
- * call too, does it first; in idle time nobody waits for it, and the rows are the same. Nothing to do is fine; a cancel leaves them as they were.
+ * Computes again what the model wrote last, where its tokens could not choose whom to read (visited=again).
+ * An append of anything else, a call too, does it first; in idle time nobody waits for it, and the rows are
+ * the same. Nothing to do is fine; a cancel leaves them as they were.
  */
 int kv_session_read_again(kv_session *s, const atomic_bool *cancel, base_err *err);
 uint32_t kv_session_unread(const kv_session *s); /* how many tokens that would be now */
@@ -75,14 +80,15 @@ uint32_t kv_session_unread(const kv_session *s); /* how many tokens that would b
 void kv_session_take_visits(kv_session *s, kv_visits *ret, uint32_t *counts);
 
 /*
- * Other spans for the segment that begins at token `at`, copied: what a request names is marked in text that was there before it. They
- * count from the next pass on.
+ * Other spans for the segment that begins at token `at`, copied: what a request names is marked in text that
+ * was there before it. They count from the next pass on.
  */
 int kv_session_set_spans(kv_session *s, uint32_t at, const kv_span *spans, uint32_t n_spans, base_err *err);
 
 /*
- * Acts on a plan, all or nothing: the observer sees it first, then live lists change. A plan of another epoch, length or
- * number of lanes is BASE_E_STATE. Re-executing a log: set `epoch` to kv_stats.epoch when n_tokens is reached.
+ * Acts on a plan, all or nothing: the observer sees it first, then live lists change. A plan of another
+ * epoch, length or number of lanes is BASE_E_STATE. Re-executing a log: set `epoch` to kv_stats.epoch when
+ * n_tokens is reached.
  */
 int kv_session_apply(kv_session *s, const kv_plan *plan, base_err *err);
 /* Whether append evicts by itself (it does, unless a log is being re-executed). */
@@ -104,23 +110,34 @@ int kv_session_set_budget(
 void kv_session_set_turn(
     kv_session *s, uint32_t turn); /* the current turn: its USER segment is the request, hard */
 
-/* Cuts the sequence back to n tokens (cancel, rewind): their rows are gone, evicted rows below n stay as they are. */
+/*
+ * Cuts the sequence back to n tokens (cancel, rewind): their rows are gone, evicted rows below n stay as they
+ * are.
+ */
 int kv_session_truncate(kv_session *s, uint32_t n, base_err *err);
 
 /* How many of the lanes have token i active ([n_tokens] into ret). For strips; O(runs). */
 void kv_session_active_lanes(const kv_session *s, uint32_t *ret);
-/* Where this model's prefill is cut, found out at the first bulk of a model, which is computed in full; NULL: not yet. */
+/*
+ * Where this model's prefill is cut, found out at the first bulk of a model, which is computed in full; NULL:
+ * not yet.
+ */
 const struct kv_pivot *kv_session_pivot(const kv_session *s);
 /*
- * Layers from here on are not computed for this token: its rows there are `deferred`, and a plan that makes them active computes
- * them; 0: all are computed.
+ * Layers from here on are not computed for this token: its rows there are `deferred`, and a plan that makes
+ * them active computes them; 0: all are computed.
  */
 uint32_t kv_session_cut(const kv_session *s, uint32_t token);
 uint32_t kv_session_next_cut(
     const kv_session *s); /* the layer before which fresh bulk would be cut now; 0: it would not */
-/* Is a cut asked for that this model has no room for? Its layers above must hold the states that wait there. */
+/*
+ * Is a cut asked for that this model has no room for? Its layers above must hold the states that wait there.
+ */
 bool kv_session_cannot_cut(const kv_session *s);
-/* The lanes that were computed when the token's segment was appended, whatever was computed since; 0: all. For the log. */
+/*
+ * The lanes that were computed when the token's segment was appended, whatever was computed since; 0: all.
+ * For the log.
+ */
 uint32_t kv_session_lanes(const kv_session *s, uint32_t token);
 /* Bit per token: active in this lane. [(n_tokens+63)/64] */
 void kv_session_lane_bits(const kv_session *s, uint32_t lane, uint64_t *ret);
@@ -129,7 +146,10 @@ void kv_session_why(const kv_session *s, uint32_t index, kv_why *ret);
 
 void kv_session_states(const kv_session *s, uint8_t *ret);
 
-/* Fills up to cap entries, segments in the order of the sequence, and returns how many there are. ret may be NULL with cap 0. */
+/*
+ * Fills up to cap entries, segments in the order of the sequence, and returns how many there are. ret may be
+ * NULL with cap 0.
+ */
 uint32_t kv_session_scores(const kv_session *s, kv_score *ret, uint32_t cap);
 
 void kv_session_structure(const kv_session *s, bool core, kv_structure *ret);
@@ -137,28 +157,30 @@ const char *kv_structure_word(
     uint32_t kind); /* "call", "control", "return", "assign", "signature", "symbol" */
 
 /*
- * Writes rows that are not in the file yet and the manifest (live lists, reasons, pins, memory, schedule) beside it, by rename.
- * Cheap when little changed. ENOSPC and the like are errors; the session itself is unharmed.
+ * Writes rows that are not in the file yet and the manifest (live lists, reasons, pins, memory, schedule)
+ * beside it, by rename. Cheap when little changed. ENOSPC and the like are errors; the session itself is
+ * unharmed.
  */
 int kv_session_save(kv_session *s, base_err *err);
 
 /*
- * Gives back the places of rows that no token has any more (cut off, computed again): saves, then moves the last rows into
- * them. Changes no result. For idle time; kv_stats.file_waste says whether it is worth it. A crash at any point leaves a
- * snapshot that is whole.
+ * Gives back the places of rows that no token has any more (cut off, computed again): saves, then moves the
+ * last rows into them. Changes no result. For idle time; kv_stats.file_waste says whether it is worth it. A
+ * crash at any point leaves a snapshot that is whole.
  */
 int kv_session_compact(kv_session *s, base_err *err);
 
 /*
- * Opens what kv_session_save left. BASE_E_NOT_FOUND: no snapshot; BASE_E_FORMAT: damaged or of another model, kernel or
- * schedule, the sentence says which. Afterwards the next logits equal those of the saved session, with 0 tokens computed.
+ * Opens what kv_session_save left. BASE_E_NOT_FOUND: no snapshot; BASE_E_FORMAT: damaged or of another model,
+ * kernel or schedule, the sentence says which. Afterwards the next logits equal those of the saved session,
+ * with 0 tokens computed.
  */
 int kv_session_resume(
     kv_session **ret, model *m, const kv_options *options, const kv_observer *observer, base_err *err);
 
 /*
- * Logits behind the last token, [n_vocab]: those that the last append returned when it was asked for them (they survive
- * save and resume), else computed again from the rows without adding one.
+ * Logits behind the last token, [n_vocab]: those that the last append returned when it was asked for them
+ * (they survive save and resume), else computed again from the rows without adding one.
  */
 int kv_session_logits(kv_session *s, float *logits, const atomic_bool *cancel, base_err *err);
 
@@ -169,12 +191,15 @@ uint32_t kv_session_sections(const kv_session *s, kv_section *ret, uint32_t cap)
 int kv_session_fork(const kv_session *s, kv_session **ret, const kv_observer *observer, base_err *err);
 
 /*
- * Goes on under another policy, budget, repair, parameters and heads (those fields of options): what a comparison over the
- * same rows does with a fork. Evicts nothing by itself.
+ * Goes on under another policy, budget, repair, parameters and heads (those fields of options): what a
+ * comparison over the same rows does with a fork. Evicts nothing by itself.
  */
 int kv_session_set_policy(kv_session *s, const kv_options *options, base_err *err);
 
-/* The schedule so far: computed ranges and applied plans, in order; its hash is part of the cache state's identity. */
+/*
+ * The schedule so far: computed ranges and applied plans, in order; its hash is part of the cache state's
+ * identity.
+ */
 uint64_t kv_session_schedule_hash(const kv_session *s);
 
 const kv_policy_info *kv_policy_list(uint32_t *ret_n);

@@ -1,6 +1,6 @@
 /*
- * What a session is told and what it tells: options, segments of text, states, counts. Data only, for the engine, the agent, the screen
- * and every file of the cache.
+ * What a session is told and what it tells: options, segments of text, states, counts. Data only, for the
+ * engine, the agent, the screen and every file of the cache.
  */
 #ifndef KVIST_KV_TYPES_H
 #define KVIST_KV_TYPES_H
@@ -24,10 +24,10 @@ typedef struct kv_options {
     const char
         *row_file; /* where rows are kept for resume; NULL: memory only. Manifest: "ROW_FILE.manifest" */
     /*
-     * What kv_session_save_prefix left, of an earlier session of this model: appended ids that equal it from the
-     * sequence's start on cost no forward pass (kv_stats.reused counts them). A missing, damaged or foreign file is no
-     * error: it is not used. Only SYSTEM, SCAFFOLD and INSTRUCTIONS segments are looked up (others carry a signal that
-     * must be computed). NULL: none.
+     * What kv_session_save_prefix left, of an earlier session of this model: appended ids that equal it from
+     * the sequence's start on cost no forward pass (kv_stats.reused counts them). A missing, damaged or
+     * foreign file is no error: it is not used. Only SYSTEM, SCAFFOLD and INSTRUCTIONS segments are looked up
+     * (others carry a signal that must be computed). NULL: none.
      */
     const char *prefix_file;
     const char
@@ -55,7 +55,7 @@ static inline bool kv_origin_is_written(kv_origin o)
 }
 
 /* clang-format off */
-/* Why a run was touched (kv.md section 2). X(identifier, "word") */
+/* Why a row stayed, left or came back. X(identifier, "word") */
 #define KV_REASONS(X) \
     X(PIN, "pin") X(SYSTEM, "system") X(SINK, "sink") X(WINDOW, "window") X(REQUEST, "request") \
     X(SIGNATURE, "signature") X(CALL, "call") X(CONTROL, "control") X(RETURN, "return") \
@@ -90,8 +90,9 @@ enum {
 };
 
 /*
- * Executing a log again: what was decided while a segment was appended. Behind each of `stops` (token offsets, ascending) `decide` applies
- * the logged plans that were made there. of: the tokens it was to have, where a cancel ended it sooner; 0: those given.
+ * Executing a log again: what was decided while a segment was appended. Behind each of `stops` (token
+ * offsets, ascending) `decide` applies the logged plans that were made there. of: the tokens it was to have,
+ * where a cancel ended it sooner; 0: those given.
  */
 typedef struct kv_logged {
     const uint32_t *stops;
@@ -109,27 +110,28 @@ typedef struct kv_segment {
         *lines; /* token offsets where a line starts, ascending (repair grows to lines); copied; or NULL */
     uint32_t n_lines;
     /*
-     * Token offsets whose queries say what the segment asks for (identifiers, content words), ascending; copied. They are
-     * kept while the segment is computed, so that kv_session_repair costs no second pass: name here what you will name
-     * there. NULL: the last 32 of a USER segment and an even choice of a TOOL segment.
+     * Token offsets whose queries say what the segment asks for (identifiers, content words), ascending;
+     * copied. They are kept while the segment is computed, so that kv_session_repair costs no second pass:
+     * name here what you will name there. NULL: the last 32 of a USER segment and an even choice of a TOOL
+     * segment.
      */
     const uint32_t *queries;
     uint32_t n_queries;
     /*
-     * Tokens of all the fresh text (CONTEXT or TOOL) that comes with this segment, which decides whether its prefill is pruned; 0: its
-     * own. A request that follows excerpts asks for all of them.
+     * Tokens of all the fresh text (CONTEXT or TOOL) that comes with this segment, which decides whether its
+     * prefill is pruned; 0: its own. A request that follows excerpts asks for all of them.
      */
     uint32_t bulk;
     bool whole; /* will be written again, not only read: prune=excerpts computes it in full */
     /*
-     * Re-executing a log: the lanes that were computed when the segment was appended (kv_session_lanes); 0: all. The plan that
-     * chose among what was left is applied as it was logged.
+     * Re-executing a log: the lanes that were computed when the segment was appended (kv_session_lanes); 0:
+     * all. The plan that chose among what was left is applied as it was logged.
      */
     uint32_t lanes;
     const kv_logged *logged; /* NULL: nothing was decided meanwhile */
     /*
-     * Bits of the vocabulary: the logits behind the segment will be read there only, and are -INFINITY elsewhere. Such logits
-     * are not kept for kv_session_logits. NULL: all are computed.
+     * Bits of the vocabulary: the logits behind the segment will be read there only, and are -INFINITY
+     * elsewhere. Such logits are not kept for kv_session_logits. NULL: all are computed.
      */
     const uint64_t *only;
 } kv_segment;
@@ -167,7 +169,10 @@ typedef struct kv_stats {
     uint64_t active_bytes, host_bytes, file_bytes;
     uint64_t file_waste; /* rows in the file that no token has */
     uint32_t in_8_bits;  /* tokens whose rows are in 8 bits now (tier=8bit) */
-    /* Of all rows that were packed: root of rounding's square over theirs (keys: about their channel's mean). 0 before. */
+    /*
+     * Of all rows that were packed: root of rounding's square over theirs (keys: about their channel's mean).
+     * 0 before.
+     */
     double key_error, value_error;
     uint64_t epoch;
     uint32_t reused;          /* tokens found computed: resumed, or taken from the prefix file */
@@ -176,7 +181,10 @@ typedef struct kv_stats {
     kv_reads reads;
 } kv_stats;
 
-/* One section as the last decoded token chose: in how many lanes it was read, and how many of its rows, mean over those lanes. */
+/*
+ * One section as the last decoded token chose: in how many lanes it was read, and how many of its rows, mean
+ * over those lanes.
+ */
 typedef struct kv_section {
     uint32_t from, to, lanes;
     float rows;
@@ -199,8 +207,9 @@ typedef struct kv_why {
     uint8_t last_action, last_reason; /* of the last plan run that touched it; last_action 255: none */
     uint32_t last_turn;
     /*
-     * Means over lanes, NAN where no pass computed it. attention, memory: mass. rank: place in the order of its lane as a
-     * share (0 stays longest, 1 goes first); cut: the share that stayed, so rank < cut was kept.
+     * Means over lanes, NAN where no pass computed it. attention, memory: mass. rank: place in the order of
+     * its lane as a share (0 stays longest, 1 goes first); cut: the share that stayed, so rank < cut was
+     * kept.
      */
     float attention, memory, rank, cut;
 } kv_why;
@@ -215,7 +224,10 @@ enum {
     KV_STATE_DEFERRED = 32
 };
 
-/* Score parts per segment and per span of the last pass that looked at them, means over tokens and lanes; NAN where none did. */
+/*
+ * Score parts per segment and per span of the last pass that looked at them, means over tokens and lanes; NAN
+ * where none did.
+ */
 typedef struct kv_score {
     uint32_t from, to, turn;
     uint8_t origin,
@@ -237,9 +249,10 @@ typedef struct kv_parameter_info {
 } kv_parameter_info;
 
 /*
- * The structure score (kv.md 5.8) over all segments that have marked spans: the share of their marked tokens that is active, mean
- * over lanes and segments. chance: the active share of all their tokens, what a choice blind to structure gets. ceiling: what as many
- * rows could hold at most. core: of the spans' essential parts, else of their whole extents. NAN where there is nothing.
+ * The structure score (docs/kv.md, Structure) over all segments that have marked spans: the share of their
+ * marked tokens that is active, mean over lanes and segments. chance: the active share of all their tokens,
+ * what a choice blind to structure gets. ceiling: what as many rows could hold at most. core: of the spans'
+ * essential parts, else of their whole extents. NAN where there is nothing.
  */
 enum { KV_STRUCTURE_KINDS = 6 };
 typedef struct kv_structure {

@@ -1,9 +1,9 @@
 /*
  * A model without weights for tests of the cache: deterministic, and honest about what it read.
  *
- * A row's key is a code of its id's class (id % FAKE_CLASSES), so a query of a class asks for the keys of its class; a row's
- * value and the logits are a hash of everything that the token could read, so a row computed over a hole differs. A part of the
- * layers hands the same hash on in its hidden state.
+ * A row's key is a code of its id's class (id % FAKE_CLASSES), so a query of a class asks for the keys of its
+ * class; a row's value and the logits are a hash of everything that the token could read, so a row computed
+ * over a hole differs. A part of the layers hands the same hash on in its hidden state.
  */
 #ifndef KVIST_TESTS_FAKE_COMPUTE_H
 #define KVIST_TESTS_FAKE_COMPUTE_H
@@ -28,7 +28,10 @@ typedef struct fake_model {
     uint64_t n_scored;  /* row-lanes scored */
     int fail_after;     /* this many forward calls succeed, the next is cancelled; -1: never */
     bool lanes_differ;  /* each lane has its own code: per-lane policies choose differently */
-    /* Its device: memory that is pinned now, and how often rows were brought. Pinning twice, or unpinning another's, is the end. */
+    /*
+     * Its device: memory that is pinned now, and how often rows were brought. Pinning twice, or unpinning
+     * another's, is the end.
+     */
     const void *pinned[FAKE_PINS];
     size_t n_pinned, n_brought;
 } fake_model;

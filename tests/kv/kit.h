@@ -1,6 +1,6 @@
 /*
- * The few lines that most tests of the cache begin with: sessions over a fake or a little model, tokens for them, and what a plan or
- * a row of logits must be. Failures are cmocka's: include its headers first.
+ * The few lines that most tests of the cache begin with: sessions over a fake or a little model, tokens for
+ * them, and what a plan or a row of logits must be. Failures are cmocka's: include its headers first.
  */
 #ifndef KVIST_TESTS_KIT_H
 #define KVIST_TESTS_KIT_H

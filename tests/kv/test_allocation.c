@@ -1,9 +1,10 @@
 /*
- * Nothing is allocated while tokens are decoded: a warm session appends one token after another over a real forward pass, with
- * lookup, drafts, sampler and grammar as agent/engine_local.c drives them, and every allocation of the process is counted (the
- * linker puts the functions below in front of the library's).
+ * Nothing is allocated while tokens are decoded: a warm session appends one token after another over a real
+ * forward pass, with lookup, drafts, sampler and grammar as agent/engine_local.c drives them, and every
+ * allocation of the process is counted (the linker puts the functions below in front of the library's).
  *
- * Excepted: a block of MODEL_ROWS_BLOCK rows when the last one is full, and what doubles with the sequence (lookup's index).
+ * Excepted: a block of MODEL_ROWS_BLOCK rows when the last one is full, and what doubles with the sequence
+ * (lookup's index).
  */
 #include <setjmp.h>
 #include <stdarg.h>

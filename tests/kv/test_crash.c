@@ -1,7 +1,8 @@
 /*
- * A process may end anywhere. Every call that changes the disk is enumerated: a child stops at the n-th one while it saves, compacts
- * or moves rows to disk, for each n; then a hundred children are killed at random moments. Afterwards the session resumes at a
- * turn that was committed, never before the last one, and its next token has the bits it had.
+ * A process may end anywhere. Every call that changes the disk is enumerated: a child stops at the n-th one
+ * while it saves, compacts or moves rows to disk, for each n; then a hundred children are killed at random
+ * moments. Afterwards the session resumes at a turn that was committed, never before the last one, and its
+ * next token has the bits it had.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +25,10 @@
 
 enum { CTX = 4000, N_TURNS = 24, STOPPED = 77 };
 
-/* --- calls that change the disk, counted; the one at which to stop --------------------------------------------------------------- */
+/*
+ * --- calls that change the disk, counted; the one at which to stop
+ * ---------------------------------------------------------------
+ */
 
 static long n_calls, stop_at = -1;
 static long *n_applied; /* shared with the child: calls of its turns, before it saves */
@@ -34,7 +38,10 @@ static void count_call(void)
     if (++n_calls == stop_at) _exit(STOPPED);
 }
 
-/* These stand in for libc's: the program's libraries are linked into this test. A stop comes before the call, or in its middle. */
+/*
+ * These stand in for libc's: the program's libraries are linked into this test. A stop comes before the call,
+ * or in its middle.
+ */
 ssize_t pwrite(int fd, const void *bytes, size_t n, off_t at)
 {
     if (n_calls + 1 == stop_at && n > 1) syscall(SYS_pwrite64, fd, bytes, n / 2, at);
@@ -80,7 +87,10 @@ int fsync(int fd)
     return fdatasync(fd);
 }
 
-/* --- a session whose every turn is known ------------------------------------------------------------------------------------------- */
+/*
+ * --- a session whose every turn is known
+ * -------------------------------------------------------------------------------------------
+ */
 
 static kv_session *open_session(fake_model *m, const char *path)
 {
@@ -102,8 +112,8 @@ static kv_session *resume_session(fake_model *m, const char *path)
 }
 
 /*
- * Turn t: a message, a repair, a long result; now and then a rewind that leaves waste in the row file, or a block that is evicted by
- * hand: it is over the limit in memory, so its rows move to disk in the next turn.
+ * Turn t: a message, a repair, a long result; now and then a rewind that leaves waste in the row file, or a
+ * block that is evicted by hand: it is over the limit in memory, so its rows move to disk in the next turn.
  */
 static void take_turn(kv_session *s, uint32_t t)
 {
@@ -180,7 +190,10 @@ static int tear_down(void **state)
     return base_fs_remove(folder, NULL);
 }
 
-/* What the child does once the turns before are committed; the turns that a resume may then stand at are those or `then`. */
+/*
+ * What the child does once the turns before are committed; the turns that a resume may then stand at are
+ * those or `then`.
+ */
 static void save(kv_session *s)
 {
     kv_session_save(s, NULL);
@@ -200,7 +213,10 @@ static void forget(void)
     unlink(path);
 }
 
-/* A child commits turns up to `first`, takes `more` turns, and stops at the n-th call of the rest. False: it got through. */
+/*
+ * A child commits turns up to `first`, takes `more` turns, and stops at the n-th call of the rest. False: it
+ * got through.
+ */
 static bool run_child(uint32_t first, uint32_t more, void (*act)(kv_session *), long n)
 {
     int status = 0;

@@ -1,6 +1,6 @@
 /*
- * Tokens computed ahead: what is accepted is what an append would have made, what is not was never there. Over a model without
- * weights whose rows tell what they read; KVIST_SEED repeats a failed run.
+ * Tokens computed ahead: what is accepted is what an append would have made, what is not was never there.
+ * Over a model without weights whose rows tell what they read; KVIST_SEED repeats a failed run.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -40,8 +40,8 @@ static uint64_t fold_session(kv_session *s)
 }
 
 /*
- * An answer with drafts, right, wrong or cut off by an eviction, and other operations in between, against one that appends token
- * by token: after every token both are the same session.
+ * An answer with drafts, right, wrong or cut off by an eviction, and other operations in between, against one
+ * that appends token by token: after every token both are the same session.
  */
 static void test_draft__leaves_no_trace_of_what_was_not_accepted(void **state)
 {

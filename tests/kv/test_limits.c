@@ -1,6 +1,6 @@
 /*
- * Limits: rows in memory, rows on disk, a budget that changes in mid-session, a rewind that takes the memory of requests back.
- * Everything through plans; over the model without weights (fake_compute.h).
+ * Limits: rows in memory, rows on disk, a budget that changes in mid-session, a rewind that takes the memory
+ * of requests back. Everything through plans; over the model without weights (fake_compute.h).
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /*
- * The cache over real forward passes: little random models, and SmolLM2 where it is installed. The same properties as
- * test_session.c, where the arithmetic is real: equal bits are equal bits.
+ * The cache over real forward passes: little random models, and SmolLM2 where it is installed. The same
+ * properties as test_session.c, where the arithmetic is real: equal bits are equal bits.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -72,7 +72,10 @@ static void test_model__plans_and_bits_do_not_depend_on_threads_or_runs(void **s
     }
 }
 
-/* Compares two sessions over the same ids: b evicts all and brings it back, and has a budget that never binds. */
+/*
+ * Compares two sessions over the same ids: b evicts all and brings it back, and has a budget that never
+ * binds.
+ */
 static void check_exactness(model *m, uint32_t n)
 {
     static const char *const alone[] = {"visit=0", NULL}; /* who is out would be read all the same */
@@ -205,8 +208,14 @@ static void test_model__calibration_writes_heads_that_a_session_reads(void **sta
     assert_int_equal(base_fs_remove(folder, NULL), 0);
 }
 
-/* Logits of which only some were computed are for the one who asked: whoever asks the session gets all of them. */
-/* --- pruned prefill ------------------------------------------------------------------------------------------------------- */
+/*
+ * Logits of which only some were computed are for the one who asked: whoever asks the session gets all of
+ * them.
+ */
+/*
+ * --- pruned prefill
+ * -------------------------------------------------------------------------------------------------------
+ */
 
 /* Little models with enough layers above a cut for what lies there meanwhile. */
 static model *open_deep(uint32_t which, int n_threads)
@@ -216,7 +225,10 @@ static model *open_deep(uint32_t which, int n_threads)
     return kit_open_tiny(&specs[which], n_threads);
 }
 
-/* Excerpts in front of a request, a result behind it, a later request with its repair; how many tokens stayed below. */
+/*
+ * Excerpts in front of a request, a result behind it, a later request with its repair; how many tokens stayed
+ * below.
+ */
 static kv_session *run_pruned(
     model *m, const char *policy, const char *const *set, uint64_t *hash, float *logits, uint32_t *ret_left)
 {

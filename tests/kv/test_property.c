@@ -1,8 +1,8 @@
 /*
- * Generated operations against a plain model of the store (design: kv.md section 12): the model knows a sequence as arrays of
- * flags and applies each announced plan bit by bit; after every operation the session must say the same, keep every row's
- * bytes, and keep its promises. A sequence that fails is shrunk to the fewest operations that still fail, and printed.
- * KVIST_SEED repeats a run.
+ * Generated operations against a plain model of the store (docs/kv.md, What always holds): the model knows a
+ * sequence as arrays of flags and applies each announced plan bit by bit; after every operation the session
+ * must say the same, keep every row's bytes, and keep its promises. A sequence that fails is shrunk to the
+ * fewest operations that still fail, and printed. KVIST_SEED repeats a run.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -49,7 +49,10 @@ static const char *const op_words[N_OPS] = {"append", "turn", "repair", "repair-
     "failed", "undo", "truncate", "budget", "fork", "resume", "compact", "cancel", "cancel-repair", "logits",
     "limits"};
 
-/* Two free numbers an operation: what they mean depends on how long the sequence is then, so any subset of operations runs. */
+/*
+ * Two free numbers an operation: what they mean depends on how long the sequence is then, so any subset of
+ * operations runs.
+ */
 typedef struct op {
     op_kind kind;
     uint32_t a, b;
@@ -262,7 +265,7 @@ static void append(world *w, uint32_t a, uint32_t b)
     if (!r && b % 2) w->told = base_hash64(logits, sizeof logits, w->told);
 }
 
-/* One of the forms of section 7, over the session's own policy. */
+/* One of repair's forms, over the session's own policy. */
 static void set_form(world *w, uint32_t a)
 {
     static const char *const forms[][5] = {{"grow=burst", "order=mass"}, {"order=fused"},

@@ -1,6 +1,7 @@
 /*
- * Pruned prefill (kv.md section 6) over a model without weights: what is computed, what is deferred, what brings it back, and that
- * nothing else can tell the difference. The generated sequences of test_property.c run under it too.
+ * Pruned prefill (docs/kv.md, Pruned prefill) over a model without weights: what is computed, what is
+ * deferred, what brings it back, and that nothing else can tell the difference. The generated sequences of
+ * test_property.c run under it too.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,7 +35,10 @@ static kv_session *open_session(
     return s;
 }
 
-/* Ids of one line are of one class, and each line of another: what a query of that class asks for is a whole line. */
+/*
+ * Ids of one line are of one class, and each line of another: what a query of that class asks for is a whole
+ * line.
+ */
 static void make_ids(int32_t *ids, uint32_t n, uint64_t seed)
 {
     const uint32_t first = (uint32_t)seed;
@@ -260,7 +264,10 @@ static void test_prune__a_repair_computes_the_lines_that_are_asked_for(void **st
     kv_session_free(s);
 }
 
-/* What a message has judged, its own repair does not judge again; and a later one computes no more than it may. */
+/*
+ * What a message has judged, its own repair does not judge again; and a later one computes no more than it
+ * may.
+ */
 static void test_prune__a_repair_computes_no_more_than_it_may(void **state)
 {
     static const char *const few[] = {"prune=heads", "bulk=100", "keep=.1", "pivot=1", "computed=20", NULL};
@@ -284,7 +291,10 @@ static void test_prune__a_repair_computes_no_more_than_it_may(void **state)
     kv_session_free(s);
 }
 
-/* A row is the same whether it was computed at once or brought back right behind, over the same rows below it. */
+/*
+ * A row is the same whether it was computed at once or brought back right behind, over the same rows below
+ * it.
+ */
 static void test_prune__a_row_that_is_computed_later_is_the_same(void **state)
 {
     static const char *const none[] = {"prune=heads", "bulk=100", "keep=.01", "pivot=1", "window=1", NULL};
@@ -529,7 +539,10 @@ static void test_prune__blocks_are_taken_whole(void **state)
     kv_session_free(s);
 }
 
-/* Bulk of one line, of one token repeated, pivots at the edges, a request longer than everything that is hard. */
+/*
+ * Bulk of one line, of one token repeated, pivots at the edges, a request longer than everything that is
+ * hard.
+ */
 static void test_prune__odd_texts_and_cuts_are_fine(void **state)
 {
     static const char *const sets[][6] = {{"prune=heads", "pivot=1", "bulk=10"},
@@ -554,7 +567,10 @@ static void test_prune__odd_texts_and_cuts_are_fine(void **state)
         }
 }
 
-/* A minified file: the whole bulk is one line, and less goes up than the line around what is asked for. The row itself is among it. */
+/*
+ * A minified file: the whole bulk is one line, and less goes up than the line around what is asked for. The
+ * row itself is among it.
+ */
 static void test_prune__a_budget_below_the_statement_takes_the_row_that_is_asked_for(void **state)
 {
     static const char *const little[] = {
@@ -608,7 +624,10 @@ static void test_prune__a_bulk_of_32k_is_fine(void **state)
     kv_session_free(s);
 }
 
-/* --- the pivot ------------------------------------------------------------------------------------------------------------ */
+/*
+ * --- the pivot ---------------------------------------------------------------------------------------------
+ * ---------------
+ */
 
 static kv_pivot made_pivot(uint32_t n_layer, uint32_t jump)
 {

@@ -1,7 +1,7 @@
 /*
- * What a decoded token reads (kv/read/reading.h): the splitter, the choice against a plain one, and over little models, where equal bits
- * are equal bits: everything chosen is `full`, batches, threads, resumes and forks do not show, profiles that grew are profiles
- * made anew. KVIST_SEED repeats a failed run.
+ * What a decoded token reads (kv/read/reading.h): the splitter, the choice against a plain one, and over
+ * little models, where equal bits are equal bits: everything chosen is `full`, batches, threads, resumes and
+ * forks do not show, profiles that grew are profiles made anew. KVIST_SEED repeats a failed run.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +24,10 @@
 #include "kv/read/reading.h"
 #include "kv/read/split.h"
 
-/* --- the splitter ------------------------------------------------------------------------------------------------------- */
+/*
+ * --- the splitter
+ * -------------------------------------------------------------------------------------------------------
+ */
 
 static void test_split__knows_what_ends_a_sentence(void **state)
 {
@@ -88,7 +91,10 @@ static void test_split__does_not_change_its_mind(void **state)
     }
 }
 
-/* --- the choice --------------------------------------------------------------------------------------------------------- */
+/*
+ * --- the choice
+ * ---------------------------------------------------------------------------------------------------------
+ */
 
 enum { CTX = 2000 };
 
@@ -98,7 +104,9 @@ static uint8_t fake_ending(void *user, int32_t id)
     return id % 7 ? KV_ENDING_NONE : (uint8_t)(id / 7 % KV_N_ENDINGS);
 }
 
-/* A session over the model without weights: its forward passes read everything, the reader is asked by hand. */
+/*
+ * A session over the model without weights: its forward passes read everything, the reader is asked by hand.
+ */
 static kv_session *open_fake(fake_model *m, const char *const *set)
 {
     kv_compute c = fake_compute(m, CTX);
@@ -273,7 +281,10 @@ static void test_reading__ends_sentences_where_statements_end(void **state)
     kv_session_free(s);
 }
 
-/* --- over little models ------------------------------------------------------------------------------------------------- */
+/*
+ * --- over little models
+ * -------------------------------------------------------------------------------------------------
+ */
 
 /* Who reads less than everything, and whose tokens do. */
 typedef struct reads {
@@ -524,7 +535,10 @@ static void go_on(kv_session *s, const int32_t *ids, float *logits)
     kv_session_free(s);
 }
 
-/* Computed again when something follows, or before that while nobody waits, an answer's rows are those of tokens that all visit. */
+/*
+ * Computed again when something follows, or before that while nobody waits, an answer's rows are those of
+ * tokens that all visit.
+ */
 static void test_reading__an_answer_is_computed_again(void **state)
 {
     const tiny_gguf specs[] = {TINY_GGUF_QWEN2, TINY_GGUF_LLAMA};
@@ -595,7 +609,9 @@ static void test_reading__an_evicted_part_of_an_answer_stays_out(void **state)
     model_close(m);
 }
 
-/* A first pass over everything is no first pass; one over a part finds the rows that stand out, and repairs. */
+/*
+ * A first pass over everything is no first pass; one over a part finds the rows that stand out, and repairs.
+ */
 static void test_reading__first_pass_of_a_repair(void **state)
 {
     const tiny_gguf specs[] = {TINY_GGUF_QWEN2, TINY_GGUF_LLAMA, TINY_GGUF_GEMMA3};

@@ -1,4 +1,7 @@
-/* Save, resume, prefix: what is on disk gives the same session again, and what is damaged gives a sentence, never a session. */
+/*
+ * Save, resume, prefix: what is on disk gives the same session again, and what is damaged gives a sentence,
+ * never a session.
+ */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>

@@ -1,4 +1,7 @@
-/* Structure's part in what stays: scores, budgets and choices of CodeComp, excerpts computed by themselves, the structure score. */
+/*
+ * Structure's part in what stays: scores, budgets and choices of CodeComp, excerpts computed by themselves,
+ * the structure score.
+ */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -103,7 +106,10 @@ static void test_structure__a_chunk_is_scored_by_what_512_of_its_tokens_hold(voi
     assert_true(kv_chunk_score(&p, &none) == 0);
     assert_true(!(fabs(kv_chunk_score(&p, &some) - kv_chunk_score(&p, &same)) > 1e-12));
     assert_true(!(fabs(kv_chunk_score(&p, &full) - 1) > 1e-12));
-    /* Equation 4 by hand: call .20 log(9)/log(25), control .18 log(4)/log(15), assign .14 log(7)/log(21), over .86. */
+    /*
+     * Equation 4 by hand: call .20 log(9)/log(25), control .18 log(4)/log(15), assign .14 log(7)/log(21),
+     * over .86.
+     */
     const double by_hand = (.20 * log(9) / log(25) + .18 * log(4) / log(15) + .14 * log(7) / log(21)) / .86;
     assert_true(!(fabs(kv_chunk_score(&p, &some) - by_hand) > 1e-12));
 }

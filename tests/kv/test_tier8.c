@@ -1,6 +1,7 @@
 /*
- * Rows in 8 bits (tier=8bit): how far they are from what they were, that scoring reads them as a promotion does, and that a session
- * says what rounding changed. Over little random models; the exact tiers are test_limits.c's.
+ * Rows in 8 bits (tier=8bit): how far they are from what they were, that scoring reads them as a promotion
+ * does, and that a session says what rounding changed. Over little random models; the exact tiers are
+ * test_limits.c's.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -115,7 +116,10 @@ static void test_tier8__a_session_reads_what_it_packed(void **state)
     assert_int_equal(stats.dead, 0); /* it sufficed */
     assert_true(stats.key_error > 0 && stats.key_error < .02);
     assert_true(stats.value_error > 0 && stats.value_error < .02);
-    /* The same packed rows as F16 in a fork: equal masses, so equal plans; and nearly the rows that exact masses choose. */
+    /*
+     * The same packed rows as F16 in a fork: equal masses, so equal plans; and nearly the rows that exact
+     * masses choose.
+     */
     kv_session *fork = NULL;
     assert_int_equal(kv_session_fork(small, &fork, NULL, NULL), 0);
     assert_int_equal(kv_table_unpack(&fork->table, 0, fork->n, NULL), 0);

@@ -1,6 +1,7 @@
 /*
- * Everything at once in one session over real forward passes: pruned prefill, structure's soft share, eviction, repair and a part of the
- * rows read at each step. Each has its own tests; here are the promises of docs/kv.md for all of them together, over little models.
+ * Everything at once in one session over real forward passes: pruned prefill, structure's soft share,
+ * eviction, repair and a part of the rows read at each step. Each has its own tests; here are the promises of
+ * docs/kv.md for all of them together, over little models.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -237,7 +238,10 @@ static void assert_same(const world *a, const world *b)
     assert_true(kv_session_schedule_hash(a->s) == kv_session_schedule_hash(b->s));
 }
 
-/* --- the tests ------------------------------------------------------------------------------------------------------------ */
+/*
+ * --- the tests ---------------------------------------------------------------------------------------------
+ * ---------------
+ */
 
 static void test_together__each_of_them_does_something(void **state)
 {
@@ -305,7 +309,9 @@ static void test_together__the_log_alone_gives_the_state_again(void **state)
         kv_session_set_automatic(again, false);
         for (size_t i = 0; i < w.s->n_parts; i++) {
             const kv_part *part = &w.s->parts[i];
-            /* A plan may fall between two tokens of a part: an answer's eviction, a bulk longer than a pass. */
+            /*
+             * A plan may fall between two tokens of a part: an answer's eviction, a bulk longer than a pass.
+             */
             for (uint32_t from = part->from; from < part->to;) {
                 const uint32_t due =
                     at < w.log.n && w.log.n_tokens[at] > from && w.log.n_tokens[at] < part->to
@@ -360,7 +366,10 @@ static void test_together__leaving_nothing_out_is_full(void **state)
     }
 }
 
-/* Everything back by hand, the newest plan first: every row is there again, and a fork's parent knows nothing of it. */
+/*
+ * Everything back by hand, the newest plan first: every row is there again, and a fork's parent knows nothing
+ * of it.
+ */
 static void test_together__undoing_every_plan_brings_every_row_back(void **state)
 {
     for (uint32_t k = 0; k < 3; k++) {

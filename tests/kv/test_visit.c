@@ -1,6 +1,7 @@
 /*
- * Evicted rows that a token reads (kv/read/visit.h): the choice against a plain one, and who is visited. That batches, threads, drafts,
- * forks and resumes do not show is test_reading.c's. KVIST_SEED repeats a failed run.
+ * Evicted rows that a token reads (kv/read/visit.h): the choice against a plain one, and who is visited. That
+ * batches, threads, drafts, forks and resumes do not show is test_reading.c's. KVIST_SEED repeats a failed
+ * run.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -65,7 +66,9 @@ static void mark(const model_lane_list *list, uint64_t *bits)
     assert_int_equal(n, list->n_rows);
 }
 
-/* Of `mass` over what is weighed, the largest of rows that the list has not, beside the list up to the token. */
+/*
+ * Of `mass` over what is weighed, the largest of rows that the list has not, beside the list up to the token.
+ */
 static void check_lane(const kv_session *s, const model_rows_view *rows, const model_weighing *w,
     const model_rows_view *chosen, uint32_t lane, uint32_t own)
 {
@@ -197,7 +200,10 @@ static void test_visit__what_a_token_asks_for_is_read(void **state)
     kv_session_free(s);
 }
 
-/* --- what stands in for the rest ------------------------------------------------------------------------------------------ */
+/*
+ * --- what stands in for the rest
+ * ------------------------------------------------------------------------------------------
+ */
 
 enum { LANE = 2, N_BLOCKS = 4 };
 

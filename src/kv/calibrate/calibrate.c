@@ -1,6 +1,6 @@
 /*
- * Finding a model's retrieval heads: a head's share is the mass, under the names that a question asks for, that falls on the asked
- * lines, where sinks and the newest rows are left out of the softmax.
+ * Finding a model's retrieval heads. Two made-up texts hide facts and ask for some; a head's score is the
+ * share of its mass on the asked lines, with sinks and the newest rows left out of the softmax.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -30,14 +30,14 @@ static int add_shares(kv_session *s, const kv_needle_text *text, const kv_needle
     float **mass = base_xcalloc(n_lanes, sizeof *mass),
           *rows = malloc(((size_t)n_rows * n_lanes + 1) * sizeof *rows);
     uint8_t *heads = base_xcalloc(n_heads, 1);
-    int r = runs && rows ? 0 : base_fail(err, BASE_E_NOMEM, "no memory to score %u rows", n_rows);
-    for (uint32_t lane = 0; lane < n_lanes && !r; lane++) {
+    int rc = runs && rows ? 0 : base_fail(err, BASE_E_NOMEM, "no memory to score %u rows", n_rows);
+    for (uint32_t lane = 0; lane < n_lanes && !rc; lane++) {
         lists[lane] = (model_lane_list){.runs = runs, .n_runs = n_runs, .n_rows = n_rows};
         mass[lane] = rows + (size_t)lane * n_rows;
     }
     const model_rows_view view = kv__view_of(s, lists);
     /* One head of every lane at a time: its lane's mass is then its own. */
-    for (uint32_t g = 0; g < group && !r; g++) {
+    for (uint32_t g = 0; g < group && !rc; g++) {
         for (uint32_t h = 0; h < n_heads; h++) heads[h] = h % group == g;
         const model_score score = {.queries = s->recent.queries,
             .n_queries = s->recent.n,
@@ -47,8 +47,8 @@ static int add_shares(kv_session *s, const kv_needle_text *text, const kv_needle
             .end = s->n,
             .mass = mass,
             .cancel = cancel};
-        r = s->compute.score(s->compute.user, &score, err);
-        for (uint32_t lane = 0; lane < n_lanes && !r; lane++)
+        rc = s->compute.score(s->compute.user, &score, err);
+        for (uint32_t lane = 0; lane < n_lanes && !rc; lane++)
             for (uint32_t k = 0; k < KV_NEEDLES_ASKED; k++) {
                 const kv_needle *needle = &text->needles[q->asked[k].needle];
                 for (uint32_t t = needle->from; t < needle->to && t < end; t++)
@@ -61,7 +61,7 @@ static int add_shares(kv_session *s, const kv_needle_text *text, const kv_needle
     free(mass);
     free(rows);
     free(heads);
-    return r;
+    return rc;
 }
 
 static int score_text(model *m, uint32_t which, float *shares, const atomic_bool *cancel, base_err *err)
@@ -73,13 +73,14 @@ static int score_text(model *m, uint32_t which, float *shares, const atomic_bool
     kv_needle_text_make(&text, t, model_get_template(m), 100 + which, TEXT_TOKENS);
     kv_needle_question_make(&q, t, model_get_template(m), 100 + which, asked[which], false);
     kv_session *s = NULL;
-    int r = kv_session_new(&s, m, &(kv_options){.policy = "full"}, NULL, err);
+    int rc = kv_session_new(&s, m, &(kv_options){.policy = "full"}, NULL, err);
     const kv_segment context = {.origin = KV_ORIGIN_CONTEXT, .turn = 1};
     const kv_segment question = {
         .origin = KV_ORIGIN_USER, .turn = 1, .queries = q.queries, .n_queries = q.n_queries};
-    if (!r) r = kv_session_append(s, &context, text.text.ids, (uint32_t)text.text.n, NULL, NULL, cancel, err);
-    if (!r) r = kv_session_append(s, &question, q.ids.ids, (uint32_t)q.ids.n, NULL, NULL, cancel, err);
-    if (!r) {
+    if (!rc)
+        rc = kv_session_append(s, &context, text.text.ids, (uint32_t)text.text.n, NULL, NULL, cancel, err);
+    if (!rc) rc = kv_session_append(s, &question, q.ids.ids, (uint32_t)q.ids.n, NULL, NULL, cancel, err);
+    if (!rc) {
         /* Of the kept queries those of the names. */
         uint32_t places[64], n = 0;
         for (uint32_t i = 0, k = 0; i < s->recent.n && k < q.n_queries; i++) {
@@ -87,17 +88,17 @@ static int score_text(model *m, uint32_t which, float *shares, const atomic_bool
             if (k < q.n_queries && text.text.n + q.queries[k] == s->recent.tokens[i]) places[n++] = i;
         }
         kv_signal named;
-        r = kv_signal_pick(&s->recent, places, n, &named, err);
-        if (!r) {
+        rc = kv_signal_pick(&s->recent, places, n, &named, err);
+        if (!rc) {
             kv_signal_fini(&s->recent);
             s->recent = named;
-            r = add_shares(s, &text, &q, shares, cancel, err);
+            rc = add_shares(s, &text, &q, shares, cancel, err);
         }
     }
     kv_session_free(s);
     kv_needle_text_free(&text);
     kv_needle_question_free(&q);
-    return r;
+    return rc;
 }
 
 int kv_heads_calibrate(model *m, uint32_t n_heads, const char *path,
@@ -111,12 +112,12 @@ int kv_heads_calibrate(model *m, uint32_t n_heads, const char *path,
     float *shares = base_xcalloc(n, sizeof *shares);
     uint32_t *order = base_xcalloc(n, sizeof *order);
     kv_ranker ranker = {0};
-    int r = kv_ranker_reserve(&ranker, n);
-    for (uint32_t k = 0; k < N_TEXTS && !r; k++) {
-        r = score_text(m, k, shares, cancel, err);
+    int rc = kv_ranker_reserve(&ranker, n);
+    for (uint32_t k = 0; k < N_TEXTS && !rc; k++) {
+        rc = score_text(m, k, shares, cancel, err);
         if (progress) progress(user, (double)(k + 1) / N_TEXTS);
     }
-    if (!r) {
+    if (!rc) {
         kv_rank(&ranker, shares, NULL, n, order);
         base_buf out = {0};
         base_buf_printf(&out, "kvist heads 1 %s %u %u\n", info->hash, info->n_layer, info->n_head);
@@ -128,13 +129,13 @@ int kv_heads_calibrate(model *m, uint32_t n_heads, const char *path,
         base_buf_putc(&out, '\n');
         char *folder = base_xstrdup(path), *slash = strrchr(folder, '/');
         if (slash) *slash = 0;
-        if (slash && slash != folder) r = base_fs_mkdirs(folder, err);
-        if (!r) r = base_fs_write(path, out.data, out.len, 0600, err);
+        if (slash && slash != folder) rc = base_fs_mkdirs(folder, err);
+        if (!rc) rc = base_fs_write(path, out.data, out.len, 0600, err);
         free(folder);
         base_buf_free(&out);
     }
     kv_ranker_free(&ranker);
     free(shares);
     free(order);
-    return r;
+    return rc;
 }

@@ -1,6 +1,7 @@
 /*
- * How many rows a lane may keep active, as a person says it: "4096", "25%", "200M", "full" or "auto". Words become a wish once;
- * the wish becomes a number of rows when the model is known, because shares and bytes depend on it.
+ * How many rows a lane may keep active, as a person says it: "4096", "25%", "200M", "full" or "auto". Words
+ * become a wish once; the wish becomes a number of rows when the model is known, because shares and bytes
+ * depend on it.
  */
 #ifndef KVIST_KV_BUDGET_H
 #define KVIST_KV_BUDGET_H
@@ -31,10 +32,11 @@ enum {
 int kv_budget_parse(const char *text, kv_budget *ret, base_err *err);
 
 /*
- * Rows per lane; 0: no limit. n_ctx: tokens of the model's context. row_bytes: what one token's rows take in all lanes.
- * free_bytes: memory that this process may still take. "auto" is a quarter of that memory, never below KV_BUDGET_AUTO_LEAST
- * nor above KV_BUDGET_AUTO_MOST rows: below 16,384 rows the full cache is at least as fast as any eviction measured so far
- * (docs/results.md), so nothing should leave before memory asks for it.
+ * Rows per lane; 0: no limit. n_ctx: tokens of the model's context. row_bytes: what one token's rows take in
+ * all lanes. free_bytes: memory that this process may still take. "auto" is a quarter of that memory, never
+ * below KV_BUDGET_AUTO_LEAST nor above KV_BUDGET_AUTO_MOST rows: below 16,384 rows the full cache is at least
+ * as fast as any eviction measured so far (docs/results.md), so nothing should leave before memory asks for
+ * it.
  */
 uint32_t kv_budget_rows(const kv_budget *b, uint32_t n_ctx, uint32_t row_bytes, uint64_t free_bytes);
 

@@ -1,6 +1,7 @@
 /*
- * The seam under a session: who computes. One row is the real model (kv_compute_model); tests fill one whose rows and masses
- * are functions of the ids, so that lists, plans, policies and manifests are tested without weights.
+ * The seam under a session: who computes. One row is the real model (kv_compute_model); tests fill one whose
+ * rows and masses are functions of the ids, so that lists, plans, policies and manifests are tested without
+ * weights.
  */
 #ifndef KVIST_KV_COMPUTE_H
 #define KVIST_KV_COMPUTE_H

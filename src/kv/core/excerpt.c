@@ -1,7 +1,8 @@
 /*
- * Excerpts computed each by itself (kv.md 5.7; CodeComp, seed 000, section 4.6). Consecutive segments of origin CONTEXT are a
- * group; under a policy with local=1 each of them reads what stands before the group and itself, and all begin at the group's first
- * phase, so phases overlap. What follows a group begins behind its longest member and reads all that is active.
+ * Excerpts that are computed each by itself (docs/kv.md, Structure; CodeComp, section 4.6). Consecutive
+ * segments of origin CONTEXT are a group. Under a policy with local=1 each of them reads what stands before
+ * the group and itself, and all begin at the same phase (the position that RoPE sees), so their phases
+ * overlap. What follows a group begins behind its longest member and reads all that is active.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -7,10 +7,16 @@
 
 #include "base/mem.h"
 
-/* States of the memory of requests that are saved: a rewind behind them counts what is older as e^-4 or less, not at all. */
+/*
+ * States of the memory of requests that are saved: a rewind behind them counts what is older as e^-4 or less,
+ * not at all.
+ */
 enum { MEMORY_KEPT = 8 };
 
-/* --- bytes -------------------------------------------------------------------------------------------------------------- */
+/*
+ * --- bytes -------------------------------------------------------------------------------------------------
+ * -------------
+ */
 
 static void put32(base_buf *out, uint32_t x)
 {
@@ -23,7 +29,9 @@ static void put(base_buf *out, const void *items, size_t n, size_t size)
     if (n) base_buf_add(out, items, n * size);
 }
 
-/* What stands in front of all else: numbers of the session (NUMBERS), and how much there is of what follows. */
+/*
+ * What stands in front of all else: numbers of the session (NUMBERS), and how much there is of what follows.
+ */
 enum {
     HAS_TOKENS,
     HAS_LANES,
@@ -103,7 +111,10 @@ static void *get_new(reader *r, size_t n, size_t size)
     return items;
 }
 
-/* --- numbers ------------------------------------------------------------------------------------------------------------ */
+/*
+ * --- numbers -----------------------------------------------------------------------------------------------
+ * -------------
+ */
 
 static uint32_t count_memory(const kv_session *s)
 {
@@ -174,7 +185,10 @@ static void truncate_numbers(kv_session *s, uint32_t n)
     if (s->read_to > n) s->read_to = n;
 }
 
-/* --- arrays over tokens ------------------------------------------------------------------------------------------------- */
+/*
+ * --- arrays over tokens
+ * -------------------------------------------------------------------------------------------------
+ */
 
 /* Each has room for n_ctx tokens. */
 typedef enum kind { OF_TOKEN, BIT_OF_TOKEN, PLACE_IN_FILE } kind;
@@ -262,7 +276,10 @@ static int get_arrays(kv_session *s, reader *r, base_err *err)
     return 0;
 }
 
-/* --- rows and live lists ------------------------------------------------------------------------------------------------ */
+/*
+ * --- rows and live lists
+ * ------------------------------------------------------------------------------------------------
+ */
 
 static int init_rows(kv_session *s, base_err *err)
 {
@@ -314,7 +331,9 @@ static void check_cuts(const kv_session *s, reader *r)
 static int get_lists(kv_session *s, reader *r, base_err *err)
 {
     const size_t n_words = kv_bits_words(s->n);
-    /* Distinct lists take their bits in the file, shared ones four bytes: check the least before allocating. */
+    /*
+     * Distinct lists take their bits in the file, shared ones four bytes: check the least before allocating.
+     */
     if (s->n_lanes > r->left / sizeof(uint32_t)) r->bad = true;
     uint64_t *flips = r->bad ? NULL : calloc(n_words * s->n_lanes + 1, sizeof *flips);
     if (!flips) {
@@ -341,7 +360,10 @@ static int get_lists(kv_session *s, reader *r, base_err *err)
     return rc;
 }
 
-/* --- segments ----------------------------------------------------------------------------------------------------------- */
+/*
+ * --- segments
+ * -----------------------------------------------------------------------------------------------------------
+ */
 
 static void free_parts(kv_session *s)
 {
@@ -428,7 +450,10 @@ static int get_parts(kv_session *s, reader *r, base_err *err)
     return 0;
 }
 
-/* --- signals ------------------------------------------------------------------------------------------------------------ */
+/*
+ * --- signals -----------------------------------------------------------------------------------------------
+ * -------------
+ */
 
 static const size_t signals[] = {offsetof(kv_session, request), offsetof(kv_session, asked),
     offsetof(kv_session, waiting.kept), offsetof(kv_session, recent)};
@@ -459,7 +484,10 @@ static int copy_signals(kv_session *to, const kv_session *s, base_err *err)
     return rc;
 }
 
-/* The request that was cut off is no longer it. An older one's queries are gone, but it was asked: nobody else stands in. */
+/*
+ * The request that was cut off is no longer it. An older one's queries are gone, but it was asked: nobody
+ * else stands in.
+ */
 static void find_older_request(kv_session *s)
 {
     s->has_request = false;
@@ -512,7 +540,10 @@ static int get_signals(kv_session *s, reader *r, base_err *err)
     return 0;
 }
 
-/* --- the memory of requests --------------------------------------------------------------------------------------------- */
+/*
+ * --- the memory of requests
+ * ---------------------------------------------------------------------------------------------
+ */
 
 static void free_memory(kv_session *s)
 {
@@ -565,7 +596,10 @@ static int get_memory(kv_session *s, reader *r, base_err *err)
     return 0;
 }
 
-/* --- what there may be: what policies add up, the last logits ------------------------------------------------------------ */
+/*
+ * --- what there may be: what policies add up, the last logits
+ * ------------------------------------------------------------
+ */
 
 static void free_optional(kv_session *s)
 {
@@ -605,7 +639,10 @@ static int get_optional(kv_session *s, reader *r, base_err *err)
     return 0;
 }
 
-/* --- plans that can be undone ------------------------------------------------------------------------------------------- */
+/*
+ * --- plans that can be undone
+ * -------------------------------------------------------------------------------------------
+ */
 
 static void free_journal(kv_session *s)
 {
@@ -656,7 +693,10 @@ static int get_journal(kv_session *s, reader *r, base_err *err)
     return 0;
 }
 
-/* --- the list ----------------------------------------------------------------------------------------------------------- */
+/*
+ * --- the list
+ * -----------------------------------------------------------------------------------------------------------
+ */
 
 /* NULL: nothing to do. A later group may look at an earlier one. */
 static const struct group {

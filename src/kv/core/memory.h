@@ -1,6 +1,7 @@
 /*
- * A session's memory of what was asked (IntentKV, seed 003 section 3.2, "QueryMemory"), with its past: one link a message, newest
- * first, immutable and shared by forks, so that a rewind takes back what the cut messages had asked.
+ * The session's memory of what was asked (IntentKV, section 3.2, "QueryMemory"). It is a list with one state
+ * for each message, newest first. States never change and forks share them, so a rewind takes back what the
+ * truncated messages had asked.
  */
 #ifndef KVIST_KV_MEMORY_H
 #define KVIST_KV_MEMORY_H
@@ -16,7 +17,10 @@ typedef struct kv_memory {
     float *message;         /* Enc of the message alone, the same shape and norm; part of sum's allocation */
 } kv_memory;
 
-/* Links a message behind past (which keeps its reference): M <- unit(exp(-.5) M + Enc). NULL when memory is gone. */
+/*
+ * Links a message behind past (which keeps its reference): M <- unit(exp(-.5) M + Enc). NULL when memory is
+ * gone.
+ */
 kv_memory *kv_memory_add(kv_memory *past, const kv_signal *s, uint32_t at);
 /* A link with given values (a manifest's), uninitialised: fill sum and message, [n_floats] each. */
 kv_memory *kv_memory_new(kv_memory *past, size_t n_floats, uint32_t at);

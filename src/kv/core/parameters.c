@@ -127,8 +127,8 @@ int kv_parameters_parse(
 {
     *ret = *defaults;
     for (; set && *set; set++) {
-        int r = parse_one(*set, ret, err);
-        if (r) return r;
+        int rc = parse_one(*set, ret, err);
+        if (rc) return rc;
     }
     return 0;
 }

@@ -1,6 +1,6 @@
 /*
- * What --kv-set may say: every parameter of every policy, once, with its bounds. A policy's row (policy/) holds the values that it begins
- * with; the files that use a parameter say what it does there.
+ * What --kv-set may say: every parameter of every policy, once, with its bounds. A policy's row (policy/)
+ * holds the values that it begins with; the files that use a parameter say what it does there.
  */
 #ifndef KVIST_KV_PARAMETERS_H
 #define KVIST_KV_PARAMETERS_H

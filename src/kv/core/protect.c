@@ -1,6 +1,7 @@
 /*
- * Hard protection: pins, sinks, the fixed prompt and instructions, the newest rows, the current request (kv.md section 1). A token's
- * class is the first that holds; barred outranks all but a pin.
+ * Hard protection: pins, sinks, the fixed prompt and instructions, the newest rows, the current request
+ * (docs/kv.md, Words). Each token gets the first class that fits; a barred token has none unless it is
+ * pinned.
  */
 #include <stdlib.h>
 #include <string.h>

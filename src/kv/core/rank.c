@@ -1,4 +1,7 @@
-/* A stable radix sort of floats: three passes of 11 bits each, so equal scores keep the order that they came in. */
+/*
+ * A stable radix sort of floats: three passes of 11 bits each, so equal scores keep the order that they came
+ * in.
+ */
 #include "kv/core/rank.h"
 
 #include <stdlib.h>

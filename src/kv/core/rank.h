@@ -1,4 +1,6 @@
-/* Orders by score: the same order on every machine, ties by the previous score and then by the lower index. */
+/*
+ * Orders by score: the same order on every machine, ties by the previous score and then by the lower index.
+ */
 #ifndef KVIST_KV_RANK_H
 #define KVIST_KV_RANK_H
 
@@ -13,8 +15,8 @@ int kv_ranker_reserve(kv_ranker *r, uint32_t n); /* 0, or BASE_E_NOMEM */
 void kv_ranker_free(kv_ranker *r);
 
 /*
- * order ([n]) receives 0..n-1, the highest score first. NaN counts as the lowest score, -0 as 0. previous may be NULL.
- * n was reserved.
+ * order ([n]) receives 0..n-1, the highest score first. NaN counts as the lowest score, -0 as 0. previous may
+ * be NULL. n was reserved.
  */
 void kv_rank(kv_ranker *r, const float *score, const float *previous, uint32_t n, uint32_t *order);
 

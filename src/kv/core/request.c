@@ -1,15 +1,21 @@
-/* Who asks: the newest message or result becomes the signal of the next decisions, and the session remembers what it asked for. */
+/*
+ * Who asks: the newest message or result becomes the signal of the next decisions, and the session remembers
+ * what it asked for.
+ */
 #include "kv/core/state.h"
 
-/* The newest queries become the request's, as soon as they are there: the eviction behind this chunk goes by them. */
+/*
+ * The newest queries become the request's, as soon as they are there: the eviction behind this chunk goes by
+ * them.
+ */
 static int update_request(
     kv_session *s, kv_origin origin, uint32_t turn, const kv_signal *kept, base_err *err)
 {
     if (!kept->n) return 0;
     const bool asks = origin == KV_ORIGIN_USER;
     if (!asks && s->has_request) return 0;
-    int r = kv_signal_copy(&s->request, kept, err);
-    if (r) return r;
+    int rc = kv_signal_copy(&s->request, kept, err);
+    if (rc) return rc;
     const uint32_t max =
         (uint32_t)s->parameters.w < KV_REQUEST_QUERIES ? (uint32_t)s->parameters.w : KV_REQUEST_QUERIES;
     if (s->request.n > max) kv_signal_crop(&s->request, s->request.tokens[s->request.n - max], UINT32_MAX);
@@ -20,12 +26,14 @@ static int update_request(
     return 0;
 }
 
-/* A whole message or result is there: it is the newest signal, and the session remembers what it asked for. */
+/*
+ * A whole message or result is there: it is the newest signal, and the session remembers what it asked for.
+ */
 static int finish_segment(kv_session *s, kv_origin origin, kv_signal *kept, base_err *err)
 {
     if (!kept->n || (origin != KV_ORIGIN_USER && origin != KV_ORIGIN_TOOL)) return 0;
-    int r = kv_signal_add(&s->recent, kept->tokens, kept->queries, kept->n, KV_RECENT_QUERIES, err);
-    if (r) return r;
+    int rc = kv_signal_add(&s->recent, kept->tokens, kept->queries, kept->n, KV_RECENT_QUERIES, err);
+    if (rc) return rc;
     kv_memory *memory = kv_memory_add(s->memory, kept, s->n);
     if (!memory) return base_fail(err, BASE_E_NOMEM, "no memory for the session's memory of requests");
     kv_memory_unref(s->memory);
@@ -36,8 +44,8 @@ static int finish_segment(kv_session *s, kv_origin origin, kv_signal *kept, base
 int kv__take_signal(
     kv_session *s, kv_origin origin, uint32_t turn, bool is_whole, kv_signal *kept, base_err *err)
 {
-    int r = is_whole ? finish_segment(s, origin, kept, err) : 0;
-    return r ? r : update_request(s, origin, turn, kept, err);
+    int rc = is_whole ? finish_segment(s, origin, kept, err) : 0;
+    return rc ? rc : update_request(s, origin, turn, kept, err);
 }
 
 /* What a request names; else nothing is known of it but its end. */
@@ -51,14 +59,17 @@ int kv__keep_asked(kv_session *s, const kv_segment *g, uint32_t first, const kv_
         if (q < g->n_queries && first + g->queries[q] == kept->tokens[i]) places[n++] = i;
     }
     for (uint32_t i = kept->n > 8 ? kept->n - 8 : 0; i < kept->n && !g->n_queries; i++) places[n++] = i;
-    int r = kv_signal_pick(kept, places, n, &named, err);
-    if (r) return r;
+    int rc = kv_signal_pick(kept, places, n, &named, err);
+    if (rc) return rc;
     kv_signal_fini(&s->asked);
     s->asked = named;
     return 0;
 }
 
-/* At most `most` places of the kept queries that lie in [from, to): of those named, else of all, an even choice. */
+/*
+ * At most `most` places of the kept queries that lie in [from, to): of those named, else of all, an even
+ * choice.
+ */
 static uint32_t choose_places(const kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries,
     uint32_t n_queries, uint32_t most, uint32_t *places)
 {

@@ -1,6 +1,6 @@
 /*
- * A session's sequence as every file of the cache looks at it: views of its rows, its segments, and what has been given up. Nothing
- * here decides anything.
+ * A session's sequence as every file of the cache looks at it: views of its rows, its segments, and what has
+ * been given up. Nothing here decides anything.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -29,7 +29,10 @@ static int allocate(kv_signal *s, uint32_t n, base_err *err)
     return base_fail(err, BASE_E_NOMEM, "no memory to keep %u query vectors", n);
 }
 
-/* Moves n vectors of every (layer, head) from place `from` of a signal of n_from to place `to` of one of n_to. */
+/*
+ * Moves n vectors of every (layer, head) from place `from` of a signal of n_from to place `to` of one of
+ * n_to.
+ */
 static void move_queries(const kv_signal *shape, const float *src, uint32_t n_from, uint32_t from, float *dst,
     uint32_t n_to, uint32_t to, uint32_t n)
 {
@@ -43,8 +46,8 @@ int kv_signal_copy(kv_signal *s, const kv_signal *from, base_err *err)
     kv_signal new;
     kv_signal_init(&new, from->n_layer, from->n_head, from->head_dim);
     if (from->n) {
-        int r = allocate(&new, from->n, err);
-        if (r) return r;
+        int rc = allocate(&new, from->n, err);
+        if (rc) return rc;
         memcpy(new.tokens, from->tokens, from->n * sizeof *new.tokens);
         move_queries(from, from->queries, from->n, 0, new.queries, from->n, 0, from->n);
     }
@@ -60,8 +63,8 @@ int kv_signal_add(
     const uint32_t keep = s->n < max - add ? s->n : max - add;
     kv_signal new;
     kv_signal_init(&new, s->n_layer, s->n_head, s->head_dim);
-    int r = allocate(&new, keep + add, err);
-    if (r) return r;
+    int rc = allocate(&new, keep + add, err);
+    if (rc) return rc;
     if (keep) {
         memcpy(new.tokens, s->tokens + (s->n - keep), keep * sizeof *tokens);
         move_queries(s, s->queries, s->n, s->n - keep, new.queries, new.n, 0, keep);
@@ -94,8 +97,8 @@ void kv_signal_crop(kv_signal *s, uint32_t from, uint32_t to)
 int kv_signal_pick(const kv_signal *s, const uint32_t *places, uint32_t n, kv_signal *ret, base_err *err)
 {
     kv_signal_init(ret, s->n_layer, s->n_head, s->head_dim);
-    int r = allocate(ret, n, err);
-    if (r) return r;
+    int rc = allocate(ret, n, err);
+    if (rc) return rc;
     for (uint32_t i = 0; i < n; i++) {
         ret->tokens[i] = s->tokens[places[i]];
         move_queries(s, s->queries, s->n, places[i], ret->queries, n, i, 1);

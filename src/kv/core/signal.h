@@ -1,7 +1,9 @@
 /*
- * Signals: post-RoPE query vectors that ask "who matters", kept from the forward pass that computed them.
+ * A signal: query vectors that are kept to ask later which rows matter. They are copied from the forward
+ * pass that computed them, after their rotary position (RoPE) was applied.
  *
- * Layout as model_capture and model_score want it: [n_layer][n_head][n][head_dim], F32, the n tokens ascending.
+ * Layout as model_capture and model_score want it: [n_layer][n_head][n][head_dim], F32, the n tokens
+ * ascending.
  */
 #ifndef KVIST_KV_SIGNAL_H
 #define KVIST_KV_SIGNAL_H

@@ -1,6 +1,6 @@
 /*
- * What a session is made of, and what every file of the cache may ask of it; for the files of src/kv only. Nothing here decides what
- * stays: that is evict/, repair/ and prune/.
+ * What a session is made of, and what every file of the cache may ask of it; for the files of src/kv only.
+ * Nothing here decides what stays: that is evict/, repair/ and prune/.
  */
 #ifndef KVIST_KV_STATE_H
 #define KVIST_KV_STATE_H
@@ -26,7 +26,16 @@ enum {
 };
 #define KV_NO_ROW UINT32_MAX
 
-/* Why a row is hard; the order is that of giving up when hard rows alone exceed the budget: the last class goes first. */
+/* In the schedule's hash, behind the numbers of one event: which event it was. */
+#define KV_EVENT_TRUNCATED      UINT32_MAX
+#define KV_EVENT_COMPUTED_AGAIN (UINT32_MAX - 1)
+#define KV_EVENT_CUT            (UINT32_MAX - 2)
+#define KV_EVENT_VISITED        (UINT32_MAX - 3)
+
+/*
+ * Why a row is hard; the order is that of giving up when hard rows alone exceed the budget: the last class
+ * goes first.
+ */
 typedef enum kv_hard {
     KV_HARD_NO,
     KV_HARD_PIN,
@@ -58,7 +67,10 @@ typedef struct kv_entry {
     uint32_t n_valid; /* tokens at and behind this were cut off since */
 } kv_entry;
 
-/* Computed ahead (draft.c): the next n of these ids, whose rows lie behind the sequence while the epoch is this one. */
+/*
+ * Computed ahead (draft.c): the next n of these ids, whose rows lie behind the sequence while the epoch is
+ * this one.
+ */
 typedef struct kv_draft {
     int32_t ids[KV_DRAFT_MAX];
     uint32_t at, n; /* ids[at .. n) are left */
@@ -74,7 +86,10 @@ typedef struct kv_token {
     float previous; /* score of the last pass: minus the mean rank share; 0 where structure protects */
 } kv_token;
 
-/* A message whose rows wait for their upper layers (prune.c): its queries are whole, and it is the newest signal, only then. */
+/*
+ * A message whose rows wait for their upper layers (prune.c): its queries are whole, and it is the newest
+ * signal, only then.
+ */
 typedef struct kv_waiting {
     kv_signal kept;
     kv_origin origin;
@@ -160,9 +175,10 @@ struct kv_session {
 };
 
 /*
- * sequence.c: views of its rows. kv__view: as the live lists are; kv__view_of: other lists of its rows; kv__lists_before: the live lists
- * cut off before token i, with one more row at `slot` (*ret_runs and the lists are the caller's; NULL: no memory). kv__bring: lists and
- * rows begin to go to the device, if there is one, while nobody waits.
+ * sequence.c: views of its rows. kv__view: as the live lists are; kv__view_of: other lists of its rows;
+ * kv__lists_before: the live lists cut off before token i, with one more row at `slot` (*ret_runs and the
+ * lists are the caller's; NULL: no memory). kv__bring: lists and rows begin to go to the device, if there is
+ * one, while nobody waits.
  */
 model_rows_view kv__view(const kv_session *s);
 model_rows_view kv__view_of(const kv_session *s, const model_lane_list *lanes);
@@ -190,14 +206,17 @@ int kv__take_signal(
     kv_session *s, kv_origin origin, uint32_t turn, bool is_whole, kv_signal *kept, base_err *err);
 /* What a request that begins at `first` names; else nothing is known of it but its end. */
 int kv__keep_asked(kv_session *s, const kv_segment *g, uint32_t first, const kv_signal *kept, base_err *err);
-/* At most `most` of the kept queries of [from, to), of those named in `queries` when some are; *ret is empty when none was kept. */
+/*
+ * At most `most` of the kept queries of [from, to), of those named in `queries` when some are; *ret is empty
+ * when none was kept.
+ */
 int kv__kept_signal(const kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries,
     uint32_t n_queries, uint32_t most, kv_signal *ret, base_err *err);
 
 /*
- * excerpt.c: excerpts that read only what stands before them all, and themselves. The phase of the next token of the segment that
- * was opened last; whether a segment of that origin is such an excerpt; a view of the lists for the one at [from, to), whatever
- * is staged behind the sequence included.
+ * excerpt.c: excerpts that read only what stands before them all, and themselves. The phase of the next token
+ * of the segment that was opened last; whether a segment of that origin is such an excerpt; a view of the
+ * lists for the one at [from, to), whatever is staged behind the sequence included.
  */
 typedef struct kv_local {
     model_lane_list *lists; /* [n_lanes]; neighbours share their runs */

@@ -1,6 +1,6 @@
 /*
- * Memory for one piece of work, given back together: take what is needed, ask once whether all of it was there, free it all. Any thread
- * that owns the work.
+ * Memory for one piece of work, given back together: take what is needed, ask once whether all of it was
+ * there, free it all. Any thread that owns the work.
  */
 #ifndef KVIST_KV_WORK_H
 #define KVIST_KV_WORK_H

@@ -1,5 +1,6 @@
 /*
- * The manifest: everything of a session but its rows (core/groups.h), behind whose rows it means and in front of a hash64 of them all.
+ * The manifest: everything of a session but its rows (core/groups.h), behind a head that says which row file
+ * it belongs to, and in front of a hash64 of all of it.
  */
 #include <string.h>
 

@@ -1,6 +1,7 @@
 /*
- * The fixed prompt's rows, computed once per model: one file with ids and rows of a sequence that never had a hole, written
- * by rename. Whoever starts a session over the same prompt shares these blocks instead of computing them.
+ * The fixed prompt's rows, computed once per model: one file with ids and rows of a sequence that never had a
+ * hole, written by rename. Whoever starts a session over the same prompt shares these blocks instead of
+ * computing them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -55,9 +56,9 @@ int kv_session_save_prefix(kv_session *s, const char *path, uint32_t n, base_err
     for (uint32_t i = 0; i < n; i++, at += row_bytes) kv_table_get_row(&s->table, i, (uint16_t *)(void *)at);
     const uint64_t hash = base_hash64(bytes, (size_t)(at - bytes), 0);
     memcpy(at, &hash, sizeof hash);
-    int r = base_fs_write(path, bytes, n_bytes, 0600, err);
+    int rc = base_fs_write(path, bytes, n_bytes, 0600, err);
     free(bytes);
-    return r;
+    return rc;
 }
 
 void kv__prefix_load(kv_session *s, const char *path)

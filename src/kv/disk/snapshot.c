@@ -1,8 +1,7 @@
 /*
- * Save and resume. The manifest is everything but the rows: ids, phases, live lists, flags, segments, the kept request, the
- * memory of requests, the last logits, the journal; little-endian fields one after the other, a hash64 of them all at the end.
- * It replaces its predecessor by rename, after the rows that it names are on disk; so whenever the process dies, either the
- * old pair or the new pair is whole. Every row's hash stands in the manifest too: a damaged row is found, not computed with.
+ * Save and resume. The manifest (manifest.c) replaces its predecessor by rename, after the rows that it
+ * names are on disk: whenever the process dies, either the old pair or the new pair is whole. The manifest
+ * holds every row's hash too, so a damaged row is found and not computed with.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -41,38 +40,40 @@ static int open_fresh(kv_session *s, base_err *err)
 {
     char *path = manifest_path(s);
     const kv_rows_identity identity = identity_of(s);
-    int r = kv_rowfile_open(&s->file, s->row_path, &identity, true, err);
-    /* A manifest of the rows that were here names another id, so it is harmless; it is only no longer of use. */
-    if (!r) unlink(path);
+    int rc = kv_rowfile_open(&s->file, s->row_path, &identity, true, err);
+    /*
+     * A manifest of the rows that were here names another id, so it is harmless; it is only no longer of use.
+     */
+    if (!rc) unlink(path);
     free(path);
-    return r;
+    return rc;
 }
 
 static int write_rows(kv_session *s, base_err *err)
 {
     const uint64_t before = kv_rowfile_rows(s->file);
     uint16_t *row = malloc(kv_row_bytes(&s->compute.shape));
-    int r = row ? 0 : base_fail(err, BASE_E_NOMEM, "no memory to write the session's rows");
+    int rc = row ? 0 : base_fail(err, BASE_E_NOMEM, "no memory to write the session's rows");
     uint64_t next = before;
-    for (uint32_t i = 0; i < s->n && !r; i++) {
+    for (uint32_t i = 0; i < s->n && !rc; i++) {
         if (s->file_row[i] != KV_NO_ROW || kv_bits_get(s->dead, i)) continue;
         if (next >= KV_NO_ROW) {
-            r = base_fail(err, BASE_E_LIMIT, "the row file is full");
+            rc = base_fail(err, BASE_E_LIMIT, "the row file is full");
             break;
         }
         kv_table_get_row(&s->table, i, row);
         s->row_hash[i] = base_hash64(row, kv_row_bytes(&s->compute.shape), 0);
-        r = kv_rowfile_append(s->file, row, err);
+        rc = kv_rowfile_append(s->file, row, err);
         s->file_row[i] = (uint32_t)next++;
     }
-    if (!r) r = kv_rowfile_sync(s->file, err);
-    if (r) {
+    if (!rc) rc = kv_rowfile_sync(s->file, err);
+    if (rc) {
         kv_rowfile_set_rows(s->file, before);
         for (uint32_t i = 0; i < s->n; i++)
             if (s->file_row[i] != KV_NO_ROW && s->file_row[i] >= before) s->file_row[i] = KV_NO_ROW;
     }
     free(row);
-    return r;
+    return rc;
 }
 
 static int write_manifest(const kv_session *s, uint64_t n_rows, base_err *err)
@@ -81,18 +82,18 @@ static int write_manifest(const kv_session *s, uint64_t n_rows, base_err *err)
     base_buf bytes = {0};
     kv__manifest_write(s, &file, &bytes);
     char *path = manifest_path(s);
-    int r = base_fs_write(path, bytes.data, bytes.len, 0600, err);
+    int rc = base_fs_write(path, bytes.data, bytes.len, 0600, err);
     free(path);
     base_buf_free(&bytes);
-    return r;
+    return rc;
 }
 
 int kv_session_save(kv_session *s, base_err *err)
 {
     if (!s->row_path) return base_fail(err, BASE_E_STATE, "this session keeps its rows in memory only");
-    int r = s->file ? 0 : open_fresh(s, err);
-    if (!r) r = write_rows(s, err);
-    return r ? r : write_manifest(s, kv_rowfile_rows(s->file), err);
+    int rc = s->file ? 0 : open_fresh(s, err);
+    if (!rc) rc = write_rows(s, err);
+    return rc ? rc : write_manifest(s, kv_rowfile_rows(s->file), err);
 }
 
 /* Rows at and behind n go to the places before it that no token has. Their old places stay as they are. */
@@ -100,38 +101,38 @@ static int fill_holes(kv_session *s, uint32_t n, base_err *err)
 {
     uint64_t *used = calloc(kv_bits_words(n) + 1, sizeof *used);
     uint16_t *row = malloc(kv_row_bytes(&s->compute.shape));
-    int r = used && row ? 0 : base_fail(err, BASE_E_NOMEM, "no memory to compact the session's rows");
-    for (uint32_t i = 0; i < s->n && !r; i++)
+    int rc = used && row ? 0 : base_fail(err, BASE_E_NOMEM, "no memory to compact the session's rows");
+    for (uint32_t i = 0; i < s->n && !rc; i++)
         if (s->file_row[i] < n) kv_bits_set(used, s->file_row[i]);
     size_t hole = 0;
-    for (uint32_t i = 0; i < s->n && !r; i++) {
+    for (uint32_t i = 0; i < s->n && !rc; i++) {
         if (s->file_row[i] < n || s->file_row[i] == KV_NO_ROW) continue;
         hole = kv_bits_next(used, hole, n, false);
         kv_table_get_row(&s->table, i, row);
-        r = kv_rowfile_put(s->file, hole, row, err);
+        rc = kv_rowfile_put(s->file, hole, row, err);
         s->file_row[i] = (uint32_t)hole++;
     }
     free(used);
     free(row);
-    return r ? r : kv_rowfile_sync(s->file, err);
+    return rc ? rc : kv_rowfile_sync(s->file, err);
 }
 
 int kv_session_compact(kv_session *s, base_err *err)
 {
-    int r = kv_session_save(s, err); /* from here on the manifest names no row but these */
+    int rc = kv_session_save(s, err); /* from here on the manifest names no row but these */
     const uint32_t n = s->n - kv_bits_count(s->dead, kv_bits_words(s->n)); /* rows that have a place */
-    if (r || kv_rowfile_rows(s->file) == n) return r;
+    if (rc || kv_rowfile_rows(s->file) == n) return rc;
     uint32_t *places = malloc(((size_t)s->n + 1) * sizeof *places);
     if (!places) return base_fail(err, BASE_E_NOMEM, "no memory to compact the session's rows");
     memcpy(places, s->file_row, s->n * sizeof *places);
-    r = fill_holes(s, n, err);
-    if (!r) r = write_manifest(s, n, err);
-    if (r)
+    rc = fill_holes(s, n, err);
+    if (!rc) rc = write_manifest(s, n, err);
+    if (rc)
         memcpy(s->file_row, places, s->n * sizeof *places); /* the old manifest and its rows are untouched */
     else
         kv_rowfile_set_rows(s->file, n);
     free(places);
-    return r;
+    return rc;
 }
 
 /* Rows are read block by block, by as many threads as there are CPUs when they are many. */
@@ -157,8 +158,8 @@ static int read_block(kv_session *s, uint32_t b, uint16_t *rows, base_err *err)
                s->file_row[i + n] == s->file_row[i] + n)
             n++;
         uint64_t hashes[ROWS_A_READ];
-        int r = kv_rowfile_read(s->file, s->file_row[i], n, rows, err);
-        if (r) return r;
+        int rc = kv_rowfile_read(s->file, s->file_row[i], n, rows, err);
+        if (rc) return rc;
         base_hash64_each(rows, row_bytes, n, hashes);
         for (uint32_t k = 0; k < n; k++)
             if (hashes[k] != s->row_hash[i + k])
@@ -176,15 +177,15 @@ static void read_some(void *user, int thread, int n_threads)
     base_err err = {0};
     uint16_t *rows = malloc(kv_row_bytes(&w->s->compute.shape) * ROWS_A_READ);
     for (uint32_t b; (b = atomic_fetch_add(&w->next, 1)) < w->s->table.n;) {
-        const int r = rows ? read_block(w->s, b, rows, &err)
-                           : base_fail(&err, BASE_E_NOMEM, "no memory to read the session's rows");
+        const int rc = rows ? read_block(w->s, b, rows, &err)
+                            : base_fail(&err, BASE_E_NOMEM, "no memory to read the session's rows");
         pthread_mutex_lock(&w->lock);
-        if (r && b < w->failed) {
+        if (rc && b < w->failed) {
             w->failed = b;
             w->err = err;
         }
         pthread_mutex_unlock(&w->lock);
-        if (r) break;
+        if (rc) break;
     }
     free(rows);
 }
@@ -194,8 +195,8 @@ static int read_rows(kv_session *s, base_err *err)
     row_reader w = {.s = s, .failed = UINT32_MAX};
     base_pool *pool = NULL;
     const long n_cpus = sysconf(_SC_NPROCESSORS_ONLN);
-    int r = kv_table_make_writable(&s->table, 0, s->n, err);
-    if (r) return r;
+    int rc = kv_table_make_writable(&s->table, 0, s->n, err);
+    if (rc) return rc;
     pthread_mutex_init(&w.lock, NULL);
     if (s->n < MANY_ROWS || n_cpus < 2 || base_pool_new(&pool, n_cpus < 8 ? (int)n_cpus : 8, NULL))
         read_some(&w, 0, 1);
@@ -214,18 +215,18 @@ int kv__snapshot_read(kv_session *s, base_err *err)
     base_buf bytes = {0};
     kv_manifest_file file = {0};
     const kv_rows_identity identity = identity_of(s);
-    int r = base_fs_check_owner(path, err);
-    if (!r) r = base_fs_read(path, MANIFEST_MOST, &bytes, err);
-    if (!r) r = kv_rowfile_open(&s->file, s->row_path, &identity, false, err);
-    if (!r) r = kv__manifest_read(s, bytes.data, bytes.len, &file, err);
-    if (!r && file.id != kv_rowfile_id(s->file))
-        r = base_fail(err, BASE_E_FORMAT, "the session's manifest and its row file do not belong together");
-    if (!r && file.n_rows > kv_rowfile_rows(s->file))
-        r = base_fail(err, BASE_E_FORMAT, "the session's row file is cut off: %llu of %llu rows are there",
+    int rc = base_fs_check_owner(path, err);
+    if (!rc) rc = base_fs_read(path, MANIFEST_MOST, &bytes, err);
+    if (!rc) rc = kv_rowfile_open(&s->file, s->row_path, &identity, false, err);
+    if (!rc) rc = kv__manifest_read(s, bytes.data, bytes.len, &file, err);
+    if (!rc && file.id != kv_rowfile_id(s->file))
+        rc = base_fail(err, BASE_E_FORMAT, "the session's manifest and its row file do not belong together");
+    if (!rc && file.n_rows > kv_rowfile_rows(s->file))
+        rc = base_fail(err, BASE_E_FORMAT, "the session's row file is cut off: %llu of %llu rows are there",
             (unsigned long long)kv_rowfile_rows(s->file), (unsigned long long)file.n_rows);
-    if (!r) r = read_rows(s, err);
-    if (!r) kv_rowfile_set_rows(s->file, file.n_rows); /* rows behind were never committed */
+    if (!rc) rc = read_rows(s, err);
+    if (!rc) kv_rowfile_set_rows(s->file, file.n_rows); /* rows behind were never committed */
     free(path);
     base_buf_free(&bytes);
-    return r;
+    return rc;
 }

@@ -1,27 +1,30 @@
-/* What leaves: an eviction pass, the limits of memory and disk, and what policies add up of every token's own attention. */
+/*
+ * What leaves: an eviction pass, the limits of memory and disk, and what policies add up of every token's own
+ * attention.
+ */
 #ifndef KVIST_KV_EVICT_H
 #define KVIST_KV_EVICT_H
 
 #include "kv/core/state.h"
 
 /*
- * select.c: one eviction pass down to the policy's share of what the budget leaves beside visitors, tokens of `keep` ([bits], may be
- * NULL) as if they were pinned. 0 also when there was nothing to do.
+ * select.c: one eviction pass down to the policy's share of what the budget leaves beside visitors, tokens of
+ * `keep` ([bits], may be NULL) as if they were pinned. 0 also when there was nothing to do.
  */
 int kv__evict(kv_session *s, const uint64_t *keep, const atomic_bool *cancel, base_err *err);
 /* What such a pass sees, for later ones, and nothing else: its plan is in a log. */
 int kv__look_again(kv_session *s, base_err *err);
 
 /*
- * tier.c: keeps rows in memory and on disk within the parameters' limits, by plans; after anything that added rows or evicted
- * some. Does nothing without limits.
+ * tier.c: keeps rows in memory and on disk within the parameters' limits, by plans; after anything that added
+ * rows or evicted some. Does nothing without limits.
  */
 int kv__tier(kv_session *s, base_err *err);
 bool kv__block_is_computed(const kv_session *s, uint32_t b); /* not below a cut: it has rows to round */
 
 /*
- * heavy.c: adds up what the tokens [from, from + n) attended to, each over the rows that it could read. queries:
- * [n_layer][n_head][n][head_dim].
+ * heavy.c: adds up what the tokens [from, from + n) attended to, each over the rows that it could read.
+ * queries: [n_layer][n_head][n][head_dim].
  */
 int kv__heavy_add(
     kv_session *s, uint32_t from, uint32_t n, const float *queries, const atomic_bool *cancel, base_err *err);

@@ -1,8 +1,9 @@
 /*
- * What every token attended to, added up by row: H2O's accumulated mass, Scissorhands' persistence, TOVA's last query. Attention
- * itself gives no normalised mass (kv.md section 2), so each new token's queries are scored once more over exactly the rows
- * that it could read: causal, no row is paid by a token before it. Costs about as much as attention's own scores again, only for the
- * policies that ask for it. A rewind keeps what the cut tokens gave.
+ * What the tokens so far attended to, added up by row, for h2o (sum), scissorhands (how often a row got more
+ * than the average) and tova (the last token's alone). The forward pass does not give each row's share of
+ * attention, so each new token's queries are scored once more over exactly the rows that it could read. That
+ * costs about as much as attention's own scores again, and only policies that ask for it pay. A rewind keeps
+ * what the truncated tokens added.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -45,11 +46,11 @@ static int add_token(
         .end = token + 1,
         .mass = mass,
         .cancel = cancel};
-    int r = s->compute.score(s->compute.user, &score, err);
-    for (uint32_t lane = 0; lane < s->n_lanes && !r; lane++) add_lane(s, lane, &lanes[lane], mass[lane]);
+    int rc = s->compute.score(s->compute.user, &score, err);
+    for (uint32_t lane = 0; lane < s->n_lanes && !rc; lane++) add_lane(s, lane, &lanes[lane], mass[lane]);
     free(lanes);
     free(runs);
-    return r;
+    return rc;
 }
 
 int kv__heavy_add(
@@ -59,19 +60,19 @@ int kv__heavy_add(
     if (!s->heavy) s->heavy = calloc((size_t)s->n_lanes * s->n_ctx + 1, sizeof *s->heavy);
     float **mass = calloc(s->n_lanes, sizeof *mass), *rows = malloc(width * s->n_lanes * sizeof *rows),
           *query = malloc((kv__memory_floats(s) + 1) * sizeof *query);
-    int r =
+    int rc =
         s->heavy && mass && rows && query ? 0 : base_fail(err, BASE_E_NOMEM, "no memory to add up attention");
-    for (uint32_t lane = 0; lane < s->n_lanes && !r; lane++) {
+    for (uint32_t lane = 0; lane < s->n_lanes && !rc; lane++) {
         mass[lane] = rows + lane * width;
         /* The places of rows that come may hold what tokens cut off since were given. */
         memset(s->heavy + (size_t)lane * s->n_ctx + from, 0, n * sizeof *s->heavy);
     }
-    for (uint32_t t = s->policy->heavy == KV_HEAVY_LAST ? n - 1 : 0; t < n && !r; t++) {
+    for (uint32_t t = s->policy->heavy == KV_HEAVY_LAST ? n - 1 : 0; t < n && !rc; t++) {
         pick_query(s, queries, n, t, query);
-        r = add_token(s, from + t, query, mass, cancel, err);
+        rc = add_token(s, from + t, query, mass, cancel, err);
     }
     free(mass);
     free(rows);
     free(query);
-    return r;
+    return rc;
 }

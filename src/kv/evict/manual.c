@@ -1,4 +1,7 @@
-/* What a person or a fact about text says of tokens [from, to): pins, drops, stale and failed text, budgets. All through plans. */
+/*
+ * What a person or a fact about text says of tokens [from, to): pins, drops, stale and failed text, budgets.
+ * All through plans.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,17 +58,17 @@ static int carry_out(kv_session *s, const order *o, uint32_t from, uint32_t to, 
     uint64_t *meant = base_xcalloc(n_words + 1, sizeof *meant);
     kv_bits_set_range(meant, from, to);
     for (uint32_t w = 0; w < n_words && o->spares_pinned; w++) meant[w] &= ~s->pinned[w];
-    int r = 0;
+    int rc = 0;
     for (uint32_t w = 0; w < n_words && o->rows == ROWS_RETURN; w++) meant[w] &= ~s->dead[w];
     if (!kv_bits_count(meant, n_words) && o->rows == ROWS_RETURN) {
-        r = base_fail(err, BASE_E_STATE,
+        rc = base_fail(err, BASE_E_STATE,
             "the rows of tokens %u to %u were given up when the host tier was full; ask again or read the "
             "text again",
             from, to);
         goto out;
     }
     if (!kv_bits_count(meant, n_words)) {
-        r = base_fail(err, BASE_E_STATE, "tokens %u to %u are pinned; unpin them first", from, to);
+        rc = base_fail(err, BASE_E_STATE, "tokens %u to %u are pinned; unpin them first", from, to);
         goto out;
     }
     for (uint32_t lane = 0; lane < s->n_lanes; lane++) {
@@ -80,14 +83,17 @@ static int carry_out(kv_session *s, const order *o, uint32_t from, uint32_t to, 
     if (p->pinned && o->pin > 0 && s->budget) {
         const uint64_t hard = (uint64_t)kv__count_hard(s) + kv_bits_count(p->pinned, n_words);
         if (hard + KV_CHUNK > s->budget) {
-            r = base_fail(err, BASE_E_LIMIT,
+            rc = base_fail(err, BASE_E_LIMIT,
                 "with these pins %llu rows would be protected; a budget of %u rows leaves less than %u "
                 "beside them, so unpin something or set the budget to %llu",
                 (unsigned long long)hard, s->budget, (unsigned)KV_CHUNK, (unsigned long long)hard + KV_CHUNK);
             goto out;
         }
     }
-    /* What is told is the order itself on the tokens that it meant; the lanes are those whose row moves, or all. */
+    /*
+     * What is told is the order itself on the tokens that it meant; the lanes are those whose row moves, or
+     * all.
+     */
     for (size_t i = kv_bits_next(meant, 0, s->n, true); i < s->n;) {
         const size_t end = kv_bits_next(meant, i, s->n, false);
         uint32_t moved = 0;
@@ -99,13 +105,13 @@ static int carry_out(kv_session *s, const order *o, uint32_t from, uint32_t to, 
     uint64_t n_flips = kv_bits_count(p->flips, (size_t)n_words * s->n_lanes);
     *(o->rows == ROWS_RETURN ? &p->promoted : &p->evicted) =
         (uint32_t)((n_flips + s->n_lanes / 2) / s->n_lanes);
-    r = kv__apply(s, p, true, NULL, err);
-    if (!r && o->rows == ROWS_RETURN)
-        r = kv__evict(s, meant, NULL, err); /* others make room for what came back */
+    rc = kv__apply(s, p, true, NULL, err);
+    if (!rc && o->rows == ROWS_RETURN)
+        rc = kv__evict(s, meant, NULL, err); /* others make room for what came back */
 out:
     free(meant);
     kv_plan_free(p);
-    return r;
+    return rc;
 }
 
 int kv_session_manual(kv_session *s, kv_manual what, uint32_t from, uint32_t to, base_err *err)

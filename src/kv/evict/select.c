@@ -1,8 +1,11 @@
 /*
- * One eviction pass: score (the policy), then per lane hard rows, soft rows of program structure within their share (the scores say
- * how many rows of a segment stay, structure which of them), and the best of the rest down to the target; the difference to the live list is a plan (kv.md sections 2 and 10).
+ * One eviction pass. The policy scores the active rows; then each lane keeps, down to its target, first the
+ * hard rows, then soft rows (the scores say how many rows a segment keeps, program structure chooses among
+ * them), then the best of the rest. What differs from the live list becomes a plan (docs/kv.md, One
+ * pipeline).
  *
- * Everything that decides runs here, on the host, in one order, so equal masses give equal plans on every machine.
+ * Everything that decides runs here, on the CPU, in one order, so equal scores give equal plans on every
+ * machine.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -115,7 +118,10 @@ static int compare_spans(const void *a, const void *b)
     return (x->to > y->to) - (x->to < y->to);
 }
 
-/* Hard rows first, a class at a time; within the class that no longer fits, by score. Returns how many were taken. */
+/*
+ * Hard rows first, a class at a time; within the class that no longer fits, by score. Returns how many were
+ * taken.
+ */
 static uint32_t take_hard(const work *w, uint32_t n_rows, uint32_t target, uint32_t n_hard)
 {
     uint32_t n = 0;
@@ -168,7 +174,10 @@ static void find_medians(const kv_session *s, work *w)
     }
 }
 
-/* Of the n_free rows that the scores alone would take next, how many lie in each segment. Structure has a share of them. */
+/*
+ * Of the n_free rows that the scores alone would take next, how many lie in each segment. Structure has a
+ * share of them.
+ */
 static void share_rows(const kv_session *s, work *w, uint32_t n_rows, uint32_t n_free)
 {
     for (size_t i = 0; i < s->n_parts; i++) w->left[i] = 0;
@@ -201,7 +210,10 @@ static uint32_t take_span(work *w, const soft_span *span, bool cut)
     return n;
 }
 
-/* Spans by weight, then by their mean score in this lane, whole ones first, as far as their segments have room. */
+/*
+ * Spans by weight, then by their mean score in this lane, whole ones first, as far as their segments have
+ * room.
+ */
 static uint32_t take_soft(const kv_session *s, work *w, uint32_t n_rows, uint32_t n_free)
 {
     uint32_t n = 0;
@@ -223,7 +235,10 @@ static uint32_t take_soft(const kv_session *s, work *w, uint32_t n_rows, uint32_
     }
     qsort(w->spans, w->n_spans, sizeof *w->spans, compare_spans);
     for (size_t i = 0; i < w->n_spans; i++) n += take_span(w, &w->spans[i], false);
-    /* What no whole span fits into goes to the first rows of the best one; what structure cannot fill stays the segment's. */
+    /*
+     * What no whole span fits into goes to the first rows of the best one; what structure cannot fill stays
+     * the segment's.
+     */
     for (size_t i = 0; i < w->n_spans; i++) n += take_span(w, &w->spans[i], true);
     for (uint32_t i = 0; i < n_rows; i++) {
         const uint32_t o = w->order[i];
@@ -296,21 +311,26 @@ static void remember(kv_session *s, const work *w)
         t->memory = w->recall[i] / lanes;
         t->rank = w->rank[i] / lanes;
         t->cut = w->cut[i] / lanes;
-        /* What structure protects was wanted by this pass: a repair that makes room takes other rows before it. */
+        /*
+         * What structure protects was wanted by this pass: a repair that makes room takes other rows before
+         * it.
+         */
         t->previous = w->kept_soft[i] ? 0 : -t->rank;
     }
 }
 
-/* One pass over the lists as they are: what it sees is kept, and the plan that it comes to is the caller's. */
+/*
+ * One pass over the lists as they are: what it sees is kept, and the plan that it comes to is the caller's.
+ */
 static int choose(kv_session *s, uint32_t budget, const uint64_t *keep, kv_plan **ret,
     const atomic_bool *cancel, base_err *err)
 {
     work w;
     kv_plan *plan = NULL;
-    int r = work_init(&w, s, err);
-    if (!r && kv_ranker_reserve(&s->ranker, s->n))
-        r = base_fail(err, BASE_E_NOMEM, "no memory to choose among %u rows", s->n);
-    if (r) goto out;
+    int rc = work_init(&w, s, err);
+    if (!rc && kv_ranker_reserve(&s->ranker, s->n))
+        rc = base_fail(err, BASE_E_NOMEM, "no memory to choose among %u rows", s->n);
+    if (rc) goto out;
     uint64_t start = base_clock_ns();
     kv__protect(s, w.hard);
     for (uint32_t i = 0; keep && i < s->n; i++)
@@ -345,13 +365,13 @@ static int choose(kv_session *s, uint32_t budget, const uint64_t *keep, kv_plan 
         pass.answer_from = s->parts[i].from;
         if (!pass.answer_to) pass.answer_to = s->parts[i].to;
     }
-    r = s->policy->score(&pass, err);
-    if (r) goto out;
+    rc = s->policy->score(&pass, err);
+    if (rc) goto out;
     const double score_ms = (double)(base_clock_ns() - start) / 1e6;
     start = base_clock_ns();
     plan = kv_plan_new(s->epoch, KV_CAUSE_EVICT, s->n, s->n_lanes);
     if (!plan) {
-        r = base_fail(err, BASE_E_NOMEM, "no memory for a plan over %u rows", s->n);
+        rc = base_fail(err, BASE_E_NOMEM, "no memory for a plan over %u rows", s->n);
         goto out;
     }
     for (uint32_t lane = 0; lane < s->n_lanes; lane++)
@@ -370,7 +390,7 @@ static int choose(kv_session *s, uint32_t budget, const uint64_t *keep, kv_plan 
 out:
     kv_plan_free(plan);
     kv_work_free(&w.memory);
-    return r;
+    return rc;
 }
 
 int kv__evict(kv_session *s, const uint64_t *keep, const atomic_bool *cancel, base_err *err)
@@ -381,20 +401,20 @@ int kv__evict(kv_session *s, const uint64_t *keep, const atomic_bool *cancel, ba
         most = s->lists.view[lane].n_rows > most ? s->lists.view[lane].n_rows : most;
         least = s->lists.view[lane].n_rows < least ? s->lists.view[lane].n_rows : least;
     }
-    /* While nothing is out nobody can visit. */
+    /* Before the first eviction no space need be kept for evicted rows that visit. */
     if (!s->budget || most <= (least < s->n ? budget : s->budget)) return 0;
     kv_plan *plan = NULL;
-    int r = choose(s, budget, keep, &plan, cancel, err);
-    if (!r) r = kv__apply(s, plan, true, cancel, err);
+    int rc = choose(s, budget, keep, &plan, cancel, err);
+    if (!rc) rc = kv__apply(s, plan, true, cancel, err);
     kv_plan_free(plan);
-    return r;
+    return rc;
 }
 
 int kv__look_again(kv_session *s, base_err *err)
 {
     kv_plan *plan = NULL;
     if (!s->budget) return 0;
-    const int r = choose(s, s->budget - kv__visitors(s), NULL, &plan, NULL, err);
+    const int rc = choose(s, s->budget - kv__visitors(s), NULL, &plan, NULL, err);
     kv_plan_free(plan);
-    return r;
+    return rc;
 }

@@ -1,12 +1,14 @@
 /*
- * Where evicted rows lie when memory is short. Over the limit in memory (`host`), blocks without an active row go to a file that
- * has no name, the oldest first, and are read through a map from then on: scoring and promotion see no difference but the time.
- * With tier=8bit they stay in memory as 8 bits (model/ops/rows8.h) as long as that suffices: the one case in which a row that comes
- * back is not the row that was evicted. What rounding changed is kv_stats.key_error and value_error.
- * Over the limit on disk (`disk`, that file and the row file together) the oldest of them are given up for ever: their rows are
- * dead, a plan with cause `pressure` says which, and nothing brings them back.
+ * Where evicted rows lie when memory is short. Over the limit in memory (`host`), blocks without an active
+ * row go to a file that has no name, the oldest first, and are read through a map from then on: scoring and
+ * promotion see no difference but the time. With tier=8bit they stay in memory as 8 bits (model/ops/rows8.h)
+ * as long as that suffices: the one case in which a row that comes back is not the row that was evicted. What
+ * rounding changed is kv_stats.key_error and value_error. Over the limit on disk (`disk`, that file and the
+ * row file together) the oldest of them are given up for ever: their rows are dead, a plan with cause
+ * `pressure` says which, and nothing brings them back.
  *
- * A session that keeps its rows in memory only has no folder for such a file: its limit in memory gives rows up at once.
+ * A session that keeps its rows in memory only has no folder for such a file: its limit in memory gives rows
+ * up at once.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -50,19 +52,22 @@ static uint64_t count_bytes(const kv_session *s, bool on_disk)
     return n;
 }
 
-/* A file beside the row file that nobody can open; its room is free again when the session ends, however it ends. */
+/*
+ * A file beside the row file that nobody can open; its room is free again when the session ends, however it
+ * ends.
+ */
 static int open_tier(kv_session *s, base_err *err)
 {
     base_buf path = {0};
     base_buf_printf(&path, "%s.tier", s->row_path);
     s->tier = open(path.data, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-    int r = s->tier < 0 ? base_fail_sys(err, "cannot make room for rows on disk at %s", path.data) : 0;
-    if (r)
+    int rc = s->tier < 0 ? base_fail_sys(err, "cannot make room for rows on disk at %s", path.data) : 0;
+    if (rc)
         s->tier = 0;
     else
         unlink(path.data);
     base_buf_free(&path);
-    return r;
+    return rc;
 }
 
 static int to_disk(kv_session *s, uint32_t b, base_err *err)
@@ -71,8 +76,8 @@ static int to_disk(kv_session *s, uint32_t b, base_err *err)
     const long page = sysconf(_SC_PAGESIZE);
     const size_t place = (block->n_bytes + (size_t)page - 1) / (size_t)page * (size_t)page;
     const off_t at = (off_t)((uint64_t)s->tier_blocks * place);
-    int r = s->tier ? 0 : open_tier(s, err);
-    if (r) return r;
+    int rc = s->tier ? 0 : open_tier(s, err);
+    if (rc) return rc;
     for (size_t done = 0; done < block->n_bytes;) {
         const ssize_t n =
             pwrite(s->tier, (const uint8_t *)block->rows + done, block->n_bytes - done, at + (off_t)done);
@@ -97,8 +102,8 @@ bool kv__block_is_computed(const kv_session *s, uint32_t b)
 }
 
 /*
- * The oldest cold blocks go into 8 bits until memory suffices. The row file's rows of theirs are no longer what the session reads:
- * they are written anew.
+ * The oldest cold blocks go into 8 bits until memory suffices. The row file's rows of theirs are no longer
+ * what the session reads: they are written anew.
  */
 static uint64_t pack_cold(kv_session *s, uint64_t have, uint64_t host)
 {
@@ -129,24 +134,24 @@ static int give_up(kv_session *s, uint64_t excess, base_err *err)
         kv_plan_add_run(p, from, from + MODEL_ROWS_BLOCK, KV_BAR, KV_REASON_PRESSURE, s->n_lanes);
         excess -= n_bytes < excess ? n_bytes : excess;
     }
-    const int r = kv__apply(s, p, false, NULL, err);
+    const int rc = kv__apply(s, p, false, NULL, err);
     kv_plan_free(p);
-    return r;
+    return rc;
 }
 
 int kv__tier(kv_session *s, base_err *err)
 {
     const uint64_t host = limit_of(s->parameters.host), disk = limit_of(s->parameters.disk);
     uint64_t have = host ? count_bytes(s, false) : 0;
-    int r = 0;
+    int rc = 0;
     if (have > host && s->parameters.tier > 0) have = pack_cold(s, have, host);
-    for (uint32_t b = 0; b < s->table.n && have > host && s->row_path && !r; b++) {
+    for (uint32_t b = 0; b < s->table.n && have > host && s->row_path && !rc; b++) {
         if (s->table.blocks[b]->on_disk || !is_cold(s, b)) continue;
         have -= bytes_of(s, s->table.blocks[b]);
-        r = kv_table_unpack(&s->table, b * MODEL_ROWS_BLOCK, (b + 1) * MODEL_ROWS_BLOCK, err);
-        if (!r) r = to_disk(s, b, err);
+        rc = kv_table_unpack(&s->table, b * MODEL_ROWS_BLOCK, (b + 1) * MODEL_ROWS_BLOCK, err);
+        if (!rc) rc = to_disk(s, b, err);
     }
-    if (r) return r;
+    if (rc) return rc;
     uint64_t excess = 0;
     if (host && !s->row_path && have > host) excess = have - host;
     if (disk && s->row_path) {

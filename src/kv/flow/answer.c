@@ -1,8 +1,10 @@
 /*
- * What the model wrote, computed again. An answer's tokens are written reading their lists alone, since weighing all rows for each costs
- * what the budget spares; but later messages and calls read those rows too, and what was computed over few others stays wrong. So before
- * anything else follows, the rows of what was written last are made once more, in batches, each token choosing whom it reads beside
- * its list (visit.h). The same rows come of it whether that is done in idle time or when the next message is appended.
+ * What the model wrote, computed again. While an answer is written, its tokens read their live lists alone:
+ * weighing all rows for each token would cost what the budget saves. But later messages and calls read those
+ * rows, and a row that was computed over few others stays wrong. So before anything else follows, the newest
+ * answer's rows are computed once more, in batches, each token choosing which evicted rows it reads as well
+ * (read/visit.h). The same rows come of it whether that happens in idle time or when the next message is
+ * appended.
  */
 #include "kv/core/state.h"
 #include "kv/flow/flow.h"
@@ -12,8 +14,9 @@
 #include "kv/session.h"
 
 /*
- * Where the newest answer begins that was not computed again yet. Like a message's, its tokens read each other while they are computed,
- * also those that were evicted meanwhile, and so many more than the budget as a pass has tokens: an older part stays as it is. n: no answer.
+ * Where the newest answer begins that was not computed again yet. Like a message's, its tokens read each
+ * other while they are computed, also those that were evicted meanwhile, and so many more than the budget as
+ * a pass has tokens: an older part stays as it is. n: no answer.
  */
 static uint32_t find_first(const kv_session *s)
 {
@@ -50,9 +53,9 @@ int kv_session_read_again(kv_session *s, const atomic_bool *cancel, base_err *er
     kv_plan *p = kv_plan_new(s->epoch, KV_CAUSE_ANSWER, s->n, s->n_lanes);
     if (!p) return base_fail(err, BASE_E_NOMEM, "no memory for a plan over %u rows", s->n);
     p->replay_from = s->n - n;
-    const int r = kv__apply(s, p, false, cancel, err);
+    const int rc = kv__apply(s, p, false, cancel, err);
     kv_plan_free(p);
-    return r;
+    return rc;
 }
 
 int kv__end_answer(kv_session *s, kv_origin next, const atomic_bool *cancel, base_err *err)

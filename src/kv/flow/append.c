@@ -1,6 +1,7 @@
 /*
- * Tokens into the sequence: a segment chunk by chunk, each computed behind the lists and published when its last layer is through; which
- * of its queries are kept as a signal; what is decided behind a chunk.
+ * Appending a segment, batch by batch. A batch is computed behind the live lists and becomes part of the
+ * sequence when its last layer is through. Which of its queries are kept as a signal, and what is decided
+ * behind each batch, is here too.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -17,7 +18,10 @@
 #include "kv/read/visit.h"
 #include "kv/session.h"
 
-/* Tokens from the loaded prefix, as many as agree. Their rows were computed over no hole, so ours must have none either. */
+/*
+ * Tokens from the loaded prefix, as many as agree. Their rows were computed over no hole, so ours must have
+ * none either.
+ */
 static uint32_t adopt_prefix(kv_session *s, const int32_t *ids, uint32_t n, base_err *err)
 {
     if (s->holed || s->n >= s->prefix.n || memcmp(s->ids, s->prefix.ids, s->n * sizeof *ids)) return 0;
@@ -63,7 +67,9 @@ static void choose_queries(const kv_session *s, const kv_segment *g, uint32_t n,
     w->n = 0;
     for (uint32_t i = 0; i < g->n_queries && i < KV_REQUEST_QUERIES; i++)
         if (g->queries[i] < n) want(w, g->queries[i]);
-    /* The last ones of a request, and of anything while nothing was asked: then they are all that can judge. */
+    /*
+     * The last ones of a request, and of anything while nothing was asked: then they are all that can judge.
+     */
     if (g->origin == KV_ORIGIN_USER || (!s->has_request && n > 1 && !is_fixed(g->origin)))
         for (uint32_t i = n > n_request ? n - n_request : 0; i < n; i++) want(w, i);
     if (g->origin == KV_ORIGIN_TOOL && !w->n)
@@ -77,7 +83,10 @@ typedef struct capture {
     uint32_t places[KV_CHUNK], tokens[KV_CHUNK];
 } capture;
 
-/* Which of a chunk's queries are captured: those wanted of the segment, or all when the policy adds up attention. */
+/*
+ * Which of a chunk's queries are captured: those wanted of the segment, or all when the policy adds up
+ * attention.
+ */
 static void choose_captured(const kv_session *s, const wanted *w, uint32_t offset, uint32_t n, capture *c)
 {
     for (uint32_t i = 0; i < n && s->policy->heavy; i++) c->places[c->model.n++] = i;
@@ -102,15 +111,15 @@ static int keep_captured(const kv_session *s, const wanted *w, uint32_t offset, 
         if (w->offsets[i] >= offset && w->offsets[i] < offset + n)
             places[n_places++] = w->offsets[i] - offset;
     if (!n_places) return 0;
-    int r = kv_signal_pick(&all, places, n_places, &picked, err);
-    if (!r) r = kv_signal_add(kept, picked.tokens, picked.queries, n_places, KV_RECENT_QUERIES, err);
-    if (!r) kv_signal_fini(&picked);
-    return r;
+    int rc = kv_signal_pick(&all, places, n_places, &picked, err);
+    if (!rc) rc = kv_signal_add(kept, picked.tokens, picked.queries, n_places, KV_RECENT_QUERIES, err);
+    if (!rc) kv_signal_fini(&picked);
+    return rc;
 }
 
 /*
- * One chunk: rows are staged behind the lists, computed, and published only when the last layer is through, so a cancel
- * leaves nothing of it. Captured queries are appended to `kept`.
+ * One chunk: rows are staged behind the lists, computed, and published only when the last layer is through,
+ * so a cancel leaves nothing of it. Captured queries are appended to `kept`.
  */
 static int append_chunk(kv_session *s, const int32_t *ids, uint32_t n, const wanted *w, uint32_t offset,
     uint32_t cut, float *logits, const uint64_t *only, kv_signal *kept, const atomic_bool *cancel,
@@ -128,18 +137,18 @@ static int append_chunk(kv_session *s, const int32_t *ids, uint32_t n, const wan
             return base_fail(err, BASE_E_NOMEM, "no memory to keep %u query vectors", c.model.n);
     }
     float *hidden = cut ? malloc((size_t)n * s->compute.n_embd * sizeof *hidden) : NULL;
-    int r = cut && !hidden ? base_fail(err, BASE_E_NOMEM, "no memory for %u hidden states", n) : 0;
-    if (!r) r = kv_table_make_writable(&s->table, s->n, s->n + n, err);
-    if (!r) r = kv_lists_append(&s->lists, n, err);
-    if (!r && cut) r = kv__hide_staged(s, s->n, cut, err);
+    int rc = cut && !hidden ? base_fail(err, BASE_E_NOMEM, "no memory for %u hidden states", n) : 0;
+    if (!rc) rc = kv_table_make_writable(&s->table, s->n, s->n + n, err);
+    if (!rc) rc = kv_lists_append(&s->lists, n, err);
+    if (!rc && cut) rc = kv__hide_staged(s, s->n, cut, err);
     const kv_part *open = &s->parts[s->n_parts - 1];
     const bool is_local = kv__is_local(s, open->origin);
     model_rows_view rows = kv__view(s);
     kv_local local = {0};
-    if (!r && is_local) r = kv__local_view(s, open->from, s->n + n, &rows, &local, err);
+    if (!rc && is_local) rc = kv__local_view(s, open->from, s->n + n, &rows, &local, err);
     const model_reader *reader = NULL;
-    if (!r && !is_local && !cut) r = kv__reader_begin(s, &rows, open->origin, ids, s->n, n, &reader, err);
-    if (!r) {
+    if (!rc && !is_local && !cut) rc = kv__reader_begin(s, &rows, open->origin, ids, s->n, n, &reader, err);
+    if (!rc) {
         const uint32_t last = n - 1;
         const model_batch batch = {
             .ids = ids,
@@ -156,21 +165,21 @@ static int append_chunk(kv_session *s, const int32_t *ids, uint32_t n, const wan
             .reader = reader,
             .cancel = cancel,
         };
-        r = s->compute.forward(s->compute.user, &batch, err);
+        rc = s->compute.forward(s->compute.user, &batch, err);
     }
     kv__local_free(&local);
-    if (!r && c.model.n) r = keep_captured(s, w, offset, n, &c, kept, err);
-    if (!r && s->policy->heavy) r = kv__heavy_add(s, s->n, n, c.model.queries, cancel, err);
+    if (!rc && c.model.n) rc = keep_captured(s, w, offset, n, &c, kept, err);
+    if (!rc && s->policy->heavy) rc = kv__heavy_add(s, s->n, n, c.model.queries, cancel, err);
     free(c.model.queries);
-    if (!r && cut) kv__put_states(s, s->n, n, cut, hidden);
+    if (!rc && cut) kv__put_states(s, s->n, n, cut, hidden);
     free(hidden);
-    if (r) {
+    if (rc) {
         kv__withdraw(s);
-        return r;
+        return rc;
     }
     if (cut) { /* whatever reads the upper layers from here on reads over a hole */
         s->holed = true;
-        const uint32_t schedule[] = {cut, s->n, n, UINT32_MAX - 2};
+        const uint32_t schedule[] = {cut, s->n, n, KV_EVENT_CUT};
         s->schedule = base_hash64(schedule, sizeof schedule, s->schedule);
     }
     if (is_local) { /* over holes: what stands between the group's beginning and this excerpt */
@@ -187,12 +196,15 @@ static int append_chunk(kv_session *s, const int32_t *ids, uint32_t n, const wan
     return 0;
 }
 
-/* A complete segment among what is pending: it is heard of when its upper layers are there, which it may bring about itself. */
+/*
+ * A complete segment among what is pending: it is heard of when its upper layers are there, which it may
+ * bring about itself.
+ */
 static int finish_pending(kv_session *s, const kv_segment *g, uint32_t first, kv_signal *kept,
     const atomic_bool *cancel, base_err *err)
 {
-    int r = kv__keep_asked(s, g, first, kept, err);
-    if (r) return r;
+    int rc = kv__keep_asked(s, g, first, kept, err);
+    if (rc) return rc;
     if (kept->n) {
         kv_signal_fini(&s->waiting.kept);
         s->waiting = (kv_waiting){.kept = *kept, .origin = g->origin, .turn = g->turn, .is_whole = true};
@@ -221,15 +233,15 @@ int kv_session_append(kv_session *s, const kv_segment *g, const int32_t *ids, ui
     uint32_t *ret_done, const atomic_bool *cancel, base_err *err)
 {
     if (ret_done) *ret_done = 0;
-    int r = kv__check_append(s, g, ids, n, err);
-    if (r || !n) return r;
+    int rc = kv__check_append(s, g, ids, n, err);
+    if (rc || !n) return rc;
     wanted w = {.n = 0};
     kv_signal kept;
     kv_signal_init(&kept, s->compute.shape.n_layer, s->compute.n_head, s->compute.shape.head_dim);
     if (s->pending != KV_NO_ROW && s->automatic && (last_logits || kv_origin_is_written(g->origin)))
-        r = kv__settle(s, cancel, err);
-    if (!r) r = kv__end_answer(s, g->origin, cancel, err);
-    if (r) return r;
+        rc = kv__settle(s, cancel, err);
+    if (!rc) rc = kv__end_answer(s, g->origin, cancel, err);
+    if (rc) return rc;
     const uint32_t n_whole = g->logged && g->logged->of > n ? g->logged->of : n;
     choose_queries(s, g, n_whole, &w);
     const uint32_t first = s->n, cut = kv__prune_cut(s, g, n, last_logits != NULL);
@@ -240,30 +252,30 @@ int kv_session_append(kv_session *s, const kv_segment *g, const int32_t *ids, ui
     const uint32_t adoptable =
         is_fixed(g->origin) && !cut && !g->n_queries && !s->policy->heavy ? n - (last_logits ? 1 : 0) : 0;
     uint32_t done = adopt_prefix(s, ids, adoptable, NULL);
-    while (!r && done < n) {
+    while (!rc && done < n) {
         const uint32_t stop = next_stop(g->logged, done, n);
         const uint32_t chunk = stop - done < KV_CHUNK ? stop - done : KV_CHUNK;
         float *logits = done + chunk == n ? last_logits : NULL;
-        r = append_chunk(s, ids + done, chunk, &w, done, cut, logits, g->only, &kept, cancel, err);
-        if (r) break;
+        rc = append_chunk(s, ids + done, chunk, &w, done, cut, logits, g->only, &kept, cancel, err);
+        if (rc) break;
         done += chunk;
         if (s->observer.prefill) s->observer.prefill(s->observer.user, done, n);
         const bool is_whole = done == n_whole;
-        if (!cut) r = kv__take_signal(s, g->origin, g->turn, is_whole, &kept, err);
-        if (!r && !cut && is_whole) r = kv__keep_asked(s, g, first, &kept, err);
-        if (!r && !cut && is_whole) r = kv__detect_when_due(s, g, cancel, err);
-        if (!r && cut && is_whole) r = finish_pending(s, g, first, &kept, cancel, err);
-        if (!r && s->pending != KV_NO_ROW) r = decide_as_logged(s, g->logged, done, err);
+        if (!cut) rc = kv__take_signal(s, g->origin, g->turn, is_whole, &kept, err);
+        if (!rc && !cut && is_whole) rc = kv__keep_asked(s, g, first, &kept, err);
+        if (!rc && !cut && is_whole) rc = kv__detect_when_due(s, g, cancel, err);
+        if (!rc && cut && is_whole) rc = finish_pending(s, g, first, &kept, cancel, err);
+        if (!rc && s->pending != KV_NO_ROW) rc = decide_as_logged(s, g->logged, done, err);
         if (s->pending != KV_NO_ROW) continue; /* nobody can judge yet */
-        if (!r && logits && !g->only) kv__keep_logits(s, logits);
+        if (!rc && logits && !g->only) kv__keep_logits(s, logits);
         const bool may = !s->policy->whole || (done == n && !kv_origin_is_written(g->origin));
-        if (!r && s->automatic && may) r = kv__evict(s, NULL, cancel, err);
-        if (!r && s->automatic) r = kv__tier(s, err);
-        if (!r) r = decide_as_logged(s, g->logged, done, err);
+        if (!rc && s->automatic && may) rc = kv__evict(s, NULL, cancel, err);
+        if (!rc && s->automatic) rc = kv__tier(s, err);
+        if (!rc) rc = decide_as_logged(s, g->logged, done, err);
     }
     kv_signal_fini(&kept);
     if (s->n == first && s->n_parts && s->parts[s->n_parts - 1].from == first)
         kv__part_fini(&s->parts[--s->n_parts]);
     if (ret_done) *ret_done = s->n - first;
-    return r;
+    return rc;
 }

@@ -1,7 +1,8 @@
 /*
- * Tokens computed ahead (prompt lookup). Their rows lie in the table's slots behind the sequence and in no list, so nobody can
- * see them; accepting one puts its row into the lists and publishes it. Since a row's bits do not depend on the batch it was
- * computed in, an accepted token is the one that an append would have made.
+ * Tokens computed ahead (prompt lookup). Their rows lie in the table's slots behind the sequence and in no
+ * list, so nobody can see them; accepting one puts its row into the lists and publishes it. Since a row's
+ * bits do not depend on the batch it was computed in, an accepted token is the one that an append would have
+ * made.
  */
 #include <stdlib.h>
 
@@ -27,14 +28,14 @@ void kv_session_forget(kv_session *s)
 int kv__compute_ahead(kv_session *s, const kv_segment *segment, model_batch *batch, const int32_t *ids,
     uint32_t n, uint32_t phase, uint32_t *phases, base_err *err)
 {
-    int r = kv__check_append(s, segment, ids, n, err);
-    if (!r && s->pending != KV_NO_ROW) r = kv__settle(s, batch->cancel, err);
-    if (!r) r = kv__end_answer(s, segment->origin, batch->cancel, err);
-    if (!r) r = kv_table_make_writable(&s->table, s->n, s->n + n, err);
-    if (!r) r = kv_lists_append(&s->lists, n, err);
-    if (r) {
+    int rc = kv__check_append(s, segment, ids, n, err);
+    if (!rc && s->pending != KV_NO_ROW) rc = kv__settle(s, batch->cancel, err);
+    if (!rc) rc = kv__end_answer(s, segment->origin, batch->cancel, err);
+    if (!rc) rc = kv_table_make_writable(&s->table, s->n, s->n + n, err);
+    if (!rc) rc = kv_lists_append(&s->lists, n, err);
+    if (rc) {
         kv__withdraw(s);
-        return r;
+        return rc;
     }
     for (uint32_t i = 0; i < n; i++) phases[i] = phase + i;
     const model_rows_view rows = kv__view(s);
@@ -43,13 +44,13 @@ int kv__compute_ahead(kv_session *s, const kv_segment *segment, model_batch *bat
     batch->n = n;
     batch->rows = &rows;
     batch->only = segment->only;
-    r = kv__reader_begin(s, &rows, segment->origin, ids, s->n, n, &batch->reader, err);
-    if (!r) r = s->compute.forward(s->compute.user, batch, err);
-    if (r)
+    rc = kv__reader_begin(s, &rows, segment->origin, ids, s->n, n, &batch->reader, err);
+    if (!rc) rc = s->compute.forward(s->compute.user, batch, err);
+    if (rc)
         kv__withdraw(s);
     else
         kv_lists_truncate(&s->lists, s->n);
-    return r;
+    return rc;
 }
 
 int kv_session_draft(kv_session *s, const kv_segment *segment, const int32_t *ids, uint32_t n, uint32_t first,
@@ -61,8 +62,8 @@ int kv_session_draft(kv_session *s, const kv_segment *segment, const int32_t *id
         return base_fail(err, BASE_E_USAGE, "a draft of %u tokens, logits from the %uth on", n, first);
     for (uint32_t i = 0; i < n; i++) all[i] = i;
     model_batch batch = {.want = all + first, .n_want = n - first, .logits = logits, .cancel = cancel};
-    const int r = kv__compute_ahead(s, segment, &batch, ids, n, kv__next_phase(s), phases, err);
-    if (r) return r;
+    const int rc = kv__compute_ahead(s, segment, &batch, ids, n, kv__next_phase(s), phases, err);
+    if (rc) return rc;
     for (uint32_t i = 0; i < n; i++) s->draft.ids[i] = ids[i];
     s->draft.n = n;
     s->draft.epoch = s->epoch;
@@ -75,10 +76,10 @@ int kv_session_accept(kv_session *s, const kv_segment *segment, const float *las
     const int32_t *ids;
     if (!kv_session_drafted(s, &ids))
         return base_fail(err, BASE_E_STATE, "no token was computed ahead of this place");
-    int r = kv_lists_append(&s->lists, 1, err);
-    if (r) {
+    int rc = kv_lists_append(&s->lists, 1, err);
+    if (rc) {
         kv_session_forget(s);
-        return r;
+        return rc;
     }
     if (segment->turn > s->turn) s->turn = segment->turn;
     kv__open_part(s, segment);
@@ -87,7 +88,7 @@ int kv_session_accept(kv_session *s, const kv_segment *segment, const float *las
     s->draft.epoch = s->epoch;
     s->computed++;
     if (last_logits) kv__keep_logits(s, last_logits);
-    if (s->automatic) r = kv__evict(s, NULL, cancel, err);
-    if (r) kv_session_forget(s);
-    return r;
+    if (s->automatic) rc = kv__evict(s, NULL, cancel, err);
+    if (rc) kv_session_forget(s);
+    return rc;
 }

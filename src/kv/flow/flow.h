@@ -1,4 +1,6 @@
-/* A session's life: made, appended to, drafted ahead. What the rest of the cache decides is asked for here. */
+/*
+ * A session's life: made, appended to, drafted ahead. What the rest of the cache decides is asked for here.
+ */
 #ifndef KVIST_KV_FLOW_H
 #define KVIST_KV_FLOW_H
 
@@ -9,8 +11,9 @@ int kv__session_allocate(kv_session **ret, const kv_compute *compute, const kv_o
     const kv_observer *observer, base_err *err);
 
 /*
- * stage.c: the steps of an append. A segment that does not fit is an error; its record is opened behind the last token; the
- * rows are staged behind the lists; published, they are part of the sequence, withdrawn, they never were.
+ * stage.c: the steps of an append. A segment that does not fit is an error; its record is opened behind the
+ * last token; the rows are staged behind the lists; published, they are part of the sequence, withdrawn, they
+ * never were.
  */
 int kv__check_append(const kv_session *s, const kv_segment *g, const int32_t *ids, uint32_t n, base_err *err);
 void kv__open_part(kv_session *s, const kv_segment *g);
@@ -18,11 +21,17 @@ void kv__publish(kv_session *s, const int32_t *ids, uint32_t n);
 void kv__withdraw(kv_session *s);
 void kv__keep_logits(kv_session *s, const float *logits); /* [n_vocab] behind the last token */
 
-/* draft.c: the forward pass of n tokens behind the sequence, from a phase on; their rows stay in their slots and in no list. */
+/*
+ * draft.c: the forward pass of n tokens behind the sequence, from a phase on; their rows stay in their slots
+ * and in no list.
+ */
 int kv__compute_ahead(kv_session *s, const kv_segment *segment, model_batch *batch, const int32_t *ids,
     uint32_t n, uint32_t phase, uint32_t *phases, base_err *err);
 
-/* answer.c: kv_session_read_again, when a token of origin `next` follows, in a session that decides by itself. */
+/*
+ * answer.c: kv_session_read_again, when a token of origin `next` follows, in a session that decides by
+ * itself.
+ */
 int kv__end_answer(kv_session *s, kv_origin next, const atomic_bool *cancel, base_err *err);
 
 #endif

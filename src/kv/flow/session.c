@@ -1,6 +1,6 @@
 /*
- * The sequence: making a session, its policy, cutting back, forking. See session.h; append.c is how it grows, what is kept and what
- * comes back is decided in select.c and repair.c.
+ * A session's life: made, given another policy, truncated, forked, resumed, freed. append.c is how it grows;
+ * evict/ and repair/ decide what stays and what comes back.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -48,9 +48,9 @@ int kv__session_allocate(kv_session **ret, const kv_compute *compute, const kv_o
     if (observer) s->observer = *observer;
     kv_table_init(&s->prefix.table, &compute->shape);
     s->prefix.table.device = compute->device;
-    int r = kv__groups_init(s, err);
-    if (!r) r = kv_parameters_parse(&policy->defaults, options->set, &s->parameters, err);
-    if (r) goto fail;
+    int rc = kv__groups_init(s, err);
+    if (!rc) rc = kv_parameters_parse(&policy->defaults, options->set, &s->parameters, err);
+    if (rc) goto fail;
     s->repair = options->repair >= 0 ? options->repair : policy->repair;
     s->row_path = base_xstrdup(options->row_file);
     if (options->prefix_file) kv__prefix_load(s, options->prefix_file);
@@ -62,22 +62,22 @@ int kv__session_allocate(kv_session **ret, const kv_compute *compute, const kv_o
     return 0;
 fail:
     kv_session_free(s);
-    return r;
+    return rc;
 }
 
 int kv_session_new_over(kv_session **ret, const kv_compute *compute, const kv_options *options,
     const kv_observer *observer, base_err *err)
 {
     kv_session *s = NULL;
-    int r = kv__session_allocate(&s, compute, options, observer, err);
-    if (r) return r;
+    int rc = kv__session_allocate(&s, compute, options, observer, err);
+    if (rc) return rc;
     const uint32_t least = (uint32_t)s->parameters.sinks + (uint32_t)s->parameters.window + KV_CHUNK;
     if (s->budget && s->budget < least) {
-        r = base_fail(err, BASE_E_LIMIT,
+        rc = base_fail(err, BASE_E_LIMIT,
             "a cache budget of %u rows is too small; give at least %u, and what the fixed prompt takes",
             s->budget, least);
         kv_session_free(s);
-        return r;
+        return rc;
     }
     *ret = s;
     return 0;
@@ -119,9 +119,9 @@ int kv_session_set_policy(kv_session *s, const kv_options *options, base_err *er
     kv_parameters parameters;
     const kv_policy *policy = kv_policy_find(options->policy, err);
     if (!policy) return BASE_E_USAGE;
-    int r = kv_parameters_parse(&policy->defaults, options->set, &parameters, err);
-    if (!r && s->pending != KV_NO_ROW) r = kv__settle(s, NULL, err); /* by the rules it was cut by */
-    if (r) return r;
+    int rc = kv_parameters_parse(&policy->defaults, options->set, &parameters, err);
+    if (!rc && s->pending != KV_NO_ROW) rc = kv__settle(s, NULL, err); /* by the rules it was cut by */
+    if (rc) return rc;
     s->policy = policy;
     s->parameters = parameters;
     kv__reading_free(s->reading);
@@ -159,7 +159,7 @@ int kv_session_truncate(kv_session *s, uint32_t n, base_err *err)
     kv__visit_cut(s, n);
     kv__groups_truncate(s, n);
     if (s->holed) {
-        const uint32_t cut[] = {n, UINT32_MAX};
+        const uint32_t cut[] = {n, KV_EVENT_TRUNCATED};
         s->schedule = base_hash64(cut, sizeof cut, s->schedule);
     }
     s->epoch++;
@@ -171,14 +171,14 @@ int kv_session_fork(const kv_session *s, kv_session **ret, const kv_observer *ob
     kv_session *f = NULL;
     const kv_options options = {
         .budget = s->budget, .policy = s->policy->info.name, .repair = s->repair, .n_ctx = s->n_ctx};
-    int r = kv__session_allocate(&f, &s->compute, &options, observer, err);
-    if (r) return r;
+    int rc = kv__session_allocate(&f, &s->compute, &options, observer, err);
+    if (rc) return rc;
     f->parameters = s->parameters;
     f->automatic = s->automatic;
-    r = kv__groups_copy(f, s, err);
-    if (r) {
+    rc = kv__groups_copy(f, s, err);
+    if (rc) {
         kv_session_free(f);
-        return r;
+        return rc;
     }
     f->reused = s->n;
     const size_t n_heads = (size_t)s->compute.shape.n_layer * s->compute.n_head;
@@ -195,17 +195,17 @@ int kv_session_apply(kv_session *s, const kv_plan *plan, base_err *err)
     /* Ranks of a pass break the ties of later ones, and a plan does not hold them. */
     const bool judged = plan->cause == KV_CAUSE_EVICT || plan->cause == KV_CAUSE_PRESSURE;
     const uint64_t before = s->epoch;
-    int r = judged && !s->automatic ? kv__look_again(s, err) : 0;
-    if (!r) r = kv__apply(s, plan, true, NULL, err);
-    return !r && plan->cause == KV_CAUSE_PRUNE && s->epoch != before ? kv__settled(s, err) : r;
+    int rc = judged && !s->automatic ? kv__look_again(s, err) : 0;
+    if (!rc) rc = kv__apply(s, plan, true, NULL, err);
+    return !rc && plan->cause == KV_CAUSE_PRUNE && s->epoch != before ? kv__settled(s, err) : rc;
 }
 
 int kv_session_logits(kv_session *s, float *logits, const atomic_bool *cancel, base_err *err)
 {
     if (!s->n) return base_fail(err, BASE_E_STATE, "an empty session has no next token");
     if (s->pending != KV_NO_ROW) {
-        const int r = kv__settle(s, cancel, err);
-        if (r) return r;
+        const int rc = kv__settle(s, cancel, err);
+        if (rc) return rc;
     }
     if (s->logits && s->logits_at == s->n) {
         memcpy(logits, s->logits, s->compute.n_vocab * sizeof *logits);
@@ -219,12 +219,12 @@ int kv_session_resume_over(kv_session **ret, const kv_compute *compute, const kv
 {
     if (!options->row_file) return base_fail(err, BASE_E_USAGE, "there is no row file to resume from");
     kv_session *s = NULL;
-    int r = kv__session_allocate(&s, compute, options, observer, err);
-    if (r) return r;
-    r = kv__snapshot_read(s, err);
-    if (r) {
+    int rc = kv__session_allocate(&s, compute, options, observer, err);
+    if (rc) return rc;
+    rc = kv__snapshot_read(s, err);
+    if (rc) {
         kv_session_free(s);
-        return r;
+        return rc;
     }
     s->reused = s->n;
     kv__bring(s);

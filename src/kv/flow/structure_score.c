@@ -1,4 +1,4 @@
-/* How much of the text's structure the lanes hold (kv.md 5.8): a look at a session, which changes nothing. */
+/* How much of the text's structure is active (docs/kv.md, Structure). Changes nothing. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

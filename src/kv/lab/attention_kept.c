@@ -1,4 +1,7 @@
-/* How much of what a full session attends to a pruned one still has (StructKV, seed 001, section 4.5, figure 5). Looks only. */
+/*
+ * How much of what a full session attends to a pruned one still has (StructKV, section 4.5, figure 5).
+ * Changes nothing.
+ */
 #include <math.h>
 #include <stdlib.h>
 
@@ -18,11 +21,11 @@ int kv_session_attention_kept(kv_session *full, const kv_session *pruned, uint32
         return base_fail(
             err, BASE_E_USAGE, "two sessions over the same tokens, in which something was asked");
     for (uint32_t i = 0; i < n; i++) places[i] = full->request.n - n + i;
-    int r = kv_signal_pick(&full->request, places, n, &asker, err);
-    if (r) return r;
+    int rc = kv_signal_pick(&full->request, places, n, &asker, err);
+    if (rc) return rc;
     kv_work memory = {NULL};
     float **mass = kv_work_masses(&memory, full->lists.view, full->n_lanes, first, full->n_lanes);
-    if (memory.failed) r = base_fail(err, BASE_E_NOMEM, "no memory to score %u rows", full->n);
+    if (memory.failed) rc = base_fail(err, BASE_E_NOMEM, "no memory to score %u rows", full->n);
     const model_rows_view view = kv__view(full);
     const model_score score = {.queries = asker.queries,
         .n_queries = n,
@@ -31,15 +34,15 @@ int kv_session_attention_kept(kv_session *full, const kv_session *pruned, uint32
         .end = full->n,
         .mass = mass,
         .cancel = cancel};
-    if (!r) r = full->compute.score(full->compute.user, &score, err);
+    if (!rc) rc = full->compute.score(full->compute.user, &score, err);
     double sum = 0;
-    for (uint32_t lane = first; lane < full->n_lanes && !r; lane++)
+    for (uint32_t lane = first; lane < full->n_lanes && !rc; lane++)
         for (uint32_t run = 0, o = 0; run < full->lists.view[lane].n_runs; run++)
             for (uint32_t i = 0; i < full->lists.view[lane].runs[run].n; i++, o++)
                 if (kv_bits_get(pruned->lists.lane[lane]->bits, full->lists.view[lane].runs[run].index + i))
                     sum += mass[lane][o];
-    if (!r) *ret = sum / (full->n_lanes - first);
+    if (!rc) *ret = sum / (full->n_lanes - first);
     kv_work_free(&memory);
     kv_signal_fini(&asker);
-    return r;
+    return rc;
 }

@@ -1,6 +1,7 @@
 /*
- * Which evicted rows a summary would look at: each chunk's largest keys stand for its rows, the signal's mean query asks them (RepairKV,
- * seed 002, appendix C: PageSummary, after Quest). A baseline for experiments: what it names is then scored exactly by a repair.
+ * A baseline for experiments: which evicted rows summaries of chunks would name (RepairKV, appendix C:
+ * PageSummary, after Quest). Each chunk's largest keys stand for its rows and the signal's mean query asks
+ * them. A repair then scores exactly what they name.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -69,17 +70,17 @@ int kv_session_chunks(kv_session *s, uint32_t to, const kv_signal *signal, uint3
     float *query = mean_query(signal), *score = malloc(n_chunks * sizeof *score);
     uint32_t *order = malloc(n_chunks * sizeof *order), *tokens = malloc(chunk * sizeof *tokens);
     uint16_t *most = malloc(s->compute.shape.head_dim * sizeof *most);
-    int r = query && score && order && tokens && most && !kv_ranker_reserve(&s->ranker, n_chunks)
-                ? 0
-                : base_fail(err, BASE_E_NOMEM, "no memory for the summaries of %u chunks", n_chunks);
-    for (uint32_t c = 0; c < n_chunks && !r; c++) {
+    int rc = query && score && order && tokens && most && !kv_ranker_reserve(&s->ranker, n_chunks)
+                 ? 0
+                 : base_fail(err, BASE_E_NOMEM, "no memory for the summaries of %u chunks", n_chunks);
+    for (uint32_t c = 0; c < n_chunks && !rc; c++) {
         uint32_t n_asked = 0;
         for (uint32_t t = c * chunk; t < to && t < (c + 1) * chunk; t++)
             if (is_asked(s, t)) tokens[n_asked++] = t;
         score[c] = n_asked ? score_chunk(s, query, tokens, n_asked, most) : NAN;
     }
-    if (!r) kv_rank(&s->ranker, score, NULL, n_chunks, order);
-    for (uint32_t c = 0; c < n_chunks && !r && n; c++)
+    if (!rc) kv_rank(&s->ranker, score, NULL, n_chunks, order);
+    for (uint32_t c = 0; c < n_chunks && !rc && n; c++)
         for (uint32_t t = order[c] * chunk; t < to && t < (order[c] + 1) * chunk && n; t++)
             if (is_asked(s, t)) {
                 kv_bits_set(ret, t);
@@ -90,5 +91,5 @@ int kv_session_chunks(kv_session *s, uint32_t to, const kv_signal *signal, uint3
     free(order);
     free(tokens);
     free(most);
-    return r;
+    return rc;
 }

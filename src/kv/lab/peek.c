@@ -17,7 +17,7 @@ int kv_session_peek(kv_session *s, const kv_segment *segment, const int32_t *ids
     uint32_t *phases = malloc(n * sizeof *phases);
     if (!phases) return base_fail(err, BASE_E_NOMEM, "no memory for %u tokens", n);
     model_batch batch = {.want = want, .n_want = n_want, .logits = logits, .cancel = cancel};
-    const int r = kv__compute_ahead(s, segment, &batch, ids, n, kv__phase_behind(s), phases, err);
+    const int rc = kv__compute_ahead(s, segment, &batch, ids, n, kv__phase_behind(s), phases, err);
     free(phases);
-    return r;
+    return rc;
 }

@@ -1,6 +1,7 @@
 /*
- * A question asked of one excerpt (CodeComp 4.6): it is computed behind the excerpt at phases of its own, says how probable it is and how
- * its last queries look at the excerpt's rows, and leaves the sequence as it was.
+ * A question asked of one excerpt alone (CodeComp, section 4.6). The question is computed behind the excerpt
+ * at phases of its own. That says how probable its words are and which of the excerpt's rows its last
+ * queries look at. The sequence stays as it was.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -26,7 +27,10 @@ static double surprise(const int32_t *ids, uint32_t n, const float *logits, uint
     return n > 1 ? sum / (n - 1) : 0;
 }
 
-/* Keeps how the captured queries look at the part's rows: sum over them, mean over the heads of a layer, chunk's softmax. */
+/*
+ * Keeps how the captured queries look at the part's rows: sum over them, mean over the heads of a layer,
+ * chunk's softmax.
+ */
 static int keep_mass(kv_session *s, kv_part *part, const model_rows_view *view, const kv_signal *signal,
     const atomic_bool *cancel, base_err *err)
 {
@@ -36,16 +40,16 @@ static int keep_mass(kv_session *s, kv_part *part, const model_rows_view *view, 
     kv_work memory = {NULL};
     float **mass = kv_work_masses(&memory, view->lanes, s->n_lanes, 0, s->n_lanes);
     float *sum = calloc((size_t)n_layer * length + 1, sizeof *sum);
-    int r = !memory.failed && sum ? 0 : base_fail(err, BASE_E_NOMEM, "no memory to score %u rows", n_rows);
-    for (uint32_t first = 0; first < signal->n && !r; first += SCORE_QUERIES) {
+    int rc = !memory.failed && sum ? 0 : base_fail(err, BASE_E_NOMEM, "no memory to score %u rows", n_rows);
+    for (uint32_t first = 0; first < signal->n && !rc; first += SCORE_QUERIES) {
         kv_signal some = {0};
         uint32_t places[SCORE_QUERIES], n = 0;
         for (uint32_t i = first; i < signal->n && n < SCORE_QUERIES; i++) places[n++] = i;
-        r = kv_signal_pick(signal, places, n, &some, err);
+        rc = kv_signal_pick(signal, places, n, &some, err);
         const model_score score = {
             .queries = some.queries, .n_queries = n, .rows = view, .mass = mass, .cancel = cancel};
-        if (!r) r = s->compute.score(s->compute.user, &score, err);
-        for (uint32_t lane = 0; lane < s->n_lanes && !r; lane++) {
+        if (!rc) rc = s->compute.score(s->compute.user, &score, err);
+        for (uint32_t lane = 0; lane < s->n_lanes && !rc; lane++) {
             const model_lane_list *list = &view->lanes[lane];
             float *to = sum + (size_t)(lane / n_head_kv) * length;
             for (uint32_t run = 0, o = 0; run < list->n_runs; run++)
@@ -58,9 +62,9 @@ static int keep_mass(kv_session *s, kv_part *part, const model_rows_view *view, 
         kv_signal_fini(&some);
     }
     kv_work_free(&memory);
-    if (r) {
+    if (rc) {
         free(sum);
-        return r;
+        return rc;
     }
     free(part->mass);
     part->mass = sum;
@@ -87,12 +91,12 @@ int kv_session_probe(kv_session *s, uint32_t at, const int32_t *ids, uint32_t n,
     float *queries = malloc(kv__memory_floats(s) * n_queries * sizeof *queries);
     kv_local local = {0};
     model_rows_view view;
-    int r = numbers && logits && queries ? 0 : base_fail(err, BASE_E_NOMEM, "no memory for a question");
+    int rc = numbers && logits && queries ? 0 : base_fail(err, BASE_E_NOMEM, "no memory for a question");
     s->draft.n = 0; /* its rows are written over */
-    if (!r) r = kv_table_make_writable(&s->table, s->n, s->n + n, err);
-    if (!r) r = kv_lists_append(&s->lists, n, err);
-    if (!r) r = kv__local_view(s, part->from, part->to, &view, &local, err);
-    if (!r) {
+    if (!rc) rc = kv_table_make_writable(&s->table, s->n, s->n + n, err);
+    if (!rc) rc = kv_lists_append(&s->lists, n, err);
+    if (!rc) rc = kv__local_view(s, part->from, part->to, &view, &local, err);
+    if (!rc) {
         uint32_t *phases = numbers, *want = numbers + n, *places = numbers + 2 * (size_t)n;
         for (uint32_t i = 0; i < n; i++) {
             phases[i] = phase + i;
@@ -109,10 +113,10 @@ int kv_session_probe(kv_session *s, uint32_t at, const int32_t *ids, uint32_t n,
             .logits = logits,
             .capture = &capture,
             .cancel = cancel};
-        r = s->compute.forward(s->compute.user, &batch, err);
-        if (!r) r = kv_signal_add(&signal, places, queries, n_queries, PROBE_QUERIES, err);
-        if (!r) r = keep_mass(s, part, &view, &signal, cancel, err);
-        if (!r && ret_surprise) *ret_surprise = surprise(ids, n, logits, n_vocab);
+        rc = s->compute.forward(s->compute.user, &batch, err);
+        if (!rc) rc = kv_signal_add(&signal, places, queries, n_queries, PROBE_QUERIES, err);
+        if (!rc) rc = keep_mass(s, part, &view, &signal, cancel, err);
+        if (!rc && ret_surprise) *ret_surprise = surprise(ids, n, logits, n_vocab);
     }
     kv__withdraw(s);
     kv__local_free(&local);
@@ -120,5 +124,5 @@ int kv_session_probe(kv_session *s, uint32_t at, const int32_t *ids, uint32_t n,
     free(numbers);
     free(logits);
     free(queries);
-    return r;
+    return rc;
 }

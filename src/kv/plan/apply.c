@@ -1,6 +1,6 @@
 /*
- * The only code that changes live lists after rows were appended: acting on a plan, and taking the last one back. Also how a
- * plan's flips are told as runs.
+ * The only code that changes live lists after rows were appended: it carries out a plan. Also how a plan's
+ * flips are told as runs.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -94,48 +94,50 @@ static int find_hidden(
     return 0;
 }
 
-/* Flips and computes the newest rows again: whatever fails or is cancelled, lists and rows are as they were. */
+/*
+ * Flips and computes the newest rows again: whatever fails or is cancelled, lists and rows are as they were.
+ */
 static int flip_and_replay(kv_session *s, const kv_plan *p, const atomic_bool *cancel, base_err *err)
 {
     kv_lists next;
-    int r = kv_lists_copy(&next, &s->lists, err);
-    if (r) return r;
+    int rc = kv_lists_copy(&next, &s->lists, err);
+    if (rc) return rc;
     uint64_t *hidden = NULL;
-    r = kv_lists_flip(&next, p->flips, err);
-    if (!r) r = find_hidden(&next, s->n_lanes, p->replay_from, s->n, &hidden, err);
-    if (!r && (p->replay_from >= s->n || (hidden && p->cause != KV_CAUSE_ANSWER)))
-        r = base_fail(err, BASE_E_STATE, "a plan computes tokens again whose rows are not active");
+    rc = kv_lists_flip(&next, p->flips, err);
+    if (!rc) rc = find_hidden(&next, s->n_lanes, p->replay_from, s->n, &hidden, err);
+    if (!rc && (p->replay_from >= s->n || (hidden && p->cause != KV_CAUSE_ANSWER)))
+        rc = base_fail(err, BASE_E_STATE, "a plan computes tokens again whose rows are not active");
     const uint32_t read_to = s->read_to;
     if (p->cause == KV_CAUSE_ANSWER) s->read_to = s->n;
-    if (!r) r = kv__replay(s, &next, p->replay_from, cancel, err);
-    if (!r && hidden) r = kv_lists_flip(&next, hidden, err);
+    if (!rc) rc = kv__replay(s, &next, p->replay_from, cancel, err);
+    if (!rc && hidden) rc = kv_lists_flip(&next, hidden, err);
     free(hidden);
-    if (r) s->read_to = read_to;
-    if (!r) { /* the plan is told before anything of it is true */
+    if (rc) s->read_to = read_to;
+    if (!rc) { /* the plan is told before anything of it is true */
         if (s->observer.plan) s->observer.plan(s->observer.user, p);
         const kv_lists old = s->lists;
         s->lists = next;
         next = old;
-        const uint32_t again[] = {p->replay_from, UINT32_MAX - 1};
+        const uint32_t again[] = {p->replay_from, KV_EVENT_COMPUTED_AGAIN};
         s->schedule = base_hash64(again, sizeof again, s->schedule);
     }
     kv_lists_fini(&next);
-    return r;
+    return rc;
 }
 
 /* Rows in 8 bits become F16 before a lane reads them. */
 static int unpack_promoted(kv_session *s, const kv_plan *p, base_err *err)
 {
     const uint32_t n_words = kv_plan_words(p);
-    int r = 0;
-    for (uint32_t w = 0; w < n_words && !r; w++) {
+    int rc = 0;
+    for (uint32_t w = 0; w < n_words && !rc; w++) {
         if (!s->table.packed[w * 64 / MODEL_ROWS_BLOCK]) continue;
         uint64_t promoted = 0;
         for (uint32_t lane = 0; lane < s->n_lanes; lane++)
             promoted |= p->flips[(size_t)lane * n_words + w] & ~s->lists.lane[lane]->bits[w];
-        if (promoted) r = kv_table_unpack(&s->table, w * 64, w * 64 + 1, err);
+        if (promoted) rc = kv_table_unpack(&s->table, w * 64, w * 64 + 1, err);
     }
-    return r;
+    return rc;
 }
 
 /* Has the token a flip in a lane where its row is not computed? */
@@ -154,7 +156,10 @@ bool kv__plan_computes(const kv_session *s, const kv_plan *p)
     return false;
 }
 
-/* Tokens with a flip in a lane that is not computed: the plan makes rows active that have to be made first. NULL: none. */
+/*
+ * Tokens with a flip in a lane that is not computed: the plan makes rows active that have to be made first.
+ * NULL: none.
+ */
 static int find_uncomputed(const kv_session *s, const kv_plan *p, uint64_t **ret, base_err *err)
 {
     const uint32_t n_words = kv_plan_words(p);
@@ -168,7 +173,10 @@ static int find_uncomputed(const kv_session *s, const kv_plan *p, uint64_t **ret
     return 0;
 }
 
-/* Lists in which these tokens are active in every layer above their cut, whatever the plan wants of them there. */
+/*
+ * Lists in which these tokens are active in every layer above their cut, whatever the plan wants of them
+ * there.
+ */
 static int make_whole(const kv_session *s, const uint64_t *tokens, kv_lists *lists, base_err *err)
 {
     const size_t n_words = kv_bits_words(s->n);
@@ -178,9 +186,9 @@ static int make_whole(const kv_session *s, const uint64_t *tokens, kv_lists *lis
          t = kv_bits_next(tokens, t + 1, s->n, true))
         for (uint32_t lane = (uint32_t)s->cut[t] * s->compute.shape.n_head_kv; lane < s->n_lanes; lane++)
             if (!kv_bits_get(lists->lane[lane]->bits, t)) kv_bits_set(flips + lane * n_words, t);
-    const int r = kv_lists_flip(lists, flips, err);
+    const int rc = kv_lists_flip(lists, flips, err);
     free(flips);
-    return r;
+    return rc;
 }
 
 /* Flips, and computes what becomes active for the first time. All or nothing, as above. */
@@ -188,12 +196,12 @@ static int flip_and_compute(
     kv_session *s, const kv_plan *p, const uint64_t *tokens, const atomic_bool *cancel, base_err *err)
 {
     kv_lists next = {0}, whole = {0};
-    int r = kv_lists_copy(&next, &s->lists, err);
-    if (!r) r = kv_lists_flip(&next, p->flips, err);
-    if (!r) r = kv_lists_copy(&whole, &next, err);
-    if (!r) r = make_whole(s, tokens, &whole, err);
-    if (!r) r = kv__compute_deferred(s, &whole, tokens, cancel, err);
-    if (!r) {
+    int rc = kv_lists_copy(&next, &s->lists, err);
+    if (!rc) rc = kv_lists_flip(&next, p->flips, err);
+    if (!rc) rc = kv_lists_copy(&whole, &next, err);
+    if (!rc) rc = make_whole(s, tokens, &whole, err);
+    if (!rc) rc = kv__compute_deferred(s, &whole, tokens, cancel, err);
+    if (!rc) {
         if (s->observer.plan) s->observer.plan(s->observer.user, p);
         if (p->cause != KV_CAUSE_PRUNE) s->computed_above += kv_bits_count(tokens, kv_bits_words(s->n));
         const kv_lists old = s->lists;
@@ -202,25 +210,25 @@ static int flip_and_compute(
     }
     kv_lists_fini(&next);
     kv_lists_fini(&whole);
-    return r;
+    return rc;
 }
 
 static int flip(kv_session *s, const kv_plan *p, const atomic_bool *cancel, base_err *err)
 {
     uint64_t *tokens = NULL;
-    int r = find_uncomputed(s, p, &tokens, err);
-    if (!r && tokens)
-        r = p->replay_from ? base_fail(err, BASE_E_STATE,
-                                 "a plan computes a message again and rows above the cut at once")
-                           : flip_and_compute(s, p, tokens, cancel, err);
-    else if (!r && p->replay_from)
-        r = flip_and_replay(s, p, cancel, err);
-    else if (!r) {
+    int rc = find_uncomputed(s, p, &tokens, err);
+    if (!rc && tokens)
+        rc = p->replay_from ? base_fail(err, BASE_E_STATE,
+                                  "a plan computes a message again and rows above the cut at once")
+                            : flip_and_compute(s, p, tokens, cancel, err);
+    else if (!rc && p->replay_from)
+        rc = flip_and_replay(s, p, cancel, err);
+    else if (!rc) {
         if (s->observer.plan) s->observer.plan(s->observer.user, p);
-        r = kv_lists_flip(&s->lists, p->flips, err);
+        rc = kv_lists_flip(&s->lists, p->flips, err);
     }
     free(tokens);
-    return r;
+    return rc;
 }
 
 int kv__apply(kv_session *s, const kv_plan *p, bool undoable, const atomic_bool *cancel, base_err *err)
@@ -236,9 +244,9 @@ int kv__apply(kv_session *s, const kv_plan *p, bool undoable, const atomic_bool 
             if (p->flips[(size_t)lane * kv_plan_words(p) + w] & s->dead[w])
                 return base_fail(
                     err, BASE_E_STATE, "a plan brings rows back that were given up (host tier full)");
-    int r = unpack_promoted(s, p, err);
-    if (!r) r = flip(s, p, cancel, err);
-    if (r) return r;
+    int rc = unpack_promoted(s, p, err);
+    if (!rc) rc = flip(s, p, cancel, err);
+    if (rc) return rc;
     const uint32_t n_words = kv_plan_words(p);
     flip_flags(s->barred, p->barred, n_words);
     flip_flags(s->pinned, p->pinned, n_words);
@@ -256,8 +264,9 @@ int kv__apply(kv_session *s, const kv_plan *p, bool undoable, const atomic_bool 
     for (uint32_t lane = 0; lane < s->n_lanes && !s->holed; lane++)
         s->holed = s->lists.view[lane].n_rows < s->n;
     /*
-     * The epoch inside the blob counts operations, not states; the identity of a cache state is which rows were readable
-     * when each later row was computed, so it folds the flips at their place in the sequence only.
+     * The epoch inside the blob counts operations, not states; the identity of a cache state is which rows
+     * were readable when each later row was computed, so it folds the flips at their place in the sequence
+     * only.
      */
     const uint32_t at[] = {p->n_tokens, p->n_lanes};
     s->schedule = base_hash64(at, sizeof at, s->schedule + 1);

@@ -1,6 +1,6 @@
 /*
- * Carrying a plan out: the only code that changes live lists after rows were appended, and the forward passes that this takes over rows
- * that are there already.
+ * Carrying a plan out: the only code that changes live lists after rows were appended, and the forward passes
+ * that this takes over rows that are there already.
  */
 #ifndef KVIST_KV_APPLY_H
 #define KVIST_KV_APPLY_H
@@ -9,8 +9,8 @@
 #include "kv/plan/plan.h"
 
 /*
- * apply.c: all or nothing; the epoch says whether anything changed, and what follows from that is the caller's to do. undoable: it goes
- * into the journal.
+ * apply.c: all or nothing; the epoch says whether anything changed, and what follows from that is the
+ * caller's to do. undoable: it goes into the journal.
  */
 int kv__apply(kv_session *s, const kv_plan *plan, bool undoable, const atomic_bool *cancel, base_err *err);
 /* Does applying it compute rows above a cut? */
@@ -21,20 +21,21 @@ void kv__describe_flips(
 void kv__sort_runs(kv_plan *p);
 
 /*
- * rerun.c: computes rows [from, n) again over `lists`, in which they are active in every lane; lists and table change only
- * when all of it succeeded.
+ * rerun.c: computes rows [from, n) again over `lists`, in which they are active in every lane; lists and
+ * table change only when all of it succeeded.
  */
 int kv__replay(kv_session *s, kv_lists *lists, uint32_t from, const atomic_bool *cancel, base_err *err);
 /*
- * recompute.c: the forward pass of token i again, over the rows that are active below it, into a row nobody sees. queries
- * ([n_layer][n_head][1][head_dim]) and logits may be NULL.
+ * recompute.c: the forward pass of token i again, over the rows that are active below it, into a row nobody
+ * sees. queries ([n_layer][n_head][1][head_dim]) and logits may be NULL.
  */
 int kv__recompute(
     kv_session *s, uint32_t i, float *queries, float *logits, const atomic_bool *cancel, base_err *err);
 
 /*
- * deferred.c: the states of appended tokens [from, from + n) into their slots; staged tokens from `from` on leave the lists above the
- * cut; computes the deferred layers of `tokens` ([bits]) over `lists`, in which they are active: all of them, or nothing has changed.
+ * deferred.c: the states of appended tokens [from, from + n) into their slots; staged tokens from `from` on
+ * leave the lists above the cut; computes the deferred layers of `tokens` ([bits]) over `lists`, in which
+ * they are active: all of them, or nothing has changed.
  */
 void kv__put_states(kv_session *s, uint32_t from, uint32_t n, uint32_t cut, float *states);
 int kv__hide_staged(kv_session *s, uint32_t from, uint32_t cut, base_err *err);

@@ -1,11 +1,12 @@
 /*
- * Rows that are not computed above a cut (kv.md section 6): layers [cut, n_layer) of a token are deferred. What they would be computed
- * from, the hidden state at the cut, lies in the token's own slot, where the keys and values of those layers would be: so it shares
- * blocks with forks, goes to disk and comes back, and is saved, as rows do, and costs no memory of its own. It is kept in F32: rows that
- * are computed at once and rows that are computed later are the same bits over the same lists, and a cut that keeps every row
- * gives the bits of a full prefill.
+ * Rows that are not computed above a cut (docs/kv.md, Pruned prefill): layers [cut, n_layer) of a token are
+ * deferred. They can be computed later from the token's hidden state at the cut. That state is kept in the
+ * token's own slot, in the unused place of the upper layers' keys and values: it costs no memory of its own,
+ * is shared by forks, goes to disk, and is saved as rows are. It is kept in F32, so a row that is computed
+ * later has the same bits as one that is computed at once over the same lists, and a cut that keeps every
+ * row gives the bits of a full prefill.
  *
- * A row is computed when a plan makes it active (apply.c), over what is active then below it.
+ * A row is computed when a plan makes it active (apply.c), over the rows below it that are active then.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,10 @@
 #include "kv/core/work.h"
 #include "kv/plan/apply.h"
 
-/* Moves a state between its floats and the slot's places above the cut: a lane holds head_dim of them, half as key, half as value. */
+/*
+ * Moves a state between its floats and the slot's places above the cut: a lane holds head_dim of them, half
+ * as key, half as value.
+ */
 static void move_state(kv_session *s, uint32_t t, uint32_t cut, float *state, bool to_slot)
 {
     const uint32_t d = s->compute.shape.head_dim, n = s->compute.n_embd, half = d / 2;
@@ -46,9 +50,9 @@ int kv__hide_staged(kv_session *s, uint32_t from, uint32_t cut, base_err *err)
     if (!flips) return base_fail(err, BASE_E_NOMEM, "no memory for the lists of the cache's rows");
     for (uint32_t lane = cut * s->compute.shape.n_head_kv; lane < s->n_lanes; lane++)
         kv_bits_set_range(flips + lane * n_words, from, n_tokens);
-    const int r = kv_lists_flip(&s->lists, flips, err);
+    const int rc = kv_lists_flip(&s->lists, flips, err);
     free(flips);
-    return r;
+    return rc;
 }
 
 uint32_t kv__deferred_tokens(const kv_session *s)
@@ -67,7 +71,10 @@ uint64_t kv__deferred_rows(const kv_session *s)
     return n;
 }
 
-/* --- computing ---------------------------------------------------------------------------------------------------------- */
+/*
+ * --- computing
+ * ----------------------------------------------------------------------------------------------------------
+ */
 
 /* The tokens to compute, and what that takes. */
 typedef struct work {
@@ -115,7 +122,10 @@ static int work_init(work *w, kv_session *s, const kv_lists *lists, const uint64
     return 0;
 }
 
-/* How many of the tokens from `first` on go together: one cut, and no other row between them that a layer above it reads. */
+/*
+ * How many of the tokens from `first` on go together: one cut, and no other row between them that a layer
+ * above it reads.
+ */
 static uint32_t group_size(const kv_session *s, const work *w, uint32_t first)
 {
     uint32_t n = 1;
@@ -199,34 +209,34 @@ static int compute_group(kv_session *s, work *w, const kv_lists *lists, uint32_t
         .capture = n_places ? &capture : NULL,
         .cancel = cancel,
     };
-    const int r = s->compute.forward(s->compute.user, &batch, err);
-    if (!r && n_places) fill_captured(s, tokens, &capture, cut);
-    return r;
+    const int rc = s->compute.forward(s->compute.user, &batch, err);
+    if (!rc && n_places) fill_captured(s, tokens, &capture, cut);
+    return rc;
 }
 
 int kv__compute_deferred(
     kv_session *s, const kv_lists *lists, const uint64_t *tokens, const atomic_bool *cancel, base_err *err)
 {
     work w;
-    int r = work_init(&w, s, lists, tokens, err);
+    int rc = work_init(&w, s, lists, tokens, err);
     uint32_t done = 0;
-    for (uint32_t i = 0; i < w.n && !r; i++)
-        r = kv_table_make_writable(&s->table, w.tokens[i], w.tokens[i] + 1, err);
+    for (uint32_t i = 0; i < w.n && !rc; i++)
+        rc = kv_table_make_writable(&s->table, w.tokens[i], w.tokens[i] + 1, err);
     s->draft.n = 0;
-    while (!r && done < w.n) {
+    while (!rc && done < w.n) {
         const uint32_t n = group_size(s, &w, done);
-        r = compute_group(s, &w, lists, done, n, cancel, err);
+        rc = compute_group(s, &w, lists, done, n, cancel, err);
         done += n;
     }
     for (uint32_t i = 0; i < w.n; i++) {
         const uint32_t t = w.tokens[i];
-        if (r && i < done) {
+        if (rc && i < done) {
             move_state(s, t, s->cut[t], w.states + (size_t)i * s->compute.n_embd, true);
-        } else if (!r) {
+        } else if (!rc) {
             s->cut[t] = 0;
             s->file_row[t] = KV_NO_ROW; /* other bytes than those on disk */
         }
     }
     kv_work_free(&w.memory);
-    return r;
+    return rc;
 }

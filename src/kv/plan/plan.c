@@ -1,10 +1,11 @@
 /*
- * Plans as data: words, runs, and the log's blob.
+ * Plans as data: words, runs, and the log's blob, which the log, replay and resume read.
  *
- * The blob: 'K' 'P', version, then LEB128 numbers: epoch, cause, n_tokens, n_lanes, evicted, promoted; per lane a set, a 0 standing for
- * "the same as the lane before"; then the barred, pinned and stale sets, and, where a plan has them, the token from which it replays and
- * the dead set and that of deferred tokens. A set is 1 + its number of runs, then gap and
- * length of each. So the common plan (all lanes agree) costs its runs once. Who reads it: the log, replay, resume.
+ * The blob: 'K' 'P', version, then LEB128 numbers: epoch, cause, n_tokens, n_lanes, evicted, promoted. Then
+ * for each lane a set of tokens, where 0 stands for "the same as the lane before", so a plan in which all
+ * lanes agree costs its runs once. Then the barred, pinned and stale sets, and, where a plan has them, the
+ * token from which it computes again, the dead set and the set of deferred tokens. A set is 1 + its number
+ * of runs, then gap and length of each.
  */
 #include "kv/plan/plan.h"
 

@@ -1,6 +1,6 @@
 /*
- * A plan: which rows change state, in which lanes, and why. Data: printed, logged, compared, replayed and tested without a
- * model; kv_session_apply is the only code that acts on one, and refuses a plan of another epoch.
+ * A plan: which rows change state, in which lanes, and why. Data: printed, logged, compared, replayed and
+ * tested without a model; kv__apply is the only code that acts on one, and refuses a plan of another epoch.
  */
 #ifndef KVIST_KV_PLAN_H
 #define KVIST_KV_PLAN_H
@@ -38,7 +38,9 @@ typedef enum kv_cause {
 } kv_cause;
 const char *kv_cause_word(kv_cause c);
 
-/* Tokens [from, to) with one action and one reason in `lanes` of the session's lanes (aggregated over lanes). */
+/*
+ * Tokens [from, to) with one action and one reason in `lanes` of the session's lanes (aggregated over lanes).
+ */
 typedef struct kv_plan_run {
     uint32_t from, to;
     uint8_t action, reason;
@@ -52,16 +54,16 @@ struct kv_plan {
     kv_plan_run *runs; /* ascending by from */
     uint32_t n_runs;
     /*
-     * Exact: per lane the rows whose active state flips, [n_lanes][(n_tokens + 63) / 64] bits. kv_plan_pack makes the log's
-     * compressed form of it.
+     * Exact: per lane the rows whose active state flips, [n_lanes][(n_tokens + 63) / 64] bits. kv_plan_pack
+     * makes the log's compressed form of it.
      */
     uint64_t *flips;
     uint64_t *barred; /* [(n_tokens + 63) / 64] tokens whose barred state flips, all lanes; NULL: none */
     uint64_t *pinned; /* the same for pins; NULL: none */
     uint64_t *stale;  /* the same for text of a replaced file version; NULL: none */
     /*
-     * Rows [replay_from, n_tokens) are computed again over what is active then (a repair whose signal was computed over the
-     * old holes; an answer that only read its lists); 0: none.
+     * Rows [replay_from, n_tokens) are computed again over what is active then (a repair whose signal was
+     * computed over the old holes; an answer that only read its lists); 0: none.
      */
     uint32_t replay_from;
     uint64_t
@@ -73,7 +75,10 @@ struct kv_plan {
 };
 
 void kv_plan_free(kv_plan *p); /* NULL is fine */
-/* An empty plan (no flips) for a sequence of n_tokens in n_lanes; NULL when memory is gone or the size is absurd. */
+/*
+ * An empty plan (no flips) for a sequence of n_tokens in n_lanes; NULL when memory is gone or the size is
+ * absurd.
+ */
 kv_plan *kv_plan_new(uint64_t epoch, kv_cause cause, uint32_t n_tokens, uint32_t n_lanes);
 static inline uint32_t kv_plan_words(const kv_plan *p)
 {
@@ -88,7 +93,10 @@ bool kv_plan_is_empty(const kv_plan *p);     /* flips nothing and computes nothi
 
 /* The log's blob: per-lane XOR deltas, run-length coded. Same flips, same bytes, on every machine. */
 void kv_plan_pack(const kv_plan *p, base_buf *out);
-/* Rebuilds everything but runs and times from a blob; any bytes are safe, what is not a plan is BASE_E_FORMAT. */
+/*
+ * Rebuilds everything but runs and times from a blob; any bytes are safe, what is not a plan is
+ * BASE_E_FORMAT.
+ */
 int kv_plan_unpack(const void *bytes, size_t n, kv_plan **ret, base_err *err);
 
 #endif

@@ -1,6 +1,7 @@
 /*
- * The forward pass of a token that is there already: its queries (a repair by text whose queries were not kept) or its
- * logits (after a resume). It reads the rows that are active below it and writes its own into a row that nobody sees.
+ * The forward pass of a token that is there already: its queries (a repair by text whose queries were not
+ * kept) or its logits (after a resume). It reads the rows that are active below it and writes its own into a
+ * row that nobody sees.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,9 +16,9 @@ int kv__recompute(
     model_run *runs = NULL;
     kv_block *hidden = kv_block_new(&s->compute.shape, NULL);
     model_lane_list *lanes = kv__lists_before(s, i, s->table.n * MODEL_ROWS_BLOCK, &runs);
-    int r = 0;
+    int rc = 0;
     if (!hidden || !lanes) {
-        r = base_fail(err, BASE_E_NOMEM, "no memory to compute a token again");
+        rc = base_fail(err, BASE_E_NOMEM, "no memory to compute a token again");
         goto out;
     }
     s->table.rows[s->table.n] = hidden->rows; /* the table's spare place */
@@ -28,8 +29,8 @@ int kv__recompute(
     const uint32_t zero = 0;
     const model_reader *reader = NULL;
     const kv_part *part = kv__part_at(s, i);
-    if (part) r = kv__reader_begin(s, &rows, part->origin, &s->ids[i], i, 1, &reader, err);
-    if (r) goto out;
+    if (part) rc = kv__reader_begin(s, &rows, part->origin, &s->ids[i], i, 1, &reader, err);
+    if (rc) goto out;
     const model_capture capture = {.tokens = &zero, .n = 1, .queries = queries};
     const model_batch batch = {
         .ids = &s->ids[i],
@@ -43,11 +44,11 @@ int kv__recompute(
         .reader = reader,
         .cancel = cancel,
     };
-    r = s->compute.forward(s->compute.user, &batch, err);
+    rc = s->compute.forward(s->compute.user, &batch, err);
     s->computed++;
 out:
     free(lanes);
     free(runs);
     kv_block_unref(hidden);
-    return r;
+    return rc;
 }

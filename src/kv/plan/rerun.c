@@ -1,6 +1,8 @@
 /*
- * The newest rows computed again over other lists: what a repair with signal=replay does to the message that asked (seed 002:
- * its first pass yields queries only), and what becomes of an answer (answer.c). Logits behind them are not computed: text follows. The new rows are made in copies of their blocks, so a cancel leaves the old ones.
+ * The newest rows computed again over other lists: a repair with signal=replay does that to the message that
+ * asked (RepairKV uses the first pass of a message for its queries only), and it is done to an answer
+ * (flow/answer.c). Logits behind them are not computed, since text follows. The new rows are made in copies
+ * of their blocks, so a cancel leaves the old ones.
  */
 #include <stdlib.h>
 
@@ -14,12 +16,12 @@ static int forward_chunk(kv_session *s, kv_lists *lists, uint32_t n, const atomi
     uint32_t phases[KV_CHUNK];
     const uint32_t from = lists->n_tokens;
     for (uint32_t i = 0; i < n; i++) phases[i] = s->phases[from + i];
-    int r = kv_lists_append(lists, n, err);
-    if (r) return r;
+    int rc = kv_lists_append(lists, n, err);
+    if (rc) return rc;
     const model_rows_view rows = kv__view_of(s, lists->view);
     const model_reader *reader = NULL;
-    r = kv__reader_begin(s, &rows, kv__part_at(s, from)->origin, s->ids + from, from, n, &reader, err);
-    if (r) return r;
+    rc = kv__reader_begin(s, &rows, kv__part_at(s, from)->origin, s->ids + from, from, n, &reader, err);
+    if (rc) return rc;
     const model_batch batch = {
         .ids = s->ids + from, .phases = phases, .n = n, .rows = &rows, .reader = reader, .cancel = cancel};
     s->computed += n;
@@ -32,14 +34,14 @@ int kv__replay(kv_session *s, kv_lists *lists, uint32_t from, const atomic_bool 
     kv_block **old = calloc(n_blocks + 1, sizeof(kv_block *));
     if (!old) return base_fail(err, BASE_E_NOMEM, "no memory to compute tokens again");
     for (uint32_t b = 0; b < n_blocks; b++) old[b] = kv_block_ref(s->table.blocks[first + b]);
-    int r = kv_table_make_writable(&s->table, from, s->n, err);
+    int rc = kv_table_make_writable(&s->table, from, s->n, err);
     kv_lists_truncate(lists, from);
-    while (!r && lists->n_tokens < s->n) {
+    while (!rc && lists->n_tokens < s->n) {
         const uint32_t left = s->n - lists->n_tokens;
-        r = forward_chunk(s, lists, left < KV_CHUNK ? left : KV_CHUNK, cancel, err);
+        rc = forward_chunk(s, lists, left < KV_CHUNK ? left : KV_CHUNK, cancel, err);
     }
     for (uint32_t b = 0; b < n_blocks; b++) {
-        if (!r) {
+        if (!rc) {
             kv_block_unref(old[b]);
             continue;
         }
@@ -47,11 +49,11 @@ int kv__replay(kv_session *s, kv_lists *lists, uint32_t from, const atomic_bool 
         s->table.blocks[first + b] = old[b];
         kv_table_show(&s->table, first + b);
     }
-    for (uint32_t i = from; i < s->n && !r; i++)
+    for (uint32_t i = from; i < s->n && !rc; i++)
         s->file_row[i] = KV_NO_ROW; /* other rows than those on disk */
-    if (!r) s->logits_at = 0;
+    if (!rc) s->logits_at = 0;
     free(old);
     kv__reading_cut(s, from); /* other keys */
     kv__visit_cut(s, from);
-    return r;
+    return rc;
 }

@@ -1,4 +1,4 @@
-/* Taking the last plan back: a plan of the opposite flips, of what still speaks of this sequence. */
+/* Taking the last plan back: a plan with the opposite flips, for the tokens that are still there. */
 #include <string.h>
 
 #include "base/mem.h"
@@ -27,8 +27,8 @@ int kv_session_undo_plan(kv_session *s, base_err *err)
     if (!s->n_journal) return base_fail(err, BASE_E_NOT_FOUND, "there is no plan to take back");
     kv_entry *entry = &s->journal[s->n_journal - 1];
     kv_plan *old = NULL;
-    int r = kv_plan_unpack(entry->blob.data, entry->blob.len, &old, err);
-    if (r) return r;
+    int rc = kv_plan_unpack(entry->blob.data, entry->blob.len, &old, err);
+    if (rc) return rc;
     if (old->n_lanes != s->n_lanes) { /* a manifest's journal is foreign bytes */
         kv_plan_free(old);
         return base_fail(err, BASE_E_FORMAT, "the last plan is of a session with other lanes");
@@ -44,7 +44,10 @@ int kv_session_undo_plan(kv_session *s, base_err *err)
             old->n_tokens, n_valid);
     for (uint32_t lane = 0; lane < s->n_lanes; lane++)
         for (uint32_t w = 0; w < n_words; w++) p->flips[(size_t)lane * n_words + w] &= ~s->dead[w];
-    /* What was left below the cut is computed, and what a repair had computed since and was taken back itself comes back too. */
+    /*
+     * What was left below the cut is computed, and what a repair had computed since and was taken back itself
+     * comes back too.
+     */
     for (uint32_t t = 0; old->deferred && t < n_valid && t < old->n_tokens; t++) {
         if (!kv_bits_get(old->deferred, t) || kv_bits_get(s->dead, t) || kv_bits_get(s->barred, t) ||
             kv_bits_get(s->stale, t))
@@ -56,12 +59,12 @@ int kv_session_undo_plan(kv_session *s, base_err *err)
     p->pinned = copy_set(old->pinned, old->n_tokens, n_valid, n_words);
     p->stale = copy_set(old->stale, old->n_tokens, n_valid, n_words);
     kv__describe_flips(s, p, NULL, KV_REASON_MANUAL, KV_REASON_MANUAL);
-    r = kv__apply(s, p, false, NULL, err);
-    if (!r) {
+    rc = kv__apply(s, p, false, NULL, err);
+    if (!rc) {
         base_buf_free(&entry->blob);
         s->n_journal--;
     }
     kv_plan_free(old);
     kv_plan_free(p);
-    return r;
+    return rc;
 }

@@ -1,10 +1,13 @@
 /*
- * codecomp: CodeComp (seed 000; kv.md section 5). The rows that hard protection leaves are shared among chunks by their structure;
- * inside a chunk protected spans, spans by score and then mass or nearness choose, one set for all lanes of a layer. A segment (an
- * excerpt, a tool's result, an answer) is a chunk, cut before signatures when it is long; one without marks has a plain share.
+ * codecomp (docs/kv.md, Structure; CodeComp, sections 4.2 to 4.5). The rows that hard protection leaves are
+ * shared among chunks by their program structure. Inside a chunk first protected spans choose, then spans by
+ * score, then mass or nearness, with one set for all lanes of a layer. A segment (an excerpt, a tool's
+ * result, an answer) is a chunk, split before signatures when it is long; one without marks has a plain
+ * share.
  *
- * Mass is that of the chunk's own pass where there was one (lab/probe.c), else of the request's queries over all live rows. The
- * choice is written as scores (chosen rows above all others), so that targets and plans stay select.c's.
+ * Mass is that of the chunk's own pass where there was one (lab/probe.c), else of the request's queries over
+ * all live rows. The choice is written as scores (chosen rows above all others), so that targets and plans
+ * stay evict/select.c's.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -73,7 +76,9 @@ static int add_chunk(work *w, const kv_parameters *p, const kv_part *part, uint3
     return 0;
 }
 
-/* Where the chunk that begins at `from` ends: before the signature behind which it would be longer than good. */
+/*
+ * Where the chunk that begins at `from` ends: before the signature behind which it would be longer than good.
+ */
 static uint32_t end_of_chunk(const kv_part *part, uint32_t from)
 {
     uint32_t end = part->to - from > MOST_CHUNK ? from + MOST_CHUNK : part->to, best = end;
@@ -90,16 +95,16 @@ static uint32_t end_of_chunk(const kv_part *part, uint32_t from)
 
 static int find_chunks(work *w, const kv_pass *pass)
 {
-    int r = 0;
-    for (size_t i = 0; i < pass->n_parts && !r; i++) {
+    int rc = 0;
+    for (size_t i = 0; i < pass->n_parts && !rc; i++) {
         const kv_part *part = &pass->parts[i];
-        for (uint32_t at = part->from; at < part->to && !r;) {
+        for (uint32_t at = part->from; at < part->to && !rc;) {
             const uint32_t end = end_of_chunk(part, at);
-            r = add_chunk(w, pass->parameters, part, at, end);
+            rc = add_chunk(w, pass->parameters, part, at, end);
             at = end;
         }
     }
-    return r;
+    return rc;
 }
 
 static int work_init(work *w, const kv_pass *pass)
@@ -123,7 +128,10 @@ static int work_init(work *w, const kv_pass *pass)
     return w->memory.failed ? BASE_E_NOMEM : 0;
 }
 
-/* One number a token for the layer: the chunk's own pass where there was one, else the mean of the lanes' masses. */
+/*
+ * One number a token for the layer: the chunk's own pass where there was one, else the mean of the lanes'
+ * masses.
+ */
 static void merge_mass(work *w, const kv_pass *pass, uint32_t layer)
 {
     const uint32_t n_lanes = pass->compute->shape.n_head_kv, n = pass->lists->n_tokens;
@@ -235,22 +243,22 @@ static int choose_lane(work *w, kv_pass *pass, uint32_t lane)
 static int score(kv_pass *pass, base_err *err)
 {
     const uint32_t n_lanes = pass->compute->shape.n_head_kv;
-    int r = pass->request->n ? kv_pass_mass(pass, pass->request->queries, pass->request->n, pass->score, err)
-                             : kv_pass_newest(pass, err); /* nobody asked anything yet */
-    if (r) return r;
+    int rc = pass->request->n ? kv_pass_mass(pass, pass->request->queries, pass->request->n, pass->score, err)
+                              : kv_pass_newest(pass, err); /* nobody asked anything yet */
+    if (rc) return rc;
     work w;
-    r = work_init(&w, pass);
-    for (uint32_t layer = 0; layer < pass->compute->shape.n_layer && !r; layer++) {
+    rc = work_init(&w, pass);
+    for (uint32_t layer = 0; layer < pass->compute->shape.n_layer && !rc; layer++) {
         merge_mass(&w, pass, layer);
         for (uint32_t t = 0; t < pass->lists->n_tokens; t++) {
             float *sum = &pass->attention[t];
             *sum = (*sum == *sum ? *sum : 0) + w.mass[t] * (float)n_lanes;
         }
-        for (uint32_t i = 0; i < n_lanes && !r; i++) r = choose_lane(&w, pass, layer * n_lanes + i);
+        for (uint32_t i = 0; i < n_lanes && !rc; i++) rc = choose_lane(&w, pass, layer * n_lanes + i);
     }
     free(w.chunks);
     kv_work_free(&w.memory);
-    return r ? base_fail(err, BASE_E_NOMEM, "no memory to choose among %u rows", pass->lists->n_tokens) : 0;
+    return rc ? base_fail(err, BASE_E_NOMEM, "no memory to choose among %u rows", pass->lists->n_tokens) : 0;
 }
 
 const kv_policy kv_policy_codecomp = {

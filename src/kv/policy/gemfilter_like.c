@@ -1,4 +1,6 @@
-/* gemfilter-like (after Shi et al., 2024): the last query at one layer chooses; all others leave every layer. */
+/*
+ * gemfilter-like (after Shi et al., 2024): the last query at one layer chooses; all others leave every layer.
+ */
 #include "kv/policy/policy.h"
 
 const kv_policy kv_policy_gemfilter_like = {

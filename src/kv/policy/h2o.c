@@ -1,6 +1,6 @@
 /*
- * h2o: what a row was given so far orders, and a share of the kept is for the newest rows whatever they were given (Zhang et al.,
- * 2023: half and half, which is also the grace of a new token). The sums are causal and begin with the session (evict/heavy.c).
+ * h2o (Zhang et al., 2023): rows with the largest mass so far stay (evict/heavy.c adds it up), and a share
+ * of the kept rows is for the newest, which had no time to collect any.
  */
 #include "kv/policy/policy.h"
 

@@ -1,9 +1,10 @@
 /*
- * intentkv: the rule of seed 003 (equation 3) under the session's memory of requests (mode=memory) or the newest message alone
- * (mode=query): the mass of every candidate, added over layers and heads, one set for all lanes. Forced rows (fixed prompt, the
- * message that asks) are outside the softmax and always kept; a pass runs once a message is complete, down to the budget. A
- * message's encoding is the mean of the query vectors that the session keeps of it (at most 64, the paper: all of them). Rows stay
- * where they are, so every later turn finds the prefix as it was.
+ * intentkv: IntentKV's rule (equation 3), under the session's memory of requests (mode=memory) or the newest
+ * message alone (mode=query). The mass of every candidate row is added over layers and heads, and one set is
+ * kept for all lanes. Forced rows (fixed prompt, the message that asks) are outside the softmax and always
+ * kept; a pass runs once a message is complete, down to the budget. A message is encoded as the mean of the
+ * query vectors that the session keeps of it (at most 64; the paper: all of them). Rows stay where they are,
+ * so every later turn finds the prefix as it was.
  */
 #include <stdlib.h>
 
@@ -31,14 +32,14 @@ static int add_rule(const kv_pass *pass, const float *query, float *rule, base_e
     model_lane_list *lists = calloc(n_lanes, sizeof *lists);
     model_run **runs = calloc(n_lanes, sizeof *runs);
     float **mass = calloc(n_lanes, sizeof *mass);
-    int r = lists && runs && mass ? 0 : BASE_E_NOMEM;
-    for (uint32_t lane = 0; lane < n_lanes && !r; lane++) {
+    int rc = lists && runs && mass ? 0 : BASE_E_NOMEM;
+    for (uint32_t lane = 0; lane < n_lanes && !rc; lane++) {
         runs[lane] = candidates(pass, lane, &lists[lane]);
         mass[lane] = malloc(((size_t)lists[lane].n_rows + 1) * sizeof(float));
-        if (!runs[lane] || !mass[lane]) r = BASE_E_NOMEM;
+        if (!runs[lane] || !mass[lane]) rc = BASE_E_NOMEM;
     }
-    if (r) {
-        r = base_fail(err, BASE_E_NOMEM, "no memory to score %u rows", pass->lists->n_tokens);
+    if (rc) {
+        rc = base_fail(err, BASE_E_NOMEM, "no memory to score %u rows", pass->lists->n_tokens);
     } else {
         model_rows_view view = *pass->rows;
         view.lanes = lists;
@@ -49,9 +50,9 @@ static int add_rule(const kv_pass *pass, const float *query, float *rule, base_e
             .end = pass->lists->n_tokens,
             .mass = mass,
             .cancel = pass->cancel};
-        r = pass->compute->score(pass->compute->user, &score, err);
+        rc = pass->compute->score(pass->compute->user, &score, err);
     }
-    for (uint32_t lane = 0; lane < n_lanes && !r; lane++)
+    for (uint32_t lane = 0; lane < n_lanes && !rc; lane++)
         for (uint32_t run = 0, o = 0; run < lists[lane].n_runs; run++)
             for (uint32_t i = 0; i < runs[lane][run].n; i++)
                 rule[runs[lane][run].index + i] += mass[lane][o++];
@@ -62,7 +63,7 @@ static int add_rule(const kv_pass *pass, const float *query, float *rule, base_e
     free(lists);
     free(runs);
     free(mass);
-    return r;
+    return rc;
 }
 
 static int score(kv_pass *pass, base_err *err)
@@ -70,9 +71,9 @@ static int score(kv_pass *pass, base_err *err)
     const float *query = pass->parameters->mode > 0 ? pass->memory : pass->message;
     if (!query) return kv_pass_newest(pass, err); /* nobody asked anything yet */
     float *rule = calloc((size_t)pass->lists->n_tokens + 1, sizeof *rule);
-    int r = rule ? add_rule(pass, query, rule, err)
-                 : base_fail(err, BASE_E_NOMEM, "no memory to score %u rows", pass->lists->n_tokens);
-    for (uint32_t lane = 0; lane < pass->lists->n_lanes && !r; lane++) {
+    int rc = rule ? add_rule(pass, query, rule, err)
+                  : base_fail(err, BASE_E_NOMEM, "no memory to score %u rows", pass->lists->n_tokens);
+    for (uint32_t lane = 0; lane < pass->lists->n_lanes && !rc; lane++) {
         const model_lane_list *list = &pass->lists->view[lane];
         for (uint32_t run = 0, o = 0; run < list->n_runs; run++)
             for (uint32_t i = 0; i < list->runs[run].n; i++) {
@@ -81,7 +82,7 @@ static int score(kv_pass *pass, base_err *err)
             }
     }
     free(rule);
-    return r;
+    return rc;
 }
 
 const kv_policy kv_policy_intentkv = {

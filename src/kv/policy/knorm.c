@@ -1,6 +1,7 @@
 /*
- * knorm: rows whose keys are short stay (Devoto et al., "A simple and effective L2 norm-based strategy", 2024): a short key goes
- * with high attention in many models. Looks at no query, so it costs nothing and knows nothing of the request.
+ * knorm: rows whose keys are short stay (Devoto et al., "A simple and effective L2 norm-based strategy",
+ * 2024): a short key goes with high attention in many models. Looks at no query, so it costs nothing and
+ * knows nothing of the request.
  */
 #include "kv/core/keys.h"
 #include "kv/policy/policy.h"

@@ -1,7 +1,8 @@
 /*
- * kvist, the default: after hard and soft protection (select.c) the rest of a lane's budget goes by the sum of two ranks, one
- * under the current request (snapkv), one under the session's memory of all requests (IntentKV's QueryMemory, seed 003).
- * Ranks, because the masses of two signals have no common scale.
+ * kvist, the default: after hard and soft protection (evict/select.c) the rest of a lane's budget goes by
+ * the sum of two ranks. One is the rank of a row's mass under the current request (snapkv), the other under
+ * the session's memory of all requests (IntentKV, section 3.2). Ranks, because the masses of two signals
+ * have no common scale.
  */
 #include "kv/core/work.h"
 #include "kv/policy/policy.h"
@@ -17,8 +18,8 @@ static void subtract_ranks(
 static int score(kv_pass *pass, base_err *err)
 {
     const uint32_t n_lanes = pass->lists->n_lanes;
-    int r = kv_pass_asked(pass, err);
-    if (r || !pass->memory || pass->parameters->memory <= 0) return r;
+    int rc = kv_pass_asked(pass, err);
+    if (rc || !pass->memory || pass->parameters->memory <= 0) return rc;
     uint32_t n_most = 0;
     for (uint32_t lane = 0; lane < n_lanes; lane++)
         if (pass->lists->view[lane].n_rows > n_most) n_most = pass->lists->view[lane].n_rows;
@@ -27,9 +28,9 @@ static int score(kv_pass *pass, base_err *err)
           *sum = kv_work_take(&memory, n_most, sizeof *sum);
     uint32_t *order = kv_work_take(&memory, n_most, sizeof *order);
     if (memory.failed || kv_ranker_reserve(pass->ranker, n_most))
-        r = base_fail(err, BASE_E_NOMEM, "no memory to score %u rows", n_most);
-    if (!r) r = kv_pass_mass(pass, pass->memory, 1, mass, err);
-    for (uint32_t lane = 0; lane < n_lanes && !r; lane++) {
+        rc = base_fail(err, BASE_E_NOMEM, "no memory to score %u rows", n_most);
+    if (!rc) rc = kv_pass_mass(pass, pass->memory, 1, mass, err);
+    for (uint32_t lane = 0; lane < n_lanes && !rc; lane++) {
         const model_lane_list *list = &pass->lists->view[lane];
         for (uint32_t i = 0; i < list->n_rows; i++) sum[i] = 0;
         subtract_ranks(pass, pass->score[lane], list->n_rows, 1, order, sum);
@@ -43,7 +44,7 @@ static int score(kv_pass *pass, base_err *err)
             }
     }
     kv_work_free(&memory);
-    return r;
+    return rc;
 }
 
 const kv_policy kv_policy_kvist = {

@@ -6,7 +6,10 @@
 uint32_t kv_pass_target(const kv_parameters *p, uint32_t budget, uint32_t n_hard)
 {
     const uint32_t target = (uint32_t)(budget * p->low);
-    /* Many hard rows must not leave the rest with nothing: half of what they leave of the whole budget at least. */
+    /*
+     * Many hard rows must not leave the rest with nothing: half of what they leave of the whole budget at
+     * least.
+     */
     const uint32_t least = n_hard < budget ? n_hard + (budget - n_hard) / 2 : budget;
     return target > least ? target : least;
 }
@@ -52,7 +55,10 @@ int kv_pass_heaviest(kv_pass *pass, base_err *err)
             for (uint32_t i = 0; i < list->runs[r].n; i++, o++) {
                 const uint32_t t = list->runs[r].index + i;
                 const bool is_recent = list->n_rows - o <= recent;
-                /* Two orders, one behind the other: the newest by age, before all others by what they were given. */
+                /*
+                 * Two orders, one behind the other: the newest by age, before all others by what they were
+                 * given.
+                 */
                 pass->score[lane][o] = is_recent ? most + 1 + (float)o : heavy ? heavy[t] : 0;
                 float *sum = &pass->attention[t];
                 if (heavy) *sum = (*sum == *sum ? *sum : 0) + heavy[t];
@@ -77,8 +83,8 @@ int kv_pass_asked(kv_pass *pass, base_err *err)
 {
     if (!pass->request->n) return kv_pass_newest(pass, err); /* nobody asked anything yet */
     const uint32_t n_lanes = pass->lists->n_lanes, half = (uint32_t)pass->parameters->kernel / 2;
-    int r = kv_pass_mass(pass, pass->request->queries, pass->request->n, pass->score, err);
-    for (uint32_t lane = 0; lane < n_lanes && !r; lane++) {
+    int rc = kv_pass_mass(pass, pass->request->queries, pass->request->n, pass->score, err);
+    for (uint32_t lane = 0; lane < n_lanes && !rc; lane++) {
         const model_lane_list *list = &pass->lists->view[lane];
         float *mass = malloc((list->n_rows + 1) * sizeof *mass);
         if (!mass) return base_fail(err, BASE_E_NOMEM, "no memory to score %u rows", list->n_rows);
@@ -92,5 +98,5 @@ int kv_pass_asked(kv_pass *pass, base_err *err)
         pool_max(mass, pass->score[lane], list->n_rows, half);
         free(mass);
     }
-    return r;
+    return rc;
 }

@@ -1,7 +1,7 @@
 /*
- * Policies. A policy is a file of this folder that ends in its row, `const kv_policy kv_policy_NAME`, and a name in src/kv/meson.build:
- * a rule that scores the live rows, where it needs one, and the parameters that it begins with. What policies share (protection,
- * budgets, taking the best, plans) is evict/select.c's.
+ * Policies. A policy is a file of this folder that ends in its row, `const kv_policy kv_policy_NAME`, and a
+ * name in src/kv/meson.build: a rule that scores the live rows, where it needs one, and the parameters that
+ * it begins with. What policies share (protection, budgets, taking the best, plans) is evict/select.c's.
  */
 #ifndef KVIST_KV_POLICY_H
 #define KVIST_KV_POLICY_H
@@ -40,7 +40,10 @@ typedef struct kv_pass {
         *recall; /* out, [n_tokens]: sums over lanes of the masses under request and memory, or untouched NAN */
 } kv_pass;
 
-/* What a policy wants added up of every token's own attention: nothing, mass, how often it was above average, the last one's. */
+/*
+ * What a policy wants added up of every token's own attention: nothing, mass, how often it was above average,
+ * the last one's.
+ */
 typedef enum kv_heavy { KV_HEAVY_NONE, KV_HEAVY_SUM, KV_HEAVY_COUNT, KV_HEAVY_LAST } kv_heavy;
 
 typedef struct kv_policy {
@@ -54,21 +57,27 @@ typedef struct kv_policy {
 } kv_policy;
 
 const kv_policy *kv_policy_find(const char *name, base_err *err); /* NULL name: the default */
-/* Rows of a lane after a pass: the policy's share of the budget, more when hard rows are many. n_hard: of the lane's rows. */
+/*
+ * Rows of a lane after a pass: the policy's share of the budget, more when hard rows are many. n_hard: of the
+ * lane's rows.
+ */
 uint32_t kv_pass_target(const kv_parameters *p, uint32_t budget, uint32_t n_hard);
 /* Mass of a signal on every live row into mass[lane][ordinal], for policies. */
 int kv_pass_mass(kv_pass *pass, const float *queries, uint32_t n_queries, float *const *mass, base_err *err);
 
 /*
- * Scoring rules that more than one policy uses: the newest rows stay; the mean mass of the request's last w queries over a lane's rows,
- * mean over its query heads, max-pooled over `kernel` neighbours (SnapKV; the newest rows while nobody asked anything); the mass
- * given so far, with a share for the newest rows (H2O).
+ * Scoring rules that more than one policy uses: the newest rows stay; the mean mass of the request's last w
+ * queries over a lane's rows, mean over its query heads, max-pooled over `kernel` neighbours (SnapKV; the
+ * newest rows while nobody asked anything); the mass given so far, with a share for the newest rows (H2O).
  */
 int kv_pass_newest(kv_pass *pass, base_err *err);
 int kv_pass_asked(kv_pass *pass, base_err *err);
 int kv_pass_heaviest(kv_pass *pass, base_err *err);
 
-/* What a row's defaults begin with. USUAL: all that most policies share; SKIP: what policies that prune a prefill share. */
+/*
+ * What a row's defaults begin with. USUAL: all that most policies share; SKIP: what policies that prune a
+ * prefill share.
+ */
 /* clang-format off */
 #define KV_COMMON_DEFAULTS .w = 32, .seed = 1, .queries = 8, .hysteresis = .05, .heads = 1
 #define KV_USUAL_DEFAULTS KV_COMMON_DEFAULTS, KV_READING_DEFAULTS, KV_STRUCTURE_DEFAULTS, KV_PRUNE_DEFAULTS, .low = .875, .window = 32, .kernel = 7

@@ -1,8 +1,7 @@
 /*
- * snapkv: per lane, the mean mass of the request's last w queries over its rows, mean over the lane's G heads, max-pooled
- * over `kernel` neighbours (Li et al., "SnapKV", 2024, section 3; per KV head, with queries, unlike what seed 002 calls by
- * the name). The request's queries are those kept when it was computed: later tool output is judged by them, not by its
- * own tail.
+ * snapkv (Li et al., 2024, section 3): the rule is kv_pass_asked. Per KV head and with queries, unlike what
+ * RepairKV's code calls SnapKV. The request's queries are those kept when it was computed: later tool output
+ * is judged by them, not by its own last words.
  */
 #include "kv/policy/policy.h"
 

@@ -1,7 +1,7 @@
 /*
- * snapkv-seed: what the code behind RepairKV (seed 002) calls SnapKV and its paper's table was measured with: the keys of the
- * last answer's tokens multiplied with all keys, no queries, no pooling, one set of positions for all lanes, the newest rows
- * kept. Here to reproduce that table; claims count against `snapkv` only.
+ * snapkv-seed: what RepairKV's code calls SnapKV, and what its paper's table was measured with. The keys of
+ * the last answer's tokens are multiplied with all keys: no queries, no pooling, one set of positions for
+ * all lanes, the newest rows kept. It is here to reproduce that table; claims count against `snapkv` only.
  */
 #include <stdlib.h>
 
@@ -20,9 +20,9 @@ static int score(kv_pass *pass, base_err *err)
     for (uint32_t i = 0; i < n; i++) tokens[i] = pass->answer_to - n + i;
     float *queries = kv__keys_as_queries(pass->compute, pass->rows, tokens, n),
           *sum = calloc(n_tokens + 1, sizeof *sum);
-    int r = queries && sum ? kv_pass_mass(pass, queries, n, pass->score, err)
-                           : base_fail(err, BASE_E_NOMEM, "no memory to score %u rows", n_tokens);
-    for (int write = 0; write < 2 && !r; write++)
+    int rc = queries && sum ? kv_pass_mass(pass, queries, n, pass->score, err)
+                            : base_fail(err, BASE_E_NOMEM, "no memory to score %u rows", n_tokens);
+    for (int write = 0; write < 2 && !rc; write++)
         for (uint32_t lane = 0; lane < n_lanes; lane++) {
             const model_lane_list *list = &pass->lists->view[lane];
             for (uint32_t run = 0, o = 0; run < list->n_runs; run++)
@@ -36,7 +36,7 @@ static int score(kv_pass *pass, base_err *err)
         }
     free(queries);
     free(sum);
-    return r;
+    return rc;
 }
 
 const kv_policy kv_policy_snapkv_seed = {

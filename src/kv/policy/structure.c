@@ -85,7 +85,10 @@ static double quantile(const double *sorted, uint32_t n, double share)
     return sorted[low] + (at - low) * (sorted[high] - sorted[low]);
 }
 
-/* m of equation 7 for each chunk. One outlier must not set the scale: ends are the 5th and the 95th percentile. */
+/*
+ * m of equation 7 for each chunk. One outlier must not set the scale: ends are the 5th and the 95th
+ * percentile.
+ */
 static void multipliers(const kv_parameters *p, const double *sigma, uint32_t n, double *m)
 {
     uint32_t known = 0;
@@ -215,8 +218,8 @@ int kv_chunk_choose(const kv_parameters *p, kv_chunk_span *spans, uint32_t n_spa
     kv_ranker ranker = {0};
     uint32_t *order = malloc(((size_t)n + 1) * sizeof *order);
     float *score = malloc(((size_t)n + 1) * sizeof *score);
-    int r = order && score ? kv_ranker_reserve(&ranker, n) : BASE_E_NOMEM;
-    if (!r) {
+    int rc = order && score ? kv_ranker_reserve(&ranker, n) : BASE_E_NOMEM;
+    if (!rc) {
         const bool is_nearest = p->fill > 0 && taken;
         if (is_nearest) distances(chosen, n, order);
         for (uint32_t i = 0; i < n; i++) score[i] = is_nearest ? -(float)order[i] : mass[i];
@@ -230,7 +233,7 @@ int kv_chunk_choose(const kv_parameters *p, kv_chunk_span *spans, uint32_t n_spa
     kv_ranker_free(&ranker);
     free(order);
     free(score);
-    return r;
+    return rc;
 }
 
 float kv_median(const float *x, uint32_t n, float *scratch)

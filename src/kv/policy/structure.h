@@ -1,7 +1,8 @@
 /*
- * What program structure says about rows, for policies: parameters, the score of a span, and CodeComp's choice of a chunk's rows
- * (seed 000; kv.md section 5). Pure functions of numbers, tested without a model. codecomp.c chooses whole budgets by them,
- * select.c orders soft protection. What the marks of a span mean in a language is src/code's to say (code/structure.h).
+ * What program structure says about rows, for policies: the score of a span, and CodeComp's choice of a
+ * chunk's rows (docs/kv.md, Structure; CodeComp, sections 4.2 to 4.5). Pure functions of numbers, tested
+ * without a model. codecomp.c chooses whole budgets by them, evict/select.c orders soft protection. What the
+ * marks of a span mean in a language is src/code's to say (code/structure.h).
  */
 #ifndef KVIST_KV_STRUCTURE_H
 #define KVIST_KV_STRUCTURE_H
@@ -14,8 +15,9 @@ struct kv_parameters;
 struct kv_span;
 
 /*
- * Order of a span among others, higher stays longer: protected ones (signatures, the request's symbols) above all, cores above
- * extents, then CodeComp's weighted sum. is_attended: its mean mass is above its chunk's median.
+ * Order of a span among others, higher stays longer: protected ones (signatures, the request's symbols) above
+ * all, cores above extents, then CodeComp's weighted sum. is_attended: its mean mass is above its chunk's
+ * median.
  */
 float kv_span_score(const struct kv_parameters *p, const struct kv_span *span, bool is_attended);
 bool kv_span_is_protected(const struct kv_parameters *p, const struct kv_span *span);
@@ -29,8 +31,9 @@ typedef struct kv_chunk_counts {
 /* sigma of the paper's equation 5, counts per 512 tokens, in [0, 1]. */
 double kv_chunk_score(const struct kv_parameters *p, const kv_chunk_counts *counts);
 /*
- * Shares rows among n chunks of n_rows[i] rows: floor(n_rows[i] * min(1, r * m[i])), m from sigma (NAN: 1) by equations 6 and 7,
- * r so that they are `rows` together; what the floors leave goes to the first that have room. budget: [n].
+ * Shares rows among n chunks of n_rows[i] rows: floor(n_rows[i] * min(1, r * m[i])), m from sigma (NAN: 1) by
+ * equations 6 and 7, r so that they are `rows` together; what the floors leave goes to the first that have
+ * room. budget: [n].
  */
 void kv_chunk_budgets(const struct kv_parameters *p, const double *sigma, const uint32_t *n_rows, uint32_t n,
     uint32_t rows, uint32_t *budget);
@@ -44,9 +47,9 @@ typedef struct kv_chunk_span {
 } kv_chunk_span;
 enum { KV_NO_SPAN = 255 };
 /*
- * CodeComp's choice inside one chunk: protected spans, spans by score within their share of the budget, then the rest by mass or
- * by nearness. spans are sorted by it. chosen[i]: 1 when row i stays; why[i]: the reason of the span that took it, else
- * KV_NO_SPAN. mass and chosen, why: [n]. 0, or BASE_E_NOMEM.
+ * CodeComp's choice inside one chunk: protected spans, spans by score within their share of the budget, then
+ * the rest by mass or by nearness. spans are sorted by it. chosen[i]: 1 when row i stays; why[i]: the reason
+ * of the span that took it, else KV_NO_SPAN. mass and chosen, why: [n]. 0, or BASE_E_NOMEM.
  */
 int kv_chunk_choose(const struct kv_parameters *p, kv_chunk_span *spans, uint32_t n_spans, const float *mass,
     uint32_t n, uint32_t budget, uint8_t *chosen, uint8_t *why);

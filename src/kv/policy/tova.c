@@ -1,4 +1,7 @@
-/* tova: the newest token's own mass, mean over all heads, one set that a layer's lanes share (Oren et al., 2024). */
+/*
+ * tova: the newest token's own mass, mean over all heads, one set that a layer's lanes share (Oren et al.,
+ * 2024).
+ */
 #include "kv/policy/policy.h"
 
 static int score(kv_pass *pass, base_err *err)

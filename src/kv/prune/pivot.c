@@ -1,4 +1,7 @@
-/* The pivot's arithmetic and its file: "kvist pivot 1 HASH LAYERS ROWS QUERIES", then a line of three numbers a layer; see pivot.h. */
+/*
+ * The pivot's arithmetic and its file: "kvist pivot 1 HASH LAYERS ROWS QUERIES", then a line of three numbers
+ * a layer; see pivot.h.
+ */
 #include "kv/prune/pivot.h"
 
 #include <math.h>
@@ -103,9 +106,9 @@ int kv_pivot_save(const kv_pivot *p, const char *path, base_err *err)
         base_buf_printf(&out, "%.9g %.9g %.9g\n", p->entropy[l], p->sparsity[l], p->variance[l]);
     char *folder = base_xstrdup(path), *slash = strrchr(folder, '/');
     if (slash) *slash = 0;
-    int r = slash && slash != folder ? base_fs_mkdirs(folder, err) : 0;
-    if (!r) r = base_fs_write(path, out.data, out.len, 0600, err);
+    int rc = slash && slash != folder ? base_fs_mkdirs(folder, err) : 0;
+    if (!rc) rc = base_fs_write(path, out.data, out.len, 0600, err);
     free(folder);
     base_buf_free(&out);
-    return r;
+    return rc;
 }

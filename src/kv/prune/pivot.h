@@ -1,7 +1,7 @@
 /*
- * Where a model's prefill is cut (StructKV, seed 001, section 3.3): how concentrated the attention of the newest queries is in each
- * layer, how that changes from layer to layer, and the layer behind which it changes most. Found out once per model, at the
- * first bulk that is computed in full, and kept in the data folder.
+ * Where a model's prefill is cut (StructKV, section 3.3): how concentrated the attention of the newest
+ * queries is in each layer, how that changes from layer to layer, and the layer behind which it changes
+ * most. Found out once per model, at the first bulk that is computed in full, and kept in the data folder.
  */
 #ifndef KVIST_KV_PIVOT_H
 #define KVIST_KV_PIVOT_H
@@ -16,15 +16,21 @@ enum { KV_PIVOT_LAYERS = 512 };
 typedef struct kv_pivot {
     char hash[65];
     uint32_t n_layer, n_rows, n_queries; /* n_rows, n_queries: what it was detected with */
-    /* Means over heads and queries, per layer: entropy in nats, mass of the first tenth, variance of the masses. */
+    /*
+     * Means over heads and queries, per layer: entropy in nats, mass of the first tenth, variance of the
+     * masses.
+     */
     double entropy[KV_PIVOT_LAYERS], sparsity[KV_PIVOT_LAYERS], variance[KV_PIVOT_LAYERS];
 } kv_pivot;
 
-/* T of every layer ([n_layer]; of layer 0: 0): .2 of the entropy's fall, .3 of the sparsity's and .5 of the variance's rise, each min-max. */
+/*
+ * T of every layer ([n_layer]; of layer 0: 0): .2 of the entropy's fall, .3 of the sparsity's and .5 of the
+ * variance's rise, each min-max.
+ */
 void kv_pivot_curve(const kv_pivot *p, double *ret);
 /*
- * Layers below the cut: one more than where T is largest, at least `floor` and at most .75 of all; *ret_free (may be NULL): what T
- * alone says. A model of one layer is not cut: 0.
+ * Layers below the cut: one more than where T is largest, at least `floor` and at most .75 of all; *ret_free
+ * (may be NULL): what T alone says. A model of one layer is not cut: 0.
  */
 uint32_t kv_pivot_cut(const kv_pivot *p, double floor, uint32_t *ret_free);
 

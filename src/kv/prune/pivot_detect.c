@@ -1,6 +1,7 @@
 /*
- * The layers' metrics of a prefill that was not cut (StructKV, seed 001, equations 4 to 6): one query and one head of every lane at
- * a time, since an entropy wants each distribution by itself. As dear as the attention of those few queries, and paid once per model.
+ * Measuring the layers for the pivot, in a prefill that was not cut (StructKV, equations 4 to 6): one query
+ * and one head of every lane at a time, since an entropy needs each distribution by itself. That costs the
+ * attention of those few queries, once per model.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -47,15 +48,15 @@ static int measure(
     float **mass = kv_work_masses(&memory, s->lists.view, s->n_lanes, 0, s->n_lanes);
     uint32_t *order = kv_work_take(&memory, most, sizeof *order);
     uint8_t *heads = kv_work_take(&memory, n_heads, 1);
-    int r = !memory.failed && !kv_ranker_reserve(&s->ranker, most)
-                ? 0
-                : base_fail(err, BASE_E_NOMEM, "no memory to score %u rows", s->n);
+    int rc = !memory.failed && !kv_ranker_reserve(&s->ranker, most)
+                 ? 0
+                 : base_fail(err, BASE_E_NOMEM, "no memory to score %u rows", s->n);
     const model_rows_view view = kv__view(s);
-    for (uint32_t q = 0; q < asker->n && !r; q++) {
+    for (uint32_t q = 0; q < asker->n && !rc; q++) {
         kv_signal one;
-        r = kv_signal_pick(asker, &q, 1, &one, err);
-        if (r) break;
-        for (uint32_t g = 0; g < group && !r; g++) {
+        rc = kv_signal_pick(asker, &q, 1, &one, err);
+        if (rc) break;
+        for (uint32_t g = 0; g < group && !rc; g++) {
             for (uint32_t h = 0; h < n_heads; h++) heads[h] = h % group == g;
             const model_score score = {.queries = one.queries,
                 .n_queries = 1,
@@ -65,20 +66,20 @@ static int measure(
                 .end = s->n,
                 .mass = mass,
                 .cancel = cancel};
-            r = s->compute.score(s->compute.user, &score, err);
-            for (uint32_t lane = 0; lane < s->n_lanes && !r; lane++)
+            rc = s->compute.score(s->compute.user, &score, err);
+            for (uint32_t lane = 0; lane < s->n_lanes && !rc; lane++)
                 add_one(s, p, lane / per_layer, mass[lane], s->lists.view[lane].n_rows, order);
         }
         kv_signal_fini(&one);
     }
-    for (uint32_t layer = 0; layer < n_layer && !r; layer++) {
+    for (uint32_t layer = 0; layer < n_layer && !rc; layer++) {
         const double n = (double)asker->n * s->compute.n_head;
         p->entropy[layer] /= n;
         p->sparsity[layer] /= n;
         p->variance[layer] /= n;
     }
     kv_work_free(&memory);
-    return r;
+    return rc;
 }
 
 int kv__detect_pivot(kv_session *s, const atomic_bool *cancel, base_err *err)
@@ -90,18 +91,18 @@ int kv__detect_pivot(kv_session *s, const atomic_bool *cancel, base_err *err)
     if (s->compute.shape.n_layer > KV_PIVOT_LAYERS || kv__deferred_tokens(s))
         return base_fail(err, BASE_E_STATE, "a pivot is found where every row of every layer was computed");
     for (uint32_t i = 0; i < n; i++) places[i] = s->request.n - n + i;
-    int r = kv_signal_pick(&s->request, places, n, &asker, err);
-    if (r) return r;
+    int rc = kv_signal_pick(&s->request, places, n, &asker, err);
+    if (rc) return rc;
     kv_pivot *p = base_xcalloc(1, sizeof *p);
     memcpy(p->hash, s->compute.hash, sizeof p->hash);
     p->n_layer = s->compute.shape.n_layer;
     p->n_rows = s->n;
     p->n_queries = n;
-    r = measure(s, p, &asker, cancel, err);
+    rc = measure(s, p, &asker, cancel, err);
     kv_signal_fini(&asker);
-    if (r) {
+    if (rc) {
         free(p);
-        return r;
+        return rc;
     }
     free(s->pivot);
     s->pivot = p;

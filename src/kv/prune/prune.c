@@ -1,10 +1,11 @@
 /*
- * Pruned prefill (kv.md section 6; StructKV, seed 001): when fresh bulk is cut, who chooses its rows that go above the cut, and the
- * plan that says so. While the question is not there everything that follows the bulk stops at the cut too (it is `pending`); then
- * the question's queries below the cut choose, and the chosen rows go up together with all that is no bulk.
+ * Pruned prefill (docs/kv.md, Pruned prefill; StructKV, sections 3.2 and 3.4): which fresh bulk is cut, who
+ * chooses its rows that go above the cut, and the plan that says so. Until the question is there, everything
+ * that follows the bulk stops at the cut too: it is `pending`. Then the question's queries in the layers
+ * below the cut choose, and the chosen rows go up together with all that is no bulk.
  *
- * The scores are those of `compute.score` over the rows below the cut, so they cost a few queries' attention; nothing here is
- * particular to a model. What a plan's flips then cost is deferred.c's.
+ * The scores are those of `compute.score` over the rows below the cut, so they cost the attention of a few
+ * queries; nothing here is particular to a model. plan/deferred.c computes what the plan makes active.
  */
 #include "kv/prune/prune.h"
 
@@ -23,7 +24,10 @@
 #include "kv/repair/repair.h"
 #include "kv/session.h"
 
-/* --- where ---------------------------------------------------------------------------------------------------------------- */
+/*
+ * --- where -------------------------------------------------------------------------------------------------
+ * ---------------
+ */
 
 static uint32_t chosen_cut(const kv_session *s)
 {
@@ -74,7 +78,10 @@ bool kv__may_settle(const kv_session *s, const kv_segment *g)
            (g->origin == KV_ORIGIN_TOOL && (!s->has_request || s->request_turn == g->turn));
 }
 
-/* --- who asks --------------------------------------------------------------------------------------------------------------- */
+/*
+ * --- who asks ----------------------------------------------------------------------------------------------
+ * -----------------
+ */
 
 /* `most` of the signal's queries: evenly, or the last ones. */
 static int take_queries(const kv_signal *from, uint32_t most, bool evenly, kv_signal *ret, base_err *err)
@@ -86,7 +93,10 @@ static int take_queries(const kv_signal *from, uint32_t most, bool evenly, kv_si
     return kv_signal_pick(from, places, n, ret, err);
 }
 
-/* The request's last queries (the paper), or those that name what it asks for (ours); else the newest tokens'. n 0: nobody asks. */
+/*
+ * The request's last queries (the paper), or those that name what it asks for (ours); else the newest
+ * tokens'. n 0: nobody asks.
+ */
 static int find_asker(const kv_session *s, kv_signal *ret, base_err *err)
 {
     const uint32_t most =
@@ -99,7 +109,10 @@ static int find_asker(const kv_session *s, kv_signal *ret, base_err *err)
     return take_queries(from, most, ours && s->asked.n, ret, err);
 }
 
-/* --- scores ----------------------------------------------------------------------------------------------------------------- */
+/*
+ * --- scores ------------------------------------------------------------------------------------------------
+ * -----------------
+ */
 
 /* What is scored and what comes of it. */
 typedef struct choice {
@@ -138,7 +151,10 @@ static int score_layers(kv_session *s, const model_lane_list *lists, uint32_t fr
     return s->compute.score(s->compute.user, &score, err);
 }
 
-/* Adds what one layer's heads give each token, by the paper's equation 2; layers before count `decay` of that. */
+/*
+ * Adds what one layer's heads give each token, by the paper's equation 2; layers before count `decay` of
+ * that.
+ */
 static void add_saliency(const kv_session *s, uint32_t layer, const model_lane_list *lists,
     float *const *mass, double decay, float *sum)
 {
@@ -156,13 +172,13 @@ static int sum_saliency(kv_session *s, const kv_signal *asker, uint32_t from, ui
 {
     kv_work memory = {NULL};
     float **mass = NULL;
-    int r =
+    int rc =
         score_layers(s, s->lists.view, from, to, asker, MODEL_POOL_MEAN, NULL, &memory, &mass, cancel, err);
     memset(sum, 0, s->n * sizeof *sum);
-    for (uint32_t layer = from; layer < to && !r; layer++)
+    for (uint32_t layer = from; layer < to && !rc; layer++)
         add_saliency(s, layer, s->lists.view, mass, decay, sum);
     kv_work_free(&memory);
-    return r;
+    return rc;
 }
 
 /* Each becomes the mean of its neighbours, clipped at the ends. */
@@ -192,14 +208,14 @@ static int score_heads(kv_session *s, choice *c, const atomic_bool *cancel, base
     model_lane_list *lists = kv_work_zero(&memory, s->n_lanes, sizeof *lists);
     uint8_t *heads = kv_work_zero(&memory, (size_t)s->compute.shape.n_layer * s->compute.n_head, 1);
     float **mass = NULL;
-    int r = runs && !memory.failed ? 0 : base_fail(err, BASE_E_NOMEM, "no memory to score %u rows", n_rows);
-    if (!r) kv__heads_below(s, c->cut, KV_HEADS_BELOW, heads);
-    for (uint32_t lane = 0; lane < s->n_lanes && !r; lane++)
+    int rc = runs && !memory.failed ? 0 : base_fail(err, BASE_E_NOMEM, "no memory to score %u rows", n_rows);
+    if (!rc) kv__heads_below(s, c->cut, KV_HEADS_BELOW, heads);
+    for (uint32_t lane = 0; lane < s->n_lanes && !rc; lane++)
         lists[lane] = (model_lane_list){.runs = runs, .n_runs = n_runs, .n_rows = n_rows};
-    if (!r)
-        r = score_layers(s, lists, 0, c->cut, &c->asker, MODEL_POOL_MAX, heads, &memory, &mass, cancel, err);
+    if (!rc)
+        rc = score_layers(s, lists, 0, c->cut, &c->asker, MODEL_POOL_MAX, heads, &memory, &mass, cancel, err);
     memset(c->score, 0, s->n * sizeof *c->score);
-    for (uint32_t lane = 0; lane < n_below && !r; lane++) {
+    for (uint32_t lane = 0; lane < n_below && !rc; lane++) {
         uint32_t n_heads = 0;
         for (uint32_t g = 0; g < group; g++) n_heads += heads[(size_t)lane * group + g];
         total += n_heads;
@@ -207,33 +223,36 @@ static int score_heads(kv_session *s, choice *c, const atomic_bool *cancel, base
             for (uint32_t i = 0; i < runs[run].n; i++, o++)
                 c->score[runs[run].index + i] += (float)n_heads * mass[lane][o];
     }
-    for (uint32_t t = 0; t < s->n && total && !r; t++) c->score[t] /= (float)total;
+    for (uint32_t t = 0; t < s->n && total && !rc; t++) c->score[t] /= (float)total;
     free(runs);
     kv_work_free(&memory);
-    return r;
+    return rc;
 }
 
 static int score_optional(kv_session *s, choice *c, const atomic_bool *cancel, base_err *err)
 {
     const kv_parameters *p = &s->parameters;
-    int r = 0;
+    int rc = 0;
     switch ((int)p->prune) {
     case KV_PRUNE_EXCERPTS:
-    case KV_PRUNE_HEADS: r = score_heads(s, c, cancel, err); break;
+    case KV_PRUNE_HEADS: rc = score_heads(s, c, cancel, err); break;
     case KV_PRUNE_CENTRALITY:
-        r = sum_saliency(s, &c->asker, 0, c->cut, p->decay, c->score, cancel, err);
+        rc = sum_saliency(s, &c->asker, 0, c->cut, p->decay, c->score, cancel, err);
         break;
     default:
-        r = sum_saliency(s, &c->asker, c->cut - 1, c->cut, 1, c->score, cancel, err);
-        if (!r && p->prune == KV_PRUNE_LAYER) r = pool_mean(c->score, s->n, (uint32_t)p->kernel / 2, err);
+        rc = sum_saliency(s, &c->asker, c->cut - 1, c->cut, 1, c->score, cancel, err);
+        if (!rc && p->prune == KV_PRUNE_LAYER) rc = pool_mean(c->score, s->n, (uint32_t)p->kernel / 2, err);
         break;
     }
-    for (uint32_t t = 0; t < s->n && !r; t++)
+    for (uint32_t t = 0; t < s->n && !rc; t++)
         if (!kv_bits_get(c->optional, t)) c->score[t] = NAN;
-    return r;
+    return rc;
 }
 
-/* --- the choice ------------------------------------------------------------------------------------------------------------- */
+/*
+ * --- the choice --------------------------------------------------------------------------------------------
+ * -----------------
+ */
 
 /* Each row's score becomes its block's sum; blocks are counted from where their bulk begins. */
 static void sum_blocks(const kv_session *s, choice *c, uint32_t block)
@@ -257,7 +276,10 @@ static uint32_t n_new(const choice *c, uint32_t from, uint32_t to)
     return n;
 }
 
-/* The signature that the row stands behind: who reads a line of a definition has to know whose it is. False: none in its segment. */
+/*
+ * The signature that the row stands behind: who reads a line of a definition has to know whose it is. False:
+ * none in its segment.
+ */
 static bool find_signature(const kv_session *s, uint32_t t, uint32_t *from, uint32_t *to)
 {
     const kv_part *part = kv__part_at(s, t);
@@ -284,8 +306,8 @@ static uint32_t take(choice *c, uint32_t from, uint32_t to)
 }
 
 /*
- * The best rows (blocks, or with ours whole lines and the signatures they stand behind), as many as the share that goes up; a first
- * line that is longer is cut around its row.
+ * The best rows (blocks, or with ours whole lines and the signatures they stand behind), as many as the share
+ * that goes up; a first line that is longer is cut around its row.
  */
 static int choose(kv_session *s, choice *c, base_err *err)
 {
@@ -336,7 +358,10 @@ static int choice_init(choice *c, kv_session *s, base_err *err)
     return find_asker(s, &c->asker, err);
 }
 
-/* --- the plan --------------------------------------------------------------------------------------------------------------- */
+/*
+ * --- the plan ----------------------------------------------------------------------------------------------
+ * -----------------
+ */
 
 static bool may_rise(const kv_session *s, uint32_t t)
 {
@@ -370,8 +395,8 @@ static kv_plan *make_plan(const kv_session *s, const choice *c)
 }
 
 /*
- * What each layer keeps of what was computed in it (the paper's R_KV): its own saliency chooses among the bulk's rows. With prune=last the
- * chosen rows alone stay, in every layer.
+ * What each layer keeps of what was computed in it (the paper's R_KV): its own saliency chooses among the
+ * bulk's rows. With prune=last the chosen rows alone stay, in every layer.
  */
 static int store_rows(
     kv_session *s, const choice *c, const kv_signal *asker, const atomic_bool *cancel, base_err *err)
@@ -386,10 +411,10 @@ static int store_rows(
     const uint32_t n_words = kv_plan_words(p);
     kv_work memory = {NULL};
     float **mass = NULL;
-    int r = last ? 0
-                 : score_layers(s, s->lists.view, 0, n_layer, asker, MODEL_POOL_MEAN, NULL, &memory, &mass,
-                       cancel, err);
-    for (uint32_t layer = 0; layer < n_layer && !r; layer++) {
+    int rc = last ? 0
+                  : score_layers(s, s->lists.view, 0, n_layer, asker, MODEL_POOL_MEAN, NULL, &memory, &mass,
+                        cancel, err);
+    for (uint32_t layer = 0; layer < n_layer && !rc; layer++) {
         memset(c->score, 0, s->n * sizeof *c->score);
         if (!last) add_saliency(s, layer, s->lists.view, mass, 1, c->score);
         for (uint32_t t = 0; t < s->n; t++) {
@@ -408,15 +433,15 @@ static int store_rows(
                     kv_bits_set(p->flips + (size_t)lane * n_words, t);
         }
     }
-    if (!r) {
+    if (!rc) {
         kv__describe_flips(s, p, NULL, KV_REASON_ATTENTION, KV_REASON_ATTENTION);
         p->score_ms = (double)(base_clock_ns() - start) / 1e6;
         s->score_ms += p->score_ms;
-        r = kv__apply(s, p, true, cancel, err);
+        rc = kv__apply(s, p, true, cancel, err);
     }
     kv_plan_free(p);
     kv_work_free(&memory);
-    return r;
+    return rc;
 }
 
 int kv__settled(kv_session *s, base_err *err)
@@ -431,13 +456,13 @@ int kv__settled(kv_session *s, base_err *err)
     for (uint32_t i = 0; i < w->kept.n && n < 2 * KV_RECENT_QUERIES; i++)
         if (!s->cut[w->kept.tokens[i]])
             places[n++] = i; /* of a row that stays below there are no queries above */
-    int r = n ? kv_signal_pick(&w->kept, places, n, &whole, err) : 0;
-    if (!r && n) {
-        r = kv__take_signal(s, w->origin, w->turn, w->is_whole, &whole, err);
+    int rc = n ? kv_signal_pick(&w->kept, places, n, &whole, err) : 0;
+    if (!rc && n) {
+        rc = kv__take_signal(s, w->origin, w->turn, w->is_whole, &whole, err);
         kv_signal_fini(&whole);
     }
     kv_signal_fini(&w->kept);
-    return r;
+    return rc;
 }
 
 int kv__settle(kv_session *s, const atomic_bool *cancel, base_err *err)
@@ -445,35 +470,35 @@ int kv__settle(kv_session *s, const atomic_bool *cancel, base_err *err)
     choice c = {0};
     kv_plan *plan = NULL;
     const uint64_t start = base_clock_ns();
-    int r = choice_init(&c, s, err);
-    const bool asks = !r && c.asker.n;
-    if (!r && asks && c.n_optional) r = score_optional(s, &c, cancel, err);
+    int rc = choice_init(&c, s, err);
+    const bool asks = !rc && c.asker.n;
+    if (!rc && asks && c.n_optional) rc = score_optional(s, &c, cancel, err);
     const double score_ms = (double)(base_clock_ns() - start) / 1e6;
-    if (!r && asks && c.n_optional) r = choose(s, &c, err);
-    if (!r && !asks) memcpy(c.chosen, c.optional, kv_bits_words(s->n) * sizeof *c.chosen);
-    if (!r) {
+    if (!rc && asks && c.n_optional) rc = choose(s, &c, err);
+    if (!rc && !asks) memcpy(c.chosen, c.optional, kv_bits_words(s->n) * sizeof *c.chosen);
+    if (!rc) {
         plan = make_plan(s, &c);
-        if (!plan) r = base_fail(err, BASE_E_NOMEM, "no memory for a plan over %u rows", s->n);
+        if (!plan) rc = base_fail(err, BASE_E_NOMEM, "no memory for a plan over %u rows", s->n);
     }
-    if (!r) {
+    if (!rc) {
         plan->score_ms = score_ms;
         plan->plan_ms = (double)(base_clock_ns() - start) / 1e6 - score_ms;
         s->score_ms += plan->score_ms;
         s->plan_ms += plan->plan_ms;
         const uint64_t before = s->epoch;
-        r = kv__apply(s, plan, true, cancel, err);
-        if (!r && s->epoch != before) r = kv__settled(s, err);
+        rc = kv__apply(s, plan, true, cancel, err);
+        if (!rc && s->epoch != before) rc = kv__settled(s, err);
     }
     kv_plan_free(plan);
-    if (!r && asks && c.n_optional) {
+    if (!rc && asks && c.n_optional) {
         /* Its upper layers are there now. */
         kv_signal_fini(&c.asker);
         const kv_signal *whole = s->recent.n && s->request.n == 0 ? &s->recent : &s->request;
         const uint32_t most =
             s->parameters.asked < KV_RECENT_QUERIES ? (uint32_t)s->parameters.asked : KV_RECENT_QUERIES;
-        r = take_queries(whole, most, false, &c.asker, err);
-        if (!r && c.asker.n) r = store_rows(s, &c, &c.asker, cancel, err);
+        rc = take_queries(whole, most, false, &c.asker, err);
+        if (!rc && c.asker.n) rc = store_rows(s, &c, &c.asker, cancel, err);
     }
     choice_free(&c);
-    return r;
+    return rc;
 }

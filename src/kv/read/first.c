@@ -1,7 +1,8 @@
 /*
- * The first pass of a repair (first=SHARE): every head's bounds under the asking queries say how much of its mass a row of each section
- * may have; rows of the best sections are scored exactly, the others are in the denominators by their bounds. Not exact, so it is off
- * by default: a row may be left out although it would have been wanted (kv_session_first_recall counts how often).
+ * The first pass of a repair (first=SHARE). Bounds of each section under the asking queries say how much
+ * mass its rows can have at most. Only rows of the best sections are scored exactly; the others count in the
+ * denominators by their bounds. A row may be left out that would have been wanted, so it is off by default
+ * (kv_session_first_recall counts how often).
  */
 #include <math.h>
 #include <stdlib.h>
@@ -27,7 +28,10 @@ static bool counts_in(const uint8_t *heads, uint32_t n_head, uint32_t layer, uin
     return !heads || heads[(size_t)layer * n_head + head];
 }
 
-/* Adds what one head's bounds say: of each section, the largest share over the queries that one of its rows may have. */
+/*
+ * Adds what one head's bounds say: of each section, the largest share over the queries that one of its rows
+ * may have.
+ */
 static void add_shares(pass *p, const float *bound, uint32_t n_queries, uint32_t n)
 {
     double *best = base_xcalloc(n, sizeof *best);
@@ -91,7 +95,10 @@ static int bound_heads(kv_reading *r, pass *p, const kv_signal *queries, const u
     return 0;
 }
 
-/* Sections by their shares until so many tokens are scored; those with a row that their profile does not know always are. */
+/*
+ * Sections by their shares until so many tokens are scored; those with a row that their profile does not know
+ * always are.
+ */
 static void choose_exact(kv_reading *r, pass *p, uint32_t n_exact)
 {
     const kv_session *s = r->session;

@@ -1,5 +1,6 @@
 /*
- * The choice of a step: which rows of the live lists a decoded token reads; see reading.h. Sections and profiles are sections.c's.
+ * Which rows of the live lists a decoded token reads at a step; see reading.h. sections.c keeps sections and
+ * profiles.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,10 @@
 #include "kv/read/sections.h"
 #include "kv/session.h"
 
-/* --- the choice --------------------------------------------------------------------------------------------------------- */
+/*
+ * --- the choice
+ * ---------------------------------------------------------------------------------------------------------
+ */
 
 uint32_t kv_reading_rows(const kv_parameters *p, uint32_t n_live)
 {
@@ -31,7 +35,9 @@ static uint32_t ascending(float x)
     return bits >> 31 ? ~bits : bits | UINT32_C(1) << 31;
 }
 
-/* Active rows of each section, of the list's first up to token `own`; returns those behind the last section. */
+/*
+ * Active rows of each section, of the list's first up to token `own`; returns those behind the last section.
+ */
 static uint32_t count_rows(kv_reading *r, const model_lane_list *list, uint32_t n_sections, uint32_t own)
 {
     uint32_t k = 0, behind = 0;
@@ -69,8 +75,9 @@ static uint32_t take_forced(kv_reading *r, uint32_t n_sections)
 }
 
 /*
- * Rows of the other sections, the highest bounds first, `room` of them together (fewer than there are): the last section gives
- * its first rows. Equal bounds: the earlier section. Linear: the cut is found by counting digits of the bounds' bits.
+ * Rows of the other sections, the highest bounds first, `room` of them together (fewer than there are): the
+ * last section gives its first rows. Equal bounds: the earlier section. Linear: the cut is found by counting
+ * digits of the bounds' bits.
  */
 static void take_best(kv_reading *r, const float *bound, uint32_t n_sections, uint32_t room)
 {
@@ -165,7 +172,10 @@ static void choose_lane(kv_reading *r, uint32_t head, uint32_t lane, uint32_t to
     r->reads.read += r->lists[lane].n_rows;
 }
 
-/* --- the model asks ----------------------------------------------------------------------------------------------------- */
+/*
+ * --- the model asks
+ * -----------------------------------------------------------------------------------------------------
+ */
 
 /* Is there anything that a token of the batch leaves out in this layer? */
 static bool leaves_rows(const kv_reading *r, uint32_t layer)
@@ -266,7 +276,10 @@ void kv__reading_publish(kv_session *s, uint32_t n)
     }
 }
 
-/* --- looking ------------------------------------------------------------------------------------------------------------ */
+/*
+ * --- looking -----------------------------------------------------------------------------------------------
+ * -------------
+ */
 
 void kv__reading_stats(const kv_session *s, kv_reads *ret)
 {

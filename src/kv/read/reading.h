@@ -1,13 +1,17 @@
 /*
- * Which active rows a decoded token reads: SentKVCompress (seed 004) and Quest (Tang et al., 2024). The sequence is cut into
- * sections, sentences or pages; each has a profile per lane, the largest and smallest number of its keys in every dimension, which
- * bounds the score that any of its rows can have. At every step, in every layer, the sections whose bounds are highest are read until
- * a share of the lane's active rows is; the newest tokens, whose section has not ended, always are, and so are pinned rows and sinks.
+ * Which active rows a decoded token reads: SentKVCompress and Quest (Tang et al., 2024). The sequence is
+ * divided into sections, which are sentences or pages. Each has a profile per lane: the largest and smallest
+ * number of its keys in every dimension, which bounds the score that any of its rows can have. At every
+ * step, in every layer, the sections with the highest bounds are read until a share of the lane's active
+ * rows is. The newest tokens, whose section has not ended, are always read, and so are pinned rows and
+ * sinks.
  *
- * Nothing is evicted and no plan is made: the live lists stay, a step reads less of them. The choice depends on the token's own
- * queries and on the keys alone, so it is the same for every batch shape and thread count, after a resume and in a fork.
+ * Nothing is evicted and no plan is made: the live lists stay, a step reads less of them. The choice depends
+ * on the token's own queries and on the keys alone, so it is the same for every batch shape and thread
+ * count, after a resume and in a fork.
  *
- * A request and what stands in front of it are computed in full; only what the model writes is decoded so. Engine thread.
+ * A request and what stands in front of it are computed in full; only what the model writes is decoded so.
+ * Engine thread.
  */
 #ifndef KVIST_KV_READING_H
 #define KVIST_KV_READING_H
@@ -23,8 +27,8 @@ typedef struct kv_reading kv_reading;
 uint32_t kv_reading_rows(const kv_parameters *p, uint32_t n_live);
 
 /*
- * The reader of a batch of n tokens of an answer that begins at token `first` (ids; rows: the lists that they would read, their own
- * rows last). *ret: NULL when everything is read. Valid until the next call.
+ * The reader of a batch of n tokens of an answer that begins at token `first` (ids; rows: the lists that they
+ * would read, their own rows last). *ret: NULL when everything is read. Valid until the next call.
  */
 int kv__reading_begin(kv_session *s, const model_rows_view *rows, const int32_t *ids, uint32_t first,
     uint32_t n, const model_reader **ret, base_err *err);
@@ -34,9 +38,9 @@ void kv__reading_publish(kv_session *s, uint32_t n);
 void kv__reading_cut(kv_session *s, uint32_t n);
 void kv__reading_promoted(kv_session *s); /* rows that profiles were made without may be active now */
 /*
- * A first pass for scoring: takes out of `tokens` ([bits]) those of the sections whose bounds under the queries are lowest, until
- * `share` of them is left. rest ([n_layer][n_head][n of queries]) receives what model_score wants to know of those taken out, by their
- * bounds. heads as model_score's.
+ * A first pass for scoring: takes out of `tokens` ([bits]) those of the sections whose bounds under the
+ * queries are lowest, until `share` of them is left. rest ([n_layer][n_head][n of queries]) receives what
+ * model_score wants to know of those taken out, by their bounds. heads as model_score's.
  */
 int kv__first_pass(kv_session *s, const kv_signal *queries, const uint8_t *heads, double share,
     uint64_t *tokens, float *rest, const atomic_bool *cancel, base_err *err);

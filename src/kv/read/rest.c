@@ -1,4 +1,6 @@
-/* Means of values; see rest.h. A block's mean is a function of its rows alone, so keeping it changes no bits. */
+/*
+ * Means of values; see rest.h. A block's mean is a function of its rows alone, so keeping it changes no bits.
+ */
 #include "kv/read/rest.h"
 
 #include <stdlib.h>

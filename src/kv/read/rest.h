@@ -1,6 +1,7 @@
 /*
- * What stands in for rows that a token weighed and does not read: the means of their values, by 64 tokens and lane. Left out, what they
- * would add, some percent of a head's mass spread over thousands of rows, turns the output towards the rows that are read.
+ * What stands in for evicted rows that a token weighed and left out: the means of their values, by 64 tokens
+ * and lane. Such rows hold some percent of a head's attention, spread over thousands of rows; without them
+ * the output would lean towards the rows that are read.
  */
 #ifndef KVIST_KV_REST_H
 #define KVIST_KV_REST_H
@@ -17,8 +18,9 @@ void kv_rest_free(kv_rest *r);                                          /* NULL 
 /* Rows of tokens at and behind `from` are others now. */
 void kv_rest_forget(kv_rest *r, uint32_t from);
 /*
- * The weighted mean of a lane's blocks into ret ([head_dim]): rows: bits by block of those that the lane does not list, which are in F16;
- * weight: [n_blocks], not all 0, else ret is 0. Means are kept until a block's rows are others.
+ * The weighted mean of a lane's blocks into ret ([head_dim]): rows: bits by block of those that the lane does
+ * not list, which are in F16; weight: [n_blocks], not all 0, else ret is 0. Means are kept until a block's
+ * rows are others.
  */
 void kv_rest_mean(kv_rest *r, const model_rows_view *view, uint32_t lane, const uint64_t *rows,
     const float *weight, uint32_t n_blocks, float *ret);

@@ -1,6 +1,7 @@
 /*
- * Sections of the sequence and their profiles; see reading.h. Profiles lie in a small table of rows of their own (a section is a
- * slot, its largest numbers the key, its smallest the value), so the model finds them like rows.
+ * Sections of the sequence and their profiles; see reading.h. Profiles lie in a small table of rows of their
+ * own (a section is a slot, its largest numbers the key, its smallest the value), so the model finds them
+ * like rows.
  */
 #include "kv/read/sections.h"
 
@@ -13,7 +14,10 @@
 #include "kv/read/split.h"
 #include "model/file/quant.h"
 
-/* --- making ------------------------------------------------------------------------------------------------------------- */
+/*
+ * --- making ------------------------------------------------------------------------------------------------
+ * -------------
+ */
 
 void kv__reading_free(kv_reading *r)
 {
@@ -76,7 +80,10 @@ int kv__reading_make(kv_session *s, base_err *err)
     return 0;
 }
 
-/* --- sections ----------------------------------------------------------------------------------------------------------- */
+/*
+ * --- sections
+ * -----------------------------------------------------------------------------------------------------------
+ */
 
 void kv__reading_cut(kv_session *s, uint32_t n)
 {
@@ -96,7 +103,10 @@ void kv__reading_promoted(kv_session *s)
     if (r) r->partial = UINT32_MAX;
 }
 
-/* A whole anchor of parsed code: its extent, not the part of it that is kept first, nor a definition that holds other ones. */
+/*
+ * A whole anchor of parsed code: its extent, not the part of it that is kept first, nor a definition that
+ * holds other ones.
+ */
 static bool is_extent(const kv_part *part, uint32_t k)
 {
     enum { KINDS = KV_MARK_CALL | KV_MARK_CONTROL | KV_MARK_RETURN | KV_MARK_ASSIGN | KV_MARK_SIGNATURE };
@@ -121,8 +131,8 @@ static uint8_t ending_of(const kv_session *s, int32_t id)
 }
 
 /*
- * Statements end where the outermost anchors do (a call inside an assignment ends none); the semicolon or newline behind is theirs.
- * Returns whether the part is parsed code at all.
+ * Statements end where the outermost anchors do (a call inside an assignment ends none); the semicolon or
+ * newline behind is theirs. Returns whether the part is parsed code at all.
  */
 static bool find_statements(kv_reading *r, const kv_part *part)
 {
@@ -149,7 +159,10 @@ static bool find_statements(kv_reading *r, const kv_part *part)
     return n > 0;
 }
 
-/* What tokens up to `upto` are; those from s->n on are the batch's. In parsed code a full stop is no sentence's. */
+/*
+ * What tokens up to `upto` are; those from s->n on are the batch's. In parsed code a full stop is no
+ * sentence's.
+ */
 static void find_endings(kv_reading *r, const int32_t *ids, uint32_t upto)
 {
     const kv_session *s = r->session;
@@ -196,7 +209,10 @@ uint32_t kv__reading_visible(const kv_reading *r, uint32_t t)
     return n;
 }
 
-/* --- profiles ----------------------------------------------------------------------------------------------------------- */
+/*
+ * --- profiles
+ * -----------------------------------------------------------------------------------------------------------
+ */
 
 /* F16 numbers in the order of their values, as signed integers; its own inverse. */
 static inline int16_t ordered(uint16_t half)
@@ -224,7 +240,10 @@ static void narrow(uint16_t *most, uint16_t *least, uint32_t d, float slack)
     }
 }
 
-/* One section's profile in one lane. Rows that are in 8 bits, or not computed there, are in no list: they count when they are. */
+/*
+ * One section's profile in one lane. Rows that are in 8 bits, or not computed there, are in no list: they
+ * count when they are.
+ */
 static void make_profile(kv_reading *r, uint32_t lane, uint32_t i)
 {
     const kv_session *s = r->session;

@@ -11,7 +11,7 @@
 #include "kv/read/visit.h"
 #include "kv/session.h"
 
-enum { VISITORS_MOST = KV_CHUNK / 2 }; /* so much is left beside hard rows at the least budget, too */
+enum { VISITORS_MOST = KV_CHUNK / 2 }; /* so that even the smallest budget keeps as many for ordinary rows */
 
 typedef struct candidate {
     float mass;
@@ -23,7 +23,10 @@ struct kv_visit {
     kv_work memory;
     model_reader reader;
 
-    /* The batch at hand: lists that it would read, and what its tokens weigh, one list for all lanes up to their own rows. */
+    /*
+     * The batch at hand: lists that it would read, and what its tokens weigh, one list for all lanes up to
+     * their own rows.
+     */
     const model_rows_view *rows;
     uint32_t first;
     uint64_t *bits; /* [bits of n_ctx] */
@@ -90,7 +93,10 @@ uint32_t kv__visitors(const kv_session *s)
     return n < VISITORS_MOST ? n : VISITORS_MOST;
 }
 
-/* --- the choice --------------------------------------------------------------------------------------------------------- */
+/*
+ * --- the choice
+ * ---------------------------------------------------------------------------------------------------------
+ */
 
 /* Numbers that are not negative ascend with their bits: sign, exponent and three digits of the fraction. */
 enum { STEPS = 2048 };
@@ -130,8 +136,8 @@ static uint32_t find_evicted(kv_visit *v, const model_lane_list *weighed, const 
 }
 
 /*
- * Of n found ones those with the largest mass stay, as many as may visit, in their order; of equal ones the earlier. The others' mass is
- * added up.
+ * Of n found ones those with the largest mass stay, as many as may visit, in their order; of equal ones the
+ * earlier. The others' mass is added up.
  */
 static uint32_t take_best(kv_visit *v, uint32_t n, const uint32_t *steps)
 {
@@ -226,7 +232,10 @@ static int weigh(void *user, uint32_t layer, uint32_t token, model_weighing *ret
     return 0;
 }
 
-/* --- the batch ---------------------------------------------------------------------------------------------------------- */
+/*
+ * --- the batch
+ * ----------------------------------------------------------------------------------------------------------
+ */
 
 /* Rows before `first` that a token may read; how many. Blocks in 8 bits are scored only. */
 static uint32_t find_weighed(kv_visit *v, uint32_t first)
@@ -315,7 +324,7 @@ void kv__visit_publish(kv_session *s, uint32_t n)
 {
     if (!s->holed || !is_visited(s, s->parts[s->n_parts - 1].origin, s->n - n)) return;
     for (uint32_t t = s->n - n; t < s->n; t++) {
-        const uint32_t schedule[] = {t, kv__visitors(s), s->parameters.rest > 0, UINT32_MAX - 3};
+        const uint32_t schedule[] = {t, kv__visitors(s), s->parameters.rest > 0, KV_EVENT_VISITED};
         s->schedule = base_hash64(schedule, sizeof schedule, s->schedule);
     }
 }

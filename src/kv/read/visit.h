@@ -1,14 +1,17 @@
 /*
- * Evicted rows that a token reads without bringing them back: in every layer, each lane for itself, the few that the token's own
- * queries look at most. They visit: nothing is promoted, no plan is made, and the next token finds its own. Lists are kept that much
- * smaller (kv__visitors), so that no token reads more rows than the budget.
+ * Evicted rows that a token reads without bringing them back: in every layer, each lane for itself, the few
+ * that the token's own queries weigh most. They visit: nothing is promoted, no plan is made, and the next
+ * token finds its own. Live lists are kept that much smaller (kv__visitors), so that no token reads more
+ * rows than the budget.
  *
- * Messages, results and calls are computed so. What is computed over few others stays wrong however rows are promoted later, and a call
- * copies from anywhere; what the model says otherwise reads its lists alone while it is written, since weighing all rows costs what the
- * budget spares, and is computed again when something follows (answer.c).
+ * Messages, results and calls are computed so: a row that was computed over few others stays wrong whatever
+ * is promoted later, and a call may copy from anywhere. Other text of the model reads its live lists alone
+ * while it is written, since weighing all rows would cost what the budget saves; it is computed again when
+ * something follows (flow/answer.c).
  *
- * The choice depends on the token's own queries and on the keys alone, so it is the same for every batch shape and thread count, after a
- * resume and in a fork. Layers with a window read their lists. Engine thread.
+ * The choice depends on the token's own queries and on the keys alone, so it is the same for every batch
+ * shape and thread count, after a resume and in a fork. Layers with a window read their lists. Engine
+ * thread.
  */
 #ifndef KVIST_KV_VISIT_H
 #define KVIST_KV_VISIT_H
@@ -20,8 +23,9 @@ typedef struct kv_visit kv_visit;
 uint32_t kv__visitors(
     const kv_session *s); /* rows of each lane's budget that are kept for them; 0: nobody visits */
 /*
- * The reader of n tokens of that origin from `first` on (ids; rows: the lists that they would read, their own rows last), visiting, or as
- * reading.h says. *ret: NULL when lists are read as they are. Valid until the next call.
+ * The reader of n tokens of that origin from `first` on (ids; rows: the lists that they would read, their own
+ * rows last), visiting, or as reading.h says. *ret: NULL when lists are read as they are. Valid until the
+ * next call.
  */
 int kv__reader_begin(kv_session *s, const model_rows_view *rows, kv_origin origin, const int32_t *ids,
     uint32_t first, uint32_t n, const model_reader **ret, base_err *err);

@@ -1,7 +1,8 @@
 /*
- * Which rows a repair brings back, once they are ordered: anchors grow to their line (ours) or burst (RepairKV, seed 002
- * section 3.3) and are taken by rank, by coverage (the window with the largest new mass, again and again), or, as refresh,
- * until the whole active set is chosen anew.
+ * Which rows a repair brings back, once all are ordered. Anchors (the rows asked for most) grow to their
+ * whole line (ours) or to a few rows around them (a burst: RepairKV, section 3.3). They are taken by rank;
+ * by coverage (the window with the largest new mass, again and again); or, as refresh, until the whole
+ * active set is chosen anew.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +27,10 @@ static void grow_to_span(const kv_part *part, uint32_t i, uint32_t *from, uint32
     }
 }
 
-/* The rows that come with anchor i: its line and statement, cut to a window when long; its burst when there are no lines. */
+/*
+ * The rows that come with anchor i: its line and statement, cut to a window when long; its burst when there
+ * are no lines.
+ */
 void kv__grow(const kv_session *s, uint32_t i, uint32_t *from, uint32_t *to)
 {
     const kv_part *part = kv__part_at(s, i);
@@ -105,7 +109,10 @@ static void choose_lines(const kv_session *s, kv_repair_work *w, uint64_t room)
     }
 }
 
-/* The paper's form: bursts in ascending index within the host tier until K, cut there; then single rows by rank. */
+/*
+ * The paper's form: bursts in ascending index within the host tier until K, cut there; then single rows by
+ * rank.
+ */
 static void choose_bursts(const kv_session *s, kv_repair_work *w, uint64_t room)
 {
     for (int single = 0; single < 2; single++)
@@ -124,8 +131,8 @@ static void choose_bursts(const kv_session *s, kv_repair_work *w, uint64_t room)
 }
 
 /*
- * The window with the largest sum of mass over rows that are not chosen yet, again and again. Windows are those of the best
- * anchors; ties go to the better anchor.
+ * The window with the largest sum of mass over rows that are not chosen yet, again and again. Windows are
+ * those of the best anchors; ties go to the better anchor.
  */
 static void choose_coverage(const kv_session *s, kv_repair_work *w, uint64_t room)
 {
@@ -169,8 +176,8 @@ static uint32_t n_computed(
 }
 
 /*
- * Of the rows that are not computed, those asked for most, with their lines, may come back as far as the parameter goes: a row from the
- * host tier is a list edit, one from below a cut a forward pass.
+ * Of the rows that are not computed, those asked for most, with their lines, may come back as far as the
+ * parameter goes: a row from the host tier is a list edit, one from below a cut a forward pass.
  */
 static void limit_computed(const kv_session *s, kv_repair_work *w)
 {

@@ -28,8 +28,8 @@ typedef struct kv_repair_work {
 } kv_repair_work;
 
 /*
- * Chooses rows of the set while `room` row-lanes last, in the form that the parameters say. With pick=refresh the chosen are
- * all that shall be active of the eligible, not only what comes back.
+ * Chooses rows of the set while `room` row-lanes last, in the form that the parameters say. With pick=refresh
+ * the chosen are all that shall be active of the eligible, not only what comes back.
  */
 void kv__repair_choose(const kv_session *s, kv_repair_work *w, uint64_t room);
 

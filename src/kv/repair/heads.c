@@ -1,6 +1,6 @@
 /*
- * Retrieval heads: the file "kvist heads 1 MODEL_HASH N_LAYER N_HEAD" with one "LAYER HEAD" a line, the best first, then one line "all"
- * with every "LAYER.HEAD" in order. calibrate.c finds them.
+ * The file of retrieval heads: "kvist heads 1 MODEL_HASH N_LAYER N_HEAD", then one "LAYER HEAD" a line, the
+ * best first, then one line "all" with every "LAYER.HEAD" in order. calibrate/ writes it.
  */
 #include "kv/repair/heads.h"
 

@@ -1,6 +1,7 @@
 /*
- * Retrieval heads: the few query heads whose attention goes where the answer is. A repair that listens to them alone costs a
- * fraction of all heads and finds more (kv.md section 7). Calibrated once per model, on demand; a small text file.
+ * Retrieval heads: the few query heads whose attention goes where the answer is. A repair that listens to
+ * them alone costs a fraction of all heads and finds more (docs/kv.md, Repair). Found once per model
+ * (calibrate/); a small text file.
  */
 #ifndef KVIST_KV_HEADS_H
 #define KVIST_KV_HEADS_H
@@ -13,8 +14,9 @@
 char *kv_heads_path(const char *model_hash);
 
 /*
- * Such a file's bytes; any are safe. *ret_flags ([n_layer * n_head], 1: kept) and *ret_order (all heads, the best first; NULL where
- * the file does not hold each once) are the caller's. False, and both NULL: damaged, of another model, or without heads.
+ * Such a file's bytes; any are safe. *ret_flags ([n_layer * n_head], 1: kept) and *ret_order (all heads, the
+ * best first; NULL where the file does not hold each once) are the caller's. False, and both NULL: damaged,
+ * of another model, or without heads.
  */
 bool kv_heads_parse(const char *text, size_t n, const char *hash, uint32_t n_layer, uint32_t n_head,
     uint8_t **ret_flags, uint16_t **ret_order);

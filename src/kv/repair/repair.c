@@ -1,9 +1,11 @@
 /*
- * Repair at a pause: the newest message or result asks, evicted rows answer (kv.md section 7; RepairKV, seed 002).
+ * Repair at a pause: the newest message or result asks, evicted rows come back (docs/kv.md, Repair;
+ * RepairKV, section 3.3).
  *
- * One order over active and host rows by a_i = mean over the heads that count of max over the queries of the softmax mass;
- * choose.c takes anchors in that order until K rows per lane are spent; then, where a lane would exceed its budget, the
- * rows that neither this signal nor the last pass wanted leave (swap). The set is one for all lanes, or one for each.
+ * Active and evicted rows are ordered together by a_i, the mean over the heads that count of the largest
+ * mass that any of the asking queries gives row i. choose.c takes rows in that order until K rows a lane are
+ * spent. Where a lane would then exceed its budget, rows leave that neither this signal nor the last pass
+ * wanted. The set is one for all lanes, or one for each.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -114,16 +116,16 @@ static int recompute_signal(kv_session *s, uint32_t from, uint32_t to, const uin
 {
     const uint32_t have = n_queries ? n_queries : to - from, take = have < most ? have : most;
     float *query = malloc(kv__memory_floats(s) * sizeof *query);
-    int r = query ? 0 : base_fail(err, BASE_E_NOMEM, "no memory for the queries of a repair");
-    for (uint32_t i = 0; i < take && !r; i++) {
+    int rc = query ? 0 : base_fail(err, BASE_E_NOMEM, "no memory for the queries of a repair");
+    for (uint32_t i = 0; i < take && !rc; i++) {
         const uint32_t place = (uint32_t)((uint64_t)have * (2 * i + 1) / (2 * take));
         const uint32_t token = n_queries ? queries[place] : from + place;
         if (token < from || token >= to) continue;
-        r = kv__recompute(s, token, query, NULL, cancel, err);
-        if (!r) r = kv_signal_add(ret, &token, query, 1, most, err);
+        rc = kv__recompute(s, token, query, NULL, cancel, err);
+        if (!rc) rc = kv_signal_add(ret, &token, query, 1, most, err);
     }
     free(query);
-    return r;
+    return rc;
 }
 
 static int find_signal(kv_session *s, work *w, uint32_t from, uint32_t to, const uint32_t *queries,
@@ -132,8 +134,8 @@ static int find_signal(kv_session *s, work *w, uint32_t from, uint32_t to, const
     uint32_t most = (uint32_t)s->parameters.queries;
     if (most > KV_RECENT_QUERIES) most = KV_RECENT_QUERIES;
     if (!queries) n_queries = 0;
-    const int r = kv__kept_signal(s, from, to, queries, n_queries, most, &w->signal, err);
-    if (r || w->signal.n) return r;
+    const int rc = kv__kept_signal(s, from, to, queries, n_queries, most, &w->signal, err);
+    if (rc || w->signal.n) return rc;
     return recompute_signal(s, from, to, queries, n_queries, most, &w->signal, cancel, err);
 }
 
@@ -166,27 +168,30 @@ static int score_rows(kv_session *s, work *w, const float *queries, uint32_t n_q
     return s->compute.score(s->compute.user, &score, err);
 }
 
-/* first=SHARE: only rows of the sections with the highest bounds are scored; the others are in the denominators. */
+/*
+ * first=SHARE: only rows of the sections with the highest bounds are scored; the others are in the
+ * denominators.
+ */
 static int leave_out(
     kv_session *s, work *w, const uint8_t *heads, double share, const atomic_bool *cancel, base_err *err)
 {
     const size_t n_rest = (size_t)s->compute.shape.n_layer * s->compute.n_head * w->signal.n;
     uint64_t *tokens = kv_work_take(&w->memory, kv_bits_words(s->n), sizeof *tokens);
     w->rest = kv_work_take(&w->memory, n_rest, sizeof *w->rest);
-    int r = !w->memory.failed ? 0 : base_fail(err, BASE_E_NOMEM, "no memory to choose among %u rows", s->n);
-    if (!r) memcpy(tokens, w->choice.eligible, kv_bits_words(s->n) * sizeof *tokens);
-    if (!r) r = kv__first_pass(s, &w->signal, heads, share, tokens, w->rest, cancel, err);
-    if (!r) {
+    int rc = !w->memory.failed ? 0 : base_fail(err, BASE_E_NOMEM, "no memory to choose among %u rows", s->n);
+    if (!rc) memcpy(tokens, w->choice.eligible, kv_bits_words(s->n) * sizeof *tokens);
+    if (!rc) rc = kv__first_pass(s, &w->signal, heads, share, tokens, w->rest, cancel, err);
+    if (!rc) {
         free(w->runs);
         w->runs = kv_runs_of_bits(tokens, s->n, &w->n_runs, &w->n_rows);
-        if (!w->runs) r = base_fail(err, BASE_E_NOMEM, "no memory to choose among %u rows", s->n);
+        if (!w->runs) rc = base_fail(err, BASE_E_NOMEM, "no memory to choose among %u rows", s->n);
     }
-    return r;
+    return rc;
 }
 
 /*
- * The lowest layer that some eligible row, or (where keys ask) the signal itself, is not computed in; n_layer when all are. Masses
- * are compared among rows that have them all, so no layer from there on counts.
+ * The lowest layer that some eligible row, or (where keys ask) the signal itself, is not computed in; n_layer
+ * when all are. Masses are compared among rows that have them all, so no layer from there on counts.
  */
 static uint32_t lowest_cut(const kv_session *s, const work *w, bool by_keys)
 {
@@ -199,7 +204,10 @@ static uint32_t lowest_cut(const kv_session *s, const work *w, bool by_keys)
     return cut;
 }
 
-/* What the parameters' order needs: mass under the signal's queries, under its keys, or nothing (random, oldest). */
+/*
+ * What the parameters' order needs: mass under the signal's queries, under its keys, or nothing (random,
+ * oldest).
+ */
 static int score_signal(
     kv_session *s, work *w, uint32_t from, uint32_t to, const atomic_bool *cancel, base_err *err)
 {
@@ -215,14 +223,14 @@ static int score_signal(
         kv__heads_below(s, cut, heads ? KV_HEADS_BELOW : n_heads, w->heads);
         heads = w->heads;
     }
-    int r = 0;
+    int rc = 0;
     for (uint32_t lane = 0; lane < s->n_lanes; lane++)
         for (uint32_t g = 0; g < group; g++) w->weight[lane] += heads ? heads[(size_t)lane * group + g] : 1;
     if (order == KV_ORDER_MASS && s->parameters.first > 0 && s->parameters.first < 1 && s->compute.bound)
-        r = leave_out(s, w, heads, s->parameters.first, cancel, err);
-    if (!r && (order == KV_ORDER_MASS || order == KV_ORDER_FUSED))
-        r = score_rows(s, w, w->signal.queries, w->signal.n, heads, &w->mass, cancel, err);
-    if (!r && (order == KV_ORDER_KEYS || order == KV_ORDER_FUSED)) {
+        rc = leave_out(s, w, heads, s->parameters.first, cancel, err);
+    if (!rc && (order == KV_ORDER_MASS || order == KV_ORDER_FUSED))
+        rc = score_rows(s, w, w->signal.queries, w->signal.n, heads, &w->mass, cancel, err);
+    if (!rc && (order == KV_ORDER_KEYS || order == KV_ORDER_FUSED)) {
         uint32_t tokens[KV_RECENT_QUERIES], n = 0;
         for (uint32_t i = 0; i < w->signal.n && n < KV_RECENT_QUERIES; i++) {
             const uint32_t t = w->signal.tokens[i];
@@ -232,11 +240,11 @@ static int score_signal(
         if (!n) return base_fail(err, BASE_E_STATE, "the signal's own keys are not in this session");
         const model_rows_view view = kv__view(s);
         float *keys = kv__keys_as_queries(&s->compute, &view, tokens, n);
-        r = keys ? score_rows(s, w, keys, n, heads, &w->keys, cancel, err)
-                 : base_fail(err, BASE_E_NOMEM, "no memory for the keys of a repair");
+        rc = keys ? score_rows(s, w, keys, n, heads, &w->keys, cancel, err)
+                  : base_fail(err, BASE_E_NOMEM, "no memory for the keys of a repair");
         free(keys);
     }
-    return r;
+    return rc;
 }
 
 /* The set's mean over the heads that count of one kind of mass, by token; NAN where it is not eligible. */
@@ -322,7 +330,10 @@ static int make_room(kv_session *s, work *w, uint32_t from, kv_plan *p, base_err
             kv_bits_set(flips, t);
             excess--;
         }
-        /* Nothing left that may go: what still exceeds the budget itself is not promoted, the last anchors first. */
+        /*
+         * Nothing left that may go: what still exceeds the budget itself is not promoted, the last anchors
+         * first.
+         */
         const uint32_t spare = most - limit;
         excess = excess > spare ? excess - spare : 0;
         for (uint32_t i = s->n; i-- > 0 && excess;)
@@ -336,8 +347,8 @@ static int make_room(kv_session *s, work *w, uint32_t from, kv_plan *p, base_err
 }
 
 /*
- * In how many of the set's lanes each token is not active; a refresh chooses all of its rows anew. Lanes are counted for 64 tokens at
- * once: bit i of digits[d] is digit d of token i's count.
+ * In how many of the set's lanes each token is not active; a refresh chooses all of its rows anew. Lanes are
+ * counted for 64 tokens at once: bit i of digits[d] is digit d of token i's count.
  */
 static uint64_t count_missing(const kv_session *s, kv_repair_work *w)
 {
@@ -386,7 +397,7 @@ static void note_ranks(const kv_session *s, work *w)
     }
 }
 
-/* K of section 7: how many rows of a lane may come back. */
+/* How many rows of a lane may come back. */
 static uint32_t rows_of(const kv_session *s)
 {
     if (s->repair >= 0) return (uint32_t)s->repair;
@@ -429,8 +440,8 @@ static bool all_active(const kv_session *s, uint32_t from)
 }
 
 /*
- * Whether the message is computed again over what comes back: its own rows were made before it could read that, and an answer that
- * needs several facts is wrong without (docs/benchmarks.md).
+ * Whether the message is computed again over what comes back: its own rows were made before it could read
+ * that, and an answer that needs several facts is wrong without (docs/benchmarks.md).
  */
 static bool may_replay(const kv_session *s, const kv_plan *p, uint32_t from, uint32_t to)
 {
@@ -439,15 +450,18 @@ static bool may_replay(const kv_session *s, const kv_plan *p, uint32_t from, uin
            !kv_plan_is_empty(p) && all_active(s, from);
 }
 
-/* A plan of its own, behind one that computes rows above a cut: a cancel between the two leaves what the log says. */
+/*
+ * A plan of its own, behind one that computes rows above a cut: a cancel between the two leaves what the log
+ * says.
+ */
 static int replay_alone(kv_session *s, uint32_t from, const atomic_bool *cancel, base_err *err)
 {
     kv_plan *p = kv_plan_new(s->epoch, KV_CAUSE_REPAIR, s->n, s->n_lanes);
     if (!p) return base_fail(err, BASE_E_NOMEM, "no memory for a plan over %u rows", s->n);
     p->replay_from = from;
-    const int r = kv__apply(s, p, false, cancel, err);
+    const int rc = kv__apply(s, p, false, cancel, err);
     kv_plan_free(p);
-    return r;
+    return rc;
 }
 
 static int plan_repair(kv_session *s, work *w, uint32_t from, uint32_t to, double score_ms,
@@ -459,13 +473,13 @@ static int plan_repair(kv_session *s, work *w, uint32_t from, uint32_t to, doubl
         return base_fail(err, BASE_E_NOMEM, "no memory to rank %u rows", s->n);
     kv_plan *p = kv_plan_new(s->epoch, KV_CAUSE_REPAIR, s->n, s->n_lanes);
     if (!p) return base_fail(err, BASE_E_NOMEM, "no memory for a plan over %u rows", s->n);
-    int r = 0;
-    for (uint32_t lane = 0; lane < s->n_lanes && !r; lane += each) {
+    int rc = 0;
+    for (uint32_t lane = 0; lane < s->n_lanes && !rc; lane += each) {
         w->choice.set.lane = lane;
         w->choice.set.n_lanes = each;
-        r = plan_set(s, w, from, p, err);
+        rc = plan_set(s, w, from, p, err);
     }
-    if (!r) {
+    if (!rc) {
         kv__describe_flips(s, p, w->choice.reasons, KV_REASON_BUDGET, KV_REASON_REPAIR_BURST);
         const bool again = may_replay(s, p, from, to), alone = again && kv__plan_computes(s, p);
         if (again && !alone) p->replay_from = from;
@@ -473,11 +487,11 @@ static int plan_repair(kv_session *s, work *w, uint32_t from, uint32_t to, doubl
         p->plan_ms = (double)(base_clock_ns() - start) / 1e6;
         s->score_ms += p->score_ms;
         s->plan_ms += p->plan_ms;
-        r = kv__apply(s, p, true, cancel, err);
-        if (!r && alone) r = replay_alone(s, from, cancel, err);
+        rc = kv__apply(s, p, true, cancel, err);
+        if (!rc && alone) rc = replay_alone(s, from, cancel, err);
     }
     kv_plan_free(p);
-    return r;
+    return rc;
 }
 
 static bool anything_missing(const kv_session *s, const uint64_t *eligible)
@@ -495,19 +509,19 @@ int kv__repair(kv_session *s, uint32_t from, uint32_t to, const uint32_t *querie
         return base_fail(err, BASE_E_USAGE, "tokens %u to %u are not in this session of %u", from, to, s->n);
     if (!s->repair || !from || s->lists.n_tokens == 0) return 0;
     work w;
-    int r = work_init(&w, s, from, to, ask, err);
-    if (!r && anything_missing(s, w.choice.eligible)) {
+    int rc = work_init(&w, s, from, to, ask, err);
+    if (!rc && anything_missing(s, w.choice.eligible)) {
         const uint64_t start = base_clock_ns();
-        r = ask->signal ? kv_signal_copy(&w.signal, ask->signal, err)
-                        : find_signal(s, &w, from, to, queries, n_queries, cancel, err);
-        if (!r && w.signal.n) {
-            r = score_signal(s, &w, from, to, cancel, err);
+        rc = ask->signal ? kv_signal_copy(&w.signal, ask->signal, err)
+                         : find_signal(s, &w, from, to, queries, n_queries, cancel, err);
+        if (!rc && w.signal.n) {
+            rc = score_signal(s, &w, from, to, cancel, err);
             const double ms = (double)(base_clock_ns() - start) / 1e6;
-            if (!r) r = plan_repair(s, &w, from, to, ms, cancel, err);
+            if (!rc) rc = plan_repair(s, &w, from, to, ms, cancel, err);
         }
     }
     work_free(&w);
-    return r;
+    return rc;
 }
 
 int kv_session_repair(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries, uint32_t n_queries,
@@ -520,17 +534,17 @@ int kv__repair_order(kv_session *s, uint32_t from, uint32_t to, const uint32_t *
     uint32_t *ret_order, uint32_t *ret_n, const atomic_bool *cancel, base_err *err)
 {
     work w;
-    int r = work_init(&w, s, from, to, &(kv_ask){.rank = NULL}, err);
-    if (!r) r = find_signal(s, &w, from, to, queries, n_queries, cancel, err);
-    if (!r) r = score_signal(s, &w, from, to, cancel, err);
-    if (!r && kv_ranker_reserve(&s->ranker, s->n))
-        r = base_fail(err, BASE_E_NOMEM, "no memory to rank %u rows", s->n);
+    int rc = work_init(&w, s, from, to, &(kv_ask){.rank = NULL}, err);
+    if (!rc) rc = find_signal(s, &w, from, to, queries, n_queries, cancel, err);
+    if (!rc) rc = score_signal(s, &w, from, to, cancel, err);
+    if (!rc && kv_ranker_reserve(&s->ranker, s->n))
+        rc = base_fail(err, BASE_E_NOMEM, "no memory to rank %u rows", s->n);
     w.choice.set.n_lanes = s->n_lanes;
-    if (!r) {
+    if (!rc) {
         order_set(s, &w);
         *ret_n = w.choice.set.n_order;
         memcpy(ret_order, w.choice.set.order, *ret_n * sizeof *ret_order);
     }
     work_free(&w);
-    return r;
+    return rc;
 }

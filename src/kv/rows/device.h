@@ -1,6 +1,7 @@
 /*
- * A device with memory of its own that reads rows (a GPU). It may be told where they lie, so that it reads them by itself, and which it
- * will be asked for. All NULL: there is none. Outlives every block that was made for it.
+ * A device with memory of its own that reads rows (a GPU). It can be told where rows lie, so that it fetches
+ * them by itself, and which lists it will need next. All NULL: there is none. It outlives every block that
+ * was made for it.
  */
 #ifndef KVIST_KV_DEVICE_H
 #define KVIST_KV_DEVICE_H

@@ -1,8 +1,9 @@
 /*
- * Live lists: per lane the rows that attention reads, as bits (the truth) and as runs (what the model walks).
+ * Live lists: per lane the rows that attention reads, as bits (which decide) and as runs (which the model
+ * walks).
  *
- * Lanes that agree share one list; a plan that tells them apart splits it, one that makes them agree again joins them.
- * Slot == token index, so a run's slot and index are equal; runs are cut at blocks.
+ * Lanes that agree share one list; a plan that tells them apart splits it, one that makes them agree again
+ * joins them. A row's slot is its token's index, so a run's slot and index are equal; runs end at blocks.
  */
 #ifndef KVIST_KV_LIST_H
 #define KVIST_KV_LIST_H

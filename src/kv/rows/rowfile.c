@@ -17,7 +17,10 @@
 
 enum { HEADER_BYTES = 128, BUFFER_BYTES = 1 << 20 };
 
-/* As it lies in the file (little-endian machines only, as the rows are); the hash covers everything before it. */
+/*
+ * As it lies in the file (little-endian machines only, as the rows are); the hash covers everything before
+ * it.
+ */
 typedef struct header {
     char magic[8];
     uint32_t version, kernel_version;
@@ -104,16 +107,16 @@ int kv_rowfile_open(
     kv_rowfile *f = base_xcalloc(1, sizeof *f);
     f->row_bytes = kv_row_bytes(&identity->shape);
     f->fd = -1;
-    int r = base_fs_check_owner(path, err);
-    if (r) goto fail;
+    int rc = base_fs_check_owner(path, err);
+    if (rc) goto fail;
     f->fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | (create ? O_CREAT : 0), 0600);
     if (f->fd < 0) {
-        r = errno == ENOENT ? base_fail(err, BASE_E_NOT_FOUND, "there is no row file %s", path)
-                            : base_fail_sys(err, "cannot open the row file %s", path);
+        rc = errno == ENOENT ? base_fail(err, BASE_E_NOT_FOUND, "there is no row file %s", path)
+                             : base_fail_sys(err, "cannot open the row file %s", path);
         goto fail;
     }
     if (flock(f->fd, LOCK_EX | LOCK_NB)) {
-        r = base_fail(err, BASE_E_STATE, "another process uses the row file %s", path);
+        rc = base_fail(err, BASE_E_STATE, "another process uses the row file %s", path);
         goto fail;
     }
     uint8_t bytes[HEADER_BYTES] = {0};
@@ -124,22 +127,22 @@ int kv_rowfile_open(
         const header h = header_of(identity, f->id);
         memcpy(bytes, &h, sizeof h);
         if (ftruncate(f->fd, 0) || write_all(f->fd, bytes, sizeof bytes, 0)) {
-            r = base_fail_sys(err, "cannot write the row file %s", path);
+            rc = base_fail_sys(err, "cannot write the row file %s", path);
             goto fail;
         }
     } else {
         struct stat st;
         const ssize_t n = read_all(f->fd, bytes, sizeof bytes, 0);
         if (n < 0 || fstat(f->fd, &st)) {
-            r = base_fail_sys(err, "cannot read the row file %s", path);
+            rc = base_fail_sys(err, "cannot read the row file %s", path);
             goto fail;
         }
         if (n < HEADER_BYTES) {
-            r = base_fail(err, BASE_E_FORMAT, "the row file %s is cut off", path);
+            rc = base_fail(err, BASE_E_FORMAT, "the row file %s is cut off", path);
             goto fail;
         }
-        r = check_header(bytes, identity, path, &f->id, err);
-        if (r) goto fail;
+        rc = check_header(bytes, identity, path, &f->id, err);
+        if (rc) goto fail;
         futimens(f->fd, NULL); /* it was used: kv_rowfile_trim takes the longest unused first */
         f->n_rows = (uint64_t)(st.st_size - HEADER_BYTES) / f->row_bytes;
     }
@@ -147,7 +150,7 @@ int kv_rowfile_open(
     return 0;
 fail:
     kv_rowfile_close(f);
-    return r;
+    return rc;
 }
 
 void kv_rowfile_close(kv_rowfile *f)
@@ -198,8 +201,8 @@ int kv_rowfile_append(kv_rowfile *f, const uint16_t *row, base_err *err)
     if (!f->buffer) f->buffer = malloc(capacity);
     if (!f->buffer) return base_fail(err, BASE_E_NOMEM, "no memory to write the session's rows");
     if (f->buffered + f->row_bytes > capacity) {
-        int r = flush(f, err);
-        if (r) return r;
+        int rc = flush(f, err);
+        if (rc) return rc;
     }
     memcpy(f->buffer + f->buffered, row, f->row_bytes);
     f->buffered += f->row_bytes;
@@ -216,8 +219,8 @@ int kv_rowfile_put(kv_rowfile *f, uint64_t at, const uint16_t *row, base_err *er
 
 int kv_rowfile_sync(kv_rowfile *f, base_err *err)
 {
-    int r = flush(f, err);
-    if (r) return r;
+    int rc = flush(f, err);
+    if (rc) return rc;
     if (fdatasync(f->fd)) return base_fail_sys(err, "cannot write the session's rows to disk");
     return 0;
 }

@@ -1,7 +1,7 @@
 /*
- * The row file: every row of a session once, token-major, append-only, behind a header that says whose they are. A manifest
- * beside it (snapshot.c) says which file row is which token; rows it does not name are waste, so a crash between the two
- * writes loses nothing that was committed.
+ * The row file: every row of a session once, token-major, append-only, behind a header that says whose they
+ * are. A manifest beside it (snapshot.c) says which file row is which token; rows it does not name are waste,
+ * so a crash between the two writes loses nothing that was committed.
  */
 #ifndef KVIST_KV_ROWFILE_H
 #define KVIST_KV_ROWFILE_H
@@ -22,8 +22,8 @@ typedef struct kv_rows_identity {
 } kv_rows_identity;
 
 /*
- * Opens and locks (another process: BASE_E_STATE). With create a fresh file with a new id replaces what was there; without,
- * a missing file is BASE_E_NOT_FOUND and a damaged or foreign one BASE_E_FORMAT.
+ * Opens and locks (another process: BASE_E_STATE). With create a fresh file with a new id replaces what was
+ * there; without, a missing file is BASE_E_NOT_FOUND and a damaged or foreign one BASE_E_FORMAT.
  */
 int kv_rowfile_open(
     kv_rowfile **ret, const char *path, const kv_rows_identity *identity, bool create, base_err *err);
@@ -40,8 +40,9 @@ int kv_rowfile_append(kv_rowfile *f, const uint16_t *row, base_err *err);
 int kv_rowfile_put(kv_rowfile *f, uint64_t at, const uint16_t *row, base_err *err);
 int kv_rowfile_sync(kv_rowfile *f, base_err *err);
 /*
- * Keeps row files at and two levels below folder within max_bytes: the longest unused go first with their manifests, those
- * that a process has open never. *ret_bytes (may be NULL): what is left. A folder that is not there holds nothing.
+ * Keeps row files at and two levels below folder within max_bytes: the longest unused go first with their
+ * manifests, those that a process has open never. *ret_bytes (may be NULL): what is left. A folder that is
+ * not there holds nothing.
  */
 int kv_rowfile_trim(const char *folder, uint64_t max_bytes, uint64_t *ret_bytes, base_err *err);
 

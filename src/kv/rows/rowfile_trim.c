@@ -1,4 +1,6 @@
-/* Row files take 28 KiB a token: this keeps all of them together within a bound, the longest unused go first. */
+/*
+ * Row files take 28 KiB a token: this keeps all of them together within a bound, the longest unused go first.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -91,7 +93,7 @@ int kv_rowfile_trim(const char *folder, uint64_t max_bytes, uint64_t *ret_bytes,
     if (l.n) qsort(l.items, l.n, sizeof *l.items, compare_found);
     for (size_t i = 0; i < l.n && l.n_bytes > max_bytes; i++)
         if (remove_pair(l.items[i].path)) l.n_bytes -= l.items[i].n_bytes;
-    const int r =
+    const int rc =
         l.n_bytes > max_bytes
             ? base_fail(err, BASE_E_LIMIT, "open sessions take %llu MiB of rows in %s, more than %llu",
                   (unsigned long long)l.n_bytes >> 20, folder, (unsigned long long)max_bytes >> 20)
@@ -99,5 +101,5 @@ int kv_rowfile_trim(const char *folder, uint64_t max_bytes, uint64_t *ret_bytes,
     if (ret_bytes) *ret_bytes = l.n_bytes;
     for (size_t i = 0; i < l.n; i++) free(l.items[i].path);
     free(l.items);
-    return r;
+    return rc;
 }

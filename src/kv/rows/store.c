@@ -158,8 +158,8 @@ int kv_table_make_writable(kv_table *t, uint32_t from, uint32_t to, base_err *er
 {
     if (from >= to) return 0;
     const uint32_t first = from / MODEL_ROWS_BLOCK, last = (to - 1) / MODEL_ROWS_BLOCK;
-    int r = reserve(t, last + 1, err);
-    if (r) return r;
+    int rc = reserve(t, last + 1, err);
+    if (rc) return rc;
     for (uint32_t b = first; b <= last; b++) {
         const kv_block *old = b < t->n ? t->blocks[b] : NULL;
         if (old && old->refs == 1 && !old->on_disk && !old->packed) continue;
@@ -180,8 +180,8 @@ void kv_table_truncate(kv_table *t, uint32_t n)
 
 int kv_table_share(kv_table *t, const kv_table *other, base_err *err)
 {
-    int r = reserve(t, other->n, err);
-    if (r) return r;
+    int rc = reserve(t, other->n, err);
+    if (rc) return rc;
     kv_table_truncate(t, 0);
     for (uint32_t b = 0; b < other->n; b++) set_block(t, b, kv_block_ref(other->blocks[b]));
     t->n = other->n;
@@ -202,8 +202,8 @@ static size_t key_at(const model_rows_shape *shape, uint32_t lane, uint32_t slot
 int kv_table_adopt(kv_table *t, const kv_table *other, uint32_t from, uint32_t to, base_err *err)
 {
     const size_t d = t->shape.head_dim, value = (size_t)MODEL_ROWS_BLOCK * d;
-    int r = reserve(t, (to + MODEL_ROWS_BLOCK - 1) / MODEL_ROWS_BLOCK, err);
-    if (r) return r;
+    int rc = reserve(t, (to + MODEL_ROWS_BLOCK - 1) / MODEL_ROWS_BLOCK, err);
+    if (rc) return rc;
     while (from < to) {
         const uint32_t b = from / MODEL_ROWS_BLOCK, first = b * MODEL_ROWS_BLOCK;
         const uint32_t end = to < first + MODEL_ROWS_BLOCK ? to : first + MODEL_ROWS_BLOCK;
@@ -218,8 +218,8 @@ int kv_table_adopt(kv_table *t, const kv_table *other, uint32_t from, uint32_t t
             from = end;
             continue;
         }
-        r = kv_table_make_writable(t, from, end, err);
-        if (r) return r;
+        rc = kv_table_make_writable(t, from, end, err);
+        if (rc) return rc;
         for (uint32_t lane = 0; lane < model_rows_lanes(&t->shape); lane++) {
             const size_t at = key_at(&t->shape, lane, from), n_bytes = (end - from) * d * sizeof(uint16_t);
             memcpy(t->rows[b] + at, other->rows[b] + at, n_bytes);

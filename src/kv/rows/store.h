@@ -1,9 +1,9 @@
 /*
  * Where rows lie: reference-counted blocks of 256 slots, all lanes, in the layout of model/ops/rows.h.
  *
- * A row never moves and, once published, never changes: sequences share blocks (fork, prefix file) and whoever wants to write
- * a slot of a shared block takes a copy of that block first. Slot numbers belong to a sequence's own block table, where
- * slot == token index. Thread: the engine thread only.
+ * A row never moves and, once published, never changes: sequences share blocks (fork, prefix file) and
+ * whoever wants to write a slot of a shared block takes a copy of that block first. Slot numbers belong to a
+ * sequence's own block table, where slot == token index. Thread: the engine thread only.
  */
 #ifndef KVIST_KV_STORE_H
 #define KVIST_KV_STORE_H
@@ -53,23 +53,26 @@ typedef struct kv_table {
 void kv_table_init(kv_table *t, const model_rows_shape *shape);
 void kv_table_fini(kv_table *t);
 
-/* Makes slots [from, to) writable: missing blocks are made, shared ones are copied. Slots below `from` keep their rows. */
+/*
+ * Makes slots [from, to) writable: missing blocks are made, shared ones are copied. Slots below `from` keep
+ * their rows.
+ */
 int kv_table_make_writable(kv_table *t, uint32_t from, uint32_t to, base_err *err);
 /* Drops blocks that hold no slot below n. */
 void kv_table_truncate(kv_table *t, uint32_t n);
 /* Shares all of other's blocks. */
 int kv_table_share(kv_table *t, const kv_table *other, base_err *err);
 /*
- * Slots [from, to) get the rows of the same slots of other: by sharing the block where no row of ours below `from` would
- * be lost, else by copying.
+ * Slots [from, to) get the rows of the same slots of other: by sharing the block where no row of ours below
+ * `from` would be lost, else by copying.
  */
 int kv_table_adopt(kv_table *t, const kv_table *other, uint32_t from, uint32_t to, base_err *err);
 
 /* rows and packed say again what block b is. */
 void kv_table_show(kv_table *t, uint32_t b);
 /*
- * Block b, nobody else's, into 8 bits; false: it stays as it is (memory is gone, or a number in it is not finite). And the blocks of
- * slots [from, to) as F16 again: what rounding took is gone.
+ * Block b, nobody else's, into 8 bits; false: it stays as it is (memory is gone, or a number in it is not
+ * finite). And the blocks of slots [from, to) as F16 again: what rounding took is gone.
  */
 bool kv_table_pack(kv_table *t, uint32_t b);
 int kv_table_unpack(kv_table *t, uint32_t from, uint32_t to, base_err *err);
