@@ -1,7 +1,8 @@
 /*
- * A call from a model: is it a repetition, may it run (mode and person), run it, put the result into the session. After a
- * change of the tree the older text is stale, and the test that the request names runs by itself; an attempt whose test still
- * fails is barred before the new output is computed, since what a weak model sees it repeats (docs/kv.md, What a person and the agent do).
+ * A call from a model: is it a repetition, may it run (mode and person), run it, put the result into the
+ * session. After a change of the tree the older text is stale, and the test that the request names runs by
+ * itself; an attempt whose test still fails is barred before the new output is computed, since what a weak
+ * model sees it repeats (docs/kv.md, What a person and the agent do).
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -511,7 +512,10 @@ static int run_test(agent *a, const running *change, running *ret, base_err *err
     return rc;
 }
 
-/* Test runners end with how long they took (" in 0.03s"): the same test shall read the same, or answers to it differ by chance. */
+/*
+ * Test runners end with how long they took (" in 0.03s"): the same test shall read the same, or answers to it
+ * differ by chance.
+ */
 static void put_without_time(base_buf *out, const char *text, size_t n)
 {
     static const char in[] = " in ";
@@ -621,8 +625,9 @@ int agent__act(agent *a, const agent_call *call, uint32_t from, uint32_t to, boo
 }
 
 /*
- * Who is at the screen typed it: that is the yes, and the sandbox stays. Where nobody is, the text may be anybody's (a script hands
- * an issue's title on), so the mode decides as for the model's commands. In mode plan nothing runs, whoever asks.
+ * Who is at the screen typed it: that is the yes, and the sandbox stays. Where nobody is, the text may be
+ * anybody's (a script hands an issue's title on), so the mode decides as for the model's commands. In mode
+ * plan nothing runs, whoever asks.
  */
 static int permit_line(running *r, base_err *err)
 {

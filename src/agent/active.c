@@ -1,7 +1,8 @@
 /*
- * What of the sequence the model reads, and who changes that: a person by commands, the harness where text went stale or an attempt failed.
- * Row by row through plans of the engine's session; where an engine has none, by spans that it leaves out; where it has neither,
- * nothing changes and the words that the model is told have to do (engine.h).
+ * What of the sequence the model reads, and who changes that: a person by commands, the harness where text
+ * went stale or an attempt failed. Row by row through plans of the engine's session; where an engine has
+ * none, by spans that it leaves out; where it has neither, nothing changes and the words that the model is
+ * told have to do (engine.h).
  */
 #include "agent/parts.h"
 

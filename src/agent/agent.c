@@ -1,6 +1,6 @@
 /*
- * One session, from outside: opening, closing, a line from the person, idle time. The engine's observer turns prefill progress and
- * plans into events.
+ * One session, from outside: opening, closing, a line from the person, idle time. The engine's observer turns
+ * prefill progress and plans into events.
  */
 #include "agent/agent.h"
 

@@ -1,8 +1,9 @@
 /*
- * A request that names a failing test ("test_gcd.py fails; fix it"). What was measured on small models: one repairs
- * best when it sees the program, the test and its output at once; a failed attempt left in view is repeated; a second try needs
- * the old text and a warmer sampler. So the harness runs the test first, bars a failed attempt's rows (act.c), puts the file back,
- * brings the old text's rows back at no cost, and asks again; the last attempt stays in the tree for the person to judge or /undo.
+ * A request that names a failing test ("test_gcd.py fails; fix it"). What was measured on small models: one
+ * repairs best when it sees the program, the test and its output at once; a failed attempt left in view is
+ * repeated; a second try needs the old text and a warmer sampler. So the harness runs the test first, bars a
+ * failed attempt's rows (act.c), puts the file back, brings the old text's rows back at no cost, and asks
+ * again; the last attempt stays in the tree for the person to judge or /undo.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 /*
- * A session's beginning and end: the tools that the grammar knows, the fixed prompt, the snapshot, another session in place of this one.
+ * A session's beginning and end: the tools that the grammar knows, the fixed prompt, the snapshot, another
+ * session in place of this one.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -21,8 +21,9 @@ typedef int command_fn(agent *a, const char *arguments, base_err *err);
 typedef int range_fn(agent *a, uint32_t from, uint32_t to, void *user, base_err *err);
 
 /*
- * What a person points at: "120-180" (tokens, both ends too, as the screen counts), "last" (the newest result or excerpt), else every piece whose path or label has
- * the text. Returns how many ranges there were in *ret_n.
+ * What a person points at: "120-180" (tokens, both ends too, as the screen counts), "last" (the newest result
+ * or excerpt), else every piece whose path or label has the text. Returns how many ranges there were in
+ * *ret_n.
  */
 static int for_ranges(agent *a, const char *what, range_fn *fn, void *user, uint32_t *ret_n, base_err *err)
 {

@@ -1,12 +1,14 @@
 /*
- * What the agent needs of an engine: text, a sequence that spans are appended to, the next token, and what a turn cost. Any engine can give
- * that, one across HTTP too. What only some can give is declared (`can`, `session`), and the agent has a way without each.
+ * What the agent needs of an engine: text, a sequence that spans are appended to, the next token, and what a
+ * turn cost. Any engine can give that, one across HTTP too. What only some can give is declared (`can`,
+ * `session`), and the agent has a way without each.
  *
- * Three implementations: engine_local.c over model/ and kv/; engine_fake.c over kv/ with a script in place of a model; and, in the
- * agent's tests, an engine that holds messages as a chat endpoint does.
+ * Three implementations: engine_local.c over model/ and kv/; engine_fake.c over kv/ with a script in place of
+ * a model; and, in the agent's tests, an engine that holds messages as a chat endpoint does.
  *
- * Thread: the engine thread. An operation that returns an int may fail with a sentence for a person, take seconds, and be
- * cancelled (the agent's atomic, given at open): then it returns BASE_E_CANCELLED and the sequence is as after the last finished part.
+ * Thread: the engine thread. An operation that returns an int may fail with a sentence for a person, take
+ * seconds, and be cancelled (the agent's atomic, given at open): then it returns BASE_E_CANCELLED and the
+ * sequence is as after the last finished part.
  */
 #ifndef KVIST_AGENT_ENGINE_H
 #define KVIST_AGENT_ENGINE_H
@@ -20,7 +22,10 @@ typedef struct engine engine;
 
 /* What an engine can beside what any can. Without it: */
 enum {
-    /* ... ids are stand-ins of the agent's (standin.h): what is counted, placed and logged in tokens is an estimate, the text is not. */
+    /*
+     * ... ids are stand-ins of the agent's (standin.h): what is counted, placed and logged in tokens is an
+     * estimate, the text is not.
+     */
     ENGINE_IDS = 1,
     /* ... no candidates are sampled (/tries): attempts follow each other. fork, unfork. */
     ENGINE_BRANCH = 2,
@@ -31,9 +36,10 @@ enum {
     /* ... nothing is drafted, and the ledger says so. lookup, set_lookup. */
     ENGINE_LOOKUP = 16,
     /*
-     * An engine without a session that leaves out spans of what it sends. Without this, and without a session, text that went stale or
-     * failed stays in view, and the words that tell the model so have to do. set_active, is_active. The log does not say what
-     * was left out: a resumed session is asked with all of it, but for text of files that changed.
+     * An engine without a session that leaves out spans of what it sends. Without this, and without a
+     * session, text that went stale or failed stays in view, and the words that tell the model so have to do.
+     * set_active, is_active. The log does not say what was left out: a resumed session is asked with all of
+     * it, but for text of files that changed.
      */
     ENGINE_SPANS = 32,
 };
@@ -60,7 +66,10 @@ typedef enum engine_scaffold { ENGINE_START, ENGINE_BEGIN, ENGINE_END } engine_s
 typedef struct engine_ops {
     void (*close)(engine *e);
     void (*info)(const engine *e, engine_info *ret);
-    /* What is there and what it cost; without a session n_tokens, n_ctx, n_lanes 1, active, reused (sent, not computed), computed. */
+    /*
+     * What is there and what it cost; without a session n_tokens, n_ctx, n_lanes 1, active, reused (sent, not
+     * computed), computed.
+     */
     void (*stats)(const engine *e, kv_stats *ret);
 
     /* Text. encode is content: special texts stay text. */
@@ -90,7 +99,10 @@ typedef struct engine_ops {
     int (*next)(engine *e, kv_origin origin, uint32_t turn, int32_t *ret_id, bool *ret_end,
         int32_t *mask_wanted, base_err *err);
 
-    /* In idle time; NULL: nothing. What was written last, computed again (kv_session_read_again); what has to be found out once per model. */
+    /*
+     * In idle time; NULL: nothing. What was written last, computed again (kv_session_read_again); what has to
+     * be found out once per model.
+     */
     int (*read_again)(engine *e, base_err *err);
     void (*learn)(engine *e);
 
@@ -98,14 +110,16 @@ typedef struct engine_ops {
     int (*set_tools)(
         engine *e, const model_grammar_tool *tools, uint32_t n, const char *const *paths, base_err *err);
     /*
-     * ENGINE_BRANCH: until unfork everything works on a copy of the sequence that shares every row and computes only its own; it
-     * evicts nothing and no observer hears of it. unfork drops it, and the sequence is as it was. One branch at a time.
+     * ENGINE_BRANCH: until unfork everything works on a copy of the sequence that shares every row and
+     * computes only its own; it evicts nothing and no observer hears of it. unfork drops it, and the sequence
+     * is as it was. One branch at a time.
      */
     int (*fork)(engine *e, base_err *err);
     void (*unfork)(engine *e);
     /*
-     * ENGINE_DOUBTS: if the text went on with these n ids, where would the model rather have said something else? For each of them what
-     * it would have said best instead, and how far that lies behind (in nats; negative: ahead). In a branch of its own.
+     * ENGINE_DOUBTS: if the text went on with these n ids, where would the model rather have said something
+     * else? For each of them what it would have said best instead, and how far that lies behind (in nats;
+     * negative: ahead). In a branch of its own.
      */
     int (*doubts)(engine *e, const int32_t *ids, uint32_t n, engine_doubt *ret, base_err *err);
     /* ENGINE_LOOKUP: on, with nothing learned yet, or off; tokens computed ahead since, and of these what the model said. */
@@ -120,9 +134,10 @@ struct engine {
     const engine_ops *ops;
     unsigned can; /* ENGINE_* */
     /*
-     * The local session, or the branch of it that `fork` made: rows, plans, scores, logits, reasons are asked of it (kv/session.h), and
-     * changed through it; only what adds or removes tokens goes through the engine. NULL: this engine shows no rows, so nothing of
-     * it is evicted or brought back row by row, the ledger has no reasons, and the panel no lanes.
+     * The local session, or the branch of it that `fork` made: rows, plans, scores, logits, reasons are asked
+     * of it (kv/session.h), and changed through it; only what adds or removes tokens goes through the engine.
+     * NULL: this engine shows no rows, so nothing of it is evicted or brought back row by row, the ledger has
+     * no reasons, and the panel no lanes.
      */
     kv_session *session;
     kv_observer observer; /* the agent's, set by it */
@@ -148,7 +163,10 @@ typedef struct engine_options {
     const void *budget_user;
 } engine_options;
 
-/* Opens model and session. resumed (may be NULL): whether the snapshot served; when not, *why_not (BASE_OK code: none) says why. */
+/*
+ * Opens model and session. resumed (may be NULL): whether the snapshot served; when not, *why_not (BASE_OK
+ * code: none) says why.
+ */
 int engine_local_open(engine **ret, const char *model_path, const engine_options *options, bool *resumed,
     base_err *why_not, base_err *err);
 

@@ -1,7 +1,8 @@
 /*
- * The scripted engine: answers come from a text file (format: engine_script.h), and a session of kv/ keeps the rows over a compute that
- * knows ids only. A row's key is its token's id, so a query asks for the rows of its own word: evictions, repairs, plans, snapshots
- * and reasons are those of a real session. Agent, tools, log and screen are tested on it; two runs of one script give the same events.
+ * The scripted engine: answers come from a text file (format: engine_script.h), and a session of kv/ keeps
+ * the rows over a compute that knows ids only. A row's key is its token's id, so a query asks for the rows of
+ * its own word: evictions, repairs, plans, snapshots and reasons are those of a real session. Agent, tools,
+ * log and screen are tested on it; two runs of one script give the same events.
  *
  * Its tokens are stand-ins (standin.h), but they are this engine's own. Engine thread only.
  */

@@ -2,11 +2,12 @@
  * The built-in engine: model/ computes, kv/ remembers, and this file makes tokens out of logits. Logits are asked for where an
  * answer may follow (scaffold and answer tokens), so that a long text costs no output projection.
  *
- * The grammar looks on: a token is picked freely first, and only when the grammar does not accept it the mask is computed and
- * the pick repeated. Between the strings of a call, where few ids are allowed, it is the other way round: the mask comes first, and
- * the output projection computes nothing else. What must follow a token (grammar) and what probably will (lookup) is computed in its batch; each of these
- * becomes a token only when its turn comes and it is what the pick says, so that a text does not depend on what was looked up.
- * Engine thread only.
+ * The grammar looks on: a token is picked freely first, and only when the grammar does not accept it the mask
+ * is computed and the pick repeated. Between the strings of a call, where few ids are allowed, it is the
+ * other way round: the mask comes first, and the output projection computes nothing else. What must follow a
+ * token (grammar) and what probably will (lookup) is computed in its batch; each of these becomes a token
+ * only when its turn comes and it is what the pick says, so that a text does not depend on what was looked
+ * up. Engine thread only.
  */
 #include <math.h>
 #include <stdio.h>
@@ -309,7 +310,10 @@ static uint32_t look_ahead(local *l, int32_t id, int32_t ids[KV_DRAFT_MAX])
     return n + l->n_drafted;
 }
 
-/* Adds `id` to the sequence, from what was computed ahead or by a forward pass, with logits behind it unless the answer ends. */
+/*
+ * Adds `id` to the sequence, from what was computed ahead or by a forward pass, with logits behind it unless
+ * the answer ends.
+ */
 static int add(local *l, const kv_segment *segment, int32_t id, bool end, base_err *err)
 {
     const int32_t *ahead;

@@ -1,6 +1,7 @@
 /*
- * Events as JSON and as heap copies. The one idea: every event's and every row's fields are visited by a function expanded from the
- * tables in event.h, so writer, reader, copy and free are four small visitors and a new field needs one word in a table.
+ * Events as JSON and as heap copies. The one idea: every event's and every row's fields are visited by a
+ * function expanded from the tables in event.h, so writer, reader, copy and free are four small visitors and
+ * a new field needs one word in a table.
  *
  * Pure functions; any thread.
  */

@@ -1,7 +1,8 @@
 /*
- * The ledger sums a turn up: tokens computed and reused, rows evicted and promoted, and why. A plan's runs are for people (joined
- * over lanes that nearly agree); its flips are exact. So rows are counted from the flips against the lanes as they are just before
- * the plan is applied, the runs only say the reason, and the mean over lanes is rounded once, when it is told.
+ * The ledger sums a turn up: tokens computed and reused, rows evicted and promoted, and why. A plan's runs
+ * are for people (joined over lanes that nearly agree); its flips are exact. So rows are counted from the
+ * flips against the lanes as they are just before the plan is applied, the runs only say the reason, and the
+ * mean over lanes is rounded once, when it is told.
  */
 #include <stdlib.h>
 #include <string.h>

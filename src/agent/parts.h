@@ -1,6 +1,7 @@
 /*
- * What the agent's files share: the session's state, in groups that say what they are for, and the steps of a turn. One thread (the
- * engine thread), no locks. From the top down, each file using only those below it (scripts/show-circles):
+ * What the agent's files share: the session's state, in groups that say what they are for, and the steps of a
+ * turn. One thread (the engine thread), no locks. From the top down, each file using only those below it
+ * (scripts/show-circles):
  *
  *     start.c    from options to a session that can take requests
  *     agent.c    opening and closing, one line from the person, idle time, the engine's observer
@@ -108,7 +109,10 @@ typedef struct agent_attempt {
 
 typedef struct agent_doubts agent_doubts;
 
-/* This turn's request, when it names a failing test: the harness runs it, takes failed attempts back and asks again (attempt.c). */
+/*
+ * This turn's request, when it names a failing test: the harness runs it, takes failed attempts back and asks
+ * again (attempt.c).
+ */
 typedef struct agent_fix {
     bool wanted, passed;
     bool no_test; /* the person would not have it run, or what runs it is not installed */
@@ -226,7 +230,10 @@ size_t agent__add_piece(agent *a, const agent_text *t, uint32_t from, uint32_t t
 int agent__find_open(const agent *a);
 /* Forgets the pieces from token n on, and so which message is open. */
 void agent__cut_pieces(agent *a, uint32_t n);
-/* "system", "user", ...: a scaffold's label says which message it leaves open: "+role" begins, "-role" ends, "-role+role" both. */
+/*
+ * "system", "user", ...: a scaffold's label says which message it leaves open: "+role" begins, "-role" ends,
+ * "-role+role" both.
+ */
 extern const char *const agent__role_words[];
 
 /* Its bytes; NULL for a control token. */
@@ -320,8 +327,8 @@ void agent__take_back(agent *a, const char *path, const char *name, base_buf *ou
  * how its next answer begins. A useless answer (it went in circles) is put aside. false: the answer is final.
  */
 /*
- * What the harness writes of the next answer where a model would not make the call: the beginning of a line that it ends (what is
- * wrong), then the call up to the new definition's first line.
+ * What the harness writes of the next answer where a model would not make the call: the beginning of a line
+ * that it ends (what is wrong), then the call up to the new definition's first line.
  */
 typedef struct agent_opening {
     base_buf thought, call;
@@ -341,8 +348,8 @@ typedef struct agent_definition {
     size_t body;   /* byte of text where its body begins */
 } agent_definition;
 /*
- * The next attempt at a definition: what stands before the next doubted token, and the other token, into out; nothing when none is
- * left. head: what stands in front of the definition in the answer.
+ * The next attempt at a definition: what stands before the next doubted token, and the other token, into out;
+ * nothing when none is left. head: what stands in front of the definition in the answer.
  */
 int agent__doubt_next(agent *a, const char *head, const agent_definition *old, base_buf *out, base_err *err);
 void agent__doubts_free(agent *a);

@@ -4,8 +4,9 @@
 #include "agent/parts.h"
 
 /*
- * A text is logged with the request or result that brought it, and shortly afterwards with the `append` event that made it a piece. Between
- * the two come plans and notices about what it made stale. Eight was chosen by hand, not measured.
+ * A text is logged with the request or result that brought it, and shortly afterwards with the `append` event
+ * that made it a piece. Between the two come plans and notices about what it made stale. Eight was chosen by
+ * hand, not measured.
  */
 enum { MOST_BETWEEN = 8, MOST_MATCHES = 8 };
 

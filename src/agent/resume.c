@@ -177,7 +177,10 @@ static void compute(history *h)
     free(stops);
 }
 
-/* What was done to which tokens and why: later passes go by it (a repaired row stays for its turn), and the blob has flips only. */
+/*
+ * What was done to which tokens and why: later passes go by it (a repaired row stays for its turn), and the
+ * blob has flips only.
+ */
 static void read_runs(kv_plan *p, const agent_run_list *runs)
 {
     for (size_t i = 0; i < runs->n; i++) {

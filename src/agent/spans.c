@@ -1,5 +1,6 @@
 /*
- * Bytes of a text to tokens of it: where its lines start, and which tokens are structure (signatures, calls, what the request names).
+ * Bytes of a text to tokens of it: where its lines start, and which tokens are structure (signatures, calls,
+ * what the request names).
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,10 @@
 /*
- * Stand-ins for token ids: pieces of text whose id is their bytes. For engines that have no ids of their own (chat over HTTP, a script):
- * what the agent counts, places and logs are then stand-ins, and an engine turns them back into the text that it sends.
+ * Stand-ins for token ids: pieces of text whose id is their bytes. For engines that have no ids of their own
+ * (chat over HTTP, a script): what the agent counts, places and logs are then stand-ins, and an engine turns
+ * them back into the text that it sends.
  *
- * A stand-in is up to four ASCII letters, digits or underscores (a blank in front may belong to it), or one byte of anything else; its id
- * is its bytes, so that ids mean the same in every run. Pure; any thread.
+ * A stand-in is up to four ASCII letters, digits or underscores (a blank in front may belong to it), or one
+ * byte of anything else; its id is its bytes, so that ids mean the same in every run. Pure; any thread.
  */
 #ifndef KVIST_AGENT_STANDIN_H
 #define KVIST_AGENT_STANDIN_H

@@ -5,8 +5,9 @@
  * test in the real tree). The others stay in the log. Why: sampling again and judging fixes more than arguing with a failed
  * attempt (docs/benchmarks.md).
  *
- * The first candidate is what the model would have answered anyway; for the others the harness begins the call, so that none is
- * lost to talk: up to what the model doubts in the old text (doubt.c), or, where it has no doubt left, warmer. Engine thread, but for the test's run.
+ * The first candidate is what the model would have answered anyway; for the others the harness begins the
+ * call, so that none is lost to talk: up to what the model doubts in the old text (doubt.c), or, where it has
+ * no doubt left, warmer. Engine thread, but for the test's run.
  */
 #include <pthread.h>
 #include <stdlib.h>

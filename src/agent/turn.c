@@ -445,9 +445,9 @@ static int converse(agent *a, const char *request, bool *interrupted, base_err *
 }
 
 /*
- * A turn that came to its end finishes its message. After an interruption, a failure or in a full context it stays open and the
- * next message's scaffold ends it: nobody waits for a forward pass to see that Esc was heard. Nor for an answer that would be computed
- * again first, which is done in idle time.
+ * A turn that came to its end finishes its message. After an interruption, a failure or in a full context it
+ * stays open and the next message's scaffold ends it: nobody waits for a forward pass to see that Esc was
+ * heard. Nor for an answer that would be computed again first, which is done in idle time.
  */
 static void close_message(agent *a)
 {

@@ -1,6 +1,6 @@
 /*
- * What visited: evicted rows that the tokens of a message, a result or a call read for themselves (kv/read/visit.h). No plan says it, so an
- * event does: how many, and of which pieces of the session most.
+ * What visited: evicted rows that the tokens of a message, a result or a call read for themselves
+ * (kv/read/visit.h). No plan says it, so an event does: how many, and of which pieces of the session most.
  */
 #include <stdlib.h>
 

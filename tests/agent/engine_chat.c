@@ -18,6 +18,7 @@ typedef struct chat {
     base_buf sent;
     model_ids answer; /* what came back, the end last */
     size_t answer_at;
+    bool lost_tokenizer;
 } chat;
 
 static chat *as_chat(const engine *e)
@@ -68,6 +69,17 @@ static const int32_t *chat_ids(const engine *e, uint32_t *ret_n)
 {
     *ret_n = as_chat(e)->n;
     return as_chat(e)->ids;
+}
+
+static int chat_encode(engine *e, const char *text, size_t n, model_ids *out, base_err *err)
+{
+    if (as_chat(e)->lost_tokenizer) return base_fail(err, BASE_E_IO, "the tokenizer does not answer");
+    return standin_encode(e, text, n, out, err);
+}
+
+void engine_chat_lose_tokenizer(engine *e, bool lost)
+{
+    as_chat(e)->lost_tokenizer = lost;
 }
 
 static void add(chat *c, int32_t id)
@@ -178,7 +190,7 @@ static const engine_ops chat_ops = {
     .close = chat_close,
     .info = chat_info,
     .stats = chat_stats,
-    .encode = standin_encode,
+    .encode = chat_encode,
     .scaffold = standin_scaffold,
     .piece = standin_piece,
     .is_control = standin_is_control,

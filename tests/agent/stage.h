@@ -1,6 +1,6 @@
 /*
- * A stage for tests of the agent: a temporary tree and home, the scripted engine in a session, and a host that writes down every
- * event, answers approvals, cancels at a token and dies at an event.
+ * A stage for tests of the agent: a temporary tree and home, the scripted engine in a session, and a host
+ * that writes down every event, answers approvals, cancels at a token and dies at an event.
  */
 #ifndef KVIST_TESTS_AGENT_STAGE_H
 #define KVIST_TESTS_AGENT_STAGE_H
@@ -52,7 +52,10 @@ bool told(const host *h, const char *text); /* somewhere in the events */
  */
 void assert_outline(const host *h, const char *expected);
 void assert_outline_has(const host *h, const char *part);
-/* The same of what an engine of text only was asked with last: it has this text, or has it not. Of the other engine nothing is asserted. */
+/*
+ * The same of what an engine of text only was asked with last: it has this text, or has it not. Of the other
+ * engine nothing is asserted.
+ */
 void assert_sent(agent_session *s, const char *text, bool has);
 /* A number of the last event whose line holds `type`; -1: none. */
 long long last_number(const host *h, const char *type, const char *member);
@@ -67,8 +70,9 @@ char *logged(const char *id); /* a session's events as its log has them, a line 
 #define READ "answer <tools>{\"name\": \"read\", \"arguments\": {\"path\": \"add.sh\"}}</tools>\n"
 
 /*
- * Every test of the agent runs on the scripted engine over the cache and on one without ids, rows, scores and branches (engine_chat.h).
- * What needs more says so: NEEDS("rows: ...") at its beginning leaves it out on the second, and prints why.
+ * Every test of the agent runs on the scripted engine over the cache and on one without ids, rows, scores and
+ * branches (engine_chat.h). What needs more says so: NEEDS("rows: ...") at its beginning leaves it out on the
+ * second, and prints why.
  */
 extern bool stage_chat;
 #define NEEDS(what)                                                                                          \

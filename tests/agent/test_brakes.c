@@ -214,6 +214,27 @@ static void test_brakes__an_engine_that_fails_ends_the_turn_with_its_sentence(vo
     free_host(&h);
 }
 
+/* Counting goes on by an estimate; text that cannot be told ends the turn with the engine's sentence, and the next one works. */
+static void test_brakes__a_tokenizer_that_does_not_answer_is_told(void **state)
+{
+    if (!stage_chat) skip();
+    host h = new_host();
+    agent_session *s = open_session(&h, "answer one\nanswer two\n", AGENT_MODE_ASK, NULL, true);
+    agent *a = agent_session_agent(s);
+    const uint32_t counted = agent__count(a, "twelve bytes", 12);
+    engine_chat_lose_tokenizer(a->engine, true);
+    assert_int_equal(agent__count(a, "twelve bytes", 12), 4);
+    assert_int_equal(submit(s, &h, "one"), BASE_E_IO);
+    assert_true(told(&h, "\"event\":\"error\",\"turn\":1,\"text\":\"the tokenizer does not answer\""));
+    assert_non_null(strstr(h.outline.data, "turn_end:failed"));
+    engine_chat_lose_tokenizer(a->engine, false);
+    assert_int_equal(agent__count(a, "twelve bytes", 12), counted);
+    assert_int_equal(submit(s, &h, "two"), 0);
+    assert_non_null(strstr(h.outline.data, "answer ledger turn_end:closed"));
+    agent_session_close(s);
+    free_host(&h);
+}
+
 static void test_brakes__a_full_context_says_what_to_do(void **state)
 {
     host h = new_host();
@@ -244,6 +265,7 @@ int main(void)
         TEST_CASE(test_brakes__esc_in_prefill_ends_the_turn_before_its_message),
         TEST_CASE(test_brakes__killed_after_esc_in_prefill_it_goes_on_alike),
         TEST_CASE(test_brakes__an_engine_that_fails_ends_the_turn_with_its_sentence),
+        TEST_CASE(test_brakes__a_tokenizer_that_does_not_answer_is_told),
         TEST_CASE(test_brakes__a_full_context_says_what_to_do),
     };
     return RUN_ON_BOTH(tests);

@@ -1,6 +1,6 @@
 /*
- * The engine over a real model (SmolLM2, where it is at hand): what it says beside a session, computed in other batches, is what
- * the session itself would say.
+ * The engine over a real model (SmolLM2, where it is at hand): what it says beside a session, computed in
+ * other batches, is what the session itself would say.
  */
 #include <setjmp.h>
 #include <stdarg.h>

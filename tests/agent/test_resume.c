@@ -1,6 +1,7 @@
 /*
- * A session whose rows were lost, on the real small model: executing the logged schedule again gives the same live rows in every
- * lane, the same next logits, bit by bit, and the same decisions in the next turn. Nothing here rests on what the model says.
+ * A session whose rows were lost, on the real small model: executing the logged schedule again gives the same
+ * live rows in every lane, the same next logits, bit by bit, and the same decisions in the next turn. Nothing
+ * here rests on what the model says.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -144,8 +145,8 @@ static void copy_home(const char *to)
 }
 
 /*
- * Of two copies of a session one loses its rows, and what its log gives is the same memory; with everything that it decides by: the
- * next turn evicts and repairs the same in both.
+ * Of two copies of a session one loses its rows, and what its log gives is the same memory; with everything
+ * that it decides by: the next turn evicts and repairs the same in both.
  */
 static void lose_rows(const char *const *set)
 {

@@ -1,4 +1,7 @@
-/* The engine thread: lines queue, approvals wait for the other thread, an interrupt ends a waiting approval, stop never hangs. */
+/*
+ * The engine thread: lines queue, approvals wait for the other thread, an interrupt ends a waiting approval,
+ * stop never hangs.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -57,7 +60,10 @@ static agent_worker *start(opening *o, const char *text)
     return w;
 }
 
-/* Takes messages until one of `type` (and, for events, of `event`) came. A thread that hangs is ended by the test's time limit. */
+/*
+ * Takes messages until one of `type` (and, for events, of `event`) came. A thread that hangs is ended by the
+ * test's time limit.
+ */
 static void wait_for(agent_worker *w, agent_worker_message_type type, int event, base_buf *outline)
 {
     for (;;) {
