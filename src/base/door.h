@@ -3,7 +3,7 @@
  * of a library. Behind base_door_open stdout and stderr, where they are terminals, are streams whose bytes pass base_utf8_sanitise
  * before they get there; printf, puts, fwrite and perror need not know. A pipe and a file get the bytes as they are: scripts read them.
  *
- * The screen (src/tui/painter.c) has the terminal for itself and writes past the door; scripts/check-style finds whoever else does.
+ * The screen (src/tui/terminal/painter.c) has the terminal for itself and writes past the door; scripts/check-style finds whoever else does.
  */
 #ifndef KVIST_BASE_DOOR_H
 #define KVIST_BASE_DOOR_H

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "tui/actions.h"
-#include "tui/view.h"
+#include "tui/views/view.h"
 
 const char *const tui_scope_names[TUI_N_SCOPES] = {
     [TUI_SCOPE_CHAT] = "chat",

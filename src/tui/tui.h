@@ -1,7 +1,6 @@
 /*
- * The screen. It knows events and the worker that sends them, never the engine. All state is reduced from
- * events (tui/state.h), views paint a cell grid (tui/grid.h), curses paints the grid: so live and replayed
- * screens are the same code fed with the same rows.
+ * The screen. It knows events and the worker that sends them, never the engine. All state is reduced from events (tui/state/state.h),
+ * views paint a cell grid (tui/terminal/grid.h), curses paints the grid: so live and replayed screens are the same code fed with the same rows.
  */
 #ifndef KVIST_TUI_TUI_H
 #define KVIST_TUI_TUI_H
@@ -21,10 +20,7 @@ typedef struct tui_options {
     const char *note;       /* replay: said at the start; NULL: nothing */
 } tui_options;
 
-/*
- * Runs the shell until the person quits. Returns 0, or fails when the terminal cannot be used (too small, no
- * curses).
- */
+/* Runs the shell until the person quits. Returns 0, or fails when the terminal cannot be used (too small, no curses). */
 int tui_run(agent_worker *w, const tui_options *options, base_err *err);
 
 /* Replay from the log, no model loaded. */

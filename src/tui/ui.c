@@ -12,7 +12,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "tui/keymap.h"
-#include "tui/view.h"
+#include "tui/views/view.h"
 
 enum { WIDE_COLUMNS = 120, MIN_COLUMNS = 24, MIN_ROWS = 6, PATHS_SHOWN = 8 };
 

@@ -7,11 +7,11 @@
 #define KVIST_TUI_UI_H
 
 #include "agent/agent.h"
-#include "tui/complete.h"
-#include "tui/editor.h"
-#include "tui/keys.h"
-#include "tui/lines.h"
-#include "tui/state.h"
+#include "tui/input/complete.h"
+#include "tui/input/editor.h"
+#include "tui/terminal/keys.h"
+#include "tui/input/former_lines.h"
+#include "tui/state/state.h"
 
 /* What the shell asks of the world. Any may be NULL. */
 typedef struct tui_host {

@@ -10,7 +10,7 @@
 
 #include "base/fs.h"
 #include "tui/loop.h"
-#include "tui/painter.h"
+#include "tui/terminal/painter.h"
 #include "tui/record.h"
 
 typedef struct demo {

@@ -12,11 +12,11 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
-#include "tui/complete.h"
-#include "tui/editor.h"
-#include "tui/keys.h"
-#include "tui/lines.h"
-#include "tui/paths.h"
+#include "tui/input/complete.h"
+#include "tui/input/editor.h"
+#include "tui/terminal/keys.h"
+#include "tui/input/former_lines.h"
+#include "tui/input/tree_paths.h"
 
 static void keys(tui_editor *e, const char *names)
 {

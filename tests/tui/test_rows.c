@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "kv/plan/plan.h"
-#include "tui/rows.h"
+#include "tui/state/row_journal.h"
 
 enum { LANES = 8 };
 

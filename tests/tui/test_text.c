@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "tui/markdown.h"
+#include "tui/terminal/markdown.h"
 
 static void assert_lines(tui_text *t, const char *expected)
 {

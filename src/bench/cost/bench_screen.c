@@ -18,7 +18,7 @@
 #include "bench/bench.h"
 #include "bench/cost/made_session.h"
 #include "tui/loop.h"
-#include "tui/painter.h"
+#include "tui/terminal/painter.h"
 #include "tui/tui.h"
 
 enum { SCREEN_TURNS = 25, WIDTH = 140, HEIGHT = 42, TOKENS_A_SECOND = 40 };

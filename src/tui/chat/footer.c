@@ -1,0 +1,114 @@
+/*
+ * The last line: model, mode, rows, sequence, progress, speed, branch. Fields that do not fit are shed from
+ * the right, but what is going on at the moment (loading, prefill, a question) goes before that and is never
+ * the first to go.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "tui/views/view.h"
+
+enum { MAX_FIELDS = 10 };
+
+typedef struct field {
+    char text[96];
+    tui_style style;
+} field;
+
+static field *add(field *fields, int *n, tui_style style)
+{
+    field *f = fields + (*n)++;
+    f->text[0] = 0;
+    f->style = style;
+    return f;
+}
+
+static void prefill_field(const tui_ui *u, field *f)
+{
+    const tui_state *s = &u->state;
+    double share = (double)s->prefill_done / (double)s->prefill_total;
+    char bar[64] = "";
+    int full = (int)(share * 6 + 0.5);
+    for (int i = 0; i < 6; i++) strcat(bar, i < full ? u->glyphs->bar_full : u->glyphs->bar_empty);
+    int at = snprintf(f->text, sizeof f->text, "prefill %s %.0f%%", bar, share * 100);
+    int64_t ms = u->now_ms - s->prefill_ms, done = s->prefill_done - s->prefill_from;
+    if (u->now_ms && ms > 200 && done > 0) {
+        double left = (double)(s->prefill_total - s->prefill_done) * (double)ms / (double)done / 1000;
+        snprintf(f->text + at, sizeof f->text - (size_t)at, left < 100 ? " %.0f s" : " %.0f s", left);
+    }
+}
+
+/* A quarter of the line is enough for a name. */
+static void put_model(const tui_ui *u, field *f, const char *name, int width)
+{
+    int most = width / 4 > 12 ? width / 4 : 12;
+    if (most > 60) most = 60;
+    if ((int)strlen(name) <= most)
+        snprintf(f->text, sizeof f->text, "%s", name);
+    else
+        snprintf(f->text, sizeof f->text, "%.*s%s", most - 1, name, u->glyphs->ellipsis);
+}
+
+static int collect(tui_ui *u, field *fields, int width)
+{
+    const tui_state *s = &u->state;
+    int n = 0;
+    char x1[32], x2[32];
+    field *f;
+    if (u->replay)
+        snprintf(add(fields, &n, TUI_STYLE(TUI_WARN, TUI_BOLD))->text, 96, "replay,%s turn %u of %u",
+            u->playing ? " plays," : "", tui_ui_turn(u), u->replay_turns);
+    const char *slash = s->model ? strrchr(s->model, '/') : NULL;
+    if (s->model) put_model(u, add(fields, &n, TUI_PLAIN), slash ? slash + 1 : s->model, width);
+    if (u->failed) {
+        snprintf(add(fields, &n, TUI_STYLE(TUI_ERR, TUI_BOLD))->text, 96, "not open");
+    } else if (u->loading) {
+        f = add(fields, &n, TUI_STYLE(TUI_WARN, 0));
+        snprintf(f->text, sizeof f->text, u->load_share > 0 ? "%.60s %.0f%%" : "%.60s",
+            u->load_text ? u->load_text : "loading", u->load_share * 100);
+    }
+    const char *mode = tui_ui_mode(u);
+    if (*mode)
+        snprintf(add(fields, &n, strcmp(mode, "all") ? TUI_PLAIN : TUI_STYLE(TUI_WARN, 0))->text, 96, "%.16s",
+            mode);
+    const tui_rows *r = tui_ui_rows(u);
+    if (r->n > 0) {
+        uint32_t active = (uint32_t)((r->lanes_sum + r->n_lanes / 2) / r->n_lanes),
+                 limit = s->budget ? s->budget : s->n_ctx;
+        double share = limit ? (double)active / limit : 0;
+        f = add(fields, &n,
+            share >= 0.8 && share <= 1.0 ? TUI_STYLE(TUI_WARN, 0)
+            : share > 1.0                ? TUI_STYLE(TUI_ERR, 0)
+                                         : TUI_PLAIN);
+        snprintf(f->text, sizeof f->text, "rows %.0f%%", share * 100);
+        snprintf(
+            add(fields, &n, s->n_ctx && r->n * 10 > (size_t)s->n_ctx * 9 ? TUI_STYLE(TUI_WARN, 0) : TUI_PLAIN)
+                ->text,
+            96, "%s/%s", tui_thousands((int64_t)r->n, x1), tui_thousands(s->n_ctx, x2));
+    }
+    if (s->approval.waiting)
+        snprintf(add(fields, &n, TUI_STYLE(TUI_WARN, TUI_BOLD))->text, 96, "waits for you");
+    else if (s->prefill_total > 0)
+        prefill_field(u, add(fields, &n, TUI_STYLE(TUI_PROMOTED, 0)));
+    else if (u->busy && s->tokens_since == 0 && !u->loading)
+        snprintf(add(fields, &n, TUI_FAINT)->text, 96, "working");
+    double tps = s->decode_tps;
+    if (s->tokens_since > 4 && u->now_ms && s->last_token_ms > s->tokens_ms)
+        tps = (double)(s->tokens_since - 1) * 1000 / (double)(s->last_token_ms - s->tokens_ms);
+    if (tps > 0) snprintf(add(fields, &n, TUI_PLAIN)->text, 96, tps < 10 ? "%.1f t/s" : "%.0f t/s", tps);
+    if (s->branch && *s->branch) snprintf(add(fields, &n, TUI_FAINT)->text, 96, "%.40s", s->branch);
+    return n;
+}
+
+void tui_footer_draw(tui_ui *u, tui_area a)
+{
+    field fields[MAX_FIELDS];
+    int n = collect(u, fields, a.width), x = 1,
+        gap = tui_columns(u->glyphs->separator, strlen(u->glyphs->separator));
+    for (int i = 0; i < n; i++) {
+        int width = tui_columns(fields[i].text, strlen(fields[i].text));
+        if (x + width + (i ? gap : 0) > a.width - 1 && i > 0) break;
+        if (i) x += tui_put(a, x, 0, TUI_FAINT, u->glyphs->separator);
+        x += tui_put_short(a, x, 0, a.width - x - 1, fields[i].style, u->glyphs->ellipsis, fields[i].text);
+    }
+}

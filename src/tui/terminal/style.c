@@ -1,0 +1,46 @@
+/*
+ * The glyph tables. Colour is never the only cue: each state of a row has its own character in every table.
+ */
+#include "tui/terminal/style.h"
+
+/* clang-format off */
+/*
+ * Two things vary on their own: whether lines and marks may be drawn, and whether a row's state is a shade or
+ * a letter.
+ */
+#define DRAWN \
+    .horizontal = "\xe2\x94\x80", .vertical = "\xe2\x94\x82", .tee_down = "\xe2\x94\xac", .tee_up = "\xe2\x94\xb4", \
+    .closed = "\xe2\x96\xb8", .open = "\xe2\x96\xbe", .separator = " \xe2\x94\x82 ", .ellipsis = "\xe2\x80\xa6", \
+    .cursor_mark = "\xe2\x96\xb4", .bullet = "\xe2\x80\xa2", .braille = true
+#define TYPED \
+    .horizontal = "-", .vertical = "|", .tee_down = "+", .tee_up = "+", \
+    .closed = ">", .open = "v", .separator = " | ", .ellipsis = "...", \
+    .cursor_mark = "^", .bullet = "*", .braille = false
+#define SHADES \
+    .share = {" ", "\xe2\x96\x88", "\xe2\x96\x93", "\xe2\x96\x91", "\xc2\xb7", "+", "x", "~"}, \
+    .bar_full = "\xe2\x96\x88", .bar_empty = "\xe2\x96\x91"
+#define LETTERS \
+    .share = {" ", "P", "=", "-", ".", "+", "x", "~"}, .bar_full = "#", .bar_empty = "."
+/* clang-format on */
+
+static const tui_glyphs glyphs_utf8 = {DRAWN, SHADES};
+static const tui_glyphs glyphs_utf8_letters = {DRAWN, LETTERS};
+static const tui_glyphs glyphs_ascii = {TYPED, LETTERS};
+
+const tui_glyphs *tui_glyphs_for(bool utf8, bool letters)
+{
+    if (!utf8) return &glyphs_ascii;
+    return letters ? &glyphs_utf8_letters : &glyphs_utf8;
+}
+
+tui_style tui_share_style(tui_share s)
+{
+    static const tui_style styles[TUI_N_SHARES] = {
+        [TUI_SHARE_PROTECTED] = {TUI_PROTECTED, 0},
+        [TUI_SHARE_HOST] = {TUI_EVICTED, 0},
+        [TUI_SHARE_PROMOTED] = {TUI_PROMOTED, TUI_BOLD},
+        [TUI_SHARE_BARRED] = {TUI_ERR, 0},
+        [TUI_SHARE_DEFERRED] = {TUI_EVICTED, TUI_DIM},
+    };
+    return styles[s];
+}

@@ -1,0 +1,179 @@
+/*
+ * Line breaking. A logical line is collected as glyphs with widths, then cut greedily: at the last blank that
+ * fits, else anywhere, so that no word, however long, is lost.
+ */
+#include "tui/terminal/styled_text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+struct tui_glyph {
+    uint32_t at;
+    uint8_t n, width;
+    bool blank;
+    tui_style style;
+};
+
+enum { TAB_COLUMNS = 4, MAX_GLYPH = 200 /* bytes */ };
+
+void tui_text_clear(tui_text *t)
+{
+    base_buf_clear(&t->bytes);
+    t->n_runs = t->n_lines = 0;
+}
+
+void tui_text_free(tui_text *t)
+{
+    base_buf_free(&t->bytes);
+    free(t->runs);
+    free(t->lines);
+    *t = (tui_text){0};
+}
+
+void tui_text_draw(const tui_text *t, size_t line, tui_area a, int x, int y)
+{
+    if (line >= t->n_lines) return;
+    const tui_line *l = t->lines + line;
+    for (uint32_t i = 0; i < l->n; i++) {
+        const tui_piece *r = t->runs + l->first + i;
+        x += tui_put_n(a, x, y, r->style, t->bytes.data + r->at, r->n);
+    }
+}
+
+void tui_text_plain(const tui_text *t, base_buf *out)
+{
+    for (size_t i = 0; i < t->n_lines; i++) {
+        for (uint32_t k = 0; k < t->lines[i].n; k++) {
+            const tui_piece *r = t->runs + t->lines[i].first + k;
+            base_buf_add(out, t->bytes.data + r->at, r->n);
+        }
+        base_buf_putc(out, '\n');
+    }
+}
+
+static void add_run(tui_text *t, tui_style style, uint32_t at, uint32_t n)
+{
+    tui_line *l = t->lines + t->n_lines - 1;
+    if (l->n > 0) {
+        tui_piece *last = t->runs + t->n_runs - 1;
+        if (last->at + last->n == at && last->style.role == style.role && last->style.attr == style.attr) {
+            last->n += n;
+            return;
+        }
+    }
+    base_grow(&t->runs, &t->cap_runs, t->n_runs + 1, sizeof *t->runs);
+    t->runs[t->n_runs++] = (tui_piece){.at = at, .n = n, .style = style};
+    l->n++;
+}
+
+static const char *prefix_of(const tui_flow *f, bool goes_on)
+{
+    if (goes_on && f->wrap) return f->wrap;
+    return f->started ? f->rest : f->first;
+}
+
+static void open_line(tui_flow *f, bool goes_on)
+{
+    tui_text *t = f->text;
+    base_grow(&t->lines, &t->cap_lines, t->n_lines + 1, sizeof *t->lines);
+    t->lines[t->n_lines++] = (tui_line){.first = (uint32_t)t->n_runs};
+    const char *prefix = prefix_of(f, goes_on);
+    f->started = true;
+    if (prefix && *prefix) {
+        uint32_t at = (uint32_t)t->bytes.len;
+        base_buf_puts(&t->bytes, prefix);
+        add_run(t, f->prefix_style, at, (uint32_t)strlen(prefix));
+    }
+}
+
+static void emit(tui_flow *f, size_t from, size_t to)
+{
+    open_line(f, from > 0);
+    if (!f->code)
+        while (to > from && f->glyphs[to - 1].blank) to--;
+    for (size_t i = from; i < to; i++) add_run(f->text, f->glyphs[i].style, f->glyphs[i].at, f->glyphs[i].n);
+}
+
+void tui_flow_line(tui_flow *f)
+{
+    size_t from = 0;
+    do {
+        const char *prefix = prefix_of(f, from > 0);
+        int room = f->width - (prefix ? tui_columns(prefix, strlen(prefix)) : 0);
+        if (room < 2) room = 2;
+        size_t to = from, after_blank = 0;
+        int taken = 0;
+        while (to < f->n_glyphs && taken + f->glyphs[to].width <= room) {
+            taken += f->glyphs[to].width;
+            to++;
+            if (f->glyphs[to - 1].blank) after_blank = to;
+        }
+        if (to < f->n_glyphs && !f->code) {
+            if (f->glyphs[to].blank) after_blank = to + 1; /* the word ends exactly at the edge */
+            if (after_blank > from) {
+                emit(f, from, after_blank);
+                from = after_blank;
+                while (from < f->n_glyphs && f->glyphs[from].blank) from++;
+                continue;
+            }
+        }
+        emit(f, from, to);
+        from = to;
+    } while (from < f->n_glyphs);
+    f->n_glyphs = 0;
+}
+
+static void add_glyph(tui_flow *f, tui_style style, const char *s, size_t n, int width, bool is_blank)
+{
+    base_grow(&f->glyphs, &f->cap_glyphs, f->n_glyphs + 1, sizeof *f->glyphs);
+    f->glyphs[f->n_glyphs++] = (tui_glyph){.at = (uint32_t)f->text->bytes.len,
+        .n = (uint8_t)n,
+        .width = (uint8_t)width,
+        .blank = is_blank,
+        .style = style};
+    base_buf_add(&f->text->bytes, s, n);
+}
+
+void tui_flow_add(tui_flow *f, tui_style style, const char *s, size_t n)
+{
+    while (n > 0) {
+        int width;
+        size_t used = tui_next_glyph(s, n, &width);
+        if (*s == '\n') {
+            tui_flow_line(f);
+            used = 1;
+        } else if (*s == '\t') {
+            for (int i = 0; i < TAB_COLUMNS; i++) add_glyph(f, style, " ", 1, 1, true);
+            used = 1;
+        } else if (used > MAX_GLYPH) { /* a flood of marks: it must not be drawn, and not vanish either */
+            add_glyph(f, style, "\xef\xbf\xbd", 3, 1, false);
+        } else if (width > 0) {
+            add_glyph(f, style, s, used, width, *s == ' ');
+        }
+        s += used;
+        n -= used;
+    }
+}
+
+void tui_flow_show(tui_flow *f, tui_style style, const char *s, size_t n, base_show_form form)
+{
+    base_buf shown = {0};
+    base_show(&shown, s, n, form);
+    tui_flow_add(f, style, shown.data ? shown.data : "", shown.len);
+    base_buf_free(&shown);
+}
+
+void tui_flow_puts(tui_flow *f, tui_style style, const char *s)
+{
+    if (s) tui_flow_add(f, style, s, strlen(s));
+}
+
+void tui_flow_end(tui_flow *f)
+{
+    if (f->n_glyphs > 0) tui_flow_line(f);
+    free(f->glyphs);
+    f->glyphs = NULL;
+    f->cap_glyphs = 0;
+}

@@ -1,0 +1,144 @@
+/*
+ * View 3: the text of the sequence with a gutter, as tig blames a file: P protected, k 62% kept, E t12
+ * evicted in turn 12, + t14 promoted, x barred. Behind it, where there is room, why most of the line's
+ * protected rows are: call, signature, request, ... It shows exactly which lines the model can still see.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "tui/views/view.h"
+
+enum { GUTTER = 8, REASON = 10, WIDE = 60, MAX_LINE_TOKENS = 512 };
+
+static bool ends_line(const tui_rows *r, uint32_t i)
+{
+    if (i + 1 >= r->n || r->row[i].source != r->row[i + 1].source) return true;
+    base_buf b = {0};
+    tui_rows_text(r, i, i + 1, &b);
+    bool ends = b.data && strchr(b.data, '\n');
+    base_buf_free(&b);
+    return ends;
+}
+
+static uint32_t line_from(const tui_rows *r, uint32_t at)
+{
+    for (uint32_t n = 0; at > 0 && n < MAX_LINE_TOKENS && !ends_line(r, at - 1); n++) at--;
+    return at;
+}
+
+static uint32_t line_to(const tui_rows *r, uint32_t at)
+{
+    uint32_t n = 0;
+    while (at < r->n && n++ < MAX_LINE_TOKENS && !ends_line(r, at)) at++;
+    return at < r->n ? at + 1 : (uint32_t)r->n;
+}
+
+/* The reason that most protected rows of the line have; "" when none is protected. */
+static const char *line_reason(const tui_rows *r, uint32_t from, uint32_t to)
+{
+    uint32_t count[256] = {0}, most = 0;
+    const tui_row *best = NULL;
+    for (uint32_t i = from; i < to; i++) {
+        const tui_row *row = &r->row[i];
+        if (!row->lanes || !tui_row_protected(r, row) || !*tui_rows_protected_by(r, row)) continue;
+        if (++count[row->protected_by] > most) {
+            most = count[row->protected_by];
+            best = row;
+        }
+    }
+    return best ? tui_rows_protected_by(r, best) : "";
+}
+
+static void draw_line(tui_ui *u, tui_area a, int y, const tui_rows *r, uint32_t from, uint32_t to)
+{
+    tui_count c = tui_rows_count(r, from, to);
+    tui_share share = tui_count_share(&c);
+    uint32_t turn = 0;
+    for (uint32_t i = from; i < to; i++) {
+        uint32_t when = share == TUI_SHARE_PROMOTED ? r->row[i].promoted : r->row[i].changed;
+        if (when > turn) turn = when;
+    }
+    char gutter[32] = "";
+    switch (share) {
+    case TUI_SHARE_PROTECTED: snprintf(gutter, sizeof gutter, "P"); break;
+    case TUI_SHARE_PROMOTED: snprintf(gutter, sizeof gutter, "+ t%u", turn); break;
+    case TUI_SHARE_BARRED: snprintf(gutter, sizeof gutter, "x t%u", turn); break;
+    case TUI_SHARE_HOST: snprintf(gutter, sizeof gutter, "E t%u", turn); break;
+    case TUI_SHARE_DEFERRED: snprintf(gutter, sizeof gutter, "~ t%u", turn); break;
+    default:
+        if (c.share < 0.995) snprintf(gutter, sizeof gutter, "k %.0f%%", c.share * 100);
+    }
+    tui_style style = tui_share_style(share);
+    tui_put(a, 0, y, style, gutter);
+    const bool is_wide = a.width >= WIDE;
+    if (is_wide) {
+        char reason[32];
+        snprintf(reason, sizeof reason, "%.9s", line_reason(r, from, to));
+        tui_put(a, GUTTER, y, tui_share_style(TUI_SHARE_PROTECTED), reason);
+    }
+    base_buf text = {0};
+    tui_rows_text(r, from, to, &text);
+    tui_style body = share == TUI_SHARE_HOST || share == TUI_SHARE_BARRED ? TUI_FAINT : TUI_PLAIN;
+    int x = GUTTER + (is_wide ? REASON : 0);
+    for (size_t i = 0; text.data && i < text.len;) {
+        if (text.data[i] == '\n' || text.data[i] == '\t') {
+            x += text.data[i] == '\t' ? 4 : 0;
+            i++;
+            continue;
+        }
+        size_t n = strcspn(text.data + i, "\n\t");
+        x += tui_put_n(a, x, y, body, text.data + i, n);
+        i += n;
+    }
+    base_buf_free(&text);
+}
+
+void tui_blame_draw(tui_ui *u, tui_area a)
+{
+    const tui_rows *r = tui_ui_rows(u);
+    u->page = a.height > 1 ? a.height - 1 : 1;
+    if (r->n == 0 || a.height < 2) return;
+    uint32_t at = u->at < r->n ? u->at : (uint32_t)r->n - 1, from = line_from(r, at);
+    const tui_source *s = r->sources + r->row[at].source;
+    char head[200];
+    snprintf(head, sizeof head, "%s t%u %.150s", s->origin, s->turn, s->label);
+    tui_put_short(a, 0, 0, a.width, TUI_FAINT, u->glyphs->ellipsis, head);
+    uint32_t here = from;
+    for (int i = 0; i < (a.height - 1) / 2 && from > 0; i++) from = line_from(r, from - 1);
+    for (int y = 1; y < a.height && from < r->n; y++) {
+        uint32_t to = line_to(r, from);
+        draw_line(u, a, y, r, from, to);
+        if (from == here)
+            tui_restyle(a, 0, y, a.width, u->focus == TUI_FOCUS_INSPECTOR ? TUI_REVERSE : TUI_BOLD);
+        from = to;
+    }
+}
+
+bool tui_blame_unit(tui_ui *u, uint32_t *from, uint32_t *to)
+{
+    const tui_rows *r = tui_ui_rows(u);
+    if (r->n == 0) return false;
+    uint32_t at = u->at < r->n ? u->at : (uint32_t)r->n - 1;
+    *from = line_from(r, at);
+    *to = line_to(r, at);
+    return true;
+}
+
+void tui_blame_move(tui_ui *u, int64_t units)
+{
+    const tui_rows *r = tui_ui_rows(u);
+    if (r->n == 0) return;
+    uint32_t at = u->at < r->n ? u->at : (uint32_t)r->n - 1;
+    if (units <= INT32_MIN || units >= INT32_MAX) {
+        u->at = units < 0 ? 0 : (uint32_t)r->n - 1;
+        return;
+    }
+    at = line_from(r, at);
+    for (; units < 0 && at > 0; units++) at = line_from(r, at - 1);
+    for (; units > 0; units--) {
+        uint32_t next = line_to(r, at);
+        if (next >= r->n) break;
+        at = next;
+    }
+    u->at = at;
+}

@@ -1,0 +1,142 @@
+/*
+ * View 4: what each turn cost and did to the cache: new, reused, evicted, promoted, protected, times, and
+ * why.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "tui/views/view.h"
+
+const char *tui_thousands(int64_t n, char buf[32])
+{
+    char digits[24];
+    int length = snprintf(digits, sizeof digits, "%lld", (long long)(n < 0 ? -n : n)), at = 0;
+    if (n < 0) buf[at++] = '-';
+    for (int i = 0; i < length; i++) {
+        if (i > 0 && (length - i) % 3 == 0) buf[at++] = ',';
+        buf[at++] = digits[i];
+    }
+    buf[at] = 0;
+    return buf;
+}
+
+const char *tui_size(int64_t bytes, char buf[32])
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    double x = (double)bytes;
+    size_t unit = 0;
+    while (x >= 1024 && unit < 4) {
+        x /= 1024;
+        unit++;
+    }
+    snprintf(buf, 32, unit && x < 100 ? "%.1f %s" : "%.0f %s", x, units[unit]);
+    return buf;
+}
+
+int tui_ledger_lines(tui_ui *u, tui_area a, int y, uint32_t turn)
+{
+    const tui_ledger *l = tui_state_ledger(&u->state, turn);
+    char x1[32], x2[32], x3[32];
+    int from = y;
+    tui_printf(a, 0, y++, TUI_STRONG, "ledger of turn %u", turn);
+    if (!l) {
+        tui_put(a, 2, y++, TUI_FAINT,
+            turn == 0                                   ? "no turn yet"
+            : u->state.in_turn && turn == u->state.turn ? "written when the turn ends"
+                                                        : "none");
+        return y - from;
+    }
+    tui_printf(a, 2, y++, TUI_PLAIN, "new %s  reused %s  written %s", tui_thousands(l->new, x1),
+        tui_thousands(l->reused, x2), tui_thousands(l->generated, x3));
+    int x = 2;
+    x += tui_printf(a, x, y, tui_share_style(TUI_SHARE_HOST), "evicted %s  ", tui_thousands(l->evicted, x1));
+    x += tui_printf(
+        a, x, y, tui_share_style(TUI_SHARE_PROMOTED), "promoted %s  ", tui_thousands(l->promoted, x1));
+    tui_printf(a, x, y++, tui_share_style(TUI_SHARE_PROTECTED), "hard %s", tui_thousands(l->protected_, x1));
+    if (l->prefill_s > 0 || l->decode_tps > 0)
+        tui_printf(a, 2, y++, TUI_PLAIN, "prefill %.1f s  %.1f t/s", l->prefill_s, l->decode_tps);
+    if (l->active_bytes > 0)
+        tui_printf(a, 2, y++, TUI_PLAIN, "active %s  host %s", tui_size(l->active_bytes, x1),
+            tui_size(l->host_bytes, x2));
+    if (l->ceiling > 0) {
+        x = 2 + tui_printf(a, 2, y, TUI_PLAIN, "structure %.0f%%  ", l->structure * 100);
+        tui_printf(a, x, y++, TUI_FAINT, "chance %.0f%%  at most %.0f%%", l->chance * 100, l->ceiling * 100);
+    }
+    if (l->read > 0)
+        tui_printf(a, 2, y++, TUI_PLAIN, "a step read %.0f%% of the rows, %s not; %.0f%% as before",
+            l->read * 100, tui_thousands(l->unread, x1), l->kept * 100);
+    if (l->deferred > 0 || l->computed > 0) {
+        x = 2 + tui_printf(a, 2, y, tui_share_style(TUI_SHARE_DEFERRED), "deferred %s  ",
+                    tui_thousands(l->deferred, x1));
+        x += tui_printf(a, x, y, TUI_PLAIN, "%.0f%% of the prefill spared", l->spared * 100);
+        if (l->computed > 0)
+            tui_printf(a, x, y, TUI_PLAIN, ", %s computed since", tui_thousands(l->computed, x1));
+        y++;
+    }
+    if (l->why && *l->why) {
+        tui_text t = {0};
+        tui_flow f = {.text = &t, .width = a.width - 2, .rest = "     "};
+        tui_flow_puts(&f, TUI_STYLE(TUI_WARN, 0), "why: ");
+        tui_flow_puts(&f, TUI_PLAIN, l->why);
+        tui_flow_end(&f);
+        for (size_t i = 0; i < t.n_lines; i++, y++)
+            if (y < a.height) tui_text_draw(&t, i, a, 2, y);
+        tui_text_free(&t);
+    }
+    return y - from;
+}
+
+void tui_ledger_draw(tui_ui *u, tui_area a)
+{
+    static const struct {
+        const char *name;
+        int width;
+    } columns[] = {{"turn", 5}, {"new", 8}, {"reused", 9}, {"evicted", 9}, {"promoted", 9}, {"active", 8},
+        {"prefill", 8}, {"t/s", 6}};
+    const tui_state *s = &u->state;
+    int x = 0;
+    for (size_t i = 0; i < sizeof columns / sizeof *columns && x + columns[i].width <= a.width; i++) {
+        tui_printf(a, x, 0, TUI_FAINT, "%*s", columns[i].width, columns[i].name);
+        x += columns[i].width;
+    }
+    const uint32_t turn = tui_ui_turn(u);
+    /* What the turn has to say, counted without a line to write on. */
+    const int lines = tui_ledger_lines(u, tui_area_part(a, 0, 0, a.width, 0), 0, turn) + 1;
+    const int details = a.height <= 14 ? 0 : lines > 8 ? lines : 8, shown = a.height - 1 - details;
+    u->page = shown > 1 ? shown - 1 : 1;
+    size_t at = 0;
+    for (size_t i = 0; i < s->n_ledgers; i++)
+        if (s->ledgers[i].turn <= turn) at = i;
+    size_t first = shown > 0 && at >= (size_t)shown ? at - (size_t)shown + 1 : 0;
+    int y = 1;
+    for (size_t i = first; i < s->n_ledgers && y <= shown; i++, y++) {
+        const tui_ledger *l = s->ledgers + i;
+        char cell[8][32];
+        snprintf(cell[0], 32, "t%u", l->turn);
+        tui_thousands(l->new, cell[1]);
+        tui_thousands(l->reused, cell[2]);
+        tui_thousands(l->evicted, cell[3]);
+        tui_thousands(l->promoted, cell[4]);
+        tui_thousands(l->active, cell[5]);
+        snprintf(cell[6], 32, "%.1f s", l->prefill_s);
+        snprintf(cell[7], 32, "%.1f", l->decode_tps);
+        x = 0;
+        for (size_t k = 0; k < sizeof columns / sizeof *columns && x + columns[k].width <= a.width; k++) {
+            tui_printf(a, x, y, TUI_PLAIN, "%*s", columns[k].width, cell[k]);
+            x += columns[k].width;
+        }
+        if (l->turn == turn)
+            tui_restyle(a, 0, y, a.width, u->focus == TUI_FOCUS_INSPECTOR ? TUI_REVERSE : TUI_BOLD);
+    }
+    if (s->n_ledgers == 0) tui_put(a, 0, 1, TUI_FAINT, "no turn has ended yet");
+    if (details && s->n_ledgers) tui_ledger_lines(u, a, a.height - details, turn);
+}
+
+void tui_ledger_move(tui_ui *u, int64_t units)
+{
+    const tui_state *s = &u->state;
+    int64_t turn = (int64_t)tui_ui_turn(u) + units;
+    if (turn < 1) turn = 1;
+    if (turn >= s->turn) turn = 0; /* follows the session */
+    u->shown_turn = (uint32_t)turn;
+}

@@ -1,0 +1,151 @@
+/*
+ * View 2: the sequence by where it came from, as ncdu lists folders: rows kept of how many, a bar, age, the
+ * last change and why.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "tui/views/view.h"
+
+typedef enum span_sort { BY_PLACE, BY_ROWS, BY_HOST, BY_AGE, N_SORTS } span_sort;
+static const char *const sort_names[N_SORTS] = {"place", "rows kept", "rows in host", "age"};
+
+typedef struct span_row {
+    uint32_t source;
+    double key; /* descending */
+} span_row;
+
+static int compare(const void *a, const void *b)
+{
+    const span_row *x = a, *y = b;
+    if (x->key != y->key) return x->key < y->key ? 1 : -1;
+    return x->source < y->source ? -1 : x->source > y->source;
+}
+
+/* Role markers are no place that anybody looks for. */
+static bool is_listed(const tui_source *s)
+{
+    return strcmp(s->origin, "scaffold") != 0;
+}
+
+/* The spans in the order shown; the caller frees. */
+static span_row *sorted(const tui_ui *u, const tui_rows *r, size_t *ret_n)
+{
+    span_row *order = base_xcalloc(r->n_sources + 1, sizeof *order);
+    size_t n = 0;
+    for (uint32_t i = 0; i < r->n_sources; i++) {
+        const tui_source *s = r->sources + i;
+        if (!is_listed(s)) continue;
+        span_row *row = order + n++;
+        row->source = i;
+        if (u->sort % N_SORTS == BY_PLACE) continue;
+        tui_count c = tui_rows_count(r, s->from, s->to);
+        row->key = u->sort % N_SORTS == BY_ROWS   ? c.active
+                   : u->sort % N_SORTS == BY_HOST ? c.n - c.active
+                                                  : s->turn;
+    }
+    qsort(order, n, sizeof *order, compare);
+    *ret_n = n;
+    return order;
+}
+
+/* The listed span at the cursor, or the one before it. */
+static uint32_t source_at(const tui_ui *u, const tui_rows *r)
+{
+    uint32_t at = r->row[u->at < r->n ? u->at : r->n - 1].source, here = at;
+    while (here > 0 && !is_listed(r->sources + here)) here--;
+    while (here + 1 < r->n_sources && !is_listed(r->sources + here)) here++;
+    return here;
+}
+
+static void draw_row(tui_ui *u, tui_area a, int y, const tui_rows *r, const tui_source *s)
+{
+    tui_count c = tui_rows_count(r, s->from, s->to);
+    tui_share share = tui_count_share(&c);
+    char x1[32], x2[32], line[200];
+    bool slim = a.width < 44, narrow = (u->columns & 1) || a.width < 60;
+    int name = a.width - (slim ? 12 : narrow ? 26 : 44);
+    if (name < 6) name = 6;
+    tui_put(a, 0, y, tui_share_style(share), u->glyphs->share[share]);
+    if (*s->label)
+        snprintf(line, sizeof line, s->line ? "%s:%u" : "%s", s->label, s->line);
+    else
+        snprintf(line, sizeof line, "%s", s->origin);
+    tui_put_short(a, 2, y, name - 3, TUI_PLAIN, u->glyphs->ellipsis, line);
+    int x = name;
+    snprintf(
+        line, sizeof line, "%s/%s", tui_thousands((int64_t)(c.active + 0.5), x1), tui_thousands(c.n, x2));
+    x += tui_printf(a, x, y, TUI_PLAIN, "%12s ", line);
+    if (slim) return;
+    for (int i = 0; i < 8; i++)
+        tui_put(a, x + i, y, TUI_FAINT,
+            i < (int)(c.share * 8 + 0.5) ? u->glyphs->bar_full : u->glyphs->bar_empty);
+    x += 9;
+    snprintf(line, sizeof line, "t%u", s->turn);
+    x += tui_printf(a, x, y, TUI_FAINT, "%-4s", line);
+    if (narrow) return;
+    /* The newest change of the span says what happened to it last. */
+    const tui_row *newest = r->row + s->from;
+    for (uint32_t i = s->from; i < s->to && i < r->n; i++)
+        if (r->row[i].changed > newest->changed) newest = r->row + i;
+    const char *word = tui_rows_word(r, newest);
+    if (newest->changed)
+        tui_printf(a, x, y, TUI_FAINT, " %s t%u", word, newest->changed);
+    else
+        tui_printf(a, x, y, TUI_FAINT, " %s", word);
+}
+
+void tui_spans_draw(tui_ui *u, tui_area a)
+{
+    const tui_rows *r = tui_ui_rows(u);
+    int shown = a.height - 1;
+    u->page = shown > 1 ? shown - 1 : 1;
+    if (r->n == 0 || shown < 1) return;
+    size_t n, at = 0, room = (size_t)shown;
+    span_row *order = sorted(u, r, &n);
+    tui_printf(a, 0, 0, TUI_FAINT, "%zu spans by %s   = sorts, Enter shows the text", n,
+        sort_names[u->sort % N_SORTS]);
+    uint32_t here = source_at(u, r);
+    for (size_t i = 0; i < n; i++)
+        if (order[i].source == here) at = i;
+    size_t first = at > room / 2 ? at - room / 2 : 0;
+    if (n <= room)
+        first = 0;
+    else if (first > n - room)
+        first = n - room;
+    for (int y = 0; y < shown && first + (size_t)y < n; y++) {
+        draw_row(u, a, y + 1, r, r->sources + order[first + (size_t)y].source);
+        if (first + (size_t)y == at)
+            tui_restyle(a, 0, y + 1, a.width, u->focus == TUI_FOCUS_INSPECTOR ? TUI_REVERSE : TUI_BOLD);
+    }
+    free(order);
+}
+
+bool tui_spans_unit(tui_ui *u, uint32_t *from, uint32_t *to)
+{
+    const tui_rows *r = tui_ui_rows(u);
+    if (r->n == 0) return false;
+    const tui_source *s = r->sources + source_at(u, r);
+    *from = s->from;
+    *to = s->to;
+    return true;
+}
+
+void tui_spans_move(tui_ui *u, int64_t units)
+{
+    const tui_rows *r = tui_ui_rows(u);
+    if (r->n == 0) return;
+    size_t n;
+    span_row *order = sorted(u, r, &n);
+    uint32_t here = source_at(u, r);
+    int64_t at = 0, last = (int64_t)n - 1;
+    for (int64_t i = 0; i <= last; i++)
+        if (order[i].source == here) at = i;
+    at = units <= INT32_MIN ? 0 : units >= INT32_MAX ? last : at + units;
+    if (at > last) at = last;
+    if (at < 0) at = 0;
+    if (n > 0) u->at = r->sources[order[at].source].from;
+    free(order);
+}

@@ -1,0 +1,188 @@
+/*
+ * View 1: how full the cache is, every position of the sequence as one strip, what stands under the cursor,
+ * and the ledger of the turn with the reason for what was evicted.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "tui/views/view.h"
+
+/* At most `rows` lines; returns those used. */
+static int put_bins(tui_ui *u, tui_area a, const tui_rows *r, int rows)
+{
+    uint32_t n = (uint32_t)r->n, cells = (uint32_t)(a.width * rows);
+    u->strip_columns = a.width;
+    u->strip_bin = n > cells ? (n + cells - 1) / cells : 1;
+    bool focused = u->focus == TUI_FOCUS_INSPECTOR;
+    for (uint32_t bin = 0; bin * u->strip_bin < n; bin++) {
+        uint32_t from = bin * u->strip_bin, to = from + u->strip_bin;
+        tui_count c = tui_rows_count(r, from, to);
+        tui_share share = tui_count_share(&c);
+        tui_style style = tui_share_style(share);
+        if (focused && u->at >= from && u->at < to) style.attr |= TUI_REVERSE;
+        tui_put(a, (int)(bin % (uint32_t)a.width), (int)(bin / (uint32_t)a.width), style,
+            u->glyphs->share[share]);
+    }
+    return (int)((n + u->strip_bin - 1) / u->strip_bin + (uint32_t)a.width - 1) / a.width;
+}
+
+static void put_legend(tui_ui *u, tui_area a, int y)
+{
+    static const struct {
+        tui_share share;
+        const char *name;
+    } legend[] = {{TUI_SHARE_PROTECTED, "protected"}, {TUI_SHARE_KEPT, "kept"}, {TUI_SHARE_PARTLY, "partly"},
+        {TUI_SHARE_HOST, "host"}, {TUI_SHARE_PROMOTED, "promoted"}, {TUI_SHARE_BARRED, "barred"}};
+    const tui_rows *r = tui_ui_rows(u);
+    int x = 0;
+    if (tui_rows_count(r, 0, (uint32_t)r->n).deferred) {
+        x += tui_put(a, x, y, tui_share_style(TUI_SHARE_DEFERRED), u->glyphs->share[TUI_SHARE_DEFERRED]);
+        x += 1 + tui_put(a, x + 1, y, TUI_FAINT, "deferred") + 1;
+    }
+    for (size_t i = 0; i < sizeof legend / sizeof *legend; i++) {
+        int width = (int)strlen(legend[i].name) + 2; /* the glyph, a blank, the name */
+        if (x + width > a.width) break;
+        x += tui_put(a, x, y, tui_share_style(legend[i].share), u->glyphs->share[legend[i].share]);
+        x += 1 + tui_put(a, x + 1, y, TUI_FAINT, legend[i].name) + 1;
+    }
+}
+
+/* What stands under the cursor: where it is from, its state, and its text. */
+static void put_cursor(tui_ui *u, tui_area a, const tui_rows *r)
+{
+    uint32_t from, to;
+    if (a.height < 1 || !tui_strip_unit(u, &from, &to)) return;
+    const tui_row *row = r->row + from;
+    const tui_source *source = r->sources + row->source;
+    tui_count c = tui_rows_count(r, from, to);
+    char line[200];
+    int at = snprintf(line, sizeof line, to - from > 1 ? "%u-%u " : "%u ", from, to - 1);
+    at += snprintf(line + at, sizeof line - (size_t)at, "%s t%u", source->origin, row->born);
+    if (*source->label) snprintf(line + at, sizeof line - (size_t)at, " %.120s", source->label);
+    tui_put_short(a, 0, 0, a.width, TUI_STRONG, u->glyphs->ellipsis, line);
+    const char *word = tui_rows_word(r, row);
+    at = snprintf(line, sizeof line, "%.0f%% kept", c.share * 100);
+    uint32_t fewest, most;
+    tui_rows_lanes(r, from, to, &fewest, &most);
+    if (fewest != most)
+        at +=
+            snprintf(line + at, sizeof line - (size_t)at, ", lanes %u to %u of %u", fewest, most, r->n_lanes);
+    if (*word) at += snprintf(line + at, sizeof line - (size_t)at, ", %.40s", word);
+    if (*word && row->changed) snprintf(line + at, sizeof line - (size_t)at, " in t%u", row->changed);
+    if (a.height > 1) tui_put_short(a, 0, 1, a.width, TUI_FAINT, u->glyphs->ellipsis, line);
+    base_buf raw = {0};
+    tui_rows_text(r, from, to + 64, &raw);
+    tui_text t = {0};
+    tui_flow f = {.text = &t, .width = a.width, .code = true};
+    tui_flow_add(&f, TUI_PLAIN, raw.data ? raw.data : "", raw.len < 2000 ? raw.len : 2000);
+    tui_flow_end(&f);
+    for (int y = 2; y < a.height; y++) tui_text_draw(&t, (size_t)(y - 2), a, 0, y);
+    tui_text_free(&t);
+    base_buf_free(&raw);
+}
+
+/* "rows 3,072 / 4,096  [#######...] 75%   12,560 / 32,768 of ctx" */
+static int put_fill(tui_ui *u, tui_area a, int y, uint32_t active, double deferred, const tui_rows *r)
+{
+    const tui_state *s = &u->state;
+    char x1[32], x2[32], line[160];
+    const tui_ledger *ledger = tui_state_ledger(s, tui_ui_turn(u));
+    uint32_t budget = ledger && ledger->budget > 0 ? (uint32_t)ledger->budget : s->budget;
+    uint32_t limit = budget ? budget : s->n_ctx;
+    double share = limit ? (double)active / limit : 0;
+    tui_style style = share > 1.0 ? TUI_STYLE(TUI_ERR, 0) : share >= 0.8 ? TUI_STYLE(TUI_WARN, 0) : TUI_PLAIN;
+    int x = tui_printf(a, 0, y, TUI_STRONG, "rows %s", tui_thousands(active, x1));
+    x += tui_printf(a, x, y, TUI_PLAIN, " / %s", budget ? tui_thousands(budget, x1) : "no limit");
+    snprintf(line, sizeof line, " %.0f%%", share * 100);
+    int bar = a.width - x - (int)strlen(line) - 2;
+    if (bar > 24) bar = 24;
+    if (bar >= 4) {
+        int full = (int)(share * bar + 0.5);
+        x += 1;
+        for (int i = 0; i < bar; i++)
+            tui_put(a, x + i, y, i < full ? style : TUI_FAINT,
+                i < full ? u->glyphs->bar_full : u->glyphs->bar_empty);
+        x += bar;
+    }
+    tui_put(a, x, y, style, line);
+    y++;
+    x = tui_printf(
+        a, 0, y, TUI_FAINT, "N %s / %s", tui_thousands((int64_t)r->n, x1), tui_thousands(s->n_ctx, x2));
+    if (s->row_bytes > 0) {
+        tui_size((int64_t)active * s->row_bytes, x1);
+        const int64_t host = (int64_t)r->n - active - (int64_t)(deferred + 0.5);
+        tui_size(host > 0 ? host * s->row_bytes : 0, x2);
+        int n = snprintf(line, sizeof line, "   %s active, %s host", x1, x2);
+        if (x + n > a.width) snprintf(line, sizeof line, "  %s, %s host", x1, x2);
+        tui_put_short(a, x, y, a.width - x, TUI_FAINT, u->glyphs->ellipsis, line);
+    }
+    return y + 1;
+}
+
+static int put_counts(tui_ui *u, tui_area a, int y, const tui_count *c, uint32_t active)
+{
+    char n[32];
+    int x = 0;
+    uint32_t protected_ = (uint32_t)(c->protected_rows + 0.5), promoted = (uint32_t)(c->promoted_rows + 0.5);
+    x += tui_put(a, x, y, tui_share_style(TUI_SHARE_PROTECTED), "prot ");
+    x += tui_printf(a, x, y, TUI_PLAIN, "%s  ", tui_thousands(protected_, n));
+    x += tui_put(a, x, y, TUI_FAINT, "kept ");
+    x += tui_printf(
+        a, x, y, TUI_PLAIN, "%s  ", tui_thousands(active > protected_ ? active - protected_ : 0, n));
+    x += tui_put(a, x, y, tui_share_style(TUI_SHARE_HOST), "host ");
+    const int64_t deferred = (int64_t)(c->deferred_rows + 0.5), host = (int64_t)c->n - active - deferred;
+    x += tui_printf(a, x, y, TUI_PLAIN, "%s  ", tui_thousands(host > 0 ? host : 0, n));
+    if (c->promoted)
+        x += tui_printf(a, x, y, tui_share_style(TUI_SHARE_PROMOTED), "+%s  ", tui_thousands(promoted, n));
+    if (c->deferred)
+        x += tui_printf(a, x, y, tui_share_style(TUI_SHARE_DEFERRED), "~%s  ", tui_thousands(c->deferred, n));
+    if (c->barred)
+        tui_printf(a, x, y, tui_share_style(TUI_SHARE_BARRED), "barred %s", tui_thousands(c->barred, n));
+    return y + 1;
+}
+
+void tui_strip_draw(tui_ui *u, tui_area a)
+{
+    const tui_rows *r = tui_ui_rows(u);
+    tui_count all = tui_rows_count(r, 0, (uint32_t)r->n);
+    uint32_t active = (uint32_t)(all.active + 0.5);
+    int y = put_fill(u, a, 0, active, all.deferred_rows, r);
+    y = put_counts(u, a, y, &all, active);
+    if (a.height < 8) return;
+    y++;
+    int rows = (a.height - y) / 3; /* a third of the height at most */
+    if (rows < 1) rows = 1;
+    if (rows > 8) rows = 8;
+    if (a.width < 1) return;
+    y += put_bins(u, tui_area_part(a, 0, y, a.width, rows), r, rows);
+    put_legend(u, a, y);
+    y += 2;
+    int left = a.height - y, ledger = left >= 12 ? 8 : left >= 8 ? 4 : 0;
+    int text = left - ledger - (ledger ? 1 : 0);
+    if (text > 8) text = 8;
+    if (r->n > 0) {
+        put_cursor(u, tui_area_part(a, 0, y, a.width, text), r);
+        y += text + 1;
+    }
+    if (ledger) tui_ledger_lines(u, a, y, tui_ui_turn(u));
+}
+
+bool tui_strip_unit(tui_ui *u, uint32_t *from, uint32_t *to)
+{
+    const tui_rows *r = tui_ui_rows(u);
+    if (r->n == 0) return false;
+    uint32_t bin = u->strip_bin ? u->strip_bin : 1;
+    *from = u->at / bin * bin;
+    if (*from >= r->n) *from = ((uint32_t)r->n - 1) / bin * bin;
+    *to = *from + bin < r->n ? *from + bin : (uint32_t)r->n;
+    return true;
+}
+
+void tui_strip_move(tui_ui *u, int64_t units)
+{
+    const tui_rows *r = tui_ui_rows(u);
+    int64_t at = (int64_t)u->at + units * (int64_t)(u->strip_bin ? u->strip_bin : 1);
+    if (units <= INT32_MIN || at < 0) at = 0;
+    if (units >= INT32_MAX || at >= (int64_t)r->n) at = r->n ? (int64_t)r->n - 1 : 0;
+    u->at = (uint32_t)at;
+}

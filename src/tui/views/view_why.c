@@ -1,0 +1,163 @@
+/*
+ * View 6: why the rows under the cursor are where they are: their state, the rule behind it in words, and
+ * everything that happened to the first of them. View 7: where the grammar chose another token than the
+ * model.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tui/views/view.h"
+
+static const struct {
+    const char *word, *sentence;
+} reasons[] = {
+    {"pin", "a person pinned it: it stays whatever it scores"},
+    {"system", "the fixed prompt always stays"},
+    {"sink", "the first rows always stay: attention rests on them"},
+    {"window", "the newest rows always stay"},
+    {"request", "the current request always stays"},
+    {"signature", "a function's signature: kept first within the soft share"},
+    {"call", "a call site: kept first within the soft share"},
+    {"control", "control flow: kept first within the soft share"},
+    {"return", "a return: kept first within the soft share"},
+    {"assign", "an assignment: kept first within the soft share"},
+    {"defuse", "a definition that is used: kept first within the soft share"},
+    {"symbol", "names a symbol of the request"},
+    {"neighbour", "next to something that was kept"},
+    {"attention", "the request attends to it"},
+    {"memory", "earlier signals attended to it"},
+    {"centrality", "chosen among fresh text, by the layers below the pivot"},
+    {"residual", "fills what was left of the budget"},
+    {"sentence", "belongs to a sentence that was kept"},
+    {"repair-anchor", "the newest message asked for it: promoted at the pause"},
+    {"repair-burst", "beside a row that the newest message asked for"},
+    {"budget", "over the budget, and it scored below the cut"},
+    {"pressure", "memory was short"},
+    {"stale", "an edit replaced this version of the file"},
+    {"failed", "an attempt that did not work"},
+    {"manual", "a person decided it"},
+};
+
+static const char *sentence_of(const char *word)
+{
+    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
+        if (!strcmp(reasons[i].word, word)) return reasons[i].sentence;
+    return "";
+}
+
+typedef struct listing {
+    tui_area area;
+    int y;
+    uint32_t n_lanes;
+} listing;
+
+static void list_touch(void *user, uint32_t turn, tui_change change, const char *reason, uint32_t lanes)
+{
+    static const char *const names[] = {"kept", "evicted", "promoted", "protected", "barred", "deferred"};
+    listing *l = user;
+    const char *what = change == TUI_KEPT && !*reason ? "arrived" : names[change];
+    char line[120];
+    int at = snprintf(line, sizeof line, "t%-4u %-10s %.40s", turn, what, reason);
+    if (lanes && lanes < l->n_lanes)
+        snprintf(line + at, sizeof line - (size_t)at, " in %u of %u lanes", lanes, l->n_lanes);
+    tui_put(l->area, 0, l->y++, TUI_PLAIN, line);
+}
+
+static int put_wrapped(tui_area a, int y, tui_style style, const char *s)
+{
+    tui_text t = {0};
+    tui_flow f = {.text = &t, .width = a.width, .rest = "  "};
+    tui_flow_puts(&f, style, s);
+    tui_flow_end(&f);
+    for (size_t i = 0; i < t.n_lines; i++) tui_text_draw(&t, i, a, 0, y++);
+    tui_text_free(&t);
+    return y;
+}
+
+void tui_why_draw(tui_ui *u, tui_area a)
+{
+    const tui_rows *r = tui_ui_rows(u);
+    uint32_t from, to;
+    if (!tui_views[u->view_before == TUI_VIEW_WHY ? TUI_VIEW_STRIP : u->view_before].unit) return;
+    if (!tui_views[u->view_before == TUI_VIEW_WHY ? TUI_VIEW_STRIP : u->view_before].unit(u, &from, &to)) {
+        tui_put(a, 0, 0, TUI_FAINT, "no rows yet");
+        return;
+    }
+    const tui_row *row = r->row + from;
+    const tui_source *s = r->sources + row->source;
+    tui_count c = tui_rows_count(r, from, to);
+    char line[240];
+    int y = 0;
+    snprintf(line, sizeof line, to - from > 1 ? "tokens %u to %u" : "token %u", from, to - 1);
+    tui_put(a, 0, y++, TUI_STRONG, line);
+    snprintf(line, sizeof line, "from %s, turn %u %.150s", s->origin, s->turn, s->label);
+    tui_put_short(a, 0, y++, a.width, TUI_PLAIN, u->glyphs->ellipsis, line);
+    uint32_t fewest, most;
+    tui_rows_lanes(r, from, to, &fewest, &most);
+    tui_printf(a, 0, y++, TUI_PLAIN, "%.0f%% of its rows active; lanes %u to %u of %u", c.share * 100, fewest,
+        most, r->n_lanes);
+    tui_section read;
+    if (tui_state_section(&u->state, from, tui_ui_turn(u), &read)) {
+        if (read.to > read.from)
+            snprintf(line, sizeof line,
+                "sentence: tokens %u to %u, read by the last step of turn %u in %u of %u lanes", read.from,
+                read.to - 1, read.turn, read.lanes, r->n_lanes);
+        else
+            snprintf(
+                line, sizeof line, "sentence: none with it was read by the last step of turn %u", read.turn);
+        y = put_wrapped(a, y, TUI_PLAIN, line);
+    }
+    if (row->deferred)
+        tui_printf(a, 0, y++, TUI_PLAIN,
+            "deferred: not computed above the pivot, lanes %u to %u; a repair computes it",
+            r->n_lanes - row->deferred, r->n_lanes - 1);
+    const char *word = tui_rows_word(r, row), *sentence = sentence_of(word);
+    if (row->flags & TUI_ROW_REQUEST && row->born == r->turn) word = "request", sentence = sentence_of(word);
+    if (row->flags & TUI_ROW_FIXED && !*word) word = "system", sentence = sentence_of(word);
+    if (row->deferred && !strcmp(word, "centrality"))
+        sentence = "not chosen among fresh text, by the layers below the pivot";
+    y++;
+    base_buf rule = {0};
+    base_buf_printf(&rule, "%s: %s", *word ? word : "kept", *sentence ? sentence : "no pass has touched it");
+    y = put_wrapped(a, y, TUI_STRONG, rule.data);
+    base_buf_free(&rule);
+    if (row->flags & TUI_ROW_BARRED)
+        tui_put(a, 0, y++, TUI_STYLE(TUI_ERR, 0), "barred: only a person brings it back (r)");
+    const tui_score *score = tui_state_score(&u->state, from, tui_ui_turn(u));
+    if (score) {
+        const struct {
+            const char *name;
+            double value;
+        } parts[] = {{"attention", score->attention}, {"memory", score->memory}, {"rank", score->rank},
+            {"cut", score->cut}};
+        base_buf b = {0};
+        for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+            if (!isnan(parts[i].value))
+                base_buf_printf(&b, "%s%s %.3g", b.len ? ", " : "", parts[i].name, parts[i].value);
+        y = put_wrapped(a, y, TUI_PLAIN, b.data);
+        base_buf_free(&b);
+    }
+    const tui_ledger *ledger = tui_state_ledger(&u->state, row->changed);
+    if (ledger && ledger->why && row->change == TUI_EVICTED_ROW)
+        tui_printf(a, 0, y++, TUI_FAINT, "turn %u: %s", row->changed, ledger->why);
+    y++;
+    tui_put(a, 0, y++, TUI_STRONG, "what happened to it");
+    listing l = {.area = a, .y = y, .n_lanes = r->n_lanes};
+    tui_journal_touches(r->journal, from, tui_ui_turn(u), list_touch, &l);
+}
+
+void tui_mask_draw(tui_ui *u, tui_area a)
+{
+    const tui_state *s = &u->state;
+    uint32_t turn = tui_ui_turn(u);
+    int y = 1;
+    tui_printf(a, 0, 0, TUI_FAINT, "where the grammar changed the choice in turn %u", turn);
+    for (size_t i = 0; i < s->n_masks && y < a.height; i++) {
+        const tui_mask *m = s->masks + i;
+        if (m->turn != turn) continue;
+        tui_printf(a, 0, y++, TUI_PLAIN, "%6u  wanted \"%s\"  took \"%s\"", m->index,
+            m->wanted ? m->wanted : "", m->took ? m->took : "");
+    }
+    if (y == 1) tui_put(a, 0, 1, TUI_FAINT, "nowhere");
+}
