@@ -221,23 +221,31 @@ static void add_lane(tui_rows *r, uint32_t index, uint32_t lane)
     r->lanes_sum++;
 }
 
-/* Changes the row in one lane; its count and the sum follow. */
-static void set_lane(tui_rows *r, uint32_t turn, uint32_t index, uint32_t lane, bool active)
+/* Changes the row in the lanes of a mask, none of which is so yet; its counts and the sum follow. */
+static void set_lanes(tui_rows *r, uint32_t turn, uint32_t index, uint32_t word, uint64_t mask, bool active)
 {
-    if (tui_row_in_lane(r, index, lane) == active) return;
-    r->bits[index * lane_words(r) + lane / 64] ^= UINT64_C(1) << (lane % 64);
+    if (!mask) return;
     tui_row *row = r->row + index;
-    row->lanes = (uint16_t)(row->lanes + (active ? 1 : -1));
-    r->lanes_sum += active ? 1 : (uint64_t)-1;
-    uint64_t *back = r->back_bits + index * lane_words(r), bit = UINT64_C(1) << (lane % 64);
+    uint64_t *back = r->back_bits + index * lane_words(r);
+    const int n = __builtin_popcountll(mask);
+    r->bits[index * lane_words(r) + word] ^= mask;
+    row->lanes = (uint16_t)(row->lanes + (active ? n : -n));
+    r->lanes_sum += active ? (uint64_t)n : -(uint64_t)n;
     if (active && row->promoted != turn) {
         memset(back, 0, lane_words(r) * sizeof *back);
         row->promoted = turn;
         row->back = 0;
     }
-    if (((back[lane / 64] & bit) != 0) == active) return;
-    back[lane / 64] ^= bit;
-    row->back = (uint16_t)(row->back + (active ? 1 : -1));
+    const uint64_t changed = mask & (active ? ~back[word] : back[word]);
+    const int n_back = __builtin_popcountll(changed);
+    back[word] ^= changed;
+    row->back = (uint16_t)(row->back + (active ? n_back : -n_back));
+}
+
+static void set_lane(tui_rows *r, uint32_t turn, uint32_t index, uint32_t lane, bool active)
+{
+    if (tui_row_in_lane(r, index, lane) != active)
+        set_lanes(r, turn, index, lane / 64, UINT64_C(1) << (lane % 64), active);
 }
 
 /*
@@ -246,10 +254,14 @@ static void set_lane(tui_rows *r, uint32_t turn, uint32_t index, uint32_t lane, 
  */
 static void set_some_lanes(tui_rows *r, uint32_t turn, uint32_t index, uint32_t lanes, bool active)
 {
-    for (uint32_t lane = 0; lane < r->n_lanes && lanes > 0; lane++) {
-        if (tui_row_in_lane(r, index, lane) == active) continue;
-        set_lane(r, turn, index, lane, active);
-        lanes--;
+    for (uint32_t word = 0; word < lane_words(r) && lanes > 0; word++) {
+        const uint32_t left = r->n_lanes - word * 64;
+        const uint64_t valid = left >= 64 ? UINT64_MAX : (UINT64_C(1) << left) - 1,
+                       now = r->bits[index * lane_words(r) + word];
+        uint64_t can = active ? ~now & valid : now & valid, surplus = can;
+        for (uint32_t taken = 0; surplus && taken < lanes; taken++) surplus &= surplus - 1; /* the lowest */
+        lanes -= (uint32_t)__builtin_popcountll(can & ~surplus);
+        set_lanes(r, turn, index, word, can & ~surplus, active);
     }
 }
 

@@ -26,8 +26,12 @@ void tui_grid_resize(tui_grid *g, int width, int height)
 
 void tui_grid_clear(tui_grid *g)
 {
-    size_t n = (size_t)g->width * (size_t)g->height;
-    for (size_t i = 0; i < n; i++) g->cells[i] = blank;
+    const size_t n = (size_t)g->width * (size_t)g->height;
+    g->cells[0] = blank;
+    for (size_t done = 1, more; done < n; done += more) { /* twice as many each time */
+        more = n - done < done ? n - done : done;
+        memcpy(g->cells + done, g->cells, more * sizeof *g->cells);
+    }
     g->cursor_x = g->cursor_y = -1;
 }
 
@@ -76,8 +80,17 @@ tui_area tui_area_part(tui_area a, int x, int y, int width, int height)
         .height = height < 0 ? 0 : height};
 }
 
+static bool is_plain(char c)
+{
+    return c >= 0x20 && c < 0x7f;
+}
+
 size_t tui_next_glyph(const char *s, size_t n, int *width)
 {
+    if (is_plain(*s) && (n == 1 || (unsigned char)s[1] < 0x80)) { /* nearly all text */
+        *width = 1;
+        return 1;
+    }
     uint32_t cp;
     size_t used = base_utf8_decode(s, n, &cp);
     *width = base_utf8_width(cp);
@@ -184,7 +197,14 @@ int tui_put_short(tui_area a, int x, int y, int width, tui_style style, const ch
 
 void tui_rule(tui_area a, int x, int y, int width, tui_style style, const char *glyph)
 {
-    for (int i = 0; i < width; i++) tui_put(a, x + i, y, style, glyph);
+    if (width < 1 || tui_put(a, x, y, style, glyph) != 1) return;
+    const tui_cell *first = cell_at(a, x, y);
+    for (int i = 1; first && i < width; i++) { /* not read again for each column */
+        tui_cell *c = cell_at(a, x + i, y);
+        if (!c) return;
+        detach(a, x + i, y);
+        *c = *first;
+    }
 }
 
 void tui_blank(tui_area a)
