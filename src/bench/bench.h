@@ -1,10 +1,11 @@
 /*
- * kvist-bench: the experiments, a program beside kvist that is built and not installed. A bench is a function in a file bench_NAME.c
- * and a row of the table in bench/main.c; results are JSON lines on stdout (or --out), messages go to stderr, and the exit status
- * is a command's (cmd/cmd.h).
+ * kvist-bench: the experiments, a program beside kvist that is built and not installed. A bench is a function
+ * in a file bench_NAME.c and a row of the table in bench/main.c; results are JSON lines on stdout (or --out),
+ * messages go to stderr, and the exit status is a command's (cmd/cmd.h).
  *
  *     common/     what several use: documents and shared prefills, answers, result files
- *     recall/     niah, callsite: does the cache bring back what the next question asks for (RepairKV's protocol)
+ *     recall/     niah, callsite: does the cache bring back what the next question asks for (RepairKV's
+ *         protocol)
  *     facts/      structkv, decode: questions about facts in made-up documents (RULER's tasks)
  *     structure/  structure: what compression keeps of code's structure (CodeComp)
  *     sessions/   sessions: recorded tool sessions under each policy (IntentKV)
@@ -24,8 +25,8 @@ bench_fn bench_callsite, bench_decode, bench_grammar, bench_niah, bench_repair, 
 bench_fn bench_log, bench_lookup, bench_screen;
 
 /*
- * A bench whose only options are a number ("--turns", from 1 to most) and --json: parses them and runs measure.
- * Returns the exit status.
+ * A bench whose only options are a number ("--turns", from 1 to most) and --json: parses them and runs
+ * measure. Returns the exit status.
  */
 int bench_count(int argc, char **argv, const char *usage, const char *number, int64_t value, int64_t most,
     int (*measure)(uint32_t n, bool json, base_err *err));

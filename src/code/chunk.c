@@ -56,7 +56,7 @@ bool code_path_is_test(const char *path)
 {
     static const char *const tests[] = {
         "test", "spec", "example", "bench", "benchmark", "sample", "testing", "fixture", "demo", "mock"};
-    /* "sample" and "test" may be what a program is about: src/cmd/sample.rs is no sample. */
+    /* "sample" and "test" may be what a program is about: "src/cmd/sample.rs" is no sample. */
     const char *slash = strrchr(path, '/');
     const char *name = slash != NULL ? slash + 1 : path;
     bool found = false;

@@ -1,6 +1,7 @@
 /*
- * A document under policy "full", computed once and kept on disk: the experiments of the cache ask many things about the same
- * documents, and computing one takes minutes where opening its saved session takes a second.
+ * A document under policy "full", computed once and kept on disk: the experiments of the cache ask many
+ * things about the same documents, and computing one takes minutes where opening its saved session takes a
+ * second.
  */
 #ifndef KVIST_BENCH_DOCUMENT_H
 #define KVIST_BENCH_DOCUMENT_H
@@ -15,9 +16,10 @@ typedef struct bench_piece {
 } bench_piece;
 
 /*
- * The session that has these pieces and nothing else. folder: where documents are kept, made if it is not there (28 KB a token of
- * the default model); NULL: computed and not kept. A file of another model, build of the kernels or text is not this document's, and a
- * damaged one is computed again. A line on stderr says which it was, and how long that took.
+ * The session that has these pieces and nothing else. folder: where documents are kept, made if it is not
+ * there (28 KB a token of the default model); NULL: computed and not kept. A file of another model, build of
+ * the kernels or text is not this document's, and a damaged one is computed again. A line on stderr says
+ * which it was, and how long that took.
  */
 int bench_document_open(
     kv_session **ret, model *m, const bench_piece *pieces, size_t n, const char *folder, base_err *err);

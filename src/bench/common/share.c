@@ -1,4 +1,7 @@
-/* See bench/common/share.h. What is kept is found by a batch's first phase, its ids, and that its lists have no holes. */
+/*
+ * See bench/common/share.h. What is kept is found by a batch's first phase, its ids, and that its lists have
+ * no holes.
+ */
 #include "bench/common/share.h"
 
 #include <stdlib.h>
@@ -6,7 +9,10 @@
 
 #include "base/mem.h"
 
-/* One batch of the text: rows of the layers below `known`, and the states at those cuts that are below or at it. */
+/*
+ * One batch of the text: rows of the layers below `known`, and the states at those cuts that are below or at
+ * it.
+ */
 typedef struct chunk {
     uint32_t n, known;
     int32_t *ids;
@@ -64,7 +70,7 @@ static void add_cut(bench_share *s, uint32_t cut)
     s->n_cuts++;
 }
 
-/* --- one batch -------------------------------------------------------------------------------------------------------------- */
+/* --- one batch ------------------------------------------------------------------------------------------ */
 
 /* The slot of the batch's token i in a lane: its rows end the lane's list. */
 static uint32_t slot_of(const model_lane_list *list, uint32_t n, uint32_t i)
@@ -209,7 +215,7 @@ static int forward(void *user, const model_batch *b, base_err *err)
     return 0;
 }
 
-/* --- a compute -------------------------------------------------------------------------------------------------------------- */
+/* --- a compute ------------------------------------------------------------------------------------------ */
 
 static int score(void *user, const model_score *what, base_err *err)
 {

@@ -26,7 +26,10 @@ void bench_answer_text(const model *m, const model_ids *ids, base_buf *out)
     }
 }
 
-/* How many tokens of the guess the answer begins with, and whether it ends there. The session is as before, but for its sums. */
+/*
+ * How many tokens of the guess the answer begins with, and whether it ends there. The session is as before,
+ * but for its sums.
+ */
 static int read_along(const kv_session *s, const bench_asking *a, const float *logits, uint32_t *ret_same,
     bool *ret_ends, base_err *err)
 {

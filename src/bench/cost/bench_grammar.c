@@ -1,8 +1,8 @@
 /*
- * kvist-bench grammar: what the grammar of tool calls costs a token. A typical call is walked token by token, as decoding does
- * (accepts, advance, forced), and a mask is computed at every place, which decoding does only where the model's own choice does
- * not fit; "few" is a mask that comes before the logits, between the strings of a call. No weights are read; compare with the time
- * of a decode step (bench speed).
+ * kvist-bench grammar: what the grammar of tool calls costs a token. A typical call is walked token by token,
+ * as decoding does (accepts, advance, forced), and a mask is computed at every place, which decoding does
+ * only where the model's own choice does not fit; "few" is a mask that comes before the logits, between the
+ * strings of a call. No weights are read; compare with the time of a decode step (bench speed).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,7 +73,10 @@ static void walk(model_grammar *g, const model_ids *ids, cost *follow, cost *mas
     }
 }
 
-/* The places of the call whose logits somebody reads, and those of them where only the few allowed ids' are computed. */
+/*
+ * The places of the call whose logits somebody reads, and those of them where only the few allowed ids' are
+ * computed.
+ */
 typedef struct heads {
     uint32_t n, n_few;
     double share; /* of the head that all of these places compute, as a sum */

@@ -1,6 +1,7 @@
 /*
- * kvist-bench log: what a long session's log costs, without a model (bench/cost/made_session.h makes the events). It is written as
- * the agent does, commit for commit; timed are opening it again and reducing it to a screen.
+ * kvist-bench log: what a long session's log costs, without a model (bench/cost/made_session.h makes the
+ * events). It is written as the agent does, commit for commit; timed are opening it again and reducing it to
+ * a screen.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +41,7 @@ typedef struct log_bench {
     base_err err;
 } log_bench;
 
-/* Where the agent commits (design/architecture.md). */
+/* Where the agent commits to the log: the event types after which nothing of a turn can be lost. */
 static bool is_commit_point(agent_event_type t)
 {
     return t == AGENT_EVENT_user || t == AGENT_EVENT_tool_result || t == AGENT_EVENT_ledger ||
@@ -90,7 +91,10 @@ static bool read_event(
     return true;
 }
 
-/* What a shell that resumes does before the first screen: the list, the session, where it stands and its first event. */
+/*
+ * What a shell that resumes does before the first screen: the list, the session, where it stands and its
+ * first event.
+ */
 static int open_session(log_bench *b, const char *path)
 {
     char *id = NULL;

@@ -1,7 +1,7 @@
 /*
- * kvist-bench lookup: what prompt lookup gains where an answer copies, and what it costs where it does not. Each request is read
- * once and answered with lookup and without, in turn, from the same rows; every answer starts with nothing learned. The texts
- * must be the same token for token, or the bench fails.
+ * kvist-bench lookup: what prompt lookup gains where an answer copies, and what it costs where it does not.
+ * Each request is read once and answered with lookup and without, in turn, from the same rows; every answer
+ * starts with nothing learned. The texts must be the same token for token, or the bench fails.
  */
 #include <stdio.h>
 #include <stdlib.h>

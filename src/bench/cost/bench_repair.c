@@ -1,6 +1,7 @@
 /*
- * kvist-bench repair: what a repair costs over many rows, beside the memory's bandwidth. The store is synthetic (rows and
- * queries are drawn, nothing is computed), the scoring, planning and applying are the program's own, so 32K rows cost no prefill.
+ * kvist-bench repair: what a repair costs over many rows, beside the memory's bandwidth. The store is
+ * synthetic (rows and queries are drawn, nothing is computed), the scoring, planning and applying are the
+ * program's own, so 32K rows cost no prefill.
  */
 #include <math.h>
 #include <stdio.h>

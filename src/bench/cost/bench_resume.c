@@ -1,6 +1,7 @@
 /*
- * kvist-bench resume: from a saved session's files to the next token, beside a further decode step and beside what computing the
- * rows anew would take. Rows are drawn (cmd/drawn_rows.h) and saved once; resuming and decoding are the program's own.
+ * kvist-bench resume: from a saved session's files to the next token, beside a further decode step and beside
+ * what computing the rows anew would take. Rows are drawn (cmd/drawn_rows.h) and saved once; resuming and
+ * decoding are the program's own.
  */
 #include <stdio.h>
 #include <stdlib.h>

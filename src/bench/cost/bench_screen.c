@@ -1,7 +1,8 @@
 /*
- * kvist-bench screen: the share of a core that the screen takes while an answer streams behind a long session, without a model
- * (bench/cost/made_session.h makes the events). The shell's own loop and painter run on a pseudo-terminal while tokens arrive; only
- * the queue between the engine's thread and the screen's is left out. scripts/bench-shell measures the whole program.
+ * kvist-bench screen: the share of a core that the screen takes while an answer streams behind a long
+ * session, without a model (bench/cost/made_session.h makes the events). The shell's own loop and painter run
+ * on a pseudo-terminal while tokens arrive; only the queue between the engine's thread and the screen's is
+ * left out. scripts/bench-shell measures the whole program.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,8 @@
 /*
- * How the sizes were chosen: words of a Zipf-like vocabulary pack about as well as source text does; a plan evicts what is over the
- * budget of 4,096 rows in each lane, in runs of a few rows as the policy of logged sessions does (10 to 16 KB a plan); a turn is one
- * request, one or two excerpts, up to two calls and an answer.
+ * How the sizes were chosen: words of a Zipf-like vocabulary pack about as well as source text does; a plan
+ * evicts what is over the budget of 4,096 rows in each lane, in runs of a few rows as the policy of logged
+ * sessions does (10 to 16 KB a plan); a turn is one request, one or two excerpts, up to two calls and an
+ * answer.
  */
 #include "bench/cost/made_session.h"
 
@@ -41,7 +42,7 @@ static void emit(maker *m, agent_event e)
     m->emit(m->user, &e);
 }
 
-/* --- text --------------------------------------------------------------------------------------------------------------- */
+/* --- text ----------------------------------------------------------------------------------------------- */
 
 static uint32_t any_word(maker *m)
 {
@@ -67,7 +68,7 @@ static uint32_t id_of(uint32_t word)
     return (uint32_t)(word * 2654435761u) % N_IDS;
 }
 
-/* --- plans -------------------------------------------------------------------------------------------------------------- */
+/* --- plans ---------------------------------------------------------------------------------------------- */
 
 static bool is_live(const maker *m, uint32_t lane, uint32_t token)
 {
@@ -82,7 +83,10 @@ static void flip(maker *m, kv_plan *p, uint32_t lane, uint32_t token)
     p->flips[(size_t)lane * kv_plan_words(p) + token / 64] ^= bit;
 }
 
-/* Brings a lane to the budget: runs of four rows in the mean, everywhere among what is live. Returns the rows. */
+/*
+ * Brings a lane to the budget: runs of four rows in the mean, everywhere among what is live. Returns the
+ * rows.
+ */
 static uint32_t evict(maker *m, kv_plan *p, uint32_t lane)
 {
     if (m->n_live[lane] <= BENCH_BUDGET) return 0;
@@ -174,7 +178,7 @@ static void emit_plan(maker *m, kv_cause cause)
     kv_plan_free(p);
 }
 
-/* --- pieces of a turn --------------------------------------------------------------------------------------------------- */
+/* --- pieces of a turn ----------------------------------------------------------------------------------- */
 
 static void add_live(maker *m, uint32_t n)
 {
@@ -186,7 +190,10 @@ static void add_live(maker *m, uint32_t n)
     m->n += n;
 }
 
-/* n tokens of `text_out`'s words as prefill, append and (of source) span events. text_out (may be NULL) gets the text. */
+/*
+ * n tokens of `text_out`'s words as prefill, append and (of source) span events. text_out (may be NULL) gets
+ * the text.
+ */
 static void append(
     maker *m, uint32_t n, const char *origin, const char *label, const char *path, base_buf *text_out)
 {

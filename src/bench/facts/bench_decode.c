@@ -1,8 +1,10 @@
 /*
- * kvist-bench decode: what choosing the rows of each step costs and keeps. Each item is a document with facts in it and a question
- * (bench/facts/ruler.h); document and question are computed once, in full, and each condition answers in a fork of that session. Beside the
- * answer stand three numbers that need no right answer: how much of the full attention's mass fell on what was read, and, over a passage
- * of the document that is written once more, token by token as it stands there, how far the distributions are from the full cache's.
+ * kvist-bench decode: what choosing the rows of each step costs and keeps. Each item is a document with facts
+ * in it and a question (bench/facts/ruler.h); document and question are computed once, in full, and each
+ * condition answers in a fork of that session. Beside the answer stand three numbers that need no right
+ * answer: how much of the full attention's mass fell on what was read, and, over a passage of the document
+ * that is written once more, token by token as it stands there, how far the distributions are from the full
+ * cache's.
  */
 #include <math.h>
 #include <stdio.h>
@@ -40,7 +42,10 @@ static const char usage[] =
     "  --against CONDITION pairs with this one too, beside full\n"
     "\n";
 
-/* Shares are of all active rows, so budgets are the same for every policy; in full layers quest reads more, and that is counted. */
+/*
+ * Shares are of all active rows, so budgets are the same for every policy; in full layers quest reads more,
+ * and that is counted.
+ */
 #define ALONE "least_read=0"
 static const struct condition {
     const char *name, *policy;
@@ -112,11 +117,11 @@ static const bench_number numbers[N_NUMBERS] = {
 typedef struct bench {
     facts f;
     int64_t copy;
-    float *logits, *full,
-        *passage; /* [n_vocab]; [copy][n_vocab] log p along the passage: of the full cache, of the condition */
+    /* [n_vocab]; [copy][n_vocab] log p along the passage: of the full cache, of the condition */
+    float *logits, *full, *passage;
 } bench;
 
-/* --- one item under one condition ------------------------------------------------------------------------------------------- */
+/* --- one item under one condition ----------------------------------------------------------------------- */
 
 static int append(kv_session *s, kv_origin origin, const int32_t *ids, size_t n, const ruler_item *item,
     float *logits, base_err *err)
@@ -215,8 +220,8 @@ static void normalise(float *x, uint32_t n)
 }
 
 /*
- * The document's passage that begins a third into it, as if it were written behind the document: one pass over it, in which each token
- * reads what it would read alone.
+ * The document's passage that begins a third into it, as if it were written behind the document: one pass
+ * over it, in which each token reads what it would read alone.
  */
 static int copy_passage(bench *b, const kv_session *document, const ruler_item *item,
     const struct condition *c, bench_score *one, base_err *err)
@@ -272,7 +277,7 @@ static int try_first(bench *b, const kv_session *asked, const ruler_item *item, 
     return r;
 }
 
-/* --- items ------------------------------------------------------------------------------------------------------------------ */
+/* --- items ---------------------------------------------------------------------------------------------- */
 
 static bool is_left(const bench *b, const bench_score *key, const char *condition)
 {

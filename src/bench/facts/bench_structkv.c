@@ -1,8 +1,9 @@
 /*
- * kvist-bench structkv: what a pruned prefill saves and what it loses. Each item is a document with facts in it, a question, and a later
- * question about other facts (bench/facts/ruler.h). What all conditions compute alike, the document below their cuts, is computed once an item
- * (bench/common/share.h); with --timed each computes it anew, so that the time to the first token of the answer is measured beside that of the
- * full prefill. Before the later question a repair may bring back what was left below the cut.
+ * kvist-bench structkv: what a pruned prefill saves and what it loses. Each item is a document with facts in
+ * it, a question, and a later question about other facts (bench/facts/ruler.h). What all conditions compute
+ * alike, the document below their cuts, is computed once an item (bench/common/share.h); with --timed each
+ * computes it anew, so that the time to the first token of the answer is measured beside that of the full
+ * prefill. Before the later question a repair may bring back what was left below the cut.
  */
 #include <math.h>
 #include <stdio.h>
@@ -80,8 +81,9 @@ enum {
     ASKED_UP,  /* share of the asked facts' rows that are active in the last layer */
     RECOVERED, /* share of the full session's attention above the cut that falls on active rows */
     WORK,      /* layers computed of all layers of the document's tokens */
-    PREFILL_S, /* document, question and tail, to the first token's logits; in turn 2 question, repair, tail */
-    CPU_S,     /* the same wait in processor time of all threads: what a busy machine does not change */
+    /* document, question and tail, to the first token's logits; in turn 2 question, repair, tail */
+    PREFILL_S,
+    CPU_S, /* the same wait in processor time of all threads: what a busy machine does not change */
     FULL_CPU,
     SCORE_MS,
     PLAN_MS,
@@ -116,7 +118,7 @@ typedef struct bench {
     float *logits; /* [n_vocab] */
 } bench;
 
-/* --- one item under one condition ------------------------------------------------------------------------------------------- */
+/* --- one item under one condition ----------------------------------------------------------------------- */
 
 static int append(kv_session *s, kv_origin origin, uint32_t turn, const model_ids *ids,
     const ruler_question *q, const ruler_item *item, float *logits, base_err *err)
@@ -132,7 +134,10 @@ static int append(kv_session *s, kv_origin origin, uint32_t turn, const model_id
     return kv_session_append(s, &g, ids->ids, (uint32_t)ids->n, logits, NULL, NULL, err);
 }
 
-/* Greedy, on a copy: the sequence goes on with the full session's answer (append_first_answer), which is what most would say. */
+/*
+ * Greedy, on a copy: the sequence goes on with the full session's answer (append_first_answer), which is what
+ * most would say.
+ */
 static int answer(const bench *b, const kv_session *s, const ruler_question *q, float *logits,
     bench_score *one, base_err *err)
 {
@@ -236,7 +241,10 @@ static int ask(bench *b, kv_session *s, const ruler_question *q, const ruler_ite
     return r;
 }
 
-/* What the full session answered stands in every condition's sequence, so that the later question differs in the cache alone. */
+/*
+ * What the full session answered stands in every condition's sequence, so that the later question differs in
+ * the cache alone.
+ */
 static int append_first_answer(bench *b, kv_session *s, const bench_score *one, base_err *err)
 {
     const bench_score *full = bench_scores_find(&b->f.results, one, "full");

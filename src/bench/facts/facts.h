@@ -1,6 +1,7 @@
 /*
- * What the benches over made-up documents (bench/facts/ruler.h) share: their options, the opening of corpus, results and model, and the
- * loop over items and tasks. A bench brings its conditions and what one item takes.
+ * What the benches over made-up documents (bench/facts/ruler.h) share: their options, the opening of corpus,
+ * results and model, and the loop over items and tasks. A bench brings its conditions and what one item
+ * takes.
  */
 #ifndef KVIST_BENCH_FACTS_H
 #define KVIST_BENCH_FACTS_H

@@ -151,7 +151,7 @@ static void tell_chains(maker *m, uint32_t n_tokens)
     }
 }
 
-/* --- questions -------------------------------------------------------------------------------------------------------------- */
+/* --- questions ------------------------------------------------------------------------------------------ */
 
 static void add_asked(const maker *m, ruler_question *q, const char *text)
 {

@@ -1,7 +1,7 @@
 /*
- * Tasks in the manner of RULER (Hsieh et al., 2024) for `kvist-bench structkv`: multi-key needles 2 (lines of other keys all around) and 3
- * (keys and values of random letters), variable tracking, and several needles at once in real text. Same corpus and seed, same
- * item, for every tokenizer.
+ * Tasks in the manner of RULER (Hsieh et al., 2024) for `kvist-bench structkv`: multi-key needles 2 (lines of
+ * other keys all around) and 3 (keys and values of random letters), variable tracking, and several needles at
+ * once in real text. Same corpus and seed, same item, for every tokenizer.
  */
 #ifndef KVIST_BENCH_RULER_H
 #define KVIST_BENCH_RULER_H

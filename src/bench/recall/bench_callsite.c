@@ -1,9 +1,11 @@
 /*
- * kvist-bench callsite: the real-repository task of RepairKV (seed 002, section 5.5). A document is files of one repository with line
- * numbers; turn 1 asks about one of them; then an event describes a line of another with one identifier hidden, and is the only signal:
- * which identifier is it (--task identifier)? Only calls whose callee stands once in the document are asked for, and the answer
- * begins as the lines do. Beside it call lists (--task list): which functions call X? Documents and what may be asked:
- * bench/recall/callsite.h; conditions and their running: bench/recall/protocol.c; here are the messages and the command.
+ * kvist-bench callsite: the real-repository task of RepairKV (docs/papers.md; section 5.5). A document is
+ * files of one repository with line numbers; turn 1 asks about one of them; then an event describes a line of
+ * another with one identifier hidden, and is the only signal: which identifier is it (--task identifier)?
+ * Only calls whose callee stands once in the document are asked for, and the answer begins as the lines do.
+ * Beside it call lists (--task list): which functions call X? Documents and what may be asked:
+ * bench/recall/callsite.h; conditions and their running: bench/recall/protocol.c; here are the messages and
+ * the command.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -33,7 +35,7 @@ static const char usage[] =
 
 enum { MOST_EACH = 64, NEW_IDENTIFIER = 16, NEW_LIST = 48, NEW_FIRST = 48 };
 
-/* ---- messages ----------------------------------------------------------------------------------------------------------- */
+/* ---- messages ------------------------------------------------------------------------------------------ */
 
 static void begin_message(const callsite *b, recall_turn *t, bool later)
 {
@@ -93,8 +95,9 @@ static void add_code(const callsite *b, recall_turn *t, const char *text, size_t
 }
 
 /*
- * The answer begins as the document does, from the line before up to the hidden name: a small model asked for the name alone names
- * another word of the line, even from the full cache. The end is cut where the tokenizer joins a character with the name behind it.
+ * The answer begins as the document does, from the line before up to the hidden name: a small model asked for
+ * the name alone names another word of the line, even from the full cache. The end is cut where the tokenizer
+ * joins a character with the name behind it.
  */
 static void begin_quote(const callsite *b, const callsite_question *q, recall_turn *t)
 {
@@ -181,7 +184,7 @@ static void make_message(const callsite *b, const callsite_question *q, recall_t
         make_identifier(b, q, t);
 }
 
-/* ---- running ------------------------------------------------------------------------------------------------------------ */
+/* ---- running ------------------------------------------------------------------------------------------- */
 
 static int run_questions(callsite *b, const kv_session *s, uint32_t number, uint32_t n, base_err *err)
 {

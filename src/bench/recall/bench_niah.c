@@ -1,8 +1,9 @@
 /*
- * kvist-bench niah: does a repair bring back what the next question asks for? Needles in a long document of real code; turn 1 asks
- * for some and is answered from the full cache, turn 2 asks for others (--task split), or four more turns ask for new and for known ones
- * in a fixed order (--task revisit; RepairKV, seed 002, sections 3.2 and 5.3). A document is computed once, its splits fork it.
- * Conditions and their running: bench/recall/protocol.c.
+ * kvist-bench niah: does a repair bring back what the next question asks for? Needles in a long document of
+ * real code; turn 1 asks for some and is answered from the full cache, turn 2 asks for others (--task split),
+ * or four more turns ask for new and for known ones in a fixed order (--task revisit; RepairKV, sections 3.2
+ * and 5.3). A document is computed once, its splits fork it. Conditions and their running:
+ * bench/recall/protocol.c.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +30,7 @@ static const char usage[] =
     "  --needles N         2, 4, 6 or 8 (4)\n"
     "  --base PERCENT      of the document's rows that stay after a turn (the paper's: 25, 50, 56, 56)\n";
 
-/* The balanced partitions of seed 002, appendix B, turn by turn; B in percent of the document. */
+/* The balanced partitions of RepairKV, appendix B, turn by turn; B in percent of the document. */
 static const struct task {
     const char *word;
     uint32_t needles, percent, n_new;
@@ -39,7 +40,10 @@ static const struct task {
     {"split", 4, 50, 24, {"14-23", "24-13", "34-12"}},
     {"split", 6, 56, 48, {"156-234", "256-134", "356-124", "456-123"}},
     {"split", 8, 56, 64, {"5678-1234", "1678-2345", "2678-1345", "3678-1245", "4678-1235"}},
-    /* The paper names no schedule: new ones, half and all of them known; the two nearest to the end are never asked for again. */
+    /*
+     * The paper names no schedule: new ones, half and all of them known; the two nearest to the end are never
+     * asked for again.
+     */
     {"revisit", 8, 56, 64, {"5678-1234-1256-3456-1234"}},
 };
 enum { N_TASKS = sizeof tasks / sizeof *tasks, PRIME_NEW = 48 };

@@ -1,7 +1,7 @@
 /*
- * What `kvist-bench callsite` asks about: a document of a repository's files with line numbers (callsite_document.c), and the calls in it
- * whose name can be hidden, or callees with their callers (callsite_questions.c). Trees and names are those of src/code; files without a
- * grammar are left out.
+ * What `kvist-bench callsite` asks about: a document of a repository's files with line numbers
+ * (callsite_document.c), and the calls in it whose name can be hidden, or callees with their callers
+ * (callsite_questions.c). Trees and names are those of src/code; files without a grammar are left out.
  */
 #ifndef KVIST_BENCH_CALLSITE_H
 #define KVIST_BENCH_CALLSITE_H
@@ -69,15 +69,21 @@ int callsite_add_source(void *user, const char *path, base_err *err);
 void callsite_free_sources(callsite *b);
 uint32_t callsite_draw(uint64_t seed, uint64_t i);
 
-/* b->doc: files in the order of their paths from a drawn one on, until there are enough tokens; the last one is cut. */
+/*
+ * b->doc: files in the order of their paths from a drawn one on, until there are enough tokens; the last one
+ * is cut.
+ */
 void callsite_make_document(callsite *b, uint32_t number);
 void callsite_free_document(callsite_document *d);
 
-/* b->questions: all that may be asked of the document, in a drawn order. Not of turn 1's file, nor near the end, which stays active. */
+/*
+ * b->questions: all that may be asked of the document, in a drawn order. Not of turn 1's file, nor near the
+ * end, which stays active.
+ */
 void callsite_find_questions(callsite *b);
 /*
- * Leaves out what an earlier document was asked, and remembers the first --each of the rest. Returns how many those are; when they are
- * fewer than --least the document is not asked, and nothing is remembered.
+ * Leaves out what an earlier document was asked, and remembers the first --each of the rest. Returns how many
+ * those are; when they are fewer than --least the document is not asked, and nothing is remembered.
  */
 uint32_t callsite_keep_new(callsite *b);
 

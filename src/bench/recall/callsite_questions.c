@@ -80,7 +80,10 @@ static bool find_caller(
     return *ret_head != UINT32_MAX && strlen(d->name) < RECALL_NAME && d->body_to > d->body_from;
 }
 
-/* The callers of every name that some call. More than may be listed: n_callers goes beyond, and the question is dropped. */
+/*
+ * The callers of every name that some call. More than may be listed: n_callers goes beyond, and the question
+ * is dropped.
+ */
 static void add_to_list(
     callsite *b, uint32_t file, uint32_t line, const code_anchor *a, uint32_t from, uint32_t to)
 {

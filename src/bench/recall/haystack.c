@@ -84,7 +84,10 @@ static void add_keys(recall_turn *q, const model_tokenizer *t, const bench_hayst
         add_text(t, joint, strlen(joint), &q->ids);
         const uint32_t from = (uint32_t)q->ids.n;
         add_text(t, needle->key, strlen(needle->key), &q->ids);
-        /* Its digits tell a key from the others: the last five tokens, or fewer where a token holds several digits. */
+        /*
+         * Its digits tell a key from the others: the last five tokens, or fewer where a token holds several
+         * digits.
+         */
         const uint32_t to = (uint32_t)q->ids.n;
         for (uint32_t i = to - from > 5 ? to - 5 : from + 1; i < to && q->n_queries < RECALL_QUERIES; i++)
             q->queries[q->n_queries++] = i;

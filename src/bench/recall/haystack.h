@@ -1,7 +1,7 @@
 /*
- * Documents for `kvist-bench niah`: real code and prose with needles in it, after the protocol of seed 002 section 4 (one
- * sentence a needle, a key and a five-digit value, fixed depths, the last one near the end), and questions for some of them.
- * Same corpus and seed, same document, for every tokenizer.
+ * Documents for `kvist-bench niah`: real code and prose with needles in it, after the protocol of RepairKV,
+ * section 4 (one sentence a needle, a key and a five-digit value, fixed depths, the last one near the end),
+ * and questions for some of them. Same corpus and seed, same document, for every tokenizer.
  */
 #ifndef KVIST_BENCH_HAYSTACK_H
 #define KVIST_BENCH_HAYSTACK_H
@@ -28,8 +28,8 @@ void bench_haystack_make(bench_haystack *ret, const model_tokenizer *t, const mo
 void bench_haystack_free(bench_haystack *h);
 
 /*
- * asked: digits '1'.. of the needles; any other letter asks for none of them but what the files are about. later: a further turn's
- * message, so it begins with its scaffold.
+ * asked: digits '1'.. of the needles; any other letter asks for none of them but what the files are about.
+ * later: a further turn's message, so it begins with its scaffold.
  */
 void bench_question_make(recall_turn *ret, const model_tokenizer *t, const model_template *template,
     const bench_haystack *h, const char *asked, bool later);

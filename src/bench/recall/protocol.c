@@ -30,13 +30,22 @@ const char recall_help[] =
 
 typedef enum asker { ASKS_ITSELF, ASKS_STALE, ASKS_WRONG } asker;
 
-/* What lies below a condition: who evicted, and down to how many document rows. NONE: sinks and the newest only. */
+/*
+ * What lies below a condition: who evicted, and down to how many document rows. NONE: sinks and the newest
+ * only.
+ */
 typedef enum store { STORE_FULL, STORE_B, STORE_BK, STORE_NONE } store;
 
-/* Which evicted rows a repair may look at: all; those of the file that a label names; as many as can be scored in time. */
+/*
+ * Which evicted rows a repair may look at: all; those of the file that a label names; as many as can be
+ * scored in time.
+ */
 typedef enum among { AMONG_ALL, AMONG_FILE, AMONG_FIRST, AMONG_CHUNKS } among;
 
-/* One row a condition. K rows come back where `repair`; a swap does so within the budget it finds, a quarter of it if so said. */
+/*
+ * One row a condition. K rows come back where `repair`; a swap does so within the budget it finds, a quarter
+ * of it if so said.
+ */
 static const struct condition {
     const char *name, *policy;
     store store;
@@ -114,11 +123,11 @@ enum {
     NEED = -1,
     SINKS = 4,
     NEWEST = 128,
-    LIMIT_MS = 150, /* seed 002, appendix C */
+    LIMIT_MS = 150, /* RepairKV, appendix C */
     CHUNK = 16      /* Quest's page; the seed does not say */
 };
 
-/* ---- text --------------------------------------------------------------------------------------------------------------- */
+/* ---- text ---------------------------------------------------------------------------------------------- */
 
 void recall_add_text(const recall *r, const char *text, model_ids *out)
 {
@@ -190,7 +199,7 @@ static void judge(const recall_turn *t, const char *answer, bool *found)
                        : has_name(answer, t->targets[i], t->match == RECALL_FIRST_NAME);
 }
 
-/* ---- sessions under a condition ----------------------------------------------------------------------------------------- */
+/* ---- sessions under a condition ------------------------------------------------------------------------ */
 
 static uint32_t length(const kv_session *s)
 {
@@ -224,7 +233,10 @@ static uint32_t rows_of(const recall *r, const struct condition *c, uint32_t k)
                                     : base + (c->store == STORE_BK ? k : 0);
 }
 
-/* Everything behind the document is kept; of the document what the condition says. Then message `turn` (from 1). */
+/*
+ * Everything behind the document is kept; of the document what the condition says. Then message `turn` (from
+ * 1).
+ */
 static int evict_and_ask(
     const recall *r, kv_session *s, const struct condition *c, uint32_t rows, uint32_t turn, base_err *err)
 {
@@ -245,8 +257,9 @@ static int evict_and_ask(
 }
 
 /*
- * How many evicted rows the paper's score looks at within its limit: by the time that all rows take, of the processor, since a clock on
- * the wall counts what else runs. The rows that are active are not counted, as in the paper.
+ * How many evicted rows the paper's score looks at within its limit: by the time that all rows take, of the
+ * processor, since a clock on the wall counts what else runs. The rows that are active are not counted, as in
+ * the paper.
  */
 static int rows_in_time(
     recall *r, const kv_session *s, uint32_t from, const kv_signal *signal, uint32_t *ret, base_err *err)
@@ -392,7 +405,7 @@ static int run_condition(
     return e;
 }
 
-/* ---- which are to be run ------------------------------------------------------------------------------------------------ */
+/* ---- which are to be run ------------------------------------------------------------------------------- */
 
 /* Does this condition of the item at hand still have to be run? Sets the key. */
 static bool is_left(recall *r, const struct condition *c, uint32_t k)
@@ -419,7 +432,10 @@ bool recall_is_left(recall *r, const char *name, uint32_t number)
     return false;
 }
 
-/* A condition that knows no K has the same result for each: is it there for another? Then it counts for this one too. */
+/*
+ * A condition that knows no K has the same result for each: is it there for another? Then it counts for this
+ * one too.
+ */
 static bool copy_result(recall *r, const struct condition *c)
 {
     if (c->repair || c->store == STORE_BK) return false;
@@ -431,7 +447,10 @@ static bool copy_result(recall *r, const struct condition *c)
     return true;
 }
 
-/* All conditions of one K; those over one store run together, so its eviction and its message are computed once. */
+/*
+ * All conditions of one K; those over one store run together, so its eviction and its message are computed
+ * once.
+ */
 static int run_k(recall *r, const kv_session *first, uint32_t k, base_err *err)
 {
     bool done[N_CONDITIONS] = {false};
@@ -493,7 +512,7 @@ int recall_run(recall *r, const kv_session *document, const recall_item *item, b
     return e;
 }
 
-/* ---- opening ------------------------------------------------------------------------------------------------------------ */
+/* ---- opening ------------------------------------------------------------------------------------------- */
 
 static int parse_restore(recall *r, base_err *err)
 {

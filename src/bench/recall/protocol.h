@@ -1,10 +1,12 @@
 /*
- * Experiments after RepairKV's protocol (seed 002, sections 3.2 and 5): a long document, a first turn answered from the full cache,
- * then turns under a condition: document rows are evicted, a message asks for some of them, a repair may bring rows back, the answer
- * is judged. Who makes documents and messages (bench/recall/bench_niah.c, bench/recall/bench_callsite.c) hands them over as items; here are the
+ * Experiments after RepairKV's protocol (its sections 3.2 and 5; docs/papers.md): a long document, a first
+ * turn answered from the full cache, then turns under a condition: document rows are evicted, a message asks
+ * for some of them, a repair may bring rows back, the answer is judged. Who makes documents and messages
+ * (bench/recall/bench_niah.c, bench/recall/bench_callsite.c) hands them over as items; here are the
  * conditions, the same for all, and the running of them.
  *
- * Only document rows are evicted. What a condition holds when it answers is B + K document rows a lane, forced ones included.
+ * Only document rows are evicted. What a condition holds when it answers is B + K document rows a lane,
+ * forced ones included.
  */
 #ifndef KVIST_BENCH_RECALL_H
 #define KVIST_BENCH_RECALL_H
@@ -18,7 +20,10 @@
 
 enum { RECALL_QUERIES = 32, RECALL_TURNS = 5, RECALL_RANGES = 16, RECALL_NAME = 64, RECALL_MOST_K = 8 };
 
-/* How an answer is judged: each target somewhere in it, as a whole name in it, or the one target as its first name. */
+/*
+ * How an answer is judged: each target somewhere in it, as a whole name in it, or the one target as its first
+ * name.
+ */
 typedef enum recall_match { RECALL_IN_TEXT, RECALL_NAMES, RECALL_FIRST_NAME } recall_match;
 
 typedef struct recall_turn {
@@ -77,7 +82,9 @@ typedef struct recall {
     }
 extern const char recall_help[];
 
-/* The whole command: options, --summary or run(user), the table of --out, closing. Returns the exit status. */
+/*
+ * The whole command: options, --summary or run(user), the table of --out, closing. Returns the exit status.
+ */
 int recall_main(recall *r, int argc, char **argv, const option_row *own, const char *usage,
     int (*run)(void *user, base_err *err), void *user);
 

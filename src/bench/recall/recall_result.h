@@ -1,6 +1,6 @@
 /*
- * Results of niah and callsite as lines (bench/common/result_file.h), summed up with intervals. A line is known by its text, split, K
- * and condition.
+ * Results of niah and callsite as lines (bench/common/result_file.h), summed up with intervals. A line is
+ * known by its text, split, K and condition.
  */
 #ifndef KVIST_BENCH_RECALL_RESULT_H
 #define KVIST_BENCH_RECALL_RESULT_H
@@ -34,8 +34,8 @@ typedef struct bench_results {
 } bench_results;
 
 /*
- * Opens path for more; NULL: stdout. One that holds something already is refused, unless resume: then it is read (a cut last line is
- * left out).
+ * Opens path for more; NULL: stdout. One that holds something already is refused, unless resume: then it is
+ * read (a cut last line is left out).
  */
 int bench_results_open(bench_results *r, const char *name, const char *path, bool resume, base_err *err);
 /* Reads only. */

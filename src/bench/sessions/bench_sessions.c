@@ -1,14 +1,17 @@
 /*
- * kvist-bench sessions: recorded tool sessions (tau-bench's trajectories) replayed under each policy at a share of their peak. What
- * was said is given, word for word. Where the recorded agent calls a tool the full cache writes a call of its own, token by token what
- * is most probable, so does a policy's session, and it is asked whether they are equal (as JSON, spaces do not count); and how many of the history's rows that the
- * recorded call's arguments quote are active. The session goes on with the recorded call. Messages as tokens: bench/sessions/transcript.h;
- * what is counted: bench/sessions/tally.h; here are the policies, the replay and the command.
+ * kvist-bench sessions: recorded tool sessions (tau-bench's trajectories) replayed under each policy at a
+ * share of their peak. What was said is given, word for word. Where the recorded agent calls a tool the full
+ * cache writes a call of its own, token by token what is most probable, so does a policy's session, and it is
+ * asked whether they are equal (as JSON, spaces do not count); and how many of the history's rows that the
+ * recorded call's arguments quote are active. The session goes on with the recorded call. Messages as tokens:
+ * bench/sessions/transcript.h; what is counted: bench/sessions/tally.h; here are the policies, the replay and
+ * the command.
  *
- * Beside it what each layout costs (IntentKV, seed 003, section 4.1 and appendix E), in place as it ran, and compact as it follows
- * from the same evictions: a cache that moves the rows it keeps has no prefix in common with the next request behind its first
- * hole, so at each message everything from there on is computed again, over all of it, before the rows are chosen anew. raw: rows in the
- * sequence, effective: rows read, both added up over computed tokens; peak: of the sequence; live: of a lane's rows, at their most.
+ * Beside it what each layout costs (IntentKV, section 4.1 and appendix E), in place as it ran, and compact as
+ * it follows from the same evictions: a cache that moves the rows it keeps has no prefix in common with the
+ * next request behind its first hole, so at each message everything from there on is computed again, over all
+ * of it, before the rows are chosen anew. raw: rows in the sequence, effective: rows read, both added up over
+ * computed tokens; peak: of the sequence; live: of a lane's rows, at their most.
  */
 #include <math.h>
 #include <stdio.h>
@@ -77,11 +80,14 @@ static void free_session(bench *b)
     b->n_calls = 0;
 }
 
-/* ---- policies --------------------------------------------------------------------------------------------------------------------- */
+/* ---- policies ------------------------------------------------------------------------------------------ */
 
 enum { SETS_MOST = 8, CONDITIONS_MOST = 32 };
 
-/* "NAME", "NAME:SET=VALUE:SET=VALUE...", or either behind "late " or "rounded ". name and set point into parts: it is not copied. */
+/*
+ * "NAME", "NAME:SET=VALUE:SET=VALUE...", or either behind "late " or "rounded ". name and set point into
+ * parts: it is not copied.
+ */
 typedef struct choice {
     char text[128]; /* as it was written */
     char parts[128];
@@ -120,8 +126,9 @@ static kv_options options_of(const bench *b, const condition *c)
 }
 
 /*
- * What a policy leaves of rows that were all computed with everything active, in a fork. So much of a policy's differences is its choice
- * alone; the rest is in rows made over few. from: of the newest message or result.
+ * What a policy leaves of rows that were all computed with everything active, in a fork. So much of a
+ * policy's differences is its choice alone; the rest is in rows made over few. from: of the newest message or
+ * result.
  */
 static int cut_fork(const kv_session *whole, kv_options o, uint32_t from, kv_session **ret, base_err *err)
 {
@@ -135,7 +142,7 @@ static int cut_fork(const kv_session *whole, kv_options o, uint32_t from, kv_ses
     return r;
 }
 
-/* ---- replay ------------------------------------------------------------------------------------------------------------------- */
+/* ---- replay -------------------------------------------------------------------------------------------- */
 
 /* What late conditions make of a call in front of which the message or result [from, ...) stands last. */
 static int count_late(bench *b, const kv_session *whole, condition *late, uint32_t n_late, uint32_t from,
@@ -168,7 +175,10 @@ static int count_call(bench *b, const kv_session *s, const condition *c, uint32_
     return r;
 }
 
-/* The session under a condition, or with everything active (c NULL), when late conditions look at every call too. */
+/*
+ * The session under a condition, or with everything active (c NULL), when late conditions look at every call
+ * too.
+ */
 static int replay(bench *b, const condition *c, tally *t, condition *late, uint32_t n_late, base_err *err)
 {
     const uint64_t start = base_clock_ns();
@@ -266,7 +276,10 @@ static int add_conditions(
     return 0;
 }
 
-/* Everything active first, and the late conditions beside it; then every other condition, over rows of its own. */
+/*
+ * Everything active first, and the late conditions beside it; then every other condition, over rows of its
+ * own.
+ */
 static int run_conditions(bench *b, int64_t number, base_err *err)
 {
     condition all[CONDITIONS_MOST], full = {.policy = {.text = "full", .name = "full"}};

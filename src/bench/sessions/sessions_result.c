@@ -15,7 +15,10 @@
 
 enum { LINES_MOST = 256 << 20, EACH_MOST = 64, N_LEADS = 3 };
 
-/* By how little the full cache's best token led where it led least, in nats: below this, so little noise makes another call. */
+/*
+ * By how little the full cache's best token led where it led least, in nats: below this, so little noise
+ * makes another call.
+ */
 static const double leads_below[N_LEADS] = {.1, .3, INFINITY};
 
 /* A line of --out. */
@@ -77,7 +80,10 @@ static bool is_same_value(const base_json *a, const base_json *b)
     return same;
 }
 
-/* Strings and numbers of a call, the function's name among them, and how many another call has at the same place. */
+/*
+ * Strings and numbers of a call, the function's name among them, and how many another call has at the same
+ * place.
+ */
 static void count_values(const base_json *want, const base_json *got, outcome *to)
 {
     const bool object = want->type == BASE_JSON_OBJECT, array = want->type == BASE_JSON_ARRAY;
@@ -178,7 +184,9 @@ static void print_row(const outcome *all, uint32_t n, const outcome *first)
         sum.seconds);
 }
 
-/* What of a policy's calls is noise's: those that the full cache was sure of, beside those that it was not. */
+/*
+ * What of a policy's calls is noise's: those that the full cache was sure of, beside those that it was not.
+ */
 static void print_leads(const outcome *all, uint32_t n, const outcome *first)
 {
     outcome sum = {0};
@@ -205,8 +213,8 @@ static bool is_new_row(const outcome *all, uint32_t k, uint32_t percent)
 }
 
 /*
- * Recall of one policy less that of another, by session, weighted by the calls that quote: the mean, and the interval in which 95% of
- * 10,000 draws of as many sessions lie.
+ * Recall of one policy less that of another, by session, weighted by the calls that quote: the mean, and the
+ * interval in which 95% of 10,000 draws of as many sessions lie.
  */
 static void print_difference(
     const outcome *all, uint32_t n, uint32_t percent, const char *policy, const char *other)

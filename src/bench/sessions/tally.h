@@ -1,4 +1,7 @@
-/* What is counted of a session while it is replayed: rows that calls quote, tokens and row reads, the calls it would write. */
+/*
+ * What is counted of a session while it is replayed: rows that calls quote, tokens and row reads, the calls
+ * it would write.
+ */
 #ifndef KVIST_BENCH_TALLY_H
 #define KVIST_BENCH_TALLY_H
 
@@ -29,13 +32,13 @@ void tally_recall(const model *with, const kv_session *s, const transcript_messa
 int tally_append(kv_session *s, kv_origin origin, uint32_t turn, const model_ids *ids, uint32_t from,
     uint32_t n, float *logits, tally *t, base_err *err);
 /*
- * A request is about to come: a cache that compacted has renumbered, nothing behind its first hole is a prefix of the request, and all
- * of it is read anew.
+ * A request is about to come: a cache that compacted has renumbered, nothing behind its first hole is a
+ * prefix of the request, and all of it is read anew.
  */
 void tally_compact(const kv_session *s, tally *t);
 /*
- * The call that a session would write, in a fork of it: the most probable token each time, until it is closed or too long.
- * *ret_lead: lowered to what the best token had over the next one, in nats.
+ * The call that a session would write, in a fork of it: the most probable token each time, until it is closed
+ * or too long. *ret_lead: lowered to what the best token had over the next one, in nats.
  */
 int tally_write_call(model *with, const kv_session *whole, uint32_t turn, bool rounded, base_buf *call,
     double *ret_lead, base_err *err);

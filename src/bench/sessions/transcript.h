@@ -24,7 +24,10 @@ typedef struct transcript {
 
 /* What may be called is the fixed prompt, as an agent's is. */
 void transcript_add_functions(transcript *to, const model *with, const char *functions);
-/* One message of a trajectory: {role, content, tool_calls}. m lives as long as it takes; the call's arguments are parsed anew. */
+/*
+ * One message of a trajectory: {role, content, tool_calls}. m lives as long as it takes; the call's arguments
+ * are parsed anew.
+ */
 void transcript_add(transcript *all, const model *with, const base_json *m);
 void transcript_free(transcript *t);
 

@@ -1,8 +1,10 @@
 /*
- * kvist-bench structure: what compression keeps of code's structure, and what that is worth (kv.md section 5; CodeComp, seed 000).
+ * kvist-bench structure: what compression keeps of code's structure, and what that is worth (docs/kv.md,
+ * "Structure"; docs/papers.md, CodeComp).
  *
- * Tasks over real functions, each a chunk of its own: `score` (how much structure stays), `bug` (which function holds a wrong line, and
- * how it reads now), `complete` (a line that calls another function), `select` (is what it calls among the chosen ones). Here are the options and the drawing of samples;
+ * Tasks over real functions, each a chunk of its own: `score` (how much structure stays), `bug` (which
+ * function holds a wrong line, and how it reads now), `complete` (a line that calls another function),
+ * `select` (is what it calls among the chosen ones). Here are the options and the drawing of samples;
  * bench/structure/sample.h says how one is measured. One JSON line a question, cap and condition.
  */
 #include <stdlib.h>

@@ -37,7 +37,7 @@ static bool may_add(const bench_sample *s, const char *name, const bench_accept 
     return !bench_sample_has(s, name) && (!accept || accept->fn(accept->user, s, name));
 }
 
-/* --- planted mistakes --------------------------------------------------------------------------------------------------- */
+/* --- planted mistakes ----------------------------------------------------------------------------------- */
 
 static const struct {
     const char *is, *becomes;
@@ -82,7 +82,10 @@ static void plant(bench_function *f, size_t at, const char *is, const char *beco
     f->wrong = base_buf_take(&line);
 }
 
-/* Bytes that both lines begin with, without an operator's white space: what can be said of the line without telling the mistake. */
+/*
+ * Bytes that both lines begin with, without an operator's white space: what can be said of the line without
+ * telling the mistake.
+ */
 static size_t same_bytes(const bench_function *f)
 {
     size_t n = 0;
@@ -163,7 +166,7 @@ bool bench_sample_mutate(
     return false;
 }
 
-/* --- QuixBugs ----------------------------------------------------------------------------------------------------------- */
+/* --- QuixBugs ------------------------------------------------------------------------------------------- */
 
 /* The program without the text behind it that says what it is for. */
 static char *read_program(const char *folder, const char *kind, const char *name)

@@ -1,7 +1,8 @@
 /*
- * Samples for `kvist-bench structure`: some functions in one prompt and a question about each of several, so that the prompt's rows
- * are computed once for all its questions. One-line mistakes planted in functions of a pool, those of QuixBugs, and (bench/structure/calling_lines.c)
- * lines that call what another function defines, or consecutive pieces of files. Same pools and seed, same samples in the same order.
+ * Samples for `kvist-bench structure`: some functions in one prompt and a question about each of several, so
+ * that the prompt's rows are computed once for all its questions. One-line mistakes planted in functions of a
+ * pool, those of QuixBugs, and (bench/structure/calling_lines.c) lines that call what another function
+ * defines, or consecutive pieces of files. Same pools and seed, same samples in the same order.
  */
 #ifndef KVIST_BENCH_BUGS_H
 #define KVIST_BENCH_BUGS_H
@@ -35,7 +36,10 @@ typedef struct bench_accept {
     void *user;
 } bench_accept;
 
-/* n_chunks functions with a mistake each: operator, constant or connective. false: the pool has no such functions. */
+/*
+ * n_chunks functions with a mistake each: operator, constant or connective. false: the pool has no such
+ * functions.
+ */
 bool bench_sample_mutate(
     bench_sample *ret, bench_pool *p, uint64_t seed, uint32_t n_chunks, const bench_accept *accept);
 

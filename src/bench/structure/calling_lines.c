@@ -7,7 +7,10 @@
 
 enum { CHUNK_BYTES = 1700 /* about 512 tokens of code */ };
 
-/* The skip-th line behind the third that calls a function of the pool other than f itself: where it begins; NULL: none. */
+/*
+ * The skip-th line behind the third that calls a function of the pool other than f itself: where it begins;
+ * NULL: none.
+ */
 static const char *find_call(
     const bench_pool *p, const bench_function *f, uint64_t skip, const bench_function **ret)
 {
@@ -67,7 +70,10 @@ bool bench_sample_complete(bench_sample *ret, bench_pool *p, uint64_t seed, uint
     return false;
 }
 
-/* Where the chunk that begins at `text` ends: at a line end before a line that is not indented, about CHUNK_BYTES on. */
+/*
+ * Where the chunk that begins at `text` ends: at a line end before a line that is not indented, about
+ * CHUNK_BYTES on.
+ */
 static size_t chunk_bytes(const char *text)
 {
     size_t n = 0, best = 0;

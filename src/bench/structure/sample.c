@@ -9,7 +9,7 @@
 #include "code/index.h"
 #include "kv/lab/lab.h"
 
-/* --- a condition -------------------------------------------------------------------------------------------------------------- */
+/* --- a condition ---------------------------------------------------------------------------------------- */
 
 static uint32_t most_probable(const float *logits, uint32_t n)
 {
@@ -19,7 +19,10 @@ static uint32_t most_probable(const float *logits, uint32_t n)
     return best;
 }
 
-/* Question and answer in one pass over what is left: each token of the answer is compared with what the model would have written. */
+/*
+ * Question and answer in one pass over what is left: each token of the answer is compared with what the model
+ * would have written.
+ */
 static int answer(
     const structure_run *b, kv_session *s, const sample_question *q, structure_result *o, base_err *err)
 {
@@ -114,9 +117,11 @@ static int run_condition(const sample_context *x, const sample_question *q, cons
     return r;
 }
 
-/* --- a selection ---------------------------------------------------------------------------------------------------------- */
+/* --- a selection ---------------------------------------------------------------------------------------- */
 
-/* CodeComp's choice of chunks: the target's place when those come first that make the question most probable. */
+/*
+ * CodeComp's choice of chunks: the target's place when those come first that make the question most probable.
+ */
 static int rank_by_perplexity(
     sample_context *x, const sample_question *q, uint32_t target, structure_result *o, base_err *err)
 {
@@ -132,7 +137,10 @@ static int rank_by_perplexity(
     return r;
 }
 
-/* What retrieval does without a model: its index over the chunks, each a file. A chunk without a hit comes last. */
+/*
+ * What retrieval does without a model: its index over the chunks, each a file. A chunk without a hit comes
+ * last.
+ */
 static void rank_by_words(const sample_context *x, const char *words, uint32_t target, structure_result *o)
 {
     const uint64_t start = base_clock_ns();
@@ -161,7 +169,7 @@ static void rank_by_words(const sample_context *x, const char *words, uint32_t t
     o->condition_s = (double)(base_clock_ns() - start) / 1e9;
 }
 
-/* --- a sample ----------------------------------------------------------------------------------------------------------------- */
+/* --- a sample ------------------------------------------------------------------------------------------- */
 
 /* The key of a line; false: it is done. */
 static bool is_due(const structure_run *b, const bench_sample *s, uint32_t number, const char *condition,

@@ -1,8 +1,10 @@
 /*
- * What `kvist-bench structure` measures (kv.md section 5; CodeComp, seed 000): a sample's rows computed once, by policies that read ordinary
- * text in one session, by codecomp in another, chunk by chunk; for each of its questions each condition is a fork that is cut to
- * the same rows by what the question looked at, and answers over what is left. bench/structure/bench_structure.c is the command and draws samples;
- * bench/structure/sample.c runs one; bench/structure/structure_result.c reads, writes and sums up result lines.
+ * What `kvist-bench structure` measures (docs/kv.md, "Structure"; docs/papers.md, CodeComp): a sample's rows
+ * computed once, by policies that read ordinary text in one session, by codecomp in another, chunk by chunk;
+ * for each of its questions each condition is a fork that is cut to the same rows by what the question looked
+ * at, and answers over what is left. bench/structure/bench_structure.c is the command and draws samples;
+ * bench/structure/sample.c runs one; bench/structure/structure_result.c reads, writes and sums up result
+ * lines.
  */
 #ifndef KVIST_BENCH_STRUCTURE_H
 #define KVIST_BENCH_STRUCTURE_H
@@ -46,7 +48,10 @@ typedef struct structure_result {
     uint32_t n_line, right_line; /* tokens of the line, and those that were the most probable ones */
     uint32_t n_tokens, n_chunks, n_questions; /* of the context */
     double active;
-    /* Seconds, of which the first two are spent once for all conditions: the context's rows (both sessions), by question; the question. */
+    /*
+     * Seconds, of which the first two are spent once for all conditions: the context's rows (both sessions),
+     * by question; the question.
+     */
     double prefill_s, question_s, condition_s, spans_ms;
 } structure_result;
 
@@ -59,7 +64,10 @@ void structure_results_read(structure_results *r, const base_buf *lines);
 void structure_results_free(structure_results *r);
 bool structure_results_have(const structure_results *r, const structure_result *key);
 void structure_result_write(const structure_result *one, int64_t seed, FILE *out);
-/* What was kept and answered, and differences between conditions on the same questions, with intervals over samples. */
+/*
+ * What was kept and answered, and differences between conditions on the same questions, with intervals over
+ * samples.
+ */
 void structure_results_print(const structure_results *r, FILE *out);
 
 typedef struct structure_run {

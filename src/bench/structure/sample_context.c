@@ -1,4 +1,7 @@
-/* A sample's chunks as tokens, and their rows computed once for all its questions; see bench/structure/sample.h. */
+/*
+ * A sample's chunks as tokens, and their rows computed once for all its questions; see
+ * bench/structure/sample.h.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

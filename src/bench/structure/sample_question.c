@@ -84,7 +84,10 @@ static void name_queries(sample_question *q, const structure_run *b, const char 
         q->queries[q->n_queries++] = i;
 }
 
-/* What a traceback says: how the line begins. Which function it is in is a choice by the first token of the names. */
+/*
+ * What a traceback says: how the line begins. Which function it is in is a choice by the first token of the
+ * names.
+ */
 static void ask_bug(
     sample_question *q, const sample_context *c, const bench_sample *s, const bench_question *about)
 {
@@ -116,8 +119,8 @@ static void ask_bug(
 }
 
 /*
- * Text, line and its end are encoded together, since tokens join what stands before a line end with it: the line's are those that
- * begin in it, what is asked ends before them.
+ * Text, line and its end are encoded together, since tokens join what stands before a line end with it: the
+ * line's are those that begin in it, what is asked ends before them.
  */
 static void ask_completion(
     sample_question *q, const sample_context *c, const bench_sample *s, const bench_question *about)

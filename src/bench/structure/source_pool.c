@@ -137,7 +137,10 @@ void bench_pool_free(bench_pool *p)
     *p = (bench_pool){.n = 0};
 }
 
-/* The place in a round's order: a walk through all places by a step that has no factor in common with their number. */
+/*
+ * The place in a round's order: a walk through all places by a step that has no factor in common with their
+ * number.
+ */
 const bench_function *bench_pool_next(bench_pool *p, uint64_t seed, uint64_t *ret_round)
 {
     const uint64_t round = p->cursor / p->n, place = p->cursor % p->n,

@@ -1,5 +1,6 @@
 /*
- * Functions and files of real source text, for experiments that put some of them into a prompt. Same folder and seed, same draw.
+ * Functions and files of real source text, for experiments that put some of them into a prompt. Same folder
+ * and seed, same draw.
  */
 #ifndef KVIST_BENCH_POOL_H
 #define KVIST_BENCH_POOL_H
@@ -27,12 +28,14 @@ typedef struct bench_pool {
     uint64_t cursor; /* bench_pool_next */
 } bench_pool;
 
-/* Functions of 5 to 40 lines and 160 to 1,300 bytes in files below folder, no tests; in the order of paths. */
+/*
+ * Functions of 5 to 40 lines and 160 to 1,300 bytes in files below folder, no tests; in the order of paths.
+ */
 int bench_pool_load(bench_pool *ret, code_grammars *g, const char *folder, base_err *err);
 void bench_pool_free(bench_pool *p);
 /*
- * Functions one after the other in an order that the seed says: each once, then each once more in another order, ... *ret_round
- * (may be NULL) counts the orders.
+ * Functions one after the other in an order that the seed says: each once, then each once more in another
+ * order, ... *ret_round (may be NULL) counts the orders.
  */
 const bench_function *bench_pool_next(bench_pool *p, uint64_t seed, uint64_t *ret_round);
 

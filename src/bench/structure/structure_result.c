@@ -1,6 +1,7 @@
 /*
- * Result lines of `kvist-bench structure`, and their sums. Questions of one sample share its text, so intervals of differences draw samples,
- * not questions: a bootstrap over them (10,000 draws, percentiles), the same draws for every pair of conditions.
+ * Result lines of `kvist-bench structure`, and their sums. Questions of one sample share its text, so
+ * intervals of differences draw samples, not questions: a bootstrap over them (10,000 draws, percentiles),
+ * the same draws for every pair of conditions.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -15,7 +16,7 @@
 const char *const structure_tasks[N_STRUCTURE_TASKS] = {"score", "bug", "complete", "select"};
 static const char *const asked_words[STRUCTURE_ASKED] = {"function", "mistake", "line"};
 
-/* --- lines ---------------------------------------------------------------------------------------------------------------- */
+/* --- lines ---------------------------------------------------------------------------------------------- */
 
 void structure_result_write(const structure_result *o, int64_t seed, FILE *out)
 {
@@ -116,7 +117,7 @@ bool structure_results_have(const structure_results *r, const structure_result *
     return false;
 }
 
-/* --- what was kept --------------------------------------------------------------------------------------------------------- */
+/* --- what was kept -------------------------------------------------------------------------------------- */
 
 typedef struct mean {
     double sum;
@@ -157,7 +158,7 @@ static void print_kept(const structure_results *r, const structure_result *first
     fprintf(out, " %.2f |\n", get(&seconds));
 }
 
-/* --- what was answered, and differences ------------------------------------------------------------------------------------- */
+/* --- what was answered, and differences ----------------------------------------------------------------- */
 
 typedef enum measure {
     EXTENTS,
