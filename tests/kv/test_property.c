@@ -1,6 +1,6 @@
 /*
- * Generated operations against a plain model of the store (docs/kv.md, What always holds): the model knows a
- * sequence as arrays of flags and applies each announced plan bit by bit; after every operation the session
+ * Generated operations against a plain model of the store (docs/kv.md, "What always holds"): the model knows
+ * a sequence as arrays of flags and applies each announced plan bit by bit; after every operation the session
  * must say the same, keep every row's bytes, and keep its promises. A sequence that fails is shrunk to the
  * fewest operations that still fail, and printed. KVIST_SEED repeats a run.
  */
@@ -265,7 +265,7 @@ static void append(world *w, uint32_t a, uint32_t b)
     if (!r && b % 2) w->told = base_hash64(logits, sizeof logits, w->told);
 }
 
-/* One of repair's forms, over the session's own policy. */
+/* One of the forms of section 7, over the session's own policy. */
 static void set_form(world *w, uint32_t a)
 {
     static const char *const forms[][5] = {{"grow=burst", "order=mass"}, {"order=fused"},

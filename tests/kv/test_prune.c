@@ -1,5 +1,5 @@
 /*
- * Pruned prefill (docs/kv.md, Pruned prefill) over a model without weights: what is computed, what is
+ * Pruned prefill (docs/kv.md, "Pruned prefill") over a model without weights: what is computed, what is
  * deferred, what brings it back, and that nothing else can tell the difference. The generated sequences of
  * test_property.c run under it too.
  */
@@ -624,10 +624,7 @@ static void test_prune__a_bulk_of_32k_is_fine(void **state)
     kv_session_free(s);
 }
 
-/*
- * --- the pivot ---------------------------------------------------------------------------------------------
- * ---------------
- */
+/* --- the pivot ------------------------------------------------------------------------------------------ */
 
 static kv_pivot made_pivot(uint32_t n_layer, uint32_t jump)
 {

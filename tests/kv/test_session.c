@@ -1,7 +1,7 @@
 /*
- * What must always hold of a session (docs/kv.md, What always holds), over a model without weights whose rows
- * tell what they read: directed cases first, then generated sequences of operations. KVIST_SEED repeats a
- * failed one.
+ * What must always hold of a session (docs/kv.md, "What always holds"), over a model without weights whose
+ * rows tell what they read: directed cases first, then generated sequences of operations. KVIST_SEED repeats
+ * a failed one.
  */
 #include <setjmp.h>
 #include <stdarg.h>
