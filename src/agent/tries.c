@@ -1,9 +1,9 @@
 /*
- * Candidates. Where a test can judge and has failed, several rewrites are sampled as branches of the session at the same point:
- * they share every row of what was read and cost their own tokens only. Each is tried in a copy of the tree, its test running
- * while the next one is sampled; the first that passes becomes the answer and goes the way of any other call (diff, approval,
- * test in the real tree). The others stay in the log. Why: sampling again and judging fixes more than arguing with a failed
- * attempt (docs/benchmarks.md).
+ * Candidates. Where a test can judge and has failed, several rewrites are sampled as branches of the session
+ * at the same point: they share every row of what was read and cost their own tokens only. Each is tried in a
+ * copy of the tree, its test running while the next one is sampled; the first that passes becomes the answer
+ * and goes the way of any other call (diff, approval, test in the real tree). The others stay in the log.
+ * Why: sampling again and judging fixes more than arguing with a failed attempt (docs/results.md).
  *
  * The first candidate is what the model would have answered anyway; for the others the harness begins the
  * call, so that none is lost to talk: up to what the model doubts in the old text (doubt.c), or, where it has
@@ -20,7 +20,7 @@
 #include "tools/scratch.h"
 
 enum { TEST_MS = 60000, TEST_BYTES = 2400, THOUGHT_TOKENS = 64 };
-static const float warm = 0.8f; /* what the candidates of docs/benchmarks.md, QuixBugs, were sampled at */
+static const float warm = 0.8f; /* as docs/results.md, "Does it repair programs?", was measured */
 
 typedef struct candidate {
     uint32_t number;
@@ -52,7 +52,7 @@ static void candidate_free(candidate *c)
     *c = (candidate){0};
 }
 
-/* --- sampling ----------------------------------------------------------------------------------------------------------- */
+/* --- sampling ------------------------------------------------------------------------------------------- */
 
 static int append_text(agent *a, candidate *c, const char *text, size_t n, base_err *err)
 {
@@ -151,7 +151,7 @@ static int sample(agent *a, candidate *c, base_err *err)
     return rc;
 }
 
-/* --- trying ------------------------------------------------------------------------------------------------------------- */
+/* --- trying --------------------------------------------------------------------------------------------- */
 
 static void *run_test(void *user)
 {
@@ -182,7 +182,10 @@ static bool is_known_change(const candidate *all, const candidate *c)
     return false;
 }
 
-/* What the candidate's call would write, and its test's start; a candidate without a change says why in c->word. */
+/*
+ * What the candidate's call would write, and its test's start; a candidate without a change says why in
+ * c->word.
+ */
 static int try_change(agent *a, const candidate *all, candidate *c, base_err *err)
 {
     agent_call call = {0};
@@ -245,7 +248,7 @@ static bool judge(agent *a, candidate *c, uint32_t of)
     return passed;
 }
 
-/* --- all of them -------------------------------------------------------------------------------------------------------- */
+/* --- all of them ---------------------------------------------------------------------------------------- */
 
 static bool is_due(const agent *a)
 {

@@ -25,10 +25,7 @@
 
 enum { CTX = 4000, N_TURNS = 24, STOPPED = 77 };
 
-/*
- * --- calls that change the disk, counted; the one at which to stop
- * ---------------------------------------------------------------
- */
+/* --- calls that change the disk, counted; the one at which to stop -------------------------------------- */
 
 static long n_calls, stop_at = -1;
 static long *n_applied; /* shared with the child: calls of its turns, before it saves */
@@ -87,10 +84,7 @@ int fsync(int fd)
     return fdatasync(fd);
 }
 
-/*
- * --- a session whose every turn is known
- * -------------------------------------------------------------------------------------------
- */
+/* --- a session whose every turn is known ---------------------------------------------------------------- */
 
 static kv_session *open_session(fake_model *m, const char *path)
 {

@@ -212,10 +212,7 @@ static void test_model__calibration_writes_heads_that_a_session_reads(void **sta
  * Logits of which only some were computed are for the one who asked: whoever asks the session gets all of
  * them.
  */
-/*
- * --- pruned prefill
- * -------------------------------------------------------------------------------------------------------
- */
+/* --- pruned prefill ------------------------------------------------------------------------------------- */
 
 /* Little models with enough layers above a cut for what lies there meanwhile. */
 static model *open_deep(uint32_t which, int n_threads)

@@ -24,10 +24,7 @@
 #include "kv/read/reading.h"
 #include "kv/read/split.h"
 
-/*
- * --- the splitter
- * -------------------------------------------------------------------------------------------------------
- */
+/* --- the splitter --------------------------------------------------------------------------------------- */
 
 static void test_split__knows_what_ends_a_sentence(void **state)
 {
@@ -91,10 +88,7 @@ static void test_split__does_not_change_its_mind(void **state)
     }
 }
 
-/*
- * --- the choice
- * ---------------------------------------------------------------------------------------------------------
- */
+/* --- the choice ----------------------------------------------------------------------------------------- */
 
 enum { CTX = 2000 };
 
@@ -281,10 +275,7 @@ static void test_reading__ends_sentences_where_statements_end(void **state)
     kv_session_free(s);
 }
 
-/*
- * --- over little models
- * -------------------------------------------------------------------------------------------------
- */
+/* --- over little models --------------------------------------------------------------------------------- */
 
 /* Who reads less than everything, and whose tokens do. */
 typedef struct reads {

@@ -238,10 +238,7 @@ static void assert_same(const world *a, const world *b)
     assert_true(kv_session_schedule_hash(a->s) == kv_session_schedule_hash(b->s));
 }
 
-/*
- * --- the tests ---------------------------------------------------------------------------------------------
- * ---------------
- */
+/* --- the tests ------------------------------------------------------------------------------------------ */
 
 static void test_together__each_of_them_does_something(void **state)
 {

@@ -200,10 +200,7 @@ static void test_visit__what_a_token_asks_for_is_read(void **state)
     kv_session_free(s);
 }
 
-/*
- * --- what stands in for the rest
- * ------------------------------------------------------------------------------------------
- */
+/* --- what stands in for the rest ------------------------------------------------------------------------ */
 
 enum { LANE = 2, N_BLOCKS = 4 };
 

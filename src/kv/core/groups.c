@@ -13,10 +13,7 @@
  */
 enum { MEMORY_KEPT = 8 };
 
-/*
- * --- bytes -------------------------------------------------------------------------------------------------
- * -------------
- */
+/* --- bytes ---------------------------------------------------------------------------------------------- */
 
 static void put32(base_buf *out, uint32_t x)
 {
@@ -111,10 +108,7 @@ static void *get_new(reader *r, size_t n, size_t size)
     return items;
 }
 
-/*
- * --- numbers -----------------------------------------------------------------------------------------------
- * -------------
- */
+/* --- numbers -------------------------------------------------------------------------------------------- */
 
 static uint32_t count_memory(const kv_session *s)
 {
@@ -185,10 +179,7 @@ static void truncate_numbers(kv_session *s, uint32_t n)
     if (s->read_to > n) s->read_to = n;
 }
 
-/*
- * --- arrays over tokens
- * -------------------------------------------------------------------------------------------------
- */
+/* --- arrays over tokens --------------------------------------------------------------------------------- */
 
 /* Each has room for n_ctx tokens. */
 typedef enum kind { OF_TOKEN, BIT_OF_TOKEN, PLACE_IN_FILE } kind;
@@ -276,10 +267,7 @@ static int get_arrays(kv_session *s, reader *r, base_err *err)
     return 0;
 }
 
-/*
- * --- rows and live lists
- * ------------------------------------------------------------------------------------------------
- */
+/* --- rows and live lists -------------------------------------------------------------------------------- */
 
 static int init_rows(kv_session *s, base_err *err)
 {
@@ -360,10 +348,7 @@ static int get_lists(kv_session *s, reader *r, base_err *err)
     return rc;
 }
 
-/*
- * --- segments
- * -----------------------------------------------------------------------------------------------------------
- */
+/* --- segments ------------------------------------------------------------------------------------------- */
 
 static void free_parts(kv_session *s)
 {
@@ -450,10 +435,7 @@ static int get_parts(kv_session *s, reader *r, base_err *err)
     return 0;
 }
 
-/*
- * --- signals -----------------------------------------------------------------------------------------------
- * -------------
- */
+/* --- signals -------------------------------------------------------------------------------------------- */
 
 static const size_t signals[] = {offsetof(kv_session, request), offsetof(kv_session, asked),
     offsetof(kv_session, waiting.kept), offsetof(kv_session, recent)};
@@ -540,10 +522,7 @@ static int get_signals(kv_session *s, reader *r, base_err *err)
     return 0;
 }
 
-/*
- * --- the memory of requests
- * ---------------------------------------------------------------------------------------------
- */
+/* --- the memory of requests ----------------------------------------------------------------------------- */
 
 static void free_memory(kv_session *s)
 {
@@ -596,10 +575,7 @@ static int get_memory(kv_session *s, reader *r, base_err *err)
     return 0;
 }
 
-/*
- * --- what there may be: what policies add up, the last logits
- * ------------------------------------------------------------
- */
+/* --- what there may be: what policies add up, the last logits ------------------------------------------- */
 
 static void free_optional(kv_session *s)
 {
@@ -639,10 +615,7 @@ static int get_optional(kv_session *s, reader *r, base_err *err)
     return 0;
 }
 
-/*
- * --- plans that can be undone
- * -------------------------------------------------------------------------------------------
- */
+/* --- plans that can be undone --------------------------------------------------------------------------- */
 
 static void free_journal(kv_session *s)
 {
@@ -693,10 +666,7 @@ static int get_journal(kv_session *s, reader *r, base_err *err)
     return 0;
 }
 
-/*
- * --- the list
- * -----------------------------------------------------------------------------------------------------------
- */
+/* --- the list ------------------------------------------------------------------------------------------- */
 
 /* NULL: nothing to do. A later group may look at an earlier one. */
 static const struct group {

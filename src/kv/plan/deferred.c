@@ -71,10 +71,7 @@ uint64_t kv__deferred_rows(const kv_session *s)
     return n;
 }
 
-/*
- * --- computing
- * ----------------------------------------------------------------------------------------------------------
- */
+/* --- computing ------------------------------------------------------------------------------------------ */
 
 /* The tokens to compute, and what that takes. */
 typedef struct work {

@@ -24,10 +24,7 @@
 #include "kv/repair/repair.h"
 #include "kv/session.h"
 
-/*
- * --- where -------------------------------------------------------------------------------------------------
- * ---------------
- */
+/* --- where ---------------------------------------------------------------------------------------------- */
 
 static uint32_t chosen_cut(const kv_session *s)
 {
@@ -78,10 +75,7 @@ bool kv__may_settle(const kv_session *s, const kv_segment *g)
            (g->origin == KV_ORIGIN_TOOL && (!s->has_request || s->request_turn == g->turn));
 }
 
-/*
- * --- who asks ----------------------------------------------------------------------------------------------
- * -----------------
- */
+/* --- who asks ------------------------------------------------------------------------------------------- */
 
 /* `most` of the signal's queries: evenly, or the last ones. */
 static int take_queries(const kv_signal *from, uint32_t most, bool evenly, kv_signal *ret, base_err *err)
@@ -109,10 +103,7 @@ static int find_asker(const kv_session *s, kv_signal *ret, base_err *err)
     return take_queries(from, most, ours && s->asked.n, ret, err);
 }
 
-/*
- * --- scores ------------------------------------------------------------------------------------------------
- * -----------------
- */
+/* --- scores --------------------------------------------------------------------------------------------- */
 
 /* What is scored and what comes of it. */
 typedef struct choice {
@@ -249,10 +240,7 @@ static int score_optional(kv_session *s, choice *c, const atomic_bool *cancel, b
     return rc;
 }
 
-/*
- * --- the choice --------------------------------------------------------------------------------------------
- * -----------------
- */
+/* --- the choice ----------------------------------------------------------------------------------------- */
 
 /* Each row's score becomes its block's sum; blocks are counted from where their bulk begins. */
 static void sum_blocks(const kv_session *s, choice *c, uint32_t block)
@@ -358,10 +346,7 @@ static int choice_init(choice *c, kv_session *s, base_err *err)
     return find_asker(s, &c->asker, err);
 }
 
-/*
- * --- the plan ----------------------------------------------------------------------------------------------
- * -----------------
- */
+/* --- the plan ------------------------------------------------------------------------------------------- */
 
 static bool may_rise(const kv_session *s, uint32_t t)
 {

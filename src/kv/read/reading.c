@@ -12,10 +12,7 @@
 #include "kv/read/sections.h"
 #include "kv/session.h"
 
-/*
- * --- the choice
- * ---------------------------------------------------------------------------------------------------------
- */
+/* --- the choice ----------------------------------------------------------------------------------------- */
 
 uint32_t kv_reading_rows(const kv_parameters *p, uint32_t n_live)
 {
@@ -172,10 +169,7 @@ static void choose_lane(kv_reading *r, uint32_t head, uint32_t lane, uint32_t to
     r->reads.read += r->lists[lane].n_rows;
 }
 
-/*
- * --- the model asks
- * -----------------------------------------------------------------------------------------------------
- */
+/* --- the model asks ------------------------------------------------------------------------------------- */
 
 /* Is there anything that a token of the batch leaves out in this layer? */
 static bool leaves_rows(const kv_reading *r, uint32_t layer)
@@ -276,10 +270,7 @@ void kv__reading_publish(kv_session *s, uint32_t n)
     }
 }
 
-/*
- * --- looking -----------------------------------------------------------------------------------------------
- * -------------
- */
+/* --- looking -------------------------------------------------------------------------------------------- */
 
 void kv__reading_stats(const kv_session *s, kv_reads *ret)
 {

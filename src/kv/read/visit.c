@@ -93,10 +93,7 @@ uint32_t kv__visitors(const kv_session *s)
     return n < VISITORS_MOST ? n : VISITORS_MOST;
 }
 
-/*
- * --- the choice
- * ---------------------------------------------------------------------------------------------------------
- */
+/* --- the choice ----------------------------------------------------------------------------------------- */
 
 /* Numbers that are not negative ascend with their bits: sign, exponent and three digits of the fraction. */
 enum { STEPS = 2048 };
@@ -232,10 +229,7 @@ static int weigh(void *user, uint32_t layer, uint32_t token, model_weighing *ret
     return 0;
 }
 
-/*
- * --- the batch
- * ----------------------------------------------------------------------------------------------------------
- */
+/* --- the batch ------------------------------------------------------------------------------------------ */
 
 /* Rows before `first` that a token may read; how many. Blocks in 8 bits are scored only. */
 static uint32_t find_weighed(kv_visit *v, uint32_t first)

@@ -441,7 +441,7 @@ static bool all_active(const kv_session *s, uint32_t from)
 
 /*
  * Whether the message is computed again over what comes back: its own rows were made before it could read
- * that, and an answer that needs several facts is wrong without (docs/benchmarks.md).
+ * that, and an answer that needs several facts is wrong without (docs/results.md).
  */
 static bool may_replay(const kv_session *s, const kv_plan *p, uint32_t from, uint32_t to)
 {
