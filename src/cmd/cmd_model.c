@@ -33,7 +33,7 @@
 
 static const char usage[] =
     "usage: kvist model list [--json]     the default models: present or not, bytes, sha256\n"
-    "       kvist model get NAME|URL [--sha256 HEX]\n"
+    "       kvist model get NAME|URL [--sha256 HEX]   http needs the hash\n"
     "                                     fetches a model into the data folder; an interrupted one goes on\n"
     "       kvist model info FILE|NAME    metadata, tensor types, memory plan, pivot\n"
     "       kvist model check FILE|NAME   reads the whole file: shapes, numbers, vocabulary, sha256\n";
@@ -333,11 +333,29 @@ static int name_of_url(const char *url, base_buf *out, base_err *err)
     return 0;
 }
 
+/* What came and is no model must not stand where the next attempt wants to write. */
+static void move_aside(const char *path, base_err *err)
+{
+    base_buf aside = {0};
+    base_buf_printf(&aside, "%s.damaged", path);
+    base_err why = *err;
+    if (rename(path, aside.data) == 0)
+        base_fail(err, why.code, "%.300s; it was moved to %.140s", why.msg, aside.data);
+    base_buf_free(&aside);
+}
+
 static int get_url(const char *url, const char *sha256, base_err *err)
 {
     base_buf name = {0};
     int r = name_of_url(url, &name, err);
     if (r < 0) return r;
+    if (!sha256 && strncasecmp(url, "http:", 5) == 0) {
+        base_buf_free(&name);
+        return base_fail(err, BASE_E_USAGE,
+            "http does not say who answers, and anybody on the way can change what comes: give --sha256 HEX "
+            "as "
+            "its publisher names it, or an https URL");
+    }
     char *path = model_path(name.data);
     if (base_fs_exists(path)) {
         r = base_fail(err, BASE_E_STATE, "%s is already here; remove it to fetch it again", path);
@@ -347,7 +365,7 @@ static int get_url(const char *url, const char *sha256, base_err *err)
         r = tool_transfer_get(&options, err);
         base_door_progress("");
     }
-    if (r == 0) r = check(path, err);
+    if (r == 0 && (r = check(path, err)) != 0) move_aside(path, err);
     if (r == 0) printf("kvist --model %s starts the shell with it\n", name.data);
     free(path);
     base_buf_free(&name);
