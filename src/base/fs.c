@@ -210,6 +210,8 @@ int base_fs_check_owner(const char *path, base_err *err)
     struct stat st;
     if (stat(path, &st))
         return errno == ENOENT || errno == ENOTDIR ? BASE_OK : base_fail_sys(err, "%s", path);
+    if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+        return base_fail(err, BASE_E_STATE, "%.300s is neither a file nor a folder: it is not used", path);
     if (st.st_uid != geteuid() && st.st_uid != 0) {
         struct passwd entry, *found = NULL;
         char text[16384];
