@@ -24,6 +24,7 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
+#include "tools/meter.h"
 #include "tools/sandbox_filter.h"
 
 /* ---- Landlock (landlock(7)); the installed header may be older than the kernel, so the numbers are ours  */
@@ -266,6 +267,8 @@ void tool_sandbox_describe_one(const tool_sandbox *s, base_buf *out)
             "(it needs /dev/shm) fails\n");
     base_buf_puts(out, s->has_seccomp ? "seccomp: no network, ptrace, mounts, namespaces, io_uring, keys\n"
                                       : "seccomp: not in this kernel; commands can reach the network\n");
+    tool_meter_limits limits = tool__meter_defaults();
+    tool__meter_describe(&limits, out);
     if (!s->is_confining) base_buf_puts(out, "commands are NOT confined on this machine\n");
 }
 
@@ -432,7 +435,7 @@ static const char *mount_view(const tool_sandbox_plan *p, tool_view *view, char 
         is_bound = !mount(view->from, place, NULL, MS_BIND, NULL) || errno == ENOENT || errno == ENOTDIR;
         return is_bound ? NULL : "hiding what is private";
     case TOOL_VIEW_EMPTY:
-        is_bound = !mount_memory(place, "mode=0700,size=25%") && write_git_config(p, place);
+        is_bound = !mount_memory(place, "mode=0700,size=512m") && write_git_config(p, place);
         return is_bound ? NULL : "a home of its own";
     case TOOL_VIEW_WRITE:
         return mount(view->from, place, NULL, MS_BIND | MS_REC, NULL) ? "binding the tree" : NULL;

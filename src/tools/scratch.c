@@ -182,7 +182,7 @@ static void keep_end(const base_buf *output, const tool_limits *limits, base_buf
 int tool_scratch_run(
     const tool_scratch *s, const char *command, const tool_limits *limits, tool_result *ret, base_err *err)
 {
-    static const tool_status status_of[] = {TOOL_OK, TOOL_FAILED, TOOL_TIMEOUT, TOOL_CANCELLED};
+    static const tool_status status_of[] = {TOOL_OK, TOOL_FAILED, TOOL_TIMEOUT, TOOL_CANCELLED, TOOL_FAILED};
     tool_sandbox_plan plan = {.ruleset = -1};
     tool_child c = {0};
     const char *const readable[] = {s->original, NULL};
@@ -197,6 +197,7 @@ int tool_scratch_run(
         if (c.end == TOOL_CHILD_EXITED && c.code) ret->status = TOOL_FAILED;
         ret->ms = c.ms;
         ret->total_bytes = c.total_bytes;
+        if (c.end == TOOL_CHILD_LIMITED) base_buf_printf(&ret->text, "%s\n", c.limit);
         keep_end(&c.output, limits, &ret->text);
     }
     tool__child_free(&c);

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -14,11 +15,13 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "tools/meter.h"
 #include "tools/supervise.h"
 
 #define HEAD_BYTES ((size_t)2 << 20)
 #define TAIL_BYTES ((size_t)1 << 20)
 #define POLL_MS    20
+#define METER_MS   50
 
 /* ---- what it prints ---- */
 
@@ -81,10 +84,21 @@ static bool drain(int fd, capture *c, const tool_limits *limits)
     return true;
 }
 
+static bool has_printed_too_much(const tool_meter *meter, const capture *c, tool_child *ret)
+{
+    if (c->total <= meter->limits.output) return false;
+    snprintf(ret->limit, sizeof ret->limit, "ended: it printed more than %llu MiB, the limit of a command",
+        (unsigned long long)(meter->limits.output >> 20));
+    return true;
+}
+
 static void watch(tool_supervised *child, const tool_limits *limits, uint64_t ms, capture *c, tool_child *ret)
 {
     uint64_t start = base_clock_ns(), end = start + ms * 1000000;
+    uint64_t next_look = start;
     bool is_open = true;
+    tool_meter meter;
+    tool__meter_start(&meter, limits ? limits->shell_limits : NULL);
     ret->end = TOOL_CHILD_EXITED;
     for (;;) {
         if (tool__cancelled(limits)) {
@@ -93,6 +107,13 @@ static void watch(tool_supervised *child, const tool_limits *limits, uint64_t ms
         }
         if (base_clock_ns() >= end) {
             ret->end = TOOL_CHILD_TIMEOUT;
+            break;
+        }
+        bool looks = base_clock_ns() >= next_look;
+        if (looks) next_look = base_clock_ns() + METER_MS * UINT64_C(1000000);
+        if (has_printed_too_much(&meter, c, ret) ||
+            (looks && !tool__meter_is_within(&meter, child->pid, ret->limit, sizeof ret->limit))) {
+            ret->end = TOOL_CHILD_LIMITED;
             break;
         }
         struct pollfd fds[2] = {

@@ -10,7 +10,8 @@ typedef enum tool_child_end {
     TOOL_CHILD_EXITED,
     TOOL_CHILD_SIGNALLED,
     TOOL_CHILD_TIMEOUT,
-    TOOL_CHILD_CANCELLED
+    TOOL_CHILD_CANCELLED,
+    TOOL_CHILD_LIMITED
 } tool_child_end;
 
 typedef struct tool_child {
@@ -21,6 +22,7 @@ typedef struct tool_child {
     uint64_t dropped_bytes; /* not in output; the gap is stated in it */
     bool left_others;       /* it left processes in the background; they were ended */
     uint64_t ms;
+    char limit[120]; /* LIMITED: a sentence that says what it used too much of */
 } tool_child;
 
 /*
@@ -30,8 +32,8 @@ typedef struct tool_child {
  *    only the listed environment; tmp is its TMPDIR.
  * 2. It enters the plan; when any step of that fails, nothing is run and an error says which (closed, not
  *    open).
- * 3. When it ends, whatever it left is killed; on time-out or cancel everything is, at once; when kvist dies,
- *    too (supervise.h).
+ * 3. When it ends, whatever it left is killed; on time-out, cancel or a limit (meter.h) everything is, at
+ *    once; when kvist dies, too (supervise.h).
  *
  * A command that fails is no error of ours. Blocks; polls *cancel every 20 ms at most.
  */

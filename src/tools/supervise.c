@@ -77,16 +77,32 @@ static const struct {
     {RLIMIT_MEMLOCK, (rlim_t)64 << 20},
 };
 
-static void lower_limits(void)
+/*
+ * RLIMIT_NPROC counts all processes of the user, this one's browser too; in a user namespace only what is in there. So the tighter
+ * number is for that, and meter.c counts everywhere.
+ */
+static void lower_limits(bool counts_alone)
 {
+    enum { MOST_PROCESSES_ALONE = 4096 };
     for (size_t i = 0; i < sizeof limits_of_children / sizeof *limits_of_children; i++) {
         struct rlimit now;
         if (getrlimit(limits_of_children[i].what, &now)) continue;
         rlim_t most = limits_of_children[i].most;
+        if (counts_alone && limits_of_children[i].what == RLIMIT_NPROC) most = MOST_PROCESSES_ALONE;
         if (now.rlim_max == RLIM_INFINITY || now.rlim_max > most) now.rlim_max = most;
         if (now.rlim_cur == RLIM_INFINITY || now.rlim_cur > now.rlim_max) now.rlim_cur = now.rlim_max;
         setrlimit(limits_of_children[i].what, &now);
     }
+}
+
+/* When memory is gone the kernel ends a command first, not kvist or what else the person runs. */
+static void offer_to_the_killer(void)
+{
+    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    if (fd < 0) return;
+    ssize_t n = write(fd, "1000", 4);
+    (void)n;
+    close(fd);
 }
 
 /* What a child says when it cannot begin: the step's name behind errno, through a pipe that exec closes. */
@@ -148,7 +164,8 @@ static void be_shell(const start *s)
         fail_child(report, "its streams");
     close_from(3, true); /* `report` and Landlock's ruleset are needed until then */
     umask(022);
-    lower_limits();
+    lower_limits(s->plan->use_pids && s->plan->needs_user);
+    offer_to_the_killer();
     const char *step = tool_sandbox_enter(s->plan);
     if (step) fail_child(report, step);
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0); /* behind the last change of credentials, which clears it */

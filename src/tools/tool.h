@@ -75,8 +75,9 @@ typedef struct tool_preview {
 void tool_preview_free(tool_preview *p);
 
 typedef struct tool_limits {
-    uint32_t result_bytes; /* cap of a result's text */
-    uint32_t shell_ms;     /* time limit of a child */
+    uint32_t result_bytes;                        /* cap of a result's text */
+    uint32_t shell_ms;                            /* time limit of a child */
+    const struct tool_meter_limits *shell_limits; /* its memory, processes and output; NULL: the defaults */
     const atomic_bool *cancel;
     void (*output)(void *user, const char *bytes, size_t n); /* a child's output while it runs; may be NULL */
     void *output_user;

@@ -111,7 +111,7 @@ static void free_paths(char **paths)
  */
 static void describe_end(const tool_child *c, uint64_t ms, tool_result *ret)
 {
-    static const tool_status status_of[] = {TOOL_OK, TOOL_FAILED, TOOL_TIMEOUT, TOOL_CANCELLED};
+    static const tool_status status_of[] = {TOOL_OK, TOOL_FAILED, TOOL_TIMEOUT, TOOL_CANCELLED, TOOL_FAILED};
     ret->status = status_of[c->end];
     if (c->end == TOOL_CHILD_EXITED) {
         if (c->code) ret->status = TOOL_FAILED;
@@ -122,6 +122,8 @@ static void describe_end(const tool_child *c, uint64_t ms, tool_result *ret)
     } else if (c->end == TOOL_CHILD_TIMEOUT) {
         base_buf_printf(
             &ret->text, "ended after the time limit of %.1f s; give \"seconds\" for more", (double)ms / 1000);
+    } else if (c->end == TOOL_CHILD_LIMITED) {
+        base_buf_puts(&ret->text, c->limit);
     } else {
         base_buf_puts(&ret->text, "cancelled by the person");
     }

@@ -296,6 +296,44 @@ static int try_outlive(char **argv)
     return fd < 0;
 }
 
+/* ---- limits ---- */
+
+static int try_memory(char **argv)
+{
+    size_t n = (size_t)number(argv[0]) << 20;
+    char *memory = malloc(n);
+    if (!memory) return failed("malloc");
+    for (size_t i = 0; i < n; i += 4096) memory[i] = 1;
+    if (argv[1][0] != '0' && fork() == 0) sleep(1); /* shared with the child: the same pages */
+    sleep(1);
+    return memory[n / 2] ? reached() : 1;
+}
+
+static int try_processes(char **argv)
+{
+    for (int i = 0; i < number(argv[0]); i++) {
+        pid_t child = fork();
+        if (child < 0) return failed("fork");
+        if (!child) {
+            sleep(3);
+            _exit(0);
+        }
+    }
+    sleep(1);
+    return reached();
+}
+
+static int try_flood(char **argv)
+{
+    static char line[1 << 16];
+    memset(line, 'x', sizeof line);
+    line[sizeof line - 1] = '\n';
+    for (int mb = number(argv[0]) * 16; mb > 0; mb--)
+        if (write(1, line, sizeof line) < 0) return failed("write");
+    puts("");
+    return reached();
+}
+
 static const struct {
     const char *word;
     int n_arguments;
@@ -330,6 +368,9 @@ static const struct {
     {"list", 1, try_list},
     {"type", 1, try_type},
     {"outlive", 1, try_outlive},
+    {"memory", 2, try_memory},
+    {"processes", 1, try_processes},
+    {"flood", 1, try_flood},
 };
 
 int main(int argc, char **argv)

@@ -5,6 +5,7 @@
  *
  * The whole suite runs twice where it is started by root: as root and as an ordinary user.
  */
+#include "tools/meter.h"
 #include "tools/shell.h"
 #include "tree.h"
 
@@ -299,6 +300,67 @@ static void test_attack(void **state)
     if (is_skipped) skip();
 }
 
+/* ---- row 21: limits ---- */
+
+/* Without kvist it runs through; behind every wall it is ended and the result says why. */
+static void check_limit(const char *command, const tool_meter_limits *limits, const char *sentence)
+{
+    world w;
+    const char *names[3];
+    tool_sandbox walls[3];
+    world_make(&w);
+    const tool_sandbox real = w.t.w->sandbox;
+    char *said = run_bare(&w.t, command);
+    bool works = strstr(said, "\nreached\n") != NULL;
+    if (!works) print_message("skipped: %s fails without kvist: %.300s\n", command, said);
+    free(said);
+    w.t.limits.shell_limits = limits;
+    for (int i = 0, n = works ? walls_of(&real, walls, names) : 0; i < n; i++) {
+        w.t.w->sandbox = walls[i];
+        said = run_confined(&w.t, command);
+        if (sentence && !strstr(said, sentence)) fail_msg("%s behind %s: %.500s", command, names[i], said);
+        if (!sentence && !strstr(said, "\nreached\n"))
+            fail_msg("%s behind %s: %.500s", command, names[i], said);
+        free(said);
+    }
+    world_remove(&w);
+    if (!works) skip();
+}
+
+static const tool_meter_limits small = {.memory = 64 << 20, .processes = 40, .output = 8 << 20};
+
+static void test_limit__memory(void **state)
+{
+    check_limit("./attack memory 100 0", &small, "ended: it used more than 0.1 GiB of memory");
+}
+
+static void test_limit__memory_that_processes_share_counts_once(void **state)
+{
+    check_limit("./attack memory 40 1", &small, NULL);
+}
+
+static void test_limit__memory_of_many_processes_is_added_up(void **state)
+{
+    check_limit("sh -c './attack memory 30 0 & ./attack memory 30 0 & ./attack memory 30 0'", &small,
+        "ended: it used more than 0.1 GiB of memory");
+}
+
+static void test_limit__processes(void **state)
+{
+    check_limit("./attack processes 60", &small, "ended: it had more than 40 processes");
+}
+
+static void test_limit__output(void **state)
+{
+    check_limit("./attack flood 40", &small, "ended: it printed more than 8 MiB");
+}
+
+static void test_limit__address_space_is_no_memory(void **state)
+{
+    check_limit("node -e 'console.log(`\\nreached`)'",
+        &(tool_meter_limits){.memory = 400 << 20, .processes = 100, .output = 8 << 20}, NULL);
+}
+
 /* ---- what commands need, behind every wall ---- */
 
 /* One command that must work behind each wall, and does without kvist; false: it does not here, and that was said. */
@@ -520,6 +582,12 @@ static void fill_home(const char *home)
 static int run_all(void)
 {
     static const struct CMUnitTest needs[] = {
+        cmocka_unit_test(test_limit__memory),
+        cmocka_unit_test(test_limit__memory_that_processes_share_counts_once),
+        cmocka_unit_test(test_limit__memory_of_many_processes_is_added_up),
+        cmocka_unit_test(test_limit__processes),
+        cmocka_unit_test(test_limit__output),
+        cmocka_unit_test(test_limit__address_space_is_no_memory),
         cmocka_unit_test(test_home__toolchains_are_read_and_layered),
         cmocka_unit_test(test_home__is_writable_and_empty),
         cmocka_unit_test(test_home__the_tree_may_lie_in_it),
@@ -559,8 +627,9 @@ static int copy_program(const char *from, char *to)
 int main(int argc, char **argv)
 {
     static char copy[] = "/tmp/kvist-attack-XXXXXX";
-    if (argc != 2 || copy_program(argv[1], copy)) {
-        fputs("usage: test_sandbox ATTACK_PROGRAM\n", stderr);
+    if (argc == 3) cmocka_set_test_filter(argv[2]); /* by hand: "test_limit*" */
+    if (argc < 2 || argc > 3 || copy_program(argv[1], copy)) {
+        fputs("usage: test_sandbox ATTACK_PROGRAM [PATTERN]\n", stderr);
         return 2;
     }
     attack_program = copy;
