@@ -134,8 +134,11 @@ int agent_session_open(agent_session **ret, const agent_session_options *o, cons
     /* The tree first: a wrong folder is told before a model loads for seconds. */
     if (!rc)
         rc = tool_workspace_open(&w,
-            &(tool_workspace_options){
-                .dir = o->dir, .store = s->dir, .recall = agent_recall_run, .recall_user = &s->recall},
+            &(tool_workspace_options){.dir = o->dir,
+                .store = s->dir,
+                .allow_read = o->allow_read,
+                .recall = agent_recall_run,
+                .recall_user = &s->recall},
             err);
     if (!rc) rc = open_engine(s, o, cancel, &e, &why_not, err);
     if (rc) {

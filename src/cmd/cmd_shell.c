@@ -16,6 +16,7 @@
 #include "agent/worker.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "cmd/allow_read.h"
 #include "cmd/cmd.h"
 #include "cmd/options.h"
 #include "tui/tui.h"
@@ -31,6 +32,8 @@ static const char usage[] =
     "  --max-tokens N        longest answer (default 1024)   --max-steps N   tool calls a turn (default 24)\n"
     "  --tries N             where a test fails: sample up to N rewrites, offer the first that passes "
     "(default 0: off)\n"
+    "  --allow-read PATH     commands may read it too, outside of the tree; asked once for each tree; may be "
+    "repeated\n"
     "  --ephemeral           write no log\n"
     "  --linear              append-only screen, for screen readers and pipes\n"
     "  --json                every event as a line (with -p)\n\n";
@@ -40,6 +43,7 @@ typedef struct shell_options {
     const char *prompt, *dir, *mode, *resume, *context, *fake_script;
     bool json, help, version, ephemeral, linear;
     int64_t max_tokens, max_steps, tries;
+    option_list allow_read;
 } shell_options;
 
 /*
@@ -76,7 +80,8 @@ static int parse(int argc, char **argv, shell_options *o, base_err *err)
         {"--ephemeral", OPTION_FLAG, &o->ephemeral}, {"--linear", OPTION_FLAG, &o->linear},
         {"--help", OPTION_FLAG, &o->help}, {"--version", OPTION_FLAG, &o->version},
         {"--max-tokens", OPTION_INTEGER, &o->max_tokens}, {"--max-steps", OPTION_INTEGER, &o->max_steps},
-        {"--tries", OPTION_INTEGER, &o->tries}, {"--fake-script", OPTION_TEXT, &o->fake_script}, {0}};
+        {"--tries", OPTION_INTEGER, &o->tries}, {"--fake-script", OPTION_TEXT, &o->fake_script},
+        {"--allow-read", OPTION_LIST, &o->allow_read}, {0}};
     const char **rest = base_xcalloc((size_t)argc + 1, sizeof *rest);
     uint32_t n_rest = 0;
     int code = options_parse(argc, argv, &o->common, own, rest, &n_rest, err);
@@ -215,7 +220,7 @@ int cmd_shell(int argc, char **argv)
     opening opening_ = {0};
     base_err err = {0};
     base_buf prompt = {0};
-    char *model_path = NULL;
+    char *model_path = NULL, **allowed = NULL;
     char **words = with_resume_value(argc, argv);
     int status = CMD_OK, code = parse(argc, words, &o, &err);
     if (!code && (o.help || o.version)) {
@@ -229,6 +234,8 @@ int cmd_shell(int argc, char **argv)
         uint32_t rows; /* a typo is told before a model loads */
         code = options_budget(&o.common, 32768, 1 << 15, &rows, &err);
     }
+    if (!code) code = allow_read_resolve(o.dir, o.allow_read.all, o.allow_read.n, &allowed, &err);
+    opening_.session.allow_read = (const char *const *)allowed;
     opening_.session.model_path = model_path;
     opening_.session.budget = budget_of;
     opening_.session.budget_user = &o.common;
@@ -244,6 +251,8 @@ int cmd_shell(int argc, char **argv)
     if (code) status = cmd_complain(&err);
 out:
     base_buf_free(&prompt);
+    for (char **path = allowed; path && *path; path++) free(*path);
+    free(allowed);
     free(model_path);
     free(words);
     return status;

@@ -104,6 +104,7 @@ static int read_value(const char *name, option_kind kind, const char *text, opti
     errno = 0;
     switch (kind) {
     case OPTION_FLAG: ret->flag = true; return BASE_OK;
+    case OPTION_LIST:
     case OPTION_TEXT: ret->text = text; return BASE_OK;
     case OPTION_INTEGER:
         ret->integer = strtoll(text, &end, 10);
@@ -176,14 +177,21 @@ static int put_common(common_options *common, const common_row *row, option_valu
     return BASE_OK;
 }
 
-static void put_own(const option_row *row, option_value v)
+static int put_own(const option_row *row, option_value v, base_err *err)
 {
     switch (row->kind) {
     case OPTION_FLAG: *(bool *)row->value = v.flag; break;
     case OPTION_TEXT: *(const char **)row->value = v.text; break;
     case OPTION_INTEGER: *(int64_t *)row->value = v.integer; break;
     case OPTION_NUMBER: *(double *)row->value = v.number; break;
+    case OPTION_LIST: {
+        option_list *list = row->value;
+        if (list->n == OPTION_LIST_MOST)
+            return base_fail(err, BASE_E_USAGE, "%s can be given %d times", row->name, OPTION_LIST_MOST);
+        list->all[list->n++] = v.text;
     }
+    }
+    return BASE_OK;
 }
 
 /* Does `word` name this option, alone or as NAME=VALUE? *inline_value is NULL when alone. */
@@ -229,7 +237,7 @@ int options_parse(int argc, char **argv, common_options *common, const option_ro
         }
         option_value v;
         int code = read_value(name, kind, text, &v, err);
-        if (!code && mine) put_own(mine, v);
+        if (!code && mine) code = put_own(mine, v, err);
         if (!code && shared) code = put_common(common, shared, v, err);
         if (code) return code;
     }

@@ -15,8 +15,14 @@
 #include "model/forward/model.h"
 #include "model/text/sampler.h"
 
-typedef enum option_kind { OPTION_FLAG, OPTION_TEXT, OPTION_INTEGER, OPTION_NUMBER } option_kind;
-/* One own option of a command: *value is a bool, const char *, int64_t or double. */
+typedef enum option_kind { OPTION_FLAG, OPTION_TEXT, OPTION_INTEGER, OPTION_NUMBER, OPTION_LIST } option_kind;
+/* What an option that may be given several times was given. */
+enum { OPTION_LIST_MOST = 32 };
+typedef struct option_list {
+    const char *all[OPTION_LIST_MOST];
+    uint32_t n;
+} option_list;
+/* One own option of a command: *value is a bool, const char *, int64_t, double or option_list. */
 typedef struct option_row {
     const char *name; /* "--json" or "-p" */
     option_kind kind;
