@@ -340,20 +340,14 @@ int cuda_op_attention(model_ops *ops, const ops_attention_args *a, base_err *err
     return rc ? rc : cuda_rows_done(c, a->rows, err);
 }
 
-/* The largest over heads of each section's bounds; with `even`, each head's counted from its own largest. */
+/* The largest over heads of each section's bounds. */
 static void join_heads(const ops_bound_args *a, const float *apart, uint32_t group)
 {
     const size_t n = a->n_sections;
     for (size_t row = 0; row < (size_t)a->profiles->shape.n_head_kv * a->n; row++) {
         float *out = a->bound + row * n;
-        for (uint32_t g = 0; g < group; g++, apart += n) {
-            float most = a->even ? -INFINITY : 0;
-            for (size_t i = 0; a->even && i < n; i++) most = apart[i] > most ? apart[i] : most;
-            for (size_t i = 0; i < n; i++) {
-                const float x = a->even ? apart[i] - most : apart[i];
-                out[i] = g == 0 || x > out[i] ? x : out[i];
-            }
-        }
+        for (uint32_t g = 0; g < group; g++, apart += n)
+            for (size_t i = 0; i < n; i++) out[i] = g == 0 || apart[i] > out[i] ? apart[i] : out[i];
     }
 }
 

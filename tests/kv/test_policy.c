@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "kit.h"
+#include "kv/policy/policy.h"
 
 static void test_policy__streaming_keeps_sinks_and_the_newest(void **state)
 {
@@ -170,6 +171,27 @@ static void test_policy__a_pin_outranks_a_bar_and_a_bar_everything_else(void **s
     kv_session_free(s);
 }
 
+/* A name that --kv-set took once says what holds now; one it never took lists those that there are. */
+static void test_policy__a_parameter_that_is_gone_says_what_holds(void **state)
+{
+    static const char *const names[] = {"first=.1", "even=1", "block=16", "floor=0", "decay=.5",
+        "hysteresis=0", "seed=2", "least_span=0", "flow=0", "dependence=0", "tau_call=1", "tau_control=1",
+        "tau_return=1", "tau_assign=1", "tau_flow=1", "tau_dependence=1"};
+    const kv_policy *policy = kv_policy_find("kvist", NULL);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *const set[] = {names[i], NULL};
+        kv_parameters p;
+        base_err err = {0};
+        assert_int_equal(kv_parameters_parse(&policy->defaults, set, &p, &err), BASE_E_USAGE);
+        assert_non_null(strstr(err.msg, "can no longer be set"));
+    }
+    kv_parameters p;
+    base_err err = {0};
+    const char *const never[] = {"floors=1", NULL};
+    assert_int_equal(kv_parameters_parse(&policy->defaults, never, &p, &err), BASE_E_USAGE);
+    assert_non_null(strstr(err.msg, "no such parameter"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -179,6 +201,7 @@ int main(void)
         cmocka_unit_test(test_policy__hard_rows_stay_and_soft_spans_go_before_the_rest),
         cmocka_unit_test(test_policy__more_hard_rows_than_budget_give_way_by_class),
         cmocka_unit_test(test_policy__a_pin_outranks_a_bar_and_a_bar_everything_else),
+        cmocka_unit_test(test_policy__a_parameter_that_is_gone_says_what_holds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -534,7 +534,7 @@ static void test_property__every_policy_agrees_with_it(void **state)
 static void test_property__pruned_prefill_agrees_with_it(void **state)
 {
     static const char *const policies[] = {"kvist prune=heads bulk=60 keep=.2", "structkv pivot=1 bulk=60",
-        "kvist prune=centrality bulk=30 block=16 stored=.3", "fastkv bulk=60", "gemfilter-like bulk=60",
+        "kvist prune=centrality bulk=30 stored=.3", "fastkv bulk=60", "gemfilter-like bulk=60",
         "snapkv prune=heads bulk=1"};
     (void)state;
     run_policies(

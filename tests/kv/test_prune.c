@@ -523,26 +523,7 @@ static void test_prune__each_layer_stores_its_own_share(void **state)
     kv_session_free(s);
 }
 
-static void test_prune__blocks_are_taken_whole(void **state)
-{
-    static const char *const blocks[] = {"pivot=1", "bulk=100", "block=16", "stored=1", "window=1", NULL};
-    fake_model m = {0};
-    kv_session *s = open_session(&m, "structkv", blocks, NULL);
-    append_turn(s, 11);
-    uint32_t broken = 0;
-    for (uint32_t block = 16; block + 16 <= 16 + BULK; block += 16) {
-        uint32_t up = 0;
-        for (uint32_t t = block; t < block + 16; t++) up += !kv_session_cut(s, t);
-        broken += up && up < 16;
-    }
-    assert_true(broken <= 1); /* the last one, where the share ends */
-    kv_session_free(s);
-}
-
-/*
- * Bulk of one line, of one token repeated, pivots at the edges, a request longer than everything that is
- * hard.
- */
+/* Bulk of one line, of one token repeated, pivots at the edges, a request longer than everything that is hard. */
 static void test_prune__odd_texts_and_cuts_are_fine(void **state)
 {
     static const char *const sets[][6] = {{"prune=heads", "pivot=1", "bulk=10"},
@@ -724,7 +705,6 @@ int main(void)
         cmocka_unit_test(test_prune__a_saved_session_keeps_its_states),
         cmocka_unit_test(test_prune__a_logged_schedule_gives_the_state_again),
         cmocka_unit_test(test_prune__each_layer_stores_its_own_share),
-        cmocka_unit_test(test_prune__blocks_are_taken_whole),
         cmocka_unit_test(test_prune__odd_texts_and_cuts_are_fine),
         cmocka_unit_test(test_prune__a_budget_below_the_statement_takes_the_row_that_is_asked_for),
         cmocka_unit_test(test_prune__a_bulk_of_32k_is_fine),

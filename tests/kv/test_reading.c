@@ -370,7 +370,7 @@ static void test_reading__generated_sequences_leave_no_trace(void **state)
     enum { STEPS = 400, KINDS = 9 };
     uint64_t seed = test_seed("reading sequences", 17);
     static const reads all[] = {{"sentkv", {"usage=.1", "least_read=0"}, 0, KV_ORIGIN_ANSWER},
-        {"sentkv", {"usage=.3", "least_read=20", "sinks=4", "even=1"}, 0, KV_ORIGIN_ANSWER},
+        {"sentkv", {"usage=.3", "least_read=20", "sinks=4"}, 0, KV_ORIGIN_ANSWER},
         {"sentkv", {"decode=page", "usage=.1", "page=8", "slack=.5"}, 0, KV_ORIGIN_ANSWER},
         {"kvist", {"visit=.1"}, 600, KV_ORIGIN_CALL}};
     const tiny_gguf specs[] = {TINY_GGUF_QWEN2, TINY_GGUF_GEMMA3};
@@ -600,45 +600,6 @@ static void test_reading__an_evicted_part_of_an_answer_stays_out(void **state)
     model_close(m);
 }
 
-/*
- * A first pass over everything is no first pass; one over a part finds the rows that stand out, and repairs.
- */
-static void test_reading__first_pass_of_a_repair(void **state)
-{
-    const tiny_gguf specs[] = {TINY_GGUF_QWEN2, TINY_GGUF_LLAMA, TINY_GGUF_GEMMA3};
-    for (size_t k = 0; k < 3; k++) {
-        model *m = kit_open_tiny(&specs[k], 2);
-        static const char *const sets[][2] = {{NULL}, {"first=1"}, {"first=.999"}, {"first=.2"}};
-        int32_t ids[900];
-        uint64_t bits[4][2048 / 64] = {{0}};
-        base_err err = {0};
-        kit_make_ids(ids, 900, TINY_GGUF_VOCAB, 31);
-        for (int i = 0; i < 4; i++) {
-            kv_session *s = NULL;
-            const kv_options o = {.policy = "snapkv", .set = sets[i], .repair = 60, .n_ctx = CTX};
-            if (kv_session_new(&s, m, &o, NULL, &err)) fail_msg("%s", err.msg);
-            kit_append(s, KV_ORIGIN_TOOL, 1, ids, 850, NULL);
-            assert_int_equal(kv_session_manual(s, KV_MANUAL_EVICT, 100, 800, &err), 0);
-            kit_append(s, KV_ORIGIN_USER, 2, ids + 850, 50, NULL);
-            if (kv_session_repair(s, 850, 900, NULL, 0, NULL, &err)) fail_msg("%s", err.msg);
-            kv_session_lane_bits(s, 0, bits[i]);
-            double recall = 0, ms[2];
-            if (kv_session_first_recall(s, 850, 900, NULL, 0, .3, 20, &recall, ms, NULL, &err))
-                fail_msg("%s", err.msg);
-            assert_true(recall >= 0 && recall <= 1);
-            if (kv_session_first_recall(s, 850, 900, NULL, 0, 1, 20, &recall, ms, NULL, &err))
-                fail_msg("%s", err.msg);
-            assert_true(recall == 1);
-            kv_session_free(s);
-        }
-        assert_memory_equal(bits[0], bits[1], sizeof bits[0]);
-        uint32_t n[4] = {0};
-        for (int i = 0; i < 4; i++) n[i] = kv_bits_count(bits[i], 2048 / 64);
-        for (int i = 0; i < 4; i++) assert_true(n[i] > 200 && n[i] <= 200 + 60);
-        model_close(m);
-    }
-}
-
 /* A text of one token, a budget below a sentence, a session that just began. */
 static void test_reading__odd_texts(void **state)
 {
@@ -680,7 +641,6 @@ int main(void)
         cmocka_unit_test(test_reading__drafts_read_what_single_tokens_read),
         cmocka_unit_test(test_reading__an_answer_is_computed_again),
         cmocka_unit_test(test_reading__an_evicted_part_of_an_answer_stays_out),
-        cmocka_unit_test(test_reading__first_pass_of_a_repair),
         cmocka_unit_test(test_reading__odd_texts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -50,7 +50,6 @@ static const char usage[] =
 static const struct condition {
     const char *name, *policy;
     const char *set[6];
-    double first; /* no answer: how well a repair's first pass at this share finds what an exact one would */
 } conditions[] = {
     {.name = "full", .policy = "full"},
     {.name = "sentkv 5%", .policy = "sentkv", .set = {ALONE, "usage=.05"}},
@@ -65,7 +64,6 @@ static const struct condition {
     {.name = "ours 10%, length 8",
         .policy = "sentkv",
         .set = {ALONE, "slack=.25", "usage=.1", "length=8", "reach=5"}},
-    {.name = "ours 10%, even", .policy = "sentkv", .set = {ALONE, "slack=.25", "usage=.1", "even=1"}},
     {.name = "ours 10%, no ends", .policy = "sentkv", .set = {ALONE, "slack=.25", "usage=.1", "reach=0"}},
     {.name = "ours 10%, slack 0", .policy = "sentkv", .set = {ALONE, "slack=0", "usage=.1"}},
     {.name = "ours 10%, slack .5", .policy = "sentkv", .set = {ALONE, "slack=.5", "usage=.1"}},
@@ -73,17 +71,8 @@ static const struct condition {
     {.name = "quest 10%", .policy = "quest", .set = {ALONE, "usage=.1"}},
     {.name = "quest 20%", .policy = "quest", .set = {ALONE, "usage=.2"}},
     {.name = "quest 10%, dense 0", .policy = "quest", .set = {ALONE, "usage=.1", "dense=0"}},
-    {.name = "first pass 2%", .policy = "full", .first = .02},
-    {.name = "first pass 5%", .policy = "full", .first = .05},
-    {.name = "first pass 10%", .policy = "full", .first = .1},
-    {.name = "first pass 25%", .policy = "full", .first = .25},
 };
-enum {
-    FIRST_ROWS = 96,
-    N_CONDITIONS = sizeof conditions / sizeof *conditions,
-    COPY_LEAD = 16,
-    COPY_MOST = 480
-};
+enum { N_CONDITIONS = sizeof conditions / sizeof *conditions, COPY_LEAD = 16, COPY_MOST = 480 };
 
 /* What is measured beside the facts found. */
 enum {
@@ -95,9 +84,6 @@ enum {
     LOSS,   /* of the passage: mean -log p */
     CHOOSE_MS,
     STEP_MS,
-    RECALL, /* first pass: of the FIRST_ROWS rows that exact scores want most; times of both */
-    EXACT_MS,
-    FIRST_MS,
     N_NUMBERS
 };
 static const bench_number numbers[N_NUMBERS] = {
@@ -109,9 +95,6 @@ static const bench_number numbers[N_NUMBERS] = {
     [LOSS] = {"loss", "loss", 3},
     [CHOOSE_MS] = {"choose_ms", "choosing, ms", 2},
     [STEP_MS] = {"step_ms", "step, ms", 1},
-    [RECALL] = {"recall", "recall", 3},
-    [EXACT_MS] = {"exact_ms", "exact, ms", 2},
-    [FIRST_MS] = {"first_ms", "first pass, ms", 2},
 };
 
 typedef struct bench {
@@ -251,32 +234,6 @@ static int copy_passage(bench *b, const kv_session *document, const ruler_item *
     return r;
 }
 
-/* What a repair by the question would bring back, with a first pass and without. */
-static int try_first(bench *b, const kv_session *asked, const ruler_item *item, const struct condition *c,
-    bench_score *one, base_err *err)
-{
-    kv_session *s = NULL;
-    kv_stats stats;
-    double ms[2] = {NAN, NAN};
-    uint32_t queries[RULER_QUERIES];
-    int r = kv_session_fork(asked, &s, NULL, err);
-    if (r) return r;
-    char *heads = kv_heads_path(b->f.info->hash);
-    r = kv_session_set_policy(s, &(kv_options){.policy = "full", .heads_file = heads}, err);
-    kv_session_get_stats(s, &stats);
-    const uint32_t to = stats.n_tokens - (uint32_t)item->first.tail.n,
-                   from = to - (uint32_t)item->first.ids.n;
-    for (uint32_t i = 0; i < item->first.n_queries; i++) queries[i] = from + item->first.queries[i];
-    if (!r)
-        r = kv_session_first_recall(s, from, to, queries, item->first.n_queries, c->first, FIRST_ROWS,
-            &one->numbers[RECALL], ms, NULL, err);
-    one->numbers[EXACT_MS] = ms[0];
-    one->numbers[FIRST_MS] = ms[1];
-    kv_session_free(s);
-    free(heads);
-    return r;
-}
-
 /* --- items ---------------------------------------------------------------------------------------------- */
 
 static bool is_left(const bench *b, const bench_score *key, const char *condition)
@@ -297,11 +254,8 @@ static int run_conditions(bench *b, const kv_session *document, const kv_session
         if (i && !left) continue;
         snprintf(one.condition, sizeof one.condition, "%s", c->name);
         bench_score_clear(&b->f.results, &one);
-        if (c->first > 0)
-            r = try_first(b, asked, item, c, &one, err);
-        else if (b->copy)
-            r = copy_passage(b, document, item, c, &one, err);
-        if (!r && left && !(c->first > 0)) r = answer_item(b, asked, logits, item, c, &one, err);
+        if (b->copy) r = copy_passage(b, document, item, c, &one, err);
+        if (!r && left) r = answer_item(b, asked, logits, item, c, &one, err);
         if (!r && left) bench_scores_add(&b->f.results, &one);
         fprintf(stderr, "%s %u, %s: %.1f s\n", one.task, one.item, c->name,
             (double)(base_clock_ns() - start) / 1e9);

@@ -58,9 +58,7 @@ static const struct condition {
     {.name = "structkv, 60%", .policy = "structkv", .set = {"keep=.6"}},
     {.name = "structkv, all stored", .policy = "structkv", .set = {"stored=1"}},
     {.name = "structkv, replay", .policy = "structkv", .set = {"signal=replay"}}, /* as kvist asks again */
-    {.name = "structkv, no floor", .policy = "structkv", .set = {"floor=0"}},
     {.name = "structkv, w = 32", .policy = "structkv", .set = {"asked=32"}},
-    {.name = "structkv, blocks", .policy = "structkv", .set = {"block=16"}},
     {.name = "half depth", .policy = "structkv-half"},
     {.name = "fastkv", .policy = "fastkv"},
     {.name = "gemfilter-like", .policy = "gemfilter-like"},

@@ -77,6 +77,29 @@ void kv_parameters_print(const kv_parameters *values, const char *names, base_bu
     }
 }
 
+/* What --kv-set took once: no published table used another value, or none ever won anything (docs/diary.md). */
+static const struct {
+    const char *name, *instead;
+} gone[] = {
+    {"first", "every row is scored exactly"},
+    {"even", "the largest bound of a lane's heads counts"},
+    {"block", "rows are chosen one by one, or by lines"},
+    {"floor", "a detected cut is at a quarter of the layers at least"},
+    {"decay", "it is .9, as StructKV has it"},
+    {"hysteresis", "it is .05"},
+    {"seed", "the controls draw the same rows every time"},
+    {"least_span", "it is 16 rows, as CodeComp has it"},
+    {"flow", "edges of control flow weigh .10"},
+    {"dependence", "def-use pairs weigh .10"},
+    {"tau_call", "24 calls in 512 tokens count in full"},
+    {"tau_control", "14 predicates in 512 tokens count in full"},
+    {"tau_return", "8 returns in 512 tokens count in full"},
+    {"tau_assign", "20 assignments in 512 tokens count in full"},
+    {"tau_flow", "60 edges of control flow in 512 tokens count in full"},
+    {"tau_dependence", "60 def-use pairs in 512 tokens count in full"},
+};
+enum { N_GONE = sizeof gone / sizeof *gone };
+
 /* The place of a word in "a b c"; -1: it is not there. */
 static int word_place(const char *words, const char *word)
 {
@@ -117,7 +140,12 @@ static int parse_one(const char *pair, kv_parameters *ret, base_err *err)
         memcpy((char *)ret + p->offset, &value, sizeof value);
         return 0;
     }
-    base_fail(err, BASE_E_USAGE, "--kv-set %s: no such parameter; there are %s", pair, known.data);
+    size_t i = 0;
+    while (i < N_GONE && (strlen(gone[i].name) != n || memcmp(gone[i].name, pair, n))) i++;
+    if (i < N_GONE)
+        base_fail(err, BASE_E_USAGE, "--kv-set %s: this can no longer be set; %s", pair, gone[i].instead);
+    else
+        base_fail(err, BASE_E_USAGE, "--kv-set %s: no such parameter; there are %s", pair, known.data);
     base_buf_free(&known);
     return BASE_E_USAGE;
 }

@@ -33,18 +33,15 @@ enum {
     X(length, "length", 1, 64, NULL, "decode: tokens of a sentence") \
     X(reach, "reach", 0, 32, NULL, "decode: how far from there it may end") \
     X(slack, "slack", 0, 1, NULL, "decode: share of a section's range of keys that its bound allows for; 1: a bound of all its rows") \
-    X(even, "even", 0, 1, NULL, "decode: each query head of a lane counts from its own best section") \
     X(syntax, "syntax", 0, 1, NULL, "decode: statements that a parser saw end sentences") \
-    X(first, "first", 0, 1, NULL, "repair: share of the rows that are scored exactly, by their sections' bounds; 0: all") \
     X(page, "page", 1, 256, NULL, "decode: tokens of a page")
 #define KV_READING_DEFAULTS .usage = .1, .least_read = 256, .length = 14, .reach = 8, .slack = .25, .syntax = 1, .page = 16
 /*
- * X(field, "name", least, most, words, about). The paper gives span, least_span, alloc and the weights of spans; the weights of chunks
- * are the same ones, tau are 95th percentiles of real code in 512 tokens.
+ * X(field, "name", least, most, words, about). CodeComp gives span, alloc and the weights of spans; chunks are
+ * weighted by the same ones, and by what policy/structure.c holds.
  */
 #define KV_STRUCTURE_PARAMETERS(X) \
     X(span, "span", 0, 1, NULL, "codecomp: share of a chunk's rows for spans; 0: attention alone chooses") \
-    X(least_span, "least_span", 0, 4096, NULL, "codecomp: rows for spans at least") \
     X(protect, "protect", 0, 1, NULL, "signatures and symbols that the request names go before other spans") \
     X(cores, "cores", 0, 1, NULL, "the essential part of a span (callee, left side) goes before its extent") \
     X(alloc, "alloc", 0, .95, NULL, "codecomp: a chunk's share is r * (1 - alloc .. 1 + alloc) by its structure") \
@@ -56,35 +53,23 @@ enum {
     X(ret, "return", 0, 1, NULL, "weight of a return") \
     X(assign, "assign", 0, 1, NULL, "weight of an assignment") \
     X(defuse, "defuse", 0, 1, NULL, "weight of an end of a def-use pair") \
-    X(attention, "attention", 0, 1, NULL, "weight of a mean mass above the chunk's median") \
-    X(flow, "flow", 0, 1, NULL, "weight of control-flow edges, chunks only") \
-    X(dependence, "dependence", 0, 1, NULL, "weight of def-use pairs, chunks only") \
-    X(tau_call, "tau_call", 1, 1000, NULL, "as many calls in 512 tokens count in full") \
-    X(tau_control, "tau_control", 1, 1000, NULL, "predicates") \
-    X(tau_return, "tau_return", 1, 1000, NULL, "returns") \
-    X(tau_assign, "tau_assign", 1, 1000, NULL, "assignments") \
-    X(tau_flow, "tau_flow", 1, 1000, NULL, "control-flow edges") \
-    X(tau_dependence, "tau_dependence", 1, 1000, NULL, "def-use pairs")
+    X(attention, "attention", 0, 1, NULL, "weight of a mean mass above the chunk's median")
 /* In a row of the table of policies. */
 #define KV_STRUCTURE_DEFAULTS \
-    .span = .5, .least_span = 16, .protect = 1, .cores = 1, .alloc = .5, .call = .20, .control = .18, .query = .18, .ret = .14, \
-    .assign = .14, .defuse = .10, .attention = .06, .flow = .10, .dependence = .10, .tau_call = 24, .tau_control = 14, \
-    .tau_return = 8, .tau_assign = 20, .tau_flow = 60, .tau_dependence = 60
+    .span = .5, .protect = 1, .cores = 1, .alloc = .5, .call = .20, .control = .18, .query = .18, .ret = .14, \
+    .assign = .14, .defuse = .10, .attention = .06
 /* X(field, "name", least, most, words, about) */
 #define KV_PRUNE_PARAMETERS(X) \
     X(prune, "prune", 0, 5, "off heads centrality layer last excerpts", "prefill of fresh bulk: who chooses the rows that go above the cut") \
     X(pivot, "pivot", 0, 1024, NULL, "prune: layers below the cut; below 1: that share of them; 0: as detected for the model") \
-    X(floor, "floor", 0, .75, NULL, "prune: share of the layers that is below a detected cut at least") \
     X(keep, "keep", .01, 1, NULL, "prune: share of the bulk's rows that go above the cut") \
     X(stored, "stored", .01, 1, NULL, "prune: share of the bulk's rows that stay in each layer; 1: all that were computed") \
-    X(decay, "decay", 0, 1, NULL, "prune: what a layer's saliency still counts in the next") \
     X(asked, "asked", 1, 64, NULL, "prune: query vectors that ask") \
-    X(block, "block", 1, 256, NULL, "prune: rows chosen together, by the sum of their scores") \
     X(frame, "frame", 0, 1, "none chosen", "prune by heads: signatures that go up beside chosen lines: those that they stand behind") \
     X(bulk, "bulk", 1, 1048576, NULL, "prune: less fresh text than so many tokens is computed in full") \
     X(computed, "computed", 0, 1048576, NULL, "repair: rows left below a cut that it computes at most")
 /* In a row of the table of policies: off, and what it begins with where somebody turns it on (ours). */
-#define KV_PRUNE_DEFAULTS .pivot = .46, .floor = .25, .keep = .2, .stored = 1, .decay = .9, .asked = 8, .block = 1, .frame = 1, .bulk = 512, .computed = 128
+#define KV_PRUNE_DEFAULTS .pivot = .46, .keep = .2, .stored = 1, .asked = 8, .frame = 1, .bulk = 512, .computed = 128
 
 /*
  * --kv-set NAME=VALUE. X(field, "name", least, most, words, about): words is NULL for a number, else the names of the values 0, 1, ...
@@ -98,9 +83,7 @@ enum {
     X(w, "w", 1, 64, NULL, "query vectors of the request") \
     X(kernel, "kernel", 1, 63, NULL, "rows of the max pooling, odd") \
     X(memory, "memory", 0, 1, NULL, "weight of the session memory's rank beside the request's") \
-    X(seed, "seed", 0, 4294967295., NULL, "random") \
     X(queries, "queries", 1, 64, NULL, "query vectors of a repair") \
-    X(hysteresis, "hysteresis", 0, 1, NULL, "repair: a row must cross the cut by this share of the budget") \
     X(recent, "recent", 0, 1, NULL, "share of what an eviction leaves that is for the newest rows") \
     X(mode, "mode", 0, 1, "query memory", "intentkv: the newest message asks, or the session's memory") \
     X(host, "host", 0, 1048576, NULL, "MiB of rows kept in memory, evicted rows beyond it on disk only; 0: no limit") \

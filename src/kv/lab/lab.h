@@ -32,14 +32,6 @@ int kv_session_signal(kv_session *s, uint32_t from, uint32_t to, const uint32_t 
     uint32_t most, kv_signal *ret, base_err *err);
 
 /*
- * Of the k rows that a message asks for most by exact scores, the share that is among the k of a first pass
- * at `share` (first=, reading.h). ret_ms: what scoring and ordering took without it and with it.
- */
-int kv_session_first_recall(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries,
-    uint32_t n_queries, double share, uint32_t k, double *ret_recall, double ret_ms[2],
-    const atomic_bool *cancel, base_err *err);
-
-/*
  * Asks the excerpt whose segment begins at token `at` a question by itself: *ret_surprise (may be NULL) is
  * the mean of -log p of its ids behind the first (exp of it: CodeComp's perplexity), and how its last 128
  * queries look at the excerpt's rows is kept for policies. The sequence is as before. n: 2 to 1,024.

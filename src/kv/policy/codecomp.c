@@ -265,7 +265,7 @@ const kv_policy kv_policy_codecomp = {
     .info = {"codecomp",
         "excerpts computed each by itself; budgets and spans by program structure, the rest by mass, a set a "
         "layer (CodeComp, 2026)",
-        "low sinks window hard w kernel span least_span alloc fill local",
+        "low sinks window hard w kernel span alloc fill local",
         "CodeComp, sections 4.2 to 4.5; what the paper does not give: docs/kv.md"},
     .score = score,
     .defaults = {KV_COMMON_DEFAULTS, KV_READING_DEFAULTS, KV_STRUCTURE_DEFAULTS, KV_PRUNE_DEFAULTS,

@@ -79,10 +79,10 @@ int kv_pass_heaviest(kv_pass *pass, base_err *err);
  * prefill share.
  */
 /* clang-format off */
-#define KV_COMMON_DEFAULTS .w = 32, .seed = 1, .queries = 8, .hysteresis = .05, .heads = 1
+#define KV_COMMON_DEFAULTS .w = 32, .queries = 8, .heads = 1
 #define KV_USUAL_DEFAULTS KV_COMMON_DEFAULTS, KV_READING_DEFAULTS, KV_STRUCTURE_DEFAULTS, KV_PRUNE_DEFAULTS, .low = .875, .window = 32, .kernel = 7
 #define KV_SKIP_DEFAULTS KV_COMMON_DEFAULTS, KV_READING_DEFAULTS, KV_STRUCTURE_DEFAULTS, .low = .875, .window = 8, .kernel = 7, .sinks = 4, .hard = 1, \
-    .floor = .25, .decay = .9, .block = 1, .frame = 1, .bulk = 512, .computed = 128
+    .frame = 1, .bulk = 512, .computed = 128
 /* clang-format on */
 
 #endif

@@ -7,7 +7,10 @@
 
 #include "kv/policy/policy.h"
 
-enum { CHUNK_TOKENS = 512 }; /* what tau speaks of */
+enum {
+    CHUNK_TOKENS = 512,   /* what `full` speaks of */
+    LEAST_SPAN_ROWS = 16, /* CodeComp, section 4.4: of a chunk's rows as many are for spans at least */
+};
 
 /* Far above any sum of weights, which stays below 8. */
 static const float core_tier = 16, protected_tier = 32;
@@ -51,21 +54,22 @@ float kv_span_score(const kv_parameters *p, const kv_span *span, bool is_attende
 
 double kv_chunk_score(const kv_parameters *p, const kv_chunk_counts *c)
 {
+    /* full: as many in 512 tokens count in full, the 95th percentile of real code. Edges have no weight in the paper: .10 is ours. */
     const struct {
         uint32_t n;
-        double weight, tau;
+        double weight, full;
     } features[] = {
-        {c->n_calls, p->call, p->tau_call},
-        {c->n_controls, p->control, p->tau_control},
-        {c->n_returns, p->ret, p->tau_return},
-        {c->n_assigns, p->assign, p->tau_assign},
-        {c->n_flow, p->flow, p->tau_flow},
-        {c->n_dependence, p->dependence, p->tau_dependence},
+        {c->n_calls, p->call, 24},
+        {c->n_controls, p->control, 14},
+        {c->n_returns, p->ret, 8},
+        {c->n_assigns, p->assign, 20},
+        {c->n_flow, .10, 60},
+        {c->n_dependence, .10, 60},
     };
     double sum = 0, weights = 0;
     for (size_t i = 0; c->n_tokens && i < sizeof features / sizeof *features; i++) {
         const double x = (double)features[i].n * CHUNK_TOKENS / c->n_tokens;
-        sum += features[i].weight * fmin(1, log1p(x) / log1p(features[i].tau));
+        sum += features[i].weight * fmin(1, log1p(x) / log1p(features[i].full));
         weights += features[i].weight;
     }
     return weights > 0 ? sum / weights : 0;
@@ -204,7 +208,7 @@ int kv_chunk_choose(const kv_parameters *p, kv_chunk_span *spans, uint32_t n_spa
     if (budget > n) budget = n;
     uint32_t taken = 0;
     if (p->span > 0) {
-        const double wanted = fmax(p->least_span, floor(p->span * budget));
+        const double wanted = fmax(LEAST_SPAN_ROWS, floor(p->span * budget));
         qsort(spans, n_spans, sizeof *spans, compare_spans);
         taken = choose_spans(spans, n_spans, budget, (uint32_t)fmin(budget, wanted), chosen, why);
     }

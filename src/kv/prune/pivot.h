@@ -33,6 +33,8 @@ void kv_pivot_curve(const kv_pivot *p, double *ret);
  * (may be NULL): what T alone says. A model of one layer is not cut: 0.
  */
 uint32_t kv_pivot_cut(const kv_pivot *p, double floor, uint32_t *ret_free);
+/* Ours: a cut above fewer layers than this share of them leaves too little to choose rows by (docs/kv.md). */
+#define KV_PIVOT_FLOOR .25
 
 /* "DATA/rows/HASH.pivot"; the caller frees. */
 char *kv_pivot_path(const char *model_hash);

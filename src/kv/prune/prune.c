@@ -24,6 +24,9 @@
 #include "kv/repair/repair.h"
 #include "kv/session.h"
 
+/* What a layer's saliency still counts in the next one (StructKV, section 3.2). */
+#define DECAY .9
+
 /* --- where ---------------------------------------------------------------------------------------------- */
 
 static uint32_t chosen_cut(const kv_session *s)
@@ -31,7 +34,7 @@ static uint32_t chosen_cut(const kv_session *s)
     const kv_parameters *p = &s->parameters;
     const uint32_t n_layer = s->compute.shape.n_layer;
     uint32_t cut = p->pivot >= 1 ? (uint32_t)p->pivot : (uint32_t)ceil(p->pivot * n_layer);
-    if (p->pivot <= 0) cut = s->pivot ? kv_pivot_cut(s->pivot, p->floor, NULL) : 0;
+    if (p->pivot <= 0) cut = s->pivot ? kv_pivot_cut(s->pivot, KV_PIVOT_FLOOR, NULL) : 0;
     return cut && kv__cut_fits(&s->compute, cut) ? cut : 0;
 }
 
@@ -143,7 +146,7 @@ static int score_layers(kv_session *s, const model_lane_list *lists, uint32_t fr
 }
 
 /*
- * Adds what one layer's heads give each token, by the paper's equation 2; layers before count `decay` of
+ * Adds what one layer's heads give each token, by StructKV's equation 2; layers before count `decay` of
  * that.
  */
 static void add_saliency(const kv_session *s, uint32_t layer, const model_lane_list *lists,
@@ -227,9 +230,7 @@ static int score_optional(kv_session *s, choice *c, const atomic_bool *cancel, b
     switch ((int)p->prune) {
     case KV_PRUNE_EXCERPTS:
     case KV_PRUNE_HEADS: rc = score_heads(s, c, cancel, err); break;
-    case KV_PRUNE_CENTRALITY:
-        rc = sum_saliency(s, &c->asker, 0, c->cut, p->decay, c->score, cancel, err);
-        break;
+    case KV_PRUNE_CENTRALITY: rc = sum_saliency(s, &c->asker, 0, c->cut, DECAY, c->score, cancel, err); break;
     default:
         rc = sum_saliency(s, &c->asker, c->cut - 1, c->cut, 1, c->score, cancel, err);
         if (!rc && p->prune == KV_PRUNE_LAYER) rc = pool_mean(c->score, s->n, (uint32_t)p->kernel / 2, err);
@@ -241,20 +242,6 @@ static int score_optional(kv_session *s, choice *c, const atomic_bool *cancel, b
 }
 
 /* --- the choice ----------------------------------------------------------------------------------------- */
-
-/* Each row's score becomes its block's sum; blocks are counted from where their bulk begins. */
-static void sum_blocks(const kv_session *s, choice *c, uint32_t block)
-{
-    for (size_t i = 0; i < s->n_parts && block > 1; i++)
-        for (uint32_t from = s->parts[i].from; from < s->parts[i].to; from += block) {
-            const uint32_t left = s->parts[i].to - from, to = from + (left < block ? left : block);
-            float sum = 0;
-            for (uint32_t t = from; t < to; t++)
-                if (c->score[t] == c->score[t]) sum += c->score[t];
-            for (uint32_t t = from; t < to; t++)
-                if (c->score[t] == c->score[t]) c->score[t] = sum;
-        }
-}
 
 /* Rows of [from, to) that would be chosen in addition. */
 static uint32_t n_new(const choice *c, uint32_t from, uint32_t to)
@@ -294,14 +281,13 @@ static uint32_t take(choice *c, uint32_t from, uint32_t to)
 }
 
 /*
- * The best rows (blocks, or with ours whole lines and the signatures they stand behind), as many as the share
- * that goes up; a first line that is longer is cut around its row.
+ * The best rows (with ours whole lines and the signatures they stand behind), as many as the share that goes up; a first
+ * line that is longer is cut around its row.
  */
 static int choose(kv_session *s, choice *c, base_err *err)
 {
     const bool lines = is_ours(s);
     uint32_t room = (uint32_t)ceil(s->parameters.keep * c->n_optional);
-    sum_blocks(s, c, (uint32_t)s->parameters.block);
     if (kv_ranker_reserve(&s->ranker, s->n))
         return base_fail(err, BASE_E_NOMEM, "no memory to rank %u rows", s->n);
     kv_rank(&s->ranker, c->score, NULL, s->n, c->order);

@@ -188,10 +188,7 @@ static int prepare_sections(void *user, uint32_t layer, model_sections *ret, bas
     const uint32_t n_kv = r->session->compute.shape.n_head_kv;
     (void)err;
     const uint64_t start = base_clock_ns();
-    *ret = (model_sections){.profiles = &r->profile_view,
-        .n_sections = 0,
-        .even = r->session->parameters.even > 0,
-        .bound = r->bound};
+    *ret = (model_sections){.profiles = &r->profile_view, .n_sections = 0, .bound = r->bound};
     if (!leaves_rows(r, layer)) {
         for (uint32_t lane = layer * n_kv; lane < (layer + 1) * n_kv; lane++)
             for (uint32_t t = 0; t < r->n_batch; t++) {
@@ -264,7 +261,8 @@ void kv__reading_publish(kv_session *s, uint32_t n)
         }
         if (!leaves) continue;
         const double schedule[] = {s->n - 1 - later, p->decode, p->usage, p->least_read, p->dense, p->length,
-            p->reach, p->slack, p->even, p->syntax, p->page, p->sinks};
+            p->reach, p->slack, 0 /* a parameter that is gone; sessions saved with it off stay valid */,
+            p->syntax, p->page, p->sinks};
         s->holed = true;
         s->schedule = base_hash64(schedule, sizeof schedule, s->schedule);
     }

@@ -37,14 +37,7 @@ void kv__reading_publish(kv_session *s, uint32_t n);
 /* Rows of tokens at and behind n are gone or others now. */
 void kv__reading_cut(kv_session *s, uint32_t n);
 void kv__reading_promoted(kv_session *s); /* rows that profiles were made without may be active now */
-/*
- * A first pass for scoring: takes out of `tokens` ([bits]) those of the sections whose bounds under the
- * queries are lowest, until `share` of them is left. rest ([n_layer][n_head][n of queries]) receives what
- * model_score wants to know of those taken out, by their bounds. heads as model_score's.
- */
-int kv__first_pass(kv_session *s, const kv_signal *queries, const uint8_t *heads, double share,
-    uint64_t *tokens, float *rest, const atomic_bool *cancel, base_err *err);
-void kv__reading_free(kv_reading *r); /* NULL is fine */
+void kv__reading_free(kv_reading *r);     /* NULL is fine */
 void kv__reading_stats(const kv_session *s, kv_reads *ret);
 
 #endif

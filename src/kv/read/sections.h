@@ -1,6 +1,5 @@
 /*
- * Shared by sections.c (sections and their profiles), reading.c (the choice of a step), first.c (the first
- * pass of a repair) and experiments only.
+ * Insides of what a decoded token reads, for sections.c (sections and their profiles) and reading.c (the choice of a step) only.
  */
 #ifndef KVIST_KV_SECTIONS_H
 #define KVIST_KV_SECTIONS_H

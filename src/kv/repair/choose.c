@@ -14,6 +14,9 @@
 
 enum { BURST_BEFORE = 2, BURST_BEHIND = 20, LINE_MOST = 48, COVERAGE_ANCHORS = 256 };
 
+/* A row comes back only where its rank is better than the budget's last by this share of it, so that rows near the cut do not come and go. */
+#define HYSTERESIS .05
+
 /* A span of program structure around i that is no longer than a line may be: a statement, a signature. */
 static void grow_to_span(const kv_part *part, uint32_t i, uint32_t *from, uint32_t *to)
 {
@@ -90,7 +93,7 @@ static void choose_window(kv_repair_work *w, uint32_t from, uint32_t to, uint32_
 /* Lines in the order of their anchors while they fit whole; the very first is cut if it must be. */
 static void choose_lines(const kv_session *s, kv_repair_work *w, uint64_t room)
 {
-    const uint32_t margin = (uint32_t)(s->parameters.hysteresis * s->budget);
+    const uint32_t margin = (uint32_t)(HYSTERESIS * s->budget);
     const uint32_t cut = s->budget > margin ? s->budget - margin : 0;
     bool any = false;
     for (uint32_t rank = 0; rank < w->set.n_order && (!s->budget || rank < cut); rank++) {

@@ -34,7 +34,6 @@ typedef struct work {
     kv_signal signal;
     model_run *runs; /* of the eligible rows */
     uint32_t n_runs, n_rows;
-    float *rest; /* of the rows that a first pass left out, for the denominators; NULL: there was none */
     float *mass, *keys; /* [n_lanes][n_rows] by the signal's queries, by its keys; NULL: not asked for */
     uint32_t *weight;   /* [n_lanes] heads that count */
     float *sum;         /* [n] scratch */
@@ -159,34 +158,12 @@ static int score_rows(kv_session *s, work *w, const float *queries, uint32_t n_q
         .rows = &view,
         .pool = MODEL_POOL_MAX,
         .heads = heads,
-        .rest = w->rest,
         .end = s->n,
         .mass = mass,
         .cancel = cancel,
     };
     *ret = rows;
     return s->compute.score(s->compute.user, &score, err);
-}
-
-/*
- * first=SHARE: only rows of the sections with the highest bounds are scored; the others are in the
- * denominators.
- */
-static int leave_out(
-    kv_session *s, work *w, const uint8_t *heads, double share, const atomic_bool *cancel, base_err *err)
-{
-    const size_t n_rest = (size_t)s->compute.shape.n_layer * s->compute.n_head * w->signal.n;
-    uint64_t *tokens = kv_work_take(&w->memory, kv_bits_words(s->n), sizeof *tokens);
-    w->rest = kv_work_take(&w->memory, n_rest, sizeof *w->rest);
-    int rc = !w->memory.failed ? 0 : base_fail(err, BASE_E_NOMEM, "no memory to choose among %u rows", s->n);
-    if (!rc) memcpy(tokens, w->choice.eligible, kv_bits_words(s->n) * sizeof *tokens);
-    if (!rc) rc = kv__first_pass(s, &w->signal, heads, share, tokens, w->rest, cancel, err);
-    if (!rc) {
-        free(w->runs);
-        w->runs = kv_runs_of_bits(tokens, s->n, &w->n_runs, &w->n_rows);
-        if (!w->runs) rc = base_fail(err, BASE_E_NOMEM, "no memory to choose among %u rows", s->n);
-    }
-    return rc;
 }
 
 /*
@@ -226,9 +203,7 @@ static int score_signal(
     int rc = 0;
     for (uint32_t lane = 0; lane < s->n_lanes; lane++)
         for (uint32_t g = 0; g < group; g++) w->weight[lane] += heads ? heads[(size_t)lane * group + g] : 1;
-    if (order == KV_ORDER_MASS && s->parameters.first > 0 && s->parameters.first < 1 && s->compute.bound)
-        rc = leave_out(s, w, heads, s->parameters.first, cancel, err);
-    if (!rc && (order == KV_ORDER_MASS || order == KV_ORDER_FUSED))
+    if (order == KV_ORDER_MASS || order == KV_ORDER_FUSED)
         rc = score_rows(s, w, w->signal.queries, w->signal.n, heads, &w->mass, cancel, err);
     if (!rc && (order == KV_ORDER_KEYS || order == KV_ORDER_FUSED)) {
         uint32_t tokens[KV_RECENT_QUERIES], n = 0;
@@ -284,9 +259,7 @@ static void order_set(kv_session *s, work *w)
         for (uint32_t t = 0; t < s->n; t++) {
             const uint32_t key[] = {set->lane, t};
             if (!kv_bits_get(w->choice.eligible, t)) continue;
-            set->a[t] = order == KV_ORDER_OLDEST
-                            ? -(float)t
-                            : (float)(base_hash64(key, sizeof key, (uint64_t)s->parameters.seed) >> 40);
+            set->a[t] = order == KV_ORDER_OLDEST ? -(float)t : (float)(base_hash64(key, sizeof key, 1) >> 40);
         }
         memcpy(set->mass, set->a, s->n * sizeof *set->a);
     } else {

@@ -1,7 +1,6 @@
 /*
- * Bounds of sections by their profiles (ops.h): two products with the kernel that scores rows, since max(q M,
- * q m) is q M where q is positive and q m where it is negative. A work unit is a lane and a tile of sections;
- * where heads count alike, their bounds are kept apart until each one's largest is known.
+ * Bounds of sections by their profiles (ops.h): two products with the kernel that scores rows, since
+ * max(q M, q m) is q M where q is positive and q m where it is negative. A work unit is a lane and a tile of sections.
  */
 #include <math.h>
 #include <string.h>
@@ -14,7 +13,6 @@ typedef struct bound_job {
     cpu_ops *cpu;
     const ops_bound_args *args;
     uint32_t group, n_tiles;
-    float *apart; /* [n_head_kv][n][group][n_sections]; NULL: heads are joined at once */
     _Atomic uint32_t next;
     _Atomic int cancelled;
 } bound_job;
@@ -56,9 +54,7 @@ static void run_tile(const bound_job *j, float *space, uint32_t kv_head, uint32_
         j->cpu->kernels.scores(least, n, below, j->group, d, d, a->scale, (cpu_ahead){0}, s2, TILE);
         for (uint32_t i = 0; i < j->group * TILE; i++) s[i] += s2[i];
         const size_t row = (size_t)kv_head * a->n + t;
-        if (!j->apart) join_heads(s, TILE, j->group, n, a->bound + row * a->n_sections + first);
-        for (uint32_t g = 0; g < j->group && j->apart; g++)
-            memcpy(j->apart + (row * j->group + g) * a->n_sections + first, s + g * TILE, n * sizeof *s);
+        join_heads(s, TILE, j->group, n, a->bound + row * a->n_sections + first);
     }
 }
 
@@ -70,22 +66,6 @@ static void bound_run(void *arg, int thread, int n_threads)
     for (uint32_t unit; !j->cancelled && (unit = atomic_fetch_add(&j->next, 1)) < n_units;) {
         if (cpu_is_cancelled(j->cpu)) j->cancelled = 1;
         run_tile(j, j->cpu->scratch[thread].data, unit / j->n_tiles, unit % j->n_tiles);
-    }
-}
-
-/* Each head's bounds from its largest one, then the largest of all heads. */
-static void join_evenly(const bound_job *j)
-{
-    const ops_bound_args *a = j->args;
-    const size_t n = a->n_sections;
-    for (size_t row = 0; row < (size_t)a->profiles->shape.n_head_kv * a->n; row++) {
-        float *of_row = j->apart + row * j->group * n;
-        for (uint32_t g = 0; g < j->group; g++) {
-            float *x = of_row + g * n, most = -INFINITY;
-            for (size_t i = 0; i < n; i++) most = x[i] > most ? x[i] : most;
-            for (size_t i = 0; i < n; i++) x[i] -= most;
-        }
-        join_heads(of_row, n, j->group, a->n_sections, a->bound + row * n);
     }
 }
 
@@ -102,13 +82,9 @@ int cpu_op_bound(model_ops *ops, const ops_bound_args *a, base_err *err)
         .args = a,
         .group = a->n_head / shape->n_head_kv,
         .n_tiles = (a->n_sections + TILE - 1) / TILE};
-    const size_t apart = a->even ? (size_t)a->n_head * a->n * a->n_sections : 0;
-    rc = cpu_scratch_reserve(
-        cpu, space_floats(j.group, shape->head_dim) * sizeof(float), apart * sizeof(float), err);
+    rc = cpu_scratch_reserve(cpu, space_floats(j.group, shape->head_dim) * sizeof(float), 0, err);
     if (rc) return rc;
-    if (a->even) j.apart = cpu->shared.data;
     base_pool_share(cpu->pool, bound_run, &j);
     if (j.cancelled || cpu_is_cancelled(cpu)) return cpu_cancelled(err);
-    if (j.apart) join_evenly(&j);
     return 0;
 }

@@ -190,7 +190,6 @@ static int attend_chosen(model *m, const micro_batch *b, uint32_t layer, const m
             .n_head = whole->n_head,
             .n_sections = sections->n_sections,
             .scale = whole->scale,
-            .even = sections->even,
             .q = whole->q,
             .bound = sections->bound},
         err);

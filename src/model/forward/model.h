@@ -84,7 +84,6 @@ typedef struct model_capture {
 typedef struct model_sections {
     const model_rows_view *profiles;
     uint32_t n_sections;
-    bool even; /* heads count alike */
     float *bound;
 } model_sections;
 

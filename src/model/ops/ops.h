@@ -190,15 +190,13 @@ typedef struct ops_score_rows_args {
  *     bound[h][t][i] = max over the query heads of lane (layer, h) of  scale * sum_k max(q[t]_k * M[i]_k,
  *         q[t]_k * m[i]_k)
  *
- * computed as the sum of two products, that of q's positive numbers with M and that of its negative ones with
- * m. With `even` each head's bounds count from its own largest one, so that none drowns the others.
+ * computed as the sum of two products, that of q's positive numbers with M and that of its negative ones with m.
  */
 typedef struct ops_bound_args {
     const model_rows_view *profiles;
     uint32_t layer, n, n_head;
     uint32_t n_sections;
     float scale;
-    bool even;
     ops_mat q;    /* [n][n_head * head_dim] */
     float *bound; /* host, [n_head_kv][n][n_sections] */
 } ops_bound_args;
