@@ -218,7 +218,9 @@ static void read_field(void *user, field_kind kind, const char *name, field f)
 {
     reading *r = user;
     const base_json *value = r->shape == SHAPE_OBJECT ? base_json_get(r->value, name) : r->value;
-    const bool is_number = value && value->type == BASE_JSON_NUMBER, is_object = r->shape == SHAPE_OBJECT;
+    /* 1e999 is a number in JSON and none in a double. */
+    const bool is_number = value && value->type == BASE_JSON_NUMBER && isfinite(value->number),
+               is_object = r->shape == SHAPE_OBJECT;
     if (r->shape == SHAPE_ARRAY && value) r->value = value->next;
     switch (kind) {
     case FIELD_STRING: *f.text = value && value->type == BASE_JSON_STRING ? value->string : NULL; break;
