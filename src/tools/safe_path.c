@@ -105,8 +105,8 @@ int tool__path_clean(const tool_root *root, const char *given, char **ret, base_
     base_buf raw = {0}, clean = {0};
     size_t n = strlen(given);
     int code = BASE_OK;
-    if (n > TOOL_MAX_PATH)
-        return base_fail(err, BASE_E_USAGE, "this path has %zu bytes, more than any file's", n);
+    const size_t most = 4 * TOOL_MAX_PATH + 2; /* quoted, with an escape for each byte */
+    if (n > most) return base_fail(err, BASE_E_USAGE, "this path has %zu bytes, more than any file's", n);
     while (n && (given[n - 1] == ' ' || given[n - 1] == '\n' || given[n - 1] == '`')) n--;
     while (n && (*given == ' ' || *given == '`')) given++, n--;
     if (!tool__path_unquote(given, n, &raw)) {
@@ -114,6 +114,10 @@ int tool__path_clean(const tool_root *root, const char *given, char **ret, base_
         base_buf_add(&raw, given, n);
     }
     if (!raw.data) base_buf_puts(&raw, "");
+    if (raw.len > TOOL_MAX_PATH) {
+        code = base_fail(err, BASE_E_USAGE, "this path has %zu bytes, more than any file's", raw.len);
+        goto out;
+    }
     const char *p = raw.data;
     size_t root_n = strlen(root->path);
     if (root->is_bare) {
