@@ -308,6 +308,7 @@ static int ask(running *r, base_err *err)
     agent__commit(a);
     base_buf_free(&headline);
     r->said_yes = d.answer != AGENT_NO;
+    if (r->said_yes && r->preview.asks_once) a->made.asked_once = true;
     if (r->again && d.answer == AGENT_YES) approve_again(r);
     int rc = 0;
     if (d.answer == AGENT_NO)
@@ -320,9 +321,21 @@ static int ask(running *r, base_err *err)
     return rc;
 }
 
+/* Mode all on a machine that cannot protect .git while a command runs: the person knows before the first one. */
+static verdict ask_once(running *r, verdict v)
+{
+    if (v != ALLOWED || !r->preview.asks_once || r->a->made.asked_once) return v;
+    if (r->a->host.approve) return ASK;
+    r->a->made.asked_once = true;
+    agent__notice(r->a,
+        "this machine has no mount namespace: what a command plants for git is found only when it "
+        "has ended. Run no git in this tree meanwhile");
+    return v;
+}
+
 static int permit(running *r, base_err *err)
 {
-    verdict v = verdicts[r->a->settings.mode][r->tool->power];
+    verdict v = ask_once(r, verdicts[r->a->settings.mode][r->tool->power]);
     if (v == ALLOWED && r->preview.is_obeyed) v = ASK;
     if (v == REFUSED)
         say(r, TOOL_REFUSED,
@@ -346,6 +359,12 @@ static int execute(running *r, base_err *err)
     }
     base_err mine = {0};
     int rc = r->tool->run(r->a->workspace, &r->call, &r->limits, &r->preview, &r->result, &mine);
+    /* What the guard of .git found is the person's to know, however the call ended and whatever is shown of its result. */
+    for (const char *line = r->result.notice; line && *line;) {
+        size_t n = strcspn(line, "\n");
+        agent__notice(r->a, "%.*s", (int)n, line);
+        line += n + (line[n] == '\n');
+    }
     if (rc == BASE_E_CANCELLED || rc == BASE_E_NOMEM) {
         if (err) *err = mine;
         return rc;

@@ -92,6 +92,7 @@ typedef struct agent_made {
     uint64_t last_shell; /* key of the last command: another one may change what tests see */
     char **allowed;      /* commands that were answered "always" */
     size_t n_allowed, cap_allowed;
+    bool asked_once; /* tool_preview.asks_once was asked, or told where nobody can be asked */
 } agent_made;
 
 /* The test that judges. */

@@ -194,7 +194,8 @@ struct tool_workspace {
     tool_undo *undo;
     uint32_t turn;
     tool_sandbox sandbox;
-    char **allow_read; /* outside of the tree, for commands; NULL-terminated */
+    char **allow_read;                /* outside of the tree, for commands; NULL-terminated */
+    struct tool_git_guard *git_guard; /* NULL until a command runs */
     tool_recall_fn *recall;
     void *recall_user;
 };

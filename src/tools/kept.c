@@ -36,6 +36,9 @@ static int look(const tool_root *root, const char *path, struct stat *ret)
     const char *name;
     size_t made;
     memset(ret, 0, sizeof *ret);
+    /* Most of what is looked at is not there, and no link on the way could make that something to worry about. */
+    if (fstatat(root->fd, path, ret, AT_SYMLINK_NOFOLLOW) && (errno == ENOENT || errno == ENOTDIR))
+        return ENOENT;
     int folder = tool__path_open_parent(root, path, false, &name, &made);
     int failed = folder < 0 || fstatat(folder, name, ret, AT_SYMLINK_NOFOLLOW) ? errno : 0;
     if (folder >= 0) close(folder);
@@ -85,6 +88,31 @@ static void hold(const tool_root *root, const tool_kept_list *earlier, tool_kept
 }
 
 static void add(const tool_root *root, const char *path, tool_kept_skips_fn *skips,
+    const tool_kept_list *earlier, tool_kept_list *list, int depth);
+
+static void add_inner(const tool_root *root, const char *folder, const char *name, tool_kept_skips_fn *skips,
+    const tool_kept_list *earlier, tool_kept_list *list, int depth)
+{
+    base_buf inner = {0};
+    base_buf_printf(&inner, "%s/%s", folder, name);
+    if (!skips || !skips(inner.data)) add(root, inner.data, skips, earlier, list, depth + 1);
+    base_buf_free(&inner);
+}
+
+/* A folder that has not changed since holds the names that it held. */
+static void add_as_before(const tool_root *root, const tool_kept *old, tool_kept_skips_fn *skips,
+    const tool_kept_list *earlier, tool_kept_list *list, int depth)
+{
+    size_t n = strlen(old->path);
+    for (const tool_kept *k = old + 1; k < earlier->items + earlier->n; k++) {
+        int order = strncmp(k->path, old->path, n);
+        if (order) break;
+        if (k->path[n] == '/' && !strchr(k->path + n + 1, '/') && k->st.st_mode)
+            add_inner(root, old->path, k->path + n + 1, skips, earlier, list, depth);
+    }
+}
+
+static void add(const tool_root *root, const char *path, tool_kept_skips_fn *skips,
     const tool_kept_list *earlier, tool_kept_list *list, int depth)
 {
     if (list->n >= MOST_ITEMS || depth > MOST_DEPTH) {
@@ -101,6 +129,11 @@ static void add(const tool_root *root, const char *path, tool_kept_skips_fn *ski
     base_grow(&list->items, &list->cap, list->n + 1, sizeof *list->items);
     list->items[list->n++] = item;
     if (!S_ISDIR(item.st.st_mode)) return;
+    const tool_kept *old = earlier ? tool__kept_find(earlier, path) : NULL;
+    if (old && old->is_settled && !old->failed && is_same_stat(&old->st, &item.st)) {
+        add_as_before(root, old, skips, earlier, list, depth);
+        return;
+    }
     int fd = tool__path_open(root, path, O_RDONLY | O_DIRECTORY, 0);
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
     if (!dir) {
@@ -108,13 +141,9 @@ static void add(const tool_root *root, const char *path, tool_kept_skips_fn *ski
         if (fd >= 0) close(fd);
         return;
     }
-    for (const struct dirent *e; (e = readdir(dir)) && !list->is_cut;) {
-        if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..")) continue;
-        base_buf inner = {0};
-        base_buf_printf(&inner, "%s/%s", path, e->d_name);
-        if (!skips || !skips(inner.data)) add(root, inner.data, skips, earlier, list, depth + 1);
-        base_buf_free(&inner);
-    }
+    for (const struct dirent *e; (e = readdir(dir)) && !list->is_cut;)
+        if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
+            add_inner(root, path, e->d_name, skips, earlier, list, depth);
     closedir(dir);
 }
 
@@ -183,6 +212,12 @@ tool_kept_change tool__kept_compare(const tool_root *root, const tool_kept *item
                  (!bytes.len || !memcmp(bytes.data, item->bytes.data, bytes.len));
     base_buf_free(&bytes);
     return equal ? TOOL_KEPT_SAME : TOOL_KEPT_CHANGED;
+}
+
+bool tool__kept_has_same_names(const tool_root *root, const tool_kept *item, const char *path)
+{
+    struct stat now;
+    return item->is_settled && !look(root, path, &now) && is_same_stat(&now, &item->st);
 }
 
 /* ---- putting back ---- */

@@ -51,9 +51,10 @@ typedef enum tool_kept_change {
 /* How what is at `path` now (NULL: at its own) compares. Reads bytes only where lstat leaves a doubt. */
 tool_kept_change tool__kept_compare(const tool_root *root, const tool_kept *item, const char *path);
 
-/*
- * Makes it again where nothing is now: BASE_E_NOT_FOUND when its bytes are not held. Never replaces anything.
- */
+/* A folder whose entries cannot have changed since. */
+bool tool__kept_has_same_names(const tool_root *root, const tool_kept *item, const char *path);
+
+/* Makes it again where nothing is now: BASE_E_NOT_FOUND when its bytes are not held. Never replaces anything. */
 int tool__kept_put_back(const tool_root *root, const tool_kept *item, const char *path, base_err *err);
 
 #endif

@@ -27,6 +27,7 @@ void tool_result_free(tool_result *r)
     free(r->segments);
     for (char **p = r->changed; p && *p; p++) free(*p);
     free(r->changed);
+    free(r->notice);
     free(r->summary);
     free(r->diff);
     memset(r, 0, sizeof *r);

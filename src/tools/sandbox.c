@@ -346,6 +346,8 @@ void tool_sandbox_plan_free(tool_sandbox_plan *p)
     for (char **place = p->places; place && *place; place++) free(*place);
     free(p->read_only);
     free(p->places);
+    for (char **path = p->own; path && *path; path++) free(*path);
+    free(p->own);
     free(p->filter);
     free(p->root);
     free(p->tmp);
@@ -465,6 +467,8 @@ static const char *enter_mounts(const tool_sandbox_plan *p)
         if (p->views.all[i].kind >= TOOL_VIEW_LAYER && set_read_only(p->views.all[i].path, false, 0))
             return "the tree's mount";
     if (set_read_only("/dev/shm", false, 0)) return "tmp's mount";
+    for (char **path = p->own; path && *path; path++)
+        if (mount(*path, *path, NULL, MS_BIND | MS_REC, NULL)) return "protecting .git";
     for (char **path = p->read_only; *path; path++)
         if (mount(*path, *path, NULL, MS_BIND | MS_REC, NULL) || set_read_only(*path, true, AT_RECURSIVE))
             return "protecting .git";

@@ -53,6 +53,7 @@ typedef struct tool_sandbox_plan {
     tool_views views;
     char *stage;   /* where the new root is put together */
     char **places; /* of each view below the stage, NULL-terminated */
+    char **own;    /* folders below root that nobody renames: mounts of their own; may be NULL */
     char **read_only;
     unsigned long long keep_capabilities;
     char uid_map[64], gid_map[64];

@@ -51,6 +51,7 @@ typedef struct tool_result {
     tool_segment *segments;
     uint32_t n_segments;
     char **changed; /* paths written, NULL-terminated; NULL: none */
+    char *notice;   /* sentences that the person must see, a line each; NULL: none */
     char *summary;  /* one line for the screen: "+3 -1 src/a.c" */
     char *diff;     /* unified diff of what was written; NULL: none */
     int exit_code;  /* shell; -1 else */
@@ -69,6 +70,7 @@ typedef struct tool_preview {
     char *headline; /* "rewrite gcd in python_programs/gcd.py", "$ pytest -q ..." */
     char *detail;   /* the diff or the exact command; NULL: nothing more */
     bool is_obeyed; /* it would change what the next session obeys: asked for in every mode */
+    bool asks_once; /* others could run what it plants meanwhile: once a session mode all asks as well */
     void *plan;     /* the tool's own prepared state (new text, expected content hash) */
     void (*free_plan)(void *plan);
 } tool_preview;

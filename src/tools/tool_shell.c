@@ -35,7 +35,13 @@ static int prepare(tool_workspace *w, const tool_call *call, const tool_limits *
         base_buf_puts(&head, "$ ");
         base_buf_puts(&head, command);
         if (!w->sandbox.is_confining) base_buf_puts(&head, "   (NOT confined on this machine)");
-        *ret = (tool_preview){.headline = base_buf_take(&head), .detail = base_xstrdup(command)};
+        if (!w->sandbox.has_mounts)
+            base_buf_puts(&head,
+                "   (no mount namespace here: what it plants for git is found when it has ended; "
+                "run no git in this tree meanwhile)");
+        *ret = (tool_preview){.headline = base_buf_take(&head),
+            .detail = base_xstrdup(command),
+            .asks_once = !w->sandbox.has_mounts};
     }
     return BASE_OK;
 }
@@ -56,28 +62,17 @@ static bool lies_below(const char *path, const char *root)
     return !strcmp(root, "/") || (!strncmp(path, root, n) && path[n] == '/');
 }
 
-/*
- * What a mount namespace keeps read-only inside the tree: git's configuration and hooks, our own folders.
- * Only existing paths.
- */
-static char **protected_paths(const tool_workspace *w)
+/* What a mount namespace keeps read-only inside the tree: what git runs or obeys, our own folders. Only existing paths. */
+static char **protected_paths(const tool_workspace *w, char *const *of_git)
 {
-    static const char *const of_git[] = {
-        ".git/config", ".git/config.worktree", ".git/hooks", ".git/info/attributes"};
-    char **paths = base_xcalloc(sizeof of_git / sizeof *of_git + 4, sizeof *paths);
     size_t n = 0;
     struct stat st;
-    for (size_t i = 0; i < sizeof of_git / sizeof *of_git; i++) {
-        int fd = tool__path_open(&w->root, of_git[i], O_PATH, 0); /* no links on the way */
-        if (fd < 0) continue;
-        close(fd);
-        base_buf path = {0};
-        base_buf_printf(&path, "%s/%s", w->root.path, of_git[i]);
-        paths[n++] = base_buf_take(&path);
-    }
+    while (of_git[n]) n++;
+    char **paths = base_xcalloc(n + 4, sizeof *paths);
+    for (size_t i = 0; i < n; i++) paths[i] = base_xstrdup(of_git[i]);
     for (int home = 0; home < 3; home++) {
         char *own = base_fs_home((base_home)home, NULL);
-        if (lies_below(own, w->root.path) && !lstat(own, &st) && S_ISDIR(st.st_mode))
+        if (own && lies_below(own, w->root.path) && !lstat(own, &st) && S_ISDIR(st.st_mode))
             paths[n++] = own;
         else
             free(own);
@@ -140,13 +135,15 @@ static int run(tool_workspace *w, const tool_call *call, const tool_limits *limi
     if (ms > most || !base_json_get(call->arguments, "seconds")) ms = most;
     tool_sandbox_plan plan = {.ruleset = -1};
     tool_child c = {0};
-    tool_git_guard guard = {0};
+    tool_git_binds binds = {0};
     base_buf told = {0};
     ret->exit_code = -1;
     if (!command) return prepare(w, call, limits, &(tool_preview){0}, ret, err);
     int code = want_tmp(w, err);
     if (code) return code;
-    char **paths = protected_paths(w), **readable = readable_paths(w);
+    tool__git_guard_take(w);
+    tool__git_guard_binds(w, &binds);
+    char **paths = protected_paths(w, binds.read_only), **readable = readable_paths(w);
     const tool_sandbox_wishes wishes = {.root = w->root.path,
         .root_is_writable = !w->root.is_bare,
         .session = w->tmp,
@@ -155,10 +152,14 @@ static int run(tool_workspace *w, const tool_call *call, const tool_limits *limi
     code = tool_sandbox_prepare(&w->sandbox, &wishes, &plan, err);
     free_paths(paths);
     free_paths(readable);
-    if (code) return code;
-    tool__git_guard_take(w, &guard);
-    code = tool__child_run(&plan, command, limits, ms, &c, err);
-    tool__git_guard_check(w, &guard, &told);
+    if (!code) {
+        plan.own = binds.own;
+        binds.own = NULL;
+        code = tool__child_run(&plan, command, limits, ms, &c, err);
+        tool__git_guard_check(w, &told);
+    }
+    tool__git_binds_free(&binds);
+    if (told.len) ret->notice = base_xstrdup(told.data);
     if (!code) {
         describe_end(&c, ms, ret);
         if (told.len) base_buf_add(&ret->text, told.data, told.len);
@@ -173,7 +174,6 @@ static int run(tool_workspace *w, const tool_call *call, const tool_limits *limi
         base_buf_printf(&summary, ", %.1f s", (double)c.ms / 1000);
         ret->summary = base_buf_take(&summary);
     }
-    tool__git_guard_free(&guard);
     tool__child_free(&c);
     tool_sandbox_plan_free(&plan);
     base_buf_free(&told);

@@ -5,7 +5,7 @@
  * only what changed; the files shown this session are read and hashed each time, because "the person changed
  * it by hand" must never be missed. Everything is read through safe_path.c. Engine thread.
  */
-#include "tools/internal.h"
+#include "tools/git_guard.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -96,6 +96,7 @@ void tool_workspace_close(tool_workspace *w)
     tool__undo_close(w->undo);
     if (w->store_is_temporary && w->store) base_fs_remove(w->store, NULL);
     if (w->tmp) base_fs_remove(w->tmp, NULL);
+    tool__git_guard_free(w->git_guard);
     free(w->tmp);
     for (char **path = w->allow_read; *path; path++) free(*path);
     free(w->allow_read);

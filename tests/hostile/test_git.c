@@ -190,27 +190,255 @@ static void test_git__an_unreadable_configuration_is_left_alone(void **state)
     tree_remove(&t);
 }
 
-static int as_ordinary_user(const struct CMUnitTest *tests, size_t n)
+/* ---- what a command plants does not run later ---- */
+
+#define SIGN  "git config user.name Ada; git config user.email ada@example.org; "
+#define FIRST SIGN "echo a > f; git add f; git commit -qm first; "
+/* What runs when git looks at files; $CANARY is known outside of the box only. */
+#define EVIL(config) "git config -f " config " core.fsmonitor 'touch $CANARY; false'; "
+#define HOOK(path)                                                                                           \
+    "mkdir -p $(dirname " path "); printf '#!/bin/sh\\ntouch $CANARY\\n' > " path "; chmod +x " path "; "
+#define MODULE                                                                                               \
+    "git init -q ../origin; (cd ../origin; " FIRST "); git -c protocol.file.allow=always submodule -q add "  \
+    "\"$PWD/../origin\" sub; git commit -qm module; "
+#define COMMIT "git -c user.name=A -c user.email=a@b commit --allow-empty -m x"
+
+static const struct attack {
+    const char *name, *setup, *command, *later;
+    bool no_git;
+    const char *holds; /* must succeed outside afterwards; NULL: git log -1 */
+} attacks[] = {
+    {"configuration", FIRST, EVIL(".git/config"), "git status"},
+    {"a nested repository that is added", FIRST,
+        "git init -q sub; (cd sub; " FIRST "); " EVIL("sub/.git/config") "git add sub", "git status"},
+    {"a nested repository somebody steps into", FIRST,
+        "mkdir -p a/b; git init -q a/b; " EVIL("a/b/.git/config"), "cd a/b && git status"},
+    {"a nested repository in an ignored folder", "echo node_modules > .gitignore; " FIRST,
+        "mkdir -p node_modules/x; git init -q node_modules/x; " EVIL("node_modules/x/.git/config"),
+        "cd node_modules/x && git status"},
+    {"a module's configuration", FIRST MODULE, EVIL(".git/modules/sub/config"), "git status"},
+    {"a module's hooks", FIRST MODULE, HOOK(".git/modules/sub/hooks/pre-commit"), "cd sub && " COMMIT},
+    {"a module's .git led elsewhere", FIRST MODULE,
+        "cp -r .git/modules/sub evil; git config -f evil/config core.worktree ../sub; " EVIL(
+            "evil/config") "rm -f sub/.git; echo 'gitdir: ../evil' > sub/.git",
+        "cd sub && git status"},
+    {"a new module", FIRST,
+        "mkdir -p .git/modules; cp -r .git ../m 2>/dev/null; git init -q --bare .git/modules/new; "
+        "git config -f .git/modules/new/config core.bare false; git config -f .git/modules/new/config "
+        "core.worktree "
+        "../../../new; mkdir new; echo 'gitdir: ../.git/modules/new' > new/.git; " EVIL(
+            ".git/modules/new/config"),
+        "cd new && git status"},
+    {"the repository renamed, a file in its place", FIRST,
+        "mv .git evil && echo 'gitdir: evil' > .git; " EVIL("evil/config"), "git status"},
+    {"the repository renamed, a link in its place", FIRST,
+        "mv .git evil && ln -s evil .git; " EVIL("evil/config"), "git status"},
+    {"the repository renamed, a copy in its place", FIRST,
+        "cp -r .git evil; mv .git x && mv evil .git; " EVIL(".git/config"), "git status"},
+    {"the repository renamed, a link to a copy in its place", FIRST,
+        "cp -r .git evil; " EVIL("evil/config") "mv .git x && ln -s evil .git", "git status"},
+    {"a repository where there was none", "echo a > f", "git init -q; " EVIL(".git/config"), "git status",
+        .no_git = true, .holds = "test -f f"},
+    {"a bare repository where there was none", "echo a > f",
+        "git init -q --bare x; mv x/* .; git config -f config core.bare false; git config -f config "
+        "core.worktree .; " EVIL("config"),
+        "git status", .no_git = true, .holds = "test -f f"},
+    {"a worktree's commondir", FIRST "git worktree add -q w",
+        "cp -r .git evil; " EVIL("evil/config") "echo \"$PWD/evil\" > .git/worktrees/w/commondir",
+        "cd w && git status"},
+    {"a worktree's own configuration",
+        FIRST "git config extensions.worktreeConfig true; git worktree add -q w",
+        EVIL(".git/worktrees/w/config.worktree"), "cd w && git status"},
+    {"a new worktree with a configuration", FIRST "git config extensions.worktreeConfig true",
+        "git worktree add -q w; " EVIL(".git/worktrees/w/config.worktree"), "cd w && git status"},
+    {"the repository's own commondir", FIRST,
+        "cp -r .git evil; " EVIL("evil/config") "echo ../evil > .git/commondir", "git status"},
+    {"hooks where no folder was", FIRST "rm -rf .git/hooks", HOOK(".git/hooks/pre-commit"), COMMIT},
+    {"a hook among many", FIRST "mkdir -p .git/hooks; for i in $(seq 300); do echo > .git/hooks/n$i; done",
+        "for i in $(seq 300); do echo > .git/hooks/m$i; done; " HOOK(".git/hooks/pre-commit"), COMMIT},
+    {"the folder of hooks exchanged", FIRST "mkdir -p .git/hooks",
+        "mv .git/hooks .git/h; " HOOK(".git/hooks/pre-commit"), COMMIT},
+    {"the folder of hooks led into the tree", FIRST "rm -rf .git/hooks",
+        HOOK("h/pre-commit") "ln -s ../h .git/hooks", COMMIT},
+    {"a hook switched on",
+        FIRST "mkdir -p .git/hooks; printf '#!/bin/sh\\ntouch $CANARY\\n' > .git/hooks/pre-commit",
+        "chmod +x .git/hooks/pre-commit", COMMIT},
+    {"a hook that is a link into the tree",
+        FIRST HOOK("scripts/p") "echo '#!/bin/sh' > scripts/p; mkdir -p .git/hooks; ln -s "
+                                "../../scripts/p .git/hooks/pre-commit",
+        HOOK("scripts/p"), COMMIT},
+    {"a step added to a rebase",
+        FIRST "git commit -q --allow-empty -m second; GIT_SEQUENCE_EDITOR='sed -i "
+              "s/^pick/edit/' git rebase -q -i HEAD~1 --keep-empty",
+        "echo 'exec touch $CANARY' >> .git/rebase-merge/git-rebase-todo", "git rebase --continue"},
+    {"a rebase that waits for its next step", FIRST "git commit -q --allow-empty -m second",
+        "GIT_SEQUENCE_EDITOR='sed -i s/^pick/edit/' git rebase -q -i HEAD~1 --keep-empty; echo 'exec touch "
+        "$CANARY' >> "
+        ".git/rebase-merge/git-rebase-todo",
+        "git rebase --continue"},
+    {"a bare repository somebody steps into", FIRST,
+        "git init -q --bare evil; git config -f evil/config core.bare false; git config -f evil/config "
+        "core.worktree ..; " EVIL("evil/config"),
+        "cd evil && git status"},
+    {"a bare repository with its parts elsewhere", FIRST,
+        "git init -q --bare c; mkdir e; mv c/HEAD e; echo ../c > e/commondir; git config -f c/config "
+        "remote.origin.url "
+        "/nowhere; git config -f c/config remote.origin.uploadpack 'touch $CANARY; false'",
+        "cd e && git fetch origin"},
+    {"a file that the configuration includes",
+        FIRST "git config include.path ../shared.inc; echo > shared.inc", EVIL("shared.inc"), "git status"},
+    {"a file that the configuration would include", FIRST "git config include.path ../shared.inc",
+        EVIL("shared.inc"), "git status"},
+    {"hooks in the tree (husky)",
+        FIRST "git config core.hooksPath .husky/_; mkdir -p .husky/_; printf '#!/bin/sh\\nsh "
+              ".husky/pre-commit\\n' > .husky/_/pre-commit; chmod +x .husky/_/pre-commit; echo true > "
+              ".husky/pre-commit",
+        "echo 'touch $CANARY' > .husky/pre-commit", COMMIT},
+    {"a new hook in the tree", FIRST "git config core.hooksPath .githooks", HOOK(".githooks/pre-commit"),
+        COMMIT},
+    {"a hook in a large folder of the tree",
+        FIRST "git config core.hooksPath tools; mkdir tools; for i in $(seq 300); do "
+              "echo > tools/n$i; done",
+        HOOK("tools/pre-commit"), COMMIT},
+    {"a filter's program in the tree",
+        "mkdir tools; echo cat > tools/clean.sh; echo '*.txt filter=x' > .gitattributes; " FIRST
+        "git config filter.x.clean 'sh tools/clean.sh'",
+        "echo 'touch $CANARY; cat' > tools/clean.sh", "echo b > b.txt; git add b.txt"},
+    {"a way to a repository under another name", FIRST,
+        "cp -r .git evil; " EVIL("evil/config") "mkdir src; echo 'gitdir: ../evil' > src/.git",
+        "cd src && git status"},
+    {"a link to a repository under another name", FIRST,
+        "cp -r .git evil; " EVIL("evil/config") "mkdir src; ln -s ../evil src/.git", "cd src && git status"},
+    {"a repository in a folder that cannot be read", FIRST,
+        "mkdir -p d; git init -q d/r; " EVIL("d/r/.git/config") "chmod 311 d; chmod 555 d/r",
+        "cd d/r && git status"},
+    {"a repository far down", FIRST,
+        "p=$PWD; for i in $(seq 300); do mkdir d; cd -P d; done; git init -q; " EVIL(".git/config"),
+        "for i in $(seq 300); do cd -P d; done; git status"},
+    {"a repository behind what looks like one", "mkdir src; echo > src/f; " FIRST,
+        "mkdir -p src/objects src/refs src/x; echo 'ref: refs/heads/m' > src/HEAD; git init -q src/x; " EVIL(
+            "src/x/.git/config"),
+        "cd src/x && git status"},
+};
+enum { N_ATTACKS = sizeof attacks / sizeof *attacks };
+
+static const char *only; /* attacks with this in their name; NULL: all */
+static bool is_root;
+
+static bool fired(tree *t)
+{
+    return tree_has(t, "../canary");
+}
+
+static void begin(tree *t, const struct attack *a)
+{
+    char canary[300];
+    tree_make(t, false);
+    snprintf(canary, sizeof canary, "%s/canary", t->base);
+    setenv("CANARY", canary, 1);
+    if (!a->no_git) assert_int_equal(outside(t, "git init -q"), 0);
+    outside(t, a->setup);
+    assert_false(fired(t));
+}
+
+/* How it is without kvist: else a failure below would prove nothing. */
+static void test_git__every_attack_works_without_a_defence(void **state)
+{
+    for (int i = 0; i < N_ATTACKS && !is_root; i++) {
+        tree t;
+        if (only && !strstr(attacks[i].name, only)) continue;
+        begin(&t, &attacks[i]);
+        outside(&t, attacks[i].command);
+        if (fired(&t)) fail_msg("%s: fires too early", attacks[i].name);
+        outside(&t, attacks[i].later);
+        if (!fired(&t)) fail_msg("%s: does not work", attacks[i].name);
+        outside(&t, "chmod -R u+rwx .");
+        tree_remove(&t);
+    }
+}
+
+static void try_attack(const struct attack *a, int which)
+{
+    tree t;
+    begin(&t, a);
+    tree_open(&t);
+    if (defend(&t, which)) {
+        tool_result r = run(&t, a->command);
+        /* Where nothing kept the command from it, the person is told. */
+        if (which < 2 && !r.notice) fail_msg("%s, defence %d: nothing was told", a->name, which);
+        if (r.notice) assert_contains(r.text.data, r.notice);
+        outside(&t, a->later);
+        if (fired(&t))
+            fail_msg("%s, defence %d: it runs; told: %s", a->name, which, r.notice ? r.notice : "nothing");
+        if (outside(&t, a->holds ? a->holds : "git log -1"))
+            fail_msg(
+                "%s, defence %d: git is broken; told: %s", a->name, which, r.notice ? r.notice : "nothing");
+        tool_result_free(&r);
+        outside(&t, "git rebase --abort");
+        r = run(&t, "true"); /* and it is done with */
+        if (r.notice) fail_msg("%s, defence %d: told again: %s", a->name, which, r.notice);
+        tool_result_free(&r);
+    }
+    outside(&t, "chmod -R u+rwx .");
+    tree_remove(&t);
+}
+
+static void test_git__no_attack_works(void **state)
+{
+    /* The comparison is the same for root, who needs no user namespace for his mounts: that is what differs. */
+    for (int i = 0; i < N_ATTACKS; i++)
+        for (int which = is_root ? 2 : 0; which < N_DEFENCES; which++)
+            if (!only || strstr(attacks[i].name, only)) try_attack(&attacks[i], which);
+}
+
+typedef int group_fn(void);
+
+/* With a home of its own, in a process of its own. */
+static int run_as(group_fn *group, bool ordinary)
 {
     fflush(NULL);
     pid_t child = fork();
     if (!child) {
-        if (setgroups(0, NULL) || setresgid(65534, 65534, 65534) || setresuid(65534, 65534, 65534)) _exit(2);
-        _exit(_cmocka_run_group_tests("hostile git, an ordinary user", tests, n, NULL, NULL));
+        char home[] = "/tmp/kvist-home-XXXXXX";
+        if (ordinary &&
+            (setgroups(0, NULL) || setresgid(65534, 65534, 65534) || setresuid(65534, 65534, 65534)))
+            _exit(2);
+        if (!mkdtemp(home)) _exit(3);
+        setenv("HOME", home, 1);
+        setenv("GIT_CONFIG_NOSYSTEM", "1", 1);
+        unsetenv("XDG_CONFIG_HOME");
+        unsetenv("XDG_DATA_HOME");
+        unsetenv("KVIST_HOME");
+        is_root = !geteuid();
+        char config[64];
+        snprintf(config, sizeof config, "%s/.gitconfig", home);
+        static const char quick[] =
+            "[core]\n\tfsync = none\n[init]\n\ttemplateDir =\n\tdefaultBranch = main\n";
+        FILE *f = fopen(config, "w");
+        if (!f || fputs(quick, f) < 0 || fclose(f)) _exit(4);
+        int failed = group();
+        base_fs_remove(home, NULL);
+        _exit(failed != 0);
     }
     int status = 0;
     return waitpid(child, &status, 0) != child || status;
 }
 
-int main(void)
+static int all_tests(void)
 {
-    setenv("HOME", "/nonexistent", 1);
-    setenv("GIT_CONFIG_NOSYSTEM", "1", 1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_git__a_command_that_does_nothing_changes_nothing),
         cmocka_unit_test(test_git__what_a_command_changed_comes_back_and_its_version_is_kept),
         cmocka_unit_test(test_git__an_unreadable_configuration_is_left_alone),
+        cmocka_unit_test(test_git__every_attack_works_without_a_defence),
+        cmocka_unit_test(test_git__no_attack_works),
     };
-    int failed = geteuid() ? 0 : as_ordinary_user(tests, sizeof tests / sizeof *tests);
-    return cmocka_run_group_tests(tests, NULL, NULL) || failed;
+    return cmocka_run_group_tests_name(geteuid() ? "git, an ordinary user" : "git, root", tests, NULL, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1) only = argv[1];
+    int failed = run_as(all_tests, false);
+    return (geteuid() ? 0 : run_as(all_tests, true)) || failed;
 }

@@ -26,7 +26,7 @@ void tree_make(tree *t, bool is_git)
     if (!is_git) return;
     git_repository *repo = NULL;
     git_libgit2_init();
-    assert_int_equal(git_repository_init(&repo, t->dir, 0), 0);
+    if (git_repository_init(&repo, t->dir, 0)) fail_msg("%s", git_error_last()->message);
     git_repository_free(repo);
 }
 
