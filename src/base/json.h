@@ -68,7 +68,10 @@ bool base_json_bool(const base_json *object, const char *key, bool otherwise);
  * form that reads back the same).
  */
 void base_json_put_str(base_buf *out, const char *s, size_t n);
-/* JSON text that somebody else wrote, on one line; what base_json_put_str would escape in its strings is escaped. */
+/*
+ * JSON text that somebody else wrote, on one line; what base_json_put_str would escape in its strings is
+ * escaped.
+ */
 void base_json_put_text(base_buf *out, const char *json);
 void base_json_put_num(base_buf *out, double x);
 void base_json_put(base_buf *out, const base_json *value); /* a whole value, compact */

@@ -246,6 +246,14 @@ void base_utf8_sanitise(base_buf *out, const char *s, size_t n, bool keep_newlin
     enum { MOST_MARKS = 8 }; /* on one letter; more would cover the lines around it, or vanish */
     int marks = 0;
     for (size_t i = 0; i < n;) {
+        size_t plain = i;
+        while (plain < n && s[plain] >= 0x20 && s[plain] < 0x7f) plain++;
+        if (plain > i) { /* nearly all text */
+            base_buf_add(out, s + i, plain - i);
+            i = plain;
+            marks = 0;
+            continue;
+        }
         uint32_t cp;
         size_t used = base_utf8_decode(s + i, n - i, &cp);
         marks = cp >= 0x300 && base_utf8_width(cp) == 0 ? marks + 1 : 0;

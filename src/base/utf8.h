@@ -28,7 +28,10 @@ bool base_utf8_valid(const char *s, size_t n);
 /* Columns on a terminal: 0 (combining), 1, 2 (wide); control characters are 0. */
 int base_utf8_width(uint32_t cp);
 
-/* Does it move, reorder or hide something on a terminal, or is it not seen: controls, bidirectional ones too, zero-width letters, tags? */
+/*
+ * Does it move, reorder or hide something on a terminal, or is it not seen: controls, bidirectional ones
+ * too, zero-width letters, tags?
+ */
 bool base_utf8_is_harmful(uint32_t cp);
 
 /*

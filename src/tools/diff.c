@@ -6,7 +6,10 @@
 
 #include <string.h>
 
-/* A diff is a string in all that follows: a NUL is written as Java's class files write it, which is no UTF-8 and so is seen. */
+/*
+ * A diff is a string in all that follows: a NUL is written as Java's class files write it, which is no UTF-8
+ * and so is seen.
+ */
 static void put_whole(base_buf *out, const char *s, size_t n)
 {
     while (n > 0) {

@@ -1,7 +1,7 @@
 /*
- * Any lines: those that are events go into the shell, others are keys and pasted text. A frame follows the last of them and a few
- * before, at a size that a line's length chooses (a frame after each took 200 ms of a session of 230 lines: 3 inputs a second).
- * Nothing foreign may break the reducer, the views or the grid.
+ * Any lines: those that are events go into the shell, others are keys and pasted text. A frame follows the
+ * last of them and a few before, at a size that a line's length chooses (a frame after each took 200 ms of a
+ * session of 230 lines: 3 inputs a second). Nothing foreign may break the reducer, the views or the grid.
  */
 #include <string.h>
 
@@ -29,7 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         } else if (n && *s == '"') {
             tui_ui_paste(&u, s, n);
         } else {
-            for (size_t i = 0; i < n && i < 64; i++)
+            for (size_t i = 0; i < n && i < 16; i++)
                 tui_ui_key(
                     &u, (unsigned char)s[i] < 0x80
                             ? (unsigned char)s[i]

@@ -1,6 +1,6 @@
 /*
- * What a hostile tree or model would like a person not to see. Each case is an attack that worked once; its control shows that the
- * bytes are there, and what they do where nothing is done about them.
+ * What a hostile tree or model would like a person not to see. Each case is an attack that worked once; its
+ * control shows that the bytes are there, and what they do where nothing is done about them.
  */
 #include <errno.h>
 #include <pty.h>
@@ -28,7 +28,7 @@
 #include "tui/linear.h"
 #include "tui/record.h"
 
-/* --- a screen with a question on it ------------------------------------------------------------------------------------- */
+/* --- a screen with a question on it --------------------------------------------------------------------- */
 
 typedef struct stage {
     tui_ui ui;
@@ -94,7 +94,7 @@ static void assert_has(const char *screen, const char *part)
     fail();
 }
 
-/* --- 3: the model --------------------------------------------------------------------------------------------------------- */
+/* --- 3: the model --------------------------------------------------------------------------------------- */
 
 static void remove_tree(const char *path)
 {
@@ -152,7 +152,7 @@ static void test_names__a_folder_called_default_is_no_model(void **state)
     remove_tree(data);
 }
 
-/* --- 4: hidden lines ------------------------------------------------------------------------------------------------------ */
+/* --- 4: hidden lines ------------------------------------------------------------------------------------ */
 
 static void test_approval__a_removed_comment_of_sql_is_shown(void **state)
 {
@@ -246,7 +246,7 @@ static void test_approval__a_nul_cuts_no_diff_off(void **state)
     base_buf_free(&diff);
 }
 
-/* --- 5: bytes that are not seen ------------------------------------------------------------------------------------------- */
+/* --- 5: bytes that are not seen ------------------------------------------------------------------------- */
 
 static void test_approval__a_line_end_is_no_blank(void **state)
 {
@@ -311,7 +311,10 @@ static void test_approval__floods_tags_and_invisible_letters_are_seen(void **sta
     base_buf_free(&flood);
 }
 
-/* Everything of a long command is in the question and its popup, whatever its bytes: read off the screen, they come back. */
+/*
+ * Everything of a long command is in the question and its popup, whatever its bytes: read off the screen,
+ * they come back.
+ */
 static void test_approval__the_screen_gives_the_bytes_back(void **state)
 {
     uint64_t x = 88172645463325252u;
@@ -440,9 +443,12 @@ static void test_approval__a_window_too_small_to_read_takes_no_yes(void **state)
     stage_close(&s);
 }
 
-/* --- 6: the door to the terminal ------------------------------------------------------------------------------------------- */
+/* --- 6: the door to the terminal ------------------------------------------------------------------------ */
 
-/* What arrives at a terminal, or in a pipe, when a child prints `bytes` on both streams, with or without the door. */
+/*
+ * What arrives at a terminal, or in a pipe, when a child prints `bytes` on both streams, with or without the
+ * door.
+ */
 static void print_through(bool is_terminal, bool has_door, const char *bytes, base_buf *out)
 {
     int ends[2];
@@ -519,7 +525,7 @@ static void test_door__no_escape_reaches_a_terminal(void **state)
     base_buf_free(&whole);
 }
 
-/* --- 17: a word of the shell ---------------------------------------------------------------------------------------------- */
+/* --- 17: a word of the shell ---------------------------------------------------------------------------- */
 
 static void assert_echoed(const char *quoted, const char *expected, bool same)
 {
@@ -560,7 +566,7 @@ static void test_shell_word__a_quote_in_a_name_ends_nothing(void **state)
     }
 }
 
-/* --- 18: JSON ------------------------------------------------------------------------------------------------------------- */
+/* --- 18: JSON ------------------------------------------------------------------------------------------- */
 
 static void test_json__what_a_terminal_would_obey_is_escaped(void **state)
 {
