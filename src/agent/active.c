@@ -65,5 +65,5 @@ void agent__set_turn(agent *a, uint32_t turn)
 
 uint32_t agent__unread(const agent *a)
 {
-    return a->engine->session ? kv_session_unread(a->engine->session) : 0;
+    return a->engine->session ? kv_session_to_reread(a->engine->session) : 0;
 }

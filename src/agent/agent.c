@@ -114,12 +114,12 @@ static void tell_backend(agent *a)
 }
 
 /* The snapshot is written once more: these rows are others than those it has. */
-static void read_again(agent *a)
+static void reread(agent *a)
 {
     const engine_ops *ops = a->engine->ops;
     base_err err = {0};
-    if (!ops->read_again || a->ended || !agent__unread(a)) return;
-    const int rc = ops->read_again(a->engine, &err);
+    if (!ops->reread || a->ended || !agent__unread(a)) return;
+    const int rc = ops->reread(a->engine, &err);
     agent__tell_visits(a); /* else they would count as the next message's */
     if (!rc)
         agent__save(a);
@@ -129,7 +129,7 @@ static void read_again(agent *a)
 
 void agent_idle(agent *a)
 {
-    read_again(a);
+    reread(a);
     if (a->engine->ops->learn) a->engine->ops->learn(a->engine);
 }
 

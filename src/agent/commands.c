@@ -309,7 +309,7 @@ static int why_of(agent *a, uint32_t from, uint32_t to, void *user, base_err *er
     if (w.attention == w.attention) base_buf_printf(out, "; attention %.3g", (double)w.attention);
     if (w.memory == w.memory) base_buf_printf(out, ", memory %.3g", (double)w.memory);
     if (w.rank == w.rank)
-        base_buf_printf(out, ", rank %.2f against a cut at %.2f", (double)w.rank, (double)w.cut);
+        base_buf_printf(out, ", rank %.2f against a threshold of %.2f", (double)w.rank, (double)w.threshold);
     return 0;
 }
 

@@ -100,10 +100,10 @@ typedef struct engine_ops {
         int32_t *mask_wanted, base_err *err);
 
     /*
-     * In idle time; NULL: nothing. What was written last, computed again (kv_session_read_again); what has to
+     * In idle time; NULL: nothing. What was written last, computed again (kv_session_reread); what has to
      * be found out once per model.
      */
-    int (*read_again)(engine *e, base_err *err);
+    int (*reread)(engine *e, base_err *err);
     void (*learn)(engine *e);
 
     /* ENGINE_GRAMMAR: which calls there are. */

@@ -168,11 +168,11 @@ static void local_learn(engine *e)
     l->gave_up_heads = rc && rc != BASE_E_CANCELLED;
 }
 
-static int local_read_again(engine *e, base_err *err)
+static int local_reread(engine *e, base_err *err)
 {
     local *l = as_local(e);
     l->have_logits = false; /* they were of other rows */
-    return kv_session_read_again(l->base.session, l->cancel, err);
+    return kv_session_reread(l->base.session, l->cancel, err);
 }
 
 /* --- looking ------------------------------------------------------------------------------------------------------------ */
@@ -508,7 +508,7 @@ static const engine_ops local_ops = {
     .save_prefix = local_save_prefix,
     .restart = local_restart,
     .learn = local_learn,
-    .read_again = local_read_again,
+    .reread = local_reread,
     .set_tools = local_set_tools,
     .set_sampling = local_set_sampling,
     .answer_begins = local_answer_begins,

@@ -135,7 +135,7 @@ static void emit_scores(agent *a)
         const kv_score *s = &scores[i];
         rows[i] = (agent_score_row){s->from, s->to, kv_origin_word((kv_origin)s->origin),
             s->reason < KV_N_REASONS ? kv_reason_word((kv_reason)s->reason) : NULL, (double)s->attention,
-            (double)s->memory, (double)s->rank, (double)s->cut, (double)s->active};
+            (double)s->memory, (double)s->rank, (double)s->threshold, (double)s->active};
     }
     if (n)
         agent__emit(

@@ -73,8 +73,8 @@ int kv_session_repair(kv_session *s, uint32_t from, uint32_t to, const uint32_t 
  * An append of anything else, a call too, does it first; in idle time nobody waits for it, and the rows are
  * the same. Nothing to do is fine; a cancel leaves them as they were.
  */
-int kv_session_read_again(kv_session *s, const atomic_bool *cancel, base_err *err);
-uint32_t kv_session_unread(const kv_session *s); /* how many tokens that would be now */
+int kv_session_reread(kv_session *s, const atomic_bool *cancel, base_err *err);
+uint32_t kv_session_to_reread(const kv_session *s); /* how many tokens that would be now */
 
 /* Who visited since this was asked last; counts ([n_tokens], may be NULL): row-lanes by token. */
 void kv_session_take_visits(kv_session *s, kv_visits *ret, uint32_t *counts);

@@ -211,7 +211,7 @@ typedef struct kv_why {
      * its lane as a share (0 stays longest, 1 goes first); cut: the share that stayed, so rank < cut was
      * kept.
      */
-    float attention, memory, rank, cut;
+    float attention, memory, rank, threshold;
 } kv_why;
 
 /* What a token is, beside active or host: bits per token, [n_tokens]. */
@@ -232,7 +232,7 @@ typedef struct kv_score {
     uint32_t from, to, turn;
     uint8_t origin,
         reason; /* reason: the span's; KV_N_REASONS for the whole segment, which comes before its spans */
-    float attention, memory, rank, cut;
+    float attention, memory, rank, threshold;
     float active; /* share of its rows that are active */
 } kv_score;
 

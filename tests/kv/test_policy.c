@@ -48,7 +48,7 @@ static void test_policy__snapkv_keeps_what_the_request_asks_for_per_lane(void **
     assert_memory_not_equal(a, b, sizeof a);
     kv_why why;
     kv_session_why(s, 310, &why);
-    assert_true(why.attention > 0.01 && why.rank < 0.1 && why.rank < why.cut);
+    assert_true(why.attention > 0.01 && why.rank < 0.1 && why.rank < why.threshold);
     assert_int_equal(why.lanes_active, FAKE_LANES);
     kv_session_free(s);
 }

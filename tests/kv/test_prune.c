@@ -481,8 +481,8 @@ static void test_prune__a_logged_schedule_gives_the_state_again(void **state)
     assert_int_equal(kv_session_new_over(&again, &c, &plain, NULL, NULL), 0);
     kv_session_set_automatic(again, false);
     uint32_t at = 0;
-    for (size_t i = 0; i < s->n_parts; i++) {
-        const kv_part *part = &s->parts[i];
+    for (size_t i = 0; i < s->n_segments; i++) {
+        const kv_stored_segment *part = &s->segments[i];
         const kv_segment g = {
             .origin = part->origin, .turn = part->turn, .lanes = kv_session_lanes(s, part->from)};
         assert_int_equal(

@@ -554,9 +554,9 @@ static void test_reading__an_answer_is_computed_again(void **state)
         assert_non_null(mkdtemp(folder));
         snprintf(rows, sizeof rows, "%s/rows", folder);
         kv_session *s = open_answered(m, "visited=again", rows, ids, &n_plans);
-        assert_int_equal(kv_session_read_again(s, &cancel, &err), BASE_E_CANCELLED);
+        assert_int_equal(kv_session_reread(s, &cancel, &err), BASE_E_CANCELLED);
         assert_int_equal(n_plans, 0);
-        for (int i = 0; i < 2; i++) assert_int_equal(kv_session_read_again(s, NULL, &err), 0);
+        for (int i = 0; i < 2; i++) assert_int_equal(kv_session_reread(s, NULL, &err), 0);
         assert_int_equal(n_plans, 1);
         assert_int_equal(kv_session_save(s, &err), 0);
         kv_session_free(s);
@@ -585,11 +585,11 @@ static void test_reading__an_evicted_part_of_an_answer_stays_out(void **state)
         uint32_t n_plans;
         uint64_t bits[(REQUEST + SAID + 63) / 64];
         kv_session *s = open_answered(m, "visited=again", NULL, ids, &n_plans);
-        if (!evicted_first) assert_int_equal(kv_session_read_again(s, NULL, NULL), 0);
+        if (!evicted_first) assert_int_equal(kv_session_reread(s, NULL, NULL), 0);
         s->observer = (kv_observer){.user = NULL};
         assert_int_equal(kv_session_manual(s, KV_MANUAL_EVICT, FROM, TO, NULL), 0);
         s->observer = (kv_observer){.user = &n_plans, .plan = count_plan};
-        if (evicted_first) assert_int_equal(kv_session_read_again(s, NULL, NULL), 0);
+        if (evicted_first) assert_int_equal(kv_session_reread(s, NULL, NULL), 0);
         assert_int_equal(n_plans, 1);
         kv_session_lane_bits(s, 0, bits);
         for (uint32_t t = REQUEST; t < REQUEST + SAID; t++)

@@ -231,7 +231,7 @@ static void test_structure__a_probe_leaves_the_sequence_as_it_was(void **state)
     assert_int_equal(kv_session_logits(s, after, NULL, NULL), 0);
     assert_memory_equal(before, after, sizeof before);
     double sum = 0; /* 128 queries; what they give the prompt's rows is not the excerpt's */
-    const kv_part *part = &s->parts[1];
+    const kv_stored_segment *part = &s->segments[1];
     for (uint32_t i = 0; i < part->n_mass; i++) sum += part->mass[i];
     assert_int_equal(part->n_mass, 200);
     assert_true(sum > 0 && !(sum > 128.01));

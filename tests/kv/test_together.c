@@ -304,8 +304,8 @@ static void test_together__the_log_alone_gives_the_state_again(void **state)
         uint32_t at = 0;
         if (kv_session_new(&again, w.model, &o, NULL, &err)) fail_msg("%s", err.msg);
         kv_session_set_automatic(again, false);
-        for (size_t i = 0; i < w.s->n_parts; i++) {
-            const kv_part *part = &w.s->parts[i];
+        for (size_t i = 0; i < w.s->n_segments; i++) {
+            const kv_stored_segment *part = &w.s->segments[i];
             /*
              * A plan may fall between two tokens of a part: an answer's eviction, a bulk longer than a pass.
              */

@@ -14,8 +14,8 @@
 /* The first token of the group of excerpts that ends right before token `to`; `to` itself when none does. */
 static uint32_t group_from(const kv_session *s, uint32_t to)
 {
-    for (size_t i = s->n_parts; i-- > 0;) {
-        const kv_part *part = &s->parts[i];
+    for (size_t i = s->n_segments; i-- > 0;) {
+        const kv_stored_segment *part = &s->segments[i];
         if (part->from >= to) continue;
         if (part->to != to || part->origin != KV_ORIGIN_CONTEXT) break;
         to = part->from;
@@ -25,7 +25,7 @@ static uint32_t group_from(const kv_session *s, uint32_t to)
 
 uint32_t kv__phase_behind(const kv_session *s)
 {
-    const kv_part *part = s->n ? kv__part_at(s, s->n - 1) : NULL;
+    const kv_stored_segment *part = s->n ? kv__segment_at(s, s->n - 1) : NULL;
     if (!part) return 0;
     uint32_t most = s->phases[s->n - 1];
     if (part->origin == KV_ORIGIN_CONTEXT)
@@ -36,7 +36,7 @@ uint32_t kv__phase_behind(const kv_session *s)
 
 uint32_t kv__next_phase(const kv_session *s)
 {
-    const kv_part *open = s->n_parts ? &s->parts[s->n_parts - 1] : NULL;
+    const kv_stored_segment *open = s->n_segments ? &s->segments[s->n_segments - 1] : NULL;
     if (!open || open->from < s->n || !kv__is_local(s, open->origin)) {
         if (open && open->from < s->n && kv__is_local(s, open->origin)) return s->phases[s->n - 1] + 1;
         return kv__phase_behind(s);
@@ -65,9 +65,9 @@ int kv__local_view(
     uint32_t end = to;
     *ret = (kv_local){.n_lanes = 0};
     /* Excerpts of the same group behind this one are as foreign as those before it. */
-    for (size_t i = 0; i < s->n_parts; i++)
-        if (s->parts[i].from == end && s->parts[i].origin == KV_ORIGIN_CONTEXT && end < s->n)
-            end = s->parts[i].to;
+    for (size_t i = 0; i < s->n_segments; i++)
+        if (s->segments[i].from == end && s->segments[i].origin == KV_ORIGIN_CONTEXT && end < s->n)
+            end = s->segments[i].to;
     *view = kv__view(s);
     uint64_t *bits = malloc((kv_bits_words(n) + 1) * sizeof *bits);
     ret->lists = calloc(s->n_lanes, sizeof *ret->lists);
@@ -96,7 +96,7 @@ no_memory:
 
 int kv_session_set_spans(kv_session *s, uint32_t at, const kv_span *spans, uint32_t n_spans, base_err *err)
 {
-    kv_part *part = kv__part_at(s, at);
+    kv_stored_segment *part = kv__segment_at(s, at);
     if (!part || part->from != at) return base_fail(err, BASE_E_USAGE, "no segment begins at token %u", at);
     for (uint32_t i = 0; i < n_spans; i++)
         if (spans[i].from >= spans[i].to || spans[i].to > part->to - at || spans[i].reason >= KV_N_REASONS)

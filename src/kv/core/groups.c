@@ -127,7 +127,7 @@ static void put_numbers(const kv_session *s, base_buf *out)
 #define PUT(place, field) [place] = (uint32_t)s->field,
     const uint32_t has[N_NUMBERS] = {
         NUMBERS(PUT)[HAS_TOKENS] = s->n, [HAS_LANES] = s->n_lanes, [HAS_VOCAB] = s->compute.n_vocab,
-        [HAS_HEADS] = s->compute.n_head, [HAS_PARTS] = (uint32_t)s->n_parts, [HAS_REQUEST] = s->request.n,
+        [HAS_HEADS] = s->compute.n_head, [HAS_PARTS] = (uint32_t)s->n_segments, [HAS_REQUEST] = s->request.n,
         [HAS_MEMORY] = count_memory(s), [HAS_LOGITS] = has_logits(s), [HAS_JOURNAL] = s->n_journal,
         [HAS_HEAVY] = s->heavy != NULL, [HAS_ASKED] = s->asked.n, [HAS_WAITING] = s->waiting.kept.n};
     put(out, &s->epoch, 1, sizeof s->epoch);
@@ -352,23 +352,24 @@ static int get_lists(kv_session *s, reader *r, base_err *err)
 
 static void free_parts(kv_session *s)
 {
-    for (size_t i = 0; i < s->n_parts; i++) kv__part_fini(&s->parts[i]);
-    free(s->parts);
+    for (size_t i = 0; i < s->n_segments; i++) kv__segment_fini(&s->segments[i]);
+    free(s->segments);
 }
 
 static int copy_parts(kv_session *to, const kv_session *s, base_err *err)
 {
-    for (size_t i = 0; i < s->n_parts; i++) kv__part_add(to, &s->parts[i]);
+    for (size_t i = 0; i < s->n_segments; i++) kv__part_add(to, &s->segments[i]);
     return 0;
 }
 
 static void truncate_parts(kv_session *s, uint32_t n)
 {
-    while (s->n_parts && s->parts[s->n_parts - 1].from >= n) kv__part_fini(&s->parts[--s->n_parts]);
-    if (s->n_parts && s->parts[s->n_parts - 1].to > n) s->parts[s->n_parts - 1].to = n;
+    while (s->n_segments && s->segments[s->n_segments - 1].from >= n)
+        kv__segment_fini(&s->segments[--s->n_segments]);
+    if (s->n_segments && s->segments[s->n_segments - 1].to > n) s->segments[s->n_segments - 1].to = n;
 }
 
-static void put_part(base_buf *out, const kv_part *p)
+static void put_part(base_buf *out, const kv_stored_segment *p)
 {
     const uint32_t fields[] = {
         p->from, p->to, p->turn, (uint32_t)p->origin, p->n_spans, p->n_lines, p->is_bulk};
@@ -386,14 +387,15 @@ static void put_part(base_buf *out, const kv_part *p)
 
 static void put_parts(const kv_session *s, base_buf *out)
 {
-    for (size_t i = 0; i < s->n_parts; i++) put_part(out, &s->parts[i]);
+    for (size_t i = 0; i < s->n_segments; i++) put_part(out, &s->segments[i]);
 }
 
 static void get_part(reader *r, kv_session *s, uint32_t expected_from)
 {
     uint32_t f[7] = {0};
     get(r, f, sizeof f / sizeof *f, sizeof *f);
-    kv_part part = {.from = f[0], .to = f[1], .turn = f[2], .origin = (kv_origin)f[3], .is_bulk = f[6]};
+    kv_stored_segment part = {
+        .from = f[0], .to = f[1], .turn = f[2], .origin = (kv_origin)f[3], .is_bulk = f[6]};
     if (r->bad || part.from != expected_from || part.to <= part.from || part.to > s->n ||
         f[3] >= KV_N_ORIGINS || f[4] > r->left / 24 || f[5] > r->left / 4) {
         r->bad = true;
@@ -421,7 +423,7 @@ static void get_part(reader *r, kv_session *s, uint32_t expected_from)
     for (uint32_t i = 0; i < part.n_lines && !r->bad; i++)
         if (part.lines[i] > s->n_ctx || (i && part.lines[i] <= part.lines[i - 1])) r->bad = true;
     if (!r->bad) kv__part_add(s, &part);
-    kv__part_fini(&part);
+    kv__segment_fini(&part);
 }
 
 static int get_parts(kv_session *s, reader *r, base_err *err)
@@ -429,7 +431,7 @@ static int get_parts(kv_session *s, reader *r, base_err *err)
     uint32_t end = 0;
     for (uint32_t i = 0; i < r->has[HAS_PARTS] && !r->bad; i++) {
         get_part(r, s, end);
-        if (!r->bad) end = s->parts[s->n_parts - 1].to;
+        if (!r->bad) end = s->segments[s->n_segments - 1].to;
     }
     r->bad = r->bad || end != s->n;
     return 0;
@@ -473,10 +475,10 @@ static int copy_signals(kv_session *to, const kv_session *s, base_err *err)
 static void find_older_request(kv_session *s)
 {
     s->has_request = false;
-    for (size_t i = s->n_parts; i-- > 0 && !s->has_request;)
-        if (s->parts[i].origin == KV_ORIGIN_USER) {
+    for (size_t i = s->n_segments; i-- > 0 && !s->has_request;)
+        if (s->segments[i].origin == KV_ORIGIN_USER) {
             s->has_request = true;
-            s->request_turn = s->parts[i].turn;
+            s->request_turn = s->segments[i].turn;
         }
 }
 

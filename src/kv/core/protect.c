@@ -26,13 +26,13 @@ uint32_t kv__protect(const kv_session *s, uint8_t *hard)
 {
     const kv_parameters *p = &s->parameters;
     memset(hard, KV_HARD_NO, s->n);
-    size_t newest = s->n_parts; /* the message or result that asked last */
-    while (newest && s->parts[newest - 1].origin != KV_ORIGIN_USER &&
-           s->parts[newest - 1].origin != KV_ORIGIN_TOOL)
+    size_t newest = s->n_segments; /* the message or result that asked last */
+    while (newest && s->segments[newest - 1].origin != KV_ORIGIN_USER &&
+           s->segments[newest - 1].origin != KV_ORIGIN_TOOL)
         newest--;
     if (p->hard > 0)
-        for (size_t i = 0; i < s->n_parts; i++) {
-            const kv_part *part = &s->parts[i];
+        for (size_t i = 0; i < s->n_segments; i++) {
+            const kv_stored_segment *part = &s->segments[i];
             kv_hard class = KV_HARD_NO;
             if (part->origin == KV_ORIGIN_SYSTEM || part->origin == KV_ORIGIN_INSTRUCTIONS)
                 class = KV_HARD_SYSTEM;

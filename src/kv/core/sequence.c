@@ -66,23 +66,23 @@ model_lane_list *kv__lists_before(const kv_session *s, uint32_t i, uint32_t slot
     return lanes;
 }
 
-kv_part *kv__part_at(const kv_session *s, uint32_t token)
+kv_stored_segment *kv__segment_at(const kv_session *s, uint32_t token)
 {
-    size_t from = 0, to = s->n_parts;
+    size_t from = 0, to = s->n_segments;
     while (from < to) {
         const size_t middle = (from + to) / 2;
-        if (s->parts[middle].to <= token)
+        if (s->segments[middle].to <= token)
             from = middle + 1;
         else
             to = middle;
     }
-    return from < s->n_parts && s->parts[from].from <= token ? &s->parts[from] : NULL;
+    return from < s->n_segments && s->segments[from].from <= token ? &s->segments[from] : NULL;
 }
 
-void kv__part_add(kv_session *s, const kv_part *p)
+void kv__part_add(kv_session *s, const kv_stored_segment *p)
 {
-    base_grow(&s->parts, &s->cap_parts, s->n_parts + 1, sizeof *s->parts);
-    kv_part *part = &s->parts[s->n_parts++];
+    base_grow(&s->segments, &s->cap_segments, s->n_segments + 1, sizeof *s->segments);
+    kv_stored_segment *part = &s->segments[s->n_segments++];
     *part = *p;
     part->spans = NULL;
     part->lines = NULL;
@@ -102,7 +102,7 @@ void kv__part_add(kv_session *s, const kv_part *p)
     }
 }
 
-void kv__part_fini(kv_part *p)
+void kv__segment_fini(kv_stored_segment *p)
 {
     free(p->spans);
     free(p->lines);
@@ -123,7 +123,7 @@ uint32_t kv_session_cut(const kv_session *s, uint32_t token)
 
 uint32_t kv_session_lanes(const kv_session *s, uint32_t token)
 {
-    const kv_part *part = token < s->n ? kv__part_at(s, token) : NULL;
+    const kv_stored_segment *part = token < s->n ? kv__segment_at(s, token) : NULL;
     return part ? (uint32_t)part->cut * s->compute.shape.n_head_kv : 0;
 }
 

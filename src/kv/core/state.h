@@ -18,7 +18,7 @@
 #include "kv/types.h"
 
 enum {
-    KV_CHUNK = 512, /* tokens a forward pass, and the least that a budget leaves beside hard rows */
+    KV_BATCH = 512, /* tokens a forward pass, and the least that a budget leaves beside hard rows */
     KV_REQUEST_QUERIES = 32,
     KV_RECENT_QUERIES = 64, /* of the newest message or result, for repair */
     KV_JOURNAL = 64,        /* plans that can be undone */
@@ -48,7 +48,7 @@ typedef enum kv_hard {
 } kv_hard;
 
 /* A segment as it lies in the sequence: offsets of spans and lines count from `from`. */
-typedef struct kv_part {
+typedef struct kv_stored_segment {
     uint32_t from, to, turn;
     kv_origin origin;
     kv_span *spans;
@@ -59,7 +59,7 @@ typedef struct kv_part {
     uint32_t n_mass;
     uint16_t cut; /* where it was cut when it was appended; for whoever logs it */
     bool is_bulk; /* rows of it may stay below the cut; until that is chosen */
-} kv_part;
+} kv_stored_segment;
 
 /* A plan that can be undone: its blob, and how much of the sequence it still speaks of. */
 typedef struct kv_entry {
@@ -82,7 +82,7 @@ typedef struct kv_token {
     uint8_t last_action, last_reason;
     uint16_t zero;
     uint32_t last_turn;
-    float attention, memory, rank, cut; /* as kv_why */
+    float attention, memory, rank, threshold; /* as kv_why */
     float previous; /* score of the last pass: minus the mean rank share; 0 where structure protects */
 } kv_token;
 
@@ -123,8 +123,8 @@ struct kv_session {
     kv_token *tokens;
     uint64_t *pinned, *barred, *stale, *dead; /* [bits of n_ctx] */
     uint16_t *cut; /* [n] layers from here on are not computed (deferred.c); 0: all are */
-    kv_part *parts;
-    size_t n_parts, cap_parts;
+    kv_stored_segment *segments;
+    size_t n_segments, cap_segments;
     kv_table table;
     kv_lists lists;
 
@@ -184,10 +184,10 @@ model_rows_view kv__view(const kv_session *s);
 model_rows_view kv__view_of(const kv_session *s, const model_lane_list *lanes);
 model_lane_list *kv__lists_before(const kv_session *s, uint32_t i, uint32_t slot, model_run **ret_runs);
 void kv__bring(const kv_session *s);
-size_t kv__memory_floats(const kv_session *s);             /* n_layer * n_head * head_dim */
-kv_part *kv__part_at(const kv_session *s, uint32_t token); /* NULL beyond the end */
-void kv__part_add(kv_session *s, const kv_part *p);        /* copies spans and lines */
-void kv__part_fini(kv_part *p);
+size_t kv__memory_floats(const kv_session *s);                          /* n_layer * n_head * head_dim */
+kv_stored_segment *kv__segment_at(const kv_session *s, uint32_t token); /* NULL beyond the end */
+void kv__part_add(kv_session *s, const kv_stored_segment *p);           /* copies spans and lines */
+void kv__segment_fini(kv_stored_segment *p);
 void kv__bury(kv_session *s, const uint64_t *dead); /* their rows are gone from memory and disk */
 /* Does the hidden state at a cut fit into what the layers above it leave empty? */
 bool kv__cut_fits(const kv_compute *c, uint32_t cut);

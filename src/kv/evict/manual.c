@@ -82,11 +82,11 @@ static int carry_out(kv_session *s, const order *o, uint32_t from, uint32_t to, 
     p->stale = flag_flips(s->stale, meant, n_words, o->stale);
     if (p->pinned && o->pin > 0 && s->budget) {
         const uint64_t hard = (uint64_t)kv__count_hard(s) + kv_bits_count(p->pinned, n_words);
-        if (hard + KV_CHUNK > s->budget) {
+        if (hard + KV_BATCH > s->budget) {
             rc = base_fail(err, BASE_E_LIMIT,
                 "with these pins %llu rows would be protected; a budget of %u rows leaves less than %u "
                 "beside them, so unpin something or set the budget to %llu",
-                (unsigned long long)hard, s->budget, (unsigned)KV_CHUNK, (unsigned long long)hard + KV_CHUNK);
+                (unsigned long long)hard, s->budget, (unsigned)KV_BATCH, (unsigned long long)hard + KV_BATCH);
             goto out;
         }
     }
@@ -137,10 +137,10 @@ int kv_session_set_budget(kv_session *s, uint32_t rows, base_err *err)
     if (!s->policy->score)
         return base_fail(err, BASE_E_STATE,
             "the policy '%s' keeps everything; a budget needs another --kv-policy", s->policy->info.name);
-    if (rows && rows < hard + KV_CHUNK)
+    if (rows && rows < hard + KV_BATCH)
         return base_fail(err, BASE_E_LIMIT,
             "a budget of %u rows is too small: %u are protected and %u more are needed, so at least %u", rows,
-            hard, (unsigned)KV_CHUNK, hard + KV_CHUNK);
+            hard, (unsigned)KV_BATCH, hard + KV_BATCH);
     s->budget = rows;
     return kv__evict(s, NULL, NULL, err);
 }

@@ -33,21 +33,22 @@ typedef struct soft_span {
 /* Everything that one pass needs. */
 typedef struct work {
     kv_work memory;
-    uint8_t *hard;                                     /* [n] kv_hard */
-    uint32_t *kept_soft;                               /* [n] lanes that kept the token as soft */
-    uint8_t *soft_reason;                              /* [n] */
-    float *attention, *recall, *rank, *cut, *previous; /* [n] sums over lanes; previous: copy for ties */
-    uint32_t *n_ranked;                                /* [n] lanes in which the token was ranked */
-    float **score;                                     /* [n_lanes][n_rows] */
+    uint8_t *hard;        /* [n] kv_hard */
+    uint32_t *kept_soft;  /* [n] lanes that kept the token as soft */
+    uint8_t *soft_reason; /* [n] */
+    float *attention, *recall, *rank, *threshold,
+        *previous;           /* [n] sums over lanes; previous: copy for ties */
+    uint32_t *n_ranked;      /* [n] lanes in which the token was ranked */
+    float **score;           /* [n_lanes][n_rows] */
     uint32_t *ordinal_of;    /* [n] by token, where it is active in the lane at hand */
     uint32_t *token, *order; /* [n] of one lane: token of each ordinal; ordinals by score */
     float *tie;              /* [n] previous score by ordinal */
     uint8_t *taken;          /* [n] by ordinal */
     float *by_token;         /* [n] score by token in one lane, NAN when not active */
-    float *median;           /* [n_parts] of by_token */
-    uint32_t *part_of;       /* [n] the segment of a token */
-    uint32_t *left; /* [n_parts] rows that the segment still gets in this lane, by the scores' sharing */
-    uint32_t *room; /* [n_parts] how many of them structure may choose */
+    float *median;           /* [n_segments] of by_token */
+    uint32_t *segment_of;    /* [n] the segment of a token */
+    uint32_t *left; /* [n_segments] rows that the segment still gets in this lane, by the scores' sharing */
+    uint32_t *room; /* [n_segments] how many of them structure may choose */
     float *active, *scratch; /* [n] */
     soft_span *spans;
     size_t n_spans;
@@ -57,7 +58,7 @@ static int work_init(work *w, const kv_session *s, base_err *err)
 {
     const size_t n = (size_t)s->n + 1;
     size_t n_spans = 0;
-    for (size_t i = 0; i < s->n_parts; i++) n_spans += s->parts[i].n_spans;
+    for (size_t i = 0; i < s->n_segments; i++) n_spans += s->segments[i].n_spans;
     kv_work memory = {NULL};
     *w = (work){
         .hard = kv_work_zero(&memory, n, 1),
@@ -66,7 +67,7 @@ static int work_init(work *w, const kv_session *s, base_err *err)
         .attention = kv_work_take(&memory, n, sizeof(float)),
         .recall = kv_work_take(&memory, n, sizeof(float)),
         .rank = kv_work_zero(&memory, n, sizeof(float)),
-        .cut = kv_work_zero(&memory, n, sizeof(float)),
+        .threshold = kv_work_zero(&memory, n, sizeof(float)),
         .previous = kv_work_take(&memory, n, sizeof(float)),
         .n_ranked = kv_work_zero(&memory, n, sizeof(uint32_t)),
         .score = kv_work_masses(&memory, s->lists.view, s->n_lanes, 0, s->n_lanes),
@@ -75,10 +76,10 @@ static int work_init(work *w, const kv_session *s, base_err *err)
         .tie = kv_work_take(&memory, n, sizeof(float)),
         .taken = kv_work_take(&memory, n, 1),
         .by_token = kv_work_take(&memory, n, sizeof(float)),
-        .median = kv_work_take(&memory, s->n_parts + 1, sizeof(float)),
-        .part_of = kv_work_take(&memory, n, sizeof(uint32_t)),
-        .left = kv_work_take(&memory, s->n_parts + 1, sizeof(uint32_t)),
-        .room = kv_work_take(&memory, s->n_parts + 1, sizeof(uint32_t)),
+        .median = kv_work_take(&memory, s->n_segments + 1, sizeof(float)),
+        .segment_of = kv_work_take(&memory, n, sizeof(uint32_t)),
+        .left = kv_work_take(&memory, s->n_segments + 1, sizeof(uint32_t)),
+        .room = kv_work_take(&memory, s->n_segments + 1, sizeof(uint32_t)),
         .active = kv_work_take(&memory, n, sizeof(float)),
         .scratch = kv_work_take(&memory, n, sizeof(float)),
         .spans = kv_work_take(&memory, n_spans + 1, sizeof(soft_span)),
@@ -90,10 +91,10 @@ static int work_init(work *w, const kv_session *s, base_err *err)
         w->attention[i] = w->recall[i] = NAN;
         w->previous[i] = s->tokens[i].previous;
     }
-    for (size_t i = 0; i < s->n_parts; i++) {
-        for (uint32_t t = s->parts[i].from; t < s->parts[i].to; t++) w->part_of[t] = (uint32_t)i;
-        for (uint32_t k = 0; k < s->parts[i].n_spans; k++) {
-            const kv_part *part = &s->parts[i];
+    for (size_t i = 0; i < s->n_segments; i++) {
+        for (uint32_t t = s->segments[i].from; t < s->segments[i].to; t++) w->segment_of[t] = (uint32_t)i;
+        for (uint32_t k = 0; k < s->segments[i].n_spans; k++) {
+            const kv_stored_segment *part = &s->segments[i];
             const kv_span *span = &part->spans[k];
             const uint32_t from = part->from + span->from,
                            to = part->from + span->to < part->to ? part->from + span->to : part->to;
@@ -163,8 +164,8 @@ static uint32_t take_repaired(const kv_session *s, work *w, uint32_t n_rows, uin
 /* The middle score of each segment that has marked spans, in this lane. */
 static void find_medians(const kv_session *s, work *w)
 {
-    for (size_t i = 0; i < s->n_parts; i++) {
-        const kv_part *part = &s->parts[i];
+    for (size_t i = 0; i < s->n_segments; i++) {
+        const kv_stored_segment *part = &s->segments[i];
         uint32_t n = 0;
         bool is_marked = false;
         for (uint32_t k = 0; k < part->n_spans && !is_marked; k++) is_marked = part->spans[k].marks != 0;
@@ -180,24 +181,24 @@ static void find_medians(const kv_session *s, work *w)
  */
 static void share_rows(const kv_session *s, work *w, uint32_t n_rows, uint32_t n_free)
 {
-    for (size_t i = 0; i < s->n_parts; i++) w->left[i] = 0;
+    for (size_t i = 0; i < s->n_segments; i++) w->left[i] = 0;
     for (uint32_t i = 0, n = 0; i < n_rows && n < n_free; i++) {
         const uint32_t o = w->order[i];
         if (w->taken[o]) continue;
-        w->left[w->part_of[w->token[o]]]++;
+        w->left[w->segment_of[w->token[o]]]++;
         n++;
     }
-    for (size_t i = 0; i < s->n_parts; i++) w->room[i] = (uint32_t)(w->left[i] * s->parameters.soft);
+    for (size_t i = 0; i < s->n_segments; i++) w->room[i] = (uint32_t)(w->left[i] * s->parameters.soft);
 }
 
-/* The span's rows, all of them or (cut) as many as its segment has room for. */
-static uint32_t take_span(work *w, const soft_span *span, bool cut)
+/* The span's rows, all of them or, with is_truncated, as many as its segment has room for. */
+static uint32_t take_span(work *w, const soft_span *span, bool is_truncated)
 {
     uint32_t wants = 0, n = 0, *room = &w->room[span->part];
     if (!*room) return 0;
     for (uint32_t t = span->from; t < span->to; t++)
         wants += w->by_token[t] == w->by_token[t] && !w->taken[w->ordinal_of[t]];
-    if (wants > *room && !cut) return 0;
+    if (wants > *room && !is_truncated) return 0;
     for (uint32_t t = span->from; t < span->to && n < *room; t++)
         if (w->by_token[t] == w->by_token[t] && !w->taken[w->ordinal_of[t]]) {
             w->taken[w->ordinal_of[t]] = 1;
@@ -242,7 +243,7 @@ static uint32_t take_soft(const kv_session *s, work *w, uint32_t n_rows, uint32_
     for (size_t i = 0; i < w->n_spans; i++) n += take_span(w, &w->spans[i], true);
     for (uint32_t i = 0; i < n_rows; i++) {
         const uint32_t o = w->order[i];
-        uint32_t *left = &w->left[w->part_of[w->token[o]]];
+        uint32_t *left = &w->left[w->segment_of[w->token[o]]];
         if (w->taken[o] || !*left) continue;
         w->taken[o] = 1;
         --*left;
@@ -272,7 +273,7 @@ static bool select_lane(kv_session *s, work *w, uint32_t lane, uint32_t budget, 
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t t = w->token[w->order[i]];
         w->rank[t] += (float)i / (float)n;
-        w->cut[t] += n > target ? (float)target / (float)n : 1;
+        w->threshold[t] += n > target ? (float)target / (float)n : 1;
         w->n_ranked[t]++;
     }
     if (n <= target) return false;
@@ -310,7 +311,7 @@ static void remember(kv_session *s, const work *w)
         t->attention = w->attention[i] / lanes;
         t->memory = w->recall[i] / lanes;
         t->rank = w->rank[i] / lanes;
-        t->cut = w->cut[i] / lanes;
+        t->threshold = w->threshold[i] / lanes;
         /*
          * What structure protects was wanted by this pass: a repair that makes room takes other rows before
          * it.
@@ -347,8 +348,8 @@ static int choose(kv_session *s, uint32_t budget, const uint64_t *keep, kv_plan 
         .previous = w.previous,
         .cancel = cancel,
         .ranker = &s->ranker,
-        .parts = s->parts,
-        .n_parts = s->n_parts,
+        .segments = s->segments,
+        .n_segments = s->n_segments,
         .hard = w.hard,
         .budget = budget,
         .kept = w.kept_soft,
@@ -359,11 +360,11 @@ static int choose(kv_session *s, uint32_t budget, const uint64_t *keep, kv_plan 
         .attention = w.attention,
         .recall = w.recall,
     };
-    for (size_t i = s->n_parts; i-- > 0;) {
-        if (!kv_origin_is_written(s->parts[i].origin)) continue;
-        if (pass.answer_to && s->parts[i].to < pass.answer_from) break;
-        pass.answer_from = s->parts[i].from;
-        if (!pass.answer_to) pass.answer_to = s->parts[i].to;
+    for (size_t i = s->n_segments; i-- > 0;) {
+        if (!kv_origin_is_written(s->segments[i].origin)) continue;
+        if (pass.answer_to && s->segments[i].to < pass.answer_from) break;
+        pass.answer_from = s->segments[i].from;
+        if (!pass.answer_to) pass.answer_to = s->segments[i].to;
     }
     rc = s->policy->score(&pass, err);
     if (rc) goto out;

@@ -112,7 +112,7 @@ static uint64_t pack_cold(kv_session *s, uint64_t have, uint64_t host)
         if (block->on_disk || block->packed || !is_cold(s, b) || !kv__block_is_computed(s, b)) continue;
         const size_t before = bytes_of(s, block);
         if (!kv_table_pack(&s->table, b)) continue;
-        kv__visit_cut(s, b * MODEL_ROWS_BLOCK); /* what is unpacked is not what was packed */
+        kv__visit_truncate(s, b * MODEL_ROWS_BLOCK); /* what is unpacked is not what was packed */
         have -= before - bytes_of(s, s->table.blocks[b]);
         for (uint32_t t = b * MODEL_ROWS_BLOCK; t < (b + 1) * MODEL_ROWS_BLOCK; t++)
             s->file_row[t] = KV_NO_ROW;

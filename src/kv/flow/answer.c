@@ -20,10 +20,10 @@
  */
 static uint32_t find_first(const kv_session *s)
 {
-    const kv_part *last = s->n_parts ? &s->parts[s->n_parts - 1] : NULL;
+    const kv_stored_segment *last = s->n_segments ? &s->segments[s->n_segments - 1] : NULL;
     if (!last || last->origin != KV_ORIGIN_ANSWER || s->read_to >= s->n) return s->n;
     uint32_t from = last->from > s->read_to ? last->from : s->read_to;
-    if (s->n - from > KV_CHUNK) from = s->n - KV_CHUNK;
+    if (s->n - from > KV_BATCH) from = s->n - KV_BATCH;
     for (uint32_t t = from; t < s->n; t++) /* those must not be read, or are not written any more */
         if (kv_bits_get(s->barred, t) || kv_bits_get(s->stale, t) || kv_bits_get(s->dead, t) ||
             s->table.packed[t / MODEL_ROWS_BLOCK])
@@ -38,7 +38,7 @@ static bool anybody_out(const kv_session *s)
     return false;
 }
 
-uint32_t kv_session_unread(const kv_session *s)
+uint32_t kv_session_to_reread(const kv_session *s)
 {
     if (s->parameters.visited != KV_VISITED_AGAIN || !kv__visitors(s) || s->pending != KV_NO_ROW ||
         !anybody_out(s))
@@ -46,9 +46,9 @@ uint32_t kv_session_unread(const kv_session *s)
     return s->n - find_first(s);
 }
 
-int kv_session_read_again(kv_session *s, const atomic_bool *cancel, base_err *err)
+int kv_session_reread(kv_session *s, const atomic_bool *cancel, base_err *err)
 {
-    const uint32_t n = kv_session_unread(s);
+    const uint32_t n = kv_session_to_reread(s);
     if (!n) return 0;
     kv_plan *p = kv_plan_new(s->epoch, KV_CAUSE_ANSWER, s->n, s->n_lanes);
     if (!p) return base_fail(err, BASE_E_NOMEM, "no memory for a plan over %u rows", s->n);
@@ -60,5 +60,5 @@ int kv_session_read_again(kv_session *s, const atomic_bool *cancel, base_err *er
 
 int kv__end_answer(kv_session *s, kv_origin next, const atomic_bool *cancel, base_err *err)
 {
-    return s->automatic && next != KV_ORIGIN_ANSWER ? kv_session_read_again(s, cancel, err) : 0;
+    return s->automatic && next != KV_ORIGIN_ANSWER ? kv_session_reread(s, cancel, err) : 0;
 }

@@ -80,7 +80,7 @@ static void choose_queries(const kv_session *s, const kv_segment *g, uint32_t n,
 /* Room for one chunk's captured queries. */
 typedef struct capture {
     model_capture model;
-    uint32_t places[KV_CHUNK], tokens[KV_CHUNK];
+    uint32_t places[KV_BATCH], tokens[KV_BATCH];
 } capture;
 
 /*
@@ -121,11 +121,11 @@ static int keep_captured(const kv_session *s, const wanted *w, uint32_t offset, 
  * One chunk: rows are staged behind the lists, computed, and published only when the last layer is through,
  * so a cancel leaves nothing of it. Captured queries are appended to `kept`.
  */
-static int append_chunk(kv_session *s, const int32_t *ids, uint32_t n, const wanted *w, uint32_t offset,
+static int append_batch(kv_session *s, const int32_t *ids, uint32_t n, const wanted *w, uint32_t offset,
     uint32_t cut, float *logits, const uint64_t *only, kv_signal *kept, const atomic_bool *cancel,
     base_err *err)
 {
-    uint32_t phases[KV_CHUNK];
+    uint32_t phases[KV_BATCH];
     capture c = {.model = {.tokens = c.places}};
     s->draft.n = 0; /* its rows are written over */
     const uint32_t phase = kv__next_phase(s);
@@ -141,7 +141,7 @@ static int append_chunk(kv_session *s, const int32_t *ids, uint32_t n, const wan
     if (!rc) rc = kv_table_make_writable(&s->table, s->n, s->n + n, err);
     if (!rc) rc = kv_lists_append(&s->lists, n, err);
     if (!rc && cut) rc = kv__hide_staged(s, s->n, cut, err);
-    const kv_part *open = &s->parts[s->n_parts - 1];
+    const kv_stored_segment *open = &s->segments[s->n_segments - 1];
     const bool is_local = kv__is_local(s, open->origin);
     model_rows_view rows = kv__view(s);
     kv_local local = {0};
@@ -246,17 +246,17 @@ int kv_session_append(kv_session *s, const kv_segment *g, const int32_t *ids, ui
     choose_queries(s, g, n_whole, &w);
     const uint32_t first = s->n, cut = kv__prune_cut(s, g, n, last_logits != NULL);
     if (g->turn > s->turn) s->turn = g->turn;
-    kv__open_part(s, g);
-    s->parts[s->n_parts - 1].cut = (uint16_t)cut;
-    s->parts[s->n_parts - 1].is_bulk = cut && kv__is_bulk(s, g, n);
+    kv__open_segment(s, g);
+    s->segments[s->n_segments - 1].cut = (uint16_t)cut;
+    s->segments[s->n_segments - 1].is_bulk = cut && kv__is_bulk(s, g, n);
     const uint32_t adoptable =
         is_fixed(g->origin) && !cut && !g->n_queries && !s->policy->heavy ? n - (last_logits ? 1 : 0) : 0;
     uint32_t done = adopt_prefix(s, ids, adoptable, NULL);
     while (!rc && done < n) {
         const uint32_t stop = next_stop(g->logged, done, n);
-        const uint32_t chunk = stop - done < KV_CHUNK ? stop - done : KV_CHUNK;
+        const uint32_t chunk = stop - done < KV_BATCH ? stop - done : KV_BATCH;
         float *logits = done + chunk == n ? last_logits : NULL;
-        rc = append_chunk(s, ids + done, chunk, &w, done, cut, logits, g->only, &kept, cancel, err);
+        rc = append_batch(s, ids + done, chunk, &w, done, cut, logits, g->only, &kept, cancel, err);
         if (rc) break;
         done += chunk;
         if (s->observer.prefill) s->observer.prefill(s->observer.user, done, n);
@@ -274,8 +274,8 @@ int kv_session_append(kv_session *s, const kv_segment *g, const int32_t *ids, ui
         if (!rc) rc = decide_as_logged(s, g->logged, done, err);
     }
     kv_signal_fini(&kept);
-    if (s->n == first && s->n_parts && s->parts[s->n_parts - 1].from == first)
-        kv__part_fini(&s->parts[--s->n_parts]);
+    if (s->n == first && s->n_segments && s->segments[s->n_segments - 1].from == first)
+        kv__segment_fini(&s->segments[--s->n_segments]);
     if (ret_done) *ret_done = s->n - first;
     return rc;
 }

@@ -82,7 +82,7 @@ int kv_session_accept(kv_session *s, const kv_segment *segment, const float *las
         return rc;
     }
     if (segment->turn > s->turn) s->turn = segment->turn;
-    kv__open_part(s, segment);
+    kv__open_segment(s, segment);
     kv__publish(s, ids, 1);
     s->draft.at++;
     s->draft.epoch = s->epoch;

@@ -16,7 +16,7 @@ int kv__session_allocate(kv_session **ret, const kv_compute *compute, const kv_o
  * never were.
  */
 int kv__check_append(const kv_session *s, const kv_segment *g, const int32_t *ids, uint32_t n, base_err *err);
-void kv__open_part(kv_session *s, const kv_segment *g);
+void kv__open_segment(kv_session *s, const kv_segment *g);
 void kv__publish(kv_session *s, const int32_t *ids, uint32_t n);
 void kv__withdraw(kv_session *s);
 void kv__keep_logits(kv_session *s, const float *logits); /* [n_vocab] behind the last token */
@@ -29,7 +29,7 @@ int kv__compute_ahead(kv_session *s, const kv_segment *segment, model_batch *bat
     uint32_t n, uint32_t phase, uint32_t *phases, base_err *err);
 
 /*
- * answer.c: kv_session_read_again, when a token of origin `next` follows, in a session that decides by
+ * answer.c: kv_session_reread, when a token of origin `next` follows, in a session that decides by
  * itself.
  */
 int kv__end_answer(kv_session *s, kv_origin next, const atomic_bool *cancel, base_err *err);

@@ -109,16 +109,17 @@ void kv_session_states(const kv_session *s, uint8_t *ret)
                       (kv_bits_get(s->barred, i) ? KV_STATE_BARRED : 0) |
                       (kv_bits_get(s->stale, i) ? KV_STATE_STALE : 0) | (s->cut[i] ? KV_STATE_DEFERRED : 0));
     }
-    for (size_t p = 0; p < s->n_parts; p++)
-        for (uint32_t k = 0; k < s->parts[p].n_spans; k++)
-            for (uint32_t t = s->parts[p].spans[k].from;
-                 t < s->parts[p].spans[k].to && s->parts[p].from + t < s->parts[p].to; t++)
-                ret[s->parts[p].from + t] |= KV_STATE_SOFT;
+    for (size_t p = 0; p < s->n_segments; p++)
+        for (uint32_t k = 0; k < s->segments[p].n_spans; k++)
+            for (uint32_t t = s->segments[p].spans[k].from;
+                 t < s->segments[p].spans[k].to && s->segments[p].from + t < s->segments[p].to; t++)
+                ret[s->segments[p].from + t] |= KV_STATE_SOFT;
 }
 
 void kv_session_why(const kv_session *s, uint32_t i, kv_why *ret)
 {
-    *ret = (kv_why){.last_action = KV_ACTION_NONE, .attention = NAN, .memory = NAN, .rank = NAN, .cut = NAN};
+    *ret = (kv_why){
+        .last_action = KV_ACTION_NONE, .attention = NAN, .memory = NAN, .rank = NAN, .threshold = NAN};
     if (i >= s->n) return;
     const kv_token *t = &s->tokens[i];
     for (uint32_t lane = 0; lane < s->n_lanes; lane++)
@@ -134,7 +135,7 @@ void kv_session_why(const kv_session *s, uint32_t i, kv_why *ret)
     ret->attention = t->attention;
     ret->memory = t->memory;
     ret->rank = t->rank;
-    ret->cut = t->cut;
+    ret->threshold = t->threshold;
 }
 
 /* Mean of what is a number; NAN of nothing. */
@@ -157,12 +158,12 @@ static float mean_get(const mean *m)
 
 static kv_score score_range(const kv_session *s, const uint32_t *lanes, uint32_t from, uint32_t to)
 {
-    mean attention = {0}, memory = {0}, rank = {0}, cut = {0}, active = {0};
+    mean attention = {0}, memory = {0}, rank = {0}, threshold = {0}, active = {0};
     for (uint32_t i = from; i < to; i++) {
         mean_add(&attention, s->tokens[i].attention);
         mean_add(&memory, s->tokens[i].memory);
         mean_add(&rank, s->tokens[i].rank);
-        mean_add(&cut, s->tokens[i].cut);
+        mean_add(&threshold, s->tokens[i].threshold);
         mean_add(&active, (float)lanes[i] / (float)s->n_lanes);
     }
     return (kv_score){.from = from,
@@ -170,7 +171,7 @@ static kv_score score_range(const kv_session *s, const uint32_t *lanes, uint32_t
         .attention = mean_get(&attention),
         .memory = mean_get(&memory),
         .rank = mean_get(&rank),
-        .cut = mean_get(&cut),
+        .threshold = mean_get(&threshold),
         .active = mean_get(&active)};
 }
 
@@ -179,8 +180,8 @@ uint32_t kv_session_scores(const kv_session *s, kv_score *ret, uint32_t cap)
     uint32_t n = 0;
     uint32_t *lanes = base_xmalloc(((size_t)s->n + 1) * sizeof *lanes);
     if (cap) kv_session_active_lanes(s, lanes);
-    for (size_t i = 0; i < s->n_parts; i++) {
-        const kv_part *part = &s->parts[i];
+    for (size_t i = 0; i < s->n_segments; i++) {
+        const kv_stored_segment *part = &s->segments[i];
         for (uint32_t k = 0; k <= part->n_spans; k++) {
             const kv_span *span = k ? &part->spans[k - 1] : NULL;
             const uint32_t from = part->from + (span ? span->from : 0),

@@ -71,7 +71,7 @@ int kv_session_new_over(kv_session **ret, const kv_compute *compute, const kv_op
     kv_session *s = NULL;
     int rc = kv__session_allocate(&s, compute, options, observer, err);
     if (rc) return rc;
-    const uint32_t least = (uint32_t)s->parameters.sinks + (uint32_t)s->parameters.window + KV_CHUNK;
+    const uint32_t least = (uint32_t)s->parameters.sinks + (uint32_t)s->parameters.window + KV_BATCH;
     if (s->budget && s->budget < least) {
         rc = base_fail(err, BASE_E_LIMIT,
             "a cache budget of %u rows is too small; give at least %u, and what the fixed prompt takes",
@@ -130,10 +130,10 @@ int kv_session_set_policy(kv_session *s, const kv_options *options, base_err *er
     s->budget = 0;
     if (policy->score && options->budget) {
         const uint32_t hard = kv__count_hard(s);
-        if (options->budget < hard + KV_CHUNK && !options->bare)
+        if (options->budget < hard + KV_BATCH && !options->bare)
             return base_fail(err, BASE_E_LIMIT,
                 "a budget of %u rows is too small: %u are protected, so at least %u", options->budget, hard,
-                hard + KV_CHUNK);
+                hard + KV_BATCH);
         s->budget = options->budget;
     }
     kv__heads_load(s, options->heads_file);
@@ -155,8 +155,8 @@ int kv_session_truncate(kv_session *s, uint32_t n, base_err *err)
     if (n > s->n)
         return base_fail(err, BASE_E_USAGE, "cannot cut a session of %u tokens back to %u", s->n, n);
     if (n == s->n) return 0;
-    kv__reading_cut(s, n);
-    kv__visit_cut(s, n);
+    kv__reading_truncate(s, n);
+    kv__visit_truncate(s, n);
     kv__groups_truncate(s, n);
     if (s->holed) {
         const uint32_t cut[] = {n, KV_EVENT_TRUNCATED};

@@ -36,23 +36,23 @@ int kv__check_append(const kv_session *s, const kv_segment *g, const int32_t *id
     if (s->budget && s->parameters.hard > 0 &&
         (g->origin == KV_ORIGIN_SYSTEM || g->origin == KV_ORIGIN_INSTRUCTIONS)) {
         const uint32_t hard = kv__count_hard(s) + n;
-        if (hard + KV_CHUNK > s->budget)
+        if (hard + KV_BATCH > s->budget)
             return base_fail(err, BASE_E_LIMIT,
                 "the fixed prompt and instructions take %u rows; a cache budget of %u is too small for them, "
                 "give at least %u",
-                hard, s->budget, hard + KV_CHUNK);
+                hard, s->budget, hard + KV_BATCH);
     }
     return 0;
 }
 
 /* An answer's tokens come one by one and share one. */
-void kv__open_part(kv_session *s, const kv_segment *g)
+void kv__open_segment(kv_session *s, const kv_segment *g)
 {
-    const kv_part *last = s->n_parts ? &s->parts[s->n_parts - 1] : NULL;
+    const kv_stored_segment *last = s->n_segments ? &s->segments[s->n_segments - 1] : NULL;
     if (last && last->origin == g->origin && last->turn == g->turn && !g->n_spans && !g->n_lines &&
         (kv_origin_is_written(g->origin) || g->origin == KV_ORIGIN_SCAFFOLD))
         return;
-    const kv_part part = {
+    const kv_stored_segment part = {
         .from = s->n,
         .to = s->n,
         .turn = g->turn,
@@ -78,12 +78,12 @@ void kv__publish(kv_session *s, const int32_t *ids, uint32_t n)
             .attention = NAN,
             .memory = NAN,
             .rank = NAN,
-            .cut = NAN,
+            .threshold = NAN,
             .previous = 0};
     }
     s->n += n;
-    s->parts[s->n_parts - 1].to = s->n;
-    if (kv_origin_is_written(s->parts[s->n_parts - 1].origin)) kv__reading_publish(s, n);
+    s->segments[s->n_segments - 1].to = s->n;
+    if (kv_origin_is_written(s->segments[s->n_segments - 1].origin)) kv__reading_publish(s, n);
     kv__visit_publish(s, n);
     s->logits_at = 0;
     s->epoch++;

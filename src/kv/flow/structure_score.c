@@ -31,7 +31,7 @@ static uint16_t own_marks(const kv_span *s)
 }
 
 /* Marks of each token of the segment; how many have any. */
-static uint32_t mark_tokens(const kv_part *part, bool core, uint16_t *marks)
+static uint32_t mark_tokens(const kv_stored_segment *part, bool core, uint16_t *marks)
 {
     const uint32_t length = part->to - part->from;
     uint32_t n = 0;
@@ -62,8 +62,8 @@ static double mean_of(const sum *s)
     return s->n ? s->share / s->n : NAN;
 }
 
-static void count_lane(const kv_session *s, const kv_part *part, const uint16_t *marks, uint32_t n_marked,
-    const uint64_t *bits, sum *share, sum *chance, sum *ceiling, sum *of)
+static void count_lane(const kv_session *s, const kv_stored_segment *part, const uint16_t *marks,
+    uint32_t n_marked, const uint64_t *bits, sum *share, sum *chance, sum *ceiling, sum *of)
 {
     const uint32_t length = part->to - part->from;
     uint32_t kept = 0, kept_marked = 0, kind[KV_STRUCTURE_KINDS] = {0}, kept_kind[KV_STRUCTURE_KINDS] = {0};
@@ -88,8 +88,8 @@ void kv_session_structure(const kv_session *s, bool core, kv_structure *ret)
     sum share = {0}, chance = {0}, ceiling = {0}, of[KV_STRUCTURE_KINDS] = {{0}};
     *ret = (kv_structure){.share = NAN, .chance = NAN, .ceiling = NAN};
     uint16_t *marks = malloc(((size_t)s->n + 1) * sizeof *marks);
-    for (size_t i = 0; marks && i < s->n_parts; i++) {
-        const kv_part *part = &s->parts[i];
+    for (size_t i = 0; marks && i < s->n_segments; i++) {
+        const kv_stored_segment *part = &s->segments[i];
         const uint32_t n_marked = part->n_spans ? mark_tokens(part, core, marks) : 0;
         if (!n_marked) continue;
         ret->n_tokens += n_marked;

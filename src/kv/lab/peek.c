@@ -9,8 +9,8 @@ int kv_session_peek(kv_session *s, const kv_segment *segment, const int32_t *ids
     const uint32_t *want, uint32_t n_want, float *logits, const atomic_bool *cancel, base_err *err)
 {
     kv_session_forget(s); /* its rows are written over */
-    if (!n || n > KV_CHUNK)
-        return base_fail(err, BASE_E_USAGE, "a look ahead takes 1 to %d tokens, not %u", KV_CHUNK, n);
+    if (!n || n > KV_BATCH)
+        return base_fail(err, BASE_E_USAGE, "a look ahead takes 1 to %d tokens, not %u", KV_BATCH, n);
     for (uint32_t i = 0; i < n_want; i++)
         if (want[i] >= n || (i && want[i] <= want[i - 1]))
             return base_fail(err, BASE_E_USAGE, "logits behind token %u of %u", want[i], n);

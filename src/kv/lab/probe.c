@@ -31,8 +31,8 @@ static double surprise(const int32_t *ids, uint32_t n, const float *logits, uint
  * Keeps how the captured queries look at the part's rows: sum over them, mean over the heads of a layer,
  * chunk's softmax.
  */
-static int keep_mass(kv_session *s, kv_part *part, const model_rows_view *view, const kv_signal *signal,
-    const atomic_bool *cancel, base_err *err)
+static int keep_mass(kv_session *s, kv_stored_segment *part, const model_rows_view *view,
+    const kv_signal *signal, const atomic_bool *cancel, base_err *err)
 {
     const uint32_t length = part->to - part->from, n_layer = s->compute.shape.n_layer,
                    n_head_kv = s->compute.shape.n_head_kv;
@@ -75,7 +75,7 @@ static int keep_mass(kv_session *s, kv_part *part, const model_rows_view *view, 
 int kv_session_probe(kv_session *s, uint32_t at, const int32_t *ids, uint32_t n, double *ret_surprise,
     const atomic_bool *cancel, base_err *err)
 {
-    kv_part *part = kv__part_at(s, at);
+    kv_stored_segment *part = kv__segment_at(s, at);
     if (!part || part->from != at || n < 2 || n > MOST_PROBE || s->n + n > s->n_ctx)
         return base_fail(
             err, BASE_E_USAGE, "no excerpt begins at token %u, or a question of %u tokens", at, n);

@@ -78,7 +78,7 @@ static int weigh(kv_session *s, const model_rows_view *rows, const float *querie
 int kv_session_recovered(kv_session *s, double *ret, const atomic_bool *cancel, base_err *err)
 {
     const model_reader *reader = NULL;
-    const kv_part *part = s->n ? kv__part_at(s, s->n - 1) : NULL;
+    const kv_stored_segment *part = s->n ? kv__segment_at(s, s->n - 1) : NULL;
     if (!part || part->origin != KV_ORIGIN_ANSWER || !(s->parameters.decode > 0))
         return base_fail(err, BASE_E_STATE, "the last token read everything");
     model_run *runs = NULL;

@@ -13,7 +13,7 @@ int kv_session_round(kv_session *s, uint32_t from, base_err *err)
         rc = kv_table_unpack(&s->table, first, end, err);
         for (uint32_t t = first; t < end; t++) s->file_row[t] = KV_NO_ROW;
     }
-    kv__visit_cut(s, from);
+    kv__visit_truncate(s, from);
     s->holed = true; /* its rows are nobody else's */
     s->logits_at = 0;
     s->epoch++;

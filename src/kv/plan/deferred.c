@@ -99,9 +99,9 @@ static int work_init(work *w, kv_session *s, const kv_lists *lists, const uint64
         .others = kv_work_zero(&memory, kv_bits_words(s->n) + 1, sizeof(uint64_t)),
         .lanes = kv_work_zero(&memory, s->n_lanes, sizeof(model_lane_list)),
         .runs = kv_work_take(&memory, n_runs + 1, sizeof(model_run)),
-        .phases = kv_work_take(&memory, KV_CHUNK, sizeof(uint32_t)),
-        .ids = kv_work_take(&memory, KV_CHUNK, sizeof(int32_t)),
-        .hidden = kv_work_take(&memory, (size_t)KV_CHUNK * n_embd, sizeof(float)),
+        .phases = kv_work_take(&memory, KV_BATCH, sizeof(uint32_t)),
+        .ids = kv_work_take(&memory, KV_BATCH, sizeof(int32_t)),
+        .hidden = kv_work_take(&memory, (size_t)KV_BATCH * n_embd, sizeof(float)),
         .queries = kv_work_take(&memory, kv__memory_floats(s) * s->waiting.kept.n, sizeof(float)),
     };
     w->memory = memory;
@@ -126,7 +126,7 @@ static int work_init(work *w, kv_session *s, const kv_lists *lists, const uint64
 static uint32_t group_size(const kv_session *s, const work *w, uint32_t first)
 {
     uint32_t n = 1;
-    while (first + n < w->n && n < KV_CHUNK) {
+    while (first + n < w->n && n < KV_BATCH) {
         const uint32_t last = w->tokens[first + n - 1], next = w->tokens[first + n];
         if (s->cut[next] != s->cut[last] || kv_bits_next(w->others, last + 1, next, true) < next) break;
         n++;

@@ -28,7 +28,7 @@ int kv__recompute(
     rows.n_blocks++;
     const uint32_t zero = 0;
     const model_reader *reader = NULL;
-    const kv_part *part = kv__part_at(s, i);
+    const kv_stored_segment *part = kv__segment_at(s, i);
     if (part) rc = kv__reader_begin(s, &rows, part->origin, &s->ids[i], i, 1, &reader, err);
     if (rc) goto out;
     const model_capture capture = {.tokens = &zero, .n = 1, .queries = queries};

@@ -11,16 +11,16 @@
 #include "kv/read/reading.h"
 #include "kv/read/visit.h"
 
-static int forward_chunk(kv_session *s, kv_lists *lists, uint32_t n, const atomic_bool *cancel, base_err *err)
+static int forward_batch(kv_session *s, kv_lists *lists, uint32_t n, const atomic_bool *cancel, base_err *err)
 {
-    uint32_t phases[KV_CHUNK];
+    uint32_t phases[KV_BATCH];
     const uint32_t from = lists->n_tokens;
     for (uint32_t i = 0; i < n; i++) phases[i] = s->phases[from + i];
     int rc = kv_lists_append(lists, n, err);
     if (rc) return rc;
     const model_rows_view rows = kv__view_of(s, lists->view);
     const model_reader *reader = NULL;
-    rc = kv__reader_begin(s, &rows, kv__part_at(s, from)->origin, s->ids + from, from, n, &reader, err);
+    rc = kv__reader_begin(s, &rows, kv__segment_at(s, from)->origin, s->ids + from, from, n, &reader, err);
     if (rc) return rc;
     const model_batch batch = {
         .ids = s->ids + from, .phases = phases, .n = n, .rows = &rows, .reader = reader, .cancel = cancel};
@@ -38,7 +38,7 @@ int kv__replay(kv_session *s, kv_lists *lists, uint32_t from, const atomic_bool 
     kv_lists_truncate(lists, from);
     while (!rc && lists->n_tokens < s->n) {
         const uint32_t left = s->n - lists->n_tokens;
-        rc = forward_chunk(s, lists, left < KV_CHUNK ? left : KV_CHUNK, cancel, err);
+        rc = forward_batch(s, lists, left < KV_BATCH ? left : KV_BATCH, cancel, err);
     }
     for (uint32_t b = 0; b < n_blocks; b++) {
         if (!rc) {
@@ -53,7 +53,7 @@ int kv__replay(kv_session *s, kv_lists *lists, uint32_t from, const atomic_bool 
         s->file_row[i] = KV_NO_ROW; /* other rows than those on disk */
     if (!rc) s->logits_at = 0;
     free(old);
-    kv__reading_cut(s, from); /* other keys */
-    kv__visit_cut(s, from);
+    kv__reading_truncate(s, from); /* other keys */
+    kv__visit_truncate(s, from);
     return rc;
 }

@@ -22,7 +22,7 @@ enum { LEAST_CHUNK = 128, GOOD_CHUNK = 512, MOST_CHUNK = 4096 };
 
 typedef struct chunk {
     uint32_t from, to; /* tokens */
-    const kv_part *part;
+    const kv_stored_segment *part;
     double sigma; /* NAN: nothing in it is marked */
 } chunk;
 
@@ -43,7 +43,7 @@ typedef struct work {
     uint8_t *chosen, *why;
 } work;
 
-static double score_chunk(const kv_parameters *p, const kv_part *part, uint32_t from, uint32_t to)
+static double score_chunk(const kv_parameters *p, const kv_stored_segment *part, uint32_t from, uint32_t to)
 {
     kv_chunk_counts c = {.n_tokens = to - from};
     bool is_marked = false;
@@ -62,7 +62,8 @@ static double score_chunk(const kv_parameters *p, const kv_part *part, uint32_t 
     return is_marked ? kv_chunk_score(p, &c) : NAN;
 }
 
-static int add_chunk(work *w, const kv_parameters *p, const kv_part *part, uint32_t from, uint32_t to)
+static int add_chunk(
+    work *w, const kv_parameters *p, const kv_stored_segment *part, uint32_t from, uint32_t to)
 {
     if (w->n_chunks == w->cap_chunks) {
         const size_t cap = w->cap_chunks ? 2 * w->cap_chunks : 64;
@@ -79,7 +80,7 @@ static int add_chunk(work *w, const kv_parameters *p, const kv_part *part, uint3
 /*
  * Where the chunk that begins at `from` ends: before the signature behind which it would be longer than good.
  */
-static uint32_t end_of_chunk(const kv_part *part, uint32_t from)
+static uint32_t end_of_chunk(const kv_stored_segment *part, uint32_t from)
 {
     uint32_t end = part->to - from > MOST_CHUNK ? from + MOST_CHUNK : part->to, best = end;
     if (end - from <= GOOD_CHUNK) return end;
@@ -96,8 +97,8 @@ static uint32_t end_of_chunk(const kv_part *part, uint32_t from)
 static int find_chunks(work *w, const kv_pass *pass)
 {
     int rc = 0;
-    for (size_t i = 0; i < pass->n_parts && !rc; i++) {
-        const kv_part *part = &pass->parts[i];
+    for (size_t i = 0; i < pass->n_segments && !rc; i++) {
+        const kv_stored_segment *part = &pass->segments[i];
         for (uint32_t at = part->from; at < part->to && !rc;) {
             const uint32_t end = end_of_chunk(part, at);
             rc = add_chunk(w, pass->parameters, part, at, end);
@@ -112,7 +113,7 @@ static int work_init(work *w, const kv_pass *pass)
     const size_t n = (size_t)pass->lists->n_tokens + 1;
     size_t n_spans = 0;
     *w = (work){.n_chunks = 0};
-    for (size_t i = 0; i < pass->n_parts; i++) n_spans += pass->parts[i].n_spans;
+    for (size_t i = 0; i < pass->n_segments; i++) n_spans += pass->segments[i].n_spans;
     if (find_chunks(w, pass)) return BASE_E_NOMEM;
     w->spans = kv_work_take(&w->memory, n_spans + 1, sizeof *w->spans);
     w->mass = kv_work_take(&w->memory, n, sizeof *w->mass);
@@ -144,8 +145,8 @@ static void merge_mass(work *w, const kv_pass *pass, uint32_t layer)
                 if (mass == mass) w->mass[list->runs[r].index + i] += mass / (float)n_lanes;
             }
     }
-    for (size_t i = 0; i < pass->n_parts; i++) {
-        const kv_part *part = &pass->parts[i];
+    for (size_t i = 0; i < pass->n_segments; i++) {
+        const kv_stored_segment *part = &pass->segments[i];
         const uint32_t length = part->to - part->from;
         if (part->mass && length <= part->n_mass)
             memcpy(w->mass + part->from, part->mass + (size_t)layer * part->n_mass, length * sizeof *w->mass);

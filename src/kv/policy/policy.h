@@ -26,8 +26,9 @@ typedef struct kv_pass {
     uint32_t answer_from, answer_to; /* the last answer's tokens; equal: there is none */
     const atomic_bool *cancel;
     kv_ranker *ranker;
-    const struct kv_part *parts; /* the sequence's segments, for a policy that chooses by structure */
-    size_t n_parts;
+    const struct kv_stored_segment
+        *segments; /* the sequence's segments, for a policy that chooses by structure */
+    size_t n_segments;
     const uint8_t *hard;  /* [n_tokens] kv_hard */
     uint32_t budget;      /* of this pass */
     uint32_t *kept;       /* out, [n_tokens]: in how many lanes a rule of the policy chose the row */

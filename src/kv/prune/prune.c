@@ -257,7 +257,7 @@ static uint32_t n_new(const choice *c, uint32_t from, uint32_t to)
  */
 static bool find_signature(const kv_session *s, uint32_t t, uint32_t *from, uint32_t *to)
 {
-    const kv_part *part = kv__part_at(s, t);
+    const kv_stored_segment *part = kv__segment_at(s, t);
     const kv_span *best = NULL;
     for (uint32_t i = 0; i < part->n_spans; i++) {
         const kv_span *span = &part->spans[i];
@@ -324,7 +324,7 @@ static int choice_init(choice *c, kv_session *s, base_err *err)
     for (uint32_t t = s->pending; t < s->n; t++) {
         if (!s->cut[t]) continue;
         if (s->cut[t] < c->cut) c->cut = s->cut[t];
-        if (kv__part_at(s, t)->is_bulk && !c->hard[t]) {
+        if (kv__segment_at(s, t)->is_bulk && !c->hard[t]) {
             kv_bits_set(c->optional, t);
             c->n_optional++;
         }

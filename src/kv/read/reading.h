@@ -35,7 +35,7 @@ int kv__reading_begin(kv_session *s, const model_rows_view *rows, const int32_t 
 /* The n newest tokens, just published, were decoded: when they left rows unread, the cache state says so. */
 void kv__reading_publish(kv_session *s, uint32_t n);
 /* Rows of tokens at and behind n are gone or others now. */
-void kv__reading_cut(kv_session *s, uint32_t n);
+void kv__reading_truncate(kv_session *s, uint32_t n);
 void kv__reading_promoted(kv_session *s); /* rows that profiles were made without may be active now */
 void kv__reading_free(kv_reading *r);     /* NULL is fine */
 void kv__reading_stats(const kv_session *s, kv_reads *ret);

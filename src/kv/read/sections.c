@@ -51,7 +51,7 @@ int kv__reading_make(kv_session *s, base_err *err)
         return base_fail(err, BASE_E_UNSUPPORTED, "sections of heads of %u dimensions; at most %d",
             s->compute.shape.head_dim, MOST_DIM);
     kv_reading *r = base_xcalloc(1, sizeof *r);
-    const size_t n_tokens = (size_t)s->n_ctx + KV_CHUNK + 1, n_kv = s->compute.shape.n_head_kv;
+    const size_t n_tokens = (size_t)s->n_ctx + KV_BATCH + 1, n_kv = s->compute.shape.n_head_kv;
     r->session = s;
     r->partial = UINT32_MAX;
     r->cap = (uint32_t)(n_tokens / shortest(&s->parameters) + 2);
@@ -79,7 +79,7 @@ int kv__reading_make(kv_session *s, base_err *err)
 
 /* --- sections ------------------------------------------------------------------------------------------- */
 
-void kv__reading_cut(kv_session *s, uint32_t n)
+void kv__reading_truncate(kv_session *s, uint32_t n)
 {
     kv_reading *r = s->reading;
     if (!r) return;
@@ -101,7 +101,7 @@ void kv__reading_promoted(kv_session *s)
  * A whole anchor of parsed code: its extent, not the part of it that is kept first, nor a definition that
  * holds other ones.
  */
-static bool is_extent(const kv_part *part, uint32_t k)
+static bool is_extent(const kv_stored_segment *part, uint32_t k)
 {
     enum { KINDS = KV_MARK_CALL | KV_MARK_CONTROL | KV_MARK_RETURN | KV_MARK_ASSIGN | KV_MARK_SIGNATURE };
     const kv_span *span = &part->spans[k], *next = k + 1 < part->n_spans ? span + 1 : NULL;
@@ -128,7 +128,7 @@ static uint8_t ending_of(const kv_session *s, int32_t id)
  * Statements end where the outermost anchors do (a call inside an assignment ends none); the semicolon or
  * newline behind is theirs. Returns whether the part is parsed code at all.
  */
-static bool find_statements(kv_reading *r, const kv_part *part)
+static bool find_statements(kv_reading *r, const kv_stored_segment *part)
 {
     const kv_session *s = r->session;
     uint32_t(*extents)[2] = base_xmalloc(((size_t)part->n_spans + 1) * sizeof *extents), n = 0, reached = 0;
@@ -160,11 +160,11 @@ static bool find_statements(kv_reading *r, const kv_part *part)
 static void find_endings(kv_reading *r, const int32_t *ids, uint32_t upto)
 {
     const kv_session *s = r->session;
-    const kv_part *part = NULL;
+    const kv_stored_segment *part = NULL;
     bool is_code = false;
     for (uint32_t t = r->n_endings; t < upto; t++) {
         if (t < s->n && (!part || t >= part->to)) {
-            part = kv__part_at(s, t);
+            part = kv__segment_at(s, t);
             is_code = part && s->parameters.syntax > 0 && !kv_origin_is_written(part->origin) &&
                       find_statements(r, part);
         }
@@ -267,7 +267,7 @@ int kv__reading_update(kv_reading *r, const int32_t *ids, uint32_t first, uint32
 {
     kv_session *s = r->session;
     /* What rests on tokens of the last batch: they may have been computed ahead, and others have come. */
-    kv__reading_cut(s, r->first < first ? r->first : first);
+    kv__reading_truncate(s, r->first < first ? r->first : first);
     r->first = first;
     r->n_batch = n;
     find_sections(r, ids, first + n);

@@ -11,7 +11,7 @@
 #include "kv/read/visit.h"
 #include "kv/session.h"
 
-enum { VISITORS_MOST = KV_CHUNK / 2 }; /* so that even the smallest budget keeps as many for ordinary rows */
+enum { VISITORS_MOST = KV_BATCH / 2 }; /* so that even the smallest budget keeps as many for ordinary rows */
 
 typedef struct candidate {
     float mass;
@@ -43,9 +43,9 @@ struct kv_visit {
     model_lane_list *lists; /* [n_lanes] */
 
     kv_rest *rest;
-    uint64_t *out; /* [blocks of n_ctx] of one lane: rows that are weighed and not on its list */
-    float *unread; /* [blocks of n_ctx] mass of those that do not visit either */
-    float *others; /* [n_head_kv][head_dim] */
+    uint64_t *out;   /* [blocks of n_ctx] of one lane: rows that are weighed and not on its list */
+    float *left_out; /* [blocks of n_ctx] mass of those that do not visit either */
+    float *others;   /* [n_head_kv][head_dim] */
 
     uint32_t *counts; /* [n_ctx] row-lanes that visited, by token */
     kv_visits sums;
@@ -77,7 +77,7 @@ static int make(kv_session *s, base_err *err)
     v->counts = kv_work_zero(&v->memory, n, sizeof *v->counts);
     v->rest = kv_rest_new(&s->compute.shape, s->n_ctx);
     v->out = kv_work_take(&v->memory, kv_bits_words(n), sizeof *v->out);
-    v->unread = kv_work_take(&v->memory, kv_bits_words(n), sizeof *v->unread);
+    v->left_out = kv_work_take(&v->memory, kv_bits_words(n), sizeof *v->left_out);
     v->others = kv_work_take(&v->memory, n_kv * s->compute.shape.head_dim, sizeof *v->others);
     if (v->memory.failed || !v->rest) {
         kv__visit_free(v);
@@ -151,7 +151,7 @@ static uint32_t take_best(kv_visit *v, uint32_t n, const uint32_t *steps)
         if (own > step || (own == step && compare_candidates(&c, &v->close[room]) < 0))
             v->found[taken++] = c;
         else
-            v->unread[c.token / KV_REST_BLOCK] += c.mass;
+            v->left_out[c.token / KV_REST_BLOCK] += c.mass;
     }
     return taken;
 }
@@ -191,11 +191,11 @@ static int choose(void *user, uint32_t layer, uint32_t token, const model_rows_v
         uint32_t steps[STEPS] = {0};
         const uint32_t n_blocks = (v->first + token) / KV_REST_BLOCK + 1, d = s->compute.shape.head_dim;
         memset(v->out, 0, n_blocks * sizeof *v->out);
-        memset(v->unread, 0, n_blocks * sizeof *v->unread);
+        memset(v->left_out, 0, n_blocks * sizeof *v->left_out);
         uint32_t n = find_evicted(v, &v->weighed[lane], v->mass[lane], &v->rows->lanes[lane], steps);
         n = take_best(v, n, steps);
         if (s->parameters.rest > 0)
-            kv_rest_mean(v->rest, v->rows, lane, v->out, v->unread, n_blocks, v->others + (size_t)head * d);
+            kv_rest_mean(v->rest, v->rows, lane, v->out, v->left_out, n_blocks, v->others + (size_t)head * d);
         merge(v, &v->rows->lanes[lane], v->first + token, n, v->chosen + (size_t)head * 2 * s->n_ctx,
             &v->lists[lane]);
         v->sums.rows += n;
@@ -316,14 +316,14 @@ int kv__reader_begin(kv_session *s, const model_rows_view *rows, kv_origin origi
 
 void kv__visit_publish(kv_session *s, uint32_t n)
 {
-    if (!s->holed || !is_visited(s, s->parts[s->n_parts - 1].origin, s->n - n)) return;
+    if (!s->holed || !is_visited(s, s->segments[s->n_segments - 1].origin, s->n - n)) return;
     for (uint32_t t = s->n - n; t < s->n; t++) {
         const uint32_t schedule[] = {t, kv__visitors(s), s->parameters.rest > 0, KV_EVENT_VISITED};
         s->schedule = base_hash64(schedule, sizeof schedule, s->schedule);
     }
 }
 
-void kv__visit_cut(kv_session *s, uint32_t n)
+void kv__visit_truncate(kv_session *s, uint32_t n)
 {
     if (s->visit) kv_rest_forget(s->visit->rest, n);
 }

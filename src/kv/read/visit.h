@@ -31,7 +31,8 @@ int kv__reader_begin(kv_session *s, const model_rows_view *rows, kv_origin origi
     uint32_t first, uint32_t n, const model_reader **ret, base_err *err);
 /* The n newest tokens, just published, were computed so: what they are depends on how many may visit. */
 void kv__visit_publish(kv_session *s, uint32_t n);
-void kv__visit_cut(kv_session *s, uint32_t n); /* rows of tokens at and behind n are gone or others now */
-void kv__visit_free(kv_visit *v);              /* NULL is fine */
+void kv__visit_truncate(
+    kv_session *s, uint32_t n);   /* rows of tokens at and behind n are gone or others now */
+void kv__visit_free(kv_visit *v); /* NULL is fine */
 
 #endif

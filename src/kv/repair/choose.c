@@ -18,7 +18,7 @@ enum { BURST_BEFORE = 2, BURST_BEHIND = 20, LINE_MOST = 48, COVERAGE_ANCHORS = 2
 #define HYSTERESIS .05
 
 /* A span of program structure around i that is no longer than a line may be: a statement, a signature. */
-static void grow_to_span(const kv_part *part, uint32_t i, uint32_t *from, uint32_t *to)
+static void grow_to_span(const kv_stored_segment *part, uint32_t i, uint32_t *from, uint32_t *to)
 {
     uint32_t shortest = LINE_MOST + 1;
     for (uint32_t k = 0; k < part->n_spans; k++) {
@@ -36,7 +36,7 @@ static void grow_to_span(const kv_part *part, uint32_t i, uint32_t *from, uint32
  */
 void kv__grow(const kv_session *s, uint32_t i, uint32_t *from, uint32_t *to)
 {
-    const kv_part *part = kv__part_at(s, i);
+    const kv_stored_segment *part = kv__segment_at(s, i);
     uint32_t first = part->from, last = part->to;
     const bool lines = part->n_lines && s->parameters.grow == KV_GROW_LINE;
     *from = i;

@@ -583,7 +583,7 @@ static void on_scores(tui_state *s, const agent_event *e, int64_t now)
             .attention = r->attention,
             .memory = r->memory,
             .rank = r->rank,
-            .cut = r->cut};
+            .threshold = r->cut};
     }
 }
 
@@ -658,7 +658,7 @@ static void on_ledger(tui_state *s, const agent_event *e, int64_t now)
         .deferred = e->ledger.deferred,
         .spared = e->ledger.spared,
         .computed = e->ledger.computed,
-        .unread = e->ledger.unread,
+        .skipped = e->ledger.unread,
         .read = e->ledger.read,
         .kept = e->ledger.kept,
         .why = clean(e->ledger.why, false)};

@@ -62,7 +62,7 @@ typedef struct tui_ledger {
     int64_t deferred; /* rows per lane that are not computed */
     double spared;    /* share of the turn's prefill that was not computed */
     int64_t computed; /* tokens left below a cut that something brought back */
-    int64_t unread;   /* rows of a lane that a step did not read */
+    int64_t skipped;  /* rows of a lane that a step did not read */
     char *why;
 } tui_ledger;
 
@@ -84,7 +84,7 @@ typedef struct tui_mask {
 /* What the last scoring pass of a turn thought of a span; NAN where it computed nothing. */
 typedef struct tui_score {
     uint32_t turn, from, to;
-    double attention, memory, rank, cut;
+    double attention, memory, rank, threshold;
 } tui_score;
 
 /* A sentence that the last token of a turn read rows of, in `lanes` lanes (decode=sentence). */

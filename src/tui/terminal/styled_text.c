@@ -37,7 +37,7 @@ void tui_text_draw(const tui_text *t, size_t line, tui_area a, int x, int y)
     if (line >= t->n_lines) return;
     const tui_line *l = t->lines + line;
     for (uint32_t i = 0; i < l->n; i++) {
-        const tui_piece *r = t->runs + l->first + i;
+        const tui_text_run *r = t->runs + l->first + i;
         x += tui_put_n(a, x, y, r->style, t->bytes.data + r->at, r->n);
     }
 }
@@ -46,7 +46,7 @@ void tui_text_plain(const tui_text *t, base_buf *out)
 {
     for (size_t i = 0; i < t->n_lines; i++) {
         for (uint32_t k = 0; k < t->lines[i].n; k++) {
-            const tui_piece *r = t->runs + t->lines[i].first + k;
+            const tui_text_run *r = t->runs + t->lines[i].first + k;
             base_buf_add(out, t->bytes.data + r->at, r->n);
         }
         base_buf_putc(out, '\n');
@@ -57,14 +57,14 @@ static void add_run(tui_text *t, tui_style style, uint32_t at, uint32_t n)
 {
     tui_line *l = t->lines + t->n_lines - 1;
     if (l->n > 0) {
-        tui_piece *last = t->runs + t->n_runs - 1;
+        tui_text_run *last = t->runs + t->n_runs - 1;
         if (last->at + last->n == at && last->style.role == style.role && last->style.attr == style.attr) {
             last->n += n;
             return;
         }
     }
     base_grow(&t->runs, &t->cap_runs, t->n_runs + 1, sizeof *t->runs);
-    t->runs[t->n_runs++] = (tui_piece){.at = at, .n = n, .style = style};
+    t->runs[t->n_runs++] = (tui_text_run){.at = at, .n = n, .style = style};
     l->n++;
 }
 

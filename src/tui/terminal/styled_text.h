@@ -13,10 +13,10 @@
 #include "base/show.h"
 #include "tui/terminal/grid.h"
 
-typedef struct tui_piece {
+typedef struct tui_text_run {
     uint32_t at, n; /* bytes of the text's buffer */
     tui_style style;
-} tui_piece;
+} tui_text_run;
 
 typedef struct tui_line {
     uint32_t first, n; /* runs */
@@ -24,7 +24,7 @@ typedef struct tui_line {
 
 typedef struct tui_text {
     base_buf bytes;
-    tui_piece *runs;
+    tui_text_run *runs;
     size_t n_runs, cap_runs;
     tui_line *lines;
     size_t n_lines, cap_lines;

@@ -64,7 +64,7 @@ int tui_ledger_lines(tui_ui *u, tui_area a, int y, uint32_t turn)
     }
     if (l->read > 0)
         tui_printf(a, 2, y++, TUI_PLAIN, "a step read %.0f%% of the rows, %s not; %.0f%% as before",
-            l->read * 100, tui_thousands(l->unread, x1), l->kept * 100);
+            l->read * 100, tui_thousands(l->skipped, x1), l->kept * 100);
     if (l->deferred > 0 || l->computed > 0) {
         x = 2 + tui_printf(a, 2, y, tui_share_style(TUI_SHARE_DEFERRED), "deferred %s  ",
                     tui_thousands(l->deferred, x1));

@@ -32,7 +32,7 @@ static const struct {
     {"sentence", "belongs to a sentence that was kept"},
     {"repair-anchor", "the newest message asked for it: promoted at the pause"},
     {"repair-burst", "beside a row that the newest message asked for"},
-    {"budget", "over the budget, and it scored below the cut"},
+    {"budget", "over the budget, and it scored below the threshold"},
     {"pressure", "memory was short"},
     {"stale", "an edit replaced this version of the file"},
     {"failed", "an attempt that did not work"},
@@ -130,7 +130,7 @@ void tui_why_draw(tui_ui *u, tui_area a)
             const char *name;
             double value;
         } parts[] = {{"attention", score->attention}, {"memory", score->memory}, {"rank", score->rank},
-            {"cut", score->cut}};
+            {"threshold", score->threshold}};
         base_buf b = {0};
         for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
             if (!isnan(parts[i].value))
