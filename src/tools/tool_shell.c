@@ -126,6 +126,20 @@ static void describe_end(const tool_child *c, uint64_t ms, tool_result *ret)
     base_buf_puts(&ret->text, c->output.len ? "\n" : ", no output\n");
 }
 
+/* What git says where its files are read-only or mounts of their own: the model learns whom to ask instead of trying again. */
+static void explain_refusal(const tool_child *c, base_buf *out)
+{
+    static const char *const words[] = {"Read-only file system", "Device or resource busy"};
+    const base_buf *text = &c->output;
+    bool is_refused = false;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        is_refused |= text->len && memmem(text->data, text->len, words[i], strlen(words[i]));
+    if (is_refused && memmem(text->data, text->len, ".git", 4))
+        base_buf_puts(out,
+            "git's configuration, hooks and worktrees are read-only for commands. If this needs "
+            "them changed, ask the person to run it.\n");
+}
+
 static int run(tool_workspace *w, const tool_call *call, const tool_limits *limits, tool_preview *prepared,
     tool_result *ret, base_err *err)
 {
@@ -163,6 +177,7 @@ static int run(tool_workspace *w, const tool_call *call, const tool_limits *limi
     if (!code) {
         describe_end(&c, ms, ret);
         if (told.len) base_buf_add(&ret->text, told.data, told.len);
+        explain_refusal(&c, &ret->text);
         base_buf_add(&ret->text, c.output.data, c.output.len);
         if (ret->text.data[ret->text.len - 1] != '\n') base_buf_putc(&ret->text, '\n');
         ret->total_bytes = c.total_bytes;

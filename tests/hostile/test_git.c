@@ -391,6 +391,64 @@ static void test_git__no_attack_works(void **state)
             if (!only || strstr(attacks[i].name, only)) try_attack(&attacks[i], which);
 }
 
+/* ---- what ordinary work needs ---- */
+
+static void test_git__ordinary_work_goes_on(void **state)
+{
+    static const struct {
+        const char *command, *later;
+        bool
+            may_be_refused; /* by git, where .git is a mount of its own: then the model is told whom to ask */
+    } steps[] = {
+        {"echo b > g; git add g; git commit -qm second", "git log --oneline | grep -q second", false},
+        {"git checkout -q -b topic; echo c > f; git commit -qam topic; git checkout -q -; echo d > f; git "
+         "commit "
+         "-qam other; git checkout -q topic",
+            "git log --oneline | grep -q topic", false},
+        {"! git rebase -q -", "test -d .git/rebase-merge", false},
+        {"echo merged > f; git add f; GIT_EDITOR=true git rebase --continue",
+            "git log --oneline | grep -q other", false},
+        {"git worktree add -q w -b side; cd w; echo x > h; git add h; git commit -qm h", "cd w && git status",
+            false},
+        {"git tag v1; echo z >> g; git stash -q; git stash pop -q", "git rev-parse v1", false},
+        {"git config a.b c", "! git config a.b", true},
+    };
+    for (int which = 0; which < N_DEFENCES; which++) {
+        tree t;
+        begin(&t, &(struct attack){.setup = FIRST});
+        tree_open(&t);
+        for (size_t i = 0; defend(&t, which) && i < sizeof steps / sizeof *steps; i++) {
+            tool_result r = run(&t, steps[i].command);
+            if (!steps[i].may_be_refused && r.notice) fail_msg("%s: %s", steps[i].command, r.notice);
+            if (steps[i].may_be_refused && r.status != TOOL_OK)
+                assert_contains(r.text.data, "ask the person");
+            if (outside(&t, steps[i].later))
+                fail_msg("%s, defence %d: %s", steps[i].command, which, r.text.data);
+            tool_result_free(&r);
+        }
+        tree_remove(&t);
+    }
+}
+
+/* npm's husky writes its scripts again, byte for byte. */
+static void test_git__hooks_written_again_as_they_were_are_no_change(void **state)
+{
+    for (int which = 0; which < N_DEFENCES; which++) {
+        tree t;
+        begin(&t,
+            &(struct attack){.setup = FIRST
+                             "git config core.hooksPath .husky/_; mkdir -p .husky/_; echo sh > .husky/_/h"});
+        tree_open(&t);
+        if (defend(&t, which)) {
+            tool_result r = run(&t, "rm .husky/_/h; mkdir -p .husky/_ && echo sh > .husky/_/h");
+            assert_int_equal(r.status, TOOL_OK);
+            if (r.notice) fail_msg("defence %d: %s", which, r.notice);
+            tool_result_free(&r);
+        }
+        tree_remove(&t);
+    }
+}
+
 typedef int group_fn(void);
 
 /* With a home of its own, in a process of its own. */
@@ -432,6 +490,8 @@ static int all_tests(void)
         cmocka_unit_test(test_git__an_unreadable_configuration_is_left_alone),
         cmocka_unit_test(test_git__every_attack_works_without_a_defence),
         cmocka_unit_test(test_git__no_attack_works),
+        cmocka_unit_test(test_git__ordinary_work_goes_on),
+        cmocka_unit_test(test_git__hooks_written_again_as_they_were_are_no_change),
     };
     return cmocka_run_group_tests_name(geteuid() ? "git, an ordinary user" : "git, root", tests, NULL, NULL);
 }
