@@ -42,8 +42,8 @@ static void note_wide_tree(tool_workspace *w)
         base_buf_puts(&w->notes, "The tree is the whole file system: commands can write everywhere.\n");
     } else if (home && !strcmp(home, w->root.path)) {
         base_buf_puts(&w->notes,
-            "The tree is your home folder: commands can change every file in it, start-up files and keys "
-            "too.\n");
+            "The tree is your home folder: commands can change every file in it, start-up files too, but for "
+            "keys and credentials that go by a known name.\n");
     }
     free(home);
 }

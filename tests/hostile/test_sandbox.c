@@ -451,6 +451,37 @@ static void test_home__the_tree_may_lie_in_it(void **state)
     tree_remove(&t);
 }
 
+/* There the names of secrets are all that guards them; without namespaces they can still be written over. */
+static void test_home__as_the_tree_it_hides_keys(void **state)
+{
+    tree t, home;
+    tree_make(&t, false);
+    home = t;
+    snprintf(home.dir, sizeof home.dir, "%s", getenv("HOME"));
+    tree_open(&home);
+    const tool_sandbox real = home.w->sandbox;
+    const char *names[3];
+    tool_sandbox walls[3];
+    assert_true(works_everywhere(&home, "cat .bashrc .cargo/config.toml", "# mine\n[build]"));
+    char *said = run_bare(&home, "cat .ssh/id_ed25519");
+    assert_contains(said, "SECRET");
+    free(said);
+    for (int i = 0, n = walls_of(&real, walls, names); i < n; i++) {
+        home.w->sandbox = walls[i];
+        said = run_confined(&home,
+            "cat .ssh/id_ed25519 .aws/credentials .npmrc .netrc .cargo/credentials.toml "
+            ".cargo/link .m2/settings.xml .local/share/kvist/log.db; mv .ssh s; cat s/id_ed25519");
+        if (strstr(said, "SECRET")) fail_msg("behind %s: %s", names[i], said);
+        free(said);
+        said = run_bare(&home, "sh -c 'test -d s && mv s .ssh; ls .ssh'"); /* as it was */
+        assert_contains(said, "id_ed25519");
+        free(said);
+    }
+    home.w->sandbox = real;
+    tool_workspace_close(home.w);
+    tree_remove(&t);
+}
+
 /* A worktree's repository lies elsewhere; a ".git" file that names somebody else's repository opens nothing. */
 static void test_git__a_worktrees_repository_is_readable(void **state)
 {
@@ -591,6 +622,7 @@ static int run_all(void)
         cmocka_unit_test(test_home__toolchains_are_read_and_layered),
         cmocka_unit_test(test_home__is_writable_and_empty),
         cmocka_unit_test(test_home__the_tree_may_lie_in_it),
+        cmocka_unit_test(test_home__as_the_tree_it_hides_keys),
         cmocka_unit_test(test_git__a_worktrees_repository_is_readable),
         cmocka_unit_test(test_reading__what_is_allowed_is_read_and_not_written),
         cmocka_unit_test(test_toolchains__run_their_tests),
