@@ -1,0 +1,39 @@
+#!/usr/bin/env python3
+"""What the guard of .git found reaches the person, with the real binary: as a notice of its own, not as a line of a result."""
+from kit import Hostile, call, main
+
+PLANT = call("shell", command="git init -q sub; git config -f sub/.git/config core.fsmonitor 'touch ../fired; false'") + "answer Done.\n"
+SENTENCE = "The command made sub/.git"
+
+
+class Notices(Hostile):
+    def setUp(self):
+        super().setUp()
+        _, self.events, results = self.ask(PLANT, "all")
+        if not results or results[0]["status"] == "denied":
+            self.skipTest("mode all needs a sandbox")
+
+    def test_as_an_event_that_is_logged(self):
+        told = [e["text"] for e in self.events if e["event"] == "notice"]
+        self.assertTrue(any(t.startswith(SENTENCE) for t in told), self.events)
+        self.assertFalse(self.has("sub/.git"))
+        self.git("add", "-A")
+        self.git("status")
+        self.assertFalse(self.has("fired"))
+        self.assertIn(SENTENCE, self.kvist("log", "show", self.events[0]["id"]).stdout)
+
+    def test_in_words_without_a_screen(self):
+        run = self.kvist("-p", "Go.", "--mode", "all", "--fake-script", self.script(PLANT))
+        self.assertIn("note: " + SENTENCE, run.stderr)
+        self.assertFalse(self.has("sub/.git"))
+
+    def test_in_lines(self):
+        run = self.kvist("--linear", "--mode", "all", "--fake-script", self.script(PLANT), stdin="Go.\n")
+        self.assertIn("note: " + SENTENCE, run.stdout + run.stderr)
+
+    def test_a_command_that_plants_nothing_is_told_of_by_nothing(self):  # the control
+        _, events, _ = self.ask(call("shell", command="true") + "answer Done.\n", "all")
+        self.assertEqual([e["text"] for e in events if e["event"] == "notice" and ".git" in e["text"]], [])
+
+
+main()
