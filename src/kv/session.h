@@ -110,18 +110,12 @@ int kv_session_set_budget(
 void kv_session_set_turn(
     kv_session *s, uint32_t turn); /* the current turn: its USER segment is the request, hard */
 
-/*
- * Cuts the sequence back to n tokens (cancel, rewind): their rows are gone, evicted rows below n stay as they
- * are.
- */
+/* Gives up the tokens from n on (cancel, rewind). Evicted rows below n stay as they are. */
 int kv_session_truncate(kv_session *s, uint32_t n, base_err *err);
 
 /* How many of the lanes have token i active ([n_tokens] into ret). For strips; O(runs). */
 void kv_session_active_lanes(const kv_session *s, uint32_t *ret);
-/*
- * Where this model's prefill is cut, found out at the first bulk of a model, which is computed in full; NULL:
- * not yet.
- */
+/* Where this model's prefill is cut, found at its first bulk, which is computed in full; NULL: not yet. */
 const struct kv_pivot *kv_session_pivot(const kv_session *s);
 /*
  * Layers from here on are not computed for this token: its rows there are `deferred`, and a plan that makes
@@ -134,10 +128,7 @@ uint32_t kv_session_next_cut(
  * Is a cut asked for that this model has no room for? Its layers above must hold the states that wait there.
  */
 bool kv_session_cannot_cut(const kv_session *s);
-/*
- * The lanes that were computed when the token's segment was appended, whatever was computed since; 0: all.
- * For the log.
- */
+/* For the log: the lanes computed when the token's segment was appended; 0: all. */
 uint32_t kv_session_lanes(const kv_session *s, uint32_t token);
 /* Bit per token: active in this lane. [(n_tokens+63)/64] */
 void kv_session_lane_bits(const kv_session *s, uint32_t lane, uint64_t *ret);
@@ -146,10 +137,7 @@ void kv_session_why(const kv_session *s, uint32_t index, kv_why *ret);
 
 void kv_session_states(const kv_session *s, uint8_t *ret);
 
-/*
- * Fills up to cap entries, segments in the order of the sequence, and returns how many there are. ret may be
- * NULL with cap 0.
- */
+/* Fills up to cap entries in the order of the sequence and returns how many there are. */
 uint32_t kv_session_scores(const kv_session *s, kv_score *ret, uint32_t cap);
 
 void kv_session_structure(const kv_session *s, bool core, kv_structure *ret);
@@ -196,10 +184,7 @@ int kv_session_fork(const kv_session *s, kv_session **ret, const kv_observer *ob
  */
 int kv_session_set_policy(kv_session *s, const kv_options *options, base_err *err);
 
-/*
- * The schedule so far: computed ranges and applied plans, in order; its hash is part of the cache state's
- * identity.
- */
+/* Hash of the computed ranges and applied plans so far: part of the cache state's identity. */
 uint64_t kv_session_schedule_hash(const kv_session *s);
 
 const kv_policy_info *kv_policy_list(uint32_t *ret_n);

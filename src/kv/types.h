@@ -19,10 +19,10 @@ typedef struct kv_options {
     int repair;             /* rows a repair may bring back per lane; 0: off; -1: the policy's default */
     const char *const *set; /* "NAME=VALUE" pairs for the policy, NULL-terminated; may be NULL */
     uint32_t n_ctx;         /* the session's end; 0: the model's */
-    bool
-        bare; /* a budget that leaves less than a forward pass beside hard rows is taken too: a fork of a comparison */
-    const char
-        *row_file; /* where rows are kept for resume; NULL: memory only. Manifest: "ROW_FILE.manifest" */
+    /* a budget that leaves less than a forward pass beside hard rows is taken too: a fork of a comparison */
+    bool bare;
+    /* where rows are kept for resume; NULL: memory only. Manifest: "ROW_FILE.manifest" */
+    const char *row_file;
     /*
      * What kv_session_save_prefix left, of an earlier session of this model: appended ids that equal it from
      * the sequence's start on cost no forward pass (kv_stats.reused counts them). A missing, damaged or
@@ -30,10 +30,10 @@ typedef struct kv_options {
      * (others carry a signal that must be computed). NULL: none.
      */
     const char *prefix_file;
-    const char
-        *heads_file; /* retrieval heads of this model; missing or foreign: all heads. NULL: all heads */
-    const char *
-        pivot_file; /* where prefill is cut (pivot.h); written when it is detected. NULL: detected anew each session */
+    /* retrieval heads of this model; missing or foreign: all heads. NULL: all heads */
+    const char *heads_file;
+    /* where prefill is cut (pivot.h); written when it is detected. NULL: detected anew each session */
+    const char *pivot_file;
 } kv_options;
 
 /* Where tokens come from, for hard protection and for the person who looks. */
@@ -106,8 +106,8 @@ typedef struct kv_segment {
     uint32_t turn;
     const kv_span *spans; /* copied */
     uint32_t n_spans;
-    const uint32_t
-        *lines; /* token offsets where a line starts, ascending (repair grows to lines); copied; or NULL */
+    /* token offsets where a line starts, ascending (repair grows to lines); copied; or NULL */
+    const uint32_t *lines;
     uint32_t n_lines;
     /*
      * Token offsets whose queries say what the segment asks for (identifiers, content words), ascending;
@@ -169,10 +169,7 @@ typedef struct kv_stats {
     uint64_t active_bytes, host_bytes, file_bytes;
     uint64_t file_waste; /* rows in the file that no token has */
     uint32_t in_8_bits;  /* tokens whose rows are in 8 bits now (tier=8bit) */
-    /*
-     * Of all rows that were packed: root of rounding's square over theirs (keys: about their channel's mean).
-     * 0 before.
-     */
+    /* Of all rows packed so far: root of rounding's square over theirs (keys: about their mean). */
     double key_error, value_error;
     uint64_t epoch;
     uint32_t reused;          /* tokens found computed: resumed, or taken from the prefix file */
@@ -181,10 +178,7 @@ typedef struct kv_stats {
     kv_reads reads;
 } kv_stats;
 
-/*
- * One section as the last decoded token chose: in how many lanes it was read, and how many of its rows, mean
- * over those lanes.
- */
+/* A section as the last decoded token chose it: lanes that read it, rows read in these, on average. */
 typedef struct kv_section {
     uint32_t from, to, lanes;
     float rows;
@@ -224,10 +218,7 @@ enum {
     KV_STATE_DEFERRED = 32
 };
 
-/*
- * Score parts per segment and per span of the last pass that looked at them, means over tokens and lanes; NAN
- * where none did.
- */
+/* Scores of the last pass by segment and span, means over tokens and lanes; NAN: there was none. */
 typedef struct kv_score {
     uint32_t from, to, turn;
     uint8_t origin,
@@ -238,8 +229,8 @@ typedef struct kv_score {
 
 typedef struct kv_policy_info {
     const char *name, *summary;
-    const char
-        *parameters; /* "w kernel": those that matter to it; kv_policy_defaults says what they begin with */
+    /* "w kernel": those that matter to it; kv_policy_defaults says what they begin with */
+    const char *parameters;
     const char *source; /* where that comes from */
 } kv_policy_info;
 

@@ -36,10 +36,7 @@ typedef struct kv_needle_question {
 void kv_needle_text_make(kv_needle_text *ret, const model_tokenizer *t, const model_template *template,
     uint64_t seed, uint32_t n_tokens);
 void kv_needle_text_free(kv_needle_text *n);
-/*
- * asked: needle numbers in the order asked. later: the message is a further turn's, so it begins with its
- * scaffold.
- */
+/* asked: numbers of needles. later: the message is a further turn's, so it begins with its scaffold. */
 void kv_needle_question_make(kv_needle_question *ret, const model_tokenizer *t,
     const model_template *template, uint64_t seed, const uint32_t asked[KV_NEEDLES_ASKED], bool later);
 void kv_needle_question_free(kv_needle_question *q);

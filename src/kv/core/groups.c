@@ -7,10 +7,7 @@
 
 #include "base/mem.h"
 
-/*
- * States of the memory of requests that are saved: a rewind behind them counts what is older as e^-4 or less,
- * not at all.
- */
+/* Saved states of the memory of requests: what is older counts e^-4 or less in any sum. */
 enum { MEMORY_KEPT = 8 };
 
 /* --- bytes ---------------------------------------------------------------------------------------------- */
@@ -468,10 +465,7 @@ static int copy_signals(kv_session *to, const kv_session *s, base_err *err)
     return rc;
 }
 
-/*
- * The request that was cut off is no longer it. An older one's queries are gone, but it was asked: nobody
- * else stands in.
- */
+/* After the request was truncated an older one is it. Its queries are gone; nobody else's stand in. */
 static void find_older_request(kv_session *s)
 {
     s->has_request = false;

@@ -11,10 +11,7 @@
 /* For a session with compute, n_lanes and n_ctx. On failure kv__groups_free is still due. */
 int kv__groups_init(kv_session *s, base_err *err);
 void kv__groups_free(kv_session *s);
-/*
- * Into a session that was just made. Rows are shared; `to` has no row file, so none of its rows has a place
- * there.
- */
+/* Into a session that was just made: rows are shared, none of them is in a row file of its own. */
 int kv__groups_copy(kv_session *to, const kv_session *from, base_err *err);
 /* Forgets tokens at and behind n, which is below s->n. Never fails. */
 void kv__groups_truncate(kv_session *s, uint32_t n);

@@ -17,10 +17,7 @@ typedef struct kv_memory {
     float *message;         /* Enc of the message alone, the same shape and norm; part of sum's allocation */
 } kv_memory;
 
-/*
- * Links a message behind past (which keeps its reference): M <- unit(exp(-.5) M + Enc). NULL when memory is
- * gone.
- */
+/* A message behind past, which keeps its reference: M <- unit(exp(-.5) M + Enc). NULL: no memory. */
 kv_memory *kv_memory_add(kv_memory *past, const kv_signal *s, uint32_t at);
 /* A link with given values (a manifest's), uninitialised: fill sum and message, [n_floats] each. */
 kv_memory *kv_memory_new(kv_memory *past, size_t n_floats, uint32_t at);

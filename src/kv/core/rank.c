@@ -1,7 +1,4 @@
-/*
- * A stable radix sort of floats: three passes of 11 bits each, so equal scores keep the order that they came
- * in.
- */
+/* A stable radix sort of floats, three passes of 11 bits: equal scores keep the order they came in. */
 #include "kv/core/rank.h"
 
 #include <stdlib.h>

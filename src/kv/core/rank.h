@@ -14,10 +14,7 @@ typedef struct kv_ranker {
 int kv_ranker_reserve(kv_ranker *r, uint32_t n); /* 0, or BASE_E_NOMEM */
 void kv_ranker_free(kv_ranker *r);
 
-/*
- * order ([n]) receives 0..n-1, the highest score first. NaN counts as the lowest score, -0 as 0. previous may
- * be NULL. n was reserved.
- */
+/* order ([n]) receives 0..n-1, the highest score first, NaN last. previous: NULL or ties. n was reserved. */
 void kv_rank(kv_ranker *r, const float *score, const float *previous, uint32_t n, uint32_t *order);
 
 #endif

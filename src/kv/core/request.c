@@ -1,13 +1,7 @@
-/*
- * Who asks: the newest message or result becomes the signal of the next decisions, and the session remembers
- * what it asked for.
- */
+/* Who asks: the newest message or result becomes the signal, and the session remembers what it asked. */
 #include "kv/core/state.h"
 
-/*
- * The newest queries become the request's, as soon as they are there: the eviction behind this chunk goes by
- * them.
- */
+/* The newest queries are the request's as soon as they are there: the next eviction goes by them. */
 static int update_request(
     kv_session *s, kv_origin origin, uint32_t turn, const kv_signal *kept, base_err *err)
 {
@@ -66,10 +60,7 @@ int kv__keep_asked(kv_session *s, const kv_segment *g, uint32_t first, const kv_
     return 0;
 }
 
-/*
- * At most `most` places of the kept queries that lie in [from, to): of those named, else of all, an even
- * choice.
- */
+/* At most `most` places of kept queries in [from, to): of those named, else an even choice. */
 static uint32_t choose_places(const kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries,
     uint32_t n_queries, uint32_t most, uint32_t *places)
 {

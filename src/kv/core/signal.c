@@ -29,10 +29,7 @@ static int allocate(kv_signal *s, uint32_t n, base_err *err)
     return base_fail(err, BASE_E_NOMEM, "no memory to keep %u query vectors", n);
 }
 
-/*
- * Moves n vectors of every (layer, head) from place `from` of a signal of n_from to place `to` of one of
- * n_to.
- */
+/* Moves n vectors of every head from place `from` of a signal of n_from to place `to` of one of n_to. */
 static void move_queries(const kv_signal *shape, const float *src, uint32_t n_from, uint32_t from, float *dst,
     uint32_t n_to, uint32_t to, uint32_t n)
 {

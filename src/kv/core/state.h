@@ -32,10 +32,7 @@ enum {
 #define KV_EVENT_CUT            (UINT32_MAX - 2)
 #define KV_EVENT_VISITED        (UINT32_MAX - 3)
 
-/*
- * Why a row is hard; the order is that of giving up when hard rows alone exceed the budget: the last class
- * goes first.
- */
+/* Why a row is hard. When hard rows alone exceed the budget, the last class gives way first. */
 typedef enum kv_hard {
     KV_HARD_NO,
     KV_HARD_PIN,
@@ -54,8 +51,8 @@ typedef struct kv_stored_segment {
     kv_span *spans;
     uint32_t *lines;
     uint32_t n_spans, n_lines;
-    float
-        *mass; /* [n_layer][n_mass] under a question asked of it alone (lab/probe.c); NULL: there was none */
+    /* [n_layer][n_mass] under a question asked of it alone (lab/probe.c); NULL: there was none */
+    float *mass;
     uint32_t n_mass;
     uint16_t cut; /* where it was cut when it was appended; for whoever logs it */
     bool is_bulk; /* rows of it may stay below the cut; until that is chosen */
@@ -67,10 +64,7 @@ typedef struct kv_entry {
     uint32_t n_valid; /* tokens at and behind this were cut off since */
 } kv_entry;
 
-/*
- * Computed ahead (draft.c): the next n of these ids, whose rows lie behind the sequence while the epoch is
- * this one.
- */
+/* Computed ahead (draft.c): the next n of ids, rows behind the sequence; valid in this epoch only. */
 typedef struct kv_draft {
     int32_t ids[KV_DRAFT_MAX];
     uint32_t at, n; /* ids[at .. n) are left */
@@ -86,10 +80,7 @@ typedef struct kv_token {
     float previous; /* score of the last pass: minus the mean rank share; 0 where structure protects */
 } kv_token;
 
-/*
- * A message whose rows wait for their upper layers (prune.c): its queries are whole, and it is the newest
- * signal, only then.
- */
+/* A message that waits for its upper layers (prune/): it becomes the newest signal when they are there. */
 typedef struct kv_waiting {
     kv_signal kept;
     kv_origin origin;
@@ -132,8 +123,8 @@ struct kv_session {
     uint64_t epoch, schedule;
     bool holed; /* some row was computed, or may now be computed, over a hole */
 
-    kv_signal
-        request; /* of the current request, or of the newest tokens while nothing was asked (request_turn 0 then) */
+    /* of the current request, or of the newest tokens while nothing was asked (request_turn 0 then) */
+    kv_signal request;
     bool has_request;
     uint32_t request_turn;
     kv_signal recent;
@@ -141,8 +132,10 @@ struct kv_session {
     uint8_t *heads;       /* [n_layer * n_head] 1: counts in a repair; NULL: all */
     uint16_t *best_heads; /* [n_layer * n_head] all heads, the best first; NULL: not calibrated */
 
-    uint32_t
-        pending; /* tokens from here on are computed up to the cut only, and nobody chose among them yet; KV_NO_ROW: none */
+    /*
+     * tokens from here on are computed up to the cut only, and nobody chose among them yet; KV_NO_ROW: none
+     */
+    uint32_t pending;
     uint32_t judged_from, judged_to; /* the newest choice: what was pending, up to and with who asked */
     uint32_t read_to;                /* answers below this were computed again (answer.c) */
     kv_signal asked;                 /* of the newest request, the queries that name what it asks for */
@@ -150,8 +143,8 @@ struct kv_session {
     struct kv_pivot *pivot; /* where this model's prefill is cut; NULL: not detected yet */
     char *pivot_path;
 
-    float *
-        heavy; /* [n_lanes][n_ctx] mass a row was given so far, for policies that add it up (heavy.c); NULL: none does */
+    /* [n_lanes][n_ctx] mass a row was given so far, for policies that add it up (heavy.c); NULL: none does */
+    float *heavy;
 
     float *logits; /* [n_vocab] behind token logits_at - 1; NULL: nobody asked */
     uint32_t logits_at;
@@ -206,10 +199,7 @@ int kv__take_signal(
     kv_session *s, kv_origin origin, uint32_t turn, bool is_whole, kv_signal *kept, base_err *err);
 /* What a request that begins at `first` names; else nothing is known of it but its end. */
 int kv__keep_asked(kv_session *s, const kv_segment *g, uint32_t first, const kv_signal *kept, base_err *err);
-/*
- * At most `most` of the kept queries of [from, to), of those named in `queries` when some are; *ret is empty
- * when none was kept.
- */
+/* At most `most` kept queries of [from, to), of those named if any are; *ret empty: none was kept. */
 int kv__kept_signal(const kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries,
     uint32_t n_queries, uint32_t most, kv_signal *ret, base_err *err);
 

@@ -1,7 +1,4 @@
-/*
- * What leaves: an eviction pass, the limits of memory and disk, and what policies add up of every token's own
- * attention.
- */
+/* What leaves: eviction passes, the limits of memory and disk, sums of what tokens attended to. */
 #ifndef KVIST_KV_EVICT_H
 #define KVIST_KV_EVICT_H
 

@@ -1,7 +1,4 @@
-/*
- * What a person or a fact about text says of tokens [from, to): pins, drops, stale and failed text, budgets.
- * All through plans.
- */
+/* What a person says of tokens [from, to), or a fact about their text. All through plans. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,10 +87,7 @@ static int carry_out(kv_session *s, const order *o, uint32_t from, uint32_t to, 
             goto out;
         }
     }
-    /*
-     * What is told is the order itself on the tokens that it meant; the lanes are those whose row moves, or
-     * all.
-     */
+    /* A run tells the order on the tokens that it meant, with the lanes whose rows move, or all. */
     for (size_t i = kv_bits_next(meant, 0, s->n, true); i < s->n;) {
         const size_t end = kv_bits_next(meant, i, s->n, false);
         uint32_t moved = 0;

@@ -119,10 +119,7 @@ static int compare_spans(const void *a, const void *b)
     return (x->to > y->to) - (x->to < y->to);
 }
 
-/*
- * Hard rows first, a class at a time; within the class that no longer fits, by score. Returns how many were
- * taken.
- */
+/* Hard rows, a class at a time; in the class that no longer fits, by score. Returns how many. */
 static uint32_t take_hard(const work *w, uint32_t n_rows, uint32_t target, uint32_t n_hard)
 {
     uint32_t n = 0;
@@ -175,10 +172,7 @@ static void find_medians(const kv_session *s, work *w)
     }
 }
 
-/*
- * Of the n_free rows that the scores alone would take next, how many lie in each segment. Structure has a
- * share of them.
- */
+/* How many of the next n_free rows by score lie in each segment. Structure has a share of them. */
 static void share_rows(const kv_session *s, work *w, uint32_t n_rows, uint32_t n_free)
 {
     for (size_t i = 0; i < s->n_segments; i++) w->left[i] = 0;
@@ -211,10 +205,7 @@ static uint32_t take_span(work *w, const soft_span *span, bool is_truncated)
     return n;
 }
 
-/*
- * Spans by weight, then by their mean score in this lane, whole ones first, as far as their segments have
- * room.
- */
+/* Spans by weight, then by mean score in this lane, whole ones first, while segments have room. */
 static uint32_t take_soft(const kv_session *s, work *w, uint32_t n_rows, uint32_t n_free)
 {
     uint32_t n = 0;
@@ -236,10 +227,7 @@ static uint32_t take_soft(const kv_session *s, work *w, uint32_t n_rows, uint32_
     }
     qsort(w->spans, w->n_spans, sizeof *w->spans, compare_spans);
     for (size_t i = 0; i < w->n_spans; i++) n += take_span(w, &w->spans[i], false);
-    /*
-     * What no whole span fits into goes to the first rows of the best one; what structure cannot fill stays
-     * the segment's.
-     */
+    /* Room for no whole span goes to the best one's first rows; what is left stays the segment's. */
     for (size_t i = 0; i < w->n_spans; i++) n += take_span(w, &w->spans[i], true);
     for (uint32_t i = 0; i < n_rows; i++) {
         const uint32_t o = w->order[i];
@@ -312,10 +300,7 @@ static void remember(kv_session *s, const work *w)
         t->memory = w->recall[i] / lanes;
         t->rank = w->rank[i] / lanes;
         t->threshold = w->threshold[i] / lanes;
-        /*
-         * What structure protects was wanted by this pass: a repair that makes room takes other rows before
-         * it.
-         */
+        /* What structure protects was wanted: a repair that makes room takes other rows first. */
         t->previous = w->kept_soft[i] ? 0 : -t->rank;
     }
 }

@@ -52,10 +52,7 @@ static uint64_t count_bytes(const kv_session *s, bool on_disk)
     return n;
 }
 
-/*
- * A file beside the row file that nobody can open; its room is free again when the session ends, however it
- * ends.
- */
+/* A file beside the row file without a name: its room is free again however the session ends. */
 static int open_tier(kv_session *s, base_err *err)
 {
     base_buf path = {0};

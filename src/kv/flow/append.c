@@ -18,10 +18,7 @@
 #include "kv/read/visit.h"
 #include "kv/session.h"
 
-/*
- * Tokens from the loaded prefix, as many as agree. Their rows were computed over no hole, so ours must have
- * none either.
- */
+/* Tokens of the loaded prefix, as many as agree. Both were computed without holes. */
 static uint32_t adopt_prefix(kv_session *s, const int32_t *ids, uint32_t n, base_err *err)
 {
     if (s->holed || s->n >= s->prefix.n || memcmp(s->ids, s->prefix.ids, s->n * sizeof *ids)) return 0;
@@ -83,10 +80,7 @@ typedef struct capture {
     uint32_t places[KV_BATCH], tokens[KV_BATCH];
 } capture;
 
-/*
- * Which of a chunk's queries are captured: those wanted of the segment, or all when the policy adds up
- * attention.
- */
+/* Which of a batch's queries are captured: those wanted, or all when the policy adds up attention. */
 static void choose_captured(const kv_session *s, const wanted *w, uint32_t offset, uint32_t n, capture *c)
 {
     for (uint32_t i = 0; i < n && s->policy->heavy; i++) c->places[c->model.n++] = i;
@@ -196,10 +190,7 @@ static int append_batch(kv_session *s, const int32_t *ids, uint32_t n, const wan
     return 0;
 }
 
-/*
- * A complete segment among what is pending: it is heard of when its upper layers are there, which it may
- * bring about itself.
- */
+/* A segment is complete while bulk is pending: it waits as a signal, and if it asks, the bulk is settled. */
 static int finish_pending(kv_session *s, const kv_segment *g, uint32_t first, kv_signal *kept,
     const atomic_bool *cancel, base_err *err)
 {

@@ -21,10 +21,7 @@ void kv__publish(kv_session *s, const int32_t *ids, uint32_t n);
 void kv__withdraw(kv_session *s);
 void kv__keep_logits(kv_session *s, const float *logits); /* [n_vocab] behind the last token */
 
-/*
- * draft.c: the forward pass of n tokens behind the sequence, from a phase on; their rows stay in their slots
- * and in no list.
- */
+/* draft.c: computes n tokens behind the sequence, from a phase on, into slots that no list names. */
 int kv__compute_ahead(kv_session *s, const kv_segment *segment, model_batch *batch, const int32_t *ids,
     uint32_t n, uint32_t phase, uint32_t *phases, base_err *err);
 

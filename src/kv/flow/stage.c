@@ -1,7 +1,4 @@
-/*
- * The steps of an append that a draft takes too: check, open a segment's record, publish staged rows or
- * withdraw them.
- */
+/* The steps of an append: check it, open the segment's record, publish staged rows or withdraw them. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,4 @@
-/*
- * How much of what a full session attends to a pruned one still has (StructKV, section 4.5, figure 5).
- * Changes nothing.
- */
+/* The share of a full session's attention that a pruned one still has (StructKV, section 4.5). */
 #include <math.h>
 #include <stdlib.h>
 

@@ -39,10 +39,7 @@ int kv_session_signal(kv_session *s, uint32_t from, uint32_t to, const uint32_t 
 int kv_session_probe(kv_session *s, uint32_t at, const int32_t *ids, uint32_t n, double *ret_surprise,
     const atomic_bool *cancel, base_err *err);
 
-/*
- * Rows of tokens at and behind `from` become what the 8-bit tier would give back, in blocks of 256 tokens
- * that are whole and shared with nobody.
- */
+/* Rows from `from` on, in whole blocks shared with nobody, become what the 8-bit tier would give back. */
 int kv_session_round(kv_session *s, uint32_t from, base_err *err);
 
 /*

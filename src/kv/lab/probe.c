@@ -27,10 +27,7 @@ static double surprise(const int32_t *ids, uint32_t n, const float *logits, uint
     return n > 1 ? sum / (n - 1) : 0;
 }
 
-/*
- * Keeps how the captured queries look at the part's rows: sum over them, mean over the heads of a layer,
- * chunk's softmax.
- */
+/* Keeps the excerpt's mass: sum over the queries, mean over a layer's heads, within the excerpt. */
 static int keep_mass(kv_session *s, kv_stored_segment *part, const model_rows_view *view,
     const kv_signal *signal, const atomic_bool *cancel, base_err *err)
 {

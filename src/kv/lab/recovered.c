@@ -1,7 +1,4 @@
-/*
- * The share of a decoded token's attention that falls on what it read, by a second pass over everything it
- * could have read.
- */
+/* The share of a decoded token's attention that falls on what it read, by a second, full pass. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,4 @@
-/*
- * The only code that changes live lists after rows were appended: it carries out a plan. Also how a plan's
- * flips are told as runs.
- */
+/* Carrying out a plan: the only code that changes live lists, except by appending and truncating. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -156,10 +153,7 @@ bool kv__plan_computes(const kv_session *s, const kv_plan *p)
     return false;
 }
 
-/*
- * Tokens with a flip in a lane that is not computed: the plan makes rows active that have to be made first.
- * NULL: none.
- */
+/* Tokens that the plan makes active in lanes where they are not computed yet. NULL: none. */
 static int find_uncomputed(const kv_session *s, const kv_plan *p, uint64_t **ret, base_err *err)
 {
     const uint32_t n_words = kv_plan_words(p);
@@ -173,10 +167,7 @@ static int find_uncomputed(const kv_session *s, const kv_plan *p, uint64_t **ret
     return 0;
 }
 
-/*
- * Lists in which these tokens are active in every layer above their cut, whatever the plan wants of them
- * there.
- */
+/* Makes these tokens active in every layer above their cut, whatever the plan wants there. */
 static int make_whole(const kv_session *s, const uint64_t *tokens, kv_lists *lists, base_err *err)
 {
     const size_t n_words = kv_bits_words(s->n);

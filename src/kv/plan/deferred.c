@@ -15,10 +15,7 @@
 #include "kv/core/work.h"
 #include "kv/plan/apply.h"
 
-/*
- * Moves a state between its floats and the slot's places above the cut: a lane holds head_dim of them, half
- * as key, half as value.
- */
+/* Moves a state from or to its slot above the cut: head_dim floats a lane, half as key, half as value. */
 static void move_state(kv_session *s, uint32_t t, uint32_t cut, float *state, bool to_slot)
 {
     const uint32_t d = s->compute.shape.head_dim, n = s->compute.n_embd, half = d / 2;
@@ -119,10 +116,7 @@ static int work_init(work *w, kv_session *s, const kv_lists *lists, const uint64
     return 0;
 }
 
-/*
- * How many of the tokens from `first` on go together: one cut, and no other row between them that a layer
- * above it reads.
- */
+/* How many tokens from `first` on go together: same cut, no row between them that an upper layer reads. */
 static uint32_t group_size(const kv_session *s, const work *w, uint32_t first)
 {
     uint32_t n = 1;

@@ -53,10 +53,7 @@ struct kv_plan {
     uint32_t n_tokens, n_lanes;
     kv_plan_run *runs; /* ascending by from */
     uint32_t n_runs;
-    /*
-     * Exact: per lane the rows whose active state flips, [n_lanes][(n_tokens + 63) / 64] bits. kv_plan_pack
-     * makes the log's compressed form of it.
-     */
+    /* Rows whose active state flips, per lane: [n_lanes][(n_tokens + 63) / 64] bits. */
     uint64_t *flips;
     uint64_t *barred; /* [(n_tokens + 63) / 64] tokens whose barred state flips, all lanes; NULL: none */
     uint64_t *pinned; /* the same for pins; NULL: none */
@@ -66,19 +63,19 @@ struct kv_plan {
      * computed over the old holes; an answer that only read its lists); 0: none.
      */
     uint32_t replay_from;
-    uint64_t
-        *dead; /* the same for rows given up for ever (host tier over its limit); only ever set; NULL: none */
-    uint64_t *
-        deferred; /* of cause prune: tokens whose upper layers stay uncomputed (taking the plan back computes them); NULL: none */
+    /* the same for rows given up for ever (host tier over its limit); only ever set; NULL: none */
+    uint64_t *dead;
+    /*
+     * of cause prune: tokens whose upper layers stay uncomputed (taking the plan back computes them); NULL:
+     * none
+     */
+    uint64_t *deferred;
     uint32_t evicted, promoted; /* rows per lane, mean, rounded */
     double score_ms, plan_ms;   /* what it cost; not part of the plan's identity */
 };
 
 void kv_plan_free(kv_plan *p); /* NULL is fine */
-/*
- * An empty plan (no flips) for a sequence of n_tokens in n_lanes; NULL when memory is gone or the size is
- * absurd.
- */
+/* A plan without flips over n_tokens in n_lanes; NULL when memory is gone or the size is absurd. */
 kv_plan *kv_plan_new(uint64_t epoch, kv_cause cause, uint32_t n_tokens, uint32_t n_lanes);
 static inline uint32_t kv_plan_words(const kv_plan *p)
 {
@@ -93,10 +90,7 @@ bool kv_plan_is_empty(const kv_plan *p);     /* flips nothing and computes nothi
 
 /* The log's blob: per-lane XOR deltas, run-length coded. Same flips, same bytes, on every machine. */
 void kv_plan_pack(const kv_plan *p, base_buf *out);
-/*
- * Rebuilds everything but runs and times from a blob; any bytes are safe, what is not a plan is
- * BASE_E_FORMAT.
- */
+/* All but runs and times from a blob; any bytes are safe, what is not a plan is BASE_E_FORMAT. */
 int kv_plan_unpack(const void *bytes, size_t n, kv_plan **ret, base_err *err);
 
 #endif

@@ -44,10 +44,7 @@ int kv_session_undo_plan(kv_session *s, base_err *err)
             old->n_tokens, n_valid);
     for (uint32_t lane = 0; lane < s->n_lanes; lane++)
         for (uint32_t w = 0; w < n_words; w++) p->flips[(size_t)lane * n_words + w] &= ~s->dead[w];
-    /*
-     * What was left below the cut is computed, and what a repair had computed since and was taken back itself
-     * comes back too.
-     */
+    /* What the plan left below the cut is computed, also what was computed since and taken back. */
     for (uint32_t t = 0; old->deferred && t < n_valid && t < old->n_tokens; t++) {
         if (!kv_bits_get(old->deferred, t) || kv_bits_get(s->dead, t) || kv_bits_get(s->barred, t) ||
             kv_bits_get(s->stale, t))

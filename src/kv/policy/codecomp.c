@@ -129,10 +129,7 @@ static int work_init(work *w, const kv_pass *pass)
     return w->memory.failed ? BASE_E_NOMEM : 0;
 }
 
-/*
- * One number a token for the layer: the chunk's own pass where there was one, else the mean of the lanes'
- * masses.
- */
+/* The layer's mass by token: of the chunk's own pass if there was one, else the mean of its lanes. */
 static void merge_mass(work *w, const kv_pass *pass, uint32_t layer)
 {
     const uint32_t n_lanes = pass->compute->shape.n_head_kv, n = pass->lists->n_tokens;

@@ -6,10 +6,7 @@
 uint32_t kv_pass_target(const kv_parameters *p, uint32_t budget, uint32_t n_hard)
 {
     const uint32_t target = (uint32_t)(budget * p->low);
-    /*
-     * Many hard rows must not leave the rest with nothing: half of what they leave of the whole budget at
-     * least.
-     */
+    /* However many rows are hard, half of what they leave of the budget is for the others. */
     const uint32_t least = n_hard < budget ? n_hard + (budget - n_hard) / 2 : budget;
     return target > least ? target : least;
 }
@@ -55,10 +52,7 @@ int kv_pass_heaviest(kv_pass *pass, base_err *err)
             for (uint32_t i = 0; i < list->runs[r].n; i++, o++) {
                 const uint32_t t = list->runs[r].index + i;
                 const bool is_recent = list->n_rows - o <= recent;
-                /*
-                 * Two orders, one behind the other: the newest by age, before all others by what they were
-                 * given.
-                 */
+                /* The newest rows by age, before all others by what they were given. */
                 pass->score[lane][o] = is_recent ? most + 1 + (float)o : heavy ? heavy[t] : 0;
                 float *sum = &pass->attention[t];
                 if (heavy) *sum = (*sum == *sum ? *sum : 0) + heavy[t];

@@ -33,18 +33,15 @@ typedef struct kv_pass {
     uint32_t budget;      /* of this pass */
     uint32_t *kept;       /* out, [n_tokens]: in how many lanes a rule of the policy chose the row */
     uint8_t *kept_reason; /* out, [n_tokens]: kv_reason of it */
-    const float
-        *heavy; /* [n_lanes][heavy_stride] by token: mass given so far; NULL: the policy adds none up */
+    /* [n_lanes][heavy_stride] by token: mass given so far; NULL: the policy adds none up */
+    const float *heavy;
     size_t heavy_stride;
     float **score; /* out: higher stays longer */
     float *attention,
         *recall; /* out, [n_tokens]: sums over lanes of the masses under request and memory, or untouched NAN */
 } kv_pass;
 
-/*
- * What a policy wants added up of every token's own attention: nothing, mass, how often it was above average,
- * the last one's.
- */
+/* What of every token's attention a policy wants added up; COUNT: how often above average. */
 typedef enum kv_heavy { KV_HEAVY_NONE, KV_HEAVY_SUM, KV_HEAVY_COUNT, KV_HEAVY_LAST } kv_heavy;
 
 typedef struct kv_policy {
@@ -52,16 +49,13 @@ typedef struct kv_policy {
     int (*score)(kv_pass *pass, base_err *err); /* NULL: never evicts */
     kv_parameters defaults;
     kv_heavy heavy;
-    bool
-        whole; /* evicts once a message or result is complete, never inside one or while an answer is written */
+    /* evicts once a message or result is complete, never inside one or while an answer is written */
+    bool whole;
     int repair; /* rows a repair may bring back, when nobody says: 0 none, -1 a quarter of the budget */
 } kv_policy;
 
 const kv_policy *kv_policy_find(const char *name, base_err *err); /* NULL name: the default */
-/*
- * Rows of a lane after a pass: the policy's share of the budget, more when hard rows are many. n_hard: of the
- * lane's rows.
- */
+/* Rows of a lane after a pass: the policy's share of the budget, more when many (n_hard) are hard. */
 uint32_t kv_pass_target(const kv_parameters *p, uint32_t budget, uint32_t n_hard);
 /* Mass of a signal on every live row into mass[lane][ordinal], for policies. */
 int kv_pass_mass(kv_pass *pass, const float *queries, uint32_t n_queries, float *const *mass, base_err *err);
@@ -75,10 +69,7 @@ int kv_pass_newest(kv_pass *pass, base_err *err);
 int kv_pass_asked(kv_pass *pass, base_err *err);
 int kv_pass_heaviest(kv_pass *pass, base_err *err);
 
-/*
- * What a row's defaults begin with. USUAL: all that most policies share; SKIP: what policies that prune a
- * prefill share.
- */
+/* What a row's defaults begin with. USUAL: most policies'; SKIP: those that prune a prefill. */
 /* clang-format off */
 #define KV_COMMON_DEFAULTS .w = 32, .queries = 8, .heads = 1
 #define KV_USUAL_DEFAULTS KV_COMMON_DEFAULTS, KV_READING_DEFAULTS, KV_STRUCTURE_DEFAULTS, KV_PRUNE_DEFAULTS, .low = .875, .window = 32, .kernel = 7

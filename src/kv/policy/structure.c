@@ -89,10 +89,7 @@ static double quantile(const double *sorted, uint32_t n, double share)
     return sorted[low] + (at - low) * (sorted[high] - sorted[low]);
 }
 
-/*
- * m of equation 7 for each chunk. One outlier must not set the scale: ends are the 5th and the 95th
- * percentile.
- */
+/* m of equation 7 for each chunk, scaled by the 5th and 95th percentile: no outlier sets the scale. */
 static void multipliers(const kv_parameters *p, const double *sigma, uint32_t n, double *m)
 {
     uint32_t known = 0;

@@ -1,7 +1,4 @@
-/*
- * tova: the newest token's own mass, mean over all heads, one set that a layer's lanes share (Oren et al.,
- * 2024).
- */
+/* tova (Oren et al., 2024): the newest token's mass, mean over all heads of a layer. */
 #include "kv/policy/policy.h"
 
 static int score(kv_pass *pass, base_err *err)

@@ -1,7 +1,4 @@
-/*
- * The pivot's arithmetic and its file: "kvist pivot 1 HASH LAYERS ROWS QUERIES", then a line of three numbers
- * a layer; see pivot.h.
- */
+/* The pivot's arithmetic and file: "kvist pivot 1 HASH LAYERS ROWS QUERIES", three numbers a layer. */
 #include "kv/prune/pivot.h"
 
 #include <math.h>

@@ -16,10 +16,7 @@ enum { KV_PIVOT_LAYERS = 512 };
 typedef struct kv_pivot {
     char hash[65];
     uint32_t n_layer, n_rows, n_queries; /* n_rows, n_queries: what it was detected with */
-    /*
-     * Means over heads and queries, per layer: entropy in nats, mass of the first tenth, variance of the
-     * masses.
-     */
+    /* Per layer, means over heads and queries: entropy in nats, mass of the top tenth, variance. */
     double entropy[KV_PIVOT_LAYERS], sparsity[KV_PIVOT_LAYERS], variance[KV_PIVOT_LAYERS];
 } kv_pivot;
 

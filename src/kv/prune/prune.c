@@ -90,10 +90,7 @@ static int take_queries(const kv_signal *from, uint32_t most, bool evenly, kv_si
     return kv_signal_pick(from, places, n, ret, err);
 }
 
-/*
- * The request's last queries (the paper), or those that name what it asks for (ours); else the newest
- * tokens'. n 0: nobody asks.
- */
+/* The request's last queries (the paper), or those of its names (ours), or the newest. n 0: none. */
 static int find_asker(const kv_session *s, kv_signal *ret, base_err *err)
 {
     const uint32_t most =
@@ -145,10 +142,7 @@ static int score_layers(kv_session *s, const model_lane_list *lists, uint32_t fr
     return s->compute.score(s->compute.user, &score, err);
 }
 
-/*
- * Adds what one layer's heads give each token, by StructKV's equation 2; layers before count `decay` of
- * that.
- */
+/* Adds one layer's saliency by token (StructKV, equation 2); what is there counts `decay` of itself. */
 static void add_saliency(const kv_session *s, uint32_t layer, const model_lane_list *lists,
     float *const *mass, double decay, float *sum)
 {
@@ -251,10 +245,7 @@ static uint32_t n_new(const choice *c, uint32_t from, uint32_t to)
     return n;
 }
 
-/*
- * The signature that the row stands behind: who reads a line of a definition has to know whose it is. False:
- * none in its segment.
- */
+/* The signature above the row, so that a line is read with its function's name. False: there is none. */
 static bool find_signature(const kv_session *s, uint32_t t, uint32_t *from, uint32_t *to)
 {
     const kv_stored_segment *part = kv__segment_at(s, t);

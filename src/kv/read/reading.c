@@ -1,7 +1,4 @@
-/*
- * Which rows of the live lists a decoded token reads at a step; see reading.h. sections.c keeps sections and
- * profiles.
- */
+/* Which rows a decoded token reads at a step; see reading.h. sections.c keeps the sections. */
 #include <stdlib.h>
 #include <string.h>
 

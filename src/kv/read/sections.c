@@ -97,10 +97,7 @@ void kv__reading_promoted(kv_session *s)
     if (r) r->partial = UINT32_MAX;
 }
 
-/*
- * A whole anchor of parsed code: its extent, not the part of it that is kept first, nor a definition that
- * holds other ones.
- */
+/* A statement of parsed code: not its essential part alone, nor a definition that holds others. */
 static bool is_extent(const kv_stored_segment *part, uint32_t k)
 {
     enum { KINDS = KV_MARK_CALL | KV_MARK_CONTROL | KV_MARK_RETURN | KV_MARK_ASSIGN | KV_MARK_SIGNATURE };
@@ -153,10 +150,7 @@ static bool find_statements(kv_reading *r, const kv_stored_segment *part)
     return n > 0;
 }
 
-/*
- * What tokens up to `upto` are; those from s->n on are the batch's. In parsed code a full stop is no
- * sentence's.
- */
+/* How each token below `upto` may end a sentence. In parsed code a full stop does not. */
 static void find_endings(kv_reading *r, const int32_t *ids, uint32_t upto)
 {
     const kv_session *s = r->session;
@@ -231,10 +225,7 @@ static void narrow(uint16_t *most, uint16_t *least, uint32_t d, float slack)
     }
 }
 
-/*
- * One section's profile in one lane. Rows that are in 8 bits, or not computed there, are in no list: they
- * count when they are.
- */
+/* A section's profile in a lane, of its F16 rows that are computed; the others are in no list. */
 static void make_profile(kv_reading *r, uint32_t lane, uint32_t i)
 {
     const kv_session *s = r->session;

@@ -11,10 +11,7 @@ struct kv_reading {
     kv_session *session;
     model_reader reader;
 
-    /*
-     * Sections of the sequence: section i is tokens [to[i - 1], to[i]), and one as soon as `known` tokens are
-     * there.
-     */
+    /* Section i is tokens [to[i - 1], to[i]); it exists as soon as `known` tokens are there. */
     uint32_t n, cap;
     uint32_t *to, *known; /* [cap] */
     uint8_t *endings;     /* [n_endings] */
@@ -40,15 +37,9 @@ struct kv_reading {
     kv_reads reads;
 };
 
-/*
- * Makes the session's, empty. Everything is reserved for the session's end, so that a step allocates nothing
- * but profiles.
- */
+/* Makes the session's, with all its memory: a step allocates nothing but profiles. */
 int kv__reading_make(kv_session *s, base_err *err);
-/*
- * Sections of the tokens up to first + n, of which the last n may be a batch's own (ids), and room for their
- * profiles.
- */
+/* Sections of tokens below first + n, the last n a batch's own (ids), and room for their profiles. */
 int kv__reading_update(kv_reading *r, const int32_t *ids, uint32_t first, uint32_t n, base_err *err);
 void kv__reading_profiles(kv_reading *r, uint32_t layer); /* of all sections there are */
 /* Sections that token t of the batch may choose among. */

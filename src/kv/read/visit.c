@@ -23,10 +23,7 @@ struct kv_visit {
     kv_work memory;
     model_reader reader;
 
-    /*
-     * The batch at hand: lists that it would read, and what its tokens weigh, one list for all lanes up to
-     * their own rows.
-     */
+    /* The batch at hand: its lists, and one list of what its tokens weigh, up to their own rows. */
     const model_rows_view *rows;
     uint32_t first;
     uint64_t *bits; /* [bits of n_ctx] */
@@ -132,10 +129,7 @@ static uint32_t find_evicted(kv_visit *v, const model_lane_list *weighed, const 
     return n;
 }
 
-/*
- * Of n found ones those with the largest mass stay, as many as may visit, in their order; of equal ones the
- * earlier. The others' mass is added up.
- */
+/* Keeps the best of n found rows, as many as may visit; ties: the earlier. Adds up the others. */
 static uint32_t take_best(kv_visit *v, uint32_t n, const uint32_t *steps)
 {
     const uint32_t most = kv__visitors(v->session);

@@ -30,10 +30,7 @@ static void grow_to_span(const kv_stored_segment *part, uint32_t i, uint32_t *fr
     }
 }
 
-/*
- * The rows that come with anchor i: its line and statement, cut to a window when long; its burst when there
- * are no lines.
- */
+/* The rows that come with anchor i: its line and statement, or a few rows around it. */
 void kv__grow(const kv_session *s, uint32_t i, uint32_t *from, uint32_t *to)
 {
     const kv_stored_segment *part = kv__segment_at(s, i);
@@ -112,10 +109,7 @@ static void choose_lines(const kv_session *s, kv_repair_work *w, uint64_t room)
     }
 }
 
-/*
- * The paper's form: bursts in ascending index within the host tier until K, cut there; then single rows by
- * rank.
- */
+/* The paper's form: bursts of evicted rows until K are taken; then single rows by rank. */
 static void choose_bursts(const kv_session *s, kv_repair_work *w, uint64_t room)
 {
     for (int single = 0; single < 2; single++)

@@ -181,10 +181,7 @@ static uint32_t lowest_cut(const kv_session *s, const work *w, bool by_keys)
     return cut;
 }
 
-/*
- * What the parameters' order needs: mass under the signal's queries, under its keys, or nothing (random,
- * oldest).
- */
+/* What `order` needs: mass under the signal's queries, under its keys, or nothing. */
 static int score_signal(
     kv_session *s, work *w, uint32_t from, uint32_t to, const atomic_bool *cancel, base_err *err)
 {
@@ -303,10 +300,7 @@ static int make_room(kv_session *s, work *w, uint32_t from, kv_plan *p, base_err
             kv_bits_set(flips, t);
             excess--;
         }
-        /*
-         * Nothing left that may go: what still exceeds the budget itself is not promoted, the last anchors
-         * first.
-         */
+        /* Where nothing more may leave, what exceeds the budget is not promoted, the last anchors first. */
         const uint32_t spare = most - limit;
         excess = excess > spare ? excess - spare : 0;
         for (uint32_t i = s->n; i-- > 0 && excess;)
@@ -423,10 +417,7 @@ static bool may_replay(const kv_session *s, const kv_plan *p, uint32_t from, uin
            !kv_plan_is_empty(p) && all_active(s, from);
 }
 
-/*
- * A plan of its own, behind one that computes rows above a cut: a cancel between the two leaves what the log
- * says.
- */
+/* A plan of its own behind one that computes rows: a cancel between them leaves what the log says. */
 static int replay_alone(kv_session *s, uint32_t from, const atomic_bool *cancel, base_err *err)
 {
     kv_plan *p = kv_plan_new(s->epoch, KV_CAUSE_REPAIR, s->n, s->n_lanes);

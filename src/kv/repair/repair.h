@@ -15,10 +15,7 @@ int kv__repair_order(kv_session *s, uint32_t from, uint32_t to, const uint32_t *
 /* choose.c: the rows that come with anchor i. */
 void kv__grow(const kv_session *s, uint32_t i, uint32_t *from, uint32_t *to);
 
-/*
- * heads.c: sets heads and best_heads; NULL when there is no such file or it is of another model, or path is
- * NULL.
- */
+/* heads.c: sets heads and best_heads; NULL without a file of this model. */
 void kv__heads_load(kv_session *s, const char *path);
 /* Flags ([n_layer * n_head]) of the n best heads below a layer; of all of them when none is calibrated. */
 enum { KV_HEADS_BELOW = 20 };

@@ -1,7 +1,4 @@
-/*
- * Sets of tokens as bits in 64-bit words: bit i of word i / 64. Bits at and beyond the sequence's end are
- * always 0.
- */
+/* Sets of tokens: bit i of word i / 64. Bits at and beyond the sequence's end are always 0. */
 #ifndef KVIST_KV_BITS_H
 #define KVIST_KV_BITS_H
 

@@ -98,10 +98,7 @@ static void refresh_view(kv_lists *l)
     }
 }
 
-/*
- * Is this the first lane that uses its list? Lists are shared by few groups, so the walk back is short in
- * practice.
- */
+/* Is this the first lane that uses its list? Few groups share lists, so the walk is short. */
 static bool is_first_use(const kv_lists *l, uint32_t lane)
 {
     if (l->lane[lane]->refs == 1) return true;

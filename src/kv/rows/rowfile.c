@@ -17,10 +17,7 @@
 
 enum { HEADER_BYTES = 128, BUFFER_BYTES = 1 << 20 };
 
-/*
- * As it lies in the file (little-endian machines only, as the rows are); the hash covers everything before
- * it.
- */
+/* As it lies in the file, little-endian; the hash covers everything before it. */
 typedef struct header {
     char magic[8];
     uint32_t version, kernel_version;

@@ -41,8 +41,8 @@ void kv_block_set_map(kv_block *b, void *map);
 typedef struct kv_table {
     model_rows_shape shape;
     kv_block **blocks;
-    uint16_t **
-        rows; /* what a model_rows_view wants: rows[b] == blocks[b]->rows, and one spare place behind the last */
+    /* what a model_rows_view wants: rows[b] == blocks[b]->rows, and one spare place behind the last */
+    uint16_t **rows;
     uint8_t **packed; /* the same for blocks[b]->packed */
     uint64_t *stamps; /* the same for blocks[b]->stamp */
     uint32_t n, cap;
@@ -53,19 +53,13 @@ typedef struct kv_table {
 void kv_table_init(kv_table *t, const model_rows_shape *shape);
 void kv_table_fini(kv_table *t);
 
-/*
- * Makes slots [from, to) writable: missing blocks are made, shared ones are copied. Slots below `from` keep
- * their rows.
- */
+/* Makes slots [from, to) writable: makes missing blocks, copies shared ones; rows below stay. */
 int kv_table_make_writable(kv_table *t, uint32_t from, uint32_t to, base_err *err);
 /* Drops blocks that hold no slot below n. */
 void kv_table_truncate(kv_table *t, uint32_t n);
 /* Shares all of other's blocks. */
 int kv_table_share(kv_table *t, const kv_table *other, base_err *err);
-/*
- * Slots [from, to) get the rows of the same slots of other: by sharing the block where no row of ours below
- * `from` would be lost, else by copying.
- */
+/* Slots [from, to) get other's rows: by sharing blocks where no row of ours is lost, else by copying. */
 int kv_table_adopt(kv_table *t, const kv_table *other, uint32_t from, uint32_t to, base_err *err);
 
 /* rows and packed say again what block b is. */
