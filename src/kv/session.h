@@ -2,7 +2,7 @@
  * A session's memory: the token sequence, its rows, and what of them the model may read.
  *
  * The sequence only grows (truncation serves cancel, rewind and prompt lookup). Tokens are appended with what
- * they are (kv_segment); the chunk loop computes them in batches of 512 and evicts between batches when the
+ * they are (kv_segment); an append computes them in batches of 512 and evicts between batches when the
  * policy says so; at a pause, kv_session_repair asks the newest signal which evicted rows come back. Every
  * change of the live lists is a kv_plan, handed to the observer before it is applied.
  *
@@ -30,8 +30,8 @@ uint32_t kv_session_room(const kv_session *s); /* tokens until n_ctx */
 const char *kv_session_policy(const kv_session *s);
 
 /*
- * Appends and computes n tokens; evicts between chunks. last_logits ([n_vocab], may be NULL) receives the
- * logits behind the last token. On cancel nothing of the unfinished chunk stays; what was finished stays, and
+ * Appends and computes n tokens; evicts between batches. last_logits ([n_vocab], may be NULL) receives the
+ * logits behind the last token. On cancel nothing of the unfinished batch stays; what was finished stays, and
  * *ret_done says how much.
  */
 int kv_session_append(kv_session *s, const kv_segment *segment, const int32_t *ids, uint32_t n,
@@ -94,7 +94,7 @@ int kv_session_apply(kv_session *s, const kv_plan *plan, base_err *err);
 /* Whether append evicts by itself (it does, unless a log is being re-executed). */
 void kv_session_set_automatic(kv_session *s, bool on);
 
-/* One eviction pass now, if the policy wants one (over budget); done by append itself between chunks. */
+/* One eviction pass now, if the policy wants one (over budget); done by append itself between batches. */
 int kv_session_evict(kv_session *s, const atomic_bool *cancel, base_err *err);
 
 int kv_session_manual(kv_session *s, kv_manual what, uint32_t from, uint32_t to,

@@ -10,7 +10,7 @@
  */
 int kv__evict(kv_session *s, const uint64_t *keep, const atomic_bool *cancel, base_err *err);
 /* What such a pass sees, for later ones, and nothing else: its plan is in a log. */
-int kv__look_again(kv_session *s, base_err *err);
+int kv__score_again(kv_session *s, base_err *err);
 
 /*
  * tier.c: keeps rows in memory and on disk within the parameters' limits, by plans; after anything that added

@@ -396,7 +396,7 @@ int kv__evict(kv_session *s, const uint64_t *keep, const atomic_bool *cancel, ba
     return rc;
 }
 
-int kv__look_again(kv_session *s, base_err *err)
+int kv__score_again(kv_session *s, base_err *err)
 {
     kv_plan *plan = NULL;
     if (!s->budget) return 0;

@@ -74,7 +74,7 @@ static void choose_queries(const kv_session *s, const kv_segment *g, uint32_t n,
             want(w, (uint32_t)((uint64_t)n * (2 * i + 1) / (2 * KV_REQUEST_QUERIES)));
 }
 
-/* Room for one chunk's captured queries. */
+/* Room for one batch's captured queries. */
 typedef struct capture {
     model_capture model;
     uint32_t places[KV_BATCH], tokens[KV_BATCH];
@@ -112,7 +112,7 @@ static int keep_captured(const kv_session *s, const wanted *w, uint32_t offset, 
 }
 
 /*
- * One chunk: rows are staged behind the lists, computed, and published only when the last layer is through,
+ * One batch: rows are staged behind the lists, computed, and published only when the last layer is through,
  * so a cancel leaves nothing of it. Captured queries are appended to `kept`.
  */
 static int append_batch(kv_session *s, const int32_t *ids, uint32_t n, const wanted *w, uint32_t offset,
@@ -245,11 +245,11 @@ int kv_session_append(kv_session *s, const kv_segment *g, const int32_t *ids, ui
     uint32_t done = adopt_prefix(s, ids, adoptable, NULL);
     while (!rc && done < n) {
         const uint32_t stop = next_stop(g->logged, done, n);
-        const uint32_t chunk = stop - done < KV_BATCH ? stop - done : KV_BATCH;
-        float *logits = done + chunk == n ? last_logits : NULL;
-        rc = append_batch(s, ids + done, chunk, &w, done, cut, logits, g->only, &kept, cancel, err);
+        const uint32_t now = stop - done < KV_BATCH ? stop - done : KV_BATCH;
+        float *logits = done + now == n ? last_logits : NULL;
+        rc = append_batch(s, ids + done, now, &w, done, cut, logits, g->only, &kept, cancel, err);
         if (rc) break;
-        done += chunk;
+        done += now;
         if (s->observer.prefill) s->observer.prefill(s->observer.user, done, n);
         const bool is_whole = done == n_whole;
         if (!cut) rc = kv__take_signal(s, g->origin, g->turn, is_whole, &kept, err);

@@ -195,7 +195,7 @@ int kv_session_apply(kv_session *s, const kv_plan *plan, base_err *err)
     /* Ranks of a pass break the ties of later ones, and a plan does not hold them. */
     const bool judged = plan->cause == KV_CAUSE_EVICT || plan->cause == KV_CAUSE_PRESSURE;
     const uint64_t before = s->epoch;
-    int rc = judged && !s->automatic ? kv__look_again(s, err) : 0;
+    int rc = judged && !s->automatic ? kv__score_again(s, err) : 0;
     if (!rc) rc = kv__apply(s, plan, true, NULL, err);
     return !rc && plan->cause == KV_CAUSE_PRUNE && s->epoch != before ? kv__settled(s, err) : rc;
 }
