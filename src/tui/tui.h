@@ -1,6 +1,7 @@
 /*
- * The screen. It knows events and the worker that sends them, never the engine. All state is reduced from events (tui/state/state.h),
- * views paint a cell grid (tui/terminal/grid.h), curses paints the grid: so live and replayed screens are the same code fed with the same rows.
+ * The screen. It knows events and the worker that sends them, never the engine. All state is reduced from
+ * events (tui/state/state.h), views paint a cell grid (tui/terminal/grid.h), curses paints the grid: so live
+ * and replayed screens are the same code fed with the same rows.
  */
 #ifndef KVIST_TUI_TUI_H
 #define KVIST_TUI_TUI_H

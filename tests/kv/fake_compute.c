@@ -42,12 +42,13 @@ static uint64_t fold(const model_rows_view *v, uint32_t lane, uint32_t n_rows)
     return hash;
 }
 
-/* The slot of ordinal o. */
+/* The slot of ordinal o. From the back: what is asked for are a batch's own rows, and those end the list. */
 static uint32_t slot_at(const model_lane_list *list, uint32_t o)
 {
-    for (uint32_t r = 0; r < list->n_runs; r++) {
-        if (o < list->runs[r].n) return list->runs[r].slot + o;
-        o -= list->runs[r].n;
+    uint32_t first = list->n_rows; /* the run's first ordinal */
+    for (uint32_t r = list->n_runs; r-- > 0;) {
+        first -= list->runs[r].n;
+        if (o >= first) return list->runs[r].slot + (o - first);
     }
     abort();
 }
@@ -126,18 +127,29 @@ static void put_keys(const fake_model *m, const model_batch *b, uint32_t layer, 
     }
 }
 
+/* In how many places the signs of two rows of halves differ; four halves a word. */
+static int differing_signs(const uint16_t *a, const uint16_t *b)
+{
+    uint64_t x[FAKE_DIM / 4], y[FAKE_DIM / 4];
+    int n = 0;
+    memcpy(x, a, sizeof x);
+    memcpy(y, b, sizeof y);
+    for (uint32_t i = 0; i < FAKE_DIM / 4; i++)
+        n += __builtin_popcountll((x[i] ^ y[i]) & UINT64_C(0x8000800080008000));
+    return n;
+}
+
 /* A mass that ascends with the score of a query of that class, not normed: no more is asked of it. */
 static void put_mass(
     const fake_model *m, const model_rows_view *rows, uint32_t lane, uint32_t class, float *mass)
 {
     const model_lane_list *list = &rows->lanes[lane];
-    int q[FAKE_DIM];
-    for (uint32_t i = 0; i < FAKE_DIM; i++) q[i] = code(m, class, lane, i);
+    uint16_t q[FAKE_DIM];
+    for (uint32_t i = 0; i < FAKE_DIM; i++) q[i] = half_of_sign(code(m, class, lane, i));
     for (uint32_t r = 0; r < list->n_runs; r++)
         for (uint32_t i = 0; i < list->runs[r].n; i++) {
-            const uint16_t *k = model_rows_key(rows, lane, list->runs[r].slot + i);
-            int dot = FAKE_DIM;
-            for (uint32_t d = 0; d < FAKE_DIM; d++) dot += k[d] & 0x8000 ? -q[d] : q[d];
+            const int n_differ = differing_signs(q, model_rows_key(rows, lane, list->runs[r].slot + i));
+            const int dot = FAKE_DIM + FAKE_DIM - 2 * n_differ;
             *mass++ = (float)dot;
         }
 }
