@@ -20,7 +20,7 @@ int agent__known(const void *user, const char *name)
     return !t ? -1 : t->takes_payload ? 1 : 0;
 }
 
-/* --- a call under way --------------------------------------------------------------------------------------------------- */
+/* --- a call under way ----------------------------------------------------------------------------------- */
 
 typedef struct running {
     agent *a;
@@ -157,7 +157,7 @@ static void emit_call(const running *r)
     free(payload);
 }
 
-/* --- repetition --------------------------------------------------------------------------------------------------------- */
+/* --- repetition ----------------------------------------------------------------------------------------- */
 
 static bool is_all_active(const agent *a, uint32_t from, uint32_t to)
 {
@@ -196,7 +196,10 @@ static bool answer_repeated(running *r, uint64_t key, bool *ret_stop)
 
 static void remember_call(agent *a, const running *r, uint64_t key, uint32_t from, uint32_t to)
 {
-    /* A refusal that shows the text ("was not read yet") asks for this very call: the next one is no repetition. */
+    /*
+     * A refusal that shows the text ("was not read yet") asks for this very call: the next one is no
+     * repetition.
+     */
     if (r->result.status == TOOL_REFUSED && r->result.n_segments) return;
     agent_made_call *made = agent__find_made(a, key);
     if (made) return;
@@ -205,7 +208,7 @@ static void remember_call(agent *a, const running *r, uint64_t key, uint32_t fro
         (r->tool && r->tool->power != TOOL_READS) || r->result.status == TOOL_DENIED};
 }
 
-/* --- permission --------------------------------------------------------------------------------------------------------- */
+/* --- permission ----------------------------------------------------------------------------------------- */
 
 typedef enum verdict { ALLOWED, ASK, REFUSED } verdict;
 
@@ -241,9 +244,9 @@ static void allow_always(running *r)
 }
 
 /*
- * The same question before and after a change teaches people to press y unread. A yes to the harness's test covers its own run
- * of exactly this command after a change, if the question said so, within the turn, and if the person approved the change too:
- * nothing runs that nobody saw. Whatever the model calls asks as ever.
+ * The same question before and after a change teaches people to press y unread. A yes to the harness's test
+ * covers its own run of exactly this command after a change, if the question said so, within the turn, and if
+ * the person approved the change too: nothing runs that nobody saw. Whatever the model calls asks as ever.
  */
 static void approve_again(const running *r)
 {
@@ -321,7 +324,9 @@ static int ask(running *r, base_err *err)
     return rc;
 }
 
-/* Mode all on a machine that cannot protect .git while a command runs: the person knows before the first one. */
+/*
+ * Mode all on a machine that cannot protect .git while a command runs: the person knows before the first one.
+ */
 static verdict ask_once(running *r, verdict v)
 {
     if (v != ALLOWED || !r->preview.asks_once || r->a->made.asked_once) return v;
@@ -347,7 +352,7 @@ static int permit(running *r, base_err *err)
     return 0;
 }
 
-/* --- running ------------------------------------------------------------------------------------------------------------ */
+/* --- running -------------------------------------------------------------------------------------------- */
 
 static int execute(running *r, base_err *err)
 {
@@ -359,7 +364,10 @@ static int execute(running *r, base_err *err)
     }
     base_err mine = {0};
     int rc = r->tool->run(r->a->workspace, &r->call, &r->limits, &r->preview, &r->result, &mine);
-    /* What the guard of .git found is the person's to know, however the call ended and whatever is shown of its result. */
+    /*
+     * What the guard of .git found is the person's to know, however the call ended and whatever is shown of
+     * its result.
+     */
     for (const char *line = r->result.notice; line && *line;) {
         size_t n = strcspn(line, "\n");
         agent__notice(r->a, "%.*s", (int)n, line);
@@ -419,7 +427,7 @@ static int perform(running *r, uint64_t key, bool *ret_stop, base_err *err)
     return rc;
 }
 
-/* --- what a change of the tree means ------------------------------------------------------------------------------------ */
+/* --- what a change of the tree means -------------------------------------------------------------------- */
 
 /* A test ran: it settles the open attempt, before its output is computed. */
 static void judge(agent *a, const running *r)
@@ -500,8 +508,8 @@ static bool lacks_runner(const tool_result *t)
 }
 
 /*
- * The named test, run by the harness before (change NULL) and after a change; there its output follows the change's result in
- * the same message.
+ * The named test, run by the harness before (change NULL) and after a change; there its output follows the
+ * change's result in the same message.
  */
 static int run_test(agent *a, const running *change, running *ret, base_err *err)
 {
@@ -586,7 +594,7 @@ int agent__run_test_first(agent *a, base_err *err)
     return rc;
 }
 
-/* --- the whole call ----------------------------------------------------------------------------------------------------- */
+/* --- the whole call ------------------------------------------------------------------------------------- */
 
 static int append_all(
     agent *a, const running *r, const running *test, const base_buf *told, uint64_t key, base_err *err)

@@ -12,7 +12,7 @@
 
 enum { DEFAULT_CONTEXT = 1500, DEFAULT_STEPS = 24, DEFAULT_TOKENS = 1024 };
 
-/* --- the engine's observer ---------------------------------------------------------------------------------------------- */
+/* --- the engine's observer ------------------------------------------------------------------------------ */
 
 static void on_prefill(void *user, uint32_t done, uint32_t total)
 {

@@ -1,6 +1,7 @@
 /*
- * The agent: one session's turns. It owns the engine, the workspace and the log, runs everything on the calling thread (the
- * engine thread) and tells what happens as events. Approvals are asked of the host and block that thread.
+ * The agent: one session's turns. It owns the engine, the workspace and the log, runs everything on the
+ * calling thread (the engine thread) and tells what happens as events. Approvals are asked of the host and
+ * block that thread.
  */
 #ifndef KVIST_AGENT_AGENT_H
 #define KVIST_AGENT_AGENT_H
@@ -29,7 +30,10 @@ typedef struct agent_decision {
 typedef struct agent_host {
     void *user;
     agent_event_fn *event;
-    /* Asked with the approval_request event already emitted. NULL: headless, everything that needs asking is denied. */
+    /*
+     * Asked with the approval_request event already emitted. NULL: headless, everything that needs asking is
+     * denied.
+     */
     agent_decision (*approve)(void *user, const agent_event *request);
 } agent_host;
 
@@ -39,7 +43,10 @@ typedef struct agent_log agent_log; /* agent/log.h */
 
 typedef struct agent agent;
 
-/* The recall tool's way to the agent: give agent_recall_run and a holder to tool_workspace_open, the same holder here. */
+/*
+ * The recall tool's way to the agent: give agent_recall_run and a holder to tool_workspace_open, the same
+ * holder here.
+ */
 typedef struct agent_recall {
     agent *agent;
 } agent_recall;
@@ -64,8 +71,9 @@ typedef struct agent_options {
 } agent_options;
 
 /*
- * Takes the engine and the workspace over (closed by agent_close, also on failure). Computes the fixed prompt unless it is
- * there, or catches up with the log of a resumed session. agent/start.h does everything that comes before.
+ * Takes the engine and the workspace over (closed by agent_close, also on failure). Computes the fixed prompt
+ * unless it is there, or catches up with the log of a resumed session. agent/start.h does everything that
+ * comes before.
  */
 int agent_open(agent **ret, engine *e, tool_workspace *w, const agent_options *options,
     const agent_host *host, atomic_bool *cancel, base_err *err);
@@ -79,14 +87,20 @@ int agent_set_mode(
 bool agent_was_denied(
     const agent *a); /* something that needed asking was denied because nobody could be asked */
 
-/* One line from the person: a request, "/command ...", or "!shell line". Errors of the turn are events too. The caller resets *cancel. */
+/*
+ * One line from the person: a request, "/command ...", or "!shell line". Errors of the turn are events too.
+ * The caller resets *cancel.
+ */
 int agent_submit(agent *a, const char *text, base_err *err);
 /*
- * What a turn leaves for when nobody waits: the snapshot of its rows. The log is committed before, so a process that dies first
- * loses time, no turn. agent_submit and agent_end do it where the caller did not.
+ * What a turn leaves for when nobody waits: the snapshot of its rows. The log is committed before, so a
+ * process that dies first loses time, no turn. agent_submit and agent_end do it where the caller did not.
  */
 void agent_settle(agent *a);
-/* For when nobody waits for longer: what has to be found out once per model. Ends soon after *cancel is set, and may be called again. */
+/*
+ * For when nobody waits for longer: what has to be found out once per model. Ends soon after *cancel is set,
+ * and may be called again.
+ */
 void agent_idle(agent *a);
 
 /* The slash commands, for help and completion. */

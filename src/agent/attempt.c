@@ -15,7 +15,7 @@
 
 enum { MAX_ATTEMPTS = 3, MAX_ASKING = 4 };
 
-/* --- which test --------------------------------------------------------------------------------------------------------- */
+/* --- which test ----------------------------------------------------------------------------------------- */
 
 bool agent__runs_tests(const char *command)
 {
@@ -93,7 +93,7 @@ void agent__find_test(agent *a, const char *request)
     a->fix.wanted = named && asks_for_repair(request) && a->settings.mode != AGENT_MODE_PLAN;
 }
 
-/* --- after a failed attempt --------------------------------------------------------------------------------------------- */
+/* --- after a failed attempt ----------------------------------------------------------------------------- */
 
 /* Rows that show exactly this text of the file are true again: they come back as they were computed. */
 static void restore_rows(agent *a, const char *path)
@@ -187,7 +187,7 @@ void agent__take_back(agent *a, const char *path, const char *name, base_buf *ou
     if (a->fix.attempts < MAX_ATTEMPTS) base_buf_puts(out, "Find what is still wrong and rewrite it.\n");
 }
 
-/* --- asking again ------------------------------------------------------------------------------------------------------- */
+/* --- asking again --------------------------------------------------------------------------------------- */
 
 static void definition_free(agent_definition *t)
 {

@@ -1,6 +1,7 @@
 /*
- * The lenient call parser (contract: call.h). A candidate is a place where a call could begin; each form has its own search for
- * candidates, and the first candidate that reads as a call wins, form by form in the fixed order.
+ * The lenient call parser (contract: call.h). A candidate is a place where a call could begin; each form has
+ * its own search for candidates, and the first candidate that reads as a call wins, form by form in the fixed
+ * order.
  */
 #include "agent/call.h"
 
@@ -19,7 +20,7 @@ void agent_call_free(agent_call *c)
     *c = (agent_call){0};
 }
 
-/* --- fences ------------------------------------------------------------------------------------------------------------- */
+/* --- fences --------------------------------------------------------------------------------------------- */
 
 static size_t line_end(const char *text, size_t n, size_t at)
 {
@@ -74,7 +75,7 @@ bool agent_fence_find(const char *text, size_t n, size_t at, agent_fence *ret)
     return false;
 }
 
-/* --- one JSON object as a call ------------------------------------------------------------------------------------------ */
+/* --- one JSON object as a call -------------------------------------------------------------------------- */
 
 static char *first_string(const base_json *object, const char *const *keys)
 {
@@ -85,7 +86,10 @@ static char *first_string(const base_json *object, const char *const *keys)
     return NULL;
 }
 
-/* {"name": .., "arguments": {..}} and its relatives ("function", "tool", "parameters", arguments as a string of JSON). */
+/*
+ * {"name": .., "arguments": {..}} and its relatives ("function", "tool", "parameters", arguments as a string
+ * of JSON).
+ */
 static bool read_object(const base_json *root, agent_call *call)
 {
     static const char *const names[] = {"name", "tool", "tool_name", "function", NULL};
@@ -121,7 +125,10 @@ static bool read_object(const base_json *root, agent_call *call)
     return true;
 }
 
-/* A value at text: strict first, then repaired. Returns the bytes it took; 0 no value, or (not final) not all of it yet. */
+/*
+ * A value at text: strict first, then repaired. Returns the bytes it took; 0 no value, or (not final) not all
+ * of it yet.
+ */
 static size_t read_json(const char *text, size_t n, bool final, agent_call *call, bool *partial)
 {
     base_json_doc *doc = NULL;
@@ -142,7 +149,7 @@ static size_t read_json(const char *text, size_t n, bool final, agent_call *call
     return used;
 }
 
-/* --- payload ------------------------------------------------------------------------------------------------------------ */
+/* --- payload -------------------------------------------------------------------------------------------- */
 
 static void set_payload(agent_call *call, const char *text, size_t from, size_t to)
 {
@@ -160,7 +167,8 @@ static void payload_from_arguments(agent_call *call)
 }
 
 /*
- * The fenced block behind a call that wants one. PARTIAL while it may still come: it must begin within a few lines.
+ * The fenced block behind a call that wants one. PARTIAL while it may still come: it must begin within a few
+ * lines.
  */
 static agent_call_found find_payload(const char *text, size_t n, bool final, agent_call *call)
 {
@@ -191,7 +199,7 @@ static agent_call_found find_payload(const char *text, size_t n, bool final, age
     return AGENT_CALL_FOUND;
 }
 
-/* --- forms -------------------------------------------------------------------------------------------------------------- */
+/* --- forms ---------------------------------------------------------------------------------------------- */
 
 static const char *find_text(const char *text, size_t n, size_t at, const char *what)
 {
@@ -218,7 +226,9 @@ static agent_call_found read_tagged(
     if (!used) return partial ? AGENT_CALL_PARTIAL : AGENT_CALL_NONE;
     call->from = open;
     call->to = at + used;
-    /* The tag's end, unless the model forgot it. An extra brace or the inner fence's end may stand before it. */
+    /*
+     * The tag's end, unless the model forgot it. An extra brace or the inner fence's end may stand before it.
+     */
     size_t behind = call->to;
     while (behind < n && memchr(" \t\r\n}]`,;", text[behind], 9)) behind++;
     size_t left = n - behind, want = strlen(close);

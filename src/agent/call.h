@@ -1,7 +1,8 @@
 /*
- * Finding the tool call in what a model wrote. Lenient, in a fixed order: <tools>, <tool_call>, fenced JSON, a bare object with
- * a known tool's name. JSON is repaired (raw newlines, trailing commas, single quotes, missing ends). Nothing raises: text
- * without a call is an answer. A payload is the raw fenced block behind the call.
+ * Finding the tool call in what a model wrote. Lenient, in a fixed order: <tools>, <tool_call>, fenced JSON,
+ * a bare object with a known tool's name. JSON is repaired (raw newlines, trailing commas, single quotes,
+ * missing ends). Nothing raises: text without a call is an answer. A payload is the raw fenced block behind
+ * the call.
  *
  * Pure; any thread. Works on the text so far, so that decoding can stop where a call is complete.
  */
@@ -38,7 +39,10 @@ typedef enum agent_call_found {
 agent_call_found agent_call_parse(
     const char *text, size_t n, bool final, agent_call_known_fn *known, const void *user, agent_call *ret);
 
-/* The i-th fenced block: body [*from, *to) and language word; false when there is none. An open last block counts. */
+/*
+ * The i-th fenced block: body [*from, *to) and language word; false when there is none. An open last block
+ * counts.
+ */
 typedef struct agent_fence {
     size_t open, from, to, end; /* the fence's first byte, its body, behind its closing line */
     base_str language;

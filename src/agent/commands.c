@@ -1,6 +1,6 @@
 /*
- * Slash commands: a table of name, arguments, help and function. Everything they do is told as events, and what they do to rows
- * goes through plans like any other change.
+ * Slash commands: a table of name, arguments, help and function. Everything they do is told as events, and
+ * what they do to rows goes through plans like any other change.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 
 typedef int command_fn(agent *a, const char *arguments, base_err *err);
 
-/* --- ranges ------------------------------------------------------------------------------------------------------------- */
+/* --- ranges --------------------------------------------------------------------------------------------- */
 
 typedef int range_fn(agent *a, uint32_t from, uint32_t to, void *user, base_err *err);
 
@@ -72,7 +72,7 @@ static int manual(agent *a, kv_manual what, const char *verb, const char *argume
     return rc;
 }
 
-/* --- commands ----------------------------------------------------------------------------------------------------------- */
+/* --- commands ------------------------------------------------------------------------------------------- */
 
 static int run_help(agent *a, const char *arguments, base_err *err)
 {
@@ -436,7 +436,7 @@ static int run_export(agent *a, const char *arguments, base_err *err)
     return rc;
 }
 
-/* --- the table ---------------------------------------------------------------------------------------------------------- */
+/* --- the table ------------------------------------------------------------------------------------------ */
 
 /* clang-format off */
 static const agent_command about[] = {

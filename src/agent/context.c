@@ -1,7 +1,8 @@
 /*
- * What stands in front of a request. A weak model answers truly only from what it sees, so the program looks first: files the
- * request names, definitions it names, and the index's best passages, within a token budget, each with path and lines. They
- * are pieces like any tool result: shown, logged, evictable, and marked stale when their file changes.
+ * What stands in front of a request. A weak model answers truly only from what it sees, so the program looks
+ * first: files the request names, definitions it names, and the index's best passages, within a token budget,
+ * each with path and lines. They are pieces like any tool result: shown, logged, evictable, and marked stale
+ * when their file changes.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -62,7 +63,7 @@ uint32_t agent__room_bytes(const agent *a)
     return bytes < LEAST ? LEAST : bytes > MOST ? MOST : bytes;
 }
 
-/* --- what changed ------------------------------------------------------------------------------------------------------- */
+/* --- what changed --------------------------------------------------------------------------------------- */
 
 void agent__mark_stale(agent *a, const char *path)
 {
@@ -93,7 +94,7 @@ void agent__notice_changes(agent *a, base_buf *told)
     free(changed);
 }
 
-/* --- excerpts ----------------------------------------------------------------------------------------------------------- */
+/* --- excerpts ------------------------------------------------------------------------------------------- */
 
 /* An excerpt that was chosen; all are appended together, so that the wait is known before it begins. */
 typedef struct excerpt {
@@ -168,7 +169,10 @@ static size_t fitting_lines(const agent *a, const char *text, size_t n, uint32_t
     return fits;
 }
 
-/* One excerpt: lines of a file's present text. Returns without a word when it is shown already or does not fit. */
+/*
+ * One excerpt: lines of a file's present text. Returns without a word when it is shown already or does not
+ * fit.
+ */
 static void add_excerpt(gathering *g, const char *path, const char *version, const char *text, size_t n,
     uint32_t line, uint32_t line_end, const char *name, const char *why)
 {
@@ -205,8 +209,8 @@ static agent_excerpt_row row_of(const excerpt *e)
 }
 
 /*
- * The names of what stands above, in the order of their worth: a small model takes its answer from what it read last, and these
- * put every definition equally near to the question.
+ * The names of what stands above, in the order of their worth: a small model takes its answer from what it
+ * read last, and these put every definition equally near to the question.
  */
 static int append_names(gathering *g, base_err *err)
 {
@@ -419,7 +423,7 @@ static void add_mentions(gathering *g)
     base_buf_free(&word);
 }
 
-/* --- who calls it ------------------------------------------------------------------------------------------------------- */
+/* --- who calls it --------------------------------------------------------------------------------------- */
 
 static bool is_any(const char *word, const char *const *words)
 {
@@ -434,7 +438,10 @@ static const char *const says_call[] = {"call", "calling", "invoke", "use", NULL
 static const char *const turns_round[] = {"do", "does", "did", NULL}; /* "What does it call?" */
 static const char *const between[] = {"of", "the", "function", "method", NULL};
 
-/* The callers of one symbol, a line each: a small model copies a list where it would miss what stands in five excerpts. */
+/*
+ * The callers of one symbol, a line each: a small model copies a list where it would miss what stands in five
+ * excerpts.
+ */
 static void add_callers(gathering *g, const char *name)
 {
     const agent *a = g->a;
@@ -476,7 +483,10 @@ static void add_callers(gathering *g, const char *name)
     code_places_free(places, n_places);
 }
 
-/* "Which functions call X", "where is X used": a word that is no name by its form has to stand next to the verb. */
+/*
+ * "Which functions call X", "where is X used": a word that is no name by its form has to stand next to the
+ * verb.
+ */
 static void add_asked_callers(gathering *g)
 {
     if (!has_any(g->request, says_called) &&

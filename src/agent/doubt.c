@@ -1,9 +1,10 @@
 /*
- * Where does the model doubt the present text? A small model that is asked to repair a definition mostly copies it: each token
- * of the old text is the likeliest one, the wrong ones too, but these by the least. So the old definition is put behind a call
- * that rewrites it, in a branch of the session, and its tokens are ordered by how little each was ahead of the next best one. A
- * further attempt is then the old text up to such a token, the other token, and what the model writes behind it; the test
- * judges, and the next attempt takes the next doubt. Nothing of it is drawn by chance.
+ * Where does the model doubt the present text? A small model that is asked to repair a definition mostly
+ * copies it: each token of the old text is the likeliest one, the wrong ones too, but these by the least. So
+ * the old definition is put behind a call that rewrites it, in a branch of the session, and its tokens are
+ * ordered by how little each was ahead of the next best one. A further attempt is then the old text up to
+ * such a token, the other token, and what the model writes behind it; the test judges, and the next attempt
+ * takes the next doubt. Nothing of it is drawn by chance.
  *
  * Engine thread. attempt.c and tries.c ask for the next one; they know when a test has judged.
  */
@@ -39,7 +40,7 @@ void agent__doubts_free(agent *a)
     a->fix.doubts = NULL;
 }
 
-/* --- what is worth trying ----------------------------------------------------------------------------------------------- */
+/* --- what is worth trying ------------------------------------------------------------------------------- */
 
 static base_str trimmed(base_str s)
 {
@@ -49,7 +50,10 @@ static base_str trimmed(base_str s)
     return s;
 }
 
-/* A change of the code, not of its layout, its comments or the fence around it. code: the text without its comments. */
+/*
+ * A change of the code, not of its layout, its comments or the fence around it. code: the text without its
+ * comments.
+ */
 static bool is_change(const char *language, const char *code, size_t at, base_str said, base_str instead)
 {
     char *words = code_blank_comments(language, instead.ptr, instead.len);
@@ -61,7 +65,7 @@ static bool is_change(const char *language, const char *code, size_t at, base_st
     return change;
 }
 
-/* --- finding them ------------------------------------------------------------------------------------------------------- */
+/* --- finding them --------------------------------------------------------------------------------------- */
 
 static int by_doubt(const void *a, const void *b)
 {

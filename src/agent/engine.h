@@ -46,8 +46,8 @@ enum {
 
 typedef struct engine_info {
     const char *model, *model_hash, *quantisation, *policy, *backend;
-    const char *
-        notice; /* what is not as it was asked for: another backend computes, nothing is pruned; NULL: all is */
+    /* what is not as it was asked for: another backend computes, nothing is pruned; NULL: all is */
+    const char *notice;
     model_tool_style tools;
     bool strong; /* a model large enough for edit instead of rewrite */
     uint32_t n_ctx, n_layer, n_lanes, row_bytes, n_vocab; /* without a session one layer, one lane */
@@ -84,7 +84,10 @@ typedef struct engine_ops {
     int (*truncate)(engine *e, uint32_t n, base_err *err);
     int (*restart)(
         engine *e, const char *row_file, base_err *err); /* an empty session (row_file may be NULL) */
-    /* For a resume that computes nothing, and for other sessions' first n tokens, the fixed prompt; NULL: nothing is kept. */
+    /*
+     * For a resume that computes nothing, and for other sessions' first n tokens, the fixed prompt; NULL:
+     * nothing is kept.
+     */
     int (*save)(engine *e, base_err *err);
     int (*save_prefix)(engine *e, uint32_t n, base_err *err);
 
@@ -92,9 +95,10 @@ typedef struct engine_ops {
     void (*set_sampling)(engine *e, const model_sampling *s);
     void (*answer_begins)(engine *e); /* grammar and sampler start afresh */
     /*
-     * Picks what follows the last token, appends it to the sequence (origin ANSWER or CALL) and computes it. *ret_end: an
-     * end token was picked (it is appended as well). mask_wanted (may be NULL) receives the id the grammar overruled, or -1:
-     * none, or where a call leaves so few ids that the others were not looked at.
+     * Picks what follows the last token, appends it to the sequence (origin ANSWER or CALL) and computes it.
+     * *ret_end: an end token was picked (it is appended as well). mask_wanted (may be NULL) receives the id
+     * the grammar overruled, or -1: none, or where a call leaves so few ids that the others were not looked
+     * at.
      */
     int (*next)(engine *e, kv_origin origin, uint32_t turn, int32_t *ret_id, bool *ret_end,
         int32_t *mask_wanted, base_err *err);
@@ -122,7 +126,10 @@ typedef struct engine_ops {
      * negative: ahead). In a branch of its own.
      */
     int (*doubts)(engine *e, const int32_t *ids, uint32_t n, engine_doubt *ret, base_err *err);
-    /* ENGINE_LOOKUP: on, with nothing learned yet, or off; tokens computed ahead since, and of these what the model said. */
+    /*
+     * ENGINE_LOOKUP: on, with nothing learned yet, or off; tokens computed ahead since, and of these what the
+     * model said.
+     */
     void (*set_lookup)(engine *e, bool on);
     void (*lookup)(const engine *e, uint64_t *ret_drafted, uint64_t *ret_accepted);
     /* ENGINE_SPANS: what of the sequence the next answer is asked with. All is at first. */
@@ -143,7 +150,10 @@ struct engine {
     kv_observer observer; /* the agent's, set by it */
 };
 
-/* What an engine with a session gives it to observe with: plans, and progress of more than one token, go to e->observer. */
+/*
+ * What an engine with a session gives it to observe with: plans, and progress of more than one token, go to
+ * e->observer.
+ */
 kv_observer engine_observer(engine *e);
 /* stats and ids of an engine with a session. */
 void engine_session_stats(const engine *e, kv_stats *ret);
@@ -158,7 +168,10 @@ typedef struct engine_options {
     bool resume; /* try kv.row_file's snapshot first */
     /* For a fixed prompt that is computed once per model, ever: a folder for its snapshot; NULL: off. */
     const char *prompt_cache;
-    /* Called once the model is loaded, with its context, because a budget may be a share of that; NULL: kv.budget as it is. */
+    /*
+     * Called once the model is loaded, with its context, because a budget may be a share of that; NULL:
+     * kv.budget as it is.
+     */
     int (*budget)(const void *user, uint32_t n_ctx, uint32_t row_bytes, uint32_t *ret, base_err *err);
     const void *budget_user;
 } engine_options;

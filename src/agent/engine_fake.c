@@ -35,7 +35,7 @@ static fake *as_fake(const engine *e)
     return (fake *)(uintptr_t)e;
 }
 
-/* --- what computes ------------------------------------------------------------------------------------------------------ */
+/* --- what computes -------------------------------------------------------------------------------------- */
 
 static int32_t id_of_row(const model_rows_view *v, uint32_t lane, uint32_t slot)
 {
@@ -84,7 +84,9 @@ static int forward(void *user, const model_batch *b, base_err *err)
     return 0;
 }
 
-/* A row of the query's own word counts much, every other one little; each lane has words that it hardly sees. */
+/*
+ * A row of the query's own word counts much, every other one little; each lane has words that it hardly sees.
+ */
 static double weight(int32_t query, int32_t row, uint32_t lane)
 {
     const double seen = ((uint32_t)row + lane) % 5 ? 1 : 0.5;
@@ -135,7 +137,7 @@ static kv_compute make_compute(fake *f)
     return c;
 }
 
-/* --- the sequence ------------------------------------------------------------------------------------------------------- */
+/* --- the sequence --------------------------------------------------------------------------------------- */
 
 static int fake_append(engine *e, const kv_segment *segment, const int32_t *ids, uint32_t n, base_err *err)
 {
@@ -197,7 +199,7 @@ static void fake_info(const engine *e, engine_info *ret)
         .n_vocab = STANDIN_N};
 }
 
-/* --- answers ------------------------------------------------------------------------------------------------------------ */
+/* --- answers -------------------------------------------------------------------------------------------- */
 
 static int fake_set_tools(
     engine *e, const model_grammar_tool *tools, uint32_t n, const char *const *paths, base_err *err)
@@ -277,7 +279,7 @@ static int fake_doubts(engine *e, const int32_t *ids, uint32_t n, engine_doubt *
     return 0;
 }
 
-/* --- opening ------------------------------------------------------------------------------------------------------------ */
+/* --- opening -------------------------------------------------------------------------------------------- */
 
 static void fake_close(engine *e)
 {

@@ -1,6 +1,7 @@
 /*
- * The built-in engine: model/ computes, kv/ remembers, and this file makes tokens out of logits. Logits are asked for where an
- * answer may follow (scaffold and answer tokens), so that a long text costs no output projection.
+ * The built-in engine: model/ computes, kv/ remembers, and this file makes tokens out of logits. Logits are
+ * asked for where an answer may follow (scaffold and answer tokens), so that a long text costs no output
+ * projection.
  *
  * The grammar looks on: a token is picked freely first, and only when the grammar does not accept it the mask
  * is computed and the pick repeated. Between the strings of a call, where few ids are allowed, it is the
@@ -22,7 +23,10 @@
 #include "kv/repair/heads.h"
 #include "model/text/lookup.h"
 
-/* Widths times depth of about 7B parameters: from here on models edit reliably (aider's leaderboard of edit formats). */
+/*
+ * Widths times depth of about 7B parameters: from here on models edit reliably (aider's leaderboard of edit
+ * formats).
+ */
 enum { STRONG_SIZE = 95000 };
 
 typedef struct local {
@@ -46,7 +50,10 @@ typedef struct local {
     bool have_logits;
     bool gave_up_heads; /* calibration failed: not again in this process */
     bool few;           /* of them only what the grammar allows was computed */
-    /* The batch that kv_session_draft computed: its n_known first tokens are certain, the others are looked up. */
+    /*
+     * The batch that kv_session_draft computed: its n_known first tokens are certain, the others are looked
+     * up.
+     */
     uint32_t n_known, n_drafted, n_taken;
     kv_origin origin; /* of what was written last */
 } local;
@@ -56,7 +63,7 @@ static local *as_local(const engine *e)
     return (local *)(uintptr_t)e;
 }
 
-/* --- text --------------------------------------------------------------------------------------------------------------- */
+/* --- text ----------------------------------------------------------------------------------------------- */
 
 static int local_encode(engine *e, const char *text, size_t n, model_ids *out, base_err *err)
 {
@@ -83,7 +90,7 @@ static int local_scaffold(engine *e, engine_scaffold what, model_role role, mode
     return 0;
 }
 
-/* --- memory ------------------------------------------------------------------------------------------------------------- */
+/* --- memory --------------------------------------------------------------------------------------------- */
 
 /* Only behind what opens an answer, and inside of one, somebody asks what comes next. */
 static bool is_answer_next(const local *l, const kv_segment *segment, const int32_t *ids, uint32_t n)
@@ -156,7 +163,10 @@ static int local_restart(engine *e, const char *row_file, base_err *err)
     return 0;
 }
 
-/* The heads that repairs of later sessions listen to. This one goes on with what it began with: its plans stay reproducible. */
+/*
+ * The heads that repairs of later sessions listen to. This one goes on with what it began with: its plans
+ * stay reproducible.
+ */
 static void local_learn(engine *e)
 {
     local *l = as_local(e);
@@ -175,7 +185,7 @@ static int local_reread(engine *e, base_err *err)
     return kv_session_reread(l->base.session, l->cancel, err);
 }
 
-/* --- looking ------------------------------------------------------------------------------------------------------------ */
+/* --- looking -------------------------------------------------------------------------------------------- */
 
 static const char no_room_above[] = "fresh text is computed in full: too few layers lie above that pivot to "
                                     "hold what would wait there; a smaller pivot has room";
@@ -204,7 +214,7 @@ static void local_info(const engine *e, engine_info *ret)
         .sampling = l->sampling};
 }
 
-/* --- answers ------------------------------------------------------------------------------------------------------------ */
+/* --- answers -------------------------------------------------------------------------------------------- */
 
 static int local_set_tools(
     engine *e, const model_grammar_tool *tools, uint32_t n, const char *const *paths, base_err *err)
@@ -282,7 +292,10 @@ static int choose(local *l, int32_t *ret_id, int32_t *mask_wanted, base_err *err
     return 0;
 }
 
-/* The draft is over: at a token that the pick did not say (wrong), at its end, or since the sequence went another way. */
+/*
+ * The draft is over: at a token that the pick did not say (wrong), at its end, or since the sequence went
+ * another way.
+ */
 static void end_draft(local *l, bool wrong)
 {
     uint32_t n = l->n_drafted, right = l->n_taken > l->n_known ? l->n_taken - l->n_known : 0;
@@ -294,7 +307,10 @@ static void end_draft(local *l, bool wrong)
         model_lookup_leave(l->lookup, right);
 }
 
-/* What follows `id` (which the grammar has seen) for certain or probably, behind it in `ids`; sets n_known and n_drafted. */
+/*
+ * What follows `id` (which the grammar has seen) for certain or probably, behind it in `ids`; sets n_known
+ * and n_drafted.
+ */
 static uint32_t look_ahead(local *l, int32_t id, int32_t ids[KV_DRAFT_MAX])
 {
     uint32_t n_tokens, room = kv_session_room(l->base.session),
@@ -470,7 +486,7 @@ static void local_lookup(const engine *e, uint64_t *ret_drafted, uint64_t *ret_a
     *ret_accepted = s.accepted;
 }
 
-/* --- opening ------------------------------------------------------------------------------------------------------------ */
+/* --- opening -------------------------------------------------------------------------------------------- */
 
 static void local_close(engine *e)
 {

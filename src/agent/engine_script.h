@@ -6,7 +6,8 @@
  *     answer TEXT                 the next answer; \n \t \\ are unescaped
  *     answer <<WORD               ... or the lines up to one that is WORD alone
  *     wanted TEXT                 the following answer's first token overruled this one (a mask event)
- *     doubt TOKEN INSTEAD         where a text says this token, the model doubts it: it would rather have said the other one; from
+ *     doubt TOKEN INSTEAD         where a text says this token, the model doubts it: it would rather have
+ *         said the other one; from
  *                                 the first such line (the strongest doubt) to the last
  *     fail TEXT                   the first append before the following answer fails with this sentence
  */

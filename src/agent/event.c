@@ -114,7 +114,7 @@ int64_t agent_event_turn(const agent_event *e)
     return turn;
 }
 
-/* --- writing ------------------------------------------------------------------------------------------------------------ */
+/* --- writing -------------------------------------------------------------------------------------------- */
 
 typedef struct writing {
     base_buf *out;
@@ -192,7 +192,7 @@ void agent_event_write(const agent_event *e, base_buf *out)
     base_buf_putc(out, '}');
 }
 
-/* --- reading ------------------------------------------------------------------------------------------------------------ */
+/* --- reading -------------------------------------------------------------------------------------------- */
 
 /* No event has more lists. */
 enum { MAX_LISTS = 4 };
@@ -279,7 +279,10 @@ int agent_event_read(const char *json, size_t n, agent_event *ret, agent_event_d
         base_json_free(doc);
         return rc;
     }
-    /* Values of one object do not overlap and each is followed by a comma or brace: n bytes hold them all with their NULs. */
+    /*
+     * Values of one object do not overlap and each is followed by a comma or brace: n bytes hold them all
+     * with their NULs.
+     */
     char *raw = malloc(n + 1);
     if (!raw) {
         base_json_free(doc);
@@ -304,7 +307,7 @@ void agent_event_doc_free(agent_event_doc *d)
     free(d);
 }
 
-/* --- copies ------------------------------------------------------------------------------------------------------------- */
+/* --- copies --------------------------------------------------------------------------------------------- */
 
 static void copy_field(void *user, field_kind kind, const char *name, field f)
 {

@@ -1,11 +1,11 @@
 /*
- * Everything that happens is an event. The agent emits them; the log stores exactly them; the screen, --json and replay are pure
- * functions of (events, UI state, size). --json promises these fields to scripts.
+ * Everything that happens is an event. The agent emits them; the log stores exactly them; the screen, --json
+ * and replay are pure functions of (events, UI state, size). --json promises these fields to scripts.
  *
- * Two tables. LIST(name, shape, fields): a row of a list; EVENT(name, fields): an event. Fields: S (string), I (integer), N (integer
- * that is left out when it is 0), D (number), B (boolean), J (raw JSON text of an object), L(row, name) (a list of such rows). The
- * structs, the names, the JSON writer, the reader, copy and free are expanded from them. Optional strings, J fields and lists are
- * NULL and left out of the JSON.
+ * Two tables. LIST(name, shape, fields): a row of a list; EVENT(name, fields): an event. Fields: S (string),
+ * I (integer), N (integer that is left out when it is 0), D (number), B (boolean), J (raw JSON text of an
+ * object), L(row, name) (a list of such rows). The structs, the names, the JSON writer, the reader, copy and
+ * free are expanded from them. Optional strings, J fields and lists are NULL and left out of the JSON.
  */
 #ifndef KVIST_AGENT_EVENT_H
 #define KVIST_AGENT_EVENT_H
@@ -18,8 +18,9 @@
 #include "base/json.h"
 
 /*
- * In JSON a row of shape OBJECT is {"path":...}, one of shape ARRAY [from,to,...] with null for what is missing, and one of shape PLAIN its
- * only field. A number that is missing from an ARRAY reads as -1 (I) or NAN (D, P: two decimals).
+ * In JSON a row of shape OBJECT is {"path":...}, one of shape ARRAY [from,to,...] with null for what is
+ * missing, and one of shape PLAIN its only field. A number that is missing from an ARRAY reads as -1 (I) or
+ * NAN (D, P: two decimals).
  */
 /* clang-format off */
 #define AGENT_LISTS(LIST, S, I, N, D, P)                                                                               \
@@ -92,7 +93,10 @@ AGENT_LISTS(AGENT_LIST_STRUCT, AGENT_FIELD_S, AGENT_FIELD_I, AGENT_FIELD_I, AGEN
         fields                                                                                               \
     } name;
 
-/* Strings and rows belong to whoever made the event and live as long as it (agent_event_read: as its document). */
+/*
+ * Strings and rows belong to whoever made the event and live as long as it (agent_event_read: as its
+ * document).
+ */
 typedef struct agent_event {
     agent_event_type type;
     uint64_t seq;     /* place in the session, from 1; given by the agent */
@@ -107,7 +111,10 @@ typedef struct agent_event {
 const char *agent_event_name(agent_event_type type);
 int64_t agent_event_turn(const agent_event *e); /* -1: its type has none (token, span, session, end) */
 
-/* One JSON object without newline: {"event":"token","id":5,...}; the bytes that --json prints and the log stores. */
+/*
+ * One JSON object without newline: {"event":"token","id":5,...}; the bytes that --json prints and the log
+ * stores.
+ */
 void agent_event_write(const agent_event *e, base_buf *out);
 
 /* The reverse; the event's strings and rows live in *ret_doc. A list's rows of another shape are left out. */

@@ -36,8 +36,9 @@ static char *only_shown_place(const agent *a, const char *name)
 }
 
 /*
- * Small models often answer with the corrected definition in a fenced block and no call. When exactly one file shown this
- * session defines it, and its text differs from what the block says, that is offered as a rewrite (and approved like one).
+ * Small models often answer with the corrected definition in a fenced block and no call. When exactly one
+ * file shown this session defines it, and its text differs from what the block says, that is offered as a
+ * rewrite (and approved like one).
  */
 bool agent__offer_rewrite(agent *a, const base_buf *text, agent_call *call)
 {

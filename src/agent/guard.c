@@ -1,6 +1,7 @@
 /*
- * Against going in circles. Warnings do not stop small models, so calls are counted: the key is the tool, its arguments and
- * payload; the world version says whether the tree changed since. Text is watched while it is decoded.
+ * Against going in circles. Warnings do not stop small models, so calls are counted: the key is the tool, its
+ * arguments and payload; the world version says whether the tree changed since. Text is watched while it is
+ * decoded.
  */
 #include <string.h>
 
@@ -36,7 +37,10 @@ agent_made_call *agent__find_made(agent *a, uint64_t key)
     return NULL;
 }
 
-/* The last bytes are one stretch written again and again: short ones need more rounds than long ones to be sure. */
+/*
+ * The last bytes are one stretch written again and again: short ones need more rounds than long ones to be
+ * sure.
+ */
 bool agent__repeats(const char *text, size_t n)
 {
     enum { LONGEST = 400, ENOUGH = 240 };

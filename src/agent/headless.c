@@ -1,5 +1,6 @@
 /*
- * One request without a screen (contract: headless.h). Two sinks for the same events: lines of JSON, or words for a person.
+ * One request without a screen (contract: headless.h). Two sinks for the same events: lines of JSON, or words
+ * for a person.
  */
 #include "agent/headless.h"
 

@@ -1,7 +1,8 @@
 /*
- * Text into the session. A text becomes tokens; where its lines start, which of its bytes are signatures or calls, and which
- * words say what it asks for are mapped from bytes to tokens and handed to the engine with it. Everything that entered is
- * remembered as a piece and told as `append` and `span` events. Content never becomes a control token.
+ * Text into the session. A text becomes tokens; where its lines start, which of its bytes are signatures or
+ * calls, and which words say what it asks for are mapped from bytes to tokens and handed to the engine with
+ * it. Everything that entered is remembered as a piece and told as `append` and `span` events. Content never
+ * becomes a control token.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 
-/* --- into the session --------------------------------------------------------------------------------------------------- */
+/* --- into the session ----------------------------------------------------------------------------------- */
 
 /* What the engine was told with the tokens: whoever executes the log again has to tell it the same. */
 static char *describe_segment(const kv_segment *g, uint32_t of)

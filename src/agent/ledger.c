@@ -14,7 +14,7 @@ enum { EVICTED, PROMOTED, N_SIDES, MAX_SCORES = 512 };
 
 static const char *const verbs[] = {[EVICTED] = "evicted", [PROMOTED] = "promoted"};
 
-/* --- counting ----------------------------------------------------------------------------------------------------------- */
+/* --- counting ------------------------------------------------------------------------------------------- */
 
 /* How many lanes each token leaves and enters, [n_tokens] each. */
 static void count_flips(const agent *a, const kv_plan *p, uint32_t *counts[N_SIDES])
@@ -81,11 +81,11 @@ void agent__count_plan(agent *a, const kv_plan *p)
     }
 }
 
-/* --- telling ------------------------------------------------------------------------------------------------------------ */
+/* --- telling -------------------------------------------------------------------------------------------- */
 
 /*
- * "evicted 512 budget, 40 stale": rows per lane by the plans' own reasons. Returns their sum, the rounded mean of all: what
- * rounding down loses goes to the reasons with the largest remainders.
+ * "evicted 512 budget, 40 stale": rows per lane by the plans' own reasons. Returns their sum, the rounded
+ * mean of all: what rounding down loses goes to the reasons with the largest remainders.
  */
 static uint32_t put_why(const agent *a, int side, uint32_t n_lanes, base_buf *out)
 {
@@ -250,7 +250,7 @@ void agent__ledger(agent *a)
     keep_sums(a);
 }
 
-/* --- an earlier turn's ------------------------------------------------------------------------------------------------------ */
+/* --- an earlier turn's ---------------------------------------------------------------------------------- */
 
 /* "512 budget" of a logged `why` back into rows. */
 static void restore_rows(agent *a, int side, const char *why)

@@ -1,10 +1,12 @@
 /*
- * The session log in one SQLite file. Three ideas: events are stored as the exact bytes that --json prints (large ones packed
- * with zstd); what is searched or listed (turns, titles, full text) is derived from them inside the same transaction; and a
- * session belongs to the process that holds flock on the file "lock" in its folder.
+ * The session log in one SQLite file. Three ideas: events are stored as the exact bytes that --json prints
+ * (large ones packed with zstd); what is searched or listed (turns, titles, full text) is derived from them
+ * inside the same transaction; and a session belongs to the process that holds flock on the file "lock" in
+ * its folder.
  *
- * A turn whose process died is still `open` in the table; whoever looks without finding the lock held reads it as interrupted.
- * Writers: the engine thread. Readers may open their own read-only agent_log on any thread.
+ * A turn whose process died is still `open` in the table; whoever looks without finding the lock held reads
+ * it as interrupted. Writers: the engine thread. Readers may open their own read-only agent_log on any
+ * thread.
  */
 #include "agent/log.h"
 
@@ -28,7 +30,10 @@
 
 enum { PACK_FROM = 4096, PACK_BLOB_FROM = 256, BUSY_MS = 4000, MAX_EVENT = 256 << 20 };
 
-/* migrations[i] brings a database from user_version i to i + 1. Never edit one that was released; add another. */
+/*
+ * migrations[i] brings a database from user_version i to i + 1. Never edit one that was released; add
+ * another.
+ */
 static const char *const migrations[] = {
     "CREATE TABLE sessions("
     " id TEXT PRIMARY KEY, parent TEXT REFERENCES sessions(id) ON DELETE SET NULL,"
@@ -70,7 +75,7 @@ struct agent_log {
     uint32_t turn; /* of the event added last: events without a turn of their own belong to it */
 };
 
-/* --- errors ------------------------------------------------------------------------------------------------------------- */
+/* --- errors --------------------------------------------------------------------------------------------- */
 
 /* Even reading needs some bytes (the index of the WAL), and SQLite calls their lack an I/O error. */
 static bool is_disk_full(const char *folder)
@@ -105,7 +110,10 @@ static int log_fail(agent_log *l, const char *what, base_err *err)
     }
 }
 
-/* One statement with its parameters: 's' const char * (NULL is NULL), 'i' int64_t, 'b' const void * and size_t. */
+/*
+ * One statement with its parameters: 's' const char * (NULL is NULL), 'i' int64_t, 'b' const void * and
+ * size_t.
+ */
 static sqlite3_stmt *prepare(agent_log *l, const char *sql, const char *types, ...)
 {
     sqlite3_stmt *s = NULL;
@@ -152,7 +160,7 @@ static const char *column(sqlite3_stmt *s, int i)
     return text ? text : "";
 }
 
-/* --- opening ------------------------------------------------------------------------------------------------------------ */
+/* --- opening -------------------------------------------------------------------------------------------- */
 
 static int64_t user_version(agent_log *l)
 {
@@ -201,7 +209,10 @@ int agent_log_open(agent_log **ret, const char *path, bool read_only, base_err *
         rc = base_fs_mkdirs(l->folder, err);
         if (!rc) rc = base_fs_check_owner(l->folder, err);
         if (!rc) rc = base_fs_check_owner(l->path, err);
-        /* Made here, so that it never exists with other rights; SQLite gives the -wal and -shm files those of the database. */
+        /*
+         * Made here, so that it never exists with other rights; SQLite gives the -wal and -shm files those of
+         * the database.
+         */
         if (!rc && (fd = open(l->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)) < 0)
             rc = base_fail_sys(err, "the session log %s", l->path);
         if (fd >= 0) {
@@ -256,7 +267,7 @@ void agent_log_close(agent_log *l)
     free(l);
 }
 
-/* --- sessions ----------------------------------------------------------------------------------------------------------- */
+/* --- sessions ------------------------------------------------------------------------------------------- */
 
 void agent_log_new_id(char ret[32])
 {
@@ -392,7 +403,10 @@ int agent_log_delete(agent_log *l, const char *id, base_err *err)
         return rc;
     }
     if (!n) return base_fail(err, BASE_E_NOT_FOUND, "there is no session %s", id);
-    /* FTS5 keeps deleted words in old segments until they are merged; the WAL keeps old pages until it is emptied. */
+    /*
+     * FTS5 keeps deleted words in old segments until they are merged; the WAL keeps old pages until it is
+     * emptied.
+     */
     rc = exec(l, "INSERT INTO words(words) VALUES('optimize')", err);
     sqlite3_exec(l->db, "PRAGMA wal_checkpoint(TRUNCATE)", NULL, NULL, NULL);
     char *dir = agent_log_session_dir(l, id);
@@ -401,7 +415,7 @@ int agent_log_delete(agent_log *l, const char *id, base_err *err)
     return rc ? rc : removed;
 }
 
-/* --- events ------------------------------------------------------------------------------------------------------------- */
+/* --- events --------------------------------------------------------------------------------------------- */
 
 int agent_log_add(agent_log *l, const char *session, const agent_event *e, base_err *err)
 {
@@ -418,7 +432,10 @@ int agent_log_add(agent_log *l, const char *session, const agent_event *e, base_
     return 0;
 }
 
-/* zstd's frame of a blob when that is shorter, else NULL; a plan's blob begins otherwise, so a reader can tell. */
+/*
+ * zstd's frame of a blob when that is shorter, else NULL; a plan's blob begins otherwise, so a reader can
+ * tell.
+ */
 static void *pack_blob(const void *blob, size_t n, size_t *ret_n)
 {
     if (n < PACK_BLOB_FROM) return NULL;
@@ -555,7 +572,7 @@ int agent_log_get_tail(agent_log *l, const char *session, agent_log_tail *ret, b
     return 0;
 }
 
-/* --- reading ------------------------------------------------------------------------------------------------------------ */
+/* --- reading -------------------------------------------------------------------------------------------- */
 
 int agent_log_list(agent_log *l, const char *root, void (*row)(void *user, const agent_log_row *r),
     void *user, base_err *err)

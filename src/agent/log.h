@@ -1,6 +1,7 @@
 /*
- * The session log: SQLite (WAL, foreign keys, user_version migrations, FTS5). It stores events exactly as emitted; a turn is open,
- * closed or interrupted. Committed at each of: user text, approval, before and after a write, tool result, end of turn.
+ * The session log: SQLite (WAL, foreign keys, user_version migrations, FTS5). It stores events exactly as
+ * emitted; a turn is open, closed or interrupted. Committed at each of: user text, approval, before and after
+ * a write, tool result, end of turn.
  */
 #ifndef KVIST_AGENT_LOG_H
 #define KVIST_AGENT_LOG_H
@@ -9,7 +10,10 @@
 
 typedef struct agent_log agent_log;
 
-/* path NULL: the data folder's log.db. A locked, corrupt or newer database gives a sentence that says what to do. */
+/*
+ * path NULL: the data folder's log.db. A locked, corrupt or newer database gives a sentence that says what to
+ * do.
+ */
 int agent_log_open(agent_log **ret, const char *path, bool read_only, base_err *err);
 void agent_log_close(agent_log *l);
 

@@ -1,6 +1,6 @@
 /*
- * Where what code says of a text and what the cache says of rows meet: kinds become reasons, marks are the same bits.
- * Neither layer knows the other; whoever appends source text to a session uses this.
+ * Where what code says of a text and what the cache says of rows meet: kinds become reasons, marks are the
+ * same bits. Neither layer knows the other; whoever appends source text to a session uses this.
  */
 #ifndef KVIST_AGENT_MARKS_H
 #define KVIST_AGENT_MARKS_H

@@ -9,7 +9,8 @@
  *     resume.c   catching up with the log
  *     turn.c     a turn: request, decode, call or answer
  *     act.c      a call: guard, approval, run, result into the session, failed attempts
- *     tries.c    candidates: sampled in branches, tried in a copy of the tree, the first that passes is offered
+ *     tries.c    candidates: sampled in branches, tried in a copy of the tree, the first that passes is
+ *         offered
  *     fence.c    a definition without a call, as a call
  *     attempt.c  a request that names a failing test: running it, taking failed attempts back, asking again
  *     doubt.c    where the model doubts the text that it is to repair: what a further attempt changes
@@ -34,7 +35,7 @@
 #include "agent/log.h"
 #include "agent/prompt.h"
 
-/* --- the session's state ------------------------------------------------------------------------------------------------ */
+/* --- the session's state -------------------------------------------------------------------------------- */
 
 /* As the person set it. */
 typedef struct agent_settings {
@@ -181,10 +182,16 @@ void agent__emit(agent *a, agent_event *e); /* numbers it, hands it to the host,
 void agent__commit(agent *a);               /* the log's commit; a failure is told once */
 void agent__notice(agent *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void agent__error(agent *a, const base_err *err);
-/* Now, or while `holding` is set when agent__release_held is called: behind the event of the tokens that it speaks of. */
+/*
+ * Now, or while `holding` is set when agent__release_held is called: behind the event of the tokens that it
+ * speaks of.
+ */
 void agent__emit_behind(agent *a, agent_event *e);
 void agent__release_held(agent *a);
-/* A wait for n tokens begins: progress counts over all of them. 0: it is over, what follows counts piece by piece. */
+/*
+ * A wait for n tokens begins: progress counts over all of them. 0: it is over, what follows counts piece by
+ * piece.
+ */
 void agent__expect(agent *a, uint32_t n_tokens);
 void agent__progress(agent *a, uint32_t done, uint32_t total); /* of what the engine computes now */
 
@@ -227,7 +234,10 @@ uint32_t agent__n_tokens(const agent *a);
 uint32_t agent__count(const agent *a, const char *text, size_t n); /* tokens */
 /* Remembers tokens [from, to) as a piece; returns its index. */
 size_t agent__add_piece(agent *a, const agent_text *t, uint32_t from, uint32_t to);
-/* The role of the message that is open at the end of the pieces, by their scaffold's labels (a resume, a rewind); -1: none. */
+/*
+ * The role of the message that is open at the end of the pieces, by their scaffold's labels (a resume, a
+ * rewind); -1: none.
+ */
 int agent__find_open(const agent *a);
 /* Forgets the pieces from token n on, and so which message is open. */
 void agent__cut_pieces(agent *a, uint32_t n);
@@ -285,7 +295,10 @@ uint32_t agent__find_spans(
 int agent__append(agent *a, const agent_text *t, size_t *ret_piece, base_err *err);
 /* Tokens of a call that were chosen elsewhere (tries.c), with their `token` events. */
 int agent__append_answer(agent *a, const int32_t *ids, uint32_t n, base_err *err);
-/* Logged ids again, without an event (resume.c). The segment is what was logged of it; its lines are found here. */
+/*
+ * Logged ids again, without an event (resume.c). The segment is what was logged of it; its lines are found
+ * here.
+ */
 int agent__append_logged(agent *a, const kv_segment *logged, const int32_t *ids, uint32_t n, base_err *err);
 /* Ends the open message and begins one of `role` (-1: only ends), as scaffold. */
 int agent__open_message(agent *a, int role, base_err *err);
@@ -321,11 +334,14 @@ void agent__set_test(agent *a, const char *command);
 bool agent__runs_tests(const char *command);
 /* A change was refused or changed nothing: its tokens are put aside, the next answer begins with the call. */
 void agent__came_to_nothing(agent *a, uint32_t from, uint32_t to);
-/* After a failed test: undoes the change unless it was the last attempt, and writes what the model is told. */
+/*
+ * After a failed test: undoes the change unless it was the last attempt, and writes what the model is told.
+ */
 void agent__take_back(agent *a, const char *path, const char *name, base_buf *out);
 /*
- * An answer (tokens [from, to)) came without a change that makes the test pass: what the model is asked in out, and in opening
- * how its next answer begins. A useless answer (it went in circles) is put aside. false: the answer is final.
+ * An answer (tokens [from, to)) came without a change that makes the test pass: what the model is asked in
+ * out, and in opening how its next answer begins. A useless answer (it went in circles) is put aside. false:
+ * the answer is final.
  */
 /*
  * What the harness writes of the next answer where a model would not make the call: the beginning of a line
@@ -336,7 +352,10 @@ typedef struct agent_opening {
     bool is_doubt; /* the call goes on into the definition, up to a token of doubt.c */
 } agent_opening;
 void agent_opening_free(agent_opening *o);
-/* Empty when no definition is in view. further: not the first attempt at it, so the next doubt is tried while there is one. */
+/*
+ * Empty when no definition is in view. further: not the first attempt at it, so the next doubt is tried while
+ * there is one.
+ */
 int agent__open_call(agent *a, bool further, agent_opening *opening, base_err *err);
 bool agent__ask_again(agent *a, uint32_t from, uint32_t to, bool is_useless, base_buf *out);
 /* Why a call may not change this file (the test that judges stays as it is); NULL: it may. */
@@ -357,8 +376,9 @@ void agent__doubts_free(agent *a);
 
 /* --- tries.c --- */
 /*
- * Where a test can judge and has failed: up to a->tries rewrites. *ret_ids: the tokens of the first whose test passed, to be
- * appended as the answer; empty when there was none or nothing to try. BASE_E_CANCELLED like any other wait.
+ * Where a test can judge and has failed: up to a->tries rewrites. *ret_ids: the tokens of the first whose
+ * test passed, to be appended as the answer; empty when there was none or nothing to try. BASE_E_CANCELLED
+ * like any other wait.
  */
 int agent__try(agent *a, model_ids *ret_ids, base_err *err);
 

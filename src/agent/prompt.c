@@ -1,8 +1,8 @@
 /*
- * The fixed prompt (contract: prompt.h): a system text with the tools as one line each, then two worked examples in the
- * family's own way of writing calls. What they show was measured on Qwen2.5-Coder-1.5B: it follows examples,
- * hardly rules; it answers from excerpts when they stand in front of the question; and it repairs code by rewriting one whole
- * definition, not by editing lines.
+ * The fixed prompt (contract: prompt.h): a system text with the tools as one line each, then two worked
+ * examples in the family's own way of writing calls. What they show was measured on Qwen2.5-Coder-1.5B: it
+ * follows examples, hardly rules; it answers from excerpts when they stand in front of the question; and it
+ * repairs code by rewriting one whole definition, not by editing lines.
  */
 #include "agent/prompt.h"
 

@@ -1,6 +1,7 @@
 /*
- * The fixed prompt: what stands in front of every session of a model, byte for byte the same, so that it is computed once per
- * model ever. No date, no listing, no counter. And the words in which the harness speaks to the model.
+ * The fixed prompt: what stands in front of every session of a model, byte for byte the same, so that it is
+ * computed once per model ever. No date, no listing, no counter. And the words in which the harness speaks to
+ * the model.
  */
 #ifndef KVIST_AGENT_PROMPT_H
 #define KVIST_AGENT_PROMPT_H

@@ -1,7 +1,8 @@
 /*
- * Going on with a logged session. The engine's snapshot, when it serves, holds everything and nothing is computed. Else, or for
- * what the log has beyond the snapshot, the logged schedule is executed again: the logged ids in order, the logged plans at the
- * lengths they were made for, so that the rows are those that the session had (docs/kv.md, What always holds).
+ * Going on with a logged session. The engine's snapshot, when it serves, holds everything and nothing is
+ * computed. Else, or for what the log has beyond the snapshot, the logged schedule is executed again: the
+ * logged ids in order, the logged plans at the lengths they were made for, so that the rows are those that
+ * the session had (docs/kv.md, What always holds).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,9 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
-/* A run of logged tokens of one origin: a segment, or an answer's tokens. Offsets count from its beginning. */
+/*
+ * A run of logged tokens of one origin: a segment, or an answer's tokens. Offsets count from its beginning.
+ */
 typedef struct logged_run {
     kv_origin origin;
     uint32_t turn, from, n, computed, lanes; /* lanes: in which it was computed, 0: all */
@@ -44,7 +47,7 @@ typedef struct history {
     base_err *err;
 } history;
 
-/* --- collecting --------------------------------------------------------------------------------------------------------- */
+/* --- collecting ----------------------------------------------------------------------------------------- */
 
 static kv_origin origin_of(const char *word)
 {
@@ -227,7 +230,7 @@ static void cut_back(history *h, uint32_t n)
     h->n = n;
 }
 
-/* --- what the agent itself remembers ------------------------------------------------------------------------------------ */
+/* --- what the agent itself remembers -------------------------------------------------------------------- */
 
 static void restore_segments(agent *a, size_t piece, const agent_shown_list *segments)
 {
@@ -272,7 +275,7 @@ static void restore_rewind(agent *a, const agent_event *e)
     agent__rewind_sums(a);
 }
 
-/* --- one logged event --------------------------------------------------------------------------------------------------- */
+/* --- one logged event ----------------------------------------------------------------------------------- */
 
 /* What the engine was told with the tokens; older logs do not say. */
 static void take_segment(logged_run *r, const char *json)
@@ -395,7 +398,7 @@ static bool on_event(
     return h->rc == 0;
 }
 
-/* --- catching up -------------------------------------------------------------------------------------------------------- */
+/* --- catching up ---------------------------------------------------------------------------------------- */
 
 /* Does the engine hold the first n logged tokens and nothing else? */
 static bool engine_holds(const history *h, uint32_t n)
@@ -432,7 +435,9 @@ static int execute_again(history *h, bool after_snapshot, base_err *err)
     return rc;
 }
 
-/* A budget that the engine refuses now (hard rows have grown above it) is no reason not to open the session. */
+/*
+ * A budget that the engine refuses now (hard rows have grown above it) is no reason not to open the session.
+ */
 static void keep_budget(agent *a, int64_t rows)
 {
     kv_session *session = a->engine->session;

@@ -10,7 +10,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 
-/* --- bytes to tokens ---------------------------------------------------------------------------------------------------- */
+/* --- bytes to tokens ------------------------------------------------------------------------------------ */
 
 agent_token_map agent__map_tokens(const agent *a, const int32_t *ids, uint32_t n)
 {
@@ -55,7 +55,7 @@ uint32_t *agent__line_starts(const agent_token_map *m, const char *text, size_t 
     return lines;
 }
 
-/* --- structure ---------------------------------------------------------------------------------------------------------- */
+/* --- structure ------------------------------------------------------------------------------------------ */
 
 /* The part of a file's bytes [from, to) that the segment shows, as a span like `one`. */
 static void add_span(kv_span *spans, uint32_t *n, const agent_token_map *m, const tool_segment *s,
@@ -70,7 +70,9 @@ static void add_span(kv_span *spans, uint32_t *n, const agent_token_map *m, cons
     spans[(*n)++] = one;
 }
 
-/* What the segment shows of a parsed file: definitions that the request names, and anchors with their marks. */
+/*
+ * What the segment shows of a parsed file: definitions that the request names, and anchors with their marks.
+ */
 static void add_structure(const agent_text *t, const tool_segment *s, const code_file *f, const code_graph *g,
     const char *file, size_t file_n, const agent_token_map *m, kv_span *spans, uint32_t *count)
 {

@@ -1,6 +1,7 @@
 /*
- * Opening and closing in the right order (contract: start.h): the log gives the session its id and folder, the folder holds
- * the engine's rows and the workspace's undo objects, the agent takes engine and workspace over.
+ * Opening and closing in the right order (contract: start.h): the log gives the session its id and folder,
+ * the folder holds the engine's rows and the workspace's undo objects, the agent takes engine and workspace
+ * over.
  */
 #include "agent/start.h"
 
@@ -96,7 +97,10 @@ static int open_engine(agent_session *s, const agent_session_options *o, atomic_
     return rc;
 }
 
-/* Rows serve only to resume without computing: the sessions that were unused longest lose theirs, never one that is open. */
+/*
+ * Rows serve only to resume without computing: the sessions that were unused longest lose theirs, never one
+ * that is open.
+ */
 static void trim_rows(agent_session *s)
 {
     char *slash = s->dir ? strrchr(s->dir, '/') : NULL;

@@ -1,6 +1,6 @@
 /*
- * From options to a session that can take requests: log, session id and folder, engine, workspace, agent; and the way back. One
- * place for the order in which they open, so that the shell, -p and tests open alike.
+ * From options to a session that can take requests: log, session id and folder, engine, workspace, agent; and
+ * the way back. One place for the order in which they open, so that the shell, -p and tests open alike.
  */
 #ifndef KVIST_AGENT_START_H
 #define KVIST_AGENT_START_H
@@ -38,7 +38,10 @@ int agent_session_open(agent_session **ret, const agent_session_options *options
     atomic_bool *cancel, base_err *err);
 void agent_session_close(agent_session *s); /* NULL is fine */
 
-/* The session that `resume` means, when another process has it open: it can be looked at only. The caller frees; NULL: not so. */
+/*
+ * The session that `resume` means, when another process has it open: it can be looked at only. The caller
+ * frees; NULL: not so.
+ */
 char *agent_session_in_use(const agent_session_options *options);
 agent *agent_session_agent(agent_session *s);
 

@@ -1,6 +1,7 @@
 /*
- * A streamed answer for somebody who reads lines (headless.c, the linear mode): text as it comes, but nothing that may turn out
- * to be a tool call, which its own event tells. A line that could begin one is held back until it is known. Pure.
+ * A streamed answer for somebody who reads lines (headless.c, the linear mode): text as it comes, but nothing
+ * that may turn out to be a tool call, which its own event tells. A line that could begin one is held back
+ * until it is known. Pure.
  */
 #ifndef KVIST_AGENT_STREAM_H
 #define KVIST_AGENT_STREAM_H

@@ -1,7 +1,7 @@
 /*
- * A turn: the request with what the program found for it, then answers and calls in turn until an answer without a call. The
- * template's tail (the end of a message and the opening of the answer) is appended after the repair, so that the first token of
- * every answer is computed over what the newest message asked for.
+ * A turn: the request with what the program found for it, then answers and calls in turn until an answer
+ * without a call. The template's tail (the end of a message and the opening of the answer) is appended after
+ * the repair, so that the first token of every answer is computed over what the newest message asked for.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 
 enum { LEAST_ROOM = 192, MAX_PLACES = 8 };
 
-/* --- decoding ----------------------------------------------------------------------------------------------------------- */
+/* --- decoding ------------------------------------------------------------------------------------------- */
 
 typedef enum answer_end {
     ANSWER_DONE,
@@ -56,8 +56,8 @@ static void emit_mask(agent *a, uint32_t index, int32_t wanted, int32_t took)
 }
 
 /*
- * One token into the text; its event carries what is whole UTF-8 by now and cannot begin a stop string. True: one is complete;
- * the text ends in front of it.
+ * One token into the text; its event carries what is whole UTF-8 by now and cannot begin a stop string. True:
+ * one is complete; the text ends in front of it.
  */
 static bool take_token(agent *a, answer *r, int32_t id, uint32_t index, size_t *told)
 {
@@ -124,7 +124,10 @@ static void count_lookup(agent *a, int sign)
     a->ledger.sums.accepted += (uint64_t)sign * accepted;
 }
 
-/* Decodes until the model ends, a call is complete, or one of the brakes holds. Errors of the engine are errors. */
+/*
+ * Decodes until the model ends, a call is complete, or one of the brakes holds. Errors of the engine are
+ * errors.
+ */
 static int decode(agent *a, answer *r, const agent_opening *opening, base_err *err)
 {
     size_t told = 0;
@@ -191,7 +194,7 @@ static int decode(agent *a, answer *r, const agent_opening *opening, base_err *e
     return rc;
 }
 
-/* --- the answer's places ------------------------------------------------------------------------------------------------ */
+/* --- the answer's places -------------------------------------------------------------------------------- */
 
 static void check_places(agent *a, const char *text, size_t n)
 {
@@ -242,7 +245,7 @@ static void tell_answer(agent *a, const answer *r)
     check_places(a, r->text.data, r->text.len);
 }
 
-/* --- the turn ----------------------------------------------------------------------------------------------------------- */
+/* --- the turn ------------------------------------------------------------------------------------------- */
 
 static void turn_begins(agent *a, const char *request)
 {
@@ -343,7 +346,10 @@ static int ask_for_name(agent *a, base_err *err)
     return rc;
 }
 
-/* The first attempt as the person set it; a further one warmer, or a deterministic model would say the same again. */
+/*
+ * The first attempt as the person set it; a further one warmer, or a deterministic model would say the same
+ * again.
+ */
 static void set_sampling(agent *a, bool further)
 {
     model_sampling s = a->info.sampling;

@@ -1,6 +1,7 @@
 /*
- * The engine thread (contract: worker.h). Lines and decisions go in through a small locked list, messages come out through a
- * bounded queue with a descriptor. While the queue is full the engine waits for the screen, never the other way round.
+ * The engine thread (contract: worker.h). Lines and decisions go in through a small locked list, messages
+ * come out through a bounded queue with a descriptor. While the queue is full the engine waits for the
+ * screen, never the other way round.
  */
 #include "agent/worker.h"
 
@@ -27,8 +28,8 @@ struct agent_worker {
     char **lines;
     size_t n_lines, cap_lines;
     bool stopping, waits_for_decision, has_decision;
-    bool
-        idling; /* the engine thread does what nobody waits for: whoever wants something ends it by `cancel` */
+    /* the engine thread does what nobody waits for: whoever wants something ends it by `cancel` */
+    bool idling;
     agent_decision decision;
     bool has_mode;
     agent_mode mode;
@@ -56,7 +57,7 @@ static void post(agent_worker *w, agent_worker_message m)
     if (!base_queue_put(w->out, copy)) agent_worker_message_free(copy);
 }
 
-/* --- on the engine thread ----------------------------------------------------------------------------------------------- */
+/* --- on the engine thread ------------------------------------------------------------------------------- */
 
 static void on_event(void *user, const agent_event *e)
 {
@@ -159,7 +160,7 @@ static void *run(void *user)
     return NULL;
 }
 
-/* --- from the UI thread ------------------------------------------------------------------------------------------------- */
+/* --- from the UI thread --------------------------------------------------------------------------------- */
 
 int agent_worker_start(agent_worker **ret, agent_worker_open_fn *open, void *user, base_err *err)
 {

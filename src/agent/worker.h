@@ -1,6 +1,7 @@
 /*
- * The engine thread. The UI thread hands it lines and decisions and takes events from a queue whose descriptor it polls beside
- * the terminal. Opening (the model loads for seconds) happens on the engine thread too, so the prompt accepts typing at once.
+ * The engine thread. The UI thread hands it lines and decisions and takes events from a queue whose
+ * descriptor it polls beside the terminal. Opening (the model loads for seconds) happens on the engine thread
+ * too, so the prompt accepts typing at once.
  */
 #ifndef KVIST_AGENT_WORKER_H
 #define KVIST_AGENT_WORKER_H
@@ -9,7 +10,10 @@
 
 typedef struct agent_worker agent_worker;
 
-/* Called on the engine thread: opens engine, workspace and agent with this host. `progress` posts a notice while it works. */
+/*
+ * Called on the engine thread: opens engine, workspace and agent with this host. `progress` posts a notice
+ * while it works.
+ */
 typedef int agent_worker_open_fn(void *user, const agent_host *host, atomic_bool *cancel,
     void (*progress)(void *host_user, double share, const char *what), agent **ret, base_err *err);
 
@@ -35,7 +39,10 @@ typedef struct agent_worker_message {
 agent_worker_message *agent_worker_take(agent_worker *w); /* NULL: nothing now */
 void agent_worker_message_free(agent_worker_message *m);
 
-/* Names of functions and types of the tree for completion, as code_index_symbols; NULL while the session opens. Any thread. */
+/*
+ * Names of functions and types of the tree for completion, as code_index_symbols; NULL while the session
+ * opens. Any thread.
+ */
 char **agent_worker_symbols(agent_worker *w);
 
 /* From the UI thread. */

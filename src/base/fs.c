@@ -115,7 +115,10 @@ static int remove_at(int folder, const char *name)
     const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
     int fd = openat(folder, name, flags);
     struct stat st;
-    /* A folder that its owner may not even look into (an overlay's work folder), or not write (Go's module cache). */
+    /*
+     * A folder that its owner may not even look into (an overlay's work folder), or not write (Go's module
+     * cache).
+     */
     if (fd < 0 && errno == EACCES && !fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) &&
         S_ISDIR(st.st_mode) && !fchmodat(folder, name, 0700, 0))
         fd = openat(folder, name, flags);

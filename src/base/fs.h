@@ -38,10 +38,10 @@ typedef enum base_home { BASE_HOME_CONFIG, BASE_HOME_DATA, BASE_HOME_STATE } bas
 char *base_fs_home(base_home which, const char *name);
 
 /*
- * May what lies there be believed, and run? It must be a file or a folder, belong to us or to root, and no other user may write to
- * it; a group that is ours alone is nobody else (OpenSSH's StrictModes asks the same). Links are followed: it
- * is the target that counts. A missing path is fine. BASE_E_STATE with a sentence that says whose it is, or
- * what to change.
+ * May what lies there be believed, and run? It must be a file or a folder, belong to us or to root, and no
+ * other user may write to it; a group that is ours alone is nobody else (OpenSSH's StrictModes asks the
+ * same). Links are followed: it is the target that counts. A missing path is fine. BASE_E_STATE with a
+ * sentence that says whose it is, or what to change.
  */
 int base_fs_check_owner(const char *path, base_err *err);
 

@@ -330,7 +330,10 @@ bool base_json_bool(const base_json *object, const char *key, bool otherwise)
     return v && v->type == BASE_JSON_BOOL ? v->boolean : otherwise;
 }
 
-/* Inside a string: as it is (RFC 8259, section 7, allows that), or as an escape where a reader's terminal would obey or hide it. */
+/*
+ * Inside a string: as it is (RFC 8259, section 7, allows that), or as an escape where a reader's terminal
+ * would obey or hide it.
+ */
 static void put_letter(base_buf *out, uint32_t cp, const char *s, size_t n)
 {
     if (cp == 0xfffd && n == 1)

@@ -21,7 +21,10 @@ typedef struct tui_options {
     const char *note;       /* replay: said at the start; NULL: nothing */
 } tui_options;
 
-/* Runs the shell until the person quits. Returns 0, or fails when the terminal cannot be used (too small, no curses). */
+/*
+ * Runs the shell until the person quits. Returns 0, or fails when the terminal cannot be used (too small, no
+ * curses).
+ */
 int tui_run(agent_worker *w, const tui_options *options, base_err *err);
 
 /* Replay from the log, no model loaded. */

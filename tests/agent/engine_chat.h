@@ -13,7 +13,10 @@ int engine_chat_open(engine **ret, const char *script, size_t n, const engine_op
 /* The messages of the newest request, a line "[role]" in front of each. */
 const char *engine_chat_sent(const engine *e);
 
-/* From now on text cannot be told into tokens, as by an endpoint whose tokenizer does not answer; or it can again. */
+/*
+ * From now on text cannot be told into tokens, as by an endpoint whose tokenizer does not answer; or it can
+ * again.
+ */
 void engine_chat_lose_tokenizer(engine *e, bool lost);
 
 #endif

@@ -1,4 +1,7 @@
-/* What stops a turn that goes nowhere: repeated calls, text in circles, broken calls, Esc, a failing engine, a full context. */
+/*
+ * What stops a turn that goes nowhere: repeated calls, text in circles, broken calls, Esc, a failing engine,
+ * a full context.
+ */
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -214,7 +217,10 @@ static void test_brakes__an_engine_that_fails_ends_the_turn_with_its_sentence(vo
     free_host(&h);
 }
 
-/* Counting goes on by an estimate; text that cannot be told ends the turn with the engine's sentence, and the next one works. */
+/*
+ * Counting goes on by an estimate; text that cannot be told ends the turn with the engine's sentence, and the
+ * next one works.
+ */
 static void test_brakes__a_tokenizer_that_does_not_answer_is_told(void **state)
 {
     if (!stage_chat) skip();

@@ -107,7 +107,10 @@ static void test_call__reads_what_models_write(void **state)
     }
 }
 
-/* Once a growing text has a call, more text never changes it; and it is found before anything that follows it. */
+/*
+ * Once a growing text has a call, more text never changes it; and it is found before anything that follows
+ * it.
+ */
 static void test_call__found_once_stays_found(void **state)
 {
     for (size_t i = 0; i < N_FIXTURES; i++) {

@@ -1,4 +1,7 @@
-/* The session log: what goes in comes out byte for byte, a killed turn is interrupted, and damage gives a sentence. */
+/*
+ * The session log: what goes in comes out byte for byte, a killed turn is interrupted, and damage gives a
+ * sentence.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

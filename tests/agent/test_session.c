@@ -1,4 +1,7 @@
-/* A session over its turns on the scripted engine: rows and their ledger, staleness, undo, rewind, log and resume. */
+/*
+ * A session over its turns on the scripted engine: rows and their ledger, staleness, undo, rewind, log and
+ * resume.
+ */
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -24,7 +27,7 @@ static void put_notes(void)
     }
 }
 
-/* --- memory ------------------------------------------------------------------------------------------------------------- */
+/* --- memory --------------------------------------------------------------------------------------------- */
 
 static void test_session__a_follow_up_computes_new_tokens_only(void **state)
 {
@@ -114,7 +117,9 @@ static void test_session__commands_act_on_rows_through_plans(void **state)
     free_host(&h);
 }
 
-/* Where an engine shows no rows, what asks for them says so, and text is left out or sent again as a whole. */
+/*
+ * Where an engine shows no rows, what asks for them says so, and text is left out or sent again as a whole.
+ */
 static void test_session__without_rows_commands_say_so(void **state)
 {
     static const char *const refused[] = {
@@ -249,7 +254,7 @@ static void test_session__a_shell_line_runs_unasked_and_is_seen_by_the_next_requ
     free_host(&h);
 }
 
-/* --- log and resume ----------------------------------------------------------------------------------------------------- */
+/* --- log and resume ------------------------------------------------------------------------------------- */
 
 static void test_session__the_log_holds_what_json_printed(void **state)
 {
@@ -410,7 +415,10 @@ static void test_session__killed_anywhere_it_resumes(void **state)
         host h = new_host();
         agent_session *s = open_session(&h, "answer back again\n", AGENT_MODE_ASK, "", true);
         assert_true(told(&h, "resumed session"));
-        /* The request is committed behind its event: killed in that event, there was no turn 2. The rows are saved last. */
+        /*
+         * The request is committed behind its event: killed in that event, there was no turn 2. The rows are
+         * saved last.
+         */
         assert_int_equal(told(&h, "turn 2 was interrupted; what was committed of it is kept"),
             deaths[i] != AGENT_EVENT_user && deaths[i] != AGENT_EVENT_snapshot);
         assert_int_equal(submit(s, &h, "still there?"), 0);
@@ -424,7 +432,10 @@ static void test_session__killed_anywhere_it_resumes(void **state)
     }
 }
 
-/* It is said once, also when nothing was asked in between; and of a session that closed cleanly it is not said. */
+/*
+ * It is said once, also when nothing was asked in between; and of a session that closed cleanly it is not
+ * said.
+ */
 static void test_session__an_interruption_is_told_once(void **state)
 {
     pid_t child = fork();

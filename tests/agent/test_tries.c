@@ -1,4 +1,7 @@
-/* Candidates: sampled in branches, tried in a copy of the tree, the first that passes goes the way of any other call. */
+/*
+ * Candidates: sampled in branches, tried in a copy of the tree, the first that passes goes the way of any
+ * other call.
+ */
 #include "stage.h"
 
 /* What the model says behind the harness's opening: the end of a line, then the body of the fence. */
@@ -109,7 +112,10 @@ static void test_tries__a_test_that_the_model_ran_may_judge_too(void **state)
     free_host(&h);
 }
 
-/* Tokens of the winner are tokens of the session, those of the others are not: a resume without the rows reaches the same. */
+/*
+ * Tokens of the winner are tokens of the session, those of the others are not: a resume without the rows
+ * reaches the same.
+ */
 static void test_tries__a_resumed_session_has_the_winner_only(void **state)
 {
     host h = new_host();

@@ -138,7 +138,10 @@ static void test_turn__a_yes_to_the_test_covers_nothing_else(void **state)
     free_host(&h);
 }
 
-/* A further attempt: the model ends the line that the harness began, the harness writes call and fence, the model the body. */
+/*
+ * A further attempt: the model ends the line that the harness began, the harness writes call and fence, the
+ * model the body.
+ */
 #define BODY(text) "answer <<X\necho`.\n" text "```\nX\n"
 
 static void test_turn__a_failed_attempt_is_barred_before_the_next_output(void **state)
@@ -233,7 +236,9 @@ static void test_turn__a_fenced_definition_without_a_call_is_offered_as_a_rewrit
     free_host(&h);
 }
 
-/* A test that could not be run says nothing about a change: it stays, and the person hears what is missing. */
+/*
+ * A test that could not be run says nothing about a change: it stays, and the person hears what is missing.
+ */
 static void test_turn__a_test_without_its_runner_judges_nothing(void **state)
 {
     put_file("add.py", "def add(a, b):\n    return a - b\n");

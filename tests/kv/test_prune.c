@@ -523,7 +523,10 @@ static void test_prune__each_layer_stores_its_own_share(void **state)
     kv_session_free(s);
 }
 
-/* Bulk of one line, of one token repeated, pivots at the edges, a request longer than everything that is hard. */
+/*
+ * Bulk of one line, of one token repeated, pivots at the edges, a request longer than everything that is
+ * hard.
+ */
 static void test_prune__odd_texts_and_cuts_are_fine(void **state)
 {
     static const char *const sets[][6] = {{"prune=heads", "pivot=1", "bulk=10"},

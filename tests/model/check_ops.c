@@ -1,10 +1,12 @@
 /*
- * Every operation of ops.def, every level against plain C: equal bits, over formats, batch sizes and odd shapes. In dav1d's
- * checkasm manner: a plain executable (exit status is the verdict), and an operation without a cases_* function here does not
- * compile. `--bench` prints speeds beside what the machine's memory gives in the same run.
+ * Every operation of ops.def, every level against plain C: equal bits, over formats, batch sizes and odd
+ * shapes. In dav1d's checkasm manner: a plain executable (exit status is the verdict), and an operation
+ * without a cases_* function here does not compile. `--bench` prints speeds beside what the machine's memory
+ * gives in the same run.
  *
- * Besides levels, each matmul and attention is checked for what the cache stands on: a row's bits do not depend on the batch it
- * is in, or on the number of threads; and against sums in F64, so that plain C itself is right.
+ * Besides levels, each matmul and attention is checked for what the cache stands on: a row's bits do not
+ * depend on the batch it is in, or on the number of threads; and against sums in F64, so that plain C itself
+ * is right.
  */
 #include "check_ops.h"
 
@@ -302,8 +304,8 @@ static void check_product_only(check *c, gguf_tensor_type type, uint32_t n_in, u
 }
 
 /*
- * All quants the largest or the smallest, all activations of one size and sign: sums of products in narrow integers are as
- * large as they can be.
+ * All quants the largest or the smallest, all activations of one size and sign: sums of products in narrow
+ * integers are as large as they can be.
  */
 static void check_product_extremes(check *c, gguf_tensor_type type)
 {
@@ -488,7 +490,10 @@ static void check_side(check *c, const char *name, uint64_t seed, const char *on
 }
 
 #if defined(KVIST_CUDA)
-/* A product that cuBLAS makes, with what is added in a matrix of its own: near plain C's, by what BF16 leaves of a factor. */
+/*
+ * A product that cuBLAS makes, with what is added in a matrix of its own: near plain C's, by what BF16 leaves
+ * of a factor.
+ */
 static void check_bf16_product(check *c, gguf_tensor_type type)
 {
     enum { N = 70, N_IN = 512, N_OUT = 40 };
@@ -553,7 +558,10 @@ static void check_bf16(check *c)
     c->b->close(c->b);
 }
 
-/* The GPU's operations against plain C, and the fingerprint of its own version: on a device, or on the emulator. */
+/*
+ * The GPU's operations against plain C, and the fingerprint of its own version: on a device, or on the
+ * emulator.
+ */
 static void check_sides(check *c, uint64_t seed, const char *only)
 {
     base_err err;
@@ -572,7 +580,10 @@ static void check_sides(check *c, uint64_t seed, const char *only)
     if (!only) check_bf16(c);
 }
 #else
-/* Every level of this machine alone and on threads; the numbers of threads are those at which work is split differently. */
+/*
+ * Every level of this machine alone and on threads; the numbers of threads are those at which work is split
+ * differently.
+ */
 static void check_sides(check *c, uint64_t seed, const char *only)
 {
     unsigned mask;

@@ -1,6 +1,6 @@
 /*
- * What the parts of check_ops share: random inputs, matrices with canaries around them, tensors as a file holds them, and
- * comparisons that see a NaN. The first failures are printed; the count is the verdict.
+ * What the parts of check_ops share: random inputs, matrices with canaries around them, tensors as a file
+ * holds them, and comparisons that see a NaN. The first failures are printed; the count is the verdict.
  */
 #ifndef KVIST_TESTS_CHECK_OPS_H
 #define KVIST_TESTS_CHECK_OPS_H

@@ -1,6 +1,6 @@
 /*
- * `check_ops --bench [threads] [matmul|rows]`: speeds of the best level, beside what the machine's memory gives before and
- * after. Each number is the best of many calls: these machines are shared.
+ * `check_ops --bench [threads] [matmul|rows]`: speeds of the best level, beside what the machine's memory
+ * gives before and after. Each number is the best of many calls: these machines are shared.
  */
 #include "check_ops.h"
 
@@ -81,7 +81,10 @@ static void bench_matmul(check *c, gguf_tensor_type type, uint32_t n_in, uint32_
     tensor_free(t);
 }
 
-/* The default model's shape, nothing evicted; attention over all layers in turn, so that no cache holds the rows of the next. */
+/*
+ * The default model's shape, nothing evicted; attention over all layers in turn, so that no cache holds the
+ * rows of the next.
+ */
 static void bench_rows(check *c, uint32_t n_rows, uint32_t n, uint32_t n_queries)
 {
     model_ops *ops = c->b;

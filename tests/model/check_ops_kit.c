@@ -193,7 +193,10 @@ ops_activations *activations(check *c, model_ops *ops, uint32_t n, uint32_t widt
     return x;
 }
 
-/* What a set of activations stands for: its product with the unit matrix (F32: 16-bit quants of 1 and 0 are exact). */
+/*
+ * What a set of activations stands for: its product with the unit matrix (F32: 16-bit quants of 1 and 0 are
+ * exact).
+ */
 float *activations_take(check *c, model_ops *ops, ops_activations *x, uint32_t n, uint32_t width)
 {
     base_err err;

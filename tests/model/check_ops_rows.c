@@ -1,6 +1,6 @@
 /*
- * The operations over lists of rows: writing them, attention and scoring, on ragged lists, against plain C and against the
- * definition in F64.
+ * The operations over lists of rows: writing them, attention and scoring, on ragged lists, against plain C
+ * and against the definition in F64.
  */
 #include "check_ops.h"
 
@@ -238,7 +238,10 @@ void check_attention_of_halves(check *c)
     }
 }
 
-/* More numerators than are kept between the two walks: the sum over a lane is 1, and 16 equal heads give what one gives. */
+/*
+ * More numerators than are kept between the two walks: the sum over a lane is 1, and 16 equal heads give what
+ * one gives.
+ */
 static void cases_score_rows_large(check *c)
 {
     enum { HEADS = 32, QUERIES = 64, HEAD = 16, ROWS = 2500 };
@@ -271,7 +274,10 @@ static void cases_score_rows_large(check *c)
     cache_free(&x);
 }
 
-/* Rows that are not listed, but whose sum of exp(score) is given: the listed ones get what they get among all. */
+/*
+ * Rows that are not listed, but whose sum of exp(score) is given: the listed ones get what they get among
+ * all.
+ */
 static void cases_score_rows_rest(check *c)
 {
     enum { HEADS = 4, QUERIES = 3, HEAD = 48, ROWS = 600, LISTED = 256 };
@@ -401,7 +407,10 @@ void cases_score_rows(check *c)
     cache_free(&x);
 }
 
-/* Against the definition in F64, and against every row of a section: no row's score is above its section's bound. */
+/*
+ * Against the definition in F64, and against every row of a section: no row's score is above its section's
+ * bound.
+ */
 void cases_bound(check *c)
 {
     static const uint32_t shapes[][4] = {{1, 1, 4, 64}, {1, 300, 12, 128}, {5, 513, 6, 48}, {2, 257, 2, 256}};

@@ -1,7 +1,8 @@
 /*
- * The kernel version is part of a cache state's identity: rows that were saved are continued only by kernels that would have
- * made the same bits. So a change of bits must raise model_ops.kernel_version, and this notices: fixed inputs through every kind
- * of kernel of plain C (the levels equal it), hashed, against the hash that belongs to the version.
+ * The kernel version is part of a cache state's identity: rows that were saved are continued only by kernels
+ * that would have made the same bits. So a change of bits must raise model_ops.kernel_version, and this
+ * notices: fixed inputs through every kind of kernel of plain C (the levels equal it), hashed, against the
+ * hash that belongs to the version.
  *
  * RoPE is left out: its angles come from the C library.
  */
@@ -17,7 +18,10 @@
 #include "base/mem.h"
 #include "model/file/quant.h"
 
-/* After a change that is meant: raise kernel_version (cpu_ops.c), and put it here with the hash that is printed. */
+/*
+ * After a change that is meant: raise kernel_version (cpu_ops.c), and put it here with the hash that is
+ * printed.
+ */
 static const uint32_t version = 2;
 static const uint64_t fingerprint = 0xcdee4b3f00f3a499;
 
@@ -33,7 +37,9 @@ static void add(maker *m, check *c, const char *op, matrix x)
     free(values);
 }
 
-/* One row alone and twelve together, one of them with an enormous element: columns, panels, second columns. */
+/*
+ * One row alone and twelve together, one of them with an enormous element: columns, panels, second columns.
+ */
 static void add_products(maker *m, check *c, gguf_tensor_type type)
 {
     enum { N_IN = 256, N_OUT = 16 };

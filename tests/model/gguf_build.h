@@ -3,7 +3,8 @@
  *
  *     base_buf b = {0};
  *     gguf_build_header(&b, 3, n_tensors, n_keys);
- *     gguf_build_str(&b, "general.architecture"); gguf_build_u32(&b, GGUF_STRING); gguf_build_str(&b, "llama");
+ *     gguf_build_str(&b, "general.architecture"); gguf_build_u32(&b, GGUF_STRING); gguf_build_str(&b,
+ *         "llama");
  */
 #ifndef KVIST_TESTS_GGUF_BUILD_H
 #define KVIST_TESTS_GGUF_BUILD_H

@@ -1,6 +1,6 @@
 /*
- * A little model, open, with its file for the oracle, and the few lines that every test of the forward pass begins with.
- * Failures are cmocka's: include its headers first.
+ * A little model, open, with its file for the oracle, and the few lines that every test of the forward pass
+ * begins with. Failures are cmocka's: include its headers first.
  */
 #ifndef KVIST_TESTS_LITTLE_H
 #define KVIST_TESTS_LITTLE_H
@@ -34,7 +34,10 @@ void little_compute(
 /* Size of the difference as a share of the size. NaN is not small. */
 double little_difference(const float *ours, const float *truth, size_t n);
 
-/* Products use 8-bit activations: a few percent of the numbers' size, while any mistake is as large as they are. */
+/*
+ * Products use 8-bit activations: a few percent of the numbers' size, while any mistake is as large as they
+ * are.
+ */
 static const double little_tolerance = 0.04;
 
 #define assert_near(ours, truth, n)                                                                          \

@@ -74,8 +74,9 @@ static double element(const gguf_tensor *t, uint64_t row, uint32_t i)
 /* ---- arithmetic ---- */
 
 /*
- * The loops that take nearly all of the time. Each sum is added in the order of its terms, so no bit depends on how they are written; four
- * sums at a time do not wait for one another. Their bounds are their arguments: a sanitizer's check of every term is left out.
+ * The loops that take nearly all of the time. Each sum is added in the order of its terms, so no bit depends
+ * on how they are written; four sums at a time do not wait for one another. Their bounds are their arguments:
+ * a sanitizer's check of every term is left out.
  */
 #define UNCHECKED __attribute__((no_sanitize("address", "undefined")))
 

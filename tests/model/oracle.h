@@ -1,6 +1,7 @@
 /*
- * The forward pass written once more, as plainly as it can be said: dense attention in double with a mask, no lists, no
- * blocks, no tiles, no threads. Works on a tiny_gguf's F32 tensors; everything that model_forward is compared with.
+ * The forward pass written once more, as plainly as it can be said: dense attention in double with a mask, no
+ * lists, no blocks, no tiles, no threads. Works on a tiny_gguf's F32 tensors; everything that model_forward
+ * is compared with.
  */
 #ifndef KVIST_TESTS_ORACLE_H
 #define KVIST_TESTS_ORACLE_H

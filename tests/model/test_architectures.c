@@ -1,7 +1,8 @@
 /*
- * Every architecture, on little random models, against the oracle (oracle.h): head sizes, norms, RoPE bases and factors,
- * windows, tied and untied heads, odd numbers of layers, quantised matrices. What an architecture does otherwise than its
- * neighbour must show: the oracle with one thing changed has to be far away. And what holds to the bit for all of them.
+ * Every architecture, on little random models, against the oracle (oracle.h): head sizes, norms, RoPE bases
+ * and factors, windows, tied and untied heads, odd numbers of layers, quantised matrices. What an
+ * architecture does otherwise than its neighbour must show: the oracle with one thing changed has to be far
+ * away. And what holds to the bit for all of them.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -76,7 +77,10 @@ static void test_architectures__agree_with_the_oracle(void **state)
     }
 }
 
-/* One thing of a specification changed: the oracle's numbers must be far from ours, measured by the right ones. */
+/*
+ * One thing of a specification changed: the oracle's numbers must be far from ours, measured by the right
+ * ones.
+ */
 static void check_far(const tiny_gguf *spec, tiny_gguf changed)
 {
     enum { SOME = 300 };
@@ -174,7 +178,10 @@ static void test_architectures__a_window_layer_reads_nothing_behind_its_window(v
     little_close(&l);
 }
 
-/* Scoring reads what attention will: in a layer with a window only rows that are inside it at the sequence's end. */
+/*
+ * Scoring reads what attention will: in a layer with a window only rows that are inside it at the sequence's
+ * end.
+ */
 static void test_architectures__scores_of_a_window_layer_end_with_its_window(void **state)
 {
     enum { ROWS = 300, END = 350 }; /* the lists end before the sequence does, as a repair's do */

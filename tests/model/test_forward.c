@@ -1,9 +1,9 @@
 /*
- * The forward pass against an oracle (oracle.h) on little random models of each architecture, and what must hold to the bit:
- * batch shape, thread count, prefix reuse and a split of the layers change nothing.
+ * The forward pass against an oracle (oracle.h) on little random models of each architecture, and what must
+ * hold to the bit: batch shape, thread count, prefix reuse and a split of the layers change nothing.
  *
- * Products use 8-bit activations, so numbers agree with the oracle to a few percent of their size, while any mistake of order,
- * pairing or mask is as large as the numbers themselves; tests check both sides of that.
+ * Products use 8-bit activations, so numbers agree with the oracle to a few percent of their size, while any
+ * mistake of order, pairing or mask is as large as the numbers themselves; tests check both sides of that.
  */
 #include <math.h>
 #include <setjmp.h>

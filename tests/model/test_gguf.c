@@ -1,6 +1,7 @@
 /*
- * GGUF files, right and wrong. Every fault that engine.md 1.6 lists is one test with bytes made by hand: the parser has to
- * refuse, with a sentence, and touch nothing outside of the bytes (the sanitiser and exact-size copies watch that).
+ * GGUF files, right and wrong. Every fault that engine.md 1.6 lists is one test with bytes made by hand: the
+ * parser has to refuse, with a sentence, and touch nothing outside of the bytes (the sanitiser and exact-size
+ * copies watch that).
  */
 #include <setjmp.h>
 #include <stdarg.h>

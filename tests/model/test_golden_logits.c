@@ -1,10 +1,11 @@
 /*
- * The engine's truth: log-probabilities that an independent program computed in F32 (shared/data/golden/logits-*.json.gz; its
- * README says what they are). For every text KL(truth || ours), over the 32 ids that are listed and one bucket for the rest,
- * must be no larger than llama.cpp's own distance, and below 0.05 at position 0, where activations are enormous.
+ * The engine's truth: log-probabilities that an independent program computed in F32
+ * (shared/data/golden/logits-*.json.gz; its README says what they are). For every text KL(truth || ours),
+ * over the 32 ids that are listed and one bucket for the rest, must be no larger than llama.cpp's own
+ * distance, and below 0.05 at position 0, where activations are enormous.
  *
- * The small model and, where it was fetched, Gemma (one text is longer than its window) are part of the suite.
- * `test_golden_logits default` does the same for the 1.5B model; it prints a line a text.
+ * The small model and, where it was fetched, Gemma (one text is longer than its window) are part of the
+ * suite. `test_golden_logits default` does the same for the 1.5B model; it prints a line a text.
  */
 #include <math.h>
 #include <setjmp.h>

@@ -1,6 +1,7 @@
 /*
- * The grammar of tool calls: what it lets through, what it stops and where, and that it never leaves the model stuck. Texts are
- * fed in every split; masks are compared with what accepts says, and random walks through masks must end in a valid call.
+ * The grammar of tool calls: what it lets through, what it stops and where, and that it never leaves the
+ * model stuck. Texts are fed in every split; masks are compared with what accepts says, and random walks
+ * through masks must end in a valid call.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -175,7 +176,10 @@ static const fixture fixtures[] = {
 };
 enum { N_FIXTURES = sizeof fixtures / sizeof *fixtures };
 
-/* Every fixture, cut in two at every byte, each part in the vocabulary's own tokens: never refused, and dormant at the end. */
+/*
+ * Every fixture, cut in two at every byte, each part in the vocabulary's own tokens: never refused, and
+ * dormant at the end.
+ */
 static void check_every_split(const vocabulary *v)
 {
     for (size_t i = 0; i < N_FIXTURES; i++) {
@@ -478,7 +482,10 @@ static void test_grammar__masks_are_what_accepts_says(void **state)
     unload(&v);
 }
 
-/* Whether few ids are allowed behind `text` and then `ids`; where they are, that is the mask there, and nothing has moved. */
+/*
+ * Whether few ids are allowed behind `text` and then `ids`; where they are, that is the mask there, and
+ * nothing has moved.
+ */
 static bool is_few(const vocabulary *v, const char *text, const int32_t *ids, uint32_t n)
 {
     model_grammar *g = make(v, MODEL_TOOLS_TAG_TOOLS), *there = make(v, MODEL_TOOLS_TAG_TOOLS);
@@ -523,8 +530,8 @@ static uint32_t random_below(uint64_t *state, uint32_t n)
 }
 
 /*
- * Takes any allowed id (a closing quote more often, so that strings end) until the call is over: it has to be over some
- * time, every state must allow something, and what was written is one call of a known tool.
+ * Takes any allowed id (a closing quote more often, so that strings end) until the call is over: it has to be
+ * over some time, every state must allow something, and what was written is one call of a known tool.
  */
 static void walk(const vocabulary *v, uint64_t seed)
 {
@@ -591,7 +598,10 @@ static uint32_t check_forced(const model_grammar *g, model_grammar *copy, const 
     return n;
 }
 
-/* Behind every byte of the fixtures; the same bytes are fed to a second grammar that then takes what is forced. */
+/*
+ * Behind every byte of the fixtures; the same bytes are fed to a second grammar that then takes what is
+ * forced.
+ */
 static void check_forced_along(const vocabulary *v, size_t step, bool expected)
 {
     uint32_t n_forced = 0;
@@ -612,7 +622,10 @@ static void test_grammar__forces_what_alone_may_come(void **state)
 {
     vocabulary v = load_tiny();
     check_forced_along(&v, 1, true);
-    /* The rest of a path that only one file has, but for its last token; nothing where two may come, or any text. */
+    /*
+     * The rest of a path that only one file has, but for its last token; nothing where two may come, or any
+     * text.
+     */
     model_grammar *g = make(&v, MODEL_TOOLS_TAG_TOOLS);
     static const char begun[] = "<tools>{\"name\": \"read\", \"arguments\": {\"path\": \"R";
     int32_t ids[32];

@@ -1,6 +1,7 @@
 /*
- * Whole models at every instruction-set level of this machine, the better ones masked: the same bits of logits, and rows that
- * one level computed continued by another. Little random models always; SmolLM2 (Q4_1, Q8_0, Q5_0 ...) where it is at hand.
+ * Whole models at every instruction-set level of this machine, the better ones masked: the same bits of
+ * logits, and rows that one level computed continued by another. Little random models always; SmolLM2 (Q4_1,
+ * Q8_0, Q5_0 ...) where it is at hand.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -39,8 +40,8 @@ static void compute(model_dense *rows, model *m, const int32_t *ids, uint32_t n,
 }
 
 /*
- * n tokens as one batch, then one token; at every level the logits of the first level. Then the first half of the tokens by
- * each level, the rest on its rows by the next.
+ * n tokens as one batch, then one token; at every level the logits of the first level. Then the first half of
+ * the tokens by each level, the rest on its rows by the next.
  */
 static void check_levels(const char *path, uint32_t n)
 {

@@ -1,6 +1,6 @@
 /*
- * The draft finder: what it finds, that it follows the sequence both ways, and how what it learns changes the length. A generated
- * sequence is compared with a search that looks at every place.
+ * The draft finder: what it finds, that it follows the sequence both ways, and how what it learns changes the
+ * length. A generated sequence is compared with a search that looks at every place.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,10 @@
 
 #include "model/text/lookup.h"
 
-/* Times as of a machine whose batches cost nothing more: a draft is as long as the place it is read from allows. */
+/*
+ * Times as of a machine whose batches cost nothing more: a draft is as long as the place it is read from
+ * allows.
+ */
 static model_lookup *new_lookup(uint64_t ns_per_token_more)
 {
     model_lookup *l = model_lookup_new();
@@ -146,7 +149,10 @@ static uint32_t longest_match(const int32_t *ids, uint32_t n, int32_t next)
     return longest;
 }
 
-/* What stands before the draft's source agrees as far as at the best place, whatever was cut off and added before. */
+/*
+ * What stands before the draft's source agrees as far as at the best place, whatever was cut off and added
+ * before.
+ */
 static void test_lookup__follows_any_sequence_of_cuts_and_additions(void **state)
 {
     enum { MOST = 6000, STEPS = 3000 };

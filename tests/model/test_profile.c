@@ -1,6 +1,6 @@
 /*
- * A profile watches and changes nothing: same bits with and without one, every operation of a decode counted once a layer, and
- * products that read exactly the weights that a token reads.
+ * A profile watches and changes nothing: same bits with and without one, every operation of a decode counted
+ * once a layer, and products that read exactly the weights that a token reads.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -47,7 +47,10 @@ static void test_profile__changes_no_bit_and_counts_what_is_read(void **state)
         bytes += rows[i].bytes;
         macs += rows[i].macs;
     }
-    /* Four products a layer and pass; the head once. F32 weights are read as two planes of bytes and a scale per 32. */
+    /*
+     * Four products a layer and pass; the head once. F32 weights are read as two planes of bytes and a scale
+     * per 32.
+     */
     double head = (double)spec.n_embd * info->n_vocab;
     double layer = (double)spec.n_embd * (2 * spec.n_embd + 2 * spec.n_embd / 2 + 3 * spec.n_ff);
     assert_int_equal(n_calls, 2 * 4 * info->n_layer + 1);

@@ -1,6 +1,7 @@
 /*
- * The file's block formats against encoders that are written here from their description (ggml-org/ggml src/ggml-common.h):
- * random quants and scales go into a block bit by bit, and must come out as the numbers they stand for. Halves: all of them.
+ * The file's block formats against encoders that are written here from their description (ggml-org/ggml
+ * src/ggml-common.h): random quants and scales go into a block bit by bit, and must come out as the numbers
+ * they stand for. Halves: all of them.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -153,7 +154,10 @@ static void check_q6_k(void)
     expect_values(GGUF_TENSOR_Q6_K, block, wanted);
 }
 
-/* Q3_K: [32 bytes of third bits: bit i of a byte is part i's][64 of lower two bits][12 of 6-bit scales + 32][d]. */
+/*
+ * Q3_K: [32 bytes of third bits: bit i of a byte is part i's][64 of lower two bits][12 of 6-bit scales +
+ * 32][d].
+ */
 static void check_q3_k(void)
 {
     uint8_t block[110] = {0};

@@ -63,7 +63,9 @@ static void test_sampler__is_greedy_at_zero(void **state)
     model_sampler_free(s);
 }
 
-/* Against the plain search, over vocabularies that are no multiple of the 64 ids that are looked at together. */
+/*
+ * Against the plain search, over vocabularies that are no multiple of the 64 ids that are looked at together.
+ */
 static void test_sampler__is_greedy_over_large_vocabularies(void **state)
 {
     enum { MOST = 1000 };

@@ -1,6 +1,6 @@
 /*
- * What a conversation looks like to the model, as golden strings: the pieces of ids put back together must be what the
- * families' own templates write.
+ * What a conversation looks like to the model, as golden strings: the pieces of ids put back together must be
+ * what the families' own templates write.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -155,7 +155,10 @@ static void test_template__writes_gemma(void **state)
     close_chat(&c);
 }
 
-/* Qwen3: an answer begins with a thought, or with the words that say it was had. Other models know nothing of it. */
+/*
+ * Qwen3: an answer begins with a thought, or with the words that say it was had. Other models know nothing of
+ * it.
+ */
 static void test_template__lets_a_model_think_or_not(void **state)
 {
     static const char sign[] =

@@ -1,6 +1,6 @@
 /*
- * Text to ids. The truth is llama.cpp's: golden/tokens.jsonl.gz for both default models (skipped where they or the data are
- * absent); the rest runs on hand-made vocabularies.
+ * Text to ids. The truth is llama.cpp's: golden/tokens.jsonl.gz for both default models (skipped where they
+ * or the data are absent); the rest runs on hand-made vocabularies.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -116,8 +116,8 @@ static void test_tokenizer__agrees_with_llama_cpp_on_gemma(void **state)
 /* ---- hand-made vocabularies ---- */
 
 /*
- * Pieces with ids from 0 on: the printable ASCII letters that `texts` names, types, merges "a b". The space is the alphabet's
- * U+0120, the newline U+010A.
+ * Pieces with ids from 0 on: the printable ASCII letters that `texts` names, types, merges "a b". The space
+ * is the alphabet's U+0120, the newline U+010A.
  */
 static base_buf build_vocabulary(
     const char *pre, const char *const *pieces, const int *types, const char *const *merges)
@@ -343,7 +343,9 @@ static void test_tokenizer__gives_back_any_bytes(void **state)
     base_buf_free(&repaired);
 }
 
-/* A megabyte of one class is one word: it has to end (the suite's time limit is the judge of quadratic work). */
+/*
+ * A megabyte of one class is one word: it has to end (the suite's time limit is the judge of quadratic work).
+ */
 static void test_tokenizer__takes_a_megabyte_of_one_class(void **state)
 {
     base_buf b = {0};

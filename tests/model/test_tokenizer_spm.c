@@ -1,6 +1,7 @@
 /*
- * SentencePiece vocabularies on hand-made pieces, and against a plain reference: the whole text at once, the best pair found
- * by looking at all of them. What llama.cpp gives for Gemma's own vocabulary is compared in test_tokenizer.c.
+ * SentencePiece vocabularies on hand-made pieces, and against a plain reference: the whole text at once, the
+ * best pair found by looking at all of them. What llama.cpp gives for Gemma's own vocabulary is compared in
+ * test_tokenizer.c.
  */
 #include <math.h>
 #include <setjmp.h>

@@ -1,6 +1,7 @@
 /*
- * Whole little models for tests: a GGUF file of a few hundred kilobytes with random F32 weights, a byte-level vocabulary
- * and everything that model_open, the tokenizer and the template ask for. Same specification, same bytes, everywhere.
+ * Whole little models for tests: a GGUF file of a few hundred kilobytes with random F32 weights, a byte-level
+ * vocabulary and everything that model_open, the tokenizer and the template ask for. Same specification, same
+ * bytes, everywhere.
  *
  * The weights are scaled so that activations stay near 1; nothing that such a model "says" means anything.
  */

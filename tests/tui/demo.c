@@ -1,6 +1,6 @@
 /*
- * The real screen over a recorded session, without model or agent: each submitted line plays the events of the next turn, with
- * delays; a recorded question waits for an answer. For looking at, and for the tmux test.
+ * The real screen over a recorded session, without model or agent: each submitted line plays the events of
+ * the next turn, with delays; a recorded question waits for an answer. For looking at, and for the tmux test.
  *
  *   demo EVENTS [MS_PER_TOKEN]
  */

@@ -1,7 +1,9 @@
 /*
- * Runs a script of events and keys against the shell without a terminal, and compares its screens with committed text files.
+ * Runs a script of events and keys against the shell without a terminal, and compares its screens with
+ * committed text files.
  *
- *   screen_test SCRIPT [--update]      files are beside the script; --update writes the screens instead of comparing
+ *   screen_test SCRIPT [--update]      files are beside the script; --update writes the screens instead of
+ *       comparing
  *
  *   size 80 24          letters | ascii         (glyphs; before anything else)
  *   clock MS            the shell's clock
@@ -12,7 +14,8 @@
  *   worker loading SHARE TEXT | ready | idle | failed TEXT
  *   key NAME...         type TEXT     paste TEXT (\n is a line end)     bigpaste LINES
  *   screen NAME         compares with NAME.screen
- *   sent TEXT           the next thing the shell asked of its host ("submit ...", "decide yes", "interrupt", "quit", ...)
+ *   sent TEXT           the next thing the shell asked of its host ("submit ...", "decide yes", "interrupt",
+ *       "quit", ...)
  *                       line ends in it are written \n
  *   silent              it asked for nothing more
  */
@@ -121,7 +124,10 @@ static void fail(run *r, const char *format, const char *a, const char *b)
     r->failures++;
 }
 
-/* A frame that reached the terminal: what views know of the screen, and which question was on it, they know from the last one. */
+/*
+ * A frame that reached the terminal: what views know of the screen, and which question was on it, they know
+ * from the last one.
+ */
 static void draw(run *r)
 {
     tui_grid_resize(&r->grid, r->width, r->height);

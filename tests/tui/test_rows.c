@@ -165,7 +165,10 @@ static void test_rows__broken_events_are_bounded(void **state)
     tui_journal_free(j);
 }
 
-/* Fresh text below the pivot: some lanes are not computed; a plan says which tokens go up, a later one brings more. */
+/*
+ * Fresh text below the pivot: some lanes are not computed; a plan says which tokens go up, a later one brings
+ * more.
+ */
 static void test_rows__what_is_not_computed_is_deferred(void **state)
 {
     tui_journal *j = tui_journal_new();

@@ -1,6 +1,6 @@
 /*
- * Bounds of sections by their profiles (ops.h): two products with the kernel that scores rows, since
- * max(q M, q m) is q M where q is positive and q m where it is negative. A work unit is a lane and a tile of sections.
+ * Bounds of sections by their profiles (ops.h): two products with the kernel that scores rows, since max(q M,
+ * q m) is q M where q is positive and q m where it is negative. A work unit is a lane and a tile of sections.
  */
 #include <math.h>
 #include <string.h>

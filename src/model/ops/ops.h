@@ -190,7 +190,8 @@ typedef struct ops_score_rows_args {
  *     bound[h][t][i] = max over the query heads of lane (layer, h) of  scale * sum_k max(q[t]_k * M[i]_k,
  *         q[t]_k * m[i]_k)
  *
- * computed as the sum of two products, that of q's positive numbers with M and that of its negative ones with m.
+ * computed as the sum of two products, that of q's positive numbers with M and that of its negative ones with
+ * m.
  */
 typedef struct ops_bound_args {
     const model_rows_view *profiles;
