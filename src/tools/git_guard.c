@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -65,6 +66,7 @@ struct tool_git_guard {
     size_t n_states, cap_states;
     identity *own_states; /* rebases that a command of this session began: it may go on with them */
     size_t n_own, cap_own;
+    int64_t taken_ns; /* a file with an older ctime is as it was */
     bool told_cut;
 };
 
@@ -90,6 +92,11 @@ static bool lies_in(const char *path, const char *folder)
 static bool look(const tool_root *root, const char *path, struct stat *ret)
 {
     return !fstatat(root->fd, path, ret, AT_SYMLINK_NOFOLLOW);
+}
+
+static int64_t ns_of(struct timespec t)
+{
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
 static bool holds(const identity *all, size_t n, const struct stat *st)
@@ -208,7 +215,7 @@ static bool names_nothing(const tool_kept *config)
 {
     static const char *const words[] = {"path", "file", "fsmonitor", "command", "editor", "pager", "askpass",
         "proxy", "external", "helper", "program", "filter", "textconv", "driver", "clean", "smudge",
-        "process", "cmd", "pack", "vcs", "alias"};
+        "process", "cmd", "pack", "vcs", "alias", "template", "update"};
     if (!config || !config->is_held) return !config || !config->st.st_mode;
     for (size_t i = 0; i < COUNT(words); i++)
         if (config->bytes.data && strcasestr(config->bytes.data, words[i])) return false;
@@ -250,6 +257,9 @@ void tool__git_guard_take(tool_workspace *w)
 {
     tool_git_guard *old = w->git_guard, *g = base_xcalloc(1, sizeof *g);
     const tool_kept_list *earlier = old ? &old->kept : NULL;
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    g->taken_ns = ns_of(now);
     tool__git_walk(&w->root, old ? &old->walk : NULL, false, &g->walk);
     for (size_t i = 0; i < g->walk.n_repos; i++) {
         const tool_repo *r = &g->walk.repos[i];
@@ -345,6 +355,7 @@ typedef struct check {
     size_t n_moved, cap_moved;
     base_buf *out;
     size_t n_told;
+    bool is_cut; /* there is more than was looked at */
 } check;
 
 static void tell(check *c, const char *path, const char *what, const char *where, const char *behind)
@@ -578,39 +589,38 @@ static bool is_legitimate(const check *c, const tool_repo *r)
 }
 
 /* A folder that git would now take for a repository: one that is new in .git goes whole, in any other the HEAD goes. */
-static void set_bare_aside(check *c, const char *path)
+static bool set_bare_aside(check *c, const char *path)
 {
     static const char behind[] = ": git would take the folder for a repository, so it was moved aside.";
     bool in_git = false;
     for (size_t i = 0; i < c->g->walk.n_repos; i++)
         in_git |= c->g->walk.repos[i].kind != TOOL_REPO_POINTER && lies_in(path, c->g->walk.repos[i].path);
     if (in_git && *path && !tool__git_walk_had(&c->g->walk, path)) {
-        set_aside(c, path, "made", ", a repository that git would obey later: it was moved aside.");
-        return;
+        return set_aside(c, path, "made", ", a repository that git would obey later: it was moved aside.");
     }
     char *head = join(path, "HEAD");
-    set_aside(c, head, "made", behind);
+    bool done = set_aside(c, head, "made", behind);
     free(head);
+    return done;
 }
 
 static void check_repositories(check *c)
 {
-    for (int rounds = 0; rounds < 4; rounds++) {
-        size_t n = 0;
+    /* What was moved to another name beside itself may hold the next one. */
+    for (size_t n = 1; n;) {
+        n = 0;
         for (size_t i = 0; i < c->now.n_repos; i++) {
             const tool_repo *r = &c->now.repos[i];
             if (is_known(c, r) || is_legitimate(c, r)) continue;
-            n++;
             if (r->kind == TOOL_REPO_BARE)
-                set_bare_aside(c, r->path);
+                n += set_bare_aside(c, r->path);
             else
-                set_aside(c, r->path, "made",
+                n += set_aside(c, r->path, "made",
                     ", a repository (or a way to one) that git would obey later: it was moved aside. To keep "
                     "it, "
                     "look at its configuration and hooks and move it back.");
         }
-        if (!n) break;
-        walk_again(c);
+        if (n) walk_again(c);
     }
 }
 
@@ -631,9 +641,10 @@ static void check_kept(check *c)
 }
 
 /* What is there now and was not: `from` is the place's path before, `to` the one it has now. */
-static void check_new(check *c, tool_kept_list *now, const char *from, const char *to)
+static size_t check_new(check *c, tool_kept_list *now, const char *from, const char *to)
 {
     const char *moved = NULL;
+    size_t n = 0;
     tool__kept_sort(now);
     for (size_t i = 0; i < now->n; i++) {
         const tool_kept *item = &now->items[i];
@@ -645,22 +656,28 @@ static void check_new(check *c, tool_kept_list *now, const char *from, const cha
         if (!is_new) continue;
         moved = item->path;
         mend(c, item, item->path, TOOL_KEPT_NEW);
+        n++;
     }
     tool__kept_free(now);
+    return n;
 }
 
 /* In the folders that were there; what stands where nothing stood is in `kept` already. */
 static void check_for_new(check *c)
 {
-    tool_kept_list now = {0};
+    enum { MOST_ROUNDS = 64 };
     for (size_t i = 0; i < c->g->kept.n; i++) {
         const tool_kept *item = &c->g->kept.items[i];
         if (!S_ISDIR(item->st.st_mode)) continue;
         char *path = path_now(c, item->path);
-        if (path && !tool__kept_has_same_names(&c->w->root, item, path)) {
+        bool more = path && !tool__kept_has_same_names(&c->w->root, item, path);
+        for (int rounds = 0; more && rounds < MOST_ROUNDS; rounds++) {
+            tool_kept_list now = {0};
             tool__kept_add(&c->w->root, path, skips, &c->g->kept, &now);
-            check_new(c, &now, item->path, path);
+            more = now.is_cut; /* what could not be listed shows when what was listed has gone */
+            more = check_new(c, &now, item->path, path) && more;
         }
+        c->is_cut |= more;
         free(path);
     }
 }
@@ -694,6 +711,33 @@ static void check_steps(check *c)
     tool__kept_free(&now);
 }
 
+/* ---- checking: indexes ---- */
+
+/* Those that changed, by a clock that nobody can set, and those of repositories that were not looked at before. */
+static void check_indexes(check *c)
+{
+    static const int64_t coarse_ns = 2 * (int64_t)1000000000; /* as kept.c's */
+    struct stat st;
+    for (size_t i = 0; i < c->now.n_repos; i++) {
+        const tool_repo *r = &c->now.repos[i];
+        if (r->kind == TOOL_REPO_POINTER) continue;
+        char *path = join(r->path, "index");
+        bool is_there = look(&c->w->root, path, &st);
+        bool is_as_before =
+            is_there && ns_of(st.st_ctim) < c->g->taken_ns - coarse_ns && repo_by_identity(&c->g->walk, r);
+        const char *why = is_there && !is_as_before ? tool__git_index_refused(&c->w->root, path) : NULL;
+        base_buf behind = {0};
+        if (why) {
+            base_buf_printf(&behind,
+                ", git's list of what is in the tree, and %s: it was moved aside. `git reset` makes it anew.",
+                why);
+            set_aside(c, path, "wrote", behind.data);
+        }
+        base_buf_free(&behind);
+        free(path);
+    }
+}
+
 /* ---- all of it ---- */
 
 void tool__git_guard_check(tool_workspace *w, base_buf *told)
@@ -706,10 +750,11 @@ void tool__git_guard_check(tool_workspace *w, base_buf *told)
     check_kept(&c);
     check_for_new(&c);
     check_steps(&c);
+    check_indexes(&c);
     /* A rebase that this command began is the session's: the next command may go on with it. */
     add_states(&w->root, &c.now, g->states, g->n_states, &g->own_states, &g->n_own, &g->cap_own);
     if (c.n_told > MOST_TOLD) base_buf_printf(told, "... and %zu more of that kind.\n", c.n_told - MOST_TOLD);
-    if ((c.now.is_cut || g->kept.is_cut) && !g->told_cut) {
+    if (c.is_cut || ((c.now.is_cut || g->kept.is_cut) && !g->told_cut)) {
         base_buf_puts(told,
             "This tree has more folders or hooks than are looked through after a command: what "
             "one plants for git in the rest is not found.\n");

@@ -45,6 +45,11 @@ void tool__git_obeyed(const tool_root *root, const char *config, tool_git_obeyed
 /* path, as git reads it in a file that lies in folder: below the root, without "." and ".."; NULL: elsewhere. The caller frees. */
 char *tool__git_path_below(const tool_root *root, const char *folder, const char *path);
 
+/* ---- git_index.c ---- */
+
+/* Why git must not write the working tree from this index (a clause; path below the root), or NULL: it may, or there is none. */
+const char *tool__git_index_refused(const tool_root *root, const char *path);
+
 /* ---- git_rebase.c ---- */
 
 /*

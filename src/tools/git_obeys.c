@@ -79,19 +79,24 @@ static void offer_path(finder *f, const char *value, bool is_hooks)
     }
 }
 
-/* Every word of a command that names something in the tree: a file that is there. */
-static void offer_words(finder *f, const char *value)
+/* Every word of a command that names something in the tree: a file that is there, or a path that may come to be one. */
+static void offer_words(finder *f, const char *value, bool may_come)
 {
     static const char between[] = " \t\n\"'`;&|()<>=!$";
     for (const char *p = value; *p;) {
         p += strspn(p, between);
         size_t n = strcspn(p, between);
-        char *word = base_xstrndup(p, n), *whole = join(f->root->path, word);
-        const char *inner = n ? below(f->root, whole) : NULL;
-        struct stat st;
-        /* A word without a slash is a program of the path, unless git's shell would find it here. */
-        if (inner && !lstat(whole, &st) && !S_ISDIR(st.st_mode)) f->fn(f->user, inner, false);
-        free(whole);
+        char *word = base_xstrndup(p, n);
+        for (size_t i = 0; n && i < f->n; i++) {
+            char *whole = join(f->folders[i], word);
+            const char *inner = below(f->root, whole);
+            struct stat st;
+            /* A word without a slash is a program of the path, unless git's shell would find it here. */
+            bool is_there = inner && !lstat(whole, &st);
+            if (is_there ? !S_ISDIR(st.st_mode) : inner && may_come && strchr(word, '/'))
+                f->fn(f->user, inner, false);
+            free(whole);
+        }
         free(word);
         p += n;
     }
@@ -104,10 +109,19 @@ static const char *const program_names[] = {"core.fsmonitor", "core.editor", "co
     ".textconv", ".driver", ".clean", ".smudge", ".process", ".cmd", ".helper", ".program", ".receivepack",
     ".uploadpack", ".proxy", ".vcs"};
 
+/* Words of git's own, unless they begin with "!". */
+static bool may_be_text(const char *name)
+{
+    return !strncmp(name, "alias.", 6) || !strncmp(name, "submodule.", 10);
+}
+
 static bool is_program(const char *name)
 {
     size_t n = strlen(name);
     if (!strncmp(name, "alias.", 6) || !strncmp(name, "pager.", 6) || !strncmp(name, "submodule.", 10))
+        return true;
+    /* difftool.x.path and the like name the tool's program. */
+    if (n > 5 && !strcmp(name + n - 5, ".path") && strncmp(name, "include", 7) && !may_be_text(name))
         return true;
     for (size_t i = 0; i < sizeof program_names / sizeof *program_names; i++) {
         size_t m = strlen(program_names[i]);
@@ -116,26 +130,6 @@ static bool is_program(const char *name)
             return true;
     }
     return false;
-}
-
-static void read_entries(finder *f, git_config *config)
-{
-    git_config_iterator *i = NULL;
-    git_config_entry *e;
-    if (git_config_iterator_new(&i, config)) return;
-    while (!git_config_next(&e, i)) {
-        if (!e->value || !*e->value) continue;
-        size_t n = strlen(e->name);
-        bool is_include = !strcmp(e->name, "include.path") ||
-                          (!strncmp(e->name, "includeif.", 10) && n > 5 && !strcmp(e->name + n - 5, ".path"));
-        if (!strcmp(e->name, "core.hookspath"))
-            offer_path(f, e->value, true);
-        else if (is_include || !strcmp(e->name, "core.attributesfile"))
-            offer_path(f, e->value, false);
-        else if (is_program(e->name))
-            offer_words(f, e->value);
-    }
-    git_config_iterator_free(i);
 }
 
 static void add_folder(finder *f, const char *path, size_t n)
@@ -148,6 +142,49 @@ static size_t folder_bytes(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash ? (size_t)(slash - path) : 0;
+}
+
+static void read_entries(finder *f, git_config *config, int depth);
+
+/* What a condition includes (includeIf), whether or not it holds now: a branch or a folder's name can make it hold. */
+static void read_included(finder *f, const char *value, int depth)
+{
+    enum { MOST_INCLUDED = 5 };
+    const char *home = getenv("HOME");
+    bool is_home = !strncmp(value, "~/", 2);
+    if (depth >= MOST_INCLUDED || (*value == '~' && (!is_home || !home))) return;
+    for (size_t i = 0, n = is_home || *value == '/' ? 1 : f->n; i < n; i++) {
+        char *path = is_home ? join(home, value + 2) : join(f->n ? f->folders[i] : "", value);
+        git_config *config = NULL;
+        struct stat st;
+        if (!stat(path, &st) && S_ISREG(st.st_mode) && !git_config_open_ondisk(&config, path)) {
+            add_folder(f, path, folder_bytes(path)); /* paths in it begin there */
+            read_entries(f, config, depth + 1);
+        }
+        git_config_free(config);
+        free(path);
+    }
+}
+
+static void read_entries(finder *f, git_config *config, int depth)
+{
+    git_config_iterator *i = NULL;
+    git_config_entry *e;
+    if (git_config_iterator_new(&i, config)) return;
+    while (!git_config_next(&e, i)) {
+        if (!e->value || !*e->value) continue;
+        size_t n = strlen(e->name);
+        bool is_condition = !strncmp(e->name, "includeif.", 10) && n > 5 && !strcmp(e->name + n - 5, ".path");
+        bool is_include = is_condition || !strcmp(e->name, "include.path");
+        if (is_condition) read_included(f, e->value, depth);
+        if (!strcmp(e->name, "core.hookspath") || !strcmp(e->name, "init.templatedir"))
+            offer_path(f, e->value, true);
+        else if (is_include || !strcmp(e->name, "core.attributesfile"))
+            offer_path(f, e->value, false);
+        else if (is_program(e->name))
+            offer_words(f, e->value, !may_be_text(e->name) || *e->value == '!');
+    }
+    git_config_iterator_free(i);
 }
 
 /* Included files begin at the file that names them, folders of hooks at the top of the working tree. */
@@ -173,7 +210,7 @@ void tool__git_obeyed(const tool_root *root, const char *config, tool_git_obeyed
     if (!(config ? git_config_open_ondisk(&entries, path.data) : git_config_open_default(&entries))) {
         if (config) add_folders_of(&f, path.data, entries);
         add_folder(&f, root->path, strlen(root->path));
-        read_entries(&f, entries);
+        read_entries(&f, entries, 0);
     }
     git_config_free(entries);
     base_buf_free(&path);

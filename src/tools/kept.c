@@ -141,7 +141,7 @@ static void add(const tool_root *root, const char *path, tool_kept_skips_fn *ski
         if (fd >= 0) close(fd);
         return;
     }
-    for (const struct dirent *e; (e = readdir(dir)) && !list->is_cut;)
+    for (const struct dirent *e; (e = readdir(dir)) && list->n < MOST_ITEMS;)
         if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
             add_inner(root, path, e->d_name, skips, earlier, list, depth);
     closedir(dir);

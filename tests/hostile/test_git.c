@@ -201,7 +201,22 @@ static void test_git__an_unreadable_configuration_is_left_alone(void **state)
 #define MODULE                                                                                               \
     "git init -q ../origin; (cd ../origin; " FIRST "); git -c protocol.file.allow=always submodule -q add "  \
     "\"$PWD/../origin\" sub; git commit -qm module; "
-#define COMMIT "git -c user.name=A -c user.email=a@b commit --allow-empty -m x"
+/* Puts one name in the place of another of its length, sorts, and signs the whole as git would. */
+#define INDEX_AT(path, from, to)                                                                             \
+    "python3 -c \"\n"                                                                                        \
+    "import hashlib, struct\n"                                                                               \
+    "d, at, all = open('" path "', 'rb').read(), 12, []\n"                                                   \
+    "for i in range(struct.unpack('>I', d[8:12])[0]):\n"                                                     \
+    "    n = d.index(0, at + 62) - at\n"                                                                     \
+    "    name = d[at + 62:at + n].replace(b'" from "', b'" to "', 1)\n"                                      \
+    "    head = d[at:at + 60] + struct.pack('>H', struct.unpack('>H', d[at + 60:at + 62])[0] & 0xf000 | "    \
+    "len(name))\n"                                                                                           \
+    "    all.append((name, head + name + bytes(8 - (62 + len(name)) % 8)))\n"                                \
+    "    at += (n + 8) // 8 * 8\n"                                                                           \
+    "d = d[:12] + b''.join(e for _, e in sorted(all))\n"                                                     \
+    "open('" path "', 'wb').write(d + hashlib.sha1(d).digest())\"; "
+#define INDEX(from, to) INDEX_AT(".git/index", from, to)
+#define COMMIT          "git -c user.name=A -c user.email=a@b commit --allow-empty -m x"
 
 static const struct attack {
     const char *name, *setup, *command, *later;
@@ -319,6 +334,27 @@ static const struct attack {
         "mkdir -p src/objects src/refs src/x; echo 'ref: refs/heads/m' > src/HEAD; git init -q src/x; " EVIL(
             "src/x/.git/config"),
         "cd src/x && git status"},
+    {"an index that names a hook", FIRST,
+        HOOK("Xgit/hooks/post-checkout") "git add Xgit; rm -r Xgit; " INDEX("Xgit/hooks", ".git/hooks"),
+        "git checkout -- .; git checkout -q HEAD", .holds = "git reset -q && git status"},
+    {"an index that names what lies beside the tree", FIRST,
+        "echo > XX-canary; git add XX-canary; rm XX-canary; " INDEX("XX-canary", "../canary"),
+        "git checkout -- .", .holds = "git reset -q && git status"},
+    {"a new worktree's index", FIRST,
+        "git worktree add -q w; cd w; " HOOK(
+            "Xgit/hooks/post-checkout") "git add Xgit; rm -r Xgit; " INDEX_AT("../.git/worktrees/w/index",
+            "Xgit/hooks/post-checkout", "../.git/hooks/post-checkout"),
+        "cd w; git checkout -- .; git checkout -q HEAD"},
+    {"hooks that a file names which is included on a condition",
+        FIRST "printf '[core]\nhooksPath = .githooks\n' > inc; git config includeIf.gitdir:/.path ../inc",
+        HOOK(".githooks/pre-commit"), COMMIT},
+    {"a program of the configuration that is not there yet", FIRST "git config core.fsmonitor ./build/watch",
+        HOOK("build/watch"), "git status"},
+    {"a module's program in the tree",
+        FIRST MODULE "git -C sub config core.fsmonitor ./watch; echo > sub/watch; chmod +x sub/watch",
+        "printf '#!/bin/sh\ntouch $CANARY\n' > sub/watch", "cd sub && git status"},
+    {"a hook among folders that are too deep", FIRST "git config core.hooksPath h; mkdir h; echo > h/x",
+        "for i in a b c d e f g h; do mkdir -p h/$i/$(seq -s/ 40); done; " HOOK("h/pre-commit"), COMMIT},
 };
 enum { N_ATTACKS = sizeof attacks / sizeof *attacks };
 
