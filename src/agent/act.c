@@ -288,13 +288,14 @@ static int ask(running *r, base_err *err)
         say(r, TOOL_DENIED,
             "Denied: %s needs an approval%s and nobody can be asked in this run. Say what should be done "
             "instead.\n",
-            r->name, r->preview.is_obeyed ? " in every mode, since the next session obeys this file," : "");
+            r->name,
+            r->preview.is_obeyed ? " in every mode, since git or the next session obeys this file," : "");
         return 0;
     }
     base_buf headline = {0};
     base_buf_printf(&headline, "%s", r->preview.headline ? r->preview.headline : r->name);
     if (r->again) base_buf_printf(&headline, " (runs again after %s)", r->again);
-    if (r->preview.is_obeyed) base_buf_puts(&headline, " (the next session obeys this file)");
+    if (r->preview.is_obeyed) base_buf_puts(&headline, " (git or the next session obeys this file)");
     agent_event request = {.type = AGENT_EVENT_approval_request,
         .approval_request = {.turn = a->turn,
             .name = r->name,

@@ -213,7 +213,7 @@ static int permit_undo(agent *a, base_err *err)
                        .approval = {.turn = a->turn, .decision = "denied", .reason = "nobody to ask"}});
     a->denied = true;
     return base_fail(err, BASE_E_STATE, "undoing needs an approval%s and nobody can be asked in this run",
-        is_obeyed ? " in every mode, since the next session obeys a file of it," : "");
+        is_obeyed ? " in every mode, since git or the next session obeys a file of it," : "");
 }
 
 static int run_undo(agent *a, const char *arguments, base_err *err)

@@ -7,6 +7,7 @@
  */
 #include "tools/git_guard.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -713,28 +714,56 @@ static void check_steps(check *c)
 
 /* ---- checking: indexes ---- */
 
-/* Those that changed, by a clock that nobody can set, and those of repositories that were not looked at before. */
-static void check_indexes(check *c)
+/* By its configuration, which a worktree has from its repository. */
+static bool is_sha256(const check *c, const char *repo)
+{
+    const char *inner = strstr(repo, "/worktrees/");
+    char *owner = base_xstrndup(repo, inner ? (size_t)(inner - repo) : strlen(repo)),
+         *path = join(owner, "config");
+    const tool_kept *config = tool__kept_find(&c->g->kept, path);
+    bool found = config && config->is_held && config->bytes.data && strcasestr(config->bytes.data, "sha256");
+    free(owner);
+    free(path);
+    return found;
+}
+
+static void check_index(check *c, const tool_repo *r, const char *name, bool is_known_repo)
 {
     static const int64_t coarse_ns = 2 * (int64_t)1000000000; /* as kept.c's */
     struct stat st;
+    char *path = join(r->path, name);
+    bool is_there = look(&c->w->root, path, &st);
+    bool is_as_before = is_there && is_known_repo && ns_of(st.st_ctim) < c->g->taken_ns - coarse_ns;
+    const char *why =
+        is_there && !is_as_before ? tool__git_index_refused(&c->w->root, path, is_sha256(c, r->path)) : NULL;
+    base_buf behind = {0};
+    if (why) {
+        base_buf_printf(&behind,
+            ", git's list of what is in the tree, and %s: it was moved aside. `git reset` makes it anew.",
+            why);
+        set_aside(c, path, "wrote", behind.data);
+    }
+    base_buf_free(&behind);
+    free(path);
+}
+
+/*
+ * Those that changed, by a clock that nobody can set, and those of repositories that were not looked at before. A split index keeps
+ * most names in sharedindex.HASH.
+ */
+static void check_indexes(check *c)
+{
     for (size_t i = 0; i < c->now.n_repos; i++) {
         const tool_repo *r = &c->now.repos[i];
         if (r->kind == TOOL_REPO_POINTER) continue;
-        char *path = join(r->path, "index");
-        bool is_there = look(&c->w->root, path, &st);
-        bool is_as_before =
-            is_there && ns_of(st.st_ctim) < c->g->taken_ns - coarse_ns && repo_by_identity(&c->g->walk, r);
-        const char *why = is_there && !is_as_before ? tool__git_index_refused(&c->w->root, path) : NULL;
-        base_buf behind = {0};
-        if (why) {
-            base_buf_printf(&behind,
-                ", git's list of what is in the tree, and %s: it was moved aside. `git reset` makes it anew.",
-                why);
-            set_aside(c, path, "wrote", behind.data);
-        }
-        base_buf_free(&behind);
-        free(path);
+        bool is_known_repo = repo_by_identity(&c->g->walk, r) != NULL;
+        check_index(c, r, "index", is_known_repo);
+        int fd = tool__path_open(&c->w->root, r->path, O_RDONLY | O_DIRECTORY, 0);
+        DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+        if (!dir && fd >= 0) close(fd);
+        for (const struct dirent *e; dir && (e = readdir(dir));)
+            if (!strncmp(e->d_name, "sharedindex.", 12)) check_index(c, r, e->d_name, is_known_repo);
+        if (dir) closedir(dir);
     }
 }
 

@@ -48,7 +48,7 @@ char *tool__git_path_below(const tool_root *root, const char *folder, const char
 /* ---- git_index.c ---- */
 
 /* Why git must not write the working tree from this index (a clause; path below the root), or NULL: it may, or there is none. */
-const char *tool__git_index_refused(const tool_root *root, const char *path);
+const char *tool__git_index_refused(const tool_root *root, const char *path, bool is_sha256);
 
 /* ---- git_rebase.c ---- */
 

@@ -1,12 +1,12 @@
 /*
  * Files that kvist, or another agent, obeys in its next session: AGENTS.md in any folder, and what lies under .kvist/ or
- * .agents/. A model that may write them unasked could give itself orders, so such a change is asked for in every mode.
+ * .agents/; and what git runs or obeys. A model that may write them unasked could give itself orders, so such a change is asked for in every mode.
  *
  * Some file systems take other spellings for the same name: letter case (all of Unicode's folding that reaches these letters),
  * characters that are not shown, blanks and points at the end, short names (KVIST~1), a stream behind a colon. And one of these
  * names may be a link to what is written.
  */
-#include "tools/internal.h"
+#include "tools/git_guard.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -126,7 +126,52 @@ static bool is_link_target(const tool_root *root, const char *path)
     return reaches;
 }
 
+/*
+ * git takes a folder with HEAD, objects and refs for a repository and obeys the configuration in it. Without a HEAD it is none, so
+ * that name asks, and all in a folder that has one.
+ */
+static bool makes_repository(const tool_root *root, const char *path)
+{
+    struct stat st;
+    bool found = false;
+    base_buf name = {0};
+    const char *slash = strrchr(path, '/');
+    fold(slash ? slash + 1 : path, strlen(slash ? slash + 1 : path), &name);
+    found = !strcmp(name.data, "head");
+    for (const char *end = path; end && !found; end = strchr(end + 1, '/')) {
+        base_buf_clear(&name);
+        base_buf_printf(&name, "%.*s%sHEAD", (int)(end - path), path, end == path ? "" : "/");
+        found = !fstatat(root->fd, name.data, &st, AT_SYMLINK_NOFOLLOW);
+    }
+    base_buf_free(&name);
+    return found;
+}
+
+typedef struct obeyed_search {
+    const char *path;
+    bool found;
+} obeyed_search;
+
+static void compare_obeyed(void *user, const char *named, bool is_hooks)
+{
+    obeyed_search *s = user;
+    size_t n = strlen(named);
+    if (is_hooks && n > 2 && !strcmp(named + n - 2, "/_"))
+        n -= 2; /* husky: the scripts lie beside that folder */
+    s->found |= !strncmp(s->path, named, n) && (!s->path[n] || s->path[n] == '/');
+}
+
+/* What git's configuration names in the tree: hooks (husky), included files, programs. */
+static bool is_named_by_git(const tool_root *root, const char *path)
+{
+    obeyed_search s = {.path = path};
+    tool__git_obeyed(root, ".git/config", compare_obeyed, &s);
+    if (!s.found) tool__git_obeyed(root, NULL, compare_obeyed, &s);
+    return s.found;
+}
+
 bool tool__path_is_obeyed(const tool_root *root, const char *path)
 {
-    return has_obeyed_part(path) || is_link_target(root, path);
+    return has_obeyed_part(path) || is_link_target(root, path) || makes_repository(root, path) ||
+           is_named_by_git(root, path);
 }

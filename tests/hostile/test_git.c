@@ -340,6 +340,19 @@ static const struct attack {
     {"an index that names what lies beside the tree", FIRST,
         "echo > XX-canary; git add XX-canary; rm XX-canary; " INDEX("XX-canary", "../canary"),
         "git checkout -- .", .holds = "git reset -q && git status"},
+    {"a split index that names a hook", FIRST,
+        HOOK("Xgit/hooks/post-checkout") "git add Xgit; rm -r Xgit; git update-index --split-index; mv "
+                                         ".git/sharedindex.* s; " INDEX_AT("s", "Xgit/hooks",
+                                             ".git/hooks") "python3 -c \"\nimport hashlib\nnew = open('s', "
+                                                           "'rb').read()[-20:]\nd = open('.git/index', "
+                                                           "'rb').read()\n"
+                                                           "at = d.index(b'link') + 8\nd = d[:at] + new + "
+                                                           "d[at + 20:-20]\n"
+                                                           "open('.git/index', 'wb').write(d + "
+                                                           "hashlib.sha1(d).digest())\nprint(new.hex())\" > "
+                                                           "n; "
+                                                           "mv s .git/sharedindex.$(cat n); rm n",
+        "git checkout -- .; git checkout -q HEAD", .holds = "rm -f .git/index; git reset -q && git status"},
     {"a new worktree's index", FIRST,
         "git worktree add -q w; cd w; " HOOK(
             "Xgit/hooks/post-checkout") "git add Xgit; rm -r Xgit; " INDEX_AT("../.git/worktrees/w/index",
@@ -447,6 +460,11 @@ static void test_git__ordinary_work_goes_on(void **state)
         {"git worktree add -q w -b side; cd w; echo x > h; git add h; git commit -qm h", "cd w && git status",
             false},
         {"git tag v1; echo z >> g; git stash -q; git stash pop -q", "git rev-parse v1", false},
+        {"git update-index --split-index; echo s > s; git add s; git commit -qm split",
+            "git ls-files --error-unmatch f s && git log -1 --format=%s | grep -qx split", false},
+        {"git update-index --no-split-index --index-version 4; echo s > st; git add st; git commit -qm "
+         "packed",
+            "git ls-files --error-unmatch f st && git log -1 --format=%s | grep -qx packed", false},
         {"git config a.b c", "! git config a.b", true},
     };
     for (int which = 0; which < N_DEFENCES; which++) {

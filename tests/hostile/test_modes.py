@@ -55,6 +55,23 @@ class Obeyed(Hostile):
         _, _, results = self.ask(call("write", "Hello.", path="notes.md") + "answer Done.\n", "edits")
         self.assertEqual([r["status"] for r in results], ["ok"])  # the control: any other file is
 
+    def test_nor_what_git_runs(self):
+        evil = "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = ..\n\tfsmonitor = touch fired; false\n"
+        self.put("evil/config", evil)
+        self.put("evil/objects/x", "x")
+        self.put("evil/refs/x", "x")
+        self.git("config", "core.hooksPath", ".husky")
+        for mode in self.modes():
+            for name in ("evil/HEAD", ".husky/post-commit"):
+                _, _, results = self.ask(call("write", "ref: refs/heads/main", path=name) + "answer Done.\n", mode)
+                self.assertEqual([r["status"] for r in results], ["denied"], (mode, name))
+                self.assertFalse(self.has(name), (mode, name))
+        self.put("evil/HEAD", "ref: refs/heads/main\n")  # the control: git obeys the folder then
+        self.git("-C", "evil", "status", check=False)
+        self.assertTrue(self.has("fired"))
+        _, _, results = self.ask(call("write", "x", path="evil/hooks/pre-commit") + "answer Done.\n", "edits")
+        self.assertEqual([r["status"] for r in results], ["denied"])
+
     def test_nor_changed_by_any_tool(self):
         text = "# Rules\n\nBe kind.\n"
         self.put("AGENTS.md", text)
