@@ -295,6 +295,10 @@ void tool__supervise_end(tool_supervised *c, int *status, bool *left_others)
      * The group while its leader is still there (a zombie keeps the number from being used again), then the
      * leader.
      */
+    pid_t group = c->pid;
+    int reaped_before = 0;
+    prctl(PR_GET_CHILD_SUBREAPER, &reaped_before, 0, 0, 0);
+    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     kill(-c->pid, SIGKILL);
     if (c->pidfd >= 0)
         syscall(SYS_pidfd_send_signal, c->pidfd, SIGKILL, NULL, 0);
@@ -304,6 +308,13 @@ void tool__supervise_end(tool_supervised *c, int *status, bool *left_others)
     }
     kill(-c->pid,
         SIGKILL); /* what was forked since the first kill; the number is taken while any of it lives */
+    /*
+     * A killed process still ends the system call that it is in. Without a PID namespace the supervisor's children are ours now, and
+     * the last is waited for: what looks at the tree next finds nobody at work in it.
+     */
+    while (waitpid(-group, NULL, 0) > 0 || errno == EINTR) {
+    }
+    prctl(PR_SET_CHILD_SUBREAPER, reaped_before, 0, 0, 0);
     struct verdict v;
     if (c->link >= 0 && recv(c->link, &v, sizeof v, MSG_DONTWAIT) == (ssize_t)sizeof v) {
         *status = v.status;

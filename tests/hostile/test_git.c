@@ -334,6 +334,12 @@ static const struct attack {
         "mkdir -p src/objects src/refs src/x; echo 'ref: refs/heads/m' > src/HEAD; git init -q src/x; " EVIL(
             "src/x/.git/config"),
         "cd src/x && git status"},
+    {"a hook linked by a crowd that is being ended", FIRST "mkdir -p .git/hooks",
+        HOOK("x") "python3 -c \"\nimport os, time\nend = time.time() + 3\nfor i in range(60):\n    if not "
+                  "os.fork():\n"
+                  "        while time.time() < end:\n            try: os.link('x', '.git/hooks/pre-commit')\n"
+                  "            except OSError: pass\n        os._exit(0)\ntime.sleep(0.3)\"",
+        COMMIT},
     {"an index that names a hook", FIRST,
         HOOK("Xgit/hooks/post-checkout") "git add Xgit; rm -r Xgit; " INDEX("Xgit/hooks", ".git/hooks"),
         "git checkout -- .; git checkout -q HEAD", .holds = "git reset -q && git status"},
