@@ -253,6 +253,8 @@ int tool__supervise(const tool_sandbox_plan *plan, const char *command, tool_sup
     if (!code && (ret->pid = clone_process(tool_sandbox_namespaces(plan))) < 0)
         code = base_fail_sys(err, "starting the command");
     if (!code && ret->pid == 0) be_supervisor(&s);
+    if (!code)
+        prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); /* what outlives the supervisor: reaped at the end */
     struct failure f = {0};
     ssize_t n = 0;
     if (!code) {
@@ -296,9 +298,6 @@ void tool__supervise_end(tool_supervised *c, int *status, bool *left_others)
      * leader.
      */
     pid_t group = c->pid;
-    int reaped_before = 0;
-    prctl(PR_GET_CHILD_SUBREAPER, &reaped_before, 0, 0, 0);
-    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     kill(-c->pid, SIGKILL);
     if (c->pidfd >= 0)
         syscall(SYS_pidfd_send_signal, c->pidfd, SIGKILL, NULL, 0);
@@ -314,7 +313,7 @@ void tool__supervise_end(tool_supervised *c, int *status, bool *left_others)
      */
     while (waitpid(-group, NULL, 0) > 0 || errno == EINTR) {
     }
-    prctl(PR_SET_CHILD_SUBREAPER, reaped_before, 0, 0, 0);
+    prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
     struct verdict v;
     if (c->link >= 0 && recv(c->link, &v, sizeof v, MSG_DONTWAIT) == (ssize_t)sizeof v) {
         *status = v.status;
