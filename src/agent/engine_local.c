@@ -498,6 +498,7 @@ static void local_close(engine *e)
     model_sampler_free(l->sampler);
     model_lookup_free(l->lookup);
     model_close(l->model);
+    model_ids_free(&l->opening);
     for (char **p = l->set; p && *p; p++) free(*p);
     free(l->set);
     free(l->logits);
