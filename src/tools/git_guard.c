@@ -557,7 +557,7 @@ static bool is_plain_worktree(const check *c, const char *path)
     return is_plain;
 }
 
-/* "gitdir: /root/REPO/worktrees/NAME", and that one says that it is for this very file. */
+/* "gitdir: FOLDER/REPO/worktrees/NAME", and that one says that it is for this very file. */
 static bool is_worktree_pointer(const check *c, const char *path)
 {
     const tool_root *root = &c->w->root;
