@@ -17,7 +17,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "tools/scratch.h"
+#include "tools/confine/scratch.h"
 
 enum { TEST_MS = 60000, TEST_BYTES = 2400, THOUGHT_TOKENS = 64 };
 static const float warm = 0.8f; /* as docs/results.md, "Does it repair programs?", was measured */

@@ -2,7 +2,12 @@
  * edit {path, from?, to?} + block: OLD/NEW parts, or the new text of a range of lines (blocks.c). For models
  * that copy text faithfully; the others get rewrite.
  */
-#include "tools/internal.h"
+#include "tools/edit/change.h"
+#include "tools/edit/replace.h"
+#include "tools/edit/text.h"
+#include "tools/result/result.h"
+#include "tools/tree/safe_path.h"
+#include "tools/tree/workspace.h"
 
 #include <stdlib.h>
 #include <string.h>

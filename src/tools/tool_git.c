@@ -2,7 +2,10 @@
  * git {op, path?, rev?}: status, diff, log, show, blame as text, by libgit2. Nothing is run and nothing is
  * written; each op stops at a bound, because a history may be longer than any context.
  */
-#include "tools/internal.h"
+#include "tools/edit/text.h"
+#include "tools/result/result.h"
+#include "tools/tree/safe_path.h"
+#include "tools/tree/workspace.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,10 @@
  * list {path?}: the files of the tree. A small tree is shown whole; of a large one the folder's own entries,
  * folders with the number of files below them. Names come from the listing (git's view), never from readdir.
  */
-#include "tools/internal.h"
+#include "tools/result/result.h"
+#include "tools/tree/listing.h"
+#include "tools/tree/safe_path.h"
+#include "tools/tree/workspace.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,10 @@
  * are. "result:3" reads a kept result. The header carries the numbers so that the lines stay bytes of the
  * file: what is shown is a segment of it.
  */
-#include "tools/internal.h"
+#include "tools/edit/text.h"
+#include "tools/result/result.h"
+#include "tools/tree/safe_path.h"
+#include "tools/tree/workspace.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -2,7 +2,8 @@
  * recall {query}: what was said or shown earlier and is no longer in view. The agent answers; this only
  * carries the call.
  */
-#include "tools/internal.h"
+#include "tools/result/result.h"
+#include "tools/tree/workspace.h"
 
 static int run(tool_workspace *w, const tool_call *call, const tool_limits *limits, tool_preview *prepared,
     tool_result *ret, base_err *err)

@@ -2,7 +2,11 @@
  * rewrite {path, name} + block: one whole definition becomes another (replace.c). What was never shown is not
  * rewritten: the refusal carries the definition's current text, so that the next call can be right.
  */
-#include "tools/internal.h"
+#include "tools/edit/change.h"
+#include "tools/edit/replace.h"
+#include "tools/result/result.h"
+#include "tools/tree/safe_path.h"
+#include "tools/tree/workspace.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,10 @@
  * and gives up, so when nothing is found the answer is the nearest symbols by words, with the next call
  * filled in.
  */
-#include "tools/internal.h"
+#include "tools/edit/text.h"
+#include "tools/result/result.h"
+#include "tools/tree/safe_path.h"
+#include "tools/tree/workspace.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
  * result begins with how it ended and keeps more of the output's tail than of its head: that is where a
  * failing test says why.
  */
-#include "tools/git_guard.h"
-#include "tools/shell.h"
+#include "tools/guard/git_guard.h"
+#include "tools/confine/shell.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,6 +15,8 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "tools/tree/workspace.h"
+#include "tools/result/result.h"
 
 #define DEFAULT_SECONDS 120
 

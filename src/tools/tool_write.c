@@ -2,7 +2,11 @@
  * write {path} + block: a new file. An existing one is refused with the call that would change it:
  * overwriting whole files is how weak models lose code.
  */
-#include "tools/internal.h"
+#include "tools/edit/change.h"
+#include "tools/edit/text.h"
+#include "tools/result/result.h"
+#include "tools/tree/safe_path.h"
+#include "tools/tree/workspace.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* OLD/NEW blocks and line ranges against any text: input is the file, a NUL byte, the payload. */
-#include "tools/internal.h"
+#include "tools/edit/replace.h"
 
 #include <stdlib.h>
 #include <string.h>

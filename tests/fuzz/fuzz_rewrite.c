@@ -1,5 +1,5 @@
 /* A block for a definition of any text, by words alone: input is the file, a NUL byte, the name, a NUL byte, the block. */
-#include "tools/internal.h"
+#include "tools/edit/replace.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* The undo journal: damaged lines are skipped, what is read is a path below the root and nothing else. */
-#include "tools/undo.h"
+#include "tools/edit/undo.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/fs.h"
+#include "tools/result/result.h"
 
 static tool_result run(tree *t, const char *command)
 {

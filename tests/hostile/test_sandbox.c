@@ -5,8 +5,8 @@
  *
  * The whole suite runs twice where it is started by root: as root and as an ordinary user.
  */
-#include "tools/meter.h"
-#include "tools/shell.h"
+#include "tools/confine/meter.h"
+#include "tools/confine/shell.h"
 #include "tree.h"
 
 #include <setjmp.h>

@@ -24,7 +24,9 @@
 #include "base/show.h"
 #include "base/utf8.h"
 #include "cmd/options.h"
-#include "tools/internal.h"
+#include "tools/edit/change.h"
+#include "tools/result/result.h"
+#include "tools/tree/safe_path.h"
 #include "tui/linear.h"
 #include "tui/record.h"
 

@@ -3,6 +3,7 @@
  * each step of a write or of an undo.
  */
 #include "tree.h"
+#include "tools/edit/change.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

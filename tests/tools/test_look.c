@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/hash.h"
+#include "tools/edit/text.h"
 
 /* Every segment says truthfully which bytes of which file it is. */
 static void check_segments(tree *t, const tool_result *r)

@@ -3,6 +3,7 @@
  * call, what must come out.
  */
 #include "tree.h"
+#include "tools/edit/replace.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
  * Commands in the box. Each attack first runs without the box and must succeed there, else its failure inside would prove
  * nothing. Every wall is also tried alone where this machine has it: Landlock without mounts, mounts without Landlock.
  */
-#include "tools/shell.h"
+#include "tools/confine/shell.h"
 #include "tree.h"
 
 #include <setjmp.h>
@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "base/fs.h"
+#include "tools/result/result.h"
 
 static tool_result run(tree *t, const char *command)
 {

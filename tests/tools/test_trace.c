@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "tree.h"
+#include "tools/result/result.h"
 
 static const char program[] = "int one(void)\n{\n    return 1;\n}\n\nint two(void)\n{\n    return 2;\n}\n";
 

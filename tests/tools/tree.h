@@ -4,7 +4,7 @@
 #ifndef KVIST_TESTS_TOOLS_TREE_H
 #define KVIST_TESTS_TOOLS_TREE_H
 
-#include "tools/internal.h"
+#include "tools/tree/workspace.h"
 
 typedef struct tree {
     char dir[256];   /* the tree */

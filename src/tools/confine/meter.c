@@ -1,0 +1,194 @@
+/* Walking a process's descendants in /proc (contract: meter.h). */
+#include "tools/confine/meter.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "base/mem.h"
+
+enum { MOST_PROCESSES = 4096, MOST_OUTPUT_MB = 1024 };
+
+/* A small file of /proc, ended with a zero byte; its length, or -1. */
+static ssize_t read_small(const char *path, char *ret, size_t cap)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, ret, cap - 1);
+    if (fd >= 0) close(fd);
+    if (n >= 0) ret[n] = '\0';
+    return n;
+}
+
+/* ---- the limits ---- */
+
+static uint64_t field_kb(const char *text, const char *name)
+{
+    const char *at = strstr(text, name);
+    return at ? strtoull(at + strlen(name), NULL, 10) << 10 : 0;
+}
+
+/* The smallest memory.max of the group that kvist is in and of those above it; 0: none. */
+static uint64_t group_limit(void)
+{
+    char text[4096], path[4400], number[64];
+    uint64_t least = 0;
+    if (read_small("/proc/self/cgroup", text, sizeof text) < 0) return 0;
+    char *own = strncmp(text, "0::", 3) ? strstr(text, "\n0::") : text;
+    if (!own) return 0;
+    own += own == text ? 3 : 4;
+    own[strcspn(own, "\n")] = '\0';
+    while (*own) {
+        snprintf(path, sizeof path, "/sys/fs/cgroup%s/memory.max", own);
+        uint64_t most =
+            read_small(path, number, sizeof number) > 0 ? strtoull(number, NULL, 10) : 0; /* "max": 0 */
+        if (most && (!least || most < least)) least = most;
+        char *slash = strrchr(own, '/');
+        if (!slash) break;
+        *slash = '\0';
+    }
+    return least;
+}
+
+tool_meter_limits tool__meter_defaults(void)
+{
+    char text[4096];
+    uint64_t all = read_small("/proc/meminfo", text, sizeof text) > 0 ? field_kb(text, "MemTotal:") : 0;
+    uint64_t group = group_limit();
+    if (group && (!all || group < all)) all = group;
+    return (tool_meter_limits){
+        .memory = all / 2, .processes = MOST_PROCESSES, .output = (uint64_t)MOST_OUTPUT_MB << 20};
+}
+
+void tool__meter_describe(const tool_meter_limits *l, base_buf *out)
+{
+    base_buf_printf(out,
+        "limits of a command: %.1f GiB of memory (what all its processes hold, looked at while it runs), %u "
+        "processes "
+        "and threads, %llu MiB of output, files of 4 GiB\n",
+        (double)l->memory / (1 << 30), l->processes, (unsigned long long)(l->output >> 20));
+}
+
+/* ---- the group ---- */
+
+typedef struct group {
+    pid_t *pids;
+    size_t n, cap;
+    uint32_t n_tasks;
+    uint64_t bytes;
+    bool uses_shares; /* PSS, not RSS */
+} group;
+
+static void add_process(group *g, pid_t pid)
+{
+    base_grow(&g->pids, &g->cap, g->n + 1, sizeof *g->pids);
+    g->pids[g->n++] = pid;
+}
+
+static void add_memory(group *g, pid_t pid)
+{
+    char path[64], text[4096];
+    snprintf(path, sizeof path, g->uses_shares ? "/proc/%d/smaps_rollup" : "/proc/%d/statm", pid);
+    if (read_small(path, text, sizeof text) < 0) return;
+    if (g->uses_shares) {
+        g->bytes += field_kb(text, "\nPss:");
+        return;
+    }
+    unsigned long pages = 0;
+    if (sscanf(text, "%*u %lu", &pages) == 1) g->bytes += (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* The children of each thread: the kernel lists them by who made them. */
+static void add_children(group *g, pid_t pid)
+{
+    char path[300], text[1 << 16];
+    snprintf(path, sizeof path, "/proc/%d/task", pid);
+    DIR *tasks = opendir(path);
+    for (const struct dirent *e = tasks ? readdir(tasks) : NULL; e; e = readdir(tasks)) {
+        if (*e->d_name == '.') continue;
+        g->n_tasks++;
+        snprintf(path, sizeof path, "/proc/%d/task/%s/children", pid, e->d_name);
+        if (read_small(path, text, sizeof text) <= 0) continue;
+        char *at = text, *end;
+        for (long child; (child = strtol(at, &end, 10)) > 0; at = end) add_process(g, (pid_t)child);
+    }
+    if (tasks) closedir(tasks);
+}
+
+/* A kernel without such lists: the session, which the sandbox lets nobody leave. */
+static void add_session(group *g, pid_t session)
+{
+    char path[64], text[1024];
+    DIR *all = opendir("/proc");
+    for (const struct dirent *e = all ? readdir(all) : NULL; e; e = readdir(all)) {
+        int pid = atoi(e->d_name), of = 0;
+        if (pid <= 0 || pid == session) continue;
+        snprintf(path, sizeof path, "/proc/%d/stat", pid);
+        const char *at = read_small(path, text, sizeof text) > 0 ? strrchr(text, ')') : NULL;
+        if (at && sscanf(at + 1, " %*c %*d %*d %d", &of) == 1 && of == session) add_process(g, pid);
+    }
+    if (all) closedir(all);
+}
+
+static void measure(group *g, pid_t supervisor, uint32_t most_tasks)
+{
+    g->n = 0;
+    g->n_tasks = 0;
+    g->bytes = 0;
+    if (base_fs_exists("/proc/thread-self/children"))
+        add_children(g, supervisor);
+    else
+        add_session(g, supervisor);
+    g->n_tasks = 0; /* the supervisor's own */
+    for (size_t i = 0; i < g->n && g->n_tasks <= most_tasks; i++) {
+        add_memory(g, g->pids[i]);
+        add_children(g, g->pids[i]);
+    }
+}
+
+/* What is new of the machine's shared memory, when little memory is left; else 0. */
+static uint64_t unmapped_shared(const tool_meter *m)
+{
+    char text[4096];
+    if (read_small("/proc/meminfo", text, sizeof text) <= 0) return 0;
+    uint64_t now = field_kb(text, "\nShmem:");
+    bool is_short = field_kb(text, "MemAvailable:") < field_kb(text, "MemTotal:") / 10;
+    return is_short && now > m->shared_before ? now - m->shared_before : 0;
+}
+
+void tool__meter_start(tool_meter *m, const tool_meter_limits *limits)
+{
+    char text[4096];
+    *m = (tool_meter){.limits = limits ? *limits : tool__meter_defaults()};
+    if (read_small("/proc/meminfo", text, sizeof text) > 0) m->shared_before = field_kb(text, "\nShmem:");
+}
+
+bool tool__meter_is_within(const tool_meter *m, pid_t supervisor, char *ret_why, size_t cap)
+{
+    const tool_meter_limits *l = &m->limits;
+    group g = {0};
+    bool good = true;
+    uint64_t unmapped = unmapped_shared(m);
+    measure(&g, supervisor, l->processes);
+    if (l->memory && g.bytes + unmapped > l->memory) {
+        uint64_t whole = g.bytes;
+        g.uses_shares = true;
+        measure(&g, supervisor, l->processes);
+        if (!g.bytes) g.bytes = whole; /* a kernel that does not say what is shared */
+    }
+    if (g.n_tasks > l->processes) {
+        snprintf(ret_why, cap, "ended: it had more than %u processes and threads, the limit of a command",
+            l->processes);
+        good = false;
+    } else if (l->memory && g.bytes + unmapped > l->memory) {
+        snprintf(ret_why, cap,
+            "ended: it used more than %.1f GiB of memory, the limit of a command on this machine",
+            (double)l->memory / (1 << 30));
+        good = false;
+    }
+    free(g.pids);
+    return good;
+}

@@ -1,0 +1,301 @@
+/*
+ * One file's new text, from preparation to disk. What a person approved is what is written: the plan holds
+ * both texts, and the file must still have the version it was prepared against. The undo record is on disk
+ * before the rename, the new text before it is visible; a reader sees the old or the new file, never half of
+ * one.
+ */
+#include "tools/edit/change.h"
+#include "tools/result/result.h"
+#include "tools/tree/safe_path.h"
+#include "tools/tree/workspace.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "tools/edit/undo.h"
+
+#define TEMPORARY_PREFIX ".kvist-"
+#define TEMPORARY_SUFFIX ".tmp"
+
+void (*tool__step_hook)(const char *step);
+
+void tool__step(const char *step)
+{
+    if (tool__step_hook) tool__step_hook(step);
+}
+
+void tool__temporary_name(char out[40], const char *version)
+{
+    snprintf(out, 40, TEMPORARY_PREFIX "%.16s" TEMPORARY_SUFFIX, *version ? version : "0000000000000000");
+}
+
+bool tool__is_temporary_name(const char *name)
+{
+    size_t n = strlen(name), before = strlen(TEMPORARY_PREFIX), after = strlen(TEMPORARY_SUFFIX);
+    if (n != before + 16 + after || strncmp(name, TEMPORARY_PREFIX, before) ||
+        strcmp(name + before + 16, TEMPORARY_SUFFIX))
+        return false;
+    return strspn(name + before, "0123456789abcdef") == 16;
+}
+
+void tool__change_free(void *change)
+{
+    tool_change *c = change;
+    if (!c) return;
+    free(c->path);
+    base_buf_free(&c->old_text);
+    base_buf_free(&c->new_text);
+    free(c->say);
+    free(c);
+}
+
+void tool__change_preview(const tool_root *root, tool_change *change, const char *headline, tool_preview *ret)
+{
+    base_buf diff = {0};
+    size_t added, removed;
+    tool__diff(
+        &diff, change->path, change->creates ? NULL : &change->old_text, &change->new_text, &added, &removed);
+    base_buf head = {0};
+    base_buf_printf(&head, "%s (+%zu -%zu)", headline, added, removed);
+    *ret = (tool_preview){.headline = base_buf_take(&head),
+        .detail = base_buf_take(&diff),
+        .is_obeyed = tool__path_is_obeyed(root, change->path),
+        .plan = change,
+        .free_plan = tool__change_free};
+}
+
+bool tool__open_for_change(
+    tool_workspace *w, const tool_call *call, const char *tool, char **ret_path, tool_file *f, tool_result *r)
+{
+    base_err why = {0};
+    if (!tool__want_path(w, call, tool, ret_path, r)) return false;
+    int code = tool__file_read(&w->root, *ret_path, TOOL_MAX_FILE, f, &why);
+    if (code) {
+        tool__say_path_error(w, r, tool, *ret_path, &why);
+        return false;
+    }
+    base_buf shown = {0};
+    tool__path_show(&shown, *ret_path);
+    bool is_good = false;
+    if (tool__is_binary(f->text.data, f->text.len))
+        tool__say(r, TOOL_REFUSED, "%s is binary and is not changed.\n", shown.data);
+    else if (f->st.st_nlink > 1)
+        tool__say(r, TOOL_REFUSED,
+            "%s has %lu hard links: writing it would change a file that may lie elsewhere.\n", shown.data,
+            (unsigned long)f->st.st_nlink);
+    else
+        is_good = true;
+    base_buf_free(&shown);
+    return is_good;
+}
+
+tool_change *tool__change_new(const char *path, tool_file *f, base_buf *new_text, base_buf *say)
+{
+    tool_change *c = base_xcalloc(1, sizeof *c);
+    c->path = base_xstrdup(path);
+    memcpy(c->before, f->version, sizeof c->before);
+    c->old_text = f->text;
+    f->text = (base_buf){0};
+    c->new_text = *new_text;
+    c->say = base_buf_take(say);
+    return c;
+}
+
+static int write_all(int fd, const base_buf *text)
+{
+    size_t done = 0;
+    while (done < text->len) {
+        ssize_t n = write(fd, text->data + done, text->len - done);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return -1;
+        done += (size_t)n;
+    }
+    return 0;
+}
+
+/* The file must be what it was; *st: what it is. */
+static int check_version(
+    tool_workspace *w, const char *path, const char *before, struct stat *st, base_err *err)
+{
+    tool_file now = {0};
+    base_buf shown = {0};
+    int code = tool__file_read(&w->root, path, TOOL_MAX_FILE, &now, err);
+    tool__path_show(&shown, path);
+    if (!before && code == BASE_E_NOT_FOUND) {
+        code = BASE_OK;
+    } else if (!before && (!code || code == BASE_E_LIMIT)) {
+        code = base_fail(err, BASE_E_STATE, "%.300s exists by now", shown.data);
+    } else if (!code && strcmp(now.version, before)) {
+        code = base_fail(err, BASE_E_STATE, "%.300s changed since this was prepared", shown.data);
+    } else if (!code && now.st.st_nlink > 1) {
+        code = base_fail(err, BASE_E_UNSUPPORTED,
+            "%.300s has %lu hard links: writing it would change a file that may lie elsewhere", shown.data,
+            (unsigned long)now.st.st_nlink);
+    }
+    *st = now.st;
+    tool__file_free(&now);
+    base_buf_free(&shown);
+    return code;
+}
+
+/*
+ * A file without a name where the file system has them (O_TMPFILE): a kill while it is written leaves nothing
+ * behind. Else one under the temporary name.
+ */
+static int open_new(int folder, const char *temporary, bool *ret_named)
+{
+    unlinkat(folder, temporary, 0); /* ours, of a run that was killed */
+    int fd = openat(folder, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+    *ret_named = fd < 0;
+    return fd >= 0 ? fd
+                   : openat(folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+}
+
+/* Gives the written file its name, over what is there or only where nothing is. */
+static int publish(int folder, int fd, bool is_named, const char *temporary, const char *name, bool replaces)
+{
+    if (!is_named) {
+        char self[40];
+        snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
+        int failed = linkat(AT_FDCWD, self, folder, replaces ? temporary : name, AT_SYMLINK_FOLLOW);
+        if (failed || !replaces) return failed;
+    }
+    if (replaces) return renameat(folder, temporary, folder, name);
+    int failed = (int)syscall(SYS_renameat2, folder, temporary, folder, name, RENAME_NOREPLACE);
+    if (failed && (errno == EINVAL || errno == ENOSYS)) /* a file system without NOREPLACE */
+        failed = linkat(folder, temporary, folder, name, 0) || unlinkat(folder, temporary, 0);
+    return failed;
+}
+
+int tool__change_write(tool_workspace *w, const char *path, const base_buf *text, mode_t mode,
+    const char *before, const char *temporary, base_err *err)
+{
+    struct stat st = {0};
+    const char *name;
+    size_t made;
+    bool is_named = false;
+    int fd = -1, code = check_version(w, path, before, &st, err);
+    if (code) return code;
+    int folder = tool__path_open_parent(&w->root, path, true, &name, &made);
+    if (folder < 0) return base_fail_sys(err, "the folder of %s", path);
+    if (!text) {
+        if (unlinkat(folder, name, 0)) code = base_fail_sys(err, "%s", path);
+        goto out;
+    }
+    fd = open_new(folder, temporary, &is_named);
+    if (fd < 0) {
+        code = base_fail_sys(err, "%s", path);
+        goto out;
+    }
+    tool__step("temporary");
+    if (write_all(fd, text)) code = base_fail_sys(err, "%s", path);
+    /* As root, the owner stays who it was; else the person is the owner anyway. */
+    if (!code && before && (st.st_uid != geteuid() || st.st_gid != getegid()) &&
+        fchown(fd, st.st_uid, st.st_gid) && errno != EPERM)
+        code = base_fail_sys(err, "%s", path);
+    if (!code && (fchmod(fd, mode & 07777) || fsync(fd))) code = base_fail_sys(err, "%s", path);
+    tool__step("written");
+    /* The version is checked again right before the rename, since the approval may have taken a minute. */
+    if (!code) code = check_version(w, path, before, &st, err);
+    if (!code && publish(folder, fd, is_named, temporary, name, before != NULL))
+        code = base_fail_sys(err, "%s", path);
+    if (code) unlinkat(folder, temporary, 0);
+out:
+    if (fd >= 0) close(fd);
+    if (!code) {
+        tool__step("rename");
+        fsync(folder);
+    }
+    close(folder);
+    return code;
+}
+
+bool tool__change_is_shown(tool_workspace *w, const char *path, const tool_file *f, tool_result *r,
+    const char *excerpt, size_t excerpt_n, size_t excerpt_from, size_t excerpt_line, const char *next_call)
+{
+    const char *shown = tool__workspace_shown(w, path);
+    if (shown && !strcmp(shown, f->version)) return true;
+    base_buf name = {0};
+    tool__path_show(&name, path);
+    tool__say(r, TOOL_REFUSED, "%s %s. Nothing was changed. This is the current text:\n", name.data,
+        shown ? "changed since it was shown to you" : "was not read yet");
+    size_t from = r->text.len;
+    base_buf_add(&r->text, excerpt, excerpt_n);
+    tool__add_segment(r, from, r->text.len, path, f->version, excerpt_from, excerpt_line);
+    if (r->text.data[r->text.len - 1] != '\n') base_buf_putc(&r->text, '\n');
+    base_buf_printf(&r->text, "Next: %s\n", next_call);
+    base_buf_free(&name);
+    tool_workspace_mark_shown(w, path, f->version);
+    return false;
+}
+
+/* The first folder of the path that does not exist yet, as the number of bytes that name it. */
+static size_t first_missing_folder(const tool_workspace *w, const char *path)
+{
+    for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
+        char *folder = base_xstrndup(path, (size_t)(slash - path));
+        int fd = tool__path_open(&w->root, folder, O_PATH | O_DIRECTORY, 0);
+        bool missing = fd < 0 && errno == ENOENT;
+        if (fd >= 0) close(fd);
+        free(folder);
+        if (missing) return (size_t)(slash - path);
+    }
+    return 0;
+}
+
+int tool__change_run(tool_workspace *w, tool_preview *prepared, tool_result *ret, base_err *err)
+{
+    tool_change *c = prepared->plan;
+    struct stat st = {0};
+    base_err why = {0};
+    char temporary[40], version[65];
+    const char *before = c->creates ? NULL : c->before;
+    int code = check_version(w, c->path, before, &st, &why);
+    mode_t mode = 0644;
+    if (c->creates) {
+        mode_t mask = umask(0);
+        umask(mask);
+        mode = 0666 & ~mask;
+    } else if (!code) {
+        mode = st.st_mode & 07777;
+    }
+    if (!code)
+        code = tool__undo_record(w, c->path, c->creates ? NULL : &c->old_text, &c->new_text, mode,
+            c->creates ? first_missing_folder(w, c->path) : 0, temporary, &why);
+    if (!code) code = tool__change_write(w, c->path, &c->new_text, mode, before, temporary, &why);
+    if (code) {
+        tool__say(ret, code == BASE_E_STATE || code == BASE_E_UNSUPPORTED ? TOOL_REFUSED : TOOL_FAILED,
+            "%s. Nothing was written.\n", why.msg);
+        if (code == BASE_E_STATE) {
+            base_buf_puts(&ret->text, "Next: read {\"path\": ");
+            tool__quote(&ret->text, c->path);
+            base_buf_puts(&ret->text, "}\n");
+        }
+        ret->exit_code = -1;
+        return BASE_OK;
+    }
+    base_sha256_hex(c->new_text.data ? c->new_text.data : "", c->new_text.len, version);
+    tool__workspace_wrote(w, c->path, c->new_text.data ? c->new_text.data : "", c->new_text.len, version);
+    ret->status = TOOL_OK;
+    ret->exit_code = -1;
+    base_buf_puts(&ret->text, c->say ? c->say : "done\n");
+    ret->total_bytes = ret->text.len;
+    ret->changed = base_xcalloc(2, sizeof *ret->changed);
+    ret->changed[0] = base_xstrdup(c->path);
+    base_buf diff = {0}, summary = {0};
+    size_t added, removed;
+    tool__diff(&diff, c->path, c->creates ? NULL : &c->old_text, &c->new_text, &added, &removed);
+    base_buf_printf(&summary, "+%zu -%zu ", added, removed);
+    tool__path_show(&summary, c->path);
+    ret->summary = base_buf_take(&summary);
+    ret->diff = base_buf_take(&diff);
+    return BASE_OK;
+}

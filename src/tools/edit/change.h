@@ -1,0 +1,46 @@
+/*
+ * New text of one file: prepared, shown as a diff (diff.c), checked again and written (change.c).
+ */
+#ifndef KVIST_TOOLS_EDIT_CHANGE_H
+#define KVIST_TOOLS_EDIT_CHANGE_H
+
+#include "tools/tree/workspace.h"
+
+/* One file's new text, prepared; what the person approves is exactly what is written. */
+typedef struct tool_change {
+    char *path;
+    bool creates;
+    char before[65]; /* version that was prepared against; "" when it creates */
+    base_buf old_text, new_text;
+    char *say; /* what the model reads when it worked; "\n" ends it */
+} tool_change;
+void tool__change_free(void *change);
+/* headline "verb path (+a -b)", detail the diff, the plan itself. Takes the change. */
+void tool__change_preview(
+    const tool_root *root, tool_change *change, const char *headline, tool_preview *ret);
+/* The file named by argument "path", if it may be changed: exists, text, one link. false: *r says why. */
+bool tool__open_for_change(tool_workspace *w, const tool_call *call, const char *tool, char **ret_path,
+    tool_file *f, tool_result *r);
+/* Takes f's text, new_text and say. */
+tool_change *tool__change_new(const char *path, tool_file *f, base_buf *new_text, base_buf *say);
+/* Checks again, records for undo, writes. A refusal is in *ret. */
+int tool__change_run(tool_workspace *w, tool_preview *prepared, tool_result *ret, base_err *err);
+/* The durable write itself, shared with undo: NULL text removes. `before` NULL: must not exist. */
+int tool__change_write(tool_workspace *w, const char *path, const base_buf *text, mode_t mode,
+    const char *before, const char *temporary, base_err *err);
+/* Replaces the text of a change that was read before: refuses what was never shown. false: *r says why. */
+bool tool__change_is_shown(tool_workspace *w, const char *path, const tool_file *f, tool_result *r,
+    const char *excerpt, size_t excerpt_n, size_t excerpt_from, size_t excerpt_line, const char *next_call);
+/* Tests end the process at a named step ("journal", "temporary", "rename", ...); NULL in the program. */
+extern void (*tool__step_hook)(const char *step);
+void tool__step(const char *step);
+void tool__temporary_name(
+    char out[40], const char *version); /* of the file that is renamed, by the new text's version */
+
+/* ---- diff.c ---- */
+
+/* Unified diff with "--- a/path" lines; appends nothing when equal. NULL old or new: created or removed. */
+void tool__diff(base_buf *out, const char *path, const base_buf *old_text, const base_buf *new_text,
+    size_t *ret_added, size_t *ret_removed);
+
+#endif

@@ -1,0 +1,284 @@
+/*
+ * Which definition of a model's fenced block is meant (contract: choose.h). The block is parsed like the file
+ * it is for, alone and, where a member alone is no text of its language, inside a wrapper; lines that the
+ * file has already are dropped, new helper definitions stay.
+ */
+#include "tools/edit/choose.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "tools/edit/text.h"
+#include "tools/edit/replace.h"
+
+bool tool__is_rewritable(const code_definition *d)
+{
+    static const char *const parts[] = {"variable", "field", "constant"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (!strcmp(d->what, parts[i])) return false;
+    return true;
+}
+
+/*
+ * The block twice: as it was written, and at column 0 (perhaps inside a wrapper) where it can be parsed.
+ * Lines correspond, and corresponding lines end alike; what is taken is taken as it was written.
+ */
+typedef struct source {
+    const base_buf *written, *parsed;
+    size_t head_lines; /* of the wrapper */
+} source;
+
+/* The byte of the written block that corresponds to a byte of the parsed text. */
+static size_t as_written(const source *s, size_t at)
+{
+    size_t line = tool__line_of(s->parsed->data, at),
+           back = tool__line_end(s->parsed->data, s->parsed->len, at) - at;
+    size_t start = tool__line_start(s->written->data, s->written->len, line - s->head_lines);
+    size_t end = tool__line_end(s->written->data, s->written->len, start);
+    return end - start > back ? end - back : start;
+}
+
+static bool has_line(const base_buf *text, const char *line, size_t n)
+{
+    while (n && tool__is_space(line[n - 1])) n--;
+    while (n && tool__is_space(*line)) line++, n--;
+    for (size_t at = 0; at < text->len;) {
+        size_t end = tool__line_end(text->data, text->len, at), from = at, to = end;
+        while (from < to && tool__is_space(text->data[from])) from++;
+        while (to > from && tool__is_space(text->data[to - 1])) to--;
+        if (to - from == n && !memcmp(text->data + from, line, n)) return true;
+        at = end + 1;
+    }
+    return false;
+}
+
+static bool is_comment_line(const char *line, size_t n)
+{
+    while (n && tool__is_space(*line)) line++, n--;
+    return n && ((*line == '#' && strncmp(line, "#include", n < 8 ? n : 8) != 0) ||
+                    (n > 1 && !strncmp(line, "//", 2)) || (n > 1 && !strncmp(line, "/*", 2)) || *line == '*');
+}
+
+/*
+ * Lines in front of the definition: those the file does not have yet; inside a class or function only
+ * comments.
+ */
+static void take_leading(
+    tool_chosen *c, const base_buf *file, const source *s, size_t from, size_t to, bool is_nested)
+{
+    const char *block = s->parsed->data;
+    size_t left_out = 0;
+    bool after_kept = false;
+    for (size_t at = from; at < to;) {
+        size_t end = tool__line_end(block, to, at);
+        if (tool__is_blank(block, at, end)) {
+            if (after_kept) base_buf_putc(&c->text, '\n');
+        } else if (has_line(file, block + at, end - at)) {
+            /* already there */
+        } else if (is_nested && !is_comment_line(block + at, end - at)) {
+            left_out++;
+        } else {
+            size_t begin = as_written(s, at), stop = as_written(s, end);
+            begin = tool__line_begin(s->written->data, begin);
+            base_buf_add(&c->text, s->written->data + begin, stop - begin);
+            base_buf_putc(&c->text, '\n');
+            after_kept = true;
+        }
+        at = end + 1;
+    }
+    if (left_out) base_buf_printf(&c->note, "Left out: %zu lines in front of the definition. ", left_out);
+}
+
+static bool is_top(const code_definition *d)
+{
+    return !d->parent || !*d->parent;
+}
+
+static bool file_has(const code_file *f, const char *name)
+{
+    for (uint32_t i = 0; i < f->n_definitions; i++)
+        if (is_top(&f->definitions[i]) && !strcmp(f->definitions[i].name, name)) return true;
+    return false;
+}
+
+/* Is text[line..from) blank, or words that belong to what follows ("export", a macro of attributes)? */
+bool tool__is_start(const char *text, size_t line, size_t from)
+{
+    for (size_t i = line; i < from; i++)
+        if (strchr(";{}=,", text[i])) return false;
+    return true;
+}
+
+/* The lines of a definition, as they were written. */
+static void take_definition(base_buf *out, const source *s, const code_definition *d)
+{
+    const char *block = s->parsed->data;
+    size_t n = s->parsed->len, to = d->to < n ? d->to : n;
+    /* "};" belongs to it when nothing else follows on the line. */
+    size_t end = tool__line_end(block, n, to);
+    if (end > to && block[to] == ';' && tool__is_blank(block, to + 1, end)) to++;
+    while (to > d->from && tool__is_space(block[to - 1])) to--;
+    size_t from = as_written(s, d->from), line = tool__line_begin(s->written->data, from);
+    if (tool__is_start(s->written->data, line, from)) from = line;
+    to = as_written(s, to);
+    if (to > from) base_buf_add(out, s->written->data + from, to - from);
+    base_buf_putc(out, '\n');
+}
+
+static uint32_t target_in(const code_file *b, const code_definition *old)
+{
+    uint32_t best = UINT32_MAX;
+    for (uint32_t i = 0; i < b->n_definitions; i++) {
+        const code_definition *d = &b->definitions[i];
+        if (strcmp(d->name, old->name) || tool__is_rewritable(d) != tool__is_rewritable(old)) continue;
+        bool same_parent = old->parent && d->parent && !strcmp(old->parent, d->parent);
+        if (same_parent) return i;
+        if (best == UINT32_MAX || (b->definitions[best].is_declaration && !d->is_declaration)) best = i;
+    }
+    return best;
+}
+
+/* Text in which a member alone becomes text of its language; tried in this order. */
+static const struct {
+    const char *language, *head, *tail;
+} wrappers[] = {
+    {"javascript", "class KvistBlock {\n", "}\n"},
+    {"javascript", "const KvistBlock = {\n", "};\n"},
+    {"typescript", "class KvistBlock {\n", "}\n"},
+    {"typescript", "const KvistBlock = {\n", "};\n"},
+    {"tsx", "class KvistBlock {\n", "}\n"},
+    {"tsx", "const KvistBlock = {\n", "};\n"},
+    {"java", "class KvistBlock {\n", "}\n"},
+    {"c_sharp", "class KvistBlock {\n", "}\n"},
+    {"kotlin", "class KvistBlock {\n", "}\n"},
+    {"php", "<?php class KvistBlock {\n", "}\n"},
+    {"rust", "impl KvistBlock {\n", "}\n"},
+};
+
+/*
+ * Parses the block alone and in each wrapper of its language, and keeps the reading with the definition and
+ * the fewest errors: "f(x) { return x }" is a call to one grammar rule and a method to another. Returns the
+ * definition or UINT32_MAX.
+ */
+static uint32_t read_block(code_grammars *g, const char *path, const base_buf *flat, const char *language,
+    const code_definition *old, code_file **ret_file, base_buf *wrapped, bool *ret_is_wrapped)
+{
+    code_file *best = tool__parse_for(g, path, flat->data, flat->len, old->name);
+    uint32_t t = target_in(best, old);
+    *ret_is_wrapped = false;
+    for (size_t i = 0; language && i < sizeof wrappers / sizeof *wrappers; i++) {
+        if (strcmp(wrappers[i].language, language) || (t != UINT32_MAX && !best->n_errors)) continue;
+        base_buf text = {0};
+        base_buf_puts(&text, wrappers[i].head);
+        base_buf_add(&text, flat->data, flat->len);
+        base_buf_puts(&text, wrappers[i].tail);
+        code_file *f = code_parse(g, path, text.data, text.len);
+        uint32_t found = target_in(f, old);
+        if (found != UINT32_MAX && (t == UINT32_MAX || f->n_errors < best->n_errors)) {
+            code_file_free(best);
+            base_buf_free(wrapped);
+            best = f;
+            t = found;
+            *wrapped = text;
+            *ret_is_wrapped = true;
+        } else {
+            code_file_free(f);
+            base_buf_free(&text);
+        }
+    }
+    *ret_file = best;
+    return t;
+}
+
+static void refuse_block(const code_file *b, const base_buf *file, const code_definition *old, base_buf *why)
+{
+    const char *other = NULL;
+    for (uint32_t i = 0; i < b->n_definitions && !other; i++)
+        if (is_top(&b->definitions[i]) && tool__is_rewritable(&b->definitions[i]))
+            other = b->definitions[i].name;
+    size_t end = tool__line_end(file->data, file->len, old->name_from),
+           from = tool__line_begin(file->data, old->name_from);
+    while (from < end && tool__is_space(file->data[from])) from++;
+    while (end > from && tool__is_space(file->data[end - 1])) end--;
+    if (other)
+        base_buf_printf(why, "The block defines %.100s, not %s. ", other, old->name);
+    else
+        base_buf_printf(why, "The block does not define %s. ", old->name);
+    base_buf_printf(why,
+        "Nothing was changed. Next: the same call with the whole definition in the fenced block, beginning "
+        "with\n%.*s\n",
+        (int)(end - from < 200 ? end - from : 200), file->data + from);
+}
+
+bool tool__choose(code_grammars *g, const char *path, const base_buf *file, const code_file *f,
+    const code_definition *old, base_str block, tool_chosen *ret, base_buf *why)
+{
+    base_buf clean = {0}, flat = {0}, wrapped = {0};
+    bool is_good = false;
+    tool__normalise_block(&clean, block.ptr, block.len);
+    if (!clean.data) base_buf_puts(&clean, "");
+    tool__rebase(&flat, clean.data, clean.len, "", 0, TOOL_INDENT_KEEP, 4);
+    if (!flat.data) base_buf_puts(&flat, "");
+    source src = {.written = &clean, .parsed = &flat};
+    code_file *b;
+    bool is_wrapped;
+    uint32_t t = read_block(g, path, &flat, f->language, old, &b, &wrapped, &is_wrapped);
+    if (is_wrapped) src = (source){.written = &clean, .parsed = &wrapped, .head_lines = 1};
+    if (!flat.len) {
+        base_buf_puts(why, "The fenced block is empty: nothing was changed. ");
+        refuse_block(b, file, old, why);
+        goto out;
+    }
+    if (t == UINT32_MAX) {
+        refuse_block(b, file, old, why);
+        goto out;
+    }
+    const code_definition *d = &b->definitions[t];
+    const char *language = code_language(path, file->data, file->len);
+    size_t words = tool__line_begin(src.parsed->data, d->from);
+    ret->has_prefix =
+        !tool__is_blank(src.parsed->data, words, d->from) && tool__is_start(src.parsed->data, words, d->from);
+    bool is_nested = !is_top(old), is_python = language && !strcmp(language, "python");
+    if (!is_top(d) || is_wrapped) {
+        /* The model repeated the class around a method: only the method is meant. */
+        if (!is_wrapped) base_buf_printf(&ret->note, "Only %s was taken from the block. ", d->name);
+        take_definition(&ret->text, &src, d);
+        is_good = true;
+        goto out;
+    }
+    const base_buf *text = src.parsed;
+    size_t at = 0, left_out = 0;
+    bool is_behind = false;
+    for (uint32_t i = 0; i < b->n_definitions; i++) {
+        const code_definition *x = &b->definitions[i];
+        if (!is_top(x) || x->from < at || (!tool__is_rewritable(x) && i != t)) continue;
+        size_t begin = tool__line_begin(text->data, x->from);
+        if (!is_behind) take_leading(ret, file, &src, at, begin > at ? begin : at, is_nested);
+        if (is_behind && !tool__is_blank(text->data, at, begin > at ? begin : at)) left_out++;
+        bool is_new = i != t && !is_nested && !file_has(f, x->name);
+        if (i == t || is_new) {
+            if (is_new && is_behind) base_buf_puts(&ret->text, is_python ? "\n\n" : "\n");
+            take_definition(&ret->text, &src, x);
+            if (is_new && !is_behind) base_buf_puts(&ret->text, "\n");
+        } else {
+            base_buf_printf(&ret->note, "Left out: %.100s, which this call does not name. ", x->name);
+        }
+        is_behind |= i == t;
+        at = x->to;
+        if (at < text->len && text->data[at] == ';') at++;
+    }
+    for (; at < text->len;) {
+        size_t end = tool__line_end(text->data, text->len, at);
+        if (!tool__is_blank(text->data, at, end) && !has_line(file, text->data + at, end - at)) left_out++;
+        at = end + 1;
+    }
+    if (left_out) base_buf_puts(&ret->note, "Left out: code behind the definition. ");
+    is_good = true;
+out:
+    code_file_free(b);
+    base_buf_free(&clean);
+    base_buf_free(&flat);
+    base_buf_free(&wrapped);
+    return is_good;
+}

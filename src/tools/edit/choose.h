@@ -1,0 +1,25 @@
+/*
+ * The definition that a fenced block brings, taken out of whatever a weak model put around it (choose.c).
+ */
+#ifndef KVIST_TOOLS_EDIT_CHOOSE_H
+#define KVIST_TOOLS_EDIT_CHOOSE_H
+
+#include "tools/tree/workspace.h"
+
+typedef struct tool_chosen {
+    base_buf text;   /* as it was written */
+    bool has_prefix; /* words of the definition's line in front of what the grammar calls the definition */
+    base_buf note;   /* what was left out */
+} tool_chosen;
+
+/* The new text for `old`, a definition of `f`, which is `file` parsed; false with *why. */
+bool tool__choose(code_grammars *g, const char *path, const base_buf *file, const code_file *f,
+    const code_definition *old, base_str block, tool_chosen *ret, base_buf *why);
+
+/* A definition as a whole, not a part of one (a variable, a field). */
+bool tool__is_rewritable(const code_definition *d);
+
+/* Is text[line..from) blank, or words that belong to what follows ("export", a macro of attributes)? */
+bool tool__is_start(const char *text, size_t line, size_t from);
+
+#endif

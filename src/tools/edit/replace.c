@@ -1,0 +1,295 @@
+/*
+ * One whole definition replaced by a block: what the rewrite tool does, as a pure function of texts.
+ *
+ * A weak model writes more than it was asked for (imports, the class around a method, the other functions of
+ * the file, a call at the end) and rarely in the right column. So the block is parsed like the file: the
+ * definition is taken out of it, lines that the file already has are dropped, new helper definitions stay,
+ * the rest is left out and said. What surrounds the old definition stays as it is: comments above, decorators
+ * the block does not repeat, a docstring that follows.
+ */
+#include "tools/edit/choose.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "tools/result/result.h"
+#include "tools/edit/text.h"
+#include "tools/edit/replace.h"
+
+/* ---- which definition is meant ---- */
+
+/* "name:120" is the name and a line that says which one of several; the line is 0 without one. */
+static char *plain_name(const char *name, unsigned long *ret_line)
+{
+    const char *colon = strrchr(name, ':');
+    char *end = NULL;
+    *ret_line = colon && colon > name && colon[-1] != ':' ? strtoul(colon + 1, &end, 10) : 0;
+    if (*ret_line && *end) *ret_line = 0;
+    return base_xstrndup(name, *ret_line ? (size_t)(colon - name) : strlen(name));
+}
+
+code_file *tool__parse_for(code_grammars *g, const char *path, const char *text, size_t n, const char *name)
+{
+    code_file *f = code_parse(g, path, text, n);
+    uint32_t nothing;
+    unsigned long line;
+    char *plain = plain_name(name, &line);
+    /* A syntax error in front of it hides it from a grammar, not from a search by words. */
+    if (f->n_errors && !code_find_definition(f, plain, &nothing, 1)) {
+        code_file *by_words = code_parse(NULL, path, text, n);
+        bool is_found = code_find_definition(by_words, plain, &nothing, 1) > 0;
+        code_file_free(is_found ? f : by_words);
+        if (is_found) f = by_words;
+    }
+    free(plain);
+    return f;
+}
+
+static void show_definition(base_buf *out, const code_definition *d)
+{
+    if (d->parent && *d->parent) base_buf_printf(out, "%s.", d->parent);
+    base_buf_printf(out, "%s (%s, lines %u-%u)", d->name, d->what, d->line, d->line_end);
+}
+
+static void list_definitions(const code_file *f, base_buf *why)
+{
+    uint32_t shown = 0;
+    for (uint32_t i = 0; i < f->n_definitions; i++) {
+        if (!tool__is_rewritable(&f->definitions[i]) || f->definitions[i].is_declaration) continue;
+        if (shown == 24) {
+            base_buf_puts(why, ", ...");
+            break;
+        }
+        base_buf_puts(why, shown++ ? ", " : "");
+        show_definition(why, &f->definitions[i]);
+    }
+    base_buf_puts(why, shown ? ".\n" : "no definitions.\n");
+}
+
+bool tool__find_definition(const code_file *f, const char *path, const base_buf *text, const char *name,
+    uint32_t *ret, base_buf *why)
+{
+    uint32_t found[16], kept = 0;
+    unsigned long line;
+    char *plain = plain_name(name, &line);
+    uint32_t n = code_find_definition(f, plain, found, 16), many = n < 16 ? n : 16;
+    bool has_real = false;
+    for (uint32_t i = 0; i < many; i++) has_real |= !f->definitions[found[i]].is_declaration;
+    for (uint32_t i = 0; i < many; i++) {
+        const code_definition *d = &f->definitions[found[i]];
+        if (has_real && d->is_declaration) continue;
+        if (line && (line < d->line || line > d->line_end)) continue;
+        found[kept++] = found[i];
+    }
+    for (uint32_t i = 0; line && !kept && i < f->n_definitions; i++) {
+        /*
+         * Where several definitions have the name, the given line decides, even if the search ranks others
+         * first.
+         */
+        const code_definition *d = &f->definitions[i];
+        size_t end = strlen(d->name), plain_n = strlen(plain);
+        if (d->line == line && plain_n >= end && !strcmp(plain + plain_n - end, d->name)) found[kept++] = i;
+        if (kept) break;
+    }
+    free(plain);
+    if (kept == 1 || (kept > 1 && n == 1)) {
+        *ret = found[0];
+        return true;
+    }
+    base_buf shown = {0};
+    tool__path_show(&shown, path);
+    if (!kept) {
+        base_buf_printf(why, "%s has no definition \"%.100s\". It has ", shown.data, name);
+        list_definitions(f, why);
+        base_buf_puts(why, "Next: rewrite with one of these as \"name\".\n");
+    } else {
+        base_buf_printf(why, "\"%.100s\" names several definitions of %s: ", name, shown.data);
+        for (uint32_t i = 0; i < kept; i++) {
+            base_buf_puts(why, i ? ", " : "");
+            show_definition(why, &f->definitions[found[i]]);
+        }
+        const code_definition *d = &f->definitions[found[0]];
+        base_buf_puts(why, ".\nNext: rewrite {\"path\": ");
+        tool__quote(why, path);
+        base_buf_printf(why, ", \"name\": \"%s%s%s:%u\"} for the first, with the same block.\n",
+            d->parent ? d->parent : "", d->parent && *d->parent ? "." : "", d->name, d->line);
+    }
+    base_buf_free(&shown);
+    return false;
+}
+
+/* ---- the replacement ---- */
+
+static bool same_text(const char *a, size_t na, const char *b, size_t nb)
+{
+    /* Equal but for line ends and spaces at the ends of lines. */
+    size_t i = 0, j = 0;
+    for (;;) {
+        size_t ei = tool__line_end(a, na, i), ej = tool__line_end(b, nb, j), ti = ei, tj = ej;
+        while (ti > i && tool__is_space(a[ti - 1])) ti--;
+        while (tj > j && tool__is_space(b[tj - 1])) tj--;
+        if (ti - i != tj - j || memcmp(a + i, b + j, ti - i) != 0) return false;
+        if (ei == na || ej == nb) return tool__is_blank(a, ei, na) && tool__is_blank(b, ej, nb);
+        i = ei + 1;
+        j = ej + 1;
+    }
+}
+
+/* The least indentation of the lines behind the first one. */
+static size_t least_indent(const char *text, size_t from, size_t to)
+{
+    size_t least = SIZE_MAX;
+    for (size_t at = tool__line_end(text, to, from) + 1; at < to; at = tool__line_end(text, to, at) + 1) {
+        size_t n = 0;
+        while (at + n < to && (text[at + n] == ' ' || text[at + n] == '\t')) n++;
+        if (at + n < to && !tool__is_space(text[at + n]) && n < least) least = n;
+    }
+    return least;
+}
+
+/* The chosen text at the old definition's column; `line`, `indent` and `to` are bytes of the file. */
+static void place(
+    base_buf *out, const base_buf *chosen_text, const base_buf *file, size_t line, size_t indent, size_t to)
+{
+    const char *block = chosen_text->data ? chosen_text->data : "";
+    size_t n = chosen_text->len, unit, target = indent - line, rest = least_indent(block, 0, n);
+    tool_indentation how = tool__indentation_for(file->data + line, to - line, block, n, &unit);
+    if (how == TOOL_INDENT_KEEP && !tool__indent_char(file->data + line, to - line))
+        how = tool__indentation_for(file->data, file->len, block, n, &unit);
+    bool is_flat = n && block[0] != ' ' && block[0] != '\t';
+    if (is_flat && target && how == TOOL_INDENT_KEEP && rest != SIZE_MAX && rest > target &&
+        rest == least_indent(file->data, line, to)) {
+        /* Only the first line lost its indentation, as when it was copied from the middle of a line. */
+        base_buf_add(out, file->data + line, target);
+        base_buf_add(out, block, n);
+        return;
+    }
+    tool__rebase(out, block, n, file->data + line, target, how, unit);
+}
+
+bool tool__syntax_holds(
+    code_grammars *g, const char *path, const base_buf *old_text, const base_buf *new_text, base_buf *why)
+{
+    code_file *before = code_parse(g, path, old_text->data ? old_text->data : "", old_text->len);
+    code_file *after = code_parse(g, path, new_text->data ? new_text->data : "", new_text->len);
+    bool holds = !before->language || !after->language || after->n_errors <= before->n_errors;
+    if (!holds) {
+        size_t line = after->error_line ? after->error_line : 1;
+        size_t from = tool__line_start(new_text->data, new_text->len, line),
+               end = tool__line_end(new_text->data, new_text->len, from);
+        base_buf_printf(why,
+            "With this text the file does not parse (%s): near line %zu,\n%.*s\nNothing was changed. Next: "
+            "the same "
+            "call with the syntax corrected.\n",
+            after->language, line, (int)(end - from < 200 ? end - from : 200), new_text->data + from);
+    }
+    code_file_free(before);
+    code_file_free(after);
+    return holds;
+}
+
+/* "typedef struct a {...} a;" is two definitions of one name; a block without typedef means the inner one. */
+static const code_definition *inner_of_typedef(
+    const code_file *f, const code_definition *d, const base_buf *text, const base_buf *block)
+{
+    static const char word[] = "typedef";
+    size_t n = sizeof word - 1, first = 0;
+    while (first < block->len && tool__is_space(block->data[first])) first++;
+    bool had = d->to - d->from > n && !memcmp(text->data + d->from, word, n);
+    bool has = block->len - first > n && !memcmp(block->data + first, word, n);
+    for (uint32_t i = 0; had && !has && i < f->n_definitions; i++) {
+        const code_definition *x = &f->definitions[i];
+        if (x->from > d->from && x->to < d->to && !strcmp(x->name, d->name) && tool__is_rewritable(x))
+            return x;
+    }
+    return d;
+}
+
+/*
+ * "export" is not part of what a function does, and weak models forget it: how many bytes of the old text
+ * stay in front.
+ */
+static size_t forgotten_words(const char *old, size_t n_old, const char *block, size_t n_block)
+{
+    static const char *const words[] = {"export default ", "export "};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        size_t n = strlen(words[i]);
+        if (n_old > n && !memcmp(old, words[i], n))
+            return n_block > 7 && !memcmp(block, "export ", 7) ? 0 : n;
+    }
+    return 0;
+}
+
+bool tool__replace_definition(code_grammars *g, const char *path, const base_buf *text, const char *name,
+    base_str block, base_buf *ret_text, uint32_t *ret_line, uint32_t *ret_line_end, base_buf *note,
+    base_buf *why)
+{
+    code_file *f = tool__parse_for(g, path, text->data ? text->data : "", text->len, name);
+    tool_chosen c = {0};
+    base_buf body = {0}, ends = {0};
+    uint32_t at;
+    bool is_good = tool__find_definition(f, path, text, name, &at, why) &&
+                   tool__choose(g, path, text, f, &f->definitions[at], block, &c, why);
+    if (!is_good) goto out;
+    const code_definition *d = inner_of_typedef(f, &f->definitions[at], text, &c.text);
+    if (!c.text.data) base_buf_puts(&c.text, "");
+    size_t from = d->from, to = d->to < text->len ? d->to : text->len,
+           line = tool__line_begin(text->data, from);
+    /* Decorators and annotations that the block does not repeat stay. */
+    size_t name_line = tool__line_begin(text->data, d->name_from);
+    size_t first = 0; /* byte of the chosen text where its words begin */
+    while (first < c.text.len && tool__is_space(c.text.data[first])) first++;
+    if (text->data[from] == '@' && first < c.text.len && c.text.data[first] != '@' && name_line > from)
+        from = line = name_line;
+    size_t indent = line;
+    while (indent < text->len && (text->data[indent] == ' ' || text->data[indent] == '\t')) indent++;
+    from += forgotten_words(text->data + from, to - from, c.text.data + first, c.text.len - first);
+    /*
+     * White space in front of it is replaced with it; "export " too where the block has it, or something in
+     * its place.
+     */
+    if (indent >= from || c.has_prefix) from = tool__is_start(text->data, line, from) ? line : from;
+    while (to > from && tool__is_space(text->data[to - 1])) to--;
+    while (c.text.len && tool__is_space(c.text.data[c.text.len - 1])) c.text.len--;
+    char last = c.text.len ? c.text.data[c.text.len - 1] : '\0';
+    if (to < text->len && (last == ';' || last == ',') && text->data[to] == last)
+        to++;
+    else if (last == ';' && to > from && text->data[to - 1] == '}' &&
+             !tool__is_blank(text->data, to, tool__line_end(text->data, text->len, to)))
+        c.text.len--; /* more follows behind the old one's brace: "} name;" */
+    if (c.text.len && to > from && text->data[to - 1] == ';' && c.text.data[c.text.len - 1] == '}')
+        base_buf_putc(&c.text, ';');
+    tool_text_style style = tool__text_style(text->data, text->len);
+    place(&body, &c.text, text, line, indent, to);
+    size_t skip = 0;
+    if (from != line) /* it goes behind something on its line */
+        while (skip < body.len && (body.data[skip] == ' ' || body.data[skip] == '\t')) skip++;
+    tool__line_ends(&ends, body.data ? body.data + skip : "", body.len - skip, style.crlf);
+    if (same_text(text->data + from, to - from, ends.data ? ends.data : "", ends.len)) {
+        base_buf_printf(why,
+            "The new text of %s is the same as the old: nothing was changed. Look for the wrong line in it, "
+            "then "
+            "the same call with that line corrected.\n",
+            d->name);
+        is_good = false;
+        goto out;
+    }
+    base_buf_add(ret_text, text->data, from);
+    base_buf_add(ret_text, ends.data, ends.len);
+    base_buf_add(ret_text, text->data + to, text->len - to);
+    if (!tool__syntax_holds(g, path, text, ret_text, why)) {
+        is_good = false;
+        goto out;
+    }
+    *ret_line = (uint32_t)tool__line_of(ret_text->data, from);
+    *ret_line_end = (uint32_t)tool__line_of(ret_text->data, from + (ends.len ? ends.len - 1 : 0));
+    if (c.note.len) base_buf_add(note, c.note.data, c.note.len);
+out:
+    base_buf_free(&c.text);
+    base_buf_free(&c.note);
+    base_buf_free(&body);
+    base_buf_free(&ends);
+    code_file_free(f);
+    return is_good;
+}

@@ -1,0 +1,33 @@
+/*
+ * The new text of a file from a block that the model wrote: a definition, OLD/NEW blocks, lines (replace.c,
+ * blocks.c). Pure: nothing is read or written.
+ */
+#ifndef KVIST_TOOLS_EDIT_REPLACE_H
+#define KVIST_TOOLS_EDIT_REPLACE_H
+
+#include "base/buf.h"
+#include "code/index.h"
+
+/*
+ * Replaces one whole definition; false with *why (a sentence and the next call). *note: what of the block was
+ * left out.
+ */
+bool tool__replace_definition(code_grammars *g, const char *path, const base_buf *text, const char *name,
+    base_str block, base_buf *ret_text, uint32_t *ret_line, uint32_t *ret_line_end, base_buf *note,
+    base_buf *why);
+/* code_parse, but by words when a syntax error hides the name from the grammar. */
+code_file *tool__parse_for(code_grammars *g, const char *path, const char *text, size_t n, const char *name);
+/* Finds the definition a name means: 1 found, 0 with *why. */
+bool tool__find_definition(const code_file *f, const char *path, const base_buf *text, const char *name,
+    uint32_t *ret, base_buf *why);
+/* Applies OLD/NEW blocks; false with *why. *note: which match was loose. */
+bool tool__replace_blocks(const char *path, const base_buf *text, base_str payload, base_buf *ret_text,
+    base_buf *note, base_buf *why);
+/* Replaces lines from..to (1-based, inclusive) by the block. */
+bool tool__replace_lines(const char *path, const base_buf *text, size_t from, size_t to, base_str payload,
+    base_buf *ret_text, base_buf *why);
+/* False with *why when the new text has a syntax error that the old text had not. */
+bool tool__syntax_holds(
+    code_grammars *g, const char *path, const base_buf *old_text, const base_buf *new_text, base_buf *why);
+
+#endif

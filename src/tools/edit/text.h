@@ -1,0 +1,41 @@
+/* Lines, indentation and line ends of a text (text.c). Pure. */
+#ifndef KVIST_TOOLS_EDIT_TEXT_H
+#define KVIST_TOOLS_EDIT_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+
+typedef struct tool_text_style {
+    bool crlf;      /* most lines end in CR LF */
+    bool ends_open; /* the last line has no newline */
+} tool_text_style;
+bool tool__is_space(char c);
+size_t tool__line_begin(const char *text, size_t at);         /* of the line that holds the byte */
+size_t tool__line_end(const char *text, size_t n, size_t at); /* its newline, or n */
+bool tool__is_blank(const char *text, size_t from, size_t to);
+tool_text_style tool__text_style(const char *text, size_t n);
+size_t tool__count_lines(const char *text, size_t n);
+size_t tool__line_start(
+    const char *text, size_t n, size_t line);        /* byte of the 1-based line; n when there are fewer */
+size_t tool__line_of(const char *text, size_t byte); /* 1-based */
+/* LF line ends, no leading or trailing blank lines, ends with a newline unless empty. */
+void tool__normalise_block(base_buf *out, const char *text, size_t n);
+/* '	' or ' ': how most indented lines begin; 0: none is. */
+char tool__indent_char(const char *text, size_t n);
+/*
+ * Shifts a block so that its first line stands at `indent`. What stands right of that keeps its own white
+ * space (KEEP) or is made anew from tabs or from spaces (a tab of the block is `unit` of them); what stands
+ * left of the first line stays where it is.
+ */
+typedef enum tool_indentation { TOOL_INDENT_KEEP, TOOL_INDENT_TABS, TOOL_INDENT_SPACES } tool_indentation;
+void tool__rebase(base_buf *out, const char *block, size_t n, const char *indent, size_t indent_n,
+    tool_indentation how, size_t unit);
+/* What a block needs to look like the text that it goes into. */
+tool_indentation tool__indentation_for(
+    const char *file, size_t n_file, const char *block, size_t n_block, size_t *ret_unit);
+/* LF to the file's line ends. */
+void tool__line_ends(base_buf *out, const char *text, size_t n, bool crlf);
+
+#endif

@@ -1,0 +1,38 @@
+/*
+ * The undo journal as data: what undo.c writes, reads back and the fuzz target feeds with damaged bytes.
+ */
+#ifndef KVIST_TOOLS_EDIT_UNDO_H
+#define KVIST_TOOLS_EDIT_UNDO_H
+
+#include "tools/tree/workspace.h"
+
+typedef struct tool_undo_record {
+    char *path;
+    uint32_t group, turn; /* a group is what one turn wrote */
+    char before[65];      /* "": did not exist */
+    char after[65];
+    uint32_t mode;
+    uint32_t made; /* bytes of path that name the first folder made for it; 0: none */
+    bool is_undone;
+} tool_undo_record;
+
+typedef struct tool_undo_journal {
+    tool_undo_record *items;
+    size_t n, cap;
+} tool_undo_journal;
+
+/* Reads whole lines; damaged ones are skipped. Returns the bytes up to the last newline. */
+size_t tool__undo_parse(const char *text, size_t n, tool_undo_journal *ret);
+void tool__undo_journal_free(tool_undo_journal *j);
+
+int tool__undo_open(tool_workspace *w, base_err *err); /* into w->undo, on first use */
+void tool__undo_close(tool_undo *u);
+void tool__undo_turn(tool_undo *u); /* the next record begins a new group; NULL is fine */
+/*
+ * Keeps what `path` held (NULL: it did not exist) and what it will hold, on disk when this returns.
+ * *temporary (at least 32 bytes) gets the name of the temporary file to use, so that a leftover can be found.
+ */
+int tool__undo_record(tool_workspace *w, const char *path, const base_buf *before, const base_buf *after,
+    mode_t mode, size_t made, char temporary[40], base_err *err);
+
+#endif

@@ -1,0 +1,62 @@
+/*
+ * What git runs or obeys, before and after a command (git_guard.c).
+ *
+ *     take     looks at every repository below the root and at what its configuration names in the tree
+ *     binds    what of it a mount namespace keeps in place and read-only, so that nothing changes while the command runs
+ *     check    after the command: what it planted or changed is moved aside, what was there comes back
+ *
+ * Engine thread.
+ */
+#ifndef KVIST_TOOLS_GUARD_GIT_GUARD_H
+#define KVIST_TOOLS_GUARD_GIT_GUARD_H
+
+#include "tools/guard/git_walk.h"
+#include "tools/guard/kept.h"
+#include "tools/tree/safe_path.h"
+
+typedef struct tool_git_guard tool_git_guard;
+
+/* Into w->git_guard, which remembers what has not changed since the last command. */
+void tool__git_guard_take(tool_workspace *w);
+
+/* Absolute paths, outer ones first. */
+typedef struct tool_git_binds {
+    char **own;       /* a mount of its own, so that it cannot be renamed; NULL-terminated */
+    char **read_only; /* NULL-terminated */
+} tool_git_binds;
+void tool__git_guard_binds(const tool_workspace *w, tool_git_binds *ret);
+void tool__git_binds_free(tool_git_binds *b);
+
+/*
+ * Compares. *told gets a sentence for each thing that was moved aside, put back, or could not be. Nothing is overwritten or
+ * removed.
+ */
+void tool__git_guard_check(tool_workspace *w, base_buf *told);
+void tool__git_guard_free(tool_git_guard *g);
+
+/* ---- git_obeys.c ---- */
+
+/* Gets a path below the root that git's configuration names, existing or not. */
+typedef void tool_git_obeyed_fn(void *user, const char *path, bool is_hooks);
+/*
+ * What a configuration names below the root: included files, folders of hooks, files of attributes, programs. config: a
+ * repository's file below the root; NULL: the person's and the machine's.
+ */
+void tool__git_obeyed(const tool_root *root, const char *config, tool_git_obeyed_fn *fn, void *user);
+/* path, as git reads it in a file that lies in folder: below the root, without "." and ".."; NULL: elsewhere. The caller frees. */
+char *tool__git_path_below(const tool_root *root, const char *folder, const char *path);
+
+/* ---- git_index.c ---- */
+
+/* Why git must not write the working tree from this index (a clause; path below the root), or NULL: it may, or there is none. */
+const char *tool__git_index_refused(const tool_root *root, const char *path, bool is_sha256);
+
+/* ---- git_rebase.c ---- */
+
+/*
+ * Why git must not go on with this list of steps (a sentence's end), or NULL: every line is a step that runs no program, or stood in
+ * `before` (may be NULL) already.
+ */
+const char *tool__git_todo_refused(const base_buf *now, const base_buf *before);
+
+#endif

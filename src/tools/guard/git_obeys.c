@@ -1,0 +1,220 @@
+/*
+ * Configuration that points into the tree: include.path, core.hooksPath (husky), core.attributesFile, and every program that is named
+ * by a path of the tree (filter.x.clean = python3 tools/clean.py). What stands there is run or obeyed by git as much as what
+ * stands in .git.
+ */
+#include "tools/guard/git_guard.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/mem.h"
+#include "tools/tree/safe_path.h"
+
+typedef struct finder {
+    const tool_root *root;
+    char **folders; /* absolute: where a relative path may begin */
+    size_t n, cap;
+    tool_git_obeyed_fn *fn;
+    void *user;
+} finder;
+
+/* Joins and takes "." and ".." out, as text. NULL: above "/". */
+static char *join(const char *folder, const char *path)
+{
+    base_buf all = {0}, out = {0};
+    base_buf_printf(&all, "%s/%s", *path == '/' ? "" : folder, path);
+    for (const char *p = all.data; *p;) {
+        while (*p == '/') p++;
+        size_t n = strcspn(p, "/");
+        if (n == 2 && p[0] == '.' && p[1] == '.') {
+            while (out.len && out.data[out.len - 1] != '/') out.len--;
+            if (out.len) out.len--;
+        } else if (n && !(n == 1 && *p == '.')) {
+            base_buf_putc(&out, '/');
+            base_buf_add(&out, p, n);
+        }
+        if (out.data) out.data[out.len] = '\0';
+        p += n;
+    }
+    base_buf_free(&all);
+    return base_buf_take(&out);
+}
+
+/* Below the root: the rest; NULL: elsewhere, or the root itself. */
+static const char *below(const tool_root *root, const char *path)
+{
+    size_t n = root->path[1] ? strlen(root->path) : 0;
+    return !strncmp(path, root->path, n) && path[n] == '/' && path[n + 1] ? path + n + 1 : NULL;
+}
+
+char *tool__git_path_below(const tool_root *root, const char *folder, const char *path)
+{
+    char *whole = join(folder, path);
+    const char *inner = below(root, whole);
+    char *ret = base_xstrdup(inner);
+    free(whole);
+    return ret;
+}
+
+static void offer(finder *f, const char *folder, const char *path, bool is_hooks)
+{
+    char *inner = tool__git_path_below(f->root, folder, path);
+    if (inner) f->fn(f->user, inner, is_hooks);
+    free(inner);
+}
+
+/* A path as git expands it: "~/" is the home folder; ":(prefix)" and "~user/" are left out. */
+static void offer_path(finder *f, const char *value, bool is_hooks)
+{
+    const char *home = getenv("HOME");
+    if (!strncmp(value, "~/", 2)) {
+        if (home) offer(f, home, value + 2, is_hooks);
+        return;
+    }
+    if (*value == '~') return;
+    for (size_t i = 0; i < f->n; i++) {
+        offer(f, f->folders[i], value, is_hooks);
+        if (*value == '/') return;
+    }
+}
+
+/* Every word of a command that names something in the tree: a file that is there, or a path that may come to be one. */
+static void offer_words(finder *f, const char *value, bool may_come)
+{
+    static const char between[] = " \t\n\"'`;&|()<>=!$";
+    for (const char *p = value; *p;) {
+        p += strspn(p, between);
+        size_t n = strcspn(p, between);
+        char *word = base_xstrndup(p, n);
+        for (size_t i = 0; n && i < f->n; i++) {
+            char *whole = join(f->folders[i], word);
+            const char *inner = below(f->root, whole);
+            struct stat st;
+            /* A word without a slash is a program of the path, unless git's shell would find it here. */
+            bool is_there = inner && !lstat(whole, &st);
+            if (is_there ? !S_ISDIR(st.st_mode) : inner && may_come && strchr(word, '/'))
+                f->fn(f->user, inner, false);
+            free(whole);
+        }
+        free(word);
+        p += n;
+    }
+}
+
+/* Names (behind the last dot, or whole) whose value git runs, in lower case as libgit2 gives them. */
+static const char *const program_names[] = {"core.fsmonitor", "core.editor", "core.pager", "core.sshcommand",
+    "core.askpass", "core.gitproxy", "core.alternaterefscommand", "sequence.editor", "diff.external",
+    "credential.helper", "gpg.program", "interactive.difffilter", "uploadpack.packobjectshook", ".command",
+    ".textconv", ".driver", ".clean", ".smudge", ".process", ".cmd", ".helper", ".program", ".receivepack",
+    ".uploadpack", ".proxy", ".vcs"};
+
+/* Words of git's own, unless they begin with "!". */
+static bool may_be_text(const char *name)
+{
+    return !strncmp(name, "alias.", 6) || !strncmp(name, "submodule.", 10);
+}
+
+static bool is_program(const char *name)
+{
+    size_t n = strlen(name);
+    if (!strncmp(name, "alias.", 6) || !strncmp(name, "pager.", 6) || !strncmp(name, "submodule.", 10))
+        return true;
+    /* difftool.x.path and the like name the tool's program. */
+    if (n > 5 && !strcmp(name + n - 5, ".path") && strncmp(name, "include", 7) && !may_be_text(name))
+        return true;
+    for (size_t i = 0; i < sizeof program_names / sizeof *program_names; i++) {
+        size_t m = strlen(program_names[i]);
+        if (*program_names[i] == '.' ? n > m && !strcmp(name + n - m, program_names[i])
+                                     : !strcmp(name, program_names[i]))
+            return true;
+    }
+    return false;
+}
+
+static void add_folder(finder *f, const char *path, size_t n)
+{
+    base_grow(&f->folders, &f->cap, f->n + 1, sizeof *f->folders);
+    f->folders[f->n++] = base_xstrndup(path, n);
+}
+
+static size_t folder_bytes(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? (size_t)(slash - path) : 0;
+}
+
+static void read_entries(finder *f, git_config *config, int depth);
+
+/* What a condition includes (includeIf), whether or not it holds now: a branch or a folder's name can make it hold. */
+static void read_included(finder *f, const char *value, int depth)
+{
+    enum { MOST_INCLUDED = 5 };
+    const char *home = getenv("HOME");
+    bool is_home = !strncmp(value, "~/", 2);
+    if (depth >= MOST_INCLUDED || (*value == '~' && (!is_home || !home))) return;
+    for (size_t i = 0, n = is_home || *value == '/' ? 1 : f->n; i < n; i++) {
+        char *path = is_home ? join(home, value + 2) : join(f->n ? f->folders[i] : "", value);
+        git_config *config = NULL;
+        struct stat st;
+        if (!stat(path, &st) && S_ISREG(st.st_mode) && !git_config_open_ondisk(&config, path)) {
+            add_folder(f, path, folder_bytes(path)); /* paths in it begin there */
+            read_entries(f, config, depth + 1);
+        }
+        git_config_free(config);
+        free(path);
+    }
+}
+
+static void read_entries(finder *f, git_config *config, int depth)
+{
+    git_config_iterator *i = NULL;
+    git_config_entry *e;
+    if (git_config_iterator_new(&i, config)) return;
+    while (!git_config_next(&e, i)) {
+        if (!e->value || !*e->value) continue;
+        size_t n = strlen(e->name);
+        bool is_condition = !strncmp(e->name, "includeif.", 10) && n > 5 && !strcmp(e->name + n - 5, ".path");
+        bool is_include = is_condition || !strcmp(e->name, "include.path");
+        if (is_condition) read_included(f, e->value, depth);
+        if (!strcmp(e->name, "core.hookspath") || !strcmp(e->name, "init.templatedir"))
+            offer_path(f, e->value, true);
+        else if (is_include || !strcmp(e->name, "core.attributesfile"))
+            offer_path(f, e->value, false);
+        else if (is_program(e->name))
+            offer_words(f, e->value, !may_be_text(e->name) || *e->value == '!');
+    }
+    git_config_iterator_free(i);
+}
+
+/* Included files begin at the file that names them, folders of hooks at the top of the working tree. */
+static void add_folders_of(finder *f, const char *file, git_config *config)
+{
+    git_config_entry *worktree = NULL;
+    add_folder(f, file, folder_bytes(file));
+    add_folder(f, f->folders[0], folder_bytes(f->folders[0]));
+    if (!git_config_get_entry(&worktree, config, "core.worktree") && worktree->value) {
+        char *whole = join(f->folders[0], worktree->value);
+        add_folder(f, whole, strlen(whole));
+        free(whole);
+    }
+    git_config_entry_free(worktree);
+}
+
+void tool__git_obeyed(const tool_root *root, const char *config, tool_git_obeyed_fn *fn, void *user)
+{
+    finder f = {.root = root, .fn = fn, .user = user};
+    git_config *entries = NULL;
+    base_buf path = {0};
+    base_buf_printf(&path, "%s/%s", root->path, config ? config : "");
+    if (!(config ? git_config_open_ondisk(&entries, path.data) : git_config_open_default(&entries))) {
+        if (config) add_folders_of(&f, path.data, entries);
+        add_folder(&f, root->path, strlen(root->path));
+        read_entries(&f, entries, 0);
+    }
+    git_config_free(entries);
+    base_buf_free(&path);
+    for (size_t i = 0; i < f.n; i++) free(f.folders[i]);
+    free(f.folders);
+}

@@ -1,0 +1,275 @@
+/*
+ * The walk reads each folder once and remembers its ctime, which nobody can set: the next walk looks at folders only (lstat) and
+ * reads those that changed. Measured in docs/security.md.
+ */
+#include "tools/guard/git_walk.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "tools/tree/safe_path.h"
+
+enum { MOST_FOLDERS = 1 << 18, MOST_PATH = 4096 }; /* no program can stand in a folder with a longer path */
+static const int64_t settled_ns = 2 * (int64_t)1000000000; /* as kept.c's */
+
+enum { HAS_GIT = 1, HAS_HEAD = 2, HAS_OBJECTS = 4, HAS_REFS = 8, HAS_COMMONDIR = 16 };
+static const struct {
+    const char *name;
+    uint8_t bit;
+} names_of_git[] = {
+    {"HEAD", HAS_HEAD}, {"objects", HAS_OBJECTS}, {"refs", HAS_REFS}, {"commondir", HAS_COMMONDIR}};
+
+typedef struct walker {
+    const tool_root *root;
+    const tool_git_walk *earlier;
+    bool is_after;
+    size_t root_n; /* bytes of the root's path */
+    int64_t now_ns;
+    size_t *by_path; /* indices of earlier->folders, ascending by path */
+    base_buf path;
+    tool_git_walk *out;
+} walker;
+
+static int64_t ns_of(struct timespec t)
+{
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* What git takes for a repository by what lies in it (is_git_directory in its setup). */
+static bool looks_bare(uint8_t has)
+{
+    return (has & HAS_HEAD) && ((has & HAS_COMMONDIR) || ((has & HAS_OBJECTS) && (has & HAS_REFS)));
+}
+
+static void add_repo(walker *k, const char *path, tool_repo_kind kind, const struct stat *st)
+{
+    tool_git_walk *out = k->out;
+    base_grow(&out->repos, &out->cap_repos, out->n_repos + 1, sizeof *out->repos);
+    out->repos[out->n_repos++] = (tool_repo){base_xstrdup(path), kind, st->st_dev, st->st_ino};
+}
+
+/* The names of folders in one folder, and which names of git's it holds. */
+typedef struct listed {
+    base_buf folders; /* names, each with its NUL */
+    base_buf git;     /* the .git in it, in whatever letter case */
+    uint8_t has;
+} listed;
+
+static void note_entry(int fd, const struct dirent *e, listed *ret)
+{
+    struct stat st;
+    bool is_folder = e->d_type == DT_DIR;
+    if (!strcasecmp(e->d_name, ".git")) {
+        if (!ret->git.len || !strcmp(e->d_name, ".git")) {
+            base_buf_clear(&ret->git);
+            base_buf_puts(&ret->git, e->d_name);
+        }
+        ret->has |= HAS_GIT;
+        return;
+    }
+    if (e->d_type == DT_UNKNOWN)
+        is_folder = !fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) && S_ISDIR(st.st_mode);
+    for (size_t i = 0; i < sizeof names_of_git / sizeof *names_of_git; i++)
+        if (!strcmp(e->d_name, names_of_git[i].name)) ret->has |= names_of_git[i].bit;
+    if (is_folder) base_buf_add(&ret->folders, e->d_name, strlen(e->d_name) + 1);
+}
+
+/* Opens a folder for reading, its owner's mode notwithstanding: what one may only pass through can hold a repository as well. */
+static int open_folder(const tool_root *root, const char *path, const struct stat *st)
+{
+    int fd = tool__path_open(root, path, O_RDONLY | O_DIRECTORY | O_NONBLOCK, 0);
+    if (fd >= 0 || errno != EACCES || !*path || st->st_uid != geteuid()) return fd;
+    if (fchmodat(root->fd, path, (st->st_mode & 07777) | 0500, 0)) return -1;
+    fd = tool__path_open(root, path, O_RDONLY | O_DIRECTORY | O_NONBLOCK, 0);
+    int saved = errno;
+    fchmodat(root->fd, path, st->st_mode & 07777, 0);
+    errno = saved;
+    return fd;
+}
+
+static void read_folder(walker *k, const struct stat *st, listed *ret)
+{
+    int fd = open_folder(k->root, k->path.len ? k->path.data : "", st);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    if (!dir) {
+        if (fd >= 0) close(fd);
+        return;
+    }
+    for (const struct dirent *e; (e = readdir(dir));)
+        if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..")) note_entry(fd, e, ret);
+    closedir(dir);
+}
+
+static int compare_paths(const void *a, const void *b, void *user)
+{
+    const tool_walked *folders = user;
+    return strcmp(folders[*(const size_t *)a].path, folders[*(const size_t *)b].path);
+}
+
+static const tool_walked *find_earlier(const walker *k, const char *path)
+{
+    size_t from = 0, to = k->by_path ? k->earlier->n_folders : 0;
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+        const tool_walked *f = &k->earlier->folders[k->by_path[middle]];
+        int order = strcmp(f->path, path);
+        if (!order) return f;
+        if (order < 0)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return NULL;
+}
+
+/* The folders that lie directly in an earlier one. */
+static void list_earlier(const walker *k, const tool_walked *f, listed *ret)
+{
+    const tool_walked *all = k->earlier->folders, *end = f + 1 + f->n_below;
+    for (const tool_walked *inner = f + 1; inner < end; inner += 1 + inner->n_below) {
+        const char *slash = strrchr(inner->path, '/');
+        const char *name = slash ? slash + 1 : inner->path;
+        if (!strcasecmp(name, ".git"))
+            base_buf_puts(&ret->git, name);
+        else
+            base_buf_add(&ret->folders, name, strlen(name) + 1);
+    }
+    ret->has = f->has;
+    /* A .git that is no folder stands in no list of folders. */
+    if ((f->has & HAS_GIT) && !ret->git.len) base_buf_puts(&ret->git, ".git");
+    (void)all;
+}
+
+static void walk(walker *k, bool is_repo);
+
+/* Goes into `name` in the folder that k->path names. */
+static void enter(walker *k, const char *name, bool is_repo)
+{
+    size_t n = k->path.len;
+    if (k->root_n + n + strlen(name) + 2 >= MOST_PATH) return;
+    if (n) base_buf_putc(&k->path, '/');
+    base_buf_puts(&k->path, name);
+    walk(k, is_repo);
+    k->path.len = n;
+    if (k->path.data) k->path.data[n] = '\0';
+}
+
+/* A .git: a folder is a repository, anything else points to one. */
+static void meet_git(walker *k, const char *name)
+{
+    struct stat st;
+    size_t n = k->path.len;
+    if (k->root_n + n + strlen(name) + 2 >= MOST_PATH) return;
+    if (n) base_buf_putc(&k->path, '/');
+    base_buf_puts(&k->path, name);
+    bool is_there = !fstatat(k->root->fd, k->path.data, &st, AT_SYMLINK_NOFOLLOW);
+    if (is_there) add_repo(k, k->path.data, S_ISDIR(st.st_mode) ? TOOL_REPO_FOLDER : TOOL_REPO_POINTER, &st);
+    k->path.len = n;
+    k->path.data[n] = '\0';
+    if (is_there && S_ISDIR(st.st_mode)) enter(k, name, true);
+}
+
+static void walk(walker *k, bool is_repo)
+{
+    static const char *const inner_places[] = {"modules", "worktrees"};
+    tool_git_walk *out = k->out;
+    const char *path = k->path.len ? k->path.data : "";
+    struct stat st;
+    listed in = {0};
+    if (out->n_folders >= MOST_FOLDERS) {
+        out->is_cut = true;
+        return;
+    }
+    if (fstatat(k->root->fd, *path ? path : ".", &st, AT_SYMLINK_NOFOLLOW) || !S_ISDIR(st.st_mode)) return;
+    const tool_walked *old = find_earlier(k, path);
+    bool is_same = old && !is_repo && !old->is_repo && old->is_settled && old->dev == st.st_dev &&
+                   old->ino == st.st_ino && old->ctime_ns == ns_of(st.st_ctim);
+    if (is_same)
+        list_earlier(k, old, &in);
+    else if (!is_repo)
+        read_folder(k, &st, &in);
+    if (!is_repo && looks_bare(in.has)) {
+        add_repo(k, path, TOOL_REPO_BARE, &st);
+        /* Known ones only keep modules and worktrees; in a new one anything may hide. */
+        is_repo = !k->is_after || (old && looks_bare(old->has));
+    }
+    size_t at = out->n_folders;
+    base_grow(&out->folders, &out->cap_folders, at + 1, sizeof *out->folders);
+    out->folders[out->n_folders++] = (tool_walked){.path = base_xstrdup(path),
+        .dev = st.st_dev,
+        .ino = st.st_ino,
+        .ctime_ns = ns_of(st.st_ctim),
+        .has = in.has,
+        .is_settled = k->now_ns - ns_of(st.st_ctim) > settled_ns,
+        .is_repo = is_repo};
+    if (in.has & HAS_GIT) meet_git(k, in.git.data);
+    if (is_repo) {
+        for (size_t i = 0; i < sizeof inner_places / sizeof *inner_places; i++)
+            enter(k, inner_places[i], false);
+    } else {
+        for (const char *name = in.folders.data; name && name < in.folders.data + in.folders.len;
+             name += strlen(name) + 1)
+            enter(k, name, false);
+    }
+    out->folders[at].n_below = (uint32_t)(out->n_folders - at - 1);
+    base_buf_free(&in.folders);
+    base_buf_free(&in.git);
+}
+
+void tool__git_walk(const tool_root *root, const tool_git_walk *earlier, bool is_after, tool_git_walk *ret)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    *ret = (tool_git_walk){0};
+    walker k = {.root = root,
+        .earlier = earlier,
+        .is_after = is_after,
+        .root_n = strlen(root->path),
+        .now_ns = ns_of(now),
+        .out = ret};
+    if (earlier && earlier->n_folders) {
+        k.by_path = base_xcalloc(earlier->n_folders, sizeof *k.by_path);
+        for (size_t i = 0; i < earlier->n_folders; i++) k.by_path[i] = i;
+        qsort_r(k.by_path, earlier->n_folders, sizeof *k.by_path, compare_paths, earlier->folders);
+    }
+    walk(&k, false);
+    free(k.by_path);
+    base_buf_free(&k.path);
+}
+
+const tool_repo *tool__git_walk_find(const tool_git_walk *w, const char *path)
+{
+    for (size_t i = 0; i < w->n_repos; i++)
+        if (!strcmp(w->repos[i].path, path)) return &w->repos[i];
+    return NULL;
+}
+
+const char *tool__git_walk_folder(const tool_git_walk *w, dev_t dev, ino_t ino)
+{
+    for (size_t i = 0; i < w->n_folders; i++)
+        if (w->folders[i].ino == ino && w->folders[i].dev == dev) return w->folders[i].path;
+    return NULL;
+}
+
+bool tool__git_walk_had(const tool_git_walk *w, const char *path)
+{
+    for (size_t i = 0; i < w->n_folders; i++)
+        if (!strcmp(w->folders[i].path, path)) return true;
+    return false;
+}
+
+void tool__git_walk_free(tool_git_walk *w)
+{
+    for (size_t i = 0; i < w->n_repos; i++) free(w->repos[i].path);
+    for (size_t i = 0; i < w->n_folders; i++) free(w->folders[i].path);
+    free(w->repos);
+    free(w->folders);
+    *w = (tool_git_walk){0};
+}

@@ -1,0 +1,58 @@
+/*
+ * Every repository below a folder, and whatever git would take for one when somebody steps into it (git_walk.c): ".git" folders, files
+ * and links, folders that look like a bare repository, and what lies in a repository's modules/ and worktrees/. Ignored folders
+ * are looked through as well: git status in node_modules/x obeys node_modules/x/.git.
+ *
+ * Engine thread.
+ */
+#ifndef KVIST_TOOLS_GUARD_GIT_WALK_H
+#define KVIST_TOOLS_GUARD_GIT_WALK_H
+
+#include "tools/tree/safe_path.h"
+#include "tools/tree/workspace.h"
+
+typedef enum tool_repo_kind {
+    TOOL_REPO_FOLDER, /* a folder named .git */
+    TOOL_REPO_BARE,   /* HEAD, objects and refs (or HEAD and commondir) in any folder */
+    TOOL_REPO_POINTER /* a file, link or anything else named .git */
+} tool_repo_kind;
+
+typedef struct tool_repo {
+    char *path; /* below the root */
+    tool_repo_kind kind;
+    dev_t dev;
+    ino_t ino;
+} tool_repo;
+
+/* One folder as it was; a subtree stands behind its folder. */
+typedef struct tool_walked {
+    char *path;
+    dev_t dev;
+    ino_t ino;
+    int64_t ctime_ns;
+    uint32_t n_below; /* folders that stand behind this one and lie in it */
+    uint8_t has;      /* which names of git's it holds */
+    bool is_settled;  /* an equal ctime means equal entries */
+    bool is_repo;     /* only modules/ and worktrees/ were looked through */
+} tool_walked;
+
+typedef struct tool_git_walk {
+    tool_repo *repos;
+    size_t n_repos, cap_repos;
+    tool_walked *folders;
+    size_t n_folders, cap_folders;
+    bool is_cut; /* more folders than are looked through */
+} tool_git_walk;
+
+/*
+ * earlier (may be NULL): the last walk; folders that have not changed since are not read again. is_after: `earlier` was made just
+ * before a command, and what became a bare repository since is looked through like any folder, since nothing may hide in it.
+ */
+void tool__git_walk(const tool_root *root, const tool_git_walk *earlier, bool is_after, tool_git_walk *ret);
+const tool_repo *tool__git_walk_find(const tool_git_walk *w, const char *path); /* NULL: none is there */
+/* The path of the folder with this identity; NULL: none was met. */
+const char *tool__git_walk_folder(const tool_git_walk *w, dev_t dev, ino_t ino);
+bool tool__git_walk_had(const tool_git_walk *w, const char *path); /* was this folder met? */
+void tool__git_walk_free(tool_git_walk *w);
+
+#endif

@@ -1,0 +1,82 @@
+/*
+ * What the tools share while a session works on a tree: its root, list of files, index and git repository, the
+ * versions that were shown, and where undo records, spilled results and planted files are kept.
+ *
+ * Thread: all of it belongs to the thread that uses the workspace (the engine thread).
+ */
+#ifndef KVIST_TOOLS_TREE_WORKSPACE_H
+#define KVIST_TOOLS_TREE_WORKSPACE_H
+
+#include "tools/confine/sandbox.h"
+#include "tools/tool.h"
+#include "tools/tree/indexer.h"
+#include "tools/tree/listing.h"
+#include "tools/tree/safe_path.h"
+
+typedef struct tool_mark {
+    char *path;
+    char version[65];
+} tool_mark;
+
+typedef struct tool_undo tool_undo;
+
+struct tool_workspace {
+    tool_root root;
+    git_repository *repo; /* NULL: not a git tree, or unreadable */
+    base_buf notes;
+    char *store; /* undo objects, spilled results */
+    char *tmp;   /* the children's; NULL until one runs */
+    char *aside; /* where what commands planted goes; NULL until something does */
+    unsigned n_aside;
+    bool store_is_temporary;
+    uint32_t n_spilled;
+    bool spill_is_counted;
+    tool_listing listing;
+    tool_folders folders; /* what the listing rests on */
+    bool is_listed;
+    bool is_behind; /* the last refresh ran out of time before every file was read */
+    tool_mark *marks;
+    size_t n_marks, cap_marks;
+    code_grammars *grammars;
+    code_index *index;
+    tool_indexer *indexer;
+    tool_undo *undo;
+    uint32_t turn;
+    tool_sandbox sandbox;
+    char **allow_read;                /* outside of the tree, for commands; NULL-terminated */
+    struct tool_git_guard *git_guard; /* NULL until a command runs */
+    tool_recall_fn *recall;
+    void *recall_user;
+};
+
+/* Lists when that was never done, so that every tool works without a refresh. */
+int tool__workspace_list(tool_workspace *w, const atomic_bool *cancel, base_err *err);
+/* The store's folder joined with `name`; makes the store. */
+int tool__workspace_store(tool_workspace *w, const char *name, char **ret, base_err *err);
+const char *tool__workspace_shown(
+    const tool_workspace *w, const char *path); /* the version shown; NULL: never */
+/* After a write of ours: list, index and marks know the new text. NULL text: removed. */
+void tool__workspace_wrote(
+    tool_workspace *w, const char *path, const char *text, size_t n, const char *version);
+bool tool__is_temporary_name(const char *name); /* of change.c's temporary files */
+
+/* ---- aside.c ---- */
+
+/*
+ * Moves a file, link or folder of the tree out of the way, wholly: *where gets the absolute path where it
+ * lies from now on. Nothing is copied, replaced or removed.
+ */
+int tool__aside_move(tool_workspace *w, const char *path, base_buf *where, base_err *err);
+
+/* ---- git.c ---- */
+
+int tool__git_open(
+    tool_workspace *w, const char *dir, base_err *err); /* finds the root, opens the repository, notes */
+/*
+ * The repository of a worktree or a submodule, which lies outside of the tree, when it says that this tree is its own; NULL: none.
+ * The caller frees.
+ */
+char *tool__git_outside(const tool_workspace *w);
+void tool__git_close(tool_workspace *w);
+
+#endif
