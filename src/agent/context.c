@@ -14,10 +14,12 @@
 enum {
     MAX_INSTRUCTIONS = 3000, /* bytes of AGENTS.md */
     MAX_FILE = 256 << 10,
+    MAX_ASKED_FILE = 4 << 20, /* named by @: beyond any context */
     MAX_MENTIONS = 6,
     WHOLE_FILE_LINES = 120, /* a named file up to this size comes whole */
     N_HITS = 8,
-    LEAST_TOKENS = 40, /* an excerpt cut below this says nothing */
+    EXCERPT_TOKENS = 16, /* its first line and what is behind it, at most about */
+    LEAST_TOKENS = 40,   /* an excerpt cut below this says nothing */
     MAX_CALLERS = 24,
     SURE_HITS = 3 /* taken whatever they score against the best one */
 };
@@ -48,19 +50,6 @@ int agent__append_instructions(agent *a, base_err *err)
     }
     base_buf_free(&text);
     return rc;
-}
-
-uint32_t agent__room_bytes(const agent *a)
-{
-    enum { BYTES_PER_TOKEN = 3, LEAST = 1500, MOST = 16000 };
-    kv_stats s;
-    a->engine->ops->stats(a->engine, &s);
-    uint32_t left = s.n_ctx > s.n_tokens ? s.n_ctx - s.n_tokens : 0;
-    uint32_t rows = s.budget && s.budget < left ? s.budget : left;
-    uint32_t fixed = s.budget && s.budget < left ? s.protected_ : 0;
-    uint32_t bytes =
-        (rows > fixed ? rows - fixed : 0) * BYTES_PER_TOKEN * 2 / 5; /* two fifths of the free rows */
-    return bytes < LEAST ? LEAST : bytes > MOST ? MOST : bytes;
 }
 
 /* --- what changed --------------------------------------------------------------------------------------- */
@@ -117,6 +106,7 @@ typedef struct gathering {
     agent *a;
     const char *request;
     uint32_t left;    /* tokens */
+    uint32_t n_asked; /* tokens of files named by @, which have a room of their own (room.c) */
     uint32_t n_files; /* whole files that the request named */
     excerpt *excerpts;
     size_t n, cap;
@@ -178,7 +168,7 @@ static void add_excerpt(gathering *g, const char *path, const char *version, con
 {
     agent *a = g->a;
     if (!n || is_chosen(g, path, line, line_end)) return;
-    uint32_t tokens = agent__count(a, text, n) + 16;
+    uint32_t tokens = agent__count(a, text, n) + EXCERPT_TOKENS;
     if (tokens > g->left) {
         uint32_t lines;
         n = fitting_lines(a, text, n, g->left > 24 ? g->left - 24 : 0, &lines);
@@ -338,12 +328,27 @@ static void add_definitions(gathering *g, const char *word, uint32_t most)
     code_places_free(places, n);
 }
 
+/* The person asked for it: what retrieval may take is not touched. */
+static void add_asked_file(
+    gathering *g, const char *path, const char *version, const base_buf *text, uint32_t lines)
+{
+    if (is_chosen(g, path, 1, lines)) return;
+    const uint32_t before = g->left, tokens = agent__count(g->a, text->data, text->len) + EXCERPT_TOKENS;
+    g->left = agent__file_room(g->a, path, tokens, lines, g->n_asked);
+    const uint32_t room = g->left;
+    if (room) add_excerpt(g, path, version, text->data, text->len, 1, lines, "", "@file");
+    if (room && room == g->left)
+        agent__notice(g->a, "@%s: no line of it fits into that: nothing of it is put in front", path);
+    g->n_asked += room - g->left;
+    g->left = before;
+}
+
 /* A file that the request names: whole when short, else what retrieval finds in it. */
 static void add_file(gathering *g, const char *path, bool asked)
 {
     base_buf text = {0};
     base_err why = {0};
-    uint32_t cap = asked ? MAX_FILE : 64 << 10;
+    uint32_t cap = asked ? MAX_ASKED_FILE : 64 << 10;
     if (tool_workspace_read(g->a->workspace, path, cap, &text, &why)) {
         if (asked) agent__notice(g->a, "@%s: %s", path, why.msg);
     } else if (!text.len || memchr(text.data, 0, text.len)) {
@@ -351,15 +356,14 @@ static void add_file(gathering *g, const char *path, bool asked)
             agent__notice(
                 g->a, "@%s is %s: nothing of it is put in front", path, text.len ? "binary" : "empty");
     } else {
-        uint32_t lines = count_lines(text.data, text.len), before = g->left;
+        uint32_t lines = count_lines(text.data, text.len);
         char version[65];
         base_sha256_hex(text.data, text.len, version);
-        if (asked) g->left = agent__room_bytes(g->a) / 3; /* the person asked for it: a budget of its own */
         if (asked || lines <= WHOLE_FILE_LINES) g->n_files++;
-        if (asked || lines <= WHOLE_FILE_LINES)
-            add_excerpt(g, path, version, text.data, text.len, 1, lines, "",
-                asked ? "@file" : "named in the request");
-        if (asked) g->left = before;
+        if (asked)
+            add_asked_file(g, path, version, &text, lines);
+        else if (lines <= WHOLE_FILE_LINES)
+            add_excerpt(g, path, version, text.data, text.len, 1, lines, "", "named in the request");
     }
     base_buf_free(&text);
 }

@@ -15,6 +15,8 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 
+enum { LONG_TEXT = 128 }; /* tokens from which on what one of them takes is no accident */
+
 /* --- into the session ----------------------------------------------------------------------------------- */
 
 /* What the engine was told with the tokens: whoever executes the log again has to tell it the same. */
@@ -94,9 +96,12 @@ static int append_ids(agent *a, const agent_text *t, const kv_segment *segment, 
     a->telling.holding = true;
     uint64_t start = base_clock_ns();
     int rc = a->engine->ops->append(a->engine, segment, ids, n, err);
-    a->ledger.sums.prefill_ns += base_clock_ns() - start;
+    const uint64_t ns = base_clock_ns() - start;
+    a->ledger.sums.prefill_ns += ns;
     uint32_t done = agent__n_tokens(a) - from;
     if (done > n) done = n;
+    /* The fixed prompt may have been found computed. */
+    if (done >= LONG_TEXT && t->origin != KV_ORIGIN_SYSTEM) a->ledger.token_ns = ns / done;
     a->ledger.sums.prefilled += done;
     if (a->ledger.sums.expected) a->ledger.sums.waited += done;
     if (done) {

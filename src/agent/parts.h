@@ -17,6 +17,7 @@
  *     guard.c    repeated calls and repeating text
  *     begin.c    a session's fixed prompt, its snapshot and its end
  *     context.c  what stands in front of a request: AGENTS.md, @files, retrieved excerpts; staleness
+ *     room.c     how much of it one message may bring
  *     insert.c   text -> tokens -> engine, `append` and `span` events; messages; asking for evicted rows
  *     spans.c    bytes of a text to tokens: line starts and structure
  *     words.c    which words say what a text asks for
@@ -149,6 +150,7 @@ typedef struct agent_account {
     agent_sums sums;
     kv_reads reads;          /* as the last ledger told them */
     uint32_t computed_above; /* kv_stats', as then */
+    uint64_t token_ns;       /* what a token of the last long text took to compute; 0: there was none */
     agent_sums *turns;       /* as each turn's last ledger told them, [turn] */
     size_t n_turns, cap_turns;
 } agent_account;
@@ -312,7 +314,14 @@ int agent__append_instructions(agent *a, base_err *err); /* AGENTS.md, when ther
 int agent__append_context(agent *a, const char *request, base_err *err);
 void agent__mark_stale(agent *a, const char *path);   /* rows that show an older text of it */
 void agent__notice_changes(agent *a, base_buf *told); /* what the person changed since it was shown */
-uint32_t agent__room_bytes(const agent *a);           /* cap of one tool result */
+
+/* --- room.c --- */
+uint32_t agent__room_bytes(const agent *a); /* cap of one tool result */
+/*
+ * How many of a file's n_tokens (in n_lines) are put in front of a request that names it by @, where n_taken
+ * tokens of such files are chosen already. Says what does not fit; asks where that is the person's to decide.
+ */
+uint32_t agent__file_room(agent *a, const char *path, uint32_t n_tokens, uint32_t n_lines, uint32_t n_taken);
 
 /* --- fence.c --- */
 /* A definition in a fence without a call, as a call to rewrite it; false: none, or no single place for it. */

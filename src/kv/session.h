@@ -2,8 +2,8 @@
  * A session's memory: the token sequence, its rows, and what of them the model may read.
  *
  * The sequence only grows (truncation serves cancel, rewind and prompt lookup). Tokens are appended with what
- * they are (kv_segment); an append computes them in batches of 512 and evicts between batches when the
- * policy says so; at a pause, kv_session_repair asks the newest signal which evicted rows come back. Every
+ * they are (kv_segment); an append computes them in batches of 512 and evicts when the policy says so, between
+ * batches or once a message's question is complete; at a pause, kv_session_repair asks the newest signal which evicted rows come back. Every
  * change of the live lists is a kv_plan, handed to the observer before it is applied.
  *
  * Thread: the engine thread only.
@@ -30,7 +30,7 @@ uint32_t kv_session_room(const kv_session *s); /* tokens until n_ctx */
 const char *kv_session_policy(const kv_session *s);
 
 /*
- * Appends and computes n tokens; evicts between batches. last_logits ([n_vocab], may be NULL) receives the
+ * Appends and computes n tokens; evicts. last_logits ([n_vocab], may be NULL) receives the
  * logits behind the last token. On cancel nothing of the unfinished batch stays; what was finished stays, and
  * *ret_done says how much.
  */

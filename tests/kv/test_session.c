@@ -88,6 +88,68 @@ static void test_session__a_budget_above_n_gives_the_bits_of_full(void **state)
     }
 }
 
+static uint32_t most_active(const kv_session *s)
+{
+    kv_stats stats;
+    kv_session_get_stats(s, &stats);
+    return stats.active_max;
+}
+
+/* Excerpts wait for their question, a result for its end; only half of the context bounds them. */
+static void test_session__a_message_is_whole_until_its_question_is_complete(void **state)
+{
+    int32_t ids[3000];
+    float want[FAKE_VOCAB], got[FAKE_VOCAB];
+    kit_make_ids(ids, 3000, FAKE_VOCAB, 9);
+    fake_model m = {0};
+    kit_seen seen = {0};
+    const kv_options o = {.budget = 700, .repair = -1};
+    kv_session *s = kit_open(&m, &o, &seen), *full = kit_open_session(&m, KIT_CTX, 0, "full", NULL);
+    kit_append(s, KV_ORIGIN_CONTEXT, 1, ids, 1200, NULL);
+    kit_append(s, KV_ORIGIN_SCAFFOLD, 1, ids + 1200, 4, NULL);
+    kit_append(s, KV_ORIGIN_CONTEXT, 1, ids + 1204, 300, NULL);
+    assert_int_equal(seen.n_plans, 0);
+    assert_int_equal(most_active(s), 1504);
+    kv_session *fork = NULL; /* what waits needs nothing that a fork has not */
+    assert_int_equal(kv_session_fork(s, &fork, NULL, NULL), 0);
+    kit_append(s, KV_ORIGIN_USER, 1, ids + 1504, 20, NULL);
+    assert_int_equal(seen.n_plans, 1);
+    assert_true(most_active(s) <= 700);
+    kit_append(fork, KV_ORIGIN_USER, 1, ids + 1504, 20, NULL);
+    assert_true(kv_session_schedule_hash(fork) == kv_session_schedule_hash(s));
+    kv_session_free(fork);
+    kv_session_free(s);
+
+    /* All that follows a message reads all of it: these are the bits of a cache without a budget. */
+    seen = (kit_seen){0};
+    s = kit_open(&m, &o, &seen);
+    kit_append(s, KV_ORIGIN_TOOL, 1, ids, 1500, want);
+    kit_append(full, KV_ORIGIN_TOOL, 1, ids, 1500, got);
+    kit_assert_same_logits(want, got);
+    assert_int_equal(seen.n_plans, 1);
+    assert_true(most_active(s) <= 700);
+
+    /* Beyond half of the context the rows of one message have to share that. */
+    kit_append(s, KV_ORIGIN_CONTEXT, 1, ids, 3000, NULL);
+    assert_true(seen.n_plans > 1);
+    assert_true(most_active(s) > 700 && most_active(s) <= KIT_CTX / 2);
+    kv_session_free(s);
+
+    /* Somebody goes on behind it at once. */
+    s = kit_open(&m, &o, NULL);
+    kit_append(s, KV_ORIGIN_CONTEXT, 1, ids, 1200, got);
+    assert_true(most_active(s) <= 700);
+    kv_session_free(s);
+
+    static const char *const set[] = {"message=0", NULL}; /* as papers have it */
+    const kv_options batch = {.budget = 700, .repair = -1, .set = set};
+    s = kit_open(&m, &batch, NULL);
+    kit_append(s, KV_ORIGIN_CONTEXT, 1, ids, 1200, NULL);
+    assert_true(most_active(s) <= 700);
+    kv_session_free(s);
+    kv_session_free(full);
+}
+
 static void test_session__a_cancelled_append_keeps_whole_chunks_only(void **state)
 {
     int32_t ids[1200];
@@ -284,7 +346,8 @@ static void fold_plan(void *user, const kv_plan *p)
     if (w->session) check_hard(w->session, p);
 }
 
-static void check_invariants(const kv_session *s, bool within_budget)
+/* most: rows that a lane may hold now; 0: any. */
+static void check_invariants(const kv_session *s, uint32_t most)
 {
     kv_stats stats;
     kv_session_get_stats(s, &stats);
@@ -305,7 +368,7 @@ static void check_invariants(const kv_session *s, bool within_budget)
             if (states[i] & KV_STATE_PINNED) assert_true(active);
         }
         if (stats.n_tokens % 64) assert_int_equal(bits[stats.n_tokens / 64] >> stats.n_tokens % 64, 0);
-        if (within_budget && stats.budget) assert_true(n <= stats.budget);
+        if (most && stats.budget) assert_true(n <= most);
         total += n;
     }
     for (uint32_t i = 0; i < stats.n_tokens; i++) assert_int_equal(lanes[i], 0);
@@ -334,7 +397,7 @@ static uint64_t run_sequence(uint64_t seed, const char *policy, bool lanes_diffe
         kv_session_ids(s, &n);
         const uint32_t what = test_below(&random, 16), from = test_below(&random, n),
                        to = from + 1 + test_below(&random, n - from < 60 ? n - from : 60);
-        bool within = false;
+        uint32_t most = 0;
         if (what < 6) {
             static const kv_origin origins[] = {
                 KV_ORIGIN_USER, KV_ORIGIN_CONTEXT, KV_ORIGIN_TOOL, KV_ORIGIN_ANSWER};
@@ -357,7 +420,11 @@ static uint64_t run_sequence(uint64_t seed, const char *policy, bool lanes_diffe
             if (kv_session_append(s, &g, ids, more, step % 2 ? logits : NULL, NULL, NULL, &err))
                 fail_msg("%s", err.msg);
             if (step % 2) w.hash = base_hash64(logits, sizeof logits, w.hash);
-            within = true;
+            kv_stats now;
+            kv_session_get_stats(s, &now);
+            /* Excerpts wait for their question, unless somebody wants to go on behind them. */
+            const bool waits = g.origin == KV_ORIGIN_CONTEXT && step % 2 == 0 && !strcmp(policy, "kvist");
+            most = waits && CTX / 2 > now.budget ? CTX / 2 : now.budget;
         } else if (what == 6) {
             kv_session_set_turn(s, ++turn);
         } else if (what < 9) {
@@ -378,9 +445,11 @@ static uint64_t run_sequence(uint64_t seed, const char *policy, bool lanes_diffe
         } else {
             const int r = kv_session_set_budget(s, 600 + test_below(&random, 400), NULL);
             assert_true(r == 0 || r == BASE_E_LIMIT || r == BASE_E_STATE);
-            within = r == 0;
+            kv_stats now;
+            kv_session_get_stats(s, &now);
+            most = r == 0 ? now.budget : 0;
         }
-        check_invariants(s, within);
+        check_invariants(s, most);
     }
     kv_session_ids(s, &n);
     if (n) assert_int_equal(kv_session_logits(s, logits, NULL, NULL), 0);
@@ -447,6 +516,7 @@ int main(void)
         cmocka_unit_test(test_session__chunks_give_the_bits_of_single_tokens),
         cmocka_unit_test(test_session__evict_all_then_promote_all_changes_no_bit),
         cmocka_unit_test(test_session__a_budget_above_n_gives_the_bits_of_full),
+        cmocka_unit_test(test_session__a_message_is_whole_until_its_question_is_complete),
         cmocka_unit_test(test_session__a_cancelled_append_keeps_whole_chunks_only),
         cmocka_unit_test(test_session__truncate_then_append_is_as_if_never_appended),
         cmocka_unit_test(test_session__a_fork_shares_rows_and_nothing_else),

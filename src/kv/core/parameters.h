@@ -96,6 +96,7 @@ enum {
     X(heads, "heads", 0, 1, "all calibrated", "repair: whose mass counts, where heads are calibrated") \
     X(signal, "signal", 0, 1, "reuse replay", "repair: the signal's own rows stay, or are computed again") \
     X(again, "again", 0, 1048576, NULL, "repair: a longer message is not computed again; 0: no limit") \
+    X(message, "message", 0, 1, NULL, "share of the context that lists may grow to until a message's question is complete; 0: a pass behind every batch") \
     X(visit, "visit", 0, .5, NULL, "share of the budget kept for evicted rows that a token chooses for itself and nobody brings back; 0: none") \
     X(visited, "visited", 0, 2, "calls again all", "visit: tokens of messages, results and calls; or answers too, once they are there and something follows; or all") \
     X(rest, "rest", 0, 1, "none mean", "visit: rows that are weighed and not read: left out, or the means of their values stand in for them") \

@@ -9,6 +9,11 @@
  * `keep` ([bits], may be NULL) as if they were pinned. 0 also when there was nothing to do.
  */
 int kv__evict(kv_session *s, const uint64_t *keep, const atomic_bool *cancel, base_err *err);
+/*
+ * select.c: while a message comes whose question is not complete. Lists may grow beyond the budget, to
+ * `message` of the context; a pass goes down to the policy's share of that.
+ */
+int kv__evict_within_message(kv_session *s, const atomic_bool *cancel, base_err *err);
 /* What such a pass sees, for later ones, and nothing else: its plan is in a log. */
 int kv__score_again(kv_session *s, base_err *err);
 

@@ -379,21 +379,45 @@ out:
     return rc;
 }
 
-int kv__evict(kv_session *s, const uint64_t *keep, const atomic_bool *cancel, base_err *err)
+static int choose_and_apply(
+    kv_session *s, uint32_t budget, const uint64_t *keep, const atomic_bool *cancel, base_err *err)
 {
-    const uint32_t budget = s->budget - kv__visitors(s);
-    uint32_t most = 0, least = UINT32_MAX;
-    for (uint32_t lane = 0; lane < s->n_lanes; lane++) {
-        most = s->lists.view[lane].n_rows > most ? s->lists.view[lane].n_rows : most;
-        least = s->lists.view[lane].n_rows < least ? s->lists.view[lane].n_rows : least;
-    }
-    /* Before the first eviction no space need be kept for evicted rows that visit. */
-    if (!s->budget || most <= (least < s->n ? budget : s->budget)) return 0;
     kv_plan *plan = NULL;
     int rc = choose(s, budget, keep, &plan, cancel, err);
     if (!rc) rc = kv__apply(s, plan, true, cancel, err);
     kv_plan_free(plan);
     return rc;
+}
+
+static void count_rows(const kv_session *s, uint32_t *most, uint32_t *least)
+{
+    *most = 0;
+    *least = UINT32_MAX;
+    for (uint32_t lane = 0; lane < s->n_lanes; lane++) {
+        const uint32_t n = s->lists.view[lane].n_rows;
+        if (n > *most) *most = n;
+        if (n < *least) *least = n;
+    }
+}
+
+int kv__evict(kv_session *s, const uint64_t *keep, const atomic_bool *cancel, base_err *err)
+{
+    const uint32_t budget = s->budget - kv__visitors(s);
+    uint32_t most, least;
+    count_rows(s, &most, &least);
+    /* Before the first eviction no space need be kept for evicted rows that visit. */
+    if (!s->budget || most <= (least < s->n ? budget : s->budget)) return 0;
+    return choose_and_apply(s, budget, keep, cancel, err);
+}
+
+int kv__evict_within_message(kv_session *s, const atomic_bool *cancel, base_err *err)
+{
+    const uint32_t n_ctx = s->n_ctx < s->compute.n_ctx ? s->n_ctx : s->compute.n_ctx,
+                   room = (uint32_t)(s->parameters.message * n_ctx);
+    uint32_t most, least;
+    count_rows(s, &most, &least);
+    if (room <= s->budget) return kv__evict(s, NULL, cancel, err);
+    return s->budget && most > room ? choose_and_apply(s, room, NULL, cancel, err) : 0;
 }
 
 int kv__score_again(kv_session *s, base_err *err)

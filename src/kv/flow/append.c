@@ -220,6 +220,20 @@ static int decide_as_logged(const kv_session *s, const kv_logged *l, uint32_t do
     return 0;
 }
 
+/*
+ * Behind this batch, has the message that it belongs to still to ask? A pass now would go by what was asked
+ * before. Results were asked for, so they end with themselves; excerpts stand before their question.
+ */
+static bool is_question_open(const kv_session *s, kv_origin origin, bool is_whole, bool is_answered)
+{
+    if (!(s->parameters.message > 0) || is_answered) return false;
+    if (origin == KV_ORIGIN_TOOL || origin == KV_ORIGIN_USER) return !is_whole;
+    for (size_t i = s->n_segments; origin == KV_ORIGIN_SCAFFOLD && i-- > 0;)
+        if (s->segments[i].origin == KV_ORIGIN_CONTEXT || s->segments[i].origin == KV_ORIGIN_USER)
+            return s->segments[i].origin == KV_ORIGIN_CONTEXT;
+    return origin == KV_ORIGIN_CONTEXT;
+}
+
 int kv_session_append(kv_session *s, const kv_segment *g, const int32_t *ids, uint32_t n, float *last_logits,
     uint32_t *ret_done, const atomic_bool *cancel, base_err *err)
 {
@@ -260,7 +274,10 @@ int kv_session_append(kv_session *s, const kv_segment *g, const int32_t *ids, ui
         if (s->pending != KV_NO_ROW) continue; /* nobody can judge yet */
         if (!rc && logits && !g->only) kv__keep_logits(s, logits);
         const bool may = !s->policy->whole || (done == n && !kv_origin_is_written(g->origin));
-        if (!rc && s->automatic && may) rc = kv__evict(s, NULL, cancel, err);
+        if (!rc && s->automatic && may)
+            rc = is_question_open(s, g->origin, is_whole, logits != NULL)
+                     ? kv__evict_within_message(s, cancel, err)
+                     : kv__evict(s, NULL, cancel, err);
         if (!rc && s->automatic) rc = kv__tier(s, err);
         if (!rc) rc = decide_as_logged(s, g->logged, done, err);
     }
