@@ -168,8 +168,98 @@ static void attention_truth(
     free(p);
 }
 
+/*
+ * Folded rows: the levels agree to the bit, and with turns taken in F64. Gaps change at odd places of a tile,
+ * some are equal, some none; half of a head is turned, in either pairing.
+ */
+static void cases_attention_folded(check *c)
+{
+    /* n, rows, query heads, head_dim, n_rot, neox */
+    static const uint32_t shapes[][6] = {{1, 900, 6, 64, 64, 1}, {7, 700, 4, 48, 32, 0},
+        {40, 1000, 12, 128, 128, 1}, {3, 515, 2, 64, 16, 1}, {20, 600, 2, 32, 32, 0}};
+    for (size_t i = 0; i < COUNT(shapes) && c->a->turns && c->b->turns; i++) {
+        const uint32_t n = shapes[i][0], n_head = shapes[i][2], head_dim = shapes[i][3],
+                       half = shapes[i][4] / 2;
+        const size_t width = (size_t)n_head * head_dim;
+        static const uint8_t layers[2] = {0, 1};
+        char what[100];
+        uint32_t gaps[40];
+        snprintf(what, sizeof what, "folded: n %u, %u rows, %u heads of %u, %u of them turned", n,
+            shapes[i][1], n_head, head_dim, 2 * half);
+        c->what = what;
+        cache x;
+        cache_new(&x, (model_rows_shape){2, 2, head_dim}, shapes[i][1], i % 2 == 0);
+        for (uint32_t g = 0; g < COUNT(gaps); g++) gaps[g] = g % 5 == 4 ? 0 : 3000000 - 50000 * (g / 2);
+        x.view.gaps = gaps;
+        x.view.n_gaps = COUNT(gaps) / 2;
+        float *table = random_floats((size_t)COUNT(gaps) * 2 * half), *q = random_floats(n * width), *got[2];
+        for (uint32_t g = 0; g < COUNT(gaps); g++)
+            for (uint32_t k = 0; k < half; k++) {
+                const double angle = gaps[g] * pow(1e4, -2.0 * k / (2 * half));
+                table[(size_t)g * 2 * half + k] = (float)cos(angle);
+                table[(size_t)g * 2 * half + half + k] = (float)sin(angle);
+            }
+        ops_attention_args args = {.rows = &x.view, .layer = 1, .n = n, .n_head = n_head};
+        args.scale = 1 / sqrtf((float)head_dim);
+        for (int side = 0; side < 2; side++) {
+            model_ops *ops = side ? c->b : c->a;
+            const size_t n_bytes = COUNT(gaps) * 2 * half * sizeof *table;
+            ops_buffer *buffer = NULL;
+            base_err err;
+            expect_ok(c, "buffer_new", ops->buffer_new(ops, &buffer, n_bytes, &err), &err);
+            ops->upload(ops, buffer, 0, table, n_bytes);
+            const ops_turns turns = {.gaps = gaps,
+                .table = buffer,
+                .layers = layers,
+                .n = x.view.n_gaps,
+                .n_rot = 2 * half,
+                .pairing = shapes[i][5] ? OPS_ROPE_NEOX : OPS_ROPE_NORM};
+            args.turns = &turns;
+            got[side] = attend(c, ops, &args, q);
+            ops->buffer_free(ops, buffer);
+        }
+        expect_same(c, "attention (folded)", got[0], got[1], n * width);
+        /* The truth: a query a row, turned by that row's gap. */
+        const uint32_t t = n / 2;
+        for (uint32_t h = 0; h < n_head; h++) {
+            const uint32_t lane = 2 + h / (n_head / 2), step = shapes[i][5] ? 1 : 2,
+                           other = step == 1 ? half : 1;
+            const model_lane_list *list = &x.lanes[lane];
+            const uint32_t own = list->n_rows - n + t;
+            double out[256] = {0}, *p = base_xmalloc((own + 1) * sizeof *p), sum = 0;
+            for (uint32_t o = 0; o <= own; o++) {
+                uint32_t index, slot = slot_of(list, o, &index);
+                const double gap = model_rows_gap(&x.view, index);
+                double turned[256], score = 0;
+                for (uint32_t k = 0; k < head_dim; k++) turned[k] = q[t * width + h * head_dim + k];
+                for (uint32_t k = 0; k < half; k++) {
+                    const double angle = gap * pow(1e4, -2.0 * k / (2 * half)), a = turned[step * k],
+                                 b = turned[step * k + other];
+                    turned[step * k] = a * cos(angle) + b * sin(angle);
+                    turned[step * k + other] = b * cos(angle) - a * sin(angle);
+                }
+                for (uint32_t k = 0; k < head_dim; k++)
+                    score += turned[k] * quant_f16_to_f32(model_rows_key(&x.view, lane, slot)[k]);
+                sum += p[o] = exp(score * args.scale);
+            }
+            for (uint32_t o = 0; o <= own; o++) {
+                uint32_t index, slot = slot_of(list, o, &index);
+                for (uint32_t k = 0; k < head_dim; k++)
+                    out[k] += p[o] / sum * quant_f16_to_f32(model_rows_value(&x.view, lane, slot)[k]);
+            }
+            free(p);
+            expect_near(c, "attention (folded, F64)", got[0] + t * width + h * head_dim, out, head_dim, 2e-5);
+        }
+        for (int side = 0; side < 2; side++) free(got[side]);
+        free(table);
+        free(q);
+        cache_free(&x);
+    }
+}
+
 void cases_attention(check *c)
 {
+    cases_attention_folded(c);
     /* n, rows, query heads, head_dim, window */
     static const uint32_t shapes[][5] = {{1, 1, 4, 64, 0}, {1, 255, 6, 32, 0}, {1, 1000, 12, 128, 0},
         {2, 257, 2, 80, 0}, {3, 600, 6, 64, 0}, {5, 700, 4, 64, 100}, {8, 513, 12, 16, 0}, {33, 33, 6, 64, 0},

@@ -21,6 +21,7 @@ enum {
     QUERIES = 96,     /* query rows of a unit, unless one token has more */
     SPLIT_TOKENS = 8, /* batches up to this spread tiles */
     FEW_TILES = 24,   /* fewer are merged by one thread */
+    FEW = 4,          /* rows that a kernel writes the scores of together */
 };
 
 /* Walks a list tile by tile; going back starts again. */
@@ -35,7 +36,8 @@ typedef struct tile_rows {
     bool asked;    /* for its keys */
     const uint16_t *keys[TILE], *values[TILE];
     uint32_t n;
-    uint16_t *unpacked; /* scoring: [TILE][head_dim] for keys that are in 8 bits */
+    uint32_t groups[TILE]; /* of each row's token (MODEL_ROWS_GROUP), where the view folds any */
+    uint16_t *unpacked;    /* scoring: [TILE][head_dim] for keys that are in 8 bits */
     model_f16_row_fn *f16_row;
 } tile_rows;
 
@@ -67,6 +69,8 @@ static void find_tile(cursor *c, const model_rows_view *v, uint32_t lane, uint32
         const bool is_packed = v->packed && v->packed[run->slot / MODEL_ROWS_BLOCK];
         const size_t to_value = is_packed ? 0 : (size_t)MODEL_ROWS_BLOCK * v->shape.head_dim;
         const uint16_t *key = find_keys(v, lane, run, from, n, ret);
+        for (uint32_t k = 0; k < n && v->n_gaps; k++)
+            ret->groups[ret->n + k] = (run->index + from + k) / MODEL_ROWS_GROUP;
         for (uint32_t k = 0; k < n; k++, ret->n++) {
             ret->keys[ret->n] = key + (size_t)k * v->shape.head_dim;
             ret->values[ret->n] = ret->keys[ret->n] + to_value;
@@ -132,14 +136,15 @@ typedef struct attention_job {
 typedef struct space {
     tile_rows tiles[2], *rows, *ahead; /* the tile at hand, and the one behind it where a unit knows that */
     float *q, *s;
-    float *kept; /* scoring: KEEP_FLOATS, then the tiles' maxima */
+    float *turned, *few; /* queries turned to a stretch, and scores of its last rows */
+    float *kept;         /* scoring: KEEP_FLOATS, then the tiles' maxima */
     state tile, sum;
     cursor cursor;
 } space;
 
 static size_t space_floats(size_t n_q, size_t head_dim)
 {
-    return n_q * (head_dim + TILE) + 2 * state_floats(n_q, head_dim) + 64;
+    return n_q * (2 * head_dim + FEW + TILE) + 2 * state_floats(n_q, head_dim) + 64;
 }
 
 static void space_carve(space *w, float *p, size_t n_q, size_t head_dim)
@@ -148,7 +153,9 @@ static void space_carve(space *w, float *p, size_t n_q, size_t head_dim)
     w->q = w->s + n_q * TILE;
     w->tile = state_at(w->q + n_q * head_dim, n_q);
     w->sum = state_at(w->tile.m + state_floats(n_q, head_dim), n_q);
-    w->kept = w->sum.m + state_floats(n_q, head_dim);
+    w->turned = w->sum.m + state_floats(n_q, head_dim);
+    w->few = w->turned + n_q * head_dim;
+    w->kept = w->few + n_q * FEW;
     w->cursor = (cursor){0};
     w->rows = &w->tiles[0];
     w->ahead = &w->tiles[1];
@@ -158,6 +165,70 @@ static void space_carve(space *w, float *p, size_t n_q, size_t head_dim)
         w->tiles[i].n = 0;
         w->tiles[i].unpacked = NULL;
     }
+}
+
+/* Folded rows */
+
+static uint32_t gap_of(const ops_turns *t, uint32_t group)
+{
+    return group < t->n ? t->gaps[group] : 0;
+}
+
+/* One head's query, turned back by a group's gap. Sums and products are rounded by themselves. */
+static void turn_head(
+    const ops_turns *t, uint32_t group, const float *restrict q, uint32_t head_dim, float *restrict out)
+{
+    const uint32_t half = t->n_rot / 2;
+    const float *restrict cosines = cpu_floats(t->table) + (size_t)group * t->n_rot;
+    const float *restrict sines = cosines + half;
+    for (uint32_t i = 0; i < half && t->pairing == OPS_ROPE_NEOX; i++) {
+        out[i] = q[i] * cosines[i] + q[i + half] * sines[i];
+        out[i + half] = q[i + half] * cosines[i] - q[i] * sines[i];
+    }
+    for (uint32_t i = 0; i < half && t->pairing != OPS_ROPE_NEOX; i++) {
+        out[2 * i] = q[2 * i] * cosines[i] + q[2 * i + 1] * sines[i];
+        out[2 * i + 1] = q[2 * i + 1] * cosines[i] - q[2 * i] * sines[i];
+    }
+    for (uint32_t i = t->n_rot; i < head_dim; i++) out[i] = q[i];
+}
+
+/* Scores of rows [from, to) of a tile: a kernel writes whole fours, which must not leave the tile's place. */
+static void score_stretch(const cpu_kernels *k, const tile_rows *rows, uint32_t from, uint32_t to,
+    const float *q, uint32_t n_q, uint32_t head_dim, float scale, float *few, float *s)
+{
+    const uint32_t whole = (to - from) / FEW * FEW, left = to - from - whole;
+    const cpu_ahead none = {0};
+    if (whole) k->scores(rows->keys + from, whole, q, n_q, head_dim, head_dim, scale, none, s + from, TILE);
+    if (!left) return;
+    k->scores(rows->keys + from + whole, left, q, n_q, head_dim, head_dim, scale, none, few, FEW);
+    for (uint32_t m = 0; m < n_q; m++)
+        memcpy(s + (size_t)m * TILE + from + whole, few + (size_t)m * FEW, left * sizeof *s);
+}
+
+/* Scores of a tile's rows under the n_q queries in w->q, [n_q][TILE] into s. turns: NULL where none is folded. */
+static void score_tile(const cpu_kernels *k, const ops_turns *turns, const space *w, uint32_t n_q,
+    uint32_t head_dim, float scale, cpu_ahead ahead, float *s)
+{
+    const tile_rows *rows = w->rows;
+    bool folds = false;
+    for (uint32_t i = 0; i < rows->n && turns && !folds; i++) folds = gap_of(turns, rows->groups[i]) != 0;
+    if (!folds) {
+        k->scores(rows->keys, rows->n, w->q, n_q, head_dim, head_dim, scale, ahead, s, TILE);
+        return;
+    }
+    for (uint32_t from = 0, to; from < rows->n; from = to) {
+        const uint32_t group = rows->groups[from], gap = gap_of(turns, group);
+        for (to = from + 1; to < rows->n && gap_of(turns, rows->groups[to]) == gap;) to++;
+        for (uint32_t m = 0; m < n_q && gap; m++)
+            turn_head(turns, group, w->q + (size_t)m * head_dim, head_dim, w->turned + (size_t)m * head_dim);
+        score_stretch(k, rows, from, to, gap ? w->turned : w->q, n_q, head_dim, scale, w->few, s);
+    }
+}
+
+/* The turns of a layer; NULL: its rows are read as they are. */
+static const ops_turns *turns_of(const ops_turns *turns, uint32_t layer)
+{
+    return turns && turns->layers[layer] ? turns : NULL;
 }
 
 /* The ordinals that batch token t sees in a list. */
@@ -200,7 +271,7 @@ static void attend_tile(
         then = w->ahead->n ? (cpu_ahead){w->ahead->keys, w->ahead->n} : own_rows(rows->values, rows->n);
         w->ahead->asked = true;
     }
-    k->scores(rows->keys, rows->n, w->q, n_q, head_dim, head_dim, a->scale, first, w->s, TILE);
+    score_tile(k, turns_of(a->turns, a->layer), w, n_q, head_dim, a->scale, first, w->s);
     for (uint32_t t = t0; t < t1; t++) {
         uint32_t lo, hi;
         visible(a, list, t, &lo, &hi);
@@ -485,7 +556,8 @@ static void score_lane_tile(
     const tile_rows *rows = w->rows;
     find_tile(&w->cursor, a->rows, lane, tile, w->rows);
     const cpu_ahead ahead = n_q <= AHEAD_QUERIES ? own_rows(rows->keys, rows->n) : (cpu_ahead){0};
-    k->scores(rows->keys, rows->n, w->q, n_q, head_dim, head_dim, a->scale, ahead, s, TILE);
+    const ops_turns *turns = turns_of(a->turns, lane / a->rows->shape.n_head_kv);
+    score_tile(k, turns, w, n_q, head_dim, a->scale, ahead, s);
     lo = lo > tile * TILE ? lo - tile * TILE : 0;
     for (uint32_t m = 0; m < n_q; m++)
         k->softmax(

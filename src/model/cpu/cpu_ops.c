@@ -155,6 +155,7 @@ int cpu_ops_open(model_ops **ret, int n_threads, unsigned cpu_mask, base_err *er
         .backend = "cpu",
         .isa = cpu->kernels.isa,
         .kernel_version = 2,
+        .turns = true,
         .close = cpu_close,
         .sync = cpu_sync,
         .buffer_new = cpu_buffer_new,

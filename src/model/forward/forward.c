@@ -20,6 +20,8 @@ typedef struct micro_batch {
     uint32_t from, n;
     const model_rows_view *rows;
     uint32_t want_from, n_want; /* of whole->want, those inside */
+    const ops_turns *turns;     /* of rows; NULL: nothing is folded */
+    bool has_own;               /* its tokens are folded themselves: scratch.rope_own has their turns */
 } micro_batch;
 
 static uint32_t n_q(const model_hyper *h)
@@ -47,7 +49,8 @@ static uint32_t widest(const model_hyper *h)
     X(branch, h->arch->post_norm ? FORWARD_BATCH : 0, h->n_embd)                                             \
     X(logits, FORWARD_HEADS, h->n_vocab)                                                                     \
     X(rope, FORWARD_BATCH, h->n_rot)                                                                         \
-    X(rope_window, h->window ? FORWARD_BATCH : 0, h->n_rot)
+    X(rope_window, h->window ? FORWARD_BATCH : 0, h->n_rot)                                                  \
+    X(rope_own, FORWARD_BATCH, h->n_rot)
 
 uint64_t forward_scratch_bytes(const model_hyper *h)
 {
@@ -208,7 +211,8 @@ static int attend_chosen(model *m, const micro_batch *b, uint32_t layer, const m
 /*
  * Mass of rows under the queries in scratch.captured, of the lanes that `mass` has; total: [n_layer][n_head].
  */
-static int weigh(model *m, const model_rows_view *rows, float *const *mass, float *total, base_err *err)
+static int weigh(model *m, const model_rows_view *rows, const ops_turns *turns, float *const *mass,
+    float *total, base_err *err)
 {
     const ops_score_rows_args args = {.rows = rows,
         .queries = m->scratch.captured,
@@ -216,6 +220,7 @@ static int weigh(model *m, const model_rows_view *rows, float *const *mass, floa
         .n_head = m->hyper.n_head,
         .scale = m->hyper.attn_scale,
         .mass = mass,
+        .turns = turns,
         .total = total};
     int rc = m->ops->score_rows(m->ops, &args, err);
     return rc ? rc : m->ops->sync(m->ops, err);
@@ -234,7 +239,7 @@ static int mix_others(
     float *totals = m->scratch.totals + (size_t)h->n_layer * h->n_head;
     const float *every = m->scratch.totals + (size_t)layer * h->n_head,
                 *read = totals + (size_t)layer * h->n_head;
-    int rc = weigh(m, one->rows, weighing->mass, totals, err);
+    int rc = weigh(m, one->rows, one->turns, weighing->mass, totals, err);
     if (rc) return rc;
     m->ops->download(m->ops, out, m->scratch.mixed, one->out.first * sizeof *out, n_q(h) * sizeof *out);
     for (uint32_t head = 0; head < h->n_head; head++) {
@@ -263,7 +268,7 @@ static int attend_weighed(
         m->ops->download(m->ops, m->scratch.captured + (size_t)layer * n_q(h), m->scratch.qkv,
             one.q.first * sizeof(float), n_q(h) * sizeof(float));
         rc = reader->weigh(reader->user, layer, t, &weighing, err);
-        if (!rc) rc = weigh(m, weighing.rows, weighing.mass, m->scratch.totals, err);
+        if (!rc) rc = weigh(m, weighing.rows, whole->turns, weighing.mass, m->scratch.totals, err);
         if (!rc) rc = reader->choose(reader->user, layer, t, &one.rows, err);
         if (!rc) rc = m->ops->attention(m->ops, &one, err);
         if (!rc && weighing.others) rc = mix_others(m, layer, &weighing, &one, err);
@@ -315,6 +320,16 @@ static int attention_half(model *m, const micro_batch *b, uint32_t layer, base_e
     if (!rc) rc = turn_heads(m, b, layer, q, h->n_head, w->q_norm, err);
     if (!rc) rc = turn_heads(m, b, layer, k, h->n_head_kv, w->k_norm, err);
     if (!rc && b->whole->capture) capture_queries(m, b, layer);
+    if (!rc && b->has_own && !model_layer_has_window(h, layer))
+        rc = ops->rope(m->ops,
+            &(ops_rope_args){.x = q,
+                .table = s->rope_own,
+                .pairing = h->arch->rope,
+                .n = b->n,
+                .n_heads = h->n_head,
+                .head_dim = h->head_dim,
+                .n_rot = h->n_rot},
+            err);
     if (!rc)
         rc = ops->rows_write(
             m->ops, &(ops_rows_write_args){.rows = b->rows, .layer = layer, .n = b->n, .k = k, .v = v}, err);
@@ -327,7 +342,8 @@ static int attention_half(model *m, const micro_batch *b, uint32_t layer, base_e
                 .window = model_layer_has_window(h, layer) ? h->window : 0,
                 .scale = h->attn_scale,
                 .q = q,
-                .out = mixed},
+                .out = mixed,
+                .turns = b->turns},
             err);
     if (!rc)
         rc = ops->quant(
@@ -448,10 +464,39 @@ static int make_rope_tables(model *m, const micro_batch *b, base_err *err)
     return m->ops->rope_table(m->ops, &table, err);
 }
 
-static int run_micro_batch(model *m, const micro_batch *b, uint32_t layer_last, base_err *err)
+/*
+ * What is folded of what the batch reads. Tokens that are computed again may be folded themselves; then they
+ * ask from their own folded phase.
+ */
+static int make_turns(model *m, micro_batch *b, base_err *err)
+{
+    const model_hyper *h = &m->hyper;
+    const model_lane_list *list = &b->rows->lanes[b->whole->layer_first * h->n_head_kv];
+    uint32_t own[FORWARD_BATCH], t = b->n;
+    int rc = forward_turns_of(m, b->rows, &b->turns, err);
+    if (rc || !b->turns) return rc;
+    for (uint32_t i = list->n_runs; i > 0 && t > 0; i--)
+        for (uint32_t k = list->runs[i - 1].n; k > 0 && t > 0; k--) {
+            own[--t] = model_rows_gap(b->rows, list->runs[i - 1].index + k - 1);
+            b->has_own = b->has_own || own[t];
+        }
+    if (!b->has_own) return 0;
+    return m->ops->rope_table(m->ops,
+        &(ops_rope_table_args){.phases = own,
+            .factors = m->rope_factors,
+            .n = b->n,
+            .n_rot = h->n_rot,
+            .base = h->rope_base,
+            .scale = 1 / h->rope_factor,
+            .table = m->scratch.rope_own},
+        err);
+}
+
+static int run_micro_batch(model *m, micro_batch *b, uint32_t layer_last, base_err *err)
 {
     const model_hyper *h = &m->hyper;
     int rc = make_rope_tables(m, b, err);
+    if (!rc) rc = make_turns(m, b, err);
     if (!rc) rc = start_hidden(m, b, err);
     for (uint32_t layer = b->whole->layer_first; layer < layer_last && !rc; layer++) {
         rc = attention_half(m, b, layer, err);
@@ -604,6 +649,24 @@ int model_forward(model *m, const model_batch *batch, base_err *err)
     return try_again(m, compute_batch, batch, err);
 }
 
+/* A copy of the queries, each at its own token's folded phase; NULL: none of these tokens is folded. */
+static float *turn_to_own(const model *m, const model_score *score)
+{
+    const model_hyper *h = &m->hyper;
+    const size_t n = (size_t)n_q(h) * h->n_layer * score->n_queries;
+    int64_t by[64];
+    bool any = false;
+    for (uint32_t t = 0; t < score->n_queries; t++) {
+        by[t] = score->tokens ? model_rows_gap(score->rows, score->tokens[t]) : 0;
+        any = any || by[t];
+    }
+    if (!any) return NULL;
+    float *queries = base_xmalloc(n * sizeof *queries);
+    memcpy(queries, score->queries, n * sizeof *queries);
+    model_turn_queries(m, queries, score->n_queries, by);
+    return queries;
+}
+
 static int score_rows(model *m, const void *what, base_err *err)
 {
     const model_score *score = what;
@@ -617,21 +680,27 @@ static int score_rows(model *m, const void *what, base_err *err)
     for (uint32_t l = 0; l < h->n_layer; l++)
         if (model_layer_has_window(h, l) && score->end > h->window) from[l] = score->end - h->window;
     m->ops->cancel = score->cancel;
-    int rc = m->ops->score_rows(m->ops,
-        &(ops_score_rows_args){.rows = score->rows,
-            .queries = score->queries,
-            .n_queries = score->n_queries,
-            .n_head = h->n_head,
-            .scale = h->attn_scale,
-            .pool_max = score->pool == MODEL_POOL_MAX,
-            .heads = score->heads,
-            .rest = score->rest,
-            .from = from,
-            .mass = score->mass},
-        err);
+    const ops_turns *turns = NULL;
+    int rc = forward_turns_of(m, score->rows, &turns, err);
+    float *own = turns ? turn_to_own(m, score) : NULL;
+    if (!rc)
+        rc = m->ops->score_rows(m->ops,
+            &(ops_score_rows_args){.rows = score->rows,
+                .queries = own ? own : score->queries,
+                .turns = turns,
+                .n_queries = score->n_queries,
+                .n_head = h->n_head,
+                .scale = h->attn_scale,
+                .pool_max = score->pool == MODEL_POOL_MAX,
+                .heads = score->heads,
+                .rest = score->rest,
+                .from = from,
+                .mass = score->mass},
+            err);
     if (!rc) rc = m->ops->sync(m->ops, err);
     m->ops->cancel = NULL;
     free(from);
+    free(own);
     return rc;
 }
 

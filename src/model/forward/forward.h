@@ -35,8 +35,18 @@ typedef struct forward_scratch {
     ops_activations *wide;   /* FORWARD_BATCH rows of the widest product */
     /* host, [n_layer][n_q]: one token's queries on their way to a model_capture, or to be scored */
     float *captured;
-    float *totals; /* host, [2][n_layer][n_head]: what is weighed, and what of it is read */
+    float *totals;        /* host, [2][n_layer][n_head]: what is weighed, and what of it is read */
+    ops_buffer *rope_own; /* [FORWARD_BATCH][n_rot], the batch's own gaps (turn.c) */
 } forward_scratch;
+
+/* The turns of the fold that was read last (turn.c). */
+typedef struct forward_fold {
+    uint32_t *gaps; /* [turns.n] */
+    ops_buffer *table;
+    uint32_t cap;
+    uint8_t *layers; /* [n_layer] */
+    ops_turns turns;
+} forward_fold;
 
 struct model {
     model_info info;
@@ -55,11 +65,15 @@ struct model {
     void *tell_user;
     char notice[560];
     forward_scratch scratch;
+    forward_fold fold;
 };
 
 int forward_scratch_make(model *m, base_err *err);
 void forward_scratch_free(model *m);
 uint64_t forward_scratch_bytes(const model_hyper *h);
+/* turn.c: the turns by which the view's rows are read, until the next call; *ret NULL: nothing is folded. */
+int forward_turns_of(model *m, const model_rows_view *rows, const ops_turns **ret, base_err *err);
+void forward_turns_free(model *m);
 /*
  * The GPU is gone, and `err` says why: weights are packed for the CPU, which gives the same bits. What failed
  * is then done again.

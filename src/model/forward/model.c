@@ -399,6 +399,7 @@ static int start(model *m, const model_options *o, bool cuda, base_err *err)
     m->info.backend = m->ops->backend;
     m->info.isa = m->ops->isa;
     m->info.kernel_version = m->ops->kernel_version;
+    m->info.folds = m->ops->turns;
     loader l = {.m = m, .options = o};
     for (uint64_t i = 0; i < gguf_n_tensors(m->file); i++) l.total += gguf_tensor_at(m->file, i)->n_bytes;
     if (m->tensors.output != m->tensors.token_embd)
@@ -412,6 +413,7 @@ static void stop(model *m)
 {
     if (!m->ops) return;
     free_weights(m);
+    forward_turns_free(m);
     forward_scratch_free(m);
     m->ops->close(m->ops);
     m->ops = NULL;

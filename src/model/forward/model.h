@@ -41,6 +41,7 @@ typedef struct model_info {
     uint64_t file_bytes, packed_bytes, weight_bytes_per_token; /* what a decoded token reads */
     uint32_t row_bytes;                                        /* K and V of one token in all lanes */
     char hash[65];      /* sha256 over name, metadata and sampled tensor bytes: identity of the weights */
+    bool folds;         /* rows may be read folded (ops/rows.h, gaps): the CPU's operations do that */
     const char *notice; /* why the CPU computes where a GPU was to; NULL: it is as it was asked for */
     uint32_t kernel_version; /* part of a cache state's identity: changes when results could change a bit */
 } model_info;
@@ -149,6 +150,11 @@ typedef enum model_pool { MODEL_POOL_MEAN, MODEL_POOL_MAX } model_pool;
 typedef struct model_score {
     const float *queries; /* [n_layer][n_head][n_queries][head_dim], as model_capture */
     uint32_t n_queries;   /* 1..64 */
+    /*
+     * [n_queries] whose queries they are: where rows are folded, a query asks from its own token's folded
+     * phase. NULL: of the newest tokens, which are never folded.
+     */
+    const uint32_t *tokens;
     const model_rows_view *rows;
     model_pool pool;
     const uint8_t *heads; /* [n_layer * n_head] 1 = counts; NULL: all */
@@ -163,6 +169,12 @@ typedef struct model_score {
 } model_score;
 
 int model_score_rows(model *m, const model_score *score, base_err *err);
+
+/*
+ * Turns queries ([n_layer][n_head][n][head_dim], rotated as model_capture's) in place, the i-th by by[i]
+ * phases, in layers without a window. Angles are F64, so any phase is as exact as a small one.
+ */
+void model_turn_queries(const model *m, float *queries, uint32_t n, const int64_t *by);
 
 /*
  * Only for a model on a GPU; without one these do nothing. pin: rows will lie in this memory, so the device

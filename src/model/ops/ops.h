@@ -141,6 +141,19 @@ typedef struct ops_rope_args {
 } ops_rope_args;
 
 /*
+ * How queries read rows that are folded (rows.h, gaps): rows of group i with queries turned back by gaps[i]
+ * phases, so that a row's score is that of a query so much nearer. Neighbouring groups of one gap share a
+ * turned query; a gap of 0 leaves the query's bits alone.
+ */
+typedef struct ops_turns {
+    const uint32_t *gaps;    /* host, [n]; rows of groups behind them are not turned to */
+    const ops_buffer *table; /* [n][n_rot], as rope_table makes it of the gaps */
+    const uint8_t *layers;   /* host, [n_layer] 1: rows of this layer are folded */
+    uint32_t n, n_rot;
+    ops_rope_pairing pairing;
+} ops_turns;
+
+/*
  * k, v [n][n_head_kv * head_dim] -> F16 rows at the last n ordinals of every lane of `layer`. Beyond F16's
  * range: its end.
  */
@@ -161,7 +174,8 @@ typedef struct ops_attention_args {
     uint32_t layer, n, n_head;
     uint32_t window; /* 0: none */
     float scale;
-    ops_mat q, out; /* [n][n_head * head_dim] */
+    ops_mat q, out;         /* [n][n_head * head_dim] */
+    const ops_turns *turns; /* NULL: nothing is folded */
 } ops_attention_args;
 
 /* model_score of model.h for all its lanes; queries and mass are host memory. */
@@ -170,11 +184,12 @@ typedef struct ops_score_rows_args {
     const float *queries; /* [n_layer][n_head][n_queries][head_dim] */
     uint32_t n_queries, n_head;
     float scale;
-    bool pool_max;        /* else the mean over queries */
-    const uint8_t *heads; /* [n_layer * n_head], NULL: all count */
-    const float *rest;    /* [n_layer][n_head][n_queries] as model_score's, NULL: none */
-    const uint32_t *from; /* [n_layer] rows of a smaller token index get 0, unread; NULL: all are read */
-    float *const *mass;   /* [lanes] -> [n_rows of the lane], NULL: skipped */
+    bool pool_max;          /* else the mean over queries */
+    const uint8_t *heads;   /* [n_layer * n_head], NULL: all count */
+    const float *rest;      /* [n_layer][n_head][n_queries] as model_score's, NULL: none */
+    const uint32_t *from;   /* [n_layer] rows of a smaller token index get 0, unread; NULL: all are read */
+    float *const *mass;     /* [lanes] -> [n_rows of the lane], NULL: skipped */
+    const ops_turns *turns; /* NULL: nothing is folded */
     /*
      * [n_layer][n_head][n_queries] log of the sum of exp(score), of lanes that are not skipped; all heads
      * count then. NULL: not asked for
@@ -205,6 +220,7 @@ typedef struct ops_bound_args {
 struct model_ops {
     const char *backend, *isa; /* "cpu", "avx512-vnni" */
     uint32_t kernel_version;   /* changes when results could change a bit */
+    bool turns;                /* attention and score_rows take ops_turns; others must not be given any */
     /* set by the caller between operations, may be NULL; a cancelled one returns BASE_E_CANCELLED */
     const atomic_bool *cancel;
 

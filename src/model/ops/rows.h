@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { MODEL_ROWS_BLOCK = 256, MODEL_ROWS_TILE = 256 };
+enum { MODEL_ROWS_BLOCK = 256, MODEL_ROWS_TILE = 256, MODEL_ROWS_GROUP = 64 };
 
 /* `n` rows in consecutive slots with consecutive token indices. A run never crosses a block. */
 typedef struct model_run {
@@ -65,9 +65,22 @@ typedef struct model_rows_view {
      * knows rows that it has copied. NULL: any row may have changed since the last call.
      */
     const uint64_t *stamps;
+    /*
+     * [n_gaps] the fold: rows of token index i are read as if their
+     * phase were larger by gaps[i / MODEL_ROWS_GROUP], in layers without a window. 0, and behind n_gaps: as
+     * they are.
+     */
+    const uint32_t *gaps;
+    uint32_t n_gaps;
 } model_rows_view;
 
 uint64_t model_rows_new_stamp(void);
+
+/* The gap of a token's row. */
+static inline uint32_t model_rows_gap(const model_rows_view *v, uint32_t index)
+{
+    return index / MODEL_ROWS_GROUP < v->n_gaps ? v->gaps[index / MODEL_ROWS_GROUP] : 0;
+}
 
 static inline uint16_t *model_rows_key(const model_rows_view *v, uint32_t lane, uint32_t slot)
 {
