@@ -27,7 +27,20 @@ static const struct {
 
 static int version(void)
 {
-    puts("kvist " KVIST_VERSION);
+    fputs("kvist " KVIST_VERSION "\ncompiler: " __VERSION__ "\nshell: "
+#ifdef KVIST_SHELL
+          "yes"
+#else
+          "no (-Dshell=disabled)"
+#endif
+          "\ncuda: "
+#ifdef KVIST_CUDA
+          "yes"
+#else
+          "no (-Dcuda=disabled)"
+#endif
+          "\n",
+        stdout);
     return CMD_OK;
 }
 
@@ -43,8 +56,43 @@ static int help(void)
 #endif
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         printf("  kvist %-8s %s\n", commands[i].name, commands[i].about);
-    fputs("\nEvery command explains itself with --help.\n", stdout);
+    fputs("\nEvery command explains itself with --help, or kvist help COMMAND.\n", stdout);
     return CMD_OK;
+}
+
+/* The tables of commands and exit statuses as one JSON object, for what is made from them (scripts/make-manual). */
+static int describe(void)
+{
+#define STATUS(id, status, meaning) "{\"status\":" #status ",\"means\":\"" meaning "\"},"
+    static const char statuses[] = CMD_STATUSES(STATUS);
+#undef STATUS
+    printf("{\"version\":\"" KVIST_VERSION "\",\"statuses\":[%.*s],\"commands\":[", (int)sizeof statuses - 2,
+        statuses);
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        if (commands[i].run == cmd_bench)
+            cmd_bench_describe();
+        else
+            printf("{\"name\":\"%s\",\"about\":\"%s\"}", commands[i].name, commands[i].about);
+        if (i + 1 < sizeof commands / sizeof *commands) putchar(',');
+    }
+    puts("]}");
+    return CMD_OK;
+}
+
+/* `kvist help bench speed` is `kvist bench speed --help`. */
+static int help_of(int argc, char **argv)
+{
+    static char long_help[] = "--help";
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        if (strcmp(argv[0], commands[i].name)) continue;
+        char *words[4] = {0};
+        int n = 0;
+        for (; n < argc && n < 2; n++) words[n] = argv[n];
+        words[n++] = long_help;
+        return commands[i].run(n, words);
+    }
+    fprintf(stderr, "kvist: there is no command %s (kvist help lists them)\n", argv[0]);
+    return CMD_USAGE;
 }
 
 int main(int argc, char **argv)
@@ -61,6 +109,9 @@ int main(int argc, char **argv)
             return cmd_end(commands[i].run(argc - 1, argv + 1));
         }
         if (!strcmp(argv[1], "--version")) return version();
+        if (!strcmp(argv[1], "help") && argc > 2 && !strcmp(argv[2], "--describe"))
+            return cmd_end(describe());
+        if (!strcmp(argv[1], "help") && argc > 2) return cmd_end(help_of(argc - 2, argv + 2));
         if (!strcmp(argv[1], "help") || !strcmp(argv[1], "-h")) return help();
     }
 #ifdef KVIST_SHELL

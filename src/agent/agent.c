@@ -168,6 +168,11 @@ const char *agent_session_id(const agent *a)
     return a->telling.id;
 }
 
+bool agent_reached_limit(const agent *a)
+{
+    return a->at_limit;
+}
+
 bool agent_was_denied(const agent *a)
 {
     return a->denied;

@@ -84,6 +84,7 @@ const char *agent_session_id(const agent *a);
 agent_mode agent_get_mode(const agent *a);
 int agent_set_mode(
     agent *a, agent_mode mode, base_err *err); /* "all" is refused where the sandbox cannot confine */
+bool agent_reached_limit(const agent *a);      /* the turn ended where --max-steps or the context did */
 bool agent_was_denied(
     const agent *a); /* something that needed asking was denied because nobody could be asked */
 

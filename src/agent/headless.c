@@ -163,7 +163,7 @@ static void on_event(void *user, const agent_event *e)
 }
 
 int agent_headless_run(
-    const agent_session_options *options, const char *text, bool json, int *ret_status, base_err *err)
+    const agent_session_options *options, const char *text, bool json, agent_outcome *ret, base_err *err)
 {
     sink s = {.json = json};
     agent_host host = {.user = &s, .event = on_event};
@@ -181,7 +181,11 @@ int agent_headless_run(
             fprintf(stderr, "kvist: something needed an approval and nobody could be asked: --mode edits "
                             "lets it write files, --mode all also run commands; what the next session obeys "
                             "(AGENTS.md, .kvist/, .agents/) is asked for in every mode\n");
-        *ret_status = failed || denied || atomic_load(&was_interrupted);
+        *ret = atomic_load(&was_interrupted)                         ? AGENT_OUTCOME_INTERRUPTED
+               : denied                                              ? AGENT_OUTCOME_DENIED
+               : agent_reached_limit(a) || told.code == BASE_E_LIMIT ? AGENT_OUTCOME_LIMIT
+               : failed                                              ? AGENT_OUTCOME_FAILED
+                                                                     : AGENT_OUTCOME_DONE;
         if (!json) {
             end_line(&s);
             fprintf(stderr, "session %s\n", agent_session_id(a));

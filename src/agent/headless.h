@@ -8,12 +8,17 @@
 
 #include "agent/start.h"
 
-/*
- * Opens the session, submits the text, closes. *ret_status: 0, or 1 when the turn failed or something was
- * denied because nobody could be asked (a sentence on stderr names the flag). A negative return: nothing was
- * run.
- */
+/* How a request ended, the worst thing that can be said of it last. */
+typedef enum agent_outcome {
+    AGENT_OUTCOME_DONE,
+    AGENT_OUTCOME_FAILED,
+    AGENT_OUTCOME_LIMIT,      /* the context or --max-steps ended the turn */
+    AGENT_OUTCOME_DENIED,     /* nobody could be asked (a sentence on stderr names the flag) */
+    AGENT_OUTCOME_INTERRUPTED /* Ctrl+C */
+} agent_outcome;
+
+/* Opens the session, submits the text, closes. A negative return: nothing was run. */
 int agent_headless_run(
-    const agent_session_options *options, const char *text, bool json, int *ret_status, base_err *err);
+    const agent_session_options *options, const char *text, bool json, agent_outcome *ret, base_err *err);
 
 #endif

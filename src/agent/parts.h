@@ -175,6 +175,7 @@ struct agent {
 
     uint32_t turn;
     bool denied, ended;
+    bool at_limit;     /* the turn ended where --max-steps or the context did */
     bool has_excerpts; /* the last request had some in front */
     bool unsaved;      /* a turn ended since the last snapshot */
 };

@@ -92,6 +92,9 @@ static int open_engine(agent_session *s, const agent_session_options *o, atomic_
         base_buf_free(&script);
     } else {
         rc = engine_local_open(ret, o->model_path, &options, NULL, why_not, err);
+        /* Whatever is wrong with the file or the machine: there is no engine. */
+        if (rc && rc != BASE_E_USAGE && rc != BASE_E_CANCELLED && rc != BASE_E_LIMIT)
+            rc = err->code = BASE_E_ENGINE;
     }
     free(cache);
     return rc;

@@ -250,7 +250,7 @@ static void tell_answer(agent *a, const answer *r)
 static void turn_begins(agent *a, const char *request)
 {
     a->turn++;
-    a->denied = false;
+    a->denied = a->at_limit = false;
     agent__doubts_free(a);
     a->fix = (agent_fix){0};
     a->ledger.sums = (agent_sums){.n_before = agent__n_tokens(a)};
@@ -394,6 +394,7 @@ static int converse(agent *a, const char *request, bool *interrupted, base_err *
         kv_stats s;
         a->engine->ops->stats(a->engine, &s);
         if (s.n_ctx - s.n_tokens < LEAST_ROOM) {
+            a->at_limit = true;
             agent_opening_free(&opening);
             return base_fail(err, BASE_E_LIMIT,
                 "the context of %u tokens is full: /compact goes on in a smaller session with what is still "
@@ -415,6 +416,7 @@ static int converse(agent *a, const char *request, bool *interrupted, base_err *
             agent__notice(a, "stopped after %u tool calls in one turn; say \"go on\" to let it work further",
                 a->settings.max_steps);
             r.end = ANSWER_TOO_LONG;
+            a->at_limit = true;
         }
         bool stop = r.end != ANSWER_CALL;
         base_buf again = {0};

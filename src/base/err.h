@@ -20,7 +20,9 @@ typedef enum base_code {
     BASE_E_UNSUPPORTED = -7, /* understood, and not built */
     BASE_E_STATE = -8,       /* not now: another epoch, another process, already closed */
     BASE_E_NOT_FOUND = -9,
-    BASE_E_USAGE = -10, /* what a person typed */
+    BASE_E_USAGE = -10,  /* what a person typed */
+    BASE_E_ENGINE = -11, /* there is no model or engine to compute with */
+    BASE_E_DENIED = -12, /* the person said no */
 } base_code;
 
 typedef struct base_err {

@@ -52,9 +52,8 @@ static int ask(const char *tree, const char *path, base_err *err)
     fflush(stderr);
     base_buf_free(&question);
     bool is_yes = fgets(answer, sizeof answer, stdin) && (!strcmp(answer, "y\n") || !strcmp(answer, "yes\n"));
-    return is_yes
-               ? BASE_OK
-               : base_fail(err, BASE_E_CANCELLED, "--allow-read %s: not allowed; nothing was started", path);
+    return is_yes ? BASE_OK
+                  : base_fail(err, BASE_E_DENIED, "--allow-read %s: not allowed; nothing was started", path);
 }
 
 static char *tree_of(const char *dir)

@@ -9,7 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/fs.h"
+#include "base/json.h"
 
 /* Whoever asks what there is gets an answer, whatever is wrong with their folders. */
 static bool asks_for_help(int argc, char **argv)
@@ -41,17 +43,32 @@ int cmd_end(int status)
     return status;
 }
 
-bool cmd_begin(int argc, char **argv, common_options *common, const option_row *own, const bool *help,
-    const char *usage, const char *more, int *ret_status)
+bool cmd_begin(int argc, char **argv, common_options *common, const option_row *own, const cmd_words *words,
+    int *ret_status)
 {
     base_err err = {0};
-    if (options_parse(argc, argv, common, own, NULL, NULL, &err)) {
+    const char *asked;
+    *ret_status = CMD_OK;
+    if (options_parse(argc, argv, common, own, words->rest, words->n_rest, &asked, &err)) {
         *ret_status = cmd_complain(&err);
         return false;
     }
-    if (*help) printf("%s%s%s", usage, more ? more : "", options_help);
-    *ret_status = CMD_OK;
-    return !*help;
+    if (!asked) return true;
+    base_buf out = {0};
+    if (!strcmp(asked, "--describe")) {
+        base_buf_puts(&out, "{\"usage\":");
+        base_json_put_str(&out, words->usage, strlen(words->usage));
+        base_buf_putc(&out, ',');
+        options_put_json(&out, own, common != NULL);
+        base_buf_puts(&out, "}\n");
+    } else {
+        base_buf_puts(&out, words->usage);
+        options_put_help(&out, own, common != NULL);
+        if (words->more) base_buf_printf(&out, "\n%s", words->more);
+    }
+    fwrite(out.data, 1, out.len, stdout);
+    base_buf_free(&out);
+    return false;
 }
 
 int cmd_open_model(const common_options *o, model **ret, base_err *err)
@@ -60,9 +77,15 @@ int cmd_open_model(const common_options *o, model **ret, base_err *err)
     model_options options = options_to_model(o);
     options.notice = cmd_notice;
     int r = options_model_path(o, &path, err);
-    if (!r) r = model_open(ret, path, &options, err);
+    if (!r) r = cmd_open_model_file(path, &options, ret, err);
     free(path);
     return r;
+}
+
+int cmd_open_model_file(const char *path, const model_options *options, model **ret, base_err *err)
+{
+    const int r = model_open(ret, path, options, err);
+    return r && r != BASE_E_USAGE && r != BASE_E_CANCELLED ? err->code = BASE_E_ENGINE : r;
 }
 
 void cmd_notice(void *user, const char *sentence)
@@ -72,6 +95,13 @@ void cmd_notice(void *user, const char *sentence)
 
 int cmd_complain(const base_err *err)
 {
+    static const struct {
+        base_code code;
+        int status;
+    } statuses[] = {{BASE_E_USAGE, CMD_USAGE}, {BASE_E_DENIED, CMD_DENIED}, {BASE_E_LIMIT, CMD_LIMIT},
+        {BASE_E_ENGINE, CMD_NO_ENGINE}, {BASE_E_CANCELLED, CMD_INTERRUPTED}};
     fprintf(stderr, "kvist: %s\n", err->msg);
-    return err->code == BASE_E_USAGE ? CMD_USAGE : CMD_FAILED;
+    for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++)
+        if (statuses[i].code == err->code) return statuses[i].status;
+    return CMD_FAILED;
 }

@@ -1,6 +1,6 @@
 /*
  * The commands of kvist: argv -> one row of the table in main.c. A command prints results on stdout and
- * messages on stderr and returns the exit status: 0 fine, 1 the work failed, 2 wrong usage.
+ * messages on stderr and returns an exit status.
  */
 #ifndef KVIST_CMD_H
 #define KVIST_CMD_H
@@ -8,10 +8,21 @@
 #include "base/err.h"
 #include "cmd/options.h"
 
-enum { CMD_OK = 0, CMD_FAILED = 1, CMD_USAGE = 2 };
+/* Exit statuses, as README and the man page list them; X(identifier, status, what it means) */
+#define CMD_STATUSES(X)                                                                                      \
+    X(OK, 0, "done")                                                                                         \
+    X(FAILED, 1, "the work failed")                                                                          \
+    X(USAGE, 2, "wrong usage")                                                                               \
+    X(DENIED, 3, "something was not approved")                                                               \
+    X(LIMIT, 4, "the context or another limit is reached")                                                   \
+    X(NO_ENGINE, 5, "no model or engine")                                                                    \
+    X(INTERRUPTED, 130, "interrupted")
+#define CMD_STATUS_ENUM(id, status, meaning) CMD_##id = status,
+enum { CMD_STATUSES(CMD_STATUS_ENUM) };
 
 /* argv[0] is the command's name. Each handles --help itself by printing its usage text. */
 int cmd_bench(int argc, char **argv);
+void cmd_bench_describe(void); /* its benches as JSON objects of main's table, commas between */
 int cmd_bench_cancel(int argc, char **argv);
 int cmd_bench_speed(int argc, char **argv);
 int cmd_code(int argc, char **argv);
@@ -31,18 +42,27 @@ int cmd_shell(int argc, char **argv); /* the shell, and -p */
 int cmd_start(int argc, char **argv);
 /* And last: output that did not arrive (a full disk) is no success; a reader that went away had enough. */
 int cmd_end(int status);
+/* What a command takes beside its options. */
+typedef struct cmd_words {
+    const char *usage; /* "usage: ..." and what a person should know before the options */
+    const char *more;  /* behind the options; NULL: nothing */
+    const char **rest; /* [argc], gets the words that are no options; NULL: none are taken */
+    uint32_t *n_rest;
+} cmd_words;
 /*
- * What a command without words of its own does first: reads its options. False: it is over, with *ret_status,
- * after --help (usage, more, and the options of model and cache on stdout) or a complaint. *help is what
- * own's "--help" sets; more may be NULL.
+ * What a command does first: reads its options. False: it is over, with *ret_status, after --help, after
+ * --describe (the same as one JSON object, for what is made from it) or after a complaint. common NULL: model
+ * and cache options are unknown ones.
  */
-bool cmd_begin(int argc, char **argv, common_options *common, const option_row *own, const bool *help,
-    const char *usage, const char *more, int *ret_status);
+bool cmd_begin(int argc, char **argv, common_options *common, const option_row *own, const cmd_words *words,
+    int *ret_status);
 /* The model that the options name, computed as they say; what it has to tell goes to stderr. */
 int cmd_open_model(const common_options *o, model **ret, base_err *err);
+/* The same of a file: whatever is wrong with it is BASE_E_ENGINE. */
+int cmd_open_model_file(const char *path, const model_options *options, model **ret, base_err *err);
 /* "kvist: sentence" on stderr: a model_options.notice. */
 void cmd_notice(void *user, const char *sentence);
-/* "kvist: sentence" on stderr; returns CMD_FAILED or, for BASE_E_USAGE, CMD_USAGE. */
+/* "kvist: sentence" on stderr; returns the status that the code stands for. */
 int cmd_complain(const base_err *err);
 
 #endif

@@ -20,6 +20,12 @@ static const struct {
 static const char *const moved[] = {"niah", "callsite", "structkv", "decode", "structure", "sessions",
     "repair", "resume", "grammar", "lookup", "log", "screen"};
 
+void cmd_bench_describe(void)
+{
+    for (size_t i = 0; i < sizeof benches / sizeof *benches; i++)
+        printf("%s{\"name\":\"bench %s\",\"about\":\"%s\"}", i ? "," : "", benches[i].name, benches[i].about);
+}
+
 int cmd_bench(int argc, char **argv)
 {
     for (size_t i = 0; argc > 1 && i < sizeof benches / sizeof *benches; i++)

@@ -19,7 +19,7 @@ enum { CANCEL_REPEAT = 20, CANCEL_PROMPT = 2048 };
 
 static const char usage[] = "usage: kvist bench cancel [--model M] [--repeat N] [--json]\n\n"
                             "Milliseconds from the cancel flag to the return of a prefill and of a decode "
-                            "step, at random moments.\n\n";
+                            "step, at random moments.\n";
 
 typedef struct canceller {
     atomic_bool *flag;
@@ -109,12 +109,12 @@ int cmd_bench_cancel(int argc, char **argv)
 {
     common_options common = COMMON_OPTIONS_DEFAULTS;
     int64_t repeat = CANCEL_REPEAT;
-    bool json = false, help = false;
-    const option_row own[] = {{"--repeat", OPTION_INTEGER, &repeat}, {"--json", OPTION_FLAG, &json},
-        {"--help", OPTION_FLAG, &help}, {0}};
+    bool json = false;
+    const option_row own[] = {{"--repeat", OPTION_INTEGER, &repeat, "N", "how often (20)"},
+        {"--json", OPTION_FLAG, &json, NULL, "one object"}, {0}};
     base_err err = {0};
     int code;
-    if (!cmd_begin(argc, argv, &common, own, &help, usage, NULL, &code)) return code;
+    if (!cmd_begin(argc, argv, &common, own, &(cmd_words){.usage = usage}, &code)) return code;
     if (!code && (repeat < 1 || repeat > 1000)) code = base_fail(&err, BASE_E_USAGE, "--repeat is 1 to 1000");
     if (!code) code = measure(&common, repeat, json, &err);
     return code ? cmd_complain(&err) : CMD_OK;

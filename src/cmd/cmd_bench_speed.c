@@ -32,17 +32,12 @@ enum { MAX_REPEAT = 1000, WALL_BYTES = 256 << 20, WALL_PASSES = 8 };
 static const char usage[] =
     "usage: kvist bench speed --model M [--prompt N] [--gen N] [--depth N] [--repeat N] [--json]\n"
     "\n"
-    "  --prompt N   tokens of a prefill (512; 0: none)\n"
-    "  --gen N      tokens that are decoded one by one (64; 0: none)\n"
-    "  --depth N    rows that are there before either (0)\n"
-    "  --repeat N   how often (3)\n"
-    "  --drawn      the rows of --depth are drawn, not computed; with cache options\n"
-    "\n";
+    "Tokens a second of prefill and decode, beside the memory bandwidth read in the same run.\n";
 
 typedef struct bench {
     common_options common;
     int64_t prompt, gen, depth, repeat;
-    bool json, help, drawn;
+    bool json, drawn;
 
     model *model;
     const model_info *info;
@@ -442,14 +437,9 @@ static int check_range(const char *name, int64_t value, int64_t min, int64_t max
         err, BASE_E_USAGE, "%s %lld: %lld to %lld", name, (long long)value, (long long)min, (long long)max);
 }
 
-static int run(bench *b, int argc, char **argv, base_err *err)
+static int run(bench *b, base_err *err)
 {
-    const option_row own[] = {{"--prompt", OPTION_INTEGER, &b->prompt}, {"--gen", OPTION_INTEGER, &b->gen},
-        {"--depth", OPTION_INTEGER, &b->depth}, {"--repeat", OPTION_INTEGER, &b->repeat},
-        {"--json", OPTION_FLAG, &b->json}, {"--drawn", OPTION_FLAG, &b->drawn},
-        {"--help", OPTION_FLAG, &b->help}, {NULL, OPTION_FLAG, NULL}};
-    int rc = options_parse(argc, argv, &b->common, own, NULL, NULL, err);
-    if (rc || b->help) return rc;
+    int rc;
     if ((rc = check_range("--prompt", b->prompt, 0, 1 << 24, err))) return rc;
     if ((rc = check_range("--gen", b->gen, 0, 1 << 24, err))) return rc;
     if ((rc = check_range("--depth", b->depth, 0, 1 << 24, err))) return rc;
@@ -461,8 +451,18 @@ static int run(bench *b, int argc, char **argv, base_err *err)
 int cmd_bench_speed(int argc, char **argv)
 {
     bench b = {.common = COMMON_OPTIONS_DEFAULTS, .prompt = 512, .gen = 64, .repeat = 3};
+    const option_row own[] = {
+        {"--prompt", OPTION_INTEGER, &b.prompt, "N", "tokens of a prefill (512; 0: none)"},
+        {"--gen", OPTION_INTEGER, &b.gen, "N", "tokens that are decoded one by one (64; 0: none)"},
+        {"--depth", OPTION_INTEGER, &b.depth, "N", "rows that are there before either (0)"},
+        {"--repeat", OPTION_INTEGER, &b.repeat, "N", "how often (3)"},
+        {"--drawn", OPTION_FLAG, &b.drawn, NULL,
+            "the rows of --depth are drawn, not computed; with cache options"},
+        {"--json", OPTION_FLAG, &b.json, NULL, "one object"},
+        {0},
+    };
     base_err err = {0};
-    if (run(&b, argc, argv, &err)) return cmd_complain(&err);
-    if (b.help) printf("%s%s", usage, options_help);
-    return CMD_OK;
+    int status;
+    if (!cmd_begin(argc, argv, &b.common, own, &(cmd_words){.usage = usage}, &status)) return status;
+    return run(&b, &err) ? cmd_complain(&err) : CMD_OK;
 }

@@ -24,15 +24,7 @@ enum {
 static const char code_usage[] =
     "usage: kvist code FILE... [--function NAME] [--joern EXPORT] [--json|--dot]\n"
     "\n"
-    "Definitions, anchors (call, control, return, assign, signature) and graphs of source files.\n"
-    "  --function NAME   only what lies in this definition (Cls.method works)\n"
-    "  --json            one object a file\n"
-    "  --dot             for dot(1): the calls, or with --function its statements with control flow "
-    "(solid),\n"
-    "                    def-use (dashed) and control dependence (dotted)\n"
-    "  --joern EXPORT    edges and targets of calls from what joern-export --repr all --format graphson "
-    "wrote,\n"
-    "                    laid over the files\n";
+    "Definitions, anchors (call, control, return, assign, signature) and graphs of source files.\n";
 
 static const char grammar_usage[] =
     "usage: kvist grammar list           the languages and where their grammars were found\n"
@@ -342,20 +334,29 @@ static int read_export(const char *path, code_joern **ret, base_err *err)
 
 int cmd_code(int argc, char **argv)
 {
-    bool help = false, json = false, dot = false;
+    bool json = false, dot = false;
     const char *joern = NULL;
     view v = {.print = print_plain};
-    const option_row own[] = {{"--help", OPTION_FLAG, &help}, {"--json", OPTION_FLAG, &json},
-        {"--dot", OPTION_FLAG, &dot}, {"--function", OPTION_TEXT, &v.function},
-        {"--joern", OPTION_TEXT, &joern}, {NULL}};
+    const option_row own[] = {
+        {"--function", OPTION_TEXT, &v.function, "NAME",
+            "only what lies in this definition (Cls.method works)"},
+        {"--json", OPTION_FLAG, &json, NULL, "one object a file"},
+        {"--dot", OPTION_FLAG, &dot, NULL,
+            "for dot(1): the calls, or with --function its statements with control flow (solid), def-use "
+            "(dashed) and control dependence (dotted)"},
+        {"--joern", OPTION_TEXT, &joern, "EXPORT",
+            "edges and targets of calls from what joern-export --repr all --format graphson wrote, laid over "
+            "the files"},
+        {0},
+    };
     const char **files = base_xcalloc((size_t)argc + 1, sizeof *files);
     uint32_t n = 0;
     base_err err = {0};
     int status = CMD_OK;
-    if (options_parse(argc, argv, NULL, own, files, &n, &err) != 0) {
-        status = cmd_complain(&err);
-    } else if (help) {
-        fputs(code_usage, stdout);
+    const bool goes_on = cmd_begin(
+        argc, argv, NULL, own, &(cmd_words){.usage = code_usage, .rest = files, .n_rest = &n}, &status);
+    if (!goes_on) {
+        n = 0;
     } else if (n == 0 || (json && dot)) {
         fputs(code_usage, stderr);
         status = CMD_USAGE;
@@ -423,21 +424,15 @@ static int install(const char *from, base_err *err)
 
 int cmd_grammar(int argc, char **argv)
 {
-    bool help = false;
-    const option_row own[] = {{"--help", OPTION_FLAG, &help}, {NULL}};
     const char **rest = base_xcalloc((size_t)argc + 1, sizeof *rest);
     uint32_t n = 0;
     base_err err = {0};
     int status = CMD_OK;
     const char *verb = "list";
-    if (options_parse(argc, argv, NULL, own, rest, &n, &err) != 0) {
-        status = cmd_complain(&err);
-        goto out;
-    }
+    const cmd_words words = {.usage = grammar_usage, .rest = rest, .n_rest = &n};
+    if (!cmd_begin(argc, argv, NULL, NULL, &words, &status)) goto out;
     if (n != 0) verb = rest[0];
-    if (help) {
-        fputs(grammar_usage, stdout);
-    } else if (n <= 1 && (strcmp(verb, "list") == 0 || strcmp(verb, "check") == 0)) {
+    if (n <= 1 && (strcmp(verb, "list") == 0 || strcmp(verb, "check") == 0)) {
         list(strcmp(verb, "check") == 0);
     } else if (n == 2 && strcmp(verb, "install") == 0) {
         if (install(rest[1], &err) != 0) status = cmd_complain(&err);

@@ -139,15 +139,11 @@ static void tell_terminal(report *r)
 
 int cmd_doctor(int argc, char **argv)
 {
-    bool json = false, help = false;
-    const option_row own[] = {{"--json", OPTION_FLAG, &json}, {"--help", OPTION_FLAG, &help}, {0}};
+    bool json = false;
+    const option_row own[] = {{"--json", OPTION_FLAG, &json, NULL, "one object"}, {0}};
     common_options common = COMMON_OPTIONS_DEFAULTS;
-    base_err err;
-    if (options_parse(argc, argv, &common, own, NULL, NULL, &err)) return cmd_complain(&err);
-    if (help) {
-        fputs(usage, stdout);
-        return CMD_OK;
-    }
+    int status;
+    if (!cmd_begin(argc, argv, &common, own, &(cmd_words){.usage = usage}, &status)) return status;
     report r = {0};
     tell(&r, "kvist", KVIST_VERSION);
     tell_cpu(&r, &common);

@@ -30,13 +30,11 @@ static const char usage[] =
     "usage: kvist eval tokens --model M               {\"text\":...,\"parse_special\":bool} a line\n"
     "       kvist eval logprobs --model M [--top K]   {\"ids\":[...]} a line; K: 32\n"
     "\n"
-    "Reads JSON lines from standard input and writes one JSON line for each.\n"
-    "\n";
+    "Reads JSON lines from standard input and writes one JSON line for each.\n";
 
 typedef struct eval {
     common_options common;
     int64_t top;
-    bool help;
     model *model;
     const model_info *info;
     float *logits;      /* [AT_ONCE][n_vocab] */
@@ -247,7 +245,7 @@ static int eval_logprobs(eval *e, const char *path, base_err *err)
 {
     model_options options = options_to_model(&e->common);
     options.notice = cmd_notice;
-    int rc = model_open(&e->model, path, &options, err);
+    int rc = cmd_open_model_file(path, &options, &e->model, err);
     if (rc) return rc;
     e->info = model_get_info(e->model);
     rc = model_check_room(e->model, (uint32_t)e->common.ctx, 0, err);
@@ -261,32 +259,23 @@ static int eval_logprobs(eval *e, const char *path, base_err *err)
     return rc;
 }
 
-static int run(eval *e, int argc, char **argv, base_err *err)
+static int run(eval *e, const char *const *words, uint32_t n_words, base_err *err)
 {
-    const option_row own[] = {
-        {"--top", OPTION_INTEGER, &e->top}, {"--help", OPTION_FLAG, &e->help}, {NULL, OPTION_FLAG, NULL}};
-    const char **rest = base_xcalloc((size_t)argc + 1, sizeof *rest);
-    uint32_t n_rest = 0;
+    const bool want_tokens = n_words == 1 && strcmp(words[0], "tokens") == 0;
+    const bool want_logprobs = n_words == 1 && strcmp(words[0], "logprobs") == 0;
     char *path = NULL;
-    bool want_tokens = false, want_logprobs = false;
-
-    int rc = options_parse(argc, argv, &e->common, own, rest, &n_rest, err);
-    if (!rc && !e->help) {
-        want_tokens = n_rest == 1 && strcmp(rest[0], "tokens") == 0;
-        want_logprobs = n_rest == 1 && strcmp(rest[0], "logprobs") == 0;
-        if (!want_tokens && !want_logprobs)
-            rc = base_fail(err, BASE_E_USAGE, "eval needs one of: tokens, logprobs (kvist eval --help)");
-        else if (e->top < 1 || e->top > MAX_TOP)
-            rc = base_fail(err, BASE_E_USAGE, "--top %lld: 1 to %d", (long long)e->top, MAX_TOP);
-        else if (e->common.threads < 0 || e->common.threads > 64)
-            rc = base_fail(err, BASE_E_USAGE, "--threads %lld: 1 to 64", (long long)e->common.threads);
-        else if (e->common.ctx < 0 || e->common.ctx > UINT32_MAX)
-            rc = base_fail(err, BASE_E_USAGE, "--ctx %lld makes no sense", (long long)e->common.ctx);
-        if (!rc) rc = options_model_path(&e->common, &path, err);
-        if (!rc) rc = want_tokens ? eval_tokens(path, err) : eval_logprobs(e, path, err);
-    }
+    int rc = 0;
+    if (!want_tokens && !want_logprobs)
+        rc = base_fail(err, BASE_E_USAGE, "eval needs one of: tokens, logprobs (kvist eval --help)");
+    else if (e->top < 1 || e->top > MAX_TOP)
+        rc = base_fail(err, BASE_E_USAGE, "--top %lld: 1 to %d", (long long)e->top, MAX_TOP);
+    else if (e->common.threads < 0 || e->common.threads > 64)
+        rc = base_fail(err, BASE_E_USAGE, "--threads %lld: 1 to 64", (long long)e->common.threads);
+    else if (e->common.ctx < 0 || e->common.ctx > UINT32_MAX)
+        rc = base_fail(err, BASE_E_USAGE, "--ctx %lld makes no sense", (long long)e->common.ctx);
+    if (!rc) rc = options_model_path(&e->common, &path, err);
+    if (!rc) rc = want_tokens ? eval_tokens(path, err) : eval_logprobs(e, path, err);
     free(path);
-    free(rest);
     return rc;
 }
 
@@ -294,7 +283,14 @@ int cmd_eval(int argc, char **argv)
 {
     eval e = {.common = COMMON_OPTIONS_DEFAULTS, .top = 32};
     base_err err = {0};
-    if (run(&e, argc, argv, &err)) return cmd_complain(&err);
-    if (e.help) printf("%s%s", usage, options_help);
-    return CMD_OK;
+    const option_row own[] = {
+        {"--top", OPTION_INTEGER, &e.top, "K", "logprobs: the likeliest tokens that are told (32)"}, {0}};
+    const char **rest = base_xcalloc((size_t)argc + 1, sizeof *rest);
+    uint32_t n_rest = 0;
+    int status;
+    const cmd_words words = {.usage = usage, .rest = rest, .n_rest = &n_rest};
+    if (cmd_begin(argc, argv, &e.common, own, &words, &status) && run(&e, rest, n_rest, &err))
+        status = cmd_complain(&err);
+    free(rest);
+    return status;
 }

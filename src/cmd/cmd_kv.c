@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/json.h"
+#include "base/mem.h"
 #include "cmd/cmd.h"
 #include "kv/calibrate/calibrate.h"
 #include "kv/repair/heads.h"
@@ -22,7 +23,7 @@ static const char usage[] =
     "             default\n"
     "  calibrate  finds the model's retrieval heads, by which repairs of later sessions ask; the shell does "
     "so in idle\n"
-    "             time after its first turn with a model\n\n";
+    "             time after its first turn with a model\n";
 
 static void put_member(base_buf *out, const char *key, const char *value)
 {
@@ -96,23 +97,21 @@ static void print_policies(bool json)
 int cmd_kv(int argc, char **argv)
 {
     common_options common = COMMON_OPTIONS_DEFAULTS;
-    bool json = false, help = false;
-    const option_row own[] = {{"--json", OPTION_FLAG, &json}, {"--help", OPTION_FLAG, &help}, {.name = NULL}};
-    const char **rest = calloc((size_t)argc, sizeof *rest);
+    bool json = false;
+    const option_row own[] = {{"--json", OPTION_FLAG, &json, NULL, "policies: one object a line"}, {0}};
+    const char **rest = base_xcalloc((size_t)argc, sizeof *rest);
     uint32_t n_rest = 0;
     base_err err = {0};
-    int r = rest ? options_parse(argc, argv, &common, own, rest, &n_rest, &err) : BASE_E_NOMEM;
-    const bool policies = !r && n_rest == 1 && !strcmp(rest[0], "policies");
-    if (!r && !help && !policies && (n_rest != 1 || strcmp(rest[0], "calibrate")))
-        r = base_fail(&err, BASE_E_USAGE, "kvist kv knows two words: policies and calibrate");
-    free(rest);
-    if (!r && help) {
-        fputs(usage, stdout);
-        fputs(options_help, stdout);
-    } else if (policies) {
-        print_policies(json);
-    } else if (!r) {
-        r = calibrate(&common, &err);
+    int status, r = 0;
+    const cmd_words words = {.usage = usage, .rest = rest, .n_rest = &n_rest};
+    if (cmd_begin(argc, argv, &common, own, &words, &status)) {
+        if (n_rest == 1 && !strcmp(rest[0], "policies"))
+            print_policies(json);
+        else if (n_rest == 1 && !strcmp(rest[0], "calibrate"))
+            r = calibrate(&common, &err);
+        else
+            r = base_fail(&err, BASE_E_USAGE, "kvist kv knows two words: policies and calibrate");
     }
-    return r ? cmd_complain(&err) : CMD_OK;
+    free(rest);
+    return r ? cmd_complain(&err) : status;
 }

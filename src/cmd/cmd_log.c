@@ -25,10 +25,10 @@ static const char usage[] =
     "quote\n"
     "       kvist log kv ID [--turn N]      the rows that each lane held at a turn's end\n"
     "       kvist log delete ID             the session, its text index, rows and undo objects\n\n"
-    "An ID may be shortened. --json: one object a line.\n";
+    "An ID may be shortened.\n";
 
 typedef struct log_options {
-    bool json, labels, help;
+    bool json, labels;
     int64_t turn;
     const char *session;
     uint32_t n_matches; /* of a search, so far */
@@ -434,20 +434,26 @@ int cmd_log(int argc, char **argv)
     base_err err = {0};
     const char **words = base_xcalloc((size_t)argc + 1, sizeof *words);
     uint32_t n = 0;
-    const option_row own[] = {{"--json", OPTION_FLAG, &o.json}, {"--labels", OPTION_FLAG, &o.labels},
-        {"--help", OPTION_FLAG, &o.help}, {"--turn", OPTION_INTEGER, &o.turn},
-        {"--session", OPTION_TEXT, &o.session}, {0}};
-    int rc = options_parse(argc, argv, NULL, own, words, &n, &err);
-    if (!rc && o.help)
-        fputs(usage, stdout);
-    else if (!rc && (o.turn < 0 || o.turn > INT32_MAX))
+    const option_row own[] = {
+        {"--json", OPTION_FLAG, &o.json, NULL, "one object a line"},
+        {"--turn", OPTION_INTEGER, &o.turn, "N", "kv: the turn, from 1 (the last)"},
+        {"--session", OPTION_TEXT, &o.session, "ID", "search: in this session only"},
+        {"--labels", OPTION_FLAG, &o.labels, NULL, "export: what the next five tool calls quote"},
+        {0},
+    };
+    int rc = 0, status;
+    const bool goes_on =
+        cmd_begin(argc, argv, NULL, own, &(cmd_words){.usage = usage, .rest = words, .n_rest = &n}, &status);
+    if (!goes_on)
+        ; /* said */
+    else if (o.turn < 0 || o.turn > INT32_MAX)
         rc = base_fail(&err, BASE_E_USAGE, "--turn counts from 1");
-    else if (!rc && (!n || !strcmp(words[0], "list")))
+    else if (!n || !strcmp(words[0], "list"))
         rc = n > 1 ? base_fail(&err, BASE_E_USAGE, "kvist log list takes no words") : run_list(&o, &err);
-    else if (!rc && !strcmp(words[0], "search"))
+    else if (!strcmp(words[0], "search"))
         rc = run_search(words, n, &o, &err);
-    else if (!rc)
+    else
         rc = run_verb(words, n, &o, &err);
     free(words);
-    return rc ? cmd_complain(&err) : CMD_OK;
+    return rc ? cmd_complain(&err) : status;
 }

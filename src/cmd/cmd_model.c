@@ -406,19 +406,18 @@ int cmd_model(int argc, char **argv)
     const char **words = base_xcalloc((size_t)argc + 1, sizeof *words);
     const char *sha256 = NULL;
     uint32_t n = 0;
-    bool json = false, help = false;
+    bool json = false;
     base_err err = {0};
-    const option_row own[] = {{"--json", OPTION_FLAG, &json}, {"--sha256", OPTION_TEXT, &sha256},
-        {"--help", OPTION_FLAG, &help}, {NULL}};
+    const option_row own[] = {
+        {"--json", OPTION_FLAG, &json, NULL, "list: one object a line"},
+        {"--sha256", OPTION_TEXT, &sha256, "HEX", "get: what the file's SHA-256 has to be (http needs it)"},
+        {0},
+    };
     int status = CMD_OK, r = 0;
-    if (options_parse(argc, argv, NULL, own, words, &n, &err) != 0) {
-        status = cmd_complain(&err);
-        goto out;
-    }
+    const cmd_words taken = {.usage = usage, .rest = words, .n_rest = &n};
+    if (!cmd_begin(argc, argv, NULL, own, &taken, &status)) goto out;
     const char *action = n ? words[0] : "list";
-    if (help)
-        fputs(usage, stdout);
-    else if (json && strcmp(action, "list"))
+    if (json && strcmp(action, "list"))
         r = base_fail(&err, BASE_E_USAGE, "--json goes with kvist model list");
     else if (sha256 && (strlen(sha256) != 64 || sha256[strspn(sha256, "0123456789abcdefABCDEF")]))
         r = base_fail(&err, BASE_E_USAGE, "--sha256 takes 64 hexadecimal digits, not \"%s\"", sha256);

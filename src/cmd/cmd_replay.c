@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "agent/log.h"
+#include "base/mem.h"
 #include "cmd/cmd.h"
 #include "cmd/options.h"
 #include "tui/tui.h"
@@ -17,9 +18,7 @@ static const char usage[] = "usage: kvist replay [ID] [--turn N] [--text WxH]\n\
                             "Shows a session's screens from the log, without a model. ID may be a prefix; "
                             "without one: the latest session.\n"
                             "Keys: h and l a turn, 0 and $ the first and the last, space plays, Tab the "
-                            "cache inspector, ? all keys, q quits.\n"
-                            "  --turn N      starts at the end of turn N\n"
-                            "  --text WxH    prints that screen as plain text (120x40) and ends\n";
+                            "cache inspector, ? all keys, q quits.\n";
 
 enum { MAX_SIZE = 1000, TURN_LAST = INT_MIN };
 
@@ -67,23 +66,21 @@ static int show(const char *prefix, int64_t turn, const char *size, base_err *er
 int cmd_replay(int argc, char **argv)
 {
     base_err err = {0};
-    bool help = false;
     int64_t turn = TURN_LAST;
     const char *size = NULL;
-    const option_row own[] = {{"--help", OPTION_FLAG, &help}, {"--turn", OPTION_INTEGER, &turn},
-        {"--text", OPTION_TEXT, &size}, {0}};
-    const char **rest = calloc((size_t)argc + 1, sizeof *rest);
+    const option_row own[] = {
+        {"--turn", OPTION_INTEGER, &turn, "N", "starts at the end of turn N"},
+        {"--text", OPTION_TEXT, &size, "WxH", "prints that screen as plain text (120x40) and ends"},
+        {0},
+    };
+    const char **rest = base_xcalloc((size_t)argc + 1, sizeof *rest);
     uint32_t n_rest = 0;
-    if (!rest) return CMD_FAILED;
-    int rc = options_parse(argc, argv, NULL, own, rest, &n_rest, &err);
-    if (!rc && help) {
-        fputs(usage, stdout);
-        free(rest);
-        return CMD_OK;
-    }
-    if (!rc && n_rest > 1)
-        rc = base_fail(&err, BASE_E_USAGE, "one session at most; \"%s\" is a second one", rest[1]);
-    if (!rc) rc = show(n_rest ? rest[0] : "", turn, size, &err);
+    int status, rc = 0;
+    const cmd_words words = {.usage = usage, .rest = rest, .n_rest = &n_rest};
+    if (cmd_begin(argc, argv, NULL, own, &words, &status))
+        rc = n_rest > 1
+                 ? base_fail(&err, BASE_E_USAGE, "one session at most; \"%s\" is a second one", rest[1])
+                 : show(n_rest ? rest[0] : "", turn, size, &err);
     free(rest);
-    return rc ? cmd_complain(&err) : CMD_OK;
+    return rc ? cmd_complain(&err) : status;
 }

@@ -23,25 +23,12 @@
 
 static const char usage[] =
     "usage: kvist [DIR] [--resume [ID]] [options]         the shell on the git tree DIR (default: here)\n"
-    "       kvist -p TEXT [--dir DIR] [--json] [options]   one request without a screen; - reads it from "
-    "stdin\n\n"
-    "  --mode plan|ask|edits|all   what needs asking: everything but reading is off | writes and commands | "
-    "commands | nothing\n"
-    "  --resume [ID]         go on with a session (a prefix of its id; alone: the latest of this tree)\n"
-    "  --context TOKENS|off  how much retrieved code goes in front of a request (default 1500)\n"
-    "  --max-tokens N        longest answer (default 1024)   --max-steps N   tool calls a turn (default 24)\n"
-    "  --tries N             where a test fails: sample up to N rewrites, offer the first that passes "
-    "(default 0: off)\n"
-    "  --allow-read PATH     commands may read it too, outside of the tree; asked once for each tree; may be "
-    "repeated\n"
-    "  --ephemeral           write no log\n"
-    "  --linear              append-only screen, for screen readers and pipes\n"
-    "  --json                every event as a line (with -p)\n\n";
+    "       kvist -p TEXT [--dir DIR] [--json] [options]   one request without a screen\n";
 
 typedef struct shell_options {
     common_options common;
     const char *prompt, *dir, *mode, *resume, *context, *fake_script;
-    bool json, help, version, ephemeral, linear;
+    bool json, version, ephemeral, linear;
     int64_t max_tokens, max_steps, tries;
     option_list allow_read;
 } shell_options;
@@ -72,29 +59,53 @@ static int check_folder(const char *dir, bool is_word, base_err *err)
         is_word && !strchr(dir, '/') ? ", and no command (kvist help lists them)" : "");
 }
 
-static int parse(int argc, char **argv, shell_options *o, base_err *err)
+/* False: it is over, with *ret_status. */
+static bool parse(int argc, char **argv, shell_options *o, int *ret_status)
 {
-    const option_row own[] = {{"-p", OPTION_TEXT, &o->prompt}, {"--dir", OPTION_TEXT, &o->dir},
-        {"--mode", OPTION_TEXT, &o->mode}, {"--resume", OPTION_TEXT, &o->resume},
-        {"--context", OPTION_TEXT, &o->context}, {"--json", OPTION_FLAG, &o->json},
-        {"--ephemeral", OPTION_FLAG, &o->ephemeral}, {"--linear", OPTION_FLAG, &o->linear},
-        {"--help", OPTION_FLAG, &o->help}, {"--version", OPTION_FLAG, &o->version},
-        {"--max-tokens", OPTION_INTEGER, &o->max_tokens}, {"--max-steps", OPTION_INTEGER, &o->max_steps},
-        {"--tries", OPTION_INTEGER, &o->tries}, {"--fake-script", OPTION_TEXT, &o->fake_script},
-        {"--allow-read", OPTION_LIST, &o->allow_read}, {0}};
+    const option_row own[] = {
+        {"-p", OPTION_TEXT, &o->prompt, "TEXT", "one request without a screen; - reads it from stdin"},
+        {"--dir", OPTION_TEXT, &o->dir, "DIR", "the tree, like the word DIR"},
+        {"--mode", OPTION_TEXT, &o->mode, "plan|ask|edits|all",
+            "what needs asking: everything but reading is off | writes and commands (the default) | commands "
+            "| "
+            "nothing"},
+        {"--resume", OPTION_TEXT, &o->resume, "[ID]",
+            "go on with a session (a prefix of its id; alone: the latest of this tree)"},
+        {"--context", OPTION_TEXT, &o->context, "TOKENS|off",
+            "how much retrieved code goes in front of a request (1500)"},
+        {"--max-tokens", OPTION_INTEGER, &o->max_tokens, "N", "longest answer (1024)"},
+        {"--max-steps", OPTION_INTEGER, &o->max_steps, "N", "tool calls a turn (24)"},
+        {"--tries", OPTION_INTEGER, &o->tries, "N",
+            "where a test fails: sample up to N rewrites, offer the first that passes (0: off)"},
+        {"--allow-read", OPTION_LIST, &o->allow_read, "PATH",
+            "commands may read it too, outside of the tree; asked once for each tree (repeatable)"},
+        {"--ephemeral", OPTION_FLAG, &o->ephemeral, NULL, "write no log"},
+        {"--linear", OPTION_FLAG, &o->linear, NULL, "append-only screen, for screen readers and pipes"},
+        {"--json", OPTION_FLAG, &o->json, NULL, "every event as a line (with -p)"},
+        {"--version", OPTION_FLAG, &o->version, NULL, "the version, and what it was built with"},
+        {"--fake-script", OPTION_TEXT, &o->fake_script}, /* a scripted engine, for tests */
+        {0},
+    };
     const char **rest = base_xcalloc((size_t)argc + 1, sizeof *rest);
     uint32_t n_rest = 0;
-    int code = options_parse(argc, argv, &o->common, own, rest, &n_rest, err);
-    if (!code && n_rest > 1)
+    base_buf policies = {0};
+    base_err why = {0}, *err = &why;
+    int code = 0;
+    kv_policy_describe(&policies);
+    const cmd_words words = {.usage = usage, .more = policies.data, .rest = rest, .n_rest = &n_rest};
+    const bool goes_on = cmd_begin(argc, argv, &o->common, own, &words, ret_status) && !o->version;
+    base_buf_free(&policies);
+    if (goes_on && n_rest > 1)
         code = base_fail(err, BASE_E_USAGE, "one folder at most; \"%s\" is a second one", rest[1]);
     if (!code && n_rest && o->dir)
         code = base_fail(err, BASE_E_USAGE, "the folder is given twice: %s and --dir %s", rest[0], o->dir);
     bool is_word = !code && n_rest;
     if (is_word) o->dir = rest[0];
-    if (!code && !o->dir) o->dir = ".";
-    if (!code && !o->help && !o->version) code = check_folder(o->dir, is_word, err);
+    if (!o->dir) o->dir = ".";
+    if (goes_on && !code) code = check_folder(o->dir, is_word, err);
     free(rest);
-    return code;
+    if (code) *ret_status = cmd_complain(err);
+    return goes_on && !code;
 }
 
 static int to_session_options(const shell_options *o, agent_session_options *ret, base_err *err)
@@ -214,6 +225,14 @@ static int read_prompt(const char *given, base_buf *ret, base_err *err)
     return code;
 }
 
+static const int outcome_statuses[] = {
+    [AGENT_OUTCOME_DONE] = CMD_OK,
+    [AGENT_OUTCOME_FAILED] = CMD_FAILED,
+    [AGENT_OUTCOME_LIMIT] = CMD_LIMIT,
+    [AGENT_OUTCOME_DENIED] = CMD_DENIED,
+    [AGENT_OUTCOME_INTERRUPTED] = CMD_INTERRUPTED,
+};
+
 int cmd_shell(int argc, char **argv)
 {
     shell_options o = {.common = COMMON_OPTIONS_DEFAULTS};
@@ -222,13 +241,9 @@ int cmd_shell(int argc, char **argv)
     base_buf prompt = {0};
     char *model_path = NULL, **allowed = NULL;
     char **words = with_resume_value(argc, argv);
-    int status = CMD_OK, code = parse(argc, words, &o, &err);
-    if (!code && (o.help || o.version)) {
-        fputs(o.help ? usage : "kvist " KVIST_VERSION "\n", stdout);
-        if (o.help) options_print_help(stdout);
-        goto out;
-    }
-    if (!code) code = to_session_options(&o, &opening_.session, &err);
+    int status, code = 0;
+    if (!parse(argc, words, &o, &status)) goto out;
+    code = to_session_options(&o, &opening_.session, &err);
     if (!code && !o.fake_script) code = options_model_path(&o.common, &model_path, &err);
     if (!code && o.common.budget) {
         uint32_t rows; /* a typo is told before a model loads */
@@ -242,9 +257,11 @@ int cmd_shell(int argc, char **argv)
     opening_.session.keep_budget = !o.common.budget;
     if (!code && o.prompt) {
         code = read_prompt(o.prompt, &prompt, &err);
+        agent_outcome outcome;
         if (!code)
             code =
-                agent_headless_run(&opening_.session, prompt.data ? prompt.data : "", o.json, &status, &err);
+                agent_headless_run(&opening_.session, prompt.data ? prompt.data : "", o.json, &outcome, &err);
+        if (!code) status = outcome_statuses[outcome];
     } else if (!code) {
         code = run_screen(&o, &opening_, &err);
     }

@@ -9,31 +9,9 @@
 
 #include "base/buf.h"
 #include "base/fs.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "kv/core/budget.h"
-
-const char options_help[] =
-    "Model options:\n"
-    "  --model FILE|NAME     a GGUF file, or a name of `kvist model list` (else KVIST_MODEL, else the "
-    "default);\n"
-    "                        a word without a slash is a name: a file of this folder is ./FILE (or ends in "
-    ".gguf)\n"
-    "  --backend cpu[:avx512-vnni|avx2|plain]|cuda[:bf16]|auto   --threads N   --ctx N\n"
-    "  --gpu-mem GIB         of the GPU's memory at most, for weights and rows (default: what is free)\n"
-    "  --thinking            answers may begin with a thought, where the model has such a form (Qwen3)\n"
-    "  --seed N  --temperature X (0: greedy, the default)  --top-p X  --top-k N  --min-p X  --repeat-penalty "
-    "X\n"
-    "  --stop TEXT           an answer ends in front of it (repeatable)\n"
-    "  --lookup on|off       compute ahead what stood in the session before (on): the same text, sooner\n"
-    "Cache options:\n"
-    "  --kv-budget ROWS|PERCENT|BYTES|auto|full   active rows per lane (auto: a quarter of the free memory,\n"
-    "                        4,096 to 16,384 rows; full: no limit)\n"
-    "  --kv-policy NAME      full, streaming-llm, snapkv, kvist (default), ...\n"
-    "  --repair ROWS|off     rows that a repair may bring back\n"
-    "  --kv-prefill WORD     full; excerpts: those that a question gets are pruned by heads; or all\n"
-    "                        fresh bulk by heads, centrality, layer, last (--kv-set prune=WORD)\n"
-    "  --kv-decode WORD      full, or what a step reads chosen by sentence or page (--kv-set decode=WORD)\n"
-    "  --kv-set NAME=VALUE   a policy's parameter (repeatable)\n";
 
 /* --kv-prefill and --kv-decode are parameters of every policy under names of their own. */
 static const struct short_form {
@@ -55,32 +33,61 @@ typedef struct common_row {
     option_kind kind;
     size_t offset; /* in common_options; numbers of the sampling are float or int, see put */
     enum { PUT_PLAIN, PUT_FLOAT, PUT_INT, PUT_SEED, PUT_SET, PUT_SHORT, PUT_STOP, PUT_FLAG } put;
-    double least, most;    /* of a number; both 0: not bounded here */
-    const char *otherwise; /* what a number out of bounds is told */
+    const char *argument, *help; /* as option_row's */
+    double least, most;          /* of a number; both 0: not bounded here */
+    const char *otherwise;       /* what a number out of bounds is told */
+    bool is_of_cache;            /* the group that --help puts it in: cache, else model */
 } common_row;
 
 #define IN(field) offsetof(common_options, field)
 static const common_row common_rows[] = {
-    {"--model", OPTION_TEXT, IN(model), PUT_PLAIN},
-    {"--backend", OPTION_TEXT, IN(backend), PUT_PLAIN},
-    {"--gpu-mem", OPTION_NUMBER, IN(gpu_mem), PUT_PLAIN, .25, 4096, "left out, what is free is used"},
-    {"--threads", OPTION_INTEGER, IN(threads), PUT_PLAIN, 1, 64, "left out, every core is used, up to 16"},
-    {"--ctx", OPTION_INTEGER, IN(ctx), PUT_PLAIN, 1, 1 << 24, "left out, it is the model's own"},
-    {"--thinking", OPTION_FLAG, IN(thinking), PUT_FLAG},
-    {"--seed", OPTION_INTEGER, IN(sampling.seed), PUT_SEED},
-    {"--temperature", OPTION_NUMBER, IN(sampling.temperature), PUT_FLOAT, 0, 100, "0 is greedy"},
-    {"--top-p", OPTION_NUMBER, IN(sampling.top_p), PUT_FLOAT, .001, 1, "1 is off"},
-    {"--min-p", OPTION_NUMBER, IN(sampling.min_p), PUT_FLOAT, 0, 1, "0 is off"},
-    {"--repeat-penalty", OPTION_NUMBER, IN(sampling.repeat_penalty), PUT_FLOAT, .1, 10, "1 is off"},
-    {"--top-k", OPTION_INTEGER, IN(sampling.top_k), PUT_INT, 0, 1 << 24, "0 is off"},
-    {"--stop", OPTION_TEXT, 0, PUT_STOP},
-    {"--lookup", OPTION_TEXT, IN(lookup), PUT_PLAIN},
-    {"--kv-budget", OPTION_TEXT, IN(budget), PUT_PLAIN},
-    {"--kv-policy", OPTION_TEXT, IN(policy), PUT_PLAIN},
-    {"--repair", OPTION_TEXT, IN(repair), PUT_PLAIN},
-    {"--kv-prefill", OPTION_TEXT, 0, PUT_SHORT},
-    {"--kv-decode", OPTION_TEXT, 0, PUT_SHORT},
-    {"--kv-set", OPTION_TEXT, 0, PUT_SET},
+    {"--model", OPTION_TEXT, IN(model), PUT_PLAIN, "FILE|NAME",
+        "a GGUF file, or a name of `kvist model list` (else KVIST_MODEL, else the default); a word without a "
+        "slash is a name: a file of this folder is ./FILE (or ends in .gguf)"},
+    {"--backend", OPTION_TEXT, IN(backend), PUT_PLAIN, "auto|cpu[:avx512-vnni|avx2|plain]|cuda[:bf16]",
+        "what computes (auto: the GPU where there is one)"},
+    {"--gpu-mem", OPTION_NUMBER, IN(gpu_mem), PUT_PLAIN, "GIB",
+        "of the GPU's memory at most, for weights and rows (else what is free)", .25, 4096,
+        "left out, what is free is used"},
+    {"--threads", OPTION_INTEGER, IN(threads), PUT_PLAIN, "N", "of the processor (else every core, up to 16)",
+        1, 64, "left out, every core is used, up to 16"},
+    {"--ctx", OPTION_INTEGER, IN(ctx), PUT_PLAIN, "N", "tokens of context (else the model's own)", 1, 1 << 24,
+        "left out, it is the model's own"},
+    {"--thinking", OPTION_FLAG, IN(thinking), PUT_FLAG, NULL,
+        "answers may begin with a thought, where the model has such a form (Qwen3)"},
+    {"--seed", OPTION_INTEGER, IN(sampling.seed), PUT_SEED, "N", "of what is drawn (0)"},
+    {"--temperature", OPTION_NUMBER, IN(sampling.temperature), PUT_FLOAT, "X", "0: greedy, the default", 0,
+        100, "0 is greedy"},
+    {"--top-p", OPTION_NUMBER, IN(sampling.top_p), PUT_FLOAT, "X",
+        "draw among the likeliest that have this much together (1: off)", .001, 1, "1 is off"},
+    {"--min-p", OPTION_NUMBER, IN(sampling.min_p), PUT_FLOAT, "X",
+        "draw among those at least this likely beside the best (0: off)", 0, 1, "0 is off"},
+    {"--repeat-penalty", OPTION_NUMBER, IN(sampling.repeat_penalty), PUT_FLOAT, "X",
+        "makes tokens that stood lately less likely (1: off)", .1, 10, "1 is off"},
+    {"--top-k", OPTION_INTEGER, IN(sampling.top_k), PUT_INT, "N", "draw among the N likeliest (0: off)", 0,
+        1 << 24, "0 is off"},
+    {"--stop", OPTION_TEXT, 0, PUT_STOP, "TEXT", "an answer ends in front of it (repeatable)"},
+    {"--lookup", OPTION_TEXT, IN(lookup), PUT_PLAIN, "on|off",
+        "compute ahead what stood in the session before (on): the same text, sooner"},
+    {"--kv-budget", OPTION_TEXT, IN(budget), PUT_PLAIN, "ROWS|PERCENT|BYTES|auto|full",
+        "rows of the cache that the model reads, per lane (auto: a quarter of the free memory, 4,096 to "
+        "16,384 "
+        "rows; full: no limit)",
+        .is_of_cache = true},
+    {"--kv-policy", OPTION_TEXT, IN(policy), PUT_PLAIN, "NAME",
+        "who decides what stays: kvist (default), full, streaming-llm, snapkv, ... (kvist kv policies)",
+        .is_of_cache = true},
+    {"--repair", OPTION_TEXT, IN(repair), PUT_PLAIN, "ROWS|off", "rows that a repair may bring back",
+        .is_of_cache = true},
+    {"--kv-prefill", OPTION_TEXT, 0, PUT_SHORT, "full|excerpts|heads|centrality|layer|last",
+        "full; excerpts: those that a question gets are pruned by heads; or all fresh bulk by heads, "
+        "centrality, "
+        "layer, last (--kv-set prune=WORD)",
+        .is_of_cache = true},
+    {"--kv-decode", OPTION_TEXT, 0, PUT_SHORT, "full|sentence|page",
+        "full, or what a step reads chosen by sentence or page (--kv-set decode=WORD)", .is_of_cache = true},
+    {"--kv-set", OPTION_TEXT, 0, PUT_SET, "NAME=VALUE",
+        "a policy's parameter (repeatable; kvist kv policies)", .is_of_cache = true},
 };
 
 model_options options_to_model(const common_options *o)
@@ -205,10 +212,11 @@ static bool names(const char *word, const char *name, const char **inline_value)
 }
 
 int options_parse(int argc, char **argv, common_options *common, const option_row *own, const char **rest,
-    uint32_t *n_rest, base_err *err)
+    uint32_t *n_rest, const char **ret_asked, base_err *err)
 {
     uint32_t n = 0;
     bool only_words = false;
+    *ret_asked = NULL;
     for (int i = 1; i < argc; i++) {
         const char *word = argv[i], *text = NULL;
         if (only_words || word[0] != '-' || !word[1]) {
@@ -218,6 +226,10 @@ int options_parse(int argc, char **argv, common_options *common, const option_ro
         }
         if (!strcmp(word, "--")) {
             only_words = true;
+            continue;
+        }
+        if (!strcmp(word, "--help") || !strcmp(word, "--describe")) {
+            *ret_asked = word;
             continue;
         }
         const option_row *mine = NULL;
@@ -287,7 +299,7 @@ int options_model_path(const common_options *o, char **ret, base_err *err)
     if (!wanted || !*wanted) wanted = "default";
     if (strchr(wanted, '/')) {
         if (!base_fs_exists(wanted))
-            return base_fail(err, BASE_E_NOT_FOUND, "there is no model file %s", wanted);
+            return base_fail(err, BASE_E_ENGINE, "there is no model file %s", wanted);
         *ret = base_xstrdup(wanted);
         return BASE_OK;
     }
@@ -298,12 +310,12 @@ int options_model_path(const common_options *o, char **ret, base_err *err)
     int code = BASE_OK;
     const size_t n = strlen(wanted);
     if (known)
-        code = base_fail(err, BASE_E_NOT_FOUND, "the model %s is not here yet (%s); scripts/run fetches it",
-            wanted, missing);
+        code = base_fail(
+            err, BASE_E_ENGINE, "the model %s is not here yet (%s); scripts/run fetches it", wanted, missing);
     else if (o->model && n > 5 && !strcmp(wanted + n - 5, ".gguf") && base_fs_exists(wanted))
         *ret = base_xstrdup(wanted);
     else
-        code = base_fail(err, BASE_E_NOT_FOUND, "there is no model of the name %s (kvist model list)%s%s",
+        code = base_fail(err, BASE_E_ENGINE, "there is no model of the name %s (kvist model list)%s%s",
             wanted, base_fs_exists(wanted) ? "; the file in this folder is ./" : "",
             base_fs_exists(wanted) ? wanted : "");
     free(missing);
@@ -341,10 +353,96 @@ int options_lookup(const common_options *o, bool *ret, base_err *err)
     return base_fail(err, BASE_E_USAGE, "--lookup is on or off, not \"%s\"", o->lookup);
 }
 
-void options_print_help(FILE *out)
+/* ---- what a person is told ---- */
+
+enum { HELP_COLUMN = 26, HELP_WIDTH = 100 };
+
+/* One told option, whatever table it stands in. */
+typedef struct told_option {
+    const char *group, *name, *argument, *help;
+} told_option;
+
+/* Calls fn for each that a person is told of, in the order of --help. */
+static void each_told(
+    const option_row *own, bool common, void (*fn)(base_buf *out, const told_option *o), base_buf *out)
 {
-    base_buf policies = {0};
-    kv_policy_describe(&policies);
-    fprintf(out, "%s\n%s\n", options_help, policies.data);
-    base_buf_free(&policies);
+    for (; own && own->name; own++)
+        if (own->help) fn(out, &(told_option){"Options", own->name, own->argument, own->help});
+    for (int cache = 0; common && cache < 2; cache++)
+        for (size_t i = 0; i < sizeof common_rows / sizeof *common_rows; i++) {
+            const common_row *row = &common_rows[i];
+            if (row->is_of_cache == (cache == 1))
+                fn(out, &(told_option){
+                            cache ? "Cache options" : "Model options", row->name, row->argument, row->help});
+        }
+}
+
+/* The sentence from HELP_COLUMN on, broken at blanks. */
+static void put_wrapped(base_buf *out, const char *text)
+{
+    size_t column = HELP_COLUMN;
+    for (const char *word = text; *word; word += strspn(word, " ")) {
+        const size_t n = strcspn(word, " ");
+        if (word > text && column + 1 + n > HELP_WIDTH) {
+            base_buf_printf(out, "\n%*s", HELP_COLUMN, "");
+            column = HELP_COLUMN;
+        } else if (word > text) {
+            base_buf_putc(out, ' ');
+            column++;
+        }
+        base_buf_add(out, word, n);
+        column += n;
+        word += n;
+    }
+    base_buf_putc(out, '\n');
+}
+
+static void put_line(base_buf *out, const told_option *o)
+{
+    base_buf label = {0};
+    base_buf_printf(&label, "  %s%s%s", o->name, o->argument ? " " : "", o->argument ? o->argument : "");
+    if (label.len + 2 <= HELP_COLUMN)
+        base_buf_printf(out, "%-*s", HELP_COLUMN, label.data);
+    else
+        base_buf_printf(out, "%s\n%*s", label.data, HELP_COLUMN, "");
+    put_wrapped(out, o->help);
+    base_buf_free(&label);
+}
+
+/* The groups' headings stand between the lines: told by the first option of each. */
+static void put_grouped_line(base_buf *out, const told_option *o)
+{
+    base_buf heading = {0};
+    base_buf_printf(&heading, "\n%s:\n", o->group);
+    if (!out->data || !strstr(out->data, heading.data)) base_buf_puts(out, heading.data);
+    base_buf_free(&heading);
+    put_line(out, o);
+}
+
+void options_put_help(base_buf *out, const option_row *own, bool common)
+{
+    base_buf lines = {0};
+    each_told(own, common, put_grouped_line, &lines);
+    if (lines.len) base_buf_add(out, lines.data, lines.len);
+    base_buf_free(&lines);
+}
+
+static void put_object(base_buf *out, const told_option *o)
+{
+    const char *const members[][2] = {
+        {"group", o->group}, {"name", o->name}, {"argument", o->argument}, {"help", o->help}};
+    base_buf_puts(out, out->data[out->len - 1] == '[' ? "{" : ",{");
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+        const char *value = members[i][1] ? members[i][1] : "";
+        base_buf_printf(out, "%s\"%s\":", i ? "," : "", members[i][0]);
+        base_json_put_str(out, value, strlen(value));
+    }
+    base_buf_putc(out, '}');
+}
+
+void options_put_json(base_buf *out, const option_row *own, bool common)
+{
+    base_buf_puts(out, "\"options\":[");
+    each_told(own, common, put_object, out);
+    base_buf_putc(out, ']');
 }

@@ -8,8 +8,8 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "kv/session.h"
 #include "model/forward/model.h"
@@ -22,11 +22,16 @@ typedef struct option_list {
     const char *all[OPTION_LIST_MOST];
     uint32_t n;
 } option_list;
-/* One own option of a command: *value is a bool, const char *, int64_t, double or option_list. */
+/*
+ * One own option of a command. What a person is told of it stands here once: --help, the man page, completion
+ * and the configuration's keys are made from these rows.
+ */
 typedef struct option_row {
     const char *name; /* "--json" or "-p" */
     option_kind kind;
-    void *value;
+    void *value;          /* a bool, const char *, int64_t, double or option_list */
+    const char *argument; /* how the value is written: "N", "on|off"; NULL: it takes none */
+    const char *help;     /* a sentence; NULL: nobody is told of it (tests) */
 } option_row;
 
 /* What model and cache options said. */
@@ -56,10 +61,10 @@ typedef struct common_options {
 /*
  * Parses argv[1..]; words that are no option go to rest ([n_rest], in order; "--" ends options), or are an
  * error when rest is NULL. `common` may be NULL: then model and cache options are unknown ones. own ends with
- * a NULL name.
+ * a NULL name. *ret_asked: "--help" or "--describe" when that was given, else NULL.
  */
 int options_parse(int argc, char **argv, common_options *common, const option_row *own, const char **rest,
-    uint32_t *n_rest, base_err *err);
+    uint32_t *n_rest, const char **ret_asked, base_err *err);
 
 /* The models that kvist knows by name; scripts/fetch has the same list with their sources. */
 typedef struct default_model {
@@ -89,9 +94,12 @@ int options_lookup(const common_options *o, bool *ret, base_err *err);
 
 model_options options_to_model(const common_options *o);
 
-/* The lines of --help for model and cache options. */
-extern const char options_help[];
-/* The same, and behind them every cache policy and parameter. */
-void options_print_help(FILE *out);
+/*
+ * What --help says of options, a row each, own ones first: lines of at most 100 columns. common: those of model
+ * and cache too.
+ */
+void options_put_help(base_buf *out, const option_row *own, bool common);
+/* The same as members of a JSON object: "options":[{"group","name","argument","help"}, ...]. */
+void options_put_json(base_buf *out, const option_row *own, bool common);
 
 #endif

@@ -136,6 +136,56 @@ class Usage(Case):
     def test_version(self):
         run = self.run_kvist("--version")
         self.assertEqual((run.returncode, run.stdout.split()[0]), (0, "kvist"))
+        self.assertRegex(run.stdout, r"compiler: .+\nshell: ")
+
+    def describe(self, *command):
+        run = self.run_kvist(*command, "--describe")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        return json.loads(run.stdout)
+
+    def test_help_manual_and_completion_tell_of_the_same_options(self):
+        """All are made from the tables of options, so what one lacks was lost on the way."""
+        about = self.describe("help")
+        names = [row["name"] for row in about["commands"]]
+        self.assertLessEqual({"log", "model", "bench speed", "doctor"}, set(names))
+        maker = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts", "make-manual")
+        made = {kind: subprocess.run([sys.executable, maker, KVIST, kind], stdout=subprocess.PIPE, text=True, env=self.env, check=True).stdout
+                for kind in ("man", "bash", "zsh", "fish")}
+        for name in ["", *names]:
+            options = self.describe(*name.split())["options"]
+            text = self.run_kvist("help", *name.split()).stdout if name else self.run_kvist("--help").stdout
+            for option in options:
+                self.assertIn(f"  {option['name']}", text, name)
+                self.assertIn(option["name"].replace("-", "\\-"), made["man"], name)
+                self.assertIn(option["name"], made["bash"], name)
+                self.assertIn(option["name"], made["zsh"], name)
+                self.assertIn(option["name"].lstrip("-"), made["fish"], name)
+        for status in about["statuses"]:
+            self.assertIn(status["means"], made["man"])
+        if shutil.which("man") and shutil.which("groff"):
+            page = os.path.join(self.folder, "kvist.1")
+            with open(page, "w") as f:
+                f.write(made["man"])
+            shown = subprocess.run(["man", "--warnings", "-l", page], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   env=dict(self.env, MANPAGER="cat", LC_ALL="C.UTF-8", MANWIDTH="100"))
+            self.assertEqual((shown.returncode, shown.stderr), (0, ""))
+            self.assertIn("--kv-budget", shown.stdout)
+        for shell in ("bash", "zsh", "fish"):
+            if shutil.which(shell):
+                subprocess.run([shell, "-n"], input=made[shell], text=True, check=True)
+
+    @unittest.skipUnless(shutil.which("bash"), "no bash")
+    def test_bash_completes_commands_options_and_their_words(self):
+        maker = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts", "make-manual")
+        made = subprocess.run([sys.executable, maker, KVIST, "bash"], stdout=subprocess.PIPE, text=True, env=self.env, check=True).stdout
+        for line, wanted, unwanted in ((["kvist", "lo"], "log", "--mode"), (["kvist", "--mo"], "--mode", "--json"),
+                                       (["kvist", "--mode", ""], "edits", "log"), (["kvist", "log", "se"], "search", "list"),
+                                       (["kvist", "bench", "speed", "--ge"], "--gen", "--top"), (["kvist", "bench", ""], "cancel", "log")):
+            words = " ".join(f"'{word}'" for word in line)
+            script = f"{made}\nCOMP_WORDS=({words}); COMP_CWORD={len(line) - 1}; _kvist; printf '%s\\n' \"${{COMPREPLY[@]}}\""
+            found = subprocess.run(["bash"], input=script, stdout=subprocess.PIPE, text=True, check=True, cwd=self.tree).stdout.split()
+            self.assertIn(wanted, found, line)
+            self.assertNotIn(unwanted, found, line)
 
     def test_wrong_usage_is_2_and_says_what(self):
         for words, part in ((["--frobnicate"], "--frobnicate"), (["-p"], "-p"), (["--mode", "wild", "-p", "x"], "wild"),
@@ -189,10 +239,10 @@ class Usage(Case):
 
     def test_a_missing_model_says_what_to_do(self):
         run = self.run_kvist("-p", "hello")
-        self.assertEqual(run.returncode, 1)
+        self.assertEqual(run.returncode, 5)
         self.assertIn("scripts/run", run.stderr)
         run = self.run_kvist("-p", "hello", "--model", "no/such.gguf")
-        self.assertEqual(run.returncode, 1)
+        self.assertEqual(run.returncode, 5)
         self.assertIn("no/such.gguf", run.stderr)
 
     def test_doctor_tells_facts(self):
@@ -261,7 +311,7 @@ class Requests(Case):
         with open(self.script, "w") as f:
             f.write(SCRIPT.split("doubles a number.\n", 1)[1])
         run, events = self.ask("Write new.txt", "--mode", "ask")
-        self.assertEqual(run.returncode, 1)
+        self.assertEqual(run.returncode, 3)
         self.assertIn("--mode", run.stderr)
         self.assertFalse(os.path.exists(os.path.join(self.tree, "new.txt")))
 
@@ -450,12 +500,12 @@ class BadModels(Bad):
 
     def test_a_full_context_is_told_and_goes_on(self):
         run, _, said = self.play("", "--ctx", "1500")
-        self.assertEqual(run.returncode, 1)
+        self.assertEqual(run.returncode, 4)
         self.assertIn("/compact", run.stderr + said)
         self.assertEqual(self.run_kvist("-p", "x", "--fake-script", self.script, "--ctx", "99999999999").returncode, 2)
         before = self.run_kvist("log", "list").stdout
         run, _, _ = self.play("", "--ctx", "100")
-        self.assertEqual(run.returncode, 1)
+        self.assertEqual(run.returncode, 4)
         self.assertEqual(self.run_kvist("log", "list").stdout, before)
 
     def test_tools_that_never_end_or_print_without_end(self):
@@ -479,7 +529,7 @@ class BadModels(Bad):
         rest, _ = process.communicate(timeout=PATIENCE)
         if '"denied"' in rest or '"tool_call"' not in line:
             self.skipTest("commands cannot be confined here")
-        self.assertEqual(process.returncode, 1)
+        self.assertEqual(process.returncode, 130)
         self.assertIn('"status":"interrupted"', rest)
 
     def test_odd_requests(self):
@@ -620,7 +670,7 @@ class Engine(Case):
             self.assertIn(words, run.stderr)
         for command in (["eval", "logprobs"], ["-p", "x"]):
             run = self.run_kvist(*command, "--model", SMALL, "--ctx", "9000", stdin='{"ids":[1]}\n')
-            self.assertEqual(run.returncode, 1, command)
+            self.assertEqual(run.returncode, 4, command)
             self.assertIn("8192 tokens", run.stderr)
 
     def test_too_little_memory_is_refused_before_loading(self):
@@ -629,7 +679,7 @@ class Engine(Case):
         if limited("--version").returncode:
             self.skipTest("this build does not start in 300 MB of address space (a sanitizer)")
         run = limited("-p", "x", "--model", SMALL, "--threads", "1")
-        self.assertEqual(run.returncode, 1)
+        self.assertEqual(run.returncode, 5)
         self.assertRegex(run.stderr, r"needs [0-9.]+ GB .* are free")
 
     def test_text_never_makes_control_tokens(self):
@@ -695,9 +745,9 @@ class Engine(Case):
             path = os.path.join(self.folder, name)
             with open(path, "wb") as f:
                 f.write(content)
-            for command in (["model", "check", path], ["-p", "x", "--model", path]):
+            for command, status in ((["model", "check", path], 1), (["-p", "x", "--model", path], 5), (["eval", "logprobs", "--model", path], 5)):
                 run = self.run_kvist(*command)
-                self.assertEqual(run.returncode, 1, name)
+                self.assertEqual(run.returncode, status, (name, command))
                 self.assertIn(name, run.stderr)
 
     def test_resume_computes_nothing(self):

@@ -163,11 +163,9 @@ static int measure(const common_options *common, base_err *err)
 int bench_grammar(int argc, char **argv)
 {
     common_options common = COMMON_OPTIONS_DEFAULTS;
-    bool help = false;
-    const option_row own[] = {{"--help", OPTION_FLAG, &help}, {0}};
     base_err err = {0};
     int code;
-    if (!cmd_begin(argc, argv, &common, own, &help, usage, NULL, &code)) return code;
+    if (!cmd_begin(argc, argv, &common, NULL, &(cmd_words){.usage = usage}, &code)) return code;
     if (!code) code = measure(&common, &err);
     return code ? cmd_complain(&err) : CMD_OK;
 }

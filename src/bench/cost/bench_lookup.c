@@ -106,7 +106,7 @@ typedef struct bench {
     common_options common;
     int64_t repeat, max_tokens;
     const char *file, *request, *workload;
-    bool json, help;
+    bool json;
     engine *engine;
     int32_t *answers[2]; /* [max_tokens] */
 } bench;
@@ -244,11 +244,10 @@ int bench_lookup(int argc, char **argv)
     bench b = {.common = COMMON_OPTIONS_DEFAULTS, .repeat = 3, .max_tokens = 640};
     const option_row own[] = {{"--file", OPTION_TEXT, &b.file}, {"--request", OPTION_TEXT, &b.request},
         {"--workload", OPTION_TEXT, &b.workload}, {"--repeat", OPTION_INTEGER, &b.repeat},
-        {"--max-tokens", OPTION_INTEGER, &b.max_tokens}, {"--json", OPTION_FLAG, &b.json},
-        {"--help", OPTION_FLAG, &b.help}, {0}};
+        {"--max-tokens", OPTION_INTEGER, &b.max_tokens}, {"--json", OPTION_FLAG, &b.json}, {0}};
     base_err err = {0};
     int code;
-    if (!cmd_begin(argc, argv, &b.common, own, &b.help, usage, NULL, &code)) return code;
+    if (!cmd_begin(argc, argv, &b.common, own, &(cmd_words){.usage = usage}, &code)) return code;
     if (!code && !b.file != !b.request)
         code = base_fail(&err, BASE_E_USAGE, "--file and --request belong together");
     if (!code && (b.repeat < 1 || b.repeat > MAX_REPEAT))

@@ -34,7 +34,6 @@ enum { MOST_REPEAT = 101, QUESTION = 64 };
 typedef struct bench {
     common_options common;
     int64_t rows, restore, repeat;
-    bool help;
     model *model;
     const model_info *info;
 } bench;
@@ -153,12 +152,11 @@ int bench_repair(int argc, char **argv)
         {"--rows", OPTION_INTEGER, &b.rows},
         {"--restore", OPTION_INTEGER, &b.restore},
         {"--repeat", OPTION_INTEGER, &b.repeat},
-        {"--help", OPTION_FLAG, &b.help},
         {.name = NULL},
     };
     base_err err = {0};
     int r;
-    if (!cmd_begin(argc, argv, &b.common, own, &b.help, usage, NULL, &r)) return r;
+    if (!cmd_begin(argc, argv, &b.common, own, &(cmd_words){.usage = usage}, &r)) return r;
     if (!r &&
         (b.rows < 2000 || b.restore < 1 || b.restore > 100000 || b.repeat < 1 || b.repeat > MOST_REPEAT))
         r = base_fail(&err, BASE_E_USAGE, "--rows is at least 2000, --restore at least 1, --repeat 1 to %d",

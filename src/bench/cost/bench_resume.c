@@ -29,7 +29,6 @@ enum { MOST_REPEAT = 101, PREFILL = 512 };
 typedef struct bench {
     common_options common;
     int64_t rows, active, repeat;
-    bool help;
     model *model;
     const model_info *info;
     base_buf file;
@@ -147,12 +146,11 @@ int bench_resume(int argc, char **argv)
         {"--rows", OPTION_INTEGER, &b.rows},
         {"--active", OPTION_INTEGER, &b.active},
         {"--repeat", OPTION_INTEGER, &b.repeat},
-        {"--help", OPTION_FLAG, &b.help},
         {.name = NULL},
     };
     base_err err = {0};
     int r;
-    if (!cmd_begin(argc, argv, &b.common, own, &b.help, usage, NULL, &r)) return r;
+    if (!cmd_begin(argc, argv, &b.common, own, &(cmd_words){.usage = usage}, &r)) return r;
     if (!r &&
         (b.rows < 2000 || b.active < 600 || b.active > b.rows || b.repeat < 1 || b.repeat > MOST_REPEAT))
         r = base_fail(&err, BASE_E_USAGE,

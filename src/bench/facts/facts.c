@@ -31,7 +31,7 @@ int facts_run(facts *f, int argc, char **argv, const option_row *own, const char
 {
     base_err err = {0};
     int r;
-    if (!cmd_begin(argc, argv, &f->common, own, &f->help, usage, NULL, &r)) return r;
+    if (!cmd_begin(argc, argv, &f->common, own, &(cmd_words){.usage = usage}, &r)) return r;
     r = f->summary ? bench_scores_read(&f->results, f->summary, &err) : run(f, bench, user, &err);
     if (!r && (f->summary || f->out)) bench_scores_print(&f->results, f->against, stdout);
     return r ? cmd_complain(&err) : CMD_OK;

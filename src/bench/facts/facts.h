@@ -13,7 +13,7 @@ typedef struct facts {
     common_options common;
     int64_t tokens, items, first;
     const char *corpus_folder, *tasks, *words, *out, *summary, *against, *documents;
-    bool resume, timed, help;
+    bool resume, timed;
     model *model;
     const model_info *info;
     base_buf corpus;
@@ -28,7 +28,6 @@ typedef struct facts {
         {"--out", OPTION_TEXT, &(f).out}, {"--resume", OPTION_FLAG, &(f).resume},                            \
         {"--summary", OPTION_TEXT, &(f).summary}, {"--against", OPTION_TEXT, &(f).against},                  \
         {"--documents", OPTION_TEXT, &(f).documents}, {"--timed", OPTION_FLAG, &(f).timed},                  \
-        {"--help", OPTION_FLAG, &(f).help},                                                                  \
     {                                                                                                        \
         .name = NULL                                                                                         \
     }

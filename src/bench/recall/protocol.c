@@ -16,18 +16,6 @@
 #include "kv/calibrate/calibrate.h"
 #include "kv/repair/heads.h"
 
-const char recall_help[] =
-    "  --restore K,...     rows per lane that a repair may bring back; \"need\": 1.05 times the rows asked "
-    "for\n"
-    "  --conditions W;...  those whose name begins with a word of these, or, behind a \"=\", is it (all)\n"
-    "  --out FILE          results as JSON lines, each as it is there\n"
-    "  --resume            FILE may exist: what is in it already is not run again\n"
-    "  --seconds N         begin nothing new after so long (no limit)\n"
-    "  --summary FILE      no model: the table of such a file, with Wilson intervals\n"
-    "  --documents FOLDER  documents are computed once and kept there (28 KB a token of the default model)\n"
-    "  --calibrate         find the model's retrieval heads first, and keep them for its sessions\n"
-    "\n";
-
 typedef enum asker { ASKS_ITSELF, ASKS_STALE, ASKS_WRONG } asker;
 
 /*
@@ -574,7 +562,7 @@ int recall_main(recall *r, int argc, char **argv, const option_row *own, const c
 {
     base_err err = {0};
     int e;
-    if (!cmd_begin(argc, argv, &r->common, own, &r->help, usage, recall_help, &e)) return e;
+    if (!cmd_begin(argc, argv, &r->common, own, &(cmd_words){.usage = usage}, &e)) return e;
     e = r->summary ? print_summary(r, &err) : run(user, &err);
     if (!e && !r->summary && r->out) bench_results_print(&r->results, stdout);
     close_run(r);

@@ -54,7 +54,7 @@ typedef struct recall {
     common_options common;
     const char *restore, *words, *out, *summary, *documents;
     int64_t seconds;
-    bool calibrate, resume, help, labels; /* labels: messages have a `file` */
+    bool calibrate, resume, labels; /* labels: messages have a `file` */
     model *model;
     const model_info *info;
     char *heads;
@@ -73,14 +73,22 @@ typedef struct recall {
 
 /* For the command's option table. */
 #define RECALL_OPTIONS(r)                                                                                    \
-    {"--restore", OPTION_TEXT, &(r).restore}, {"--conditions", OPTION_TEXT, &(r).words},                     \
-        {"--out", OPTION_TEXT, &(r).out}, {"--resume", OPTION_FLAG, &(r).resume},                            \
-        {"--summary", OPTION_TEXT, &(r).summary}, {"--seconds", OPTION_INTEGER, &(r).seconds},               \
-        {"--calibrate", OPTION_FLAG, &(r).calibrate}, {"--documents", OPTION_TEXT, &(r).documents},          \
+    {"--restore", OPTION_TEXT, &(r).restore, "K,...",                                                        \
+        "rows per lane that a repair may bring back; \"need\": 1.05 times the rows asked for"},              \
+        {"--conditions", OPTION_TEXT, &(r).words, "W;...",                                                   \
+            "those whose name begins with a word of these, or, behind a \"=\", is it (all)"},                \
+        {"--out", OPTION_TEXT, &(r).out, "FILE", "results as JSON lines, each as it is there"},              \
+        {"--resume", OPTION_FLAG, &(r).resume, NULL,                                                         \
+            "FILE may exist: what is in it already is not run again"},                                       \
+        {"--summary", OPTION_TEXT, &(r).summary, "FILE",                                                     \
+            "no model: the table of such a file, with Wilson intervals"},                                    \
+        {"--seconds", OPTION_INTEGER, &(r).seconds, "N", "begin nothing new after so long (no limit)"},      \
+        {"--calibrate", OPTION_FLAG, &(r).calibrate, NULL,                                                   \
+            "find the model's retrieval heads first, and keep them for its sessions"},                       \
     {                                                                                                        \
-        "--help", OPTION_FLAG, &(r).help                                                                     \
+        "--documents", OPTION_TEXT, &(r).documents, "FOLDER",                                                \
+            "documents are computed once and kept there (28 KB a token of the default model)"                \
     }
-extern const char recall_help[];
 
 /*
  * The whole command: options, --summary or run(user), the table of --out, closing. Returns the exit status.

@@ -59,7 +59,7 @@ typedef struct bench {
     common_options common;
     const char *file, *policies, *budgets, *out_path, *summary;
     int64_t sessions, first, most, seconds;
-    bool help, resume, quotes;
+    bool resume, quotes;
     FILE *out;
     base_buf done; /* whole lines of --out as it was */
     uint64_t start;
@@ -384,12 +384,11 @@ int bench_sessions(int argc, char **argv)
         {"--quotes", OPTION_FLAG, &b.quotes},
         {"--seconds", OPTION_INTEGER, &b.seconds},
         {"--summary", OPTION_TEXT, &b.summary},
-        {"--help", OPTION_FLAG, &b.help},
         {.name = NULL},
     };
     base_err err = {0};
     int r;
-    if (!cmd_begin(argc, argv, &b.common, own, &b.help, usage, NULL, &r)) return r;
+    if (!cmd_begin(argc, argv, &b.common, own, &(cmd_words){.usage = usage}, &r)) return r;
     if (!r && !b.summary &&
         (!b.file || b.sessions < 1 || b.first < 0 || !are_percents(b.budgets) || b.most < 1 ||
             strlen(b.policies) > 500))

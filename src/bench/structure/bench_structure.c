@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
+#include "base/mem.h"
 #include "bench/bench.h"
 #include "bench/common/result_file.h"
 #include "bench/structure/sample.h"
@@ -45,7 +46,7 @@ typedef struct bench {
     structure_run run;
     const char *task_word, *sources[MOST_SOURCES + 1], *quixbugs, *caps_text, *out_path, *summary;
     int64_t samples, chunks, tokens, seconds;
-    bool list, resume, help;
+    bool list, resume;
     uint32_t n_sources;
     structure_results done; /* the lines of --out when it was opened */
 } bench;
@@ -191,21 +192,18 @@ int bench_structure(int argc, char **argv)
         {"--resume", OPTION_FLAG, &b.resume},
         {"--summary", OPTION_TEXT, &b.summary},
         {"--list", OPTION_FLAG, &b.list},
-        {"--help", OPTION_FLAG, &b.help},
         {.name = NULL},
     };
-    const char **rest = calloc((size_t)argc, sizeof *rest);
+    const char **rest = base_xcalloc((size_t)argc, sizeof *rest);
     uint32_t n_rest = 0;
     base_err err = {0};
-    int r = rest ? options_parse(argc, argv, &b.common, own, rest, &n_rest, &err) : BASE_E_NOMEM;
+    int r;
+    bool goes_on = cmd_begin(
+        argc, argv, &b.common, own, &(cmd_words){.usage = usage, .rest = rest, .n_rest = &n_rest}, &r);
     for (uint32_t i = 0; i < n_rest && i < MOST_SOURCES; i++) b.sources[i] = rest[i];
     free(rest);
-    if (!r && b.help) {
-        fputs(usage, stdout);
-        options_print_help(stdout);
-        return CMD_OK;
-    }
-    if (!r && b.list) {
+    if (!goes_on) return r;
+    if (b.list) {
         list_conditions();
         return CMD_OK;
     }
