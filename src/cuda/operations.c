@@ -389,3 +389,25 @@ int cuda_op_bound(model_ops *ops, const ops_bound_args *a, base_err *err)
     if (!rc) join_heads(a, bounds, k.group);
     return rc;
 }
+
+/* ---- mixtures of experts ---- */
+
+static int refuse_experts(base_err *err)
+{
+    return base_fail(
+        err, BASE_E_UNSUPPORTED, "a mixture of experts is not computed on the GPU; use --backend cpu");
+}
+
+int cuda_op_route(model_ops *ops, const ops_route_args *a, base_err *err)
+{
+    (void)ops;
+    (void)a;
+    return refuse_experts(err);
+}
+
+int cuda_op_experts(model_ops *ops, const ops_experts_args *a, base_err *err)
+{
+    (void)ops;
+    (void)a;
+    return refuse_experts(err);
+}

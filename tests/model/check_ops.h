@@ -58,12 +58,14 @@ ops_activations *activations(check *c, model_ops *ops, uint32_t n, uint32_t widt
 /* What activations stand for, [n][width]: their product with the unit matrix. Frees them. */
 float *activations_take(check *c, model_ops *ops, ops_activations *x, uint32_t n, uint32_t width);
 
-/* check_ops_rows.c, check_ops_version.c, check_ops_bench.c */
+/* check_ops_rows.c, check_ops_experts.c, check_ops_version.c, check_ops_bench.c */
 void cases_rows_write(check *c);
 void cases_attention(check *c);
 void check_attention_of_halves(check *c); /* of cuda:bf16 */
 void cases_score_rows(check *c);
 void cases_bound(check *c);
+void cases_route(check *c);
+void cases_experts(check *c);
 void check_version(check *c);
 void bench(check *c, int n_threads, const char *only);
 

@@ -31,7 +31,7 @@ typedef struct job {
  * position above all) hold elements some thousand times larger than the rest, and the rest of such a block
  * would be rounded away.
  */
-static bool row_needs_fine(const float *d, uint32_t n_blocks)
+bool cpu_row_needs_fine(const float *d, uint32_t n_blocks)
 {
     float largest = 0, sum = 0;
     for (uint32_t i = 0; i < n_blocks; i++) {
@@ -58,25 +58,24 @@ static void make_row(const job *j, uint32_t row, float *scratch)
     int8_t *q = out->row_q + (size_t)row * n, *q2 = out->row_q2 + (size_t)row * n;
     float *d = out->row_d + (size_t)row * out->n_blocks;
     k->quant_row(made, n, q, d);
-    out->row_fine[row] = row_needs_fine(d, n / CPU_BLOCK);
+    out->row_fine[row] = cpu_row_needs_fine(d, n / CPU_BLOCK);
     if (out->row_fine[row]) k->quant_fine_row(made, n, q, d, q2);
 }
 
-/* The padding block of a group of c columns: zeros. */
-static void put_padding(const ops_activations *a, cpu_columns g, uint32_t c)
+void cpu_interleave(const cpu_kernels *k, const int8_t *const *q, const float *const *d, const float *unit,
+    uint32_t c, uint32_t n_blocks, uint32_t n_padded, cpu_columns out)
 {
-    size_t at = (size_t)(a->n_blocks - 1) * c;
-    memset(g.q + at * CPU_BLOCK, 0, (size_t)c * CPU_BLOCK);
-    memset(g.d + at, 0, c * sizeof *g.d);
-    memset(g.sum + at, 0, c * sizeof *g.sum);
-    memset(g.nsum + 2 * at, 0, 2 * c * sizeof *g.nsum);
+    size_t at = (size_t)n_blocks * c, n = (size_t)(n_padded - n_blocks) * c;
+    k->interleave(q, d, unit, c, n_blocks, out);
+    memset(out.q + at * CPU_BLOCK, 0, n * CPU_BLOCK);
+    memset(out.d + at, 0, n * sizeof *out.d);
+    memset(out.sum + at, 0, n * sizeof *out.sum);
+    memset(out.nsum + 2 * at, 0, 2 * n * sizeof *out.nsum);
 }
 
 static void interleave(const cpu_kernels *k, const ops_activations *a, uint32_t first)
 {
     uint32_t n_columns = cpu_n_columns(a), c = n_columns - first < CPU_GROUP ? n_columns - first : CPU_GROUP;
-    uint32_t n_blocks = a->width / CPU_BLOCK;
-    cpu_columns g = cpu_group(a, first);
     const int8_t *q[CPU_GROUP];
     const float *d[CPU_GROUP];
     float unit[CPU_GROUP];
@@ -87,8 +86,7 @@ static void interleave(const cpu_kernels *k, const ops_activations *a, uint32_t 
         d[i] = a->row_d + (size_t)row * a->n_blocks;
         unit[i] = second ? 1.0f / 256 : 1.0f;
     }
-    k->interleave(q, d, unit, c, n_blocks, g);
-    if (n_blocks < a->n_blocks) put_padding(a, g, c);
+    cpu_interleave(k, q, d, unit, c, a->width / CPU_BLOCK, a->n_blocks, cpu_group(a, first));
 }
 
 static void list_fine(ops_activations *a)
@@ -135,7 +133,7 @@ static int make_activations(job *j, uint32_t n, uint32_t width, base_err *err)
     if (rc < 0) return rc;
     a->n = n;
     a->width = width;
-    a->n_blocks = (width / CPU_BLOCK + 1) / 2 * 2;
+    a->n_blocks = cpu_padded_blocks(width);
     phase(j, make_rows);
     list_fine(a);
     phase(j, interleave_rows);

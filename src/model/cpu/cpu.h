@@ -98,11 +98,17 @@ static inline uint32_t cpu_n_columns(const ops_activations *x)
     return x->n + x->n_fine;
 }
 
+/* Of columns from `all` on: the group that begins `first` columns further, behind whole groups. */
+static inline cpu_columns cpu_columns_from(cpu_columns all, uint32_t n_blocks, uint32_t first)
+{
+    size_t at = (size_t)first * n_blocks;
+    return (cpu_columns){all.q + at * CPU_BLOCK, all.d + at, all.sum + at, all.nsum + 2 * at};
+}
+
 /* The group that begins at column `first` (a multiple of CPU_GROUP) and has c columns. */
 static inline cpu_columns cpu_group(const ops_activations *x, uint32_t first)
 {
-    size_t at = (size_t)first * x->n_blocks;
-    return (cpu_columns){x->q + at * CPU_BLOCK, x->d + at, x->sum + at, x->nsum + 2 * at};
+    return cpu_columns_from((cpu_columns){x->q, x->d, x->sum, x->nsum}, x->n_blocks, first);
 }
 
 /*
@@ -143,6 +149,9 @@ typedef struct cpu_kernels {
 
     /* Rows of activations. n is a multiple of 16 for norm, of 32 for quant. */
     void (*norm_row)(const float *x, const float *weight, uint32_t n, float eps, float *out);
+    /* out[i] = rows[i] . x for n_rows (1..4) rows, a sum of 16 partial ones each; n is a multiple of 16. */
+    void (*dot_rows)(
+        const float *rows, size_t stride, uint32_t n_rows, const float *x, uint32_t n, float *out);
     void (*gate_row)(const float *gate, const float *up, ops_gate kind, uint32_t n, float *out);
     void (*quant_row)(const float *x, uint32_t n, int8_t *q, float *d);
     void (*quant_fine_row)(const float *x, uint32_t n, const int8_t *q, const float *d, int8_t *q2);
@@ -226,6 +235,37 @@ int cpu_scratch_reserve(cpu_ops *cpu, size_t per_thread, size_t shared, base_err
 
 /* Heads that the kernels over rows can do, and query heads that share them evenly. */
 int cpu_check_heads(const model_rows_shape *s, uint32_t n_head, base_err *err);
+
+/* Blocks of 32 that a row of `width` is padded to. */
+static inline uint32_t cpu_padded_blocks(uint32_t width)
+{
+    return (width / CPU_BLOCK + 1) / 2 * 2;
+}
+
+/*
+ * Rows that eight bits are too few for (cpu_row_needs_fine in activations.c): d[n_blocks] are a row's scales.
+ */
+bool cpu_row_needs_fine(const float *d, uint32_t n_blocks);
+
+/* c rows of n_blocks whole blocks become a group that is padded to n_padded blocks. As the kernel's. */
+void cpu_interleave(const cpu_kernels *k, const int8_t *const *q, const float *const *d, const float *unit,
+    uint32_t c, uint32_t n_blocks, uint32_t n_padded, cpu_columns out);
+
+/*
+ * One tile times n_columns columns, in groups from x on, to out [n_columns][16]. panel: cpu_panel_bytes, the
+ * thread's own.
+ */
+void cpu_multiply_tile(const cpu_kernels *k, const ops_weight *w, uint32_t tile, cpu_columns x,
+    uint32_t n_blocks, uint32_t n_columns, uint8_t *panel, float *out);
+size_t cpu_panel_bytes(uint32_t n_blocks);
+
+/*
+ * Work of n_items like tiles, for all threads: each has a range, from whose beginning it claims `chunk` at a
+ * time, and helps another when it is done (matmul.c says why). False: cancelled.
+ */
+typedef void cpu_items_fn(const void *arg, uint32_t first, uint32_t last, int thread);
+bool cpu_run_items(cpu_ops *cpu, cpu_items_fn *fn, const void *arg, uint32_t n_items, uint32_t chunk);
+uint32_t cpu_chunk_of(const cpu_ops *cpu, uint32_t n_items, size_t item_bytes, uint32_t n_columns);
 
 bool cpu_is_cancelled(const cpu_ops *cpu);
 int cpu_cancelled(base_err *err);

@@ -23,6 +23,26 @@ static void norm_row(const float *x, const float *weight, uint32_t n, float eps,
             _mm256_mul_ps(_mm256_mul_ps(_mm256_loadu_ps(x + i), scale), _mm256_loadu_ps(weight + i)));
 }
 
+/* Four rows at once: their sums do not wait for one another. */
+static void dot_rows(
+    const float *rows, size_t stride, uint32_t n_rows, const float *x, uint32_t n, float *out)
+{
+    const float *row[4] = {rows};
+    __m256 low[4], high[4];
+    for (uint32_t r = 0; r < 4; r++) {
+        if (r) row[r] = r < n_rows ? row[r - 1] + stride : row[r - 1];
+        low[r] = high[r] = _mm256_setzero_ps();
+    }
+    for (uint32_t i = 0; i < n; i += 16) {
+        __m256 v = _mm256_loadu_ps(x + i), w = _mm256_loadu_ps(x + i + 8);
+        for (int r = 0; r < 4; r++) {
+            low[r] = _mm256_fmadd_ps(_mm256_loadu_ps(row[r] + i), v, low[r]);
+            high[r] = _mm256_fmadd_ps(_mm256_loadu_ps(row[r] + i + 8), w, high[r]);
+        }
+    }
+    for (uint32_t r = 0; r < n_rows; r++) out[r] = vec_sum(low[r], high[r]);
+}
+
 static void gate_row(const float *gate, const float *up, ops_gate kind, uint32_t n, float *out)
 {
     const __m256 minus = _mm256_set1_ps(-0.0f), one = _mm256_set1_ps(1.0f);
@@ -144,6 +164,7 @@ void cpu_kernels_avx2(cpu_kernels *k)
 {
     k->isa = "avx2";
     k->norm_row = norm_row;
+    k->dot_rows = dot_rows;
     k->gate_row = gate_row;
     k->quant_row = quant_row;
     k->quant_fine_row = quant_fine_row;

@@ -21,6 +21,24 @@ static void norm_row(const float *x, const float *weight, uint32_t n, float eps,
             _mm512_mul_ps(_mm512_mul_ps(_mm512_loadu_ps(x + i), scale), _mm512_loadu_ps(weight + i)));
 }
 
+/* Four rows at once: their sums do not wait for one another. */
+static void dot_rows(
+    const float *rows, size_t stride, uint32_t n_rows, const float *x, uint32_t n, float *out)
+{
+    const float *r0 = rows, *r1 = n_rows > 1 ? r0 + stride : r0, *r2 = n_rows > 2 ? r1 + stride : r1,
+                *r3 = n_rows > 3 ? r2 + stride : r2;
+    __m512 a = _mm512_setzero_ps(), b = a, c = a, d = a;
+    for (uint32_t i = 0; i < n; i += 16) {
+        __m512 v = _mm512_loadu_ps(x + i);
+        a = _mm512_fmadd_ps(_mm512_loadu_ps(r0 + i), v, a);
+        b = _mm512_fmadd_ps(_mm512_loadu_ps(r1 + i), v, b);
+        c = _mm512_fmadd_ps(_mm512_loadu_ps(r2 + i), v, c);
+        d = _mm512_fmadd_ps(_mm512_loadu_ps(r3 + i), v, d);
+    }
+    const float sums[] = {vec_sum(a), vec_sum(b), vec_sum(c), vec_sum(d)};
+    memcpy(out, sums, n_rows * sizeof *out);
+}
+
 static void gate_row(const float *gate, const float *up, ops_gate kind, uint32_t n, float *out)
 {
     const __m512 minus = _mm512_castsi512_ps(_mm512_set1_epi32(INT32_MIN)), one = _mm512_set1_ps(1.0f);
@@ -170,6 +188,7 @@ void cpu_kernels_avx512(cpu_kernels *k)
     k->peak_macs[OPS_PEAK_BYTES] = 64;
     k->peak_macs[OPS_PEAK_FLOATS] = 16;
     k->norm_row = norm_row;
+    k->dot_rows = dot_rows;
     k->gate_row = gate_row;
     k->quant_row = quant_row;
     k->quant_fine_row = quant_fine_row;

@@ -43,6 +43,16 @@ static void norm_row_ref(const float *x, const float *weight, uint32_t n, float 
     for (uint32_t i = 0; i < n; i++) out[i] = x[i] * scale * weight[i];
 }
 
+static void dot_rows_ref(
+    const float *rows, size_t stride, uint32_t n_rows, const float *x, uint32_t n, float *out)
+{
+    for (uint32_t r = 0; r < n_rows; r++, rows += stride) {
+        float sums[16] = {0};
+        for (uint32_t i = 0; i < n; i++) sums[i % 16] = fmaf(rows[i], x[i], sums[i % 16]);
+        out[r] = add_by_halves(sums);
+    }
+}
+
 static void gate_row_ref(const float *gate, const float *up, ops_gate kind, uint32_t n, float *out)
 {
     for (uint32_t i = 0; i < n; i++) {
@@ -328,6 +338,7 @@ void cpu_kernels_ref(cpu_kernels *k)
     *k = (cpu_kernels){
         .isa = "plain C",
         .norm_row = norm_row_ref,
+        .dot_rows = dot_rows_ref,
         .gate_row = gate_row_ref,
         .quant_row = quant_row_ref,
         .quant_fine_row = quant_fine_row_ref,

@@ -13,38 +13,26 @@
 
 enum { CHUNK_BYTES = 64 * 1024 };
 
-/* A thread's tiles that nobody has claimed yet, alone on its cache line. */
-typedef struct range {
-    _Alignas(64) _Atomic uint32_t next;
-    uint32_t end;
-} range;
-
 typedef struct job {
     cpu_ops *cpu;
     const ops_matmul_args *args;
-    uint32_t chunk;
-    range ranges[CPU_THREADS_MAX];
-    _Atomic int cancelled;
 } job;
 
-/* Panel, then [columns][16] results. */
-static size_t panel_bytes(const ops_activations *x)
+size_t cpu_panel_bytes(uint32_t n_blocks)
 {
-    return x->n_blocks * cpu_panel_block_bytes(16) + CPU_SUPER_MAX * cpu_panel_block_bytes(16);
+    return (n_blocks + CPU_SUPER_MAX) * cpu_panel_block_bytes(16);
 }
 
-static void multiply_tile(const job *j, const ops_weight *w, uint32_t tile, uint8_t *panel, float *out)
+void cpu_multiply_tile(const cpu_kernels *k, const ops_weight *w, uint32_t tile, cpu_columns x,
+    uint32_t n_blocks, uint32_t n_columns, uint8_t *panel, float *out)
 {
-    const ops_activations *x = j->args->x;
-    const cpu_kernels *k = &j->cpu->kernels;
     const uint8_t *data = w->data + tile * w->tile_bytes;
-    uint32_t n_columns = cpu_n_columns(x);
     const cpu_format_info *f = &cpu_formats[w->format];
     bool direct = n_columns <= CPU_GROUP && k->tile[w->format];
     if (!direct) k->expand[w->format](data, w->n_super, panel);
     for (uint32_t first = 0; first < n_columns; first += CPU_GROUP) {
         uint32_t c = n_columns - first < CPU_GROUP ? n_columns - first : CPU_GROUP;
-        cpu_columns g = cpu_group(x, first);
+        cpu_columns g = cpu_columns_from(x, n_blocks, first);
         float *to = out + (size_t)first * CPU_LANES;
         if (direct)
             k->tile[w->format](data, w->n_super, &g, c, to);
@@ -96,36 +84,77 @@ static bool is_wanted(const uint64_t *only, uint32_t tile)
 }
 
 /* Tiles [first, last), counted through all parts. */
-static void multiply_tiles(const job *j, uint32_t first, uint32_t last, uint8_t *panel, float *out)
+static void multiply_tiles(const void *arg, uint32_t first, uint32_t last, int thread)
 {
+    const job *j = arg;
+    const ops_activations *x = j->args->x;
+    uint8_t *panel = j->cpu->scratch[thread].data;
+    float *out = (float *)(void *)(panel + cpu_panel_bytes(x->n_blocks));
     uint32_t before = 0;
     for (uint32_t p = 0; p < j->args->n_parts; p++) {
         const ops_weight *w = j->args->parts[p].weight;
         for (uint32_t tile = first > before ? first - before : 0; tile < w->n_tiles && before + tile < last;
              tile++) {
             if (!is_wanted(j->args->only, tile)) continue;
-            multiply_tile(j, w, tile, panel, out);
-            finish_tile(j->args->x, j->args, p, tile, out);
+            cpu_multiply_tile(
+                &j->cpu->kernels, w, tile, cpu_group(x, 0), x->n_blocks, cpu_n_columns(x), panel, out);
+            finish_tile(x, j->args, p, tile, out);
         }
         before += w->n_tiles;
     }
 }
 
+/* ---- ranges of items ---- */
+
+/* A thread's items that nobody has claimed yet, alone on its cache line. */
+typedef struct range {
+    _Alignas(64) _Atomic uint32_t next;
+    uint32_t end;
+} range;
+
+typedef struct items {
+    cpu_ops *cpu;
+    cpu_items_fn *fn;
+    const void *arg;
+    uint32_t chunk;
+    range ranges[CPU_THREADS_MAX];
+    _Atomic int cancelled;
+} items;
+
 static void run(void *arg, int thread, int n_threads)
 {
-    job *j = arg;
-    uint8_t *panel = j->cpu->scratch[thread].data;
-    float *out = (float *)(void *)(panel + panel_bytes(j->args->x));
+    items *all = arg;
     for (int i = 0; i < n_threads; i++) {
-        range *r = &j->ranges[(thread + i) % n_threads];
-        for (uint32_t first; (first = atomic_fetch_add(&r->next, j->chunk)) < r->end;) {
-            if (cpu_is_cancelled(j->cpu)) {
-                j->cancelled = 1;
+        range *r = &all->ranges[(thread + i) % n_threads];
+        for (uint32_t first; (first = atomic_fetch_add(&r->next, all->chunk)) < r->end;) {
+            if (cpu_is_cancelled(all->cpu)) {
+                all->cancelled = 1;
                 return;
             }
-            multiply_tiles(j, first, r->end - first < j->chunk ? r->end : first + j->chunk, panel, out);
+            all->fn(all->arg, first, r->end - first < all->chunk ? r->end : first + all->chunk, thread);
         }
     }
+}
+
+bool cpu_run_items(cpu_ops *cpu, cpu_items_fn *fn, const void *arg, uint32_t n_items, uint32_t chunk)
+{
+    items all = {.cpu = cpu, .fn = fn, .arg = arg, .chunk = chunk};
+    uint32_t n_threads = (uint32_t)cpu->n_threads;
+    for (uint32_t i = 0; i < n_threads; i++) {
+        all.ranges[i].next = (uint32_t)((uint64_t)n_items * i / n_threads);
+        all.ranges[i].end = (uint32_t)((uint64_t)n_items * (i + 1) / n_threads);
+    }
+    base_pool_share(cpu->pool, run, &all);
+    return !all.cancelled;
+}
+
+/* Items of item_bytes that are claimed at once, when each is multiplied with n_columns. */
+uint32_t cpu_chunk_of(const cpu_ops *cpu, uint32_t n_items, size_t item_bytes, uint32_t n_columns)
+{
+    uint32_t even = n_items / (4 * (uint32_t)cpu->n_threads);
+    uint32_t chunk = n_columns > CPU_GROUP ? 1 : (uint32_t)(CHUNK_BYTES / item_bytes + 1);
+    if (chunk > even) chunk = even ? even : 1;
+    return chunk;
 }
 
 int cpu_op_matmul(model_ops *ops, const ops_matmul_args *args, base_err *err)
@@ -134,7 +163,7 @@ int cpu_op_matmul(model_ops *ops, const ops_matmul_args *args, base_err *err)
     const ops_activations *x = args->x;
     job j = {.cpu = cpu, .args = args};
     size_t n_bytes = 0;
-    uint32_t n_tiles = 0, n_threads = (uint32_t)cpu->n_threads;
+    uint32_t n_tiles = 0;
     for (uint32_t p = 0; p < args->n_parts; p++) {
         const ops_weight *w = args->parts[p].weight;
         if (w->n_in != x->width)
@@ -147,15 +176,8 @@ int cpu_op_matmul(model_ops *ops, const ops_matmul_args *args, base_err *err)
         return base_fail(err, BASE_E_USAGE, "some outputs of %u matrices at once", args->n_parts);
     if (x->n == 0 || n_tiles == 0) return 0;
     int rc = cpu_scratch_reserve(
-        cpu, panel_bytes(x) + (size_t)cpu_n_columns(x) * CPU_LANES * sizeof(float), 0, err);
+        cpu, cpu_panel_bytes(x->n_blocks) + (size_t)cpu_n_columns(x) * CPU_LANES * sizeof(float), 0, err);
     if (rc < 0) return rc;
-    uint32_t even = n_tiles / (4 * n_threads);
-    j.chunk = cpu_n_columns(x) > CPU_GROUP ? 1 : (uint32_t)(CHUNK_BYTES / (n_bytes / n_tiles) + 1);
-    if (j.chunk > even) j.chunk = even ? even : 1;
-    for (uint32_t i = 0; i < n_threads; i++) {
-        j.ranges[i].next = (uint32_t)((uint64_t)n_tiles * i / n_threads);
-        j.ranges[i].end = (uint32_t)((uint64_t)n_tiles * (i + 1) / n_threads);
-    }
-    base_pool_share(cpu->pool, run, &j);
-    return j.cancelled ? cpu_cancelled(err) : 0;
+    uint32_t chunk = cpu_chunk_of(cpu, n_tiles, n_bytes / n_tiles, cpu_n_columns(x));
+    return cpu_run_items(cpu, multiply_tiles, &j, n_tiles, chunk) ? 0 : cpu_cancelled(err);
 }

@@ -198,14 +198,17 @@ int cpu_pack(model_ops *ops, ops_weight **ret, const gguf_tensor *t, base_err *e
     if (!format_of(t->type, &format))
         return base_fail(err, BASE_E_UNSUPPORTED, "tensor %.*s: format %d is not supported", n_name,
             t->name.ptr, (int)t->type);
-    if (t->ne[0] == 0 || t->ne[0] % CPU_BLOCK || t->ne[0] > 1u << 20 || t->ne[1] == 0 || t->ne[1] > 1u << 24)
+    size_t rows = 0;
+    if (t->ne[0] == 0 || t->ne[0] % CPU_BLOCK || t->ne[0] > 1u << 20 ||
+        !base_mul(t->ne[1], t->ne[2], &rows) || rows == 0 || rows > 1u << 24 || t->ne[3] != 1)
         return base_fail(err, BASE_E_UNSUPPORTED,
-            "tensor %.*s: %llu x %llu cannot be packed (rows must be a multiple of 32)", n_name, t->name.ptr,
-            (unsigned long long)t->ne[0], (unsigned long long)t->ne[1]);
+            "tensor %.*s: %llu x %llu x %llu cannot be packed (rows must be a multiple of 32)", n_name,
+            t->name.ptr, (unsigned long long)t->ne[0], (unsigned long long)t->ne[1],
+            (unsigned long long)t->ne[2]);
 
     const cpu_format_info *f = &cpu_formats[format];
     const quant_format *source = quant_format_of(t->type);
-    uint32_t n_in = (uint32_t)t->ne[0], n_out = (uint32_t)t->ne[1], per_super = CPU_BLOCK * f->blocks;
+    uint32_t n_in = (uint32_t)t->ne[0], n_out = (uint32_t)rows, per_super = CPU_BLOCK * f->blocks;
     ops_weight shape = {.format = format, .n_in = n_in, .n_out = n_out};
     shape.n_tiles = (n_out + CPU_LANES - 1) / CPU_LANES;
     shape.n_super = (n_in + per_super - 1) / per_super;
@@ -215,8 +218,8 @@ int cpu_pack(model_ops *ops, ops_weight **ret, const gguf_tensor *t, base_err *e
     if (!w || !base_mul(shape.tile_bytes, shape.n_tiles, &w->n_bytes) ||
         !(w->data = cpu_arena_take(cpu, w->n_bytes))) {
         free(w);
-        return base_fail(err, BASE_E_NOMEM, "tensor %.*s: no memory for %llu rows of %llu packed weights",
-            n_name, t->name.ptr, (unsigned long long)t->ne[1], (unsigned long long)t->ne[0]);
+        return base_fail(err, BASE_E_NOMEM, "tensor %.*s: no memory for %u rows of %u packed weights", n_name,
+            t->name.ptr, n_out, n_in);
     }
     pack_job job = {
         .tensor = t, .source = source, .w = w, .fn = cpu->kernels.pack[format], .bad_row = UINT32_MAX};

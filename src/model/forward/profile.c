@@ -109,6 +109,35 @@ static cost cost_bound(model_profile *p, const ops_bound_args *a)
         .macs = 2.0 * a->n_sections * s->head_dim * a->n_head * a->n};
 }
 
+static cost cost_route(model_profile *p, const ops_route_args *a)
+{
+    (void)p;
+    return (cost){.n_in = a->width,
+        .n_out = a->n_experts,
+        .kind = OPS_PEAK_FLOATS,
+        .bytes = 4.0 * a->width * a->n_experts,
+        .macs = (double)a->n * a->width * a->n_experts};
+}
+
+/* Only experts that some token goes to are read. n_out: of one expert's gate. */
+static cost cost_experts(model_profile *p, const ops_experts_args *a)
+{
+    const size_t n_pairs = (size_t)p->n_tokens * a->n_used;
+    uint32_t *chosen = calloc(n_pairs + a->n_experts, sizeof *chosen), *is_read = chosen + n_pairs, n = 0;
+    cost c = {
+        .n_in = p->width, .n_out = p->inner->weight_outputs(a->gate) / a->n_experts, .kind = OPS_PEAK_BYTES};
+    c.macs = 3.0 * (double)n_pairs * c.n_in * c.n_out;
+    if (!chosen) return c;
+    p->inner->download(p->inner, chosen, a->chosen, 0, n_pairs * sizeof *chosen);
+    for (size_t i = 0; i < n_pairs; i++)
+        if (chosen[i] < a->n_experts && !is_read[chosen[i]]++) n++;
+    free(chosen);
+    const size_t bytes =
+        p->inner->weight_bytes(a->gate) + p->inner->weight_bytes(a->up) + p->inner->weight_bytes(a->down);
+    c.bytes = (double)bytes * n / a->n_experts;
+    return c;
+}
+
 #define FREE(op)                                                                                             \
     static cost cost_##op(model_profile *p, const ops_##op##_args *a)                                        \
     {                                                                                                        \

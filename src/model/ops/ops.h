@@ -217,6 +217,33 @@ typedef struct ops_bound_args {
     float *bound; /* host, [n_head_kv][n][n_sections] */
 } ops_bound_args;
 
+/*
+ * A mixture's router: p = softmax(router x) over all experts, the n_used largest of it (of equals the lower
+ * index), best first, and weights[t][i] = p of the i-th / the sum of p over the chosen. In F32 throughout:
+ * 8-bit activations would exchange experts that lie close together.
+ */
+typedef struct ops_route_args {
+    ops_mat x;                /* [n][width] */
+    const ops_buffer *router; /* [n_experts][width] */
+    uint32_t n, width, n_experts, n_used;
+    ops_buffer *chosen;  /* [n][n_used] uint32_t */
+    ops_buffer *weights; /* [n][n_used] */
+} ops_route_args;
+
+/*
+ * y[t] = sum over i < n_used, in this order, of weights[t][i] * down_e (act(gate_e x[t]) * up_e x[t]) with
+ * e = chosen[t][i] (+ add[t]). The matrices of all experts lie below one another: expert e has the outputs
+ * from e * (outputs / n_experts), a multiple of 16, on. Who else goes to an expert never shows in a bit.
+ */
+typedef struct ops_experts_args {
+    const ops_activations *x;
+    const ops_buffer *chosen, *weights; /* what route made of the same n rows */
+    uint32_t n_experts, n_used;
+    const ops_weight *gate, *up, *down;
+    ops_gate kind;
+    ops_mat y, add; /* add as a product's: may be y itself, or absent */
+} ops_experts_args;
+
 struct model_ops {
     const char *backend, *isa; /* "cpu", "avx512-vnni" */
     uint32_t kernel_version;   /* changes when results could change a bit */
@@ -240,7 +267,7 @@ struct model_ops {
 
     /*
      * Packs a matrix of the file: ne[0] inputs (a multiple of 32), ne[1] outputs (any), of any type in
-     * quant.c's table. Refuses scales (floats: elements) that are not finite. The tensor's bytes may go
+     * quant.c's table. Of ne[2] matrices one that has all their outputs, one matrix's behind another's. Refuses scales (floats: elements) that are not finite. The tensor's bytes may go
      * afterwards.
      */
     int (*pack)(model_ops *ops, ops_weight **ret, const gguf_tensor *tensor, base_err *err);
