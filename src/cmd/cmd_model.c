@@ -132,8 +132,14 @@ static void put_memory_plan(const gguf_file *f, const model_hyper *h, base_buf *
     const gguf_tensor *embedding = gguf_find_tensor(f, "token_embd.weight");
     bool own_head = gguf_find_tensor(f, "output.weight") != NULL;
     uint64_t weights = 0, row = (uint64_t)h->n_layer * h->n_head_kv * h->head_dim * 2 * sizeof(uint16_t);
-    for (uint64_t i = 0; i < gguf_n_tensors(f); i++)
-        if (!own_head || gguf_tensor_at(f, i) != embedding) weights += gguf_tensor_at(f, i)->n_bytes;
+    for (uint64_t i = 0; i < gguf_n_tensors(f); i++) {
+        const gguf_tensor *t = gguf_tensor_at(f, i);
+        if (own_head && t == embedding) continue;
+        weights += t->ne[2] > 1 && h->n_experts ? t->n_bytes / h->n_experts * h->n_experts_used : t->n_bytes;
+    }
+    if (h->n_experts)
+        base_buf_printf(out, "mixture: each token goes to %" PRIu32 " of %" PRIu32 " experts\n",
+            h->n_experts_used, h->n_experts);
     base_buf_printf(out, "memory: %" PRIu32 " layers x %" PRIu32 " KV heads = %" PRIu32 " lanes\n",
         h->n_layer, h->n_head_kv, h->n_layer * h->n_head_kv);
     base_buf_puts(out, "  read per token    ");

@@ -424,16 +424,20 @@ static void test_cuda__decodes_by_one_graph_while_the_context_grows(void **state
 
 /* ---- no device ---- */
 
-static void expect_refusal(const char *backend, int code, const char *words)
+static void expect_refusal_of(const tiny_gguf *spec, const char *backend, int code, const char *words)
 {
-    const tiny_gguf spec = TINY_GGUF_QWEN2;
-    char *path = tiny_gguf_temp(&spec);
+    char *path = tiny_gguf_temp(spec);
     base_err err = {0};
     model *m = NULL;
     assert_int_equal(model_open(&m, path, &(model_options){.n_threads = 1, .backend = backend}, &err), code);
     if (!strstr(err.msg, words)) fail_msg("\"%s\" does not say \"%s\"", err.msg, words);
     unlink(path);
     free(path);
+}
+
+static void expect_refusal(const char *backend, int code, const char *words)
+{
+    expect_refusal_of(&TINY_GGUF_QWEN2, backend, code, words);
 }
 
 static char heard[600];
@@ -444,10 +448,9 @@ static void hear(void *user, const char *sentence)
 }
 
 /* auto computes on the CPU, and says why unless there is simply no device. */
-static void expect_cpu(const char *words)
+static void expect_cpu_for(const tiny_gguf *spec, const char *words)
 {
-    const tiny_gguf spec = TINY_GGUF_QWEN2;
-    char *path = tiny_gguf_temp(&spec);
+    char *path = tiny_gguf_temp(spec);
     base_err err = {0};
     model *m = NULL;
     heard[0] = 0;
@@ -458,6 +461,18 @@ static void expect_cpu(const char *words)
     model_close(m);
     unlink(path);
     free(path);
+}
+
+static void expect_cpu(const char *words)
+{
+    expect_cpu_for(&TINY_GGUF_QWEN2, words);
+}
+
+static void test_cuda__leaves_mixtures_to_the_cpu(void **state)
+{
+    expect_refusal_of(&TINY_GGUF_QWEN3MOE, "cuda", BASE_E_UNSUPPORTED, "use --backend cpu");
+    expect_cpu_for(&TINY_GGUF_QWEN3MOE, "mixture of experts");
+    assert_int_equal(emu_get_counts().allocated, 0);
 }
 
 static void test_cuda__without_a_device_says_so(void **state)
@@ -554,6 +569,7 @@ int main(void)
         cmocka_unit_test_setup(test_cuda__keeps_rows_while_there_is_memory, reset_machine),
         cmocka_unit_test_setup(test_cuda__brings_rows_from_where_they_lie, reset_machine),
         cmocka_unit_test_setup(test_cuda__decodes_by_one_graph_while_the_context_grows, reset_machine),
+        cmocka_unit_test_setup(test_cuda__leaves_mixtures_to_the_cpu, reset_machine),
         cmocka_unit_test_setup(test_cuda__without_a_device_says_so, reset_machine),
         cmocka_unit_test_setup(test_cuda__bf16_without_cublas_says_so, reset_machine),
         cmocka_unit_test_setup(test_cuda__too_little_memory_is_refused_with_numbers, reset_machine),

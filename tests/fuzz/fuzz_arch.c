@@ -17,8 +17,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         if (!h.n_layer || !h.n_head_kv || h.n_head % h.n_head_kv || h.n_rot > h.head_dim || !(h.norm_eps > 0))
             abort();
         if (model_arch_bind(file, &h, &t, NULL) == 0) {
-            if (!t.output || t.token_embd->ne[0] != h.n_embd || t.layers[h.n_layer - 1].down->ne[0] != h.n_ff)
-                abort();
+            const model_layer_tensors *last = &t.layers[h.n_layer - 1];
+            const gguf_tensor *down = h.n_experts ? last->down_exps : last->down;
+            if (!t.output || t.token_embd->ne[0] != h.n_embd || down->ne[0] != h.n_ff) abort();
+            if (h.n_experts && (down->ne[2] != h.n_experts || last->router->ne[1] != h.n_experts)) abort();
             model_arch_unbind(&t);
         }
     }

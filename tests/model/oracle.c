@@ -110,6 +110,16 @@ UNCHECKED static void four_sums(
     out[3 * step] = d;
 }
 
+/* Matrix e of a stack. */
+static gguf_tensor slab_of(const gguf_tensor *stack, uint32_t e)
+{
+    gguf_tensor t = *stack;
+    t.n_bytes /= t.ne[2];
+    t.data += e * t.n_bytes;
+    t.ne[2] = 1;
+    return t;
+}
+
 /* out[n][n_out] = w x[n][n_in] + bias. A row's numbers are read out of the file once for all tokens. */
 static void product(const gguf_tensor *w, const float *bias, uint32_t n, const double *x, double *out)
 {
@@ -200,6 +210,7 @@ typedef struct work {
     double *x;                                        /* [n][n_embd] */
     double *q, *k, *v, *normed, *wide, *gate, *mixed; /* [n][...] of the layer at hand */
     double *weights_of_rows;                          /* of one token and head */
+    double *mixture;                                  /* [n_embd], of one token */
 } work;
 
 static void attend(const oracle *o, work *w, uint32_t layer, uint32_t t)
@@ -223,6 +234,51 @@ static void attend(const oracle *o, work *w, uint32_t layer, uint32_t t)
         memset(out, 0, d * sizeof *out);
         for (uint32_t i = 0; i <= t; i++) add_times(out, p[i] / sum, w->v + (size_t)i * w->n_kv + kv * d, d);
     }
+}
+
+/* out[n_embd] = down (silu(gate x) * up x) of expert e */
+static void expert(const oracle *o, int layer, uint32_t e, const double *x, double *out)
+{
+    gguf_tensor gate = slab_of(tensor_of(o, layer, "ffn_gate_exps.weight"), e),
+                up = slab_of(tensor_of(o, layer, "ffn_up_exps.weight"), e),
+                down = slab_of(tensor_of(o, layer, "ffn_down_exps.weight"), e);
+    double *gated = base_xcalloc(2 * gate.ne[1], sizeof *gated), *wide = gated + gate.ne[1];
+    product(&gate, NULL, 1, x, gated);
+    product(&up, NULL, 1, x, wide);
+    for (uint64_t i = 0; i < gate.ne[1]; i++) wide[i] *= silu(gated[i]);
+    product(&down, NULL, 1, wide, out);
+    free(gated);
+}
+
+/*
+ * A mixture for one token: p = softmax(router x); the best experts (of equals the first), each by its share
+ * of the p of all that were chosen.
+ */
+static void mix(const oracle *o, int layer, uint32_t t, const double *x, double *out)
+{
+    const tiny_gguf *s = o->spec;
+    const gguf_tensor *router = tensor_of(o, layer, "ffn_gate_inp.weight");
+    double *p = base_xcalloc(router->ne[1], sizeof *p), *one = base_xcalloc(s->n_embd, sizeof *one), all = 0;
+    uint32_t *chosen = base_xcalloc(s->n_experts_used, sizeof *chosen);
+    product(router, NULL, 1, x, p);
+    for (uint32_t i = 0; i < s->n_experts_used; i++) {
+        for (uint32_t e = 1; e < s->n_experts; e++)
+            if (p[e] > p[chosen[i]]) chosen[i] = e;
+        one[i] = exp(p[chosen[i]]);
+        all += one[i];
+        p[chosen[i]] = -INFINITY;
+    }
+    for (uint32_t e = 0; o->margins && e < s->n_experts; e++)
+        o->margins[t] = fminf(o->margins[t], (float)(log(one[s->n_experts_used - 1]) - p[e]));
+    for (uint32_t i = 0; i < s->n_experts_used; i++) p[i] = one[i] / all;
+    memset(out, 0, s->n_embd * sizeof *out);
+    for (uint32_t i = 0; i < s->n_experts_used; i++) {
+        expert(o, layer, chosen[i], x, one);
+        add_times(out, p[i], one, s->n_embd);
+    }
+    free(p);
+    free(one);
+    free(chosen);
 }
 
 static void layer_of(const oracle *o, work *w, uint32_t layer)
@@ -264,11 +320,18 @@ static void layer_of(const oracle *o, work *w, uint32_t layer)
         for (uint32_t i = 0; i < n_embd; i++) x[i] += normed[i];
         norm(weights(o, l, "ffn_norm.weight"), x, n_embd, normed);
     }
-    product(tensor_of(o, l, "ffn_gate.weight"), NULL, o->n, w->normed, w->gate);
-    product(tensor_of(o, l, "ffn_up.weight"), NULL, o->n, w->normed, w->wide);
-    for (size_t i = 0; i < (size_t)o->n * s->n_ff; i++)
-        w->wide[i] *= is_gemma(o) ? gelu(w->gate[i]) : silu(w->gate[i]);
-    product(tensor_of(o, l, "ffn_down.weight"), NULL, o->n, w->wide, w->normed);
+    if (s->n_experts) {
+        for (uint32_t t = 0; t < o->n; t++) {
+            mix(o, l, t, w->normed + (size_t)t * n_embd, w->mixture);
+            memcpy(w->normed + (size_t)t * n_embd, w->mixture, n_embd * sizeof *w->mixture);
+        }
+    } else {
+        product(tensor_of(o, l, "ffn_gate.weight"), NULL, o->n, w->normed, w->gate);
+        product(tensor_of(o, l, "ffn_up.weight"), NULL, o->n, w->normed, w->wide);
+        for (size_t i = 0; i < (size_t)o->n * s->n_ff; i++)
+            w->wide[i] *= is_gemma(o) ? gelu(w->gate[i]) : silu(w->gate[i]);
+        product(tensor_of(o, l, "ffn_down.weight"), NULL, o->n, w->wide, w->normed);
+    }
     for (uint32_t t = 0; t < o->n; t++) {
         double *x = w->x + (size_t)t * n_embd, *normed = w->normed + (size_t)t * n_embd;
         norm_heads(weights(o, l, "post_ffw_norm.weight"), normed, 1, n_embd);
@@ -297,9 +360,11 @@ void oracle_run(const oracle *o)
     w.gate = base_xcalloc((size_t)o->n * s->n_ff, sizeof(double));
     w.weights_of_rows = base_xcalloc(o->n, sizeof(double));
     w.mixed = base_xcalloc((size_t)o->n * w.n_q, sizeof(double));
+    w.mixture = base_xcalloc(s->n_embd, sizeof(double));
     for (uint32_t t = 0; t < o->n; t++)
         for (uint32_t i = 0; i < s->n_embd; i++)
             w.x[(size_t)t * s->n_embd + i] = element(embd, (uint64_t)o->ids[t], i) * embd_scale;
+    for (uint32_t t = 0; t < o->n && o->margins; t++) o->margins[t] = INFINITY;
     for (uint32_t l = 0; l < s->n_layer; l++) layer_of(o, &w, l);
     if (o->logits) {
         double *logits = base_xcalloc((size_t)o->n * TINY_GGUF_VOCAB, sizeof *logits);
@@ -310,6 +375,6 @@ void oracle_run(const oracle *o)
         for (size_t i = 0; i < (size_t)o->n * TINY_GGUF_VOCAB; i++) o->logits[i] = (float)logits[i];
         free(logits);
     }
-    double *all[] = {w.x, w.q, w.k, w.v, w.normed, w.wide, w.gate, w.weights_of_rows, w.mixed};
+    double *all[] = {w.x, w.q, w.k, w.v, w.normed, w.wide, w.gate, w.weights_of_rows, w.mixed, w.mixture};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) free(all[i]);
 }

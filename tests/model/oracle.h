@@ -28,6 +28,11 @@ typedef struct oracle {
     float *queries; /* [n_layer][n_head][n][head_dim], post-RoPE */
     float *keys;    /* [n_layer][n_head_kv][n][head_dim], as stored (rounded to F16) */
     float *hidden;  /* [n_layer][n][n_embd], behind each layer */
+    /*
+     * [n]: how clear a token's choices of experts are: by how much the last one's score stands above the best
+     * that was not chosen, at least, over the layers.
+     */
+    float *margins;
 } oracle;
 
 void oracle_run(const oracle *o);

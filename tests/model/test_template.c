@@ -222,6 +222,7 @@ static void test_template__chooses_the_form_of_calls(void **state)
         {"qwen2", "qwen2.5-coder-7b", qwen_sign, MODEL_TOOLS_TAG_TOOLS},
         {"qwen2", "Qwen2.5 1.5B Instruct", qwen_sign, MODEL_TOOLS_HERMES},
         {"qwen3", "Qwen3 4B", qwen_sign, MODEL_TOOLS_HERMES},
+        {"qwen3moe", "Qwen3 30B A3B Instruct 2507", qwen_sign, MODEL_TOOLS_HERMES},
         {"qwen2", "Something", chatml_sign, MODEL_TOOLS_JSON},
         {"llama", "SmolLM2 135M", chatml_sign, MODEL_TOOLS_JSON},
     };

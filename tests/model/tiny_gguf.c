@@ -18,12 +18,13 @@ enum {
     TYPE_ARRAY = 9
 };
 
-/* How a tensor is filled: a matrix scaled by its inputs, ones with a little noise (norms), or a bias. */
-typedef enum fill { FILL_MATRIX, FILL_NORM, FILL_BIAS, FILL_EMBEDDING, FILL_FACTORS } fill;
+/* How a tensor is filled: a matrix scaled by its inputs, a router (F32 always), ones with a little noise (norms), or a bias. */
+typedef enum fill { FILL_MATRIX, FILL_ROUTER, FILL_NORM, FILL_BIAS, FILL_EMBEDDING, FILL_FACTORS } fill;
 
 typedef struct tensor {
     char name[64];
     uint32_t n_in, n_out; /* n_out 0: one dimension */
+    uint32_t n_stack;     /* matrices one behind another; 1: one, of two dimensions */
     fill how;
     tiny_type type;
 } tensor;
@@ -180,7 +181,7 @@ static void write_vocabulary(writer *w, const tiny_gguf *spec)
         "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}");
 }
 
-static void add_tensor(writer *w, const char *name, uint32_t n_in, uint32_t n_out, fill how)
+static void add_stack(writer *w, const char *name, uint32_t n_in, uint32_t n_out, uint32_t n_stack, fill how)
 {
     if (w->spec->leave_out && strcmp(w->spec->leave_out, name) == 0) return;
     if (w->n_tensors == MAX_TENSORS) abort();
@@ -188,8 +189,14 @@ static void add_tensor(writer *w, const char *name, uint32_t n_in, uint32_t n_ou
     snprintf(t->name, sizeof t->name, "%s", name);
     t->n_in = n_in;
     t->n_out = n_out;
+    t->n_stack = n_stack;
     t->how = how;
     t->type = how == FILL_MATRIX ? w->spec->type : TINY_F32;
+}
+
+static void add_tensor(writer *w, const char *name, uint32_t n_in, uint32_t n_out, fill how)
+{
+    add_stack(w, name, n_in, n_out, 1, how);
 }
 
 static uint32_t head_dim_of(const tiny_gguf *s)
@@ -201,12 +208,13 @@ static void list_tensors(writer *w, const tiny_gguf *s)
 {
     uint32_t head_dim = head_dim_of(s), n_q = s->n_head * head_dim, n_kv = s->n_head_kv * head_dim;
     bool biases = strcmp(s->architecture, "qwen2") == 0, gemma = strcmp(s->architecture, "gemma3") == 0;
-    bool head_norms = gemma || strcmp(s->architecture, "qwen3") == 0;
+    bool head_norms = gemma || strncmp(s->architecture, "qwen3", 5) == 0, mixture = s->n_experts > 0;
     const struct {
         const char *name;
         uint32_t n_in, n_out;
         fill how;
         bool there;
+        uint32_t n_stack;
     } layer[] = {
         {"attn_norm.weight", s->n_embd, 0, FILL_NORM, true},
         {"attn_q.weight", s->n_embd, n_q, FILL_MATRIX, true},
@@ -220,9 +228,13 @@ static void list_tensors(writer *w, const tiny_gguf *s)
         {"attn_output.weight", n_q, s->n_embd, FILL_MATRIX, true},
         {"post_attention_norm.weight", s->n_embd, 0, FILL_NORM, gemma},
         {"ffn_norm.weight", s->n_embd, 0, FILL_NORM, true},
-        {"ffn_gate.weight", s->n_embd, s->n_ff, FILL_MATRIX, true},
-        {"ffn_up.weight", s->n_embd, s->n_ff, FILL_MATRIX, true},
-        {"ffn_down.weight", s->n_ff, s->n_embd, FILL_MATRIX, true},
+        {"ffn_gate_inp.weight", s->n_embd, s->n_experts, FILL_ROUTER, mixture},
+        {"ffn_gate_exps.weight", s->n_embd, s->n_ff, FILL_MATRIX, mixture, s->n_experts},
+        {"ffn_up_exps.weight", s->n_embd, s->n_ff, FILL_MATRIX, mixture, s->n_experts},
+        {"ffn_down_exps.weight", s->n_ff, s->n_embd, FILL_MATRIX, mixture, s->n_experts},
+        {"ffn_gate.weight", s->n_embd, s->n_ff, FILL_MATRIX, !mixture},
+        {"ffn_up.weight", s->n_embd, s->n_ff, FILL_MATRIX, !mixture},
+        {"ffn_down.weight", s->n_ff, s->n_embd, FILL_MATRIX, !mixture},
         {"post_ffw_norm.weight", s->n_embd, 0, FILL_NORM, gemma},
     };
     add_tensor(w, "token_embd.weight", s->n_embd, TINY_GGUF_VOCAB, FILL_EMBEDDING);
@@ -230,7 +242,9 @@ static void list_tensors(writer *w, const tiny_gguf *s)
         for (size_t i = 0; i < sizeof layer / sizeof layer[0]; i++) {
             char name[64];
             snprintf(name, sizeof name, "blk.%u.%s", l, layer[i].name);
-            if (layer[i].there) add_tensor(w, name, layer[i].n_in, layer[i].n_out, layer[i].how);
+            if (layer[i].there)
+                add_stack(w, name, layer[i].n_in, layer[i].n_out, layer[i].n_stack ? layer[i].n_stack : 1,
+                    layer[i].how);
         }
     add_tensor(w, "output_norm.weight", s->n_embd, 0, FILL_NORM);
     if (!s->tied) add_tensor(w, "output.weight", s->n_embd, TINY_GGUF_VOCAB, FILL_MATRIX);
@@ -245,7 +259,7 @@ static uint64_t align(uint64_t n)
 
 static uint64_t n_elements(const tensor *t)
 {
-    return (uint64_t)t->n_in * (t->n_out ? t->n_out : 1);
+    return (uint64_t)t->n_in * (t->n_out ? t->n_out : 1) * t->n_stack;
 }
 
 static void pad(base_buf *b, size_t start)
@@ -296,6 +310,7 @@ static void write_q4_k(base_buf *b, uint64_t n, float scale, uint64_t *state)
 static void write_values(base_buf *b, const tensor *t, uint64_t *state)
 {
     float scale = t->how == FILL_MATRIX      ? 1.7f / sqrtf((float)t->n_in)
+                  : t->how == FILL_ROUTER    ? 3.4f / sqrtf((float)t->n_in)
                   : t->how == FILL_EMBEDDING ? 1.0f
                                              : 0.3f;
     float centre = t->how == FILL_NORM ? 1.0f : t->how == FILL_FACTORS ? 2.0f : 0.0f;
@@ -360,6 +375,15 @@ void tiny_gguf_write(const tiny_gguf *spec, base_buf *out)
         snprintf(key, sizeof key, "%s.attention.value_length", spec->architecture);
         key_u32(w, key, spec->head_dim);
     }
+    if (spec->n_experts) {
+        static const char *const of_mixtures[] = {
+            "expert_count", "expert_used_count", "expert_feed_forward_length"};
+        const uint32_t counts[] = {spec->n_experts, spec->n_experts_used, spec->n_ff};
+        for (size_t i = 0; i < 3; i++) {
+            snprintf(key, sizeof key, "%s.%s", spec->architecture, of_mixtures[i]);
+            key_u32(w, key, counts[i]);
+        }
+    }
     if (spec->window) {
         snprintf(key, sizeof key, "%s.attention.sliding_window", spec->architecture);
         key_u32(w, key, spec->window);
@@ -375,9 +399,10 @@ void tiny_gguf_write(const tiny_gguf *spec, base_buf *out)
     for (uint32_t i = 0; i < w->n_tensors; i++) {
         tensor *t = &w->tensors[i];
         put_text(out, t->name);
-        put_u32(out, t->n_out ? 2 : 1);
+        put_u32(out, t->n_stack > 1 ? 3 : t->n_out ? 2 : 1);
         put_u64(out, t->n_in);
         if (t->n_out) put_u64(out, t->n_out);
+        if (t->n_stack > 1) put_u64(out, t->n_stack);
         put_u32(out, t->type);
         put_u64(out, offset);
         offset += align(n_bytes(t));

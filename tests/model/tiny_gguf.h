@@ -17,9 +17,11 @@
 typedef enum tiny_type { TINY_F32 = 0, TINY_Q8_0 = 8, TINY_Q4_K = 12 } tiny_type;
 
 typedef struct tiny_gguf {
-    const char *architecture; /* "qwen2" (biases), "qwen3" (query and key norms), "llama" or "gemma3" */
+    const char
+        *architecture; /* "qwen2" (biases), "qwen3" (query and key norms), "qwen3moe", "llama" or "gemma3" */
     uint32_t n_layer, n_embd, n_ff, n_head, n_head_kv, n_ctx;
-    uint32_t head_dim; /* 0: n_embd / n_head, and the file does not say */
+    uint32_t head_dim;                  /* 0: n_embd / n_head, and the file does not say */
+    uint32_t n_experts, n_experts_used; /* qwen3moe: n_ff is one expert's */
     uint64_t seed;
     tiny_type type;
     bool tied;             /* no output.weight: the embedding is the head */
@@ -44,6 +46,13 @@ typedef struct tiny_gguf {
     {                                                                                                        \
         .architecture = "llama", .n_layer = 2, .n_embd = 192, .n_ff = 256, .n_head = 3, .n_head_kv = 1,      \
         .n_ctx = 4096, .seed = 2, .tied = true                                                               \
+    }
+
+#define TINY_GGUF_QWEN3MOE                                                                                   \
+    (tiny_gguf)                                                                                              \
+    {                                                                                                        \
+        .architecture = "qwen3moe", .n_layer = 4, .n_embd = 128, .n_ff = 96, .n_head = 4, .n_head_kv = 2,    \
+        .head_dim = 32, .n_experts = 12, .n_experts_used = 3, .n_ctx = 4096, .seed = 4, .rope_base = 1e6f    \
     }
 
 /* Five layers with a window, one without, one with. */

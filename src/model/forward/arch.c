@@ -15,6 +15,11 @@
 static const model_arch architectures[] = {
     {.name = "qwen2", .families = "Qwen2, Qwen2.5", .rope = OPS_ROPE_NEOX, .qkv_bias = true},
     {.name = "qwen3", .families = "Qwen3", .rope = OPS_ROPE_NEOX, .qk_norm = true},
+    {.name = "qwen3moe",
+        .families = "Qwen3-30B-A3B, Qwen3-Coder-30B-A3B",
+        .rope = OPS_ROPE_NEOX,
+        .qk_norm = true,
+        .experts = true},
     {.name = "llama", .families = "Llama 2 and 3, SmolLM2", .rope = OPS_ROPE_NORM},
     {.name = "gemma3",
         .families = "Gemma 3",
@@ -32,7 +37,14 @@ enum { N_ARCHITECTURES = sizeof architectures / sizeof architectures[0] };
 /*
  * Bounds that no model of a machine like ours comes near; they keep every product below far inside 64 bits.
  */
-enum { MAX_LAYERS = 1024, MAX_WIDTH = 1 << 20, MAX_VOCAB = 1 << 22, MAX_CONTEXT = 1 << 26, MAX_HEADS = 4096 };
+enum {
+    MAX_LAYERS = 1024,
+    MAX_WIDTH = 1 << 20,
+    MAX_VOCAB = 1 << 22,
+    MAX_CONTEXT = 1 << 26,
+    MAX_HEADS = 4096,
+    MAX_EXPERTS = 4096
+};
 
 typedef struct reader {
     const gguf_file *file;
@@ -92,9 +104,6 @@ static int refuse_extras(const reader *r)
     uint64_t count;
     base_str scaling;
 
-    if (gguf_get_u64(r->file, key_of(r, "expert_count", key), &count) && count > 0)
-        return base_fail(
-            r->err, BASE_E_UNSUPPORTED, "a mixture of %llu experts is not built", (unsigned long long)count);
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         double value = get_number(r, numbers[i], 0);
         if (value != 0)
@@ -130,6 +139,44 @@ static int read_rope(const reader *r, model_hyper *h)
         return base_fail(r->err, BASE_E_FORMAT, "rope.freq_base %g and scaling factor %g make no sense",
             h->rope_base, factor);
     h->rope_factor = factor;
+    return 0;
+}
+
+/*
+ * A mixture as Qwen3's: softmax over all experts, no shared one, nothing scaled. Keys that ask for more are
+ * refused by name.
+ */
+static int read_experts(const reader *r, model_hyper *h)
+{
+    static const char *const others[] = {"expert_shared_count", "expert_shared_feed_forward_length",
+        "expert_group_count", "leading_dense_block_count"};
+    uint64_t value;
+    int rc;
+
+    if (!h->arch->experts) {
+        if (!get_count(r, "expert_count", &value) || value == 0) return 0;
+        return base_fail(r->err, BASE_E_UNSUPPORTED,
+            "a mixture of %llu experts is not built for the architecture %s; those of qwen3moe are",
+            (unsigned long long)value, r->arch);
+    }
+    if ((rc = need_count(r, "expert_count", MAX_EXPERTS, &h->n_experts))) return rc;
+    if ((rc = need_count(r, "expert_used_count", h->n_experts, &h->n_experts_used))) return rc;
+    if ((rc = need_count(r, "expert_feed_forward_length", MAX_WIDTH, &h->n_ff))) return rc;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (get_count(r, others[i], &value) && value > (i == 2))
+            return base_fail(r->err, BASE_E_UNSUPPORTED, "%s.%s is %llu, which kvist does not compute",
+                r->arch, others[i], (unsigned long long)value);
+    if (get_count(r, "expert_gating_func", &value) && value > 1)
+        return base_fail(r->err, BASE_E_UNSUPPORTED,
+            "%s.expert_gating_func is %llu; 1, a softmax over all experts, is what kvist computes", r->arch,
+            (unsigned long long)value);
+    double scale = get_number(r, "expert_weights_scale", 1);
+    if (scale != 0 && scale != 1)
+        return base_fail(r->err, BASE_E_UNSUPPORTED,
+            "%s.expert_weights_scale is %g, which kvist does not compute", r->arch, scale);
+    if (h->n_ff % 32 || h->n_embd % 32)
+        return base_fail(r->err, BASE_E_UNSUPPORTED,
+            "experts of %u x %u; multiples of 32 are what kvist computes", h->n_embd, h->n_ff);
     return 0;
 }
 
@@ -226,7 +273,8 @@ int model_arch_read(const gguf_file *f, model_hyper *ret, base_err *err)
     if ((rc = refuse_extras(&r))) return rc;
     if ((rc = need_count(&r, "block_count", MAX_LAYERS, &h.n_layer))) return rc;
     if ((rc = need_count(&r, "embedding_length", MAX_WIDTH, &h.n_embd))) return rc;
-    if ((rc = need_count(&r, "feed_forward_length", MAX_WIDTH, &h.n_ff))) return rc;
+    if ((rc = read_experts(&r, &h))) return rc;
+    if (!h.n_experts && (rc = need_count(&r, "feed_forward_length", MAX_WIDTH, &h.n_ff))) return rc;
     if ((rc = need_count(&r, "context_length", MAX_CONTEXT, &h.n_ctx))) return rc;
     if ((rc = read_heads(&r, &h))) return rc;
     if ((rc = read_rope(&r, &h))) return rc;
@@ -248,7 +296,15 @@ int model_arch_read(const gguf_file *f, model_hyper *ret, base_err *err)
     return 0;
 }
 
-typedef enum arch_presence { ARCH_MUST, ARCH_BIAS, ARCH_QK_NORM, ARCH_POST_NORM } arch_presence;
+typedef enum arch_presence {
+    ARCH_MUST,
+    ARCH_BIAS,
+    ARCH_QK_NORM,
+    ARCH_POST_NORM,
+    ARCH_DENSE,   /* one feed-forward for all tokens */
+    ARCH_EXPERTS, /* what chooses experts */
+    ARCH_STACK,   /* a matrix for each expert */
+} arch_presence;
 
 /* Does the architecture compute such a tensor, and can it do without? */
 typedef struct arch_demand {
@@ -262,33 +318,43 @@ static arch_demand demand_of(const model_arch *a, arch_presence presence)
         [ARCH_BIAS] = {true, a->qkv_bias},
         [ARCH_QK_NORM] = {a->qk_norm, true},
         [ARCH_POST_NORM] = {a->post_norm, true},
+        [ARCH_DENSE] = {!a->experts, true},
+        [ARCH_EXPERTS] = {a->experts, true},
+        [ARCH_STACK] = {a->experts, true},
     };
     return demands[presence];
 }
 
+/* What a tensor must be: n_out 0 a vector, n_stack 0 or 1 one matrix. */
+typedef struct arch_shape {
+    uint64_t n_in, n_out, n_stack;
+} arch_shape;
+
 /* Shape and type of one tensor; vectors are F32, matrices any type of the table. */
-static int check_tensor(const gguf_tensor *t, const char *name, uint64_t n_in, uint64_t n_out, base_err *err)
+static int check_tensor(const gguf_tensor *t, const char *name, arch_shape want, base_err *err)
 {
     uint32_t elements, bytes;
-    uint64_t want_out = n_out ? n_out : 1;
+    const uint64_t n_in = want.n_in, n_out = want.n_out;
+    const uint64_t want_out = n_out ? n_out : 1, want_stack = want.n_stack ? want.n_stack : 1;
 
-    if (t->ne[0] != n_in || t->ne[1] != want_out || t->ne[2] != 1 || t->ne[3] != 1)
-        return base_fail(err, BASE_E_FORMAT, "tensor %s is %llu x %llu; the metadata asks for %llu x %llu",
-            name, (unsigned long long)t->ne[0], (unsigned long long)t->ne[1], (unsigned long long)n_in,
-            (unsigned long long)want_out);
+    if (t->ne[0] != n_in || t->ne[1] != want_out || t->ne[2] != want_stack || t->ne[3] != 1)
+        return base_fail(err, BASE_E_FORMAT,
+            "tensor %s is %llu x %llu x %llu; the metadata asks for %llu x %llu x %llu", name,
+            (unsigned long long)t->ne[0], (unsigned long long)t->ne[1], (unsigned long long)t->ne[2],
+            (unsigned long long)n_in, (unsigned long long)want_out, (unsigned long long)want_stack);
     if (!gguf_tensor_block(t->type, &elements, &bytes) || (!n_out && t->type != GGUF_TENSOR_F32))
         return base_fail(err, BASE_E_UNSUPPORTED, "tensor %s has type %s, which is not built here", name,
             gguf_tensor_type_name(t->type));
     return 0;
 }
 
-static int bind_one(const gguf_file *f, const char *name, uint64_t n_in, uint64_t n_out, bool must,
+static int bind_one(const gguf_file *f, const char *name, arch_shape shape, bool must,
     const gguf_tensor **ret, uint64_t *n_bound, base_err *err)
 {
     const gguf_tensor *t = gguf_find_tensor(f, name);
     *ret = NULL;
     if (!t) return must ? base_fail(err, BASE_E_FORMAT, "tensor %s is missing", name) : 0;
-    int rc = check_tensor(t, name, n_in, n_out, err);
+    int rc = check_tensor(t, name, shape, err);
     if (rc) return rc;
     *ret = t;
     ++*n_bound;
@@ -313,7 +379,9 @@ static int bind_layer(const gguf_file *f, const model_hyper *h, uint32_t layer, 
         arch_demand demand = demand_of(h->arch, table[i].presence);
         if (!demand.used) continue;
         snprintf(name, sizeof name, "blk.%u.%s", layer, table[i].name);
-        int rc = bind_one(f, name, table[i].n_in, table[i].n_out, demand.must, table[i].to, n_bound, err);
+        arch_shape shape = {
+            table[i].n_in, table[i].n_out, table[i].presence == ARCH_STACK ? h->n_experts : 1};
+        int rc = bind_one(f, name, shape, demand.must, table[i].to, n_bound, err);
         if (rc) return rc;
     }
     return 0;
@@ -344,13 +412,17 @@ static int bind_all(
     const gguf_file *f, const model_hyper *h, model_tensors *t, uint64_t *n_bound, base_err *err)
 {
     int rc;
-    if ((rc = bind_one(f, "token_embd.weight", h->n_embd, h->n_vocab, true, &t->token_embd, n_bound, err)))
+    if ((rc = bind_one(f, "token_embd.weight", (arch_shape){h->n_embd, h->n_vocab}, true, &t->token_embd,
+             n_bound, err)))
         return rc;
-    if ((rc = bind_one(f, "output_norm.weight", h->n_embd, 0, true, &t->output_norm, n_bound, err)))
+    if ((rc = bind_one(
+             f, "output_norm.weight", (arch_shape){h->n_embd}, true, &t->output_norm, n_bound, err)))
         return rc;
-    if ((rc = bind_one(f, "output.weight", h->n_embd, h->n_vocab, false, &t->output, n_bound, err)))
+    if ((rc = bind_one(
+             f, "output.weight", (arch_shape){h->n_embd, h->n_vocab}, false, &t->output, n_bound, err)))
         return rc;
-    if ((rc = bind_one(f, "rope_freqs.weight", h->n_rot / 2, 0, false, &t->rope_freqs, n_bound, err)))
+    if ((rc = bind_one(
+             f, "rope_freqs.weight", (arch_shape){h->n_rot / 2}, false, &t->rope_freqs, n_bound, err)))
         return rc;
     if (!t->output) t->output = t->token_embd;
     for (uint32_t l = 0; l < h->n_layer; l++)

@@ -29,13 +29,16 @@ typedef struct model_arch {
     /* of so many layers the last reads everything, the others a window; 0: all read everything */
     uint32_t window_every;
     double window_rope_base; /* RoPE's base in layers with a window, where it is never stretched */
+    bool experts;            /* the feed-forward is a mixture of experts */
     uint32_t
         wide_layers; /* a model of so many layers scales scores by n_embd / n_head, not by the head's size */
 } model_arch;
 
 typedef struct model_hyper {
     const model_arch *arch;
-    uint32_t n_layer, n_embd, n_ff, n_head, n_head_kv, head_dim, n_rot, n_vocab, n_ctx;
+    uint32_t n_layer, n_embd, n_head, n_head_kv, head_dim, n_rot, n_vocab, n_ctx;
+    uint32_t n_ff;                      /* of one expert, where there are experts */
+    uint32_t n_experts, n_experts_used; /* 0: no mixture */
     float norm_eps, attn_scale;
     /* The angle of pair i at phase p is p / rope_factor * rope_base^(-2i / n_rot) / rope_freqs[i]. */
     double rope_base, rope_factor;
@@ -53,8 +56,8 @@ static inline bool model_layer_has_window(const model_hyper *h, uint32_t layer)
 
 /*
  * Tensors of a layer: X(field, "name behind blk.N.", n_in, n_out or 0 for a vector, presence). Sizes are
- * expressions over a model_hyper *h; presence: ARCH_MUST, or the flag of the architecture that asks for it.
- * In order of the forward pass.
+ * expressions over a model_hyper *h; presence: ARCH_MUST, or the flag of the architecture that asks for it
+ * (ARCH_STACK: such a matrix for each expert). In order of the forward pass.
  */
 /* clang-format off */
 #define MODEL_LAYER_TENSORS(X)                                                                                \
@@ -70,9 +73,13 @@ static inline bool model_layer_has_window(const model_hyper *h, uint32_t layer)
     X(o,         "attn_output.weight", h->n_head * h->head_dim, h->n_embd, ARCH_MUST)                         \
     X(attn_post, "post_attention_norm.weight", h->n_embd, 0, ARCH_POST_NORM)                                  \
     X(ffn_norm,  "ffn_norm.weight",    h->n_embd, 0, ARCH_MUST)                                               \
-    X(gate,      "ffn_gate.weight",    h->n_embd, h->n_ff, ARCH_MUST)                                         \
-    X(up,        "ffn_up.weight",      h->n_embd, h->n_ff, ARCH_MUST)                                         \
-    X(down,      "ffn_down.weight",    h->n_ff, h->n_embd, ARCH_MUST)                                         \
+    X(router,    "ffn_gate_inp.weight", h->n_embd, h->n_experts, ARCH_EXPERTS)                                \
+    X(gate,      "ffn_gate.weight",    h->n_embd, h->n_ff, ARCH_DENSE)                                        \
+    X(up,        "ffn_up.weight",      h->n_embd, h->n_ff, ARCH_DENSE)                                        \
+    X(down,      "ffn_down.weight",    h->n_ff, h->n_embd, ARCH_DENSE)                                        \
+    X(gate_exps, "ffn_gate_exps.weight", h->n_embd, h->n_ff, ARCH_STACK)                                      \
+    X(up_exps,   "ffn_up_exps.weight", h->n_embd, h->n_ff, ARCH_STACK)                                        \
+    X(down_exps, "ffn_down_exps.weight", h->n_ff, h->n_embd, ARCH_STACK)                                      \
     X(ffn_post,  "post_ffw_norm.weight", h->n_embd, 0, ARCH_POST_NORM)
 /* clang-format on */
 

@@ -45,8 +45,10 @@ static uint32_t widest(const model_hyper *h)
     X(x, FORWARD_BATCH, h->n_embd)                                                                           \
     X(qkv, FORWARD_BATCH, n_q(h) + 2 * n_kv(h))                                                              \
     X(mixed, FORWARD_BATCH, n_q(h))                                                                          \
-    X(gate_up, FORWARD_BATCH, 2 * (size_t)h->n_ff)                                                           \
-    X(branch, h->arch->post_norm ? FORWARD_BATCH : 0, h->n_embd)                                             \
+    X(gate_up, h->n_experts ? 0 : FORWARD_BATCH, 2 * (size_t)h->n_ff)                                        \
+    X(branch, h->arch->post_norm || h->n_experts ? FORWARD_BATCH : 0, h->n_embd)                             \
+    X(chosen, h->n_experts ? FORWARD_BATCH : 0, h->n_experts_used)                                           \
+    X(shares, h->n_experts ? FORWARD_BATCH : 0, h->n_experts_used)                                           \
     X(logits, FORWARD_HEADS, h->n_vocab)                                                                     \
     X(rope, FORWARD_BATCH, h->n_rot)                                                                         \
     X(rope_window, h->window ? FORWARD_BATCH : 0, h->n_rot)                                                  \
@@ -59,7 +61,8 @@ uint64_t forward_scratch_bytes(const model_hyper *h)
 #define ADD(field, rows, width) bytes += (uint64_t)(rows) * (width) * sizeof(float);
     SCRATCH_BUFFERS(ADD)
 #undef ADD
-    return bytes;
+    /* What the backend keeps of each token's experts: the first columns, gate and up, the hidden numbers. */
+    return bytes + (uint64_t)FORWARD_BATCH * h->n_experts_used * (4ull * h->n_embd + 13ull * h->n_ff);
 }
 
 int forward_scratch_make(model *m, base_err *err)
@@ -383,6 +386,53 @@ static int feed_forward_half(model *m, uint32_t n, const forward_layer *w, base_
     return rc;
 }
 
+/* The same of a mixture: the router reads F32, the experts 8-bit activations. */
+static int experts_half(model *m, uint32_t n, const forward_layer *w, base_err *err)
+{
+    const model_hyper *h = &m->hyper;
+    const forward_scratch *s = &m->scratch;
+    const model_ops *ops = m->ops;
+    ops_mat x = hidden_of(m), normed = {s->branch, 0, h->n_embd};
+    int rc = ops->norm(m->ops,
+        &(ops_norm_args){.x = x,
+            .out = normed,
+            .weight = w->ffn_norm,
+            .n = n,
+            .n_groups = 1,
+            .width = h->n_embd,
+            .eps = h->norm_eps},
+        err);
+    if (!rc)
+        rc = ops->route(m->ops,
+            &(ops_route_args){.x = normed,
+                .router = w->router,
+                .n = n,
+                .width = h->n_embd,
+                .n_experts = h->n_experts,
+                .n_used = h->n_experts_used,
+                .chosen = s->chosen,
+                .weights = s->shares},
+            err);
+    if (!rc)
+        rc = ops->quant(
+            m->ops, &(ops_quant_args){.x = normed, .n = n, .width = h->n_embd, .out = s->wide}, err);
+    if (!rc)
+        rc = ops->experts(m->ops,
+            &(ops_experts_args){.x = s->wide,
+                .chosen = s->chosen,
+                .weights = s->shares,
+                .n_experts = h->n_experts,
+                .n_used = h->n_experts_used,
+                .gate = w->gate,
+                .up = w->up,
+                .down = w->down,
+                .kind = h->arch->gate,
+                .y = x,
+                .add = x},
+            err);
+    return rc;
+}
+
 /* Whatever was not computed, or only beside what was. */
 static void forbid_others(float *logits, const uint64_t *only, uint32_t n_vocab)
 {
@@ -500,7 +550,7 @@ static int run_micro_batch(model *m, micro_batch *b, uint32_t layer_last, base_e
     if (!rc) rc = start_hidden(m, b, err);
     for (uint32_t layer = b->whole->layer_first; layer < layer_last && !rc; layer++) {
         rc = attention_half(m, b, layer, err);
-        if (!rc) rc = feed_forward_half(m, b->n, &m->layers[layer], err);
+        if (!rc) rc = (h->n_experts ? experts_half : feed_forward_half)(m, b->n, &m->layers[layer], err);
     }
     if (rc) return rc;
     if (layer_last == h->n_layer) return make_logits(m, b, err);

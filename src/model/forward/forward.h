@@ -16,8 +16,10 @@ enum {
 };
 
 typedef struct forward_layer {
-    ops_weight *q, *k, *v, *o, *gate, *up, *down;
+    ops_weight *q, *k, *v, *o;
+    ops_weight *gate, *up, *down; /* of a mixture: of all experts */
     ops_buffer *attn_norm, *ffn_norm;
+    ops_buffer *router; /* [n_experts][n_embd], or NULL */
     ops_buffer *q_bias, *k_bias, *v_bias, *q_norm, *k_norm, *attn_post, *ffn_post; /* each may be NULL */
 } forward_layer;
 
@@ -29,10 +31,11 @@ typedef struct forward_scratch {
     ops_buffer *gate_up; /* [FORWARD_BATCH][2 n_ff] */
     ops_buffer
         *branch; /* [FORWARD_BATCH][n_embd], what a half adds to x, where it is normalised first; else NULL */
-    ops_buffer *logits;      /* [FORWARD_HEADS][n_vocab] */
-    ops_buffer *rope;        /* [FORWARD_BATCH][n_rot] */
-    ops_buffer *rope_window; /* the same for layers with a window; else NULL */
-    ops_activations *wide;   /* FORWARD_BATCH rows of the widest product */
+    ops_buffer *chosen, *shares; /* [FORWARD_BATCH][n_experts_used], a mixture's: ids, weights; else NULL */
+    ops_buffer *logits;          /* [FORWARD_HEADS][n_vocab] */
+    ops_buffer *rope;            /* [FORWARD_BATCH][n_rot] */
+    ops_buffer *rope_window;     /* the same for layers with a window; else NULL */
+    ops_activations *wide;       /* FORWARD_BATCH rows of the widest product */
     /* host, [n_layer][n_q]: one token's queries on their way to a model_capture, or to be scored */
     float *captured;
     float *totals;        /* host, [2][n_layer][n_head]: what is weighed, and what of it is read */

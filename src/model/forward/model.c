@@ -169,6 +169,7 @@ static void release_pages(const gguf_tensor *t)
 static int pack(loader *l, const gguf_tensor *t, ops_weight **ret, base_err *err)
 {
     model *m = l->m;
+    if (!t) return 0;
     if (t->ne[0] % 32)
         return base_fail(err, BASE_E_UNSUPPORTED,
             "tensor %.*s has rows of %" PRIu64 "; kvist needs a multiple of 32",
@@ -176,7 +177,10 @@ static int pack(loader *l, const gguf_tensor *t, ops_weight **ret, base_err *err
     madvise((void *)((uintptr_t)t->data / 4096 * 4096), t->n_bytes, MADV_WILLNEED);
     int rc = m->ops->pack(m->ops, ret, t, err); /* its sentence names the tensor */
     if (rc) return rc;
-    m->info.weight_bytes_per_token += m->ops->weight_bytes(*ret);
+    m->info.packed_bytes += m->ops->weight_bytes(*ret);
+    /* Of a stack of experts a token reads those that it goes to. */
+    m->info.weight_bytes_per_token +=
+        m->ops->weight_bytes(*ret) * (t->ne[2] > 1 ? m->hyper.n_experts_used : 1) / t->ne[2];
     release_pages(t);
     return load_step(l, t, err);
 }
@@ -197,17 +201,40 @@ static int copy_vector(loader *l, const gguf_tensor *t, ops_buffer **ret, base_e
     if (!rc) rc = m->ops->buffer_new(m->ops, ret, t->n_bytes, err);
     if (rc) return rc;
     m->ops->upload(m->ops, *ret, 0, t->data, t->n_bytes);
+    m->info.packed_bytes += t->n_bytes;
     m->info.weight_bytes_per_token += t->n_bytes;
     return load_step(l, t, err);
 }
 
-/* Fields of a layer and what makes them: X(field, maker) */
+/* A router's matrix, which is computed with as it is: some files have it in F16 or BF16. */
+static int copy_floats(loader *l, const gguf_tensor *t, ops_buffer **ret, base_err *err)
+{
+    model *m = l->m;
+    if (!t) return 0;
+    const size_t n = (size_t)(t->ne[0] * t->ne[1]), n_bytes = n * sizeof(float);
+    int rc = check_finite(t, err);
+    if (!rc) rc = m->ops->buffer_new(m->ops, ret, n_bytes, err);
+    if (rc) return rc;
+    float *values = malloc(n_bytes);
+    if (!values) return base_fail(err, BASE_E_NOMEM, "no memory for a router of %zu numbers", n);
+    quant_to_f32(t->type, t->data, n, values);
+    m->ops->upload(m->ops, *ret, 0, values, n_bytes);
+    free(values);
+    m->info.packed_bytes += n_bytes;
+    m->info.weight_bytes_per_token += n_bytes;
+    return load_step(l, t, err);
+}
+
+/* Tensors of a layer, the field that each becomes, and what makes it: X(tensor, field, maker) */
 /* clang-format off */
 #define LAYER_FIELDS(X)                                                                                       \
-    X(attn_norm, copy_vector) X(q, pack) X(k, pack) X(v, pack) X(q_bias, copy_vector)                         \
-    X(k_bias, copy_vector) X(v_bias, copy_vector) X(q_norm, copy_vector) X(k_norm, copy_vector)               \
-    X(o, pack) X(attn_post, copy_vector) X(ffn_norm, copy_vector)                                             \
-    X(gate, pack) X(up, pack) X(down, pack) X(ffn_post, copy_vector)
+    X(attn_norm, attn_norm, copy_vector) X(q, q, pack) X(k, k, pack) X(v, v, pack)                            \
+    X(q_bias, q_bias, copy_vector) X(k_bias, k_bias, copy_vector) X(v_bias, v_bias, copy_vector)              \
+    X(q_norm, q_norm, copy_vector) X(k_norm, k_norm, copy_vector) X(o, o, pack)                               \
+    X(attn_post, attn_post, copy_vector) X(ffn_norm, ffn_norm, copy_vector) X(router, router, copy_floats)    \
+    X(gate, gate, pack) X(up, up, pack) X(down, down, pack)                                                   \
+    X(gate_exps, gate, pack) X(up_exps, up, pack) X(down_exps, down, pack)                                    \
+    X(ffn_post, ffn_post, copy_vector)
 /* clang-format on */
 
 /* Divisors of angles. */
@@ -231,8 +258,8 @@ static int load_weights(loader *l, base_err *err)
     m->layers = base_xcalloc(m->hyper.n_layer, sizeof *m->layers);
     rc = pack(l, t->output, &m->output, err); /* the largest first: its file pages go before the rest comes */
     for (uint32_t i = 0; i < m->hyper.n_layer && !rc; i++) {
-#define LOAD(field, maker)                                                                                   \
-    if (!rc) rc = maker(l, t->layers[i].field, &m->layers[i].field, err);
+#define LOAD(tensor, field, maker)                                                                           \
+    if (!rc) rc = maker(l, t->layers[i].tensor, &m->layers[i].field, err);
         LAYER_FIELDS(LOAD)
 #undef LOAD
     }
@@ -253,8 +280,8 @@ static void free_weights(model *m)
     for (uint32_t i = 0; m->layers && i < m->hyper.n_layer; i++) {
         forward_layer *w = &m->layers[i];
         ops_weight *matrices[] = {w->q, w->k, w->v, w->o, w->gate, w->up, w->down};
-        ops_buffer *vectors[] = {w->attn_norm, w->ffn_norm, w->q_bias, w->k_bias, w->v_bias, w->q_norm,
-            w->k_norm, w->attn_post, w->ffn_post};
+        ops_buffer *vectors[] = {w->attn_norm, w->ffn_norm, w->router, w->q_bias, w->k_bias, w->v_bias,
+            w->q_norm, w->k_norm, w->attn_post, w->ffn_post};
         for (size_t k = 0; k < sizeof matrices / sizeof matrices[0]; k++)
             if (matrices[k]) ops->weight_free(m->ops, matrices[k]);
         for (size_t k = 0; k < sizeof vectors / sizeof vectors[0]; k++)
@@ -321,7 +348,8 @@ static const char *quantisation_of(const model *m)
     if (gguf_get_u64(m->file, "general.file_type", &type))
         for (size_t i = 0; i < sizeof file_types / sizeof file_types[0]; i++)
             if (file_types[i].file_type == type) return file_types[i].name;
-    return gguf_tensor_type_name(m->tensors.layers[0].gate->type);
+    const model_layer_tensors *first = &m->tensors.layers[0];
+    return gguf_tensor_type_name((first->gate ? first->gate : first->gate_exps)->type);
 }
 
 static void describe(model *m, const char *path)
@@ -374,7 +402,11 @@ static int open_cuda(model *m, const model_options *o, base_err *err)
 {
 #ifdef KVIST_CUDA
     const bool bf16 = o->backend && strcmp(o->backend, "cuda:bf16") == 0;
-    return cuda_ops_open(&m->ops, (int)m->info.n_threads, o->gpu_bytes, bf16, err);
+    int rc = cuda_ops_open(&m->ops, (int)m->info.n_threads, o->gpu_bytes, bf16, err);
+    if (!rc && m->hyper.n_experts)
+        rc = base_fail(
+            err, BASE_E_UNSUPPORTED, "a mixture of experts is not computed on the GPU; use --backend cpu");
+    return rc;
 #else
     return base_fail(err, BASE_E_DEVICE, "this build has no CUDA backend; use --backend cpu");
 #endif
@@ -393,7 +425,7 @@ static int open_cpu(model *m, const model_options *o, base_err *err)
 static int start(model *m, const model_options *o, bool cuda, base_err *err)
 {
     m->info.n_threads = (uint32_t)model_threads(o->n_threads);
-    m->info.weight_bytes_per_token = 0;
+    m->info.weight_bytes_per_token = m->info.packed_bytes = 0;
     int rc = cuda ? open_cuda(m, o, err) : open_cpu(m, o, err);
     if (rc) return rc;
     m->info.backend = m->ops->backend;
@@ -405,7 +437,6 @@ static int start(model *m, const model_options *o, bool cuda, base_err *err)
     if (m->tensors.output != m->tensors.token_embd)
         l.total -= m->tensors.token_embd->n_bytes; /* stays where it is */
     if ((rc = load_weights(&l, err))) return rc;
-    m->info.packed_bytes = m->info.weight_bytes_per_token;
     return forward_scratch_make(m, err);
 }
 
@@ -452,7 +483,8 @@ static int choose_backend(model *m, const model_options *o, base_err *err)
 #ifdef KVIST_CUDA
     if (is_auto) {
         int rc = start(m, o, true, err);
-        if (rc != BASE_E_NOT_FOUND && rc != BASE_E_DEVICE && rc != BASE_E_NOMEM) return rc;
+        if (rc != BASE_E_NOT_FOUND && rc != BASE_E_DEVICE && rc != BASE_E_NOMEM && rc != BASE_E_UNSUPPORTED)
+            return rc;
         stop(m);
         if (rc != BASE_E_NOT_FOUND) tell(m, err->msg);
     }
