@@ -69,6 +69,7 @@ int agent_open(agent **ret, engine *e, tool_workspace *w, const agent_options *o
     a->settings.max_tokens = options->max_tokens ? options->max_tokens : DEFAULT_TOKENS;
     a->settings.tries = options->tries;
     a->settings.stop = options->stop;
+    a->settings.told = options->settings;
     a->transcript.open_role = -1;
     a->settings.mode = AGENT_MODE_ASK;
     if (a->recall) a->recall->agent = a;
@@ -85,6 +86,7 @@ int agent_open(agent **ret, engine *e, tool_workspace *w, const agent_options *o
     if (!rc && is_empty) rc = agent__begin_session(a, err);
     base_buf notes = {0};
     if (!rc) tool_workspace_notes(w, &notes);
+    if (!rc && options->notes) base_buf_puts(&notes, options->notes);
     for (char *line = notes.data, *rest; line && *line; line = rest) {
         rest = strchr(line, '\n');
         if (rest) *rest++ = 0;

@@ -68,6 +68,8 @@ typedef struct agent_options {
     uint32_t max_tokens;     /* per answer; 0: 1024 */
     const char *const *stop; /* strings that end an answer, NULL-terminated; live as long as the agent */
     uint32_t tries;          /* candidates where a test can judge; 0 and 1: none */
+    const char *settings; /* what /settings shows: "name\tvalue\tsource" a line; lives as long as the agent */
+    const char *notes;    /* sentences that are told at the start, a line each; NULL: none */
 } agent_options;
 
 /*

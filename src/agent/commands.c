@@ -139,6 +139,24 @@ static int run_tries(agent *a, const char *arguments, base_err *err)
     return 0;
 }
 
+/* What the session began with and where that comes from, and what has been changed in it since. */
+static int run_settings(agent *a, const char *arguments, base_err *err)
+{
+    kv_stats s;
+    a->engine->ops->stats(a->engine, &s);
+    if (a->settings.told) agent__notice(a, "%s", a->settings.told);
+    base_buf now = {0};
+    base_buf_printf(
+        &now, "in force now: mode %s, tries %u", agent_mode_word(a->settings.mode), a->settings.tries);
+    if (s.budget)
+        base_buf_printf(&now, ", budget %u rows a lane", s.budget);
+    else
+        base_buf_puts(&now, ", no budget");
+    agent__notice(a, "%s", now.data);
+    base_buf_free(&now);
+    return 0;
+}
+
 /* The map is shown, and stands in front of the next request. */
 static int run_map(agent *a, const char *arguments, base_err *err)
 {
@@ -442,6 +460,7 @@ static int run_export(agent *a, const char *arguments, base_err *err)
 static const agent_command about[] = {
     {"help", "", "the commands"},
     {"mode", "[plan|ask|edits|all]", "what runs without asking"},
+    {"settings", "", "every setting, its value and where that comes from"},
     {"context", "", "what the session holds, piece by piece, and how much of it is active"},
     {"budget", "[ROWS|PERCENT|BYTES|auto|full]", "the most active rows a lane"},
     {"why", "ROWS", "why rows are where they are (ROWS: FROM-TO, last, or a part of a path)"},
@@ -463,9 +482,9 @@ static const agent_command about[] = {
 };
 /* clang-format on */
 
-static command_fn *const functions[] = {run_help, run_mode, run_context, run_budget, run_why, run_map,
-    run_tries, run_pin, run_unpin, run_drop, run_evict, run_promote, run_undo_evict, run_undo, run_rewind,
-    run_compact, run_new, run_sessions, run_export, NULL};
+static command_fn *const functions[] = {run_help, run_mode, run_settings, run_context, run_budget, run_why,
+    run_map, run_tries, run_pin, run_unpin, run_drop, run_evict, run_promote, run_undo_evict, run_undo,
+    run_rewind, run_compact, run_new, run_sessions, run_export, NULL};
 enum { N_COMMANDS = sizeof about / sizeof *about };
 _Static_assert(
     sizeof functions / sizeof *functions == N_COMMANDS, "a function for each command; quit is the screen's");

@@ -44,6 +44,7 @@ typedef struct agent_settings {
     uint32_t context_tokens, max_steps, max_tokens;
     const char *const *stop; /* strings that end an answer, NULL-terminated; NULL: none */
     uint32_t tries;          /* candidates where a test can judge; 0 and 1: none */
+    const char *told;        /* what /settings shows of the start; NULL: nothing is known */
 } agent_settings;
 
 /* The stream of events: whose they are, and what waits to be told. */

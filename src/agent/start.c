@@ -144,6 +144,7 @@ int agent_session_open(agent_session **ret, const agent_session_options *o, cons
             &(tool_workspace_options){.dir = o->dir,
                 .store = s->dir,
                 .allow_read = o->allow_read,
+                .ignore = o->ignore,
                 .recall = agent_recall_run,
                 .recall_user = &s->recall},
             err);
@@ -166,6 +167,8 @@ int agent_session_open(agent_session **ret, const agent_session_options *o, cons
                 .max_steps = o->max_steps,
                 .max_tokens = o->max_tokens,
                 .stop = o->stop,
+                .settings = o->settings,
+                .notes = o->notes,
                 .tries = o->tries},
             host, cancel, err);
     }

@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/fs.h"
 #include "base/json.h"
+#include "cmd/config.h"
 
 /* Whoever asks what there is gets an answer, whatever is wrong with their folders. */
 static bool asks_for_help(int argc, char **argv)
@@ -31,8 +32,12 @@ int cmd_start(int argc, char **argv)
     return asks_for_help(argc, argv) || !base_fs_check_homes(&err) ? CMD_OK : cmd_complain(&err);
 }
 
+/* Options point into it for as long as the command runs; cmd_end lets it go. */
+static config configured;
+
 int cmd_end(int status)
 {
+    config_free(&configured);
     bool failed = fflush(stdout) || ferror(stdout);
     struct pollfd reader = {.fd = STDOUT_FILENO};
     bool is_gone = failed && poll(&reader, 1, 0) == 1 && reader.revents & POLLERR;
@@ -50,6 +55,11 @@ bool cmd_begin(int argc, char **argv, common_options *common, const option_row *
     const char *asked;
     *ret_status = CMD_OK;
     if (options_parse(argc, argv, common, own, words->rest, words->n_rest, &asked, &err)) {
+        *ret_status = cmd_complain(&err);
+        return false;
+    }
+    if (!asked && words->is_configured &&
+        config_read_user(&configured, argc, argv, common, own, false, &err)) {
         *ret_status = cmd_complain(&err);
         return false;
     }

@@ -114,7 +114,8 @@ int cmd_bench_cancel(int argc, char **argv)
         {"--json", OPTION_FLAG, &json, NULL, "one object"}, {0}};
     base_err err = {0};
     int code;
-    if (!cmd_begin(argc, argv, &common, own, &(cmd_words){.usage = usage}, &code)) return code;
+    if (!cmd_begin(argc, argv, &common, own, &(cmd_words){.usage = usage, .is_configured = true}, &code))
+        return code;
     if (!code && (repeat < 1 || repeat > 1000)) code = base_fail(&err, BASE_E_USAGE, "--repeat is 1 to 1000");
     if (!code) code = measure(&common, repeat, json, &err);
     return code ? cmd_complain(&err) : CMD_OK;

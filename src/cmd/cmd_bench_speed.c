@@ -463,6 +463,7 @@ int cmd_bench_speed(int argc, char **argv)
     };
     base_err err = {0};
     int status;
-    if (!cmd_begin(argc, argv, &b.common, own, &(cmd_words){.usage = usage}, &status)) return status;
+    if (!cmd_begin(argc, argv, &b.common, own, &(cmd_words){.usage = usage, .is_configured = true}, &status))
+        return status;
     return run(&b, &err) ? cmd_complain(&err) : CMD_OK;
 }

@@ -143,7 +143,8 @@ int cmd_doctor(int argc, char **argv)
     const option_row own[] = {{"--json", OPTION_FLAG, &json, NULL, "one object"}, {0}};
     common_options common = COMMON_OPTIONS_DEFAULTS;
     int status;
-    if (!cmd_begin(argc, argv, &common, own, &(cmd_words){.usage = usage}, &status)) return status;
+    if (!cmd_begin(argc, argv, &common, own, &(cmd_words){.usage = usage, .is_configured = true}, &status))
+        return status;
     report r = {0};
     tell(&r, "kvist", KVIST_VERSION);
     tell_cpu(&r, &common);

@@ -288,7 +288,7 @@ int cmd_eval(int argc, char **argv)
     const char **rest = base_xcalloc((size_t)argc + 1, sizeof *rest);
     uint32_t n_rest = 0;
     int status;
-    const cmd_words words = {.usage = usage, .rest = rest, .n_rest = &n_rest};
+    const cmd_words words = {.usage = usage, .rest = rest, .n_rest = &n_rest, .is_configured = true};
     if (cmd_begin(argc, argv, &e.common, own, &words, &status) && run(&e, rest, n_rest, &err))
         status = cmd_complain(&err);
     free(rest);

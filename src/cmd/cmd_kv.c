@@ -103,7 +103,7 @@ int cmd_kv(int argc, char **argv)
     uint32_t n_rest = 0;
     base_err err = {0};
     int status, r = 0;
-    const cmd_words words = {.usage = usage, .rest = rest, .n_rest = &n_rest};
+    const cmd_words words = {.usage = usage, .rest = rest, .n_rest = &n_rest, .is_configured = true};
     if (cmd_begin(argc, argv, &common, own, &words, &status)) {
         if (n_rest == 1 && !strcmp(rest[0], "policies"))
             print_policies(json);

@@ -18,6 +18,8 @@
 #include "base/mem.h"
 #include "cmd/allow_read.h"
 #include "cmd/cmd.h"
+#include "cmd/config.h"
+#include "cmd/config_text.h"
 #include "cmd/options.h"
 #include "tui/tui.h"
 
@@ -30,7 +32,9 @@ typedef struct shell_options {
     const char *prompt, *dir, *mode, *resume, *context, *fake_script;
     bool json, version, ephemeral, linear;
     int64_t max_tokens, max_steps, tries;
-    option_list allow_read;
+    option_list allow_read, ignore;
+    config config;     /* what files said; keeps the values */
+    base_buf settings; /* what /settings shows */
 } shell_options;
 
 /*
@@ -59,6 +63,39 @@ static int check_folder(const char *dir, bool is_word, base_err *err)
         is_word && !strchr(dir, '/') ? ", and no command (kvist help lists them)" : "");
 }
 
+static bool is_stricter_mode(const void *value, const char *wanted)
+{
+    const char *word = *(const char *const *)value;
+    agent_mode now = AGENT_MODE_ASK, after;
+    return (!word || agent_mode_parse(word, &now)) && agent_mode_parse(wanted, &after) && after <= now;
+}
+
+static bool is_always_tighter(const void *value, const char *wanted)
+{
+    return true;
+}
+
+/* The tree's own file, opened as nothing outside of the tree can be. */
+static int configure(int argc, char **argv, shell_options *o, const option_row *own, base_err *err)
+{
+    static const char project[] = ".kvist/config";
+    tool_workspace *w = NULL;
+    base_buf text = {0};
+    base_err why = {0};
+    int code = config_read_user(&o->config, argc, argv, &o->common, own, true, err);
+    if (code || tool_workspace_open(&w, &(tool_workspace_options){.dir = o->dir}, NULL)) return code;
+    const int failed = tool_workspace_read(w, project, CONFIG_MOST_BYTES, &text, &why);
+    if (!failed)
+        config_read_project(
+            &o->config, argc, argv, &o->common, own, project, text.data ? text.data : "", text.len);
+    else if (failed != BASE_E_NOT_FOUND)
+        base_buf_printf(&o->config.notes, "%s is not read: %s\n", project, why.msg);
+    base_buf_free(&text);
+    tool_workspace_close(w);
+    config_list(&o->config, argc, argv, own, &o->settings);
+    return BASE_OK;
+}
+
 /* False: it is over, with *ret_status. */
 static bool parse(int argc, char **argv, shell_options *o, int *ret_status)
 {
@@ -66,21 +103,27 @@ static bool parse(int argc, char **argv, shell_options *o, int *ret_status)
         {"-p", OPTION_TEXT, &o->prompt, "TEXT", "one request without a screen; - reads it from stdin"},
         {"--dir", OPTION_TEXT, &o->dir, "DIR", "the tree, like the word DIR"},
         {"--mode", OPTION_TEXT, &o->mode, "plan|ask|edits|all",
-            "what needs asking: everything but reading is off | writes and commands (the default) | commands "
-            "| "
-            "nothing"},
+            "what needs asking: everything but reading is off | writes and commands | commands | nothing",
+            "ask", .is_setting = true, .is_tighter = is_stricter_mode},
         {"--resume", OPTION_TEXT, &o->resume, "[ID]",
             "go on with a session (a prefix of its id; alone: the latest of this tree)"},
         {"--context", OPTION_TEXT, &o->context, "TOKENS|off",
-            "how much retrieved code goes in front of a request (1500)"},
-        {"--max-tokens", OPTION_INTEGER, &o->max_tokens, "N", "longest answer (1024)"},
-        {"--max-steps", OPTION_INTEGER, &o->max_steps, "N", "tool calls a turn (24)"},
+            "how much retrieved code goes in front of a request", "1500", .is_setting = true},
+        {"--max-tokens", OPTION_INTEGER, &o->max_tokens, "N", "longest answer", "1024", .is_setting = true},
+        {"--max-steps", OPTION_INTEGER, &o->max_steps, "N", "tool calls a turn", "24", .is_setting = true},
         {"--tries", OPTION_INTEGER, &o->tries, "N",
-            "where a test fails: sample up to N rewrites, offer the first that passes (0: off)"},
+            "where a test fails: sample up to N rewrites, offer the first that passes; 0 is off", "0",
+            .is_setting = true},
         {"--allow-read", OPTION_LIST, &o->allow_read, "PATH",
-            "commands may read it too, outside of the tree; asked once for each tree (repeatable)"},
-        {"--ephemeral", OPTION_FLAG, &o->ephemeral, NULL, "write no log"},
-        {"--linear", OPTION_FLAG, &o->linear, NULL, "append-only screen, for screen readers and pipes"},
+            "commands may read it too, outside of the tree; asked once for each tree (repeatable)",
+            .is_setting = true},
+        {"--ignore", OPTION_LIST, &o->ignore, "PATTERN",
+            "files of the tree that are not listed, indexed and retrieved, as `git ls-files` takes it "
+            "(repeatable)",
+            .is_setting = true, .is_tighter = is_always_tighter},
+        {"--ephemeral", OPTION_FLAG, &o->ephemeral, NULL, "write no log", "off", .is_setting = true},
+        {"--linear", OPTION_FLAG, &o->linear, NULL, "append-only screen, for screen readers and pipes", "off",
+            .is_setting = true},
         {"--json", OPTION_FLAG, &o->json, NULL, "every event as a line (with -p)"},
         {"--version", OPTION_FLAG, &o->version, NULL, "the version, and what it was built with"},
         {"--fake-script", OPTION_TEXT, &o->fake_script}, /* a scripted engine, for tests */
@@ -103,6 +146,7 @@ static bool parse(int argc, char **argv, shell_options *o, int *ret_status)
     if (is_word) o->dir = rest[0];
     if (!o->dir) o->dir = ".";
     if (goes_on && !code) code = check_folder(o->dir, is_word, err);
+    if (goes_on && !code) code = configure(argc, argv, o, own, err);
     free(rest);
     if (code) *ret_status = cmd_complain(err);
     return goes_on && !code;
@@ -251,6 +295,9 @@ int cmd_shell(int argc, char **argv)
     }
     if (!code) code = allow_read_resolve(o.dir, o.allow_read.all, o.allow_read.n, &allowed, &err);
     opening_.session.allow_read = (const char *const *)allowed;
+    opening_.session.ignore = o.ignore.all;
+    opening_.session.settings = o.settings.data;
+    opening_.session.notes = o.config.notes.data;
     opening_.session.model_path = model_path;
     opening_.session.budget = budget_of;
     opening_.session.budget_user = &o.common;
@@ -272,5 +319,7 @@ out:
     free(allowed);
     free(model_path);
     free(words);
+    base_buf_free(&o.settings);
+    config_free(&o.config);
     return status;
 }

@@ -8,10 +8,14 @@
 #include <strings.h>
 
 #include "base/buf.h"
+#include "base/edits.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "kv/core/budget.h"
+
+/* Budgets are compared as rows of a model like the default one: which is smaller hardly depends on it. */
+enum { TYPICAL_CTX = 32768, TYPICAL_ROW = 28672 };
 
 /* --kv-prefill and --kv-decode are parameters of every policy under names of their own. */
 static const struct short_form {
@@ -33,62 +37,78 @@ typedef struct common_row {
     option_kind kind;
     size_t offset; /* in common_options; numbers of the sampling are float or int, see put */
     enum { PUT_PLAIN, PUT_FLOAT, PUT_INT, PUT_SEED, PUT_SET, PUT_SHORT, PUT_STOP, PUT_FLAG } put;
-    const char *argument, *help; /* as option_row's */
-    double least, most;          /* of a number; both 0: not bounded here */
-    const char *otherwise;       /* what a number out of bounds is told */
-    bool is_of_cache;            /* the group that --help puts it in: cache, else model */
+    const char *argument, *help, *unset; /* as option_row's */
+    double least, most;                  /* of a number; both 0: not bounded here */
+    const char *otherwise;               /* what a number out of bounds is told */
+    bool is_of_cache;                    /* the group that --help puts it in: cache, else model */
+    bool (*is_tighter)(const void *value, const char *wanted); /* as option_row's */
 } common_row;
+
+static bool is_smaller_budget(const void *value, const char *wanted)
+{
+    const char *now = *(const char *const *)value;
+    kv_budget before, after;
+    if (kv_budget_parse(now ? now : "auto", &before, NULL) || kv_budget_parse(wanted, &after, NULL))
+        return false;
+    const uint64_t memory = model_memory_available();
+    const uint32_t rows = kv_budget_rows(&after, TYPICAL_CTX, TYPICAL_ROW, memory),
+                   most = kv_budget_rows(&before, TYPICAL_CTX, TYPICAL_ROW, memory);
+    return rows && (!most || rows <= most);
+}
 
 #define IN(field) offsetof(common_options, field)
 static const common_row common_rows[] = {
     {"--model", OPTION_TEXT, IN(model), PUT_PLAIN, "FILE|NAME",
-        "a GGUF file, or a name of `kvist model list` (else KVIST_MODEL, else the default); a word without a "
-        "slash is a name: a file of this folder is ./FILE (or ends in .gguf)"},
+        "a GGUF file, or a name of `kvist model list`; a word without a slash is a name: a file of this "
+        "folder "
+        "is ./FILE (or ends in .gguf)",
+        "KVIST_MODEL, else qwen2.5-coder-1.5b"},
     {"--backend", OPTION_TEXT, IN(backend), PUT_PLAIN, "auto|cpu[:avx512-vnni|avx2|plain]|cuda[:bf16]",
-        "what computes (auto: the GPU where there is one)"},
+        "what computes; auto takes the GPU where there is one", "auto"},
     {"--gpu-mem", OPTION_NUMBER, IN(gpu_mem), PUT_PLAIN, "GIB",
-        "of the GPU's memory at most, for weights and rows (else what is free)", .25, 4096,
+        "of the GPU's memory at most, for weights and rows", "what is free", .25, 4096,
         "left out, what is free is used"},
-    {"--threads", OPTION_INTEGER, IN(threads), PUT_PLAIN, "N", "of the processor (else every core, up to 16)",
-        1, 64, "left out, every core is used, up to 16"},
-    {"--ctx", OPTION_INTEGER, IN(ctx), PUT_PLAIN, "N", "tokens of context (else the model's own)", 1, 1 << 24,
+    {"--threads", OPTION_INTEGER, IN(threads), PUT_PLAIN, "N", "of the processor", "every core, up to 16", 1,
+        64, "left out, every core is used, up to 16"},
+    {"--ctx", OPTION_INTEGER, IN(ctx), PUT_PLAIN, "N", "tokens of context", "the model's own", 1, 1 << 24,
         "left out, it is the model's own"},
     {"--thinking", OPTION_FLAG, IN(thinking), PUT_FLAG, NULL,
-        "answers may begin with a thought, where the model has such a form (Qwen3)"},
-    {"--seed", OPTION_INTEGER, IN(sampling.seed), PUT_SEED, "N", "of what is drawn (0)"},
-    {"--temperature", OPTION_NUMBER, IN(sampling.temperature), PUT_FLOAT, "X", "0: greedy, the default", 0,
-        100, "0 is greedy"},
+        "answers may begin with a thought, where the model has such a form (Qwen3)", "off"},
+    {"--seed", OPTION_INTEGER, IN(sampling.seed), PUT_SEED, "N", "of what is drawn", "0"},
+    {"--temperature", OPTION_NUMBER, IN(sampling.temperature), PUT_FLOAT, "X", "0 is greedy", "0", 0, 100,
+        "0 is greedy"},
     {"--top-p", OPTION_NUMBER, IN(sampling.top_p), PUT_FLOAT, "X",
-        "draw among the likeliest that have this much together (1: off)", .001, 1, "1 is off"},
+        "draw among the likeliest that have this much together; 1 is off", "1", .001, 1, "1 is off"},
     {"--min-p", OPTION_NUMBER, IN(sampling.min_p), PUT_FLOAT, "X",
-        "draw among those at least this likely beside the best (0: off)", 0, 1, "0 is off"},
+        "draw among those at least this likely beside the best; 0 is off", "0", 0, 1, "0 is off"},
     {"--repeat-penalty", OPTION_NUMBER, IN(sampling.repeat_penalty), PUT_FLOAT, "X",
-        "makes tokens that stood lately less likely (1: off)", .1, 10, "1 is off"},
-    {"--top-k", OPTION_INTEGER, IN(sampling.top_k), PUT_INT, "N", "draw among the N likeliest (0: off)", 0,
-        1 << 24, "0 is off"},
+        "makes tokens that stood lately less likely; 1 is off", "1", .1, 10, "1 is off"},
+    {"--top-k", OPTION_INTEGER, IN(sampling.top_k), PUT_INT, "N", "draw among the N likeliest; 0 is off", "0",
+        0, 1 << 24, "0 is off"},
     {"--stop", OPTION_TEXT, 0, PUT_STOP, "TEXT", "an answer ends in front of it (repeatable)"},
     {"--lookup", OPTION_TEXT, IN(lookup), PUT_PLAIN, "on|off",
-        "compute ahead what stood in the session before (on): the same text, sooner"},
+        "compute ahead what stood in the session before: the same text, sooner", "on"},
     {"--kv-budget", OPTION_TEXT, IN(budget), PUT_PLAIN, "ROWS|PERCENT|BYTES|auto|full",
-        "rows of the cache that the model reads, per lane (auto: a quarter of the free memory, 4,096 to "
+        "rows of the cache that the model reads, per lane; auto is a quarter of the free memory, 4,096 to "
         "16,384 "
-        "rows; full: no limit)",
-        .is_of_cache = true},
+        "rows, full is no limit",
+        "auto", .is_of_cache = true, .is_tighter = is_smaller_budget},
     {"--kv-policy", OPTION_TEXT, IN(policy), PUT_PLAIN, "NAME",
-        "who decides what stays: kvist (default), full, streaming-llm, snapkv, ... (kvist kv policies)",
-        .is_of_cache = true},
+        "who decides what stays: kvist, full, streaming-llm, snapkv, ... (`kvist kv policies` lists them)",
+        "kvist", .is_of_cache = true},
     {"--repair", OPTION_TEXT, IN(repair), PUT_PLAIN, "ROWS|off", "rows that a repair may bring back",
-        .is_of_cache = true},
+        "the policy's own", .is_of_cache = true},
     {"--kv-prefill", OPTION_TEXT, 0, PUT_SHORT, "full|excerpts|heads|centrality|layer|last",
-        "full; excerpts: those that a question gets are pruned by heads; or all fresh bulk by heads, "
-        "centrality, "
-        "layer, last (--kv-set prune=WORD)",
-        .is_of_cache = true},
+        "excerpts: those that a question gets are pruned by heads; heads, centrality, layer, last: so is all "
+        "fresh bulk (--kv-set prune=WORD)",
+        "full", .is_of_cache = true},
     {"--kv-decode", OPTION_TEXT, 0, PUT_SHORT, "full|sentence|page",
-        "full, or what a step reads chosen by sentence or page (--kv-set decode=WORD)", .is_of_cache = true},
+        "what a step reads is chosen by sentence or page (--kv-set decode=WORD)", "full",
+        .is_of_cache = true},
     {"--kv-set", OPTION_TEXT, 0, PUT_SET, "NAME=VALUE",
-        "a policy's parameter (repeatable; kvist kv policies)", .is_of_cache = true},
+        "a policy's parameter (repeatable; `kvist kv policies` lists them)", .is_of_cache = true},
 };
+enum { N_COMMON = sizeof common_rows / sizeof *common_rows };
 
 model_options options_to_model(const common_options *o)
 {
@@ -236,7 +256,7 @@ int options_parse(int argc, char **argv, common_options *common, const option_ro
         const common_row *shared = NULL;
         for (const option_row *row = own; row && row->name && !mine; row++)
             if (names(word, row->name, &text)) mine = row;
-        for (size_t k = 0; common && !mine && !shared && k < sizeof common_rows / sizeof *common_rows; k++)
+        for (size_t k = 0; common && !mine && !shared && k < N_COMMON; k++)
             if (names(word, common_rows[k].name, &text)) shared = &common_rows[k];
         if (!mine && !shared)
             return base_fail(err, BASE_E_USAGE, "unknown option %s; --help lists the options", word);
@@ -256,6 +276,98 @@ int options_parse(int argc, char **argv, common_options *common, const option_ro
     if (rest) *n_rest = n;
     return BASE_OK;
 }
+
+bool options_are_given(int argc, char **argv, const char *name)
+{
+    const char *value;
+    for (int i = 1; i < argc && strcmp(argv[i], "--"); i++)
+        if (names(argv[i], name, &value)) return true;
+    return false;
+}
+
+/* ---- settings: what configuration files may give ---- */
+
+typedef struct nearest {
+    const char *key, *name;
+    unsigned edits;
+} nearest;
+
+static void find_nearest(void *user, const char *name, const char *unset)
+{
+    nearest *best = user;
+    const unsigned n = base_edits(best->key, name + 2, best->edits - 1);
+    if (n < best->edits) *best = (nearest){best->key, name + 2, n};
+}
+
+static int unknown_setting(const option_row *own, const char *key, base_err *err)
+{
+    nearest best = {key, NULL, 4};
+    options_each_setting(own, find_nearest, &best);
+    return best.name
+               ? base_fail(
+                     err, BASE_E_USAGE, "there is no setting \"%.40s\"; did you mean %s?", key, best.name)
+               : base_fail(err, BASE_E_USAGE, "there is no setting \"%.40s\"; /settings lists them", key);
+}
+
+void options_each_setting(const option_row *own, options_setting_fn *fn, void *user)
+{
+    for (; own && own->name; own++)
+        if (own->is_setting) fn(user, own->name, own->unset);
+    for (size_t i = 0; i < N_COMMON; i++) fn(user, common_rows[i].name, common_rows[i].unset);
+}
+
+static bool is_key(const char *name, const char *key)
+{
+    return !strncmp(name, "--", 2) && !strcmp(name + 2, key);
+}
+
+/* A project's file is somebody else's: it may make kvist more careful, never less. */
+static int check_project(const char *key, bool (*is_tighter)(const void *value, const char *wanted),
+    const void *value, const char *wanted, base_err *err)
+{
+    if (!is_tighter)
+        return base_fail(
+            err, BASE_E_USAGE, "a project's file cannot set %s: it belongs into your own configuration", key);
+    if (!is_tighter(value, wanted))
+        return base_fail(err, BASE_E_USAGE,
+            "%s = %.40s would loosen what holds, and a project's file can only tighten", key, wanted);
+    return BASE_OK;
+}
+
+static int read_setting(
+    const char *key, option_kind kind, const char *value, option_value *ret, base_err *err)
+{
+    if (kind != OPTION_FLAG) return read_value(key, kind, value, ret, err);
+    ret->flag = !strcmp(value, "on");
+    if (ret->flag || !strcmp(value, "off")) return BASE_OK;
+    return base_fail(err, BASE_E_USAGE, "%s is on or off, not \"%.40s\"", key, value);
+}
+
+int options_put_setting(common_options *common, const option_row *own, bool all, option_source source,
+    const char *key, const char *value, base_err *err)
+{
+    option_value v;
+    int code;
+    for (const option_row *row = own; row && row->name; row++) {
+        if (!row->is_setting || !is_key(row->name, key)) continue;
+        code = source == OPTION_OF_PROJECT ? check_project(key, row->is_tighter, row->value, value, err)
+                                           : BASE_OK;
+        if (!code) code = read_setting(key, row->kind, value, &v, err);
+        return code ? code : put_own(row, v, err);
+    }
+    for (size_t i = 0; i < N_COMMON; i++) {
+        const common_row *row = &common_rows[i];
+        if (!is_key(row->name, key)) continue;
+        if (row->is_of_cache && !all) return BASE_OK;
+        const void *at = (const char *)common + row->offset;
+        code = source == OPTION_OF_PROJECT ? check_project(key, row->is_tighter, at, value, err) : BASE_OK;
+        if (!code) code = read_setting(key, row->kind, value, &v, err);
+        return code ? code : put_common(common, row, v, err);
+    }
+    return all ? unknown_setting(own, key, err) : BASE_OK;
+}
+
+/* ---- the model ---- */
 
 const default_model options_models[OPTIONS_N_MODELS] = {
     {"qwen2.5-coder-1.5b", "default", "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf", 1117320768,
@@ -312,7 +424,8 @@ int options_model_path(const common_options *o, char **ret, base_err *err)
     if (known)
         code = base_fail(
             err, BASE_E_ENGINE, "the model %s is not here yet (%s); scripts/run fetches it", wanted, missing);
-    else if (o->model && n > 5 && !strcmp(wanted + n - 5, ".gguf") && base_fs_exists(wanted))
+    else if (o->model && !o->is_model_configured && n > 5 && !strcmp(wanted + n - 5, ".gguf") &&
+             base_fs_exists(wanted))
         *ret = base_xstrdup(wanted);
     else
         code = base_fail(err, BASE_E_ENGINE, "there is no model of the name %s (kvist model list)%s%s",
@@ -359,7 +472,7 @@ enum { HELP_COLUMN = 26, HELP_WIDTH = 100 };
 
 /* One told option, whatever table it stands in. */
 typedef struct told_option {
-    const char *group, *name, *argument, *help;
+    const char *group, *name, *argument, *help, *unset;
 } told_option;
 
 /* Calls fn for each that a person is told of, in the order of --help. */
@@ -367,13 +480,13 @@ static void each_told(
     const option_row *own, bool common, void (*fn)(base_buf *out, const told_option *o), base_buf *out)
 {
     for (; own && own->name; own++)
-        if (own->help) fn(out, &(told_option){"Options", own->name, own->argument, own->help});
+        if (own->help) fn(out, &(told_option){"Options", own->name, own->argument, own->help, own->unset});
     for (int cache = 0; common && cache < 2; cache++)
-        for (size_t i = 0; i < sizeof common_rows / sizeof *common_rows; i++) {
+        for (size_t i = 0; i < N_COMMON; i++) {
             const common_row *row = &common_rows[i];
             if (row->is_of_cache == (cache == 1))
-                fn(out, &(told_option){
-                            cache ? "Cache options" : "Model options", row->name, row->argument, row->help});
+                fn(out, &(told_option){cache ? "Cache options" : "Model options", row->name, row->argument,
+                            row->help, row->unset});
         }
 }
 
@@ -405,7 +518,10 @@ static void put_line(base_buf *out, const told_option *o)
         base_buf_printf(out, "%-*s", HELP_COLUMN, label.data);
     else
         base_buf_printf(out, "%s\n%*s", label.data, HELP_COLUMN, "");
-    put_wrapped(out, o->help);
+    base_buf_clear(&label);
+    base_buf_puts(&label, o->help);
+    if (o->unset) base_buf_printf(&label, " (default: %s)", o->unset);
+    put_wrapped(out, label.data);
     base_buf_free(&label);
 }
 
@@ -429,8 +545,8 @@ void options_put_help(base_buf *out, const option_row *own, bool common)
 
 static void put_object(base_buf *out, const told_option *o)
 {
-    const char *const members[][2] = {
-        {"group", o->group}, {"name", o->name}, {"argument", o->argument}, {"help", o->help}};
+    const char *const members[][2] = {{"group", o->group}, {"name", o->name}, {"argument", o->argument},
+        {"help", o->help}, {"default", o->unset}};
     base_buf_puts(out, out->data[out->len - 1] == '[' ? "{" : ",{");
     for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
         const char *value = members[i][1] ? members[i][1] : "";

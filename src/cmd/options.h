@@ -19,7 +19,7 @@ typedef enum option_kind { OPTION_FLAG, OPTION_TEXT, OPTION_INTEGER, OPTION_NUMB
 /* What an option that may be given several times was given. */
 enum { OPTION_LIST_MOST = 32 };
 typedef struct option_list {
-    const char *all[OPTION_LIST_MOST];
+    const char *all[OPTION_LIST_MOST + 1]; /* NULL-terminated */
     uint32_t n;
 } option_list;
 /*
@@ -32,11 +32,19 @@ typedef struct option_row {
     void *value;          /* a bool, const char *, int64_t, double or option_list */
     const char *argument; /* how the value is written: "N", "on|off"; NULL: it takes none */
     const char *help;     /* a sentence; NULL: nobody is told of it (tests) */
+    const char *unset;    /* the value where none is given; NULL: nothing worth telling */
+    bool is_setting;      /* a configuration file may give it too */
+    /*
+     * A project's file may give it where this says that `wanted` is tighter than what holds (*value);
+     * NULL: never.
+     */
+    bool (*is_tighter)(const void *value, const char *wanted);
 } option_row;
 
 /* What model and cache options said. */
 typedef struct common_options {
-    const char *model; /* as given: a file or a name; NULL: KVIST_MODEL, else the default model */
+    const char *model;        /* as given: a file or a name; NULL: KVIST_MODEL, else the default model */
+    bool is_model_configured; /* a configuration names it, not the command line */
     const char *backend;
     double gpu_mem;       /* GiB; 0: what is free */
     int64_t threads, ctx; /* 0: not given */
@@ -65,6 +73,24 @@ typedef struct common_options {
  */
 int options_parse(int argc, char **argv, common_options *common, const option_row *own, const char **rest,
     uint32_t *n_rest, const char **ret_asked, base_err *err);
+
+/* Does the command line give this option ("--mode")? */
+bool options_are_given(int argc, char **argv, const char *name);
+
+typedef enum option_source { OPTION_OF_USER, OPTION_OF_PROJECT } option_source;
+
+/*
+ * Puts what a configuration file says: key is an option's name without its dashes, a flag's value on or off.
+ * The value must outlive the options. all: cache options and own ones too; without it only those of the model
+ * are put, and any other setting is passed by. BASE_E_USAGE: there is no such setting (what may be meant is
+ * said), its value is wrong, or it is not a project's to give.
+ */
+int options_put_setting(common_options *common, const option_row *own, bool all, option_source source,
+    const char *key, const char *value, base_err *err);
+
+/* Calls fn for each setting. unset: its value where none is given. */
+typedef void options_setting_fn(void *user, const char *name, const char *unset);
+void options_each_setting(const option_row *own, options_setting_fn *fn, void *user);
 
 /* The models that kvist knows by name; scripts/fetch has the same list with their sources. */
 typedef struct default_model {

@@ -137,6 +137,8 @@ typedef struct tool_workspace_options {
     const char *store;
     const char *const
         *allow_read; /* what commands may read outside of the tree, NULL-terminated; NULL: nothing */
+    /* what of the tree is not listed, indexed and retrieved: patterns as of `git ls-files`; NULL: nothing */
+    const char *const *ignore;
     tool_recall_fn *recall;
     void *recall_user;
 } tool_workspace_options;

@@ -109,6 +109,96 @@ class Benches(Case):
             self.assertIn("does not tell the right gcd.py from the wrong one", said)
 
 
+class Configuration(Case):
+    """Command line over environment over project over user; a project only tightens, and never keeps kvist from starting."""
+
+    def configure(self, user="", project=None):
+        path = os.path.join(self.folder, "home", "config")
+        os.makedirs(path, mode=0o700, exist_ok=True)
+        with open(os.path.join(path, "config"), "w") as f:
+            f.write(user)
+        if project is not None:
+            os.makedirs(os.path.join(self.tree, ".kvist"), exist_ok=True)
+            with open(os.path.join(self.tree, ".kvist", "config"), "wb") as f:
+                f.write(project.encode() if isinstance(project, str) else project)
+
+    def settings(self, *words, env=None):
+        self.env.update(env or {})
+        run = self.run_kvist("-p", "/settings", "--fake-script", self.script, *words)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        lines = run.stderr.replace("note: ", "").splitlines()
+        return {line.split("\t")[0]: tuple(line.split("\t")[1:]) for line in lines if line.count("\t") == 2}, run.stderr
+
+    def test_who_overrules_whom(self):
+        user = os.path.join(self.folder, "home", "config", "config")
+        self.configure("# mine\nmode = edits\nkv-budget = 8192\ncontext = \"off\" # none\nmodel = small\n", "mode = plan\nkv-budget = 4096\n")
+        told, _ = self.settings("--kv-budget", "6000", env={"KVIST_MODEL": "default"})
+        self.assertEqual(told["kv-budget"], ("6000", "command line"))
+        self.assertEqual(told["mode"], ("plan", ".kvist/config:1"))
+        self.assertEqual(told["context"], ("off", f"{user}:4"))
+        self.assertEqual(told["model"], ("default", "KVIST_MODEL"))
+        self.assertEqual(told["max-steps"], ("24", "default"))
+        self.env.pop("KVIST_MODEL")
+        told, _ = self.settings()
+        self.assertEqual((told["kv-budget"], told["model"]), (("4096", ".kvist/config:2"), ("small", f"{user}:5")))
+
+    def test_a_wrong_line_of_ones_own_says_file_and_line(self):
+        for text, line, said in (("modle = small\n", 1, "did you mean mode"), ("\n\nmode edits\n", 3, "no \"key = value\""), ("threads = many\n", 1, "whole number"),
+                                 ("thinking = maybe\n", 1, "on or off"), ("stop = \"x\n", 1, "quotes"), ("temperature = 101\n", 1, "0 is greedy"),
+                                 ("p = x\n", 1, "no setting"), ("resume = x\n", 1, "no setting"), ("mode =\n", 1, "no value"), ("mode = a\x01\n", 1, "no text")):
+            self.configure(text)
+            run = self.run_kvist("-p", "x", "--fake-script", self.script)
+            self.assertEqual((run.returncode, run.stdout), (2, ""), text)
+            self.assertIn(f"config:{line}: ", run.stderr)
+            self.assertIn(said, run.stderr)
+        self.configure("mode = wild\n")
+        run = self.run_kvist("-p", "x", "--fake-script", self.script)
+        self.assertEqual(run.returncode, 2)
+        self.assertIn("wild", run.stderr)
+
+    def test_a_project_only_tightens(self):
+        for text, said in (("mode = all\n", "only tighten"), ("kv-budget = full\n", "only tighten"), ("model = ./evil.gguf\n", "cannot set model"),
+                           ("allow-read = /\n", "cannot set allow-read"), ("backend = cuda\n", "cannot set backend"), ("x\n", "not read"),
+                           ("tries = 9\n", "cannot set tries"), (b"mode = \xff\n", "not read"), ("mode = plan\n" * 10000, "not read")):
+            self.configure("mode = edits\n", text)
+            told, stderr = self.settings()
+            self.assertIn(said, stderr)
+            self.assertEqual(told["mode"][0], "edits", text[:40])
+        self.configure("", "mode = edits\n")  # the default asks
+        told, stderr = self.settings()
+        self.assertEqual(told["mode"], ("ask", "default"))
+        os.unlink(os.path.join(self.tree, ".kvist", "config"))
+        os.symlink("/etc/passwd", os.path.join(self.tree, ".kvist", "config"))
+        told, stderr = self.settings()
+        self.assertIn(".kvist/config is not read", stderr)
+        self.assertNotIn("root:", stderr)
+
+    def test_what_is_ignored_is_not_listed(self):
+        os.makedirs(os.path.join(self.tree, "vendor", "deep"))
+        for path in ("vendor/deep/big.c", "notes.md", "src/two.c"):
+            with open(os.path.join(self.tree, path), "w") as f:
+                f.write("int x;\n")
+        with open(self.script, "w") as f:
+            f.write("answer <<END\n<tools>{\"name\": \"list\", \"arguments\": {}}</tools>\nEND\nanswer Done.\n")
+
+        def listed():
+            _, events = self.ask("What is there?")
+            return next(e["text"] for e in events if e["event"] == "tool_result")
+        self.assertIn("vendor", listed())
+        self.configure("ignore = *.md\n", "ignore = vendor/\n")
+        text = listed()
+        self.assertNotIn("vendor", text)
+        self.assertNotIn("notes.md", text)
+        self.assertIn("src", text)
+
+    def test_commands_over_a_model_know_ones_own_model_and_nothing_of_the_cache(self):
+        self.configure("model = no/such.gguf\nkv-budget = 1000\nmode = edits\n")
+        run = self.run_kvist("eval", "tokens", stdin="")
+        self.assertEqual(run.returncode, 5)
+        self.assertIn("no/such.gguf", run.stderr)
+        self.assertEqual(self.run_kvist("log").returncode, 0)
+
+
 class Usage(Case):
     def test_every_command_explains_itself(self):
         for command in ([], ["log"], ["replay"], ["model"], ["eval"], ["bench"], ["code"], ["grammar"], ["doctor"]):

@@ -17,6 +17,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "base/edits.h"
 #include "base/mem.h"
 
 /* What a walk without .gitignore leaves out: other programs' products, never a person's text. */
@@ -235,6 +236,19 @@ int tool__listing_make(
     return BASE_OK;
 }
 
+void tool__listing_leave_out(tool_listing *l, git_pathspec *which)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < l->n; i++) {
+        if (git_pathspec_matches_path(which, GIT_PATHSPEC_DEFAULT, l->files[i].path) > 0) {
+            free(l->files[i].path);
+            continue;
+        }
+        l->files[kept++] = l->files[i];
+    }
+    l->n = kept;
+}
+
 void tool__listing_free(tool_listing *l)
 {
     for (size_t i = 0; i < l->n; i++) free(l->files[i].path);
@@ -257,28 +271,6 @@ size_t tool__listing_find(const tool_listing *l, const char *path, bool *ret_fou
 }
 
 /* ---- near names ---- */
-
-/* Edits (insert, delete, replace) between two short names, letter case free; more than `most` is most + 1. */
-static unsigned distance(const char *a, const char *b, unsigned most)
-{
-    size_t na = strlen(a), nb = strlen(b);
-    if (na > 64 || nb > 64 || na > nb + most || nb > na + most) return most + 1;
-    unsigned row[65];
-    for (size_t j = 0; j <= nb; j++) row[j] = (unsigned)j;
-    for (size_t i = 1; i <= na; i++) {
-        unsigned diagonal = row[0], least = row[0] = (unsigned)i;
-        for (size_t j = 1; j <= nb; j++) {
-            unsigned same = strncasecmp(a + i - 1, b + j - 1, 1) != 0, best = diagonal + same;
-            if (row[j] + 1 < best) best = row[j] + 1;
-            if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
-            diagonal = row[j];
-            row[j] = best;
-            if (best < least) least = best;
-        }
-        if (least > most) return most + 1;
-    }
-    return row[nb];
-}
 
 static const char *last_part(const char *path)
 {
@@ -303,7 +295,7 @@ size_t tool__listing_near(const tool_listing *l, const char *path, const char **
         unsigned c = !strcasecmp(name, other) ? 0
                      : stem > 1 && strcspn(other, ".") == stem && !strncasecmp(name, other, stem)
                          ? 1
-                         : distance(name, other, most) + 1;
+                         : base_edits(name, other, most) + 1;
         if (c > most + 1) continue;
         c = c * 4 + (l->files[i].path != other &&
                         strncmp(path, l->files[i].path, (size_t)(other - l->files[i].path)) != 0);

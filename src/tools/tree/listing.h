@@ -32,6 +32,8 @@ typedef struct tool_listing {
  */
 int tool__listing_make(
     const tool_root *root, git_repository *repo, const atomic_bool *cancel, tool_listing *ret, base_err *err);
+/* Takes the files out that match, as `git ls-files -- WHICH` would name them. */
+void tool__listing_leave_out(tool_listing *l, git_pathspec *which);
 void tool__listing_free(tool_listing *l);
 /* Index of the path, or of the first one above it with *ret_found false. */
 size_t tool__listing_find(const tool_listing *l, const char *path, bool *ret_found);

@@ -66,7 +66,13 @@ int tool_workspace_open(tool_workspace **ret, const tool_workspace_options *opti
     w->recall = options->recall;
     w->recall_user = options->recall_user;
     w->allow_read = copy_paths(options->allow_read);
+    size_t n_ignored = 0;
+    while (options->ignore && options->ignore[n_ignored]) n_ignored++;
     int code = tool__git_open(w, options->dir && *options->dir ? options->dir : ".", err);
+    const git_strarray patterns = {(char **)(uintptr_t)options->ignore, n_ignored};
+    if (!code && n_ignored && git_pathspec_new(&w->ignored, &patterns))
+        code = base_fail(err, BASE_E_USAGE, "the patterns of what is ignored cannot be read: %s",
+            git_error_last()->message);
     if (!code) {
         w->root.fd = open(w->root.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (w->root.fd < 0) code = base_fail_sys(err, "%s", w->root.path);
@@ -111,6 +117,7 @@ void tool_workspace_close(tool_workspace *w)
     for (size_t i = 0; i < w->n_marks; i++) free(w->marks[i].path);
     free(w->marks);
     if (w->root.fd >= 0) close(w->root.fd);
+    git_pathspec_free(w->ignored);
     tool__git_close(w);
     base_buf_free(&w->notes);
     free(w->root.path);
@@ -226,8 +233,10 @@ int tool__workspace_list(tool_workspace *w, const atomic_bool *cancel, base_err 
 {
     if (w->is_listed) return BASE_OK;
     int code = tool__listing_make(&w->root, w->repo, cancel, &w->listing, err);
-    if (!code) w->is_listed = true;
-    return code;
+    if (code) return code;
+    if (w->ignored) tool__listing_leave_out(&w->listing, w->ignored);
+    w->is_listed = true;
+    return BASE_OK;
 }
 
 static bool stat_listed(const tool_workspace *w, const char *path, struct stat *st)
@@ -340,6 +349,7 @@ static int list_again(tool_workspace *w, const atomic_bool *cancel, base_err *er
     clock_gettime(CLOCK_REALTIME, &now);
     int code = tool__listing_make(&w->root, w->repo, cancel, &fresh, err);
     if (code) return code;
+    if (w->ignored) tool__listing_leave_out(&fresh, w->ignored);
     take_over(w, &fresh);
     tool__folders_take(&w->root, w->repo, &w->listing, ns_of(now), &w->folders);
     return BASE_OK;

@@ -43,6 +43,7 @@ struct tool_workspace {
     tool_undo *undo;
     uint32_t turn;
     tool_sandbox sandbox;
+    git_pathspec *ignored;            /* not listed; NULL: nothing */
     char **allow_read;                /* outside of the tree, for commands; NULL-terminated */
     struct tool_git_guard *git_guard; /* NULL until a command runs */
     tool_recall_fn *recall;
