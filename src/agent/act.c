@@ -57,7 +57,7 @@ static running begin(agent *a, const char *name, const base_json *arguments, bas
     return (running){.a = a,
         .tool = tool_find(name),
         .name = name,
-        .call = {.name = name, .arguments = arguments, .payload = payload},
+        .call = {.name = name, .arguments = arguments, .payload = payload, .request = a->request},
         .result = {.exit_code = -1},
         .limits = {.result_bytes = agent__room_bytes(a), .shell_ms = SHELL_MS, .cancel = a->cancel}};
 }

@@ -194,7 +194,8 @@ void agent__clear_session(agent *a)
     a->fix = (agent_fix){0};
     free(a->test.command);
     free(a->test.approved);
-    a->test.command = a->test.approved = NULL;
+    free(a->request);
+    a->test.command = a->test.approved = a->request = NULL;
     base_buf_clear(&a->notes.shell);
     base_buf_clear(&a->notes.map);
 }

@@ -177,6 +177,7 @@ struct agent {
     uint32_t turn;
     bool denied, ended;
     bool at_limit;     /* the turn ended where --max-steps or the context did */
+    char *request;     /* the last one's words; NULL: none yet */
     bool has_excerpts; /* the last request had some in front */
     bool unsaved;      /* a turn ended since the last snapshot */
 };

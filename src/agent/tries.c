@@ -202,7 +202,8 @@ static int try_change(agent *a, const candidate *all, candidate *c, base_err *er
     if (tool && tool->power == TOOL_WRITES && tool->prepare) {
         tool_call request = {.name = call.name,
             .arguments = base_json_root(call.arguments),
-            .payload = {call.payload, call.payload_n}};
+            .payload = {call.payload, call.payload_n},
+            .request = a->request};
         tool_limits limits = {.result_bytes = TEST_BYTES, .cancel = a->cancel};
         c->word = "no change";
         rc = tool->prepare(a->workspace, &request, &limits, &preview, &result, err);

@@ -63,6 +63,7 @@ typedef struct tool_call {
     const char *name;
     const base_json *arguments; /* an object; may be NULL */
     base_str payload;           /* the raw fenced block behind the call; ptr NULL: none */
+    const char *request;        /* the person's words that the call is about; NULL: none are known */
 } tool_call;
 
 /* What a call would do, for the person who approves it. */

@@ -19,7 +19,9 @@ static int prepare(tool_workspace *w, const tool_call *call, const tool_limits *
     tool_file f = {0};
     base_buf new_text = {0}, note = {0}, why = {0}, head = {0}, say = {0}, next = {0};
     result->exit_code = -1;
-    if (!tool__open_for_change(w, call, "edit", &path, &f, result)) goto out;
+    if (!tool__want_path(w, call, "edit", &path, result) ||
+        !tool__open_for_change(w, path, "edit", &f, result))
+        goto out;
     size_t from = (size_t)tool__integer(call, "from", 0, 0, UINT32_MAX),
            to = (size_t)tool__integer(call, "to", (int64_t)from, 0, UINT32_MAX);
     size_t first = from > 20 ? from - 20 : 1;

@@ -1,7 +1,10 @@
 /*
  * rewrite {path, name} + block: one whole definition becomes another (replace.c). What was never shown is not
- * rewritten: the refusal carries the definition's current text, so that the next call can be right.
+ * rewritten: the refusal carries the definition's current text, so that the next call can be right. A
+ * definition that is not there is added where it belongs (add.c), a file that is not there is made.
  */
+#include "tools/edit/add.h"
+#include "tools/edit/aim.h"
 #include "tools/edit/change.h"
 #include "tools/edit/replace.h"
 #include "tools/result/result.h"
@@ -13,23 +16,7 @@
 
 #include "base/mem.h"
 
-/* Without a name: what the block defines, when that is one thing. */
-static char *name_from_block(tool_workspace *w, const char *path, base_str block)
-{
-    if (!block.ptr) return NULL;
-    code_file *b = code_parse(w->grammars, path, block.ptr, block.len);
-    char *name = NULL;
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < b->n_definitions; i++) {
-        const code_definition *d = &b->definitions[i];
-        if (d->is_declaration || !d->body_to || (d->parent && *d->parent)) continue;
-        if (!n++) name = base_xstrdup(d->name);
-    }
-    code_file_free(b);
-    if (n == 1) return name;
-    free(name);
-    return NULL;
-}
+extern const tool_entry tool__write;
 
 static bool is_shown(
     tool_workspace *w, const char *path, const char *name, const tool_file *f, tool_result *r)
@@ -59,23 +46,13 @@ static bool is_shown(
     return shown;
 }
 
-static int prepare(tool_workspace *w, const tool_call *call, const tool_limits *limits, tool_preview *ret,
-    tool_result *result, base_err *err)
+static int prepare_rewrite(tool_workspace *w, const tool_call *call, const char *path, const char *name,
+    const base_buf *remark, tool_preview *ret, tool_result *result)
 {
-    char *path = NULL, *name = NULL;
     tool_file f = {0};
     base_buf new_text = {0}, note = {0}, why = {0}, head = {0}, say = {0};
     uint32_t line, line_end;
-    result->exit_code = -1;
-    if (!tool__open_for_change(w, call, "rewrite", &path, &f, result)) goto out;
-    name = base_xstrdup(tool__string(call, "name"));
-    if (!name) name = name_from_block(w, path, call->payload);
-    if (!name) {
-        base_buf_puts(&result->text, "rewrite needs the name of the definition. Next: rewrite {\"path\": ");
-        tool__quote(&result->text, path);
-        tool__say(result, TOOL_FAILED, ", \"name\": \"...\"}\n");
-        goto out;
-    }
+    if (!tool__open_for_change(w, path, "rewrite", &f, result)) goto out;
     if (!is_shown(w, path, name, &f, result)) goto out;
     if (!call->payload.ptr) {
         tool__say(result, TOOL_FAILED,
@@ -91,7 +68,7 @@ static int prepare(tool_workspace *w, const tool_call *call, const tool_limits *
     }
     base_buf_printf(&head, "rewrite %s in ", name);
     tool__path_show(&head, path);
-    base_buf_printf(&say, "rewrote %s in ", name);
+    base_buf_printf(&say, "%srewrote %s in ", remark->len ? remark->data : "", name);
     tool__path_show(&say, path);
     base_buf_printf(
         &say, ", now lines %u-%u.%s%s\n", line, line_end, note.len ? " " : "", note.len ? note.data : "");
@@ -103,9 +80,76 @@ out:
     base_buf_free(&note);
     base_buf_free(&why);
     base_buf_free(&head);
-    free(path);
-    free(name);
     return BASE_OK;
+}
+
+/* What the tree lacks: a refusal that lists names would be no help to a model that wants a new one. */
+static int prepare_addition(
+    tool_workspace *w, const tool_call *call, const tool_aim *aim, tool_preview *ret, tool_result *result)
+{
+    tool_file f = {0};
+    base_buf new_text = {0}, why = {0}, head = {0}, say = {0}, notes = {0};
+    bool is_good = tool__open_for_change(w, aim->path, "rewrite", &f, result);
+    base_buf_puts(&head, "add ");
+    base_buf_printf(&say, "%sadded ", aim->note.len ? aim->note.data : "");
+    for (size_t i = 0; is_good && i < aim->n; i++) {
+        tool_addition added = {0};
+        is_good = tool__add_definition(w->grammars, aim->path, i ? &new_text : &f.text, aim->names[i],
+            call->payload, call->request, &added, &why);
+        if (!is_good) {
+            tool__say(result, TOOL_FAILED, "%s", why.data);
+        } else {
+            base_buf_free(&new_text);
+            new_text = added.text;
+            added.text = (base_buf){0};
+            base_buf_printf(&head, "%s%s", i ? ", " : "", aim->names[i]);
+            base_buf_printf(&say, "%s%s (lines %u-%u%s%s)", i ? ", " : "", aim->names[i], added.line,
+                added.line_end, added.behind ? ", behind " : "", added.behind ? added.behind : "");
+            if (added.note.len) base_buf_add(&notes, added.note.data, added.note.len);
+        }
+        tool__addition_free(&added);
+    }
+    if (is_good) {
+        base_buf_puts(&head, " to ");
+        tool__path_show(&head, aim->path);
+        base_buf_puts(&say, " to ");
+        tool__path_show(&say, aim->path);
+        base_buf_printf(&say, ".%s%s\n", notes.len ? " " : "", notes.len ? notes.data : "");
+        tool__change_preview(&w->root, tool__change_new(aim->path, &f, &new_text, &say), head.data, ret);
+        new_text = (base_buf){0};
+    }
+    tool__file_free(&f);
+    base_buf_free(&new_text);
+    base_buf_free(&why);
+    base_buf_free(&head);
+    base_buf_free(&say);
+    base_buf_free(&notes);
+    return BASE_OK;
+}
+
+static int prepare(tool_workspace *w, const tool_call *call, const tool_limits *limits, tool_preview *ret,
+    tool_result *result, base_err *err)
+{
+    char *path = NULL;
+    tool_aim aim = {0};
+    result->exit_code = -1;
+    if (!tool__want_path(w, call, "rewrite", &path, result)) return BASE_OK;
+    tool__aim(w, call, path, tool__string(call, "name"), &aim);
+    int rc = BASE_OK;
+    if (aim.kind == TOOL_AIM_CREATE) {
+        rc = tool__write.prepare(w, call, limits, ret, result, err);
+    } else if (!aim.n) {
+        base_buf_puts(&result->text, "rewrite needs the name of the definition. Next: rewrite {\"path\": ");
+        tool__quote(&result->text, aim.path);
+        tool__say(result, TOOL_FAILED, ", \"name\": \"...\"}\n");
+    } else if (aim.kind == TOOL_AIM_ADD) {
+        rc = prepare_addition(w, call, &aim, ret, result);
+    } else {
+        rc = prepare_rewrite(w, call, aim.path, aim.names[0], &aim.note, ret, result);
+    }
+    tool__aim_free(&aim);
+    free(path);
+    return rc;
 }
 
 static int run(tool_workspace *w, const tool_call *call, const tool_limits *limits, tool_preview *prepared,

@@ -73,17 +73,16 @@ void tool__change_preview(const tool_root *root, tool_change *change, const char
 }
 
 bool tool__open_for_change(
-    tool_workspace *w, const tool_call *call, const char *tool, char **ret_path, tool_file *f, tool_result *r)
+    tool_workspace *w, const char *path, const char *tool, tool_file *f, tool_result *r)
 {
     base_err why = {0};
-    if (!tool__want_path(w, call, tool, ret_path, r)) return false;
-    int code = tool__file_read(&w->root, *ret_path, TOOL_MAX_FILE, f, &why);
+    int code = tool__file_read(&w->root, path, TOOL_MAX_FILE, f, &why);
     if (code) {
-        tool__say_path_error(w, r, tool, *ret_path, &why);
+        tool__say_path_error(w, r, tool, path, &why);
         return false;
     }
     base_buf shown = {0};
-    tool__path_show(&shown, *ret_path);
+    tool__path_show(&shown, path);
     bool is_good = false;
     if (tool__is_binary(f->text.data, f->text.len))
         tool__say(r, TOOL_REFUSED, "%s is binary and is not changed.\n", shown.data);

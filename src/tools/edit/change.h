@@ -18,9 +18,9 @@ void tool__change_free(void *change);
 /* headline "verb path (+a -b)", detail the diff, the plan itself. Takes the change. */
 void tool__change_preview(
     const tool_root *root, tool_change *change, const char *headline, tool_preview *ret);
-/* The file named by argument "path", if it may be changed: exists, text, one link. false: *r says why. */
-bool tool__open_for_change(tool_workspace *w, const tool_call *call, const char *tool, char **ret_path,
-    tool_file *f, tool_result *r);
+/* The file, if it may be changed: exists, text, one link. false: *r says why. */
+bool tool__open_for_change(
+    tool_workspace *w, const char *path, const char *tool, tool_file *f, tool_result *r);
 /* Takes f's text, new_text and say. */
 tool_change *tool__change_new(const char *path, tool_file *f, base_buf *new_text, base_buf *say);
 /* Checks again, records for undo, writes. A refusal is in *ret. */

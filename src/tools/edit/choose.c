@@ -162,10 +162,12 @@ static const struct {
  * definition or UINT32_MAX.
  */
 static uint32_t read_block(code_grammars *g, const char *path, const base_buf *flat, const char *language,
-    const code_definition *old, code_file **ret_file, base_buf *wrapped, bool *ret_is_wrapped)
+    const char *name, uint32_t (*find)(const code_file *, const void *), const void *wanted,
+    code_file **ret_file, base_buf *wrapped, bool *ret_is_wrapped)
 {
-    code_file *best = tool__parse_for(g, path, flat->data, flat->len, old->name);
-    uint32_t t = target_in(best, old);
+    code_file *best = name ? tool__parse_for(g, path, flat->data, flat->len, name)
+                           : code_parse(g, path, flat->data, flat->len);
+    uint32_t t = find(best, wanted);
     *ret_is_wrapped = false;
     for (size_t i = 0; language && i < sizeof wrappers / sizeof *wrappers; i++) {
         if (strcmp(wrappers[i].language, language) || (t != UINT32_MAX && !best->n_errors)) continue;
@@ -174,7 +176,7 @@ static uint32_t read_block(code_grammars *g, const char *path, const base_buf *f
         base_buf_add(&text, flat->data, flat->len);
         base_buf_puts(&text, wrappers[i].tail);
         code_file *f = code_parse(g, path, text.data, text.len);
-        uint32_t found = target_in(f, old);
+        uint32_t found = find(f, wanted);
         if (found != UINT32_MAX && (t == UINT32_MAX || f->n_errors < best->n_errors)) {
             code_file_free(best);
             base_buf_free(wrapped);
@@ -189,6 +191,33 @@ static uint32_t read_block(code_grammars *g, const char *path, const base_buf *f
     }
     *ret_file = best;
     return t;
+}
+
+static uint32_t find_old(const code_file *b, const void *old)
+{
+    return target_in(b, old);
+}
+
+/* By name, whole definitions first; without a name the first one that has a body, else the first value. */
+static uint32_t find_named(const code_file *b, const void *name)
+{
+    uint32_t value = UINT32_MAX;
+    for (uint32_t i = 0; i < b->n_definitions; i++) {
+        const code_definition *d = &b->definitions[i];
+        if (!strcmp(d->name, "KvistBlock") || (name && strcmp(d->name, name) != 0)) continue;
+        bool is_whole = tool__is_rewritable(d) && (name || d->body_to > d->body_from);
+        if (is_whole) return i;
+        if (value == UINT32_MAX && (name || is_top(d))) value = i;
+    }
+    return value;
+}
+
+code_file *tool__read_block(code_grammars *g, const char *path, const base_buf *flat, const char *language,
+    const char *name, uint32_t *ret, base_buf *wrapped, bool *ret_is_wrapped)
+{
+    code_file *f;
+    *ret = read_block(g, path, flat, language, name, find_named, name, &f, wrapped, ret_is_wrapped);
+    return f;
 }
 
 static void refuse_block(const code_file *b, const base_buf *file, const code_definition *old, base_buf *why)
@@ -223,7 +252,7 @@ bool tool__choose(code_grammars *g, const char *path, const base_buf *file, cons
     source src = {.written = &clean, .parsed = &flat};
     code_file *b;
     bool is_wrapped;
-    uint32_t t = read_block(g, path, &flat, f->language, old, &b, &wrapped, &is_wrapped);
+    uint32_t t = read_block(g, path, &flat, f->language, old->name, find_old, old, &b, &wrapped, &is_wrapped);
     if (is_wrapped) src = (source){.written = &clean, .parsed = &wrapped, .head_lines = 1};
     if (!flat.len) {
         base_buf_puts(why, "The fenced block is empty: nothing was changed. ");

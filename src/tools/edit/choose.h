@@ -16,6 +16,13 @@ typedef struct tool_chosen {
 bool tool__choose(code_grammars *g, const char *path, const base_buf *file, const code_file *f,
     const code_definition *old, base_str block, tool_chosen *ret, base_buf *why);
 
+/*
+ * The block (at column 0) parsed, inside a wrapper where that reads better; *ret: the definition of that name
+ * (NULL: the first), UINT32_MAX: none. The caller frees the file and *wrapped.
+ */
+code_file *tool__read_block(code_grammars *g, const char *path, const base_buf *flat, const char *language,
+    const char *name, uint32_t *ret, base_buf *wrapped, bool *ret_is_wrapped);
+
 /* A definition as a whole, not a part of one (a variable, a field). */
 bool tool__is_rewritable(const code_definition *d);
 

@@ -1,0 +1,251 @@
+/*
+ * Which definition a rewrite means (contract: aim.h). A small model names a file that is near the right one,
+ * a method that is still to be written, or the neighbour of what it adds; the index knows the tree.
+ */
+#include "tools/edit/aim.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/mem.h"
+#include "tools/edit/add.h"
+#include "tools/edit/text.h"
+#include "tools/tree/safe_path.h"
+
+void tool__aim_free(tool_aim *a)
+{
+    for (size_t i = 0; i < a->n; i++) free(a->names[i]);
+    free(a->names);
+    free(a->path);
+    base_buf_free(&a->note);
+    *a = (tool_aim){0};
+}
+
+static void set_name(tool_aim *a, const char *name)
+{
+    for (size_t i = 0; i < a->n; i++) free(a->names[i]);
+    a->names = base_xrealloc(a->names, sizeof *a->names);
+    a->names[0] = base_xstrdup(name);
+    a->n = 1;
+}
+
+static void add_name(tool_aim *a, const char *holder, const char *name)
+{
+    base_buf whole = {0};
+    base_buf_printf(&whole, "%s.%s", holder, name);
+    a->names = base_xrealloc(a->names, (a->n + 1) * sizeof *a->names);
+    a->names[a->n++] = base_buf_take(&whole);
+}
+
+static void move_to(tool_aim *a, const char *path, const char *what)
+{
+    base_buf shown = {0};
+    tool__path_show(&shown, path);
+    base_buf_printf(&a->note, "%.100s stands in %s. ", what, shown.data);
+    base_buf_free(&shown);
+    char *copy = base_xstrdup(path);
+    free(a->path);
+    a->path = copy;
+}
+
+static bool asks_for(const char *request, const char *const *stems)
+{
+    for (; request && *stems; stems++)
+        if (strcasestr(request, *stems)) return true;
+    return false;
+}
+static const char *const adding[] = {"add ", "new ", "introduce", "create", "implement", NULL};
+static const char *const moving[] = {"renam", "move", "should be called", "call it", NULL};
+static const char *const deleting[] = {"delet", "remov", "drop", "get rid", NULL};
+
+static bool is_there(tool_workspace *w, const char *path)
+{
+    tool_file f = {0};
+    bool is_file = !tool__file_read(&w->root, path, TOOL_MAX_FILE, &f, NULL);
+    tool__file_free(&f);
+    return is_file;
+}
+
+/* The tree's file of that name, where the folders in front of it are wrong. */
+static char *known_path(tool_workspace *w, const char *path)
+{
+    char *found = code_index_path(w->index, path);
+    for (const char *slash = strchr(path, '/'); slash && !found; slash = strchr(slash + 1, '/'))
+        found = code_index_path(w->index, slash + 1);
+    return found;
+}
+
+/* The one file that defines the name (tests only where the call is for one); NULL: none or several. */
+static char *only_file(tool_workspace *w, const char *name, const char *path, bool wants_holder)
+{
+    code_place *places = NULL;
+    uint32_t n = code_index_define(w->index, name, &places);
+    char *found = NULL;
+    bool one = true;
+    for (uint32_t i = 0; i < n && one; i++) {
+        const code_definition d = {.what = places[i].what};
+        bool is_value = !strcmp(places[i].what, "field") || !strcmp(places[i].what, "variable");
+        if (places[i].is_declaration || is_value || (wants_holder && !tool__is_holder(NULL, &d))) continue;
+        if (code_path_is_test(places[i].path) && !code_path_is_test(path)) continue;
+        one = !found || !strcmp(found, places[i].path);
+        if (!found) found = base_xstrdup(places[i].path);
+    }
+    code_places_free(places, n);
+    if (one) return found;
+    free(found);
+    return NULL;
+}
+
+/* "x.c" for "x.h", where the tree has it: what has a body does not belong into a header. */
+static char *source_of_header(tool_workspace *w, const char *path)
+{
+    size_t n = strlen(path);
+    if (n < 3 || strcmp(path + n - 2, ".h") != 0) return NULL;
+    char *source = base_xstrdup(path);
+    source[n - 1] = 'c';
+    if (is_there(w, source)) return source;
+    free(source);
+    return NULL;
+}
+
+static const char *last_part(const char *name)
+{
+    const char *dot = strrchr(name, '.'), *colon = strrchr(name, ':');
+    const char *last = dot > colon ? dot : colon;
+    return last ? last + 1 : name;
+}
+
+static const code_definition *member_of(const code_file *f, const char *holder, const char *name)
+{
+    for (uint32_t i = 0; i < f->n_definitions; i++) {
+        const code_definition *d = &f->definitions[i];
+        if (!strcmp(d->name, name) && d->parent && *d->parent && !strcmp(last_part(d->parent), holder))
+            return d;
+    }
+    return NULL;
+}
+
+static bool is_member(const code_definition *d, const char *holder)
+{
+    return d->parent && *d->parent && !strcmp(last_part(d->parent), holder) && d->body_to > d->body_from;
+}
+
+/*
+ * A whole type written again with a new member and without most of its old ones was never meant to delete
+ * those: the new members are added. true: it is so.
+ */
+static bool is_partial_type(
+    tool_workspace *w, const tool_call *call, const code_file *f, uint32_t at, tool_aim *ret)
+{
+    const code_definition *old = &f->definitions[at];
+    if (!tool__is_holder(f->language, old) || asks_for(call->request, deleting)) return false;
+    base_buf clean = {0};
+    tool__normalise_block(&clean, call->payload.ptr, call->payload.len);
+    code_file *b = code_parse(w->grammars, ret->path, clean.data ? clean.data : "", clean.len);
+    uint32_t lost = 0, fresh = 0;
+    for (uint32_t i = 0; i < f->n_definitions; i++)
+        lost += is_member(&f->definitions[i], old->name) && !member_of(b, old->name, f->definitions[i].name);
+    for (uint32_t i = 0; i < b->n_definitions; i++)
+        fresh += is_member(&b->definitions[i], old->name) && !member_of(f, old->name, b->definitions[i].name);
+    bool is_so = lost && fresh;
+    if (is_so) {
+        for (size_t i = 0; i < ret->n; i++) free(ret->names[i]);
+        ret->n = 0;
+        for (uint32_t i = 0; i < b->n_definitions; i++) {
+            const code_definition *d = &b->definitions[i];
+            if (is_member(d, old->name) && !member_of(f, old->name, d->name))
+                add_name(ret, old->name, d->name);
+        }
+        base_buf_printf(&ret->note, "The other members of %.100s stay as they are. ", old->name);
+        ret->kind = TOOL_AIM_ADD;
+    }
+    code_file_free(b);
+    base_buf_free(&clean);
+    return is_so;
+}
+
+/* The file has the name: is it what the block defines? */
+static void aim_at_present(tool_workspace *w, const tool_call *call, const code_file *f, const char *name,
+    uint32_t at, tool_aim *ret)
+{
+    char *defined = tool__block_name(w->grammars, ret->path, call->payload, name, NULL);
+    if (!defined || !strcmp(defined, last_part(name))) {
+        if (defined) is_partial_type(w, call, f, at, ret);
+    } else if (!asks_for(call->request, moving) && !code_index_is_defined(w->index, defined)) {
+        const char *holder = f->definitions[at].parent;
+        bool is_part = false;
+        free(defined);
+        defined = tool__block_name(w->grammars, ret->path, call->payload, name, &is_part);
+        base_buf whole = {0};
+        if (is_part && holder && *holder) base_buf_printf(&whole, "%s.", last_part(holder));
+        base_buf_puts(&whole, defined);
+        set_name(ret, whole.data);
+        base_buf_free(&whole);
+        base_buf_printf(&ret->note, "%.100s stays as it is. ", name);
+        ret->kind = TOOL_AIM_ADD;
+    }
+    free(defined);
+}
+
+/* The file has not. */
+static void aim_at_absent(
+    tool_workspace *w, const tool_call *call, const code_file *f, const char *name, tool_aim *ret)
+{
+    char *holder = tool__name_holder(name);
+    char *defined = tool__block_name(w->grammars, ret->path, call->payload, name, NULL);
+    uint32_t at;
+    ret->kind = TOOL_AIM_ADD;
+    char *elsewhere = NULL;
+    if (defined && strcmp(defined, last_part(name)) != 0 && code_find_definition(f, defined, &at, 1) == 1) {
+        /* The block is the new text of something that the file does have. */
+        set_name(ret, defined);
+        base_buf_printf(&ret->note, "The block defines %.100s. ", defined);
+        ret->kind = TOOL_AIM_REWRITE;
+    } else if (!asks_for(call->request, adding) && (elsewhere = only_file(w, name, ret->path, false))) {
+        move_to(ret, elsewhere, name);
+        ret->kind = TOOL_AIM_REWRITE;
+    } else if (holder && !code_find_definition(f, holder, &at, 1) &&
+               (elsewhere = only_file(w, holder, ret->path, true))) {
+        move_to(ret, elsewhere, holder);
+    } else if ((elsewhere = source_of_header(w, ret->path))) {
+        move_to(ret, elsewhere, "What has a body");
+    }
+    free(elsewhere);
+    free(holder);
+    free(defined);
+}
+
+void tool__aim(tool_workspace *w, const tool_call *call, const char *path, const char *name, tool_aim *ret)
+{
+    *ret = (tool_aim){.kind = TOOL_AIM_REWRITE, .path = base_xstrdup(path)};
+    char *own_name = NULL;
+    if (!is_there(w, path)) {
+        char *known = known_path(w, path);
+        if (known) move_to(ret, known, path);
+        if (!known && call->payload.ptr) ret->kind = TOOL_AIM_CREATE;
+        free(known);
+    }
+    if (!name && call->payload.ptr)
+        name = own_name = tool__block_name(w->grammars, ret->path, call->payload, "", NULL);
+    if (name) set_name(ret, name);
+    tool_file f = {0};
+    if (name && call->payload.ptr && ret->kind != TOOL_AIM_CREATE &&
+        !tool__file_read(&w->root, ret->path, TOOL_MAX_FILE, &f, NULL) &&
+        !tool__is_binary(f.text.data, f.text.len)) {
+        uint32_t at;
+        code_file *c = code_parse(w->grammars, ret->path, f.text.data ? f.text.data : "", f.text.len);
+        char *plain = base_xstrdup(name), *colon = strrchr(plain, ':');
+        if (colon && colon > plain && colon[-1] != ':' &&
+            strspn(colon + 1, "0123456789") == strlen(colon + 1))
+            *colon = '\0'; /* "name:120" says which of several */
+        if (code_find_definition(c, plain, &at, 1))
+            aim_at_present(w, call, c, plain, at, ret);
+        else
+            aim_at_absent(w, call, c, plain, ret);
+        free(plain);
+        code_file_free(c);
+    }
+    tool__file_free(&f);
+    free(own_name);
+}

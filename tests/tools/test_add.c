@@ -1,0 +1,163 @@
+/*
+ * Definitions that a file lacks: where they stand, what comes with them, and which call means one. Tables of the file, the call, what
+ * must come out.
+ */
+#include "tree.h"
+#include "tools/edit/add.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct addition {
+    const char *about, *path, *text, *name, *block, *request;
+    const char *result; /* NULL: refused */
+    const char *says;   /* in the refusal; NULL: anything */
+} addition;
+
+#define CURSOR                                                                                               \
+    "class Cursor:\n    def UP(self, n=1):\n        return n\n    def DOWN(self, n=1):\n        return n\n"
+#define OPTION                                                                                               \
+    "export class Option {\n  isBoolean() {\n    return !this.required;\n  }\n\n  name() {\n    return "     \
+    "1;\n  }\n}\n"
+
+static const addition additions[] = {
+    {"behind the last relative of a C file, not in a condition", "sds.c",
+        "#include \"sds.h\"\n\nint sdscat(int a) {\n    return a;\n}\n\nint other(void) {\n    return "
+        "0;\n}\n\n"
+        "#ifdef TEST\nint sdstest(void) {\n    return 1;\n}\n#endif\n",
+        "sdsstart", "int sdsstart(int b) {\n    return b;\n}\n", NULL,
+        "#include \"sds.h\"\n\nint sdscat(int a) {\n    return a;\n}\n\nint sdsstart(int b) {\n    return "
+        "b;\n}\n\n"
+        "int other(void) {\n    return 0;\n}\n\n#ifdef TEST\nint sdstest(void) {\n    return "
+        "1;\n}\n#endif\n"},
+    {"beside the one that the request names", "a.py",
+        "def get_key(a):\n    return a\n\n\ndef set_key(a):\n    return a\n\n\ndef has_value(a):\n    return "
+        "a\n",
+        "has_key", "def has_key(a):\n    return True\n", "Add has_key, beside get_key",
+        "def get_key(a):\n    return a\n\n\ndef has_key(a):\n    return True\n\n\ndef set_key(a):\n    "
+        "return a\n\n\n"
+        "def has_value(a):\n    return a\n"},
+    {"a method as tight as its neighbours", "a.py", CURSOR "\n\nX = 1\n", "Cursor.SAVE",
+        "def SAVE(self):\n    return 's'\n", NULL,
+        CURSOR "    def SAVE(self):\n        return 's'\n\n\nX = 1\n"},
+    {"a method with its class around it", "a.py", CURSOR, "Cursor.SAVE",
+        "class Cursor:\n    def SAVE(self):\n        return 's'\n", NULL,
+        CURSOR "    def SAVE(self):\n        return 's'\n"},
+    {"a method whose class the call does not name", "a.py",
+        CURSOR "\n\nclass Fore:\n    def RED(self):\n        return 1\n", "SAVE",
+        "def SAVE(self):\n    return 's'\n", "Add SAVE to Cursor",
+        CURSOR
+        "    def SAVE(self):\n        return 's'\n\n\nclass Fore:\n    def RED(self):\n        return 1\n"},
+    {"a method of JavaScript, which alone is no text of its language", "o.js", OPTION, "Option.takesValue",
+        "takesValue() {\n  return this.required || this.optional;\n}\n", NULL,
+        "export class Option {\n  isBoolean() {\n    return !this.required;\n  }\n\n  name() {\n    return "
+        "1;\n  }\n\n"
+        "  takesValue() {\n    return this.required || this.optional;\n  }\n}\n"},
+    {"tabs stay tabs, imports go to the imports", "a.go",
+        "package a\n\nimport (\n\t\"fmt\"\n)\n\nfunc B() {\n\tfmt.Println()\n}\n", "BigC",
+        "import (\n    \"fmt\"\n    \"math\"\n)\n\nfunc BigC() float64 {\n    return math.Pi\n}\n", NULL,
+        "package a\n\nimport (\n\t\"fmt\"\n\t\"math\"\n)\n\nfunc B() {\n\tfmt.Println()\n}\n\nfunc BigC() "
+        "float64 {\n"
+        "\treturn math.Pi\n}\n"},
+    {"an import of Python goes to the others", "a.py", "import os\n\n\ndef f():\n    return os\n", "g",
+        "import os\nimport sys\n\ndef g():\n    return sys\n", NULL,
+        "import os\nimport sys\n\n\ndef f():\n    return os\n\n\ndef g():\n    return sys\n"},
+    {"CR LF stays", "a.py", "def f():\r\n    return 1\r\n", "g", "def g():\n    return 2\n", NULL,
+        "def f():\r\n    return 1\r\n\r\n\r\ndef g():\r\n    return 2\r\n"},
+    {"a file without a last line end", "a.py", "def f():\n    return 1", "g", "def g():\n    return 2\n",
+        NULL, "def f():\n    return 1\n\n\ndef g():\n    return 2\n"},
+    {"an empty file", "a.py", "", "g", "def g():\n    return 2\n", NULL, "def g():\n    return 2\n"},
+    {"a value beside values", "a.py", "class S:\n    DIM = 2\n    RESET = 0\n\n\nx = S()\n", "S.UNDERLINE",
+        "class S:\n    UNDERLINE = 4\n", "Add UNDERLINE",
+        "class S:\n    DIM = 2\n    RESET = 0\n    UNDERLINE = 4\n\n\nx = S()\n"},
+    {"what does not parse is refused", "a.py", "def f():\n    return 1\n", "g", "def g(:\n    return ((2\n",
+        NULL, NULL, "Nothing was changed"},
+    {"a block that defines nothing", "a.py", "def f():\n    return 1\n", "g", "print(1)\n", NULL, NULL,
+        "defines nothing"},
+};
+
+static void test_places(void **state)
+{
+    code_grammars *g = code_grammars_open();
+    for (size_t i = 0; i < sizeof additions / sizeof *additions; i++) {
+        const addition *a = &additions[i];
+        print_message("%s\n", a->about);
+        base_buf text = {0}, why = {0};
+        tool_addition ret = {0};
+        base_buf_puts(&text, a->text);
+        bool good = tool__add_definition(
+            g, a->path, &text, a->name, (base_str){a->block, strlen(a->block)}, a->request, &ret, &why);
+        if (!a->result) {
+            assert_false(good);
+            if (a->says) assert_contains(why.data, a->says);
+        } else {
+            if (!good) print_message("%s\n", why.data);
+            assert_true(good);
+            assert_string_equal(ret.text.data, a->result);
+        }
+        base_buf_free(&text);
+        base_buf_free(&why);
+        tool__addition_free(&ret);
+    }
+    code_grammars_close(g);
+}
+
+static const char *const ansi = "CSI = '['\n\n\nclass Fore:\n    def RED(self):\n        return 1\n\n    def "
+                                "BLUE(self):\n        return 2\n";
+
+static void test_calls(void **state)
+{
+    static const struct {
+        const char *about, *arguments, *block, *path, *has;
+    } calls[] = {
+        {"a method that is not there", "{\"path\": \"lib/ansi.py\", \"name\": \"Fore.GREEN\"}",
+            "def GREEN(self):\n    return 3\n", "lib/ansi.py",
+            "        return 2\n\n    def GREEN(self):\n        return 3\n"},
+        {"the file is another one", "{\"path\": \"lib/other.py\", \"name\": \"Fore.GREEN\"}",
+            "def GREEN(self):\n    return 3\n", "lib/ansi.py", "    def GREEN(self):\n"},
+        {"folders that are not there", "{\"path\": \"src/x/ansi.py\", \"name\": \"Fore.GREEN\"}",
+            "def GREEN(self):\n    return 3\n", "lib/ansi.py", "    def GREEN(self):\n"},
+        {"a class written again with one new method keeps the others",
+            "{\"path\": \"lib/ansi.py\", \"name\": \"Fore\"}",
+            "class Fore:\n    def GREEN(self):\n        return 3\n", "lib/ansi.py",
+            "        return 2\n\n    def GREEN(self):\n        return 3\n"},
+        {"the neighbour is named and stays", "{\"path\": \"lib/other.py\", \"name\": \"first\"}",
+            "def second():\n    return 2\n", "lib/other.py",
+            "def first():\n    return 1\n\n\ndef second():\n    return 2\n"},
+        {"a new file", "{\"path\": \"lib/fresh.py\", \"name\": \"second\"}", "def second():\n    return 2\n",
+            "lib/fresh.py", "def second():\n    return 2\n"},
+    };
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        print_message("%s\n", calls[i].about);
+        tree t;
+        tree_make(&t, false);
+        tree_put(&t, "lib/ansi.py", ansi);
+        tree_put(&t, "lib/other.py", "def first():\n    return 1\n");
+        tree_open(&t);
+        assert_int_equal(tool_workspace_refresh(t.w, NULL, NULL, NULL), 0);
+        tool_result r = tree_call(&t, "rewrite", calls[i].arguments, calls[i].block);
+        if (r.status != TOOL_OK) print_message("%s\n", r.text.data);
+        assert_int_equal(r.status, TOOL_OK);
+        char *text = tree_get(&t, calls[i].path);
+        assert_contains(text, calls[i].has);
+        if (strstr(calls[i].path, "ansi"))
+            assert_contains(text, "    def RED(self):\n        return 1\n\n    def BLUE");
+        free(text);
+        tool_result_free(&r);
+        tree_remove(&t);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_places), cmocka_unit_test(test_calls)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
