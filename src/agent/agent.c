@@ -170,6 +170,11 @@ const char *agent_session_id(const agent *a)
     return a->telling.id;
 }
 
+void agent_get_stats(const agent *a, kv_stats *ret)
+{
+    a->engine->ops->stats(a->engine, ret);
+}
+
 bool agent_reached_limit(const agent *a)
 {
     return a->at_limit;

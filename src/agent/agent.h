@@ -83,6 +83,7 @@ int agent_open(agent **ret, engine *e, tool_workspace *w, const agent_options *o
 void agent_end(agent *a);
 void agent_close(agent *a);
 const char *agent_session_id(const agent *a);
+void agent_get_stats(const agent *a, kv_stats *ret);
 agent_mode agent_get_mode(const agent *a);
 int agent_set_mode(
     agent *a, agent_mode mode, base_err *err); /* "all" is refused where the sandbox cannot confine */

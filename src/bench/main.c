@@ -25,6 +25,8 @@ static const struct {
     {"grammar", "what following a tool call costs a token", bench_grammar},
 #ifdef KVIST_SHELL
     {"lookup", "prompt lookup on against off, where an answer copies and where it does not", bench_lookup},
+    {"long", "whole agent sessions, as it ships and with the full cache: time, rows, right answers",
+        bench_long},
     {"log", "size of a long session's log, and the times to open and to replay it", bench_log},
     {"screen", "the share of a core that the screen takes while an answer streams", bench_screen},
 #endif

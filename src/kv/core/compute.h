@@ -27,6 +27,11 @@ typedef struct kv_compute {
 } kv_compute;
 
 kv_compute kv_compute_model(model *m);
+/*
+ * Rows of single lanes that real models have read or weighed since the process began, for benches: by every
+ * token that was computed (also again, or ahead), by every query of a pass or repair.
+ */
+uint64_t kv_rows_read(void);
 
 /* kv_session_new and kv_session_resume over any compute, which is copied. */
 int kv_session_new_over(kv_session **ret, const kv_compute *compute, const kv_options *options,

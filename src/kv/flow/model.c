@@ -1,17 +1,49 @@
 /* The seam under a session over the real model. */
+#include <stdatomic.h>
 #include <string.h>
 
 #include "kv/core/compute.h"
 #include "kv/read/split.h"
 #include "model/text/tokenizer.h"
 
+static _Atomic uint64_t rows_read;
+
+uint64_t kv_rows_read(void)
+{
+    return atomic_load_explicit(&rows_read, memory_order_relaxed);
+}
+
+/*
+ * A token reads each list up to its own row; one that chooses its visitors weighs every row of the sequence
+ * first, those that it then reads among them.
+ */
+static void count_forward(const model_rows_shape *shape, const model_batch *b)
+{
+    uint64_t rows = 0;
+    for (uint32_t lane = 0; lane < model_rows_lanes(shape); lane++) {
+        const model_lane_list *list = &b->rows->lanes[lane];
+        uint64_t before = list->n_rows - b->n;
+        if (b->reader && b->reader->weigh && list->n_runs)
+            before = list->runs[list->n_runs - 1].index + list->runs[list->n_runs - 1].n - b->n;
+        rows += before * b->n + (uint64_t)b->n * (b->n + 1) / 2;
+    }
+    atomic_fetch_add_explicit(&rows_read, rows, memory_order_relaxed);
+}
+
 static int forward_model(void *user, const model_batch *batch, base_err *err)
 {
+    const model_rows_shape shape = model_get_rows_shape(user);
+    count_forward(&shape, batch);
     return model_forward(user, batch, err);
 }
 
 static int score_model(void *user, const model_score *score, base_err *err)
 {
+    const model_rows_shape shape = model_get_rows_shape(user);
+    uint64_t rows = 0;
+    for (uint32_t lane = 0; lane < model_rows_lanes(&shape); lane++)
+        if (score->mass[lane]) rows += (uint64_t)score->rows->lanes[lane].n_rows * score->n_queries;
+    atomic_fetch_add_explicit(&rows_read, rows, memory_order_relaxed);
     return model_score_rows(user, score, err);
 }
 
