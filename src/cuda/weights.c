@@ -218,8 +218,9 @@ int cuda_pack(model_ops *ops, ops_weight **ret, const gguf_tensor *t, base_err *
     for (size_t i = 0; i < sizeof layouts / sizeof *layouts && !l; i++)
         if (layouts[i].type == t->type) l = &layouts[i];
     if (!l || !f)
-        return base_fail(err, BASE_E_UNSUPPORTED, "tensor %.*s: format %d is not supported", n_name,
-            t->name.ptr, (int)t->type);
+        return base_fail(err, BASE_E_UNSUPPORTED,
+            "tensor %.*s: the GPU does not compute the format %s; use --backend cpu", n_name, t->name.ptr,
+            gguf_tensor_type_name(t->type));
     if (t->ne[0] == 0 || t->ne[0] % GPU_BLOCK || t->ne[0] > 1u << 18 || t->ne[1] == 0 || t->ne[1] > 1u << 24)
         return base_fail(err, BASE_E_UNSUPPORTED,
             "tensor %.*s: %llu x %llu cannot be packed (rows must be a multiple of 32, up to %u)", n_name,

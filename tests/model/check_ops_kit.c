@@ -145,7 +145,9 @@ static void put_scale(gguf_tensor_type type, uint8_t *p, float d, float m)
     const quant_format *f = quant_format_of(type);
     uint32_t bits;
     memcpy(&bits, &d, sizeof bits);
-    if (type == GGUF_TENSOR_F32)
+    if (f->kind == QUANT_FP4)
+        p[f->d_at] = (uint8_t)(bits >> 23);
+    else if (type == GGUF_TENSOR_F32)
         memcpy(p, &d, sizeof d);
     else
         put_u16(p + f->d_at, type == GGUF_TENSOR_BF16 ? (uint16_t)(bits >> 16) : quant_f32_to_f16(d));

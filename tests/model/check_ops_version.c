@@ -23,7 +23,7 @@
  * printed.
  */
 static const uint32_t version = 2;
-static const uint64_t fingerprint = 0xcdee4b3f00f3a499, fingerprint_of_mixtures = 0x071520b2469059b2;
+static const uint64_t fingerprint = 0xcdee4b3f00f3a499, fingerprint_of_mixtures = 0x94fca915246fc714;
 
 typedef struct maker {
     model_ops *ops;
@@ -136,8 +136,10 @@ static void add_mixture(maker *m, check *c)
     base_err err;
     float *values = random_floats(N * WIDTH), *scores = random_floats(EXPERTS * WIDTH), none[N * USED] = {0};
     gguf_tensor t = tensor_new(GGUF_TENSOR_Q4_K, WIDTH, WIDTH * EXPERTS);
-    ops_weight *w = NULL;
+    gguf_tensor fp4 = tensor_new(GGUF_TENSOR_MXFP4, WIDTH, WIDTH * EXPERTS);
+    ops_weight *w = NULL, *down = NULL;
     expect_ok(c, "pack", m->ops->pack(m->ops, &w, &t, &err), &err);
+    expect_ok(c, "pack", m->ops->pack(m->ops, &down, &fp4, &err), &err);
     ops_buffer *router = buffer_of(m->ops, scores, EXPERTS * WIDTH * sizeof *scores),
                *chosen = buffer_of(m->ops, none, sizeof none),
                *weights = buffer_of(m->ops, none, sizeof none);
@@ -159,7 +161,7 @@ static void add_mixture(maker *m, check *c)
         .n_used = USED,
         .gate = w,
         .up = w,
-        .down = w,
+        .down = down,
         .y = x.m,
         .add = x.m};
     expect_ok(c, "experts", m->ops->experts(m->ops, &experts, &err), &err);
@@ -168,8 +170,10 @@ static void add_mixture(maker *m, check *c)
     m->ops->buffer_free(m->ops, weights);
     m->ops->activations_free(m->ops, q);
     m->ops->weight_free(m->ops, w);
+    m->ops->weight_free(m->ops, down);
     add(m, c, "experts", x);
     tensor_free(t);
+    tensor_free(fp4);
     free(values);
     free(scores);
 }

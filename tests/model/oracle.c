@@ -66,6 +66,12 @@ static double element(const gguf_tensor *t, uint64_t row, uint32_t i)
         int quant = j % 2 ? block[16 + byte] >> 4 : block[16 + byte] & 15;
         return half_at(block) * scale * quant - half_at(block + 2) * least;
     }
+    if (t->type == GGUF_TENSOR_MXFP4) {
+        static const double values[8] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
+        const uint8_t *block = t->data + (row * t->ne[0] + i) / 32 * 17;
+        int quant = i % 32 < 16 ? block[1 + i % 16] & 15 : block[1 + i % 16] >> 4;
+        return ldexp(quant & 8 ? -values[quant & 7] : values[quant & 7], block[0] - 127);
+    }
     float x;
     memcpy(&x, t->data + (row * t->ne[0] + i) * sizeof x, sizeof x);
     return x;

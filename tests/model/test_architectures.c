@@ -55,6 +55,9 @@ static const tiny_gguf specs[] = {
         .n_ctx = 4096, .seed = 24, .rope_base = 1e6f, .n_experts = 3, .n_experts_used = 3, .tied = true},
     {.architecture = "qwen3moe", .n_layer = 2, .n_embd = 256, .n_ff = 256, .n_head = 2, .n_head_kv = 1, .head_dim = 128,
         .n_ctx = 4096, .seed = 25, .rope_base = 1e6f, .type = TINY_Q4_K, .n_experts = 8, .n_experts_used = 2},
+    /* Rows of 5 blocks and of 3: no whole super-block of MXFP4. */
+    {.architecture = "qwen3moe", .n_layer = 2, .n_embd = 160, .n_ff = 96, .n_head = 2, .n_head_kv = 1, .head_dim = 64,
+        .n_ctx = 4096, .seed = 26, .rope_base = 1e6f, .type = TINY_MXFP4, .n_experts = 8, .n_experts_used = 2},
 };
 /* clang-format on */
 enum { N_SPECS = sizeof specs / sizeof *specs, MIXTURE = 12 };

@@ -209,6 +209,34 @@ static void check_iq4_xs(void)
     expect_values(GGUF_TENSOR_IQ4_XS, block, wanted);
 }
 
+/*
+ * MXFP4: a power of two, then nibbles: a sign, two bits of exponent (bias 1) and one of fraction. To the bit,
+ * for every power, the subnormal ones too.
+ */
+static void check_mxfp4(int power)
+{
+    uint8_t block[17] = {(uint8_t)power};
+    float got[32];
+    double wanted[32];
+    for (int i = 0; i < 32; i++) {
+        uint32_t q = random_below(16), exponent = q >> 1 & 3, fraction = q & 1;
+        double x = exponent ? ldexp(2 + fraction, (int)exponent - 2) : fraction * 0.5;
+        put_bits(&block[1 + i % 16], 4 * (i / 16), q);
+        wanted[i] = ldexp(q & 8 ? -x : x, power - 127);
+    }
+    quant_to_f32(GGUF_TENSOR_MXFP4, block, 32, got);
+    for (int i = 0; i < 32; i++) assert_true((double)got[i] == wanted[i]);
+    assert_true(quant_is_finite(GGUF_TENSOR_MXFP4, block, 32));
+}
+
+static void test_quant__mxfp4_is_exact(void **state)
+{
+    uint8_t block[17] = {253};
+    (void)state;
+    for (int power = 0; power <= 252; power++) check_mxfp4(power);
+    assert_false(quant_is_finite(GGUF_TENSOR_MXFP4, block, 32)); /* 6 times it is beyond F32 */
+}
+
 static void test_quant__blocks_come_out_as_they_went_in(void **state)
 {
     (void)state;
@@ -270,6 +298,7 @@ int main(void)
         cmocka_unit_test(test_quant__every_half_converts),
         cmocka_unit_test(test_quant__halves_round_to_nearest_even),
         cmocka_unit_test(test_quant__blocks_come_out_as_they_went_in),
+        cmocka_unit_test(test_quant__mxfp4_is_exact),
         cmocka_unit_test(test_quant__floats),
         cmocka_unit_test(test_quant__damaged_scales_are_seen),
     };

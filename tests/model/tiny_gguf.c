@@ -269,9 +269,10 @@ static void pad(base_buf *b, size_t start)
 
 static uint64_t n_bytes(const tensor *t)
 {
-    return t->type == TINY_Q8_0   ? n_elements(t) / 32 * 34
-           : t->type == TINY_Q4_K ? n_elements(t) / 256 * 144
-                                  : n_elements(t) * sizeof(float);
+    return t->type == TINY_Q8_0    ? n_elements(t) / 32 * 34
+           : t->type == TINY_MXFP4 ? n_elements(t) / 32 * 17
+           : t->type == TINY_Q4_K  ? n_elements(t) / 256 * 144
+                                   : n_elements(t) * sizeof(float);
 }
 
 /* A positive F16 not below 2^-14, to the nearest. */
@@ -297,6 +298,17 @@ static void write_q8_0(base_buf *b, uint64_t n, float scale, uint64_t *state)
     }
 }
 
+/* Values up to 6 times a power of two; about scale in size on the whole. */
+static void write_mxfp4(base_buf *b, uint64_t n, float scale, uint64_t *state)
+{
+    int exponent;
+    frexpf(scale / 4, &exponent);
+    for (uint64_t i = 0; i < n; i += 32) {
+        base_buf_putc(b, (char)(127 + exponent - 1 + (int)(random_byte(state) & 1)));
+        for (int k = 0; k < 16; k++) base_buf_putc(b, (char)random_byte(state));
+    }
+}
+
 static void write_q4_k(base_buf *b, uint64_t n, float scale, uint64_t *state)
 {
     for (uint64_t i = 0; i < n;
@@ -316,6 +328,8 @@ static void write_values(base_buf *b, const tensor *t, uint64_t *state)
     float centre = t->how == FILL_NORM ? 1.0f : t->how == FILL_FACTORS ? 2.0f : 0.0f;
     if (t->type == TINY_Q8_0) {
         write_q8_0(b, n_elements(t), scale, state);
+    } else if (t->type == TINY_MXFP4) {
+        write_mxfp4(b, n_elements(t), scale, state);
     } else if (t->type == TINY_Q4_K) {
         write_q4_k(b, n_elements(t), scale, state);
     } else {

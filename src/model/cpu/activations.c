@@ -173,7 +173,7 @@ int cpu_activations_new(
     model_ops *ops, ops_activations **ret, uint32_t n_max, uint32_t width_max, base_err *err)
 {
     (void)ops;
-    size_t blocks = ((size_t)width_max / CPU_BLOCK + 2) / 2 * 2, columns = 2 * (size_t)n_max, n_blocks = 0,
+    size_t blocks = cpu_padded_blocks(width_max + CPU_BLOCK), columns = 2 * (size_t)n_max, n_blocks = 0,
            rows_bytes = 0;
     ops_activations *a = calloc(1, sizeof *a);
     if (!a || !base_mul(columns, blocks, &n_blocks) || !base_mul(columns, width_max, &rows_bytes)) goto fail;
@@ -200,7 +200,7 @@ void cpu_activations_free(model_ops *ops, ops_activations *a)
 {
     (void)ops;
     if (!a) return;
-    size_t n_blocks = ((size_t)a->width_max / CPU_BLOCK + 2) / 2 * 2 * 2 * a->n_max;
+    size_t n_blocks = (size_t)cpu_padded_blocks(a->width_max + CPU_BLOCK) * 2 * a->n_max;
     base_huge_free(a->q, n_blocks * CPU_BLOCK);
     base_huge_free(a->d, n_blocks * sizeof *a->d);
     base_huge_free(a->sum, n_blocks * sizeof *a->sum);

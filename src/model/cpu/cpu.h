@@ -34,6 +34,7 @@ typedef enum cpu_scales {
     CPU_SCALES_DM,
     CPU_SCALES_KM,
     CPU_SCALES_K16,
+    CPU_SCALES_E,
     CPU_SCALES_F
 } cpu_scales;
 
@@ -52,6 +53,7 @@ typedef struct cpu_format_info {
 } cpu_format_info;
 
 extern const cpu_format_info cpu_formats[CPU_N_FORMATS];
+extern const uint8_t cpu_fp4[16]; /* quant_fp4 + 16 */
 
 struct ops_buffer {
     void *data;
@@ -74,7 +76,7 @@ struct ops_weight {
 struct ops_activations {
     uint32_t n_max, width_max;
     uint32_t n, width, n_fine;
-    uint32_t n_blocks; /* of 32, padded with zeros to an even number */
+    uint32_t n_blocks; /* of 32, padded with zeros (cpu_padded_blocks) */
     uint32_t *fine;    /* [n_fine] rows with a second column, ascending */
     int8_t *q;
     float *d, *sum;
@@ -236,10 +238,10 @@ int cpu_scratch_reserve(cpu_ops *cpu, size_t per_thread, size_t shared, base_err
 /* Heads that the kernels over rows can do, and query heads that share them evenly. */
 int cpu_check_heads(const model_rows_shape *s, uint32_t n_head, base_err *err);
 
-/* Blocks of 32 that a row of `width` is padded to. */
+/* Blocks of 32 that a row of `width` is padded to: whole super-blocks of every format whose rows need not be. */
 static inline uint32_t cpu_padded_blocks(uint32_t width)
 {
-    return (width / CPU_BLOCK + 1) / 2 * 2;
+    return (width / CPU_BLOCK + 3) / 4 * 4;
 }
 
 /*

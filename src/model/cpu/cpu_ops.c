@@ -21,6 +21,8 @@ const cpu_format_info cpu_formats[CPU_N_FORMATS] = {
 #undef CPU_FORMAT
 };
 
+const uint8_t cpu_fp4[16] = {16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4};
+
 int cpu_scratch_reserve(cpu_ops *cpu, size_t per_thread, size_t shared, base_err *err)
 {
     for (int i = -1; i < cpu->n_threads; i++) {

@@ -142,11 +142,12 @@ static void block_scales(
     const cpu_format_info *f, const uint8_t *head, uint32_t b, float *first, float *second)
 {
     for (uint32_t r = 0; r < CPU_LANES; r++) {
-        float d = f->scales == CPU_SCALES_F ? 0 : read_f16(head + 2 * r);
+        float d = f->scales >= CPU_SCALES_E ? 0 : read_f16(head + 2 * r);
         second[r] = 0;
         switch (f->scales) {
         case CPU_SCALES_D: first[r] = read_f16(head + 32 * b + 2 * r); break;
         case CPU_SCALES_F: memcpy(&first[r], head + 4 * r, 4); break;
+        case CPU_SCALES_E: first[r] = quant_scale_of_power(head[16 * b + r]); break;
         case CPU_SCALES_DM:
             first[r] = d;
             second[r] = read_f16(head + 32 + 2 * r);
@@ -175,7 +176,10 @@ static void expand_ref(const cpu_format_info *f, const uint8_t *tile, uint32_t n
             int n_groups = f->bits == 16 ? 16 : 8;
             for (int g = 0; g < n_groups; g++)
                 for (int r = 0; r < CPU_LANES; r++)
-                    for (int i = 0; i < 4; i++) *panel++ = (uint8_t)quant_at(f->bits, block, g, r, i);
+                    for (int i = 0; i < 4; i++) {
+                        int q = quant_at(f->bits, block, g, r, i);
+                        *panel++ = f->scales == CPU_SCALES_E ? cpu_fp4[q] : (uint8_t)q;
+                    }
         }
         tile = block;
     }
@@ -350,6 +354,7 @@ void cpu_kernels_ref(cpu_kernels *k)
             [CPU_SCALES_DM] = panel_DM_ref,
             [CPU_SCALES_KM] = panel_KM_ref,
             [CPU_SCALES_K16] = panel_K16_ref,
+            [CPU_SCALES_E] = panel_D_ref, /* an expanded block looks the same */
             [CPU_SCALES_F] = panel_F_ref},
         .f16_row = f16_row_ref,
         .scores = scores_ref,

@@ -45,6 +45,16 @@ INLINE __m256 i8_lanes(const uint8_t *p)
     return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const void *)p)));
 }
 
+/* quant_scale_of_power of 8 rows. */
+INLINE __m256 power_lanes(const uint8_t *p)
+{
+    __m256i power = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const void *)p));
+    __m256i small = _mm256_cmpgt_epi32(_mm256_set1_epi32(2), power);
+    __m256i bits = _mm256_slli_epi32(_mm256_sub_epi32(power, _mm256_set1_epi32(1)), 23);
+    __m256i tiny = _mm256_sllv_epi32(_mm256_set1_epi32(0x00200000), power);
+    return _mm256_castsi256_ps(_mm256_blendv_epi8(bits, tiny, small));
+}
+
 /* Scales of rows 8h..8h+7 of block b: the two vectors of a panel. */
 INLINE void load_scales(
     cpu_scales kind, const uint8_t *head, uint32_t b, uint32_t blocks, int h, __m256 *first, __m256 *second)
@@ -52,6 +62,8 @@ INLINE void load_scales(
     *second = _mm256_setzero_ps();
     if (kind == CPU_SCALES_D) {
         *first = load_f16(head + 32 * b + 16 * h);
+    } else if (kind == CPU_SCALES_E) {
+        *first = power_lanes(head + 16 * b + 8 * h);
     } else if (kind == CPU_SCALES_F) {
         *first = _mm256_loadu_ps((const float *)(const void *)head + 8 * h);
     } else if (kind == CPU_SCALES_DM) {
@@ -70,7 +82,7 @@ INLINE void load_scales(
 }
 
 /* Quants of k-group g (plane 1: the lower bytes of WIDE), rows 8h..8h+7. Layouts: formats.def. */
-INLINE __m256i load_quants(int layout, const uint8_t *block, int plane, int g, int h)
+INLINE __m256i load_quants(int layout, cpu_scales kind, const uint8_t *block, int plane, int g, int h)
 {
     if (layout >= 8) return load_256(block + 512 * plane + 64 * g + 32 * h);
     const int i = g % 4;
@@ -85,6 +97,8 @@ INLINE __m256i load_quants(int layout, const uint8_t *block, int plane, int g, i
     }
     if (upper) w = _mm256_srli_epi16(w, 4);
     w = _mm256_and_si256(w, bytes(0x0F));
+    if (kind == CPU_SCALES_E)
+        w = _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(_mm_loadu_si128((const void *)cpu_fp4)), w);
     if (layout == 5) {
         __m256i fifth = load_256(block + 256 + 32 * h);
         fifth = upper ? _mm256_srli_epi16(fifth, i) : _mm256_slli_epi16(fifth, 4 - i);
@@ -129,7 +143,7 @@ INLINE __m256 add_block(
             _mm256_fmadd_ps(_mm256_cvtepi32_ps(dot1), second, _mm256_mul_ps(_mm256_cvtepi32_ps(dot0), first));
     else if (kind == CPU_SCALES_F)
         value = _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_add_epi32(_mm256_slli_epi32(dot0, 8), dot1)), first);
-    else if (kind == CPU_SCALES_D)
+    else if (kind == CPU_SCALES_D || kind == CPU_SCALES_E)
         value = _mm256_mul_ps(_mm256_cvtepi32_ps(dot0), first);
     else
         value = _mm256_fmadd_ps(_mm256_cvtepi32_ps(dot0), first, _mm256_mul_ps(second, _mm256_set1_ps(sum)));
@@ -174,8 +188,8 @@ INLINE void multiply_block(int layout, int bits, cpu_scales kind, int shift, int
             for (int i = 0; i < n; i++) pairs[i][0] = pairs[i][1] = _mm256_setzero_si256();
             UNROLL
             for (int k = g; k < g + at_once; k++) {
-                const __m256i w0 = load_quants(layout, block, plane, k, 0),
-                              w1 = load_quants(layout, block, plane, k, 1);
+                const __m256i w0 = load_quants(layout, kind, block, plane, k, 0),
+                              w1 = load_quants(layout, kind, block, plane, k, 1);
                 for (int i = 0; i < n; i++) {
                     __m256i four = broadcast_four(x.q + 4 * ((size_t)k * c + (size_t)i));
                     pairs[i][0] = _mm256_add_epi16(pairs[i][0], multiply_pairs(bits, w0, four));
@@ -206,7 +220,7 @@ INLINE void store_columns(int n, __m256 (*acc)[2], float *out)
 INLINE void tile_columns(int layout, cpu_scales kind, uint32_t blocks, uint32_t head_bytes, int shift, int n,
     uint32_t at, uint32_t c, const uint8_t *tile, uint32_t n_super, const cpu_columns *columns, float *out)
 {
-    const int bits = layout == 16 ? 8 : layout;
+    const int bits = layout == 16 ? 8 : kind == CPU_SCALES_E ? 5 : layout;
     place x = place_of(columns, at);
     __m256 acc[COLUMNS][2];
     for (int i = 0; i < n; i++) acc[i][0] = acc[i][1] = _mm256_setzero_ps();
@@ -280,7 +294,7 @@ INLINE void expand_tile(int layout, cpu_scales kind, uint32_t blocks, uint32_t h
                 for (int g = 0; g < 8; g++)
                     for (int h = 0; h < 2; h++)
                         _mm256_storeu_si256(
-                            (void *)(panel + 64 * g + 32 * h), load_quants(layout, tile, plane, g, h));
+                            (void *)(panel + 64 * g + 32 * h), load_quants(layout, kind, tile, plane, g, h));
         }
     }
 }
@@ -339,5 +353,6 @@ void cpu_matmul_avx2(cpu_kernels *k)
     k->panel[CPU_SCALES_DM] = panel_DM;
     k->panel[CPU_SCALES_KM] = panel_DM; /* an expanded block looks the same */
     k->panel[CPU_SCALES_K16] = panel_K16;
+    k->panel[CPU_SCALES_E] = panel_D; /* as this one's */
     k->panel[CPU_SCALES_F] = panel_F;
 }

@@ -49,6 +49,15 @@ INLINE __m512 i8_lanes(const uint8_t *p)
     return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p)));
 }
 
+/* quant_scale_of_power of 16 rows. */
+INLINE __m512 power_lanes(const uint8_t *p)
+{
+    __m512i power = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p));
+    __mmask16 small = _mm512_cmplt_epu32_mask(power, _mm512_set1_epi32(2));
+    __m512i bits = _mm512_slli_epi32(_mm512_sub_epi32(power, _mm512_set1_epi32(1)), 23);
+    return _mm512_castsi512_ps(_mm512_mask_sllv_epi32(bits, small, _mm512_set1_epi32(0x00200000), power));
+}
+
 /* The two scale vectors of block b, as in a panel. */
 INLINE void load_scales(
     cpu_scales kind, const uint8_t *head, uint32_t b, uint32_t blocks, __m512 *first, __m512 *second)
@@ -56,6 +65,8 @@ INLINE void load_scales(
     *second = _mm512_setzero_ps();
     if (kind == CPU_SCALES_D) {
         *first = f16_lanes(head + 32 * b);
+    } else if (kind == CPU_SCALES_E) {
+        *first = power_lanes(head + 16 * b);
     } else if (kind == CPU_SCALES_F) {
         *first = _mm512_loadu_ps(head);
     } else if (kind == CPU_SCALES_DM) {
@@ -72,10 +83,14 @@ INLINE void load_scales(
 }
 
 /* Quants of k-groups i and 4 + i (i < 4), the second as they lie: times 16 (4 bits), 4 (6 bits) or 1. */
-INLINE void load_pair(int bits, const uint8_t *block, int i, __m512i *low, __m512i *high)
+INLINE void load_pair(int bits, cpu_scales kind, const uint8_t *block, int i, __m512i *low, __m512i *high)
 {
     __m512i w = load(block + 64 * i);
-    if (bits == 4) {
+    if (kind == CPU_SCALES_E) {
+        __m512i values = _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)(const void *)cpu_fp4));
+        *low = _mm512_shuffle_epi8(values, _mm512_and_si512(w, bytes(0x0F)));
+        *high = _mm512_shuffle_epi8(values, _mm512_and_si512(_mm512_srli_epi32(w, 4), bytes(0x0F)));
+    } else if (bits == 4) {
         *low = _mm512_and_si512(w, bytes(0x0F));
         *high = _mm512_and_si512(w, bytes(0xF0));
     } else if (bits == 5) {
@@ -96,9 +111,9 @@ INLINE void load_pair(int bits, const uint8_t *block, int i, __m512i *low, __m51
 }
 
 /* How far load_pair's second quants are shifted up. */
-INLINE int high_shift(int bits)
+INLINE int high_shift(int bits, cpu_scales kind)
 {
-    return bits == 4 ? 4 : bits == 6 ? 2 : 0;
+    return kind == CPU_SCALES_E ? 0 : bits == 4 ? 4 : bits == 6 ? 2 : 0;
 }
 
 /*
@@ -114,7 +129,7 @@ INLINE __m512 add_block(
             _mm512_fmadd_ps(_mm512_cvtepi32_ps(dot1), second, _mm512_mul_ps(_mm512_cvtepi32_ps(dot0), first));
     else if (kind == CPU_SCALES_F)
         value = _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_add_epi32(_mm512_slli_epi32(dot0, 8), dot1)), first);
-    else if (kind == CPU_SCALES_D)
+    else if (kind == CPU_SCALES_D || kind == CPU_SCALES_E)
         value = _mm512_mul_ps(_mm512_cvtepi32_ps(dot0), first);
     else
         value = _mm512_fmadd_ps(_mm512_cvtepi32_ps(dot0), first, _mm512_mul_ps(second, _mm512_set1_ps(sum)));
@@ -136,7 +151,7 @@ INLINE __m512i start(cpu_scales kind, int shift, int up, const int32_t *nsum, in
 INLINE void tile_block(int bits, cpu_scales kind, int shift, int c, const uint8_t *block, __m512 first,
     __m512 second, const int8_t *q, const float *d, const float *sum, const int32_t *nsum, __m512 *acc)
 {
-    const int up = high_shift(bits);
+    const int up = high_shift(bits, kind);
     __m512i low[CPU_GROUP], high[CPU_GROUP];
     for (int i = 0; i < c; i++) {
         low[i] = start(kind, shift, 0, nsum + i, c, 0);
@@ -154,7 +169,7 @@ INLINE void tile_block(int bits, cpu_scales kind, int shift, int c, const uint8_
     } else {
         for (int g = 0; g < 4; g++) {
             __m512i w0, w1;
-            load_pair(bits, block, g, &w0, &w1);
+            load_pair(bits, kind, block, g, &w0, &w1);
             for (int i = 0; i < c; i++) {
                 low[i] = dot(low[i], w0, q + 4 * (g * c + i));
                 high[i] = dot(high[i], w1, q + 4 * ((4 + g) * c + i));
@@ -254,9 +269,9 @@ INLINE void expand_tile(int bits, cpu_scales kind, uint32_t blocks, uint32_t hea
             }
             for (int g = 0; g < 4; g++) {
                 __m512i low, high;
-                load_pair(bits, tile, g, &low, &high);
-                if (high_shift(bits)) {
-                    high = _mm512_srli_epi32(high, (unsigned)high_shift(bits));
+                load_pair(bits, kind, tile, g, &low, &high);
+                if (high_shift(bits, kind)) {
+                    high = _mm512_srli_epi32(high, (unsigned)high_shift(bits, kind));
                     high = _mm512_and_si512(high, bytes(bits == 4 ? 0x0F : 0x3F));
                 }
                 _mm512_storeu_si512(panel + 64 * g, low);
@@ -334,5 +349,6 @@ void cpu_matmul_avx512(cpu_kernels *k)
     k->panel[CPU_SCALES_DM] = panel_DM;
     k->panel[CPU_SCALES_KM] = panel_DM; /* an expanded block looks the same */
     k->panel[CPU_SCALES_K16] = panel_K16;
+    k->panel[CPU_SCALES_E] = panel_D; /* as this one's */
     k->panel[CPU_SCALES_F] = panel_F;
 }

@@ -42,6 +42,7 @@ static bool format_of(gguf_tensor_type type, cpu_format *ret)
         {GGUF_TENSOR_Q4_0, CPU_Q4_0}, {GGUF_TENSOR_Q4_1, CPU_Q4_1}, {GGUF_TENSOR_Q5_0, CPU_Q5_0}, {GGUF_TENSOR_Q5_1, CPU_Q5_1},
         {GGUF_TENSOR_Q8_0, CPU_Q8_0}, {GGUF_TENSOR_Q4_K, CPU_Q4_K}, {GGUF_TENSOR_Q5_K, CPU_Q5_K}, {GGUF_TENSOR_Q6_K, CPU_Q6_K},
         {GGUF_TENSOR_Q3_K, CPU_Q3_K}, {GGUF_TENSOR_IQ4_NL, CPU_IQ4_NL}, {GGUF_TENSOR_IQ4_XS, CPU_IQ4_XS},
+        {GGUF_TENSOR_MXFP4, CPU_MXFP4},
         {GGUF_TENSOR_F32, CPU_WIDE},  {GGUF_TENSOR_F16, CPU_WIDE},  {GGUF_TENSOR_BF16, CPU_WIDE},
     };
     /* clang-format on */
@@ -93,7 +94,7 @@ static void take_row(const pack_job *job, const uint8_t *src, uint32_t super, ui
             s->sc[i][0][row] = b.sc[2 * i];
             s->sc[i][1][row] = b.sc[2 * i + 1];
         } else {
-            s->sc[i][0][row] = b.sc[i];
+            s->sc[i][0][row] = b.sc[i % per_block];
         }
     }
     if (f->scales != CPU_SCALES_D) s->d[0][row] = b.d;
@@ -106,6 +107,9 @@ static void put_head(const cpu_format_info *f, const pack_super *s, uint8_t *out
     switch (f->scales) {
     case CPU_SCALES_D: memcpy(out, s->d, 2 * halves); break;
     case CPU_SCALES_F: memcpy(out, s->wide_d, sizeof s->wide_d); break;
+    case CPU_SCALES_E:
+        for (uint32_t i = 0; i < f->blocks; i++) memcpy(out + CPU_LANES * i, s->sc[i][0], CPU_LANES);
+        break;
     case CPU_SCALES_DM:
         memcpy(out, s->d[0], halves);
         memcpy(out + halves, s->m, halves);

@@ -48,6 +48,7 @@ typedef enum gguf_tensor_type {
     GGUF_TENSOR_IQ4_NL = 20,
     GGUF_TENSOR_IQ4_XS = 23,
     GGUF_TENSOR_BF16 = 30,
+    GGUF_TENSOR_MXFP4 = 39,
 } gguf_tensor_type;
 /* clang-format on */
 

@@ -158,6 +158,19 @@ static void unpack_iq4_xs(const quant_format *f, const uint8_t *p, quant_block *
     }
 }
 
+const int8_t quant_fp4[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+
+/* One power of two, then 32 nibbles. */
+static void unpack_mxfp4(const quant_format *f, const uint8_t *p, quant_block *ret)
+{
+    (void)f;
+    ret->sc[0] = p[0];
+    for (int i = 0; i < 16; i++) {
+        ret->q[i] = p[1 + i] & 15;
+        ret->q[16 + i] = p[1 + i] >> 4;
+    }
+}
+
 typedef void unpack_fn(const quant_format *f, const uint8_t *p, quant_block *ret);
 
 /* clang-format off */
@@ -176,6 +189,7 @@ static const struct { gguf_tensor_type type; quant_format format; unpack_fn *unp
     {GGUF_TENSOR_Q3_K,   {QUANT_SUPER_16,  256, 110,  3,   4, 108}, unpack_q3_k},
     {GGUF_TENSOR_Q6_K,   {QUANT_SUPER_16,  256, 210,  6,  32, 208}, unpack_q6_k},
     {GGUF_TENSOR_IQ4_XS, {QUANT_SUPER_16,  256, 136,  8, 128,   0}, unpack_iq4_xs},
+    {GGUF_TENSOR_MXFP4,  {QUANT_FP4,        32,  17,  4,   0,   0}, unpack_mxfp4},
 };
 /* clang-format on */
 
@@ -229,6 +243,7 @@ static void block_to_f32(const quant_format *f, const quant_block *b, float *dst
         case QUANT_MIN: dst[i] = d * (float)q + m; break;
         case QUANT_SUPER_MIN: dst[i] = d * b->sc[i / 32] * (float)q - m * b->mn[i / 32]; break;
         case QUANT_SUPER_16: dst[i] = d * (float)(int8_t)b->sc[i / 16] * (float)q; break;
+        case QUANT_FP4: dst[i] = quant_scale_of_power(b->sc[0]) * (float)quant_fp4[b->q[i]]; break;
         case QUANT_FLOAT: break;
         }
     }
@@ -264,10 +279,12 @@ static bool float_is_finite(gguf_tensor_type type, const uint8_t *p)
 
 bool quant_is_finite(gguf_tensor_type type, const uint8_t *src, size_t n)
 {
+    enum { LARGEST_POWER = 252 }; /* times 12 it is just below F32's end */
     const quant_format *f = quant_format_of(type);
     for (size_t i = 0; i < n; i += f->n, src += f->n_bytes) {
-        if (f->kind == QUANT_FLOAT) {
-            if (!float_is_finite(type, src)) return false;
+        if (f->kind == QUANT_FLOAT || f->kind == QUANT_FP4) {
+            if (f->kind == QUANT_FP4 ? src[f->d_at] > LARGEST_POWER : !float_is_finite(type, src))
+                return false;
             continue;
         }
         if (!f16_is_finite(read_u16(src + f->d_at))) return false;

@@ -21,6 +21,7 @@ typedef enum quant_kind {
     QUANT_MIN,       /* d * q + m */
     QUANT_SUPER_MIN, /* per 32: d * sc * q - m * mn */
     QUANT_SUPER_16,  /* per 16: d * (int8)sc * (q - offset) */
+    QUANT_FP4,       /* quant_scale_of_power(sc) * quant_fp4[q] */
 } quant_kind;
 
 typedef struct quant_format {
@@ -28,7 +29,7 @@ typedef struct quant_format {
     uint32_t n, n_bytes; /* elements and bytes of a block */
     int bits;            /* of a quant, as unpacked */
     int offset;
-    uint32_t d_at; /* where the block keeps its F16 scale; a minimum lies behind it */
+    uint32_t d_at; /* where the block keeps its F16 scale (FP4: a power); a minimum lies behind it */
 } quant_format;
 
 typedef struct quant_block {
@@ -36,6 +37,9 @@ typedef struct quant_block {
     uint16_t d, m; /* F16 */
     uint8_t sc[16], mn[8];
 } quant_block;
+
+/* What the sixteen quants of MXFP4 mean, twice (a sign, two bits of exponent, one of fraction). */
+extern const int8_t quant_fp4[16];
 
 /* NULL for a type that is not in the table. */
 const quant_format *quant_format_of(gguf_tensor_type type);
@@ -64,6 +68,12 @@ static inline float quant_float_of_bits(uint32_t bits)
     float f;
     memcpy(&f, &bits, sizeof f);
     return f;
+}
+
+/* MXFP4's scale: 2^(power - 127) / 2, since quant_fp4 is doubled. The two smallest are subnormal. */
+static inline float quant_scale_of_power(uint8_t power)
+{
+    return quant_float_of_bits(power < 2 ? 0x00200000u << power : (uint32_t)(power - 1) << 23);
 }
 
 static inline uint32_t quant_bits_of_float(float f)
