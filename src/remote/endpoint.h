@@ -1,0 +1,47 @@
+/*
+ * An endpoint: which engine answers there, which model it serves, its context, its vocabulary as far as it
+ * was seen, and how its template writes messages. One thread.
+ */
+#ifndef KVIST_REMOTE_ENDPOINT_H
+#define KVIST_REMOTE_ENDPOINT_H
+
+#include "remote/form.h"
+#include "remote/http.h"
+#include "remote/vocab.h"
+
+typedef struct remote_endpoint {
+    remote_http *http;
+    const remote_wire *wire;
+    char *kind;              /* "llama-server", "vLLM 0.32.0", "SGLang", "chat endpoint" */
+    char *model;             /* as it wants to be called */
+    char *format;            /* what its weights are kept in; NULL: not told */
+    uint32_t n_ctx, n_train; /* 0: not told */
+    uint32_t n_slots;        /* requests that it works on at once; 0: not told */
+    uint64_t n_params;       /* 0: not told */
+    char *why_chat; /* why it is asked through chat although it takes ids; NULL: it is not, or cannot */
+    /* With ids: */
+    remote_vocab *vocab;
+    model_ids start, begin[REMOTE_N_ROLES], end[REMOTE_N_ROLES];
+    model_tool_style tools;
+    char *
+        differs; /* where its template writes a history in another way than message by message; NULL: nowhere */
+} remote_endpoint;
+
+typedef struct remote_endpoint_options {
+    remote_http_options http;
+    const char *model; /* NULL: the one that it serves */
+    bool thinking;     /* answers may begin with a thought, where its template has a switch for that */
+} remote_endpoint_options;
+
+/*
+ * Asks what is there. Several models and none named is BASE_E_USAGE with their names. Where an engine takes ids
+ * but its template cannot be taken apart into messages, it is asked through chat.
+ */
+int remote_endpoint_open(remote_endpoint **ret, const remote_endpoint_options *options, base_err *err);
+/* After a connection was lost: does it still serve this model? An error: it does not answer. */
+int remote_endpoint_check(remote_endpoint *e, bool *ret_same, base_err *err);
+void remote_endpoint_close(remote_endpoint *e);
+/* "llama-server at http://127.0.0.1:8080 serves MODEL, 8192 tokens, by token ids": one line. */
+void remote_endpoint_describe(const remote_endpoint *e, base_buf *out);
+
+#endif

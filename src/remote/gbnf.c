@@ -1,0 +1,129 @@
+#include "remote/gbnf.h"
+
+#include <string.h>
+
+enum { MOST_PATH_BYTES = 16 << 10 };
+
+/* clang-format off */
+static const struct {
+    const char *root;
+    const char *triggers[2];
+} styles[] = {
+    [MODEL_TOOLS_TAG_TOOLS] = {"\"<tools>\" ws object ws \"</tools>\" rest", {"(?:^|\\n)(<tools>)"}},
+    [MODEL_TOOLS_HERMES]    = {"\"<tool_call>\" ws object ws \"</tool_call>\" rest", {"(?:^|\\n)(<tool_call>)"}},
+    [MODEL_TOOLS_JSON]      = {"object rest", {"(?:^|\\n)(\\{\"name\")"}},
+};
+/* clang-format on */
+
+static const char fixed_rules[] =
+    "object ::= \"{\" ws \"\\\"name\\\"\" ws \":\" ws call ws \"}\"\n"
+    "rest ::= [^\\x00]*\n"
+    "ws ::= [ \\t\\n\\r]{0,12}\n"
+    "string ::= \"\\\"\" character* \"\\\"\"\n"
+    "character ::= [^\"\\\\\\x00-\\x1F] | \"\\\\\" ([\"\\\\/bfnrt] | \"u\" [0-9a-fA-F]{4})\n"
+    "integer ::= \"-\"? (\"0\" | [1-9] [0-9]{0,17})\n"
+    "boolean ::= \"true\" | \"false\"\n";
+
+const char *const *remote_gbnf_triggers(model_tool_style style)
+{
+    return styles[style].triggers;
+}
+
+/* A JSON string as a literal of GBNF. */
+static void put_quoted(base_buf *out, const char *text)
+{
+    base_buf_puts(out, "\"\\\"");
+    for (; *text; text++) {
+        if (*text == '"' || *text == '\\') base_buf_puts(out, "\\\\\\");
+        base_buf_putc(out, *text);
+    }
+    base_buf_puts(out, "\\\"\"");
+}
+
+static void put_choices(base_buf *out, const char *const *choices)
+{
+    base_buf_putc(out, '(');
+    for (size_t i = 0; choices[i]; i++) {
+        if (i) base_buf_puts(out, " | ");
+        put_quoted(out, choices[i]);
+    }
+    base_buf_putc(out, ')');
+}
+
+static void put_value(base_buf *out, const model_grammar_argument *a)
+{
+    switch (a->type) {
+    case MODEL_ARGUMENT_INTEGER: base_buf_puts(out, "integer"); break;
+    case MODEL_ARGUMENT_BOOLEAN: base_buf_puts(out, "boolean"); break;
+    case MODEL_ARGUMENT_CHOICE: put_choices(out, a->choices); break;
+    case MODEL_ARGUMENT_PATH: base_buf_puts(out, "path"); break;
+    case MODEL_ARGUMENT_STRING: base_buf_puts(out, "string"); break;
+    }
+}
+
+/*
+ * Arguments from i on, where none (first) or some stand already: what is not required may be left out. A rule
+ * each, since an optional one leads to two.
+ */
+static void put_arguments(base_buf *out, const model_grammar_tool *tool, uint32_t number)
+{
+    for (int later = 0; later < 2; later++)
+        for (uint32_t i = 0; i <= tool->n_arguments; i++) {
+            base_buf_printf(out, "t%u-%s-%u ::= ", number, later ? "more" : "first", i);
+            if (i == tool->n_arguments) {
+                base_buf_puts(out, "\"\"\n");
+                continue;
+            }
+            const model_grammar_argument *a = &tool->arguments[i];
+            if (later) base_buf_puts(out, "\",\" ws ");
+            put_quoted(out, a->name);
+            base_buf_puts(out, " ws \":\" ws ");
+            put_value(out, a);
+            base_buf_printf(out, " ws t%u-more-%u", number, i + 1);
+            if (!a->required) base_buf_printf(out, " | t%u-%s-%u", number, later ? "more" : "first", i + 1);
+            base_buf_putc(out, '\n');
+        }
+}
+
+/* A path that JSON writes in another way than it is cannot be listed. */
+static bool is_plain(const char *path)
+{
+    for (; *path; path++)
+        if ((unsigned char)*path < ' ' || *path == '"' || *path == '\\') return false;
+    return true;
+}
+
+static void put_paths(base_buf *out, const char *const *paths)
+{
+    size_t bytes = 0, n = 0;
+    for (size_t i = 0; paths && paths[i]; i++) bytes += strlen(paths[i]) + 8, n += is_plain(paths[i]);
+    base_buf_puts(out, "path ::= ");
+    if (!n || bytes > MOST_PATH_BYTES) {
+        base_buf_puts(out, "string\n");
+        return;
+    }
+    bool some = false;
+    for (size_t i = 0; paths[i]; i++) {
+        if (!is_plain(paths[i])) continue;
+        if (some) base_buf_puts(out, " | ");
+        put_quoted(out, paths[i]);
+        some = true;
+    }
+    base_buf_putc(out, '\n');
+}
+
+void remote_gbnf_put(model_tool_style style, const model_grammar_tool *tools, uint32_t n_tools,
+    const char *const *paths, base_buf *out)
+{
+    base_buf_printf(out, "root ::= %s\n%scall ::= ", styles[style].root, fixed_rules);
+    for (uint32_t i = 0; i < n_tools; i++) base_buf_printf(out, i ? " | t%u" : "t%u", i);
+    base_buf_putc(out, '\n');
+    for (uint32_t i = 0; i < n_tools; i++) {
+        base_buf_printf(out, "t%u ::= ", i);
+        put_quoted(out, tools[i].name);
+        base_buf_printf(
+            out, " ws \",\" ws \"\\\"arguments\\\"\" ws \":\" ws \"{\" ws t%u-first-0 \"}\"\n", i);
+        put_arguments(out, &tools[i], i);
+    }
+    put_paths(out, paths);
+}

@@ -1,0 +1,349 @@
+/* What the rows share, and the rows that take ids. */
+#include "remote/wire.h"
+
+#include <string.h>
+
+#include "base/utf8.h"
+
+/* --- shared --------------------------------------------------------------------------------------------- */
+
+static void put_member(base_buf *out, const char *name)
+{
+    base_buf_putc(out, out->len && strchr("{[", out->data[out->len - 1]) ? ' ' : ',');
+    base_json_put_str(out, name, strlen(name));
+    base_buf_putc(out, ':');
+}
+
+static void put_number(base_buf *out, const char *name, double x)
+{
+    put_member(out, name);
+    base_json_put_num(out, x);
+}
+
+static void put_bool(base_buf *out, const char *name, bool x)
+{
+    put_member(out, name);
+    base_buf_puts(out, x ? "true" : "false");
+}
+
+static void put_text(base_buf *out, const char *name, const char *text, size_t n)
+{
+    put_member(out, name);
+    base_json_put_str(out, text, n);
+}
+
+void remote_wire_put_ids(const int32_t *ids, uint32_t n, base_buf *out)
+{
+    base_buf_putc(out, '[');
+    for (uint32_t i = 0; i < n; i++) base_buf_printf(out, i ? ",%d" : "%d", ids[i]);
+    base_buf_putc(out, ']');
+}
+
+void remote_wire_put_messages(const remote_message *m, uint32_t n, base_buf *out)
+{
+    /* A tool's result without a call of the endpoint's own kind is refused by most: it is the user's turn. */
+    static const char *const roles[] = {"system", "user", "assistant", "user"};
+    base_buf_putc(out, '[');
+    for (uint32_t i = 0; i < n; i++) {
+        base_buf_printf(out, "%s{\"role\":\"%s\"", i ? "," : "", roles[m[i].role]);
+        put_text(out, "content", m[i].text, m[i].n);
+        base_buf_putc(out, '}');
+    }
+    base_buf_putc(out, ']');
+}
+
+static bool speaks_of_context(const char *text, const char *type)
+{
+    return strstr(type, "exceed_context") || strstr(text, "context size") || strstr(text, "context length") ||
+           strstr(text, "maximum context");
+}
+
+int remote_wire_error(const base_json *root, base_err *err)
+{
+    const base_json *e = base_json_get(root, "error");
+    const bool is_object =
+        base_json_get(root, "object") && !strcmp(base_json_str(root, "object", ""), "error");
+    if (!e && !is_object && !base_json_get(root, "message")) return 0;
+    if (e && e->type == BASE_JSON_NULL) return 0;
+    const char *said = base_json_str(
+        e, "message", base_json_str(root, "message", base_json_str(root, "error", "it does not say what")));
+    base_buf text = {0};
+    size_t n = strlen(said);
+    base_utf8_sanitise(&text, said, n < 240 ? n : base_utf8_whole(said, 240), false);
+    const int rc = speaks_of_context(said, base_json_str(e, "type", ""))
+                       ? base_fail(err, BASE_E_LIMIT, "the endpoint's context is too small: %s", text.data)
+                       : base_fail(err, BASE_E_IO, "the endpoint failed: %s", text.data ? text.data : "");
+    base_buf_free(&text);
+    return rc;
+}
+
+static remote_piece empty_piece(void)
+{
+    return (remote_piece){
+        .so_far = -1, .sent = -1, .cached = -1, .computed = -1, .done = -1, .total = -1, .text = {"", 0}};
+}
+
+static base_str text_of(const base_json *object, const char *name)
+{
+    const base_json *v = base_json_get(object, name);
+    return v && v->type == BASE_JSON_STRING ? (base_str){v->string, v->string_len} : (base_str){"", 0};
+}
+
+static int take_ids(const base_json *list, remote_piece *ret, base_err *err)
+{
+    if (!list || list->type != BASE_JSON_ARRAY) return 0;
+    for (const base_json *v = list->first; v; v = v->next) {
+        if (!v->is_integer || v->integer < 0 || v->integer > INT32_MAX)
+            return base_fail(err, BASE_E_FORMAT, "the endpoint sent a token that is none");
+        if (ret->n_ids == REMOTE_MOST_IDS)
+            return base_fail(
+                err, BASE_E_FORMAT, "the endpoint sent more than %d tokens at once", REMOTE_MOST_IDS);
+        ret->ids[ret->n_ids++] = (int32_t)v->integer;
+    }
+    return 0;
+}
+
+/* OpenAI's sampling; where an engine has more, its own names are the same. */
+static void put_sampling(const model_sampling *s, bool has_more, const char *penalty, base_buf *out)
+{
+    put_number(out, "temperature", (double)s->temperature);
+    if (s->temperature <= 0)
+        return; /* greedy: nothing else has a say, not even the penalty in OpenAI's form */
+    put_number(out, "top_p", (double)s->top_p);
+    put_number(out, "seed", (double)(s->seed & 0x7fffffff));
+    if (!has_more) return;
+    put_number(out, "top_k", s->top_k);
+    put_number(out, "min_p", (double)s->min_p);
+    put_number(out, penalty, (double)s->repeat_penalty);
+}
+
+/* --- llama-server --------------------------------------------------------------------------------------- */
+
+static void llama_put_request(const remote_request *r, base_buf *out)
+{
+    base_buf_puts(out, "{\"prompt\":");
+    remote_wire_put_ids(r->ids, r->n_ids, out);
+    put_bool(out, "stream", true);
+    put_bool(out, "cache_prompt", true);
+    put_bool(out, "return_tokens", true);
+    put_bool(out, "return_progress", true);
+    put_number(out, "n_predict", r->max_tokens);
+    if (r->reuse) put_number(out, "n_cache_reuse", r->reuse);
+    put_sampling(&r->sampling, true, "repeat_penalty", out);
+    if (r->sampling.temperature <= 0) { /* the server has a default of its own */
+        put_number(out, "repeat_penalty", (double)r->sampling.repeat_penalty);
+        put_number(out, "seed", (double)(r->sampling.seed & 0x7fffffff));
+    }
+    put_number(out, "repeat_last_n", r->sampling.repeat_last);
+    if (r->grammar) {
+        put_text(out, "grammar", r->grammar, strlen(r->grammar));
+        put_bool(out, "grammar_lazy", true);
+        put_member(out, "grammar_triggers");
+        for (size_t i = 0; r->triggers[i]; i++) {
+            base_buf_puts(out, i ? ",{\"type\":2,\"value\":" : "[{\"type\":2,\"value\":");
+            base_json_put_str(out, r->triggers[i], strlen(r->triggers[i]));
+            base_buf_putc(out, '}');
+        }
+        base_buf_putc(out, ']');
+    }
+    base_buf_putc(out, '}');
+}
+
+static int llama_read(const base_json *root, remote_piece *ret, base_err *err)
+{
+    *ret = empty_piece();
+    const base_json *progress = base_json_get(root, "prompt_progress"),
+                    *timings = base_json_get(root, "timings");
+    int rc = remote_wire_error(root, err);
+    if (rc) return rc;
+    if (progress) {
+        ret->total = base_json_int(progress, "total", -1);
+        ret->done = base_json_int(progress, "processed", -1);
+        ret->cached = base_json_int(progress, "cache", -1);
+        ret->sent = ret->total;
+        return 0; /* its token is none */
+    }
+    ret->text = text_of(root, "content");
+    ret->so_far = base_json_int(root, "tokens_predicted", -1);
+    ret->model = base_json_str(root, "model", NULL);
+    if (timings && base_json_get(timings, "cache_n")) {
+        ret->cached = base_json_int(timings, "cache_n", -1);
+        ret->computed = base_json_int(timings, "prompt_n", -1);
+        ret->sent = base_json_int(root, "tokens_evaluated", -1);
+    }
+    if (base_json_bool(root, "stop", false)) {
+        ret->end = strcmp(base_json_str(root, "stop_type", ""), "limit") ? REMOTE_ENDED : REMOTE_AT_LIMIT;
+        ret->truncated = base_json_bool(root, "truncated", false);
+    }
+    return take_ids(base_json_get(root, "tokens"), ret, err);
+}
+
+static void llama_put_tokenize(const char *model, const char *text, size_t n, bool special, base_buf *out)
+{
+    base_buf_putc(out, '{');
+    put_text(out, "content", text, n);
+    put_bool(out, "add_special", false);
+    put_bool(out, "parse_special", special);
+    put_bool(out, "with_pieces", true);
+    base_buf_putc(out, '}');
+}
+
+static void put_detokenize(const char *model, const int32_t *ids, uint32_t n, base_buf *out)
+{
+    base_buf_putc(out, '{');
+    put_text(out, "model", model, strlen(model));
+    put_member(out, "tokens");
+    remote_wire_put_ids(ids, n, out);
+    base_buf_putc(out, '}');
+}
+
+static void put_render(
+    const char *model, const remote_message *m, uint32_t n, bool open, bool thinking, base_buf *out)
+{
+    base_buf_putc(out, '{');
+    put_text(out, "model", model, strlen(model));
+    put_member(out, "messages");
+    remote_wire_put_messages(m, n, out);
+    put_bool(out, "add_generation_prompt", open);
+    put_member(out, "chat_template_kwargs");
+    base_buf_printf(out, "{\"enable_thinking\":%s}", thinking ? "true" : "false");
+    base_buf_putc(out, '}');
+}
+
+const remote_wire remote_wire_llama = {
+    .name = "llama-server",
+    .complete = "/completion",
+    .has_ids = true,
+    .has_grammar = true,
+    .block = 1,
+    .put_request = llama_put_request,
+    .read = llama_read,
+    .tokenize = "/tokenize",
+    .detokenize = "/detokenize",
+    .put_tokenize = llama_put_tokenize,
+    .put_detokenize = put_detokenize,
+    .detokenized = "content",
+    .render = "/apply-template",
+    .put_render = put_render,
+    .rendered = "prompt",
+};
+
+/* --- vLLM ----------------------------------------------------------------------------------------------- */
+
+static void vllm_put_request(const remote_request *r, base_buf *out)
+{
+    base_buf_putc(out, '{');
+    put_text(out, "model", r->model, strlen(r->model));
+    put_member(out, "prompt");
+    remote_wire_put_ids(r->ids, r->n_ids, out);
+    put_bool(out, "stream", true);
+    put_bool(out, "return_token_ids", true);
+    put_bool(out, "add_special_tokens", false);
+    put_bool(out, "skip_special_tokens", false);
+    put_number(out, "max_tokens", r->max_tokens);
+    put_member(out, "stream_options");
+    base_buf_puts(out, "{\"include_usage\":true}");
+    put_sampling(&r->sampling, true, "repetition_penalty", out);
+    base_buf_putc(out, '}');
+}
+
+/* The numbers of OpenAI's usage; engines that keep a cache tell of it there. */
+static void take_usage(const base_json *usage, remote_piece *ret)
+{
+    const base_json *details = base_json_get(usage, "prompt_tokens_details");
+    if (!usage || usage->type != BASE_JSON_OBJECT) return;
+    ret->sent = base_json_int(usage, "prompt_tokens", -1);
+    if (base_json_get(details, "cached_tokens")) ret->cached = base_json_int(details, "cached_tokens", -1);
+    if (ret->sent >= 0 && ret->cached >= 0) ret->computed = ret->sent - ret->cached;
+}
+
+static void take_finish(const base_json *choice, remote_piece *ret)
+{
+    const char *finish = base_json_str(choice, "finish_reason", NULL);
+    if (finish) ret->end = strcmp(finish, "length") ? REMOTE_ENDED : REMOTE_AT_LIMIT;
+}
+
+static int vllm_read(const base_json *root, remote_piece *ret, base_err *err)
+{
+    *ret = empty_piece();
+    const base_json *choice = base_json_at(base_json_get(root, "choices"), 0);
+    int rc = remote_wire_error(root, err);
+    if (rc) return rc;
+    ret->text = text_of(choice, "text");
+    ret->model = base_json_str(root, "model", NULL);
+    take_usage(base_json_get(root, "usage"), ret);
+    take_finish(choice, ret);
+    return take_ids(base_json_get(choice, "token_ids"), ret, err);
+}
+
+static void vllm_put_tokenize(const char *model, const char *text, size_t n, bool special, base_buf *out)
+{
+    base_buf_putc(out, '{');
+    put_text(out, "model", model, strlen(model));
+    put_text(out, "prompt", text, n);
+    put_bool(out, "add_special_tokens", false);
+    put_bool(out, "return_token_strs", true);
+    base_buf_putc(out, '}');
+}
+
+const remote_wire remote_wire_vllm = {
+    .name = "vLLM",
+    .complete = "/v1/completions",
+    .has_ids = true,
+    .block = 16,
+    .put_request = vllm_put_request,
+    .read = vllm_read,
+    .tokenize = "/tokenize",
+    .detokenize = "/detokenize",
+    .put_tokenize = vllm_put_tokenize,
+    .put_detokenize = put_detokenize,
+    .detokenized = "prompt",
+    .render = "/tokenize",
+    .put_render = put_render,
+};
+
+/* --- chat completions ----------------------------------------------------------------------------------- */
+
+static void chat_put_request(const remote_request *r, base_buf *out)
+{
+    base_buf_putc(out, '{');
+    put_text(out, "model", r->model, strlen(r->model));
+    put_member(out, "messages");
+    remote_wire_put_messages(r->messages, r->n_messages, out);
+    put_bool(out, "stream", true);
+    put_number(out, "max_tokens", r->max_tokens);
+    put_member(out, "stream_options");
+    base_buf_puts(out, "{\"include_usage\":true}");
+    put_sampling(&r->sampling, false, "", out);
+    base_buf_putc(out, '}');
+}
+
+static int chat_read(const base_json *root, remote_piece *ret, base_err *err)
+{
+    *ret = empty_piece();
+    const base_json *choice = base_json_at(base_json_get(root, "choices"), 0);
+    const base_json *delta = base_json_get(choice, "delta");
+    int rc = remote_wire_error(root, err);
+    if (rc) return rc;
+    if (!delta) delta = base_json_get(choice, "message"); /* an endpoint that does not stream */
+    ret->text = text_of(delta, "content");
+    ret->thought = text_of(delta, "reasoning_content");
+    if (!ret->thought.len) ret->thought = text_of(delta, "reasoning");
+    const base_json *call = base_json_at(base_json_get(delta, "tool_calls"), 0);
+    /* One call at a time: of several the first is done, and the model sees what came of it. */
+    const base_json *function = base_json_int(call, "index", 0) ? NULL : base_json_get(call, "function");
+    ret->call_name = text_of(function, "name");
+    ret->call_text = text_of(function, "arguments");
+    ret->model = base_json_str(root, "model", NULL);
+    take_usage(base_json_get(root, "usage"), ret);
+    take_finish(choice, ret);
+    return 0;
+}
+
+const remote_wire remote_wire_chat = {
+    .name = "chat",
+    .complete = "/v1/chat/completions",
+    .block = 1,
+    .put_request = chat_put_request,
+    .read = chat_read,
+};

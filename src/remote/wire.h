@@ -1,0 +1,81 @@
+/*
+ * What is said to an engine of each kind and how its answers are read: one row a kind. Rows hold no state;
+ * texts that a piece points to live as long as the document that it was read from.
+ */
+#ifndef KVIST_REMOTE_WIRE_H
+#define KVIST_REMOTE_WIRE_H
+
+#include "base/json.h"
+#include "model/text/sampler.h"
+#include "model/text/template.h"
+
+typedef struct remote_message {
+    model_role role;
+    const char *text;
+    size_t n;
+} remote_message;
+
+/* What the next answer is asked with: ids, or messages where an engine has nothing else. */
+typedef struct remote_request {
+    const char *model;
+    const int32_t *ids;
+    uint32_t n_ids;
+    const remote_message *messages;
+    uint32_t n_messages;
+    uint32_t max_tokens;
+    model_sampling sampling;
+    const char *grammar;         /* GBNF of a call; NULL: none. It holds from a trigger on */
+    const char *const *triggers; /* patterns, NULL-terminated */
+    uint32_t reuse; /* stretches of at least this many tokens may be moved behind a cut; 0: none */
+} remote_request;
+
+typedef enum remote_end { REMOTE_GOES_ON, REMOTE_ENDED, REMOTE_AT_LIMIT } remote_end;
+
+enum { REMOTE_MOST_IDS = 256 }; /* of one piece */
+
+/* What one event of a stream says. Numbers that are not told are -1. */
+typedef struct remote_piece {
+    base_str text, thought;        /* may be empty */
+    base_str call_name, call_text; /* chat: a part of a tool call; a name begins another one */
+    int32_t ids[REMOTE_MOST_IDS];
+    uint32_t n_ids;
+    int64_t so_far; /* ids that the engine has written by now, these counted */
+    remote_end end;
+    bool truncated;                 /* the engine left out a part of the prompt */
+    int64_t sent, cached, computed; /* of the prompt's tokens */
+    int64_t done, total;            /* while it computes the prompt */
+    const char *model;              /* NULL: not told */
+} remote_piece;
+
+typedef struct remote_wire {
+    const char *name;     /* "llama-server" */
+    const char *complete; /* the path of a request */
+    bool has_ids;         /* it takes ids and gives ids */
+    bool has_grammar;     /* a lazy one */
+    uint32_t block;       /* tokens that its cache keeps or drops together, where nothing else is told */
+    void (*put_request)(const remote_request *r, base_buf *out);
+    /* One event's JSON. An event that is an error is BASE_E_IO or, where the context is full, BASE_E_LIMIT. */
+    int (*read)(const base_json *root, remote_piece *ret, base_err *err);
+    /* Bodies of the tokenizer's requests, and what comes back; NULL where has_ids is false. */
+    const char *tokenize, *detokenize;
+    void (*put_tokenize)(const char *model, const char *text, size_t n, bool special, base_buf *out);
+    void (*put_detokenize)(const char *model, const int32_t *ids, uint32_t n, base_buf *out);
+    const char *detokenized; /* the member that holds the text */
+    /*
+     * A list of messages as the engine's template writes it; open: with what begins an answer. Either the text
+     * (rendered names its member), or ids (rendered NULL).
+     */
+    const char *render;
+    void (*put_render)(
+        const char *model, const remote_message *m, uint32_t n, bool open, bool thinking, base_buf *out);
+    const char *rendered;
+} remote_wire;
+
+extern const remote_wire remote_wire_llama, remote_wire_vllm, remote_wire_chat;
+
+/* An error object of any of them as a sentence; 0: root is none. */
+int remote_wire_error(const base_json *root, base_err *err);
+void remote_wire_put_messages(const remote_message *m, uint32_t n, base_buf *out); /* "[{...}]" */
+void remote_wire_put_ids(const int32_t *ids, uint32_t n, base_buf *out);           /* "[1,2]" */
+
+#endif
