@@ -3,8 +3,9 @@
  * turn cost. Any engine can give that, one across HTTP too. What only some can give is declared (`can`,
  * `session`), and the agent has a way without each.
  *
- * Three implementations: engine_local.c over model/ and kv/; engine_fake.c over kv/ with a script in place of
- * a model; and, in the agent's tests, an engine that holds messages as a chat endpoint does.
+ * Implementations: engine_local.c over model/ and kv/; engine_remote.c and engine_remote_chat.c across HTTP;
+ * engine_fake.c over kv/ with a script in place of a model; and, in the agent's tests, an engine that holds
+ * messages as a chat endpoint does.
  *
  * Thread: the engine thread. An operation that returns an int may fail with a sentence for a person, take
  * seconds, and be cancelled (the agent's atomic, given at open): then it returns BASE_E_CANCELLED and the
@@ -60,6 +61,17 @@ typedef struct engine_doubt {
     float behind;
 } engine_doubt;
 
+/*
+ * What a request to an engine across HTTP cost. Of the tokens sent: how many it should have found in its
+ * cache (what it held last and this have in common), how many it says it found, and how many it says it
+ * computed; -1: it does not say.
+ */
+typedef struct engine_request {
+    uint32_t sent, predicted;
+    int64_t cached, computed;
+    uint64_t wait_ns; /* until the first token came */
+} engine_request;
+
 /* What a chat template writes: before the first message (role is not looked at), around one. */
 typedef enum engine_scaffold { ENGINE_START, ENGINE_BEGIN, ENGINE_END } engine_scaffold;
 
@@ -74,6 +86,8 @@ typedef struct engine_ops {
 
     /* Text. encode is content: special texts stay text. */
     int (*encode)(engine *e, const char *text, size_t n, model_ids *out, base_err *err);
+    /* About how many tokens; NULL: encode tells it as fast. */
+    uint32_t (*count)(const engine *e, const char *text, size_t n);
     int (*scaffold)(engine *e, engine_scaffold what, model_role role, model_ids *out, base_err *err);
     const char *(*piece)(const engine *e, int32_t id, size_t *ret_n); /* bytes; NULL outside the vocabulary */
     bool (*is_control)(const engine *e, int32_t id);
@@ -94,6 +108,7 @@ typedef struct engine_ops {
     /* The next token. Sampling may change between answers. */
     void (*set_sampling)(engine *e, const model_sampling *s);
     void (*answer_begins)(engine *e); /* grammar and sampler start afresh */
+    void (*answer_over)(engine *e);   /* nobody asks for more of it now; NULL: that changes nothing */
     /*
      * Picks what follows the last token, appends it to the sequence (origin ANSWER or CALL) and computes it.
      * *ret_end: an end token was picked (it is appended as well). mask_wanted (may be NULL) receives the id
@@ -102,6 +117,9 @@ typedef struct engine_ops {
      */
     int (*next)(engine *e, kv_origin origin, uint32_t turn, int32_t *ret_id, bool *ret_end,
         int32_t *mask_wanted, base_err *err);
+
+    /* The oldest request that was not taken yet; false: there is none. NULL: none are made. */
+    bool (*take_request)(engine *e, engine_request *ret);
 
     /*
      * In idle time; NULL: nothing. What was written last, computed again (kv_session_reread); what has to

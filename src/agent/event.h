@@ -56,6 +56,7 @@
     EVENT(scores, I(turn) L(score, spans))                                                                                    \
     EVENT(sections, I(turn) I(index) I(lanes) L(section, items))                                                                \
     EVENT(ledger, I(turn) I(new) I(reused) I(generated) I(evicted) I(promoted) I(protected) I(active) I(host) I(budget) I(n) I(ctx) D(prefill_s) D(decode_tps) I(drafted) I(accepted) I(active_bytes) I(host_bytes) S(why) D(structure) D(chance) D(ceiling) D(read) D(kept) I(deferred) D(spared) I(computed) I(unread)) \
+    EVENT(request, I(turn) I(sent) I(predicted) I(cached) I(computed) I(ms) S(why))                                    \
     EVENT(snapshot, I(turn) I(n) I(bytes))                                                                             \
     EVENT(candidate, I(turn) I(number) I(of) S(status) S(headline) S(text) S(output) I(tokens) I(shared) I(ms))        \
     EVENT(rewind, I(turn) I(n))                                                                                        \

@@ -17,6 +17,7 @@ uint32_t agent__n_tokens(const agent *a)
 uint32_t agent__count(const agent *a, const char *text, size_t n)
 {
     enum { BYTES_PER_TOKEN = 4 }; /* where an engine cannot tell now: of code and English, about */
+    if (a->engine->ops->count) return a->engine->ops->count(a->engine, text, n);
     model_ids ids = {0};
     const bool told = !a->engine->ops->encode(a->engine, text, n, &ids, NULL);
     const uint32_t count = (uint32_t)(told ? ids.n : n / BYTES_PER_TOKEN + 1);

@@ -90,6 +90,8 @@ static int open_engine(agent_session *s, const agent_session_options *o, atomic_
             rc = (o->open ? o->open : engine_fake_open)(
                 ret, script.data, script.len, &options, NULL, why_not, err);
         base_buf_free(&script);
+    } else if (o->endpoint) {
+        rc = engine_remote_open(ret, o->endpoint, &options, why_not, err);
     } else {
         rc = engine_local_open(ret, o->model_path, &options, NULL, why_not, err);
         /* Whatever is wrong with the file or the machine: there is no engine. */

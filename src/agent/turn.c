@@ -179,7 +179,9 @@ static int decode(agent *a, answer *r, const agent_opening *opening, base_err *e
         }
         if (found == AGENT_CALL_PARTIAL) r->origin = KV_ORIGIN_CALL;
     }
+    if (a->engine->ops->answer_over) a->engine->ops->answer_over(a->engine);
     a->ledger.sums.decode_ns += base_clock_ns() - start;
+    agent__tell_requests(a);
     count_lookup(a, 1);
     if (r->origin == KV_ORIGIN_CALL) agent__tell_visits(a);
     r->to = agent__n_tokens(a);

@@ -20,6 +20,7 @@
 #include "cmd/cmd.h"
 #include "cmd/config.h"
 #include "cmd/config_text.h"
+#include "cmd/endpoint.h"
 #include "cmd/options.h"
 #include "tui/tui.h"
 
@@ -35,6 +36,7 @@ typedef struct shell_options {
     option_list allow_read, ignore;
     config config;     /* what files said; keeps the values */
     base_buf settings; /* what /settings shows */
+    endpoint_words endpoint;
 } shell_options;
 
 /*
@@ -121,6 +123,7 @@ static bool parse(int argc, char **argv, shell_options *o, int *ret_status)
             "files of the tree that are not listed, indexed and retrieved, as `git ls-files` takes it "
             "(repeatable)",
             .is_setting = true, .is_tighter = is_always_tighter},
+        ENDPOINT_OPTION_ROWS(&o->endpoint),
         {"--ephemeral", OPTION_FLAG, &o->ephemeral, NULL, "write no log", "off", .is_setting = true},
         {"--linear", OPTION_FLAG, &o->linear, NULL, "append-only screen, for screen readers and pipes", "off",
             .is_setting = true},
@@ -246,7 +249,9 @@ static int run_screen(const shell_options *o, opening *opening_, base_err *err)
                 .no_color = getenv("NO_COLOR") && *getenv("NO_COLOR"),
                 .root = o->dir,
                 .history = o->ephemeral ? NULL : history,
-                .first_line = slash ? slash + 1 : "scripted engine"},
+                .first_line = slash                        ? slash + 1
+                              : opening_->session.endpoint ? opening_->session.endpoint->http.url
+                                                           : "scripted engine"},
             err);
         agent_worker_stop(worker);
     }
@@ -277,6 +282,15 @@ static const int outcome_statuses[] = {
     [AGENT_OUTCOME_INTERRUPTED] = CMD_INTERRUPTED,
 };
 
+/* On the command line, and not in a file. */
+static bool is_typed(int argc, char **argv, const char *option)
+{
+    const size_t n = strlen(option);
+    for (int i = 1; i < argc; i++)
+        if (!strncmp(argv[i], option, n) && (!argv[i][n] || argv[i][n] == '=')) return true;
+    return false;
+}
+
 int cmd_shell(int argc, char **argv)
 {
     shell_options o = {.common = COMMON_OPTIONS_DEFAULTS};
@@ -285,10 +299,19 @@ int cmd_shell(int argc, char **argv)
     base_buf prompt = {0};
     char *model_path = NULL, **allowed = NULL;
     char **words = with_resume_value(argc, argv);
+    endpoint_choice endpoint = {.is_chosen = false};
     int status, code = 0;
     if (!parse(argc, words, &o, &status)) goto out;
     code = to_session_options(&o, &opening_.session, &err);
-    if (!code && !o.fake_script) code = options_model_path(&o.common, &model_path, &err);
+    o.endpoint.is_typed = is_typed(argc, argv, "--endpoint");
+    if (!code && !o.fake_script) {
+        /* A model that is configured is a local one, unless the endpoint is configured too. */
+        const bool is_served = !o.endpoint.is_typed || is_typed(argc, argv, "--model");
+        code = endpoint_resolve(&o.endpoint, is_served ? o.common.model : NULL, &endpoint, &err);
+    }
+    if (!code) code = endpoint_ask(&endpoint, &o.endpoint, o.dir, &err);
+    if (!code && !o.fake_script && !endpoint.is_chosen)
+        code = options_model_path(&o.common, &model_path, &err);
     if (!code && o.common.budget) {
         uint32_t rows; /* a typo is told before a model loads */
         code = options_budget(&o.common, 32768, 1 << 15, &rows, &err);
@@ -299,6 +322,7 @@ int cmd_shell(int argc, char **argv)
     opening_.session.settings = o.settings.data;
     opening_.session.notes = o.config.notes.data;
     opening_.session.model_path = model_path;
+    opening_.session.endpoint = endpoint.is_chosen ? &endpoint.options : NULL;
     opening_.session.budget = budget_of;
     opening_.session.budget_user = &o.common;
     opening_.session.keep_budget = !o.common.budget;
@@ -318,6 +342,7 @@ out:
     for (char **path = allowed; path && *path; path++) free(*path);
     free(allowed);
     free(model_path);
+    endpoint_choice_free(&endpoint);
     free(words);
     base_buf_free(&o.settings);
     config_free(&o.config);

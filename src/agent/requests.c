@@ -1,0 +1,65 @@
+/*
+ * What a request to an engine across HTTP cost. Before it is sent the hit is predicted (the longest common
+ * prefix with what the engine held last); where the engine found less, the first token that it had to compute
+ * again is named, and whose it is.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/parts.h"
+#include "base/utf8.h"
+
+/* The origin of token `index`, and the file or label that it came from. */
+static void put_place(const agent *a, uint32_t index, base_buf *out)
+{
+    for (size_t i = a->transcript.n_pieces; i-- > 0;) {
+        const agent_piece *p = &a->transcript.pieces[i];
+        if (p->from > index || p->to <= index) continue;
+        base_buf_printf(out, ", %s", kv_origin_word(p->origin));
+        if (p->path)
+            base_buf_printf(out, " %s", p->path);
+        else if (p->label)
+            base_buf_printf(out, " %s", p->label);
+        return;
+    }
+}
+
+/* Why the engine found less than it held; nothing where it did not. */
+static void put_why(const agent *a, const engine_request *r, base_buf *out)
+{
+    uint32_t n;
+    const int32_t *ids = a->engine->ops->ids(a->engine, &n);
+    if (r->cached < 0 || r->cached >= r->predicted || r->cached >= n) return;
+    const uint32_t first = (uint32_t)r->cached;
+    size_t len = 0;
+    const char *piece = a->engine->ops->piece(a->engine, ids[first], &len);
+    base_buf_printf(out, "computed again from token %u on (\"", first);
+    base_utf8_sanitise(out, piece ? piece : "", piece ? len : 0, false);
+    base_buf_putc(out, '"');
+    put_place(a, first, out);
+    base_buf_puts(out, "): the engine no longer held it");
+}
+
+void agent__tell_requests(agent *a)
+{
+    engine_request r;
+    if (!a->engine->ops->take_request) return;
+    while (a->engine->ops->take_request(a->engine, &r)) {
+        base_buf why = {0};
+        put_why(a, &r, &why);
+        agent__emit(a, &(agent_event){.type = AGENT_EVENT_request,
+                           .request = {.turn = a->turn,
+                               .sent = r.sent,
+                               .predicted = r.predicted,
+                               .cached = r.cached,
+                               .computed = r.computed,
+                               .ms = (int64_t)(r.wait_ns / 1000000),
+                               .why = why.len ? why.data : NULL}});
+        /* Until the first token came the engine computed what was new to it. */
+        if (r.wait_ns < a->ledger.sums.decode_ns) {
+            a->ledger.sums.decode_ns -= r.wait_ns;
+            a->ledger.sums.prefill_ns += r.wait_ns;
+        }
+        base_buf_free(&why);
+    }
+}

@@ -1,0 +1,299 @@
+"""A server that says what a script tells it to, in the forms of llama-server, vLLM and chat completions.
+
+Its vocabulary is the 256 bytes and three control tokens, so a letter of several bytes is several tokens. It keeps what it was asked
+with last, as a llama-server with one slot does, and reports what of a request it found there. Each completion takes the next row of
+`answers`: a text, or a dict with "text" and faults. What came in stands in `requests`.
+
+llama-server's forms were checked against llama.cpp's source and a running server; vLLM's against its documentation and what is told
+of a running one; other chat endpoints' against the OpenAI API's documentation.
+"""
+import http.server
+import json
+import socket
+import struct
+import threading
+import time
+
+BEGIN, END, BOS = 256, 257, 258
+NAMES = {BEGIN: b"<|im_start|>", END: b"<|im_end|>", BOS: b"<s>"}
+TEMPLATE = "<|im_start|>{role}\n{content}<|im_end|>\n"
+
+
+def tokens_of(text, special):
+    data, ids, at = text.encode(), [], 0
+    while at < len(data):
+        for i, name in NAMES.items():
+            if special and data.startswith(name, at):
+                ids.append(i)
+                at += len(name)
+                break
+        else:
+            ids.append(data[at])
+            at += 1
+    return ids
+
+
+def bytes_of(ids):
+    return b"".join(NAMES.get(i) or bytes([i]) for i in ids)
+
+
+def common(a, b):
+    n = 0
+    while n < len(a) and n < len(b) and a[n] == b[n]:
+        n += 1
+    return n
+
+
+class Server:
+    def __init__(self, kind="llama", answers=(), model="toy-1b", n_ctx=65536, models=None, key=None, latency=0.0):
+        self.kind, self.answers, self.model, self.n_ctx, self.key, self.latency = kind, list(answers), model, n_ctx, key, latency
+        self.models = models or [model]
+        self.requests, self.paths, self.held, self.faults, self.lock = [], [], [], {}, threading.Lock()
+        self.headers, self.cut = [], 0  # headers of each request; completions whose client went away
+        self.break_every = 0            # every so many connections is closed without an answer
+        self.n_connections = 0
+        outer = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, *a):
+                pass
+
+            def do_GET(self):
+                outer.handle(self, None)
+
+            def do_POST(self):
+                outer.handle(self, self.rfile.read(int(self.headers.get("Content-Length", 0))))
+
+        class Threads(http.server.ThreadingHTTPServer):
+            daemon_threads = True
+
+            def handle_error(self, *a):
+                pass
+
+        self.httpd = Threads(("127.0.0.1", 0), Handler)
+        self.port = self.httpd.server_address[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.thread = threading.Thread(target=self.httpd.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        self.thread.start()
+
+    def close(self):
+        self.httpd.shutdown()
+        self.httpd.server_close()
+
+    # --- answers of a whole ---
+
+    def send(self, h, status, body, headers=()):
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        h.send_response(status)
+        h.send_header("Content-Type", "application/json")
+        h.send_header("Content-Length", str(len(data)))
+        for name, value in headers:
+            h.send_header(name, value)
+        h.end_headers()
+        h.wfile.write(data)
+
+    def fail(self, h, status, message="no", headers=(), kind="error"):
+        self.send(h, status, {"error": {"code": status, "message": message, "type": kind}}, headers)
+
+    def drop(self, h):
+        """Closes the connection as a crash does."""
+        h.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        h.close_connection = True
+        h.connection.close()
+
+    def handle(self, h, body):
+        path = h.path.split("?")[0]
+        if self.latency:
+            time.sleep(self.latency)
+        with self.lock:
+            self.n_connections += 1
+            breaks = self.break_every and self.n_connections % self.break_every == 0
+            self.paths.append(path)
+            self.headers.append(dict(h.headers))
+            fault = self.faults.get(path)
+            if isinstance(fault, list):
+                fault = fault.pop(0) if fault else None
+        if breaks:
+            return self.drop(h)
+        if fault:
+            return fault(h)
+        if self.key and h.headers.get("Authorization") != f"Bearer {self.key}":
+            return self.fail(h, 401, f"Invalid API Key: {h.headers.get('Authorization')}")
+        data = json.loads(body) if body else {}
+        known = {"llama": self.llama, "vllm": self.vllm, "chat": self.chat}[self.kind]
+        if path == "/v1/models":
+            meta = {"n_ctx_train": self.n_ctx, "n_params": 1_000_000_000}
+            return self.send(h, 200, {"object": "list", "data": [{"id": m, "object": "model", "meta": meta,
+                                                                  "max_model_len": self.n_ctx} for m in self.models]})
+        if not known(h, path, data):
+            self.fail(h, 404, "File Not Found")
+
+    def render(self, data):
+        text = "".join(TEMPLATE.format(role=m["role"], content=m["content"]) for m in data["messages"])
+        return text + ("<|im_start|>assistant\n" if data.get("add_generation_prompt", True) else "")
+
+    # --- streams ---
+
+    def chunks(self, h, pieces, row):
+        """Sends pieces of an answer as a stream, in the way that the row of the script asks for."""
+        h.send_response(200)
+        h.send_header("Content-Type", "text/event-stream")
+        h.send_header("Connection", "close")
+        h.end_headers()
+        h.close_connection = True
+        end = "\r\n" if row.get("crlf") else "\n"
+        data = b""
+        for i, piece in enumerate(pieces):
+            if row.get("comments"):
+                data += (": keep-alive" + end + end).encode()
+            data += b"data: " + (piece if isinstance(piece, str) else json.dumps(piece, ensure_ascii=False)).encode() + (end * 2).encode()
+            if not row.get("bytewise"):
+                try:
+                    h.wfile.write(data)
+                    h.wfile.flush()
+                except OSError:
+                    self.cut += 1
+                    return
+                data = b""
+            if row.get("slow"):
+                time.sleep(row["slow"])
+            if row.get("break_after") is not None and i + 1 >= row["break_after"]:
+                time.sleep(0.2)  # what was sent arrives before the connection is gone
+                return self.drop(h)
+            if row.get("error_after") is not None and i + 1 >= row["error_after"]:
+                h.wfile.write(b'data: {"error": {"code": 500, "message": "the device is lost", "type": "server_error"}}\n\n')
+                return
+        for i in range(len(data)):
+            h.wfile.write(data[i:i + 1])
+            h.wfile.flush()
+
+    def next_row(self):
+        with self.lock:
+            row = self.answers.pop(0) if self.answers else "Done."
+        return row if isinstance(row, dict) else {"text": row}
+
+    def begin(self, ids, row):
+        """What of ids was held; from now on they are. Returns (cached, the answer's ids)."""
+        cached = min(common(self.held, ids), len(ids) - 1)
+        if row.get("forgets"):
+            cached = min(cached, row["forgets"])
+        answer = tokens_of(row["text"], False) + ([] if row.get("no_end") else [END])
+        self.held = ids + answer[:-1]
+        return cached, answer
+
+    def llama(self, h, path, data):
+        if path == "/props":
+            self.send(h, 200, {"default_generation_settings": {"n_ctx": self.n_ctx}, "total_slots": 1, "model_path": "/m/" + self.model,
+                               "model_alias": self.model, "chat_template": "<|im_start|>", "build_info": "b1"})
+        elif path == "/tokenize":
+            ids = tokens_of(data["content"], data.get("parse_special", True))
+            out = []
+            for i in ids:
+                piece = NAMES.get(i) or bytes([i])
+                out.append({"id": i, "piece": piece.decode() if i < 128 or i > 255 else [i]} if data.get("with_pieces") else i)
+            self.send(h, 200, {"tokens": out})
+        elif path == "/detokenize":
+            self.send(h, 200, {"content": bytes_of(data["tokens"]).decode(errors="replace")})
+        elif path == "/apply-template":
+            self.send(h, 200, {"prompt": self.render(data)})
+        elif path == "/completion":
+            row = self.next_row()
+            self.requests.append(data)
+            ids = data["prompt"]
+            if len(ids) >= self.n_ctx:
+                self.fail(h, 400, f"request ({len(ids)} tokens) exceeds the available context size ({self.n_ctx} tokens)",
+                          kind="exceed_context_size_error")
+                return True
+            if row.get("refuses_grammar") and data.get("grammar"):
+                self.fail(h, 400, "Failed to parse grammar")
+                self.answers.insert(0, row["text"])
+                return True
+            cached, answer = self.begin(ids, row)
+            pieces = [{"index": 0, "content": "", "tokens": [-1], "stop": False, "prompt_progress": {
+                "total": len(ids), "cache": cached, "processed": len(ids), "time_ms": 1}}]
+            text, told = b"", 0
+            for n, i in enumerate(answer):
+                text += b"" if i == END else bytes([i])
+                try:
+                    whole = text.decode()
+                except UnicodeDecodeError:
+                    continue  # as llama-server: nothing is told of a letter's first tokens
+                pieces.append({"index": 0, "content": whole[told:], "tokens": [i], "stop": False, "tokens_predicted": n + 1,
+                               "tokens_evaluated": len(ids)})
+                told = len(whole)
+            if not row.get("no_final"):
+                pieces.append({"index": 0, "content": "", "tokens": [], "stop": True, "model": row.get("model", self.model),
+                               "tokens_predicted": len(answer), "tokens_evaluated": len(ids), "truncated": False,
+                               "stop_type": "limit" if row.get("no_end") else "eos",
+                               "timings": {"cache_n": cached, "prompt_n": len(ids) - cached, "predicted_n": len(answer)}})
+            self.chunks(h, pieces, row)
+        else:
+            return False
+        return True
+
+    def vllm(self, h, path, data):
+        if path == "/version":
+            self.send(h, 200, {"version": "0.32.0"})
+        elif path == "/tokenize":
+            ids = tokens_of(self.render(data) if "messages" in data else data["prompt"], True)
+            self.send(h, 200, {"count": len(ids), "max_model_len": self.n_ctx, "tokens": ids,
+                               "token_strs": [spelled(i) for i in ids] if data.get("return_token_strs") else None})
+        elif path == "/detokenize":
+            self.send(h, 200, {"prompt": bytes_of(data["tokens"]).decode(errors="replace")})
+        elif path == "/v1/completions":
+            row = self.next_row()
+            self.requests.append(data)
+            ids = data["prompt"]
+            cached, answer = self.begin(ids, row)
+            cached -= cached % 16
+            pieces, text, told = [], b"", 0
+            for n, i in enumerate(answer):
+                text += NAMES.get(i) or bytes([i])
+                whole = text.decode(errors="ignore")
+                finish = "stop" if i == END else "length" if row.get("no_end") and n + 1 == len(answer) else None
+                pieces.append({"object": "text_completion", "model": self.model, "choices": [
+                    {"index": 0, "text": whole[told:], "token_ids": [i], "finish_reason": finish,
+                     "prompt_token_ids": ids if n == 0 else None}]})
+                told = len(whole)
+            pieces.append({"object": "text_completion", "model": self.model, "choices": [], "usage": {
+                "prompt_tokens": len(ids), "completion_tokens": len(answer), "prompt_tokens_details": {"cached_tokens": cached}}})
+            if not row.get("no_done"):
+                pieces.append("[DONE]")
+            self.chunks(h, pieces, row)
+        else:
+            return False
+        return True
+
+    def chat(self, h, path, data):
+        if path != "/v1/chat/completions":
+            return False
+        row = self.next_row()
+        self.requests.append(data)
+        pieces = [{"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": {"role": "assistant", "content": None}}]}]
+        for name in ("reasoning_content", "reasoning"):
+            for c in row.get(name, ""):
+                pieces.append({"choices": [{"index": 0, "delta": {name: c}, "finish_reason": None}]})
+        for c in row.get("text", ""):
+            pieces.append({"choices": [{"index": 0, "delta": {"content": c}, "finish_reason": None}]})
+        for k, call in enumerate(row.get("calls", [])):
+            text = json.dumps(call["arguments"])
+            pieces.append({"choices": [{"index": 0, "delta": {"tool_calls": [
+                {"index": k, "id": f"c{k}", "type": "function", "function": {"name": call["name"], "arguments": ""}}]}}]})
+            for c in text:
+                pieces.append({"choices": [{"index": 0, "delta": {"tool_calls": [{"index": k, "function": {"arguments": c}}]}}]})
+        pieces.append({"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls" if row.get("calls") else "stop"}]})
+        pieces.append({"choices": [], "usage": {"prompt_tokens": 900, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": 640}}})
+        if not row.get("no_done"):
+            pieces.append("[DONE]")
+        self.chunks(h, pieces, row)
+        return True
+
+
+def spelled(i):
+    """A byte as byte-level BPE writes it (GPT-2's table)."""
+    if i in NAMES:
+        return NAMES[i].decode()
+    plain = list(range(33, 127)) + list(range(161, 173)) + list(range(174, 256))
+    return chr(i) if i in plain else chr(256 + [b for b in range(256) if b not in plain].index(i))
