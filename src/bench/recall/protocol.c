@@ -32,12 +32,12 @@ typedef enum among { AMONG_ALL, AMONG_FILE, AMONG_FIRST, AMONG_CHUNKS } among;
 
 /*
  * One row a condition. K rows come back where `repair`; a swap does so within the budget it finds, a quarter
- * of it if so said.
+ * of it if so said. What ships does all of it by its own defaults, within the same rows.
  */
 static const struct condition {
     const char *name, *policy;
     store store;
-    bool repair, swap, quarter;
+    bool repair, swap, quarter, ships;
     asker asker;
     among among;
     const char *set[6];
@@ -104,6 +104,7 @@ static const struct condition {
         .swap = true,
         .quarter = true,
         .set = {OURS, "signal=replay"}},
+    {.name = "kvist", .policy = "kvist", .store = STORE_BK, .repair = true, .ships = true},
     {.name = "streaming-llm", .policy = "streaming-llm", .store = STORE_BK},
 };
 enum {
@@ -111,8 +112,9 @@ enum {
     NEED = -1,
     SINKS = 4,
     NEWEST = 128,
-    LIMIT_MS = 150, /* RepairKV, appendix C */
-    CHUNK = 16      /* Quest's page; the seed does not say */
+    LIMIT_MS = 150,        /* RepairKV, appendix C */
+    CHUNK = 16,            /* Quest's page; the seed does not say */
+    RECALL_MOST_ASKING = 8 /* words of a message that the agent asks by */
 };
 
 /* ---- text ---------------------------------------------------------------------------------------------- */
@@ -229,19 +231,24 @@ static int evict_and_ask(
     const recall *r, kv_session *s, const struct condition *c, uint32_t rows, uint32_t turn, base_err *err)
 {
     static const char *const set[] = {"low=1", "soft=0", "hard=0", NULL};
+    const recall_turn *t = &r->item->turns[turn];
     const uint32_t n = length(s);
-    const kv_options o = {
+    kv_options o = {
         .budget = rows ? rows + n - r->doc_end : 0, .policy = c->policy, .set = set, .bare = true};
+    if (c->ships) { /* it counts the message and the answer too */
+        o.set = NULL;
+        o.budget += (uint32_t)(t->ids.n + t->tail.n) + t->n_new;
+        o.repair = -1;
+        o.heads_file = r->heads;
+    }
     /* Pins are counted against a budget, so it comes behind them. */
     int e = kv_session_set_policy(s, &(kv_options){.policy = "full"}, err);
-    kv_session_set_automatic(s, false);
+    kv_session_set_automatic(s, c->ships);
     kv_session_set_turn(s, turn + 1);
-    if (!e) e = kv_session_manual(s, KV_MANUAL_PIN, r->doc_end, n, err);
+    if (!e && !c->ships) e = kv_session_manual(s, KV_MANUAL_PIN, r->doc_end, n, err);
     if (!e) e = kv_session_set_policy(s, &o, err);
     if (!e) e = kv_session_evict(s, NULL, err);
-    return e ? e
-             : append(
-                   s, KV_ORIGIN_USER, turn + 1, &r->item->turns[turn].ids, &r->item->turns[turn], NULL, err);
+    return e ? e : append(s, KV_ORIGIN_USER, turn + 1, &t->ids, t, NULL, err);
 }
 
 /*
@@ -300,6 +307,16 @@ static void note_ranks(const recall_turn *t, const uint32_t *rank, bench_result 
     }
 }
 
+/* As the agent asks for it. */
+static int repair_as_shipped(kv_session *s, const recall_turn *t, base_err *err)
+{
+    const uint32_t to = length(s), from = to - (uint32_t)t->ids.n;
+    uint32_t queries[RECALL_MOST_ASKING], n = t->n_queries;
+    if (n > RECALL_MOST_ASKING) n = RECALL_MOST_ASKING;
+    for (uint32_t i = 0; i < n; i++) queries[i] = from + t->queries[(size_t)i * t->n_queries / n];
+    return kv_session_repair(s, from, to, n ? queries : NULL, n, NULL, err);
+}
+
 static int repair(recall *r, kv_session *s, const struct condition *c, uint32_t k, uint32_t turn,
     const kv_signal *stale, bench_result *one, base_err *err)
 {
@@ -348,7 +365,9 @@ static int answer_turn(recall *r, kv_session *s, const struct condition *c, uint
     kv_stats before, stats;
     kv_session_get_stats(s, &before);
     one->before += asked_active(s, t, NULL) / turns;
-    int e = c->repair ? repair(r, s, c, k, turn, stale, one, err) : 0;
+    int e = c->ships    ? repair_as_shipped(s, t, err)
+            : c->repair ? repair(r, s, c, k, turn, stale, one, err)
+                        : 0;
     if (!e) {
         one->after += asked_active(s, t, NULL) / turns;
         kv_session_get_stats(s, &stats);

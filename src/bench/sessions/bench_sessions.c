@@ -154,7 +154,7 @@ static int count_late(bench *b, const kv_session *whole, condition *late, uint32
         kv_session *s = NULL;
         r = cut_fork(whole, options_of(b, &late[i]), from, &s, err);
         if (!r) tally_recall(b->model, s, m, &late[i].t);
-        if (!r && !b->quotes) r = tally_compare_call(b->model, s, turn, call, &late[i].t, err);
+        if (!r && !b->quotes) r = tally_compare_call(b->model, s, turn, call, m, &late[i].t, err);
         kv_session_free(s);
         late[i].t.seconds += (double)(base_clock_ns() - start) / 1e9;
     }
@@ -166,12 +166,12 @@ static int count_call(bench *b, const kv_session *s, const condition *c, uint32_
     const transcript_message *m, tally *t, base_err *err)
 {
     tally_recall(b->model, s, m, t);
-    if (c) return tally_compare_call(b->model, s, turn, &b->calls[at], t, err);
+    if (c) return tally_compare_call(b->model, s, turn, &b->calls[at], m, t, err);
     base_grow(&b->calls, &b->cap_calls, b->n_calls + 1, sizeof *b->calls);
     b->calls[b->n_calls++] = (base_buf){0};
     double lead = INFINITY;
     const int r = tally_write_call(b->model, s, turn, false, &b->calls[at], &lead, err);
-    if (!r) tally_call(&b->calls[at], lead, &b->calls[at], t);
+    if (!r) tally_call(&b->calls[at], lead, &b->calls[at], m, t);
     return r;
 }
 
@@ -226,13 +226,13 @@ static void print_line(const bench *b, int64_t session, const condition *c)
     fprintf(b->out,
         "{\"bench\":\"sessions\",\"model\":\"%.12s\",\"session\":%lld,\"tokens\":%u,\"policy\":\"%s\","
         "\"percent\":%u,\"budget\":%u,\"calls\":%u,\"equal\":%u,\"wilson\":[%.3f,%.3f],\"each\":\"%s\","
-        "\"named\":%u,\"written\":%s],\"leads\":%s],\"quoting\":%u,"
+        "\"recorded\":%u,\"named\":%u,\"written\":%s],\"leads\":%s],\"quoting\":%u,"
         "\"recall\":%.4f,\"seconds\":%.1f,\"peak\":%u,\"live\":%u,\"live_compact\":%u,\"computed\":%llu,"
         "\"computed_compact\":%llu,\"raw_reads\":%llu,\"raw_reads_compact\":%llu,\"effective_reads\":%llu,"
         "\"effective_reads_compact\":%llu}\n",
         b->info->hash, (long long)session, b->session.n_tokens, c->policy.text, c->percent,
         is_full ? 0 : (unsigned)((uint64_t)b->session.n_tokens * c->percent / 100), t->n_calls, t->n_equal,
-        low, high, t->each, t->n_named, t->written.len ? t->written.data : "[",
+        low, high, t->each, t->n_right, t->n_named, t->written.len ? t->written.data : "[",
         t->leads.len ? t->leads.data : "[", t->n_quoting, t->n_quoting ? t->recall / t->n_quoting : 0,
         t->seconds, t->peak, t->live, t->live_compact, (unsigned long long)t->computed,
         (unsigned long long)t->compact, (unsigned long long)t->raw, (unsigned long long)t->raw_compact,

@@ -30,7 +30,8 @@ typedef struct outcome {
     uint32_t values, alike; /* of the full cache's calls; those that stand here at the same place */
     struct {
         uint32_t calls, equal;
-    } leads[N_LEADS], whole; /* by the full cache's least lead; those that it finished */
+    } leads[N_LEADS], whole;   /* by the full cache's least lead; those that it finished */
+    uint32_t recorded, judged; /* calls that are the recorded ones, of those that were compared with them */
     double recall, seconds, peak, live, live_compact, computed[2], raw[2], effective[2];
 } outcome;
 
@@ -64,6 +65,8 @@ static uint32_t read_outcomes(const base_buf *file, outcome **ret)
                 base_json_num(o, "effective_reads", 0), base_json_num(o, "effective_reads_compact", 0)}};
         snprintf(to->policy, sizeof to->policy, "%s", base_json_str(o, "policy", ""));
         snprintf(to->each, sizeof to->each, "%s", base_json_str(o, "each", ""));
+        to->judged = base_json_get(o, "recorded") ? to->calls : 0;
+        to->recorded = (uint32_t)base_json_int(o, "recorded", 0);
         to->line = doc;
     }
     return (uint32_t)n;
@@ -158,6 +161,8 @@ static void print_row(const outcome *all, uint32_t n, const outcome *first)
         sum.calls += o->calls;
         sum.equal += o->equal;
         sum.named += o->named;
+        sum.recorded += o->recorded;
+        sum.judged += o->judged;
         sum.values += o->values;
         sum.alike += o->alike;
         sum.quoting += o->quoting;
@@ -173,15 +178,16 @@ static void print_row(const outcome *all, uint32_t n, const outcome *first)
         }
     }
     bench_wilson(sum.equal, sum.calls, &low, &high);
-    printf("| %s | %u | %u/%u %.3f [%.3f, %.3f] | %.3f | %.3f | %.3f | %.0f | %.0f, %.0f | %.0f, %.0f | "
-           "%.1f, %.1f "
-           "| %.1f, "
-           "%.1f | %.0f |\n",
+    printf(
+        "| %s | %u | %u/%u %.3f [%.3f, %.3f] | %u/%u | %.3f | %.3f | %.3f | %.0f | %.0f, %.0f | %.0f, %.0f | "
+        "%.1f, %.1f "
+        "| %.1f, "
+        "%.1f | %.0f |\n",
         first->policy, n_sessions, sum.equal, sum.calls, sum.calls ? (double)sum.equal / sum.calls : 0, low,
-        high, sum.calls ? (double)sum.named / sum.calls : 0, sum.values ? (double)sum.alike / sum.values : 0,
-        sum.quoting ? recall / sum.quoting : 0, sum.peak, sum.live, sum.live_compact, sum.computed[0],
-        sum.computed[1], sum.raw[0] / 1e6, sum.raw[1] / 1e6, sum.effective[0] / 1e6, sum.effective[1] / 1e6,
-        sum.seconds);
+        high, sum.recorded, sum.judged, sum.calls ? (double)sum.named / sum.calls : 0,
+        sum.values ? (double)sum.alike / sum.values : 0, sum.quoting ? recall / sum.quoting : 0, sum.peak,
+        sum.live, sum.live_compact, sum.computed[0], sum.computed[1], sum.raw[0] / 1e6, sum.raw[1] / 1e6,
+        sum.effective[0] / 1e6, sum.effective[1] / 1e6, sum.seconds);
 }
 
 /*
@@ -292,10 +298,11 @@ int sessions_summarise(const char *path, base_err *err)
         for (uint32_t k = 0; k < i && is_new; k++) is_new = all[k].percent != all[i].percent;
         if (!is_new) continue;
         printf("\nbudget %u%% of a session; in place, compact\n\n| policy | sessions | calls equal [95%%] | "
-               "functions equal | values equal | quoted rows active | peak | live rows | tokens computed | "
+               "the recorded calls | functions equal | values equal | quoted rows active | peak | live rows "
+               "| tokens computed | "
                "raw reads, "
                "millions | effective "
-               "reads, millions | s |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n",
+               "reads, millions | s |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
             all[i].percent);
         for (uint32_t k = i; k < n; k++)
             if (is_new_row(all, k, all[i].percent)) print_row(all, n, &all[k]);

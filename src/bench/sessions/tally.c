@@ -167,24 +167,60 @@ static bool same_text(const base_buf *a, const base_buf *b, size_t n_a, size_t n
     return n_a == n_b && !memcmp(a->data, b->data, n_a);
 }
 
-void tally_call(const base_buf *call, double lead, const base_buf *expected, tally *t)
+static bool is_same(const base_json *a, const base_json *b)
+{
+    if (a->type != b->type) return false;
+    switch (a->type) {
+    case BASE_JSON_BOOL: return a->boolean == b->boolean;
+    case BASE_JSON_NUMBER: return a->number == b->number;
+    case BASE_JSON_STRING: return !strcmp(a->string, b->string);
+    case BASE_JSON_ARRAY: {
+        const base_json *y = b->first;
+        for (const base_json *x = a->first; x && a->n == b->n; x = x->next, y = y->next)
+            if (!is_same(x, y)) return false;
+        return a->n == b->n;
+    }
+    case BASE_JSON_OBJECT:
+        for (const base_json *x = a->first; x && a->n == b->n; x = x->next) {
+            const base_json *y = base_json_get(b, x->key);
+            if (!y || !is_same(x, y)) return false;
+        }
+        return a->n == b->n;
+    default: return true;
+    }
+}
+
+bool tally_is_recorded(const base_buf *call, const transcript_message *m)
+{
+    base_json_doc *doc = NULL;
+    if (!m->called || !m->arguments || base_json_parse(call->data, call->len, &doc, NULL)) return false;
+    const base_json *arguments = base_json_get(base_json_root(doc), "arguments");
+    const bool same = !strcmp(base_json_str(base_json_root(doc), "name", ""), m->called) && arguments &&
+                      is_same(arguments, m->arguments);
+    base_json_free(doc);
+    return same;
+}
+
+void tally_call(
+    const base_buf *call, double lead, const base_buf *expected, const transcript_message *m, tally *t)
 {
     const bool equal = same_text(call, expected, call->len, expected->len);
     if (t->n_calls < TALLY_EACH) t->each[t->n_calls] = equal ? '1' : '0';
     t->n_equal += equal;
+    t->n_right += tally_is_recorded(call, m);
     t->n_named += same_text(call, expected, strcspn(call->data, ","), strcspn(expected->data, ","));
     base_buf_printf(&t->leads, "%c%.3f", t->n_calls ? ',' : '[', lead);
     base_buf_putc(&t->written, t->n_calls++ ? ',' : '[');
     base_json_put_str(&t->written, call->data, call->len);
 }
 
-int tally_compare_call(
-    model *with, const kv_session *s, uint32_t turn, const base_buf *expected, tally *t, base_err *err)
+int tally_compare_call(model *with, const kv_session *s, uint32_t turn, const base_buf *expected,
+    const transcript_message *m, tally *t, base_err *err)
 {
     base_buf call = {0};
     double lead = INFINITY;
     const int r = tally_write_call(with, s, turn, t->rounded, &call, &lead, err);
-    if (!r) tally_call(&call, lead, expected, t);
+    if (!r) tally_call(&call, lead, expected, m, t);
     base_buf_free(&call);
     return r;
 }

@@ -13,6 +13,7 @@ enum { TALLY_EACH = 64 };
 /* What a policy did in one session. */
 typedef struct tally {
     uint32_t n_calls, n_equal, n_quoting;
+    uint32_t n_right; /* calls that are the recorded one: its function, its arguments */
     uint32_t n_named; /* calls of the full cache's function, whatever their arguments */
     base_buf written,
         leads; /* the calls, as elements of a list, and how little the best token of each led by (nats) */
@@ -42,10 +43,16 @@ void tally_compact(const kv_session *s, tally *t);
  */
 int tally_write_call(model *with, const kv_session *whole, uint32_t turn, bool rounded, base_buf *call,
     double *ret_lead, base_err *err);
-/* Counts a call against the one that is expected. The name stands first, up to a comma. */
-void tally_call(const base_buf *call, double lead, const base_buf *expected, tally *t);
+/*
+ * Counts a call against the one that is expected, and against m, the recorded one. The name stands first, up to
+ * a comma.
+ */
+void tally_call(
+    const base_buf *call, double lead, const base_buf *expected, const transcript_message *m, tally *t);
 /* Both. */
-int tally_compare_call(
-    model *with, const kv_session *s, uint32_t turn, const base_buf *expected, tally *t, base_err *err);
+int tally_compare_call(model *with, const kv_session *s, uint32_t turn, const base_buf *expected,
+    const transcript_message *m, tally *t, base_err *err);
+/* Is it the recorded call? The order of members and how a number is written do not count. */
+bool tally_is_recorded(const base_buf *call, const transcript_message *m);
 
 #endif

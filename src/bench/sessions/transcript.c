@@ -61,6 +61,7 @@ void transcript_add(transcript *all, const model *with, const base_json *m)
     const base_json *call = base_json_get(base_json_at(base_json_get(m, "tool_calls"), 0), "function");
     if (is_answer && call) {
         const char *arguments = base_json_str(call, "arguments", "{}");
+        to->called = base_json_str(call, "name", "");
         base_buf text = {0};
         base_buf_printf(&text, "<tool_call>\n{\"name\": \"%s\", \"arguments\": %s}\n</tool_call>",
             base_json_str(call, "name", ""), arguments);

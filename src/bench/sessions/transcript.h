@@ -12,6 +12,7 @@ typedef struct transcript_message {
     kv_origin origin;
     model_ids begin, text, end;
     uint32_t call_from; /* of an assistant's text: where its tool call begins; text.n: there is none */
+    const char *called; /* its function; lives as long as the trajectory; NULL: there is no call */
     const base_json *arguments;
     base_json_doc *doc;
 } transcript_message;
