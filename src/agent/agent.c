@@ -43,10 +43,17 @@ static void on_plan(void *user, const kv_plan *p)
             .score_ms = p->score_ms,
             .plan_ms = p->plan_ms,
             .deferred = kv_plan_deferred(p),
-            .again = p->replay_from ? p->n_tokens - p->replay_from : 0}};
+            .again = p->replay_from ? p->n_tokens - p->replay_from : 0,
+            .folded = kv_plan_folded_to(p)}};
     agent__emit_behind(a, &e);
     free(runs);
     base_buf_free(&blob);
+    if (p->cause == KV_CAUSE_FOLD)
+        agent__notice(a,
+            "the session goes on behind the model's context: the first %u of %u tokens are read from nearer "
+            "now, "
+            "as if what was evicted among them had never been",
+            kv_plan_folded_to(p), p->n_tokens);
     if (p->dead)
         agent__notice(a,
             "the rows of %u tokens were given up: the host tier is full (--kv-set disk=MiB is its limit)",

@@ -285,8 +285,11 @@ static int run_context(agent *a, const char *arguments, base_err *err)
     uint32_t *lanes = base_xcalloc(s.n_tokens + 1, sizeof *lanes);
     agent__active_lanes(a, lanes);
     base_buf out = {0};
-    base_buf_printf(&out, "%u of %u tokens; active %u of %u rows a lane", s.n_tokens, s.n_ctx, s.active,
-        s.budget ? s.budget : s.n_tokens);
+    base_buf_printf(&out, "%u", s.n_tokens);
+    if (!s.endless) base_buf_printf(&out, " of %u", s.n_ctx);
+    base_buf_puts(&out, " tokens");
+    if (s.folded_to) base_buf_printf(&out, ", the first %u folded", s.folded_to);
+    base_buf_printf(&out, "; active %u of %u rows a lane", s.active, s.budget ? s.budget : s.n_tokens);
     for (size_t i = 0; i < a->transcript.n_pieces; i++) {
         const agent_piece *p = &a->transcript.pieces[i];
         if (p->origin == KV_ORIGIN_SCAFFOLD || p->to > s.n_tokens || p->to <= p->from) continue;

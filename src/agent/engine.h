@@ -50,8 +50,9 @@ typedef struct engine_info {
     /* what is not as it was asked for: another backend computes, nothing is pruned; NULL: all is */
     const char *notice;
     model_tool_style tools;
-    bool strong; /* a model large enough for edit instead of rewrite */
-    uint32_t n_ctx, n_layer, n_lanes, row_bytes, n_vocab; /* without a session one layer, one lane */
+    bool strong;    /* a model large enough for edit instead of rewrite */
+    uint32_t n_ctx; /* where the session ends; the model's for one without an end (kv_stats.endless) */
+    uint32_t n_layer, n_lanes, row_bytes, n_vocab; /* without a session one layer, one lane */
     uint32_t model_n_ctx;    /* what the model was made for; n_ctx may be less (--ctx) */
     model_sampling sampling; /* as opened */
 } engine_info;

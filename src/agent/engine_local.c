@@ -205,7 +205,7 @@ static void local_info(const engine *e, engine_info *ret)
                                                            : NULL,
         .tools = model_template_tools(l->template),
         .strong = (uint64_t)l->info->n_embd * l->info->n_layer >= STRONG_SIZE,
-        .n_ctx = s.n_ctx,
+        .n_ctx = s.endless ? l->info->n_ctx : s.n_ctx,
         .model_n_ctx = l->info->n_ctx,
         .n_layer = l->info->n_layer,
         .n_lanes = s.n_lanes,

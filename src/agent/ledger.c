@@ -59,7 +59,8 @@ static kv_reason reason_of_cause(kv_cause c)
         [KV_CAUSE_FAILED] = KV_REASON_FAILED,
         [KV_CAUSE_PRESSURE] = KV_REASON_PRESSURE,
         [KV_CAUSE_PRUNE] = KV_REASON_ATTENTION,
-        [KV_CAUSE_ANSWER] = KV_REASON_ATTENTION};
+        [KV_CAUSE_ANSWER] = KV_REASON_ATTENTION,
+        [KV_CAUSE_FOLD] = KV_REASON_MANUAL};
     return c < sizeof reasons / sizeof *reasons ? reasons[c] : KV_REASON_MANUAL;
 }
 
@@ -229,7 +230,7 @@ void agent__ledger(agent *a)
                            .host = s.host,
                            .budget = s.budget,
                            .n = s.n_tokens,
-                           .ctx = s.n_ctx,
+                           .ctx = s.endless ? 0 : s.n_ctx,
                            .prefill_s = (double)a->ledger.sums.prefill_ns / 1e9,
                            .decode_tps = decode_s > 0 ? a->ledger.sums.generated / decode_s : 0,
                            .drafted = (int64_t)a->ledger.sums.drafted,

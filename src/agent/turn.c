@@ -400,7 +400,7 @@ static int converse(agent *a, const char *request, bool *interrupted, base_err *
             agent_opening_free(&opening);
             return base_fail(err, BASE_E_LIMIT,
                 "the context of %u tokens is full: /compact goes on in a smaller session with what is still "
-                "active",
+                "active; a session with --kv-budget auto and without --ctx has no end",
                 s.n_ctx);
         }
         answer r = {0};

@@ -18,7 +18,7 @@ typedef struct kv_options {
     const char *policy;     /* a name of kv_policy_list; NULL: "kvist" */
     int repair;             /* rows a repair may bring back per lane; 0: off; -1: the policy's default */
     const char *const *set; /* "NAME=VALUE" pairs for the policy, NULL-terminated; may be NULL */
-    uint32_t n_ctx;         /* the session's end; 0: the model's */
+    uint32_t n_ctx;         /* the session's end; 0: none with a budget (core/fold.h), else the model's */
     /* a budget that leaves less than a forward pass beside hard rows is taken too: a fork of a comparison */
     bool bare;
     /* where rows are kept for resume; NULL: memory only. Manifest: "ROW_FILE.manifest" */
@@ -160,7 +160,9 @@ typedef struct kv_observer {
 /* Everything below is per lane where it says rows (mean over lanes). */
 typedef struct kv_stats {
     uint32_t n_tokens, n_ctx, budget, n_lanes;
-    uint32_t dead;                             /* tokens whose rows were given up */
+    bool endless;       /* it goes on behind the model's context: n_ctx is where nothing ends any more */
+    uint32_t folded_to; /* tokens below this are read from nearer than they were written (core/fold.h) */
+    uint32_t dead;      /* tokens whose rows were given up */
     uint32_t active, host, barred, protected_; /* rows, mean over lanes; protected_: hard */
     uint32_t deferred;                         /* rows that were not computed, mean over lanes */
     uint32_t deferred_tokens;                  /* tokens that have such rows */

@@ -24,21 +24,23 @@ static float sign_of_half(uint16_t half)
     return half & 0x8000 ? -1.0f : 1.0f;
 }
 
-/* Folds the row in a slot into a lane's hash. */
-static uint64_t fold_row(const model_rows_view *v, uint32_t lane, uint32_t slot, uint64_t hash)
+/* Mixes the row in a slot into a lane's hash, and how much nearer it is read. */
+static uint64_t mix_row(const model_rows_view *v, uint32_t lane, uint32_t slot, uint64_t hash)
 {
+    const uint32_t gap = model_rows_gap(v, slot); /* slots are indices here */
+    if (gap) hash = base_hash64(&gap, sizeof gap, hash);
     hash = base_hash64(model_rows_key(v, lane, slot), 2 * FAKE_DIM, hash);
     return base_hash64(model_rows_value(v, lane, slot), 2 * FAKE_DIM, hash);
 }
 
-/* Folds the first n_rows rows of a lane's list. */
-static uint64_t fold(const model_rows_view *v, uint32_t lane, uint32_t n_rows)
+/* Mixes the first n_rows rows of a lane's list. */
+static uint64_t mix_rows(const model_rows_view *v, uint32_t lane, uint32_t n_rows)
 {
     uint64_t hash = lane;
     const model_lane_list *list = &v->lanes[lane];
     for (uint32_t r = 0, o = 0; r < list->n_runs; r++)
         for (uint32_t i = 0; i < list->runs[r].n && o < n_rows; i++, o++)
-            hash = fold_row(v, lane, list->runs[r].slot + i, hash);
+            hash = mix_row(v, lane, list->runs[r].slot + i, hash);
     return hash;
 }
 
@@ -167,8 +169,8 @@ static int choose(fake_model *m, const model_batch *b, uint32_t layer, uint32_t 
     return r;
 }
 
-/* Folds those of the chosen rows that the batch's own list does not have. Both lists ascend. */
-static uint64_t fold_visitors(
+/* Mixes those of the chosen rows that the batch's own list does not have. Both lists ascend. */
+static uint64_t mix_visitors(
     const model_batch *b, const model_rows_view *chosen, uint32_t lane, uint64_t hash)
 {
     const model_lane_list *list = &chosen->lanes[lane], *own = &b->rows->lanes[lane];
@@ -179,7 +181,7 @@ static uint64_t fold_visitors(
             const uint32_t index = list->runs[r].index + i;
             while (at < own->n_runs && own->runs[at].index + own->runs[at].n <= index) at++;
             if (at == own->n_runs || index < own->runs[at].index)
-                hash = fold_row(b->rows, lane, list->runs[r].slot + i, hash);
+                hash = mix_row(b->rows, lane, list->runs[r].slot + i, hash);
         }
     }
     return hash;
@@ -199,7 +201,7 @@ static int forward(void *user, const model_batch *b, base_err *err)
                    first = b->layer_first * FAKE_HEADS_KV, last = last_layer * FAKE_HEADS_KV;
     uint64_t read[FAKE_LANES]; /* what the next token of the batch can read */
     for (uint32_t lane = first; lane < last; lane++)
-        read[lane] = fold(b->rows, lane, b->rows->lanes[lane].n_rows - b->n);
+        read[lane] = mix_rows(b->rows, lane, b->rows->lanes[lane].n_rows - b->n);
     for (uint32_t t = 0; t < b->n; t++) {
         uint64_t all =
             first ? get_state(b->hidden + (size_t)t * FAKE_EMBD) : (uint64_t)b->ids[t] * 31 + b->phases[t];
@@ -212,13 +214,13 @@ static int forward(void *user, const model_batch *b, base_err *err)
                 const int r = choose(m, b, lane / FAKE_HEADS_KV, t, &chosen, err);
                 if (r) return r;
             }
-            const uint64_t before = chosen ? fold_visitors(b, chosen, lane, read[lane]) : read[lane];
+            const uint64_t before = chosen ? mix_visitors(b, chosen, lane, read[lane]) : read[lane];
             uint16_t *value = model_rows_value(b->rows, lane, slot_at(list, own));
             for (uint32_t i = 0; i < FAKE_DIM; i++) {
                 const uint64_t seed[] = {before, all, (uint64_t)(uint32_t)b->ids[t], b->phases[t], i};
                 value[i] = (uint16_t)base_hash64(seed, sizeof seed, 1);
             }
-            read[lane] = fold_row(b->rows, lane, slot_at(list, own), read[lane]);
+            read[lane] = mix_row(b->rows, lane, slot_at(list, own), read[lane]);
             all = base_hash64(&before, sizeof before, all);
         }
         if (last < FAKE_LANES) put_state(b->hidden + (size_t)t * FAKE_EMBD, all);
@@ -240,6 +242,14 @@ static int forward(void *user, const model_batch *b, base_err *err)
     m->n_forward += b->n;
     m->n_layers += (uint64_t)b->n * (last_layer - b->layer_first);
     return 0;
+}
+
+/* Keys here know no phase: a query asks for the same from anywhere. */
+static void turn(void *user, float *queries, uint32_t n, const int64_t *by)
+{
+    fake_model *m = user;
+    (void)queries;
+    for (uint32_t i = 0; i < n; i++) m->n_turned += by[i] != 0;
 }
 
 static size_t find_pin(const fake_model *m, const void *memory)
@@ -286,6 +296,7 @@ kv_compute fake_compute(fake_model *m, uint32_t n_ctx)
         .n_vocab = FAKE_VOCAB,
         .n_ctx = n_ctx,
         .kernel_version = 1,
+        .turn = turn,
         .device = {.user = m, .pin = pin, .unpin = unpin, .bring = bring},
     };
     memset(c.hash, 'f', 64);

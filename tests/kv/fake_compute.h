@@ -26,6 +26,7 @@ typedef struct fake_model {
     uint64_t n_forward; /* tokens computed */
     uint64_t n_layers;  /* and in how many layers, all tokens together */
     uint64_t n_scored;  /* row-lanes scored */
+    uint64_t n_turned;  /* queries turned to another phase */
     int fail_after;     /* this many forward calls succeed, the next is cancelled; -1: never */
     bool lanes_differ;  /* each lane has its own code: per-lane policies choose differently */
     /*

@@ -41,6 +41,7 @@ static int add_shares(kv_session *s, const kv_needle_text *text, const kv_needle
         for (uint32_t h = 0; h < n_heads; h++) heads[h] = h % group == g;
         const model_score score = {.queries = s->recent.queries,
             .n_queries = s->recent.n,
+            .tokens = s->recent.tokens,
             .rows = &view,
             .pool = MODEL_POOL_MEAN,
             .heads = heads,

@@ -62,5 +62,6 @@ uint32_t kv_budget_rows(const kv_budget *b, uint32_t n_ctx, uint32_t row_bytes, 
     case KV_BUDGET_BYTES: return (uint32_t)clamp(b->amount / bytes, 1, UINT32_MAX);
     case KV_BUDGET_AUTO: break;
     }
-    return (uint32_t)clamp((double)free_bytes / 4 / bytes, KV_BUDGET_AUTO_LEAST, KV_BUDGET_AUTO_MOST);
+    const double rows = clamp((double)free_bytes / 4 / bytes, KV_BUDGET_AUTO_LEAST, KV_BUDGET_AUTO_MOST);
+    return (uint32_t)clamp(rows, 1, n_ctx > 1 ? n_ctx / 2 : 1);
 }

@@ -23,6 +23,10 @@ typedef struct kv_compute {
         void *user, const model_bound *bound, base_err *err); /* as model_bound_sections; NULL: none */
     uint8_t (*ending)(
         void *user, int32_t id); /* kv_ending of a token (split.h); NULL: nothing ends a sentence */
+    /* as model_turn_queries; NULL: rows cannot be read folded, so a session ends with the model's context */
+    void (*turn)(void *user, float *queries, uint32_t n, const int64_t *by);
+    bool (*has_window)(
+        void *user, uint32_t layer); /* the layer reads the newest rows only; NULL: none does */
     kv_device device;
 } kv_compute;
 

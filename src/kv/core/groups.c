@@ -7,9 +7,6 @@
 
 #include "base/mem.h"
 
-/* Saved states of the memory of requests: what is older counts e^-4 or less in any sum. */
-enum { MEMORY_KEPT = 8 };
-
 /* --- bytes ---------------------------------------------------------------------------------------------- */
 
 static void put32(base_buf *out, uint32_t x)
@@ -110,7 +107,7 @@ static void *get_new(reader *r, size_t n, size_t size)
 static uint32_t count_memory(const kv_session *s)
 {
     uint32_t n = 0;
-    for (const kv_memory *m = s->memory; m && n < MEMORY_KEPT; m = m->past) n++;
+    for (const kv_memory *m = s->memory; m && n < KV_MEMORY_KEPT; m = m->past) n++;
     return n;
 }
 
@@ -142,8 +139,12 @@ static int get_numbers(kv_session *s, reader *r, base_err *err)
         has[HAS_HEADS] != s->compute.n_head)
         return base_fail(err, BASE_E_FORMAT, "the session's manifest is of another model");
     if (has[HAS_TOKENS] > s->n_ctx)
-        return base_fail(err, BASE_E_FORMAT, "the saved session has %u tokens, more than the context of %u",
+        return base_fail(err, BASE_E_FORMAT,
+            "the saved session has %u tokens, more than the context of %u; --kv-budget auto goes on behind "
+            "it",
             has[HAS_TOKENS], s->n_ctx);
+    const int rc = kv__reserve(s, has[HAS_TOKENS], err);
+    if (rc) return rc;
     s->n = has[HAS_TOKENS];
 #define GET(place, field) s->field = has[place];
     NUMBERS(GET)
@@ -178,7 +179,7 @@ static void truncate_numbers(kv_session *s, uint32_t n)
 
 /* --- arrays over tokens --------------------------------------------------------------------------------- */
 
-/* Each has room for n_ctx tokens. */
+/* Each has room for `cap` tokens. */
 typedef enum kind { OF_TOKEN, BIT_OF_TOKEN, PLACE_IN_FILE } kind;
 static const struct array {
     size_t at, size;
@@ -211,10 +212,24 @@ static int init_arrays(kv_session *s, base_err *err)
 {
     for (size_t i = 0; i < N_ARRAYS; i++) {
         void **items = items_of(s, &arrays[i]);
-        *items = calloc(length(&arrays[i], (size_t)s->n_ctx + 1), arrays[i].size);
+        *items = calloc(length(&arrays[i], (size_t)s->cap + 1), arrays[i].size);
         if (!*items)
             return base_fail(
-                err, BASE_E_NOMEM, "no memory for a session of %u tokens; choose a smaller --ctx", s->n_ctx);
+                err, BASE_E_NOMEM, "no memory for a session of %u tokens; choose a smaller --ctx", s->cap);
+    }
+    return 0;
+}
+
+static int grow_arrays(kv_session *s, uint32_t cap, base_err *err)
+{
+    for (size_t i = 0; i < N_ARRAYS; i++) {
+        void **items = items_of(s, &arrays[i]);
+        const size_t size = arrays[i].size, old = length(&arrays[i], (size_t)s->cap + 1),
+                     new = length(&arrays[i], (size_t)cap + 1);
+        void *grown = realloc(*items, new *size);
+        if (!grown) return base_fail(err, BASE_E_NOMEM, "no memory for a session of %u tokens", cap);
+        memset((char *)grown + old * size, 0, (new - old) * size);
+        *items = grown;
     }
     return 0;
 }
@@ -270,7 +285,7 @@ static int init_rows(kv_session *s, base_err *err)
 {
     kv_table_init(&s->table, &s->compute.shape);
     s->table.device = s->compute.device;
-    return kv_lists_init(&s->lists, s->n_lanes, s->n_ctx, err);
+    return kv_lists_init(&s->lists, s->n_lanes, s->cap, err);
 }
 
 static void free_rows(kv_session *s)
@@ -282,7 +297,8 @@ static void free_rows(kv_session *s)
 static int copy_rows(kv_session *to, const kv_session *s, base_err *err)
 {
     kv_lists_fini(&to->lists);
-    const int rc = kv_lists_copy(&to->lists, &s->lists, err);
+    int rc = kv_lists_copy(&to->lists, &s->lists, err);
+    if (!rc) rc = kv_lists_reserve(&to->lists, to->cap, err);
     return rc ? rc : kv_table_share(&to->table, &s->table, err);
 }
 
@@ -539,7 +555,7 @@ static void truncate_memory(kv_session *s, uint32_t n)
 /* The newest states, oldest first. */
 static void put_memory(const kv_session *s, base_buf *out)
 {
-    const kv_memory *kept[MEMORY_KEPT], *m = s->memory;
+    const kv_memory *kept[KV_MEMORY_KEPT], *m = s->memory;
     const uint32_t n = count_memory(s);
     for (uint32_t i = n; i-- > 0; m = m->past) kept[i] = m;
     for (uint32_t i = 0; i < n; i++) {
@@ -553,7 +569,7 @@ static int get_memory(kv_session *s, reader *r, base_err *err)
 {
     const size_t n_floats = kv__memory_floats(s);
     const uint32_t n = r->has[HAS_MEMORY];
-    if (n > MEMORY_KEPT) r->bad = true;
+    if (n > KV_MEMORY_KEPT) r->bad = true;
     for (uint32_t i = 0; i < n && !r->bad; i++) {
         const uint32_t at = get32(r);
         if (r->left / sizeof(float) / 2 < n_floats || at > s->n || (s->memory && at < s->memory->at))
@@ -581,9 +597,23 @@ static void free_optional(kv_session *s)
 
 static int copy_optional(kv_session *to, const kv_session *s, base_err *err)
 {
-    to->heavy = kv__copy_of(s->heavy, (size_t)s->n_lanes * s->n_ctx, sizeof *s->heavy);
+    if (s->heavy) to->heavy = base_xcalloc((size_t)s->n_lanes * to->cap + 1, sizeof *to->heavy);
+    for (uint32_t lane = 0; s->heavy && lane < s->n_lanes; lane++)
+        memcpy(to->heavy + (size_t)lane * to->cap, s->heavy + (size_t)lane * s->cap, s->n * sizeof *s->heavy);
     to->logits = has_logits(s) ? kv__copy_of(s->logits, s->compute.n_vocab, sizeof *s->logits) : NULL;
     to->logits_at = to->logits ? s->n : 0;
+    return 0;
+}
+
+static int grow_heavy(kv_session *s, uint32_t cap, base_err *err)
+{
+    if (!s->heavy) return 0;
+    float *heavy = calloc((size_t)s->n_lanes * cap + 1, sizeof *heavy);
+    if (!heavy) return base_fail(err, BASE_E_NOMEM, "no memory to add up attention");
+    for (uint32_t lane = 0; lane < s->n_lanes; lane++)
+        memcpy(heavy + (size_t)lane * cap, s->heavy + (size_t)lane * s->cap, s->cap * sizeof *heavy);
+    free(s->heavy);
+    s->heavy = heavy;
     return 0;
 }
 
@@ -595,16 +625,16 @@ static void truncate_optional(kv_session *s, uint32_t n)
 static void put_optional(const kv_session *s, base_buf *out)
 {
     for (uint32_t lane = 0; s->heavy && lane < s->n_lanes; lane++)
-        put(out, s->heavy + (size_t)lane * s->n_ctx, s->n, sizeof *s->heavy);
+        put(out, s->heavy + (size_t)lane * s->cap, s->n, sizeof *s->heavy);
     if (has_logits(s)) put(out, s->logits, s->compute.n_vocab, sizeof *s->logits);
 }
 
 static int get_optional(kv_session *s, reader *r, base_err *err)
 {
-    if (r->has[HAS_HEAVY]) s->heavy = calloc((size_t)s->n_lanes * s->n_ctx + 1, sizeof *s->heavy);
+    if (r->has[HAS_HEAVY]) s->heavy = calloc((size_t)s->n_lanes * s->cap + 1, sizeof *s->heavy);
     r->bad = r->bad || (r->has[HAS_HEAVY] && !s->heavy);
     for (uint32_t lane = 0; s->heavy && lane < s->n_lanes && !r->bad; lane++)
-        get(r, s->heavy + (size_t)lane * s->n_ctx, s->n, sizeof *s->heavy);
+        get(r, s->heavy + (size_t)lane * s->cap, s->n, sizeof *s->heavy);
     if (!r->has[HAS_LOGITS]) return 0;
     s->logits = get_new(r, s->compute.n_vocab, sizeof *s->logits);
     s->logits_at = s->n;
@@ -662,6 +692,46 @@ static int get_journal(kv_session *s, reader *r, base_err *err)
     return 0;
 }
 
+/* --- the fold ------------------------------------------------------------------------------------------- */
+
+static void free_fold(kv_session *s)
+{
+    kv_fold_free(&s->fold);
+}
+
+static int copy_fold(kv_session *to, const kv_session *s, base_err *err)
+{
+    return kv_fold_copy(&to->fold, &s->fold, err);
+}
+
+static void truncate_fold(kv_session *s, uint32_t n)
+{
+    kv_fold_truncate(&s->fold, n);
+}
+
+/* At the end, and nothing where nothing is folded: such manifests are what they were before there were folds. */
+static void put_fold(const kv_session *s, base_buf *out)
+{
+    if (!s->fold.n) return;
+    put32(out, s->fold.n);
+    put(out, s->fold.gaps, s->fold.n, sizeof *s->fold.gaps);
+}
+
+static int get_fold(kv_session *s, reader *r, base_err *err)
+{
+    if (r->bad || !r->left) return 0;
+    const uint32_t n = get32(r);
+    s->fold.gaps = n ? get_new(r, n, sizeof *s->fold.gaps) : NULL;
+    s->fold.n = s->fold.cap = s->fold.gaps ? n : 0;
+    r->bad = r->bad || !n || !kv_fold_is_valid(&s->fold, s->n);
+    if (r->bad || kv__is_endless(s)) return 0;
+    return base_fail(err, BASE_E_STATE,
+        "the saved session has no end (it reads %u tokens within a context of %u), which this budget, policy "
+        "or "
+        "backend does not have: resume it with --kv-budget auto on the CPU",
+        s->n, s->compute.n_ctx);
+}
+
 /* --- the list ------------------------------------------------------------------------------------------- */
 
 /* NULL: nothing to do. A later group may look at an earlier one. */
@@ -681,6 +751,7 @@ static const struct group {
     {NULL, free_memory, copy_memory, truncate_memory, put_memory, get_memory},
     {NULL, free_optional, copy_optional, truncate_optional, put_optional, get_optional},
     {NULL, free_journal, copy_journal, truncate_journal, put_journal, get_journal},
+    {NULL, free_fold, copy_fold, truncate_fold, put_fold, get_fold},
 };
 enum { N_GROUPS = sizeof groups / sizeof *groups };
 
@@ -696,6 +767,17 @@ int kv__groups_init(kv_session *s, base_err *err)
     return rc;
 }
 
+int kv__reserve(kv_session *s, uint32_t n, base_err *err)
+{
+    if (n <= s->cap) return 0;
+    const uint32_t more = n + n / 2, cap = more < s->n_ctx ? more : n > s->n_ctx ? n : s->n_ctx;
+    int rc = kv_lists_reserve(&s->lists, cap, err);
+    if (!rc) rc = grow_heavy(s, cap, err);
+    if (!rc) rc = grow_arrays(s, cap, err);
+    if (!rc) s->cap = cap;
+    return rc;
+}
+
 void kv__groups_free(kv_session *s)
 {
     for (size_t i = 0; i < N_GROUPS; i++)
@@ -704,7 +786,7 @@ void kv__groups_free(kv_session *s)
 
 int kv__groups_copy(kv_session *to, const kv_session *from, base_err *err)
 {
-    int rc = 0;
+    int rc = kv__reserve(to, from->n, err);
     for (size_t i = 0; i < N_GROUPS && !rc; i++) rc = groups[i].copy(to, from, err);
     return rc;
 }

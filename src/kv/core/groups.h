@@ -8,9 +8,11 @@
 
 #include "kv/core/state.h"
 
-/* For a session with compute, n_lanes and n_ctx. On failure kv__groups_free is still due. */
+/* For a session with compute, n_lanes, n_ctx and cap. On failure kv__groups_free is still due. */
 int kv__groups_init(kv_session *s, base_err *err);
 void kv__groups_free(kv_session *s);
+/* Room for n tokens at least: arrays over the sequence grow, and nothing else changes. */
+int kv__reserve(kv_session *s, uint32_t n, base_err *err);
 /* Into a session that was just made: rows are shared, none of them is in a row file of its own. */
 int kv__groups_copy(kv_session *to, const kv_session *from, base_err *err);
 /* Forgets tokens at and behind n, which is below s->n. Never fails. */

@@ -53,9 +53,18 @@ static void normalise(float *v, size_t d)
     for (size_t i = 0; i < d; i++) v[i] = (float)(v[i] * scale);
 }
 
+static const float decay = 0.60653066f; /* exp(-.5) */
+
+void kv_memory_mix(float *sum, const float *message, size_t n_vectors, size_t d)
+{
+    for (size_t v = 0; v < n_vectors; v++, sum += d, message += d) {
+        for (size_t i = 0; i < d; i++) sum[i] = decay * sum[i] + message[i];
+        normalise(sum, d);
+    }
+}
+
 kv_memory *kv_memory_add(kv_memory *past, const kv_signal *s, uint32_t at)
 {
-    static const float decay = 0.60653066f; /* exp(-.5) */
     const size_t d = s->head_dim, n_vectors = (size_t)s->n_layer * s->n_head;
     kv_memory *m = kv_memory_new(past, n_vectors * d, at);
     if (!m) return NULL;

@@ -16,7 +16,9 @@ model_rows_view kv__view_of(const kv_session *s, const model_lane_list *lanes)
         .packed = s->table.packed,
         .n_blocks = s->table.n,
         .lanes = lanes,
-        .stamps = s->table.stamps};
+        .stamps = s->table.stamps,
+        .gaps = s->fold.gaps,
+        .n_gaps = s->fold.n};
 }
 
 model_rows_view kv__view(const kv_session *s)
@@ -28,6 +30,55 @@ void kv__bring(const kv_session *s)
 {
     const model_rows_view rows = kv__view(s);
     if (s->compute.device.bring) s->compute.device.bring(s->compute.device.user, &rows);
+}
+
+bool kv__is_endless(const kv_session *s)
+{
+    return s->n_ctx == KV_NO_END;
+}
+
+/*
+ * Without a budget nothing makes room, and excerpts that overlap (local) or sections that are chosen by
+ * bounds (decode) know no fold. A budget of more than half of the context would be folded at every turn.
+ */
+void kv__set_end(kv_session *s)
+{
+    const uint32_t n_ctx = s->compute.n_ctx, least = 2 * (KV_FOLD_NEAR + KV_FOLD_BLOCK + 3 * KV_BATCH);
+    const bool endless = !s->asked_ctx && s->compute.turn && s->budget && s->budget <= n_ctx / 2 &&
+                         n_ctx >= least && !(s->parameters.local > 0) && !(s->parameters.decode > 0);
+    s->n_ctx = endless ? (uint32_t)KV_NO_END : s->asked_ctx && s->asked_ctx < n_ctx ? s->asked_ctx : n_ctx;
+}
+
+int kv__check_end(const kv_session *s, base_err *err)
+{
+    if (kv__is_endless(s) || (s->n <= s->n_ctx && !s->fold.n)) return 0;
+    return base_fail(err, BASE_E_LIMIT,
+        "this session went on behind the model's context (%u tokens, %u): it needs a budget of at most %u "
+        "rows, and "
+        "a policy that evicts",
+        s->n, s->compute.n_ctx, s->compute.n_ctx / 2);
+}
+
+uint32_t kv__extent(const kv_session *s)
+{
+    const uint32_t gap = s->fold.n ? s->fold.gaps[0] : 0;
+    return s->n ? kv__phase_behind(s) - s->phases[0] - gap : 0;
+}
+
+void kv__memory_now(const kv_session *s, float *sum, float *message)
+{
+    const size_t n_floats = kv__memory_floats(s);
+    const kv_memory *kept[KV_MEMORY_KEPT];
+    uint32_t n = 0;
+    for (const kv_memory *m = s->memory; m && n < KV_MEMORY_KEPT; m = m->past) kept[n++] = m;
+    memset(sum, 0, n_floats * sizeof *sum);
+    while (n-- > 0) {
+        const uint32_t at = kept[n]->at ? s->phases[kept[n]->at - 1] : 0;
+        const int64_t by = (int64_t)s->phases[s->n - 1] - at;
+        memcpy(message, kept[n]->message, n_floats * sizeof *message);
+        s->compute.turn(s->compute.user, message, 1, &by);
+        kv_memory_mix(sum, message, n_floats / s->compute.shape.head_dim, s->compute.shape.head_dim);
+    }
 }
 
 size_t kv__memory_floats(const kv_session *s)

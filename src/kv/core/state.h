@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "kv/core/compute.h"
+#include "kv/core/fold.h"
 #include "kv/core/memory.h"
 #include "kv/core/parameters.h"
 #include "kv/core/rank.h"
@@ -23,6 +24,9 @@ enum {
     KV_RECENT_QUERIES = 64, /* of the newest message or result, for repair */
     KV_JOURNAL = 64,        /* plans that can be undone */
     KV_ACTION_NONE = 255,
+    KV_FOLD_NEAR = 1024,              /* the newest tokens, which are never folded */
+    KV_FOLD_BLOCK = MODEL_ROWS_BLOCK, /* tokens that share a gap in a plan: they share a turned query */
+    KV_NO_END = 1 << 24,              /* tokens of a session without an end: what a plan can speak of */
 };
 #define KV_NO_ROW UINT32_MAX
 
@@ -99,7 +103,9 @@ struct kv_session {
     kv_compute compute;
     struct kv_visit *visit;     /* evicted rows that a token reads (visit.h); NULL: none so far */
     struct kv_reading *reading; /* what a decoded token reads (reading.h); NULL: everything so far */
-    uint32_t n_lanes, n_ctx;
+    uint32_t n_lanes;
+    uint32_t n_ctx; /* the session ends there; KV_NO_END: it goes on behind the model's context (fold.h) */
+    uint32_t asked_ctx; /* kv_options.n_ctx */
     uint32_t budget;
     const struct kv_policy *policy;
     kv_parameters parameters;
@@ -107,17 +113,18 @@ struct kv_session {
     kv_observer observer;
     bool automatic;
 
-    /* The sequence. Arrays have room for n_ctx tokens. */
-    uint32_t n;
+    /* The sequence. Arrays have room for `cap` tokens (kv__reserve). */
+    uint32_t n, cap;
     int32_t *ids;
     uint32_t *phases;
     kv_token *tokens;
-    uint64_t *pinned, *barred, *stale, *dead; /* [bits of n_ctx] */
+    uint64_t *pinned, *barred, *stale, *dead; /* [bits of cap] */
     uint16_t *cut; /* [n] layers from here on are not computed (deferred.c); 0: all are */
     kv_stored_segment *segments;
     size_t n_segments, cap_segments;
     kv_table table;
     kv_lists lists;
+    kv_fold fold;
 
     uint32_t turn;
     uint64_t epoch, schedule;
@@ -143,7 +150,7 @@ struct kv_session {
     struct kv_pivot *pivot; /* where this model's prefill is cut; NULL: not detected yet */
     char *pivot_path;
 
-    /* [n_lanes][n_ctx] mass a row was given so far, for policies that add it up (heavy.c); NULL: none does */
+    /* [n_lanes][cap] mass a row was given so far, for policies that add it up (heavy.c); NULL: none does */
     float *heavy;
 
     float *logits; /* [n_vocab] behind token logits_at - 1; NULL: nobody asked */
@@ -177,6 +184,16 @@ model_rows_view kv__view(const kv_session *s);
 model_rows_view kv__view_of(const kv_session *s, const model_lane_list *lanes);
 model_lane_list *kv__lists_before(const kv_session *s, uint32_t i, uint32_t slot, model_run **ret_runs);
 void kv__bring(const kv_session *s);
+/*
+ * sequence.c: where the session ends by its options, policy and budget. Phases that the next token would read
+ * its rows at: from the first one's folded phase on.
+ */
+void kv__set_end(kv_session *s);
+bool kv__is_endless(const kv_session *s);
+int kv__check_end(const kv_session *s, base_err *err); /* the sequence there is must be within it */
+uint32_t kv__extent(const kv_session *s);
+/* The session's memory of requests as if all of it were asked now: sum and message [kv__memory_floats]. */
+void kv__memory_now(const kv_session *s, float *sum, float *message);
 size_t kv__memory_floats(const kv_session *s);                          /* n_layer * n_head * head_dim */
 kv_stored_segment *kv__segment_at(const kv_session *s, uint32_t token); /* NULL beyond the end */
 void kv__part_add(kv_session *s, const kv_stored_segment *p);           /* copies spans and lines */

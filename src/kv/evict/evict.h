@@ -18,6 +18,12 @@ int kv__evict_within_message(kv_session *s, const atomic_bool *cancel, base_err 
 int kv__score_again(kv_session *s, base_err *err);
 
 /*
+ * fold.c: before the phases that a token reads would leave the model's context, folds old rows (core/fold.h).
+ * Nothing in a session that ends there.
+ */
+int kv__fold(kv_session *s, const atomic_bool *cancel, base_err *err);
+
+/*
  * tier.c: keeps rows in memory and on disk within the parameters' limits, by plans; after anything that added
  * rows or evicted some. Does nothing without limits.
  */

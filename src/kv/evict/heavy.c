@@ -23,9 +23,9 @@ static void pick_query(const kv_session *s, const float *queries, uint32_t n, ui
 /* Adds one lane's masses by token. */
 static void add_lane(kv_session *s, uint32_t lane, const model_lane_list *list, const float *mass)
 {
-    float *heavy = s->heavy + (size_t)lane * s->n_ctx;
+    float *heavy = s->heavy + (size_t)lane * s->cap;
     const float average = 1.0f / (float)list->n_rows;
-    if (s->policy->heavy == KV_HEAVY_LAST) memset(heavy, 0, s->n_ctx * sizeof *heavy);
+    if (s->policy->heavy == KV_HEAVY_LAST) memset(heavy, 0, s->cap * sizeof *heavy);
     for (uint32_t r = 0, o = 0; r < list->n_runs; r++)
         for (uint32_t i = 0; i < list->runs[r].n; i++, o++)
             heavy[list->runs[r].index + i] +=
@@ -41,6 +41,7 @@ static int add_token(
     const model_rows_view view = kv__view_of(s, lanes);
     const model_score score = {.queries = query,
         .n_queries = 1,
+        .tokens = &token,
         .rows = &view,
         .pool = MODEL_POOL_MEAN,
         .end = token + 1,
@@ -57,7 +58,7 @@ int kv__heavy_add(
     kv_session *s, uint32_t from, uint32_t n, const float *queries, const atomic_bool *cancel, base_err *err)
 {
     const size_t width = (size_t)from + n + 1;
-    if (!s->heavy) s->heavy = calloc((size_t)s->n_lanes * s->n_ctx + 1, sizeof *s->heavy);
+    if (!s->heavy) s->heavy = calloc((size_t)s->n_lanes * s->cap + 1, sizeof *s->heavy);
     float **mass = calloc(s->n_lanes, sizeof *mass), *rows = malloc(width * s->n_lanes * sizeof *rows),
           *query = malloc((kv__memory_floats(s) + 1) * sizeof *query);
     int rc =
@@ -65,7 +66,7 @@ int kv__heavy_add(
     for (uint32_t lane = 0; lane < s->n_lanes && !rc; lane++) {
         mass[lane] = rows + lane * width;
         /* The places of rows that come may hold what tokens cut off since were given. */
-        memset(s->heavy + (size_t)lane * s->n_ctx + from, 0, n * sizeof *s->heavy);
+        memset(s->heavy + (size_t)lane * s->cap + from, 0, n * sizeof *s->heavy);
     }
     for (uint32_t t = s->policy->heavy == KV_HEAVY_LAST ? n - 1 : 0; t < n && !rc; t++) {
         pick_query(s, queries, n, t, query);

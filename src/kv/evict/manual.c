@@ -135,6 +135,14 @@ int kv_session_set_budget(kv_session *s, uint32_t rows, base_err *err)
         return base_fail(err, BASE_E_LIMIT,
             "a budget of %u rows is too small: %u are protected and %u more are needed, so at least %u", rows,
             hard, (unsigned)KV_BATCH, hard + KV_BATCH);
+    const uint32_t before = s->budget;
     s->budget = rows;
+    kv__set_end(s);
+    int rc = kv__check_end(s, err);
+    if (rc) {
+        s->budget = before;
+        kv__set_end(s);
+        return rc;
+    }
     return kv__evict(s, NULL, NULL, err);
 }

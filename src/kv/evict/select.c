@@ -322,14 +322,28 @@ static int choose(kv_session *s, uint32_t budget, const uint64_t *keep, kv_plan 
     for (uint32_t i = 0; keep && i < s->n; i++)
         if (kv_bits_get(keep, i) && !w.hard[i]) w.hard[i] = KV_HARD_KEPT;
     const model_rows_view rows = kv__view(s);
+    float *sum = NULL, *message = NULL;
+    if (s->memory && s->fold.n) {
+        sum = kv_work_take(&w.memory, kv__memory_floats(s), sizeof *sum);
+        message = kv_work_take(&w.memory, kv__memory_floats(s), sizeof *message);
+        if (w.memory.failed) {
+            rc = base_fail(err, BASE_E_NOMEM, "no memory for what was asked so far");
+            goto out;
+        }
+        kv__memory_now(s, sum, message);
+    }
     kv_pass pass = {
         .compute = &s->compute,
         .lists = &s->lists,
         .rows = &rows,
         .parameters = &s->parameters,
         .request = &s->request,
-        .memory = s->memory ? s->memory->sum : NULL,
-        .message = s->memory ? s->memory->message : NULL,
+        .memory = sum         ? sum
+                  : s->memory ? s->memory->sum
+                              : NULL,
+        .message = sum         ? message
+                   : s->memory ? s->memory->message
+                               : NULL,
         .previous = w.previous,
         .cancel = cancel,
         .ranker = &s->ranker,
@@ -340,7 +354,7 @@ static int choose(kv_session *s, uint32_t budget, const uint64_t *keep, kv_plan 
         .kept = w.kept_soft,
         .kept_reason = w.soft_reason,
         .heavy = s->heavy,
-        .heavy_stride = s->n_ctx,
+        .heavy_stride = s->cap,
         .score = w.score,
         .attention = w.attention,
         .recall = w.recall,

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "kv/core/groups.h"
 #include "kv/core/state.h"
 #include "kv/evict/evict.h"
 #include "kv/flow/flow.h"
@@ -122,6 +123,12 @@ static int append_batch(kv_session *s, const int32_t *ids, uint32_t n, const wan
     uint32_t phases[KV_BATCH];
     capture c = {.model = {.tokens = c.places}};
     s->draft.n = 0; /* its rows are written over */
+    if (kv__is_endless(s) && kv__extent(s) + n > s->compute.n_ctx)
+        return base_fail(err, BASE_E_LIMIT,
+            "%u more tokens do not fit: the rows that stay active (%u protected) take %u of the model's "
+            "context of %u; "
+            "unpin some, or lower the budget",
+            n, kv__count_hard(s), kv__extent(s), s->compute.n_ctx);
     const uint32_t phase = kv__next_phase(s);
     for (uint32_t i = 0; i < n; i++) phases[i] = phase + i;
     choose_captured(s, w, offset, n, &c);
@@ -234,11 +241,21 @@ static bool is_question_open(const kv_session *s, kv_origin origin, bool is_whol
     return origin == KV_ORIGIN_CONTEXT;
 }
 
+/* A person took plans back, of a fold or of what it rests on: both are made again before more comes. */
+static int make_room(kv_session *s, const atomic_bool *cancel, base_err *err)
+{
+    int rc = kv__fold(s, cancel, err);
+    if (rc || !kv__is_endless(s) || kv__extent(s) + KV_BATCH <= s->compute.n_ctx) return rc;
+    rc = kv__evict(s, NULL, cancel, err);
+    return rc ? rc : kv__fold(s, cancel, err);
+}
+
 int kv_session_append(kv_session *s, const kv_segment *g, const int32_t *ids, uint32_t n, float *last_logits,
     uint32_t *ret_done, const atomic_bool *cancel, base_err *err)
 {
     if (ret_done) *ret_done = 0;
     int rc = kv__check_append(s, g, ids, n, err);
+    if (!rc) rc = kv__reserve(s, s->n + n, err);
     if (rc || !n) return rc;
     wanted w = {.n = 0};
     kv_signal kept;
@@ -246,6 +263,7 @@ int kv_session_append(kv_session *s, const kv_segment *g, const int32_t *ids, ui
     if (s->pending != KV_NO_ROW && s->automatic && (last_logits || kv_origin_is_written(g->origin)))
         rc = kv__settle(s, cancel, err);
     if (!rc) rc = kv__end_answer(s, g->origin, cancel, err);
+    if (!rc && s->automatic) rc = make_room(s, cancel, err);
     if (rc) return rc;
     const uint32_t n_whole = g->logged && g->logged->of > n ? g->logged->of : n;
     choose_queries(s, g, n_whole, &w);
@@ -270,6 +288,7 @@ int kv_session_append(kv_session *s, const kv_segment *g, const int32_t *ids, ui
         if (!rc && !cut && is_whole) rc = kv__keep_asked(s, g, first, &kept, err);
         if (!rc && !cut && is_whole) rc = kv__detect_when_due(s, g, cancel, err);
         if (!rc && cut && is_whole) rc = finish_pending(s, g, first, &kept, cancel, err);
+        if (!rc && s->pending != KV_NO_ROW && s->automatic) rc = kv__fold(s, cancel, err);
         if (!rc && s->pending != KV_NO_ROW) rc = decide_as_logged(s, g->logged, done, err);
         if (s->pending != KV_NO_ROW) continue; /* nobody can judge yet */
         if (!rc && logits && !g->only) kv__keep_logits(s, logits);
@@ -278,6 +297,7 @@ int kv_session_append(kv_session *s, const kv_segment *g, const int32_t *ids, ui
             rc = is_question_open(s, g->origin, is_whole, logits != NULL)
                      ? kv__evict_within_message(s, cancel, err)
                      : kv__evict(s, NULL, cancel, err);
+        if (!rc && s->automatic) rc = kv__fold(s, cancel, err);
         if (!rc && s->automatic) rc = kv__tier(s, err);
         if (!rc) rc = decide_as_logged(s, g->logged, done, err);
     }

@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 
+#include "kv/core/groups.h"
 #include "kv/core/state.h"
 #include "kv/evict/evict.h"
 #include "kv/flow/flow.h"
@@ -31,6 +32,8 @@ int kv__compute_ahead(kv_session *s, const kv_segment *segment, model_batch *bat
     int rc = kv__check_append(s, segment, ids, n, err);
     if (!rc && s->pending != KV_NO_ROW) rc = kv__settle(s, batch->cancel, err);
     if (!rc) rc = kv__end_answer(s, segment->origin, batch->cancel, err);
+    if (!rc && s->automatic) rc = kv__fold(s, batch->cancel, err);
+    if (!rc) rc = kv__reserve(s, s->n + n, err);
     if (!rc) rc = kv_table_make_writable(&s->table, s->n, s->n + n, err);
     if (!rc) rc = kv_lists_append(&s->lists, n, err);
     if (rc) {
@@ -89,6 +92,7 @@ int kv_session_accept(kv_session *s, const kv_segment *segment, const float *las
     s->computed++;
     if (last_logits) kv__keep_logits(s, last_logits);
     if (s->automatic) rc = kv__evict(s, NULL, cancel, err);
+    if (!rc && s->automatic) rc = kv__fold(s, cancel, err);
     if (rc) kv_session_forget(s);
     return rc;
 }

@@ -23,6 +23,8 @@ void kv_session_get_stats(const kv_session *s, kv_stats *ret)
     *ret = (kv_stats){
         .n_tokens = s->n,
         .n_ctx = s->n_ctx,
+        .endless = kv__is_endless(s),
+        .folded_to = s->fold.n * MODEL_ROWS_GROUP,
         .budget = s->budget,
         .n_lanes = s->n_lanes,
         .active_min = s->n,

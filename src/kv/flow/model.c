@@ -52,6 +52,16 @@ static int bound_model(void *user, const model_bound *bound, base_err *err)
     return model_bound_sections(user, bound, err);
 }
 
+static void turn_model(void *user, float *queries, uint32_t n, const int64_t *by)
+{
+    model_turn_queries(user, queries, n, by);
+}
+
+static bool model_window_of(void *user, uint32_t layer)
+{
+    return model_has_window(user, layer);
+}
+
 static void pin_model(void *user, void *memory, size_t n_bytes)
 {
     model_rows_pin(user, memory, n_bytes);
@@ -91,6 +101,8 @@ kv_compute kv_compute_model(model *m)
         .kernel_version = info->kernel_version,
         .bound = bound_model,
         .ending = ending_of_model,
+        .turn = info->folds ? turn_model : NULL,
+        .has_window = model_window_of,
         .device = {.user = m, .pin = pin_model, .unpin = unpin_model, .bring = bring_model},
     };
     memcpy(c.hash, info->hash, sizeof c.hash);

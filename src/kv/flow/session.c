@@ -41,7 +41,8 @@ int kv__session_allocate(kv_session **ret, const kv_compute *compute, const kv_o
     s->policy = policy;
     s->compute = *compute;
     s->n_lanes = model_rows_lanes(&compute->shape);
-    s->n_ctx = options->n_ctx && options->n_ctx < compute->n_ctx ? options->n_ctx : compute->n_ctx;
+    s->asked_ctx = options->n_ctx;
+    s->cap = options->n_ctx && options->n_ctx < compute->n_ctx ? options->n_ctx : compute->n_ctx;
     s->budget = policy->score ? options->budget : 0;
     s->automatic = true;
     s->turn = 0;
@@ -51,6 +52,7 @@ int kv__session_allocate(kv_session **ret, const kv_compute *compute, const kv_o
     int rc = kv__groups_init(s, err);
     if (!rc) rc = kv_parameters_parse(&policy->defaults, options->set, &s->parameters, err);
     if (rc) goto fail;
+    kv__set_end(s);
     s->repair = options->repair >= 0 ? options->repair : policy->repair;
     s->row_path = base_xstrdup(options->row_file);
     if (options->prefix_file) kv__prefix_load(s, options->prefix_file);
@@ -122,8 +124,19 @@ int kv_session_set_policy(kv_session *s, const kv_options *options, base_err *er
     int rc = kv_parameters_parse(&policy->defaults, options->set, &parameters, err);
     if (!rc && s->pending != KV_NO_ROW) rc = kv__settle(s, NULL, err); /* by the rules it was cut by */
     if (rc) return rc;
+    const kv_session before = *s;
     s->policy = policy;
     s->parameters = parameters;
+    s->budget = policy->score ? options->budget : 0;
+    kv__set_end(s);
+    rc = kv__check_end(s, err);
+    s->budget = before.budget;
+    if (rc) {
+        s->policy = before.policy;
+        s->parameters = before.parameters;
+        s->n_ctx = before.n_ctx;
+        return rc;
+    }
     kv__reading_free(s->reading);
     s->reading = NULL;
     s->repair = options->repair >= 0 ? options->repair : policy->repair;
@@ -170,11 +183,12 @@ int kv_session_fork(const kv_session *s, kv_session **ret, const kv_observer *ob
 {
     kv_session *f = NULL;
     const kv_options options = {
-        .budget = s->budget, .policy = s->policy->info.name, .repair = s->repair, .n_ctx = s->n_ctx};
+        .budget = s->budget, .policy = s->policy->info.name, .repair = s->repair, .n_ctx = s->asked_ctx};
     int rc = kv__session_allocate(&f, &s->compute, &options, observer, err);
     if (rc) return rc;
     f->parameters = s->parameters;
     f->automatic = s->automatic;
+    f->n_ctx = s->n_ctx;
     rc = kv__groups_copy(f, s, err);
     if (rc) {
         kv_session_free(f);

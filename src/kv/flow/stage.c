@@ -15,8 +15,10 @@ int kv__check_append(const kv_session *s, const kv_segment *g, const int32_t *id
     if (n > s->n_ctx - s->n)
         return base_fail(err, BASE_E_LIMIT,
             "%u more tokens do not fit: the session has %u of the %u that the model's context allows; "
-            "/compact or start a new session",
-            n, s->n, s->n_ctx);
+            "/compact or start a new session%s",
+            n, s->n, s->n_ctx,
+            s->compute.turn ? "; one with --kv-budget auto and no --ctx goes on behind it"
+                            : "; on the CPU --kv-budget auto goes on behind it");
     for (uint32_t i = 0; i < g->n_spans; i++)
         if (g->spans[i].from >= g->spans[i].to || g->spans[i].to > n || g->spans[i].reason >= KV_N_REASONS)
             return base_fail(err, BASE_E_USAGE,

@@ -73,7 +73,7 @@ int kv_session_probe(kv_session *s, uint32_t at, const int32_t *ids, uint32_t n,
     const atomic_bool *cancel, base_err *err)
 {
     kv_stored_segment *part = kv__segment_at(s, at);
-    if (!part || part->from != at || n < 2 || n > MOST_PROBE || s->n + n > s->n_ctx)
+    if (!part || part->from != at || n < 2 || n > MOST_PROBE || s->n + n > s->cap)
         return base_fail(
             err, BASE_E_USAGE, "no excerpt begins at token %u, or a question of %u tokens", at, n);
     for (uint32_t i = 0; i < n; i++)

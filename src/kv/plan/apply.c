@@ -222,6 +222,18 @@ static int flip(kv_session *s, const kv_plan *p, const atomic_bool *cancel, base
     return rc;
 }
 
+/* The session's fold as the plan makes it. */
+static int change_fold(const kv_session *s, const kv_plan *p, kv_fold *ret, base_err *err)
+{
+    int rc = kv_fold_copy(ret, &s->fold, err);
+    if (!rc && (!kv_fold_change(ret, p->fold, p->n_fold) || !kv_fold_is_valid(ret, s->n)))
+        rc = base_fail(err, BASE_E_STATE, "a plan's fold does not fit the rows that are there");
+    if (!rc && !kv__is_endless(s))
+        rc = base_fail(err, BASE_E_STATE, "a plan folds rows of a session that has an end");
+    if (rc) kv_fold_free(ret);
+    return rc;
+}
+
 int kv__apply(kv_session *s, const kv_plan *p, bool undoable, const atomic_bool *cancel, base_err *err)
 {
     if (p->epoch != s->epoch || p->n_tokens != s->n || p->n_lanes != s->n_lanes)
@@ -235,9 +247,19 @@ int kv__apply(kv_session *s, const kv_plan *p, bool undoable, const atomic_bool 
             if (p->flips[(size_t)lane * kv_plan_words(p) + w] & s->dead[w])
                 return base_fail(
                     err, BASE_E_STATE, "a plan brings rows back that were given up (host tier full)");
-    int rc = unpack_promoted(s, p, err);
+    kv_fold fold = {.n = 0};
+    int rc = p->fold ? change_fold(s, p, &fold, err) : 0;
+    if (!rc) rc = unpack_promoted(s, p, err);
     if (!rc) rc = flip(s, p, cancel, err);
-    if (rc) return rc;
+    if (rc) {
+        kv_fold_free(&fold);
+        return rc;
+    }
+    if (p->fold) {
+        kv_fold_free(&s->fold);
+        s->fold = fold;
+        s->holed = true; /* what is computed from here on reads other distances */
+    }
     const uint32_t n_words = kv_plan_words(p);
     flip_flags(s->barred, p->barred, n_words);
     flip_flags(s->pinned, p->pinned, n_words);
@@ -262,6 +284,7 @@ int kv__apply(kv_session *s, const kv_plan *p, bool undoable, const atomic_bool 
     const uint32_t at[] = {p->n_tokens, p->n_lanes};
     s->schedule = base_hash64(at, sizeof at, s->schedule + 1);
     s->schedule = base_hash64(p->flips, (size_t)n_words * p->n_lanes * sizeof *p->flips, s->schedule);
+    if (p->fold) s->schedule = base_hash64(p->fold, p->n_fold * sizeof *p->fold, s->schedule);
     base_buf_free(&blob);
     s->epoch++;
     kv__reading_promoted(s);

@@ -4,8 +4,9 @@
  * The blob: 'K' 'P', version, then LEB128 numbers: epoch, cause, n_tokens, n_lanes, evicted, promoted. Then
  * for each lane a set of tokens, where 0 stands for "the same as the lane before", so a plan in which all
  * lanes agree costs its runs once. Then the barred, pinned and stale sets, and, where a plan has them, the
- * token from which it computes again, the dead set and the set of deferred tokens. A set is 1 + its number
- * of runs, then gap and length of each.
+ * token from which it computes again, the dead set, the set of deferred tokens and the changes of the fold. A
+ * set is 1 + its number of runs, then gap and length of each. A fold is the number of groups, then by how much
+ * each group's change differs from the one before it (2 x, or -2 x - 1 below 0).
  */
 #include "kv/plan/plan.h"
 
@@ -14,6 +15,7 @@
 
 #include "base/mem.h"
 #include "kv/rows/bits.h"
+#include "model/ops/rows.h"
 
 enum { PLAN_VERSION = 1, PLAN_MAX_TOKENS = 1 << 24, PLAN_MAX_LANES = 1 << 16, PLAN_MAX_BYTES = 256 << 20 };
 
@@ -21,7 +23,7 @@ enum { PLAN_VERSION = 1, PLAN_MAX_TOKENS = 1 << 24, PLAN_MAX_LANES = 1 << 16, PL
 static const char *const reason_words[] = {KV_REASONS(KV_REASON_WORD)};
 static const char *const action_words[] = {"keep", "evict", "promote", "protect", "bar", "defer"};
 static const char *const cause_words[] = {
-    "evict", "repair", "manual", "stale", "failed", "pressure", "prune", "answer"};
+    "evict", "repair", "manual", "stale", "failed", "pressure", "prune", "answer", "fold"};
 enum {
     N_ACTIONS = sizeof action_words / sizeof *action_words,
     N_CAUSES = sizeof cause_words / sizeof *cause_words
@@ -69,6 +71,7 @@ void kv_plan_free(kv_plan *p)
     free(p->stale);
     free(p->dead);
     free(p->deferred);
+    free(p->fold);
     free(p);
 }
 
@@ -100,12 +103,26 @@ static bool any_bit(const uint64_t *bits, size_t n_words)
     return false;
 }
 
+bool kv_plan_folds(const kv_plan *p)
+{
+    for (uint32_t g = 0; p->fold && g < p->n_fold; g++)
+        if (p->fold[g]) return true;
+    return false;
+}
+
+uint32_t kv_plan_folded_to(const kv_plan *p)
+{
+    uint32_t n = p->fold ? p->n_fold : 0;
+    while (n && p->fold[n - 1] <= 0) n--;
+    return n * MODEL_ROWS_GROUP;
+}
+
 bool kv_plan_is_empty(const kv_plan *p)
 {
     const size_t n_words = kv_plan_words(p);
     return !p->replay_from && !any_bit(p->flips, n_words * p->n_lanes) && !any_bit(p->barred, n_words) &&
            !any_bit(p->pinned, n_words) && !any_bit(p->stale, n_words) && !any_bit(p->dead, n_words) &&
-           !any_bit(p->deferred, n_words);
+           !any_bit(p->deferred, n_words) && !kv_plan_folds(p);
 }
 
 uint32_t kv_plan_dead(const kv_plan *p)
@@ -142,6 +159,16 @@ static void put_set(base_buf *out, const uint64_t *bits, uint32_t n_tokens)
     }
 }
 
+static void put_fold(base_buf *out, const int32_t *fold, uint32_t n)
+{
+    int64_t before = 0;
+    put_number(out, n);
+    for (uint32_t g = 0; g < n; before = fold[g++]) {
+        const int64_t step = fold[g] - before;
+        put_number(out, step < 0 ? (uint64_t)(-2 * step - 1) : (uint64_t)(2 * step));
+    }
+}
+
 void kv_plan_pack(const kv_plan *p, base_buf *out)
 {
     const size_t n_words = kv_plan_words(p);
@@ -168,10 +195,13 @@ void kv_plan_pack(const kv_plan *p, base_buf *out)
             put_number(out, 0);
     }
     const bool dead = any_bit(p->dead, n_words), deferred = any_bit(p->deferred, n_words);
-    if (p->replay_from || dead || deferred) put_number(out, p->replay_from);
+    const bool folds = kv_plan_folds(p);
+    if (p->replay_from || dead || deferred || folds) put_number(out, p->replay_from);
     if (dead) put_set(out, p->dead, p->n_tokens);
-    if (deferred && !dead) put_number(out, 0);
+    if ((deferred || folds) && !dead) put_number(out, 0);
     if (deferred) put_set(out, p->deferred, p->n_tokens);
+    if (folds && !deferred) put_number(out, 0);
+    if (folds) put_fold(out, p->fold, p->n_fold);
 }
 
 typedef struct reader {
@@ -223,6 +253,24 @@ static uint64_t *get_optional_set(reader *r, uint32_t n_tokens)
     return bits;
 }
 
+static void get_fold(reader *r, kv_plan *p)
+{
+    int64_t change = 0;
+    p->n_fold = (uint32_t)get_number(r, p->n_tokens / MODEL_ROWS_GROUP);
+    if (r->bad || p->n_fold > (size_t)(r->end - r->at)) {
+        r->bad = true;
+        return;
+    }
+    p->fold = base_xcalloc((size_t)p->n_fold + 1, sizeof *p->fold);
+    for (uint32_t g = 0; g < p->n_fold && !r->bad; g++) {
+        const uint64_t step = get_number(r, 4ull * PLAN_MAX_TOKENS);
+        change += step & 1 ? -(int64_t)(step / 2) - 1 : (int64_t)(step / 2);
+        if (change > PLAN_MAX_TOKENS || change < -PLAN_MAX_TOKENS) r->bad = true;
+        p->fold[g] = (int32_t)change;
+    }
+    r->bad = r->bad || !kv_plan_folds(p);
+}
+
 int kv_plan_unpack(const void *bytes, size_t n, kv_plan **ret, base_err *err)
 {
     reader r = {.at = bytes, .end = (const uint8_t *)bytes + n};
@@ -266,7 +314,10 @@ int kv_plan_unpack(const void *bytes, size_t n, kv_plan **ret, base_err *err)
             r.bad = r.bad || !p->replay_from;
         if (!r.bad && r.at != r.end) {
             p->deferred = get_optional_set(&r, n_tokens);
-            r.bad = r.bad || !any_bit(p->deferred, n_words);
+            if (!r.bad && r.at != r.end)
+                get_fold(&r, p);
+            else
+                r.bad = r.bad || !any_bit(p->deferred, n_words);
         } else {
             r.bad = r.bad || (!p->replay_from && !any_bit(p->dead, n_words));
         }

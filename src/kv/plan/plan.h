@@ -33,8 +33,9 @@ typedef enum kv_cause {
     KV_CAUSE_STALE,
     KV_CAUSE_FAILED,
     KV_CAUSE_PRESSURE,
-    KV_CAUSE_PRUNE, /* fresh bulk: which of it goes above the cut */
-    KV_CAUSE_ANSWER /* what was written last is computed again (answer.c) */
+    KV_CAUSE_PRUNE,  /* fresh bulk: which of it goes above the cut */
+    KV_CAUSE_ANSWER, /* what was written last is computed again (answer.c) */
+    KV_CAUSE_FOLD    /* old rows are read from nearer (core/fold.h) */
 } kv_cause;
 const char *kv_cause_word(kv_cause c);
 
@@ -70,6 +71,9 @@ struct kv_plan {
      * none
      */
     uint64_t *deferred;
+    /* [n_fold] how the gap of each group of tokens changes (core/fold.h); NULL: none does */
+    int32_t *fold;
+    uint32_t n_fold;
     uint32_t evicted, promoted; /* rows per lane, mean, rounded */
     double score_ms, plan_ms;   /* what it cost; not part of the plan's identity */
 };
@@ -86,7 +90,10 @@ void kv_plan_add_run(
     kv_plan *p, uint32_t from, uint32_t to, kv_action action, kv_reason reason, uint32_t lanes);
 uint32_t kv_plan_dead(const kv_plan *p);     /* tokens that it gives up for ever */
 uint32_t kv_plan_deferred(const kv_plan *p); /* tokens that it leaves below the cut */
-bool kv_plan_is_empty(const kv_plan *p);     /* flips nothing and computes nothing again */
+/* Tokens below this are folded further by it; 0: none is. */
+uint32_t kv_plan_folded_to(const kv_plan *p);
+bool kv_plan_folds(const kv_plan *p);    /* changes a gap */
+bool kv_plan_is_empty(const kv_plan *p); /* flips nothing and computes nothing again */
 
 /* The log's blob: per-lane XOR deltas, run-length coded. Same flips, same bytes, on every machine. */
 void kv_plan_pack(const kv_plan *p, base_buf *out);

@@ -1,4 +1,5 @@
 /* Taking the last plan back: a plan with the opposite flips, for the tokens that are still there. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -20,6 +21,19 @@ static uint64_t *copy_set(const uint64_t *from, uint32_t n_from, uint32_t n_vali
     uint64_t *to = base_xcalloc(n_words + 1, sizeof *to);
     copy_bits(to, from, n_from, n_valid);
     return to;
+}
+
+/* Can what the plan folded be taken back? Not where tokens were cut off inside of it since. */
+static bool unfolds(const kv_session *s, const kv_plan *old)
+{
+    kv_fold fold = {.n = 0};
+    int32_t *back = base_xcalloc((size_t)old->n_fold + 1, sizeof *back);
+    for (uint32_t g = 0; g < old->n_fold; g++) back[g] = -old->fold[g];
+    const bool fits = !kv_fold_copy(&fold, &s->fold, NULL) && kv_fold_change(&fold, back, old->n_fold) &&
+                      kv_fold_is_valid(&fold, s->n);
+    free(back);
+    kv_fold_free(&fold);
+    return fits;
 }
 
 int kv_session_undo_plan(kv_session *s, base_err *err)
@@ -55,6 +69,11 @@ int kv_session_undo_plan(kv_session *s, base_err *err)
     p->barred = copy_set(old->barred, old->n_tokens, n_valid, n_words);
     p->pinned = copy_set(old->pinned, old->n_tokens, n_valid, n_words);
     p->stale = copy_set(old->stale, old->n_tokens, n_valid, n_words);
+    if (old->fold && unfolds(s, old)) {
+        p->fold = base_xcalloc((size_t)old->n_fold + 1, sizeof *p->fold);
+        p->n_fold = old->n_fold;
+        for (uint32_t g = 0; g < p->n_fold; g++) p->fold[g] = -old->fold[g];
+    }
     kv__describe_flips(s, p, NULL, KV_REASON_MANUAL, KV_REASON_MANUAL);
     rc = kv__apply(s, p, false, NULL, err);
     if (!rc) {

@@ -241,7 +241,8 @@ static int choose_lane(work *w, kv_pass *pass, uint32_t lane)
 static int score(kv_pass *pass, base_err *err)
 {
     const uint32_t n_lanes = pass->compute->shape.n_head_kv;
-    int rc = pass->request->n ? kv_pass_mass(pass, pass->request->queries, pass->request->n, pass->score, err)
+    int rc = pass->request->n ? kv_pass_mass(pass, pass->request->queries, pass->request->tokens,
+                                    pass->request->n, pass->score, err)
                               : kv_pass_newest(pass, err); /* nobody asked anything yet */
     if (rc) return rc;
     work w;

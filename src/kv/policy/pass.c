@@ -11,11 +11,13 @@ uint32_t kv_pass_target(const kv_parameters *p, uint32_t budget, uint32_t n_hard
     return target > least ? target : least;
 }
 
-int kv_pass_mass(kv_pass *pass, const float *queries, uint32_t n_queries, float *const *mass, base_err *err)
+int kv_pass_mass(kv_pass *pass, const float *queries, const uint32_t *tokens, uint32_t n_queries,
+    float *const *mass, base_err *err)
 {
     const model_score score = {
         .queries = queries,
         .n_queries = n_queries,
+        .tokens = tokens,
         .rows = pass->rows,
         .pool = MODEL_POOL_MEAN,
         .end = pass->lists->n_tokens,
@@ -77,7 +79,8 @@ int kv_pass_asked(kv_pass *pass, base_err *err)
 {
     if (!pass->request->n) return kv_pass_newest(pass, err); /* nobody asked anything yet */
     const uint32_t n_lanes = pass->lists->n_lanes, half = (uint32_t)pass->parameters->kernel / 2;
-    int rc = kv_pass_mass(pass, pass->request->queries, pass->request->n, pass->score, err);
+    int rc =
+        kv_pass_mass(pass, pass->request->queries, pass->request->tokens, pass->request->n, pass->score, err);
     for (uint32_t lane = 0; lane < n_lanes && !rc; lane++) {
         const model_lane_list *list = &pass->lists->view[lane];
         float *mass = malloc((list->n_rows + 1) * sizeof *mass);

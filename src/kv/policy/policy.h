@@ -19,8 +19,9 @@ typedef struct kv_pass {
     const kv_lists *lists;
     const model_rows_view *rows;
     const kv_parameters *parameters;
-    const kv_signal *request;        /* the current request's queries, else the newest tokens'; n may be 0 */
-    const float *memory;             /* [n_layer][n_head][head_dim]; NULL before the first request */
+    const kv_signal *request; /* the current request's queries, else the newest tokens'; n may be 0 */
+    const float *
+        memory; /* [n_layer][n_head][head_dim], at the newest phase where rows are folded; NULL before the first request */
     const float *message;            /* the same of the newest message or result alone */
     const float *previous;           /* [n_tokens] scores of the last pass */
     uint32_t answer_from, answer_to; /* the last answer's tokens; equal: there is none */
@@ -57,8 +58,9 @@ typedef struct kv_policy {
 const kv_policy *kv_policy_find(const char *name, base_err *err); /* NULL name: the default */
 /* Rows of a lane after a pass: the policy's share of the budget, more when many (n_hard) are hard. */
 uint32_t kv_pass_target(const kv_parameters *p, uint32_t budget, uint32_t n_hard);
-/* Mass of a signal on every live row into mass[lane][ordinal], for policies. */
-int kv_pass_mass(kv_pass *pass, const float *queries, uint32_t n_queries, float *const *mass, base_err *err);
+/* Mass of a signal on every live row into mass[lane][ordinal], for policies; tokens as model_score's. */
+int kv_pass_mass(kv_pass *pass, const float *queries, const uint32_t *tokens, uint32_t n_queries,
+    float *const *mass, base_err *err);
 
 /*
  * Scoring rules that more than one policy uses: the newest rows stay; the mean mass of the request's last w

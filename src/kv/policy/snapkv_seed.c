@@ -20,7 +20,7 @@ static int score(kv_pass *pass, base_err *err)
     for (uint32_t i = 0; i < n; i++) tokens[i] = pass->answer_to - n + i;
     float *queries = kv__keys_as_queries(pass->compute, pass->rows, tokens, n),
           *sum = calloc(n_tokens + 1, sizeof *sum);
-    int rc = queries && sum ? kv_pass_mass(pass, queries, n, pass->score, err)
+    int rc = queries && sum ? kv_pass_mass(pass, queries, tokens, n, pass->score, err)
                             : base_fail(err, BASE_E_NOMEM, "no memory to score %u rows", n_tokens);
     for (int write = 0; write < 2 && !rc; write++)
         for (uint32_t lane = 0; lane < n_lanes; lane++) {

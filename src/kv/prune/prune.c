@@ -133,6 +133,7 @@ static int score_layers(kv_session *s, const model_lane_list *lists, uint32_t fr
     const model_rows_view view = kv__view_of(s, lists);
     const model_score score = {.queries = asker->queries,
         .n_queries = asker->n,
+        .tokens = asker->tokens,
         .rows = &view,
         .pool = pool,
         .heads = heads,

@@ -51,7 +51,7 @@ int kv__reading_make(kv_session *s, base_err *err)
         return base_fail(err, BASE_E_UNSUPPORTED, "sections of heads of %u dimensions; at most %d",
             s->compute.shape.head_dim, MOST_DIM);
     kv_reading *r = base_xcalloc(1, sizeof *r);
-    const size_t n_tokens = (size_t)s->n_ctx + KV_BATCH + 1, n_kv = s->compute.shape.n_head_kv;
+    const size_t n_tokens = (size_t)s->cap + KV_BATCH + 1, n_kv = s->compute.shape.n_head_kv;
     r->session = s;
     r->partial = UINT32_MAX;
     r->cap = (uint32_t)(n_tokens / shortest(&s->parameters) + 2);
@@ -71,7 +71,7 @@ int kv__reading_make(kv_session *s, base_err *err)
     if (!r->to || !r->known || !r->endings || !r->statements || !r->done || !r->last || !r->lists ||
         !r->runs || !r->key || !r->n_rows || !r->take) {
         kv__reading_free(r);
-        return base_fail(err, BASE_E_NOMEM, "no memory for the sections of a session of %u tokens", s->n_ctx);
+        return base_fail(err, BASE_E_NOMEM, "no memory for the sections of a session of %u tokens", s->cap);
     }
     s->reading = r;
     return 0;

@@ -20,31 +20,32 @@ typedef struct candidate {
 
 struct kv_visit {
     kv_session *session;
+    uint32_t cap; /* tokens that what follows has room for */
     kv_work memory;
     model_reader reader;
 
     /* The batch at hand: its lists, and one list of what its tokens weigh, up to their own rows. */
     const model_rows_view *rows;
     uint32_t first;
-    uint64_t *bits; /* [bits of n_ctx] */
+    uint64_t *bits; /* [bits of cap] */
     model_run *runs;
     uint32_t tail, n_before;  /* the first run that ends with the batch's rows, and the rows before it */
     model_lane_list *weighed; /* [n_lanes] */
     float **mass;             /* [n_lanes], this layer's in values */
-    float *values;            /* [n_head_kv][n_ctx] */
+    float *values;            /* [n_head_kv][cap] */
     model_rows_view weighed_view, chosen_view;
 
-    candidate *found;       /* [n_ctx] evicted rows of one lane */
-    candidate *close;       /* [n_ctx] those about the cut */
-    model_run *chosen;      /* [n_head_kv][2 * n_ctx] */
+    candidate *found;       /* [cap] evicted rows of one lane */
+    candidate *close;       /* [cap] those about the cut */
+    model_run *chosen;      /* [n_head_kv][2 * cap] */
     model_lane_list *lists; /* [n_lanes] */
 
     kv_rest *rest;
-    uint64_t *out;   /* [blocks of n_ctx] of one lane: rows that are weighed and not on its list */
-    float *left_out; /* [blocks of n_ctx] mass of those that do not visit either */
+    uint64_t *out;   /* [blocks of cap] of one lane: rows that are weighed and not on its list */
+    float *left_out; /* [blocks of cap] mass of those that do not visit either */
     float *others;   /* [n_head_kv][head_dim] */
 
-    uint32_t *counts; /* [n_ctx] row-lanes that visited, by token */
+    uint32_t *counts; /* [cap] row-lanes that visited, by token */
     kv_visits sums;
 };
 
@@ -59,10 +60,11 @@ void kv__visit_free(kv_visit *v)
 
 static int make(kv_session *s, base_err *err)
 {
-    const size_t n = (size_t)s->n_ctx + 1, n_kv = s->compute.shape.n_head_kv;
+    const size_t n = (size_t)s->cap + 1, n_kv = s->compute.shape.n_head_kv;
     kv_visit *v = calloc(1, sizeof *v);
     if (!v) return base_fail(err, BASE_E_NOMEM, "no memory for the rows that visit a token");
     v->session = s;
+    v->cap = s->cap;
     v->bits = kv_work_zero(&v->memory, kv_bits_words(n), sizeof *v->bits);
     v->weighed = kv_work_zero(&v->memory, s->n_lanes, sizeof *v->weighed);
     v->mass = kv_work_zero(&v->memory, s->n_lanes, sizeof *v->mass);
@@ -72,7 +74,7 @@ static int make(kv_session *s, base_err *err)
     v->chosen = kv_work_take(&v->memory, n_kv * 2 * n, sizeof *v->chosen);
     v->lists = kv_work_zero(&v->memory, s->n_lanes, sizeof *v->lists);
     v->counts = kv_work_zero(&v->memory, n, sizeof *v->counts);
-    v->rest = kv_rest_new(&s->compute.shape, s->n_ctx);
+    v->rest = kv_rest_new(&s->compute.shape, s->cap);
     v->out = kv_work_take(&v->memory, kv_bits_words(n), sizeof *v->out);
     v->left_out = kv_work_take(&v->memory, kv_bits_words(n), sizeof *v->left_out);
     v->others = kv_work_take(&v->memory, n_kv * s->compute.shape.head_dim, sizeof *v->others);
@@ -81,6 +83,18 @@ static int make(kv_session *s, base_err *err)
         return base_fail(err, BASE_E_NOMEM, "no memory for the rows that visit a token");
     }
     s->visit = v;
+    return 0;
+}
+
+/* Room for as many tokens as the session has room for; what was counted stays. */
+static int grow(kv_session *s, base_err *err)
+{
+    kv_visit *old = s->visit;
+    const int rc = make(s, err);
+    if (rc || !old) return rc;
+    memcpy(s->visit->counts, old->counts, old->cap * sizeof *old->counts);
+    s->visit->sums = old->sums;
+    kv__visit_free(old);
     return 0;
 }
 
@@ -190,7 +204,7 @@ static int choose(void *user, uint32_t layer, uint32_t token, const model_rows_v
         n = take_best(v, n, steps);
         if (s->parameters.rest > 0)
             kv_rest_mean(v->rest, v->rows, lane, v->out, v->left_out, n_blocks, v->others + (size_t)head * d);
-        merge(v, &v->rows->lanes[lane], v->first + token, n, v->chosen + (size_t)head * 2 * s->n_ctx,
+        merge(v, &v->rows->lanes[lane], v->first + token, n, v->chosen + (size_t)head * 2 * v->cap,
             &v->lists[lane]);
         v->sums.rows += n;
     }
@@ -216,7 +230,7 @@ static int weigh(void *user, uint32_t layer, uint32_t token, model_weighing *ret
         const uint32_t lane = layer * n_kv + head;
         v->weighed[lane] =
             (model_lane_list){.runs = v->runs, .n_runs = at + 1, .n_rows = n_rows + v->runs[at].n};
-        v->mass[lane] = v->values + (size_t)head * s->n_ctx;
+        v->mass[lane] = v->values + (size_t)head * v->cap;
     }
     *ret = (model_weighing){
         .rows = &v->weighed_view, .mass = v->mass, .others = s->parameters.rest > 0 ? v->others : NULL};
@@ -229,7 +243,7 @@ static int weigh(void *user, uint32_t layer, uint32_t token, model_weighing *ret
 static uint32_t find_weighed(kv_visit *v, uint32_t first)
 {
     const kv_session *s = v->session;
-    const size_t n_words = kv_bits_words(s->n_ctx);
+    const size_t n_words = kv_bits_words(v->cap);
     for (size_t w = 0; w < n_words; w++)
         v->bits[w] = kv_bits_mask(w, 0, first) & ~(s->barred[w] | s->stale[w] | s->dead[w]);
     for (uint32_t t = 0; t < first; t++)
@@ -272,7 +286,7 @@ static bool anybody_out(const kv_visit *v, uint32_t n_found, uint32_t n)
 static int begin(kv_session *s, const model_rows_view *rows, uint32_t first, uint32_t n,
     const model_reader **ret, base_err *err)
 {
-    int rc = s->visit ? 0 : make(s, err);
+    int rc = s->visit && s->visit->cap >= s->cap ? 0 : grow(s, err);
     if (rc) return rc;
     kv_visit *v = s->visit;
     v->rows = rows;
@@ -325,9 +339,10 @@ void kv__visit_truncate(kv_session *s, uint32_t n)
 void kv_session_take_visits(kv_session *s, kv_visits *ret, uint32_t *counts)
 {
     *ret = (kv_visits){.tokens = 0};
-    for (uint32_t t = 0; t < s->n && counts; t++) counts[t] = s->visit ? s->visit->counts[t] : 0;
+    for (uint32_t t = 0; t < s->n && counts; t++)
+        counts[t] = s->visit && t < s->visit->cap ? s->visit->counts[t] : 0;
     if (!s->visit) return;
     *ret = s->visit->sums;
     s->visit->sums = (kv_visits){.tokens = 0};
-    memset(s->visit->counts, 0, s->n_ctx * sizeof *s->visit->counts);
+    memset(s->visit->counts, 0, s->visit->cap * sizeof *s->visit->counts);
 }

@@ -139,8 +139,8 @@ static int find_signal(kv_session *s, work *w, uint32_t from, uint32_t to, const
 }
 
 /* Mass of every eligible row in the lanes that count, all lanes' softmaxes over active and host together. */
-static int score_rows(kv_session *s, work *w, const float *queries, uint32_t n_queries, const uint8_t *heads,
-    float **ret, const atomic_bool *cancel, base_err *err)
+static int score_rows(kv_session *s, work *w, const float *queries, const uint32_t *tokens,
+    uint32_t n_queries, const uint8_t *heads, float **ret, const atomic_bool *cancel, base_err *err)
 {
     const uint32_t n_lanes = s->n_lanes;
     model_lane_list *lists = kv_work_zero(&w->memory, n_lanes, sizeof *lists);
@@ -155,6 +155,7 @@ static int score_rows(kv_session *s, work *w, const float *queries, uint32_t n_q
     const model_score score = {
         .queries = queries,
         .n_queries = n_queries,
+        .tokens = tokens,
         .rows = &view,
         .pool = MODEL_POOL_MAX,
         .heads = heads,
@@ -201,7 +202,7 @@ static int score_signal(
     for (uint32_t lane = 0; lane < s->n_lanes; lane++)
         for (uint32_t g = 0; g < group; g++) w->weight[lane] += heads ? heads[(size_t)lane * group + g] : 1;
     if (order == KV_ORDER_MASS || order == KV_ORDER_FUSED)
-        rc = score_rows(s, w, w->signal.queries, w->signal.n, heads, &w->mass, cancel, err);
+        rc = score_rows(s, w, w->signal.queries, w->signal.tokens, w->signal.n, heads, &w->mass, cancel, err);
     if (!rc && (order == KV_ORDER_KEYS || order == KV_ORDER_FUSED)) {
         uint32_t tokens[KV_RECENT_QUERIES], n = 0;
         for (uint32_t i = 0; i < w->signal.n && n < KV_RECENT_QUERIES; i++) {
@@ -212,7 +213,7 @@ static int score_signal(
         if (!n) return base_fail(err, BASE_E_STATE, "the signal's own keys are not in this session");
         const model_rows_view view = kv__view(s);
         float *keys = kv__keys_as_queries(&s->compute, &view, tokens, n);
-        rc = keys ? score_rows(s, w, keys, n, heads, &w->keys, cancel, err)
+        rc = keys ? score_rows(s, w, keys, tokens, n, heads, &w->keys, cancel, err)
                   : base_fail(err, BASE_E_NOMEM, "no memory for the keys of a repair");
         free(keys);
     }

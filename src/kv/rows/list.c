@@ -171,6 +171,21 @@ int kv_lists_copy(kv_lists *l, const kv_lists *other, base_err *err)
     return 0;
 }
 
+int kv_lists_reserve(kv_lists *l, uint32_t max_tokens, base_err *err)
+{
+    const uint32_t n_words = (uint32_t)kv_bits_words(max_tokens);
+    if (n_words <= l->n_words) return 0;
+    for (uint32_t lane = 0; lane < l->n_lanes; lane++) {
+        if (!is_first_use(l, lane)) continue;
+        uint64_t *bits = realloc(l->lane[lane]->bits, n_words * sizeof *bits);
+        if (!bits) return no_memory(err);
+        memset(bits + l->n_words, 0, (n_words - l->n_words) * sizeof *bits);
+        l->lane[lane]->bits = bits;
+    }
+    l->n_words = n_words;
+    return 0;
+}
+
 int kv_lists_append(kv_lists *l, uint32_t n, base_err *err)
 {
     const uint32_t from = l->n_tokens, to = from + n;

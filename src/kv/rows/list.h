@@ -22,7 +22,7 @@ typedef struct kv_list {
 } kv_list;
 
 typedef struct kv_lists {
-    uint32_t n_lanes, n_words; /* words are reserved for the session's end */
+    uint32_t n_lanes, n_words; /* words that lists have room for */
     uint32_t n_tokens;
     kv_list **lane;        /* [n_lanes] */
     model_lane_list *view; /* [n_lanes], always current */
@@ -31,6 +31,9 @@ typedef struct kv_lists {
 int kv_lists_init(kv_lists *l, uint32_t n_lanes, uint32_t max_tokens, base_err *err);
 void kv_lists_fini(kv_lists *l);
 int kv_lists_copy(kv_lists *l, const kv_lists *other, base_err *err); /* l is uninitialised */
+
+/* Room for so many tokens at least. On failure nothing that counts has changed. */
+int kv_lists_reserve(kv_lists *l, uint32_t max_tokens, base_err *err);
 
 /* Tokens [n_tokens, n_tokens + n) become active in every lane. */
 int kv_lists_append(kv_lists *l, uint32_t n, base_err *err);

@@ -576,6 +576,11 @@ int model_check_room(const model *m, uint32_t n_ctx, uint32_t n_rows, base_err *
     return 0;
 }
 
+bool model_has_window(const model *m, uint32_t layer)
+{
+    return model_layer_has_window(&m->hyper, layer);
+}
+
 model_rows_shape model_get_rows_shape(const model *m)
 {
     return (model_rows_shape){m->hyper.n_layer, m->hyper.n_head_kv, m->hyper.head_dim};

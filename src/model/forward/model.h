@@ -53,6 +53,7 @@ const model_info *model_get_info(const model *m);
 const model_tokenizer *model_get_tokenizer(const model *m);
 const model_template *model_get_template(const model *m);
 model_rows_shape model_get_rows_shape(const model *m);
+bool model_has_window(const model *m, uint32_t layer); /* the layer reads the newest rows only */
 /*
  * Bytes this process may still take: the machine's free memory, and the limits that are set for it (cgroup,
  * ulimit -v).

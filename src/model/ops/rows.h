@@ -66,7 +66,7 @@ typedef struct model_rows_view {
      */
     const uint64_t *stamps;
     /*
-     * [n_gaps] the fold: rows of token index i are read as if their
+     * [n_gaps] the fold (docs/kv.md, A session without an end): rows of token index i are read as if their
      * phase were larger by gaps[i / MODEL_ROWS_GROUP], in layers without a window. 0, and behind n_gaps: as
      * they are.
      */

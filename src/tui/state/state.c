@@ -190,7 +190,8 @@ static void on_session(tui_state *s, const agent_event *e, int64_t now)
     set(&s->root, e->session.root);
     set(&s->branch, e->session.branch);
     if (e->session.budget >= 0) s->budget = (uint32_t)e->session.budget;
-    if (e->session.n_ctx > 0) s->n_ctx = (uint32_t)e->session.n_ctx;
+    s->n_ctx = e->session.n_ctx > 0 ? (uint32_t)e->session.n_ctx : 0;
+    s->folded_to = 0;
     if (e->session.n_lanes > 0 && e->session.n_lanes < UINT16_MAX) s->n_lanes = (uint32_t)e->session.n_lanes;
     s->row_bytes = e->session.row_bytes;
 }
@@ -521,6 +522,7 @@ static void on_plan(tui_state *s, const agent_event *e, int64_t now)
     base_buf evicted = {0}, promoted = {0};
     if (e->plan.cause && (!strcmp(e->plan.cause, "evict") || !strcmp(e->plan.cause, "pressure")))
         tui_journal_pass(s->journal, s->turn);
+    if (e->plan.folded > 0 && e->plan.folded < UINT32_MAX) s->folded_to = (uint32_t)e->plan.folded;
     bool exact = tui_journal_plan(s->journal, s->turn, e->blob, e->blob_n);
     for (size_t i = 0; i < e->plan.runs.n; i++) {
         const agent_run_row *r = &e->plan.runs.rows[i];
@@ -672,6 +674,7 @@ static void on_rewind(tui_state *s, const agent_event *e, int64_t now)
     if (e->rewind.turn < 1 || e->rewind.turn > UINT32_MAX || e->rewind.n < 0) return;
     s->turn = (uint32_t)e->rewind.turn - 1;
     if (e->rewind.n < s->n_tokens) s->n_tokens = (uint32_t)e->rewind.n;
+    if (e->rewind.n < s->folded_to) s->folded_to = (uint32_t)e->rewind.n;
     tui_journal_rewind(s->journal, s->turn, s->n_tokens);
     while (s->n_ledgers > 0 && s->ledgers[s->n_ledgers - 1].turn > s->turn)
         free(s->ledgers[--s->n_ledgers].why);

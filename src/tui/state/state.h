@@ -107,7 +107,9 @@ typedef struct tui_state {
     tui_approval approval;
     char *payload; /* of the call under way, raw; NULL: it has none */
     char *session, *parent, *model, *policy, *mode, *root, *branch;
-    uint32_t turn, n_lanes, n_tokens, n_ctx, budget;
+    uint32_t turn, n_lanes, n_tokens, budget;
+    uint32_t n_ctx;     /* 0: the session has no end */
+    uint32_t folded_to; /* tokens below it are read from nearer than they were written */
     int64_t row_bytes;
     bool ended, in_turn;
     /* Progress: clock values are given by the caller and are 0 in replay. */

@@ -19,6 +19,7 @@ static int put_bins(tui_ui *u, tui_area a, const tui_rows *r, int rows)
         tui_count c = tui_rows_count(r, from, to);
         tui_share share = tui_count_share(&c);
         tui_style style = tui_share_style(share);
+        if (from < u->state.folded_to) style.attr |= TUI_UNDERLINE;
         if (focused && u->at >= from && u->at < to) style.attr |= TUI_REVERSE;
         tui_put(a, (int)(bin % (uint32_t)a.width), (int)(bin / (uint32_t)a.width), style,
             u->glyphs->share[share]);
@@ -39,6 +40,7 @@ static void put_legend(tui_ui *u, tui_area a, int y)
         x += tui_put(a, x, y, tui_share_style(TUI_SHARE_DEFERRED), u->glyphs->share[TUI_SHARE_DEFERRED]);
         x += 1 + tui_put(a, x + 1, y, TUI_FAINT, "deferred") + 1;
     }
+    if (u->state.folded_to) x += tui_put(a, x, y, TUI_STYLE(TUI_TEXT, TUI_UNDERLINE), "folded") + 1;
     for (size_t i = 0; i < sizeof legend / sizeof *legend; i++) {
         int width = (int)strlen(legend[i].name) + 2; /* the glyph, a blank, the name */
         if (x + width > a.width) break;
@@ -106,8 +108,8 @@ static int put_fill(tui_ui *u, tui_area a, int y, uint32_t active, double deferr
     }
     tui_put(a, x, y, style, line);
     y++;
-    x = tui_printf(
-        a, 0, y, TUI_FAINT, "N %s / %s", tui_thousands((int64_t)r->n, x1), tui_thousands(s->n_ctx, x2));
+    x = tui_printf(a, 0, y, TUI_FAINT, s->n_ctx ? "N %s / %s" : "N %s", tui_thousands((int64_t)r->n, x1),
+        tui_thousands(s->n_ctx, x2));
     if (s->row_bytes > 0) {
         tui_size((int64_t)active * s->row_bytes, x1);
         const int64_t host = (int64_t)r->n - active - (int64_t)(deferred + 0.5);

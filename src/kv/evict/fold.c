@@ -1,0 +1,80 @@
+/*
+ * Folding (core/fold.h): when the phases that the next tokens would read come close to the end of the model's
+ * context, old rows move up. Each block of KV_FOLD_BLOCK tokens becomes as wide as the rows of it that are
+ * active, mean over the lanes that read everything, rounded as a sum from the newest block on; it ends where
+ * the next one begins, so its rows keep their order and their distances among each other, and none lies
+ * ahead of a token that comes. The newest KV_FOLD_NEAR tokens and what begins their block stay.
+ *
+ * This happens between batches and between tokens, so whatever is computed together sees one table.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "kv/core/state.h"
+#include "kv/evict/evict.h"
+#include "kv/plan/apply.h"
+#include "kv/plan/plan.h"
+
+enum { GROUPS = KV_FOLD_BLOCK / MODEL_ROWS_GROUP };
+
+/* Active rows of each block below `to`, all lanes that read everything together; how many such lanes. */
+static uint32_t count_active(const kv_session *s, uint32_t to, uint64_t *active)
+{
+    uint32_t n_lanes = 0;
+    for (uint32_t lane = 0; lane < s->n_lanes; lane++) {
+        const model_lane_list *list = &s->lists.view[lane];
+        const uint32_t layer = lane / s->compute.shape.n_head_kv;
+        if (s->compute.has_window && s->compute.has_window(s->compute.user, layer)) continue;
+        n_lanes++;
+        /* A run never crosses a block. */
+        for (uint32_t r = 0; r < list->n_runs && list->runs[r].index < to; r++)
+            active[list->runs[r].index / KV_FOLD_BLOCK] += list->runs[r].n;
+    }
+    return n_lanes;
+}
+
+/* The change of every group's gap, so that blocks below `near` are as wide as their active rows. */
+static void find_changes(
+    const kv_session *s, uint32_t near, const uint64_t *active, uint32_t n_lanes, int32_t *changes)
+{
+    uint64_t sum = 0;
+    uint32_t gap = 0, before = 0;
+    /* Tokens were cut off since it was folded. */
+    for (uint32_t g = near * GROUPS; g < s->fold.n; g++) changes[g] = -(int32_t)s->fold.gaps[g];
+    for (uint32_t b = near; b-- > 0;) {
+        for (uint32_t g = b * GROUPS; g < (b + 1) * GROUPS; g++)
+            changes[g] = (int32_t)((int64_t)gap - (g < s->fold.n ? s->fold.gaps[g] : 0));
+        sum += active[b];
+        const uint32_t width = (uint32_t)((sum + n_lanes / 2) / n_lanes);
+        gap += KV_FOLD_BLOCK - (width - before);
+        before = width;
+    }
+}
+
+static bool is_due(const kv_session *s)
+{
+    return kv__is_endless(s) && kv__extent(s) + 3 * KV_BATCH > s->compute.n_ctx;
+}
+
+int kv__fold(kv_session *s, const atomic_bool *cancel, base_err *err)
+{
+    if (!is_due(s) || s->n < KV_FOLD_NEAR) return 0;
+    const uint32_t near = (s->n - KV_FOLD_NEAR) / KV_FOLD_BLOCK,
+                   n = near * GROUPS > s->fold.n ? near * GROUPS : s->fold.n;
+    uint64_t *active = calloc((size_t)near + 1, sizeof *active);
+    kv_plan *p = kv_plan_new(s->epoch, KV_CAUSE_FOLD, s->n, s->n_lanes);
+    int rc = active && p ? 0 : base_fail(err, BASE_E_NOMEM, "no memory to fold %u rows", s->n);
+    if (!rc) {
+        const uint32_t n_lanes = count_active(s, near * KV_FOLD_BLOCK, active);
+        p->fold = base_xcalloc((size_t)n + 1, sizeof *p->fold);
+        p->n_fold = n;
+        if (n_lanes) find_changes(s, near, active, n_lanes, p->fold);
+        /* Hardly anything to gain: the next token would ask again. */
+        const bool helps = n && p->fold[0] >= KV_FOLD_BLOCK;
+        if (helps) rc = kv__apply(s, p, true, cancel, err);
+    }
+    free(active);
+    kv_plan_free(p);
+    return rc;
+}
