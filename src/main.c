@@ -13,6 +13,7 @@ static const struct {
     int (*run)(int argc, char **argv);
 } commands[] = {
 #ifdef KVIST_SHELL
+    {"acp", "an editor drives it: the Agent Client Protocol on stdio", cmd_acp},
     {"log", "sessions in the database: list, show, search, export, delete", cmd_log},
     {"replay", "a session's screens from the log, no model loaded", cmd_replay},
 #endif

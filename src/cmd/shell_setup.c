@@ -1,0 +1,221 @@
+/* A table of options, two files, and what they say together (contract: shell_setup.h). */
+#include "cmd/shell_setup.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "agent/agent.h"
+#include "base/fs.h"
+#include "base/mem.h"
+#include "cmd/allow_read.h"
+#include "cmd/cmd.h"
+#include "cmd/config_text.h"
+
+/*
+ * "--resume" alone means the latest session: it becomes "--resume=" so that every option with a value has
+ * one.
+ */
+static char **with_resume_value(int argc, char **argv)
+{
+    char **out = base_xcalloc((size_t)argc + 1, sizeof *out);
+    for (int i = 0; i < argc; i++) {
+        bool alone =
+            !strcmp(argv[i], "--resume") &&
+            (i + 1 == argc || argv[i + 1][0] == '-' || strchr(argv[i + 1], '/') || !strcmp(argv[i + 1], "."));
+        static char empty[] = "--resume=";
+        out[i] = alone ? empty : argv[i];
+    }
+    return out;
+}
+
+/* A word that is no option is a folder; a mistyped command's name is one too. */
+static int check_folder(const char *dir, bool is_word, base_err *err)
+{
+    struct stat st;
+    if (!stat(dir, &st) && S_ISDIR(st.st_mode)) return BASE_OK;
+    return base_fail(err, BASE_E_USAGE, "%s is no folder%s", dir,
+        is_word && !strchr(dir, '/') ? ", and no command (kvist help lists them)" : "");
+}
+
+static bool is_stricter_mode(const void *value, const char *wanted)
+{
+    const char *word = *(const char *const *)value;
+    agent_mode now = AGENT_MODE_ASK, after;
+    return (!word || agent_mode_parse(word, &now)) && agent_mode_parse(wanted, &after) && after <= now;
+}
+
+static bool is_always_tighter(const void *value, const char *wanted)
+{
+    return true;
+}
+
+/* The tree's own file, opened as nothing outside of the tree can be. */
+static int configure(int argc, char **argv, shell_options *o, const option_row *own, base_err *err)
+{
+    static const char project[] = ".kvist/config";
+    tool_workspace *w = NULL;
+    base_buf text = {0};
+    base_err why = {0};
+    int code = config_read_user(&o->config, argc, argv, &o->common, own, true, err);
+    if (code || tool_workspace_open(&w, &(tool_workspace_options){.dir = o->dir}, NULL)) return code;
+    const int failed = tool_workspace_read(w, project, CONFIG_MOST_BYTES, &text, &why);
+    if (!failed)
+        config_read_project(
+            &o->config, argc, argv, &o->common, own, project, text.data ? text.data : "", text.len);
+    else if (failed != BASE_E_NOT_FOUND)
+        base_buf_printf(&o->config.notes, "%s is not read: %s\n", project, why.msg);
+    base_buf_free(&text);
+    tool_workspace_close(w);
+    config_list(&o->config, argc, argv, own, &o->settings);
+    return BASE_OK;
+}
+
+/* False: it is over, with *ret_status. */
+static bool parse(int argc, char **argv, shell_options *o, const char *usage, int *ret_status)
+{
+    const option_row own[] = {
+        {"-p", OPTION_TEXT, &o->prompt, "TEXT", "one request without a screen; - reads it from stdin"},
+        {"--dir", OPTION_TEXT, &o->dir, "DIR", "the tree, like the word DIR"},
+        {"--mode", OPTION_TEXT, &o->mode, "plan|ask|edits|all",
+            "what needs asking: everything but reading is off | writes and commands | commands | nothing",
+            "ask", .is_setting = true, .is_tighter = is_stricter_mode},
+        {"--resume", OPTION_TEXT, &o->resume, "[ID]",
+            "go on with a session (a prefix of its id; alone: the latest of this tree)"},
+        {"--context", OPTION_TEXT, &o->context, "TOKENS|off",
+            "how much retrieved code goes in front of a request", "1500", .is_setting = true},
+        {"--max-tokens", OPTION_INTEGER, &o->max_tokens, "N", "longest answer", "1024", .is_setting = true},
+        {"--max-steps", OPTION_INTEGER, &o->max_steps, "N", "tool calls a turn", "24", .is_setting = true},
+        {"--tries", OPTION_INTEGER, &o->tries, "N",
+            "where a test fails: sample up to N rewrites, offer the first that passes; 0 is off", "0",
+            .is_setting = true},
+        {"--allow-read", OPTION_LIST, &o->allow_read, "PATH",
+            "commands may read it too, outside of the tree; asked once for each tree (repeatable)",
+            .is_setting = true},
+        {"--ignore", OPTION_LIST, &o->ignore, "PATTERN",
+            "files of the tree that are not listed, indexed and retrieved, as `git ls-files` takes it "
+            "(repeatable)",
+            .is_setting = true, .is_tighter = is_always_tighter},
+        ENDPOINT_OPTION_ROWS(&o->endpoint),
+        {"--ephemeral", OPTION_FLAG, &o->ephemeral, NULL, "write no log", "off", .is_setting = true},
+        {"--linear", OPTION_FLAG, &o->linear, NULL, "append-only screen, for screen readers and pipes", "off",
+            .is_setting = true},
+        {"--json", OPTION_FLAG, &o->json, NULL, "every event as a line (with -p)"},
+        {"--version", OPTION_FLAG, &o->version, NULL, "the version, and what it was built with"},
+        {"--fake-script", OPTION_TEXT, &o->fake_script}, /* a scripted engine, for tests */
+        {0},
+    };
+    const char **rest = base_xcalloc((size_t)argc + 1, sizeof *rest);
+    uint32_t n_rest = 0;
+    base_buf policies = {0};
+    base_err why = {0}, *err = &why;
+    int code = 0;
+    kv_policy_describe(&policies);
+    const cmd_words words = {.usage = usage, .more = policies.data, .rest = rest, .n_rest = &n_rest};
+    const bool goes_on = cmd_begin(argc, argv, &o->common, own, &words, ret_status) && !o->version;
+    base_buf_free(&policies);
+    if (goes_on && n_rest > 1)
+        code = base_fail(err, BASE_E_USAGE, "one folder at most; \"%s\" is a second one", rest[1]);
+    if (!code && n_rest && o->dir)
+        code = base_fail(err, BASE_E_USAGE, "the folder is given twice: %s and --dir %s", rest[0], o->dir);
+    bool is_word = !code && n_rest;
+    if (is_word) o->dir = rest[0];
+    if (!o->dir) o->dir = ".";
+    if (goes_on && !code) code = check_folder(o->dir, is_word, err);
+    if (goes_on && !code) code = configure(argc, argv, o, own, err);
+    free(rest);
+    if (code) *ret_status = cmd_complain(err);
+    return goes_on && !code;
+}
+
+static int to_session_options(const shell_options *o, agent_session_options *ret, base_err *err)
+{
+    *ret = (agent_session_options){.dir = o->dir,
+        .resume = o->resume,
+        .ephemeral = o->ephemeral,
+        .fake_script = o->fake_script,
+        .mode = AGENT_MODE_ASK,
+        .model = options_to_model(&o->common),
+        .sampling = o->common.sampling,
+        .stop = o->common.stop,
+        .kv = {.policy = o->common.policy,
+            .set = o->common.n_set ? o->common.set : NULL,
+            .n_ctx = (uint32_t)o->common.ctx},
+        .max_tokens = (uint32_t)o->max_tokens,
+        .max_steps = (uint32_t)o->max_steps,
+        .tries = (uint32_t)o->tries};
+    if (o->mode && !agent_mode_parse(o->mode, &ret->mode))
+        return base_fail(err, BASE_E_USAGE, "--mode is plan, ask, edits or all, not \"%s\"", o->mode);
+    if (o->max_tokens < 0 || o->max_tokens > 1 << 24 || o->max_steps < 0 || o->max_steps > 1 << 24)
+        return base_fail(
+            err, BASE_E_USAGE, "--max-tokens and --max-steps take 1 to %d; 0 is the default", 1 << 24);
+    if (o->json && !o->prompt)
+        return base_fail(err, BASE_E_USAGE, "--json goes with -p TEXT: the shell has a screen");
+    if (o->tries < 0 || o->tries > AGENT_MOST_TRIES)
+        return base_fail(err, BASE_E_USAGE, "--tries takes 0 to %d", AGENT_MOST_TRIES);
+    if (o->context && !strcmp(o->context, "off")) {
+        ret->context_tokens = UINT32_MAX;
+    } else if (o->context) {
+        char *end;
+        long tokens = strtol(o->context, &end, 10);
+        if (*end || tokens < 1 || tokens > 100000)
+            return base_fail(
+                err, BASE_E_USAGE, "--context takes a number of tokens or off, not \"%s\"", o->context);
+        ret->context_tokens = (uint32_t)tokens;
+    }
+    int code = options_lookup(&o->common, &ret->lookup, err);
+    return code ? code : options_repair(&o->common, &ret->kv.repair, err);
+}
+
+static int budget_of(const void *user, uint32_t n_ctx, uint32_t row_bytes, uint32_t *ret, base_err *err)
+{
+    return options_budget(user, n_ctx, row_bytes, ret, err);
+}
+
+bool shell_setup_make(shell_setup *s, int argc, char **argv, const char *usage, int *ret_status)
+{
+    shell_options *o = &s->options;
+    base_err err = {0};
+    *s = (shell_setup){.options = {.common = COMMON_OPTIONS_DEFAULTS}};
+    s->words = with_resume_value(argc, argv);
+    if (!parse(argc, s->words, o, usage, ret_status)) return false;
+    int code = to_session_options(o, &s->session, &err);
+    o->endpoint.is_typed = options_are_given(argc, argv, "--endpoint");
+    if (!code && !o->fake_script) {
+        /* A model that is configured is a local one, unless the endpoint is configured too. */
+        const bool is_served = !o->endpoint.is_typed || options_are_given(argc, argv, "--model");
+        code = endpoint_resolve(&o->endpoint, is_served ? o->common.model : NULL, &s->endpoint, &err);
+    }
+    if (!code) code = endpoint_ask(&s->endpoint, &o->endpoint, o->dir, &err);
+    if (!code && !o->fake_script && !s->endpoint.is_chosen)
+        code = options_model_path(&o->common, &s->model_path, &err);
+    if (!code && o->common.budget) {
+        uint32_t rows; /* a typo is told before a model loads */
+        code = options_budget(&o->common, 32768, 1 << 15, &rows, &err);
+    }
+    if (!code) code = allow_read_resolve(o->dir, o->allow_read.all, o->allow_read.n, &s->allowed, &err);
+    s->session.allow_read = (const char *const *)s->allowed;
+    s->session.ignore = o->ignore.all;
+    s->session.settings = o->settings.data;
+    s->session.notes = o->config.notes.data;
+    s->session.model_path = s->model_path;
+    s->session.endpoint = s->endpoint.is_chosen ? &s->endpoint.options : NULL;
+    s->session.budget = budget_of;
+    s->session.budget_user = &o->common;
+    s->session.keep_budget =
+        !options_are_given(argc, argv, "--kv-budget"); /* a file says what new sessions have */
+    if (code) *ret_status = cmd_complain(&err);
+    return !code;
+}
+
+void shell_setup_free(shell_setup *s)
+{
+    for (char **path = s->allowed; path && *path; path++) free(*path);
+    free(s->allowed);
+    free(s->model_path);
+    endpoint_choice_free(&s->endpoint);
+    free(s->words);
+    base_buf_free(&s->options.settings);
+    config_free(&s->options.config);
+    *s = (shell_setup){0};
+}
