@@ -311,6 +311,11 @@ uint64_t test_seed(const char *what, uint64_t otherwise)
     return seed;
 }
 
+uint32_t test_length(uint32_t usual, uint32_t full)
+{
+    return getenv("KVIST_TEST_LONG") ? full : usual;
+}
+
 uint64_t test_random(uint64_t *state)
 {
     *state += UINT64_C(0x9e3779b97f4a7c15);

@@ -367,7 +367,8 @@ static void test_reading__does_not_depend_on_threads(void **state)
 /* How the session got there does not show: it goes on as one whose sections and profiles are made anew. */
 static void test_reading__generated_sequences_leave_no_trace(void **state)
 {
-    enum { STEPS = 400, KINDS = 9 };
+    enum { KINDS = 9 };
+    const int n_steps = (int)test_length(100, 400);
     uint64_t seed = test_seed("reading sequences", 17);
     static const reads all[] = {{"sentkv", {"usage=.1", "least_read=0"}, 0, KV_ORIGIN_ANSWER},
         {"sentkv", {"usage=.3", "least_read=20", "sinks=4"}, 0, KV_ORIGIN_ANSWER},
@@ -384,7 +385,7 @@ static void test_reading__generated_sequences_leave_no_trace(void **state)
         int32_t ids[128];
         static float logits[KV_DRAFT_MAX][TINY_GGUF_VOCAB], again[TINY_GGUF_VOCAB];
         base_err err = {0};
-        for (int step = 0; step < STEPS; step++) {
+        for (int step = 0; step < n_steps; step++) {
             uint32_t n = 0, room = kv_session_room(s);
             kv_session_ids(s, &n);
             const uint32_t count = 1 + test_below(&seed, 100), at = n ? test_below(&seed, n) : 0;
