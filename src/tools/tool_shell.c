@@ -5,6 +5,7 @@
  */
 #include "tools/guard/git_guard.h"
 #include "tools/confine/shell.h"
+#include "tools/confine/supervise.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -173,6 +174,13 @@ static int run(tool_workspace *w, const tool_call *call, const tool_limits *limi
         binds.own = NULL;
         code = tool__child_run(&plan, command, limits, ms, &c, err);
         tool__git_guard_check(w, &told);
+        if (!code && c.is_stuck)
+            base_buf_printf(&told,
+                "A process of the command was killed and has not ended within %d s: the kernel keeps it, as "
+                "a disk "
+                "or a network folder that does not answer does. It may still write to the tree; `ps` shows "
+                "it.\n",
+                TOOL_END_PATIENCE_MS / 1000);
     }
     tool__git_binds_free(&binds);
     if (told.len) ret->notice = base_xstrdup(told.data);

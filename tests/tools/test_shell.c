@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -232,6 +233,69 @@ static bool lives(const char *word)
     return true;
 }
 
+/*
+ * A process that cannot be reaped, as one that the kernel holds in a system call: whoever traces it and never
+ * waits keeps it after SIGKILL. *ret: who traces; 0: it may not here.
+ */
+static pid_t trace_the_next_child(int *ret_report)
+{
+    int report[2];
+    assert_int_equal(pipe(report), 0);
+    const pid_t tested = getpid(), tracer = fork();
+    if (tracer) {
+        close(report[1]);
+        *ret_report = report[0];
+        return tracer;
+    }
+    char path[80];
+    snprintf(path, sizeof path, "/proc/%d/task/%d/children", tested, tested);
+    for (pid_t child = 0; getppid() == tested; usleep(1000)) {
+        FILE *f = fopen(path, "r");
+        int pid;
+        while (f && fscanf(f, "%d", &pid) == 1)
+            if (pid != getpid()) child = pid;
+        if (f) fclose(f);
+        if (!child) continue;
+        if (ptrace(PTRACE_SEIZE, child, 0, 0)) child = 0;
+        if (write(report[1], &child, sizeof child) < 0) _exit(1);
+        for (;;) pause();
+    }
+    _exit(0);
+}
+
+static void test_shell__what_cannot_be_killed_holds_nobody(void **state)
+{
+    tree t;
+    int report = -1;
+    pid_t held = 0;
+    tree_make(&t, false);
+    tree_open(&t);
+    const pid_t tracer = trace_the_next_child(&report);
+    t.limits.shell_ms = 1000;
+    tool_result r = run(&t, "sleep 60");
+    assert_int_equal(read(report, &held, sizeof held), sizeof held);
+    if (held) {
+        assert_int_equal(r.status, TOOL_TIMEOUT);
+        assert_non_null(r.notice);
+        assert_contains(r.notice, "was killed and has not ended within 10 s");
+        assert_int_equal(
+            waitpid(held, NULL, WNOHANG), 0); /* the control: to wait for it is to wait for ever */
+    } else {
+        print_message("skipped: tracing is not allowed here\n");
+    }
+    tool_result_free(&r);
+    kill(tracer, SIGKILL);
+    assert_int_equal(waitpid(tracer, NULL, 0), tracer);
+    if (held) assert_int_equal(waitpid(held, NULL, 0), held);
+    close(report);
+    t.limits.shell_ms = 0;
+    r = run(&t, "echo on");
+    assert_int_equal(r.status, TOOL_OK);
+    assert_null(r.notice);
+    tool_result_free(&r);
+    tree_remove(&t);
+}
+
 static void test_shell__a_time_limit_ends_the_whole_group(void **state)
 {
     tree t;
@@ -430,6 +494,7 @@ int main(void)
         cmocka_unit_test(test_shell__git_configuration_and_hooks_are_put_back),
         cmocka_unit_test(test_shell__canary_of_fsmonitor_does_not_fire),
         cmocka_unit_test(test_shell__reports_exit_codes_and_signals),
+        cmocka_unit_test(test_shell__what_cannot_be_killed_holds_nobody),
         cmocka_unit_test(test_shell__a_time_limit_ends_the_whole_group),
         cmocka_unit_test(test_shell__nothing_outlives_a_kill_of_kvist),
         cmocka_unit_test(test_shell__cancel_ends_it),

@@ -130,7 +130,7 @@ static void watch(tool_supervised *child, const tool_limits *limits, uint64_t ms
         break;
     }
     int status = 0;
-    tool__supervise_end(child, &status, &ret->left_others);
+    ret->is_stuck = !tool__supervise_end(child, &status, &ret->left_others);
     if (ret->end == TOOL_CHILD_EXITED && WIFSIGNALED(status)) ret->end = TOOL_CHILD_SIGNALLED;
     ret->code = WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status);
     ret->ms = (base_clock_ns() - start) / 1000000;

@@ -21,6 +21,7 @@ typedef struct tool_child {
     uint64_t total_bytes;   /* printed */
     uint64_t dropped_bytes; /* not in output; the gap is stated in it */
     bool left_others;       /* it left processes in the background; they were ended */
+    bool is_stuck;          /* something of it was killed and has not ended (supervise.h) */
     uint64_t ms;
     char limit[120]; /* LIMITED: a sentence that says what it used too much of */
 } tool_child;

@@ -20,8 +20,10 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 
 /* What a child may know of our environment. */
@@ -291,7 +293,23 @@ bool tool__supervise_has_ended(const tool_supervised *c)
     return !waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOHANG | WNOWAIT) && info.si_pid == c->pid;
 }
 
-void tool__supervise_end(tool_supervised *c, int *status, bool *left_others)
+/*
+ * Reaps `who` (as waitpid takes it) until none is left, or until end_ns. Whoever was killed is gone within
+ * microseconds, so the pauses begin short.
+ */
+static bool reap_until(pid_t who, int *status, uint64_t end_ns)
+{
+    for (long pause_ns = 50000;; pause_ns = pause_ns < 10000000 ? 2 * pause_ns : pause_ns) {
+        pid_t pid;
+        do pid = waitpid(who, status, WNOHANG);
+        while (pid > 0 ? who < 0 : pid < 0 && errno == EINTR);
+        if (pid) return true; /* the one, or nobody is left */
+        if (base_clock_ns() >= end_ns) return false;
+        nanosleep(&(struct timespec){.tv_nsec = pause_ns}, NULL);
+    }
+}
+
+bool tool__supervise_end(tool_supervised *c, int *status, bool *left_others)
 {
     /*
      * The group while its leader is still there (a zombie keeps the number from being used again), then the
@@ -303,16 +321,15 @@ void tool__supervise_end(tool_supervised *c, int *status, bool *left_others)
         syscall(SYS_pidfd_send_signal, c->pidfd, SIGKILL, NULL, 0);
     else
         kill(c->pid, SIGKILL);
-    while (waitpid(c->pid, status, 0) < 0 && errno == EINTR) {
-    }
+    const uint64_t end_ns = base_clock_ns() + TOOL_END_PATIENCE_MS * UINT64_C(1000000);
+    bool is_gone = reap_until(c->pid, status, end_ns);
     kill(-c->pid,
         SIGKILL); /* what was forked since the first kill; the number is taken while any of it lives */
     /*
      * A killed process still ends the system call that it is in. Without a PID namespace the supervisor's children are ours now, and
      * the last is waited for: what looks at the tree next finds nobody at work in it.
      */
-    while (waitpid(-group, NULL, 0) > 0 || errno == EINTR) {
-    }
+    is_gone = reap_until(-group, NULL, end_ns) && is_gone;
     prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
     struct verdict v;
     if (c->link >= 0 && recv(c->link, &v, sizeof v, MSG_DONTWAIT) == (ssize_t)sizeof v) {
@@ -323,4 +340,5 @@ void tool__supervise_end(tool_supervised *c, int *status, bool *left_others)
     if (c->output >= 0) close(c->output);
     if (c->link >= 0) close(c->link);
     *c = (tool_supervised){.pid = -1, .pidfd = -1, .output = -1, .link = -1};
+    return is_gone;
 }

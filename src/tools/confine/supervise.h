@@ -35,7 +35,11 @@ bool tool__supervise_has_ended(const tool_supervised *c);
  * Ends whatever is left of it and closes everything. *status as waitpid gives the shell's; *left_others: it
  * left processes behind, which were ended. Both stay as they are where the supervisor had no time to say (a
  * time limit, a cancel).
+ *
+ * false: something of it was killed and had not ended after TOOL_END_PATIENCE_MS. The kernel keeps such a
+ * process in a system call (a disk or a network folder that does not answer); it may still write.
  */
-void tool__supervise_end(tool_supervised *c, int *status, bool *left_others);
+enum { TOOL_END_PATIENCE_MS = 10000 };
+bool tool__supervise_end(tool_supervised *c, int *status, bool *left_others);
 
 #endif
