@@ -125,13 +125,13 @@ static void test_names__a_folder_called_default_is_no_model(void **state)
         for (int from_environment = 0; from_environment < 2; from_environment++) {
             o.model = from_environment ? NULL : planted[i];
             setenv("KVIST_MODEL", planted[i], 1);
-            assert_int_equal(options_model_path(&o, &path, &err), BASE_E_NOT_FOUND);
+            assert_int_equal(options_model_path(&o, &path, &err), BASE_E_ENGINE);
             assert_has(err.msg, data);
         }
         unsetenv("KVIST_MODEL");
         if (i == 0) { /* said by nobody, and still the default's name */
             o.model = NULL;
-            assert_int_equal(options_model_path(&o, &path, &err), BASE_E_NOT_FOUND);
+            assert_int_equal(options_model_path(&o, &path, &err), BASE_E_ENGINE);
         }
     }
     /* Who means the file can say so. */
@@ -147,7 +147,7 @@ static void test_names__a_folder_called_default_is_no_model(void **state)
     free(path);
     setenv("KVIST_MODEL", "own.gguf", 1); /* not typed for this folder */
     o.model = NULL;
-    assert_int_equal(options_model_path(&o, &path, NULL), BASE_E_NOT_FOUND);
+    assert_int_equal(options_model_path(&o, &path, NULL), BASE_E_ENGINE);
     unsetenv("KVIST_MODEL");
     assert_int_equal(chdir(here), 0);
     remove_tree(tree);
