@@ -303,6 +303,7 @@ static uint32_t count_lines(const char *text, size_t n)
 static void add_range(
     gathering *g, const char *path, uint32_t from, uint32_t to, const char *name, const char *why)
 {
+    if (agent__why_stays(g->a, path)) return;
     base_buf text = {0};
     if (!tool_workspace_read(g->a->workspace, path, MAX_FILE, &text, NULL) && text.len) {
         char version[65];
@@ -346,6 +347,13 @@ static void add_asked_file(
 /* A file that the request names: whole when short, else what retrieval finds in it. */
 static void add_file(gathering *g, const char *path, bool asked)
 {
+    const char *stays = agent__why_stays(g->a, path);
+    if (stays) {
+        if (asked)
+            agent__notice(
+                g->a, "@%s stays on this machine (%s); paste what the model is to know of it", path, stays);
+        return;
+    }
     base_buf text = {0};
     base_err why = {0};
     uint32_t cap = asked ? MAX_ASKED_FILE : 64 << 10;

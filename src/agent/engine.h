@@ -50,8 +50,9 @@ typedef struct engine_info {
     /* what is not as it was asked for: another backend computes, nothing is pruned; NULL: all is */
     const char *notice;
     model_tool_style tools;
-    bool strong;    /* a model large enough for edit instead of rewrite */
-    uint32_t n_ctx; /* where the session ends; the model's for one without an end (kv_stats.endless) */
+    bool is_elsewhere; /* what it reads leaves this machine */
+    bool strong;       /* a model large enough for edit instead of rewrite */
+    uint32_t n_ctx;    /* where the session ends; the model's for one without an end (kv_stats.endless) */
     uint32_t n_layer, n_lanes, row_bytes, n_vocab; /* without a session one layer, one lane */
     uint32_t model_n_ctx;    /* what the model was made for; n_ctx may be less (--ctx) */
     model_sampling sampling; /* as opened */
@@ -182,7 +183,8 @@ typedef struct engine_options {
     model_options model;
     kv_options kv;
     model_sampling sampling;
-    bool lookup; /* prompt lookup: the same text, sooner */
+    bool lookup;         /* prompt lookup: the same text, sooner */
+    uint32_t max_answer; /* tokens that anybody will ask an answer for; 0: not told */
     const atomic_bool *cancel;
     bool resume; /* try kv.row_file's snapshot first */
     /* For a fixed prompt that is computed once per model, ever: a folder for its snapshot; NULL: off. */

@@ -15,11 +15,13 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "remote/gbnf.h"
+#include "remote/held.h"
 #include "remote/sse.h"
 
 enum {
-    ANSWER_AT_ONCE = 4096, /* tokens a request asks for; where they end another one goes on */
-    MOST_BREAKS = 5,       /* in a row, without a token between them */
+    ANSWER_AT_ONCE =
+        4096,        /* tokens a request asks for where nothing else is told; behind them another goes on */
+    MOST_BREAKS = 5, /* in a row, without a token between them */
     MOST_REPORTS = 16
 };
 
@@ -31,7 +33,7 @@ typedef struct remote {
     char *hash;
     char **notices; /* all of them: the newest is told, and the one before may still be held */
     size_t n_notices, cap_notices;
-    uint32_t n_ctx;
+    uint32_t n_ctx, max_answer;
     model_ids ids, trunk; /* trunk: the sequence while a branch of it is in place */
     bool is_branch;
 
@@ -51,8 +53,7 @@ typedef struct remote {
     uint32_t breaks;
     uint64_t begun_ns;
 
-    /* What the engine held behind its last answer, as far as is known. */
-    model_ids held;
+    remote_held held;
     bool is_other_model;
     uint64_t n_computed;
     engine_request reports[MOST_REPORTS];
@@ -106,15 +107,6 @@ static bool remote_is_control(const engine *e, int32_t id)
 
 /* --- the sequence --------------------------------------------------------------------------------------- */
 
-/* What the engine holds now: what it was asked with and all that it wrote but the last, which it has not read. */
-static void note_held(remote *r)
-{
-    if (!r->came.n) return;
-    r->held.n = 0;
-    for (uint32_t i = 0; i < r->asked && i < r->ids.n; i++) model_ids_add(&r->held, r->ids.ids[i]);
-    for (size_t i = 0; i + 1 < r->came.n; i++) model_ids_add(&r->held, r->came.ids[i]);
-}
-
 static engine_request *report(remote *r)
 {
     return r->n_reports ? &r->reports[r->n_reports - 1] : NULL;
@@ -125,7 +117,7 @@ static void close_stream(remote *r)
 {
     if (r->is_streaming) {
         const engine_request *q = report(r);
-        note_held(r);
+        if (r->came.n) remote_held_set(&r->held, r->ids.ids, r->asked, r->came.ids, (uint32_t)r->came.n);
         if (q && q->computed > 0) r->n_computed += (uint64_t)q->computed;
         r->n_computed += r->came.n;
         remote_http_stop(r->endpoint->http);
@@ -204,6 +196,7 @@ static void remote_info(const engine *e, engine_info *ret)
         .backend = p->kind,
         .notice = r->n_notices ? r->notices[r->n_notices - 1] : NULL,
         .tools = p->tools,
+        .is_elsewhere = !remote_http_address(p->http)->is_loopback,
         .strong = p->n_params ? p->n_params >= UINT64_C(6500000000) : true,
         .n_ctx = r->n_ctx,
         .model_n_ctx = p->n_train ? p->n_train : r->n_ctx,
@@ -237,23 +230,14 @@ static bool remote_take_request(engine *e, engine_request *ret)
 
 /* --- asking --------------------------------------------------------------------------------------------- */
 
-/*
- * How many of the sequence's tokens the engine should find computed, in whole blocks of its own: at least one
- * token it always computes.
- */
-static uint32_t predict(const remote *r)
-{
-    size_t n = 0;
-    while (n < r->held.n && n + 1 < r->ids.n && r->held.ids[n] == r->ids.ids[n]) n++;
-    return (uint32_t)(n - n % r->endpoint->wire->block);
-}
-
 static void begin_report(remote *r)
 {
     if (r->n_reports == MOST_REPORTS)
         memmove(r->reports, r->reports + 1, --r->n_reports * sizeof *r->reports);
-    r->reports[r->n_reports++] =
-        (engine_request){.sent = (uint32_t)r->ids.n, .predicted = predict(r), .cached = -1, .computed = -1};
+    r->reports[r->n_reports++] = (engine_request){.sent = (uint32_t)r->ids.n,
+        .predicted = remote_held_ask(&r->held, r->ids.ids, (uint32_t)r->ids.n),
+        .cached = -1,
+        .computed = -1};
 }
 
 /* Inside of a call the grammar, which begins at a trigger, has nothing to say. */
@@ -283,14 +267,13 @@ static int send_request(remote *r, bool with_grammar, long *status, base_err *er
 {
     base_buf body = {0};
     const size_t room = r->n_ctx - r->ids.n;
-    r->endpoint->wire->put_request(
-        &(remote_request){.model = r->endpoint->model,
-            .ids = r->ids.ids,
-            .n_ids = (uint32_t)r->ids.n,
-            .max_tokens = (uint32_t)(room < ANSWER_AT_ONCE ? room : ANSWER_AT_ONCE),
-            .sampling = r->sampling,
-            .grammar = with_grammar ? r->grammar.data : NULL,
-            .triggers = remote_gbnf_triggers(r->endpoint->tools)},
+    r->endpoint->wire->put_request(&(remote_request){.model = r->endpoint->model,
+                                       .ids = r->ids.ids,
+                                       .n_ids = (uint32_t)r->ids.n,
+                                       .max_tokens = (uint32_t)(room < r->max_answer ? room : r->max_answer),
+                                       .sampling = r->sampling,
+                                       .grammar = with_grammar ? r->grammar.data : NULL,
+                                       .triggers = remote_gbnf_triggers(r->endpoint->tools)},
         &body);
     int rc = remote_http_send(r->endpoint->http, r->endpoint->wire->complete, body.data, status, err);
     base_buf_free(&body);
@@ -572,7 +555,7 @@ static void remote_close(engine *e)
     model_ids_free(&r->trunk);
     model_ids_free(&r->came);
     model_ids_free(&r->withheld);
-    model_ids_free(&r->held);
+    remote_held_free(&r->held);
     base_buf_free(&r->grammar);
     for (size_t i = 0; i < r->n_notices; i++) free(r->notices[i]);
     free(r->notices);
@@ -629,7 +612,10 @@ engine *engine_remote_ids_open(remote_endpoint *endpoint, const engine_options *
     r->cancel = options->cancel;
     r->sampling = options->sampling;
     r->n_ctx = wanted && wanted < told ? wanted : told;
+    r->max_answer = options->max_answer ? options->max_answer : ANSWER_AT_ONCE;
     r->hash = make_hash(endpoint);
+    r->held =
+        (remote_held){.keeps_prompts = endpoint->wire == &remote_wire_llama, .block = endpoint->wire->block};
     base_buf text = {0};
     remote_endpoint_describe(endpoint, &text);
     if (endpoint->differs)

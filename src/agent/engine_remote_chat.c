@@ -123,6 +123,7 @@ static void chat_info(const engine *e, engine_info *ret)
         .backend = p->kind,
         .notice = c->notice,
         .tools = MODEL_TOOLS_HERMES,
+        .is_elsewhere = !remote_http_address(p->http)->is_loopback,
         .strong = p->n_params ? p->n_params >= UINT64_C(6500000000) : true,
         .n_ctx = c->n_ctx,
         .model_n_ctx = p->n_train ? p->n_train : c->n_ctx,

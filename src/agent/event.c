@@ -348,3 +348,14 @@ void agent_event_free(agent_event *e)
     free((void *)(uintptr_t)e->blob);
     free(e);
 }
+
+void agent_request_put(const agent_event *e, base_buf *out)
+{
+    base_buf_printf(out, "sent %lld", (long long)e->request.sent);
+    if (e->request.cached >= 0)
+        base_buf_printf(out, ", found %lld of %lld expected, computed %lld", (long long)e->request.cached,
+            (long long)e->request.predicted, (long long)e->request.computed);
+    else
+        base_buf_puts(out, ", what its cache held is not told");
+    if (e->request.why) base_buf_printf(out, "; %s", e->request.why);
+}

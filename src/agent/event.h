@@ -127,6 +127,9 @@ void agent_event_doc_free(agent_event_doc *d);
 agent_event *agent_event_copy(const agent_event *e);
 void agent_event_free(agent_event *e);
 
+/* A `request` in words: "sent 4210, found 4150 of 4150 expected, computed 60". */
+void agent_request_put(const agent_event *e, base_buf *out);
+
 typedef void agent_event_fn(void *user, const agent_event *e);
 
 #endif

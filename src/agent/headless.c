@@ -49,6 +49,16 @@ static void end_line(sink *s)
     s->stream.line_open = false;
 }
 
+static void print_request(const agent_event *e)
+{
+    base_buf text = {0}, clean = {0};
+    agent_request_put(e, &text);
+    base_utf8_sanitise(&clean, text.data, text.len, false);
+    fprintf(stderr, "request: %s\n", clean.data);
+    base_buf_free(&text);
+    base_buf_free(&clean);
+}
+
 static void print_ledger(const agent_event *e)
 {
     fprintf(stderr,
@@ -157,6 +167,7 @@ static void on_event(void *user, const agent_event *e)
         break;
     case AGENT_EVENT_notice: tell("note: ", e->notice.text); break;
     case AGENT_EVENT_error: tell("kvist: ", e->error.text); break;
+    case AGENT_EVENT_request: print_request(e); break;
     case AGENT_EVENT_ledger: print_ledger(e); break;
     default: break;
     }

@@ -23,6 +23,7 @@
  *     words.c    which words say what a text asks for
  *     active.c   what of the sequence the model reads: plans of the session, else spans
  *     visits.c   which evicted rows tokens read
+ *     leaving.c  which files do not leave this machine unasked
  *     requests.c what requests across HTTP cost, and where the engine's cache parted from ours
  *     ledger.c   a turn's sums: what was computed, evicted and promoted, and why
  *     pieces.c   which stretch of the sequence came from where
@@ -267,6 +268,10 @@ int agent__put_failed(agent *a, uint32_t from, uint32_t to, base_err *err);
 void agent__active_lanes(const agent *a, uint32_t *ret); /* how many lanes hold each token, [n_tokens] */
 void agent__set_turn(agent *a, uint32_t turn);
 uint32_t agent__unread(const agent *a); /* tokens that idle time would compute again */
+
+/* --- leaving.c --- */
+/* Why this file is not sent to an engine elsewhere unasked; NULL: it may be. */
+const char *agent__why_stays(const agent *a, const char *path);
 
 /* --- requests.c --- */
 /* What requests to an engine across HTTP cost, as events, since this was told last; into the turn's sums. */

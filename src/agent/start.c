@@ -73,6 +73,7 @@ static int open_engine(agent_session *s, const agent_session_options *o, atomic_
         .kv = o->kv,
         .sampling = o->sampling,
         .lookup = o->lookup,
+        .max_answer = o->max_tokens,
         .cancel = cancel,
         .resume = o->resume != NULL,
         .prompt_cache = cache,

@@ -15,12 +15,13 @@
 #include "model/ops/ops.h"
 #include "cmd/options.h"
 #ifdef KVIST_SHELL
+#include "cmd/endpoint.h"
 #include "tools/tool.h"
 #endif
 
-static const char usage[] = "usage: kvist doctor [--model FILE|NAME] [--json]\n\n"
+static const char usage[] = "usage: kvist doctor [--model FILE|NAME] [--endpoint URL] [--json]\n\n"
                             "Says what this machine has and what is in force: CPU features, threads, memory, "
-                            "GPU, model, grammars, sandbox, terminal.\n";
+                            "GPU, model, grammars, sandbox, endpoint, terminal.\n";
 
 typedef struct report {
     base_buf text, json;
@@ -137,11 +138,67 @@ static void tell_terminal(report *r)
     tell_buf(r, "terminal", &line);
 }
 
+#ifdef KVIST_SHELL
+/* What works on an engine of this kind (docs/remote.md has the table). */
+static const char *features_of(const remote_endpoint *e)
+{
+    if (!e->wire->has_ids)
+        return "messages are rendered anew for each request; tokens are estimates; no grammar; --tries one "
+               "after the "
+               "other; no doubts, rows, lanes or scores";
+    return e->wire->has_grammar ? "ids are kept, requests only grow; calls held to a grammar; --tries in "
+                                  "branches; cache told per "
+                                  "request; no doubts, rows, lanes or scores"
+                                : "ids are kept, requests only grow; calls read leniently; --tries in "
+                                  "branches; cache told where the "
+                                  "server tells it; no doubts, rows, lanes or scores";
+}
+
+/* Asks it, sends nothing of any tree. */
+static int tell_endpoint(report *r, const endpoint_words *words, const char *served)
+{
+    endpoint_choice choice;
+    remote_endpoint *e = NULL;
+    base_err err = {0};
+    base_buf line = {0};
+    int rc = endpoint_resolve(words, served, &choice, &err);
+    if (!rc && choice.is_chosen) {
+        choice.options.http.limits.give_up_ms = 3000;
+        choice.options.http.limits.first_ms = 10000;
+        rc = remote_endpoint_open(&e, &choice.options, &err);
+    }
+    if (rc)
+        tell(r, "endpoint", err.msg);
+    else if (!e)
+        tell(r, "endpoint", "none: the model is local");
+    if (e) {
+        remote_endpoint_describe(e, &line);
+        tell_buf(r, "endpoint", &line);
+        tell(r, "there", features_of(e));
+        if (e->why_chat) tell(r, "by chat", e->why_chat);
+        if (e->differs) tell(r, "template", e->differs);
+        base_buf_printf(&line, "%s; its text %s",
+            e->wire->has_ids ? "tokens are the model's" : "tokens are estimates",
+            remote_http_address(e->http)->is_loopback ? "stays on this machine" : "leaves this machine");
+        tell_buf(r, "sent", &line);
+    }
+    remote_endpoint_close(e);
+    endpoint_choice_free(&choice);
+    return rc ? CMD_FAILED : CMD_OK;
+}
+#endif
+
 int cmd_doctor(int argc, char **argv)
 {
     bool json = false;
-    const option_row own[] = {{"--json", OPTION_FLAG, &json, NULL, "one object"}, {0}};
     common_options common = COMMON_OPTIONS_DEFAULTS;
+#ifdef KVIST_SHELL
+    endpoint_words endpoint = {.is_typed = false};
+    const option_row own[] = {
+        {"--json", OPTION_FLAG, &json, NULL, "one object"}, ENDPOINT_OPTION_ROWS(&endpoint), {0}};
+#else
+    const option_row own[] = {{"--json", OPTION_FLAG, &json, NULL, "one object"}, {0}};
+#endif
     int status;
     if (!cmd_begin(argc, argv, &common, own, &(cmd_words){.usage = usage, .is_configured = true}, &status))
         return status;
@@ -156,6 +213,8 @@ int cmd_doctor(int argc, char **argv)
     base_buf sandbox = {0};
     if (!tool_sandbox_describe(&sandbox)) base_buf_puts(&sandbox, "NOT confined: --mode all is refused");
     tell_buf(&r, "sandbox", &sandbox);
+    endpoint.is_typed = endpoint.url != NULL;
+    status = tell_endpoint(&r, &endpoint, NULL);
 #endif
     tell_terminal(&r);
     if (json)
@@ -164,5 +223,5 @@ int cmd_doctor(int argc, char **argv)
         fputs(r.text.data, stdout);
     base_buf_free(&r.text);
     base_buf_free(&r.json);
-    return CMD_OK;
+    return status;
 }

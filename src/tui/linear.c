@@ -144,6 +144,11 @@ void tui_linear_event(const agent_event *e, tui_linear_text *t, base_buf *out)
         base_buf_printf(
             out, "%lld tokens read %.0f evicted rows each\n", (long long)e->visits.tokens, e->visits.rows);
         break;
+    case AGENT_EVENT_request:
+        label(out, t, "request: ");
+        agent_request_put(e, out);
+        base_buf_putc(out, '\n');
+        break;
     case AGENT_EVENT_ledger:
         label(out, t, "ledger: ");
         base_buf_printf(out,

@@ -13,6 +13,7 @@ import socket
 import struct
 import threading
 import time
+import urllib.parse
 
 BEGIN, END, BOS = 256, 257, 258
 NAMES = {BEGIN: b"<|im_start|>", END: b"<|im_end|>", BOS: b"<s>"}
@@ -104,7 +105,7 @@ class Server:
         h.connection.close()
 
     def handle(self, h, body):
-        path = h.path.split("?")[0]
+        path = urllib.parse.urlsplit(h.path).path  # as a proxy it is given whole addresses
         if self.latency:
             time.sleep(self.latency)
         with self.lock:

@@ -1,6 +1,7 @@
 """kvist across HTTP: the real binary against a scripted server, with every fault that a network has."""
 import json
 import os
+import pty
 import shutil
 import subprocess
 import sys
@@ -345,6 +346,61 @@ class Remote(unittest.TestCase):
         run = self.kvist("-p", "x", "--ephemeral", env={"KVIST_ENDPOINT": "https://192.0.2.1"})
         self.assertEqual(run.returncode, 2)
         self.assertIn("nobody can be asked", run.stderr)
+
+
+    # --- what leaves the machine ---
+
+    ELSEWHERE = "http://10.254.254.254:8080"  # reached by a proxy, which is the scripted server
+
+    def test_secrets_and_ignored_files_stay(self):
+        self.put(".env", "TOKEN=very-secret-1\n")
+        self.put("src/deploy.pem", "very-secret-2\n")
+        self.put(".gitignore", "private.txt\n")
+        self.put("private.txt", "very-secret-3\n")
+        words = "What do @.env and @src/deploy.pem and @private.txt and @src/one.c say?"
+        s = self.serve("llama", ["Nothing."])
+        run = self.kvist("-p", words, "--json", "--ephemeral", "--endpoint", self.ELSEWHERE, env={"http_proxy": s.url})
+        events = [json.loads(line) for line in run.stdout.splitlines()]
+        self.assertEqual(self.answer(events), "Nothing.", run.stderr)
+        prompt = bytes_of(s.requests[0]["prompt"]).decode()
+        self.assertNotIn("very-secret", prompt)
+        self.assertIn("return 2 * x", prompt)
+        notices = " ".join(e["text"] for e in self.of(events, "notice"))
+        self.assertIn("@.env stays on this machine", notices)
+        self.assertIn("@private.txt stays on this machine (git ignores it)", notices)
+        s = self.serve("llama", ["All."])  # on this machine they are the person's to show
+        self.ask(s, "--ephemeral", text=words)
+        self.assertIn("very-secret-1", bytes_of(s.requests[0]["prompt"]).decode())
+
+    def test_asked_once_for_each_tree(self):
+        s = self.serve("llama", ["One."] * 3)
+        for i, word in enumerate(("n", "y", None)):
+            master, slave = pty.openpty()
+            run = subprocess.Popen([KVIST, "-p", "x", "--ephemeral"], stdin=slave, stderr=slave, stdout=subprocess.PIPE,
+                                   env=dict(self.env, KVIST_ENDPOINT=self.ELSEWHERE, http_proxy=s.url), cwd=self.tree)
+            os.close(slave)
+            if word:
+                shown = b""
+                while b"[y/N]" not in shown:
+                    shown += os.read(master, 4096)
+                self.assertIn(self.ELSEWHERE.encode(), shown)
+                self.assertIn(b"WITHOUT ENCRYPTION", shown)
+                os.write(master, word.encode() + b"\n")
+            out = run.communicate(timeout=PATIENCE)[0]
+            os.close(master)
+            self.assertEqual(run.returncode, 3 if word == "n" else 0)
+            self.assertEqual(out.strip(), b"" if word == "n" else b"One.")
+            self.assertEqual(len(s.requests), i)
+
+    def test_doctor(self):
+        for kind, words in (("llama", "llama-server"), ("vllm", "vLLM 0.32.0"), ("chat", "a chat endpoint")):
+            run = self.kvist("doctor", "--endpoint", self.serve(kind).url)
+            self.assertEqual(run.returncode, 0, run.stderr)
+            self.assertIn(f"endpoint   {words} at http://127.0.0.1", run.stdout)
+            self.assertIn("stays on this machine", run.stdout)
+        run = self.kvist("doctor", "--endpoint", "http://127.0.0.1:1", "--json")
+        self.assertEqual(run.returncode, 1)
+        self.assertIn("nothing answers", json.loads(run.stdout)["endpoint"])
 
 
 if __name__ == "__main__":

@@ -629,6 +629,25 @@ bool tui_state_section(const tui_state *s, uint32_t index, uint32_t turn, tui_se
     return true;
 }
 
+static void on_request(tui_state *s, const agent_event *e, int64_t now)
+{
+    tui_asked *a = &s->asked;
+    s->is_elsewhere = true;
+    if (a->turn != (uint32_t)e->request.turn) *a = (tui_asked){.turn = (uint32_t)e->request.turn};
+    a->n++;
+    a->sent += e->request.sent;
+    if (e->request.cached >= 0) {
+        a->n_told++;
+        a->expected += e->request.predicted;
+        a->found += e->request.cached;
+        a->computed += e->request.computed > 0 ? e->request.computed : 0;
+    }
+    if (!e->request.why) return;
+    char *why = clean(e->request.why, false);
+    snprintf(a->why, sizeof a->why, "%s", why);
+    free(why);
+}
+
 static void on_ledger(tui_state *s, const agent_event *e, int64_t now)
 {
     tui_ledger *l = (tui_ledger *)tui_state_ledger(s, (uint32_t)e->ledger.turn);
@@ -663,6 +682,7 @@ static void on_ledger(tui_state *s, const agent_event *e, int64_t now)
         .skipped = e->ledger.unread,
         .read = e->ledger.read,
         .kept = e->ledger.kept,
+        .asked = s->asked.turn == (uint32_t)e->ledger.turn ? s->asked : (tui_asked){0},
         .why = clean(e->ledger.why, false)};
     if (e->ledger.budget >= 0) s->budget = (uint32_t)e->ledger.budget;
     if (e->ledger.ctx > 0) s->n_ctx = (uint32_t)e->ledger.ctx;
@@ -759,6 +779,7 @@ static apply_fn *const apply[AGENT_N_EVENTS] = {
     [AGENT_EVENT_scores] = on_scores,
     [AGENT_EVENT_sections] = on_sections,
     [AGENT_EVENT_visits] = on_visits,
+    [AGENT_EVENT_request] = on_request,
     [AGENT_EVENT_ledger] = on_ledger,
     [AGENT_EVENT_rewind] = on_rewind,
     [AGENT_EVENT_undo] = on_undo,

@@ -44,8 +44,17 @@ typedef struct tui_item {
     uint32_t lines_version;
 } tui_item;
 
+/* What requests to an engine across HTTP sent and cost in a turn; all 0: there were none. */
+typedef struct tui_asked {
+    uint32_t turn, n;                        /* requests */
+    int64_t sent, expected, found, computed; /* of those whose numbers were told */
+    uint32_t n_told;
+    char why[240]; /* of the newest that found less than expected */
+} tui_asked;
+
 typedef struct tui_ledger {
     uint32_t turn;
+    tui_asked asked;
     int64_t new, reused, generated, evicted, promoted, protected_, active, host, budget, n, ctx, active_bytes,
         host_bytes;
     double prefill_s, decode_tps;
@@ -107,6 +116,8 @@ typedef struct tui_state {
     tui_approval approval;
     char *payload; /* of the call under way, raw; NULL: it has none */
     char *session, *parent, *model, *policy, *mode, *root, *branch;
+    tui_asked asked;   /* of the turn that goes on */
+    bool is_elsewhere; /* the engine is across HTTP: no rows, lanes or scores are visible */
     uint32_t turn, n_lanes, n_tokens, budget;
     uint32_t n_ctx;     /* 0: the session has no end */
     uint32_t folded_to; /* tokens below it are read from nearer than they were written */

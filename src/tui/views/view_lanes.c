@@ -29,6 +29,10 @@ void tui_lanes_draw(tui_ui *u, tui_area a)
     const tui_rows *r = tui_ui_rows(u);
     enum { GUTTER = 8, NUMBER = 5 };
     int width = a.width - GUTTER - NUMBER, height = a.height - 2;
+    if (u->state.is_elsewhere) {
+        tui_put(a, 0, 0, TUI_FAINT, "lanes and scores are not visible on this engine");
+        return;
+    }
     if (r->n == 0 || width < 8 || height < 1) {
         tui_put(a, 0, 0, TUI_FAINT, r->n ? "too narrow for this view" : "no rows yet");
         return;

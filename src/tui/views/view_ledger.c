@@ -33,6 +33,24 @@ const char *tui_size(int64_t bytes, char buf[32])
     return buf;
 }
 
+/* What an engine across HTTP was sent, and what of that it had. */
+static int put_asked(const tui_asked *asked, tui_area a, int y)
+{
+    char x1[32], x2[32], x3[32];
+    const int from = y;
+    if (!asked->n) return 0;
+    tui_printf(a, 2, y++, TUI_PLAIN, "sent %s in %u request%s", tui_thousands(asked->sent, x1), asked->n,
+        asked->n == 1 ? "" : "s");
+    if (asked->n_told)
+        tui_printf(a, 2, y++, TUI_PLAIN, "found %s of %s expected  computed %s",
+            tui_thousands(asked->found, x1), tui_thousands(asked->expected, x2),
+            tui_thousands(asked->computed, x3));
+    else
+        tui_put(a, 2, y++, TUI_FAINT, "what its cache held is not told");
+    if (*asked->why) tui_put(a, 2, y++, TUI_STYLE(TUI_WARN, 0), asked->why);
+    return y - from;
+}
+
 int tui_ledger_lines(tui_ui *u, tui_area a, int y, uint32_t turn)
 {
     const tui_ledger *l = tui_state_ledger(&u->state, turn);
@@ -48,6 +66,7 @@ int tui_ledger_lines(tui_ui *u, tui_area a, int y, uint32_t turn)
     }
     tui_printf(a, 2, y++, TUI_PLAIN, "new %s  reused %s  written %s", tui_thousands(l->new, x1),
         tui_thousands(l->reused, x2), tui_thousands(l->generated, x3));
+    y += put_asked(&l->asked, a, y);
     int x = 2;
     x += tui_printf(a, x, y, tui_share_style(TUI_SHARE_HOST), "evicted %s  ", tui_thousands(l->evicted, x1));
     x += tui_printf(

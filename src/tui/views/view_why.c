@@ -125,6 +125,8 @@ void tui_why_draw(tui_ui *u, tui_area a)
     if (row->flags & TUI_ROW_BARRED)
         tui_put(a, 0, y++, TUI_STYLE(TUI_ERR, 0), "barred: only a person brings it back (r)");
     const tui_score *score = tui_state_score(&u->state, from, tui_ui_turn(u));
+    if (u->state.is_elsewhere)
+        tui_put(a, 0, y++, TUI_FAINT, "lanes and scores are not visible on this engine");
     if (score) {
         const struct {
             const char *name;

@@ -1,0 +1,36 @@
+/*
+ * What an engine's cache holds, as far as who asks it alone can know: the tokens of the slot that answered last,
+ * and former prompts that llama-server keeps in memory (--cache-ram) and takes back when one is nearer to a
+ * request than its slot. The rules are those of llama.cpp's tools/server (get_available_slot, server_prompt_cache),
+ * for one slot; a second client, or a full memory, makes a prediction wrong and nothing else.
+ */
+#ifndef KVIST_REMOTE_HELD_H
+#define KVIST_REMOTE_HELD_H
+
+#include <stdbool.h>
+
+#include "model/text/tokenizer.h"
+
+enum { REMOTE_HELD_PROMPTS = 32 };
+
+typedef struct remote_held {
+    bool keeps_prompts; /* former prompts are kept in memory */
+    uint32_t block;     /* tokens are kept or dropped in blocks of this many */
+    model_ids slot;
+    model_ids prompts[REMOTE_HELD_PROMPTS]; /* the oldest first */
+    uint32_t n_prompts;
+} remote_held;
+
+/*
+ * How many of these tokens a request with them finds computed: whole blocks, and never the last token. Changes
+ * what is held as the request does.
+ */
+uint32_t remote_held_ask(remote_held *h, const int32_t *ids, uint32_t n);
+/* Behind the answer: what was asked, and the answer's tokens but the last, which the engine has not read. */
+void remote_held_set(
+    remote_held *h, const int32_t *asked, uint32_t n_asked, const int32_t *answer, uint32_t n_answer);
+/* The engine was started again. */
+void remote_held_forget(remote_held *h);
+void remote_held_free(remote_held *h);
+
+#endif

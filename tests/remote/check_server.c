@@ -1,0 +1,141 @@
+/*
+ * Random scripts of append, evict and promote against a server that runs: is what it finds in its cache what was
+ * predicted? By hand: check_server URL [SCRIPTS [SEED]]; a llama-server with --parallel 1 that nobody else uses.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/engine_remote.h"
+#include "base/mem.h"
+
+enum { MOST_SEGMENTS = 40, STEPS = 8, ANSWER = 3 };
+
+typedef struct segment {
+    model_ids ids;
+    bool is_out; /* evicted: it may come back at the end */
+} segment;
+
+typedef struct script {
+    engine *e;
+    segment segments[MOST_SEGMENTS];
+    uint32_t n;
+    uint64_t seed;
+    uint32_t n_requests, n_as_predicted, n_told;
+} script;
+
+static uint32_t draw(script *s, uint32_t below)
+{
+    s->seed = s->seed * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(s->seed >> 33) % below;
+}
+
+static int append(script *s, const model_ids *ids, base_err *err)
+{
+    return s->e->ops->append(s->e, &(kv_segment){.origin = KV_ORIGIN_USER}, ids->ids, (uint32_t)ids->n, err);
+}
+
+static int add_words(script *s, uint32_t n_words, base_err *err)
+{
+    static const char *const words[] = {"def ", "value", " = ", "return ", "(x)", "\n    ", "list", " in ",
+        "while ", "count", "\xc3\xa4", "_of_", "0", ", "};
+    base_buf text = {0};
+    segment *g = &s->segments[s->n];
+    for (uint32_t i = 0; i < n_words; i++) base_buf_puts(&text, words[draw(s, sizeof words / sizeof *words)]);
+    int rc = s->e->ops->encode(s->e, text.data, text.len, &g->ids, err);
+    if (!rc) rc = append(s, &g->ids, err);
+    s->n++;
+    base_buf_free(&text);
+    return rc;
+}
+
+/* The sequence anew from its first segment that changed on: what a cut costs is what stands behind it. */
+static int write_again(script *s, base_err *err)
+{
+    int rc = s->e->ops->truncate(s->e, 0, err);
+    for (uint32_t i = 0; i < s->n && !rc; i++)
+        if (!s->segments[i].is_out) rc = append(s, &s->segments[i].ids, err);
+    return rc;
+}
+
+static int answer(script *s, base_err *err)
+{
+    segment *g = &s->segments[s->n];
+    bool end = false;
+    engine_request r;
+    s->e->ops->answer_begins(s->e);
+    for (int i = 0; i < ANSWER && !end; i++) {
+        int32_t id;
+        int rc = s->e->ops->next(s->e, KV_ORIGIN_ANSWER, 1, &id, &end, NULL, err);
+        if (rc) return rc;
+        model_ids_add(&g->ids, id);
+    }
+    s->n++;
+    s->e->ops->answer_over(s->e);
+    while (s->e->ops->take_request(s->e, &r)) {
+        s->n_requests++;
+        s->n_told += r.cached >= 0;
+        s->n_as_predicted += r.cached == r.predicted && r.computed == r.sent - r.predicted;
+        if (r.cached != r.predicted)
+            printf("sent %u, predicted %u, found %lld\n", r.sent, r.predicted, (long long)r.cached);
+    }
+    return 0;
+}
+
+static int run(script *s, base_err *err)
+{
+    int rc = s->e->ops->restart(s->e, NULL, err);
+    for (int step = 0; step < STEPS && !rc && s->n + 2 < MOST_SEGMENTS; step++) {
+        const uint32_t what = s->n < 3 ? 0 : draw(s, 4);
+        if (what < 2) {
+            rc = add_words(s, 5 + draw(s, 40), err);
+        } else {
+            segment *g = &s->segments[draw(s, s->n)];
+            const bool was_out = g->is_out;
+            g->is_out = true;
+            if (!was_out) {
+                rc = write_again(s, err);
+            } else { /* back, at the end */
+                segment *copy = &s->segments[s->n++];
+                for (size_t i = 0; i < g->ids.n; i++) model_ids_add(&copy->ids, g->ids.ids[i]);
+                rc = append(s, &copy->ids, err);
+            }
+        }
+        uint32_t n = 0;
+        s->e->ops->ids(s->e, &n);
+        if (!rc && n) rc = answer(s, err);
+    }
+    for (uint32_t i = 0; i < s->n; i++) {
+        model_ids_free(&s->segments[i].ids);
+        s->segments[i] = (segment){.is_out = false};
+    }
+    s->n = 0;
+    return rc;
+}
+
+int main(int argc, char **argv)
+{
+    base_err err = {0};
+    if (argc < 2) {
+        printf("usage: check_server URL [SCRIPTS [SEED]]\n");
+        return 2;
+    }
+    const int n_scripts = argc > 2 ? atoi(argv[2]) : 100;
+    script s = {.seed = argc > 3 ? strtoull(argv[3], NULL, 10) : 1};
+    int rc = engine_remote_open(&s.e,
+        &(remote_endpoint_options){.http = {.url = argv[1], .limits = REMOTE_LIMITS_DEFAULTS}},
+        &(engine_options){.sampling = MODEL_SAMPLING_DEFAULTS, .max_answer = ANSWER}, NULL, &err);
+    int good = 0, done = 0;
+    for (; done < n_scripts && !rc; done++) {
+        const uint32_t before = s.n_requests - s.n_as_predicted;
+        rc = run(&s, &err);
+        good += !rc && s.n_requests - s.n_as_predicted == before;
+        printf("script %d: %u requests so far, %u as predicted\n", done + 1, s.n_requests, s.n_as_predicted);
+        fflush(stdout);
+    }
+    if (rc) printf("%s\n", err.msg);
+    printf("%d of %d scripts as predicted; %u of %u requests, %u with numbers\n", good, done,
+        s.n_as_predicted, s.n_requests, s.n_told);
+    if (s.e) s.e->ops->close(s.e);
+    return rc || good < done;
+}
