@@ -15,6 +15,7 @@ static const struct {
 #ifdef KVIST_SHELL
     {"acp", "an editor drives it: the Agent Client Protocol on stdio", cmd_acp},
     {"log", "sessions in the database: list, show, search, export, delete", cmd_log},
+    {"events", "what --json and log export print, as a JSON Schema", cmd_events},
     {"replay", "a session's screens from the log, no model loaded", cmd_replay},
 #endif
     {"model", "default models, a file's metadata, full validation", cmd_model},

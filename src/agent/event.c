@@ -192,6 +192,80 @@ void agent_event_write(const agent_event *e, base_buf *out)
     base_buf_putc(out, '}');
 }
 
+/* --- the schema ----------------------------------------------------------------------------------------- */
+
+/* What a field's value may be. A number that is not known is null. */
+static const char *const field_types[] = {
+    [FIELD_STRING] = "{\"type\":\"string\"}",
+    [FIELD_INTEGER] = "{\"type\":\"integer\"}",
+    [FIELD_NONZERO] = "{\"type\":\"integer\"}",
+    [FIELD_NUMBER] = "{\"type\":[\"number\",\"null\"]}",
+    [FIELD_SHARE] = "{\"type\":[\"number\",\"null\"]}",
+    [FIELD_BOOLEAN] = "{\"type\":\"boolean\"}",
+    [FIELD_RAW] = "{}",
+};
+
+/* A row's or an event's fields; in an ARRAY what is missing is null in its place. */
+typedef struct describing {
+    base_buf *out, *required;
+    row_shape shape;
+    bool is_first;
+} describing;
+
+static void describe_rows(base_buf *out, const list_type *type);
+
+static void describe_field(void *user, field_kind kind, const char *name, field f)
+{
+    describing *d = user;
+    if (!d->is_first) base_buf_putc(d->out, ',');
+    d->is_first = false;
+    if (d->shape == SHAPE_OBJECT) base_buf_printf(d->out, "\"%s\":", name);
+    if (d->shape == SHAPE_ARRAY) base_buf_puts(d->out, "{\"anyOf\":[{\"type\":\"null\"},");
+    if (kind == FIELD_LIST)
+        describe_rows(d->out, f.type);
+    else
+        base_buf_puts(d->out, field_types[kind]);
+    if (d->shape == SHAPE_ARRAY) base_buf_puts(d->out, "]}");
+    const bool is_optional =
+        kind == FIELD_STRING || kind == FIELD_RAW || kind == FIELD_LIST || kind == FIELD_NONZERO;
+    if (!is_optional) base_buf_printf(d->required, ",\"%s\"", name);
+}
+
+static void describe_rows(base_buf *out, const list_type *type)
+{
+    static const char *const begins[] = {[SHAPE_OBJECT] = "{\"type\":\"object\",\"properties\":{",
+        [SHAPE_ARRAY] = "{\"type\":\"array\",\"prefixItems\":[",
+        [SHAPE_PLAIN] = ""},
+                             *const ends[] = {
+                                 [SHAPE_OBJECT] = "}}", [SHAPE_ARRAY] = "]}", [SHAPE_PLAIN] = ""};
+    base_buf required = {0};
+    /* The visitors ask a row for its fields' addresses and read nothing. */
+    void *row = base_xcalloc(1, type->size);
+    base_buf_printf(out, "{\"type\":\"array\",\"items\":%s", begins[type->shape]);
+    type->visit(row, describe_field, &(describing){out, &required, type->shape, true});
+    base_buf_printf(out, "%s}", ends[type->shape]);
+    base_buf_free(&required);
+    free(row);
+}
+
+void agent_event_schema(base_buf *out)
+{
+    base_buf_puts(out,
+        "{\"$schema\":\"https://json-schema.org/draft/2020-12/schema\",\"title\":\"an event of kvist\","
+        "\"description\":\"a line of --json and of kvist log export; more fields and more events may come\","
+        "\"oneOf\":[");
+    for (size_t i = 0; i < AGENT_N_EVENTS; i++) {
+        base_buf required = {0};
+        agent_event none = {.type = (agent_event_type)i};
+        base_buf_printf(out, "%s{\"type\":\"object\",\"properties\":{\"event\":{\"const\":\"%s\"}",
+            i ? "," : "", event_rows[i].name);
+        event_rows[i].visit(&none, describe_field, &(describing){out, &required, SHAPE_OBJECT, false});
+        base_buf_printf(out, "},\"required\":[\"event\"%s]}", required.data ? required.data : "");
+        base_buf_free(&required);
+    }
+    base_buf_puts(out, "]}");
+}
+
 /* --- reading -------------------------------------------------------------------------------------------- */
 
 /* No event has more lists. */

@@ -118,6 +118,9 @@ int64_t agent_event_turn(const agent_event *e); /* -1: its type has none (token,
  */
 void agent_event_write(const agent_event *e, base_buf *out);
 
+/* A JSON Schema (2020-12) of what agent_event_write writes, made from the tables above. */
+void agent_event_schema(base_buf *out);
+
 /* The reverse; the event's strings and rows live in *ret_doc. A list's rows of another shape are left out. */
 typedef struct agent_event_doc agent_event_doc;
 int agent_event_read(const char *json, size_t n, agent_event *ret, agent_event_doc **ret_doc, base_err *err);

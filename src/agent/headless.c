@@ -68,8 +68,11 @@ static void print_ledger(const agent_event *e)
         (long long)e->ledger.protected);
     if (e->ledger.budget)
         fprintf(stderr, " | rows %lld/%lld", (long long)e->ledger.active, (long long)e->ledger.budget);
-    fprintf(stderr, " | %lld/%lld tokens | prefill %.1f s, %.1f tokens/s", (long long)e->ledger.n,
-        (long long)e->ledger.ctx, e->ledger.prefill_s, e->ledger.decode_tps);
+    if (e->ledger.ctx)
+        fprintf(stderr, " | %lld/%lld tokens", (long long)e->ledger.n, (long long)e->ledger.ctx);
+    else /* a session without an end */
+        fprintf(stderr, " | %lld tokens", (long long)e->ledger.n);
+    fprintf(stderr, " | prefill %.1f s, %.1f tokens/s", e->ledger.prefill_s, e->ledger.decode_tps);
     if (e->ledger.drafted)
         fprintf(stderr, ", lookup %lld/%lld", (long long)e->ledger.accepted, (long long)e->ledger.drafted);
     if (e->ledger.ceiling > 0)

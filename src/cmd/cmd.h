@@ -29,6 +29,7 @@ int cmd_bench_speed(int argc, char **argv);
 int cmd_code(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_eval(int argc, char **argv);
+int cmd_events(int argc, char **argv);
 int cmd_grammar(int argc, char **argv);
 int cmd_kv(int argc, char **argv);
 int cmd_log(int argc, char **argv);

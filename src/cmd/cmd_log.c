@@ -21,6 +21,7 @@ static const char usage[] =
     "       kvist log show ID               a session as text\n"
     "       kvist log search WORDS [--session ID]   full text over requests, answers and tool results\n"
     "       kvist log export ID             every event as a JSON line, the bytes that --json printed\n"
+    "       kvist log export --markdown ID  the same as a page to read and share\n"
     "       kvist log export --labels ID    per message and result, the tokens that the next five tool calls "
     "quote\n"
     "       kvist log kv ID [--turn N]      the rows that each lane held at a turn's end\n"
@@ -28,7 +29,7 @@ static const char usage[] =
     "An ID may be shortened.\n";
 
 typedef struct log_options {
-    bool json, labels;
+    bool json, labels, markdown;
     int64_t turn;
     const char *session;
     uint32_t n_matches; /* of a search, so far */
@@ -357,7 +358,9 @@ static int run_show(agent_log *l, const char *id, const log_options *o, base_err
 
 static int run_export(agent_log *l, const char *id, const log_options *o, base_err *err)
 {
-    return o->labels ? cmd_log_labels(l, id, err) : agent_log_events(l, id, export_event, NULL, err);
+    return o->labels     ? cmd_log_labels(l, id, err)
+           : o->markdown ? cmd_log_markdown(l, id, err)
+                         : agent_log_events(l, id, export_event, NULL, err);
 }
 
 static int run_delete(agent_log *l, const char *id, const log_options *o, base_err *err)
@@ -438,6 +441,7 @@ int cmd_log(int argc, char **argv)
         {"--json", OPTION_FLAG, &o.json, NULL, "one object a line"},
         {"--turn", OPTION_INTEGER, &o.turn, "N", "kv: the turn, from 1 (the last)"},
         {"--session", OPTION_TEXT, &o.session, "ID", "search: in this session only"},
+        {"--markdown", OPTION_FLAG, &o.markdown, NULL, "export: requests, answers and changes as a page"},
         {"--labels", OPTION_FLAG, &o.labels, NULL, "export: what the next five tool calls quote"},
         {0},
     };

@@ -228,6 +228,40 @@ class Usage(Case):
         self.assertEqual((run.returncode, run.stdout.split()[0]), (0, "kvist"))
         self.assertRegex(run.stdout, r"compiler: .+\nshell: ")
 
+    def test_events_are_what_their_schema_says(self):
+        run = self.run_kvist("events", "--schema")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        shapes = {shape["properties"]["event"]["const"]: shape for shape in json.loads(run.stdout)["oneOf"]}
+        types = {"string": str, "integer": int, "number": (int, float), "boolean": bool, "array": list, "null": type(None), "object": dict}
+
+        def check(shape, value, where):
+            kinds = shape.get("type", [])
+            kinds = kinds if isinstance(kinds, list) else [kinds]
+            if "anyOf" in shape:
+                return check(shape["anyOf"][0 if value is None else 1], value, where)
+            if kinds:
+                self.assertIsInstance(value, tuple(t for kind in kinds for t in (types[kind] if isinstance(types[kind], tuple) else (types[kind],))), where)
+            for name, member in value.items() if isinstance(value, dict) and "properties" in shape else []:
+                self.assertIn(name, shape["properties"], where)
+                check(shape["properties"][name], member, (where, name))
+            for name in shape.get("required", []):
+                self.assertIn(name, value, where)
+            for item in value if isinstance(value, list) and "items" in shape else []:
+                check(shape["items"], item, where)
+            for place, item in zip(shape.get("prefixItems", []), value if isinstance(value, list) else []):
+                check(place, item, where)
+        _, events = self.ask("What is in src/one.c?", "--mode", "edits")
+        self.assertLessEqual({"session", "user", "append", "tool_call", "tool_result", "answer", "ledger", "end"}, {e["event"] for e in events})
+        for event in events:
+            check(shapes[event["event"]], event, event["event"])
+        self.assertEqual(self.run_kvist("events").returncode, 2)
+
+    def test_a_session_as_markdown(self):
+        _, events = self.ask("What is in ``src/one.c``?", "--mode", "edits")
+        page = self.run_kvist("log", "export", "--markdown", events[0]["id"]).stdout
+        for part in ("# kvist session ", "## Request\n\nWhat is in ``src/one.c``?", "**Call:** ", "```\n", "return 2 * x;"):
+            self.assertIn(part, page)
+
     def describe(self, *command):
         run = self.run_kvist(*command, "--describe")
         self.assertEqual(run.returncode, 0, run.stderr)
