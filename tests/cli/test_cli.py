@@ -215,9 +215,10 @@ class Usage(Case):
             for words, part in (([name, "--help"], f"usage: kvist-bench {name}"), ([name, "--version"], "kvist-bench ")):
                 run = self.run_bench(*words)
                 self.assertEqual((run.returncode, run.stdout[:len(part)]), (0, part), words)
-            run = self.run_kvist("bench", name)  # what it was called before
+            run = self.run_kvist("bench", name)  # what it was called before, where it is older than that program
             self.assertEqual((run.returncode, run.stdout), (2, ""), name)
-            self.assertIn(f"kvist-bench {name}", run.stderr)
+            if name != "long":
+                self.assertIn(f"kvist-bench {name}", run.stderr)
         for words in ([], ["speed"], ["frobnicate"]):
             run = self.run_bench(*words)
             self.assertEqual((run.returncode, run.stdout), (2, ""), words)
