@@ -202,6 +202,16 @@ static void test_tokenizer__splits_as_each_expression_says(void **state)
         {"gpt-2",     "\u0664\u0665",  "[\u0664\u0665]"},
         {"smollm",    "\u0664\u0665",  "[\u0664][\u0665]"},
         {"qwen2",     "a\u00a0\u3000b", "[a][\u00a0][\u3000b]"},
+        {"tekken",    "getHTTPName",  "[get][HTTPName]"},  /* small letters end a word, large ones begin one */
+        {"tekken",    " HTTP name",   "[ HTTP][ name]"},
+        {"tekken",    "it's",         "[it]['s]"},
+        {"tekken",    "12",           "[1][2]"},
+        {"tekken",    "//\n/x",       "[//\n/][x]"},       /* punctuation takes lines' ends and slashes */
+        {"tekken",    "A\u4f60BC",    "[A\u4f60][BC]"},     /* a letter without case ends a word, too */
+        {"tekken",    "a\u0301b",     "[a\u0301b]"},        /* marks belong to words */
+        {"tekken",    "\u0301A",      "[\u0301][A]"},
+        {"tekken",    "\u00c9\u00e9\u00c9", "[\u00c9\u00e9][\u00c9]"},
+        {"tekken",    "a \n b",       "[a][ \n][ b]"},
     };
     /* clang-format on */
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)

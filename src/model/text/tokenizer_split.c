@@ -1,5 +1,5 @@
 /*
- * The four splitters: qwen2, llama-bpe, gpt-2 and smollm (gpt-2 between single digits).
+ * The splitters: qwen2, llama-bpe, gpt-2, smollm (gpt-2 between single digits), and tekken, which asks for case.
  *
  * A text of n bytes costs O(n): every alternative looks ahead over a run that it then takes as a whole. What
  * is not a letter, number or white space (marks, punctuation, symbols, control, unassigned) is one class,
@@ -21,8 +21,8 @@ static inline unsigned class_at(const char *p, const char *end, size_t *n)
     if (p >= end) return *n = 0, END;
     uint32_t cp = (unsigned char)*p;
     *n = cp < 0x80 ? 1 : base_utf8_decode(p, (size_t)(end - p), &cp);
-    unsigned flags = unicode_flags(cp);
-    return flags ? flags : OTHER;
+    unsigned class = unicode_flags(cp) & (LETTER | NUMBER | SPACE);
+    return class ? class : OTHER;
 }
 
 /* Behind the run of code points of `class` that starts at p. */
@@ -72,6 +72,16 @@ static const char *take_lines(const char *p, const char *end)
     return behind;
 }
 
+/* [^\s\p{L}\p{N}]+ behind what may be one space, with the characters of `tail` that follow; NULL: none is there. */
+static const char *take_other(const char *p, const char *end, const char *tail)
+{
+    size_t n;
+    const char *from = *p == ' ' ? p + 1 : p, *q = skip(from, end, OTHER);
+    if (class_at(from, end, &n) != OTHER) return NULL;
+    while (q < end && *q && strchr(tail, *q)) q++;
+    return q;
+}
+
 /*
  * (?:'[sS]|...)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,digits}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
  */
@@ -88,11 +98,71 @@ static const char *next_modern(const char *p, const char *end, int digits)
         while (digits-- > 0 && class_at(q, end, &n) == NUMBER) q += n;
         return q;
     }
-    if (first == OTHER || (*p == ' ' && second == OTHER)) {
-        const char *q = skip(first == OTHER ? p : p + 1, end, OTHER);
-        while (is_newline(q, end)) q++;
-        return q;
-    }
+    const char *other = take_other(p, end, "\r\n");
+    if (other) return other;
+    const char *lines = take_lines(p, end);
+    return lines ? lines : take_space(p, end);
+}
+
+/*
+ * The case of the code point at p, in tekken's terms: UPPER may stand before what is lower ([Lu Lt Lm Lo M]),
+ * LOWER behind it ([Ll Lm Lo M]); letters without case and marks are both.
+ */
+enum { UPPER = 1, LOWER = 2 };
+
+static unsigned case_at(const char *p, const char *end, size_t *n)
+{
+    uint32_t cp = 0;
+    if (p >= end) return *n = 0, 0;
+    *n = base_utf8_decode(p, (size_t)(end - p), &cp);
+    unsigned flags = unicode_flags(cp);
+    if (flags & UNICODE_UPPER) return UPPER;
+    if (flags & UNICODE_LOWER) return LOWER;
+    return flags & (UNICODE_LETTER | UNICODE_MARK) ? UPPER | LOWER : 0;
+}
+
+/*
+ * [Lu Lt Lm Lo M]*[Ll Lm Lo M]+ at p, or NULL. The first part takes all it can and gives back until the second
+ * has one: that is the last of its own that is both.
+ */
+static const char *take_lower_word(const char *p, const char *end)
+{
+    const char *behind_both = NULL;
+    size_t n;
+    unsigned is;
+    for (; (is = case_at(p, end, &n)) & UPPER; p += n)
+        if (is & LOWER) behind_both = p + n;
+    if (!(is & LOWER)) return behind_both;
+    while (case_at(p, end, &n) & LOWER) p += n;
+    return p;
+}
+
+/* [Lu Lt Lm Lo M]+ at p where nothing lower follows (that was tried before), or NULL */
+static const char *take_upper_word(const char *p, const char *end)
+{
+    const char *q = p;
+    size_t n;
+    while (case_at(q, end, &n) & UPPER) q += n;
+    return q > p ? q : NULL;
+}
+
+/*
+ * LEAD?[Lu Lt Lm Lo M]*[Ll Lm Lo M]+|LEAD?[Lu Lt Lm Lo M]+[Ll Lm Lo M]*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|
+ * \s*[\r\n]+|\s+(?!\S)|\s+ with LEAD [^\r\n\p{L}\p{N}]
+ */
+static const char *next_tekken(const char *p, const char *end)
+{
+    size_t n;
+    const char *q = NULL;
+    unsigned first = class_at(p, end, &n);
+    bool may_lead = first != LETTER && first != NUMBER && !is_newline(p, end);
+    if (may_lead) q = take_lower_word(p + n, end);
+    if (!q) q = take_lower_word(p, end);
+    if (!q && may_lead) q = take_upper_word(p + n, end);
+    if (!q) q = take_upper_word(p, end);
+    if (q) return q;
+    if (first == NUMBER) return p + n;
+    if ((q = take_other(p, end, "\r\n/"))) return q;
     const char *lines = take_lines(p, end);
     return lines ? lines : take_space(p, end);
 }
@@ -126,6 +196,11 @@ static size_t split_llama3(split_walk *w)
     return w->at < w->end ? move(w, next_modern(w->at, w->end, 3)) : 0;
 }
 
+static size_t split_tekken(split_walk *w)
+{
+    return w->at < w->end ? move(w, next_tekken(w->at, w->end)) : 0;
+}
+
 static size_t split_gpt2(split_walk *w)
 {
     return w->at < w->end ? move(w, next_gpt2(w->at, w->end)) : 0;
@@ -153,6 +228,7 @@ const split_kind *split_find(const char *pre, size_t n)
         {"smollm",    split_smollm, 0, 0},
         {"llama-bpe", split_llama3, 1, 1},
         {"gpt-2",     split_gpt2,   0, 0},
+        {"tekken",    split_tekken, 1, 1},
     };
     /* clang-format on */
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
