@@ -28,7 +28,10 @@ static base_buf build(
     gguf_build_key_str(&b, "general.name", name);
     gguf_build_key_str(&b, "tokenizer.chat_template", jinja);
     gguf_build_key_str(&b, "tokenizer.ggml.model", "gpt2");
-    gguf_build_key_str(&b, "tokenizer.ggml.pre", strcmp(architecture, "llama") == 0 ? "llama-bpe" : "qwen2");
+    gguf_build_key_str(&b, "tokenizer.ggml.pre",
+        strcmp(architecture, "llama") == 0      ? "llama-bpe"
+        : strcmp(architecture, "mistral3") == 0 ? "tekken"
+                                                : "qwen2");
     gguf_build_key_u32(&b, "tokenizer.ggml.bos_token_id", 256);
     gguf_build_key_array(&b, "tokenizer.ggml.tokens", GGUF_STRING, 256 + n);
     for (unsigned byte = 0, other = 256; byte < 256; byte++) {
@@ -136,6 +139,37 @@ static void test_template__writes_llama3(void **state)
         "<|start_header_id|>ipython<|end_header_id|>\n\nresult<|eot_id|>"
         "<|start_header_id|>assistant<|end_header_id|>\n\n",
         15);
+    close_chat(&c);
+}
+
+/* What jinja2 makes of llama.cpp's models/templates/Qwen3-Coder.jinja. */
+static void test_template__writes_qwen3_coder(void **state)
+{
+    chat c = open_chat("qwen3moe", "Qwen3 Coder 30B A3B Instruct",
+        "{{'<|im_start|>'}} <tool_call>\n<function=example_function_name>", chatml_tokens);
+    assert_string_equal(model_template_name(c.template), "qwen3-coder");
+    assert_int_equal(model_template_tools(c.template), MODEL_TOOLS_HERMES);
+    check_conversation(&c,
+        "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\n<|im_end|>hi<|eot_id|><|im_end|>\n"
+        "<|im_start|>assistant\ncall<|im_end|>\n"
+        "<|im_start|>user\n<tool_response>\nresult\n</tool_response>\n<|im_end|>\n<|im_start|>assistant\n",
+        9);
+    close_chat(&c);
+}
+
+/* The same of unsloth-mistral-Devstral-Small-2507.jinja and mistralai-Ministral-3-14B-Reasoning-2512.jinja. */
+static void test_template__writes_mistral(void **state)
+{
+    static const char *const tokens[] = {"<s>", "</s>", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]", "[INST]",
+        "[/INST]", "[TOOL_RESULTS]", "[/TOOL_RESULTS]", NULL};
+    chat c =
+        open_chat("mistral3", "Devstral Small 2", "{{ '[SYSTEM_PROMPT]' + message['content'] }}", tokens);
+    assert_string_equal(model_template_name(c.template), "mistral");
+    assert_int_equal(model_template_tools(c.template), MODEL_TOOLS_JSON);
+    check_conversation(&c,
+        "<s>[SYSTEM_PROMPT]Be brief.[/SYSTEM_PROMPT][INST]<|im_end|>hi<|eot_id|>[/INST]call</s>"
+        "[TOOL_RESULTS]result[/TOOL_RESULTS]",
+        8);
     close_chat(&c);
 }
 
@@ -275,6 +309,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_template__writes_chatml),
         cmocka_unit_test(test_template__writes_llama3),
+        cmocka_unit_test(test_template__writes_qwen3_coder),
+        cmocka_unit_test(test_template__writes_mistral),
         cmocka_unit_test(test_template__writes_gemma),
         cmocka_unit_test(test_template__lets_a_model_think_or_not),
         cmocka_unit_test(test_template__falls_back_or_refuses),

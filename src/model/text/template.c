@@ -43,6 +43,19 @@ static const family families[] = {
             [MODEL_ROLE_ASSISTANT] = "<|eot_id|>", [MODEL_ROLE_TOOL] = "<|eot_id|>",
         },
     },
+    {   /* Qwen3-Coder's differs in one line's end. */
+        .name = "qwen3-coder", .sign = "<function=", .tokens = {"<|im_start|>", "<|im_end|>"},
+        .begin = {
+            [MODEL_ROLE_SYSTEM]    = "<|im_start|>system\n",
+            [MODEL_ROLE_USER]      = "<|im_start|>user\n",
+            [MODEL_ROLE_ASSISTANT] = "<|im_start|>assistant\n",
+            [MODEL_ROLE_TOOL]      = "<|im_start|>user\n<tool_response>\n",
+        },
+        .end = {
+            [MODEL_ROLE_SYSTEM] = "<|im_end|>\n", [MODEL_ROLE_USER] = "<|im_end|>\n",
+            [MODEL_ROLE_ASSISTANT] = "<|im_end|>\n", [MODEL_ROLE_TOOL] = "\n</tool_response>\n<|im_end|>\n",
+        },
+    },
     /*
      * Qwen2, Qwen2.5, Qwen2.5-Coder, Qwen3, SmolLM2. A tool's result is a user's turn, as Qwen's template
      * writes it.
@@ -74,6 +87,20 @@ static const family families[] = {
             [MODEL_ROLE_ASSISTANT] = "<end_of_turn>\n", [MODEL_ROLE_TOOL] = "<end_of_turn>\n",
         },
     },
+    {   /* Mistral's since tekken (version 7 of its tokenizer): Mistral Small 3, Devstral, Ministral 3. */
+        .name = "mistral", .sign = "[SYSTEM_PROMPT]",
+        .tokens = {"[SYSTEM_PROMPT]", "[INST]", "[/INST]", "[TOOL_RESULTS]"},
+        .begin = {
+            [MODEL_ROLE_SYSTEM]    = "[SYSTEM_PROMPT]",
+            [MODEL_ROLE_USER]      = "[INST]",
+            [MODEL_ROLE_ASSISTANT] = "",
+            [MODEL_ROLE_TOOL]      = "[TOOL_RESULTS]",
+        },
+        .end = {
+            [MODEL_ROLE_SYSTEM] = "[/SYSTEM_PROMPT]", [MODEL_ROLE_USER] = "[/INST]",
+            [MODEL_ROLE_ASSISTANT] = "</s>", [MODEL_ROLE_TOOL] = "[/TOOL_RESULTS]",
+        },
+    },
     {   /* Models without a chat form: only words mark the turns. */
         .name = "plain", .sign = "",
         .begin = {
@@ -88,7 +115,7 @@ static const family families[] = {
 };
 /* clang-format on */
 
-enum { N_FAMILIES = sizeof families / sizeof *families, CHATML = 1, PLAIN = N_FAMILIES - 1 };
+enum { N_FAMILIES = sizeof families / sizeof *families, CHATML = 2, PLAIN = N_FAMILIES - 1 };
 
 struct model_template {
     const family *family;
