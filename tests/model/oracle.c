@@ -161,6 +161,9 @@ static void norm_heads(const float *w, double *x, uint32_t n_heads, uint32_t hea
 
 typedef struct turn {
     double base, stretch;
+    double yarn_low, yarn_high,
+        size; /* YaRN: between these pairs the stretch sets in; what a head grows by */
+    bool yarn;
     const float *factors; /* [head_dim / 2] or NULL */
     bool neox;
 } turn;
@@ -168,9 +171,13 @@ typedef struct turn {
 static void rope(double *head, uint32_t head_dim, uint32_t phase, turn how)
 {
     for (uint32_t i = 0; i < head_dim / 2; i++) {
-        double angle = phase / how.stretch * pow(how.base, -2.0 * i / head_dim);
+        double angle = phase * pow(how.base, -2.0 * i / head_dim);
         if (how.factors) angle /= how.factors[i];
-        double c = cos(angle), s = sin(angle);
+        double kept =
+            how.yarn ? 1 - fmin(1, fmax(0, (i - how.yarn_low) / fmax(0.001, how.yarn_high - how.yarn_low)))
+                     : 0;
+        angle = angle / how.stretch * (1 - kept) + angle * kept;
+        double size = how.yarn ? how.size : 1, c = size * cos(angle), s = size * sin(angle);
         uint32_t a = how.neox ? i : 2 * i, b = how.neox ? i + head_dim / 2 : 2 * i + 1;
         double x = head[a], y = head[b];
         head[a] = x * c - y * s;
@@ -205,7 +212,15 @@ static turn turn_of(const oracle *o, uint32_t layer)
     turn t = {.base = s->rope_base ? s->rope_base : 10000,
         .stretch = s->rope_factor ? s->rope_factor : 1,
         .factors = weights(o, -1, "rope_freqs.weight"),
-        .neox = strcmp(s->architecture, "llama") != 0};
+        .neox = strcmp(s->architecture, "llama") != 0 && strcmp(s->architecture, "mistral3") != 0};
+    if (s->yarn_trained) { /* Peng et al. 2023, section 3.2, with beta 32 and 1 */
+        double pi = acos(-1), d = s->head_dim ? s->head_dim : s->n_embd / s->n_head;
+        t.yarn = true;
+        t.yarn_low = fmax(0, floor(d * log(s->yarn_trained / (32 * 2 * pi)) / (2 * log(t.base))));
+        t.yarn_high = fmin(d - 1, ceil(d * log(s->yarn_trained / (2 * pi)) / (2 * log(t.base))));
+        t.size = 1 + 0.1 * log(t.stretch);
+        if (!t.neox) t.size /= 1 + 0.1 * s->yarn_less * log(t.stretch); /* mistral3 */
+    }
     if (has_window(o, layer)) t = (turn){.base = 10000, .stretch = 1, .neox = true};
     return t;
 }
@@ -307,6 +322,8 @@ static void layer_of(const oracle *o, work *w, uint32_t layer)
         norm_heads(weights(o, l, "attn_k_norm.weight"), k, s->n_head_kv, d);
         for (uint32_t h = 0; h < s->n_head; h++) rope(q + h * d, d, o->phases[t], how);
         for (uint32_t h = 0; h < s->n_head_kv; h++) rope(k + h * d, d, o->phases[t], how);
+        for (uint32_t i = 0; i < w->n_q && s->q_scale > 0; i++)
+            q[i] *= 1 + s->q_scale * log(1 + o->phases[t] / s->yarn_trained);
         for (uint32_t i = 0; i < w->n_kv; i++) {
             k[i] = oracle_round_half((float)k[i]);
             v[i] = oracle_round_half((float)v[i]);

@@ -58,9 +58,14 @@ static const tiny_gguf specs[] = {
     /* Rows of 5 blocks and of 3: no whole super-block of MXFP4. */
     {.architecture = "qwen3moe", .n_layer = 2, .n_embd = 160, .n_ff = 96, .n_head = 2, .n_head_kv = 1, .head_dim = 64,
         .n_ctx = 4096, .seed = 26, .rope_base = 1e6f, .type = TINY_MXFP4, .n_experts = 8, .n_experts_used = 2},
+    /* YaRN: keys and queries that grow (Qwen3), and Mistral 3, where they do not and late queries do. */
+    {.architecture = "qwen3", .n_layer = 2, .n_embd = 128, .n_ff = 96, .n_head = 2, .n_head_kv = 1, .head_dim = 64,
+        .n_ctx = 4096, .seed = 27, .rope_base = 1e4f, .rope_factor = 4, .yarn_trained = 1024},
+    {.architecture = "mistral3", .n_layer = 2, .n_embd = 160, .n_ff = 96, .n_head = 4, .n_head_kv = 2, .head_dim = 32,
+        .n_ctx = 4096, .seed = 28, .rope_base = 1e4f, .rope_factor = 16, .yarn_trained = 128, .yarn_less = 1, .q_scale = 0.5f},
 };
 /* clang-format on */
-enum { N_SPECS = sizeof specs / sizeof *specs, MIXTURE = 12 };
+enum { N_SPECS = sizeof specs / sizeof *specs, MIXTURE = 12, YARN = 16, MISTRAL };
 
 static void truth_of(const little *l, const tiny_gguf *spec, uint32_t n, float *logits)
 {
@@ -164,6 +169,15 @@ static void test_architectures__every_difference_counts(void **state)
     changed = specs[MIXTURE];
     changed.n_experts = 8; /* the last four are never chosen */
     check_far(&specs[MIXTURE], changed);
+    changed = specs[YARN];
+    changed.yarn_trained = 0; /* stretched as a whole */
+    check_far(&specs[YARN], changed);
+    changed = specs[MISTRAL];
+    changed.q_scale = 0;
+    check_far(&specs[MISTRAL], changed);
+    changed = specs[MISTRAL];
+    changed.yarn_less = 0; /* grown keys and queries */
+    check_far(&specs[MISTRAL], changed);
 }
 
 static void test_architectures__batch_shapes_and_threads_give_the_same_bits(void **state)
@@ -365,7 +379,7 @@ static void test_architectures__name_what_is_wrong(void **state)
     spec.architecture = "rwkv7";
     refuse(spec, BASE_E_UNSUPPORTED, "rwkv7",
         "qwen2 (Qwen2, Qwen2.5), qwen3 (Qwen3), qwen3moe (Qwen3-30B-A3B, Qwen3-Coder-30B-A3B), llama (Llama "
-        "2 and 3, SmolLM2), gemma3 (Gemma 3)");
+        "2 and 3, SmolLM2, Devstral 1), mistral3 (Ministral 3, Devstral Small 2), gemma3 (Gemma 3)");
     spec = specs[MIXTURE];
     spec.architecture = "qwen3"; /* no mixture, says the architecture */
     refuse(spec, BASE_E_UNSUPPORTED, "12 experts", "qwen3moe");

@@ -150,7 +150,10 @@ static void write_vocabulary(writer *w, const tiny_gguf *spec)
 {
     static const char *const special[] = {"<|endoftext|>", "<|im_start|>", "<|im_end|>"};
     key_text(w, "tokenizer.ggml.model", "gpt2");
-    key_text(w, "tokenizer.ggml.pre", strncmp(spec->architecture, "qwen", 4) == 0 ? "qwen2" : "smollm");
+    key_text(w, "tokenizer.ggml.pre",
+        strncmp(spec->architecture, "qwen", 4) == 0   ? "qwen2"
+        : strcmp(spec->architecture, "mistral3") == 0 ? "tekken"
+                                                      : "smollm");
     key_array(w, "tokenizer.ggml.tokens", TYPE_STRING, TINY_GGUF_VOCAB);
     for (unsigned i = 0; i < 256; i++) {
         char piece[4];
@@ -382,6 +385,16 @@ void tiny_gguf_write(const tiny_gguf *spec, base_buf *out)
     if (spec->rope_factor) {
         snprintf(key, sizeof key, "%s.rope.scaling.factor", spec->architecture);
         key_f32(w, key, spec->rope_factor);
+    }
+    if (spec->yarn_trained) {
+        snprintf(key, sizeof key, "%s.rope.scaling.type", spec->architecture);
+        key_text(w, key, "yarn");
+        snprintf(key, sizeof key, "%s.rope.scaling.original_context_length", spec->architecture);
+        key_u32(w, key, spec->yarn_trained);
+        snprintf(key, sizeof key, "%s.rope.scaling.yarn_log_multiplier", spec->architecture);
+        key_f32(w, key, spec->yarn_less);
+        snprintf(key, sizeof key, "%s.attention.temperature_scale", spec->architecture);
+        key_f32(w, key, spec->q_scale);
     }
     if (spec->head_dim) {
         snprintf(key, sizeof key, "%s.attention.key_length", spec->architecture);

@@ -17,8 +17,8 @@
 typedef enum tiny_type { TINY_F32 = 0, TINY_Q8_0 = 8, TINY_Q4_K = 12, TINY_MXFP4 = 39 } tiny_type;
 
 typedef struct tiny_gguf {
-    const char
-        *architecture; /* "qwen2" (biases), "qwen3" (query and key norms), "qwen3moe", "llama" or "gemma3" */
+    const char *
+        architecture; /* "qwen2" (biases), "qwen3" (query and key norms), "qwen3moe", "llama", "mistral3" or "gemma3" */
     uint32_t n_layer, n_embd, n_ff, n_head, n_head_kv, n_ctx;
     uint32_t head_dim;                  /* 0: n_embd / n_head, and the file does not say */
     uint32_t n_experts, n_experts_used; /* qwen3moe: n_ff is one expert's */
@@ -28,6 +28,9 @@ typedef struct tiny_gguf {
     bool rope_freqs;       /* with the tensor that stretches RoPE (Llama 3.1 and later) */
     float rope_base;       /* 0: 10000 */
     float rope_factor;     /* 0: none */
+    uint32_t yarn_trained; /* RoPE is stretched by YaRN from so many tokens; 0: as a whole */
+    float yarn_less;       /* mistral3: yarn_log_multiplier */
+    float q_scale;         /* mistral3: attention.temperature_scale, with yarn_trained */
     uint32_t window;       /* gemma3: 0 none */
     const char *spoil;     /* a tensor's name whose last element becomes NaN; NULL: none */
     const char *leave_out; /* a tensor's name that is not written (for refusals); NULL: none */

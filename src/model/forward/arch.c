@@ -20,7 +20,11 @@ static const model_arch architectures[] = {
         .rope = OPS_ROPE_NEOX,
         .qk_norm = true,
         .experts = true},
-    {.name = "llama", .families = "Llama 2 and 3, SmolLM2", .rope = OPS_ROPE_NORM},
+    {.name = "llama", .families = "Llama 2 and 3, SmolLM2, Devstral 1", .rope = OPS_ROPE_NORM},
+    {.name = "mistral3",
+        .families = "Ministral 3, Devstral Small 2",
+        .rope = OPS_ROPE_NORM,
+        .long_context = true},
     {.name = "gemma3",
         .families = "Gemma 3",
         .rope = OPS_ROPE_NEOX,
@@ -111,14 +115,71 @@ static int refuse_extras(const reader *r)
                 numbers[i], value);
     }
     if (gguf_get_str(r->file, key_of(r, "rope.scaling.type", key), &scaling) &&
-        !base_str_equal(scaling, "none") && !base_str_equal(scaling, "linear"))
+        !base_str_equal(scaling, "none") && !base_str_equal(scaling, "linear") &&
+        !base_str_equal(scaling, "yarn"))
         return base_fail(r->err, BASE_E_UNSUPPORTED,
-            "RoPE scaling \"%.*s\" is not built; use a file without it (none and linear are)",
+            "RoPE scaling \"%.*s\" is not built; use a file without it (none, linear and yarn are)",
             (int)(scaling.len < 40 ? scaling.len : 40), scaling.ptr);
     if (gguf_get_u64(r->file, "split.count", &count) && count > 1)
         return base_fail(r->err, BASE_E_UNSUPPORTED,
             "this is one of %llu parts of a split model; join them first (llama-gguf-split --merge)",
             (unsigned long long)count);
+    return 0;
+}
+
+/*
+ * As llama.cpp reads it (its llama-context.cpp): which pairs turn how often within the context that the model
+ * was trained for, and by how much keys and queries grow. A file for which the growth is another (the mistral3
+ * of Devstral) says so by yarn_log_multiplier; yarn_beta_* count there only, too.
+ */
+static int read_yarn(const reader *r, model_hyper *h)
+{
+    const double pi = 3.14159265358979323846;
+    const bool own = h->arch->long_context;
+    double fast = own ? get_number(r, "rope.scaling.yarn_beta_fast", 32) : 32,
+           slow = own ? get_number(r, "rope.scaling.yarn_beta_slow", 1) : 1,
+           less = own ? get_number(r, "rope.scaling.yarn_log_multiplier", 0) : 0,
+           more = get_number(r, "rope.scaling.attn_factor", 1);
+    uint64_t trained = h->n_ctx;
+    char key[96];
+    base_str scaling;
+
+    if (!gguf_get_str(r->file, key_of(r, "rope.scaling.type", key), &scaling) ||
+        !base_str_equal(scaling, "yarn"))
+        return 0;
+    get_count(r, "rope.scaling.original_context_length", &trained);
+    if (trained == 0 || !(fast > slow && slow > 0 && fast < 1e6) || !(less >= 0 && less < 100) ||
+        !(more > 0 && more < 100))
+        return base_fail(r->err, BASE_E_FORMAT, "%s.rope.scaling.* describes no YaRN", r->arch);
+    if (h->n_rot != h->head_dim)
+        return base_fail(r->err, BASE_E_UNSUPPORTED,
+            "YaRN over %u of %u dimensions of a head is not built; use a file without it", h->n_rot,
+            h->head_dim);
+    /* The pair that turns `fast` (`slow`) times within the trained context. */
+    const double turns = h->n_rot / (2 * log(h->rope_base));
+    const double low = floor(turns * log((double)trained / (fast * 2 * pi))),
+                 high = ceil(turns * log((double)trained / (slow * 2 * pi)));
+    const double growth = 1 + 0.1 * log(h->rope_factor);
+    const double magnitude = more * growth / (1 + 0.1 * less * log(h->rope_factor));
+    h->yarn_factor = h->rope_factor;
+    h->rope_factor = 1;
+    h->yarn_low = low > 0 ? low : 0;
+    h->yarn_high = high < h->n_rot - 1 ? high : h->n_rot - 1;
+    h->attn_scale *= (float)(magnitude * magnitude); /* of the key and of the query */
+    return 0;
+}
+
+/* Queries that grow with their position (mistral3): within the trained context they are as they were. */
+static int read_query_scale(const reader *r, model_hyper *h)
+{
+    uint64_t trained = h->n_ctx;
+    if (!h->arch->long_context) return 0;
+    h->q_scale = get_number(r, "attention.temperature_scale", 0);
+    get_count(r, "rope.scaling.original_context_length", &trained);
+    if (!(h->q_scale >= 0 && h->q_scale < 100) || trained == 0 || trained > MAX_CONTEXT)
+        return base_fail(r->err, BASE_E_FORMAT, "%s.attention.temperature_scale is %g over %llu tokens",
+            r->arch, h->q_scale, (unsigned long long)trained);
+    h->q_scale_every = (uint32_t)trained;
     return 0;
 }
 
@@ -286,6 +347,7 @@ int model_arch_read(const gguf_file *f, model_hyper *ret, base_err *err)
     h.attn_scale = (float)get_number(&r, "attention.scale", 1 / sqrt(per_head));
     if (!(h.attn_scale > 0 && h.attn_scale < 1e6f))
         return base_fail(r.err, BASE_E_FORMAT, "attention.scale is %g", (double)h.attn_scale);
+    if ((rc = read_yarn(&r, &h)) || (rc = read_query_scale(&r, &h))) return rc;
     /* The vocabulary is as large as its embedding says; the metadata key is optional and sometimes padded. */
     embd = gguf_find_tensor(f, "token_embd.weight");
     if (!embd) return base_fail(r.err, BASE_E_FORMAT, "tensor token_embd.weight is missing");

@@ -30,6 +30,7 @@ typedef struct model_arch {
     uint32_t window_every;
     double window_rope_base; /* RoPE's base in layers with a window, where it is never stretched */
     bool experts;            /* the feed-forward is a mixture of experts */
+    bool long_context;       /* its own keys of YaRN, and queries that are scaled by their position */
     uint32_t
         wide_layers; /* a model of so many layers scales scores by n_embd / n_head, not by the head's size */
 } model_arch;
@@ -42,6 +43,15 @@ typedef struct model_hyper {
     float norm_eps, attn_scale;
     /* The angle of pair i at phase p is p / rope_factor * rope_base^(-2i / n_rot) / rope_freqs[i]. */
     double rope_base, rope_factor;
+    /*
+     * YaRN (Peng et al. 2023, section 3.2), yarn_factor > 1: pairs up to yarn_low keep their angle, those from
+     * yarn_high on are divided by the factor, those between by something between. It also scales every key and
+     * query; that is in attn_scale.
+     */
+    double yarn_factor, yarn_low, yarn_high;
+    /* A query at phase p is multiplied by 1 + q_scale * ln(1 + floor(p / q_scale_every)); 0: no query is. */
+    double q_scale;
+    uint32_t q_scale_every;
     /*
      * Layers with a window: row p is read from position q when q - p < window, and rope_base is another one.
      */

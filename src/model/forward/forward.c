@@ -155,6 +155,33 @@ static int turn_heads(model *m, const micro_batch *b, uint32_t layer, ops_mat x,
         err);
 }
 
+static float scale_of_query(const model_hyper *h, uint32_t phase)
+{
+    return (float)(1 + h->q_scale * log1p(floor((double)phase / h->q_scale_every)));
+}
+
+/* Queries behind the trained context, for models that scale them: a run of tokens of one scale at a time. */
+static int scale_queries(model *m, const micro_batch *b, ops_mat q, base_err *err)
+{
+    const model_hyper *h = &m->hyper;
+    const uint32_t *phases = b->whole->phases + b->from;
+    for (uint32_t from = 0, to; h->q_scale > 0 && from < b->n; from = to) {
+        const uint32_t part = phases[from] / h->q_scale_every;
+        for (to = from + 1; to < b->n && phases[to] / h->q_scale_every == part;) to++;
+        if (part == 0) continue; /* exactly 1 */
+        const ops_mat run = {q.buffer, q.first + from * q.stride, q.stride};
+        int rc = m->ops->add(m->ops,
+            &(ops_add_args){.a = run,
+                .out = run,
+                .scale_a = scale_of_query(h, phases[from]),
+                .n = to - from,
+                .width = n_q(h)},
+            err);
+        if (rc) return rc;
+    }
+    return 0;
+}
+
 /* x += w * scratch.wide, the product normalised first for models that do so. */
 static int add_product(model *m, uint32_t n, const ops_weight *w, const ops_buffer *norm, base_err *err)
 {
@@ -321,6 +348,7 @@ static int attention_half(model *m, const micro_batch *b, uint32_t layer, base_e
                     {.weight = w->v, .bias = w->v_bias, .y = v}}},
             err);
     if (!rc) rc = turn_heads(m, b, layer, q, h->n_head, w->q_norm, err);
+    if (!rc) rc = scale_queries(m, b, q, err);
     if (!rc) rc = turn_heads(m, b, layer, k, h->n_head_kv, w->k_norm, err);
     if (!rc && b->whole->capture) capture_queries(m, b, layer);
     if (!rc && b->has_own && !model_layer_has_window(h, layer))

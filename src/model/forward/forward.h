@@ -63,7 +63,7 @@ struct model {
     forward_layer *layers; /* [n_layer] */
     ops_weight *output;
     ops_buffer *output_norm;
-    float *rope_factors;                            /* [n_rot / 2], or NULL */
+    float *rope_factors; /* [n_rot / 2], divisors of angles (the file's, YaRN's), or NULL */
     void (*tell)(void *user, const char *sentence); /* model_options.notice */
     void *tell_user;
     char notice[560];

@@ -237,15 +237,28 @@ static int copy_floats(loader *l, const gguf_tensor *t, ops_buffer **ret, base_e
     X(ffn_post, ffn_post, copy_vector)
 /* clang-format on */
 
-/* Divisors of angles. */
-static int copy_rope_factors(model *m, const gguf_tensor *t, base_err *err)
+/* By how much YaRN divides the angle of pair i. */
+static double yarn_divisor(const model_hyper *h, uint32_t i)
 {
-    m->rope_factors = base_xmalloc(t->n_bytes);
-    memcpy(m->rope_factors, t->data, t->n_bytes);
-    for (uint64_t i = 0; i < t->ne[0]; i++)
+    const double wide = h->yarn_high - h->yarn_low, at = (i - h->yarn_low) / (wide > 0.001 ? wide : 0.001);
+    const double stretched = at < 0 ? 0 : at > 1 ? 1 : at;
+    return 1 / (stretched / h->yarn_factor + 1 - stretched);
+}
+
+/* Divisors of angles: the file's, YaRN's, or both. */
+static int make_rope_factors(model *m, const gguf_tensor *t, base_err *err)
+{
+    const model_hyper *h = &m->hyper;
+    if (!t && !h->yarn_factor) return 0;
+    m->rope_factors = base_xcalloc(h->n_rot / 2, sizeof *m->rope_factors);
+    for (uint32_t i = 0; i < h->n_rot / 2; i++) {
+        m->rope_factors[i] = 1;
+        if (t) memcpy(&m->rope_factors[i], t->data + i * sizeof(float), sizeof(float));
         if (!(m->rope_factors[i] > 0 && m->rope_factors[i] < 1e6f))
             return base_fail(
                 err, BASE_E_FORMAT, "tensor rope_freqs.weight divides by %g", (double)m->rope_factors[i]);
+        if (h->yarn_factor) m->rope_factors[i] *= (float)yarn_divisor(h, i);
+    }
     return 0;
 }
 
@@ -264,7 +277,7 @@ static int load_weights(loader *l, base_err *err)
 #undef LOAD
     }
     if (!rc) rc = copy_vector(l, t->output_norm, &m->output_norm, err);
-    if (!rc && t->rope_freqs) rc = copy_rope_factors(m, t->rope_freqs, err);
+    if (!rc) rc = make_rope_factors(m, t->rope_freqs, err);
     /* The embedding stays in the file; it is packed, and so checked, only where it is the head too. */
     if (!rc && t->output != t->token_embd) {
         rc = check_finite(t->token_embd, err);
