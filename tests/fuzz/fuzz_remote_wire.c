@@ -1,0 +1,41 @@
+/* Any stream, read as each kind of engine's: numbers and texts stay inside of what came. */
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "remote/sse.h"
+#include "remote/wire.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
+
+static int read_event(void *user, const char *data, size_t n, base_err *err)
+{
+    static const remote_wire *const wires[] = {&remote_wire_llama, &remote_wire_vllm, &remote_wire_chat};
+    base_json_doc *doc = NULL;
+    if (base_json_parse(data, n, &doc, NULL)) return 0;
+    remote_piece *p = base_xcalloc(1, sizeof *p);
+    base_buf all = {0};
+    for (size_t i = 0; i < sizeof wires / sizeof *wires; i++) {
+        if (wires[i]->read(base_json_root(doc), p, &(base_err){0})) continue;
+        if (p->n_ids > REMOTE_MOST_IDS) abort();
+        for (uint32_t k = 0; k < p->n_ids; k++)
+            if (p->ids[k] < 0) abort();
+        const base_str texts[] = {p->text, p->thought, p->call_name, p->call_text};
+        for (size_t k = 0; k < sizeof texts / sizeof *texts; k++)
+            if (texts[k].len) base_buf_add(&all, texts[k].ptr, texts[k].len);
+        if (p->model) base_buf_puts(&all, p->model);
+    }
+    base_buf_free(&all);
+    free(p);
+    base_json_free(doc);
+    return 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
+{
+    remote_sse s = {0};
+    if (!remote_sse_feed(&s, (const char *)bytes, n, read_event, NULL, NULL))
+        remote_sse_end(&s, read_event, NULL, NULL);
+    remote_sse_free(&s);
+    return 0;
+}
