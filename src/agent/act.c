@@ -693,3 +693,26 @@ int agent__shell_line(agent *a, const char *command, base_err *err)
     end(&r);
     return rc;
 }
+
+/* A person's /rename and its like: the tool's own diff is shown and asked as the mode says. */
+int agent__operate(agent *a, const char *json, base_err *err)
+{
+    running r = begin(a, "refactor", NULL, (base_str){0});
+    int rc = base_json_parse(json, strlen(json), &r.own_arguments, err);
+    if (!rc) {
+        r.call.arguments = base_json_root(r.own_arguments);
+        rc = prepare(&r, err);
+    }
+    if (!rc) emit_call(&r);
+    if (!rc && !is_settled(&r)) rc = permit(&r, err);
+    if (!rc && !is_settled(&r)) rc = execute(&r, err);
+    if (!rc) emit_result(&r);
+    if (!rc) after_change(a, &r, agent__call_key("refactor", r.call.arguments, (base_str){0}));
+    if (!rc && r.result.text.len) {
+        if (r.result.status == TOOL_OK)
+            base_buf_printf(&a->notes.shell, "The person: %s", r.result.text.data);
+        agent__notice(a, "%.*s", (int)strcspn(r.result.text.data, "\n"), r.result.text.data);
+    }
+    end(&r);
+    return rc;
+}

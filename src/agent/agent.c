@@ -84,6 +84,7 @@ int agent_open(agent **ret, engine *e, tool_workspace *w, const agent_options *o
     e->observer = (kv_observer){.user = a, .prefill = on_prefill, .plan = on_plan};
     bool is_empty = true;
     int rc = agent_set_mode(a, options->mode, err);
+    if (!rc) tool_workspace_recover(w);
     if (!rc) rc = tool_workspace_refresh(w, NULL, cancel, err);
     if (!rc) rc = agent__offer_tools(a, err);
     if (!rc && a->log && !options->resume)

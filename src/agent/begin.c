@@ -41,19 +41,23 @@ int agent__offer_tools(agent *a, base_err *err)
         [TOOL_ARGUMENT_BOOLEAN] = MODEL_ARGUMENT_BOOLEAN,
         [TOOL_ARGUMENT_CHOICE] = MODEL_ARGUMENT_CHOICE,
         [TOOL_ARGUMENT_PATH] = MODEL_ARGUMENT_PATH,
+        [TOOL_ARGUMENT_SYMBOL] = MODEL_ARGUMENT_CHOICE, /* of the names that the index knows */
     };
-    enum { MAX_TOOLS = 16, MAX_ARGUMENTS = 64 };
+    enum { MAX_TOOLS = 16, MAX_ARGUMENTS = 64, MAX_SYMBOLS = 100000 };
     if (!(a->engine->can & ENGINE_GRAMMAR)) return 0;
     model_grammar_tool tools[MAX_TOOLS];
     model_grammar_argument arguments[MAX_ARGUMENTS];
     uint32_t n_table, n = 0, n_arguments = 0;
     const tool_entry *const *table = tool_table(&n_table);
+    char **symbols = code_index_names(tool_workspace_index(a->workspace), MAX_SYMBOLS);
     for (uint32_t i = 0; i < n_table && n < MAX_TOOLS; i++) {
-        if (!agent_prompt_offers(table[i], a->info.strong)) continue;
+        if (!agent_prompt_offers(table[i], a->info.strong) && table[i]->models != TOOL_ON_REQUEST) continue;
         tools[n] = (model_grammar_tool){table[i]->name, arguments + n_arguments, 0};
         for (const tool_argument *g = table[i]->arguments; g && g->name && n_arguments < MAX_ARGUMENTS; g++) {
-            arguments[n_arguments++] =
-                (model_grammar_argument){g->name, types[g->type], g->required, g->choices};
+            const bool is_symbol = g->type == TOOL_ARGUMENT_SYMBOL;
+            const model_argument_type type = is_symbol && !*symbols ? MODEL_ARGUMENT_STRING : types[g->type];
+            arguments[n_arguments++] = (model_grammar_argument){
+                g->name, type, g->required, is_symbol ? (const char *const *)symbols : g->choices};
             tools[n].n_arguments++;
         }
         n++;
@@ -66,6 +70,8 @@ int agent__offer_tools(agent *a, base_err *err)
     int rc = a->engine->ops->set_tools(a->engine, tools, n, n_files ? paths : NULL, err);
     free(files);
     free(paths);
+    code_index_paths_free(symbols);
+    a->offered = code_index_chunks(tool_workspace_index(a->workspace));
     return rc;
 }
 

@@ -271,6 +271,33 @@ static int run_undo(agent *a, const char *arguments, base_err *err)
     return rc;
 }
 
+/* The words of a command's arguments as members of a call of the refactor tool. */
+static int operate(agent *a, const char *operation, const char *arguments, const char *const *names,
+    const char *usage, base_err *err)
+{
+    base_buf json = {0};
+    size_t n = 0;
+    base_buf_printf(&json, "{\"operation\":\"%s\"", operation);
+    const char *at = arguments;
+    for (; names[n] && *at; n++) {
+        const size_t len = names[n + 1] ? strcspn(at, " \t") : strlen(at); /* the last takes the rest */
+        base_buf_printf(&json, ",\"%s\":", names[n]);
+        base_json_put_str(&json, at, len);
+        at += len + strspn(at + len, " \t");
+    }
+    base_buf_putc(&json, '}');
+    const int rc = names[n] ? base_fail(err, BASE_E_USAGE, "%s", usage) : agent__operate(a, json.data, err);
+    base_buf_free(&json);
+    return rc;
+}
+
+static int run_rename(agent *a, const char *arguments, base_err *err)
+{
+    static const char *const names[] = {"name", "to", NULL};
+    return operate(a, "rename", arguments, names,
+        "/rename takes a definition and its new name: /rename add_up total, /rename Cart.total sum", err);
+}
+
 static double active_share(const agent *a, const uint32_t *lanes, uint32_t from, uint32_t to)
 {
     uint64_t sum = 0;
@@ -475,6 +502,7 @@ static const agent_command about[] = {
     {"evict", "ROWS", "move rows to the host tier"},
     {"promote", "ROWS", "bring rows back"},
     {"undo-evict", "", "take the last change of the rows back"},
+    {"rename", "OLD NEW", "rename a definition and all that means it"},
     {"undo", "", "restore the files that the last turn wrote"},
     {"rewind", "[TURN]", "go back to before a turn (files stay: /undo)"},
     {"compact", "", "go on in a child session with what is active"},
@@ -486,8 +514,8 @@ static const agent_command about[] = {
 /* clang-format on */
 
 static command_fn *const functions[] = {run_help, run_mode, run_settings, run_context, run_budget, run_why,
-    run_map, run_tries, run_pin, run_unpin, run_drop, run_evict, run_promote, run_undo_evict, run_undo,
-    run_rewind, run_compact, run_new, run_sessions, run_export, NULL};
+    run_map, run_tries, run_pin, run_unpin, run_drop, run_evict, run_promote, run_undo_evict, run_rename,
+    run_undo, run_rewind, run_compact, run_new, run_sessions, run_export, NULL};
 enum { N_COMMANDS = sizeof about / sizeof *about };
 _Static_assert(
     sizeof functions / sizeof *functions == N_COMMANDS, "a function for each command; quit is the screen's");

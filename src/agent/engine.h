@@ -111,6 +111,8 @@ typedef struct engine_ops {
     void (*set_sampling)(engine *e, const model_sampling *s);
     void (*answer_begins)(engine *e); /* grammar and sampler start afresh */
     void (*answer_over)(engine *e);   /* nobody asks for more of it now; NULL: that changes nothing */
+    /* These tokens of the answer stand already, written by the harness: the grammar goes on behind them. NULL: cannot. */
+    void (*answer_opened)(engine *e, const int32_t *ids, uint32_t n);
     /*
      * Picks what follows the last token, appends it to the sequence (origin ANSWER or CALL) and computes it.
      * *ret_end: an end token was picked (it is appended as well). mask_wanted (may be NULL) receives the id

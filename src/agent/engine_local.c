@@ -237,6 +237,12 @@ static void local_set_sampling(engine *e, const model_sampling *s)
     l->sampler = model_sampler_new(s, l->info->n_vocab);
 }
 
+static void local_answer_opened(engine *e, const int32_t *ids, uint32_t n)
+{
+    local *l = (local *)e;
+    for (uint32_t i = 0; i < n && l->grammar; i++) model_grammar_advance(l->grammar, ids[i]);
+}
+
 static void local_answer_begins(engine *e)
 {
     local *l = as_local(e);
@@ -529,6 +535,7 @@ static const engine_ops local_ops = {
     .set_tools = local_set_tools,
     .set_sampling = local_set_sampling,
     .answer_begins = local_answer_begins,
+    .answer_opened = local_answer_opened,
     .next = local_next,
     .fork = local_fork,
     .unfork = local_unfork,

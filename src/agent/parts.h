@@ -182,6 +182,7 @@ struct agent {
     char *request;     /* the last one's words; NULL: none yet */
     bool has_excerpts; /* the last request had some in front */
     bool unsaved;      /* a turn ended since the last snapshot */
+    uint32_t offered;  /* passages of the index when the grammar was made */
 };
 
 /* --- tell.c --- */
@@ -205,6 +206,7 @@ void agent__progress(agent *a, uint32_t done, uint32_t total); /* of what the en
 /* --- begin.c --- */
 /* Fixed prompt and AGENTS.md into an empty engine, `session` event. */
 int agent__begin_session(agent *a, base_err *err);
+int agent__operate(agent *a, const char *json, base_err *err); /* the refactor tool, for a command */
 int agent__offer_tools(agent *a, base_err *err);
 void agent__save(agent *a);
 void agent__end_session(agent *a, const char *status);
@@ -379,6 +381,11 @@ void agent_opening_free(agent_opening *o);
  * there is one.
  */
 int agent__open_call(agent *a, bool further, agent_opening *opening, base_err *err);
+/*
+ * The call of an operation that the request asks for, up to the definition's name, which the model writes; false:
+ * it asks for none (operation.c).
+ */
+bool agent__open_operation(agent *a, const char *request, agent_opening *opening);
 bool agent__ask_again(agent *a, uint32_t from, uint32_t to, bool is_useless, base_buf *out);
 /* Why a call may not change this file (the test that judges stays as it is); NULL: it may. */
 const char *agent__forbids_change(const agent *a, const char *path);

@@ -39,6 +39,15 @@ static bool is_told(tool_models models, bool strong)
     return models == TOOL_FOR_ALL || models == (strong ? TOOL_FOR_STRONG : TOOL_FOR_SMALL);
 }
 
+void agent_prompt_open_call(model_tool_style style, const char *json, base_buf *out)
+{
+    base_buf whole = {0};
+    agent_prompt_call(style, json, &whole);
+    const char *at = strstr(whole.data, json);
+    base_buf_add(out, whole.data, (size_t)(at - whole.data) + strlen(json));
+    base_buf_free(&whole);
+}
+
 bool agent_prompt_offers(const tool_entry *t, bool strong)
 {
     return is_told(t->models, strong);

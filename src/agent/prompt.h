@@ -25,6 +25,8 @@ void agent_prompt_free(agent_prompt *p);
 
 /* A call as this family writes it. */
 void agent_prompt_call(model_tool_style style, const char *json, base_buf *out);
+/* The same up to the end of `json`, which is the beginning of a call. */
+void agent_prompt_open_call(model_tool_style style, const char *json, base_buf *out);
 
 /* Is this tool offered to such a model? */
 bool agent_prompt_offers(const tool_entry *t, bool strong);

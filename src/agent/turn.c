@@ -144,6 +144,11 @@ static int decode(agent *a, answer *r, const agent_opening *opening, base_err *e
     uint64_t start = base_clock_ns();
     count_lookup(a, -1);
     if (!rc) a->engine->ops->answer_begins(a->engine);
+    if (!rc && r->text.len && r->origin == KV_ORIGIN_CALL && a->engine->ops->answer_opened) {
+        uint32_t n_ids;
+        const int32_t *ids = a->engine->ops->ids(a->engine, &n_ids);
+        a->engine->ops->answer_opened(a->engine, ids + r->from, n_ids - r->from);
+    }
     bool end = false;
     r->end = ANSWER_TOO_LONG;
     for (uint32_t n = 0; !rc && n < a->settings.max_tokens; n++) {
@@ -407,6 +412,7 @@ static int converse(agent *a, const char *request, bool *interrupted, base_err *
         bool further = a->fix.copied || a->fix.attempts;
         int rc = a->fix.open_call ? agent__open_call(a, further, &opening, err) : 0;
         a->fix.open_call = false;
+        if (!rc && steps == 0 && !opening.call.len) agent__open_operation(a, request, &opening);
         if (a->fix.attempts || a->fix.asked_again) set_sampling(a, !a->fix.passed && !opening.is_doubt);
         bool taken = false;
         if (!rc && !opening.call.len) rc = take_candidate(a, &r, &taken, err);
@@ -473,7 +479,10 @@ int agent__turn(agent *a, const char *request, base_err *err)
     base_err mine = {0};
     bool interrupted = false;
     turn_begins(a, request);
-    int rc = append_request(a, request, &mine);
+    int rc = 0;
+    if (a->offered != code_index_chunks(tool_workspace_index(a->workspace)))
+        rc = agent__offer_tools(a, &mine);
+    if (!rc) rc = append_request(a, request, &mine);
     if (!rc) rc = converse(a, request, &interrupted, &mine);
     if (rc == BASE_E_CANCELLED) {
         interrupted = true;

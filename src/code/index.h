@@ -81,6 +81,11 @@ bool code_index_is_defined(const code_index *x, const char *symbol);
  * code_index_paths_free.
  */
 char **code_index_symbols(const code_index *x, uint32_t cap);
+/*
+ * Every name that a definition has, as "name" and, in a type, as "Type.name", in no order, once or more often;
+ * NULL-terminated, free with code_index_paths_free. None at all when there are more than `cap`.
+ */
+char **code_index_names(const code_index *x, uint32_t cap);
 void code_places_free(code_place *places, uint32_t n);
 /* A definition whose text calls something. */
 typedef struct code_caller {

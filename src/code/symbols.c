@@ -173,6 +173,33 @@ char **code_index_symbols(const code_index *x, uint32_t cap)
     return symbols;
 }
 
+char **code_index_names(const code_index *x, uint32_t cap)
+{
+    char **names = NULL;
+    size_t n = 0, cap_names = 0;
+    LOCK(x);
+    for (uint32_t i = 0; i < x->identifiers.n && n <= cap; i++)
+        for (uint32_t r = 0; r < x->names[i].n_refs && n <= cap; r++) {
+            const uint64_t ref = x->names[i].refs[r];
+            const code_definition *d = &x->files[ref >> 32].file->definitions[(uint32_t)ref];
+            if (strcmp(d->what, "section") == 0) continue;
+            base_grow(&names, &cap_names, n + 3, sizeof *names);
+            if (r == 0) names[n++] = base_xstrdup(d->name);
+            if (d->parent[0] == '\0') continue;
+            base_buf whole = {0};
+            base_buf_printf(&whole, "%s.%s", d->parent, d->name);
+            names[n++] = base_buf_take(&whole);
+        }
+    UNLOCK(x);
+    base_grow(&names, &cap_names, n + 1, sizeof *names);
+    names[n] = NULL;
+    for (size_t i = 0; n > cap && i < n; i++) {
+        free(names[i]);
+        names[i] = NULL;
+    }
+    return names;
+}
+
 void code_places_free(code_place *places, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {

@@ -92,13 +92,19 @@ typedef enum tool_argument_type {
     TOOL_ARGUMENT_INTEGER,
     TOOL_ARGUMENT_BOOLEAN,
     TOOL_ARGUMENT_CHOICE,
-    TOOL_ARGUMENT_PATH
+    TOOL_ARGUMENT_PATH,
+    TOOL_ARGUMENT_SYMBOL /* a definition of the tree, as the index knows it */
 } tool_argument_type;
 /*
  * Small models rewrite whole definitions, stronger ones edit (measured: a 1.5B model gets 0 of 5 edits right
  * and 5 of 7 rewrites): each gets at most eight tools.
  */
-typedef enum tool_models { TOOL_FOR_ALL, TOOL_FOR_SMALL, TOOL_FOR_STRONG } tool_models;
+typedef enum tool_models {
+    TOOL_FOR_ALL,
+    TOOL_FOR_SMALL,
+    TOOL_FOR_STRONG,
+    TOOL_ON_REQUEST /* known to the grammar; told of in front of a request that asks for what it does */
+} tool_models;
 
 typedef struct tool_argument {
     const char *name;
@@ -147,6 +153,11 @@ typedef struct tool_workspace_options {
 /* A folder that is no git tree works too; what is off then is said by tool_workspace_notes. */
 int tool_workspace_open(tool_workspace **ret, const tool_workspace_options *options, base_err *err);
 void tool_workspace_close(tool_workspace *w);
+/*
+ * What a kill left half written of a change of several files is put back; before anything reads the tree. The
+ * notes say what was done.
+ */
+void tool_workspace_recover(tool_workspace *w);
 const char *tool_workspace_root(const tool_workspace *w);
 code_index *tool_workspace_index(tool_workspace *w);
 code_grammars *tool_workspace_grammars(tool_workspace *w);

@@ -306,6 +306,11 @@ void tool__undo_close(tool_undo *u)
     free(u);
 }
 
+const char *tool__undo_objects(const tool_undo *u)
+{
+    return u->objects;
+}
+
 void tool__undo_turn(tool_undo *u)
 {
     if (u) u->is_open = false;

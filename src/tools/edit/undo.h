@@ -27,7 +27,8 @@ void tool__undo_journal_free(tool_undo_journal *j);
 
 int tool__undo_open(tool_workspace *w, base_err *err); /* into w->undo, on first use */
 void tool__undo_close(tool_undo *u);
-void tool__undo_turn(tool_undo *u); /* the next record begins a new group; NULL is fine */
+const char *tool__undo_objects(const tool_undo *u); /* the folder of the texts, by their sha256 */
+void tool__undo_turn(tool_undo *u);                 /* the next record begins a new group; NULL is fine */
 /*
  * Keeps what `path` held (NULL: it did not exist) and what it will hold, on disk when this returns.
  * *temporary (at least 32 bytes) gets the name of the temporary file to use, so that a leftover can be found.

@@ -1,0 +1,43 @@
+/*
+ * A file's new text from a list of replacements.
+ */
+#include "tools/refactor/refactor.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+void refactor__edit(refactor_edits *e, uint32_t from, uint32_t to, const char *text)
+{
+    base_grow(&e->all, &e->cap, e->n + 1, sizeof *e->all);
+    e->all[e->n++] = (refactor_edit){from, to, base_xstrdup(text)};
+}
+
+void refactor__edits_free(refactor_edits *e)
+{
+    for (size_t i = 0; i < e->n; i++) free(e->all[i].text);
+    free(e->all);
+    *e = (refactor_edits){0};
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const refactor_edit *x = a, *y = b;
+    if (x->from != y->from) return x->from < y->from ? -1 : 1;
+    return x->to < y->to ? -1 : x->to > y->to;
+}
+
+void refactor__edits_apply(refactor_edits *e, const base_buf *text, base_buf *ret)
+{
+    size_t at = 0;
+    if (e->n) qsort(e->all, e->n, sizeof *e->all, by_place);
+    for (size_t i = 0; i < e->n; i++) {
+        const refactor_edit *x = &e->all[i];
+        if (x->from < at || x->to > text->len) continue;
+        base_buf_add(ret, text->data + at, x->from - at);
+        base_buf_puts(ret, x->text);
+        at = x->to;
+    }
+    if (text->len > at) base_buf_add(ret, text->data + at, text->len - at);
+}

@@ -1,0 +1,122 @@
+/*
+ * Operations on definitions: what the refactor tool and its commands share. Each operation prepares the new
+ * texts of all files that it touches (changes.h) and writes nothing.
+ */
+#ifndef KVIST_TOOLS_REFACTOR_H
+#define KVIST_TOOLS_REFACTOR_H
+
+#include "code/uses.h"
+#include "tools/refactor/changes.h"
+
+/* A file that writes the name. */
+typedef struct refactor_file {
+    char *path;
+    tool_file file;
+    code_uses *uses;    /* of the target's name */
+    const char *family; /* languages that see each other: "c", "js", or the language itself */
+    bool is_foreign;    /* generated or vendored */
+    bool is_exporting;  /* of the modules that were asked on the way, not of those that write the name */
+} refactor_file;
+
+/* Which definition is meant. */
+typedef struct refactor_target {
+    const refactor_file *in;
+    const char *name, *parent, *what;
+    const code_definition *definition; /* NULL: a local without one (a variable, a parameter) */
+    uint32_t name_from, line;
+    uint32_t binding;  /* a local's; UINT32_MAX: none */
+    const char *owner; /* a local's function; "" */
+    bool is_member, is_type, is_static, is_function, is_tag_only;
+    bool is_parameter;
+    bool is_rival; /* the tree defines the name elsewhere too, at the same level */
+} refactor_target;
+
+/* What a place means. */
+typedef enum refactor_verdict { REFACTOR_OTHER, REFACTOR_SURE, REFACTOR_UNSURE } refactor_verdict;
+
+typedef struct refactor_place {
+    size_t file; /* of refactor.files */
+    const code_use *use;
+    refactor_verdict verdict;
+    const char *why; /* UNSURE: what is not known */
+} refactor_place;
+
+typedef struct refactor {
+    tool_workspace *w;
+    const tool_limits *limits;
+    tool_result *result; /* where refusals go */
+    const char *operation;
+    char *name; /* the bare name */
+    refactor_file *files;
+    size_t n_files, cap_files;
+    refactor_file **modules; /* files that were read to follow imports */
+    size_t n_modules, cap_modules;
+    refactor_target target;
+    refactor_place *places; /* SURE and UNSURE, by file and byte */
+    size_t n_places, cap_places;
+    size_t n_text;      /* places in comments and strings, left */
+    size_t n_unread;    /* files that could hold the name and were not read: too large, no grammar */
+    const char *unread; /* one of them */
+    char *go_module;    /* the module line of go.mod; NULL: none */
+    bool takes_unsure;  /* what is not sure is changed too */
+    bool takes_text;    /* whole words in comments and strings as well */
+} refactor;
+
+/* ---- target.c ---- */
+
+/*
+ * Reads the files that write the name and finds the definition that `given` means: "name", "Cls.name",
+ * "function.local", "FILE:name", "FILE:LINE"; `path` (may be NULL) narrows it. false: *x->result says why.
+ */
+bool refactor__find_target(refactor *x, const char *given, const char *path);
+void refactor__free(refactor *x);
+/* "FILE:LINE what Parent.name" */
+void refactor__show(base_buf *out, const char *path, const code_definition *d);
+/* One file of the tree, read; NULL: not there. Kept until refactor__free. */
+const refactor_file *refactor__module(refactor *x, const char *path);
+bool refactor__is_type(const char *what);
+/* Without a body or a value of its own: a prototype, extern. */
+bool refactor__is_declaration(const refactor_file *f, const code_definition *d);
+/* C: seen in its own file only. */
+bool refactor__is_static(const refactor_file *f, const code_definition *d);
+bool refactor__is_vendored(const char *path, const base_buf *text);
+
+/* ---- resolve.c ---- */
+
+/* Fills x->places. false: cancelled. */
+bool refactor__resolve(refactor *x);
+/* Are two types parent and child, or names of the same? */
+bool refactor__are_related(const refactor *x, const char *a, const char *b);
+
+/* ---- words.c ---- */
+
+/* Why `name` cannot be a name in this language ("" it can); static text. */
+const char *refactor__why_no_name(const char *language, const char *name);
+/* A method name that libraries of the language have as well. */
+bool refactor__is_common(const char *name);
+
+/* ---- edits.c: a file's new text from replacements ---- */
+
+typedef struct refactor_edit {
+    uint32_t from, to;
+    char *text; /* owned */
+} refactor_edit;
+typedef struct refactor_edits {
+    refactor_edit *all;
+    size_t n, cap;
+} refactor_edits;
+void refactor__edit(refactor_edits *e, uint32_t from, uint32_t to, const char *text);
+void refactor__edits_free(refactor_edits *e);
+/* Edits must not overlap; they are sorted here. */
+void refactor__edits_apply(refactor_edits *e, const base_buf *text, base_buf *ret);
+
+/* ---- the operations: prepare *ret, or say why not in *x->result ---- */
+
+typedef struct refactor_request {
+    const char *name, *to, *path, *parameter, *value;
+    int64_t at; /* 1-based place of a parameter; 0: not said */
+    bool unsure, text;
+} refactor_request;
+bool refactor__rename(refactor *x, const refactor_request *q, tool_changes *ret, base_buf *headline);
+
+#endif

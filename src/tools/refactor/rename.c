@@ -1,0 +1,191 @@
+/*
+ * rename: a definition and every place that means it get another name. What is not sure is listed and left.
+ */
+#include "tools/refactor/refactor.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "tools/result/result.h"
+
+enum { MAX_LISTED = 10 };
+
+static void say_place(base_buf *out, const char *path, uint32_t line)
+{
+    tool__path_show(out, path);
+    base_buf_printf(out, ":%u", line);
+}
+
+/* ---- is the new name free? ---- */
+
+/* Would `u`, a place of the new name, and the renamed thing mean each other? */
+static bool collides(const refactor *x, const refactor_file *f, const code_uses *news, const code_use *u)
+{
+    const refactor_target *t = &x->target;
+    const code_definition *d = u->definition != UINT32_MAX ? &news->file->definitions[u->definition] : NULL;
+    const bool is_member = d && (!strcmp(d->what, "method") || !strcmp(d->what, "field"));
+    if (u->role == CODE_USE_LABEL || u->role >= CODE_USE_STRING) return false;
+    if (t->binding != UINT32_MAX) /* inside the same function, whatever it means there */
+        return f == t->in && u->role == CODE_USE_NAME && u->from >= 1 && *t->owner &&
+               u->inside != UINT32_MAX && !strcmp(news->file->definitions[u->inside].name, t->owner);
+    if (t->is_member) return d && is_member && refactor__are_related(x, d->parent, t->parent);
+    if (u->role != CODE_USE_NAME || is_member) return false;
+    if (u->is_tag != t->is_tag_only && !strcmp(f->uses->file->language, "c")) return false;
+    if (u->binding == UINT32_MAX) return f == t->in || d || u->import != UINT32_MAX;
+    /* A local of that name hides it where it is used. */
+    for (size_t i = 0; i < x->n_places; i++) {
+        const refactor_place *p = &x->places[i];
+        if (&x->files[p->file] == f && p->verdict == REFACTOR_SURE && p->use->role == CODE_USE_NAME &&
+            p->use->inside == u->inside)
+            return true;
+    }
+    return false;
+}
+
+static bool is_free(refactor *x, const char *to)
+{
+    for (size_t i = 0; i < x->n_files; i++) {
+        const refactor_file *f = &x->files[i];
+        bool is_touched = f == x->target.in;
+        for (size_t k = 0; k < x->n_places && !is_touched; k++)
+            is_touched = x->places[k].file == i && x->places[k].verdict == REFACTOR_SURE;
+        if (!is_touched) continue;
+        code_uses *news = code_uses_find(x->w->grammars, f->path, f->file.text.data, f->file.text.len, to);
+        const code_use *taken = NULL;
+        for (uint32_t k = 0; news && k < news->n_uses && !taken; k++)
+            if (collides(x, f, news, &news->uses[k])) taken = &news->uses[k];
+        if (taken) {
+            base_buf_printf(&x->result->text, "\"%s\" is taken: ", to);
+            say_place(&x->result->text, f->path, taken->line);
+            tool__say(x->result, TOOL_REFUSED,
+                " uses it already, and the two would be mixed up. Nothing was changed. Next: another "
+                "name.\n");
+        }
+        code_uses_free(news);
+        if (taken) return false;
+    }
+    /* Where the definition is seen from everywhere, another file may define the new name too. */
+    const refactor_target *t = &x->target;
+    code_place *places;
+    const uint32_t n =
+        t->binding == UINT32_MAX && !t->is_member && !strcmp(t->in->family, "c") && !t->is_static
+            ? code_index_define(x->w->index, to, &places)
+            : 0;
+    bool is_good = true;
+    for (uint32_t i = 0; i < n && is_good; i++) {
+        const char *language = code_language(places[i].path, "", 0);
+        if (!language || (strcmp(language, "c") != 0 && strcmp(language, "cpp") != 0)) continue;
+        if (!strcmp(places[i].what, "field") || refactor__is_type(places[i].what) != t->is_type) continue;
+        base_buf_printf(&x->result->text, "\"%s\" is taken: ", to);
+        say_place(&x->result->text, places[i].path, places[i].line);
+        tool__say(x->result, TOOL_REFUSED, " defines it. Nothing was changed. Next: another name.\n");
+        is_good = false;
+    }
+    if (n) code_places_free(places, n);
+    return is_good;
+}
+
+static bool is_good_name(refactor *x, const char *to)
+{
+    const char *language = x->target.in->uses->file->language;
+    const char *why = refactor__why_no_name(language, to);
+    if (!strcmp(to, x->name)) why = "it has that name already";
+    if (!*why) return true;
+    tool__say(x->result, TOOL_REFUSED, "\"%.100s\" cannot be a name in %s: %s. Nothing was changed.\n", to,
+        language, why);
+    return false;
+}
+
+/* ---- the new texts ---- */
+
+static void edit_place(const refactor *x, const refactor_place *p, const char *to, refactor_edits *edits)
+{
+    const code_use *u = p->use;
+    const uint32_t end = u->from + (uint32_t)strlen(x->name);
+    base_buf text = {0};
+    /* {name} is key and variable at once: only one of them is renamed, but for what the module exports. */
+    const bool is_split = u->is_shorthand && !u->is_exported && u->import == UINT32_MAX;
+    if (is_split && x->target.is_member)
+        base_buf_printf(&text, "%s: %s", to, x->name);
+    else if (is_split)
+        base_buf_printf(&text, "%s: %s", x->name, to);
+    else
+        base_buf_puts(&text, to);
+    refactor__edit(edits, u->from, end, text.data);
+    base_buf_free(&text);
+}
+
+static void make_changes(const refactor *x, const char *to, tool_changes *ret)
+{
+    for (size_t i = 0; i < x->n_files; i++) {
+        refactor_edits edits = {0};
+        base_buf text = {0};
+        for (size_t k = 0; k < x->n_places; k++)
+            if (x->places[k].file == i && x->places[k].verdict == REFACTOR_SURE)
+                edit_place(x, &x->places[k], to, &edits);
+        if (edits.n) {
+            refactor__edits_apply(&edits, &x->files[i].file.text, &text);
+            tool__changes_add(ret, x->files[i].path, &x->files[i].file, &text);
+        }
+        refactor__edits_free(&edits);
+    }
+}
+
+/* ---- what is said ---- */
+
+static void say_left(const refactor *x, base_buf *out)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < x->n_places; i++) {
+        const refactor_place *p = &x->places[i];
+        if (p->verdict != REFACTOR_UNSURE) continue;
+        if (n++ >= MAX_LISTED) continue;
+        base_buf_puts(out, n == 1 ? "Not sure and left: " : ", ");
+        say_place(out, x->files[p->file].path, p->use->line);
+        base_buf_printf(out, " (%s)", p->why);
+    }
+    if (n > MAX_LISTED) base_buf_printf(out, " and %zu more", n - MAX_LISTED);
+    if (n) base_buf_puts(out, ". The same call with \"unsure\": true changes them too.\n");
+    if (x->n_text && !x->takes_text)
+        base_buf_printf(
+            out, "%zu place%s in comments and strings left.\n", x->n_text, x->n_text == 1 ? "" : "s");
+    if (x->n_unread)
+        base_buf_printf(out, "%zu file%s not read (no grammar, or too large), as %s.\n", x->n_unread,
+            x->n_unread == 1 ? "" : "s", x->unread);
+}
+
+bool refactor__rename(refactor *x, const refactor_request *q, tool_changes *ret, base_buf *headline)
+{
+    const refactor_target *t = &x->target;
+    size_t n_sure = 0, n_unsure = 0;
+    if (!q->to) {
+        tool__say(x->result, TOOL_FAILED, "rename needs \"to\", the new name. Nothing was changed.\n");
+        return false;
+    }
+    if (!is_good_name(x, q->to)) return false;
+    if (t->in->is_foreign && !x->takes_unsure) {
+        tool__path_show(&x->result->text, t->in->path);
+        tool__say(x->result, TOOL_REFUSED,
+            " is generated or vendored: a change there is lost when it is made again. Nothing was changed. "
+            "Next: ask "
+            "the person; \"unsure\": true does it all the same.\n");
+        return false;
+    }
+    if (!refactor__resolve(x) || !is_free(x, q->to)) return false;
+    for (size_t i = 0; i < x->n_places; i++) {
+        n_sure += x->places[i].verdict == REFACTOR_SURE;
+        n_unsure += x->places[i].verdict == REFACTOR_UNSURE;
+    }
+    make_changes(x, q->to, ret);
+    base_buf left = {0}, say = {0};
+    say_left(x, &left);
+    base_buf_printf(&say, "renamed %s %s to %s: %zu places in %zu file%s.\n%s", t->what, x->name, q->to,
+        n_sure, ret->n, ret->n == 1 ? "" : "s", left.len ? left.data : "");
+    base_buf_printf(headline, "rename %s to %s, %zu places", x->name, q->to, n_sure);
+    if (n_unsure) base_buf_printf(headline, ", %zu not sure and left", n_unsure);
+    ret->say = base_buf_take(&say);
+    if (left.len) ret->notice = base_buf_take(&left);
+    base_buf_free(&left);
+    return true;
+}

@@ -1,0 +1,663 @@
+/*
+ * Which of the places that write the target's name mean it. What the syntax and the imports prove is SURE; what
+ * could be it and is not proven is UNSURE and says why; all else is another thing of that name.
+ */
+#include "tools/refactor/refactor.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "tools/result/result.h"
+
+enum { MAX_DEPTH = 6 };
+
+typedef struct decision {
+    refactor_verdict verdict;
+    const char *why;
+} decision;
+
+static const decision sure = {REFACTOR_SURE, NULL}, other = {REFACTOR_OTHER, NULL};
+
+static decision unsure(const char *why)
+{
+    return (decision){REFACTOR_UNSURE, why};
+}
+
+static bool same_language(const refactor_file *f, const char *language)
+{
+    return !strcmp(f->uses->file->language ? f->uses->file->language : "", language);
+}
+
+static bool same_folder(const char *a, const char *b)
+{
+    const char *x = strrchr(a, '/'), *y = strrchr(b, '/');
+    const size_t n = x ? (size_t)(x - a) : 0, m = y ? (size_t)(y - b) : 0;
+    return n == m && !strncmp(a, b, n);
+}
+
+static bool ends_with_path(const char *path, const char *end)
+{
+    const size_t n = strlen(path), m = strlen(end);
+    return n >= m && !strcmp(path + n - m, end) && (n == m || path[n - m - 1] == '/');
+}
+
+/* ---- types ---- */
+
+bool refactor__are_related(const refactor *x, const char *a, const char *b)
+{
+    /* Reached from a by any number of steps between parent and child in one direction. */
+    const char *seen[64];
+    for (int direction = 0; direction < 2; direction++) {
+        size_t n = 0;
+        seen[n++] = direction ? b : a;
+        const char *goal = direction ? a : b;
+        for (size_t at = 0; at < n; at++) {
+            if (!strcmp(seen[at], goal)) return true;
+            for (size_t f = 0; f < x->n_files; f++)
+                for (uint32_t i = 0; i < x->files[f].uses->n_bases && n < 64; i++) {
+                    const code_base *base = &x->files[f].uses->bases[i];
+                    bool again = strcmp(base->name, seen[at]) != 0;
+                    for (size_t k = 0; k < n && !again; k++) again = !strcmp(seen[k], base->base);
+                    if (!again) seen[n++] = base->base;
+                }
+        }
+    }
+    return false;
+}
+
+static bool is_type_of_tree(const refactor *x, const char *name)
+{
+    code_place *places;
+    bool found = false;
+    const uint32_t n = code_index_define(x->w->index, name, &places);
+    for (uint32_t i = 0; i < n && !found; i++) found = refactor__is_type(places[i].what);
+    code_places_free(places, n);
+    return found;
+}
+
+/*
+ * Would a member of `type` be the target's? Of its own type, of a parent or child; and of a brother, where a
+ * common parent has that member too: an override has to keep its name.
+ */
+static bool is_kin(const refactor *x, const char *type)
+{
+    const refactor_target *t = &x->target;
+    if (refactor__are_related(x, type, t->parent)) return true;
+    for (size_t f = 0; f < x->n_files; f++) {
+        const code_file *file = x->files[f].uses->file;
+        for (uint32_t i = 0; i < file->n_definitions; i++) {
+            const code_definition *d = &file->definitions[i];
+            if (!strcmp(d->name, t->name) && *d->parent && strcmp(d->parent, t->parent) != 0 &&
+                refactor__are_related(x, d->parent, t->parent) && refactor__are_related(x, d->parent, type))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Has the tree another member of this name, of a type that has nothing to do with the target's? */
+static bool has_rival_member(const refactor *x)
+{
+    const refactor_target *t = &x->target;
+    for (size_t f = 0; f < x->n_files; f++) {
+        if (x->files[f].family != t->in->family && strcmp(x->files[f].family, t->in->family) != 0) continue;
+        const code_file *file = x->files[f].uses->file;
+        for (uint32_t i = 0; i < file->n_definitions; i++) {
+            const code_definition *d = &file->definitions[i];
+            if (strcmp(d->name, t->name) != 0 || !*d->parent) continue;
+            if (strcmp(d->what, "method") != 0 && strcmp(d->what, "field") != 0) continue;
+            if (!is_kin(x, d->parent)) return true;
+        }
+    }
+    return false;
+}
+
+/* Has another file a definition of this name beside the types and functions of files? */
+static bool has_rival(const refactor *x)
+{
+    const refactor_target *t = &x->target;
+    for (size_t f = 0; f < x->n_files; f++) {
+        if (&x->files[f] == t->in || strcmp(x->files[f].family, t->in->family) != 0) continue;
+        const code_file *file = x->files[f].uses->file;
+        for (uint32_t i = 0; i < file->n_definitions; i++) {
+            const code_definition *d = &file->definitions[i];
+            if (strcmp(d->name, t->name) != 0 || refactor__is_declaration(&x->files[f], d)) continue;
+            if (!strcmp(d->what, "method") || !strcmp(d->what, "field")) continue;
+            if (refactor__is_type(d->what) != t->is_type || (t->is_type && !d->body_to)) continue;
+            if (refactor__is_static(&x->files[f], d)) continue;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- modules ---- */
+
+static const char *listed(const refactor *x, const char *path)
+{
+    bool found;
+    const size_t at = tool__listing_find(&x->w->listing, path, &found);
+    return found ? x->w->listing.files[at].path : NULL;
+}
+
+/* "a/b/../c" and "./c" as paths are listed; heap, or NULL above the root. */
+static char *joined(const char *from, const char *relative)
+{
+    const char *slash = strrchr(from, '/');
+    base_buf all = {0};
+    base_buf_add(&all, from, slash ? (size_t)(slash - from) : 0);
+    if (!all.data) base_buf_puts(&all, "");
+    for (const char *p = relative; *p;) {
+        const size_t n = strcspn(p, "/");
+        if (n == 2 && !strncmp(p, "..", 2)) {
+            if (!all.len) {
+                base_buf_free(&all);
+                return NULL;
+            }
+            const char *last = strrchr(all.data, '/');
+            all.len = last ? (size_t)(last - all.data) : 0;
+            all.data[all.len] = '\0';
+        } else if (n && !(n == 1 && *p == '.')) {
+            if (all.len) base_buf_putc(&all, '/');
+            base_buf_add(&all, p, n);
+        }
+        p += n;
+        p += *p == '/';
+    }
+    return base_buf_take(&all);
+}
+
+static const char *with_endings(const refactor *x, const char *stem, const char *const *endings)
+{
+    base_buf path = {0};
+    const char *found = NULL;
+    for (; *endings && !found; endings++) {
+        base_buf_clear(&path);
+        base_buf_printf(&path, "%s%s", stem, **endings == '/' && !*stem ? *endings + 1 : *endings);
+        found = listed(x, path.data);
+    }
+    base_buf_free(&path);
+    return found;
+}
+
+/* The file of the tree that a module's name means, seen from another file; NULL: none, it lies outside. */
+static const char *module_path(const refactor *x, const refactor_file *f, const char *module)
+{
+    static const char *const js[] = {"", ".js", ".ts", ".tsx", ".jsx", ".mjs", ".cjs", ".d.ts", "/index.js",
+        "/index.ts", "/index.tsx", NULL};
+    static const char *const py[] = {".py", "/__init__.py", ".pyi", NULL};
+    const char *found = NULL;
+    if (!strcmp(f->family, "js")) {
+        if (*module != '.') return NULL;
+        char *stem = joined(f->path, module);
+        if (!stem) return NULL;
+        found = with_endings(x, stem, js);
+        char *dot = strrchr(stem, '.');
+        if (!found && dot &&
+            (!strcmp(dot, ".js") || !strcmp(dot, ".mjs"))) { /* TypeScript imports what it becomes */
+            *dot = '\0';
+            found = with_endings(x, stem, js);
+        }
+        free(stem);
+        return found;
+    }
+    if (strcmp(f->family, "python") != 0) return NULL;
+    base_buf stem = {0};
+    size_t dots = strspn(module, ".");
+    for (size_t i = 1; i < dots; i++) base_buf_puts(&stem, "../");
+    for (const char *p = module + dots; *p; p++) base_buf_putc(&stem, *p == '.' ? '/' : *p);
+    if (!stem.data) base_buf_puts(&stem, "");
+    if (dots) {
+        char *path = joined(f->path, stem.data);
+        if (path) found = with_endings(x, path, py);
+        free(path);
+    } else if (stem.len) {
+        found = with_endings(x, stem.data, py);
+        /* Below src/, lib/ or beside the file that says it. */
+        for (size_t i = 0; i < x->w->listing.n && !found; i++)
+            for (const char *const *end = py; *end && !found; end++) {
+                base_buf path = {0};
+                base_buf_printf(&path, "%s%s", stem.data, *end);
+                if (ends_with_path(x->w->listing.files[i].path, path.data))
+                    found = x->w->listing.files[i].path;
+                base_buf_free(&path);
+            }
+    }
+    base_buf_free(&stem);
+    return found;
+}
+
+static bool defines_top(const refactor_file *f, const char *name)
+{
+    const code_file *file = f->uses->file;
+    for (uint32_t i = 0; i < f->uses->n_uses; i++) {
+        const code_use *u = &f->uses->uses[i];
+        if (u->definition == UINT32_MAX || u->binding != UINT32_MAX || u->import != UINT32_MAX) continue;
+        const code_definition *d = &file->definitions[u->definition];
+        if (!strcmp(d->name, name) && strcmp(d->what, "method") != 0 && strcmp(d->what, "field") != 0)
+            return true;
+    }
+    return false;
+}
+
+/* Is what the file at `path` gives under `name` the target? */
+static bool comes_from(refactor *x, const char *path, const char *name, int depth)
+{
+    if (!path || depth > MAX_DEPTH) return false;
+    if (!strcmp(path, x->target.in->path)) return !strcmp(name, x->target.name);
+    const refactor_file *f = refactor__module(x, path);
+    if (!f) return false;
+    if (!strcmp(name, x->target.name) && defines_top(f, name)) return false;
+    for (uint32_t i = 0; i < f->uses->n_imports; i++) {
+        const code_import *m = &f->uses->imports[i];
+        const bool is_all = !strcmp(m->name, "*");
+        if (!is_all && (strcmp(m->local, name) != 0 || !*m->name)) continue;
+        if (comes_from(x, module_path(x, f, m->module), is_all ? name : m->name, depth + 1)) return true;
+    }
+    return false;
+}
+
+/* Go: is this import path the target's folder? */
+static bool is_target_package(refactor *x, const char *module)
+{
+    const char *path = x->target.in->path, *slash = strrchr(path, '/');
+    char *folder = base_xstrndup(path, slash ? (size_t)(slash - path) : 0);
+    if (!x->go_module) {
+        tool_file file = {0};
+        x->go_module = base_xstrdup("");
+        if (!tool__file_read(&x->w->root, "go.mod", TOOL_MAX_INDEXED, &file, NULL) && file.text.len) {
+            const char *line = strstr(file.text.data, "module ");
+            if (line) {
+                free(x->go_module);
+                x->go_module = base_xstrndup(line + 7, strcspn(line + 7, " \t\r\n"));
+            }
+        }
+        tool__file_free(&file);
+    }
+    bool is_it;
+    if (*x->go_module) {
+        const size_t n = strlen(x->go_module);
+        is_it = !strncmp(module, x->go_module, n) &&
+                (*folder ? module[n] == '/' && !strcmp(module + n + 1, folder) : !module[n]);
+    } else {
+        is_it = *folder && ends_with_path(module, folder);
+    }
+    free(folder);
+    return is_it;
+}
+
+/* Go: package x_test beside package x, which it imports. */
+static bool is_external_test(const refactor_file *f)
+{
+    static const char end[] = "_test";
+    const char *package = f->file.text.data ? strstr(f->file.text.data, "package ") : NULL;
+    if (!package) return false;
+    package += strlen("package ");
+    const size_t n = strcspn(package, " \t\r\n;/");
+    return n > sizeof end - 1 && !strncmp(package + n - (sizeof end - 1), end, sizeof end - 1);
+}
+
+static const code_import *import_of(const refactor_file *f, const char *local)
+{
+    const code_import *found = NULL;
+    for (uint32_t i = 0; i < f->uses->n_imports; i++)
+        if (!strcmp(f->uses->imports[i].local, local) && !f->uses->imports[i].is_export)
+            found = &f->uses->imports[i];
+    return found;
+}
+
+/* ---- a bare name of what stands at the top of a file ---- */
+
+static decision top_in_c(refactor *x, const refactor_file *f, const code_use *u)
+{
+    const refactor_target *t = &x->target;
+    const bool is_own = f == t->in;
+    if (t->is_type) {
+        if (t->is_tag_only && !u->is_tag && same_language(f, "c")) return other;
+        if (u->is_call) return other;
+    } else if (u->is_tag) {
+        return other;
+    } else if (u->is_type && strcmp(t->what, "macro") != 0) {
+        return unsure("the grammar takes it for a type");
+    }
+    if (is_own) return sure;
+    if (defines_top(f, t->name) && u->definition == UINT32_MAX) {
+        /* A prototype is no definition of its own. */
+        for (uint32_t i = 0; i < f->uses->file->n_definitions; i++) {
+            const code_definition *d = &f->uses->file->definitions[i];
+            if (strcmp(d->name, t->name) != 0 || refactor__is_declaration(f, d) ||
+                !strcmp(d->what, "field") || !strcmp(d->what, "method"))
+                continue;
+            if (refactor__is_type(d->what) == t->is_type && (!t->is_type || d->body_to)) return other;
+        }
+    }
+    if (t->is_static) return unsure("the definition is static in another file");
+    if (t->is_rival) return unsure("several files define it");
+    return sure;
+}
+
+static decision top_in_python(refactor *x, const refactor_file *f, const code_use *u)
+{
+    const refactor_target *t = &x->target;
+    if (u->import != UINT32_MAX) {
+        const code_import *m = &f->uses->imports[u->import];
+        if (strcmp(m->name, t->name) != 0) return other;
+        return comes_from(x, module_path(x, f, m->module), m->name, 0) ? sure : other;
+    }
+    if (f == t->in) return sure;
+    if (defines_top(f, t->name)) return other;
+    const code_import *m = import_of(f, t->name);
+    if (m)
+        return *m->name && !strcmp(m->name, t->name) &&
+                       comes_from(x, module_path(x, f, m->module), m->name, 0)
+                   ? sure
+                   : other;
+    for (uint32_t i = 0; i < f->uses->n_imports; i++) {
+        const code_import *star = &f->uses->imports[i];
+        if (strcmp(star->name, "*") != 0) continue;
+        const char *path = module_path(x, f, star->module);
+        if (!path) return unsure("a module from outside is imported with *");
+        if (comes_from(x, path, t->name, 0)) return sure;
+    }
+    return other;
+}
+
+static decision top_in_js(refactor *x, const refactor_file *f, const code_use *u)
+{
+    const refactor_target *t = &x->target;
+    if (u->import != UINT32_MAX) {
+        const code_import *m = &f->uses->imports[u->import];
+        if (strcmp(m->name, t->name) != 0) return other;
+        return comes_from(x, module_path(x, f, m->module), m->name, 0) ? sure : other;
+    }
+    if (f == t->in) return sure;
+    const code_import *m = import_of(f, t->name);
+    if (m)
+        return !strcmp(m->name, t->name) && comes_from(x, module_path(x, f, m->module), m->name, 0) ? sure
+                                                                                                    : other;
+    if (defines_top(f, t->name) || f->uses->n_imports || t->in->uses->n_imports) return other;
+    return unsure("no import says where it comes from");
+}
+
+static bool java_import_is(const refactor_target *t, const char *module)
+{
+    base_buf path = {0};
+    for (const char *p = module; *p; p++) base_buf_putc(&path, *p == '.' ? '/' : *p);
+    base_buf_puts(&path, ".java");
+    bool is_it = path.data && ends_with_path(t->in->path, path.data);
+    if (!is_it && *t->parent) { /* a.Outer.Inner */
+        const size_t n = strlen(module), m = strlen(t->parent) + strlen(t->name) + 1;
+        is_it = n > m && !strncmp(module + n - m, t->parent, strlen(t->parent)) &&
+                module[n - strlen(t->name) - 1] == '.';
+    }
+    base_buf_free(&path);
+    return is_it;
+}
+
+static decision top_in_java(refactor *x, const refactor_file *f, const code_use *u)
+{
+    const refactor_target *t = &x->target;
+    if (u->is_call && t->is_type) return other;
+    if (f == t->in) return sure;
+    if (u->import != UINT32_MAX) return java_import_is(t, f->uses->imports[u->import].module) ? sure : other;
+    const code_import *m = import_of(f, t->name);
+    if (m) return java_import_is(t, m->module) ? sure : other;
+    if (defines_top(f, t->name)) return other;
+    if (same_folder(f->path, t->in->path) && !*t->parent) return sure;
+    return x->target.is_rival ? unsure("several packages have a type of this name") : sure;
+}
+
+static decision top_elsewhere(const refactor *x, const refactor_file *f, const code_use *u)
+{
+    if (f == x->target.in) return sure;
+    if (x->target.is_rival) return unsure("several files define it");
+    if (code_uses_know_locals(f->uses->file->language) || u->is_call || u->is_type || u->import != UINT32_MAX)
+        return sure;
+    return unsure("locals of this language are not told apart");
+}
+
+static decision decide_bare(refactor *x, const refactor_file *f, const code_use *u)
+{
+    const char *language = f->uses->file->language;
+    if (!strcmp(f->family, "c")) return top_in_c(x, f, u);
+    if (!strcmp(language, "python")) return top_in_python(x, f, u);
+    if (!strcmp(f->family, "js")) return top_in_js(x, f, u);
+    if (!strcmp(language, "java")) return top_in_java(x, f, u);
+    if (!strcmp(language, "go")) {
+        if (!same_folder(f->path, x->target.in->path)) return other;
+        return is_external_test(f) == is_external_test(x->target.in) ? sure : other;
+    }
+    return top_elsewhere(x, f, u);
+}
+
+/* module.name, Outer.Name, path::name */
+static decision decide_qualified(refactor *x, const refactor_file *f, const code_use *u)
+{
+    const refactor_target *t = &x->target;
+    const char *language = f->uses->file->language;
+    if (u->is_exported && f == t->in) return sure; /* exports.name = name */
+    if (u->object_kind != CODE_OBJECT_NAMED) {
+        if (!strcmp(language, "rust") || !strcmp(language, "cpp")) return top_elsewhere(x, f, u);
+        return !strcmp(language, "java") && t->is_type && u->is_type ? top_in_java(x, f, u) : other;
+    }
+    if (!strcmp(language, "rust") || !strcmp(language, "cpp")) {
+        if (t->is_type || !is_type_of_tree(x, u->object)) return top_elsewhere(x, f, u);
+        return other;
+    }
+    if (!strcmp(language, "java")) {
+        if (u->import != UINT32_MAX) return top_in_java(x, f, u);
+        return t->is_type && !strcmp(u->object, t->parent) ? sure : other;
+    }
+    const code_import *m = import_of(f, u->object);
+    if (!m) return other;
+    if (!strcmp(language, "go")) return is_target_package(x, m->module) ? sure : other;
+    if (!*m->name) return comes_from(x, module_path(x, f, m->module), t->name, 0) ? sure : other;
+    if (!strcmp(language, "python")) { /* from package import module */
+        base_buf module = {0};
+        const size_t n = strlen(m->module);
+        base_buf_printf(&module, "%s%s%s", m->module, n && m->module[n - 1] == '.' ? "" : ".", m->name);
+        const char *path = module_path(x, f, module.data);
+        base_buf_free(&module);
+        return path && comes_from(x, path, t->name, 0) ? sure : other;
+    }
+    return other;
+}
+
+/* ---- members ---- */
+
+static decision by_rarity(refactor *x)
+{
+    if (has_rival_member(x)) return unsure("other types have a member of this name");
+    if (strcmp(x->target.in->family, "c") != 0 && refactor__is_common(x->target.name))
+        return unsure("the object's type is not known and the name is common");
+    return sure;
+}
+
+static decision by_type(refactor *x, const char *type)
+{
+    const refactor_target *t = &x->target;
+    if (!*type) return by_rarity(x);
+    if (is_kin(x, type)) return sure;
+    if (is_type_of_tree(x, type)) {
+        if (same_language(t->in, "go")) return unsure("an interface may stand for it");
+        return other;
+    }
+    if (strlen(type) <= 2) return by_rarity(x); /* T: a type's parameter */
+    return other;
+}
+
+static bool is_kind(const refactor_target *t, const code_use *u)
+{
+    return u->is_call == t->is_function;
+}
+
+static decision decide_member(refactor *x, const refactor_file *f, const code_use *u)
+{
+    const refactor_target *t = &x->target;
+    const char *language = f->uses->file->language;
+    const bool has_implicit =
+        !strcmp(language, "java") || !strcmp(language, "cpp") || !strcmp(language, "c_sharp");
+    if (u->role == CODE_USE_KEY) {
+        if (t->is_function && strcmp(f->family, "js") != 0) return other;
+        if (!strcmp(language, "java")) return other;
+        if (!strcmp(language, "python")) return !strcmp(u->callee, t->parent) ? sure : other;
+        if (!strcmp(f->family, "js")) return unsure("the object's type is not known");
+        return by_type(x, u->callee);
+    }
+    if (u->role == CODE_USE_MACRO) return u->is_access ? by_rarity(x) : other;
+    if (u->role == CODE_USE_NAME) {
+        if (u->binding != UINT32_MAX || u->is_type) return other;
+        if (u->import != UINT32_MAX) { /* import static a.B.name */
+            const code_import *m = &f->uses->imports[u->import];
+            const size_t n = strlen(m->module), k = strlen(t->name) + strlen(t->parent) + 1;
+            return !strcmp(language, "java") && n > k &&
+                           !strncmp(m->module + n - k, t->parent, strlen(t->parent))
+                       ? sure
+                       : other;
+        }
+        if (!has_implicit) return other;
+        if (!strcmp(t->what, "constant")) return has_rival_member(x) ? unsure("several enums have it") : sure;
+        if (!is_kind(t, u)) return other;
+        if (*u->holder && is_kin(x, u->holder)) return sure;
+        return import_of(f, t->name) ? by_rarity(x) : other;
+    }
+    if (!strcmp(language, "java") && u->import == UINT32_MAX && !is_kind(t, u) &&
+        strcmp(t->what, "constant") != 0)
+        return other;
+    switch (u->object_kind) {
+    case CODE_OBJECT_SELF:
+        if (!*u->object) return unsure("this stands outside of a type");
+        if (is_kin(x, u->object)) return sure;
+        return !strcmp(language, "python") && !has_rival_member(x) ? unsure("its class is none of this one's")
+                                                                   : other;
+    case CODE_OBJECT_TYPED: return by_type(x, u->object);
+    case CODE_OBJECT_CALLED:
+        if (is_kin(x, u->object)) return sure;
+        if ((!strncmp(u->object, "New", 3) || !strncmp(u->object, "new", 3)) &&
+            !strcmp(u->object + 3 + (u->object[3] == '_'), t->parent))
+            return sure;
+        return is_type_of_tree(x, u->object) ? other : by_rarity(x);
+    case CODE_OBJECT_NAMED: {
+        if (is_kin(x, u->object)) return sure;
+        const code_import *m = import_of(f, u->object);
+        if (m && *m->name && !strcmp(m->name, t->parent)) return sure;
+        if (m && (!*m->name || (*m->name >= 'A' && *m->name <= 'Z'))) return other;
+        if (is_type_of_tree(x, u->object)) return other;
+        return by_rarity(x);
+    }
+    case CODE_OBJECT_LITERAL: return other;
+    default: return by_rarity(x);
+    }
+}
+
+/* ---- definitions and locals ---- */
+
+static decision decide_definition(refactor *x, const refactor_file *f, const code_use *u, bool *ret_is_known)
+{
+    const refactor_target *t = &x->target;
+    const code_definition *d = &f->uses->file->definitions[u->definition];
+    const bool is_member = !strcmp(d->what, "method") || !strcmp(d->what, "field");
+    *ret_is_known = true;
+    if (f == t->in && u->from == t->name_from) return sure;
+    if (t->is_type && is_member && !strcmp(d->parent, t->name)) /* a constructor */
+        return f == t->in || !t->is_rival ? sure : other;
+    if (t->is_member) {
+        const bool is_constant = !strcmp(d->what, "constant") && *d->parent;
+        if (!is_member && !is_constant) return other;
+        if (t->is_function != !strcmp(d->what, "method") && !same_language(f, "python")) return other;
+        return is_kin(x, d->parent) ? sure : other;
+    }
+    if (is_member) return other;
+    if (refactor__is_type(d->what) != t->is_type && !same_language(f, "python") &&
+        strcmp(f->family, "js") != 0)
+        return other;
+    if (f == t->in) return strcmp(d->parent, t->parent) != 0 && !t->is_type ? other : sure;
+    *ret_is_known = strcmp(f->family, "c") != 0;
+    /* What is declared here may be defined there, and what is defined here declared there. */
+    const bool is_pair =
+        refactor__is_declaration(f, d) || (t->definition && refactor__is_declaration(t->in, t->definition));
+    return is_pair && strcmp(f->family, "js") != 0 ? decide_bare(x, f, u) : other;
+}
+
+static decision decide_local(refactor *x, const refactor_file *f, const code_use *u)
+{
+    const refactor_target *t = &x->target;
+    if (u->role == CODE_USE_NAME && f == t->in) return u->binding == t->binding ? sure : other;
+    if (u->role != CODE_USE_KEY || !t->is_parameter || !same_language(f, "python")) return other;
+    const code_file *file = t->in->uses->file;
+    const code_definition *function = NULL;
+    for (uint32_t i = 0; i < file->n_definitions; i++) {
+        const code_definition *d = &file->definitions[i];
+        if (d->from <= t->name_from && t->name_from < d->to && strstr("function method", d->what))
+            function = d;
+    }
+    if (!function) return other;
+    const bool is_made = !strcmp(function->name, "__init__") && !strcmp(u->callee, function->parent);
+    if (!is_made && strcmp(u->callee, function->name) != 0) return other;
+    code_place *places;
+    const uint32_t n = code_index_define(x->w->index, is_made ? function->parent : function->name, &places);
+    code_places_free(places, n);
+    return n == 1 ? sure : unsure("several functions of this name are called so");
+}
+
+static decision decide(refactor *x, const refactor_file *f, const code_use *u)
+{
+    const refactor_target *t = &x->target;
+    if (u->role == CODE_USE_LABEL) return other;
+    if (u->role == CODE_USE_UNREAD) return unsure("the file does not parse there");
+    if (u->role == CODE_USE_STRING || u->role == CODE_USE_COMMENT) {
+        if (u->is_exported && t->binding == UINT32_MAX && !t->is_member) { /* __all__ */
+            const code_import *m = import_of(f, t->name);
+            if (f == t->in || (m && comes_from(x, module_path(x, f, m->module), m->name, 0))) return sure;
+        }
+        const bool is_near = t->binding == UINT32_MAX || f == t->in;
+        return x->takes_text && is_near ? sure : other;
+    }
+    if (t->binding != UINT32_MAX) return decide_local(x, f, u);
+    if (u->definition != UINT32_MAX && u->binding == UINT32_MAX) {
+        bool is_known;
+        const decision d = decide_definition(x, f, u, &is_known);
+        if (is_known || d.verdict != REFACTOR_OTHER) return d;
+        if (!refactor__is_declaration(f, &f->uses->file->definitions[u->definition])) return other;
+    }
+    if (t->is_member) return decide_member(x, f, u);
+    if (u->binding != UINT32_MAX) return other;
+    if (u->role == CODE_USE_MACRO) return u->is_access ? other : top_in_c(x, f, u);
+    if (u->role == CODE_USE_KEY) {
+        if (u->is_exported && f == t->in) return sure;
+        return same_language(f, "go") && !*u->callee && !t->is_function
+                   ? unsure("a key of a map or of a struct")
+                   : other;
+    }
+    if (u->role == CODE_USE_MEMBER) return decide_qualified(x, f, u);
+    return decide_bare(x, f, u);
+}
+
+bool refactor__resolve(refactor *x)
+{
+    refactor_target *t = &x->target;
+    t->is_rival = t->binding == UINT32_MAX && !t->is_member && has_rival(x);
+    for (size_t i = 0; i < x->n_files; i++) {
+        const refactor_file *f = &x->files[i];
+        if (strcmp(f->family, t->in->family) != 0) continue;
+        if (tool__cancelled(x->limits)) {
+            tool__say(x->result, TOOL_CANCELLED, "Cancelled. Nothing was changed.\n");
+            return false;
+        }
+        for (uint32_t k = 0; k < f->uses->n_uses; k++) {
+            const code_use *u = &f->uses->uses[k];
+            decision d = decide(x, f, u);
+            const bool is_text = u->role == CODE_USE_STRING || u->role == CODE_USE_COMMENT;
+            if (is_text && d.verdict == REFACTOR_OTHER) x->n_text++;
+            if (d.verdict == REFACTOR_SURE && f->is_foreign && f != t->in && !x->takes_unsure)
+                d = unsure("the file is generated or vendored");
+            if (d.verdict == REFACTOR_OTHER) continue;
+            base_grow(&x->places, &x->cap_places, x->n_places + 1, sizeof *x->places);
+            x->places[x->n_places++] =
+                (refactor_place){i, u, x->takes_unsure ? REFACTOR_SURE : d.verdict, d.why};
+        }
+    }
+    return true;
+}

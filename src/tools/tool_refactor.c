@@ -1,0 +1,85 @@
+/*
+ * refactor {operation, name, ...}: a definition is renamed, moved, deleted, or given another parameter, with all
+ * that uses it, in all files at once (refactor/). The model names the definition; the texts are the program's.
+ */
+#include "tools/refactor/refactor.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "tools/result/result.h"
+
+typedef bool operation_fn(refactor *x, const refactor_request *q, tool_changes *ret, base_buf *headline);
+
+static const struct {
+    const char *name;
+    operation_fn *prepare;
+} operations[] = {
+    {"rename", refactor__rename},
+};
+static const char *const choices[] = {"rename", NULL};
+
+static int prepare(tool_workspace *w, const tool_call *call, const tool_limits *limits, tool_preview *ret,
+    tool_result *result, base_err *err)
+{
+    const char *operation = tool__string(call, "operation");
+    const refactor_request q = {.name = tool__string(call, "name"),
+        .to = tool__string(call, "to"),
+        .path = tool__string(call, "path"),
+        .unsure = tool__boolean(call, "unsure"),
+        .text = tool__boolean(call, "text")};
+    operation_fn *fn = NULL;
+    result->exit_code = -1;
+    for (size_t i = 0; operation && i < sizeof operations / sizeof *operations; i++)
+        if (!strcmp(operations[i].name, operation)) fn = operations[i].prepare;
+    if (!fn || !q.name) {
+        tool__say(result, TOOL_FAILED,
+            "refactor needs \"operation\" (rename) and \"name\", a definition of this tree. Nothing was "
+            "changed.\n");
+        return BASE_OK;
+    }
+    refactor x = {.w = w,
+        .limits = limits,
+        .result = result,
+        .operation = operation,
+        .takes_unsure = q.unsure,
+        .takes_text = q.text};
+    tool_changes *changes = base_xcalloc(1, sizeof *changes);
+    base_buf headline = {0};
+    if (refactor__find_target(&x, q.name, q.path) && fn(&x, &q, changes, &headline) &&
+        tool__changes_hold(w, changes, result)) {
+        tool__changes_preview(w, changes, headline.data, ret);
+        changes = NULL;
+    }
+    tool__changes_free(changes);
+    base_buf_free(&headline);
+    refactor__free(&x);
+    return BASE_OK;
+}
+
+static int run(tool_workspace *w, const tool_call *call, const tool_limits *limits, tool_preview *prepared,
+    tool_result *ret, base_err *err)
+{
+    return tool__changes_run(w, prepared, limits, ret, err);
+}
+
+static const tool_argument arguments[] = {
+    {"operation", TOOL_ARGUMENT_CHOICE, true, "", choices, TOOL_FOR_ALL},
+    {"name", TOOL_ARGUMENT_SYMBOL, true, "definition", NULL, TOOL_FOR_ALL},
+    {"to", TOOL_ARGUMENT_STRING, false, "new name", NULL, TOOL_FOR_ALL},
+    {"path", TOOL_ARGUMENT_PATH, false, "file of the definition", NULL, TOOL_FOR_ALL},
+    {"unsure", TOOL_ARGUMENT_BOOLEAN, false, "places that are not sure too", NULL, TOOL_FOR_ALL},
+    {"text", TOOL_ARGUMENT_BOOLEAN, false, "comments and strings too", NULL, TOOL_FOR_ALL},
+    {0},
+};
+
+const tool_entry tool__refactor = {
+    .name = "refactor",
+    .power = TOOL_WRITES,
+    .models = TOOL_ON_REQUEST,
+    .about = "Rename a definition everywhere.",
+    .arguments = arguments,
+    .prepare = prepare,
+    .run = run,
+};

@@ -1,0 +1,115 @@
+/*
+ * For scripts/bench-rename: what rename would change, as JSON lines, to be held against another program's answer.
+ *   rename_probe DIR             the definitions of a tree, a line each
+ *   rename_probe DIR rename      reads "FILE:LINE:NAME" a line and says which places are sure and which are not
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "tools/refactor/refactor.h"
+
+static void put_string(base_buf *out, const char *s)
+{
+    base_json_put_str(out, s, strlen(s));
+}
+
+static void list(tool_workspace *w)
+{
+    for (size_t i = 0; i < w->listing.n; i++) {
+        const char *path = w->listing.files[i].path;
+        tool_file f = {0};
+        if (!code_language(path, "", 0) || tool__file_read(&w->root, path, TOOL_MAX_INDEXED, &f, NULL))
+            continue;
+        code_file *c = code_parse(w->grammars, path, f.text.data ? f.text.data : "", f.text.len);
+        for (uint32_t d = 0; c->language && d < c->n_definitions; d++) {
+            base_buf out = {0};
+            const code_definition *x = &c->definitions[d];
+            uint32_t line = 1;
+            for (uint32_t k = 0; k < x->name_from; k++) line += f.text.data[k] == '\n';
+            base_buf_puts(&out, "{\"path\":");
+            put_string(&out, path);
+            base_buf_puts(&out, ",\"name\":");
+            put_string(&out, x->name);
+            base_buf_puts(&out, ",\"parent\":");
+            put_string(&out, x->parent);
+            base_buf_printf(&out,
+                ",\"what\":\"%s\",\"line\":%u,\"from\":%u,\"declaration\":%s,\"language\":\"%s\"}", x->what,
+                line, x->name_from, x->is_declaration ? "true" : "false", c->language);
+            puts(out.data);
+            base_buf_free(&out);
+        }
+        code_file_free(c);
+        tool__file_free(&f);
+    }
+}
+
+static void put_places(base_buf *out, const refactor *x, refactor_verdict v)
+{
+    bool any = false;
+    for (size_t i = 0; i < x->n_places; i++) {
+        if (x->places[i].verdict != v) continue;
+        base_buf_puts(out, any ? ",[" : "[");
+        put_string(out, x->files[x->places[i].file].path);
+        base_buf_printf(
+            out, ",%u,%u,%d]", x->places[i].use->from, x->places[i].use->line, x->places[i].use->role);
+        any = true;
+    }
+}
+
+static void rename_one(tool_workspace *w, char *line)
+{
+    tool_result r = {0};
+    refactor x = {.w = w, .result = &r, .operation = "rename"};
+    base_buf out = {0}, given = {0};
+    char *name = strrchr(line, ':');
+    *name++ = '\0';
+    base_buf_printf(&given, "%s", line);
+    char *colon = strrchr(given.data, ':');
+    base_buf ask = {0};
+    base_buf_printf(&ask, "%s:%s", name, colon + 1);
+    *colon = '\0';
+    bool is_good = refactor__find_target(&x, ask.data, given.data) && refactor__resolve(&x);
+    base_buf_puts(&out, "{\"ask\":");
+    put_string(&out, line);
+    base_buf_puts(&out, ",\"name\":");
+    put_string(&out, name);
+    if (is_good) {
+        base_buf_puts(&out, ",\"sure\":[");
+        put_places(&out, &x, REFACTOR_SURE);
+        base_buf_puts(&out, "],\"unsure\":[");
+        put_places(&out, &x, REFACTOR_UNSURE);
+        base_buf_puts(&out, "]}");
+    } else {
+        base_buf_puts(&out, ",\"refused\":");
+        put_string(&out, r.text.data ? r.text.data : "");
+        base_buf_puts(&out, "}");
+    }
+    puts(out.data);
+    fflush(stdout);
+    base_buf_free(&out);
+    base_buf_free(&given);
+    base_buf_free(&ask);
+    refactor__free(&x);
+    tool_result_free(&r);
+}
+
+int main(int argc, char **argv)
+{
+    tool_workspace *w;
+    base_err err = {0};
+    tool_workspace_options options = {.dir = argc > 1 ? argv[1] : "."};
+    if (tool_workspace_open(&w, &options, &err) || tool_workspace_refresh(w, NULL, NULL, &err)) {
+        fprintf(stderr, "%s\n", err.msg);
+        return 1;
+    }
+    char line[4096];
+    if (argc < 3) list(w);
+    while (argc > 2 && fgets(line, sizeof line, stdin)) {
+        line[strcspn(line, "\n")] = '\0';
+        if (strchr(line, ':')) rename_one(w, line);
+    }
+    tool_workspace_close(w);
+    return 0;
+}

@@ -1,0 +1,431 @@
+/*
+ * Operations on definitions: which places a rename changes in each language, what it refuses, that several files
+ * change together or not at all, also when the process is killed between two of them.
+ */
+#include "tree.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tools/edit/change.h"
+
+static void expect(tree *t, const char *path, const char *text)
+{
+    char *now = tree_get(t, path);
+    if (!now || strcmp(now, text) != 0)
+        fail_msg("%s is:\n%s\nand not:\n%s", path, now ? now : "(missing)", text);
+    free(now);
+}
+
+static char *refactor_with(tree *t, const char *arguments, tool_status status)
+{
+    tool_result r = tree_call(t, "refactor", arguments, NULL);
+    if (r.status != status) fail_msg("%s: %s: %s", arguments, tool_status_word(r.status), r.text.data);
+    char *text = strdup(r.text.data ? r.text.data : "");
+    tool_result_free(&r);
+    return text;
+}
+
+static void renames(tree *t, const char *name, const char *to, const char *part)
+{
+    char arguments[300];
+    snprintf(
+        arguments, sizeof arguments, "{\"operation\":\"rename\",\"name\":\"%s\",\"to\":\"%s\"}", name, to);
+    char *text = refactor_with(t, arguments, TOOL_OK);
+    if (part) assert_contains(text, part);
+    free(text);
+}
+
+static void refuses(tree *t, const char *arguments, tool_status status, const char *part)
+{
+    char *text = refactor_with(t, arguments, status);
+    assert_contains(text, part);
+    free(text);
+}
+
+static void test_refactor__python_follows_imports_and_scopes(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "shop/__init__.py", "from .total import add_up\n__all__ = ['add_up']\n");
+    tree_put(&t, "shop/total.py",
+        "def add_up(prices):\n    \"\"\"add_up adds.\"\"\"\n    return sum(prices)\n\n\n"
+        "def twice(prices):\n    def inner(add_up):\n        return add_up(prices)\n    return "
+        "add_up(prices) + inner(len)\n\n\n"
+        "class Cart:\n    def add_up(self):\n        return add_up([1])\n");
+    tree_put(&t, "main.py",
+        "import shop\nfrom shop import add_up as plus\nimport shop.total as st\n\n"
+        "print(shop.add_up([1]), plus([2]), st.add_up([3]))\nprint(shop.total.Cart().add_up())\n");
+    tree_put(&t, "other.py", "def add_up(x):\n    return x\n\n\nprint(add_up(1))\n");
+    tree_open(&t);
+    renames(&t, "shop/total.py:add_up", "total_of", NULL);
+    expect(&t, "shop/__init__.py", "from .total import total_of\n__all__ = ['total_of']\n");
+    expect(&t, "shop/total.py",
+        "def total_of(prices):\n    \"\"\"add_up adds.\"\"\"\n    return sum(prices)\n\n\n"
+        "def twice(prices):\n    def inner(add_up):\n        return add_up(prices)\n    return "
+        "total_of(prices) + inner(len)\n\n\n"
+        "class Cart:\n    def add_up(self):\n        return total_of([1])\n");
+    expect(&t, "main.py",
+        "import shop\nfrom shop import total_of as plus\nimport shop.total as st\n\n"
+        "print(shop.total_of([1]), plus([2]), st.total_of([3]))\nprint(shop.total.Cart().add_up())\n");
+    expect(&t, "other.py", "def add_up(x):\n    return x\n\n\nprint(add_up(1))\n");
+    /* And back: the same bytes. */
+    renames(&t, "total_of", "add_up", NULL);
+    expect(&t, "main.py",
+        "import shop\nfrom shop import add_up as plus\nimport shop.total as st\n\n"
+        "print(shop.add_up([1]), plus([2]), st.add_up([3]))\nprint(shop.total.Cart().add_up())\n");
+    expect(&t, "shop/__init__.py", "from .total import add_up\n__all__ = ['add_up']\n");
+    tree_remove(&t);
+}
+
+static void test_refactor__python_members_and_parameters(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "a.py",
+        "class Base:\n    def __init__(self, size):\n        self.size = size\n\n    def paint(self):\n      "
+        "  pass\n\n\n"
+        "class Box(Base):\n    def paint(self):\n        super().paint()\n\n\n"
+        "class Wall:\n    def paint(self):\n        pass\n\n\n"
+        "def show(box: Box, wall: Wall):\n    box.paint()\n    wall.paint()\n    Base(size=3).paint()\n");
+    tree_open(&t);
+    refuses(&t, "{\"operation\":\"rename\",\"name\":\"paint\",\"to\":\"draw\"}", TOOL_FAILED,
+        "is defined 3 times");
+    renames(&t, "Box.paint", "draw", NULL);
+    renames(&t, "__init__.size", "width", NULL);
+    expect(&t, "a.py",
+        "class Base:\n    def __init__(self, width):\n        self.size = width\n\n    def draw(self):\n     "
+        "   pass\n\n\n"
+        "class Box(Base):\n    def draw(self):\n        super().draw()\n\n\n"
+        "class Wall:\n    def paint(self):\n        pass\n\n\n"
+        "def show(box: Box, wall: Wall):\n    box.draw()\n    wall.paint()\n    Base(width=3).draw()\n");
+    tree_remove(&t);
+}
+
+static void test_refactor__c_keeps_fields_tags_labels_and_locals(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "ring.h",
+        "struct ring { int put; };\nint put(struct ring *r);\n#define PUT(r) put(r)\n#define FIELD(r) "
+        "(r)->put\n");
+    tree_put(&t, "ring.c",
+        "#include \"ring.h\"\r\n\r\nint put(struct ring *r)\r\n{\r\n\tgoto put;\r\nput:\r\n\treturn "
+        "r->put;\r\n}\r\n");
+    tree_put(&t, "use.c",
+        "#include \"ring.h\"\nint f(int put)\n{\n    return put;\n}\nint g(struct ring *r)\n{\n    return "
+        "put(r) + f(1);\n}\n");
+    tree_put(
+        &t, "own.c", "static int put(void)\n{\n    return 1;\n}\nint h(void)\n{\n    return put();\n}\n");
+    tree_open(&t);
+    renames(&t, "ring.c:put", "ring_put", NULL);
+    expect(&t, "ring.h",
+        "struct ring { int put; };\nint ring_put(struct ring *r);\n#define PUT(r) ring_put(r)\n#define "
+        "FIELD(r) (r)->put\n");
+    expect(&t, "ring.c",
+        "#include \"ring.h\"\r\n\r\nint ring_put(struct ring *r)\r\n{\r\n\tgoto put;\r\nput:\r\n\treturn "
+        "r->put;\r\n}\r\n");
+    expect(&t, "use.c",
+        "#include \"ring.h\"\nint f(int put)\n{\n    return put;\n}\nint g(struct ring *r)\n{\n    return "
+        "ring_put(r) + f(1);\n}\n");
+    expect(&t, "own.c", "static int put(void)\n{\n    return 1;\n}\nint h(void)\n{\n    return put();\n}\n");
+    renames(&t, "ring.put", "first", NULL);
+    expect(&t, "ring.h",
+        "struct ring { int first; };\nint ring_put(struct ring *r);\n#define PUT(r) ring_put(r)\n#define "
+        "FIELD(r) (r)->first\n");
+    renames(&t, "f.put", "n", NULL);
+    char *use = tree_get(&t, "use.c");
+    assert_contains(use, "int f(int n)\n{\n    return n;\n}");
+    free(use);
+    tree_remove(&t);
+}
+
+static void test_refactor__go_java_and_javascript(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "go.mod", "module example.com/shop\n");
+    tree_put(&t, "cart/cart.go",
+        "package cart\n\nfunc Total(n int) int { return n }\n\nfunc twice(n int) int {\n\tTotal := "
+        "Total(n)\n\treturn Total\n}\n");
+    tree_put(&t, "main.go",
+        "package main\n\nimport \"example.com/shop/cart\"\n\nfunc main() {\n\tprintln(cart.Total(1))\n}\n");
+    tree_put(&t, "a/Cart.java",
+        "package a;\n\npublic class Cart {\n    private int total;\n\n    public int total() {\n        int "
+        "n = total;\n        return n + this.total;\n    }\n}\n");
+    tree_put(&t, "b/Use.java",
+        "package b;\n\nimport a.Cart;\n\nclass Use {\n    int f(Cart cart) {\n        return cart.total();\n "
+        "   }\n}\n");
+    tree_put(&t, "lib.js",
+        "function total(n) {\n  return n;\n}\nconst twice = (total) => total * 2;\nmodule.exports = { total, "
+        "twice };\n");
+    tree_put(&t, "use.js",
+        "const { total } = require('./lib');\nconst lib = require('./lib');\nconsole.log(total(1), "
+        "lib.total(2), { total });\n");
+    tree_open(&t);
+    renames(&t, "cart/cart.go:Total", "Sum", NULL);
+    expect(&t, "cart/cart.go",
+        "package cart\n\nfunc Sum(n int) int { return n }\n\nfunc twice(n int) int {\n\tTotal := "
+        "Sum(n)\n\treturn Total\n}\n");
+    expect(&t, "main.go",
+        "package main\n\nimport \"example.com/shop/cart\"\n\nfunc main() {\n\tprintln(cart.Sum(1))\n}\n");
+    renames(&t, "a/Cart.java:6", "sum", NULL);
+    expect(&t, "a/Cart.java",
+        "package a;\n\npublic class Cart {\n    private int total;\n\n    public int sum() {\n        int n "
+        "= total;\n        return n + this.total;\n    }\n}\n");
+    expect(&t, "b/Use.java",
+        "package b;\n\nimport a.Cart;\n\nclass Use {\n    int f(Cart cart) {\n        return cart.sum();\n   "
+        " }\n}\n");
+    renames(&t, "lib.js:total", "sum", NULL);
+    expect(&t, "lib.js",
+        "function sum(n) {\n  return n;\n}\nconst twice = (total) => total * 2;\nmodule.exports = { sum, "
+        "twice };\n");
+    expect(&t, "use.js",
+        "const { sum } = require('./lib');\nconst lib = require('./lib');\nconsole.log(sum(1), lib.sum(2), { "
+        "total: sum });\n");
+    tree_remove(&t);
+}
+
+static void test_refactor__refuses_what_cannot_be(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "a.py", "def f(x):\n    return x\n\n\ndef g(y):\n    return f(y)\n");
+    tree_put(&t, "broken.py", "def f2(:\n    return f2(\n");
+    tree_put(&t, "vendor/b.py", "def vendored():\n    pass\n");
+    tree_put(&t, "notes.zzz", "f f f\n");
+    tree_open(&t);
+    refuses(&t, "{\"operation\":\"rename\",\"name\":\"f\",\"to\":\"g\"}", TOOL_REFUSED, "is taken");
+    refuses(&t, "{\"operation\":\"rename\",\"name\":\"f\",\"to\":\"class\"}", TOOL_REFUSED, "keyword");
+    refuses(&t, "{\"operation\":\"rename\",\"name\":\"f\",\"to\":\"a-b\"}", TOOL_REFUSED, "letters, digits");
+    refuses(&t, "{\"operation\":\"rename\",\"name\":\"f\",\"to\":\"$a\"}", TOOL_REFUSED, "no part of a name");
+    refuses(&t, "{\"operation\":\"rename\",\"name\":\"f\",\"to\":\"f\"}", TOOL_REFUSED, "already");
+    refuses(&t, "{\"operation\":\"rename\",\"name\":\"f\"}", TOOL_FAILED, "needs \"to\"");
+    refuses(&t, "{\"operation\":\"rename\",\"name\":\"nothing\",\"to\":\"g\"}", TOOL_FAILED, "no definition");
+    refuses(&t, "{\"operation\":\"rename\",\"name\":\"vendored\",\"to\":\"v\"}", TOOL_REFUSED,
+        "generated or vendored");
+    refuses(&t, "{\"operation\":\"explode\",\"name\":\"f\"}", TOOL_FAILED, "needs \"operation\"");
+    refuses(&t, "{\"operation\":\"rename\",\"name\":\"a.py:2\",\"to\":\"v\"}", TOOL_FAILED,
+        "No definition begins");
+    expect(&t, "a.py", "def f(x):\n    return x\n\n\ndef g(y):\n    return f(y)\n");
+    tree_put(&t, "c.py",
+        "<<<<<<< ours\ndef mine():\n    pass\n=======\ndef mine():\n    return 1\n>>>>>>> theirs\n");
+    tree_open(&t);
+    refuses(&t, "{\"operation\":\"rename\",\"name\":\"mine\",\"to\":\"yours\",\"unsure\":true}", TOOL_REFUSED,
+        "conflict marks");
+    tree_remove(&t);
+}
+
+static void test_refactor__one_diff_one_undo(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "a.py", "def f(x):\n    return x\n");
+    tree_put(&t, "b.py", "from a import f\nf(1)\n");
+    tree_open(&t);
+    tool_preview p = {0};
+    tool_result r =
+        tree_prepare(&t, "refactor", "{\"operation\":\"rename\",\"name\":\"f\",\"to\":\"h\"}", NULL, &p);
+    assert_int_equal(r.status, TOOL_OK);
+    assert_contains(p.headline, "rename f to h, 3 places (2 files, +3 -3)");
+    assert_contains(p.detail, "--- a/a.py");
+    assert_contains(p.detail, "--- a/b.py");
+    tool_result_free(&r);
+    tool_preview_free(&p);
+    expect(&t, "b.py", "from a import f\nf(1)\n");
+    tool_workspace_turn(t.w, 7);
+    renames(&t, "f", "h", "renamed function f to h: 3 places in 2 files");
+    char *summary = NULL;
+    base_err err = {0};
+    assert_int_equal(tool_undo_apply(t.w, &summary, &err), 0);
+    assert_contains(summary, "2 restored");
+    free(summary);
+    expect(&t, "a.py", "def f(x):\n    return x\n");
+    expect(&t, "b.py", "from a import f\nf(1)\n");
+    /* A file that changed between the question and the yes: nothing is written. */
+    tool_call call = {.name = "refactor"};
+    base_json_doc *doc;
+    const char *json = "{\"operation\":\"rename\",\"name\":\"f\",\"to\":\"h\"}";
+    assert_int_equal(base_json_parse(json, strlen(json), &doc, NULL), 0);
+    call.arguments = base_json_root(doc);
+    const tool_entry *e = tool_find("refactor");
+    r = (tool_result){0};
+    assert_int_equal(e->prepare(t.w, &call, &t.limits, &p, &r, &err), 0);
+    tree_put(&t, "b.py", "from a import f\nf(2)\n");
+    assert_int_equal(e->run(t.w, &call, &t.limits, &p, &r, &err), 0);
+    assert_int_equal(r.status, TOOL_REFUSED);
+    assert_contains(r.text.data, "all 2 files are as they were");
+    expect(&t, "a.py", "def f(x):\n    return x\n");
+    tool_result_free(&r);
+    tool_preview_free(&p);
+    base_json_free(doc);
+    tree_remove(&t);
+}
+
+/* ---- a kill, and Esc ---- */
+
+static const char *stop_at;
+static int stop_in;
+static atomic_bool cancelled;
+
+static void kill_at(const char *step)
+{
+    if (!strcmp(step, stop_at) && --stop_in == 0) kill(getpid(), SIGKILL);
+}
+
+static void cancel_at(const char *step)
+{
+    if (!strcmp(step, "file")) atomic_store(&cancelled, true);
+}
+
+static void put_five(tree *t)
+{
+    char path[20], text[100];
+    tree_make(t, true);
+    tree_put(t, "a.py", "def f(x):\n    return x\n");
+    for (int i = 0; i < 4; i++) {
+        snprintf(path, sizeof path, "m%d.py", i);
+        snprintf(text, sizeof text, "from a import f\nf(%d)\n", i);
+        tree_put(t, path, text);
+    }
+}
+
+static int count_new(tree *t)
+{
+    static const char *const paths[] = {"a.py", "m0.py", "m1.py", "m2.py", "m3.py"};
+    int n = 0;
+    for (size_t i = 0; i < 5; i++) {
+        char *now = tree_get(t, paths[i]);
+        assert_non_null(now);
+        const bool is_new = strstr(now, "renamed") != NULL;
+        assert_true(is_new || strstr(now, " f") != NULL);
+        n += is_new;
+        free(now);
+    }
+    return n;
+}
+
+static void test_refactor__a_kill_leaves_all_old_or_all_new(void **state)
+{
+    static const char *const steps[] = {
+        "objects", "journal", "pending", "temporary", "written", "rename", "file", "done"};
+    for (size_t s = 0; s < sizeof steps / sizeof *steps; s++)
+        for (int at = 1; at <= 5; at++) {
+            tree t;
+            put_five(&t);
+            const pid_t child = fork();
+            assert_true(child >= 0);
+            if (child == 0) {
+                tree_open(&t);
+                stop_at = steps[s];
+                stop_in = at;
+                tool__step_hook = kill_at;
+                tool_result r = tree_call(
+                    &t, "refactor", "{\"operation\":\"rename\",\"name\":\"f\",\"to\":\"renamed\"}", NULL);
+                _exit(r.status == TOOL_OK ? 0 : 1);
+            }
+            int status;
+            assert_int_equal(waitpid(child, &status, 0), child);
+            const bool was_killed = WIFSIGNALED(status);
+            assert_true(was_killed || (WIFEXITED(status) && WEXITSTATUS(status) == 0));
+            tree_open(&t);
+            tool_workspace_recover(t.w);
+            const int n = count_new(&t);
+            if (n != 0 && n != 5) fail_msg("killed at %s %d: %d of 5 files are new", steps[s], at, n);
+            if (!was_killed) assert_int_equal(n, 5);
+            base_buf notes = {0};
+            tool_workspace_notes(t.w, &notes);
+            if (was_killed && !strcmp(steps[s], "file") && at < 5)
+                assert_contains(notes.data, "cut off by a kill");
+            base_buf_free(&notes);
+            /* A second start has nothing left to do, and the tree can be worked on. */
+            tree_open(&t);
+            tool_workspace_recover(t.w);
+            assert_int_equal(count_new(&t), n);
+            tree_remove(&t);
+        }
+}
+
+static void test_refactor__what_somebody_changed_after_a_kill_stays(void **state)
+{
+    tree t;
+    put_five(&t);
+    const pid_t child = fork();
+    if (child == 0) {
+        tree_open(&t);
+        stop_at = "file";
+        stop_in = 3;
+        tool__step_hook = kill_at;
+        tree_call(&t, "refactor", "{\"operation\":\"rename\",\"name\":\"f\",\"to\":\"renamed\"}", NULL);
+        _exit(0);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status));
+    tree_put(&t, "a.py", "mine = 1\n");
+    tree_open(&t);
+    tool_workspace_recover(t.w);
+    expect(&t, "a.py", "mine = 1\n");
+    expect(&t, "m0.py", "from a import f\nf(0)\n");
+    tree_remove(&t);
+}
+
+static void test_refactor__esc_between_two_files_takes_all_back(void **state)
+{
+    tree t;
+    put_five(&t);
+    tree_open(&t);
+    t.limits.cancel = &cancelled;
+    atomic_store(&cancelled, false);
+    tool__step_hook = cancel_at;
+    tool_result r =
+        tree_call(&t, "refactor", "{\"operation\":\"rename\",\"name\":\"f\",\"to\":\"renamed\"}", NULL);
+    tool__step_hook = NULL;
+    assert_int_equal(r.status, TOOL_CANCELLED);
+    assert_contains(r.text.data, "all 5 files are as they were");
+    assert_int_equal(count_new(&t), 0);
+    tool_result_free(&r);
+    tree_remove(&t);
+}
+
+int main(void)
+{
+    /* Pending changes are named in the data folder: one of the tests' own. */
+    char data[] = "/tmp/kvist-refactor-XXXXXX";
+    const char *home = getenv("XDG_DATA_HOME");
+    char grammars[600];
+    snprintf(grammars, sizeof grammars, "%s%s/kvist/grammars",
+        home             ? home
+        : getenv("HOME") ? getenv("HOME")
+                         : "",
+        home ? "" : "/.local/share");
+    if (!getenv("KVIST_GRAMMAR_PATH")) setenv("KVIST_GRAMMAR_PATH", grammars, 1);
+    if (!mkdtemp(data)) return 1;
+    setenv("XDG_DATA_HOME", data, 1);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_refactor__python_follows_imports_and_scopes),
+        cmocka_unit_test(test_refactor__python_members_and_parameters),
+        cmocka_unit_test(test_refactor__c_keeps_fields_tags_labels_and_locals),
+        cmocka_unit_test(test_refactor__go_java_and_javascript),
+        cmocka_unit_test(test_refactor__refuses_what_cannot_be),
+        cmocka_unit_test(test_refactor__one_diff_one_undo),
+        cmocka_unit_test(test_refactor__a_kill_leaves_all_old_or_all_new),
+        cmocka_unit_test(test_refactor__what_somebody_changed_after_a_kill_stays),
+        cmocka_unit_test(test_refactor__esc_between_two_files_takes_all_back),
+    };
+    const int failed = cmocka_run_group_tests_name("refactor", tests, NULL, NULL);
+    char remove[80];
+    snprintf(remove, sizeof remove, "rm -rf %s", data);
+    return system(remove) ? 1 : failed;
+}
