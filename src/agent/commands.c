@@ -282,7 +282,8 @@ static int operate(agent *a, const char *operation, const char *arguments, const
     for (; names[n] && *at; n++) {
         const size_t len = names[n + 1] ? strcspn(at, " \t") : strlen(at); /* the last takes the rest */
         base_buf_printf(&json, ",\"%s\":", names[n]);
-        base_json_put_str(&json, at, len);
+        const bool is_quoted = len >= 2 && *at == '"' && at[len - 1] == '"';
+        base_json_put_str(&json, at + is_quoted, len - 2 * (size_t)is_quoted);
         at += len + strspn(at + len, " \t");
     }
     base_buf_putc(&json, '}');
@@ -296,6 +297,39 @@ static int run_rename(agent *a, const char *arguments, base_err *err)
     static const char *const names[] = {"name", "to", NULL};
     return operate(a, "rename", arguments, names,
         "/rename takes a definition and its new name: /rename add_up total, /rename Cart.total sum", err);
+}
+
+static int run_move(agent *a, const char *arguments, base_err *err)
+{
+    static const char *const names[] = {"name", "to", NULL};
+    return operate(
+        a, "move", arguments, names, "/move takes a definition and a file: /move add_up shop/sums.py", err);
+}
+
+static int run_delete(agent *a, const char *arguments, base_err *err)
+{
+    static const char *const with[] = {"name", "to", NULL}, *const alone[] = {"name", NULL};
+    const bool is_alone = !strpbrk(arguments, " \t");
+    return operate(a, "delete", arguments, is_alone ? alone : with,
+        "/delete takes a definition, and what stands in place of its calls (\"nothing\" removes them): "
+        "/delete add_up",
+        err);
+}
+
+/* /signature NAME PLACE VALUE PARAMETER adds, /signature NAME PARAMETER removes or orders. */
+static int run_signature(agent *a, const char *arguments, base_err *err)
+{
+    static const char *const adds[] = {"name", "at", "value", "parameter", NULL};
+    static const char *const other[] = {"name", "parameter", NULL};
+    const char *second = arguments + strcspn(arguments, " \t");
+    second += strspn(second, " \t");
+    const char *third = second + strcspn(second, " \t");
+    const bool is_added = *third && strspn(second, "0123456789") == (size_t)(third - second);
+    return operate(a, "signature", arguments, is_added ? adds : other,
+        "/signature add_up 2 0 \"int flags\" adds a second parameter for which callers give 0; /signature "
+        "add_up flags "
+        "removes it; /signature add_up 2,1 orders them",
+        err);
 }
 
 static double active_share(const agent *a, const uint32_t *lanes, uint32_t from, uint32_t to)
@@ -502,7 +536,10 @@ static const agent_command about[] = {
     {"evict", "ROWS", "move rows to the host tier"},
     {"promote", "ROWS", "bring rows back"},
     {"undo-evict", "", "take the last change of the rows back"},
+    {"delete", "NAME [TEXT]", "delete a definition; TEXT stands in place of its calls"},
+    {"move", "NAME FILE", "move a definition to another file"},
     {"rename", "OLD NEW", "rename a definition and all that means it"},
+    {"signature", "NAME [PLACE VALUE] PARAMETER", "add, remove or order parameters, with all calls"},
     {"undo", "", "restore the files that the last turn wrote"},
     {"rewind", "[TURN]", "go back to before a turn (files stay: /undo)"},
     {"compact", "", "go on in a child session with what is active"},
@@ -514,8 +551,9 @@ static const agent_command about[] = {
 /* clang-format on */
 
 static command_fn *const functions[] = {run_help, run_mode, run_settings, run_context, run_budget, run_why,
-    run_map, run_tries, run_pin, run_unpin, run_drop, run_evict, run_promote, run_undo_evict, run_rename,
-    run_undo, run_rewind, run_compact, run_new, run_sessions, run_export, NULL};
+    run_map, run_tries, run_pin, run_unpin, run_drop, run_evict, run_promote, run_undo_evict, run_delete,
+    run_move, run_rename, run_signature, run_undo, run_rewind, run_compact, run_new, run_sessions, run_export,
+    NULL};
 enum { N_COMMANDS = sizeof about / sizeof *about };
 _Static_assert(
     sizeof functions / sizeof *functions == N_COMMANDS, "a function for each command; quit is the screen's");

@@ -14,9 +14,12 @@
 static const struct operation {
     const char *name;
     const char *const verbs[6];
+    const char *to;    /* what its second argument is */
     bool needs_symbol; /* the verb alone is too common: a name of the tree has to follow */
 } operations[] = {
-    {"rename", {"rename", "call it", "name it", NULL}, false},
+    {"rename", {"rename", "call it", "name it", NULL}, "new name", false},
+    {"move", {"move", NULL}, "file", true},
+    {"delete", {"delete", "remove", "drop", NULL}, "what stands in place of its calls", true},
 };
 
 static const char *const other_things[] = {
@@ -84,24 +87,44 @@ static bool asks(const char *request)
     return found;
 }
 
-bool agent__open_operation(agent *a, const char *request, agent_opening *opening)
+/* The operation that the request asks for; NULL: none. */
+static const struct operation *asked_operation(const agent *a, const char *request)
 {
-    if (a->settings.mode == AGENT_MODE_PLAN || a->fix.wanted || !(a->engine->can & ENGINE_GRAMMAR))
-        return false;
-    if (!a->engine->ops->answer_opened || asks(request)) return false;
+    if (a->settings.mode == AGENT_MODE_PLAN || a->fix.wanted || asks(request)) return NULL;
     for (size_t i = 0; i < sizeof operations / sizeof *operations; i++)
         for (const char *const *verb = operations[i].verbs; *verb; verb++) {
             const char *behind = behind_verb(request, *verb);
             if (!behind || is_other_thing(behind)) continue;
-            if (operations[i].needs_symbol && !names_symbol(a, behind)) continue;
-            base_buf json = {0};
-            agent_opening_free(opening);
-            base_buf_printf(&json,
-                "{\"name\": \"refactor\", \"arguments\": {\"operation\": \"%s\", \"name\": \"",
-                operations[i].name);
-            agent_prompt_open_call(a->info.tools, json.data, &opening->call);
-            base_buf_free(&json);
-            return true;
+            if (!operations[i].needs_symbol || names_symbol(a, behind)) return &operations[i];
         }
-    return false;
+    return NULL;
+}
+
+static bool can_open(const agent *a)
+{
+    return (a->engine->can & ENGINE_GRAMMAR) && a->engine->ops->answer_opened;
+}
+
+void agent__tell_operation(const agent *a, const char *request, base_buf *out)
+{
+    const struct operation *o = can_open(a) ? NULL : asked_operation(a, request);
+    if (o)
+        base_buf_printf(out,
+            "A tool for this request, for all files at once: refactor {\"operation\": \"%s\", \"name\": "
+            "definition, "
+            "\"to\": %s}\n",
+            o->name, o->to);
+}
+
+bool agent__open_operation(agent *a, const char *request, agent_opening *opening)
+{
+    const struct operation *o = can_open(a) ? asked_operation(a, request) : NULL;
+    if (!o) return false;
+    base_buf json = {0};
+    agent_opening_free(opening);
+    base_buf_printf(
+        &json, "{\"name\": \"refactor\", \"arguments\": {\"operation\": \"%s\", \"name\": \"", o->name);
+    agent_prompt_open_call(a->info.tools, json.data, &opening->call);
+    base_buf_free(&json);
+    return true;
 }

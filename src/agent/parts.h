@@ -385,6 +385,8 @@ int agent__open_call(agent *a, bool further, agent_opening *opening, base_err *e
  * The call of an operation that the request asks for, up to the definition's name, which the model writes; false:
  * it asks for none (operation.c).
  */
+/* Where no call can be begun, the tool is told of in front of the request. */
+void agent__tell_operation(const agent *a, const char *request, base_buf *out);
 bool agent__open_operation(agent *a, const char *request, agent_opening *opening);
 bool agent__ask_again(agent *a, uint32_t from, uint32_t to, bool is_useless, base_buf *out);
 /* Why a call may not change this file (the test that judges stays as it is); NULL: it may. */

@@ -281,6 +281,7 @@ static int append_request(agent *a, const char *request, base_err *err)
     if (!rc) rc = agent__append_context(a, request, err);
     if (!rc && a->fix.wanted) rc = agent__run_test_first(a, err);
     if (told.len) base_buf_add(&text, told.data, told.len);
+    agent__tell_operation(a, request, &text);
     base_buf_puts(&text, agent_prompt_request);
     base_buf_puts(&text, request);
     size_t piece = SIZE_MAX;

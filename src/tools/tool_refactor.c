@@ -17,8 +17,11 @@ static const struct {
     operation_fn *prepare;
 } operations[] = {
     {"rename", refactor__rename},
+    {"move", refactor__move},
+    {"delete", refactor__delete},
+    {"signature", refactor__signature},
 };
-static const char *const choices[] = {"rename", NULL};
+static const char *const choices[] = {"rename", "move", "delete", "signature", NULL};
 
 static int prepare(tool_workspace *w, const tool_call *call, const tool_limits *limits, tool_preview *ret,
     tool_result *result, base_err *err)
@@ -27,6 +30,9 @@ static int prepare(tool_workspace *w, const tool_call *call, const tool_limits *
     const refactor_request q = {.name = tool__string(call, "name"),
         .to = tool__string(call, "to"),
         .path = tool__string(call, "path"),
+        .parameter = tool__string(call, "parameter"),
+        .value = tool__string(call, "value"),
+        .at = tool__integer(call, "at", 0, 0, 64),
         .unsure = tool__boolean(call, "unsure"),
         .text = tool__boolean(call, "text")};
     operation_fn *fn = NULL;
@@ -35,7 +41,8 @@ static int prepare(tool_workspace *w, const tool_call *call, const tool_limits *
         if (!strcmp(operations[i].name, operation)) fn = operations[i].prepare;
     if (!fn || !q.name) {
         tool__say(result, TOOL_FAILED,
-            "refactor needs \"operation\" (rename) and \"name\", a definition of this tree. Nothing was "
+            "refactor needs \"operation\" (rename, move, delete, signature) and \"name\", a definition of "
+            "this tree. Nothing was "
             "changed.\n");
         return BASE_OK;
     }
@@ -67,7 +74,10 @@ static int run(tool_workspace *w, const tool_call *call, const tool_limits *limi
 static const tool_argument arguments[] = {
     {"operation", TOOL_ARGUMENT_CHOICE, true, "", choices, TOOL_FOR_ALL},
     {"name", TOOL_ARGUMENT_SYMBOL, true, "definition", NULL, TOOL_FOR_ALL},
-    {"to", TOOL_ARGUMENT_STRING, false, "new name", NULL, TOOL_FOR_ALL},
+    {"to", TOOL_ARGUMENT_STRING, false, "new name, or file, or what replaces calls", NULL, TOOL_FOR_ALL},
+    {"parameter", TOOL_ARGUMENT_STRING, false, "to add, to remove, or their order", NULL, TOOL_FOR_ALL},
+    {"value", TOOL_ARGUMENT_STRING, false, "what callers give", NULL, TOOL_FOR_ALL},
+    {"at", TOOL_ARGUMENT_INTEGER, false, "place of the parameter", NULL, TOOL_FOR_ALL},
     {"path", TOOL_ARGUMENT_PATH, false, "file of the definition", NULL, TOOL_FOR_ALL},
     {"unsure", TOOL_ARGUMENT_BOOLEAN, false, "places that are not sure too", NULL, TOOL_FOR_ALL},
     {"text", TOOL_ARGUMENT_BOOLEAN, false, "comments and strings too", NULL, TOOL_FOR_ALL},
@@ -78,7 +88,7 @@ const tool_entry tool__refactor = {
     .name = "refactor",
     .power = TOOL_WRITES,
     .models = TOOL_ON_REQUEST,
-    .about = "Rename a definition everywhere.",
+    .about = "Rename, move or delete a definition, or change its parameters, everywhere.",
     .arguments = arguments,
     .prepare = prepare,
     .run = run,

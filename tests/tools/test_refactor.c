@@ -273,6 +273,130 @@ static void test_refactor__one_diff_one_undo(void **state)
     tree_remove(&t);
 }
 
+static void test_refactor__delete_lists_callers_or_replaces_them(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "a.py",
+        "import os\n\n\n# Says it.\ndef note(x):\n    return note(x)\n\n\ndef keep(y):\n    note(y)\n    "
+        "return y\n");
+    tree_put(&t, "b.py", "from a import keep, note\n\nprint(note(1) + keep(2))\n");
+    tree_put(&t, "c.py", "from a import note\nnote(3)\n");
+    tree_open(&t);
+    refuses(&t, "{\"operation\":\"delete\",\"name\":\"note\"}", TOOL_REFUSED, "a.py:10 (in keep)");
+    refuses(&t, "{\"operation\":\"delete\",\"name\":\"note\",\"to\":\"nothing\"}", TOOL_REFUSED, "b.py:3");
+    char *said = refactor_with(&t, "{\"operation\":\"delete\",\"name\":\"note\",\"to\":\"0\"}", TOOL_OK);
+    assert_contains(said, "deleted function note from a.py and its 3 calls: 3 files");
+    free(said);
+    expect(&t, "a.py", "import os\n\n\ndef keep(y):\n    0\n    return y\n");
+    expect(&t, "b.py", "from a import keep\n\nprint(0 + keep(2))\n");
+    expect(&t, "c.py", "0\n");
+    tree_put(&t, "l.h", "int log_it(int x);\nint stay(void);\n");
+    tree_put(&t, "l.c",
+        "#include \"l.h\"\n\nint log_it(int x)\n{\n    return x;\n}\n\nint stay(void)\n{\n    log_it(1);\n   "
+        " return 0;\n}\n");
+    tree_open(&t);
+    said = refactor_with(&t, "{\"operation\":\"delete\",\"name\":\"log_it\",\"to\":\"nothing\"}", TOOL_OK);
+    free(said);
+    expect(&t, "l.h", "int stay(void);\n");
+    expect(&t, "l.c", "#include \"l.h\"\n\nint stay(void)\n{\n    return 0;\n}\n");
+    tree_remove(&t);
+}
+
+static void test_refactor__signature_changes_every_call(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "s.h", "int add(int a, int b);\n");
+    tree_put(&t, "s.c",
+        "#include \"s.h\"\nint add(int a, int b)\n{\n    return a;\n}\nint one(void)\n{\n    return add(1, "
+        "add(2, 3));\n}\n");
+    tree_put(&t, "k.py",
+        "class K:\n    def put(self, a, b=2):\n        return a\n\n\ndef use(k: K):\n    k.put(1)\n    "
+        "k.put(1, b=3)\n    k.put(*k)\n");
+    tree_open(&t);
+    free(refactor_with(&t,
+        "{\"operation\":\"signature\",\"name\":\"add\",\"parameter\":\"int flags\",\"value\":\"0\",\"at\":2}",
+        TOOL_OK));
+    expect(&t, "s.h", "int add(int a, int flags, int b);\n");
+    expect(&t, "s.c",
+        "#include \"s.h\"\nint add(int a, int flags, int b)\n{\n    return a;\n}\nint one(void)\n{\n    "
+        "return add(1, 0, add(2, 0, 3));\n}\n");
+    free(
+        refactor_with(&t, "{\"operation\":\"signature\",\"name\":\"add\",\"parameter\":\"flags\"}", TOOL_OK));
+    free(refactor_with(&t, "{\"operation\":\"signature\",\"name\":\"add\",\"parameter\":\"2,1\"}", TOOL_OK));
+    expect(&t, "s.h", "int add(int b, int a);\n");
+    refuses(&t, "{\"operation\":\"signature\",\"name\":\"add\",\"parameter\":\"a\"}", TOOL_REFUSED,
+        "s.c:4 still uses a");
+    refuses(&t, "{\"operation\":\"signature\",\"name\":\"add\",\"parameter\":\"int c\"}", TOOL_FAILED,
+        "needs \"value\"");
+    refuses(&t, "{\"operation\":\"signature\",\"name\":\"add\",\"parameter\":\"1,1\"}", TOOL_REFUSED,
+        "is no order");
+    free(refactor_with(&t,
+        "{\"operation\":\"signature\",\"name\":\"one\",\"parameter\":\"int n\",\"value\":\"1\"}", TOOL_OK));
+    char *c = tree_get(&t, "s.c");
+    assert_contains(c, "int one(int n)\n{\n    return add(add(3, 2), 1);");
+    free(c);
+    char *said = refactor_with(&t,
+        "{\"operation\":\"signature\",\"name\":\"K.put\",\"parameter\":\"c=None\",\"value\":\"9\"}", TOOL_OK);
+    assert_contains(said, "Left, look at them: k.py:9");
+    free(said);
+    expect(&t, "k.py",
+        "class K:\n    def put(self, a, b=2, c=None):\n        return a\n\n\ndef use(k: K):\n    k.put(1, "
+        "c=9)\n    k.put(1, b=3, c=9)\n    k.put(*k)\n");
+    tree_remove(&t);
+}
+
+static void test_refactor__move_takes_what_is_needed(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "shop/__init__.py", "");
+    tree_put(&t, "shop/total.py",
+        "import math\nimport os\n\n\n# Adds.\ndef add_up(prices):\n    return math.fsum(prices)\n\n\ndef "
+        "twice(prices):\n    return 2 * add_up(prices)\n");
+    tree_put(&t, "main.py", "from shop.total import add_up, twice\n\nprint(add_up([1]), twice([2]))\n");
+    tree_put(&t, "late.py",
+        "\"\"\"Says when.\"\"\"\n\nfrom __future__ import annotations\n\n\ndef late(x):\n    return "
+        "x\n\n\ndef soon():\n    return late(1)\n");
+    tree_put(&t, "go.mod", "module example.com/x\n");
+    tree_put(&t, "f.go",
+        "package x\n\nimport (\n\t\"fmt\"\n\t\"strings\"\n)\n\nfunc Up(s string) string {\n\treturn "
+        "strings.ToUpper(s)\n}\n\nfunc Say() {\n\tfmt.Println(Up(\"a\"))\n}\n");
+    tree_put(&t, "m.c",
+        "#include <stdio.h>\n\nstatic int own(void)\n{\n    return 1;\n}\n\nint free_one(int x)\n{\n    "
+        "return x;\n}\n\nint bound(void)\n{\n    return own() + free_one(1);\n}\n");
+    tree_put(&t, "n.c", "#include <stdlib.h>\n\nint n;\n");
+    tree_open(&t);
+    free(refactor_with(&t, "{\"operation\":\"move\",\"name\":\"add_up\",\"to\":\"shop/sums.py\"}", TOOL_OK));
+    expect(
+        &t, "shop/sums.py", "import math\n\n\n# Adds.\ndef add_up(prices):\n    return math.fsum(prices)\n");
+    expect(&t, "shop/total.py",
+        "import math\nimport os\nfrom .sums import add_up\n\n\ndef twice(prices):\n    return 2 * "
+        "add_up(prices)\n");
+    expect(&t, "main.py",
+        "from shop.sums import add_up\nfrom shop.total import twice\n\nprint(add_up([1]), twice([2]))\n");
+    free(refactor_with(&t, "{\"operation\":\"move\",\"name\":\"late\",\"to\":\"later.py\"}", TOOL_OK));
+    expect(&t, "late.py",
+        "\"\"\"Says when.\"\"\"\n\nfrom __future__ import annotations\nfrom later import late\n\n\ndef "
+        "soon():\n    return late(1)\n");
+    expect(&t, "later.py", "from __future__ import annotations\n\n\ndef late(x):\n    return x\n");
+    free(refactor_with(&t, "{\"operation\":\"move\",\"name\":\"Up\",\"to\":\"up.go\"}", TOOL_OK));
+    expect(&t, "up.go",
+        "package x\n\nimport \"strings\"\n\nfunc Up(s string) string {\n\treturn strings.ToUpper(s)\n}\n");
+    expect(&t, "f.go", "package x\n\nimport (\n\t\"fmt\"\n)\n\nfunc Say() {\n\tfmt.Println(Up(\"a\"))\n}\n");
+    refuses(&t, "{\"operation\":\"move\",\"name\":\"bound\",\"to\":\"n.c\"}", TOOL_REFUSED, "uses own");
+    refuses(&t, "{\"operation\":\"move\",\"name\":\"bound\",\"to\":\"x.py\"}", TOOL_REFUSED,
+        "no file of that language");
+    free(refactor_with(&t, "{\"operation\":\"move\",\"name\":\"free_one\",\"to\":\"n.c\"}", TOOL_OK));
+    expect(&t, "n.c",
+        "#include <stdlib.h>\n#include <stdio.h>\n\nint n;\n\nint free_one(int x)\n{\n    return x;\n}\n");
+    expect(&t, "m.c",
+        "#include <stdio.h>\nint free_one(int x);\n\nstatic int own(void)\n{\n    return 1;\n}\n\nint "
+        "bound(void)\n{\n    return own() + free_one(1);\n}\n");
+    tree_remove(&t);
+}
+
 /* ---- a kill, and Esc ---- */
 
 static const char *stop_at;
@@ -420,6 +544,9 @@ int main(void)
         cmocka_unit_test(test_refactor__go_java_and_javascript),
         cmocka_unit_test(test_refactor__refuses_what_cannot_be),
         cmocka_unit_test(test_refactor__one_diff_one_undo),
+        cmocka_unit_test(test_refactor__delete_lists_callers_or_replaces_them),
+        cmocka_unit_test(test_refactor__signature_changes_every_call),
+        cmocka_unit_test(test_refactor__move_takes_what_is_needed),
         cmocka_unit_test(test_refactor__a_kill_leaves_all_old_or_all_new),
         cmocka_unit_test(test_refactor__what_somebody_changed_after_a_kill_stays),
         cmocka_unit_test(test_refactor__esc_between_two_files_takes_all_back),

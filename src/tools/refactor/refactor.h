@@ -95,6 +95,18 @@ const char *refactor__why_no_name(const char *language, const char *name);
 /* A method name that libraries of the language have as well. */
 bool refactor__is_common(const char *name);
 
+/* ---- lines.c: whole pieces of a text ---- */
+
+/* A definition with the comment above it and its line's end. */
+void refactor__definition_extent(
+    const base_buf *text, uint32_t from, uint32_t to, uint32_t *ret_from, uint32_t *ret_to);
+/* The blank lines behind it as well (at the file's end those in front). */
+void refactor__widen_blank(const base_buf *text, uint32_t *from, uint32_t *to);
+/* One item of a list with a comma of its; false: it is the only one. */
+bool refactor__item_extent(const base_buf *text, uint32_t *from, uint32_t *to);
+/* The lines of a statement; false: something else stands on them. */
+bool refactor__statement_extent(const base_buf *text, uint32_t *from, uint32_t *to);
+
 /* ---- edits.c: a file's new text from replacements ---- */
 
 typedef struct refactor_edit {
@@ -118,5 +130,14 @@ typedef struct refactor_request {
     bool unsure, text;
 } refactor_request;
 bool refactor__rename(refactor *x, const refactor_request *q, tool_changes *ret, base_buf *headline);
+/* "to": what stands in place of each call; "nothing" removes calls that stand alone. NULL: calls refuse it. */
+bool refactor__delete(refactor *x, const refactor_request *q, tool_changes *ret, base_buf *headline);
+/* "to": the file. */
+bool refactor__move(refactor *x, const refactor_request *q, tool_changes *ret, base_buf *headline);
+/*
+ * "parameter": one to add, as it is declared ("int flags"), with "value" for the callers and "at"; the name of one to
+ * remove; or the new order ("2,1,3").
+ */
+bool refactor__signature(refactor *x, const refactor_request *q, tool_changes *ret, base_buf *headline);
 
 #endif

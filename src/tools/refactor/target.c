@@ -450,6 +450,27 @@ static void set_target(refactor *x, const candidate *c)
         }
 }
 
+/* C: what is declared here and defined once elsewhere is that definition. */
+static void prefer_definition(const refactor *x, candidate *c)
+{
+    const refactor_file *in = &x->files[c->file];
+    candidate real = {0};
+    size_t n = 0;
+    if (!c->d || strcmp(in->family, "c") != 0 || *c->d->parent || !refactor__is_declaration(in, c->d)) return;
+    for (size_t f = 0; f < x->n_files; f++)
+        for (uint32_t i = 0; i < x->files[f].uses->n_uses; i++) {
+            const code_use *u = &x->files[f].uses->uses[i];
+            const code_definition *d = definition_of(&x->files[f], u);
+            if (!d || *d->parent || u->binding != UINT32_MAX || strcmp(x->files[f].family, "c") != 0)
+                continue;
+            if (refactor__is_declaration(&x->files[f], d) || refactor__is_static(&x->files[f], d)) continue;
+            if (strcmp(d->what, c->d->what) != 0) continue;
+            real = (candidate){f, u, d};
+            n++;
+        }
+    if (n == 1) *c = real;
+}
+
 bool refactor__find_target(refactor *x, const char *given, const char *path)
 {
     wanted want = {0};
@@ -464,12 +485,14 @@ bool refactor__find_target(refactor *x, const char *given, const char *path)
             free(all);
             n = collect(x, &want, &all);
         }
-        if (n == 1)
+        if (n == 1) {
+            prefer_definition(x, &all[0]);
             set_target(x, &all[0]);
-        else if (n)
+        } else if (n) {
             say_many(x, all, n);
-        else
+        } else {
             say_none(x, given);
+        }
         is_good = n == 1;
     }
     free(all);
