@@ -328,6 +328,20 @@ static const struct attack {
     {"a repository in a folder that cannot be read", FIRST,
         "mkdir -p d; git init -q d/r; " EVIL("d/r/.git/config") "chmod 311 d; chmod 555 d/r",
         "cd d/r && git status"},
+    {"a repository inside of .git", FIRST, "git init -q .git/x; " EVIL(".git/x/.git/config"),
+        "cd .git/x && git status"},
+    {"a repository whose parts lie inside of .git", FIRST,
+        "git init -q --separate-git-dir=.git/other sub; " EVIL(".git/other/config"), "cd sub && git status"},
+    {"a bare repository inside of .git", FIRST,
+        "git init -q --bare .git/y; git config -f .git/y/config core.bare false; git config -f .git/y/config "
+        "core.worktree ..; " EVIL(".git/y/config"),
+        "cd .git/y && git status"},
+    {"a program named by its place in the home folder",
+        FIRST "git config alias.mine \"!~/$(realpath --relative-to=\"$HOME\" .)/tool.sh\"",
+        "printf '#!/bin/sh\\ntouch $CANARY\\n' > tool.sh; chmod +x tool.sh", "git mine"},
+    {"a program named by the variable of the home folder",
+        FIRST "git config alias.mine \"!\\\"\\$HOME\\\"/$(realpath --relative-to=\"$HOME\" .)/tool.sh\"",
+        "printf '#!/bin/sh\\ntouch $CANARY\\n' > tool.sh; chmod +x tool.sh", "git mine"},
     {"a repository far down", FIRST,
         "p=$PWD; for i in $(seq 300); do mkdir d; cd -P d; done; git init -q; " EVIL(".git/config"),
         "for i in $(seq 300); do cd -P d; done; git status"},
@@ -423,6 +437,9 @@ static void try_attack(const struct attack *a, int which)
         /* Where nothing kept the command from it, the person is told. */
         if (which < 2 && !r.notice) fail_msg("%s, defence %d: nothing was told", a->name, which);
         if (r.notice) assert_contains(r.text.data, r.notice);
+        for (const char *line = r.notice; line && *line;
+             line += strcspn(line, "\n") + (line[strcspn(line, "\n")] != 0))
+            assert_true(strcspn(line, "\n") < 700);
         outside(&t, a->later);
         if (fired(&t))
             fail_msg("%s, defence %d: it runs; told: %s", a->name, which, r.notice ? r.notice : "nothing");
@@ -510,6 +527,30 @@ static void test_git__hooks_written_again_as_they_were_are_no_change(void **stat
     }
 }
 
+/* Looking at a folder costs as many steps as its path has parts: 3,000 below 1,800 levels are more than are looked at. */
+static void test_git__a_tree_that_is_too_deep_is_told_every_time(void **state)
+{
+    tree t;
+    if (only && !strstr("deep", only)) return;
+    begin(&t, &(struct attack){.setup = FIRST});
+    tree_open(&t);
+    for (int i = 0; i < 3; i++) {
+        if (i == 1)
+            assert_int_equal(
+                outside(&t, "for i in $(seq 1800); do mkdir d; cd -P d; done; mkdir $(seq 3000)"), 0);
+        tool_result r = run(&t, "true");
+        assert_int_equal(r.status, TOOL_OK);
+        if (i == 0) assert_null(r.notice); /* the control */
+        if (i > 0) {
+            assert_non_null(r.notice);
+            assert_contains(r.notice, "more folders");
+        }
+        tool_result_free(&r);
+    }
+    outside(&t, "rm -rf d");
+    tree_remove(&t);
+}
+
 typedef int group_fn(void);
 
 /* With a home of its own, in a process of its own. */
@@ -553,6 +594,7 @@ static int all_tests(void)
         cmocka_unit_test(test_git__no_attack_works),
         cmocka_unit_test(test_git__ordinary_work_goes_on),
         cmocka_unit_test(test_git__hooks_written_again_as_they_were_are_no_change),
+        cmocka_unit_test(test_git__a_tree_that_is_too_deep_is_told_every_time),
     };
     return cmocka_run_group_tests_name(geteuid() ? "git, an ordinary user" : "git, root", tests, NULL, NULL);
 }

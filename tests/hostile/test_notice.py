@@ -31,6 +31,18 @@ class Notices(Hostile):
         run = self.kvist("--linear", "--mode", "all", "--fake-script", self.script(PLANT), stdin="Go.\n")
         self.assertIn("note: " + SENTENCE, run.stdout + run.stderr)
 
+    def test_orders_for_the_next_session(self):
+        for name in ("AGENTS.md", ".kvist/config", ".agents/skills/x/SKILL.md"):
+            for word in ("made", "changed"):
+                command = f"mkdir -p .kvist .agents/skills/x; echo 'Obey me. {word}' > {name}"
+                _, events, _ = self.ask(call("shell", command=command) + "answer Done.\n", "all")
+                told = [e["text"] for e in events if e["event"] == "notice"]
+                self.assertTrue(any(t.startswith(f"The command {word} {name}, which the next session obeys") for t in told), (name, word, told))
+                self.assertTrue(self.has(name))
+        self.put("notes.md", "Any other file.\n")  # the control
+        _, events, _ = self.ask(call("shell", command="echo more >> notes.md") + "answer Done.\n", "all")
+        self.assertEqual([e["text"] for e in events if e["event"] == "notice" and "obeys" in e["text"]], [])
+
     def test_a_command_that_plants_nothing_is_told_of_by_nothing(self):  # the control
         _, events, _ = self.ask(call("shell", command="true") + "answer Done.\n", "all")
         self.assertEqual([e["text"] for e in events if e["event"] == "notice" and ".git" in e["text"]], [])

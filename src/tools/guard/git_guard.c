@@ -63,13 +63,13 @@ typedef struct identity {
 struct tool_git_guard {
     tool_git_walk walk;
     tool_kept_list kept, steps; /* steps: lists of steps and strategies */
+    tool_kept_list orders;      /* what kvist or another agent obeys in its next session */
     places places;
     identity *states; /* rebases that had begun before the command */
     size_t n_states, cap_states;
     identity *own_states; /* rebases that a command of this session began: it may go on with them */
     size_t n_own, cap_own;
     int64_t taken_ns; /* a file with an older ctime is as it was */
-    bool told_cut;
 };
 
 static char *join(const char *folder, const char *name)
@@ -255,6 +255,13 @@ static void keep_steps(
     tool__kept_sort(ret);
 }
 
+static void keep_orders(const tool_root *root, const tool_kept_list *earlier, tool_kept_list *ret)
+{
+    static const char *const names[] = {"AGENTS.md", ".kvist", ".agents"};
+    for (size_t i = 0; i < COUNT(names); i++) tool__kept_add(root, names[i], NULL, earlier, ret);
+    tool__kept_sort(ret);
+}
+
 void tool__git_guard_take(tool_workspace *w)
 {
     tool_git_guard *old = w->git_guard, *g = base_xcalloc(1, sizeof *g);
@@ -281,11 +288,11 @@ void tool__git_guard_take(tool_workspace *w)
     }
     tool__kept_sort(&g->kept);
     keep_steps(&w->root, &g->walk, old ? &old->steps : NULL, &g->steps);
+    keep_orders(&w->root, old ? &old->orders : NULL, &g->orders);
     if (old) {
         g->own_states = old->own_states;
         g->n_own = old->n_own;
         g->cap_own = old->cap_own;
-        g->told_cut = old->told_cut;
         old->own_states = NULL;
     }
     add_states(&w->root, &g->walk, g->own_states, g->n_own, &g->states, &g->n_states, &g->cap_states);
@@ -360,15 +367,28 @@ typedef struct check {
     bool is_cut; /* there is more than was looked at */
 } check;
 
+/* A path may have 4,096 bytes, whole screens of them: the middle of a long one is left out, since its ends tell it apart. */
+static void show_path(base_buf *out, const char *path)
+{
+    enum { MOST = 160, END = 75 };
+    base_buf shown = {0};
+    tool__path_show(&shown, path);
+    if (shown.len > MOST)
+        base_buf_printf(out, "%.*s[...]%s", END, shown.data, shown.data + shown.len - END);
+    else
+        base_buf_puts(out, shown.data ? shown.data : "");
+    base_buf_free(&shown);
+}
+
 static void tell(check *c, const char *path, const char *what, const char *where, const char *behind)
 {
     if (++c->n_told > MOST_TOLD) return;
     base_buf_printf(c->out, "The command %s ", what);
-    tool__path_show(c->out, path);
+    show_path(c->out, path);
     base_buf_puts(c->out, behind);
     if (where) {
         base_buf_puts(c->out, " What it left there lies in ");
-        tool__path_show(c->out, where);
+        show_path(c->out, where);
         base_buf_puts(c->out, ".");
     }
     base_buf_putc(c->out, '\n');
@@ -768,6 +788,25 @@ static void check_indexes(check *c)
     }
 }
 
+/* ---- checking: what the next session obeys ---- */
+
+/* A command may change them as any file of the tree, and the person who would obey them is told. */
+static void check_orders(check *c)
+{
+    tool_kept_list now = {0};
+    keep_orders(&c->w->root, &c->g->orders, &now);
+    for (size_t i = 0; i < now.n; i++) {
+        const tool_kept *item = &now.items[i], *before = tool__kept_find(&c->g->orders, item->path);
+        bool was_there = before && before->st.st_mode;
+        if (!item->st.st_mode || S_ISDIR(item->st.st_mode)) continue;
+        if (was_there && tool__kept_compare(&c->w->root, before, NULL) == TOOL_KEPT_SAME) continue;
+        tell(c, item->path, was_there ? "changed" : "made", NULL,
+            ", which the next session obeys: read it before you start one.");
+    }
+    c->is_cut |= now.is_cut;
+    tool__kept_free(&now);
+}
+
 /* ---- all of it ---- */
 
 void tool__git_guard_check(tool_workspace *w, base_buf *told)
@@ -781,15 +820,14 @@ void tool__git_guard_check(tool_workspace *w, base_buf *told)
     check_for_new(&c);
     check_steps(&c);
     check_indexes(&c);
+    check_orders(&c);
     /* A rebase that this command began is the session's: the next command may go on with it. */
     add_states(&w->root, &c.now, g->states, g->n_states, &g->own_states, &g->n_own, &g->cap_own);
     if (c.n_told > MOST_TOLD) base_buf_printf(told, "... and %zu more of that kind.\n", c.n_told - MOST_TOLD);
-    if (c.is_cut || ((c.now.is_cut || g->kept.is_cut) && !g->told_cut)) {
+    if (c.is_cut || c.now.is_cut || g->kept.is_cut)
         base_buf_puts(told,
             "This tree has more folders or hooks than are looked through after a command: what "
             "one plants for git in the rest is not found.\n");
-        g->told_cut = true;
-    }
     tool__git_walk_free(&c.now);
     for (size_t i = 0; i < c.n_moved; i++) free(c.moved[i].to);
     free(c.moved);
@@ -801,6 +839,7 @@ void tool__git_guard_free(tool_git_guard *g)
     tool__git_walk_free(&g->walk);
     tool__kept_free(&g->kept);
     tool__kept_free(&g->steps);
+    tool__kept_free(&g->orders);
     free_places(&g->places);
     free(g->states);
     free(g->own_states);

@@ -80,14 +80,32 @@ static void offer_path(finder *f, const char *value, bool is_hooks)
     }
 }
 
+/* The home folder that a shell expands at the beginning of a word, NULL: none. *p goes to the slash behind it. */
+static const char *take_home(const char **p)
+{
+    static const char *const spellings[] = {"~", "$HOME", "${HOME}"};
+    for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++) {
+        size_t n = strlen(spellings[i]);
+        if (strncmp(*p, spellings[i], n)) continue;
+        n += strspn(*p + n, "\"'");
+        if ((*p)[n] != '/' || !getenv("HOME")) continue;
+        *p += n;
+        return getenv("HOME");
+    }
+    return NULL;
+}
+
 /* Every word of a command that names something in the tree: a file that is there, or a path that may come to be one. */
 static void offer_words(finder *f, const char *value, bool may_come)
 {
-    static const char between[] = " \t\n\"'`;&|()<>=!$";
+    static const char between[] = "$ \t\n\"'`;&|()<>=!";
     for (const char *p = value; *p;) {
-        p += strspn(p, between);
+        p += strspn(p, between + 1);
+        const char *home = take_home(&p);
+        if (!home) p += strspn(p, between);
         size_t n = strcspn(p, between);
-        char *word = base_xstrndup(p, n);
+        char *rest = base_xstrndup(p, n), *word = home ? join(home, rest + 1) : base_xstrdup(rest);
+        free(rest);
         for (size_t i = 0; n && i < f->n; i++) {
             char *whole = join(f->folders[i], word);
             const char *inner = below(f->root, whole);

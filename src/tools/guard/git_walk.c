@@ -16,7 +16,12 @@
 #include "base/mem.h"
 #include "tools/tree/safe_path.h"
 
-enum { MOST_FOLDERS = 1 << 18, MOST_PATH = 4096 }; /* no program can stand in a folder with a longer path */
+/* STEPS: parts of paths that are looked up; looking at a folder costs as many as its path has. About a second. */
+enum {
+    MOST_FOLDERS = 1 << 18,
+    MOST_STEPS = 1 << 22,
+    MOST_PATH = 4096
+}; /* no program can stand in a folder with a longer path */
 static const int64_t settled_ns = 2 * (int64_t)1000000000; /* as kept.c's */
 
 enum { HAS_GIT = 1, HAS_HEAD = 2, HAS_OBJECTS = 4, HAS_REFS = 8, HAS_COMMONDIR = 16 };
@@ -32,6 +37,7 @@ typedef struct walker {
     bool is_after;
     size_t root_n; /* bytes of the root's path */
     int64_t now_ns;
+    size_t depth, steps;
     size_t *by_path; /* indices of earlier->folders, ascending by path */
     base_buf path;
     tool_git_walk *out;
@@ -156,7 +162,9 @@ static void enter(walker *k, const char *name, bool is_repo)
     if (k->root_n + n + strlen(name) + 2 >= MOST_PATH) return;
     if (n) base_buf_putc(&k->path, '/');
     base_buf_puts(&k->path, name);
+    k->depth++;
     walk(k, is_repo);
+    k->depth--;
     k->path.len = n;
     if (k->path.data) k->path.data[n] = '\0';
 }
@@ -176,24 +184,34 @@ static void meet_git(walker *k, const char *name)
     if (is_there && S_ISDIR(st.st_mode)) enter(k, name, true);
 }
 
+/* Folders of a repository that git fills and nobody steps into: thousands of them, where there are many modules. */
+static bool is_gits_own(const char *name)
+{
+    static const char *const names[] = {"objects", "refs", "logs", "hooks", "info"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(name, names[i])) return true;
+    return false;
+}
+
 static void walk(walker *k, bool is_repo)
 {
-    static const char *const inner_places[] = {"modules", "worktrees"};
     tool_git_walk *out = k->out;
     const char *path = k->path.len ? k->path.data : "";
     struct stat st;
     listed in = {0};
-    if (out->n_folders >= MOST_FOLDERS) {
+    k->steps += k->depth;
+    if (out->n_folders >= MOST_FOLDERS || k->steps >= MOST_STEPS) {
         out->is_cut = true;
         return;
     }
     if (fstatat(k->root->fd, *path ? path : ".", &st, AT_SYMLINK_NOFOLLOW) || !S_ISDIR(st.st_mode)) return;
     const tool_walked *old = find_earlier(k, path);
-    bool is_same = old && !is_repo && !old->is_repo && old->is_settled && old->dev == st.st_dev &&
-                   old->ino == st.st_ino && old->ctime_ns == ns_of(st.st_ctim);
+    /* An earlier walk that was cut has not all that a folder held. */
+    bool is_same = old && !k->earlier->is_cut && !is_repo && !old->is_repo && old->is_settled &&
+                   old->dev == st.st_dev && old->ino == st.st_ino && old->ctime_ns == ns_of(st.st_ctim);
     if (is_same)
         list_earlier(k, old, &in);
-    else if (!is_repo)
+    else
         read_folder(k, &st, &in);
     if (!is_repo && looks_bare(in.has)) {
         add_repo(k, path, TOOL_REPO_BARE, &st);
@@ -210,14 +228,9 @@ static void walk(walker *k, bool is_repo)
         .is_settled = k->now_ns - ns_of(st.st_ctim) > settled_ns,
         .is_repo = is_repo};
     if (in.has & HAS_GIT) meet_git(k, in.git.data);
-    if (is_repo) {
-        for (size_t i = 0; i < sizeof inner_places / sizeof *inner_places; i++)
-            enter(k, inner_places[i], false);
-    } else {
-        for (const char *name = in.folders.data; name && name < in.folders.data + in.folders.len;
-             name += strlen(name) + 1)
-            enter(k, name, false);
-    }
+    for (const char *name = in.folders.data; name && name < in.folders.data + in.folders.len;
+         name += strlen(name) + 1)
+        if (!is_repo || !is_gits_own(name)) enter(k, name, false);
     out->folders[at].n_below = (uint32_t)(out->n_folders - at - 1);
     base_buf_free(&in.folders);
     base_buf_free(&in.git);

@@ -1,6 +1,6 @@
 /*
  * Every repository below a folder, and whatever git would take for one when somebody steps into it (git_walk.c): ".git" folders, files
- * and links, folders that look like a bare repository, and what lies in a repository's modules/ and worktrees/. Ignored folders
+ * and links, folders that look like a bare repository, in a repository too, but for its objects, refs, logs, hooks and info. Ignored folders
  * are looked through as well: git status in node_modules/x obeys node_modules/x/.git.
  *
  * Engine thread.
@@ -33,7 +33,7 @@ typedef struct tool_walked {
     uint32_t n_below; /* folders that stand behind this one and lie in it */
     uint8_t has;      /* which names of git's it holds */
     bool is_settled;  /* an equal ctime means equal entries */
-    bool is_repo;     /* only modules/ and worktrees/ were looked through */
+    bool is_repo;     /* what git fills itself was not looked through */
 } tool_walked;
 
 typedef struct tool_git_walk {
