@@ -17,6 +17,7 @@ static const struct {
         bench_callsite},
     {"structkv", "pruned prefill: what it saves and what it loses", bench_structkv},
     {"decode", "choosing the rows of each step: what it saves and what it loses", bench_decode},
+    {"endless", "facts asked for far behind the model's context", bench_endless},
     {"structure", "what compression keeps of code's structure, and what that is worth", bench_structure},
     {"sessions", "recorded tool sessions under each policy: quoted rows kept, equal calls, tokens computed",
         bench_sessions},

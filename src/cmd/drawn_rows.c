@@ -57,5 +57,7 @@ kv_compute bench_rows_compute(bench_rows *rows, model *m)
     compute.user = rows;
     compute.forward = draw_rows;
     compute.score = score;
+    compute.turn = NULL; /* drawn sessions end with the context */
+    compute.has_window = NULL;
     return compute;
 }

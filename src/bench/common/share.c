@@ -253,5 +253,7 @@ kv_compute bench_share_compute(bench_share *s)
     c.score = score;
     c.bound = bound;
     c.ending = ending;
+    c.turn = NULL; /* shared texts end with the context */
+    c.has_window = NULL;
     return c;
 }
