@@ -186,6 +186,10 @@ static __global__ __launch_bounds__(ATTEND_THREADS, 2) void attend(const k_atten
         attend_tile(&a, &r, lane, tile, n_q, states, state_step);
     }
     if (a.states) return;
+    if (threadIdx.x < n_q) {
+        const uint32_t m = first_q + threadIdx.x;
+        put_sums(&a, m / group, blockIdx.x * group + m % group, r.m[threadIdx.x], r.l[threadIdx.x]);
+    }
     for (uint32_t i = threadIdx.x; i < n_q * d; i += blockDim.x) {
         const uint32_t m = first_q + i / d, token = m / group, head = blockIdx.x * group + m % group;
         a.out.data[token * a.out.stride + (size_t)head * d + i % d] = r.o[i] / r.l[i / d];
@@ -258,6 +262,7 @@ static __global__ void merge_states(const k_attention a)
         }
         __syncthreads();
     }
+    if (dim == 0) put_sums(&a, token, head, max, sum);
     if (dim >= d) return;
     const float x = o / sum;
     a.out.data[token * a.out.stride + (size_t)head * d + dim] = x;

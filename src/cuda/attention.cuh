@@ -51,6 +51,14 @@ static __device__ void attention_visible(
     if (index >= a->window) *lo = ordinal_of(indices, n_rows, index - a->window + 1);
 }
 
+static __device__ void put_sums(const k_attention *a, uint32_t token, uint32_t head, float max, float sum)
+{
+    if (!a->sums.data) return;
+    float *to = a->sums.data + token * a->sums.stride + 2 * (size_t)head;
+    to[0] = max;
+    to[1] = sum;
+}
+
 /*
  * Keys (or values) of ordinals [first, first + n) on their way into `to`; one group of copies, also when n is
  * 0.

@@ -16,6 +16,7 @@ enum { WIDE_WARPS = 4, WIDE_QUERIES = 16 * WIDE_WARPS, WIDE_THREADS = GPU_WARP *
 typedef struct query_row {
     const float *q;
     float *out;
+    uint32_t token, head;
     uint32_t lo, hi; /* ordinals that it sees */
     float max, sum;  /* sum: this thread's share */
 } query_row;
@@ -24,7 +25,7 @@ static __device__ query_row row_of(const k_attention *a, uint32_t m)
 {
     const uint32_t group = a->n_head / a->lists.n_lanes, token = m / group, d = a->lists.head_dim;
     const size_t at = (size_t)(blockIdx.x * group + m % group) * d;
-    query_row r = {0, 0, 0, 0, gpu_minus_infinity(), 0};
+    query_row r = {0, 0, token, blockIdx.x * group + m % group, 0, 0, gpu_minus_infinity(), 0};
     if (m >= a->n * group) return r;
     r.q = a->q.data + token * a->q.stride + at;
     r.out = a->out.data + token * a->out.stride + at;
@@ -168,6 +169,7 @@ template <int d> static __global__ __launch_bounds__(WIDE_THREADS) void attend_w
         float sum = r[k].sum;
         for (int other = 1; other < 4; other *= 2) sum += __shfl_xor_sync(GPU_ALL, sum, other);
         if (!r[k].out) continue;
+        if (t == 0) put_sums(&a, r[k].token, r[k].head, r[k].max * 0.6931471805599453f, sum); /* of powers of 2 */
         GPU_UNROLL
         for (int i = 0; i < 2 * (d / 8); i++)
             r[k].out[i / 2 * 8 + 2 * t + i % 2] = out[i / 2][2 * k + i % 2] / sum;

@@ -84,6 +84,7 @@ static void cuda_close(model_ops *ops)
     cuda_arena *arenas[] = {&c->arguments, &c->move, &c->patch_lists, &c->back};
     for (size_t i = 0; i < sizeof arenas / sizeof *arenas; i++) cuda_arena_free(c, arenas[i]);
     if (c->stream) cudaStreamDestroy(c->stream);
+    if (c->host) c->host->close(c->host);
     base_pool_free(c->pool);
     free(c);
 }

@@ -14,6 +14,7 @@
  *     products.c    matmul: which kernel
  *     cublas.c      products of many columns by cuBLAS, where that is asked for
  *     score.c       score_rows
+ *     visit.c       visit, on the host
  *
  * One thread calls (model/ops/ops.h). Host memory is the truth about rows: what the device writes is copied
  * back before `sync` returns, so losing the device loses nothing.
@@ -124,6 +125,7 @@ typedef struct cuda_backend {
     cuda_queue queue;
     cuda_pins pins;
     cuda_rows *rows;
+    model_ops *host;     /* the CPU backend, for what is computed there (visit.c); NULL: nothing was so far */
     cuda_cublas *cublas; /* NULL: products give the CPU's bits */
     uint32_t *arrived;   /* [CUDA_ARRIVED] zeros, for products that go on (k_then) */
     float *states;       /* attention's, split over tiles */

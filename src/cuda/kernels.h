@@ -177,6 +177,7 @@ typedef struct gpu_lists {
 typedef struct k_attention {
     gpu_lists lists;
     gpu_mat q, out;
+    gpu_mat sums; /* [n][n_head][2] largest score, sum; NULL: not asked for */
     float
         *states; /* split: [lane][query row][tile][2 + head_dim]; NULL: a block of threads walks all tiles */
     uint32_t n, n_head, window, n_splits, max_tiles;

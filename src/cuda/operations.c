@@ -318,6 +318,7 @@ int cuda_op_attention(model_ops *ops, const ops_attention_args *a, base_err *err
     if (rc) return rc;
     k.q = cuda_mat_of(a->q);
     k.out = cuda_mat_of(a->out);
+    k.sums = cuda_mat_of(a->sums);
     k.n = a->n;
     k.n_head = a->n_head;
     k.window = a->window;

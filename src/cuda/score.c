@@ -29,8 +29,7 @@ typedef struct space {
 /* Mass of a layer that will be in the back arena when the stream is through. */
 typedef struct coming {
     uint32_t layer;
-    const float *mass;   /* [lane of the layer][max_rows] */
-    const float *totals; /* behind it: [lane of the layer][query row][2], maximum and sum */
+    const float *mass; /* [lane of the layer][max_rows]; the device's totals lie behind it */
 } coming;
 
 typedef struct score {
@@ -147,11 +146,6 @@ static int deliver(score *j, base_err *err)
             if (!is_wanted(j, lane)) continue;
             memcpy(a->mass[lane], j->coming[i].mass + (size_t)h * j->max_rows,
                 a->rows->lanes[lane].n_rows * sizeof(float));
-            const uint32_t n_q = j->group * a->n_queries;
-            for (uint32_t m = 0; m < n_q && a->total; m++) {
-                const float *total = j->coming[i].totals + ((size_t)h * n_q + m) * 2;
-                a->total[(size_t)lane * n_q + m] = total[0] + logf(total[1]);
-            }
         }
     j->n_coming = 0;
     return rc;
@@ -355,7 +349,6 @@ static int score_layer(score *j, layer_space *l, uint32_t layer, base_err *err)
     coming *next = &j->coming[j->n_coming++];
     next->layer = layer;
     cuda_take(&c->back, back_bytes, &next->mass, &k.mass);
-    next->totals = next->mass + n_mass;
     k.totals = k.mass + n_mass;
     rc = cuda_check(c, cuda_launch_score_tiles(c->stream, &k), err);
     if (!rc) rc = cuda_check(c, cuda_launch_score_totals(c->stream, &k), err);

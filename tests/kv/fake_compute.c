@@ -141,41 +141,79 @@ static int differing_signs(const uint16_t *a, const uint16_t *b)
     return n;
 }
 
-/* A mass that ascends with the score of a query of that class, not normed: no more is asked of it. */
-static void put_mass(
-    const fake_model *m, const model_rows_view *rows, uint32_t lane, uint32_t class, float *mass)
+/*
+ * The heaviest of a lane's evicted rows, by a weight that ascends with the score of a query of that class; of
+ * equal ones those before; ascending. Returns how many.
+ */
+static uint32_t choose(
+    const fake_model *m, const model_visit *v, uint32_t lane, uint32_t class, uint32_t *ret)
 {
-    const model_lane_list *list = &rows->lanes[lane];
+    const uint64_t *evicted = v->evicted[lane % FAKE_HEADS_KV];
+    uint32_t of_weight[FAKE_DIM + 1] = {0}, n = 0, n_found = 0, room = v->most;
+    int cut = FAKE_DIM;
     uint16_t q[FAKE_DIM];
+    struct {
+        uint32_t token;
+        int weight;
+    } *found = calloc(v->n_slots + 1, sizeof *found);
     for (uint32_t i = 0; i < FAKE_DIM; i++) q[i] = half_of_sign(code(m, class, lane, i));
-    for (uint32_t r = 0; r < list->n_runs; r++)
-        for (uint32_t i = 0; i < list->runs[r].n; i++) {
-            const int n_differ = differing_signs(q, model_rows_key(rows, lane, list->runs[r].slot + i));
-            const int dot = FAKE_DIM + FAKE_DIM - 2 * n_differ;
-            *mass++ = (float)dot;
+    for (uint32_t w = 0; evicted && w * 64 < v->n_slots; w++)
+        for (uint64_t left = evicted[w]; left; left &= left - 1) {
+            const uint32_t t = w * 64 + (uint32_t)__builtin_ctzll(left);
+            const int weight = FAKE_DIM - differing_signs(q, model_rows_key(v->rows, lane, t));
+            found[n_found].token = t;
+            found[n_found++].weight = weight;
+            of_weight[weight]++;
         }
+    for (; cut && of_weight[cut] <= room; cut--) room -= of_weight[cut];
+    for (uint32_t i = 0; i < n_found && n < v->most; i++) {
+        if (found[i].weight < cut || (found[i].weight == cut && !room)) continue;
+        room -= found[i].weight == cut;
+        ret[n++] = found[i].token;
+    }
+    free(found);
+    return n;
 }
 
-/* What a reader that lets tokens weigh rows chooses for this one; *ret stays NULL without such a reader. */
-static int choose(fake_model *m, const model_batch *b, uint32_t layer, uint32_t t,
-    const model_rows_view **ret, base_err *err)
+/* What the batch's tokens may read beside their lists, by layer; the choices are kept apart, for `visited`. */
+typedef struct layer_visits {
+    model_visit of[FAKE_LAYERS];
+    uint32_t *chosen[FAKE_LAYERS], *n_chosen[FAKE_LAYERS];
+    bool any;
+} layer_visits;
+
+static void free_visits(layer_visits *v)
 {
-    model_weighing w = {.rows = NULL};
-    if (!b->reader || !b->reader->weigh) return 0;
-    int r = b->reader->weigh(b->reader->user, layer, t, &w, err);
-    for (uint32_t lane = layer * FAKE_HEADS_KV; lane < (layer + 1) * FAKE_HEADS_KV && !r; lane++)
-        put_mass(m, w.rows, lane, (uint32_t)b->ids[t] % FAKE_CLASSES, w.mass[lane]);
-    if (!r) r = b->reader->choose(b->reader->user, layer, t, ret, err);
-    return r;
+    for (uint32_t layer = 0; layer < FAKE_LAYERS; layer++) {
+        free(v->chosen[layer]);
+        free(v->n_chosen[layer]);
+    }
 }
 
-/* Mixes those of the chosen rows that the batch's own list does not have. Both lists ascend. */
+static int get_visits(const model_batch *b, uint32_t first, uint32_t last, layer_visits *ret, base_err *err)
+{
+    *ret = (layer_visits){.any = b->reader && b->reader->visit};
+    for (uint32_t layer = first; layer < last && ret->any; layer++) {
+        model_visit *v = &ret->of[layer];
+        const int rc = b->reader->visit(b->reader->user, layer, v, err);
+        if (rc) return rc;
+        const size_t n = (size_t)FAKE_HEADS_KV * b->n;
+        v->chosen = ret->chosen[layer] = calloc(n * v->most + 1, sizeof *v->chosen);
+        v->n_chosen = ret->n_chosen[layer] = calloc(n, sizeof *v->n_chosen);
+    }
+    return 0;
+}
+
+/* Mixes the rows that a token reads and the batch's own list does not have. Lists ascend. */
 static uint64_t mix_visitors(
-    const model_batch *b, const model_rows_view *chosen, uint32_t lane, uint64_t hash)
+    const fake_model *m, const model_batch *b, layer_visits *all, uint32_t lane, uint32_t t, uint64_t hash)
 {
-    const model_lane_list *list = &chosen->lanes[lane], *own = &b->rows->lanes[lane];
+    model_visit *v = &all->of[lane / FAKE_HEADS_KV];
+    const model_lane_list *list = &v->rows->lanes[lane], *own = &b->rows->lanes[lane];
+    const size_t place = (size_t)(lane % FAKE_HEADS_KV) * b->n + t;
+    uint32_t *chosen = v->chosen + place * v->most;
     uint32_t at = 0; /* the first of the own runs that ends behind the row */
-    for (uint32_t r = 0; r < list->n_runs; r++) {
+    for (uint32_t r = 0; r < list->n_runs && list->n_rows != own->n_rows; r++) {
         if (r && list->runs[r].index < list->runs[r - 1].index) abort();
         for (uint32_t i = 0; i < list->runs[r].n; i++) {
             const uint32_t index = list->runs[r].index + i;
@@ -184,6 +222,8 @@ static uint64_t mix_visitors(
                 hash = mix_row(b->rows, lane, list->runs[r].slot + i, hash);
         }
     }
+    v->n_chosen[place] = choose(m, v, lane, (uint32_t)b->ids[t] % FAKE_CLASSES, chosen);
+    for (uint32_t i = 0; i < v->n_chosen[place]; i++) hash = mix_row(b->rows, lane, chosen[i], hash);
     return hash;
 }
 
@@ -199,22 +239,24 @@ static int forward(void *user, const model_batch *b, base_err *err)
     uint32_t next_want = 0, next_capture = 0;
     const uint32_t last_layer = b->layer_last ? b->layer_last : FAKE_LAYERS,
                    first = b->layer_first * FAKE_HEADS_KV, last = last_layer * FAKE_HEADS_KV;
+    layer_visits visits;
+    const int refused = get_visits(b, b->layer_first, last_layer, &visits, err);
+    if (refused) {
+        free_visits(&visits);
+        return refused;
+    }
     uint64_t read[FAKE_LANES]; /* what the next token of the batch can read */
     for (uint32_t lane = first; lane < last; lane++)
         read[lane] = mix_rows(b->rows, lane, b->rows->lanes[lane].n_rows - b->n);
     for (uint32_t t = 0; t < b->n; t++) {
         uint64_t all =
             first ? get_state(b->hidden + (size_t)t * FAKE_EMBD) : (uint64_t)b->ids[t] * 31 + b->phases[t];
-        const model_rows_view *chosen = NULL;
         for (uint32_t lane = first; lane < last; lane++) {
             const model_lane_list *list = &b->rows->lanes[lane];
             const uint32_t own = list->n_rows - b->n + t;
-            if (lane % FAKE_HEADS_KV == 0) {
-                put_keys(m, b, lane / FAKE_HEADS_KV, t);
-                const int r = choose(m, b, lane / FAKE_HEADS_KV, t, &chosen, err);
-                if (r) return r;
-            }
-            const uint64_t before = chosen ? mix_visitors(b, chosen, lane, read[lane]) : read[lane];
+            if (lane % FAKE_HEADS_KV == 0) put_keys(m, b, lane / FAKE_HEADS_KV, t);
+            const uint64_t before =
+                visits.any ? mix_visitors(m, b, &visits, lane, t, read[lane]) : read[lane];
             uint16_t *value = model_rows_value(b->rows, lane, slot_at(list, own));
             for (uint32_t i = 0; i < FAKE_DIM; i++) {
                 const uint64_t seed[] = {before, all, (uint64_t)(uint32_t)b->ids[t], b->phases[t], i};
@@ -239,6 +281,9 @@ static int forward(void *user, const model_batch *b, base_err *err)
             next_capture++;
         }
     }
+    for (uint32_t layer = b->layer_first; layer < last_layer && visits.any; layer++)
+        b->reader->visited(b->reader->user, &visits.of[layer]);
+    free_visits(&visits);
     m->n_forward += b->n;
     m->n_layers += (uint64_t)b->n * (last_layer - b->layer_first);
     return 0;

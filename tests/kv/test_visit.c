@@ -1,7 +1,7 @@
 /*
- * Evicted rows that a token reads (kv/read/visit.h): the choice against a plain one, and who is visited. That
- * batches, threads, drafts, forks and resumes do not show is test_reading.c's. KVIST_SEED repeats a failed
- * run.
+ * Evicted rows that a token reads (kv/read/visit.h): which may come, and who is visited. The choice among them
+ * is the model's operation (tests/model/check_ops_visit.c); that batches, threads, drafts, forks and resumes do
+ * not show is test_reading.c's. KVIST_SEED repeats a failed run.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -19,20 +19,9 @@
 #include "kv/read/rest.h"
 #include "kv/read/visit.h"
 #include "model/file/quant.h"
+#include "model/ops/sketch.h"
 
 enum { CTX = 2000, TOKENS = 1600, BUDGET = 1000, VISITORS = 200, BATCH = 300 };
-
-typedef struct row {
-    float mass;
-    uint32_t token;
-} row;
-
-static int by_mass(const void *a, const void *b)
-{
-    const row *x = a, *y = b;
-    if (x->mass != y->mass) return x->mass > y->mass ? -1 : 1;
-    return x->token < y->token ? -1 : 1;
-}
 
 /* TOKENS of which many are evicted; some of them may not come. */
 static kv_session *open_evicted(fake_model *m, const char *const *set)
@@ -51,82 +40,96 @@ static kv_session *open_evicted(fake_model *m, const char *const *set)
     return s;
 }
 
-/* Bits of a list's tokens; slots are tokens. */
-static void mark(const model_lane_list *list, uint64_t *bits)
+/* Who may visit a lane: what is below `first`, not listed, and may be read. Blocks in full are sketched. */
+static void check_lane(const kv_session *s, const model_visit *v, uint32_t lane, uint32_t first)
 {
+    const uint64_t *evicted = v->evicted[lane % FAKE_HEADS_KV];
     uint32_t n = 0;
-    for (uint32_t r = 0; r < list->n_runs; r++) {
-        const model_run *run = &list->runs[r];
-        assert_int_equal(run->slot, run->index);
-        assert_int_equal(run->slot / MODEL_ROWS_BLOCK, (run->slot + run->n - 1) / MODEL_ROWS_BLOCK);
-        assert_true(!r || run[-1].index + run[-1].n <= run->index);
-        kv_bits_set_range(bits, run->index, run->index + run->n);
-        n += run->n;
-    }
-    assert_int_equal(n, list->n_rows);
-}
-
-/*
- * Of `mass` over what is weighed, the largest of rows that the list has not, beside the list up to the token.
- */
-static void check_lane(const kv_session *s, const model_rows_view *rows, const model_weighing *w,
-    const model_rows_view *chosen, uint32_t lane, uint32_t own)
-{
-    static uint64_t weighed[CTX / 64 + 1], listed[CTX / 64 + 1], taken[CTX / 64 + 1];
-    static row order[CTX];
-    uint32_t n = 0, o = 0;
-    memset(weighed, 0, sizeof weighed);
-    memset(listed, 0, sizeof listed);
-    memset(taken, 0, sizeof taken);
-    mark(&w->rows->lanes[lane], weighed);
-    mark(&rows->lanes[lane], listed);
-    mark(&chosen->lanes[lane], taken);
-    for (uint32_t t = 0; t <= own; t++) {
+    assert_int_equal(v->n_slots, first);
+    for (uint32_t t = 0; t < first; t++) {
         const bool barred = kv_bits_get(s->barred, t) || kv_bits_get(s->stale, t);
-        assert_true(kv_bits_get(weighed, t) == !barred);
-        if (barred) continue;
-        if (!kv_bits_get(listed, t)) order[n++] = (row){w->mass[lane][o], t};
-        o++;
+        assert_true(kv_bits_get(evicted, t) == (!barred && !kv_bits_get(s->lists.lane[lane]->bits, t)));
+        n += kv_bits_get(evicted, t);
     }
     assert_true(n > VISITORS);
-    qsort(order, n, sizeof *order, by_mass);
-    for (uint32_t i = 0; i < n; i++) assert_true(kv_bits_get(taken, order[i].token) == (i < VISITORS));
-    for (uint32_t t = 0; t < CTX; t++)
-        if (kv_bits_get(listed, t)) assert_true(kv_bits_get(taken, t) == (t <= own));
+    assert_int_equal(v->most, VISITORS);
+    for (uint32_t b = 0; b * MODEL_ROWS_BLOCK < first; b++) {
+        uint8_t *want = calloc(1, model_sketch_bytes(&v->rows->shape));
+        const size_t n_bytes = FAKE_LANES * model_sketch_lane_bytes(FAKE_DIM);
+        const bool is_full = (b + 1) * MODEL_ROWS_BLOCK <= first;
+        if (v->sketches[b]) {
+            assert_true(is_full);
+            model_sketch_make(&v->rows->shape, v->rows->blocks[b], want);
+            assert_memory_equal(v->sketches[b], want, n_bytes);
+        }
+        assert_true(v->sketches[b] || !is_full ||
+                    kv_bits_count_range(evicted, b * MODEL_ROWS_BLOCK, (b + 1) * MODEL_ROWS_BLOCK) == 0);
+        free(want);
+    }
 }
 
-static void test_visit__the_largest_masses_are_chosen(void **state)
+static void test_visit__what_is_evicted_may_come(void **state)
 {
     (void)state;
-    uint64_t seed = test_seed("visit", 3);
     fake_model m = {.lanes_differ = true};
     kv_session *s = open_evicted(&m, NULL);
-    const model_rows_view rows = kv__view(s);
     const model_reader *reader = NULL;
     uint32_t n = 0;
     const int32_t *ids = kv_session_ids(s, &n);
-    const uint32_t first = n - BATCH;
-    for (uint32_t lane = 0; lane < FAKE_LANES; lane++)
-        kv_session_manual(s, KV_MANUAL_PROMOTE, first, n, NULL); /* they stand for a batch's own rows */
-    assert_int_equal(kv__reader_begin(s, &rows, KV_ORIGIN_TOOL, ids + first, first, BATCH, &reader, NULL), 0);
+    assert_int_equal(
+        kv_session_manual(s, KV_MANUAL_EVICT, n - 20, n - 10, NULL), 0); /* of a block that goes on */
+    assert_int_equal(kv_lists_append(&s->lists, BATCH, NULL), 0);        /* the batch's own rows */
+    const model_rows_view rows = kv__view(s);
+    assert_int_equal(kv__reader_begin(s, &rows, KV_ORIGIN_TOOL, ids, n, BATCH, &reader, NULL), 0);
     assert_non_null(reader);
     assert_null(reader->sections);
-    for (uint32_t layer = 0; layer < FAKE_LAYERS; layer++)
-        for (uint32_t t = 0; t < BATCH; t += layer ? 1 : 37) {
-            model_weighing w = {.rows = NULL};
-            const model_rows_view *chosen = NULL;
-            assert_int_equal(reader->weigh(reader->user, layer, t, &w, NULL), 0);
-            for (uint32_t lane = 0; lane < FAKE_LANES; lane++) {
-                assert_true(!w.mass[lane] == (lane / FAKE_HEADS_KV != layer));
-                for (uint32_t i = 0; w.mass[lane] && i < w.rows->lanes[lane].n_rows; i++)
-                    /* many equal ones, and zeros */
-                    w.mass[lane][i] =
-                        t % 3 ? (float)test_below(&seed, 1 << 20) * 1e-9f : (float)test_below(&seed, 30);
-            }
-            assert_int_equal(reader->choose(reader->user, layer, t, &chosen, NULL), 0);
-            for (uint32_t lane = layer * FAKE_HEADS_KV; lane < (layer + 1) * FAKE_HEADS_KV; lane++)
-                check_lane(s, &rows, &w, chosen, lane, first + t);
+    for (uint32_t layer = 0; layer < FAKE_LAYERS; layer++) {
+        model_visit v = {.rows = NULL};
+        assert_int_equal(reader->visit(reader->user, layer, &v, NULL), 0);
+        for (uint32_t lane = layer * FAKE_HEADS_KV; lane < (layer + 1) * FAKE_HEADS_KV; lane++) {
+            assert_int_equal(v.rows->lanes[lane].n_rows, rows.lanes[lane].n_rows);
+            check_lane(s, &v, lane, n);
         }
+        assert_null(v.sketches[n / MODEL_ROWS_BLOCK]);
+        assert_non_null(v.sketches[0]);
+    }
+    kv_lists_truncate(&s->lists, n);
+    kv_session_free(s);
+}
+
+/* As few as may visit: all of them are on the list, at their places. */
+static void test_visit__few_are_listed(void **state)
+{
+    (void)state;
+    fake_model m = {.lanes_differ = true};
+    const kv_compute c = fake_compute(&m, CTX);
+    kv_session *s = NULL;
+    const model_reader *reader = NULL;
+    int32_t ids[TOKENS];
+    assert_int_equal(
+        kv_session_new_over(&s, &c, &(kv_options){.budget = BUDGET, .repair = -1}, NULL, NULL), 0);
+    kit_make_ids(ids, TOKENS, FAKE_VOCAB, 4);
+    kit_append(s, KV_ORIGIN_USER, 1, ids, 700, NULL);
+    assert_int_equal(kv_session_manual(s, KV_MANUAL_EVICT, 100, 100 + VISITORS, NULL), 0);
+    kit_append(s, KV_ORIGIN_ANSWER, 1, ids, 3, NULL); /* the choice is known before the last tokens are */
+    assert_int_equal(kv_lists_append(&s->lists, BATCH, NULL), 0);
+    const model_rows_view rows = kv__view(s);
+    assert_int_equal(kv__reader_begin(s, &rows, KV_ORIGIN_TOOL, ids, 703, BATCH, &reader, NULL), 0);
+    model_visit v = {.rows = NULL};
+    assert_int_equal(reader->visit(reader->user, 1, &v, NULL), 0);
+    for (uint32_t lane = FAKE_HEADS_KV; lane < FAKE_LANES; lane++) {
+        const model_lane_list *list = &v.rows->lanes[lane];
+        uint32_t next = 0;
+        assert_null(v.evicted[lane - FAKE_HEADS_KV]);
+        for (uint32_t r = 0; r < list->n_runs; next += list->runs[r++].n) {
+            assert_int_equal(list->runs[r].index, next);
+            assert_int_equal(list->runs[r].slot, next);
+            assert_int_equal(next / MODEL_ROWS_BLOCK, (next + list->runs[r].n - 1) / MODEL_ROWS_BLOCK);
+        }
+        assert_int_equal(next, 703 + BATCH);
+        assert_int_equal(next, list->n_rows);
+    }
+    kv_lists_truncate(&s->lists, 703);
     kv_session_free(s);
 }
 
@@ -212,26 +215,20 @@ static void put_values(const model_rows_view *view, uint32_t salt)
             model_rows_value(view, LANE, t)[i] = (uint16_t)(0x3c00 + (t * 37 + i * 11 + salt) % 1024);
 }
 
-static void check_mean(kv_rest *r, const model_rows_view *view, const uint64_t *rows, const float *weight)
+static void check_means(kv_rest *r, const model_rows_view *view, const uint64_t *rows)
 {
-    float mean[FAKE_DIM];
-    double total = 0;
-    kv_rest_mean(r, view, LANE, rows, weight, N_BLOCKS, mean);
-    for (uint32_t b = 0; b < N_BLOCKS; b++) total += (double)weight[b];
-    for (uint32_t i = 0; i < FAKE_DIM; i++) {
-        double want = 0;
-        for (uint32_t b = 0; b < N_BLOCKS; b++) {
+    const float *means = kv_rest_means(r, view, LANE, rows, N_BLOCKS);
+    for (uint32_t b = 0; b < N_BLOCKS; b++)
+        for (uint32_t i = 0; i < FAKE_DIM && rows[b]; i++) {
             double sum = 0;
             for (uint32_t k = 0; k < KV_REST_BLOCK; k++)
                 if (rows[b] >> k & 1)
                     sum += (double)quant_f16_to_f32(model_rows_value(view, LANE, b * KV_REST_BLOCK + k)[i]);
-            if (weight[b] > 0) want += (double)weight[b] / total * sum / __builtin_popcountll(rows[b]);
+            assert_true(fabs(sum / __builtin_popcountll(rows[b]) - (double)means[b * FAKE_DIM + i]) < 1e-5);
         }
-        assert_true(fabs(want - (double)mean[i]) < 1e-5);
-    }
 }
 
-static void test_rest__is_the_mean_by_mass_of_what_is_out(void **state)
+static void test_rest__is_the_mean_of_what_is_out(void **state)
 {
     (void)state;
     uint64_t seed = test_seed("rest", 8);
@@ -243,21 +240,14 @@ static void test_rest__is_the_mean_by_mass_of_what_is_out(void **state)
     put_values(&view, 0);
     for (int round = 0; round < 40; round++) {
         uint64_t rows[N_BLOCKS];
-        float weight[N_BLOCKS];
-        for (uint32_t b = 0; b < N_BLOCKS; b++) {
-            rows[b] = test_below(&seed, 3) ? test_random(&seed) | 1 : 1;
-            weight[b] = test_below(&seed, 3) ? (float)test_below(&seed, 1000) * 1e-4f : 0;
-        }
-        weight[round % N_BLOCKS] = .5f;
-        check_mean(r, &view, rows, weight);
+        for (uint32_t b = 0; b < N_BLOCKS; b++)
+            rows[b] = test_below(&seed, 3) ? test_random(&seed) | 1 : test_below(&seed, 2);
+        check_means(r, &view, rows);
         if (round % 10 != 9) continue;
         put_values(&view, (uint32_t)round); /* others lie there now */
         kv_rest_forget(r, 0);
-        check_mean(r, &view, rows, weight);
+        check_means(r, &view, rows);
     }
-    const float nothing[N_BLOCKS] = {0};
-    const uint64_t all[N_BLOCKS] = {~UINT64_C(0), 1, 1, 1};
-    check_mean(r, &view, all, nothing);
     kv_rest_free(r);
     kv_session_free(s);
 }
@@ -265,10 +255,11 @@ static void test_rest__is_the_mean_by_mass_of_what_is_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_visit__the_largest_masses_are_chosen),
+        cmocka_unit_test(test_visit__what_is_evicted_may_come),
+        cmocka_unit_test(test_visit__few_are_listed),
         cmocka_unit_test(test_visit__messages_and_calls_are_visited_answers_are_not),
         cmocka_unit_test(test_visit__what_a_token_asks_for_is_read),
-        cmocka_unit_test(test_rest__is_the_mean_by_mass_of_what_is_out),
+        cmocka_unit_test(test_rest__is_the_mean_of_what_is_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -58,10 +58,22 @@ ops_activations *activations(check *c, model_ops *ops, uint32_t n, uint32_t widt
 /* What activations stand for, [n][width]: their product with the unit matrix. Frees them. */
 float *activations_take(check *c, model_ops *ops, ops_activations *x, uint32_t n, uint32_t width);
 
-/* check_ops_rows.c, check_ops_experts.c, check_ops_version.c, check_ops_bench.c */
+/* Blocks of random rows and, per lane, a list with runs of odd lengths; lanes differ when `apart`. */
+typedef struct cache {
+    model_rows_view view;
+    uint16_t *blocks[64];
+    model_lane_list lanes[16];
+} cache;
+
+void cache_new(cache *x, model_rows_shape shape, uint32_t n_rows, bool apart);
+void cache_free(cache *x);
+uint32_t slot_of(const model_lane_list *list, uint32_t ordinal, uint32_t *ret_index);
+
+/* check_ops_rows.c, check_ops_visit.c, check_ops_experts.c, check_ops_version.c, check_ops_bench.c */
 void cases_rows_write(check *c);
 void cases_attention(check *c);
 void check_attention_of_halves(check *c); /* of cuda:bf16 */
+void cases_visit(check *c);
 void cases_score_rows(check *c);
 void cases_bound(check *c);
 void cases_route(check *c);

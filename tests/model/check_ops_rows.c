@@ -12,14 +12,7 @@
 #include "base/mem.h"
 #include "model/file/quant.h"
 
-/* Blocks of random rows and, per lane, a list with runs of odd lengths; lanes differ when `apart`. */
-typedef struct cache {
-    model_rows_view view;
-    uint16_t *blocks[64];
-    model_lane_list lanes[16];
-} cache;
-
-static void cache_new(cache *x, model_rows_shape shape, uint32_t n_rows, bool apart)
+void cache_new(cache *x, model_rows_shape shape, uint32_t n_rows, bool apart)
 {
     memset(x, 0, sizeof *x);
     uint32_t n_lanes = model_rows_lanes(&shape), n_blocks = n_rows / 128 + 2,
@@ -48,13 +41,13 @@ static void cache_new(cache *x, model_rows_shape shape, uint32_t n_rows, bool ap
     x->view = (model_rows_view){shape, x->blocks, n_blocks, x->lanes};
 }
 
-static void cache_free(cache *x)
+void cache_free(cache *x)
 {
     for (uint32_t i = 0; i < x->view.n_blocks; i++) free(x->blocks[i]);
     for (uint32_t i = 0; i < model_rows_lanes(&x->view.shape); i++) free((void *)x->lanes[i].runs);
 }
 
-static uint32_t slot_of(const model_lane_list *list, uint32_t ordinal, uint32_t *ret_index)
+uint32_t slot_of(const model_lane_list *list, uint32_t ordinal, uint32_t *ret_index)
 {
     for (uint32_t i = 0; i < list->n_runs; ordinal -= list->runs[i++].n)
         if (ordinal < list->runs[i].n) {

@@ -17,13 +17,15 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "model/file/quant.h"
+#include "model/ops/sketch.h"
 
 /*
  * After a change that is meant: raise kernel_version (cpu_ops.c), and put it here with the hash that is
  * printed.
  */
 static const uint32_t version = 2;
-static const uint64_t fingerprint = 0xcdee4b3f00f3a499, fingerprint_of_mixtures = 0x94fca915246fc714;
+static const uint64_t fingerprint = 0xcdee4b3f00f3a499, fingerprint_of_mixtures = 0x94fca915246fc714,
+                      fingerprint_of_visits = 0xcad5440ebb84cd8c;
 
 typedef struct maker {
     model_ops *ops;
@@ -188,6 +190,56 @@ static void expect_hash(check *c, uint64_t hash, uint64_t known)
     c->n_failed++;
 }
 
+/* One lane of two blocks, 40 rows listed: of the others 20 visit, by sketch and by key. */
+static void add_visits(maker *m, check *c)
+{
+    enum { N = 2, HEADS = 3, HEAD = 48, LISTED = 40, SLOTS = 2 * MODEL_ROWS_BLOCK, MOST = 20 };
+    const model_rows_shape shape = {1, 1, HEAD};
+    base_err err;
+    uint16_t *blocks[2];
+    uint8_t *sketch = aligned_alloc(64, model_sketch_bytes(&shape));
+    const uint8_t *sketches[2] = {sketch, NULL};
+    for (int b = 0; b < 2; b++) {
+        blocks[b] = base_xcalloc(1, model_rows_block_bytes(&shape));
+        for (size_t i = 0; i < model_rows_block_bytes(&shape) / 2; i++)
+            blocks[b][i] = quant_f32_to_f16(random_float());
+    }
+    model_sketch_make(&shape, blocks[0], sketch);
+    const model_run run = {SLOTS - LISTED, SLOTS - LISTED, LISTED};
+    const model_lane_list lane = {&run, 1, LISTED};
+    const model_rows_view view = {shape, blocks, 2, &lane};
+    uint64_t bits[SLOTS / 64];
+    for (size_t i = 0; i < COUNT(bits); i++)
+        bits[i] = i + 1 < COUNT(bits) ? UINT64_C(0xff0ff0f0ffffff0f) : 0xff;
+    const uint64_t *evicted = bits;
+    float *means = random_floats(SLOTS / 64 * HEAD), *queries = random_floats(N * HEADS * HEAD);
+    const float *of_lane = means;
+    uint32_t chosen[N * MOST], n_chosen[N];
+    const model_visit visit = {.rows = &view,
+        .evicted = &evicted,
+        .sketches = sketches,
+        .means = &of_lane,
+        .n_slots = SLOTS,
+        .most = MOST,
+        .chosen = chosen,
+        .n_chosen = n_chosen};
+    matrix q = matrix_new(m->ops, N, HEADS * HEAD, queries), out = matrix_new(m->ops, N, HEADS * HEAD, NULL),
+           sums = matrix_new(m->ops, N, 2 * HEADS, NULL);
+    const ops_attention_args a = {
+        .rows = &view, .n = N, .n_head = HEADS, .scale = 0.2f, .q = q.m, .out = out.m, .sums = sums.m};
+    const ops_visit_args v = {
+        .visit = &visit, .n = N, .n_head = HEADS, .scale = 0.2f, .q = q.m, .out = out.m, .sums = sums.m};
+    expect_ok(c, "attention", m->ops->attention(m->ops, &a, &err), &err);
+    expect_ok(c, "visit", m->ops->visit(m->ops, &v, &err), &err);
+    free(matrix_take(c, "visit", q));
+    free(matrix_take(c, "visit", sums));
+    add(m, c, "visit", out);
+    for (int b = 0; b < 2; b++) free(blocks[b]);
+    free(sketch);
+    free(means);
+    free(queries);
+}
+
 void check_version(check *c)
 {
     maker m = {.ops = c->a};
@@ -198,8 +250,13 @@ void check_version(check *c)
     add_rows(&m, c);
     add_attention(&m, c);
     expect_hash(c, m.hash, fingerprint);
-    if (strcmp(c->a->backend, "cuda") == 0) return; /* it has no mixtures */
+    if (strcmp(c->a->backend, "cuda") != 0) { /* it has no mixtures */
+        m.hash = 0;
+        add_mixture(&m, c);
+        expect_hash(c, m.hash, fingerprint_of_mixtures);
+    }
+    random_state = 2027;
     m.hash = 0;
-    add_mixture(&m, c);
-    expect_hash(c, m.hash, fingerprint_of_mixtures);
+    add_visits(&m, c);
+    expect_hash(c, m.hash, fingerprint_of_visits);
 }

@@ -36,12 +36,12 @@ enum {
     HAS_HEAVY,
     HAS_ASKED = 15,
     HAS_WAITING,
-    N_NUMBERS = 23
+    N_NUMBERS = 23,
+    HOLED = 5 /* and behind its bit sketched_to: a session saved before there were sketches has none */
 };
 /* X(place, field of the session) */
 #define NUMBERS(X)                                                                                           \
     X(4, turn)                                                                                               \
-    X(5, holed)                                                                                              \
     X(6, has_request)                                                                                        \
     X(7, request_turn)                                                                                       \
     X(14, pending)                                                                                           \
@@ -119,8 +119,8 @@ static bool has_logits(const kv_session *s)
 static void put_numbers(const kv_session *s, base_buf *out)
 {
 #define PUT(place, field) [place] = (uint32_t)s->field,
-    const uint32_t has[N_NUMBERS] = {
-        NUMBERS(PUT)[HAS_TOKENS] = s->n, [HAS_LANES] = s->n_lanes, [HAS_VOCAB] = s->compute.n_vocab,
+    const uint32_t has[N_NUMBERS] = {NUMBERS(PUT)[HAS_TOKENS] = s->n,
+        [HOLED] = s->sketched_to << 1 | s->holed, [HAS_LANES] = s->n_lanes, [HAS_VOCAB] = s->compute.n_vocab,
         [HAS_HEADS] = s->compute.n_head, [HAS_PARTS] = (uint32_t)s->n_segments, [HAS_REQUEST] = s->request.n,
         [HAS_MEMORY] = count_memory(s), [HAS_LOGITS] = has_logits(s), [HAS_JOURNAL] = s->n_journal,
         [HAS_HEAVY] = s->heavy != NULL, [HAS_ASKED] = s->asked.n, [HAS_WAITING] = s->waiting.kept.n};
@@ -148,7 +148,9 @@ static int get_numbers(kv_session *s, reader *r, base_err *err)
     s->n = has[HAS_TOKENS];
 #define GET(place, field) s->field = has[place];
     NUMBERS(GET)
-    if ((uint32_t)s->waiting.origin >= KV_N_ORIGINS || s->read_to > s->n ||
+    s->holed = has[HOLED] & 1;
+    s->sketched_to = has[HOLED] >> 1;
+    if ((uint32_t)s->waiting.origin >= KV_N_ORIGINS || s->read_to > s->n || s->sketched_to > s->n ||
         (s->pending != KV_NO_ROW && s->pending >= s->n))
         r->bad = true;
     return 0;
@@ -167,6 +169,8 @@ static int copy_numbers(kv_session *to, const kv_session *s, base_err *err)
     to->schedule = s->schedule;
 #define COPY(place, field) to->field = s->field;
     NUMBERS(COPY)
+    to->holed = s->holed;
+    to->sketched_to = s->sketched_to;
     return 0;
 }
 
@@ -175,6 +179,7 @@ static void truncate_numbers(kv_session *s, uint32_t n)
     if (s->pending != KV_NO_ROW && s->pending >= n) s->pending = KV_NO_ROW;
     if (s->judged_to > n) s->judged_to = 0;
     if (s->read_to > n) s->read_to = n;
+    if (s->sketched_to > n) s->sketched_to = n;
 }
 
 /* --- arrays over tokens --------------------------------------------------------------------------------- */

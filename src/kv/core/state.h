@@ -34,7 +34,7 @@ enum {
 #define KV_EVENT_TRUNCATED      UINT32_MAX
 #define KV_EVENT_COMPUTED_AGAIN (UINT32_MAX - 1)
 #define KV_EVENT_CUT            (UINT32_MAX - 2)
-#define KV_EVENT_VISITED        (UINT32_MAX - 3)
+#define KV_EVENT_VISITED        (UINT32_MAX - 4) /* one less: weighed by keys, one token at a time */
 
 /* Why a row is hard. When hard rows alone exceed the budget, the last class gives way first. */
 typedef enum kv_hard {
@@ -128,6 +128,11 @@ struct kv_session {
 
     uint32_t turn;
     uint64_t epoch, schedule;
+    /*
+     * Rows of full blocks below this token are weighed by sketch, others by their keys (read/visit.h). Moved
+     * by plans only, so that it is the same for every token between two.
+     */
+    uint32_t sketched_to;
     bool holed; /* some row was computed, or may now be computed, over a hole */
 
     /* of the current request, or of the newest tokens while nothing was asked (request_turn 0 then) */

@@ -23,7 +23,7 @@ static void count_forward(const model_rows_shape *shape, const model_batch *b)
     for (uint32_t lane = 0; lane < model_rows_lanes(shape); lane++) {
         const model_lane_list *list = &b->rows->lanes[lane];
         uint64_t before = list->n_rows - b->n;
-        if (b->reader && b->reader->weigh && list->n_runs)
+        if (b->reader && b->reader->visit && list->n_runs)
             before = list->runs[list->n_runs - 1].index + list->runs[list->n_runs - 1].n - b->n;
         rows += before * b->n + (uint64_t)b->n * (b->n + 1) / 2;
     }

@@ -8,6 +8,7 @@
 #include "kv/plan/apply.h"
 #include "kv/plan/plan.h"
 #include "kv/read/reading.h"
+#include "kv/read/visit.h"
 
 static int compare_runs(const void *a, const void *b)
 {
@@ -286,8 +287,10 @@ int kv__apply(kv_session *s, const kv_plan *p, bool undoable, const atomic_bool 
     s->schedule = base_hash64(p->flips, (size_t)n_words * p->n_lanes * sizeof *p->flips, s->schedule);
     if (p->fold) s->schedule = base_hash64(p->fold, p->n_fold * sizeof *p->fold, s->schedule);
     base_buf_free(&blob);
+    s->sketched_to = s->n;
     s->epoch++;
     kv__reading_promoted(s);
+    kv__visit_replanned(s);
     kv__bring(s);
     return 0;
 }

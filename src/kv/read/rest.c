@@ -52,23 +52,19 @@ static void make_mean(
     for (uint64_t left = rows; left; left &= left - 1) {
         const uint32_t token = block * KV_REST_BLOCK + (uint32_t)__builtin_ctzll(left);
         const uint16_t *value = model_rows_value(view, lane, token);
-        for (uint32_t i = 0; i < r->head_dim; i++) mean[i] += quant_f16_to_f32(value[i]) * share;
+        for (uint32_t i = 0; i < r->head_dim; i++) mean[i] += quant_f16_finite_to_f32(value[i]) * share;
     }
 }
 
-void kv_rest_mean(kv_rest *r, const model_rows_view *view, uint32_t lane, const uint64_t *rows,
-    const float *weight, uint32_t n_blocks, float *ret)
+const float *kv_rest_means(
+    kv_rest *r, const model_rows_view *view, uint32_t lane, const uint64_t *rows, uint32_t n_blocks)
 {
-    float total = 0;
-    memset(ret, 0, r->head_dim * sizeof *ret);
-    for (uint32_t b = 0; b < n_blocks; b++) total += weight[b];
-    for (uint32_t b = 0; b < n_blocks && total > 0; b++) {
-        const size_t at = (size_t)lane * r->n_blocks + b;
-        float *mean = r->means + at * r->head_dim;
-        if (!(weight[b] > 0)) continue;
-        if (r->known[at] != rows[b]) make_mean(r, view, lane, b, rows[b], mean);
-        r->known[at] = rows[b];
-        const float share = weight[b] / total;
-        for (uint32_t i = 0; i < r->head_dim; i++) ret[i] += share * mean[i];
+    uint64_t *known = r->known + (size_t)lane * r->n_blocks;
+    float *means = r->means + (size_t)lane * r->n_blocks * r->head_dim;
+    for (uint32_t b = 0; b < n_blocks; b++) {
+        if (rows[b] && known[b] != rows[b])
+            make_mean(r, view, lane, b, rows[b], means + (size_t)b * r->head_dim);
+        known[b] = rows[b];
     }
+    return means;
 }

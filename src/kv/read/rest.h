@@ -18,11 +18,10 @@ void kv_rest_free(kv_rest *r);                                          /* NULL 
 /* Rows of tokens at and behind `from` are others now. */
 void kv_rest_forget(kv_rest *r, uint32_t from);
 /*
- * The weighted mean of a lane's blocks into ret ([head_dim]): rows: bits by block of those that the lane does
- * not list, which are in F16; weight: [n_blocks], not all 0, else ret is 0. Means are kept until a block's
- * rows are others.
+ * The means of a lane's blocks, [n_blocks][head_dim]: rows: bits by block of those that the lane does not list,
+ * which are in F16; a block without any has none. Means are kept until a block's rows are others.
  */
-void kv_rest_mean(kv_rest *r, const model_rows_view *view, uint32_t lane, const uint64_t *rows,
-    const float *weight, uint32_t n_blocks, float *ret);
+const float *kv_rest_means(
+    kv_rest *r, const model_rows_view *view, uint32_t lane, const uint64_t *rows, uint32_t n_blocks);
 
 #endif

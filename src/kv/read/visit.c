@@ -1,4 +1,6 @@
-/* The choice of who visits a token; see visit.h. */
+/* Which rows may visit a token; see visit.h. */
+#include "kv/read/visit.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,15 +10,17 @@
 #include "kv/core/work.h"
 #include "kv/read/reading.h"
 #include "kv/read/rest.h"
-#include "kv/read/visit.h"
 #include "kv/session.h"
 
 enum { VISITORS_MOST = KV_BATCH / 2 }; /* so that even the smallest budget keeps as many for ordinary rows */
 
-typedef struct candidate {
-    float mass;
-    uint32_t token;
-} candidate;
+/* What a lane's tokens read beside its list. */
+typedef struct lane_visit {
+    uint64_t *evicted; /* [bits of cap] rows below `known_to` that may be read and are not on the list */
+    uint32_t n;
+    model_run *runs; /* where all of them visit: with them, the list's below `known_to` */
+    uint32_t n_runs, n_rows;
+} lane_visit;
 
 struct kv_visit {
     kv_session *session;
@@ -24,35 +28,41 @@ struct kv_visit {
     kv_work memory;
     model_reader reader;
 
-    /* The batch at hand: its lists, and one list of what its tokens weigh, up to their own rows. */
-    const model_rows_view *rows;
-    uint32_t first;
-    uint64_t *bits; /* [bits of cap] */
-    model_run *runs;
-    uint32_t tail, n_before;  /* the first run that ends with the batch's rows, and the rows before it */
-    model_lane_list *weighed; /* [n_lanes] */
-    float **mass;             /* [n_lanes], this layer's in values */
-    float *values;            /* [n_head_kv][cap] */
-    model_rows_view weighed_view, chosen_view;
-
-    candidate *found;       /* [cap] evicted rows of one lane */
-    candidate *close;       /* [cap] those about the cut */
-    model_run *chosen;      /* [n_head_kv][2 * cap] */
-    model_lane_list *lists; /* [n_lanes] */
-
+    /* Of some lists, those below token known_to; between two plans nothing more is evicted. */
+    bool is_known; /* of the session's live lists */
+    uint32_t known_to;
+    lane_visit *lanes;        /* [n_lanes] */
+    uint64_t *readable;       /* [bits of cap] */
+    const uint8_t **sketches; /* [blocks of cap] NULL: weighed by keys */
     kv_rest *rest;
-    uint64_t *out;   /* [blocks of cap] of one lane: rows that are weighed and not on its list */
-    float *left_out; /* [blocks of cap] mass of those that do not visit either */
-    float *others;   /* [n_head_kv][head_dim] */
+    const float **means; /* [n_lanes] */
+
+    /* The batch at hand. */
+    uint32_t n;
+    model_lane_list *lists; /* [n_lanes], and where a lane lists everything: */
+    model_run **runs;       /* [n_lanes] */
+    model_rows_view view;
+    const uint64_t **evicted; /* [n_lanes] NULL: nothing to choose */
+    uint32_t *chosen;         /* [n_head_kv][KV_BATCH][VISITORS_MOST] of a layer */
+    uint32_t *n_chosen;       /* [n_head_kv][KV_BATCH] */
 
     uint32_t *counts; /* [cap] row-lanes that visited, by token */
     kv_visits sums;
 };
 
+static void free_runs(kv_visit *v)
+{
+    for (uint32_t lane = 0; lane < v->session->n_lanes; lane++) {
+        free(v->lanes[lane].runs);
+        free(v->runs[lane]);
+        v->lanes[lane].runs = v->runs[lane] = NULL;
+    }
+}
+
 void kv__visit_free(kv_visit *v)
 {
     if (!v) return;
-    free(v->runs);
+    if (v->lanes && v->runs) free_runs(v);
     kv_rest_free(v->rest);
     kv_work_free(&v->memory);
     free(v);
@@ -60,28 +70,28 @@ void kv__visit_free(kv_visit *v)
 
 static int make(kv_session *s, base_err *err)
 {
-    const size_t n = (size_t)s->cap + 1, n_kv = s->compute.shape.n_head_kv;
+    const size_t n = (size_t)s->cap + 1, n_kv = s->compute.shape.n_head_kv, n_lanes = s->n_lanes;
     kv_visit *v = calloc(1, sizeof *v);
     if (!v) return base_fail(err, BASE_E_NOMEM, "no memory for the rows that visit a token");
     v->session = s;
     v->cap = s->cap;
-    v->bits = kv_work_zero(&v->memory, kv_bits_words(n), sizeof *v->bits);
-    v->weighed = kv_work_zero(&v->memory, s->n_lanes, sizeof *v->weighed);
-    v->mass = kv_work_zero(&v->memory, s->n_lanes, sizeof *v->mass);
-    v->values = kv_work_take(&v->memory, n_kv * n, sizeof *v->values);
-    v->found = kv_work_take(&v->memory, n, sizeof *v->found);
-    v->close = kv_work_take(&v->memory, n, sizeof *v->close);
-    v->chosen = kv_work_take(&v->memory, n_kv * 2 * n, sizeof *v->chosen);
-    v->lists = kv_work_zero(&v->memory, s->n_lanes, sizeof *v->lists);
+    v->lanes = kv_work_zero(&v->memory, n_lanes, sizeof *v->lanes);
+    v->runs = kv_work_zero(&v->memory, n_lanes, sizeof *v->runs);
+    v->readable = kv_work_zero(&v->memory, kv_bits_words(n), sizeof *v->readable);
+    v->sketches = kv_work_zero(&v->memory, n / MODEL_ROWS_BLOCK + 1, sizeof *v->sketches);
+    v->means = kv_work_zero(&v->memory, n_lanes, sizeof *v->means);
+    v->lists = kv_work_zero(&v->memory, n_lanes, sizeof *v->lists);
+    v->evicted = kv_work_zero(&v->memory, n_lanes, sizeof *v->evicted);
+    v->chosen = kv_work_take(&v->memory, n_kv * KV_BATCH * VISITORS_MOST, sizeof *v->chosen);
+    v->n_chosen = kv_work_zero(&v->memory, n_kv * KV_BATCH, sizeof *v->n_chosen);
     v->counts = kv_work_zero(&v->memory, n, sizeof *v->counts);
     v->rest = kv_rest_new(&s->compute.shape, s->cap);
-    v->out = kv_work_take(&v->memory, kv_bits_words(n), sizeof *v->out);
-    v->left_out = kv_work_take(&v->memory, kv_bits_words(n), sizeof *v->left_out);
-    v->others = kv_work_take(&v->memory, n_kv * s->compute.shape.head_dim, sizeof *v->others);
+    uint64_t *bits = kv_work_take(&v->memory, n_lanes * kv_bits_words(n), sizeof *bits);
     if (v->memory.failed || !v->rest) {
         kv__visit_free(v);
         return base_fail(err, BASE_E_NOMEM, "no memory for the rows that visit a token");
     }
+    for (size_t lane = 0; lane < n_lanes; lane++) v->lanes[lane].evicted = bits + lane * kv_bits_words(n);
     s->visit = v;
     return 0;
 }
@@ -104,182 +114,156 @@ uint32_t kv__visitors(const kv_session *s)
     return n < VISITORS_MOST ? n : VISITORS_MOST;
 }
 
-/* --- the choice ----------------------------------------------------------------------------------------- */
+/* --- what may visit ------------------------------------------------------------------------------------- */
 
-/* Numbers that are not negative ascend with their bits: sign, exponent and three digits of the fraction. */
-enum { STEPS = 2048 };
-static uint32_t step_of(float mass)
-{
-    uint32_t bits;
-    memcpy(&bits, &mass, sizeof bits);
-    return bits >> 20;
-}
-
-static int compare_candidates(const void *a, const void *b)
-{
-    const candidate *x = a, *y = b;
-    if (x->mass != y->mass) return x->mass > y->mass ? -1 : 1;
-    return x->token < y->token ? -1 : x->token > y->token;
-}
-
-/* What is weighed and not on the list; steps counts them. */
-static uint32_t find_evicted(kv_visit *v, const model_lane_list *weighed, const float *mass,
-    const model_lane_list *list, uint32_t *steps)
-{
-    uint32_t n = 0, at = 0;
-    for (uint32_t i = 0; i < weighed->n_runs; mass += weighed->runs[i++].n)
-        for (uint32_t k = 0; k < weighed->runs[i].n;) {
-            const uint32_t t = weighed->runs[i].index + k;
-            while (at < list->n_runs && list->runs[at].index + list->runs[at].n <= t) at++;
-            if (at < list->n_runs && list->runs[at].index <= t) {
-                k = list->runs[at].index + list->runs[at].n - weighed->runs[i].index;
-                continue;
-            }
-            steps[step_of(mass[k])]++;
-            kv_bits_set(v->out, t);
-            v->found[n++] = (candidate){mass[k], t};
-            k++;
-        }
-    return n;
-}
-
-/* Keeps the best of n found rows, as many as may visit; ties: the earlier. Adds up the others. */
-static uint32_t take_best(kv_visit *v, uint32_t n, const uint32_t *steps)
-{
-    const uint32_t most = kv__visitors(v->session);
-    if (n <= most) return n;
-    uint32_t step = STEPS - 1, room = most, n_close = 0, taken = 0;
-    for (; steps[step] <= room; step--) room -= steps[step];
-    for (uint32_t i = 0; i < n; i++)
-        if (step_of(v->found[i].mass) == step) v->close[n_close++] = v->found[i];
-    qsort(v->close, n_close, sizeof *v->close, compare_candidates);
-    for (uint32_t i = 0; i < n; i++) {
-        const candidate c = v->found[i];
-        const uint32_t own = step_of(c.mass);
-        if (own > step || (own == step && compare_candidates(&c, &v->close[room]) < 0))
-            v->found[taken++] = c;
-        else
-            v->left_out[c.token / KV_REST_BLOCK] += c.mass;
-    }
-    return taken;
-}
-
-/* The list up to token `own`, with the first n of those found at their places. */
-static void merge(
-    kv_visit *v, const model_lane_list *list, uint32_t own, uint32_t n, model_run *runs, model_lane_list *ret)
-{
-    uint32_t next = 0;
-    *ret = (model_lane_list){.runs = runs};
-    for (uint32_t i = 0; i < list->n_runs && list->runs[i].index <= own; i++) {
-        for (; next < n && v->found[next].token < list->runs[i].index; next++) {
-            const uint32_t t = v->found[next].token;
-            model_run *last = ret->n_runs ? &runs[ret->n_runs - 1] : NULL;
-            if (last && last->slot + last->n == t && t % MODEL_ROWS_BLOCK)
-                last->n++;
-            else
-                runs[ret->n_runs++] = (model_run){.slot = t, .index = t, .n = 1};
-            ret->n_rows++;
-            v->counts[t]++;
-        }
-        model_run run = list->runs[i];
-        if (run.index + run.n > own + 1) run.n = own + 1 - run.index;
-        runs[ret->n_runs++] = run;
-        ret->n_rows += run.n;
-    }
-}
-
-static int choose(void *user, uint32_t layer, uint32_t token, const model_rows_view **ret, base_err *err)
-{
-    kv_visit *v = user;
-    const kv_session *s = v->session;
-    const uint32_t n_kv = s->compute.shape.n_head_kv;
-    (void)err;
-    for (uint32_t head = 0; head < n_kv; head++) {
-        const uint32_t lane = layer * n_kv + head;
-        uint32_t steps[STEPS] = {0};
-        const uint32_t n_blocks = (v->first + token) / KV_REST_BLOCK + 1, d = s->compute.shape.head_dim;
-        memset(v->out, 0, n_blocks * sizeof *v->out);
-        memset(v->left_out, 0, n_blocks * sizeof *v->left_out);
-        uint32_t n = find_evicted(v, &v->weighed[lane], v->mass[lane], &v->rows->lanes[lane], steps);
-        n = take_best(v, n, steps);
-        if (s->parameters.rest > 0)
-            kv_rest_mean(v->rest, v->rows, lane, v->out, v->left_out, n_blocks, v->others + (size_t)head * d);
-        merge(v, &v->rows->lanes[lane], v->first + token, n, v->chosen + (size_t)head * 2 * v->cap,
-            &v->lists[lane]);
-        v->sums.rows += n;
-    }
-    *ret = &v->chosen_view;
-    return 0;
-}
-
-/* The batch's runs end with their blocks; the last one that the token sees ends with its own row. */
-static int weigh(void *user, uint32_t layer, uint32_t token, model_weighing *ret, base_err *err)
-{
-    kv_visit *v = user;
-    const kv_session *s = v->session;
-    const uint32_t n_kv = s->compute.shape.n_head_kv, own = v->first + token;
-    uint32_t n_rows = v->n_before, at = v->tail;
-    (void)err;
-    while (own / MODEL_ROWS_BLOCK > v->runs[at].index / MODEL_ROWS_BLOCK) {
-        v->runs[at].n = (v->runs[at].index / MODEL_ROWS_BLOCK + 1) * MODEL_ROWS_BLOCK - v->runs[at].index;
-        n_rows += v->runs[at++].n;
-    }
-    v->runs[at].n = own + 1 - v->runs[at].index;
-    memset(v->mass, 0, s->n_lanes * sizeof *v->mass);
-    for (uint32_t head = 0; head < n_kv; head++) {
-        const uint32_t lane = layer * n_kv + head;
-        v->weighed[lane] =
-            (model_lane_list){.runs = v->runs, .n_runs = at + 1, .n_rows = n_rows + v->runs[at].n};
-        v->mass[lane] = v->values + (size_t)head * v->cap;
-    }
-    *ret = (model_weighing){
-        .rows = &v->weighed_view, .mass = v->mass, .others = s->parameters.rest > 0 ? v->others : NULL};
-    return 0;
-}
-
-/* --- the batch ------------------------------------------------------------------------------------------ */
-
-/* Rows before `first` that a token may read; how many. Blocks in 8 bits are scored only. */
-static uint32_t find_weighed(kv_visit *v, uint32_t first)
+/* Rows before `first` that a token may read. Blocks in 8 bits are scored only. */
+static void find_readable(kv_visit *v, uint32_t first)
 {
     const kv_session *s = v->session;
     const size_t n_words = kv_bits_words(v->cap);
     for (size_t w = 0; w < n_words; w++)
-        v->bits[w] = kv_bits_mask(w, 0, first) & ~(s->barred[w] | s->stale[w] | s->dead[w]);
+        v->readable[w] = kv_bits_mask(w, 0, first) & ~(s->barred[w] | s->stale[w] | s->dead[w]);
     for (uint32_t t = 0; t < first; t++)
-        if (s->cut[t]) kv_bits_clear(v->bits, t);
-    for (uint32_t b = 0; v->rows->packed && b * MODEL_ROWS_BLOCK < first; b++)
-        if (v->rows->packed[b])
-            kv_bits_clear_range(v->bits, b * MODEL_ROWS_BLOCK, (b + 1) * MODEL_ROWS_BLOCK);
-    return kv_bits_count(v->bits, n_words);
+        if (s->cut[t]) kv_bits_clear(v->readable, t);
+    for (uint32_t b = 0; b * MODEL_ROWS_BLOCK < first; b++)
+        if (s->table.packed[b])
+            kv_bits_clear_range(v->readable, b * MODEL_ROWS_BLOCK, (b + 1) * MODEL_ROWS_BLOCK);
 }
 
-/* Runs of what is found, and behind them the batch's own rows, wherever they are written. */
-static int list_weighed(kv_visit *v, uint32_t first, uint32_t n, base_err *err)
+/* Of the readable rows those that a lane's list has not. */
+static void find_evicted(const kv_visit *v, const model_lane_list *list, uint32_t first, lane_visit *ret)
 {
-    const model_lane_list *list = &v->rows->lanes[0];
-    uint32_t own = list->n_runs;
-    while (own > 0 && list->runs[own - 1].index + list->runs[own - 1].n > first) own--;
-    const uint32_t slot = list->runs[own].slot + (first - list->runs[own].index);
-    free(v->runs);
-    model_run *found = kv_runs_of_bits(v->bits, first, &v->tail, &v->n_before);
-    v->runs = found ? realloc(found, (v->tail + n / MODEL_ROWS_BLOCK + 2) * sizeof *found) : NULL;
-    if (!v->runs) {
-        free(found);
-        return base_fail(err, BASE_E_NOMEM, "no memory for the rows that visit a token");
+    const size_t n_words = kv_bits_words(v->cap);
+    memcpy(ret->evicted, v->readable, n_words * sizeof *ret->evicted);
+    for (uint32_t i = 0; i < list->n_runs && list->runs[i].index < first; i++)
+        kv_bits_clear_range(ret->evicted, list->runs[i].index, list->runs[i].index + list->runs[i].n);
+    ret->n = kv_bits_count(ret->evicted, n_words);
+}
+
+/* So few are evicted that all of them visit: one list with them. */
+static int list_everything(
+    const kv_visit *v, const model_lane_list *list, uint32_t first, lane_visit *lane, base_err *err)
+{
+    const size_t n_words = kv_bits_words(v->cap);
+    uint64_t *bits = malloc(n_words * sizeof *bits);
+    if (!bits) return base_fail(err, BASE_E_NOMEM, "no memory for the rows that visit a token");
+    memcpy(bits, lane->evicted, n_words * sizeof *bits);
+    for (uint32_t i = 0; i < list->n_runs && list->runs[i].index < first; i++) {
+        const uint32_t end = list->runs[i].index + list->runs[i].n;
+        kv_bits_set_range(bits, list->runs[i].index, end < first ? end : first);
     }
-    for (uint32_t at = first, i = v->tail; at < first + n; i++) {
-        const uint32_t end = (at / MODEL_ROWS_BLOCK + 1) * MODEL_ROWS_BLOCK;
-        v->runs[i] = (model_run){.slot = slot + (at - first), .index = at, .n = end - at};
-        at = end;
+    lane->runs = kv_runs_of_bits(bits, first, &lane->n_runs, &lane->n_rows);
+    free(bits);
+    return lane->runs ? 0 : base_fail(err, BASE_E_NOMEM, "no memory for the rows that visit a token");
+}
+
+/* Sketches of the blocks that have them and are asked: full when the newest plan was made, and computed. */
+static int find_sketches(kv_visit *v, uint32_t first, base_err *err)
+{
+    kv_session *s = v->session;
+    const uint32_t most = kv__visitors(s),
+                   full = (s->sketched_to < first ? s->sketched_to : first) / MODEL_ROWS_BLOCK;
+    memset(v->sketches, 0, (v->cap / MODEL_ROWS_BLOCK + 1) * sizeof *v->sketches);
+    for (uint32_t b = 0; b < full; b++) {
+        const uint32_t from = b * MODEL_ROWS_BLOCK, to = from + MODEL_ROWS_BLOCK;
+        bool is_asked = false, is_computed = true;
+        for (uint32_t lane = 0; lane < s->n_lanes && !is_asked; lane++)
+            is_asked = v->lanes[lane].n > most && kv_bits_next(v->lanes[lane].evicted, from, to, true) < to;
+        for (uint32_t t = from; t < to && is_asked; t++) is_computed &= !s->cut[t];
+        if (!is_asked || !is_computed) continue;
+        v->sketches[b] = kv_table_sketch(&s->table, b);
+        if (!v->sketches[b]) return base_fail(err, BASE_E_NOMEM, "no memory for the sketch of 256 rows");
     }
     return 0;
 }
 
-static bool anybody_out(const kv_visit *v, uint32_t n_found, uint32_t n)
+/* What is evicted below `first` under these lists. */
+static int learn(kv_visit *v, const model_rows_view *rows, uint32_t first, base_err *err)
+{
+    const kv_session *s = v->session;
+    const uint32_t most = kv__visitors(s);
+    int rc = 0;
+    v->is_known = false;
+    v->known_to = first;
+    free_runs(v);
+    find_readable(v, first);
+    for (uint32_t lane = 0; lane < s->n_lanes && !rc; lane++) {
+        lane_visit *l = &v->lanes[lane];
+        find_evicted(v, &rows->lanes[lane], first, l);
+        v->evicted[lane] = l->n > most ? l->evicted : NULL;
+        if (l->n && l->n <= most) rc = list_everything(v, &rows->lanes[lane], first, l, err);
+        if (l->n > most && s->parameters.rest > 0)
+            v->means[lane] = kv_rest_means(v->rest, rows, lane, l->evicted, (uint32_t)kv_bits_words(first));
+    }
+    if (!rc) rc = find_sketches(v, first, err);
+    v->is_known = !rc && rows->lanes == s->lists.view;
+    return rc;
+}
+
+/* --- the batch ------------------------------------------------------------------------------------------ */
+
+/* A lane's list, or everything below known_to and what the list has behind that. */
+static int list_lane(kv_visit *v, const model_rows_view *rows, uint32_t lane, base_err *err)
+{
+    const model_lane_list *list = &rows->lanes[lane];
+    const lane_visit *all = &v->lanes[lane];
+    uint32_t at = list->n_runs;
+    v->lists[lane] = *list;
+    if (!all->runs) return 0;
+    while (at > 0 && list->runs[at - 1].index + list->runs[at - 1].n > v->known_to) at--;
+    model_run *runs = realloc(v->runs[lane], (all->n_runs + list->n_runs - at + 1) * sizeof *runs);
+    if (!runs) return base_fail(err, BASE_E_NOMEM, "no memory for the rows that visit a token");
+    v->runs[lane] = runs;
+    memcpy(runs, all->runs, all->n_runs * sizeof *runs);
+    v->lists[lane] = (model_lane_list){runs, all->n_runs, all->n_rows};
+    for (; at < list->n_runs; at++) {
+        model_run run = list->runs[at];
+        const uint32_t before = run.index < v->known_to ? v->known_to - run.index : 0;
+        run = (model_run){run.slot + before, run.index + before, run.n - before};
+        runs[v->lists[lane].n_runs++] = run;
+        v->lists[lane].n_rows += run.n;
+    }
+    return 0;
+}
+
+static int visit(void *user, uint32_t layer, model_visit *ret, base_err *err)
+{
+    kv_visit *v = user;
+    const kv_session *s = v->session;
+    const uint32_t n_kv = s->compute.shape.n_head_kv, first = layer * n_kv;
+    (void)err;
+    for (uint32_t lane = first; lane < first + n_kv; lane++) {
+        const lane_visit *l = &v->lanes[lane];
+        if (!l->runs) continue;
+        for (size_t t = kv_bits_next(l->evicted, 0, v->known_to, true); t < v->known_to;
+             t = kv_bits_next(l->evicted, t + 1, v->known_to, true))
+            v->counts[t] += v->n;
+        v->sums.rows += (uint64_t)l->n * v->n;
+    }
+    *ret = (model_visit){.rows = &v->view,
+        .evicted = v->evicted + first,
+        .sketches = v->sketches,
+        .means = s->parameters.rest > 0 ? v->means + first : NULL,
+        .n_slots = v->known_to,
+        .most = kv__visitors(s),
+        .chosen = v->chosen,
+        .n_chosen = v->n_chosen};
+    return 0;
+}
+
+static void visited(void *user, const model_visit *of)
+{
+    kv_visit *v = user;
+    for (uint32_t i = 0; i < v->session->compute.shape.n_head_kv * v->n; i++) {
+        for (uint32_t k = 0; k < of->n_chosen[i]; k++) v->counts[of->chosen[(size_t)i * of->most + k]]++;
+        v->sums.rows += of->n_chosen[i];
+    }
+}
+
+static bool anybody_out(const kv_visit *v)
 {
     for (uint32_t lane = 0; lane < v->session->n_lanes; lane++)
-        if (v->rows->lanes[lane].n_rows - n < n_found) return true;
+        if (v->lanes[lane].n) return true;
     return false;
 }
 
@@ -289,15 +273,14 @@ static int begin(kv_session *s, const model_rows_view *rows, uint32_t first, uin
     int rc = s->visit && s->visit->cap >= s->cap ? 0 : grow(s, err);
     if (rc) return rc;
     kv_visit *v = s->visit;
-    v->rows = rows;
-    v->first = first;
-    if (!anybody_out(v, find_weighed(v, first), n)) return 0;
-    rc = list_weighed(v, first, n, err);
+    if (!v->is_known || rows->lanes != s->lists.view || first < v->known_to) rc = learn(v, rows, first, err);
+    if (rc || !anybody_out(v)) return rc;
+    v->n = n;
+    for (uint32_t lane = 0; lane < s->n_lanes && !rc; lane++) rc = list_lane(v, rows, lane, err);
     if (rc) return rc;
-    v->weighed_view = v->chosen_view = *rows;
-    v->weighed_view.lanes = v->weighed;
-    v->chosen_view.lanes = v->lists;
-    v->reader = (model_reader){.user = v, .weigh = weigh, .choose = choose};
+    v->view = *rows;
+    v->view.lanes = v->lists;
+    v->reader = (model_reader){.user = v, .visit = visit, .visited = visited};
     v->sums.tokens += n;
     *ret = &v->reader;
     return 0;
@@ -333,7 +316,14 @@ void kv__visit_publish(kv_session *s, uint32_t n)
 
 void kv__visit_truncate(kv_session *s, uint32_t n)
 {
-    if (s->visit) kv_rest_forget(s->visit->rest, n);
+    if (!s->visit) return;
+    kv_rest_forget(s->visit->rest, n);
+    s->visit->is_known = false;
+}
+
+void kv__visit_replanned(kv_session *s)
+{
+    if (s->visit) s->visit->is_known = false;
 }
 
 void kv_session_take_visits(kv_session *s, kv_visits *ret, uint32_t *counts)

@@ -32,7 +32,8 @@ int kv__reader_begin(kv_session *s, const model_rows_view *rows, kv_origin origi
 /* The n newest tokens, just published, were computed so: what they are depends on how many may visit. */
 void kv__visit_publish(kv_session *s, uint32_t n);
 void kv__visit_truncate(
-    kv_session *s, uint32_t n);   /* rows of tokens at and behind n are gone or others now */
-void kv__visit_free(kv_visit *v); /* NULL is fine */
+    kv_session *s, uint32_t n);          /* rows of tokens at and behind n are gone or others now */
+void kv__visit_replanned(kv_session *s); /* other rows are evicted now, or may be read */
+void kv__visit_free(kv_visit *v);        /* NULL is fine */
 
 #endif

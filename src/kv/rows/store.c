@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "base/mem.h"
+#include "model/ops/sketch.h"
 
 kv_block *kv_block_new(const model_rows_shape *shape, const kv_device *device)
 {
@@ -30,6 +31,12 @@ kv_block *kv_block_ref(kv_block *b)
     return b;
 }
 
+static void free_sketch(kv_block *b)
+{
+    free(b->sketch);
+    b->sketch = NULL;
+}
+
 static void free_rows(kv_block *b)
 {
     if (b->on_disk && b->rows) munmap(b->rows, b->n_bytes);
@@ -44,6 +51,7 @@ void kv_block_unref(kv_block *b)
 {
     if (!b || --b->refs) return;
     free_rows(b);
+    free_sketch(b);
     free(b);
 }
 
@@ -112,6 +120,7 @@ void kv_table_show(kv_table *t, uint32_t b)
 /* We wrote rows into a block of ours. */
 static void set_changed(kv_table *t, uint32_t b)
 {
+    free_sketch(t->blocks[b]);
     t->stamps[b] = t->blocks[b]->stamp = model_rows_new_stamp();
 }
 
@@ -124,6 +133,7 @@ bool kv_table_pack(kv_table *t, uint32_t b)
         return false;
     }
     free_rows(block);
+    free_sketch(block);
     block->on_disk = false;
     block->packed = packed;
     block->stamp = model_rows_new_stamp();
@@ -161,8 +171,11 @@ int kv_table_make_writable(kv_table *t, uint32_t from, uint32_t to, base_err *er
     int rc = reserve(t, last + 1, err);
     if (rc) return rc;
     for (uint32_t b = first; b <= last; b++) {
-        const kv_block *old = b < t->n ? t->blocks[b] : NULL;
-        if (old && old->refs == 1 && !old->on_disk && !old->packed) continue;
+        kv_block *old = b < t->n ? t->blocks[b] : NULL;
+        if (old && old->refs == 1 && !old->on_disk && !old->packed) {
+            free_sketch(old); /* of rows that will be others */
+            continue;
+        }
         kv_block *block = old ? copy_block(t, old) : kv_block_new(&t->shape, &t->device);
         if (!block) return no_memory(t, err);
         if (old) kv_block_unref(t->blocks[b]);
@@ -262,4 +275,14 @@ void kv_table_put_rows(kv_table *t, uint32_t slot, uint32_t n, const uint16_t *r
         for (uint32_t i = 0; i < n; i++) memcpy(keys + i * d, rows + i * row, d * sizeof *keys);
         for (uint32_t i = 0; i < n; i++) memcpy(values + i * d, rows + i * row + d, d * sizeof *values);
     }
+}
+
+const uint8_t *kv_table_sketch(kv_table *t, uint32_t b)
+{
+    kv_block *block = t->blocks[b];
+    if (!block->sketch) {
+        block->sketch = aligned_alloc(64, model_sketch_bytes(&t->shape));
+        if (block->sketch) model_sketch_make(&t->shape, block->rows, block->sketch);
+    }
+    return block->sketch;
 }

@@ -21,6 +21,7 @@ typedef struct kv_block {
     uint16_t *rows;  /* NULL: given up for ever, unless they are packed */
     bool on_disk;    /* rows are a read-only map of a file (tier.c) */
     uint8_t *packed; /* the rows in 8 bits (model/ops/rows8.h); NULL: they are as they were computed */
+    uint8_t *sketch; /* of its keys (model/ops/sketch.h); NULL: nobody asked since they were written */
     uint64_t stamp;  /* of what it holds (model/ops/rows.h) */
     kv_device device;
 } kv_block;
@@ -70,6 +71,12 @@ void kv_table_show(kv_table *t, uint32_t b);
  */
 bool kv_table_pack(kv_table *t, uint32_t b);
 int kv_table_unpack(kv_table *t, uint32_t from, uint32_t to, base_err *err);
+
+/*
+ * The sketch of block b, which is full and has its rows as they were computed; made when it is asked for, and
+ * shared with whoever shares the block. NULL: no memory.
+ */
+const uint8_t *kv_table_sketch(kv_table *t, uint32_t b);
 
 /* One token's rows, token-major: [lane][key of head_dim | value of head_dim]. */
 size_t kv_row_bytes(const model_rows_shape *shape);

@@ -167,31 +167,6 @@ static void space_carve(space *w, float *p, size_t n_q, size_t head_dim)
     }
 }
 
-/* Folded rows */
-
-static uint32_t gap_of(const ops_turns *t, uint32_t group)
-{
-    return group < t->n ? t->gaps[group] : 0;
-}
-
-/* One head's query, turned back by a group's gap. Sums and products are rounded by themselves. */
-static void turn_head(
-    const ops_turns *t, uint32_t group, const float *restrict q, uint32_t head_dim, float *restrict out)
-{
-    const uint32_t half = t->n_rot / 2;
-    const float *restrict cosines = cpu_floats(t->table) + (size_t)group * t->n_rot;
-    const float *restrict sines = cosines + half;
-    for (uint32_t i = 0; i < half && t->pairing == OPS_ROPE_NEOX; i++) {
-        out[i] = q[i] * cosines[i] + q[i + half] * sines[i];
-        out[i + half] = q[i + half] * cosines[i] - q[i] * sines[i];
-    }
-    for (uint32_t i = 0; i < half && t->pairing != OPS_ROPE_NEOX; i++) {
-        out[2 * i] = q[2 * i] * cosines[i] + q[2 * i + 1] * sines[i];
-        out[2 * i + 1] = q[2 * i + 1] * cosines[i] - q[2 * i] * sines[i];
-    }
-    for (uint32_t i = t->n_rot; i < head_dim; i++) out[i] = q[i];
-}
-
 /* Scores of rows [from, to) of a tile: a kernel writes whole fours, which must not leave the tile's place. */
 static void score_stretch(const cpu_kernels *k, const tile_rows *rows, uint32_t from, uint32_t to,
     const float *q, uint32_t n_q, uint32_t head_dim, float scale, float *few, float *s)
@@ -211,24 +186,19 @@ static void score_tile(const cpu_kernels *k, const ops_turns *turns, const space
 {
     const tile_rows *rows = w->rows;
     bool folds = false;
-    for (uint32_t i = 0; i < rows->n && turns && !folds; i++) folds = gap_of(turns, rows->groups[i]) != 0;
+    for (uint32_t i = 0; i < rows->n && turns && !folds; i++) folds = cpu_gap_of(turns, rows->groups[i]) != 0;
     if (!folds) {
         k->scores(rows->keys, rows->n, w->q, n_q, head_dim, head_dim, scale, ahead, s, TILE);
         return;
     }
     for (uint32_t from = 0, to; from < rows->n; from = to) {
-        const uint32_t group = rows->groups[from], gap = gap_of(turns, group);
-        for (to = from + 1; to < rows->n && gap_of(turns, rows->groups[to]) == gap;) to++;
+        const uint32_t group = rows->groups[from], gap = cpu_gap_of(turns, group);
+        for (to = from + 1; to < rows->n && cpu_gap_of(turns, rows->groups[to]) == gap;) to++;
         for (uint32_t m = 0; m < n_q && gap; m++)
-            turn_head(turns, group, w->q + (size_t)m * head_dim, head_dim, w->turned + (size_t)m * head_dim);
+            cpu_turn_head(
+                turns, group, w->q + (size_t)m * head_dim, head_dim, w->turned + (size_t)m * head_dim);
         score_stretch(k, rows, from, to, gap ? w->turned : w->q, n_q, head_dim, scale, w->few, s);
     }
-}
-
-/* The turns of a layer; NULL: its rows are read as they are. */
-static const ops_turns *turns_of(const ops_turns *turns, uint32_t layer)
-{
-    return turns && turns->layers[layer] ? turns : NULL;
 }
 
 /* The ordinals that batch token t sees in a list. */
@@ -271,7 +241,7 @@ static void attend_tile(
         then = w->ahead->n ? (cpu_ahead){w->ahead->keys, w->ahead->n} : own_rows(rows->values, rows->n);
         w->ahead->asked = true;
     }
-    score_tile(k, turns_of(a->turns, a->layer), w, n_q, head_dim, a->scale, first, w->s);
+    score_tile(k, cpu_turns_of(a->turns, a->layer), w, n_q, head_dim, a->scale, first, w->s);
     for (uint32_t t = t0; t < t1; t++) {
         uint32_t lo, hi;
         visible(a, list, t, &lo, &hi);
@@ -308,6 +278,14 @@ static void state_merge(
         from.o + (size_t)from_m * head_dim, head_dim);
 }
 
+static void put_sums(const ops_attention_args *a, uint32_t t, uint32_t head, float max, float sum)
+{
+    if (!a->sums.buffer) return;
+    float *to = cpu_row(a->sums, t) + 2 * (size_t)head;
+    to[0] = max;
+    to[1] = sum;
+}
+
 static void put_output(const attention_job *j, state s, uint32_t kv_head, uint32_t t0, uint32_t t1)
 {
     uint32_t head_dim = j->args->rows->shape.head_dim;
@@ -317,6 +295,7 @@ static void put_output(const attention_job *j, state s, uint32_t kv_head, uint32
             const float *o = s.o + (size_t)m * head_dim;
             float *out = cpu_row(j->args->out, t) + (size_t)(kv_head * j->group + g) * head_dim;
             for (uint32_t i = 0; i < head_dim; i++) out[i] = o[i] / s.l[m];
+            put_sums(j->args, t, kv_head * j->group + g, s.m[m], s.l[m]);
         }
 }
 
@@ -409,6 +388,7 @@ static void merge_split(void *arg, int thread, int n_threads)
             state_merge(&j->cpu->kernels, s, 0, state_at(split_state(j, kv_head, tile), n_q), m, head_dim);
         float *out = cpu_row(a->out, t) + (size_t)(kv_head * j->group + g) * head_dim;
         for (uint32_t k = 0; k < head_dim; k++) out[k] = o[k] / sum;
+        put_sums(a, t, kv_head * j->group + g, max, sum);
     }
 }
 
@@ -556,7 +536,7 @@ static void score_lane_tile(
     const tile_rows *rows = w->rows;
     find_tile(&w->cursor, a->rows, lane, tile, w->rows);
     const cpu_ahead ahead = n_q <= AHEAD_QUERIES ? own_rows(rows->keys, rows->n) : (cpu_ahead){0};
-    const ops_turns *turns = turns_of(a->turns, lane / a->rows->shape.n_head_kv);
+    const ops_turns *turns = cpu_turns_of(a->turns, lane / a->rows->shape.n_head_kv);
     score_tile(k, turns, w, n_q, head_dim, a->scale, ahead, s);
     lo = lo > tile * TILE ? lo - tile * TILE : 0;
     for (uint32_t m = 0; m < n_q; m++)
@@ -591,9 +571,6 @@ static void score_lane(const score_job *j, space *w, uint32_t lane)
         memcpy(maxima + (size_t)tile * n_q, w->tile.m, n_q * sizeof *maxima);
         for (uint32_t m = 0; m < n_q; m++) state_merge(k, w->sum, m, w->tile, m, 0);
     }
-
-    for (uint32_t m = 0; m < n_q && a->total; m++)
-        a->total[(size_t)lane * n_q + m] = w->sum.m[m] + logf(w->sum.l[m]);
 
     float share = 1.0f / (float)n_heads / (a->pool_max ? 1.0f : (float)a->n_queries);
     for (uint32_t tile = lo / TILE; tile < n_tiles; tile++) {

@@ -18,6 +18,7 @@
 
 #include "base/pool.h"
 #include "model/ops/ops.h"
+#include "model/ops/sketch.h"
 
 enum {
     CPU_LANES = 16, /* output rows of a tile, keys of a score vector */
@@ -25,6 +26,8 @@ enum {
     CPU_GROUP = 8,  /* columns a kernel takes at most */
     CPU_SUPER_MAX = 8,
     CPU_HEAD_DIM_MAX = 256,
+    CPU_VISIT_LANES = 128, /* of a layer */
+    CPU_VISIT_GROUP = 64,  /* query heads a lane */
     CPU_PEAK_STEPS = 8,
     CPU_THREADS_MAX = 64,
 };
@@ -139,6 +142,11 @@ typedef struct cpu_ahead {
     uint32_t n;
 } cpu_ahead;
 
+typedef struct cpu_sketch_query {
+    int8_t codes[CPU_HEAD_DIM_MAX];
+    float by, base;
+} cpu_sketch_query;
+
 typedef struct cpu_kernels {
     const char *isa;
 
@@ -187,6 +195,14 @@ typedef struct cpu_kernels {
      * sum, or the maximum.
      */
     void (*mass)(const float *p, uint32_t n, float tile_max, float max, float sum, bool pool_max, float *acc);
+
+    /* Sketches (model/ops/sketch.h). */
+    /* A query as its lane's sketch takes it: codes [head_dim] from -127 to 127; score = codes.codes * by + base. */
+    void (*sketch_query)(const float *q, const float *middle, const float *step, uint32_t head_dim,
+        float scale, cpu_sketch_query *ret);
+    /* s[m][0..15] of a group's rows; -infinity where `rows` has no bit. */
+    void (*sketch_scores)(const uint8_t *codes, uint32_t head_dim, uint32_t rows, const cpu_sketch_query *q,
+        uint32_t n_q, float *s, size_t s_stride);
 } cpu_kernels;
 
 void cpu_kernels_best(
@@ -195,10 +211,12 @@ void cpu_kernels_ref(cpu_kernels *k);
 void cpu_kernels_avx2(cpu_kernels *k); /* a level: products, rows and attention, each in its file */
 void cpu_matmul_avx2(cpu_kernels *k);
 void cpu_attention_avx2(cpu_kernels *k);
+void cpu_sketch_avx2(cpu_kernels *k);
 void cpu_kernels_avx512(cpu_kernels *k);
 void cpu_pack_avx512(cpu_kernels *k);
 void cpu_matmul_avx512(cpu_kernels *k);
 void cpu_attention_avx512(cpu_kernels *k);
+void cpu_sketch_avx512(cpu_kernels *k);
 
 /* Everything a run on the pool needs; the scratch of thread i is scratch[i]. */
 typedef struct cpu_arena_block cpu_arena_block;
@@ -228,6 +246,21 @@ static inline const float *cpu_floats(const ops_buffer *b)
 {
     return b->data;
 }
+
+/* Folded rows (ops.h, ops_turns): the turns of a layer, NULL where its rows are read as they are. */
+static inline const ops_turns *cpu_turns_of(const ops_turns *turns, uint32_t layer)
+{
+    return turns && turns->layers[layer] ? turns : NULL;
+}
+
+static inline uint32_t cpu_gap_of(const ops_turns *t, uint32_t group)
+{
+    return group < t->n ? t->gaps[group] : 0;
+}
+
+/* One head's query, turned back by a group's gap. Sums and products are rounded by themselves. */
+void cpu_turn_head(
+    const ops_turns *t, uint32_t group, const float *restrict q, uint32_t head_dim, float *restrict out);
 
 /*
  * At least n_bytes that only thread `thread` (or, with -1, the operation) uses; grown on the calling thread,

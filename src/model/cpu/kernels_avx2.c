@@ -171,4 +171,5 @@ void cpu_kernels_avx2(cpu_kernels *k)
     k->interleave = interleave;
     cpu_matmul_avx2(k);
     cpu_attention_avx2(k);
+    cpu_sketch_avx2(k);
 }

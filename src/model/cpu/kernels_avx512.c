@@ -196,4 +196,5 @@ void cpu_kernels_avx512(cpu_kernels *k)
     cpu_pack_avx512(k);
     cpu_matmul_avx512(k);
     cpu_attention_avx512(k);
+    cpu_sketch_avx512(k);
 }

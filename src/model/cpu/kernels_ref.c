@@ -337,6 +337,40 @@ static void mass_ref(
     }
 }
 
+static void sketch_query_ref(const float *q, const float *middle, const float *step, uint32_t head_dim,
+    float scale, cpu_sketch_query *ret)
+{
+    float sums[16] = {0}, most = 0;
+    int sum = 0;
+    for (uint32_t i = 0; i < head_dim; i++) {
+        const float x = fabsf(q[i] * step[i]);
+        sums[i % 16] = fmaf(q[i], middle[i], sums[i % 16]);
+        most = x > most ? x : most;
+    }
+    const float inverse = most > 0 ? 127.0f / most : 0;
+    for (uint32_t i = 0; i < head_dim; i++) {
+        ret->codes[i] = (int8_t)lrintf(q[i] * step[i] * inverse);
+        sum += ret->codes[i];
+    }
+    const float part = most / 127.0f;
+    ret->by = part * scale;
+    ret->base = fmaf(part * (float)sum, -7.5f, add_by_halves(sums)) * scale;
+}
+
+static void sketch_scores_ref(const uint8_t *codes, uint32_t head_dim, uint32_t rows,
+    const cpu_sketch_query *q, uint32_t n_q, float *s, size_t s_stride)
+{
+    for (uint32_t m = 0; m < n_q; m++)
+        for (uint32_t r = 0; r < MODEL_SKETCH_ROWS; r++) {
+            int sum = 0;
+            for (uint32_t i = 0; i < head_dim; i++) {
+                const uint8_t both = codes[i / 8 * MODEL_SKETCH_PIECE + 4 * r + i % 4];
+                sum += q[m].codes[i] * (i % 8 < 4 ? both & 15 : both >> 4);
+            }
+            s[m * s_stride + r] = rows >> r & 1 ? fmaf((float)sum, q[m].by, q[m].base) : -INFINITY;
+        }
+}
+
 void cpu_kernels_ref(cpu_kernels *k)
 {
     *k = (cpu_kernels){
@@ -362,5 +396,7 @@ void cpu_kernels_ref(cpu_kernels *k)
         .values = values_ref,
         .merge = merge_ref,
         .mass = mass_ref,
+        .sketch_query = sketch_query_ref,
+        .sketch_scores = sketch_scores_ref,
     };
 }

@@ -83,4 +83,12 @@ static inline uint32_t quant_bits_of_float(float f)
     return bits;
 }
 
+/* Exact for finite numbers, and without a branch, so that a compiler makes vectors of it. */
+static inline float quant_f16_finite_to_f32(uint16_t h)
+{
+    const float magnitude =
+        quant_float_of_bits((uint32_t)(h & 0x7fff) << 13) * 0x1p112f; /* the exponents' difference */
+    return quant_float_of_bits(quant_bits_of_float(magnitude) | (uint32_t)(h & 0x8000) << 16);
+}
+
 #endif

@@ -45,6 +45,7 @@ static uint32_t widest(const model_hyper *h)
     X(x, FORWARD_BATCH, h->n_embd)                                                                           \
     X(qkv, FORWARD_BATCH, n_q(h) + 2 * n_kv(h))                                                              \
     X(mixed, FORWARD_BATCH, n_q(h))                                                                          \
+    X(sums, FORWARD_BATCH, 2 * (size_t)h->n_head)                                                            \
     X(gate_up, h->n_experts ? 0 : FORWARD_BATCH, 2 * (size_t)h->n_ff)                                        \
     X(branch, h->arch->post_norm || h->n_experts ? FORWARD_BATCH : 0, h->n_embd)                             \
     X(chosen, h->n_experts ? FORWARD_BATCH : 0, h->n_experts_used)                                           \
@@ -75,9 +76,8 @@ int forward_scratch_make(model *m, base_err *err)
         rc = m->ops->buffer_new(m->ops, &s->field, (size_t)(rows) * (width) * sizeof(float), err);
     SCRATCH_BUFFERS(MAKE)
 #undef MAKE
-    s->captured = malloc((size_t)h->n_layer * n_q(h) * sizeof *s->captured);
-    s->totals = malloc((size_t)h->n_layer * h->n_head * 2 * sizeof *s->totals);
-    if (!rc && (!s->captured || !s->totals)) rc = base_fail(err, BASE_E_NOMEM, "no memory for queries");
+    s->captured = malloc(n_q(h) * sizeof *s->captured);
+    if (!rc && !s->captured) rc = base_fail(err, BASE_E_NOMEM, "no memory for queries");
     return rc;
 }
 
@@ -85,7 +85,6 @@ void forward_scratch_free(model *m)
 {
     forward_scratch *s = &m->scratch;
     free(s->captured);
-    free(s->totals);
     if (s->wide) m->ops->activations_free(m->ops, s->wide);
 #define DROP(field, rows, width)                                                                             \
     if (s->field) m->ops->buffer_free(m->ops, s->field);
@@ -238,71 +237,33 @@ static int attend_chosen(model *m, const micro_batch *b, uint32_t layer, const m
     return rc;
 }
 
-/*
- * Mass of rows under the queries in scratch.captured, of the lanes that `mass` has; total: [n_layer][n_head].
- */
-static int weigh(model *m, const model_rows_view *rows, const ops_turns *turns, float *const *mass,
-    float *total, base_err *err)
-{
-    const ops_score_rows_args args = {.rows = rows,
-        .queries = m->scratch.captured,
-        .n_queries = 1,
-        .n_head = m->hyper.n_head,
-        .scale = m->hyper.attn_scale,
-        .mass = mass,
-        .turns = turns,
-        .total = total};
-    int rc = m->ops->score_rows(m->ops, &args, err);
-    return rc ? rc : m->ops->sync(m->ops, err);
-}
-
-/*
- * Adds, to one token's output in a layer, the mean values of the rows that it weighed and did not read, by
- * their share of the mass. The output is mixed in the scratch that held the token's queries.
- */
-static int mix_others(
-    model *m, uint32_t layer, const model_weighing *weighing, const ops_attention_args *one, base_err *err)
-{
-    const model_hyper *h = &m->hyper;
-    const uint32_t d = h->head_dim, group = h->n_head / h->n_head_kv;
-    float *out = m->scratch.captured + (size_t)layer * n_q(h);
-    float *totals = m->scratch.totals + (size_t)h->n_layer * h->n_head;
-    const float *every = m->scratch.totals + (size_t)layer * h->n_head,
-                *read = totals + (size_t)layer * h->n_head;
-    int rc = weigh(m, one->rows, one->turns, weighing->mass, totals, err);
-    if (rc) return rc;
-    m->ops->download(m->ops, out, m->scratch.mixed, one->out.first * sizeof *out, n_q(h) * sizeof *out);
-    for (uint32_t head = 0; head < h->n_head; head++) {
-        const float part = 1 - expf(read[head] - every[head]);
-        const float *others = weighing->others + (size_t)(head / group) * d;
-        for (uint32_t i = 0; i < d && part > 0; i++)
-            out[head * d + i] = out[head * d + i] * (1 - part) + others[i] * part;
-    }
-    m->ops->upload(m->ops, m->scratch.mixed, one->out.first * sizeof *out, out, n_q(h) * sizeof *out);
-    return 0;
-}
-
-/* Attention of a batch whose tokens weigh rows: each token is weighed, chosen for and attended by itself. */
-static int attend_weighed(
+/* Attention over the reader's lists, and then what evicted rows each token reads beside them. */
+static int attend_visited(
     model *m, const micro_batch *b, uint32_t layer, const ops_attention_args *whole, base_err *err)
 {
-    const model_hyper *h = &m->hyper;
     const model_reader *reader = b->whole->reader;
-    int rc = m->ops->sync(m->ops, err);
-    for (uint32_t t = 0; t < b->n && !rc; t++) {
-        model_weighing weighing = {.rows = NULL};
-        ops_attention_args one = *whole;
-        one.n = 1;
-        one.q.first += t * one.q.stride;
-        one.out.first += t * one.out.stride;
-        m->ops->download(m->ops, m->scratch.captured + (size_t)layer * n_q(h), m->scratch.qkv,
-            one.q.first * sizeof(float), n_q(h) * sizeof(float));
-        rc = reader->weigh(reader->user, layer, t, &weighing, err);
-        if (!rc) rc = weigh(m, weighing.rows, whole->turns, weighing.mass, m->scratch.totals, err);
-        if (!rc) rc = reader->choose(reader->user, layer, t, &one.rows, err);
-        if (!rc) rc = m->ops->attention(m->ops, &one, err);
-        if (!rc && weighing.others) rc = mix_others(m, layer, &weighing, &one, err);
-    }
+    model_visit visit = {.rows = NULL};
+    ops_attention_args lists = *whole;
+    bool anybody = false;
+    int rc = reader->visit(reader->user, layer, &visit, err);
+    if (rc) return rc;
+    lists.rows = visit.rows;
+    for (uint32_t h = 0; h < m->hyper.n_head_kv; h++) anybody |= visit.evicted[h] != NULL;
+    if (anybody) lists.sums = (ops_mat){.buffer = m->scratch.sums, .stride = 2 * (size_t)m->hyper.n_head};
+    rc = m->ops->attention(m->ops, &lists, err);
+    if (rc || !anybody) return rc;
+    rc = m->ops->visit(m->ops,
+        &(ops_visit_args){.visit = &visit,
+            .layer = layer,
+            .n = b->n,
+            .n_head = whole->n_head,
+            .scale = whole->scale,
+            .q = whole->q,
+            .out = whole->out,
+            .turns = whole->turns,
+            .sums = lists.sums},
+        err);
+    if (!rc) reader->visited(reader->user, &visit);
     return rc;
 }
 
@@ -311,7 +272,7 @@ static int attend(
 {
     const model_reader *reader = b->whole->reader;
     model_sections sections = {.n_sections = 0};
-    if (reader && !args->window && reader->weigh) return attend_weighed(m, b, layer, args, err);
+    if (reader && !args->window && reader->visit) return attend_visited(m, b, layer, args, err);
     if (reader && !args->window) {
         int rc = m->ops->sync(m->ops, err); /* the reader looks at the rows that were just written */
         if (!rc) rc = reader->sections(reader->user, layer, &sections, err);

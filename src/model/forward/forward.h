@@ -28,6 +28,7 @@ typedef struct forward_scratch {
     ops_buffer *x;       /* [FORWARD_BATCH][n_embd], the residual stream */
     ops_buffer *qkv;     /* [FORWARD_BATCH][n_q + 2 n_kv] */
     ops_buffer *mixed;   /* [FORWARD_BATCH][n_q] */
+    ops_buffer *sums;    /* [FORWARD_BATCH][n_head][2], attention's largest scores and sums */
     ops_buffer *gate_up; /* [FORWARD_BATCH][2 n_ff] */
     ops_buffer
         *branch; /* [FORWARD_BATCH][n_embd], what a half adds to x, where it is normalised first; else NULL */
@@ -36,9 +37,8 @@ typedef struct forward_scratch {
     ops_buffer *rope;            /* [FORWARD_BATCH][n_rot] */
     ops_buffer *rope_window;     /* the same for layers with a window; else NULL */
     ops_activations *wide;       /* FORWARD_BATCH rows of the widest product */
-    /* host, [n_layer][n_q]: one token's queries on their way to a model_capture, or to be scored */
+    /* host, [n_q]: one token's queries on their way to a model_capture */
     float *captured;
-    float *totals;        /* host, [2][n_layer][n_head]: what is weighed, and what of it is read */
     ops_buffer *rope_own; /* [FORWARD_BATCH][n_rot], the batch's own gaps (turn.c) */
 } forward_scratch;
 

@@ -90,22 +90,16 @@ typedef struct model_sections {
 } model_sections;
 
 /*
- * The second way: read rows that the live lists do not hold. `weigh`, in place of `sections`, names the rows
- * that a token weighs, its own row last. When `choose` is called their mass under the token's queries is
- * there (as model_score computes it, for this layer's lanes). For the rows that are weighed and not chosen,
- * `others` is added to the output, in each head by the share of the mass that those rows have.
+ * The second way: read rows that the live lists do not hold. `visit`, in place of the other two, says once a
+ * layer which lists all tokens of the batch read, and which evicted rows each may choose from (ops.h, visit).
+ * When the layer is through, `visited` is told who was chosen.
  */
-typedef struct model_weighing {
-    const model_rows_view *rows;
-    float *const *mass;  /* [lanes], NULL but for this layer's; has room for the chosen lists, too */
-    const float *others; /* [n_head_kv][head_dim], when `choose` is done; NULL: nothing stands in */
-} model_weighing;
-
 typedef struct model_reader {
     void *user;
     int (*sections)(void *user, uint32_t layer, model_sections *ret, base_err *err);
-    int (*weigh)(void *user, uint32_t layer, uint32_t token, model_weighing *ret, base_err *err);
     int (*choose)(void *user, uint32_t layer, uint32_t token, const model_rows_view **ret, base_err *err);
+    int (*visit)(void *user, uint32_t layer, model_visit *ret, base_err *err);
+    void (*visited)(void *user, const model_visit *visit);
 } model_reader;
 
 /*

@@ -138,6 +138,20 @@ static cost cost_experts(model_profile *p, const ops_experts_args *a)
     return c;
 }
 
+/* A sketch's keys count once, in 4 bits, and every token's products with all evicted rows; not what visits. */
+static cost cost_visit(model_profile *p, const ops_visit_args *a)
+{
+    const model_rows_shape *s = &a->visit->rows->shape;
+    double rows = 0;
+    (void)p;
+    for (uint32_t h = 0; h < s->n_head_kv; h++)
+        for (uint32_t w = 0; a->visit->evicted[h] && w * 64 < a->visit->n_slots; w++)
+            rows += __builtin_popcountll(a->visit->evicted[h][w]);
+    return (cost){.kind = OPS_PEAK_BYTES,
+        .bytes = rows * s->head_dim / 2,
+        .macs = rows * s->head_dim * (a->n_head / s->n_head_kv) * a->n};
+}
+
 #define FREE(op)                                                                                             \
     static cost cost_##op(model_profile *p, const ops_##op##_args *a)                                        \
     {                                                                                                        \

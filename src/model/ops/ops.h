@@ -174,9 +174,29 @@ typedef struct ops_attention_args {
     uint32_t layer, n, n_head;
     uint32_t window; /* 0: none */
     float scale;
-    ops_mat q, out;         /* [n][n_head * head_dim] */
+    ops_mat q, out; /* [n][n_head * head_dim] */
+    ops_mat sums;   /* [n][n_head][2] largest score, sum of exp(score - largest); no buffer: not asked for */
     const ops_turns *turns; /* NULL: nothing is folded */
 } ops_attention_args;
+
+/*
+ * What every token reads beside the lists: of its lane's evicted rows those that weigh most under its own
+ * queries. `out` and `sums` are what attention over the lists left for the same q; `out` becomes attention
+ * over lists and visitors together.
+ *
+ * A row's weight is its share of the softmax over listed and evicted rows, mean over the lane's heads; an
+ * evicted row's score comes from its sketch, q.middle in F32 and the rest in integers (sketch.h), or from its
+ * key. The `most` heaviest are taken, of equal ones those before; their own scores are exact. Those that are
+ * left out have a share too, by head: with `means` it goes to the mean of the lane's blocks of 64 slots,
+ * weighted by what each has left out. A token's result depends on its queries and the rows alone.
+ */
+typedef struct ops_visit_args {
+    const model_visit *visit;
+    uint32_t layer, n, n_head;
+    float scale;
+    ops_mat q, out, sums;
+    const ops_turns *turns; /* as attention's */
+} ops_visit_args;
 
 /* model_score of model.h for all its lanes; queries and mass are host memory. */
 typedef struct ops_score_rows_args {
@@ -190,11 +210,6 @@ typedef struct ops_score_rows_args {
     const uint32_t *from;   /* [n_layer] rows of a smaller token index get 0, unread; NULL: all are read */
     float *const *mass;     /* [lanes] -> [n_rows of the lane], NULL: skipped */
     const ops_turns *turns; /* NULL: nothing is folded */
-    /*
-     * [n_layer][n_head][n_queries] log of the sum of exp(score), of lanes that are not skipped; all heads
-     * count then. NULL: not asked for
-     */
-    float *total;
 } ops_score_rows_args;
 
 /*

@@ -82,6 +82,22 @@ static inline uint32_t model_rows_gap(const model_rows_view *v, uint32_t index)
     return index / MODEL_ROWS_GROUP < v->n_gaps ? v->gaps[index / MODEL_ROWS_GROUP] : 0;
 }
 
+/*
+ * Evicted rows that the tokens of a batch read beside the live lists, each token its own (ops.h, visit), in
+ * one layer. Slots and token indices are equal here. All arrays are the caller's.
+ */
+typedef struct model_visit {
+    const model_rows_view *rows;    /* the lists that every token reads, the batch's rows last */
+    const uint64_t *const *evicted; /* [n_head_kv] bits of the rows to choose from; NULL: none in that lane */
+    const uint8_t *const *sketches; /* [block] sketch.h; NULL: rows of that block are weighed by their keys */
+    const float *const *means;      /* [n_head_kv] -> [slot / 64][head_dim] of the evicted rows' values;
+                                          NULL: nothing stands in for those that nobody chose */
+    uint32_t n_slots;               /* evicted rows lie below */
+    uint32_t most;                  /* rows that visit a token in a lane, at most MODEL_ROWS_TILE */
+    uint32_t *chosen;               /* [n_head_kv][n][most] filled in: who visits, ascending */
+    uint32_t *n_chosen;             /* [n_head_kv][n] */
+} model_visit;
+
 static inline uint16_t *model_rows_key(const model_rows_view *v, uint32_t lane, uint32_t slot)
 {
     return v->blocks[slot / MODEL_ROWS_BLOCK] +

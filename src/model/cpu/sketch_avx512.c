@@ -1,0 +1,83 @@
+/*
+ * Sketches' kernels with AVX-512 VNNI. A group's 16 rows lie in the lanes of a vector, four dimensions each,
+ * so that a product's sums need no shuffling.
+ */
+#include <math.h>
+
+#include "model/cpu/cpu.h"
+#include "model/cpu/vec_avx512.h"
+
+enum { QUERIES = 6 };
+
+static void sketch_query(const float *q, const float *middle, const float *step, uint32_t head_dim,
+    float scale, cpu_sketch_query *ret)
+{
+    __m512 sums = _mm512_setzero_ps(), most = _mm512_setzero_ps();
+    for (uint32_t i = 0; i < head_dim; i += 16) {
+        const __m512 v = _mm512_loadu_ps(q + i);
+        sums = _mm512_fmadd_ps(v, _mm512_loadu_ps(middle + i), sums);
+        most = _mm512_max_ps(_mm512_abs_ps(_mm512_mul_ps(v, _mm512_loadu_ps(step + i))), most);
+    }
+    const float largest = _mm512_reduce_max_ps(most);
+    const __m512 inverse = _mm512_set1_ps(largest > 0 ? 127.0f / largest : 0);
+    __m512i sum = _mm512_setzero_si512();
+    for (uint32_t i = 0; i < head_dim; i += 16) {
+        const __m512 x = _mm512_mul_ps(_mm512_loadu_ps(q + i), _mm512_loadu_ps(step + i));
+        const __m512i code = _mm512_cvtps_epi32(_mm512_mul_ps(x, inverse));
+        sum = _mm512_add_epi32(sum, code);
+        _mm_storeu_si128((__m128i *)(void *)(ret->codes + i), _mm512_cvtepi32_epi8(code));
+    }
+    const float part = largest / 127.0f;
+    ret->by = part * scale;
+    ret->base = fmaf(part * (float)_mm512_reduce_add_epi32(sum), -7.5f, vec_sum(sums)) * scale;
+}
+
+INLINE __m512i four_codes(const cpu_sketch_query *q, uint32_t i)
+{
+    int32_t four;
+    __builtin_memcpy(&four, q->codes + i, sizeof four);
+    return _mm512_set1_epi32(four);
+}
+
+INLINE void scores_some(int n_q, const uint8_t *codes, uint32_t head_dim, __mmask16 rows,
+    const cpu_sketch_query *q, float *s, size_t s_stride)
+{
+    const __m512i low = _mm512_set1_epi8(15);
+    __m512i sums[QUERIES];
+    for (int m = 0; m < n_q; m++) sums[m] = _mm512_setzero_si512();
+    for (uint32_t i = 0; i < head_dim; i += 8, codes += MODEL_SKETCH_PIECE) {
+        const __m512i both = _mm512_loadu_si512(codes);
+        const __m512i first = _mm512_and_si512(both, low),
+                      then = _mm512_and_si512(_mm512_srli_epi16(both, 4), low);
+        for (int m = 0; m < n_q; m++) sums[m] = _mm512_dpbusd_epi32(sums[m], first, four_codes(q + m, i));
+        for (int m = 0; m < n_q; m++) sums[m] = _mm512_dpbusd_epi32(sums[m], then, four_codes(q + m, i + 4));
+    }
+    for (int m = 0; m < n_q; m++) {
+        const __m512 score =
+            _mm512_fmadd_ps(_mm512_cvtepi32_ps(sums[m]), _mm512_set1_ps(q[m].by), _mm512_set1_ps(q[m].base));
+        _mm512_storeu_ps(s + m * s_stride, _mm512_mask_blend_ps(rows, _mm512_set1_ps(-INFINITY), score));
+    }
+}
+
+#define SCORES_CASE(N)                                                                                       \
+    case N: scores_some(N, codes, head_dim, (__mmask16)rows, q, s, s_stride); return;
+
+static void sketch_scores(const uint8_t *codes, uint32_t head_dim, uint32_t rows, const cpu_sketch_query *q,
+    uint32_t n_q, float *s, size_t s_stride)
+{
+    for (; n_q >= QUERIES; n_q -= QUERIES, q += QUERIES, s += QUERIES * s_stride)
+        scores_some(QUERIES, codes, head_dim, (__mmask16)rows, q, s, s_stride);
+    switch (n_q) {
+        SCORES_CASE(1)
+        SCORES_CASE(2)
+        SCORES_CASE(3)
+        SCORES_CASE(4)
+        SCORES_CASE(5)
+    }
+}
+
+void cpu_sketch_avx512(cpu_kernels *k)
+{
+    k->sketch_query = sketch_query;
+    k->sketch_scores = sketch_scores;
+}

@@ -1,0 +1,354 @@
+/*
+ * Evicted rows that tokens choose for themselves (ops.h, visit): the choice against masses in F64 from
+ * what the sketches say, the result against the definition in F64, and equal bits for every level, number of
+ * threads and batch.
+ */
+#include "check_ops.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "model/file/quant.h"
+#include "model/ops/sketch.h"
+
+enum { LAYER = 1, N_KV = 2, WORD = 64 };
+
+typedef struct visited {
+    float *out;
+    uint32_t *chosen, *n_chosen;
+} visited;
+
+/* One case: rows, who is evicted, sketches and means of all blocks. */
+typedef struct scene {
+    cache x;
+    uint32_t n_slots;
+    uint64_t *bits[N_KV];
+    uint8_t *made[64];
+    const uint8_t *sketches[64];
+    float *mean_of[N_KV];
+    const uint64_t *evicted[N_KV];
+    const float *means[N_KV];
+} scene;
+
+static bool is_evicted(const scene *s, uint32_t h, uint32_t slot)
+{
+    return s->evicted[h] && s->evicted[h][slot / WORD] >> slot % WORD & 1;
+}
+
+/* Of the slots that a lane does not list below its last n rows, two of three; every third block has no sketch. */
+static void scene_new(scene *s, uint32_t n_head_rows, uint32_t n, uint32_t d, bool apart)
+{
+    memset(s, 0, sizeof *s);
+    cache_new(&s->x, (model_rows_shape){2, N_KV, d}, n_head_rows, apart);
+    s->n_slots = s->x.view.n_blocks * MODEL_ROWS_BLOCK;
+    for (uint32_t b = 0; b < s->x.view.n_blocks; b++) {
+        const size_t n_bytes = model_sketch_bytes(&s->x.view.shape);
+        s->made[b] = aligned_alloc(64, n_bytes);
+        model_sketch_make(&s->x.view.shape, s->x.blocks[b], s->made[b]);
+        s->sketches[b] = b % 3 == 2 ? NULL : s->made[b];
+    }
+    for (uint32_t h = 0; h < N_KV; h++) {
+        const model_lane_list *list = &s->x.lanes[LAYER * N_KV + h];
+        uint32_t index, end = slot_of(list, list->n_rows - n, &index);
+        s->bits[h] = base_xcalloc(s->n_slots / WORD, sizeof(uint64_t));
+        for (uint32_t t = 0; t < end; t++)
+            if (random_u32() % 3) s->bits[h][t / WORD] |= UINT64_C(1) << t % WORD;
+        for (uint32_t r = 0; r < list->n_runs; r++)
+            for (uint32_t i = 0; i < list->runs[r].n; i++)
+                s->bits[h][(list->runs[r].slot + i) / WORD] &=
+                    ~(UINT64_C(1) << (list->runs[r].slot + i) % WORD);
+        s->evicted[h] = s->bits[h];
+        s->means[h] = s->mean_of[h] = random_floats((size_t)s->n_slots / WORD * d);
+    }
+}
+
+static void scene_free(scene *s)
+{
+    for (uint32_t b = 0; b < s->x.view.n_blocks; b++) free(s->made[b]);
+    for (uint32_t h = 0; h < N_KV; h++) {
+        free(s->bits[h]);
+        free(s->mean_of[h]);
+    }
+    cache_free(&s->x);
+}
+
+/* Attention over the lists, then visits; *ret_sums: what attention left, [n][n_head][2]. */
+static visited run_turned(check *c, model_ops *ops, const scene *s, uint32_t n, uint32_t n_head,
+    uint32_t most, bool with_means, const ops_turns *turns, const float *q)
+{
+    const uint32_t d = s->x.view.shape.head_dim, width = n_head * d;
+    base_err err;
+    visited v = {.chosen = base_xcalloc((size_t)N_KV * n * most + 1, sizeof *v.chosen),
+        .n_chosen = base_xcalloc((size_t)N_KV * n, sizeof *v.n_chosen)};
+    matrix mq = matrix_new(ops, n, width, q), out = matrix_new(ops, n, width, NULL),
+           sums = matrix_new(ops, n, 2 * n_head, NULL);
+    const float scale = 1 / sqrtf((float)d);
+    const model_visit visit = {.rows = &s->x.view,
+        .evicted = s->evicted,
+        .sketches = s->sketches,
+        .means = with_means ? s->means : NULL,
+        .n_slots = s->n_slots,
+        .most = most,
+        .chosen = v.chosen,
+        .n_chosen = v.n_chosen};
+    expect_ok(c, "attention",
+        ops->attention(ops,
+            &(ops_attention_args){.rows = &s->x.view,
+                .layer = LAYER,
+                .n = n,
+                .n_head = n_head,
+                .scale = scale,
+                .q = mq.m,
+                .out = out.m,
+                .sums = sums.m,
+                .turns = turns},
+            &err),
+        &err);
+    expect_ok(c, "visit",
+        ops->visit(ops,
+            &(ops_visit_args){.visit = &visit,
+                .layer = LAYER,
+                .n = n,
+                .n_head = n_head,
+                .scale = scale,
+                .q = mq.m,
+                .out = out.m,
+                .sums = sums.m,
+                .turns = turns},
+            &err),
+        &err);
+    free(matrix_take(c, "visit", mq));
+    free(matrix_take(c, "visit", sums));
+    v.out = matrix_take(c, "visit", out);
+    return v;
+}
+
+static visited run(check *c, model_ops *ops, const scene *s, uint32_t n, uint32_t n_head, uint32_t most,
+    bool with_means, const float *q)
+{
+    return run_turned(c, ops, s, n, n_head, most, with_means, NULL, q);
+}
+
+static void free_visited(visited v)
+{
+    free(v.out);
+    free(v.chosen);
+    free(v.n_chosen);
+}
+
+static double product(const float *q, const uint16_t *key, uint32_t d)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < d; i++) sum += (double)q[i] * (double)quant_f16_to_f32(key[i]);
+    return sum;
+}
+
+/* What a row weighs by its sketch, or by its key where there is none. */
+static double weigh(const scene *s, uint32_t lane, uint32_t slot, const float *q)
+{
+    const uint32_t d = s->x.view.shape.head_dim, row = slot % MODEL_ROWS_BLOCK;
+    if (!s->sketches[slot / MODEL_ROWS_BLOCK]) return product(q, model_rows_key(&s->x.view, lane, slot), d);
+    const model_sketch k = model_sketch_of(s->made[slot / MODEL_ROWS_BLOCK], d, lane);
+    double sum = 0;
+    for (uint32_t i = 0; i < d; i++) {
+        const uint8_t both = k.codes[(size_t)(row / MODEL_SKETCH_ROWS) * (d / 8) * MODEL_SKETCH_PIECE +
+                                     i / 8 * MODEL_SKETCH_PIECE + row % MODEL_SKETCH_ROWS * 4 + i % 4];
+        const int code = i % 8 < 4 ? both & 15 : both >> 4;
+        sum += (double)q[i] * ((double)k.middle[i] + (double)k.step[i] * (code - 7.5));
+    }
+    return sum;
+}
+
+/* A lane of a token: the choice and the result. */
+static void check_lane(check *c, const scene *s, const visited *v, uint32_t n, uint32_t n_head, uint32_t most,
+    bool with_means, const float *q, uint32_t t, uint32_t h)
+{
+    const uint32_t d = s->x.view.shape.head_dim, group = n_head / N_KV, lane = LAYER * N_KV + h;
+    const model_lane_list *list = &s->x.lanes[lane];
+    const uint32_t n_listed = list->n_rows - n + t + 1, *chosen = v->chosen + ((size_t)h * n + t) * most,
+                   n_chosen = v->n_chosen[h * n + t];
+    const double scale = 1 / sqrt((double)d);
+    double *listed = base_xcalloc((size_t)group * n_listed, sizeof *listed),
+           *weight = base_xcalloc((size_t)group * s->n_slots, sizeof *weight),
+           *mass = base_xcalloc(s->n_slots, sizeof *mass),
+           *left = base_xcalloc(s->n_slots / WORD, sizeof *left);
+    uint8_t *taken = base_xcalloc(s->n_slots, 1);
+    uint32_t n_evicted = 0;
+    for (uint32_t g = 0; g < group; g++) {
+        const float *own = q + ((size_t)t * n_head + h * group + g) * d;
+        double sum = 0;
+        for (uint32_t o = 0; o < n_listed; o++) {
+            uint32_t index, slot = slot_of(list, o, &index);
+            sum += listed[g * n_listed + o] =
+                exp(product(own, model_rows_key(&s->x.view, lane, slot), d) * scale);
+        }
+        for (uint32_t slot = 0; slot < s->n_slots; slot++)
+            if (is_evicted(s, h, slot))
+                sum += weight[g * s->n_slots + slot] = exp(weigh(s, lane, slot, own) * scale);
+        for (uint32_t slot = 0; slot < s->n_slots; slot++)
+            mass[slot] += weight[g * s->n_slots + slot] / sum / group;
+    }
+    for (uint32_t slot = 0; slot < s->n_slots; slot++) n_evicted += is_evicted(s, h, slot);
+    if (n_chosen != (n_evicted < most ? n_evicted : most))
+        fail(c, "%g rows visit, of %g, at most %zu", "visit", n_chosen, n_evicted, most);
+    double least = INFINITY, largest = 0;
+    for (uint32_t i = 0; i < n_chosen; i++) {
+        if (!is_evicted(s, h, chosen[i]) || (i && chosen[i] <= chosen[i - 1]))
+            fail(c, "row %g is not evicted, or behind %g", "visit", chosen[i], i ? chosen[i - 1] : 0, i);
+        taken[chosen[i]] = 1;
+        least = fmin(least, mass[chosen[i]]);
+    }
+    for (uint32_t slot = 0; slot < s->n_slots; slot++)
+        if (!taken[slot]) {
+            largest = fmax(largest, mass[slot]);
+            left[slot / WORD] += mass[slot];
+        }
+    /* Queries are rounded to 8 bits there and not here. */
+    if (n_chosen == most && most && !(largest <= least * 1.08 + 1e-12))
+        fail(c, "a row of %.9g was left, one of %.9g taken", "visit", largest, least, 0);
+    for (uint32_t g = 0; g < group; g++) {
+        const float *own = q + ((size_t)t * n_head + h * group + g) * d;
+        double truth[256] = {0}, sum = 0, out_of = 0, all_left = 0;
+        for (uint32_t o = 0; o < n_listed; o++) {
+            uint32_t index, slot = slot_of(list, o, &index);
+            sum += listed[g * n_listed + o];
+            for (uint32_t i = 0; i < d; i++)
+                truth[i] += listed[g * n_listed + o] *
+                            (double)quant_f16_to_f32(model_rows_value(&s->x.view, lane, slot)[i]);
+        }
+        for (uint32_t i = 0; i < n_chosen; i++) {
+            const double p = exp(product(own, model_rows_key(&s->x.view, lane, chosen[i]), d) * scale);
+            sum += p;
+            for (uint32_t k = 0; k < d; k++)
+                truth[k] += p * (double)quant_f16_to_f32(model_rows_value(&s->x.view, lane, chosen[i])[k]);
+        }
+        for (uint32_t slot = 0; slot < s->n_slots && with_means; slot++)
+            if (!taken[slot]) out_of += weight[g * s->n_slots + slot];
+        for (uint32_t w = 0; w < s->n_slots / WORD; w++) all_left += left[w];
+        for (uint32_t w = 0; w < s->n_slots / WORD && all_left > 0; w++)
+            for (uint32_t k = 0; k < d; k++)
+                truth[k] += out_of * left[w] / all_left * (double)s->mean_of[h][(size_t)w * d + k];
+        for (uint32_t k = 0; k < d; k++) truth[k] /= sum + out_of;
+        expect_near(c, "visit (F64)", v->out + ((size_t)t * n_head + h * group + g) * d, truth, d, 5e-3);
+    }
+    free(listed);
+    free(weight);
+    free(mass);
+    free(left);
+    free(taken);
+}
+
+static void check_same(
+    check *c, const visited *a, const visited *b, uint32_t n, uint32_t width, uint32_t most)
+{
+    expect_same(c, "visit", a->out, b->out, (size_t)n * width);
+    for (uint32_t i = 0; i < N_KV * n; i++)
+        if (a->n_chosen[i] != b->n_chosen[i] ||
+            memcmp(a->chosen + (size_t)i * most, b->chosen + (size_t)i * most,
+                a->n_chosen[i] * sizeof *a->chosen) != 0)
+            fail(c, "others visit: %g and %g, place %zu", "visit", a->n_chosen[i], b->n_chosen[i], i);
+}
+
+static visited run_gaps(
+    check *c, model_ops *ops, const scene *s, const uint32_t *gaps, uint32_t n_gaps, const float *q)
+{
+    enum { N = 3, HEADS = 6, MOST = 40 };
+    static const uint8_t layers[] = {0, 1};
+    base_err err;
+    float *zeros = base_xcalloc((size_t)n_gaps * 64, sizeof *zeros);
+    ops_turns turns = {.gaps = gaps,
+        .table = buffer_of(ops, zeros, (size_t)n_gaps * 64 * sizeof *zeros),
+        .layers = layers,
+        .n = n_gaps,
+        .n_rot = 64,
+        .pairing = OPS_ROPE_NEOX};
+    ops_rope_table_args table = {.phases = gaps,
+        .n = n_gaps,
+        .n_rot = 64,
+        .base = 10000,
+        .table = (ops_buffer *)(uintptr_t)turns.table};
+    expect_ok(c, "rope_table", ops->rope_table(ops, &table, &err), &err);
+    visited v = run_turned(c, ops, s, N, HEADS, MOST, true, &turns, q);
+    ops->buffer_free(ops, (ops_buffer *)(uintptr_t)turns.table);
+    free(zeros);
+    return v;
+}
+
+/* Folded rows: everything of one gap is what a query so much nearer reads, whoever is asked by sketch or key. */
+static void cases_visit_folded(check *c)
+{
+    enum { N = 3, HEADS = 6, MOST = 40, DIM = 64, WIDTH = HEADS * DIM, GAP = 1234 };
+    scene s;
+    c->what = "folded";
+    if (!c->a->turns || !c->b->turns) return;
+    scene_new(&s, 900, N, DIM, true);
+    const uint32_t n_gaps = s.n_slots / MODEL_ROWS_GROUP;
+    uint32_t *gaps = base_xcalloc(n_gaps, sizeof *gaps);
+    float *q = random_floats(N * WIDTH), *nearer = base_xcalloc(N * WIDTH, sizeof *nearer);
+    for (uint32_t i = 0; i < N * HEADS; i++)
+        for (uint32_t k = 0; k < DIM / 2; k++) {
+            const double angle = GAP * pow(10000, -2.0 * k / DIM);
+            const double x = (double)q[i * DIM + k], y = (double)q[i * DIM + k + DIM / 2];
+            nearer[i * DIM + k] = (float)(x * cos(angle) + y * sin(angle));
+            nearer[i * DIM + k + DIM / 2] = (float)(y * cos(angle) - x * sin(angle));
+        }
+    for (uint32_t i = 0; i < n_gaps; i++) gaps[i] = GAP;
+    s.x.view.gaps = gaps;
+    s.x.view.n_gaps = n_gaps;
+    visited one = run_gaps(c, c->a, &s, gaps, n_gaps, q),
+            plain = run(c, c->a, &s, N, HEADS, MOST, true, nearer);
+    double *truth = base_xcalloc(N * WIDTH, sizeof *truth);
+    for (uint32_t i = 0; i < N * WIDTH; i++) truth[i] = (double)plain.out[i];
+    expect_near(c, "visit (folded)", one.out, truth, N * WIDTH, 1e-3);
+    free_visited(one);
+    for (uint32_t i = 0; i < n_gaps; i++) gaps[i] = i % 5 < 2 ? 0 : 7000 - i / 3 * 100;
+    visited a = run_gaps(c, c->a, &s, gaps, n_gaps, q), b = run_gaps(c, c->b, &s, gaps, n_gaps, q);
+    check_same(c, &a, &b, N, WIDTH, MOST);
+    free_visited(a);
+    free_visited(b);
+    free_visited(plain);
+    free(truth);
+    free(gaps);
+    free(q);
+    free(nearer);
+    scene_free(&s);
+}
+
+void cases_visit(check *c)
+{
+    /* n, rows, query heads, head_dim, most */
+    static const uint32_t shapes[][5] = {{1, 700, 12, 128, 256}, {1, 1100, 14, 64, 200}, {3, 900, 6, 64, 17},
+        {9, 600, 4, 48, 1}, {33, 1500, 8, 80, 64}, {2, 500, 2, 16, 0}, {5, 800, 18, 256, 31},
+        {1, 40, 4, 32, 256}};
+    for (size_t i = 0; i < COUNT(shapes); i++) {
+        const uint32_t n = shapes[i][0], n_head = shapes[i][2], d = shapes[i][3], most = shapes[i][4],
+                       width = n_head * d;
+        const bool with_means = i % 4 != 3;
+        char what[100];
+        snprintf(
+            what, sizeof what, "n %u, %u rows, %u heads of %u, %u visit", n, shapes[i][1], n_head, d, most);
+        c->what = what;
+        scene s;
+        scene_new(&s, shapes[i][1], n, d, i % 2 == 0);
+        if (i == 4) s.evicted[1] = NULL;
+        float *q = random_floats((size_t)n * width);
+        for (size_t k = 0; k < (size_t)n * width; k++) q[k] *= 1.5f;
+        visited a = run(c, c->a, &s, n, n_head, most, with_means, q),
+                b = run(c, c->b, &s, n, n_head, most, with_means, q);
+        check_same(c, &a, &b, n, width, most);
+        for (uint32_t h = 0; h < N_KV; h++)
+            check_lane(c, &s, &a, n, n_head, most, with_means, q, (uint32_t)(i * 7) % n, h);
+        /* The last token by itself. */
+        visited alone = run(c, c->b, &s, 1, n_head, most, with_means, q + (size_t)(n - 1) * width);
+        expect_same(c, "visit (a token alone)", b.out + (size_t)(n - 1) * width, alone.out, width);
+        free_visited(a);
+        free_visited(b);
+        free_visited(alone);
+        free(q);
+        scene_free(&s);
+    }
+    cases_visit_folded(c);
+}
