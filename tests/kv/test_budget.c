@@ -44,6 +44,16 @@ static void test_auto_is_a_quarter_of_free_memory_within_bounds(void **state)
     assert_int_equal(rows_of("auto", 0), KV_BUDGET_AUTO_LEAST);
 }
 
+static void test_auto_leaves_room_behind_it_only_where_there_is_some(void **state)
+{
+    const kv_budget b = {.kind = KV_BUDGET_AUTO};
+    assert_int_equal(kv_budget_rows(&b, 8192, ROW_BYTES, 64 * GIB), 4096);
+    assert_int_equal(kv_budget_rows(&b, 131072, ROW_BYTES, 64 * GIB), KV_BUDGET_AUTO_MOST);
+    assert_int_equal(
+        kv_budget_rows(&b, 8190, ROW_BYTES, 64 * GIB), KV_BUDGET_AUTO_MOST); /* the context ends it */
+    assert_int_equal(kv_budget_rows(&b, 1500, ROW_BYTES, 0), KV_BUDGET_AUTO_LEAST);
+}
+
 static void test_other_words_are_refused_with_the_forms(void **state)
 {
     static const char *const wrong[] = {"", " ", "lots", "-1", "200%", "-5%", "nan", "nan%", "inf", "1e300",
@@ -61,6 +71,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_words),
         cmocka_unit_test(test_auto_is_a_quarter_of_free_memory_within_bounds),
+        cmocka_unit_test(test_auto_leaves_room_behind_it_only_where_there_is_some),
         cmocka_unit_test(test_other_words_are_refused_with_the_forms),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

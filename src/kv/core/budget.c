@@ -63,5 +63,6 @@ uint32_t kv_budget_rows(const kv_budget *b, uint32_t n_ctx, uint32_t row_bytes, 
     case KV_BUDGET_AUTO: break;
     }
     const double rows = clamp((double)free_bytes / 4 / bytes, KV_BUDGET_AUTO_LEAST, KV_BUDGET_AUTO_MOST);
-    return (uint32_t)clamp(rows, 1, n_ctx > 1 ? n_ctx / 2 : 1);
+    const uint32_t half = n_ctx / 2;
+    return (uint32_t)(half >= KV_BUDGET_AUTO_LEAST && rows > half ? half : rows);
 }

@@ -36,7 +36,9 @@ int kv_budget_parse(const char *text, kv_budget *ret, base_err *err);
  * all lanes. free_bytes: memory that this process may still take. "auto" is a quarter of that memory, never
  * below KV_BUDGET_AUTO_LEAST nor above KV_BUDGET_AUTO_MOST rows: below 16,384 rows the full cache is at least
  * as fast as any eviction measured so far (docs/results.md), so nothing should leave before memory asks for
- * it. And never more than half of the context: beyond that a session could not go on behind it.
+ * it. And no more than half of the context, where that is at least KV_BUDGET_AUTO_LEAST rows: beyond that a
+ * session could not go on behind it. A smaller context ends its session, as a budget of few rows would have no
+ * room for the fixed prompt.
  */
 uint32_t kv_budget_rows(const kv_budget *b, uint32_t n_ctx, uint32_t row_bytes, uint64_t free_bytes);
 
