@@ -83,6 +83,38 @@ out:
     return BASE_OK;
 }
 
+/*
+ * The header's part of a new C function: a prototype behind that of its neighbour, where a header has it. NULL:
+ * none has, or the function is the file's own.
+ */
+static tool_change *prototype_change(
+    tool_workspace *w, const char *path, const tool_addition *added, const char *name)
+{
+    size_t n = strlen(path);
+    bool is_c = n > 2 && (!strcmp(path + n - 2, ".c") || (n > 4 && !strcmp(path + n - 4, ".cpp")));
+    if (!is_c || !added->behind || !added->signature || !strncmp(added->signature, "static ", 7)) return NULL;
+    code_place *places = NULL;
+    uint32_t n_places = code_index_define(w->index, added->behind, &places);
+    tool_change *ret = NULL;
+    for (uint32_t i = 0; i < n_places && !ret; i++) {
+        tool_file f = {0};
+        base_buf text = {0}, say = {0};
+        size_t m = strlen(places[i].path);
+        if (!places[i].is_declaration || m < 3 || !strchr("hH", places[i].path[m - 1]) ||
+            tool__file_read(&w->root, places[i].path, TOOL_MAX_FILE, &f, NULL))
+            continue;
+        if (f.st.st_nlink == 1 && tool__add_prototype(w->grammars, places[i].path, &f.text, added->behind,
+                                      name, added->signature, &text)) {
+            ret = tool__change_new(places[i].path, &f, &text, &say);
+            text = (base_buf){0};
+        }
+        base_buf_free(&text);
+        tool__file_free(&f);
+    }
+    code_places_free(places, n_places);
+    return ret;
+}
+
 /* What the tree lacks: a refusal that lists names would be no help to a model that wants a new one. */
 static int prepare_addition(
     tool_workspace *w, const tool_call *call, const tool_aim *aim, tool_preview *ret, tool_result *result)
@@ -90,6 +122,7 @@ static int prepare_addition(
     tool_file f = {0};
     base_buf new_text = {0}, why = {0}, head = {0}, say = {0}, notes = {0};
     bool is_good = tool__open_for_change(w, aim->path, "rewrite", &f, result);
+    tool_change *header = NULL;
     base_buf_puts(&head, "add ");
     base_buf_printf(&say, "%sadded ", aim->note.len ? aim->note.data : "");
     for (size_t i = 0; is_good && i < aim->n; i++) {
@@ -106,6 +139,7 @@ static int prepare_addition(
             base_buf_printf(&say, "%s%s (lines %u-%u%s%s)", i ? ", " : "", aim->names[i], added.line,
                 added.line_end, added.behind ? ", behind " : "", added.behind ? added.behind : "");
             if (added.note.len) base_buf_add(&notes, added.note.data, added.note.len);
+            if (aim->n == 1) header = prototype_change(w, aim->path, &added, aim->names[0]);
         }
         tool__addition_free(&added);
     }
@@ -114,8 +148,14 @@ static int prepare_addition(
         tool__path_show(&head, aim->path);
         base_buf_puts(&say, " to ");
         tool__path_show(&say, aim->path);
+        if (header) {
+            base_buf_puts(&say, " and its prototype to ");
+            tool__path_show(&say, header->path);
+        }
         base_buf_printf(&say, ".%s%s\n", notes.len ? " " : "", notes.len ? notes.data : "");
-        tool__change_preview(&w->root, tool__change_new(aim->path, &f, &new_text, &say), head.data, ret);
+        tool_change *change = tool__change_new(aim->path, &f, &new_text, &say);
+        change->also = header;
+        tool__change_preview(&w->root, change, head.data, ret);
         new_text = (base_buf){0};
     }
     tool__file_free(&f);

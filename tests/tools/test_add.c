@@ -156,8 +156,38 @@ static void test_calls(void **state)
     }
 }
 
+static void test_prototype(void **state)
+{
+    tree t;
+    tree_make(&t, false);
+    tree_put(&t, "sds.h", "int sdscat(int a);\nint sdsend(void);\n");
+    tree_put(&t, "sds.c", "int sdscat(int a) {\n    return a;\n}\n\nint sdsend(void) {\n    return 0;\n}\n");
+    tree_open(&t);
+    assert_int_equal(tool_workspace_refresh(t.w, NULL, NULL, NULL), 0);
+    tool_result r = tree_call(&t, "rewrite", "{\"path\": \"sds.h\", \"name\": \"sdscatch\"}",
+        "int sdscatch(int a,\n             int b) {\n    return a + b;\n}\n");
+    assert_int_equal(r.status, TOOL_OK);
+    char *header = tree_get(&t, "sds.h"), *source = tree_get(&t, "sds.c");
+    assert_string_equal(header, "int sdscat(int a);\nint sdscatch(int a, int b);\nint sdsend(void);\n");
+    assert_contains(source, "int sdscatch(int a,\n             int b) {\n    return a + b;\n}\n\nint sdsend");
+    assert_contains(r.diff, "+++ b/sds.h");
+    free(header);
+    free(source);
+    tool_result_free(&r);
+    char *summary = NULL;
+    assert_int_equal(tool_undo_apply(t.w, &summary, NULL), 0); /* one undo for both */
+    free(summary);
+    header = tree_get(&t, "sds.h"), source = tree_get(&t, "sds.c");
+    assert_lacks(header, "sdscatch");
+    assert_lacks(source, "sdscatch");
+    free(header);
+    free(source);
+    tree_remove(&t);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_places), cmocka_unit_test(test_calls)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_places), cmocka_unit_test(test_calls), cmocka_unit_test(test_prototype)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

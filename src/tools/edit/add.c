@@ -476,6 +476,18 @@ bool tool__add_definition(code_grammars *g, const char *path, const base_buf *te
         free(holder_name);
         holder_name = NULL;
     }
+    bool has_place =
+        !who.is_member || holder != UINT32_MAX ||
+        (holder_name && find_relative(f, &whole, &who, holder, holder_name, request) != UINT32_MAX);
+    if (!has_place) {
+        base_buf_printf(why,
+            "%.100s can only stand in a type, and this file has none that the call or the request names. "
+            "Nothing "
+            "was changed. Next: the same call with \"name\": \"Type.%.100s\" and the file of that type.\n",
+            who.name, who.name);
+        is_good = false;
+        goto out;
+    }
     code_definition like = {.name = who.name,
         .parent = holder != UINT32_MAX ? f->definitions[holder].name
                   : who.is_member      ? "?"
@@ -550,6 +562,33 @@ out:
     base_buf_free(&imports);
     base_buf_free(&placed);
     base_buf_free(&ends);
+    code_file_free(f);
+    return is_good;
+}
+
+bool tool__add_prototype(code_grammars *g, const char *path, const base_buf *header, const char *neighbour,
+    const char *name, const char *signature, base_buf *ret)
+{
+    code_file *f = code_parse(g, path, header->data ? header->data : "", header->len);
+    const code_definition *beside = NULL;
+    bool is_there = false;
+    for (uint32_t i = 0; i < f->n_definitions; i++) {
+        const code_definition *d = &f->definitions[i];
+        if (d->is_declaration && !strcmp(d->name, neighbour)) beside = d;
+        is_there |= !strcmp(d->name, name);
+    }
+    bool is_good = beside && !is_there;
+    if (is_good) {
+        tool_text_style style = tool__text_style(header->data, header->len);
+        size_t at = behind_line(header, beside->to);
+        base_buf_add(ret, header->data, at);
+        if (at && header->data[at - 1] != '\n') base_buf_puts(ret, style.crlf ? "\r\n" : "\n");
+        base_buf_printf(ret, "%s;%s", signature, style.crlf ? "\r\n" : "\n");
+        base_buf_add(ret, header->data + at, header->len - at);
+        base_buf why = {0};
+        is_good = tool__syntax_holds(g, path, header, ret, &why);
+        base_buf_free(&why);
+    }
     code_file_free(f);
     return is_good;
 }

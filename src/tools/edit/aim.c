@@ -188,6 +188,14 @@ static void aim_at_present(tool_workspace *w, const tool_call *call, const code_
     free(defined);
 }
 
+static bool has_holder(const code_file *f, const char *name)
+{
+    for (uint32_t i = 0; i < f->n_definitions; i++)
+        if (!strcmp(f->definitions[i].name, name) && tool__is_holder(f->language, &f->definitions[i]))
+            return true;
+    return false;
+}
+
 /* The file has not. */
 static void aim_at_absent(
     tool_workspace *w, const tool_call *call, const code_file *f, const char *name, tool_aim *ret)
@@ -205,8 +213,7 @@ static void aim_at_absent(
     } else if (!asks_for(call->request, adding) && (elsewhere = only_file(w, name, ret->path, false))) {
         move_to(ret, elsewhere, name);
         ret->kind = TOOL_AIM_REWRITE;
-    } else if (holder && !code_find_definition(f, holder, &at, 1) &&
-               (elsewhere = only_file(w, holder, ret->path, true))) {
+    } else if (holder && !has_holder(f, holder) && (elsewhere = only_file(w, holder, ret->path, true))) {
         move_to(ret, elsewhere, holder);
     } else if ((elsewhere = source_of_header(w, ret->path))) {
         move_to(ret, elsewhere, "What has a body");
@@ -239,7 +246,13 @@ void tool__aim(tool_workspace *w, const tool_call *call, const char *path, const
         if (colon && colon > plain && colon[-1] != ':' &&
             strspn(colon + 1, "0123456789") == strlen(colon + 1))
             *colon = '\0'; /* "name:120" says which of several */
-        if (code_find_definition(c, plain, &at, 1))
+        /* In another letter case it is another name, unless the block says otherwise. */
+        char *defined = tool__block_name(w->grammars, ret->path, call->payload, plain, NULL);
+        bool is_present = code_find_definition(c, plain, &at, 1) > 0;
+        if (is_present && strcmp(c->definitions[at].name, last_part(plain)) != 0)
+            is_present = defined && !strcmp(defined, c->definitions[at].name);
+        free(defined);
+        if (is_present)
             aim_at_present(w, call, c, plain, at, ret);
         else
             aim_at_absent(w, call, c, plain, ret);

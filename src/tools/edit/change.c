@@ -50,6 +50,7 @@ void tool__change_free(void *change)
 {
     tool_change *c = change;
     if (!c) return;
+    tool__change_free(c->also);
     free(c->path);
     base_buf_free(&c->old_text);
     base_buf_free(&c->new_text);
@@ -61,13 +62,19 @@ void tool__change_preview(const tool_root *root, tool_change *change, const char
 {
     base_buf diff = {0};
     size_t added, removed;
-    tool__diff(
-        &diff, change->path, change->creates ? NULL : &change->old_text, &change->new_text, &added, &removed);
+    bool is_obeyed = false;
+    size_t all_added = 0, all_removed = 0;
+    for (const tool_change *c = change; c; c = c->also) {
+        tool__diff(&diff, c->path, c->creates ? NULL : &c->old_text, &c->new_text, &added, &removed);
+        all_added += added;
+        all_removed += removed;
+        is_obeyed |= tool__path_is_obeyed(root, c->path);
+    }
     base_buf head = {0};
-    base_buf_printf(&head, "%s (+%zu -%zu)", headline, added, removed);
+    base_buf_printf(&head, "%s (+%zu -%zu)", headline, all_added, all_removed);
     *ret = (tool_preview){.headline = base_buf_take(&head),
         .detail = base_buf_take(&diff),
-        .is_obeyed = tool__path_is_obeyed(root, change->path),
+        .is_obeyed = is_obeyed,
         .plan = change,
         .free_plan = tool__change_free};
 }
@@ -250,14 +257,13 @@ static size_t first_missing_folder(const tool_workspace *w, const char *path)
     return 0;
 }
 
-int tool__change_run(tool_workspace *w, tool_preview *prepared, tool_result *ret, base_err *err)
+/* One file of a change, recorded for undo and written. */
+static int write_change(tool_workspace *w, const tool_change *c, base_err *why)
 {
-    tool_change *c = prepared->plan;
     struct stat st = {0};
-    base_err why = {0};
     char temporary[40], version[65];
     const char *before = c->creates ? NULL : c->before;
-    int code = check_version(w, c->path, before, &st, &why);
+    int code = check_version(w, c->path, before, &st, why);
     mode_t mode = 0644;
     if (c->creates) {
         mode_t mask = umask(0);
@@ -268,8 +274,22 @@ int tool__change_run(tool_workspace *w, tool_preview *prepared, tool_result *ret
     }
     if (!code)
         code = tool__undo_record(w, c->path, c->creates ? NULL : &c->old_text, &c->new_text, mode,
-            c->creates ? first_missing_folder(w, c->path) : 0, temporary, &why);
-    if (!code) code = tool__change_write(w, c->path, &c->new_text, mode, before, temporary, &why);
+            c->creates ? first_missing_folder(w, c->path) : 0, temporary, why);
+    if (!code) code = tool__change_write(w, c->path, &c->new_text, mode, before, temporary, why);
+    if (code) return code;
+    base_sha256_hex(c->new_text.data ? c->new_text.data : "", c->new_text.len, version);
+    tool__workspace_wrote(w, c->path, c->new_text.data ? c->new_text.data : "", c->new_text.len, version);
+    return BASE_OK;
+}
+
+int tool__change_run(tool_workspace *w, tool_preview *prepared, tool_result *ret, base_err *err)
+{
+    tool_change *c = prepared->plan;
+    struct stat st = {0};
+    base_err why = {0};
+    /* Nothing is written where the second file is not what it was. */
+    int code = c->also ? check_version(w, c->also->path, c->also->before, &st, &why) : BASE_OK;
+    if (!code) code = write_change(w, c, &why);
     if (code) {
         tool__say(ret, code == BASE_E_STATE || code == BASE_E_UNSUPPORTED ? TOOL_REFUSED : TOOL_FAILED,
             "%s. Nothing was written.\n", why.msg);
@@ -281,19 +301,25 @@ int tool__change_run(tool_workspace *w, tool_preview *prepared, tool_result *ret
         ret->exit_code = -1;
         return BASE_OK;
     }
-    base_sha256_hex(c->new_text.data ? c->new_text.data : "", c->new_text.len, version);
-    tool__workspace_wrote(w, c->path, c->new_text.data ? c->new_text.data : "", c->new_text.len, version);
     ret->status = TOOL_OK;
     ret->exit_code = -1;
     base_buf_puts(&ret->text, c->say ? c->say : "done\n");
-    ret->total_bytes = ret->text.len;
-    ret->changed = base_xcalloc(2, sizeof *ret->changed);
+    ret->changed = base_xcalloc(3, sizeof *ret->changed);
     ret->changed[0] = base_xstrdup(c->path);
     base_buf diff = {0}, summary = {0};
     size_t added, removed;
     tool__diff(&diff, c->path, c->creates ? NULL : &c->old_text, &c->new_text, &added, &removed);
     base_buf_printf(&summary, "+%zu -%zu ", added, removed);
     tool__path_show(&summary, c->path);
+    if (c->also && write_change(w, c->also, &why)) {
+        base_buf_printf(&ret->text, "Its second file was not written: %s.\n", why.msg);
+    } else if (c->also) {
+        ret->changed[1] = base_xstrdup(c->also->path);
+        tool__diff(&diff, c->also->path, &c->also->old_text, &c->also->new_text, &added, &removed);
+        base_buf_printf(&summary, ", +%zu -%zu ", added, removed);
+        tool__path_show(&summary, c->also->path);
+    }
+    ret->total_bytes = ret->text.len;
     ret->summary = base_buf_take(&summary);
     ret->diff = base_buf_take(&diff);
     return BASE_OK;

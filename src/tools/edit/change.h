@@ -12,7 +12,8 @@ typedef struct tool_change {
     bool creates;
     char before[65]; /* version that was prepared against; "" when it creates */
     base_buf old_text, new_text;
-    char *say; /* what the model reads when it worked; "\n" ends it */
+    char *say;                /* what the model reads when it worked; "\n" ends it */
+    struct tool_change *also; /* a second file of the same change (a prototype's header); NULL: none */
 } tool_change;
 void tool__change_free(void *change);
 /* headline "verb path (+a -b)", detail the diff, the plan itself. Takes the change. */
