@@ -119,8 +119,17 @@ static bool is_cited_here(const reader *r, size_t from)
     return !speaks_of_use(r->text, r->last_name_to, from);
 }
 
+static void cite(code_checked *c, size_t from, size_t n)
+{
+    if (!c->cited_to) {
+        c->cited_from = (uint32_t)from;
+        c->cited_to = (uint32_t)(from + n);
+    }
+    c->was_cited_elsewhere = true;
+}
+
 /* The name in front of this place was said to be there: was it? */
-static void compare_cited(reader *r, const char *path, uint32_t line, size_t from)
+static void compare_cited(reader *r, const char *path, uint32_t line, size_t from, size_t length)
 {
     if (!is_cited_here(r, from)) return;
     code_checked *c = &r->found[r->last_name];
@@ -132,7 +141,7 @@ static void compare_cited(reader *r, const char *path, uint32_t line, size_t fro
         right = right || (strcmp(places[i].path, path) == 0 &&
                              (line == 0 || (line + 1 >= places[i].line && line <= places[i].line_end)));
     code_places_free(places, n);
-    if (!right) c->was_cited_elsewhere = true;
+    if (!right) cite(c, from, length);
 }
 
 static bool check_path(reader *r, const char *word, size_t from, bool quoted)
@@ -155,10 +164,10 @@ static bool check_path(reader *r, const char *word, size_t from, bool quoted)
             c->what = base_xstrdup("file");
             c->parent = base_xstrdup("");
         }
-        if (is_cited_here(r, from)) r->found[r->last_name].was_cited_elsewhere = true;
+        if (is_cited_here(r, from)) cite(&r->found[r->last_name], from, strlen(word));
         return true;
     }
-    compare_cited(r, full, line, from);
+    compare_cited(r, full, line, from, strlen(word));
     code_checked *c = add(r, word, from);
     if (c == NULL) {
         free(full);
@@ -443,6 +452,49 @@ void code_places_checked_free(code_checked *c, uint32_t n)
         free(c[i].parent);
     }
     free(c);
+}
+
+static int by_citation(const void *a, const void *b)
+{
+    const code_checked *x = a, *y = b;
+    return x->cited_from < y->cited_from ? -1 : x->cited_from > y->cited_from;
+}
+
+/* The tree has one definition of the name and no other, of whatever kind. */
+static bool is_sole(const code_index *x, const char *name)
+{
+    code_place *places;
+    const uint32_t n = code_index_define(x, name, &places);
+    uint32_t real = 0;
+    for (uint32_t i = 0; i < n; i++) real += !places[i].is_declaration;
+    code_places_free(places, n);
+    return real == 1;
+}
+
+uint32_t code_places_correct(const code_index *x, const char *answer, size_t n, base_buf *out, base_buf *what)
+{
+    enum { MOST = 64 };
+    code_checked *checked;
+    const uint32_t count = code_places_check(x, answer, n, MOST, &checked);
+    uint32_t corrected = 0;
+    size_t at = 0;
+    qsort(checked, count, sizeof *checked, by_citation);
+    for (uint32_t i = 0; i < count; i++) {
+        const code_checked *c = &checked[i];
+        if (c->state != CODE_PLACE_DEFINED || c->cited_to <= c->cited_from || c->cited_from < at ||
+            c->cited_to > n || !is_sole(x, c->name))
+            continue;
+        const int length = (int)(c->cited_to - c->cited_from);
+        base_buf_add(out, answer + at, c->cited_from - at);
+        base_buf_printf(out, "%s:%u [corrected from %.*s]", c->path, c->line, length, answer + c->cited_from);
+        base_buf_printf(what, "%s%s: %s:%u, not %.*s", corrected ? "\n" : "", c->name, c->path, c->line,
+            length, answer + c->cited_from);
+        at = c->cited_to;
+        corrected++;
+    }
+    if (corrected) base_buf_add(out, answer + at, n - at);
+    code_places_checked_free(checked, count);
+    return corrected;
 }
 
 void code_places_line(const code_checked *c, base_buf *out)

@@ -25,11 +25,12 @@ typedef struct code_checked {
     code_place_state state;
     char *path; /* the full path in the tree; NULL for MENTIONED and MISSING */
     uint32_t line, line_end;
-    char *what;               /* "function", ...; "file" for paths */
-    char *parent;             /* "" at the top */
-    uint32_t n_more;          /* further definitions of this name */
-    uint32_t from_byte;       /* where the answer wrote it first */
-    bool was_cited_elsewhere; /* the answer gave this name a path:line that is not its definition's */
+    char *what;                    /* "function", ...; "file" for paths */
+    char *parent;                  /* "" at the top */
+    uint32_t n_more;               /* further definitions of this name */
+    uint32_t from_byte;            /* where the answer wrote it first */
+    bool was_cited_elsewhere;      /* the answer gave this name a path:line that is not its definition's */
+    uint32_t cited_from, cited_to; /* with that: the bytes of the answer that say so, the first time */
 } code_checked;
 
 /*
@@ -40,6 +41,14 @@ typedef struct code_checked {
 uint32_t code_places_check(
     const code_index *x, const char *answer, size_t n, uint32_t cap, code_checked **ret);
 void code_places_checked_free(code_checked *c, uint32_t n);
+
+/*
+ * The answer with the places put right that it gives a name wrongly, each marked as corrected; only where the
+ * tree has exactly one definition of the name. *what: a line each ("gcd: a.py:3, not b.py:9"). Returns how
+ * many; 0: out stays empty.
+ */
+uint32_t code_places_correct(
+    const code_index *x, const char *answer, size_t n, base_buf *out, base_buf *what);
 
 /* One line for a person: "freeReplyObject: hiredis.c:91 (function)", "no src/reply.py in this tree". */
 void code_places_line(const code_checked *c, base_buf *out);

@@ -119,6 +119,32 @@ static void test_places__a_wrong_place_is_noticed(void **state)
         "freeReplyObject: src/hiredis.c:3 (function)\nsrc/hiredis.h:1");
 }
 
+static void correct(const char *answer, const char *expected, const char *said)
+{
+    code_index *x = tree(NULL);
+    base_buf out = {0}, what = {0};
+    const uint32_t n = code_places_correct(x, answer, strlen(answer), &out, &what);
+    assert_int_equal(n != 0, expected != NULL);
+    assert_string_equal(out.data != NULL ? out.data : "", expected != NULL ? expected : "");
+    if (said != NULL) assert_string_equal(what.data, said);
+    base_buf_free(&out);
+    base_buf_free(&what);
+    code_index_free(x);
+}
+
+static void test_places__a_wrong_place_is_put_right_and_marked(void **state)
+{
+    correct("`count` is defined in src/hiredis.h:89. So it is.",
+        "`count` is defined in src/hiredis.c:8 [corrected from src/hiredis.h:89]. So it is.",
+        "count: src/hiredis.c:8, not src/hiredis.h:89");
+    correct("`count()` is in `src/reply.py`.",
+        "`count()` is in `src/hiredis.c:8 [corrected from src/reply.py]`.", NULL);
+    correct("`count` is in src/hiredis.c:9.", NULL, NULL);
+    correct("`count` is called in src/hiredis.h:2.", NULL, NULL); /* of its use, not of its place */
+    correct("`nothing_of_it` is in src/hiredis.h:2.", NULL, NULL);
+    correct("", NULL, NULL);
+}
+
 static void test_places__english_is_left_alone(void **state)
 {
     check("The count of the reply is free. GitHub, Node.js and the JavaScript word(s), e.g. this and/or "
@@ -140,6 +166,7 @@ int main(void)
         cmocka_unit_test(test_places__a_wrong_place_is_noticed),
         cmocka_unit_test(test_places__a_field_in_backticks_counts),
         cmocka_unit_test(test_places__paths_of_types_and_modules),
+        cmocka_unit_test(test_places__a_wrong_place_is_put_right_and_marked),
         cmocka_unit_test(test_places__english_is_left_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
