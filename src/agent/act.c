@@ -447,7 +447,10 @@ static void judge(agent *a, const running *r)
 
 static void after_change(agent *a, const running *r, uint64_t key)
 {
-    for (char **p = r->result.changed; p && *p; p++) agent__mark_stale(a, *p);
+    for (char **p = r->result.changed; p && *p; p++) {
+        agent__mark_stale(a, *p);
+        agent__changed(a, *p);
+    }
     if (r->result.changed) a->made.world++;
     if (r->tool && r->tool->power == TOOL_RUNS && r->result.status != TOOL_DENIED &&
         r->result.status != TOOL_REFUSED) {

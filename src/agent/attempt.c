@@ -44,6 +44,32 @@ static bool ends_with(const char *s, const char *ending)
     return n >= m && !strcmp(s + n - m, ending);
 }
 
+/* Packages below src/ are found there, or an installed one of that name would be tested. */
+static bool has_src_packages(const agent *a)
+{
+    char **paths = code_index_paths(tool_workspace_index(a->workspace));
+    bool found = false;
+    for (size_t i = 0; paths && paths[i] && !found; i++)
+        found = !strncmp(paths[i], "src/", 4) && ends_with(paths[i], "/__init__.py");
+    code_index_paths_free(paths);
+    return found;
+}
+
+bool agent__set_test_file(agent *a, const char *path)
+{
+    for (size_t i = 0; i < sizeof test_runners / sizeof *test_runners; i++) {
+        if (!ends_with(path, test_runners[i].ending) || strpbrk(path, " '\"$`\\;&|<>*?")) continue;
+        base_buf command = {0};
+        base_buf_printf(&command, "%s%s%s",
+            ends_with(path, ".py") && has_src_packages(a) ? "PYTHONPATH=src " : "", test_runners[i].before,
+            path);
+        agent__set_test(a, command.data);
+        base_buf_free(&command);
+        return true;
+    }
+    return false;
+}
+
 /* A word of the request that is a test file of the tree: its command becomes the test. */
 static bool take_test_file(agent *a, const char *word, size_t n)
 {
@@ -52,14 +78,7 @@ static bool take_test_file(agent *a, const char *word, size_t n)
     char *path = n > 3 && strstr(name, "test") && strchr(name, '.')
                      ? code_index_path(tool_workspace_index(a->workspace), *name == '@' ? name + 1 : name)
                      : NULL;
-    for (size_t i = 0; path && !taken && i < sizeof test_runners / sizeof *test_runners; i++) {
-        if (!ends_with(path, test_runners[i].ending) || strpbrk(path, " '\"$`\\;&|<>*?")) continue;
-        base_buf command = {0};
-        base_buf_printf(&command, "%s%s", test_runners[i].before, path);
-        agent__set_test(a, command.data);
-        base_buf_free(&command);
-        taken = true;
-    }
+    if (path) taken = agent__set_test_file(a, path);
     free(path);
     free(name);
     return taken;
@@ -134,6 +153,7 @@ static bool undo_attempt(agent *a, const char *path)
     free(summary);
     char *full = code_index_path(tool_workspace_index(a->workspace), path);
     restore_rows(a, full ? full : path);
+    agent__taken_back(a, full ? full : path);
     free(full);
     return true;
 }
@@ -247,8 +267,7 @@ void agent_opening_free(agent_opening *o)
     o->is_doubt = false;
 }
 
-/* The call that rewrites the target, up to the first line of its new text. */
-static void put_call(const agent *a, const agent_definition *t, base_buf *out)
+void agent__put_call(const agent *a, const agent_definition *t, base_buf *out)
 {
     base_buf json = {0};
     base_buf_puts(&json, "{\"name\": \"rewrite\", \"arguments\": {\"path\": ");
@@ -268,7 +287,7 @@ int agent__open_call(agent *a, bool further, agent_opening *opening, base_err *e
     agent_opening_free(opening);
     if (find_target(a, &t)) {
         base_buf text = {0};
-        put_call(a, &t, &opening->call);
+        agent__put_call(a, &t, &opening->call);
         if (further) rc = agent__doubt_next(a, opening->call.data, &t, &text, err);
         opening->is_doubt = text.len > 0;
         /* Without a thought of its own a small model copies the old text. */

@@ -197,6 +197,7 @@ void agent__clear_session(agent *a)
     a->turn = 0;
     a->transcript.open_role = -1;
     agent__doubts_free(a);
+    agent__asked_free(a);
     a->fix = (agent_fix){0};
     free(a->test.command);
     free(a->test.approved);

@@ -51,6 +51,8 @@
     EVENT(tool_result, I(turn) S(name) S(status) I(bytes) S(text) S(summary) S(diff) I(exit_code) I(ms) L(changed, changed) L(shown, segments)) \
     EVENT(answer, I(turn) S(text))                                                                                     \
     EVENT(places, I(turn) L(place, items))                                                                                    \
+    EVENT(correction, I(turn) S(text) S(what))                                                                         \
+    EVENT(outcome, I(turn) S(state) S(text))                                                                           \
     EVENT(plan, I(turn) S(cause) L(run, runs) I(evicted) I(promoted) I(n) D(score_ms) D(plan_ms) I(deferred) I(again) N(folded))                   \
     EVENT(visits, I(turn) I(tokens) D(rows) L(visitor, items))                                                                  \
     EVENT(scores, I(turn) L(score, spans))                                                                                    \

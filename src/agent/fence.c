@@ -35,6 +35,29 @@ static char *only_shown_place(const agent *a, const char *name)
     return path;
 }
 
+/* Where a definition that the tree lacks is to stand: a file that the request names, else the first shown. */
+static char *place_for_new(const agent *a, const char *name)
+{
+    static const char between[] = " \t\n\"'`(),;:";
+    if (code_index_is_defined(tool_workspace_index(a->workspace), name)) return NULL;
+    for (const char *p = a->request; p && *p;) {
+        p += strspn(p, between);
+        size_t n = strcspn(p, between);
+        while (n && strchr(".?!", p[n - 1])) n--;
+        char *word = base_xstrndup(p, n), *path = NULL;
+        if (strchr(word, '.')) path = code_index_path(tool_workspace_index(a->workspace), word);
+        free(word);
+        if (path) return path;
+        p += n + strspn(p + n, ".?!");
+    }
+    for (size_t i = 0; i < a->transcript.n_pieces; i++) {
+        const agent_piece *piece = &a->transcript.pieces[i];
+        if (piece->turn != a->turn || !piece->path || piece->stale) continue;
+        if (code_path_is_test(piece->path) == a->asked.test) return base_xstrdup(piece->path);
+    }
+    return NULL;
+}
+
 /*
  * Small models often answer with the corrected definition in a fenced block and no call. When exactly one
  * file shown this session defines it, and its text differs from what the block says, that is offered as a
@@ -44,8 +67,8 @@ bool agent__offer_rewrite(agent *a, const base_buf *text, agent_call *call)
 {
     agent_fence f;
     bool offered = false;
-    if (a->info.strong || !a->test.command)
-        return false; /* a question's answer quotes code; a repair names its test */
+    if (a->info.strong || !(a->test.command || (a->asked.change && !a->asked.n_changed)))
+        return false; /* a question's answer quotes code */
     for (size_t at = 0; !offered && text->len && agent_fence_find(text->data, text->len, at, &f);
          at = f.end) {
         char *language = base_xstrndup(f.language.ptr, f.language.len);
@@ -55,6 +78,8 @@ bool agent__offer_rewrite(agent *a, const base_buf *text, agent_call *call)
             code_parse(tool_workspace_grammars(a->workspace), name.data, text->data + f.from, f.to - f.from);
         const code_definition *d = file->n_definitions && !file->n_errors ? &file->definitions[0] : NULL;
         char *path = d && f.closed && d->body_to > d->body_from ? only_shown_place(a, d->name) : NULL;
+        if (d && f.closed && !path && a->asked.change && d->body_to > d->body_from)
+            path = place_for_new(a, d->name);
         if (path) {
             base_buf json = {0};
             base_buf_puts(&json, "{\"path\":");

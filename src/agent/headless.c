@@ -168,6 +168,8 @@ static void on_event(void *user, const agent_event *e)
     case AGENT_EVENT_append: /* a new message: what was held back of the last answer was no answer */
         agent_stream_forget(&s->stream);
         break;
+    case AGENT_EVENT_correction: tell("corrected: ", e->correction.what); break;
+    case AGENT_EVENT_outcome: tell("", e->outcome.text); break;
     case AGENT_EVENT_notice: tell("note: ", e->notice.text); break;
     case AGENT_EVENT_error: tell("kvist: ", e->error.text); break;
     case AGENT_EVENT_request: print_request(e); break;

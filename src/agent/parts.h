@@ -132,6 +132,33 @@ typedef struct agent_fix {
     agent_doubts *doubts; /* of the definition that is being repaired; NULL: not looked for yet */
 } agent_fix;
 
+/* A name that a request wants in the tree, or out of it. */
+typedef struct agent_wish {
+    char *name;
+    bool goes;
+} agent_wish;
+enum { AGENT_MAX_WISHES = 8 };
+
+/* A test that is to be written (newtest.c); path NULL: none, or no place for it is known. */
+typedef struct agent_new_test {
+    char *path, *name;
+    char *example, *holder; /* the test that it stands beside, and the type around that (NULL: none) */
+    char *subject;          /* what is tested */
+    bool begun;             /* the harness has begun its call */
+} agent_new_test;
+
+/* What this turn's request asks to be changed, and what came of it (outcome.c). */
+typedef struct agent_asked {
+    bool change; /* it asks for a change */
+    bool test;   /* for a new test, among others */
+    agent_new_test new_test;
+    bool again; /* and was asked again, since nothing or not all of it stood in the tree */
+    agent_wish wishes[AGENT_MAX_WISHES];
+    uint32_t n_wishes;
+    char **changed; /* files written in this turn that stand */
+    size_t n_changed;
+} agent_asked;
+
 /* For the next request. */
 typedef struct agent_notes {
     base_buf shell; /* what "!" lines printed */
@@ -173,6 +200,7 @@ struct agent {
     agent_made made;
     agent_test test;
     agent_fix fix;
+    agent_asked asked;
     agent_notes notes;
     agent_account ledger;
 
@@ -330,6 +358,10 @@ int agent__append_context(agent *a, const char *request, base_err *err);
 void agent__mark_stale(agent *a, const char *path);   /* rows that show an older text of it */
 void agent__notice_changes(agent *a, base_buf *told); /* what the person changed since it was shown */
 
+/* --- changes.c --- */
+bool agent__asks_about_changes(const char *request); /* a diff, what changed since a commit */
+int agent__append_changes(agent *a, const char *request, base_err *err); /* and puts that in front */
+
 /* --- room.c --- */
 uint32_t agent__room_bytes(const agent *a); /* cap of one tool result */
 /*
@@ -352,7 +384,28 @@ int agent__run_test_first(agent *a, base_err *err);                  /* and appe
 int agent__known(const void *agent, const char *name);               /* agent_call_known_fn */
 int agent__shell_line(agent *a, const char *command, base_err *err); /* "!command" */
 
+/* --- outcome.c --- */
+/* Does a request in plain words ask for a change of the tree, or for words? */
+bool agent_asks_for_change(const char *request);
+void agent__ask(agent *a, const char *request); /* when the index is there, before anything is changed */
+void agent__asked_free(agent *a);
+void agent__changed(agent *a, const char *path);
+void agent__taken_back(agent *a, const char *path);
+/* What was asked for and is not in the tree, as sentences; false: nothing is known to be missing. */
+bool agent__is_missing(const agent *a, base_buf *out);
+/* The last line of a turn that was asked for a change. */
+void agent__tell_outcome(agent *a);
+
+/* --- newtest.c --- */
+void agent__new_test_free(agent *a);
+/* The test that the new one stands beside, in front of the request; its file becomes the test that judges. */
+int agent__append_new_test(agent *a, const char *request, base_err *err);
+/* A new test that passes has to fail where its subject is broken: tells whether it does. */
+void agent__try_new_test(agent *a);
+
 /* --- attempt.c --- */
+/* A test file's command becomes the test; false: how to run it alone is not known. */
+bool agent__set_test_file(agent *a, const char *path);
 void agent__find_test(agent *a, const char *request); /* sets test_command and fix.wanted */
 void agent__set_test(agent *a, const char *command);
 bool agent__runs_tests(const char *command);
@@ -376,6 +429,8 @@ typedef struct agent_opening {
     bool is_doubt; /* the call goes on into the definition, up to a token of doubt.c */
 } agent_opening;
 void agent_opening_free(agent_opening *o);
+/* How the answer that writes the new test begins; once a turn. */
+bool agent__open_new_test(agent *a, agent_opening *opening);
 /*
  * Empty when no definition is in view. further: not the first attempt at it, so the next doubt is tried while
  * there is one.
@@ -398,6 +453,8 @@ typedef struct agent_definition {
     base_buf text; /* as it is now */
     size_t body;   /* byte of text where its body begins */
 } agent_definition;
+/* The call that rewrites it, up to the first line of its new text. */
+void agent__put_call(const agent *a, const agent_definition *t, base_buf *out);
 /*
  * The next attempt at a definition: what stands before the next doubted token, and the other token, into out;
  * nothing when none is left. head: what stands in front of the definition in the answer.

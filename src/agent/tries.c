@@ -254,7 +254,7 @@ static bool judge(agent *a, candidate *c, uint32_t of)
 static bool is_due(const agent *a)
 {
     return a->settings.tries > 1 && a->test.command && a->fix.failing && !a->fix.passed && !a->fix.no_test &&
-           !a->fix.tried && !a->denied && a->settings.mode != AGENT_MODE_PLAN &&
+           !a->fix.tried && !a->asked.test && !a->denied && a->settings.mode != AGENT_MODE_PLAN &&
            (a->engine->can & ENGINE_BRANCH);
 }
 

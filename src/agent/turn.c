@@ -230,6 +230,17 @@ static void check_places(agent *a, const char *text, size_t n)
     code_places_checked_free(checked, count);
 }
 
+/* The answer's event keeps what the model said; what is put right in it is told by itself. */
+static void correct_places(agent *a, const char *text, size_t n)
+{
+    base_buf corrected = {0}, what = {0};
+    if (code_places_correct(tool_workspace_index(a->workspace), text, n, &corrected, &what))
+        agent__emit(a, &(agent_event){.type = AGENT_EVENT_correction,
+                           .correction = {.turn = a->turn, .text = corrected.data, .what = what.data}});
+    base_buf_free(&corrected);
+    base_buf_free(&what);
+}
+
 /* Does a line of it open a call? With no call in it, that is one that cannot be read. */
 static bool begins_call(const answer *r)
 {
@@ -249,6 +260,7 @@ static void tell_answer(agent *a, const answer *r)
         a, &(agent_event){.type = AGENT_EVENT_answer, .answer = {.turn = a->turn, .text = r->text.data}});
     if (r->end == ANSWER_DONE && begins_call(r))
         agent__notice(a, "the model began a tool call that cannot be read: nothing was done");
+    correct_places(a, r->text.data, r->text.len);
     check_places(a, r->text.data, r->text.len);
 }
 
@@ -259,6 +271,7 @@ static void turn_begins(agent *a, const char *request)
     a->turn++;
     a->denied = a->at_limit = false;
     agent__doubts_free(a);
+    agent__asked_free(a);
     a->fix = (agent_fix){0};
     a->ledger.sums = (agent_sums){.n_before = agent__n_tokens(a)};
     base_grow(&a->transcript.turn_starts, &a->transcript.cap_turn_starts, a->turn + 1,
@@ -278,7 +291,11 @@ static int append_request(agent *a, const char *request, base_err *err)
     base_buf told = {0}, text = {0};
     agent__notice_changes(a, &told);
     int rc = agent__open_message(a, MODEL_ROLE_USER, err);
-    if (!rc) rc = agent__append_context(a, request, err);
+    bool about_changes = agent__asks_about_changes(request);
+    if (!rc && about_changes) rc = agent__append_changes(a, request, err);
+    if (!rc && !about_changes) rc = agent__append_context(a, request, err);
+    agent__ask(a, request); /* the index is there by now */
+    if (!rc) rc = agent__append_new_test(a, request, err);
     if (!rc && a->fix.wanted) rc = agent__run_test_first(a, err);
     if (told.len) base_buf_add(&text, told.data, told.len);
     agent__tell_operation(a, request, &text);
@@ -354,6 +371,35 @@ static int ask_for_name(agent *a, base_err *err)
     return rc;
 }
 
+/* A change was asked for and is not in the tree, or not all of it: true once, with what is missing. */
+static bool should_ask_for_change(agent *a, base_buf *missing)
+{
+    if (!a->asked.change || a->asked.again || a->fix.wanted || a->denied) return false;
+    if (a->asked.n_changed && !agent__is_missing(a, missing)) return false;
+    a->asked.again = true;
+    return true;
+}
+
+static int ask_for_change(agent *a, const answer *r, const base_buf *missing, base_err *err)
+{
+    base_buf text = {0};
+    base_err put = {0};
+    /* What a weak model sees it says again. */
+    if (r->from < r->to && agent__put_failed(a, r->from, r->to, &put))
+        agent__notice(a, "the answer could not be put aside: %s", put.msg);
+    base_buf_puts(&text, missing->len ? missing->data : "No file was changed yet. ");
+    base_buf_puts(&text, a->info.strong
+                             ? "Make that change now."
+                             : "Make that change now: the rewrite call on one line, then the whole "
+                               "definition in a fenced block.");
+    agent__notice(a, "%s",
+        missing->len ? "not all of the change is in the tree: asking for the rest"
+                     : "nothing was changed: asking for the change");
+    int rc = append_asking(a, &text, err);
+    base_buf_free(&text);
+    return rc;
+}
+
 /*
  * The first attempt as the person set it; a further one warmer, or a deterministic model would say the same
  * again.
@@ -414,6 +460,7 @@ static int converse(agent *a, const char *request, bool *interrupted, base_err *
         int rc = a->fix.open_call ? agent__open_call(a, further, &opening, err) : 0;
         a->fix.open_call = false;
         if (!rc && steps == 0 && !opening.call.len) agent__open_operation(a, request, &opening);
+        if (!rc && !opening.call.len) agent__open_new_test(a, &opening);
         if (a->fix.attempts || a->fix.asked_again) set_sampling(a, !a->fix.passed && !opening.is_doubt);
         bool taken = false;
         if (!rc && !opening.call.len) rc = take_candidate(a, &r, &taken, err);
@@ -438,6 +485,15 @@ static int converse(agent *a, const char *request, bool *interrupted, base_err *
             if (rc) return rc;
             continue;
         }
+        if (!rc && (r.end == ANSWER_DONE || is_useless) && steps < a->settings.max_steps &&
+            should_ask_for_change(a, &again)) {
+            rc = ask_for_change(a, &r, &again, err);
+            base_buf_free(&again);
+            answer_free(&r);
+            if (rc) return rc;
+            continue;
+        }
+        base_buf_free(&again);
         if (!rc && r.end == ANSWER_DONE && begins_call(&r) && !asked_for_call &&
             steps < a->settings.max_steps) {
             asked_for_call = true;
@@ -492,6 +548,8 @@ int agent__turn(agent *a, const char *request, base_err *err)
     }
     if (rc) agent__error(a, &mine);
     if (a->fix.attempts) set_sampling(a, false);
+    if (!rc && !interrupted) agent__try_new_test(a);
+    agent__tell_outcome(a);
     if (!rc && !interrupted) close_message(a);
     agent__ledger(a);
     const char *status = interrupted ? "interrupted" : rc ? "failed" : "closed";

@@ -160,6 +160,8 @@ void tui_linear_event(const agent_event *e, tui_linear_text *t, base_buf *out)
         break;
     case AGENT_EVENT_places: put_places(&e->places.items, t, out); break;
     case AGENT_EVENT_undo: line(out, t, "undo: ", e->undo.summary); break;
+    case AGENT_EVENT_correction: line(out, t, "corrected: ", e->correction.what); break;
+    case AGENT_EVENT_outcome: line(out, t, "outcome: ", e->outcome.text); break;
     case AGENT_EVENT_notice: line(out, t, "note: ", e->notice.text); break;
     case AGENT_EVENT_error: line(out, t, "error: ", e->error.text); break;
     default: break;

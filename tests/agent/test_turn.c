@@ -15,7 +15,7 @@ static void test_turn__rewrites_runs_the_named_test_and_answers(void **state)
     assert_outline(&h,
         "user context tool_call approval_request approval:yes shell:failed tool_call approval_request "
         "approval:yes rewrite:ok "
-        "plan:stale tool_call notice shell:ok answer places ledger turn_end:closed ");
+        "plan:stale tool_call notice shell:ok answer places outcome ledger turn_end:closed ");
     assert_true(told(&h, "\"headline\":\"$ sh test_add.sh\""));
     agent_session_close(s);
     free_host(&h);

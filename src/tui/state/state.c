@@ -258,6 +258,20 @@ static void on_context(tui_state *s, const agent_event *e, int64_t now)
     }
 }
 
+/* The answer as the index knows it; what was put right in it is marked there. */
+static void on_correction(tui_state *s, const agent_event *e, int64_t now)
+{
+    for (size_t i = s->n_items; i > 0 && e->correction.text; i--) {
+        tui_item *item = s->items + i - 1;
+        if (item->kind == TUI_ITEM_USER || item->kind == TUI_ITEM_TOOL) return;
+        if (item->kind != TUI_ITEM_ANSWER) continue;
+        base_buf_clear(&item->body);
+        add_clean(&item->body, e->correction.text, true);
+        item->version++;
+        return;
+    }
+}
+
 static void on_places(tui_state *s, const agent_event *e, int64_t now)
 {
     tui_item *item = e->places.items.n ? add_item(s, TUI_ITEM_PLACES) : NULL;
@@ -716,6 +730,11 @@ static void on_undo(tui_state *s, const agent_event *e, int64_t now)
     tui_state_note(s, TUI_ITEM_NOTICE, e->undo.summary ? e->undo.summary : "undone");
 }
 
+static void on_outcome(tui_state *s, const agent_event *e, int64_t now)
+{
+    if (e->outcome.text) tui_state_note(s, TUI_ITEM_NOTICE, e->outcome.text);
+}
+
 static void on_notice(tui_state *s, const agent_event *e, int64_t now)
 {
     /*
@@ -783,6 +802,8 @@ static apply_fn *const apply[AGENT_N_EVENTS] = {
     [AGENT_EVENT_ledger] = on_ledger,
     [AGENT_EVENT_rewind] = on_rewind,
     [AGENT_EVENT_undo] = on_undo,
+    [AGENT_EVENT_correction] = on_correction,
+    [AGENT_EVENT_outcome] = on_outcome,
     [AGENT_EVENT_notice] = on_notice,
     [AGENT_EVENT_error] = on_error,
     [AGENT_EVENT_turn_end] = on_turn_end,

@@ -1,0 +1,332 @@
+/*
+ * "Add a test for X": the program knows which file holds X's tests and which of them is nearest, so it shows
+ * that one, begins the call that adds another beside it, and has the file run. A new test that passes must
+ * fail when its subject is broken: one operator is turned in a copy of the tree and the test runs there; where
+ * it does not notice, the person is told.
+ */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/parts.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "tools/confine/scratch.h"
+
+enum { TEST_MS = 60000, TEST_BYTES = 2400, MAX_EXAMPLE = 2400, MAX_FILE = 1 << 20 };
+
+static void new_test_free(agent_new_test *t)
+{
+    free(t->path);
+    free(t->name);
+    free(t->example);
+    free(t->holder);
+    free(t->subject);
+    *t = (agent_new_test){0};
+}
+
+void agent__new_test_free(agent *a)
+{
+    new_test_free(&a->asked.new_test);
+}
+
+/* --- what is tested ------------------------------------------------------------------------------------- */
+
+static bool is_code(const code_place *p)
+{
+    return !p->is_declaration && !code_path_is_test(p->path) && strcmp(p->what, "variable") != 0 &&
+           strcmp(p->what, "field") != 0;
+}
+
+/* The definition that the request is about: one it names, else the best that retrieval finds. */
+static char *find_subject(const agent *a, const char *request, char **ret_path)
+{
+    code_index *x = tool_workspace_index(a->workspace);
+    size_t pos = 0, from, to, n = strlen(request);
+    char *subject = NULL;
+    while (!subject && code_next_identifier(request, n, &pos, &from, &to)) {
+        code_place *places = NULL;
+        char *word = base_xstrndup(request + from, to - from);
+        uint32_t n_places = strlen(word) > 3 ? code_index_define(x, word, &places) : 0;
+        for (uint32_t i = 0; i < n_places && !subject; i++) {
+            if (!is_code(&places[i])) continue;
+            subject = base_xstrdup(word);
+            *ret_path = base_xstrdup(places[i].path);
+        }
+        code_places_free(places, n_places);
+        free(word);
+    }
+    if (subject) return subject;
+    code_hits hits = {0};
+    code_index_search(x, request, 8, &hits);
+    for (uint32_t i = 0; i < hits.n && !subject; i++) {
+        const code_hit *h = &hits.hits[i];
+        if (!*h->name || code_path_is_test(h->path)) continue;
+        const char *dot = strrchr(h->name, '.');
+        subject = base_xstrdup(dot ? dot + 1 : h->name);
+        *ret_path = base_xstrdup(h->path);
+    }
+    code_hits_free(&hits);
+    return subject;
+}
+
+/* --- where its tests stand ------------------------------------------------------------------------------ */
+
+/* "main" of "src/dotenv/main.py" */
+static char *stem_of(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    return base_xstrndup(name, strcspn(name, "."));
+}
+
+/* Is the stem a whole part of the test file's name: "test_main.py", "main_test.go"? */
+static bool is_test_of(const char *path, const char *stem)
+{
+    char *own = stem_of(path);
+    const char *at = strstr(own, stem);
+    size_t n = strlen(stem);
+    bool is_so = at && (at == own || !isalnum((unsigned char)at[-1])) && !isalnum((unsigned char)at[n]);
+    free(own);
+    return is_so && code_path_is_test(path);
+}
+
+static bool has_ending_of(const char *path, const char *other)
+{
+    const char *a = strrchr(path, '.'), *b = strrchr(other, '.');
+    return a && b && !strcmp(a, b);
+}
+
+static char *find_test_file(
+    const agent *a, const char *request, const char *subject, const char *subject_path, char **ret_example)
+{
+    static const char between[] = " \t\n\"'`(),;:";
+    code_index *x = tool_workspace_index(a->workspace);
+    char *path = NULL;
+    for (const char *p = request; *p && !path;) {
+        p += strspn(p, between);
+        size_t n = strcspn(p, between), word = n;
+        while (word && strchr(".?!", p[word - 1])) word--;
+        char *given = base_xstrndup(p, word);
+        if (strchr(given, '.')) path = code_index_path(x, given);
+        if (path && !code_path_is_test(path)) {
+            free(path);
+            path = NULL;
+        }
+        free(given);
+        p += n;
+    }
+    code_caller *callers = NULL;
+    uint32_t n = code_index_callers(x, subject, 64, &callers);
+    for (uint32_t i = 0; i < n && i < 64 && !*ret_example; i++) {
+        if (!code_path_is_test(callers[i].path) || !*callers[i].name ||
+            !has_ending_of(callers[i].path, subject_path) || (path && strcmp(path, callers[i].path) != 0))
+            continue;
+        if (!path) path = base_xstrdup(callers[i].path);
+        const char *dot = strrchr(callers[i].name, '.');
+        *ret_example = base_xstrdup(dot ? dot + 1 : callers[i].name);
+    }
+    code_callers_free(callers, n < 64 ? n : 64);
+    if (path) return path;
+    char *stem = stem_of(subject_path), **paths = code_index_paths(x);
+    for (size_t i = 0; paths && paths[i] && !path; i++)
+        if (is_test_of(paths[i], stem) && has_ending_of(paths[i], subject_path))
+            path = base_xstrdup(paths[i]);
+    code_index_paths_free(paths);
+    free(stem);
+    return path;
+}
+
+/* The test of that name, else the file's last one. */
+static const code_definition *example_in(const code_file *f, const char *name)
+{
+    const code_definition *last = NULL;
+    for (uint32_t i = 0; i < f->n_definitions; i++) {
+        const code_definition *d = &f->definitions[i];
+        if (d->is_declaration || d->body_to <= d->body_from) continue;
+        if (name && !strcmp(d->name, name)) return d;
+        if (!strncasecmp(d->name, "test", 4) && strcmp(d->what, "class") != 0) last = d;
+    }
+    return last;
+}
+
+/* A name like the example's that the tree does not have: test_get_key, TestGetKey. */
+static char *name_like(const agent *a, const char *example, const char *subject)
+{
+    bool is_snake = !strncmp(example, "test_", 5);
+    base_buf name = {0};
+    base_buf_add(&name, example, is_snake ? 5 : 4);
+    const char *from = subject + strspn(subject, "_");
+    if (is_snake) {
+        for (const char *p = from; *p; p++) {
+            if (isupper((unsigned char)*p) && p > from && islower((unsigned char)p[-1]))
+                base_buf_putc(&name, '_');
+            base_buf_putc(&name, (char)tolower((unsigned char)*p));
+        }
+    } else {
+        bool up = true;
+        for (const char *p = from; *p; p++) {
+            if (*p != '_') base_buf_putc(&name, up ? (char)toupper((unsigned char)*p) : *p);
+            up = *p == '_';
+        }
+    }
+    size_t plain = name.len;
+    for (unsigned i = 2; code_index_is_defined(tool_workspace_index(a->workspace), name.data) && i < 100;
+         i++) {
+        name.len = plain;
+        base_buf_printf(&name, is_snake ? "_%u" : "%u", i);
+    }
+    return base_buf_take(&name);
+}
+
+int agent__append_new_test(agent *a, const char *request, base_err *err)
+{
+    agent_new_test *t = &a->asked.new_test;
+    base_buf text = {0}, piece = {0};
+    char *subject_path = NULL, *example = NULL, version[65];
+    int rc = 0;
+    if (!a->asked.test) return 0;
+    char *subject = find_subject(a, request, &subject_path);
+    char *path = subject ? find_test_file(a, request, subject, subject_path, &example) : NULL;
+    if (path && !tool_workspace_read(a->workspace, path, MAX_FILE, &text, NULL) && text.len) {
+        code_file *f = code_parse(tool_workspace_grammars(a->workspace), path, text.data, text.len);
+        const code_definition *d = example_in(f, example);
+        if (d && !strncasecmp(d->name, "test", 4)) {
+            size_t from = d->from, to = d->to < text.len ? d->to : text.len;
+            while (from && text.data[from - 1] != '\n') from--;
+            if (to - from > MAX_EXAMPLE) {
+                to = from + MAX_EXAMPLE;
+                while (to > from && text.data[to - 1] != '\n') to--;
+            }
+            uint32_t line_end = d->line;
+            for (size_t i = d->from; i + 1 < to; i++) line_end += text.data[i] == '\n';
+            agent_prompt_excerpt_head(path, d->line, line_end, d->name, &piece);
+            size_t source_from = piece.len;
+            base_buf_add(&piece, text.data + from, to - from);
+            base_buf_printf(&piece, "\n\nThe new test goes into %s, beside %s.\n\n", path, d->name);
+            base_sha256_hex(text.data, text.len, version);
+            agent_text shown = {.origin = KV_ORIGIN_CONTEXT,
+                .text = piece.data,
+                .n = piece.len,
+                .label = d->name,
+                .path = path,
+                .version = version,
+                .line = d->line,
+                .line_end = line_end,
+                .whole = true,
+                .source_from = source_from,
+                .words = request};
+            rc = agent__append(a, &shown, NULL, err);
+            tool_workspace_mark_shown(a->workspace, path, version);
+            *t = (agent_new_test){.path = base_xstrdup(path),
+                .name = name_like(a, d->name, subject),
+                .example = base_xstrdup(d->name),
+                .holder = d->parent && *d->parent ? base_xstrdup(d->parent) : NULL,
+                .subject = base_xstrdup(subject)};
+            agent__set_test_file(a, path);
+        }
+        code_file_free(f);
+    }
+    base_buf_free(&text);
+    base_buf_free(&piece);
+    free(subject);
+    free(subject_path);
+    free(path);
+    free(example);
+    return rc;
+}
+
+/* The call up to where the new test's arguments begin, so that its name is a new one. */
+bool agent__open_new_test(agent *a, agent_opening *opening)
+{
+    agent_new_test *t = &a->asked.new_test;
+    if (!t->path || t->begun || a->info.strong) return false;
+    size_t n = strlen(t->path);
+    bool is_python = n > 3 && !strcmp(t->path + n - 3, ".py"),
+         is_go = n > 3 && !strcmp(t->path + n - 3, ".go");
+    if (!is_python && !is_go) return false;
+    t->begun = true;
+    base_buf name = {0};
+    base_buf_printf(
+        &name, "%s%s%s", t->holder && is_python ? t->holder : "", t->holder && is_python ? "." : "", t->name);
+    agent_definition like = {
+        .path = t->path, .name = name.data, .language = (char *)(is_python ? "python" : "go")};
+    agent_opening_free(opening);
+    agent__put_call(a, &like, &opening->call);
+    if (is_python)
+        base_buf_printf(&opening->call, "def %s(%s", t->name, t->holder ? "self" : "");
+    else
+        base_buf_printf(&opening->call, "func %s(t *testing.T) {\n", t->name);
+    base_buf_free(&name);
+    return true;
+}
+
+/* --- does it notice? ------------------------------------------------------------------------------------ */
+
+/* One operator of the body turned into another; false: it has none that is known. */
+static bool break_body(base_buf *text, size_t from, size_t to, base_buf *what)
+{
+    static const char *const turns[][2] = {{" == ", " != "}, {" != ", " == "}, {" >= ", " < "},
+        {" <= ", " > "}, {" > ", " <= "}, {" < ", " >= "}, {" + ", " - "}, {" - ", " + "}, {" and ", " or "},
+        {" && ", " || "}, {" || ", " && "}, {" % ", " + "}, {" * ", " + "}, {" is None", " is not None"},
+        {" not in ", " in "}, {"return True", "return False"}, {"return False", "return True"},
+        {"return true", "return false"}, {"return false", "return true"}};
+    for (size_t i = 0; i < sizeof turns / sizeof *turns; i++) {
+        size_t n = strlen(turns[i][0]);
+        const char *at =
+            to > from && to - from >= n ? memmem(text->data + from, to - from, turns[i][0], n) : NULL;
+        if (!at) continue;
+        size_t byte = (size_t)(at - text->data);
+        base_buf out = {0};
+        base_buf_add(&out, text->data, byte);
+        base_buf_puts(&out, turns[i][1]);
+        base_buf_add(&out, text->data + byte + n, text->len - byte - n);
+        base_buf_free(text);
+        *text = out;
+        base_buf_printf(what, "\"%s\" for \"%s\"", turns[i][1], turns[i][0]);
+        return true;
+    }
+    return false;
+}
+
+/* The test runs in a copy of the tree in which its subject is broken: does it fail there? */
+static int run_broken(agent *a, const char *path, const base_buf *text, bool *ret_fails, base_err *err)
+{
+    tool_scratch *scratch = NULL;
+    tool_result result = {.exit_code = -1};
+    tool_limits limits = {.result_bytes = TEST_BYTES, .shell_ms = TEST_MS, .cancel = a->cancel};
+    int rc = tool_scratch_make(a->workspace, &scratch, a->cancel, err);
+    if (!rc) rc = tool_scratch_put(scratch, path, text->data, text->len, err);
+    if (!rc) rc = tool_scratch_run(scratch, a->test.command, &limits, &result, err);
+    *ret_fails = !rc && result.status != TOOL_OK;
+    tool_result_free(&result);
+    tool_scratch_free(scratch);
+    return rc;
+}
+
+void agent__try_new_test(agent *a)
+{
+    const agent_new_test *t = &a->asked.new_test;
+    code_place *places = NULL;
+    base_buf text = {0}, what = {0};
+    base_err why = {0};
+    if (!t->subject || !a->test.command || !a->fix.passed || a->denied) return;
+    uint32_t n = code_index_define(tool_workspace_index(a->workspace), t->subject, &places);
+    const code_place *p = NULL;
+    for (uint32_t i = 0; i < n && !p; i++)
+        if (is_code(&places[i])) p = &places[i];
+    bool fails = false;
+    if (p && !tool_workspace_read(a->workspace, p->path, MAX_FILE, &text, NULL) && p->to <= text.len &&
+        break_body(&text, p->from, p->to, &what)) {
+        if (run_broken(a, p->path, &text, &fails, &why))
+            agent__notice(
+                a, "whether the new test notices a broken %s could not be tried: %s", t->subject, why.msg);
+        else if (fails)
+            agent__notice(a, "with %s in %s the test file fails, as it should", what.data, t->subject);
+        else
+            agent__notice(
+                a, "the new test does not notice %s in %s: it may test nothing", what.data, t->subject);
+    }
+    code_places_free(places, n);
+    base_buf_free(&text);
+    base_buf_free(&what);
+}

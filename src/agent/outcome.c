@@ -1,0 +1,234 @@
+/*
+ * What a request asks to be changed, and what came of it. A small model says "Renamed it" with nothing written;
+ * the tree knows better. So the last line of a turn that was asked for a change is the program's: which files
+ * were changed, which of the names asked for stand in the tree now, which that should be gone still do.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "agent/parts.h"
+#include "base/mem.h"
+
+/* --- what is asked -------------------------------------------------------------------------------------- */
+
+static const char *first_word(const char *s)
+{
+    static const char *const polite[] = {
+        "please ", "can you ", "could you ", "would you ", "i want you to ", "i would like you to "};
+    s += strspn(s, " \t\n");
+    for (size_t i = 0; i < sizeof polite / sizeof *polite; i++)
+        if (!strncasecmp(s, polite[i], strlen(polite[i]))) return first_word(s + strlen(polite[i]));
+    return s;
+}
+
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (c >= '0' && c <= '9');
+}
+
+/* Does a word of the text begin with one of these? */
+static bool has_stem(const char *text, const char *const *stems, size_t n)
+{
+    for (const char *p = text; *p; p++) {
+        if (p != text && is_letter(p[-1])) continue;
+        for (size_t i = 0; i < n; i++)
+            if (!strncasecmp(p, stems[i], strlen(stems[i]))) return true;
+    }
+    return false;
+}
+
+bool agent_asks_for_change(const char *request)
+{
+    static const char *const questions[] = {"which ", "where", "what", "how ", "why", "who", "when ", "does ",
+        "do ", "is ", "are ", "explain", "show ", "describe", "list ", "find ", "summari", "review", "tell ",
+        "run ", "count ", "compare ", "name ", "look "};
+    static const char *const changes[] = {"add", "renam", "mov", "delet", "remov", "drop", "chang", "mak",
+        "let", "give", "refus", "support", "should", "must", "fix", "implement", "replac", "turn", "write",
+        "creat", "introduc", "export", "allow", "reject", "insert", "extend", "return", "rewrite", "call it"};
+    const char *from = first_word(request), *end = from + strlen(from);
+    bool is_polite = from > request + strspn(request, " \t\n");
+    while (end > from && strchr(" \t\n", end[-1])) end--;
+    if (!is_polite && end > from && end[-1] == '?') return false;
+    for (size_t i = 0; i < sizeof questions / sizeof *questions; i++)
+        if (!strncasecmp(from, questions[i], strlen(questions[i]))) return false;
+    return has_stem(from, changes, sizeof changes / sizeof *changes);
+}
+
+static bool is_code_like(const char *text, size_t from, size_t to)
+{
+    bool has_mark = text[to] == '(' || (from && text[from - 1] == '`');
+    for (size_t i = from; i < to; i++) {
+        has_mark |= text[i] == '_';
+        has_mark |= i > from && text[i] >= 'A' && text[i] <= 'Z' && text[i - 1] >= 'a' && text[i - 1] <= 'z';
+    }
+    return has_mark && to - from > 2;
+}
+
+/* The word stands right behind "rename", "remove the function", ... */
+static bool is_object_of(const char *text, size_t from, const char *const *stems, size_t n)
+{
+    static const char *const between[] = {"the ", "unused ", "function ", "method ", "class ", "helper ",
+        "macro ", "type ", "struct ", "constant ", "variable ", "trait ", "alias ", "aliases ",
+        "context manager "};
+    size_t at = from;
+    if (at && text[at - 1] == '`') at--;
+    for (bool moved = true; moved;) {
+        moved = false;
+        for (size_t i = 0; i < sizeof between / sizeof *between; i++) {
+            size_t m = strlen(between[i]);
+            if (at < m || strncasecmp(text + at - m, between[i], m)) continue;
+            at -= m;
+            moved = true;
+        }
+    }
+    while (at && text[at - 1] == ' ') at--;
+    size_t word = at;
+    while (word && is_letter(text[word - 1])) word--;
+    for (size_t i = 0; i < n && word < at; i++)
+        if (!strncasecmp(text + word, stems[i], strlen(stems[i]))) return true;
+    return false;
+}
+
+static void add_wish(agent_asked *x, char *name, bool goes)
+{
+    for (uint32_t i = 0; i < x->n_wishes; i++)
+        if (!strcmp(x->wishes[i].name, name)) {
+            free(name);
+            return;
+        }
+    if (x->n_wishes == AGENT_MAX_WISHES) {
+        free(name);
+        return;
+    }
+    x->wishes[x->n_wishes++] = (agent_wish){name, goes};
+}
+
+void agent__ask(agent *a, const char *request)
+{
+    static const char *const going[] = {"renam", "delet", "remov", "drop"};
+    code_index *index = tool_workspace_index(a->workspace);
+    agent_asked *x = &a->asked;
+    agent__asked_free(a);
+    x->change = a->settings.mode != AGENT_MODE_PLAN && (a->fix.wanted || agent_asks_for_change(request));
+    size_t pos = 0, from, to, n = strlen(request);
+    while (x->change && code_next_identifier(request, n, &pos, &from, &to)) {
+        bool is_path = (from && strchr("/.-", request[from - 1])) || request[to] == '/' ||
+                       (request[to] == '.' && is_letter(request[to + 1]));
+        if (is_path && request[to] != '(') continue;
+        char *name = base_xstrndup(request + from, to - from);
+        if (code_index_is_defined(index, name)) {
+            if (is_object_of(request, from, going, sizeof going / sizeof *going))
+                add_wish(x, name, true);
+            else
+                free(name);
+        } else if (is_code_like(request, from, to) && !code_index_mentions(index, name)) {
+            add_wish(x, name, false);
+        } else {
+            free(name);
+        }
+    }
+    static const char *const tests[] = {"test"};
+    x->test = x->change && !a->fix.wanted && has_stem(request, tests, 1) && agent__has_word(request, "add");
+}
+
+void agent__asked_free(agent *a)
+{
+    agent_asked *x = &a->asked;
+    for (uint32_t i = 0; i < x->n_wishes; i++) free(x->wishes[i].name);
+    for (size_t i = 0; i < x->n_changed; i++) free(x->changed[i]);
+    free(x->changed);
+    agent__new_test_free(a);
+    *x = (agent_asked){0};
+}
+
+/* --- what came of it ------------------------------------------------------------------------------------ */
+
+void agent__changed(agent *a, const char *path)
+{
+    agent_asked *x = &a->asked;
+    for (size_t i = 0; i < x->n_changed; i++)
+        if (!strcmp(x->changed[i], path)) return;
+    x->changed = base_xrealloc(x->changed, (x->n_changed + 1) * sizeof *x->changed);
+    x->changed[x->n_changed++] = base_xstrdup(path);
+}
+
+void agent__taken_back(agent *a, const char *path)
+{
+    agent_asked *x = &a->asked;
+    for (size_t i = 0; i < x->n_changed; i++) {
+        if (strcmp(x->changed[i], path) != 0) continue;
+        free(x->changed[i]);
+        x->changed[i] = x->changed[--x->n_changed];
+    }
+}
+
+/* Names that should stand there and do not, or should be gone and are not: "a, b"; the number of them. */
+static uint32_t list_wishes(const agent *a, bool going, base_buf *out)
+{
+    code_index *index = tool_workspace_index(a->workspace);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < a->asked.n_wishes; i++) {
+        const agent_wish *w = &a->asked.wishes[i];
+        bool stands = w->goes ? code_index_is_defined(index, w->name) : code_index_mentions(index, w->name);
+        if (w->goes != going || stands != going) continue;
+        base_buf_printf(out, "%s%s", n++ ? ", " : "", w->name);
+    }
+    return n;
+}
+
+static bool lacks_test(const agent *a)
+{
+    bool has_one = !a->asked.test;
+    for (size_t i = 0; i < a->asked.n_changed; i++) has_one |= code_path_is_test(a->asked.changed[i]);
+    return !has_one;
+}
+
+bool agent__is_missing(const agent *a, base_buf *out)
+{
+    base_buf missing = {0}, left = {0};
+    if (list_wishes(a, false, &missing)) base_buf_printf(out, "%s is not in the tree yet. ", missing.data);
+    if (list_wishes(a, true, &left)) base_buf_printf(out, "%s is still in the tree. ", left.data);
+    if (a->asked.n_changed && lacks_test(a)) base_buf_puts(out, "No test was added yet. ");
+    base_buf_free(&missing);
+    base_buf_free(&left);
+    return out->len > 0;
+}
+
+void agent__tell_outcome(agent *a)
+{
+    const agent_asked *x = &a->asked;
+    if (!x->change) return;
+    base_buf text = {0}, missing = {0}, left = {0};
+    const char *state = "changed";
+    if (!x->n_changed) {
+        state = "nothing";
+        base_buf_puts(&text, a->denied ? "Nothing was changed: the change was not approved."
+                                       : "Nothing was changed in the tree, whatever the answer says.");
+    } else {
+        base_buf_puts(&text, "Changed: ");
+        for (size_t i = 0; i < x->n_changed; i++)
+            base_buf_printf(&text, "%s%s", i ? ", " : "", x->changed[i]);
+        base_buf_putc(&text, '.');
+        if (list_wishes(a, false, &missing))
+            base_buf_printf(&text, " Asked for and not in the tree: %s.", missing.data);
+        if (list_wishes(a, true, &left)) base_buf_printf(&text, " Still in the tree: %s.", left.data);
+        if (lacks_test(a)) base_buf_puts(&text, " No test was added.");
+        bool is_partial = missing.len || left.len || lacks_test(a);
+        if (a->test.command && a->fix.failing) {
+            base_buf_printf(&text, " Its test fails: %s.", a->test.command);
+            state = "failing";
+        } else if (a->test.command && a->fix.passed) {
+            base_buf_printf(&text, " Its test passes: %s.", a->test.command);
+            if (!is_partial) state = "done";
+        } else {
+            base_buf_puts(&text, " No test has judged it.");
+        }
+        if (is_partial && strcmp(state, "failing") != 0) state = "partial";
+    }
+    agent__emit(a, &(agent_event){.type = AGENT_EVENT_outcome,
+                       .outcome = {.turn = a->turn, .state = state, .text = text.data}});
+    base_buf_free(&text);
+    base_buf_free(&missing);
+    base_buf_free(&left);
+}

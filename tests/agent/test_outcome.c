@@ -1,0 +1,86 @@
+/* What a turn says that it did: a change that was asked for and is not in the tree is never told as done. */
+#include "stage.h"
+
+static void test_outcome__knows_a_change_from_a_question(void **state)
+{
+    static const char *const changes[] = {"Add a function f", "Rename f to g.", "please remove f",
+        "A closed stream is no terminal: isatty() should return False.", "can you add a test for f?",
+        "The helper that writes capitals should be called g.", "Let f take a second parameter",
+        "Move f to a.py"};
+    static const char *const others[] = {"Which function adds two numbers?", "Should f be renamed?",
+        "how do I add a flag", "Explain this diff", "what changed since v1.0?", "say something",
+        "Review my changes", "Where is it made?", "hello"};
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++)
+        if (!agent_asks_for_change(changes[i])) fail_msg("a change: %s", changes[i]);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (agent_asks_for_change(others[i])) fail_msg("no change: %s", others[i]);
+}
+
+static void test_outcome__a_lie_is_followed_by_the_truth(void **state)
+{
+    put_program();
+    host h = new_host();
+    agent_session *s = open_session(
+        &h, "answer Renamed `add` to `sum`.\nanswer Renamed it, I say.\n", AGENT_MODE_ALL, NULL, false);
+    assert_int_equal(submit(s, &h, "Rename add to sum_up"), 0);
+    assert_true(told(&h, "asking for the change"));
+    assert_true(told(&h, "\"event\":\"outcome\""));
+    assert_true(told(&h, "\"state\":\"nothing\""));
+    assert_file("add.sh", PROGRAM);
+    agent_session_close(s);
+    free_host(&h);
+}
+
+#define ADD_SUB                                                                                              \
+    "answer <<X\n<tools>{\"name\": \"rewrite\", \"arguments\": {\"path\": \"add.sh\", \"name\": "            \
+    "\"sub_two\"}}</tools>\n"                                                                                \
+    "```sh\nsub_two() {\n    echo $(($1 - $2))\n}\n```\nX\n"
+
+static void test_outcome__what_is_missing_is_asked_for_and_told(void **state)
+{
+    put_program();
+    host h = new_host();
+    agent_session *s = open_session(
+        &h, ADD_SUB "answer Added both.\nanswer Added both, really.\n", AGENT_MODE_ALL, NULL, false);
+    assert_int_equal(submit(s, &h, "Add sub_two() and mul_two() to add.sh"), 0);
+    assert_true(told(&h, "not all of the change is in the tree"));
+    assert_true(told(&h, "Changed: add.sh. Asked for and not in the tree: mul_two."));
+    assert_true(told(&h, "\"state\":\"partial\""));
+    agent_session_close(s);
+    free_host(&h);
+}
+
+static void test_outcome__what_stands_there_is_told(void **state)
+{
+    put_program();
+    host h = new_host();
+    agent_session *s = open_session(&h, ADD_SUB "answer Added.\n", AGENT_MODE_ALL, NULL, false);
+    assert_int_equal(submit(s, &h, "Add sub_two() to add.sh"), 0);
+    assert_true(told(&h, "\"state\":\"changed\",\"text\":\"Changed: add.sh. No test has judged it.\""));
+    assert_file("add.sh", PROGRAM "\nsub_two() {\n    echo $(($1 - $2))\n}\n");
+    agent_session_close(s);
+    free_host(&h);
+}
+
+static void test_outcome__a_question_has_none(void **state)
+{
+    put_program();
+    host h = new_host();
+    agent_session *s = open_session(&h, "answer In add.sh.\n", AGENT_MODE_ALL, NULL, false);
+    assert_int_equal(submit(s, &h, "Explain add."), 0);
+    assert_false(told(&h, "\"event\":\"outcome\""));
+    agent_session_close(s);
+    free_host(&h);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST_CASE(test_outcome__knows_a_change_from_a_question),
+        TEST_CASE(test_outcome__a_lie_is_followed_by_the_truth),
+        TEST_CASE(test_outcome__what_is_missing_is_asked_for_and_told),
+        TEST_CASE(test_outcome__what_stands_there_is_told),
+        TEST_CASE(test_outcome__a_question_has_none),
+    };
+    return RUN_ON_BOTH(tests);
+}
