@@ -22,6 +22,7 @@ static void new_test_free(agent_new_test *t)
     free(t->example);
     free(t->holder);
     free(t->subject);
+    free(t->assertion);
     *t = (agent_new_test){0};
 }
 
@@ -178,6 +179,35 @@ static char *name_like(const agent *a, const char *example, const char *subject)
     return base_buf_take(&name);
 }
 
+/*
+ * "self.assertEqual(set_title(" for a function of Python: a small model that begins a test without its subject
+ * copies the example. NULL: not known.
+ */
+static char *assertion_like(
+    const agent *a, const base_buf *file, const char *example, size_t n, const char *subject)
+{
+    static const char *const forms[] = {"self.assertEqual(", "assert "};
+    code_place *places = NULL;
+    uint32_t n_places = code_index_define(tool_workspace_index(a->workspace), subject, &places);
+    bool is_function = n_places && !strcmp(places[0].what, "function") && !*places[0].parent;
+    code_places_free(places, n_places);
+    base_buf out = {0}, call = {0};
+    for (size_t i = 0; is_function && i < sizeof forms / sizeof *forms && !out.len; i++)
+        if (memmem(example, n, forms[i], strlen(forms[i]))) base_buf_puts(&out, forms[i]);
+    if (!out.len) return NULL;
+    /* By the module, where the file calls it that way: "dotenv.set_key(". */
+    base_buf_printf(&call, ".%s(", subject);
+    const char *at = memmem(file->data, file->len, call.data, call.len);
+    const char *from = at;
+    while (
+        from && from > file->data && (isalnum((unsigned char)from[-1]) || from[-1] == '_' || from[-1] == '.'))
+        from--;
+    if (at && from < at) base_buf_add(&out, from, (size_t)(at - from) + 1);
+    base_buf_printf(&out, "%s(", subject);
+    base_buf_free(&call);
+    return base_buf_take(&out);
+}
+
 int agent__append_new_test(agent *a, const char *request, base_err *err)
 {
     agent_new_test *t = &a->asked.new_test;
@@ -221,7 +251,8 @@ int agent__append_new_test(agent *a, const char *request, base_err *err)
                 .name = name_like(a, d->name, subject),
                 .example = base_xstrdup(d->name),
                 .holder = d->parent && *d->parent ? base_xstrdup(d->parent) : NULL,
-                .subject = base_xstrdup(subject)};
+                .subject = base_xstrdup(subject),
+                .assertion = assertion_like(a, &text, text.data + from, to - from, subject)};
             agent__set_test_file(a, path);
         }
         code_file_free(f);
@@ -252,7 +283,10 @@ bool agent__open_new_test(agent *a, agent_opening *opening)
         .path = t->path, .name = name.data, .language = (char *)(is_python ? "python" : "go")};
     agent_opening_free(opening);
     agent__put_call(a, &like, &opening->call);
-    if (is_python)
+    if (is_python && t->assertion)
+        base_buf_printf(
+            &opening->call, "def %s(%s):\n    %s", t->name, t->holder ? "self" : "", t->assertion);
+    else if (is_python)
         base_buf_printf(&opening->call, "def %s(%s", t->name, t->holder ? "self" : "");
     else
         base_buf_printf(&opening->call, "func %s(t *testing.T) {\n", t->name);

@@ -128,8 +128,9 @@ void agent__ask(agent *a, const char *request)
             free(name);
         }
     }
-    static const char *const tests[] = {"test"};
-    x->test = x->change && !a->fix.wanted && has_stem(request, tests, 1) && agent__has_word(request, "add");
+    bool speaks_of_test = agent__has_word(request, "test") || agent__has_word(request, "tests");
+    x->test = x->change && !a->fix.wanted && speaks_of_test &&
+              (agent__has_word(request, "add") || agent__has_word(request, "write"));
 }
 
 void agent__asked_free(agent *a)

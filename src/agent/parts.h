@@ -144,7 +144,8 @@ typedef struct agent_new_test {
     char *path, *name;
     char *example, *holder; /* the test that it stands beside, and the type around that (NULL: none) */
     char *subject;          /* what is tested */
-    bool begun;             /* the harness has begun its call */
+    char *assertion; /* how the example's first assertion begins, up to the subject's arguments; NULL */
+    bool begun;      /* the harness has begun its call */
 } agent_new_test;
 
 /* What this turn's request asks to be changed, and what came of it (outcome.c). */

@@ -115,6 +115,44 @@ static tool_change *prototype_change(
     return ret;
 }
 
+/*
+ * Names that the block uses, that the file never wrote and that one module of the tree defines: imported where
+ * the file takes others from that module.
+ */
+static void import_names(tool_workspace *w, const char *path, base_str block, const base_buf *old_text,
+    base_buf *text, base_buf *say)
+{
+    const char *language = code_language(path, "", 0);
+    size_t pos = 0, from, to;
+    while (language && !strcmp(language, "python") &&
+           code_next_identifier(block.ptr, block.len, &pos, &from, &to)) {
+        if (from && block.ptr[from - 1] == '.') continue;
+        char *name = base_xstrndup(block.ptr + from, to - from);
+        size_t p = 0, f, t;
+        bool is_known = false;
+        while (!is_known && old_text->len && code_next_identifier(old_text->data, old_text->len, &p, &f, &t))
+            is_known = t - f == to - from && !memcmp(old_text->data + f, name, t - f);
+        code_place *places = NULL;
+        uint32_t n = is_known ? 0 : code_index_define(w->index, name, &places);
+        const code_place *only = NULL;
+        bool one = true;
+        for (uint32_t i = 0; i < n; i++) {
+            if (*places[i].parent || places[i].is_declaration || code_path_is_test(places[i].path)) continue;
+            one = one && !only;
+            only = &places[i];
+        }
+        if (only && one) {
+            const char *slash = strrchr(only->path, '/'), *file = slash ? slash + 1 : only->path;
+            char *module = base_xstrndup(file, strcspn(file, "."));
+            if (tool__import_name(text, module, name))
+                base_buf_printf(say, "Imported %s from %s. ", name, module);
+            free(module);
+        }
+        code_places_free(places, n);
+        free(name);
+    }
+}
+
 /* What the tree lacks: a refusal that lists names would be no help to a model that wants a new one. */
 static int prepare_addition(
     tool_workspace *w, const tool_call *call, const tool_aim *aim, tool_preview *ret, tool_result *result)
@@ -143,6 +181,7 @@ static int prepare_addition(
         }
         tool__addition_free(&added);
     }
+    if (is_good) import_names(w, aim->path, call->payload, &f.text, &new_text, &notes);
     if (is_good) {
         base_buf_puts(&head, " to ");
         tool__path_show(&head, aim->path);

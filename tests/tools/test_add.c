@@ -185,9 +185,30 @@ static void test_prototype(void **state)
     tree_remove(&t);
 }
 
+static void test_import(void **state)
+{
+    static const struct {
+        const char *text, *result;
+    } cases[] = {
+        {"from ..ansi import Back, Fore\nx = 1\n", "from ..ansi import Back, Fore, set_title\nx = 1\n"},
+        {"import os\nfrom ansi import Back\r\n", "import os\nfrom ansi import Back, set_title\r\n"},
+        {"from ..myansi import Back\n", NULL},
+        {"from ansi import (\n    Back)\n", NULL},
+        {"from ansi import *\n", NULL},
+        {"", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        base_buf text = {0};
+        base_buf_puts(&text, cases[i].text);
+        assert_int_equal(tool__import_name(&text, "ansi", "set_title"), cases[i].result != NULL);
+        assert_string_equal(text.data ? text.data : "", cases[i].result ? cases[i].result : cases[i].text);
+        base_buf_free(&text);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_places), cmocka_unit_test(test_calls), cmocka_unit_test(test_prototype)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_places), cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_prototype), cmocka_unit_test(test_import)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -476,9 +476,10 @@ bool tool__add_definition(code_grammars *g, const char *path, const base_buf *te
         free(holder_name);
         holder_name = NULL;
     }
-    bool has_place =
-        !who.is_member || holder != UINT32_MAX ||
-        (holder_name && find_relative(f, &whole, &who, holder, holder_name, request) != UINT32_MAX);
+    /* The members of a Rust type stand outside of it. */
+    bool has_place = !who.is_member || holder != UINT32_MAX ||
+                     (holder_name && is_language(language, "rust") &&
+                         find_relative(f, &whole, &who, holder, holder_name, request) != UINT32_MAX);
     if (!has_place) {
         base_buf_printf(why,
             "%.100s can only stand in a type, and this file has none that the call or the request names. "
@@ -591,4 +592,30 @@ bool tool__add_prototype(code_grammars *g, const char *path, const base_buf *hea
     }
     code_file_free(f);
     return is_good;
+}
+
+bool tool__import_name(base_buf *text, const char *module, const char *name)
+{
+    size_t m = strlen(module);
+    for (size_t at = 0; at < text->len;) {
+        size_t end = tool__line_end(text->data, text->len, at);
+        const char *import = memmem(text->data + at, end - at, " import ", 8);
+        size_t word = import ? (size_t)(import - text->data) : 0;
+        bool is_it = import && begins(text->data + at, end - at, "from ") && word - at > m &&
+                     !memcmp(text->data + word - m, module, m) && strchr(". ", text->data[word - m - 1]) &&
+                     !memchr(text->data + at, '(', end - at) && !memchr(text->data + at, '#', end - at) &&
+                     !memchr(text->data + at, '\\', end - at) && !memchr(text->data + at, '*', end - at);
+        if (is_it) {
+            while (end > at && tool__is_space(text->data[end - 1])) end--;
+            base_buf out = {0};
+            base_buf_add(&out, text->data, end);
+            base_buf_printf(&out, ", %s", name);
+            base_buf_add(&out, text->data + end, text->len - end);
+            base_buf_free(text);
+            *text = out;
+            return true;
+        }
+        at = end + 1;
+    }
+    return false;
 }

@@ -39,6 +39,12 @@ bool tool__add_prototype(code_grammars *g, const char *path, const base_buf *hea
 char *tool__block_name(
     code_grammars *g, const char *path, base_str block, const char *name, bool *ret_is_member);
 
+/*
+ * Python: adds the name to the file's line "from ...MODULE import a, b"; false: the file has none, or has the
+ * name already.
+ */
+bool tool__import_name(base_buf *text, const char *module, const char *name);
+
 /* "Type.member", "Type::member": the type's part, which the caller frees; NULL: the name has none. */
 char *tool__name_holder(const char *name);
 

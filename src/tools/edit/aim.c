@@ -76,7 +76,16 @@ static char *known_path(tool_workspace *w, const char *path)
     return found;
 }
 
-/* The one file that defines the name (tests only where the call is for one); NULL: none or several. */
+static bool has_ending_of(const char *path, const char *other)
+{
+    const char *a = strrchr(path, '.'), *b = strrchr(other, '.');
+    return a && b && !strcmp(a, b);
+}
+
+/*
+ * The one file that defines the name, of the kind that the call is for (a test for tests only, no declarations
+ * of types for JavaScript); NULL: none or several.
+ */
 static char *only_file(tool_workspace *w, const char *name, const char *path, bool wants_holder)
 {
     code_place *places = NULL;
@@ -88,6 +97,7 @@ static char *only_file(tool_workspace *w, const char *name, const char *path, bo
         bool is_value = !strcmp(places[i].what, "field") || !strcmp(places[i].what, "variable");
         if (places[i].is_declaration || is_value || (wants_holder && !tool__is_holder(NULL, &d))) continue;
         if (code_path_is_test(places[i].path) && !code_path_is_test(path)) continue;
+        if (!has_ending_of(places[i].path, path)) continue;
         one = !found || !strcmp(found, places[i].path);
         if (!found) found = base_xstrdup(places[i].path);
     }
