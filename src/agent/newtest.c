@@ -208,6 +208,46 @@ static char *assertion_like(
     return base_buf_take(&out);
 }
 
+/* What is tested, in front of the example: without its text a small model invents what it gives. */
+static int append_subject(agent *a, const char *subject, const char *request, base_err *err)
+{
+    enum { MAX_SUBJECT = 1600 };
+    code_place *places = NULL;
+    uint32_t n = code_index_define(tool_workspace_index(a->workspace), subject, &places);
+    base_buf text = {0}, piece = {0};
+    char version[65];
+    int rc = 0;
+    const code_place *p = NULL;
+    for (uint32_t i = 0; i < n && !p; i++)
+        if (is_code(&places[i])) p = &places[i];
+    if (p && !tool_workspace_read(a->workspace, p->path, MAX_FILE, &text, NULL) && p->to <= text.len &&
+        p->to - p->from <= MAX_SUBJECT) {
+        size_t from = p->from;
+        while (from && text.data[from - 1] != '\n') from--;
+        agent_prompt_excerpt_head(p->path, p->line, p->line_end, subject, &piece);
+        size_t source_from = piece.len;
+        base_buf_add(&piece, text.data + from, p->to - from);
+        base_buf_puts(&piece, "\n\n");
+        base_sha256_hex(text.data, text.len, version);
+        agent_text shown = {.origin = KV_ORIGIN_CONTEXT,
+            .text = piece.data,
+            .n = piece.len,
+            .label = subject,
+            .path = p->path,
+            .version = version,
+            .line = p->line,
+            .line_end = p->line_end,
+            .whole = true,
+            .source_from = source_from,
+            .words = request};
+        rc = agent__append(a, &shown, NULL, err);
+    }
+    code_places_free(places, n);
+    base_buf_free(&text);
+    base_buf_free(&piece);
+    return rc;
+}
+
 int agent__append_new_test(agent *a, const char *request, base_err *err)
 {
     agent_new_test *t = &a->asked.new_test;
@@ -245,7 +285,8 @@ int agent__append_new_test(agent *a, const char *request, base_err *err)
                 .whole = true,
                 .source_from = source_from,
                 .words = request};
-            rc = agent__append(a, &shown, NULL, err);
+            rc = append_subject(a, subject, request, err);
+            if (!rc) rc = agent__append(a, &shown, NULL, err);
             tool_workspace_mark_shown(a->workspace, path, version);
             *t = (agent_new_test){.path = base_xstrdup(path),
                 .name = name_like(a, d->name, subject),
