@@ -27,13 +27,18 @@ static bool is_letter(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (c >= '0' && c <= '9');
 }
 
-/* Does a word of the text begin with one of these? */
-static bool has_stem(const char *text, const char *const *stems, size_t n)
+/* Is a word here what a sentence, or a further part of one, asks to be done: "Rename x", "..., and drop y"? */
+static bool begins_order(const char *text, const char *word)
 {
-    for (const char *p = text; *p; p++) {
-        if (p != text && is_letter(p[-1])) continue;
-        for (size_t i = 0; i < n; i++)
-            if (!strncasecmp(p, stems[i], strlen(stems[i]))) return true;
+    const char *p = word;
+    while (p > text && strchr(" \t\n", p[-1])) p--;
+    if (p == text || strchr(".,:;!", p[-1])) return true;
+    static const char *const before[] = {"and", "then", "please"};
+    for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
+        size_t n = strlen(before[i]);
+        if ((size_t)(p - text) >= n && !strncasecmp(p - n, before[i], n) &&
+            ((size_t)(p - text) == n || !is_letter(p[-1 - (ptrdiff_t)n])))
+            return true;
     }
     return false;
 }
@@ -44,15 +49,21 @@ bool agent_asks_for_change(const char *request)
         "do ", "is ", "are ", "explain", "show ", "describe", "list ", "find ", "summari", "review", "tell ",
         "run ", "count ", "compare ", "name ", "look "};
     static const char *const changes[] = {"add", "renam", "mov", "delet", "remov", "drop", "chang", "mak",
-        "let", "give", "refus", "support", "should", "must", "fix", "implement", "replac", "turn", "write",
-        "creat", "introduc", "export", "allow", "reject", "insert", "extend", "return", "rewrite", "call it"};
+        "let", "give", "refus", "support", "fix", "implement", "replac", "turn", "write", "creat", "introduc",
+        "export", "allow", "reject", "insert", "extend", "return", "rewrite", "call it"};
     const char *from = first_word(request), *end = from + strlen(from);
     bool is_polite = from > request + strspn(request, " \t\n");
     while (end > from && strchr(" \t\n", end[-1])) end--;
     if (!is_polite && end > from && end[-1] == '?') return false;
     for (size_t i = 0; i < sizeof questions / sizeof *questions; i++)
         if (!strncasecmp(from, questions[i], strlen(questions[i]))) return false;
-    return has_stem(from, changes, sizeof changes / sizeof *changes);
+    if (agent__has_word(from, "should") || agent__has_word(from, "must")) return true;
+    for (const char *p = from; *p; p++) {
+        if ((p != from && is_letter(p[-1])) || !begins_order(from, p)) continue;
+        for (size_t i = 0; i < sizeof changes / sizeof *changes; i++)
+            if (!strncasecmp(p, changes[i], strlen(changes[i]))) return true;
+    }
+    return false;
 }
 
 static bool is_code_like(const char *text, size_t from, size_t to)

@@ -9,7 +9,7 @@ static void test_outcome__knows_a_change_from_a_question(void **state)
         "Move f to a.py"};
     static const char *const others[] = {"Which function adds two numbers?", "Should f be renamed?",
         "how do I add a flag", "Explain this diff", "what changed since v1.0?", "say something",
-        "Review my changes", "Where is it made?", "hello"};
+        "Review my changes", "Where is it made?", "hello", "go on with add", "the drop in speed"};
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++)
         if (!agent_asks_for_change(changes[i])) fail_msg("a change: %s", changes[i]);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
