@@ -312,6 +312,7 @@ static int ask(running *r, base_err *err)
     agent__commit(a);
     base_buf_free(&headline);
     r->said_yes = d.answer != AGENT_NO;
+    a->asked.refused = a->asked.refused || !r->said_yes;
     if (r->said_yes && r->preview.asks_once) a->made.asked_once = true;
     if (r->again && d.answer == AGENT_YES) approve_again(r);
     int rc = 0;

@@ -215,8 +215,9 @@ void agent__tell_outcome(agent *a)
     const char *state = "changed";
     if (!x->n_changed) {
         state = "nothing";
-        base_buf_puts(&text, a->denied ? "Nothing was changed: the change was not approved."
-                                       : "Nothing was changed in the tree, whatever the answer says.");
+        base_buf_puts(&text, a->denied || x->refused
+                                 ? "Nothing was changed: the change was not approved."
+                                 : "Nothing was changed in the tree, whatever the answer says.");
     } else {
         base_buf_puts(&text, "Changed: ");
         for (size_t i = 0; i < x->n_changed; i++)

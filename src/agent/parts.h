@@ -153,7 +153,8 @@ typedef struct agent_asked {
     bool change; /* it asks for a change */
     bool test;   /* for a new test, among others */
     agent_new_test new_test;
-    bool again; /* and was asked again, since nothing or not all of it stood in the tree */
+    bool again;   /* and was asked again, since nothing or not all of it stood in the tree */
+    bool refused; /* the person said no to something: that is an answer, and nothing is asked again */
     agent_wish wishes[AGENT_MAX_WISHES];
     uint32_t n_wishes;
     char **changed; /* files written in this turn that stand */

@@ -374,7 +374,7 @@ static int ask_for_name(agent *a, base_err *err)
 /* A change was asked for and is not in the tree, or not all of it: true once, with what is missing. */
 static bool should_ask_for_change(agent *a, base_buf *missing)
 {
-    if (!a->asked.change || a->asked.again || a->fix.wanted || a->denied) return false;
+    if (!a->asked.change || a->asked.again || a->fix.wanted || a->denied || a->asked.refused) return false;
     if (a->asked.n_changed && !agent__is_missing(a, missing)) return false;
     a->asked.again = true;
     return true;
