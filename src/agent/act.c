@@ -200,7 +200,7 @@ static void remember_call(agent *a, const running *r, uint64_t key, uint32_t fro
      * A refusal that shows the text ("was not read yet") asks for this very call: the next one is no
      * repetition.
      */
-    if (r->result.status == TOOL_REFUSED && r->result.n_segments) return;
+    if (r->result.status == TOOL_REFUSED && r->result.n_sources) return;
     agent_made_call *made = agent__find_made(a, key);
     if (made) return;
     base_grow(&a->made.calls, &a->made.cap_calls, a->made.n_calls + 1, sizeof *a->made.calls);
@@ -389,10 +389,10 @@ static void emit_result(const running *r)
     size_t n_changed = 0;
     while (t->changed && t->changed[n_changed]) n_changed++;
     agent_changed_row *changed = n_changed ? base_xcalloc(n_changed, sizeof *changed) : NULL;
-    agent_shown_row *segments = t->n_segments ? base_xcalloc(t->n_segments, sizeof *segments) : NULL;
+    agent_shown_row *segments = t->n_sources ? base_xcalloc(t->n_sources, sizeof *segments) : NULL;
     for (size_t i = 0; i < n_changed; i++) changed[i].path = t->changed[i];
-    for (uint32_t i = 0; i < t->n_segments; i++) {
-        const tool_segment *s = &t->segments[i];
+    for (uint32_t i = 0; i < t->n_sources; i++) {
+        const tool_source *s = &t->sources[i];
         segments[i] = (agent_shown_row){s->from, s->to, s->path, s->version, s->line};
     }
     agent__emit(r->a, &(agent_event){.type = AGENT_EVENT_tool_result,
@@ -406,7 +406,7 @@ static void emit_result(const running *r)
                               .exit_code = t->exit_code,
                               .ms = (int64_t)t->ms,
                               .changed = {changed, n_changed},
-                              .segments = {segments, t->n_segments}}});
+                              .segments = {segments, t->n_sources}}});
     free(changed);
     free(segments);
     agent__commit(r->a);
@@ -467,7 +467,7 @@ static void after_change(agent *a, const running *r, uint64_t key)
 static int append_result(agent *a, const running *r, uint32_t *ret_from, uint32_t *ret_to, base_err *err)
 {
     const tool_result *t = &r->result;
-    const tool_segment *only = t->n_segments == 1 ? &t->segments[0] : NULL;
+    const tool_source *only = t->n_sources == 1 ? &t->sources[0] : NULL;
     base_buf label = {0};
     base_buf_printf(&label, "%s", r->name);
     const char *path = base_json_str(r->call.arguments, "path", NULL);
@@ -482,22 +482,22 @@ static int append_result(agent *a, const running *r, uint32_t *ret_from, uint32_
         .version = only ? only->version : NULL,
         .line = only ? only->line : 0,
         .words = a->test.command,
-        .segments = t->segments,
-        .n_segments = t->n_segments};
-    size_t piece = SIZE_MAX;
+        .sources = t->sources,
+        .n_sources = t->n_sources};
+    size_t index = SIZE_MAX;
     if (only) {
         text.line_end = only->line;
         for (uint32_t i = only->from; i + 1 < only->to; i++) text.line_end += t->text.data[i] == '\n';
     }
-    int rc = agent__append(a, &text, &piece, err);
-    if (!rc && piece != SIZE_MAX) {
-        *ret_from = a->transcript.pieces[piece].from;
-        *ret_to = a->transcript.pieces[piece].to;
-        for (uint32_t i = 0; i < t->n_segments && !only; i++) {
-            const tool_segment *s = &t->segments[i];
+    int rc = agent__append(a, &text, &index, err);
+    if (!rc && index != SIZE_MAX) {
+        *ret_from = a->transcript.segments[index].from;
+        *ret_to = a->transcript.segments[index].to;
+        for (uint32_t i = 0; i < t->n_sources && !only; i++) {
+            const tool_source *s = &t->sources[i];
             uint32_t line_end = s->line;
             for (uint32_t k = s->from; k + 1 < s->to; k++) line_end += t->text.data[k] == '\n';
-            agent__add_shown(a, piece, s->from, s->to, s->path, s->version, s->line, line_end);
+            agent__add_shown(a, index, s->from, s->to, s->path, s->version, s->line, line_end);
         }
     }
     base_buf_free(&label);
@@ -570,11 +570,11 @@ static int append_test(agent *a, const running *test, uint32_t *ret_from, uint32
     base_buf_printf(&text, "%s\n", test->preview.headline ? test->preview.headline : "$ test");
     if (test->result.text.data) put_without_time(&text, test->result.text.data, test->result.text.len);
     agent_text t = {.origin = KV_ORIGIN_TOOL, .text = text.data, .n = text.len, .label = "test"};
-    size_t piece = SIZE_MAX;
-    int rc = agent__append(a, &t, &piece, err);
-    if (!rc && piece != SIZE_MAX) {
-        *ret_from = a->transcript.pieces[piece].from;
-        *ret_to = a->transcript.pieces[piece].to;
+    size_t index = SIZE_MAX;
+    int rc = agent__append(a, &t, &index, err);
+    if (!rc && index != SIZE_MAX) {
+        *ret_from = a->transcript.segments[index].from;
+        *ret_to = a->transcript.segments[index].to;
         remember_call(
             a, test, agent__call_key("shell", test->call.arguments, (base_str){0}), *ret_from, *ret_to);
     }

@@ -54,10 +54,10 @@ static void on_plan(void *user, const kv_plan *p)
             "now, "
             "as if what was evicted among them had never been",
             kv_plan_folded_to(p), p->n_tokens);
-    if (p->dead)
+    if (p->lost)
         agent__notice(a,
             "the rows of %u tokens were given up: the host tier is full (--kv-set disk=MiB is its limit)",
-            kv_plan_dead(p));
+            kv_plan_lost(p));
 }
 
 int agent_open(agent **ret, engine *e, tool_workspace *w, const agent_options *options,
@@ -128,7 +128,7 @@ static void reread(agent *a)
 {
     const engine_ops *ops = a->engine->ops;
     base_err err = {0};
-    if (!ops->reread || a->ended || !agent__unread(a)) return;
+    if (!ops->reread || a->ended || !agent__to_reread(a)) return;
     const int rc = ops->reread(a->engine, &err);
     agent__tell_visits(a); /* else they would count as the next message's */
     if (!rc)
@@ -162,7 +162,7 @@ void agent_close(agent *a)
     tool_workspace_close(a->workspace);
     free(a->telling.held);
     free(a->made.allowed);
-    free(a->transcript.pieces);
+    free(a->transcript.segments);
     free(a->made.calls);
     free(a->transcript.turn_starts);
     free(a->ledger.turns);

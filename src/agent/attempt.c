@@ -121,8 +121,8 @@ static void restore_rows(agent *a, const char *path)
     char version[65];
     if (tool_workspace_read(a->workspace, path, 4 << 20, &text, NULL)) return;
     base_sha256_hex(text.data ? text.data : "", text.len, version);
-    for (size_t i = 0; i < a->transcript.n_pieces; i++) {
-        agent_piece *p = &a->transcript.pieces[i];
+    for (size_t i = 0; i < a->transcript.n_segments; i++) {
+        agent_segment *p = &a->transcript.segments[i];
         if (!p->stale || !p->path || strcmp(p->path, path) || strcmp(p->version, version)) continue;
         base_err err = {0};
         if (agent__bring_back(a, p->from, p->to, &err))
@@ -232,8 +232,8 @@ static const code_definition *definition_of(const code_file *f, const char *name
 /* The definition that this turn's excerpts show of a file that is no test, as it is now. */
 static bool find_target(const agent *a, agent_definition *ret)
 {
-    for (size_t i = 0; i < a->transcript.n_pieces && !ret->path; i++) {
-        const agent_piece *p = &a->transcript.pieces[i];
+    for (size_t i = 0; i < a->transcript.n_segments && !ret->path; i++) {
+        const agent_segment *p = &a->transcript.segments[i];
         if (p->turn != a->turn || !p->path || p->stale || code_path_is_test(p->path)) continue;
         base_buf text = {0};
         if (tool_workspace_read(a->workspace, p->path, 1 << 20, &text, NULL)) continue;

@@ -188,11 +188,11 @@ int agent__restart(agent *a, const char *parent, base_err *err)
 
 void agent__clear_session(agent *a)
 {
-    for (size_t i = 0; i < a->transcript.n_pieces; i++) {
-        free(a->transcript.pieces[i].label);
-        free(a->transcript.pieces[i].path);
+    for (size_t i = 0; i < a->transcript.n_segments; i++) {
+        free(a->transcript.segments[i].label);
+        free(a->transcript.segments[i].path);
     }
-    a->transcript.n_pieces = a->made.n_calls = a->ledger.n_turns = 0;
+    a->transcript.n_segments = a->made.n_calls = a->ledger.n_turns = 0;
     a->ledger.sums = (agent_sums){0};
     a->turn = 0;
     a->transcript.open_role = -1;

@@ -62,7 +62,7 @@ bool agent__asks_about_changes(const char *request)
     return n > 0;
 }
 
-/* What git shows, as one piece in front of the request; what git cannot is told the person. */
+/* What git shows, as one segment in front of the request; what git cannot is told the person. */
 static int append_look(agent *a, const look *l, base_err *err)
 {
     const tool_entry *git = tool_find("git");

@@ -22,7 +22,7 @@ typedef int range_fn(agent *a, uint32_t from, uint32_t to, void *user, base_err 
 
 /*
  * What a person points at: "120-180" (tokens, both ends too, as the screen counts), "last" (the newest result
- * or excerpt), else every piece whose path or label has the text. Returns how many ranges there were in
+ * or excerpt), else every segment whose path or label has the text. Returns how many ranges there were in
  * *ret_n.
  */
 static int for_ranges(agent *a, const char *what, range_fn *fn, void *user, uint32_t *ret_n, base_err *err)
@@ -44,8 +44,8 @@ static int for_ranges(agent *a, const char *what, range_fn *fn, void *user, uint
     }
     int rc = 0;
     bool last = !strcmp(what, "last");
-    for (size_t i = a->transcript.n_pieces; i > 0 && !rc; i--) {
-        const agent_piece *p = &a->transcript.pieces[i - 1];
+    for (size_t i = a->transcript.n_segments; i > 0 && !rc; i--) {
+        const agent_segment *p = &a->transcript.segments[i - 1];
         bool named = (p->path && strstr(p->path, what)) ||
                      (p->label && strstr(p->label, what) && p->origin != KV_ORIGIN_SCAFFOLD);
         if (last ? p->origin != KV_ORIGIN_TOOL && p->origin != KV_ORIGIN_CONTEXT : !named) continue;
@@ -161,11 +161,11 @@ static int run_settings(agent *a, const char *arguments, base_err *err)
 static int run_map(agent *a, const char *arguments, base_err *err)
 {
     enum { BYTES_PER_TOKEN = 4, MAP_TOKENS = 1000 };
-    const char **paths = base_xcalloc(a->transcript.n_pieces + 1, sizeof *paths);
+    const char **paths = base_xcalloc(a->transcript.n_segments + 1, sizeof *paths);
     size_t n = 0;
-    for (size_t i = 0; i < a->transcript.n_pieces; i++)
-        if (a->transcript.pieces[i].path && !a->transcript.pieces[i].stale)
-            paths[n++] = a->transcript.pieces[i].path;
+    for (size_t i = 0; i < a->transcript.n_segments; i++)
+        if (a->transcript.segments[i].path && !a->transcript.segments[i].stale)
+            paths[n++] = a->transcript.segments[i].path;
     uint32_t tokens = a->settings.context_tokens && a->settings.context_tokens != UINT32_MAX
                           ? a->settings.context_tokens
                           : MAP_TOKENS;
@@ -351,8 +351,8 @@ static int run_context(agent *a, const char *arguments, base_err *err)
     base_buf_puts(&out, " tokens");
     if (s.folded_to) base_buf_printf(&out, ", the first %u folded", s.folded_to);
     base_buf_printf(&out, "; active %u of %u rows a lane", s.active, s.budget ? s.budget : s.n_tokens);
-    for (size_t i = 0; i < a->transcript.n_pieces; i++) {
-        const agent_piece *p = &a->transcript.pieces[i];
+    for (size_t i = 0; i < a->transcript.n_segments; i++) {
+        const agent_segment *p = &a->transcript.segments[i];
         if (p->origin == KV_ORIGIN_SCAFFOLD || p->to > s.n_tokens || p->to <= p->from) continue;
         base_buf_printf(&out, "\n%u-%u\t%s\t", p->from, p->to - 1, kv_origin_word(p->origin));
         if (p->path)
@@ -416,7 +416,7 @@ static int run_rewind(agent *a, const char *arguments, base_err *err)
     uint32_t n = a->transcript.turn_starts[turn];
     int rc = a->engine->ops->truncate(a->engine, n, err);
     if (rc) return rc;
-    agent__cut_pieces(a, n);
+    agent__truncate_segments(a, n);
     a->made.n_calls = 0;
     agent__emit(a, &(agent_event){.type = AGENT_EVENT_rewind, .rewind = {.turn = (int64_t)turn, .n = n}});
     a->turn = (uint32_t)turn - 1;

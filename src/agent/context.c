@@ -1,7 +1,7 @@
 /*
  * What stands in front of a request. A weak model answers truly only from what it sees, so the program looks
  * first: files the request names, definitions it names, and the index's best passages, within a token budget,
- * each with path and lines. They are pieces like any tool result: shown, logged, evictable, and marked stale
+ * each with path and lines. They are segments like any tool result: shown, logged, evictable, and marked stale
  * when their file changes.
  */
 #include <stdlib.h>
@@ -56,8 +56,8 @@ int agent__append_instructions(agent *a, base_err *err)
 
 void agent__mark_stale(agent *a, const char *path)
 {
-    for (size_t i = 0; i < a->transcript.n_pieces; i++) {
-        agent_piece *p = &a->transcript.pieces[i];
+    for (size_t i = 0; i < a->transcript.n_segments; i++) {
+        agent_segment *p = &a->transcript.segments[i];
         if (p->stale || !p->path || strcmp(p->path, path)) continue;
         p->stale = true;
         base_err err = {0};
@@ -117,8 +117,8 @@ typedef struct gathering {
 
 static bool is_shown(const agent *a, const char *path, uint32_t line, uint32_t line_end)
 {
-    for (size_t i = 0; i < a->transcript.n_pieces; i++) {
-        const agent_piece *p = &a->transcript.pieces[i];
+    for (size_t i = 0; i < a->transcript.n_segments; i++) {
+        const agent_segment *p = &a->transcript.segments[i];
         if (!p->stale && p->path && !strcmp(p->path, path) && p->line <= line && p->line_end >= line_end)
             return true;
     }

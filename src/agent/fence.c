@@ -10,8 +10,8 @@
 
 static bool is_shown_file(const agent *a, const char *path)
 {
-    for (size_t i = 0; i < a->transcript.n_pieces; i++)
-        if (a->transcript.pieces[i].path && !strcmp(a->transcript.pieces[i].path, path)) return true;
+    for (size_t i = 0; i < a->transcript.n_segments; i++)
+        if (a->transcript.segments[i].path && !strcmp(a->transcript.segments[i].path, path)) return true;
     return false;
 }
 
@@ -50,10 +50,10 @@ static char *place_for_new(const agent *a, const char *name)
         if (path) return path;
         p += n + strspn(p + n, ".?!");
     }
-    for (size_t i = 0; i < a->transcript.n_pieces; i++) {
-        const agent_piece *piece = &a->transcript.pieces[i];
-        if (piece->turn != a->turn || !piece->path || piece->stale) continue;
-        if (code_path_is_test(piece->path) == a->asked.test) return base_xstrdup(piece->path);
+    for (size_t i = 0; i < a->transcript.n_segments; i++) {
+        const agent_segment *segment = &a->transcript.segments[i];
+        if (segment->turn != a->turn || !segment->path || segment->stale) continue;
+        if (code_path_is_test(segment->path) == a->asked.test) return base_xstrdup(segment->path);
     }
     return NULL;
 }

@@ -1,7 +1,7 @@
 /*
  * Text into the session. A text becomes tokens; where its lines start, which of its bytes are signatures or
  * calls, and which words say what it asks for are mapped from bytes to tokens and handed to the engine with
- * it. Everything that entered is remembered as a piece and told as `append` and `span` events. Content never
+ * it. Everything that entered is remembered as a segment and told as `append` and `span` events. Content never
  * becomes a control token.
  */
 #include <ctype.h>
@@ -71,26 +71,26 @@ static void emit_append(agent *a, const agent_text *t, const kv_segment *g, uint
     base_buf_free(&text);
 }
 
-void agent__add_shown(agent *a, size_t piece, size_t from, size_t to, const char *path, const char *version,
+void agent__add_shown(agent *a, size_t index, size_t from, size_t to, const char *path, const char *version,
     uint32_t line, uint32_t line_end)
 {
-    uint32_t n, first = a->transcript.pieces[piece].from, count = a->transcript.pieces[piece].to - first;
+    uint32_t n, first = a->transcript.segments[index].from, count = a->transcript.segments[index].to - first;
     const int32_t *ids = a->engine->ops->ids(a->engine, &n);
     if (from >= to || first + count > n || !count) return;
     agent_token_map m = agent__map_tokens(a, ids + first, count);
-    agent_text t = {.origin = a->transcript.pieces[piece].origin,
+    agent_text t = {.origin = a->transcript.segments[index].origin,
         .path = path,
         .version = version,
         .line = line,
         .line_end = line_end};
-    agent__add_piece(a, &t, first + agent__token_at(&m, (uint32_t)from),
+    agent__add_segment(a, &t, first + agent__token_at(&m, (uint32_t)from),
         first + agent__token_at(&m, (uint32_t)to - 1) + 1);
     free(m.end);
 }
 
 /* Hands ids to the engine; on cancel what was finished stays and is told. */
 static int append_ids(agent *a, const agent_text *t, const kv_segment *segment, const int32_t *ids,
-    uint32_t n, size_t *ret_piece, base_err *err)
+    uint32_t n, size_t *ret_index, base_err *err)
 {
     uint32_t from = agent__n_tokens(a);
     a->telling.holding = true;
@@ -106,8 +106,8 @@ static int append_ids(agent *a, const agent_text *t, const kv_segment *segment, 
     if (a->ledger.sums.expected) a->ledger.sums.waited += done;
     if (done) {
         emit_append(a, t, segment, from, ids, done, n);
-        size_t piece = agent__add_piece(a, t, from, from + done);
-        if (ret_piece) *ret_piece = piece;
+        size_t index = agent__add_segment(a, t, from, from + done);
+        if (ret_index) *ret_index = index;
     }
     for (uint32_t i = 0; i < segment->n_spans; i++) {
         const kv_span *s = &segment->spans[i];
@@ -166,7 +166,7 @@ int agent__append_answer(agent *a, const int32_t *ids, uint32_t n, base_err *err
     return rc;
 }
 
-int agent__append(agent *a, const agent_text *t, size_t *ret_piece, base_err *err)
+int agent__append(agent *a, const agent_text *t, size_t *ret_index, base_err *err)
 {
     size_t n = t->n;
     char *clean = base_utf8_valid(t->text, t->n) ? NULL : valid_text(t->text, t->n, &n);
@@ -199,7 +199,7 @@ int agent__append(agent *a, const agent_text *t, size_t *ret_piece, base_err *er
         .n_lines = n_lines,
         .queries = n_queries ? queries : NULL,
         .n_queries = n_queries};
-    rc = append_ids(a, t, &segment, ids.ids, (uint32_t)ids.n, ret_piece, err);
+    rc = append_ids(a, t, &segment, ids.ids, (uint32_t)ids.n, ret_index, err);
     free(m.end);
     free(spans);
     free(lines);

@@ -209,8 +209,8 @@ void agent__ledger(agent *a)
                  kept =
                      share_of(s.reads.kept - a->ledger.reads.kept, s.reads.chosen - a->ledger.reads.chosen);
     const double row_steps = (double)(s.reads.steps - a->ledger.reads.steps) * s.n_lanes,
-                 unread = (double)(s.reads.live - a->ledger.reads.live) -
-                          (double)(s.reads.read - a->ledger.reads.read);
+                 skipped = (double)(s.reads.live - a->ledger.reads.live) -
+                           (double)(s.reads.read - a->ledger.reads.read);
     a->ledger.reads = s.reads;
     a->ledger.sums.computed += s.computed_above - a->ledger.computed_above;
     a->ledger.computed_above = s.computed_above;
@@ -246,7 +246,7 @@ void agent__ledger(agent *a)
                            .deferred = s.deferred,
                            .spared = spared_share(a, reused, s.n_tokens, s.n_lanes),
                            .computed = a->ledger.sums.computed,
-                           .unread = row_steps > 0 ? (int64_t)(unread / row_steps + .5) : 0}});
+                           .unread = row_steps > 0 ? (int64_t)(skipped / row_steps + .5) : 0}});
     base_buf_free(&why);
     keep_sums(a);
 }

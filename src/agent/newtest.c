@@ -214,7 +214,7 @@ static int append_subject(agent *a, const char *subject, const char *request, ba
     enum { MAX_SUBJECT = 1600 };
     code_place *places = NULL;
     uint32_t n = code_index_define(tool_workspace_index(a->workspace), subject, &places);
-    base_buf text = {0}, piece = {0};
+    base_buf text = {0}, excerpt = {0};
     char version[65];
     int rc = 0;
     const code_place *p = NULL;
@@ -224,14 +224,14 @@ static int append_subject(agent *a, const char *subject, const char *request, ba
         p->to - p->from <= MAX_SUBJECT) {
         size_t from = p->from;
         while (from && text.data[from - 1] != '\n') from--;
-        agent_prompt_excerpt_head(p->path, p->line, p->line_end, subject, &piece);
-        size_t source_from = piece.len;
-        base_buf_add(&piece, text.data + from, p->to - from);
-        base_buf_puts(&piece, "\n\n");
+        agent_prompt_excerpt_head(p->path, p->line, p->line_end, subject, &excerpt);
+        size_t source_from = excerpt.len;
+        base_buf_add(&excerpt, text.data + from, p->to - from);
+        base_buf_puts(&excerpt, "\n\n");
         base_sha256_hex(text.data, text.len, version);
         agent_text shown = {.origin = KV_ORIGIN_CONTEXT,
-            .text = piece.data,
-            .n = piece.len,
+            .text = excerpt.data,
+            .n = excerpt.len,
             .label = subject,
             .path = p->path,
             .version = version,
@@ -244,14 +244,14 @@ static int append_subject(agent *a, const char *subject, const char *request, ba
     }
     code_places_free(places, n);
     base_buf_free(&text);
-    base_buf_free(&piece);
+    base_buf_free(&excerpt);
     return rc;
 }
 
 int agent__append_new_test(agent *a, const char *request, base_err *err)
 {
     agent_new_test *t = &a->asked.new_test;
-    base_buf text = {0}, piece = {0};
+    base_buf text = {0}, excerpt = {0};
     char *subject_path = NULL, *example = NULL, version[65];
     int rc = 0;
     if (!a->asked.test) return 0;
@@ -269,14 +269,14 @@ int agent__append_new_test(agent *a, const char *request, base_err *err)
             }
             uint32_t line_end = d->line;
             for (size_t i = d->from; i + 1 < to; i++) line_end += text.data[i] == '\n';
-            agent_prompt_excerpt_head(path, d->line, line_end, d->name, &piece);
-            size_t source_from = piece.len;
-            base_buf_add(&piece, text.data + from, to - from);
-            base_buf_printf(&piece, "\n\nThe new test goes into %s, beside %s.\n\n", path, d->name);
+            agent_prompt_excerpt_head(path, d->line, line_end, d->name, &excerpt);
+            size_t source_from = excerpt.len;
+            base_buf_add(&excerpt, text.data + from, to - from);
+            base_buf_printf(&excerpt, "\n\nThe new test goes into %s, beside %s.\n\n", path, d->name);
             base_sha256_hex(text.data, text.len, version);
             agent_text shown = {.origin = KV_ORIGIN_CONTEXT,
-                .text = piece.data,
-                .n = piece.len,
+                .text = excerpt.data,
+                .n = excerpt.len,
                 .label = d->name,
                 .path = path,
                 .version = version,
@@ -299,7 +299,7 @@ int agent__append_new_test(agent *a, const char *request, base_err *err)
         code_file_free(f);
     }
     base_buf_free(&text);
-    base_buf_free(&piece);
+    base_buf_free(&excerpt);
     free(subject);
     free(subject_path);
     free(path);

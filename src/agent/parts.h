@@ -26,7 +26,7 @@
  *     leaving.c  which files do not leave this machine unasked
  *     requests.c what requests across HTTP cost, and where the engine's cache parted from ours
  *     ledger.c   a turn's sums: what was computed, evicted and promoted, and why
- *     pieces.c   which stretch of the sequence came from where
+ *     segments.c which stretch of the sequence came from where
  *     mode.c     what runs without asking
  *     tell.c     events: numbered, handed to the host and the log
  */
@@ -62,7 +62,7 @@ typedef struct agent_telling {
 } agent_telling;
 
 /* A stretch of the sequence that came from one place. */
-typedef struct agent_piece {
+typedef struct agent_segment {
     uint32_t from, to, turn;
     kv_origin origin;
     char *label, *path; /* path: it shows lines of this file; else NULL */
@@ -70,12 +70,12 @@ typedef struct agent_piece {
     uint32_t line, line_end;
     bool stale;
     uint64_t seq; /* of its append event */
-} agent_piece;
+} agent_segment;
 
 /* What the sequence is made of. */
 typedef struct agent_transcript {
-    agent_piece *pieces;
-    size_t n_pieces, cap_pieces;
+    agent_segment *segments;
+    size_t n_segments, cap_segments;
     int open_role;         /* the message that was begun and not ended; -1: none */
     uint32_t *turn_starts; /* token index where turn t began, [turn] */
     size_t cap_turn_starts;
@@ -263,23 +263,23 @@ typedef struct agent_text {
     bool structure;     /* parse it as source text of `path` and protect signatures, calls, ... */
     size_t source_from; /* with structure: where in text the source begins (a header stands before it) */
     const char *words;  /* with structure: the request, whose symbols protect too */
-    const tool_segment
-        *segments; /* bytes of text that are bytes of files: their structure is the whole file's */
-    uint32_t n_segments;
+    const tool_source
+        *sources; /* bytes of text that are bytes of files: their structure is the whole file's */
+    uint32_t n_sources;
 } agent_text;
 
-/* --- pieces.c --- */
+/* --- segments.c --- */
 uint32_t agent__n_tokens(const agent *a);
 uint32_t agent__count(const agent *a, const char *text, size_t n); /* tokens */
-/* Remembers tokens [from, to) as a piece; returns its index. */
-size_t agent__add_piece(agent *a, const agent_text *t, uint32_t from, uint32_t to);
+/* Remembers tokens [from, to) as a segment; returns its index. */
+size_t agent__add_segment(agent *a, const agent_text *t, uint32_t from, uint32_t to);
 /*
- * The role of the message that is open at the end of the pieces, by their scaffold's labels (a resume, a
+ * The role of the message that is open at the end of the segments, by their scaffold's labels (a resume, a
  * rewind); -1: none.
  */
 int agent__find_open(const agent *a);
-/* Forgets the pieces from token n on, and so which message is open. */
-void agent__cut_pieces(agent *a, uint32_t n);
+/* Forgets the segments from token n on, and so which message is open. */
+void agent__truncate_segments(agent *a, uint32_t n);
 /*
  * "system", "user", ...: a scaffold's label says which message it leaves open: "+role" begins, "-role" ends,
  * "-role+role" both.
@@ -299,7 +299,7 @@ int agent__put_stale(agent *a, uint32_t from, uint32_t to, base_err *err);
 int agent__put_failed(agent *a, uint32_t from, uint32_t to, base_err *err);
 void agent__active_lanes(const agent *a, uint32_t *ret); /* how many lanes hold each token, [n_tokens] */
 void agent__set_turn(agent *a, uint32_t turn);
-uint32_t agent__unread(const agent *a); /* tokens that idle time would compute again */
+uint32_t agent__to_reread(const agent *a); /* tokens that idle time would compute again */
 
 /* --- leaving.c --- */
 /* Why this file is not sent to an engine elsewhere unasked; NULL: it may be. */
@@ -338,8 +338,8 @@ uint32_t agent__find_spans(
     agent *a, const agent_text *t, const char *text, size_t n, const agent_token_map *m, kv_span *spans);
 
 /* --- insert.c --- */
-/* Appends content. ret_piece (may be NULL): its index in a->pieces. */
-int agent__append(agent *a, const agent_text *t, size_t *ret_piece, base_err *err);
+/* Appends content. ret_index (may be NULL): its index in a->transcript.segments. */
+int agent__append(agent *a, const agent_text *t, size_t *ret_index, base_err *err);
 /* Tokens of a call that were chosen elsewhere (tries.c), with their `token` events. */
 int agent__append_answer(agent *a, const int32_t *ids, uint32_t n, base_err *err);
 /*
@@ -351,8 +351,8 @@ int agent__append_logged(agent *a, const kv_segment *logged, const int32_t *ids,
 int agent__open_message(agent *a, int role, base_err *err);
 /* Asks for evicted rows with the content words of tokens [from, to). */
 int agent__repair(agent *a, uint32_t from, uint32_t to, base_err *err);
-/* Bytes [from, to) of a piece's text are lines of a file: remembered for staleness and "shown already". */
-void agent__add_shown(agent *a, size_t piece, size_t from, size_t to, const char *path, const char *version,
+/* Bytes [from, to) of a segment's text are lines of a file: remembered for staleness and "shown already". */
+void agent__add_shown(agent *a, size_t index, size_t from, size_t to, const char *path, const char *version,
     uint32_t line, uint32_t line_end);
 /* --- context.c --- */
 int agent__append_instructions(agent *a, base_err *err); /* AGENTS.md, when there is one */

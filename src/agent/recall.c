@@ -5,7 +5,7 @@
 
 /*
  * A text is logged with the request or result that brought it, and shortly afterwards with the `append` event
- * that made it a piece. Between the two come plans and notices about what it made stale. Eight was chosen by
+ * that made it a segment. Between the two come plans and notices about what it made stale. Eight was chosen by
  * hand, not measured.
  */
 enum { MOST_BETWEEN = 8, MOST_MATCHES = 8 };
@@ -21,9 +21,9 @@ static void on_match(void *user, const agent_log_match *m)
     recalling *r = user;
     base_buf_printf(r->out, "turn %u, %s: %s\n", m->turn, m->kind, m->snippet);
     r->n++;
-    /* The piece that this came from may have been evicted: it comes back with the answer. */
-    for (size_t i = 0; i < r->a->transcript.n_pieces; i++) {
-        const agent_piece *p = &r->a->transcript.pieces[i];
+    /* The segment that this came from may have been evicted: it comes back with the answer. */
+    for (size_t i = 0; i < r->a->transcript.n_segments; i++) {
+        const agent_segment *p = &r->a->transcript.segments[i];
         if (p->turn != m->turn || p->stale || p->seq < m->seq || p->seq > m->seq + MOST_BETWEEN) continue;
         base_err err = {0};
         if (agent__bring_back(r->a, p->from, p->to, &err))

@@ -12,8 +12,8 @@
 /* The origin of token `index`, and the file or label that it came from. */
 static void put_place(const agent *a, uint32_t index, base_buf *out)
 {
-    for (size_t i = a->transcript.n_pieces; i-- > 0;) {
-        const agent_piece *p = &a->transcript.pieces[i];
+    for (size_t i = a->transcript.n_segments; i-- > 0;) {
+        const agent_segment *p = &a->transcript.segments[i];
         if (p->from > index || p->to <= index) continue;
         base_buf_printf(out, ", %s", kv_origin_word(p->origin));
         if (p->path)

@@ -212,7 +212,7 @@ static logged_run *add_run(history *h, kv_origin origin, uint32_t turn)
     return &h->runs[h->n_runs++];
 }
 
-static void cut_back(history *h, uint32_t n)
+static void truncate_to(history *h, uint32_t n)
 {
     if (h->behind) {
         compute(h);
@@ -232,7 +232,7 @@ static void cut_back(history *h, uint32_t n)
 
 /* --- what the agent itself remembers -------------------------------------------------------------------- */
 
-static void restore_segments(agent *a, size_t piece, const agent_shown_list *segments)
+static void restore_sources(agent *a, size_t index, const agent_shown_list *segments)
 {
     for (size_t i = 0; i < segments->n; i++) {
         const agent_shown_row *s = &segments->rows[i];
@@ -242,12 +242,12 @@ static void restore_segments(agent *a, size_t piece, const agent_shown_list *seg
             .version = s->version ? s->version : "",
             .line = (uint32_t)s->line,
             .line_end = (uint32_t)s->line};
-        agent__add_piece(a, &t, a->transcript.pieces[piece].from, a->transcript.pieces[piece].to);
+        agent__add_segment(a, &t, a->transcript.segments[index].from, a->transcript.segments[index].to);
         tool_workspace_mark_shown(a->workspace, t.path, t.version);
     }
 }
 
-static void restore_piece(history *h, const agent_event *e, uint64_t seq)
+static void restore_segment(history *h, const agent_event *e, uint64_t seq)
 {
     agent *a = h->a;
     agent_text t = {.origin = origin_of(e->append.origin),
@@ -257,11 +257,11 @@ static void restore_piece(history *h, const agent_event *e, uint64_t seq)
         .line = (uint32_t)e->append.line,
         .line_end = (uint32_t)e->append.line_end};
     a->telling.seq = seq;
-    size_t piece =
-        agent__add_piece(a, &t, (uint32_t)e->append.from, (uint32_t)(e->append.from + e->append.n));
+    size_t index =
+        agent__add_segment(a, &t, (uint32_t)e->append.from, (uint32_t)(e->append.from + e->append.n));
     if (t.path && t.version) tool_workspace_mark_shown(a->workspace, t.path, t.version);
     if (t.origin == KV_ORIGIN_TOOL && h->result) {
-        if (!t.path) restore_segments(a, piece, &h->result->tool_result.segments);
+        if (!t.path) restore_sources(a, index, &h->result->tool_result.segments);
         agent_event_free(h->result);
         h->result = NULL;
     }
@@ -270,7 +270,7 @@ static void restore_piece(history *h, const agent_event *e, uint64_t seq)
 
 static void restore_rewind(agent *a, const agent_event *e)
 {
-    agent__cut_pieces(a, e->rewind.n > 0 ? (uint32_t)e->rewind.n : 0);
+    agent__truncate_segments(a, e->rewind.n > 0 ? (uint32_t)e->rewind.n : 0);
     a->turn = e->rewind.turn > 0 ? (uint32_t)e->rewind.turn - 1 : 0;
     agent__rewind_sums(a);
 }
@@ -357,7 +357,7 @@ static bool on_event(
         }
         break;
     case AGENT_EVENT_append:
-        if (first) restore_piece(h, &e, seq);
+        if (first) restore_segment(h, &e, seq);
         take_append(h, &e);
         break;
     case AGENT_EVENT_span: take_span(h, &e); break;
@@ -366,7 +366,7 @@ static bool on_event(
         if (h->behind) take_plan(h, &e);
         break;
     case AGENT_EVENT_rewind:
-        cut_back(h, (uint32_t)e.rewind.n);
+        truncate_to(h, (uint32_t)e.rewind.n);
         if (first) h->turn_open = false;
         if (first) restore_rewind(a, &e);
         break;

@@ -58,7 +58,7 @@ uint32_t *agent__line_starts(const agent_token_map *m, const char *text, size_t 
 /* --- structure ------------------------------------------------------------------------------------------ */
 
 /* The part of a file's bytes [from, to) that the segment shows, as a span like `one`. */
-static void add_span(kv_span *spans, uint32_t *n, const agent_token_map *m, const tool_segment *s,
+static void add_span(kv_span *spans, uint32_t *n, const agent_token_map *m, const tool_source *s,
     uint32_t from, uint32_t to, kv_span one)
 {
     const uint32_t shown_to = s->file_from + (s->to - s->from);
@@ -73,7 +73,7 @@ static void add_span(kv_span *spans, uint32_t *n, const agent_token_map *m, cons
 /*
  * What the segment shows of a parsed file: definitions that the request names, and anchors with their marks.
  */
-static void add_structure(const agent_text *t, const tool_segment *s, const code_file *f, const code_graph *g,
+static void add_structure(const agent_text *t, const tool_source *s, const code_file *f, const code_graph *g,
     const char *file, size_t file_n, const agent_token_map *m, kv_span *spans, uint32_t *count)
 {
     code_piece *pieces = NULL;
@@ -97,7 +97,7 @@ static void add_file_spans(agent *a, const agent_text *t, uint32_t first, size_t
     kv_span *spans, uint32_t *count)
 {
     enum { MAX_SHOWN = 1 << 20 };
-    const tool_segment *s = &t->segments[first];
+    const tool_source *s = &t->sources[first];
     base_buf file = {0};
     char version[65] = "";
     if (!tool_workspace_read(a->workspace, s->path, MAX_SHOWN, &file, NULL) && file.len)
@@ -106,9 +106,9 @@ static void add_file_spans(agent *a, const agent_text *t, uint32_t first, size_t
         code_graph *g = NULL;
         code_file *f =
             code_parse_graph(tool_workspace_grammars(a->workspace), s->path, file.data, file.len, &g);
-        for (uint32_t k = first; k < t->n_segments; k++) {
-            s = &t->segments[k];
-            if (strcmp(s->path, t->segments[first].path) || s->to > n || s->from >= s->to) continue;
+        for (uint32_t k = first; k < t->n_sources; k++) {
+            s = &t->sources[k];
+            if (strcmp(s->path, t->sources[first].path) || s->to > n || s->from >= s->to) continue;
             add_structure(t, s, f, g, file.data, file.len, m, spans, count);
         }
         code_graph_free(g);
@@ -117,13 +117,13 @@ static void add_file_spans(agent *a, const agent_text *t, uint32_t first, size_t
     base_buf_free(&file);
 }
 
-static uint32_t find_segment_spans(
+static uint32_t find_source_spans(
     agent *a, const agent_text *t, size_t n, const agent_token_map *m, kv_span *spans)
 {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < t->n_segments; i++) {
+    for (uint32_t i = 0; i < t->n_sources; i++) {
         bool again = false;
-        for (uint32_t k = 0; k < i && !again; k++) again = !strcmp(t->segments[k].path, t->segments[i].path);
+        for (uint32_t k = 0; k < i && !again; k++) again = !strcmp(t->sources[k].path, t->sources[i].path);
         if (!again) add_file_spans(a, t, i, n, m, spans, &count);
     }
     return count;
@@ -132,14 +132,14 @@ static uint32_t find_segment_spans(
 uint32_t agent__find_spans(
     agent *a, const agent_text *t, const char *text, size_t n, const agent_token_map *m, kv_span *spans)
 {
-    uint32_t count = t->n_segments && n == t->n ? find_segment_spans(a, t, n, m, spans) : 0;
+    uint32_t count = t->n_sources && n == t->n ? find_source_spans(a, t, n, m, spans) : 0;
     uint32_t base = (uint32_t)t->source_from;
     if (count) return count;
     if (!t->structure || !t->path || t->source_from > n) return 0;
     code_graph *g = NULL;
     code_file *f =
         code_parse_graph(tool_workspace_grammars(a->workspace), t->path, text + base, n - base, &g);
-    const tool_segment whole = {.from = base, .to = (uint32_t)n};
+    const tool_source whole = {.from = base, .to = (uint32_t)n};
     add_structure(t, &whole, f, g, text + base, n - base, m, spans, &count);
     code_graph_free(g);
     code_file_free(f);

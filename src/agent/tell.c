@@ -77,12 +77,12 @@ void agent__progress(agent *a, uint32_t done, uint32_t total)
 
 void agent__expect(agent *a, uint32_t n_tokens)
 {
-    bool cut_short = a->ledger.sums.waited < a->ledger.sums.expected;
+    bool is_incomplete = a->ledger.sums.waited < a->ledger.sums.expected;
     uint32_t last = a->ledger.sums.expected;
     a->ledger.sums.expected = n_tokens;
     a->ledger.sums.waited = 0;
     if (n_tokens)
         agent__progress(a, 0, n_tokens);
-    else if (cut_short)
+    else if (is_incomplete)
         agent__progress(a, last, last); /* the wait is over all the same */
 }

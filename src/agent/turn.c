@@ -301,11 +301,11 @@ static int append_request(agent *a, const char *request, base_err *err)
     agent__tell_operation(a, request, &text);
     base_buf_puts(&text, agent_prompt_request);
     base_buf_puts(&text, request);
-    size_t piece = SIZE_MAX;
+    size_t index = SIZE_MAX;
     agent_text t = {.origin = KV_ORIGIN_USER, .text = text.data, .n = text.len, .label = "request"};
-    if (!rc) rc = agent__append(a, &t, &piece, err);
-    if (!rc && piece != SIZE_MAX)
-        rc = agent__repair(a, a->transcript.pieces[piece].from, a->transcript.pieces[piece].to, err);
+    if (!rc) rc = agent__append(a, &t, &index, err);
+    if (!rc && index != SIZE_MAX)
+        rc = agent__repair(a, a->transcript.segments[index].from, a->transcript.segments[index].to, err);
     agent__expect(a, 0);
     if (!rc) rc = agent__open_message(a, MODEL_ROLE_ASSISTANT, err);
     base_buf_free(&told);
@@ -525,7 +525,7 @@ static int converse(agent *a, const char *request, bool *interrupted, base_err *
 static void close_message(agent *a)
 {
     base_err err = {0};
-    if (agent__unread(a)) return;
+    if (agent__to_reread(a)) return;
     if (a->transcript.open_role >= 0 && agent__open_message(a, -1, &err) && err.code != BASE_E_LIMIT &&
         err.code != BASE_E_CANCELLED)
         agent__error(a, &err);

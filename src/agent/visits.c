@@ -1,6 +1,6 @@
 /*
  * What visited: evicted rows that the tokens of a message, a result or a call read for themselves
- * (kv/read/visit.h). No plan says it, so an event does: how many, and of which pieces of the session most.
+ * (kv/read/visit.h). No plan says it, so an event does: how many, and of which segments of the session most.
  */
 #include <stdlib.h>
 
@@ -10,17 +10,17 @@
 enum { TOLD = 3 };
 
 typedef struct visited {
-    const agent_piece *piece;
+    const agent_segment *segment;
     uint64_t rows;
 } visited;
 
-/* The pieces with most visiting rows, the first of equal ones; returns how many. */
+/* The segments with most visiting rows, the first of equal ones; returns how many. */
 static uint32_t find_most(const agent *a, const uint32_t *counts, uint32_t n, visited most[TOLD])
 {
     uint32_t n_most = 0;
-    for (size_t i = 0; i < a->transcript.n_pieces; i++) {
-        visited v = {.piece = &a->transcript.pieces[i]};
-        for (uint32_t t = v.piece->from; t < v.piece->to && t < n; t++) v.rows += counts[t];
+    for (size_t i = 0; i < a->transcript.n_segments; i++) {
+        visited v = {.segment = &a->transcript.segments[i]};
+        for (uint32_t t = v.segment->from; t < v.segment->to && t < n; t++) v.rows += counts[t];
         if (!v.rows) continue;
         uint32_t at = n_most < TOLD ? n_most++ : TOLD;
         for (; at > 0 && most[at - 1].rows < v.rows; at--)
@@ -31,7 +31,7 @@ static uint32_t find_most(const agent *a, const uint32_t *counts, uint32_t n, vi
 }
 
 /* The caller frees. */
-static char *name_of(const agent_piece *p)
+static char *name_of(const agent_segment *p)
 {
     base_buf name = {0};
     if (p->path && p->line)
@@ -56,7 +56,7 @@ void agent__tell_visits(agent *a)
         agent_visitor_row items[TOLD];
         char *names[TOLD];
         for (uint32_t i = 0; i < n_most; i++) {
-            const agent_piece *p = most[i].piece;
+            const agent_segment *p = most[i].segment;
             names[i] = name_of(p);
             items[i] =
                 (agent_visitor_row){p->from, p->to, names[i], (double)most[i].rows / (double)visits.rows};

@@ -2,7 +2,7 @@
  * kvist bench speed: prefill and decode on this machine. Measured are, in this order: loading, --repeat times
  * prefill of --prompt tokens behind --depth rows, what the memory gives (the wall: every decoded token reads
  * all weights and rows once), --repeat times decode of --gen tokens there. The depth is computed once for
- * real and cut back to between repeats. With cache options rows live in a session and its budget holds
+ * real and truncated to between repeats. With cache options rows live in a session and its budget holds
  * (--drawn then fills the depth with random rows in seconds). In text form a further, timed run of each ends
  * it: where the time went, operation by operation.
  */
@@ -128,7 +128,7 @@ static int append(bench *b, kv_origin origin, uint32_t n, float *last_logits, ba
     return model_dense_compute(b->rows, b->model, b->ids, n, last_logits ? 1 : 0, last_logits, NULL, err);
 }
 
-static int cut_back(bench *b, uint32_t n, base_err *err)
+static int truncate_to(bench *b, uint32_t n, base_err *err)
 {
     if (b->session) return kv_session_truncate(b->session, n, err);
     model_dense_truncate(b->rows, n);
@@ -227,7 +227,7 @@ static int repeat(bench *b, int (*once)(bench *b, double *ret_tps, base_err *err
     int rc = 0;
     for (int64_t i = 0; i < b->repeat && !rc; i++) {
         rc = once(b, &values[i], err);
-        if (!rc) rc = cut_back(b, (uint32_t)b->depth, err);
+        if (!rc) rc = truncate_to(b, (uint32_t)b->depth, err);
     }
     if (!rc) *ret = spread_of(values, (size_t)b->repeat);
     return rc;
@@ -359,7 +359,7 @@ static int profile(bench *b, const char *what, int64_t n_tokens,
     int rc = model_profile_start(&p, b->model, err);
     if (rc) return rc;
     rc = once(b, &tps, err);
-    if (!rc) rc = cut_back(b, (uint32_t)b->depth, err);
+    if (!rc) rc = truncate_to(b, (uint32_t)b->depth, err);
     if (!rc) {
         const model_profile_row *rows = model_profile_rows(p, &n_rows);
         double total = (double)n_tokens / tps * 1e9;

@@ -152,7 +152,7 @@ const char *kv_structure_word(
 int kv_session_save(kv_session *s, base_err *err);
 
 /*
- * Gives back the places of rows that no token has any more (cut off, computed again): saves, then moves the
+ * Gives back the places of rows that no token has any more (truncated, computed again): saves, then moves the
  * last rows into them. Changes no result. For idle time; kv_stats.file_waste says whether it is worth it. A
  * crash at any point leaves a snapshot that is whole.
  */

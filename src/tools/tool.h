@@ -37,19 +37,19 @@ const char *tool_status_word(tool_status s);
  * Which bytes of a result are which bytes of which file version: by it each row of the cache knows its path
  * and lines.
  */
-typedef struct tool_segment {
+typedef struct tool_source {
     uint32_t from, to;        /* bytes of the result's text */
     char *path;               /* owned by the result */
     char version[65];         /* sha256 of the file's content */
     uint32_t file_from, line; /* byte and 1-based line in the file where `from` stands */
-} tool_segment;
+} tool_source;
 
 typedef struct tool_result {
     tool_status status;
     base_buf text;        /* what the model reads; capped, the rest is spilled */
     uint64_t total_bytes; /* before the cap */
-    tool_segment *segments;
-    uint32_t n_segments;
+    tool_source *sources;
+    uint32_t n_sources;
     char **changed; /* paths written, NULL-terminated; NULL: none */
     char *notice;   /* sentences that the person must see, a line each; NULL: none */
     char *summary;  /* one line for the screen: "+3 -1 src/a.c" */

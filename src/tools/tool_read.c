@@ -1,7 +1,7 @@
 /*
  * read {path, from?, count?, symbols?}: a header line that says which lines follow, then the lines as they
  * are. "result:3" reads a kept result. The header carries the numbers so that the lines stay bytes of the
- * file: what is shown is a segment of it.
+ * file: what is shown is a source of the result.
  */
 #include "tools/edit/text.h"
 #include "tools/result/result.h"
@@ -49,14 +49,14 @@ static size_t show_lines(tool_result *r, const base_buf *text, size_t from, size
         used += shown;
         at += n;
         if (shown == n) continue;
-        if (path) tool__add_segment(r, begin, r->text.len, path, version, begin_file, begin_line);
+        if (path) tool__add_source(r, begin, r->text.len, path, version, begin_file, begin_line);
         base_buf_printf(&r->text, " [%zu bytes of this line left out]\n", n - shown);
         begin = r->text.len;
         begin_file = at;
         begin_line = line + 1;
     }
     if (path && r->text.len > begin)
-        tool__add_segment(r, begin, r->text.len, path, version, begin_file, begin_line);
+        tool__add_source(r, begin, r->text.len, path, version, begin_file, begin_line);
     if (r->text.len && r->text.data[r->text.len - 1] != '\n') base_buf_putc(&r->text, '\n');
     return line - 1;
 }
@@ -89,9 +89,9 @@ static void show(tool_result *r, const base_buf *text, const char *given, const 
                 &r->text, "%s, lines %lld-%zu of %zu:\n", name.data, (long long)from, last, lines);
         size_t shift = r->text.len;
         base_buf_add(&r->text, body.text.data, body.text.len);
-        for (uint32_t i = 0; i < body.n_segments; i++) {
-            const tool_segment *s = &body.segments[i];
-            tool__add_segment(r, s->from + shift, s->to + shift, s->path, s->version, s->file_from, s->line);
+        for (uint32_t i = 0; i < body.n_sources; i++) {
+            const tool_source *s = &body.sources[i];
+            tool__add_source(r, s->from + shift, s->to + shift, s->path, s->version, s->file_from, s->line);
         }
         tool_result_free(&body);
         if (last < lines) {

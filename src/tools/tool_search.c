@@ -74,7 +74,7 @@ static size_t find_literal(const search *s, const char *text, size_t at, size_t 
     return SIZE_MAX;
 }
 
-/* One "path:line: text" with its segment. */
+/* One "path:line: text" with its source. */
 static void show_line(tool_result *r, const char *path, const char *version, const char *text, size_t n,
     size_t line, size_t at, const char *what)
 {
@@ -88,7 +88,7 @@ static void show_line(tool_result *r, const char *path, const char *version, con
     base_buf_printf(&r->text, ":%zu: ", line);
     size_t from = r->text.len;
     base_buf_add(&r->text, text + at, shown);
-    tool__add_segment(r, from, r->text.len, path, version, at, line);
+    tool__add_source(r, from, r->text.len, path, version, at, line);
     if (shown < len) base_buf_puts(&r->text, " ...");
     if (what) base_buf_printf(&r->text, "  (%s)", what);
     base_buf_putc(&r->text, '\n');

@@ -217,11 +217,11 @@ static void draw_chat_pane(tui_ui *u, tui_area a)
     }
     int chat = a.height - input - approval - queued - note - 1;
     if (chat < 1) chat = 1;
-    tui_area body = tui_area_part(a, 0, 0, a.width, chat);
+    tui_area body = tui_area_within(a, 0, 0, a.width, chat);
     tui_chat_draw(u, body);
     int y = chat;
     tui_rule(a, 0, y++, a.width, TUI_FAINT, u->glyphs->horizontal);
-    tui_area asked = tui_area_part(a, 0, y, a.width, approval);
+    tui_area asked = tui_area_within(a, 0, y, a.width, approval);
     y += approval;
     for (int i = 0; i < queued; i++) {
         base_buf clean = {0};
@@ -238,7 +238,7 @@ static void draw_chat_pane(tui_ui *u, tui_area a)
         tui_put_short(a, 0, y, a.width, TUI_FAINT, u->glyphs->ellipsis,
             "h l turn   Space plays   Tab cache   ? keys   q quits");
     } else {
-        tui_editor_draw(&u->editor, tui_area_part(a, 0, y, a.width, input), prompt_of(u),
+        tui_editor_draw(&u->editor, tui_area_within(a, 0, y, a.width, input), prompt_of(u),
             TUI_STYLE(TUI_USER, TUI_BOLD), focused);
     }
     tui_popup_draw(u, body);
@@ -290,7 +290,7 @@ static void draw_inspector_line(tui_ui *u, tui_area body)
     tui_text message = {0};
     int said = asking ? 0 : flow_message(u, body.width, &message), lines = said ? said : 1;
     if (lines > body.height) lines = body.height;
-    tui_area a = tui_area_part(body, 0, body.height - lines, body.width, lines);
+    tui_area a = tui_area_within(body, 0, body.height - lines, body.width, lines);
     tui_blank(a);
     for (int i = 0; i < said; i++) tui_text_draw(&message, (size_t)i, a, 0, i);
     tui_text_free(&message);
@@ -324,17 +324,17 @@ void tui_ui_draw(tui_ui *u, tui_grid *g)
         return;
     }
     u->wide = a.width >= WIDE_COLUMNS;
-    tui_footer_draw(u, tui_area_part(a, 0, a.height - 1, a.width, 1));
+    tui_footer_draw(u, tui_area_within(a, 0, a.height - 1, a.width, 1));
     int height = a.height - 2;
     if (!u->wide) {
         if (u->focus == TUI_FOCUS_CHAT) {
             put_title(u, a, 0, a.width, false, "chat");
             if (a.width >= 50) tui_put(a, a.width - 22, 0, TUI_FAINT, " F2 cache   F1 keys ");
-            draw_chat_pane(u, tui_area_part(a, 0, 1, a.width, height));
+            draw_chat_pane(u, tui_area_within(a, 0, 1, a.width, height));
             return;
         }
         put_inspector_title(u, a, 0, a.width, true);
-        tui_area body = tui_area_part(a, 0, 1, a.width, height);
+        tui_area body = tui_area_within(a, 0, 1, a.width, height);
         draw_inspector(u, body);
         draw_inspector_line(u, body);
         tui_popup_draw(u, body);
@@ -345,6 +345,6 @@ void tui_ui_draw(tui_ui *u, tui_grid *g)
     put_inspector_title(u, a, x, a.width - x, u->focus == TUI_FOCUS_INSPECTOR);
     tui_put(a, chat, 0, TUI_FAINT, u->glyphs->tee_down);
     for (int y = 1; y <= height; y++) tui_put(a, chat, y, TUI_FAINT, u->glyphs->vertical);
-    draw_inspector(u, tui_area_part(a, x + 1, 1, a.width - x - 2, height));
-    draw_chat_pane(u, tui_area_part(a, 0, 1, chat - 1, height));
+    draw_inspector(u, tui_area_within(a, x + 1, 1, a.width - x - 2, height));
+    draw_chat_pane(u, tui_area_within(a, 0, 1, chat - 1, height));
 }

@@ -21,7 +21,7 @@
 enum { CTX = 6000 };
 
 typedef struct seen {
-    uint32_t n_plans, dead, n_pressure;
+    uint32_t n_plans, lost, n_pressure;
     kv_cause last_cause;
 } seen;
 
@@ -30,7 +30,7 @@ static void see(void *user, const kv_plan *p)
     seen *s = user;
     s->n_plans++;
     s->last_cause = p->cause;
-    s->dead += kv_plan_dead(p);
+    s->lost += kv_plan_lost(p);
     s->n_pressure += p->cause == KV_CAUSE_PRESSURE;
 }
 
@@ -99,7 +99,7 @@ static void test_limits__rows_on_disk_give_the_bits_of_rows_in_memory(void **sta
     assert_int_equal(kv_session_logits(a, want, NULL, NULL), 0);
     assert_int_equal(kv_session_logits(b, got, NULL, NULL), 0);
     assert_memory_equal(want, got, sizeof want);
-    assert_int_equal(log.dead, 0);
+    assert_int_equal(log.lost, 0);
     kv_session_free(a);
     kv_session_free(b);
 }
@@ -114,8 +114,8 @@ static void test_limits__rows_given_up_are_told_and_never_come_back(void **state
     kv_session *s = open_session(&m, "streaming-llm", disk, path, &log);
     append(s, KV_ORIGIN_TOOL, 1, 5000, 3);
     kv_session_get_stats(s, &stats);
-    assert_true(log.dead > 0 && stats.dead == log.dead && log.n_pressure > 0);
-    assert_int_equal(stats.active + stats.host + stats.dead, 5000);
+    assert_true(log.lost > 0 && stats.lost == log.lost && log.n_pressure > 0);
+    assert_int_equal(stats.active + stats.host + stats.lost, 5000);
     base_err err = {0};
     assert_int_equal(kv_session_manual(s, KV_MANUAL_PROMOTE, 300, 310, &err), BASE_E_STATE);
     assert_non_null(strstr(err.msg, "given up"));
@@ -123,7 +123,7 @@ static void test_limits__rows_given_up_are_told_and_never_come_back(void **state
     kv_bits_set(p->flips, 300);
     assert_int_equal(kv_session_apply(s, p, NULL), BASE_E_STATE);
     kv_plan_free(p);
-    /* They stay dead across a resume, and their places in the row file go to others. */
+    /* They stay lost across a resume, and their places in the row file go to others. */
     assert_int_equal(kv_session_compact(s, NULL), 0);
     kv_session_free(s);
     const kv_compute c = fake_compute(&m, CTX);
@@ -131,7 +131,7 @@ static void test_limits__rows_given_up_are_told_and_never_come_back(void **state
     if (kv_session_resume_over(&s, &c, &o, NULL, &err)) fail_msg("%s", err.msg);
     kv_stats after;
     kv_session_get_stats(s, &after);
-    assert_int_equal(after.dead, stats.dead);
+    assert_int_equal(after.lost, stats.lost);
     assert_int_equal(after.file_waste, 0);
     assert_true(after.file_bytes < 5000 * kv_row_bytes(&c.shape));
     kv_session_free(s);

@@ -74,7 +74,7 @@ typedef struct world {
     char policy[64];    /* its name, and behind it parameters */
     const char *set[8]; /* the parameters, words of `policy` */
     uint32_t n;
-    bool active[FAKE_LANES][CTX], pinned[CTX], barred[CTX], stale[CTX], dead[CTX];
+    bool active[FAKE_LANES][CTX], pinned[CTX], barred[CTX], stale[CTX], lost[CTX];
     uint16_t cut[CTX]; /* layers from here on are not computed */
     uint64_t row[CTX]; /* hash of the token's rows */
     uint32_t turn;
@@ -118,8 +118,8 @@ static void on_plan(void *user, const kv_plan *p)
         w->pinned[t] ^= bit(p->pinned, t);
         w->barred[t] ^= bit(p->barred, t);
         w->stale[t] ^= bit(p->stale, t);
-        if (bit(p->dead, t)) {
-            w->dead[t] = true;
+        if (bit(p->lost, t)) {
+            w->lost[t] = true;
             w->row[t] = 0;
             if (p->cause != KV_CAUSE_PRESSURE) complain(w, "rows were given up without pressure", t);
             for (uint32_t lane = 0; lane < FAKE_LANES; lane++)
@@ -154,7 +154,7 @@ static void follow(world *w)
         w->cut[t] = (uint16_t)kv_session_cut(w->s, t);
         for (uint32_t lane = 0; lane < FAKE_LANES; lane++)
             w->active[lane][t] = !w->cut[t] || lane < (uint32_t)w->cut[t] * FAKE_HEADS_KV;
-        w->pinned[t] = w->barred[t] = w->stale[t] = w->dead[t] = false;
+        w->pinned[t] = w->barred[t] = w->stale[t] = w->lost[t] = false;
         w->row[t] = 0;
     }
     w->n = w->s->n;
@@ -178,7 +178,7 @@ static void check(world *w, bool all_rows)
         kv_session_lane_bits(s, lane, bits);
         for (uint32_t t = 0; t < w->n; t++) {
             n_active += w->active[lane][t];
-            if (w->active[lane][t] && w->dead[t]) complain(w, "a dead row came back", t);
+            if (w->active[lane][t] && w->lost[t]) complain(w, "a lost row came back", t);
             if (kv_bits_get(bits, t) != w->active[lane][t]) complain(w, "a row's state differs", t);
         }
         if (list->n_rows != n_active) complain(w, "active and host are not all", list->n_rows);
@@ -195,11 +195,11 @@ static void check(world *w, bool all_rows)
         if (kv_bits_get(s->pinned, t) != w->pinned[t] || kv_bits_get(s->barred, t) != w->barred[t] ||
             kv_bits_get(s->stale, t) != w->stale[t])
             complain(w, "a flag differs", t);
-        if (kv_bits_get(s->dead, t) != w->dead[t]) complain(w, "a flag differs", t);
+        if (kv_bits_get(s->lost, t) != w->lost[t]) complain(w, "a flag differs", t);
         if (kv_session_cut(s, t) != w->cut[t]) complain(w, "a row is computed that was not, or is not", t);
         for (uint32_t lane = (uint32_t)w->cut[t] * FAKE_HEADS_KV; w->cut[t] && lane < FAKE_LANES; lane++)
             if (w->active[lane][t]) complain(w, "a row that is not computed is active", t);
-        if (w->dead[t]) continue;
+        if (w->lost[t]) continue;
         if (!all_rows && t % 37 != w->n % 37) continue;
         const uint64_t hash = row_hash(s, t);
         if (w->row[t] && w->row[t] != hash) complain(w, "a row's bytes changed", t);
@@ -207,17 +207,17 @@ static void check(world *w, bool all_rows)
     }
     kv_stats stats;
     kv_session_get_stats(s, &stats);
-    uint64_t active = 0, dead = 0, deferred = 0, rows = 0;
+    uint64_t active = 0, lost = 0, deferred = 0, rows = 0;
     for (uint32_t t = 0; t < w->n; t++)
         for (uint32_t lane = 0; lane < FAKE_LANES; lane++) {
             active += w->active[lane][t];
-            dead += w->dead[t];
-            deferred += !w->dead[t] && w->cut[t] && lane >= (uint32_t)w->cut[t] * FAKE_HEADS_KV;
+            lost += w->lost[t];
+            deferred += !w->lost[t] && w->cut[t] && lane >= (uint32_t)w->cut[t] * FAKE_HEADS_KV;
             rows++;
         }
-    const double host = (double)(rows - active - dead - deferred) / FAKE_LANES;
+    const double host = (double)(rows - active - lost - deferred) / FAKE_LANES;
     if (host < 0 || host > stats.host + 2. || host < stats.host - 2.)
-        complain(w, "active, host, deferred and dead are not all", stats.host);
+        complain(w, "active, host, deferred and lost are not all", stats.host);
     w->told = base_hash64(&s->schedule, sizeof s->schedule, w->told);
     if (MODEL_CTX == CTX) return;
     if (!kv_fold_is_valid(&s->fold, w->n)) complain(w, "a fold that is none", s->fold.n);

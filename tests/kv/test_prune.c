@@ -145,7 +145,7 @@ static void test_prune__only_the_chosen_rows_go_up(void **state)
     }
     kv_stats stats;
     kv_session_get_stats(s, &stats);
-    assert_int_equal(stats.active + stats.host + stats.deferred + stats.dead, n);
+    assert_int_equal(stats.active + stats.host + stats.deferred + stats.lost, n);
     kv_session_free(s);
 }
 

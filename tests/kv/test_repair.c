@@ -228,7 +228,7 @@ static void test_repair__says_how_many_evicted_rows_were_asked_for_more(void **s
     kv_session_free(s);
 }
 
-static void test_chunks__the_one_whose_largest_keys_answer_comes_first(void **state)
+static void test_pages__the_one_whose_largest_keys_answer_comes_first(void **state)
 {
     fake_model m = {.lanes_differ = true};
     uint64_t bits[KIT_CTX / 64 + 1] = {0};
@@ -237,10 +237,10 @@ static void test_chunks__the_one_whose_largest_keys_answer_comes_first(void **st
     kv_signal signal = {0};
     kv_session *s = with_needle(&m, NULL, NULL, 1000);
     assert_int_equal(kv_session_signal(s, 3020, 3040, &query, 1, 64, &signal, NULL), 0);
-    assert_int_equal(kv_session_chunks(s, 3020, &signal, 1, 1, bits, NULL), 0);
+    assert_int_equal(kv_session_pages(s, 3020, &signal, 1, 1, bits, NULL), 0);
     for (uint32_t t = 0; t < 3020; t++) assert_int_equal(kv_bits_get(bits, t), t == 425);
     kv_bits_clear_range(bits, 0, 3020);
-    assert_int_equal(kv_session_chunks(s, 3020, &signal, 16, 100, bits, NULL), 0);
+    assert_int_equal(kv_session_pages(s, 3020, &signal, 16, 100, bits, NULL), 0);
     assert_int_equal(kv_bits_count(bits, KIT_CTX / 64), 100);
     kv_session_active_lanes(s, lanes);
     for (uint32_t t = 0; t < 3020; t++) assert_true(!kv_bits_get(bits, t) || lanes[t] < FAKE_LANES);
@@ -261,7 +261,7 @@ int main(void)
         cmocka_unit_test(test_repair__stale_text_does_not_come_back),
         cmocka_unit_test(test_repair__looks_only_at_the_evicted_rows_it_is_given),
         cmocka_unit_test(test_repair__says_how_many_evicted_rows_were_asked_for_more),
-        cmocka_unit_test(test_chunks__the_one_whose_largest_keys_answer_comes_first),
+        cmocka_unit_test(test_pages__the_one_whose_largest_keys_answer_comes_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

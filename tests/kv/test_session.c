@@ -17,7 +17,7 @@
 
 enum { CTX = 3000 };
 
-static void test_session__chunks_give_the_bits_of_single_tokens(void **state)
+static void test_session__batches_give_the_bits_of_single_tokens(void **state)
 {
     static const uint32_t steps[] = {1, 7, 512, 700};
     int32_t ids[700];
@@ -150,7 +150,7 @@ static void test_session__a_message_is_whole_until_its_question_is_complete(void
     kv_session_free(full);
 }
 
-static void test_session__a_cancelled_append_keeps_whole_chunks_only(void **state)
+static void test_session__a_cancelled_append_keeps_whole_batches_only(void **state)
 {
     int32_t ids[1200];
     float want[FAKE_VOCAB], got[FAKE_VOCAB];
@@ -513,11 +513,11 @@ static void test_session__undo_takes_every_plan_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_session__chunks_give_the_bits_of_single_tokens),
+        cmocka_unit_test(test_session__batches_give_the_bits_of_single_tokens),
         cmocka_unit_test(test_session__evict_all_then_promote_all_changes_no_bit),
         cmocka_unit_test(test_session__a_budget_above_n_gives_the_bits_of_full),
         cmocka_unit_test(test_session__a_message_is_whole_until_its_question_is_complete),
-        cmocka_unit_test(test_session__a_cancelled_append_keeps_whole_chunks_only),
+        cmocka_unit_test(test_session__a_cancelled_append_keeps_whole_batches_only),
         cmocka_unit_test(test_session__truncate_then_append_is_as_if_never_appended),
         cmocka_unit_test(test_session__a_fork_shares_rows_and_nothing_else),
         cmocka_unit_test(test_session__logits_can_be_computed_again),

@@ -113,7 +113,7 @@ static void test_tier8__a_session_reads_what_it_packed(void **state)
     assert_int_equal(stats.in_8_bits, 0);
     kv_session_get_stats(small, &stats);
     assert_true(stats.in_8_bits >= 4 * MODEL_ROWS_BLOCK);
-    assert_int_equal(stats.dead, 0); /* it sufficed */
+    assert_int_equal(stats.lost, 0); /* it sufficed */
     assert_true(stats.key_error > 0 && stats.key_error < .02);
     assert_true(stats.value_error > 0 && stats.value_error < .02);
     /*

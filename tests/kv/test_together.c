@@ -96,7 +96,7 @@ static void close_world(world *w)
 static void check(const kv_session *s, bool after_pass)
 {
     static uint8_t hard[CTX];
-    uint64_t active = 0, deferred = 0, host = 0, dead = 0;
+    uint64_t active = 0, deferred = 0, host = 0, lost = 0;
     kv_stats stats;
     if (s->pending == KV_NO_ROW) kv__protect(s, hard);
     for (uint32_t lane = 0; lane < s->n_lanes; lane++)
@@ -107,10 +107,10 @@ static void check(const kv_session *s, bool after_pass)
             if (s->pending == KV_NO_ROW && hard[t]) assert_true(is_active);
             active += is_active;
             deferred += is_deferred;
-            dead += !is_active && !is_deferred && kv_bits_get(s->dead, t);
-            host += !is_active && !is_deferred && !kv_bits_get(s->dead, t);
+            lost += !is_active && !is_deferred && kv_bits_get(s->lost, t);
+            host += !is_active && !is_deferred && !kv_bits_get(s->lost, t);
         }
-    assert_true(active + deferred + host + dead == (uint64_t)s->n * s->n_lanes);
+    assert_true(active + deferred + host + lost == (uint64_t)s->n * s->n_lanes);
     kv_session_get_stats(s, &stats);
     assert_int_equal(stats.active, (active + s->n_lanes / 2) / s->n_lanes);
     assert_true(kv__deferred_rows(s) == deferred);

@@ -205,25 +205,25 @@ static void test_visit__what_a_token_asks_for_is_read(void **state)
 
 /* --- what stands in for the rest ------------------------------------------------------------------------ */
 
-enum { LANE = 2, N_BLOCKS = 4 };
+enum { LANE = 2, N_GROUPS = 4 };
 
-/* Numbers from 1 up to 2, in all dimensions of the lane's first blocks. */
+/* Numbers from 1 up to 2, in all dimensions of the lane's first groups. */
 static void put_values(const model_rows_view *view, uint32_t salt)
 {
-    for (uint32_t t = 0; t < N_BLOCKS * KV_REST_BLOCK; t++)
+    for (uint32_t t = 0; t < N_GROUPS * KV_REST_GROUP; t++)
         for (uint32_t i = 0; i < FAKE_DIM; i++)
             model_rows_value(view, LANE, t)[i] = (uint16_t)(0x3c00 + (t * 37 + i * 11 + salt) % 1024);
 }
 
 static void check_means(kv_rest *r, const model_rows_view *view, const uint64_t *rows)
 {
-    const float *means = kv_rest_means(r, view, LANE, rows, N_BLOCKS);
-    for (uint32_t b = 0; b < N_BLOCKS; b++)
+    const float *means = kv_rest_means(r, view, LANE, rows, N_GROUPS);
+    for (uint32_t b = 0; b < N_GROUPS; b++)
         for (uint32_t i = 0; i < FAKE_DIM && rows[b]; i++) {
             double sum = 0;
-            for (uint32_t k = 0; k < KV_REST_BLOCK; k++)
+            for (uint32_t k = 0; k < KV_REST_GROUP; k++)
                 if (rows[b] >> k & 1)
-                    sum += (double)quant_f16_to_f32(model_rows_value(view, LANE, b * KV_REST_BLOCK + k)[i]);
+                    sum += (double)quant_f16_to_f32(model_rows_value(view, LANE, b * KV_REST_GROUP + k)[i]);
             assert_true(fabs(sum / __builtin_popcountll(rows[b]) - (double)means[b * FAKE_DIM + i]) < 1e-5);
         }
 }
@@ -239,8 +239,8 @@ static void test_rest__is_the_mean_of_what_is_out(void **state)
     assert_non_null(r);
     put_values(&view, 0);
     for (int round = 0; round < 40; round++) {
-        uint64_t rows[N_BLOCKS];
-        for (uint32_t b = 0; b < N_BLOCKS; b++)
+        uint64_t rows[N_GROUPS];
+        for (uint32_t b = 0; b < N_GROUPS; b++)
             rows[b] = test_below(&seed, 3) ? test_random(&seed) | 1 : test_below(&seed, 2);
         check_means(r, &view, rows);
         if (round % 10 != 9) continue;

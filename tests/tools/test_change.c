@@ -88,10 +88,10 @@ static void test_change__what_was_not_shown_is_refused_with_its_text(void **stat
     assert_int_equal(r.status, TOOL_REFUSED);
     assert_contains(r.text.data, "was not read yet");
     assert_contains(r.text.data, OLD_TEXT);
-    assert_int_equal(r.n_segments, 1);
-    assert_int_equal(r.segments[0].line, 3);
-    assert_int_equal(r.segments[0].file_from, 7);
-    assert_memory_equal(r.text.data + r.segments[0].from, OLD_TEXT, r.segments[0].to - r.segments[0].from);
+    assert_int_equal(r.n_sources, 1);
+    assert_int_equal(r.sources[0].line, 3);
+    assert_int_equal(r.sources[0].file_from, 7);
+    assert_memory_equal(r.text.data + r.sources[0].from, OLD_TEXT, r.sources[0].to - r.sources[0].from);
     tool_result_free(&r);
     r = tree_call(&t, "rewrite", REWRITE_F, NEW_TEXT); /* the refusal has shown it */
     assert_int_equal(r.status, TOOL_OK);

@@ -18,11 +18,11 @@
 #include "base/hash.h"
 #include "tools/edit/text.h"
 
-/* Every segment says truthfully which bytes of which file it is. */
-static void check_segments(tree *t, const tool_result *r)
+/* Every source says truthfully which bytes of which file it is. */
+static void check_sources(tree *t, const tool_result *r)
 {
-    for (uint32_t i = 0; i < r->n_segments; i++) {
-        const tool_segment *s = &r->segments[i];
+    for (uint32_t i = 0; i < r->n_sources; i++) {
+        const tool_source *s = &r->sources[i];
         char *text = tree_get(t, s->path), hex[65];
         assert_non_null(text);
         base_sha256_hex(text, strlen(text), hex);
@@ -47,18 +47,18 @@ static void test_look__read_shows_ranges_and_says_how_to_go_on(void **state)
     tool_result r = tree_call(&t, "read", "{\"path\":\"long.txt\",\"from\":10,\"count\":2}", NULL);
     assert_string_equal(r.text.data, "long.txt, lines 10-11 of 1000:\nline number 10\nline number 11\n[more: "
                                      "read {\"path\": \"long.txt\", \"from\": 12}]\n");
-    check_segments(&t, &r);
-    assert_int_equal(r.segments[0].line, 10);
+    check_sources(&t, &r);
+    assert_int_equal(r.sources[0].line, 10);
     tool_result_free(&r);
     t.limits.result_bytes = 1000;
     r = tree_call(&t, "read", "{\"path\":\"long.txt\"}", NULL);
     assert_true(r.text.len <= 1000);
     assert_contains(r.text.data, "[more: read");
-    check_segments(&t, &r);
+    check_sources(&t, &r);
     tool_result_free(&r);
     r = tree_call(&t, "read", "{\"path\":\"open.txt\"}", NULL);
     assert_string_equal(r.text.data, "open.txt, all 2 lines:\na\nb\n");
-    check_segments(&t, &r);
+    check_sources(&t, &r);
     tool_result_free(&r);
     r = tree_call(&t, "read", "{\"path\":\"empty.txt\"}", NULL);
     assert_string_equal(r.text.data, "empty.txt is empty.\n");
@@ -91,8 +91,8 @@ static void test_look__read_bounds_huge_lines(void **state)
     assert_int_equal(r.status, TOOL_OK);
     assert_contains(r.text.data, "bytes of this line left out]\nend\n");
     assert_true(r.text.len < 3000);
-    check_segments(&t, &r);
-    assert_int_equal(r.n_segments, 2);
+    check_sources(&t, &r);
+    assert_int_equal(r.n_sources, 2);
     tool_result_free(&r);
     base_buf_free(&text);
     tree_remove(&t);
@@ -117,7 +117,7 @@ static void test_look__search_ranks_definitions_first(void **state)
     assert_int_equal(r.status, TOOL_OK);
     assert_int_equal(strncmp(r.text.data, "hiredis.c:3: void freeReplyObject(void *reply)", 45), 0);
     assert_contains(r.text.data, "a_use.c:3: freeReplyObject(0);\n");
-    check_segments(&t, &r);
+    check_sources(&t, &r);
     tool_result_free(&r);
     r = tree_call(&t, "search", "{\"query\":\"FREEREPLY\"}", NULL); /* upper case: case counts */
     assert_int_equal(r.status, TOOL_FAILED);

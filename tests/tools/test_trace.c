@@ -1,4 +1,4 @@
-/* Output of commands is traced back to the bytes of the tree's files; every segment is exactly those bytes. */
+/* Output of commands is traced back to the bytes of the tree's files; every source is exactly those bytes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 
 static const char program[] = "int one(void)\n{\n    return 1;\n}\n\nint two(void)\n{\n    return 2;\n}\n";
 
-/* Traces `output` and lists the segments as "path:line[text]|..."; each must be bytes of the file. */
+/* Traces `output` and lists the sources as "path:line[text]|..."; each must be bytes of the file. */
 static void check(const char *command, const char *output, const char *expected)
 {
     tree t;
@@ -26,11 +26,11 @@ static void check(const char *command, const char *output, const char *expected)
     base_buf_puts(&r.text, output);
     tool__trace_output(t.w, &r, command, 0);
     base_buf all = {0};
-    for (uint32_t i = 0; i < r.n_segments; i++) {
-        const tool_segment *s = &r.segments[i];
+    for (uint32_t i = 0; i < r.n_sources; i++) {
+        const tool_source *s = &r.sources[i];
         char *file = tree_get(&t, s->path);
         assert_non_null(file);
-        assert_true(s->from < s->to && s->to <= r.text.len && (i == 0 || r.segments[i - 1].to <= s->from));
+        assert_true(s->from < s->to && s->to <= r.text.len && (i == 0 || r.sources[i - 1].to <= s->from));
         assert_memory_equal(file + s->file_from, r.text.data + s->from, s->to - s->from);
         uint32_t line = 1;
         for (uint32_t k = 0; k < s->file_from; k++) line += file[k] == '\n';
@@ -96,9 +96,9 @@ static void test_trace__the_shell_tool_uses_it(void **state)
     tree_open(&t);
     tool_result r = tree_call(&t, "shell", "{\"command\":\"cat src/a.c\"}", NULL);
     if (r.status == TOOL_OK) { /* a machine that cannot confine refuses */
-        assert_int_equal(r.n_segments, 1);
-        assert_string_equal(r.segments[0].path, "src/a.c");
-        assert_int_equal(r.segments[0].to - r.segments[0].from, sizeof program - 1);
+        assert_int_equal(r.n_sources, 1);
+        assert_string_equal(r.sources[0].path, "src/a.c");
+        assert_int_equal(r.sources[0].to - r.sources[0].from, sizeof program - 1);
     }
     tool_result_free(&r);
     tree_remove(&t);

@@ -68,7 +68,7 @@ static void test_grid__clips_and_shows_no_control_character(void **state)
 {
     tui_grid g = {0};
     tui_grid_resize(&g, 6, 2);
-    tui_area a = tui_area_part(tui_grid_area(&g), 2, 0, 3, 5);
+    tui_area a = tui_area_within(tui_grid_area(&g), 2, 0, 3, 5);
     assert_int_equal(a.height, 2);
     tui_put(a, 0, 0, TUI_PLAIN, "abcdef");
     tui_put(a, -1, 1, TUI_PLAIN, "xyz");

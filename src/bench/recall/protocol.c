@@ -28,7 +28,7 @@ typedef enum store { STORE_FULL, STORE_B, STORE_BK, STORE_NONE } store;
  * Which evicted rows a repair may look at: all; those of the file that a label names; as many as can be
  * scored in time.
  */
-typedef enum among { AMONG_ALL, AMONG_FILE, AMONG_FIRST, AMONG_CHUNKS } among;
+typedef enum among { AMONG_ALL, AMONG_FILE, AMONG_FIRST, AMONG_PAGES } among;
 
 /*
  * One row a condition. K rows come back where `repair`; a swap does so within the budget it finds, a quarter
@@ -57,7 +57,7 @@ static const struct condition {
     {.name = "wrong-query", SEED, .asker = ASKS_WRONG, .set = {PAPER}},
     {.name = "refresh", SEED, .set = {PAPER, "pick=refresh"}},
     {.name = "refresh in 150 ms", SEED, .among = AMONG_FIRST, .set = {PAPER, "pick=refresh"}},
-    {.name = "page summary, 150 ms", SEED, .among = AMONG_CHUNKS, .set = {PAPER}},
+    {.name = "page summary, 150 ms", SEED, .among = AMONG_PAGES, .set = {PAPER}},
     {.name = "paper, file-gated", SEED, .among = AMONG_FILE, .set = {PAPER}},
     {.name = "anchors only", SEED, .set = {"heads=all", "queries=64", "grow=none"}},
     {.name = "paper", SEED, .set = {PAPER}},
@@ -113,7 +113,7 @@ enum {
     SINKS = 4,
     NEWEST = 128,
     LIMIT_MS = 150,        /* RepairKV, appendix C */
-    CHUNK = 16,            /* Quest's page; the seed does not say */
+    PAGE = 16,             /* Quest's page; the seed does not say */
     RECALL_MOST_ASKING = 8 /* words of a message that the agent asks by */
 };
 
@@ -281,7 +281,7 @@ static int choose_among(recall *r, kv_session *s, const struct condition *c, con
         return 0;
     }
     int e = rows_in_time(r, s, from, signal, &n, err);
-    if (!e && c->among == AMONG_CHUNKS) return kv_session_chunks(s, r->doc_end, signal, CHUNK, n, ret, err);
+    if (!e && c->among == AMONG_PAGES) return kv_session_pages(s, r->doc_end, signal, PAGE, n, ret, err);
     kv_stats stats;
     kv_session_get_stats(s, &stats);
     uint32_t *lanes = calloc(stats.n_tokens + 1, sizeof *lanes);

@@ -6,7 +6,7 @@
  * stays and nothing lies ahead of the newest token.
  *
  * One table for all lanes, active and evicted rows. It changes only by plans (kv_plan.fold), and where tokens
- * are cut off inside of it.
+ * are truncated inside of it.
  */
 #ifndef KVIST_KV_FOLD_H
 #define KVIST_KV_FOLD_H

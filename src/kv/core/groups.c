@@ -199,7 +199,7 @@ static const struct array {
     {offsetof(kv_session, pinned), sizeof(uint64_t), BIT_OF_TOKEN},
     {offsetof(kv_session, barred), sizeof(uint64_t), BIT_OF_TOKEN},
     {offsetof(kv_session, stale), sizeof(uint64_t), BIT_OF_TOKEN},
-    {offsetof(kv_session, dead), sizeof(uint64_t), BIT_OF_TOKEN},
+    {offsetof(kv_session, lost), sizeof(uint64_t), BIT_OF_TOKEN},
 };
 enum { N_ARRAYS = sizeof arrays / sizeof *arrays };
 
@@ -278,7 +278,7 @@ static int get_arrays(kv_session *s, reader *r, base_err *err)
         const bool has_place = s->file_row[t] < r->n_rows;
         if (s->ids[t] < 0 || (uint32_t)s->ids[t] >= s->compute.n_vocab ||
             (s->cut[t] && !kv__cut_fits(&s->compute, s->cut[t])) ||
-            (!has_place && !(s->file_row[t] == KV_NO_ROW && kv_bits_get(s->dead, t))))
+            (!has_place && !(s->file_row[t] == KV_NO_ROW && kv_bits_get(s->lost, t))))
             r->bad = true;
     }
     return 0;
@@ -376,7 +376,7 @@ static void free_parts(kv_session *s)
 
 static int copy_parts(kv_session *to, const kv_session *s, base_err *err)
 {
-    for (size_t i = 0; i < s->n_segments; i++) kv__part_add(to, &s->segments[i]);
+    for (size_t i = 0; i < s->n_segments; i++) kv__segment_add(to, &s->segments[i]);
     return 0;
 }
 
@@ -440,7 +440,7 @@ static void get_part(reader *r, kv_session *s, uint32_t expected_from)
     part.lines = get_new(r, part.n_lines, sizeof *part.lines);
     for (uint32_t i = 0; i < part.n_lines && !r->bad; i++)
         if (part.lines[i] > s->n_ctx || (i && part.lines[i] <= part.lines[i - 1])) r->bad = true;
-    if (!r->bad) kv__part_add(s, &part);
+    if (!r->bad) kv__segment_add(s, &part);
     kv__segment_fini(&part);
 }
 

@@ -28,7 +28,7 @@ kv_memory *kv_memory_ref(kv_memory *m); /* NULL is fine */
 void kv_memory_unref(kv_memory *m);     /* NULL is fine */
 /* sum <- unit(exp(-.5) sum + message), n_vectors of d numbers. */
 void kv_memory_mix(float *sum, const float *message, size_t n_vectors, size_t d);
-/* The newest link of a sequence cut back to n tokens: gives up m's reference and returns one. */
+/* The newest link of a sequence truncated to n tokens: gives up m's reference and returns one. */
 kv_memory *kv_memory_rewind(kv_memory *m, uint32_t n);
 
 #endif

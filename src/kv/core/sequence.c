@@ -130,7 +130,7 @@ kv_stored_segment *kv__segment_at(const kv_session *s, uint32_t token)
     return from < s->n_segments && s->segments[from].from <= token ? &s->segments[from] : NULL;
 }
 
-void kv__part_add(kv_session *s, const kv_stored_segment *p)
+void kv__segment_add(kv_session *s, const kv_stored_segment *p)
 {
     base_grow(&s->segments, &s->cap_segments, s->n_segments + 1, sizeof *s->segments);
     kv_stored_segment *part = &s->segments[s->n_segments++];
@@ -178,16 +178,16 @@ uint32_t kv_session_lanes(const kv_session *s, uint32_t token)
     return part ? (uint32_t)part->cut * s->compute.shape.n_head_kv : 0;
 }
 
-void kv__bury(kv_session *s, const uint64_t *dead)
+void kv__bury(kv_session *s, const uint64_t *lost)
 {
-    for (uint32_t w = 0; w < kv_bits_words(s->n); w++) s->dead[w] |= dead[w];
+    for (uint32_t w = 0; w < kv_bits_words(s->n); w++) s->lost[w] |= lost[w];
     for (uint32_t t = 0; t < s->n; t++)
-        if (kv_bits_get(dead, t)) s->file_row[t] = KV_NO_ROW;
+        if (kv_bits_get(lost, t)) s->file_row[t] = KV_NO_ROW;
     for (uint32_t b = 0; b < s->table.n; b++) {
         const size_t from = (size_t)b * MODEL_ROWS_BLOCK, to = from + MODEL_ROWS_BLOCK;
         kv_block *block = s->table.blocks[b];
         if (to > s->n || block->refs != 1 || !kv_block_has_rows(block) ||
-            kv_bits_next(s->dead, from, to, false) < to)
+            kv_bits_next(s->lost, from, to, false) < to)
             continue;
         kv_block_set_map(block, NULL);
         kv_table_show(&s->table, (uint32_t)b);

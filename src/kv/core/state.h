@@ -65,7 +65,7 @@ typedef struct kv_stored_segment {
 /* A plan that can be undone: its blob, and how much of the sequence it still speaks of. */
 typedef struct kv_entry {
     base_buf blob;
-    uint32_t n_valid; /* tokens at and behind this were cut off since */
+    uint32_t n_valid; /* tokens at and behind this were truncated since */
 } kv_entry;
 
 /* Computed ahead (draft.c): the next n of ids, rows behind the sequence; valid in this epoch only. */
@@ -118,7 +118,7 @@ struct kv_session {
     int32_t *ids;
     uint32_t *phases;
     kv_token *tokens;
-    uint64_t *pinned, *barred, *stale, *dead; /* [bits of cap] */
+    uint64_t *pinned, *barred, *stale, *lost; /* [bits of cap] */
     uint16_t *cut; /* [n] layers from here on are not computed (deferred.c); 0: all are */
     kv_stored_segment *segments;
     size_t n_segments, cap_segments;
@@ -181,7 +181,7 @@ struct kv_session {
 
 /*
  * sequence.c: views of its rows. kv__view: as the live lists are; kv__view_of: other lists of its rows;
- * kv__lists_before: the live lists cut off before token i, with one more row at `slot` (*ret_runs and the
+ * kv__lists_before: the live lists truncated before token i, with one more row at `slot` (*ret_runs and the
  * lists are the caller's; NULL: no memory). kv__bring: lists and rows begin to go to the device, if there is
  * one, while nobody waits.
  */
@@ -201,9 +201,9 @@ uint32_t kv__extent(const kv_session *s);
 void kv__memory_now(const kv_session *s, float *sum, float *message);
 size_t kv__memory_floats(const kv_session *s);                          /* n_layer * n_head * head_dim */
 kv_stored_segment *kv__segment_at(const kv_session *s, uint32_t token); /* NULL beyond the end */
-void kv__part_add(kv_session *s, const kv_stored_segment *p);           /* copies spans and lines */
+void kv__segment_add(kv_session *s, const kv_stored_segment *p);        /* copies spans and lines */
 void kv__segment_fini(kv_stored_segment *p);
-void kv__bury(kv_session *s, const uint64_t *dead); /* their rows are gone from memory and disk */
+void kv__bury(kv_session *s, const uint64_t *lost); /* their rows are gone from memory and disk */
 /* Does the hidden state at a cut fit into what the layers above it leave empty? */
 bool kv__cut_fits(const kv_compute *c, uint32_t cut);
 static inline bool kv__is_deferred(const kv_session *s, uint32_t lane, uint32_t t)

@@ -56,7 +56,7 @@ static int write_rows(kv_session *s, base_err *err)
     int rc = row ? 0 : base_fail(err, BASE_E_NOMEM, "no memory to write the session's rows");
     uint64_t next = before;
     for (uint32_t i = 0; i < s->n && !rc; i++) {
-        if (s->file_row[i] != KV_NO_ROW || kv_bits_get(s->dead, i)) continue;
+        if (s->file_row[i] != KV_NO_ROW || kv_bits_get(s->lost, i)) continue;
         if (next >= KV_NO_ROW) {
             rc = base_fail(err, BASE_E_LIMIT, "the row file is full");
             break;
@@ -120,7 +120,7 @@ static int fill_holes(kv_session *s, uint32_t n, base_err *err)
 int kv_session_compact(kv_session *s, base_err *err)
 {
     int rc = kv_session_save(s, err); /* from here on the manifest names no row but these */
-    const uint32_t n = s->n - kv_bits_count(s->dead, kv_bits_words(s->n)); /* rows that have a place */
+    const uint32_t n = s->n - kv_bits_count(s->lost, kv_bits_words(s->n)); /* rows that have a place */
     if (rc || kv_rowfile_rows(s->file) == n) return rc;
     uint32_t *places = malloc(((size_t)s->n + 1) * sizeof *places);
     if (!places) return base_fail(err, BASE_E_NOMEM, "no memory to compact the session's rows");
@@ -150,7 +150,7 @@ static int read_block(kv_session *s, uint32_t b, uint16_t *rows, base_err *err)
     const uint32_t end = (b + 1) * MODEL_ROWS_BLOCK < s->n ? (b + 1) * MODEL_ROWS_BLOCK : s->n;
     for (uint32_t i = b * MODEL_ROWS_BLOCK; i < end;) {
         uint32_t n = 1;
-        if (s->file_row[i] == KV_NO_ROW) { /* dead */
+        if (s->file_row[i] == KV_NO_ROW) { /* lost */
             i++;
             continue;
         }

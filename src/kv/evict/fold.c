@@ -40,7 +40,7 @@ static void find_changes(
 {
     uint64_t sum = 0;
     uint32_t gap = 0, before = 0;
-    /* Tokens were cut off since it was folded. */
+    /* Tokens were truncated since it was folded. */
     for (uint32_t g = near * GROUPS; g < s->fold.n; g++) changes[g] = -(int32_t)s->fold.gaps[g];
     for (uint32_t b = near; b-- > 0;) {
         for (uint32_t g = b * GROUPS; g < (b + 1) * GROUPS; g++)

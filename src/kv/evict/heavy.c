@@ -65,7 +65,7 @@ int kv__heavy_add(
         s->heavy && mass && rows && query ? 0 : base_fail(err, BASE_E_NOMEM, "no memory to add up attention");
     for (uint32_t lane = 0; lane < s->n_lanes && !rc; lane++) {
         mass[lane] = rows + lane * width;
-        /* The places of rows that come may hold what tokens cut off since were given. */
+        /* The places of rows that come may hold what tokens truncated since were given. */
         memset(s->heavy + (size_t)lane * s->cap + from, 0, n * sizeof *s->heavy);
     }
     for (uint32_t t = s->policy->heavy == KV_HEAVY_LAST ? n - 1 : 0; t < n && !rc; t++) {

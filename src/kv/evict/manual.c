@@ -56,7 +56,7 @@ static int carry_out(kv_session *s, const order *o, uint32_t from, uint32_t to, 
     kv_bits_set_range(meant, from, to);
     for (uint32_t w = 0; w < n_words && o->spares_pinned; w++) meant[w] &= ~s->pinned[w];
     int rc = 0;
-    for (uint32_t w = 0; w < n_words && o->rows == ROWS_RETURN; w++) meant[w] &= ~s->dead[w];
+    for (uint32_t w = 0; w < n_words && o->rows == ROWS_RETURN; w++) meant[w] &= ~s->lost[w];
     if (!kv_bits_count(meant, n_words) && o->rows == ROWS_RETURN) {
         rc = base_fail(err, BASE_E_STATE,
             "the rows of tokens %u to %u were given up when the host tier was full; ask again or read the "

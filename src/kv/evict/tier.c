@@ -4,7 +4,7 @@
  * promotion see no difference but the time. With tier=8bit they stay in memory as 8 bits (model/ops/rows8.h)
  * as long as that suffices: the one case in which a row that comes back is not the row that was evicted. What
  * rounding changed is kv_stats.key_error and value_error. Over the limit on disk (`disk`, that file and the
- * row file together) the oldest of them are given up for ever: their rows are dead, a plan with cause
+ * row file together) the oldest of them are given up for ever: their rows are lost, a plan with cause
  * `pressure` says which, and nothing brings them back.
  *
  * A session that keeps its rows in memory only has no folder for such a file: its limit in memory gives rows
@@ -122,12 +122,12 @@ static int give_up(kv_session *s, uint64_t excess, base_err *err)
 {
     kv_plan *p = kv_plan_new(s->epoch, KV_CAUSE_PRESSURE, s->n, s->n_lanes);
     if (!p) return base_fail(err, BASE_E_NOMEM, "no memory for a plan over %u rows", s->n);
-    p->dead = base_xcalloc(kv_plan_words(p) + 1, sizeof *p->dead);
+    p->lost = base_xcalloc(kv_plan_words(p) + 1, sizeof *p->lost);
     for (uint32_t b = 0; b < s->table.n && excess; b++) {
         const uint32_t from = b * MODEL_ROWS_BLOCK;
         const size_t n_bytes = bytes_of(s, s->table.blocks[b]);
         if (!is_cold(s, b)) continue;
-        kv_bits_set_range(p->dead, from, from + MODEL_ROWS_BLOCK);
+        kv_bits_set_range(p->lost, from, from + MODEL_ROWS_BLOCK);
         kv_plan_add_run(p, from, from + MODEL_ROWS_BLOCK, KV_BAR, KV_REASON_PRESSURE, s->n_lanes);
         excess -= n_bytes < excess ? n_bytes : excess;
     }
@@ -152,7 +152,7 @@ int kv__tier(kv_session *s, base_err *err)
     uint64_t excess = 0;
     if (host && !s->row_path && have > host) excess = have - host;
     if (disk && s->row_path) {
-        const uint64_t n_file = s->n - kv_bits_count(s->dead, kv_bits_words(s->n));
+        const uint64_t n_file = s->n - kv_bits_count(s->lost, kv_bits_words(s->n));
         const uint64_t used = count_bytes(s, true) + n_file * kv_row_bytes(&s->compute.shape);
         if (used > disk) excess = (used - disk) / 2; /* a block given up is gone from both files */
     }

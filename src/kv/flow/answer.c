@@ -25,7 +25,7 @@ static uint32_t find_first(const kv_session *s)
     uint32_t from = last->from > s->read_to ? last->from : s->read_to;
     if (s->n - from > KV_BATCH) from = s->n - KV_BATCH;
     for (uint32_t t = from; t < s->n; t++) /* those must not be read, or are not written any more */
-        if (kv_bits_get(s->barred, t) || kv_bits_get(s->stale, t) || kv_bits_get(s->dead, t) ||
+        if (kv_bits_get(s->barred, t) || kv_bits_get(s->stale, t) || kv_bits_get(s->lost, t) ||
             s->table.packed[t / MODEL_ROWS_BLOCK])
             from = t + 1;
     return from;

@@ -53,16 +53,16 @@ void kv_session_get_stats(const kv_session *s, kv_stats *ret)
     }
     const uint64_t lane_row_bytes = kv_row_bytes(&s->compute.shape) / s->n_lanes;
     ret->active = (uint32_t)((active + s->n_lanes / 2) / s->n_lanes);
-    ret->dead = kv_bits_count(s->dead, kv_bits_words(s->n));
+    ret->lost = kv_bits_count(s->lost, kv_bits_words(s->n));
     const uint64_t deferred = kv__deferred_rows(s);
     /* The three are rounded means: they add up all the same. */
     ret->deferred = (uint32_t)((deferred + s->n_lanes / 2) / s->n_lanes);
-    if (ret->deferred > s->n - ret->active - ret->dead) ret->deferred = s->n - ret->active - ret->dead;
+    if (ret->deferred > s->n - ret->active - ret->lost) ret->deferred = s->n - ret->active - ret->lost;
     ret->deferred_tokens = kv__deferred_tokens(s);
     ret->computed_above = s->computed_above;
-    ret->host = s->n - ret->active - ret->dead - ret->deferred;
+    ret->host = s->n - ret->active - ret->lost - ret->deferred;
     ret->active_bytes = active * lane_row_bytes;
-    ret->host_bytes = ((uint64_t)(s->n - ret->dead) * s->n_lanes - active - deferred) * lane_row_bytes;
+    ret->host_bytes = ((uint64_t)(s->n - ret->lost) * s->n_lanes - active - deferred) * lane_row_bytes;
 }
 
 const int32_t *kv_session_ids(const kv_session *s, uint32_t *ret_n)

@@ -61,7 +61,7 @@ void kv__open_segment(kv_session *s, const kv_segment *g)
         .n_spans = g->n_spans,
         .n_lines = g->n_lines,
     };
-    kv__part_add(s, &part);
+    kv__segment_add(s, &part);
 }
 
 void kv__publish(kv_session *s, const int32_t *ids, uint32_t n)

@@ -20,11 +20,11 @@ int kv_session_repair_by(kv_session *s, uint32_t from, uint32_t to, const uint32
     uint32_t n_queries, const kv_ask *ask, const atomic_bool *cancel, base_err *err);
 
 /*
- * Evicted rows below `to` by summaries of their chunks (RepairKV's PageSummary, after Quest): chunks of
- * `chunk` tokens in the order of the inner product of the signal's mean query and the chunk's largest keys,
+ * Evicted rows below `to` by summaries of their pages (RepairKV's PageSummary, after Quest): pages of
+ * `page_size` tokens in the order of the inner product of the signal's mean query and the page's largest keys,
  * mean over heads, until `n` evicted rows are there. Their bits are set in ret ([bits of n_tokens]).
  */
-int kv_session_chunks(kv_session *s, uint32_t to, const kv_signal *signal, uint32_t chunk, uint32_t n,
+int kv_session_pages(kv_session *s, uint32_t to, const kv_signal *signal, uint32_t page_size, uint32_t n,
     uint64_t *ret, base_err *err);
 
 /* The signal of [from, to): at most `most` of its kept queries, of those named in `queries` when some are. */

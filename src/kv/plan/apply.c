@@ -245,7 +245,7 @@ int kv__apply(kv_session *s, const kv_plan *p, bool undoable, const atomic_bool 
     if (kv_plan_is_empty(p)) return 0;
     for (uint32_t w = 0; w < kv_plan_words(p); w++)
         for (uint32_t lane = 0; lane < s->n_lanes; lane++)
-            if (p->flips[(size_t)lane * kv_plan_words(p) + w] & s->dead[w])
+            if (p->flips[(size_t)lane * kv_plan_words(p) + w] & s->lost[w])
                 return base_fail(
                     err, BASE_E_STATE, "a plan brings rows back that were given up (host tier full)");
     kv_fold fold = {.n = 0};
@@ -265,7 +265,7 @@ int kv__apply(kv_session *s, const kv_plan *p, bool undoable, const atomic_bool 
     flip_flags(s->barred, p->barred, n_words);
     flip_flags(s->pinned, p->pinned, n_words);
     flip_flags(s->stale, p->stale, n_words);
-    if (p->dead) kv__bury(s, p->dead);
+    if (p->lost) kv__bury(s, p->lost);
     for (uint32_t k = 0; k < p->n_runs; k++)
         for (uint32_t i = p->runs[k].from; i < p->runs[k].to && i < s->n; i++) {
             s->tokens[i].last_action = p->runs[k].action;

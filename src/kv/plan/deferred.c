@@ -55,7 +55,7 @@ int kv__hide_staged(kv_session *s, uint32_t from, uint32_t cut, base_err *err)
 uint32_t kv__deferred_tokens(const kv_session *s)
 {
     uint32_t n = 0;
-    for (uint32_t t = 0; t < s->n; t++) n += s->cut[t] && !kv_bits_get(s->dead, t);
+    for (uint32_t t = 0; t < s->n; t++) n += s->cut[t] && !kv_bits_get(s->lost, t);
     return n;
 }
 
@@ -63,7 +63,7 @@ uint64_t kv__deferred_rows(const kv_session *s)
 {
     uint64_t n = 0;
     for (uint32_t t = 0; t < s->n; t++)
-        if (s->cut[t] && !kv_bits_get(s->dead, t))
+        if (s->cut[t] && !kv_bits_get(s->lost, t))
             n += s->n_lanes - (uint32_t)s->cut[t] * s->compute.shape.n_head_kv;
     return n;
 }

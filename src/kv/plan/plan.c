@@ -4,7 +4,7 @@
  * The blob: 'K' 'P', version, then LEB128 numbers: epoch, cause, n_tokens, n_lanes, evicted, promoted. Then
  * for each lane a set of tokens, where 0 stands for "the same as the lane before", so a plan in which all
  * lanes agree costs its runs once. Then the barred, pinned and stale sets, and, where a plan has them, the
- * token from which it computes again, the dead set, the set of deferred tokens and the changes of the fold. A
+ * token from which it computes again, the lost set, the set of deferred tokens and the changes of the fold. A
  * set is 1 + its number of runs, then gap and length of each. A fold is the number of groups, then by how much
  * each group's change differs from the one before it (2 x, or -2 x - 1 below 0).
  */
@@ -69,7 +69,7 @@ void kv_plan_free(kv_plan *p)
     free(p->barred);
     free(p->pinned);
     free(p->stale);
-    free(p->dead);
+    free(p->lost);
     free(p->deferred);
     free(p->fold);
     free(p);
@@ -121,13 +121,13 @@ bool kv_plan_is_empty(const kv_plan *p)
 {
     const size_t n_words = kv_plan_words(p);
     return !p->replay_from && !any_bit(p->flips, n_words * p->n_lanes) && !any_bit(p->barred, n_words) &&
-           !any_bit(p->pinned, n_words) && !any_bit(p->stale, n_words) && !any_bit(p->dead, n_words) &&
+           !any_bit(p->pinned, n_words) && !any_bit(p->stale, n_words) && !any_bit(p->lost, n_words) &&
            !any_bit(p->deferred, n_words) && !kv_plan_folds(p);
 }
 
-uint32_t kv_plan_dead(const kv_plan *p)
+uint32_t kv_plan_lost(const kv_plan *p)
 {
-    return p->dead ? kv_bits_count(p->dead, kv_plan_words(p)) : 0;
+    return p->lost ? kv_bits_count(p->lost, kv_plan_words(p)) : 0;
 }
 
 uint32_t kv_plan_deferred(const kv_plan *p)
@@ -194,11 +194,11 @@ void kv_plan_pack(const kv_plan *p, base_buf *out)
         else
             put_number(out, 0);
     }
-    const bool dead = any_bit(p->dead, n_words), deferred = any_bit(p->deferred, n_words);
+    const bool lost = any_bit(p->lost, n_words), deferred = any_bit(p->deferred, n_words);
     const bool folds = kv_plan_folds(p);
-    if (p->replay_from || dead || deferred || folds) put_number(out, p->replay_from);
-    if (dead) put_set(out, p->dead, p->n_tokens);
-    if ((deferred || folds) && !dead) put_number(out, 0);
+    if (p->replay_from || lost || deferred || folds) put_number(out, p->replay_from);
+    if (lost) put_set(out, p->lost, p->n_tokens);
+    if ((deferred || folds) && !lost) put_number(out, 0);
     if (deferred) put_set(out, p->deferred, p->n_tokens);
     if (folds && !deferred) put_number(out, 0);
     if (folds) put_fold(out, p->fold, p->n_fold);
@@ -309,7 +309,7 @@ int kv_plan_unpack(const void *bytes, size_t n, kv_plan **ret, base_err *err)
     if (!r.bad && r.at != r.end) {
         p->replay_from = (uint32_t)get_number(&r, n_tokens);
         if (!r.bad && r.at != r.end)
-            p->dead = get_optional_set(&r, n_tokens);
+            p->lost = get_optional_set(&r, n_tokens);
         else
             r.bad = r.bad || !p->replay_from;
         if (!r.bad && r.at != r.end) {
@@ -319,7 +319,7 @@ int kv_plan_unpack(const void *bytes, size_t n, kv_plan **ret, base_err *err)
             else
                 r.bad = r.bad || !any_bit(p->deferred, n_words);
         } else {
-            r.bad = r.bad || (!p->replay_from && !any_bit(p->dead, n_words));
+            r.bad = r.bad || (!p->replay_from && !any_bit(p->lost, n_words));
         }
     }
     if (r.bad || r.at != r.end) {

@@ -65,7 +65,7 @@ struct kv_plan {
      */
     uint32_t replay_from;
     /* the same for rows given up for ever (host tier over its limit); only ever set; NULL: none */
-    uint64_t *dead;
+    uint64_t *lost;
     /*
      * of cause prune: tokens whose upper layers stay uncomputed (taking the plan back computes them); NULL:
      * none
@@ -88,7 +88,7 @@ static inline uint32_t kv_plan_words(const kv_plan *p)
 /* Adds a run; it joins the last one when they touch and agree in action, reason and (nearly) lanes. */
 void kv_plan_add_run(
     kv_plan *p, uint32_t from, uint32_t to, kv_action action, kv_reason reason, uint32_t lanes);
-uint32_t kv_plan_dead(const kv_plan *p);     /* tokens that it gives up for ever */
+uint32_t kv_plan_lost(const kv_plan *p);     /* tokens that it gives up for ever */
 uint32_t kv_plan_deferred(const kv_plan *p); /* tokens that it leaves below the cut */
 /* Tokens below this are folded further by it; 0: none is. */
 uint32_t kv_plan_folded_to(const kv_plan *p);

@@ -23,7 +23,7 @@ static uint64_t *copy_set(const uint64_t *from, uint32_t n_from, uint32_t n_vali
     return to;
 }
 
-/* Can what the plan folded be taken back? Not where tokens were cut off inside of it since. */
+/* Can what the plan folded be taken back? Not where tokens were truncated inside of it since. */
 static bool unfolds(const kv_session *s, const kv_plan *old)
 {
     kv_fold fold = {.n = 0};
@@ -57,10 +57,10 @@ int kv_session_undo_plan(kv_session *s, base_err *err)
         copy_bits(p->flips + (size_t)lane * n_words, old->flips + (size_t)lane * kv_plan_words(old),
             old->n_tokens, n_valid);
     for (uint32_t lane = 0; lane < s->n_lanes; lane++)
-        for (uint32_t w = 0; w < n_words; w++) p->flips[(size_t)lane * n_words + w] &= ~s->dead[w];
+        for (uint32_t w = 0; w < n_words; w++) p->flips[(size_t)lane * n_words + w] &= ~s->lost[w];
     /* What the plan left below the cut is computed, also what was computed since and taken back. */
     for (uint32_t t = 0; old->deferred && t < n_valid && t < old->n_tokens; t++) {
-        if (!kv_bits_get(old->deferred, t) || kv_bits_get(s->dead, t) || kv_bits_get(s->barred, t) ||
+        if (!kv_bits_get(old->deferred, t) || kv_bits_get(s->lost, t) || kv_bits_get(s->barred, t) ||
             kv_bits_get(s->stale, t))
             continue;
         for (uint32_t lane = kv_session_lanes(s, t); lane < s->n_lanes; lane++)

@@ -328,7 +328,7 @@ static int choice_init(choice *c, kv_session *s, base_err *err)
 
 static bool may_rise(const kv_session *s, uint32_t t)
 {
-    return s->cut[t] && !kv_bits_get(s->barred, t) && !kv_bits_get(s->stale, t) && !kv_bits_get(s->dead, t);
+    return s->cut[t] && !kv_bits_get(s->barred, t) && !kv_bits_get(s->stale, t) && !kv_bits_get(s->lost, t);
 }
 
 static kv_plan *make_plan(const kv_session *s, const choice *c)

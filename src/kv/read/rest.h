@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "model/ops/rows.h"
 
-enum { KV_REST_BLOCK = 64 }; /* tokens: a word of bits */
+enum { KV_REST_GROUP = 64 }; /* tokens: a word of bits */
 
 typedef struct kv_rest kv_rest;
 
@@ -18,10 +18,10 @@ void kv_rest_free(kv_rest *r);                                          /* NULL 
 /* Rows of tokens at and behind `from` are others now. */
 void kv_rest_forget(kv_rest *r, uint32_t from);
 /*
- * The means of a lane's blocks, [n_blocks][head_dim]: rows: bits by block of those that the lane does not list,
- * which are in F16; a block without any has none. Means are kept until a block's rows are others.
+ * The means of a lane's groups, [n_groups][head_dim]: rows: bits by group of those that the lane does not list,
+ * which are in F16; a group without any has none. Means are kept until a group's rows are others.
  */
 const float *kv_rest_means(
-    kv_rest *r, const model_rows_view *view, uint32_t lane, const uint64_t *rows, uint32_t n_blocks);
+    kv_rest *r, const model_rows_view *view, uint32_t lane, const uint64_t *rows, uint32_t n_groups);
 
 #endif

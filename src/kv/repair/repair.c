@@ -101,7 +101,7 @@ static int work_init(
         /* A lane that chooses for itself cannot ask for what has no key in it. */
         const bool askable = (!s->cut[t] || !w->each) && !is_judged(s, t, from, to);
         if (t < from && askable && !kv_bits_get(s->barred, t) && !kv_bits_get(s->stale, t) &&
-            !kv_bits_get(s->dead, t) && (!ask->among || kv_bits_get(ask->among, t) || is_active(s, t)))
+            !kv_bits_get(s->lost, t) && (!ask->among || kv_bits_get(ask->among, t) || is_active(s, t)))
             kv_bits_set(c->eligible, t);
     }
     w->runs = kv_runs_of_bits(c->eligible, s->n, &w->n_runs, &w->n_rows);
@@ -207,7 +207,7 @@ static int score_signal(
         uint32_t tokens[KV_RECENT_QUERIES], n = 0;
         for (uint32_t i = 0; i < w->signal.n && n < KV_RECENT_QUERIES; i++) {
             const uint32_t t = w->signal.tokens[i];
-            if (t >= from && t < to && !kv_bits_get(s->dead, t))
+            if (t >= from && t < to && !kv_bits_get(s->lost, t))
                 tokens[n++] = t; /* its key may be given up */
         }
         if (!n) return base_fail(err, BASE_E_STATE, "the signal's own keys are not in this session");

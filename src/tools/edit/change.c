@@ -235,7 +235,7 @@ bool tool__change_is_shown(tool_workspace *w, const char *path, const tool_file 
         shown ? "changed since it was shown to you" : "was not read yet");
     size_t from = r->text.len;
     base_buf_add(&r->text, excerpt, excerpt_n);
-    tool__add_segment(r, from, r->text.len, path, f->version, excerpt_from, excerpt_line);
+    tool__add_source(r, from, r->text.len, path, f->version, excerpt_from, excerpt_line);
     if (r->text.data[r->text.len - 1] != '\n') base_buf_putc(&r->text, '\n');
     base_buf_printf(&r->text, "Next: %s\n", next_call);
     base_buf_free(&name);

@@ -27,8 +27,8 @@ const char *tool_status_word(tool_status s)
 void tool_result_free(tool_result *r)
 {
     base_buf_free(&r->text);
-    for (uint32_t i = 0; i < r->n_segments; i++) free(r->segments[i].path);
-    free(r->segments);
+    for (uint32_t i = 0; i < r->n_sources; i++) free(r->sources[i].path);
+    free(r->sources);
     for (char **p = r->changed; p && *p; p++) free(*p);
     free(r->changed);
     free(r->notice);
@@ -97,13 +97,13 @@ void tool__say_path_error(
     base_buf_puts(&r->text, !strcmp(tool, "rewrite") ? ", \"name\": ...}\n" : "}\n");
 }
 
-void tool__add_segment(tool_result *r, size_t from, size_t to, const char *path, const char *version,
+void tool__add_source(tool_result *r, size_t from, size_t to, const char *path, const char *version,
     size_t file_from, size_t line)
 {
     if (to > UINT32_MAX || file_from > UINT32_MAX || line > UINT32_MAX) return;
-    r->segments = base_xrealloc(r->segments, (r->n_segments + 1) * sizeof *r->segments);
-    tool_segment *s = &r->segments[r->n_segments++];
-    *s = (tool_segment){.from = (uint32_t)from,
+    r->sources = base_xrealloc(r->sources, (r->n_sources + 1) * sizeof *r->sources);
+    tool_source *s = &r->sources[r->n_sources++];
+    *s = (tool_source){.from = (uint32_t)from,
         .to = (uint32_t)to,
         .path = base_xstrdup(path),
         .file_from = (uint32_t)file_from,

@@ -14,11 +14,11 @@ void tool__say(tool_result *r, tool_status s, const char *format, ...) __attribu
 /* The same from an error of the file layer: adds near paths and the next call where the file is missing. */
 void tool__say_path_error(
     tool_workspace *w, tool_result *r, const char *tool, const char *given, const base_err *err);
-void tool__add_segment(tool_result *r, size_t from, size_t to, const char *path, const char *version,
+void tool__add_source(tool_result *r, size_t from, size_t to, const char *path, const char *version,
     size_t file_from, size_t line);
 /*
  * Cuts the text to the cap (head_eighths of it head, the rest tail), spills the whole. For texts without
- * segments.
+ * sources.
  */
 void tool__cap(tool_workspace *w, tool_result *r, const tool_limits *limits, unsigned head_eighths);
 size_t tool__result_cap(const tool_limits *limits);
@@ -46,7 +46,7 @@ bool tool__is_handle(const char *path);
 /* ---- trace.c ---- */
 
 /*
- * Adds a segment for what of r's text, from byte `from` on, are lines of the tree's files as they are now.
+ * Adds a source for what of r's text, from byte `from` on, are lines of the tree's files as they are now.
  * command (may be NULL): where file names are looked for.
  */
 void tool__trace_output(tool_workspace *w, tool_result *r, const char *command, size_t from);

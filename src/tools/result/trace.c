@@ -2,7 +2,7 @@
  * Which lines of a command's output are lines of the tree's files: by the headers of a unified diff, by
  * "path:12:text" and "path-12-text" (grep, rg), by numbered lines (cat -n, nl), and else by the lines
  * themselves, sought in the files that the command names. Every line is compared with the file's bytes before
- * it counts, so a wrong guess costs time and nothing else. What is found becomes segments, as if the read
+ * it counts, so a wrong guess costs time and nothing else. What is found becomes sources, as if the read
  * tool had shown it: the cache knows path, version and lines of those tokens, and they turn stale when the
  * file changes.
  */
@@ -18,15 +18,15 @@
 #include "base/mem.h"
 
 enum {
-    MAX_SOURCES = 16,
-    MAX_SOURCE_BYTES = 2 << 20,
-    MAX_SEGMENTS = 512,
+    MAX_CANDIDATES = 16,
+    MAX_CANDIDATE_BYTES = 2 << 20,
+    MAX_SOURCES = 512,
     LEAST_LINES = 3,    /* found by their text alone */
     LEAST_NUMBERED = 3, /* ascending numbers before a column of numbers is believed */
 };
 
 /* A file that output may come from, with its lines hashed. */
-typedef struct source {
+typedef struct candidate {
     char *path;
     tool_file file;
     uint32_t *starts; /* [n + 1] byte offsets of lines */
@@ -34,7 +34,7 @@ typedef struct source {
     uint32_t *table;  /* 1 + the first line with the hash; chained by next */
     uint32_t *next;
     uint32_t n, n_table;
-} source;
+} candidate;
 
 typedef struct line {
     const char *text;
@@ -44,12 +44,12 @@ typedef struct line {
 typedef struct tracer {
     tool_workspace *w;
     tool_result *r;
-    source sources[MAX_SOURCES];
-    uint32_t n_sources;
+    candidate candidates[MAX_CANDIDATES];
+    uint32_t n_candidates;
     line *lines; /* of the output */
     size_t n_lines, cap;
     /* The run of whole lines that is being collected. */
-    const source *run;
+    const candidate *run;
     uint32_t run_line;
     size_t run_from, run_to;
 } tracer;
@@ -62,7 +62,7 @@ static size_t without_end(const char *text, size_t n)
 
 /* ---- files ---- */
 
-static void index_lines(source *s)
+static void index_lines(candidate *s)
 {
     const char *text = s->file.text.data ? s->file.text.data : "";
     size_t n = s->file.text.len, cap = 0, at = 0;
@@ -88,21 +88,22 @@ static void index_lines(source *s)
 }
 
 /* The file of that path, read once; NULL: no such file of the tree. */
-static const source *want(tracer *t, const char *path, size_t n)
+static const candidate *want(tracer *t, const char *path, size_t n)
 {
-    for (uint32_t i = 0; i < t->n_sources; i++)
-        if (strlen(t->sources[i].path) == n && !memcmp(t->sources[i].path, path, n)) return &t->sources[i];
-    if (t->n_sources == MAX_SOURCES || !n || n > TOOL_MAX_PATH) return NULL;
+    for (uint32_t i = 0; i < t->n_candidates; i++)
+        if (strlen(t->candidates[i].path) == n && !memcmp(t->candidates[i].path, path, n))
+            return &t->candidates[i];
+    if (t->n_candidates == MAX_CANDIDATES || !n || n > TOOL_MAX_PATH) return NULL;
     char *given = base_xstrndup(path, n), *clean = NULL;
-    source *s = &t->sources[t->n_sources];
+    candidate *s = &t->candidates[t->n_candidates];
     bool found = !tool__path_clean(&t->w->root, given, &clean, NULL) && *clean;
     free(given);
-    for (uint32_t i = 0; found && i < t->n_sources; i++)
-        if (!strcmp(t->sources[i].path, clean)) {
+    for (uint32_t i = 0; found && i < t->n_candidates; i++)
+        if (!strcmp(t->candidates[i].path, clean)) {
             free(clean);
-            return &t->sources[i];
+            return &t->candidates[i];
         }
-    found = found && !tool__file_read(&t->w->root, clean, MAX_SOURCE_BYTES, &s->file, NULL);
+    found = found && !tool__file_read(&t->w->root, clean, MAX_CANDIDATE_BYTES, &s->file, NULL);
     if (!found || tool__is_binary(s->file.text.data, s->file.text.len)) {
         tool__file_free(&s->file);
         memset(s, 0, sizeof *s);
@@ -111,30 +112,30 @@ static const source *want(tracer *t, const char *path, size_t n)
     }
     s->path = clean;
     index_lines(s);
-    t->n_sources++;
+    t->n_candidates++;
     return s;
 }
 
 /* Is line `at` (0-based) of the file this text? */
-static bool is_line(const source *s, uint32_t at, const char *text, size_t n)
+static bool is_line(const candidate *s, uint32_t at, const char *text, size_t n)
 {
     if (at >= s->n) return false;
     const char *from = s->file.text.data + s->starts[at];
     return without_end(from, s->starts[at + 1] - s->starts[at]) == n && !memcmp(from, text, n);
 }
 
-/* ---- segments ---- */
+/* ---- sources ---- */
 
 static void flush(tracer *t)
 {
-    if (t->run && t->r->n_segments < MAX_SEGMENTS)
-        tool__add_segment(t->r, t->run_from, t->run_to, t->run->path, t->run->file.version,
+    if (t->run && t->r->n_sources < MAX_SOURCES)
+        tool__add_source(t->r, t->run_from, t->run_to, t->run->path, t->run->file.version,
             t->run->starts[t->run_line], t->run_line + 1);
     t->run = NULL;
 }
 
-/* Output bytes text[0..n) are line `at` of the file. Whole lines that follow one another are one segment. */
-static void take(tracer *t, const source *s, uint32_t at, const char *text, size_t n, bool whole)
+/* Output bytes text[0..n) are line `at` of the file. Whole lines that follow one another are one source. */
+static void take(tracer *t, const candidate *s, uint32_t at, const char *text, size_t n, bool whole)
 {
     size_t from = (size_t)(text - t->r->text.data), to = from + n;
     if (!n && !whole) return;
@@ -167,7 +168,7 @@ static bool hunk_start(line l, uint32_t *ret)
 }
 
 /* One hunk from line i on; returns the first line behind it. */
-static size_t trace_hunk(tracer *t, const source *s, size_t i, uint32_t at)
+static size_t trace_hunk(tracer *t, const candidate *s, size_t i, uint32_t at)
 {
     for (; i < t->n_lines; i++) {
         line l = t->lines[i];
@@ -201,7 +202,7 @@ static size_t trace_diff(tracer *t, size_t i)
         path += 2;
         n -= 2;
     }
-    const source *s = want(t, path, n);
+    const candidate *s = want(t, path, n);
     uint32_t at;
     for (i += 2; i < t->n_lines && hunk_start(t->lines[i], &at);) {
         size_t next = i + 1;
@@ -226,7 +227,7 @@ static bool trace_cited(tracer *t, line l)
         for (; k < l.n && isdigit((unsigned char)l.text[k]) && at < 100000000; k++)
             at = at * 10 + (uint32_t)(l.text[k] - '0');
         if (k >= l.n || (l.text[k] != mark && l.text[k] != ':') || !at) continue;
-        const source *s = want(t, l.text, i);
+        const candidate *s = want(t, l.text, i);
         if (!s) continue;
         const char *text = l.text + k + 1;
         size_t n = l.n - k - 1;
@@ -259,8 +260,8 @@ static bool trace_numbered(tracer *t, line l)
     uint32_t at;
     size_t skip;
     if (!read_number(l, &at, &skip)) return false;
-    for (uint32_t k = 0; k < t->n_sources; k++) {
-        const source *s = &t->sources[k];
+    for (uint32_t k = 0; k < t->n_candidates; k++) {
+        const candidate *s = &t->candidates[k];
         if (!is_line(s, at - 1, l.text + skip, l.n - skip)) continue;
         take(t, s, at - 1, l.text + skip, l.n - skip, false);
         return true;
@@ -271,7 +272,7 @@ static bool trace_numbered(tracer *t, line l)
 /*
  * How many lines from output line i and file line `at` on are the same; and how many of them say something.
  */
-static size_t matching(const tracer *t, const source *s, size_t i, uint32_t at, size_t *ret_telling)
+static size_t matching(const tracer *t, const candidate *s, size_t i, uint32_t at, size_t *ret_telling)
 {
     size_t n = 0;
     *ret_telling = 0;
@@ -288,12 +289,12 @@ static size_t matching(const tracer *t, const source *s, size_t i, uint32_t at, 
 /* Lines that stand in a file as they are: the longest run at output line i. Returns its length, 0: none. */
 static size_t trace_text(tracer *t, size_t i)
 {
-    const source *best = NULL;
+    const candidate *best = NULL;
     size_t best_n = 0;
     uint32_t best_at = 0;
     uint64_t hash = base_hash64(t->lines[i].text, t->lines[i].n, 0);
-    for (uint32_t k = 0; k < t->n_sources; k++) {
-        const source *s = &t->sources[k];
+    for (uint32_t k = 0; k < t->n_candidates; k++) {
+        const candidate *s = &t->candidates[k];
         uint32_t tries = 0;
         for (uint32_t at = s->table[hash & (s->n_table - 1)]; at != 0 && tries < 256;
              at = s->next[at - 1], tries++) {
@@ -363,8 +364,8 @@ void tool__trace_output(tool_workspace *w, tool_result *r, const char *command, 
         i = next;
     }
     flush(&t);
-    for (uint32_t k = 0; k < t.n_sources; k++) {
-        source *s = &t.sources[k];
+    for (uint32_t k = 0; k < t.n_candidates; k++) {
+        candidate *s = &t.candidates[k];
         free(s->path);
         tool__file_free(&s->file);
         free(s->starts);

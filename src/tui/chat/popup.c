@@ -34,7 +34,7 @@ static tui_area box(tui_ui *u, tui_area a, int width, int height, const char *ti
 {
     if (width > a.width) width = a.width;
     if (height > a.height) height = a.height;
-    tui_area b = tui_area_part(a, (a.width - width) / 2, (a.height - height) / 2, width, height);
+    tui_area b = tui_area_within(a, (a.width - width) / 2, (a.height - height) / 2, width, height);
     tui_blank(b);
     tui_rule(b, 0, 0, width, TUI_FAINT, u->glyphs->horizontal);
     tui_rule(b, 0, height - 1, width, TUI_FAINT, u->glyphs->horizontal);
@@ -45,7 +45,7 @@ static tui_area box(tui_ui *u, tui_area a, int width, int height, const char *ti
     tui_put(b, 2, 0, TUI_STRONG, " ");
     int x = 2 + tui_put(b, 3, 0, TUI_STRONG, title);
     tui_put(b, x + 1, 0, TUI_STRONG, " ");
-    return tui_area_part(b, 2, 1, width - 4, height - 2);
+    return tui_area_within(b, 2, 1, width - 4, height - 2);
 }
 
 /* True: the text's last line is among what is shown. */
@@ -59,7 +59,7 @@ static bool draw_text(tui_ui *u, tui_area a, const char *title, tui_text *t)
     for (int y = 0; y < inside.height; y++) tui_text_draw(t, (size_t)(y + u->popup_scroll), inside, 0, y);
     const int below = most - u->popup_scroll;
     /* On the frame's last line, which is no part of the area inside. */
-    tui_area frame = tui_area_part(a, inside.x - a.x, inside.y - a.y, inside.width, inside.height + 1);
+    tui_area frame = tui_area_within(a, inside.x - a.x, inside.y - a.y, inside.width, inside.height + 1);
     if (below > 0 && u->popup == TUI_POPUP_DIFF)
         tui_printf(frame, 0, inside.height, TUI_STYLE(TUI_WARN, TUI_BOLD),
             " %d more below, j/k or Space scroll ", below);
@@ -169,7 +169,7 @@ static void draw_candidates(tui_ui *u, tui_area a)
     if (c->n == 0 || c->closed || a.height < 3) return;
     int n = (int)c->n < a.height - 1 ? (int)c->n : a.height - 1, y = a.height - n;
     for (int i = 0; i < n; i++, y++) {
-        tui_area row = tui_area_part(a, 0, y, a.width, 1);
+        tui_area row = tui_area_within(a, 0, y, a.width, 1);
         tui_blank(row);
         base_buf clean = {0};
         base_buf_putc(&clean, c->prefix);

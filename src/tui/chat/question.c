@@ -80,7 +80,7 @@ void tui_question_draw(tui_ui *u, tui_area a, const tui_text *t)
     if (shown < 1) return;
     for (int i = 0; i < shown; i++) tui_text_draw(t, (size_t)i, a, 0, i);
     if (n > shown) {
-        tui_area last = tui_area_part(a, 0, shown - 1, a.width, 1);
+        tui_area last = tui_area_within(a, 0, shown - 1, a.width, 1);
         tui_blank(last);
         tui_printf(last, 0, 0, TUI_STYLE(TUI_WARN, TUI_BOLD), "%s%s %d more lines of it", asks,
             u->glyphs->ellipsis, n - shown + 1);

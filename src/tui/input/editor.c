@@ -411,7 +411,7 @@ void tui_editor_draw(
 {
     int indent = tui_columns(prompt, strlen(prompt)), x = 0, y = 0;
     tui_put(a, 0, 0, prompt_style, prompt);
-    painting p = {.e = e, .area = tui_area_part(a, indent, 0, a.width - indent, a.height)};
+    painting p = {.e = e, .area = tui_area_within(a, indent, 0, a.width - indent, a.height)};
     walk(e, p.area.width, NULL, NULL, &x, &y);
     p.skip = y >= a.height ? y - a.height + 1 : 0;
     walk(e, p.area.width, paint, &p, NULL, NULL);

@@ -65,7 +65,7 @@ tui_area tui_grid_area(tui_grid *g)
     return (tui_area){.grid = g, .width = g->width, .height = g->height};
 }
 
-tui_area tui_area_part(tui_area a, int x, int y, int width, int height)
+tui_area tui_area_within(tui_area a, int x, int y, int width, int height)
 {
     if (x < 0) x = 0;
     if (y < 0) y = 0;

@@ -38,7 +38,7 @@ typedef struct tui_area {
 } tui_area;
 
 tui_area tui_grid_area(tui_grid *g);
-tui_area tui_area_part(tui_area a, int x, int y, int width, int height); /* clipped to a */
+tui_area tui_area_within(tui_area a, int x, int y, int width, int height); /* clipped to a */
 
 /* Paints at x, y until the area's right edge; returns the columns taken. */
 int tui_put(tui_area a, int x, int y, tui_style style, const char *s);

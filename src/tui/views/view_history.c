@@ -55,7 +55,7 @@ void tui_history_draw(tui_ui *u, tui_area a)
     top += top / 16;
     int x0 = tui_printf(a, 0, 0, TUI_FAINT, "rows a lane, 0 to %s", tui_thousands(top, n));
     if (budget) tui_printf(a, x0, 0, TUI_STYLE(TUI_WARN, 0), "; budget %s", tui_thousands(budget, n));
-    plot p = {.area = tui_area_part(a, 0, 1, a.width, a.height - 4)};
+    plot p = {.area = tui_area_within(a, 0, 1, a.width, a.height - 4)};
     p.columns = p.area.width * 2;
     p.rows = p.area.height * 4;
     p.dots = base_xcalloc((size_t)(p.area.width * p.area.height) + 1, 1);

@@ -120,7 +120,7 @@ void tui_ledger_draw(tui_ui *u, tui_area a)
     }
     const uint32_t turn = tui_ui_turn(u);
     /* What the turn has to say, counted without a line to write on. */
-    const int lines = tui_ledger_lines(u, tui_area_part(a, 0, 0, a.width, 0), 0, turn) + 1;
+    const int lines = tui_ledger_lines(u, tui_area_within(a, 0, 0, a.width, 0), 0, turn) + 1;
     const int details = a.height <= 14 ? 0 : lines > 8 ? lines : 8, shown = a.height - 1 - details;
     u->page = shown > 1 ? shown - 1 : 1;
     size_t at = 0;

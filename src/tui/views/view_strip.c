@@ -156,14 +156,14 @@ void tui_strip_draw(tui_ui *u, tui_area a)
     if (rows < 1) rows = 1;
     if (rows > 8) rows = 8;
     if (a.width < 1) return;
-    y += put_bins(u, tui_area_part(a, 0, y, a.width, rows), r, rows);
+    y += put_bins(u, tui_area_within(a, 0, y, a.width, rows), r, rows);
     put_legend(u, a, y);
     y += 2;
     int left = a.height - y, ledger = left >= 12 ? 8 : left >= 8 ? 4 : 0;
     int text = left - ledger - (ledger ? 1 : 0);
     if (text > 8) text = 8;
     if (r->n > 0) {
-        put_cursor(u, tui_area_part(a, 0, y, a.width, text), r);
+        put_cursor(u, tui_area_within(a, 0, y, a.width, text), r);
         y += text + 1;
     }
     if (ledger) tui_ledger_lines(u, a, y, tui_ui_turn(u));

@@ -1,6 +1,6 @@
 /*
- * A baseline for experiments: which evicted rows summaries of chunks would name (RepairKV, appendix C:
- * PageSummary, after Quest). Each chunk's largest keys stand for its rows and the signal's mean query asks
+ * A baseline for experiments: which evicted rows summaries of pages would name (RepairKV, appendix C:
+ * PageSummary, after Quest). Each page's largest keys stand for its rows and the signal's mean query asks
  * them. A repair then scores exactly what they name.
  */
 #include <math.h>
@@ -37,13 +37,13 @@ static float *mean_query(const kv_signal *signal)
 /* Evicted in some lane, and there in F16 with all its layers. */
 static bool is_asked(const kv_session *s, uint32_t t)
 {
-    if (kv_bits_get(s->dead, t) || s->cut[t] || !s->table.rows[t / MODEL_ROWS_BLOCK]) return false;
+    if (kv_bits_get(s->lost, t) || s->cut[t] || !s->table.rows[t / MODEL_ROWS_BLOCK]) return false;
     for (uint32_t lane = 0; lane < s->n_lanes; lane++)
         if (!kv_bits_get(s->lists.lane[lane]->bits, t)) return true;
     return false;
 }
 
-static float score_chunk(
+static float score_page(
     const kv_session *s, const float *query, const uint32_t *tokens, uint32_t n, uint16_t *most)
 {
     const model_rows_view rows = kv__view(s);
@@ -63,25 +63,25 @@ static float score_chunk(
     return (float)sum;
 }
 
-int kv_session_chunks(kv_session *s, uint32_t to, const kv_signal *signal, uint32_t chunk, uint32_t n,
+int kv_session_pages(kv_session *s, uint32_t to, const kv_signal *signal, uint32_t page_size, uint32_t n,
     uint64_t *ret, base_err *err)
 {
-    const uint32_t n_chunks = to / chunk + 1;
-    float *query = mean_query(signal), *score = malloc(n_chunks * sizeof *score);
-    uint32_t *order = malloc(n_chunks * sizeof *order), *tokens = malloc(chunk * sizeof *tokens);
+    const uint32_t n_pages = to / page_size + 1;
+    float *query = mean_query(signal), *score = malloc(n_pages * sizeof *score);
+    uint32_t *order = malloc(n_pages * sizeof *order), *tokens = malloc(page_size * sizeof *tokens);
     uint16_t *most = malloc(s->compute.shape.head_dim * sizeof *most);
-    int rc = query && score && order && tokens && most && !kv_ranker_reserve(&s->ranker, n_chunks)
+    int rc = query && score && order && tokens && most && !kv_ranker_reserve(&s->ranker, n_pages)
                  ? 0
-                 : base_fail(err, BASE_E_NOMEM, "no memory for the summaries of %u chunks", n_chunks);
-    for (uint32_t c = 0; c < n_chunks && !rc; c++) {
+                 : base_fail(err, BASE_E_NOMEM, "no memory for the summaries of %u pages", n_pages);
+    for (uint32_t p = 0; p < n_pages && !rc; p++) {
         uint32_t n_asked = 0;
-        for (uint32_t t = c * chunk; t < to && t < (c + 1) * chunk; t++)
+        for (uint32_t t = p * page_size; t < to && t < (p + 1) * page_size; t++)
             if (is_asked(s, t)) tokens[n_asked++] = t;
-        score[c] = n_asked ? score_chunk(s, query, tokens, n_asked, most) : NAN;
+        score[p] = n_asked ? score_page(s, query, tokens, n_asked, most) : NAN;
     }
-    if (!rc) kv_rank(&s->ranker, score, NULL, n_chunks, order);
-    for (uint32_t c = 0; c < n_chunks && !rc && n; c++)
-        for (uint32_t t = order[c] * chunk; t < to && t < (order[c] + 1) * chunk && n; t++)
+    if (!rc) kv_rank(&s->ranker, score, NULL, n_pages, order);
+    for (uint32_t p = 0; p < n_pages && !rc && n; p++)
+        for (uint32_t t = order[p] * page_size; t < to && t < (order[p] + 1) * page_size && n; t++)
             if (is_asked(s, t)) {
                 kv_bits_set(ret, t);
                 n--;

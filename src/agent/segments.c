@@ -1,5 +1,5 @@
 /*
- * The pieces of the session: which stretch of the sequence came from where.
+ * The segments of the session: which stretch of the sequence came from where.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -31,12 +31,12 @@ const char *agent__piece(const agent *a, int32_t id, size_t *ret_n)
     return a->engine->ops->is_control(a->engine, id) ? NULL : a->engine->ops->piece(a->engine, id, ret_n);
 }
 
-size_t agent__add_piece(agent *a, const agent_text *t, uint32_t from, uint32_t to)
+size_t agent__add_segment(agent *a, const agent_text *t, uint32_t from, uint32_t to)
 {
-    base_grow(&a->transcript.pieces, &a->transcript.cap_pieces, a->transcript.n_pieces + 1,
-        sizeof *a->transcript.pieces);
-    agent_piece *p = &a->transcript.pieces[a->transcript.n_pieces];
-    *p = (agent_piece){.from = from,
+    base_grow(&a->transcript.segments, &a->transcript.cap_segments, a->transcript.n_segments + 1,
+        sizeof *a->transcript.segments);
+    agent_segment *p = &a->transcript.segments[a->transcript.n_segments];
+    *p = (agent_segment){.from = from,
         .to = to,
         .turn = a->turn,
         .origin = t->origin,
@@ -49,7 +49,7 @@ size_t agent__add_piece(agent *a, const agent_text *t, uint32_t from, uint32_t t
         size_t n = strlen(t->version);
         memcpy(p->version, t->version, n < sizeof p->version ? n : sizeof p->version - 1);
     }
-    return a->transcript.n_pieces++;
+    return a->transcript.n_segments++;
 }
 
 /* A scaffold's label says which message it leaves open: "+role" begins, "-role" ends, "-role+role" both. */
@@ -57,8 +57,8 @@ const char *const agent__role_words[] = {"system", "user", "assistant", "tool"};
 
 int agent__find_open(const agent *a)
 {
-    for (size_t i = a->transcript.n_pieces; i-- > 0;) {
-        const agent_piece *p = &a->transcript.pieces[i];
+    for (size_t i = a->transcript.n_segments; i-- > 0;) {
+        const agent_segment *p = &a->transcript.segments[i];
         if (p->origin != KV_ORIGIN_SCAFFOLD || !p->label) continue;
         const char *plus = strrchr(p->label, '+');
         for (int role = 0; plus && role < 4; role++)
@@ -68,12 +68,12 @@ int agent__find_open(const agent *a)
     return -1;
 }
 
-void agent__cut_pieces(agent *a, uint32_t n)
+void agent__truncate_segments(agent *a, uint32_t n)
 {
-    while (a->transcript.n_pieces && a->transcript.pieces[a->transcript.n_pieces - 1].from >= n) {
-        a->transcript.n_pieces--;
-        free(a->transcript.pieces[a->transcript.n_pieces].label);
-        free(a->transcript.pieces[a->transcript.n_pieces].path);
+    while (a->transcript.n_segments && a->transcript.segments[a->transcript.n_segments - 1].from >= n) {
+        a->transcript.n_segments--;
+        free(a->transcript.segments[a->transcript.n_segments].label);
+        free(a->transcript.segments[a->transcript.n_segments].path);
     }
     a->transcript.open_role = agent__find_open(a);
 }
