@@ -14,6 +14,7 @@ static const struct {
 } commands[] = {
 #ifdef KVIST_SHELL
     {"acp", "an editor drives it: the Agent Client Protocol on stdio", cmd_acp},
+    {"approvals", "what was allowed for good: list, allow, remove", cmd_approvals},
     {"log", "sessions in the database: list, show, search, export, delete", cmd_log},
     {"events", "what --json and log export print, as a JSON Schema", cmd_events},
     {"replay", "a session's screens from the log, no model loaded", cmd_replay},
@@ -57,7 +58,7 @@ static int help(void)
     fputs("This build has the engine only (-Dshell=disabled).\n\n", stdout);
 #endif
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-        printf("  kvist %-8s %s\n", commands[i].name, commands[i].about);
+        printf("  kvist %-9s %s\n", commands[i].name, commands[i].about);
     fputs("\nEvery command explains itself with --help, or kvist help COMMAND.\n", stdout);
     return CMD_OK;
 }

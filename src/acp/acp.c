@@ -435,9 +435,10 @@ static void take_decision(acp *c, const base_json *root)
     if (!c->worker) return;
     if (!strcmp(base_json_str(outcome, "outcome", ""), "cancelled")) agent_worker_interrupt(c->worker);
     agent_worker_decide(c->worker,
-        !strcmp(option, "yes")      ? AGENT_YES
-        : !strcmp(option, "always") ? AGENT_ALWAYS
-                                    : AGENT_NO,
+        !strcmp(option, "yes")           ? AGENT_YES
+        : !strcmp(option, "always")      ? AGENT_ALWAYS
+        : !strcmp(option, "always-here") ? AGENT_ALWAYS_HERE
+                                         : AGENT_NO,
         "");
 }
 

@@ -260,8 +260,11 @@ void acp_put_permission(acp_teller *t, const agent_event *request, base_buf *out
     acp_put_raw(out, "options",
         "[{\"optionId\":\"yes\",\"name\":\"Allow\",\"kind\":\"allow_once\"},"
         "{\"optionId\":\"always\",\"name\":\"Allow this exact thing for the "
-        "session\",\"kind\":\"allow_always\"},"
-        "{\"optionId\":\"no\",\"name\":\"Deny\",\"kind\":\"reject_once\"}]}");
+        "session\",\"kind\":\"allow_always\"},");
+    if (!writes)
+        base_buf_puts(out, "{\"optionId\":\"always-here\",\"name\":\"Allow this exact thing in this tree for "
+                           "good\",\"kind\":\"allow_always\"},");
+    base_buf_puts(out, "{\"optionId\":\"no\",\"name\":\"Deny\",\"kind\":\"reject_once\"}]}");
 }
 
 /* ---- the cache ---- */

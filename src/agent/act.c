@@ -226,21 +226,12 @@ static const char *command_of(const running *r)
     return r->tool->power == TOOL_RUNS ? base_json_str(r->call.arguments, "command", "") : NULL;
 }
 
-static bool is_always_allowed(const running *r)
+/* Allowed for longer than this once; what asks for another reason than being a command asks all the same. */
+static bool is_allowed(const running *r)
 {
     const char *command = command_of(r);
-    for (size_t i = 0; command && i < r->a->made.n_allowed; i++)
-        if (!strcmp(r->a->made.allowed[i], command)) return true;
-    return false;
-}
-
-static void allow_always(running *r)
-{
-    const char *command = command_of(r);
-    if (!command) return;
-    base_grow(
-        &r->a->made.allowed, &r->a->made.cap_allowed, r->a->made.n_allowed + 1, sizeof *r->a->made.allowed);
-    r->a->made.allowed[r->a->made.n_allowed++] = base_xstrdup(command);
+    if (!command || r->preview.is_obeyed || (r->preview.asks_once && !r->a->made.asked_once)) return false;
+    return agent__is_configured_yes(r->a, command) || agent__is_always_allowed(r->a, command);
 }
 
 /*
@@ -302,14 +293,7 @@ static int ask(running *r, base_err *err)
             .headline = headline.data,
             .detail = r->preview.detail,
             .power = power_words[r->tool->power]}};
-    agent__emit(a, &request);
-    agent__commit(a);
-    agent_decision d = a->host.approve(a->host.user, &request);
-    static const char *const words[] = {
-        [AGENT_YES] = "yes", [AGENT_ALWAYS] = "always", [AGENT_NO] = "no", [AGENT_EDIT] = "edit"};
-    agent__emit(a, &(agent_event){.type = AGENT_EVENT_approval,
-                       .approval = {.turn = a->turn, .decision = words[d.answer], .reason = d.text}});
-    agent__commit(a);
+    const agent_decision d = agent__ask_person(a, &request);
     base_buf_free(&headline);
     r->said_yes = d.answer != AGENT_NO;
     a->asked.refused = a->asked.refused || !r->said_yes;
@@ -320,8 +304,8 @@ static int ask(running *r, base_err *err)
         say(r, TOOL_DENIED, "The person said no%s%s.\n", d.text && *d.text ? ": " : "", d.text ? d.text : "");
     else if (d.answer == AGENT_EDIT)
         rc = take_edit(r, d.text, err);
-    else if (d.answer == AGENT_ALWAYS)
-        allow_always(r);
+    else if (d.answer != AGENT_YES && command_of(r))
+        agent__allow_always(a, command_of(r), d.answer == AGENT_ALWAYS_HERE);
     free(d.text);
     return rc;
 }
@@ -349,7 +333,7 @@ static int permit(running *r, base_err *err)
             "Refused: in mode plan nothing is written or run. Describe what should be done.\n");
     else if (v == ASK && is_approved_again(r))
         agent__notice(r->a, "%s runs again: approved in this turn", r->preview.headline);
-    else if (v == ASK && !is_always_allowed(r))
+    else if (v == ASK && !is_allowed(r))
         return ask(r, err);
     return 0;
 }

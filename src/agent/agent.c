@@ -77,6 +77,7 @@ int agent_open(agent **ret, engine *e, tool_workspace *w, const agent_options *o
     a->settings.tries = options->tries;
     a->settings.stop = options->stop;
     a->settings.told = options->settings;
+    memcpy(a->settings.configured, options->configured, sizeof a->settings.configured);
     a->transcript.open_role = -1;
     a->settings.mode = AGENT_MODE_ASK;
     if (a->recall) a->recall->agent = a;

@@ -18,10 +18,11 @@ bool agent_mode_parse(const char *word, agent_mode *ret);
 
 typedef enum agent_answer {
     AGENT_YES,
-    AGENT_ALWAYS,
+    AGENT_ALWAYS,      /* this exact command, this session */
+    AGENT_ALWAYS_HERE, /* this exact command in this tree, for good (agent/approvals.h) */
     AGENT_NO,
     AGENT_EDIT
-} agent_answer; /* ALWAYS: this exact command, this session */
+} agent_answer;
 typedef struct agent_decision {
     agent_answer answer;
     char *text; /* NO: the reason; EDIT: the command or new text instead; heap or NULL; the agent frees */
@@ -38,6 +39,18 @@ typedef struct agent_host {
 } agent_host;
 
 enum { AGENT_MOST_TRIES = 32 };
+
+/* The commands that a configuration may name for a tree. */
+typedef enum agent_configured {
+    AGENT_CONFIGURED_TEST,
+    AGENT_CONFIGURED_LINT,
+    AGENT_N_CONFIGURED
+} agent_configured;
+typedef struct agent_configured_command {
+    const char *command; /* of the shell; NULL: none is named */
+    const char *source;  /* where it is written, for a person: ".kvist/config:3" */
+    bool is_typed;       /* on the command line: it needs no approval */
+} agent_configured_command;
 
 typedef struct agent_log agent_log; /* agent/log.h */
 
@@ -70,6 +83,7 @@ typedef struct agent_options {
     uint32_t tries;          /* candidates where a test can judge; 0 and 1: none */
     const char *settings; /* what /settings shows: "name\tvalue\tsource" a line; lives as long as the agent */
     const char *notes;    /* sentences that are told at the start, a line each; NULL: none */
+    agent_configured_command configured[AGENT_N_CONFIGURED]; /* strings live as long as the agent */
 } agent_options;
 
 /*

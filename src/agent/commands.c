@@ -7,9 +7,11 @@
 #include <string.h>
 #include <strings.h>
 
+#include "agent/approvals.h"
 #include "agent/parts.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "base/show.h"
 #include "code/map.h"
 #include "kv/core/budget.h"
 #include "model/forward/model.h"
@@ -152,9 +154,63 @@ static int run_settings(agent *a, const char *arguments, base_err *err)
         base_buf_printf(&now, ", budget %u rows a lane", s.budget);
     else
         base_buf_puts(&now, ", no budget");
+    agent__describe_configured(a, &now);
     agent__notice(a, "%s", now.data);
     base_buf_free(&now);
     return 0;
+}
+
+/* What was allowed for good in this tree; "remove N" and "remove all" take it back. */
+static int run_approvals(agent *a, const char *arguments, base_err *err)
+{
+    agent_approvals all;
+    int rc = agent_approvals_read(tool_workspace_root(a->workspace), &all, err);
+    if (rc) return rc;
+    char *end;
+    const char *which = !strncmp(arguments, "remove ", 7) ? arguments + 7 : NULL;
+    const bool is_all = which && !strcmp(which, "all");
+    const unsigned long number = which && *which >= '0' && *which <= '9' ? strtoul(which, &end, 10) : 0;
+    if (*arguments && !is_all && (!number || *end || number > all.n))
+        rc = base_fail(
+            err, BASE_E_USAGE, "/approvals alone lists them; /approvals remove N (1 to %zu) or all", all.n);
+    base_buf out = {0};
+    for (size_t i = 0; i < all.n && !rc; i++) {
+        const bool goes = is_all || i + 1 == number;
+        if (goes) rc = agent_approvals_remove(&all.rows[i], err);
+        if (*arguments && !goes) continue;
+        base_buf_printf(&out, "%s%s%zu\t%s\t", out.len ? "\n" : "", goes ? "taken back: " : "", i + 1,
+            agent_approval_word(all.rows[i].kind));
+        base_show(&out, all.rows[i].what, strlen(all.rows[i].what), BASE_SHOW_UTF8);
+    }
+    if (!rc) agent__notice(a, "%s", out.len ? out.data : "nothing is allowed for good in this tree");
+    base_buf_free(&out);
+    agent_approvals_free(&all);
+    return rc;
+}
+
+/* The tree's own command, as a person would type it behind "!". */
+static int run_configured(agent *a, agent_configured which, base_err *err)
+{
+    const char *word = agent__configured_word(which);
+    if (!a->settings.configured[which].command)
+        return base_fail(err, BASE_E_USAGE,
+            "no %s is configured: a line \"%s = COMMAND\" in .kvist/config or your own configuration names "
+            "one",
+            word, word);
+    if (a->settings.mode == AGENT_MODE_PLAN)
+        return base_fail(err, BASE_E_STATE, "in mode plan nothing is run: choose another mode (/mode)");
+    const char *command = agent__configured(a, which);
+    return command ? agent__shell_line(a, command, err) : 0;
+}
+
+static int run_test(agent *a, const char *arguments, base_err *err)
+{
+    return run_configured(a, AGENT_CONFIGURED_TEST, err);
+}
+
+static int run_lint(agent *a, const char *arguments, base_err *err)
+{
+    return run_configured(a, AGENT_CONFIGURED_LINT, err);
 }
 
 /* The map is shown, and stands in front of the next request. */
@@ -525,10 +581,13 @@ static const agent_command about[] = {
     {"help", "", "the commands"},
     {"mode", "[plan|ask|edits|all]", "what runs without asking"},
     {"settings", "", "every setting, its value and where that comes from"},
+    {"approvals", "[remove N|all]", "what you allowed for good in this tree; takes it back"},
     {"context", "", "what the session holds, piece by piece, and how much of it is active"},
     {"budget", "[ROWS|PERCENT|BYTES|auto|full]", "the most active rows a lane"},
     {"why", "ROWS", "why rows are where they are (ROWS: FROM-TO, last, or a part of a path)"},
     {"map", "[WORDS]", "the definitions that the others lean on, by who calls them; for the next request"},
+    {"test", "", "run the test that the configuration names; the next request sees its output"},
+    {"lint", "", "the same for its lint"},
     {"tries", "[N]", "candidates that are sampled where a test fails"},
     {"pin", "ROWS", "protect rows, whatever they score"},
     {"unpin", "ROWS", "the reverse"},
@@ -550,10 +609,10 @@ static const agent_command about[] = {
 };
 /* clang-format on */
 
-static command_fn *const functions[] = {run_help, run_mode, run_settings, run_context, run_budget, run_why,
-    run_map, run_tries, run_pin, run_unpin, run_drop, run_evict, run_promote, run_undo_evict, run_delete,
-    run_move, run_rename, run_signature, run_undo, run_rewind, run_compact, run_new, run_sessions, run_export,
-    NULL};
+static command_fn *const functions[] = {run_help, run_mode, run_settings, run_approvals, run_context,
+    run_budget, run_why, run_map, run_test, run_lint, run_tries, run_pin, run_unpin, run_drop, run_evict,
+    run_promote, run_undo_evict, run_delete, run_move, run_rename, run_signature, run_undo, run_rewind,
+    run_compact, run_new, run_sessions, run_export, NULL};
 enum { N_COMMANDS = sizeof about / sizeof *about };
 _Static_assert(
     sizeof functions / sizeof *functions == N_COMMANDS, "a function for each command; quit is the screen's");

@@ -15,6 +15,8 @@
  *     attempt.c  a request that names a failing test: running it, taking failed attempts back, asking again
  *     doubt.c    where the model doubts the text that it is to repair: what a further attempt changes
  *     guard.c    repeated calls and repeating text
+ *     configured.c the commands that a configuration names: test, lint
+ *     asking.c   asking the person, and what they allowed for longer than once
  *     begin.c    a session's fixed prompt, its snapshot and its end
  *     context.c  what stands in front of a request: AGENTS.md, @files, retrieved excerpts; staleness
  *     room.c     how much of it one message may bring
@@ -47,6 +49,7 @@ typedef struct agent_settings {
     const char *const *stop; /* strings that end an answer, NULL-terminated; NULL: none */
     uint32_t tries;          /* candidates where a test can judge; 0 and 1: none */
     const char *told;        /* what /settings shows of the start; NULL: nothing is known */
+    agent_configured_command configured[AGENT_N_CONFIGURED];
 } agent_settings;
 
 /* The stream of events: whose they are, and what waits to be told. */
@@ -97,6 +100,8 @@ typedef struct agent_made {
     uint64_t last_shell; /* key of the last command: another one may change what tests see */
     char **allowed;      /* commands that were answered "always" */
     size_t n_allowed, cap_allowed;
+    /* A turn's number and one: that its person said yes, or no, to a configured command; 0: not asked. */
+    uint32_t configured_yes[AGENT_N_CONFIGURED], configured_no[AGENT_N_CONFIGURED];
     bool asked_once; /* tool_preview.asks_once was asked, or told where nobody can be asked */
 } agent_made;
 
@@ -363,6 +368,26 @@ void agent__notice_changes(agent *a, base_buf *told); /* what the person changed
 /* --- changes.c --- */
 bool agent__asks_about_changes(const char *request); /* a diff, what changed since a commit */
 int agent__append_changes(agent *a, const char *request, base_err *err); /* and puts that in front */
+
+/* --- asking.c --- */
+/* The host has to have somebody to ask. Free the decision's text. */
+agent_decision agent__ask_person(agent *a, const agent_event *request);
+bool agent__is_always_allowed(
+    const agent *a, const char *command); /* for the session, or for good in this tree */
+void agent__allow_always(agent *a, const char *command, bool is_lasting);
+
+/* --- configured.c --- */
+/*
+ * The command that the configuration names for this, where it counts: a tree's command has to be approved, and
+ * that is asked here (y: this turn, a: the session, A: until it changes). NULL: none is named, it was not
+ * approved (said once a turn), or nothing runs in this mode. What it returns runs without a further question.
+ */
+const char *agent__configured(agent *a, agent_configured which);
+const char *agent__configured_word(agent_configured which); /* "test" */
+bool agent__is_configured_yes(
+    const agent *a, const char *command); /* typed, or a yes of this turn covers it */
+void agent__describe_configured(
+    const agent *a, base_buf *out); /* a line each, with what is still to be asked */
 
 /* --- room.c --- */
 uint32_t agent__room_bytes(const agent *a); /* cap of one tool result */

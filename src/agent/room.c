@@ -72,7 +72,7 @@ static bool is_wanted(agent *a, const char *headline)
     agent__emit(a, &request);
     agent__commit(a);
     agent_decision d = a->host.approve(a->host.user, &request);
-    const bool yes = d.answer == AGENT_YES || d.answer == AGENT_ALWAYS;
+    const bool yes = d.answer == AGENT_YES || d.answer == AGENT_ALWAYS || d.answer == AGENT_ALWAYS_HERE;
     agent__emit(a, &(agent_event){.type = AGENT_EVENT_approval,
                        .approval = {.turn = a->turn, .decision = yes ? "yes" : "no", .reason = d.text}});
     agent__commit(a);

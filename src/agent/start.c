@@ -157,23 +157,23 @@ int agent_session_open(agent_session **ret, const agent_session_options *o, cons
         if (s->dir && !o->resume) base_fs_remove(s->dir, NULL);
     } else {
         if (o->progress) o->progress(o->progress_user, 0, "reading the fixed prompt");
-        rc = agent_open(&s->agent, e, w,
-            &(agent_options){.mode = o->mode,
-                .id = s->id,
-                .resume = o->resume != NULL,
-                .log = s->log,
-                .recall = &s->recall,
-                .show_log = o->show_log,
-                .keep_budget = o->keep_budget,
-                .why_not = &why_not,
-                .context_tokens = o->context_tokens,
-                .max_steps = o->max_steps,
-                .max_tokens = o->max_tokens,
-                .stop = o->stop,
-                .settings = o->settings,
-                .notes = o->notes,
-                .tries = o->tries},
-            host, cancel, err);
+        agent_options options = {.mode = o->mode,
+            .id = s->id,
+            .resume = o->resume != NULL,
+            .log = s->log,
+            .recall = &s->recall,
+            .show_log = o->show_log,
+            .keep_budget = o->keep_budget,
+            .why_not = &why_not,
+            .context_tokens = o->context_tokens,
+            .max_steps = o->max_steps,
+            .max_tokens = o->max_tokens,
+            .stop = o->stop,
+            .settings = o->settings,
+            .notes = o->notes,
+            .tries = o->tries};
+        memcpy(options.configured, o->configured, sizeof options.configured);
+        rc = agent_open(&s->agent, e, w, &options, host, cancel, err);
     }
     if (rc) {
         agent_session_close(s);

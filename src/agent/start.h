@@ -15,13 +15,14 @@ typedef struct agent_session_options {
     const char *const *ignore; /* what of the tree is not listed (tool_workspace_options); NULL: nothing */
     const char *settings;      /* as agent_options */
     const char *notes;         /* as agent_options */
-    const char *model_path;    /* unless fake_script or endpoint */
-    const remote_endpoint_options *endpoint; /* an engine across HTTP; NULL: a local one */
-    const char *fake_script;                 /* file of a scripted engine (tests); NULL: the real one */
-    engine_open_fn *open;                    /* which scripted engine; NULL: engine_fake_open */
-    const char *resume; /* a session's id or prefix, "" the latest of this tree; NULL: a new session */
-    bool ephemeral;     /* no log, nothing on disk */
-    bool show_log;      /* resume: the host gets every logged event first (the screen; not -p) */
+    agent_configured_command configured[AGENT_N_CONFIGURED]; /* as agent_options */
+    const char *model_path;                                  /* unless fake_script or endpoint */
+    const remote_endpoint_options *endpoint;                 /* an engine across HTTP; NULL: a local one */
+    const char *fake_script; /* file of a scripted engine (tests); NULL: the real one */
+    engine_open_fn *open;    /* which scripted engine; NULL: engine_fake_open */
+    const char *resume;      /* a session's id or prefix, "" the latest of this tree; NULL: a new session */
+    bool ephemeral;          /* no log, nothing on disk */
+    bool show_log;           /* resume: the host gets every logged event first (the screen; not -p) */
     agent_mode mode;
     model_options model; /* progress is set from below */
     kv_options kv;       /* budget is asked of `budget` once the model is known; row_file is ours */

@@ -15,7 +15,7 @@ static int ask(const char *tree, const char *path, base_err *err)
     base_buf_puts(&question, " will be able to read\n  ");
     grants_show(&question, path);
     base_buf_puts(&question, "\nand all that is in it. Allow that, now and later? [y/N] ");
-    int rc = grants_ask("allow-read", tree, path, question.data, err);
+    int rc = grants_ask(AGENT_APPROVAL_READ, tree, path, question.data, err);
     if (rc == BASE_E_DENIED)
         rc = base_fail(err, BASE_E_DENIED, "--allow-read %s: not allowed; nothing was started", path);
     base_buf_free(&question);

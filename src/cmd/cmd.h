@@ -22,6 +22,7 @@ enum { CMD_STATUSES(CMD_STATUS_ENUM) };
 
 /* argv[0] is the command's name. Each handles --help itself by printing its usage text. */
 int cmd_acp(int argc, char **argv); /* an editor drives it */
+int cmd_approvals(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
 void cmd_bench_describe(void); /* its benches as JSON objects of main's table, commas between */
 int cmd_bench_cancel(int argc, char **argv);

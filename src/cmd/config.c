@@ -120,6 +120,20 @@ void config_free(config *c)
     *c = (config){0};
 }
 
+/* The project's settings come last, and the last one counts. */
+static const config_setting *find(const config *c, const char *key)
+{
+    for (size_t i = c->n; i > 0; i--)
+        if (!strcmp(c->settings[i - 1].key, key)) return &c->settings[i - 1];
+    return NULL;
+}
+
+const char *config_source(const config *c, const char *key)
+{
+    const config_setting *s = find(c, key);
+    return s ? s->source : NULL;
+}
+
 typedef struct listing {
     const config *config;
     int argc;
@@ -143,10 +157,8 @@ static void list_one(void *user, const char *name, const char *unset)
 {
     const listing *l = user;
     const char *value = given_value(l->argc, l->argv, name), *source = "command line";
-    for (size_t i = l->config->n; !value && i > 0; i--) {
-        const config_setting *s = &l->config->settings[i - 1];
-        if (!strcmp(s->key, name + 2)) value = s->value, source = s->source;
-    }
+    const config_setting *s = value ? NULL : find(l->config, name + 2);
+    if (s) value = s->value, source = s->source;
     if (!value && !strcmp(name, "--model") && model_of_environment())
         value = model_of_environment(), source = "KVIST_MODEL";
     base_buf_printf(l->out, "%s%s\t", l->out->len ? "\n" : "", name + 2);

@@ -33,6 +33,9 @@ void config_read_project(config *c, int argc, char **argv, common_options *commo
     const char *shown, const char *text, size_t n);
 void config_free(config *c);
 
+/* Where the setting that counts is written ("FILE:LINE"); NULL: in no file. Lives as long as the configuration. */
+const char *config_source(const config *c, const char *key);
+
 /* "name\tvalue\tsource" a line, for every setting that can be given. */
 void config_list(const config *c, int argc, char **argv, const option_row *own, base_buf *out);
 

@@ -90,7 +90,7 @@ int endpoint_ask(const endpoint_choice *c, const endpoint_words *words, const ch
         ".env files and keys\nare not put in front of a request. Allow that, now and later? [y/N] ",
         to.is_https ? "" : ", WITHOUT ENCRYPTION");
     if (grants_can_ask())
-        rc = grants_ask("endpoints", tree, to.origin, question.data, err);
+        rc = grants_ask(AGENT_APPROVAL_ENDPOINT, tree, to.origin, question.data, err);
     else if (!words->is_typed)
         rc = base_fail(err, BASE_E_USAGE,
             "%s is not this machine and nobody can be asked here: name it with --endpoint on the command "

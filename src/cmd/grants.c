@@ -1,11 +1,9 @@
 #include "cmd/grants.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/fs.h"
 #include "base/mem.h"
 #include "base/show.h"
 #include "tools/tool.h"
@@ -29,32 +27,6 @@ char *grants_tree(const char *dir)
     return root;
 }
 
-/* In base_show's form neither holds a tab or a newline. */
-static void put_grant(base_buf *out, const char *tree, const char *what)
-{
-    grants_show(out, tree);
-    base_buf_putc(out, '\t');
-    grants_show(out, what);
-    base_buf_putc(out, '\n');
-}
-
-static bool is_granted(const base_buf *grants, const base_buf *grant)
-{
-    for (const char *at = grants->data; at && (at = strstr(at, grant->data)); at++)
-        if (at == grants->data || at[-1] == '\n') return true;
-    return false;
-}
-
-static int remember(const char *path, base_buf *grants, const base_buf *grant, base_err *err)
-{
-    char *folder = base_fs_home(BASE_HOME_DATA, NULL);
-    base_buf_add(grants, grant->data, grant->len);
-    int rc = base_fs_mkdirs(folder, err);
-    if (!rc) rc = base_fs_write(path, grants->data, grants->len, 0600, err);
-    free(folder);
-    return rc;
-}
-
 static bool is_answered_yes(const char *question)
 {
     char answer[16] = "";
@@ -63,17 +35,15 @@ static bool is_answered_yes(const char *question)
     return fgets(answer, sizeof answer, stdin) && (!strcmp(answer, "y\n") || !strcmp(answer, "yes\n"));
 }
 
-int grants_ask(const char *file, const char *tree, const char *what, const char *question, base_err *err)
+int grants_ask(
+    agent_approval_kind kind, const char *tree, const char *what, const char *question, base_err *err)
 {
-    char *path = base_fs_home(BASE_HOME_DATA, file);
-    base_buf grants = {0}, grant = {0};
-    int rc = base_fs_exists(path) ? base_fs_read(path, 1 << 20, &grants, err) : BASE_OK;
-    put_grant(&grant, tree, what);
-    if (!rc && !is_granted(&grants, &grant))
-        rc = is_answered_yes(question) ? remember(path, &grants, &grant, err)
-                                       : base_fail(err, BASE_E_DENIED, "not allowed; nothing was started");
-    base_buf_free(&grants);
-    base_buf_free(&grant);
-    free(path);
-    return rc;
+    base_err why = {0};
+    if (agent_approvals_has(kind, tree, what, &why)) return BASE_OK;
+    if (why.code) {
+        if (err) *err = why;
+        return why.code;
+    }
+    return is_answered_yes(question) ? agent_approvals_add(kind, tree, what, err)
+                                     : base_fail(err, BASE_E_DENIED, "not allowed; nothing was started");
 }

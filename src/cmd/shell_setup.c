@@ -50,6 +50,12 @@ static bool is_always_tighter(const void *value, const char *wanted)
     return true;
 }
 
+/* It loosens nothing: it counts only once the person approved exactly this command (agent/configured.c). */
+static bool is_asked_first(const void *value, const char *wanted)
+{
+    return true;
+}
+
 /* The tree's own file, opened as nothing outside of the tree can be. */
 static int configure(int argc, char **argv, shell_options *o, const option_row *own, base_err *err)
 {
@@ -89,6 +95,12 @@ static bool parse(int argc, char **argv, shell_options *o, const char *usage, in
         {"--tries", OPTION_INTEGER, &o->tries, "N",
             "where a test fails: sample up to N rewrites, offer the first that passes; 0 is off", "0",
             .is_setting = true},
+        {"--test", OPTION_TEXT, &o->test, "COMMAND",
+            "runs this tree's tests, for /test and for judging changes; one of a file counts once you "
+            "approved it",
+            .is_setting = true, .is_tighter = is_asked_first},
+        {"--lint", OPTION_TEXT, &o->lint, "COMMAND", "the same for what checks its style and types",
+            .is_setting = true, .is_tighter = is_asked_first},
         {"--allow-read", OPTION_LIST, &o->allow_read, "PATH",
             "commands may read it too, outside of the tree; asked once for each tree (repeatable)",
             .is_setting = true},
@@ -126,6 +138,15 @@ static bool parse(int argc, char **argv, shell_options *o, const char *usage, in
     free(rest);
     if (code) *ret_status = cmd_complain(err);
     return goes_on && !code;
+}
+
+static agent_configured_command configured(
+    const shell_options *o, int argc, char **argv, const char *option, const char *command)
+{
+    const bool is_typed = options_are_given(argc, argv, option);
+    if (!command || !*command) return (agent_configured_command){0}; /* "" takes a former one away */
+    return (agent_configured_command){
+        command, is_typed ? "the command line" : config_source(&o->config, option + 2), is_typed};
 }
 
 static int to_session_options(const shell_options *o, agent_session_options *ret, base_err *err)
@@ -196,6 +217,8 @@ bool shell_setup_make(shell_setup *s, int argc, char **argv, const char *usage, 
     if (!code) code = allow_read_resolve(o->dir, o->allow_read.all, o->allow_read.n, &s->allowed, &err);
     s->session.allow_read = (const char *const *)s->allowed;
     s->session.ignore = o->ignore.all;
+    s->session.configured[AGENT_CONFIGURED_TEST] = configured(o, argc, argv, "--test", o->test);
+    s->session.configured[AGENT_CONFIGURED_LINT] = configured(o, argc, argv, "--lint", o->lint);
     s->session.settings = o->settings.data;
     s->session.notes = o->config.notes.data;
     s->session.model_path = s->model_path;

@@ -12,7 +12,7 @@
 
 typedef struct shell_options {
     common_options common;
-    const char *prompt, *dir, *mode, *resume, *context, *fake_script;
+    const char *prompt, *dir, *mode, *resume, *context, *fake_script, *test, *lint;
     bool json, version, ephemeral, linear;
     int64_t max_tokens, max_steps, tries;
     option_list allow_read, ignore;

@@ -43,6 +43,7 @@ const tui_binding tui_keymap[] = {
 
     {TUI_SCOPE_APPROVAL, 'y', "y", "allow once", tui_do_approve_once},
     {TUI_SCOPE_APPROVAL, 'a', "a", "allow this exact command for the session", tui_do_approve_always},
+    {TUI_SCOPE_APPROVAL, 'A', "A", "allow it in this tree for good (/approvals takes back)", tui_do_approve_always},
     {TUI_SCOPE_APPROVAL, 'e', "e", "change it first", tui_do_approve_edit},
     {TUI_SCOPE_APPROVAL, 'n', "n", "no, with a reason the model reads", tui_do_approve_no},
     {TUI_SCOPE_APPROVAL, 'd', "d", "the whole diff or command", tui_do_approve_show},

@@ -66,8 +66,10 @@ static void put_places(const agent_place_list *places, tui_linear_text *t, base_
 
 static void put_answers(const tui_linear_text *t, base_buf *out)
 {
-    base_buf_puts(out,
-        t->asks_to_run ? "y once, a always this exact one, n REASON, e COMMAND: " : "y once, n REASON: ");
+    base_buf_puts(
+        out, t->asks_to_run
+                 ? "y once, a this exact one in this session, A in this tree for good, n REASON, e COMMAND: "
+                 : "y once, n REASON: ");
 }
 
 void tui_linear_event(const agent_event *e, tui_linear_text *t, base_buf *out)
@@ -198,11 +200,12 @@ static void answer_question(linear *l, const char *text)
     static const struct {
         char key;
         agent_answer answer;
-    } answers[] = {{'y', AGENT_YES}, {'a', AGENT_ALWAYS}, {'n', AGENT_NO}, {'e', AGENT_EDIT}};
+    } answers[] = {
+        {'y', AGENT_YES}, {'a', AGENT_ALWAYS}, {'A', AGENT_ALWAYS_HERE}, {'n', AGENT_NO}, {'e', AGENT_EDIT}};
     for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
         if (text[0] != answers[i].key || (text[1] && text[1] != ' ')) continue;
         const char *rest = text[1] ? text + 2 : "";
-        bool is_command = answers[i].answer == AGENT_ALWAYS || answers[i].answer == AGENT_EDIT;
+        bool is_command = answers[i].answer != AGENT_YES && answers[i].answer != AGENT_NO;
         if (is_command && !l->text.asks_to_run) break;
         if (answers[i].answer == AGENT_EDIT && !*rest) break; /* nothing to run instead */
         l->asked = false;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 bool stage_chat;
+agent_configured_command stage_configured[AGENT_N_CONFIGURED];
 char base_folder[64], tree[96], script_path[96];
 
 int make_folders(void **state)
@@ -13,6 +14,7 @@ int make_folders(void **state)
     snprintf(tree, sizeof tree, "%s/tree", base_folder);
     snprintf(script_path, sizeof script_path, "%s/script", base_folder);
     setenv("KVIST_HOME", base_folder, 1);
+    memset(stage_configured, 0, sizeof stage_configured);
     return mkdir(tree, 0700);
 }
 
@@ -101,6 +103,7 @@ agent_session *open_session(host *h, const char *script, agent_mode mode, const 
         .keep_budget = true, /* as the program does where no budget is named */
         .kv = {.repair = -1},
         .context_tokens = 400};
+    memcpy(options.configured, stage_configured, sizeof options.configured);
     agent_host sink = {.user = h, .event = host_event, .approve = ask ? on_approve : NULL};
     agent_session *s = NULL;
     base_err err = {0};

@@ -35,6 +35,9 @@ typedef struct host {
     uint32_t n_tokens;
 } host;
 
+extern agent_configured_command
+    stage_configured[AGENT_N_CONFIGURED]; /* of the next session; make_folders: none */
+
 int make_folders(void **state);
 int drop_folders(void **state);
 void put_file(const char *name, const char *text);

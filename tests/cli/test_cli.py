@@ -173,6 +173,51 @@ class Configuration(Case):
         self.assertIn(".kvist/config is not read", stderr)
         self.assertNotIn("root:", stderr)
 
+    def test_a_trees_test_counts_once_approved(self):
+        self.configure("lint = true\n", "test = sh check.sh # of this tree\n")
+        with open(os.path.join(self.tree, "check.sh"), "w") as f:
+            f.write("echo checked\n")
+        told, stderr = self.settings()
+        self.assertIn("test\tsh check.sh\t.kvist/config:1\n", stderr)
+        self.assertEqual(told["test"], ("sh check.sh", ".kvist/config:1: asked before it first counts"))
+        run = self.run_kvist("-p", "/test", "--fake-script", self.script)
+        self.assertIn("does not count", run.stderr)
+        self.assertNotIn("> $ sh check.sh", run.stderr)
+        run = self.run_kvist("-p", "/test", "--test", "sh check.sh", "--fake-script", self.script)  # typed
+        self.assertIn("> $ sh check.sh", run.stderr)
+        self.assertEqual(self.run_kvist("approvals", "allow", "sh check.sh").returncode, 0)
+        self.assertIn("approved for this tree", self.settings()[1])
+        run = self.run_kvist("-p", "/test", "--fake-script", self.script)
+        self.assertIn("> $ sh check.sh", run.stderr)
+        self.configure("", "test = sh check.sh -v\n")  # another text
+        self.assertIn("does not count", self.run_kvist("-p", "/test", "--fake-script", self.script).stderr)
+
+    def test_approvals_are_listed_and_taken_back(self):
+        root = os.path.realpath(self.tree)
+        self.assertEqual(self.run_kvist("approvals", "allow", "make check").returncode, 0)
+        self.assertEqual(self.run_kvist("approvals", "allow", "make\tlint").returncode, 0)
+        self.assertEqual(self.run_kvist("approvals", "allow", "make check").returncode, 0)  # once is enough
+        file = os.path.join(self.folder, "home", "config", "approvals")
+        self.assertEqual(os.stat(file).st_mode & 0o777, 0o600)
+        with open(file) as f:
+            self.assertEqual(f.read(), f"{root}\tmake check\n{root}\tmake<TAB>lint\n")
+        rows = [json.loads(line) for line in self.run_kvist("approvals", "--json").stdout.splitlines()]
+        self.assertEqual([(r["number"], r["kind"], r["tree"], r["what"]) for r in rows],
+                         [(1, "command", root, "make check"), (2, "command", root, "make\tlint")])
+        for words in (["remove", "3"], ["remove", "0"], ["remove", "-1"], ["remove"], ["allow"], ["allow", ""], ["list", "x"], ["wild"], ["allow", "a", "b"]):
+            run = self.run_kvist("approvals", *words)
+            self.assertEqual((run.returncode, run.stdout), (2, ""), words)
+        self.assertIn("make<TAB>lint", self.run_kvist("-p", "/approvals", "--fake-script", self.script).stderr)
+        self.assertIn("taken back: 1", self.run_kvist("-p", "/approvals remove 1", "--fake-script", self.script).stderr)
+        self.assertIn("1 to 1", self.run_kvist("-p", "/approvals remove 7", "--fake-script", self.script).stderr)
+        self.assertEqual(self.run_kvist("approvals", "--dir", self.folder, "--json").stdout, "")  # another tree's
+        self.assertEqual(self.run_kvist("approvals", "remove", "all").returncode, 0)
+        self.assertEqual(self.run_kvist("approvals", "--json").stdout, "")
+        os.chmod(file, 0o666)
+        run = self.run_kvist("approvals")
+        self.assertEqual((run.returncode, run.stdout), (1, ""))
+        self.assertIn("approvals", run.stderr)
+
     def test_what_is_ignored_is_not_listed(self):
         os.makedirs(os.path.join(self.tree, "vendor", "deep"))
         for path in ("vendor/deep/big.c", "notes.md", "src/two.c"):

@@ -294,6 +294,17 @@ static void test_paths__what_is_obeyed_is_known_by_all_its_names(void **state)
     assert_int_equal(unlink(tree_path(&t, "AGENTS.md")), 0);
     assert_int_equal(symlink("later.md", tree_path(&t, "AGENTS.md")), 0);
     assert_true(tool__path_is_obeyed(&t.w->root, "later.md"));
+    /* A tree of dotfiles that holds kvist's own folder: what is configured and allowed there is obeyed. */
+    char *before = getenv("KVIST_HOME") ? strdup(getenv("KVIST_HOME")) : NULL;
+    assert_int_equal(setenv("KVIST_HOME", tree_path(&t, "dotfiles"), 1), 0);
+    assert_true(tool__path_is_obeyed(&t.w->root, "dotfiles/config/approvals"));
+    assert_true(tool__path_is_obeyed(&t.w->root, "dotfiles/config/config"));
+    assert_false(tool__path_is_obeyed(&t.w->root, "dotfiles/configs"));
+    if (before)
+        setenv("KVIST_HOME", before, 1);
+    else
+        unsetenv("KVIST_HOME");
+    free(before);
     tree_remove(&t);
 }
 

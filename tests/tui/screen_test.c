@@ -66,7 +66,11 @@ static void on_submit(void *user, const char *text)
 
 static void on_decide(void *user, agent_answer answer, const char *text)
 {
-    static const char *const names[] = {"decide yes", "decide always", "decide no", "decide edit"};
+    static const char *const names[] = {[AGENT_YES] = "decide yes",
+        [AGENT_ALWAYS] = "decide always",
+        [AGENT_ALWAYS_HERE] = "decide always here",
+        [AGENT_NO] = "decide no",
+        [AGENT_EDIT] = "decide edit"};
     note(user, names[answer], text && *text ? text : NULL);
 }
 

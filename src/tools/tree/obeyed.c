@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fs.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "tools/tree/safe_path.h"
@@ -171,8 +172,27 @@ static bool is_named_by_git(const tool_root *root, const char *path)
     return s.found;
 }
 
+/* A tree of a person's dotfiles may hold kvist's own configuration, and what they approved. */
+static bool is_of_kvist(const tool_root *root, const char *path)
+{
+    static const base_home homes[] = {BASE_HOME_CONFIG, BASE_HOME_DATA, BASE_HOME_STATE};
+    char *top = realpath(root->path, NULL);
+    base_buf full = {0};
+    bool found = false;
+    base_buf_printf(&full, "%s/%s", top && strcmp(top, "/") ? top : "", path);
+    for (size_t i = 0; i < sizeof homes / sizeof *homes && !found; i++) {
+        char *home = base_fs_home(homes[i], NULL), *real = realpath(home, NULL);
+        found = is_at_or_below(full.data, real ? real : home);
+        free(home);
+        free(real);
+    }
+    base_buf_free(&full);
+    free(top);
+    return found;
+}
+
 bool tool__path_is_obeyed(const tool_root *root, const char *path)
 {
     return has_obeyed_part(path) || is_link_target(root, path) || makes_repository(root, path) ||
-           is_named_by_git(root, path);
+           is_named_by_git(root, path) || is_of_kvist(root, path);
 }

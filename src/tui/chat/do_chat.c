@@ -250,7 +250,7 @@ void tui_do_approve_always(tui_ui *u, uint32_t key)
     if (!tui_approval_runs(&u->state.approval))
         tui_ui_say(u, "only a command can be allowed for good; mode edits (Shift+Tab) writes without asking");
     else if (was_read(u) && u->host.decide)
-        u->host.decide(u->host.user, AGENT_ALWAYS, NULL);
+        u->host.decide(u->host.user, key == 'A' ? AGENT_ALWAYS_HERE : AGENT_ALWAYS, NULL);
 }
 
 /* But for line ends at the end, which editors add. */

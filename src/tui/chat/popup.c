@@ -301,7 +301,7 @@ bool tui_popup_key(tui_ui *u, uint32_t key)
      * An approval that is being read in full can be answered right there, at its end; what says so stays open
      * until then.
      */
-    if (u->popup == TUI_POPUP_DIFF && (key == 'y' || key == 'a' || key == 'n' || key == 'e')) {
+    if (u->popup == TUI_POPUP_DIFF && key < 0x80 && strchr("yaAne", (int)key)) {
         if (key == 'n' || tui_question_was_read(u)) close_popup(u);
         return false;
     }

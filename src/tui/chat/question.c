@@ -73,6 +73,25 @@ bool tui_question_was_read(const tui_ui *u)
     return u->question.saw_headline && u->question.saw_detail;
 }
 
+/* A key of the question's last line; brief: in a narrow pane, where what does not fit. NULL: the same. */
+typedef struct key_row {
+    const char *key, *what, *brief;
+    bool here;
+} key_row;
+
+static int key_width(const key_row *k, bool is_brief)
+{
+    return (int)(strlen(k->key) + 1 + strlen(is_brief && k->brief ? k->brief : k->what));
+}
+
+static int keys_width(const key_row *keys, size_t n, bool is_brief)
+{
+    int width = -2;
+    for (size_t i = 0; i < n; i++)
+        if (keys[i].here) width += key_width(&keys[i], is_brief) + 2;
+    return width;
+}
+
 void tui_question_draw(tui_ui *u, tui_area a, const tui_text *t)
 {
     const tui_approval *p = &u->state.approval;
@@ -94,18 +113,19 @@ void tui_question_draw(tui_ui *u, tui_area a, const tui_text *t)
         return;
     }
     const bool runs = tui_approval_runs(p), read = tui_question_was_read(u);
-    const struct {
-        const char *key, *what;
-        bool here;
-    } keys[] = {{"y", "once", read}, {"a", "always this", read && runs},
-        {"e", "edit", read && p->text != NULL}, {"d", "show all of it, y at its end", !read},
-        {"n", "no", true}, {"d", "show all", read}, {"Esc", "stop", true}};
+    const key_row keys[] = {{"y", "once", NULL, read}, {"a", "this session", "session", read && runs},
+        {"A", "always here", "tree", read && runs}, {"e", "edit", NULL, read && p->text != NULL},
+        {"d", "show all of it, y at its end", NULL, !read}, {"n", "no", NULL, true},
+        {"d", "show all", "all", read}, {"Esc", "stop", NULL, true}};
+    const size_t n_keys = sizeof keys / sizeof *keys;
+    const bool is_brief = keys_width(keys, n_keys, false) > a.width;
     int x = 0;
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        if (!keys[i].here) continue;
-        if (x + (int)(strlen(keys[i].key) + 1 + strlen(keys[i].what)) > a.width) break;
-        x += tui_put(a, x, shown, TUI_STYLE(TUI_WARN, TUI_BOLD), keys[i].key);
-        x += 3 + tui_put(a, x + 1, shown, TUI_PLAIN, keys[i].what); /* 58 columns when all are there */
+    for (size_t i = 0; i < n_keys; i++) {
+        const key_row *k = &keys[i];
+        if (!k->here) continue;
+        if (x + key_width(k, is_brief) > a.width) break;
+        x += tui_put(a, x, shown, TUI_STYLE(TUI_WARN, TUI_BOLD), k->key);
+        x += 3 + tui_put(a, x + 1, shown, TUI_PLAIN, is_brief && k->brief ? k->brief : k->what);
     }
 }
 

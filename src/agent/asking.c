@@ -1,0 +1,44 @@
+/*
+ * Asking the person, and what they said yes to for longer than once: an exact command for the session, or for good
+ * in this tree (approvals.h).
+ */
+#include <string.h>
+
+#include "agent/approvals.h"
+#include "agent/parts.h"
+#include "base/mem.h"
+
+agent_decision agent__ask_person(agent *a, const agent_event *request)
+{
+    static const char *const words[] = {[AGENT_YES] = "yes",
+        [AGENT_ALWAYS] = "always",
+        [AGENT_ALWAYS_HERE] = "always here",
+        [AGENT_NO] = "no",
+        [AGENT_EDIT] = "edit"};
+    agent__emit(a, (agent_event *)request);
+    agent__commit(a);
+    const agent_decision d = a->host.approve(a->host.user, request);
+    agent__emit(a, &(agent_event){.type = AGENT_EVENT_approval,
+                       .approval = {.turn = a->turn, .decision = words[d.answer], .reason = d.text}});
+    agent__commit(a);
+    return d;
+}
+
+bool agent__is_always_allowed(const agent *a, const char *command)
+{
+    for (size_t i = 0; i < a->made.n_allowed; i++)
+        if (!strcmp(a->made.allowed[i], command)) return true;
+    return agent_approvals_has(AGENT_APPROVAL_COMMAND, tool_workspace_root(a->workspace), command, NULL);
+}
+
+void agent__allow_always(agent *a, const char *command, bool is_lasting)
+{
+    base_err err = {0};
+    /* What is kept is gone as soon as it is taken back: the session remembers it only where it could not be. */
+    if (is_lasting &&
+        !agent_approvals_add(AGENT_APPROVAL_COMMAND, tool_workspace_root(a->workspace), command, &err))
+        return;
+    if (is_lasting) agent__notice(a, "allowed for this session; it could not be kept: %s", err.msg);
+    base_grow(&a->made.allowed, &a->made.cap_allowed, a->made.n_allowed + 1, sizeof *a->made.allowed);
+    a->made.allowed[a->made.n_allowed++] = base_xstrdup(command);
+}
