@@ -274,11 +274,12 @@ static void tell_ledger(const acp_teller *t, const agent_event *e)
     base_buf fields = {0};
     /* A session without an end has no size; what fills up there is what the model may read. */
     const int64_t used = e->ledger.ctx ? e->ledger.n : e->ledger.active;
-    const int64_t size = e->ledger.ctx ? e->ledger.ctx : e->ledger.budget;
+    const int64_t limit = agent_limit_now(e->ledger.budget, e->ledger.until, e->ledger.host),
+                  size = e->ledger.ctx ? e->ledger.ctx : limit;
     base_buf_printf(&fields,
         "\"used\":%lld,\"size\":%lld,\"_meta\":{\"kvist\":{\"active\":%lld,\"budget\":%lld,\"evicted\":%lld,"
         "\"promoted\":%lld,\"new\":%lld,\"reused\":%lld}}",
-        (long long)used, (long long)size, (long long)e->ledger.active, (long long)e->ledger.budget,
+        (long long)used, (long long)size, (long long)e->ledger.active, (long long)limit,
         (long long)e->ledger.evicted, (long long)e->ledger.promoted, (long long)e->ledger.new,
         (long long)e->ledger.reused);
     acp_send_update(t, "usage_update", fields.data);

@@ -95,6 +95,7 @@ static void emit_session(agent *a)
                            .model_hash = a->info.model_hash,
                            .policy = a->info.policy,
                            .budget = s.budget,
+                           .until = s.until,
                            .n_ctx = s.endless ? 0 : a->info.n_ctx,
                            .n_lanes = a->info.n_lanes,
                            .row_bytes = a->info.row_bytes,

@@ -108,15 +108,17 @@ static int run_budget(agent *a, const char *arguments, base_err *err)
     if (*arguments) {
         kv_budget budget;
         if ((rc = kv_budget_parse(arguments, &budget, err))) return rc;
-        uint32_t rows =
+        const kv_limit limit =
             kv_budget_rows(&budget, a->info.model_n_ctx, a->info.row_bytes, model_memory_available());
         rc = agent__get_session(a, &session, err);
-        if (!rc) rc = kv_session_set_budget(session, rows, err);
+        if (!rc) rc = kv_session_set_budget(session, limit, err);
     }
     a->engine->ops->stats(a->engine, &s);
+    char grace[80] = "";
+    if (s.until) snprintf(grace, sizeof grace, " (nothing leaves before there are %u)", s.until);
     if (!rc && s.budget)
-        agent__notice(a, "budget %u rows a lane; %u active of %u tokens, %u in the host tier", s.budget,
-            s.active, s.n_tokens, s.host);
+        agent__notice(a, "budget %u rows a lane%s; %u active of %u tokens, %u in the host tier", s.budget,
+            grace, s.active, s.n_tokens, s.host);
     else if (!rc)
         agent__notice(a, "no budget: all %u tokens stay active", s.n_tokens);
     if (!rc && s.in_8_bits)
@@ -406,7 +408,8 @@ static int run_context(agent *a, const char *arguments, base_err *err)
     if (!s.endless) base_buf_printf(&out, " of %u", s.n_ctx);
     base_buf_puts(&out, " tokens");
     if (s.folded_to) base_buf_printf(&out, ", the first %u folded", s.folded_to);
-    base_buf_printf(&out, "; active %u of %u rows a lane", s.active, s.budget ? s.budget : s.n_tokens);
+    const uint32_t limit = (uint32_t)agent_limit_now(s.budget, s.until, s.host);
+    base_buf_printf(&out, "; active %u of %u rows a lane", s.active, limit ? limit : s.n_tokens);
     for (size_t i = 0; i < a->transcript.n_segments; i++) {
         const agent_segment *p = &a->transcript.segments[i];
         if (p->origin == KV_ORIGIN_SCAFFOLD || p->to > s.n_tokens || p->to <= p->from) continue;
@@ -583,7 +586,7 @@ static const agent_command about[] = {
     {"settings", "", "every setting, its value and where that comes from"},
     {"approvals", "[remove N|all]", "what you allowed for good in this tree; takes it back"},
     {"context", "", "what the session holds, piece by piece, and how much of it is active"},
-    {"budget", "[ROWS|PERCENT|BYTES|auto|full]", "the most active rows a lane"},
+    {"budget", "[ROWS|UNTIL/ROWS|PERCENT|BYTES|auto|full]", "the most active rows a lane"},
     {"why", "ROWS", "why rows are where they are (ROWS: FROM-TO, last, or a part of a path)"},
     {"map", "[WORDS]", "the definitions that the others lean on, by who calls them; for the next request"},
     {"test", "", "run the test that the configuration names; the next request sees its output"},

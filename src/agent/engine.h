@@ -195,7 +195,7 @@ typedef struct engine_options {
      * Called once the model is loaded, with its context, because a budget may be a share of that; NULL:
      * kv.budget as it is.
      */
-    int (*budget)(const void *user, uint32_t n_ctx, uint32_t row_bytes, uint32_t *ret, base_err *err);
+    int (*budget)(const void *user, uint32_t n_ctx, uint32_t row_bytes, kv_limit *ret, base_err *err);
     const void *budget_user;
 } engine_options;
 

@@ -163,6 +163,7 @@ static int fake_restart(engine *e, const char *row_file, base_err *err)
     free(f->row_file);
     f->kv.row_file = f->row_file = base_xstrdup(row_file);
     f->kv.budget = s.budget;
+    f->kv.until = s.until;
     int rc = kv_session_new_over(&fresh, &f->compute, &f->kv, &observer, err);
     if (rc) return rc;
     kv_session_free(e->session);
@@ -333,11 +334,13 @@ int engine_fake_open(engine **ret, const char *script, size_t n, const engine_op
     if (o->kv.n_ctx) f->script.n_ctx = o->kv.n_ctx;
     if (o->kv.repair > 0) f->script.repair = (uint32_t)o->kv.repair;
     f->compute = make_compute(f);
+    kv_limit limit = {f->script.budget, o->kv.until};
     if (!rc && o->budget)
         rc = o->budget(o->budget_user, f->script.n_ctx,
-            f->script.n_lanes * 2 * HEAD_DIM * (uint32_t)sizeof(uint16_t), &f->script.budget, err);
+            f->script.n_lanes * 2 * HEAD_DIM * (uint32_t)sizeof(uint16_t), &limit, err);
     f->row_file = base_xstrdup(o->kv.row_file);
-    f->kv = (kv_options){.budget = f->script.budget,
+    f->kv = (kv_options){.budget = limit.rows,
+        .until = limit.until,
         .policy = o->kv.policy,
         .set = o->kv.set,
         .repair = (int)f->script.repair,

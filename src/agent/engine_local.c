@@ -146,6 +146,7 @@ static int local_restart(engine *e, const char *row_file, base_err *err)
     kv_stats s;
     kv_session_get_stats(e->session, &s);
     options.budget = s.budget; /* as it was set since */
+    options.until = s.until;
     char *path = base_xstrdup(row_file);
     kv_observer observer = engine_observer(&l->base);
     options.row_file = path;
@@ -592,9 +593,11 @@ int engine_local_open(engine **ret, const char *model_path, const engine_options
         model_template_begin(l->template, MODEL_ROLE_ASSISTANT, &l->opening);
         keep_options(l, options);
         uint32_t n_ctx = l->kv.n_ctx && l->kv.n_ctx < l->info->n_ctx ? l->kv.n_ctx : l->info->n_ctx;
+        kv_limit limit = {l->kv.budget, l->kv.until};
         if (options->budget)
-            rc =
-                options->budget(options->budget_user, l->info->n_ctx, l->info->row_bytes, &l->kv.budget, err);
+            rc = options->budget(options->budget_user, l->info->n_ctx, l->info->row_bytes, &limit, err);
+        l->kv.budget = limit.rows;
+        l->kv.until = limit.until;
         uint32_t n_rows = l->kv.budget && l->kv.budget < n_ctx ? l->kv.budget : l->kv.n_ctx;
         if (!rc) rc = model_check_room(l->model, l->kv.n_ctx, n_rows, err);
     }

@@ -36,7 +36,7 @@
     LIST(section, ARRAY, I(from) I(to) I(lanes))
 
 #define AGENT_EVENTS(EVENT, S, I, N, D, B, J, L)                                                                             \
-    EVENT(session, I(schema) S(id) S(parent) S(model) S(model_hash) S(policy) I(budget) I(n_ctx) I(n_lanes) I(row_bytes) S(mode) S(root) S(branch) I(time_ms) S(version) J(settings)) \
+    EVENT(session, I(schema) S(id) S(parent) S(model) S(model_hash) S(policy) I(budget) I(until) I(n_ctx) I(n_lanes) I(row_bytes) S(mode) S(root) S(branch) I(time_ms) S(version) J(settings)) \
     EVENT(user, I(turn) S(text) I(time_ms))                                                                            \
     EVENT(append, I(turn) I(from) I(n) S(origin) S(label) S(path) I(line) I(line_end) S(version) S(text) L(id, ids) L(length, lens) N(lanes) J(segment)) \
     EVENT(span, I(from) I(to) S(reason) D(weight) I(marks) I(flow) I(dependence))                                      \
@@ -57,7 +57,7 @@
     EVENT(visits, I(turn) I(tokens) D(rows) L(visitor, items))                                                                  \
     EVENT(scores, I(turn) L(score, spans))                                                                                    \
     EVENT(sections, I(turn) I(index) I(lanes) L(section, items))                                                                \
-    EVENT(ledger, I(turn) I(new) I(reused) I(generated) I(evicted) I(promoted) I(protected) I(active) I(host) I(budget) I(n) I(ctx) D(prefill_s) D(decode_tps) I(drafted) I(accepted) I(active_bytes) I(host_bytes) S(why) D(structure) D(chance) D(ceiling) D(read) D(kept) I(deferred) D(spared) I(computed) I(unread)) \
+    EVENT(ledger, I(turn) I(new) I(reused) I(generated) I(evicted) I(promoted) I(protected) I(active) I(host) I(budget) I(until) I(n) I(ctx) D(prefill_s) D(decode_tps) I(drafted) I(accepted) I(active_bytes) I(host_bytes) S(why) D(structure) D(chance) D(ceiling) D(read) D(kept) I(deferred) D(spared) I(computed) I(unread)) \
     EVENT(request, I(turn) I(sent) I(predicted) I(cached) I(computed) I(ms) S(why))                                    \
     EVENT(snapshot, I(turn) I(n) I(bytes))                                                                             \
     EVENT(candidate, I(turn) I(number) I(of) S(status) S(headline) S(text) S(output) I(tokens) I(shared) I(ms))        \
@@ -131,6 +131,15 @@ void agent_event_doc_free(agent_event_doc *d);
 /* A deep copy on the heap (for queues between threads). Free with agent_event_free. */
 agent_event *agent_event_copy(const agent_event *e);
 void agent_event_free(agent_event *e);
+
+/*
+ * Rows a lane that may be active now, of a session's or ledger's numbers: `until` while no row is out, then the
+ * budget; 0: no limit. Logs of before there was an `until` have 0 or -1 there.
+ */
+static inline int64_t agent_limit_now(int64_t budget, int64_t until, int64_t host)
+{
+    return until > budget && !host ? until : budget;
+}
 
 /* A `request` in words: "sent 4210, found 4150 of 4150 expected, computed 60". */
 void agent_request_put(const agent_event *e, base_buf *out);

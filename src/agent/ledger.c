@@ -229,6 +229,7 @@ void agent__ledger(agent *a)
                            .active = s.active,
                            .host = s.host,
                            .budget = s.budget,
+                           .until = s.until,
                            .n = s.n_tokens,
                            .ctx = s.endless ? 0 : s.n_ctx,
                            .prefill_s = (double)a->ledger.sums.prefill_ns / 1e9,

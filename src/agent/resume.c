@@ -35,7 +35,7 @@ typedef struct history {
     size_t n_runs, cap_runs;
     uint32_t n; /* tokens logged so far */
     uint32_t snapshot_n;
-    int64_t budget; /* rows that the session was held to last, 0: all; -1: the log does not say */
+    int64_t budget, until; /* rows that the session was held to last, 0: all; -1: the log does not say */
     uint64_t snapshot_seq, last_seq;
     char *model_hash;
     agent_event *result; /* the last tool result, until its append */
@@ -342,6 +342,7 @@ static bool on_event(
             free(h->model_hash);
             h->model_hash = base_xstrdup(e.session.model_hash);
             h->budget = e.session.budget;
+            h->until = e.session.until;
         }
         break;
     case AGENT_EVENT_user:
@@ -378,6 +379,7 @@ static bool on_event(
         break;
     case AGENT_EVENT_ledger:
         if (first) h->budget = e.ledger.budget;
+        if (first) h->until = e.ledger.until;
         if (first) agent__restore_sums(a, &e);
         break;
     case AGENT_EVENT_turn_end:
@@ -438,14 +440,16 @@ static int execute_again(history *h, bool after_snapshot, base_err *err)
 /*
  * A budget that the engine refuses now (hard rows have grown above it) is no reason not to open the session.
  */
-static void keep_budget(agent *a, int64_t rows)
+static void keep_budget(agent *a, int64_t rows, int64_t until)
 {
     kv_session *session = a->engine->session;
     kv_stats now;
     base_err why = {0};
     a->engine->ops->stats(a->engine, &now);
-    if (!session || rows < 0 || rows > UINT32_MAX || rows == now.budget) return;
-    if (kv_session_set_budget(session, (uint32_t)rows, &why)) agent__notice(a, "%s", why.msg);
+    if (until < 0 || until > UINT32_MAX) until = 0; /* logged before there was such a number */
+    if (!session || rows < 0 || rows > UINT32_MAX || (rows == now.budget && until == now.until)) return;
+    if (kv_session_set_budget(session, (kv_limit){(uint32_t)rows, (uint32_t)until}, &why))
+        agent__notice(a, "%s", why.msg);
 }
 
 int agent__catch_up(agent *a, const agent_options *options, bool *ret_empty, base_err *err)
@@ -462,7 +466,7 @@ int agent__catch_up(agent *a, const agent_options *options, bool *ret_empty, bas
     bool complete = !rc && total && engine_holds(&h, total);
     bool partial = !rc && !complete && h.snapshot_n && h.snapshot_n < total && engine_holds(&h, h.snapshot_n);
     if (!rc && !complete && total) rc = execute_again(&h, partial, err);
-    if (!rc && total && options->keep_budget) keep_budget(a, h.budget);
+    if (!rc && total && options->keep_budget) keep_budget(a, h.budget, h.until);
     free_runs(&h);
     free(h.runs);
     free(h.model_hash);

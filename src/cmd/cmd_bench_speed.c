@@ -179,7 +179,10 @@ static int open_rows(bench *b, base_err *err)
         return base_fail(err, BASE_E_USAGE, "--drawn needs a session: give --kv-policy, full for all rows");
     if (!b->common.budget && !b->common.policy && !b->common.repair && !b->common.n_set)
         return model_dense_new(&b->rows, &shape, n_max, err);
-    rc = options_budget(&b->common, b->info->n_ctx, b->info->row_bytes, &options.budget, err);
+    kv_limit limit = {0};
+    rc = options_budget(&b->common, b->info->n_ctx, b->info->row_bytes, &limit, err);
+    options.budget = limit.rows;
+    options.until = limit.until;
     if (!rc) rc = options_repair(&b->common, &options.repair, err);
     return rc ? rc : open_session(b, &options, err);
 }

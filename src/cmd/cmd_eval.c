@@ -187,7 +187,10 @@ static int run_session(eval *e, const int32_t *ids, uint32_t n, double *sum, bas
     kv_segment segment = {.origin = KV_ORIGIN_ANSWER, .turn = 1};
     kv_session *session = NULL;
     uint32_t done;
-    int rc = options_budget(&e->common, e->info->n_ctx, e->info->row_bytes, &options.budget, err);
+    kv_limit limit = {0};
+    int rc = options_budget(&e->common, e->info->n_ctx, e->info->row_bytes, &limit, err);
+    options.budget = limit.rows;
+    options.until = limit.until;
     if (!rc) rc = options_repair(&e->common, &options.repair, err);
     if (!rc) rc = kv_session_new(&session, e->model, &options, NULL, err);
     for (uint32_t i = 0; i < n && !rc; i++) {

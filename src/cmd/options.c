@@ -51,9 +51,10 @@ static bool is_smaller_budget(const void *value, const char *wanted)
     if (kv_budget_parse(now ? now : "auto", &before, NULL) || kv_budget_parse(wanted, &after, NULL))
         return false;
     const uint64_t memory = model_memory_available();
-    const uint32_t rows = kv_budget_rows(&after, TYPICAL_CTX, TYPICAL_ROW, memory),
+    const kv_limit wish = kv_budget_rows(&after, TYPICAL_CTX, TYPICAL_ROW, memory),
                    most = kv_budget_rows(&before, TYPICAL_CTX, TYPICAL_ROW, memory);
-    return rows && (!most || rows <= most);
+    const uint32_t most_whole = most.until ? most.until : most.rows;
+    return wish.rows && (!most.rows || (wish.rows <= most.rows && wish.until <= most_whole));
 }
 
 #define IN(field) offsetof(common_options, field)
@@ -88,7 +89,7 @@ static const common_row common_rows[] = {
     {"--stop", OPTION_TEXT, 0, PUT_STOP, "TEXT", "an answer ends in front of it (repeatable)"},
     {"--lookup", OPTION_TEXT, IN(lookup), PUT_PLAIN, "on|off",
         "compute ahead what stood in the session before: the same text, sooner", "on"},
-    {"--kv-budget", OPTION_TEXT, IN(budget), PUT_PLAIN, "ROWS|PERCENT|BYTES|auto|full",
+    {"--kv-budget", OPTION_TEXT, IN(budget), PUT_PLAIN, "ROWS|UNTIL/ROWS|PERCENT|BYTES|auto|full",
         "rows of the cache that the model reads, per lane; auto is a quarter of the free memory, 4,096 to "
         "16,384 "
         "rows, full is no limit",
@@ -435,7 +436,7 @@ int options_model_path(const common_options *o, char **ret, base_err *err)
     return code;
 }
 
-int options_budget(const common_options *o, uint32_t n_ctx, uint32_t row_bytes, uint32_t *ret, base_err *err)
+int options_budget(const common_options *o, uint32_t n_ctx, uint32_t row_bytes, kv_limit *ret, base_err *err)
 {
     kv_budget budget;
     base_err why = {0};

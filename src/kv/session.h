@@ -106,7 +106,7 @@ int kv_session_mark_failed(
 int kv_session_undo_plan(
     kv_session *s, base_err *err); /* takes the last plan back; BASE_E_NOT_FOUND when there is none */
 int kv_session_set_budget(
-    kv_session *s, uint32_t rows, base_err *err); /* refused below hard + 512, with the number */
+    kv_session *s, kv_limit limit, base_err *err); /* refused below hard + 512, with the number */
 void kv_session_set_turn(
     kv_session *s, uint32_t turn); /* the current turn: its USER segment is the request, hard */
 

@@ -13,8 +13,15 @@
 typedef struct kv_plan kv_plan;
 typedef struct kv_session kv_session;
 
+/* How many rows of a lane stay active, as core/budget.h finds them. */
+typedef struct kv_limit {
+    uint32_t rows;  /* after an eviction pass; 0: no limit (full) */
+    uint32_t until; /* nothing leaves before a lane has more, the first time; at most `rows`: no such grace */
+} kv_limit;
+
 typedef struct kv_options {
-    uint32_t budget;        /* active rows per lane after an eviction pass; 0: no limit (full) */
+    uint32_t budget;        /* kv_limit.rows */
+    uint32_t until;         /* kv_limit.until */
     const char *policy;     /* a name of kv_policy_list; NULL: "kvist" */
     int repair;             /* rows a repair may bring back per lane; 0: off; -1: the policy's default */
     const char *const *set; /* "NAME=VALUE" pairs for the policy, NULL-terminated; may be NULL */
@@ -159,7 +166,7 @@ typedef struct kv_observer {
 
 /* Everything below is per lane where it says rows (mean over lanes). */
 typedef struct kv_stats {
-    uint32_t n_tokens, n_ctx, budget, n_lanes;
+    uint32_t n_tokens, n_ctx, budget, until, n_lanes; /* until: 0 where it is no more than the budget */
     bool endless;       /* it goes on behind the model's context: n_ctx is where nothing ends any more */
     uint32_t folded_to; /* tokens below this are read from nearer than they were written (core/fold.h) */
     uint32_t lost;      /* tokens whose rows were given up */

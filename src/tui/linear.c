@@ -158,7 +158,8 @@ void tui_linear_event(const agent_event *e, tui_linear_text *t, base_buf *out)
             "a second\n",
             (long long)e->ledger.turn, (long long)e->ledger.new, (long long)e->ledger.reused,
             (long long)e->ledger.evicted, (long long)e->ledger.promoted, (long long)e->ledger.active,
-            (long long)e->ledger.budget, e->ledger.decode_tps);
+            (long long)agent_limit_now(e->ledger.budget, e->ledger.until, e->ledger.host),
+            e->ledger.decode_tps);
         break;
     case AGENT_EVENT_places: put_places(&e->places.items, t, out); break;
     case AGENT_EVENT_undo: line(out, t, "undo: ", e->undo.summary); break;

@@ -16,7 +16,7 @@ static uint32_t rows_of(const char *text, uint64_t free_bytes)
 {
     kv_budget b;
     assert_int_equal(kv_budget_parse(text, &b, NULL), BASE_OK);
-    return kv_budget_rows(&b, CTX, ROW_BYTES, free_bytes);
+    return kv_budget_rows(&b, CTX, ROW_BYTES, free_bytes).rows;
 }
 
 static void test_words(void **state)
@@ -47,17 +47,29 @@ static void test_auto_is_a_quarter_of_free_memory_within_bounds(void **state)
 static void test_auto_leaves_room_behind_it_only_where_there_is_some(void **state)
 {
     const kv_budget b = {.kind = KV_BUDGET_AUTO};
-    assert_int_equal(kv_budget_rows(&b, 8192, ROW_BYTES, 64 * GIB), 4096);
-    assert_int_equal(kv_budget_rows(&b, 131072, ROW_BYTES, 64 * GIB), KV_BUDGET_AUTO_MOST);
+    assert_int_equal(kv_budget_rows(&b, 8192, ROW_BYTES, 64 * GIB).rows, 4096);
+    assert_int_equal(kv_budget_rows(&b, 131072, ROW_BYTES, 64 * GIB).rows, KV_BUDGET_AUTO_MOST);
     assert_int_equal(
-        kv_budget_rows(&b, 8190, ROW_BYTES, 64 * GIB), KV_BUDGET_AUTO_MOST); /* the context ends it */
-    assert_int_equal(kv_budget_rows(&b, 1500, ROW_BYTES, 0), KV_BUDGET_AUTO_LEAST);
+        kv_budget_rows(&b, 8190, ROW_BYTES, 64 * GIB).rows, KV_BUDGET_AUTO_MOST); /* the context ends it */
+    assert_int_equal(kv_budget_rows(&b, 1500, ROW_BYTES, 0).rows, KV_BUDGET_AUTO_LEAST);
+}
+
+static void test_rows_behind_more_of_them(void **state)
+{
+    kv_budget b;
+    assert_int_equal(kv_budget_parse("8192/4096", &b, NULL), BASE_OK);
+    const kv_limit limit = kv_budget_rows(&b, CTX, ROW_BYTES, GIB);
+    assert_int_equal(limit.rows, 4096);
+    assert_int_equal(limit.until, 8192);
+    assert_int_equal(kv_budget_parse("4096", &b, NULL), BASE_OK);
+    assert_int_equal(kv_budget_rows(&b, CTX, ROW_BYTES, GIB).until, 0);
 }
 
 static void test_other_words_are_refused_with_the_forms(void **state)
 {
     static const char *const wrong[] = {"", " ", "lots", "-1", "200%", "-5%", "nan", "nan%", "inf", "1e300",
-        "4096x", "12 rows", "0.5", "%", "k", "0x", "2000000000", "1e400G", "auto ", "0%"};
+        "4096x", "12 rows", "0.5", "%", "k", "0x", "2000000000", "1e400G", "auto ", "0%", "4096/8192",
+        "8192/", "/4096", "8192/4096/1", "8192/25%", "50%/25%", "8192/0"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         kv_budget b;
         base_err err = {0};
@@ -72,6 +84,7 @@ int main(void)
         cmocka_unit_test(test_words),
         cmocka_unit_test(test_auto_is_a_quarter_of_free_memory_within_bounds),
         cmocka_unit_test(test_auto_leaves_room_behind_it_only_where_there_is_some),
+        cmocka_unit_test(test_rows_behind_more_of_them),
         cmocka_unit_test(test_other_words_are_refused_with_the_forms),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

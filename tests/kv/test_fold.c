@@ -323,7 +323,7 @@ static void test_fold__who_ends(void **state)
     int32_t ids[500] = {0};
     base_err err = {0};
     while (s->n < CTX + 100) kit_append(s, KV_ORIGIN_TOOL, 1, ids, 500, NULL);
-    assert_int_equal(kv_session_set_budget(s, 0, &err), BASE_E_LIMIT);
+    assert_int_equal(kv_session_set_budget(s, (kv_limit){0}, &err), BASE_E_LIMIT);
     assert_true(kv__is_endless(s) && s->budget == BUDGET);
     assert_int_equal(
         kv_session_set_policy(s, &(kv_options){.policy = "full", .repair = -1}, &err), BASE_E_LIMIT);

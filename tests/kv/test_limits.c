@@ -147,12 +147,12 @@ static void test_limits__a_budget_changed_in_mid_session_is_a_plan(void **state)
     append(s, KV_ORIGIN_USER, 1, 40, 4);
     append(s, KV_ORIGIN_TOOL, 1, 700, 5);
     assert_int_equal(log.n_plans, 0);
-    assert_int_equal(kv_session_set_budget(s, 600, NULL), 0);
+    assert_int_equal(kv_session_set_budget(s, (kv_limit){600}, NULL), 0);
     assert_int_equal(log.n_plans, 1);
     assert_int_equal(log.last_cause, KV_CAUSE_EVICT);
     kv_session_get_stats(s, &stats);
     assert_true(stats.active_max <= 600);
-    assert_int_equal(kv_session_set_budget(s, 500, NULL), BASE_E_LIMIT);
+    assert_int_equal(kv_session_set_budget(s, (kv_limit){500}, NULL), BASE_E_LIMIT);
     assert_int_equal(log.n_plans, 1);
     kv_session_free(s);
 }

@@ -291,6 +291,7 @@ static void set_form(world *w, uint32_t a)
     for (size_t i = 0; w->set[i]; i++) set[n++] = w->set[i];
     for (size_t i = 0; form[i]; i++) set[n++] = form[i];
     o.budget = w->s->budget;
+    o.until = w->s->until;
     o.set = set;
     kv_session_set_policy(w->s, &o, NULL);
 }
@@ -417,7 +418,9 @@ static void run_op(world *w, const op *o)
             o->b % (MODEL_CTX < CTX ? 400 : 4) ? n - (n < 60 ? n / 2 : o->a % 60) : o->a % (n + 1), NULL);
         break;
     case OP_BUDGET:
-        kv_session_set_budget(w->s, o->a % 6 || MODEL_CTX < CTX ? 560 + o->a % 400 : 0, NULL);
+        kv_session_set_budget(w->s,
+            (kv_limit){o->a % 6 || MODEL_CTX < CTX ? 560 + o->a % 400 : 0, o->b % 3 ? 0 : 560 + o->b % 900},
+            NULL);
         break;
     case OP_FORK: fork_over(w); break;
     case OP_RESUME: resume(w); break;

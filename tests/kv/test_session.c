@@ -95,6 +95,45 @@ static uint32_t most_active(const kv_session *s)
     return stats.active_max;
 }
 
+/* Up to `until` all rows stay, with the bits of `full`; the first pass goes down to the budget for good. */
+static void test_session__nothing_leaves_before_until(void **state)
+{
+    int32_t ids[2400];
+    float want[FAKE_VOCAB], got[FAKE_VOCAB];
+    kit_make_ids(ids, 2400, FAKE_VOCAB, 11);
+    fake_model m = {0};
+    kit_seen seen = {0};
+    kv_session *s = kit_open(&m, &(kv_options){.budget = 700, .until = 1500, .repair = 0}, &seen),
+               *full = kit_open_session(&m, KIT_CTX, 0, "full", NULL), *fork = NULL;
+    kit_append(s, KV_ORIGIN_TOOL, 1, ids, 1000, NULL);
+    kit_append(full, KV_ORIGIN_TOOL, 1, ids, 1000, NULL);
+    kit_append(s, KV_ORIGIN_TOOL, 1, ids + 1000, 500, got);
+    kit_append(full, KV_ORIGIN_TOOL, 1, ids + 1000, 500, want);
+    kit_assert_same_logits(want, got);
+    assert_int_equal(seen.n_plans, 0);
+    assert_int_equal(most_active(s), 1500);
+    assert_true(kv_session_schedule_hash(s) == kv_session_schedule_hash(full));
+    assert_int_equal(kv_session_fork(s, &fork, NULL, NULL), 0);
+    kit_append(s, KV_ORIGIN_TOOL, 1, ids + 1500, 20, NULL);
+    kit_append(fork, KV_ORIGIN_TOOL, 1, ids + 1500, 20, NULL);
+    assert_int_equal(seen.n_plans, 1);
+    assert_true(most_active(s) <= 700);
+    assert_true(kv_session_schedule_hash(fork) == kv_session_schedule_hash(s));
+    kit_append(s, KV_ORIGIN_TOOL, 1, ids + 1520, 600, NULL);
+    assert_true(most_active(s) <= 700);
+    /* Everything back: nobody is out, and the rows may stay again. */
+    while (!kv_session_undo_plan(s, NULL)) {
+    }
+    assert_int_equal(kv_session_set_budget(s, (kv_limit){.rows = 700, .until = 2200}, NULL), 0);
+    assert_int_equal(most_active(s), 2120);
+    /* A budget by itself has no grace. */
+    assert_int_equal(kv_session_set_budget(s, (kv_limit){.rows = 700}, NULL), 0);
+    assert_true(most_active(s) <= 700);
+    kv_session_free(fork);
+    kv_session_free(full);
+    kv_session_free(s);
+}
+
 /* Excerpts wait for their question, a result for its end; only half of the context bounds them. */
 static void test_session__a_message_is_whole_until_its_question_is_complete(void **state)
 {
@@ -268,9 +307,9 @@ static void test_session__refuses_what_does_not_fit(void **state)
     assert_int_equal(kv_session_append(s, &tool, ids, CTX, NULL, NULL, NULL, &err), BASE_E_LIMIT);
     const int32_t bad = FAKE_VOCAB;
     assert_int_equal(kv_session_append(s, &tool, &bad, 1, NULL, NULL, NULL, &err), BASE_E_USAGE);
-    assert_int_equal(kv_session_set_budget(s, 700, &err), BASE_E_LIMIT);
+    assert_int_equal(kv_session_set_budget(s, (kv_limit){700}, &err), BASE_E_LIMIT);
     assert_non_null(strstr(err.msg, "at least 812"));
-    assert_int_equal(kv_session_set_budget(s, 812, &err), 0);
+    assert_int_equal(kv_session_set_budget(s, (kv_limit){812}, &err), 0);
     assert_int_equal(kv_session_manual(s, KV_MANUAL_PIN, 10, 5, &err), BASE_E_USAGE);
     assert_int_equal(kv_session_manual(s, KV_MANUAL_PIN, 0, 301, &err), BASE_E_USAGE);
     kv_session_free(s);
@@ -443,7 +482,7 @@ static uint64_t run_sequence(uint64_t seed, const char *policy, bool lanes_diffe
             assert_int_equal(
                 kv_session_truncate(s, n - test_below(&random, n < 100 ? n - 40 + 1 : 60), NULL), 0);
         } else {
-            const int r = kv_session_set_budget(s, 600 + test_below(&random, 400), NULL);
+            const int r = kv_session_set_budget(s, (kv_limit){600 + test_below(&random, 400)}, NULL);
             assert_true(r == 0 || r == BASE_E_LIMIT || r == BASE_E_STATE);
             kv_stats now;
             kv_session_get_stats(s, &now);
@@ -516,6 +555,7 @@ int main(void)
         cmocka_unit_test(test_session__batches_give_the_bits_of_single_tokens),
         cmocka_unit_test(test_session__evict_all_then_promote_all_changes_no_bit),
         cmocka_unit_test(test_session__a_budget_above_n_gives_the_bits_of_full),
+        cmocka_unit_test(test_session__nothing_leaves_before_until),
         cmocka_unit_test(test_session__a_message_is_whole_until_its_question_is_complete),
         cmocka_unit_test(test_session__a_cancelled_append_keeps_whole_batches_only),
         cmocka_unit_test(test_session__truncate_then_append_is_as_if_never_appended),

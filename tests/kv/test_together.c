@@ -377,7 +377,7 @@ static void test_together__undoing_every_plan_brings_every_row_back(void **state
         kv_session *f = NULL;
         base_err err = {0};
         if (kv_session_fork(w.s, &f, NULL, &err)) fail_msg("%s", err.msg);
-        assert_int_equal(kv_session_set_budget(f, 0, &err), 0);
+        assert_int_equal(kv_session_set_budget(f, (kv_limit){0}, &err), 0);
         int r;
         while ((r = kv_session_undo_plan(f, &err)) == 0) check(f, false);
         assert_int_equal(r, BASE_E_NOT_FOUND);

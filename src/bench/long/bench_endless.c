@@ -43,7 +43,7 @@ typedef struct bench {
     int64_t facts, seed;
     bool resume;
     uint32_t to[MOST_LENGTHS], n_lengths;
-    uint32_t budget;
+    kv_limit limit;
     model *model;
     const model_info *info;
     base_buf corpus, done;
@@ -295,9 +295,10 @@ static int run(bench *b, base_err *err)
     b->logits = base_xmalloc(b->info->n_vocab * sizeof *b->logits);
     r = bench_corpus_load(b->corpus_folder, &b->corpus, err);
     if (!r && b->corpus.len < 4 * TEXT_BYTES) r = base_fail(err, BASE_E_USAGE, "the corpus is too small");
-    if (!r) r = options_budget(&b->common, b->info->n_ctx, b->info->row_bytes, &b->budget, err);
+    if (!r) r = options_budget(&b->common, b->info->n_ctx, b->info->row_bytes, &b->limit, err);
     if (!r) r = bench_open_out(&b->results, b->out, b->resume, &b->done, err);
-    const kv_options o = {.budget = b->budget,
+    const kv_options o = {.budget = b->limit.rows,
+        .until = b->limit.until,
         .policy = b->common.policy,
         .repair = -1,
         .set = b->common.set,

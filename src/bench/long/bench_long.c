@@ -100,8 +100,8 @@ static int set_arm(bench *b, const char *text, base_err *err)
             return base_fail(err, BASE_E_USAGE, "--arms: %s sets too much", text);
         a->options.set[a->options.n_set++] = word;
     }
-    uint32_t rows;
-    return options_budget(&a->options, 32768, 1 << 15, &rows, err); /* a typo is told before a model loads */
+    kv_limit limit;
+    return options_budget(&a->options, 32768, 1 << 15, &limit, err); /* a typo is told before a model loads */
 }
 
 static int set_arms(bench *b, base_err *err)
@@ -115,7 +115,7 @@ static int set_arms(bench *b, base_err *err)
     return rc;
 }
 
-static int budget_of(const void *user, uint32_t n_ctx, uint32_t row_bytes, uint32_t *ret, base_err *err)
+static int budget_of(const void *user, uint32_t n_ctx, uint32_t row_bytes, kv_limit *ret, base_err *err)
 {
     return options_budget(user, n_ctx, row_bytes, ret, err);
 }

@@ -31,18 +31,20 @@ int kv_budget_parse(const char *text, kv_budget *ret, base_err *err)
     }
     char *end;
     errno = 0;
-    double x = strtod(text, &end), unit = unit_of(end);
+    double x = strtod(text, &end), unit = unit_of(end), rows = *end == '/' ? strtod(end + 1, &end) : 0;
     bool is_number = !errno && end != text && x > 0 && x <= 1e15;
-    if (is_number && !*end && x >= 1 && x <= 1e9)
-        *ret = (kv_budget){KV_BUDGET_ROWS, x};
+    if (is_number && !*end && rows >= 1 && x >= rows && x <= 1e9)
+        *ret = (kv_budget){KV_BUDGET_ROWS, rows, x};
+    else if (is_number && !*end && !strchr(text, '/') && x >= 1 && x <= 1e9)
+        *ret = (kv_budget){KV_BUDGET_ROWS, x, 0};
     else if (is_number && !strcmp(end, "%") && x <= 100)
-        *ret = (kv_budget){KV_BUDGET_SHARE, x / 100};
+        *ret = (kv_budget){KV_BUDGET_SHARE, x / 100, 0};
     else if (is_number && unit > 0)
-        *ret = (kv_budget){KV_BUDGET_BYTES, x * unit};
+        *ret = (kv_budget){KV_BUDGET_BYTES, x * unit, 0};
     else
         return base_fail(err, BASE_E_USAGE,
-            "a budget is rows (4096), a share of the model's context (25%%), bytes (200M), auto or full, not "
-            "\"%s\"",
+            "a budget is rows (4096), rows behind more of them (8192/4096: nothing leaves before there are "
+            "8192), a share of the model's context (25%%), bytes (200M), auto or full, not \"%s\"",
             text);
     return BASE_OK;
 }
@@ -52,17 +54,22 @@ static double clamp(double x, double least, double most)
     return x < least ? least : x > most ? most : x;
 }
 
-uint32_t kv_budget_rows(const kv_budget *b, uint32_t n_ctx, uint32_t row_bytes, uint64_t free_bytes)
+static kv_limit limit_of(double rows)
+{
+    return (kv_limit){.rows = (uint32_t)rows};
+}
+
+kv_limit kv_budget_rows(const kv_budget *b, uint32_t n_ctx, uint32_t row_bytes, uint64_t free_bytes)
 {
     double bytes = row_bytes ? row_bytes : 1;
     switch (b->kind) {
-    case KV_BUDGET_FULL: return 0;
-    case KV_BUDGET_ROWS: return (uint32_t)b->amount;
-    case KV_BUDGET_SHARE: return (uint32_t)clamp(b->amount * n_ctx, 1, UINT32_MAX);
-    case KV_BUDGET_BYTES: return (uint32_t)clamp(b->amount / bytes, 1, UINT32_MAX);
+    case KV_BUDGET_FULL: return limit_of(0);
+    case KV_BUDGET_ROWS: return (kv_limit){(uint32_t)b->amount, (uint32_t)b->until};
+    case KV_BUDGET_SHARE: return limit_of(clamp(b->amount * n_ctx, 1, UINT32_MAX));
+    case KV_BUDGET_BYTES: return limit_of(clamp(b->amount / bytes, 1, UINT32_MAX));
     case KV_BUDGET_AUTO: break;
     }
     const double rows = clamp((double)free_bytes / 4 / bytes, KV_BUDGET_AUTO_LEAST, KV_BUDGET_AUTO_MOST);
     const uint32_t half = n_ctx / 2;
-    return (uint32_t)(half >= KV_BUDGET_AUTO_LEAST && rows > half ? half : rows);
+    return limit_of(half >= KV_BUDGET_AUTO_LEAST && rows > half ? half : rows);
 }

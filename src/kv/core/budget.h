@@ -1,7 +1,7 @@
 /*
- * How many rows a lane may keep active, as a person says it: "4096", "25%", "200M", "full" or "auto". Words
- * become a wish once; the wish becomes a number of rows when the model is known, because shares and bytes
- * depend on it.
+ * How many rows a lane may keep active, as a person says it: "4096", "25%", "200M", "full" or "auto", and
+ * "8192/4096": up to 8,192 rows nothing leaves, then 4,096 stay. Words become a wish once; the wish becomes
+ * numbers of rows when the model is known, because shares and bytes depend on it.
  */
 #ifndef KVIST_KV_BUDGET_H
 #define KVIST_KV_BUDGET_H
@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "kv/types.h"
 
 typedef enum kv_budget_kind {
     KV_BUDGET_AUTO,
@@ -21,6 +22,7 @@ typedef enum kv_budget_kind {
 typedef struct kv_budget {
     kv_budget_kind kind;
     double amount; /* rows, a share of the context from 0 to 1, or bytes */
+    double until;  /* of rows: kv_limit.until; 0: none */
 } kv_budget;
 
 enum {
@@ -32,7 +34,7 @@ enum {
 int kv_budget_parse(const char *text, kv_budget *ret, base_err *err);
 
 /*
- * Rows per lane; 0: no limit. n_ctx: tokens of the model's context. row_bytes: what one token's rows take in
+ * Rows per lane. n_ctx: tokens of the model's context. row_bytes: what one token's rows take in
  * all lanes. free_bytes: memory that this process may still take. "auto" is a quarter of that memory, never
  * below KV_BUDGET_AUTO_LEAST nor above KV_BUDGET_AUTO_MOST rows: below 16,384 rows the full cache is at least
  * as fast as any eviction measured so far (docs/results.md), so nothing should leave before memory asks for
@@ -40,6 +42,6 @@ int kv_budget_parse(const char *text, kv_budget *ret, base_err *err);
  * session could not go on behind it. A smaller context ends its session, as a budget of few rows would have no
  * room for the fixed prompt.
  */
-uint32_t kv_budget_rows(const kv_budget *b, uint32_t n_ctx, uint32_t row_bytes, uint64_t free_bytes);
+kv_limit kv_budget_rows(const kv_budget *b, uint32_t n_ctx, uint32_t row_bytes, uint64_t free_bytes);
 
 #endif

@@ -32,6 +32,12 @@ void kv__bring(const kv_session *s)
     if (s->compute.device.bring) s->compute.device.bring(s->compute.device.user, &rows);
 }
 
+void kv__set_limit(kv_session *s, kv_limit limit)
+{
+    s->budget = limit.rows;
+    s->until = limit.rows && limit.until > limit.rows ? limit.until : 0;
+}
+
 bool kv__is_endless(const kv_session *s)
 {
     return s->n_ctx == KV_NO_END;
@@ -45,7 +51,8 @@ void kv__set_end(kv_session *s)
 {
     const uint32_t n_ctx = s->compute.n_ctx, least = 2 * (KV_FOLD_NEAR + KV_FOLD_BLOCK + 3 * KV_BATCH);
     const bool endless = !s->asked_ctx && s->compute.turn && s->budget && s->budget <= n_ctx / 2 &&
-                         n_ctx >= least && !(s->parameters.local > 0) && !(s->parameters.decode > 0);
+                         s->until <= n_ctx / 2 && n_ctx >= least && !(s->parameters.local > 0) &&
+                         !(s->parameters.decode > 0);
     s->n_ctx = endless ? (uint32_t)KV_NO_END : s->asked_ctx && s->asked_ctx < n_ctx ? s->asked_ctx : n_ctx;
 }
 

@@ -105,8 +105,8 @@ struct kv_session {
     struct kv_reading *reading; /* what a decoded token reads (reading.h); NULL: everything so far */
     uint32_t n_lanes;
     uint32_t n_ctx; /* the session ends there; KV_NO_END: it goes on behind the model's context (fold.h) */
-    uint32_t asked_ctx; /* kv_options.n_ctx */
-    uint32_t budget;
+    uint32_t asked_ctx;     /* kv_options.n_ctx */
+    uint32_t budget, until; /* kv_limit; until: 0 where it is no more than the budget */
     const struct kv_policy *policy;
     kv_parameters parameters;
     int repair;
@@ -194,6 +194,7 @@ void kv__bring(const kv_session *s);
  * its rows at: from the first one's folded phase on.
  */
 void kv__set_end(kv_session *s);
+void kv__set_limit(kv_session *s, kv_limit limit); /* kv__set_end follows */
 bool kv__is_endless(const kv_session *s);
 int kv__check_end(const kv_session *s, base_err *err); /* the sequence there is must be within it */
 uint32_t kv__extent(const kv_session *s);

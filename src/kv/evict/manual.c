@@ -125,8 +125,9 @@ int kv_session_mark_failed(kv_session *s, uint32_t from, uint32_t to, base_err *
     return carry_out(s, &failed_order, from, to, err);
 }
 
-int kv_session_set_budget(kv_session *s, uint32_t rows, base_err *err)
+int kv_session_set_budget(kv_session *s, kv_limit limit, base_err *err)
 {
+    const uint32_t rows = limit.rows;
     const uint32_t hard = kv__count_hard(s);
     if (!s->policy->score)
         return base_fail(err, BASE_E_STATE,
@@ -135,12 +136,12 @@ int kv_session_set_budget(kv_session *s, uint32_t rows, base_err *err)
         return base_fail(err, BASE_E_LIMIT,
             "a budget of %u rows is too small: %u are protected and %u more are needed, so at least %u", rows,
             hard, (unsigned)KV_BATCH, hard + KV_BATCH);
-    const uint32_t before = s->budget;
-    s->budget = rows;
+    const kv_limit before = {s->budget, s->until};
+    kv__set_limit(s, limit);
     kv__set_end(s);
     int rc = kv__check_end(s, err);
     if (rc) {
-        s->budget = before;
+        kv__set_limit(s, before);
         kv__set_end(s);
         return rc;
     }

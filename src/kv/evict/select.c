@@ -419,8 +419,9 @@ int kv__evict(kv_session *s, const uint64_t *keep, const atomic_bool *cancel, ba
     const uint32_t budget = s->budget - kv__visitors(s);
     uint32_t most, least;
     count_rows(s, &most, &least);
-    /* Before the first eviction no space need be kept for evicted rows that visit. */
-    if (!s->budget || most <= (least < s->n ? budget : s->budget)) return 0;
+    /* While nobody is out, more rows may be there, and no space need be kept for evicted rows that visit. */
+    const uint32_t whole = s->until ? s->until : s->budget;
+    if (!s->budget || most <= (least < s->n ? budget : whole)) return 0;
     return choose_and_apply(s, budget, keep, cancel, err);
 }
 

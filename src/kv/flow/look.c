@@ -26,6 +26,7 @@ void kv_session_get_stats(const kv_session *s, kv_stats *ret)
         .endless = kv__is_endless(s),
         .folded_to = s->fold.n * MODEL_ROWS_GROUP,
         .budget = s->budget,
+        .until = s->until,
         .n_lanes = s->n_lanes,
         .active_min = s->n,
         .barred = kv_bits_count(s->barred, kv_bits_words(s->n)),

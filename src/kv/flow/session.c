@@ -43,7 +43,7 @@ int kv__session_allocate(kv_session **ret, const kv_compute *compute, const kv_o
     s->n_lanes = model_rows_lanes(&compute->shape);
     s->asked_ctx = options->n_ctx;
     s->cap = options->n_ctx && options->n_ctx < compute->n_ctx ? options->n_ctx : compute->n_ctx;
-    s->budget = policy->score ? options->budget : 0;
+    kv__set_limit(s, (kv_limit){policy->score ? options->budget : 0, options->until});
     s->automatic = true;
     s->turn = 0;
     if (observer) s->observer = *observer;
@@ -127,10 +127,10 @@ int kv_session_set_policy(kv_session *s, const kv_options *options, base_err *er
     const kv_session before = *s;
     s->policy = policy;
     s->parameters = parameters;
-    s->budget = policy->score ? options->budget : 0;
+    kv__set_limit(s, (kv_limit){policy->score ? options->budget : 0, options->until});
     kv__set_end(s);
     rc = kv__check_end(s, err);
-    s->budget = before.budget;
+    kv__set_limit(s, (kv_limit){before.budget, before.until});
     if (rc) {
         s->policy = before.policy;
         s->parameters = before.parameters;
@@ -140,14 +140,14 @@ int kv_session_set_policy(kv_session *s, const kv_options *options, base_err *er
     kv__reading_free(s->reading);
     s->reading = NULL;
     s->repair = options->repair >= 0 ? options->repair : policy->repair;
-    s->budget = 0;
+    kv__set_limit(s, (kv_limit){.rows = 0});
     if (policy->score && options->budget) {
         const uint32_t hard = kv__count_hard(s);
         if (options->budget < hard + KV_BATCH && !options->bare)
             return base_fail(err, BASE_E_LIMIT,
                 "a budget of %u rows is too small: %u are protected, so at least %u", options->budget, hard,
                 hard + KV_BATCH);
-        s->budget = options->budget;
+        kv__set_limit(s, (kv_limit){options->budget, options->until});
     }
     kv__heads_load(s, options->heads_file);
     return 0;
@@ -182,8 +182,11 @@ int kv_session_truncate(kv_session *s, uint32_t n, base_err *err)
 int kv_session_fork(const kv_session *s, kv_session **ret, const kv_observer *observer, base_err *err)
 {
     kv_session *f = NULL;
-    const kv_options options = {
-        .budget = s->budget, .policy = s->policy->info.name, .repair = s->repair, .n_ctx = s->asked_ctx};
+    const kv_options options = {.budget = s->budget,
+        .until = s->until,
+        .policy = s->policy->info.name,
+        .repair = s->repair,
+        .n_ctx = s->asked_ctx};
     int rc = kv__session_allocate(&f, &s->compute, &options, observer, err);
     if (rc) return rc;
     f->parameters = s->parameters;

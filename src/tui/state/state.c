@@ -189,7 +189,7 @@ static void on_session(tui_state *s, const agent_event *e, int64_t now)
     set(&s->mode, e->session.mode);
     set(&s->root, e->session.root);
     set(&s->branch, e->session.branch);
-    if (e->session.budget >= 0) s->budget = (uint32_t)e->session.budget;
+    if (e->session.budget >= 0) s->budget = (uint32_t)agent_limit_now(e->session.budget, e->session.until, 0);
     s->n_ctx = e->session.n_ctx > 0 ? (uint32_t)e->session.n_ctx : 0;
     s->folded_to = 0;
     if (e->session.n_lanes > 0 && e->session.n_lanes < UINT16_MAX) s->n_lanes = (uint32_t)e->session.n_lanes;
@@ -680,7 +680,7 @@ static void on_ledger(tui_state *s, const agent_event *e, int64_t now)
         .protected_ = e->ledger.protected,
         .active = e->ledger.active,
         .host = e->ledger.host,
-        .budget = e->ledger.budget,
+        .budget = agent_limit_now(e->ledger.budget, e->ledger.until, e->ledger.host),
         .n = e->ledger.n,
         .ctx = e->ledger.ctx,
         .active_bytes = e->ledger.active_bytes,
@@ -698,7 +698,7 @@ static void on_ledger(tui_state *s, const agent_event *e, int64_t now)
         .kept = e->ledger.kept,
         .asked = s->asked.turn == (uint32_t)e->ledger.turn ? s->asked : (tui_asked){0},
         .why = clean(e->ledger.why, false)};
-    if (e->ledger.budget >= 0) s->budget = (uint32_t)e->ledger.budget;
+    if (e->ledger.budget >= 0) s->budget = (uint32_t)l->budget;
     if (e->ledger.ctx > 0) s->n_ctx = (uint32_t)e->ledger.ctx;
     if (e->ledger.decode_tps > 0) s->decode_tps = e->ledger.decode_tps;
 }
