@@ -387,6 +387,50 @@ static const struct attack {
     {"a module's program in the tree",
         FIRST MODULE "git -C sub config core.fsmonitor ./watch; echo > sub/watch; chmod +x sub/watch",
         "printf '#!/bin/sh\ntouch $CANARY\n' > sub/watch", "cd sub && git status"},
+    {"a hook in a folder that is no longer to be listed", FIRST "mkdir -p .git/hooks",
+        HOOK(".git/hooks/pre-commit") "chmod 311 .git/hooks", COMMIT},
+    {"a hook in a folder that nobody may enter, until somebody mends that", FIRST "mkdir -p .git/hooks",
+        HOOK(".git/hooks/pre-commit") "chmod 000 .git/hooks", "chmod 755 .git/hooks; " COMMIT},
+    {"a hook of the tree in a folder that is no longer to be listed",
+        FIRST "git config core.hooksPath .githooks; mkdir .githooks; echo > .githooks/x",
+        HOOK(".githooks/pre-commit") "chmod 311 .githooks", COMMIT},
+    {"a worktree with a configuration that is not to be listed",
+        FIRST "git config extensions.worktreeConfig true",
+        "git worktree add -q w; " EVIL(".git/worktrees/w/config.worktree") "chmod 311 .git/worktrees/w",
+        "cd w && git status"},
+    {"a split index in a repository that is not to be listed", FIRST,
+        HOOK("Xgit/hooks/post-checkout") "git add Xgit; rm -r Xgit; git update-index --split-index; mv "
+                                         ".git/sharedindex.* s; " INDEX_AT("s", "Xgit/hooks",
+                                             ".git/hooks") "python3 -c \"\nimport hashlib\nnew = open('s', "
+                                                           "'rb').read()[-20:]\nd = open('.git/index', "
+                                                           "'rb').read()\n"
+                                                           "at = d.index(b'link') + 8\nd = d[:at] + new + "
+                                                           "d[at + 20:-20]\n"
+                                                           "open('.git/index', 'wb').write(d + "
+                                                           "hashlib.sha1(d).digest())\nprint(new.hex())\" > "
+                                                           "n; "
+                                                           "mv s .git/sharedindex.$(cat n); rm n; chmod 311 "
+                                                           ".git",
+        "git checkout -- .; git checkout -q HEAD",
+        .holds = "chmod 755 .git; rm -f .git/index; git reset -q && git status"},
+    {"hooks behind a linked folder",
+        FIRST "mkdir -p real/hooks; ln -s real link; git config core.hooksPath link/hooks",
+        HOOK("real/hooks/pre-commit"), COMMIT},
+    {"the link to hooks led elsewhere",
+        FIRST "mkdir -p real/hooks; ln -s real link; git config core.hooksPath link/hooks",
+        HOOK("evil/hooks/pre-commit") "rm link; ln -s evil link", COMMIT},
+    {"a program behind a linked folder",
+        "mkdir tools; echo cat > tools/clean.sh; ln -s tools t; echo '*.txt filter=x' > "
+        ".gitattributes; " FIRST "git config filter.x.clean 'sh t/clean.sh'",
+        "echo 'touch $CANARY; cat' > tools/clean.sh", "echo b > b.txt; git add b.txt"},
+    {"a program's folder exchanged for a link",
+        "mkdir tools; echo cat > tools/clean.sh; echo '*.txt filter=x' > .gitattributes; " FIRST
+        "git config filter.x.clean 'sh tools/clean.sh'",
+        "mkdir evil; echo 'touch $CANARY; cat' > evil/clean.sh; mv tools t; ln -s evil tools",
+        "echo b > b.txt; git add b.txt"},
+    {"a program that signs",
+        FIRST "git config gpg.format ssh; git config gpg.ssh.defaultKeyCommand ./tools/key",
+        "mkdir -p tools; printf '#!/bin/sh\ntouch $CANARY\n' > tools/key; chmod +x tools/key", COMMIT " -S"},
     {"a hook among folders that are too deep", FIRST "git config core.hooksPath h; mkdir h; echo > h/x",
         "for i in a b c d e f g h; do mkdir -p h/$i/$(seq -s/ 40); done; " HOOK("h/pre-commit"), COMMIT},
 };

@@ -350,6 +350,14 @@ static void test_limit__processes(void **state)
     check_limit("./attack processes 60", &small, "ended: it had more than 40 processes");
 }
 
+/* The kernel lists a process's children a page at a time: about 700 in one. */
+static void test_limit__processes_beyond_a_page_of_them(void **state)
+{
+    check_limit("./attack processes 1200",
+        &(tool_meter_limits){.memory = (uint64_t)4 << 30, .processes = 1000, .output = 8 << 20},
+        "ended: it had more than 1000 processes");
+}
+
 static void test_limit__output(void **state)
 {
     check_limit("./attack flood 40", &small, "ended: it printed more than 8 MiB");
@@ -617,6 +625,7 @@ static int run_all(void)
         cmocka_unit_test(test_limit__memory_that_processes_share_counts_once),
         cmocka_unit_test(test_limit__memory_of_many_processes_is_added_up),
         cmocka_unit_test(test_limit__processes),
+        cmocka_unit_test(test_limit__processes_beyond_a_page_of_them),
         cmocka_unit_test(test_limit__output),
         cmocka_unit_test(test_limit__address_space_is_no_memory),
         cmocka_unit_test(test_home__toolchains_are_read_and_layered),

@@ -23,6 +23,21 @@ static ssize_t read_small(const char *path, char *ret, size_t cap)
     return n;
 }
 
+/* All of a list of /proc, which gives at most a page at a time. */
+static void read_list(const char *path, base_buf *ret)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = 1;
+    base_buf_clear(ret);
+    while (fd >= 0 && n > 0) {
+        base_buf_reserve(ret, 4096);
+        n = read(fd, ret->data + ret->len, 4095);
+        if (n > 0) ret->len += (size_t)n;
+    }
+    if (fd >= 0) close(fd);
+    if (ret->data) ret->data[ret->len] = '\0';
+}
+
 /* ---- the limits ---- */
 
 static uint64_t field_kb(const char *text, const char *name)
@@ -104,18 +119,20 @@ static void add_memory(group *g, pid_t pid)
 /* The children of each thread: the kernel lists them by who made them. */
 static void add_children(group *g, pid_t pid)
 {
-    char path[300], text[1 << 16];
+    char path[300];
+    base_buf text = {0};
     snprintf(path, sizeof path, "/proc/%d/task", pid);
     DIR *tasks = opendir(path);
     for (const struct dirent *e = tasks ? readdir(tasks) : NULL; e; e = readdir(tasks)) {
         if (*e->d_name == '.') continue;
         g->n_tasks++;
         snprintf(path, sizeof path, "/proc/%d/task/%s/children", pid, e->d_name);
-        if (read_small(path, text, sizeof text) <= 0) continue;
-        char *at = text, *end;
-        for (long child; (child = strtol(at, &end, 10)) > 0; at = end) add_process(g, (pid_t)child);
+        read_list(path, &text);
+        char *at = text.data, *end;
+        for (long child; at && (child = strtol(at, &end, 10)) > 0; at = end) add_process(g, (pid_t)child);
     }
     if (tasks) closedir(tasks);
+    base_buf_free(&text);
 }
 
 /* A kernel without such lists: the session, which the sandbox lets nobody leave. */

@@ -8,6 +8,7 @@
 #include "tools/guard/git_guard.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,6 +49,7 @@ static const char *const hook_names[] = {"applypatch-msg", "commit-msg", "fsmoni
 typedef struct place {
     char *path;
     bool is_hooks; /* a folder in the tree */
+    bool is_way;   /* a link that other places lie behind: it is kept, and what it leads to is not */
 } place;
 
 typedef struct places {
@@ -137,9 +139,20 @@ static bool skips(const char *path)
 static void add_place(places *p, const char *path, bool is_hooks)
 {
     for (size_t i = 0; i < p->n; i++)
-        if (!strcmp(p->all[i].path, path)) return;
+        if (!strcmp(p->all[i].path, path)) {
+            p->all[i].is_way = false;
+            return;
+        }
     base_grow(&p->all, &p->cap, p->n + 1, sizeof *p->all);
-    p->all[p->n++] = (place){base_xstrdup(path), is_hooks};
+    p->all[p->n++] = (place){base_xstrdup(path), is_hooks, false};
+}
+
+static void add_way(places *p, const char *path)
+{
+    for (size_t i = 0; i < p->n; i++)
+        if (!strcmp(p->all[i].path, path)) return;
+    add_place(p, path, false);
+    p->all[p->n - 1].is_way = true;
 }
 
 static void free_places(places *p)
@@ -201,6 +214,36 @@ static void follow_links(const tool_root *root, const tool_kept_list *list, size
     }
 }
 
+/*
+ * Links among the folders above a place: led elsewhere, each brings another file there. Kept are they, what they are links to,
+ * and the place at the path without links.
+ */
+static void follow_way(const tool_root *root, const char *path, bool is_hooks, int hops, places *ret)
+{
+    struct stat st;
+    for (const char *end = strchr(path, '/'); end; end = strchr(end + 1, '/')) {
+        char *link = base_xstrndup(path, (size_t)(end - path)), target[4097];
+        ssize_t n = look(root, link, &st) && S_ISLNK(st.st_mode)
+                        ? readlinkat(root->fd, link, target, sizeof target - 1)
+                        : -1;
+        if (n >= 0) {
+            target[n] = '\0';
+            add_way(ret, link);
+            char *folder = join(root->path, link);
+            *strrchr(folder, '/') = '\0';
+            char *inner = tool__git_path_below(root, folder, target),
+                 *behind = inner ? join(inner, end + 1) : NULL;
+            if (inner && look(root, inner, &st) && S_ISLNK(st.st_mode)) add_way(ret, inner);
+            if (behind) add_place(ret, behind, is_hooks);
+            if (behind && hops) follow_way(root, behind, is_hooks, hops - 1, ret);
+            free(folder);
+            free(inner);
+            free(behind);
+        }
+        free(link);
+    }
+}
+
 static void on_obeyed(void *user, const char *path, bool is_hooks)
 {
     if (is_hooks && ends_in(path, "/_")) { /* husky: the scripts lie beside the folder that is named */
@@ -217,7 +260,8 @@ static bool names_nothing(const tool_kept *config)
 {
     static const char *const words[] = {"path", "file", "fsmonitor", "command", "editor", "pager", "askpass",
         "proxy", "external", "helper", "program", "filter", "textconv", "driver", "clean", "smudge",
-        "process", "cmd", "pack", "vcs", "alias", "template", "update"};
+        "process", "cmd", "pack", "vcs", "alias", "template", "update", "hook", "prog", "tunnel", "browser",
+        "smtpserver", "httpd"};
     if (!config || !config->is_held) return !config || !config->st.st_mode;
     for (size_t i = 0; i < COUNT(words); i++)
         if (config->bytes.data && strcasestr(config->bytes.data, words[i])) return false;
@@ -283,8 +327,10 @@ void tool__git_guard_take(tool_workspace *w)
     follow_links(&w->root, &g->kept, 0, &g->places);
     for (size_t i = 0, hops = 0; i < g->places.n && hops < MOST_HOPS * 100; i++, hops++) {
         size_t from = g->kept.n;
-        keep_place(&w->root, &g->places.all[i], earlier, &g->kept);
-        follow_links(&w->root, &g->kept, from, &g->places);
+        const place p = g->places.all[i]; /* the list grows */
+        keep_place(&w->root, &p, earlier, &g->kept);
+        if (!p.is_way) follow_links(&w->root, &g->kept, from, &g->places);
+        follow_way(&w->root, p.path, p.is_hooks, MOST_HOPS, &g->places);
     }
     tool__kept_sort(&g->kept);
     keep_steps(&w->root, &g->walk, old ? &old->steps : NULL, &g->steps);
@@ -398,7 +444,8 @@ static bool set_aside(check *c, const char *path, const char *what, const char *
 {
     base_buf where = {0};
     struct stat st;
-    if (!look(&c->w->root, path, &st)) return true; /* it went with its folder */
+    if (!look(&c->w->root, path, &st) && (errno == ENOENT || errno == ENOTDIR))
+        return true; /* it went with its folder */
     bool done = !tool__aside_move(c->w, path, &where, NULL);
     tell(c, path, what, done ? where.data : NULL,
         done
@@ -409,12 +456,32 @@ static bool set_aside(check *c, const char *path, const char *what, const char *
     return done;
 }
 
+/* A folder above it is a link now: that goes aside, for what lies behind it is not what was looked at. */
+static void clear_way(check *c, const char *path)
+{
+    struct stat st;
+    bool is_clear = false;
+    for (const char *end = strchr(path, '/'); end && !is_clear; end = strchr(end + 1, '/')) {
+        char *link = base_xstrndup(path, (size_t)(end - path));
+        const tool_kept *before = tool__kept_find(&c->g->kept, link);
+        is_clear =
+            look(&c->w->root, link, &st) && S_ISLNK(st.st_mode) && !(before && S_ISLNK(before->st.st_mode)) &&
+            set_aside(c, link, "put", ", a link on the way to what git runs or obeys: it was moved aside.");
+        free(link);
+    }
+}
+
 /* One path that is not as it was: what is there now goes aside, what was there comes back. */
 static void mend(check *c, const tool_kept *item, const char *path, tool_kept_change change)
 {
     static const char *const words[] = {[TOOL_KEPT_CHANGED] = "changed", [TOOL_KEPT_GONE] = "removed"};
     base_buf where = {0}, why = {0};
     base_err err = {0};
+    if (change == TOOL_KEPT_CHANGED) {
+        clear_way(c, path);
+        change = tool__kept_compare(&c->w->root, item, path);
+        if (change == TOOL_KEPT_SAME) return;
+    }
     if (change == TOOL_KEPT_NEW) {
         set_aside(c, path, "made", ", which git would run or obey later: it was moved aside.");
     } else if (change == TOOL_KEPT_CHANGED && tool__aside_move(c->w, path, &where, NULL)) {
@@ -433,6 +500,37 @@ static void mend(check *c, const tool_kept *item, const char *path, tool_kept_ch
     }
     base_buf_free(&where);
     base_buf_free(&why);
+}
+
+/* ---- checking: modes ---- */
+
+/* Closed to its owner a folder hides what a command put in it; opened to others it lets them put something there. */
+static void restore_mode(check *c, const char *path, dev_t dev, ino_t ino, mode_t mode)
+{
+    struct stat st;
+    int fd = tool__path_open(&c->w->root, path, O_PATH | O_DIRECTORY, 0);
+    if (fd < 0) return;
+    if (!fstat(fd, &st) && st.st_dev == dev && st.st_ino == ino && st.st_mode != mode)
+        tell(c, path, "changed the mode of", NULL,
+            tool__path_chmod(fd, mode)
+                ? ", a folder of what git runs or obeys, and it could not be given back. Do that "
+                  "before using git here."
+                : ", a folder of what git runs or obeys: it has the one again that it had.");
+    close(fd);
+}
+
+/* Repositories before what lies in them; both lists have a folder before its inner ones. */
+static void restore_modes(check *c)
+{
+    for (size_t i = 0; i < c->g->walk.n_repos; i++) {
+        const tool_repo *r = &c->g->walk.repos[i];
+        if (S_ISDIR(r->mode)) restore_mode(c, r->path, r->dev, r->ino, r->mode);
+    }
+    for (size_t i = 0; i < c->g->kept.n; i++) {
+        const tool_kept *item = &c->g->kept.items[i];
+        if (S_ISDIR(item->st.st_mode))
+            restore_mode(c, item->path, item->st.st_dev, item->st.st_ino, item->st.st_mode);
+    }
 }
 
 /* ---- checking: repositories ---- */
@@ -570,7 +668,7 @@ static bool is_plain_worktree(const check *c, const char *path)
         bool may = !*inner;
         for (size_t k = 0; k < COUNT(may_hold) && !may; k++)
             may = strlen(may_hold[k]) == first && !strncmp(inner + 1, may_hold[k], first);
-        is_plain = may && !S_ISLNK(all.items[i].st.st_mode);
+        is_plain = may && !all.items[i].failed && !S_ISLNK(all.items[i].st.st_mode);
     }
     tool__kept_free(&all);
     free(owner);
@@ -670,7 +768,7 @@ static size_t check_new(check *c, tool_kept_list *now, const char *from, const c
     tool__kept_sort(now);
     for (size_t i = 0; i < now->n; i++) {
         const tool_kept *item = &now->items[i];
-        if (!item->st.st_mode || (moved && lies_in(item->path, moved))) continue;
+        if ((!item->st.st_mode && !item->failed) || (moved && lies_in(item->path, moved))) continue;
         base_buf before = {0};
         base_buf_printf(&before, "%s%s", from, item->path + strlen(to));
         bool is_new = !tool__kept_find(&c->g->kept, before.data);
@@ -779,7 +877,7 @@ static void check_indexes(check *c)
         if (r->kind == TOOL_REPO_POINTER) continue;
         bool is_known_repo = repo_by_identity(&c->g->walk, r) != NULL;
         check_index(c, r, "index", is_known_repo);
-        int fd = tool__path_open(&c->w->root, r->path, O_RDONLY | O_DIRECTORY, 0);
+        int fd = tool__path_open_folder(&c->w->root, r->path);
         DIR *dir = fd < 0 ? NULL : fdopendir(fd);
         if (!dir && fd >= 0) close(fd);
         for (const struct dirent *e; dir && (e = readdir(dir));)
@@ -813,8 +911,10 @@ void tool__git_guard_check(tool_workspace *w, base_buf *told)
 {
     tool_git_guard *g = w->git_guard;
     check c = {.w = w, .g = g, .out = told};
+    restore_modes(&c);
     tool__git_walk(&w->root, &g->walk, true, &c.now);
     find_moved(&c);
+    restore_modes(&c); /* of what has its name again */
     check_repositories(&c);
     check_kept(&c);
     check_for_new(&c);

@@ -127,6 +127,9 @@ static const char *const program_names[] = {"core.fsmonitor", "core.editor", "co
     "credential.helper", "gpg.program", "interactive.difffilter", "uploadpack.packobjectshook", ".command",
     ".textconv", ".driver", ".clean", ".smudge", ".process", ".cmd", ".helper", ".program", ".receivepack",
     ".uploadpack", ".proxy", ".vcs"};
+/* Ends of names: gpg.ssh.defaultKeyCommand, sendemail.toCmd, gc.recentObjectsHook, svn.authorsProg, imap.tunnel. */
+static const char *const program_ends[] = {
+    "command", "cmd", "hook", "prog", "program", "tunnel", "browser", "smtpserver", "httpd"};
 
 /* Words of git's own, unless they begin with "!". */
 static bool may_be_text(const char *name)
@@ -147,6 +150,10 @@ static bool is_program(const char *name)
         if (*program_names[i] == '.' ? n > m && !strcmp(name + n - m, program_names[i])
                                      : !strcmp(name, program_names[i]))
             return true;
+    }
+    for (size_t i = 0; i < sizeof program_ends / sizeof *program_ends; i++) {
+        size_t m = strlen(program_ends[i]);
+        if (n > m && !strcmp(name + n - m, program_ends[i])) return true;
     }
     return false;
 }

@@ -58,7 +58,7 @@ static void add_repo(walker *k, const char *path, tool_repo_kind kind, const str
 {
     tool_git_walk *out = k->out;
     base_grow(&out->repos, &out->cap_repos, out->n_repos + 1, sizeof *out->repos);
-    out->repos[out->n_repos++] = (tool_repo){base_xstrdup(path), kind, st->st_dev, st->st_ino};
+    out->repos[out->n_repos++] = (tool_repo){base_xstrdup(path), kind, st->st_dev, st->st_ino, st->st_mode};
 }
 
 /* The names of folders in one folder, and which names of git's it holds. */
@@ -87,29 +87,25 @@ static void note_entry(int fd, const struct dirent *e, listed *ret)
     if (is_folder) base_buf_add(&ret->folders, e->d_name, strlen(e->d_name) + 1);
 }
 
-/* Opens a folder for reading, its owner's mode notwithstanding: what one may only pass through can hold a repository as well. */
-static int open_folder(const tool_root *root, const char *path, const struct stat *st)
+/* Somebody else's closed folder, or one that went meanwhile; anything else (no descriptor left, a bad disk) may hide one. */
+static bool is_nothing_to_read(int failed)
 {
-    int fd = tool__path_open(root, path, O_RDONLY | O_DIRECTORY | O_NONBLOCK, 0);
-    if (fd >= 0 || errno != EACCES || !*path || st->st_uid != geteuid()) return fd;
-    if (fchmodat(root->fd, path, (st->st_mode & 07777) | 0500, 0)) return -1;
-    fd = tool__path_open(root, path, O_RDONLY | O_DIRECTORY | O_NONBLOCK, 0);
-    int saved = errno;
-    fchmodat(root->fd, path, st->st_mode & 07777, 0);
-    errno = saved;
-    return fd;
+    return failed == EACCES || failed == ENOENT || failed == ENOTDIR || failed == ELOOP;
 }
 
-static void read_folder(walker *k, const struct stat *st, listed *ret)
+static void read_folder(walker *k, listed *ret)
 {
-    int fd = open_folder(k->root, k->path.len ? k->path.data : "", st);
+    int fd = tool__path_open_folder(k->root, k->path.len ? k->path.data : "");
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
     if (!dir) {
+        if (!is_nothing_to_read(errno)) k->out->is_cut = true;
         if (fd >= 0) close(fd);
         return;
     }
-    for (const struct dirent *e; (e = readdir(dir));)
+    errno = 0;
+    for (const struct dirent *e; (e = readdir(dir)); errno = 0)
         if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..")) note_entry(fd, e, ret);
+    if (errno) k->out->is_cut = true;
     closedir(dir);
 }
 
@@ -212,7 +208,7 @@ static void walk(walker *k, bool is_repo)
     if (is_same)
         list_earlier(k, old, &in);
     else
-        read_folder(k, &st, &in);
+        read_folder(k, &in);
     if (!is_repo && looks_bare(in.has)) {
         add_repo(k, path, TOOL_REPO_BARE, &st);
         /* Known ones only keep modules and worktrees; in a new one anything may hide. */

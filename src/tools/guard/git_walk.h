@@ -22,6 +22,7 @@ typedef struct tool_repo {
     tool_repo_kind kind;
     dev_t dev;
     ino_t ino;
+    mode_t mode;
 } tool_repo;
 
 /* One folder as it was; a subtree stands behind its folder. */

@@ -135,16 +135,19 @@ static void add(const tool_root *root, const char *path, tool_kept_skips_fn *ski
         add_as_before(root, old, skips, earlier, list, depth);
         return;
     }
-    int fd = tool__path_open(root, path, O_RDONLY | O_DIRECTORY, 0);
+    size_t at = list->n - 1;
+    int fd = tool__path_open_folder(root, path);
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
     if (!dir) {
-        list->items[list->n - 1].failed = errno;
+        list->items[at].failed = errno;
         if (fd >= 0) close(fd);
         return;
     }
-    for (const struct dirent *e; (e = readdir(dir)) && list->n < MOST_ITEMS;)
+    errno = 0;
+    for (const struct dirent *e; (e = readdir(dir)) && list->n < MOST_ITEMS; errno = 0)
         if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
             add_inner(root, path, e->d_name, skips, earlier, list, depth);
+    if (errno) list->items[at].failed = errno;
     closedir(dir);
 }
 

@@ -54,10 +54,11 @@ static int rename_anyway(int from, const char *name, int to, const char *new_nam
 {
     struct stat st;
     if (!rename_new(from, name, to, new_name)) return 0;
-    if (errno != EACCES || fstat(from, &st) || st.st_uid != geteuid() || fchmod(from, st.st_mode | 0300))
+    if (errno != EACCES || fstat(from, &st) || st.st_uid != geteuid() ||
+        tool__path_chmod(from, st.st_mode | 0300))
         return -1;
     int failed = rename_new(from, name, to, new_name), saved = errno;
-    fchmod(from, st.st_mode & 07777);
+    tool__path_chmod(from, st.st_mode);
     errno = saved;
     return failed;
 }

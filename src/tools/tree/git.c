@@ -38,6 +38,17 @@ static bool is_bare_folder(const char *folder)
     return has(folder, "HEAD", S_IFREG) && has(folder, "objects", S_IFDIR) && has(folder, "refs", S_IFDIR);
 }
 
+/* In /tmp anybody can put a repository above ours; who obeys it obeys him. */
+static bool is_of_another(const char *folder, const char *name)
+{
+    base_buf path = {0};
+    struct stat st;
+    base_buf_printf(&path, "%s/%s", folder, name);
+    bool is_foreign = lstat(path.data, &st) || (st.st_uid != geteuid() && st.st_uid);
+    base_buf_free(&path);
+    return is_foreign;
+}
+
 /* git_repository_state's answers that a person should know of, in order of that enum. */
 static const char *const state_words[] = {NULL, "a merge", "a revert", "a revert", "a cherry-pick",
     "a cherry-pick", "a bisect", "a rebase", "a rebase", "a rebase", "applying a mailbox",
@@ -82,6 +93,20 @@ int tool__git_open(tool_workspace *w, const char *dir, base_err *err)
         if (is_tree || is_bare || !at[1]) break;
         slash[slash == at] = '\0';
     }
+    unsigned flags = GIT_REPOSITORY_OPEN_NO_SEARCH | (is_bare ? GIT_REPOSITORY_OPEN_BARE : 0u);
+    bool is_opened = (is_tree || is_bare) && !git_repository_open_ext(&w->repo, at, flags, NULL);
+    if (!is_opened && (is_tree || is_bare) && strcmp(at, start) &&
+        is_of_another(at, is_tree ? ".git" : "HEAD")) {
+        base_buf shown = {0};
+        tool__path_show(&shown, at);
+        base_buf_printf(&w->notes,
+            "The repository in %s, above this folder, belongs to another user: it is not used, as git itself "
+            "would not "
+            "(its safe.directory allows it).\n",
+            shown.data);
+        base_buf_free(&shown);
+        is_tree = is_bare = false;
+    }
     w->root.path = is_tree || is_bare ? base_xstrdup(at) : base_xstrdup(start);
     w->root.is_bare = is_bare;
     free(at);
@@ -92,8 +117,7 @@ int tool__git_open(tool_workspace *w, const char *dir, base_err *err)
             "off. /undo works.\n");
         return BASE_OK;
     }
-    unsigned flags = GIT_REPOSITORY_OPEN_NO_SEARCH | (is_bare ? GIT_REPOSITORY_OPEN_BARE : 0u);
-    if (git_repository_open_ext(&w->repo, w->root.path, flags, NULL)) {
+    if (!is_opened) {
         base_buf_printf(&w->notes,
             "git cannot be used here (%s): files are found by walking the folder, the git tool is off.\n",
             git_reason());

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -224,6 +225,29 @@ int tool__path_open(const tool_root *root, const char *path, int flags, mode_t m
     }
 }
 
+int tool__path_chmod(int fd, mode_t mode)
+{
+    char self[40];
+    snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
+    return chmod(self, mode & 07777);
+}
+
+int tool__path_open_folder(const tool_root *root, const char *path)
+{
+    struct stat st;
+    int fd = tool__path_open(root, path, O_RDONLY | O_DIRECTORY | O_NONBLOCK, 0);
+    if (fd >= 0 || errno != EACCES) return fd;
+    int at = tool__path_open(root, path, O_PATH | O_DIRECTORY, 0), saved = EACCES;
+    if (at >= 0 && !fstat(at, &st) && st.st_uid == geteuid() && !tool__path_chmod(at, st.st_mode | 0500)) {
+        fd = openat(at, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        saved = errno;
+        tool__path_chmod(at, st.st_mode);
+    }
+    if (at >= 0) close(at);
+    errno = saved;
+    return fd;
+}
+
 int tool__path_open_parent(
     const tool_root *root, const char *path, bool make, const char **ret_name, size_t *ret_made)
 {
@@ -232,6 +256,8 @@ int tool__path_open_parent(
     *ret_made = 0;
     char *folder = base_xstrndup(path, slash ? (size_t)(slash - path) : 0);
     int fd = tool__path_open(root, folder, O_RDONLY | O_DIRECTORY, 0);
+    /* What cannot be listed can be passed through: its files are there. */
+    if (fd < 0 && errno == EACCES) fd = tool__path_open(root, folder, O_PATH | O_DIRECTORY, 0);
     if (fd < 0 && errno == ENOENT && make) {
         size_t n = strlen(folder);
         for (size_t i = 1; i <= n; i++) {

@@ -43,6 +43,13 @@ bool tool__path_unquote(const char *shown, size_t n, base_buf *out);
 
 /* A descriptor or -1 with errno. `path` is clean; "" opens the root's folder again. */
 int tool__path_open(const tool_root *root, const char *path, int flags, mode_t mode);
+/* Changes the mode of what an O_PATH descriptor is open on, which fchmod(2) refuses: 0, or -1 with errno. */
+int tool__path_chmod(int fd, mode_t mode);
+/*
+ * A folder to be listed: a descriptor or -1 with errno. Where this user owns it and took the right to read away, it is
+ * given for that moment; what cannot be listed is no empty folder, and a hook in it runs all the same.
+ */
+int tool__path_open_folder(const tool_root *root, const char *path);
 /*
  * The folder that holds `path`, made on demand when `make`; *ret_name points into path. *ret_made: the first
  * folder made, bytes of path (0: none).
