@@ -95,6 +95,16 @@ static void tell_commands(const acp *c)
         }
         base_buf_putc(&fields, '}');
     }
+    char **skills = agent_worker_skills(c->worker);
+    for (char **s = skills; *s; s += 2) {
+        base_buf_puts(&fields, fields.data[fields.len - 1] == '[' ? "{" : ",{");
+        acp_put_str(&fields, "name", s[0]);
+        acp_put_str(&fields, "description", s[1]);
+        acp_put_raw(&fields, "input", "{\"hint\":\"[WORDS]\"}}");
+        free(s[0]);
+        free(s[1]);
+    }
+    free(skills);
     base_buf_putc(&fields, ']');
     acp_send_update(&c->teller, "available_commands_update", fields.data);
     base_buf_free(&fields);

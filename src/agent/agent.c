@@ -169,6 +169,7 @@ void agent_close(agent *a)
     free(a->ledger.turns);
     base_buf_free(&a->notes.shell);
     base_buf_free(&a->notes.map);
+    base_buf_free(&a->notes.skill);
     free(a->telling.id);
     free(a->telling.parent);
     free(a);

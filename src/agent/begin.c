@@ -134,7 +134,10 @@ int agent__begin_session(agent *a, base_err *err)
             s.n_tokens) { /* a shared prefix is a convenience: a failure costs only the next session's time */
         base_err why = {0};
         if (a->engine->ops->save_prefix(a->engine, s.n_tokens, &why))
-            agent__notice(a, "the fixed prompt could not be kept for the next session: %s", why.msg);
+            agent__notice(a,
+                "what every session begins with could not be kept, so the next start takes some seconds "
+                "more: %s",
+                why.msg);
     }
     if (!rc) rc = agent__append_instructions(a, err);
     agent__commit(a);
@@ -206,4 +209,5 @@ void agent__clear_session(agent *a)
     a->test.command = a->test.approved = a->request = NULL;
     base_buf_clear(&a->notes.shell);
     base_buf_clear(&a->notes.map);
+    base_buf_clear(&a->notes.skill);
 }

@@ -84,6 +84,7 @@ static int run_help(agent *a, const char *arguments, base_err *err)
     for (uint32_t i = 0; i < n; i++)
         base_buf_printf(
             &out, "%s/%s %s\t%s", i ? "\n" : "", table[i].name, table[i].arguments, table[i].about);
+    agent__list_skills(a, &out);
     base_buf_puts(&out, "\n!COMMAND\truns a shell command in the sandbox; the next request sees its output");
     agent__notice(a, "%s", out.data);
     base_buf_free(&out);
@@ -634,16 +635,19 @@ int agent__command(agent *a, const char *line, base_err *err)
     char *trimmed = base_xstrdup(arguments);
     for (size_t len = strlen(trimmed); len && strchr(" \t\n", trimmed[len - 1]); len--) trimmed[len - 1] = 0;
     base_err mine = {0};
-    int rc = base_fail(
-        &mine, BASE_E_USAGE, "there is no command /%.*s: /help lists them", (int)(n < 40 ? n : 40), line + 1);
-    for (size_t i = 0; i < N_COMMANDS; i++)
-        if (strlen(about[i].name) == n && !strncmp(about[i].name, line + 1, n)) {
-            mine = (base_err){0};
-            rc = functions[i] ? functions[i](a, trimmed, &mine) : 0;
-            break;
-        }
+    size_t i = 0;
+    while (i < N_COMMANDS && (strlen(about[i].name) != n || strncmp(about[i].name, line + 1, n))) i++;
+    bool is_told = false;
+    int rc = i == N_COMMANDS ? agent__use_skill(a, line + 1, n, trimmed, &mine)
+             : functions[i]  ? functions[i](a, trimmed, &mine)
+                             : 0;
+    if (i == N_COMMANDS && rc == BASE_E_NOT_FOUND)
+        rc = base_fail(&mine, BASE_E_USAGE, "there is no command /%.*s: /help lists them",
+            (int)(n < 40 ? n : 40), line + 1);
+    else
+        is_told = i == N_COMMANDS;
     free(trimmed);
-    if (rc) agent__error(a, &mine);
+    if (rc && !is_told) agent__error(a, &mine);
     if (rc && err) *err = mine;
     return rc;
 }

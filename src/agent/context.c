@@ -569,6 +569,10 @@ int agent__append_context(agent *a, const char *request, base_err *err)
         rc = append_plain(a, a->notes.map.data, "/map", err);
         base_buf_clear(&a->notes.map);
     }
+    if (!rc && a->notes.skill.len) {
+        rc = append_plain(a, a->notes.skill.data, "skill", err);
+        base_buf_clear(&a->notes.skill);
+    }
     if (budget && !a->fix.wanted && !speaks_of_change(request)) add_asked_callers(&g);
     add_mentions(&g);
     /* A failing test with its program in view needs nothing else; more only distracts a small model. */

@@ -6,6 +6,7 @@
  *     start.c    from options to a session that can take requests
  *     agent.c    opening and closing, one line from the person, idle time, the engine's observer
  *     commands.c slash commands
+ *     use_skill.c a skill of the tree, or a command of the person's own, as a turn
  *     resume.c   catching up with the log
  *     turn.c     a turn: request, decode, call or answer
  *     act.c      a call: guard, approval, run, result into the session, failed attempts
@@ -170,6 +171,7 @@ typedef struct agent_asked {
 typedef struct agent_notes {
     base_buf shell; /* what "!" lines printed */
     base_buf map;   /* what /map found */
+    base_buf skill; /* the text of the tree's skill that it uses */
 } agent_notes;
 
 /* Sums since the turn began, for its ledger. */
@@ -237,6 +239,11 @@ void agent__release_held(agent *a);
  */
 void agent__expect(agent *a, uint32_t n_tokens);
 void agent__progress(agent *a, uint32_t done, uint32_t total); /* of what the engine computes now */
+
+/* --- use_skill.c --- */
+/* /NAME where no command of ours has that name. BASE_E_NOT_FOUND, and nothing is told: there is none. */
+int agent__use_skill(agent *a, const char *name, size_t n, const char *arguments, base_err *err);
+void agent__list_skills(agent *a, base_buf *out); /* for /help: "/name\tabout" a line */
 
 /* --- begin.c --- */
 /* Fixed prompt and AGENTS.md into an empty engine, `session` event. */

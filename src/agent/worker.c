@@ -6,6 +6,7 @@
 #include "agent/worker.h"
 
 #include "agent/parts.h"
+#include "agent/skills.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -34,6 +35,7 @@ struct agent_worker {
     bool has_mode;
     agent_mode mode;
     code_index *index; /* of the open session; it has a lock of its own */
+    char **skills;     /* as agent_worker_skills gives them; NULL: not looked for yet */
     agent *agent;      /* the engine thread's; others only read the mode through has_mode */
 };
 
@@ -135,6 +137,31 @@ static bool wait_for_work(agent_worker *w, char **line)
     return going;
 }
 
+static void free_strings(char **strings)
+{
+    for (char **s = strings; s && *s; s++) free(*s);
+    free(strings);
+}
+
+/* What /NAME means in this tree, for completion and help: looked for on this thread, which may read the tree. */
+static void look_for_skills(agent_worker *w)
+{
+    agent_skills all;
+    agent_skills_find(w->agent->workspace, &all);
+    char **list = base_xcalloc(2 * all.n + 1, sizeof *list), **end = list;
+    for (size_t i = 0; i < all.n; i++) {
+        if (all.all[i].wrong) continue; /* /help says why */
+        *end++ = base_xstrdup(all.all[i].name);
+        *end++ = base_xstrdup(all.all[i].about);
+    }
+    agent_skills_free(&all);
+    pthread_mutex_lock(&w->lock);
+    char **before = w->skills;
+    w->skills = list;
+    pthread_mutex_unlock(&w->lock);
+    free_strings(before);
+}
+
 static void *run(void *user)
 {
     agent_worker *w = user;
@@ -147,11 +174,13 @@ static void *run(void *user)
     pthread_mutex_lock(&w->lock);
     w->index = tool_workspace_index(w->agent->workspace);
     pthread_mutex_unlock(&w->lock);
+    look_for_skills(w);
     post(w, (agent_worker_message){.type = AGENT_WORKER_READY});
     for (char *line; wait_for_work(w, &line); free(line)) {
         apply_mode(w);
         if (!line) continue;
         agent_submit(w->agent, line, NULL); /* errors came as events */
+        look_for_skills(w);
         post(w, (agent_worker_message){.type = AGENT_WORKER_IDLE});
         agent_settle(w->agent); /* the person sees the end of the turn before its rows are written */
         idle(w);
@@ -196,6 +225,7 @@ void agent_worker_stop(agent_worker *w)
     for (size_t i = 0; i < w->n_lines; i++) free(w->lines[i]);
     if (w->has_decision) free(w->decision.text);
     free(w->lines);
+    free_strings(w->skills);
     pthread_cond_destroy(&w->wake);
     pthread_mutex_destroy(&w->lock);
     free(w);
@@ -208,6 +238,17 @@ char **agent_worker_symbols(agent_worker *w)
     char **symbols = w->index ? code_index_symbols(w->index, MOST) : NULL;
     pthread_mutex_unlock(&w->lock);
     return symbols;
+}
+
+char **agent_worker_skills(agent_worker *w)
+{
+    pthread_mutex_lock(&w->lock);
+    size_t n = 0;
+    while (w->skills && w->skills[n]) n++;
+    char **copy = base_xcalloc(n + 1, sizeof *copy);
+    for (size_t i = 0; i < n; i++) copy[i] = base_xstrdup(w->skills[i]);
+    pthread_mutex_unlock(&w->lock);
+    return copy;
 }
 
 int agent_worker_fd(const agent_worker *w)

@@ -44,6 +44,8 @@ void agent_worker_message_free(agent_worker_message *m);
  * opens. Any thread.
  */
 char **agent_worker_symbols(agent_worker *w);
+/* Skills and commands of the person: name, what it is, name, ...; NULL-terminated, the caller frees each. */
+char **agent_worker_skills(agent_worker *w);
 
 /* From the UI thread. */
 void agent_worker_submit(agent_worker *w, const char *text); /* queued until idle */

@@ -180,6 +180,8 @@ void tool_workspace_branch(const tool_workspace *w, base_buf *out);
 int tool_workspace_refresh(tool_workspace *w, char ***ret_changed, const atomic_bool *cancel, base_err *err);
 /* The text of a file in the tree through the same safe path as the read tool. */
 int tool_workspace_read(tool_workspace *w, const char *path, size_t max_bytes, base_buf *out, base_err *err);
+/* The names in a folder of the tree, sorted, NULL-terminated; the caller frees each and the array. */
+int tool_workspace_folder(tool_workspace *w, const char *path, char ***ret, base_err *err);
 /*
  * Paths of the tree, sorted, for completion and for the grammar. Pointers into the workspace, valid until the
  * next refresh or write; free() the array.

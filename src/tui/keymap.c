@@ -96,8 +96,8 @@ const tui_binding tui_keymap[] = {
     {TUI_SCOPE_INSPECTOR, TUI_CTRL('c'), "Ctrl+C", NULL, tui_do_clear_or_quit},
     {TUI_SCOPE_INSPECTOR, TUI_CTRL('l'), "Ctrl+L", NULL, tui_do_repaint},
     {TUI_SCOPE_INSPECTOR, TUI_CTRL('z'), "Ctrl+Z", NULL, tui_do_suspend},
-    {TUI_SCOPE_INSPECTOR, '?', "?", NULL, tui_do_help},
-    {TUI_SCOPE_INSPECTOR, TUI_KEY_F1, "F1", NULL, tui_do_help},
+    {TUI_SCOPE_INSPECTOR, '?', "?", "what the row at the cursor means", tui_do_explain},
+    {TUI_SCOPE_INSPECTOR, TUI_KEY_F1, "F1", "what the panel shows; again: all keys", tui_do_explain_panel},
 
     {TUI_SCOPE_REPLAY, 'h', "h l", "the turn before, after", tui_do_turn_before},
     {TUI_SCOPE_REPLAY, 'l', "l", NULL, tui_do_turn_after},
@@ -130,7 +130,7 @@ static void say_keys(tui_ui *u, tui_scope scope)
         base_buf_puts(&b, k->label);
         base_buf_putc(&b, ' ');
     }
-    base_buf_puts(&b, "? explains");
+    base_buf_puts(&b, "F1 explains");
     tui_ui_say(u, "%s", b.data);
     base_buf_free(&b);
 }
@@ -191,7 +191,7 @@ static void update_candidates(tui_ui *u)
     if (u->replay) return;
     base_str word = tui_editor_word(&u->editor);
     bool at_start = u->editor.cursor == word.len;
-    tui_complete_update(&u->complete, word, at_start, u->host.paths, u->host.user);
+    tui_complete_update(&u->complete, word, at_start, tui_ui_skills(u), u->host.paths, u->host.user);
 }
 
 static void replay_key(tui_ui *u, uint32_t key)

@@ -229,7 +229,9 @@ static bool use_input(linear *l)
         memmove(begin, begin + used, left - used);
         l->input.len -= used;
         bool quit = !strcmp(text, "/quit") || !strcmp(text, "/exit");
-        if (quit || !*text) {
+        if (!l->asked && !strcmp(text, "/tour")) {
+            line(&l->out, &l->text, "note: ", "the tour is six screens: it needs the shell without --linear");
+        } else if (quit || !*text) {
         } else if (l->asked) {
             answer_question(l, text);
         } else {

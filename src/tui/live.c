@@ -58,6 +58,11 @@ static char **do_paths(void *user)
     return tui_paths_join(paths, agent_worker_symbols(s->worker));
 }
 
+static char **do_skills(void *user)
+{
+    return agent_worker_skills(((shell *)user)->worker);
+}
+
 static bool take_messages(void *user)
 {
     shell *s = user;
@@ -99,6 +104,7 @@ int tui_run(agent_worker *w, const tui_options *options, base_err *err)
         .copy = tui_loop_copy,
         .repaint = tui_loop_repaint,
         .suspend = tui_loop_suspend,
+        .skills = do_skills,
         .paths = options->paths || options->root ? do_paths : NULL};
     tui_ui_init(&s.ui, &host, tui_painter_utf8(), !tui_painter_colours());
     tui_lines_open(&s.ui.lines, options->history);

@@ -16,6 +16,13 @@
 
 enum { WIDE_COLUMNS = 120, MIN_COLUMNS = 24, MIN_ROWS = 6, PATHS_SHOWN = 8 };
 
+static void forget_skills(tui_ui *u)
+{
+    for (char **s = u->skills; s && *s; s++) free(*s);
+    free(u->skills);
+    u->skills = NULL;
+}
+
 void tui_ui_init(tui_ui *u, const tui_host *host, bool utf8, bool letters)
 {
     *u = (tui_ui){
@@ -31,6 +38,7 @@ void tui_ui_free(tui_ui *u)
     tui_editor_free(&u->editor);
     tui_lines_free(&u->lines);
     tui_complete_free(&u->complete);
+    forget_skills(u);
     for (size_t i = 0; i < u->n_queue; i++) free(u->queue[i]);
     free(u->queue);
     free(u->load_text);
@@ -74,6 +82,13 @@ void tui_ui_submit(tui_ui *u, const char *text)
     if (u->host.submit) u->host.submit(u->host.user, text);
 }
 
+char *const *tui_ui_skills(tui_ui *u)
+{
+    if (!u->skills) u->skills = u->host.skills ? u->host.skills(u->host.user) : NULL;
+    if (!u->skills) u->skills = base_xcalloc(1, sizeof *u->skills);
+    return u->skills;
+}
+
 static void next_in_queue(tui_ui *u)
 {
     if (u->n_queue == 0 || u->busy || u->loading) return;
@@ -90,6 +105,7 @@ void tui_ui_event(tui_ui *u, const agent_event *e)
     if (e->type == AGENT_EVENT_approval_request) {
         u->question = (tui_question){0};
         if (u->popup == TUI_POPUP_DIFF) tui_popup_open(u, TUI_POPUP_NONE);
+        if (u->popup == TUI_POPUP_TOUR) tui_tour_end(u); /* it may have turned away from the chat */
         u->chat_scroll = 0;
     }
     if (waited && !u->state.approval.waiting) {
@@ -117,6 +133,7 @@ void tui_ui_loading(tui_ui *u, double share, const char *what)
 void tui_ui_ready(tui_ui *u)
 {
     u->loading = false;
+    forget_skills(u);
     tui_state_settle(&u->state);
     next_in_queue(u);
 }
@@ -126,6 +143,7 @@ void tui_ui_idle(tui_ui *u)
     u->busy = false;
     u->state.prefill_done = u->state.prefill_total = 0;
     tui_complete_forget(&u->complete);
+    forget_skills(u);
     if (u->message && !strcmp(u->message, "stopping")) { /* it has stopped */
         free(u->message);
         u->message = NULL;

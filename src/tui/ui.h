@@ -28,6 +28,7 @@ typedef struct tui_host {
     void (*step)(void *user, int turns); /* replay: another turn; INT_MIN and INT_MAX: first and last */
     void (*play)(void *user);            /* replay: start or stop */
     char **(*paths)(void *user);         /* for @ completion; NULL-terminated, caller frees */
+    char **(*skills)(void *user); /* name, what it is, name, ... of what /NAME uses beside the commands */
 } tui_host;
 
 typedef enum tui_focus { TUI_FOCUS_CHAT, TUI_FOCUS_INSPECTOR } tui_focus;
@@ -37,7 +38,9 @@ typedef enum tui_popup {
     TUI_POPUP_REWIND,
     TUI_POPUP_HISTORY,
     TUI_POPUP_DIFF,
-    TUI_POPUP_TEXT
+    TUI_POPUP_PANEL, /* the panel explained on one screen */
+    TUI_POPUP_TEXT,
+    TUI_POPUP_TOUR
 } tui_popup;
 /* What the input line is for at the moment. */
 typedef enum tui_asking { TUI_ASK_NOTHING, TUI_ASK_REASON, TUI_ASK_EDIT, TUI_ASK_FIND } tui_asking;
@@ -60,6 +63,12 @@ typedef struct tui_question {
     int64_t painted_ms; /* keys typed up to then, and a moment longer, were meant for something else */
     bool scrolls;       /* the popup that shows all of it goes on below, as of the last draw */
 } tui_question;
+
+/* Where the person was when the tour began. */
+typedef struct tui_tour {
+    tui_focus focus;
+    tui_view_id view;
+} tui_tour;
 
 typedef struct tui_ui {
     tui_state state;
@@ -98,6 +107,7 @@ typedef struct tui_ui {
     tui_editor editor;
     tui_lines lines;
     tui_complete complete;
+    char **skills; /* as the host gave them; NULL: not asked yet */
     tui_asking asking;
     char *kept_input; /* what was being typed when a question came */
     char **queue;     /* typed ahead while the model works */
@@ -106,6 +116,8 @@ typedef struct tui_ui {
     tui_popup popup;
     int popup_at, popup_scroll;
     base_buf popup_text;
+    const char *popup_title; /* of TUI_POPUP_TEXT; a literal */
+    tui_tour tour;
     char *message; /* one line above the input, until the next key */
     int64_t esc_ms;
     tui_question question;
@@ -136,12 +148,18 @@ uint32_t tui_ui_turn(const tui_ui *u);
 bool tui_question_was_read(const tui_ui *u); /* to its end: y may answer it */
 bool tui_ui_moving(const tui_ui *u); /* something on the screen changes with time: a rate, a time left */
 
+char *const *tui_ui_skills(tui_ui *u); /* never NULL; valid until the next event */
 void tui_chat_draw(tui_ui *u, tui_area a);
 void tui_footer_draw(tui_ui *u, tui_area a);
 void tui_popup_draw(tui_ui *u, tui_area a);
 bool tui_popup_key(tui_ui *u, uint32_t key); /* false: no popup takes keys */
 void tui_popup_open(tui_ui *u, tui_popup p);
-void tui_popup_show_text(tui_ui *u, const char *text);
+void tui_popup_show_text(tui_ui *u, const char *title, const char *text); /* title: a literal */
+void tui_tour_begin(tui_ui *u);
+void tui_tour_end(tui_ui *u);
+void tui_tour_key(tui_ui *u, uint32_t key);
+/* The page that is shown: appends its title and text; returns the line that names the keys. */
+const char *tui_tour_page(tui_ui *u, base_buf *title, base_buf *text);
 /* The turns a rewind can go back to, newest first: item index of each. */
 size_t tui_rewind_targets(const tui_ui *u, size_t *items, size_t max);
 

@@ -113,6 +113,14 @@ static char **on_paths(void *user)
     return out;
 }
 
+static char **on_skills(void *user)
+{
+    static const char *const skills[] = {"review", "read a change as its reviewer would"};
+    char **out = base_xcalloc(3, sizeof *out);
+    for (size_t i = 0; i < 2; i++) out[i] = base_xstrdup(skills[i]);
+    return out;
+}
+
 static char *beside(const run *r, const char *name)
 {
     base_buf b = {0};
@@ -298,7 +306,8 @@ int main(int argc, char **argv)
         .quit = on_quit,
         .copy = on_copy,
         .edit = on_edit,
-        .paths = on_paths};
+        .paths = on_paths,
+        .skills = on_skills};
     tui_ui_init(&r.ui, &host, true, false);
     base_buf script = {0};
     base_err err = {0};

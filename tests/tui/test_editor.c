@@ -152,24 +152,32 @@ static char **some_paths(void *user)
     return out;
 }
 
+static char lint[] = "lint", peel[] = "peel and stone", review[] = "review", reads[] = "read a change";
+static char *const some_skills[] = {lint, peel, review, reads, NULL};
+
 static void test_complete__fuzzy_prefers_names_and_runs(void **state)
 {
     tui_complete c = {0};
     int asked = 0;
-    tui_complete_update(&c, base_str_of("@log.c"), false, some_paths, &asked);
+    tui_complete_update(&c, base_str_of("@log.c"), false, some_skills, some_paths, &asked);
     assert_int_equal(c.prefix, '@');
     assert_true(c.n >= 2);
     assert_string_equal(c.candidate[0].text, "src/agent/log.c");
-    tui_complete_update(&c, base_str_of("@sal"), false, some_paths, &asked);
+    tui_complete_update(&c, base_str_of("@sal"), false, some_skills, some_paths, &asked);
     assert_true(c.n > 0);
     assert_int_equal(asked, 1); /* the list is kept */
-    tui_complete_update(&c, base_str_of("@zzz"), false, some_paths, &asked);
+    tui_complete_update(&c, base_str_of("@zzz"), false, some_skills, some_paths, &asked);
     assert_int_equal(c.n, 0);
-    tui_complete_update(&c, base_str_of("/quit"), false, some_paths, &asked);
+    tui_complete_update(&c, base_str_of("/quit"), false, some_skills, some_paths, &asked);
     assert_int_equal(c.n, 0); /* commands stand at the start of a line */
-    tui_complete_update(&c, base_str_of("/qui"), true, some_paths, &asked);
+    tui_complete_update(&c, base_str_of("/qui"), true, some_skills, some_paths, &asked);
     assert_int_equal(c.n, 1);
     assert_string_equal(c.candidate[0].text, "quit");
+    tui_complete_update(&c, base_str_of("/re"), true, some_skills, some_paths, &asked);
+    size_t at = 0;
+    while (at < c.n && strcmp(c.candidate[at].text, "review")) at++;
+    assert_true(at < c.n);
+    assert_string_equal(c.candidate[at].about, "read a change");
     tui_complete_free(&c);
     assert_true(tui_fuzzy("abc", 3, "xaxbxc") >= 0);
     assert_true(tui_fuzzy("abc", 3, "acb") < 0);

@@ -8,6 +8,7 @@
 #include "tools/edit/undo.h"
 #include "tools/guard/git_guard.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -457,6 +458,39 @@ int tool_workspace_read(tool_workspace *w, const char *path, size_t max_bytes, b
     tool__file_free(&f);
     free(clean);
     return code;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+int tool_workspace_folder(tool_workspace *w, const char *path, char ***ret, base_err *err)
+{
+    char *clean = NULL;
+    int code = tool__path_clean(&w->root, path, &clean, err);
+    if (code) return code;
+    const int fd = tool__path_open(&w->root, clean, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    DIR *folder = fd >= 0 ? fdopendir(fd) : NULL;
+    if (!folder) {
+        code = base_fail_sys(err, "%s", clean);
+        if (fd >= 0) close(fd);
+        free(clean);
+        return code;
+    }
+    char **names = base_xcalloc(1, sizeof *names);
+    size_t n = 0, cap = 1;
+    for (struct dirent *e; (e = readdir(folder));) {
+        if (e->d_name[0] == '.' && strspn(e->d_name, ".") == strlen(e->d_name)) continue;
+        base_grow(&names, &cap, n + 2, sizeof *names);
+        names[n++] = base_xstrdup(e->d_name);
+        names[n] = NULL;
+    }
+    closedir(folder);
+    free(clean);
+    if (n) qsort(names, n, sizeof *names, by_name);
+    *ret = names;
+    return BASE_OK;
 }
 
 void tool_workspace_turn(tool_workspace *w, uint32_t turn)

@@ -139,6 +139,12 @@ static void sentence_lines(const tui_ui *u, tui_item *i, int width)
         f.prefix_style = evicted_style;
         tui_flow_add(&f, evicted_style, b.data, b.len);
         base_buf_free(&b);
+        if (i->explains) {
+            tui_flow_line(&f);
+            tui_flow_puts(&f, TUI_FAINT,
+                "evicted: set aside, not lost. The model's memory is limited, and this is what the request "
+                "needs least; what a later request asks for comes back (promoted).");
+        }
     } else {
         tui_flow_add(&f, TUI_FAINT, text_of(&i->body), i->body.len);
     }
@@ -196,13 +202,13 @@ static void welcome(tui_ui *u, tui_area a)
         "Ask about this tree, or say what to change.",
         "",
         "@file      put a file in front of the request",
-        "/command   /help lists them",
+        "/command   /help lists them, /tour shows around",
         "!command   run a shell line",
         "Shift+Tab  what needs asking: plan, ask, edits, all",
-        "Tab or F2  the cache inspector",
+        "Tab or F2  the cache panel: what the model remembers",
         "F1         all keys",
     };
-    enum { WIDTH = 51 };
+    enum { WIDTH = 52 };
     int n = sizeof lines / sizeof *lines, y = a.height > n + 2 ? (a.height - n) / 2 : 0;
     for (int i = 0; i < n; i++)
         tui_put(

@@ -26,6 +26,10 @@ static bool own_command(tui_ui *u, const char *text)
         tui_popup_open(u, TUI_POPUP_HELP);
         return true;
     }
+    if (!strcmp(text, "/tour")) {
+        tui_tour_begin(u);
+        return true;
+    }
     if (!strcmp(text, "/copy")) {
         const tui_item *i = tui_state_last_answer(&u->state);
         if (!i) {

@@ -1,6 +1,6 @@
 /*
- * What lies over the chat for a moment: help, the rewind picker, history search, a diff or a text in full.
- * One at a time; Esc or q closes. The completion list above the input is painted here too.
+ * What lies over the chat for a moment: help, the rewind picker, history search, a diff or a text in full, a
+ * page of the tour. One at a time; Esc or q closes. The completion list above the input is painted here too.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,20 +21,19 @@ void tui_popup_open(tui_ui *u, tui_popup p)
     base_buf_clear(&u->popup_text);
 }
 
-void tui_popup_show_text(tui_ui *u, const char *text)
+void tui_popup_show_text(tui_ui *u, const char *title, const char *text)
 {
     tui_popup_open(u, TUI_POPUP_TEXT);
+    u->popup_title = title;
     base_buf_puts(&u->popup_text, text);
 }
 
 /* --- painting ------------------------------------------------------------------------------------------- */
 
-/* A framed box in the middle; the area inside. */
-static tui_area box(tui_ui *u, tui_area a, int width, int height, const char *title)
+/* A framed box; the area inside. */
+static tui_area frame(tui_ui *u, tui_area b, const char *title)
 {
-    if (width > a.width) width = a.width;
-    if (height > a.height) height = a.height;
-    tui_area b = tui_area_within(a, (a.width - width) / 2, (a.height - height) / 2, width, height);
+    const int width = b.width, height = b.height;
     tui_blank(b);
     tui_rule(b, 0, 0, width, TUI_FAINT, u->glyphs->horizontal);
     tui_rule(b, 0, height - 1, width, TUI_FAINT, u->glyphs->horizontal);
@@ -48,6 +47,14 @@ static tui_area box(tui_ui *u, tui_area a, int width, int height, const char *ti
     return tui_area_within(b, 2, 1, width - 4, height - 2);
 }
 
+/* One in the middle. */
+static tui_area box(tui_ui *u, tui_area a, int width, int height, const char *title)
+{
+    if (width > a.width) width = a.width;
+    if (height > a.height) height = a.height;
+    return frame(u, tui_area_within(a, (a.width - width) / 2, (a.height - height) / 2, width, height), title);
+}
+
 /* True: the text's last line is among what is shown. */
 static bool draw_text(tui_ui *u, tui_area a, const char *title, tui_text *t)
 {
@@ -59,9 +66,9 @@ static bool draw_text(tui_ui *u, tui_area a, const char *title, tui_text *t)
     for (int y = 0; y < inside.height; y++) tui_text_draw(t, (size_t)(y + u->popup_scroll), inside, 0, y);
     const int below = most - u->popup_scroll;
     /* On the frame's last line, which is no part of the area inside. */
-    tui_area frame = tui_area_within(a, inside.x - a.x, inside.y - a.y, inside.width, inside.height + 1);
-    if (below > 0 && u->popup == TUI_POPUP_DIFF)
-        tui_printf(frame, 0, inside.height, TUI_STYLE(TUI_WARN, TUI_BOLD),
+    tui_area edge = tui_area_within(a, inside.x - a.x, inside.y - a.y, inside.width, inside.height + 1);
+    if (below > 0)
+        tui_printf(edge, 0, inside.height, TUI_STYLE(TUI_WARN, TUI_BOLD),
             " %d more below, j/k or Space scroll ", below);
     return below <= 0 && inside.height > 0 && inside.width > 0;
 }
@@ -109,6 +116,21 @@ static void help_text(tui_ui *u, tui_text *t, int width)
         f.started = false;
         tui_flow_puts(&f, TUI_STYLE(TUI_TOOL, 0), line);
         tui_flow_puts(&f, TUI_PLAIN, o->about);
+        tui_flow_line(&f);
+    }
+    char *const *skills = tui_ui_skills(u);
+    if (*skills) {
+        tui_flow_line(&f);
+        tui_flow_puts(&f, TUI_STRONG, "skills of this tree, and commands of yours");
+        tui_flow_line(&f);
+    }
+    for (; *skills; skills += 2) {
+        char line[96];
+        snprintf(line, sizeof line, "  /%-25s", skills[0]);
+        f.started = false;
+        tui_flow_puts(&f, TUI_STYLE(TUI_TOOL, 0), line);
+        tui_flow_puts(&f, TUI_PLAIN, " ");
+        tui_flow_puts(&f, TUI_PLAIN, skills[1]);
         tui_flow_line(&f);
     }
     tui_flow_end(&f);
@@ -184,6 +206,27 @@ static void draw_candidates(tui_ui *u, tui_area a)
     }
 }
 
+/* The box lies at the bottom, so that what it speaks about is seen above it. */
+static void draw_tour(tui_ui *u, tui_area a)
+{
+    base_buf title = {0}, words = {0};
+    const char *keys = tui_tour_page(u, &title, &words);
+    tui_text t = {0};
+    tui_flow f = {.text = &t, .width = a.width - 4};
+    tui_flow_add(&f, TUI_PLAIN, words.data, words.len);
+    tui_flow_line(&f);
+    tui_flow_line(&f);
+    tui_flow_puts(&f, TUI_STYLE(TUI_TOOL, 0), keys);
+    tui_flow_end(&f);
+    int height = (int)t.n_lines + 2;
+    if (height > a.height) height = a.height;
+    tui_area inside = frame(u, tui_area_within(a, 0, a.height - height, a.width, height), title.data);
+    for (int y = 0; y < inside.height; y++) tui_text_draw(&t, (size_t)y, inside, 0, y);
+    tui_text_free(&t);
+    base_buf_free(&title);
+    base_buf_free(&words);
+}
+
 void tui_popup_draw(tui_ui *u, tui_area a)
 {
     tui_text t = {0};
@@ -204,11 +247,16 @@ void tui_popup_draw(tui_ui *u, tui_area a)
         base_buf_free(&title);
         break;
     }
+    case TUI_POPUP_PANEL:
+        tui_explain_panel(u, &t, a.width - 4);
+        draw_text(u, a, "what this panel shows", &t);
+        break;
+    case TUI_POPUP_TOUR: draw_tour(u, a); break;
     case TUI_POPUP_TEXT: {
         tui_flow f = {.text = &t, .width = a.width - 4};
         tui_flow_add(&f, TUI_PLAIN, u->popup_text.data ? u->popup_text.data : "", u->popup_text.len);
         tui_flow_end(&f);
-        draw_text(u, a, "text", &t);
+        draw_text(u, a, u->popup_title, &t);
         break;
     }
     }
@@ -285,6 +333,10 @@ static void text_key(tui_ui *u, uint32_t key)
     for (size_t i = 0; i < sizeof moves / sizeof *moves; i++)
         if (moves[i].key == key) u->popup_scroll += moves[i].lines;
     if (u->popup_scroll < 0) u->popup_scroll = 0;
+    if (u->popup == TUI_POPUP_PANEL && key == TUI_KEY_F1) {
+        tui_popup_open(u, TUI_POPUP_HELP);
+        return;
+    }
     if (key == 'q' || key == '?' || key == TUI_KEY_F1 || key == TUI_KEY_ENTER ||
         (u->popup == TUI_POPUP_DIFF && key == 'd'))
         close_popup(u);
@@ -294,7 +346,10 @@ bool tui_popup_key(tui_ui *u, uint32_t key)
 {
     if (u->popup == TUI_POPUP_NONE) return false;
     if (key == TUI_KEY_ESC || key == TUI_CTRL('c')) {
-        close_popup(u);
+        if (u->popup == TUI_POPUP_TOUR)
+            tui_tour_end(u);
+        else
+            close_popup(u);
         return true;
     }
     /*
@@ -308,6 +363,7 @@ bool tui_popup_key(tui_ui *u, uint32_t key)
     switch (u->popup) {
     case TUI_POPUP_REWIND: rewind_key(u, key); break;
     case TUI_POPUP_HISTORY: history_key(u, key); break;
+    case TUI_POPUP_TOUR: tui_tour_key(u, key); break;
     default: text_key(u, key);
     }
     return true;

@@ -14,6 +14,7 @@ const tui_own_command tui_own_commands[] = {
     {"copy", "send the last answer to the terminal's clipboard"},
     {"help", "keys and commands"},
     {"quit", "end the session"},
+    {"tour", "six screens that show how this works, over your own session"},
     {0},
 };
 
@@ -68,8 +69,8 @@ static void offer_command(tui_complete *c, const char *name, const char *about, 
     offer(c, name, about, 1000 - (int)strlen(name));
 }
 
-void tui_complete_update(
-    tui_complete *c, base_str word, bool at_start, char **(*paths)(void *user), void *user)
+void tui_complete_update(tui_complete *c, base_str word, bool at_start, char *const *skills,
+    char **(*paths)(void *user), void *user)
 {
     c->n = 0;
     c->at = 0;
@@ -85,6 +86,7 @@ void tui_complete_update(
         for (const tui_own_command *o = tui_own_commands; o->name; o++)
             if (!tui_is_agent_command(o->name))
                 offer_command(c, o->name, o->about, word.ptr + 1, word.len - 1);
+        for (; *skills; skills += 2) offer_command(c, skills[0], skills[1], word.ptr + 1, word.len - 1);
     } else if (word.ptr[0] == '@' && paths) {
         c->prefix = '@';
         if (!c->have_paths) c->paths = paths(user);

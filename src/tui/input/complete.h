@@ -29,11 +29,11 @@ typedef struct tui_complete {
 } tui_complete;
 
 /*
- * word: "@src/ma" or "/co". at_start: the word begins the line. paths is called at the first @ and after
- * forget.
+ * word: "@src/ma" or "/co". at_start: the word begins the line. skills: name, what it is, name, ...,
+ * NULL-terminated; they outlive the candidates. paths is called at the first @ and after forget.
  */
-void tui_complete_update(
-    tui_complete *c, base_str word, bool at_start, char **(*paths)(void *user), void *user);
+void tui_complete_update(tui_complete *c, base_str word, bool at_start, char *const *skills,
+    char **(*paths)(void *user), void *user);
 void tui_complete_forget(tui_complete *c); /* the tree may have changed */
 void tui_complete_free(tui_complete *c);
 /*

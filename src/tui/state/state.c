@@ -557,6 +557,7 @@ static void on_plan(tui_state *s, const agent_event *e, int64_t now)
     }
     tui_item *i = cache_item(s);
     i->evicted += (uint32_t)e->plan.evicted;
+    if (i->evicted && !s->explained) i->explains = s->explained = true;
     i->promoted += (uint32_t)e->plan.promoted;
     const bool is_answer = e->plan.cause && !strcmp(e->plan.cause, "answer");
     *(is_answer ? &i->answer_again : &i->again) += (uint32_t)e->plan.again;

@@ -36,6 +36,7 @@ typedef struct tui_item {
     bool streaming;
     bool unsettled;     /* ANSWER: tokens came, neither its final text nor a call yet */
     bool open;          /* unfolded by the person */
+    bool explains;      /* CACHE: the first of the session that set something aside */
     bool diff_is_whole; /* TOOL: of the diff, nothing was left out of the lines below */
     uint32_t version;   /* changes with the content */
     /* The chat view's lines, kept per width. */
@@ -123,6 +124,7 @@ typedef struct tui_state {
     uint32_t folded_to; /* tokens below it are read from nearer than they were written */
     int64_t row_bytes;
     bool ended, in_turn;
+    bool explained; /* what it means that rows are evicted */
     /* Progress: clock values are given by the caller and are 0 in replay. */
     int64_t prefill_done, prefill_total, prefill_from, prefill_ms;
     int64_t tokens_since, tokens_ms, last_token_ms;

@@ -157,6 +157,19 @@ void tui_do_view(tui_ui *u, uint32_t key)
         if ((uint32_t)tui_views[i].key == key) show(u, (tui_view_id)i);
 }
 
+void tui_do_explain(tui_ui *u, uint32_t key)
+{
+    base_buf text = {0};
+    tui_views[u->view].explain(u, &text);
+    tui_popup_show_text(u, tui_views[u->view].about, text.data);
+    base_buf_free(&text);
+}
+
+void tui_do_explain_panel(tui_ui *u, uint32_t key)
+{
+    tui_popup_open(u, TUI_POPUP_PANEL);
+}
+
 void tui_do_enter(tui_ui *u, uint32_t key)
 {
     u->at_end = false;

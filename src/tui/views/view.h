@@ -13,8 +13,9 @@ typedef struct tui_view {
     void (*draw)(tui_ui *u, tui_area a);
     /* The unit at the cursor: its tokens [from, to). False: nothing there. */
     bool (*unit)(tui_ui *u, uint32_t *from, uint32_t *to);
-    void (*move)(tui_ui *u, int64_t units); /* INT32_MIN, INT32_MAX: first, last */
-    tui_view_id enter;                      /* Enter drills down to */
+    void (*move)(tui_ui *u, int64_t units);    /* INT32_MIN, INT32_MAX: first, last */
+    tui_view_id enter;                         /* Enter drills down to */
+    void (*explain)(tui_ui *u, base_buf *out); /* what the row at the cursor means, in plain sentences */
 } tui_view;
 
 extern const tui_view tui_views[TUI_N_VIEWS];
@@ -34,6 +35,20 @@ void tui_history_draw(tui_ui *u, tui_area a);
 void tui_why_draw(tui_ui *u, tui_area a);
 void tui_mask_draw(tui_ui *u, tui_area a);
 void tui_lanes_draw(tui_ui *u, tui_area a);
+
+/* --- in plain words (explain.c) --- */
+/* The panel on one screen: strip, ledger and reasons. */
+void tui_explain_panel(const tui_ui *u, tui_text *t, int width);
+void tui_explain_strip(tui_ui *u, base_buf *out);
+void tui_explain_spans(tui_ui *u, base_buf *out);
+void tui_explain_blame(tui_ui *u, base_buf *out);
+void tui_explain_ledger(tui_ui *u, base_buf *out);
+void tui_explain_history(tui_ui *u, base_buf *out);
+void tui_explain_why(tui_ui *u, base_buf *out);
+void tui_explain_mask(tui_ui *u, base_buf *out);
+void tui_explain_lanes(tui_ui *u, base_buf *out);
+/* The sentence behind a reason's word; "" for a word that is none. */
+const char *tui_reason_sentence(const char *word);
 
 /* Paints one turn's ledger as text from line y on; returns the lines taken. */
 int tui_ledger_lines(tui_ui *u, tui_area a, int y, uint32_t turn);

@@ -9,43 +9,6 @@
 
 #include "tui/views/view.h"
 
-static const struct {
-    const char *word, *sentence;
-} reasons[] = {
-    {"pin", "a person pinned it: it stays whatever it scores"},
-    {"system", "the fixed prompt always stays"},
-    {"sink", "the first rows always stay: attention rests on them"},
-    {"window", "the newest rows always stay"},
-    {"request", "the current request always stays"},
-    {"signature", "a function's signature: kept first within the soft share"},
-    {"call", "a call site: kept first within the soft share"},
-    {"control", "control flow: kept first within the soft share"},
-    {"return", "a return: kept first within the soft share"},
-    {"assign", "an assignment: kept first within the soft share"},
-    {"defuse", "a definition that is used: kept first within the soft share"},
-    {"symbol", "names a symbol of the request"},
-    {"neighbour", "next to something that was kept"},
-    {"attention", "the request attends to it"},
-    {"memory", "earlier signals attended to it"},
-    {"centrality", "chosen among fresh text, by the layers below the pivot"},
-    {"residual", "fills what was left of the budget"},
-    {"sentence", "belongs to a sentence that was kept"},
-    {"repair-anchor", "the newest message asked for it: promoted at the pause"},
-    {"repair-burst", "beside a row that the newest message asked for"},
-    {"budget", "over the budget, and it scored below the threshold"},
-    {"pressure", "memory was short"},
-    {"stale", "an edit replaced this version of the file"},
-    {"failed", "an attempt that did not work"},
-    {"manual", "a person decided it"},
-};
-
-static const char *sentence_of(const char *word)
-{
-    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
-        if (!strcmp(reasons[i].word, word)) return reasons[i].sentence;
-    return "";
-}
-
 typedef struct listing {
     tui_area area;
     int y;
@@ -112,9 +75,10 @@ void tui_why_draw(tui_ui *u, tui_area a)
         tui_printf(a, 0, y++, TUI_PLAIN,
             "deferred: not computed above the pivot, lanes %u to %u; a repair computes it",
             r->n_lanes - row->deferred, r->n_lanes - 1);
-    const char *word = tui_rows_word(r, row), *sentence = sentence_of(word);
-    if (row->flags & TUI_ROW_REQUEST && row->born == r->turn) word = "request", sentence = sentence_of(word);
-    if (row->flags & TUI_ROW_FIXED && !*word) word = "system", sentence = sentence_of(word);
+    const char *word = tui_rows_word(r, row), *sentence = tui_reason_sentence(word);
+    if (row->flags & TUI_ROW_REQUEST && row->born == r->turn)
+        word = "request", sentence = tui_reason_sentence(word);
+    if (row->flags & TUI_ROW_FIXED && !*word) word = "system", sentence = tui_reason_sentence(word);
     if (row->deferred && !strcmp(word, "centrality"))
         sentence = "not chosen among fresh text, by the layers below the pivot";
     y++;

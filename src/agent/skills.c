@@ -1,0 +1,198 @@
+/*
+ * Finding and reading skills and commands (contract: skills.h). A tree's files are opened as the read tool
+ * opens them, so no link leads out of the tree; a person's must be theirs, as the configuration must.
+ */
+#include "agent/skills.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/agent.h"
+#include "agent/skill_text.h"
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+
+static const char of_tree[] = ".agents/skills", of_person[] = "commands", ending[] = ".md";
+
+static void free_skill(agent_skill *s)
+{
+    free(s->name);
+    free(s->about);
+    free(s->path);
+    free(s->file);
+    free(s->wrong);
+}
+
+void agent_skills_free(agent_skills *s)
+{
+    for (size_t i = 0; i < s->n; i++) free_skill(&s->all[i]);
+    free(s->all);
+    *s = (agent_skills){0};
+}
+
+const agent_skill *agent_skills_get(const agent_skills *s, const char *name, size_t n)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (strlen(s->all[i].name) == n && !memcmp(s->all[i].name, name, n)) return &s->all[i];
+    return NULL;
+}
+
+static int read_text(tool_workspace *w, const agent_skill *s, base_buf *out, base_err *err)
+{
+    if (s->is_of_tree) return tool_workspace_read(w, s->file, AGENT_SKILL_MOST_BYTES, out, err);
+    const int rc = base_fs_check_owner(s->file, err);
+    return rc ? rc : base_fs_read(s->file, AGENT_SKILL_MOST_BYTES, out, err);
+}
+
+static int read_parsed(
+    tool_workspace *w, const agent_skill *s, base_buf *text, agent_skill_text *ret, base_err *err)
+{
+    int rc = read_text(w, s, text, err);
+    if (!rc) rc = agent_skill_text_parse(text->data ? text->data : "", text->len, ret, err);
+    if (rc || !s->is_of_tree) return rc;
+    if (!ret->name || !ret->description)
+        rc = base_fail(err, BASE_E_FORMAT, "its front matter has no %s", ret->name ? "description" : "name");
+    else if (strcmp(ret->name, s->name))
+        rc = base_fail(
+            err, BASE_E_FORMAT, "it calls itself \"%s\", and its folder \"%s\"", ret->name, s->name);
+    if (rc) agent_skill_text_free(ret);
+    return rc;
+}
+
+int agent_skill_read(tool_workspace *w, const agent_skill *s, base_buf *out, base_err *err)
+{
+    base_buf text = {0};
+    agent_skill_text parsed = {0};
+    int rc = read_parsed(w, s, &text, &parsed, err);
+    size_t from = rc ? 0 : parsed.body;
+    while (!rc && from < text.len && strchr(" \t\r\n", text.data[from])) from++;
+    if (!rc && from == text.len)
+        rc = base_fail(err, BASE_E_FORMAT, "there is nothing behind its front matter");
+    if (rc)
+        base_err_prefix(err, "%s", s->path);
+    else
+        base_buf_add(out, text.data + from, text.len - from);
+    agent_skill_text_free(&parsed);
+    base_buf_free(&text);
+    return rc;
+}
+
+void agent_skill_fill(const char *body, const char *arguments, base_buf *out)
+{
+    static const char mark[] = "$ARGUMENTS";
+    const char *at = body, *hit;
+    for (; (hit = strstr(at, mark)); at = hit + sizeof mark - 1) {
+        base_buf_add(out, at, (size_t)(hit - at));
+        base_buf_puts(out, arguments);
+    }
+    base_buf_puts(out, at);
+    if (at == body && *arguments) base_buf_printf(out, "\n\n%s", arguments);
+}
+
+/* --- finding -------------------------------------------------------------------------------------------- */
+
+static bool is_built_in(const char *name)
+{
+    static const char *const of_screen[] = {"copy", "exit", "tour"};
+    for (size_t i = 0; i < sizeof of_screen / sizeof *of_screen; i++)
+        if (!strcmp(of_screen[i], name)) return true;
+    uint32_t n;
+    const agent_command *table = agent_commands(&n);
+    for (uint32_t i = 0; i < n; i++)
+        if (!strcmp(table[i].name, name)) return true;
+    return false;
+}
+
+static char *harmless(const char *s)
+{
+    base_buf clean = {0};
+    base_utf8_sanitise(&clean, s, strlen(s), false);
+    return base_buf_take(&clean);
+}
+
+/* Takes what is in `s` over. */
+static void add(tool_workspace *w, agent_skills *all, agent_skill s)
+{
+    base_buf text = {0};
+    agent_skill_text parsed = {0};
+    base_err err = {0};
+    if (read_parsed(w, &s, &text, &parsed, &err)) {
+        s.wrong = harmless(err.msg);
+    } else if (is_built_in(s.name)) {
+        base_buf why = {0};
+        base_buf_printf(&why, "/%s is a command of kvist: give it another name", s.name);
+        s.wrong = base_buf_take(&why);
+    } else if (agent_skills_get(all, s.name, strlen(s.name))) {
+        s.wrong = base_xstrdup("a command of yours has the same name, and is the one that is used");
+    }
+    if (s.wrong)
+        s.about = base_xstrdup("");
+    else
+        s.about = harmless(parsed.description ? parsed.description : "your command");
+    agent_skill_text_free(&parsed);
+    base_buf_free(&text);
+    base_grow(&all->all, &all->cap, all->n + 1, sizeof *all->all);
+    all->all[all->n++] = s;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The names in a person's folder that end in .md, sorted; the caller frees each and the array. */
+static char **names_of_person(const char *folder)
+{
+    char **names = base_xcalloc(1, sizeof *names);
+    size_t n = 0, cap = 1;
+    DIR *d = opendir(folder);
+    for (struct dirent *e; d && (e = readdir(d));) {
+        const size_t len = strlen(e->d_name), end = sizeof ending - 1;
+        if (len <= end || strcmp(e->d_name + len - end, ending)) continue;
+        base_grow(&names, &cap, n + 2, sizeof *names);
+        names[n++] = base_xstrndup(e->d_name, len - end);
+        names[n] = NULL;
+    }
+    if (d) closedir(d);
+    qsort(names, n, sizeof *names, by_name);
+    return names;
+}
+
+static void free_names(char **names)
+{
+    for (char **p = names; p && *p; p++) free(*p);
+    free(names);
+}
+
+static char *join(const char *a, const char *b, const char *c)
+{
+    base_buf out = {0};
+    base_buf_printf(&out, "%s/%s%s", a, b, c);
+    return base_buf_take(&out);
+}
+
+void agent_skills_find(tool_workspace *w, agent_skills *ret)
+{
+    *ret = (agent_skills){0};
+    char *folder = base_fs_home(BASE_HOME_CONFIG, of_person);
+    char **names = names_of_person(folder);
+    for (char **name = names; *name && ret->n < AGENT_MOST_SKILLS; name++) {
+        if (!agent_skill_is_name(*name, strlen(*name))) continue;
+        char *file = join(folder, *name, ending);
+        add(w, ret, (agent_skill){.name = base_xstrdup(*name), .path = base_xstrdup(file), .file = file});
+    }
+    free_names(names);
+    free(folder);
+    names = NULL;
+    if (tool_workspace_folder(w, of_tree, &names, NULL)) return;
+    for (char **name = names; *name && ret->n < AGENT_MOST_SKILLS; name++) {
+        if (!agent_skill_is_name(*name, strlen(*name))) continue;
+        char *file = join(of_tree, *name, "/SKILL.md");
+        add(w, ret,
+            (agent_skill){
+                .name = base_xstrdup(*name), .path = base_xstrdup(file), .file = file, .is_of_tree = true});
+    }
+    free_names(names);
+}

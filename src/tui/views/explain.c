@@ -1,0 +1,270 @@
+/*
+ * What a row of the panel means, in words for somebody who has never seen a KV cache: one screen about the
+ * whole panel (F1), and a few sentences about the row at the cursor of any view (?).
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "tui/views/view.h"
+
+static const struct {
+    const char *word, *sentence;
+} reasons[] = {
+    {"pin", "a person pinned it: it stays whatever it scores"},
+    {"system", "the fixed prompt always stays"},
+    {"sink", "the first rows always stay: attention rests on them"},
+    {"window", "the newest rows always stay"},
+    {"request", "the current request always stays"},
+    {"signature", "a function's signature: of code, kept before other lines"},
+    {"call", "a call site: of code, kept before other lines"},
+    {"control", "control flow: of code, kept before other lines"},
+    {"return", "a return: of code, kept before other lines"},
+    {"assign", "an assignment: of code, kept before other lines"},
+    {"defuse", "a definition that is used: of code, kept before other lines"},
+    {"symbol", "names a symbol of the request"},
+    {"neighbour", "next to something that was kept"},
+    {"attention", "the request attends to it"},
+    {"memory", "earlier signals attended to it"},
+    {"centrality", "chosen among fresh text, by the layers below the pivot"},
+    {"residual", "fills what was left of the budget"},
+    {"sentence", "belongs to a sentence that was kept"},
+    {"repair-anchor", "the newest message asked for it: promoted at the pause"},
+    {"repair-burst", "beside a row that the newest message asked for"},
+    {"budget", "over the budget, and it scored below the threshold"},
+    {"pressure", "memory was short"},
+    {"stale", "an edit replaced this version of the file"},
+    {"failed", "an attempt that did not work"},
+    {"manual", "a person decided it"},
+};
+
+const char *tui_reason_sentence(const char *word)
+{
+    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
+        if (!strcmp(reasons[i].word, word)) return reasons[i].sentence;
+    return "";
+}
+
+/* --- the panel on one screen ---------------------------------------------------------------------------- */
+
+static void put_line(tui_flow *f, const char *head, tui_style style, const char *words)
+{
+    f->started = false;
+    tui_flow_puts(f, TUI_STRONG, head);
+    tui_flow_puts(f, style, words);
+    tui_flow_line(f);
+}
+
+void tui_explain_panel(const tui_ui *u, tui_text *t, int width)
+{
+    static const struct {
+        tui_share share;
+        const char *name, *about;
+    } marks[] = {
+        {TUI_SHARE_PROTECTED, "protected", "stays by a rule: prompt, request, code's outline"},
+        {TUI_SHARE_KEPT, "kept", "the model sees it"},
+        {TUI_SHARE_PARTLY, "partly", "some of it, by some of the model's heads"},
+        {TUI_SHARE_HOST, "host", "set aside (evicted); comes back when asked for"},
+        {TUI_SHARE_PROMOTED, "promoted", "was set aside, and came back this turn"},
+        {TUI_SHARE_BARRED, "barred", "set aside by you; only you bring it back (r)"},
+    };
+    static const char *const ledger[] = {
+        "  new: read for the first time; reused: known, costs nothing",
+        "  written: the answer; evicted: set aside; promoted: came back",
+        "  hard: never set aside; prefill: the time to read what is new",
+        "  why: what made rows leave or come back (budget: no more room)",
+    };
+    tui_flow f = {.text = t, .width = width, .rest = "    "};
+    put_line(&f, "", TUI_PLAIN, "The model reads each token of the session into a row of its memory.");
+    put_line(&f, "", TUI_PLAIN, "The budget is how many rows it may see at a time.");
+    put_line(&f, "strip", TUI_PLAIN, "   all tokens of the session, the oldest first, several a cell");
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
+        char name[32];
+        snprintf(name, sizeof name, " %-11s", marks[i].name);
+        f.started = false;
+        f.rest = "                ";
+        tui_flow_puts(&f, TUI_PLAIN, "  ");
+        tui_flow_puts(&f, tui_share_style(marks[i].share), u->glyphs->share[marks[i].share]);
+        tui_flow_puts(&f, TUI_STYLE(TUI_TOOL, 0), name);
+        tui_flow_puts(&f, TUI_PLAIN, marks[i].about);
+        tui_flow_line(&f);
+    }
+    f.rest = "    ";
+    put_line(&f, "ledger", TUI_PLAIN, "  what a turn cost, in tokens");
+    for (size_t i = 0; i < sizeof ledger / sizeof *ledger; i++) put_line(&f, "", TUI_PLAIN, ledger[i]);
+    put_line(&f, "reason", TUI_PLAIN, "  the word behind \"% kept\": the rule that decided");
+    f.started = false;
+    tui_flow_puts(&f, TUI_STRONG, "?");
+    tui_flow_puts(&f, TUI_PLAIN, " the row at the cursor   ");
+    tui_flow_puts(&f, TUI_STRONG, "F1");
+    tui_flow_puts(&f, TUI_PLAIN, " all keys   ");
+    tui_flow_puts(&f, TUI_STRONG, "/tour");
+    tui_flow_puts(&f, TUI_PLAIN, " step by step");
+    tui_flow_end(&f);
+}
+
+/* --- the row at the cursor ------------------------------------------------------------------------------ */
+
+static const char *origin_in_words(const char *origin)
+{
+    static const struct {
+        const char *word, *about;
+    } origins[] = {{"system", "the fixed prompt: who the model is and which tools it has"},
+        {"scaffold", "a mark between messages"}, {"instructions", "the tree's AGENTS.md"},
+        {"user", "your request"}, {"context", "an excerpt that kvist put in front of the request"},
+        {"tool", "what a tool returned"}, {"answer", "what the model wrote"},
+        {"call", "a tool call that the model wrote"}};
+    for (size_t i = 0; i < sizeof origins / sizeof *origins; i++)
+        if (!strcmp(origins[i].word, origin)) return origins[i].about;
+    return origin;
+}
+
+static void put_state(const tui_rows *r, const tui_row *row, const tui_count *c, base_buf *out)
+{
+    const char *word = tui_rows_word(r, row);
+    if (row->flags & TUI_ROW_FIXED && !*word) word = "system";
+    if (row->flags & TUI_ROW_REQUEST && row->born == r->turn) word = "request";
+    const char *sentence = tui_reason_sentence(word);
+    if (row->flags & TUI_ROW_BARRED)
+        base_buf_puts(out, "The model does not see it: a person set it aside. Only r brings it back.");
+    else if (c->share < 0.005)
+        base_buf_printf(out,
+            "The model does not see it now: it was set aside in turn %u. It is kept in memory, and comes "
+            "back "
+            "when a request asks for it; r brings it back at once.",
+            row->changed);
+    else if (c->share < 0.995)
+        base_buf_printf(out,
+            "The model sees %.0f%% of it: each of its heads has a memory of its own and keeps what it needs. "
+            "The rest is kept aside; r brings all of it back, x sets all of it aside.",
+            c->share * 100);
+    else
+        base_buf_puts(out, "The model sees all of it. p keeps it whatever comes, x sets it aside.");
+    base_buf_puts(out, "\n\n");
+    if (*sentence) {
+        base_buf_printf(out, "Reason: %s (%s)", word, sentence);
+        if (row->changed) base_buf_printf(out, ", decided in turn %u", row->changed);
+        base_buf_puts(out, ".");
+    } else {
+        base_buf_puts(out, "No decision has touched it: there was room for everything so far.");
+    }
+    base_buf_puts(out, " w shows all that happened to it.");
+}
+
+static void put_tokens(tui_ui *u, base_buf *out)
+{
+    const tui_rows *r = tui_ui_rows(u);
+    const tui_view_id view = u->view == TUI_VIEW_WHY ? u->view_before : u->view;
+    uint32_t from, to;
+    if (!tui_views[view].unit(u, &from, &to)) {
+        base_buf_puts(out, "There are no rows yet: the model has read nothing. Ask something first.");
+        return;
+    }
+    const tui_row *row = r->row + from;
+    const tui_source *s = r->sources + row->source;
+    const tui_count c = tui_rows_count(r, from, to);
+    if (to - from > 1)
+        base_buf_printf(out, "At the cursor: tokens %u to %u", from, to - 1);
+    else
+        base_buf_printf(out, "At the cursor: token %u", from);
+    base_buf_printf(out, ", %s%s%s%s, of turn %u.\n\n", origin_in_words(s->origin), *s->label ? " (" : "",
+        s->label, *s->label ? ")" : "", s->turn);
+    put_state(r, row, &c, out);
+}
+
+void tui_explain_strip(tui_ui *u, base_buf *out)
+{
+    char n[32];
+    base_buf_printf(out,
+        "The strip is the whole session from left to right, line by line: a cell stands for %s token%s.\n\n",
+        tui_thousands(u->strip_bin, n), u->strip_bin == 1 ? "" : "s");
+    put_tokens(u, out);
+}
+
+void tui_explain_spans(tui_ui *u, base_buf *out)
+{
+    base_buf_puts(out,
+        "A line is one piece of the session. Behind its name: how many of its tokens the model "
+        "sees, of how many; the same as a bar; the turn it came with; the newest decision.\n\n");
+    put_tokens(u, out);
+}
+
+void tui_explain_blame(tui_ui *u, base_buf *out)
+{
+    base_buf_puts(out,
+        "A line is a line of text as the model got it. The mark in front: P stays by a rule, k "
+        "62% is seen in part, E t12 was set aside in turn 12, + t14 came back in turn 14, x was "
+        "set aside by you; no mark: all of it is seen.\n\n");
+    put_tokens(u, out);
+}
+
+void tui_explain_why(tui_ui *u, base_buf *out)
+{
+    base_buf_puts(out,
+        "Attention and memory say how much the request, and earlier ones, looked at these tokens. "
+        "The rank is the share of tokens that mattered more; what lies above the threshold "
+        "was set aside. Below stands all that happened to the first of them.\n\n");
+    put_tokens(u, out);
+}
+
+void tui_explain_lanes(tui_ui *u, base_buf *out)
+{
+    base_buf_puts(out,
+        "A line is a head of one layer (a lane), left to right is the session: the darker a cell, "
+        "the more of it this head still sees. The number is the share of the whole "
+        "session.\n\n");
+    put_tokens(u, out);
+}
+
+void tui_explain_history(tui_ui *u, base_buf *out)
+{
+    base_buf_puts(out,
+        "The curve is how many rows the model sees, from the session's first step to the newest; "
+        "the straight line is the budget. Below it E marks a step that set rows aside, + "
+        "one that brought rows back, and t3 where turn 3 begins.\n\n");
+    put_tokens(u, out);
+}
+
+void tui_explain_ledger(tui_ui *u, base_buf *out)
+{
+    const uint32_t turn = tui_ui_turn(u);
+    const tui_ledger *l = tui_state_ledger(&u->state, turn);
+    char x1[32], x2[32], x3[32];
+    base_buf_puts(out, "A line is a turn: one request with all that was done for it. h and l step through "
+                       "them, and the whole panel shows how things stood then.\n\n");
+    if (!l) {
+        base_buf_puts(out,
+            turn ? "This turn is not over: its ledger is written when it ends." : "No turn has ended yet.");
+        return;
+    }
+    base_buf_printf(out,
+        "In turn %u the model had to read %s token%s (new), which took %.1f s. %s were known from before "
+        "and cost nothing (reused). It wrote %s",
+        turn, tui_thousands(l->new, x1), l->new == 1 ? "" : "s", l->prefill_s, tui_thousands(l->reused, x2),
+        tui_thousands(l->generated, x3));
+    if (l->decode_tps > 0) base_buf_printf(out, ", %.1f a second", l->decode_tps);
+    base_buf_puts(out, ".\n\n");
+    if (!l->evicted && !l->promoted) {
+        base_buf_puts(out, "Nothing left the model's memory, and nothing had to come back.");
+    } else {
+        base_buf_printf(out, "%s set aside (evicted), %s brought back (promoted)",
+            tui_thousands(l->evicted, x1), tui_thousands(l->promoted, x2));
+        base_buf_printf(out, l->why && *l->why ? ": %s." : ".", l->why ? l->why : "");
+    }
+    if (l->budget > 0)
+        base_buf_printf(out, " At its end %s of at most %s rows were in use.", tui_thousands(l->active, x1),
+            tui_thousands(l->budget, x2));
+}
+
+void tui_explain_mask(tui_ui *u, base_buf *out)
+{
+    base_buf_puts(out,
+        "A tool call has to be written in one exact form, so a grammar holds the model to it. A "
+        "line is a place where the model wanted another token than the form allows: its "
+        "number in the session, what it wanted, and what was taken.\n\n");
+    size_t n = 0;
+    for (size_t i = 0; i < u->state.n_masks; i++) n += u->state.masks[i].turn == tui_ui_turn(u);
+    if (n)
+        base_buf_printf(out, "In turn %u that happened %zu time%s.", tui_ui_turn(u), n, n == 1 ? "" : "s");
+    else
+        base_buf_printf(out, "In turn %u that never happened.", tui_ui_turn(u));
+}
