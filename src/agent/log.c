@@ -214,7 +214,8 @@ int agent_log_open(agent_log **ret, const char *path, bool read_only, base_err *
          * the database.
          */
         if (!rc && (fd = open(l->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)) < 0)
-            rc = base_fail_sys(err, "the session log %s", l->path);
+            rc = base_fail_sys(
+                err, "the session log cannot be written (--ephemeral goes without one): %s", l->path);
         if (fd >= 0) {
             (void)!fchmod(fd, 0600);
             close(fd);

@@ -401,6 +401,26 @@ static char *find_in_data(const char *file, char **missing)
     return NULL;
 }
 
+/* The name that it is nearest to is a guess worth making; a file of that name in this folder is a better one. */
+static int no_such_model(const char *wanted, base_err *err)
+{
+    const char *near = NULL;
+    unsigned fewest = (unsigned)(strlen(wanted) / 2) + 1;
+    for (size_t i = 0; i < OPTIONS_N_MODELS; i++) {
+        const unsigned n = base_edits(wanted, options_models[i].name, fewest - 1);
+        if (n >= fewest) continue;
+        fewest = n;
+        near = options_models[i].name;
+    }
+    const bool is_here = base_fs_exists(wanted);
+    return base_fail(err, BASE_E_ENGINE,
+        "there is no model of the name %.100s%s%.100s: `kvist model list` shows the names, and a GGUF file "
+        "is "
+        "taken by its path%s%.100s",
+        wanted, near && !is_here ? "; did you mean " : "", near && !is_here ? near : "",
+        is_here ? ", ./" : "", is_here ? wanted : "");
+}
+
 /*
  * The tree that kvist works on lies in the current folder and may be somebody else's: what lies there must
  * not become the model because it is called like one. So a word without a slash is a name first, and the
@@ -423,15 +443,15 @@ int options_model_path(const common_options *o, char **ret, base_err *err)
     int code = BASE_OK;
     const size_t n = strlen(wanted);
     if (known)
-        code = base_fail(
-            err, BASE_E_ENGINE, "the model %s is not here yet (%s); scripts/run fetches it", wanted, missing);
+        code = base_fail(err, BASE_E_ENGINE,
+            "the model %s is not here yet (%s): scripts/run in kvist's source folder fetches it; "
+            "--model FILE.gguf takes one that you have, `kvist model get URL` fetches any other",
+            wanted, missing);
     else if (o->model && !o->is_model_configured && n > 5 && !strcmp(wanted + n - 5, ".gguf") &&
              base_fs_exists(wanted))
         *ret = base_xstrdup(wanted);
     else
-        code = base_fail(err, BASE_E_ENGINE, "there is no model of the name %s (kvist model list)%s%s",
-            wanted, base_fs_exists(wanted) ? "; the file in this folder is ./" : "",
-            base_fs_exists(wanted) ? wanted : "");
+        code = no_such_model(wanted, err);
     free(missing);
     return code;
 }

@@ -210,6 +210,12 @@ static void put_options(transfer *t, struct curl_slist **headers, const char *va
     }
 }
 
+static bool is_offline(CURLcode got)
+{
+    return got == CURLE_COULDNT_RESOLVE_HOST || got == CURLE_COULDNT_RESOLVE_PROXY ||
+           got == CURLE_COULDNT_CONNECT;
+}
+
 /* Sorts out what curl says; *again: the part is of no use, start over. */
 static int judge(transfer *t, CURLcode got, const char *part, const char *why, bool *again, base_err *err)
 {
@@ -238,8 +244,9 @@ static int judge(transfer *t, CURLcode got, const char *part, const char *why, b
         return BASE_OK;
     }
     if (got != CURLE_OK)
-        return base_fail(
-            err, BASE_E_IO, "%.200s: %.200s", t->options->url, *why ? why : curl_easy_strerror(got));
+        return base_fail(err, BASE_E_IO, "%.200s: %.200s%s", t->options->url,
+            *why ? why : curl_easy_strerror(got),
+            is_offline(got) ? "; is there a network? Where there is one, the same command goes on" : "");
     if (t->total && t->done != t->total)
         return base_fail(err, BASE_E_IO, "%.200s: %llu of %llu bytes came; the same command goes on",
             t->options->url, (unsigned long long)t->done, (unsigned long long)t->total);

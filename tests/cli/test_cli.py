@@ -241,6 +241,25 @@ class Configuration(Case):
         run = self.run_kvist("eval", "tokens", stdin="")
         self.assertEqual(run.returncode, 5)
         self.assertIn("no/such.gguf", run.stderr)
+        run = self.run_kvist("-p", "hello", "--model", "qwen2.5-coder-1.5")
+        self.assertEqual(run.returncode, 5)
+        self.assertIn("did you mean qwen2.5-coder-1.5b: `kvist model list`", run.stderr)
+        self.assertNotIn("did you mean", self.run_kvist("-p", "hello", "--model", "something else").stderr)
+        self.assertEqual(run.stderr.count("\n"), 1)
+
+    def test_without_a_network_or_a_place_for_the_log_it_says_what_to_do(self):
+        run = self.run_kvist("model", "get", "https://127.0.0.1:1/x.gguf")
+        self.assertEqual(run.returncode, 1)
+        self.assertIn("is there a network? Where there is one, the same command goes on", run.stderr)
+        os.makedirs(os.path.join(self.env["KVIST_HOME"], "data", "log.db"))  # no file can be written there
+        run = self.run_kvist("-p", "hello", "--fake-script", self.script)
+        self.assertIn("--ephemeral goes without one", run.stderr)
+        self.assertEqual(self.run_kvist("-p", "What doubles?", "--mode", "plan", "--ephemeral", "--fake-script", self.script).returncode, 0)
+
+    def test_the_tour_needs_a_screen(self):
+        run = self.run_kvist("--linear", "--fake-script", self.script, stdin="/tour\n")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertIn("note: the tour is six screens", run.stdout)
         self.assertEqual(self.run_kvist("log").returncode, 0)
 
 
