@@ -193,7 +193,7 @@ int cmd_doctor(int argc, char **argv)
     bool json = false;
     common_options common = COMMON_OPTIONS_DEFAULTS;
 #ifdef KVIST_SHELL
-    endpoint_words endpoint = {.is_typed = false};
+    endpoint_words endpoint = ENDPOINT_WORDS_DEFAULTS;
     const option_row own[] = {
         {"--json", OPTION_FLAG, &json, NULL, "one object"}, ENDPOINT_OPTION_ROWS(&endpoint), {0}};
 #else

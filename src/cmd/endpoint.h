@@ -10,9 +10,15 @@
 
 typedef struct endpoint_words {
     const char *url, *key_file; /* as given, also by a configuration file; NULL: not */
+    int64_t wait_s;             /* how long a request is sent again that nothing answers */
     bool is_typed;              /* the url stands on the command line */
     bool is_insecure_allowed;
 } endpoint_words;
+#define ENDPOINT_WORDS_DEFAULTS                                                                              \
+    (endpoint_words)                                                                                         \
+    {                                                                                                        \
+        .wait_s = 60                                                                                         \
+    }
 
 /* The rows of a command's own options that fill one in. */
 #define ENDPOINT_OPTION_ROWS(words)                                                                          \
@@ -22,6 +28,9 @@ typedef struct endpoint_words {
         "off", .is_setting = true},                                                                          \
         {"--api-key-file", OPTION_TEXT, &(words)->key_file, "FILE",                                          \
             "its key, in a file that only you may read (else KVIST_API_KEY)", .is_setting = true},           \
+        {"--endpoint-wait", OPTION_INTEGER, &(words)->wait_s, "SECONDS",                                     \
+            "how long a request is sent again where nothing answers, or where it says to come later", "60",  \
+            .is_setting = true},                                                                             \
     {                                                                                                        \
         "--insecure-http", OPTION_FLAG, &(words)->is_insecure_allowed, NULL,                                 \
             "http to an address that is neither this machine nor a private network"                          \
@@ -34,8 +43,8 @@ typedef struct endpoint_choice {
 } endpoint_choice;
 
 /*
- * --endpoint, else KVIST_ENDPOINT, else the user's configuration; "off": none. The key is KVIST_API_KEY's or the file's, which only its owner may read. served: --model's word, a name that the
- * endpoint serves.
+ * --endpoint, else KVIST_ENDPOINT, else the user's configuration; "off": none. The key is KVIST_API_KEY's or
+ * the file's, which only its owner may read. served: --model's word, a name that the endpoint serves.
  */
 int endpoint_resolve(const endpoint_words *words, const char *served, endpoint_choice *ret, base_err *err);
 void endpoint_choice_free(endpoint_choice *c);

@@ -197,7 +197,7 @@ bool shell_setup_make(shell_setup *s, int argc, char **argv, const char *usage, 
 {
     shell_options *o = &s->options;
     base_err err = {0};
-    *s = (shell_setup){.options = {.common = COMMON_OPTIONS_DEFAULTS}};
+    *s = (shell_setup){.options = {.common = COMMON_OPTIONS_DEFAULTS, .endpoint = ENDPOINT_WORDS_DEFAULTS}};
     s->words = with_resume_value(argc, argv);
     if (!parse(argc, s->words, o, usage, ret_status)) return false;
     int code = to_session_options(o, &s->session, &err);

@@ -277,7 +277,7 @@ class Remote(unittest.TestCase):
         s = self.serve("llama")
         s.close()
         self.servers.pop()
-        run = self.kvist("-p", "x", "--endpoint", "http://127.0.0.1:1", "--ephemeral")
+        run = self.kvist("-p", "x", "--endpoint", "http://127.0.0.1:1", "--endpoint-wait", "1", "--ephemeral")
         self.assertIn("nothing answers at http://127.0.0.1:1", run.stderr)
         self.assertNotEqual(run.returncode, 0)
 
@@ -398,7 +398,7 @@ class Remote(unittest.TestCase):
             self.assertEqual(run.returncode, 0, run.stderr)
             self.assertIn(f"endpoint   {words} at http://127.0.0.1", run.stdout)
             self.assertIn("stays on this machine", run.stdout)
-        run = self.kvist("doctor", "--endpoint", "http://127.0.0.1:1", "--json")
+        run = self.kvist("doctor", "--endpoint", "http://127.0.0.1:1", "--endpoint-wait", "1", "--json")
         self.assertEqual(run.returncode, 1)
         self.assertIn("nothing answers", json.loads(run.stdout)["endpoint"])
 
