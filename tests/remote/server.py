@@ -57,6 +57,7 @@ class Server:
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True  # as servers do; else every small write waits 40 ms for the one before to be acknowledged
 
             def log_message(self, *a):
                 pass
