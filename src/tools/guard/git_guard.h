@@ -50,6 +50,8 @@ char *tool__git_path_below(const tool_root *root, const char *folder, const char
 
 /* Why git must not write the working tree from this index (a clause; path below the root), or NULL: it may, or there is none. */
 const char *tool__git_index_refused(const tool_root *root, const char *path, bool is_sha256);
+/* The same of such a file's bytes; any are safe. */
+const char *tool__git_index_bytes_refused(const char *data, size_t n, bool is_sha256);
 
 /* ---- git_rebase.c ---- */
 

@@ -51,8 +51,9 @@ static bool read_strip(const char **p, const char *end, size_t *ret)
     return true;
 }
 
-static const char *find_refusal(const char *data, size_t n, size_t hash_bytes)
+const char *tool__git_index_bytes_refused(const char *data, size_t n, bool is_sha256)
 {
+    const size_t hash_bytes = is_sha256 ? 32 : 20;
     static const char broken[] = "it cannot be read";
     static const char bad[] = "git would write into .git or outside of the tree";
     const char *end = data + n, *p = data + N_HEAD;
@@ -98,7 +99,7 @@ const char *tool__git_index_refused(const tool_root *root, const char *path, boo
         return NULL;
     if (!S_ISREG(st.st_mode) || tool__file_read(root, path, most_bytes, &f, NULL))
         return "it is no file of a usual kind and size";
-    const char *why = find_refusal(f.text.data, f.text.len, is_sha256 ? 32 : 20);
+    const char *why = tool__git_index_bytes_refused(f.text.data, f.text.len, is_sha256);
     tool__file_free(&f);
     return why;
 }

@@ -24,7 +24,8 @@ enum {
 }; /* no program can stand in a folder with a longer path */
 static const int64_t settled_ns = 2 * (int64_t)1000000000; /* as kept.c's */
 
-enum { HAS_GIT = 1, HAS_HEAD = 2, HAS_OBJECTS = 4, HAS_REFS = 8, HAS_COMMONDIR = 16 };
+/* HAS_OTHER_CASE: its .git is written with other letters (where these make no difference, git obeys it all the same). */
+enum { HAS_GIT = 1, HAS_HEAD = 2, HAS_OBJECTS = 4, HAS_REFS = 8, HAS_COMMONDIR = 16, HAS_OTHER_CASE = 32 };
 static const struct {
     const char *name;
     uint8_t bit;
@@ -107,6 +108,7 @@ static void read_folder(walker *k, listed *ret)
         if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..")) note_entry(fd, e, ret);
     if (errno) k->out->is_cut = true;
     closedir(dir);
+    if (ret->git.len && strcmp(ret->git.data, ".git")) ret->has |= HAS_OTHER_CASE;
 }
 
 static int compare_paths(const void *a, const void *b, void *user)
@@ -134,7 +136,7 @@ static const tool_walked *find_earlier(const walker *k, const char *path)
 /* The folders that lie directly in an earlier one. */
 static void list_earlier(const walker *k, const tool_walked *f, listed *ret)
 {
-    const tool_walked *all = k->earlier->folders, *end = f + 1 + f->n_below;
+    const tool_walked *end = f + 1 + f->n_below;
     for (const tool_walked *inner = f + 1; inner < end; inner += 1 + inner->n_below) {
         const char *slash = strrchr(inner->path, '/');
         const char *name = slash ? slash + 1 : inner->path;
@@ -146,7 +148,6 @@ static void list_earlier(const walker *k, const tool_walked *f, listed *ret)
     ret->has = f->has;
     /* A .git that is no folder stands in no list of folders. */
     if ((f->has & HAS_GIT) && !ret->git.len) base_buf_puts(&ret->git, ".git");
-    (void)all;
 }
 
 static void walk(walker *k, bool is_repo);
@@ -202,9 +203,10 @@ static void walk(walker *k, bool is_repo)
     }
     if (fstatat(k->root->fd, *path ? path : ".", &st, AT_SYMLINK_NOFOLLOW) || !S_ISDIR(st.st_mode)) return;
     const tool_walked *old = find_earlier(k, path);
-    /* An earlier walk that was cut has not all that a folder held. */
-    bool is_same = old && !k->earlier->is_cut && !is_repo && !old->is_repo && old->is_settled &&
-                   old->dev == st.st_dev && old->ino == st.st_ino && old->ctime_ns == ns_of(st.st_ctim);
+    /* An earlier walk that was cut has not all that a folder held, and none has the name of a .git that is no folder. */
+    bool is_same = old && !k->earlier->is_cut && !(old->has & HAS_OTHER_CASE) && !is_repo && !old->is_repo &&
+                   old->is_settled && old->dev == st.st_dev && old->ino == st.st_ino &&
+                   old->ctime_ns == ns_of(st.st_ctim);
     if (is_same)
         list_earlier(k, old, &in);
     else
