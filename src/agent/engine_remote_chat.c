@@ -27,7 +27,7 @@ typedef struct chat {
     size_t cap_ids, cap_active;
     uint32_t n;
 
-    bool is_streaming, has_ended;
+    bool is_streaming, has_ended, is_done; /* is_done: nothing comes behind it */
     remote_sse sse;
     model_ids came;
     size_t taken;
@@ -49,7 +49,7 @@ static chat *as_chat(const engine *e)
 static void close_stream(chat *c)
 {
     if (c->is_streaming) remote_http_stop(c->endpoint->http);
-    c->is_streaming = c->has_ended = c->in_thought = c->in_call = false;
+    c->is_streaming = c->has_ended = c->is_done = c->in_thought = c->in_call = false;
     c->came.n = c->taken = 0;
     remote_sse_free(&c->sse);
 }
@@ -290,7 +290,7 @@ static int on_event(void *user, const char *data, size_t n, base_err *err)
     chat *c = user;
     base_json_doc *doc = NULL;
     if (n == 6 && !memcmp(data, "[DONE]", 6)) {
-        c->has_ended = true;
+        c->has_ended = c->is_done = true;
         return 0;
     }
     if (base_json_parse(data, n, &doc, NULL))
@@ -322,6 +322,20 @@ static int read_more(chat *c, base_err *err)
     return rc;
 }
 
+/* What the answer cost is told behind its last piece. */
+static void read_usage(chat *c)
+{
+    enum { MOST_READS = 16 };
+    base_err why = {0};
+    bool over = false;
+    for (int i = 0; i < MOST_READS && !over && !c->is_done; i++) {
+        base_buf bytes = {0};
+        if (remote_http_read(c->endpoint->http, &bytes, &over, &why)) over = true;
+        if (bytes.len && remote_sse_feed(&c->sse, bytes.data, bytes.len, on_event, c, &why)) over = true;
+        base_buf_free(&bytes);
+    }
+}
+
 static int chat_next(engine *e, kv_origin origin, uint32_t turn, int32_t *ret_id, bool *ret_end,
     int32_t *mask_wanted, base_err *err)
 {
@@ -349,14 +363,7 @@ static int chat_next(engine *e, kv_origin origin, uint32_t turn, int32_t *ret_id
     *ret_id = *ret_end ? STANDIN_END : c->came.ids[c->taken++];
     add(c, *ret_id);
     if (*ret_end) {
-        bool over = false; /* usage comes behind the last piece */
-        base_err why = {0};
-        for (int i = 0; i < 16 && !over; i++) {
-            base_buf bytes = {0};
-            if (remote_http_read(c->endpoint->http, &bytes, &over, &why)) over = true;
-            if (bytes.len && remote_sse_feed(&c->sse, bytes.data, bytes.len, on_event, c, &why)) over = true;
-            base_buf_free(&bytes);
-        }
+        read_usage(c);
         c->n_computed += c->report.computed > 0 ? (uint64_t)c->report.computed : 0;
         c->n_sent = c->n;
         close_stream(c);
@@ -370,7 +377,9 @@ static void chat_answer_begins(engine *e)
 
 static void chat_answer_over(engine *e)
 {
-    close_stream(as_chat(e));
+    chat *c = as_chat(e);
+    if (c->is_streaming && c->has_ended) read_usage(c); /* a call is over before its end is asked for */
+    close_stream(c);
 }
 
 static void chat_set_sampling(engine *e, const model_sampling *s)
