@@ -36,12 +36,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
     base_buf_add(&r.text, bytes, n);
     const size_t from = n ? bytes[0] % 4 : 0;
     tool__trace_output(w, &r, command, from < n ? from : 0);
-    for (uint32_t i = 0; i < r.n_segments; i++) {
-        const tool_segment *s = &r.segments[i];
+    for (uint32_t i = 0; i < r.n_sources; i++) {
+        const tool_source *s = &r.sources[i];
         const bool is_one = !strcmp(s->path, "a.c");
         const char *file = is_one ? one : two;
         const size_t n_file = is_one ? sizeof one - 1 : sizeof two - 1;
-        if (s->from >= s->to || s->to > r.text.len || (i && r.segments[i - 1].to > s->from)) abort();
+        if (s->from >= s->to || s->to > r.text.len || (i && r.sources[i - 1].to > s->from)) abort();
         if (!is_one && strcmp(s->path, "lib/b.py") != 0) abort();
         const size_t len = s->to - s->from;
         if (s->file_from > n_file || !s->line) abort();
