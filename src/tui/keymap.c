@@ -81,14 +81,7 @@ const tui_binding tui_keymap[] = {
     {TUI_SCOPE_INSPECTOR, '=', "=", "sort the spans", tui_do_sort},
     {TUI_SCOPE_INSPECTOR, 'c', "c", "columns of the spans", tui_do_columns},
     {TUI_SCOPE_INSPECTOR, 'y', "y", "send the text at the cursor to the clipboard", tui_do_copy_unit},
-    {TUI_SCOPE_INSPECTOR, '1', "1 to 8", "cache, spans, blame, ledger, history, why, mask, lanes", tui_do_view},
-    {TUI_SCOPE_INSPECTOR, '2', "2", NULL, tui_do_view},
-    {TUI_SCOPE_INSPECTOR, '3', "3", NULL, tui_do_view},
-    {TUI_SCOPE_INSPECTOR, '4', "4", NULL, tui_do_view},
-    {TUI_SCOPE_INSPECTOR, '5', "5", NULL, tui_do_view},
-    {TUI_SCOPE_INSPECTOR, '6', "6", NULL, tui_do_view},
-    {TUI_SCOPE_INSPECTOR, '7', "7", NULL, tui_do_view},
-    {TUI_SCOPE_INSPECTOR, '8', "8", NULL, tui_do_view},
+    {TUI_SCOPE_INSPECTOR, '1', "1-9", "the views:", tui_do_view, .last = '9'},
     {TUI_SCOPE_INSPECTOR, TUI_KEY_TAB, "Tab F2", "the next pane", tui_do_next_pane},
     {TUI_SCOPE_INSPECTOR, TUI_KEY_F2, "F2", NULL, tui_do_next_pane},
     {TUI_SCOPE_INSPECTOR, TUI_KEY_BACKTAB, "Shift+Tab", NULL, tui_do_next_mode},
@@ -114,7 +107,7 @@ const tui_binding tui_keymap[] = {
 bool tui_keymap_run(tui_ui *u, tui_scope scope, uint32_t key)
 {
     for (const tui_binding *b = tui_keymap; b->run; b++) {
-        if (b->scope != scope || b->key != key) continue;
+        if (b->scope != scope || key < b->key || key > (b->last ? b->last : b->key)) continue;
         b->run(u, key);
         return true;
     }

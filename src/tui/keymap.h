@@ -20,6 +20,7 @@ typedef struct tui_binding {
     uint32_t key;
     const char *label, *about; /* about NULL: a second key for the row before */
     void (*run)(tui_ui *u, uint32_t key);
+    uint32_t last; /* the row is for `key` to this one; 0: for `key` alone */
 } tui_binding;
 extern const tui_binding tui_keymap[]; /* ends with a NULL run */
 

@@ -25,8 +25,13 @@ static void forget_skills(tui_ui *u)
 
 void tui_ui_init(tui_ui *u, const tui_host *host, bool utf8, bool letters)
 {
-    *u = (tui_ui){
-        .host = *host, .glyphs = tui_glyphs_for(utf8, letters), .at_end = true, .mode = -1, .strip_bin = 1};
+    *u = (tui_ui){.host = *host,
+        .glyphs = tui_glyphs_for(utf8, letters),
+        .view = tui_views[0],
+        .view_before = tui_views[0],
+        .at_end = true,
+        .mode = -1,
+        .strip_bin = 1};
     tui_state_init(&u->state);
 }
 
@@ -271,7 +276,7 @@ static void draw_inspector(tui_ui *u, tui_area a)
     if (u->at_end || u->at >= r->n) u->at = r->n ? (uint32_t)r->n - 1 : 0;
     if (a.width < 1 || a.height < 1) return;
     u->page = a.height > 2 ? a.height - 1 : 1;
-    tui_views[u->view].draw(u, a);
+    u->view->draw(u, a);
 }
 
 static int put_title(tui_ui *u, tui_area a, int x, int width, bool focused, const char *title)
@@ -288,13 +293,13 @@ static int put_title(tui_ui *u, tui_area a, int x, int width, bool focused, cons
 static void put_inspector_title(tui_ui *u, tui_area a, int x, int width, bool focused)
 {
     char title[64];
-    snprintf(title, sizeof title, "%s  turn %u%s", tui_views[u->view].name, tui_ui_turn(u),
-        u->shown_turn ? " (h/l)" : "");
+    snprintf(
+        title, sizeof title, "%s  turn %u%s", u->view->name, tui_ui_turn(u), u->shown_turn ? " (h/l)" : "");
     int at = put_title(u, a, x, width, focused, title), end = x + width;
-    for (int i = 0; i < TUI_N_VIEWS; i++) {
-        if (i == (int)u->view) continue;
+    for (int i = 0; tui_views[i]; i++) {
+        if (tui_views[i] == u->view) continue;
         char entry[24];
-        int n = snprintf(entry, sizeof entry, "%c %s ", tui_views[i].key, tui_views[i].name);
+        int n = snprintf(entry, sizeof entry, "%d %s ", i + 1, tui_views[i]->name);
         if (at + n + 2 > end) break;
         at += 1 + tui_put(a, at + 1, 0, TUI_FAINT, entry);
     }

@@ -44,17 +44,7 @@ typedef enum tui_popup {
 } tui_popup;
 /* What the input line is for at the moment. */
 typedef enum tui_asking { TUI_ASK_NOTHING, TUI_ASK_REASON, TUI_ASK_EDIT, TUI_ASK_FIND } tui_asking;
-typedef enum tui_view_id {
-    TUI_VIEW_STRIP,
-    TUI_VIEW_SPANS,
-    TUI_VIEW_BLAME,
-    TUI_VIEW_LEDGER,
-    TUI_VIEW_HISTORY,
-    TUI_VIEW_WHY,
-    TUI_VIEW_MASK,
-    TUI_VIEW_LANES,
-    TUI_N_VIEWS
-} tui_view_id;
+typedef struct tui_view tui_view; /* views/view.h */
 
 /* How much of the question that waits was on the screen; y, a and e answer only what was read to its end. */
 typedef struct tui_question {
@@ -67,7 +57,7 @@ typedef struct tui_question {
 /* Where the person was when the tour began. */
 typedef struct tui_tour {
     tui_focus focus;
-    tui_view_id view;
+    const tui_view *view;
 } tui_tour;
 
 typedef struct tui_ui {
@@ -86,11 +76,11 @@ typedef struct tui_ui {
 
     /* Panes. */
     tui_focus focus;
-    tui_view_id view, view_before; /* where q goes back to */
-    bool wide;                     /* both panes are on the screen, as of the last draw */
-    int chat_scroll;               /* lines above the end; 0 follows */
-    int chat_page, chat_lines;     /* as of the last draw */
-    bool unfolded;                 /* Ctrl+O */
+    const tui_view *view, *view_before; /* view_before: where q goes back to */
+    bool wide;                          /* both panes are on the screen, as of the last draw */
+    int chat_scroll;                    /* lines above the end; 0 follows */
+    int chat_page, chat_lines;          /* as of the last draw */
+    bool unfolded;                      /* Ctrl+O */
 
     /* The inspector: one cursor, a token, for all views. */
     uint32_t at;

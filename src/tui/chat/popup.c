@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "tui/actions.h"
 #include "tui/keymap.h"
 #include "tui/terminal/markdown.h"
 #include "tui/views/view.h"
@@ -75,6 +76,18 @@ static bool draw_text(tui_ui *u, tui_area a, const char *title, tui_text *t)
     return below <= 0 && inside.height > 0 && inside.width > 0;
 }
 
+static void list_views(tui_flow *f)
+{
+    for (int i = 0; tui_views[i]; i++) {
+        char line[32];
+        snprintf(line, sizeof line, "    %d %-10s", i + 1, tui_views[i]->name);
+        f->started = false;
+        tui_flow_puts(f, TUI_STYLE(TUI_TOOL, 0), line);
+        tui_flow_puts(f, TUI_PLAIN, tui_views[i]->about);
+        tui_flow_line(f);
+    }
+}
+
 static void help_text(tui_ui *u, tui_text *t, int width)
 {
     tui_flow f = {.text = t, .width = width, .rest = "                "};
@@ -93,6 +106,7 @@ static void help_text(tui_ui *u, tui_text *t, int width)
             tui_flow_puts(&f, TUI_STYLE(TUI_TOOL, 0), line);
             tui_flow_puts(&f, TUI_PLAIN, b->about);
             tui_flow_line(&f);
+            if (b->run == tui_do_view) list_views(&f);
         }
         tui_flow_line(&f);
     }

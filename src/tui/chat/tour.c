@@ -116,15 +116,15 @@ static void put_hand(tui_ui *u, base_buf *out)
 static const struct {
     const char *title;
     tui_focus focus;
-    tui_view_id view;
+    const tui_view *view;
     void (*put)(tui_ui *u, base_buf *out);
 } pages[N_PAGES] = {
-    {"asking", TUI_FOCUS_CHAT, TUI_VIEW_STRIP, put_asking},
-    {"nothing changes without you", TUI_FOCUS_CHAT, TUI_VIEW_STRIP, put_asks_first},
-    {"what the model remembers", TUI_FOCUS_INSPECTOR, TUI_VIEW_STRIP, put_strip},
-    {"what a turn costs", TUI_FOCUS_INSPECTOR, TUI_VIEW_LEDGER, put_cost},
-    {"what stays, and why", TUI_FOCUS_INSPECTOR, TUI_VIEW_BLAME, put_decisions},
-    {"your hand on it", TUI_FOCUS_INSPECTOR, TUI_VIEW_SPANS, put_hand},
+    {"asking", TUI_FOCUS_CHAT, &tui_view_strip, put_asking},
+    {"nothing changes without you", TUI_FOCUS_CHAT, &tui_view_strip, put_asks_first},
+    {"what the model remembers", TUI_FOCUS_INSPECTOR, &tui_view_strip, put_strip},
+    {"what a turn costs", TUI_FOCUS_INSPECTOR, &tui_view_ledger, put_cost},
+    {"what stays, and why", TUI_FOCUS_INSPECTOR, &tui_view_blame, put_decisions},
+    {"your hand on it", TUI_FOCUS_INSPECTOR, &tui_view_spans, put_hand},
 };
 
 static void show_page(tui_ui *u, int page)

@@ -15,19 +15,19 @@ static void move(tui_ui *u, int64_t units)
 {
     const tui_rows *r = tui_ui_rows(u);
     u->at_end = false;
-    tui_views[u->view].move(u, units);
+    u->view->move(u, units);
     if (units >= INT32_MAX && r->n > 0 && u->at + 1 >= r->n) u->at_end = true;
 }
 
 void tui_do_down(tui_ui *u, uint32_t key)
 {
     /* On the strip an arrow moves by a row of it, j by a cell. */
-    move(u, key == TUI_KEY_DOWN && u->view == TUI_VIEW_STRIP ? u->strip_columns : 1);
+    move(u, key == TUI_KEY_DOWN && u->view == &tui_view_strip ? u->strip_columns : 1);
 }
 
 void tui_do_up(tui_ui *u, uint32_t key)
 {
-    move(u, key == TUI_KEY_UP && u->view == TUI_VIEW_STRIP ? -u->strip_columns : -1);
+    move(u, key == TUI_KEY_UP && u->view == &tui_view_strip ? -u->strip_columns : -1);
 }
 
 void tui_do_left(tui_ui *u, uint32_t key)
@@ -52,12 +52,12 @@ void tui_do_last(tui_ui *u, uint32_t key)
 
 void tui_do_half_down(tui_ui *u, uint32_t key)
 {
-    move(u, u->view == TUI_VIEW_STRIP ? u->strip_columns : u->page > 2 ? u->page / 2 : 1);
+    move(u, u->view == &tui_view_strip ? u->strip_columns : u->page > 2 ? u->page / 2 : 1);
 }
 
 void tui_do_half_up(tui_ui *u, uint32_t key)
 {
-    move(u, u->view == TUI_VIEW_STRIP ? -u->strip_columns : u->page > 2 ? -(u->page / 2) : -1);
+    move(u, u->view == &tui_view_strip ? -u->strip_columns : u->page > 2 ? -(u->page / 2) : -1);
 }
 
 /* --- turns ---------------------------------------------------------------------------------------------- */
@@ -144,7 +144,7 @@ void tui_do_find_before(tui_ui *u, uint32_t key)
 
 /* --- views ---------------------------------------------------------------------------------------------- */
 
-static void show(tui_ui *u, tui_view_id view)
+static void show(tui_ui *u, const tui_view *view)
 {
     if (view == u->view) return;
     u->view_before = u->view;
@@ -153,15 +153,19 @@ static void show(tui_ui *u, tui_view_id view)
 
 void tui_do_view(tui_ui *u, uint32_t key)
 {
-    for (int i = 0; i < TUI_N_VIEWS; i++)
-        if ((uint32_t)tui_views[i].key == key) show(u, (tui_view_id)i);
+    for (uint32_t i = 0; tui_views[i]; i++)
+        if (key == '1' + i) {
+            show(u, tui_views[i]);
+            return;
+        }
+    tui_ui_say(u, "no view has this digit; F1 twice lists them");
 }
 
 void tui_do_explain(tui_ui *u, uint32_t key)
 {
     base_buf text = {0};
-    tui_views[u->view].explain(u, &text);
-    tui_popup_show_text(u, tui_views[u->view].about, text.data);
+    u->view->explain(u, &text);
+    tui_popup_show_text(u, u->view->about, text.data);
     base_buf_free(&text);
 }
 
@@ -173,16 +177,16 @@ void tui_do_explain_panel(tui_ui *u, uint32_t key)
 void tui_do_enter(tui_ui *u, uint32_t key)
 {
     u->at_end = false;
-    show(u, tui_views[u->view].enter);
+    show(u, u->view->enter);
 }
 
 void tui_do_back(tui_ui *u, uint32_t key)
 {
     if (u->shown_turn && !u->replay) {
         u->shown_turn = 0;
-    } else if (u->view != TUI_VIEW_STRIP) {
-        u->view = u->view_before != u->view ? u->view_before : TUI_VIEW_STRIP;
-        u->view_before = TUI_VIEW_STRIP;
+    } else if (u->view != &tui_view_strip) {
+        u->view = u->view_before != u->view ? u->view_before : &tui_view_strip;
+        u->view_before = &tui_view_strip;
     } else {
         u->focus = TUI_FOCUS_CHAT;
     }
@@ -191,7 +195,7 @@ void tui_do_back(tui_ui *u, uint32_t key)
 void tui_do_why(tui_ui *u, uint32_t key)
 {
     u->at_end = false;
-    show(u, TUI_VIEW_WHY);
+    show(u, &tui_view_why);
 }
 
 void tui_do_sort(tui_ui *u, uint32_t key)
@@ -208,8 +212,8 @@ void tui_do_columns(tui_ui *u, uint32_t key)
 
 static bool unit(tui_ui *u, uint32_t *from, uint32_t *to)
 {
-    tui_view_id view = u->view == TUI_VIEW_WHY ? u->view_before : u->view;
-    return tui_views[view].unit(u, from, to);
+    const tui_view *view = u->view == &tui_view_why ? u->view_before : u->view;
+    return view->unit(u, from, to);
 }
 
 static void command(tui_ui *u, const char *name)

@@ -153,9 +153,9 @@ static void put_state(const tui_rows *r, const tui_row *row, const tui_count *c,
 static void put_tokens(tui_ui *u, base_buf *out)
 {
     const tui_rows *r = tui_ui_rows(u);
-    const tui_view_id view = u->view == TUI_VIEW_WHY ? u->view_before : u->view;
+    const tui_view *view = u->view == &tui_view_why ? u->view_before : u->view;
     uint32_t from, to;
-    if (!tui_views[view].unit(u, &from, &to)) {
+    if (!view->unit(u, &from, &to)) {
         base_buf_puts(out, "There are no rows yet: the model has read nothing. Ask something first.");
         return;
     }

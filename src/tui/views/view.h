@@ -1,40 +1,30 @@
 /*
- * The inspector's views: a table. All share one cursor (a token); a view divides the sequence into its own
- * units (bins, spans, lines, turns) and paints them.
+ * The inspector's views: a file and a row each. All share one cursor (a token); a view divides the sequence
+ * into its own units (bins, spans, lines, turns) and paints them.
  */
 #ifndef KVIST_TUI_VIEW_H
 #define KVIST_TUI_VIEW_H
 
 #include "tui/ui.h"
 
-typedef struct tui_view {
+struct tui_view {
     const char *name, *about;
-    char key;
     void (*draw)(tui_ui *u, tui_area a);
     /* The unit at the cursor: its tokens [from, to). False: nothing there. */
     bool (*unit)(tui_ui *u, uint32_t *from, uint32_t *to);
     void (*move)(tui_ui *u, int64_t units);    /* INT32_MIN, INT32_MAX: first, last */
-    tui_view_id enter;                         /* Enter drills down to */
+    const tui_view *enter;                     /* Enter drills down to */
     void (*explain)(tui_ui *u, base_buf *out); /* what the row at the cursor means, in plain sentences */
-} tui_view;
+};
 
-extern const tui_view tui_views[TUI_N_VIEWS];
+#define VIEW(name) extern const tui_view tui_view_##name;
+#include "tui/views.def"
+#undef VIEW
+extern const tui_view *const tui_views[]; /* the first has the key 1; at most nine, and NULL behind them */
 
-void tui_strip_draw(tui_ui *u, tui_area a);
+/* The units of the strip, one bin each: for views that have none of their own. */
 bool tui_strip_unit(tui_ui *u, uint32_t *from, uint32_t *to);
 void tui_strip_move(tui_ui *u, int64_t units);
-void tui_spans_draw(tui_ui *u, tui_area a);
-bool tui_spans_unit(tui_ui *u, uint32_t *from, uint32_t *to);
-void tui_spans_move(tui_ui *u, int64_t units);
-void tui_blame_draw(tui_ui *u, tui_area a);
-bool tui_blame_unit(tui_ui *u, uint32_t *from, uint32_t *to);
-void tui_blame_move(tui_ui *u, int64_t units);
-void tui_ledger_draw(tui_ui *u, tui_area a);
-void tui_ledger_move(tui_ui *u, int64_t units);
-void tui_history_draw(tui_ui *u, tui_area a);
-void tui_why_draw(tui_ui *u, tui_area a);
-void tui_mask_draw(tui_ui *u, tui_area a);
-void tui_lanes_draw(tui_ui *u, tui_area a);
 
 /* --- in plain words (explain.c) --- */
 /* The panel on one screen: strip, ledger and reasons. */

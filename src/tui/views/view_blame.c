@@ -1,5 +1,5 @@
 /*
- * View 3: the text of the sequence with a gutter, as tig blames a file: P protected, k 62% kept, E t12
+ * The text of the sequence with a gutter, as tig blames a file: P protected, k 62% kept, E t12
  * evicted in turn 12, + t14 promoted, x barred. Behind it, where there is room, why most of the line's
  * protected rows are: call, signature, request, ... It shows exactly which lines the model can still see.
  */
@@ -93,7 +93,7 @@ static void draw_line(tui_ui *u, tui_area a, int y, const tui_rows *r, uint32_t 
     base_buf_free(&text);
 }
 
-void tui_blame_draw(tui_ui *u, tui_area a)
+static void draw_blame(tui_ui *u, tui_area a)
 {
     const tui_rows *r = tui_ui_rows(u);
     u->page = a.height > 1 ? a.height - 1 : 1;
@@ -114,7 +114,7 @@ void tui_blame_draw(tui_ui *u, tui_area a)
     }
 }
 
-bool tui_blame_unit(tui_ui *u, uint32_t *from, uint32_t *to)
+static bool blame_unit(tui_ui *u, uint32_t *from, uint32_t *to)
 {
     const tui_rows *r = tui_ui_rows(u);
     if (r->n == 0) return false;
@@ -124,7 +124,7 @@ bool tui_blame_unit(tui_ui *u, uint32_t *from, uint32_t *to)
     return true;
 }
 
-void tui_blame_move(tui_ui *u, int64_t units)
+static void blame_move(tui_ui *u, int64_t units)
 {
     const tui_rows *r = tui_ui_rows(u);
     if (r->n == 0) return;
@@ -142,3 +142,11 @@ void tui_blame_move(tui_ui *u, int64_t units)
     }
     u->at = at;
 }
+
+const tui_view tui_view_blame = {.name = "blame",
+    .about = "the text, and what of it the model sees",
+    .draw = draw_blame,
+    .unit = blame_unit,
+    .move = blame_move,
+    .enter = &tui_view_why,
+    .explain = tui_explain_blame};

@@ -1,5 +1,5 @@
 /*
- * View 5: active rows over the session's life: a line of braille dots (or columns where there is no braille),
+ * Active rows over the session's life: a line of braille dots (or columns where there is no braille),
  * the budget's line, and marks where rows were evicted and promoted.
  */
 #include <stdio.h>
@@ -40,7 +40,7 @@ static void paint(const plot *p, bool braille, tui_style style)
         }
 }
 
-void tui_history_draw(tui_ui *u, tui_area a)
+static void draw_history(tui_ui *u, tui_area a)
 {
     const tui_rows *r = tui_ui_rows(u);
     char n[32];
@@ -91,3 +91,11 @@ void tui_history_draw(tui_ui *u, tui_area a)
     paint(&p, u->glyphs->braille, TUI_STYLE(TUI_OK, 0));
     free(p.dots);
 }
+
+const tui_view tui_view_history = {.name = "history",
+    .about = "active rows over time",
+    .draw = draw_history,
+    .unit = tui_strip_unit,
+    .move = tui_strip_move,
+    .enter = &tui_view_strip,
+    .explain = tui_explain_history};

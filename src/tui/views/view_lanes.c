@@ -1,5 +1,5 @@
 /*
- * View 8: the kept share of every lane (a layer's key-value head) over the sequence: lanes downwards, places
+ * The kept share of every lane (a layer's key-value head) over the sequence: lanes downwards, places
  * to the right, in five shades. Where lanes agree the columns are even; a lane that keeps something of its
  * own stands out.
  */
@@ -24,7 +24,7 @@ static const char *shade(const tui_glyphs *g, double share)
     return g->braille && g->bar_full[0] != '#' ? fine[step] : plain[step];
 }
 
-void tui_lanes_draw(tui_ui *u, tui_area a)
+static void draw_lanes(tui_ui *u, tui_area a)
 {
     const tui_rows *r = tui_ui_rows(u);
     enum { GUTTER = 8, NUMBER = 5 };
@@ -60,3 +60,11 @@ void tui_lanes_draw(tui_ui *u, tui_area a)
             100 * (double)kept / ((double)n * (end - lane)));
     }
 }
+
+const tui_view tui_view_lanes = {.name = "lanes",
+    .about = "kept share by lane and place",
+    .draw = draw_lanes,
+    .unit = tui_strip_unit,
+    .move = tui_strip_move,
+    .enter = &tui_view_why,
+    .explain = tui_explain_lanes};

@@ -1,5 +1,5 @@
 /*
- * View 4: what each turn cost and did to the cache: new, reused, evicted, promoted, protected, times, and
+ * What each turn cost and did to the cache: new, reused, evicted, promoted, protected, times, and
  * why.
  */
 #include <stdio.h>
@@ -105,7 +105,7 @@ int tui_ledger_lines(tui_ui *u, tui_area a, int y, uint32_t turn)
     return y - from;
 }
 
-void tui_ledger_draw(tui_ui *u, tui_area a)
+static void draw_ledger(tui_ui *u, tui_area a)
 {
     static const struct {
         const char *name;
@@ -151,7 +151,7 @@ void tui_ledger_draw(tui_ui *u, tui_area a)
     if (details && s->n_ledgers) tui_ledger_lines(u, a, a.height - details, turn);
 }
 
-void tui_ledger_move(tui_ui *u, int64_t units)
+static void ledger_move(tui_ui *u, int64_t units)
 {
     const tui_state *s = &u->state;
     int64_t turn = (int64_t)tui_ui_turn(u) + units;
@@ -159,3 +159,11 @@ void tui_ledger_move(tui_ui *u, int64_t units)
     if (turn >= s->turn) turn = 0; /* follows the session */
     u->shown_turn = (uint32_t)turn;
 }
+
+const tui_view tui_view_ledger = {.name = "ledger",
+    .about = "what each turn cost",
+    .draw = draw_ledger,
+    .unit = tui_strip_unit,
+    .move = ledger_move,
+    .enter = &tui_view_strip,
+    .explain = tui_explain_ledger};

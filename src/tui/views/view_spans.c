@@ -1,5 +1,5 @@
 /*
- * View 2: the sequence by where it came from, as ncdu lists folders: rows kept of how many, a bar, age, the
+ * The sequence by where it came from, as ncdu lists folders: rows kept of how many, a bar, age, the
  * last change and why.
  */
 #include <stdio.h>
@@ -97,7 +97,7 @@ static void draw_row(tui_ui *u, tui_area a, int y, const tui_rows *r, const tui_
         tui_printf(a, x, y, TUI_FAINT, " %s", word);
 }
 
-void tui_spans_draw(tui_ui *u, tui_area a)
+static void draw_spans(tui_ui *u, tui_area a)
 {
     const tui_rows *r = tui_ui_rows(u);
     int shown = a.height - 1;
@@ -123,7 +123,7 @@ void tui_spans_draw(tui_ui *u, tui_area a)
     free(order);
 }
 
-bool tui_spans_unit(tui_ui *u, uint32_t *from, uint32_t *to)
+static bool spans_unit(tui_ui *u, uint32_t *from, uint32_t *to)
 {
     const tui_rows *r = tui_ui_rows(u);
     if (r->n == 0) return false;
@@ -133,7 +133,7 @@ bool tui_spans_unit(tui_ui *u, uint32_t *from, uint32_t *to)
     return true;
 }
 
-void tui_spans_move(tui_ui *u, int64_t units)
+static void spans_move(tui_ui *u, int64_t units)
 {
     const tui_rows *r = tui_ui_rows(u);
     if (r->n == 0) return;
@@ -149,3 +149,11 @@ void tui_spans_move(tui_ui *u, int64_t units)
     if (n > 0) u->at = r->sources[order[at].source].from;
     free(order);
 }
+
+const tui_view tui_view_spans = {.name = "spans",
+    .about = "rows by where they came from",
+    .draw = draw_spans,
+    .unit = spans_unit,
+    .move = spans_move,
+    .enter = &tui_view_blame,
+    .explain = tui_explain_spans};

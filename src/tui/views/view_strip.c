@@ -1,5 +1,5 @@
 /*
- * View 1: how full the cache is, every position of the sequence as one strip, what stands under the cursor,
+ * How full the cache is, every position of the sequence as one strip, what stands under the cursor,
  * and the ledger of the turn with the reason for what was evicted.
  */
 #include <stdio.h>
@@ -143,7 +143,7 @@ static int put_counts(tui_ui *u, tui_area a, int y, const tui_count *c, uint32_t
     return y + 1;
 }
 
-void tui_strip_draw(tui_ui *u, tui_area a)
+static void draw_strip(tui_ui *u, tui_area a)
 {
     const tui_rows *r = tui_ui_rows(u);
     tui_count all = tui_rows_count(r, 0, (uint32_t)r->n);
@@ -188,3 +188,11 @@ void tui_strip_move(tui_ui *u, int64_t units)
     if (units >= INT32_MAX || at >= (int64_t)r->n) at = r->n ? (int64_t)r->n - 1 : 0;
     u->at = (uint32_t)at;
 }
+
+const tui_view tui_view_strip = {.name = "cache",
+    .about = "every position as one strip",
+    .draw = draw_strip,
+    .unit = tui_strip_unit,
+    .move = tui_strip_move,
+    .enter = &tui_view_blame,
+    .explain = tui_explain_strip};

@@ -1,7 +1,6 @@
 /*
- * View 6: why the rows under the cursor are where they are: their state, the rule behind it in words, and
- * everything that happened to the first of them. View 7: where the grammar chose another token than the
- * model.
+ * Why the rows under the cursor are where they are: their state, the rule behind it in words, and everything
+ * that happened to the first of them.
  */
 #include <math.h>
 #include <stdio.h>
@@ -38,12 +37,12 @@ static int put_wrapped(tui_area a, int y, tui_style style, const char *s)
     return y;
 }
 
-void tui_why_draw(tui_ui *u, tui_area a)
+static void draw_why(tui_ui *u, tui_area a)
 {
     const tui_rows *r = tui_ui_rows(u);
     uint32_t from, to;
-    if (!tui_views[u->view_before == TUI_VIEW_WHY ? TUI_VIEW_STRIP : u->view_before].unit) return;
-    if (!tui_views[u->view_before == TUI_VIEW_WHY ? TUI_VIEW_STRIP : u->view_before].unit(u, &from, &to)) {
+    const tui_view *before = u->view_before == &tui_view_why ? &tui_view_strip : u->view_before;
+    if (!before->unit(u, &from, &to)) {
         tui_put(a, 0, 0, TUI_FAINT, "no rows yet");
         return;
     }
@@ -113,17 +112,10 @@ void tui_why_draw(tui_ui *u, tui_area a)
     tui_journal_touches(r->journal, from, tui_ui_turn(u), list_touch, &l);
 }
 
-void tui_mask_draw(tui_ui *u, tui_area a)
-{
-    const tui_state *s = &u->state;
-    uint32_t turn = tui_ui_turn(u);
-    int y = 1;
-    tui_printf(a, 0, 0, TUI_FAINT, "where the grammar changed the choice in turn %u", turn);
-    for (size_t i = 0; i < s->n_masks && y < a.height; i++) {
-        const tui_mask *m = s->masks + i;
-        if (m->turn != turn) continue;
-        tui_printf(a, 0, y++, TUI_PLAIN, "%6u  wanted \"%s\"  took \"%s\"", m->index,
-            m->wanted ? m->wanted : "", m->took ? m->took : "");
-    }
-    if (y == 1) tui_put(a, 0, 1, TUI_FAINT, "nowhere");
-}
+const tui_view tui_view_why = {.name = "why",
+    .about = "the rule behind the rows at the cursor",
+    .draw = draw_why,
+    .unit = tui_strip_unit,
+    .move = tui_strip_move,
+    .enter = &tui_view_blame,
+    .explain = tui_explain_why};
