@@ -32,8 +32,9 @@ typedef struct running {
     tool_preview preview;
     tool_result result;
     tool_limits limits;
-    base_buf output;      /* of a child, held back to whole UTF-8 */
-    const char *again;    /* the harness's test in mode ask: after what it runs again; NULL: any other call */
+    base_buf output; /* of a child, held back to whole UTF-8 */
+    const char *
+        again; /* the harness's test, where it is asked for: after what it runs again; NULL: any other call */
     bool change_approved; /* with again: the change before it was approved by the person */
     bool said_yes;        /* the person approved exactly this call, or their edit of it */
 } running;
@@ -237,7 +238,8 @@ static bool is_allowed(const running *r)
 /*
  * The same question before and after a change teaches people to press y unread. A yes to the harness's test
  * covers its own run of exactly this command after a change, if the question said so, within the turn, and if
- * the person approved the change too: nothing runs that nobody saw. Whatever the model calls asks as ever.
+ * the person approved the change too, or chose the mode in which changes are not asked about. Whatever the
+ * model calls asks as ever.
  */
 static void approve_again(const running *r)
 {
@@ -250,8 +252,8 @@ static void approve_again(const running *r)
 static bool is_approved_again(const running *r)
 {
     const agent *a = r->a;
-    return r->again && r->change_approved && a->test.approved && a->test.approved_turn == a->turn &&
-           !strcmp(command_of(r), a->test.approved);
+    return r->again && (r->change_approved || a->settings.mode == AGENT_MODE_EDITS) && a->test.approved &&
+           a->test.approved_turn == a->turn && !strcmp(command_of(r), a->test.approved);
 }
 
 /* The person's version of the command or of the new text; prepared again, since it may not work. */
@@ -505,7 +507,10 @@ static int run_test(agent *a, const running *change, running *ret, base_err *err
     enum { TEST_MS = 60000, TEST_BYTES = 2400 };
     int rc = begin_command(a, a->test.command, ret, err);
     if (rc) return rc;
-    if (a->settings.mode == AGENT_MODE_ASK) ret->again = change ? "a further change" : "the change";
+    if (a->settings.mode == AGENT_MODE_EDITS)
+        ret->again = "each change of this turn";
+    else if (a->settings.mode == AGENT_MODE_ASK)
+        ret->again = change ? "a further change" : "the change";
     ret->change_approved = change && change->said_yes;
     ret->limits.shell_ms = TEST_MS;
     if (ret->limits.result_bytes > TEST_BYTES) ret->limits.result_bytes = TEST_BYTES;

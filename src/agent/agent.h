@@ -38,7 +38,8 @@ typedef struct agent_host {
     agent_decision (*approve)(void *user, const agent_event *request);
 } agent_host;
 
-enum { AGENT_MOST_TRIES = 32 };
+enum { AGENT_MOST_TRIES = 32, AGENT_USUAL_TRIES = 6 };
+#define AGENT_TRIES_BY_MODE UINT32_MAX /* as many as usual in the modes edits and all, none in the others */
 
 /* The commands that a configuration may name for a tree. */
 typedef enum agent_configured {
@@ -80,7 +81,7 @@ typedef struct agent_options {
     uint32_t max_steps;      /* tool calls a turn; 0: 24 */
     uint32_t max_tokens;     /* per answer; 0: 1024 */
     const char *const *stop; /* strings that end an answer, NULL-terminated; live as long as the agent */
-    uint32_t tries;          /* candidates where a test can judge; 0 and 1: none */
+    uint32_t tries;          /* candidates where a test can judge; 0 and 1: none; AGENT_TRIES_BY_MODE */
     const char *settings; /* what /settings shows: "name\tvalue\tsource" a line; lives as long as the agent */
     const char *notes;    /* sentences that are told at the start, a line each; NULL: none */
     agent_configured_command configured[AGENT_N_CONFIGURED]; /* strings live as long as the agent */

@@ -137,8 +137,8 @@ static int run_tries(agent *a, const char *arguments, base_err *err)
     if (*arguments && (*end || end == arguments || n > AGENT_MOST_TRIES || *arguments == '-'))
         return base_fail(err, BASE_E_USAGE, "/tries takes 0 to %d, not \"%s\"", AGENT_MOST_TRIES, arguments);
     if (*arguments) a->settings.tries = (uint32_t)n;
-    if (a->settings.tries > 1)
-        agent__notice(a, "up to %u candidates where a test fails", a->settings.tries);
+    if (agent__tries(a) > 1)
+        agent__notice(a, "up to %u candidates where a test fails", agent__tries(a));
     else
         agent__notice(a, "no candidates: one attempt after the other");
     return 0;
@@ -152,7 +152,7 @@ static int run_settings(agent *a, const char *arguments, base_err *err)
     if (a->settings.told) agent__notice(a, "%s", a->settings.told);
     base_buf now = {0};
     base_buf_printf(
-        &now, "in force now: mode %s, tries %u", agent_mode_word(a->settings.mode), a->settings.tries);
+        &now, "in force now: mode %s, tries %u", agent_mode_word(a->settings.mode), agent__tries(a));
     if (s.budget)
         base_buf_printf(&now, ", budget %u rows a lane", s.budget);
     else

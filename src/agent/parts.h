@@ -48,7 +48,7 @@ typedef struct agent_settings {
     agent_mode mode;
     uint32_t context_tokens, max_steps, max_tokens;
     const char *const *stop; /* strings that end an answer, NULL-terminated; NULL: none */
-    uint32_t tries;          /* candidates where a test can judge; 0 and 1: none */
+    uint32_t tries;          /* as agent_options says; agent__tries knows the mode */
     const char *told;        /* what /settings shows of the start; NULL: nothing is known */
     agent_configured_command configured[AGENT_N_CONFIGURED];
 } agent_settings;
@@ -497,6 +497,7 @@ int agent__doubt_next(agent *a, const char *head, const agent_definition *old, b
 void agent__doubts_free(agent *a);
 
 /* --- tries.c --- */
+uint32_t agent__tries(const agent *a); /* how many candidates there are in the mode that holds */
 /*
  * Where a test can judge and has failed: up to a->tries rewrites. *ret_ids: the tokens of the first whose
  * test passed, to be appended as the answer; empty when there was none or nothing to try. BASE_E_CANCELLED

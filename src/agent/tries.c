@@ -40,6 +40,7 @@ typedef struct candidate {
     const char *command;
     pthread_t thread;
     bool running;
+    atomic_bool is_done; /* its test has ended */
 } candidate;
 
 static void candidate_free(candidate *c)
@@ -96,13 +97,21 @@ static bool is_over(agent *a, const candidate *c, agent_call *call)
            agent__repeats(text, c->text.len);
 }
 
-static int sample_text(agent *a, candidate *c, const agent_opening *opening, base_err *err)
+/* Its test has ended, and nothing failed: no other candidate is needed. */
+static bool has_passed(const candidate *c)
+{
+    return c && c->running && atomic_load(&c->is_done) && !c->rc && c->result.status == TOOL_OK;
+}
+
+/* `testing` (may be NULL): the candidate before it, whose test runs meanwhile. */
+static int sample_text(
+    agent *a, candidate *c, const candidate *testing, const agent_opening *opening, base_err *err)
 {
     bool in_thought = opening->call.len > 0, end = false;
     int rc = opening->thought.len ? append_text(a, c, opening->thought.data, opening->thought.len, err) : 0;
     size_t thought_from = c->text.len;
     a->engine->ops->answer_begins(a->engine);
-    for (uint32_t n = 0; !rc && !end && n < a->settings.max_tokens; n++) {
+    for (uint32_t n = 0; !rc && !end && !has_passed(testing) && n < a->settings.max_tokens; n++) {
         rc = sample_token(a, c, in_thought, &end, err);
         if (!rc && in_thought &&
             (end || n >= THOUGHT_TOKENS ||
@@ -118,7 +127,7 @@ static int sample_text(agent *a, candidate *c, const agent_opening *opening, bas
 }
 
 /* In a branch of its own, which is dropped: only the ids stay. */
-static int sample(agent *a, candidate *c, base_err *err)
+static int sample(agent *a, candidate *c, const candidate *testing, base_err *err)
 {
     const engine_ops *o = a->engine->ops;
     agent_opening opening = {0};
@@ -138,7 +147,7 @@ static int sample(agent *a, candidate *c, base_err *err)
     if (!rc) {
         o->set_sampling(a->engine, &s);
         o->stats(a->engine, &before);
-        rc = sample_text(a, c, &opening, err);
+        rc = sample_text(a, c, testing, &opening, err);
         const int32_t *ids = o->ids(a->engine, &n);
         o->stats(a->engine, &after);
         c->shared = before.n_tokens;
@@ -157,6 +166,7 @@ static void *run_test(void *user)
 {
     candidate *c = user;
     c->rc = tool_scratch_run(c->scratch, c->command, &c->limits, &c->result, &c->err);
+    atomic_store(&c->is_done, true);
     return NULL;
 }
 
@@ -251,9 +261,16 @@ static bool judge(agent *a, candidate *c, uint32_t of)
 
 /* --- all of them ---------------------------------------------------------------------------------------- */
 
+uint32_t agent__tries(const agent *a)
+{
+    const bool is_free = a->settings.mode == AGENT_MODE_EDITS || a->settings.mode == AGENT_MODE_ALL;
+    if (a->settings.tries == AGENT_TRIES_BY_MODE) return is_free ? AGENT_USUAL_TRIES : 0;
+    return a->settings.tries < AGENT_MOST_TRIES ? a->settings.tries : AGENT_MOST_TRIES;
+}
+
 static bool is_due(const agent *a)
 {
-    return a->settings.tries > 1 && a->test.command && a->fix.failing && !a->fix.passed && !a->fix.no_test &&
+    return agent__tries(a) > 1 && a->test.command && a->fix.failing && !a->fix.passed && !a->fix.no_test &&
            !a->fix.tried && !a->asked.test && !a->denied && a->settings.mode != AGENT_MODE_PLAN &&
            (a->engine->can & ENGINE_BRANCH);
 }
@@ -261,7 +278,7 @@ static bool is_due(const agent *a)
 int agent__try(agent *a, model_ids *ret_ids, base_err *err)
 {
     if (!is_due(a)) return 0;
-    const uint32_t n = a->settings.tries < AGENT_MOST_TRIES ? a->settings.tries : AGENT_MOST_TRIES;
+    const uint32_t n = agent__tries(a);
     candidate *all = base_xcalloc(n, sizeof *all), *testing = NULL, *best = NULL;
     int rc = 0;
     a->fix.tried = true;
@@ -269,7 +286,7 @@ int agent__try(agent *a, model_ids *ret_ids, base_err *err)
         candidate *c = &all[i];
         c->number = i + 1;
         c->started_ns = base_clock_ns();
-        rc = sample(a, c, err);
+        rc = sample(a, c, testing, err);
         if (testing && judge(a, testing, n)) best = testing; /* it was tested while this one was sampled */
         testing = NULL;
         if (rc || best) break;

@@ -12,6 +12,8 @@
 #include "cmd/cmd.h"
 #include "cmd/config_text.h"
 
+static const int64_t TRIES_NOT_GIVEN = INT64_MIN;
+
 /*
  * "--resume" alone means the latest session: it becomes "--resume=" so that every option with a value has
  * one.
@@ -93,8 +95,8 @@ static bool parse(int argc, char **argv, shell_options *o, const char *usage, in
         {"--max-tokens", OPTION_INTEGER, &o->max_tokens, "N", "longest answer", "1024", .is_setting = true},
         {"--max-steps", OPTION_INTEGER, &o->max_steps, "N", "tool calls a turn", "24", .is_setting = true},
         {"--tries", OPTION_INTEGER, &o->tries, "N",
-            "where a test fails: sample up to N rewrites, offer the first that passes; 0 is off", "0",
-            .is_setting = true},
+            "where a test fails: sample up to N rewrites, offer the first that passes; 0 is off",
+            "6 in the modes edits and all, else 0", .is_setting = true},
         {"--test", OPTION_TEXT, &o->test, "COMMAND",
             "runs this tree's tests, for /test and for judging changes; one of a file counts once you "
             "approved it",
@@ -164,7 +166,7 @@ static int to_session_options(const shell_options *o, agent_session_options *ret
             .n_ctx = (uint32_t)o->common.ctx},
         .max_tokens = (uint32_t)o->max_tokens,
         .max_steps = (uint32_t)o->max_steps,
-        .tries = (uint32_t)o->tries};
+        .tries = o->tries == TRIES_NOT_GIVEN ? AGENT_TRIES_BY_MODE : (uint32_t)o->tries};
     if (o->mode && !agent_mode_parse(o->mode, &ret->mode))
         return base_fail(err, BASE_E_USAGE, "--mode is plan, ask, edits or all, not \"%s\"", o->mode);
     if (o->max_tokens < 0 || o->max_tokens > 1 << 24 || o->max_steps < 0 || o->max_steps > 1 << 24)
@@ -172,7 +174,7 @@ static int to_session_options(const shell_options *o, agent_session_options *ret
             err, BASE_E_USAGE, "--max-tokens and --max-steps take 1 to %d; 0 is the default", 1 << 24);
     if (o->json && !o->prompt)
         return base_fail(err, BASE_E_USAGE, "--json goes with -p TEXT: the shell has a screen");
-    if (o->tries < 0 || o->tries > AGENT_MOST_TRIES)
+    if ((o->tries < 0 && o->tries != TRIES_NOT_GIVEN) || o->tries > AGENT_MOST_TRIES)
         return base_fail(err, BASE_E_USAGE, "--tries takes 0 to %d", AGENT_MOST_TRIES);
     if (o->context && !strcmp(o->context, "off")) {
         ret->context_tokens = UINT32_MAX;
@@ -197,7 +199,9 @@ bool shell_setup_make(shell_setup *s, int argc, char **argv, const char *usage, 
 {
     shell_options *o = &s->options;
     base_err err = {0};
-    *s = (shell_setup){.options = {.common = COMMON_OPTIONS_DEFAULTS, .endpoint = ENDPOINT_WORDS_DEFAULTS}};
+    *s = (shell_setup){.options = {.common = COMMON_OPTIONS_DEFAULTS,
+                           .endpoint = ENDPOINT_WORDS_DEFAULTS,
+                           .tries = TRIES_NOT_GIVEN}};
     s->words = with_resume_value(argc, argv);
     if (!parse(argc, s->words, o, usage, ret_status)) return false;
     int code = to_session_options(o, &s->session, &err);

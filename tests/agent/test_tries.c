@@ -153,6 +153,41 @@ static void test_tries__refuses_what_is_no_number(void **state)
     free_host(&h);
 }
 
+static agent_session *open_by_mode(host *h, agent_mode mode)
+{
+    put_program();
+    agent_session *s =
+        open_session(h, REWRITE(TIMES) BODY(FIXED) BODY(WRONG(1)) "answer Done.\n", mode, NULL, true);
+    agent_session_agent(s)->settings.tries = AGENT_TRIES_BY_MODE;
+    assert_int_equal(submit(s, h, TEST_FAILS), 0);
+    return s;
+}
+
+static void test_tries__are_usual_where_changes_are_not_asked_about(void **state)
+{
+    NEEDS("branches");
+    static const struct {
+        agent_mode mode;
+        uint32_t n, asked;
+    } modes[] = {{AGENT_MODE_ALL, AGENT_USUAL_TRIES, 0}, {AGENT_MODE_EDITS, AGENT_USUAL_TRIES, 1}};
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+        host h = new_host();
+        agent_session *s = open_by_mode(&h, modes[i].mode);
+        assert_int_equal(agent__tries(agent_session_agent(s)), modes[i].n);
+        assert_true(told(&h, "\"number\":2,\"of\":6,\"status\":\"passed\""));
+        assert_int_equal(h.asked, modes[i].asked); /* one yes to the test is for the whole turn */
+        assert_file("add.sh", FIXED);
+        agent_session_close(s);
+        free_host(&h);
+    }
+    host h = new_host();
+    agent_session *s = open_by_mode(&h, AGENT_MODE_ASK);
+    assert_int_equal(agent__tries(agent_session_agent(s)), 0);
+    assert_false(told(&h, "\"event\":\"candidate\""));
+    agent_session_close(s);
+    free_host(&h);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -163,6 +198,7 @@ int main(void)
         TEST_CASE(test_tries__a_test_that_the_model_ran_may_judge_too),
         TEST_CASE(test_tries__a_resumed_session_has_the_winner_only),
         TEST_CASE(test_tries__refuses_what_is_no_number),
+        TEST_CASE(test_tries__are_usual_where_changes_are_not_asked_about),
     };
     return RUN_ON_BOTH(tests);
 }
