@@ -498,6 +498,20 @@ static bool lacks_runner(const tool_result *t)
                                       memmem(t->text.data, t->text.len, no_pytest, sizeof no_pytest - 1));
 }
 
+/* A test that the program chose has to be able to tell right from wrong: else it says nothing of the change. */
+static void give_up_judging(agent *a, const running *test)
+{
+    const char *why = NULL;
+    if (test->result.status == TOOL_TIMEOUT)
+        why = "it takes too long";
+    else if (agent__fails_without(a))
+        why = "it fails without the change too";
+    if (!why) return;
+    agent__notice(a, "%s cannot judge the change: %s", a->test.command, why);
+    a->fix.no_test = true;
+    a->fix.failing = false;
+}
+
 /*
  * The named test, run by the harness before (change NULL) and after a change; there its output follows the
  * change's result in the same message.
@@ -530,6 +544,7 @@ static int run_test(agent *a, const running *change, running *ret, base_err *err
     }
     a->fix.failing =
         !a->fix.no_test && (ret->result.status == TOOL_FAILED || ret->result.status == TOOL_TIMEOUT);
+    if (!rc && a->fix.failing && change && a->test.is_found) give_up_judging(a, ret);
     return rc;
 }
 
@@ -606,6 +621,49 @@ static int append_all(
     return rc ? rc : agent__open_message(a, MODEL_ROLE_ASSISTANT, err);
 }
 
+/* Which definition this was, for a further attempt at it. */
+static void remember_written(agent *a, const running *r)
+{
+    const char *name = base_json_str(r->call.arguments, "name", NULL);
+    const bool is_definition = name && r->call.payload.ptr;
+    free(a->fix.path);
+    free(a->fix.name);
+    a->fix.path = is_definition ? base_xstrdup(r->result.changed[0]) : NULL;
+    a->fix.name = is_definition ? base_xstrdup(name) : NULL;
+}
+
+/* A definition of the tree that was to be rewritten and was not: its next attempt is begun for the model. */
+static void remember_target(agent *a, const running *r)
+{
+    const char *name = base_json_str(r->call.arguments, "name", NULL);
+    const char *path = base_json_str(r->call.arguments, "path", NULL);
+    code_index *x = tool_workspace_index(a->workspace);
+    char *full = path ? code_index_path(x, path) : NULL;
+    if (full && name && r->call.payload.ptr && code_index_is_defined(x, name)) {
+        free(a->fix.path);
+        free(a->fix.name);
+        a->fix.path = base_xstrdup(full);
+        a->fix.name = base_xstrdup(name);
+    }
+    free(full);
+}
+
+/*
+ * What the program chose to judge by waits until all that was asked for is there, and does not run where nobody
+ * can be asked.
+ */
+static bool may_judge(const agent *a)
+{
+    if (!a->test.is_found) return true;
+    if (!a->host.approve && a->settings.mode != AGENT_MODE_ALL &&
+        !agent__is_always_allowed(a, a->test.command) && !agent__is_configured_yes(a, a->test.command))
+        return false;
+    base_buf missing = {0};
+    const bool is_whole = !agent__is_missing(a, &missing);
+    base_buf_free(&missing);
+    return is_whole;
+}
+
 int agent__act(agent *a, const agent_call *call, uint32_t from, uint32_t to, bool *ret_stop, base_err *err)
 {
     base_str payload = {call->payload, call->payload_n};
@@ -625,12 +683,16 @@ int agent__act(agent *a, const agent_call *call, uint32_t from, uint32_t to, boo
         a->fix.attempt = (agent_attempt){from, to, true};
         a->fix.writes++;
         a->fix.passed = false;
+        remember_written(a, &r);
     }
     bool tried = !rc && r.tool && r.tool->power == TOOL_WRITES;
-    if (tried && !wrote && r.result.status != TOOL_DENIED && r.result.status != TOOL_CANCELLED)
+    if (tried && !wrote && r.result.status != TOOL_DENIED && r.result.status != TOOL_CANCELLED) {
+        if (r.result.status == TOOL_FAILED) remember_target(a, &r);
         agent__came_to_nothing(a, from, to);
+    }
     base_buf told = {0};
-    if (wrote && a->test.command && !a->fix.no_test) {
+    if (wrote && a->asked.change && !a->fix.no_test) agent__find_judge(a, r.result.changed[0]);
+    if (wrote && a->test.command && !a->fix.no_test && may_judge(a)) {
         rc = run_test(a, &r, &test, err);
         if (!rc && !a->fix.no_test) judge(a, &test);
         if (!rc) after_change(a, &test, agent__call_key("shell", test.call.arguments, (base_str){0}));

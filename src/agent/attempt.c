@@ -13,7 +13,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 
-enum { MAX_ATTEMPTS = 3, MAX_ASKING = 4 };
+enum { MAX_ATTEMPTS = 3, MAX_ASKING = 4, MAX_CHANGES = 2 };
 
 /* --- which test ----------------------------------------------------------------------------------------- */
 
@@ -30,6 +30,7 @@ void agent__set_test(agent *a, const char *command)
     char *copy = base_xstrdup(command);
     free(a->test.command);
     a->test.command = copy;
+    a->test.is_found = false;
 }
 
 /* How a test file is run alone, by its name's ending. */
@@ -95,6 +96,11 @@ static bool asks_for_repair(const char *request)
 void agent__find_test(agent *a, const char *request)
 {
     bool named = false;
+    if (a->test.is_found) { /* for the last turn's change */
+        free(a->test.command);
+        a->test.command = NULL;
+        a->test.is_found = false;
+    }
     const char *open = strchr(request, '`'), *close = open ? strchr(open + 1, '`') : NULL;
     if (close) {
         char *command = base_xstrndup(open + 1, (size_t)(close - open - 1));
@@ -110,6 +116,14 @@ void agent__find_test(agent *a, const char *request)
         p += n;
     }
     a->fix.wanted = named && asks_for_repair(request) && a->settings.mode != AGENT_MODE_PLAN;
+}
+
+void agent__fix_free(agent *a)
+{
+    agent__doubts_free(a);
+    free(a->fix.path);
+    free(a->fix.name);
+    a->fix = (agent_fix){0};
 }
 
 /* --- after a failed attempt ----------------------------------------------------------------------------- */
@@ -182,9 +196,9 @@ static void put_present_text(agent *a, const char *path, const char *name, base_
 void agent__came_to_nothing(agent *a, uint32_t from, uint32_t to)
 {
     a->fix.copied = true;
-    if (!a->fix.wanted || a->fix.passed || a->fix.attempts >= MAX_ATTEMPTS ||
-        a->fix.asked_again >= MAX_ASKING)
-        return;
+    const bool may_ask = a->fix.wanted ? a->fix.asked_again < MAX_ASKING
+                                       : a->asked.change && a->fix.path && a->fix.asked_again < MAX_CHANGES;
+    if (!may_ask || a->fix.passed || a->fix.attempts >= MAX_ATTEMPTS || a->info.strong) return;
     a->fix.asked_again++;
     a->fix.open_call = true;
     base_err err = {0};
@@ -192,8 +206,24 @@ void agent__came_to_nothing(agent *a, uint32_t from, uint32_t to)
         agent__notice(a, "the attempt could not be put aside: %s", err.msg);
 }
 
+/* A change that was no repair: what failed is to be put right, and what stands there is seen. */
+static void ask_for_correction(agent *a, const char *path, const char *name, base_buf *out)
+{
+    const bool is_new_test = a->asked.new_test.path != NULL;
+    a->fix.open_call = a->fix.attempts < MAX_ATTEMPTS && !a->info.strong;
+    base_buf_puts(out, is_new_test ? "The new test fails: what it expects is not what the code gives, or it "
+                                     "calls it wrongly. The code stays as it is. "
+                                   : "It passes without this change. ");
+    put_present_text(a, path, name, out);
+    if (a->fix.attempts < MAX_ATTEMPTS) base_buf_puts(out, "Find what is wrong and rewrite it.\n");
+}
+
 void agent__take_back(agent *a, const char *path, const char *name, base_buf *out)
 {
+    if (!a->fix.wanted && (a->test.is_found || a->asked.new_test.path)) {
+        ask_for_correction(a, path, name, out);
+        return;
+    }
     base_buf_puts(out, "The test still fails. ");
     a->fix.open_call = a->fix.wanted && a->fix.attempts < MAX_ATTEMPTS;
     if (a->fix.wanted && a->fix.attempts < MAX_ATTEMPTS && a->fix.writes == 1 && undo_attempt(a, path)) {
@@ -229,9 +259,40 @@ static const code_definition *definition_of(const code_file *f, const char *name
     return NULL;
 }
 
-/* The definition that this turn's excerpts show of a file that is no test, as it is now. */
+static void take_definition(
+    const code_definition *d, const char *path, const char *name, const base_buf *text, agent_definition *ret)
+{
+    ret->path = base_xstrdup(path);
+    ret->name = base_xstrdup(name);
+    const char *language = code_language(path, text->data, text->len);
+    ret->language = base_xstrdup(language ? language : "");
+    if (!d || d->to > text->len) return;
+    size_t from = d->from;
+    while (from && (text->data[from - 1] == ' ' || text->data[from - 1] == '\t')) from--;
+    if (from && text->data[from - 1] != '\n') from = d->from;
+    base_buf_add(&ret->text, text->data + from, d->to - from);
+    ret->body = d->body_from - from;
+}
+
+/* The definition that was written last in this turn. */
+static bool find_written(const agent *a, agent_definition *ret)
+{
+    base_buf text = {0};
+    if (!a->fix.path || !a->fix.name) return false;
+    if (tool_workspace_read(a->workspace, a->fix.path, 1 << 20, &text, NULL) || !text.len) return false;
+    code_file *f = code_parse(tool_workspace_grammars(a->workspace), a->fix.path, text.data, text.len);
+    const code_definition *d = definition_of(f, a->fix.name);
+    const bool is_new = !d && !code_index_is_defined(tool_workspace_index(a->workspace), a->fix.name);
+    if (d || is_new) take_definition(d, a->fix.path, a->fix.name, &text, ret);
+    code_file_free(f);
+    base_buf_free(&text);
+    return d || is_new;
+}
+
+/* What was written, else the definition that this turn's excerpts show of a file that is no test, as it is now. */
 static bool find_target(const agent *a, agent_definition *ret)
 {
+    if (!a->fix.wanted && find_written(a, ret)) return true;
     for (size_t i = 0; i < a->transcript.n_segments && !ret->path; i++) {
         const agent_segment *p = &a->transcript.segments[i];
         if (p->turn != a->turn || !p->path || p->stale || code_path_is_test(p->path)) continue;
@@ -241,19 +302,7 @@ static bool find_target(const agent *a, agent_definition *ret)
         code_file *f = code_parse(tool_workspace_grammars(a->workspace), p->path, text.data, text.len);
         const char *label = p->label && *p->label ? p->label : NULL;
         const code_definition *d = definition_of(f, label);
-        if (d || label) {
-            ret->path = base_xstrdup(p->path);
-            ret->name = base_xstrdup(label ? label : d->name);
-            const char *language = code_language(p->path, text.data, text.len);
-            ret->language = base_xstrdup(language ? language : "");
-        }
-        if (d && d->to <= text.len) {
-            size_t from = d->from;
-            while (from && (text.data[from - 1] == ' ' || text.data[from - 1] == '\t')) from--;
-            if (from && text.data[from - 1] != '\n') from = d->from;
-            base_buf_add(&ret->text, text.data + from, d->to - from);
-            ret->body = d->body_from - from;
-        }
+        if (d || label) take_definition(d, p->path, label ? label : d->name, &text, ret);
         code_file_free(f);
         base_buf_free(&text);
     }
@@ -280,6 +329,15 @@ void agent__put_call(const agent *a, const agent_definition *t, base_buf *out)
     base_buf_free(&json);
 }
 
+/* Nothing is thought of a definition that is not there yet, or that was not written in vain. */
+static void put_thought(const agent *a, const agent_definition *t, base_buf *out)
+{
+    if (a->fix.wanted || a->fix.failing)
+        base_buf_printf(out, "The wrong line in the definition of `%s` is `", t->name);
+    else if (a->fix.copied && t->text.len)
+        base_buf_printf(out, "The line of `%s` that has to change is `", t->name);
+}
+
 int agent__open_call(agent *a, bool further, agent_opening *opening, base_err *err)
 {
     agent_definition t = {0};
@@ -291,8 +349,7 @@ int agent__open_call(agent *a, bool further, agent_opening *opening, base_err *e
         if (further) rc = agent__doubt_next(a, opening->call.data, &t, &text, err);
         opening->is_doubt = text.len > 0;
         /* Without a thought of its own a small model copies the old text. */
-        if (!text.len)
-            base_buf_printf(&opening->thought, "The wrong line in the definition of `%s` is `", t.name);
+        if (!text.len) put_thought(a, &t, &opening->thought);
         base_buf_puts(&opening->call, text.data ? text.data : "");
         base_buf_free(&text);
     }

@@ -200,9 +200,8 @@ void agent__clear_session(agent *a)
     a->ledger.sums = (agent_sums){0};
     a->turn = 0;
     a->transcript.open_role = -1;
-    agent__doubts_free(a);
     agent__asked_free(a);
-    a->fix = (agent_fix){0};
+    agent__fix_free(a);
     free(a->test.command);
     free(a->test.approved);
     free(a->request);

@@ -16,6 +16,8 @@ enum {
     MAX_FILE = 256 << 10,
     MAX_ASKED_FILE = 4 << 20, /* named by @: beyond any context */
     MAX_MENTIONS = 6,
+    MAX_NAMED = 3,          /* definitions of those that a request for a change is about */
+    HEAD_LINES = 30,        /* of a long class that is named */
     WHOLE_FILE_LINES = 120, /* a named file up to this size comes whole */
     N_HITS = 8,
     EXCERPT_TOKENS = 16, /* its first line and what is behind it, at most about */
@@ -319,13 +321,43 @@ static void add_range(
     base_buf_free(&text);
 }
 
+/*
+ * Of a long type the head says what its members need: up to its constructor's end, else its first lines. Where that
+ * ends in the file.
+ */
+static uint32_t head_of_type(const agent *a, const code_place *p, const char *name)
+{
+    static const char *const makers[] = {"constructor", "__init__", "new"};
+    base_buf text = {0};
+    uint32_t to = p->to;
+    if (!tool_workspace_read(a->workspace, p->path, MAX_FILE, &text, NULL) && p->to <= text.len) {
+        code_file *f = code_parse(tool_workspace_grammars(a->workspace), p->path, text.data, text.len);
+        uint32_t made_to = 0, cut = p->from;
+        for (uint32_t i = 0; i < f->n_definitions; i++) {
+            const code_definition *d = &f->definitions[i];
+            bool makes = !strcmp(d->name, name) && d->from > p->from;
+            for (size_t k = 0; k < sizeof makers / sizeof *makers; k++) makes |= !strcmp(d->name, makers[k]);
+            if (makes && d->from > p->from && d->to <= p->to && !made_to) made_to = d->to;
+        }
+        for (uint32_t lines = 0; cut < p->to && lines < HEAD_LINES; cut++) lines += text.data[cut] == '\n';
+        to = made_to && count_lines(text.data + p->from, made_to - p->from) <= 2 * HEAD_LINES ? made_to : cut;
+        code_file_free(f);
+    }
+    base_buf_free(&text);
+    return to;
+}
+
 static void add_definitions(gathering *g, const char *word, uint32_t most)
 {
     code_place *places = NULL;
     uint32_t n = code_index_define(tool_workspace_index(g->a->workspace), word, &places);
-    for (uint32_t i = 0; i < n && i < most; i++)
-        if (!places[i].is_declaration)
-            add_range(g, places[i].path, places[i].from, places[i].to, word, "named in the request");
+    for (uint32_t i = 0; i < n && i < most; i++) {
+        const code_place *p = &places[i];
+        const bool is_long = !strcmp(p->what, "class") && p->line_end - p->line > 2 * HEAD_LINES;
+        if (!p->is_declaration)
+            add_range(g, p->path, p->from, is_long ? head_of_type(g->a, p, word) : p->to, word,
+                "named in the request");
+    }
     code_places_free(places, n);
 }
 
@@ -433,6 +465,10 @@ static void add_mentions(gathering *g)
             n++;
         }
     base_buf_free(&word);
+    agent_named named = {0};
+    if (asks_for_change(g->a, g->request) && !g->a->fix.wanted) agent__find_named(g->a, g->request, &named);
+    for (uint32_t i = 0; i < named.n && i < MAX_NAMED; i++) add_definitions(g, named.items[i].name, 2);
+    agent_named_free(&named);
 }
 
 /* --- who calls it --------------------------------------------------------------------------------------- */

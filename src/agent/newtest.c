@@ -39,24 +39,24 @@ static bool is_code(const code_place *p)
            strcmp(p->what, "field") != 0;
 }
 
-/* The definition that the request is about: one it names, else the best that retrieval finds. */
+/* The definition that the request is about: one it names or describes, else the best that retrieval finds. */
 static char *find_subject(const agent *a, const char *request, char **ret_path)
 {
     code_index *x = tool_workspace_index(a->workspace);
-    size_t pos = 0, from, to, n = strlen(request);
     char *subject = NULL;
-    while (!subject && code_next_identifier(request, n, &pos, &from, &to)) {
+    agent_named named;
+    agent__find_named(a, request, &named);
+    for (uint32_t k = 0; k < named.n && named.items[k].score >= AGENT_NAMED_SURE && !subject; k++) {
         code_place *places = NULL;
-        char *word = base_xstrndup(request + from, to - from);
-        uint32_t n_places = strlen(word) > 3 ? code_index_define(x, word, &places) : 0;
+        uint32_t n_places = code_index_define(x, named.items[k].name, &places);
         for (uint32_t i = 0; i < n_places && !subject; i++) {
             if (!is_code(&places[i])) continue;
-            subject = base_xstrdup(word);
+            subject = base_xstrdup(named.items[k].name);
             *ret_path = base_xstrdup(places[i].path);
         }
         code_places_free(places, n_places);
-        free(word);
     }
+    agent_named_free(&named);
     if (subject) return subject;
     code_hits hits = {0};
     code_index_search(x, request, 8, &hits);
@@ -72,24 +72,6 @@ static char *find_subject(const agent *a, const char *request, char **ret_path)
 }
 
 /* --- where its tests stand ------------------------------------------------------------------------------ */
-
-/* "main" of "src/dotenv/main.py" */
-static char *stem_of(const char *path)
-{
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    return base_xstrndup(name, strcspn(name, "."));
-}
-
-/* Is the stem a whole part of the test file's name: "test_main.py", "main_test.go"? */
-static bool is_test_of(const char *path, const char *stem)
-{
-    char *own = stem_of(path);
-    const char *at = strstr(own, stem);
-    size_t n = strlen(stem);
-    bool is_so = at && (at == own || !isalnum((unsigned char)at[-1])) && !isalnum((unsigned char)at[n]);
-    free(own);
-    return is_so && code_path_is_test(path);
-}
 
 static bool has_ending_of(const char *path, const char *other)
 {
@@ -127,14 +109,7 @@ static char *find_test_file(
         *ret_example = base_xstrdup(dot ? dot + 1 : callers[i].name);
     }
     code_callers_free(callers, n < 64 ? n : 64);
-    if (path) return path;
-    char *stem = stem_of(subject_path), **paths = code_index_paths(x);
-    for (size_t i = 0; paths && paths[i] && !path; i++)
-        if (is_test_of(paths[i], stem) && has_ending_of(paths[i], subject_path))
-            path = base_xstrdup(paths[i]);
-    code_index_paths_free(paths);
-    free(stem);
-    return path;
+    return path ? path : agent__test_file_of(a, subject_path);
 }
 
 /* The test of that name, else the file's last one. */
@@ -294,7 +269,7 @@ int agent__append_new_test(agent *a, const char *request, base_err *err)
                 .holder = d->parent && *d->parent ? base_xstrdup(d->parent) : NULL,
                 .subject = base_xstrdup(subject),
                 .assertion = assertion_like(a, &text, text.data + from, to - from, subject)};
-            agent__set_test_file(a, path);
+            if (!agent__set_test_file(a, path)) agent__find_judge(a, path);
         }
         code_file_free(f);
     }
@@ -333,6 +308,13 @@ bool agent__open_new_test(agent *a, agent_opening *opening)
         base_buf_printf(&opening->call, "func %s(t *testing.T) {\n", t->name);
     base_buf_free(&name);
     return true;
+}
+
+int agent__open_further(agent *a, bool further, agent_opening *opening, base_err *err)
+{
+    a->asked.new_test.begun = false;
+    if (agent__open_new_test(a, opening)) return 0;
+    return agent__open_call(a, further, opening, err);
 }
 
 /* --- does it notice? ------------------------------------------------------------------------------------ */
@@ -380,7 +362,7 @@ static int run_broken(agent *a, const char *path, const base_buf *text, bool *re
 
 void agent__try_new_test(agent *a)
 {
-    const agent_new_test *t = &a->asked.new_test;
+    agent_new_test *t = &a->asked.new_test;
     code_place *places = NULL;
     base_buf text = {0}, what = {0};
     base_err why = {0};
@@ -397,9 +379,11 @@ void agent__try_new_test(agent *a)
                 a, "whether the new test notices a broken %s could not be tried: %s", t->subject, why.msg);
         else if (fails)
             agent__notice(a, "with %s in %s the test file fails, as it should", what.data, t->subject);
-        else
+        else {
+            t->is_blind = true;
             agent__notice(
                 a, "the new test does not notice %s in %s: it may test nothing", what.data, t->subject);
+        }
     }
     code_places_free(places, n);
     base_buf_free(&text);

@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "agent/parts.h"
+#include "base/hash.h"
 #include "base/mem.h"
 
 /* --- what is asked -------------------------------------------------------------------------------------- */
@@ -101,7 +102,24 @@ static bool is_object_of(const char *text, size_t from, const char *const *stems
     return false;
 }
 
-static void add_wish(agent_asked *x, char *name, bool goes)
+/* The texts that the tree's definitions of that name have now. */
+static uint64_t text_of(const agent *a, const char *name)
+{
+    code_place *places = NULL;
+    uint32_t n = code_index_define(tool_workspace_index(a->workspace), name, &places);
+    uint64_t hash = n;
+    for (uint32_t i = 0; i < n; i++) {
+        base_buf text = {0};
+        if (!tool_workspace_read(a->workspace, places[i].path, 4 << 20, &text, NULL) &&
+            places[i].to <= text.len && places[i].from < places[i].to)
+            hash = base_hash64(text.data + places[i].from, places[i].to - places[i].from, hash);
+        base_buf_free(&text);
+    }
+    code_places_free(places, n);
+    return hash;
+}
+
+static void add_wish(agent_asked *x, char *name, agent_wish_kind kind, uint64_t before)
 {
     for (uint32_t i = 0; i < x->n_wishes; i++)
         if (!strcmp(x->wishes[i].name, name)) {
@@ -112,12 +130,13 @@ static void add_wish(agent_asked *x, char *name, bool goes)
         free(name);
         return;
     }
-    x->wishes[x->n_wishes++] = (agent_wish){name, goes};
+    x->wishes[x->n_wishes++] = (agent_wish){name, kind, before};
 }
 
 void agent__ask(agent *a, const char *request)
 {
     static const char *const going[] = {"renam", "delet", "remov", "drop"};
+    static const char *const changing[] = {"in", "chang", "updat", "adapt", "extend", "let"};
     code_index *index = tool_workspace_index(a->workspace);
     agent_asked *x = &a->asked;
     agent__asked_free(a);
@@ -130,11 +149,14 @@ void agent__ask(agent *a, const char *request)
         char *name = base_xstrndup(request + from, to - from);
         if (code_index_is_defined(index, name)) {
             if (is_object_of(request, from, going, sizeof going / sizeof *going))
-                add_wish(x, name, true);
+                add_wish(x, name, AGENT_WISH_GOES, 0);
+            else if (is_object_of(request, from, changing, sizeof changing / sizeof *changing) &&
+                     is_code_like(request, from, to))
+                add_wish(x, name, AGENT_WISH_CHANGES, text_of(a, name));
             else
                 free(name);
         } else if (is_code_like(request, from, to) && !code_index_mentions(index, name)) {
-            add_wish(x, name, false);
+            add_wish(x, name, AGENT_WISH_STANDS, 0);
         } else {
             free(name);
         }
@@ -175,16 +197,21 @@ void agent__taken_back(agent *a, const char *path)
     }
 }
 
-/* Names that should stand there and do not, or should be gone and are not: "a, b"; the number of them. */
-static uint32_t list_wishes(const agent *a, bool going, base_buf *out)
+static bool is_met(const agent *a, const agent_wish *w)
 {
     code_index *index = tool_workspace_index(a->workspace);
+    if (w->kind == AGENT_WISH_CHANGES) return text_of(a, w->name) != w->before;
+    return w->kind == AGENT_WISH_GOES ? !code_index_is_defined(index, w->name)
+                                      : code_index_mentions(index, w->name);
+}
+
+/* Names of that kind whose wish is not met: "a, b"; the number of them. */
+static uint32_t list_wishes(const agent *a, agent_wish_kind kind, base_buf *out)
+{
     uint32_t n = 0;
     for (uint32_t i = 0; i < a->asked.n_wishes; i++) {
         const agent_wish *w = &a->asked.wishes[i];
-        bool stands = w->goes ? code_index_is_defined(index, w->name) : code_index_mentions(index, w->name);
-        if (w->goes != going || stands != going) continue;
-        base_buf_printf(out, "%s%s", n++ ? ", " : "", w->name);
+        if (w->kind == kind && !is_met(a, w)) base_buf_printf(out, "%s%s", n++ ? ", " : "", w->name);
     }
     return n;
 }
@@ -198,20 +225,52 @@ static bool lacks_test(const agent *a)
 
 bool agent__is_missing(const agent *a, base_buf *out)
 {
-    base_buf missing = {0}, left = {0};
-    if (list_wishes(a, false, &missing)) base_buf_printf(out, "%s is not in the tree yet. ", missing.data);
-    if (list_wishes(a, true, &left)) base_buf_printf(out, "%s is still in the tree. ", left.data);
+    base_buf missing = {0}, left = {0}, same = {0};
+    if (list_wishes(a, AGENT_WISH_STANDS, &missing))
+        base_buf_printf(out, "%s is not in the tree yet. ", missing.data);
+    if (list_wishes(a, AGENT_WISH_GOES, &left)) base_buf_printf(out, "%s is still in the tree. ", left.data);
+    if (list_wishes(a, AGENT_WISH_CHANGES, &same))
+        base_buf_printf(out, "%s is as it was: it was to be changed too. ", same.data);
     if (a->asked.n_changed && lacks_test(a)) base_buf_puts(out, "No test was added yet. ");
     base_buf_free(&missing);
     base_buf_free(&left);
+    base_buf_free(&same);
     return out->len > 0;
+}
+
+static void aim_at(agent *a, const char *path, const char *name)
+{
+    char *path_copy = base_xstrdup(path), *name_copy = base_xstrdup(name);
+    free(a->fix.path);
+    free(a->fix.name);
+    a->fix.path = path_copy;
+    a->fix.name = name_copy;
+    a->fix.open_call = true;
+}
+
+bool agent__aim_at_missing(agent *a)
+{
+    code_index *index = tool_workspace_index(a->workspace);
+    if (a->info.strong) return false;
+    for (uint32_t i = 0; i < a->asked.n_wishes && !a->fix.open_call; i++) {
+        const agent_wish *w = &a->asked.wishes[i];
+        code_place *places = NULL;
+        if (w->kind == AGENT_WISH_GOES || is_met(a, w)) continue;
+        uint32_t n = w->kind == AGENT_WISH_CHANGES ? code_index_define(index, w->name, &places) : 0;
+        if (n)
+            aim_at(a, places[0].path, w->name);
+        else if (w->kind == AGENT_WISH_STANDS && a->asked.n_changed)
+            aim_at(a, a->asked.changed[0], w->name);
+        code_places_free(places, n);
+    }
+    return a->fix.open_call;
 }
 
 void agent__tell_outcome(agent *a)
 {
     const agent_asked *x = &a->asked;
     if (!x->change) return;
-    base_buf text = {0}, missing = {0}, left = {0};
+    base_buf text = {0}, missing = {0}, left = {0}, same = {0};
     const char *state = "changed";
     if (!x->n_changed) {
         state = "nothing";
@@ -223,17 +282,23 @@ void agent__tell_outcome(agent *a)
         for (size_t i = 0; i < x->n_changed; i++)
             base_buf_printf(&text, "%s%s", i ? ", " : "", x->changed[i]);
         base_buf_putc(&text, '.');
-        if (list_wishes(a, false, &missing))
+        if (list_wishes(a, AGENT_WISH_STANDS, &missing))
             base_buf_printf(&text, " Asked for and not in the tree: %s.", missing.data);
-        if (list_wishes(a, true, &left)) base_buf_printf(&text, " Still in the tree: %s.", left.data);
+        if (list_wishes(a, AGENT_WISH_GOES, &left))
+            base_buf_printf(&text, " Still in the tree: %s.", left.data);
+        if (list_wishes(a, AGENT_WISH_CHANGES, &same)) base_buf_printf(&text, " As it was: %s.", same.data);
         if (lacks_test(a)) base_buf_puts(&text, " No test was added.");
-        bool is_partial = missing.len || left.len || lacks_test(a);
+        bool is_partial = missing.len || left.len || same.len || lacks_test(a);
         if (a->test.command && a->fix.failing) {
             base_buf_printf(&text, " Its test fails: %s.", a->test.command);
             state = "failing";
         } else if (a->test.command && a->fix.passed) {
-            base_buf_printf(&text, " Its test passes: %s.", a->test.command);
-            if (!is_partial) state = "done";
+            /* Tests that stood there before say that nothing broke, not that what was asked for is right. */
+            const bool is_proof = !a->test.is_found && !a->asked.new_test.is_blind;
+            base_buf_printf(&text, a->test.is_found ? " The tests of it pass: %s." : " Its test passes: %s.",
+                a->test.command);
+            if (a->asked.new_test.is_blind) base_buf_puts(&text, " The new test does not notice a fault.");
+            if (!is_partial && is_proof) state = "done";
         } else {
             base_buf_puts(&text, " No test has judged it.");
         }
@@ -244,4 +309,5 @@ void agent__tell_outcome(agent *a)
     base_buf_free(&text);
     base_buf_free(&missing);
     base_buf_free(&left);
+    base_buf_free(&same);
 }

@@ -13,6 +13,9 @@
  *     tries.c    candidates: sampled in branches, tried in a copy of the tree, the first that passes is
  *         offered
  *     fence.c    a definition without a call, as a call
+ *     newtest.c  a test that is to be written: its place, its example, whether it notices a broken subject
+ *     named.c    which definitions a request is about
+ *     judge.c    which command judges a change where none was named
  *     attempt.c  a request that names a failing test: running it, taking failed attempts back, asking again
  *     doubt.c    where the model doubts the text that it is to repair: what a further attempt changes
  *     guard.c    repeated calls and repeating text
@@ -108,7 +111,8 @@ typedef struct agent_made {
 
 /* The test that judges. */
 typedef struct agent_test {
-    char *command;  /* named by a request or run before; NULL: none */
+    char *command;  /* named by a request, run before, or found for a changed file; NULL: none */
+    bool is_found;  /* by the program, for this turn's change (judge.c) */
     char *approved; /* its run after an approved change asks no second time in approved_turn; NULL: none */
     uint32_t approved_turn;
 } agent_test;
@@ -129,19 +133,22 @@ typedef struct agent_fix {
     bool wanted, passed;
     bool no_test; /* the person would not have it run, or what runs it is not installed */
     uint32_t attempts, asked_again;
-    uint32_t writes; /* of this turn that stand */
-    bool open_call;  /* a change came to nothing: the harness begins the next one */
-    bool failing;    /* the last run of the test in this turn failed */
-    bool tried;      /* candidates were sampled in this turn */
-    bool copied;     /* the model wrote the old text again */
+    uint32_t writes;   /* of this turn that stand */
+    bool open_call;    /* a change came to nothing: the harness begins the next one */
+    bool failing;      /* the last run of the test in this turn failed */
+    bool tried;        /* candidates were sampled in this turn */
+    bool copied;       /* the model wrote the old text again */
+    char *path, *name; /* of the definition that was written last; NULL: none */
     agent_attempt attempt;
     agent_doubts *doubts; /* of the definition that is being repaired; NULL: not looked for yet */
 } agent_fix;
 
-/* A name that a request wants in the tree, or out of it. */
+/* What a request wants of a name: to be in the tree, out of it, or to have another text than now. */
+typedef enum agent_wish_kind { AGENT_WISH_STANDS, AGENT_WISH_GOES, AGENT_WISH_CHANGES } agent_wish_kind;
 typedef struct agent_wish {
     char *name;
-    bool goes;
+    agent_wish_kind kind;
+    uint64_t before; /* AGENT_WISH_CHANGES: hash of its definitions' texts when it was asked for */
 } agent_wish;
 enum { AGENT_MAX_WISHES = 8 };
 
@@ -152,6 +159,7 @@ typedef struct agent_new_test {
     char *subject;          /* what is tested */
     char *assertion; /* how the example's first assertion begins, up to the subject's arguments; NULL */
     bool begun;      /* the harness has begun its call */
+    bool is_blind;   /* it passes where its subject is broken */
 } agent_new_test;
 
 /* What this turn's request asks to be changed, and what came of it (outcome.c). */
@@ -159,8 +167,8 @@ typedef struct agent_asked {
     bool change; /* it asks for a change */
     bool test;   /* for a new test, among others */
     agent_new_test new_test;
-    bool again;   /* and was asked again, since nothing or not all of it stood in the tree */
-    bool refused; /* the person said no to something: that is an answer, and nothing is asked again */
+    uint32_t again; /* how often it was asked again, since nothing or not all of it stood in the tree */
+    bool refused;   /* the person said no to something: that is an answer, and nothing is asked again */
     agent_wish wishes[AGENT_MAX_WISHES];
     uint32_t n_wishes;
     char **changed; /* files written in this turn that stand */
@@ -427,6 +435,8 @@ void agent__changed(agent *a, const char *path);
 void agent__taken_back(agent *a, const char *path);
 /* What was asked for and is not in the tree, as sentences; false: nothing is known to be missing. */
 bool agent__is_missing(const agent *a, base_buf *out);
+/* The next answer begins with the call that writes what is missing; false: where that is, is not known. */
+bool agent__aim_at_missing(agent *a);
 /* The last line of a turn that was asked for a change. */
 void agent__tell_outcome(agent *a);
 
@@ -437,7 +447,29 @@ int agent__append_new_test(agent *a, const char *request, base_err *err);
 /* A new test that passes has to fail where its subject is broken: tells whether it does. */
 void agent__try_new_test(agent *a);
 
+/* --- named.c --- */
+enum { AGENT_MAX_NAMED = 6, AGENT_NAMED_SURE = 8 }; /* sure: a score from which it is no mere word */
+typedef struct agent_named {
+    struct {
+        char *name;
+        uint32_t score;
+    } items[AGENT_MAX_NAMED + 1]; /* best first */
+    uint32_t n;
+} agent_named;
+/* What the request names or describes, of what the tree defines outside of tests; agent_named_free. */
+void agent__find_named(const agent *a, const char *request, agent_named *ret);
+void agent_named_free(agent_named *n);
+
+/* --- judge.c --- */
+/* The test file of that name and language ("main_test.go" for "main.go"); the caller frees; NULL: none. */
+char *agent__test_file_of(const agent *a, const char *path);
+/* The command that judges a change of this file becomes the test, unless a person named one. */
+void agent__find_judge(agent *a, const char *path);
+/* Does the test fail without this turn's changes as well? Then it says nothing of them. */
+bool agent__fails_without(agent *a);
+
 /* --- attempt.c --- */
+void agent__fix_free(agent *a); /* what a turn knows of its attempts, the doubts too */
 /* A test file's command becomes the test; false: how to run it alone is not known. */
 bool agent__set_test_file(agent *a, const char *path);
 void agent__find_test(agent *a, const char *request); /* sets test_command and fix.wanted */
@@ -465,6 +497,8 @@ typedef struct agent_opening {
 void agent_opening_free(agent_opening *o);
 /* How the answer that writes the new test begins; once a turn. */
 bool agent__open_new_test(agent *a, agent_opening *opening);
+/* How a further attempt begins: at the new test, or at the definition (agent__open_call). */
+int agent__open_further(agent *a, bool further, agent_opening *opening, base_err *err);
 /*
  * Empty when no definition is in view. further: not the first attempt at it, so the next doubt is tried while
  * there is one.
@@ -497,7 +531,8 @@ int agent__doubt_next(agent *a, const char *head, const agent_definition *old, b
 void agent__doubts_free(agent *a);
 
 /* --- tries.c --- */
-uint32_t agent__tries(const agent *a); /* how many candidates there are in the mode that holds */
+bool agent__tries_are_due(const agent *a); /* a test has failed, and candidates were not sampled yet */
+uint32_t agent__tries(const agent *a);     /* how many candidates there are in the mode that holds */
 /*
  * Where a test can judge and has failed: up to a->tries rewrites. *ret_ids: the tokens of the first whose
  * test passed, to be appended as the answer; empty when there was none or nothing to try. BASE_E_CANCELLED

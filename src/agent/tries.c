@@ -135,9 +135,8 @@ static int sample(agent *a, candidate *c, const candidate *testing, base_err *er
     kv_stats before, after;
     uint32_t n;
     int rc = 0;
-    if (c->number > 1) {
-        rc = agent__open_call(a, true, &opening, err);
-    }
+    /* A failing test that a request names is explained first; what fails behind a change was just written. */
+    if (c->number > 1 || (a->fix.path && !a->fix.wanted)) rc = agent__open_further(a, c->number > 1, &opening, err);
     if (c->number > 1 && !opening.is_doubt) {
         s.temperature = warm;
         s.top_p = 0.95f;
@@ -268,16 +267,16 @@ uint32_t agent__tries(const agent *a)
     return a->settings.tries < AGENT_MOST_TRIES ? a->settings.tries : AGENT_MOST_TRIES;
 }
 
-static bool is_due(const agent *a)
+bool agent__tries_are_due(const agent *a)
 {
     return agent__tries(a) > 1 && a->test.command && a->fix.failing && !a->fix.passed && !a->fix.no_test &&
-           !a->fix.tried && !a->asked.test && !a->denied && a->settings.mode != AGENT_MODE_PLAN &&
+           !a->fix.tried && !a->denied && a->settings.mode != AGENT_MODE_PLAN &&
            (a->engine->can & ENGINE_BRANCH);
 }
 
 int agent__try(agent *a, model_ids *ret_ids, base_err *err)
 {
-    if (!is_due(a)) return 0;
+    if (!agent__tries_are_due(a)) return 0;
     const uint32_t n = agent__tries(a);
     candidate *all = base_xcalloc(n, sizeof *all), *testing = NULL, *best = NULL;
     int rc = 0;

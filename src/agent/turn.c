@@ -270,9 +270,8 @@ static void turn_begins(agent *a, const char *request)
 {
     a->turn++;
     a->denied = a->at_limit = false;
-    agent__doubts_free(a);
     agent__asked_free(a);
-    a->fix = (agent_fix){0};
+    agent__fix_free(a);
     a->ledger.sums = (agent_sums){.n_before = agent__n_tokens(a)};
     base_grow(&a->transcript.turn_starts, &a->transcript.cap_turn_starts, a->turn + 1,
         sizeof *a->transcript.turn_starts);
@@ -371,12 +370,15 @@ static int ask_for_name(agent *a, base_err *err)
     return rc;
 }
 
-/* A change was asked for and is not in the tree, or not all of it: true once, with what is missing. */
+/* A change was asked for and is not in the tree, or not all of it: true at most twice, with what is missing. */
 static bool should_ask_for_change(agent *a, base_buf *missing)
 {
-    if (!a->asked.change || a->asked.again || a->fix.wanted || a->denied || a->asked.refused) return false;
+    enum { MOST = 2 };
+    if (!a->asked.change || a->asked.again >= MOST || a->fix.wanted || a->denied || a->asked.refused)
+        return false;
     if (a->asked.n_changed && !agent__is_missing(a, missing)) return false;
-    a->asked.again = true;
+    if (a->asked.again && !missing->len) return false; /* nothing at all, twice: it will not */
+    a->asked.again++;
     return true;
 }
 
@@ -388,7 +390,7 @@ static int ask_for_change(agent *a, const answer *r, const base_buf *missing, ba
     if (r->from < r->to && agent__put_failed(a, r->from, r->to, &put))
         agent__notice(a, "the answer could not be put aside: %s", put.msg);
     base_buf_puts(&text, missing->len ? missing->data : "No file was changed yet. ");
-    base_buf_puts(&text, a->info.strong
+    base_buf_puts(&text, a->info.strong || agent__aim_at_missing(a)
                              ? "Make that change now."
                              : "Make that change now: the rewrite call on one line, then the whole "
                                "definition in a fenced block.");
@@ -457,7 +459,9 @@ static int converse(agent *a, const char *request, bool *interrupted, base_err *
         }
         answer r = {0};
         bool further = a->fix.copied || a->fix.attempts;
-        int rc = a->fix.open_call ? agent__open_call(a, further, &opening, err) : 0;
+        /* Candidates come first, and the first of them is not begun for the model. */
+        const bool opens = a->fix.open_call && !agent__tries_are_due(a);
+        int rc = opens ? agent__open_further(a, further, &opening, err) : 0;
         a->fix.open_call = false;
         if (!rc && steps == 0 && !opening.call.len) agent__open_operation(a, request, &opening);
         if (!rc && !opening.call.len) agent__open_new_test(a, &opening);

@@ -36,16 +36,71 @@ static void test_outcome__a_lie_is_followed_by_the_truth(void **state)
     "\"sub_two\"}}</tools>\n"                                                                                \
     "```sh\nsub_two() {\n    echo $(($1 - $2))\n}\n```\nX\n"
 
+#define NO "answer Added both, really.\n"
+
 static void test_outcome__what_is_missing_is_asked_for_and_told(void **state)
 {
     put_program();
     host h = new_host();
-    agent_session *s = open_session(
-        &h, ADD_SUB "answer Added both.\nanswer Added both, really.\n", AGENT_MODE_ALL, NULL, false);
+    agent_session *s =
+        open_session(&h, ADD_SUB "answer Added both.\n" NO NO NO NO NO NO, AGENT_MODE_ALL, NULL, false);
     assert_int_equal(submit(s, &h, "Add sub_two() and mul_two() to add.sh"), 0);
     assert_true(told(&h, "not all of the change is in the tree"));
     assert_true(told(&h, "Changed: add.sh. Asked for and not in the tree: mul_two."));
     assert_true(told(&h, "\"state\":\"partial\""));
+    agent_session_close(s);
+    free_host(&h);
+}
+
+/* Its call is begun for the model, which writes the body only. */
+static void test_outcome__what_is_missing_is_begun(void **state)
+{
+    put_program();
+    host h = new_host();
+    agent_session *s = open_session(&h,
+        ADD_SUB "answer Added both.\n"
+                "answer <<X\nmul_two() {\n    echo $(($1 * $2))\n}\n```\nX\nanswer Now both.\n",
+        AGENT_MODE_ALL, NULL, false);
+    assert_int_equal(submit(s, &h, "Add sub_two() and mul_two() to add.sh"), 0);
+    assert_true(told(&h, "\"state\":\"changed\",\"text\":\"Changed: add.sh. No test has judged it.\""));
+    char *text = get_file("add.sh");
+    assert_non_null(strstr(text, "sub_two() {"));
+    assert_non_null(strstr(text, "mul_two() {"));
+    free(text);
+    agent_session_close(s);
+    free_host(&h);
+}
+
+/* "in add_up": what is to be changed in a definition that is named is looked for there. */
+static void test_outcome__a_definition_that_stays_as_it_was_is_asked_for(void **state)
+{
+    put_file("add.sh", "add_up() {\n    echo $(($1 + $2))\n}\n");
+    host h = new_host();
+    agent_session *s = open_session(&h,
+        ADD_SUB "answer Added.\n"
+                "answer <<X\nadd_up() {\n    echo $(($1 + $2 + 0))\n}\n```\nX\nanswer Both.\n",
+        AGENT_MODE_ALL, NULL, false);
+    assert_int_equal(submit(s, &h, "Add sub_two() to add.sh and add 0 in add_up"), 0);
+    assert_true(told(&h, "add_up is as it was"));
+    assert_file(
+        "add.sh", "add_up() {\n    echo $(($1 + $2 + 0))\n}\n\nsub_two() {\n    echo $(($1 - $2))\n}\n");
+    agent_session_close(s);
+    free_host(&h);
+}
+
+/* A small model copies what it sees: its next answer begins inside of the definition, past what it doubts. */
+static void test_outcome__the_old_text_again_is_no_change(void **state)
+{
+    put_file("add.sh", "add_up() {\n    echo $(($1 + $2))\n}\n");
+    host h = new_host();
+    agent_session *s = open_session(&h,
+        "answer <<X\n<tools>{\"name\": \"rewrite\", \"arguments\": {\"path\": \"add.sh\", \"name\": "
+        "\"add_up\"}}</tools>\n```sh\nadd_up() {\n    echo $(($1 + $2))\n}\n```\nX\n"
+        "answer <<X\necho`.\nadd_up() {\n    echo $(($1 + $2 + $3))\n}\n```\nX\nanswer Three now.\n",
+        AGENT_MODE_ALL, NULL, false);
+    assert_int_equal(submit(s, &h, "add_up should add three numbers"), 0);
+    assert_true(told(&h, "is the same as the old"));
+    assert_file("add.sh", "add_up() {\n    echo $(($1 + $2 + $3))\n}\n");
     agent_session_close(s);
     free_host(&h);
 }
@@ -79,6 +134,9 @@ int main(void)
         TEST_CASE(test_outcome__knows_a_change_from_a_question),
         TEST_CASE(test_outcome__a_lie_is_followed_by_the_truth),
         TEST_CASE(test_outcome__what_is_missing_is_asked_for_and_told),
+        TEST_CASE(test_outcome__what_is_missing_is_begun),
+        TEST_CASE(test_outcome__a_definition_that_stays_as_it_was_is_asked_for),
+        TEST_CASE(test_outcome__the_old_text_again_is_no_change),
         TEST_CASE(test_outcome__what_stands_there_is_told),
         TEST_CASE(test_outcome__a_question_has_none),
     };

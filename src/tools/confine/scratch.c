@@ -13,6 +13,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "tools/edit/change.h"
+#include "tools/edit/undo.h"
 #include "tools/result/result.h"
 #include "tools/tree/safe_path.h"
 #include "tools/tree/workspace.h"
@@ -173,6 +174,17 @@ int tool_scratch_put(tool_scratch *s, const char *path, const char *text, size_t
     int rc = to < 0 || write_all(to, text, n) ? base_fail_sys(err, "cannot write %.300s aside", path) : 0;
     if (to >= 0) close(to);
     return rc;
+}
+
+static int put_text(void *user, const char *path, const base_buf *before, base_err *err)
+{
+    const bool is_empty = !before || !before->len;
+    return tool_scratch_put(user, path, is_empty ? "" : before->data, is_empty ? 0 : before->len, err);
+}
+
+int tool_scratch_put_before(tool_scratch *s, tool_workspace *w, base_err *err)
+{
+    return tool__undo_each(w, put_text, s, err);
 }
 
 static void keep_end(const base_buf *output, const tool_limits *limits, base_buf *ret)

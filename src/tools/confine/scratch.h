@@ -21,6 +21,9 @@ const char *tool_scratch_root(const tool_scratch *s);
 /* Replaces or makes one file; its folders exist or are made. `path` as in tool_preview_text. */
 int tool_scratch_put(tool_scratch *s, const char *path, const char *text, size_t n, base_err *err);
 
+/* Files that this session's newest turn wrote are there as they were before it; those it made are empty. */
+int tool_scratch_put_before(tool_scratch *s, tool_workspace *w, base_err *err);
+
 /*
  * Runs a command there, confined to it. ret: status, exit_code, ms, and the end of what it printed in text.
  */

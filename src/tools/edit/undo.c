@@ -469,6 +469,24 @@ int tool_undo_preview(tool_workspace *w, base_buf *diff, base_err *err)
     return code;
 }
 
+int tool__undo_each(tool_workspace *w, tool_undo_text_fn *fn, void *user, base_err *err)
+{
+    undo_step *steps;
+    size_t n;
+    uint32_t group;
+    int code = newest(w, &steps, &n, &group, err);
+    if (code) return code;
+    for (size_t k = 0; k < n && !code; k++) {
+        const tool_undo_record *first = steps[k].first;
+        base_buf text = {0};
+        if (first->before[0]) code = read_object(w->undo, first->before, &text, err);
+        if (!code) code = fn(user, first->path, first->before[0] ? &text : NULL, err);
+        base_buf_free(&text);
+    }
+    free_steps(steps, n);
+    return code;
+}
+
 bool tool_undo_is_obeyed(tool_workspace *w)
 {
     undo_step *steps;

@@ -30,6 +30,12 @@ void tool__undo_close(tool_undo *u);
 const char *tool__undo_objects(const tool_undo *u); /* the folder of the texts, by their sha256 */
 void tool__undo_turn(tool_undo *u);                 /* the next record begins a new group; NULL is fine */
 /*
+ * Hands over each file of the newest group that still has an effect, with what it held before (NULL: it did not
+ * exist). Ends with the first failure.
+ */
+typedef int tool_undo_text_fn(void *user, const char *path, const base_buf *before, base_err *err);
+int tool__undo_each(tool_workspace *w, tool_undo_text_fn *fn, void *user, base_err *err);
+/*
  * Keeps what `path` held (NULL: it did not exist) and what it will hold, on disk when this returns.
  * *temporary (at least 32 bytes) gets the name of the temporary file to use, so that a leftover can be found.
  */

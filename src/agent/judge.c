@@ -1,0 +1,240 @@
+/*
+ * Which command judges a change where the person named none: the tests or the compiler that the repository has
+ * for the changed file. It runs like a test that was named: confined, asked about as the mode says, its failure
+ * goes back to the model, and further attempts follow. A command that cannot judge (what runs it is missing, it
+ * takes too long, it fails without the change as well) is told and never counted.
+ */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/parts.h"
+#include "base/mem.h"
+#include "tools/confine/scratch.h"
+
+enum { TEST_MS = 60000, TEST_BYTES = 2400, MAX_FILE = 1 << 20 };
+
+/* --- which test file is a file's ------------------------------------------------------------------------ */
+
+static bool ends_with(const char *s, const char *ending)
+{
+    size_t n = strlen(s), m = strlen(ending);
+    return n >= m && !strcmp(s + n - m, ending);
+}
+
+/* "main" of "src/dotenv/main.py" */
+static char *stem_of(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    return base_xstrndup(name, strcspn(name, "."));
+}
+
+/* Is the stem a whole part of the test file's name: "test_main.py", "main_test.go"? */
+static bool is_test_of(const char *path, const char *stem)
+{
+    char *own = stem_of(path);
+    const char *at = strstr(own, stem);
+    size_t n = strlen(stem);
+    bool is_so = at && (at == own || !isalnum((unsigned char)at[-1])) && !isalnum((unsigned char)at[n]);
+    free(own);
+    return is_so && code_path_is_test(path);
+}
+
+static bool has_ending_of(const char *path, const char *other)
+{
+    const char *a = strrchr(path, '.'), *b = strrchr(other, '.');
+    return a && b && !strcmp(a, b);
+}
+
+char *agent__test_file_of(const agent *a, const char *path)
+{
+    char *stem = stem_of(path), *found = NULL, **paths = code_index_paths(tool_workspace_index(a->workspace));
+    for (size_t i = 0; paths && paths[i] && !found; i++)
+        if (is_test_of(paths[i], stem) && has_ending_of(paths[i], path)) found = base_xstrdup(paths[i]);
+    code_index_paths_free(paths);
+    free(stem);
+    return found;
+}
+
+/* The same by what it calls: a test file of that language that uses something the file defines. */
+static char *calling_test_of(const agent *a, const char *path)
+{
+    code_index *x = tool_workspace_index(a->workspace);
+    base_buf text = {0};
+    char *found = NULL;
+    if (tool_workspace_read(a->workspace, path, MAX_FILE, &text, NULL) || !text.len) return NULL;
+    code_file *f = code_parse(tool_workspace_grammars(a->workspace), path, text.data, text.len);
+    for (uint32_t i = 0; i < f->n_definitions && !found; i++) {
+        const code_definition *d = &f->definitions[i];
+        code_caller *callers = NULL;
+        if (d->body_to <= d->body_from) continue;
+        uint32_t n = code_index_callers(x, d->name, 32, &callers);
+        for (uint32_t k = 0; k < n && k < 32 && !found; k++)
+            if (code_path_is_test(callers[k].path) && has_ending_of(callers[k].path, path))
+                found = base_xstrdup(callers[k].path);
+        code_callers_free(callers, n < 32 ? n : 32);
+    }
+    code_file_free(f);
+    base_buf_free(&text);
+    return found;
+}
+
+/* --- how it is run -------------------------------------------------------------------------------------- */
+
+/* The folder of a path, "." for the root. */
+static char *folder_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? base_xstrndup(path, (size_t)(slash - path)) : base_xstrdup(".");
+}
+
+/* The nearest file of that name in the path's folders, upwards; NULL: none. */
+static char *above(const agent *a, const char *path, const char *name)
+{
+    char *folder = folder_of(path), *found = NULL;
+    for (;;) {
+        base_buf at = {0}, text = {0};
+        base_buf_printf(
+            &at, "%s%s%s", strcmp(folder, ".") ? folder : "", strcmp(folder, ".") ? "/" : "", name);
+        if (!tool_workspace_read(a->workspace, at.data, MAX_FILE, &text, NULL)) found = base_xstrdup(at.data);
+        base_buf_free(&text);
+        base_buf_free(&at);
+        if (found || !strcmp(folder, ".")) break;
+        char *up = folder_of(folder);
+        free(folder);
+        folder = up;
+    }
+    free(folder);
+    return found;
+}
+
+static bool is_plain(const char *path)
+{
+    return !strpbrk(path, " \t\n'\"$`\\;&|<>()*?[]{}!#~") && *path != '-';
+}
+
+static bool judge_python(agent *a, const char *path, base_buf *out)
+{
+    char *test = code_path_is_test(path) ? base_xstrdup(path) : agent__test_file_of(a, path);
+    if (!test) test = calling_test_of(a, path);
+    bool found = test && agent__set_test_file(a, test);
+    free(test);
+    return found;
+}
+
+static bool judge_go(agent *a, const char *path, base_buf *out)
+{
+    char *module = above(a, path, "go.mod"), *folder = folder_of(path);
+    if (module) base_buf_printf(out, "go test ./%s", strcmp(folder, ".") ? folder : "");
+    free(module);
+    free(folder);
+    return out->len > 0;
+}
+
+static bool judge_rust(agent *a, const char *path, base_buf *out)
+{
+    char *manifest = above(a, path, "Cargo.toml");
+    if (manifest && !strcmp(manifest, "Cargo.toml"))
+        base_buf_puts(out, "cargo test --offline -q");
+    else if (manifest)
+        base_buf_printf(out, "cargo test --offline -q --manifest-path %s", manifest);
+    free(manifest);
+    return out->len > 0;
+}
+
+static bool judge_script(agent *a, const char *path, base_buf *out)
+{
+    static const char *const runners[][2] = {{"node --test", "node --test "},
+        {"vitest", "npx --no-install vitest run "}, {"jest", "npx --no-install jest "},
+        {"mocha", "npx --no-install mocha "}};
+    char *manifest = above(a, path, "package.json");
+    char *test = code_path_is_test(path) ? base_xstrdup(path) : agent__test_file_of(a, path);
+    base_buf text = {0};
+    if (!test) test = calling_test_of(a, path);
+    if (manifest && test && is_plain(test) &&
+        !tool_workspace_read(a->workspace, manifest, MAX_FILE, &text, NULL) && text.len)
+        for (size_t i = 0; i < sizeof runners / sizeof *runners && !out->len; i++)
+            if (strstr(text.data, runners[i][0])) base_buf_printf(out, "%s%s", runners[i][1], test);
+    base_buf_free(&text);
+    free(manifest);
+    free(test);
+    return out->len > 0;
+}
+
+/* What a compiler says of one file, with what C takes for a mere warning: the tree need not be configured. */
+static bool judge_c(agent *a, const char *path, base_buf *out)
+{
+    char *folder = folder_of(path);
+    base_buf_printf(out,
+        "cc -fsyntax-only -fmax-errors=5 -Werror=implicit-function-declaration -Werror=int-conversion "
+        "-Werror=incompatible-pointer-types -D_GNU_SOURCE -I. -I%s -Iinclude -Isrc %s",
+        folder, path);
+    free(folder);
+    return true;
+}
+
+static bool judge_java(agent *a, const char *path, base_buf *out)
+{
+    char *maven = above(a, path, "pom.xml"), *gradle = above(a, path, "gradlew");
+    if (maven)
+        base_buf_puts(out, "mvn -o -q test");
+    else if (gradle)
+        base_buf_puts(out, "./gradlew --offline -q test");
+    free(maven);
+    free(gradle);
+    return out->len > 0;
+}
+
+/* By the name's ending; a rule writes the command, or sets the test itself. */
+static const struct {
+    const char *ending;
+    bool (*find)(agent *a, const char *path, base_buf *out);
+} rules[] = {
+    {".py", judge_python},
+    {".go", judge_go},
+    {".rs", judge_rust},
+    {".js", judge_script},
+    {".mjs", judge_script},
+    {".cjs", judge_script},
+    {".ts", judge_script},
+    {".c", judge_c},
+    {".java", judge_java},
+};
+
+void agent__find_judge(agent *a, const char *path)
+{
+    if (a->test.command && !a->test.is_found) return;
+    const char *configured = agent__configured(a, AGENT_CONFIGURED_TEST);
+    if (configured) {
+        agent__set_test(a, configured);
+        a->test.is_found = true;
+        return;
+    }
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        base_buf command = {0};
+        if (!ends_with(path, rules[i].ending) || !is_plain(path)) continue;
+        const bool found = rules[i].find(a, path, &command);
+        if (command.len) agent__set_test(a, command.data);
+        base_buf_free(&command);
+        if (found) a->test.is_found = true;
+        if (found) return;
+    }
+}
+
+/* --- can it judge? -------------------------------------------------------------------------------------- */
+
+bool agent__fails_without(agent *a)
+{
+    tool_scratch *copy = NULL;
+    tool_result result = {.exit_code = -1};
+    tool_limits limits = {.result_bytes = TEST_BYTES, .shell_ms = TEST_MS, .cancel = a->cancel};
+    base_err err = {0};
+    int rc = tool_scratch_make(a->workspace, &copy, a->cancel, &err);
+    if (!rc) rc = tool_scratch_put_before(copy, a->workspace, &err);
+    if (!rc) rc = tool_scratch_run(copy, a->test.command, &limits, &result, &err);
+    const bool fails = !rc && (result.status == TOOL_FAILED || result.status == TOOL_TIMEOUT);
+    if (rc) agent__notice(a, "whether it fails without the change could not be tried: %s", err.msg);
+    tool_result_free(&result);
+    tool_scratch_free(copy);
+    return fails;
+}

@@ -1,0 +1,132 @@
+/*
+ * What judges a change where nobody named a test: found for the changed file, run like a named one, and never
+ * counted where it cannot tell right from wrong. And a new test has to notice a broken subject.
+ */
+#include "stage.h"
+
+#define C_FILE                                                                                               \
+    "static int twice(int x)\n{\n    return x + x;\n}\n\nint main(void)\n{\n    return twice(2);\n}\n"
+#define REWRITE_TWICE(body)                                                                                  \
+    "answer <<X\n<tools>{\"name\": \"rewrite\", \"arguments\": {\"path\": \"twice.c\", \"name\": "           \
+    "\"twice\"}}</tools>\n```c\nstatic int twice(int x)\n{\n    return " body ";\n}\n```\nX\n"
+#define FURTHER(body) "answer <<X\ny`.\nstatic int twice(int x)\n{\n    return " body ";\n}\n```\nX\n"
+#define ASK_FOR_IT    "twice should double by multiplying"
+
+static agent_session *open_in(host *h, const char *text, const char *script, agent_mode mode, bool ask)
+{
+    put_file("twice.c", text);
+    return open_session(h, script, mode, NULL, ask);
+}
+
+static void test_judge__a_compiler_s_no_goes_back_and_is_mended(void **state)
+{
+    host h = new_host();
+    agent_session *s = open_in(
+        &h, C_FILE, REWRITE_TWICE("mul(2, x)") FURTHER("2 * x") "answer Doubled.\n", AGENT_MODE_ALL, false);
+    assert_int_equal(submit(s, &h, ASK_FOR_IT), 0);
+    assert_true(told(&h, "cc -fsyntax-only"));
+    assert_true(told(&h, "implicit declaration of function"));
+    assert_true(told(&h, "The tests of it pass: cc -fsyntax-only"));
+    assert_true(told(&h, "\"state\":\"changed\"")); /* a compiler's yes is no proof */
+    char *text = get_file("twice.c");
+    assert_non_null(strstr(text, "return 2 * x;"));
+    free(text);
+    agent_session_close(s);
+    free_host(&h);
+}
+
+static void test_judge__what_fails_without_the_change_too_is_not_counted(void **state)
+{
+    host h = new_host();
+    agent_session *s = open_in(&h, "#include \"not_here.h\"\n" C_FILE,
+        REWRITE_TWICE("2 * x") "answer Doubled.\n", AGENT_MODE_ALL, false);
+    assert_int_equal(submit(s, &h, ASK_FOR_IT), 0);
+    assert_true(told(&h, "cannot judge the change: it fails without the change too"));
+    assert_true(told(&h, "No test has judged it."));
+    agent_session_close(s);
+    free_host(&h);
+}
+
+static void test_judge__asks_as_the_mode_says(void **state)
+{
+    static const struct {
+        agent_mode mode;
+        agent_answer answer;
+        bool has_person;
+        uint32_t asked;
+        const char *told;
+    } cases[] = {
+        {AGENT_MODE_ASK, AGENT_YES, true, 2, "The tests of it pass"},
+        {AGENT_MODE_EDITS, AGENT_YES, true, 1, "The tests of it pass"},
+        {AGENT_MODE_EDITS, AGENT_NO, true, 1, "No test has judged it."},
+        {AGENT_MODE_EDITS, AGENT_YES, false, 0, "No test has judged it."},
+        {AGENT_MODE_ALL, AGENT_YES, true, 0, "The tests of it pass"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        host h = new_host();
+        h.answer = cases[i].answer;
+        agent_session *s = open_in(
+            &h, C_FILE, REWRITE_TWICE("2 * x") "answer Doubled.\n", cases[i].mode, cases[i].has_person);
+        assert_int_equal(submit(s, &h, ASK_FOR_IT), 0);
+        assert_int_equal(h.asked, cases[i].asked);
+        assert_true(told(&h, cases[i].told));
+        assert_false(agent_was_denied(agent_session_agent(s)));
+        agent_session_close(s);
+        free_host(&h);
+    }
+}
+
+/* --- a new test ----------------------------------------------------------------------------------------- */
+
+static bool has_pytest(void)
+{
+    if (system("python3 -m pytest --version >/dev/null 2>&1") == 0) return true;
+    print_message("not without pytest\n");
+    return false;
+}
+
+#define SUBJECT "def is_even(n):\n    return n % 2 == 0\n\n\ndef is_odd(n):\n    return n % 2 == 1\n"
+#define TESTS   "from even import is_even\n\n\ndef test_is_even():\n    assert is_even(4)\n"
+
+static void check_new_test(const char *assertion, const char *notice, const char *state)
+{
+    put_file("even.py", SUBJECT);
+    put_file("test_even.py", TESTS);
+    host h = new_host();
+    base_buf script = {0};
+    base_buf_printf(&script, "answer <<X\n%s\n```\nX\nanswer Added.\n", assertion);
+    agent_session *s = open_session(&h, script.data, AGENT_MODE_ALL, NULL, false);
+    assert_int_equal(submit(s, &h, "Add a test for is_odd"), 0);
+    char *text = get_file("test_even.py");
+    assert_non_null(strstr(text, "from even import is_even, is_odd"));
+    assert_non_null(strstr(text, "def test_is_odd():\n    assert is_odd("));
+    free(text);
+    if (!told(&h, notice) || !told(&h, state)) fail_msg("%s and %s not in %s", notice, state, h.json.data);
+    agent_session_close(s);
+    free_host(&h);
+    base_buf_free(&script);
+}
+
+static void test_judge__a_new_test_fails_where_its_subject_is_broken(void **state)
+{
+    if (!has_pytest()) skip();
+    check_new_test("3)", "in is_odd the test file fails, as it should", "\"state\":\"done\"");
+}
+
+static void test_judge__a_new_test_that_notices_nothing_is_told(void **state)
+{
+    if (!has_pytest()) skip();
+    check_new_test("3) or True", "in is_odd: it may test nothing", "The new test does not notice a fault");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST_CASE(test_judge__a_compiler_s_no_goes_back_and_is_mended),
+        TEST_CASE(test_judge__what_fails_without_the_change_too_is_not_counted),
+        TEST_CASE(test_judge__asks_as_the_mode_says),
+        TEST_CASE(test_judge__a_new_test_fails_where_its_subject_is_broken),
+        TEST_CASE(test_judge__a_new_test_that_notices_nothing_is_told),
+    };
+    return RUN_ON_BOTH(tests);
+}
