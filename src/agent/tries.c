@@ -136,7 +136,8 @@ static int sample(agent *a, candidate *c, const candidate *testing, base_err *er
     uint32_t n;
     int rc = 0;
     /* A failing test that a request names is explained first; what fails behind a change was just written. */
-    if (c->number > 1 || (a->fix.path && !a->fix.wanted)) rc = agent__open_further(a, c->number > 1, &opening, err);
+    if (c->number > 1 || (a->fix.path && !a->fix.wanted))
+        rc = agent__open_further(a, c->number > 1, &opening, err);
     if (c->number > 1 && !opening.is_doubt) {
         s.temperature = warm;
         s.top_p = 0.95f;
