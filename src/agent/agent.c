@@ -201,6 +201,7 @@ int agent_submit(agent *a, const char *text, base_err *err)
     if (!*text) return 0;
     agent_settle(a);
     tell_backend(a);
+    a->denied = a->at_limit = false; /* they are of this line */
     int rc = *text == '/'   ? agent__command(a, text, err)
              : *text == '!' ? agent__shell_line(a, text + 1, err)
                             : agent__turn(a, text, err);

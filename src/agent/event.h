@@ -2,6 +2,9 @@
  * Everything that happens is an event. The agent emits them; the log stores exactly them; the screen, --json
  * and replay are pure functions of (events, UI state, size). --json promises these fields to scripts.
  *
+ * input and input_end stand around what a line of --input jsonl gave: they are of a run, not of its session, so
+ * no log has them.
+ *
  * Two tables. LIST(name, shape, fields): a row of a list; EVENT(name, fields): an event. Fields: S (string),
  * I (integer), N (integer that is left out when it is 0), D (number), B (boolean), J (raw JSON text of an
  * object), L(row, name) (a list of such rows). The structs, the names, the JSON writer, the reader, copy and
@@ -66,7 +69,9 @@
     EVENT(notice, I(turn) S(text))                                                                                     \
     EVENT(error, I(turn) S(text))                                                                                      \
     EVENT(turn_end, I(turn) S(status) I(time_ms))                                                                      \
-    EVENT(end, S(session) I(turns) S(status))
+    EVENT(end, S(session) I(turns) S(status))                                                                          \
+    EVENT(input, I(line) S(id))                                                                                        \
+    EVENT(input_end, I(line) S(id) S(status))
 /* clang-format on */
 
 #define AGENT_EVENT_ID(name, fields) AGENT_EVENT_##name,

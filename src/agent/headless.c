@@ -1,5 +1,5 @@
 /*
- * One request without a screen (contract: headless.h). Two sinks for the same events: lines of JSON, or words
+ * Requests without a screen (contract: headless.h). Two sinks for the same events: lines of JSON, or words
  * for a person.
  */
 #include "agent/headless.h"
@@ -8,7 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "agent/input.h"
 #include "agent/stream.h"
 #include "base/show.h"
 #include "base/utf8.h"
@@ -179,31 +181,101 @@ static void on_event(void *user, const agent_event *e)
     }
 }
 
-int agent_headless_run(
-    const agent_session_options *options, const char *text, bool json, agent_outcome *ret, base_err *err)
+/* --- requests ------------------------------------------------------------------------------------------- */
+
+static const char *const outcome_words[] = {[AGENT_OUTCOME_DONE] = "done",
+    [AGENT_OUTCOME_FAILED] = "failed",
+    [AGENT_OUTCOME_WRONG] = "wrong",
+    [AGENT_OUTCOME_LIMIT] = "limit",
+    [AGENT_OUTCOME_DENIED] = "denied",
+    [AGENT_OUTCOME_INTERRUPTED] = "interrupted"};
+
+static agent_outcome submit(agent *a, const char *text)
 {
-    sink s = {.json = json};
+    base_err told = {0}; /* as an event already */
+    const bool failed = agent_submit(a, text, &told) != 0, denied = agent_was_denied(a);
+    if (denied)
+        fprintf(stderr, "kvist: something needed an approval and nobody could be asked: --mode edits "
+                        "lets it write files, --mode all also run commands; what the next session obeys "
+                        "(AGENTS.md, .kvist/, .agents/) is asked for in every mode\n");
+    return atomic_load(&was_interrupted)                         ? AGENT_OUTCOME_INTERRUPTED
+           : denied                                              ? AGENT_OUTCOME_DENIED
+           : agent_reached_limit(a) || told.code == BASE_E_LIMIT ? AGENT_OUTCOME_LIMIT
+           : failed                                              ? AGENT_OUTCOME_FAILED
+                                                                 : AGENT_OUTCOME_DONE;
+}
+
+/* A sentence about a line: beside the answers as it is beside the events. */
+static void tell_line(sink *s, size_t number, const char *sentence)
+{
+    base_buf text = {0};
+    base_buf_printf(&text, "line %zu of the input: %s", number, sentence);
+    on_event(s, &(agent_event){.type = AGENT_EVENT_error, .error = {.text = text.data}});
+    base_buf_free(&text);
+}
+
+static agent_outcome submit_line(agent *a, sink *s, size_t number, const base_buf *line, const base_err *why)
+{
+    agent_input in = {0};
+    base_err err = why ? *why : (base_err){0};
+    agent_outcome outcome = AGENT_OUTCOME_WRONG;
+    if (!err.code) agent_input_parse(line->data, line->len, &in, &err);
+    const agent_event begins = {.type = AGENT_EVENT_input, .input = {(int64_t)number, in.id}};
+    if (s->json) on_event(s, &begins);
+    if (err.code)
+        tell_line(s, number, err.msg);
+    else
+        outcome = submit(a, in.text);
+    const agent_event ends = {
+        .type = AGENT_EVENT_input_end, .input_end = {(int64_t)number, in.id, outcome_words[outcome]}};
+    if (s->json) on_event(s, &ends);
+    agent_input_free(&in);
+    return outcome;
+}
+
+/* Each line's answer is out before the next line is waited for, so a program may hold the other end. */
+static agent_outcome submit_lines(
+    agent *a, sink *s, agent_lines *lines, base_buf *line, base_err err, uint32_t most)
+{
+    agent_outcome worst = AGENT_OUTCOME_DONE;
+    for (uint32_t n = 0;; n++) {
+        if (most && n == most) {
+            tell_line(s, lines->number, "it and what follows was not asked: --max-turns is reached");
+            return worst > AGENT_OUTCOME_LIMIT ? worst : AGENT_OUTCOME_LIMIT;
+        }
+        if (n && !s->json) putchar('\n'); /* answers apart */
+        const agent_outcome outcome = submit_line(a, s, lines->number, line, &err);
+        if (outcome > worst) worst = outcome;
+        if (outcome == AGENT_OUTCOME_INTERRUPTED) return worst;
+        err = (base_err){0};
+        while (!agent_lines_take(lines, line, &err)) {
+            if (atomic_load(&was_interrupted)) return AGENT_OUTCOME_INTERRUPTED;
+            if (lines->has_ended) return worst; /* else it was another signal */
+        }
+    }
+}
+
+int agent_headless_run(
+    const agent_session_options *options, const agent_run *run, agent_outcome *ret, base_err *err)
+{
+    sink s = {.json = run->json};
     agent_host host = {.user = &s, .event = on_event};
     agent_session *session = NULL;
+    agent_lines lines = {.fd = STDIN_FILENO};
+    base_buf line = {0};
+    base_err wrong = {0}; /* with the first line; the session is open when that is told */
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART | SA_RESETHAND}, before;
     atomic_store(&cancel, false);
     atomic_store(&was_interrupted, false);
+    int rc = run->text || agent_lines_take(&lines, &line, &wrong)
+                 ? BASE_OK
+                 : base_fail(err, BASE_E_USAGE, "there is no request on the standard input");
     sigaction(SIGINT, &action, &before); /* a second Ctrl+C ends the program */
-    int rc = agent_session_open(&session, options, &host, &cancel, err);
+    if (!rc) rc = agent_session_open(&session, options, &host, &cancel, err);
     if (!rc) {
         agent *a = agent_session_agent(session);
-        base_err told = {0}; /* as an event already */
-        bool failed = agent_submit(a, text, &told) != 0, denied = agent_was_denied(a);
-        if (denied)
-            fprintf(stderr, "kvist: something needed an approval and nobody could be asked: --mode edits "
-                            "lets it write files, --mode all also run commands; what the next session obeys "
-                            "(AGENTS.md, .kvist/, .agents/) is asked for in every mode\n");
-        *ret = atomic_load(&was_interrupted)                         ? AGENT_OUTCOME_INTERRUPTED
-               : denied                                              ? AGENT_OUTCOME_DENIED
-               : agent_reached_limit(a) || told.code == BASE_E_LIMIT ? AGENT_OUTCOME_LIMIT
-               : failed                                              ? AGENT_OUTCOME_FAILED
-                                                                     : AGENT_OUTCOME_DONE;
-        if (!json) {
+        *ret = run->text ? submit(a, run->text) : submit_lines(a, &s, &lines, &line, wrong, run->max_turns);
+        if (!run->json) {
             end_line(&s);
             fprintf(stderr, "session %s\n", agent_session_id(a));
         }
@@ -211,5 +283,7 @@ int agent_headless_run(
     agent_session_close(session);
     sigaction(SIGINT, &before, NULL);
     agent_stream_free(&s.stream);
+    agent_lines_free(&lines);
+    base_buf_free(&line);
     return rc;
 }

@@ -1,7 +1,6 @@
 /*
- * One request without a screen: the answer streams to stdout, tool calls and the ledger go to stderr; with
- * json every event is a line on stdout. Runs on the calling thread; Ctrl+C interrupts the turn and keeps what
- * was answered.
+ * Requests without a screen: answers stream to stdout, tool calls and the ledger go to stderr; with json every
+ * event is a line on stdout. Runs on the calling thread; Ctrl+C interrupts the turn and keeps what was answered.
  */
 #ifndef KVIST_AGENT_HEADLESS_H
 #define KVIST_AGENT_HEADLESS_H
@@ -12,13 +11,23 @@
 typedef enum agent_outcome {
     AGENT_OUTCOME_DONE,
     AGENT_OUTCOME_FAILED,
-    AGENT_OUTCOME_LIMIT,      /* the context or --max-steps ended the turn */
+    AGENT_OUTCOME_WRONG,      /* a line of the input was no request */
+    AGENT_OUTCOME_LIMIT,      /* the context or --max-steps ended the turn, or --max-turns the run */
     AGENT_OUTCOME_DENIED,     /* nobody could be asked (a sentence on stderr names the flag) */
     AGENT_OUTCOME_INTERRUPTED /* Ctrl+C */
 } agent_outcome;
 
-/* Opens the session, submits the text, closes. A negative return: nothing was run. */
+typedef struct agent_run {
+    const char *text;   /* the one request; NULL: those of standard input, an object a line (agent/input.h) */
+    uint32_t max_turns; /* of them at most; 0: all */
+    bool json;
+} agent_run;
+
+/*
+ * Opens the session, submits one after the other, closes. *ret: the worst outcome of all. An error: nothing was
+ * run.
+ */
 int agent_headless_run(
-    const agent_session_options *options, const char *text, bool json, agent_outcome *ret, base_err *err);
+    const agent_session_options *options, const agent_run *run, agent_outcome *ret, base_err *err);
 
 #endif

@@ -19,7 +19,8 @@
 
 static const char usage[] =
     "usage: kvist [DIR] [--resume [ID]] [options]         the shell on the git tree DIR (default: here)\n"
-    "       kvist -p TEXT [--dir DIR] [--json] [options]   one request without a screen\n";
+    "       kvist -p TEXT [--dir DIR] [--json] [options]   one request without a screen\n"
+    "       kvist -p - --input jsonl [--json] [options]    several, an object a line on the standard input\n";
 
 typedef struct opening {
     agent_session_options session;
@@ -99,6 +100,7 @@ static int read_prompt(const char *given, base_buf *ret, base_err *err)
 static const int outcome_statuses[] = {
     [AGENT_OUTCOME_DONE] = CMD_OK,
     [AGENT_OUTCOME_FAILED] = CMD_FAILED,
+    [AGENT_OUTCOME_WRONG] = CMD_USAGE,
     [AGENT_OUTCOME_LIMIT] = CMD_LIMIT,
     [AGENT_OUTCOME_DENIED] = CMD_DENIED,
     [AGENT_OUTCOME_INTERRUPTED] = CMD_INTERRUPTED,
@@ -114,10 +116,10 @@ int cmd_shell(int argc, char **argv)
     if (!shell_setup_make(&s, argc, argv, usage, &status)) goto out;
     opening opening_ = {.session = s.session};
     if (s.options.prompt) {
-        code = read_prompt(s.options.prompt, &prompt, &err);
-        if (!code)
-            code = agent_headless_run(
-                &s.session, prompt.data ? prompt.data : "", s.options.json, &outcome, &err);
+        if (!s.options.input) code = read_prompt(s.options.prompt, &prompt, &err);
+        const agent_run run = {
+            prompt.data, (uint32_t)s.options.max_turns, s.options.json}; /* no text: a line each */
+        if (!code) code = agent_headless_run(&s.session, &run, &outcome, &err);
         if (!code) status = outcome_statuses[outcome];
     } else {
         code = run_screen(&s.options, &opening_, &err);

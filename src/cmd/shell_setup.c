@@ -84,6 +84,13 @@ static bool parse(int argc, char **argv, shell_options *o, const char *usage, in
 {
     const option_row own[] = {
         {"-p", OPTION_TEXT, &o->prompt, "TEXT", "one request without a screen; - reads it from stdin"},
+        {"--input", OPTION_TEXT, &o->input, "jsonl",
+            "with -p -: several requests on stdin, an object a line, {\"text\":\"...\",\"id\":\"...\"}; each "
+            "is "
+            "answered before the next is read, with --json between input and input_end events of that line "
+            "and id"},
+        {"--max-turns", OPTION_INTEGER, &o->max_turns, "N",
+            "of --input: requests at most; then exit status 4", "all"},
         {"--dir", OPTION_TEXT, &o->dir, "DIR", "the tree, like the word DIR"},
         {"--mode", OPTION_TEXT, &o->mode, "plan|ask|edits|all",
             "what needs asking: everything but reading is off | writes and commands | commands | nothing",
@@ -174,6 +181,13 @@ static int to_session_options(const shell_options *o, agent_session_options *ret
             err, BASE_E_USAGE, "--max-tokens and --max-steps take 1 to %d; 0 is the default", 1 << 24);
     if (o->json && !o->prompt)
         return base_fail(err, BASE_E_USAGE, "--json goes with -p TEXT: the shell has a screen");
+    if (o->input && strcmp(o->input, "jsonl") != 0)
+        return base_fail(err, BASE_E_USAGE, "--input is jsonl, not \"%.40s\"", o->input);
+    if (o->input && (!o->prompt || strcmp(o->prompt, "-") != 0))
+        return base_fail(
+            err, BASE_E_USAGE, "--input jsonl goes with -p -: requests come from the standard input");
+    if (o->max_turns < 0 || o->max_turns > 1 << 24 || (o->max_turns && !o->input))
+        return base_fail(err, BASE_E_USAGE, "--max-turns takes 1 to %d requests of --input jsonl", 1 << 24);
     if ((o->tries < 0 && o->tries != TRIES_NOT_GIVEN) || o->tries > AGENT_MOST_TRIES)
         return base_fail(err, BASE_E_USAGE, "--tries takes 0 to %d", AGENT_MOST_TRIES);
     if (o->context && !strcmp(o->context, "off")) {

@@ -12,9 +12,9 @@
 
 typedef struct shell_options {
     common_options common;
-    const char *prompt, *dir, *mode, *resume, *context, *fake_script, *test, *lint;
+    const char *prompt, *dir, *mode, *resume, *context, *fake_script, *input, *test, *lint;
     bool json, version, ephemeral, linear;
-    int64_t max_tokens, max_steps, tries;
+    int64_t max_tokens, max_steps, max_turns, tries;
     option_list allow_read, ignore;
     config config;     /* what files said; keeps the values */
     base_buf settings; /* what /settings shows */

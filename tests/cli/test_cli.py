@@ -564,6 +564,83 @@ class Requests(Case):
         self.assertEqual(run.returncode, 0, run.stderr)
 
 
+class Lines(Case):
+    """Several requests of one run: --input jsonl."""
+
+    def lines(self, text, *words):
+        with open(self.script, "w") as f:
+            f.write("answer One.\nanswer Two.\nanswer Three.\n")
+        return self.run_kvist("-p", "-", "--input", "jsonl", "--fake-script", self.script, *words, stdin=text)
+
+    def test_answers_stand_between_the_events_of_their_line(self):
+        run = self.lines('{"text":"first","id":"a"}\n\n{"text":"/context"}\n{"text":"second","id":"b\\u0007"}', "--json")
+        self.assertEqual((run.returncode, run.stderr), (0, ""))
+        events = [json.loads(line) for line in run.stdout.splitlines()]
+        found, at = [], None
+        for e in events:
+            if e["event"] == "input":
+                at = [e["line"], e.get("id"), []]
+            elif e["event"] == "input_end":
+                self.assertEqual((e["line"], e.get("id")), (at[0], at[1]))
+                found.append((*at, e["status"]))
+                at = None
+            elif at and e["event"] == "answer":
+                at[2].append(e["text"])
+        self.assertEqual(found, [(1, "a", ["One."], "done"), (3, None, [], "done"), (4, "b\x07", ["Two."], "done")])
+        logged = self.run_kvist("log", "export", events[0]["id"]).stdout
+        self.assertEqual(logged, "".join(line + "\n" for line in run.stdout.splitlines() if not line.startswith('{"event":"input')))
+
+    def test_in_words_the_answers_stand_apart(self):
+        run = self.lines('{"text":"first"}\n{"text":"second"}\n')
+        self.assertEqual((run.returncode, run.stdout), (0, "One.\n\nTwo.\n"))
+        self.assertEqual(run.stderr.count("session "), 1)
+
+    def test_a_wrong_line_is_told_and_the_others_are_answered(self):
+        for line, said in (("no json", "line 1"), ("[]", "is an object"), ("{}", "no text in it"), ('{"text":" "}', "empty"), ('{"text":1}', "a string"),
+                           ('{"text":"a","text":"b"}', "twice"), ('{"text":"a","mode":"all"}', '"mode"'), ('{"text":"a\\u0000"}', "zero byte"),
+                           ('{"text":"a"} x', "line 1")):
+            run = self.lines(line + '\n{"text":"go on"}\n')
+            self.assertEqual((run.returncode, run.stdout), (2, "\nOne.\n"), (line, run.stderr))
+            self.assertIn("line 1 of the input: ", run.stderr)
+            self.assertIn(said, run.stderr)
+        run = self.lines('{"text":"' + "x" * (2 << 20) + '"}\n{"text":"never"}\n', "--json")
+        self.assertEqual(run.returncode, 2)
+        self.assertIn("more than 1 MiB", run.stdout)
+        self.assertNotIn("never", run.stdout)
+        run = self.lines('{"text":"a"}\n{"text":"b"}\nnot asked\n', "--max-turns", "2")
+        self.assertEqual((run.returncode, run.stdout), (4, "One.\n\nTwo.\n"))
+        self.assertIn("line 3 of the input: it and what follows was not asked", run.stderr)
+        self.assertEqual(self.lines('{"text":"a"}\n{"text":"b"}\n', "--max-turns", "2").returncode, 0)
+        self.assertEqual(self.lines(" \n\n").returncode, 2)
+        self.assertEqual(self.run_kvist("log", "list").stdout.count("\n"), 11)  # no request, no session
+
+    def test_what_goes_together(self):
+        for words, said in ((("-p", "x", "--input", "jsonl"), "-p -"), (("--input", "jsonl"), "-p -"), (("-p", "-", "--input", "xml"), "is jsonl"),
+                            (("-p", "-", "--max-turns", "2"), "--input jsonl"), (("-p", "-", "--input", "jsonl", "--max-turns", "-1"), "1 to")):
+            run = self.run_kvist(*words, "--fake-script", self.script)
+            self.assertEqual((run.returncode, run.stdout), (2, ""), words)
+            self.assertIn(said, run.stderr)
+
+    def test_a_program_may_hold_the_other_end(self):
+        with open(self.script, "w") as f:
+            f.write("answer One.\nanswer Two.\n")
+        run = subprocess.Popen([KVIST, "-p", "-", "--input", "jsonl", "--json", "--fake-script", self.script], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True, env=self.env, cwd=self.tree)
+        for text in ("One.", "Two."):
+            run.stdin.write('{"text":"next"}\n')
+            run.stdin.flush()
+            said = []
+            for line in run.stdout:
+                said.append(json.loads(line))
+                if said[-1]["event"] == "input_end":
+                    break
+            self.assertIn(text, [e.get("text") for e in said if e["event"] == "answer"])
+        run.send_signal(signal.SIGINT)  # while it waits for a line
+        run.wait(timeout=PATIENCE)
+        out, err = run.communicate(timeout=PATIENCE)
+        self.assertEqual(run.returncode, 130, err)
+
+
 def call(name, arguments, payload=None):
     """One scripted answer that calls a tool."""
     text = "answer <<END\n<tools>" + json.dumps({"name": name, "arguments": arguments}) + "</tools>\n"
