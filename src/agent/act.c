@@ -722,7 +722,7 @@ static int permit_line(running *r, base_err *err)
     return 0;
 }
 
-int agent__shell_line(agent *a, const char *command, base_err *err)
+int agent__shell_line(agent *a, const char *command, bool is_typed, base_err *err)
 {
     if (!command[strspn(command, " \t\n")]) {
         base_err usage = {0};
@@ -733,10 +733,17 @@ int agent__shell_line(agent *a, const char *command, base_err *err)
     }
     running r;
     int rc = begin_command(a, command, &r, err);
+    r.call.is_persons = is_typed && a->host.approve; /* without one at hand the line can be anybody's */
     if (!rc) rc = prepare(&r, err);
     if (!rc) emit_call(&r);
     if (!rc && !is_settled(&r)) rc = permit_line(&r, err);
     bool runs = !rc && !is_settled(&r);
+    if (runs && r.call.is_persons && !a->made.told_box) {
+        a->made.told_box = true;
+        agent__notice(a, "your own commands are confined as well: they see your home but for keys and "
+                         "credentials, what they write "
+                         "there is not kept, and they reach no network");
+    }
     if (runs) rc = execute(&r, err);
     if (!rc) emit_result(&r);
     if (!rc && runs) {

@@ -203,7 +203,7 @@ int agent_submit(agent *a, const char *text, base_err *err)
     tell_backend(a);
     a->denied = a->at_limit = false; /* they are of this line */
     int rc = *text == '/'   ? agent__command(a, text, err)
-             : *text == '!' ? agent__shell_line(a, text + 1, err)
+             : *text == '!' ? agent__shell_line(a, text + 1, true, err)
                             : agent__turn(a, text, err);
     tell_backend(a);
     agent__commit(a);

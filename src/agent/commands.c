@@ -203,7 +203,7 @@ static int run_configured(agent *a, agent_configured which, base_err *err)
     if (a->settings.mode == AGENT_MODE_PLAN)
         return base_fail(err, BASE_E_STATE, "in mode plan nothing is run: choose another mode (/mode)");
     const char *command = agent__configured(a, which);
-    return command ? agent__shell_line(a, command, err) : 0;
+    return command ? agent__shell_line(a, command, false, err) : 0;
 }
 
 static int run_test(agent *a, const char *arguments, base_err *err)

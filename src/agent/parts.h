@@ -106,6 +106,7 @@ typedef struct agent_made {
     size_t n_allowed, cap_allowed;
     /* A turn's number and one: that its person said yes, or no, to a configured command; 0: not asked. */
     uint32_t configured_yes[AGENT_N_CONFIGURED], configured_no[AGENT_N_CONFIGURED];
+    bool told_box;   /* that a person's own commands are confined, too */
     bool asked_once; /* tool_preview.asks_once was asked, or told where nobody can be asked */
 } agent_made;
 
@@ -422,9 +423,10 @@ int agent__turn(agent *a, const char *request, base_err *err);
 /* --- act.c --- */
 /* One call from the model's answer (whose tokens are [from, to)). *ret_stop: the turn ends here. */
 int agent__act(agent *a, const agent_call *call, uint32_t from, uint32_t to, bool *ret_stop, base_err *err);
-int agent__run_test_first(agent *a, base_err *err);                  /* and appends what it printed */
-int agent__known(const void *agent, const char *name);               /* agent_call_known_fn */
-int agent__shell_line(agent *a, const char *command, base_err *err); /* "!command" */
+int agent__run_test_first(agent *a, base_err *err);    /* and appends what it printed */
+int agent__known(const void *agent, const char *name); /* agent_call_known_fn */
+int agent__shell_line(agent *a, const char *command, bool is_typed,
+    base_err *err); /* "!command"; is_typed: by the person, whose home it then sees */
 
 /* --- outcome.c --- */
 /* Does a request in plain words ask for a change of the tree, or for words? */

@@ -261,13 +261,50 @@ static int check_text(const gguf_file *f, base_err *err)
     return r;
 }
 
+/* Beside a file that was fetched: its hash then, as sha256sum writes and reads it. */
+static char *hash_path(const char *path)
+{
+    base_buf out = {0};
+    base_buf_printf(&out, "%s.sha256", path);
+    return base_buf_take(&out);
+}
+
+/* The hash that is remembered of `path`; false: none is. */
+static bool remembered_hash(const char *path, char ret[65])
+{
+    char *file = hash_path(path);
+    base_buf text = {0};
+    bool is_there = base_fs_exists(file) && !base_fs_read(file, 4096, &text, NULL) && text.len >= 64 &&
+                    strspn(text.data, "0123456789abcdef") == 64;
+    if (is_there) snprintf(ret, 65, "%.64s", text.data);
+    base_buf_free(&text);
+    free(file);
+    return is_there;
+}
+
+static int remember_hash(const char *path, const char *hex, base_err *err)
+{
+    char *file = hash_path(path);
+    const char *slash = strrchr(path, '/');
+    base_buf text = {0};
+    base_buf_printf(&text, "%s  %s\n", hex, slash ? slash + 1 : path);
+    int r = base_fs_write(file, text.data, text.len, 0644, err);
+    base_buf_free(&text);
+    free(file);
+    return r;
+}
+
 static int check_hash(const gguf_file *f, const char *path, base_err *err)
 {
-    char hex[65];
+    char hex[65], before[65];
     const default_model *m = options_find_model(path);
-    if (!m) return 0;
+    const bool is_fetched = !m && remembered_hash(path, before);
+    if (!m && !is_fetched) return 0;
     base_sha256_hex(gguf_bytes(f), gguf_file_bytes(f), hex);
-    if (strcmp(hex, m->sha256) == 0) return 0;
+    if (strcmp(hex, m ? m->sha256 : before) == 0) return 0;
+    if (!m)
+        return base_fail(
+            err, BASE_E_FORMAT, "sha256 is %s and was %s when it was fetched: fetch it again", hex, before);
     return base_fail(
         err, BASE_E_FORMAT, "sha256 is %s and should be %s: fetch %s again", hex, m->sha256, m->name);
 }
@@ -283,6 +320,7 @@ static int check_whole(const gguf_file *f, const char *path, base_err *err)
 static int check(const char *path, base_err *err)
 {
     gguf_file *f;
+    char hex[65];
     int r = gguf_open(&f, path, err);
     if (r < 0) return r;
     r = check_whole(f, path, err);
@@ -290,7 +328,7 @@ static int check(const char *path, base_err *err)
         base_err_prefix(err, "%s", path);
     else
         printf("%s: sound (%" PRIu64 " tensors, shapes, numbers, vocabulary%s)\n", path, gguf_n_tensors(f),
-            options_find_model(path) ? ", sha256" : "");
+            options_find_model(path) || remembered_hash(path, hex) ? ", sha256" : "");
     gguf_close(f);
     return r;
 }
@@ -353,25 +391,42 @@ static void move_aside(const char *path, base_err *err)
 static int get_url(const char *url, const char *sha256, base_err *err)
 {
     base_buf name = {0};
+    char before[65], found[65] = "";
     int r = name_of_url(url, &name, err);
     if (r < 0) return r;
+    char *path = model_path(name.data);
+    const bool is_promised = sha256 != NULL, is_remembered = !is_promised && remembered_hash(path, before);
+    if (is_remembered) sha256 = before;
     if (!sha256 && strncasecmp(url, "http:", 5) == 0) {
         base_buf_free(&name);
+        free(path);
         return base_fail(err, BASE_E_USAGE,
             "http does not say who answers, and anybody on the way can change what comes: give --sha256 HEX "
             "as "
             "its publisher names it, or an https URL");
     }
-    char *path = model_path(name.data);
     if (base_fs_exists(path)) {
         r = base_fail(err, BASE_E_STATE, "%s is already here; remove it to fetch it again", path);
     } else {
-        const tool_transfer_options options = {
-            .url = url, .path = path, .sha256 = sha256, .progress = show_progress, .user = name.data};
+        const tool_transfer_options options = {.url = url,
+            .path = path,
+            .sha256 = sha256,
+            .ret_sha256 = found,
+            .progress = show_progress,
+            .user = name.data};
         r = tool_transfer_get(&options, err);
         base_door_progress("");
+        if (r == BASE_E_FORMAT && is_remembered)
+            base_err_prefix(err, "not what was fetched before (remove %s.sha256 to take another file)", path);
     }
     if (r == 0 && (r = check(path, err)) != 0) move_aside(path, err);
+    if (r == 0) r = remember_hash(path, found, err);
+    if (r == 0 && !is_promised)
+        printf("sha256 %s%s\n", found,
+            is_remembered ? ", as when it was fetched before"
+                          : ": nobody said what it has to be. Compare it with what the publisher names; it "
+                            "is remembered, and "
+                            "`kvist model check` looks for it");
     if (r == 0) printf("kvist --model %s starts the shell with it\n", name.data);
     free(path);
     base_buf_free(&name);

@@ -163,6 +163,7 @@ static int run(tool_workspace *w, const tool_call *call, const tool_limits *limi
     char **paths = protected_paths(w, binds.read_only), **readable = readable_paths(w);
     const tool_sandbox_wishes wishes = {.root = w->root.path,
         .root_is_writable = !w->root.is_bare,
+        .shows_home = call->is_persons,
         .session = w->tmp,
         .readable = (const char *const *)readable,
         .read_only = (const char *const *)paths};

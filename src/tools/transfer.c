@@ -259,6 +259,7 @@ static int finish(transfer *t, const char *part, base_err *err)
     char hex[65];
     base_sha256_end(&t->sha, digest);
     base_hex(digest, 32, hex);
+    if (t->options->ret_sha256) memcpy(t->options->ret_sha256, hex, sizeof hex);
     if (t->options->sha256 && strcasecmp(hex, t->options->sha256)) {
         unlink(part);
         return base_fail(err, BASE_E_FORMAT,

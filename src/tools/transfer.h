@@ -15,6 +15,7 @@ typedef struct tool_transfer_options {
     const char *url; /* https, http or file; a redirect may lead to https or http only, from https to https */
     const char *path;   /* what it becomes; its folder is made */
     const char *sha256; /* 64 hex digits; NULL: not checked */
+    char *ret_sha256;   /* 65 bytes: what came; NULL: not asked */
     uint64_t max_bytes; /* 0: 64 GiB */
     /* Called a few times a second; total 0: unknown. false ends the transfer (it can be resumed). */
     bool (*progress)(void *user, uint64_t done, uint64_t total);

@@ -49,6 +49,35 @@ class Download(Hostile):
             self.assertIn("--sha256", run.stderr)
         self.assertFalse(os.path.exists(os.path.join(self.models, "m.gguf")))
 
+    def test_a_file_that_nobody_vouched_for_is_named_and_remembered(self):
+        if not os.path.exists(SMALL):
+            self.skipTest("scripts/fetch small")
+        with open(SMALL, "rb") as f:
+            data = f.read()
+        found, path = self.serve("m.gguf", data), os.path.join(self.models, "m.gguf")
+        url = "file://" + os.path.join(self.served, "m.gguf")  # as https: whoever answers is known, what comes is not
+        run = self.kvist("model", "get", url)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertIn(f"sha256 {found}: nobody said what it has to be", run.stdout)
+        with open(path + ".sha256") as f:
+            self.assertEqual(f.read(), f"{found}  m.gguf\n")
+        self.assertIn(", sha256)", self.kvist("model", "check", path).stdout)  # the control
+        changed = bytearray(data)
+        changed[-1] ^= 1
+        with open(path, "wb") as f:
+            f.write(changed)
+        run = self.kvist("model", "check", path)
+        self.assertEqual(run.returncode, 1, run.stdout)
+        self.assertIn("was " + found, run.stderr)
+        os.remove(path)
+        self.serve("m.gguf", bytes(changed))
+        run = self.kvist("model", "get", url)
+        self.assertEqual(run.returncode, 1, run.stdout)
+        self.assertIn("not what was fetched before", run.stderr)
+        self.assertFalse(os.path.exists(path))
+        self.serve("m.gguf", data)
+        self.assertIn("as when it was fetched before", self.kvist("model", "get", url).stdout)
+
     def test_another_file_than_was_promised_is_removed(self):
         self.serve("m.gguf", b"GGUF evil")
         run = self.get("m.gguf", "--sha256", hashlib.sha256(b"GGUF good").hexdigest())

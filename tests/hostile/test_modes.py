@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """What a mode promises: nothing runs or is written that it does not allow, and nobody gives the next session orders unasked."""
 import os
+import shutil
+import subprocess
 
-from kit import Hostile, call, main
+from kit import KVIST, PATIENCE, Hostile, call, main
 
 OBEYED = ("AGENTS.md", "src/AGENTS.md", "agents.MD", ".kvist/commands/x.md", ".agents/skills/x/SKILL.md", ".Kvist/config", "AGENTS.md.")
 
@@ -37,6 +39,64 @@ class Lines(Hostile):
             self.assertTrue(self.has("new.txt"), mode)
         run, _, _ = self.ask("answer Yes.\n", "edits", "/undo", "--resume", events[0]["id"])
         self.assertEqual((run.returncode, self.has("new.txt")), (0, False), run.stderr)
+
+
+# A machine that allows no namespaces, made of one that does: none are left to this group of processes.
+WALLED = ["unshare", "-Ur", "sh", "-c", "echo 0 > /proc/sys/user/max_mnt_namespaces && echo 0 > /proc/sys/user/max_user_namespaces && "
+          "exec \"$@\"", "sh"]
+
+
+class WithoutNamespaces(Hostile):
+    """There another git may run what a command plants while it runs, so mode all asks once a session."""
+
+    def setUp(self):
+        super().setUp()
+        if not shutil.which("unshare") or subprocess.run([*WALLED, "true"], stderr=subprocess.DEVNULL).returncode:
+            self.skipTest("this machine gives no namespace to forbid others in")
+        doctor = subprocess.run([*WALLED, KVIST, "doctor"], stdout=subprocess.PIPE, text=True, env=self.env, timeout=PATIENCE).stdout
+        self.assertIn("mount namespace: not allowed here", doctor)
+        if "NOT confined" in doctor:
+            self.skipTest("without namespaces nothing is confined here, and there is no mode all")
+        self.two = self.script(call("shell", command="echo one > one") + call("shell", command="echo two > two") + "answer Done.\n")
+
+    def lines(self, walls, answers):
+        for name in ("one", "two"):
+            if self.has(name):
+                os.remove(self.path(name))
+        run = subprocess.run([*walls, KVIST, "--linear", "--mode", "all", "--fake-script", self.two], input="Go.\n" + answers, cwd=self.tree,
+                             env=self.env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=PATIENCE)
+        return run.stdout, self.has("one"), self.has("two")
+
+    def test_mode_all_asks_once_a_session(self):
+        said, one, two = self.lines(WALLED, "y\n")
+        self.assertEqual((said.count("allow?"), one, two), (1, True, True), said)
+        self.assertIn("run no git in this tree meanwhile", said)
+        said, one, two = self.lines(WALLED, "n\nn\n")
+        self.assertEqual((one, two), (False, False), said)
+        said, one, two = self.lines([], "")  # the control: with namespaces it asks nothing
+        if "mount namespace: not" not in self.kvist("doctor").stdout:
+            self.assertEqual((said.count("allow?"), one, two), (0, True, True), said)
+
+    def test_where_nobody_can_be_asked_it_is_told(self):
+        run = subprocess.run([*WALLED, KVIST, "-p", "Go.", "--mode", "all", "--fake-script", self.two], cwd=self.tree, env=self.env,
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=PATIENCE)
+        self.assertEqual(run.stderr.count("note: this machine has no mount namespace"), 1, run.stderr)
+        self.assertTrue(self.has("two"))
+
+
+class OwnCommands(Hostile):
+    def test_a_line_without_a_person_sees_no_home(self):
+        home = os.path.join(self.folder, "me")
+        os.mkdir(home)
+        with open(os.path.join(home, "notes"), "w") as f:
+            f.write("private")
+        env = dict(self.env, HOME=home)
+        script = self.script("answer Yes.\n")
+        run = self.kvist("-p", "!cat ~/notes", "--mode", "all", "--fake-script", script, env=env)
+        self.assertNotIn("private", run.stdout + run.stderr)
+        run = self.kvist("--linear", "--mode", "ask", "--fake-script", script, env=env, stdin="!cat ~/notes\n")
+        self.assertIn("private", run.stdout)  # the person's own words, at the keyboard
+        self.assertIn("your own commands are confined as well", run.stdout + run.stderr)
 
 
 class Obeyed(Hostile):

@@ -7,6 +7,7 @@
  */
 #include "tools/confine/meter.h"
 #include "tools/confine/shell.h"
+#include "tools/result/result.h"
 #include "tree.h"
 
 #include <setjmp.h>
@@ -47,7 +48,7 @@ typedef struct world {
     char datagram[240], stream[240], other[80]; /* socket paths; an abstract name */
     int sockets[4], tcp_port;
     int key, shm, sem, msg;
-    char queue[40], terminal_name[60];
+    char queue[40], terminal_name[60], shared_file[60];
     mqd_t mq;
 } world;
 
@@ -85,6 +86,8 @@ static void make_shared(world *w)
     w->sem = semget(w->key, 1, IPC_CREAT | 0600);
     w->msg = msgget(w->key, IPC_CREAT | 0600);
     snprintf(w->queue, sizeof w->queue, "/kvist-hostile-%d", getpid());
+    snprintf(w->shared_file, sizeof w->shared_file, "/dev/shm/kvist-hostile-%d", getpid());
+    base_fs_write(w->shared_file, "SECRET\n", 7, 0600, NULL);
     w->mq = mq_open(w->queue, O_CREAT | O_RDWR | O_CLOEXEC, 0600, NULL);
 }
 
@@ -113,6 +116,7 @@ static void world_remove(world *w)
     if (w->msg >= 0) msgctl(w->msg, IPC_RMID, NULL);
     if (w->mq != (mqd_t)-1) mq_close(w->mq);
     mq_unlink(w->queue);
+    unlink(w->shared_file);
     close(w->terminal);
     close(w->terminal_user);
     tree_remove(&w->t);
@@ -134,6 +138,7 @@ typedef struct attack {
         AIM_US,
         AIM_USER,
         AIM_MEMORY,
+        AIM_SHARED_FILE,
         AIM_TERMINAL,
         AIM_BASE,
         AIM_HOME
@@ -159,6 +164,9 @@ static const attack attacks[] = {
     {"row 11: kvist's disk priority", "ioprio %s", AIM_US},
     {"row 11: kvist's memory", "vm-read %s", AIM_MEMORY},
     {"row 11: kvist by a pidfd", "pidfd %s", AIM_US},
+    {"a file of shared memory, to be read", "read /dev/shm/%s", AIM_SHARED_FILE},
+    {"a file of shared memory, to be written", "write /dev/shm/%s", AIM_SHARED_FILE},
+    {"the list of shared memory", "list /dev/shm", AIM_SHARED_FILE},
     {"a signal to kvist", "kill %s", AIM_US, .needs_scope = true},
     {"ptrace of kvist", "ptrace %s", AIM_US},
     {"the session's keyring", "keyctl", AIM_NOTHING},
@@ -206,6 +214,7 @@ static void aim(const world *w, const attack *a, char *ret, size_t cap)
     case AIM_USER: snprintf(target, sizeof target, "%d", NOBODY); break; /* never all of root's processes */
     case AIM_MEMORY: snprintf(target, sizeof target, "%d %p", getpid(), (const void *)w); break;
     case AIM_HOME: break;
+    case AIM_SHARED_FILE: snprintf(target, sizeof target, "%s", w->shared_file + strlen("/dev/shm/")); break;
     case AIM_TERMINAL: snprintf(target, sizeof target, "%s", w->terminal_name); break;
     case AIM_BASE: snprintf(target, sizeof target, "%s", w->t.base); break;
     }
@@ -438,6 +447,54 @@ static void test_home__is_writable_and_empty(void **state)
     tree_remove(&t);
 }
 
+/* "!ls ~": the person's own words. */
+static void test_home__is_the_persons_for_a_command_of_the_persons(void **state)
+{
+    static const char command[] =
+        "cat ~/projects/other/secret.c ~/.bashrc; cat ~/.ssh/id_ed25519 ~/.aws/credentials ~/.netrc "
+        "~/.cargo/credentials.toml ~/.local/share/kvist/log.db; echo planted >> ~/.bashrc; echo $HOME";
+    tree t;
+    tree_make(&t, true);
+    tree_open(&t);
+    const tool_sandbox real = t.w->sandbox;
+    const char *names[3];
+    tool_sandbox walls[3];
+    char bashrc[400];
+    base_buf before = {0};
+    snprintf(bashrc, sizeof bashrc, "%s/.bashrc", getenv("HOME"));
+    assert_int_equal(base_fs_read(bashrc, 1000, &before, NULL), 0);
+    for (int i = 0, n = walls_of(&real, walls, names); i < n; i++) {
+        t.w->sandbox = walls[i];
+        for (int is_persons = 0; is_persons < 2; is_persons++) {
+            base_buf text = {0}, arguments = {0};
+            base_json_doc *doc = NULL;
+            base_err err = {0};
+            tool_result r = {0};
+            base_buf_puts(&arguments, "{\"command\":");
+            tool__quote(&arguments, command);
+            base_buf_puts(&arguments, "}");
+            assert_int_equal(base_json_parse(arguments.data, arguments.len, &doc, &err), 0);
+            const tool_call call = {
+                .name = "shell", .arguments = base_json_root(doc), .is_persons = is_persons};
+            assert_int_equal(tool_find("shell")->run(t.w, &call, &t.limits, &(tool_preview){0}, &r, &err), 0);
+            if (!strstr(r.text.data, is_persons ? " mine\n" : "No such file") &&
+                !strstr(r.text.data, is_persons ? " mine\n" : "Permission denied"))
+                fail_msg("%s, %s: %s", names[i], is_persons ? "the person's" : "the model's", r.text.data);
+            const char *first = strstr(r.text.data, "SECRET");
+            if (first && (!is_persons || strstr(first + 1, "SECRET")))
+                fail_msg("%s: a secret: %s", names[i], r.text.data);
+            assert_int_equal(base_fs_read(bashrc, 1000, &text, &err), 0);
+            assert_string_equal(text.data, before.data);
+            base_buf_free(&text);
+            base_buf_free(&arguments);
+            tool_result_free(&r);
+            base_json_free(doc);
+        }
+    }
+    base_buf_free(&before);
+    tree_remove(&t);
+}
+
 static void test_home__the_tree_may_lie_in_it(void **state)
 {
     tree t, in_home;
@@ -630,6 +687,7 @@ static int run_all(void)
         cmocka_unit_test(test_limit__address_space_is_no_memory),
         cmocka_unit_test(test_home__toolchains_are_read_and_layered),
         cmocka_unit_test(test_home__is_writable_and_empty),
+        cmocka_unit_test(test_home__is_the_persons_for_a_command_of_the_persons),
         cmocka_unit_test(test_home__the_tree_may_lie_in_it),
         cmocka_unit_test(test_home__as_the_tree_it_hides_keys),
         cmocka_unit_test(test_git__a_worktrees_repository_is_readable),

@@ -305,6 +305,7 @@ int tool_sandbox_prepare(
         .use_pids = s->has_mounts && s->has_pids};
     const tool_view_needs view = {.root = wishes->root,
         .root_is_writable = wishes->root_is_writable,
+        .shows_home = wishes->shows_home,
         .session = wishes->session,
         .readable = wishes->readable,
         .has_mounts = s->has_mounts};

@@ -36,7 +36,8 @@ void tool_sandbox_describe_one(const tool_sandbox *s, base_buf *out);
 typedef struct tool_sandbox_wishes {
     const char *root; /* the tree, without links in its path */
     bool root_is_writable;
-    const char *session;         /* a private folder that all commands of a session share */
+    bool shows_home;     /* the person's, but for keys and credentials, in the place of an empty one */
+    const char *session; /* a private folder that all commands of a session share */
     const char *const *readable; /* what is seen outside of the tree besides the system and toolchains */
     const char *const
         *read_only; /* existing paths below root that cannot be written where there are mounts */

@@ -280,6 +280,14 @@ static int add_home(gathering *g)
         g->v->home = base_xstrdup(g->home);
         return BASE_OK;
     }
+    if (g->needs->shows_home && g->home) {
+        const char *named = getenv("HOME");
+        add(g, g->needs->has_mounts ? TOOL_VIEW_LAYER : TOOL_VIEW_READ, g->home, g->home);
+        if (g->needs->has_mounts && named && *named == '/' && strcmp(named, g->home))
+            add(g, TOOL_VIEW_LINK, named, g->home);
+        g->v->home = base_xstrdup(g->home);
+        return BASE_OK;
+    }
     g->v->git_config = tool__home_git_config(g->home);
     if (g->needs->has_mounts && g->home) {
         const char *named = getenv("HOME");

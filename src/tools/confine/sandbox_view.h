@@ -57,6 +57,7 @@ typedef struct tool_views {
 typedef struct tool_view_needs {
     const char *root; /* the tree: absolute, no links in it */
     bool root_is_writable;
+    bool shows_home;     /* a command of the person's own: home itself, writes go to a layer */
     const char *session; /* a folder of the session's, private; what is made for the command lies there */
     const char *const *readable; /* folders and files outside of the tree, NULL-terminated; NULL: none */
     bool has_mounts;             /* views are mounted; else rules are made */
