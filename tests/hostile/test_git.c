@@ -438,6 +438,7 @@ enum { N_ATTACKS = sizeof attacks / sizeof *attacks };
 
 static const char *only; /* attacks with this in their name; NULL: all */
 static bool is_root;
+static bool is_second; /* root was the first */
 
 static bool fired(tree *t)
 {
@@ -575,7 +576,7 @@ static void test_git__hooks_written_again_as_they_were_are_no_change(void **stat
 static void test_git__a_tree_that_is_too_deep_is_told_every_time(void **state)
 {
     tree t;
-    if (only && !strstr("deep", only)) return;
+    if ((only && !strstr("deep", only)) || is_second) return; /* the walk is the same for every user */
     begin(&t, &(struct attack){.setup = FIRST});
     tree_open(&t);
     for (int i = 0; i < 3; i++) {
@@ -614,6 +615,7 @@ static int run_as(group_fn *group, bool ordinary)
         unsetenv("XDG_DATA_HOME");
         unsetenv("KVIST_HOME");
         is_root = !geteuid();
+        is_second = ordinary;
         char config[64];
         snprintf(config, sizeof config, "%s/.gitconfig", home);
         static const char quick[] =
