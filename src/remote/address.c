@@ -38,6 +38,15 @@ bool remote_address_is_near(const struct sockaddr *to, bool only_loopback)
     return !only_loopback && ((b[0] & 0xfe) == 0xfc || (b[0] == 0xfe && (b[1] & 0xc0) == 0x80));
 }
 
+/* libcurl gives a host with its %XX taken apart: what is in it then may look like the rest of an address. */
+static bool is_host(const char *host)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:";
+    for (const char *c = host; *c; c++)
+        if (!((unsigned char)*c & 0x80) && !strchr(letters, *c)) return false;
+    return true;
+}
+
 static void judge_host(remote_address *a)
 {
     struct sockaddr_in four = {.sin_family = AF_INET};
@@ -93,6 +102,9 @@ static int take_apart(CURLU *url, const char *text, remote_address *ret, base_er
         rc = base_fail(err, BASE_E_USAGE, "an endpoint is reached by http or https, not by %.20s", scheme);
     else if (!*ret->host)
         rc = base_fail(err, BASE_E_USAGE, "the endpoint %.100s names no host", text);
+    else if (!is_host(ret->host))
+        rc = base_fail(
+            err, BASE_E_USAGE, "the endpoint %.100s has a host with a letter that no name has", text);
     judge_host(ret);
     free(scheme);
     free(host);
