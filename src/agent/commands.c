@@ -109,8 +109,8 @@ static int run_budget(agent *a, const char *arguments, base_err *err)
     if (*arguments) {
         kv_budget budget;
         if ((rc = kv_budget_parse(arguments, &budget, err))) return rc;
-        const kv_limit limit =
-            kv_budget_rows(&budget, a->info.model_n_ctx, a->info.row_bytes, model_memory_available());
+        const kv_limit limit = kv_budget_rows(
+            &budget, a->info.model_n_ctx, a->info.row_bytes, model_memory_available(), a->info.measured);
         rc = agent__get_session(a, &session, err);
         if (!rc) rc = kv_session_set_budget(session, limit, err);
     }
@@ -122,6 +122,16 @@ static int run_budget(agent *a, const char *arguments, base_err *err)
             grace, s.active, s.n_tokens, s.host);
     else if (!rc)
         agent__notice(a, "no budget: all %u tokens stay active", s.n_tokens);
+    if (!rc && s.budget && a->info.measured.rows)
+        agent__notice(a,
+            "measured on this machine: few rows are faster from %u on, so auto is at most %u/%u, less where "
+            "a "
+            "quarter of the free memory holds less (kvist kv pace measures again)",
+            a->info.measured.until, a->info.measured.until, a->info.measured.rows);
+    else if (!rc && s.budget)
+        agent__notice(a, "auto is what a quarter of the free memory holds, 4,096 to 16,384 rows: from when "
+                         "on few rows are "
+                         "faster has not been found out on this machine (kvist kv pace)");
     if (!rc && s.in_8_bits)
         agent__notice(a,
             "%u tokens are kept in 8 bits: rounding changed keys by %.2f%%, values by %.2f%% (rms)",

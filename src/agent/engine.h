@@ -54,6 +54,8 @@ typedef struct engine_info {
     bool strong;       /* a model large enough for edit instead of rewrite */
     uint32_t n_ctx;    /* where the session ends; the model's for one without an end (kv_stats.endless) */
     uint32_t n_layer, n_lanes, row_bytes, n_vocab; /* without a session one layer, one lane */
+    kv_limit
+        measured; /* what `auto` takes where memory allows, found out on this machine (pace.h); {0}: not yet */
     uint32_t model_n_ctx;    /* what the model was made for; n_ctx may be less (--ctx) */
     model_sampling sampling; /* as opened */
 } engine_info;
@@ -195,7 +197,9 @@ typedef struct engine_options {
      * Called once the model is loaded, with its context, because a budget may be a share of that; NULL:
      * kv.budget as it is.
      */
-    int (*budget)(const void *user, uint32_t n_ctx, uint32_t row_bytes, kv_limit *ret, base_err *err);
+    /* measured: what kv_pace_limit says of this machine, for `auto`; {0}: nothing */
+    int (*budget)(const void *user, uint32_t n_ctx, uint32_t row_bytes, kv_limit measured, kv_limit *ret,
+        base_err *err);
     const void *budget_user;
 } engine_options;
 

@@ -337,7 +337,7 @@ int engine_fake_open(engine **ret, const char *script, size_t n, const engine_op
     kv_limit limit = {f->script.budget, o->kv.until};
     if (!rc && o->budget)
         rc = o->budget(o->budget_user, f->script.n_ctx,
-            f->script.n_lanes * 2 * HEAD_DIM * (uint32_t)sizeof(uint16_t), &limit, err);
+            f->script.n_lanes * 2 * HEAD_DIM * (uint32_t)sizeof(uint16_t), (kv_limit){0}, &limit, err);
     f->row_file = base_xstrdup(o->kv.row_file);
     f->kv = (kv_options){.budget = limit.rows,
         .until = limit.until,

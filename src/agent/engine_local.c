@@ -20,6 +20,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "kv/calibrate/calibrate.h"
+#include "kv/calibrate/pace.h"
 #include "kv/repair/heads.h"
 #include "model/text/lookup.h"
 
@@ -37,7 +38,8 @@ typedef struct local {
     const model_tokenizer *tokenizer;
     const model_template *template;
     kv_options kv;
-    char *policy, *row_file, *prefix_file, *heads_file, *pivot_file, **set;
+    char *policy, *row_file, *prefix_file, *heads_file, *pivot_file, *pace_file, **set;
+    kv_limit measured; /* by pace_file; {0}: nothing */
     const atomic_bool *cancel;
     model_sampler *sampler;
     model_sampling sampling;
@@ -48,8 +50,8 @@ typedef struct local {
     float *logits;        /* [KV_DRAFT_MAX][n_vocab]; behind the last token: at row */
     uint32_t row;
     bool have_logits;
-    bool gave_up_heads; /* calibration failed: not again in this process */
-    bool few;           /* of them only what the grammar allows was computed */
+    bool gave_up_heads, gave_up_pace; /* it failed: not again in this process */
+    bool few;                         /* of them only what the grammar allows was computed */
     /*
      * The batch that kv_session_draft computed: its n_known first tokens are certain, the others are looked
      * up.
@@ -165,8 +167,8 @@ static int local_restart(engine *e, const char *row_file, base_err *err)
 }
 
 /*
- * The heads that repairs of later sessions listen to. This one goes on with what it began with: its plans
- * stay reproducible.
+ * The heads that repairs of later sessions listen to, and their budget's numbers. This one goes on with what it
+ * began with: its plans stay reproducible.
  */
 static void local_learn(engine *e)
 {
@@ -174,9 +176,18 @@ static void local_learn(engine *e)
     base_err err = {0};
     kv_stats s;
     kv_session_get_stats(e->session, &s);
-    if (l->gave_up_heads || !l->heads_file || !s.budget || base_fs_exists(l->heads_file)) return;
-    int rc = kv_heads_calibrate(l->model, KV_HEADS_KEPT, l->heads_file, NULL, NULL, l->cancel, &err);
-    l->gave_up_heads = rc && rc != BASE_E_CANCELLED;
+    if (!l->heads_file || !s.budget) return;
+    if (!l->gave_up_heads && !base_fs_exists(l->heads_file)) {
+        const int rc =
+            kv_heads_calibrate(l->model, KV_HEADS_KEPT, l->heads_file, NULL, NULL, l->cancel, &err);
+        l->gave_up_heads = rc && rc != BASE_E_CANCELLED;
+        if (rc) return;
+    }
+    if (l->gave_up_pace || base_fs_exists(l->pace_file)) return;
+    kv_pace pace;
+    int rc = kv_pace_measure(l->model, &pace, NULL, NULL, l->cancel, &err);
+    if (!rc) rc = kv_pace_save(&pace, l->pace_file, &err);
+    l->gave_up_pace = rc && rc != BASE_E_CANCELLED;
 }
 
 static int local_reread(engine *e, base_err *err)
@@ -211,6 +222,7 @@ static void local_info(const engine *e, engine_info *ret)
         .n_layer = l->info->n_layer,
         .n_lanes = s.n_lanes,
         .row_bytes = l->info->row_bytes,
+        .measured = l->measured,
         .n_vocab = l->info->n_vocab,
         .sampling = l->sampling};
 }
@@ -514,6 +526,7 @@ static void local_close(engine *e)
     free(l->prefix_file);
     free(l->heads_file);
     free(l->pivot_file);
+    free(l->pace_file);
     free(l);
 }
 
@@ -570,9 +583,12 @@ static void keep_options(local *l, const engine_options *o)
         l->prefix_file = cache_file(o->prompt_cache, l->info->hash, "prefix");
         l->heads_file = cache_file(o->prompt_cache, l->info->hash, "heads");
         l->pivot_file = cache_file(o->prompt_cache, l->info->hash, "pivot");
+        l->pace_file = cache_file(o->prompt_cache, l->info->hash, "pace");
         l->kv.prefix_file = l->prefix_file;
         l->kv.heads_file = l->heads_file;
         l->kv.pivot_file = l->pivot_file;
+        kv_pace pace;
+        if (kv_pace_load(l->pace_file, l->info, &pace)) l->measured = kv_pace_limit(&pace);
     }
 }
 
@@ -595,7 +611,8 @@ int engine_local_open(engine **ret, const char *model_path, const engine_options
         uint32_t n_ctx = l->kv.n_ctx && l->kv.n_ctx < l->info->n_ctx ? l->kv.n_ctx : l->info->n_ctx;
         kv_limit limit = {l->kv.budget, l->kv.until};
         if (options->budget)
-            rc = options->budget(options->budget_user, l->info->n_ctx, l->info->row_bytes, &limit, err);
+            rc = options->budget(
+                options->budget_user, l->info->n_ctx, l->info->row_bytes, l->measured, &limit, err);
         l->kv.budget = limit.rows;
         l->kv.until = limit.until;
         uint32_t n_rows = l->kv.budget && l->kv.budget < n_ctx ? l->kv.budget : l->kv.n_ctx;

@@ -28,7 +28,8 @@ typedef struct agent_session_options {
     kv_options kv;       /* budget is asked of `budget` once the model is known; row_file is ours */
     model_sampling sampling;
     bool lookup; /* as engine_options */
-    int (*budget)(const void *user, uint32_t n_ctx, uint32_t row_bytes, kv_limit *ret, base_err *err);
+    int (*budget)(const void *user, uint32_t n_ctx, uint32_t row_bytes, kv_limit measured, kv_limit *ret,
+        base_err *err);
     const void *budget_user;
     bool keep_budget; /* resume: the budget that the session had counts, not this one */
     uint32_t context_tokens, max_steps, max_tokens, tries;        /* as agent_options */

@@ -18,7 +18,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/pool.h"
-#include "cmd/drawn_rows.h"
+#include "kv/calibrate/drawn_rows.h"
 #include "cmd/cmd.h"
 #include "kv/session.h"
 #include "model/forward/dense.h"
@@ -43,7 +43,7 @@ typedef struct bench {
     const model_info *info;
     model_dense *rows;   /* without cache options */
     kv_session *session; /* with them */
-    bench_rows drawer;
+    kv_drawn_rows drawer;
     kv_compute draw, compute; /* who draws, who computes */
     bool is_drawing;
     int32_t *ids; /* any text will do: speed does not depend on it */
@@ -157,7 +157,7 @@ static uint8_t ending_of(void *user, int32_t id)
 static int open_session(bench *b, const kv_options *options, base_err *err)
 {
     b->compute = kv_compute_model(b->model);
-    b->draw = bench_rows_compute(&b->drawer, b->model);
+    b->draw = kv_drawn_compute(&b->drawer, b->model);
     kv_compute both = b->compute;
     both.user = b;
     both.forward = draw_or_compute;
@@ -180,7 +180,7 @@ static int open_rows(bench *b, base_err *err)
     if (!b->common.budget && !b->common.policy && !b->common.repair && !b->common.n_set)
         return model_dense_new(&b->rows, &shape, n_max, err);
     kv_limit limit = {0};
-    rc = options_budget(&b->common, b->info->n_ctx, b->info->row_bytes, &limit, err);
+    rc = options_budget(&b->common, b->info->n_ctx, b->info->row_bytes, (kv_limit){0}, &limit, err);
     options.budget = limit.rows;
     options.until = limit.until;
     if (!rc) rc = options_repair(&b->common, &options.repair, err);

@@ -188,7 +188,7 @@ static int run_session(eval *e, const int32_t *ids, uint32_t n, double *sum, bas
     kv_session *session = NULL;
     uint32_t done;
     kv_limit limit = {0};
-    int rc = options_budget(&e->common, e->info->n_ctx, e->info->row_bytes, &limit, err);
+    int rc = options_budget(&e->common, e->info->n_ctx, e->info->row_bytes, (kv_limit){0}, &limit, err);
     options.budget = limit.rows;
     options.until = limit.until;
     if (!rc) rc = options_repair(&e->common, &options.repair, err);

@@ -1,6 +1,7 @@
 /*
  * kvist kv policies: what --kv-policy and --kv-set may say, each policy with its defaults and where those
- * come from. kvist kv calibrate: a model's retrieval heads, which the shell finds in idle time, now.
+ * come from. kvist kv calibrate: a model's retrieval heads, which the shell finds in idle time, now. kvist kv pace:
+ * from how many rows on few of them are faster on this machine, likewise.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,19 +12,25 @@
 #include "base/mem.h"
 #include "cmd/cmd.h"
 #include "kv/calibrate/calibrate.h"
+#include "kv/calibrate/pace.h"
 #include "kv/repair/heads.h"
 #include "kv/session.h"
 #include "cmd/options.h"
 
 static const char usage[] =
     "usage: kvist kv policies [--json]\n"
-    "       kvist kv calibrate [--model M]\n\n"
+    "       kvist kv calibrate [--model M]\n"
+    "       kvist kv pace [--model M]\n\n"
     "  policies   the cache's policies (--kv-policy), their parameters (--kv-set NAME=VALUE) and the source "
     "of each\n"
     "             default\n"
     "  calibrate  finds the model's retrieval heads, by which repairs of later sessions ask; the shell does "
     "so in idle\n"
-    "             time after its first turn with a model\n";
+    "             time after its first turn with a model\n"
+    "  pace       measures from how many rows on reading few of them is faster on this machine, which the "
+    "budget "
+    "auto\n"
+    "             of later sessions takes; the shell does so likewise, once\n";
 
 static void put_member(base_buf *out, const char *key, const char *value)
 {
@@ -66,7 +73,7 @@ static void print_parameter(const kv_parameter_info *p, bool json)
 
 static void say_progress(void *user, double share)
 {
-    fprintf(stderr, "calibrating: %.0f%%\n", share * 100);
+    fprintf(stderr, "%.0f%%\n", share * 100);
 }
 
 static int calibrate(const common_options *common, base_err *err)
@@ -81,6 +88,36 @@ static int calibrate(const common_options *common, base_err *err)
     if (!r) printf("%s\n", heads);
     model_close(m);
     free(heads);
+    return r;
+}
+
+static void print_pace(const kv_pace *p, const char *path)
+{
+    static const char *const kinds[KV_PACE_KINDS] = {"message", "answer"};
+    for (int d = 0; d < KV_PACE_DEPTHS; d++)
+        for (int kind = 0; kind < KV_PACE_KINDS; kind++)
+            printf("%s behind %u rows: %.1f ms a token, over %u of them %.1f (%.2fx)\n", kinds[kind],
+                p->depths[d], p->full[d][kind], p->rows, p->few[d][kind], p->full[d][kind] / p->few[d][kind]);
+    const kv_limit limit = kv_pace_limit(p);
+    if (limit.rows)
+        printf("auto: nothing leaves before there are %u rows, then %u stay\n", limit.until, limit.rows);
+    else
+        printf("auto: few rows are not faster here, so it goes by memory alone\n");
+    printf("%s\n", path);
+}
+
+static int measure_pace(const common_options *common, base_err *err)
+{
+    char *path = NULL;
+    model *m = NULL;
+    kv_pace pace;
+    int r = cmd_open_model(common, &m, err);
+    if (!r) r = kv_pace_measure(m, &pace, say_progress, NULL, NULL, err);
+    if (!r) path = kv_pace_path(pace.hash);
+    if (!r) r = kv_pace_save(&pace, path, err);
+    if (!r) print_pace(&pace, path);
+    model_close(m);
+    free(path);
     return r;
 }
 
@@ -109,8 +146,10 @@ int cmd_kv(int argc, char **argv)
             print_policies(json);
         else if (n_rest == 1 && !strcmp(rest[0], "calibrate"))
             r = calibrate(&common, &err);
+        else if (n_rest == 1 && !strcmp(rest[0], "pace"))
+            r = measure_pace(&common, &err);
         else
-            r = base_fail(&err, BASE_E_USAGE, "kvist kv knows two words: policies and calibrate");
+            r = base_fail(&err, BASE_E_USAGE, "kvist kv knows three words: policies, calibrate and pace");
     }
     free(rest);
     return r ? cmd_complain(&err) : status;

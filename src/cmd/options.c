@@ -51,8 +51,8 @@ static bool is_smaller_budget(const void *value, const char *wanted)
     if (kv_budget_parse(now ? now : "auto", &before, NULL) || kv_budget_parse(wanted, &after, NULL))
         return false;
     const uint64_t memory = model_memory_available();
-    const kv_limit wish = kv_budget_rows(&after, TYPICAL_CTX, TYPICAL_ROW, memory),
-                   most = kv_budget_rows(&before, TYPICAL_CTX, TYPICAL_ROW, memory);
+    const kv_limit wish = kv_budget_rows(&after, TYPICAL_CTX, TYPICAL_ROW, memory, (kv_limit){0}),
+                   most = kv_budget_rows(&before, TYPICAL_CTX, TYPICAL_ROW, memory, (kv_limit){0});
     const uint32_t most_whole = most.until ? most.until : most.rows;
     return wish.rows && (!most.rows || (wish.rows <= most.rows && wish.until <= most_whole));
 }
@@ -456,13 +456,14 @@ int options_model_path(const common_options *o, char **ret, base_err *err)
     return code;
 }
 
-int options_budget(const common_options *o, uint32_t n_ctx, uint32_t row_bytes, kv_limit *ret, base_err *err)
+int options_budget(const common_options *o, uint32_t n_ctx, uint32_t row_bytes, kv_limit measured,
+    kv_limit *ret, base_err *err)
 {
     kv_budget budget;
     base_err why = {0};
     if (kv_budget_parse(o->budget ? o->budget : "auto", &budget, &why))
         return base_fail(err, BASE_E_USAGE, "--kv-budget: %s", why.msg);
-    *ret = kv_budget_rows(&budget, n_ctx, row_bytes, model_memory_available());
+    *ret = kv_budget_rows(&budget, n_ctx, row_bytes, model_memory_available(), measured);
     return BASE_OK;
 }
 

@@ -113,7 +113,8 @@ int options_model_path(const common_options *o, char **ret, base_err *err);
  * --kv-budget as rows per lane, 0: no limit; kv/core/budget.h has the forms. With "auto", of the memory that
  * is free now.
  */
-int options_budget(const common_options *o, uint32_t n_ctx, uint32_t row_bytes, kv_limit *ret, base_err *err);
+int options_budget(const common_options *o, uint32_t n_ctx, uint32_t row_bytes, kv_limit measured,
+    kv_limit *ret, base_err *err);
 int options_repair(const common_options *o, int *ret, base_err *err); /* "off" 0, NULL -1 */
 
 int options_lookup(const common_options *o, bool *ret, base_err *err);

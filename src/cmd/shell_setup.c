@@ -204,9 +204,10 @@ static int to_session_options(const shell_options *o, agent_session_options *ret
     return code ? code : options_repair(&o->common, &ret->kv.repair, err);
 }
 
-static int budget_of(const void *user, uint32_t n_ctx, uint32_t row_bytes, kv_limit *ret, base_err *err)
+static int budget_of(
+    const void *user, uint32_t n_ctx, uint32_t row_bytes, kv_limit measured, kv_limit *ret, base_err *err)
 {
-    return options_budget(user, n_ctx, row_bytes, ret, err);
+    return options_budget(user, n_ctx, row_bytes, measured, ret, err);
 }
 
 bool shell_setup_make(shell_setup *s, int argc, char **argv, const char *usage, int *ret_status)
@@ -230,7 +231,7 @@ bool shell_setup_make(shell_setup *s, int argc, char **argv, const char *usage, 
         code = options_model_path(&o->common, &s->model_path, &err);
     if (!code && o->common.budget) {
         kv_limit limit; /* a typo is told before a model loads */
-        code = options_budget(&o->common, 32768, 1 << 15, &limit, &err);
+        code = options_budget(&o->common, 32768, 1 << 15, (kv_limit){0}, &limit, &err);
     }
     if (!code) code = allow_read_resolve(o->dir, o->allow_read.all, o->allow_read.n, &s->allowed, &err);
     s->session.allow_read = (const char *const *)s->allowed;

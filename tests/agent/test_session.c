@@ -511,7 +511,8 @@ static void test_session__rows_of_the_sessions_unused_longest_go(void **state)
 }
 
 /* While a model loads a process may be killed: then no folder stays that the log knows nothing of. */
-static int no_folder_yet(const void *user, uint32_t n_ctx, uint32_t row_bytes, kv_limit *ret, base_err *err)
+static int no_folder_yet(
+    const void *user, uint32_t n_ctx, uint32_t row_bytes, kv_limit measured, kv_limit *ret, base_err *err)
 {
     char path[200];
     snprintf(path, sizeof path, "%s/data/sessions", base_folder);

@@ -1,9 +1,10 @@
-/* Files that hold what was found out about a model once, the pivot and the retrieval heads: whatever the bytes, they are of use or none. */
+/* Files that hold what was found out about a model once, the pivot, the retrieval heads and the pace: whatever the bytes, they are of use or none. */
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "kv/calibrate/pace.h"
 #include "kv/prune/pivot.h"
 #include "kv/repair/heads.h"
 
@@ -28,6 +29,14 @@ static void try_pivot(const char *text, size_t n)
     free(p);
 }
 
+static void try_pace(const char *text, size_t n)
+{
+    kv_pace p;
+    if (!kv_pace_parse(text, n, &p)) return;
+    const kv_limit limit = kv_pace_limit(&p);
+    if (limit.rows && (limit.rows != p.rows || limit.until < 2 * limit.rows || limit.until % 1024)) abort();
+}
+
 static void try_heads(const char *text, size_t n)
 {
     enum { LAYERS = 3, HEADS = 4 };
@@ -50,6 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
     char *exact = n ? malloc(n) : NULL;
     if (exact) memcpy(exact, bytes, n);
     try_pivot(copy, n);
+    try_pace(copy, n);
     if (exact) try_heads(exact, n);
     free(copy);
     free(exact);

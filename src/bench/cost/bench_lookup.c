@@ -204,9 +204,10 @@ static int run_workload(bench *b, const char *name, const char *text, const char
     return same ? 0 : base_fail(err, BASE_E_STATE, "%s: the text with lookup is another one", name);
 }
 
-static int budget_of(const void *user, uint32_t n_ctx, uint32_t row_bytes, kv_limit *ret, base_err *err)
+static int budget_of(
+    const void *user, uint32_t n_ctx, uint32_t row_bytes, kv_limit measured, kv_limit *ret, base_err *err)
 {
-    return options_budget(user, n_ctx, row_bytes, ret, err);
+    return options_budget(user, n_ctx, row_bytes, measured, ret, err);
 }
 
 static int measure(bench *b, base_err *err)

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "bench/bench.h"
 #include "bench/common/statistics.h"
-#include "cmd/drawn_rows.h"
+#include "kv/calibrate/drawn_rows.h"
 #include "kv/core/compute.h"
 #include "kv/repair/heads.h"
 
@@ -118,8 +118,8 @@ static int run(bench *b, base_err *err)
     if (r) return r;
     b->info = model_get_info(b->model);
     if (b->rows > b->info->n_ctx) b->rows = b->info->n_ctx;
-    bench_rows drawn;
-    const kv_compute compute = bench_rows_compute(&drawn, b->model);
+    kv_drawn_rows drawn;
+    const kv_compute compute = kv_drawn_compute(&drawn, b->model);
     char *heads = kv_heads_path(b->info->hash);
     int32_t *ids = calloc((size_t)b->rows + 1, sizeof *ids);
     uint32_t *lines = calloc((size_t)b->rows + 1, sizeof *lines), n_lines = 0;

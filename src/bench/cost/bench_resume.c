@@ -1,6 +1,6 @@
 /*
  * kvist-bench resume: from a saved session's files to the next token, beside a further decode step and beside
- * what computing the rows anew would take. Rows are drawn (cmd/drawn_rows.h) and saved once; resuming and
+ * what computing the rows anew would take. Rows are drawn (kv/calibrate/drawn_rows.h) and saved once; resuming and
  * decoding are the program's own.
  */
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "base/fs.h"
 #include "bench/bench.h"
 #include "bench/common/statistics.h"
-#include "cmd/drawn_rows.h"
+#include "kv/calibrate/drawn_rows.h"
 
 static const char usage[] =
     "usage: kvist-bench resume --model M [--rows N] [--active N] [--repeat N]\n"
@@ -43,9 +43,9 @@ static double ms_since(uint64_t start)
 /* The session on disk; *ret_ms: writing it. */
 static int save(bench *b, double *ret_ms, base_err *err)
 {
-    bench_rows drawn;
+    kv_drawn_rows drawn;
     kv_session *s = NULL;
-    const kv_compute compute = bench_rows_compute(&drawn, b->model);
+    const kv_compute compute = kv_drawn_compute(&drawn, b->model);
     static const char *const set[] = {"hard=0", "low=1", NULL};
     int32_t *ids = calloc((size_t)b->rows + 1, sizeof *ids);
     const kv_segment text = {.origin = KV_ORIGIN_CONTEXT, .turn = 1};

@@ -295,7 +295,7 @@ static int run(bench *b, base_err *err)
     b->logits = base_xmalloc(b->info->n_vocab * sizeof *b->logits);
     r = bench_corpus_load(b->corpus_folder, &b->corpus, err);
     if (!r && b->corpus.len < 4 * TEXT_BYTES) r = base_fail(err, BASE_E_USAGE, "the corpus is too small");
-    if (!r) r = options_budget(&b->common, b->info->n_ctx, b->info->row_bytes, &b->limit, err);
+    if (!r) r = options_budget(&b->common, b->info->n_ctx, b->info->row_bytes, (kv_limit){0}, &b->limit, err);
     if (!r) r = bench_open_out(&b->results, b->out, b->resume, &b->done, err);
     const kv_options o = {.budget = b->limit.rows,
         .until = b->limit.until,

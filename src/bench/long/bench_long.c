@@ -101,7 +101,8 @@ static int set_arm(bench *b, const char *text, base_err *err)
         a->options.set[a->options.n_set++] = word;
     }
     kv_limit limit;
-    return options_budget(&a->options, 32768, 1 << 15, &limit, err); /* a typo is told before a model loads */
+    return options_budget(
+        &a->options, 32768, 1 << 15, (kv_limit){0}, &limit, err); /* a typo is told before a model loads */
 }
 
 static int set_arms(bench *b, base_err *err)
@@ -115,9 +116,10 @@ static int set_arms(bench *b, base_err *err)
     return rc;
 }
 
-static int budget_of(const void *user, uint32_t n_ctx, uint32_t row_bytes, kv_limit *ret, base_err *err)
+static int budget_of(
+    const void *user, uint32_t n_ctx, uint32_t row_bytes, kv_limit measured, kv_limit *ret, base_err *err)
 {
-    return options_budget(user, n_ctx, row_bytes, ret, err);
+    return options_budget(user, n_ctx, row_bytes, measured, ret, err);
 }
 
 /* --- memory --------------------------------------------------------------------------------------------- */

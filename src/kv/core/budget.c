@@ -59,7 +59,8 @@ static kv_limit limit_of(double rows)
     return (kv_limit){.rows = (uint32_t)rows};
 }
 
-kv_limit kv_budget_rows(const kv_budget *b, uint32_t n_ctx, uint32_t row_bytes, uint64_t free_bytes)
+kv_limit kv_budget_rows(
+    const kv_budget *b, uint32_t n_ctx, uint32_t row_bytes, uint64_t free_bytes, kv_limit measured)
 {
     double bytes = row_bytes ? row_bytes : 1;
     switch (b->kind) {
@@ -71,5 +72,7 @@ kv_limit kv_budget_rows(const kv_budget *b, uint32_t n_ctx, uint32_t row_bytes, 
     }
     const double rows = clamp((double)free_bytes / 4 / bytes, KV_BUDGET_AUTO_LEAST, KV_BUDGET_AUTO_MOST);
     const uint32_t half = n_ctx / 2;
-    return limit_of(half >= KV_BUDGET_AUTO_LEAST && rows > half ? half : rows);
+    const kv_limit rule = limit_of(half >= KV_BUDGET_AUTO_LEAST && rows > half ? half : rows);
+    if (!measured.rows || measured.rows >= rule.rows) return rule;
+    return (kv_limit){measured.rows, measured.until < rule.rows ? measured.until : rule.rows};
 }

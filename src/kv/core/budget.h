@@ -34,14 +34,16 @@ enum {
 int kv_budget_parse(const char *text, kv_budget *ret, base_err *err);
 
 /*
- * Rows per lane. n_ctx: tokens of the model's context. row_bytes: what one token's rows take in
- * all lanes. free_bytes: memory that this process may still take. "auto" is a quarter of that memory, never
- * below KV_BUDGET_AUTO_LEAST nor above KV_BUDGET_AUTO_MOST rows: below 16,384 rows the full cache is at least
- * as fast as any eviction measured so far (docs/results.md), so nothing should leave before memory asks for
- * it. And no more than half of the context, where that is at least KV_BUDGET_AUTO_LEAST rows: beyond that a
+ * Rows per lane. n_ctx: tokens of the model's context. row_bytes: what one token's rows take in all lanes.
+ * free_bytes: memory that this process may still take.
+ *
+ * "auto" by rule is a quarter of that memory, never below KV_BUDGET_AUTO_LEAST nor above KV_BUDGET_AUTO_MOST
+ * rows. And no more than half of the context, where that is at least KV_BUDGET_AUTO_LEAST rows: beyond that a
  * session could not go on behind it. A smaller context ends its session, as a budget of few rows would have no
- * room for the fixed prompt.
+ * room for the fixed prompt. measured ({0}: nothing, calibrate/pace.h) is from when on few rows are faster on
+ * this machine: then that is when the first ones leave, at the rule's number of rows at the latest.
  */
-kv_limit kv_budget_rows(const kv_budget *b, uint32_t n_ctx, uint32_t row_bytes, uint64_t free_bytes);
+kv_limit kv_budget_rows(
+    const kv_budget *b, uint32_t n_ctx, uint32_t row_bytes, uint64_t free_bytes, kv_limit measured);
 
 #endif

@@ -1,16 +1,16 @@
-/* Drawn rows; see cmd/drawn_rows.h. */
-#include "cmd/drawn_rows.h"
+/* Drawn rows; see kv/calibrate/drawn_rows.h. */
+#include "kv/calibrate/drawn_rows.h"
 
 #include "base/hash.h"
 
-static uint64_t draw(bench_rows *b)
+static uint64_t draw(kv_drawn_rows *b)
 {
     b->state += UINT64_C(0x9e3779b97f4a7c15);
     return base_hash64(&b->state, sizeof b->state, 1);
 }
 
 /* Halves of about -2 to 2: any sign and fraction, exponents 2^-1 and 2^0. */
-static void fill_row(bench_rows *b, uint16_t *row, uint32_t n)
+static void fill_row(kv_drawn_rows *b, uint16_t *row, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i += 4) {
         const uint64_t bits = draw(b);
@@ -22,7 +22,7 @@ static void fill_row(bench_rows *b, uint16_t *row, uint32_t n)
 /* Stands in for the forward pass: the batch's rows and the wanted queries are drawn. */
 static int draw_rows(void *user, const model_batch *batch, base_err *err)
 {
-    bench_rows *b = user;
+    kv_drawn_rows *b = user;
     const model_rows_shape *shape = &batch->rows->shape;
     for (uint32_t lane = 0; lane < model_rows_lanes(shape); lane++) {
         const model_lane_list *list = &batch->rows->lanes[lane];
@@ -46,13 +46,13 @@ static int draw_rows(void *user, const model_batch *batch, base_err *err)
 
 static int score(void *user, const model_score *s, base_err *err)
 {
-    bench_rows *b = user;
+    kv_drawn_rows *b = user;
     return model_score_rows(b->model, s, err);
 }
 
-kv_compute bench_rows_compute(bench_rows *rows, model *m)
+kv_compute kv_drawn_compute(kv_drawn_rows *rows, model *m)
 {
-    *rows = (bench_rows){.model = m, .info = model_get_info(m)};
+    *rows = (kv_drawn_rows){.model = m, .info = model_get_info(m)};
     kv_compute compute = kv_compute_model(m);
     compute.user = rows;
     compute.forward = draw_rows;
