@@ -62,8 +62,3 @@ void agent__set_turn(agent *a, uint32_t turn)
 {
     if (a->engine->session) kv_session_set_turn(a->engine->session, turn);
 }
-
-uint32_t agent__to_reread(const agent *a)
-{
-    return a->engine->session ? kv_session_to_reread(a->engine->session) : 0;
-}

@@ -124,23 +124,8 @@ static void tell_backend(agent *a)
     a->telling.engine_notice = now.notice;
 }
 
-/* The snapshot is written once more: these rows are others than those it has. */
-static void reread(agent *a)
-{
-    const engine_ops *ops = a->engine->ops;
-    base_err err = {0};
-    if (!ops->reread || a->ended || !agent__to_reread(a)) return;
-    const int rc = ops->reread(a->engine, &err);
-    agent__tell_visits(a); /* else they would count as the next message's */
-    if (!rc)
-        agent__save(a);
-    else if (rc != BASE_E_CANCELLED)
-        agent__notice(a, "the answer could not be computed again: %s", err.msg);
-}
-
 void agent_idle(agent *a)
 {
-    reread(a);
     if (a->engine->ops->learn) a->engine->ops->learn(a->engine);
 }
 

@@ -127,11 +127,7 @@ typedef struct engine_ops {
     /* The oldest request that was not taken yet; false: there is none. NULL: none are made. */
     bool (*take_request)(engine *e, engine_request *ret);
 
-    /*
-     * In idle time; NULL: nothing. What was written last, computed again (kv_session_reread); what has to
-     * be found out once per model.
-     */
-    int (*reread)(engine *e, base_err *err);
+    /* In idle time; NULL: nothing. What has to be found out once per model. */
     void (*learn)(engine *e);
 
     /* ENGINE_GRAMMAR: which calls there are. */

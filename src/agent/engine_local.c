@@ -190,13 +190,6 @@ static void local_learn(engine *e)
     l->gave_up_pace = rc && rc != BASE_E_CANCELLED;
 }
 
-static int local_reread(engine *e, base_err *err)
-{
-    local *l = as_local(e);
-    l->have_logits = false; /* they were of other rows */
-    return kv_session_reread(l->base.session, l->cancel, err);
-}
-
 /* --- looking -------------------------------------------------------------------------------------------- */
 
 static const char no_room_above[] = "fresh text is computed in full: too few layers lie above that pivot to "
@@ -545,7 +538,6 @@ static const engine_ops local_ops = {
     .save_prefix = local_save_prefix,
     .restart = local_restart,
     .learn = local_learn,
-    .reread = local_reread,
     .set_tools = local_set_tools,
     .set_sampling = local_set_sampling,
     .answer_begins = local_answer_begins,

@@ -320,7 +320,6 @@ int agent__put_stale(agent *a, uint32_t from, uint32_t to, base_err *err);
 int agent__put_failed(agent *a, uint32_t from, uint32_t to, base_err *err);
 void agent__active_lanes(const agent *a, uint32_t *ret); /* how many lanes hold each token, [n_tokens] */
 void agent__set_turn(agent *a, uint32_t turn);
-uint32_t agent__to_reread(const agent *a); /* tokens that idle time would compute again */
 
 /* --- leaving.c --- */
 /* Why this file is not sent to an engine elsewhere unasked; NULL: it may be. */

@@ -199,6 +199,10 @@ static void take_plan(history *h, const agent_event *e)
     kv_plan *p = NULL;
     logged_run *r = h->n_runs ? &h->runs[h->n_runs - 1] : NULL;
     if (!r || !e->blob || kv_plan_unpack(e->blob, e->blob_n, &p, NULL)) return;
+    if (p->cause == KV_CAUSE_ANSWER) { /* now its tokens are visited when they are computed */
+        kv_plan_free(p);
+        return;
+    }
     if (!p->n_runs) read_runs(p, &e->plan.runs);
     base_grow(&r->plans, &r->cap_plans, r->n_plans + 1, sizeof *r->plans);
     r->plans[r->n_plans++] = p;

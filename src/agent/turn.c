@@ -524,12 +524,11 @@ static int converse(agent *a, const char *request, bool *interrupted, base_err *
 /*
  * A turn that came to its end finishes its message. After an interruption, a failure or in a full context it
  * stays open and the next message's scaffold ends it: nobody waits for a forward pass to see that Esc was
- * heard. Nor for an answer that would be computed again first, which is done in idle time.
+ * heard.
  */
 static void close_message(agent *a)
 {
     base_err err = {0};
-    if (agent__to_reread(a)) return;
     if (a->transcript.open_role >= 0 && agent__open_message(a, -1, &err) && err.code != BASE_E_LIMIT &&
         err.code != BASE_E_CANCELLED)
         agent__error(a, &err);

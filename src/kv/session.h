@@ -68,14 +68,6 @@ int kv_session_save_prefix(kv_session *s, const char *path, uint32_t n, base_err
 int kv_session_repair(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries, uint32_t n_queries,
     const atomic_bool *cancel, base_err *err);
 
-/*
- * Computes again what the model wrote last, where its tokens could not choose whom to read (visited=again).
- * An append of anything else, a call too, does it first; in idle time nobody waits for it, and the rows are
- * the same. Nothing to do is fine; a cancel leaves them as they were.
- */
-int kv_session_reread(kv_session *s, const atomic_bool *cancel, base_err *err);
-uint32_t kv_session_to_reread(const kv_session *s); /* how many tokens that would be now */
-
 /* Who visited since this was asked last; counts ([n_tokens], may be NULL): row-lanes by token. */
 void kv_session_take_visits(kv_session *s, kv_visits *ret, uint32_t *counts);
 

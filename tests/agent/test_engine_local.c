@@ -106,7 +106,7 @@ static uint64_t write_call(bool lookup, int32_t *ret)
         if (e->ops->next(e, origin, 1, &ret[i], &end, NULL, &err)) fail_msg("%s", err.msg);
         if (i + 1 == CALL_FROM) {
             kv_session_take_visits(e->session, &visits, NULL);
-            assert_int_equal(visits.tokens, 0);
+            assert_true(visits.tokens > 0 && visits.rows > 0); /* so is what stands before it */
         }
     }
     kv_session_take_visits(e->session, &visits, NULL);
@@ -115,7 +115,7 @@ static uint64_t write_call(bool lookup, int32_t *ret)
     return visits.rows;
 }
 
-/* What was computed ahead as an answer is no call's. */
+/* With and without drafts the same tokens are written. */
 static void test_engine_local__a_call_is_visited_with_drafts_too(void **state)
 {
     (void)state;

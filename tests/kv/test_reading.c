@@ -498,107 +498,36 @@ static void test_reading__drafts_read_what_single_tokens_read(void **state)
     }
 }
 
-static void count_plan(void *user, const kv_plan *p)
+/* What is written is visited: token by token it has the bits of a batch, and what follows needs nothing more. */
+static void test_reading__an_answer_is_visited_while_it_is_written(void **state)
 {
-    assert_int_equal(p->cause, KV_CAUSE_ANSWER);
-    ++*(uint32_t *)user;
-}
-
-enum { REQUEST = 400, SAID = 60, RESULT = 40 };
-
-/* A request with rows out, and an answer token by token; plans that follow are counted. */
-static kv_session *open_answered(
-    model *m, const char *visited, const char *row_file, const int32_t *ids, uint32_t *n_plans)
-{
-    const reads r = {"kvist", {"visit=.1", visited}, 600, KV_ORIGIN_ANSWER};
-    kv_session *s = open_session(m, &r, row_file);
-    kit_append(s, KV_ORIGIN_USER, 1, ids, REQUEST, NULL);
-    assert_int_equal(kv_session_manual(s, KV_MANUAL_EVICT, 100, 300, NULL), 0);
-    for (uint32_t i = 0; i < SAID; i++) kit_append(s, KV_ORIGIN_ANSWER, 1, ids + REQUEST + i, 1, NULL);
-    s->observer = (kv_observer){.user = n_plans, .plan = count_plan};
-    *n_plans = 0;
-    return s;
-}
-
-/* What follows an answer. */
-static void go_on(kv_session *s, const int32_t *ids, float *logits)
-{
-    kit_append(s, KV_ORIGIN_TOOL, 1, ids + REQUEST + SAID, RESULT, logits);
-    kv_session_free(s);
-}
-
-/*
- * Computed again when something follows, or before that while nobody waits, an answer's rows are those of
- * tokens that all visit.
- */
-static void test_reading__an_answer_is_computed_again(void **state)
-{
+    enum { REQUEST = 400, SAID = 60, RESULT = 40 };
     const tiny_gguf specs[] = {TINY_GGUF_QWEN2, TINY_GGUF_LLAMA};
     for (size_t k = 0; k < 2; k++) {
         model *m = kit_open_tiny(&specs[k], 2);
-        static float want[TINY_GGUF_VOCAB], got[TINY_GGUF_VOCAB];
+        static float said[2][TINY_GGUF_VOCAB], after[3][TINY_GGUF_VOCAB];
         int32_t ids[REQUEST + SAID + RESULT];
-        uint32_t n_plans;
-        atomic_bool cancel = true;
-        base_err err = {0};
         kit_make_ids(ids, REQUEST + SAID + RESULT, TINY_GGUF_VOCAB, 12);
-        go_on(open_answered(m, "visited=all", NULL, ids, &n_plans), ids, want);
-        assert_int_equal(n_plans, 0);
-        go_on(open_answered(m, "visited=calls", NULL, ids, &n_plans), ids, got);
-        assert_int_equal(n_plans, 0);
-        assert_memory_not_equal(got, want, sizeof want);
-        go_on(open_answered(m, "visited=again", NULL, ids, &n_plans), ids, got);
-        assert_int_equal(n_plans, 1);
-        assert_memory_equal(got, want, sizeof want);
-
-        char folder[] = "/tmp/kvist-answer-XXXXXX", rows[64];
-        assert_non_null(mkdtemp(folder));
-        snprintf(rows, sizeof rows, "%s/rows", folder);
-        kv_session *s = open_answered(m, "visited=again", rows, ids, &n_plans);
-        assert_int_equal(kv_session_reread(s, &cancel, &err), BASE_E_CANCELLED);
-        assert_int_equal(n_plans, 0);
-        for (int i = 0; i < 2; i++) assert_int_equal(kv_session_reread(s, NULL, &err), 0);
-        assert_int_equal(n_plans, 1);
-        assert_int_equal(kv_session_save(s, &err), 0);
-        kv_session_free(s);
-        const reads r = {"kvist", {"visit=.1", "visited=again"}, 600, KV_ORIGIN_ANSWER};
-        const kv_options o = options_of(&r, rows);
-        if (kv_session_resume(&s, m, &o, NULL, &err)) fail_msg("%s", err.msg);
-        s->observer = (kv_observer){.user = &n_plans, .plan = count_plan};
-        go_on(s, ids, got);
-        assert_int_equal(n_plans, 1);
-        assert_memory_equal(got, want, sizeof want);
-        assert_int_equal(base_fs_remove(folder, NULL), 0);
+        for (int way = 0; way < 3; way++) { /* by tokens, as a batch, by tokens that read their lists alone */
+            const reads r = {"kvist", {way < 2 ? "visit=.1" : "visit=0"}, 600, KV_ORIGIN_ANSWER};
+            kv_session *s = open_session(m, &r, NULL);
+            kit_append(s, KV_ORIGIN_USER, 1, ids, REQUEST, NULL);
+            assert_int_equal(kv_session_manual(s, KV_MANUAL_EVICT, 100, 300, NULL), 0);
+            const uint32_t step = way == 1 ? SAID : 1;
+            for (uint32_t i = 0; i < SAID; i += step)
+                kit_append(s, KV_ORIGIN_ANSWER, 1, ids + REQUEST + i, step, way < 2 ? said[way] : NULL);
+            kv_stats before, now;
+            kv_session_get_stats(s, &before);
+            kit_append(s, KV_ORIGIN_TOOL, 1, ids + REQUEST + SAID, RESULT, after[way]);
+            kv_session_get_stats(s, &now);
+            assert_int_equal(now.computed - before.computed, RESULT);
+            kv_session_free(s);
+        }
+        assert_memory_equal(said[0], said[1], sizeof said[0]);
+        assert_memory_equal(after[0], after[1], sizeof after[0]);
+        assert_memory_not_equal(after[0], after[2], sizeof after[0]);
         model_close(m);
     }
-}
-
-/* What of an answer was evicted since it was written is computed again as well, and is out afterwards. */
-static void test_reading__an_evicted_part_of_an_answer_stays_out(void **state)
-{
-    enum { FROM = REQUEST + 5, TO = REQUEST + 25 };
-    const tiny_gguf spec = TINY_GGUF_QWEN2;
-    model *m = kit_open_tiny(&spec, 2);
-    static float logits[2][TINY_GGUF_VOCAB];
-    int32_t ids[REQUEST + SAID + RESULT];
-    kit_make_ids(ids, REQUEST + SAID + RESULT, TINY_GGUF_VOCAB, 12);
-    for (int evicted_first = 0; evicted_first < 2; evicted_first++) {
-        uint32_t n_plans;
-        uint64_t bits[(REQUEST + SAID + 63) / 64];
-        kv_session *s = open_answered(m, "visited=again", NULL, ids, &n_plans);
-        if (!evicted_first) assert_int_equal(kv_session_reread(s, NULL, NULL), 0);
-        s->observer = (kv_observer){.user = NULL};
-        assert_int_equal(kv_session_manual(s, KV_MANUAL_EVICT, FROM, TO, NULL), 0);
-        s->observer = (kv_observer){.user = &n_plans, .plan = count_plan};
-        if (evicted_first) assert_int_equal(kv_session_reread(s, NULL, NULL), 0);
-        assert_int_equal(n_plans, 1);
-        kv_session_lane_bits(s, 0, bits);
-        for (uint32_t t = REQUEST; t < REQUEST + SAID; t++)
-            assert_int_equal(kv_bits_get(bits, t), t < FROM || t >= TO);
-        go_on(s, ids, logits[evicted_first]);
-    }
-    assert_memory_equal(logits[0], logits[1], sizeof logits[0]);
-    model_close(m);
 }
 
 /* A text of one token, a budget below a sentence, a session that just began. */
@@ -640,8 +569,7 @@ int main(void)
         cmocka_unit_test(test_reading__does_not_depend_on_threads),
         cmocka_unit_test(test_reading__generated_sequences_leave_no_trace),
         cmocka_unit_test(test_reading__drafts_read_what_single_tokens_read),
-        cmocka_unit_test(test_reading__an_answer_is_computed_again),
-        cmocka_unit_test(test_reading__an_evicted_part_of_an_answer_stays_out),
+        cmocka_unit_test(test_reading__an_answer_is_visited_while_it_is_written),
         cmocka_unit_test(test_reading__odd_texts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -159,17 +159,17 @@ static kv_visits say(const char *const *set, kv_origin origin, float *logits, ui
     return visits;
 }
 
-static void test_visit__messages_and_calls_are_visited_answers_are_not(void **state)
+static void test_visit__every_token_is_visited(void **state)
 {
     (void)state;
-    static const char *const none[] = {"visit=0", NULL}, *const all[] = {"visited=all", NULL};
+    static const char *const none[] = {"visit=0", NULL}, *const sections[] = {"decode=sentence", NULL};
     static const struct {
         const char *const *set;
         kv_origin origin;
         bool visited;
     } cases[] = {{NULL, KV_ORIGIN_USER, true}, {NULL, KV_ORIGIN_TOOL, true}, {NULL, KV_ORIGIN_CALL, true},
-        {NULL, KV_ORIGIN_ANSWER, false}, {all, KV_ORIGIN_ANSWER, true}, {none, KV_ORIGIN_TOOL, false},
-        {none, KV_ORIGIN_CALL, false}};
+        {NULL, KV_ORIGIN_ANSWER, true}, {sections, KV_ORIGIN_ANSWER, false}, {sections, KV_ORIGIN_TOOL, true},
+        {none, KV_ORIGIN_TOOL, false}, {none, KV_ORIGIN_CALL, false}};
     static uint32_t counts[CTX];
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         float logits[FAKE_VOCAB];
@@ -257,7 +257,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_visit__what_is_evicted_may_come),
         cmocka_unit_test(test_visit__few_are_listed),
-        cmocka_unit_test(test_visit__messages_and_calls_are_visited_answers_are_not),
+        cmocka_unit_test(test_visit__every_token_is_visited),
         cmocka_unit_test(test_visit__what_a_token_asks_for_is_read),
         cmocka_unit_test(test_rest__is_the_mean_of_what_is_out),
     };

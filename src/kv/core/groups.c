@@ -47,7 +47,7 @@ enum {
     X(14, pending)                                                                                           \
     X(17, waiting.origin)                                                                                    \
     X(18, waiting.turn)                                                                                      \
-    X(19, waiting.is_whole) X(20, judged_from) X(21, judged_to) X(22, read_to)
+    X(19, waiting.is_whole) X(20, judged_from) X(21, judged_to)
 
 typedef struct reader {
     const uint8_t *at;
@@ -150,7 +150,7 @@ static int get_numbers(kv_session *s, reader *r, base_err *err)
     NUMBERS(GET)
     s->holed = has[HOLED] & 1;
     s->sketched_to = has[HOLED] >> 1;
-    if ((uint32_t)s->waiting.origin >= KV_N_ORIGINS || s->read_to > s->n || s->sketched_to > s->n ||
+    if ((uint32_t)s->waiting.origin >= KV_N_ORIGINS || s->sketched_to > s->n ||
         (s->pending != KV_NO_ROW && s->pending >= s->n))
         r->bad = true;
     return 0;
@@ -178,7 +178,6 @@ static void truncate_numbers(kv_session *s, uint32_t n)
 {
     if (s->pending != KV_NO_ROW && s->pending >= n) s->pending = KV_NO_ROW;
     if (s->judged_to > n) s->judged_to = 0;
-    if (s->read_to > n) s->read_to = n;
     if (s->sketched_to > n) s->sketched_to = n;
 }
 

@@ -91,6 +91,7 @@ static const struct {
     {"least_span", "it is 16 rows, as CodeComp has it"},
     {"flow", "edges of control flow weigh .10"},
     {"dependence", "def-use pairs weigh .10"},
+    {"visited", "every token is visited"},
     {"tau_call", "24 calls in 512 tokens count in full"},
     {"tau_control", "14 predicates in 512 tokens count in full"},
     {"tau_return", "8 returns in 512 tokens count in full"},

@@ -10,7 +10,6 @@
 
 /* The values of parameters that have words, in the order of their words. */
 enum { KV_DECODE_ALL, KV_DECODE_SENTENCE, KV_DECODE_PAGE };
-enum { KV_VISITED_CALLS, KV_VISITED_AGAIN, KV_VISITED_ALL };
 enum { KV_ORDER_MASS, KV_ORDER_KEYS, KV_ORDER_FUSED, KV_ORDER_RANDOM, KV_ORDER_OLDEST };
 enum { KV_GROW_LINE, KV_GROW_BURST, KV_GROW_NONE };
 enum { KV_PICK_RANK, KV_PICK_COVERAGE, KV_PICK_REFRESH };
@@ -98,7 +97,6 @@ enum {
     X(again, "again", 0, 1048576, NULL, "repair: a longer message is not computed again; 0: no limit") \
     X(message, "message", 0, 1, NULL, "share of the context that lists may grow to until a message's question is complete; 0: a pass behind every batch") \
     X(visit, "visit", 0, .5, NULL, "share of the budget kept for evicted rows that a token chooses for itself and nobody brings back; 0: none") \
-    X(visited, "visited", 0, 2, "calls again all", "visit: tokens of messages, results and calls; or answers too, once they are there and something follows; or all") \
     X(rest, "rest", 0, 1, "none mean", "visit: rows that are weighed and not read: left out, or the means of their values stand in for them") \
     KV_READING_PARAMETERS(X) \
     KV_STRUCTURE_PARAMETERS(X) \

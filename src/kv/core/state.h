@@ -149,7 +149,6 @@ struct kv_session {
      */
     uint32_t pending;
     uint32_t judged_from, judged_to; /* the newest choice: what was pending, up to and with who asked */
-    uint32_t read_to;                /* answers below this were computed again (answer.c) */
     kv_signal asked;                 /* of the newest request, the queries that name what it asks for */
     kv_waiting waiting;
     struct kv_pivot *pivot; /* where this model's prefill is cut; NULL: not detected yet */

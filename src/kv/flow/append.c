@@ -262,7 +262,6 @@ int kv_session_append(kv_session *s, const kv_segment *g, const int32_t *ids, ui
     kv_signal_init(&kept, s->compute.shape.n_layer, s->compute.n_head, s->compute.shape.head_dim);
     if (s->pending != KV_NO_ROW && s->automatic && (last_logits || kv_origin_is_written(g->origin)))
         rc = kv__settle(s, cancel, err);
-    if (!rc) rc = kv__end_answer(s, g->origin, cancel, err);
     if (!rc && s->automatic) rc = make_room(s, cancel, err);
     if (rc) return rc;
     const uint32_t n_whole = g->logged && g->logged->of > n ? g->logged->of : n;

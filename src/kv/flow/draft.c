@@ -31,7 +31,6 @@ int kv__compute_ahead(kv_session *s, const kv_segment *segment, model_batch *bat
 {
     int rc = kv__check_append(s, segment, ids, n, err);
     if (!rc && s->pending != KV_NO_ROW) rc = kv__settle(s, batch->cancel, err);
-    if (!rc) rc = kv__end_answer(s, segment->origin, batch->cancel, err);
     if (!rc && s->automatic) rc = kv__fold(s, batch->cancel, err);
     if (!rc) rc = kv__reserve(s, s->n + n, err);
     if (!rc) rc = kv_table_make_writable(&s->table, s->n, s->n + n, err);

@@ -25,10 +25,4 @@ void kv__keep_logits(kv_session *s, const float *logits); /* [n_vocab] behind th
 int kv__compute_ahead(kv_session *s, const kv_segment *segment, model_batch *batch, const int32_t *ids,
     uint32_t n, uint32_t phase, uint32_t *phases, base_err *err);
 
-/*
- * answer.c: kv_session_reread, when a token of origin `next` follows, in a session that decides by
- * itself.
- */
-int kv__end_answer(kv_session *s, kv_origin next, const atomic_bool *cancel, base_err *err);
-
 #endif

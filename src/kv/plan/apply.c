@@ -74,22 +74,12 @@ static void journal_push(kv_session *s, const base_buf *blob)
     base_buf_add(&entry->blob, blob->data, blob->len);
 }
 
-/* Rows of [from, n) that are not active, as flips; NULL with no error: there are none. */
-static int find_hidden(
-    const kv_lists *lists, uint32_t n_lanes, uint32_t from, uint32_t n, uint64_t **ret, base_err *err)
+/* Is a row of [from, n) not active in some lane? */
+static bool has_hidden(const kv_lists *lists, uint32_t n_lanes, uint32_t from, uint32_t n)
 {
-    const size_t n_words = kv_bits_words(n);
-    *ret = NULL;
-    for (uint32_t lane = 0; lane < n_lanes; lane++) {
-        const uint64_t *active = lists->lane[lane]->bits;
-        for (size_t t = kv_bits_next(active, from, n, false); t < n;
-             t = kv_bits_next(active, t + 1, n, false)) {
-            if (!*ret) *ret = calloc(n_words * n_lanes + 1, sizeof **ret);
-            if (!*ret) return base_fail(err, BASE_E_NOMEM, "no memory to compute %u tokens again", n - from);
-            kv_bits_set(*ret + lane * n_words, t);
-        }
-    }
-    return 0;
+    for (uint32_t lane = 0; lane < n_lanes; lane++)
+        if (kv_bits_next(lists->lane[lane]->bits, from, n, false) < n) return true;
+    return false;
 }
 
 /*
@@ -100,17 +90,10 @@ static int flip_and_replay(kv_session *s, const kv_plan *p, const atomic_bool *c
     kv_lists next;
     int rc = kv_lists_copy(&next, &s->lists, err);
     if (rc) return rc;
-    uint64_t *hidden = NULL;
     rc = kv_lists_flip(&next, p->flips, err);
-    if (!rc) rc = find_hidden(&next, s->n_lanes, p->replay_from, s->n, &hidden, err);
-    if (!rc && (p->replay_from >= s->n || (hidden && p->cause != KV_CAUSE_ANSWER)))
+    if (!rc && (p->replay_from >= s->n || has_hidden(&next, s->n_lanes, p->replay_from, s->n)))
         rc = base_fail(err, BASE_E_STATE, "a plan computes tokens again whose rows are not active");
-    const uint32_t read_to = s->read_to;
-    if (p->cause == KV_CAUSE_ANSWER) s->read_to = s->n;
     if (!rc) rc = kv__replay(s, &next, p->replay_from, cancel, err);
-    if (!rc && hidden) rc = kv_lists_flip(&next, hidden, err);
-    free(hidden);
-    if (rc) s->read_to = read_to;
     if (!rc) { /* the plan is told before anything of it is true */
         if (s->observer.plan) s->observer.plan(s->observer.user, p);
         const kv_lists old = s->lists;

@@ -1,8 +1,7 @@
 /*
  * The newest rows computed again over other lists: a repair with signal=replay does that to the message that
- * asked (RepairKV uses the first pass of a message for its queries only), and it is done to an answer
- * (flow/answer.c). Logits behind them are not computed, since text follows. The new rows are made in copies
- * of their blocks, so a cancel leaves the old ones.
+ * asked (RepairKV uses the first pass of a message for its queries only). Logits behind them are not computed,
+ * since text follows. The new rows are made in copies of their blocks, so a cancel leaves the old ones.
  */
 #include <stdlib.h>
 

@@ -286,11 +286,10 @@ static int begin(kv_session *s, const model_rows_view *rows, uint32_t first, uin
     return 0;
 }
 
-/* Tokens from `first` on; answers that were computed again are below read_to. */
-static bool is_visited(const kv_session *s, kv_origin origin, uint32_t first)
+/* What reads its list by sections (decode) does not look beside it. */
+static bool is_visited(const kv_session *s, kv_origin origin)
 {
-    return kv__visitors(s) &&
-           (origin != KV_ORIGIN_ANSWER || first < s->read_to || s->parameters.visited >= KV_VISITED_ALL);
+    return kv__visitors(s) && !(s->parameters.decode > 0 && kv_origin_is_written(origin));
 }
 
 int kv__reader_begin(kv_session *s, const model_rows_view *rows, kv_origin origin, const int32_t *ids,
@@ -298,16 +297,16 @@ int kv__reader_begin(kv_session *s, const model_rows_view *rows, kv_origin origi
 {
     *ret = NULL;
     int rc = 0;
-    if (is_visited(s, origin, first)) rc = begin(s, rows, first, n, ret, err);
-    /* What is computed again reads its whole list. */
-    if (!rc && !*ret && kv_origin_is_written(origin) && first >= s->read_to)
+    if (is_visited(s, origin))
+        rc = begin(s, rows, first, n, ret, err);
+    else if (kv_origin_is_written(origin))
         rc = kv__reading_begin(s, rows, ids, first, n, ret, err);
     return rc;
 }
 
 void kv__visit_publish(kv_session *s, uint32_t n)
 {
-    if (!s->holed || !is_visited(s, s->segments[s->n_segments - 1].origin, s->n - n)) return;
+    if (!s->holed || !is_visited(s, s->segments[s->n_segments - 1].origin)) return;
     for (uint32_t t = s->n - n; t < s->n; t++) {
         const uint32_t schedule[] = {t, kv__visitors(s), s->parameters.rest > 0, KV_EVENT_VISITED};
         s->schedule = base_hash64(schedule, sizeof schedule, s->schedule);

@@ -4,10 +4,8 @@
  * token finds its own. Live lists are kept that much smaller (kv__visitors), so that no token reads more
  * rows than the budget.
  *
- * Messages, results and calls are computed so: a row that was computed over few others stays wrong whatever
- * is promoted later, and a call may copy from anywhere. Other text of the model reads its live lists alone
- * while it is written, since weighing all rows would cost what the budget saves; it is computed again when
- * something follows (flow/answer.c).
+ * Every token is computed so: a row that was computed over few others stays wrong whatever is promoted later,
+ * and what is written may copy from anywhere. What the model writes by sections (reading.h) is not.
  *
  * The choice depends on the token's own queries and on the keys alone, so it is the same for every batch
  * shape and thread count, after a resume and in a fork. Layers with a window read their lists. Engine
