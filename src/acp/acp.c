@@ -23,7 +23,7 @@ typedef struct waiting {
 
 typedef struct acp {
     const acp_options *options;
-    acp_lines lines;
+    base_lines lines;
     agent_worker *worker; /* NULL: no session is open */
     agent_session *opened;
     agent_session_options session; /* what it was opened with */
@@ -55,14 +55,14 @@ static const char *const mode_about[] = {
 
 static void put_modes(const acp *c, base_buf *out)
 {
-    acp_put_raw(out, "modes", "{");
-    acp_put_str(out, "currentModeId", agent_mode_word(c->mode));
-    acp_put_raw(out, "availableModes", "[");
+    base_json_put_member(out, "modes", "{");
+    base_json_put_member_str(out, "currentModeId", agent_mode_word(c->mode));
+    base_json_put_member(out, "availableModes", "[");
     for (int m = AGENT_MODE_PLAN; m <= AGENT_MODE_ALL; m++) {
         base_buf_puts(out, m ? ",{" : "{");
-        acp_put_str(out, "id", agent_mode_word((agent_mode)m));
-        acp_put_str(out, "name", agent_mode_word((agent_mode)m));
-        acp_put_str(out, "description", mode_about[m]);
+        base_json_put_member_str(out, "id", agent_mode_word((agent_mode)m));
+        base_json_put_member_str(out, "name", agent_mode_word((agent_mode)m));
+        base_json_put_member_str(out, "description", mode_about[m]);
         base_buf_putc(out, '}');
     }
     base_buf_puts(out, "]}");
@@ -82,15 +82,15 @@ static void tell_commands(const acp *c)
     uint32_t n;
     const agent_command *table = agent_commands(&n);
     base_buf fields = {0};
-    acp_put_raw(&fields, "availableCommands", "[");
+    base_json_put_member(&fields, "availableCommands", "[");
     for (uint32_t i = 0; i < n; i++) {
         if (is_of_client(table[i].name)) continue;
         base_buf_puts(&fields, fields.data[fields.len - 1] == '[' ? "{" : ",{");
-        acp_put_str(&fields, "name", table[i].name);
-        acp_put_str(&fields, "description", table[i].about);
+        base_json_put_member_str(&fields, "name", table[i].name);
+        base_json_put_member_str(&fields, "description", table[i].about);
         if (*table[i].arguments) {
-            acp_put_raw(&fields, "input", "{");
-            acp_put_str(&fields, "hint", table[i].arguments);
+            base_json_put_member(&fields, "input", "{");
+            base_json_put_member_str(&fields, "hint", table[i].arguments);
             base_buf_putc(&fields, '}');
         }
         base_buf_putc(&fields, '}');
@@ -98,9 +98,9 @@ static void tell_commands(const acp *c)
     char **skills = agent_worker_skills(c->worker);
     for (char **s = skills; *s; s += 2) {
         base_buf_puts(&fields, fields.data[fields.len - 1] == '[' ? "{" : ",{");
-        acp_put_str(&fields, "name", s[0]);
-        acp_put_str(&fields, "description", s[1]);
-        acp_put_raw(&fields, "input", "{\"hint\":\"[WORDS]\"}}");
+        base_json_put_member_str(&fields, "name", s[0]);
+        base_json_put_member_str(&fields, "description", s[1]);
+        base_json_put_member(&fields, "input", "{\"hint\":\"[WORDS]\"}}");
         free(s[0]);
         free(s[1]);
     }
@@ -204,7 +204,7 @@ static void do_initialize(acp *c, const request *r)
                         "\"mcpCapabilities\":{\"http\":false,\"sse\":false},"
                         "\"sessionCapabilities\":{\"list\":{},\"resume\":{},\"close\":{},\"delete\":{}}},"
                         "\"agentInfo\":{\"name\":\"kvist\",\"title\":\"kvist\"");
-    acp_put_str(&out, "version", c->options->version);
+    base_json_put_member_str(&out, "version", c->options->version);
     base_buf_puts(&out, "},\"authMethods\":[]}");
     acp_send_result(r->id, out.data);
     base_buf_free(&out);
@@ -301,11 +301,11 @@ static void put_session(void *user, const agent_log_row *row)
     const time_t seconds = (time_t)(row->updated_ms / 1000);
     struct tm utc;
     base_buf_puts(l->out, l->out->data[l->out->len - 1] == '[' ? "{" : ",{");
-    acp_put_str(l->out, "sessionId", row->id);
-    acp_put_str(l->out, "cwd", row->root);
-    if (row->title && *row->title) acp_put_str(l->out, "title", row->title);
+    base_json_put_member_str(l->out, "sessionId", row->id);
+    base_json_put_member_str(l->out, "cwd", row->root);
+    if (row->title && *row->title) base_json_put_member_str(l->out, "title", row->title);
     if (gmtime_r(&seconds, &utc) && strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &utc))
-        acp_put_str(l->out, "updatedAt", when);
+        base_json_put_member_str(l->out, "updatedAt", when);
     base_buf_putc(l->out, '}');
 }
 
@@ -489,7 +489,7 @@ static void finish_opening(acp *c)
     c->teller.session = base_xstrdup(agent_session_id(agent_session_agent(c->opened)));
     c->teller.is_replay = false;
     base_buf_putc(&out, '{');
-    if (!c->resume) acp_put_str(&out, "sessionId", c->teller.session);
+    if (!c->resume) base_json_put_member_str(&out, "sessionId", c->teller.session);
     put_modes(c, &out);
     base_buf_putc(&out, '}');
     acp_send_result(c->opening.id, out.data);
@@ -553,8 +553,8 @@ static bool read_client(acp *c, base_err *err, int *ret)
     const ssize_t n = read(STDIN_FILENO, bytes, sizeof bytes);
     if (n < 0 && errno != EINTR && errno != EAGAIN) *ret = base_fail_sys(err, "the standard input");
     if (n == 0 || *ret) return false;
-    if (n > 0) acp_lines_add(&c->lines, bytes, (size_t)n);
-    while (acp_lines_take(&c->lines, &line, &too_long)) {
+    if (n > 0) base_lines_add(&c->lines, bytes, (size_t)n);
+    while (base_lines_take(&c->lines, &line, &too_long)) {
         if (too_long)
             acp_send_error(NULL, ACP_INVALID_REQUEST, "a message of more than 16 MiB is refused");
         else
@@ -566,7 +566,7 @@ static bool read_client(acp *c, base_err *err, int *ret)
 
 int acp_run(const acp_options *options, base_err *err)
 {
-    acp c = {.options = options};
+    acp c = {.options = options, .lines = {.most = ACP_MOST_LINE}};
     int rc = 0;
     for (bool goes_on = true; goes_on;) {
         struct pollfd fds[] = {
@@ -578,7 +578,7 @@ int acp_run(const acp_options *options, base_err *err)
     close_session(&c);
     waiting_free(&c.opening);
     waiting_free(&c.prompt);
-    acp_lines_free(&c.lines);
+    base_lines_free(&c.lines);
     base_buf_free(&c.text);
     return rc;
 }

@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/json.h"
+#include "base/lines.h"
 
 enum {
     ACP_PARSE_ERROR = -32700,
@@ -20,26 +21,10 @@ enum {
     ACP_MOST_LINE = 16 << 20, /* bytes; a longer message is refused */
 };
 
-/* Bytes as they arrive, given out line by line. All zero is empty. */
-typedef struct acp_lines {
-    base_buf held;
-    size_t from;      /* what was given out already */
-    bool is_too_long; /* the line that is held is passed by up to its end */
-} acp_lines;
-void acp_lines_add(acp_lines *l, const char *bytes, size_t n);
-/* False: no whole line. *ret_too_long: the line was above ACP_MOST_LINE, and is lost. */
-bool acp_lines_take(acp_lines *l, base_buf *ret, bool *ret_too_long);
-void acp_lines_free(acp_lines *l);
-
 /* Each writes one line at once. id: of the request that is answered, NULL for null; result: a JSON value. */
 void acp_send_result(const base_json *id, const char *result);
 void acp_send_error(const base_json *id, int code, const char *sentence);
 /* params: a JSON object. With an id above 0 it is a request, else a notification. */
 void acp_send_call(const char *method, const char *params, long id);
-
-/* "key":"value" behind what out holds, with a comma where one is needed; NULL value: nothing. */
-void acp_put_str(base_buf *out, const char *key, const char *value);
-/* The same of a value that is JSON already. */
-void acp_put_raw(base_buf *out, const char *key, const char *json);
 
 #endif

@@ -17,9 +17,9 @@ void acp_send_update(const acp_teller *t, const char *kind, const char *fields)
 {
     base_buf params = {0};
     base_buf_putc(&params, '{');
-    acp_put_str(&params, "sessionId", t->session);
-    acp_put_raw(&params, "update", "{");
-    acp_put_str(&params, "sessionUpdate", kind);
+    base_json_put_member_str(&params, "sessionId", t->session);
+    base_json_put_member(&params, "update", "{");
+    base_json_put_member_str(&params, "sessionUpdate", kind);
     if (*fields) base_buf_printf(&params, ",%s", fields);
     base_buf_puts(&params, "}}");
     acp_send_call("session/update", params.data, 0);
@@ -31,7 +31,7 @@ void acp_send_update(const acp_teller *t, const char *kind, const char *fields)
 static void put_text_block(base_buf *out, const char *text)
 {
     base_buf_puts(out, "{\"type\":\"text\"");
-    acp_put_str(out, "text", text);
+    base_json_put_member_str(out, "text", text);
     base_buf_putc(out, '}');
 }
 
@@ -82,7 +82,7 @@ static void put_location(const acp_teller *t, base_buf *out, const char *path, i
 {
     char *whole = absolute(t, path);
     base_buf_puts(out, out->data[out->len - 1] == '[' ? "{" : ",{");
-    acp_put_str(out, "path", whole);
+    base_json_put_member_str(out, "path", whole);
     if (line > 0) base_buf_printf(out, ",\"line\":%lld", (long long)line);
     base_buf_putc(out, '}');
     free(whole);
@@ -107,10 +107,10 @@ static void put_file(void *user, const char *path, const char *diff, size_t n, b
     if (fits) {
         const base_buf *before = c->is_done ? &other : &text, *after = c->is_done ? &text : &other;
         base_buf_puts(c->out, c->out->data[c->out->len - 1] == '[' ? "{" : ",{");
-        acp_put_str(c->out, "type", "diff");
-        acp_put_str(c->out, "path", whole);
-        if (!is_new) acp_put_str(c->out, "oldText", before->data ? before->data : "");
-        acp_put_str(c->out, "newText", after->data ? after->data : "");
+        base_json_put_member_str(c->out, "type", "diff");
+        base_json_put_member_str(c->out, "path", whole);
+        if (!is_new) base_json_put_member_str(c->out, "oldText", before->data ? before->data : "");
+        base_json_put_member_str(c->out, "newText", after->data ? after->data : "");
         base_buf_putc(c->out, '}');
     }
     c->is_whole = c->is_whole && fits;
@@ -164,17 +164,17 @@ static void tell_call(acp_teller *t, const agent_event *e)
                         : e->tool_call.name   ? e->tool_call.name
                                               : "";
     base_show(&named, title, strlen(title), BASE_SHOW_UTF8);
-    acp_put_str(&line, "toolCallId", t->call);
-    acp_put_str(&line, "title", named.data ? named.data : "");
-    acp_put_str(&line, "kind", kind_of(e->tool_call.name));
-    acp_put_str(&line, "status", "pending");
-    if (e->tool_call.arguments) acp_put_raw(&line, "rawInput", e->tool_call.arguments);
+    base_json_put_member_str(&line, "toolCallId", t->call);
+    base_json_put_member_str(&line, "title", named.data ? named.data : "");
+    base_json_put_member_str(&line, "kind", kind_of(e->tool_call.name));
+    base_json_put_member_str(&line, "status", "pending");
+    if (e->tool_call.arguments) base_json_put_member(&line, "rawInput", e->tool_call.arguments);
     base_json_doc *doc = NULL;
     const char *arguments = e->tool_call.arguments ? e->tool_call.arguments : "";
     if (!base_json_parse(arguments, strlen(arguments), &doc, NULL)) {
         const base_json *root = base_json_root(doc);
         const char *path = base_json_str(root, "path", NULL);
-        acp_put_raw(&line, "locations", "[");
+        base_json_put_member(&line, "locations", "[");
         if (path && *path) put_location(t, &line, path, base_json_int(root, "from", 0));
         base_buf_putc(&line, ']');
         base_json_free(doc);
@@ -197,15 +197,15 @@ static void tell_result(acp_teller *t, const agent_event *e)
 {
     base_buf fields = {0};
     begin_call(t, e->tool_result.name, e->tool_result.summary);
-    acp_put_str(&fields, "toolCallId", t->call);
-    acp_put_str(&fields, "status",
+    base_json_put_member_str(&fields, "toolCallId", t->call);
+    base_json_put_member_str(&fields, "status",
         e->tool_result.status && !strcmp(e->tool_result.status, "ok") ? "completed" : "failed");
-    acp_put_raw(&fields, "content", "[");
+    base_json_put_member(&fields, "content", "[");
     if (e->tool_result.diff) put_diff(t, &fields, e->tool_result.diff, true);
     if (e->tool_result.text && *e->tool_result.text) put_content_text(&fields, e->tool_result.text);
     base_buf_putc(&fields, ']');
     if (e->tool_result.changed.n || e->tool_result.segments.n) {
-        acp_put_raw(&fields, "locations", "[");
+        base_json_put_member(&fields, "locations", "[");
         for (size_t i = 0; i < e->tool_result.changed.n; i++)
             put_location(t, &fields, e->tool_result.changed.rows[i].path, 0);
         for (size_t i = 0; i < e->tool_result.segments.n; i++)
@@ -225,9 +225,9 @@ static void tell_context(acp_teller *t, const agent_excerpt_list *items)
     if (!items->n) return;
     base_buf_printf(&fields, "\"toolCallId\":\"call-%lu\",\"title\":\"%zu excerpts put in front\"",
         ++t->n_calls, items->n);
-    acp_put_str(&fields, "kind", "search");
-    acp_put_str(&fields, "status", "completed");
-    acp_put_raw(&fields, "locations", "[");
+    base_json_put_member_str(&fields, "kind", "search");
+    base_json_put_member_str(&fields, "status", "completed");
+    base_json_put_member(&fields, "locations", "[");
     for (size_t i = 0; i < items->n; i++)
         if (items->rows[i].path) put_location(t, &fields, items->rows[i].path, items->rows[i].line);
     base_buf_putc(&fields, ']');
@@ -241,14 +241,14 @@ void acp_put_permission(acp_teller *t, const agent_event *request, base_buf *out
     const bool writes = power && !strcmp(power, "writes");
     begin_call(t, request->approval_request.name, request->approval_request.headline);
     base_buf_putc(out, '{');
-    acp_put_str(out, "sessionId", t->session);
-    acp_put_raw(out, "toolCall", "{");
-    acp_put_str(out, "toolCallId", t->call);
+    base_json_put_member_str(out, "sessionId", t->session);
+    base_json_put_member(out, "toolCall", "{");
+    base_json_put_member_str(out, "toolCallId", t->call);
     base_buf shown = {0};
     const char *headline = request->approval_request.headline ? request->approval_request.headline : "";
     base_show(&shown, headline, strlen(headline), BASE_SHOW_UTF8);
-    acp_put_str(out, "title", shown.data ? shown.data : "");
-    acp_put_raw(out, "content", "[");
+    base_json_put_member_str(out, "title", shown.data ? shown.data : "");
+    base_json_put_member(out, "content", "[");
     base_buf_clear(&shown);
     if (detail && writes) put_diff(t, out, detail, false);
     if (detail && !writes) {
@@ -257,7 +257,7 @@ void acp_put_permission(acp_teller *t, const agent_event *request, base_buf *out
     }
     base_buf_free(&shown);
     base_buf_puts(out, "]}");
-    acp_put_raw(out, "options",
+    base_json_put_member(out, "options",
         "[{\"optionId\":\"yes\",\"name\":\"Allow\",\"kind\":\"allow_once\"},"
         "{\"optionId\":\"always\",\"name\":\"Allow this exact thing for the "
         "session\",\"kind\":\"allow_always\"},");
@@ -292,7 +292,7 @@ static void tell_plan(const acp_teller *t, const agent_event *e)
     if (!t->knows_compaction || (!e->plan.evicted && !e->plan.promoted)) return;
     base_buf_printf(&fields, "\"compactionId\":\"plan-%llu\",\"status\":\"completed\",\"_meta\":{\"kvist\":{",
         (unsigned long long)e->seq);
-    acp_put_str(&fields, "cause", e->plan.cause);
+    base_json_put_member_str(&fields, "cause", e->plan.cause);
     base_buf_printf(&fields, ",\"evicted\":%lld,\"promoted\":%lld}}", (long long)e->plan.evicted,
         (long long)e->plan.promoted);
     acp_send_update(t, "compaction_update", fields.data);

@@ -224,15 +224,29 @@ static const char *const power_words[] = {"reads", "writes", "runs"};
 
 static const char *command_of(const running *r)
 {
-    return r->tool->power == TOOL_RUNS ? base_json_str(r->call.arguments, "command", "") : NULL;
+    return !strcmp(r->tool->name, "shell") ? base_json_str(r->call.arguments, "command", "") : NULL;
+}
+
+/* What a yes for longer than once is about: the exact command, or the exact call of another program. The caller frees. */
+static char *allowed_text(const running *r)
+{
+    base_buf text = {0};
+    if (r->tool->power != TOOL_RUNS) return NULL;
+    if (command_of(r)) return base_xstrdup(command_of(r));
+    base_buf_printf(&text, "%s: %s", r->tool->name, r->preview.detail ? r->preview.detail : "");
+    return base_buf_take(&text);
 }
 
 /* Allowed for longer than this once; what asks for another reason than being a command asks all the same. */
 static bool is_allowed(const running *r)
 {
     const char *command = command_of(r);
-    if (!command || r->preview.is_obeyed || (r->preview.asks_once && !r->a->made.asked_once)) return false;
-    return agent__is_configured_yes(r->a, command) || agent__is_always_allowed(r->a, command);
+    if (r->preview.is_obeyed || (r->preview.asks_once && !r->a->made.asked_once)) return false;
+    char *text = allowed_text(r);
+    const bool is_yes = text && ((command && agent__is_configured_yes(r->a, command)) ||
+                                    agent__is_always_allowed(r->a, text));
+    free(text);
+    return is_yes;
 }
 
 /*
@@ -260,7 +274,7 @@ static bool is_approved_again(const running *r)
 static int take_edit(running *r, const char *text, base_err *err)
 {
     if (!text) return 0;
-    if (r->tool->power == TOOL_RUNS) {
+    if (command_of(r)) {
         int rc = set_command(r, text, err);
         if (rc) return rc;
     } else {
@@ -306,8 +320,9 @@ static int ask(running *r, base_err *err)
         say(r, TOOL_DENIED, "The person said no%s%s.\n", d.text && *d.text ? ": " : "", d.text ? d.text : "");
     else if (d.answer == AGENT_EDIT)
         rc = take_edit(r, d.text, err);
-    else if (d.answer != AGENT_YES && command_of(r))
-        agent__allow_always(a, command_of(r), d.answer == AGENT_ALWAYS_HERE);
+    char *allowed = d.answer == AGENT_ALWAYS || d.answer == AGENT_ALWAYS_HERE ? allowed_text(r) : NULL;
+    if (allowed) agent__allow_always(a, allowed, d.answer == AGENT_ALWAYS_HERE);
+    free(allowed);
     free(d.text);
     return rc;
 }

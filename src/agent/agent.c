@@ -68,6 +68,7 @@ int agent_open(agent **ret, engine *e, tool_workspace *w, const agent_options *o
     a->workspace = w;
     a->log = options->log;
     a->recall = options->recall;
+    a->servers = options->servers;
     a->host = host ? *host : (agent_host){0};
     a->cancel = cancel;
     a->telling.id = base_xstrdup(options->id ? options->id : "ephemeral");
@@ -134,6 +135,7 @@ void agent_end(agent *a)
     if (!a->ended) agent__end_session(a, "closed");
     a->ended = true;
     a->host = (agent_host){0};
+    a->servers = NULL; /* they may end before the workspace that they work in */
 }
 
 void agent_close(agent *a)

@@ -54,6 +54,7 @@ typedef struct agent_configured_command {
 } agent_configured_command;
 
 typedef struct agent_log agent_log; /* agent/log.h */
+typedef struct mcp mcp;             /* mcp/mcp.h */
 
 typedef struct agent agent;
 
@@ -72,6 +73,7 @@ typedef struct agent_options {
     bool resume;          /* the log has it already: go on behind it */
     agent_log *log;       /* NULL: --ephemeral; must outlive the agent */
     agent_recall *recall; /* may be NULL */
+    mcp *servers;         /* of the workspace's tool_outside; NULL: none; must outlive the agent */
     bool
         keep_budget; /* resume: under the budget that the log had last, whatever the engine was opened with */
     bool show_log; /* resume: hand the host every logged event first (the screen rebuilds itself from them) */

@@ -49,15 +49,22 @@ int agent__offer_tools(agent *a, base_err *err)
     model_grammar_argument arguments[MAX_ARGUMENTS];
     uint32_t n_table, n = 0, n_arguments = 0;
     const tool_entry *const *table = tool_table(&n_table);
+    char **outside = a->servers ? mcp_names(a->servers) : NULL;
     char **symbols = code_index_names(tool_workspace_index(a->workspace), MAX_SYMBOLS);
     for (uint32_t i = 0; i < n_table && n < MAX_TOOLS; i++) {
+        const bool is_mcp = !strcmp(table[i]->name, "mcp");
         if (!agent_prompt_offers(table[i], a->info.strong) && table[i]->models != TOOL_ON_REQUEST) continue;
+        if (is_mcp && (!outside || !*outside)) continue;
         tools[n] = (model_grammar_tool){table[i]->name, arguments + n_arguments, 0};
         for (const tool_argument *g = table[i]->arguments; g && g->name && n_arguments < MAX_ARGUMENTS; g++) {
             const bool is_symbol = g->type == TOOL_ARGUMENT_SYMBOL;
-            const model_argument_type type = is_symbol && !*symbols ? MODEL_ARGUMENT_STRING : types[g->type];
-            arguments[n_arguments++] = (model_grammar_argument){
-                g->name, type, g->required, is_symbol ? (const char *const *)symbols : g->choices};
+            const model_argument_type type = is_mcp                   ? MODEL_ARGUMENT_CHOICE
+                                             : is_symbol && !*symbols ? MODEL_ARGUMENT_STRING
+                                                                      : types[g->type];
+            arguments[n_arguments++] = (model_grammar_argument){g->name, type, g->required,
+                is_mcp      ? (const char *const *)outside
+                : is_symbol ? (const char *const *)symbols
+                            : g->choices};
             tools[n].n_arguments++;
         }
         n++;
@@ -71,6 +78,7 @@ int agent__offer_tools(agent *a, base_err *err)
     free(files);
     free(paths);
     code_index_paths_free(symbols);
+    code_index_paths_free(outside);
     a->offered = code_index_chunks(tool_workspace_index(a->workspace));
     return rc;
 }
@@ -209,4 +217,5 @@ void agent__clear_session(agent *a)
     base_buf_clear(&a->notes.shell);
     base_buf_clear(&a->notes.map);
     base_buf_clear(&a->notes.skill);
+    mcp_forget_told(a->servers);
 }

@@ -588,6 +588,11 @@ static int run_export(agent *a, const char *arguments, base_err *err)
     return rc;
 }
 
+static int run_mcp(agent *a, const char *arguments, base_err *err)
+{
+    return agent__describe_outside(a, arguments, err);
+}
+
 /* --- the table ------------------------------------------------------------------------------------------ */
 
 /* clang-format off */
@@ -619,6 +624,7 @@ static const agent_command about[] = {
     {"new", "", "begin a new session"},
     {"sessions", "", "sessions of this tree"},
     {"export", "[FILE]", "this session's events as JSON lines"},
+    {"mcp", "[NAME]", "tools of other programs, and what became of their servers; NAME starts one again"},
     {"quit", "", "leave"},
 };
 /* clang-format on */
@@ -626,7 +632,7 @@ static const agent_command about[] = {
 static command_fn *const functions[] = {run_help, run_mode, run_settings, run_approvals, run_context,
     run_budget, run_why, run_map, run_test, run_lint, run_tries, run_pin, run_unpin, run_drop, run_evict,
     run_promote, run_undo_evict, run_delete, run_move, run_rename, run_signature, run_undo, run_rewind,
-    run_compact, run_new, run_sessions, run_export, NULL};
+    run_compact, run_new, run_sessions, run_export, run_mcp, NULL};
 enum { N_COMMANDS = sizeof about / sizeof *about };
 _Static_assert(
     sizeof functions / sizeof *functions == N_COMMANDS, "a function for each command; quit is the screen's");

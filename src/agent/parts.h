@@ -23,6 +23,7 @@
  *     asking.c   asking the person, and what they allowed for longer than once
  *     begin.c    a session's fixed prompt, its snapshot and its end
  *     context.c  what stands in front of a request: AGENTS.md, @files, retrieved excerpts; staleness
+ *     outside.c  tools of other programs: told of in front of a request
  *     room.c     how much of it one message may bring
  *     insert.c   text -> tokens -> engine, `append` and `span` events; messages; asking for evicted rows
  *     spans.c    bytes of a text to tokens: line starts and structure
@@ -43,6 +44,7 @@
 #include "agent/call.h"
 #include "agent/log.h"
 #include "agent/prompt.h"
+#include "mcp/mcp.h"
 
 /* --- the session's state -------------------------------------------------------------------------------- */
 
@@ -209,6 +211,7 @@ struct agent {
     tool_workspace *workspace;
     agent_log *log;
     agent_recall *recall;
+    mcp *servers; /* of tools of other programs; NULL: none */
     agent_host host;
     atomic_bool *cancel;
 
@@ -248,6 +251,11 @@ void agent__release_held(agent *a);
  */
 void agent__expect(agent *a, uint32_t n_tokens);
 void agent__progress(agent *a, uint32_t done, uint32_t total); /* of what the engine computes now */
+
+/* --- outside.c --- */
+/* Tools of other programs that the model was not told of yet, in front of a request. */
+int agent__append_outside(agent *a, base_err *err);
+int agent__describe_outside(agent *a, const char *name, base_err *err); /* /mcp [NAME] */
 
 /* --- use_skill.c --- */
 /* /NAME where no command of ours has that name. BASE_E_NOT_FOUND, and nothing is told: there is none. */

@@ -20,6 +20,7 @@ struct agent_session {
     agent *agent;
     agent_log *log;
     agent_recall recall;
+    mcp *servers; /* of the person's configuration */
     char *id, *dir, *row_file;
 };
 
@@ -125,6 +126,16 @@ static void trim_rows(agent_session *s)
     free(folder);
 }
 
+/* A file that cannot be read costs the tools it names, and nothing else. */
+static void open_servers(agent_session *s, base_buf *notes)
+{
+    base_err err = {0};
+    char *path = base_fs_home(BASE_HOME_CONFIG, "mcp.json");
+    if (mcp_open(&s->servers, path, notes, &err))
+        base_buf_printf(notes, "no MCP server is used: %s\n", err.msg);
+    free(path);
+}
+
 int agent_session_open(agent_session **ret, const agent_session_options *o, const agent_host *host,
     atomic_bool *cancel, base_err *err)
 {
@@ -141,6 +152,9 @@ int agent_session_open(agent_session **ret, const agent_session_options *o, cons
         s->row_file =
             base_buf_take(&rows); /* its folder comes with the log's row: none without a session in it */
     }
+    base_buf notes = {0};
+    if (o->notes) base_buf_puts(&notes, o->notes);
+    if (!rc) open_servers(s, &notes);
     /* The tree first: a wrong folder is told before a model loads for seconds. */
     if (!rc)
         rc = tool_workspace_open(&w,
@@ -149,7 +163,9 @@ int agent_session_open(agent_session **ret, const agent_session_options *o, cons
                 .allow_read = o->allow_read,
                 .ignore = o->ignore,
                 .recall = agent_recall_run,
-                .recall_user = &s->recall},
+                .recall_user = &s->recall,
+                .outside = mcp_has_servers(s->servers) ? &mcp_outside : NULL,
+                .outside_user = s->servers},
             err);
     if (!rc) rc = open_engine(s, o, cancel, &e, &why_not, err);
     if (rc) {
@@ -162,6 +178,7 @@ int agent_session_open(agent_session **ret, const agent_session_options *o, cons
             .resume = o->resume != NULL,
             .log = s->log,
             .recall = &s->recall,
+            .servers = s->servers,
             .show_log = o->show_log,
             .keep_budget = o->keep_budget,
             .why_not = &why_not,
@@ -170,11 +187,12 @@ int agent_session_open(agent_session **ret, const agent_session_options *o, cons
             .max_tokens = o->max_tokens,
             .stop = o->stop,
             .settings = o->settings,
-            .notes = o->notes,
+            .notes = notes.data,
             .tries = o->tries};
         memcpy(options.configured, o->configured, sizeof options.configured);
         rc = agent_open(&s->agent, e, w, &options, host, cancel, err);
     }
+    base_buf_free(&notes);
     if (rc) {
         agent_session_close(s);
         return rc;
@@ -187,6 +205,8 @@ int agent_session_open(agent_session **ret, const agent_session_options *o, cons
 void agent_session_close(agent_session *s)
 {
     if (!s) return;
+    if (s->agent) agent_end(s->agent);
+    mcp_close(s->servers);
     agent_close(s->agent);
     agent_log_close(s->log);
     free(s->id);

@@ -290,6 +290,7 @@ static int append_request(agent *a, const char *request, base_err *err)
     base_buf told = {0}, text = {0};
     agent__notice_changes(a, &told);
     int rc = agent__open_message(a, MODEL_ROLE_USER, err);
+    if (!rc) rc = agent__append_outside(a, err);
     bool about_changes = agent__asks_about_changes(request);
     if (!rc && about_changes) rc = agent__append_changes(a, request, err);
     if (!rc && !about_changes) rc = agent__append_context(a, request, err);

@@ -423,3 +423,22 @@ void base_json_put(base_buf *out, const base_json *v)
         break;
     }
 }
+
+static void put_key(base_buf *out, const char *key)
+{
+    const char last = out->len ? out->data[out->len - 1] : '{';
+    base_buf_printf(out, "%s\"%s\":", last == '{' || last == '[' ? "" : ",", key);
+}
+
+void base_json_put_member_str(base_buf *out, const char *key, const char *value)
+{
+    if (!value) return;
+    put_key(out, key);
+    base_json_put_str(out, value, strlen(value));
+}
+
+void base_json_put_member(base_buf *out, const char *key, const char *json)
+{
+    put_key(out, key);
+    base_buf_puts(out, json);
+}

@@ -75,6 +75,10 @@ void base_json_put_str(base_buf *out, const char *s, size_t n);
 void base_json_put_text(base_buf *out, const char *json);
 void base_json_put_num(base_buf *out, double x);
 void base_json_put(base_buf *out, const base_json *value); /* a whole value, compact */
+/* "key":"value" behind what out holds, with a comma where one is needed; NULL value: nothing. */
+void base_json_put_member_str(base_buf *out, const char *key, const char *value);
+/* The same of a value that is JSON already. */
+void base_json_put_member(base_buf *out, const char *key, const char *json);
 
 /* ---- JSON as a model writes it (json_repair.c) ---- */
 

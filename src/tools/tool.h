@@ -139,6 +139,18 @@ const tool_entry *tool_find(const char *name); /* NULL: unknown */
 /* The recall tool reaches the session log and the cache through the agent. */
 typedef int tool_recall_fn(void *user, const char *query, base_buf *out, base_err *err);
 
+/*
+ * Tools of other programs, which the agent's layer brings (src/mcp). `name` is "SERVER.TOOL", payload the JSON object of
+ * its arguments ("" for none).
+ */
+typedef struct tool_outside {
+    /* Is there such a tool, and may it be called so? False: *say tells the model, with the next call. */
+    bool (*check)(void *user, const char *name, base_str payload, base_buf *say);
+    /* Its text; true: the tool says that it failed. An error: the server did not answer. */
+    int (*call)(void *user, tool_workspace *w, const char *name, base_str payload, const tool_limits *limits,
+        base_buf *out, bool *ret_failed, base_err *err);
+} tool_outside;
+
 typedef struct tool_workspace_options {
     const char *dir; /* where kvist was started */
     /* the session's folder for undo objects and spilled results (made on demand); NULL: a temporary one */
@@ -149,6 +161,8 @@ typedef struct tool_workspace_options {
     const char *const *ignore;
     tool_recall_fn *recall;
     void *recall_user;
+    const tool_outside *outside; /* NULL: there are none */
+    void *outside_user;
 } tool_workspace_options;
 
 /* A folder that is no git tree works too; what is off then is said by tool_workspace_notes. */

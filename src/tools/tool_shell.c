@@ -4,6 +4,7 @@
  * failing test says why.
  */
 #include "tools/guard/git_guard.h"
+#include "tools/confine/box.h"
 #include "tools/confine/shell.h"
 #include "tools/confine/supervise.h"
 
@@ -47,60 +48,6 @@ static int prepare(tool_workspace *w, const tool_call *call, const tool_limits *
             .asks_once = !w->sandbox.has_mounts};
     }
     return BASE_OK;
-}
-
-/* The children's tmp: short (paths of sockets have 107 bytes), private, removed with the workspace. */
-static int want_tmp(tool_workspace *w, base_err *err)
-{
-    if (w->tmp) return BASE_OK;
-    char name[] = "/tmp/kvist-tmp-XXXXXX";
-    if (!mkdtemp(name)) return base_fail_sys(err, "%s", name);
-    w->tmp = base_xstrdup(name);
-    return BASE_OK;
-}
-
-static bool lies_below(const char *path, const char *root)
-{
-    size_t n = strlen(root);
-    return !strcmp(root, "/") || (!strncmp(path, root, n) && path[n] == '/');
-}
-
-/* What a mount namespace keeps read-only inside the tree: what git runs or obeys, our own folders. Only existing paths. */
-static char **protected_paths(const tool_workspace *w, char *const *of_git)
-{
-    size_t n = 0;
-    struct stat st;
-    while (of_git[n]) n++;
-    char **paths = base_xcalloc(n + 4, sizeof *paths);
-    for (size_t i = 0; i < n; i++) paths[i] = base_xstrdup(of_git[i]);
-    for (int home = 0; home < 3; home++) {
-        char *own = base_fs_home((base_home)home, NULL);
-        if (own && lies_below(own, w->root.path) && !lstat(own, &st) && S_ISDIR(st.st_mode))
-            paths[n++] = own;
-        else
-            free(own);
-    }
-    return paths;
-}
-
-/*
- * What commands see outside of the tree: its repository, where that lies elsewhere, and what the person
- * allowed.
- */
-static char **readable_paths(const tool_workspace *w)
-{
-    size_t n = 0;
-    while (w->allow_read[n]) n++;
-    char **paths = base_xcalloc(n + 2, sizeof *paths), *repository = tool__git_outside(w);
-    for (size_t i = 0; i < n; i++) paths[i] = base_xstrdup(w->allow_read[i]);
-    paths[n] = repository;
-    return paths;
-}
-
-static void free_paths(char **paths)
-{
-    for (char **p = paths; *p; p++) free(*p);
-    free(paths);
 }
 
 /*
@@ -152,27 +99,13 @@ static int run(tool_workspace *w, const tool_call *call, const tool_limits *limi
     if (ms > most || !base_json_get(call->arguments, "seconds")) ms = most;
     tool_sandbox_plan plan = {.ruleset = -1};
     tool_child c = {0};
-    tool_git_binds binds = {0};
     base_buf told = {0};
     ret->exit_code = -1;
     if (!command) return prepare(w, call, limits, &(tool_preview){0}, ret, err);
-    int code = want_tmp(w, err);
-    if (code) return code;
     tool__git_guard_take(w);
-    tool__git_guard_binds(w, &binds);
-    char **paths = protected_paths(w, binds.read_only), **readable = readable_paths(w);
-    const tool_sandbox_wishes wishes = {.root = w->root.path,
-        .root_is_writable = !w->root.is_bare,
-        .shows_home = call->is_persons,
-        .session = w->tmp,
-        .readable = (const char *const *)readable,
-        .read_only = (const char *const *)paths};
-    code = tool_sandbox_prepare(&w->sandbox, &wishes, &plan, err);
-    free_paths(paths);
-    free_paths(readable);
+    int code =
+        tool__box_prepare(w, &(tool_box_wishes){.writes = true, .shows_home = call->is_persons}, &plan, err);
     if (!code) {
-        plan.own = binds.own;
-        binds.own = NULL;
         code = tool__child_run(&plan, command, limits, ms, &c, err);
         tool__git_guard_check(w, &told);
         if (!code && c.is_stuck)
@@ -183,7 +116,6 @@ static int run(tool_workspace *w, const tool_call *call, const tool_limits *limi
                 "it.\n",
                 TOOL_END_PATIENCE_MS / 1000);
     }
-    tool__git_binds_free(&binds);
     if (told.len) ret->notice = base_xstrdup(told.data);
     if (!code) {
         describe_end(&c, ms, ret);

@@ -7,10 +7,10 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 
-static void take_all(acp_lines *l, base_buf *ret)
+static void take_all(base_lines *l, base_buf *ret)
 {
     base_buf line = {0};
-    for (bool is_too_long; acp_lines_take(l, &line, &is_too_long);) {
+    for (bool is_too_long; base_lines_take(l, &line, &is_too_long);) {
         if (is_too_long) abort(); /* no input is that long */
         base_json_doc *doc = NULL;
         if (line.len && !base_json_parse(line.data, line.len, &doc, NULL)) {
@@ -31,20 +31,20 @@ static void take_all(acp_lines *l, base_buf *ret)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
-    acp_lines whole = {0}, cut = {0};
+    base_lines whole = {.most = ACP_MOST_LINE}, cut = {.most = ACP_MOST_LINE};
     base_buf first = {0}, second = {0};
-    acp_lines_add(&whole, (const char *)bytes, n);
+    base_lines_add(&whole, (const char *)bytes, n);
     take_all(&whole, &first);
     for (size_t at = 0; at < n;) {
         size_t piece = (size_t)bytes[at] % 7 + 1;
         if (piece > n - at) piece = n - at;
-        acp_lines_add(&cut, (const char *)bytes + at, piece);
+        base_lines_add(&cut, (const char *)bytes + at, piece);
         take_all(&cut, &second);
         at += piece;
     }
     if (first.len != second.len || (first.len && memcmp(first.data, second.data, first.len) != 0)) abort();
-    acp_lines_free(&whole);
-    acp_lines_free(&cut);
+    base_lines_free(&whole);
+    base_lines_free(&cut);
     base_buf_free(&first);
     base_buf_free(&second);
     return 0;

@@ -80,11 +80,11 @@ static bool add_rule(int ruleset, const char *path, uint64_t allowed, bool is_fo
 static const char *const devices[] = {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"};
 enum { N_DEVICES = sizeof devices / sizeof *devices };
 
-static int make_ruleset(int abi, int *ret, base_err *err)
+static int make_ruleset(int abi, bool has_network, int *ret, base_err *err)
 {
     struct ruleset_attributes attributes = {
         .fs = fs_rights(abi),
-        .net = abi >= 4 ? NET_BIND_TCP | NET_CONNECT_TCP : 0,
+        .net = abi >= 4 && !has_network ? NET_BIND_TCP | NET_CONNECT_TCP : 0,
         .scoped = abi >= 6 ? SCOPE_ABSTRACT_UNIX | SCOPE_SIGNAL : 0,
     };
     size_t size = abi >= 6 ? sizeof attributes : abi >= 4 ? 16 : 8; /* an older kernel refuses a longer one */
@@ -316,10 +316,11 @@ int tool_sandbox_prepare(
     code = base_fs_mkdirs(p.shm, err);
     if (!code) code = base_fs_mkdirs(p.tmp, err);
     if (!code && (p.use_landlock || p.use_mounts)) code = tool__view_make(&view, &p.views, err);
-    if (!code && p.use_landlock) code = make_ruleset(s->landlock_abi, &p.ruleset, err);
+    if (!code && p.use_landlock) code = make_ruleset(s->landlock_abi, wishes->has_network, &p.ruleset, err);
     if (!code && p.use_mounts) code = prepare_mounts(&p, wishes->session, err);
     if (!code && s->has_seccomp) {
         const tool_filter_needs needs = {.denies_truncate = s->landlock_abi < 3 && !s->has_mounts,
+            .opens_network = wishes->has_network,
             .guards_others = !p.use_pids,
             .guards_ipc = !p.use_pids};
         code = tool__filter_make(&needs, &p.filter, &p.filter_bytes, err);

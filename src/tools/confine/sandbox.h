@@ -37,6 +37,7 @@ typedef struct tool_sandbox_wishes {
     const char *root; /* the tree, without links in its path */
     bool root_is_writable;
     bool shows_home;     /* the person's, but for keys and credentials, in the place of an empty one */
+    bool has_network;    /* the person opened it for this program */
     const char *session; /* a private folder that all commands of a session share */
     const char *const *readable; /* what is seen outside of the tree besides the system and toolchains */
     const char *const

@@ -21,9 +21,9 @@
  * Names, because numbers differ by machine. EPERM: what reaches out of the box or widens the kernel's
  * surface.
  */
-static const char *const denied_calls[] = {"connect", "ptrace", "process_vm_readv", "process_vm_writev",
-    "pidfd_getfd", "kcmp", "mount", "umount", "umount2", "pivot_root", "chroot", "move_mount", "open_tree",
-    "fsopen", "fsconfig", "fsmount", "fspick", "mount_setattr", "unshare", "setns", "bpf", "perf_event_open",
+static const char *const denied_calls[] = {"ptrace", "process_vm_readv", "process_vm_writev", "pidfd_getfd",
+    "kcmp", "mount", "umount", "umount2", "pivot_root", "chroot", "move_mount", "open_tree", "fsopen",
+    "fsconfig", "fsmount", "fspick", "mount_setattr", "unshare", "setns", "bpf", "perf_event_open",
     "userfaultfd", "keyctl", "add_key", "request_key", "init_module", "finit_module", "delete_module",
     "kexec_load", "kexec_file_load", "reboot", "swapon", "swapoff", "acct", "quotactl", "quotactl_fd",
     "open_by_handle_at", "fanotify_init", "iopl", "ioperm", "settimeofday", "clock_settime", "clock_adjtime",
@@ -112,7 +112,8 @@ static int add_rules(scmp_filter_ctx f, const tool_filter_needs *needs)
     int code = add_all(f, deny, NAMES(denied_calls));
     if (!code) code = add_all(f, absent, NAMES(absent_calls));
     if (!code) code = add_all(f, pretend, NAMES(pretended_calls));
-    if (!code) code = add_sockets(f);
+    if (!code && !needs->opens_network) code = add_name(f, deny, "connect");
+    if (!code && !needs->opens_network) code = add_sockets(f);
     /* New namespaces by clone; unshare is denied above, clone3 is absent. */
     const unsigned long spaces[] = {
         CLONE_NEWNS, CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET, CLONE_NEWIPC, CLONE_NEWUTS, CLONE_NEWCGROUP};

@@ -142,7 +142,7 @@ int tool__child_run(const tool_sandbox_plan *plan, const char *command, const to
     tool_supervised child;
     tool_child c = {0};
     capture kept = {0};
-    int code = tool__supervise(plan, command, &child, err);
+    int code = tool__supervise(plan, command, NULL, &child, err);
     if (code) return code;
     fcntl(child.output, F_SETFL, O_NONBLOCK);
     watch(&child, limits, ms, &kept, &c);

@@ -39,11 +39,13 @@ static const char *const set_variables[] = {"TERM=dumb", "NO_COLOR=1", "PAGER=ca
     "GIT_CONFIG_VALUE_1=/dev/null", "GIT_CONFIG_KEY_2=core.sshCommand", "GIT_CONFIG_VALUE_2=false",
     "GIT_CONFIG_KEY_3=credential.helper", "GIT_CONFIG_VALUE_3="};
 
-static char **make_environment(const char *tmp, const char *home)
+static char **make_environment(const char *tmp, const char *home, const char *const *more)
 {
+    size_t n_more = 0;
+    while (more && more[n_more]) n_more++;
     size_t n_passed = sizeof passed_variables / sizeof *passed_variables,
            n_set = sizeof set_variables / sizeof *set_variables;
-    char **env = base_xcalloc(n_passed + n_set + 4, sizeof *env);
+    char **env = base_xcalloc(n_passed + n_set + n_more + 4, sizeof *env);
     size_t n = 0;
     base_buf line = {0};
     for (size_t i = 0; i < n_passed; i++) {
@@ -58,6 +60,7 @@ static char **make_environment(const char *tmp, const char *home)
     env[n++] = base_buf_take(&line);
     base_buf_printf(&line, "XDG_CACHE_HOME=%s/cache", tmp);
     env[n++] = base_buf_take(&line);
+    for (size_t i = 0; i < n_more; i++) env[n++] = base_xstrdup(more[i]);
     if (!getenv("PATH")) env[n++] = base_xstrdup("PATH=/usr/local/bin:/usr/bin:/bin");
     return env;
 }
@@ -126,7 +129,8 @@ typedef struct start {
     char *const *argv;
     char **env;
     int nothing, output[2], report[2],
-        link[2]; /* [0] reads, or is ours; [1] writes, or is the supervisor's */
+        link[2];             /* [0] reads, or is ours; [1] writes, or is the supervisor's */
+    int input[2], errors[2]; /* -1: it reads nothing, and has one stream */
 } start;
 
 static void fail_child(int report, const char *step)
@@ -162,7 +166,9 @@ static void be_shell(const start *s)
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     for (int signal_number = 1; signal_number < 32; signal_number++) signal(signal_number, SIG_DFL);
-    if (dup2(s->nothing, 0) < 0 || dup2(s->output[1], 1) < 0 || dup2(s->output[1], 2) < 0)
+    const bool talks = s->input[0] >= 0;
+    if (dup2(talks ? s->input[0] : s->nothing, 0) < 0 || dup2(s->output[1], 1) < 0 ||
+        dup2(talks ? s->errors[1] : s->output[1], 2) < 0)
         fail_child(report, "its streams");
     close_from(3, true); /* `report` and Landlock's ruleset are needed until then */
     umask(022);
@@ -235,21 +241,32 @@ static void close_pair(int pair[2])
         if (pair[i] >= 0) close(pair[i]);
 }
 
-int tool__supervise(const tool_sandbox_plan *plan, const char *command, tool_supervised *ret, base_err *err)
+static void give(int *end, int *ret)
 {
+    *ret = *end;
+    *end = -1;
+}
+
+int tool__supervise(const tool_sandbox_plan *plan, const char *command, const tool_supervise_options *options,
+    tool_supervised *ret, base_err *err)
+{
+    const bool talks = options && options->talks;
     const char *shell = access("/bin/bash", X_OK) == 0 ? "/bin/bash" : "/bin/sh";
     char *argv[] = {(char *)(strrchr(shell, '/') + 1), (char *)"-c", (char *)command, NULL};
     start s = {.plan = plan,
         .shell = shell,
         .argv = argv,
-        .env = make_environment(plan->tmp, plan->views.home),
+        .env = make_environment(plan->tmp, plan->views.home, options ? options->env : NULL),
         .nothing = open("/dev/null", O_RDONLY | O_CLOEXEC),
         .output = {-1, -1},
         .report = {-1, -1},
-        .link = {-1, -1}};
-    *ret = (tool_supervised){.pid = -1, .pidfd = -1, .output = -1, .link = -1};
+        .link = {-1, -1},
+        .input = {-1, -1},
+        .errors = {-1, -1}};
+    *ret = (tool_supervised){.pid = -1, .pidfd = -1, .output = -1, .input = -1, .errors = -1, .link = -1};
     int code = BASE_OK;
     if (s.nothing < 0 || pipe2(s.output, O_CLOEXEC) || pipe2(s.report, O_CLOEXEC) ||
+        (talks && (pipe2(s.input, O_CLOEXEC) || pipe2(s.errors, O_CLOEXEC))) ||
         socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, s.link))
         code = base_fail_sys(err, "a pipe for the command");
     if (!code && (ret->pid = clone_process(tool_sandbox_namespaces(plan))) < 0)
@@ -275,11 +292,14 @@ int tool__supervise(const tool_sandbox_plan *plan, const char *command, tool_sup
             base_fail_sys(err, "the command was not started, because it could not be confined (%s)", f.step);
     }
     if (!code) {
-        ret->output = s.output[0];
-        ret->link = s.link[0];
-        s.output[0] = s.link[0] = -1;
+        give(&s.output[0], &ret->output);
+        give(&s.link[0], &ret->link);
+        give(&s.input[1], &ret->input);
+        give(&s.errors[0], &ret->errors);
     }
     close_pair(s.output);
+    close_pair(s.input);
+    close_pair(s.errors);
     close_pair(s.report);
     close_pair(s.link);
     if (s.nothing >= 0) close(s.nothing);
@@ -336,9 +356,9 @@ bool tool__supervise_end(tool_supervised *c, int *status, bool *left_others)
         *status = v.status;
         *left_others = v.left_others;
     }
-    if (c->pidfd >= 0) close(c->pidfd);
-    if (c->output >= 0) close(c->output);
-    if (c->link >= 0) close(c->link);
-    *c = (tool_supervised){.pid = -1, .pidfd = -1, .output = -1, .link = -1};
+    const int ends[] = {c->pidfd, c->output, c->input, c->errors, c->link};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (ends[i] >= 0) close(ends[i]);
+    *c = (tool_supervised){.pid = -1, .pidfd = -1, .output = -1, .input = -1, .errors = -1, .link = -1};
     return is_gone;
 }

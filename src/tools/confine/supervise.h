@@ -21,15 +21,23 @@
 typedef struct tool_supervised {
     pid_t pid;  /* the supervisor */
     int pidfd;  /* -1: a kernel without them */
-    int output; /* what the command prints on both streams */
+    int output; /* what the command prints on both streams; with `input`, on the first */
+    int input;  /* what it reads, and its second stream: only where they were asked for, else -1 */
+    int errors;
     int link;
 } tool_supervised;
 
+typedef struct tool_supervise_options {
+    bool talks;             /* it is written to and listened to, each stream by itself */
+    const char *const *env; /* NAME=VALUE beside what a command knows, NULL-terminated; may be NULL */
+} tool_supervise_options;
+
 /*
  * Starts `command` by bash or sh as the plan says; closed, not open: when a step of the plan fails, nothing
- * runs.
+ * runs. options NULL: it reads nothing, and both its streams are `output`.
  */
-int tool__supervise(const tool_sandbox_plan *plan, const char *command, tool_supervised *ret, base_err *err);
+int tool__supervise(const tool_sandbox_plan *plan, const char *command, const tool_supervise_options *options,
+    tool_supervised *ret, base_err *err);
 bool tool__supervise_has_ended(const tool_supervised *c);
 /*
  * Ends whatever is left of it and closes everything. *status as waitpid gives the shell's; *left_others: it

@@ -66,6 +66,8 @@ int tool_workspace_open(tool_workspace **ret, const tool_workspace_options *opti
     w->root.fd = -1;
     w->recall = options->recall;
     w->recall_user = options->recall_user;
+    w->outside = options->outside;
+    w->outside_user = options->outside_user;
     w->allow_read = copy_paths(options->allow_read);
     size_t n_ignored = 0;
     while (options->ignore && options->ignore[n_ignored]) n_ignored++;

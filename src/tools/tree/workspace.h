@@ -48,6 +48,8 @@ struct tool_workspace {
     struct tool_git_guard *git_guard; /* NULL until a command runs */
     tool_recall_fn *recall;
     void *recall_user;
+    const tool_outside *outside;
+    void *outside_user;
 };
 
 /* Lists when that was never done, so that every tool works without a refresh. */
