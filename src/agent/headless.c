@@ -261,7 +261,7 @@ int agent_headless_run(
     sink s = {.json = run->json};
     agent_host host = {.user = &s, .event = on_event};
     agent_session *session = NULL;
-    agent_lines lines = {.fd = STDIN_FILENO};
+    agent_lines lines = {.fd = STDIN_FILENO, .stop = &was_interrupted};
     base_buf line = {0};
     base_err wrong = {0}; /* with the first line; the session is open when that is told */
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART | SA_RESETHAND}, before;

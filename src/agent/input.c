@@ -10,6 +10,8 @@
 #include "base/json.h"
 #include "base/mem.h"
 
+enum { LOOK_MS = 50 };
+
 void agent_input_free(agent_input *i)
 {
     free(i->text);
@@ -49,12 +51,17 @@ int agent_input_parse(const char *line, size_t n, agent_input *ret, base_err *er
     return rc;
 }
 
-/* poll ends with a signal whatever its handler restarts: nobody waits for a line after Ctrl+C. */
+/*
+ * poll ends with a signal whatever its handler restarts: nobody waits for a line after Ctrl+C. A signal just in
+ * front of it ends nothing, so what a handler sets is looked at now and then.
+ */
 static bool read_more(agent_lines *l)
 {
     char bytes[65536];
     struct pollfd readable = {.fd = l->fd, .events = POLLIN};
-    if (poll(&readable, 1, -1) < 0) return false;
+    const int n_ready = poll(&readable, 1, l->stop ? LOOK_MS : -1);
+    if (n_ready < 0 || (l->stop && atomic_load(l->stop))) return false;
+    if (n_ready == 0) return true;
     const ssize_t n = read(l->fd, bytes, sizeof bytes);
     if (n < 0 && (errno == EINTR || errno == EAGAIN)) return false;
     if (n > 0) base_buf_add(&l->bytes, bytes, (size_t)n);

@@ -6,6 +6,7 @@
 #ifndef KVIST_AGENT_INPUT_H
 #define KVIST_AGENT_INPUT_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "base/buf.h"
@@ -27,10 +28,11 @@ typedef struct agent_lines {
     base_buf bytes; /* read and not used up yet */
     size_t number;  /* of the line that was taken last, from 1 */
     bool has_ended;
+    const atomic_bool *stop; /* ends a wait, whenever it is set; may be NULL */
 } agent_lines;
 /*
- * The next line that is not blank, without its end. False: there is none, or a signal came while it waited
- * (then has_ended is not set). A line of more than AGENT_INPUT_MOST bytes is BASE_E_LIMIT and the last one.
+ * The next line that is not blank, without its end. False: there is none, or a signal came or *stop was set
+ * while it waited (then has_ended is not set). A line of more than AGENT_INPUT_MOST bytes is BASE_E_LIMIT and the last one.
  */
 bool agent_lines_take(agent_lines *l, base_buf *ret, base_err *err);
 void agent_lines_free(agent_lines *l);
