@@ -96,7 +96,7 @@ static void test_fold__a_session_goes_on_behind_the_context(void **state)
         record r = {.n = 0};
         kv_session *s = open_session(&m, policies[p], NULL, &r);
         kv_stats stats;
-        for (uint32_t turn = 1; s->n < (p ? 2 : 4) * CTX; turn++) {
+        for (uint32_t turn = 1; s->n < (p ? 2 : test_length(2, 4)) * CTX; turn++) {
             live(s, turn, 400 + turn % 7 * 90, 25);
             check_fold(s);
         }
