@@ -10,6 +10,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/show.h"
+#include "base/utf8.h"
 
 enum { MOST_SHOWN = 16 << 20 }; /* bytes of a file whose change is shown as two texts */
 
@@ -127,16 +128,58 @@ static void put_content_text(base_buf *out, const char *text)
     base_buf_putc(out, '}');
 }
 
+/*
+ * Foreign text in a block of code: an editor reads what it is sent as Markdown, where a comment of HTML is not shown, a
+ * backslash vanishes, and a picture is fetched.
+ */
+static void put_code(base_buf *out, const char *kind, const char *text)
+{
+    base_buf block = {0};
+    size_t most = 2, run = 0;
+    for (const char *p = text; *p; p++) {
+        run = *p == '`' ? run + 1 : 0;
+        if (run > most) most = run;
+    }
+    const size_t n = strlen(text);
+    for (size_t i = 0; i <= most; i++) base_buf_putc(&block, '`');
+    base_buf_printf(&block, "%s\n%s%s", kind, text, n && text[n - 1] == '\n' ? "" : "\n");
+    for (size_t i = 0; i <= most; i++) base_buf_putc(&block, '`');
+    put_content_text(out, block.data);
+    base_buf_free(&block);
+}
+
+/* Is there anything that leaves no mark of its own where the text is shown? */
+static bool hides_something(const char *text)
+{
+    for (size_t i = 0, n = strlen(text); i < n;) {
+        uint32_t c;
+        i += base_utf8_decode(text + i, n - i, &c);
+        if (c != '\n' && c != '\t' && base_is_hidden(c)) return true;
+    }
+    return false;
+}
+
+/* A diff once more, with a mark for each thing that is not seen: an editor shows its text as it does. */
+static void put_shown(base_buf *out, const char *diff)
+{
+    base_buf lines = {0};
+    for (const char *line = diff; *line;) {
+        const size_t n = strcspn(line, "\n");
+        base_show(&lines, line, n, BASE_SHOW_UTF8);
+        base_buf_putc(&lines, '\n');
+        line += n + (line[n] == '\n');
+    }
+    put_code(out, "diff", lines.data ? lines.data : "");
+    base_buf_free(&lines);
+}
+
 /* A diff as the texts it lies between; as it is where that cannot be. */
 static void put_diff(const acp_teller *t, base_buf *out, const char *diff, bool is_done)
 {
     content c = {t, out, is_done, true};
     acp_diff_each(diff, put_file, &c);
     if (c.is_whole) return;
-    base_buf text = {0};
-    base_buf_printf(&text, "```diff\n%s\n```", diff);
-    put_content_text(out, text.data);
-    base_buf_free(&text);
+    put_code(out, "diff", diff);
 }
 
 /* ---- tool calls ---- */
@@ -202,7 +245,7 @@ static void tell_result(acp_teller *t, const agent_event *e)
         e->tool_result.status && !strcmp(e->tool_result.status, "ok") ? "completed" : "failed");
     base_json_put_member(&fields, "content", "[");
     if (e->tool_result.diff) put_diff(t, &fields, e->tool_result.diff, true);
-    if (e->tool_result.text && *e->tool_result.text) put_content_text(&fields, e->tool_result.text);
+    if (e->tool_result.text && *e->tool_result.text) put_code(&fields, "", e->tool_result.text);
     base_buf_putc(&fields, ']');
     if (e->tool_result.changed.n || e->tool_result.segments.n) {
         base_json_put_member(&fields, "locations", "[");
@@ -250,10 +293,13 @@ void acp_put_permission(acp_teller *t, const agent_event *request, base_buf *out
     base_json_put_member_str(out, "title", shown.data ? shown.data : "");
     base_json_put_member(out, "content", "[");
     base_buf_clear(&shown);
-    if (detail && writes) put_diff(t, out, detail, false);
+    if (detail && writes) {
+        put_diff(t, out, detail, false);
+        if (hides_something(detail)) put_shown(out, detail);
+    }
     if (detail && !writes) {
         base_show(&shown, detail, strlen(detail), BASE_SHOW_TABS);
-        put_content_text(out, shown.data ? shown.data : "");
+        put_code(out, "", shown.data ? shown.data : "");
     }
     base_buf_free(&shown);
     base_buf_puts(out, "]}");

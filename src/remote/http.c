@@ -203,6 +203,11 @@ static int too_late(const exchange *x, base_err *err)
     if (x->has_body && !x->is_paused && ms_since(x->heard_ns) > l->silence_ms)
         return base_fail(err, BASE_E_IO, "%s was silent for %u s in the middle of an answer", origin,
             l->silence_ms / 1000);
+    /* A whole answer is short; one that never ends, a byte at a time, is none. */
+    const uint64_t whole_ms = (uint64_t)l->connect_ms + l->first_ms + l->silence_ms;
+    if (!x->is_stream && ms_since(x->begun_ns) > whole_ms)
+        return base_fail(err, BASE_E_IO, "%s has been answering for %llu s without an end", origin,
+            (unsigned long long)(whole_ms / 1000));
     return 0;
 }
 

@@ -201,6 +201,27 @@ class Acp(unittest.TestCase):
         self.assertEqual([m["id"] for m in made["modes"]["availableModes"]], ["plan", "ask", "edits", "all"])
         return made["sessionId"]
 
+    def test_an_editor_hides_nothing_of_what_is_asked(self):
+        """It reads Markdown, where a comment of HTML is not shown and a picture is fetched."""
+        hidden = "true <!--\nrm -rf src\n-->\n```\n![x](http://127.0.0.1:9/x)"
+        plain = call("write", {"path": "plain.txt"}, "plain")
+        client = self.start(call("shell", {"command": hidden}) + call("write", {"path": "b.txt"}, "a\u202eb\u200bc") + plain + "answer Done.\n",
+                            "--mode", "ask")
+        session, asked = self.new(client), []
+        client.answer = lambda params: asked.append(params["toolCall"]["content"]) or {"outcome": "selected", "optionId": "no"}
+        client.prompt(session, "Go.")
+        self.assertEqual(len(asked), 3)
+        shown = asked[0][0]["content"]["text"]
+        fence = shown.split("\n")[0]
+        self.assertEqual(set(fence), {"`"})
+        self.assertGreater(len(fence), 3)  # longer than any of the command's
+        self.assertTrue(shown.endswith(fence))
+        self.assertNotIn(fence, shown[len(fence):-len(fence)])
+        self.assertIn("rm -rf src", shown)
+        marks = [c["content"]["text"] for c in asked[1] if c["type"] == "content"]
+        self.assertTrue(any("a<U+202E>b<U+200B>c" in text for text in marks), asked[1])
+        self.assertEqual([c["type"] for c in asked[2]], ["diff"])  # the control: where nothing is hidden nothing is added
+
     def test_a_turn_with_tools_and_a_diff_that_is_asked_about(self):
         new = "int twice(int x)\n{\n    return x + x;\n}"
         client = self.start(call("read", {"path": "src/one.c"}) + call("rewrite", {"path": "src/one.c", "name": "twice"}, new) + "answer Done.\n")

@@ -43,6 +43,26 @@ class Notices(Hostile):
         _, events, _ = self.ask(call("shell", command="echo more >> notes.md") + "answer Done.\n", "all")
         self.assertEqual([e["text"] for e in events if e["event"] == "notice" and "obeys" in e["text"]], [])
 
+    def notices_of(self, command):
+        _, events, _ = self.ask(call("shell", command=command) + "answer Done.\n", "all")
+        return [e["text"] for e in events if e["event"] == "notice"]
+
+    def test_what_others_obey_unasked(self):
+        for name in (".envrc", ".vscode/tasks.json", "CLAUDE.md", ".github/workflows/x.yml", ".cargo/config.toml", ".npmrc", ".gdbinit", ".idea/x.xml"):
+            for word in ("made", "changed"):
+                told = self.notices_of(f"mkdir -p .vscode .github/workflows .cargo .idea; echo {word} > {name}")
+                self.assertTrue(any(t.startswith(f"The command {word} {name}, which an editor, an agent") for t in told), (name, word, told))
+        told = self.notices_of("echo all: > Makefile; echo '{}' > package.json; mkdir -p src/x; echo x > src/x/notes")  # run when they are run
+        self.assertEqual([t for t in told if "unasked" in t], [])
+
+    def test_orders_that_are_taken_away(self):
+        self.put("AGENTS.md", "Never push.\n")
+        self.put(".kvist/config", "mode = plan\n")
+        self.assertEqual([t for t in self.notices_of("cat AGENTS.md") if "obey" in t], [])  # the control
+        told = self.notices_of("rm -r AGENTS.md .kvist")
+        for name in ("AGENTS.md", ".kvist/config"):
+            self.assertTrue(any(t.startswith(f"The command removed {name}, which the next session would have obeyed") for t in told), (name, told))
+
     def test_a_command_that_plants_nothing_is_told_of_by_nothing(self):  # the control
         _, events, _ = self.ask(call("shell", command="true") + "answer Done.\n", "all")
         self.assertEqual([e["text"] for e in events if e["event"] == "notice" and ".git" in e["text"]], [])

@@ -26,6 +26,35 @@ class Tree(Hostile):
         self.assertIn("d/d/d/f.txt:1: needle two", results[0]["text"])
         self.assertIn("99 folders", run.stdout)
 
+    def test_pipes_where_git_has_files(self):
+        """An archive can hold them; whoever opens one waits for ever, plain git too."""
+        script = call("read", path="src/one.c") + call("edit", "<<<<<<< OLD\n2 * x\n=======\n3 * x\n>>>>>>> NEW", path="src/one.c") + "answer Done.\n"
+        for name in (".git/config", ".git/index", ".git/info/exclude", ".git/refs/heads/main", ".git/objects/info/alternates", ".gitignore",
+                     "src/.gitignore", "new/folder/.gitignore"):
+            path, kept = self.path(name), None
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            if os.path.lexists(path):
+                kept = os.path.join(self.folder, "kept")
+                os.rename(path, kept)
+            self.git("status", check=False) if kept is None else None  # the control of this loop: nothing else is in its way
+            os.mkfifo(path)
+            run, events, results = self.ask(script, "edits")
+            self.assertEqual(results[0]["status"], "ok", (name, results))
+            self.assertIn("is a pipe or a device", run.stdout + run.stderr, name)
+            os.remove(path)
+            if kept:
+                os.rename(kept, path)
+        os.mkfifo(self.path("pipe"))  # any other pipe is the tree's own business
+        run, _, results = self.ask(script, "edits")
+        self.assertNotIn("is a pipe or a device", run.stdout + run.stderr)
+
+    def test_a_way_to_a_repository_that_is_no_line(self):
+        os.rename(self.path(".git"), os.path.join(self.folder, "git"))
+        self.put(".git", "gitdir: " + "x" * 5_000_000)
+        run, _, results = self.ask(call("read", path="src/one.c") + "answer Done.\n", "plan")
+        self.assertEqual(results[0]["status"], "ok")
+        self.assertIn("no file that git makes", run.stdout + run.stderr)
+
     def test_a_large_file_that_was_touched_is_not_read(self):
         size = 64 << 20
         with open(self.path("large.bin"), "wb") as f:

@@ -8,6 +8,13 @@
 
 #include <cmocka.h>
 
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "remote/http.h"
 
 static void test_taken_apart(void **state)
@@ -93,6 +100,58 @@ static void test_keys(void **state)
     assert_int_equal(open_http("http://127.0.0.1:1", false, "a b"), BASE_E_USAGE);
 }
 
+/* Answers with a length and then a byte every few milliseconds, for ever; or, with `ends`, ten of them. */
+static pid_t serve_slowly(bool ends, int *ret_port)
+{
+    static const char head[] =
+        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n";
+    struct sockaddr_in here = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t n = sizeof here;
+    char request[4096];
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&here, sizeof here) || listen(fd, 5), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&here, &n), 0);
+    *ret_port = ntohs(here.sin_port);
+    pid_t child = fork();
+    if (!child) {
+        int to = accept(fd, NULL, NULL);
+        if (read(to, request, sizeof request) < 0 || write(to, head, sizeof head - 1) < 0) _exit(1);
+        for (int i = 0; !ends || i < 10; i++) {
+            if (send(to, " ", 1, MSG_NOSIGNAL) < 0) _exit(0);
+            usleep(5000);
+        }
+        _exit(0);
+    }
+    close(fd);
+    return child;
+}
+
+/* The server is never silent, so that nothing but the whole time ends it. */
+static void test_an_answer_without_an_end_is_given_up(void **state)
+{
+    for (int ends = 0; ends < 2; ends++) {
+        int port;
+        char url[60];
+        pid_t child = serve_slowly(ends, &port);
+        remote_http *h = NULL;
+        base_buf answer = {0};
+        base_err err = {0};
+        const remote_limits limits = {
+            .connect_ms = 1000, .first_ms = 1000, .silence_ms = 1000, .give_up_ms = 10};
+        snprintf(url, sizeof url, "http://127.0.0.1:%d", port);
+        assert_int_equal(remote_http_open(&h, &(remote_http_options){.url = url, .limits = limits}, &err), 0);
+        int rc = remote_http_ask(h, "/v1/models", NULL, NULL, &answer, &err);
+        kill(child, SIGKILL);
+        waitpid(child, NULL, 0);
+        if (ends) /* the control */
+            assert_int_equal(rc, 0);
+        else
+            assert_non_null(strstr(err.msg, "without an end"));
+        base_buf_free(&answer);
+        remote_http_close(h);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -100,6 +159,7 @@ int main(void)
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_plain_http_stays_near),
         cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_an_answer_without_an_end_is_given_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -299,11 +299,29 @@ static void keep_steps(
     tool__kept_sort(ret);
 }
 
+/*
+ * What other programs run or obey because somebody steps into the tree or opens it, without being asked for: agents, editors, shells,
+ * debuggers, package managers, the machine that builds what is pushed. Makefiles, tests and package.json run when they are run.
+ */
+static const char *const orders[] = {"AGENTS.md", ".kvist", ".agents", "CLAUDE.md", "GEMINI.md", ".claude",
+    ".cursor", ".cursorrules", ".mcp.json", ".github/copilot-instructions.md", ".github/workflows",
+    ".gitlab-ci.yml", ".envrc", ".vscode", ".idea", ".devcontainer", ".devcontainer.json", ".exrc", ".vimrc",
+    ".nvimrc", ".nvim.lua", ".dir-locals.el", ".gdbinit", ".lldbinit", ".cargo/config", ".cargo/config.toml",
+    ".npmrc", ".yarnrc", ".yarnrc.yml", ".mise.toml", "mise.toml", ".pre-commit-config.yaml", "lefthook.yml"};
+
 static void keep_orders(const tool_root *root, const tool_kept_list *earlier, tool_kept_list *ret)
 {
-    static const char *const names[] = {"AGENTS.md", ".kvist", ".agents"};
-    for (size_t i = 0; i < COUNT(names); i++) tool__kept_add(root, names[i], NULL, earlier, ret);
+    for (size_t i = 0; i < COUNT(orders); i++) tool__kept_add(root, orders[i], NULL, earlier, ret);
     tool__kept_sort(ret);
+}
+
+/* kvist's own and those of another agent it reads; the rest is obeyed by others. */
+static bool is_for_kvist(const char *path)
+{
+    enum { N_OWN = 3 };
+    for (size_t i = 0; i < N_OWN; i++)
+        if (!strcmp(path, orders[i]) || lies_in(path, orders[i])) return true;
+    return false;
 }
 
 void tool__git_guard_take(tool_workspace *w)
@@ -899,7 +917,17 @@ static void check_orders(check *c)
         if (!item->st.st_mode || S_ISDIR(item->st.st_mode)) continue;
         if (was_there && tool__kept_compare(&c->w->root, before, NULL) == TOOL_KEPT_SAME) continue;
         tell(c, item->path, was_there ? "changed" : "made", NULL,
-            ", which the next session obeys: read it before you start one.");
+            is_for_kvist(item->path)
+                ? ", which the next session obeys: read it before you start one."
+                : ", which an editor, an agent, a shell or a builder obeys unasked: read it before "
+                  "you open or push this tree.");
+    }
+    /* One that is gone tightened something, perhaps. */
+    for (size_t i = 0; i < c->g->orders.n; i++) {
+        const tool_kept *before = &c->g->orders.items[i], *after = tool__kept_find(&now, before->path);
+        if (before->st.st_mode && !S_ISDIR(before->st.st_mode) && is_for_kvist(before->path) &&
+            !(after && (after->st.st_mode || after->failed)))
+            tell(c, before->path, "removed", NULL, ", which the next session would have obeyed.");
     }
     c->is_cut |= now.is_cut;
     tool__kept_free(&now);

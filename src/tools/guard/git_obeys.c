@@ -232,8 +232,12 @@ void tool__git_obeyed(const tool_root *root, const char *config, tool_git_obeyed
     finder f = {.root = root, .fn = fn, .user = user};
     git_config *entries = NULL;
     base_buf path = {0};
+    struct stat st;
     base_buf_printf(&path, "%s/%s", root->path, config ? config : "");
-    if (!(config ? git_config_open_ondisk(&entries, path.data) : git_config_open_default(&entries))) {
+    const bool is_file =
+        !config || (!stat(path.data, &st) && S_ISREG(st.st_mode)); /* a pipe would never end */
+    if (is_file &&
+        !(config ? git_config_open_ondisk(&entries, path.data) : git_config_open_default(&entries))) {
         if (config) add_folders_of(&f, path.data, entries);
         add_folder(&f, root->path, strlen(root->path));
         read_entries(&f, entries, 0);

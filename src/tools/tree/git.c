@@ -9,6 +9,7 @@
 #include "tools/tree/safe_path.h"
 #include "tools/tree/workspace.h"
 
+#include <dirent.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +48,89 @@ static bool is_of_another(const char *folder, const char *name)
     bool is_foreign = lstat(path.data, &st) || (st.st_uid != geteuid() && st.st_uid);
     base_buf_free(&path);
     return is_foreign;
+}
+
+/* ---- what would hold libgit2 up ---- */
+
+/* Named pipes and devices in a tree that came in an archive: whoever opens one waits for ever. */
+typedef struct odd_search {
+    size_t left;     /* entries that are still looked at */
+    bool only_rules; /* in the working tree libgit2 opens .gitignore and the like unseen */
+    char *found;     /* NULL: none */
+} odd_search;
+
+static bool is_object_folder(const char *name)
+{
+    return strlen(name) == 2 && strspn(name, "0123456789abcdef") == 2;
+}
+
+static void find_odd(odd_search *s, const char *folder, int depth)
+{
+    enum { MOST_DEPTH = 24 };
+    DIR *dir = depth < MOST_DEPTH ? opendir(folder) : NULL;
+    for (const struct dirent *e; dir && !s->found && s->left && (e = readdir(dir));) {
+        struct stat st;
+        if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..")) continue;
+        s->left--;
+        if (e->d_type == DT_REG) continue;
+        bool is_folder = e->d_type == DT_DIR;
+        if (!is_folder) {
+            if (fstatat(dirfd(dir), e->d_name, &st, 0)) continue;
+            bool is_link = e->d_type == DT_LNK || (e->d_type == DT_UNKNOWN && S_ISDIR(st.st_mode));
+            is_folder = S_ISDIR(st.st_mode) && !is_link;
+            bool is_odd = (S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode)) &&
+                          (!s->only_rules || !strncmp(e->d_name, ".git", 4));
+            if (!is_odd && !is_folder) continue;
+        }
+        base_buf path = {0};
+        base_buf_printf(&path, "%s/%s", folder, e->d_name);
+        if (!is_folder)
+            s->found = base_buf_take(&path);
+        else if (!is_object_folder(e->d_name) && strcmp(e->d_name, "modules") &&
+                 strcmp(e->d_name, "node_modules"))
+            find_odd(s, path.data, depth + 1);
+        base_buf_free(&path);
+    }
+    if (dir) closedir(dir);
+}
+
+/* The folder that a ".git" file names; NULL: it is none. */
+static char *pointed_to(const char *at)
+{
+    base_buf path = {0}, text = {0};
+    struct stat st;
+    char *to = NULL;
+    base_buf_printf(&path, "%s/.git", at);
+    if (!stat(path.data, &st) && S_ISREG(st.st_mode) &&
+        !base_fs_read(path.data, TOOL_MAX_PATH + 16, &text, NULL) && text.len > 8 &&
+        !strncmp(text.data, "gitdir: ", 8)) {
+        text.data[strcspn(text.data, "\r\n")] = '\0';
+        base_buf_clear(&path);
+        base_buf_printf(
+            &path, "%s%s%s", text.data[8] == '/' ? "" : at, text.data[8] == '/' ? "" : "/", text.data + 8);
+        to = base_buf_take(&path);
+    }
+    base_buf_free(&path);
+    base_buf_free(&text);
+    return to;
+}
+
+/* What libgit2 would wait for, or be long at; NULL: nothing. The caller frees. */
+static char *find_obstacle(const char *at, bool is_bare)
+{
+    enum { MOST_IN_GIT = 200000, MOST_IN_TREE = 20000, MOST_POINTER = 1 << 16 };
+    odd_search of_git = {.left = MOST_IN_GIT}, of_tree = {.left = MOST_IN_TREE, .only_rules = true};
+    base_buf path = {0};
+    struct stat st;
+    char *to = pointed_to(at);
+    base_buf_printf(&path, "%s%s", at, is_bare ? "" : "/.git");
+    if (!stat(path.data, &st) && !S_ISDIR(st.st_mode) && (!S_ISREG(st.st_mode) || st.st_size > MOST_POINTER))
+        of_git.found = base_xstrdup(path.data);
+    find_odd(&of_git, to ? to : path.data, 0);
+    if (!of_git.found && !is_bare) find_odd(&of_tree, at, 0);
+    free(to);
+    base_buf_free(&path);
+    return of_git.found ? of_git.found : of_tree.found;
 }
 
 /* git_repository_state's answers that a person should know of, in order of that enum. */
@@ -94,7 +178,8 @@ int tool__git_open(tool_workspace *w, const char *dir, base_err *err)
         slash[slash == at] = '\0';
     }
     unsigned flags = GIT_REPOSITORY_OPEN_NO_SEARCH | (is_bare ? GIT_REPOSITORY_OPEN_BARE : 0u);
-    bool is_opened = (is_tree || is_bare) && !git_repository_open_ext(&w->repo, at, flags, NULL);
+    char *obstacle = is_tree || is_bare ? find_obstacle(at, is_bare) : NULL;
+    bool is_opened = (is_tree || is_bare) && !obstacle && !git_repository_open_ext(&w->repo, at, flags, NULL);
     if (!is_opened && (is_tree || is_bare) && strcmp(at, start) &&
         is_of_another(at, is_tree ? ".git" : "HEAD")) {
         base_buf shown = {0};
@@ -112,16 +197,24 @@ int tool__git_open(tool_workspace *w, const char *dir, base_err *err)
     free(at);
     free(start);
     if (!is_tree && !is_bare) {
+        free(obstacle);
         base_buf_puts(&w->notes,
             "Not a git tree: files are found by walking the folder (.gitignore is not read), the git tool is "
             "off. /undo works.\n");
         return BASE_OK;
     }
     if (!is_opened) {
+        base_buf why = {0};
+        if (obstacle) {
+            tool__path_show(&why, obstacle);
+            base_buf_puts(&why, " is a pipe or a device, or no file that git makes");
+        }
         base_buf_printf(&w->notes,
             "git cannot be used here (%s): files are found by walking the folder, the git tool is off.\n",
-            git_reason());
+            obstacle ? why.data : git_reason());
         w->repo = NULL;
+        base_buf_free(&why);
+        free(obstacle);
         return BASE_OK;
     }
     if (is_bare) {
