@@ -208,6 +208,39 @@ static void test_model__calibration_writes_heads_that_a_session_reads(void **sta
     assert_int_equal(base_fs_remove(folder, NULL), 0);
 }
 
+/* Heads that read a window alone are none that a repair listens to, however many are asked for. */
+static void test_model__calibration_leaves_out_layers_with_a_window(void **state)
+{
+    const tiny_gguf spec = TINY_GGUF_GEMMA3;
+    model *m = kit_open_tiny(&spec, 0);
+    const model_info *info = model_get_info(m);
+    char folder[] = "/tmp/kvist-test-XXXXXX", path[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/heads", folder);
+    base_err err = {0};
+    uint8_t *flags = NULL;
+    uint16_t *order = NULL;
+    base_buf file = {0};
+    uint32_t n_kept = 0, n_whole = 0;
+    if (kv_heads_calibrate(m, info->n_layer * info->n_head, path, NULL, NULL, NULL, &err))
+        fail_msg("%s", err.msg);
+    assert_int_equal(base_fs_read(path, 1 << 16, &file, NULL), 0);
+    assert_true(kv_heads_parse(file.data, file.len, info->hash, info->n_layer, info->n_head, &flags, &order));
+    for (uint32_t layer = 0; layer < info->n_layer; layer++)
+        for (uint32_t head = 0; head < info->n_head; head++) {
+            n_whole += !model_has_window(m, layer);
+            n_kept += flags[layer * info->n_head + head];
+            assert_int_equal(flags[layer * info->n_head + head], !model_has_window(m, layer));
+        }
+    assert_true(n_whole > 0 && n_kept == n_whole && n_whole < info->n_layer * info->n_head);
+    for (uint32_t i = 0; i < n_whole; i++) assert_false(model_has_window(m, order[i] / info->n_head));
+    free(flags);
+    free(order);
+    base_buf_free(&file);
+    model_close(m);
+    assert_int_equal(base_fs_remove(folder, NULL), 0);
+}
+
 /*
  * Logits of which only some were computed are for the one who asked: whoever asks the session gets all of
  * them.
@@ -379,6 +412,7 @@ int main(void)
         cmocka_unit_test(test_model__plans_and_bits_do_not_depend_on_threads_or_runs),
         cmocka_unit_test(test_model__a_saved_session_goes_on_with_the_same_bits),
         cmocka_unit_test(test_model__calibration_writes_heads_that_a_session_reads),
+        cmocka_unit_test(test_model__calibration_leaves_out_layers_with_a_window),
         cmocka_unit_test(test_model__pruned_prefill_does_not_depend_on_threads),
         cmocka_unit_test(test_model__a_cut_that_keeps_all_gives_the_bits_of_full),
         cmocka_unit_test(test_model__deferred_rows_do_not_depend_on_how_many_are_computed_together),

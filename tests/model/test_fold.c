@@ -36,6 +36,20 @@ static const tiny_gguf specs[] = {
         .seed = 2,
         .tied = true,
         .rope_freqs = true},
+    {.architecture = "mistral3", /* its queries grow with their place */
+        .n_layer = 2,
+        .n_embd = 128,
+        .n_ff = 96,
+        .n_head = 4,
+        .n_head_kv = 2,
+        .head_dim = 64,
+        .n_ctx = 4096,
+        .seed = 3,
+        .rope_base = 1e4f,
+        .rope_factor = 16,
+        .yarn_trained = 128,
+        .yarn_less = 1,
+        .q_scale = .1f},
 };
 enum { N_SPECS = sizeof specs / sizeof *specs };
 

@@ -1,6 +1,8 @@
 /*
  * Finding a model's retrieval heads. Two made-up texts hide facts and ask for some; a head's score is the
- * share of its mass on the asked lines, with sinks and the newest rows left out of the softmax.
+ * share of its mass on the asked lines, with sinks and the newest rows left out of the softmax. Heads of layers
+ * with a window are not looked at: they never read what is far away, and a softmax over rows that they do not see
+ * would say they do.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -102,6 +104,19 @@ static int score_text(model *m, uint32_t which, float *shares, const atomic_bool
     return rc;
 }
 
+/* Those of layers with a window come last, and how many others there are; where all have one, they all count. */
+static uint32_t leave_out_windows(const model *m, float *shares)
+{
+    const model_info *info = model_get_info(m);
+    uint32_t n = 0;
+    for (uint32_t layer = 0; layer < info->n_layer; layer++)
+        n += model_has_window(m, layer) ? 0 : info->n_head;
+    if (!n) return info->n_layer * info->n_head;
+    for (uint32_t i = 0; i < info->n_layer * info->n_head; i++)
+        if (model_has_window(m, i / info->n_head)) shares[i] = -1;
+    return n;
+}
+
 int kv_heads_calibrate(model *m, uint32_t n_heads, const char *path,
     void (*progress)(void *user, double share), void *user, const atomic_bool *cancel, base_err *err)
 {
@@ -119,10 +134,11 @@ int kv_heads_calibrate(model *m, uint32_t n_heads, const char *path,
         if (progress) progress(user, (double)(k + 1) / N_TEXTS);
     }
     if (!rc) {
+        const uint32_t n_read = leave_out_windows(m, shares), n_kept = n_heads < n_read ? n_heads : n_read;
         kv_rank(&ranker, shares, NULL, n, order);
         base_buf out = {0};
         base_buf_printf(&out, "kvist heads 1 %s %u %u\n", info->hash, info->n_layer, info->n_head);
-        for (uint32_t i = 0; i < n_heads && i < n; i++)
+        for (uint32_t i = 0; i < n_kept; i++)
             base_buf_printf(&out, "%u %u\n", order[i] / info->n_head, order[i] % info->n_head);
         base_buf_puts(&out, "all"); /* in their order: a cut asks for the best below it */
         for (uint32_t i = 0; i < n; i++)

@@ -22,6 +22,8 @@ typedef struct micro_batch {
     uint32_t want_from, n_want; /* of whole->want, those inside */
     const ops_turns *turns;     /* of rows; NULL: nothing is folded */
     bool has_own;               /* its tokens are folded themselves: scratch.rope_own has their turns */
+    /* how much less than its phase a token's place is among what it reads: 0 where nothing is folded */
+    uint32_t less[FORWARD_BATCH];
 } micro_batch;
 
 static uint32_t n_q(const model_hyper *h)
@@ -154,27 +156,27 @@ static int turn_heads(model *m, const micro_batch *b, uint32_t layer, ops_mat x,
         err);
 }
 
-static float scale_of_query(const model_hyper *h, uint32_t phase)
+static float scale_of_query(const model_hyper *h, uint32_t part)
 {
-    return (float)(1 + h->q_scale * log1p(floor((double)phase / h->q_scale_every)));
+    return (float)(1 + h->q_scale * log1p(part));
 }
 
-/* Queries behind the trained context, for models that scale them: a run of tokens of one scale at a time. */
+/*
+ * Queries behind the trained context, for models that scale them, by their place among what they read: a run of
+ * tokens of one scale at a time.
+ */
 static int scale_queries(model *m, const micro_batch *b, ops_mat q, base_err *err)
 {
     const model_hyper *h = &m->hyper;
     const uint32_t *phases = b->whole->phases + b->from;
     for (uint32_t from = 0, to; h->q_scale > 0 && from < b->n; from = to) {
-        const uint32_t part = phases[from] / h->q_scale_every;
-        for (to = from + 1; to < b->n && phases[to] / h->q_scale_every == part;) to++;
+        const uint32_t part = (phases[from] - b->less[from]) / h->q_scale_every;
+        for (to = from + 1; to < b->n && (phases[to] - b->less[to]) / h->q_scale_every == part;) to++;
         if (part == 0) continue; /* exactly 1 */
         const ops_mat run = {q.buffer, q.first + from * q.stride, q.stride};
         int rc = m->ops->add(m->ops,
-            &(ops_add_args){.a = run,
-                .out = run,
-                .scale_a = scale_of_query(h, phases[from]),
-                .n = to - from,
-                .width = n_q(h)},
+            &(ops_add_args){
+                .a = run, .out = run, .scale_a = scale_of_query(h, part), .n = to - from, .width = n_q(h)},
             err);
         if (rc) return rc;
     }
@@ -517,6 +519,7 @@ static int make_turns(model *m, micro_batch *b, base_err *err)
     for (uint32_t i = list->n_runs; i > 0 && t > 0; i--)
         for (uint32_t k = list->runs[i - 1].n; k > 0 && t > 0; k--) {
             own[--t] = model_rows_gap(b->rows, list->runs[i - 1].index + k - 1);
+            b->less[t] = b->rows->gaps[0] - own[t];
             b->has_own = b->has_own || own[t];
         }
     if (!b->has_own) return 0;
