@@ -699,6 +699,7 @@ int agent__act(agent *a, const agent_call *call, uint32_t from, uint32_t to, boo
         a->fix.writes++;
         a->fix.passed = false;
         remember_written(a, &r);
+        a->asked.n_operations += !strcmp(r.name, "refactor");
     }
     bool tried = !rc && r.tool && r.tool->power == TOOL_WRITES;
     if (tried && !wrote && r.result.status != TOOL_DENIED && r.result.status != TOOL_CANCELLED) {

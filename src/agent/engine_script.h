@@ -2,6 +2,7 @@
  * The script of an engine without a model. A line a directive, '#' a comment:
  *
  *     model NAME | ctx N | lanes N (1..32) | budget ROWS | repair ROWS      settings, before the first answer
+ *     opens 1                     answers can be begun by the harness up to the middle of a call
  *     learns 1                    in idle time there is no end of learning, until it is cancelled
  *     answer TEXT                 the next answer; \n \t \\ are unescaped
  *     answer <<WORD               ... or the lines up to one that is WORD alone
@@ -32,7 +33,7 @@ typedef struct script_step {
 
 typedef struct engine_script {
     char *model;
-    uint32_t n_ctx, n_lanes, budget, repair, learns;
+    uint32_t n_ctx, n_lanes, budget, repair, learns, opens;
     script_step *steps;
     size_t n_steps, cap_steps;
     size_t cursor; /* the next answer is at or behind it */

@@ -29,6 +29,12 @@ static char *stem_of(const char *path)
     return base_xstrndup(name, strcspn(name, "."));
 }
 
+/* No example and no benchmark, which stand with tests elsewhere. */
+static bool is_test_file(const char *path)
+{
+    return code_path_is_test(path) && (strcasestr(path, "test") || strcasestr(path, "spec"));
+}
+
 /* Is the stem a whole part of the test file's name: "test_main.py", "main_test.go"? */
 static bool is_test_of(const char *path, const char *stem)
 {
@@ -37,7 +43,7 @@ static bool is_test_of(const char *path, const char *stem)
     size_t n = strlen(stem);
     bool is_so = at && (at == own || !isalnum((unsigned char)at[-1])) && !isalnum((unsigned char)at[n]);
     free(own);
-    return is_so && code_path_is_test(path);
+    return is_so && is_test_file(path);
 }
 
 static bool has_ending_of(const char *path, const char *other)
@@ -70,7 +76,7 @@ static char *calling_test_of(const agent *a, const char *path)
         if (d->body_to <= d->body_from) continue;
         uint32_t n = code_index_callers(x, d->name, 32, &callers);
         for (uint32_t k = 0; k < n && k < 32 && !found; k++)
-            if (code_path_is_test(callers[k].path) && has_ending_of(callers[k].path, path))
+            if (is_test_file(callers[k].path) && has_ending_of(callers[k].path, path))
                 found = base_xstrdup(callers[k].path);
         code_callers_free(callers, n < 32 ? n : 32);
     }

@@ -4,6 +4,7 @@
  * of the prompt does not think of it; one that stands in the middle of its call fills it in.
  */
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -74,27 +75,58 @@ static bool names_symbol(const agent *a, const char *behind)
     return found;
 }
 
-static bool asks(const char *request)
+static bool is_filler(const char *word)
 {
-    static const char *const questions[] = {
-        "how", "what", "which", "where", "why", "who", "when", "does", "is", "are", "should", NULL};
-    base_buf word = {0};
-    bool found = strchr(request, '?') != NULL;
-    const char *at = request;
-    if (next_word(&at, &word))
-        for (size_t i = 0; questions[i]; i++) found = found || !strcasecmp(word.data, questions[i]);
-    base_buf_free(&word);
-    return found;
+    static const char *const fillers[] = {"the", "both", "function", "functions", "method", "methods",
+        "class", "classes", "helper", "helpers", "macro", "macros", "type", "types", "struct", "unused",
+        "static", "definition", "definitions", "of", NULL};
+    for (size_t i = 0; fillers[i]; i++)
+        if (!strcasecmp(word, fillers[i])) return true;
+    return false;
 }
 
-/* The operation that the request asks for; NULL: none. */
-static const struct operation *asked_operation(const agent *a, const char *request)
+/* "A and B", "the functions A, B and C": the names of the tree in the list behind the verb; returns how many. */
+static uint32_t list_names(const agent *a, const char *behind, char **ret, uint32_t most)
 {
-    if (a->settings.mode == AGENT_MODE_PLAN || a->fix.wanted || asks(request)) return NULL;
+    base_buf word = {0};
+    uint32_t n = 0;
+    const char *at = behind;
+    while (n < most && next_word(&at, &word)) {
+        if (is_filler(word.data) || !strcasecmp(word.data, "and")) continue;
+        const bool is_name = word.len >= 3 && (*at != '.' || !isalnum((unsigned char)at[1])) &&
+                             code_index_is_defined(tool_workspace_index(a->workspace), word.data);
+        if (!is_name) break;
+        ret[n++] = base_xstrdup(word.data);
+        const char *next = at + strspn(at, "`\"' ");
+        if (*next != ',' && strncasecmp(next, "and ", 4) != 0) break;
+    }
+    base_buf_free(&word);
+    return n;
+}
+
+/* "Turn the parameters round", "swap the arguments of f". */
+static bool asks_for_order(const char *request)
+{
+    static const char *const things[] = {"parameters", "arguments", "params"};
+    static const char *const verbs[] = {
+        "swap", "exchange", "reverse", "turn", "other way round", "change the order"};
+    bool has_thing = false, has_verb = false;
+    for (size_t i = 0; i < sizeof things / sizeof *things; i++)
+        has_thing |= behind_verb(request, things[i]) != NULL;
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
+        has_verb |= behind_verb(request, verbs[i]) != NULL;
+    return has_thing && has_verb;
+}
+
+/* The operation that the request asks for, and what stands behind its verb; NULL: none. */
+static const struct operation *asked_operation(const agent *a, const char *request, const char **ret_behind)
+{
+    if (a->settings.mode == AGENT_MODE_PLAN || a->fix.wanted || !a->asked.change) return NULL;
     for (size_t i = 0; i < sizeof operations / sizeof *operations; i++)
         for (const char *const *verb = operations[i].verbs; *verb; verb++) {
             const char *behind = behind_verb(request, *verb);
             if (!behind || is_other_thing(behind)) continue;
+            *ret_behind = behind;
             if (!operations[i].needs_symbol || names_symbol(a, behind)) return &operations[i];
         }
     return NULL;
@@ -107,7 +139,8 @@ static bool can_open(const agent *a)
 
 void agent__tell_operation(const agent *a, const char *request, base_buf *out)
 {
-    const struct operation *o = can_open(a) ? NULL : asked_operation(a, request);
+    const char *behind;
+    const struct operation *o = can_open(a) ? NULL : asked_operation(a, request, &behind);
     if (o)
         base_buf_printf(out,
             "A tool for this request, for all files at once: refactor {\"operation\": \"%s\", \"name\": "
@@ -116,15 +149,48 @@ void agent__tell_operation(const agent *a, const char *request, base_buf *out)
             o->name, o->to);
 }
 
+/* The call of the order of two parameters is known in whole but for the tags behind it. */
+static bool open_order(const agent *a, const char *request, base_buf *json)
+{
+    agent_named named;
+    agent__find_named(a, request, &named);
+    const bool is_sure = named.n && named.items[0].score >= AGENT_NAMED_SURE;
+    if (is_sure)
+        base_buf_printf(json,
+            "{\"name\": \"refactor\", \"arguments\": {\"operation\": \"signature\", \"name\": \"%s\", "
+            "\"parameter\": "
+            "\"2,1",
+            named.items[0].name);
+    agent_named_free(&named);
+    return is_sure;
+}
+
 bool agent__open_operation(agent *a, const char *request, agent_opening *opening)
 {
-    const struct operation *o = can_open(a) ? asked_operation(a, request) : NULL;
-    if (!o) return false;
+    const char *behind = NULL;
     base_buf json = {0};
-    agent_opening_free(opening);
-    base_buf_printf(
-        &json, "{\"name\": \"refactor\", \"arguments\": {\"operation\": \"%s\", \"name\": \"", o->name);
-    agent_prompt_open_call(a->info.tools, json.data, &opening->call);
+    if (!can_open(a) || !a->asked.change || a->asked.refused) return false;
+    const uint32_t done = a->asked.n_operations;
+    const struct operation *o = asked_operation(a, request, &behind);
+    if (!done && !o && !a->fix.wanted && a->settings.mode != AGENT_MODE_PLAN && asks_for_order(request)) {
+        open_order(a, request, &json);
+    } else if (o) {
+        agent_asked *x = &a->asked; /* what is deleted stands in the list still */
+        if (!done && !x->n_listed) x->n_listed = list_names(a, behind, x->listed, AGENT_MAX_WISHES);
+        const uint32_t n = x->n_listed;
+        if (n > 1 && done < n)
+            base_buf_printf(&json,
+                "{\"name\": \"refactor\", \"arguments\": {\"operation\": \"%s\", \"name\": \"%s\"%s", o->name,
+                x->listed[done], strcmp(o->name, "delete") ? ", \"to\": \"" : "");
+        else if (!done)
+            base_buf_printf(&json,
+                "{\"name\": \"refactor\", \"arguments\": {\"operation\": \"%s\", \"name\": \"", o->name);
+    }
+    if (json.len) {
+        agent_opening_free(opening);
+        agent_prompt_open_call(a->info.tools, json.data, &opening->call);
+    }
+    const bool is_open = json.len > 0;
     base_buf_free(&json);
-    return true;
+    return is_open;
 }

@@ -44,11 +44,30 @@ static bool begins_order(const char *text, const char *word)
     return false;
 }
 
+/* "When is it freed" asks, "When it is empty, return 0" does not; "Count the lines", but "Count them: a field n". */
+static bool is_question_after_all(const char *from)
+{
+    static const char *const helpers[] = {"is ", "are ", "do ", "does ", "did ", "was ", "were ", "will ",
+        "can ", "has ", "have ", "should ", "would "};
+    static const char *const things[] = {
+        "a field", "a counter", "a new ", "a member", "a method", "a function", "a parameter", "a variable"};
+    bool is_question = false;
+    if (!strncasecmp(from, "when ", 5))
+        for (size_t i = 0; i < sizeof helpers / sizeof *helpers; i++)
+            is_question |= !strncasecmp(from + 5, helpers[i], strlen(helpers[i]));
+    if (!strncasecmp(from, "count ", 6)) {
+        is_question = true;
+        for (size_t i = 0; i < sizeof things / sizeof *things; i++)
+            is_question &= !strcasestr(from, things[i]);
+    }
+    return is_question;
+}
+
 bool agent_asks_for_change(const char *request)
 {
-    static const char *const questions[] = {"which ", "where", "what", "how ", "why", "who", "when ", "does ",
-        "do ", "is ", "are ", "explain", "show ", "describe", "list ", "find ", "summari", "review", "tell ",
-        "run ", "count ", "compare ", "name ", "look "};
+    static const char *const questions[] = {"which ", "where", "what", "how ", "why", "who", "does ", "do ",
+        "is ", "are ", "explain", "show ", "describe", "list ", "find ", "summari", "review", "tell ", "run ",
+        "compare ", "name ", "look "};
     static const char *const changes[] = {"add", "renam", "mov", "delet", "remov", "drop", "chang", "mak",
         "let", "give", "refus", "support", "fix", "implement", "replac", "turn", "write", "creat", "introduc",
         "export", "allow", "reject", "insert", "extend", "return", "rewrite", "call it"};
@@ -58,6 +77,8 @@ bool agent_asks_for_change(const char *request)
     if (!is_polite && end > from && end[-1] == '?') return false;
     for (size_t i = 0; i < sizeof questions / sizeof *questions; i++)
         if (!strncasecmp(from, questions[i], strlen(questions[i]))) return false;
+    if (is_question_after_all(from)) return false;
+    if (!strncasecmp(from, "count ", 6)) return true;
     if (agent__has_word(from, "should") || agent__has_word(from, "must")) return true;
     for (const char *p = from; *p; p++) {
         if ((p != from && is_letter(p[-1])) || !begins_order(from, p)) continue;
@@ -172,6 +193,7 @@ void agent__asked_free(agent *a)
     for (uint32_t i = 0; i < x->n_wishes; i++) free(x->wishes[i].name);
     for (size_t i = 0; i < x->n_changed; i++) free(x->changed[i]);
     free(x->changed);
+    for (uint32_t i = 0; i < x->n_listed; i++) free(x->listed[i]);
     agent__new_test_free(a);
     *x = (agent_asked){0};
 }

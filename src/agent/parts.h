@@ -170,6 +170,9 @@ typedef struct agent_asked {
     bool change; /* it asks for a change */
     bool test;   /* for a new test, among others */
     agent_new_test new_test;
+    char *listed[AGENT_MAX_WISHES]; /* definitions of one operation ("move a and b to c") */
+    uint32_t n_listed;
+    uint32_t n_operations; /* refactor calls that changed something */
     uint32_t again; /* how often it was asked again, since nothing or not all of it stood in the tree */
     bool refused;   /* the person said no to something: that is an answer, and nothing is asked again */
     agent_wish wishes[AGENT_MAX_WISHES];

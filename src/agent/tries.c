@@ -19,7 +19,12 @@
 #include "base/mem.h"
 #include "tools/confine/scratch.h"
 
-enum { TEST_MS = 60000, TEST_BYTES = 2400, THOUGHT_TOKENS = 64 };
+enum {
+    TEST_MS = 60000,
+    TEST_BYTES = 2400,
+    THOUGHT_TOKENS = 64,
+    FOUND_S = 45 /* for candidates that are judged by what the program found */
+};
 static const float warm = 0.8f; /* as docs/results.md, "Does it repair programs?", was measured */
 
 typedef struct candidate {
@@ -282,8 +287,15 @@ int agent__try(agent *a, model_ids *ret_ids, base_err *err)
     candidate *all = base_xcalloc(n, sizeof *all), *testing = NULL, *best = NULL;
     int rc = 0;
     a->fix.tried = true;
+    const uint64_t began = base_clock_ns();
     for (uint32_t i = 0; !rc && !best && i < n; i++) {
         candidate *c = &all[i];
+        if (i && a->test.is_found && base_clock_ns() - began > (uint64_t)FOUND_S * 1000000000) {
+            agent__notice(a,
+                "no further candidates: %d s are spent (a request that names its test gets all of them)",
+                FOUND_S);
+            break;
+        }
         c->number = i + 1;
         c->started_ns = base_clock_ns();
         rc = sample(a, c, testing, err);

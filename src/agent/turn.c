@@ -464,7 +464,9 @@ static int converse(agent *a, const char *request, bool *interrupted, base_err *
         const bool opens = a->fix.open_call && !agent__tries_are_due(a);
         int rc = opens ? agent__open_further(a, further, &opening, err) : 0;
         a->fix.open_call = false;
-        if (!rc && steps == 0 && !opening.call.len) agent__open_operation(a, request, &opening);
+        /* The first one, and those of a list behind it ("move a and b to c"). */
+        if (!rc && steps == a->asked.n_operations && !opening.call.len)
+            agent__open_operation(a, request, &opening);
         if (!rc && !opening.call.len) agent__open_new_test(a, &opening);
         if (a->fix.attempts || a->fix.asked_again) set_sampling(a, !a->fix.passed && !opening.is_doubt);
         bool taken = false;

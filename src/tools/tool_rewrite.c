@@ -6,13 +6,17 @@
 #include "tools/edit/add.h"
 #include "tools/edit/aim.h"
 #include "tools/edit/change.h"
+#include "tools/edit/elide.h"
+#include "tools/edit/imports.h"
 #include "tools/edit/replace.h"
+#include "tools/edit/text.h"
 #include "tools/result/result.h"
 #include "tools/tree/safe_path.h"
 #include "tools/tree/workspace.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/mem.h"
 
@@ -46,11 +50,108 @@ static bool is_shown(
     return shown;
 }
 
+/*
+ * Names that the block uses, that the file never wrote and that one module of the tree defines: imported where
+ * the file takes others from that module.
+ */
+static void import_names(tool_workspace *w, const char *path, base_str block, const base_buf *old_text,
+    base_buf *text, base_buf *say)
+{
+    const char *language = code_language(path, "", 0);
+    size_t pos = 0, from, to;
+    tool__import_standard(language, block, old_text, text, say);
+    while (language && !strcmp(language, "python") &&
+           code_next_identifier(block.ptr, block.len, &pos, &from, &to)) {
+        if (from && block.ptr[from - 1] == '.') continue;
+        char *name = base_xstrndup(block.ptr + from, to - from);
+        size_t p = 0, f, t;
+        bool is_known = false;
+        while (!is_known && old_text->len && code_next_identifier(old_text->data, old_text->len, &p, &f, &t))
+            is_known = t - f == to - from && !memcmp(old_text->data + f, name, t - f);
+        code_place *places = NULL;
+        uint32_t n = is_known ? 0 : code_index_define(w->index, name, &places);
+        const code_place *only = NULL;
+        bool one = true;
+        for (uint32_t i = 0; i < n; i++) {
+            if (*places[i].parent || places[i].is_declaration || code_path_is_test(places[i].path)) continue;
+            one = one && !only;
+            only = &places[i];
+        }
+        if (only && one) {
+            const char *slash = strrchr(only->path, '/'), *file = slash ? slash + 1 : only->path;
+            char *module = base_xstrndup(file, strcspn(file, "."));
+            if (tool__import_name(text, module, name))
+                base_buf_printf(say, "Imported %s from %s. ", name, module);
+            free(module);
+        }
+        code_places_free(places, n);
+        free(name);
+    }
+}
+
+/* The block whole: where it says "the rest as before", the rest stands. NULL ptr: it is whole as it is. */
+static base_str fill_block(tool_workspace *w, const char *path, const char *name, const tool_file *f,
+    base_str block, base_buf *filled)
+{
+    base_buf clean = {0}, why = {0};
+    uint32_t at;
+    bool is_filled = false;
+    code_file *c = tool__parse_for(w->grammars, path, f->text.data, f->text.len, name);
+    if (tool__find_definition(c, path, &f->text, name, &at, &why)) {
+        size_t from = c->definitions[at].from, to = c->definitions[at].to;
+        if (to > f->text.len) to = f->text.len;
+        while (from && (f->text.data[from - 1] == ' ' || f->text.data[from - 1] == '\t')) from--;
+        tool__normalise_block(&clean, block.ptr, block.len);
+        is_filled = tool__fill_elision(
+            f->text.data + from, to - from, clean.data ? clean.data : "", clean.len, filled);
+    }
+    code_file_free(c);
+    base_buf_free(&clean);
+    base_buf_free(&why);
+    return is_filled ? (base_str){filled->data, filled->len} : (base_str){0};
+}
+
+static bool asks_for_words(const char *request)
+{
+    static const char *const words[] = {"comment", "doc", "format", "indent", "space", "style", "typo",
+        "spell", "layout", "tab", "tidy", "reword"};
+    for (size_t i = 0; request && i < sizeof words / sizeof *words; i++)
+        if (strcasestr(request, words[i])) return true;
+    return false;
+}
+
+/* Do two texts of a program say the same to its compiler? Python's columns count, others' do not. */
+static bool is_same_program(const char *path, const base_buf *a, const base_buf *b)
+{
+    const char *language = code_language(path, a->data, a->len);
+    if (!language || !a->data || !b->data) return false;
+    const bool has_columns = !strcmp(language, "python") || !strcmp(language, "yaml");
+    char *x = code_blank_comments(language, a->data, a->len),
+         *y = code_blank_comments(language, b->data, b->len);
+    size_t i = 0, k = 0;
+    bool is_same = true;
+    for (;;) {
+        const size_t line_i = i;
+        while (i < a->len && strchr(" \t\r\n", x[i])) i++;
+        while (k < b->len && strchr(" \t\r\n", y[k])) k++;
+        const bool ends = i == a->len || k == b->len;
+        if (has_columns && !ends && memchr(x + line_i, '\n', i - line_i))
+            is_same = i - tool__line_begin(x, i) == k - tool__line_begin(y, k);
+        if (ends || !is_same || x[i] != y[k]) break;
+        i++;
+        k++;
+    }
+    is_same = is_same && i == a->len && k == b->len;
+    free(x);
+    free(y);
+    return is_same;
+}
+
 static int prepare_rewrite(tool_workspace *w, const tool_call *call, const char *path, const char *name,
     const base_buf *remark, tool_preview *ret, tool_result *result)
 {
     tool_file f = {0};
-    base_buf new_text = {0}, note = {0}, why = {0}, head = {0}, say = {0};
+    base_buf new_text = {0}, note = {0}, why = {0}, head = {0}, say = {0}, filled = {0};
     uint32_t line, line_end;
     if (!tool__open_for_change(w, path, "rewrite", &f, result)) goto out;
     if (!is_shown(w, path, name, &f, result)) goto out;
@@ -61,11 +162,23 @@ static int prepare_rewrite(tool_workspace *w, const tool_call *call, const char 
             name);
         goto out;
     }
-    if (!tool__replace_definition(
-            w->grammars, path, &f.text, name, call->payload, &new_text, &line, &line_end, &note, &why)) {
+    const base_str whole = fill_block(w, path, name, &f, call->payload, &filled);
+    if (!tool__replace_definition(w->grammars, path, &f.text, name, whole.ptr ? whole : call->payload,
+            &new_text, &line, &line_end, &note, &why)) {
         tool__say(result, TOOL_FAILED, "%s", why.data);
         goto out;
     }
+    if (whole.ptr) base_buf_puts(&note, "What the block left out stays as it was. ");
+    if (!asks_for_words(call->request) && is_same_program(path, &f.text, &new_text)) {
+        tool__say(result, TOOL_FAILED,
+            "The new text of %s differs in comments and white space only: nothing was changed. Look for the "
+            "line "
+            "that has to change, then the same call with that line corrected.\n",
+            name);
+        base_buf_free(&new_text);
+        goto out;
+    }
+    import_names(w, path, call->payload, &f.text, &new_text, &note);
     base_buf_printf(&head, "rewrite %s in ", name);
     tool__path_show(&head, path);
     base_buf_printf(&say, "%srewrote %s in ", remark->len ? remark->data : "", name);
@@ -80,6 +193,7 @@ out:
     base_buf_free(&note);
     base_buf_free(&why);
     base_buf_free(&head);
+    base_buf_free(&filled);
     return BASE_OK;
 }
 
@@ -113,44 +227,6 @@ static tool_change *prototype_change(
     }
     code_places_free(places, n_places);
     return ret;
-}
-
-/*
- * Names that the block uses, that the file never wrote and that one module of the tree defines: imported where
- * the file takes others from that module.
- */
-static void import_names(tool_workspace *w, const char *path, base_str block, const base_buf *old_text,
-    base_buf *text, base_buf *say)
-{
-    const char *language = code_language(path, "", 0);
-    size_t pos = 0, from, to;
-    while (language && !strcmp(language, "python") &&
-           code_next_identifier(block.ptr, block.len, &pos, &from, &to)) {
-        if (from && block.ptr[from - 1] == '.') continue;
-        char *name = base_xstrndup(block.ptr + from, to - from);
-        size_t p = 0, f, t;
-        bool is_known = false;
-        while (!is_known && old_text->len && code_next_identifier(old_text->data, old_text->len, &p, &f, &t))
-            is_known = t - f == to - from && !memcmp(old_text->data + f, name, t - f);
-        code_place *places = NULL;
-        uint32_t n = is_known ? 0 : code_index_define(w->index, name, &places);
-        const code_place *only = NULL;
-        bool one = true;
-        for (uint32_t i = 0; i < n; i++) {
-            if (*places[i].parent || places[i].is_declaration || code_path_is_test(places[i].path)) continue;
-            one = one && !only;
-            only = &places[i];
-        }
-        if (only && one) {
-            const char *slash = strrchr(only->path, '/'), *file = slash ? slash + 1 : only->path;
-            char *module = base_xstrndup(file, strcspn(file, "."));
-            if (tool__import_name(text, module, name))
-                base_buf_printf(say, "Imported %s from %s. ", name, module);
-            free(module);
-        }
-        code_places_free(places, n);
-        free(name);
-    }
 }
 
 /* What the tree lacks: a refusal that lists names would be no help to a model that wants a new one. */

@@ -6,10 +6,12 @@ static void test_outcome__knows_a_change_from_a_question(void **state)
     static const char *const changes[] = {"Add a function f", "Rename f to g.", "please remove f",
         "A closed stream is no terminal: isatty() should return False.", "can you add a test for f?",
         "The helper that writes capitals should be called g.", "Let f take a second parameter",
-        "Move f to a.py"};
+        "Move f to a.py", "When the name is empty, return 0", "When f is called twice it should fail",
+        "Count the calls: a field long n in struct s, increased by one in f"};
     static const char *const others[] = {"Which function adds two numbers?", "Should f be renamed?",
         "how do I add a flag", "Explain this diff", "what changed since v1.0?", "say something",
-        "Review my changes", "Where is it made?", "hello", "go on with add", "the drop in speed"};
+        "Review my changes", "Where is it made?", "hello", "go on with add", "the drop in speed",
+        "When is f called?", "When does it fail", "Count the tests", "count the lines of a.py"};
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++)
         if (!agent_asks_for_change(changes[i])) fail_msg("a change: %s", changes[i]);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
@@ -128,6 +130,69 @@ static void test_outcome__a_question_has_none(void **state)
     free_host(&h);
 }
 
+/* Where they are before KVIST_HOME becomes the test's own. */
+static void find_grammars(void)
+{
+    static char folder[600];
+    const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
+    snprintf(folder, sizeof folder, "%s%s/kvist/grammars",
+        data   ? data
+        : home ? home
+               : "",
+        data ? "" : "/.local/share");
+    if (!getenv("KVIST_GRAMMAR_PATH")) setenv("KVIST_GRAMMAR_PATH", folder, 1);
+}
+
+/* Without one nothing is renamed, deleted or given other parameters. */
+static void need_grammars(void)
+{
+    code_grammars *g = code_grammars_open();
+    code_file *f = code_parse(g, "a.c", "int a;\n", 7);
+    const bool has_one = f->language != NULL;
+    code_file_free(f);
+    code_grammars_close(g);
+    if (!has_one) skip();
+}
+
+/* --- operations ----------------------------------------------------------------------------------------- */
+
+#define TWO_FUNCTIONS                                                                                        \
+    "static int one(void)\n{\n    return 1;\n}\n\nstatic int two(void)\n{\n    return 2;\n}\n"
+
+static void test_outcome__an_operation_is_done_for_each_of_a_list(void **state)
+{
+    NEEDS("a grammar");
+    need_grammars();
+    put_file("a.c", TWO_FUNCTIONS "\nint three(void)\n{\n    return 3;\n}\n");
+    host h = new_host();
+    agent_session *s =
+        open_session(&h, "opens 1\nanswer }}</tools>\nanswer }}</tools>\nanswer Both are gone.\n",
+            AGENT_MODE_ALL, NULL, false);
+    assert_int_equal(submit(s, &h, "Remove the functions one and two, nothing calls them."), 0);
+    char *text = get_file("a.c");
+    assert_null(strstr(text, "one("));
+    assert_null(strstr(text, "two("));
+    assert_non_null(strstr(text, "three("));
+    free(text);
+    agent_session_close(s);
+    free_host(&h);
+}
+
+static void test_outcome__parameters_are_turned_round_with_their_calls(void **state)
+{
+    NEEDS("a grammar");
+    put_file("a.c", "static int less(int a, int b)\n{\n    return a - b;\n}\n\nint main(void)\n{\n    return "
+                    "less(3, 2);\n}\n");
+    host h = new_host();
+    agent_session *s =
+        open_session(&h, "opens 1\nanswer \"}}</tools>\nanswer Turned.\n", AGENT_MODE_ALL, NULL, false);
+    assert_int_equal(submit(s, &h, "Turn the parameters of less round, in everything that calls it too."), 0);
+    assert_file("a.c", "static int less(int b, int a)\n{\n    return a - b;\n}\n\nint main(void)\n{\n    "
+                       "return less(2, 3);\n}\n");
+    agent_session_close(s);
+    free_host(&h);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -139,6 +204,9 @@ int main(void)
         TEST_CASE(test_outcome__the_old_text_again_is_no_change),
         TEST_CASE(test_outcome__what_stands_there_is_told),
         TEST_CASE(test_outcome__a_question_has_none),
+        TEST_CASE(test_outcome__an_operation_is_done_for_each_of_a_list),
+        TEST_CASE(test_outcome__parameters_are_turned_round_with_their_calls),
     };
+    find_grammars();
     return RUN_ON_BOTH(tests);
 }

@@ -4,6 +4,9 @@
  */
 #include "tree.h"
 #include "tools/edit/add.h"
+#include "tools/edit/elide.h"
+#include "tools/edit/imports.h"
+#include "base/hash.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -113,6 +116,15 @@ static void test_places(void **state)
 static const char *const ansi = "CSI = '['\n\n\nclass Fore:\n    def RED(self):\n        return 1\n\n    def "
                                 "BLUE(self):\n        return 2\n";
 
+static const char *version_of(tree *t, const char *path)
+{
+    static char version[65];
+    char *text = tree_get(t, path);
+    base_sha256_hex(text, strlen(text), version);
+    free(text);
+    return version;
+}
+
 static void test_calls(void **state)
 {
     static const struct {
@@ -134,6 +146,19 @@ static void test_calls(void **state)
             "def first():\n    return 1\n\n\ndef second():\n    return 2\n"},
         {"a new file", "{\"path\": \"lib/fresh.py\", \"name\": \"second\"}", "def second():\n    return 2\n",
             "lib/fresh.py", "def second():\n    return 2\n"},
+        {"a class without its other method deletes nothing",
+            "{\"path\": \"lib/ansi.py\", \"name\": \"Fore\"}",
+            "class Fore:\n    def BLUE(self):\n        return 4\n", "lib/ansi.py",
+            "        return 1\n\n    def BLUE(self):\n        return 4\n"},
+        {"a member under its type's name", "{\"path\": \"lib/ansi.py\", \"name\": \"Fore\"}",
+            "def BLUE(self):\n    return 4\n", "lib/ansi.py",
+            "        return 1\n\n    def BLUE(self):\n        return 4\n"},
+        {"what is left out stays", "{\"path\": \"lib/other.py\", \"name\": \"first\"}",
+            "def first():\n    check()\n    # rest of the code\n", "lib/other.py",
+            "def first():\n    check()\n    return 1\n"},
+        {"and its import comes with it", "{\"path\": \"lib/other.py\", \"name\": \"first\"}",
+            "def first():\n    return math.pi\n", "lib/other.py",
+            "import math\n\ndef first():\n    return math.pi\n"},
     };
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
         print_message("%s\n", calls[i].about);
@@ -143,6 +168,8 @@ static void test_calls(void **state)
         tree_put(&t, "lib/other.py", "def first():\n    return 1\n");
         tree_open(&t);
         assert_int_equal(tool_workspace_refresh(t.w, NULL, NULL, NULL), 0);
+        tool_workspace_mark_shown(t.w, "lib/ansi.py", version_of(&t, "lib/ansi.py"));
+        tool_workspace_mark_shown(t.w, "lib/other.py", version_of(&t, "lib/other.py"));
         tool_result r = tree_call(&t, "rewrite", calls[i].arguments, calls[i].block);
         if (r.status != TOOL_OK) print_message("%s\n", r.text.data);
         assert_int_equal(r.status, TOOL_OK);
@@ -206,9 +233,112 @@ static void test_import(void **state)
     }
 }
 
+/* The comment that stands for the rest, and the rest. */
+static void test_elision(void **state)
+{
+    static const struct {
+        const char *old, *block, *result;
+    } cases[] = {
+        {"int f(int n)\n{\n    int a = 1;\n\n#ifdef X\n    a++;\n#endif\n    return a;\n}\n",
+            "int f(int n)\n{\n    int a = 1;\n    if (n <= 0) {\n        return -1;\n    }\n    // rest of "
+            "the "
+            "code\n}\n",
+            "int f(int n)\n{\n    int a = 1;\n    if (n <= 0) {\n        return -1;\n    }\n\n#ifdef X\n    "
+            "a++;\n#endif\n    return a;\n}\n"},
+        /* A line in another version is no second line. */
+        {"def f(a):\n    if a == 1:\n        return 2\n    return 3\n",
+            "def f(a):\n    if a == 1 or a == -1:\n    # ... existing code ...\n",
+            "def f(a):\n    if a == 1 or a == -1:\n        return 2\n    return 3\n"},
+        /* At the column that the block has. */
+        {"    def f(self):\n        a()\n        b()\n",
+            "def f(self):\n    z()\n    # the rest remains the same\n",
+            "def f(self):\n    z()\n    a()\n    b()\n"},
+        /* In the middle: up to the line that follows. */
+        {"f() {\n  one();\n  two();\n  three();\n}\n",
+            "f() {\n  // existing code\n  three();\n  four();\n}\n",
+            "f() {\n  one();\n  two();\n  three();\n  four();\n}\n"},
+        {"f() {\n  one();\n}\n", "f() {\n  // unchanged\n  nine();\n}\n", NULL}, /* where is that? */
+        {"f() {\n  one();\n}\n", "f() {\n  // one at a time\n  one();\n}\n", NULL},
+        {"", "", NULL},
+        {"f", "// rest of the code", "f\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        base_buf out = {0};
+        const bool is_filled = tool__fill_elision(
+            cases[i].old, strlen(cases[i].old), cases[i].block, strlen(cases[i].block), &out);
+        assert_int_equal(is_filled, cases[i].result != NULL);
+        if (is_filled) assert_string_equal(out.data, cases[i].result);
+        base_buf_free(&out);
+    }
+}
+
+static void test_standard_imports(void **state)
+{
+    static const struct {
+        const char *language, *text, *block, *result; /* result NULL: nothing is imported */
+    } cases[] = {
+        {"go", "package a\n\nimport (\n\t\"math\"\n\t\"strings\"\n)\n", "func F() { fmt.Println(1) }",
+            "package a\n\nimport (\n\t\"fmt\"\n\t\"math\"\n\t\"strings\"\n)\n"},
+        {"go", "package a\n", "func F(n *big.Int) {}", "package a\n\nimport \"math/big\"\n"},
+        {"go", "package a\n\nimport \"fmt\"\n", "func F() { fmt.Println(1) }", NULL},
+        {"go", "package a\n", "func F(sort string) { // fmt.Print\n}", NULL},
+        {"python", "\"\"\"Doc.\"\"\"\nimport os\n", "def f():\n    return re.sub('', '', os.sep)\n",
+            "\"\"\"Doc.\"\"\"\nimport re\nimport os\n"},
+        {"python", "\"\"\"Doc.\"\"\"\nx = 1\n", "def f() -> Optional[int]:\n    return None\n",
+            "\"\"\"Doc.\"\"\"\nfrom typing import Optional\n\nx = 1\n"},
+        {"python", "x = 1\n", "def f(time):\n    return a.time.b, time\n", NULL},
+        {"python", "x = 1\n", "def f():\n    io = make()\n    return io.read()\n", NULL},
+        {"c", "#include <stdio.h>\n#include \"a.h\"\n", "int f(char *s) { return strlen(s); }",
+            "#include <stdio.h>\n#include <string.h>\n#include \"a.h\"\n"},
+        {"c", "#include <string.h>\n", "int f(char *s) { return strlen(s); }", NULL},
+        {"rust", "use std::fmt;\n", "fn f() -> HashMap<i8, i8> { HashMap::new() }",
+            "use std::collections::HashMap;\nuse std::fmt;\n"},
+        {"javascript", "import a from 'a';\n", "function f() { return fs.readFileSync('a'); }",
+            "import fs from 'node:fs';\nimport a from 'a';\n"},
+        {"javascript", "const a = require('a');\n", "function f() { return fs.readFileSync('a'); }",
+            "const fs = require('fs');\nconst a = require('a');\n"},
+        {"cobol", "x\n", "fmt.Print", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        base_buf old_text = {0}, text = {0}, say = {0};
+        base_buf_puts(&old_text, cases[i].text);
+        base_buf_puts(&text, cases[i].text);
+        tool__import_standard(cases[i].language, base_str_of(cases[i].block), &old_text, &text, &say);
+        assert_string_equal(text.data, cases[i].result ? cases[i].result : cases[i].text);
+        assert_int_equal(say.len > 0, cases[i].result != NULL);
+        base_buf_free(&old_text);
+        base_buf_free(&text);
+        base_buf_free(&say);
+    }
+}
+
+/* Comments and columns are no change of what a program does, unless the request is about them. */
+static void test_words_alone(void **state)
+{
+    static const struct {
+        const char *request;
+        tool_status status;
+    } cases[] = {{"first should return 2", TOOL_FAILED}, {"Add a comment to first", TOOL_OK}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tree t;
+        tree_make(&t, false);
+        tree_put(&t, "a.c", "int first(void)\n{\n    return 1;\n}\n");
+        tree_open(&t);
+        assert_int_equal(tool_workspace_refresh(t.w, NULL, NULL, NULL), 0);
+        tool_workspace_mark_shown(t.w, "a.c", version_of(&t, "a.c"));
+        t.request = cases[i].request;
+        tool_result r = tree_call(&t, "rewrite", "{\"path\": \"a.c\", \"name\": \"first\"}",
+            "int first(void)\n{\n        return 1; /* one */\n}\n");
+        assert_int_equal(r.status, cases[i].status);
+        tool_result_free(&r);
+        tree_remove(&t);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_places), cmocka_unit_test(test_calls),
-        cmocka_unit_test(test_prototype), cmocka_unit_test(test_import)};
+        cmocka_unit_test(test_prototype), cmocka_unit_test(test_import), cmocka_unit_test(test_elision),
+        cmocka_unit_test(test_standard_imports), cmocka_unit_test(test_words_alone)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -127,7 +127,10 @@ tool_result tree_prepare(
     const tool_entry *entry = tool_find(tool);
     assert_non_null(entry);
     if (base_json_parse(arguments, strlen(arguments), &doc, &err)) fail_msg("%s", err.msg);
-    tool_call call = {.name = tool, .arguments = base_json_root(doc), .payload = base_str_of(payload)};
+    tool_call call = {.name = tool,
+        .arguments = base_json_root(doc),
+        .payload = base_str_of(payload),
+        .request = t->request};
     if (entry->prepare && entry->prepare(t->w, &call, &t->limits, ret, &r, &err)) fail_msg("%s", err.msg);
     base_json_free(doc);
     return r;
@@ -143,7 +146,10 @@ tool_result tree_call(tree *t, const char *tool, const char *arguments, const ch
     if (r.status != TOOL_OK) return r;
     tool_result_free(&r);
     assert_int_equal(base_json_parse(arguments, strlen(arguments), &doc, &err), 0);
-    tool_call call = {.name = tool, .arguments = base_json_root(doc), .payload = base_str_of(payload)};
+    tool_call call = {.name = tool,
+        .arguments = base_json_root(doc),
+        .payload = base_str_of(payload),
+        .request = t->request};
     if (entry->run(t->w, &call, &t->limits, &preview, &r, &err)) fail_msg("%s", err.msg);
     tool_preview_free(&preview);
     base_json_free(doc);

@@ -12,6 +12,7 @@ typedef struct tree {
     char base[200];  /* holds both, and what lies outside of the tree */
     tool_workspace *w;
     tool_limits limits;
+    const char *request; /* the person's words of the next calls; NULL: none */
 } tree;
 
 void tree_make(tree *t, bool is_git); /* an empty tree, no workspace yet */

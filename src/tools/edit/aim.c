@@ -141,21 +141,42 @@ static bool is_member(const code_definition *d, const char *holder)
     return d->parent && *d->parent && !strcmp(last_part(d->parent), holder) && d->body_to > d->body_from;
 }
 
+/* The same text but for white space. */
+static bool is_same_member(
+    const base_buf *a, const code_definition *x, const base_buf *b, const code_definition *y)
+{
+    size_t i = x->from, k = y->from;
+    for (;;) {
+        while (i < x->to && i < a->len && tool__is_space(a->data[i])) i++;
+        while (k < y->to && k < b->len && tool__is_space(b->data[k])) k++;
+        const bool ends_i = i >= x->to || i >= a->len, ends_k = k >= y->to || k >= b->len;
+        if (ends_i || ends_k) return ends_i && ends_k;
+        if (a->data[i++] != b->data[k++]) return false;
+    }
+}
+
 /*
  * A whole type written again with a new member and without most of its old ones was never meant to delete
  * those: the new members are added. true: it is so.
  */
-static bool is_partial_type(
-    tool_workspace *w, const tool_call *call, const code_file *f, uint32_t at, tool_aim *ret)
+static bool is_partial_type(tool_workspace *w, const tool_call *call, const code_file *f,
+    const base_buf *text, uint32_t at, tool_aim *ret)
 {
     const code_definition *old = &f->definitions[at];
     if (!tool__is_holder(f->language, old) || asks_for(call->request, deleting)) return false;
     base_buf clean = {0};
     tool__normalise_block(&clean, call->payload.ptr, call->payload.len);
     code_file *b = code_parse(w->grammars, ret->path, clean.data ? clean.data : "", clean.len);
-    uint32_t lost = 0, fresh = 0;
-    for (uint32_t i = 0; i < f->n_definitions; i++)
-        lost += is_member(&f->definitions[i], old->name) && !member_of(b, old->name, f->definitions[i].name);
+    uint32_t lost = 0, fresh = 0, n_other = 0;
+    const code_definition *other = NULL; /* the last member that the block has in another text */
+    for (uint32_t i = 0; i < f->n_definitions; i++) {
+        const code_definition *d = &f->definitions[i];
+        const code_definition *new = is_member(d, old->name) ? member_of(b, old->name, d->name) : NULL;
+        lost += is_member(d, old->name) && !new;
+        if (!new || is_same_member(text, d, &clean, new)) continue;
+        n_other++;
+        other = new;
+    }
     for (uint32_t i = 0; i < b->n_definitions; i++)
         fresh += is_member(&b->definitions[i], old->name) && !member_of(f, old->name, b->definitions[i].name);
     bool is_so = lost && fresh;
@@ -169,6 +190,12 @@ static bool is_partial_type(
         }
         base_buf_printf(&ret->note, "The other members of %.100s stay as they are. ", old->name);
         ret->kind = TOOL_AIM_ADD;
+    } else if (lost && n_other == 1) {
+        base_buf whole = {0};
+        base_buf_printf(&whole, "%s.%s", old->name, other->name);
+        base_buf_printf(&ret->note, "The other members of %.100s stay as they are. ", old->name);
+        set_name(ret, whole.data);
+        base_buf_free(&whole);
     }
     code_file_free(b);
     base_buf_free(&clean);
@@ -176,12 +203,18 @@ static bool is_partial_type(
 }
 
 /* The file has the name: is it what the block defines? */
-static void aim_at_present(tool_workspace *w, const tool_call *call, const code_file *f, const char *name,
-    uint32_t at, tool_aim *ret)
+static void aim_at_present(tool_workspace *w, const tool_call *call, const code_file *f, const base_buf *text,
+    const char *name, uint32_t at, tool_aim *ret)
 {
     char *defined = tool__block_name(w->grammars, ret->path, call->payload, name, NULL);
+    const char *type = f->definitions[at].name;
     if (!defined || !strcmp(defined, last_part(name))) {
-        if (defined) is_partial_type(w, call, f, at, ret);
+        if (defined) is_partial_type(w, call, f, text, at, ret);
+    } else if (tool__is_holder(f->language, &f->definitions[at]) && member_of(f, type, defined)) {
+        base_buf whole = {0}; /* the type was named, and one of its members written */
+        base_buf_printf(&whole, "%s.%s", type, defined);
+        set_name(ret, whole.data);
+        base_buf_free(&whole);
     } else if (!asks_for(call->request, moving) && !code_index_is_defined(w->index, defined)) {
         const char *holder = f->definitions[at].parent;
         bool is_part = false;
@@ -263,7 +296,7 @@ void tool__aim(tool_workspace *w, const tool_call *call, const char *path, const
             is_present = defined && !strcmp(defined, c->definitions[at].name);
         free(defined);
         if (is_present)
-            aim_at_present(w, call, c, plain, at, ret);
+            aim_at_present(w, call, c, &f.text, plain, at, ret);
         else
             aim_at_absent(w, call, c, plain, ret);
         free(plain);
