@@ -450,8 +450,15 @@ static void judge(agent *a, const running *r)
 static void after_change(agent *a, const running *r, uint64_t key)
 {
     for (char **p = r->result.changed; p && *p; p++) {
+        base_buf text = {0};
         agent__mark_stale(a, *p);
-        agent__changed(a, *p);
+        const bool is_old = !tool_workspace_read(a->workspace, *p, 4 << 20, &text, NULL) &&
+                            tool_undo_is_before(a->workspace, *p, text.data ? text.data : "", text.len);
+        if (is_old)
+            agent__taken_back(a, *p);
+        else
+            agent__changed(a, *p);
+        base_buf_free(&text);
     }
     if (r->result.changed) a->made.world++;
     if (r->tool && r->tool->power == TOOL_RUNS && r->result.status != TOOL_DENIED &&
@@ -647,6 +654,24 @@ static void remember_written(agent *a, const running *r)
     a->fix.name = is_definition ? base_xstrdup(name) : NULL;
 }
 
+/* "Type.member" where a member was written under its type's name. The caller frees. */
+static char *name_written(const agent *a, const char *path, const char *name, base_str block)
+{
+    base_buf whole = {0};
+    code_file *f = code_parse(tool_workspace_grammars(a->workspace), path, block.ptr, block.len);
+    const code_definition *d = NULL;
+    for (uint32_t i = 0; i < f->n_definitions && !d; i++)
+        if (f->definitions[i].body_to > f->definitions[i].body_from) d = &f->definitions[i];
+    const char *dot = strrchr(name, '.');
+    if (d && strcmp(d->name, dot ? dot + 1 : name) != 0) {
+        base_buf_printf(&whole, "%s.%s", name, d->name);
+        if (!code_index_is_defined(tool_workspace_index(a->workspace), whole.data)) base_buf_clear(&whole);
+    }
+    if (!whole.len) base_buf_puts(&whole, name);
+    code_file_free(f);
+    return base_buf_take(&whole);
+}
+
 /* A definition of the tree that was to be rewritten and was not: its next attempt is begun for the model. */
 static void remember_target(agent *a, const running *r)
 {
@@ -658,7 +683,7 @@ static void remember_target(agent *a, const running *r)
         free(a->fix.path);
         free(a->fix.name);
         a->fix.path = base_xstrdup(full);
-        a->fix.name = base_xstrdup(name);
+        a->fix.name = name_written(a, full, name, r->call.payload);
     }
     free(full);
 }

@@ -214,7 +214,7 @@ static void ask_for_correction(agent *a, const char *path, const char *name, bas
     base_buf_puts(out, is_new_test ? "The new test fails: what it expects is not what the code gives, or it "
                                      "calls it wrongly. The code stays as it is. "
                                    : "It passes without this change. ");
-    put_present_text(a, path, name, out);
+    if (!is_new_test) put_present_text(a, path, name, out); /* what is seen is written again */
     if (a->fix.attempts < MAX_ATTEMPTS) base_buf_puts(out, "Find what is wrong and rewrite it.\n");
 }
 

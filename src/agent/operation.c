@@ -159,7 +159,7 @@ static bool open_order(const agent *a, const char *request, base_buf *json)
         base_buf_printf(json,
             "{\"name\": \"refactor\", \"arguments\": {\"operation\": \"signature\", \"name\": \"%s\", "
             "\"parameter\": "
-            "\"2,1",
+            "\"2,1\"",
             named.items[0].name);
     agent_named_free(&named);
     return is_sure;

@@ -185,6 +185,10 @@ void agent__ask(agent *a, const char *request)
     bool speaks_of_test = agent__has_word(request, "test") || agent__has_word(request, "tests");
     x->test = x->change && !a->fix.wanted && speaks_of_test &&
               (agent__has_word(request, "add") || agent__has_word(request, "write"));
+    x->tests_too = x->change && !a->fix.wanted && !x->test && speaks_of_test &&
+                   (agent__has_word(request, "its") || agent__has_word(request, "expectation") ||
+                       agent__has_word(request, "expectations")) &&
+                   agent__has_word(request, "and");
 }
 
 void agent__asked_free(agent *a)
@@ -240,7 +244,7 @@ static uint32_t list_wishes(const agent *a, agent_wish_kind kind, base_buf *out)
 
 static bool lacks_test(const agent *a)
 {
-    bool has_one = !a->asked.test;
+    bool has_one = !a->asked.test && !a->asked.tests_too;
     for (size_t i = 0; i < a->asked.n_changed; i++) has_one |= code_path_is_test(a->asked.changed[i]);
     return !has_one;
 }
@@ -253,7 +257,8 @@ bool agent__is_missing(const agent *a, base_buf *out)
     if (list_wishes(a, AGENT_WISH_GOES, &left)) base_buf_printf(out, "%s is still in the tree. ", left.data);
     if (list_wishes(a, AGENT_WISH_CHANGES, &same))
         base_buf_printf(out, "%s is as it was: it was to be changed too. ", same.data);
-    if (a->asked.n_changed && lacks_test(a)) base_buf_puts(out, "No test was added yet. ");
+    if (a->asked.n_changed && lacks_test(a))
+        base_buf_puts(out, a->asked.test ? "No test was added yet. " : "Its test is as it was. ");
     base_buf_free(&missing);
     base_buf_free(&left);
     base_buf_free(&same);
@@ -268,6 +273,19 @@ static void aim_at(agent *a, const char *path, const char *name)
     a->fix.path = path_copy;
     a->fix.name = name_copy;
     a->fix.open_call = true;
+}
+
+/* The test that calls what was written last. */
+static void aim_at_test(agent *a)
+{
+    code_caller *callers = NULL;
+    const char *dot = a->fix.name ? strrchr(a->fix.name, '.') : NULL;
+    const char *name = dot ? dot + 1 : a->fix.name;
+    uint32_t n = name ? code_index_callers(tool_workspace_index(a->workspace), name, 32, &callers) : 0;
+    for (uint32_t i = 0; i < n && i < 32 && !a->fix.open_call; i++)
+        if (code_path_is_test(callers[i].path) && *callers[i].name)
+            aim_at(a, callers[i].path, callers[i].name);
+    code_callers_free(callers, n < 32 ? n : 32);
 }
 
 bool agent__aim_at_missing(agent *a)
@@ -285,6 +303,7 @@ bool agent__aim_at_missing(agent *a)
             aim_at(a, a->asked.changed[0], w->name);
         code_places_free(places, n);
     }
+    if (!a->fix.open_call && a->asked.tests_too && lacks_test(a)) aim_at_test(a);
     return a->fix.open_call;
 }
 
@@ -309,7 +328,8 @@ void agent__tell_outcome(agent *a)
         if (list_wishes(a, AGENT_WISH_GOES, &left))
             base_buf_printf(&text, " Still in the tree: %s.", left.data);
         if (list_wishes(a, AGENT_WISH_CHANGES, &same)) base_buf_printf(&text, " As it was: %s.", same.data);
-        if (lacks_test(a)) base_buf_puts(&text, " No test was added.");
+        if (lacks_test(a))
+            base_buf_puts(&text, a->asked.test ? " No test was added." : " No test was changed.");
         bool is_partial = missing.len || left.len || same.len || lacks_test(a);
         if (a->test.command && a->fix.failing) {
             base_buf_printf(&text, " Its test fails: %s.", a->test.command);

@@ -167,8 +167,9 @@ typedef struct agent_new_test {
 
 /* What this turn's request asks to be changed, and what came of it (outcome.c). */
 typedef struct agent_asked {
-    bool change; /* it asks for a change */
-    bool test;   /* for a new test, among others */
+    bool change;    /* it asks for a change */
+    bool test;      /* for a new test, among others */
+    bool tests_too; /* for a change of the tests as well */
     agent_new_test new_test;
     char *listed[AGENT_MAX_WISHES]; /* definitions of one operation ("move a and b to c") */
     uint32_t n_listed;

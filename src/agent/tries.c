@@ -23,7 +23,7 @@ enum {
     TEST_MS = 60000,
     TEST_BYTES = 2400,
     THOUGHT_TOKENS = 64,
-    FOUND_S = 45 /* for candidates that are judged by what the program found */
+    FOUND_S = 45 /* for candidates where the request names no failing test */
 };
 static const float warm = 0.8f; /* as docs/results.md, "Does it repair programs?", was measured */
 
@@ -143,7 +143,8 @@ static int sample(agent *a, candidate *c, const candidate *testing, base_err *er
     /* A failing test that a request names is explained first; what fails behind a change was just written. */
     if (c->number > 1 || (a->fix.path && !a->fix.wanted))
         rc = agent__open_further(a, c->number > 1, &opening, err);
-    if (c->number > 1 && !opening.is_doubt) {
+    const bool is_same_again = c->number == 1 && !(a->asked.new_test.path && a->fix.path);
+    if (!is_same_again && !opening.is_doubt) {
         s.temperature = warm;
         s.top_p = 0.95f;
         s.seed += 1000 * a->turn + c->number;
@@ -225,7 +226,12 @@ static int try_change(agent *a, const candidate *all, candidate *c, base_err *er
         if (!rc && tool_preview_text(&preview, &path, &text)) {
             c->headline = base_xstrdup(preview.headline);
             c->change = base_hash64(text.ptr, text.len, base_hash64(path, strlen(path), 3));
-            c->word = is_known_change(all, c) ? "the same as an earlier one" : NULL;
+            /* Tests that want the old behaviour pass with the old text: that is no answer to a request. */
+            const bool goes_back =
+                a->fix.writes && tool_undo_is_before(a->workspace, path, text.ptr, text.len);
+            c->word = is_known_change(all, c) ? "the same as an earlier one"
+                      : goes_back             ? "the text before the change"
+                                              : NULL;
             if (!c->word) rc = start_test(a, c, path, text, err);
         }
     }
@@ -290,7 +296,7 @@ int agent__try(agent *a, model_ids *ret_ids, base_err *err)
     const uint64_t began = base_clock_ns();
     for (uint32_t i = 0; !rc && !best && i < n; i++) {
         candidate *c = &all[i];
-        if (i && a->test.is_found && base_clock_ns() - began > (uint64_t)FOUND_S * 1000000000) {
+        if (i && !a->fix.wanted && base_clock_ns() - began > (uint64_t)FOUND_S * 1000000000) {
             agent__notice(a,
                 "no further candidates: %d s are spent (a request that names its test gets all of them)",
                 FOUND_S);

@@ -215,6 +215,8 @@ void tool_workspace_turn(tool_workspace *w, uint32_t turn);
  */
 int tool_undo_preview(tool_workspace *w, base_buf *diff, base_err *err);
 int tool_undo_apply(tool_workspace *w, char **ret_summary, base_err *err);
+/* Is this what the file held before this session's newest turn wrote it? */
+bool tool_undo_is_before(tool_workspace *w, const char *path, const char *text, size_t n);
 /* Would undoing change what the next session obeys (tool_preview.is_obeyed)? */
 bool tool_undo_is_obeyed(tool_workspace *w);
 /*

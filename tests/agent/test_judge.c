@@ -10,6 +10,7 @@
     "answer <<X\n<tools>{\"name\": \"rewrite\", \"arguments\": {\"path\": \"twice.c\", \"name\": "           \
     "\"twice\"}}</tools>\n```c\nstatic int twice(int x)\n{\n    return " body ";\n}\n```\nX\n"
 #define FURTHER(body) "answer <<X\ny`.\nstatic int twice(int x)\n{\n    return " body ";\n}\n```\nX\n"
+#define NOTHING       "answer It is doubled.\n"
 #define ASK_FOR_IT    "twice should double by multiplying"
 
 static agent_session *open_in(host *h, const char *text, const char *script, agent_mode mode, bool ask)
@@ -76,6 +77,37 @@ static void test_judge__asks_as_the_mode_says(void **state)
     }
 }
 
+/* A test that wants the old behaviour passes with the old text: going back is no answer. */
+static void test_judge__the_old_text_is_no_candidate(void **state)
+{
+    NEEDS("branches");
+    host h = new_host();
+    agent_session *s =
+        open_in(&h, C_FILE, REWRITE_TWICE("mul(2, x)") FURTHER("x + x") FURTHER("2 * x") "answer Doubled.\n",
+            AGENT_MODE_ALL, false);
+    agent_session_agent(s)->settings.tries = 2;
+    assert_int_equal(submit(s, &h, ASK_FOR_IT), 0);
+    assert_true(told(&h, "\"status\":\"the text before the change\""));
+    char *text = get_file("twice.c");
+    assert_non_null(strstr(text, "return 2 * x;"));
+    free(text);
+    agent_session_close(s);
+    free_host(&h);
+}
+
+static void test_judge__what_is_as_before_is_told_as_nothing(void **state)
+{
+    host h = new_host();
+    agent_session *s = open_in(&h, C_FILE,
+        REWRITE_TWICE("mul(2, x)") FURTHER("x + x") "answer Doubled.\n" NOTHING NOTHING NOTHING,
+        AGENT_MODE_ALL, false);
+    assert_int_equal(submit(s, &h, ASK_FOR_IT), 0);
+    assert_file("twice.c", C_FILE);
+    assert_true(told(&h, "\"state\":\"nothing\""));
+    agent_session_close(s);
+    free_host(&h);
+}
+
 /* --- a new test ----------------------------------------------------------------------------------------- */
 
 static bool has_pytest(void)
@@ -125,6 +157,8 @@ int main(void)
         TEST_CASE(test_judge__a_compiler_s_no_goes_back_and_is_mended),
         TEST_CASE(test_judge__what_fails_without_the_change_too_is_not_counted),
         TEST_CASE(test_judge__asks_as_the_mode_says),
+        TEST_CASE(test_judge__the_old_text_is_no_candidate),
+        TEST_CASE(test_judge__what_is_as_before_is_told_as_nothing),
         TEST_CASE(test_judge__a_new_test_fails_where_its_subject_is_broken),
         TEST_CASE(test_judge__a_new_test_that_notices_nothing_is_told),
     };

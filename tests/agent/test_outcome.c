@@ -185,7 +185,7 @@ static void test_outcome__parameters_are_turned_round_with_their_calls(void **st
                     "less(3, 2);\n}\n");
     host h = new_host();
     agent_session *s =
-        open_session(&h, "opens 1\nanswer \"}}</tools>\nanswer Turned.\n", AGENT_MODE_ALL, NULL, false);
+        open_session(&h, "opens 1\nanswer }}</tools>\nanswer Turned.\n", AGENT_MODE_ALL, NULL, false);
     assert_int_equal(submit(s, &h, "Turn the parameters of less round, in everything that calls it too."), 0);
     assert_file("a.c", "static int less(int b, int a)\n{\n    return a - b;\n}\n\nint main(void)\n{\n    "
                        "return less(2, 3);\n}\n");

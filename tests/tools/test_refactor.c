@@ -347,6 +347,27 @@ static void test_refactor__signature_changes_every_call(void **state)
     tree_remove(&t);
 }
 
+/* Go writes a type once for several names: in another order each has its own. */
+static void test_refactor__signature_parts_go_s_groups(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "go.mod", "module m\n");
+    tree_put(&t, "l.go",
+        "package m\n\nfunc logn(n, b float64) float64 {\n\treturn n / b\n}\n\nfunc use() float64 {\n\treturn "
+        "logn(1, "
+        "2)\n}\n\nfunc three(a, b int, s string) {\n\tthree(1, 2, s)\n}\n");
+    tree_open(&t);
+    free(refactor_with(&t, "{\"operation\":\"signature\",\"name\":\"logn\",\"parameter\":\"2,1\"}", TOOL_OK));
+    free(refactor_with(
+        &t, "{\"operation\":\"signature\",\"name\":\"three\",\"parameter\":\"3,1,2\"}", TOOL_OK));
+    expect(&t, "l.go",
+        "package m\n\nfunc logn(b float64, n float64) float64 {\n\treturn n / b\n}\n\nfunc use() float64 "
+        "{\n\treturn "
+        "logn(2, 1)\n}\n\nfunc three(s string, a int, b int) {\n\tthree(s, 1, 2)\n}\n");
+    tree_remove(&t);
+}
+
 static void test_refactor__move_takes_what_is_needed(void **state)
 {
     tree t;
@@ -546,6 +567,7 @@ int main(void)
         cmocka_unit_test(test_refactor__one_diff_one_undo),
         cmocka_unit_test(test_refactor__delete_lists_callers_or_replaces_them),
         cmocka_unit_test(test_refactor__signature_changes_every_call),
+        cmocka_unit_test(test_refactor__signature_parts_go_s_groups),
         cmocka_unit_test(test_refactor__move_takes_what_is_needed),
         cmocka_unit_test(test_refactor__a_kill_leaves_all_old_or_all_new),
         cmocka_unit_test(test_refactor__what_somebody_changed_after_a_kill_stays),

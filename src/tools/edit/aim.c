@@ -168,12 +168,15 @@ static bool is_partial_type(tool_workspace *w, const tool_call *call, const code
     tool__normalise_block(&clean, call->payload.ptr, call->payload.len);
     code_file *b = code_parse(w->grammars, ret->path, clean.data ? clean.data : "", clean.len);
     uint32_t lost = 0, fresh = 0, n_other = 0;
-    const code_definition *other = NULL; /* the last member that the block has in another text */
+    /* The last member that the block has in another text; where none differs, the first one. */
+    const code_definition *other = NULL;
     for (uint32_t i = 0; i < f->n_definitions; i++) {
         const code_definition *d = &f->definitions[i];
         const code_definition *new = is_member(d, old->name) ? member_of(b, old->name, d->name) : NULL;
         lost += is_member(d, old->name) && !new;
-        if (!new || is_same_member(text, d, &clean, new)) continue;
+        if (!new) continue;
+        if (!other) other = new;
+        if (is_same_member(text, d, &clean, new)) continue;
         n_other++;
         other = new;
     }
@@ -190,7 +193,7 @@ static bool is_partial_type(tool_workspace *w, const tool_call *call, const code
         }
         base_buf_printf(&ret->note, "The other members of %.100s stay as they are. ", old->name);
         ret->kind = TOOL_AIM_ADD;
-    } else if (lost && n_other == 1) {
+    } else if (lost && other && n_other < 2) {
         base_buf whole = {0};
         base_buf_printf(&whole, "%s.%s", old->name, other->name);
         base_buf_printf(&ret->note, "The other members of %.100s stay as they are. ", old->name);

@@ -487,6 +487,18 @@ int tool__undo_each(tool_workspace *w, tool_undo_text_fn *fn, void *user, base_e
     return code;
 }
 
+bool tool_undo_is_before(tool_workspace *w, const char *path, const char *text, size_t n)
+{
+    const tool_undo *u = w->undo;
+    char version[65];
+    base_sha256_hex(text, n, version);
+    for (size_t i = 0; u && u->is_open && i < u->records.n; i++) {
+        const tool_undo_record *r = &u->records.items[i];
+        if (r->group == u->group && !strcmp(r->path, path)) return !strcmp(r->before, version);
+    }
+    return false;
+}
+
 bool tool_undo_is_obeyed(tool_workspace *w)
 {
     undo_step *steps;

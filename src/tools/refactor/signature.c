@@ -123,11 +123,60 @@ static void put_ordered(
     if (to > from) base_buf_add(out, text->data + from, to - from);
 }
 
+static bool is_name_byte(char c)
+{
+    return c == '_' || (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') ||
+           (unsigned char)c >= 0x80;
+}
+
+/* Of "(n, b float64, s string)" as Go writes it: "n float64", "b float64", "s string"; returns how many. */
+static size_t expand_go(const refactor_file *f, const list *l, base_buf *ret)
+{
+    size_t n = 0;
+    const char *text = f->file.text.data;
+    for (size_t i = 0; i < l->n && !strcmp(f->uses->file->language, "go"); i++) {
+        const char *at = text + l->items[i].from, *end = text + l->items[i].to, *last = at;
+        while (last < end && is_name_byte(*last)) last++;
+        const char *type = last;
+        while (type < end && *type == ',') {
+            type++;
+            while (type < end && *type == ' ') type++;
+            while (type < end && is_name_byte(*type)) type++;
+        }
+        const bool is_group = type < end && *type == ' '; /* names and commas, then a type */
+        while (is_group && at < type && n < MAX_ITEMS) {
+            const char *to = at;
+            while (is_name_byte(*to)) to++;
+            base_buf_printf(&ret[n++], "%.*s%.*s", (int)(to - at), at, (int)(end - type), type);
+            at = to + strspn(to, ", ");
+        }
+        if (!is_group && n < MAX_ITEMS) base_buf_add(&ret[n++], at, (size_t)(end - at));
+    }
+    return n;
+}
+
+/* Go's groups of parameters, each with its own type behind it in the new order. false: this is none. */
+static bool reorder_go(
+    const refactor *x, const refactor_place *p, const list *l, change *c, refactor_edits *edits)
+{
+    const refactor_file *f = &x->files[p->file];
+    base_buf items[MAX_ITEMS] = {{0}}, s = {0};
+    const size_t n = p->use->definition == UINT32_MAX ? 0 : expand_go(f, l, items);
+    const bool is_group = n > l->n && n == c->n;
+    for (size_t i = 0; is_group && i < n; i++)
+        base_buf_printf(&s, "%s%s", i ? ", " : "", items[c->order[i]].data);
+    if (is_group) refactor__edit(edits, l->items[0].from, l->items[l->n - 1].to, s.data);
+    for (size_t i = 0; i < n; i++) base_buf_free(&items[i]);
+    base_buf_free(&s);
+    return is_group;
+}
+
 static void reorder(
     const refactor *x, const refactor_place *p, const list *l, size_t first, change *c, refactor_edits *edits)
 {
     const refactor_file *f = &x->files[p->file];
     base_buf s = {0};
+    if (reorder_go(x, p, l, c, edits)) return;
     if (l->n < first + c->n || c->n == 0) return;
     if (c->done_in == p->file && p->use->from < c->done_to) return; /* inside a call that was ordered */
     for (size_t i = 0; i < c->n; i++) {
@@ -263,6 +312,14 @@ static uint32_t used_at(const refactor *x, const char *name)
     return line;
 }
 
+static size_t count_go(const refactor_file *f, const list *l)
+{
+    base_buf items[MAX_ITEMS] = {{0}};
+    const size_t n = expand_go(f, l, items);
+    for (size_t i = 0; i < n; i++) base_buf_free(&items[i]);
+    return n;
+}
+
 /* What the request says, against the parameters that there are. */
 static bool read_change(refactor *x, const refactor_request *q, const refactor_place *own, change *c)
 {
@@ -281,6 +338,7 @@ static bool read_change(refactor *x, const refactor_request *q, const refactor_p
     const size_t first = hidden(text, &l);
     const bool is_void = l.n == 1 && item_says(text, l.items[0], "void");
     c->n = is_void ? 0 : l.n - first;
+    if (!strcmp(language, "go")) c->n = count_go(f, &l);
     size_t found = SIZE_MAX, n_order = 0;
     bool is_good = true;
     parameter_name(language, q->parameter, strlen(q->parameter), c->name);
