@@ -163,9 +163,16 @@ int cuda_op_quant(model_ops *ops, const ops_quant_args *a, base_err *err)
     return launch_quant(ops, &k, a->out, a->n, a->width, err);
 }
 
+static int refuse_recurrent(base_err *err)
+{
+    return base_fail(
+        err, BASE_E_UNSUPPORTED, "layers that keep a state are not computed on the GPU; use --backend cpu");
+}
+
 int cuda_op_gate_quant(model_ops *ops, const ops_gate_quant_args *a, base_err *err)
 {
     CUDA_PARAMS(k_quant, k);
+    if (a->kind == OPS_GATE_SIGMOID || a->shares) return refuse_recurrent(err);
     k.x = cuda_mat_of(a->gate);
     k.up = cuda_mat_of(a->up);
     k.make = a->kind == OPS_GATE_GELU_TANH ? GPU_MAKE_GELU : GPU_MAKE_SILU;
@@ -411,4 +418,20 @@ int cuda_op_experts(model_ops *ops, const ops_experts_args *a, base_err *err)
     (void)ops;
     (void)a;
     return refuse_experts(err);
+}
+
+/* ---- recurrent layers ---- */
+
+int cuda_op_conv(model_ops *ops, const ops_conv_args *a, base_err *err)
+{
+    (void)ops;
+    (void)a;
+    return refuse_recurrent(err);
+}
+
+int cuda_op_delta(model_ops *ops, const ops_delta_args *a, base_err *err)
+{
+    (void)ops;
+    (void)a;
+    return refuse_recurrent(err);
 }

@@ -153,11 +153,14 @@ static void cases_quant(check *c)
 
 static void cases_gate_quant(check *c)
 {
-    for (int kind = 0; kind < 2; kind++)
+    static const char *const kinds[] = {"silu", "gelu", "sigmoid, and shares"};
+    /* The last is of models that a GPU leaves to the CPU. */
+    for (int kind = 0; kind < (strncmp(c->b->backend, "cuda", 4) == 0 ? 2 : 3); kind++)
         for (size_t i = 0; i < COUNT(batches); i++) {
             uint32_t n = batches[i], width = 320;
-            c->what = kind == OPS_GATE_SILU ? "silu" : "gelu";
-            float *gate = odd_rows(n, width), *up = random_floats((size_t)n * width), *got[2];
+            c->what = kinds[kind];
+            float *gate = odd_rows(n, width), *up = random_floats((size_t)n * width), *got[2],
+                  *shares = random_floats(n);
             for (uint32_t k = 0; k < 32; k++) gate[k] *= 30;
             for (int side = 0; side < 2; side++) {
                 model_ops *ops = side ? c->b : c->a;
@@ -167,7 +170,10 @@ static void cases_gate_quant(check *c)
                 expect_ok(c, "activations_new", ops->activations_new(ops, &out, n, width, &err), &err);
                 ops_gate_quant_args args = {
                     .gate = g.m, .up = u.m, .kind = (ops_gate)kind, .n = n, .width = width, .out = out};
+                ops_buffer *by = buffer_of(ops, shares, n * sizeof *shares);
+                if (kind == OPS_GATE_SIGMOID) args.shares = by;
                 expect_ok(c, "gate_quant", ops->gate_quant(ops, &args, &err), &err);
+                ops->buffer_free(ops, by);
                 ops->buffer_free(ops, g.m.buffer);
                 ops->buffer_free(ops, u.m.buffer);
                 got[side] = activations_take(c, ops, out, n, width);
@@ -175,14 +181,16 @@ static void cases_gate_quant(check *c)
             expect_same(c, "gate_quant", got[0], got[1], (size_t)n * width);
             double truth[320], largest = 0;
             for (uint32_t k = 0; k < width; k++) {
-                double x = gate[k],
-                       u = kind == OPS_GATE_SILU ? x : 2 * 0.7978845608028654 * (x + 0.044715 * x * x * x);
-                truth[k] = x / (1 + exp(-u)) * up[k];
+                double x = gate[k], u = kind != OPS_GATE_GELU_TANH
+                                            ? x
+                                            : 2 * 0.7978845608028654 * (x + 0.044715 * x * x * x);
+                truth[k] = (kind == OPS_GATE_SIGMOID ? shares[0] : x) / (1 + exp(-u)) * up[k];
                 largest = fmax(largest, fabs(truth[k]));
             }
             expect_near(c, "gate_quant", got[0], truth, width, largest / 127 / 2 * 1.001);
             free(gate);
             free(up);
+            free(shares);
             free(got[0]);
             free(got[1]);
         }

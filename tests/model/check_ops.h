@@ -69,7 +69,7 @@ void cache_new(cache *x, model_rows_shape shape, uint32_t n_rows, bool apart);
 void cache_free(cache *x);
 uint32_t slot_of(const model_lane_list *list, uint32_t ordinal, uint32_t *ret_index);
 
-/* check_ops_rows.c, check_ops_visit.c, check_ops_experts.c, check_ops_version.c, check_ops_bench.c */
+/* check_ops_rows.c, check_ops_visit.c, check_ops_experts.c, check_ops_recurrent.c, check_ops_version.c, check_ops_bench.c */
 void cases_rows_write(check *c);
 void cases_attention(check *c);
 void check_attention_of_halves(check *c); /* of cuda:bf16 */
@@ -78,6 +78,8 @@ void cases_score_rows(check *c);
 void cases_bound(check *c);
 void cases_route(check *c);
 void cases_experts(check *c);
+void cases_conv(check *c);
+void cases_delta(check *c);
 void check_version(check *c);
 void bench(check *c, int n_threads, const char *only);
 

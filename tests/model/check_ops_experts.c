@@ -27,6 +27,8 @@ static bool has_mixtures(check *c)
 typedef struct routing {
     uint32_t n, width, n_experts, n_used;
     const float *x, *router;
+    const float *shared; /* of an expert that all tokens go to, or NULL */
+    float *shares;       /* [n] out: how much it counts */
 } routing;
 
 /* Experts and weights, as floats [n][2][n_used]. */
@@ -39,7 +41,9 @@ static float *route(check *c, model_ops *ops, const routing *r)
     matrix x = matrix_new(ops, r->n, r->width, r->x);
     ops_buffer *router = buffer_of(ops, r->router, (size_t)r->n_experts * r->width * sizeof(float)),
                *chosen = buffer_of(ops, ids, n_chosen * sizeof *ids),
-               *shares = buffer_of(ops, weights, n_chosen * sizeof *weights);
+               *shares = buffer_of(ops, weights, n_chosen * sizeof *weights),
+               *shared = buffer_of(ops, r->shared ? r->shared : r->x, r->width * sizeof(float)),
+               *all = buffer_of(ops, r->x, r->n * sizeof(float));
     const ops_route_args args = {.x = x.m,
         .router = router,
         .n = r->n,
@@ -47,8 +51,11 @@ static float *route(check *c, model_ops *ops, const routing *r)
         .n_experts = r->n_experts,
         .n_used = r->n_used,
         .chosen = chosen,
-        .weights = shares};
+        .weights = shares,
+        .shared = r->shared ? shared : NULL,
+        .shares = all};
     expect_ok(c, "route", ops->route(ops, &args, &err), &err);
+    if (r->shared) ops->download(ops, r->shares, all, 0, r->n * sizeof *r->shares);
     ops->download(ops, ids, chosen, 0, n_chosen * sizeof *ids);
     ops->download(ops, weights, shares, 0, n_chosen * sizeof *weights);
     for (uint32_t t = 0; t < r->n; t++)
@@ -59,6 +66,8 @@ static float *route(check *c, model_ops *ops, const routing *r)
     ops->buffer_free(ops, router);
     ops->buffer_free(ops, chosen);
     ops->buffer_free(ops, shares);
+    ops->buffer_free(ops, shared);
+    ops->buffer_free(ops, all);
     free(matrix_take(c, "route", x));
     free(ids);
     free(weights);
@@ -94,7 +103,7 @@ static void check_route(check *c, uint32_t n, uint32_t width, uint32_t n_experts
 {
     float *x = random_floats((size_t)n * width), *router = random_floats((size_t)n_experts * width);
     for (size_t i = 0; i < (size_t)n_experts * width; i++) router[i] /= sqrtf((float)width);
-    routing r = {n, width, n_experts, n_used, x, router};
+    routing r = {n, width, n_experts, n_used, x, router, NULL, NULL};
     float *a = route(c, c->a, &r), *b = route(c, c->b, &r);
     expect_same(c, "route", a, b, 2 * (size_t)n * n_used);
     for (uint32_t t = 0; t < n && t < 4; t++) expect_routed(c, &r, t, a + 2 * (size_t)t * n_used);
@@ -119,12 +128,42 @@ static void check_route_ties(check *c)
     for (int i = 0; i < WIDTH; i++) x[WIDTH + i] = NAN;
     for (int e = 0; e < EXPERTS; e++)
         for (int i = 0; i < WIDTH; i++) router[e * WIDTH + i] = e == 1 || e == 3 || e == 4 ? 0.25f : e == 5;
-    float *got = route(c, c->b, &(routing){2, WIDTH, EXPERTS, USED, x, router});
+    float *got = route(c, c->b, &(routing){2, WIDTH, EXPERTS, USED, x, router, NULL, NULL});
     const float best[USED] = {5, 1, 3}, none[USED] = {0, 1, 2}, nan[USED] = {NAN, NAN, NAN};
     expect_same(c, "route (ties)", best, got, USED);
     expect_same(c, "route (not numbers)", none, got + 2 * USED, USED);
     expect_same(c, "route (not numbers)", nan, got + 3 * USED, USED);
     free(got);
+}
+
+/* An expert that all tokens go to counts by its own gate, and exchanges no other. */
+static void check_route_shared(check *c)
+{
+    enum { N = 9, WIDTH = 96, EXPERTS = 8, USED = 2 };
+    float *x = random_floats(N * WIDTH), *router = random_floats(EXPERTS * WIDTH),
+          *shared = random_floats(WIDTH);
+    float shares[2][N];
+    double truth[N];
+    routing r = {N, WIDTH, EXPERTS, USED, x, router, shared, shares[0]}, none = r;
+    none.shared = NULL;
+    float *a = route(c, c->a, &r), *without = route(c, c->b, &none);
+    r.shares = shares[1];
+    float *b = route(c, c->b, &r);
+    expect_same(c, "route (shared)", a, b, 2 * N * USED);
+    expect_same(c, "route (not shared)", a, without, 2 * N * USED);
+    expect_same(c, "route (shares)", shares[0], shares[1], N);
+    for (int t = 0; t < N; t++) {
+        double sum = 0;
+        for (int i = 0; i < WIDTH; i++) sum += (double)shared[i] * x[t * WIDTH + i];
+        truth[t] = 1 / (1 + exp(-sum));
+    }
+    expect_near(c, "route (shares)", shares[0], truth, N, 1e-5);
+    free(x);
+    free(router);
+    free(shared);
+    free(a);
+    free(b);
+    free(without);
 }
 
 void cases_route(check *c)
@@ -136,6 +175,7 @@ void cases_route(check *c)
     check_route(c, 40, 512, 128, 8);
     check_route(c, 3, 64, 8, 8);
     check_route_ties(c);
+    check_route_shared(c);
 }
 
 /* ---- experts ---- */

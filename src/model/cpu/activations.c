@@ -23,6 +23,7 @@ typedef struct job {
     const uint32_t *rows;
     float eps;
     ops_gate gate;
+    const float *shares;
     _Atomic uint32_t next;
 } job;
 
@@ -53,6 +54,7 @@ static void make_row(const job *j, uint32_t row, float *scratch)
         k->norm_row(x, j->weight, n, j->eps, scratch);
     else if (j->make == MAKE_GATE)
         k->gate_row(x, cpu_row(j->up, row), j->gate, n, scratch);
+    for (uint32_t i = 0; j->shares && i < n; i++) scratch[i] *= j->shares[row];
     const float *made = j->make == MAKE_PLAIN ? x : scratch;
 
     int8_t *q = out->row_q + (size_t)row * n, *q2 = out->row_q2 + (size_t)row * n;
@@ -165,6 +167,7 @@ int cpu_op_gate_quant(model_ops *ops, const ops_gate_quant_args *args, base_err 
         .make = MAKE_GATE,
         .x = args->gate,
         .up = args->up,
+        .shares = args->shares ? cpu_floats(args->shares) : NULL,
         .gate = args->kind};
     return make_activations(&j, args->n, args->width, err);
 }

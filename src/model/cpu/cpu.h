@@ -147,6 +147,13 @@ typedef struct cpu_sketch_query {
     float by, base;
 } cpu_sketch_query;
 
+/* decay and beta as they are multiplied by; q, k [n_keys], a multiple of 4; v [OPS_DELTA_COLUMNS]. */
+typedef struct cpu_delta {
+    const float *q, *k, *v;
+    uint32_t n_keys;
+    float decay, beta;
+} cpu_delta;
+
 typedef struct cpu_kernels {
     const char *isa;
 
@@ -163,6 +170,11 @@ typedef struct cpu_kernels {
     void (*dot_rows)(
         const float *rows, size_t stride, uint32_t n_rows, const float *x, uint32_t n, float *out);
     void (*gate_row)(const float *gate, const float *up, ops_gate kind, uint32_t n, float *out);
+    /* out[i] = silu(sum over j of taps[j][i] * rows[j][i]), j ascending; n is a multiple of 16. */
+    void (*conv_row)(
+        const float *const *rows, const float *const *taps, uint32_t n_taps, uint32_t n, float *out);
+    /* One token's step of OPS_DELTA_COLUMNS values of a head's state: ops_delta_args. from may be to. */
+    void (*delta_step)(const cpu_delta *d, const float *from, float *to, float *out);
     void (*quant_row)(const float *x, uint32_t n, int8_t *q, float *d);
     void (*quant_fine_row)(const float *x, uint32_t n, const int8_t *q, const float *d, int8_t *q2);
 
@@ -212,11 +224,13 @@ void cpu_kernels_avx2(cpu_kernels *k); /* a level: products, rows and attention,
 void cpu_matmul_avx2(cpu_kernels *k);
 void cpu_attention_avx2(cpu_kernels *k);
 void cpu_sketch_avx2(cpu_kernels *k);
+void cpu_recurrent_avx2(cpu_kernels *k);
 void cpu_kernels_avx512(cpu_kernels *k);
 void cpu_pack_avx512(cpu_kernels *k);
 void cpu_matmul_avx512(cpu_kernels *k);
 void cpu_attention_avx512(cpu_kernels *k);
 void cpu_sketch_avx512(cpu_kernels *k);
+void cpu_recurrent_avx512(cpu_kernels *k);
 
 /* Everything a run on the pool needs; the scratch of thread i is scratch[i]. */
 typedef struct cpu_arena_block cpu_arena_block;

@@ -9,6 +9,7 @@
  * Pairs, gate and up, activation, down, sum: each step is spread over the threads and done before the next
  * begins. Of a single token's steps only the two products are worth waking others.
  */
+#include <math.h>
 #include <string.h>
 
 #include "model/cpu/cpu.h"
@@ -81,6 +82,16 @@ static void choose_experts(const void *arg, uint32_t first, uint32_t last, int t
     }
 }
 
+/* How much the expert of all tokens counts; in F64 behind the product, as libraries' exp differ. */
+static void share_all(const ops_route_args *a, const cpu_kernels *k)
+{
+    for (uint32_t t = 0; t < a->n && a->shared; t++) {
+        float score;
+        k->dot_rows(cpu_floats(a->shared), a->width, 1, cpu_row(a->x, t), a->width, &score);
+        ((float *)a->shares->data)[t] = (float)(1 / (1 + exp(-(double)score)));
+    }
+}
+
 int cpu_op_route(model_ops *ops, const ops_route_args *a, base_err *err)
 {
     cpu_ops *cpu = (cpu_ops *)ops;
@@ -100,6 +111,7 @@ int cpu_op_route(model_ops *ops, const ops_route_args *a, base_err *err)
             cpu, score_experts, &j, (a->n_experts + ROUTER_ROWS - 1) / ROUTER_ROWS, n_products * a->width))
         return cpu_cancelled(err);
     if (!spread(cpu, choose_experts, &j, a->n, n_products * (a->n_used + 1))) return cpu_cancelled(err);
+    share_all(a, &cpu->kernels);
     return 0;
 }
 

@@ -52,9 +52,9 @@ static void gate_row(const float *gate, const float *up, ops_gate kind, uint32_t
             __m256 cubic = _mm256_mul_ps(_mm256_mul_ps(_mm256_set1_ps(GELU_B), x), x);
             u = _mm256_mul_ps(_mm256_set1_ps(2 * GELU_A), _mm256_fmadd_ps(cubic, x, x));
         }
-        __m256 e = vec_exp(_mm256_xor_ps(u, minus));
+        __m256 e = vec_exp(_mm256_xor_ps(u, minus)), top = kind == OPS_GATE_SIGMOID ? one : x;
         _mm256_storeu_ps(
-            out + i, _mm256_mul_ps(_mm256_div_ps(x, _mm256_add_ps(one, e)), _mm256_loadu_ps(up + i)));
+            out + i, _mm256_mul_ps(_mm256_div_ps(top, _mm256_add_ps(one, e)), _mm256_loadu_ps(up + i)));
     }
 }
 
@@ -172,4 +172,5 @@ void cpu_kernels_avx2(cpu_kernels *k)
     cpu_matmul_avx2(k);
     cpu_attention_avx2(k);
     cpu_sketch_avx2(k);
+    cpu_recurrent_avx2(k);
 }

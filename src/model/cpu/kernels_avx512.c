@@ -48,9 +48,9 @@ static void gate_row(const float *gate, const float *up, ops_gate kind, uint32_t
             __m512 cubic = _mm512_mul_ps(_mm512_mul_ps(_mm512_set1_ps(GELU_B), x), x);
             u = _mm512_mul_ps(_mm512_set1_ps(2 * GELU_A), _mm512_fmadd_ps(cubic, x, x));
         }
-        __m512 e = vec_exp(_mm512_xor_ps(u, minus));
+        __m512 e = vec_exp(_mm512_xor_ps(u, minus)), top = kind == OPS_GATE_SIGMOID ? one : x;
         _mm512_storeu_ps(
-            out + i, _mm512_mul_ps(_mm512_div_ps(x, _mm512_add_ps(one, e)), _mm512_loadu_ps(up + i)));
+            out + i, _mm512_mul_ps(_mm512_div_ps(top, _mm512_add_ps(one, e)), _mm512_loadu_ps(up + i)));
     }
 }
 
@@ -197,4 +197,5 @@ void cpu_kernels_avx512(cpu_kernels *k)
     cpu_matmul_avx512(k);
     cpu_attention_avx512(k);
     cpu_sketch_avx512(k);
+    cpu_recurrent_avx512(k);
 }

@@ -58,8 +58,38 @@ static void gate_row_ref(const float *gate, const float *up, ops_gate kind, uint
     for (uint32_t i = 0; i < n; i++) {
         float x = gate[i], u = x;
         if (kind == OPS_GATE_GELU_TANH) u = 2 * GELU_A * fmaf(GELU_B * x * x, x, x);
-        out[i] = x / (1.0f + exp_ref(-u)) * up[i];
+        out[i] = (kind == OPS_GATE_SIGMOID ? 1.0f : x) / (1.0f + exp_ref(-u)) * up[i];
     }
+}
+
+static void conv_row_ref(
+    const float *const *rows, const float *const *taps, uint32_t n_taps, uint32_t n, float *out)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        float sum = 0;
+        for (uint32_t j = 0; j < n_taps; j++) sum = fmaf(taps[j][i], rows[j][i], sum);
+        out[i] = sum / (1.0f + exp_ref(-sum));
+    }
+}
+
+static void delta_step_ref(const cpu_delta *d, const float *from, float *to, float *out)
+{
+    enum { COLUMNS = OPS_DELTA_COLUMNS };
+    float kept[4][COLUMNS] = {{0}}, read[4][COLUMNS] = {{0}}, by[COLUMNS];
+    for (uint32_t i = 0; i < d->n_keys; i++)
+        for (uint32_t c = 0; c < COLUMNS; c++)
+            kept[i % 4][c] = fmaf(from[i * COLUMNS + c], d->k[i], kept[i % 4][c]);
+    for (uint32_t c = 0; c < COLUMNS; c++) {
+        const float sum = (kept[0][c] + kept[2][c]) + (kept[1][c] + kept[3][c]);
+        by[c] = d->beta * fmaf(-d->decay, sum, d->v[c]);
+    }
+    for (uint32_t i = 0; i < d->n_keys; i++)
+        for (uint32_t c = 0; c < COLUMNS; c++) {
+            const float s = fmaf(d->k[i], by[c], d->decay * from[i * COLUMNS + c]);
+            to[i * COLUMNS + c] = s;
+            read[i % 4][c] = fmaf(s, d->q[i], read[i % 4][c]);
+        }
+    for (uint32_t c = 0; c < COLUMNS; c++) out[c] = (read[0][c] + read[2][c]) + (read[1][c] + read[3][c]);
 }
 
 /*
@@ -378,6 +408,8 @@ void cpu_kernels_ref(cpu_kernels *k)
         .norm_row = norm_row_ref,
         .dot_rows = dot_rows_ref,
         .gate_row = gate_row_ref,
+        .conv_row = conv_row_ref,
+        .delta_step = delta_step_ref,
         .quant_row = quant_row_ref,
         .quant_fine_row = quant_fine_row_ref,
         .interleave = interleave_ref,

@@ -152,6 +152,14 @@ static cost cost_visit(model_profile *p, const ops_visit_args *a)
         .macs = rows * s->head_dim * (a->n_head / s->n_head_kv) * a->n};
 }
 
+/* A state is read and written once a batch; every token's products with all of it count. */
+static cost cost_delta(model_profile *p, const ops_delta_args *a)
+{
+    const double n = (double)a->n_value_heads * a->head_dim * a->head_dim;
+    (void)p;
+    return (cost){.kind = OPS_PEAK_FLOATS, .bytes = 8 * n, .macs = 3 * n * a->n};
+}
+
 #define FREE(op)                                                                                             \
     static cost cost_##op(model_profile *p, const ops_##op##_args *a)                                        \
     {                                                                                                        \
@@ -166,6 +174,7 @@ FREE(rope_table)
 FREE(rope)
 FREE(rows_write)
 FREE(score_rows)
+FREE(conv)
 #undef FREE
 
 /* ---- the table ---- */

@@ -75,12 +75,14 @@ typedef struct ops_quant_args {
     ops_activations *out;
 } ops_quant_args;
 
-typedef enum ops_gate { OPS_GATE_SILU, OPS_GATE_GELU_TANH } ops_gate;
+/* act(gate) * up; with SIGMOID the gate only lets through: sigmoid(gate) * up. */
+typedef enum ops_gate { OPS_GATE_SILU, OPS_GATE_GELU_TANH, OPS_GATE_SIGMOID } ops_gate;
 
 typedef struct ops_gate_quant_args {
     ops_mat gate, up;
     ops_gate kind;
     uint32_t n, width;
+    const ops_buffer *shares; /* [n] row t is multiplied by shares[t] as well; NULL: by nothing */
     ops_activations *out;
 } ops_gate_quant_args;
 
@@ -243,6 +245,9 @@ typedef struct ops_route_args {
     uint32_t n, width, n_experts, n_used;
     ops_buffer *chosen;  /* [n][n_used] uint32_t */
     ops_buffer *weights; /* [n][n_used] */
+    /* An expert that all tokens go to: shares[t] = sigmoid(shared . x[t]). NULL: there is none. */
+    const ops_buffer *shared; /* [width] */
+    ops_buffer *shares;       /* [n] */
 } ops_route_args;
 
 /*
@@ -258,6 +263,46 @@ typedef struct ops_experts_args {
     ops_gate kind;
     ops_mat y, add; /* add as a product's: may be y itself, or absent */
 } ops_experts_args;
+
+/*
+ * Recurrent layers (gated delta net, Yang et al. 2024), first half: a causal convolution over the last n_taps
+ * tokens, channel by channel, then SiLU; x is replaced. Of the heads of head_dim channels the first n_unit are
+ * scaled to length 1 (x / sqrt(x . x + eps)), the first n_query of them to length 1 / sqrt(head_dim).
+ *
+ * before: the n_taps - 1 rows of x that stood before the batch, oldest first; after: those before the next
+ * token. They may be the same memory.
+ */
+typedef struct ops_conv_args {
+    ops_mat x;              /* [n][n_channels] */
+    const ops_buffer *taps; /* [n_taps][n_channels], the newest token's last */
+    uint32_t n, n_channels, n_taps, head_dim, n_query, n_unit;
+    float eps;
+    const float *before; /* host, [n_taps - 1][n_channels]; NULL: zeros */
+    float *after;        /* host, the same shape */
+} ops_conv_args;
+
+enum { OPS_CONV_TAPS = 8, OPS_DELTA_COLUMNS = 32 };
+
+/*
+ * The second half: each value head h keeps a matrix S of head_dim keys times head_dim values, and token by
+ * token, whatever the batch,
+ *
+ *     S *= exp(a[h] * softplus(alpha[t][h] + dt[h]))
+ *     S += k (sigmoid(beta[t][h]) * (v - S^T k))^T,   out[t][h] = S^T q
+ *
+ * with q and k of key head h % n_key_heads. Sums over keys are four partial ones, key i in i % 4, added
+ * (0 + 2) + (1 + 3). A state lies as [n_value_heads][head_dim / OPS_DELTA_COLUMNS][head_dim keys]
+ * [OPS_DELTA_COLUMNS values]; before and after may be the same memory.
+ */
+typedef struct ops_delta_args {
+    ops_mat q, k;        /* [n][n_key_heads * head_dim] */
+    ops_mat v, out;      /* [n][n_value_heads * head_dim] */
+    ops_mat alpha, beta; /* [n][n_value_heads] */
+    const ops_buffer *a, *dt;
+    uint32_t n, n_key_heads, n_value_heads, head_dim;
+    const float *before; /* host; NULL: zeros */
+    float *after;        /* host */
+} ops_delta_args;
 
 struct model_ops {
     const char *backend, *isa; /* "cpu", "avx512-vnni" */
