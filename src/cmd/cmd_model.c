@@ -131,17 +131,28 @@ static void put_memory_plan(const gguf_file *f, const model_hyper *h, base_buf *
     static const uint32_t lengths[] = {4096, 8192, 16384, 32768, 131072};
     const gguf_tensor *embedding = gguf_find_tensor(f, "token_embd.weight");
     bool own_head = gguf_find_tensor(f, "output.weight") != NULL;
-    uint64_t weights = 0, row = (uint64_t)h->n_layer * h->n_head_kv * h->head_dim * 2 * sizeof(uint16_t);
+    uint64_t weights = 0,
+             row = (uint64_t)h->n_rows_layers * h->n_head_kv * h->head_dim * 2 * sizeof(uint16_t);
     for (uint64_t i = 0; i < gguf_n_tensors(f); i++) {
         const gguf_tensor *t = gguf_tensor_at(f, i);
-        if (own_head && t == embedding) continue;
+        if ((own_head && t == embedding) || model_arch_is_left_out(h, t)) continue;
         weights += t->ne[2] > 1 && h->n_experts ? t->n_bytes / h->n_experts * h->n_experts_used : t->n_bytes;
     }
     if (h->n_experts)
         base_buf_printf(out, "mixture: each token goes to %" PRIu32 " of %" PRIu32 " experts\n",
             h->n_experts_used, h->n_experts);
     base_buf_printf(out, "memory: %" PRIu32 " layers x %" PRIu32 " KV heads = %" PRIu32 " lanes\n",
-        h->n_layer, h->n_head_kv, h->n_layer * h->n_head_kv);
+        h->n_rows_layers, h->n_head_kv, h->n_rows_layers * h->n_head_kv);
+    if (h->n_taps) {
+        base_buf_printf(out, "  %" PRIu32 " of %" PRIu32 " layers keep a state instead of rows: ",
+            h->n_layer - h->n_rows_layers, h->n_layer);
+        put_bytes(out, (h->n_layer - h->n_rows_layers) * model_state_floats(h) * sizeof(float));
+        base_buf_puts(out, " each time it is kept\n");
+    }
+    if (h->n_blocks > h->n_layer)
+        base_buf_printf(out, "  %" PRIu32 " block%s that predict%s tokens ahead %s left out\n",
+            h->n_blocks - h->n_layer, h->n_blocks - h->n_layer == 1 ? "" : "s",
+            h->n_blocks - h->n_layer == 1 ? "s" : "", h->n_blocks - h->n_layer == 1 ? "is" : "are");
     base_buf_puts(out, "  read per token    ");
     put_bytes(out, weights);
     base_buf_puts(out, " of weights\n  one row           ");

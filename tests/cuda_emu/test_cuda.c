@@ -472,6 +472,7 @@ static void test_cuda__leaves_mixtures_to_the_cpu(void **state)
 {
     expect_refusal_of(&TINY_GGUF_QWEN3MOE, "cuda", BASE_E_UNSUPPORTED, "use --backend cpu");
     expect_cpu_for(&TINY_GGUF_QWEN3MOE, "mixture of experts");
+    expect_cpu_for(&TINY_GGUF_QWEN35, "keep a state");
     assert_int_equal(emu_get_counts().allocated, 0);
 }
 

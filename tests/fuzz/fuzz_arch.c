@@ -20,6 +20,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
             const model_layer_tensors *last = &t.layers[h.n_layer - 1];
             const gguf_tensor *down = h.n_experts ? last->down_exps : last->down;
             if (!t.output || t.token_embd->ne[0] != h.n_embd || down->ne[0] != h.n_ff) abort();
+            if (h.n_taps && (h.n_rows_layers == 0 || h.n_rows_layers >= h.n_layer ||
+                                model_layer_rows(&h, h.n_layer) != h.n_rows_layers))
+                abort();
+            for (uint32_t l = 0; l < h.n_layer; l++) {
+                const bool is_recurrent = model_layer_is_recurrent(&h, l);
+                if (!t.layers[l].mix != !is_recurrent || !t.layers[l].k != is_recurrent) abort();
+                if (is_recurrent && t.layers[l].taps->ne[1] != model_state_channels(&h)) abort();
+            }
             if (h.n_experts && (down->ne[2] != h.n_experts || last->router->ne[1] != h.n_experts)) abort();
             model_arch_unbind(&t);
         }

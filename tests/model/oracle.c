@@ -178,6 +178,7 @@ typedef struct turn {
     bool neox;
 } turn;
 
+/* head_dim: of what is turned, which may be a part of the head. */
 static void rope(double *head, uint32_t head_dim, uint32_t phase, turn how)
 {
     for (uint32_t i = 0; i < head_dim / 2; i++) {
@@ -244,13 +245,24 @@ typedef struct work {
     double *mixture;                                  /* [n_embd], of one token */
 } work;
 
+/* Layers with rows come every so many; the others keep a state. */
+static bool has_rows(const oracle *o, uint32_t layer)
+{
+    return !o->spec->rows_every || (layer + 1) % o->spec->rows_every == 0;
+}
+
+static uint32_t rows_layer(const oracle *o, uint32_t layer)
+{
+    return o->spec->rows_every ? layer / o->spec->rows_every : layer;
+}
+
 static void attend(const oracle *o, work *w, uint32_t layer, uint32_t t)
 {
     const tiny_gguf *s = o->spec;
     uint32_t group = s->n_head / s->n_head_kv, d = w->head_dim;
 
     for (uint32_t head = 0; head < s->n_head; head++) {
-        uint32_t kv = head / group, lane = layer * s->n_head_kv + kv;
+        uint32_t kv = head / group, lane = rows_layer(o, layer) * s->n_head_kv + kv;
         const double *q = w->q + (size_t)t * w->n_q + head * d;
         double max = -INFINITY, sum = 0, *p = w->weights_of_rows,
                *out = w->mixed + (size_t)t * w->n_q + head * d;
@@ -307,22 +319,115 @@ static void mix(const oracle *o, int layer, uint32_t t, const double *x, double 
         expert(o, layer, chosen[i], x, one);
         add_times(out, p[i], one, s->n_embd);
     }
+    if (s->n_ff_shared) {
+        const float *gate = weights(o, layer, "ffn_gate_inp_shexp.weight");
+        double score = 0, *gated = base_xcalloc(2 * s->n_ff_shared, sizeof *gated),
+               *wide = gated + s->n_ff_shared;
+        for (uint32_t i = 0; i < s->n_embd; i++) score += gate[i] * x[i];
+        product(tensor_of(o, layer, "ffn_gate_shexp.weight"), NULL, 1, x, gated);
+        product(tensor_of(o, layer, "ffn_up_shexp.weight"), NULL, 1, x, wide);
+        for (uint32_t i = 0; i < s->n_ff_shared; i++) wide[i] *= silu(gated[i]);
+        product(tensor_of(o, layer, "ffn_down_shexp.weight"), NULL, 1, wide, one);
+        add_times(out, 1 / (1 + exp(-score)), one, s->n_embd);
+        free(gated);
+    }
     free(p);
     free(one);
     free(chosen);
 }
 
-static void layer_of(const oracle *o, work *w, uint32_t layer)
+/* x / |x|, times `length` */
+static void set_length(double *x, uint32_t n, double length)
+{
+    double sum = 1e-5;
+    for (uint32_t i = 0; i < n; i++) sum += x[i] * x[i];
+    for (uint32_t i = 0; i < n; i++) x[i] *= length / sqrt(sum);
+}
+
+/* One value head of one token: S decays, S^T k is corrected towards v, S^T q is read. */
+static void step_state(double *state, uint32_t d, double decay, double beta, const double *q, const double *k,
+    const double *v, double *out)
+{
+    for (uint32_t c = 0; c < d; c++) { /* state[key][value] */
+        double kept = 0, sum = 0;
+        for (uint32_t i = 0; i < d; i++) kept += (state[i * d + c] *= decay) * k[i];
+        for (uint32_t i = 0; i < d; i++) sum += (state[i * d + c] += k[i] * beta * (v[c] - kept)) * q[i];
+        out[c] = sum;
+    }
+}
+
+/*
+ * A layer that keeps a state (gated delta net: Yang et al. 2024, and Qwen3-Next's form of it): normed inputs
+ * to what is added to the residual stream, both w->normed.
+ */
+static void layer_of_state(const oracle *o, work *w, int l)
+{
+    enum { TAPS = 4 };
+    const tiny_gguf *s = o->spec;
+    const uint32_t d = s->state_dim, n_keys = s->n_state_keys * d, n_values = s->n_state_values * d,
+                   n_channels = 2 * n_keys + n_values;
+    const float *taps = weights(o, l, "ssm_conv1d.weight"), *a = weights(o, l, "ssm_a"),
+                *dt = weights(o, l, "ssm_dt.bias");
+    double *u = base_xcalloc((size_t)o->n * n_channels, sizeof *u),
+           *z = base_xcalloc((size_t)o->n * n_values, sizeof *z),
+           *alpha = base_xcalloc((size_t)o->n * s->n_state_values, sizeof *alpha),
+           *beta = base_xcalloc((size_t)o->n * s->n_state_values, sizeof *beta),
+           *out = base_xcalloc((size_t)o->n * n_values, sizeof *out),
+           *x = base_xcalloc(n_channels, sizeof *x),
+           *states = base_xcalloc((size_t)s->n_state_values * d * d, sizeof *states);
+    product(tensor_of(o, l, "attn_qkv.weight"), NULL, o->n, w->normed, u);
+    product(tensor_of(o, l, "attn_gate.weight"), NULL, o->n, w->normed, z);
+    product(tensor_of(o, l, "ssm_alpha.weight"), NULL, o->n, w->normed, alpha);
+    product(tensor_of(o, l, "ssm_beta.weight"), NULL, o->n, w->normed, beta);
+    for (uint32_t t = 0; t < o->n; t++) {
+        for (uint32_t c = 0; c < n_channels; c++) {
+            x[c] = 0;
+            for (uint32_t k = 0; k < TAPS && k <= t; k++)
+                x[c] += taps[c * TAPS + TAPS - 1 - k] * u[(size_t)(t - k) * n_channels + c];
+            x[c] = silu(x[c]);
+        }
+        for (uint32_t h = 0; h < s->n_state_keys; h++) {
+            set_length(x + h * d, d, 1 / sqrt(d));
+            set_length(x + n_keys + h * d, d, 1);
+        }
+        for (uint32_t h = 0; h < s->n_state_values; h++) {
+            const uint32_t key = h % s->n_state_keys * d;
+            const size_t at = (size_t)t * s->n_state_values + h;
+            double *y = out + (size_t)t * n_values + h * d;
+            step_state(states + (size_t)h * d * d, d, exp(a[h] * log1p(exp(alpha[at] + dt[h]))),
+                1 / (1 + exp(-beta[at])), x + key, x + n_keys + key, x + 2 * n_keys + h * d, y);
+            norm(weights(o, l, "ssm_norm.weight"), y, d, y);
+            for (uint32_t c = 0; c < d; c++) y[c] *= silu(z[(size_t)t * n_values + h * d + c]);
+        }
+    }
+    product(tensor_of(o, l, "ssm_out.weight"), NULL, o->n, out, w->normed);
+    double *all[] = {u, z, alpha, beta, out, x, states};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
+}
+
+/* Queries out of what holds a gate behind each head; the gates go to their place. */
+static void split_gates(const work *w, uint32_t n, uint32_t n_head, const double *both, double *gates)
+{
+    const uint32_t d = w->head_dim;
+    for (size_t i = 0; i < (size_t)n * n_head; i++) {
+        memcpy(w->q + i * d, both + 2 * i * d, d * sizeof *both);
+        memcpy(gates + i * d, both + (2 * i + 1) * d, d * sizeof *both);
+    }
+}
+
+/* Attention: normed inputs to what is added to the residual stream, both w->normed. */
+static void layer_of_rows(const oracle *o, work *w, uint32_t layer)
 {
     const tiny_gguf *s = o->spec;
-    uint32_t n_embd = s->n_embd, d = w->head_dim;
-    int l = (int)layer;
+    const uint32_t d = w->head_dim, n_rot = s->n_rot ? s->n_rot : d, at = rows_layer(o, layer);
+    const int l = (int)layer;
+    const size_t n_gates = s->rows_every ? (size_t)o->n * w->n_q : 0;
+    double *both = base_xcalloc(3 * n_gates + 1, sizeof *both), *gates = both + 2 * n_gates;
     turn how = turn_of(o, layer);
 
-    for (uint32_t t = 0; t < o->n; t++)
-        norm(weights(o, l, "attn_norm.weight"), w->x + (size_t)t * n_embd, n_embd,
-            w->normed + (size_t)t * n_embd);
-    product(tensor_of(o, l, "attn_q.weight"), weights(o, l, "attn_q.bias"), o->n, w->normed, w->q);
+    product(tensor_of(o, l, "attn_q.weight"), weights(o, l, "attn_q.bias"), o->n, w->normed,
+        n_gates ? both : w->q);
+    if (n_gates) split_gates(w, o->n, s->n_head, both, gates);
     product(tensor_of(o, l, "attn_k.weight"), weights(o, l, "attn_k.bias"), o->n, w->normed, w->k);
     product(tensor_of(o, l, "attn_v.weight"), weights(o, l, "attn_v.bias"), o->n, w->normed, w->v);
     for (uint32_t t = 0; t < o->n; t++) {
@@ -330,8 +435,8 @@ static void layer_of(const oracle *o, work *w, uint32_t layer)
                *v = w->v + (size_t)t * w->n_kv;
         norm_heads(weights(o, l, "attn_q_norm.weight"), q, s->n_head, d);
         norm_heads(weights(o, l, "attn_k_norm.weight"), k, s->n_head_kv, d);
-        for (uint32_t h = 0; h < s->n_head; h++) rope(q + h * d, d, o->phases[t], how);
-        for (uint32_t h = 0; h < s->n_head_kv; h++) rope(k + h * d, d, o->phases[t], how);
+        for (uint32_t h = 0; h < s->n_head; h++) rope(q + h * d, n_rot, o->phases[t], how);
+        for (uint32_t h = 0; h < s->n_head_kv; h++) rope(k + h * d, n_rot, o->phases[t], how);
         for (uint32_t i = 0; i < w->n_q && s->q_scale > 0; i++)
             q[i] *= 1 + s->q_scale * log(1 + o->phases[t] / s->yarn_trained);
         for (uint32_t i = 0; i < w->n_kv; i++) {
@@ -340,18 +445,36 @@ static void layer_of(const oracle *o, work *w, uint32_t layer)
         }
         for (uint32_t h = 0; h < s->n_head && o->queries; h++)
             for (uint32_t c = 0; c < d; c++)
-                o->queries[(((size_t)layer * s->n_head + h) * o->n + t) * d + c] = (float)q[h * d + c];
+                o->queries[(((size_t)at * s->n_head + h) * o->n + t) * d + c] = (float)q[h * d + c];
         for (uint32_t h = 0; h < s->n_head_kv && o->keys; h++)
             for (uint32_t c = 0; c < d; c++)
-                o->keys[(((size_t)layer * s->n_head_kv + h) * o->n + t) * d + c] = (float)k[h * d + c];
+                o->keys[(((size_t)at * s->n_head_kv + h) * o->n + t) * d + c] = (float)k[h * d + c];
     }
     for (uint32_t t = 0; t < o->n; t++) attend(o, w, layer, t);
+    for (size_t i = 0; i < n_gates; i++) w->mixed[i] /= 1 + exp(-gates[i]);
     product(tensor_of(o, l, "attn_output.weight"), NULL, o->n, w->mixed, w->normed);
+    free(both);
+}
+
+static void layer_of(const oracle *o, work *w, uint32_t layer)
+{
+    const tiny_gguf *s = o->spec;
+    const uint32_t n_embd = s->n_embd;
+    const int l = (int)layer;
+
+    for (uint32_t t = 0; t < o->n; t++)
+        norm(weights(o, l, "attn_norm.weight"), w->x + (size_t)t * n_embd, n_embd,
+            w->normed + (size_t)t * n_embd);
+    if (has_rows(o, layer))
+        layer_of_rows(o, w, layer);
+    else
+        layer_of_state(o, w, l);
     for (uint32_t t = 0; t < o->n; t++) {
         double *x = w->x + (size_t)t * n_embd, *normed = w->normed + (size_t)t * n_embd;
-        norm_heads(weights(o, l, "post_attention_norm.weight"), normed, 1, n_embd);
+        const float *post = weights(o, l, "post_attention_norm.weight"); /* Qwen3.5's stands before the FFN */
+        if (!s->rows_every) norm_heads(post, normed, 1, n_embd);
         for (uint32_t i = 0; i < n_embd; i++) x[i] += normed[i];
-        norm(weights(o, l, "ffn_norm.weight"), x, n_embd, normed);
+        norm(s->rows_every ? post : weights(o, l, "ffn_norm.weight"), x, n_embd, normed);
     }
     if (s->n_experts) {
         for (uint32_t t = 0; t < o->n; t++) {

@@ -157,6 +157,36 @@ static void test_template__writes_qwen3_coder(void **state)
     close_chat(&c);
 }
 
+/* The same of Qwen3.5-4B.jinja, with enable_thinking off and on. */
+static void test_template__writes_qwen3_5(void **state)
+{
+    static const char jinja[] = "{{'<|im_start|>'}} <tool_call>\n<function=example_function_name> "
+                                "{%- if enable_thinking is defined and enable_thinking is false %}";
+    chat c = open_chat("qwen35", "Qwen3.5-4B", jinja, chatml_tokens);
+    assert_string_equal(model_template_name(c.template), "qwen3.5");
+    assert_int_equal(model_template_tools(c.template), MODEL_TOOLS_HERMES);
+    check_conversation(&c,
+        "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\n<|im_end|>hi<|eot_id|><|im_end|>\n"
+        "<|im_start|>assistant\n<think>\n\n</think>\n\ncall<|im_end|>\n"
+        "<|im_start|>user\n<tool_response>\nresult\n</tool_response><|im_end|>\n"
+        "<|im_start|>assistant\n<think>\n\n</think>\n\n",
+        9);
+    model_template_free(c.template);
+    assert_int_equal(model_template_load(&c.template, c.gguf, c.tokenizer, true, NULL), 0);
+    model_ids ids = {0};
+    base_buf text = {0};
+    model_template_begin(c.template, MODEL_ROLE_ASSISTANT, &ids);
+    for (size_t i = 0; i < ids.n; i++) {
+        size_t n;
+        const char *piece = model_tokenizer_piece(c.tokenizer, ids.ids[i], &n);
+        base_buf_add(&text, piece, n);
+    }
+    assert_string_equal(text.data, "<|im_start|>assistant\n<think>\n");
+    base_buf_free(&text);
+    model_ids_free(&ids);
+    close_chat(&c);
+}
+
 /* The same of unsloth-mistral-Devstral-Small-2507.jinja and mistralai-Ministral-3-14B-Reasoning-2512.jinja. */
 static void test_template__writes_mistral(void **state)
 {
@@ -310,6 +340,7 @@ int main(void)
         cmocka_unit_test(test_template__writes_chatml),
         cmocka_unit_test(test_template__writes_llama3),
         cmocka_unit_test(test_template__writes_qwen3_coder),
+        cmocka_unit_test(test_template__writes_qwen3_5),
         cmocka_unit_test(test_template__writes_mistral),
         cmocka_unit_test(test_template__writes_gemma),
         cmocka_unit_test(test_template__lets_a_model_think_or_not),

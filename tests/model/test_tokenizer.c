@@ -202,6 +202,11 @@ static void test_tokenizer__splits_as_each_expression_says(void **state)
         {"gpt-2",     "\u0664\u0665",  "[\u0664\u0665]"},
         {"smollm",    "\u0664\u0665",  "[\u0664][\u0665]"},
         {"qwen2",     "a\u00a0\u3000b", "[a][\u00a0][\u3000b]"},
+        {"qwen35",    "a\u0301b",     "[a\u0301b]"},        /* marks are letters */
+        {"qwen35",    "x \u0301\u0302 1", "[x][ \u0301\u0302][ ][1]"},
+        {"qwen35",    "!\u0301!",     "[!\u0301][!]"},
+        {"qwen35",    "\u0301 .\u0301", "[\u0301][ .][\u0301]"},
+        {"qwen35",    "it's 12\n x",  "[it]['s][ ][1][2][\n][ x]"},
         {"tekken",    "getHTTPName",  "[get][HTTPName]"},  /* small letters end a word, large ones begin one */
         {"tekken",    " HTTP name",   "[ HTTP][ name]"},
         {"tekken",    "it's",         "[it]['s]"},

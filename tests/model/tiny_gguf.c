@@ -9,7 +9,7 @@
 
 enum {
     ALIGNMENT = 32,
-    MAX_TENSORS = 256,
+    MAX_TENSORS = 320,
     TYPE_U32 = 4,
     TYPE_I32 = 5,
     TYPE_F32 = 6,
@@ -18,8 +18,21 @@ enum {
     TYPE_ARRAY = 9
 };
 
-/* How a tensor is filled: a matrix scaled by its inputs, a router (F32 always), ones with a little noise (norms), or a bias. */
-typedef enum fill { FILL_MATRIX, FILL_ROUTER, FILL_NORM, FILL_BIAS, FILL_EMBEDDING, FILL_FACTORS } fill;
+/*
+ * How a tensor is filled: a matrix scaled by its inputs, a router (F32 always), ones with a little noise
+ * (norms), or a bias; taps of a convolution, what a state decays by (negative) and its bias.
+ */
+typedef enum fill {
+    FILL_MATRIX,
+    FILL_ROUTER,
+    FILL_NORM,
+    FILL_BIAS,
+    FILL_EMBEDDING,
+    FILL_FACTORS,
+    FILL_TAPS,
+    FILL_DECAY,
+    FILL_DT
+} fill;
 
 typedef struct tensor {
     char name[64];
@@ -151,7 +164,8 @@ static void write_vocabulary(writer *w, const tiny_gguf *spec)
     static const char *const special[] = {"<|endoftext|>", "<|im_start|>", "<|im_end|>"};
     key_text(w, "tokenizer.ggml.model", "gpt2");
     key_text(w, "tokenizer.ggml.pre",
-        strncmp(spec->architecture, "qwen", 4) == 0   ? "qwen2"
+        strncmp(spec->architecture, "qwen35", 6) == 0 ? "qwen35"
+        : strncmp(spec->architecture, "qwen", 4) == 0 ? "qwen2"
         : strcmp(spec->architecture, "mistral3") == 0 ? "tekken"
                                                       : "smollm");
     key_array(w, "tokenizer.ggml.tokens", TYPE_STRING, TINY_GGUF_VOCAB);
@@ -212,45 +226,70 @@ static void list_tensors(writer *w, const tiny_gguf *s)
     uint32_t head_dim = head_dim_of(s), n_q = s->n_head * head_dim, n_kv = s->n_head_kv * head_dim;
     bool biases = strcmp(s->architecture, "qwen2") == 0, gemma = strcmp(s->architecture, "gemma3") == 0;
     bool head_norms = gemma || strncmp(s->architecture, "qwen3", 5) == 0, mixture = s->n_experts > 0;
+    const bool hybrid = s->rows_every > 0;
+    const uint32_t n_values = s->n_state_values * s->state_dim,
+                   n_channels = 2 * s->n_state_keys * s->state_dim + n_values;
+    enum { IN_ALL, IN_ROWS, IN_STATE };
     const struct {
         const char *name;
         uint32_t n_in, n_out;
         fill how;
         bool there;
         uint32_t n_stack;
+        int where;
     } layer[] = {
         {"attn_norm.weight", s->n_embd, 0, FILL_NORM, true},
-        {"attn_q.weight", s->n_embd, n_q, FILL_MATRIX, true},
-        {"attn_k.weight", s->n_embd, n_kv, FILL_MATRIX, true},
-        {"attn_v.weight", s->n_embd, n_kv, FILL_MATRIX, true},
+        {"attn_q.weight", s->n_embd, hybrid ? 2 * n_q : n_q, FILL_MATRIX, true, 1, IN_ROWS},
+        {"attn_k.weight", s->n_embd, n_kv, FILL_MATRIX, true, 1, IN_ROWS},
+        {"attn_v.weight", s->n_embd, n_kv, FILL_MATRIX, true, 1, IN_ROWS},
         {"attn_q.bias", n_q, 0, FILL_BIAS, biases},
         {"attn_k.bias", n_kv, 0, FILL_BIAS, biases},
         {"attn_v.bias", n_kv, 0, FILL_BIAS, biases},
-        {"attn_q_norm.weight", head_dim, 0, FILL_NORM, head_norms},
-        {"attn_k_norm.weight", head_dim, 0, FILL_NORM, head_norms},
-        {"attn_output.weight", n_q, s->n_embd, FILL_MATRIX, true},
-        {"post_attention_norm.weight", s->n_embd, 0, FILL_NORM, gemma},
-        {"ffn_norm.weight", s->n_embd, 0, FILL_NORM, true},
+        {"attn_q_norm.weight", head_dim, 0, FILL_NORM, head_norms, 1, IN_ROWS},
+        {"attn_k_norm.weight", head_dim, 0, FILL_NORM, head_norms, 1, IN_ROWS},
+        {"attn_output.weight", n_q, s->n_embd, FILL_MATRIX, true, 1, IN_ROWS},
+        {"attn_qkv.weight", s->n_embd, n_channels, FILL_MATRIX, hybrid, 1, IN_STATE},
+        {"attn_gate.weight", s->n_embd, n_values, FILL_MATRIX, hybrid, 1, IN_STATE},
+        {"ssm_alpha.weight", s->n_embd, s->n_state_values, FILL_MATRIX, hybrid, 1, IN_STATE},
+        {"ssm_beta.weight", s->n_embd, s->n_state_values, FILL_MATRIX, hybrid, 1, IN_STATE},
+        {"ssm_conv1d.weight", 4, n_channels, FILL_TAPS, hybrid, 1, IN_STATE},
+        {"ssm_a", s->n_state_values, 0, FILL_DECAY, hybrid, 1, IN_STATE},
+        {"ssm_dt.bias", s->n_state_values, 0, FILL_DT, hybrid, 1, IN_STATE},
+        {"ssm_norm.weight", s->state_dim, 0, FILL_NORM, hybrid, 1, IN_STATE},
+        {"ssm_out.weight", n_values, s->n_embd, FILL_MATRIX, hybrid, 1, IN_STATE},
+        {"post_attention_norm.weight", s->n_embd, 0, FILL_NORM, gemma || hybrid},
+        {"ffn_norm.weight", s->n_embd, 0, FILL_NORM, !hybrid},
         {"ffn_gate_inp.weight", s->n_embd, s->n_experts, FILL_ROUTER, mixture},
         {"ffn_gate_exps.weight", s->n_embd, s->n_ff, FILL_MATRIX, mixture, s->n_experts},
         {"ffn_up_exps.weight", s->n_embd, s->n_ff, FILL_MATRIX, mixture, s->n_experts},
         {"ffn_down_exps.weight", s->n_ff, s->n_embd, FILL_MATRIX, mixture, s->n_experts},
+        {"ffn_gate_inp_shexp.weight", s->n_embd, 0, FILL_BIAS, s->n_ff_shared > 0},
+        {"ffn_gate_shexp.weight", s->n_embd, s->n_ff_shared, FILL_MATRIX, s->n_ff_shared > 0},
+        {"ffn_up_shexp.weight", s->n_embd, s->n_ff_shared, FILL_MATRIX, s->n_ff_shared > 0},
+        {"ffn_down_shexp.weight", s->n_ff_shared, s->n_embd, FILL_MATRIX, s->n_ff_shared > 0},
         {"ffn_gate.weight", s->n_embd, s->n_ff, FILL_MATRIX, !mixture},
         {"ffn_up.weight", s->n_embd, s->n_ff, FILL_MATRIX, !mixture},
         {"ffn_down.weight", s->n_ff, s->n_embd, FILL_MATRIX, !mixture},
         {"post_ffw_norm.weight", s->n_embd, 0, FILL_NORM, gemma},
     };
     add_tensor(w, "token_embd.weight", s->n_embd, TINY_GGUF_VOCAB, FILL_EMBEDDING);
-    for (uint32_t l = 0; l < s->n_layer; l++)
+    for (uint32_t l = 0; l < s->n_layer + s->ahead; l++)
         for (size_t i = 0; i < sizeof layer / sizeof layer[0]; i++) {
             char name[64];
+            const bool has_rows = !hybrid || l == s->n_layer || (l + 1) % s->rows_every == 0;
             snprintf(name, sizeof name, "blk.%u.%s", l, layer[i].name);
-            if (layer[i].there)
+            if (layer[i].there && layer[i].where != (has_rows ? IN_STATE : IN_ROWS))
                 add_stack(w, name, layer[i].n_in, layer[i].n_out, layer[i].n_stack ? layer[i].n_stack : 1,
                     layer[i].how);
         }
     add_tensor(w, "output_norm.weight", s->n_embd, 0, FILL_NORM);
     if (!s->tied) add_tensor(w, "output.weight", s->n_embd, TINY_GGUF_VOCAB, FILL_MATRIX);
+    if (s->ahead) {
+        char name[64];
+        snprintf(name, sizeof name, "blk.%u.nextn.eh_proj.weight", s->n_layer);
+        add_tensor(w, name, 2 * s->n_embd, s->n_embd, FILL_MATRIX);
+        add_tensor(w, "v.patch_embd.weight", s->n_embd, s->n_embd, FILL_MATRIX);
+    }
     if (s->rope_freqs) add_tensor(w, "rope_freqs.weight", head_dim / 2, 0, FILL_FACTORS);
     if (s->extra) add_tensor(w, s->extra, s->n_embd, 0, FILL_BIAS);
 }
@@ -327,8 +366,15 @@ static void write_values(base_buf *b, const tensor *t, uint64_t *state)
     float scale = t->how == FILL_MATRIX      ? 1.7f / sqrtf((float)t->n_in)
                   : t->how == FILL_ROUTER    ? 3.4f / sqrtf((float)t->n_in)
                   : t->how == FILL_EMBEDDING ? 1.0f
+                  : t->how == FILL_TAPS      ? 0.8f
+                  : t->how == FILL_DECAY     ? 0.25f
+                  : t->how == FILL_DT        ? 1.5f
                                              : 0.3f;
-    float centre = t->how == FILL_NORM ? 1.0f : t->how == FILL_FACTORS ? 2.0f : 0.0f;
+    float centre = t->how == FILL_NORM      ? 1.0f
+                   : t->how == FILL_FACTORS ? 2.0f
+                   : t->how == FILL_DECAY   ? -0.3f
+                   : t->how == FILL_DT      ? -1.5f
+                                            : 0.0f;
     if (t->type == TINY_Q8_0) {
         write_q8_0(b, n_elements(t), scale, state);
     } else if (t->type == TINY_MXFP4) {
@@ -358,8 +404,8 @@ void tiny_gguf_write(const tiny_gguf *spec, base_buf *out)
 {
     static const char *const per_layer_keys[] = {"block_count", "context_length", "embedding_length",
         "feed_forward_length", "attention.head_count", "attention.head_count_kv", "vocab_size"};
-    const uint32_t values[] = {
-        spec->n_layer, spec->n_ctx, spec->n_embd, spec->n_ff, spec->n_head, spec->n_head_kv, TINY_GGUF_VOCAB};
+    const uint32_t values[] = {spec->n_layer + spec->ahead, spec->n_ctx, spec->n_embd, spec->n_ff,
+        spec->n_head, spec->n_head_kv, TINY_GGUF_VOCAB};
     writer *w = calloc(1, sizeof *w);
     base_buf keys = {0};
     size_t start = out->len;
@@ -381,7 +427,21 @@ void tiny_gguf_write(const tiny_gguf *spec, base_buf *out)
     snprintf(key, sizeof key, "%s.rope.freq_base", spec->architecture);
     key_f32(w, key, spec->rope_base ? spec->rope_base : 10000.0f);
     snprintf(key, sizeof key, "%s.rope.dimension_count", spec->architecture);
-    key_u32(w, key, head_dim_of(spec));
+    key_u32(w, key, spec->n_rot ? spec->n_rot : head_dim_of(spec));
+    if (spec->rows_every) {
+        static const char *const of_states[] = {"full_attention_interval", "ssm.conv_kernel",
+            "ssm.state_size", "ssm.group_count", "ssm.time_step_rank", "ssm.inner_size",
+            "nextn_predict_layers", "expert_shared_feed_forward_length"};
+        const uint32_t counts[] = {spec->rows_every, 4, spec->state_dim, spec->n_state_keys,
+            spec->n_state_values, spec->n_state_values * spec->state_dim, spec->ahead, spec->n_ff_shared};
+        for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+            snprintf(key, sizeof key, "%s.%s", spec->architecture, of_states[i]);
+            if (counts[i]) key_u32(w, key, counts[i]);
+        }
+        snprintf(key, sizeof key, "%s.rope.dimension_sections", spec->architecture);
+        key_array(w, key, TYPE_I32, 4);
+        for (uint32_t i = 0; i < 4; i++) put_u32(w->out, i < 3 ? (spec->n_rot / 2 + 2 - i) / 3 : 0);
+    }
     if (spec->rope_factor) {
         snprintf(key, sizeof key, "%s.rope.scaling.factor", spec->architecture);
         key_f32(w, key, spec->rope_factor);

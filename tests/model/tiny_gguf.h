@@ -18,10 +18,17 @@ typedef enum tiny_type { TINY_F32 = 0, TINY_Q8_0 = 8, TINY_Q4_K = 12, TINY_MXFP4
 
 typedef struct tiny_gguf {
     const char *
-        architecture; /* "qwen2" (biases), "qwen3" (query and key norms), "qwen3moe", "llama", "mistral3" or "gemma3" */
+        architecture; /* "qwen2" (biases), "qwen3" (query and key norms), "qwen3moe", "llama", "mistral3", "gemma3", "qwen35" or "qwen35moe" */
     uint32_t n_layer, n_embd, n_ff, n_head, n_head_kv, n_ctx;
     uint32_t head_dim;                  /* 0: n_embd / n_head, and the file does not say */
-    uint32_t n_experts, n_experts_used; /* qwen3moe: n_ff is one expert's */
+    uint32_t n_experts, n_experts_used; /* of mixtures, where n_ff is one expert's */
+    /*
+     * qwen35, qwen35moe: of so many layers the last has rows, the others a state of so many heads of keys and
+     * of values of state_dim each, behind a convolution of four tokens; RoPE over n_rot of a head. And of the
+     * mixture the expert of all tokens.
+     */
+    uint32_t rows_every, n_state_keys, n_state_values, state_dim, n_rot, n_ff_shared;
+    bool ahead; /* with a block that predicts a token ahead, and a tensor of an encoder of pictures */
     uint64_t seed;
     tiny_type type;
     bool tied;             /* no output.weight: the embedding is the head */
@@ -56,6 +63,15 @@ typedef struct tiny_gguf {
     {                                                                                                        \
         .architecture = "qwen3moe", .n_layer = 4, .n_embd = 128, .n_ff = 96, .n_head = 4, .n_head_kv = 2,    \
         .head_dim = 32, .n_experts = 12, .n_experts_used = 3, .n_ctx = 4096, .seed = 4, .rope_base = 1e6f    \
+    }
+
+/* Every fourth layer has rows; two heads of keys for four of values. */
+#define TINY_GGUF_QWEN35                                                                                     \
+    (tiny_gguf)                                                                                              \
+    {                                                                                                        \
+        .architecture = "qwen35", .n_layer = 8, .n_embd = 128, .n_ff = 160, .n_head = 4, .n_head_kv = 2,     \
+        .head_dim = 64, .n_rot = 16, .rows_every = 4, .n_state_keys = 2, .n_state_values = 4,                \
+        .state_dim = 32, .n_ctx = 4096, .seed = 5, .rope_base = 1e6f                                         \
     }
 
 /* Five layers with a window, one without, one with. */

@@ -20,6 +20,18 @@ static const model_arch architectures[] = {
         .rope = OPS_ROPE_NEOX,
         .qk_norm = true,
         .experts = true},
+    {.name = "qwen35",
+        .families = "Qwen3.5, 3.6 and 3.8",
+        .rope = OPS_ROPE_NEOX,
+        .qk_norm = true,
+        .rows_every = 4},
+    {.name = "qwen35moe",
+        .families = "Qwen3.5 and 3.6-35B-A3B",
+        .rope = OPS_ROPE_NEOX,
+        .qk_norm = true,
+        .rows_every = 4,
+        .experts = true,
+        .shared = true},
     {.name = "llama", .families = "Llama 2 and 3, SmolLM2, Devstral 1", .rope = OPS_ROPE_NORM},
     {.name = "mistral3",
         .families = "Ministral 3, Devstral Small 2",
@@ -183,6 +195,25 @@ static int read_query_scale(const reader *r, model_hyper *h)
     return 0;
 }
 
+/*
+ * Pairs are dealt out to time, height and width in turn, as many to each as its section says; in a text all
+ * three are the token's place, so RoPE is the plain one, but for pairs that no section has.
+ */
+static int check_sections(const reader *r, const model_hyper *h)
+{
+    char key[96];
+    gguf_value_type type;
+    uint64_t n;
+    double section;
+    if (!gguf_get_array(r->file, key_of(r, "rope.dimension_sections", key), &type, &n)) return 0;
+    for (uint32_t i = 0; i < h->n_rot / 2; i++)
+        if (i % 3 >= n || !gguf_array_num(r->file, key, i % 3, &section) || !(i < 3 * section))
+            return base_fail(r->err, BASE_E_UNSUPPORTED,
+                "%s leave pair %u of %u to none of three; kvist computes RoPE over all of them", key, i,
+                h->n_rot / 2);
+    return 0;
+}
+
 static int read_rope(const reader *r, model_hyper *h)
 {
     uint64_t n_rot = h->head_dim;
@@ -200,17 +231,17 @@ static int read_rope(const reader *r, model_hyper *h)
         return base_fail(r->err, BASE_E_FORMAT, "rope.freq_base %g and scaling factor %g make no sense",
             h->rope_base, factor);
     h->rope_factor = factor;
-    return 0;
+    return h->arch->rows_every ? check_sections(r, h) : 0;
 }
 
 /*
- * A mixture as Qwen3's: softmax over all experts, no shared one, nothing scaled. Keys that ask for more are
- * refused by name.
+ * A mixture as Qwen's: softmax over all experts, nothing scaled, and one that all tokens go to where the
+ * architecture has it. Keys that ask for more are refused by name.
  */
 static int read_experts(const reader *r, model_hyper *h)
 {
-    static const char *const others[] = {"expert_shared_count", "expert_shared_feed_forward_length",
-        "expert_group_count", "leading_dense_block_count"};
+    static const char *const others[] = {
+        "expert_shared_count", "expert_group_count", "leading_dense_block_count"};
     uint64_t value;
     int rc;
 
@@ -223,8 +254,15 @@ static int read_experts(const reader *r, model_hyper *h)
     if ((rc = need_count(r, "expert_count", MAX_EXPERTS, &h->n_experts))) return rc;
     if ((rc = need_count(r, "expert_used_count", h->n_experts, &h->n_experts_used))) return rc;
     if ((rc = need_count(r, "expert_feed_forward_length", MAX_WIDTH, &h->n_ff))) return rc;
+    if (h->arch->shared &&
+        (rc = need_count(r, "expert_shared_feed_forward_length", MAX_WIDTH, &h->n_ff_shared)))
+        return rc;
+    if (!h->arch->shared && get_count(r, "expert_shared_feed_forward_length", &value) && value)
+        return base_fail(r->err, BASE_E_UNSUPPORTED,
+            "%s.expert_shared_feed_forward_length is %llu, which kvist does not compute", r->arch,
+            (unsigned long long)value);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (get_count(r, others[i], &value) && value > (i == 2))
+        if (get_count(r, others[i], &value) && value > (i < 2 && (i || h->arch->shared)))
             return base_fail(r->err, BASE_E_UNSUPPORTED, "%s.%s is %llu, which kvist does not compute",
                 r->arch, others[i], (unsigned long long)value);
     if (get_count(r, "expert_gating_func", &value) && value > 1)
@@ -235,7 +273,7 @@ static int read_experts(const reader *r, model_hyper *h)
     if (scale != 0 && scale != 1)
         return base_fail(r->err, BASE_E_UNSUPPORTED,
             "%s.expert_weights_scale is %g, which kvist does not compute", r->arch, scale);
-    if (h->n_ff % 32 || h->n_embd % 32)
+    if (h->n_ff % 32 || h->n_embd % 32 || h->n_ff_shared % 32)
         return base_fail(r->err, BASE_E_UNSUPPORTED,
             "experts of %u x %u; multiples of 32 are what kvist computes", h->n_embd, h->n_ff);
     return 0;
@@ -321,6 +359,70 @@ static int read_window(const reader *r, model_hyper *h)
     return 0;
 }
 
+/* Layers one by one, where the file lists them; else the last of every few has rows. */
+static int read_kinds(const reader *r, model_hyper *h)
+{
+    uint64_t every = h->arch->rows_every, n;
+    char key[96];
+    gguf_value_type type;
+    double is;
+
+    get_count(r, "full_attention_interval", &every);
+    const bool listed = gguf_get_array(r->file, key_of(r, "attention.recurrent_layers", key), &type, &n);
+    if ((listed && n < h->n_layer) || every == 0)
+        return base_fail(
+            r->err, BASE_E_FORMAT, "%s does not say which of %u layers keep a state", r->arch, h->n_layer);
+    for (uint32_t l = 0; l < h->n_layer; l++) {
+        if (!listed)
+            is = (l + 1) % every != 0;
+        else if (!gguf_array_num(r->file, key, l, &is))
+            return base_fail(r->err, BASE_E_FORMAT, "%s is no list of numbers", key);
+        h->recurrent[l / 64] |= (uint64_t)(is != 0) << l % 64;
+        h->n_rows_layers -= is != 0;
+    }
+    if (h->n_rows_layers == 0 || h->n_rows_layers == h->n_layer)
+        return base_fail(r->err, BASE_E_UNSUPPORTED, "of %u layers %u have rows; kvist needs both kinds",
+            h->n_layer, h->n_rows_layers);
+    return 0;
+}
+
+/* Layers that keep a state (gated delta net): keys and values of one size, a whole number of heads. */
+static int read_state(const reader *r, model_hyper *h)
+{
+    uint32_t inner;
+    int rc;
+
+    h->n_rows_layers = h->n_layer;
+    if (!h->arch->rows_every) return 0;
+    if ((rc = read_kinds(r, h))) return rc;
+    if ((rc = need_count(r, "ssm.conv_kernel", OPS_CONV_TAPS, &h->n_taps))) return rc;
+    if ((rc = need_count(r, "ssm.state_size", 256, &h->state_dim))) return rc;
+    if ((rc = need_count(r, "ssm.group_count", MAX_HEADS, &h->n_state_keys))) return rc;
+    if ((rc = need_count(r, "ssm.time_step_rank", MAX_HEADS, &h->n_state_values))) return rc;
+    if ((rc = need_count(r, "ssm.inner_size", MAX_WIDTH, &inner))) return rc;
+    if (h->n_taps < 2 || h->state_dim % OPS_DELTA_COLUMNS || inner != h->n_state_values * h->state_dim ||
+        h->n_state_values % h->n_state_keys)
+        return base_fail(r->err, BASE_E_UNSUPPORTED,
+            "states of %u heads of %u for %u heads of keys, %u in all, over %u tokens: kvist computes heads "
+            "of a multiple of %d that divide evenly",
+            h->n_state_values, h->state_dim, h->n_state_keys, inner, h->n_taps, OPS_DELTA_COLUMNS);
+    return 0;
+}
+
+/* Blocks that predict tokens ahead stand behind the layers and are counted with them. */
+static int read_layers(const reader *r, model_hyper *h)
+{
+    uint64_t ahead = 0;
+    int rc = need_count(r, "block_count", MAX_LAYERS, &h->n_blocks);
+    if (rc) return rc;
+    if (h->arch->rows_every) get_count(r, "nextn_predict_layers", &ahead);
+    if (ahead >= h->n_blocks)
+        return base_fail(r->err, BASE_E_FORMAT, "%s.nextn_predict_layers is %llu of %u blocks", r->arch,
+            (unsigned long long)ahead, h->n_blocks);
+    h->n_layer = h->n_blocks - (uint32_t)ahead;
+    return 0;
+}
+
 int model_arch_read(const gguf_file *f, model_hyper *ret, base_err *err)
 {
     base_err own;
@@ -332,7 +434,7 @@ int model_arch_read(const gguf_file *f, model_hyper *ret, base_err *err)
     if ((rc = find_arch(f, &h.arch, r.err))) return rc;
     r.arch = h.arch->name;
     if ((rc = refuse_extras(&r))) return rc;
-    if ((rc = need_count(&r, "block_count", MAX_LAYERS, &h.n_layer))) return rc;
+    if ((rc = read_layers(&r, &h)) || (rc = read_state(&r, &h))) return rc;
     if ((rc = need_count(&r, "embedding_length", MAX_WIDTH, &h.n_embd))) return rc;
     if ((rc = read_experts(&r, &h))) return rc;
     if (!h.n_experts && (rc = need_count(&r, "feed_forward_length", MAX_WIDTH, &h.n_ff))) return rc;
@@ -360,6 +462,13 @@ int model_arch_read(const gguf_file *f, model_hyper *ret, base_err *err)
 
 typedef enum arch_presence {
     ARCH_MUST,
+    ARCH_ROWS,    /* in layers with rows */
+    ARCH_UNGATED, /* in those whose output passes no gate */
+    ARCH_GATED,   /* in those whose output does */
+    ARCH_STATE,   /* in layers that keep a state */
+    ARCH_FFN_NORM,
+    ARCH_FFN_PRE, /* the same norm under its other name */
+    ARCH_SHARED,
     ARCH_BIAS,
     ARCH_QK_NORM,
     ARCH_POST_NORM,
@@ -373,12 +482,21 @@ typedef struct arch_demand {
     bool used, must;
 } arch_demand;
 
-static arch_demand demand_of(const model_arch *a, arch_presence presence)
+static arch_demand demand_of(const model_hyper *h, uint32_t layer, arch_presence presence)
 {
+    const model_arch *a = h->arch;
+    const bool is_hybrid = a->rows_every, has_rows = !model_layer_is_recurrent(h, layer);
     const arch_demand demands[] = {
         [ARCH_MUST] = {true, true},
-        [ARCH_BIAS] = {true, a->qkv_bias},
-        [ARCH_QK_NORM] = {a->qk_norm, true},
+        [ARCH_ROWS] = {has_rows, true},
+        [ARCH_UNGATED] = {has_rows && !is_hybrid, true},
+        [ARCH_GATED] = {has_rows && is_hybrid, true},
+        [ARCH_STATE] = {!has_rows, true},
+        [ARCH_FFN_NORM] = {!is_hybrid, true},
+        [ARCH_FFN_PRE] = {is_hybrid, true},
+        [ARCH_SHARED] = {a->shared, true},
+        [ARCH_BIAS] = {has_rows && !is_hybrid, a->qkv_bias},
+        [ARCH_QK_NORM] = {has_rows && a->qk_norm, true},
         [ARCH_POST_NORM] = {a->post_norm, true},
         [ARCH_DENSE] = {!a->experts, true},
         [ARCH_EXPERTS] = {a->experts, true},
@@ -438,7 +556,7 @@ static int bind_layer(const gguf_file *f, const model_hyper *h, uint32_t layer, 
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         char name[64];
-        arch_demand demand = demand_of(h->arch, table[i].presence);
+        arch_demand demand = demand_of(h, layer, table[i].presence);
         if (!demand.used) continue;
         snprintf(name, sizeof name, "blk.%u.%s", layer, table[i].name);
         arch_shape shape = {
@@ -449,14 +567,26 @@ static int bind_layer(const gguf_file *f, const model_hyper *h, uint32_t layer, 
     return 0;
 }
 
+bool model_arch_is_left_out(const model_hyper *h, const gguf_tensor *t)
+{
+    static const char *const encoders[] = {"v.", "a.", "mm."};
+    char name[64];
+    unsigned block;
+    for (size_t i = 0; i < sizeof encoders / sizeof *encoders; i++)
+        if (t->name.len > strlen(encoders[i]) && !memcmp(t->name.ptr, encoders[i], strlen(encoders[i])))
+            return true;
+    snprintf(name, sizeof name, "%.*s", (int)(t->name.len < 63 ? t->name.len : 63), t->name.ptr);
+    return sscanf(name, "blk.%u.", &block) == 1 && block >= h->n_layer && block < h->n_blocks;
+}
+
 /* A tensor nobody bound would be arithmetic left out. Name the first. */
-static int refuse_unbound(const gguf_file *f, const model_tensors *t, uint32_t n_layer, base_err *err)
+static int refuse_unbound(const gguf_file *f, const model_hyper *h, const model_tensors *t, base_err *err)
 {
     for (uint64_t i = 0; i < gguf_n_tensors(f); i++) {
         const gguf_tensor *one = gguf_tensor_at(f, i);
-        bool known =
-            one == t->token_embd || one == t->output_norm || one == t->output || one == t->rope_freqs;
-        for (uint32_t l = 0; l < n_layer && !known; l++) {
+        bool known = one == t->token_embd || one == t->output_norm || one == t->output ||
+                     one == t->rope_freqs || model_arch_is_left_out(h, one);
+        for (uint32_t l = 0; l < h->n_layer && !known; l++) {
             const model_layer_tensors *layer = &t->layers[l];
 #define KNOWN(field, name, n_in, n_out, presence) known = known || one == layer->field;
             MODEL_LAYER_TENSORS(KNOWN)
@@ -497,7 +627,7 @@ int model_arch_bind(const gguf_file *f, const model_hyper *h, model_tensors *ret
     model_tensors t = {.layers = base_xcalloc(h->n_layer, sizeof *t.layers)};
     uint64_t n_bound = 0;
     int rc = bind_all(f, h, &t, &n_bound, err);
-    if (!rc && n_bound < gguf_n_tensors(f)) rc = refuse_unbound(f, &t, h->n_layer, err);
+    if (!rc && n_bound < gguf_n_tensors(f)) rc = refuse_unbound(f, h, &t, err);
     if (rc) {
         model_arch_unbind(&t);
         return rc;

@@ -4,13 +4,15 @@
  * layer.
  *
  * Only model_open calls this. A file that holds anything we would have to ignore (an unknown tensor, a soft
- * cap, experts, a RoPE scaling that is not built) is refused with the name: a wrong answer costs more than a
- * refusal.
+ * cap, a router or a RoPE scaling that is not built) is refused with the name: a wrong answer costs more than
+ * a refusal. Encoders of pictures, and blocks that guess tokens ahead, are no part of a text's pass and left
+ * out.
  */
 #ifndef KVIST_MODEL_ARCH_H
 #define KVIST_MODEL_ARCH_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -30,7 +32,14 @@ typedef struct model_arch {
     uint32_t window_every;
     double window_rope_base; /* RoPE's base in layers with a window, where it is never stretched */
     bool experts;            /* the feed-forward is a mixture of experts */
-    bool long_context;       /* its own keys of YaRN, and queries that are scaled by their position */
+    bool shared;             /* ... beside one that every token goes to, as much as a gate says */
+    /*
+     * Of so many layers the last has rows; the others keep a state (gated delta net), attention's output
+     * passes a gate that is made with the queries, and norms before the feed-forward have another name. 0:
+     * all layers have rows.
+     */
+    uint32_t rows_every;
+    bool long_context; /* its own keys of YaRN, and queries that are scaled by their position */
     uint32_t
         wide_layers; /* a model of so many layers scales scores by n_embd / n_head, not by the head's size */
 } model_arch;
@@ -40,6 +49,16 @@ typedef struct model_hyper {
     uint32_t n_layer, n_embd, n_head, n_head_kv, head_dim, n_rot, n_vocab, n_ctx;
     uint32_t n_ff;                      /* of one expert, where there are experts */
     uint32_t n_experts, n_experts_used; /* 0: no mixture */
+    uint32_t n_ff_shared;               /* of the expert of all tokens; 0: there is none */
+    uint32_t
+        n_blocks; /* what the file calls layers: those behind n_layer predict tokens ahead, and are left out */
+    /*
+     * Layers that keep a state: bit per layer, and what it is made of. Heads of queries and keys, heads of
+     * values, all of state_dim; a convolution over n_taps tokens before them.
+     */
+    uint64_t recurrent[1024 / 64];
+    uint32_t n_rows_layers; /* the others */
+    uint32_t n_state_keys, n_state_values, state_dim, n_taps;
     float norm_eps, attn_scale;
     /* The angle of pair i at phase p is p / rope_factor * rope_base^(-2i / n_rot) / rope_freqs[i]. */
     double rope_base, rope_factor;
@@ -64,25 +83,68 @@ static inline bool model_layer_has_window(const model_hyper *h, uint32_t layer)
     return h->window && (layer + 1) % h->window_every != 0;
 }
 
+static inline bool model_layer_is_recurrent(const model_hyper *h, uint32_t layer)
+{
+    return h->recurrent[layer / 64] >> layer % 64 & 1;
+}
+
+/* Where a layer's rows are: its place among those that have some (model_rows_shape.n_layer counts these). */
+static inline uint32_t model_layer_rows(const model_hyper *h, uint32_t layer)
+{
+    uint32_t n = layer;
+    for (uint32_t l = 0; l < layer; l++) n -= model_layer_is_recurrent(h, l);
+    return n;
+}
+
+/* Numbers of the state's convolution, of its values, and of one layer's state. */
+static inline uint32_t model_state_channels(const model_hyper *h)
+{
+    return (2 * h->n_state_keys + h->n_state_values) * h->state_dim;
+}
+
+static inline uint32_t model_state_values(const model_hyper *h)
+{
+    return h->n_state_values * h->state_dim;
+}
+
+static inline size_t model_state_floats(const model_hyper *h)
+{
+    return h->n_taps ? (size_t)(h->n_taps - 1) * model_state_channels(h) +
+                           (size_t)model_state_values(h) * h->state_dim
+                     : 0;
+}
+
 /*
  * Tensors of a layer: X(field, "name behind blk.N.", n_in, n_out or 0 for a vector, presence). Sizes are
  * expressions over a model_hyper *h; presence: ARCH_MUST, or the flag of the architecture that asks for it
- * (ARCH_STACK: such a matrix for each expert). In order of the forward pass.
+ * (ARCH_STACK: such a matrix for each expert; ARCH_ROWS and ARCH_STATE: in layers with rows, or with a
+ * state). In order of the forward pass.
  */
 /* clang-format off */
 #define MODEL_LAYER_TENSORS(X)                                                                                \
     X(attn_norm, "attn_norm.weight",   h->n_embd, 0, ARCH_MUST)                                               \
-    X(q,         "attn_q.weight",      h->n_embd, h->n_head * h->head_dim, ARCH_MUST)                         \
-    X(k,         "attn_k.weight",      h->n_embd, h->n_head_kv * h->head_dim, ARCH_MUST)                      \
-    X(v,         "attn_v.weight",      h->n_embd, h->n_head_kv * h->head_dim, ARCH_MUST)                      \
+    X(q,         "attn_q.weight",      h->n_embd, h->n_head * h->head_dim, ARCH_UNGATED)                      \
+    X(q_gated,   "attn_q.weight",      h->n_embd, 2 * h->n_head * h->head_dim, ARCH_GATED)                    \
+    X(k,         "attn_k.weight",      h->n_embd, h->n_head_kv * h->head_dim, ARCH_ROWS)                      \
+    X(v,         "attn_v.weight",      h->n_embd, h->n_head_kv * h->head_dim, ARCH_ROWS)                      \
     X(q_bias,    "attn_q.bias",        h->n_head * h->head_dim, 0, ARCH_BIAS)                                 \
     X(k_bias,    "attn_k.bias",        h->n_head_kv * h->head_dim, 0, ARCH_BIAS)                              \
     X(v_bias,    "attn_v.bias",        h->n_head_kv * h->head_dim, 0, ARCH_BIAS)                              \
     X(q_norm,    "attn_q_norm.weight", h->head_dim, 0, ARCH_QK_NORM)                                          \
     X(k_norm,    "attn_k_norm.weight", h->head_dim, 0, ARCH_QK_NORM)                                          \
-    X(o,         "attn_output.weight", h->n_head * h->head_dim, h->n_embd, ARCH_MUST)                         \
+    X(o,         "attn_output.weight", h->n_head * h->head_dim, h->n_embd, ARCH_ROWS)                         \
+    X(mix,       "attn_qkv.weight",    h->n_embd, model_state_channels(h), ARCH_STATE)                        \
+    X(z,         "attn_gate.weight",   h->n_embd, model_state_values(h), ARCH_STATE)                          \
+    X(alpha,     "ssm_alpha.weight",   h->n_embd, h->n_state_values, ARCH_STATE)                              \
+    X(beta,      "ssm_beta.weight",    h->n_embd, h->n_state_values, ARCH_STATE)                              \
+    X(taps,      "ssm_conv1d.weight",  h->n_taps, model_state_channels(h), ARCH_STATE)                        \
+    X(decay,     "ssm_a",              h->n_state_values, 0, ARCH_STATE)                                      \
+    X(dt,        "ssm_dt.bias",        h->n_state_values, 0, ARCH_STATE)                                      \
+    X(state_norm, "ssm_norm.weight",   h->state_dim, 0, ARCH_STATE)                                           \
+    X(state_out, "ssm_out.weight",     model_state_values(h), h->n_embd, ARCH_STATE)                          \
     X(attn_post, "post_attention_norm.weight", h->n_embd, 0, ARCH_POST_NORM)                                  \
-    X(ffn_norm,  "ffn_norm.weight",    h->n_embd, 0, ARCH_MUST)                                               \
+    X(ffn_norm,  "ffn_norm.weight",    h->n_embd, 0, ARCH_FFN_NORM)                                           \
+    X(ffn_pre,   "post_attention_norm.weight", h->n_embd, 0, ARCH_FFN_PRE)                                    \
     X(router,    "ffn_gate_inp.weight", h->n_embd, h->n_experts, ARCH_EXPERTS)                                \
     X(gate,      "ffn_gate.weight",    h->n_embd, h->n_ff, ARCH_DENSE)                                        \
     X(up,        "ffn_up.weight",      h->n_embd, h->n_ff, ARCH_DENSE)                                        \
@@ -90,6 +152,10 @@ static inline bool model_layer_has_window(const model_hyper *h, uint32_t layer)
     X(gate_exps, "ffn_gate_exps.weight", h->n_embd, h->n_ff, ARCH_STACK)                                      \
     X(up_exps,   "ffn_up_exps.weight", h->n_embd, h->n_ff, ARCH_STACK)                                        \
     X(down_exps, "ffn_down_exps.weight", h->n_ff, h->n_embd, ARCH_STACK)                                      \
+    X(shared,    "ffn_gate_inp_shexp.weight", h->n_embd, 0, ARCH_SHARED)                                      \
+    X(gate_all,  "ffn_gate_shexp.weight", h->n_embd, h->n_ff_shared, ARCH_SHARED)                             \
+    X(up_all,    "ffn_up_shexp.weight", h->n_embd, h->n_ff_shared, ARCH_SHARED)                               \
+    X(down_all,  "ffn_down_shexp.weight", h->n_ff_shared, h->n_embd, ARCH_SHARED)                             \
     X(ffn_post,  "post_ffw_norm.weight", h->n_embd, 0, ARCH_POST_NORM)
 /* clang-format on */
 
@@ -108,6 +174,8 @@ typedef struct model_tensors {
 int model_arch_read(const gguf_file *f, model_hyper *ret, base_err *err);
 int model_arch_bind(const gguf_file *f, const model_hyper *h, model_tensors *ret, base_err *err);
 void model_arch_unbind(model_tensors *t);
+/* Of the file but not of the text's forward pass: blocks that predict ahead, a vision or audio encoder. */
+bool model_arch_is_left_out(const model_hyper *h, const gguf_tensor *t);
 
 /* model_info.hash of a file that is not loaded; path: for a model without a name of its own. */
 void model_hash_of(const gguf_file *f, const char *path, char ret[65]);

@@ -14,6 +14,8 @@ struct model_dense {
     model_lane_list *lanes; /* all alike */
     model_rows_view view;
     uint32_t *phases;
+    float *states[2];  /* of a model that keeps one: behind the newest row, and room for the next */
+    uint32_t state_at; /* how many rows states[0] is behind */
 };
 
 int model_dense_new(model_dense **ret, const model_rows_shape *shape, uint32_t n_max, base_err *err)
@@ -47,6 +49,8 @@ void model_dense_free(model_dense *d)
     free(d->runs);
     free(d->lanes);
     free(d->phases);
+    free(d->states[0]);
+    free(d->states[1]);
     free(d);
 }
 
@@ -107,10 +111,23 @@ int model_dense_compute(model_dense *d, model *m, const int32_t *ids, uint32_t n
         .n_want = n_want,
         .logits = logits,
         .cancel = cancel};
+    const size_t state_bytes = model_get_info(m)->state_bytes;
     for (uint32_t i = 0; i < n_want; i++) want[i] = n - n_want + i;
     int rc = model_dense_append(d, n, &batch.rows, err);
+    for (int i = 0; i < 2 && state_bytes && !d->states[i]; i++) d->states[i] = base_xmalloc(state_bytes);
+    if (!rc && state_bytes && before && d->state_at != before)
+        rc = base_fail(err, BASE_E_STATE,
+            "the state is behind row %u, not %u: a model that keeps one cannot go back", d->state_at, before);
+    batch.state_in = before ? d->states[0] : NULL;
+    batch.state_out = d->states[1];
     if (!rc) rc = model_forward(m, &batch, err);
     if (rc) model_dense_truncate(d, before);
+    if (!rc && state_bytes) {
+        float *newest = d->states[1];
+        d->states[1] = d->states[0];
+        d->states[0] = newest;
+        d->state_at = d->n_rows;
+    }
     free(want);
     return rc;
 }

@@ -24,6 +24,7 @@ typedef struct micro_batch {
     bool has_own;               /* its tokens are folded themselves: scratch.rope_own has their turns */
     /* how much less than its phase a token's place is among what it reads: 0 where nothing is folded */
     uint32_t less[FORWARD_BATCH];
+    const float *state; /* before its first token; NULL: zeros. whole->state_out gets what follows */
 } micro_batch;
 
 static uint32_t n_q(const model_hyper *h)
@@ -36,19 +37,42 @@ static uint32_t n_kv(const model_hyper *h)
     return h->n_head_kv * h->head_dim;
 }
 
+static uint32_t larger(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
+
 static uint32_t widest(const model_hyper *h)
 {
-    uint32_t w = h->n_embd > h->n_ff ? h->n_embd : h->n_ff;
-    return n_q(h) > w ? n_q(h) : w;
+    return larger(larger(h->n_embd, larger(h->n_ff, h->n_ff_shared)), larger(n_q(h), model_state_values(h)));
+}
+
+/* A token's row of scratch.qkv in a layer with rows: queries, their gates where there are some, keys, values. */
+static uint32_t qkv_width(const model_hyper *h)
+{
+    return (h->arch->rows_every ? 2 : 1) * n_q(h) + 2 * n_kv(h);
+}
+
+/* And in one with a state: what is convolved, z, alpha, beta. */
+static uint32_t state_width(const model_hyper *h)
+{
+    return model_state_channels(h) + model_state_values(h) + 2 * h->n_state_values;
+}
+
+/* Columns of one half of scratch.gate_up: a mixture's experts have their own place. */
+static uint32_t gate_width(const model_hyper *h)
+{
+    return h->n_experts ? h->n_ff_shared : h->n_ff;
 }
 
 /* Floats of each scratch buffer, in one place for the allocation and for the plan of memory. */
 #define SCRATCH_BUFFERS(X)                                                                                   \
     X(x, FORWARD_BATCH, h->n_embd)                                                                           \
-    X(qkv, FORWARD_BATCH, n_q(h) + 2 * n_kv(h))                                                              \
-    X(mixed, FORWARD_BATCH, n_q(h))                                                                          \
+    X(qkv, FORWARD_BATCH, larger(qkv_width(h), state_width(h)))                                              \
+    X(mixed, FORWARD_BATCH, larger(n_q(h), model_state_values(h)))                                           \
     X(sums, FORWARD_BATCH, 2 * (size_t)h->n_head)                                                            \
-    X(gate_up, h->n_experts ? 0 : FORWARD_BATCH, 2 * (size_t)h->n_ff)                                        \
+    X(gate_up, gate_width(h) ? FORWARD_BATCH : 0, 2 * (size_t)gate_width(h))                                 \
+    X(share_all, h->n_ff_shared ? FORWARD_BATCH : 0, 1)                                                      \
     X(branch, h->arch->post_norm || h->n_experts ? FORWARD_BATCH : 0, h->n_embd)                             \
     X(chosen, h->n_experts ? FORWARD_BATCH : 0, h->n_experts_used)                                           \
     X(shares, h->n_experts ? FORWARD_BATCH : 0, h->n_experts_used)                                           \
@@ -101,22 +125,22 @@ static ops_mat hidden_of(const model *m)
     return (ops_mat){.buffer = m->scratch.x, .stride = m->hyper.n_embd};
 }
 
-/* Rows of q, k, v lie behind one another in a token's row of scratch.qkv. */
+/* Rows of q, k, v lie behind one another in a token's row of scratch.qkv; the gates behind q. */
 static void qkv_of(const model *m, ops_mat *q, ops_mat *k, ops_mat *v)
 {
     const model_hyper *h = &m->hyper;
-    size_t stride = n_q(h) + 2 * n_kv(h);
+    size_t stride = qkv_width(h), behind = stride - 2 * n_kv(h);
     *q = (ops_mat){m->scratch.qkv, 0, stride};
-    *k = (ops_mat){m->scratch.qkv, n_q(h), stride};
-    *v = (ops_mat){m->scratch.qkv, n_q(h) + n_kv(h), stride};
+    *k = (ops_mat){m->scratch.qkv, behind, stride};
+    *v = (ops_mat){m->scratch.qkv, behind + n_kv(h), stride};
 }
 
-/* Queries of the batch's captured tokens: scratch.qkv -> [layer][head][capture->n][head_dim]. */
+/* Queries of the batch's captured tokens: scratch.qkv -> [layer with rows][head][capture->n][head_dim]. */
 static void capture_queries(model *m, const micro_batch *b, uint32_t layer)
 {
     const model_capture *c = b->whole->capture;
     const model_hyper *h = &m->hyper;
-    size_t stride = n_q(h) + 2 * n_kv(h);
+    size_t stride = qkv_width(h);
 
     for (uint32_t i = 0; i < c->n; i++) {
         if (c->tokens[i] < b->from || c->tokens[i] >= b->from + b->n) continue;
@@ -290,10 +314,12 @@ static int attention_half(model *m, const micro_batch *b, uint32_t layer, base_e
     const forward_layer *w = &m->layers[layer];
     const forward_scratch *s = &m->scratch;
     const model_ops *ops = m->ops;
+    const uint32_t at = model_layer_rows(h, layer);
     ops_mat q, k, v, mixed = {s->mixed, 0, n_q(h)};
     int rc;
 
     qkv_of(m, &q, &k, &v);
+    const ops_mat gates = {q.buffer, n_q(h), q.stride};
     rc = ops->norm_quant(m->ops,
         &(ops_norm_quant_args){.x = hidden_of(m),
             .weight = w->attn_norm,
@@ -313,7 +339,7 @@ static int attention_half(model *m, const micro_batch *b, uint32_t layer, base_e
     if (!rc) rc = turn_heads(m, b, layer, q, h->n_head, w->q_norm, err);
     if (!rc) rc = scale_queries(m, b, q, err);
     if (!rc) rc = turn_heads(m, b, layer, k, h->n_head_kv, w->k_norm, err);
-    if (!rc && b->whole->capture) capture_queries(m, b, layer);
+    if (!rc && b->whole->capture) capture_queries(m, b, at);
     if (!rc && b->has_own && !model_layer_has_window(h, layer))
         rc = ops->rope(m->ops,
             &(ops_rope_args){.x = q,
@@ -326,11 +352,11 @@ static int attention_half(model *m, const micro_batch *b, uint32_t layer, base_e
             err);
     if (!rc)
         rc = ops->rows_write(
-            m->ops, &(ops_rows_write_args){.rows = b->rows, .layer = layer, .n = b->n, .k = k, .v = v}, err);
+            m->ops, &(ops_rows_write_args){.rows = b->rows, .layer = at, .n = b->n, .k = k, .v = v}, err);
     if (!rc)
-        rc = attend(m, b, layer,
+        rc = attend(m, b, at,
             &(ops_attention_args){.rows = b->rows,
-                .layer = layer,
+                .layer = at,
                 .n = b->n,
                 .n_head = h->n_head,
                 .window = model_layer_has_window(h, layer) ? h->window : 0,
@@ -339,10 +365,118 @@ static int attention_half(model *m, const micro_batch *b, uint32_t layer, base_e
                 .out = mixed,
                 .turns = b->turns},
             err);
-    if (!rc)
+    if (!rc && h->arch->rows_every)
+        rc = ops->gate_quant(m->ops,
+            &(ops_gate_quant_args){.gate = gates,
+                .up = mixed,
+                .kind = OPS_GATE_SIGMOID,
+                .n = b->n,
+                .width = n_q(h),
+                .out = s->wide},
+            err);
+    else if (!rc)
         rc = ops->quant(
             m->ops, &(ops_quant_args){.x = mixed, .n = b->n, .width = n_q(h), .out = s->wide}, err);
     if (!rc) rc = add_product(m, b->n, w->o, w->attn_post, err);
+    return rc;
+}
+
+/* What a token's row of scratch.qkv holds in a layer that keeps a state. */
+typedef struct state_parts {
+    ops_mat q, k, v, z, alpha, beta;
+} state_parts;
+
+static state_parts state_parts_of(const model *m)
+{
+    const model_hyper *h = &m->hyper;
+    const size_t stride = state_width(h), keys = (size_t)h->n_state_keys * h->state_dim;
+    const size_t z = model_state_channels(h), alpha = z + model_state_values(h);
+    ops_buffer *b = m->scratch.qkv;
+    return (state_parts){{b, 0, stride}, {b, keys, stride}, {b, 2 * keys, stride}, {b, z, stride},
+        {b, alpha, stride}, {b, alpha + h->n_state_values, stride}};
+}
+
+/*
+ * A layer that keeps a state (gated delta net, Yang et al. 2024; Qwen3-Next's form). A state in model_batch is
+ * one layer's behind the other: the convolution's rows, then the matrices.
+ */
+static int state_half(model *m, const micro_batch *b, uint32_t layer, base_err *err)
+{
+    const model_hyper *h = &m->hyper;
+    const forward_layer *w = &m->layers[layer];
+    const forward_scratch *s = &m->scratch;
+    const model_ops *ops = m->ops;
+    const state_parts p = state_parts_of(m);
+    const uint32_t n_values = model_state_values(h);
+    const size_t at = (layer - model_layer_rows(h, layer)) * model_state_floats(h),
+                 matrices = at + (size_t)(h->n_taps - 1) * model_state_channels(h);
+    ops_mat mixed = {s->mixed, 0, n_values};
+    int rc = ops->norm_quant(m->ops,
+        &(ops_norm_quant_args){.x = hidden_of(m),
+            .weight = w->attn_norm,
+            .n = b->n,
+            .width = h->n_embd,
+            .eps = h->norm_eps,
+            .out = s->wide},
+        err);
+    if (!rc)
+        rc = ops->matmul(m->ops,
+            &(ops_matmul_args){.x = s->wide,
+                .n_parts = 4,
+                .parts = {{.weight = w->mix, .y = p.q}, {.weight = w->z, .y = p.z},
+                    {.weight = w->alpha, .y = p.alpha}, {.weight = w->beta, .y = p.beta}}},
+            err);
+    if (!rc)
+        rc = ops->conv(m->ops,
+            &(ops_conv_args){.x = p.q,
+                .taps = w->taps,
+                .n = b->n,
+                .n_channels = model_state_channels(h),
+                .n_taps = h->n_taps,
+                .head_dim = h->state_dim,
+                .n_query = h->n_state_keys,
+                .n_unit = 2 * h->n_state_keys,
+                .eps = h->norm_eps,
+                .before = b->state ? b->state + at : NULL,
+                .after = b->whole->state_out + at},
+            err);
+    if (!rc)
+        rc = ops->delta(m->ops,
+            &(ops_delta_args){.q = p.q,
+                .k = p.k,
+                .v = p.v,
+                .out = mixed,
+                .alpha = p.alpha,
+                .beta = p.beta,
+                .a = w->decay,
+                .dt = w->dt,
+                .n = b->n,
+                .n_key_heads = h->n_state_keys,
+                .n_value_heads = h->n_state_values,
+                .head_dim = h->state_dim,
+                .before = b->state ? b->state + matrices : NULL,
+                .after = b->whole->state_out + matrices},
+            err);
+    if (!rc)
+        rc = ops->norm(m->ops,
+            &(ops_norm_args){.x = mixed,
+                .out = mixed,
+                .weight = w->state_norm,
+                .n = b->n,
+                .n_groups = h->n_state_values,
+                .width = h->state_dim,
+                .eps = h->norm_eps},
+            err);
+    if (!rc)
+        rc = ops->gate_quant(m->ops,
+            &(ops_gate_quant_args){.gate = p.z,
+                .up = mixed,
+                .kind = OPS_GATE_SILU,
+                .n = b->n,
+                .width = n_values,
+                .out = s->wide},
+            err);
+    if (!rc) rc = add_product(m, b->n, w->state_out, NULL, err);
     return rc;
 }
 
@@ -377,7 +511,10 @@ static int feed_forward_half(model *m, uint32_t n, const forward_layer *w, base_
     return rc;
 }
 
-/* The same of a mixture: the router reads F32, the experts 8-bit activations. */
+/*
+ * The same of a mixture: the router reads F32, the experts 8-bit activations. The expert of all tokens comes
+ * last, each token's as much as its gate says.
+ */
 static int experts_half(model *m, uint32_t n, const forward_layer *w, base_err *err)
 {
     const model_hyper *h = &m->hyper;
@@ -402,7 +539,9 @@ static int experts_half(model *m, uint32_t n, const forward_layer *w, base_err *
                 .n_experts = h->n_experts,
                 .n_used = h->n_experts_used,
                 .chosen = s->chosen,
-                .weights = s->shares},
+                .weights = s->shares,
+                .shared = w->shared,
+                .shares = s->share_all},
             err);
     if (!rc)
         rc = ops->quant(
@@ -421,6 +560,25 @@ static int experts_half(model *m, uint32_t n, const forward_layer *w, base_err *
                 .y = x,
                 .add = x},
             err);
+    if (rc || !w->shared) return rc;
+    ops_mat gate = {s->gate_up, 0, 2 * (size_t)h->n_ff_shared},
+            up = {s->gate_up, h->n_ff_shared, 2 * (size_t)h->n_ff_shared};
+    rc = ops->matmul(m->ops,
+        &(ops_matmul_args){.x = s->wide,
+            .n_parts = 2,
+            .parts = {{.weight = w->gate_all, .y = gate}, {.weight = w->up_all, .y = up}}},
+        err);
+    if (!rc)
+        rc = ops->gate_quant(m->ops,
+            &(ops_gate_quant_args){.gate = gate,
+                .up = up,
+                .kind = h->arch->gate,
+                .n = n,
+                .width = h->n_ff_shared,
+                .shares = s->share_all,
+                .out = s->wide},
+            err);
+    if (!rc) rc = add_product(m, n, w->down_all, NULL, err);
     return rc;
 }
 
@@ -512,7 +670,7 @@ static int make_rope_tables(model *m, const micro_batch *b, base_err *err)
 static int make_turns(model *m, micro_batch *b, base_err *err)
 {
     const model_hyper *h = &m->hyper;
-    const model_lane_list *list = &b->rows->lanes[b->whole->layer_first * h->n_head_kv];
+    const model_lane_list *list = &b->rows->lanes[model_layer_rows(h, b->whole->layer_first) * h->n_head_kv];
     uint32_t own[FORWARD_BATCH], t = b->n;
     int rc = forward_turns_of(m, b->rows, &b->turns, err);
     if (rc || !b->turns) return rc;
@@ -541,7 +699,7 @@ static int run_micro_batch(model *m, micro_batch *b, uint32_t layer_last, base_e
     if (!rc) rc = make_turns(m, b, err);
     if (!rc) rc = start_hidden(m, b, err);
     for (uint32_t layer = b->whole->layer_first; layer < layer_last && !rc; layer++) {
-        rc = attention_half(m, b, layer, err);
+        rc = (model_layer_is_recurrent(h, layer) ? state_half : attention_half)(m, b, layer, err);
         if (!rc) rc = (h->n_experts ? experts_half : feed_forward_half)(m, b->n, &m->layers[layer], err);
     }
     if (rc) return rc;
@@ -562,8 +720,11 @@ static int check_batch(const model *m, const model_batch *b, uint32_t layer_last
     if (b->layer_first >= layer_last || layer_last > h->n_layer)
         return base_fail(
             err, BASE_E_USAGE, "layers %u to %u of a model with %u", b->layer_first, layer_last, h->n_layer);
-    if (s->n_layer != h->n_layer || s->n_head_kv != h->n_head_kv || s->head_dim != h->head_dim)
+    if (s->n_layer != h->n_rows_layers || s->n_head_kv != h->n_head_kv || s->head_dim != h->head_dim)
         return base_fail(err, BASE_E_USAGE, "rows of another model");
+    if (h->n_taps && (b->layer_first > 0 || layer_last < h->n_layer || !b->state_out))
+        return base_fail(
+            err, BASE_E_USAGE, "a model that keeps a state computes all layers, and needs room for it");
     if ((b->layer_first > 0 || layer_last < h->n_layer) && !b->hidden)
         return base_fail(err, BASE_E_USAGE, "a part of the layers needs room for hidden states");
     if (b->n_want && (layer_last < h->n_layer || !b->logits || !b->want))
@@ -583,7 +744,9 @@ static int check_batch(const model *m, const model_batch *b, uint32_t layer_last
         if (b->ids[i] < 0 || (uint32_t)b->ids[i] >= h->n_vocab)
             return base_fail(
                 err, BASE_E_LIMIT, "id %d is outside the vocabulary of %u", b->ids[i], h->n_vocab);
-    for (uint32_t lane = b->layer_first * h->n_head_kv; lane < layer_last * h->n_head_kv; lane++)
+    const uint32_t first_lane = model_layer_rows(h, b->layer_first) * h->n_head_kv,
+                   last_lane = model_layer_rows(h, layer_last) * h->n_head_kv;
+    for (uint32_t lane = first_lane; lane < last_lane; lane++)
         if (b->rows->lanes[lane].n_rows < b->n)
             return base_fail(err, BASE_E_USAGE, "lane %u lists %u rows for a batch of %u", lane,
                 b->rows->lanes[lane].n_rows, b->n);
@@ -645,7 +808,8 @@ static int run_split(model *m, const model_batch *batch, uint32_t layer_last, ba
             .n = n,
             .rows = &lists.view,
             .want_from = want_at,
-            .n_want = n_want};
+            .n_want = n_want,
+            .state = from ? batch->state_out : batch->state_in};
         rc = run_micro_batch(m, &b, layer_last, err);
         want_at += n_want;
     }
@@ -663,7 +827,11 @@ static int compute_batch(model *m, const void *what, base_err *err)
     if (rc) return rc;
     m->ops->cancel = batch->cancel;
     if (batch->n <= FORWARD_BATCH) {
-        micro_batch b = {.whole = batch, .n = batch->n, .rows = batch->rows, .n_want = batch->n_want};
+        micro_batch b = {.whole = batch,
+            .n = batch->n,
+            .rows = batch->rows,
+            .n_want = batch->n_want,
+            .state = batch->state_in};
         rc = run_micro_batch(m, &b, layer_last, err);
     } else {
         rc = run_split(m, batch, layer_last, err);
@@ -695,7 +863,7 @@ int model_forward(model *m, const model_batch *batch, base_err *err)
 static float *turn_to_own(const model *m, const model_score *score)
 {
     const model_hyper *h = &m->hyper;
-    const size_t n = (size_t)n_q(h) * h->n_layer * score->n_queries;
+    const size_t n = (size_t)n_q(h) * h->n_rows_layers * score->n_queries;
     int64_t by[64];
     bool any = false;
     for (uint32_t t = 0; t < score->n_queries; t++) {
@@ -716,10 +884,10 @@ static int score_rows(model *m, const void *what, base_err *err)
     const model_rows_shape *s = &score->rows->shape;
     if (score->n_queries < 1 || score->n_queries > 64)
         return base_fail(err, BASE_E_USAGE, "%u queries; 1 to 64 can be asked at once", score->n_queries);
-    if (s->n_layer != h->n_layer || s->n_head_kv != h->n_head_kv || s->head_dim != h->head_dim)
+    if (s->n_layer != h->n_rows_layers || s->n_head_kv != h->n_head_kv || s->head_dim != h->head_dim)
         return base_fail(err, BASE_E_USAGE, "rows of another model");
     uint32_t *from = base_xcalloc(h->n_layer, sizeof *from);
-    for (uint32_t l = 0; l < h->n_layer; l++)
+    for (uint32_t l = 0; l < h->n_layer; l++) /* a model with windows has rows in every layer */
         if (model_layer_has_window(h, l) && score->end > h->window) from[l] = score->end - h->window;
     m->ops->cancel = score->cancel;
     const ops_turns *turns = NULL;
@@ -772,7 +940,7 @@ static int bound_sections(model *m, const void *what, base_err *err)
     const model_bound *b = what;
     const model_hyper *h = &m->hyper;
     const uint32_t group = h->n_head / h->n_head_kv, n = group * b->n_queries, d = h->head_dim;
-    if (b->layer >= h->n_layer || b->n_queries < 1 || n > FORWARD_BATCH)
+    if (b->layer >= h->n_rows_layers || b->n_queries < 1 || n > FORWARD_BATCH)
         return base_fail(err, BASE_E_USAGE, "bounds of layer %u under %u queries", b->layer, b->n_queries);
     for (uint32_t head = 0; head < h->n_head; head++)
         for (uint32_t i = 0; i < b->n_queries; i++) {

@@ -16,23 +16,29 @@ enum {
 };
 
 typedef struct forward_layer {
-    ops_weight *q, *k, *v, *o;
+    ops_weight *q, *k, *v, *o;    /* q of a gated layer: all queries, then all gates */
     ops_weight *gate, *up, *down; /* of a mixture: of all experts */
     ops_buffer *attn_norm, *ffn_norm;
     ops_buffer *router; /* [n_experts][n_embd], or NULL */
+    /* A layer that keeps a state; else NULL. taps: [n_taps][channels] */
+    ops_weight *mix, *z, *alpha, *beta, *state_out;
+    ops_buffer *taps, *decay, *dt, *state_norm;
+    ops_weight *gate_all, *up_all, *down_all; /* the expert of all tokens, and who says how much; or NULL */
+    ops_buffer *shared;
     ops_buffer *q_bias, *k_bias, *v_bias, *q_norm, *k_norm, *attn_post, *ffn_post; /* each may be NULL */
 } forward_layer;
 
 /* Everything that a micro-batch needs, made once. */
 typedef struct forward_scratch {
     ops_buffer *x;       /* [FORWARD_BATCH][n_embd], the residual stream */
-    ops_buffer *qkv;     /* [FORWARD_BATCH][n_q + 2 n_kv] */
-    ops_buffer *mixed;   /* [FORWARD_BATCH][n_q] */
+    ops_buffer *qkv;     /* [FORWARD_BATCH][...] queries (gates) keys values; or what a state is made of */
+    ops_buffer *mixed;   /* [FORWARD_BATCH][n_q or a state's values] */
     ops_buffer *sums;    /* [FORWARD_BATCH][n_head][2], attention's largest scores and sums */
-    ops_buffer *gate_up; /* [FORWARD_BATCH][2 n_ff] */
+    ops_buffer *gate_up; /* [FORWARD_BATCH][2 n_ff], of the expert of all tokens where there is a mixture */
     ops_buffer
         *branch; /* [FORWARD_BATCH][n_embd], what a half adds to x, where it is normalised first; else NULL */
     ops_buffer *chosen, *shares; /* [FORWARD_BATCH][n_experts_used], a mixture's: ids, weights; else NULL */
+    ops_buffer *share_all;       /* [FORWARD_BATCH] how much the expert of all tokens counts; else NULL */
     ops_buffer *logits;          /* [FORWARD_HEADS][n_vocab] */
     ops_buffer *rope;            /* [FORWARD_BATCH][n_rot] */
     ops_buffer *rope_window;     /* the same for layers with a window; else NULL */

@@ -25,9 +25,16 @@
 #include "model/text/tokenizer.h"
 
 /*
- * What a model wants beside weights and scratch before it is of any use: 2,048 rows, and the shell around it.
+ * What a model wants beside weights and scratch before it is of any use: 2,048 rows, the newest states where
+ * it keeps one, and the shell around it.
  */
-enum { ROWS_AT_LEAST = 2048, REST_BYTES = 64 << 20, HASH_SAMPLE = 512, MAX_THREADS = 16 };
+enum {
+    ROWS_AT_LEAST = 2048,
+    STATES_AT_LEAST = 4,
+    REST_BYTES = 64 << 20,
+    HASH_SAMPLE = 512,
+    MAX_THREADS = 16
+};
 
 static const struct {
     uint64_t file_type;
@@ -125,8 +132,11 @@ static int check_memory(const model *m, base_err *err)
 {
     uint64_t weights = 0, scratch = forward_scratch_bytes(&m->hyper), available = model_memory_available();
     uint64_t rows = (uint64_t)ROWS_AT_LEAST * m->info.row_bytes;
-    for (uint64_t i = 0; i < gguf_n_tensors(m->file); i++) weights += gguf_tensor_at(m->file, i)->n_bytes;
+    for (uint64_t i = 0; i < gguf_n_tensors(m->file); i++)
+        if (!model_arch_is_left_out(&m->hyper, gguf_tensor_at(m->file, i)))
+            weights += gguf_tensor_at(m->file, i)->n_bytes;
     weights += weights / 16; /* packed forms are a little wider than the file's */
+    rows += STATES_AT_LEAST * m->info.state_bytes;
     uint64_t need = weights + scratch + rows + REST_BYTES;
     if (need > available)
         return base_fail(err, BASE_E_NOMEM,
@@ -225,6 +235,50 @@ static int copy_floats(loader *l, const gguf_tensor *t, ops_buffer **ret, base_e
     return load_step(l, t, err);
 }
 
+/* A convolution's taps, one row a tap: what a product over channels reads. */
+static int copy_taps(loader *l, const gguf_tensor *t, ops_buffer **ret, base_err *err)
+{
+    model *m = l->m;
+    if (!t) return 0;
+    const uint64_t n_taps = t->ne[0], n = t->ne[1];
+    int rc = check_finite(t, err);
+    if (!rc) rc = m->ops->buffer_new(m->ops, ret, (size_t)(n_taps * n) * sizeof(float), err);
+    if (rc) return rc;
+    float *in = base_xcalloc(n_taps * n, 2 * sizeof *in), *out = in + n_taps * n;
+    quant_to_f32(t->type, t->data, (size_t)(n_taps * n), in);
+    for (uint64_t i = 0; i < n; i++)
+        for (uint64_t k = 0; k < n_taps; k++) out[k * n + i] = in[i * n_taps + k];
+    m->ops->upload(m->ops, *ret, 0, out, (size_t)(n_taps * n) * sizeof *out);
+    free(in);
+    m->info.packed_bytes += n_taps * n * sizeof(float);
+    m->info.weight_bytes_per_token += n_taps * n * sizeof(float);
+    return load_step(l, t, err);
+}
+
+/* The file has head by head its queries' rows and its gates'; we have all queries first. */
+static int pack_gated(loader *l, const gguf_tensor *t, ops_weight **ret, base_err *err)
+{
+    const model_hyper *h = &l->m->hyper;
+    if (!t) return 0;
+    const size_t half = (size_t)(t->n_bytes / t->ne[1]) * h->head_dim; /* of a head */
+    uint8_t *rows = malloc((size_t)t->n_bytes);
+    if (!rows)
+        return base_fail(err, BASE_E_NOMEM, "no memory to pack %llu bytes", (unsigned long long)t->n_bytes);
+    for (uint32_t i = 0; i < h->n_head; i++) {
+        memcpy(rows + i * half, t->data + 2 * i * half, half);
+        memcpy(rows + (h->n_head + i) * half, t->data + (2 * i + 1) * half, half);
+    }
+    gguf_tensor sorted = *t;
+    sorted.data = rows;
+    int rc = l->m->ops->pack(l->m->ops, ret, &sorted, err);
+    free(rows);
+    if (rc) return rc;
+    l->m->info.packed_bytes += l->m->ops->weight_bytes(*ret);
+    l->m->info.weight_bytes_per_token += l->m->ops->weight_bytes(*ret);
+    release_pages(t);
+    return load_step(l, t, err);
+}
+
 /* Tensors of a layer, the field that each becomes, and what makes it: X(tensor, field, maker) */
 /* clang-format off */
 #define LAYER_FIELDS(X)                                                                                       \
@@ -234,6 +288,11 @@ static int copy_floats(loader *l, const gguf_tensor *t, ops_buffer **ret, base_e
     X(attn_post, attn_post, copy_vector) X(ffn_norm, ffn_norm, copy_vector) X(router, router, copy_floats)    \
     X(gate, gate, pack) X(up, up, pack) X(down, down, pack)                                                   \
     X(gate_exps, gate, pack) X(up_exps, up, pack) X(down_exps, down, pack)                                    \
+    X(q_gated, q, pack_gated) X(ffn_pre, ffn_norm, copy_vector)                                               \
+    X(mix, mix, pack) X(z, z, pack) X(alpha, alpha, pack) X(beta, beta, pack) X(taps, taps, copy_taps)        \
+    X(decay, decay, copy_vector) X(dt, dt, copy_vector) X(state_norm, state_norm, copy_vector)                \
+    X(state_out, state_out, pack) X(shared, shared, copy_vector)                                              \
+    X(gate_all, gate_all, pack) X(up_all, up_all, pack) X(down_all, down_all, pack)                           \
     X(ffn_post, ffn_post, copy_vector)
 /* clang-format on */
 
@@ -292,9 +351,11 @@ static void free_weights(model *m)
     const struct model_ops *ops = m->ops;
     for (uint32_t i = 0; m->layers && i < m->hyper.n_layer; i++) {
         forward_layer *w = &m->layers[i];
-        ops_weight *matrices[] = {w->q, w->k, w->v, w->o, w->gate, w->up, w->down};
+        ops_weight *matrices[] = {w->q, w->k, w->v, w->o, w->gate, w->up, w->down, w->mix, w->z, w->alpha,
+            w->beta, w->state_out, w->gate_all, w->up_all, w->down_all};
         ops_buffer *vectors[] = {w->attn_norm, w->ffn_norm, w->router, w->q_bias, w->k_bias, w->v_bias,
-            w->q_norm, w->k_norm, w->attn_post, w->ffn_post};
+            w->q_norm, w->k_norm, w->attn_post, w->ffn_post, w->taps, w->decay, w->dt, w->state_norm,
+            w->shared};
         for (size_t k = 0; k < sizeof matrices / sizeof matrices[0]; k++)
             if (matrices[k]) ops->weight_free(m->ops, matrices[k]);
         for (size_t k = 0; k < sizeof vectors / sizeof vectors[0]; k++)
@@ -383,7 +444,9 @@ static void describe(model *m, const char *path)
         .n_vocab = h->n_vocab,
         .n_ctx = h->n_ctx,
         .file_bytes = gguf_file_bytes(m->file),
-        .row_bytes = h->n_layer * h->n_head_kv * h->head_dim * 2 * (uint32_t)sizeof(uint16_t)};
+        .n_rows_layers = h->n_rows_layers,
+        .state_bytes = (h->n_layer - h->n_rows_layers) * model_state_floats(h) * sizeof(float),
+        .row_bytes = h->n_rows_layers * h->n_head_kv * h->head_dim * 2 * (uint32_t)sizeof(uint16_t)};
     hash_file(m->file, m->name, m->info.hash);
 }
 
@@ -419,6 +482,9 @@ static int open_cuda(model *m, const model_options *o, base_err *err)
     if (!rc && m->hyper.n_experts)
         rc = base_fail(
             err, BASE_E_UNSUPPORTED, "a mixture of experts is not computed on the GPU; use --backend cpu");
+    if (!rc && m->hyper.n_taps)
+        rc = base_fail(err, BASE_E_UNSUPPORTED,
+            "layers that keep a state are not computed on the GPU; use --backend cpu");
     return rc;
 #else
     return base_fail(err, BASE_E_DEVICE, "this build has no CUDA backend; use --backend cpu");
@@ -446,7 +512,9 @@ static int start(model *m, const model_options *o, bool cuda, base_err *err)
     m->info.kernel_version = m->ops->kernel_version;
     m->info.folds = m->ops->turns;
     loader l = {.m = m, .options = o};
-    for (uint64_t i = 0; i < gguf_n_tensors(m->file); i++) l.total += gguf_tensor_at(m->file, i)->n_bytes;
+    for (uint64_t i = 0; i < gguf_n_tensors(m->file); i++)
+        if (!model_arch_is_left_out(&m->hyper, gguf_tensor_at(m->file, i)))
+            l.total += gguf_tensor_at(m->file, i)->n_bytes;
     if (m->tensors.output != m->tensors.token_embd)
         l.total -= m->tensors.token_embd->n_bytes; /* stays where it is */
     if ((rc = load_weights(&l, err))) return rc;
@@ -596,5 +664,5 @@ bool model_has_window(const model *m, uint32_t layer)
 
 model_rows_shape model_get_rows_shape(const model *m)
 {
-    return (model_rows_shape){m->hyper.n_layer, m->hyper.n_head_kv, m->hyper.head_dim};
+    return (model_rows_shape){m->hyper.n_rows_layers, m->hyper.n_head_kv, m->hyper.head_dim};
 }

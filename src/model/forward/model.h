@@ -40,9 +40,11 @@ typedef struct model_info {
     uint32_t n_layer, n_embd, n_ff, n_head, n_head_kv, head_dim, n_vocab, n_ctx;
     uint64_t file_bytes, packed_bytes, weight_bytes_per_token; /* what a decoded token reads */
     uint32_t row_bytes;                                        /* K and V of one token in all lanes */
-    char hash[65];      /* sha256 over name, metadata and sampled tensor bytes: identity of the weights */
-    bool folds;         /* rows may be read folded (ops/rows.h, gaps): the CPU's operations do that */
-    const char *notice; /* why the CPU computes where a GPU was to; NULL: it is as it was asked for */
+    char hash[65];          /* sha256 over name, metadata and sampled tensor bytes: identity of the weights */
+    uint32_t n_rows_layers; /* layers that have rows; the others keep a state */
+    uint64_t state_bytes;   /* of one state; 0: the model keeps none */
+    bool folds;             /* rows may be read folded (ops/rows.h, gaps): the CPU's operations do that */
+    const char *notice;     /* why the CPU computes where a GPU was to; NULL: it is as it was asked for */
     uint32_t kernel_version; /* part of a cache state's identity: changes when results could change a bit */
 } model_info;
 
@@ -52,7 +54,7 @@ void model_close(model *m);
 const model_info *model_get_info(const model *m);
 const model_tokenizer *model_get_tokenizer(const model *m);
 const model_template *model_get_template(const model *m);
-model_rows_shape model_get_rows_shape(const model *m);
+model_rows_shape model_get_rows_shape(const model *m); /* n_layer: of the layers that have rows */
 bool model_has_window(const model *m, uint32_t layer); /* the layer reads the newest rows only */
 /*
  * Bytes this process may still take: the machine's free memory, and the limits that are set for it (cgroup,
@@ -67,7 +69,7 @@ int model_check_room(const model *m, uint32_t n_ctx, uint32_t n_rows, base_err *
 
 /*
  * Query vectors kept while a batch runs: post-RoPE, F32, [n_layer][n_head][n][head_dim]. `tokens` are places
- * in the batch.
+ * in the batch. Here and below n_layer counts the layers that have rows (model_rows_shape).
  */
 typedef struct model_capture {
     const uint32_t *tokens; /* [n], ascending */
@@ -125,7 +127,14 @@ typedef struct model_batch {
         *only; /* bits of the ids whose logits will be read, the others' are -INFINITY; NULL: all */
     const model_capture *capture; /* may be NULL */
     const model_reader *reader;   /* of at most 512 tokens; NULL: lists are read in full */
-    const atomic_bool *cancel;    /* may be NULL */
+    /*
+     * Of a model that keeps a state (model_info.state_bytes, F32): the state behind the token before the
+     * batch, NULL at a sequence's start, and room for the one behind its last token. They may be the same
+     * memory; else a batch that fails leaves state_in as it is. Others: NULL.
+     */
+    const float *state_in;
+    float *state_out;
+    const atomic_bool *cancel; /* may be NULL */
 } model_batch;
 
 int model_forward(model *m, const model_batch *batch, base_err *err);

@@ -106,7 +106,7 @@ void model_turn_queries(const model *m, float *queries, uint32_t n, const int64_
             cosines[i] = cos((double)by[t] * turn);
             sines[i] = sin((double)by[t] * turn);
         }
-        for (uint32_t layer = 0; layer < h->n_layer; layer++)
+        for (uint32_t layer = 0; layer < h->n_rows_layers; layer++)
             for (uint32_t head = 0; head < h->n_head && !model_layer_has_window(h, layer); head++)
                 turn_head(
                     h, queries + (((size_t)layer * h->n_head + head) * n + t) * h->head_dim, cosines, sines);

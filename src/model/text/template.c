@@ -19,13 +19,14 @@ enum { N_ROLES = MODEL_ROLE_TOOL + 1, MAX_TOKENS = 4 };
 typedef struct family {
     const char *name;
     const char *sign;               /* stands in tokenizer.chat_template */
+    const char *also;               /* and this too; NULL: nothing else */
     const char *tokens[MAX_TOKENS]; /* control tokens that the vocabulary must have */
     const char *begin[N_ROLES], *end[N_ROLES];
     /*
      * A chat template with think_sign lets the model think first (Qwen3); no_thought is a thought already
-     * had.
+     * had. thought: what the template begins one with; NULL: the model does that itself.
      */
-    const char *think_sign, *no_thought;
+    const char *think_sign, *no_thought, *thought;
 } family;
 
 /* clang-format off */
@@ -42,6 +43,20 @@ static const family families[] = {
             [MODEL_ROLE_SYSTEM] = "<|eot_id|>", [MODEL_ROLE_USER] = "<|eot_id|>",
             [MODEL_ROLE_ASSISTANT] = "<|eot_id|>", [MODEL_ROLE_TOOL] = "<|eot_id|>",
         },
+    },
+    {   /* Qwen3.5 and later: calls as Qwen3-Coder's, thoughts as Qwen3's, but that the template begins them. */
+        .name = "qwen3.5", .sign = "<function=", .also = "enable_thinking", .tokens = {"<|im_start|>", "<|im_end|>"},
+        .begin = {
+            [MODEL_ROLE_SYSTEM]    = "<|im_start|>system\n",
+            [MODEL_ROLE_USER]      = "<|im_start|>user\n",
+            [MODEL_ROLE_ASSISTANT] = "<|im_start|>assistant\n",
+            [MODEL_ROLE_TOOL]      = "<|im_start|>user\n<tool_response>\n",
+        },
+        .end = {
+            [MODEL_ROLE_SYSTEM] = "<|im_end|>\n", [MODEL_ROLE_USER] = "<|im_end|>\n",
+            [MODEL_ROLE_ASSISTANT] = "<|im_end|>\n", [MODEL_ROLE_TOOL] = "\n</tool_response><|im_end|>\n",
+        },
+        .think_sign = "enable_thinking", .no_thought = "<think>\n\n</think>\n\n", .thought = "<think>\n",
     },
     {   /* Qwen3-Coder's differs in one line's end. */
         .name = "qwen3-coder", .sign = "<function=", .tokens = {"<|im_start|>", "<|im_end|>"},
@@ -115,7 +130,7 @@ static const family families[] = {
 };
 /* clang-format on */
 
-enum { N_FAMILIES = sizeof families / sizeof *families, CHATML = 2, PLAIN = N_FAMILIES - 1 };
+enum { N_FAMILIES = sizeof families / sizeof *families, CHATML = 3, PLAIN = N_FAMILIES - 1 };
 
 struct model_template {
     const family *family;
@@ -147,7 +162,8 @@ static bool contains_any_case(base_str s, const char *part)
 static const family *choose_family(base_str jinja, const model_tokenizer *t)
 {
     for (size_t i = 0; i < N_FAMILIES; i++)
-        if (families[i].sign[0] && contains(jinja, families[i].sign) && has_tokens(t, &families[i]))
+        if (families[i].sign[0] && contains(jinja, families[i].sign) &&
+            (!families[i].also || contains(jinja, families[i].also)) && has_tokens(t, &families[i]))
             return &families[i];
     if (has_tokens(t, &families[CHATML])) return &families[CHATML];
     return jinja.len ? NULL : &families[PLAIN];
@@ -199,8 +215,9 @@ int model_template_load(model_template **ret, const struct gguf_file *gguf, cons
         add_text(t, f->begin[role], &m->begin[role]);
         add_text(t, f->end[role], &m->end[role]);
     }
-    if (f->think_sign && contains(jinja, f->think_sign) && !thinking)
-        add_text(t, f->no_thought, &m->begin[MODEL_ROLE_ASSISTANT]);
+    const bool thinks = f->think_sign && contains(jinja, f->think_sign);
+    const char *opening = !thinks ? NULL : thinking ? f->thought : f->no_thought;
+    if (opening) add_text(t, opening, &m->begin[MODEL_ROLE_ASSISTANT]);
     *ret = m;
     return 0;
 }

@@ -1,5 +1,6 @@
 /*
- * The splitters: qwen2, llama-bpe, gpt-2, smollm (gpt-2 between single digits), and tekken, which asks for case.
+ * The splitters: qwen2, qwen35 (marks are letters), llama-bpe, gpt-2, smollm (gpt-2 between single digits), and
+ * tekken, which asks for case.
  *
  * A text of n bytes costs O(n): every alternative looks ahead over a run that it then takes as a whole. What
  * is not a letter, number or white space (marks, punctuation, symbols, control, unassigned) is one class,
@@ -25,12 +26,29 @@ static inline unsigned class_at(const char *p, const char *end, size_t *n)
     return class ? class : OTHER;
 }
 
+/* The same where marks are counted as letters. */
+static unsigned class_with_marks(const char *p, const char *end, size_t *n)
+{
+    uint32_t cp = 0;
+    unsigned class = class_at(p, end, n);
+    if (class != OTHER || (unsigned char)*p < 0x80) return class;
+    base_utf8_decode(p, (size_t)(end - p), &cp);
+    return unicode_flags(cp) & UNICODE_MARK ? LETTER : OTHER;
+}
+
+typedef unsigned class_fn(const char *p, const char *end, size_t *n);
+
 /* Behind the run of code points of `class` that starts at p. */
-static const char *skip(const char *p, const char *end, unsigned class)
+static inline const char *skip_of(const char *p, const char *end, unsigned class, class_fn *class_of)
 {
     size_t n;
-    while (class_at(p, end, &n) == class) p += n;
+    while (class_of(p, end, &n) == class) p += n;
     return p;
+}
+
+static const char *skip(const char *p, const char *end, unsigned class)
+{
+    return skip_of(p, end, class, class_at);
 }
 
 static bool is_newline(const char *p, const char *end)
@@ -73,32 +91,36 @@ static const char *take_lines(const char *p, const char *end)
 }
 
 /* [^\s\p{L}\p{N}]+ behind what may be one space, with the characters of `tail` that follow; NULL: none is there. */
-static const char *take_other(const char *p, const char *end, const char *tail)
+static inline const char *take_other(const char *p, const char *end, const char *tail, class_fn *class_of)
 {
     size_t n;
-    const char *from = *p == ' ' ? p + 1 : p, *q = skip(from, end, OTHER);
-    if (class_at(from, end, &n) != OTHER) return NULL;
+    const char *from = *p == ' ' ? p + 1 : p, *q = skip_of(from, end, OTHER, class_of);
+    if (class_of(from, end, &n) != OTHER) return NULL;
     while (q < end && *q && strchr(tail, *q)) q++;
     return q;
 }
 
 /*
  * (?:'[sS]|...)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,digits}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
+ *
+ * With class_with_marks [\p{L}\p{M}] stands for \p{L}, but for what may lead a word: there a mark may, which
+ * comes to the same.
  */
-static const char *next_modern(const char *p, const char *end, int digits)
+static inline const char *next_modern(const char *p, const char *end, int digits, class_fn *class_of)
 {
     size_t n, n2;
     size_t short_word = contraction(p, end, true);
     if (short_word) return p + short_word;
-    unsigned first = class_at(p, end, &n), second = class_at(p + n, end, &n2);
-    if (first == LETTER) return skip(p, end, LETTER);
-    if (first != NUMBER && second == LETTER && !is_newline(p, end)) return skip(p + n, end, LETTER);
+    unsigned first = class_of(p, end, &n), second = class_of(p + n, end, &n2);
+    if (first == LETTER) return skip_of(p, end, LETTER, class_of);
+    if (first != NUMBER && second == LETTER && !is_newline(p, end))
+        return skip_of(p + n, end, LETTER, class_of);
     if (first == NUMBER) {
         const char *q = p;
-        while (digits-- > 0 && class_at(q, end, &n) == NUMBER) q += n;
+        while (digits-- > 0 && class_of(q, end, &n) == NUMBER) q += n;
         return q;
     }
-    const char *other = take_other(p, end, "\r\n");
+    const char *other = take_other(p, end, "\r\n", class_of);
     if (other) return other;
     const char *lines = take_lines(p, end);
     return lines ? lines : take_space(p, end);
@@ -162,7 +184,7 @@ static const char *next_tekken(const char *p, const char *end)
     if (!q) q = take_upper_word(p, end);
     if (q) return q;
     if (first == NUMBER) return p + n;
-    if ((q = take_other(p, end, "\r\n/"))) return q;
+    if ((q = take_other(p, end, "\r\n/", class_at))) return q;
     const char *lines = take_lines(p, end);
     return lines ? lines : take_space(p, end);
 }
@@ -188,12 +210,17 @@ static size_t move(split_walk *w, const char *to)
 
 static size_t split_qwen2(split_walk *w)
 {
-    return w->at < w->end ? move(w, next_modern(w->at, w->end, 1)) : 0;
+    return w->at < w->end ? move(w, next_modern(w->at, w->end, 1, class_at)) : 0;
+}
+
+static size_t split_qwen35(split_walk *w)
+{
+    return w->at < w->end ? move(w, next_modern(w->at, w->end, 1, class_with_marks)) : 0;
 }
 
 static size_t split_llama3(split_walk *w)
 {
-    return w->at < w->end ? move(w, next_modern(w->at, w->end, 3)) : 0;
+    return w->at < w->end ? move(w, next_modern(w->at, w->end, 3, class_at)) : 0;
 }
 
 static size_t split_tekken(split_walk *w)
@@ -225,6 +252,7 @@ const split_kind *split_find(const char *pre, size_t n)
     /* clang-format off */
     static const split_kind kinds[] = {
         {"qwen2",     split_qwen2,  0, 0},
+        {"qwen35",    split_qwen35, 0, 0},
         {"smollm",    split_smollm, 0, 0},
         {"llama-bpe", split_llama3, 1, 1},
         {"gpt-2",     split_gpt2,   0, 0},
