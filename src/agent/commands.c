@@ -167,6 +167,11 @@ static int run_settings(agent *a, const char *arguments, base_err *err)
         base_buf_printf(&now, ", budget %u rows a lane", s.budget);
     else
         base_buf_puts(&now, ", no budget");
+    if (s.state_bytes)
+        base_buf_printf(&now,
+            "; %u states kept of at most %u, %.1f MiB each (--kv-set states=MiB in memory, states_disk=MiB "
+            "on disk), %.1f MiB with those at work",
+            s.states, s.states_most, (double)s.state_bytes / (1 << 20), (double)s.states_bytes / (1 << 20));
     agent__describe_configured(a, &now);
     agent__notice(a, "%s", now.data);
     base_buf_free(&now);
@@ -491,6 +496,11 @@ static int run_rewind(agent *a, const char *arguments, base_err *err)
     agent__emit(a, &(agent_event){.type = AGENT_EVENT_rewind, .rewind = {.turn = (int64_t)turn, .n = n}});
     a->turn = (uint32_t)turn - 1;
     agent__rewind_sums(a);
+    kv_stats s;
+    a->engine->ops->stats(a->engine, &s);
+    if (s.to_walk)
+        agent__notice(
+            a, "%u tokens are computed again: the newest state that was kept lies so far back", s.to_walk);
     agent__save(a);
     return 0;
 }

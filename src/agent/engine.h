@@ -53,7 +53,8 @@ typedef struct engine_info {
     bool is_elsewhere; /* what it reads leaves this machine */
     bool strong;       /* a model large enough for edit instead of rewrite */
     uint32_t n_ctx;    /* where the session ends; the model's for one without an end (kv_stats.endless) */
-    uint32_t n_layer, n_lanes, row_bytes, n_vocab; /* without a session one layer, one lane */
+    uint32_t n_layer, n_lanes, row_bytes,
+        n_vocab; /* layers with rows; without a session one layer and lane */
     kv_limit
         measured; /* what `auto` takes where memory allows, found out on this machine (pace.h); {0}: not yet */
     uint32_t model_n_ctx;    /* what the model was made for; n_ctx may be less (--ctx) */

@@ -212,7 +212,7 @@ static void local_info(const engine *e, engine_info *ret)
         .strong = (uint64_t)l->info->n_embd * l->info->n_layer >= STRONG_SIZE,
         .n_ctx = s.endless ? l->info->n_ctx : s.n_ctx,
         .model_n_ctx = l->info->n_ctx,
-        .n_layer = l->info->n_layer,
+        .n_layer = l->info->n_rows_layers,
         .n_lanes = s.n_lanes,
         .row_bytes = l->info->row_bytes,
         .measured = l->measured,

@@ -184,6 +184,13 @@ typedef struct kv_stats {
     uint32_t reused;          /* tokens found computed: resumed, or taken from the prefix file */
     uint32_t computed;        /* tokens that cost a forward pass since this session object was made */
     double score_ms, plan_ms; /* spent in passes and repairs so far */
+    /*
+     * Of a model that keeps a state beside its rows (core/states.h): bytes of one (0: it keeps none), how many
+     * are kept and may be, all bytes of states in memory; tokens computed again to make one since this object
+     * was made, and those that the next token would begin with.
+     */
+    uint64_t state_bytes, states_bytes;
+    uint32_t states, states_most, walked, to_walk;
     kv_reads reads;
 } kv_stats;
 

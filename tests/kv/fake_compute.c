@@ -227,6 +227,31 @@ static uint64_t mix_visitors(
     return hash;
 }
 
+typedef struct remembered {
+    uint64_t hash, n; /* n: tokens */
+} remembered;
+
+/* The index of the batch's first token in its sequence. */
+static uint64_t first_of(const model_batch *b)
+{
+    const model_lane_list *list = &b->rows->lanes[0];
+    uint32_t left = b->n, r = list->n_runs;
+    while (r-- > 0 && list->runs[r].n < left) left -= list->runs[r].n;
+    return list->runs[r].index + list->runs[r].n - left;
+}
+
+static remembered begin_state(const model_batch *b)
+{
+    remembered s = {0};
+    if (b->state_in) memcpy(&s, b->state_in, sizeof s);
+    if (b->state_out && s.n != first_of(b)) {
+        fprintf(stderr, "a state behind %llu tokens for a batch that begins at token %llu\n",
+            (unsigned long long)s.n, (unsigned long long)first_of(b));
+        abort();
+    }
+    return s;
+}
+
 static int forward(void *user, const model_batch *b, base_err *err)
 {
     fake_model *m = user;
@@ -245,12 +270,14 @@ static int forward(void *user, const model_batch *b, base_err *err)
         free_visits(&visits);
         return refused;
     }
+    remembered kept = begin_state(b);
     uint64_t read[FAKE_LANES]; /* what the next token of the batch can read */
     for (uint32_t lane = first; lane < last; lane++)
         read[lane] = mix_rows(b->rows, lane, b->rows->lanes[lane].n_rows - b->n);
     for (uint32_t t = 0; t < b->n; t++) {
         uint64_t all =
             first ? get_state(b->hidden + (size_t)t * FAKE_EMBD) : (uint64_t)b->ids[t] * 31 + b->phases[t];
+        if (b->state_out) all = base_hash64(&kept.hash, sizeof kept.hash, all);
         for (uint32_t lane = first; lane < last; lane++) {
             const model_lane_list *list = &b->rows->lanes[lane];
             const uint32_t own = list->n_rows - b->n + t;
@@ -265,6 +292,8 @@ static int forward(void *user, const model_batch *b, base_err *err)
             read[lane] = mix_row(b->rows, lane, slot_at(list, own), read[lane]);
             all = base_hash64(&before, sizeof before, all);
         }
+        kept.hash = base_hash64(&all, sizeof all, kept.hash);
+        kept.n++;
         if (last < FAKE_LANES) put_state(b->hidden + (size_t)t * FAKE_EMBD, all);
         if (next_want < b->n_want && b->want[next_want] == t) {
             for (uint32_t v = 0; v < FAKE_VOCAB; v++)
@@ -284,6 +313,7 @@ static int forward(void *user, const model_batch *b, base_err *err)
     for (uint32_t layer = b->layer_first; layer < last_layer && visits.any; layer++)
         b->reader->visited(b->reader->user, &visits.of[layer]);
     free_visits(&visits);
+    if (b->state_out) memcpy(b->state_out, &kept, sizeof kept);
     m->n_forward += b->n;
     m->n_layers += (uint64_t)b->n * (last_layer - b->layer_first);
     return 0;
@@ -344,6 +374,10 @@ kv_compute fake_compute(fake_model *m, uint32_t n_ctx)
         .turn = turn,
         .device = {.user = m, .pin = pin, .unpin = unpin, .bring = bring},
     };
+    if (getenv("KVIST_FAKE_STATES")) {
+        c.state_bytes = FAKE_STATE;
+        c.n_embd = 0;
+    }
     memset(c.hash, 'f', 64);
     return c;
 }

@@ -3,7 +3,9 @@
  *
  * A row's key is a code of its id's class (id % FAKE_CLASSES), so a query of a class asks for the keys of its
  * class; a row's value and the logits are a hash of everything that the token could read, so a row computed
- * over a hole differs. A part of the layers hands the same hash on in its hidden state.
+ * over a hole differs. A part of the layers hands the same hash on in its hidden state. With KVIST_FAKE_STATES
+ * set it keeps a state beside its rows: a hash of all its tokens and of what they read, which every later
+ * token reads too; whose state is not the one in front of a batch ends the program.
  */
 #ifndef KVIST_TESTS_FAKE_COMPUTE_H
 #define KVIST_TESTS_FAKE_COMPUTE_H
@@ -19,6 +21,7 @@ enum {
     FAKE_VOCAB = 1024,
     FAKE_CLASSES = 61,
     FAKE_PINS = 256,
+    FAKE_STATE = 64, /* bytes */
     FAKE_LANES = FAKE_LAYERS * FAKE_HEADS_KV
 };
 

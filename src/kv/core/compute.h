@@ -27,6 +27,7 @@ typedef struct kv_compute {
     void (*turn)(void *user, float *queries, uint32_t n, const int64_t *by);
     bool (*has_window)(
         void *user, uint32_t layer); /* the layer reads the newest rows only; NULL: none does */
+    uint64_t state_bytes;            /* of a state beside the rows (core/states.h); 0: the model keeps none */
     kv_device device;
 } kv_compute;
 

@@ -736,6 +736,52 @@ static int get_fold(kv_session *s, reader *r, base_err *err)
         s->n, s->compute.n_ctx);
 }
 
+/* --- states --------------------------------------------------------------------------------------------- */
+
+static int copy_states(kv_session *to, const kv_session *s, base_err *err)
+{
+    kv_states_copy(&to->states, &s->states);
+    return 0;
+}
+
+static void truncate_states(kv_session *s, uint32_t n)
+{
+    kv_states_truncate(&s->states, n);
+}
+
+/* Where they lie on disk; nothing where there are none, as before there were any. */
+static void put_states(const kv_session *s, base_buf *out)
+{
+    const kv_states *st = &s->states;
+    if (!s->compute.state_bytes) return;
+    put32(out, st->n_saved);
+    for (uint32_t i = 0; i < st->n_saved; i++) {
+        put32(out, st->saved[i].at);
+        put32(out,
+            st->saved[i].place | (uint32_t)st->saved[i].kept << 31 | (uint32_t)st->saved[i].before << 30);
+        put(out, &st->saved[i].hash, 1, sizeof st->saved[i].hash);
+    }
+}
+
+static int get_states(kv_session *s, reader *r, base_err *err)
+{
+    kv_states *st = &s->states;
+    if (!s->compute.state_bytes) return 0;
+    st->n_saved = get32(r);
+    if (st->n_saved > KV_STATES_MOST + 2) r->bad = true;
+    if (r->bad) st->n_saved = 0;
+    for (uint32_t i = 0; i < st->n_saved && !r->bad; i++) {
+        st->saved[i].at = get32(r);
+        const uint32_t place = get32(r);
+        st->saved[i].place = place & (INT32_MAX >> 1);
+        st->saved[i].kept = place >> 31;
+        st->saved[i].before = place >> 30 & 1;
+        st->saved[i].hash = get64(r);
+        if (st->saved[i].at == 0 || st->saved[i].at > s->n || st->saved[i].place > 1 << 20) r->bad = true;
+    }
+    return 0;
+}
+
 /* --- the list ------------------------------------------------------------------------------------------- */
 
 /* NULL: nothing to do. A later group may look at an earlier one. */
@@ -755,6 +801,7 @@ static const struct group {
     {NULL, free_memory, copy_memory, truncate_memory, put_memory, get_memory},
     {NULL, free_optional, copy_optional, truncate_optional, put_optional, get_optional},
     {NULL, free_journal, copy_journal, truncate_journal, put_journal, get_journal},
+    {NULL, NULL, copy_states, truncate_states, put_states, get_states},
     {NULL, free_fold, copy_fold, truncate_fold, put_fold, get_fold},
 };
 enum { N_GROUPS = sizeof groups / sizeof *groups };

@@ -86,6 +86,8 @@ enum {
     X(recent, "recent", 0, 1, NULL, "share of what an eviction leaves that is for the newest rows") \
     X(mode, "mode", 0, 1, "query memory", "intentkv: the newest message asks, or the session's memory") \
     X(host, "host", 0, 1048576, NULL, "MiB of rows kept in memory, evicted rows beyond it on disk only; 0: no limit") \
+    X(states, "states", 0, 1048576, NULL, "MiB of kept states in memory, of models that keep one beside rows; two at least") \
+    X(states_disk, "states_disk", 0, 1048576, NULL, "MiB of them on disk; the newest at least") \
     X(disk, "disk", 0, 1048576, NULL, "MiB of rows on disk, the oldest evicted ones beyond it given up; 0: no limit") \
     X(tier, "tier", 0, 1, "exact 8bit", "evicted rows beyond `host` MiB: on disk, or in 8 bits while that suffices") \
     X(order, "order", 0, 4, "mass keys fused random oldest", "repair: who asks first (repair.h)") \

@@ -94,7 +94,8 @@ size_t kv__memory_floats(const kv_session *s)
 }
 
 /* One array for all runs. NULL when memory is gone. */
-model_lane_list *kv__lists_before(const kv_session *s, uint32_t i, uint32_t slot, model_run **ret_runs)
+model_lane_list *kv__lists_before(
+    const kv_session *s, uint32_t i, uint32_t slot, uint32_t n, model_run **ret_runs)
 {
     size_t n_runs = 0;
     for (uint32_t lane = 0; lane < s->n_lanes; lane++) n_runs += s->lists.view[lane].n_runs + 1;
@@ -117,9 +118,9 @@ model_lane_list *kv__lists_before(const kv_session *s, uint32_t i, uint32_t slot
             to->n_runs++;
             runs++;
         }
-        *runs++ = (model_run){.slot = slot, .index = i, .n = 1};
+        *runs++ = (model_run){.slot = slot, .index = i, .n = n};
         to->n_runs++;
-        to->n_rows++;
+        to->n_rows += n;
     }
     return lanes;
 }

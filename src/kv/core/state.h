@@ -12,6 +12,7 @@
 #include "kv/core/parameters.h"
 #include "kv/core/rank.h"
 #include "kv/core/signal.h"
+#include "kv/core/states.h"
 #include "kv/rows/bits.h"
 #include "kv/rows/list.h"
 #include "kv/rows/rowfile.h"
@@ -34,6 +35,7 @@ enum {
 #define KV_EVENT_TRUNCATED      UINT32_MAX
 #define KV_EVENT_COMPUTED_AGAIN (UINT32_MAX - 1)
 #define KV_EVENT_CUT            (UINT32_MAX - 2)
+#define KV_EVENT_WALKED         (UINT32_MAX - 3)
 #define KV_EVENT_VISITED        (UINT32_MAX - 4) /* one less: weighed by keys, one token at a time */
 
 /* Why a row is hard. When hard rows alone exceed the budget, the last class gives way first. */
@@ -97,6 +99,7 @@ typedef struct kv_prefix {
     uint32_t n;
     int32_t *ids;
     kv_table table;
+    kv_state *state; /* behind it, of a model that keeps one */
 } kv_prefix;
 
 struct kv_session {
@@ -161,6 +164,7 @@ struct kv_session {
     uint32_t logits_at;
 
     kv_draft draft;
+    kv_states states; /* of a model that keeps one (plan/walk.h); else empty */
 
     kv_entry journal[KV_JOURNAL]; /* oldest first */
     uint32_t n_journal;
@@ -180,13 +184,14 @@ struct kv_session {
 
 /*
  * sequence.c: views of its rows. kv__view: as the live lists are; kv__view_of: other lists of its rows;
- * kv__lists_before: the live lists truncated before token i, with one more row at `slot` (*ret_runs and the
+ * kv__lists_before: the live lists truncated before token i, with n more rows from `slot` on (*ret_runs and the
  * lists are the caller's; NULL: no memory). kv__bring: lists and rows begin to go to the device, if there is
  * one, while nobody waits.
  */
 model_rows_view kv__view(const kv_session *s);
 model_rows_view kv__view_of(const kv_session *s, const model_lane_list *lanes);
-model_lane_list *kv__lists_before(const kv_session *s, uint32_t i, uint32_t slot, model_run **ret_runs);
+model_lane_list *kv__lists_before(
+    const kv_session *s, uint32_t i, uint32_t slot, uint32_t n, model_run **ret_runs);
 void kv__bring(const kv_session *s);
 /*
  * sequence.c: where the session ends by its options, policy and budget. Phases that the next token would read

@@ -14,6 +14,14 @@ int kv__manifest_read(kv_session *s, const void *bytes, size_t n, kv_manifest_fi
 /* snapshot.c: what kv_session_save left, into a fresh session. */
 int kv__snapshot_read(kv_session *s, base_err *err);
 
+/*
+ * states.c: the states that a manifest is to name, written where no earlier one is; what the manifest named is
+ * there now; and what it names, read.
+ */
+int kv__states_save(kv_session *s, base_err *err);
+void kv__states_saved(kv_session *s);
+int kv__states_load(kv_session *s, base_err *err);
+
 /* prefix.c: reads kv_options.prefix_file; whatever is wrong with it, there is no prefix then. */
 void kv__prefix_load(kv_session *s, const char *path);
 

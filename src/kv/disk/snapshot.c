@@ -76,13 +76,14 @@ static int write_rows(kv_session *s, base_err *err)
     return rc;
 }
 
-static int write_manifest(const kv_session *s, uint64_t n_rows, base_err *err)
+static int write_manifest(kv_session *s, uint64_t n_rows, base_err *err)
 {
     const kv_manifest_file file = {.id = kv_rowfile_id(s->file), .n_rows = n_rows};
     base_buf bytes = {0};
     kv__manifest_write(s, &file, &bytes);
     char *path = manifest_path(s);
     int rc = base_fs_write(path, bytes.data, bytes.len, 0600, err);
+    if (!rc) kv__states_saved(s);
     free(path);
     base_buf_free(&bytes);
     return rc;
@@ -93,6 +94,7 @@ int kv_session_save(kv_session *s, base_err *err)
     if (!s->row_path) return base_fail(err, BASE_E_STATE, "this session keeps its rows in memory only");
     int rc = s->file ? 0 : open_fresh(s, err);
     if (!rc) rc = write_rows(s, err);
+    if (!rc) rc = kv__states_save(s, err);
     return rc ? rc : write_manifest(s, kv_rowfile_rows(s->file), err);
 }
 
@@ -225,6 +227,7 @@ int kv__snapshot_read(kv_session *s, base_err *err)
         rc = base_fail(err, BASE_E_FORMAT, "the session's row file is cut off: %llu of %llu rows are there",
             (unsigned long long)kv_rowfile_rows(s->file), (unsigned long long)file.n_rows);
     if (!rc) rc = read_rows(s, err);
+    if (!rc) rc = kv__states_load(s, err);
     if (!rc) kv_rowfile_set_rows(s->file, file.n_rows); /* rows behind were never committed */
     free(path);
     base_buf_free(&bytes);

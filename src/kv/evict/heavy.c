@@ -36,7 +36,7 @@ static int add_token(
     kv_session *s, uint32_t token, const float *query, float **mass, const atomic_bool *cancel, base_err *err)
 {
     model_run *runs = NULL;
-    model_lane_list *lanes = kv__lists_before(s, token, token, &runs);
+    model_lane_list *lanes = kv__lists_before(s, token, token, 1, &runs);
     if (!lanes) return base_fail(err, BASE_E_NOMEM, "no memory to add up attention");
     const model_rows_view view = kv__view_of(s, lanes);
     const model_score score = {.queries = query,

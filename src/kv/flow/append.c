@@ -13,6 +13,7 @@
 #include "kv/evict/evict.h"
 #include "kv/flow/flow.h"
 #include "kv/plan/apply.h"
+#include "kv/plan/walk.h"
 #include "kv/policy/policy.h"
 #include "kv/prune/prune.h"
 #include "kv/read/reading.h"
@@ -32,6 +33,11 @@ static uint32_t adopt_prefix(kv_session *s, const int32_t *ids, uint32_t n, base
         return 0;
     }
     kv__publish(s, ids, same);
+    kv_state_drop(&s->states, &s->states.ahead);
+    if (s->prefix.state && s->prefix.n == s->n) {
+        kv_state_drop(&s->states, &s->states.live);
+        s->states.live = kv_state_ref(s->prefix.state);
+    }
     s->reused += same;
     return same;
 }
@@ -139,6 +145,7 @@ static int append_batch(kv_session *s, const int32_t *ids, uint32_t n, const wan
     }
     float *hidden = cut ? malloc((size_t)n * s->compute.n_embd * sizeof *hidden) : NULL;
     int rc = cut && !hidden ? base_fail(err, BASE_E_NOMEM, "no memory for %u hidden states", n) : 0;
+    if (!rc) rc = kv__stand_at(s, s->n, cancel, err);
     if (!rc) rc = kv_table_make_writable(&s->table, s->n, s->n + n, err);
     if (!rc) rc = kv_lists_append(&s->lists, n, err);
     if (!rc && cut) rc = kv__hide_staged(s, s->n, cut, err);
@@ -151,7 +158,7 @@ static int append_batch(kv_session *s, const int32_t *ids, uint32_t n, const wan
     if (!rc && !is_local && !cut) rc = kv__reader_begin(s, &rows, open->origin, ids, s->n, n, &reader, err);
     if (!rc) {
         const uint32_t last = n - 1;
-        const model_batch batch = {
+        model_batch batch = {
             .ids = ids,
             .phases = phases,
             .n = n,
@@ -166,7 +173,7 @@ static int append_batch(kv_session *s, const int32_t *ids, uint32_t n, const wan
             .reader = reader,
             .cancel = cancel,
         };
-        rc = s->compute.forward(s->compute.user, &batch, err);
+        rc = kv__forward(s, &batch, s->n, KV_TO_APPEND, err);
     }
     kv__local_free(&local);
     if (!rc && c.model.n) rc = keep_captured(s, w, offset, n, &c, kept, err);
@@ -267,6 +274,8 @@ int kv_session_append(kv_session *s, const kv_segment *g, const int32_t *ids, ui
     const uint32_t n_whole = g->logged && g->logged->of > n ? g->logged->of : n;
     choose_queries(s, g, n_whole, &w);
     const uint32_t first = s->n, cut = kv__prune_cut(s, g, n, last_logits != NULL);
+    rc = kv__keep_state(s, g, cancel, err);
+    if (rc) return rc;
     if (g->turn > s->turn) s->turn = g->turn;
     kv__open_segment(s, g);
     s->segments[s->n_segments - 1].cut = (uint16_t)cut;

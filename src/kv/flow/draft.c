@@ -10,6 +10,7 @@
 #include "kv/core/state.h"
 #include "kv/evict/evict.h"
 #include "kv/flow/flow.h"
+#include "kv/plan/walk.h"
 #include "kv/prune/prune.h"
 #include "kv/read/visit.h"
 #include "kv/session.h"
@@ -32,6 +33,8 @@ int kv__compute_ahead(kv_session *s, const kv_segment *segment, model_batch *bat
     int rc = kv__check_append(s, segment, ids, n, err);
     if (!rc && s->pending != KV_NO_ROW) rc = kv__settle(s, batch->cancel, err);
     if (!rc && s->automatic) rc = kv__fold(s, batch->cancel, err);
+    if (!rc) rc = kv__keep_state(s, segment, batch->cancel, err);
+    if (!rc) rc = kv__stand_at(s, s->n, batch->cancel, err);
     if (!rc) rc = kv__reserve(s, s->n + n, err);
     if (!rc) rc = kv_table_make_writable(&s->table, s->n, s->n + n, err);
     if (!rc) rc = kv_lists_append(&s->lists, n, err);
@@ -47,7 +50,7 @@ int kv__compute_ahead(kv_session *s, const kv_segment *segment, model_batch *bat
     batch->rows = &rows;
     batch->only = segment->only;
     rc = kv__reader_begin(s, &rows, segment->origin, ids, s->n, n, &batch->reader, err);
-    if (!rc) rc = s->compute.forward(s->compute.user, batch, err);
+    if (!rc) rc = kv__forward(s, batch, s->n, KV_TO_DRAFT, err);
     if (rc)
         kv__withdraw(s);
     else

@@ -12,10 +12,11 @@ int kv__session_allocate(kv_session **ret, const kv_compute *compute, const kv_o
 
 /*
  * stage.c: the steps of an append. A segment that does not fit is an error; its record is opened behind the
- * last token; the rows are staged behind the lists; published, they are part of the sequence, withdrawn, they
- * never were.
+ * last token (before which a state is kept, where there are states and that is a place to go back to); the
+ * rows are staged behind the lists; published, they are part of the sequence, withdrawn, they never were.
  */
 int kv__check_append(const kv_session *s, const kv_segment *g, const int32_t *ids, uint32_t n, base_err *err);
+int kv__keep_state(kv_session *s, const kv_segment *g, const atomic_bool *cancel, base_err *err);
 void kv__open_segment(kv_session *s, const kv_segment *g);
 void kv__publish(kv_session *s, const int32_t *ids, uint32_t n);
 void kv__withdraw(kv_session *s);

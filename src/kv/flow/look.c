@@ -5,6 +5,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "kv/plan/walk.h"
 #include "kv/core/state.h"
 #include "kv/plan/apply.h"
 #include "kv/policy/policy.h"
@@ -39,6 +40,14 @@ void kv_session_get_stats(const kv_session *s, kv_stats *ret)
         .file_bytes = s->file ? kv_rowfile_bytes(s->file) : 0,
         .file_waste = count_waste(s),
     };
+    if (s->compute.state_bytes) {
+        ret->state_bytes = s->compute.state_bytes;
+        ret->states_bytes = kv_states_bytes(&s->states);
+        ret->states = s->states.n_kept;
+        ret->states_most = kv_states_most(s);
+        ret->walked = s->states.walked;
+        ret->to_walk = kv__to_walk(s);
+    }
     const model_rows8_error *e = &s->table.rounding;
     ret->key_error = e->key_all > 0 ? sqrt(e->key / e->key_all) : 0;
     ret->value_error = e->value_all > 0 ? sqrt(e->value / e->value_all) : 0;

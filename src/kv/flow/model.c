@@ -95,7 +95,7 @@ kv_compute kv_compute_model(model *m)
         .score = score_model,
         .shape = model_get_rows_shape(m),
         .n_head = info->n_head,
-        .n_embd = info->n_embd,
+        .n_embd = info->state_bytes ? 0 : info->n_embd, /* a state is one of all layers */
         .n_vocab = info->n_vocab,
         .n_ctx = info->n_ctx,
         .kernel_version = info->kernel_version,
@@ -103,6 +103,7 @@ kv_compute kv_compute_model(model *m)
         .ending = ending_of_model,
         .turn = info->folds ? turn_model : NULL,
         .has_window = model_window_of,
+        .state_bytes = info->state_bytes,
         .device = {.user = m, .pin = pin_model, .unpin = unpin_model, .bring = bring_model},
     };
     memcpy(c.hash, info->hash, sizeof c.hash);

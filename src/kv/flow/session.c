@@ -97,6 +97,8 @@ void kv_session_free(kv_session *s)
     if (!s) return;
     kv__groups_free(s);
     kv_table_fini(&s->prefix.table);
+    kv_state_drop(&s->states, &s->prefix.state);
+    kv_states_free(&s->states);
     kv_rowfile_close(s->file);
     kv__reading_free(s->reading);
     kv__visit_free(s->visit);

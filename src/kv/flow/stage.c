@@ -5,6 +5,7 @@
 
 #include "kv/core/state.h"
 #include "kv/flow/flow.h"
+#include "kv/plan/walk.h"
 #include "kv/read/reading.h"
 #include "kv/read/visit.h"
 
@@ -42,6 +43,19 @@ int kv__check_append(const kv_session *s, const kv_segment *g, const int32_t *id
                 hard, s->budget, hard + KV_BATCH);
     }
     return 0;
+}
+
+/* Where a session is gone back to: the beginning of a turn, of an answer, of a tool's result. */
+int kv__keep_state(kv_session *s, const kv_segment *g, const atomic_bool *cancel, base_err *err)
+{
+    const kv_stored_segment *last = s->n_segments ? &s->segments[s->n_segments - 1] : NULL;
+    if (!s->compute.state_bytes || !last) return 0;
+    if (g->turn <= last->turn && g->origin != KV_ORIGIN_TOOL &&
+        !(kv_origin_is_written(g->origin) && !kv_origin_is_written(last->origin)))
+        return 0;
+    const int rc = kv__bring_state(s, cancel, err);
+    if (!rc) kv_states_keep(&s->states, s->n, kv_states_most(s));
+    return rc;
 }
 
 /* An answer's tokens come one by one and share one. */
@@ -92,6 +106,7 @@ void kv__withdraw(kv_session *s)
 {
     kv_lists_truncate(&s->lists, s->n);
     kv_table_truncate(&s->table, s->n);
+    kv_states_truncate(&s->states, s->n);
 }
 
 void kv__keep_logits(kv_session *s, const float *logits)

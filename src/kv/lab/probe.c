@@ -10,6 +10,7 @@
 #include "kv/core/work.h"
 #include "kv/flow/flow.h"
 #include "kv/lab/lab.h"
+#include "kv/plan/walk.h"
 
 enum { PROBE_QUERIES = 128, SCORE_QUERIES = 64, MOST_PROBE = 1024 };
 
@@ -90,6 +91,7 @@ int kv_session_probe(kv_session *s, uint32_t at, const int32_t *ids, uint32_t n,
     model_rows_view view;
     int rc = numbers && logits && queries ? 0 : base_fail(err, BASE_E_NOMEM, "no memory for a question");
     s->draft.n = 0; /* its rows are written over */
+    if (!rc) rc = kv__stand_at(s, s->n, cancel, err);
     if (!rc) rc = kv_table_make_writable(&s->table, s->n, s->n + n, err);
     if (!rc) rc = kv_lists_append(&s->lists, n, err);
     if (!rc) rc = kv__local_view(s, part->from, part->to, &view, &local, err);
@@ -101,7 +103,7 @@ int kv_session_probe(kv_session *s, uint32_t at, const int32_t *ids, uint32_t n,
         }
         for (uint32_t i = 0; i < n_queries; i++) places[i] = n - n_queries + i;
         const model_capture capture = {.tokens = places, .n = n_queries, .queries = queries};
-        const model_batch batch = {.ids = ids,
+        model_batch batch = {.ids = ids,
             .phases = phases,
             .n = n,
             .rows = &view,
@@ -110,7 +112,7 @@ int kv_session_probe(kv_session *s, uint32_t at, const int32_t *ids, uint32_t n,
             .logits = logits,
             .capture = &capture,
             .cancel = cancel};
-        rc = s->compute.forward(s->compute.user, &batch, err);
+        rc = kv__forward(s, &batch, s->n, KV_TO_LOOK, err);
         if (!rc) rc = kv_signal_add(&signal, places, queries, n_queries, PROBE_QUERIES, err);
         if (!rc) rc = keep_mass(s, part, &view, &signal, cancel, err);
         if (!rc && ret_surprise) *ret_surprise = surprise(ids, n, logits, n_vocab);

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "kv/lab/lab.h"
+#include "kv/plan/walk.h"
 #include "kv/read/reading.h"
 #include "kv/read/sections.h"
 
@@ -79,10 +80,11 @@ int kv_session_recovered(kv_session *s, double *ret, const atomic_bool *cancel, 
     if (!part || part->origin != KV_ORIGIN_ANSWER || !(s->parameters.decode > 0))
         return base_fail(err, BASE_E_STATE, "the last token read everything");
     model_run *runs = NULL;
-    model_lane_list *lanes = kv__lists_before(s, s->n - 1, s->n - 1, &runs);
+    model_lane_list *lanes = kv__lists_before(s, s->n - 1, s->n - 1, 1, &runs);
     float *queries = malloc(kv__memory_floats(s) * sizeof *queries);
     keeper k = {.per_layer = s->compute.shape.n_head_kv, .lists = base_xcalloc(s->n_lanes, sizeof *k.lists)};
     int rc = lanes && queries ? 0 : base_fail(err, BASE_E_NOMEM, "no memory to look at a token again");
+    if (!rc) rc = kv__stand_at(s, s->n - 1, cancel, err);
     model_rows_view rows = kv__view_of(s, lanes);
     if (!rc) rc = kv__reading_begin(s, &rows, &s->ids[s->n - 1], s->n - 1, 1, &reader, err);
     if (!rc) {
@@ -92,7 +94,7 @@ int kv_session_recovered(kv_session *s, double *ret, const atomic_bool *cancel, 
         const model_capture capture = {.tokens = &zero, .n = 1, .queries = queries};
         const model_reader keep = {.user = &k, .sections = keep_sections, .choose = keep_choice};
         /* The row is written once more, with the same bits. */
-        const model_batch batch = {.ids = &s->ids[s->n - 1],
+        model_batch batch = {.ids = &s->ids[s->n - 1],
             .phases = &s->phases[s->n - 1],
             .n = 1,
             .rows = &rows,
@@ -101,7 +103,7 @@ int kv_session_recovered(kv_session *s, double *ret, const atomic_bool *cancel, 
             .cancel = cancel};
         rc = kv_table_make_writable(&s->table, s->n - 1, s->n, err);
         rows = kv__view_of(s, lanes);
-        if (!rc) rc = s->compute.forward(s->compute.user, &batch, err);
+        if (!rc) rc = kv__forward(s, &batch, s->n - 1, KV_TO_LOOK, err);
         s->reading->reads = before;
     }
     if (!rc) rc = weigh(s, &rows, queries, k.lists, ret, cancel, err);

@@ -7,6 +7,7 @@
 #include "kv/core/state.h"
 #include "kv/plan/apply.h"
 #include "kv/plan/plan.h"
+#include "kv/plan/walk.h"
 #include "kv/read/reading.h"
 #include "kv/read/visit.h"
 
@@ -232,7 +233,8 @@ int kv__apply(kv_session *s, const kv_plan *p, bool undoable, const atomic_bool 
                 return base_fail(
                     err, BASE_E_STATE, "a plan brings rows back that were given up (host tier full)");
     kv_fold fold = {.n = 0};
-    int rc = p->fold ? change_fold(s, p, &fold, err) : 0;
+    int rc = kv__bring_state(s, cancel, err); /* over the lists that its tokens read */
+    if (!rc && p->fold) rc = change_fold(s, p, &fold, err);
     if (!rc) rc = unpack_promoted(s, p, err);
     if (!rc) rc = flip(s, p, cancel, err);
     if (rc) {
@@ -271,6 +273,7 @@ int kv__apply(kv_session *s, const kv_plan *p, bool undoable, const atomic_bool 
     if (p->fold) s->schedule = base_hash64(p->fold, p->n_fold * sizeof *p->fold, s->schedule);
     base_buf_free(&blob);
     s->sketched_to = s->n;
+    kv_state_drop(&s->states, &s->states.look); /* made of what was active before */
     s->epoch++;
     kv__reading_promoted(s);
     kv__visit_replanned(s);

@@ -8,6 +8,7 @@
 
 #include "kv/core/state.h"
 #include "kv/plan/apply.h"
+#include "kv/plan/walk.h"
 #include "kv/read/visit.h"
 
 int kv__recompute(
@@ -15,12 +16,11 @@ int kv__recompute(
 {
     model_run *runs = NULL;
     kv_block *hidden = kv_block_new(&s->compute.shape, NULL);
-    model_lane_list *lanes = kv__lists_before(s, i, s->table.n * MODEL_ROWS_BLOCK, &runs);
+    model_lane_list *lanes = kv__lists_before(s, i, s->table.n * MODEL_ROWS_BLOCK, 1, &runs);
     int rc = 0;
-    if (!hidden || !lanes) {
-        rc = base_fail(err, BASE_E_NOMEM, "no memory to compute a token again");
-        goto out;
-    }
+    if (!hidden || !lanes) rc = base_fail(err, BASE_E_NOMEM, "no memory to compute a token again");
+    if (!rc) rc = kv__stand_at(s, i, cancel, err); /* before the spare place is taken */
+    if (rc) goto out;
     s->table.rows[s->table.n] = hidden->rows; /* the table's spare place */
     s->table.packed[s->table.n] = NULL;
     s->table.stamps[s->table.n] = hidden->stamp;
@@ -32,7 +32,7 @@ int kv__recompute(
     if (part) rc = kv__reader_begin(s, &rows, part->origin, &s->ids[i], i, 1, &reader, err);
     if (rc) goto out;
     const model_capture capture = {.tokens = &zero, .n = 1, .queries = queries};
-    const model_batch batch = {
+    model_batch batch = {
         .ids = &s->ids[i],
         .phases = &s->phases[i],
         .n = 1,
@@ -44,7 +44,7 @@ int kv__recompute(
         .reader = reader,
         .cancel = cancel,
     };
-    rc = s->compute.forward(s->compute.user, &batch, err);
+    rc = kv__forward(s, &batch, i, KV_TO_LOOK, err);
     s->computed++;
 out:
     free(lanes);

@@ -7,6 +7,7 @@
 
 #include "kv/core/state.h"
 #include "kv/plan/apply.h"
+#include "kv/plan/walk.h"
 #include "kv/read/reading.h"
 #include "kv/read/visit.h"
 
@@ -21,10 +22,10 @@ static int forward_batch(kv_session *s, kv_lists *lists, uint32_t n, const atomi
     const model_reader *reader = NULL;
     rc = kv__reader_begin(s, &rows, kv__segment_at(s, from)->origin, s->ids + from, from, n, &reader, err);
     if (rc) return rc;
-    const model_batch batch = {
+    model_batch batch = {
         .ids = s->ids + from, .phases = phases, .n = n, .rows = &rows, .reader = reader, .cancel = cancel};
     s->computed += n;
-    return s->compute.forward(s->compute.user, &batch, err);
+    return kv__forward(s, &batch, from, KV_TO_REPLACE, err);
 }
 
 int kv__replay(kv_session *s, kv_lists *lists, uint32_t from, const atomic_bool *cancel, base_err *err)
@@ -33,7 +34,8 @@ int kv__replay(kv_session *s, kv_lists *lists, uint32_t from, const atomic_bool 
     kv_block **old = calloc(n_blocks + 1, sizeof(kv_block *));
     if (!old) return base_fail(err, BASE_E_NOMEM, "no memory to compute tokens again");
     for (uint32_t b = 0; b < n_blocks; b++) old[b] = kv_block_ref(s->table.blocks[first + b]);
-    int rc = kv_table_make_writable(&s->table, from, s->n, err);
+    int rc = kv__stand_at(s, from, cancel, err);
+    if (!rc) rc = kv_table_make_writable(&s->table, from, s->n, err);
     kv_lists_truncate(lists, from);
     while (!rc && lists->n_tokens < s->n) {
         const uint32_t left = s->n - lists->n_tokens;
@@ -51,6 +53,7 @@ int kv__replay(kv_session *s, kv_lists *lists, uint32_t from, const atomic_bool 
     for (uint32_t i = from; i < s->n && !rc; i++)
         s->file_row[i] = KV_NO_ROW; /* other rows than those on disk */
     if (!rc) s->logits_at = 0;
+    kv__end_again(s, from, !rc);
     free(old);
     kv__reading_truncate(s, from); /* other keys */
     kv__visit_truncate(s, from);

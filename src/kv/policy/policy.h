@@ -73,7 +73,7 @@ int kv_pass_heaviest(kv_pass *pass, base_err *err);
 
 /* What a row's defaults begin with. USUAL: most policies'; SKIP: those that prune a prefill. */
 /* clang-format off */
-#define KV_COMMON_DEFAULTS .w = 32, .queries = 8, .heads = 1
+#define KV_COMMON_DEFAULTS .w = 32, .queries = 8, .heads = 1, .states = 1024, .states_disk = 1024
 #define KV_USUAL_DEFAULTS KV_COMMON_DEFAULTS, KV_READING_DEFAULTS, KV_STRUCTURE_DEFAULTS, KV_PRUNE_DEFAULTS, .low = .875, .window = 32, .kernel = 7
 #define KV_SKIP_DEFAULTS KV_COMMON_DEFAULTS, KV_READING_DEFAULTS, KV_STRUCTURE_DEFAULTS, .low = .875, .window = 8, .kernel = 7, .sinks = 4, .hard = 1, \
     .frame = 1, .bulk = 512, .computed = 128

@@ -38,6 +38,17 @@ static bool is_row_file(const char *path)
     return is;
 }
 
+/* What a row file takes with its states (disk/states.c). */
+static uint64_t bytes_with_states(const char *path, uint64_t n_bytes)
+{
+    struct stat st;
+    base_buf states = {0};
+    base_buf_printf(&states, "%s.states", path);
+    if (!lstat(states.data, &st) && S_ISREG(st.st_mode)) n_bytes += (uint64_t)st.st_size;
+    base_buf_free(&states);
+    return n_bytes;
+}
+
 static void walk(const char *folder, int depth, list *l)
 {
     DIR *dir = opendir(folder);
@@ -49,12 +60,13 @@ static void walk(const char *folder, int depth, list *l)
             if (S_ISDIR(st.st_mode) && depth < DEEPEST) walk(path.data, depth + 1, l);
             if (S_ISREG(st.st_mode) && is_row_file(path.data)) {
                 base_grow(&l->items, &l->cap, l->n + 1, sizeof *l->items);
+                const uint64_t n_bytes = bytes_with_states(path.data, (uint64_t)st.st_size);
                 l->items[l->n++] = (found){
                     .path = base_buf_take(&path),
                     .used_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec,
-                    .n_bytes = (uint64_t)st.st_size,
+                    .n_bytes = n_bytes,
                 };
-                l->n_bytes += (uint64_t)st.st_size;
+                l->n_bytes += n_bytes;
             }
         }
         base_buf_free(&path);
@@ -69,6 +81,14 @@ static int compare_found(const void *a, const void *b)
     return strcmp(x->path, y->path);
 }
 
+static void remove_beside(const char *path, const char *ending)
+{
+    base_buf beside = {0};
+    base_buf_printf(&beside, "%s%s", path, ending);
+    unlink(beside.data);
+    base_buf_free(&beside);
+}
+
 /* The manifest first: without it nobody looks for the rows. False when a process has the file open. */
 static bool remove_pair(const char *path)
 {
@@ -76,10 +96,8 @@ static bool remove_pair(const char *path)
     if (fd < 0) return false;
     const bool free_to_go = flock(fd, LOCK_EX | LOCK_NB) == 0;
     if (free_to_go) {
-        base_buf manifest = {0};
-        base_buf_printf(&manifest, "%s.manifest", path);
-        unlink(manifest.data);
-        base_buf_free(&manifest);
+        remove_beside(path, ".manifest");
+        remove_beside(path, ".states");
         unlink(path);
     }
     close(fd);
