@@ -131,6 +131,7 @@ void cases_conv(check *c)
 
 typedef struct delta {
     uint32_t n, n_key_heads, n_value_heads, head_dim;
+    bool neighbours;
     const float *q, *k, *v, *alpha, *beta, *a, *dt, *before;
 } delta;
 
@@ -167,6 +168,7 @@ static float *walk(check *c, model_ops *ops, const delta *s, uint32_t cut)
             .n_key_heads = s->n_key_heads,
             .n_value_heads = s->n_value_heads,
             .head_dim = d,
+            .neighbours = s->neighbours,
             .before = from ? state : s->before,
             .after = state};
         expect_ok(c, "delta", ops->delta(ops, &args, &err), &err);
@@ -198,8 +200,9 @@ static void expect_walked(check *c, const delta *s, const float *got)
     for (uint32_t t = 0; t < s->n; t++)
         for (uint32_t h = 0; h < s->n_value_heads; h++) {
             const size_t at = (size_t)t * s->n_value_heads + h;
-            const float *k = s->k + ((size_t)t * s->n_key_heads + h % s->n_key_heads) * d,
-                        *q = s->q + ((size_t)t * s->n_key_heads + h % s->n_key_heads) * d;
+            const uint32_t key = s->neighbours ? h / (s->n_value_heads / s->n_key_heads) : h % s->n_key_heads;
+            const float *k = s->k + ((size_t)t * s->n_key_heads + key) * d,
+                        *q = s->q + ((size_t)t * s->n_key_heads + key) * d;
             const double decay = exp(s->a[h] * log1p(exp((double)s->alpha[at] + s->dt[h]))),
                          beta = 1 / (1 + exp(-s->beta[at]));
             for (uint32_t j = 0; j < d; j++) {
@@ -230,8 +233,8 @@ static float *unit_heads(uint32_t n_heads, uint32_t d)
     return x;
 }
 
-static void check_delta(
-    check *c, uint32_t n, uint32_t n_key_heads, uint32_t n_value_heads, uint32_t d, bool first)
+static void check_delta(check *c, uint32_t n, uint32_t n_key_heads, uint32_t n_value_heads, uint32_t d,
+    bool first, bool neighbours)
 {
     const size_t n_out = (size_t)n * n_value_heads * d, n_state = (size_t)n_value_heads * d * d;
     float *all[] = {unit_heads(n * n_key_heads, d), unit_heads(n * n_key_heads, d), random_floats(n_out),
@@ -239,8 +242,8 @@ static void check_delta(
         random_floats(n_value_heads), random_floats(n_value_heads), random_floats(n_state)};
     for (uint32_t h = 0; h < n_value_heads; h++) all[5][h] = -fabsf(all[5][h]);
     all[3][0] = 40; /* softplus is then its argument */
-    const delta s = {n, n_key_heads, n_value_heads, d, all[0], all[1], all[2], all[3], all[4], all[5], all[6],
-        first ? NULL : all[7]};
+    const delta s = {n, n_key_heads, n_value_heads, d, neighbours, all[0], all[1], all[2], all[3], all[4],
+        all[5], all[6], first ? NULL : all[7]};
     float *before = copy_of(all[7], n_state), *a = walk(c, c->a, &s, 0), *b = walk(c, c->b, &s, 0);
     expect_same(c, "delta", a, b, n_out + n_state);
     expect_walked(c, &s, a);
@@ -260,10 +263,11 @@ void cases_delta(check *c)
 {
     if (!has_states(c)) return;
     c->what = "at a sequence's start";
-    check_delta(c, 1, 1, 1, 32, true);
-    check_delta(c, 5, 2, 4, 64, true);
+    check_delta(c, 1, 1, 1, 32, true, false);
+    check_delta(c, 5, 2, 4, 64, true, false);
     c->what = "behind other tokens";
-    check_delta(c, 1, 4, 8, 128, false);
-    check_delta(c, 40, 2, 6, 128, false);
-    check_delta(c, 9, 3, 3, 256, false);
+    check_delta(c, 1, 4, 8, 128, false, false);
+    check_delta(c, 40, 2, 6, 128, false, false);
+    check_delta(c, 11, 2, 6, 64, false, true);
+    check_delta(c, 9, 3, 3, 256, false, false);
 }

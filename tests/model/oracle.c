@@ -366,19 +366,30 @@ static void layer_of_state(const oracle *o, work *w, int l)
     const tiny_gguf *s = o->spec;
     const uint32_t d = s->state_dim, n_keys = s->n_state_keys * d, n_values = s->n_state_values * d,
                    n_channels = 2 * n_keys + n_values;
+    const bool next = strcmp(s->architecture, "qwen3next") == 0;
+    const uint32_t group = s->n_state_values / s->n_state_keys;
     const float *taps = weights(o, l, "ssm_conv1d.weight"), *a = weights(o, l, "ssm_a"),
                 *dt = weights(o, l, "ssm_dt.bias");
     double *u = base_xcalloc((size_t)o->n * n_channels, sizeof *u),
            *z = base_xcalloc((size_t)o->n * n_values, sizeof *z),
            *alpha = base_xcalloc((size_t)o->n * s->n_state_values, sizeof *alpha),
            *beta = base_xcalloc((size_t)o->n * s->n_state_values, sizeof *beta),
+           *both = base_xcalloc((size_t)o->n * 2 * s->n_state_values, sizeof *both),
            *out = base_xcalloc((size_t)o->n * n_values, sizeof *out),
            *x = base_xcalloc(n_channels, sizeof *x),
            *states = base_xcalloc((size_t)s->n_state_values * d * d, sizeof *states);
     product(tensor_of(o, l, "attn_qkv.weight"), NULL, o->n, w->normed, u);
     product(tensor_of(o, l, "attn_gate.weight"), NULL, o->n, w->normed, z);
-    product(tensor_of(o, l, "ssm_alpha.weight"), NULL, o->n, w->normed, alpha);
-    product(tensor_of(o, l, "ssm_beta.weight"), NULL, o->n, w->normed, beta);
+    if (next) {
+        product(tensor_of(o, l, "ssm_ba.weight"), NULL, o->n, w->normed, both);
+        for (uint32_t i = 0; i < o->n * s->n_state_values; i++) { /* a head of keys': betas, then alphas */
+            beta[i] = both[i / group * 2 * group + i % group];
+            alpha[i] = both[i / group * 2 * group + group + i % group];
+        }
+    } else {
+        product(tensor_of(o, l, "ssm_alpha.weight"), NULL, o->n, w->normed, alpha);
+        product(tensor_of(o, l, "ssm_beta.weight"), NULL, o->n, w->normed, beta);
+    }
     for (uint32_t t = 0; t < o->n; t++) {
         for (uint32_t c = 0; c < n_channels; c++) {
             x[c] = 0;
@@ -391,7 +402,7 @@ static void layer_of_state(const oracle *o, work *w, int l)
             set_length(x + n_keys + h * d, d, 1);
         }
         for (uint32_t h = 0; h < s->n_state_values; h++) {
-            const uint32_t key = h % s->n_state_keys * d;
+            const uint32_t key = (next ? h / group : h % s->n_state_keys) * d;
             const size_t at = (size_t)t * s->n_state_values + h;
             double *y = out + (size_t)t * n_values + h * d;
             step_state(states + (size_t)h * d * d, d, exp(a[h] * log1p(exp(alpha[at] + dt[h]))),
@@ -401,7 +412,7 @@ static void layer_of_state(const oracle *o, work *w, int l)
         }
     }
     product(tensor_of(o, l, "ssm_out.weight"), NULL, o->n, out, w->normed);
-    double *all[] = {u, z, alpha, beta, out, x, states};
+    double *all[] = {u, z, alpha, beta, both, out, x, states};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
 }
 

@@ -63,7 +63,7 @@ static const tiny_gguf specs[] = {
         .n_ctx = 4096, .seed = 27, .rope_base = 1e4f, .rope_factor = 4, .yarn_trained = 1024},
     {.architecture = "mistral3", .n_layer = 2, .n_embd = 160, .n_ff = 96, .n_head = 4, .n_head_kv = 2, .head_dim = 32,
         .n_ctx = 4096, .seed = 28, .rope_base = 1e4f, .rope_factor = 16, .yarn_trained = 128, .yarn_less = 1, .q_scale = 0.5f},
-    /* Layers that keep a state: four beside two with rows; with half as many heads of keys; as a mixture. */
+    /* Layers that keep a state: four beside two with rows; with fewer heads of keys; as mixtures. */
     {.architecture = "qwen35", .n_layer = 6, .n_embd = 128, .n_ff = 160, .n_head = 4, .n_head_kv = 2, .head_dim = 64,
         .n_rot = 16, .rows_every = 3, .n_state_keys = 2, .n_state_values = 2, .state_dim = 64, .n_ctx = 4096, .seed = 29,
         .rope_base = 1e7f, .tied = true},
@@ -73,6 +73,9 @@ static const tiny_gguf specs[] = {
     {.architecture = "qwen35", .n_layer = 4, .n_embd = 256, .n_ff = 512, .n_head = 2, .n_head_kv = 1, .head_dim = 128,
         .n_rot = 32, .rows_every = 4, .n_state_keys = 1, .n_state_values = 2, .state_dim = 128, .n_ctx = 4096, .seed = 31,
         .rope_base = 1e6f, .type = TINY_Q4_K},
+    {.architecture = "qwen3next", .n_layer = 4, .n_embd = 128, .n_ff = 96, .n_head = 4, .n_head_kv = 2, .head_dim = 32,
+        .n_rot = 8, .rows_every = 2, .n_state_keys = 2, .n_state_values = 6, .state_dim = 32, .n_ctx = 4096, .seed = 33,
+        .rope_base = 1e6f, .n_experts = 4, .n_experts_used = 3, .n_ff_shared = 64},
     {.architecture = "qwen35moe", .n_layer = 4, .n_embd = 128, .n_ff = 96, .n_head = 4, .n_head_kv = 2, .head_dim = 32,
         .n_rot = 8, .rows_every = 2, .n_state_keys = 2, .n_state_values = 4, .state_dim = 32, .n_ctx = 4096, .seed = 32,
         .rope_base = 1e6f, .n_experts = 4, .n_experts_used = 3, .n_ff_shared = 64, .ahead = true},
@@ -84,7 +87,7 @@ enum {
     YARN = 16,
     MISTRAL,
     FEWER_KEYS = 19,
-    HYBRID_MIXTURE = 21
+    HYBRID_MIXTURE = 22
 };
 
 static void truth_of(const little *l, const tiny_gguf *spec, uint32_t n, float *logits)
@@ -406,7 +409,8 @@ static void test_architectures__name_what_is_wrong(void **state)
     refuse(spec, BASE_E_UNSUPPORTED, "rwkv7",
         "qwen2 (Qwen2, Qwen2.5), qwen3 (Qwen3), qwen3moe (Qwen3-30B-A3B, Qwen3-Coder-30B-A3B), qwen35 "
         "(Qwen3.5, 3.6 "
-        "and 3.8), qwen35moe (Qwen3.5 and 3.6-35B-A3B), llama (Llama "
+        "and 3.8), qwen35moe (Qwen3.5 and 3.6-35B-A3B), qwen3next (Qwen3-Next, Qwen3-Coder-Next), llama "
+        "(Llama "
         "2 and 3, SmolLM2, Devstral 1), mistral3 (Ministral 3, Devstral Small 2), gemma3 (Gemma 3)");
     spec = specs[MIXTURE];
     spec.architecture = "qwen3"; /* no mixture, says the architecture */

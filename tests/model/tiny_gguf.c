@@ -226,7 +226,7 @@ static void list_tensors(writer *w, const tiny_gguf *s)
     uint32_t head_dim = head_dim_of(s), n_q = s->n_head * head_dim, n_kv = s->n_head_kv * head_dim;
     bool biases = strcmp(s->architecture, "qwen2") == 0, gemma = strcmp(s->architecture, "gemma3") == 0;
     bool head_norms = gemma || strncmp(s->architecture, "qwen3", 5) == 0, mixture = s->n_experts > 0;
-    const bool hybrid = s->rows_every > 0;
+    const bool hybrid = s->rows_every > 0, next = strcmp(s->architecture, "qwen3next") == 0;
     const uint32_t n_values = s->n_state_values * s->state_dim,
                    n_channels = 2 * s->n_state_keys * s->state_dim + n_values;
     enum { IN_ALL, IN_ROWS, IN_STATE };
@@ -250,8 +250,9 @@ static void list_tensors(writer *w, const tiny_gguf *s)
         {"attn_output.weight", n_q, s->n_embd, FILL_MATRIX, true, 1, IN_ROWS},
         {"attn_qkv.weight", s->n_embd, n_channels, FILL_MATRIX, hybrid, 1, IN_STATE},
         {"attn_gate.weight", s->n_embd, n_values, FILL_MATRIX, hybrid, 1, IN_STATE},
-        {"ssm_alpha.weight", s->n_embd, s->n_state_values, FILL_MATRIX, hybrid, 1, IN_STATE},
-        {"ssm_beta.weight", s->n_embd, s->n_state_values, FILL_MATRIX, hybrid, 1, IN_STATE},
+        {"ssm_alpha.weight", s->n_embd, s->n_state_values, FILL_MATRIX, hybrid && !next, 1, IN_STATE},
+        {"ssm_beta.weight", s->n_embd, s->n_state_values, FILL_MATRIX, hybrid && !next, 1, IN_STATE},
+        {"ssm_ba.weight", s->n_embd, 2 * s->n_state_values, FILL_MATRIX, next, 1, IN_STATE},
         {"ssm_conv1d.weight", 4, n_channels, FILL_TAPS, hybrid, 1, IN_STATE},
         {"ssm_a", s->n_state_values, 0, FILL_DECAY, hybrid, 1, IN_STATE},
         {"ssm_dt.bias", s->n_state_values, 0, FILL_DT, hybrid, 1, IN_STATE},

@@ -18,7 +18,7 @@ typedef enum tiny_type { TINY_F32 = 0, TINY_Q8_0 = 8, TINY_Q4_K = 12, TINY_MXFP4
 
 typedef struct tiny_gguf {
     const char *
-        architecture; /* "qwen2" (biases), "qwen3" (query and key norms), "qwen3moe", "llama", "mistral3", "gemma3", "qwen35" or "qwen35moe" */
+        architecture; /* "qwen2" (biases), "qwen3" (query and key norms), "qwen3moe", "llama", "mistral3", "gemma3", "qwen35", "qwen35moe" or "qwen3next" */
     uint32_t n_layer, n_embd, n_ff, n_head, n_head_kv, n_ctx;
     uint32_t head_dim;                  /* 0: n_embd / n_head, and the file does not say */
     uint32_t n_experts, n_experts_used; /* of mixtures, where n_ff is one expert's */

@@ -109,11 +109,12 @@ static void walk_columns(const void *arg, uint32_t first, uint32_t last, int thr
 {
     const delta_job *j = arg;
     const ops_delta_args *a = j->args;
-    const uint32_t d = a->head_dim, n_parts = d / COLUMNS;
+    const uint32_t d = a->head_dim, n_parts = d / COLUMNS, group = a->n_value_heads / a->n_key_heads;
     static const float zeros[CPU_HEAD_DIM_MAX * COLUMNS];
     (void)thread;
     for (uint32_t i = first; i < last; i++) {
-        const uint32_t h = i / n_parts, key_head = h % a->n_key_heads, column = h * d + i % n_parts * COLUMNS;
+        const uint32_t h = i / n_parts, key_head = a->neighbours ? h / group : h % a->n_key_heads,
+                       column = h * d + i % n_parts * COLUMNS;
         float *to = a->after + (size_t)i * d * COLUMNS;
         const float *from = a->before ? a->before + (size_t)i * d * COLUMNS : zeros;
         for (uint32_t t = 0; t < a->n; t++, from = to) {

@@ -32,6 +32,14 @@ static const model_arch architectures[] = {
         .rows_every = 4,
         .experts = true,
         .shared = true},
+    {.name = "qwen3next",
+        .families = "Qwen3-Next, Qwen3-Coder-Next",
+        .rope = OPS_ROPE_NEOX,
+        .qk_norm = true,
+        .rows_every = 4,
+        .state_neighbours = true,
+        .experts = true,
+        .shared = true},
     {.name = "llama", .families = "Llama 2 and 3, SmolLM2, Devstral 1", .rope = OPS_ROPE_NORM},
     {.name = "mistral3",
         .families = "Ministral 3, Devstral Small 2",
@@ -466,6 +474,8 @@ typedef enum arch_presence {
     ARCH_UNGATED, /* in those whose output passes no gate */
     ARCH_GATED,   /* in those whose output does */
     ARCH_STATE,   /* in layers that keep a state */
+    ARCH_APART,   /* ... whose beta and alpha are matrices of their own */
+    ARCH_TOGETHER,
     ARCH_FFN_NORM,
     ARCH_FFN_PRE, /* the same norm under its other name */
     ARCH_SHARED,
@@ -492,6 +502,8 @@ static arch_demand demand_of(const model_hyper *h, uint32_t layer, arch_presence
         [ARCH_UNGATED] = {has_rows && !is_hybrid, true},
         [ARCH_GATED] = {has_rows && is_hybrid, true},
         [ARCH_STATE] = {!has_rows, true},
+        [ARCH_APART] = {!has_rows && !a->state_neighbours, true},
+        [ARCH_TOGETHER] = {!has_rows && a->state_neighbours, true},
         [ARCH_FFN_NORM] = {!is_hybrid, true},
         [ARCH_FFN_PRE] = {is_hybrid, true},
         [ARCH_SHARED] = {a->shared, true},

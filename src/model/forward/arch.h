@@ -39,7 +39,8 @@ typedef struct model_arch {
      * all layers have rows.
      */
     uint32_t rows_every;
-    bool long_context; /* its own keys of YaRN, and queries that are scaled by their position */
+    bool state_neighbours; /* neighbouring heads of values share one of keys, and beta and alpha a matrix */
+    bool long_context;     /* its own keys of YaRN, and queries that are scaled by their position */
     uint32_t
         wide_layers; /* a model of so many layers scales scores by n_embd / n_head, not by the head's size */
 } model_arch;
@@ -135,8 +136,9 @@ static inline size_t model_state_floats(const model_hyper *h)
     X(o,         "attn_output.weight", h->n_head * h->head_dim, h->n_embd, ARCH_ROWS)                         \
     X(mix,       "attn_qkv.weight",    h->n_embd, model_state_channels(h), ARCH_STATE)                        \
     X(z,         "attn_gate.weight",   h->n_embd, model_state_values(h), ARCH_STATE)                          \
-    X(alpha,     "ssm_alpha.weight",   h->n_embd, h->n_state_values, ARCH_STATE)                              \
-    X(beta,      "ssm_beta.weight",    h->n_embd, h->n_state_values, ARCH_STATE)                              \
+    X(alpha,     "ssm_alpha.weight",   h->n_embd, h->n_state_values, ARCH_APART)                              \
+    X(beta,      "ssm_beta.weight",    h->n_embd, h->n_state_values, ARCH_APART)                              \
+    X(both,      "ssm_ba.weight",      h->n_embd, 2 * h->n_state_values, ARCH_TOGETHER)                       \
     X(taps,      "ssm_conv1d.weight",  h->n_taps, model_state_channels(h), ARCH_STATE)                        \
     X(decay,     "ssm_a",              h->n_state_values, 0, ARCH_STATE)                                      \
     X(dt,        "ssm_dt.bias",        h->n_state_values, 0, ARCH_STATE)                                      \

@@ -451,6 +451,7 @@ static int state_half(model *m, const micro_batch *b, uint32_t layer, base_err *
                 .a = w->decay,
                 .dt = w->dt,
                 .n = b->n,
+                .neighbours = h->arch->state_neighbours,
                 .n_key_heads = h->n_state_keys,
                 .n_value_heads = h->n_state_values,
                 .head_dim = h->state_dim,

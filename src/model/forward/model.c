@@ -255,21 +255,28 @@ static int copy_taps(loader *l, const gguf_tensor *t, ops_buffer **ret, base_err
     return load_step(l, t, err);
 }
 
-/* The file has head by head its queries' rows and its gates'; we have all queries first. */
-static int pack_gated(loader *l, const gguf_tensor *t, ops_weight **ret, base_err *err)
+/* Every how many rows of a matrix come together, and which of them: rows [first, first + n) of each `step`. */
+typedef struct part {
+    uint64_t step, first, n;
+} part;
+
+/* Packs such parts one behind another, and those of `then` behind them all (n 0: nothing). */
+static int pack_parts(loader *l, const gguf_tensor *t, part from, part then, ops_weight **ret, base_err *err)
 {
-    const model_hyper *h = &l->m->hyper;
-    if (!t) return 0;
-    const size_t half = (size_t)(t->n_bytes / t->ne[1]) * h->head_dim; /* of a head */
-    uint8_t *rows = malloc((size_t)t->n_bytes);
+    const part parts[] = {from, then};
+    const size_t row_bytes = (size_t)(t->n_bytes / t->ne[1]);
+    uint8_t *rows = malloc((size_t)t->n_bytes), *to = rows;
     if (!rows)
         return base_fail(err, BASE_E_NOMEM, "no memory to pack %llu bytes", (unsigned long long)t->n_bytes);
-    for (uint32_t i = 0; i < h->n_head; i++) {
-        memcpy(rows + i * half, t->data + 2 * i * half, half);
-        memcpy(rows + (h->n_head + i) * half, t->data + (2 * i + 1) * half, half);
-    }
+    for (size_t i = 0; i < 2; i++)
+        for (uint64_t at = parts[i].first; parts[i].n && at < t->ne[1]; at += parts[i].step) {
+            memcpy(to, t->data + at * row_bytes, parts[i].n * row_bytes);
+            to += parts[i].n * row_bytes;
+        }
     gguf_tensor sorted = *t;
     sorted.data = rows;
+    sorted.n_bytes = (uint64_t)(to - rows);
+    sorted.ne[1] = sorted.n_bytes / row_bytes;
     int rc = l->m->ops->pack(l->m->ops, ret, &sorted, err);
     free(rows);
     if (rc) return rc;
@@ -277,6 +284,26 @@ static int pack_gated(loader *l, const gguf_tensor *t, ops_weight **ret, base_er
     l->m->info.weight_bytes_per_token += l->m->ops->weight_bytes(*ret);
     release_pages(t);
     return load_step(l, t, err);
+}
+
+/* The file has head by head its queries' rows and its gates'; we have all queries first. */
+static int pack_gated(loader *l, const gguf_tensor *t, ops_weight **ret, base_err *err)
+{
+    const uint64_t d = l->m->hyper.head_dim;
+    return t ? pack_parts(l, t, (part){2 * d, 0, d}, (part){2 * d, d, d}, ret, err) : 0;
+}
+
+/* Head of keys by head of keys the betas of its heads of values, then their alphas. */
+static int pack_beta(loader *l, const gguf_tensor *t, ops_weight **ret, base_err *err)
+{
+    const uint64_t n = l->m->hyper.n_state_values / (l->m->hyper.n_state_keys ? l->m->hyper.n_state_keys : 1);
+    return t ? pack_parts(l, t, (part){2 * n, 0, n}, (part){0}, ret, err) : 0;
+}
+
+static int pack_alpha(loader *l, const gguf_tensor *t, ops_weight **ret, base_err *err)
+{
+    const uint64_t n = l->m->hyper.n_state_values / (l->m->hyper.n_state_keys ? l->m->hyper.n_state_keys : 1);
+    return t ? pack_parts(l, t, (part){2 * n, n, n}, (part){0}, ret, err) : 0;
 }
 
 /* Tensors of a layer, the field that each becomes, and what makes it: X(tensor, field, maker) */
@@ -289,7 +316,8 @@ static int pack_gated(loader *l, const gguf_tensor *t, ops_weight **ret, base_er
     X(gate, gate, pack) X(up, up, pack) X(down, down, pack)                                                   \
     X(gate_exps, gate, pack) X(up_exps, up, pack) X(down_exps, down, pack)                                    \
     X(q_gated, q, pack_gated) X(ffn_pre, ffn_norm, copy_vector)                                               \
-    X(mix, mix, pack) X(z, z, pack) X(alpha, alpha, pack) X(beta, beta, pack) X(taps, taps, copy_taps)        \
+    X(mix, mix, pack) X(z, z, pack) X(alpha, alpha, pack) X(beta, beta, pack) X(both, beta, pack_beta)                    \
+    X(both, alpha, pack_alpha) X(taps, taps, copy_taps)        \
     X(decay, decay, copy_vector) X(dt, dt, copy_vector) X(state_norm, state_norm, copy_vector)                \
     X(state_out, state_out, pack) X(shared, shared, copy_vector)                                              \
     X(gate_all, gate_all, pack) X(up_all, up_all, pack) X(down_all, down_all, pack)                           \

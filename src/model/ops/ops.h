@@ -290,7 +290,7 @@ enum { OPS_CONV_TAPS = 8, OPS_DELTA_COLUMNS = 32 };
  *     S *= exp(a[h] * softplus(alpha[t][h] + dt[h]))
  *     S += k (sigmoid(beta[t][h]) * (v - S^T k))^T,   out[t][h] = S^T q
  *
- * with q and k of key head h % n_key_heads. Sums over keys are four partial ones, key i in i % 4, added
+ * with q and k of key head h % n_key_heads, or, where neighbours share one, h / (n_value_heads / n_key_heads). Sums over keys are four partial ones, key i in i % 4, added
  * (0 + 2) + (1 + 3). A state lies as [n_value_heads][head_dim / OPS_DELTA_COLUMNS][head_dim keys]
  * [OPS_DELTA_COLUMNS values]; before and after may be the same memory.
  */
@@ -300,6 +300,7 @@ typedef struct ops_delta_args {
     ops_mat alpha, beta; /* [n][n_value_heads] */
     const ops_buffer *a, *dt;
     uint32_t n, n_key_heads, n_value_heads, head_dim;
+    bool neighbours;
     const float *before; /* host; NULL: zeros */
     float *after;        /* host */
 } ops_delta_args;
