@@ -25,6 +25,7 @@
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 static int failed(const char *step)
@@ -264,6 +265,11 @@ static int try_write(char **argv)
     return reached();
 }
 
+static int try_attribute(char **argv)
+{
+    return setxattr(argv[0], "user.kvist", "x", 1, 0) ? failed("setxattr") : reached();
+}
+
 static int try_list(char **argv)
 {
     int fd = open(argv[0], O_RDONLY | O_DIRECTORY);
@@ -343,6 +349,7 @@ static const struct {
     {"abstract", 1, try_abstract},
     {"stream", 1, try_stream},
     {"tcp", 1, try_tcp},
+    {"attribute", 1, try_attribute},
     {"shm", 1, try_shm},
     {"sem", 1, try_sem},
     {"msg", 1, try_msg},

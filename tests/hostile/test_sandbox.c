@@ -193,6 +193,7 @@ static const attack attacks[] = {
     {"row 8: .netrc", "read %s/.netrc", AIM_HOME},
     {"row 8: a start-up file, to be written", "write %s/.bashrc", AIM_HOME},
     {"row 8: a toolchain's program, to be written", "write %s/.rustup/toolchain", AIM_HOME},
+    {"an attribute of a file beside the tree", "attribute %s/beside", AIM_BASE},
     {"row 8: a file beside the tree", "read %s/beside", AIM_BASE},
     {"row 8: the same through /proc", "read /proc/%s/root/etc/hostname", AIM_US},
     {"row 8: kvist's environment", "read /proc/%s/environ", AIM_US},

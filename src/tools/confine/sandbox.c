@@ -321,6 +321,7 @@ int tool_sandbox_prepare(
     if (!code && s->has_seccomp) {
         const tool_filter_needs needs = {.denies_truncate = s->landlock_abi < 3 && !s->has_mounts,
             .opens_network = wishes->has_network,
+            .denies_attributes = !s->has_mounts,
             .guards_others = !p.use_pids,
             .guards_ipc = !p.use_pids};
         code = tool__filter_make(&needs, &p.filter, &p.filter_bytes, err);

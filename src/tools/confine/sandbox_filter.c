@@ -44,6 +44,10 @@ static const char *const self_second[] = {"setpriority", "ioprio_set"};
 static const char *const pidfd_calls[] = {
     "pidfd_open", "pidfd_send_signal", "process_madvise", "process_mrelease"};
 
+/* ENOTSUP, as of a file system without them: programs that copy attributes go on. */
+static const char *const attribute_calls[] = {"setxattr", "lsetxattr", "fsetxattr", "removexattr",
+    "lremovexattr", "fremovexattr", "setxattrat", "removexattrat"};
+
 static int checked(int code)
 {
     return code == -EDOM || code == -EINVAL ? 0 : code; /* not on this machine's architecture */
@@ -136,6 +140,7 @@ static int add_rules(scmp_filter_ctx f, const tool_filter_needs *needs)
         code = seccomp_rule_add(
             f, deny, SCMP_SYS(ioprio_set), 1, SCMP_A0(SCMP_CMP_MASKED_EQ, 0xffffffff, IOPRIO_WHO_USER));
     if (!code && needs->guards_others) code = add_others(f);
+    if (!code && needs->denies_attributes) code = add_all(f, SCMP_ACT_ERRNO(ENOTSUP), NAMES(attribute_calls));
     if (!code && needs->guards_ipc) code = add_all(f, deny, NAMES(ipc_calls));
     /* ftruncate needs a writable descriptor anyway. */
     if (!code && needs->denies_truncate) code = add_name(f, deny, "truncate");
