@@ -520,6 +520,7 @@ static void ask_permission(acp *c, const agent_event *e)
 static void take_message(acp *c, const agent_worker_message *m)
 {
     switch (m->type) {
+    case AGENT_WORKER_DOING:
     case AGENT_WORKER_LOADING: break;
     case AGENT_WORKER_READY: finish_opening(c); break;
     case AGENT_WORKER_FAILED:

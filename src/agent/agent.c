@@ -125,9 +125,10 @@ static void tell_backend(agent *a)
     a->telling.engine_notice = now.notice;
 }
 
-void agent_idle(agent *a)
+void agent_idle(agent *a, agent_idle_fn *tell, void *user)
 {
-    if (a->engine->ops->learn) a->engine->ops->learn(a->engine);
+    if (a->engine->ops->learn) a->engine->ops->learn(a->engine, tell, user);
+    if (tell) tell(user, NULL);
 }
 
 void agent_end(agent *a)

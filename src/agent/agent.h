@@ -122,7 +122,8 @@ void agent_settle(agent *a);
  * For when nobody waits for longer: what has to be found out once per model. Ends soon after *cancel is set,
  * and may be called again.
  */
-void agent_idle(agent *a);
+typedef void agent_idle_fn(void *user, const char *what);   /* what is done now; NULL: nothing any more */
+void agent_idle(agent *a, agent_idle_fn *tell, void *user); /* tell may be NULL */
 
 /* The slash commands, for help and completion. */
 typedef struct agent_command {

@@ -12,6 +12,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/show.h"
+#include "base/utf8.h"
 #include "code/map.h"
 #include "kv/core/budget.h"
 #include "model/forward/model.h"
@@ -533,6 +534,39 @@ static void put_active(agent *a, base_buf *out)
     free(lanes);
 }
 
+/* A second session as this one is now; this one goes on. */
+static int run_fork(agent *a, const char *arguments, base_err *err)
+{
+    char id[32];
+    if (!a->log) return base_fail(err, BASE_E_STATE, "this session is not logged: there is nothing to fork");
+    if (!a->turn) return base_fail(err, BASE_E_USAGE, "there is no turn yet: nothing to fork");
+    agent_settle(a);
+    agent__commit(a);
+    agent_log_new_id(id);
+    int rc = agent_log_fork(a->log, a->telling.id, id, err);
+    if (!rc)
+        agent__notice(a,
+            "session %s is this one as it is now; this one goes on. kvist --resume %s goes on there", id, id);
+    return rc;
+}
+
+static int run_title(agent *a, const char *arguments, base_err *err)
+{
+    enum { MOST_TITLE = 200 };
+    base_buf clean = {0};
+    base_utf8_sanitise(&clean, arguments, strlen(arguments), false);
+    int rc = 0;
+    if (!*arguments || clean.len > MOST_TITLE)
+        rc = base_fail(
+            err, BASE_E_USAGE, "/title takes the session's name for lists, up to %d bytes", MOST_TITLE);
+    if (!rc) {
+        agent__emit(a, &(agent_event){.type = AGENT_EVENT_title, .title = {clean.data}});
+        agent__notice(a, "this session is called \"%s\"", clean.data);
+    }
+    base_buf_free(&clean);
+    return rc;
+}
+
 static int run_compact(agent *a, const char *arguments, base_err *err)
 {
     if (!a->turn) return base_fail(err, BASE_E_USAGE, "there is no turn yet: nothing to compact");
@@ -632,6 +666,8 @@ static const agent_command about[] = {
     {"rewind", "[TURN]", "go back to before a turn (files stay: /undo)"},
     {"compact", "", "go on in a child session with what is active"},
     {"new", "", "begin a new session"},
+    {"fork", "", "keep a second session as this one is now; this one goes on"},
+    {"title", "TEXT", "this session's name in lists (else its first request)"},
     {"sessions", "", "sessions of this tree"},
     {"export", "[FILE]", "this session's events as JSON lines"},
     {"mcp", "[NAME]", "tools of other programs, and what became of their servers; NAME starts one again"},
@@ -642,7 +678,7 @@ static const agent_command about[] = {
 static command_fn *const functions[] = {run_help, run_mode, run_settings, run_approvals, run_context,
     run_budget, run_why, run_map, run_test, run_lint, run_tries, run_pin, run_unpin, run_drop, run_evict,
     run_promote, run_undo_evict, run_delete, run_move, run_rename, run_signature, run_undo, run_rewind,
-    run_compact, run_new, run_sessions, run_export, run_mcp, NULL};
+    run_compact, run_new, run_fork, run_title, run_sessions, run_export, run_mcp, NULL};
 enum { N_COMMANDS = sizeof about / sizeof *about };
 _Static_assert(
     sizeof functions / sizeof *functions == N_COMMANDS, "a function for each command; quit is the screen's");

@@ -128,8 +128,8 @@ typedef struct engine_ops {
     /* The oldest request that was not taken yet; false: there is none. NULL: none are made. */
     bool (*take_request)(engine *e, engine_request *ret);
 
-    /* In idle time; NULL: nothing. What has to be found out once per model. */
-    void (*learn)(engine *e);
+    /* In idle time; NULL: nothing. What has to be found out once per model; it tells (may be NULL) before it begins. */
+    void (*learn)(engine *e, void (*tell)(void *user, const char *what), void *user);
 
     /* ENGINE_GRAMMAR: which calls there are. */
     int (*set_tools)(

@@ -177,10 +177,11 @@ static int fake_save(engine *e, base_err *err)
     return as_fake(e)->row_file ? kv_session_save(e->session, err) : 0;
 }
 
-static void fake_learn(engine *e)
+static void fake_learn(engine *e, void (*tell)(void *user, const char *what), void *user)
 {
     const struct timespec a_moment = {.tv_nsec = 1000000};
     fake *f = as_fake(e);
+    if (tell && f->script.learns) tell(user, "learning, as the script says");
     while (f->script.learns && f->cancel && !atomic_load(f->cancel)) nanosleep(&a_moment, NULL);
 }
 

@@ -170,7 +170,7 @@ static int local_restart(engine *e, const char *row_file, base_err *err)
  * The heads that repairs of later sessions listen to, and their budget's numbers. This one goes on with what it
  * began with: its plans stay reproducible.
  */
-static void local_learn(engine *e)
+static void local_learn(engine *e, void (*tell)(void *user, const char *what), void *user)
 {
     local *l = as_local(e);
     base_err err = {0};
@@ -178,12 +178,14 @@ static void local_learn(engine *e)
     kv_session_get_stats(e->session, &s);
     if (!l->heads_file || !s.budget) return;
     if (!l->gave_up_heads && !base_fs_exists(l->heads_file)) {
+        if (tell) tell(user, "finding this model's retrieval heads, once");
         const int rc =
             kv_heads_calibrate(l->model, KV_HEADS_KEPT, l->heads_file, NULL, NULL, l->cancel, &err);
         l->gave_up_heads = rc && rc != BASE_E_CANCELLED;
         if (rc) return;
     }
     if (l->gave_up_pace || base_fs_exists(l->pace_file)) return;
+    if (tell) tell(user, "measuring this model's pace, once");
     kv_pace pace;
     int rc = kv_pace_measure(l->model, &pace, NULL, NULL, l->cancel, &err);
     if (!rc) rc = kv_pace_save(&pace, l->pace_file, &err);

@@ -70,6 +70,8 @@
     EVENT(error, I(turn) S(text))                                                                                      \
     EVENT(turn_end, I(turn) S(status) I(time_ms))                                                                      \
     EVENT(end, S(session) I(turns) S(status))                                                                          \
+    EVENT(title, S(text))                                                                                              \
+    EVENT(fork, I(turn) S(session) S(parent))                                                                          \
     EVENT(input, I(line) S(id))                                                                                        \
     EVENT(input_end, I(line) S(id) S(status))
 /* clang-format on */

@@ -10,6 +10,7 @@
  */
 #include "agent/log.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sqlite3.h>
@@ -386,6 +387,72 @@ int agent_log_find(agent_log *l, const char *prefix, const char *root, char **re
     return rc;
 }
 
+/* Whole files of a session's folder: regular ones, not the lock. */
+static int copy_folder(const char *from, const char *to, base_err *err)
+{
+    DIR *d = opendir(from);
+    int rc = base_fs_mkdirs(to, err);
+    for (const struct dirent *e; !rc && d && (e = readdir(d));) {
+        struct stat st;
+        base_buf in = {0}, out = {0};
+        base_buf_printf(&in, "%s/%s", from, e->d_name);
+        base_buf_printf(&out, "%s/%s", to, e->d_name);
+        const bool is_ours = strcmp(e->d_name, ".") && strcmp(e->d_name, "..") && strcmp(e->d_name, "lock") &&
+                             !lstat(in.data, &st);
+        if (is_ours && S_ISDIR(st.st_mode))
+            rc = copy_folder(in.data, out.data, err);
+        else if (is_ours && S_ISREG(st.st_mode))
+            rc = base_fs_copy(in.data, out.data, 0600, err);
+        base_buf_free(&in);
+        base_buf_free(&out);
+    }
+    if (d) closedir(d);
+    return rc;
+}
+
+static int copy_rows(agent_log *l, const char *id, const char *as, base_err *err)
+{
+    static const char *const copies[] = {
+        "INSERT INTO sessions(id, parent, root, model, title, started_ms, updated_ms)"
+        " SELECT ?2, id, root, model, title, ?3, ?3 FROM sessions WHERE id = ?1",
+        "INSERT INTO turns(session, turn, status, started_ms)"
+        " SELECT ?2, turn, status, started_ms FROM turns WHERE session = ?1",
+        "INSERT INTO events(session, seq, turn, type, json, unpacked, blob)"
+        " SELECT ?2, seq, turn, type, json, unpacked, blob FROM events WHERE session = ?1",
+        "INSERT INTO words(body, kind, session, turn, seq)"
+        " SELECT body, kind, ?2, turn, seq FROM words WHERE session = ?1",
+    };
+    int rc = exec(l, "BEGIN IMMEDIATE", err);
+    if (rc) return rc;
+    for (size_t i = 0; i < sizeof copies / sizeof *copies && !rc; i++)
+        rc = run(l, prepare(l, copies[i], i ? "ss" : "ssi", id, as, base_clock_wall_ms()),
+            "the session could not be copied", err);
+    if (!rc) rc = exec(l, "COMMIT", err);
+    if (rc) sqlite3_exec(l->db, "ROLLBACK", NULL, NULL, NULL);
+    return rc;
+}
+
+int agent_log_fork(agent_log *l, const char *id, const char *as, base_err *err)
+{
+    agent_log_tail tail;
+    char *from = agent_log_session_dir(l, id), *to = agent_log_session_dir(l, as);
+    int rc = agent_log_commit(l, err);
+    if (!rc && !own_lock(l, id) && agent_log_is_locked(l, id))
+        rc = base_fail(
+            err, BASE_E_STATE, "another kvist has session %s open: /fork there makes a second one", id);
+    if (!rc) rc = copy_folder(from, to, err);
+    if (!rc) rc = copy_rows(l, id, as, err);
+    if (!rc) rc = agent_log_get_tail(l, as, &tail, err);
+    if (!rc)
+        rc = agent_log_add(l, as,
+            &(agent_event){.type = AGENT_EVENT_fork, .seq = tail.seq + 1, .fork = {tail.turn, as, id}}, err);
+    if (!rc) rc = agent_log_commit(l, err);
+    if (rc) base_fs_remove(to, NULL);
+    free(from);
+    free(to);
+    return rc;
+}
+
 int agent_log_delete(agent_log *l, const char *id, base_err *err)
 {
     if (!own_lock(l, id) && agent_log_is_locked(l, id))
@@ -522,6 +589,10 @@ static int derive(agent_log *l, const pending *p, base_err *err)
                     e->user.text),
                 "the title could not be set", err);
         return rc ? rc : index_words(l, p, "user", e->user.text, err);
+    case AGENT_EVENT_title:
+        return run(l,
+            prepare(l, "UPDATE sessions SET title = ?2 WHERE id = ?1", "ss", p->session, e->title.text),
+            "the title could not be set", err);
     case AGENT_EVENT_answer: return index_words(l, p, "answer", e->answer.text, err);
     case AGENT_EVENT_tool_result: return index_words(l, p, "tool_result", e->tool_result.text, err);
     case AGENT_EVENT_turn_end:

@@ -26,7 +26,12 @@ int agent_log_create(
 int agent_log_lock(agent_log *l, const char *id, base_err *err);
 bool agent_log_is_locked(const agent_log *l, const char *id); /* by this log or by another process */
 int agent_log_find(agent_log *l, const char *prefix, const char *root, char **ret_id,
-    base_err *err);                                                /* "" = the latest of root */
+    base_err *err); /* "" = the latest of root */
+/*
+ * A second session with all that `id` has up to now: its events, its files, a `fork` event behind them. Nothing is
+ * buffered for it. BASE_E_STATE: another process has it open.
+ */
+int agent_log_fork(agent_log *l, const char *id, const char *as, base_err *err);
 int agent_log_delete(agent_log *l, const char *id, base_err *err); /* text index, rows and undo objects too */
 
 /* Buffers the event; commit writes what is buffered in one transaction. */
@@ -43,7 +48,7 @@ typedef struct agent_log_tail {
 int agent_log_get_tail(agent_log *l, const char *session, agent_log_tail *ret, base_err *err);
 
 typedef struct agent_log_row {
-    const char *id, *parent, *root, *model, *title; /* title: the first request */
+    const char *id, *parent, *root, *model, *title; /* title: as the person gave it, else the first request */
     int64_t started_ms, updated_ms;
     uint32_t turns, events;
     const char *status; /* "open", "closed", "interrupted" */

@@ -34,9 +34,27 @@ static char *root_of(const char *dir)
     return root;
 }
 
+static bool goes_on(const agent_session_options *o)
+{
+    return o->resume || o->fork;
+}
+
+static int fork_session(agent_session *s, const agent_session_options *o, const char *id, base_err *err)
+{
+    char *root = root_of(o->dir), *parent = NULL;
+    int rc = agent_log_find(s->log, o->fork, root, &parent, err);
+    if (!rc) rc = agent_log_fork(s->log, parent, id, err);
+    free(parent);
+    free(root);
+    return rc;
+}
+
 static int choose_id(agent_session *s, const agent_session_options *o, base_err *err)
 {
     char id[32];
+    if (o->fork && (!s->log || o->resume))
+        return base_fail(err, BASE_E_USAGE,
+            s->log ? "--fork and --resume: one of them" : "--fork needs the log: leave out --ephemeral");
     if (o->resume && !s->log)
         return base_fail(err, BASE_E_USAGE, "--resume needs the log: leave out --ephemeral");
     if (o->resume) {
@@ -47,8 +65,10 @@ static int choose_id(agent_session *s, const agent_session_options *o, base_err 
         return rc;
     }
     agent_log_new_id(id);
-    s->id = base_xstrdup(id);
-    return 0;
+    int rc = o->fork ? fork_session(s, o, id, err) : 0;
+    if (!rc) s->id = base_xstrdup(id);
+    if (!rc && o->fork) rc = agent_log_lock(s->log, id, err);
+    return rc;
 }
 
 char *agent_session_in_use(const agent_session_options *o)
@@ -76,7 +96,7 @@ static int open_engine(agent_session *s, const agent_session_options *o, atomic_
         .lookup = o->lookup,
         .max_answer = o->max_tokens,
         .cancel = cancel,
-        .resume = o->resume != NULL,
+        .resume = goes_on(o),
         .prompt_cache = cache,
         .budget = o->budget,
         .budget_user = o->budget_user};
@@ -170,12 +190,13 @@ int agent_session_open(agent_session **ret, const agent_session_options *o, cons
     if (!rc) rc = open_engine(s, o, cancel, &e, &why_not, err);
     if (rc) {
         tool_workspace_close(w);
-        if (s->dir && !o->resume) base_fs_remove(s->dir, NULL);
+        if (s->dir && o->fork) agent_log_delete(s->log, s->id, NULL); /* nothing was asked in it */
+        if (s->dir && !goes_on(o)) base_fs_remove(s->dir, NULL);
     } else {
         if (o->progress) o->progress(o->progress_user, 0, "reading the fixed prompt");
         agent_options options = {.mode = o->mode,
             .id = s->id,
-            .resume = o->resume != NULL,
+            .resume = goes_on(o),
             .log = s->log,
             .recall = &s->recall,
             .servers = s->servers,

@@ -21,8 +21,10 @@ typedef struct agent_session_options {
     const char *fake_script; /* file of a scripted engine (tests); NULL: the real one */
     engine_open_fn *open;    /* which scripted engine; NULL: engine_fake_open */
     const char *resume;      /* a session's id or prefix, "" the latest of this tree; NULL: a new session */
-    bool ephemeral;          /* no log, nothing on disk */
-    bool show_log;           /* resume: the host gets every logged event first (the screen; not -p) */
+    const char *
+        fork; /* a second session with all that this one has (id or prefix), in place of resume; NULL: none */
+    bool ephemeral; /* no log, nothing on disk */
+    bool show_log;  /* resume: the host gets every logged event first (the screen; not -p) */
     agent_mode mode;
     model_options model; /* progress is set from below */
     kv_options kv;       /* budget is asked of `budget` once the model is known; row_file is ours */

@@ -92,6 +92,11 @@ static agent_decision on_approve(void *user, const agent_event *request)
     return d;
 }
 
+static void on_idle_work(void *user, const char *what)
+{
+    post(user, (agent_worker_message){.type = AGENT_WORKER_DOING, .text = base_xstrdup(what)});
+}
+
 static void apply_mode(agent_worker *w)
 {
     pthread_mutex_lock(&w->lock);
@@ -115,7 +120,7 @@ static void idle(agent_worker *w)
     if (going) atomic_store(&w->cancel, false);
     pthread_mutex_unlock(&w->lock);
     if (!going) return;
-    agent_idle(w->agent);
+    agent_idle(w->agent, on_idle_work, w);
     pthread_mutex_lock(&w->lock);
     w->idling = false;
     pthread_mutex_unlock(&w->lock);

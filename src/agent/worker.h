@@ -28,6 +28,7 @@ typedef enum agent_worker_message_type {
     AGENT_WORKER_READY,   /* the session is open */
     AGENT_WORKER_EVENT,   /* event */
     AGENT_WORKER_IDLE,    /* the submitted line is done (also after errors); the next queued one may go */
+    AGENT_WORKER_DOING,   /* text: what is done while nobody waits; NULL: nothing any more */
     AGENT_WORKER_FAILED,  /* opening failed: text; nothing more comes */
 } agent_worker_message_type;
 typedef struct agent_worker_message {

@@ -17,6 +17,9 @@ int base_fs_read(const char *path, size_t max_bytes, base_buf *out, base_err *er
 /* Writes a temporary file beside `path`, fsyncs, renames, fsyncs the folder. */
 int base_fs_write(const char *path, const void *bytes, size_t n, mode_t mode, base_err *err);
 
+/* Copies a file's bytes (shared by the file system where it can) to a new file. BASE_E_IO: `to` is there already. */
+int base_fs_copy(const char *from, const char *to, mode_t mode, base_err *err);
+
 /* Makes the folder and its parents (mode 0700). An existing folder is fine. */
 int base_fs_mkdirs(const char *path, base_err *err);
 

@@ -17,7 +17,8 @@
 #include "cmd/options.h"
 
 static const char usage[] =
-    "usage: kvist log [list]                the sessions, newest first\n"
+    "usage: kvist log [list]                the sessions, newest first; what was forked or compacted from "
+    "one stands below it\n"
     "       kvist log show ID               a session as text\n"
     "       kvist log search WORDS [--session ID]   full text over requests, answers and tool results\n"
     "       kvist log export ID             every event as a JSON line, the bytes that --json printed\n"
@@ -51,34 +52,92 @@ static void put_member(base_buf *out, const char *key, const char *value)
 
 /* --- list, search --------------------------------------------------------------------------------------- */
 
-static void print_row(void *user, const agent_log_row *r)
+/* Rows of the list, kept until it is known which session came from which. */
+typedef struct row_list {
+    agent_log_row *rows;
+    size_t n, cap;
+    bool json;
+} row_list;
+
+static void keep_row(void *user, const agent_log_row *r)
 {
-    const log_options *o = user;
-    if (o->json) {
-        base_buf out = {0};
-        base_buf_putc(&out, '{');
-        put_member(&out, "id", r->id);
-        put_member(&out, "parent", r->parent);
-        put_member(&out, "root", r->root);
-        put_member(&out, "model", r->model);
-        put_member(&out, "title", r->title);
-        put_member(&out, "status", r->status);
-        base_buf_printf(&out, ",\"turns\":%u,\"events\":%u,\"started_ms\":%lld,\"updated_ms\":%lld}",
-            r->turns, r->events, (long long)r->started_ms, (long long)r->updated_ms);
-        puts(out.data);
-        base_buf_free(&out);
-        return;
+    row_list *l = user;
+    base_grow(&l->rows, &l->cap, l->n + 1, sizeof *l->rows);
+    agent_log_row *kept = &l->rows[l->n++];
+    *kept = *r;
+    kept->id = base_xstrdup(r->id);
+    kept->parent = base_xstrdup(r->parent);
+    kept->root = base_xstrdup(r->root);
+    kept->model = base_xstrdup(r->model);
+    kept->title = base_xstrdup(r->title);
+    kept->status = base_xstrdup(r->status);
+}
+
+static void free_rows(row_list *l)
+{
+    for (size_t i = 0; i < l->n; i++) {
+        const char *const texts[] = {l->rows[i].id, l->rows[i].parent, l->rows[i].root, l->rows[i].model,
+            l->rows[i].title, l->rows[i].status};
+        for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) free((char *)(uintptr_t)texts[k]);
     }
+    free(l->rows);
+}
+
+static void print_json_row(const agent_log_row *r)
+{
+    base_buf out = {0};
+    base_buf_putc(&out, '{');
+    put_member(&out, "id", r->id);
+    put_member(&out, "parent", r->parent);
+    put_member(&out, "root", r->root);
+    put_member(&out, "model", r->model);
+    put_member(&out, "title", r->title);
+    put_member(&out, "status", r->status);
+    base_buf_printf(&out, ",\"turns\":%u,\"events\":%u,\"started_ms\":%lld,\"updated_ms\":%lld}", r->turns,
+        r->events, (long long)r->started_ms, (long long)r->updated_ms);
+    puts(out.data);
+    base_buf_free(&out);
+}
+
+static void print_row(const agent_log_row *r, unsigned depth)
+{
     char when[32] = "";
     time_t seconds = (time_t)(r->updated_ms / 1000);
     struct tm local;
     if (localtime_r(&seconds, &local)) strftime(when, sizeof when, "%Y-%m-%d %H:%M", &local);
     size_t n = strcspn(r->title, "\n");
-    printf("%s  %s  %3u %-5s  %-11s  ", r->id, when, r->turns, r->turns == 1 ? "turn" : "turns", r->status);
+    printf("%*s%s%s  %s  %3u %-5s  %-11s  ", depth ? (int)(depth - 1) * 2 : 0, "", depth ? "+ " : "", r->id,
+        when, r->turns, r->turns == 1 ? "turn" : "turns", r->status);
     print_clean(r->root, strlen(r->root), false);
     printf("  ");
     print_clean(r->title, n < 70 ? n : 70, false);
     putchar('\n');
+}
+
+/* A session whose parent is not in the list begins a tree of its own. */
+static bool is_listed(const row_list *l, const char *id)
+{
+    bool found = false;
+    for (size_t i = 0; i < l->n && !found; i++) found = *id && !strcmp(l->rows[i].id, id);
+    return found;
+}
+
+/* What came from `parent` ("": what came from none), newest first, each with its own below it. */
+static void print_tree(const row_list *l, const char *parent, unsigned depth)
+{
+    enum { MOST_DEPTH = 64 }; /* whoever edited the database by hand gets an end too */
+    for (size_t i = 0; i < l->n && depth < MOST_DEPTH; i++) {
+        const agent_log_row *r = &l->rows[i];
+        if (*parent ? strcmp(r->parent, parent) != 0 : is_listed(l, r->parent)) continue;
+        print_row(r, depth);
+        print_tree(l, r->id, depth + 1);
+    }
+}
+
+static void print_list(const row_list *l)
+{
+    for (size_t i = 0; i < l->n && l->json; i++) print_json_row(&l->rows[i]);
+    if (!l->json) print_tree(l, "", 0);
 }
 
 static void print_match(void *user, const agent_log_match *m)
@@ -410,7 +469,10 @@ static int run_list(const log_options *o, base_err *err)
         *err = why;
         return rc;
     }
-    rc = agent_log_list(l, NULL, print_row, (void *)(uintptr_t)o, err);
+    row_list rows = {.json = o->json};
+    rc = agent_log_list(l, NULL, keep_row, &rows, err);
+    if (!rc) print_list(&rows);
+    free_rows(&rows);
     agent_log_close(l);
     return rc;
 }

@@ -70,6 +70,10 @@ static int run_screen(const shell_options *o, opening *opening_, base_err *err)
         code = tui_run(worker,
             &(tui_options){.linear = o->linear,
                 .no_color = getenv("NO_COLOR") && *getenv("NO_COLOR"),
+                .notify = !o->notify                     ? TUI_NOTIFY_OFF
+                          : !strcmp(o->notify, "bell")   ? TUI_NOTIFY_BELL
+                          : !strcmp(o->notify, "osc777") ? TUI_NOTIFY_OSC777
+                                                         : TUI_NOTIFY_OFF,
                 .root = o->dir,
                 .history = o->ephemeral ? NULL : history,
                 .first_line = slash                        ? slash + 1

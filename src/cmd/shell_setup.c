@@ -97,6 +97,12 @@ static bool parse(int argc, char **argv, shell_options *o, const char *usage, in
             "ask", .is_setting = true, .is_tighter = is_stricter_mode},
         {"--resume", OPTION_TEXT, &o->resume, "[ID]",
             "go on with a session (a prefix of its id; alone: the latest of this tree)"},
+        {"--fork", OPTION_TEXT, &o->fork, "ID",
+            "a second session with all that this one has, nothing computed again; that one stays as it is"},
+        {"--notify", OPTION_TEXT, &o->notify, "off|bell|osc777",
+            "when a turn of 10 seconds or more ends: the terminal's bell, or a notification of the desktop "
+            "(OSC 777: foot, Ghostty, rxvt, WezTerm)",
+            "off", .is_setting = true},
         {"--context", OPTION_TEXT, &o->context, "TOKENS|off",
             "how much retrieved code goes in front of a request", "1500", .is_setting = true},
         {"--max-tokens", OPTION_INTEGER, &o->max_tokens, "N", "longest answer", "1024", .is_setting = true},
@@ -162,6 +168,7 @@ static int to_session_options(const shell_options *o, agent_session_options *ret
 {
     *ret = (agent_session_options){.dir = o->dir,
         .resume = o->resume,
+        .fork = o->fork,
         .ephemeral = o->ephemeral,
         .fake_script = o->fake_script,
         .mode = AGENT_MODE_ASK,
@@ -181,6 +188,8 @@ static int to_session_options(const shell_options *o, agent_session_options *ret
             err, BASE_E_USAGE, "--max-tokens and --max-steps take 1 to %d; 0 is the default", 1 << 24);
     if (o->json && !o->prompt)
         return base_fail(err, BASE_E_USAGE, "--json goes with -p TEXT: the shell has a screen");
+    if (o->notify && strcmp(o->notify, "off") && strcmp(o->notify, "bell") && strcmp(o->notify, "osc777"))
+        return base_fail(err, BASE_E_USAGE, "--notify is off, bell or osc777, not \"%.40s\"", o->notify);
     if (o->input && strcmp(o->input, "jsonl") != 0)
         return base_fail(err, BASE_E_USAGE, "--input is jsonl, not \"%.40s\"", o->input);
     if (o->input && (!o->prompt || strcmp(o->prompt, "-") != 0))

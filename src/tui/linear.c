@@ -270,6 +270,7 @@ static void take_messages(linear *l)
 {
     for (agent_worker_message *m; (m = agent_worker_take(l->worker)); agent_worker_message_free(m)) {
         switch (m->type) {
+        case AGENT_WORKER_DOING:
         case AGENT_WORKER_LOADING: break;
         case AGENT_WORKER_READY: l->loading = false; break;
         case AGENT_WORKER_IDLE: l->busy = false; break;

@@ -18,12 +18,15 @@ typedef struct shell {
     const tui_options *options;
     tui_ui ui;
     tui_loop loop;
+    int64_t sent_ms;  /* when the line was sent that the worker has */
     base_err failure; /* why the session could not be opened */
 } shell;
 
 static void do_submit(void *user, const char *text)
 {
-    agent_worker_submit(((shell *)user)->worker, text);
+    shell *s = user;
+    s->sent_ms = s->ui.now_ms;
+    agent_worker_submit(s->worker, text);
 }
 
 static void do_decide(void *user, agent_answer answer, const char *text)
@@ -63,6 +66,18 @@ static char **do_skills(void *user)
     return agent_worker_skills(((shell *)user)->worker);
 }
 
+/* Somebody who waited for long may look elsewhere by now. */
+static void notify(const shell *s, const char *what)
+{
+    enum { LONG_MS = 10000 };
+    base_buf text = {0};
+    if (s->options->notify == TUI_NOTIFY_OFF || s->ui.now_ms - s->sent_ms < LONG_MS) return;
+    if (s->options->notify == TUI_NOTIFY_OSC777)
+        base_buf_printf(&text, "\033]777;notify;kvist;%s\033\\", what);
+    tui_painter_send(text.len ? text.data : "\a", text.len ? text.len : 1);
+    base_buf_free(&text);
+}
+
 static bool take_messages(void *user)
 {
     shell *s = user;
@@ -72,9 +87,16 @@ static bool take_messages(void *user)
         any = true;
         switch (m->type) {
         case AGENT_WORKER_LOADING: tui_ui_loading(&s->ui, m->share, m->text); break;
+        case AGENT_WORKER_DOING: tui_ui_doing(&s->ui, m->text); break;
         case AGENT_WORKER_READY: tui_ui_ready(&s->ui); break;
-        case AGENT_WORKER_EVENT: tui_ui_event(&s->ui, m->event); break;
-        case AGENT_WORKER_IDLE: tui_ui_idle(&s->ui); break;
+        case AGENT_WORKER_EVENT:
+            if (m->event->type == AGENT_EVENT_approval_request) notify(s, "a tool waits for your yes");
+            tui_ui_event(&s->ui, m->event);
+            break;
+        case AGENT_WORKER_IDLE:
+            notify(s, "the turn has ended");
+            tui_ui_idle(&s->ui);
+            break;
         case AGENT_WORKER_FAILED:
             base_fail(&s->failure, BASE_E_STATE, "%s", m->text ? m->text : "the session could not be opened");
             tui_ui_failed(&s->ui, s->failure.msg);

@@ -9,12 +9,15 @@
 #include "agent/log.h"
 #include "agent/worker.h"
 
+typedef enum tui_notify { TUI_NOTIFY_OFF, TUI_NOTIFY_BELL, TUI_NOTIFY_OSC777 } tui_notify;
+
 typedef struct tui_options {
     bool linear; /* append-only: screen readers, pipes, TERM=dumb */
     bool no_color;
     const char *root; /* the tree: paths for @ completion are looked for here when `paths` is NULL */
     char **(*paths)(void *user); /* NULL-terminated, sorted; caller frees each and the array; may be NULL */
     void *paths_user;
+    tui_notify notify;      /* when a long turn ends */
     const char *history;    /* file of former input lines; NULL: none */
     const char *first_line; /* footer text while loading, e.g. the model's name */
     uint32_t turn;          /* replay: where to start; 0: the last */

@@ -47,6 +47,7 @@ void tui_ui_free(tui_ui *u)
     for (size_t i = 0; i < u->n_queue; i++) free(u->queue[i]);
     free(u->queue);
     free(u->load_text);
+    free(u->idle_work);
     free(u->find);
     free(u->kept_input);
     free(u->message);
@@ -143,6 +144,13 @@ void tui_ui_ready(tui_ui *u)
     next_in_queue(u);
 }
 
+void tui_ui_doing(tui_ui *u, const char *what)
+{
+    free(u->idle_work);
+    u->idle_work = base_xstrdup(what);
+    u->idle_work_ms = u->now_ms;
+}
+
 void tui_ui_idle(tui_ui *u)
 {
     u->busy = false;
@@ -192,7 +200,7 @@ void tui_ui_painted(tui_ui *u)
 
 bool tui_ui_moving(const tui_ui *u)
 {
-    return u->state.prefill_total > 0 || u->playing;
+    return u->state.prefill_total > 0 || u->playing || u->idle_work;
 }
 
 /* --- a frame -------------------------------------------------------------------------------------------- */

@@ -73,6 +73,8 @@ typedef struct tui_ui {
     bool loading, failed, busy;
     double load_share;
     char *load_text;
+    char *idle_work;      /* what is done while nobody waits; NULL: nothing */
+    int64_t idle_work_ms; /* since when */
 
     /* Panes. */
     tui_focus focus;
@@ -121,7 +123,8 @@ void tui_ui_free(tui_ui *u);
 void tui_ui_event(tui_ui *u, const agent_event *e);
 void tui_ui_loading(tui_ui *u, double share, const char *what);
 void tui_ui_ready(tui_ui *u);
-void tui_ui_idle(tui_ui *u); /* the submitted line is done: the next queued one goes */
+void tui_ui_doing(tui_ui *u, const char *what); /* NULL: nothing any more */
+void tui_ui_idle(tui_ui *u);                    /* the submitted line is done: the next queued one goes */
 void tui_ui_failed(tui_ui *u, const char *text);
 
 void tui_ui_key(tui_ui *u, uint32_t key);

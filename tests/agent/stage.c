@@ -92,7 +92,8 @@ void free_host(host *h)
     base_buf_free(&h->outline);
 }
 
-agent_session *open_session(host *h, const char *script, agent_mode mode, const char *resume, bool ask)
+static agent_session *open_any(
+    host *h, const char *script, agent_mode mode, const char *resume, const char *fork, bool ask)
 {
     assert_int_equal(base_fs_write(script_path, script, strlen(script), 0600, NULL), 0);
     agent_session_options options = {.dir = tree,
@@ -100,6 +101,7 @@ agent_session *open_session(host *h, const char *script, agent_mode mode, const 
         .open = stage_chat ? engine_chat_open : NULL,
         .mode = mode,
         .resume = resume,
+        .fork = fork,
         .keep_budget = true, /* as the program does where no budget is named */
         .kv = {.repair = -1},
         .context_tokens = 400};
@@ -111,6 +113,16 @@ agent_session *open_session(host *h, const char *script, agent_mode mode, const 
     if (rc) fail_msg("%s", err.msg);
     base_buf_clear(&h->outline);
     return s;
+}
+
+agent_session *open_session(host *h, const char *script, agent_mode mode, const char *resume, bool ask)
+{
+    return open_any(h, script, mode, resume, NULL, ask);
+}
+
+agent_session *fork_session(host *h, const char *script, const char *id)
+{
+    return open_any(h, script, AGENT_MODE_ASK, NULL, id, true);
 }
 
 int submit(agent_session *s, host *h, const char *text)

@@ -48,6 +48,8 @@ void host_event(void *user, const agent_event *e);
 host new_host(void);
 void free_host(host *h);
 agent_session *open_session(host *h, const char *script, agent_mode mode, const char *resume, bool ask);
+/* A second session of what `id` has (agent_session_options.fork). */
+agent_session *fork_session(host *h, const char *script, const char *id);
 int submit(agent_session *s, host *h, const char *text);
 bool told(const host *h, const char *text); /* somewhere in the events */
 /*

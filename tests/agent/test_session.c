@@ -389,6 +389,86 @@ static void test_session__resume_computes_nothing_with_a_snapshot_and_the_same_w
     free_host(&third);
 }
 
+static void test_session__a_fork_computes_nothing_and_leaves_its_parent(void **state)
+{
+    put_program();
+    host h = new_host(), second = new_host(), third = new_host();
+    agent_session *s =
+        open_session(&h, READ "answer one\nanswer two\nanswer three\n", AGENT_MODE_ASK, NULL, true);
+    char *id = base_xstrdup(agent_session_id(agent_session_agent(s)));
+    submit(s, &h, "/fork");
+    assert_true(told(&h, "nothing to fork"));
+    submit(s, &h, "what does add do?");
+    assert_int_equal(submit(s, &h, "/title the walrus   session"), 0);
+    assert_int_equal(submit(s, &h, "/fork"), 0);
+    char kept[40] = "";
+    assert_int_equal(sscanf(strstr(h.json.data, "\"text\":\"session ") + 8, "session %39[^ ]", kept), 1);
+    submit(s, &h, "goes on");
+    agent_session_close(s);
+    char *parent = logged(id);
+
+    s = open_session(&second, "answer elsewhere\n", AGENT_MODE_ASK, kept, true); /* what /fork kept */
+    if (!stage_chat) assert_true(told(&second, "none computed again"));
+    submit(s, &second, "and here?");
+    submit(s, &second, "/sessions");
+    assert_true(told(&second, "the walrus   session"));
+    agent_session_close(s);
+
+    s = fork_session(&third, "answer third\n", id); /* and --fork of the parent, two turns by now */
+    if (!stage_chat) assert_true(told(&third, "none computed again"));
+    assert_string_not_equal(agent_session_id(agent_session_agent(s)), id);
+    submit(s, &third, "a third way");
+    assert_true(told(&third, "\"event\":\"user\",\"turn\":3"));
+    agent_session_close(s);
+
+    char *after = logged(id), *copy = logged(kept);
+    assert_string_equal(after, parent);
+    assert_non_null(strstr(copy, "what does add do?"));
+    assert_non_null(strstr(copy, "\"event\":\"fork\""));
+    assert_non_null(strstr(copy, "and here?"));
+    assert_null(strstr(copy, "goes on"));
+    free(after);
+    free(copy);
+    free(parent);
+    free(id);
+    free_host(&h);
+    free_host(&second);
+    free_host(&third);
+}
+
+static void test_session__a_fork_that_cannot_be_says_why_and_leaves_nothing(void **state)
+{
+    host h = new_host(), other = new_host();
+    agent_session *s = open_session(&h, "answer one\n", AGENT_MODE_ASK, NULL, true), *none = NULL;
+    submit(s, &h, "one");
+    const char *id = agent_session_id(agent_session_agent(s));
+    agent_session_options options = {.dir = tree, .fake_script = script_path, .fork = id};
+    agent_host sink = {.user = &other, .event = host_event};
+    base_err err = {0};
+    const struct {
+        const char *fork, *resume, *said;
+        bool ephemeral;
+    } wrong[] = {{id, NULL, "has session", false}, {"nothing", NULL, "nothing", false},
+        {id, "", "one of them", false}, {id, NULL, "--ephemeral", true}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        options.fork = wrong[i].fork;
+        options.resume = wrong[i].resume;
+        options.ephemeral = wrong[i].ephemeral;
+        assert_int_not_equal(agent_session_open(&none, &options, &sink, &other.cancel, &err), 0);
+        assert_non_null(strstr(err.msg, wrong[i].said));
+    }
+    base_buf title = {0};
+    base_buf_puts(&title, "/title ");
+    assert_int_not_equal(submit(s, &h, title.data), 0);
+    for (int i = 0; i < 201; i++) base_buf_putc(&title, 'x');
+    assert_int_not_equal(submit(s, &h, title.data), 0);
+    assert_true(told(&h, "up to 200 bytes"));
+    base_buf_free(&title);
+    agent_session_close(s);
+    free_host(&h);
+    free_host(&other);
+}
+
 /* Killed at any of these, the session reopens, what was committed is there, and the next turn works. */
 static void test_session__killed_anywhere_it_resumes(void **state)
 {
@@ -583,6 +663,8 @@ int main(void)
         TEST_CASE(test_session__the_log_holds_what_json_printed),
         TEST_CASE(test_session__the_logged_plans_rebuild_each_lane),
         TEST_CASE(test_session__resume_computes_nothing_with_a_snapshot_and_the_same_without),
+        TEST_CASE(test_session__a_fork_computes_nothing_and_leaves_its_parent),
+        TEST_CASE(test_session__a_fork_that_cannot_be_says_why_and_leaves_nothing),
         TEST_CASE(test_session__killed_anywhere_it_resumes),
         TEST_CASE(test_session__an_interruption_is_told_once),
         TEST_CASE(test_session__a_second_process_cannot_resume_a_running_session),

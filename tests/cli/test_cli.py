@@ -293,6 +293,24 @@ class Usage(Case):
         self.assertEqual((run.returncode, run.stdout.split()[0]), (0, "kvist"))
         self.assertRegex(run.stdout, r"compiler: .+\nshell: ")
 
+    def test_forks_stand_below_what_they_came_from(self):
+        _, events = self.ask("Which file holds twice?")
+        first = events[0]["id"]
+        run, events = self.ask("And now?", "--fork", first[:-1])
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertTrue(any("none computed again" in e.get("text", "") for e in events if e["event"] == "notice"))
+        second = next(e for e in events if e["event"] == "end")["session"]
+        self.ask("/title the third", "--fork", second)
+        lines = self.run_kvist("log", "list").stdout.splitlines()
+        self.assertEqual([line[:2] for line in lines], [first[:2], "+ ", "  "])
+        self.assertTrue(lines[1].startswith(f"+ {second}  "))
+        self.assertTrue(lines[2].endswith("the third"))
+        rows = {row["id"]: row for row in map(json.loads, self.run_kvist("log", "list", "--json").stdout.splitlines())}
+        self.assertEqual((rows[first]["parent"], rows[second]["parent"]), ("", first))
+        self.assertEqual(self.run_kvist("log", "delete", first).returncode, 0)
+        self.assertTrue(self.run_kvist("log", "list").stdout.startswith(second))
+        self.assertEqual(self.run_kvist("-p", "x", "--notify", "horn", "--fake-script", self.script).returncode, 2)
+
     def test_events_are_what_their_schema_says(self):
         run = self.run_kvist("events", "--schema")
         self.assertEqual(run.returncode, 0, run.stderr)

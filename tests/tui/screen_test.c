@@ -210,10 +210,14 @@ static void worker(run *r, char *rest)
     double share = 0;
     if (sscanf(rest, "loading %lf %199[^\n]", &share, text) == 2)
         tui_ui_loading(&r->ui, share, text);
+    else if (sscanf(rest, "doing %199[^\n]", text) == 1)
+        tui_ui_doing(&r->ui, text);
     else if (sscanf(rest, "failed %199[^\n]", text) == 1)
         tui_ui_failed(&r->ui, text);
     else if (sscanf(rest, "%31s", what) == 1 && !strcmp(what, "ready"))
         tui_ui_ready(&r->ui);
+    else if (!strcmp(what, "done"))
+        tui_ui_doing(&r->ui, NULL);
     else if (!strcmp(what, "idle"))
         tui_ui_idle(&r->ui);
     else

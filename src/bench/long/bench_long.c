@@ -227,7 +227,7 @@ static int run_step(run *r, const base_json *step, base_err *err)
     long_turn_end(&r->turn, base_clock_ns());
     const uint64_t start = base_clock_ns();
     agent_settle(r->agent);
-    agent_idle(r->agent);
+    agent_idle(r->agent, NULL, NULL);
     r->turn.ns[LONG_IDLE] = base_clock_ns() - start;
     const double read = (double)(kv_rows_read() - rows) / (before.n_lanes ? before.n_lanes : 1);
     const bool asked = command || base_json_get(step, "all") || base_json_get(step, "any");

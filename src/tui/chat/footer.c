@@ -91,6 +91,9 @@ static int collect(tui_ui *u, field *fields, int width)
         snprintf(add(fields, &n, TUI_STYLE(TUI_WARN, TUI_BOLD))->text, 96, "waits for you");
     else if (s->prefill_total > 0)
         prefill_field(u, add(fields, &n, TUI_STYLE(TUI_PROMOTED, 0)));
+    else if (u->idle_work && !u->busy)
+        snprintf(add(fields, &n, TUI_FAINT)->text, 96, "%.60s, %lld s", u->idle_work,
+            (long long)(u->now_ms > u->idle_work_ms ? (u->now_ms - u->idle_work_ms) / 1000 : 0));
     else if (u->busy && s->tokens_since == 0 && !u->loading)
         snprintf(add(fields, &n, TUI_FAINT)->text, 96, "working");
     double tps = s->decode_tps;

@@ -196,6 +196,13 @@ static void on_session(tui_state *s, const agent_event *e, int64_t now)
     s->row_bytes = e->session.row_bytes;
 }
 
+/* What was replayed up to here is its parent's. */
+static void on_fork(tui_state *s, const agent_event *e, int64_t now)
+{
+    set(&s->session, e->fork.session);
+    set(&s->parent, e->fork.parent);
+}
+
 static void on_user(tui_state *s, const agent_event *e, int64_t now)
 {
     see_turn(s, e->user.turn);
@@ -809,6 +816,7 @@ static apply_fn *const apply[AGENT_N_EVENTS] = {
     [AGENT_EVENT_error] = on_error,
     [AGENT_EVENT_turn_end] = on_turn_end,
     [AGENT_EVENT_end] = on_end,
+    [AGENT_EVENT_fork] = on_fork,
 };
 
 void tui_state_apply(tui_state *s, const agent_event *e, int64_t now_ms)

@@ -220,6 +220,11 @@ void tui_painter_return(void)
     tui_painter_repaint();
 }
 
+void tui_painter_send(const char *text, size_t n)
+{
+    send_raw(text, n);
+}
+
 void tui_painter_copy(const char *text, size_t n)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

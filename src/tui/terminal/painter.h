@@ -17,6 +17,8 @@ void tui_painter_paint(const tui_grid *g); /* one update of the terminal */
 void tui_painter_repaint(void);            /* the next paint draws everything */
 void tui_painter_leave(void);              /* to the normal screen for a while (editor, suspend) */
 void tui_painter_return(void);
+/* A sequence that paints nothing: the bell, a notification. */
+void tui_painter_send(const char *text, size_t n);
 void tui_painter_copy(const char *text, size_t n); /* OSC 52: to the clipboard of the person's own machine */
 
 #endif
