@@ -11,14 +11,14 @@ void base_lines_add(base_lines *l, const char *bytes, size_t n)
 bool base_lines_take(base_lines *l, base_buf *ret, bool *ret_too_long)
 {
     const size_t left = l->held.len - l->from;
-    const char *line = l->held.data + l->from, *end = left ? memchr(line, '\n', left) : NULL;
+    const char *line = left ? l->held.data + l->from : NULL, *end = left ? memchr(line, '\n', left) : NULL;
     base_buf_clear(ret);
     if (!end) {
         if (left > l->most) {
             l->is_too_long = true;
             l->from = l->held.len;
         }
-        memmove(l->held.data, l->held.data + l->from, l->held.len - l->from);
+        if (l->from) memmove(l->held.data, l->held.data + l->from, l->held.len - l->from);
         l->held.len -= l->from;
         l->from = 0;
         return false;
