@@ -639,55 +639,11 @@ static int run_mcp(agent *a, const char *arguments, base_err *err)
 
 /* --- the table ------------------------------------------------------------------------------------------ */
 
-/* clang-format off */
-static const agent_command about[] = {
-    {"help", "", "the commands"},
-    {"mode", "[plan|ask|edits|all]", "what runs without asking"},
-    {"settings", "", "every setting, its value and where that comes from"},
-    {"approvals", "[remove N|all]", "what you allowed for good in this tree; takes it back"},
-    {"context", "", "what the session holds, piece by piece, and how much of it is active"},
-    {"budget", "[ROWS|UNTIL/ROWS|PERCENT|BYTES|auto|full]", "the most active rows a lane"},
-    {"why", "ROWS", "why rows are where they are (ROWS: FROM-TO, last, or a part of a path)"},
-    {"map", "[WORDS]", "the definitions that the others lean on, by who calls them; for the next request"},
-    {"test", "", "run the test that the configuration names; the next request sees its output"},
-    {"lint", "", "the same for its lint"},
-    {"tries", "[N]", "candidates that are sampled where a test fails"},
-    {"pin", "ROWS", "protect rows, whatever they score"},
-    {"unpin", "ROWS", "the reverse"},
-    {"drop", "ROWS", "put rows aside until you promote them"},
-    {"evict", "ROWS", "move rows to the host tier"},
-    {"promote", "ROWS", "bring rows back"},
-    {"undo-evict", "", "take the last change of the rows back"},
-    {"delete", "NAME [TEXT]", "delete a definition; TEXT stands in place of its calls"},
-    {"move", "NAME FILE", "move a definition to another file"},
-    {"rename", "OLD NEW", "rename a definition and all that means it"},
-    {"signature", "NAME [PLACE VALUE] PARAMETER", "add, remove or order parameters, with all calls"},
-    {"undo", "", "restore the files that the last turn wrote"},
-    {"rewind", "[TURN]", "go back to before a turn (files stay: /undo)"},
-    {"compact", "", "go on in a child session with what is active"},
-    {"new", "", "begin a new session"},
-    {"fork", "", "keep a second session as this one is now; this one goes on"},
-    {"title", "TEXT", "this session's name in lists (else its first request)"},
-    {"sessions", "", "sessions of this tree"},
-    {"export", "[FILE]", "this session's events as JSON lines"},
-    {"mcp", "[NAME]", "tools of other programs, and what became of their servers; NAME starts one again"},
-    {"quit", "", "leave"},
+static command_fn *const functions[] = {
+#define COMMAND(name, function, arguments, about) function,
+#include "agent/commands.def"
+#undef COMMAND
 };
-/* clang-format on */
-
-static command_fn *const functions[] = {run_help, run_mode, run_settings, run_approvals, run_context,
-    run_budget, run_why, run_map, run_test, run_lint, run_tries, run_pin, run_unpin, run_drop, run_evict,
-    run_promote, run_undo_evict, run_delete, run_move, run_rename, run_signature, run_undo, run_rewind,
-    run_compact, run_new, run_fork, run_title, run_sessions, run_export, run_mcp, NULL};
-enum { N_COMMANDS = sizeof about / sizeof *about };
-_Static_assert(
-    sizeof functions / sizeof *functions == N_COMMANDS, "a function for each command; quit is the screen's");
-
-const agent_command *agent_commands(uint32_t *ret_n)
-{
-    *ret_n = N_COMMANDS;
-    return about;
-}
 
 int agent__command(agent *a, const char *line, base_err *err)
 {
@@ -697,17 +653,18 @@ int agent__command(agent *a, const char *line, base_err *err)
     char *trimmed = base_xstrdup(arguments);
     for (size_t len = strlen(trimmed); len && strchr(" \t\n", trimmed[len - 1]); len--) trimmed[len - 1] = 0;
     base_err mine = {0};
-    size_t i = 0;
-    while (i < N_COMMANDS && (strlen(about[i].name) != n || strncmp(about[i].name, line + 1, n))) i++;
+    uint32_t i = 0, n_commands;
+    const agent_command *about = agent_commands(&n_commands);
+    while (i < n_commands && (strlen(about[i].name) != n || strncmp(about[i].name, line + 1, n))) i++;
     bool is_told = false;
-    int rc = i == N_COMMANDS ? agent__use_skill(a, line + 1, n, trimmed, &mine)
+    int rc = i == n_commands ? agent__use_skill(a, line + 1, n, trimmed, &mine)
              : functions[i]  ? functions[i](a, trimmed, &mine)
                              : 0;
-    if (i == N_COMMANDS && rc == BASE_E_NOT_FOUND)
+    if (i == n_commands && rc == BASE_E_NOT_FOUND)
         rc = base_fail(&mine, BASE_E_USAGE, "there is no command /%.*s: /help lists them",
             (int)(n < 40 ? n : 40), line + 1);
     else
-        is_told = i == N_COMMANDS;
+        is_told = i == n_commands;
     free(trimmed);
     if (rc && !is_told) agent__error(a, &mine);
     if (rc && err) *err = mine;

@@ -15,22 +15,6 @@
 
 enum { TEST_MS = 60000, TEST_BYTES = 2400, MAX_EXAMPLE = 2400, MAX_FILE = 1 << 20 };
 
-static void new_test_free(agent_new_test *t)
-{
-    free(t->path);
-    free(t->name);
-    free(t->example);
-    free(t->holder);
-    free(t->subject);
-    free(t->assertion);
-    *t = (agent_new_test){0};
-}
-
-void agent__new_test_free(agent *a)
-{
-    new_test_free(&a->asked.new_test);
-}
-
 /* --- what is tested ------------------------------------------------------------------------------------- */
 
 static bool is_code(const code_place *p)

@@ -198,7 +198,13 @@ void agent__asked_free(agent *a)
     for (size_t i = 0; i < x->n_changed; i++) free(x->changed[i]);
     free(x->changed);
     for (uint32_t i = 0; i < x->n_listed; i++) free(x->listed[i]);
-    agent__new_test_free(a);
+    agent_new_test *t = &x->new_test;
+    free(t->path);
+    free(t->name);
+    free(t->example);
+    free(t->holder);
+    free(t->subject);
+    free(t->assertion);
     *x = (agent_asked){0};
 }
 

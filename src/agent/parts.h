@@ -454,7 +454,6 @@ bool agent__aim_at_missing(agent *a);
 void agent__tell_outcome(agent *a);
 
 /* --- newtest.c --- */
-void agent__new_test_free(agent *a);
 /* The test that the new one stands beside, in front of the request; its file becomes the test that judges. */
 int agent__append_new_test(agent *a, const char *request, base_err *err);
 /* A new test that passes has to fail where its subject is broken: tells whether it does. */

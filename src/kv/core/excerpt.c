@@ -11,29 +11,6 @@
 #include "kv/core/state.h"
 #include "kv/session.h"
 
-/* The first token of the group of excerpts that ends right before token `to`; `to` itself when none does. */
-static uint32_t group_from(const kv_session *s, uint32_t to)
-{
-    for (size_t i = s->n_segments; i-- > 0;) {
-        const kv_stored_segment *part = &s->segments[i];
-        if (part->from >= to) continue;
-        if (part->to != to || part->origin != KV_ORIGIN_CONTEXT) break;
-        to = part->from;
-    }
-    return to;
-}
-
-uint32_t kv__phase_behind(const kv_session *s)
-{
-    const kv_stored_segment *part = s->n ? kv__segment_at(s, s->n - 1) : NULL;
-    if (!part) return 0;
-    uint32_t most = s->phases[s->n - 1];
-    if (part->origin == KV_ORIGIN_CONTEXT)
-        for (uint32_t t = group_from(s, s->n); t < s->n; t++)
-            if (s->phases[t] > most) most = s->phases[t];
-    return most + 1;
-}
-
 uint32_t kv__next_phase(const kv_session *s)
 {
     const kv_stored_segment *open = s->n_segments ? &s->segments[s->n_segments - 1] : NULL;
@@ -41,7 +18,7 @@ uint32_t kv__next_phase(const kv_session *s)
         if (open && open->from < s->n && kv__is_local(s, open->origin)) return s->phases[s->n - 1] + 1;
         return kv__phase_behind(s);
     }
-    const uint32_t first = group_from(s, open->from);
+    const uint32_t first = kv__group_from(s, open->from);
     return first < open->from ? s->phases[first] : kv__phase_behind(s);
 }
 
@@ -61,7 +38,7 @@ void kv__local_free(kv_local *l)
 int kv__local_view(
     const kv_session *s, uint32_t from, uint32_t to, model_rows_view *view, kv_local *ret, base_err *err)
 {
-    const uint32_t group = group_from(s, from), n = s->lists.n_tokens;
+    const uint32_t group = kv__group_from(s, from), n = s->lists.n_tokens;
     uint32_t end = to;
     *ret = (kv_local){.n_lanes = 0};
     /* Excerpts of the same group behind this one are as foreign as those before it. */

@@ -66,6 +66,28 @@ int kv__check_end(const kv_session *s, base_err *err)
         s->n, s->compute.n_ctx, s->compute.n_ctx / 2);
 }
 
+uint32_t kv__group_from(const kv_session *s, uint32_t to)
+{
+    for (size_t i = s->n_segments; i-- > 0;) {
+        const kv_stored_segment *part = &s->segments[i];
+        if (part->from >= to) continue;
+        if (part->to != to || part->origin != KV_ORIGIN_CONTEXT) break;
+        to = part->from;
+    }
+    return to;
+}
+
+uint32_t kv__phase_behind(const kv_session *s)
+{
+    const kv_stored_segment *part = s->n ? kv__segment_at(s, s->n - 1) : NULL;
+    if (!part) return 0;
+    uint32_t most = s->phases[s->n - 1];
+    if (part->origin == KV_ORIGIN_CONTEXT)
+        for (uint32_t t = kv__group_from(s, s->n); t < s->n; t++)
+            if (s->phases[t] > most) most = s->phases[t];
+    return most + 1;
+}
+
 uint32_t kv__extent(const kv_session *s)
 {
     const uint32_t gap = s->fold.n ? s->fold.gaps[0] : 0;

@@ -240,6 +240,8 @@ typedef struct kv_local {
     uint32_t n_lanes;
 } kv_local;
 uint32_t kv__next_phase(const kv_session *s);
+/* The first token of the group of excerpts that ends right before token `to`; `to` itself when none does. */
+uint32_t kv__group_from(const kv_session *s, uint32_t to);
 uint32_t kv__phase_behind(const kv_session *s); /* of a segment that begins now and is no excerpt */
 bool kv__is_local(const kv_session *s, kv_origin origin);
 int kv__local_view(
