@@ -44,6 +44,7 @@ typedef struct remote {
 
     /* The answer that is being streamed. */
     bool is_streaming, has_ended, is_cut; /* is_cut: it stopped at our limit of tokens and goes on */
+    bool is_done;                         /* nothing comes behind it */
     remote_sse sse;
     model_ids came;     /* its tokens */
     size_t taken;       /* of them in the sequence */
@@ -122,7 +123,7 @@ static void close_stream(remote *r)
         r->n_computed += r->came.n;
         remote_http_stop(r->endpoint->http);
     }
-    r->is_streaming = r->has_ended = r->is_cut = false;
+    r->is_streaming = r->has_ended = r->is_cut = r->is_done = false;
     r->came.n = r->taken = r->withheld.n = 0;
     remote_sse_free(&r->sse);
 }
@@ -396,7 +397,10 @@ static int on_event(void *user, const char *data, size_t n, base_err *err)
 {
     remote *r = user;
     base_json_doc *doc = NULL;
-    if (n == 6 && !memcmp(data, "[DONE]", 6)) return 0;
+    if (n == 6 && !memcmp(data, "[DONE]", 6)) {
+        r->is_done = true;
+        return 0;
+    }
     if (base_json_parse(data, n, &doc, NULL))
         return base_fail(err, BASE_E_FORMAT, "the endpoint sent a piece of an answer that is no JSON");
     remote_piece *p = base_xcalloc(1, sizeof *p);
@@ -459,6 +463,20 @@ static int mend(remote *r, const base_err *why, base_err *err)
     return open_stream(r, err);
 }
 
+void engine_remote_read_usage(
+    remote_endpoint *endpoint, remote_sse *sse, remote_sse_fn *fn, void *user, const bool *is_done)
+{
+    enum { MOST_READS = 16 };
+    base_err why = {0};
+    bool over = false;
+    for (int i = 0; i < MOST_READS && !over && !*is_done; i++) {
+        base_buf bytes = {0};
+        if (remote_http_read(endpoint->http, &bytes, &over, &why)) over = true;
+        if (bytes.len && remote_sse_feed(sse, bytes.data, bytes.len, fn, user, &why)) over = true;
+        base_buf_free(&bytes);
+    }
+}
+
 /* Until a token is there, or the answer's end. */
 static int await_token(remote *r, base_err *err)
 {
@@ -509,6 +527,8 @@ static int remote_next(engine *e, kv_origin origin, uint32_t turn, int32_t *ret_
         base_err why = {0};
         while (r->is_streaming && !r->has_ended && !read_more(r, &why)) {
         }
+        if (r->is_streaming && report(r) && report(r)->cached < 0)
+            engine_remote_read_usage(r->endpoint, &r->sse, on_event, r, &r->is_done);
         close_stream(r);
     }
     return 0;

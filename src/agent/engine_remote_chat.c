@@ -322,18 +322,9 @@ static int read_more(chat *c, base_err *err)
     return rc;
 }
 
-/* What the answer cost is told behind its last piece. */
 static void read_usage(chat *c)
 {
-    enum { MOST_READS = 16 };
-    base_err why = {0};
-    bool over = false;
-    for (int i = 0; i < MOST_READS && !over && !c->is_done; i++) {
-        base_buf bytes = {0};
-        if (remote_http_read(c->endpoint->http, &bytes, &over, &why)) over = true;
-        if (bytes.len && remote_sse_feed(&c->sse, bytes.data, bytes.len, on_event, c, &why)) over = true;
-        base_buf_free(&bytes);
-    }
+    engine_remote_read_usage(c->endpoint, &c->sse, on_event, c, &c->is_done);
 }
 
 static int chat_next(engine *e, kv_origin origin, uint32_t turn, int32_t *ret_id, bool *ret_end,

@@ -143,6 +143,7 @@ static model *make_model(const shape *s, model_ops *ops, const tensors *t, const
     model *m = base_xcalloc(1, sizeof *m);
     m->hyper = (model_hyper){.arch = &arch,
         .n_layer = s->n_layer,
+        .n_rows_layers = s->n_layer,
         .n_embd = s->n_embd,
         .n_ff = s->n_ff,
         .n_head = s->n_head,

@@ -68,7 +68,7 @@ class Remote(unittest.TestCase):
 
     def test_an_answer_by_ids(self):
         for kind in ("llama", "vllm"):
-            for row in ({}, {"crlf": True}, {"comments": True}, {"bytewise": True}, {"no_done": True}):
+            for row in ({}, {"crlf": True}, {"comments": True}, {"bytewise": True}, {"no_done": True}, {"slow": 0.01}):
                 text = "`twice` — doppelt: größer, 二倍, \U0001f600."
                 s = self.serve(kind, [dict(row, text=text)])
                 run, events = self.ask(s, "--ephemeral")
