@@ -1,7 +1,7 @@
 /*
  * The instruction-set levels of this build, which of them the machine runs, and so which kernels a backend
  * gets. Compiled without any level's flags. A new level is its own kernels_*.c, a line in `levels`, a bit in
- * ops.h and its flags in meson.build (docs/architecture.md).
+ * ops.h and its flags in meson.build (docs/engine.md).
  */
 #if defined(__x86_64__)
 #include <cpuid.h>
