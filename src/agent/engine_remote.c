@@ -622,7 +622,7 @@ static char *make_hash(const remote_endpoint *p)
     return base_buf_take(&all);
 }
 
-engine *engine_remote_ids_open(remote_endpoint *endpoint, const engine_options *options)
+static engine *open_ids(remote_endpoint *endpoint, const engine_options *options)
 {
     remote *r = base_xcalloc(1, sizeof *r);
     const uint32_t told = endpoint->n_ctx ? endpoint->n_ctx : 8192, wanted = options->kv.n_ctx;
@@ -672,6 +672,6 @@ int engine_remote_open(engine **ret, const remote_endpoint_options *endpoint, co
     if (rc) return rc;
     remote_http_set_waits(e->http, NULL, NULL); /* the options are gone soon */
     if (why_not) *why_not = (base_err){.code = BASE_E_UNSUPPORTED, .msg = "an endpoint keeps no session"};
-    *ret = e->wire->has_ids ? engine_remote_ids_open(e, options) : engine_remote_chat_open(e, options);
+    *ret = e->wire->has_ids ? open_ids(e, options) : engine_remote_chat_open(e, options);
     return 0;
 }

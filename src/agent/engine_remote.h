@@ -15,8 +15,7 @@
 int engine_remote_open(engine **ret, const remote_endpoint_options *endpoint, const engine_options *options,
     base_err *why_not, base_err *err);
 
-/* The two of them; both take the endpoint over. */
-engine *engine_remote_ids_open(remote_endpoint *endpoint, const engine_options *options);
+/* The one by messages; takes the endpoint over. */
 engine *engine_remote_chat_open(remote_endpoint *endpoint, const engine_options *options);
 
 /*

@@ -36,13 +36,11 @@ typedef struct worker {
 #define GATE_CLOSED 0x80000000u
 
 struct base_pool {
-    signal_word runs;  /* workers wait for it to move */
-    signal_word ends;  /* moves when a worker leaves: the caller waits */
-    signal_word phase; /* barriers */
+    signal_word runs; /* workers wait for it to move */
+    signal_word ends; /* moves when a worker leaves: the caller waits */
     _Alignas(LINE) _Atomic uint64_t gate;
     _Atomic int finished; /* workers that did this run */
-    _Alignas(LINE) _Atomic int arrived;
-    base_pool_fn *fn; /* NULL asks the workers to leave */
+    base_pool_fn *fn;     /* NULL asks the workers to leave */
     void *arg;
     int n_threads;
     worker workers[MAX_THREADS];
@@ -82,18 +80,6 @@ static void word_move(signal_word *w)
 {
     atomic_fetch_add(&w->value, 1);
     if (atomic_load(&w->sleepers) > 0) futex(&w->value, FUTEX_WAKE, INT_MAX);
-}
-
-void base_pool_barrier(base_pool *pool)
-{
-    if (pool->n_threads == 1) return;
-    uint32_t seen = atomic_load_explicit(&pool->phase.value, memory_order_acquire);
-    if (atomic_fetch_add(&pool->arrived, 1) + 1 == pool->n_threads) {
-        atomic_store(&pool->arrived, 0);
-        word_move(&pool->phase);
-    } else {
-        word_wait(&pool->phase, seen);
-    }
 }
 
 /* Inside, fn and arg stay what they are. False: that run is over. */

@@ -20,12 +20,9 @@ void base_pool_run(base_pool *pool, base_pool_fn *fn, void *arg);
 /*
  * The same for work that threads claim piece by piece from an atomic counter, so that one thread alone could
  * do all of it: a worker that has not begun when the caller's fn returns is left out and not waited for. On a
- * busy machine that is the difference between the work's time and a scheduler's. fn must not use the barrier,
- * and which threads it is called on varies.
+ * busy machine that is the difference between the work's time and a scheduler's. Which threads fn
+ * is called on varies.
  */
 void base_pool_share(base_pool *pool, base_pool_fn *fn, void *arg);
-
-/* Inside a run: waits until every thread of the run arrived. A cheap spinning barrier between phases. */
-void base_pool_barrier(base_pool *pool);
 
 #endif

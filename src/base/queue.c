@@ -84,15 +84,6 @@ static void *take_locked(base_queue *q)
     return item;
 }
 
-void *base_queue_take(base_queue *q)
-{
-    pthread_mutex_lock(&q->lock);
-    while (!q->n && !q->closed) pthread_cond_wait(&q->changed, &q->lock);
-    void *item = take_locked(q);
-    pthread_mutex_unlock(&q->lock);
-    return item;
-}
-
 void *base_queue_try_take(base_queue *q)
 {
     pthread_mutex_lock(&q->lock);

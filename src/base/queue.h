@@ -18,7 +18,6 @@ int base_queue_fd(const base_queue *q);
 
 /* Waits while full; false when the queue was closed (the caller keeps the item). */
 bool base_queue_put(base_queue *q, void *item);
-void *base_queue_take(base_queue *q);     /* waits; NULL when closed and empty */
 void *base_queue_try_take(base_queue *q); /* NULL when empty */
 void base_queue_close(base_queue *q);     /* wakes everybody */
 

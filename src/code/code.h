@@ -120,22 +120,6 @@ uint32_t code_find_definition(const code_file *f, const char *name, uint32_t *re
 uint32_t code_definition_at(const code_file *f, uint32_t byte);
 
 /*
- * Anchors as spans for the cache (docs/kv.md, "Structure"): those of the kinds in `kinds` (1u << CODE_CALL |
- * ...) that touch bytes from..to.
- */
-typedef struct code_span {
-    code_kind kind;
-    uint32_t definition; /* UINT32_MAX: none */
-    uint32_t from, to;   /* clipped to the asked range */
-} code_span;
-/*
- * core: the part to keep first (call: callee and "(", signature: up to the body); else full extents.
- * Ascending; free() the array. Returns the number.
- */
-uint32_t code_file_spans(
-    const code_file *f, uint32_t from, uint32_t to, unsigned kinds, bool core, code_span **ret);
-
-/*
  * The next identifier at or behind *pos (ASCII letters, digits, _, $ and any byte >= 0x80; not starting with
  * a digit): false at the end.
  */

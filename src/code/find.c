@@ -111,28 +111,3 @@ uint32_t code_definition_at(const code_file *f, uint32_t byte)
             best = i;
     return best;
 }
-
-uint32_t code_file_spans(
-    const code_file *f, uint32_t from, uint32_t to, unsigned kinds, bool core, code_span **ret)
-{
-    code_span *spans = NULL;
-    size_t n = 0, cap = 0;
-    for (uint32_t i = 0; i < f->n_anchors; i++) {
-        const code_anchor *a = &f->anchors[i];
-        uint32_t s = core ? a->core_from : a->full_from, e = core ? a->core_to : a->full_to;
-        if (!(kinds & (1u << a->kind)) || e <= from || s >= to) continue;
-        if (s < from) s = from;
-        if (e > to) e = to;
-        base_grow(&spans, &cap, n + 1, sizeof *spans);
-        spans[n++] = (code_span){a->kind, a->definition, s, e};
-    }
-    /* Ascending by core start already; full extents may start earlier: one insertion pass, nearly sorted. */
-    for (size_t i = 1; i < n; i++)
-        for (size_t j = i; j > 0 && spans[j].from < spans[j - 1].from; j--) {
-            const code_span swap = spans[j];
-            spans[j] = spans[j - 1];
-            spans[j - 1] = swap;
-        }
-    *ret = spans;
-    return (uint32_t)n;
-}

@@ -22,7 +22,6 @@ typedef enum code_edge_kind {
     CODE_EDGE_CONTROL, /* the predicate from decides about to */
     CODE_N_EDGE_KINDS
 } code_edge_kind;
-const char *code_edge_kind_word(code_edge_kind k); /* "flow", "data", "control" */
 
 typedef enum code_statement_kind {
     CODE_STATEMENT_ENTRY, /* the signature: parameters are defined here */
@@ -69,16 +68,6 @@ typedef struct code_graph {
 code_file *code_parse_graph(
     code_grammars *g, const char *path, const char *text, size_t n, code_graph **ret_graph);
 void code_graph_free(code_graph *x);
-
-/*
- * What lies in bytes from..to: anchors that begin there, edges whose source statement begins there (the
- * paper's eq. 3).
- */
-typedef struct code_counts {
-    uint32_t of[CODE_N_KINDS];         /* calls, controls, returns, assigns, signatures */
-    uint32_t edges[CODE_N_EDGE_KINDS]; /* flow = E_cfg; data = def-use pairs; E_pdg = data + control */
-} code_counts;
-void code_graph_count(const code_file *f, const code_graph *x, uint32_t from, uint32_t to, code_counts *ret);
 
 /*
  * Features of each anchor of the file, in the order of f->anchors ([f->n_anchors], free with free()). Degrees

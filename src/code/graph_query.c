@@ -1,4 +1,4 @@
-/* Questions about a graph: counts of a byte range, features of anchors. Pure functions. */
+/* Questions about a graph: features of anchors, who calls whom. Pure functions. */
 #include "code/graph.h"
 
 #include <stdlib.h>
@@ -7,12 +7,6 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "code/internal.h"
-
-const char *code_edge_kind_word(code_edge_kind k)
-{
-    static const char *const words[CODE_N_EDGE_KINDS] = {"flow", "data", "control"};
-    return (unsigned)k < CODE_N_EDGE_KINDS ? words[k] : "";
-}
 
 void code_graph_clear(code_graph *x)
 {
@@ -27,18 +21,6 @@ void code_graph_free(code_graph *x)
     if (x == NULL) return;
     code_graph_clear(x);
     free(x);
-}
-
-void code_graph_count(const code_file *f, const code_graph *x, uint32_t from, uint32_t to, code_counts *ret)
-{
-    *ret = (code_counts){0};
-    for (uint32_t i = 0; i < f->n_anchors; i++)
-        if (f->anchors[i].core_from >= from && f->anchors[i].core_from < to) ret->of[f->anchors[i].kind]++;
-    for (uint32_t i = 0; i < x->n_statements; i++) {
-        const code_statement *s = &x->statements[i];
-        if (s->from < from || s->from >= to) continue;
-        for (int k = 0; k < CODE_N_EDGE_KINDS; k++) ret->edges[k] += s->out[k];
-    }
 }
 
 bool code_call_name(const code_anchor *a, const char *text, uint32_t *from, uint32_t *to)

@@ -491,14 +491,6 @@ uint32_t code_index_files(const code_index *x)
     return n;
 }
 
-bool code_index_is_full(const code_index *x)
-{
-    lock(x);
-    const bool full = x->text_bytes + MAX_FILE_BYTES > MAX_TEXT_BYTES;
-    unlock(x);
-    return full;
-}
-
 uint32_t code_index_chunks(const code_index *x)
 {
     lock(x);

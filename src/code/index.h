@@ -32,8 +32,6 @@ uint32_t code_index_parsed(
 
 uint32_t code_index_files(const code_index *x);
 uint32_t code_index_chunks(const code_index *x);
-/* The limit of indexed text is (nearly) reached: of further files only the path is known. */
-bool code_index_is_full(const code_index *x);
 
 typedef struct code_hit {
     const char *path;  /* valid until code_hits_free */

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include <poll.h>
 #include <pthread.h>
 #include <pwd.h>
 
@@ -226,14 +227,22 @@ static void *put_numbers(void *arg)
     return NULL;
 }
 
+/* As every reader does: the descriptor says that there is something, or that the queue was closed. */
+static void *wait_and_take(base_queue *q)
+{
+    struct pollfd fd = {.fd = base_queue_fd(q), .events = POLLIN};
+    assert_int_equal(poll(&fd, 1, 10000), 1);
+    return base_queue_try_take(q);
+}
+
 static void test_queue__keeps_order_and_ends(void **state)
 {
     base_queue *q;
     pthread_t thread;
     assert_int_equal(base_queue_new(&q, 7, NULL), 0);
     pthread_create(&thread, NULL, put_numbers, q);
-    for (intptr_t i = 1; i <= 1000; i++) assert_int_equal((intptr_t)base_queue_take(q), i);
-    assert_null(base_queue_take(q));
+    for (intptr_t i = 1; i <= 1000; i++) assert_int_equal((intptr_t)wait_and_take(q), i);
+    assert_null(wait_and_take(q));
     pthread_join(thread, NULL);
     assert_false(base_queue_put(q, q));
     base_queue_free(q, NULL);

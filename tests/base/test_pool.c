@@ -15,7 +15,6 @@ typedef struct work {
     _Atomic int next;
     int done[PIECES]; /* how often each piece was done */
     int threads[64];  /* how often each thread was called */
-    int after[64];    /* what a thread saw behind the barrier */
 } work;
 
 static void claim(void *arg, int thread, int n_threads)
@@ -24,13 +23,10 @@ static void claim(void *arg, int thread, int n_threads)
     for (int i; (i = atomic_fetch_add(&w->next, 1)) < PIECES;) w->done[i]++;
 }
 
-static void all_and_barrier(void *arg, int thread, int n_threads)
+static void count(void *arg, int thread, int n_threads)
 {
     work *w = arg;
     w->threads[thread]++;
-    base_pool_barrier(w->pool);
-    for (int i = 0; i < n_threads; i++) w->after[thread] += w->threads[i];
-    base_pool_barrier(w->pool);
 }
 
 static void test_pool__a_run_calls_every_thread_once(void **state)
@@ -39,12 +35,8 @@ static void test_pool__a_run_calls_every_thread_once(void **state)
         work w = {0};
         assert_int_equal(base_pool_new(&w.pool, n, NULL), 0);
         for (int round = 1; round <= 50; round++) {
-            for (int i = 0; i < n; i++) w.after[i] = 0;
-            base_pool_run(w.pool, all_and_barrier, &w);
-            for (int i = 0; i < n; i++) {
-                assert_int_equal(w.threads[i], round);
-                assert_int_equal(w.after[i], round * n);
-            }
+            base_pool_run(w.pool, count, &w);
+            for (int i = 0; i < n; i++) assert_int_equal(w.threads[i], round);
         }
         base_pool_free(w.pool);
     }
@@ -73,7 +65,7 @@ static void test_pool__both_kinds_follow_one_another(void **state)
             atomic_store(&w.next, 0);
             base_pool_share(w.pool, claim, &w);
         }
-        base_pool_run(w.pool, all_and_barrier, &w);
+        base_pool_run(w.pool, count, &w);
         for (int i = 0; i < 3; i++) assert_int_equal(w.threads[i], round);
     }
     for (int i = 1; i < PIECES; i++) assert_int_equal(w.done[i], w.done[0]);

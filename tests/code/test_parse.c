@@ -63,18 +63,6 @@ static void test_parse__c_anchors(void **state)
     assert_string_equal(s, "*names[3] =|sum =|sum +=");
     join_anchors(f, c_text, CODE_SIGNATURE, true, s, sizeof s);
     assert_non_null(strstr(s, "static int add(int a, int b)\n{"));
-    code_span *spans;
-    const uint32_t n =
-        code_file_spans(f, 0, sizeof c_text - 1, 1u << CODE_CALL | 1u << CODE_RETURN, true, &spans);
-    assert_int_equal(n, 3);
-    assert_true(spans[0].from < spans[1].from && spans[1].from < spans[2].from);
-    free(spans);
-    /* A range that ends inside an anchor clips it. */
-    const uint32_t at = (uint32_t)(strstr(c_text, "MAX(a, 1)") - c_text);
-    assert_int_equal(code_file_spans(f, at + 1, at + 3, 1u << CODE_CALL, true, &spans), 1);
-    assert_int_equal(spans[0].from, at + 1);
-    assert_int_equal(spans[0].to, at + 3);
-    free(spans);
     code_file_free(f);
     code_grammars_close(g);
 }

@@ -18,7 +18,7 @@ static int compare_runs(const void *a, const void *b)
     return (x->action > y->action) - (x->action < y->action);
 }
 
-void kv__sort_runs(kv_plan *p)
+static void sort_runs(kv_plan *p)
 {
     if (p->n_runs) qsort(p->runs, p->n_runs, sizeof *p->runs, compare_runs);
 }
@@ -53,7 +53,7 @@ void kv__describe_flips(
                 reasons && reasons[i] < KV_N_REASONS ? (kv_reason)reasons[i] : promote, up[i]);
     p->evicted = p->n_lanes ? (uint32_t)((n_down + p->n_lanes / 2) / p->n_lanes) : 0;
     p->promoted = p->n_lanes ? (uint32_t)((n_up + p->n_lanes / 2) / p->n_lanes) : 0;
-    kv__sort_runs(p);
+    sort_runs(p);
     free(down);
     free(up);
 }

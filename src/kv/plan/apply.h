@@ -18,7 +18,6 @@ bool kv__plan_computes(const kv_session *s, const kv_plan *plan);
 /* plan runs out of flips: evict and promote reasons per token ([n]; KV_N_REASONS: the default given). */
 void kv__describe_flips(
     const kv_session *s, kv_plan *p, const uint8_t *reasons, kv_reason evict, kv_reason promote);
-void kv__sort_runs(kv_plan *p);
 
 /*
  * rerun.c: computes rows [from, n) again over `lists`, in which they are active in every lane; lists and

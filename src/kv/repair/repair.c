@@ -494,22 +494,3 @@ int kv_session_repair(kv_session *s, uint32_t from, uint32_t to, const uint32_t 
 {
     return kv__repair(s, from, to, queries, n_queries, &(kv_ask){.rank = NULL}, cancel, err);
 }
-
-int kv__repair_order(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries, uint32_t n_queries,
-    uint32_t *ret_order, uint32_t *ret_n, const atomic_bool *cancel, base_err *err)
-{
-    work w;
-    int rc = work_init(&w, s, from, to, &(kv_ask){.rank = NULL}, err);
-    if (!rc) rc = find_signal(s, &w, from, to, queries, n_queries, cancel, err);
-    if (!rc) rc = score_signal(s, &w, from, to, cancel, err);
-    if (!rc && kv_ranker_reserve(&s->ranker, s->n))
-        rc = base_fail(err, BASE_E_NOMEM, "no memory to rank %u rows", s->n);
-    w.choice.set.n_lanes = s->n_lanes;
-    if (!rc) {
-        order_set(s, &w);
-        *ret_n = w.choice.set.n_order;
-        memcpy(ret_order, w.choice.set.order, *ret_n * sizeof *ret_order);
-    }
-    work_free(&w);
-    return rc;
-}

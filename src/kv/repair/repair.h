@@ -7,11 +7,9 @@
 #include "kv/core/state.h"
 #include "kv/repair/ask.h"
 
-/* repair.c: kv_session_repair as `ask` says, and the order in which it would take rows (ret_order: [n]). */
+/* repair.c: kv_session_repair as `ask` says. */
 int kv__repair(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries, uint32_t n_queries,
     const kv_ask *ask, const atomic_bool *cancel, base_err *err);
-int kv__repair_order(kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries, uint32_t n_queries,
-    uint32_t *ret_order, uint32_t *ret_n, const atomic_bool *cancel, base_err *err);
 /* choose.c: the rows that come with anchor i. */
 void kv__grow(const kv_session *s, uint32_t i, uint32_t *from, uint32_t *to);
 

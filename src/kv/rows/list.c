@@ -266,10 +266,3 @@ int kv_lists_flip(kv_lists *l, const uint64_t *flips, base_err *err)
     refresh_view(l);
     return 0;
 }
-
-uint32_t kv_lists_distinct(const kv_lists *l)
-{
-    uint32_t n = 0;
-    for (uint32_t lane = 0; lane < l->n_lanes; lane++) n += is_first_use(l, lane);
-    return n;
-}

@@ -41,7 +41,6 @@ int kv_lists_append(kv_lists *l, uint32_t n, base_err *err);
 void kv_lists_truncate(kv_lists *l, uint32_t n);
 /* XORs [n_lanes][(n_tokens + 63) / 64] bits in. On failure nothing has changed. */
 int kv_lists_flip(kv_lists *l, const uint64_t *flips, base_err *err);
-uint32_t kv_lists_distinct(const kv_lists *l);
 
 /* Runs of a set of tokens, for views of our own: NULL when memory is gone. *ret_n runs, *ret_rows rows. */
 model_run *kv_runs_of_bits(const uint64_t *bits, uint32_t n_tokens, uint32_t *ret_n, uint32_t *ret_rows);

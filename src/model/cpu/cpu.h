@@ -327,7 +327,6 @@ int cpu_pack(model_ops *ops, ops_weight **ret, const gguf_tensor *tensor, base_e
 void cpu_weight_free(model_ops *ops, ops_weight *w);
 size_t cpu_weight_bytes(const ops_weight *w);
 uint32_t cpu_weight_outputs(const ops_weight *w);
-double cpu_peak(model_ops *ops, ops_peak kind);
 int cpu_activations_new(
     model_ops *ops, ops_activations **ret, uint32_t n_max, uint32_t width_max, base_err *err);
 void cpu_activations_free(model_ops *ops, ops_activations *x);

@@ -114,7 +114,7 @@ static void peak_run(void *arg, int thread, int n_threads)
     j->fn(j->n);
 }
 
-double cpu_peak(model_ops *ops, ops_peak kind)
+static double measure_peak(model_ops *ops, ops_peak kind)
 {
     enum { ROUNDS = 2 << 20, PASSES = 4 };
     cpu_ops *cpu = (cpu_ops *)ops;
@@ -170,7 +170,7 @@ int cpu_ops_open(model_ops **ret, int n_threads, unsigned cpu_mask, base_err *er
         .weight_free = cpu_weight_free,
         .weight_bytes = cpu_weight_bytes,
         .weight_outputs = cpu_weight_outputs,
-        .peak = cpu_peak,
+        .peak = measure_peak,
 #define MODEL_OP(op) .op = cpu_op_##op,
 #include "model/ops/ops.def"
 #undef MODEL_OP

@@ -112,7 +112,7 @@ const char *gguf_tensor_type_name(gguf_tensor_type type)
     return "unknown";
 }
 
-const char *gguf_value_type_name(gguf_value_type type)
+static const char *value_type_name(gguf_value_type type)
 {
     return (size_t)type < N_OF(value_types) ? value_types[type].name : "unknown";
 }
@@ -687,7 +687,7 @@ void gguf_print_value(const gguf_file *f, uint64_t i, base_buf *out)
         print_scalar(e->type, e->value, out);
         return;
     }
-    base_buf_printf(out, "%" PRIu64 " x %s [", e->n, gguf_value_type_name(e->element));
+    base_buf_printf(out, "%" PRIu64 " x %s [", e->n, value_type_name(e->element));
     for (uint64_t k = 0; k < e->n && k < SHOWN; k++) {
         if (k) base_buf_puts(out, ", ");
         if (e->element == GGUF_STRING)

@@ -94,11 +94,6 @@ void model_dense_truncate(model_dense *d, uint32_t n)
     list_rows(d);
 }
 
-uint32_t model_dense_rows(const model_dense *d)
-{
-    return d->n_rows;
-}
-
 int model_dense_compute(model_dense *d, model *m, const int32_t *ids, uint32_t n, uint32_t n_want,
     float *logits, const atomic_bool *cancel, base_err *err)
 {

@@ -25,7 +25,6 @@ int model_dense_append(model_dense *d, uint32_t n, const model_rows_view **ret, 
 
 /* Cuts back to the first n rows; they stay as they are. */
 void model_dense_truncate(model_dense *d, uint32_t n);
-uint32_t model_dense_rows(const model_dense *d);
 
 /*
  * Appends and computes n tokens at the phases that follow the rows there are. `wants` logits are those of the

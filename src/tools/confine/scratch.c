@@ -28,11 +28,6 @@ struct tool_scratch {
     tool_sandbox sandbox;
 };
 
-const char *tool_scratch_root(const tool_scratch *s)
-{
-    return s->root.path;
-}
-
 void tool_scratch_free(tool_scratch *s)
 {
     if (!s) return;

@@ -16,7 +16,6 @@ typedef struct tool_scratch tool_scratch;
 /* BASE_E_LIMIT above 20,000 files or 256 MiB, BASE_E_UNSUPPORTED where commands cannot be confined. */
 int tool_scratch_make(tool_workspace *w, tool_scratch **ret, const atomic_bool *cancel, base_err *err);
 void tool_scratch_free(tool_scratch *s); /* removes the copy; NULL is fine */
-const char *tool_scratch_root(const tool_scratch *s);
 
 /* Replaces or makes one file; its folders exist or are made. `path` as in tool_preview_text. */
 int tool_scratch_put(tool_scratch *s, const char *path, const char *text, size_t n, base_err *err);

@@ -50,13 +50,6 @@ void tool__changes_add(tool_changes *c, const char *path, const tool_file *file,
     c->all[c->n++] = one;
 }
 
-tool_change *tool__changes_find(const tool_changes *c, const char *path)
-{
-    for (size_t i = 0; i < c->n; i++)
-        if (!strcmp(c->all[i]->path, path)) return c->all[i];
-    return NULL;
-}
-
 /* ---- before anything is shown ---- */
 
 static bool has_conflict(const base_buf *text)

@@ -15,8 +15,6 @@ typedef struct tool_changes {
 void tool__changes_free(void *changes);
 /* Takes the new text (emptied). `file` NULL: a new file. */
 void tool__changes_add(tool_changes *c, const char *path, const tool_file *file, base_buf *new_text);
-/* The texts so far of a file that is changed already; NULL: it is not. */
-tool_change *tool__changes_find(const tool_changes *c, const char *path);
 /* Checks syntax, links and conflict marks of every file; false: *r says why. */
 bool tool__changes_hold(tool_workspace *w, const tool_changes *c, tool_result *r);
 /* Headline and one diff. Takes the changes. */

@@ -70,8 +70,6 @@ typedef struct refactor {
  */
 bool refactor__find_target(refactor *x, const char *given, const char *path);
 void refactor__free(refactor *x);
-/* "FILE:LINE what Parent.name" */
-void refactor__show(base_buf *out, const char *path, const code_definition *d);
 /* One file of the tree, read; NULL: not there. Kept until refactor__free. */
 const refactor_file *refactor__module(refactor *x, const char *path);
 bool refactor__is_type(const char *what);
@@ -79,7 +77,6 @@ bool refactor__is_type(const char *what);
 bool refactor__is_declaration(const refactor_file *f, const code_definition *d);
 /* C: seen in its own file only. */
 bool refactor__is_static(const refactor_file *f, const code_definition *d);
-bool refactor__is_vendored(const char *path, const base_buf *text);
 
 /* ---- resolve.c ---- */
 

@@ -42,14 +42,15 @@ bool refactor__is_type(const char *what)
     return false;
 }
 
-void refactor__show(base_buf *out, const char *path, const code_definition *d)
+/* "FILE:LINE (what Parent.name)" */
+static void show(base_buf *out, const char *path, const code_definition *d)
 {
     tool__path_show(out, path);
     base_buf_printf(out, ":%u (%s %s%s%s)", d->line, d->what, d->parent, *d->parent ? "." : "", d->name);
 }
 
 /* Folders and endings of what is made by programs or taken from elsewhere, and what such files say of themselves. */
-bool refactor__is_vendored(const char *path, const base_buf *text)
+static bool is_vendored(const char *path, const base_buf *text)
 {
     static const char *const folders[] = {"vendor", "node_modules", "third_party", "thirdparty", "external",
         "deps", "dist", "generated", "__generated__"};
@@ -135,7 +136,7 @@ static bool load(refactor *x, const char *path, const char *name, bool wants_wor
     }
     ret->path = base_xstrdup(path);
     ret->family = family_of(ret->uses->file->language ? ret->uses->file->language : "");
-    ret->is_foreign = refactor__is_vendored(path, text);
+    ret->is_foreign = is_vendored(path, text);
     return true;
 }
 
@@ -392,7 +393,7 @@ static void say_many(refactor *x, const candidate *all, size_t n)
     for (size_t i = 0; i < n && i < MAX_LISTED; i++) {
         base_buf_puts(&x->result->text, i ? ", " : "");
         if (all[i].d) {
-            refactor__show(&x->result->text, x->files[all[i].file].path, all[i].d);
+            show(&x->result->text, x->files[all[i].file].path, all[i].d);
         } else {
             tool__path_show(&x->result->text, x->files[all[i].file].path);
             base_buf_printf(&x->result->text, ":%u (local of %s)", all[i].use->line,
