@@ -257,9 +257,12 @@ static void take_usage(const base_json *usage, remote_piece *ret)
     if (ret->sent >= 0 && ret->cached >= 0) ret->computed = ret->sent - ret->cached;
 }
 
-static void take_finish(const base_json *choice, remote_piece *ret)
+/* What OpenAI's forms say beside the text. */
+static void take_rest(const base_json *root, const base_json *choice, remote_piece *ret)
 {
     const char *finish = base_json_str(choice, "finish_reason", NULL);
+    ret->model = base_json_str(root, "model", NULL);
+    take_usage(base_json_get(root, "usage"), ret);
     if (finish) ret->end = strcmp(finish, "length") ? REMOTE_ENDED : REMOTE_AT_LIMIT;
 }
 
@@ -270,9 +273,7 @@ static int vllm_read(const base_json *root, remote_piece *ret, base_err *err)
     int rc = remote_wire_error(root, err);
     if (rc) return rc;
     ret->text = text_of(choice, "text");
-    ret->model = base_json_str(root, "model", NULL);
-    take_usage(base_json_get(root, "usage"), ret);
-    take_finish(choice, ret);
+    take_rest(root, choice, ret);
     return take_ids(base_json_get(choice, "token_ids"), ret, err);
 }
 
@@ -334,9 +335,7 @@ static int chat_read(const base_json *root, remote_piece *ret, base_err *err)
     const base_json *function = base_json_int(call, "index", 0) ? NULL : base_json_get(call, "function");
     ret->call_name = text_of(function, "name");
     ret->call_text = text_of(function, "arguments");
-    ret->model = base_json_str(root, "model", NULL);
-    take_usage(base_json_get(root, "usage"), ret);
-    take_finish(choice, ret);
+    take_rest(root, choice, ret);
     return 0;
 }
 

@@ -338,22 +338,21 @@ static decision top_in_c(refactor *x, const refactor_file *f, const code_use *u)
     return sure;
 }
 
+/* What a name means that an import brings. */
+static decision brought(refactor *x, const refactor_file *f, const code_import *m)
+{
+    if (strcmp(m->name, x->target.name) != 0) return other;
+    return comes_from(x, module_path(x, f, m->module), m->name, 0) ? sure : other;
+}
+
 static decision top_in_python(refactor *x, const refactor_file *f, const code_use *u)
 {
     const refactor_target *t = &x->target;
-    if (u->import != UINT32_MAX) {
-        const code_import *m = &f->uses->imports[u->import];
-        if (strcmp(m->name, t->name) != 0) return other;
-        return comes_from(x, module_path(x, f, m->module), m->name, 0) ? sure : other;
-    }
+    if (u->import != UINT32_MAX) return brought(x, f, &f->uses->imports[u->import]);
     if (f == t->in) return sure;
     if (defines_top(f, t->name)) return other;
     const code_import *m = import_of(f, t->name);
-    if (m)
-        return *m->name && !strcmp(m->name, t->name) &&
-                       comes_from(x, module_path(x, f, m->module), m->name, 0)
-                   ? sure
-                   : other;
+    if (m) return brought(x, f, m);
     for (uint32_t i = 0; i < f->uses->n_imports; i++) {
         const code_import *star = &f->uses->imports[i];
         if (strcmp(star->name, "*") != 0) continue;
@@ -367,16 +366,10 @@ static decision top_in_python(refactor *x, const refactor_file *f, const code_us
 static decision top_in_js(refactor *x, const refactor_file *f, const code_use *u)
 {
     const refactor_target *t = &x->target;
-    if (u->import != UINT32_MAX) {
-        const code_import *m = &f->uses->imports[u->import];
-        if (strcmp(m->name, t->name) != 0) return other;
-        return comes_from(x, module_path(x, f, m->module), m->name, 0) ? sure : other;
-    }
+    if (u->import != UINT32_MAX) return brought(x, f, &f->uses->imports[u->import]);
     if (f == t->in) return sure;
     const code_import *m = import_of(f, t->name);
-    if (m)
-        return !strcmp(m->name, t->name) && comes_from(x, module_path(x, f, m->module), m->name, 0) ? sure
-                                                                                                    : other;
+    if (m) return brought(x, f, m);
     if (defines_top(f, t->name) || f->uses->n_imports || t->in->uses->n_imports) return other;
     return unsure("no import says where it comes from");
 }
