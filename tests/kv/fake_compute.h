@@ -45,7 +45,8 @@ kv_compute fake_compute(fake_model *m, uint32_t n_ctx);
 /* xorshift for tests; the seed is printed by test_seed, and KVIST_SEED repeats it. */
 uint64_t test_seed(const char *what, uint64_t otherwise);
 
-/* How long a generated sequence is: `full` where KVIST_TEST_LONG is set (scripts/test long), else `usual`. */
+/* How long a generated sequence is: `full` where KVIST_TEST_LONG is set (scripts/test long), else `usual`; half of that where
+ * KVIST_FAKE_STATES is, since a step costs three times as much there. */
 uint32_t test_length(uint32_t usual, uint32_t full);
 uint64_t test_random(uint64_t *state);
 uint32_t test_below(uint64_t *state, uint32_t n); /* 0..n-1 */
