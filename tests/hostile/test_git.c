@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/fs.h"
+#include "tools/guard/kept.h"
 #include "tools/result/result.h"
 
 static tool_result run(tree *t, const char *command)
@@ -553,6 +554,30 @@ static void test_git__ordinary_work_goes_on(void **state)
     }
 }
 
+/* A command without a PID namespace knows kvist's pid, and every inode by lstat. */
+static void test_git__no_name_that_can_be_guessed_is_in_the_way(void **state)
+{
+    tree t;
+    tool_kept_list list = {0};
+    base_err err = {0};
+    char guess[80];
+    tree_make(&t, true);
+    tree_put(&t, "kept.txt", "as it was\n");
+    tree_open(&t);
+    tool__kept_add(&t.w->root, "kept.txt", NULL, NULL, &list);
+    assert_int_equal(list.n, 1);
+    snprintf(
+        guess, sizeof guess, ".kvist-restore-%d-%llx", getpid(), (unsigned long long)list.items[0].st.st_ino);
+    tree_put(&t, guess, "in the way\n");
+    assert_int_equal(unlink(tree_path(&t, "kept.txt")), 0);
+    if (tool__kept_put_back(&t.w->root, &list.items[0], NULL, &err)) fail_msg("%s", err.msg);
+    char *now = tree_get(&t, "kept.txt");
+    assert_string_equal(now, "as it was\n");
+    free(now);
+    tool__kept_free(&list);
+    tree_remove(&t);
+}
+
 /* npm's husky writes its scripts again, byte for byte. */
 static void test_git__hooks_written_again_as_they_were_are_no_change(void **state)
 {
@@ -639,6 +664,7 @@ static int all_tests(void)
         cmocka_unit_test(test_git__every_attack_works_without_a_defence),
         cmocka_unit_test(test_git__no_attack_works),
         cmocka_unit_test(test_git__ordinary_work_goes_on),
+        cmocka_unit_test(test_git__no_name_that_can_be_guessed_is_in_the_way),
         cmocka_unit_test(test_git__hooks_written_again_as_they_were_are_no_change),
         cmocka_unit_test(test_git__a_tree_that_is_too_deep_is_told_every_time),
     };

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -236,13 +237,29 @@ static int write_whole(int fd, const char *bytes, size_t n)
     return 0;
 }
 
+enum { TEMPORARY_BYTES = 64 };
+
+/* A new file under a name that nobody can have taken before: a command may know the pid and every inode. */
+static int open_temporary(int folder, char ret_name[TEMPORARY_BYTES])
+{
+    enum { MOST_TRIES = 8 };
+    int fd = -1;
+    for (int i = 0; i < MOST_TRIES && fd < 0; i++) {
+        uint64_t r[2];
+        if (getrandom(r, sizeof r, 0) != (ssize_t)sizeof r) return -1;
+        snprintf(ret_name, TEMPORARY_BYTES, ".kvist-restore-%016llx%016llx", (unsigned long long)r[0],
+            (unsigned long long)r[1]);
+        fd = openat(folder, ret_name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (fd < 0 && errno != EEXIST) return -1;
+    }
+    return fd;
+}
+
 static int make_file(int folder, const char *name, const tool_kept *item)
 {
-    char temporary[64];
+    char temporary[TEMPORARY_BYTES];
     struct timespec times[2] = {item->st.st_atim, item->st.st_mtim};
-    snprintf(
-        temporary, sizeof temporary, ".kvist-restore-%d-%llx", getpid(), (unsigned long long)item->st.st_ino);
-    int fd = openat(folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int fd = open_temporary(folder, temporary);
     if (fd < 0) return -1;
     int failed = write_whole(fd, item->bytes.data, item->bytes.len);
     /*
