@@ -387,10 +387,19 @@ static void do_prompt(acp *c, const request *r)
     }
 }
 
+/* A notification in the protocol; whoever gives it an id waits for an answer, as JSON-RPC promises one. */
 static void do_cancel(acp *c, const request *r)
 {
-    if (is_open(c, base_json_str(r->params, "sessionId", NULL)) && c->prompt.doc)
-        agent_worker_interrupt(c->worker);
+    base_err err = {0};
+    const bool is_known = is_open(c, base_json_str(r->params, "sessionId", NULL));
+    if (is_known && c->prompt.doc) agent_worker_interrupt(c->worker);
+    if (!r->id) return;
+    if (is_known) {
+        acp_send_result(r->id, "null");
+    } else {
+        base_fail(&err, BASE_E_NOT_FOUND, "this session is not open");
+        fail(r, &err);
+    }
 }
 
 static void do_set_mode(acp *c, const request *r)

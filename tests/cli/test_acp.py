@@ -262,6 +262,23 @@ class Acp(unittest.TestCase):
         self.assertEqual(client.prompt(session, "Write new.txt"), "cancelled")
         self.assertFalse(os.path.exists(os.path.join(self.tree, "new.txt")))
 
+    def test_a_cancel_with_an_id_is_answered(self):
+        """The protocol has it as a notification; JSON-RPC promises an answer to whatever has an id."""
+        client = self.start(call("write", {"path": "new.txt"}, "hello") + "answer Never said.\nanswer Fine.\n")
+        self.assertEqual(client.error("session/cancel", sessionId="x")["code"], -32002)
+        session = self.new(client)
+        self.assertIsNone(client.result("session/cancel", sessionId=session))  # nothing runs
+
+        def cancel(params):
+            client.send({"id": "stop", "method": "session/cancel", "params": {"sessionId": session}})
+            return {"outcome": "cancelled"}
+        client.answer = cancel
+        client.send({"id": "go", "method": "session/prompt", "params": {"sessionId": session, "prompt": [{"type": "text", "text": "Write."}]}})
+        answers = {m["id"]: m["result"] for m in (client.take(), client.take())}
+        self.assertEqual(answers, {"stop": None, "go": {"stopReason": "cancelled"}})
+        self.assertFalse(os.path.exists(os.path.join(self.tree, "new.txt")))
+        self.assertEqual(client.end(), (0, ""))
+
     def test_modes(self):
         client = self.start(call("write", {"path": "a.txt"}, "hello") + "answer Done.\n", "--mode", "plan")
         made = client.result("session/new", cwd=self.tree, mcpServers=[])
