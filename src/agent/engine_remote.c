@@ -46,11 +46,12 @@ typedef struct remote {
     bool is_streaming, has_ended, is_cut; /* is_cut: it stopped at our limit of tokens and goes on */
     bool is_done;                         /* nothing comes behind it */
     remote_sse sse;
-    model_ids came;     /* its tokens */
-    size_t taken;       /* of them in the sequence */
-    uint32_t asked;     /* length of the sequence that it was asked with */
-    int64_t n_told;     /* tokens that the engine says it wrote */
-    model_ids withheld; /* their text was not told yet */
+    model_ids came;      /* its tokens */
+    size_t taken;        /* of them in the sequence */
+    uint32_t asked;      /* length of the sequence that it was asked with */
+    int64_t n_told;      /* tokens that the engine says it wrote */
+    int64_t n_prefilled; /* of the prompt, as it says */
+    model_ids withheld;  /* their text was not told yet */
     uint32_t breaks;
     uint64_t begun_ns;
 
@@ -318,7 +319,7 @@ static int open_stream(remote *r, base_err *err)
     }
     r->is_streaming = true;
     r->asked = (uint32_t)r->ids.n;
-    r->n_told = 0;
+    r->n_told = r->n_prefilled = 0;
     return 0;
 }
 
@@ -393,6 +394,14 @@ static int take_ids(remote *r, const remote_piece *p, base_err *err)
     return rc;
 }
 
+/* An event without a token, and without more of the prompt, is a sign of life and no more. */
+static void note_progress(remote *r, const remote_piece *p, size_t n_before)
+{
+    const bool is_further = p->done > r->n_prefilled && p->done <= (int64_t)r->ids.n;
+    if (is_further) r->n_prefilled = p->done;
+    if (is_further || r->came.n + r->withheld.n > n_before) remote_http_progress(r->endpoint->http);
+}
+
 static int on_event(void *user, const char *data, size_t n, base_err *err)
 {
     remote *r = user;
@@ -406,8 +415,10 @@ static int on_event(void *user, const char *data, size_t n, base_err *err)
     remote_piece *p = base_xcalloc(1, sizeof *p);
     int rc = r->endpoint->wire->read(base_json_root(doc), p, err);
     if (!rc) {
+        const size_t n_before = r->came.n + r->withheld.n;
         take_numbers(r, p);
         rc = take_ids(r, p, err);
+        note_progress(r, p, n_before);
         if (p->model && *p->model && strcmp(p->model, r->endpoint->model)) r->is_other_model = true;
         if (p->end != REMOTE_GOES_ON) {
             r->has_ended = true;
@@ -447,7 +458,8 @@ static int mend(remote *r, const base_err *why, base_err *err)
     const bool may_be_grammar =
         r->grammar.len && !r->is_grammar_off && why->code == BASE_E_IO && r->came.n == r->taken;
     close_stream(r);
-    if (++r->breaks > MOST_BREAKS || why->code == BASE_E_LIMIT || why->code == BASE_E_CANCELLED) {
+    if (++r->breaks > MOST_BREAKS || why->code == BASE_E_LIMIT || why->code == BASE_E_CANCELLED ||
+        why->code == BASE_E_STATE) {
         if (err) *err = *why;
         return why->code;
     }

@@ -297,7 +297,9 @@ static int on_event(void *user, const char *data, size_t n, base_err *err)
         return base_fail(err, BASE_E_FORMAT, "the endpoint sent a piece of an answer that is no JSON");
     remote_piece *p = base_xcalloc(1, sizeof *p);
     int rc = c->endpoint->wire->read(base_json_root(doc), p, err);
+    const size_t n_before = c->came.n;
     if (!rc) take_piece(c, p);
+    if (c->came.n > n_before) remote_http_progress(c->endpoint->http);
     free(p);
     base_json_free(doc);
     return rc;

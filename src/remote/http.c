@@ -33,6 +33,7 @@ typedef struct exchange {
     long status;
     int64_t retry_after_s; /* -1: not said */
     uint64_t begun_ns, heard_ns;
+    uint64_t waited_ns; /* by the reader, since anything came that was more than a sign of life */
     char why[CURL_ERROR_SIZE];
 } exchange;
 
@@ -519,7 +520,16 @@ int remote_http_read(remote_http *h, base_buf *ret, bool *ret_ended, base_err *e
     *ret_ended = true;
     if (!x) return 0;
     if (!x->in.len && !x->is_done) {
+        const remote_limits *l = &h->options.limits;
+        if (x->waited_ns / 1000000 > l->alive_ms)
+            return base_fail(err, BASE_E_STATE,
+                "%s has kept the connection alive for %llu s and sent nothing of an answer",
+                h->address.origin, (unsigned long long)(x->waited_ns / 1000000000));
+        const uint64_t begun = base_clock_ns();
         int rc = await(x, true, err);
+        /* A process that was stopped for an hour has not waited for an hour. */
+        const uint64_t waited = base_clock_ns() - begun, most = (uint64_t)l->silence_ms * 1000000;
+        x->waited_ns += waited < most ? waited : most;
         if (rc) return rc;
     }
     if (x->in.len) {
@@ -533,6 +543,11 @@ int remote_http_read(remote_http *h, base_buf *ret, bool *ret_ended, base_err *e
     }
     *ret_ended = x->is_done;
     return x->is_done && x->result != CURLE_OK ? fail_transfer(x, err) : 0;
+}
+
+void remote_http_progress(remote_http *h)
+{
+    if (h->stream) h->stream->waited_ns = 0;
 }
 
 void remote_http_stop(remote_http *h)

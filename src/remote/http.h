@@ -21,13 +21,15 @@ typedef struct remote_limits {
     uint32_t connect_ms; /* until the connection stands */
     uint32_t first_ms;   /* from the request to the first byte of the answer's body */
     uint32_t silence_ms; /* between two pieces of it */
+    uint32_t alive_ms;   /* a stream that is waited for and says nothing that counts (remote_http_progress) */
     uint32_t
         give_up_ms; /* a request that is sent again and again; a Retry-After above this is told at once */
 } remote_limits;
 #define REMOTE_LIMITS_DEFAULTS                                                                               \
     (remote_limits)                                                                                          \
     {                                                                                                        \
-        .connect_ms = 10000, .first_ms = 600000, .silence_ms = 120000, .give_up_ms = 60000                   \
+        .connect_ms = 10000, .first_ms = 600000, .silence_ms = 120000, .alive_ms = 3 * 600000,               \
+        .give_up_ms = 60000                                                                                  \
     }
 
 typedef struct remote_http_options {
@@ -63,9 +65,14 @@ int remote_http_ask(
 int remote_http_send(remote_http *h, const char *path, const char *body, long *ret_status, base_err *err);
 /*
  * Waits for more of it and appends that. *ret_ended: the server has said all. BASE_E_IO: the connection broke
- * or was silent for too long; BASE_E_CANCELLED.
+ * or was silent for too long; BASE_E_STATE: it was kept alive for too long and brought nothing; BASE_E_CANCELLED.
  */
 int remote_http_read(remote_http *h, base_buf *ret, bool *ret_ended, base_err *err);
+/*
+ * What was read was something: a token, or more of the prompt computed. The bytes alone do not tell, since comments keep a connection
+ * alive for as long as a server likes.
+ */
+void remote_http_progress(remote_http *h);
 void remote_http_stop(remote_http *h); /* closes the stream; fine without one */
 
 #endif

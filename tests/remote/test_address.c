@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "remote/http.h"
 
 static void test_taken_apart(void **state)
@@ -152,6 +153,43 @@ static void test_an_answer_without_an_end_is_given_up(void **state)
     }
 }
 
+/* Lets a child that dribbles blanks run into a stream of ours for a while; is_progress: they count as an answer. */
+static int read_for(uint64_t alive_ms, bool is_progress, base_err *err)
+{
+    int port, rc = 0;
+    char url[60];
+    pid_t child = serve_slowly(false, &port);
+    remote_http *h = NULL;
+    bool ended = false;
+    const remote_limits limits = {.connect_ms = 10000,
+        .first_ms = 10000,
+        .silence_ms = 10000,
+        .alive_ms = (uint32_t)alive_ms,
+        .give_up_ms = 10};
+    snprintf(url, sizeof url, "http://127.0.0.1:%d", port);
+    assert_int_equal(remote_http_open(&h, &(remote_http_options){.url = url, .limits = limits}, err), 0);
+    assert_int_equal(remote_http_send(h, "/completion", "{}", NULL, err), 0);
+    for (const uint64_t begun = base_clock_ns();
+         !rc && !ended && base_clock_ns() - begun < 8 * alive_ms * 1000000;) {
+        base_buf bytes = {0};
+        rc = remote_http_read(h, &bytes, &ended, err);
+        if (bytes.len && is_progress) remote_http_progress(h);
+        base_buf_free(&bytes);
+    }
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    remote_http_close(h);
+    return rc;
+}
+
+static void test_signs_of_life_are_no_answer(void **state)
+{
+    base_err err = {0};
+    assert_int_equal(read_for(1000, false, &err), BASE_E_STATE);
+    assert_non_null(strstr(err.msg, "sent nothing of an answer"));
+    assert_int_equal(read_for(1000, true, &err), 0); /* the control: a slow answer goes on */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -160,6 +198,7 @@ int main(void)
         cmocka_unit_test(test_plain_http_stays_near),
         cmocka_unit_test(test_keys),
         cmocka_unit_test(test_an_answer_without_an_end_is_given_up),
+        cmocka_unit_test(test_signs_of_life_are_no_answer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
