@@ -48,6 +48,44 @@ class Tree(Hostile):
         run, _, results = self.ask(script, "edits")
         self.assertNotIn("is a pipe or a device", run.stdout + run.stderr)
 
+    def test_pipes_that_the_configuration_includes(self):
+        """libgit2 opens what is included with the configuration itself; so does plain git."""
+        script = call("read", path="src/one.c") + call("shell", command="true") + "answer Done.\n"
+        os.mkfifo(self.path("pipe"))
+        self.put("deeper/two", "[include]\n\tpath = ../pipe\n")
+        self.put("one", "# nothing\n[INCLUDE]PATH=\"deeper/t\\\nwo\" ; the next\n")
+        own = self.get(".git/config")
+        home = os.path.expanduser("~")
+        for text in ("[include]\n\tpath = ../pipe\n", f"[include] path = {self.path('pipe')}\n", "[include]\n\tpath = ../one\n",
+                     '[x]\n\ty = a\\\n[z]\n[includeIf "gitdir:]/"]\n\tpath = ../pipe\n', "[include]\n\tpath = /dev/zero\n",
+                     "[include]\n\tpath = ~/" + os.path.relpath(self.path("pipe"), home) + "\n", "[include]\n\tpath = config\n" * 8):
+            self.put(".git/config", own + text.encode())
+            run, _, results = self.ask(script, "all")
+            self.assertEqual([r["status"] for r in results], ["ok", "ok"], (text, results))
+            self.assertIn("is a pipe or a device", run.stdout + run.stderr, text)
+        self.put(".git/config", own)
+        # A repository below is looked at before and after each command.
+        self.git("init", "-q", self.path("sub"))
+        self.put("sub/.git/config", self.get("sub/.git/config") + b"[include]\n\tpath = ../../pipe\n")
+        run, _, results = self.ask(script, "all")
+        self.assertEqual([r["status"] for r in results], ["ok", "ok"], results)
+        # The person's own configuration may include a file of the tree, and a command may make a pipe of it.
+        os.remove(self.path("sub/.git/config"))
+        config = os.path.join(self.folder, "config", "git")
+        os.makedirs(config)
+        with open(os.path.join(config, "config"), "w") as f:
+            f.write(f"[include]\n\tpath = {self.path('pipe')}\n")
+        self.env["XDG_CONFIG_HOME"] = os.path.dirname(config)
+        run, _, results = self.ask(script, "all")
+        self.assertEqual([r["status"] for r in results], ["ok", "ok"], results)
+        self.assertIn("is a pipe or a device", run.stdout + run.stderr)
+        # The control: what is included and no pipe is in nobody's way, a tool's path neither.
+        self.put("one", "[user]\n\tname = t\n")
+        del self.env["XDG_CONFIG_HOME"]
+        self.put(".git/config", own + b"[include]\n\tpath = ../one\n[difftool \"x\"]\n\tpath = ../pipe\n")
+        run, _, results = self.ask(script, "all")
+        self.assertNotIn("is a pipe or a device", run.stdout + run.stderr)
+
     def test_a_way_to_a_repository_that_is_no_line(self):
         os.rename(self.path(".git"), os.path.join(self.folder, "git"))
         self.put(".git", "gitdir: " + "x" * 5_000_000)

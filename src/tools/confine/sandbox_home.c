@@ -2,10 +2,12 @@
 #include "tools/confine/sandbox_home.h"
 
 #include <git2.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "tools/tree/git_includes.h"
 
 static const char *const allowed_keys[] = {"user.name", "user.email", "init.defaultbranch", "core.autocrlf",
     "core.eol", "core.safecrlf", "core.quotepath", "core.precomposeunicode", "core.abbrev", "safe.directory",
@@ -34,7 +36,10 @@ static void add_file(const char *path, base_buf *out)
     git_config *config = NULL;
     git_config_iterator *all = NULL;
     git_config_entry *entry;
-    if (git_config_open_ondisk(&config, path) || git_config_iterator_new(&all, config)) {
+    char *obstacle = tool__git_includes(path, NULL, NULL); /* a pipe would be waited for */
+    const bool is_open = !obstacle && !git_config_open_ondisk(&config, path);
+    free(obstacle);
+    if (!is_open || git_config_iterator_new(&all, config)) {
         git_config_free(config);
         return;
     }

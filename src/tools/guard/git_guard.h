@@ -40,7 +40,7 @@ void tool__git_guard_free(tool_git_guard *g);
 typedef void tool_git_obeyed_fn(void *user, const char *path, bool is_hooks);
 /*
  * What a configuration names below the root: included files, folders of hooks, files of attributes, programs. config: a
- * repository's file below the root; NULL: the person's and the machine's.
+ * repository's file below the root; NULL: the person's and the machine's. Where that leads to a pipe or the like, only the included files are told.
  */
 void tool__git_obeyed(const tool_root *root, const char *config, tool_git_obeyed_fn *fn, void *user);
 /* path, as git reads it in a file that lies in folder: below the root, without "." and ".."; NULL: elsewhere. The caller frees. */

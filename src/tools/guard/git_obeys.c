@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include "base/mem.h"
+#include "tools/tree/git_includes.h"
 #include "tools/tree/safe_path.h"
 
 typedef struct finder {
@@ -183,11 +184,13 @@ static void read_included(finder *f, const char *value, int depth)
         char *path = is_home ? join(home, value + 2) : join(f->n ? f->folders[i] : "", value);
         git_config *config = NULL;
         struct stat st;
-        if (!stat(path, &st) && S_ISREG(st.st_mode) && !git_config_open_ondisk(&config, path)) {
+        char *obstacle = tool__git_includes(path, NULL, NULL);
+        if (!obstacle && !stat(path, &st) && S_ISREG(st.st_mode) && !git_config_open_ondisk(&config, path)) {
             add_folder(f, path, folder_bytes(path)); /* paths in it begin there */
             read_entries(f, config, depth + 1);
         }
         git_config_free(config);
+        free(obstacle);
         free(path);
     }
 }
@@ -227,6 +230,17 @@ static void add_folders_of(finder *f, const char *file, git_config *config)
     git_config_entry_free(worktree);
 }
 
+/* Where libgit2 may not look, since it would wait for ever: the files that are included at least. */
+static void on_include(void *user, const char *path)
+{
+    offer(user, "", path, false);
+}
+
+static char *look_at_includes(const char *config, tool_git_include_fn *fn, void *user)
+{
+    return config ? tool__git_includes(config, fn, user) : tool__git_includes_of_person(fn, user);
+}
+
 void tool__git_obeyed(const tool_root *root, const char *config, tool_git_obeyed_fn *fn, void *user)
 {
     finder f = {.root = root, .fn = fn, .user = user};
@@ -234,15 +248,17 @@ void tool__git_obeyed(const tool_root *root, const char *config, tool_git_obeyed
     base_buf path = {0};
     struct stat st;
     base_buf_printf(&path, "%s/%s", root->path, config ? config : "");
-    const bool is_file =
-        !config || (!stat(path.data, &st) && S_ISREG(st.st_mode)); /* a pipe would never end */
-    if (is_file &&
+    const bool is_file = !config || (!stat(path.data, &st) && S_ISREG(st.st_mode));
+    char *obstacle = look_at_includes(config ? path.data : NULL, NULL, NULL);
+    if (obstacle) free(look_at_includes(config ? path.data : NULL, on_include, &f));
+    if (is_file && !obstacle &&
         !(config ? git_config_open_ondisk(&entries, path.data) : git_config_open_default(&entries))) {
         if (config) add_folders_of(&f, path.data, entries);
         add_folder(&f, root->path, strlen(root->path));
         read_entries(&f, entries, 0);
     }
     git_config_free(entries);
+    free(obstacle);
     base_buf_free(&path);
     for (size_t i = 0; i < f.n; i++) free(f.folders[i]);
     free(f.folders);

@@ -6,6 +6,7 @@
  * there (NO_SEARCH), with libgit2's check of the owner on, and with the found folder as its working tree: a
  * core.worktree in the repository's configuration cannot move us elsewhere.
  */
+#include "tools/tree/git_includes.h"
 #include "tools/tree/safe_path.h"
 #include "tools/tree/workspace.h"
 
@@ -115,10 +116,52 @@ static char *pointed_to(const char *at)
     return to;
 }
 
+/* The folder that a worktree's shares with others; NULL: it shares none. */
+static char *shared_by(const char *git_folder)
+{
+    base_buf path = {0}, text = {0};
+    struct stat st;
+    char *to = NULL;
+    base_buf_printf(&path, "%s/commondir", git_folder);
+    if (!stat(path.data, &st) && S_ISREG(st.st_mode) &&
+        !base_fs_read(path.data, TOOL_MAX_PATH, &text, NULL) && text.len) {
+        text.data[strcspn(text.data, "\r\n")] = '\0';
+        base_buf_clear(&path);
+        if (*text.data != '/') base_buf_printf(&path, "%s/", git_folder);
+        base_buf_puts(&path, text.data);
+        to = base_buf_take(&path);
+    }
+    base_buf_free(&path);
+    base_buf_free(&text);
+    return to;
+}
+
+/* What one of these files of configuration leads to. */
+static char *find_included(const char *folder, const char *const names[])
+{
+    char *found = NULL;
+    for (size_t i = 0; names[i] && !found; i++) {
+        base_buf path = {0};
+        base_buf_printf(&path, "%s/%s", folder, names[i]);
+        found = tool__git_includes(path.data, NULL, NULL);
+        base_buf_free(&path);
+    }
+    return found;
+}
+
+/* What stands in a repository's folder, or is named by its configuration. */
+static void find_in_git(odd_search *s, const char *folder)
+{
+    static const char *const names[] = {"config", "config.worktree", NULL};
+    if (!s->found) find_odd(s, folder, 0);
+    if (!s->found) s->found = find_included(folder, names);
+}
+
 /* What libgit2 would wait for, or be long at; NULL: nothing. The caller frees. */
 static char *find_obstacle(const char *at, bool is_bare)
 {
     enum { MOST_IN_GIT = 200000, MOST_IN_TREE = 20000, MOST_POINTER = 1 << 16 };
+    static const char *const modules[] = {".gitmodules", NULL};
     odd_search of_git = {.left = MOST_IN_GIT}, of_tree = {.left = MOST_IN_TREE, .only_rules = true};
     base_buf path = {0};
     struct stat st;
@@ -126,7 +169,12 @@ static char *find_obstacle(const char *at, bool is_bare)
     base_buf_printf(&path, "%s%s", at, is_bare ? "" : "/.git");
     if (!stat(path.data, &st) && !S_ISDIR(st.st_mode) && (!S_ISREG(st.st_mode) || st.st_size > MOST_POINTER))
         of_git.found = base_xstrdup(path.data);
-    find_odd(&of_git, to ? to : path.data, 0);
+    if (!of_git.found) of_git.found = tool__git_includes_of_person(NULL, NULL);
+    find_in_git(&of_git, to ? to : path.data);
+    char *shared = of_git.found ? NULL : shared_by(to ? to : path.data);
+    if (shared) find_in_git(&of_git, shared);
+    if (!of_git.found) of_git.found = find_included(at, modules);
+    free(shared);
     if (!of_git.found && !is_bare) find_odd(&of_tree, at, 0);
     free(to);
     base_buf_free(&path);
