@@ -475,20 +475,6 @@ static int mend(remote *r, const base_err *why, base_err *err)
     return open_stream(r, err);
 }
 
-void engine_remote_read_usage(
-    remote_endpoint *endpoint, remote_sse *sse, remote_sse_fn *fn, void *user, const bool *is_done)
-{
-    enum { MOST_READS = 16 };
-    base_err why = {0};
-    bool over = false;
-    for (int i = 0; i < MOST_READS && !over && !*is_done; i++) {
-        base_buf bytes = {0};
-        if (remote_http_read(endpoint->http, &bytes, &over, &why)) over = true;
-        if (bytes.len && remote_sse_feed(sse, bytes.data, bytes.len, fn, user, &why)) over = true;
-        base_buf_free(&bytes);
-    }
-}
-
 /* Until a token is there, or the answer's end. */
 static int await_token(remote *r, base_err *err)
 {
@@ -540,7 +526,7 @@ static int remote_next(engine *e, kv_origin origin, uint32_t turn, int32_t *ret_
         while (r->is_streaming && !r->has_ended && !read_more(r, &why)) {
         }
         if (r->is_streaming && report(r) && report(r)->cached < 0)
-            engine_remote_read_usage(r->endpoint, &r->sse, on_event, r, &r->is_done);
+            remote_endpoint_read_usage(r->endpoint, &r->sse, on_event, r, &r->is_done);
         close_stream(r);
     }
     return 0;

@@ -6,7 +6,6 @@
 
 #include "agent/engine.h"
 #include "remote/endpoint.h"
-#include "remote/sse.h"
 
 /*
  * Asks what is there and opens the engine for it. cancel, limits and the callbacks of `endpoint` are set from
@@ -17,12 +16,5 @@ int engine_remote_open(engine **ret, const remote_endpoint_options *endpoint, co
 
 /* The one by messages; takes the endpoint over. */
 engine *engine_remote_chat_open(remote_endpoint *endpoint, const engine_options *options);
-
-/*
- * Some engines tell what an answer cost behind its last piece: reads on, a few pieces at most, until *is_done,
- * which fn sets, or the stream's end. What fails there costs the number alone.
- */
-void engine_remote_read_usage(
-    remote_endpoint *endpoint, remote_sse *sse, remote_sse_fn *fn, void *user, const bool *is_done);
 
 #endif

@@ -331,3 +331,17 @@ void remote_endpoint_describe(const remote_endpoint *e, base_buf *out)
         base_buf_puts(out, "a context that it does not tell");
     base_buf_puts(out, e->wire->has_ids ? ", asked by token ids" : ", asked by messages (chat)");
 }
+
+void remote_endpoint_read_usage(
+    remote_endpoint *endpoint, remote_sse *sse, remote_sse_fn *fn, void *user, const bool *is_done)
+{
+    enum { MOST_READS = 16 };
+    base_err why = {0};
+    bool over = false;
+    for (int i = 0; i < MOST_READS && !over && !*is_done; i++) {
+        base_buf bytes = {0};
+        if (remote_http_read(endpoint->http, &bytes, &over, &why)) over = true;
+        if (bytes.len && remote_sse_feed(sse, bytes.data, bytes.len, fn, user, &why)) over = true;
+        base_buf_free(&bytes);
+    }
+}

@@ -7,6 +7,7 @@
 
 #include "remote/form.h"
 #include "remote/http.h"
+#include "remote/sse.h"
 #include "remote/vocab.h"
 
 typedef struct remote_endpoint {
@@ -43,5 +44,12 @@ int remote_endpoint_check(remote_endpoint *e, bool *ret_same, base_err *err);
 void remote_endpoint_close(remote_endpoint *e);
 /* "llama-server at http://127.0.0.1:8080 serves MODEL, 8192 tokens, by token ids": one line. */
 void remote_endpoint_describe(const remote_endpoint *e, base_buf *out);
+
+/*
+ * Some engines tell what an answer cost behind its last piece: reads on, a few pieces at most, until *is_done,
+ * which fn sets, or the stream's end. What fails there costs the number alone.
+ */
+void remote_endpoint_read_usage(
+    remote_endpoint *endpoint, remote_sse *sse, remote_sse_fn *fn, void *user, const bool *is_done);
 
 #endif
