@@ -439,13 +439,33 @@ static bool looks_like_name(const char *word)
     return n >= 3 && (under || mixed);
 }
 
+/* What the person named by @ behind the last name that was looked at: not there without a word. */
+static void tell_left_out(const gathering *g, const char *at)
+{
+    base_buf word = {0}, names = {0};
+    bool asked;
+    uint32_t n = 0;
+    while (next_word(&at, &word, &asked)) {
+        if (!asked || !word.len) continue;
+        base_buf_printf(&names, "%s@%s", n ? ", " : "", word.data);
+        n++;
+    }
+    if (n)
+        agent__notice(g->a,
+            "%s %s not looked at: a request brings at most %d files and names; ask for %s in the next",
+            names.data, n == 1 ? "was" : "were", MAX_MENTIONS, n == 1 ? "it" : "them");
+    base_buf_free(&names);
+    base_buf_free(&word);
+}
+
 static void add_mentions(gathering *g)
 {
     base_buf word = {0};
     bool asked;
     uint32_t n = 0;
     code_index *index = tool_workspace_index(g->a->workspace);
-    for (const char *at = g->request; n < MAX_MENTIONS && next_word(&at, &word, &asked);) {
+    const char *at = g->request;
+    while (n < MAX_MENTIONS && next_word(&at, &word, &asked)) {
         if (!word.len) continue;
         char *path = asked || strchr(word.data, '.') || strchr(word.data, '/')
                          ? code_index_path(index, word.data)
@@ -459,7 +479,8 @@ static void add_mentions(gathering *g)
         }
         free(path);
     }
-    for (const char *at = g->request; n < MAX_MENTIONS && next_word(&at, &word, &asked);)
+    tell_left_out(g, at);
+    for (at = g->request; n < MAX_MENTIONS && next_word(&at, &word, &asked);)
         if (word.len && looks_like_name(word.data) && !strchr(word.data, '/')) {
             add_definitions(g, word.data, 2);
             n++;

@@ -136,6 +136,24 @@ static void test_room__results_keep_their_pages_under_any_budget(void **state)
     assert_int_equal(n_shown[0], n_shown[1]);
 }
 
+static void test_room__names_beyond_the_most_are_told(void **state)
+{
+    static const char *const names[] = {
+        "a.txt", "b.txt", "c.txt", "d.txt", "e.txt", "f.txt", "g.txt", "h.txt"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) put_file(names[i], "A line of text.\n");
+    host h = ask("ctx 20000\nanswer Yes.\n", false, AGENT_NO,
+        "Compare @a.txt @b.txt @c.txt @d.txt @e.txt @f.txt @g.txt and @h.txt.");
+    assert_true(told(&h, "\"path\":\"f.txt\""));
+    assert_true(told(&h, "@g.txt, @h.txt were not looked at: a request brings at most 6 files and names"));
+    assert_false(told(&h, "\"path\":\"g.txt\""));
+    free_host(&h);
+
+    h = ask("ctx 20000\nanswer Yes.\n", false, AGENT_NO,
+        "Compare @a.txt @b.txt @c.txt @d.txt @e.txt @f.txt in words");
+    assert_false(told(&h, "not looked at")); /* six are looked at, and no more were named */
+    free_host(&h);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -145,6 +163,7 @@ int main(void)
         TEST_CASE(test_room__what_the_context_cannot_hold_is_said),
         TEST_CASE(test_room__a_line_that_does_not_fit_is_said),
         TEST_CASE(test_room__results_keep_their_pages_under_any_budget),
+        TEST_CASE(test_room__names_beyond_the_most_are_told),
     };
     return RUN_ON_BOTH(tests);
 }
