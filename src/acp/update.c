@@ -177,8 +177,10 @@ static void put_shown(base_buf *out, const char *diff)
 static void put_diff(const acp_teller *t, base_buf *out, const char *diff, bool is_done)
 {
     content c = {t, out, is_done, true};
+    const size_t before = out->len;
     acp_diff_each(diff, put_file, &c);
-    if (c.is_whole) return;
+    if (c.is_whole && out->len > before)
+        return; /* text without a file in it is no diff: a commit's message */
     put_code(out, "diff", diff);
 }
 

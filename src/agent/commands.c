@@ -309,6 +309,12 @@ static int permit_undo(agent *a, base_err *err)
         is_obeyed ? " in every mode, since git or the next session obeys a file of it," : "");
 }
 
+static int run_commit(agent *a, const char *arguments, base_err *err)
+{
+    if (*arguments) return base_fail(err, BASE_E_USAGE, "/commit takes no words: it commits what is staged");
+    return agent__git_commit(a, err);
+}
+
 static int run_undo(agent *a, const char *arguments, base_err *err)
 {
     base_buf diff = {0};

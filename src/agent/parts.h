@@ -430,6 +430,19 @@ bool agent__offer_rewrite(agent *a, const base_buf *text, agent_call *call);
 
 /* --- turn.c --- */
 int agent__turn(agent *a, const char *request, base_err *err);
+/* A turn of one answer in words: nothing is looked for, no call of it is made. */
+typedef struct agent_draft {
+    const char *request;          /* what the turn is called in the chat and in the log: the command */
+    const char *label, *material; /* what the model reads in front, and what that is */
+    const char *asking;
+} agent_draft;
+/* The answer's text behind *ret. BASE_E_STATE: it was cut, went in circles or was a call. The caller tells errors. */
+int agent__draft(agent *a, const agent_draft *d, base_buf *ret, base_err *err);
+
+/* --- commit.c --- */
+int agent__git_commit(agent *a, base_err *err); /* /commit */
+/* A model's answer as a message: without fences and labels around it, lines without blanks at their ends. */
+void agent_commit_clean(const char *answer, base_buf *ret);
 
 /* --- act.c --- */
 /* One call from the model's answer (whose tokens are [from, to)). *ret_stop: the turn ends here. */

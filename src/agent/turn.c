@@ -537,6 +537,20 @@ static void close_message(agent *a)
         agent__error(a, &err);
 }
 
+static void turn_ends(agent *a, const char *status)
+{
+    agent__ledger(a);
+    agent__emit(a, &(agent_event){.type = AGENT_EVENT_turn_end,
+                       .turn_end = {.turn = a->turn, .status = status, .time_ms = base_clock_wall_ms()}});
+    agent__commit(a);
+    a->unsaved = true;
+    kv_stats s;
+    a->engine->ops->stats(a->engine, &s);
+    if (s.n_tokens > s.n_ctx / 10 * 9)
+        agent__notice(a, "%u of %u tokens of the context are used: /compact goes on in a smaller session",
+            s.n_tokens, s.n_ctx);
+}
+
 int agent__turn(agent *a, const char *request, base_err *err)
 {
     base_err mine = {0};
@@ -557,17 +571,44 @@ int agent__turn(agent *a, const char *request, base_err *err)
     if (!rc && !interrupted) agent__try_new_test(a);
     agent__tell_outcome(a);
     if (!rc && !interrupted) close_message(a);
-    agent__ledger(a);
-    const char *status = interrupted ? "interrupted" : rc ? "failed" : "closed";
-    agent__emit(a, &(agent_event){.type = AGENT_EVENT_turn_end,
-                       .turn_end = {.turn = a->turn, .status = status, .time_ms = base_clock_wall_ms()}});
-    agent__commit(a);
-    a->unsaved = true;
-    kv_stats s;
-    a->engine->ops->stats(a->engine, &s);
-    if (s.n_tokens > s.n_ctx / 10 * 9)
-        agent__notice(a, "%u of %u tokens of the context are used: /compact goes on in a smaller session",
-            s.n_tokens, s.n_ctx);
+    turn_ends(a, interrupted ? "interrupted" : rc ? "failed" : "closed");
+    if (rc && err) *err = mine;
+    return rc;
+}
+
+/* What the model reads and is asked, up to the opening of its answer. */
+static int append_material(agent *a, const agent_draft *d, base_err *err)
+{
+    agent_text material = {
+        .origin = KV_ORIGIN_TOOL, .text = d->material, .n = strlen(d->material), .label = d->label};
+    agent_text asking = {
+        .origin = KV_ORIGIN_USER, .text = d->asking, .n = strlen(d->asking), .label = "request"};
+    int rc = agent__open_message(a, MODEL_ROLE_USER, err);
+    if (!rc) rc = agent__append(a, &material, NULL, err);
+    if (!rc) rc = agent__append(a, &asking, NULL, err);
+    return rc ? rc : agent__open_message(a, MODEL_ROLE_ASSISTANT, err);
+}
+
+int agent__draft(agent *a, const agent_draft *d, base_buf *ret, base_err *err)
+{
+    const agent_opening opening = {0};
+    answer r = {0};
+    base_err mine = {0};
+    turn_begins(a, d->request);
+    int rc = append_material(a, d, &mine);
+    if (!rc) rc = decode(a, &r, &opening, &mine);
+    if (!rc && r.text.len)
+        agent__emit(
+            a, &(agent_event){.type = AGENT_EVENT_answer, .answer = {.turn = a->turn, .text = r.text.data}});
+    if (!rc && r.end == ANSWER_CANCELLED) rc = base_fail(&mine, BASE_E_CANCELLED, "interrupted");
+    const bool interrupted = rc == BASE_E_CANCELLED;
+    if (!rc && r.end != ANSWER_DONE)
+        rc = base_fail(&mine, BASE_E_STATE, "the model did not come to an end of it%s",
+            r.end == ANSWER_CALL ? ": it called a tool instead" : "");
+    if (rc != BASE_E_CANCELLED) close_message(a);
+    turn_ends(a, interrupted ? "interrupted" : rc ? "failed" : "closed");
+    if (!rc) base_buf_add(ret, r.text.data ? r.text.data : "", r.text.len);
+    answer_free(&r);
     if (rc && err) *err = mine;
     return rc;
 }

@@ -324,6 +324,26 @@ static bool is_for_kvist(const char *path)
     return false;
 }
 
+void tool__git_guard_keep(const tool_root *root, const char *folder, tool_kept_list *ret)
+{
+    places named = {0};
+    char *config = join(folder, "config");
+    keep_repo(root, folder, NULL, ret);
+    tool__git_obeyed(root, config, on_obeyed, &named);
+    tool__git_obeyed(root, NULL, on_obeyed, &named);
+    follow_links(root, ret, 0, &named);
+    for (size_t i = 0; i < named.n && i < MOST_HOPS * 100; i++) {
+        const size_t from = ret->n;
+        const place p = named.all[i]; /* the list grows */
+        keep_place(root, &p, NULL, ret);
+        if (!p.is_way) follow_links(root, ret, from, &named);
+        follow_way(root, p.path, p.is_hooks, MOST_HOPS, &named);
+    }
+    tool__kept_sort(ret);
+    free_places(&named);
+    free(config);
+}
+
 void tool__git_guard_take(tool_workspace *w)
 {
     tool_git_guard *old = w->git_guard, *g = base_xcalloc(1, sizeof *g);

@@ -34,6 +34,21 @@ void tool__git_binds_free(tool_git_binds *b);
 void tool__git_guard_check(tool_workspace *w, base_buf *told);
 void tool__git_guard_free(tool_git_guard *g);
 
+/*
+ * Of one repository what git runs and obeys there, with what its configuration names below the root; sorted. folder: the
+ * repository's below the root ("": the root itself).
+ */
+void tool__git_guard_keep(const tool_root *root, const char *folder, tool_kept_list *ret);
+
+/* ---- git_since.c ---- */
+
+typedef struct tool_git_since tool_git_since;
+/* Into w->git_since: the tree's own repository, also one that lies elsewhere (a worktree's). */
+void tool__git_since_take(tool_workspace *w);
+/* What of it is not as it was then, a line each: "changed .git/config", "made ...", "removed ...". */
+void tool__git_since_list(const tool_workspace *w, base_buf *out);
+void tool__git_since_free(tool_git_since *s);
+
 /* ---- git_obeys.c ---- */
 
 /* Gets a path below the root that git's configuration names, existing or not. */

@@ -92,6 +92,7 @@ int tool_workspace_open(tool_workspace **ret, const tool_workspace_options *opti
         w->grammars = code_grammars_open();
         w->index = code_index_new(w->grammars);
         w->indexer = tool__indexer_open(&w->root, w->index, options->store != NULL);
+        tool__git_since_take(w);
     }
     if (code) {
         tool_workspace_close(w);
@@ -108,6 +109,7 @@ void tool_workspace_close(tool_workspace *w)
     if (w->store_is_temporary && w->store) base_fs_remove(w->store, NULL);
     if (w->tmp) base_fs_remove(w->tmp, NULL);
     tool__git_guard_free(w->git_guard);
+    tool__git_since_free(w->git_since);
     free(w->tmp);
     for (char **path = w->allow_read; *path; path++) free(*path);
     free(w->allow_read);

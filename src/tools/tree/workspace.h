@@ -46,6 +46,7 @@ struct tool_workspace {
     git_pathspec *ignored;            /* not listed; NULL: nothing */
     char **allow_read;                /* outside of the tree, for commands; NULL-terminated */
     struct tool_git_guard *git_guard; /* NULL until a command runs */
+    struct tool_git_since *git_since; /* what git runs and obeys as it was when the workspace was opened */
     tool_recall_fn *recall;
     void *recall_user;
     const tool_outside *outside;

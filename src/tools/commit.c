@@ -1,0 +1,331 @@
+/*
+ * What is staged and how messages read here is looked at by libgit2, which runs nothing. The commit itself is git's: it
+ * runs the person's hooks, signs with their key and takes their identity, none of which the sandbox would let it
+ * reach, so this is the one program that kvist runs outside of it (docs/security.md).
+ */
+#include "tools/commit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+#include "tools/guard/git_guard.h"
+#include "tools/tree/workspace.h"
+
+enum { MAX_DIFF = 1 << 20, MAX_OUTPUT = 64 << 10, N_MESSAGES = 20, MAX_BODY = 600 };
+
+void tool_staged_free(tool_staged *s)
+{
+    base_buf_free(&s->diff);
+    for (uint32_t i = 0; i < s->n_files; i++) free(s->files[i].path);
+    free(s->files);
+    base_buf_free(&s->style);
+    *s = (tool_staged){0};
+}
+
+static int fail_git(base_err *err, const char *what)
+{
+    const git_error *e = git_error_last();
+    return base_fail(err, BASE_E_IO, "%s: %s", what, e && e->message ? e->message : "git gives no reason");
+}
+
+static int open_index(tool_workspace *w, git_index **ret, base_err *err)
+{
+    *ret = NULL;
+    if (!w->repo || w->root.is_bare)
+        return base_fail(
+            err, BASE_E_STATE, "there is no repository with files here: nothing can be committed");
+    if (git_repository_index(ret, w->repo)) return fail_git(err, "the index cannot be read");
+    if (git_index_read(*ret, true)) {
+        git_index_free(*ret);
+        *ret = NULL;
+        return fail_git(err, "the index cannot be read");
+    }
+    return 0;
+}
+
+/* ---- the identity of what is staged ---- */
+
+static void put_id(tool_workspace *w, git_index *index, char ret[65])
+{
+    base_buf all = {0};
+    git_oid head = {0};
+    char hex[GIT_OID_HEXSZ + 1];
+    git_reference_name_to_id(&head, w->repo, "HEAD"); /* no commit yet: zeros */
+    base_buf_printf(&all, "%s\n", git_oid_tostr(hex, sizeof hex, &head));
+    for (size_t i = 0, n = git_index_entrycount(index); i < n; i++) {
+        const git_index_entry *e = git_index_get_byindex(index, i);
+        base_buf_printf(&all, "%o %s %d %s", (unsigned)e->mode, git_oid_tostr(hex, sizeof hex, &e->id),
+            git_index_entry_stage(e), e->path);
+        base_buf_putc(&all, '\0');
+    }
+    base_sha256_hex(all.data, all.len, ret);
+    base_buf_free(&all);
+}
+
+int tool_commit_id(tool_workspace *w, char ret[65], base_err *err)
+{
+    git_index *index;
+    int rc = open_index(w, &index, err);
+    if (rc) return rc;
+    put_id(w, index, ret);
+    git_index_free(index);
+    return 0;
+}
+
+/* ---- what is staged ---- */
+
+static const char *path_of(const git_diff_delta *d)
+{
+    return d->new_file.path ? d->new_file.path : d->old_file.path;
+}
+
+static int put_line(
+    const git_diff_delta *delta, const git_diff_hunk *hunk, const git_diff_line *line, void *user)
+{
+    tool_staged *s = user;
+    if (s->diff.len > MAX_DIFF) {
+        s->is_cut = true;
+        return 1;
+    }
+    if (line->origin == GIT_DIFF_LINE_FILE_HDR) {
+        uint32_t i = s->n_begun;
+        while (i < s->n_files && strcmp(s->files[i].path, path_of(delta))) i++;
+        for (; i < s->n_files && s->n_begun <= i; s->n_begun++) s->files[s->n_begun].from = s->diff.len;
+    }
+    if (line->origin == GIT_DIFF_LINE_CONTEXT || line->origin == GIT_DIFF_LINE_ADDITION ||
+        line->origin == GIT_DIFF_LINE_DELETION)
+        base_buf_putc(&s->diff, line->origin);
+    base_buf_add(&s->diff, line->content, line->content_len);
+    return 0;
+}
+
+static void put_patches(git_diff *diff, tool_staged *ret)
+{
+    ret->n_files = (uint32_t)git_diff_num_deltas(diff);
+    ret->files = base_xcalloc(ret->n_files + 1, sizeof *ret->files);
+    for (uint32_t i = 0; i < ret->n_files; i++) {
+        const git_diff_delta *d = git_diff_get_delta(diff, i);
+        ret->files[i] = (tool_staged_file){base_xstrdup(path_of(d)), git_diff_status_char(d->status), 0};
+    }
+    git_diff_print(diff, GIT_DIFF_FORMAT_PATCH, put_line, ret);
+    for (uint32_t i = ret->n_begun; i < ret->n_files; i++) ret->files[i].from = ret->diff.len;
+}
+
+static int put_staged(tool_workspace *w, git_index *index, tool_staged *ret, base_err *err)
+{
+    git_object *tree = NULL;
+    git_diff *diff = NULL;
+    git_diff_options options = GIT_DIFF_OPTIONS_INIT;
+    options.flags = GIT_DIFF_INDENT_HEURISTIC;
+    options.max_size = (git_off_t)TOOL_MAX_FILE;
+    const bool is_first = git_repository_head_unborn(w->repo) == 1;
+    int failed = is_first ? 0 : git_revparse_single(&tree, w->repo, "HEAD^{tree}");
+    if (!failed) failed = git_diff_tree_to_index(&diff, w->repo, (git_tree *)tree, index, &options);
+    if (!failed) failed = git_diff_find_similar(diff, NULL);
+    if (!failed) put_patches(diff, ret);
+    git_diff_free(diff);
+    git_object_free(tree);
+    return failed ? fail_git(err, "what is staged cannot be read") : 0;
+}
+
+/* ---- how messages read here ---- */
+
+static size_t without_end(const char *text)
+{
+    size_t n = strlen(text);
+    while (n && strchr(" \t\r\n", text[n - 1])) n--;
+    return n;
+}
+
+/* Lines of people and tools ("Signed-off-by: ...") are of that commit, not of the style. */
+static size_t without_trailers(const char *body, size_t n)
+{
+    for (size_t to = n; to;) {
+        size_t from = to;
+        while (from && body[from - 1] != '\n') from--;
+        const char *colon = memchr(body + from, ':', to - from), *blank = memchr(body + from, ' ', to - from);
+        const bool is_trailer =
+            colon && blank == colon + 1 && memchr(body + from, '-', (size_t)(colon - body) - from);
+        if (!is_trailer) return to;
+        to = from;
+        while (to && strchr(" \t\r\n", body[to - 1])) to--;
+        n = to;
+    }
+    return n;
+}
+
+/* Subjects first, newest on top; then whole messages while there is room. */
+static void put_style(tool_workspace *w, size_t most, base_buf *out)
+{
+    git_revwalk *walk = NULL;
+    git_oid id;
+    char *messages[N_MESSAGES];
+    uint32_t n = 0, n_messages = 0;
+    base_buf text = {0};
+    if (git_revwalk_new(&walk, w->repo)) return;
+    bool has = !git_revwalk_push_head(walk);
+    while (has && n < N_MESSAGES && !git_revwalk_next(&id, walk)) {
+        git_commit *c = NULL;
+        if (git_commit_lookup(&c, w->repo, &id)) break; /* a shallow clone ends here */
+        const char *subject = git_commit_summary(c), *body = git_commit_body(c);
+        if (subject && git_commit_parentcount(c) < 2) { /* git words a merge itself */
+            base_buf_printf(&text, "%s\n", subject);
+            const size_t len = body ? without_trailers(body, without_end(body)) : 0;
+            base_buf whole = {0};
+            base_buf_printf(&whole, "\n%s\n\n%.*s\n", subject, (int)len, body ? body : "");
+            if (len && len <= MAX_BODY)
+                messages[n_messages++] = base_buf_take(&whole);
+            else
+                base_buf_free(&whole);
+            n++;
+        }
+        git_commit_free(c);
+    }
+    git_revwalk_free(walk);
+    bool first = true;
+    for (uint32_t i = 0; i < n_messages; i++) {
+        if (text.len + strlen(messages[i]) <= most) {
+            if (first) base_buf_puts(&text, "\nWhole messages of some of them:\n");
+            base_buf_puts(&text, messages[i]);
+            first = false;
+        }
+        free(messages[i]);
+    }
+    base_utf8_sanitise(out, text.data ? text.data : "", text.len, true);
+    base_buf_free(&text);
+}
+
+int tool_commit_look(tool_workspace *w, size_t style_bytes, tool_staged *ret, base_err *err)
+{
+    git_index *index;
+    *ret = (tool_staged){0};
+    int rc = open_index(w, &index, err);
+    if (rc) return rc;
+    put_id(w, index, ret->id);
+    rc = put_staged(w, index, ret, err);
+    git_index_free(index);
+    if (!rc && !ret->n_files)
+        rc = base_fail(err, BASE_E_STATE,
+            "nothing is staged: `git add FILE` (or `git add -p` for parts of files) chooses what the commit "
+            "holds");
+    if (!rc) put_style(w, style_bytes, &ret->style);
+    if (rc) tool_staged_free(ret);
+    return rc;
+}
+
+void tool_commit_list_changed(tool_workspace *w, base_buf *out)
+{
+    tool__git_since_list(w, out);
+}
+
+/* ---- git's own commit ---- */
+
+/* The environment without what would draw on the terminal that the screen has: a question for a passphrase. */
+static char **environment(void)
+{
+    static const char *const without[] = {"GPG_TTY=", "GIT_TERMINAL_PROMPT="};
+    extern char **environ;
+    size_t n = 0, kept = 0;
+    while (environ[n]) n++;
+    char **all = base_xcalloc(n + 2, sizeof *all);
+    for (size_t i = 0; i < n; i++) {
+        bool goes = false;
+        for (size_t k = 0; k < sizeof without / sizeof *without; k++)
+            goes = goes || !strncmp(environ[i], without[k], strlen(without[k]));
+        if (!goes) all[kept++] = environ[i];
+    }
+    all[kept] = (char *)(uintptr_t) "GIT_TERMINAL_PROMPT=0";
+    return all;
+}
+
+static int start(tool_workspace *w, const char *path, int output, pid_t *ret)
+{
+    const char *const argv[] = {"git", "-C", w->root.path, "commit", "-F", path, NULL};
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t how;
+    sigset_t none, all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    posix_spawn_file_actions_init(&files);
+    posix_spawnattr_init(&how);
+    int failed = posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+    if (!failed) failed = posix_spawn_file_actions_adddup2(&files, output, 1);
+    if (!failed) failed = posix_spawn_file_actions_adddup2(&files, output, 2);
+    /* A session of its own: no terminal to read from, and one group to end. */
+    if (!failed)
+        failed = posix_spawnattr_setflags(
+            &how, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    if (!failed) failed = posix_spawnattr_setsigmask(&how, &none);
+    if (!failed) failed = posix_spawnattr_setsigdefault(&how, &all);
+    char **env = environment();
+    if (!failed) failed = posix_spawnp(ret, "git", &files, &how, (char *const *)(uintptr_t)argv, env);
+    free(env);
+    posix_spawn_file_actions_destroy(&files);
+    posix_spawnattr_destroy(&how);
+    return failed;
+}
+
+/* What is there now; false: the other end is closed. */
+static bool take_output(int fd, base_buf *out)
+{
+    char bytes[4096];
+    for (;;) {
+        const ssize_t n = read(fd, bytes, sizeof bytes);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return n < 0 && errno == EAGAIN;
+        base_buf_add(out, bytes, (size_t)n);
+        if (out->len > 2 * MAX_OUTPUT) {
+            memmove(out->data, out->data + out->len - MAX_OUTPUT, MAX_OUTPUT);
+            out->data[out->len = MAX_OUTPUT] = '\0';
+        }
+    }
+}
+
+int tool_commit_run(tool_workspace *w, const char *path, const atomic_bool *cancel, base_buf *out,
+    int *ret_status, base_err *err)
+{
+    enum { LOOK_MS = 50, PATIENCE = 60 /* looks until what was asked to end is killed */ };
+    int ends[2], status = 0;
+    pid_t child = -1;
+    if (pipe2(ends, O_CLOEXEC)) return base_fail_sys(err, "git commit");
+    fcntl(ends[0], F_SETFL, O_NONBLOCK);
+    const int failed = start(w, path, ends[1], &child);
+    close(ends[1]);
+    if (failed) {
+        close(ends[0]);
+        errno = failed;
+        return failed == ENOENT
+                   ? base_fail(err, BASE_E_NOT_FOUND, "git is not installed: nothing was committed")
+                   : base_fail_sys(err, "git commit");
+    }
+    /* A program that a hook left running may hold the pipe: git's own end is what counts. */
+    bool is_open = true, is_cancelled = false;
+    for (int looks = 0;;) {
+        struct pollfd p = {.fd = is_open ? ends[0] : -1, .events = POLLIN};
+        poll(&p, 1, LOOK_MS);
+        if (is_open) is_open = take_output(ends[0], out);
+        const pid_t over = waitpid(child, &status, WNOHANG);
+        if (over == child || (over < 0 && errno != EINTR)) break;
+        if (cancel && atomic_load(cancel)) {
+            if (!is_cancelled) kill(-child, SIGTERM); /* git removes its lock files */
+            if (is_cancelled && ++looks == PATIENCE) kill(-child, SIGKILL);
+            is_cancelled = true;
+        }
+    }
+    if (is_open) take_output(ends[0], out);
+    close(ends[0]);
+    *ret_status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    if (is_cancelled && *ret_status)
+        return base_fail(err, BASE_E_CANCELLED, "git commit was interrupted: nothing was committed");
+    return 0;
+}

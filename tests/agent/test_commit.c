@@ -1,0 +1,288 @@
+/* /commit: a drafted message, a question in every mode, and the person's own git with their hooks. */
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "stage.h"
+
+#define DRAFT "answer <<X\nAdd a greeting\n\nThe page had none.\nX\n"
+
+/* A command of the shell in the tree; its output without the last line's end. The caller frees. */
+static char *sh(const char *command)
+{
+    base_buf line = {0}, out = {0};
+    char bytes[512];
+    base_buf_printf(&line, "cd '%s' && { %s ; } 2>&1", tree, command);
+    FILE *p = popen(line.data, "r");
+    assert_non_null(p);
+    for (size_t n; (n = fread(bytes, 1, sizeof bytes, p)) > 0;) base_buf_add(&out, bytes, n);
+    const int status = pclose(p);
+    if (status) fail_msg("%s: %s", command, out.data ? out.data : "");
+    while (out.len && out.data[out.len - 1] == '\n') out.data[--out.len] = '\0';
+    base_buf_free(&line);
+    return base_buf_take(&out);
+}
+
+static void run(const char *command)
+{
+    free(sh(command));
+}
+
+static void assert_says(const char *command, const char *expected)
+{
+    char *said = sh(command);
+    assert_string_equal(said ? said : "", expected);
+    free(said);
+}
+
+static void put_hook(const char *text)
+{
+    put_file(".git/hooks/pre-commit", text);
+    run("mkdir -p .git/hooks && chmod 755 .git/hooks/pre-commit");
+}
+
+/* Two commits, and a.txt staged in addition to what stands. */
+static int make_repository(void **state)
+{
+    if (make_folders(state)) return -1;
+    setenv("HOME", base_folder, 1);
+    setenv("GIT_CONFIG_NOSYSTEM", "1", 1);
+    unsetenv("XDG_CONFIG_HOME");
+    run("git init -q -b main && mkdir -p .git/hooks && git config user.name Ada && git config user.email "
+        "a@b");
+    put_file("a.txt", "one\n");
+    run("git add a.txt && git commit -q -m 'Add the first line'");
+    put_file("a.txt", "one\ntwo\n");
+    run("git commit -qam 'Add the second line' -m 'It was missing.'");
+    put_file("a.txt", "one\ntwo\nhello\n");
+    run("git add a.txt");
+    return 0;
+}
+
+static host commit_as(const char *script, agent_mode mode, bool can_ask, agent_answer answer, int expected)
+{
+    host h = new_host();
+    h.answer = answer;
+    agent_session *s = open_session(&h, script, mode, NULL, can_ask);
+    base_buf_clear(&h.json);
+    assert_int_equal(submit(s, &h, "/commit"), expected);
+    assert_sent(s, "Add the first line\n", true);
+    assert_sent(s, "Add the second line\n\nIt was missing.", true);
+    assert_sent(s, "+hello", true);
+    agent_session_close(s);
+    return h;
+}
+
+static void test_commit__asks_in_every_mode_and_commits(void **state)
+{
+    static const agent_mode modes[] = {AGENT_MODE_PLAN, AGENT_MODE_ASK, AGENT_MODE_EDITS, AGENT_MODE_ALL};
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+        host h = commit_as("ctx 20000\n" DRAFT, modes[i], true, AGENT_YES, 0);
+        assert_int_equal(h.asked, 1);
+        assert_true(told(&h, "Add a greeting\\n\\nThe page had none.\\n\",\"power\":\"writes\""));
+        assert_outline_has(&h, "answer ");
+        assert_outline_has(&h, "commit:ok ");
+        assert_says("git log -1 --format=%an:%B", "Ada:Add a greeting\n\nThe page had none.");
+        assert_says("git show --stat --format= HEAD | head -1", " a.txt | 1 +");
+        assert_says("ls '../state' | grep -c 'commit-.*txt' || true", "0"); /* the message lies in git now */
+        run("git reset -q --soft HEAD~1");
+        free_host(&h);
+    }
+}
+
+static void test_commit__without_a_yes_nothing_is_committed(void **state)
+{
+    host h = commit_as("ctx 20000\n" DRAFT, AGENT_MODE_ALL, true, AGENT_NO, 0);
+    assert_int_equal(h.asked, 1);
+    assert_outline_has(&h, "approval:no commit:denied ");
+    assert_says("git rev-list --count HEAD", "2");
+    free_host(&h);
+
+    h = commit_as("ctx 20000\n" DRAFT, AGENT_MODE_ALL, false, AGENT_YES, 0); /* nobody to ask */
+    assert_true(told(&h, "\"event\":\"answer\"") && told(&h, "Add a greeting"));
+    assert_true(told(&h, "nothing was committed: that needs a yes"));
+    assert_says("git rev-list --count HEAD", "2");
+    free_host(&h);
+}
+
+static void test_commit__takes_the_persons_words(void **state)
+{
+    host h = new_host();
+    h.answer = AGENT_EDIT;
+    h.text = "Greet the reader\n\n# kept as it is";
+    agent_session *s = open_session(&h, "ctx 20000\n" DRAFT, AGENT_MODE_ASK, NULL, true);
+    assert_int_equal(submit(s, &h, "/commit"), 0);
+    assert_says("git log -1 --format=%B", "Greet the reader\n\n# kept as it is");
+    agent_session_close(s);
+    free_host(&h);
+}
+
+/* The person stages something else while the question waits. */
+static agent_decision stage_more(void *user, const agent_event *request)
+{
+    host *h = user;
+    h->asked++;
+    put_file("b.txt", "more\n");
+    run("git add b.txt");
+    return (agent_decision){AGENT_YES, NULL};
+}
+
+static void test_commit__refuses_an_index_that_changed(void **state)
+{
+    host h = new_host();
+    agent_session *s = open_session(&h, "ctx 20000\n" DRAFT, AGENT_MODE_ALL, NULL, true);
+    agent_session_agent(s)->host.approve = stage_more;
+    assert_int_equal(submit(s, &h, "/commit"), BASE_E_STATE);
+    assert_int_equal(h.asked, 1);
+    assert_true(told(&h, "what is staged changed since the message was drafted"));
+    assert_true(told(&h, "the message is kept in "));
+    assert_outline_has(&h, "commit:refused ");
+    assert_says("git rev-list --count HEAD", "2");
+    assert_says("cat ../state/commit-*.txt | head -1", "Add a greeting");
+    agent_session_close(s);
+    free_host(&h);
+}
+
+static void test_commit__a_hook_that_refuses_is_shown(void **state)
+{
+    put_hook("#!/bin/sh\necho 'no tabs, please'\nexit 3\n");
+    host h = commit_as("ctx 20000\n" DRAFT, AGENT_MODE_ASK, true, AGENT_YES, BASE_E_STATE);
+    assert_true(told(&h, "no tabs, please"));
+    assert_true(told(&h, "the message is kept in "));
+    assert_false(told(&h, "changed in this session")); /* it was there before */
+    assert_outline_has(&h, "commit:failed ");
+    assert_says("git rev-list --count HEAD", "2");
+    free_host(&h);
+}
+
+static void test_commit__runs_the_persons_hooks(void **state)
+{
+    put_hook("#!/bin/sh\necho ran > ../hook-ran\n"); /* outside of the tree: no sandbox */
+    host h = commit_as("ctx 20000\n" DRAFT, AGENT_MODE_ASK, true, AGENT_YES, 0);
+    assert_says("cat ../hook-ran", "ran");
+    free_host(&h);
+}
+
+static void test_commit__lists_what_git_obeys_and_changed(void **state)
+{
+    host h = new_host();
+    agent_session *s = open_session(&h, "ctx 20000\n" DRAFT, AGENT_MODE_ALL, NULL, true);
+    put_hook("#!/bin/sh\nexit 0\n");
+    run("git config core.abbrev 12");
+    h.answer = AGENT_NO;
+    assert_int_equal(submit(s, &h, "/commit"), 0);
+    const char *question =
+        strstr(h.json.data, "\"headline\":\"git runs or obeys what changed in this session: ");
+    assert_non_null(question);
+    assert_non_null(strstr(question, "changed .git/config"));
+    assert_non_null(strstr(question, "made .git/hooks/pre-commit"));
+    assert_int_equal(h.asked, 1);
+    agent_session_close(s);
+    free_host(&h);
+}
+
+static void test_commit__nothing_staged_says_what_to_do(void **state)
+{
+    run("git reset -q");
+    host h = new_host();
+    agent_session *s = open_session(&h, "ctx 20000\n" DRAFT, AGENT_MODE_ALL, NULL, true);
+    assert_int_equal(submit(s, &h, "/commit"), BASE_E_STATE);
+    assert_true(told(&h, "nothing is staged: `git add FILE`"));
+    assert_int_equal(h.asked, 0);
+    assert_int_equal(submit(s, &h, "/commit now"), BASE_E_USAGE);
+    agent_session_close(s);
+    free_host(&h);
+}
+
+static void test_commit__the_first_commit_and_no_identity(void **state)
+{
+    run("git checkout -q --orphan first && git config --unset user.name && git config --unset user.email && "
+        "git config user.useConfigOnly true");
+    host h = new_host();
+    agent_session *s = open_session(&h, "ctx 20000\n" DRAFT DRAFT, AGENT_MODE_ASK, NULL, true);
+    assert_int_equal(submit(s, &h, "/commit"), BASE_E_STATE);
+    assert_true(told(&h, "Please tell me who you are"));
+    assert_true(told(&h, "the message is kept in "));
+    run("git config user.name Ada && git config user.email a@b");
+    assert_int_equal(submit(s, &h, "/commit"), 0);
+    assert_says("git log --format=%s", "Add a greeting");
+    agent_session_close(s);
+    free_host(&h);
+}
+
+static void test_commit__in_the_middle_of_a_merge_git_says_so(void **state)
+{
+    run("git commit -qm mine && git checkout -q -b other HEAD~1");
+    put_file("a.txt", "one\ntwo\nbye\n");
+    run("git commit -qam other && ! git merge -q main >/dev/null");
+    host h = new_host();
+    agent_session *s = open_session(&h, "ctx 20000\n" DRAFT, AGENT_MODE_ASK, NULL, true);
+    assert_int_equal(submit(s, &h, "/commit"), BASE_E_STATE);
+    assert_true(told(&h, "unmerged files"));
+    assert_true(told(&h, "the message is kept in "));
+    agent_session_close(s);
+    free_host(&h);
+}
+
+static void test_commit__a_long_diff_comes_in_parts(void **state)
+{
+    base_buf text = {0}, script = {0};
+    for (uint32_t i = 0; i < 700; i++)
+        base_buf_printf(&text, "int part_%u(int a) { return a + %u; }\n", i, i);
+    put_file("long.c", text.data);
+    run("git add long.c");
+    base_buf_puts(&script, "ctx 40000\n");
+    for (int i = 0; i < 8; i++) base_buf_printf(&script, "answer It adds functions, batch %d.\n", i);
+    host h = new_host();
+    h.answer = AGENT_NO;
+    agent_session *s = open_session(&h, script.data, AGENT_MODE_ASK, NULL, true);
+    assert_int_equal(submit(s, &h, "/commit"), 0);
+    assert_true(told(&h, "/commit (part 2 of what is staged)"));
+    assert_true(told(&h, "part_0(int a)"));
+    assert_true(told(&h, "part_699(int a)")); /* nothing is left out */
+    assert_sent(s, "part by part:\n- It adds functions, batch 0.", true);
+    assert_int_equal(h.asked, 1);
+    agent_session_close(s);
+    free_host(&h);
+    base_buf_free(&text);
+    base_buf_free(&script);
+}
+
+static void test_commit__an_answer_becomes_a_message(void **state)
+{
+    static const char *const pairs[][2] = {{"Fix it", "Fix it\n"}, {"  \n\nFix it\n\n\n", "Fix it\n"},
+        {"Here it is:\n```text\nFix it\n\nWhy.  \n```\nDone.", "Fix it\n\nWhy.\n"},
+        {"Commit message: Fix it\n\n- a\n", "Fix it\n\n- a\n"}, {"\"Fix it\"", "Fix it\n"}, {"", ""},
+        {"```", ""}, {"```\nopen", "open\n"}, {"Subject:", ""},
+        {"## Fix it\n#1 is gone", "Fix it\n#1 is gone\n"}, {"#1 is gone", "#1 is gone\n"}, {"\"", "\"\n"},
+        {"a\x1b[31mb", NULL}};
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        base_buf got = {0};
+        agent_commit_clean(pairs[i][0], &got);
+        if (pairs[i][1])
+            assert_string_equal(got.data ? got.data : "", pairs[i][1]);
+        else
+            assert_null(strchr(got.data, 0x1b));
+        base_buf_free(&got);
+    }
+}
+
+#define IN_REPOSITORY(f) cmocka_unit_test_setup_teardown(f, make_repository, drop_folders)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        IN_REPOSITORY(test_commit__asks_in_every_mode_and_commits),
+        IN_REPOSITORY(test_commit__without_a_yes_nothing_is_committed),
+        IN_REPOSITORY(test_commit__takes_the_persons_words),
+        IN_REPOSITORY(test_commit__refuses_an_index_that_changed),
+        IN_REPOSITORY(test_commit__a_hook_that_refuses_is_shown),
+        IN_REPOSITORY(test_commit__runs_the_persons_hooks),
+        IN_REPOSITORY(test_commit__lists_what_git_obeys_and_changed),
+        IN_REPOSITORY(test_commit__nothing_staged_says_what_to_do),
+        IN_REPOSITORY(test_commit__the_first_commit_and_no_identity),
+        IN_REPOSITORY(test_commit__in_the_middle_of_a_merge_git_says_so),
+        IN_REPOSITORY(test_commit__a_long_diff_comes_in_parts),
+        cmocka_unit_test(test_commit__an_answer_becomes_a_message),
+    };
+    return RUN_ON_BOTH(tests);
+}
