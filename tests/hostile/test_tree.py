@@ -48,6 +48,29 @@ class Tree(Hostile):
         run, _, results = self.ask(script, "edits")
         self.assertNotIn("is a pipe or a device", run.stdout + run.stderr)
 
+    def test_pipes_that_a_command_moves(self):
+        """It may make none where there is a sandbox, but lay one that is there elsewhere."""
+        for name, lay in (("src/.gitignore", "mv pipe"), ("node_modules/x/.gitignore", "mv pipe"), (".gitattributes", "mv pipe"),
+                          (".git/refs/heads/pipe", "ln -s ../../../pipe")):
+            if not self.has("pipe"):
+                os.mkfifo(self.path("pipe"))
+            command = f"mkdir -p {os.path.dirname(name) or '.'}; {lay} {name}; touch src/one.c src/two.c"
+            run, _, results = self.ask(call("shell", command=command) + call("list") + call("git", op="status") + "answer Done.\n", "all")
+            self.assertEqual([r["status"] for r in results], ["ok"] * 3, (name, results))
+            self.assertIn("src/two.c", results[1]["text"])
+            self.assertIn("would wait for it", run.stdout + run.stderr, name)
+            self.assertFalse(self.has(name), name)
+
+    def test_pipes_where_few_look(self):
+        for name in ("node_modules/x/.gitignore", "modules/.gitignore", "ab/.gitignore", "/".join("d" * 40) + "/.gitignore",
+                     ".git/modules/sub/HEAD"):
+            os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
+            os.mkfifo(self.path(name))
+            run, _, results = self.ask(call("list") + "answer Done.\n", "plan")
+            self.assertEqual(results[0]["status"], "ok", (name, results))
+            self.assertIn("is a pipe or a device", run.stdout + run.stderr, name)
+            os.remove(self.path(name))
+
     def test_pipes_that_the_configuration_includes(self):
         """libgit2 opens what is included with the configuration itself; so does plain git."""
         script = call("read", path="src/one.c") + call("shell", command="true") + "answer Done.\n"

@@ -924,6 +924,53 @@ static void check_indexes(check *c)
     }
 }
 
+/* ---- checking: pipes ---- */
+
+static bool set_pipe_aside(check *c, const char *path)
+{
+    return set_aside(c, path, "made",
+        ", a pipe or a device where git has a file, and git would wait for it without an end: it was moved "
+        "aside.");
+}
+
+/* In a folder whose entries changed; the clock of ctime nobody can set. */
+static bool check_rules(check *c, const tool_walked *folder)
+{
+    static const int64_t coarse_ns = 2 * (int64_t)1000000000; /* as kept.c's */
+    static const char *const names[] = {".gitignore", ".gitattributes", ".gitmodules", ".mailmap"};
+    bool done = true;
+    if (folder->ctime_ns < c->g->taken_ns - coarse_ns) return true;
+    for (size_t i = 0; i < COUNT(names) && done; i++) {
+        char *path = join(folder->path, names[i]);
+        struct stat st;
+        if (!fstatat(c->w->root.fd, path, &st, 0) &&
+            (S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode)))
+            done = set_pipe_aside(c, path);
+        free(path);
+    }
+    return done;
+}
+
+/* There was none when the repository was opened (git.c), so each is the command's. kvist itself would wait for it first. */
+static void check_pipes(check *c)
+{
+    enum { MOST_ROUNDS = 64 };
+    bool done = true;
+    if (!c->w->repo || c->w->root.is_bare) return;
+    for (int rounds = 0; done; rounds++) {
+        char *found = tool__git_find_pipe(git_repository_path(c->w->repo));
+        if (!found) break;
+        char *path = tool__git_path_below(&c->w->root, "", found);
+        done = path && rounds < MOST_ROUNDS && set_pipe_aside(c, path);
+        free(path);
+        free(found);
+    }
+    for (size_t i = 0; i < c->now.n_folders && done; i++) done = check_rules(c, &c->now.folders[i]);
+    if (done) return;
+    tool__git_close(c->w);
+    base_buf_puts(c->out, "It is still there, so kvist goes on without git.\n");
+}
+
 /* ---- checking: what the next session obeys ---- */
 
 /* A command may change them as any file of the tree, and the person who would obey them is told. */
@@ -968,6 +1015,7 @@ void tool__git_guard_check(tool_workspace *w, base_buf *told)
     check_for_new(&c);
     check_steps(&c);
     check_indexes(&c);
+    check_pipes(&c);
     check_orders(&c);
     /* A rebase that this command began is the session's: the next command may go on with it. */
     add_states(&w->root, &c.now, g->states, g->n_states, &g->own_states, &g->n_own, &g->cap_own);

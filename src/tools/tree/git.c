@@ -60,6 +60,8 @@ typedef struct odd_search {
     char *found;     /* NULL: none */
 } odd_search;
 
+enum { MOST_IN_GIT = 200000 };
+
 static bool is_object_folder(const char *name)
 {
     return strlen(name) == 2 && strspn(name, "0123456789abcdef") == 2;
@@ -67,7 +69,7 @@ static bool is_object_folder(const char *name)
 
 static void find_odd(odd_search *s, const char *folder, int depth)
 {
-    enum { MOST_DEPTH = 24 };
+    enum { MOST_DEPTH = 128 }; /* more than libgit2 goes down */
     DIR *dir = depth < MOST_DEPTH ? opendir(folder) : NULL;
     for (const struct dirent *e; dir && !s->found && s->left && (e = readdir(dir));) {
         struct stat st;
@@ -87,8 +89,7 @@ static void find_odd(odd_search *s, const char *folder, int depth)
         base_buf_printf(&path, "%s/%s", folder, e->d_name);
         if (!is_folder)
             s->found = base_buf_take(&path);
-        else if (!is_object_folder(e->d_name) && strcmp(e->d_name, "modules") &&
-                 strcmp(e->d_name, "node_modules"))
+        else if (s->only_rules || !is_object_folder(e->d_name))
             find_odd(s, path.data, depth + 1);
         base_buf_free(&path);
     }
@@ -136,6 +137,13 @@ static char *shared_by(const char *git_folder)
     return to;
 }
 
+char *tool__git_find_pipe(const char *git_folder)
+{
+    odd_search s = {.left = MOST_IN_GIT};
+    find_odd(&s, git_folder, 0);
+    return s.found;
+}
+
 /* What one of these files of configuration leads to. */
 static char *find_included(const char *folder, const char *const names[])
 {
@@ -160,7 +168,7 @@ static void find_in_git(odd_search *s, const char *folder)
 /* What libgit2 would wait for, or be long at; NULL: nothing. The caller frees. */
 static char *find_obstacle(const char *at, bool is_bare)
 {
-    enum { MOST_IN_GIT = 200000, MOST_IN_TREE = 20000, MOST_POINTER = 1 << 16 };
+    enum { MOST_IN_TREE = 200000, MOST_POINTER = 1 << 16 };
     static const char *const modules[] = {".gitmodules", NULL};
     odd_search of_git = {.left = MOST_IN_GIT}, of_tree = {.left = MOST_IN_TREE, .only_rules = true};
     base_buf path = {0};
