@@ -238,6 +238,18 @@ static void begin_call(acp_teller *t, const char *name, const char *headline)
     tell_call(t, &e);
 }
 
+/* The end of what has no result: files went back. */
+static void end_call(acp_teller *t)
+{
+    base_buf fields = {0};
+    if (!t->in_call) return;
+    base_json_put_member_str(&fields, "toolCallId", t->call);
+    base_json_put_member_str(&fields, "status", "completed");
+    acp_send_update(t, "tool_call_update", fields.data);
+    base_buf_free(&fields);
+    t->in_call = false;
+}
+
 static void tell_result(acp_teller *t, const agent_event *e)
 {
     base_buf fields = {0};
@@ -305,6 +317,12 @@ void acp_put_permission(acp_teller *t, const agent_event *request, base_buf *out
     }
     base_buf_free(&shown);
     base_buf_puts(out, "]}");
+    if (request->approval_request.name && !strcmp(request->approval_request.name, "rewind")) {
+        base_json_put_member(out, "options",
+            "[{\"optionId\":\"yes\",\"name\":\"Take the files back too\",\"kind\":\"allow_once\"},"
+            "{\"optionId\":\"no\",\"name\":\"Rewind the conversation alone\",\"kind\":\"reject_once\"}]}");
+        return;
+    }
     base_json_put_member(out, "options",
         "[{\"optionId\":\"yes\",\"name\":\"Allow\",\"kind\":\"allow_once\"},"
         "{\"optionId\":\"always\",\"name\":\"Allow this exact thing for the "
@@ -375,6 +393,11 @@ void acp_tell(acp_teller *t, const agent_event *e)
     case AGENT_EVENT_context: tell_context(t, &e->context.items); break;
     case AGENT_EVENT_places: tell_places(t, &e->places.items); break;
     case AGENT_EVENT_notice: tell_line(t, "agent_thought_chunk", "", e->notice.text); break;
+    case AGENT_EVENT_undo: end_call(t); break;
+    case AGENT_EVENT_rewind:
+        end_call(t);
+        if (e->rewind.summary) tell_line(t, "agent_thought_chunk", "rewound; ", e->rewind.summary);
+        break;
     case AGENT_EVENT_error: tell_line(t, "agent_message_chunk", "kvist: ", e->error.text); break;
     case AGENT_EVENT_ledger: tell_ledger(t, e); break;
     case AGENT_EVENT_plan: tell_plan(t, e); break;

@@ -495,21 +495,7 @@ static int run_rewind(agent *a, const char *arguments, base_err *err)
     if (!a->turn) return base_fail(err, BASE_E_USAGE, "there is no turn yet: nothing to rewind");
     if (*end || turn < 1 || turn > a->turn)
         return base_fail(err, BASE_E_USAGE, "rewind to before which turn? There are %u", a->turn);
-    uint32_t n = a->transcript.turn_starts[turn];
-    int rc = a->engine->ops->truncate(a->engine, n, err);
-    if (rc) return rc;
-    agent__truncate_segments(a, n);
-    a->made.n_calls = 0;
-    agent__emit(a, &(agent_event){.type = AGENT_EVENT_rewind, .rewind = {.turn = (int64_t)turn, .n = n}});
-    a->turn = (uint32_t)turn - 1;
-    agent__rewind_sums(a);
-    kv_stats s;
-    a->engine->ops->stats(a->engine, &s);
-    if (s.to_walk)
-        agent__notice(
-            a, "%u tokens are computed again: the newest state that was kept lies so far back", s.to_walk);
-    agent__save(a);
-    return 0;
+    return agent__rewind(a, (uint32_t)turn, err);
 }
 
 static int run_new(agent *a, const char *arguments, base_err *err)
@@ -612,6 +598,29 @@ static int run_sessions(agent *a, const char *arguments, base_err *err)
     return rc;
 }
 
+static bool ends_with(const char *s, const char *end)
+{
+    const size_t n = strlen(s), m = strlen(end);
+    return n > m && !strcmp(s + n - m, end);
+}
+
+/* "FILE --markdown" or "--markdown FILE": takes the flag out. */
+static bool take_flag(base_buf *words, const char *flag)
+{
+    const size_t n = strlen(flag);
+    const bool leads = words->len >= n && !strncmp(words->data, flag, n) && strchr(" \t", words->data[n]);
+    const bool ends = words->len > n + 1 && ends_with(words->data, flag) &&
+                      (words->data[words->len - n - 1] == ' ' || words->data[words->len - n - 1] == '\t');
+    if (!leads && !ends) return false;
+    char *rest = base_xstrdup(words->data + (leads ? n + strspn(words->data + n, " \t") : 0));
+    size_t left = strlen(rest) - (leads ? 0 : n);
+    while (left && strchr(" \t", rest[left - 1])) left--;
+    base_buf_clear(words);
+    base_buf_add(words, rest, left);
+    free(rest);
+    return true;
+}
+
 static bool put_event(
     void *user, uint64_t seq, uint32_t turn, const char *json, size_t n, const void *blob, size_t blob_n)
 {
@@ -624,14 +633,17 @@ static int run_export(agent *a, const char *arguments, base_err *err)
 {
     if (!a->log) return base_fail(err, BASE_E_STATE, "this session is not logged");
     base_buf out = {0}, path = {0};
-    base_buf_printf(&path, "%s", *arguments ? arguments : "");
-    if (!path.len) base_buf_printf(&path, "kvist-%s.jsonl", a->telling.id);
+    base_buf_puts(&path, arguments);
+    const bool is_asked = take_flag(&path, "--markdown");
+    if (!path.len) base_buf_printf(&path, "kvist-%s.%s", a->telling.id, is_asked ? "md" : "jsonl");
+    const bool is_page = is_asked || ends_with(path.data, ".md");
     agent__commit(a);
     int rc = base_fs_exists(path.data)
                  ? base_fail(err, BASE_E_USAGE, "%s exists already: name another file", path.data)
                  : 0;
-    if (!rc) rc = agent_log_events(a->log, a->telling.id, put_event, &out, err);
-    if (!rc) rc = base_fs_write(path.data, out.data, out.len, 0600, err);
+    if (!rc && is_page) rc = agent_log_markdown(a->log, a->telling.id, &out, err);
+    if (!rc && !is_page) rc = agent_log_events(a->log, a->telling.id, put_event, &out, err);
+    if (!rc) rc = base_fs_write(path.data, out.data ? out.data : "", out.len, 0600, err);
     if (!rc) agent__notice(a, "wrote %zu bytes to %s", out.len, path.data);
     base_buf_free(&out);
     base_buf_free(&path);

@@ -64,7 +64,7 @@
     EVENT(request, I(turn) I(sent) I(predicted) I(cached) I(computed) I(ms) S(why))                                    \
     EVENT(snapshot, I(turn) I(n) I(bytes))                                                                             \
     EVENT(candidate, I(turn) I(number) I(of) S(status) S(headline) S(text) S(output) I(tokens) I(shared) I(ms))        \
-    EVENT(rewind, I(turn) I(n))                                                                                        \
+    EVENT(rewind, I(turn) I(n) S(summary) L(changed, changed))                                                         \
     EVENT(undo, I(turn) S(summary))                                                                                    \
     EVENT(notice, I(turn) S(text))                                                                                     \
     EVENT(error, I(turn) S(text))                                                                                      \

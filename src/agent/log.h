@@ -61,6 +61,9 @@ typedef bool agent_log_event_fn(
     void *user, uint64_t seq, uint32_t turn, const char *json, size_t n, const void *blob, size_t blob_n);
 int agent_log_events(agent_log *l, const char *session, agent_log_event_fn *fn, void *user, base_err *err);
 
+/* The session as a page for a person (log_markdown.c), appended. */
+int agent_log_markdown(agent_log *l, const char *session, base_buf *out, base_err *err);
+
 typedef struct agent_log_match {
     const char *session, *kind, *snippet;
     uint32_t turn;

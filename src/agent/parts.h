@@ -386,6 +386,9 @@ int agent__repair(agent *a, uint32_t from, uint32_t to, base_err *err);
 /* Bytes [from, to) of a segment's text are lines of a file: remembered for staleness and "shown already". */
 void agent__add_shown(agent *a, size_t index, size_t from, size_t to, const char *path, const char *version,
     uint32_t line, uint32_t line_end);
+/* --- rewind.c --- */
+int agent__rewind(
+    agent *a, uint32_t turn, base_err *err); /* to before `turn` (1 to a->turn); asks about files */
 /* --- context.c --- */
 int agent__append_instructions(agent *a, base_err *err); /* AGENTS.md, when there is one */
 int agent__append_context(agent *a, const char *request, base_err *err);

@@ -415,10 +415,19 @@ static int run_show(agent_log *l, const char *id, const log_options *o, base_err
     return agent_log_events(l, id, o->json ? export_event : show_event, NULL, err);
 }
 
+static int print_markdown(agent_log *l, const char *id, base_err *err)
+{
+    base_buf page = {0};
+    const int rc = agent_log_markdown(l, id, &page, err);
+    if (page.len) fwrite(page.data, 1, page.len, stdout);
+    base_buf_free(&page);
+    return rc;
+}
+
 static int run_export(agent_log *l, const char *id, const log_options *o, base_err *err)
 {
     return o->labels     ? cmd_log_labels(l, id, err)
-           : o->markdown ? cmd_log_markdown(l, id, err)
+           : o->markdown ? print_markdown(l, id, err)
                          : agent_log_events(l, id, export_event, NULL, err);
 }
 

@@ -7,7 +7,4 @@
 /* One JSON line a decision: the history tokens that the next tool calls quote (cmd_log_labels.c). */
 int cmd_log_labels(agent_log *log, const char *id, base_err *err);
 
-/* The session as a page for a person (cmd_log_markdown.c). */
-int cmd_log_markdown(agent_log *log, const char *id, base_err *err);
-
 #endif

@@ -220,6 +220,16 @@ bool tool_undo_is_before(tool_workspace *w, const char *path, const char *text, 
 /* Would undoing change what the next session obeys (tool_preview.is_obeyed)? */
 bool tool_undo_is_obeyed(tool_workspace *w);
 /*
+ * Rewinding: what the turns from `turn` on wrote, taken back by one change of all its files, which undo can undo.
+ * Prepare fills the preview (its plan is NULL where no file would change) and says in *left, a line each, which
+ * files stay since somebody else changed them. Apply writes all or none and says what it did. The last one is
+ * told when the conversation was rewound, with or without the files.
+ */
+int tool_rewind_prepare(tool_workspace *w, uint32_t turn, tool_preview *ret, base_buf *left, base_err *err);
+int tool_rewind_apply(
+    tool_workspace *w, uint32_t turn, tool_preview *prepared, tool_result *ret, base_err *err);
+int tool_rewind_done(tool_workspace *w, uint32_t turn, bool took_files, base_err *err);
+/*
  * What the sandbox really enforces here, one line each; false when it cannot confine (then mode all is
  * refused).
  */

@@ -69,7 +69,8 @@ static void put_answers(const tui_linear_text *t, base_buf *out)
     base_buf_puts(
         out, t->asks_to_run
                  ? "y once, a this exact one in this session, A in this tree for good, n REASON, e COMMAND: "
-                 : "y once, n REASON: ");
+             : t->asks_to_rewind ? "y files too, n conversation alone, Ctrl+C neither: "
+                                 : "y once, n REASON: ");
 }
 
 void tui_linear_event(const agent_event *e, tui_linear_text *t, base_buf *out)
@@ -103,6 +104,7 @@ void tui_linear_event(const agent_event *e, tui_linear_text *t, base_buf *out)
         break;
     case AGENT_EVENT_approval_request:
         t->asks_to_run = e->approval_request.power && !strcmp(e->approval_request.power, "runs");
+        t->asks_to_rewind = e->approval_request.name && !strcmp(e->approval_request.name, "rewind");
         label(out, t, "question: ");
         put_question(out, t, e->approval_request.headline, false);
         base_buf_putc(out, '\n');
@@ -162,6 +164,13 @@ void tui_linear_event(const agent_event *e, tui_linear_text *t, base_buf *out)
             e->ledger.decode_tps);
         break;
     case AGENT_EVENT_places: put_places(&e->places.items, t, out); break;
+    case AGENT_EVENT_rewind:
+        label(out, t, "rewound: ");
+        base_buf_printf(
+            out, "to before turn %lld%s", (long long)e->rewind.turn, e->rewind.summary ? "; " : "");
+        add_clean(out, e->rewind.summary);
+        base_buf_putc(out, '\n');
+        break;
     case AGENT_EVENT_undo: line(out, t, "undo: ", e->undo.summary); break;
     case AGENT_EVENT_correction: line(out, t, "corrected: ", e->correction.what); break;
     case AGENT_EVENT_outcome: line(out, t, "outcome: ", e->outcome.text); break;

@@ -50,6 +50,7 @@ void tui_ui_free(tui_ui *u)
     free(u->idle_work);
     free(u->find);
     free(u->kept_input);
+    free(u->rewound_request);
     free(u->message);
     base_buf_free(&u->popup_text);
     *u = (tui_ui){0};
@@ -70,6 +71,8 @@ void tui_ui_say(tui_ui *u, const char *format, ...)
 
 void tui_ui_submit(tui_ui *u, const char *text)
 {
+    free(u->rewound_request); /* of a rewind that came to nothing */
+    u->rewound_request = NULL;
     if (u->replay) {
         tui_ui_say(u, "this is a replay: nothing runs here");
         return;
@@ -120,6 +123,12 @@ void tui_ui_event(tui_ui *u, const agent_event *e)
             u->asking = TUI_ASK_NOTHING;
             tui_editor_set(&u->editor, u->kept_input);
         }
+    }
+    if (e->type == AGENT_EVENT_rewind && u->rewound_request) {
+        if (tui_editor_empty(&u->editor))
+            tui_editor_set(&u->editor, u->rewound_request); /* to be asked differently */
+        free(u->rewound_request);
+        u->rewound_request = NULL;
     }
     /* The mode that the agent reports, or its refusal, replaces the mode that was asked for. */
     if (e->type == AGENT_EVENT_session || e->type == AGENT_EVENT_notice || e->type == AGENT_EVENT_error)

@@ -101,8 +101,9 @@ typedef struct tui_ui {
     tui_complete complete;
     char **skills; /* as the host gave them; NULL: not asked yet */
     tui_asking asking;
-    char *kept_input; /* what was being typed when a question came */
-    char **queue;     /* typed ahead while the model works */
+    char *rewound_request; /* of the turn that a rewind was chosen for: the input line's once it is done */
+    char *kept_input;      /* what was being typed when a question came */
+    char **queue;          /* typed ahead while the model works */
     size_t n_queue, cap_queue;
 
     tui_popup popup;

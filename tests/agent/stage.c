@@ -78,6 +78,7 @@ static agent_decision on_approve(void *user, const agent_event *request)
 {
     host *h = user;
     h->asked++;
+    if (h->cancel_at_question) atomic_store(&h->cancel, true);
     return (agent_decision){h->answer, base_xstrdup(h->text)};
 }
 

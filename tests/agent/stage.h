@@ -30,6 +30,7 @@ typedef struct host {
     const char *text;
     uint32_t asked;
     atomic_bool cancel;
+    bool cancel_at_question;      /* the person presses Esc at a question */
     int cancel_at_token, exit_at; /* exit_at: event type at which the process dies, -1: never */
     uint32_t cancel_at_prefill; /* tokens of a wait that are computed when the person presses Esc; 0: never */
     uint32_t n_tokens;

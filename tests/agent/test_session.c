@@ -242,6 +242,117 @@ static void test_session__rewind_new_and_compact(void **state)
     free_host(&h);
 }
 
+#define WRITE_NEW                                                                                            \
+    "answer <<X\nA new file.\n<tools>{\"name\": \"write\", \"arguments\": {\"path\": "                       \
+    "\"d/new.sh\"}}</tools>\n"                                                                               \
+    "```sh\necho new\n```\nX\n"
+#define FIXED_AGAIN "add() {\n    echo $(($1 + $2 + 0))\n}\n"
+#define TWO_TURNS                                                                                            \
+    READ REWRITE(FIXED) "answer Fixed.\n" READ REWRITE(FIXED_AGAIN) WRITE_NEW "answer Again.\nanswer more\n"
+
+/* Two turns write add.sh, the second one makes d/new.sh. */
+static agent_session *open_two_turns(host *h)
+{
+    put_program();
+    agent_session *s = open_session(h, TWO_TURNS, AGENT_MODE_ALL, NULL, true);
+    submit(s, h, "fix add in add.sh");
+    assert_file("add.sh", FIXED);
+    submit(s, h, "add zero too in add.sh, and write d/new.sh");
+    assert_file("add.sh", FIXED_AGAIN);
+    assert_file("d/new.sh", "echo new\n");
+    h->asked = 0;
+    return s;
+}
+
+static void test_session__a_rewind_takes_the_files_of_its_turns_back(void **state)
+{
+    host h = new_host();
+    agent_session *s = open_two_turns(&h);
+    assert_int_equal(submit(s, &h, "/rewind 1"), 0);
+    assert_int_equal(h.asked, 1);
+    assert_true(told(&h, "rewind to before turn 1: take its files back too? (2 files, +1 -2)"));
+    assert_file("add.sh", PROGRAM);
+    assert_file("d/new.sh", "(missing)");
+    assert_file("d", "(missing)");
+    assert_true(told(&h, "\"event\":\"rewind\",\"turn\":1"));
+    assert_true(
+        told(&h, "\"summary\":\"files: 1 restored, 1 removed (add.sh, d/new.sh)\",\"changed\":[\"add.sh\","));
+    assert_int_equal(submit(s, &h, "/undo"), 0);
+    assert_true(told(&h, "undid what the rewind did to files: 2 restored (add.sh, d/new.sh)"));
+    assert_file("add.sh", FIXED_AGAIN);
+    assert_file("d/new.sh", "echo new\n");
+    agent_session_close(s);
+    free_host(&h);
+}
+
+static void test_session__a_rewind_can_leave_the_files_or_be_left(void **state)
+{
+    host h = new_host();
+    agent_session *s = open_two_turns(&h);
+    h.answer = AGENT_NO;
+    h.cancel_at_question = true;
+    assert_int_equal(submit(s, &h, "/rewind 2"), 0);
+    assert_false(told(&h, "\"event\":\"rewind\""));
+    assert_true(told(&h, "not rewound"));
+    assert_file("add.sh", FIXED_AGAIN);
+    h.cancel_at_question = false;
+    assert_int_equal(submit(s, &h, "/rewind 2"), 0);
+    assert_int_equal(h.asked, 2);
+    assert_true(told(&h, "\"event\":\"rewind\",\"turn\":2"));
+    assert_file("add.sh", FIXED_AGAIN);
+    assert_file("d/new.sh", "echo new\n");
+    /* What the person left once belongs to no turn any more: the first turn's own text is what comes back. */
+    h.answer = AGENT_YES;
+    put_file("add.sh", "mine\n");
+    assert_int_equal(submit(s, &h, "/rewind 1"), 0);
+    assert_int_equal(h.asked, 2);
+    assert_true(told(&h, "add.sh stays as it is: it was changed after kvist wrote it"));
+    assert_true(told(&h, "\"event\":\"rewind\",\"turn\":1"));
+    assert_file("add.sh", "mine\n");
+    agent_session_close(s);
+    free_host(&h);
+}
+
+static void test_session__a_rewind_asks_nobody_where_nobody_is(void **state)
+{
+    put_program();
+    host h = new_host();
+    agent_session *s = open_session(&h, REWRITE(FIXED) "answer Fixed.\n", AGENT_MODE_ALL, NULL, false);
+    submit(s, &h, "fix add in add.sh");
+    assert_file("add.sh", FIXED);
+    assert_int_equal(submit(s, &h, "/rewind"), 0);
+    assert_true(told(&h, "nobody can be asked"));
+    assert_true(told(&h, "\"event\":\"rewind\",\"turn\":1"));
+    assert_file("add.sh", FIXED);
+    agent_session_close(s);
+    free_host(&h);
+}
+
+static void test_session__exports_a_page_and_events(void **state)
+{
+    host h = new_host();
+    agent_session *s = open_session(&h, "answer it has tusks\n", AGENT_MODE_ASK, NULL, true);
+    submit(s, &h, "what has a walrus?");
+    static const char *const lines[] = {"%s/a.md", "%s/b --markdown", "--markdown %s/c", "%s/d"};
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        base_buf line = {0}, path = {0};
+        base_buf_puts(&line, "/export ");
+        base_buf_printf(&line, lines[i], tree);
+        assert_int_equal(submit(s, &h, line.data), 0);
+        assert_int_equal(submit(s, &h, line.data), BASE_E_USAGE); /* no file is written over */
+        base_buf_printf(&path, "%c%s", 'a' + (int)i, i ? "" : ".md");
+        char *text = get_file(path.data);
+        const bool is_page = i < 3;
+        assert_true(!!strstr(text, "## Request\n\nwhat has a walrus?\n\nit has tusks") == is_page);
+        assert_true(!!strstr(text, "{\"event\":\"user\"") == !is_page);
+        free(text);
+        base_buf_free(&line);
+        base_buf_free(&path);
+    }
+    agent_session_close(s);
+    free_host(&h);
+}
+
 static void test_session__a_shell_line_runs_unasked_and_is_seen_by_the_next_request(void **state)
 {
     host h = new_host();
@@ -659,6 +770,10 @@ int main(void)
         TEST_CASE(test_session__a_budget_is_told_at_once),
         TEST_CASE(test_session__a_ledger_and_its_reasons_add_up),
         TEST_CASE(test_session__rewind_new_and_compact),
+        TEST_CASE(test_session__a_rewind_takes_the_files_of_its_turns_back),
+        TEST_CASE(test_session__a_rewind_can_leave_the_files_or_be_left),
+        TEST_CASE(test_session__a_rewind_asks_nobody_where_nobody_is),
+        TEST_CASE(test_session__exports_a_page_and_events),
         TEST_CASE(test_session__a_shell_line_runs_unasked_and_is_seen_by_the_next_request),
         TEST_CASE(test_session__the_log_holds_what_json_printed),
         TEST_CASE(test_session__the_logged_plans_rebuild_each_lane),

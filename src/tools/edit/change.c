@@ -243,8 +243,7 @@ bool tool__change_is_shown(tool_workspace *w, const char *path, const tool_file 
     return false;
 }
 
-/* The first folder of the path that does not exist yet, as the number of bytes that name it. */
-static size_t first_missing_folder(const tool_workspace *w, const char *path)
+size_t tool__change_missing_folder(const tool_workspace *w, const char *path)
 {
     for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
         char *folder = base_xstrndup(path, (size_t)(slash - path));
@@ -274,7 +273,7 @@ static int write_change(tool_workspace *w, const tool_change *c, base_err *why)
     }
     if (!code)
         code = tool__undo_record(w, c->path, c->creates ? NULL : &c->old_text, &c->new_text, mode,
-            c->creates ? first_missing_folder(w, c->path) : 0, temporary, why);
+            c->creates ? tool__change_missing_folder(w, c->path) : 0, temporary, why);
     if (!code) code = tool__change_write(w, c->path, &c->new_text, mode, before, temporary, why);
     if (code) return code;
     base_sha256_hex(c->new_text.data ? c->new_text.data : "", c->new_text.len, version);

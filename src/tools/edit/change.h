@@ -9,8 +9,10 @@
 /* One file's new text, prepared; what the person approves is exactly what is written. */
 typedef struct tool_change {
     char *path;
-    bool creates;
-    char before[65]; /* version that was prepared against; "" when it creates */
+    bool creates, removes; /* removes: new_text is empty */
+    mode_t mode;           /* of a file that is created; 0: as the umask has it */
+    size_t made;           /* removes: the folders made for it, which go too (tool_undo_record.made) */
+    char before[65];       /* version that was prepared against; "" when it creates */
     base_buf old_text, new_text;
     char *say;                /* what the model reads when it worked; "\n" ends it */
     struct tool_change *also; /* a second file of the same change (a prototype's header); NULL: none */
@@ -29,6 +31,8 @@ int tool__change_run(tool_workspace *w, tool_preview *prepared, tool_result *ret
 /* The durable write itself, shared with undo: NULL text removes. `before` NULL: must not exist. */
 int tool__change_write(tool_workspace *w, const char *path, const base_buf *text, mode_t mode,
     const char *before, const char *temporary, base_err *err);
+/* The first folder of the path that does not exist yet, as the number of bytes that name it; 0: all do. */
+size_t tool__change_missing_folder(const tool_workspace *w, const char *path);
 /* Replaces the text of a change that was read before: refuses what was never shown. false: *r says why. */
 bool tool__change_is_shown(tool_workspace *w, const char *path, const tool_file *f, tool_result *r,
     const char *excerpt, size_t excerpt_n, size_t excerpt_from, size_t excerpt_line, const char *next_call);

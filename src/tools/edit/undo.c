@@ -8,8 +8,9 @@
  * and the difference is shown). So a kill between journal and rename, or in the middle of an undo, needs no
  * repair; undoing again finishes it.
  *
- * A journal line: "w GROUP TURN BEFORE|- AFTER|- MODE MADE PATH" or "u GROUP"; a torn last line is cut off
- * when opened.
+ * A journal line: "w GROUP TURN BEFORE|- AFTER|- MODE MADE PATH" "u GROUP" (undone), or
+ * "r TURN GROUP": the conversation was rewound to before TURN, and GROUP (0: none) took the files of those turns
+ * back. A torn last line is cut off when opened.
  */
 #include "tools/edit/undo.h"
 
@@ -83,6 +84,23 @@ static bool take_hash(const char **at, const char *end, char hash[65])
     return true;
 }
 
+static void mark_rewound(tool_undo_journal *j, uint32_t turn, uint32_t group)
+{
+    for (size_t i = 0; i < j->n; i++) {
+        tool_undo_record *r = &j->items[i];
+        if (r->group == group)
+            r->is_rewind = true;
+        else if (r->turn >= turn)
+            r->is_past = true;
+    }
+}
+
+static void mark_undone(tool_undo_journal *j, uint32_t group)
+{
+    for (size_t i = 0; i < j->n; i++)
+        if (j->items[i].group == group) j->items[i].is_undone = true;
+}
+
 static bool parse_line(const char *line, size_t n, tool_undo_record *r)
 {
     const char *at = line + 2, *end = line + n;
@@ -120,21 +138,19 @@ size_t tool__undo_parse(const char *text, size_t n, tool_undo_journal *ret)
         if (!end) break;
         size_t line = (size_t)(end - text) - at;
         tool_undo_record r;
-        uint32_t group;
-        const char *p = text + at + 2, *past = end + 1;
+        uint32_t turn, group;
         if (parse_line(text + at, line, &r)) {
             base_grow(&ret->items, &ret->cap, ret->n + 1, sizeof *ret->items);
             ret->items[ret->n++] = r;
-        } else if (line > 2 && text[at] == 'u' && text[at + 1] == ' ') {
-            char number[16];
-            size_t digits = line - 2 < sizeof number - 2 ? line - 2 : sizeof number - 2;
-            memcpy(number, p, digits);
-            number[digits] = ' ';
-            p = number;
-            past = number + digits + 1;
-            if (take_number(&p, past, 10, &group))
-                for (size_t i = 0; i < ret->n; i++)
-                    if (ret->items[i].group == group) ret->items[i].is_undone = true;
+        } else if (line > 2 && (text[at] == 'u' || text[at] == 'r') && text[at + 1] == ' ') {
+            char numbers[32];
+            size_t digits = line - 2 < sizeof numbers - 2 ? line - 2 : sizeof numbers - 2;
+            memcpy(numbers, text + at + 2, digits);
+            numbers[digits] = ' ';
+            const char *p = numbers, *past = numbers + digits + 1;
+            if (text[at] == 'u' && take_number(&p, past, 10, &group)) mark_undone(ret, group);
+            if (text[at] == 'r' && take_number(&p, past, 10, &turn) && take_number(&p, past, 10, &group))
+                mark_rewound(ret, turn, group);
         }
         at += line + 1;
         whole = at;
@@ -199,7 +215,7 @@ static int keep_object(tool_undo *u, const base_buf *text, char hash[65], base_e
     return code;
 }
 
-static int read_object(const tool_undo *u, const char *hash, base_buf *out, base_err *err)
+int tool__undo_text(const tool_undo *u, const char *hash, base_buf *out, base_err *err)
 {
     char *path = object_path(u, hash), got[65];
     int code = base_fs_read(path, TOOL_MAX_FILE, out, err);
@@ -304,6 +320,23 @@ void tool__undo_close(tool_undo *u)
     free(u->objects);
     free(u->journal);
     free(u);
+}
+
+const tool_undo_journal *tool__undo_records(const tool_undo *u)
+{
+    return &u->records;
+}
+
+int tool__undo_rewound(tool_undo *u, uint32_t turn, bool took_files, base_err *err)
+{
+    base_buf line = {0};
+    const uint32_t group = took_files ? u->group : 0;
+    base_buf_printf(&line, "r %u %u\n", turn, group);
+    const int code = append_journal(u, &line, err);
+    base_buf_free(&line);
+    mark_rewound(&u->records, turn, group);
+    u->is_open = false;
+    return code;
 }
 
 const char *tool__undo_objects(const tool_undo *u)
@@ -459,7 +492,7 @@ int tool_undo_preview(tool_workspace *w, base_buf *diff, base_err *err)
         if (s->is_done || (foreign && s != foreign)) continue;
         /* Refused: the difference somebody else made. Else: what undoing would do. */
         const char *hash = foreign ? s->last->after : s->first->before;
-        if (*hash) code = read_object(w->undo, hash, &other, err);
+        if (*hash) code = tool__undo_text(w->undo, hash, &other, err);
         const base_buf *now = s->exists ? &s->now.text : NULL, *known = *hash ? &other : NULL;
         if (!code) tool__diff(diff, s->first->path, foreign ? known : now, foreign ? now : known, NULL, NULL);
         base_buf_free(&other);
@@ -479,7 +512,7 @@ int tool__undo_each(tool_workspace *w, tool_undo_text_fn *fn, void *user, base_e
     for (size_t k = 0; k < n && !code; k++) {
         const tool_undo_record *first = steps[k].first;
         base_buf text = {0};
-        if (first->before[0]) code = read_object(w->undo, first->before, &text, err);
+        if (first->before[0]) code = tool__undo_text(w->undo, first->before, &text, err);
         if (!code) code = fn(user, first->path, first->before[0] ? &text : NULL, err);
         base_buf_free(&text);
     }
@@ -512,10 +545,8 @@ bool tool_undo_is_obeyed(tool_workspace *w)
     return found;
 }
 
-static void remove_made_folders(tool_workspace *w, const undo_step *s)
+void tool__undo_remove_folders(tool_workspace *w, const char *path, size_t made)
 {
-    const char *path = s->first->path;
-    size_t made = s->first->made;
     if (!made) return;
     char *folder = base_xstrdup(path);
     for (char *slash; (slash = strrchr(folder, '/'));) {
@@ -540,12 +571,12 @@ int tool_undo_apply(tool_workspace *w, char **ret_summary, base_err *err)
     if (code) return code;
     base_buf names = {0};
     base_buf *texts = base_xcalloc(n, sizeof *texts);
-    uint32_t turn = steps[0].first->turn;
+    const tool_undo_record of = *steps[0].first; /* what is undone */
     /* All checks before the first write. */
     for (size_t k = 0; k < n && !code; k++) {
         if (steps[k].is_foreign) code = foreign_error(&steps[k], err);
         if (!code && !steps[k].is_done && steps[k].first->before[0])
-            code = read_object(w->undo, steps[k].first->before, &texts[k], err);
+            code = tool__undo_text(w->undo, steps[k].first->before, &texts[k], err);
     }
     for (size_t k = 0; k < n && !code; k++) {
         const undo_step *s = &steps[k];
@@ -557,7 +588,7 @@ int tool_undo_apply(tool_workspace *w, char **ret_summary, base_err *err)
             s->exists ? s->now.version : NULL, temporary, err);
         if (code) break;
         tool__step("undo");
-        if (!restores) remove_made_folders(w, s);
+        if (!restores) tool__undo_remove_folders(w, s->first->path, s->first->made);
         tool__workspace_wrote(w, s->first->path, restores ? texts[k].data ? texts[k].data : "" : NULL,
             texts[k].len, s->first->before);
         n_restored += restores;
@@ -570,13 +601,15 @@ int tool_undo_apply(tool_workspace *w, char **ret_summary, base_err *err)
         base_buf_printf(&line, "u %u\n", group);
         code = append_journal(w->undo, &line, err);
         base_buf_free(&line);
-        for (size_t i = 0; i < w->undo->records.n; i++)
-            if (w->undo->records.items[i].group == group) w->undo->records.items[i].is_undone = true;
+        mark_undone(&w->undo->records, group);
         w->undo->is_open = false;
     }
     if (!code && ret_summary) {
         base_buf say = {0};
-        base_buf_printf(&say, "undid turn %u:", turn);
+        if (of.is_rewind)
+            base_buf_puts(&say, "undid what the rewind did to files:");
+        else
+            base_buf_printf(&say, "undid turn %u:", of.turn);
         if (n_restored) base_buf_printf(&say, " %zu restored", n_restored);
         if (n_removed) base_buf_printf(&say, "%s %zu removed", n_restored ? "," : "", n_removed);
         base_buf_printf(&say, " (%s)", names.len ? names.data : "");

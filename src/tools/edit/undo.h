@@ -14,6 +14,8 @@ typedef struct tool_undo_record {
     uint32_t mode;
     uint32_t made; /* bytes of path that name the first folder made for it; 0: none */
     bool is_undone;
+    bool is_past;   /* its turn was rewound: the turns have their numbers again since */
+    bool is_rewind; /* written by taking the files of rewound turns back */
 } tool_undo_record;
 
 typedef struct tool_undo_journal {
@@ -27,6 +29,13 @@ void tool__undo_journal_free(tool_undo_journal *j);
 
 int tool__undo_open(tool_workspace *w, base_err *err); /* into w->undo, on first use */
 void tool__undo_close(tool_undo *u);
+const tool_undo_journal *tool__undo_records(const tool_undo *u);
+/* A text by its sha256; an error says that it is damaged, or kept no longer. */
+int tool__undo_text(const tool_undo *u, const char *hash, base_buf *out, base_err *err);
+/* The turns from `turn` on are gone from the conversation; with `took_files` the newest group took their files back. */
+int tool__undo_rewound(tool_undo *u, uint32_t turn, bool took_files, base_err *err);
+/* Removes the folders that were made for a file, as far as they are empty (tool_undo_record.made). */
+void tool__undo_remove_folders(tool_workspace *w, const char *path, size_t made);
 const char *tool__undo_objects(const tool_undo *u); /* the folder of the texts, by their sha256 */
 void tool__undo_turn(tool_undo *u);                 /* the next record begins a new group; NULL is fine */
 /*

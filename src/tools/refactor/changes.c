@@ -106,6 +106,16 @@ bool tool__changes_hold(tool_workspace *w, const tool_changes *c, tool_result *r
     return true;
 }
 
+static const base_buf *text_before(const tool_change *c)
+{
+    return c->creates ? NULL : &c->old_text;
+}
+
+static const base_buf *text_after(const tool_change *c)
+{
+    return c->removes ? NULL : &c->new_text;
+}
+
 static bool is_merging(const tool_workspace *w)
 {
     return w->repo && git_repository_state(w->repo) != GIT_REPOSITORY_STATE_NONE;
@@ -119,7 +129,7 @@ void tool__changes_preview(tool_workspace *w, tool_changes *c, const char *headl
     for (size_t i = 0; i < c->n; i++) {
         const tool_change *one = c->all[i];
         size_t added = 0, removed = 0;
-        tool__diff(&diff, one->path, one->creates ? NULL : &one->old_text, &one->new_text, &added, &removed);
+        tool__diff(&diff, one->path, text_before(one), text_after(one), &added, &removed);
         all_added += added;
         all_removed += removed;
         is_obeyed = is_obeyed || tool__path_is_obeyed(&w->root, one->path);
@@ -176,22 +186,25 @@ static void pending_close(pending *p)
     *p = (pending){.fd = -1};
 }
 
+/* "": no file. */
 static const char *version_of(const base_buf *text, char version[65])
 {
-    base_sha256_hex(text->data ? text->data : "", text->len, version);
+    version[0] = '\0';
+    if (text) base_sha256_hex(text->data ? text->data : "", text->len, version);
     return version;
 }
 
 /* One line a file, as the undo journal writes it; the first line says where the objects are. */
-static int pending_write(const pending *p, const tool_workspace *w, const tool_changes *c, base_err *err)
+static int pending_write(
+    const pending *p, const tool_workspace *w, const tool_changes *c, const mode_t *modes, base_err *err)
 {
     base_buf text = {0};
     base_buf_printf(&text, "objects %s\n", tool__undo_objects(w->undo));
     for (size_t i = 0; i < c->n; i++) {
         char after[65];
         const tool_change *one = c->all[i];
-        base_buf_printf(
-            &text, "w 1 0 %s %s 644 0 ", one->creates ? "-" : one->before, version_of(&one->new_text, after));
+        base_buf_printf(&text, "w 1 0 %s %s %o 0 ", one->creates ? "-" : one->before,
+            one->removes ? "-" : version_of(&one->new_text, after), (unsigned)modes[i]);
         tool__path_show(&text, one->path);
         base_buf_putc(&text, '\n');
     }
@@ -208,18 +221,21 @@ static void pending_done(const pending *p)
 /* ---- putting back ---- */
 
 /*
- * The file holds `after` and shall hold `text` again (NULL: be gone). *ret_foreign: it holds something else, and
- * stays.
+ * The file holds `after` ("": it is gone) and shall hold `text` again (NULL: be gone). *ret_foreign: it holds
+ * something else, and stays. `mode` is that of a file that is made again.
  */
 static int put_back(tool_workspace *w, const char *path, const base_buf *text, const char *before,
-    const char *after, bool *ret_foreign, base_err *err)
+    const char *after, mode_t mode, bool *ret_foreign, base_err *err)
 {
     tool_file now = {0};
     base_err seen = {0};
     char temporary[40];
     int code = tool__file_read(&w->root, path, TOOL_MAX_FILE, &now, &seen);
     *ret_foreign = false;
-    if (code == BASE_E_NOT_FOUND) {
+    if (code == BASE_E_NOT_FOUND && !after[0] && text) {
+        tool__temporary_name(temporary, before);
+        code = tool__change_write(w, path, text, mode, NULL, temporary, err);
+    } else if (code == BASE_E_NOT_FOUND) {
         *ret_foreign = before[0] != '\0';
         code = BASE_OK;
     } else if (!code && !strcmp(now.version, after)) {
@@ -279,8 +295,8 @@ void tool_workspace_recover(tool_workspace *w)
         free(clean);
         if (r->before[0]) code = read_object(folder, r->before, &before, &err);
         if (!code)
-            code =
-                put_back(w, r->path, r->before[0] ? &before : NULL, r->before, r->after, &is_foreign, &err);
+            code = put_back(
+                w, r->path, r->before[0] ? &before : NULL, r->before, r->after, r->mode, &is_foreign, &err);
         n_back += !code && !is_foreign;
         n_stay += is_foreign;
         base_buf_free(&before);
@@ -321,7 +337,7 @@ static int check_all(tool_workspace *w, const tool_changes *c, mode_t *modes, ba
         tool_file now = {0};
         base_err seen = {0};
         const int found = tool__file_read(&w->root, one->path, TOOL_MAX_FILE, &now, &seen);
-        modes[i] = one->creates ? mode_of_new() : now.st.st_mode & 07777;
+        modes[i] = !one->creates ? now.st.st_mode & 07777 : one->mode ? one->mode : mode_of_new();
         if (one->creates ? found != BASE_E_NOT_FOUND : found || strcmp(now.version, one->before) != 0)
             code = base_fail(err, BASE_E_STATE, "%.300s %s", one->path,
                 one->creates ? "exists by now" : "changed since this was prepared");
@@ -336,7 +352,7 @@ static int write_all(tool_workspace *w, const tool_changes *c, const tool_limits
     for (*ret_n = 0; *ret_n < c->n; ++*ret_n) {
         const tool_change *one = c->all[*ret_n];
         if (tool__cancelled(limits)) return base_fail(err, BASE_E_CANCELLED, "cancelled");
-        const int code = tool__change_write(w, one->path, &one->new_text, modes[*ret_n],
+        const int code = tool__change_write(w, one->path, text_after(one), modes[*ret_n],
             one->creates ? NULL : one->before, temporary[*ret_n], err);
         if (code) return code;
         tool__step("file");
@@ -345,7 +361,7 @@ static int write_all(tool_workspace *w, const tool_changes *c, const tool_limits
 }
 
 /* Back to the old texts, the last one first. false: a file could not be written; it is named. */
-static bool take_back(tool_workspace *w, const tool_changes *c, size_t n, base_err *err)
+static bool take_back(tool_workspace *w, const tool_changes *c, const mode_t *modes, size_t n, base_err *err)
 {
     bool is_good = true;
     while (n-- > 0) {
@@ -353,8 +369,8 @@ static bool take_back(tool_workspace *w, const tool_changes *c, size_t n, base_e
         char after[65];
         bool is_foreign;
         base_err why = {0};
-        if (put_back(w, one->path, one->creates ? NULL : &one->old_text, one->creates ? "" : one->before,
-                version_of(&one->new_text, after), &is_foreign, &why) &&
+        if (put_back(w, one->path, text_before(one), one->creates ? "" : one->before,
+                version_of(text_after(one), after), modes[n], &is_foreign, &why) &&
             is_good) {
             is_good = false;
             *err = why;
@@ -372,9 +388,9 @@ static void say_done(tool_workspace *w, const tool_changes *c, tool_result *ret)
         const tool_change *one = c->all[i];
         char version[65];
         size_t added = 0, removed = 0;
-        tool__workspace_wrote(
-            w, one->path, one->new_text.data, one->new_text.len, version_of(&one->new_text, version));
-        tool__diff(&diff, one->path, one->creates ? NULL : &one->old_text, &one->new_text, &added, &removed);
+        tool__workspace_wrote(w, one->path, one->removes ? NULL : one->new_text.data, one->new_text.len,
+            version_of(text_after(one), version));
+        tool__diff(&diff, one->path, text_before(one), text_after(one), &added, &removed);
         all_added += added;
         all_removed += removed;
         ret->changed[i] = base_xstrdup(one->path);
@@ -401,14 +417,14 @@ int tool__changes_run(
     int code = check_all(w, c, modes, &why);
     if (!code && !pending_open(w, &p, &why)) code = why.code ? why.code : BASE_E_STATE;
     for (size_t i = 0; i < c->n && !code; i++)
-        code = tool__undo_record(w, c->all[i]->path, c->all[i]->creates ? NULL : &c->all[i]->old_text,
-            &c->all[i]->new_text, modes[i], 0, temporary[i], &why);
-    if (!code) code = pending_write(&p, w, c, &why);
+        code = tool__undo_record(w, c->all[i]->path, text_before(c->all[i]), text_after(c->all[i]), modes[i],
+            c->all[i]->creates ? tool__change_missing_folder(w, c->all[i]->path) : 0, temporary[i], &why);
+    if (!code) code = pending_write(&p, w, c, modes, &why);
     tool__step("pending");
     if (!code) code = write_all(w, c, limits, modes, temporary, &n_written, &why);
     if (code) {
         base_err back = {0};
-        if (take_back(w, c, n_written, &back)) {
+        if (take_back(w, c, modes, n_written, &back)) {
             if (p.fd >= 0) pending_done(&p);
             tool__say(ret, code == BASE_E_CANCELLED ? TOOL_CANCELLED : TOOL_REFUSED,
                 "%s. Nothing was changed: all %zu files are as they were.\n", why.msg, c->n);

@@ -291,7 +291,10 @@ void tui_do_approve_edit(tui_ui *u, uint32_t key)
 
 void tui_do_approve_no(tui_ui *u, uint32_t key)
 {
-    ask(u, TUI_ASK_REASON, "");
+    if (!tui_approval_rewinds(&u->state.approval))
+        ask(u, TUI_ASK_REASON, "");
+    else if (u->host.decide) /* no model reads a reason */
+        u->host.decide(u->host.user, AGENT_NO, NULL);
 }
 
 void tui_do_approve_show(tui_ui *u, uint32_t key)

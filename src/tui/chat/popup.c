@@ -176,7 +176,7 @@ static void draw_rewind(tui_ui *u, tui_area a)
         if (first + y == u->popup_at) tui_restyle(inside, 0, y, inside.width, TUI_REVERSE);
     }
     tui_put(inside, 0, inside.height - 1, TUI_FAINT,
-        "j/k choose, Enter rewinds, Esc closes; files stay as they are (/undo)");
+        "j/k choose, Enter rewinds, Esc closes; asks if files go back too");
 }
 
 static void draw_history_search(tui_ui *u, tui_area a)
@@ -293,12 +293,11 @@ static void rewind_key(tui_ui *u, uint32_t key)
     if ((key == 'k' || key == TUI_KEY_UP) && u->popup_at > 0) u->popup_at--;
     if (key != TUI_KEY_ENTER || (size_t)u->popup_at >= n) return;
     const tui_item *i = u->state.items + items[u->popup_at];
-    char command[32];
+    char command[32], *request = base_xstrdup(i->body.data);
     snprintf(command, sizeof command, "/rewind %u", i->turn);
-    if (tui_editor_empty(&u->editor) && i->body.data)
-        tui_editor_set(&u->editor, i->body.data); /* to be asked differently */
     close_popup(u);
     tui_ui_submit(u, command);
+    u->rewound_request = request;
 }
 
 static void history_key(tui_ui *u, uint32_t key)

@@ -112,11 +112,13 @@ void tui_question_draw(tui_ui *u, tui_area a, const tui_text *t)
             "first the line below: Enter queues it, Ctrl+C clears it");
         return;
     }
-    const bool runs = tui_approval_runs(p), read = tui_question_was_read(u);
-    const key_row keys[] = {{"y", "once", NULL, read}, {"a", "this session", "session", read && runs},
-        {"A", "always here", "tree", read && runs}, {"e", "edit", NULL, read && p->text != NULL},
-        {"d", "show all of it, y at its end", NULL, !read}, {"n", "no", NULL, true},
-        {"d", "show all", "all", read}, {"Esc", "stop", NULL, true}};
+    const bool runs = tui_approval_runs(p), read = tui_question_was_read(u),
+               rewinds = tui_approval_rewinds(p);
+    const key_row keys[] = {{"y", rewinds ? "files too" : "once", rewinds ? "files" : NULL, read},
+        {"a", "this session", "session", read && runs}, {"A", "always here", "tree", read && runs},
+        {"e", "edit", NULL, read && p->text != NULL}, {"d", "show all of it, y at its end", NULL, !read},
+        {"n", rewinds ? "conversation alone" : "no", rewinds ? "alone" : NULL, true},
+        {"d", "show all", "all", read}, {"Esc", rewinds ? "neither" : "stop", NULL, true}};
     const size_t n_keys = sizeof keys / sizeof *keys;
     const bool is_brief = keys_width(keys, n_keys, false) > a.width;
     int x = 0;

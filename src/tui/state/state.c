@@ -408,6 +408,11 @@ static void on_tool_call(tui_state *s, const agent_event *e, int64_t now)
     }
 }
 
+bool tui_approval_rewinds(const tui_approval *a)
+{
+    return a->name && !strcmp(a->name, "rewind");
+}
+
 bool tui_approval_runs(const tui_approval *a)
 {
     return a->power && !strcmp(a->power, "runs");
@@ -445,7 +450,7 @@ static void on_approval(tui_state *s, const agent_event *e, int64_t now)
     clear_approval(&s->approval);
     tui_item *i = running_tool(s);
     if (!i) return;
-    if (!i->name) /* no call's, and so without a result: an undo */
+    if (!i->name) /* no call's, and so without a result: an undo, a rewind */
         i->status =
             base_xstrdup(e->approval.decision && !strcmp(e->approval.decision, "no") ? "denied" : "ok");
     if (e->approval.reason && *e->approval.reason) {
@@ -728,6 +733,7 @@ static void on_rewind(tui_state *s, const agent_event *e, int64_t now)
     }
     base_buf b = {0};
     base_buf_printf(&b, "rewound to before turn %lld", (long long)e->rewind.turn);
+    if (e->rewind.summary) base_buf_printf(&b, "; %s; /undo brings them again", e->rewind.summary);
     while (s->n_items > 0 && s->items[s->n_items - 1].turn >= e->rewind.turn) drop_last_item(s);
     tui_state_note(s, TUI_ITEM_NOTICE, b.data);
     base_buf_free(&b);

@@ -136,7 +136,8 @@ void tui_state_free(tui_state *s);
 /* now_ms: a clock for rates and times left, 0 without one. */
 void tui_state_apply(tui_state *s, const agent_event *e, int64_t now_ms);
 
-bool tui_approval_runs(const tui_approval *a); /* it asks for a command, not for a change of files */
+bool tui_approval_rewinds(const tui_approval *a); /* no: the conversation alone; Esc: neither */
+bool tui_approval_runs(const tui_approval *a);    /* it asks for a command, not for a change of files */
 
 /* Where a raw tool call begins in streamed text (n: nowhere); it is folded to one line. */
 size_t tui_call_start(const char *text, size_t n);

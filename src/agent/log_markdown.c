@@ -2,13 +2,12 @@
  * A session as Markdown, for a person who shares or keeps it: requests, answers, calls with what they changed,
  * and how the cache was changed on the way.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/log.h"
 #include "base/buf.h"
 #include "base/utf8.h"
-#include "cmd/cmd_log.h"
 
 /* A fence that is longer than any run of backquotes in the text. */
 static void put_fenced(base_buf *out, const char *language, const char *text)
@@ -64,28 +63,30 @@ static void put_event(base_buf *out, const agent_event *e)
             base_buf_printf(out, "*Cache: %lld rows evicted, %lld promoted (%s).*\n\n",
                 (long long)e->plan.evicted, (long long)e->plan.promoted, e->plan.cause ? e->plan.cause : "");
         break;
+    case AGENT_EVENT_rewind:
+        base_buf_printf(out, "*Rewound to before turn %lld%s%s.*\n\n", (long long)e->rewind.turn,
+            e->rewind.summary ? "; " : "", e->rewind.summary ? e->rewind.summary : "");
+        break;
     case AGENT_EVENT_error: put_line(out, "**Error:** ", e->error.text); break;
     default: break;
     }
 }
 
-static bool print_event(
+static bool add_event(
     void *user, uint64_t seq, uint32_t turn, const char *json, size_t n, const void *blob, size_t blob_n)
 {
     agent_event e;
     agent_event_doc *doc = NULL;
-    base_buf text = {0}, clean = {0};
+    base_buf text = {0};
     if (agent_event_read(json, n, &e, &doc, NULL)) return true; /* of a newer kvist */
     put_event(&text, &e);
-    if (text.len) base_utf8_sanitise(&clean, text.data, text.len, true);
-    if (clean.len) fwrite(clean.data, 1, clean.len, stdout);
+    if (text.len) base_utf8_sanitise(user, text.data, text.len, true);
     base_buf_free(&text);
-    base_buf_free(&clean);
     agent_event_doc_free(doc);
     return true;
 }
 
-int cmd_log_markdown(agent_log *log, const char *id, base_err *err)
+int agent_log_markdown(agent_log *log, const char *id, base_buf *out, base_err *err)
 {
-    return agent_log_events(log, id, print_event, NULL, err);
+    return agent_log_events(log, id, add_event, out, err);
 }
