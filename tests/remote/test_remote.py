@@ -95,7 +95,8 @@ class Remote(unittest.TestCase):
             for r in asked:
                 if kind == "vllm" and r["cached"] < 0:
                     continue  # it tells that behind the answer only, and this one was cut behind its call
-                self.assertEqual(r["cached"], r["predicted"])
+                # A stream that is closed behind a call may leave the token there that ends it: one more than is known here.
+                self.assertIn(r["cached"] - r["predicted"], (0, 1) if kind == "llama" else (0,))
                 self.assertEqual(r["sent"] - r["cached"], r["computed"])
                 self.assertNotIn("why", r)
             new = len(s.requests[3]["prompt"]) - len(s.requests[2]["prompt"]) - len(call("list", path="src")) - 1
