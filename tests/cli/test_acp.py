@@ -251,6 +251,33 @@ class Acp(unittest.TestCase):
         self.assertLessEqual(usage["used"], usage["size"])
         self.assertEqual(client.end(), (0, ""))
 
+    def test_a_rewind_asks_about_the_files_of_its_turns(self):
+        path = os.path.join(self.tree, "src", "one.c")
+        client = self.start(call("read", {"path": "src/one.c"}) + call("rewrite", {"path": "src/one.c", "name": "twice"},
+                            "int twice(int x)\n{\n    return x + x;\n}") + "answer Done.\n", "--mode", "edits")
+        session = self.new(client)
+        with open(path) as f:
+            before = f.read()
+        asked, answer = [], {"outcome": "cancelled"}
+
+        def decide(params):
+            asked.append(params)
+            return answer
+        client.prompt(session, "Make twice add.")
+        with open(path) as f:
+            self.assertIn("return x + x;", f.read())
+        client.answer = decide
+        client.prompt(session, "/rewind 1")
+        self.assertIn("not rewound", client.said("agent_thought_chunk"))
+        answer = {"outcome": "selected", "optionId": "yes"}
+        client.prompt(session, "/rewind 1")
+        self.assertEqual([len(asked), [o["kind"] for o in asked[1]["options"]]], [2, ["allow_once", "reject_once"]])
+        self.assertEqual(asked[1]["toolCall"]["content"][0]["newText"], before)
+        self.assertIn("1 restored (src/one.c)", client.said("agent_thought_chunk"))
+        with open(path) as f:
+            self.assertEqual(f.read(), before)
+        self.assertEqual(client.end(), (0, ""))
+
     def test_a_no_is_a_no_and_a_cancelled_question_ends_the_turn(self):
         script = call("write", {"path": "new.txt"}, "hello") + "answer Not done.\n" + call("write", {"path": "new.txt"}, "hello") + "answer Never said.\n"
         client = self.start(script)
