@@ -335,13 +335,16 @@ void remote_endpoint_describe(const remote_endpoint *e, base_buf *out)
 void remote_endpoint_read_usage(
     remote_endpoint *endpoint, remote_sse *sse, remote_sse_fn *fn, void *user, const bool *is_done)
 {
-    enum { MOST_READS = 16 };
+    enum { PATIENCE_MS = 5000, MOST_BYTES = 1 << 20 };
     base_err why = {0};
     bool over = false;
-    for (int i = 0; i < MOST_READS && !over && !*is_done; i++) {
+    size_t n = 0;
+    remote_http_finish(endpoint->http, PATIENCE_MS);
+    while (n < MOST_BYTES && !over && !*is_done) {
         base_buf bytes = {0};
         if (remote_http_read(endpoint->http, &bytes, &over, &why)) over = true;
         if (bytes.len && remote_sse_feed(sse, bytes.data, bytes.len, fn, user, &why)) over = true;
+        n += bytes.len;
         base_buf_free(&bytes);
     }
 }

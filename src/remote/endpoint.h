@@ -46,8 +46,8 @@ void remote_endpoint_close(remote_endpoint *e);
 void remote_endpoint_describe(const remote_endpoint *e, base_buf *out);
 
 /*
- * Some engines tell what an answer cost behind its last piece: reads on, a few pieces at most, until *is_done,
- * which fn sets, or the stream's end. What fails there costs the number alone.
+ * Some engines tell what an answer cost behind its last piece: reads on, for five seconds at most, however the
+ * bytes are cut, until *is_done, which fn sets, or the stream's end. What fails there costs the number alone.
  */
 void remote_endpoint_read_usage(
     remote_endpoint *endpoint, remote_sse *sse, remote_sse_fn *fn, void *user, const bool *is_done);

@@ -33,6 +33,7 @@ typedef struct exchange {
     long status;
     int64_t retry_after_s; /* -1: not said */
     uint64_t begun_ns, heard_ns;
+    uint64_t over_ns;   /* when it is not worth waiting for any more; 0: never */
     uint64_t waited_ns; /* by the reader, since anything came that was more than a sign of life */
     char why[CURL_ERROR_SIZE];
 } exchange;
@@ -194,6 +195,16 @@ static int step(remote_http *h, base_err *err)
     return code ? base_fail(err, BASE_E_IO, "libcurl: %s", curl_multi_strerror(code)) : 0;
 }
 
+static bool is_over(const exchange *x)
+{
+    return x->over_ns && base_clock_ns() > x->over_ns;
+}
+
+static int fail_over(const exchange *x, base_err *err)
+{
+    return base_fail(err, BASE_E_IO, "%s has not closed its answer", x->http->address.origin);
+}
+
 static int too_late(const exchange *x, base_err *err)
 {
     const remote_limits *l = &x->http->options.limits;
@@ -204,6 +215,7 @@ static int too_late(const exchange *x, base_err *err)
     if (x->has_body && !x->is_paused && ms_since(x->heard_ns) > l->silence_ms)
         return base_fail(err, BASE_E_IO, "%s was silent for %u s in the middle of an answer", origin,
             l->silence_ms / 1000);
+    if (is_over(x)) return fail_over(x, err);
     /* A whole answer is short; one that never ends, a byte at a time, is none. */
     const uint64_t whole_ms = (uint64_t)l->connect_ms + l->first_ms + l->silence_ms;
     if (!x->is_stream && ms_since(x->begun_ns) > whole_ms)
@@ -519,6 +531,7 @@ int remote_http_read(remote_http *h, base_buf *ret, bool *ret_ended, base_err *e
     exchange *x = h->stream;
     *ret_ended = true;
     if (!x) return 0;
+    if (is_over(x)) return fail_over(x, err);
     if (!x->in.len && !x->is_done) {
         const remote_limits *l = &h->options.limits;
         if (x->waited_ns / 1000000 > l->alive_ms)
@@ -548,6 +561,11 @@ int remote_http_read(remote_http *h, base_buf *ret, bool *ret_ended, base_err *e
 void remote_http_progress(remote_http *h)
 {
     if (h->stream) h->stream->waited_ns = 0;
+}
+
+void remote_http_finish(remote_http *h, uint32_t ms)
+{
+    if (h->stream) h->stream->over_ns = base_clock_ns() + (uint64_t)ms * 1000000;
 }
 
 void remote_http_stop(remote_http *h)

@@ -73,6 +73,8 @@ int remote_http_read(remote_http *h, base_buf *ret, bool *ret_ended, base_err *e
  * alive for as long as a server likes.
  */
 void remote_http_progress(remote_http *h);
+/* All that counts of the stream has come: reads of what is left fail when ms milliseconds are over. */
+void remote_http_finish(remote_http *h, uint32_t ms);
 void remote_http_stop(remote_http *h); /* closes the stream; fine without one */
 
 #endif

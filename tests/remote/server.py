@@ -170,6 +170,16 @@ class Server:
         for i in range(len(data)):
             h.wfile.write(data[i:i + 1])
             h.wfile.flush()
+            if i > len(data) - 400:
+                time.sleep(row.get("pause_at_end", 0))
+        while row.get("never_closes"):
+            try:
+                h.wfile.write(b": keep-alive\n\n")
+                h.wfile.flush()
+            except OSError:
+                self.cut += 1
+                return
+            time.sleep(0.01)
 
     def next_row(self):
         with self.lock:
@@ -259,8 +269,9 @@ class Server:
                     {"index": 0, "text": whole[told:], "token_ids": [i], "finish_reason": finish,
                      "prompt_token_ids": ids if n == 0 else None}]})
                 told = len(whole)
-            pieces.append({"object": "text_completion", "model": self.model, "choices": [], "usage": {
-                "prompt_tokens": len(ids), "completion_tokens": len(answer), "prompt_tokens_details": {"cached_tokens": cached}}})
+            if not row.get("no_usage"):
+                pieces.append({"object": "text_completion", "model": self.model, "choices": [], "usage": {
+                    "prompt_tokens": len(ids), "completion_tokens": len(answer), "prompt_tokens_details": {"cached_tokens": cached}}})
             if not row.get("no_done"):
                 pieces.append("[DONE]")
             self.chunks(h, pieces, row)

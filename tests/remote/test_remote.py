@@ -68,7 +68,8 @@ class Remote(unittest.TestCase):
 
     def test_an_answer_by_ids(self):
         for kind in ("llama", "vllm"):
-            for row in ({}, {"crlf": True}, {"comments": True}, {"bytewise": True}, {"no_done": True}, {"slow": 0.01}):
+            for row in ({}, {"crlf": True}, {"comments": True}, {"bytewise": True}, {"bytewise": True, "pause_at_end": 0.001},
+                        {"no_done": True}, {"slow": 0.01}):
                 text = "`twice` — doppelt: größer, 二倍, \U0001f600."
                 s = self.serve(kind, [dict(row, text=text)])
                 run, events = self.ask(s, "--ephemeral")
@@ -79,6 +80,18 @@ class Remote(unittest.TestCase):
                 self.assertIn("Request: What is twice?<|im_end|>\n", prompt)
                 r = self.of(events, "request")
                 self.assertEqual((r[0]["sent"], r[0]["cached"]), (len(s.requests[0]["prompt"]), 0))
+
+    def test_a_stream_that_is_kept_open_behind_its_end(self):
+        for kind in ("llama", "vllm"):
+            s = self.serve(kind, [{"text": "There.", "no_done": True, "never_closes": True, "no_usage": True}])
+            run, events = self.ask(s, "--ephemeral")
+            self.assertEqual(self.answer(events), "There.", (kind, run.stderr))
+            self.assertEqual(run.returncode, 0)
+            for _ in range(PATIENCE * 20):  # the server writes on until it hears that nobody listens
+                if s.cut:
+                    break
+                time.sleep(0.05)
+            self.assertEqual(s.cut, 1, kind)
 
     def test_each_request_is_the_one_before_and_more(self):
         """Tools, several turns: nothing is rendered again, and the hit is what was predicted."""
