@@ -17,6 +17,8 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
+#include "tui/dispatch.h"
+#include "tui/frame.h"
 #include "tui/terminal/painter.h"
 
 enum { FRAME_MS = 33, MOVING_MS = 500, MAX_EDITED = 4 << 20 };

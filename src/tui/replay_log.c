@@ -3,6 +3,7 @@
  * applies event after event on the loop's ticks.
  */
 #include <limits.h>
+#include "tui/frame.h"
 #include "tui/loop.h"
 #include "tui/terminal/painter.h"
 #include "tui/record.h"

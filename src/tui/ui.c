@@ -1,20 +1,14 @@
 /*
- * The shell's life: what the worker tells, the input queue, and how a frame is put together. Keys are in
- * keymap.c.
+ * The shell's life: what the worker tells, the input queue, and what its parts ask of it.
  */
 #include "tui/ui.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "tui/keymap.h"
-#include "tui/views/view.h"
-
-enum { WIDE_COLUMNS = 120, MIN_COLUMNS = 24, MIN_ROWS = 6, PATHS_SHOWN = 8 };
 
 static void forget_skills(tui_ui *u)
 {
@@ -25,13 +19,8 @@ static void forget_skills(tui_ui *u)
 
 void tui_ui_init(tui_ui *u, const tui_host *host, bool utf8, bool letters)
 {
-    *u = (tui_ui){.host = *host,
-        .glyphs = tui_glyphs_for(utf8, letters),
-        .view = tui_views[0],
-        .view_before = tui_views[0],
-        .at_end = true,
-        .mode = -1,
-        .strip_bin = 1};
+    *u = (tui_ui){
+        .host = *host, .glyphs = tui_glyphs_for(utf8, letters), .at_end = true, .mode = -1, .strip_bin = 1};
     tui_state_init(&u->state);
 }
 
@@ -212,179 +201,33 @@ bool tui_ui_moving(const tui_ui *u)
     return u->state.prefill_total > 0 || u->playing || u->idle_work;
 }
 
-/* --- a frame -------------------------------------------------------------------------------------------- */
+/* --- popups --------------------------------------------------------------------------------------------- */
 
-static const char *prompt_of(const tui_ui *u)
+void tui_popup_open(tui_ui *u, tui_popup p)
 {
-    switch (u->asking) {
-    case TUI_ASK_REASON: return "why not (Enter: no reason)> ";
-    case TUI_ASK_EDIT: return "instead> ";
-    case TUI_ASK_FIND: return "find> ";
-    default: return "> ";
-    }
+    u->popup = p;
+    u->popup_at = u->popup_scroll = 0;
+    base_buf_clear(&u->popup_text);
 }
 
-static int input_height(const tui_ui *u, int width, int height)
+void tui_popup_show_text(tui_ui *u, const char *title, const char *text)
 {
-    const char *prompt = prompt_of(u);
-    int lines = tui_editor_height(&u->editor, width - (int)strlen(prompt)),
-        most = height / 3 < 10 ? height / 3 : 10;
-    if (most < 1) most = 1;
-    return lines < most ? lines : most;
+    tui_popup_open(u, TUI_POPUP_TEXT);
+    u->popup_title = title;
+    base_buf_puts(&u->popup_text, text);
 }
 
-/* What was said, on as many lines as it takes (three at most); 0: nothing. */
-static int flow_message(const tui_ui *u, int width, tui_text *t)
+void tui_tour_end(tui_ui *u)
 {
-    enum { MOST = 3 };
-    if (!u->message) return 0;
-    tui_flow f = {.text = t, .width = width};
-    tui_flow_puts(&f, TUI_STYLE(TUI_WARN, 0), u->message);
-    tui_flow_end(&f);
-    return t->n_lines < MOST ? (int)t->n_lines : MOST;
+    u->focus = u->tour.focus;
+    u->view = u->tour.view;
+    tui_popup_open(u, TUI_POPUP_NONE);
 }
 
-/* The chat pane: transcript, what is queued, the question or the input line. */
-static void draw_chat_pane(tui_ui *u, tui_area a)
+size_t tui_rewind_targets(const tui_ui *u, size_t *items, size_t max)
 {
-    enum { CHAT_BESIDE_A_QUESTION = 3 };
-    int input = input_height(u, a.width, a.height), approval = 0;
-    tui_text message = {0}, question = {0};
-    int queued = (int)u->n_queue < 3 ? (int)u->n_queue : 3, note = flow_message(u, a.width, &message);
-    if (u->state.approval.waiting) {
-        int most = a.height - input - queued - note - 2 - CHAT_BESIDE_A_QUESTION;
-        approval = tui_question_height(u, a.width, most, &question);
-    }
-    int chat = a.height - input - approval - queued - note - 1;
-    if (chat < 1) chat = 1;
-    tui_area body = tui_area_within(a, 0, 0, a.width, chat);
-    tui_chat_draw(u, body);
-    int y = chat;
-    tui_rule(a, 0, y++, a.width, TUI_FAINT, u->glyphs->horizontal);
-    tui_area asked = tui_area_within(a, 0, y, a.width, approval);
-    y += approval;
-    for (int i = 0; i < queued; i++) {
-        base_buf clean = {0};
-        base_utf8_sanitise(&clean, u->queue[i], strlen(u->queue[i]), false);
-        int x = tui_put(a, 0, y, TUI_STYLE(TUI_USER, TUI_DIM),
-            i == 2 && u->n_queue > 3 ? "queued, and more: " : "queued: ");
-        tui_put_short(a, x, y++, a.width - x, TUI_FAINT, u->glyphs->ellipsis, clean.data);
-        base_buf_free(&clean);
-    }
-    for (int i = 0; i < note; i++) tui_text_draw(&message, (size_t)i, a, 0, y++);
-    tui_text_free(&message);
-    bool focused = u->focus == TUI_FOCUS_CHAT || u->asking != TUI_ASK_NOTHING;
-    if (u->replay) {
-        tui_put_short(a, 0, y, a.width, TUI_FAINT, u->glyphs->ellipsis,
-            "h l turn   Space plays   Tab cache   ? keys   q quits");
-    } else {
-        tui_editor_draw(&u->editor, tui_area_within(a, 0, y, a.width, input), prompt_of(u),
-            TUI_STYLE(TUI_USER, TUI_BOLD), focused);
-    }
-    tui_popup_draw(u, body);
-    if (approval)
-        tui_question_draw(u, asked, &question); /* last: which keys there are depends on what was drawn */
-    tui_text_free(&question);
-}
-
-static void draw_inspector(tui_ui *u, tui_area a)
-{
-    const tui_rows *r = tui_ui_rows(u);
-    if (u->at_end || u->at >= r->n) u->at = r->n ? (uint32_t)r->n - 1 : 0;
-    if (a.width < 1 || a.height < 1) return;
-    u->page = a.height > 2 ? a.height - 1 : 1;
-    u->view->draw(u, a);
-}
-
-static int put_title(tui_ui *u, tui_area a, int x, int width, bool focused, const char *title)
-{
-    tui_rule(a, x, 0, width, TUI_FAINT, u->glyphs->horizontal);
-    tui_put(a, x + 1, 0, TUI_PLAIN, " ");
-    int n = tui_put_short(a, x + 2, 0, width - 4,
-        focused ? TUI_STYLE(TUI_TEXT, TUI_BOLD | TUI_REVERSE) : TUI_STRONG, u->glyphs->ellipsis, title);
-    tui_put(a, x + 2 + n, 0, TUI_PLAIN, " ");
-    return x + 3 + n;
-}
-
-/* " cache turn 14 " and the other views' keys behind it. */
-static void put_inspector_title(tui_ui *u, tui_area a, int x, int width, bool focused)
-{
-    char title[64];
-    snprintf(
-        title, sizeof title, "%s  turn %u%s", u->view->name, tui_ui_turn(u), u->shown_turn ? " (h/l)" : "");
-    int at = put_title(u, a, x, width, focused, title), end = x + width;
-    for (int i = 0; tui_views[i]; i++) {
-        if (tui_views[i] == u->view) continue;
-        char entry[24];
-        int n = snprintf(entry, sizeof entry, "%d %s ", i + 1, tui_views[i]->name);
-        if (at + n + 2 > end) break;
-        at += 1 + tui_put(a, at + 1, 0, TUI_FAINT, entry);
-    }
-}
-
-/* The last lines of an inspector that has the screen for itself: a question, or what was said. */
-static void draw_inspector_line(tui_ui *u, tui_area body)
-{
-    bool asking = u->asking != TUI_ASK_NOTHING;
-    if (!asking && !u->message && !u->state.approval.waiting) return;
-    tui_text message = {0};
-    int said = asking ? 0 : flow_message(u, body.width, &message), lines = said ? said : 1;
-    if (lines > body.height) lines = body.height;
-    tui_area a = tui_area_within(body, 0, body.height - lines, body.width, lines);
-    tui_blank(a);
-    for (int i = 0; i < said; i++) tui_text_draw(&message, (size_t)i, a, 0, i);
-    tui_text_free(&message);
-    if (asking)
-        tui_editor_draw(&u->editor, a, prompt_of(u), TUI_STYLE(TUI_USER, TUI_BOLD), true);
-    else if (!said)
-        tui_put_short(a, 0, 0, a.width, TUI_STYLE(TUI_WARN, TUI_BOLD), u->glyphs->ellipsis,
-            "a question waits in the chat: Tab or F2");
-}
-
-static void draw_too_small(tui_area a)
-{
-    tui_text t = {0};
-    tui_flow f = {.text = &t, .width = a.width};
-    char line[120];
-    snprintf(line, sizeof line,
-        "kvist needs %d x %d characters; this terminal has %d x %d. Make it larger, or use --linear.",
-        MIN_COLUMNS, MIN_ROWS, a.width, a.height);
-    tui_flow_puts(&f, TUI_PLAIN, line);
-    tui_flow_end(&f);
-    for (size_t i = 0; i < t.n_lines; i++) tui_text_draw(&t, i, a, 0, (int)i);
-    tui_text_free(&t);
-}
-
-void tui_ui_draw(tui_ui *u, tui_grid *g)
-{
-    tui_grid_clear(g);
-    tui_area a = tui_grid_area(g);
-    if (a.width < MIN_COLUMNS || a.height < MIN_ROWS) {
-        draw_too_small(a);
-        return;
-    }
-    u->wide = a.width >= WIDE_COLUMNS;
-    tui_footer_draw(u, tui_area_within(a, 0, a.height - 1, a.width, 1));
-    int height = a.height - 2;
-    if (!u->wide) {
-        if (u->focus == TUI_FOCUS_CHAT) {
-            put_title(u, a, 0, a.width, false, "chat");
-            if (a.width >= 50) tui_put(a, a.width - 22, 0, TUI_FAINT, " F2 cache   F1 keys ");
-            draw_chat_pane(u, tui_area_within(a, 0, 1, a.width, height));
-            return;
-        }
-        put_inspector_title(u, a, 0, a.width, true);
-        tui_area body = tui_area_within(a, 0, 1, a.width, height);
-        draw_inspector(u, body);
-        draw_inspector_line(u, body);
-        tui_popup_draw(u, body);
-        return;
-    }
-    int chat = a.width * 6 / 10, x = chat + 1;
-    put_title(u, a, 0, chat, u->focus == TUI_FOCUS_CHAT, "chat");
-    put_inspector_title(u, a, x, a.width - x, u->focus == TUI_FOCUS_INSPECTOR);
-    tui_put(a, chat, 0, TUI_FAINT, u->glyphs->tee_down);
-    for (int y = 1; y <= height; y++) tui_put(a, chat, y, TUI_FAINT, u->glyphs->vertical);
-    draw_inspector(u, tui_area_within(a, x + 1, 1, a.width - x - 2, height));
-    draw_chat_pane(u, tui_area_within(a, 0, 1, chat - 1, height));
+    size_t n = 0;
+    for (size_t i = u->state.n_items; i > 0 && n < max; i--)
+        if (u->state.items[i - 1].kind == TUI_ITEM_USER && u->state.items[i - 1].turn > 0) items[n++] = i - 1;
+    return n;
 }

@@ -1,7 +1,7 @@
 /*
- * The shell without a terminal: state, views, input line and popups. Keys and events go in, a cell grid and
- * calls of the host come out; no curses, no thread, no clock of its own. The loop (terminal), replay and the
- * tests drive the same functions.
+ * The shell without a terminal: state, views, input line and popups. Keys (dispatch.h) and events go in, a cell
+ * grid (frame.h) and calls of the host come out; no curses, no thread, no clock of its own. The loop (terminal),
+ * replay and the tests drive the same functions.
  */
 #ifndef KVIST_TUI_UI_H
 #define KVIST_TUI_UI_H
@@ -44,7 +44,14 @@ typedef enum tui_popup {
 } tui_popup;
 /* What the input line is for at the moment. */
 typedef enum tui_asking { TUI_ASK_NOTHING, TUI_ASK_REASON, TUI_ASK_EDIT, TUI_ASK_FIND } tui_asking;
-typedef struct tui_view tui_view; /* views/view.h */
+
+/* The inspector's views in the order of their digits (the list in meson.build); views/view.h has their rows. */
+typedef enum tui_view_id {
+#define VIEW(name) TUI_VIEW_##name,
+#include "tui/views.def"
+#undef VIEW
+    TUI_N_VIEWS
+} tui_view_id;
 
 /* How much of the question that waits was on the screen; y, a and e answer only what was read to its end. */
 typedef struct tui_question {
@@ -57,7 +64,7 @@ typedef struct tui_question {
 /* Where the person was when the tour began. */
 typedef struct tui_tour {
     tui_focus focus;
-    const tui_view *view;
+    tui_view_id view;
 } tui_tour;
 
 typedef struct tui_ui {
@@ -78,11 +85,11 @@ typedef struct tui_ui {
 
     /* Panes. */
     tui_focus focus;
-    const tui_view *view, *view_before; /* view_before: where q goes back to */
-    bool wide;                          /* both panes are on the screen, as of the last draw */
-    int chat_scroll;                    /* lines above the end; 0 follows */
-    int chat_page, chat_lines;          /* as of the last draw */
-    bool unfolded;                      /* Ctrl+O */
+    tui_view_id view, view_before; /* view_before: where q goes back to */
+    bool wide;                     /* both panes are on the screen, as of the last draw */
+    int chat_scroll;               /* lines above the end; 0 follows */
+    int chat_page, chat_lines;     /* as of the last draw */
+    bool unfolded;                 /* Ctrl+O */
 
     /* The inspector: one cursor, a token, for all views. */
     uint32_t at;
@@ -91,7 +98,8 @@ typedef struct tui_ui {
     tui_rows live, past;
     int strip_columns;
     uint32_t strip_bin;
-    int page; /* units of a page, as of the last draw */
+    uint32_t unit_from, unit_to; /* the tokens [from, to) at the cursor, as of the last draw; equal: none */
+    int page;                    /* units of a page, as of the last draw */
     int sort, columns;
     char *find;
 
@@ -128,10 +136,7 @@ void tui_ui_doing(tui_ui *u, const char *what); /* NULL: nothing any more */
 void tui_ui_idle(tui_ui *u);                    /* the submitted line is done: the next queued one goes */
 void tui_ui_failed(tui_ui *u, const char *text);
 
-void tui_ui_key(tui_ui *u, uint32_t key);
-void tui_ui_paste(tui_ui *u, const char *text, size_t n);
-void tui_ui_draw(tui_ui *u, tui_grid *g); /* the grid has its size already */
-void tui_ui_painted(tui_ui *u);           /* what was drawn last is on the terminal, as of now_ms */
+void tui_ui_painted(tui_ui *u); /* what was drawn last is on the terminal, as of now_ms */
 
 /* For the parts of the shell. */
 void tui_ui_say(tui_ui *u, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -139,21 +144,12 @@ void tui_ui_submit(tui_ui *u, const char *text); /* sends, or queues while busy 
 const char *tui_ui_mode(const tui_ui *u);
 const tui_rows *tui_ui_rows(tui_ui *u); /* of the turn that is shown */
 uint32_t tui_ui_turn(const tui_ui *u);
-bool tui_question_was_read(const tui_ui *u); /* to its end: y may answer it */
-bool tui_ui_moving(const tui_ui *u); /* something on the screen changes with time: a rate, a time left */
-
 char *const *tui_ui_skills(tui_ui *u); /* never NULL; valid until the next event */
-void tui_chat_draw(tui_ui *u, tui_area a);
-void tui_footer_draw(tui_ui *u, tui_area a);
-void tui_popup_draw(tui_ui *u, tui_area a);
-bool tui_popup_key(tui_ui *u, uint32_t key); /* false: no popup takes keys */
-void tui_popup_open(tui_ui *u, tui_popup p);
+bool tui_ui_moving(const tui_ui *u);   /* something on the screen changes with time: a rate, a time left */
+
+void tui_popup_open(tui_ui *u, tui_popup p);                              /* TUI_POPUP_NONE: closes it */
 void tui_popup_show_text(tui_ui *u, const char *title, const char *text); /* title: a literal */
-void tui_tour_begin(tui_ui *u);
-void tui_tour_end(tui_ui *u);
-void tui_tour_key(tui_ui *u, uint32_t key);
-/* The page that is shown: appends its title and text; returns the line that names the keys. */
-const char *tui_tour_page(tui_ui *u, base_buf *title, base_buf *text);
+void tui_tour_end(tui_ui *u); /* closes it and goes back to where the person was */
 /* The turns a rewind can go back to, newest first: item index of each. */
 size_t tui_rewind_targets(const tui_ui *u, size_t *items, size_t max);
 

@@ -5,6 +5,8 @@
  */
 #include <string.h>
 
+#include "tui/dispatch.h"
+#include "tui/frame.h"
 #include "tui/record.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -27,6 +27,8 @@
 #include "tools/edit/change.h"
 #include "tools/result/result.h"
 #include "tools/tree/safe_path.h"
+#include "tui/dispatch.h"
+#include "tui/frame.h"
 #include "tui/linear.h"
 #include "tui/record.h"
 

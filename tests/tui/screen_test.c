@@ -25,6 +25,8 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
+#include "tui/dispatch.h"
+#include "tui/frame.h"
 #include "tui/record.h"
 
 typedef struct run {

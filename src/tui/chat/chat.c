@@ -6,8 +6,9 @@
 #include <string.h>
 
 #include "base/utf8.h"
+#include "tui/chat/chat.h"
 #include "tui/terminal/markdown.h"
-#include "tui/views/view.h"
+#include "tui/terminal/numbers.h"
 
 enum { DIFF_LINES = 24, OUTPUT_LINES = 5, UNFOLDED_LINES = 4000, USER_LINES = 24, USER_BYTES = 4000 };
 

@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "tui/actions.h"
-#include "tui/keymap.h"
+#include "tui/chat/chat.h"
 
 enum { ESC_TWICE_MS = 1500 };
 

@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tui/views/view.h"
+#include "tui/chat/chat.h"
+#include "tui/terminal/numbers.h"
 
 enum { MAX_FIELDS = 10 };
 

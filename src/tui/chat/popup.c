@@ -9,25 +9,12 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "tui/actions.h"
+#include "tui/chat/chat.h"
 #include "tui/keymap.h"
 #include "tui/terminal/markdown.h"
 #include "tui/views/view.h"
 
 enum { MAX_TARGETS = 200 };
-
-void tui_popup_open(tui_ui *u, tui_popup p)
-{
-    u->popup = p;
-    u->popup_at = u->popup_scroll = 0;
-    base_buf_clear(&u->popup_text);
-}
-
-void tui_popup_show_text(tui_ui *u, const char *title, const char *text)
-{
-    tui_popup_open(u, TUI_POPUP_TEXT);
-    u->popup_title = title;
-    base_buf_puts(&u->popup_text, text);
-}
 
 /* --- painting ------------------------------------------------------------------------------------------- */
 
@@ -78,7 +65,7 @@ static bool draw_text(tui_ui *u, tui_area a, const char *title, tui_text *t)
 
 static void list_views(tui_flow *f)
 {
-    for (int i = 0; tui_views[i]; i++) {
+    for (int i = 0; i < TUI_N_VIEWS; i++) {
         char line[32];
         snprintf(line, sizeof line, "    %d %-10s", i + 1, tui_views[i]->name);
         f->started = false;
@@ -150,14 +137,6 @@ static void help_text(tui_ui *u, tui_text *t, int width)
         tui_flow_line(&f);
     }
     tui_flow_end(&f);
-}
-
-size_t tui_rewind_targets(const tui_ui *u, size_t *items, size_t max)
-{
-    size_t n = 0;
-    for (size_t i = u->state.n_items; i > 0 && n < max; i--)
-        if (u->state.items[i - 1].kind == TUI_ITEM_USER && u->state.items[i - 1].turn > 0) items[n++] = i - 1;
-    return n;
 }
 
 static void draw_rewind(tui_ui *u, tui_area a)

@@ -4,8 +4,8 @@
  */
 #include <string.h>
 
+#include "tui/chat/chat.h"
 #include "tui/terminal/markdown.h"
-#include "tui/views/view.h"
 
 static const char asks[] = "allow? ";
 

@@ -5,7 +5,8 @@
  */
 #include <string.h>
 
-#include "tui/views/view.h"
+#include "tui/chat/chat.h"
+#include "tui/terminal/numbers.h"
 
 enum { N_PAGES = 6 };
 
@@ -116,15 +117,15 @@ static void put_hand(tui_ui *u, base_buf *out)
 static const struct {
     const char *title;
     tui_focus focus;
-    const tui_view *view;
+    tui_view_id view;
     void (*put)(tui_ui *u, base_buf *out);
 } pages[N_PAGES] = {
-    {"asking", TUI_FOCUS_CHAT, &tui_view_strip, put_asking},
-    {"nothing changes without you", TUI_FOCUS_CHAT, &tui_view_strip, put_asks_first},
-    {"what the model remembers", TUI_FOCUS_INSPECTOR, &tui_view_strip, put_strip},
-    {"what a turn costs", TUI_FOCUS_INSPECTOR, &tui_view_ledger, put_cost},
-    {"what stays, and why", TUI_FOCUS_INSPECTOR, &tui_view_blame, put_decisions},
-    {"your hand on it", TUI_FOCUS_INSPECTOR, &tui_view_spans, put_hand},
+    {"asking", TUI_FOCUS_CHAT, TUI_VIEW_strip, put_asking},
+    {"nothing changes without you", TUI_FOCUS_CHAT, TUI_VIEW_strip, put_asks_first},
+    {"what the model remembers", TUI_FOCUS_INSPECTOR, TUI_VIEW_strip, put_strip},
+    {"what a turn costs", TUI_FOCUS_INSPECTOR, TUI_VIEW_ledger, put_cost},
+    {"what stays, and why", TUI_FOCUS_INSPECTOR, TUI_VIEW_blame, put_decisions},
+    {"your hand on it", TUI_FOCUS_INSPECTOR, TUI_VIEW_spans, put_hand},
 };
 
 static void show_page(tui_ui *u, int page)
@@ -139,13 +140,6 @@ void tui_tour_begin(tui_ui *u)
     u->tour = (tui_tour){.focus = u->focus, .view = u->view};
     tui_popup_open(u, TUI_POPUP_TOUR);
     show_page(u, 0);
-}
-
-void tui_tour_end(tui_ui *u)
-{
-    u->focus = u->tour.focus;
-    u->view = u->tour.view;
-    tui_popup_open(u, TUI_POPUP_NONE);
 }
 
 void tui_tour_key(tui_ui *u, uint32_t key)

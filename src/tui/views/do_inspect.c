@@ -15,19 +15,19 @@ static void move(tui_ui *u, int64_t units)
 {
     const tui_rows *r = tui_ui_rows(u);
     u->at_end = false;
-    u->view->move(u, units);
+    tui_views[u->view]->move(u, units);
     if (units >= INT32_MAX && r->n > 0 && u->at + 1 >= r->n) u->at_end = true;
 }
 
 void tui_do_down(tui_ui *u, uint32_t key)
 {
     /* On the strip an arrow moves by a row of it, j by a cell. */
-    move(u, key == TUI_KEY_DOWN && u->view == &tui_view_strip ? u->strip_columns : 1);
+    move(u, key == TUI_KEY_DOWN && u->view == TUI_VIEW_strip ? u->strip_columns : 1);
 }
 
 void tui_do_up(tui_ui *u, uint32_t key)
 {
-    move(u, key == TUI_KEY_UP && u->view == &tui_view_strip ? -u->strip_columns : -1);
+    move(u, key == TUI_KEY_UP && u->view == TUI_VIEW_strip ? -u->strip_columns : -1);
 }
 
 void tui_do_left(tui_ui *u, uint32_t key)
@@ -52,12 +52,12 @@ void tui_do_last(tui_ui *u, uint32_t key)
 
 void tui_do_half_down(tui_ui *u, uint32_t key)
 {
-    move(u, u->view == &tui_view_strip ? u->strip_columns : u->page > 2 ? u->page / 2 : 1);
+    move(u, u->view == TUI_VIEW_strip ? u->strip_columns : u->page > 2 ? u->page / 2 : 1);
 }
 
 void tui_do_half_up(tui_ui *u, uint32_t key)
 {
-    move(u, u->view == &tui_view_strip ? -u->strip_columns : u->page > 2 ? -(u->page / 2) : -1);
+    move(u, u->view == TUI_VIEW_strip ? -u->strip_columns : u->page > 2 ? -(u->page / 2) : -1);
 }
 
 /* --- turns ---------------------------------------------------------------------------------------------- */
@@ -144,7 +144,7 @@ void tui_do_find_before(tui_ui *u, uint32_t key)
 
 /* --- views ---------------------------------------------------------------------------------------------- */
 
-static void show(tui_ui *u, const tui_view *view)
+static void show(tui_ui *u, tui_view_id view)
 {
     if (view == u->view) return;
     u->view_before = u->view;
@@ -153,9 +153,9 @@ static void show(tui_ui *u, const tui_view *view)
 
 void tui_do_view(tui_ui *u, uint32_t key)
 {
-    for (uint32_t i = 0; tui_views[i]; i++)
+    for (uint32_t i = 0; i < TUI_N_VIEWS; i++)
         if (key == '1' + i) {
-            show(u, tui_views[i]);
+            show(u, (tui_view_id)i);
             return;
         }
     tui_ui_say(u, "no view has this digit; F1 twice lists them");
@@ -163,9 +163,17 @@ void tui_do_view(tui_ui *u, uint32_t key)
 
 void tui_do_explain(tui_ui *u, uint32_t key)
 {
+    const tui_view *view = tui_views[u->view];
     base_buf text = {0};
-    u->view->explain(u, &text);
-    tui_popup_show_text(u, u->view->about, text.data);
+    if (view->reads) base_buf_printf(&text, "%s\n\n", view->reads);
+    if (view->explain) {
+        view->explain(u, &text);
+    } else {
+        uint32_t from, to;
+        tui_view_unit(u, &from, &to);
+        tui_explain_tokens(u, from, to, &text);
+    }
+    tui_popup_show_text(u, view->about, text.data);
     base_buf_free(&text);
 }
 
@@ -177,16 +185,16 @@ void tui_do_explain_panel(tui_ui *u, uint32_t key)
 void tui_do_enter(tui_ui *u, uint32_t key)
 {
     u->at_end = false;
-    show(u, u->view->enter);
+    show(u, tui_views[u->view]->enter);
 }
 
 void tui_do_back(tui_ui *u, uint32_t key)
 {
     if (u->shown_turn && !u->replay) {
         u->shown_turn = 0;
-    } else if (u->view != &tui_view_strip) {
-        u->view = u->view_before != u->view ? u->view_before : &tui_view_strip;
-        u->view_before = &tui_view_strip;
+    } else if (u->view != TUI_VIEW_strip) {
+        u->view = u->view_before != u->view ? u->view_before : TUI_VIEW_strip;
+        u->view_before = TUI_VIEW_strip;
     } else {
         u->focus = TUI_FOCUS_CHAT;
     }
@@ -195,7 +203,7 @@ void tui_do_back(tui_ui *u, uint32_t key)
 void tui_do_why(tui_ui *u, uint32_t key)
 {
     u->at_end = false;
-    show(u, &tui_view_why);
+    show(u, TUI_VIEW_why);
 }
 
 void tui_do_sort(tui_ui *u, uint32_t key)
@@ -210,12 +218,6 @@ void tui_do_columns(tui_ui *u, uint32_t key)
 
 /* --- a person's hand ------------------------------------------------------------------------------------ */
 
-static bool unit(tui_ui *u, uint32_t *from, uint32_t *to)
-{
-    const tui_view *view = u->view == &tui_view_why ? u->view_before : u->view;
-    return view->unit(u, from, to);
-}
-
 static void command(tui_ui *u, const char *name)
 {
     uint32_t from, to;
@@ -223,7 +225,7 @@ static void command(tui_ui *u, const char *name)
         tui_ui_say(u, "this is how turn %u ended; q or $ goes back to now", u->shown_turn);
         return;
     }
-    if (!unit(u, &from, &to)) {
+    if (!tui_view_unit(u, &from, &to)) {
         tui_ui_say(u, "there are no rows yet");
         return;
     }
@@ -261,7 +263,7 @@ void tui_do_promote(tui_ui *u, uint32_t key)
 void tui_do_copy_unit(tui_ui *u, uint32_t key)
 {
     uint32_t from, to;
-    if (!unit(u, &from, &to) || !u->host.copy) return;
+    if (!tui_view_unit(u, &from, &to) || !u->host.copy) return;
     base_buf text = {0};
     tui_rows_text(tui_ui_rows(u), from, to, &text);
     u->host.copy(u->host.user, text.data ? text.data : "", text.len);

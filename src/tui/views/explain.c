@@ -150,12 +150,10 @@ static void put_state(const tui_rows *r, const tui_row *row, const tui_count *c,
     base_buf_puts(out, " w shows all that happened to it.");
 }
 
-static void put_tokens(tui_ui *u, base_buf *out)
+void tui_explain_tokens(tui_ui *u, uint32_t from, uint32_t to, base_buf *out)
 {
     const tui_rows *r = tui_ui_rows(u);
-    const tui_view *view = u->view == &tui_view_why ? u->view_before : u->view;
-    uint32_t from, to;
-    if (!view->unit(u, &from, &to)) {
+    if (from == to) {
         base_buf_puts(out, "There are no rows yet: the model has read nothing. Ask something first.");
         return;
     }
@@ -169,102 +167,4 @@ static void put_tokens(tui_ui *u, base_buf *out)
     base_buf_printf(out, ", %s%s%s%s, of turn %u.\n\n", origin_in_words(s->origin), *s->label ? " (" : "",
         s->label, *s->label ? ")" : "", s->turn);
     put_state(r, row, &c, out);
-}
-
-void tui_explain_strip(tui_ui *u, base_buf *out)
-{
-    char n[32];
-    base_buf_printf(out,
-        "The strip is the whole session from left to right, line by line: a cell stands for %s token%s.\n\n",
-        tui_thousands(u->strip_bin, n), u->strip_bin == 1 ? "" : "s");
-    put_tokens(u, out);
-}
-
-void tui_explain_spans(tui_ui *u, base_buf *out)
-{
-    base_buf_puts(out,
-        "A line is one piece of the session. Behind its name: how many of its tokens the model "
-        "sees, of how many; the same as a bar; the turn it came with; the newest decision.\n\n");
-    put_tokens(u, out);
-}
-
-void tui_explain_blame(tui_ui *u, base_buf *out)
-{
-    base_buf_puts(out,
-        "A line is a line of text as the model got it. The mark in front: P stays by a rule, k "
-        "62% is seen in part, E t12 was set aside in turn 12, + t14 came back in turn 14, x was "
-        "set aside by you; no mark: all of it is seen.\n\n");
-    put_tokens(u, out);
-}
-
-void tui_explain_why(tui_ui *u, base_buf *out)
-{
-    base_buf_puts(out,
-        "Attention and memory say how much the request, and earlier ones, looked at these tokens. "
-        "The rank is the share of tokens that mattered more; what lies above the threshold "
-        "was set aside. Below stands all that happened to the first of them.\n\n");
-    put_tokens(u, out);
-}
-
-void tui_explain_lanes(tui_ui *u, base_buf *out)
-{
-    base_buf_puts(out,
-        "A line is a head of one layer (a lane), left to right is the session: the darker a cell, "
-        "the more of it this head still sees. The number is the share of the whole "
-        "session.\n\n");
-    put_tokens(u, out);
-}
-
-void tui_explain_history(tui_ui *u, base_buf *out)
-{
-    base_buf_puts(out,
-        "The curve is how many rows the model sees, from the session's first step to the newest; "
-        "the straight line is the budget. Below it E marks a step that set rows aside, + "
-        "one that brought rows back, and t3 where turn 3 begins.\n\n");
-    put_tokens(u, out);
-}
-
-void tui_explain_ledger(tui_ui *u, base_buf *out)
-{
-    const uint32_t turn = tui_ui_turn(u);
-    const tui_ledger *l = tui_state_ledger(&u->state, turn);
-    char x1[32], x2[32], x3[32];
-    base_buf_puts(out, "A line is a turn: one request with all that was done for it. h and l step through "
-                       "them, and the whole panel shows how things stood then.\n\n");
-    if (!l) {
-        base_buf_puts(out,
-            turn ? "This turn is not over: its ledger is written when it ends." : "No turn has ended yet.");
-        return;
-    }
-    base_buf_printf(out,
-        "In turn %u the model had to read %s token%s (new), which took %.1f s. %s were known from before "
-        "and cost nothing (reused). It wrote %s",
-        turn, tui_thousands(l->new, x1), l->new == 1 ? "" : "s", l->prefill_s, tui_thousands(l->reused, x2),
-        tui_thousands(l->generated, x3));
-    if (l->decode_tps > 0) base_buf_printf(out, ", %.1f a second", l->decode_tps);
-    base_buf_puts(out, ".\n\n");
-    if (!l->evicted && !l->promoted) {
-        base_buf_puts(out, "Nothing left the model's memory, and nothing had to come back.");
-    } else {
-        base_buf_printf(out, "%s set aside (evicted), %s brought back (promoted)",
-            tui_thousands(l->evicted, x1), tui_thousands(l->promoted, x2));
-        base_buf_printf(out, l->why && *l->why ? ": %s." : ".", l->why ? l->why : "");
-    }
-    if (l->budget > 0)
-        base_buf_printf(out, " At its end %s of at most %s rows were in use.", tui_thousands(l->active, x1),
-            tui_thousands(l->budget, x2));
-}
-
-void tui_explain_mask(tui_ui *u, base_buf *out)
-{
-    base_buf_puts(out,
-        "A tool call has to be written in one exact form, so a grammar holds the model to it. A "
-        "line is a place where the model wanted another token than the form allows: its "
-        "number in the session, what it wanted, and what was taken.\n\n");
-    size_t n = 0;
-    for (size_t i = 0; i < u->state.n_masks; i++) n += u->state.masks[i].turn == tui_ui_turn(u);
-    if (n)
-        base_buf_printf(out, "In turn %u that happened %zu time%s.", tui_ui_turn(u), n, n == 1 ? "" : "s");
-    else
-        base_buf_printf(out, "In turn %u that never happened.", tui_ui_turn(u));
 }

@@ -97,5 +97,9 @@ const tui_view tui_view_history = {.name = "history",
     .draw = draw_history,
     .unit = tui_strip_unit,
     .move = tui_strip_move,
-    .enter = &tui_view_strip,
-    .explain = tui_explain_history};
+    .enter = TUI_VIEW_strip,
+    .reads = "The curve is how many rows the model sees, from the session's first step to the newest; the "
+             "straight "
+             "line is the budget. Below it E marks a step that set rows aside, + one that brought rows back, "
+             "and t3 "
+             "where turn 3 begins."};

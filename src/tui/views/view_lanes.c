@@ -66,5 +66,7 @@ const tui_view tui_view_lanes = {.name = "lanes",
     .draw = draw_lanes,
     .unit = tui_strip_unit,
     .move = tui_strip_move,
-    .enter = &tui_view_why,
-    .explain = tui_explain_lanes};
+    .enter = TUI_VIEW_why,
+    .reads = "A line is a head of one layer (a lane), left to right is the session: the darker a cell, the "
+             "more of "
+             "it this head still sees. The number is the share of the whole session."};

@@ -7,32 +7,6 @@
 
 #include "tui/views/view.h"
 
-const char *tui_thousands(int64_t n, char buf[32])
-{
-    char digits[24];
-    int length = snprintf(digits, sizeof digits, "%lld", (long long)(n < 0 ? -n : n)), at = 0;
-    if (n < 0) buf[at++] = '-';
-    for (int i = 0; i < length; i++) {
-        if (i > 0 && (length - i) % 3 == 0) buf[at++] = ',';
-        buf[at++] = digits[i];
-    }
-    buf[at] = 0;
-    return buf;
-}
-
-const char *tui_size(int64_t bytes, char buf[32])
-{
-    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-    double x = (double)bytes;
-    size_t unit = 0;
-    while (x >= 1024 && unit < 4) {
-        x /= 1024;
-        unit++;
-    }
-    snprintf(buf, 32, unit && x < 100 ? "%.1f %s" : "%.0f %s", x, units[unit]);
-    return buf;
-}
-
 /* What an engine across HTTP was sent, and what of that it had. */
 static int put_asked(const tui_asked *asked, tui_area a, int y)
 {
@@ -160,10 +134,42 @@ static void ledger_move(tui_ui *u, int64_t units)
     u->shown_turn = (uint32_t)turn;
 }
 
+static void explain_ledger(tui_ui *u, base_buf *out)
+{
+    const uint32_t turn = tui_ui_turn(u);
+    const tui_ledger *l = tui_state_ledger(&u->state, turn);
+    char x1[32], x2[32], x3[32];
+    if (!l) {
+        base_buf_puts(out,
+            turn ? "This turn is not over: its ledger is written when it ends." : "No turn has ended yet.");
+        return;
+    }
+    base_buf_printf(out,
+        "In turn %u the model had to read %s token%s (new), which took %.1f s. %s were known from before "
+        "and cost nothing (reused). It wrote %s",
+        turn, tui_thousands(l->new, x1), l->new == 1 ? "" : "s", l->prefill_s, tui_thousands(l->reused, x2),
+        tui_thousands(l->generated, x3));
+    if (l->decode_tps > 0) base_buf_printf(out, ", %.1f a second", l->decode_tps);
+    base_buf_puts(out, ".\n\n");
+    if (!l->evicted && !l->promoted) {
+        base_buf_puts(out, "Nothing left the model's memory, and nothing had to come back.");
+    } else {
+        base_buf_printf(out, "%s set aside (evicted), %s brought back (promoted)",
+            tui_thousands(l->evicted, x1), tui_thousands(l->promoted, x2));
+        base_buf_printf(out, l->why && *l->why ? ": %s." : ".", l->why ? l->why : "");
+    }
+    if (l->budget > 0)
+        base_buf_printf(out, " At its end %s of at most %s rows were in use.", tui_thousands(l->active, x1),
+            tui_thousands(l->budget, x2));
+}
+
 const tui_view tui_view_ledger = {.name = "ledger",
     .about = "what each turn cost",
     .draw = draw_ledger,
     .unit = tui_strip_unit,
     .move = ledger_move,
-    .enter = &tui_view_strip,
-    .explain = tui_explain_ledger};
+    .enter = TUI_VIEW_strip,
+    .reads =
+        "A line is a turn: one request with all that was done for it. h and l step through them, and the "
+        "whole panel shows how things stood then.",
+    .explain = explain_ledger};

@@ -18,10 +18,24 @@ static void draw_mask(tui_ui *u, tui_area a)
     if (y == 1) tui_put(a, 0, 1, TUI_FAINT, "nowhere");
 }
 
+static void explain_mask(tui_ui *u, base_buf *out)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < u->state.n_masks; i++) n += u->state.masks[i].turn == tui_ui_turn(u);
+    if (n)
+        base_buf_printf(out, "In turn %u that happened %zu time%s.", tui_ui_turn(u), n, n == 1 ? "" : "s");
+    else
+        base_buf_printf(out, "In turn %u that never happened.", tui_ui_turn(u));
+}
+
 const tui_view tui_view_mask = {.name = "mask",
     .about = "where the grammar changed the choice",
     .draw = draw_mask,
     .unit = tui_strip_unit,
     .move = tui_strip_move,
-    .enter = &tui_view_strip,
-    .explain = tui_explain_mask};
+    .enter = TUI_VIEW_strip,
+    .reads =
+        "A tool call has to be written in one exact form, so a grammar holds the model to it. A line is a "
+        "place where the model wanted another token than the form allows: its number in the session, what it "
+        "wanted, and what was taken.",
+    .explain = explain_mask};

@@ -155,5 +155,7 @@ const tui_view tui_view_spans = {.name = "spans",
     .draw = draw_spans,
     .unit = spans_unit,
     .move = spans_move,
-    .enter = &tui_view_blame,
-    .explain = tui_explain_spans};
+    .enter = TUI_VIEW_blame,
+    .reads =
+        "A line is one piece of the session. Behind its name: how many of its tokens the model sees, of how "
+        "many; the same as a bar; the turn it came with; the newest decision."};

@@ -169,24 +169,15 @@ static void draw_strip(tui_ui *u, tui_area a)
     if (ledger) tui_ledger_lines(u, a, y, tui_ui_turn(u));
 }
 
-bool tui_strip_unit(tui_ui *u, uint32_t *from, uint32_t *to)
+static void explain_strip(tui_ui *u, base_buf *out)
 {
-    const tui_rows *r = tui_ui_rows(u);
-    if (r->n == 0) return false;
-    uint32_t bin = u->strip_bin ? u->strip_bin : 1;
-    *from = u->at / bin * bin;
-    if (*from >= r->n) *from = ((uint32_t)r->n - 1) / bin * bin;
-    *to = *from + bin < r->n ? *from + bin : (uint32_t)r->n;
-    return true;
-}
-
-void tui_strip_move(tui_ui *u, int64_t units)
-{
-    const tui_rows *r = tui_ui_rows(u);
-    int64_t at = (int64_t)u->at + units * (int64_t)(u->strip_bin ? u->strip_bin : 1);
-    if (units <= INT32_MIN || at < 0) at = 0;
-    if (units >= INT32_MAX || at >= (int64_t)r->n) at = r->n ? (int64_t)r->n - 1 : 0;
-    u->at = (uint32_t)at;
+    char n[32];
+    base_buf_printf(out,
+        "The strip is the whole session from left to right, line by line: a cell stands for %s token%s.\n\n",
+        tui_thousands(u->strip_bin, n), u->strip_bin == 1 ? "" : "s");
+    uint32_t from = 0, to = 0;
+    tui_strip_unit(u, &from, &to);
+    tui_explain_tokens(u, from, to, out);
 }
 
 const tui_view tui_view_strip = {.name = "cache",
@@ -194,5 +185,5 @@ const tui_view tui_view_strip = {.name = "cache",
     .draw = draw_strip,
     .unit = tui_strip_unit,
     .move = tui_strip_move,
-    .enter = &tui_view_blame,
-    .explain = tui_explain_strip};
+    .enter = TUI_VIEW_blame,
+    .explain = explain_strip};

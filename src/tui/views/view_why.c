@@ -40,9 +40,8 @@ static int put_wrapped(tui_area a, int y, tui_style style, const char *s)
 static void draw_why(tui_ui *u, tui_area a)
 {
     const tui_rows *r = tui_ui_rows(u);
-    uint32_t from, to;
-    const tui_view *before = u->view_before == &tui_view_why ? &tui_view_strip : u->view_before;
-    if (!before->unit(u, &from, &to)) {
+    const uint32_t from = u->unit_from, to = u->unit_to;
+    if (from == to) {
         tui_put(a, 0, 0, TUI_FAINT, "no rows yet");
         return;
     }
@@ -117,5 +116,9 @@ const tui_view tui_view_why = {.name = "why",
     .draw = draw_why,
     .unit = tui_strip_unit,
     .move = tui_strip_move,
-    .enter = &tui_view_blame,
-    .explain = tui_explain_why};
+    .enter = TUI_VIEW_blame,
+    .reads = "Attention and memory say how much the request, and earlier ones, looked at these tokens. The "
+             "rank is "
+             "the share of tokens that mattered more; what lies above the threshold was set aside. Below "
+             "stands all "
+             "that happened to the first of them."};
