@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_DEPTH = 128, MAX_STATEMENTS = 1 << 20, MAX_EDGES = 1 << 22, MAX_LABELS = 256, NONE = -1 };
+enum { MAX_DEPTH = 128, MAX_STATEMENTS = 1 << 20, MAX_LABELS = 256, NONE = -1 };
 
 /*
  * Statements whose control goes to whatever comes next: a list in an arena that lives as long as the
@@ -71,15 +71,6 @@ static fringe join(flow *b, fringe one, fringe other)
     if (other.head == NONE) return one;
     b->links[one.tail].next = other.head;
     return (fringe){one.head, other.tail};
-}
-
-void code_work_edge(code_work *w, uint32_t from, uint32_t to, code_edge_kind kind, uint32_t name)
-{
-    code_graph *x = w->x;
-    if (x->n_edges == MAX_EDGES) return;
-    base_grow(&x->edges, &w->cap_edges, (size_t)x->n_edges + 1, sizeof *x->edges);
-    x->edges[x->n_edges++] = (code_edge){from, to, (uint8_t)kind, name};
-    x->functions[x->statements[from].function].edges[kind]++;
 }
 
 static void connect(flow *b, fringe in, uint32_t to)

@@ -14,7 +14,23 @@
 
 #include "base/hash.h"
 
-enum { MAX_DEFINITIONS = 4000, MAX_WORDS = 1 << 20, MAX_PASSES = 64, MAX_TARGETS = 64, MAX_PAIRS = 1 << 18 };
+enum {
+    MAX_DEFINITIONS = 4000,
+    MAX_WORDS = 1 << 20,
+    MAX_PASSES = 64,
+    MAX_TARGETS = 64,
+    MAX_PAIRS = 1 << 18,
+    MAX_EDGES = 1 << 22
+};
+
+void code_work_edge(code_work *w, uint32_t from, uint32_t to, code_edge_kind kind, uint32_t name)
+{
+    code_graph *x = w->x;
+    if (x->n_edges == MAX_EDGES) return;
+    base_grow(&x->edges, &w->cap_edges, (size_t)x->n_edges + 1, sizeof *x->edges);
+    x->edges[x->n_edges++] = (code_edge){from, to, (uint8_t)kind, name};
+    x->functions[x->statements[from].function].edges[kind]++;
+}
 
 /* ---- names ---- */
 

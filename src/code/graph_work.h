@@ -1,4 +1,4 @@
-/* Between graph.c (control flow) and graph_data.c (names): one function of a file being read. */
+/* What graph.c (control flow) asks of graph_data.c (edges, names): one function of a file being read. */
 #ifndef KVIST_CODE_GRAPH_WORK_H
 #define KVIST_CODE_GRAPH_WORK_H
 
@@ -36,6 +36,7 @@ static inline bool code_flow_is_compound(code_flow flow)
            kind == FLOW_TRY || kind == FLOW_WITH;
 }
 
+/* Adds an edge between two statements; name: of a data edge, the byte at which the name is used. */
 void code_work_edge(code_work *w, uint32_t from, uint32_t to, code_edge_kind kind, uint32_t name);
 /*
  * The names in the statement's bytes at or below node i: uses and definitions. parameters: those there are
