@@ -255,6 +255,11 @@ static void on_obeyed(void *user, const char *path, bool is_hooks)
     add_place(user, path, is_hooks);
 }
 
+static void on_own(void *user, const char *path, bool is_hooks)
+{
+    add_place(user, path, is_hooks);
+}
+
 /* In any letter case, as git reads its names. */
 static bool names_nothing(const tool_kept *config)
 {
@@ -362,6 +367,7 @@ void tool__git_guard_take(tool_workspace *w)
     if (!tool__git_walk_find(&g->walk, ".git")) tool__kept_add(&w->root, ".git", NULL, earlier, &g->kept);
     tool__kept_sort(&g->kept);
     add_obeyed(&w->root, g, &g->places);
+    tool__own_files(&w->root, on_own, &g->places);
     follow_links(&w->root, &g->kept, 0, &g->places);
     for (size_t i = 0, hops = 0; i < g->places.n && hops < MOST_HOPS * 100; i++, hops++) {
         size_t from = g->kept.n;
@@ -393,12 +399,37 @@ static void add_bind(char ***list, size_t *n, size_t *cap, const tool_root *root
     (*list)[*n] = NULL;
 }
 
+typedef struct fixing {
+    const tool_root *root;
+    tool_git_binds *binds;
+    size_t n, cap;
+} fixing;
+
+/* The folders above what kvist obeys stay where they are: another one in the place of such a folder would bring other files there. */
+static void fix_way(void *user, const char *path, bool is_hooks)
+{
+    fixing *f = user;
+    struct stat st;
+    for (const char *end = strchr(path, '/'); end; end = strchr(end + 1, '/')) {
+        char *folder = base_xstrndup(path, (size_t)(end - path)), *whole = join(f->root->path, folder);
+        bool is_new = look(f->root, folder, &st) && S_ISDIR(st.st_mode);
+        for (char **p = f->binds->own; p && *p && is_new; p++) is_new = strcmp(*p, whole);
+        if (is_new) add_bind(&f->binds->own, &f->n, &f->cap, f->root, folder);
+        free(folder);
+        free(whole);
+    }
+}
+
 void tool__git_guard_binds(const tool_workspace *w, tool_git_binds *ret)
 {
     const tool_git_guard *g = w->git_guard;
     size_t n_own = 0, cap_own = 0, n_fixed = 0, cap_fixed = 0, n_fine = 0;
     struct stat st;
     *ret = (tool_git_binds){0};
+    fixing ways = {.root = &w->root, .binds = ret};
+    tool__own_files(&w->root, fix_way, &ways);
+    n_own = ways.n;
+    cap_own = ways.cap;
     for (size_t i = 0; i < g->walk.n_repos && n_own + n_fixed < MOST_BINDS; i++) {
         const tool_repo *r = &g->walk.repos[i];
         bool is_folder = r->kind != TOOL_REPO_POINTER;
@@ -486,10 +517,9 @@ static bool set_aside(check *c, const char *path, const char *what, const char *
         return true; /* it went with its folder */
     bool done = !tool__aside_move(c->w, path, &where, NULL);
     tell(c, path, what, done ? where.data : NULL,
-        done
-            ? behind
-            : ", which git would run or obey later, and it could not be moved aside. Look at it before using "
-              "git here.");
+        done ? behind
+             : ", which git or kvist would obey later, and it could not be moved aside. Look at it before "
+               "going on here.");
     base_buf_free(&where);
     return done;
 }
@@ -509,6 +539,13 @@ static void clear_way(check *c, const char *path)
     }
 }
 
+/* Who would have obeyed it. */
+static const char *obeyed_by(const check *c, const char *path)
+{
+    return tool__own_file_is(&c->w->root, path) ? ", which kvist itself obeys"
+                                                : ", which git would run or obey later";
+}
+
 /* One path that is not as it was: what is there now goes aside, what was there comes back. */
 static void mend(check *c, const tool_kept *item, const char *path, tool_kept_change change)
 {
@@ -520,20 +557,20 @@ static void mend(check *c, const tool_kept *item, const char *path, tool_kept_ch
         change = tool__kept_compare(&c->w->root, item, path);
         if (change == TOOL_KEPT_SAME) return;
     }
+    base_buf_puts(&why, obeyed_by(c, path));
     if (change == TOOL_KEPT_NEW) {
-        set_aside(c, path, "made", ", which git would run or obey later: it was moved aside.");
+        base_buf_puts(&why, ": it was moved aside.");
+        set_aside(c, path, "made", why.data);
     } else if (change == TOOL_KEPT_CHANGED && tool__aside_move(c->w, path, &where, NULL)) {
-        tell(c, path, words[change], NULL,
-            ", which git would run or obey later, and it could not be moved aside. Look at it before using "
-            "git here.");
+        base_buf_puts(&why, ", and it could not be moved aside. Look at it before going on here.");
+        tell(c, path, words[change], NULL, why.data);
     } else if (!tool__kept_put_back(&c->w->root, item, path, &err)) {
-        tell(c, path, words[change], where.data, ", which git would run or obey later: it was put back.");
+        base_buf_puts(&why, ": it was put back.");
+        tell(c, path, words[change], where.data, why.data);
     } else {
-        base_buf_puts(&why, ", which git would run or obey later, and it could not be put back (");
-        base_buf_puts(&why, err.code == BASE_E_NOT_FOUND
-                                ? "its former content was too large to be held, or unreadable"
-                                : err.msg);
-        base_buf_puts(&why, "). Look at it before using git here.");
+        base_buf_printf(&why, ", and it could not be put back (%s). Look at it before going on here.",
+            err.code == BASE_E_NOT_FOUND ? "its former content was too large to be held, or unreadable"
+                                         : err.msg);
         tell(c, path, words[change], where.data, why.data);
     }
     base_buf_free(&where);

@@ -1,5 +1,5 @@
 /*
- * What git runs or obeys, before and after a command (git_guard.c).
+ * What git runs or obeys, and kvist itself where its folders lie in the tree, before and after a command (git_guard.c).
  *
  *     take     looks at every repository below the root and at what its configuration names in the tree
  *     binds    what of it a mount namespace keeps in place and read-only, so that nothing changes while the command runs
@@ -60,6 +60,12 @@ typedef void tool_git_obeyed_fn(void *user, const char *path, bool is_hooks);
 void tool__git_obeyed(const tool_root *root, const char *config, tool_git_obeyed_fn *fn, void *user);
 /* path, as git reads it in a file that lies in folder: below the root, without "." and ".."; NULL: elsewhere. The caller frees. */
 char *tool__git_path_below(const tool_root *root, const char *folder, const char *path);
+
+/* ---- own_files.c ---- */
+
+/* Paths below the root that kvist itself obeys, existing or not: where its configuration or its data lies in the tree. */
+void tool__own_files(const tool_root *root, tool_git_obeyed_fn *fn, void *user);
+bool tool__own_file_is(const tool_root *root, const char *path); /* one of them, or in one */
 
 /* ---- git_index.c ---- */
 
