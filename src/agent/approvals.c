@@ -48,12 +48,23 @@ static int read_file(agent_approval_kind kind, char **ret_path, base_buf *ret, b
     return rc ? rc : base_fs_read(*ret_path, MOST_BYTES, ret, err);
 }
 
-/* Where the line stands in the file; NULL: it does not. */
+/* Where the line stands in the file; NULL: it does not. A hand may have put a NUL byte into the file. */
 static char *find_line(const base_buf *text, const base_buf *line)
 {
-    for (char *at = text->data; at && (at = strstr(at, line->data)); at++)
+    const char *end = text->data ? text->data + text->len : NULL;
+    for (char *at = text->data; at && (at = memmem(at, (size_t)(end - at), line->data, line->len)); at++)
         if (at == text->data || at[-1] == '\n') return at;
     return NULL;
+}
+
+/* Each of them: a hand may have written it twice. */
+static void remove_line(base_buf *text, const base_buf *line)
+{
+    for (char *at; (at = find_line(text, line));) {
+        text->len -= line->len;
+        memmove(at, at + line->len, text->len - (size_t)(at - text->data));
+        text->data[text->len] = '\0';
+    }
 }
 
 static void append(agent_approvals *a, agent_approval_kind kind, const char *tree, const char *what, size_t n)
@@ -146,17 +157,17 @@ static int change(
     const int fd = lock_folder(kinds[kind].home, &rc, err);
     put_line(&line, tree, what);
     if (!rc) rc = read_file(kind, &path, &text, err);
-    char *found = rc ? NULL : find_line(&text, &line);
+    const bool found = !rc && find_line(&text, &line);
     if (!rc && !is_allowed && !found) rc = base_fail(err, BASE_E_NOT_FOUND, "this is not allowed (any more)");
-    if (!rc && is_allowed != (found != NULL)) {
+    if (!rc && is_allowed != found) {
         if (is_allowed && text.len && text.data[text.len - 1] != '\n') base_buf_putc(&text, '\n');
         if (is_allowed)
             base_buf_add(&text, line.data, line.len);
         else
-            memmove(found, found + line.len, text.len - (size_t)(found - text.data) - line.len);
-        const size_t n = is_allowed ? text.len : text.len - line.len;
-        rc = n > MOST_BYTES ? base_fail(err, BASE_E_LIMIT, "%s is full: take something back first", path)
-                            : base_fs_write(path, text.data, n, 0600, err);
+            remove_line(&text, &line);
+        rc = text.len > MOST_BYTES
+                 ? base_fail(err, BASE_E_LIMIT, "%s is full: take something back first", path)
+                 : base_fs_write(path, text.data, text.len, 0600, err);
     }
     if (fd >= 0) close(fd);
     base_buf_free(&text);

@@ -256,10 +256,13 @@ static void put_said(const exchange *x, base_buf *out)
     } else if (*said == '<') {
         said = ""; /* a proxy's page */
     }
-    size_t n = strlen(said);
-    base_utf8_sanitise(&text, said, n < MAX_SENTENCE ? n : base_utf8_whole(said, MAX_SENTENCE), false);
-    for (char *at; x->http->key && text.data && (at = strstr(text.data, x->http->key));)
-        memset(at, '*', strlen(x->http->key));
+    char *open =
+        base_xstrdup(said); /* the key goes first: cut in the middle of one, its beginning would stay */
+    const size_t n_key = x->http->key ? strlen(x->http->key) : 0;
+    for (char *at = open; n_key && (at = strstr(at, x->http->key)); at += n_key) memset(at, '*', n_key);
+    const size_t n = strlen(open);
+    base_utf8_sanitise(&text, open, n < MAX_SENTENCE ? n : base_utf8_whole(open, MAX_SENTENCE), false);
+    free(open);
     if (text.len) base_buf_printf(out, ": %s", text.data);
     base_buf_free(&text);
     base_json_free(doc);

@@ -368,7 +368,8 @@ int remote_vocab_judge(remote_vocab *v, int32_t id, base_err *err)
     }
     rc = ask_tokens(v, e->bytes, e->n, false, &plain, err);
     if (!rc && (plain.n != 1 || plain.ids[0] != id) &&
-        base_utf8_valid(v->entries[id].bytes, v->entries[id].n) && strchr("<[", v->entries[id].bytes[0]))
+        base_utf8_valid(v->entries[id].bytes, v->entries[id].n) &&
+        (v->entries[id].bytes[0] == '<' || v->entries[id].bytes[0] == '['))
         remote_vocab_set_control(v, id);
     model_ids_free(&plain);
     return rc;

@@ -152,14 +152,16 @@ static size_t behind_head(const char *language, const base_buf *text)
     return at < text->len ? at : text->len;
 }
 
-static void import_go(base_buf *text, const char *module)
+/* false: the file has no place for it. */
+static bool import_go(base_buf *text, const char *module)
 {
     base_buf line = {0};
     size_t group = find_line(text, "import (", false), one = find_line(text, "import \"", true),
            package = find_line(text, "package ", true);
+    size_t at = group != SIZE_MAX ? tool__line_end(text->data, text->len, group) + 1 : 0;
+    if (group != SIZE_MAX && at > text->len) return false; /* the file ends in the middle of it */
     if (group != SIZE_MAX) {
         base_buf_printf(&line, "\t\"%s\"\n", module);
-        size_t at = tool__line_end(text->data, text->len, group) + 1;
         /* In its place by the alphabet: gofmt wants them so. */
         while (at < text->len && begins(text, at, "\t\"") &&
                strncmp(text->data + at + 2, module, strlen(module)) < 0)
@@ -169,7 +171,9 @@ static void import_go(base_buf *text, const char *module)
         base_buf_printf(&line, "%simport \"%s\"\n", one != SIZE_MAX ? "" : "\n", module);
         insert(text, one != SIZE_MAX ? one : package, line.data);
     }
+    const bool is_done = line.len > 0;
     base_buf_free(&line);
+    return is_done;
 }
 
 static void import_line(const char *language, base_buf *text, const standard *s, base_buf *line)
@@ -232,10 +236,10 @@ void tool__import_standard(
                 ? memmem(text->data, text->len, from, strlen(from)) != NULL
                 : memmem(block.ptr, block.len, "import ", 7) || memmem(block.ptr, block.len, "use ", 4))
             continue;
-        if (!strcmp(language, "go"))
-            import_go(text, from);
-        else
+        if (strcmp(language, "go"))
             import_other(language, text, s);
+        else if (!import_go(text, from))
+            continue;
         base_buf_printf(say, "Imported %s. ", !strcmp(language, "c") ? from : s->name);
     }
     free(code);

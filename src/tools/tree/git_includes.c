@@ -16,7 +16,7 @@ enum { MOST_DEPTH = 10 /* libgit2's own */, MOST_FILES = 1000, MOST_BYTES = 16 <
 typedef struct search {
     tool_git_include_fn *fn;
     void *user;
-    size_t n_files;
+    size_t n_files, n_bytes; /* that were read */
     char *found;
 } search;
 
@@ -119,7 +119,9 @@ static void look_at(search *s, const char *file, int depth)
 {
     struct stat st;
     if (s->found || depth > MOST_DEPTH || stat(file, &st) || S_ISDIR(st.st_mode)) return;
-    if (!S_ISREG(st.st_mode) || st.st_size > MOST_BYTES || ++s->n_files > MOST_FILES) {
+    if (S_ISREG(st.st_mode) && st.st_size <= MOST_BYTES) s->n_bytes += (size_t)st.st_size;
+    if (!S_ISREG(st.st_mode) || st.st_size > MOST_BYTES || s->n_bytes > MOST_BYTES ||
+        ++s->n_files > MOST_FILES) {
         s->found = base_xstrdup(file);
         return;
     }

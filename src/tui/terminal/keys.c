@@ -102,6 +102,7 @@ bool tui_keys_read(uint32_t *ret, base_buf *paste)
     for (;;) {
         int kind = get_wch(&c);
         if (kind == ERR) return false;
+        if (kind == OK && c > 0x10ffff) continue; /* no character, though the C library takes it for one */
         if (kind == OK) {
             *ret = c == 0x7f ? TUI_KEY_BACKSPACE : (uint32_t)c;
             return true;
