@@ -13,7 +13,7 @@
 
 #include "base/mem.h"
 
-enum { MAX_GUARDED = 16 }; /* later ones are mapped without a guard */
+enum { MAX_GUARDED = 64 }; /* a model may come in parts; later ones are mapped without a guard */
 
 /* What the handler may look at. */
 static struct guard {

@@ -9,11 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/door.h"
 #include "base/fs.h"
 #include "base/hash.h"
 #include "base/json.h"
@@ -26,35 +23,17 @@
 #include "model/file/quant.h"
 #include "model/text/template.h"
 #include "model/text/tokenizer.h"
+#include "cmd/model_files.h"
 #include "cmd/options.h"
-#ifdef KVIST_SHELL
-#include "tools/transfer.h"
-#endif
 
 static const char usage[] =
-    "usage: kvist model list [--json]     the default models: present or not, bytes, sha256\n"
+    "usage: kvist model list [--json]     the default models and those in the data folder\n"
     "       kvist model get NAME|URL [--sha256 HEX]   http needs the hash\n"
-    "                                     fetches a model into the data folder; an interrupted one goes on\n"
+    "                                     fetches a model into the data folder; an interrupted one goes on; "
+    "of\n"
+    "                                     a model in parts (-00001-of-00003.gguf) all are fetched\n"
     "       kvist model info FILE|NAME    metadata, tensor types, memory plan, pivot\n"
     "       kvist model check FILE|NAME   reads the whole file: shapes, numbers, vocabulary, sha256\n";
-
-static char *model_path(const char *file)
-{
-    base_buf name = {0};
-    base_buf_printf(&name, "models/%s", file);
-    char *path = base_fs_home(BASE_HOME_DATA, name.data);
-    base_buf_free(&name);
-    return path;
-}
-
-static void put_bytes(base_buf *out, uint64_t bytes)
-{
-    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-    double x = (double)bytes;
-    size_t unit = 0;
-    for (; x >= 1024 && unit + 1 < sizeof units / sizeof *units; unit++) x /= 1024;
-    base_buf_printf(out, unit ? "%.1f %s" : "%.0f %s", x, units[unit]);
-}
 
 /* ---- list ---- */
 
@@ -65,26 +44,57 @@ static const char *state_of(const default_model *m, const char *path)
     return (uint64_t)st.st_size == m->bytes ? "present" : "other size";
 }
 
+static void put_default(const default_model *m, bool json, base_buf *out)
+{
+    char *path = model_files_path(m->file);
+    if (json) {
+        base_buf_printf(out,
+            "{\"name\":\"%s\",\"role\":\"%s\",\"state\":\"%s\",\"bytes\":%" PRIu64
+            ",\"sha256\":\"%s\",\"path\":",
+            m->name, m->role, state_of(m, path), m->bytes, m->sha256);
+        base_json_put_str(out, path, strlen(path));
+        base_buf_puts(out, "}\n");
+    } else {
+        base_buf_printf(out, "%-20s %-8s %-10s %10" PRIu64 "  %s\n%20s %s\n", m->name, m->role,
+            state_of(m, path), m->bytes, m->sha256, "", path);
+    }
+    free(path);
+}
+
+/* A file that somebody put into the folder, or fetched. */
+static void put_other(const model_files_entry *e, bool json, base_buf *out)
+{
+    char *path = model_files_path(e->file), state[48] = "present";
+    if (e->n_here < e->n_parts)
+        snprintf(state, sizeof state, "%" PRIu32 " of %" PRIu32 " parts", e->n_here, e->n_parts);
+    if (json) {
+        base_buf_puts(out, "{\"name\":");
+        base_json_put_str(out, e->file, strlen(e->file));
+        base_buf_printf(out,
+            ",\"role\":\"other\",\"state\":\"%s\",\"bytes\":%" PRIu64 ",\"parts\":%" PRIu32 ",\"path\":",
+            e->n_here < e->n_parts ? "incomplete" : "present", e->bytes, e->n_parts);
+        base_json_put_str(out, path, strlen(path));
+        base_buf_puts(out, "}\n");
+    } else {
+        base_utf8_sanitise(out, e->file, strlen(e->file), false);
+        base_buf_printf(out, "\n%20s other    %-10s %10" PRIu64, "", state, e->bytes);
+        if (e->n_parts > 1 && e->n_here == e->n_parts)
+            base_buf_printf(out, "  %" PRIu32 " parts", e->n_parts);
+        base_buf_putc(out, '\n');
+    }
+    free(path);
+}
+
 static void list(bool json)
 {
     base_buf out = {0};
-    for (size_t i = 0; i < OPTIONS_N_MODELS; i++) {
-        const default_model *m = &options_models[i];
-        char *path = model_path(m->file);
-        if (json) {
-            base_buf_printf(&out,
-                "{\"name\":\"%s\",\"role\":\"%s\",\"state\":\"%s\",\"bytes\":%" PRIu64
-                ",\"sha256\":\"%s\",\"path\":",
-                m->name, m->role, state_of(m, path), m->bytes, m->sha256);
-            base_json_put_str(&out, path, strlen(path));
-            base_buf_puts(&out, "}\n");
-        } else {
-            base_buf_printf(&out, "%-20s %-8s %-10s %10" PRIu64 "  %s\n%20s %s\n", m->name, m->role,
-                state_of(m, path), m->bytes, m->sha256, "", path);
-        }
-        free(path);
-    }
+    size_t n = 0;
+    for (size_t i = 0; i < OPTIONS_N_MODELS; i++) put_default(&options_models[i], json, &out);
+    model_files_entry *others = model_files_list(&n);
+    for (size_t i = 0; i < n; i++)
+        if (!options_find_model(others[i].file)) put_other(&others[i], json, &out);
     fputs(out.data, stdout);
+    model_files_free(others, n);
     base_buf_free(&out);
 }
 
@@ -115,12 +125,12 @@ static void put_tensor_types(const gguf_file *f, base_buf *out)
         bytes[t->type] += t->n_bytes;
     }
     base_buf_printf(out, "tensors: %" PRIu64 ", ", gguf_n_tensors(f));
-    put_bytes(out, all);
+    model_files_put_bytes(out, all);
     base_buf_putc(out, '\n');
     for (unsigned type = 0; type < MAX_TYPES; type++) {
         if (!n[type]) continue;
         base_buf_printf(out, "  %-5s %5" PRIu64 "  ", gguf_tensor_type_name((gguf_tensor_type)type), n[type]);
-        put_bytes(out, bytes[type]);
+        model_files_put_bytes(out, bytes[type]);
         base_buf_putc(out, '\n');
     }
 }
@@ -146,7 +156,7 @@ static void put_memory_plan(const gguf_file *f, const model_hyper *h, base_buf *
     if (h->n_taps) {
         base_buf_printf(out, "  %" PRIu32 " of %" PRIu32 " layers keep a state instead of rows: ",
             h->n_layer - h->n_rows_layers, h->n_layer);
-        put_bytes(out, (h->n_layer - h->n_rows_layers) * model_state_floats(h) * sizeof(float));
+        model_files_put_bytes(out, (h->n_layer - h->n_rows_layers) * model_state_floats(h) * sizeof(float));
         base_buf_puts(out, " each time it is kept\n");
     }
     if (h->n_blocks > h->n_layer)
@@ -154,14 +164,14 @@ static void put_memory_plan(const gguf_file *f, const model_hyper *h, base_buf *
             h->n_blocks - h->n_layer, h->n_blocks - h->n_layer == 1 ? "" : "s",
             h->n_blocks - h->n_layer == 1 ? "s" : "", h->n_blocks - h->n_layer == 1 ? "is" : "are");
     base_buf_puts(out, "  read per token    ");
-    put_bytes(out, weights);
+    model_files_put_bytes(out, weights);
     base_buf_puts(out, " of weights\n  one row           ");
-    put_bytes(out, row);
+    model_files_put_bytes(out, row);
     base_buf_puts(out, " (K and V of a token in all lanes, F16)\n");
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
         if (lengths[i] > h->n_ctx) break;
         base_buf_printf(out, "  %6" PRIu32 " rows active  ", lengths[i]);
-        put_bytes(out, row * lengths[i]);
+        model_files_put_bytes(out, row * lengths[i]);
         base_buf_puts(out, lengths[i] == 4096 ? " (the default budget)\n" : "\n");
     }
 }
@@ -209,7 +219,8 @@ static int info(const char *path, base_err *err)
     int r = gguf_open(&f, path, err);
     if (r < 0) return r;
     base_buf_printf(&out, "%s: ", path);
-    put_bytes(&out, gguf_file_bytes(f));
+    model_files_put_bytes(&out, gguf_file_bytes(f));
+    if (gguf_n_parts(f) > 1) base_buf_printf(&out, " in %" PRIu64 " parts", gguf_n_parts(f));
     base_buf_putc(&out, '\n');
     put_metadata(f, &out);
     put_tensor_types(f, &out);
@@ -272,50 +283,19 @@ static int check_text(const gguf_file *f, base_err *err)
     return r;
 }
 
-/* Beside a file that was fetched: its hash then, as sha256sum writes and reads it. */
-static char *hash_path(const char *path)
-{
-    base_buf out = {0};
-    base_buf_printf(&out, "%s.sha256", path);
-    return base_buf_take(&out);
-}
-
-/* The hash that is remembered of `path`; false: none is. */
-static bool remembered_hash(const char *path, char ret[65])
-{
-    char *file = hash_path(path);
-    base_buf text = {0};
-    bool is_there = base_fs_exists(file) && !base_fs_read(file, 4096, &text, NULL) && text.len >= 64 &&
-                    strspn(text.data, "0123456789abcdef") == 64;
-    if (is_there) snprintf(ret, 65, "%.64s", text.data);
-    base_buf_free(&text);
-    free(file);
-    return is_there;
-}
-
-static int remember_hash(const char *path, const char *hex, base_err *err)
-{
-    char *file = hash_path(path);
-    const char *slash = strrchr(path, '/');
-    base_buf text = {0};
-    base_buf_printf(&text, "%s  %s\n", hex, slash ? slash + 1 : path);
-    int r = base_fs_write(file, text.data, text.len, 0644, err);
-    base_buf_free(&text);
-    free(file);
-    return r;
-}
-
-static int check_hash(const gguf_file *f, const char *path, base_err *err)
+/* Of each file that the model is made of: the hash that the table or the fetching knows. */
+static int check_hash(gguf_part part, const char *path, base_err *err)
 {
     char hex[65], before[65];
-    const default_model *m = options_find_model(path);
-    const bool is_fetched = !m && remembered_hash(path, before);
+    const char *file = part.path ? part.path : path;
+    const default_model *m = options_find_model(file);
+    const bool is_fetched = !m && model_files_hash(file, before);
     if (!m && !is_fetched) return 0;
-    base_sha256_hex(gguf_bytes(f), gguf_file_bytes(f), hex);
+    base_sha256_hex(part.bytes, part.n_bytes, hex);
     if (strcmp(hex, m ? m->sha256 : before) == 0) return 0;
     if (!m)
-        return base_fail(
-            err, BASE_E_FORMAT, "sha256 is %s and was %s when it was fetched: fetch it again", hex, before);
+        return base_fail(err, BASE_E_FORMAT,
+            "sha256 of %s is %s and was %s when it was fetched: fetch it again", file, hex, before);
     return base_fail(
         err, BASE_E_FORMAT, "sha256 is %s and should be %s: fetch %s again", hex, m->sha256, m->name);
 }
@@ -325,7 +305,8 @@ static int check_whole(const gguf_file *f, const char *path, base_err *err)
     int r = check_shapes(f, err);
     if (r == 0) r = check_text(f, err);
     if (r == 0) r = check_numbers(f, err);
-    return r == 0 ? check_hash(f, path, err) : r;
+    for (uint64_t i = 0; i < gguf_n_parts(f) && r == 0; i++) r = check_hash(gguf_part_at(f, i), path, err);
+    return r;
 }
 
 static int check(const char *path, base_err *err)
@@ -339,7 +320,7 @@ static int check(const char *path, base_err *err)
         base_err_prefix(err, "%s", path);
     else
         printf("%s: sound (%" PRIu64 " tensors, shapes, numbers, vocabulary%s)\n", path, gguf_n_tensors(f),
-            options_find_model(path) || remembered_hash(path, hex) ? ", sha256" : "");
+            options_find_model(path) || model_files_hash(path, hex) ? ", sha256" : "");
     gguf_close(f);
     return r;
 }
@@ -348,7 +329,7 @@ static int check(const char *path, base_err *err)
 
 static int get_default(const default_model *m, base_err *err)
 {
-    char *path = model_path(m->file);
+    char *path = model_files_path(m->file);
     bool here = strcmp(state_of(m, path), "present") == 0;
     if (here) printf("%s is here: %s\n", m->name, path);
     free(path);
@@ -358,103 +339,10 @@ static int get_default(const default_model *m, base_err *err)
         m->role);
 }
 
-#ifdef KVIST_SHELL
-static bool show_progress(void *user, uint64_t done, uint64_t total)
-{
-    base_buf line = {0};
-    base_buf_printf(&line, "%s: ", (const char *)user);
-    put_bytes(&line, done);
-    if (total) {
-        base_buf_puts(&line, " of ");
-        put_bytes(&line, total);
-    }
-    base_door_progress(line.data);
-    base_buf_free(&line);
-    return true;
-}
-
-/* The last part of a URL's path, if that is a file name that needs no quoting anywhere. */
-static int name_of_url(const char *url, base_buf *out, base_err *err)
-{
-    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-+";
-    const char *rest = strstr(url, "://") + 3, *end = rest + strcspn(rest, "?#"), *at = end;
-    while (at > rest && at[-1] != '/') at--;
-    size_t n = (size_t)(end - at);
-    if (at == rest || n < 6 || n > 200 || *at == '.' || *at == '-' || strspn(at, letters) < n ||
-        strncmp(end - 5, ".gguf", 5) != 0) {
-        return base_fail(err, BASE_E_USAGE, "%s does not end in the name of a .gguf file", url);
-    }
-    base_buf_add(out, at, n);
-    return 0;
-}
-
-/* What came and is no model must not stand where the next attempt wants to write. */
-static void move_aside(const char *path, base_err *err)
-{
-    base_buf aside = {0};
-    base_buf_printf(&aside, "%s.damaged", path);
-    base_err why = *err;
-    if (rename(path, aside.data) == 0)
-        base_fail(err, why.code, "%.300s; it was moved to %.140s", why.msg, aside.data);
-    base_buf_free(&aside);
-}
-
-static int get_url(const char *url, const char *sha256, base_err *err)
-{
-    base_buf name = {0};
-    char before[65], found[65] = "";
-    int r = name_of_url(url, &name, err);
-    if (r < 0) return r;
-    char *path = model_path(name.data);
-    const bool is_promised = sha256 != NULL, is_remembered = !is_promised && remembered_hash(path, before);
-    if (is_remembered) sha256 = before;
-    if (!sha256 && strncasecmp(url, "http:", 5) == 0) {
-        base_buf_free(&name);
-        free(path);
-        return base_fail(err, BASE_E_USAGE,
-            "http does not say who answers, and anybody on the way can change what comes: give --sha256 HEX "
-            "as "
-            "its publisher names it, or an https URL");
-    }
-    if (base_fs_exists(path)) {
-        r = base_fail(err, BASE_E_STATE, "%s is already here; remove it to fetch it again", path);
-    } else {
-        const tool_transfer_options options = {.url = url,
-            .path = path,
-            .sha256 = sha256,
-            .ret_sha256 = found,
-            .progress = show_progress,
-            .user = name.data};
-        r = tool_transfer_get(&options, err);
-        base_door_progress("");
-        if (r == BASE_E_FORMAT && is_remembered)
-            base_err_prefix(err, "not what was fetched before (remove %s.sha256 to take another file)", path);
-    }
-    if (r == 0 && (r = check(path, err)) != 0) move_aside(path, err);
-    if (r == 0) r = remember_hash(path, found, err);
-    if (r == 0 && !is_promised)
-        printf("sha256 %s%s\n", found,
-            is_remembered ? ", as when it was fetched before"
-                          : ": nobody said what it has to be. Compare it with what the publisher names; it "
-                            "is remembered, and "
-                            "`kvist model check` looks for it");
-    if (r == 0) printf("kvist --model %s starts the shell with it\n", name.data);
-    free(path);
-    base_buf_free(&name);
-    return r;
-}
-#else
-static int get_url(const char *url, const char *sha256, base_err *err)
-{
-    return base_fail(err, BASE_E_UNSUPPORTED,
-        "this build has no downloads (-Dshell=disabled); put %s into the data folder's models/ by hand", url);
-}
-#endif
-
 static int get(const char *what, const char *sha256, base_err *err)
 {
     const default_model *m = options_find_model(what);
-    if (strstr(what, "://")) return get_url(what, sha256, err);
+    if (strstr(what, "://")) return model_files_get(what, sha256, check, err);
     if (m) return get_default(m, err);
     return base_fail(err, BASE_E_NOT_FOUND, "%s is no URL and no default model (kvist model list)", what);
 }
@@ -473,6 +361,16 @@ static int with_path(const char *word, int (*run)(const char *path, base_err *er
     return r;
 }
 
+/* One hash, or several with commas between. */
+static bool are_hashes(const char *s)
+{
+    for (;; s++) {
+        if (strspn(s, "0123456789abcdefABCDEF") != 64) return false;
+        s += 64;
+        if (*s != ',') return *s == 0;
+    }
+}
+
 int cmd_model(int argc, char **argv)
 {
     const char **words = base_xcalloc((size_t)argc + 1, sizeof *words);
@@ -482,7 +380,8 @@ int cmd_model(int argc, char **argv)
     base_err err = {0};
     const option_row own[] = {
         {"--json", OPTION_FLAG, &json, NULL, "list: one object a line"},
-        {"--sha256", OPTION_TEXT, &sha256, "HEX", "get: what the file's SHA-256 has to be (http needs it)"},
+        {"--sha256", OPTION_TEXT, &sha256, "HEX",
+            "get: what the file's SHA-256 has to be (http needs it); of parts each, commas between"},
         {0},
     };
     int status = CMD_OK, r = 0;
@@ -491,8 +390,8 @@ int cmd_model(int argc, char **argv)
     const char *action = n ? words[0] : "list";
     if (json && strcmp(action, "list"))
         r = base_fail(&err, BASE_E_USAGE, "--json goes with kvist model list");
-    else if (sha256 && (strlen(sha256) != 64 || sha256[strspn(sha256, "0123456789abcdefABCDEF")]))
-        r = base_fail(&err, BASE_E_USAGE, "--sha256 takes 64 hexadecimal digits, not \"%s\"", sha256);
+    else if (sha256 && !are_hashes(sha256))
+        r = base_fail(&err, BASE_E_USAGE, "--sha256 takes 64 hexadecimal digits, not \"%.100s\"", sha256);
     else if (n <= 1 && !strcmp(action, "list"))
         list(json);
     else if (n == 2 && !strcmp(action, "get"))

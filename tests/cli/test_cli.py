@@ -3,11 +3,13 @@
 
 usage: test_cli.py KVIST KVIST-BENCH SHARED
 """
+import hashlib
 import json
 import os
 import shutil
 import signal
 import sqlite3
+import struct
 import subprocess
 import sys
 import tempfile
@@ -35,6 +37,47 @@ END
 answer Done.
 answer Nothing more.
 """
+
+
+def split_gguf(whole, n):
+    """The bytes of a GGUF file (alignment 32) as n files that are one model: metadata in the first, each with a share of the tensors."""
+    def text(at):
+        length = struct.unpack_from("<Q", whole, at)[0]
+        return at + 8 + length
+    def value(at, kind):
+        if kind == 8:
+            return text(at)
+        if kind == 9:
+            element, count = struct.unpack_from("<IQ", whole, at)
+            at += 12
+            for _ in range(count if element == 8 else 0):
+                at = text(at)
+            return at if element == 8 else at + count * sizes[element]
+        return at + sizes[kind]
+    sizes = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
+    n_tensors, n_keys = struct.unpack_from("<QQ", whole, 8)
+    at = 24
+    for _ in range(n_keys):
+        at = text(at)
+        at = value(at + 4, struct.unpack_from("<I", whole, at)[0])
+    keys, tensors = whole[24:at], []
+    for _ in range(n_tensors):
+        start, at = at, text(at)
+        at += 4 + 8 * struct.unpack_from("<I", whole, at)[0] + 4
+        tensors.append((whole[start:at], struct.unpack_from("<Q", whole, at)[0]))
+        at += 8
+    data = whole[(at + 31) // 32 * 32:]
+    ends = [offset for _, offset in tensors[1:]] + [len(data)]
+    def key(name, kind, packed):
+        return struct.pack("<Q", len(name)) + name + struct.pack("<I", kind) + packed
+    for i in range(n):
+        mine = range(i * n_tensors // n, (i + 1) * n_tensors // n)
+        first = tensors[mine[0]][1]
+        head = b"GGUF" + struct.pack("<IQQ", 3, len(mine), 3 + (0 if i else n_keys)) + (b"" if i else keys)
+        head += key(b"split.no", 2, struct.pack("<H", i)) + key(b"split.count", 2, struct.pack("<H", n))
+        head += key(b"split.tensors.count", 5, struct.pack("<i", n_tensors))
+        head += b"".join(tensors[k][0] + struct.pack("<Q", tensors[k][1] - first) for k in mine)
+        yield head + bytes(-len(head) % 32) + data[first:ends[mine[-1]]]
 
 
 class Case(unittest.TestCase):
@@ -1033,6 +1076,47 @@ class Engine(Case):
                 run = self.run_kvist(*command)
                 self.assertEqual(run.returncode, status, (name, command))
                 self.assertIn(name, run.stderr)
+
+    def test_a_model_in_parts_is_fetched_checked_and_computes_the_same(self):
+        """SmolLM2 cut in three as llama-gguf-split cuts, behind file URLs: any part names the model."""
+        with open(SMALL, "rb") as f:
+            whole = f.read()
+        there = os.path.join(self.folder, "there")
+        os.makedirs(there)
+        names = [f"small-{i + 1:05d}-of-00003.gguf" for i in range(3)]
+        parts = list(split_gguf(whole, 3))
+        for name, part in zip(names, parts):
+            with open(os.path.join(there, name), "wb") as f:
+                f.write(part)
+        models = os.path.join(self.env["KVIST_HOME"], "data", "models")
+        url = "file://" + os.path.join(there, names[1])
+        self.assertEqual(self.run_kvist("model", "get", url, "--sha256", "0" * 64).returncode, 2)  # one hash for three files
+        moved = os.path.join(there, names[2])
+        os.rename(moved, moved + ".away")
+        run = self.run_kvist("model", "get", url)
+        self.assertEqual(run.returncode, 1, run.stdout)
+        self.assertEqual([n for n in sorted(os.listdir(models)) if n.endswith(".gguf")], names[:2])
+        rows = [json.loads(line) for line in self.run_kvist("model", "list", "--json").stdout.splitlines()]
+        self.assertEqual([(r["name"], r["state"], r["parts"]) for r in rows if r["role"] == "other"], [(names[0], "incomplete", 3)])
+        self.assertIn("2 of 3 parts", self.run_kvist("model", "list").stdout)
+        run = self.run_kvist("-p", "x", "--model", names[0])
+        self.assertEqual(run.returncode, 5)
+        self.assertIn(names[2] + " is missing", run.stderr)
+        os.rename(moved + ".away", moved)
+        run = self.run_kvist("model", "get", url)  # goes on with what is not here
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertIn(names[2] + ": sha256 ", run.stdout)
+        self.assertIn(" in 3 parts", self.run_kvist("model", "info", names[2]).stdout)
+        ids = json.dumps({"ids": list(range(300, 340))}) + "\n"
+        told = [self.run_kvist("eval", "logprobs", "--model", m, "--top", "3", stdin=ids).stdout for m in (SMALL, names[2])]
+        self.assertTrue(told[0])
+        self.assertEqual(told[0], told[1])
+        with open(os.path.join(models, names[1]), "r+b") as f:  # a later change of any part is found
+            f.seek(-5, 2)
+            f.write(b"x")
+        run = self.run_kvist("model", "check", names[0])
+        self.assertEqual(run.returncode, 1)
+        self.assertIn("was " + hashlib.sha256(parts[1]).hexdigest(), run.stderr)
 
     def test_resume_computes_nothing(self):
         words = ("--model", SMALL, "--json", "--max-tokens", "8", "--mode", "plan", "--context", "off")

@@ -6,6 +6,9 @@
  * must have which type, which numbers belong together) is checked in gguf_check.c; shapes against an
  * architecture are the model's business.
  *
+ * A model in parts is so many files like that, each parsed by itself; gguf_parts.c finds them and looks
+ * whether they belong together, and the first takes the tensors of the others.
+ *
  * A file is mapped when it lies on a local disk, with a guard against its being cut (base/map.h), else read.
  * Immutable after open; any thread may read.
  */
@@ -27,6 +30,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "model/file/gguf_check.h"
+#include "model/file/gguf_parts.h"
 
 enum {
     MAX_KEY_BYTES = 65535,
@@ -48,7 +52,11 @@ struct gguf_file {
     size_t n;
     base_map *map; /* NULL: the bytes are elsewhere */
     bool owned;
+    char *path;         /* NULL: bytes in memory */
+    gguf_file **others; /* of a model in parts, in their first: the second part and those behind it */
+    uint64_t n_others;
     uint32_t version;
+    size_t n_head; /* bytes before the first tensor's */
     uint64_t alignment, n_keys, n_tensors;
     entry *keys;
     gguf_tensor *tensors;
@@ -368,6 +376,7 @@ static int parse_tensors(gguf_file *f, cursor *c)
         t->data = f->bytes + start + offset;
         round_up(offset + t->n_bytes, f->alignment, &offset);
     }
+    f->n_head = start < f->n ? (size_t)start : f->n;
     return 0;
 }
 
@@ -471,19 +480,35 @@ static int load_bytes(gguf_file *f, int fd, const char *path, base_err *err)
 
 int gguf_check_unchanged(const gguf_file *f, const char *path, base_err *err)
 {
-    return f->map ? base_map_check(f->map, path, err) : 0;
+    int r = f->map ? base_map_check(f->map, f->path ? f->path : path, err) : 0;
+    for (uint64_t i = 0; i < f->n_others && r >= 0; i++) r = gguf_check_unchanged(f->others[i], path, err);
+    return r;
 }
 
-int gguf_open(gguf_file **ret, const char *path, base_err *err)
+int gguf_open_one(gguf_file **ret, const char *path, base_err *err)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0 && errno == ENOENT) return base_fail(err, BASE_E_NOT_FOUND, "%s does not exist", path);
     if (fd < 0) return base_fail_sys(err, "%s cannot be opened", path);
     gguf_file *f = base_xcalloc(1, sizeof *f);
+    f->path = base_xstrdup(path);
     int r = load_bytes(f, fd, path, err);
     close(fd);
     if (r >= 0 && (r = parse(f, err)) < 0) base_err_prefix(err, "%s", path);
     if (f->map && base_map_check(f->map, path, NULL) != 0) r = base_map_check(f->map, path, err);
+    if (r < 0) {
+        gguf_close(f);
+        return r;
+    }
+    *ret = f;
+    return 0;
+}
+
+int gguf_open(gguf_file **ret, const char *path, base_err *err)
+{
+    gguf_file *f = NULL;
+    int r = gguf_open_one(&f, path, err);
+    if (r >= 0 && gguf_part_count(f) > 1) r = gguf_open_others(&f, path, err);
     if (r < 0) {
         gguf_close(f);
         return r;
@@ -502,19 +527,82 @@ void gguf_close(gguf_file *f)
     free(f->tensor_table);
     base_map_free(f->map);
     if (f->owned) free((void *)(uintptr_t)f->bytes);
+    free(f->path);
+    for (uint64_t i = 0; i < f->n_others; i++) gguf_close(f->others[i]);
+    free(f->others);
     free(f);
+}
+
+/* ---- a model in parts ---- */
+
+static int tensor_twice(const gguf_tensor *t, base_err *err)
+{
+    return base_fail(err, BASE_E_FORMAT,
+        "two parts hold a tensor %.*s: a part of another model is among them; fetch them again",
+        (int)t->name.len, t->name.ptr);
+}
+
+/* The tensors of all parts become the first's, in order. */
+static int take_tensors(gguf_file *first, gguf_file **others, uint64_t n_others, base_err *err)
+{
+    uint64_t n = first->n_tensors;
+    for (uint64_t i = 0; i < n_others; i++) n += others[i]->n_tensors;
+    gguf_tensor *all = calloc(n ? n : 1, sizeof *all), *to = all;
+    uint32_t *table = NULL;
+    size_t slots;
+    if (!all) return base_fail(err, BASE_E_NOMEM, "GGUF: no memory for %" PRIu64 " tensors", n);
+    int r = table_new(&table, &slots, n, err);
+    for (uint64_t i = 0; i <= n_others && r >= 0; i++) {
+        const gguf_file *part = i ? others[i - 1] : first;
+        for (uint64_t k = 0; k < part->n_tensors && r >= 0; k++, to++) {
+            *to = part->tensors[k];
+            size_t slot = table_slot(table, slots, all, sizeof *all, to->name);
+            if (table[slot]) r = tensor_twice(to, err);
+            table[slot] = (uint32_t)(to - all) + 1;
+        }
+    }
+    if (r < 0) {
+        free(all);
+        free(table);
+        return r;
+    }
+    free(first->tensors);
+    free(first->tensor_table);
+    first->tensors = all;
+    first->n_tensors = n;
+    first->tensor_table = table;
+    first->tensor_slots = slots;
+    return 0;
+}
+
+int gguf_join(gguf_file *first, gguf_file **others, uint64_t n_others, base_err *err)
+{
+    int r = gguf_check_parts(first, others, n_others, err);
+    if (r >= 0) r = take_tensors(first, others, n_others, err);
+    if (r < 0) return r;
+    first->others = others;
+    first->n_others = n_others;
+    return 0;
+}
+
+uint64_t gguf_n_parts(const gguf_file *f)
+{
+    return 1 + f->n_others;
+}
+
+gguf_part gguf_part_at(const gguf_file *f, uint64_t i)
+{
+    const gguf_file *part = i ? f->others[i - 1] : f;
+    return (gguf_part){part->path, part->bytes, part->n, part->n_head};
 }
 
 /* ---- what is in it ---- */
 
 uint64_t gguf_file_bytes(const gguf_file *f)
 {
-    return f->n;
-}
-
-const void *gguf_bytes(const gguf_file *f)
-{
-    return f->bytes;
+    uint64_t n = f->n;
+    for (uint64_t i = 0; i < f->n_others; i++) n += f->others[i]->n;
+    return n;
 }
 
 uint64_t gguf_n_tensors(const gguf_file *f)

@@ -63,7 +63,8 @@ typedef struct gguf_tensor {
 
 /*
  * Maps the file read-only. Truncated, foreign or malformed files are BASE_E_FORMAT with the reason and the
- * place.
+ * place. Of a model in parts (NAME-00001-of-00003.gguf) any part may be named; all are opened, and a missing
+ * one is BASE_E_NOT_FOUND.
  */
 int gguf_open(gguf_file **ret, const char *path, base_err *err);
 /* The same over bytes in memory (fuzzing, tests); the bytes must outlive the file. */
@@ -99,7 +100,16 @@ bool gguf_array_num(const gguf_file *f, const char *key, uint64_t i, double *ret
 uint64_t gguf_n_keys(const gguf_file *f);
 base_str gguf_key_at(const gguf_file *f, uint64_t i, gguf_value_type *ret_type);
 void gguf_print_value(const gguf_file *f, uint64_t i, base_buf *out); /* short form, for `kvist model info` */
-uint64_t gguf_file_bytes(const gguf_file *f);
-const void *gguf_bytes(const gguf_file *f); /* the whole mapping */
+uint64_t gguf_file_bytes(const gguf_file *f);                         /* of all parts */
+
+/* The files that a model is made of; most are one. They live as long as the model. */
+typedef struct gguf_part {
+    const char *path; /* NULL: bytes in memory */
+    const uint8_t *bytes;
+    uint64_t n_bytes, n_head; /* n_head: before the first tensor's bytes */
+} gguf_part;
+
+uint64_t gguf_n_parts(const gguf_file *f);
+gguf_part gguf_part_at(const gguf_file *f, uint64_t i);
 
 #endif

@@ -6,6 +6,7 @@
  * architecture.
  */
 #include "model/file/gguf_check.h"
+#include "model/file/gguf_parts.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -192,10 +193,11 @@ int gguf_check_metadata(const gguf_file *f, base_err *err)
             err, BASE_E_FORMAT, "GGUF: general.architecture is %zu bytes long", architecture.len);
     int r = check_kinds(f, architecture, err);
     if (r < 0) return r;
-    if (gguf_get_u64(f, "split.count", &parts) && parts > 1) {
-        return base_fail(err, BASE_E_UNSUPPORTED,
-            "GGUF: the file is one of %" PRIu64 " parts; join them (llama-gguf-split --merge) first", parts);
-    }
+    uint64_t part;
+    if (gguf_get_u64(f, "split.count", &parts) && parts > 1 &&
+        (parts > GGUF_MOST_PARTS || !gguf_get_u64(f, "split.no", &part) || part >= parts))
+        return base_fail(err, BASE_E_FORMAT,
+            "GGUF: the file is one of %" PRIu64 " parts, but does not say which (split.no)", parts);
     if ((r = check_vocabulary(f, err)) < 0) return r;
     return named ? check_architecture(f, architecture, err) : 0;
 }

@@ -4,7 +4,7 @@
 
 #include "model/file/gguf.h"
 
-/* BASE_E_FORMAT names the key; BASE_E_UNSUPPORTED for split files. */
+/* BASE_E_FORMAT names the key. */
 int gguf_check_metadata(const gguf_file *f, base_err *err);
 
 #endif

@@ -125,7 +125,6 @@ static int refuse_extras(const reader *r)
     static const char *const numbers[] = {"final_logit_softcapping", "attn_logit_softcapping", "logit_scale",
         "residual_scale", "embedding_scale", "attention.clamp_kqv", "attention.max_alibi_bias"};
     char key[96];
-    uint64_t count;
     base_str scaling;
 
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
@@ -140,10 +139,6 @@ static int refuse_extras(const reader *r)
         return base_fail(r->err, BASE_E_UNSUPPORTED,
             "RoPE scaling \"%.*s\" is not built; use a file without it (none, linear and yarn are)",
             (int)(scaling.len < 40 ? scaling.len : 40), scaling.ptr);
-    if (gguf_get_u64(r->file, "split.count", &count) && count > 1)
-        return base_fail(r->err, BASE_E_UNSUPPORTED,
-            "this is one of %llu parts of a split model; join them first (llama-gguf-split --merge)",
-            (unsigned long long)count);
     return 0;
 }
 
