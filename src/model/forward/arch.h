@@ -97,6 +97,17 @@ static inline uint32_t model_layer_rows(const model_hyper *h, uint32_t layer)
     return n;
 }
 
+/* Floats of a token's queries, and of its keys (or values), in one layer. */
+static inline uint32_t model_query_width(const model_hyper *h)
+{
+    return h->n_head * h->head_dim;
+}
+
+static inline uint32_t model_key_width(const model_hyper *h)
+{
+    return h->n_head_kv * h->head_dim;
+}
+
 /* Numbers of the state's convolution, of its values, and of one layer's state. */
 static inline uint32_t model_state_channels(const model_hyper *h)
 {

@@ -1,5 +1,6 @@
 /*
- * What model.c and forward.c share: the model's insides. Nobody else includes this.
+ * A model's insides, for the files of this folder: weights by layer, and the buffers in which a forward pass
+ * computes. Nobody else includes this.
  */
 #ifndef KVIST_MODEL_FORWARD_H
 #define KVIST_MODEL_FORWARD_H
@@ -77,6 +78,19 @@ struct model {
     forward_fold fold;
 };
 
+/* A token's row of scratch.qkv in a layer with rows: queries, their gates where there are some, keys, values. */
+static inline uint32_t forward_qkv_width(const model_hyper *h)
+{
+    return (h->arch->rows_every ? 2 : 1) * model_query_width(h) + 2 * model_key_width(h);
+}
+
+/* And in one with a state: what is convolved, z, alpha, beta. */
+static inline uint32_t forward_state_width(const model_hyper *h)
+{
+    return model_state_channels(h) + model_state_values(h) + 2 * h->n_state_values;
+}
+
+/* scratch.c: all buffers of the scratch, sized for h; bytes of them all, before anything is allocated. */
 int forward_scratch_make(model *m, base_err *err);
 void forward_scratch_free(model *m);
 uint64_t forward_scratch_bytes(const model_hyper *h);
@@ -84,9 +98,10 @@ uint64_t forward_scratch_bytes(const model_hyper *h);
 int forward_turns_of(model *m, const model_rows_view *rows, const ops_turns **ret, base_err *err);
 void forward_turns_free(model *m);
 /*
- * The GPU is gone, and `err` says why: weights are packed for the CPU, which gives the same bits. What failed
- * is then done again.
+ * model.c: computes. Where the GPU is gone (BASE_E_DEVICE), the weights are packed for the CPU, which gives the same
+ * bits, the person is told why, and `compute` is called once more.
  */
-int model_fall_back(model *m, base_err *err);
+int model_try(
+    model *m, int (*compute)(model *m, const void *what, base_err *err), const void *what, base_err *err);
 
 #endif

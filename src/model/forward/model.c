@@ -569,7 +569,7 @@ static void tell(model *m, const char *why)
     if (m->tell) m->tell(m->tell_user, m->notice);
 }
 
-int model_fall_back(model *m, base_err *err)
+static int fall_back(model *m, base_err *err)
 {
     const model_options cpu = {.n_threads = (int)m->info.n_threads, .backend = "cpu"};
     const base_err why = *err;
@@ -577,6 +577,17 @@ int model_fall_back(model *m, base_err *err)
     int rc = start(m, &cpu, false, err);
     if (!rc) tell(m, why.msg);
     return rc;
+}
+
+int model_try(
+    model *m, int (*compute)(model *m, const void *what, base_err *err), const void *what, base_err *err)
+{
+    base_err own = {0};
+    if (!err) err = &own;
+    int rc = compute(m, what, err);
+    if (rc != BASE_E_DEVICE) return rc;
+    rc = fall_back(m, err);
+    return rc ? rc : compute(m, what, err);
 }
 
 /* "auto" takes the GPU where there is one that has room, and says so where there is one that has not. */

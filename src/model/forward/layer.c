@@ -1,0 +1,438 @@
+/*
+ * One layer, as a row of operations. Each half ends by adding to the residual stream.
+ */
+#include "model/forward/layer.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Rows of q, k, v lie behind one another in a token's row of scratch.qkv; the gates behind q. */
+static void qkv_of(const model *m, ops_mat *q, ops_mat *k, ops_mat *v)
+{
+    const model_hyper *h = &m->hyper;
+    size_t stride = forward_qkv_width(h), behind = stride - 2 * model_key_width(h);
+    *q = (ops_mat){m->scratch.qkv, 0, stride};
+    *k = (ops_mat){m->scratch.qkv, behind, stride};
+    *v = (ops_mat){m->scratch.qkv, behind + model_key_width(h), stride};
+}
+
+int layer_norm(model *m, const ops_buffer *weight, const uint32_t *rows, uint32_t n, base_err *err)
+{
+    return m->ops->norm_quant(m->ops,
+        &(ops_norm_quant_args){.x = layer_hidden(m),
+            .weight = weight,
+            .rows = rows,
+            .n = n,
+            .width = m->hyper.n_embd,
+            .eps = m->hyper.norm_eps,
+            .out = m->scratch.wide},
+        err);
+}
+
+/* Queries of the batch's captured tokens: scratch.qkv -> [layer with rows][head][capture->n][head_dim]. */
+static void capture_queries(model *m, const micro_batch *b, uint32_t layer)
+{
+    const model_capture *c = b->whole->capture;
+    const model_hyper *h = &m->hyper;
+    size_t stride = forward_qkv_width(h);
+
+    for (uint32_t i = 0; i < c->n; i++) {
+        if (c->tokens[i] < b->from || c->tokens[i] >= b->from + b->n) continue;
+        size_t row = (c->tokens[i] - b->from) * stride;
+        m->ops->download(m->ops, m->scratch.captured, m->scratch.qkv, row * sizeof(float),
+            model_query_width(h) * sizeof(float));
+        for (uint32_t head = 0; head < h->n_head; head++)
+            memcpy(c->queries + (((size_t)layer * h->n_head + head) * c->n + i) * h->head_dim,
+                m->scratch.captured + (size_t)head * h->head_dim, h->head_dim * sizeof(float));
+    }
+}
+
+/* out = RMSNorm of each of a row's groups of `width` numbers; out may be x. */
+static int norm(model *m, ops_mat x, ops_mat out, const ops_buffer *weight, uint32_t n, uint32_t n_groups,
+    uint32_t width, base_err *err)
+{
+    return m->ops->norm(m->ops,
+        &(ops_norm_args){.x = x,
+            .out = out,
+            .weight = weight,
+            .n = n,
+            .n_groups = n_groups,
+            .width = width,
+            .eps = m->hyper.norm_eps},
+        err);
+}
+
+static int turn(model *m, uint32_t n, ops_mat x, uint32_t n_heads, const ops_buffer *table, base_err *err)
+{
+    const model_hyper *h = &m->hyper;
+    return m->ops->rope(m->ops,
+        &(ops_rope_args){.x = x,
+            .table = table,
+            .pairing = h->arch->rope,
+            .n = n,
+            .n_heads = n_heads,
+            .head_dim = h->head_dim,
+            .n_rot = h->n_rot},
+        err);
+}
+
+/* RMSNorm of each head in place, for models that have it, then RoPE. */
+static int turn_heads(model *m, const micro_batch *b, uint32_t layer, ops_mat x, uint32_t n_heads,
+    const ops_buffer *weight, base_err *err)
+{
+    const forward_scratch *s = &m->scratch;
+    int rc = weight ? norm(m, x, x, weight, b->n, n_heads, m->hyper.head_dim, err) : 0;
+    if (rc) return rc;
+    return turn(
+        m, b->n, x, n_heads, model_layer_has_window(&m->hyper, layer) ? s->rope_window : s->rope, err);
+}
+
+static float scale_of_query(const model_hyper *h, uint32_t part)
+{
+    return (float)(1 + h->q_scale * log1p(part));
+}
+
+/*
+ * Queries behind the trained context, for models that scale them, by their place among what they read: a run of
+ * tokens of one scale at a time.
+ */
+static int scale_queries(model *m, const micro_batch *b, ops_mat q, base_err *err)
+{
+    const model_hyper *h = &m->hyper;
+    const uint32_t *phases = b->whole->phases + b->from;
+    for (uint32_t from = 0, to; h->q_scale > 0 && from < b->n; from = to) {
+        const uint32_t part = (phases[from] - b->less[from]) / h->q_scale_every;
+        for (to = from + 1; to < b->n && (phases[to] - b->less[to]) / h->q_scale_every == part;) to++;
+        if (part == 0) continue; /* exactly 1 */
+        const ops_mat run = {q.buffer, q.first + from * q.stride, q.stride};
+        int rc = m->ops->add(m->ops,
+            &(ops_add_args){.a = run,
+                .out = run,
+                .scale_a = scale_of_query(h, part),
+                .n = to - from,
+                .width = model_query_width(h)},
+            err);
+        if (rc) return rc;
+    }
+    return 0;
+}
+
+/* x += w * scratch.wide, the product normalised first for models that do so. */
+static int add_product(model *m, uint32_t n, const ops_weight *w, const ops_buffer *post, base_err *err)
+{
+    const model_hyper *h = &m->hyper;
+    ops_mat x = layer_hidden(m), branch = {m->scratch.branch, 0, h->n_embd};
+    ops_matmul_args product = {.x = m->scratch.wide,
+        .n_parts = 1,
+        .parts = {{.weight = w, .y = post ? branch : x, .add = post ? (ops_mat){0} : x}}};
+    int rc = m->ops->matmul(m->ops, &product, err);
+    if (rc || !post) return rc;
+    rc = norm(m, branch, branch, post, n, 1, h->n_embd, err);
+    if (rc) return rc;
+    return m->ops->add(m->ops,
+        &(ops_add_args){
+            .a = x, .b = branch, .out = x, .scale_a = 1, .scale_b = 1, .n = n, .width = h->n_embd},
+        err);
+}
+
+/*
+ * What a reader leaves of the lists, token by token. Tokens do not read each other's choice, so a batch gives
+ * the bits of its parts.
+ */
+static int attend_chosen(model *m, const micro_batch *b, uint32_t layer, const model_sections *sections,
+    const ops_attention_args *whole, base_err *err)
+{
+    const model_reader *reader = b->whole->reader;
+    int rc = m->ops->bound(m->ops,
+        &(ops_bound_args){.profiles = sections->profiles,
+            .layer = layer,
+            .n = b->n,
+            .n_head = whole->n_head,
+            .n_sections = sections->n_sections,
+            .scale = whole->scale,
+            .q = whole->q,
+            .bound = sections->bound},
+        err);
+    if (!rc) rc = m->ops->sync(m->ops, err);
+    for (uint32_t t = 0; t < b->n && !rc; t++) {
+        ops_attention_args one = *whole;
+        rc = reader->choose(reader->user, layer, t, &one.rows, err);
+        one.n = 1;
+        one.q.first += t * one.q.stride;
+        one.out.first += t * one.out.stride;
+        if (!rc) rc = m->ops->attention(m->ops, &one, err);
+    }
+    return rc;
+}
+
+/* Attention over the reader's lists, and then what evicted rows each token reads beside them. */
+static int attend_visited(
+    model *m, const micro_batch *b, uint32_t layer, const ops_attention_args *whole, base_err *err)
+{
+    const model_reader *reader = b->whole->reader;
+    model_visit visit = {.rows = NULL};
+    ops_attention_args lists = *whole;
+    bool anybody = false;
+    int rc = reader->visit(reader->user, layer, &visit, err);
+    if (rc) return rc;
+    lists.rows = visit.rows;
+    for (uint32_t h = 0; h < m->hyper.n_head_kv; h++) anybody |= visit.evicted[h] != NULL;
+    if (anybody) lists.sums = (ops_mat){.buffer = m->scratch.sums, .stride = 2 * (size_t)m->hyper.n_head};
+    rc = m->ops->attention(m->ops, &lists, err);
+    if (rc || !anybody) return rc;
+    rc = m->ops->visit(m->ops,
+        &(ops_visit_args){.visit = &visit,
+            .layer = layer,
+            .n = b->n,
+            .n_head = whole->n_head,
+            .scale = whole->scale,
+            .q = whole->q,
+            .out = whole->out,
+            .turns = whole->turns,
+            .sums = lists.sums},
+        err);
+    if (!rc) reader->visited(reader->user, &visit);
+    return rc;
+}
+
+static int attend(
+    model *m, const micro_batch *b, uint32_t layer, const ops_attention_args *args, base_err *err)
+{
+    const model_reader *reader = b->whole->reader;
+    model_sections sections = {.n_sections = 0};
+    if (reader && !args->window && reader->visit) return attend_visited(m, b, layer, args, err);
+    if (reader && !args->window) {
+        int rc = m->ops->sync(m->ops, err); /* the reader looks at the rows that were just written */
+        if (!rc) rc = reader->sections(reader->user, layer, &sections, err);
+        if (rc) return rc;
+    }
+    return sections.n_sections ? attend_chosen(m, b, layer, &sections, args, err)
+                               : m->ops->attention(m->ops, args, err);
+}
+
+static int attention_half(model *m, const micro_batch *b, uint32_t layer, base_err *err)
+{
+    const model_hyper *h = &m->hyper;
+    const forward_layer *w = &m->layers[layer];
+    const forward_scratch *s = &m->scratch;
+    const model_ops *ops = m->ops;
+    const uint32_t at = model_layer_rows(h, layer);
+    ops_mat q, k, v, mixed = {s->mixed, 0, model_query_width(h)};
+    int rc;
+
+    qkv_of(m, &q, &k, &v);
+    const ops_mat gates = {q.buffer, model_query_width(h), q.stride};
+    rc = layer_norm(m, w->attn_norm, NULL, b->n, err);
+    if (!rc)
+        rc = ops->matmul(m->ops,
+            &(ops_matmul_args){.x = s->wide,
+                .n_parts = 3,
+                .parts = {{.weight = w->q, .bias = w->q_bias, .y = q},
+                    {.weight = w->k, .bias = w->k_bias, .y = k},
+                    {.weight = w->v, .bias = w->v_bias, .y = v}}},
+            err);
+    if (!rc) rc = turn_heads(m, b, layer, q, h->n_head, w->q_norm, err);
+    if (!rc) rc = scale_queries(m, b, q, err);
+    if (!rc) rc = turn_heads(m, b, layer, k, h->n_head_kv, w->k_norm, err);
+    if (!rc && b->whole->capture) capture_queries(m, b, at);
+    if (!rc && b->has_own && !model_layer_has_window(h, layer))
+        rc = turn(m, b->n, q, h->n_head, s->rope_own, err);
+    if (!rc)
+        rc = ops->rows_write(
+            m->ops, &(ops_rows_write_args){.rows = b->rows, .layer = at, .n = b->n, .k = k, .v = v}, err);
+    if (!rc)
+        rc = attend(m, b, at,
+            &(ops_attention_args){.rows = b->rows,
+                .layer = at,
+                .n = b->n,
+                .n_head = h->n_head,
+                .window = model_layer_has_window(h, layer) ? h->window : 0,
+                .scale = h->attn_scale,
+                .q = q,
+                .out = mixed,
+                .turns = b->turns},
+            err);
+    if (!rc && h->arch->rows_every)
+        rc = ops->gate_quant(m->ops,
+            &(ops_gate_quant_args){.gate = gates,
+                .up = mixed,
+                .kind = OPS_GATE_SIGMOID,
+                .n = b->n,
+                .width = model_query_width(h),
+                .out = s->wide},
+            err);
+    else if (!rc)
+        rc = ops->quant(m->ops,
+            &(ops_quant_args){.x = mixed, .n = b->n, .width = model_query_width(h), .out = s->wide}, err);
+    if (!rc) rc = add_product(m, b->n, w->o, w->attn_post, err);
+    return rc;
+}
+
+/* What a token's row of scratch.qkv holds in a layer that keeps a state. */
+typedef struct state_parts {
+    ops_mat q, k, v, z, alpha, beta;
+} state_parts;
+
+static state_parts state_parts_of(const model *m)
+{
+    const model_hyper *h = &m->hyper;
+    const size_t stride = forward_state_width(h), keys = (size_t)h->n_state_keys * h->state_dim;
+    const size_t z = model_state_channels(h), alpha = z + model_state_values(h);
+    ops_buffer *b = m->scratch.qkv;
+    return (state_parts){{b, 0, stride}, {b, keys, stride}, {b, 2 * keys, stride}, {b, z, stride},
+        {b, alpha, stride}, {b, alpha + h->n_state_values, stride}};
+}
+
+/*
+ * A layer that keeps a state (gated delta net, Yang et al. 2024; Qwen3-Next's form). A state in model_batch is
+ * one layer's behind the other: the convolution's rows, then the matrices.
+ */
+static int state_half(model *m, const micro_batch *b, uint32_t layer, base_err *err)
+{
+    const model_hyper *h = &m->hyper;
+    const forward_layer *w = &m->layers[layer];
+    const forward_scratch *s = &m->scratch;
+    const model_ops *ops = m->ops;
+    const state_parts p = state_parts_of(m);
+    const uint32_t n_values = model_state_values(h);
+    const size_t at = (layer - model_layer_rows(h, layer)) * model_state_floats(h),
+                 matrices = at + (size_t)(h->n_taps - 1) * model_state_channels(h);
+    ops_mat mixed = {s->mixed, 0, n_values};
+    int rc = layer_norm(m, w->attn_norm, NULL, b->n, err);
+    if (!rc)
+        rc = ops->matmul(m->ops,
+            &(ops_matmul_args){.x = s->wide,
+                .n_parts = 4,
+                .parts = {{.weight = w->mix, .y = p.q}, {.weight = w->z, .y = p.z},
+                    {.weight = w->alpha, .y = p.alpha}, {.weight = w->beta, .y = p.beta}}},
+            err);
+    if (!rc)
+        rc = ops->conv(m->ops,
+            &(ops_conv_args){.x = p.q,
+                .taps = w->taps,
+                .n = b->n,
+                .n_channels = model_state_channels(h),
+                .n_taps = h->n_taps,
+                .head_dim = h->state_dim,
+                .n_query = h->n_state_keys,
+                .n_unit = 2 * h->n_state_keys,
+                .eps = h->norm_eps,
+                .before = b->state ? b->state + at : NULL,
+                .after = b->whole->state_out + at},
+            err);
+    if (!rc)
+        rc = ops->delta(m->ops,
+            &(ops_delta_args){.q = p.q,
+                .k = p.k,
+                .v = p.v,
+                .out = mixed,
+                .alpha = p.alpha,
+                .beta = p.beta,
+                .a = w->decay,
+                .dt = w->dt,
+                .n = b->n,
+                .neighbours = h->arch->state_neighbours,
+                .n_key_heads = h->n_state_keys,
+                .n_value_heads = h->n_state_values,
+                .head_dim = h->state_dim,
+                .before = b->state ? b->state + matrices : NULL,
+                .after = b->whole->state_out + matrices},
+            err);
+    if (!rc) rc = norm(m, mixed, mixed, w->state_norm, b->n, h->n_state_values, h->state_dim, err);
+    if (!rc)
+        rc = ops->gate_quant(m->ops,
+            &(ops_gate_quant_args){.gate = p.z,
+                .up = mixed,
+                .kind = OPS_GATE_SILU,
+                .n = b->n,
+                .width = n_values,
+                .out = s->wide},
+            err);
+    if (!rc) rc = add_product(m, b->n, w->state_out, NULL, err);
+    return rc;
+}
+
+/* x += down(gate(x) * up(x)): scratch.wide holds the normed x. shares: how much each token's counts; NULL: all of it. */
+static int add_gated(model *m, uint32_t n, uint32_t n_ff, const ops_weight *gate, const ops_weight *up,
+    const ops_weight *down, const ops_buffer *shares, const ops_buffer *post, base_err *err)
+{
+    const forward_scratch *s = &m->scratch;
+    const ops_mat g = {s->gate_up, 0, 2 * (size_t)n_ff}, u = {s->gate_up, n_ff, 2 * (size_t)n_ff};
+    int rc = m->ops->matmul(m->ops,
+        &(ops_matmul_args){
+            .x = s->wide, .n_parts = 2, .parts = {{.weight = gate, .y = g}, {.weight = up, .y = u}}},
+        err);
+    if (!rc)
+        rc = m->ops->gate_quant(m->ops,
+            &(ops_gate_quant_args){.gate = g,
+                .up = u,
+                .kind = m->hyper.arch->gate,
+                .n = n,
+                .width = n_ff,
+                .shares = shares,
+                .out = s->wide},
+            err);
+    if (!rc) rc = add_product(m, n, down, post, err);
+    return rc;
+}
+
+static int feed_forward_half(model *m, uint32_t n, const forward_layer *w, base_err *err)
+{
+    int rc = layer_norm(m, w->ffn_norm, NULL, n, err);
+    if (!rc) rc = add_gated(m, n, m->hyper.n_ff, w->gate, w->up, w->down, NULL, w->ffn_post, err);
+    return rc;
+}
+
+/*
+ * The same of a mixture: the router reads F32, the experts 8-bit activations. The expert of all tokens comes
+ * last, each token's as much as its gate says.
+ */
+static int experts_half(model *m, uint32_t n, const forward_layer *w, base_err *err)
+{
+    const model_hyper *h = &m->hyper;
+    const forward_scratch *s = &m->scratch;
+    const model_ops *ops = m->ops;
+    ops_mat x = layer_hidden(m), normed = {s->branch, 0, h->n_embd};
+    int rc = norm(m, x, normed, w->ffn_norm, n, 1, h->n_embd, err);
+    if (!rc)
+        rc = ops->route(m->ops,
+            &(ops_route_args){.x = normed,
+                .router = w->router,
+                .n = n,
+                .width = h->n_embd,
+                .n_experts = h->n_experts,
+                .n_used = h->n_experts_used,
+                .chosen = s->chosen,
+                .weights = s->shares,
+                .shared = w->shared,
+                .shares = s->share_all},
+            err);
+    if (!rc)
+        rc = ops->quant(
+            m->ops, &(ops_quant_args){.x = normed, .n = n, .width = h->n_embd, .out = s->wide}, err);
+    if (!rc)
+        rc = ops->experts(m->ops,
+            &(ops_experts_args){.x = s->wide,
+                .chosen = s->chosen,
+                .weights = s->shares,
+                .n_experts = h->n_experts,
+                .n_used = h->n_experts_used,
+                .gate = w->gate,
+                .up = w->up,
+                .down = w->down,
+                .kind = h->arch->gate,
+                .y = x,
+                .add = x},
+            err);
+    if (!rc && w->shared)
+        rc = add_gated(m, n, h->n_ff_shared, w->gate_all, w->up_all, w->down_all, s->share_all, NULL, err);
+    return rc;
+}
+
+int layer_run(model *m, const micro_batch *b, uint32_t layer, base_err *err)
+{
+    const model_hyper *h = &m->hyper;
+    int rc = (model_layer_is_recurrent(h, layer) ? state_half : attention_half)(m, b, layer, err);
+    if (!rc) rc = (h->n_experts ? experts_half : feed_forward_half)(m, b->n, &m->layers[layer], err);
+    return rc;
+}
