@@ -277,8 +277,8 @@ void cpu_turn_head(
     const ops_turns *t, uint32_t group, const float *restrict q, uint32_t head_dim, float *restrict out);
 
 /*
- * At least n_bytes that only thread `thread` (or, with -1, the operation) uses; grown on the calling thread,
- * before a run.
+ * Working space: at least per_thread bytes in each thread's own cpu->scratch, and `shared` bytes in cpu->shared.
+ * Called by an operation before it runs on the pool. BASE_E_NOMEM.
  */
 int cpu_scratch_reserve(cpu_ops *cpu, size_t per_thread, size_t shared, base_err *err);
 
@@ -316,8 +316,8 @@ typedef void cpu_items_fn(const void *arg, uint32_t first, uint32_t last, int th
 bool cpu_run_items(cpu_ops *cpu, cpu_items_fn *fn, const void *arg, uint32_t n_items, uint32_t chunk);
 uint32_t cpu_chunk_of(const cpu_ops *cpu, uint32_t n_items, size_t item_bytes, uint32_t n_columns);
 
-bool cpu_is_cancelled(const cpu_ops *cpu);
-int cpu_cancelled(base_err *err);
+bool cpu_is_cancelled(const cpu_ops *cpu); /* any thread; looked at between tiles */
+int cpu_cancelled(base_err *err);          /* fills err, returns BASE_E_CANCELLED */
 
 /* One function an operation, and packing. */
 #define MODEL_OP(op) int cpu_op_##op(model_ops *ops, const ops_##op##_args *args, base_err *err);

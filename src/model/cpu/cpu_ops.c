@@ -1,6 +1,7 @@
 /*
- * The CPU backend: opens, owns memory, and fills the table of model/ops/ops.h. The operations are in
- * activations.c (norms and quantisation), matmul.c, attention.c and rows.c; the arithmetic in kernels_*.c.
+ * The CPU backend: opens, owns memory, and fills the table of model/ops/ops.h. An operation stands in
+ * the file of its kind (activations.c has norms and quantisation, small_ops.c what is short), its arithmetic in
+ * kernels_*.c.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,45 +10,7 @@
 #include "base/mem.h"
 #include "model/cpu/cpu.h"
 
-enum {
-    HUGE_FROM = 1 << 20,
-    PAGE = 2 << 20, /* working space grows by these: a longer context needs more only now and then */
-};
-
-const cpu_format_info cpu_formats[CPU_N_FORMATS] = {
-#define CPU_FORMAT(name, bits, scales, blocks, head, shift)                                                  \
-    [CPU_##name] = {bits, CPU_SCALES_##scales, blocks, head, 64 * bits, shift},
-#include "model/cpu/formats.def"
-#undef CPU_FORMAT
-};
-
-const uint8_t cpu_fp4[16] = {16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4};
-
-int cpu_scratch_reserve(cpu_ops *cpu, size_t per_thread, size_t shared, base_err *err)
-{
-    for (int i = -1; i < cpu->n_threads; i++) {
-        size_t wanted = ((i < 0 ? shared : per_thread) + PAGE - 1) / PAGE * PAGE;
-        void **data = i < 0 ? &cpu->shared.data : &cpu->scratch[i].data;
-        size_t *n_bytes = i < 0 ? &cpu->shared.n_bytes : &cpu->scratch[i].n_bytes;
-        if (wanted <= *n_bytes) continue;
-        base_huge_free(*data, *n_bytes);
-        *n_bytes = 0;
-        *data = base_huge_alloc(wanted);
-        if (!*data) return base_fail(err, BASE_E_NOMEM, "no memory for %zu bytes of working space", wanted);
-        *n_bytes = wanted;
-    }
-    return 0;
-}
-
-bool cpu_is_cancelled(const cpu_ops *cpu)
-{
-    return cpu->ops.cancel && atomic_load_explicit(cpu->ops.cancel, memory_order_relaxed);
-}
-
-int cpu_cancelled(base_err *err)
-{
-    return base_fail(err, BASE_E_CANCELLED, "cancelled");
-}
+enum { HUGE_FROM = 1 << 20 };
 
 static int cpu_sync(model_ops *ops, base_err *err)
 {
