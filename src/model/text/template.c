@@ -30,6 +30,20 @@ typedef struct family {
 } family;
 
 /* clang-format off */
+/* The turns of ChatML. A tool's result is a user's turn, as Qwen's template writes it; how its tag ends differs. */
+#define CHATML(response_end)                                                                                   \
+    .tokens = {"<|im_start|>", "<|im_end|>"},                                                                  \
+    .begin = {                                                                                                 \
+        [MODEL_ROLE_SYSTEM]    = "<|im_start|>system\n",                                                       \
+        [MODEL_ROLE_USER]      = "<|im_start|>user\n",                                                         \
+        [MODEL_ROLE_ASSISTANT] = "<|im_start|>assistant\n",                                                    \
+        [MODEL_ROLE_TOOL]      = "<|im_start|>user\n<tool_response>\n",                                        \
+    },                                                                                                         \
+    .end = {                                                                                                   \
+        [MODEL_ROLE_SYSTEM] = "<|im_end|>\n", [MODEL_ROLE_USER] = "<|im_end|>\n",                              \
+        [MODEL_ROLE_ASSISTANT] = "<|im_end|>\n", [MODEL_ROLE_TOOL] = response_end "<|im_end|>\n",             \
+    }
+
 static const family families[] = {
     {
         .name = "llama3", .sign = "<|start_header_id|>", .tokens = {"<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"},
@@ -45,48 +59,17 @@ static const family families[] = {
         },
     },
     {   /* Qwen3.5 and later: calls as Qwen3-Coder's, thoughts as Qwen3's, but that the template begins them. */
-        .name = "qwen3.5", .sign = "<function=", .also = "enable_thinking", .tokens = {"<|im_start|>", "<|im_end|>"},
-        .begin = {
-            [MODEL_ROLE_SYSTEM]    = "<|im_start|>system\n",
-            [MODEL_ROLE_USER]      = "<|im_start|>user\n",
-            [MODEL_ROLE_ASSISTANT] = "<|im_start|>assistant\n",
-            [MODEL_ROLE_TOOL]      = "<|im_start|>user\n<tool_response>\n",
-        },
-        .end = {
-            [MODEL_ROLE_SYSTEM] = "<|im_end|>\n", [MODEL_ROLE_USER] = "<|im_end|>\n",
-            [MODEL_ROLE_ASSISTANT] = "<|im_end|>\n", [MODEL_ROLE_TOOL] = "\n</tool_response><|im_end|>\n",
-        },
+        .name = "qwen3.5", .sign = "<function=", .also = "enable_thinking",
+        CHATML("\n</tool_response>"),
         .think_sign = "enable_thinking", .no_thought = "<think>\n\n</think>\n\n", .thought = "<think>\n",
     },
     {   /* Qwen3-Coder's differs in one line's end. */
-        .name = "qwen3-coder", .sign = "<function=", .tokens = {"<|im_start|>", "<|im_end|>"},
-        .begin = {
-            [MODEL_ROLE_SYSTEM]    = "<|im_start|>system\n",
-            [MODEL_ROLE_USER]      = "<|im_start|>user\n",
-            [MODEL_ROLE_ASSISTANT] = "<|im_start|>assistant\n",
-            [MODEL_ROLE_TOOL]      = "<|im_start|>user\n<tool_response>\n",
-        },
-        .end = {
-            [MODEL_ROLE_SYSTEM] = "<|im_end|>\n", [MODEL_ROLE_USER] = "<|im_end|>\n",
-            [MODEL_ROLE_ASSISTANT] = "<|im_end|>\n", [MODEL_ROLE_TOOL] = "\n</tool_response>\n<|im_end|>\n",
-        },
+        .name = "qwen3-coder", .sign = "<function=",
+        CHATML("\n</tool_response>\n"),
     },
-    /*
-     * Qwen2, Qwen2.5, Qwen2.5-Coder, Qwen3, SmolLM2. A tool's result is a user's turn, as Qwen's template
-     * writes it.
-     */
-    {
-        .name = "chatml", .sign = "<|im_start|>", .tokens = {"<|im_start|>", "<|im_end|>"},
-        .begin = {
-            [MODEL_ROLE_SYSTEM]    = "<|im_start|>system\n",
-            [MODEL_ROLE_USER]      = "<|im_start|>user\n",
-            [MODEL_ROLE_ASSISTANT] = "<|im_start|>assistant\n",
-            [MODEL_ROLE_TOOL]      = "<|im_start|>user\n<tool_response>\n",
-        },
-        .end = {
-            [MODEL_ROLE_SYSTEM] = "<|im_end|>\n", [MODEL_ROLE_USER] = "<|im_end|>\n",
-            [MODEL_ROLE_ASSISTANT] = "<|im_end|>\n", [MODEL_ROLE_TOOL] = "\n</tool_response><|im_end|>\n",
-        },
+    {   /* Qwen2, Qwen2.5, Qwen2.5-Coder, Qwen3, SmolLM2. */
+        .name = "chatml", .sign = "<|im_start|>",
+        CHATML("\n</tool_response>"),
         .think_sign = "enable_thinking", .no_thought = "<think>\n\n</think>\n\n",
     },
     {   /* Gemma knows neither system nor tools: both are turns of the user. */
