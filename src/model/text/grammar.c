@@ -645,7 +645,7 @@ uint32_t model_grammar_forced(const model_grammar *g, int32_t *ret, uint32_t max
 
 static bool prepare_trie(model_grammar *g)
 {
-    if (!g->trie) g->trie = token_trie_of(g->tokenizer);
+    if (!g->trie) g->trie = model_tokenizer_trie(g->tokenizer);
     if (g->trie && !g->stack) g->stack = malloc(((size_t)g->trie->max_depth + 1) * sizeof *g->stack);
     return g->trie && g->stack;
 }

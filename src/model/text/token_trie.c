@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/mem.h"
 
 typedef struct entry {
@@ -63,27 +62,23 @@ static bool add_nodes(token_trie *trie, const entry *entries, uint32_t n, uint32
     return true;
 }
 
-token_trie *token_trie_new(const model_tokenizer *t)
+token_trie *token_trie_new(const base_str *piece, uint32_t n)
 {
-    uint32_t n_vocab = model_tokenizer_size(t), n = 0;
+    uint32_t n_entries = 0;
     size_t longest = 0;
     token_trie *trie = base_xcalloc(1, sizeof *trie);
-    entry *entries = malloc((size_t)n_vocab * sizeof *entries);
+    entry *entries = malloc((size_t)n * sizeof *entries);
     uint32_t *open = NULL;
-    trie->same = malloc((size_t)n_vocab * sizeof *trie->same);
+    trie->same = malloc((size_t)n * sizeof *trie->same);
     bool fine = entries && trie->same;
-    for (uint32_t i = 0; fine && i < n_vocab; i++) {
-        entry *e = &entries[n];
+    for (uint32_t i = 0; fine && i < n; i++) {
         trie->same[i] = -1;
-        e->id = (int32_t)i;
-        e->piece.ptr = model_tokenizer_piece(t, e->id, &e->piece.len);
-        if (e->piece.len == 0 || model_tokenizer_is_control(t, e->id) || model_tokenizer_is_end(t, e->id))
-            continue;
-        if (e->piece.len > longest) longest = e->piece.len;
-        n++;
+        if (piece[i].len == 0) continue;
+        entries[n_entries++] = (entry){piece[i], (int32_t)i};
+        if (piece[i].len > longest) longest = piece[i].len;
     }
-    if (fine && n) qsort(entries, n, sizeof *entries, by_bytes);
-    fine = fine && (open = malloc((longest + 1) * sizeof *open)) && add_nodes(trie, entries, n, open);
+    if (fine && n_entries) qsort(entries, n_entries, sizeof *entries, by_bytes);
+    fine = fine && (open = malloc((longest + 1) * sizeof *open)) && add_nodes(trie, entries, n_entries, open);
     free(entries);
     free(open);
     if (fine) return trie;

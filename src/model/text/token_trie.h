@@ -6,7 +6,9 @@
 #ifndef KVIST_MODEL_TOKEN_TRIE_H
 #define KVIST_MODEL_TOKEN_TRIE_H
 
-#include "model/text/tokenizer.h"
+#include <stdint.h>
+
+#include "base/buf.h"
 
 typedef struct token_trie_node {
     int32_t id;       /* the token that ends here, -1: none; more of them by token_trie.same */
@@ -18,17 +20,14 @@ typedef struct token_trie_node {
 typedef struct token_trie {
     token_trie_node *nodes; /* no root: the walk starts before nodes[0] */
     uint32_t n_nodes, max_depth;
-    int32_t *same; /* [n_vocab] the next id with the same bytes, -1: none */
+    int32_t *same; /* [n] the next id with the same bytes, -1: none */
 } token_trie;
 
-/* All pieces but control tokens and empty ones. NULL when memory is gone. */
-token_trie *token_trie_new(const model_tokenizer *t);
-void token_trie_free(token_trie *trie);
-
 /*
- * The tokenizer's own one, made at the first call (some 40 ms for 150,000 pieces), from any thread. NULL as
- * above.
+ * piece[n]: the bytes of each id, which need not outlive the call; an empty one has no node. NULL when memory is
+ * gone. Freed by the caller.
  */
-const token_trie *token_trie_of(const model_tokenizer *t);
+token_trie *token_trie_new(const base_str *piece, uint32_t n);
+void token_trie_free(token_trie *trie);
 
 #endif

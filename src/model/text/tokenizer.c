@@ -46,20 +46,6 @@ struct trie_slot {
     _Atomic(token_trie *) made;
 };
 
-/* ---- lists of ids ---- */
-
-void model_ids_add(model_ids *list, int32_t id)
-{
-    if (list->n == list->cap) base_grow(&list->ids, &list->cap, list->n + 1, sizeof *list->ids);
-    list->ids[list->n++] = id;
-}
-
-void model_ids_free(model_ids *list)
-{
-    free(list->ids);
-    *list = (model_ids){0};
-}
-
 /* ---- load ---- */
 
 static int load_merges(model_tokenizer *t, const gguf_file *g, base_err *err)
@@ -193,11 +179,24 @@ void model_tokenizer_free(model_tokenizer *t)
     free(t);
 }
 
-const token_trie *token_trie_of(const model_tokenizer *t)
+static token_trie *make_trie(const model_tokenizer *t)
+{
+    base_str *piece = calloc(t->pieces.n, sizeof *piece);
+    for (uint32_t i = 0; piece && i < t->pieces.n; i++) {
+        const int32_t id = (int32_t)i;
+        if (!model_tokenizer_is_control(t, id) && !model_tokenizer_is_end(t, id))
+            piece[i].ptr = model_tokenizer_piece(t, id, &piece[i].len);
+    }
+    token_trie *trie = piece ? token_trie_new(piece, t->pieces.n) : NULL;
+    free(piece);
+    return trie;
+}
+
+const token_trie *model_tokenizer_trie(const model_tokenizer *t)
 {
     token_trie *made = atomic_load(&t->trie->made), *none = NULL;
     if (made) return made;
-    made = token_trie_new(t);
+    made = make_trie(t);
     if (atomic_compare_exchange_strong(&t->trie->made, &none, made)) return made;
     token_trie_free(made); /* another thread was faster */
     return none;

@@ -5,9 +5,11 @@
 #ifndef KVIST_MODEL_TOKENIZER_BPE_H
 #define KVIST_MODEL_TOKENIZER_BPE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-#include "model/text/tokenizer.h"
+#include "base/err.h"
+#include "model/text/ids.h"
 
 /* A symbol lies at the place of its first byte; places between two symbols are not looked at. */
 typedef struct bpe_symbol {
