@@ -210,6 +210,7 @@ void agent__clear_session(agent *a)
     a->transcript.open_role = -1;
     agent__asked_free(a);
     agent__fix_free(a);
+    agent__forget_values(a);
     free(a->test.command);
     free(a->test.approved);
     free(a->request);

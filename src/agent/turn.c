@@ -272,6 +272,9 @@ static void turn_begins(agent *a, const char *request)
     a->denied = a->at_limit = false;
     agent__asked_free(a);
     agent__fix_free(a);
+    char *copy = base_xstrdup(request);
+    free(a->request);
+    a->request = copy;
     a->ledger.sums = (agent_sums){.n_before = agent__n_tokens(a)};
     base_grow(&a->transcript.turn_starts, &a->transcript.cap_turn_starts, a->turn + 1,
         sizeof *a->transcript.turn_starts);
