@@ -467,7 +467,7 @@ static uint32_t put_java(
     char *folder = folder_of(place->path), *stem = stem_of(place->path);
     base_buf body = {0}, path = {0};
     for (const char *p = place->package; *p; p++) base_buf_putc(&path, *p == '.' ? '/' : *p);
-    /* "src/main/java" of src/main/java/a/b/C.java */
+    /* "src/main/java" where the package a.b lies in it */
     size_t root = strlen(folder);
     const bool fits = !path.len || (root >= path.len && !strcmp(folder + root - path.len, path.data));
     if (path.len && fits) root -= path.len;
