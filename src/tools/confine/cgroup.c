@@ -131,7 +131,7 @@ void tool__cgroup_find(const char *root, const char *own, tool_cgroup_place *ret
 {
     *ret = (tool_cgroup_place){0};
     base_buf path = {0};
-    base_buf_printf(&path, "%s%s", root, own && own[1] ? own : "");
+    base_buf_printf(&path, "%s%s", root, own && *own && own[1] ? own : "");
     char *folder = base_buf_take(&path);
     struct stat st;
     char *controllers = join(folder, "cgroup.controllers");
