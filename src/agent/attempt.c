@@ -326,8 +326,7 @@ void agent__put_call(const agent *a, const agent_definition *t, base_buf *out)
     base_buf_puts(&json, ", \"name\": ");
     base_json_put_str(&json, t->name, strlen(t->name));
     base_buf_puts(&json, "}}");
-    agent_prompt_call(a->info.tools, json.data, out);
-    base_buf_printf(out, "\n```%s\n", t->language);
+    agent_prompt_open_payload(a->info.tools, json.data, t->language, out);
     base_buf_free(&json);
 }
 

@@ -244,11 +244,10 @@ static void correct_places(agent *a, const char *text, size_t n)
 /* Does a line of it open a call? With no call in it, that is one that cannot be read. */
 static bool begins_call(const answer *r)
 {
-    static const char *const marks[] = {"<tools>", "<tool_call>"};
     for (const char *line = r->text.data; line; line = strchr(line, '\n')) {
         if (*line == '\n') line++;
-        for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
-            if (!strncmp(line, marks[i], strlen(marks[i]))) return true;
+        for (const char *const *mark = agent_call_marks; *mark; mark++)
+            if (!strncmp(line, *mark, strlen(*mark))) return true;
     }
     return false;
 }
