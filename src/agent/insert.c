@@ -102,7 +102,6 @@ static int append_ids(agent *a, const agent_text *t, const kv_segment *segment, 
     if (done > n) done = n;
     /* The fixed prompt may have been found computed. */
     if (done >= LONG_TEXT && t->origin != KV_ORIGIN_SYSTEM) a->ledger.token_ns = ns / done;
-    a->ledger.sums.prefilled += done;
     if (a->ledger.sums.expected) a->ledger.sums.waited += done;
     if (done) {
         emit_append(a, t, segment, from, ids, done, n);

@@ -203,8 +203,7 @@ typedef struct agent_sums {
     uint32_t computed;                 /* tokens left below a cut whose upper layers a plan had computed */
     uint64_t prefill_ns, decode_ns;
     uint64_t drafted, accepted; /* tokens of prompt lookup */
-    uint32_t prefilled;
-    uint32_t expected, waited; /* tokens that this wait will compute (0: not known), and how many it has */
+    uint32_t expected, waited;  /* tokens that this wait will compute (0: not known), and how many it has */
 } agent_sums;
 
 typedef struct agent_account {

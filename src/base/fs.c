@@ -129,6 +129,16 @@ int base_fs_mkdirs(const char *path, base_err *err)
     return code;
 }
 
+int base_fs_mkdirs_above(const char *file, base_err *err)
+{
+    const char *slash = strrchr(file, '/');
+    if (!slash || slash == file) return BASE_OK;
+    char *folder = base_xstrndup(file, (size_t)(slash - file));
+    int code = base_fs_mkdirs(folder, err);
+    free(folder);
+    return code;
+}
+
 static int remove_at(int folder, const char *name)
 {
     if (!unlinkat(folder, name, 0) || errno == ENOENT) return 0;

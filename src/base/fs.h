@@ -23,6 +23,9 @@ int base_fs_copy(const char *from, const char *to, mode_t mode, base_err *err);
 /* Makes the folder and its parents (mode 0700). An existing folder is fine. */
 int base_fs_mkdirs(const char *path, base_err *err);
 
+/* The same for the folders in which a file is to lie. */
+int base_fs_mkdirs_above(const char *file, base_err *err);
+
 /*
  * Removes a file or a whole tree below `path`; symbolic links are removed, never followed. Missing is fine.
  */

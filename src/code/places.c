@@ -41,13 +41,13 @@ static bool is_upper(char c)
     return c >= 'A' && c <= 'Z';
 }
 
-static code_checked *add(reader *r, const char *name, size_t from)
+static code_checked *add(reader *r, const char *name)
 {
     for (uint32_t i = 0; i < r->n; i++)
         if (strcmp(r->found[i].name, name) == 0) return NULL;
     if (r->n == r->cap) return NULL;
     code_checked *c = &r->found[r->n++];
-    *c = (code_checked){.name = base_xstrdup(name), .from_byte = (uint32_t)from};
+    *c = (code_checked){.name = base_xstrdup(name)};
     return c;
 }
 
@@ -158,7 +158,7 @@ static bool check_path(reader *r, const char *word, size_t from, bool quoted)
         const size_t n = strlen(path);
         const bool product = !quoted && line == 0 && strchr(path, '/') == NULL &&
                              (is_upper(path[0]) || strcmp(path + n - 3, ".js") == 0);
-        code_checked *c = product ? NULL : add(r, word, from);
+        code_checked *c = product ? NULL : add(r, word);
         if (c != NULL) {
             c->state = CODE_PLACE_MISSING;
             c->what = base_xstrdup("file");
@@ -168,7 +168,7 @@ static bool check_path(reader *r, const char *word, size_t from, bool quoted)
         return true;
     }
     compare_cited(r, full, line, from, strlen(word));
-    code_checked *c = add(r, word, from);
+    code_checked *c = add(r, word);
     if (c == NULL) {
         free(full);
         return true;
@@ -325,7 +325,7 @@ static void check_name(reader *r, const char *name, size_t from, size_t to, bool
         at = quoted || !plain ? choose_field(r, places, n_places) : n_places;
     if (n_places != 0 && at == n_places && !plain) at = 0;
     if (at < n_places) {
-        code_checked *c = add(r, name, from);
+        code_checked *c = add(r, name);
         for (uint32_t i = 0; c == NULL && i < r->n; i++) /* named again: a place behind it is checked too */
             if (strcmp(r->found[i].name, name) == 0) r->last_name = i;
         if (c != NULL) {
@@ -345,7 +345,7 @@ static void check_name(reader *r, const char *name, size_t from, size_t to, bool
         const bool mentioned = is_mentioned(r->x, name);
         const bool product = !quoted && !called && s.capital && !s.snake && !s.scoped;
         code_checked *c = NULL;
-        if (!product && (!mentioned || compound || called)) c = add(r, name, from);
+        if (!product && (!mentioned || compound || called)) c = add(r, name);
         r->last_name = UINT32_MAX;
         if (c != NULL) {
             c->state = mentioned ? CODE_PLACE_MENTIONED : CODE_PLACE_MISSING;

@@ -28,7 +28,6 @@ typedef struct code_checked {
     char *what;                    /* "function", ...; "file" for paths */
     char *parent;                  /* "" at the top */
     uint32_t n_more;               /* further definitions of this name */
-    uint32_t from_byte;            /* where the answer wrote it first */
     bool was_cited_elsewhere;      /* the answer gave this name a path:line that is not its definition's */
     uint32_t cited_from, cited_to; /* with that: the bytes of the answer that say so, the first time */
 } code_checked;

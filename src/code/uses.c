@@ -32,7 +32,7 @@ typedef struct finder {
     size_t n_name;
     code_scopes scopes;
     size_t cap_uses, cap_imports, cap_bases;
-    bool is_python, is_java, is_go, is_c, is_js, is_rust;
+    bool is_python, is_java, is_go, is_c, is_js;
 } finder;
 
 static const char *keep(finder *f, const char *s, size_t n)

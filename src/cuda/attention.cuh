@@ -13,7 +13,6 @@
 enum {
     ATTEND_THREADS = 256,
     ATTEND_LANES = ATTEND_THREADS / GPU_CHUNK_ROWS, /* threads that share a row */
-    CHUNKS = GPU_TILE / GPU_CHUNK_ROWS,
     ROW_PAD = 8, /* halves between rows, so that 16-byte reads of neighbours lie in different banks */
 };
 

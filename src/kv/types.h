@@ -211,7 +211,7 @@ typedef enum kv_manual {
 
 /* Why a token is where it is: score parts of the last pass that looked at it. */
 typedef struct kv_why {
-    bool active_anywhere, pinned, barred, stale;
+    bool pinned, barred, stale;
     uint32_t lanes_active;
     uint32_t pivot;                   /* kv_session_cut */
     uint8_t last_action, last_reason; /* of the last plan run that touched it; last_action 255: none */

@@ -173,7 +173,6 @@ static int llama_read(const base_json *root, remote_piece *ret, base_err *err)
     }
     if (base_json_bool(root, "stop", false)) {
         ret->end = strcmp(base_json_str(root, "stop_type", ""), "limit") ? REMOTE_ENDED : REMOTE_AT_LIMIT;
-        ret->truncated = base_json_bool(root, "truncated", false);
     }
     return take_ids(base_json_get(root, "tokens"), ret, err);
 }

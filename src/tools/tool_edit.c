@@ -60,12 +60,6 @@ out:
     return BASE_OK;
 }
 
-static int run(tool_workspace *w, const tool_call *call, const tool_limits *limits, tool_preview *prepared,
-    tool_result *ret, base_err *err)
-{
-    return tool__change_run(w, prepared, ret, err);
-}
-
 static const tool_argument arguments[] = {
     {"path", TOOL_ARGUMENT_PATH, true, "file", NULL, TOOL_FOR_ALL},
     {"from", TOOL_ARGUMENT_INTEGER, false, "first line to replace", NULL, TOOL_FOR_ALL},
@@ -82,5 +76,5 @@ const tool_entry tool__edit = {
     .arguments = arguments,
     .takes_payload = true,
     .prepare = prepare,
-    .run = run,
+    .run = tool__change_run,
 };

@@ -65,12 +65,6 @@ static int prepare(tool_workspace *w, const tool_call *call, const tool_limits *
     return BASE_OK;
 }
 
-static int run(tool_workspace *w, const tool_call *call, const tool_limits *limits, tool_preview *prepared,
-    tool_result *ret, base_err *err)
-{
-    return tool__changes_run(w, prepared, limits, ret, err);
-}
-
 static const tool_argument arguments[] = {
     {"operation", TOOL_ARGUMENT_CHOICE, true, "", choices, TOOL_FOR_ALL},
     {"name", TOOL_ARGUMENT_SYMBOL, true, "definition", NULL, TOOL_FOR_ALL},
@@ -91,5 +85,5 @@ const tool_entry tool__refactor = {
     .about = "Rename, move or delete a definition, or change its parameters, everywhere.",
     .arguments = arguments,
     .prepare = prepare,
-    .run = run,
+    .run = tool__changes_run,
 };

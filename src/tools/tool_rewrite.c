@@ -307,12 +307,6 @@ static int prepare(tool_workspace *w, const tool_call *call, const tool_limits *
     return rc;
 }
 
-static int run(tool_workspace *w, const tool_call *call, const tool_limits *limits, tool_preview *prepared,
-    tool_result *ret, base_err *err)
-{
-    return tool__change_run(w, prepared, ret, err);
-}
-
 static const tool_argument arguments[] = {
     {"path", TOOL_ARGUMENT_PATH, true, "file", NULL, TOOL_FOR_ALL},
     {"name", TOOL_ARGUMENT_STRING, true, "function, Class.method or type", NULL, TOOL_FOR_ALL},
@@ -327,5 +321,5 @@ const tool_entry tool__rewrite = {
     .arguments = arguments,
     .takes_payload = true,
     .prepare = prepare,
-    .run = run,
+    .run = tool__change_run,
 };

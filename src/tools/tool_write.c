@@ -99,12 +99,6 @@ static int prepare(tool_workspace *w, const tool_call *call, const tool_limits *
     return BASE_OK;
 }
 
-static int run(tool_workspace *w, const tool_call *call, const tool_limits *limits, tool_preview *prepared,
-    tool_result *ret, base_err *err)
-{
-    return tool__change_run(w, prepared, ret, err);
-}
-
 static const tool_argument arguments[] = {
     {"path", TOOL_ARGUMENT_STRING, true, "new file", NULL, TOOL_FOR_ALL},
     {0},
@@ -117,5 +111,5 @@ const tool_entry tool__write = {
     .arguments = arguments,
     .takes_payload = true,
     .prepare = prepare,
-    .run = run,
+    .run = tool__change_run,
 };

@@ -342,13 +342,7 @@ int tool_transfer_get(const tool_transfer_options *options, base_err *err)
     base_buf part = {0}, from = {0};
     base_buf_printf(&part, "%s.part", options->path);
     base_buf_printf(&from, "%s.part.from", options->path);
-    int code = BASE_OK;
-    const char *slash = strrchr(options->path, '/');
-    if (slash && slash != options->path) {
-        char *folder = base_xstrndup(options->path, (size_t)(slash - options->path));
-        code = base_fs_mkdirs(folder, err);
-        free(folder);
-    }
+    int code = base_fs_mkdirs_above(options->path, err);
     bool again = false;
     if (!code) code = attempt(options, part.data, from.data, &again, err);
     if (again) {

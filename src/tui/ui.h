@@ -58,7 +58,6 @@ typedef struct tui_question {
     bool saw_headline, saw_detail;
     bool painted;       /* a frame with it reached the terminal, at painted_ms */
     int64_t painted_ms; /* keys typed up to then, and a moment longer, were meant for something else */
-    bool scrolls;       /* the popup that shows all of it goes on below, as of the last draw */
 } tui_question;
 
 /* Where the person was when the tour began. */

@@ -155,7 +155,7 @@ static void test_policy__a_pin_outranks_a_bar_and_a_bar_everything_else(void **s
     assert_int_equal(kit_active_in(s, 0, 50), 10);
     kv_why why;
     kv_session_why(s, 5, &why);
-    assert_true(why.barred && !why.active_anywhere);
+    assert_true(why.barred && why.lanes_active == 0);
     assert_int_equal(why.last_action, KV_BAR);
     assert_int_equal(kv_session_manual(s, KV_MANUAL_PROMOTE, 0, 10, NULL), 0);
     assert_int_equal(kit_active_in(s, 0, 50), 20);

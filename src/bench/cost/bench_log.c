@@ -32,7 +32,7 @@ typedef struct type_sum {
 typedef struct log_bench {
     agent_log *log;
     char id[32];
-    uint32_t listed, turns, n_events;
+    uint32_t listed, turns;
     double commit_max_ms;
     bool first_only;
     type_sum sums[AGENT_N_EVENTS];

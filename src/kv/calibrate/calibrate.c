@@ -144,11 +144,8 @@ int kv_heads_calibrate(model *m, uint32_t n_heads, const char *path,
         for (uint32_t i = 0; i < n; i++)
             base_buf_printf(&out, " %u.%u", order[i] / info->n_head, order[i] % info->n_head);
         base_buf_putc(&out, '\n');
-        char *folder = base_xstrdup(path), *slash = strrchr(folder, '/');
-        if (slash) *slash = 0;
-        if (slash && slash != folder) rc = base_fs_mkdirs(folder, err);
+        rc = base_fs_mkdirs_above(path, err);
         if (!rc) rc = base_fs_write(path, out.data, out.len, 0600, err);
-        free(folder);
         base_buf_free(&out);
     }
     kv_ranker_free(&ranker);

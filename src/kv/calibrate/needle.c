@@ -60,11 +60,9 @@ static void add_needle(kv_needle_text *n, const model_tokenizer *t, uint64_t see
     needle->from = (uint32_t)n->text.n;
     base_buf_printf(&line, "static const int LIMIT_%s =", names[k]);
     add_text(t, line.data, &n->text);
-    needle->value_from = (uint32_t)n->text.n;
     base_buf_clear(&line);
     base_buf_printf(&line, " %u", value_of(seed, k));
     add_text(t, line.data, &n->text);
-    needle->value_to = (uint32_t)n->text.n;
     add_text(t, ";\n", &n->text);
     needle->to = (uint32_t)n->text.n;
     base_buf_free(&line);

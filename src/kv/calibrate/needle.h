@@ -12,8 +12,7 @@
 enum { KV_NEEDLES = 8, KV_NEEDLES_ASKED = 4 };
 
 typedef struct kv_needle {
-    uint32_t from, to;             /* its line's tokens in `text` */
-    uint32_t value_from, value_to; /* the digits' */
+    uint32_t from, to; /* its line's tokens in `text` */
 } kv_needle;
 
 typedef struct kv_needle_text {

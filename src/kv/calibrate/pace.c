@@ -211,11 +211,8 @@ int kv_pace_save(const kv_pace *p, const char *path, base_err *err)
     for (int d = 0; d < KV_PACE_DEPTHS; d++)
         base_buf_printf(&out, "%u %.6g %.6g %.6g %.6g\n", p->depths[d], p->full[d][KV_PACE_MESSAGE],
             p->few[d][KV_PACE_MESSAGE], p->full[d][KV_PACE_ANSWER], p->few[d][KV_PACE_ANSWER]);
-    char *folder = base_xstrdup(path), *slash = strrchr(folder, '/');
-    if (slash) *slash = 0;
-    int rc = slash && slash != folder ? base_fs_mkdirs(folder, err) : 0;
+    int rc = base_fs_mkdirs_above(path, err);
     if (!rc) rc = base_fs_write(path, out.data, out.len, 0600, err);
-    free(folder);
     base_buf_free(&out);
     return rc;
 }

@@ -136,7 +136,6 @@ void kv_session_why(const kv_session *s, uint32_t i, kv_why *ret)
     const kv_token *t = &s->tokens[i];
     for (uint32_t lane = 0; lane < s->n_lanes; lane++)
         ret->lanes_active += kv_bits_get(s->lists.lane[lane]->bits, i);
-    ret->active_anywhere = ret->lanes_active > 0;
     ret->pivot = s->cut[i];
     ret->pinned = kv_bits_get(s->pinned, i);
     ret->barred = kv_bits_get(s->barred, i);

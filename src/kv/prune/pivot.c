@@ -101,11 +101,8 @@ int kv_pivot_save(const kv_pivot *p, const char *path, base_err *err)
     base_buf_printf(&out, "kvist pivot 1 %s %u %u %u\n", p->hash, p->n_layer, p->n_rows, p->n_queries);
     for (uint32_t l = 0; l < p->n_layer; l++)
         base_buf_printf(&out, "%.9g %.9g %.9g\n", p->entropy[l], p->sparsity[l], p->variance[l]);
-    char *folder = base_xstrdup(path), *slash = strrchr(folder, '/');
-    if (slash) *slash = 0;
-    int rc = slash && slash != folder ? base_fs_mkdirs(folder, err) : 0;
+    int rc = base_fs_mkdirs_above(path, err);
     if (!rc) rc = base_fs_write(path, out.data, out.len, 0600, err);
-    free(folder);
     base_buf_free(&out);
     return rc;
 }

@@ -140,7 +140,7 @@ typedef struct columns {
 typedef struct experts_job {
     cpu_ops *cpu;
     const ops_experts_args *args;
-    uint32_t n, n_pairs, n_cohorts, n_ff, n_out, n_in_blocks, n_ff_blocks;
+    uint32_t n, n_pairs, n_cohorts, n_ff, n_out, n_ff_blocks;
     cohort *cohorts;
     uint32_t *place_of; /* [n][n_used]: where the order of experts has a pair */
     uint32_t *token_of; /* [pairs] */

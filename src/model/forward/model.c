@@ -187,7 +187,6 @@ static int pack(loader *l, const gguf_tensor *t, ops_weight **ret, base_err *err
     madvise((void *)((uintptr_t)t->data / 4096 * 4096), t->n_bytes, MADV_WILLNEED);
     int rc = m->ops->pack(m->ops, ret, t, err); /* its sentence names the tensor */
     if (rc) return rc;
-    m->info.packed_bytes += m->ops->weight_bytes(*ret);
     /* Of a stack of experts a token reads those that it goes to. */
     m->info.weight_bytes_per_token +=
         m->ops->weight_bytes(*ret) * (t->ne[2] > 1 ? m->hyper.n_experts_used : 1) / t->ne[2];
@@ -211,7 +210,6 @@ static int copy_vector(loader *l, const gguf_tensor *t, ops_buffer **ret, base_e
     if (!rc) rc = m->ops->buffer_new(m->ops, ret, t->n_bytes, err);
     if (rc) return rc;
     m->ops->upload(m->ops, *ret, 0, t->data, t->n_bytes);
-    m->info.packed_bytes += t->n_bytes;
     m->info.weight_bytes_per_token += t->n_bytes;
     return load_step(l, t, err);
 }
@@ -230,7 +228,6 @@ static int copy_floats(loader *l, const gguf_tensor *t, ops_buffer **ret, base_e
     quant_to_f32(t->type, t->data, n, values);
     m->ops->upload(m->ops, *ret, 0, values, n_bytes);
     free(values);
-    m->info.packed_bytes += n_bytes;
     m->info.weight_bytes_per_token += n_bytes;
     return load_step(l, t, err);
 }
@@ -250,7 +247,6 @@ static int copy_taps(loader *l, const gguf_tensor *t, ops_buffer **ret, base_err
         for (uint64_t k = 0; k < n_taps; k++) out[k * n + i] = in[i * n_taps + k];
     m->ops->upload(m->ops, *ret, 0, out, (size_t)(n_taps * n) * sizeof *out);
     free(in);
-    m->info.packed_bytes += n_taps * n * sizeof(float);
     m->info.weight_bytes_per_token += n_taps * n * sizeof(float);
     return load_step(l, t, err);
 }
@@ -280,7 +276,6 @@ static int pack_parts(loader *l, const gguf_tensor *t, part from, part then, ops
     int rc = l->m->ops->pack(l->m->ops, ret, &sorted, err);
     free(rows);
     if (rc) return rc;
-    l->m->info.packed_bytes += l->m->ops->weight_bytes(*ret);
     l->m->info.weight_bytes_per_token += l->m->ops->weight_bytes(*ret);
     release_pages(t);
     return load_step(l, t, err);
@@ -530,7 +525,7 @@ static int open_cpu(model *m, const model_options *o, base_err *err)
 static int start(model *m, const model_options *o, bool cuda, base_err *err)
 {
     m->info.n_threads = (uint32_t)model_threads(o->n_threads);
-    m->info.weight_bytes_per_token = m->info.packed_bytes = 0;
+    m->info.weight_bytes_per_token = 0;
     int rc = cuda ? open_cuda(m, o, err) : open_cpu(m, o, err);
     if (rc) return rc;
     m->info.backend = m->ops->backend;

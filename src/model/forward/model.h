@@ -38,8 +38,8 @@ typedef struct model_info {
     const char *backend, *isa; /* "cpu", "avx512-vnni" */
     uint32_t n_threads;
     uint32_t n_layer, n_embd, n_ff, n_head, n_head_kv, head_dim, n_vocab, n_ctx;
-    uint64_t file_bytes, packed_bytes, weight_bytes_per_token; /* what a decoded token reads */
-    uint32_t row_bytes;                                        /* K and V of one token in all lanes */
+    uint64_t file_bytes, weight_bytes_per_token; /* what a decoded token reads */
+    uint32_t row_bytes;                          /* K and V of one token in all lanes */
     char hash[65];          /* sha256 over name, metadata and sampled tensor bytes: identity of the weights */
     uint32_t n_rows_layers; /* layers that have rows; the others keep a state */
     uint64_t state_bytes;   /* of one state; 0: the model keeps none */

@@ -281,7 +281,8 @@ static int write_change(tool_workspace *w, const tool_change *c, base_err *why)
     return BASE_OK;
 }
 
-int tool__change_run(tool_workspace *w, tool_preview *prepared, tool_result *ret, base_err *err)
+int tool__change_run(tool_workspace *w, const tool_call *call, const tool_limits *limits,
+    tool_preview *prepared, tool_result *ret, base_err *err)
 {
     tool_change *c = prepared->plan;
     struct stat st = {0};

@@ -26,8 +26,12 @@ bool tool__open_for_change(
     tool_workspace *w, const char *path, const char *tool, tool_file *f, tool_result *r);
 /* Takes f's text, new_text and say. */
 tool_change *tool__change_new(const char *path, tool_file *f, base_buf *new_text, base_buf *say);
-/* Checks again, records for undo, writes. A refusal is in *ret. */
-int tool__change_run(tool_workspace *w, tool_preview *prepared, tool_result *ret, base_err *err);
+/*
+ * The `run` of every tool that prepares a tool_change: checks again, records for undo, writes. A refusal is in
+ * *ret. call and limits are not looked at.
+ */
+int tool__change_run(tool_workspace *w, const tool_call *call, const tool_limits *limits,
+    tool_preview *prepared, tool_result *ret, base_err *err);
 /* The durable write itself, shared with undo: NULL text removes. `before` NULL: must not exist. */
 int tool__change_write(tool_workspace *w, const char *path, const base_buf *text, mode_t mode,
     const char *before, const char *temporary, base_err *err);

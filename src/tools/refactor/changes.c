@@ -404,8 +404,8 @@ static void say_done(tool_workspace *w, const tool_changes *c, tool_result *ret)
     if (c->notice) ret->notice = base_xstrdup(c->notice);
 }
 
-int tool__changes_run(
-    tool_workspace *w, tool_preview *prepared, const tool_limits *limits, tool_result *ret, base_err *err)
+int tool__changes_run(tool_workspace *w, const tool_call *call, const tool_limits *limits,
+    tool_preview *prepared, tool_result *ret, base_err *err)
 {
     tool_changes *c = prepared->plan;
     mode_t *modes = base_xcalloc(c->n, sizeof *modes);

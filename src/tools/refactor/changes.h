@@ -19,8 +19,11 @@ void tool__changes_add(tool_changes *c, const char *path, const tool_file *file,
 bool tool__changes_hold(tool_workspace *w, const tool_changes *c, tool_result *r);
 /* Headline and one diff. Takes the changes. */
 void tool__changes_preview(tool_workspace *w, tool_changes *c, const char *headline, tool_preview *ret);
-/* Writes all, or, when one cannot be written or the person cancels, puts back what was written. */
-int tool__changes_run(
-    tool_workspace *w, tool_preview *prepared, const tool_limits *limits, tool_result *ret, base_err *err);
+/*
+ * The `run` of a tool that prepares tool_changes: writes all, or, when one cannot be written or the person cancels,
+ * puts back what was written. call is not looked at.
+ */
+int tool__changes_run(tool_workspace *w, const tool_call *call, const tool_limits *limits,
+    tool_preview *prepared, tool_result *ret, base_err *err);
 
 #endif

@@ -15,7 +15,6 @@ typedef struct refactor_file {
     code_uses *uses;    /* of the target's name */
     const char *family; /* languages that see each other: "c", "js", or the language itself */
     bool is_foreign;    /* generated or vendored */
-    bool is_exporting;  /* of the modules that were asked on the way, not of those that write the name */
 } refactor_file;
 
 /* Which definition is meant. */

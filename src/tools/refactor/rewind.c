@@ -132,7 +132,7 @@ int tool_rewind_apply(
     const tool_changes *c = prepared->plan;
     const tool_limits limits = {0};
     tool_workspace_turn(w, turn - 1); /* a group of its own, of the turn that is the last one then */
-    int code = tool__changes_run(w, prepared, &limits, ret, err);
+    int code = tool__changes_run(w, NULL, &limits, prepared, ret, err);
     if (!code && ret->status != TOOL_OK)
         code =
             base_fail(err, BASE_E_STATE, "%.300s", ret->text.data ? ret->text.data : "no file was written");

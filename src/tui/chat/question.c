@@ -153,6 +153,5 @@ void tui_question_lines(tui_ui *u, int width, tui_text *t)
 
 void tui_question_saw_popup(tui_ui *u, bool its_end)
 {
-    u->question.scrolls = !its_end;
     if (its_end) u->question.saw_headline = u->question.saw_detail = true;
 }

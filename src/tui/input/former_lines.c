@@ -53,19 +53,10 @@ static char *unescape(const char *s, size_t n)
     return base_buf_take(&b);
 }
 
-static void make_folder(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    if (!slash || slash == path) return;
-    char *folder = base_xstrndup(path, (size_t)(slash - path));
-    base_fs_mkdirs(folder, NULL);
-    free(folder);
-}
-
 void tui_lines_open(tui_lines *l, const char *path)
 {
     l->path = base_xstrdup(path);
-    if (path) make_folder(path);
+    if (path) base_fs_mkdirs_above(path, NULL);
     base_buf b = {0};
     size_t read = 0;
     if (path && base_fs_read(path, MAX_FILE, &b, NULL) == 0 && b.data) {

@@ -9,13 +9,13 @@
  * a letter.
  */
 #define DRAWN \
-    .horizontal = "\xe2\x94\x80", .vertical = "\xe2\x94\x82", .tee_down = "\xe2\x94\xac", .tee_up = "\xe2\x94\xb4", \
+    .horizontal = "\xe2\x94\x80", .vertical = "\xe2\x94\x82", .tee_down = "\xe2\x94\xac", \
     .closed = "\xe2\x96\xb8", .open = "\xe2\x96\xbe", .separator = " \xe2\x94\x82 ", .ellipsis = "\xe2\x80\xa6", \
-    .cursor_mark = "\xe2\x96\xb4", .bullet = "\xe2\x80\xa2", .braille = true
+    .bullet = "\xe2\x80\xa2", .braille = true
 #define TYPED \
-    .horizontal = "-", .vertical = "|", .tee_down = "+", .tee_up = "+", \
+    .horizontal = "-", .vertical = "|", .tee_down = "+", \
     .closed = ">", .open = "v", .separator = " | ", .ellipsis = "...", \
-    .cursor_mark = "^", .bullet = "*", .braille = false
+    .bullet = "*", .braille = false
 #define SHADES \
     .share = {" ", "\xe2\x96\x88", "\xe2\x96\x93", "\xe2\x96\x91", "\xc2\xb7", "+", "x", "~"}, \
     .bar_full = "\xe2\x96\x88", .bar_empty = "\xe2\x96\x91"

@@ -47,11 +47,11 @@ typedef enum tui_share {
 
 typedef struct tui_glyphs {
     const char *share[TUI_N_SHARES];
-    const char *horizontal, *vertical, *tee_down, *tee_up; /* rules */
-    const char *closed, *open;                             /* a folded and an unfolded item */
+    const char *horizontal, *vertical, *tee_down; /* rules */
+    const char *closed, *open;                    /* a folded and an unfolded item */
     const char *bar_full, *bar_empty;
     const char *separator; /* between the footer's fields */
-    const char *ellipsis, *cursor_mark, *bullet;
+    const char *ellipsis, *bullet;
     bool braille; /* the history may draw with U+2800.. */
 } tui_glyphs;
 
