@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/logged.h"
 #include "agent/parts.h"
 #include "base/mem.h"
 
@@ -19,35 +20,17 @@ static void on_prefill(void *user, uint32_t done, uint32_t total)
     agent__progress(user, done, total);
 }
 
+static void emit_behind(void *user, agent_event *e)
+{
+    agent__emit_behind(user, e);
+}
+
 static void on_plan(void *user, const kv_plan *p)
 {
     agent *a = user;
     if (a->telling.replaying) return;
-    base_buf blob = {0};
-    agent_run_row *runs = base_xcalloc(p->n_runs + 1, sizeof *runs);
-    for (uint32_t i = 0; i < p->n_runs; i++)
-        runs[i] =
-            (agent_run_row){p->runs[i].from, p->runs[i].to, kv_action_word((kv_action)p->runs[i].action),
-                kv_reason_word((kv_reason)p->runs[i].reason), p->runs[i].lanes};
-    kv_plan_pack(p, &blob);
     agent__count_plan(a, p);
-    agent_event e = {.type = AGENT_EVENT_plan,
-        .blob = blob.data,
-        .blob_n = blob.len,
-        .plan = {.turn = a->turn,
-            .cause = kv_cause_word(p->cause),
-            .runs = {runs, p->n_runs},
-            .evicted = p->evicted,
-            .promoted = p->promoted,
-            .n = p->n_tokens,
-            .score_ms = p->score_ms,
-            .plan_ms = p->plan_ms,
-            .deferred = kv_plan_deferred(p),
-            .again = p->replay_from ? p->n_tokens - p->replay_from : 0,
-            .folded = kv_plan_folded_to(p)}};
-    agent__emit_behind(a, &e);
-    free(runs);
-    base_buf_free(&blob);
+    agent_logged_tell_plan(p, a->turn, emit_behind, a);
     if (p->cause == KV_CAUSE_FOLD)
         agent__notice(a,
             "the session goes on behind the model's context: the first %u of %u tokens are read from nearer "

@@ -1,8 +1,5 @@
 /*
- * The ledger sums a turn up: tokens computed and reused, rows evicted and promoted, and why. A plan's runs
- * are for people (joined over lanes that nearly agree); its flips are exact. So rows are counted from the
- * flips against the lanes as they are just before the plan is applied, the runs only say the reason, and the
- * mean over lanes is rounded once, when it is told.
+ * The ledger sums a turn up: tokens computed and reused, rows evicted and promoted (moved.h), and why.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,114 +7,16 @@
 #include "agent/parts.h"
 #include "base/mem.h"
 
-enum { EVICTED, PROMOTED, N_SIDES, MAX_SCORES = 512 };
-
-static const char *const verbs[] = {[EVICTED] = "evicted", [PROMOTED] = "promoted"};
+enum { MAX_SCORES = 512 };
 
 /* --- counting ------------------------------------------------------------------------------------------- */
 
-/* How many lanes each token leaves and enters, [n_tokens] each. */
-static void count_flips(const agent *a, const kv_plan *p, uint32_t *counts[N_SIDES])
-{
-    uint32_t words = kv_plan_words(p);
-    uint64_t *active = base_xcalloc(agent__n_tokens(a) / 64 + words + 1, sizeof *active);
-    for (uint32_t lane = 0; lane < p->n_lanes; lane++) {
-        kv_session_lane_bits(a->engine->session, lane, active);
-        for (uint32_t w = 0; w < words; w++) {
-            uint64_t flips = p->flips[(size_t)lane * words + w];
-            for (; flips; flips &= flips - 1) {
-                uint32_t bit = (uint32_t)__builtin_ctzll(flips);
-                counts[active[w] >> bit & 1 ? EVICTED : PROMOTED][w * 64 + bit]++;
-            }
-        }
-    }
-    free(active);
-}
-
-/* Gives up to `most` rows of each token of a run to the run's reason. */
-static void take_rows(
-    agent *a, const kv_plan_run *r, uint32_t n_tokens, uint32_t most, uint32_t *counts[N_SIDES])
-{
-    if (r->reason >= KV_N_REASONS ||
-        (r->action != KV_EVICT && r->action != KV_PROMOTE && r->action != KV_BAR))
-        return;
-    int side = r->action == KV_PROMOTE ? PROMOTED : EVICTED;
-    for (uint32_t i = r->from; i < r->to && i < n_tokens; i++) {
-        uint32_t rows = counts[side][i] < most ? counts[side][i] : most;
-        counts[side][i] -= rows;
-        a->ledger.sums.rows_by[side][r->reason] += rows;
-    }
-}
-
-/* For rows that no run names (a pin brings rows back by a run of its own action). */
-static kv_reason reason_of_cause(kv_cause c)
-{
-    static const kv_reason reasons[] = {[KV_CAUSE_EVICT] = KV_REASON_BUDGET,
-        [KV_CAUSE_REPAIR] = KV_REASON_REPAIR_ANCHOR,
-        [KV_CAUSE_MANUAL] = KV_REASON_MANUAL,
-        [KV_CAUSE_STALE] = KV_REASON_STALE,
-        [KV_CAUSE_FAILED] = KV_REASON_FAILED,
-        [KV_CAUSE_PRESSURE] = KV_REASON_PRESSURE,
-        [KV_CAUSE_PRUNE] = KV_REASON_ATTENTION,
-        [KV_CAUSE_ANSWER] = KV_REASON_ATTENTION,
-        [KV_CAUSE_FOLD] = KV_REASON_MANUAL};
-    return c < sizeof reasons / sizeof *reasons ? reasons[c] : KV_REASON_MANUAL;
-}
-
 void agent__count_plan(agent *a, const kv_plan *p)
 {
-    uint32_t *counts[N_SIDES];
-    for (int side = 0; side < N_SIDES; side++)
-        counts[side] = base_xcalloc(p->n_tokens + 1, sizeof *counts[side]);
-    count_flips(a, p, counts);
-    /* Fresh rows that go above the cut come from nowhere: they are computed, not brought back. */
-    if (p->cause == KV_CAUSE_PRUNE) memset(counts[PROMOTED], 0, p->n_tokens * sizeof *counts[PROMOTED]);
-    /* First what each run claims; then what joining left over goes to the first run that covers it. */
-    for (uint32_t i = 0; i < p->n_runs; i++) take_rows(a, &p->runs[i], p->n_tokens, p->runs[i].lanes, counts);
-    for (uint32_t i = 0; i < p->n_runs; i++) take_rows(a, &p->runs[i], p->n_tokens, UINT32_MAX, counts);
-    for (int side = 0; side < N_SIDES; side++) {
-        for (uint32_t i = 0; i < p->n_tokens; i++)
-            a->ledger.sums.rows_by[side][reason_of_cause(p->cause)] += counts[side][i];
-        free(counts[side]);
-    }
+    agent_moved_count(&a->ledger.sums.moved, a->engine->session, p);
 }
 
 /* --- telling -------------------------------------------------------------------------------------------- */
-
-/*
- * "evicted 512 budget, 40 stale": rows per lane by the plans' own reasons. Returns their sum, the rounded
- * mean of all: what rounding down loses goes to the reasons with the largest remainders.
- */
-static uint32_t put_why(const agent *a, int side, uint32_t n_lanes, base_buf *out)
-{
-    const uint64_t *rows = a->ledger.sums.rows_by[side];
-    uint64_t total = 0, mean[KV_N_REASONS], rest[KV_N_REASONS], lanes = n_lanes ? n_lanes : 1;
-    for (int r = 0; r < KV_N_REASONS; r++) total += rows[r];
-    const uint64_t all = (total + lanes / 2) / lanes;
-    uint64_t left = all;
-    for (int r = 0; r < KV_N_REASONS; r++) {
-        mean[r] = rows[r] / lanes;
-        rest[r] = rows[r] % lanes;
-        left -= mean[r];
-    }
-    for (; left; left--) { /* fewer than there are reasons with a remainder */
-        int most = 0;
-        for (int r = 1; r < KV_N_REASONS; r++)
-            if (rest[r] > rest[most]) most = r;
-        mean[most]++;
-        rest[most] = 0;
-    }
-    bool first = true;
-    for (int r = 0; r < KV_N_REASONS; r++) {
-        if (!mean[r]) continue;
-        if (first && out->len) base_buf_puts(out, "; ");
-        if (first) base_buf_printf(out, "%s ", verbs[side]);
-        base_buf_printf(
-            out, "%s%llu %s", first ? "" : ", ", (unsigned long long)mean[r], kv_reason_word((kv_reason)r));
-        first = false;
-    }
-    return (uint32_t)all;
-}
 
 static void keep_sums(agent *a)
 {
@@ -197,9 +96,10 @@ void agent__ledger(agent *a)
     kv_stats s;
     a->engine->ops->stats(a->engine, &s);
     base_buf why = {0};
-    uint32_t moved[N_SIDES],
+    uint32_t moved[AGENT_N_SIDES],
         reused = a->ledger.sums.n_before < s.n_tokens ? a->ledger.sums.n_before : s.n_tokens;
-    for (int side = 0; side < N_SIDES; side++) moved[side] = put_why(a, side, s.n_lanes, &why);
+    for (int side = 0; side < AGENT_N_SIDES; side++)
+        moved[side] = agent_moved_put(&a->ledger.sums.moved, side, s.n_lanes, &why);
     if (a->engine->session) emit_scores(a);
     if (s.reads.steps < a->ledger.reads.steps)
         a->ledger.reads = (kv_reads){.steps = 0}; /* of another session */
@@ -257,9 +157,9 @@ void agent__ledger(agent *a)
 /* "512 budget" of a logged `why` back into rows. */
 static void restore_rows(agent *a, int side, const char *why)
 {
-    const char *at = why ? strstr(why, verbs[side]) : NULL;
+    const char *at = why ? strstr(why, agent_side_words[side]) : NULL;
     if (!at) return;
-    at += strlen(verbs[side]);
+    at += strlen(agent_side_words[side]);
     for (bool more = true; more;) {
         char *end;
         uint64_t rows = strtoull(at, &end, 10);
@@ -268,7 +168,7 @@ static void restore_rows(agent *a, int side, const char *why)
         for (int r = 0; r < KV_N_REASONS; r++) {
             const char *word = kv_reason_word((kv_reason)r);
             if (strlen(word) == n && !strncmp(word, end, n) && rows <= UINT32_MAX)
-                a->ledger.sums.rows_by[side][r] = rows * a->info.n_lanes;
+                a->ledger.sums.moved.rows[side][r] = rows * a->info.n_lanes;
         }
         more = end[n] == ',';
         at = end + n + more;
@@ -291,7 +191,7 @@ void agent__restore_sums(agent *a, const agent_event *e)
         .drafted = (uint64_t)e->ledger.drafted,
         .accepted = (uint64_t)e->ledger.accepted,
         .decode_ns = e->ledger.decode_tps > 0 ? to_ns(generated / e->ledger.decode_tps) : 0};
-    for (int side = 0; side < N_SIDES; side++) restore_rows(a, side, e->ledger.why);
+    for (int side = 0; side < AGENT_N_SIDES; side++) restore_rows(a, side, e->ledger.why);
     keep_sums(a);
 }
 

@@ -16,7 +16,6 @@
  *     newtest.c  a test that is to be written: its place, its example, whether it notices a broken subject
  *     named.c    which definitions a request is about
  *     judge.c    which command judges a change where none was named
- *     valued.c   values that the request gives, as a judge in front of that command
  *     attempt.c  a request that names a failing test: running it, taking failed attempts back, asking again
  *     doubt.c    where the model doubts the text that it is to repair: what a further attempt changes
  *     guard.c    repeated calls and repeating text
@@ -44,7 +43,9 @@
 #include "agent/agent.h"
 #include "agent/call.h"
 #include "agent/log.h"
+#include "agent/moved.h"
 #include "agent/prompt.h"
+#include "agent/token_map.h"
 #include "mcp/mcp.h"
 
 /* --- the session's state -------------------------------------------------------------------------------- */
@@ -115,15 +116,9 @@ typedef struct agent_made {
 
 /* The test that judges. */
 typedef struct agent_test {
-    char *command; /* named by a request, run before, or found for a changed file; NULL: none */
-    char *
-        plain; /* command without the values of the request in front of it; NULL: it has none, or is them alone */
-    bool has_values; /* command checks values of the request first (valued.c) */
-    bool drops_values,
-        drops_plain;   /* of this turn: these values, or the tests that were found, cannot judge */
-    uint32_t hold, of; /* of the values, as its last run said; of 0: it did not say */
-    bool is_found;     /* by the program, for this turn's change (judge.c) */
-    char *approved;    /* its run after an approved change asks no second time in approved_turn; NULL: none */
+    char *command;  /* named by a request, run before, or found for a changed file; NULL: none */
+    bool is_found;  /* by the program, for this turn's change (judge.c) */
+    char *approved; /* its run after an approved change asks no second time in approved_turn; NULL: none */
     uint32_t approved_turn;
 } agent_test;
 
@@ -199,8 +194,8 @@ typedef struct agent_notes {
 /* Sums since the turn began, for its ledger. */
 typedef struct agent_sums {
     uint32_t n_before, generated;
-    uint64_t rows_by[2][KV_N_REASONS]; /* [evicted, promoted]: rows of all lanes by reason, exact */
-    uint32_t computed;                 /* tokens left below a cut whose upper layers a plan had computed */
+    agent_moved moved;
+    uint32_t computed; /* tokens left below a cut whose upper layers a plan had computed */
     uint64_t prefill_ns, decode_ns;
     uint64_t drafted, accepted; /* tokens of prompt lookup */
     uint32_t expected, waited;  /* tokens that this wait will compute (0: not known), and how many it has */
@@ -352,25 +347,15 @@ void agent__tell_requests(agent *a);
 void agent__tell_visits(agent *a);
 
 /* --- words.c --- */
-enum { AGENT_MAX_QUERIES = 8 };
 bool agent__is_content_word(const char *word, size_t n);
 /* The word stands there by itself, in any case of letters. */
 bool agent__has_word(const char *text, const char *word);
 /* The name stands there by itself, in these letters; names of one or two letters never do. */
 bool agent__names_word(const char *words, const char *name);
-/* Ends (bytes) of at most AGENT_MAX_QUERIES words that say most, ascending; returns how many. */
-uint32_t agent__pick_queries(const char *text, size_t n, uint32_t ends[AGENT_MAX_QUERIES]);
 
 /* --- spans.c --- */
 enum { AGENT_MAX_SPANS = 1024 };
-typedef struct agent_token_map {
-    uint32_t *end; /* [n] byte behind each token; heap */
-    uint32_t n;
-} agent_token_map;
 agent_token_map agent__map_tokens(const agent *a, const int32_t *ids, uint32_t n);
-uint32_t agent__token_at(const agent_token_map *m, uint32_t byte);
-/* Tokens where a line starts, ascending; the caller frees. */
-uint32_t *agent__line_starts(const agent_token_map *m, const char *text, size_t n, uint32_t *ret_n);
 /* What the text shows of files as spans of its tokens, [AGENT_MAX_SPANS]; returns how many. */
 uint32_t agent__find_spans(
     agent *a, const agent_text *t, const char *text, size_t n, const agent_token_map *m, kv_span *spans);
@@ -499,20 +484,8 @@ void agent_named_free(agent_named *n);
 char *agent__test_file_of(const agent *a, const char *path);
 /* The command that judges a change of this file becomes the test, unless a person named one. */
 void agent__find_judge(agent *a, const char *path);
-/* Does the command fail without this turn's changes as well? Then it says nothing of them. output may be NULL. */
-bool agent__fails_without(agent *a, const char *command, base_buf *output);
-
-/* --- valued.c --- */
-/* Values that the request gives stand in front of the command that was found for this file; without one, alone. */
-void agent__add_values(agent *a, const char *path);
-/* The command failed, and values stand in front of it: true where they are what failed. Drops what cannot judge. */
-bool agent__values_judge(agent *a, const tool_result *run);
-/* The tests behind the values cannot judge: the values stay alone. */
-void agent__drop_plain(agent *a);
-/* They hold: notes and tells it, or that they did without the change. */
-void agent__values_hold(agent *a, const tool_result *run);
-/* A turn begins, or a session ends. */
-void agent__forget_values(agent *a);
+/* Does the test fail without this turn's changes as well? Then it says nothing of them. */
+bool agent__fails_without(agent *a);
 
 /* --- attempt.c --- */
 void agent__fix_free(agent *a); /* what a turn knows of its attempts, the doubts too */

@@ -7,23 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/logged.h"
 #include "agent/parts.h"
 #include "base/clock.h"
 #include "base/mem.h"
 
-/*
- * A run of logged tokens of one origin: a segment, or an answer's tokens. Offsets count from its beginning.
- */
+/* Logged tokens of one origin, and how far the engine has them. */
 typedef struct logged_run {
-    kv_origin origin;
-    uint32_t turn, from, n, computed, lanes; /* lanes: in which it was computed, 0: all */
-    int32_t *ids;
-    size_t cap;
-    kv_span *spans;
-    uint32_t *queries;
-    size_t n_spans, cap_spans, n_queries, cap_queries;
-    uint32_t bulk, of; /* as kv_segment, kv_logged */
-    bool whole;
+    agent_logged_run text;
+    uint32_t computed;
     kv_plan **plans; /* made since its first token, in order, and not applied yet */
     size_t n_plans, cap_plans;
 } logged_run;
@@ -49,31 +41,9 @@ typedef struct history {
 
 /* --- collecting ----------------------------------------------------------------------------------------- */
 
-static kv_origin origin_of(const char *word)
-{
-    for (int o = 0; o < KV_N_ORIGINS; o++)
-        if (word && !strcmp(kv_origin_word((kv_origin)o), word)) return (kv_origin)o;
-    return KV_ORIGIN_CONTEXT;
-}
-
-static uint8_t reason_of(const char *word)
-{
-    for (int r = 0; r < KV_N_REASONS; r++)
-        if (word && !strcmp(kv_reason_word((kv_reason)r), word)) return (uint8_t)r;
-    return KV_REASON_WINDOW;
-}
-
-static kv_action action_of(const char *word)
-{
-    for (int k = 0; k < KV_N_ACTIONS; k++)
-        if (word && !strcmp(kv_action_word((kv_action)k), word)) return (kv_action)k;
-    return KV_KEEP;
-}
-
 static void add_id(history *h, logged_run *r, int32_t id)
 {
-    base_grow(&r->ids, &r->cap, r->n + 1, sizeof *r->ids);
-    r->ids[r->n++] = id;
+    agent_logged_add_id(&r->text, id);
     h->n++;
 }
 
@@ -81,9 +51,7 @@ static void free_run(logged_run *r)
 {
     for (size_t i = 0; i < r->n_plans; i++) kv_plan_free(r->plans[i]);
     free(r->plans);
-    free(r->ids);
-    free(r->spans);
-    free(r->queries);
+    agent_logged_free(&r->text);
 }
 
 static void free_runs(history *h)
@@ -126,8 +94,8 @@ static uint32_t *find_stops(const logged_run *r, uint32_t *ret_n)
     uint32_t *stops = base_xcalloc(r->n_plans + 1, sizeof *stops), n = 0;
     for (size_t i = 0; i < r->n_plans; i++) {
         const uint32_t at = r->plans[i]->n_tokens;
-        if (at <= r->from + r->computed || at > r->from + r->n) continue;
-        if (!n || stops[n - 1] < at - r->from) stops[n++] = at - r->from;
+        if (at <= r->text.from + r->computed || at > r->text.from + r->text.n) continue;
+        if (!n || stops[n - 1] < at - r->text.from) stops[n++] = at - r->text.from;
     }
     *ret_n = n;
     return stops;
@@ -136,33 +104,34 @@ static uint32_t *find_stops(const logged_run *r, uint32_t *ret_n)
 /* An answer's tokens came one by one: the same rows come of them in batches from plan to plan. */
 static int compute_answer(history *h, logged_run *r, const uint32_t *stops, uint32_t n_stops)
 {
-    const kv_segment segment = {.origin = r->origin, .turn = r->turn};
+    const kv_segment segment = {.origin = r->text.origin, .turn = r->text.turn};
     int rc = 0;
     for (uint32_t i = 0; i <= n_stops && !rc; i++) {
-        const uint32_t to = i < n_stops ? stops[i] : r->n;
+        const uint32_t to = i < n_stops ? stops[i] : r->text.n;
         if (to > r->computed)
-            rc = agent__append_logged(h->a, &segment, r->ids + r->computed, to - r->computed, h->err);
+            rc = agent__append_logged(h->a, &segment, r->text.ids + r->computed, to - r->computed, h->err);
         r->computed = to;
-        if (!rc) rc = decide(h, r->from + to, h->err);
+        if (!rc) rc = decide(h, r->text.from + to, h->err);
     }
     return rc;
 }
 
 static int compute_segment(history *h, logged_run *r, const uint32_t *stops, uint32_t n_stops)
 {
-    const kv_logged logged = {.stops = stops, .n_stops = n_stops, .of = r->of, .decide = decide, .user = h};
-    const kv_segment segment = {.origin = r->origin,
-        .turn = r->turn,
-        .lanes = r->lanes,
-        .bulk = r->bulk,
-        .whole = r->whole,
-        .spans = r->spans,
-        .n_spans = (uint32_t)r->n_spans,
-        .queries = r->n_queries ? r->queries : NULL,
-        .n_queries = (uint32_t)r->n_queries,
+    const kv_logged logged = {
+        .stops = stops, .n_stops = n_stops, .of = r->text.of, .decide = decide, .user = h};
+    const kv_segment segment = {.origin = r->text.origin,
+        .turn = r->text.turn,
+        .lanes = r->text.lanes,
+        .bulk = r->text.bulk,
+        .whole = r->text.whole,
+        .spans = r->text.spans,
+        .n_spans = (uint32_t)r->text.n_spans,
+        .queries = r->text.n_queries ? r->text.queries : NULL,
+        .n_queries = (uint32_t)r->text.n_queries,
         .logged = &logged};
-    r->computed = r->n;
-    return agent__append_logged(h->a, &segment, r->ids, r->n, h->err);
+    r->computed = r->text.n;
+    return agent__append_logged(h->a, &segment, r->text.ids, r->text.n, h->err);
 }
 
 /* Gives the engine what is logged and not computed: that is the newest run, everything before it is there. */
@@ -172,28 +141,15 @@ static void compute(history *h)
     if (!h->behind || h->rc || !r) return;
     uint32_t n_stops;
     uint32_t *stops = find_stops(r, &n_stops);
-    h->rc = decide(h, r->from + r->computed, h->err);
-    if (!h->rc && r->computed < r->n)
-        h->rc = kv_origin_is_written(r->origin) ? compute_answer(h, r, stops, n_stops)
-                                                : compute_segment(h, r, stops, n_stops);
-    if (!h->rc) h->rc = decide(h, r->from + r->n, h->err);
+    h->rc = decide(h, r->text.from + r->computed, h->err);
+    if (!h->rc && r->computed < r->text.n)
+        h->rc = kv_origin_is_written(r->text.origin) ? compute_answer(h, r, stops, n_stops)
+                                                     : compute_segment(h, r, stops, n_stops);
+    if (!h->rc) h->rc = decide(h, r->text.from + r->text.n, h->err);
     free(stops);
 }
 
-/*
- * What was done to which tokens and why: later passes go by it (a repaired row stays for its turn), and the
- * blob has flips only.
- */
-static void read_runs(kv_plan *p, const agent_run_list *runs)
-{
-    for (size_t i = 0; i < runs->n; i++) {
-        const agent_run_row *r = &runs->rows[i];
-        if (r->from < 0 || r->from >= r->to || r->to > p->n_tokens || r->lanes < 0) continue;
-        kv_plan_add_run(p, (uint32_t)r->from, (uint32_t)r->to, action_of(r->action),
-            (kv_reason)reason_of(r->reason), (uint32_t)r->lanes);
-    }
-}
-
+/* Later passes go by what was done to which tokens and why (a repaired row stays for its turn). */
 static void take_plan(history *h, const agent_event *e)
 {
     kv_plan *p = NULL;
@@ -203,7 +159,7 @@ static void take_plan(history *h, const agent_event *e)
         kv_plan_free(p);
         return;
     }
-    if (!p->n_runs) read_runs(p, &e->plan.runs);
+    if (!p->n_runs) agent_logged_read_runs(p, &e->plan.runs);
     base_grow(&r->plans, &r->cap_plans, r->n_plans + 1, sizeof *r->plans);
     r->plans[r->n_plans++] = p;
 }
@@ -212,7 +168,7 @@ static logged_run *add_run(history *h, kv_origin origin, uint32_t turn)
 {
     compute(h);
     base_grow(&h->runs, &h->cap_runs, h->n_runs + 1, sizeof *h->runs);
-    h->runs[h->n_runs] = (logged_run){.origin = origin, .turn = turn, .from = h->n};
+    h->runs[h->n_runs] = (logged_run){.text = {.origin = origin, .turn = turn, .from = h->n}};
     return &h->runs[h->n_runs++];
 }
 
@@ -222,14 +178,14 @@ static void truncate_to(history *h, uint32_t n)
         compute(h);
         if (!h->rc && n < agent__n_tokens(h->a)) h->rc = h->a->engine->ops->truncate(h->a->engine, n, h->err);
     }
-    while (h->n_runs && h->runs[h->n_runs - 1].from >= n) {
+    while (h->n_runs && h->runs[h->n_runs - 1].text.from >= n) {
         h->n_runs--;
         free_run(&h->runs[h->n_runs]);
     }
     if (h->n_runs) {
         logged_run *last = &h->runs[h->n_runs - 1];
-        if (last->from + last->n > n) last->n = n - last->from;
-        if (last->computed > last->n) last->computed = last->n;
+        if (last->text.from + last->text.n > n) last->text.n = n - last->text.from;
+        if (last->computed > last->text.n) last->computed = last->text.n;
     }
     h->n = n;
 }
@@ -254,7 +210,7 @@ static void restore_sources(agent *a, size_t index, const agent_shown_list *segm
 static void restore_segment(history *h, const agent_event *e, uint64_t seq)
 {
     agent *a = h->a;
-    agent_text t = {.origin = origin_of(e->append.origin),
+    agent_text t = {.origin = agent_logged_origin(e->append.origin),
         .label = e->append.label,
         .path = e->append.path,
         .version = e->append.version,
@@ -281,48 +237,25 @@ static void restore_rewind(agent *a, const agent_event *e)
 
 /* --- one logged event ----------------------------------------------------------------------------------- */
 
-/* What the engine was told with the tokens; older logs do not say. */
-static void take_segment(logged_run *r, const char *json)
-{
-    base_json_doc *doc = NULL;
-    if (!json || base_json_parse(json, strlen(json), &doc, NULL)) return;
-    const base_json *root = base_json_root(doc), *queries = base_json_get(root, "queries");
-    for (const base_json *q = queries ? queries->first : NULL; q; q = q->next) {
-        if (q->integer < 0 || q->integer > UINT32_MAX) continue;
-        base_grow(&r->queries, &r->cap_queries, r->n_queries + 1, sizeof *r->queries);
-        r->queries[r->n_queries++] = (uint32_t)q->integer;
-    }
-    r->bulk = (uint32_t)base_json_int(root, "bulk", 0);
-    r->of = (uint32_t)base_json_int(root, "of", 0);
-    r->whole = base_json_bool(root, "whole", false);
-    base_json_free(doc);
-}
-
 static void take_append(history *h, const agent_event *e)
 {
     if (!e->append.ids.rows) return;
-    logged_run *r = add_run(h, origin_of(e->append.origin), (uint32_t)e->append.turn);
-    r->lanes = e->append.lanes > 0 ? (uint32_t)e->append.lanes : 0;
-    for (size_t i = 0; i < e->append.ids.n; i++) add_id(h, r, (int32_t)e->append.ids.rows[i].id);
-    take_segment(r, e->append.segment);
+    logged_run *r = add_run(h, agent_logged_origin(e->append.origin), (uint32_t)e->append.turn);
+    agent_logged_take_append(&r->text, e);
+    h->n += r->text.n;
 }
 
 static void take_span(history *h, const agent_event *e)
 {
-    logged_run *r = h->n_runs ? &h->runs[h->n_runs - 1] : NULL;
-    if (!r || e->span.from < r->from || e->span.to > r->from + r->n || e->span.from >= e->span.to) return;
-    base_grow(&r->spans, &r->cap_spans, r->n_spans + 1, sizeof *r->spans);
-    r->spans[r->n_spans++] = (kv_span){(uint32_t)e->span.from - r->from, (uint32_t)e->span.to - r->from,
-        reason_of(e->span.reason), (float)e->span.weight, (uint16_t)e->span.marks, (uint16_t)e->span.flow,
-        (uint16_t)e->span.dependence};
+    if (h->n_runs) agent_logged_take_span(&h->runs[h->n_runs - 1].text, e);
 }
 
 static void take_token(history *h, const agent_event *e, uint32_t turn)
 {
     if (e->token.index < 0 || (uint64_t)e->token.index != h->n) return;
-    const kv_origin origin = e->token.origin ? origin_of(e->token.origin) : KV_ORIGIN_ANSWER;
+    const kv_origin origin = e->token.origin ? agent_logged_origin(e->token.origin) : KV_ORIGIN_ANSWER;
     logged_run *r = h->n_runs ? &h->runs[h->n_runs - 1] : NULL;
-    if (!r || r->origin != origin || r->turn != turn) r = add_run(h, origin, turn);
+    if (!r || r->text.origin != origin || r->text.turn != turn) r = add_run(h, origin, turn);
     add_id(h, r, (int32_t)e->token.id);
 }
 
@@ -397,7 +330,7 @@ static bool on_event(
     }
     /* Up to where the snapshot stands the engine has it: only what follows is computed. */
     if (!first && seq == h->from_seq)
-        for (size_t i = 0; i < h->n_runs; i++) h->runs[i].computed = h->runs[i].n;
+        for (size_t i = 0; i < h->n_runs; i++) h->runs[i].computed = h->runs[i].text.n;
     if (first && h->options->show_log && a->host.event) a->host.event(a->host.user, &e);
     h->last_seq = seq;
     agent_event_doc_free(doc);
@@ -413,8 +346,8 @@ static bool engine_holds(const history *h, uint32_t n)
     const int32_t *ids = h->a->engine->ops->ids(h->a->engine, &have);
     if (have != n) return false;
     for (size_t i = 0; i < h->n_runs; i++)
-        for (uint32_t k = 0; k < h->runs[i].n && h->runs[i].from + k < n; k++)
-            if (ids[h->runs[i].from + k] != h->runs[i].ids[k]) return false;
+        for (uint32_t k = 0; k < h->runs[i].text.n && h->runs[i].text.from + k < n; k++)
+            if (ids[h->runs[i].text.from + k] != h->runs[i].text.ids[k]) return false;
     return true;
 }
 

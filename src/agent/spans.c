@@ -24,7 +24,6 @@ agent_token_map agent__map_tokens(const agent *a, const int32_t *ids, uint32_t n
     return m;
 }
 
-/* The token that holds this byte (the last one for bytes behind the end). */
 uint32_t agent__token_at(const agent_token_map *m, uint32_t byte)
 {
     uint32_t low = 0, high = m->n;
