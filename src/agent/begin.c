@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/call_xml.h"
 #include "agent/parts.h"
 #include "base/clock.h"
 #include "base/mem.h"
@@ -68,11 +67,6 @@ int agent__offer_tools(agent *a, base_err *err)
                             : g->choices};
             tools[n].n_arguments++;
         }
-        if (a->info.tools == MODEL_TOOLS_XML && table[i]->takes_payload && n_arguments < MAX_ARGUMENTS) {
-            arguments[n_arguments++] = /* a fenced block behind the call will do, too */
-                (model_grammar_argument){agent_call_xml_payload, MODEL_ARGUMENT_STRING, false, NULL};
-            tools[n].n_arguments++;
-        }
         n++;
     }
     const char **files = NULL;
@@ -89,18 +83,37 @@ int agent__offer_tools(agent *a, base_err *err)
     return rc;
 }
 
+/* What whoever computes the session again has to know (src/whatif), beside what `session` has fields for. */
+static void put_settings(const agent *a, base_buf *out)
+{
+    base_buf_puts(out, "{\"backend\":");
+    base_json_put_str(out, a->info.backend, strlen(a->info.backend));
+    base_buf_puts(out, ",\"quantisation\":");
+    base_json_put_str(out, a->info.quantisation, strlen(a->info.quantisation));
+    base_buf_printf(
+        out, ",\"context_tokens\":%u,\"max_tokens\":%u", a->settings.context_tokens, a->settings.max_tokens);
+    if (a->info.isa) {
+        base_buf_puts(out, ",\"isa\":");
+        base_json_put_str(out, a->info.isa, strlen(a->info.isa));
+    }
+    if (a->engine->session) {
+        base_buf_printf(out, ",\"repair\":%d,\"kv_set\":[", a->info.repair);
+        for (size_t i = 0; a->info.set && a->info.set[i]; i++) {
+            if (i) base_buf_putc(out, ',');
+            base_json_put_str(out, a->info.set[i], strlen(a->info.set[i]));
+        }
+        base_buf_putc(out, ']');
+    }
+    base_buf_putc(out, '}');
+}
+
 static void emit_session(agent *a)
 {
     base_buf branch = {0}, settings = {0};
     tool_workspace_branch(a->workspace, &branch);
     kv_stats s;
     a->engine->ops->stats(a->engine, &s);
-    base_buf_puts(&settings, "{\"backend\":");
-    base_json_put_str(&settings, a->info.backend, strlen(a->info.backend));
-    base_buf_puts(&settings, ",\"quantisation\":");
-    base_json_put_str(&settings, a->info.quantisation, strlen(a->info.quantisation));
-    base_buf_printf(&settings, ",\"context_tokens\":%u,\"max_tokens\":%u}", a->settings.context_tokens,
-        a->settings.max_tokens);
+    put_settings(a, &settings);
     agent__emit(a, &(agent_event){.type = AGENT_EVENT_session,
                        .session = {.schema = SCHEMA,
                            .id = a->telling.id,
@@ -216,7 +229,6 @@ void agent__clear_session(agent *a)
     a->transcript.open_role = -1;
     agent__asked_free(a);
     agent__fix_free(a);
-    agent__forget_values(a);
     free(a->test.command);
     free(a->test.approved);
     free(a->request);

@@ -47,6 +47,7 @@ enum {
 
 typedef struct engine_info {
     const char *model, *model_hash, *quantisation, *policy, *backend;
+    const char *isa; /* which kernels compute; NULL: not told */
     /* what is not as it was asked for: another backend computes, nothing is pruned; NULL: all is */
     const char *notice;
     model_tool_style tools;
@@ -59,6 +60,8 @@ typedef struct engine_info {
         measured; /* what `auto` takes where memory allows, found out on this machine (pace.h); {0}: not yet */
     uint32_t model_n_ctx;    /* what the model was made for; n_ctx may be less (--ctx) */
     model_sampling sampling; /* as opened */
+    int repair;              /* as kv_options; -1: the policy's own */
+    const char *const *set;  /* the cache's parameters as opened, NULL-terminated; NULL: none were given */
 } engine_info;
 
 typedef struct engine_doubt {

@@ -193,6 +193,8 @@ static void fake_info(const engine *e, engine_info *ret)
         .quantisation = "none",
         .policy = kv_session_policy(e->session),
         .backend = "script",
+        .repair = f->kv.repair,
+        .set = f->kv.set,
         .tools = MODEL_TOOLS_TAG_TOOLS,
         .n_ctx = f->script.n_ctx,
         .model_n_ctx = f->script.n_ctx,

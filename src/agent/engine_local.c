@@ -207,6 +207,9 @@ static void local_info(const engine *e, engine_info *ret)
         .quantisation = l->info->quantisation,
         .policy = kv_session_policy(l->base.session),
         .backend = l->info->backend,
+        .isa = l->info->isa,
+        .repair = l->kv.repair,
+        .set = l->kv.set,
         .notice = l->info->notice                          ? l->info->notice
                   : kv_session_cannot_cut(l->base.session) ? no_room_above
                                                            : NULL,
