@@ -18,6 +18,7 @@ static const struct {
     {"log", "sessions in the database: list, show, search, export, delete", cmd_log},
     {"events", "what --json and log export print, as a JSON Schema", cmd_events},
     {"replay", "a session's screens from the log, no model loaded", cmd_replay},
+    {"what-if", "a session computed again with other settings, beside itself", cmd_what_if},
 #endif
     {"model", "default models, a file's metadata, full validation", cmd_model},
     {"eval", "token ids and log-probabilities, as JSON lines", cmd_eval},

@@ -296,7 +296,7 @@ typedef struct listing {
 static void put_session(void *user, const agent_log_row *row)
 {
     const listing *l = user;
-    if (!row->root || row->root[0] != '/' || (l->cwd && strcmp(l->cwd, row->root))) return;
+    if (row->is_what_if || !row->root || row->root[0] != '/' || (l->cwd && strcmp(l->cwd, row->root))) return;
     char when[32] = "";
     const time_t seconds = (time_t)(row->updated_ms / 1000);
     struct tm utc;

@@ -585,6 +585,7 @@ static void put_session(void *user, const agent_log_row *r)
 {
     base_buf *out = user;
     size_t n = strcspn(r->title, "\n");
+    if (r->is_what_if) return; /* nobody can go on with it */
     base_buf_printf(out, "%s%s\t%u turn%s\t%s\t%.*s", out->len ? "\n" : "", r->id, r->turns,
         r->turns == 1 ? "" : "s", r->status, (int)(n < 60 ? n : 60), r->title);
 }

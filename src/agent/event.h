@@ -5,6 +5,10 @@
  * input and input_end stand around what a line of --input jsonl gave: they are of a run, not of its session, so
  * no log has them.
  *
+ * what_if begins the log of another kind of child: a session computed again with other settings (src/whatif). Its
+ * plan, visits and ledger events are those of the changed side, each behind the event of the session that the
+ * what_if_at before it names; what_if_turn compares a turn's two sides, what_if_end sums up.
+ *
  * Two tables. LIST(name, shape, fields): a row of a list; EVENT(name, fields): an event. Fields: S (string),
  * I (integer), N (integer that is left out when it is 0), D (number), B (boolean), J (raw JSON text of an
  * object), L(row, name) (a list of such rows). The structs, the names, the JSON writer, the reader, copy and
@@ -36,7 +40,8 @@
     LIST(run, ARRAY, I(from) I(to) S(action) S(reason) I(lanes))                                                       \
     LIST(visitor, ARRAY, I(from) I(to) S(name) P(share))                                                               \
     LIST(score, ARRAY, I(from) I(to) S(origin) S(reason) D(attention) D(memory) D(rank) D(cut) D(active))              \
-    LIST(section, ARRAY, I(from) I(to) I(lanes))
+    LIST(section, ARRAY, I(from) I(to) I(lanes))                                                                       \
+    LIST(side, OBJECT, S(side) I(evicted) I(promoted) D(visited) I(active) I(host) I(budget) D(structure) D(nll) D(ms) S(why))
 
 #define AGENT_EVENTS(EVENT, S, I, N, D, B, J, L)                                                                             \
     EVENT(session, I(schema) S(id) S(parent) S(model) S(model_hash) S(policy) I(budget) I(until) I(n_ctx) I(n_lanes) I(row_bytes) S(mode) S(root) S(branch) I(time_ms) S(version) J(settings)) \
@@ -73,7 +78,11 @@
     EVENT(title, S(text))                                                                                              \
     EVENT(fork, I(turn) S(session) S(parent))                                                                          \
     EVENT(input, I(line) S(id))                                                                                        \
-    EVENT(input_end, I(line) S(id) S(status))
+    EVENT(input_end, I(line) S(id) S(status))                                                                          \
+    EVENT(what_if, S(session) S(parent) S(original) S(changed) J(settings) I(turns) S(missing) I(time_ms) S(version))  \
+    EVENT(what_if_at, I(seq))                                                                                          \
+    EVENT(what_if_turn, I(turn) L(side, sides) I(tokens) I(said) D(kl) D(most) I(differ) I(index) S(was) S(instead) D(nats) S(check)) \
+    EVENT(what_if_end, S(status) S(text) I(turns))
 /* clang-format on */
 
 #define AGENT_EVENT_ID(name, fields) AGENT_EVENT_##name,

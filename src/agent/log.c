@@ -55,6 +55,9 @@ static const char *const migrations[] = {
 };
 enum { SCHEMA = sizeof migrations / sizeof *migrations };
 
+/* Of a row of sessions: its log begins as no session's does. */
+#define IS_WHAT_IF "EXISTS(SELECT 1 FROM events WHERE session = sessions.id AND seq = 1 AND type = 'what_if')"
+
 typedef struct pending {
     char *session, *json;
     size_t n;
@@ -355,14 +358,15 @@ int agent_log_create(
 
 int agent_log_find(agent_log *l, const char *prefix, const char *root, char **ret_id, base_err *err)
 {
-    sqlite3_stmt *s = *prefix ? prepare(l,
-                                    "SELECT id FROM sessions WHERE substr(id, 1, length(?1)) = ?1 ORDER BY "
-                                    "id = ?1 DESC LIMIT 2",
-                                    "s", prefix)
-                              : prepare(l,
-                                    "SELECT id FROM sessions WHERE ?1 IS NULL OR root = ?1 ORDER BY "
-                                    "updated_ms DESC, id DESC LIMIT 1",
-                                    "s", root);
+    sqlite3_stmt *s = *prefix
+                          ? prepare(l,
+                                "SELECT id FROM sessions WHERE substr(id, 1, length(?1)) = ?1 ORDER BY "
+                                "id = ?1 DESC LIMIT 2",
+                                "s", prefix)
+                          : prepare(l,
+                                "SELECT id FROM sessions WHERE (?1 IS NULL OR root = ?1) AND NOT " IS_WHAT_IF
+                                " ORDER BY updated_ms DESC, id DESC LIMIT 1",
+                                "s", root);
     if (!s) return log_fail(l, "sessions cannot be read", err);
     int rc = sqlite3_step(s);
     char *id = rc == SQLITE_ROW ? base_xstrdup(column(s, 0)) : NULL;
@@ -385,6 +389,14 @@ int agent_log_find(agent_log *l, const char *prefix, const char *root, char **re
     else
         *ret_id = id;
     return rc;
+}
+
+bool agent_log_is_what_if(agent_log *l, const char *id)
+{
+    sqlite3_stmt *s = prepare(l, "SELECT 1 FROM sessions WHERE id = ?1 AND " IS_WHAT_IF, "s", id);
+    const bool is_so = s && sqlite3_step(s) == SQLITE_ROW;
+    sqlite3_finalize(s);
+    return is_so;
 }
 
 /* Whole files of a session's folder: regular ones, not the lock. */
@@ -652,8 +664,8 @@ int agent_log_list(agent_log *l, const char *root, void (*row)(void *user, const
     sqlite3_stmt *s = prepare(l,
         "SELECT id, COALESCE(parent, ''), root, model, COALESCE(title, ''), started_ms, updated_ms,"
         " (SELECT COUNT(*) FROM turns WHERE session = id), (SELECT COUNT(*) FROM events WHERE session = id),"
-        " COALESCE((SELECT status FROM turns WHERE session = id ORDER BY turn DESC LIMIT 1), 'closed')"
-        " FROM sessions WHERE ?1 IS NULL OR root = ?1 ORDER BY updated_ms DESC, id DESC",
+        " COALESCE((SELECT status FROM turns WHERE session = id ORDER BY turn DESC LIMIT 1), 'closed'),"
+        " " IS_WHAT_IF " FROM sessions WHERE ?1 IS NULL OR root = ?1 ORDER BY updated_ms DESC, id DESC",
         "s", root);
     if (!s) return log_fail(l, "sessions cannot be read", err);
     int rc;
@@ -667,7 +679,8 @@ int agent_log_list(agent_log *l, const char *root, void (*row)(void *user, const
             .updated_ms = sqlite3_column_int64(s, 6),
             .turns = (uint32_t)sqlite3_column_int64(s, 7),
             .events = (uint32_t)sqlite3_column_int64(s, 8),
-            .status = column(s, 9)};
+            .status = column(s, 9),
+            .is_what_if = sqlite3_column_int(s, 10)};
         if (!strcmp(r.status, "open") && !agent_log_is_locked(l, r.id)) r.status = "interrupted";
         row(user, &r);
     }

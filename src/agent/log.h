@@ -26,7 +26,8 @@ int agent_log_create(
 int agent_log_lock(agent_log *l, const char *id, base_err *err);
 bool agent_log_is_locked(const agent_log *l, const char *id); /* by this log or by another process */
 int agent_log_find(agent_log *l, const char *prefix, const char *root, char **ret_id,
-    base_err *err); /* "" = the latest of root */
+    base_err *err); /* "" = the latest of root that is no what-if */
+bool agent_log_is_what_if(agent_log *l, const char *id);
 /*
  * A second session with all that `id` has up to now: its events, its files, a `fork` event behind them. Nothing is
  * buffered for it. BASE_E_STATE: another process has it open.
@@ -52,6 +53,7 @@ typedef struct agent_log_row {
     int64_t started_ms, updated_ms;
     uint32_t turns, events;
     const char *status; /* "open", "closed", "interrupted" */
+    bool is_what_if;    /* another session, computed again with other settings: nobody can go on with it */
 } agent_log_row;
 int agent_log_list(agent_log *l, const char *root, void (*row)(void *user, const agent_log_row *r),
     void *user, base_err *err);

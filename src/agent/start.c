@@ -39,10 +39,19 @@ static bool goes_on(const agent_session_options *o)
     return o->resume || o->fork;
 }
 
+/* Its answers were never given, and of the session it has the rows alone. */
+static int refuse_what_if(agent_log *l, const char *id, base_err *err)
+{
+    if (!agent_log_is_what_if(l, id)) return 0;
+    return base_fail(err, BASE_E_USAGE,
+        "%s is a what-if, and no session to go on with: \"kvist replay %s\" shows it", id, id);
+}
+
 static int fork_session(agent_session *s, const agent_session_options *o, const char *id, base_err *err)
 {
     char *root = root_of(o->dir), *parent = NULL;
     int rc = agent_log_find(s->log, o->fork, root, &parent, err);
+    if (!rc) rc = refuse_what_if(s->log, parent, err);
     if (!rc) rc = agent_log_fork(s->log, parent, id, err);
     free(parent);
     free(root);
@@ -61,6 +70,7 @@ static int choose_id(agent_session *s, const agent_session_options *o, base_err 
         char *root = root_of(o->dir);
         int rc = agent_log_find(s->log, o->resume, root, &s->id, err);
         free(root);
+        if (!rc) rc = refuse_what_if(s->log, s->id, err);
         if (!rc) rc = agent_log_lock(s->log, s->id, err);
         return rc;
     }

@@ -37,6 +37,7 @@ int cmd_log(int argc, char **argv);
 int cmd_model(int argc, char **argv);
 int cmd_replay(int argc, char **argv);
 int cmd_shell(int argc, char **argv); /* the shell, and -p */
+int cmd_what_if(int argc, char **argv);
 
 /*
  * What main does first: locale, signals, and whether our folders are our own. Not 0: the status to end with,

@@ -17,8 +17,8 @@
 #include "cmd/options.h"
 
 static const char usage[] =
-    "usage: kvist log [list]                the sessions, newest first; what was forked or compacted from "
-    "one stands below it\n"
+    "usage: kvist log [list]                the sessions, newest first; what was forked, compacted or "
+    "computed again from one stands below it\n"
     "       kvist log show ID               a session as text\n"
     "       kvist log search WORDS [--session ID]   full text over requests, answers and tool results\n"
     "       kvist log export ID             every event as a JSON line, the bytes that --json printed\n"
@@ -93,8 +93,10 @@ static void print_json_row(const agent_log_row *r)
     put_member(&out, "model", r->model);
     put_member(&out, "title", r->title);
     put_member(&out, "status", r->status);
-    base_buf_printf(&out, ",\"turns\":%u,\"events\":%u,\"started_ms\":%lld,\"updated_ms\":%lld}", r->turns,
+    base_buf_printf(&out, ",\"turns\":%u,\"events\":%u,\"started_ms\":%lld,\"updated_ms\":%lld", r->turns,
         r->events, (long long)r->started_ms, (long long)r->updated_ms);
+    if (r->is_what_if) base_buf_puts(&out, ",\"kind\":\"what-if\"");
+    base_buf_putc(&out, '}');
     puts(out.data);
     base_buf_free(&out);
 }
@@ -106,8 +108,11 @@ static void print_row(const agent_log_row *r, unsigned depth)
     struct tm local;
     if (localtime_r(&seconds, &local)) strftime(when, sizeof when, "%Y-%m-%d %H:%M", &local);
     size_t n = strcspn(r->title, "\n");
-    printf("%*s%s%s  %s  %3u %-5s  %-11s  ", depth ? (int)(depth - 1) * 2 : 0, "", depth ? "+ " : "", r->id,
-        when, r->turns, r->turns == 1 ? "turn" : "turns", r->status);
+    printf("%*s%s%s  %s  ", depth ? (int)(depth - 1) * 2 : 0, "", depth ? "+ " : "", r->id, when);
+    if (r->is_what_if)
+        printf("%-9s  %-11s  ", "what-if", "");
+    else
+        printf("%3u %-5s  %-11s  ", r->turns, r->turns == 1 ? "turn" : "turns", r->status);
     print_clean(r->root, strlen(r->root), false);
     printf("  ");
     print_clean(r->title, n < 70 ? n : 70, false);
@@ -228,6 +233,16 @@ static bool show_event(
         print_clean(e.error.text, strlen(e.error.text), true);
         putchar('\n');
         break;
+    case AGENT_EVENT_what_if:
+        printf("what if %s  of session %s\noriginal: %s\nchanged:  %s\n", e.what_if.session, e.what_if.parent,
+            e.what_if.original, e.what_if.changed);
+        break;
+    case AGENT_EVENT_what_if_turn:
+        printf("turn %lld: KL %.4f, %lld of %lld tokens would have been another one\n",
+            (long long)e.what_if_turn.turn, e.what_if_turn.kl, (long long)e.what_if_turn.differ,
+            (long long)e.what_if_turn.tokens);
+        break;
+    case AGENT_EVENT_what_if_end: printf("%s\n", e.what_if_end.text); break;
     case AGENT_EVENT_turn_end:
         if (e.turn_end.status && strcmp(e.turn_end.status, "closed")) printf("  (%s)\n", e.turn_end.status);
         break;

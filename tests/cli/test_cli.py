@@ -599,6 +599,22 @@ class Requests(Case):
         self.assertNotIn(session[:8], self.run_kvist("log", "list").stdout)
         self.assertEqual(self.run_kvist("log", "show", session).returncode, 1)
 
+    def test_what_if_says_what_is_wrong(self):
+        _, events = self.ask("What doubles?", "--mode", "plan")
+        session = events[0]["id"]
+        for words, status, said in (([session], 2, "what if what?"),
+                                    ([session, "--kv-budget", "0"], 5, "which is not here any more"),
+                                    ([session, "--kv-budget", "many"], 2, "--kv-budget"),
+                                    ([session, "--repair", "often"], 2, "--repair"),
+                                    ([session, "other", "--repair", "off"], 2, "one session at most"),
+                                    (["19", "--repair", "off"], 1, "no session begins with"),
+                                    ([session, "--repair", "off", "--model", "/none.gguf"], 5, "/none.gguf"),
+                                    ([session, "--repair", "off"], 5, "which is not here any more")):
+            run = self.run_kvist("what-if", *words)
+            self.assertEqual((run.returncode, run.stdout), (status, ""), run.stderr)
+            self.assertIn(said, run.stderr)
+        self.assertEqual(len(self.run_kvist("log", "list").stdout.splitlines()), 1) # none of these left a child
+
     def test_replay_shows_the_turn_as_text(self):
         _, events = self.ask("What doubles?", "--mode", "plan")
         run = self.run_kvist("replay", events[0]["id"], "--text", "120x40")

@@ -1,0 +1,545 @@
+/*
+ * kvist what-if: a logged session computed again under other settings, beside itself (src/whatif). Here the words of
+ * the command line become two sides, and what they told a table.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/show.h"
+#include "base/utf8.h"
+#include "cmd/cmd.h"
+#include "cmd/model_files.h"
+#include "cmd/options.h"
+#include "kv/repair/heads.h"
+#include "model/forward/arch.h"
+#include "model/text/tokenizer.h"
+#include "whatif/whatif.h"
+
+static const char usage[] =
+    "usage: kvist what-if [ID] [--kv-budget ROWS] [--kv-policy NAME] [--repair ROWS|off] [--kv-set "
+    "NAME=VALUE]\n"
+    "                          [--model FILE|NAME] [--json]\n\n"
+    "Computes a logged session again, once with its own settings and once with those given here, over the "
+    "text\n"
+    "that was recorded, and prints what differs: rows evicted and brought back, and at which tokens of the\n"
+    "answers the model would have preferred another one. ID may be a prefix; without one: the latest "
+    "session.\n"
+    "The session stays as it is. What is found is kept as its child (kvist log lists it, kvist log delete\n"
+    "removes it); after Ctrl+C the same command goes on behind the last finished turn.\n";
+
+static const char more[] =
+    "KL is how far the two expectations of the next token are apart, in nats a token of the answers; "
+    "\"beside\"\n"
+    "is how many evicted rows a token read for itself. Time is that of reading the recorded text, which\n"
+    "computes answers in batches: it compares the two sides, not a session's speed.\n";
+
+/* --- the two sides -------------------------------------------------------------------------------------- */
+
+typedef struct sides {
+    const common_options *given;
+    int argc;
+    char **argv;
+    whatif_schedule *schedule;
+    model *models[2]; /* original, changed; the same one twice where the model is not changed */
+    char *paths[2][3];
+    const char **set; /* of the changed side */
+    kv_limit limit;
+    base_buf names[2], phrase, settings, missing;
+} sides;
+
+static bool has_hash(const char *path, const char *hash)
+{
+    gguf_file *f = NULL;
+    char is[65];
+    if (!path || gguf_open(&f, path, NULL)) return false;
+    model_hash_of(f, path, is);
+    gguf_close(f);
+    return !strcmp(is, hash);
+}
+
+/* The file of the session's own model: the one that is configured, else any of the data folder. */
+static int find_recorded_model(const whatif_schedule *s, char **ret, base_err *err)
+{
+    const common_options nothing_given = COMMON_OPTIONS_DEFAULTS;
+    char *path = NULL;
+    (void)options_model_path(&nothing_given, &path, NULL);
+    if (!has_hash(path, s->model_hash)) {
+        size_t n;
+        model_files_entry *files = model_files_list(&n);
+        free(path);
+        path = NULL;
+        for (size_t i = 0; i < n && !path; i++) {
+            path = model_files_path(files[i].file);
+            if (has_hash(path, s->model_hash)) break;
+            free(path);
+            path = NULL;
+        }
+        model_files_free(files, n);
+    }
+    *ret = path;
+    if (path) return 0;
+    return base_fail(err, BASE_E_ENGINE,
+        "session %s was made with %.100s (%.12s...), which is not here any more: KVIST_MODEL=FILE names it",
+        s->id, s->model, s->model_hash);
+}
+
+/* One vocabulary, so that ids and expectations can be set beside each other? */
+static bool has_same_tokens(const model *a, const model *b)
+{
+    const uint32_t n = model_get_info(a)->n_vocab;
+    bool same = n == model_get_info(b)->n_vocab;
+    for (uint32_t id = 0; same && id < n; id++) {
+        size_t n_a = 0, n_b = 0;
+        const char *x = model_tokenizer_piece(model_get_tokenizer(a), (int32_t)id, &n_a),
+                   *y = model_tokenizer_piece(model_get_tokenizer(b), (int32_t)id, &n_b);
+        same = !x == !y && n_a == n_b && (!x || !memcmp(x, y, n_a));
+    }
+    return same;
+}
+
+static int open_models(sides *d, base_err *err)
+{
+    const common_options *o = d->given;
+    model_options options = options_to_model(o);
+    char *path = NULL;
+    options.notice = cmd_notice;
+    const bool names_model = o->model && !o->is_model_configured;
+    int rc = names_model ? options_model_path(o, &path, err) : 0;
+    if (!rc && names_model) rc = cmd_open_model_file(path, &options, &d->models[1], err);
+    free(path);
+    path = NULL;
+    if (rc) return rc;
+    if (names_model && !strcmp(model_get_info(d->models[1])->hash, d->schedule->model_hash)) {
+        d->models[0] = d->models[1];
+        return 0;
+    }
+    rc = find_recorded_model(d->schedule, &path, err);
+    if (!rc) rc = cmd_open_model_file(path, &options, &d->models[0], err);
+    free(path);
+    if (!rc && !d->models[1]) d->models[1] = d->models[0];
+    if (!rc && !has_same_tokens(d->models[0], d->models[1]))
+        rc = base_fail(err, BASE_E_UNSUPPORTED,
+            "%.100s has another vocabulary than %.100s, which session %s was made with: what the two expect "
+            "of a "
+            "token cannot be set beside each other",
+            model_get_info(d->models[1])->name, model_get_info(d->models[0])->name, d->schedule->id);
+    return rc;
+}
+
+static void close_sides(sides *d)
+{
+    if (d->models[1] != d->models[0]) model_close(d->models[1]);
+    model_close(d->models[0]);
+    for (int side = 0; side < 2; side++) {
+        for (int i = 0; i < 3; i++) free(d->paths[side][i]);
+        base_buf_free(&d->names[side]);
+    }
+    free(d->set);
+    base_buf_free(&d->phrase);
+    base_buf_free(&d->settings);
+    base_buf_free(&d->missing);
+    whatif_schedule_free(d->schedule);
+}
+
+/* --- their settings ------------------------------------------------------------------------------------- */
+
+/* What was found out once per model, where the shell keeps it. */
+static void put_cache_files(sides *d, int side, kv_options *kv)
+{
+    static const char *const endings[] = {"prefix", "pivot"};
+    const char *hash = model_get_info(d->models[side])->hash;
+    char *folder = base_fs_home(BASE_HOME_DATA, "rows");
+    for (int i = 0; i < 2; i++) {
+        base_buf path = {0};
+        base_buf_printf(&path, "%s/%.24s.%s", folder, hash, endings[i]);
+        d->paths[side][i] = base_buf_take(&path);
+    }
+    d->paths[side][2] = kv_heads_path(hash);
+    kv->prefix_file = d->paths[side][0];
+    kv->pivot_file = d->paths[side][1];
+    kv->heads_file = d->paths[side][2];
+    free(folder);
+}
+
+static kv_options recorded_options(sides *d)
+{
+    const whatif_schedule *s = d->schedule;
+    kv_options kv = {.policy = s->policy,
+        .budget = s->limit.rows,
+        .until = s->limit.until,
+        .repair = s->repair,
+        .set = s->set,
+        .n_ctx = s->n_ctx};
+    put_cache_files(d, 0, &kv);
+    return kv;
+}
+
+/* Recorded parameters hold as long as their policy does; those given come behind them. */
+static void join_set(sides *d, bool keeps_recorded)
+{
+    const whatif_schedule *s = d->schedule;
+    size_t n = 0;
+    while (s->set[n]) n++;
+    d->set = base_xcalloc(n + d->given->n_set + 1, sizeof *d->set);
+    n = 0;
+    for (size_t i = 0; keeps_recorded && s->set[i]; i++) d->set[n++] = s->set[i];
+    for (uint32_t i = 0; i < d->given->n_set; i++) d->set[n++] = d->given->set[i];
+}
+
+static int changed_options(sides *d, kv_options *ret, base_err *err)
+{
+    const common_options *o = d->given;
+    const model_info *info = model_get_info(d->models[1]);
+    kv_options kv = recorded_options(d);
+    for (int i = 0; i < 3; i++) {
+        free(d->paths[0][i]);
+        d->paths[0][i] = NULL;
+    }
+    put_cache_files(d, 1, &kv);
+    join_set(d, !o->policy || !strcmp(o->policy, d->schedule->policy));
+    kv.set = d->set;
+    if (o->policy) kv.policy = o->policy;
+    if (o->ctx) kv.n_ctx = (uint32_t)o->ctx;
+    int rc = o->repair ? options_repair(o, &kv.repair, err) : 0;
+    if (!rc && o->budget) {
+        kv_limit limit;
+        rc = options_budget(o, info->n_ctx, info->row_bytes, (kv_limit){0}, &limit, err);
+        kv.budget = limit.rows;
+        kv.until = limit.until;
+    }
+    *ret = kv;
+    return rc;
+}
+
+static bool is_same_set(const char *const *a, const char *const *b)
+{
+    size_t i = 0;
+    while (a[i] && b[i] && !strcmp(a[i], b[i])) i++;
+    return !a[i] && !b[i];
+}
+
+static bool is_same_side(const sides *d, const kv_options *a, const kv_options *b)
+{
+    return d->models[0] == d->models[1] && !strcmp(a->policy, b->policy) && a->budget == b->budget &&
+           a->until == b->until && a->repair == b->repair && a->n_ctx == b->n_ctx &&
+           is_same_set(a->set, b->set);
+}
+
+/* --- in words ------------------------------------------------------------------------------------------- */
+
+static void put_thousands(base_buf *out, uint32_t n)
+{
+    if (n >= 1000) {
+        put_thousands(out, n / 1000);
+        base_buf_printf(out, ",%03u", n % 1000);
+    } else {
+        base_buf_printf(out, "%u", n);
+    }
+}
+
+static void put_rows(base_buf *out, const kv_options *kv)
+{
+    if (kv->until > kv->budget) {
+        put_thousands(out, kv->until);
+        base_buf_putc(out, '/');
+    }
+    if (kv->budget) put_thousands(out, kv->budget);
+    base_buf_puts(out, kv->budget ? " rows" : "all rows");
+}
+
+static void put_name(base_buf *out, const sides *d, int side, const kv_options *kv)
+{
+    if (d->models[0] != d->models[1])
+        base_buf_printf(out, "%s %s, ", model_get_info(d->models[side])->name,
+            model_get_info(d->models[side])->quantisation);
+    base_buf_printf(out, "%s, ", kv->policy);
+    put_rows(out, kv);
+    if (!kv->repair) base_buf_puts(out, ", no repair");
+    if (kv->repair > 0) base_buf_printf(out, ", repair %d", kv->repair);
+    for (size_t i = 0; kv->set[i]; i++) base_buf_printf(out, ", %s", kv->set[i]);
+}
+
+static void put_part(base_buf *out, const char *before)
+{
+    base_buf_puts(out, out->len ? " and " : before);
+}
+
+/* "with 2,560 rows instead of 4,096" */
+static void put_phrase(base_buf *out, const sides *d, const kv_options *a, const kv_options *b)
+{
+    if (a->budget != b->budget || a->until != b->until) {
+        put_part(out, "with ");
+        put_rows(out, b);
+        base_buf_puts(out, " instead of ");
+        const size_t at = out->len;
+        put_rows(out, a);
+        if (b->budget && a->budget && out->len > at + 5) out->data[out->len -= strlen(" rows")] = '\0';
+    }
+    if (strcmp(a->policy, b->policy) != 0) {
+        put_part(out, "with ");
+        base_buf_printf(out, "the policy %s instead of %s", b->policy, a->policy);
+    }
+    if (a->repair != b->repair) {
+        put_part(out, "with ");
+        if (b->repair)
+            base_buf_printf(out, "repairs of %d rows", b->repair);
+        else
+            base_buf_puts(out, "no repairs");
+    }
+    for (uint32_t i = 0; i < d->given->n_set; i++) {
+        put_part(out, "with ");
+        base_buf_puts(out, d->given->set[i]);
+    }
+    if (a->n_ctx != b->n_ctx) {
+        put_part(out, "with ");
+        base_buf_printf(out, "a context of %u tokens", b->n_ctx);
+    }
+    if (d->models[0] != d->models[1]) {
+        put_part(out, "with ");
+        base_buf_printf(
+            out, "%s %s", model_get_info(d->models[1])->name, model_get_info(d->models[1])->quantisation);
+    }
+}
+
+/* What tells this question from another about the same session. */
+static void put_settings(base_buf *out, const sides *d, const kv_options *kv)
+{
+    base_buf_puts(out, "{\"policy\":");
+    base_json_put_str(out, kv->policy, strlen(kv->policy));
+    base_buf_printf(out, ",\"budget\":%u,\"until\":%u,\"repair\":%d,\"ctx\":%u,\"kv_set\":[", kv->budget,
+        kv->until, kv->repair, kv->n_ctx);
+    for (size_t i = 0; kv->set[i]; i++) {
+        if (i) base_buf_putc(out, ',');
+        base_json_put_str(out, kv->set[i], strlen(kv->set[i]));
+    }
+    base_buf_puts(out, "],\"model\":");
+    base_json_put_str(out, model_get_info(d->models[1])->hash, strlen(model_get_info(d->models[1])->hash));
+    base_buf_puts(out, ",\"isa\":");
+    base_json_put_str(out, model_get_info(d->models[1])->isa, strlen(model_get_info(d->models[1])->isa));
+    base_buf_putc(out, '}');
+}
+
+static void put_missing(base_buf *out, const sides *d)
+{
+    const whatif_schedule *s = d->schedule;
+    const model_info *info = model_get_info(d->models[0]);
+    const char *between = "";
+    if (!s->says_settings) {
+        base_buf_puts(out, "the log is older than its note of --kv-set and --repair: the defaults are taken");
+        between = "; ";
+    }
+    if (*s->isa && strcmp(s->isa, info->isa) != 0) {
+        base_buf_printf(out, "%srecorded by the kernels %s, computed by %s", between, s->isa, info->isa);
+        between = "; ";
+    }
+    if (*s->backend && strcmp(s->backend, info->backend) != 0) {
+        base_buf_printf(out, "%srecorded on %s, computed on %s", between, s->backend, info->backend);
+        between = "; ";
+    }
+    if (s->was_visited_late) {
+        base_buf_printf(out, "%srecorded by a version that computed answers a second time", between);
+        between = "; ";
+    }
+    if (s->n_rewinds) {
+        base_buf_printf(out, "%s%u rewinds are done as they were", between, s->n_rewinds);
+        between = "; ";
+    }
+    if (s->is_cut) base_buf_printf(out, "%sthe last turn has no end in the log and is left out", between);
+}
+
+/* --- printing ------------------------------------------------------------------------------------------- */
+
+typedef struct printing {
+    bool json, is_begun;
+} printing;
+
+static void print_clean(const char *text)
+{
+    base_buf clean = {0};
+    base_utf8_sanitise(&clean, text, strlen(text), false);
+    if (clean.len) fwrite(clean.data, 1, clean.len, stdout);
+    base_buf_free(&clean);
+}
+
+static void print_shown(const char *text)
+{
+    base_buf shown = {0};
+    base_show(&shown, text, strlen(text), BASE_SHOW_UTF8);
+    printf("\"%s\"", shown.data ? shown.data : "");
+    base_buf_free(&shown);
+}
+
+static void print_side(const agent_side_row *s, const char *word)
+{
+    printf("      %-8s  evicted %lld, promoted %lld, active %lld, beside %.0f", word, (long long)s->evicted,
+        (long long)s->promoted, (long long)s->active, s->visited);
+    if (s->structure > 0) printf(", structure %.3f", s->structure);
+    printf(", %.1f s", s->ms / 1e3);
+    if (s->why) printf("; %s", s->why);
+    putchar('\n');
+}
+
+static void print_turn(const agent_event *e)
+{
+    printf("turn %lld  %lld tokens, KL %.4f, at most %.3f; %lld would have been another one\n",
+        (long long)e->what_if_turn.turn, (long long)e->what_if_turn.tokens, e->what_if_turn.kl,
+        e->what_if_turn.most, (long long)e->what_if_turn.differ);
+    for (size_t i = 0; i < e->what_if_turn.sides.n; i++)
+        print_side(&e->what_if_turn.sides.rows[i], e->what_if_turn.sides.rows[i].side);
+    if (e->what_if_turn.differ > 0) {
+        printf("      first at token %lld: ", (long long)e->what_if_turn.index);
+        print_shown(e->what_if_turn.was ? e->what_if_turn.was : "");
+        printf(" would have been ");
+        print_shown(e->what_if_turn.instead ? e->what_if_turn.instead : "");
+        printf(", by %.3f nats\n", e->what_if_turn.nats);
+    }
+    if (e->what_if_turn.check) {
+        printf("      note: ");
+        print_clean(e->what_if_turn.check);
+        putchar('\n');
+    }
+}
+
+static void print_event(void *user, const agent_event *e)
+{
+    const printing *p = user;
+    if (p->json) {
+        base_buf line = {0};
+        agent_event_write(e, &line);
+        puts(line.data);
+        base_buf_free(&line);
+        return;
+    }
+    switch (e->type) {
+    case AGENT_EVENT_what_if:
+        printf("session %s  what if %s\noriginal: %s\nchanged:  %s\n", e->what_if.parent, e->what_if.session,
+            e->what_if.original, e->what_if.changed);
+        if (e->what_if.missing) printf("note: %s\n", e->what_if.missing);
+        break;
+    case AGENT_EVENT_what_if_turn: print_turn(e); break;
+    case AGENT_EVENT_what_if_end: printf("%s\n", e->what_if_end.text); break;
+    default: break;
+    }
+    fflush(stdout);
+}
+
+static void print_progress(void *user, uint32_t turn, uint32_t done, uint32_t total)
+{
+    const printing *p = user;
+    if (!p->json && isatty(STDERR_FILENO))
+        fprintf(stderr, done < total ? "\rturn %u: %3u%% " : "\r             \r", turn,
+            total ? (uint32_t)((uint64_t)done * 100 / total) : 100);
+}
+
+/* --- the command ---------------------------------------------------------------------------------------- */
+
+static atomic_bool cancelled;
+
+static void on_signal(int number)
+{
+    atomic_store(&cancelled, true);
+}
+
+/* A log from elsewhere has what was said and called; which rows were read was never ours to know. */
+static int refuse_elsewhere(const whatif_schedule *s, base_err *err)
+{
+    return base_fail(err, BASE_E_UNSUPPORTED,
+        "session %s was computed by another program (%s): its log has texts and calls, which kvist log show "
+        "prints, "
+        "and no rows that could be evicted otherwise",
+        s->id, *s->backend ? s->backend : s->model);
+}
+
+static int compare(agent_log *l, sides *d, printing *p, base_err *err)
+{
+    kv_options changed = {.policy = NULL};
+    int rc = open_models(d, err);
+    if (!rc) rc = changed_options(d, &changed, err);
+    if (rc) return rc;
+    const kv_options original = recorded_options(d);
+    if (is_same_side(d, &original, &changed))
+        return base_fail(err, BASE_E_USAGE,
+            "these are the settings that session %s had: nothing would differ; give another --kv-budget, "
+            "--kv-policy, --repair, --kv-set or --model",
+            d->schedule->id);
+    put_name(&d->names[0], d, 0, &original);
+    put_name(&d->names[1], d, 1, &changed);
+    put_phrase(&d->phrase, d, &original, &changed);
+    put_settings(&d->settings, d, &changed);
+    put_missing(&d->missing, d);
+    const whatif_options o = {
+        .original = {whatif_model_engine(d->models[0]), original, false, d->names[0].data},
+        .changed = {whatif_model_engine(d->models[1]), changed, d->given->budget != NULL, d->names[1].data},
+        .settings = d->settings.data,
+        .phrase = d->phrase.data,
+        .missing = d->missing.data,
+        .cancel = &cancelled,
+        .user = p,
+        .event = print_event,
+        .progress = print_progress};
+    bool was_known = false;
+    rc = whatif_run(l, d->schedule, &o, &was_known, err);
+    if (!rc && was_known) fprintf(stderr, "kvist: kept from before; nothing was computed\n");
+    if (rc == BASE_E_CANCELLED)
+        rc = base_fail(err, BASE_E_CANCELLED,
+            "interrupted; the turns that are through are kept, and the same command goes on behind them");
+    return rc;
+}
+
+static bool changes_something(const common_options *o)
+{
+    return o->budget || o->policy || o->repair || o->n_set || o->ctx || (o->model && !o->is_model_configured);
+}
+
+static int what_if(const common_options *given, const char *prefix, printing *p, base_err *err)
+{
+    agent_log *l = NULL;
+    char *id = NULL;
+    sides d = {.given = given};
+    kv_limit limit;
+    int repair;
+    int rc = changes_something(given)
+                 ? 0
+                 : base_fail(err, BASE_E_USAGE,
+                       "what if what? Give --kv-budget, --kv-policy, --repair, --kv-set or --model");
+    if (!rc && given->budget) rc = options_budget(given, 32768, 1 << 15, (kv_limit){0}, &limit, err);
+    if (!rc) rc = options_repair(given, &repair, err);
+    if (!rc) rc = agent_log_open(&l, NULL, false, err);
+    if (!rc) rc = agent_log_find(l, prefix, NULL, &id, err);
+    if (!rc) rc = whatif_schedule_read(&d.schedule, l, id, err);
+    if (!rc && d.schedule->is_elsewhere) rc = refuse_elsewhere(d.schedule, err);
+    if (!rc) rc = compare(l, &d, p, err);
+    close_sides(&d);
+    free(id);
+    agent_log_close(l);
+    return rc;
+}
+
+int cmd_what_if(int argc, char **argv)
+{
+    common_options given = COMMON_OPTIONS_DEFAULTS;
+    printing p = {.json = false};
+    base_err err = {0};
+    const option_row own[] = {
+        {"--json", OPTION_FLAG, &p.json, NULL, "every result as an event, one a line"}, {0}};
+    const char **rest = base_xcalloc((size_t)argc + 1, sizeof *rest);
+    uint32_t n_rest = 0;
+    int status, rc = 0;
+    const cmd_words words = {.usage = usage, .more = more, .rest = rest, .n_rest = &n_rest};
+    if (cmd_begin(argc, argv, &given, own, &words, &status)) {
+        struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART | SA_RESETHAND}, before;
+        sigaction(SIGINT, &action, &before); /* a second Ctrl+C ends the program */
+        rc = n_rest > 1
+                 ? base_fail(&err, BASE_E_USAGE, "one session at most; \"%s\" is a second one", rest[1])
+                 : what_if(&given, n_rest ? rest[0] : "", &p, &err);
+        sigaction(SIGINT, &before, NULL);
+    }
+    free(rest);
+    return rc ? cmd_complain(&err) : status;
+}

@@ -1,0 +1,75 @@
+/*
+ * One side of a comparison: a session of the cache that does a schedule's steps under its own settings, and what
+ * came of them. Answers are not written again but read as they were recorded (teacher forcing): before each of their
+ * tokens stands what this side would have said there.
+ */
+#ifndef KVIST_WHATIF_ARM_H
+#define KVIST_WHATIF_ARM_H
+
+#include "agent/moved.h"
+#include "whatif/schedule.h"
+
+/* Who computes, and whose ids the log has. */
+typedef struct whatif_engine {
+    void *user;
+    /* A session; `resume`: from kv->row_file's snapshot, which has to serve. */
+    int (*open)(void *user, const kv_options *kv, bool resume, const kv_observer *observer, kv_session **ret,
+        base_err *err);
+    const char *(*piece)(
+        const void *user, int32_t id, size_t *ret_n); /* bytes; NULL: no id of this vocabulary */
+    uint32_t n_vocab;
+} whatif_engine;
+
+/* The engine of a model, which must outlive it. */
+whatif_engine whatif_model_engine(model *m);
+
+/* What a turn cost and did; counted since the turn before ended. */
+typedef struct whatif_sums {
+    agent_moved moved;
+    uint64_t visiting, visited; /* tokens that could visit; row-lanes that they visited */
+    uint64_t ns;                /* spent in the cache and the engine */
+    double nll;                 /* -log p of the answers' tokens, nats */
+    uint32_t n_plans, n_other;  /* plans made; of them those that the record has otherwise, or not at all */
+    base_buf notes;             /* orders that could not be followed, a sentence each */
+} whatif_sums;
+
+typedef struct whatif_arm {
+    const whatif_engine *engine;
+    const whatif_schedule *record; /* plans are compared with its; NULL: they are not */
+    bool keeps_budget;             /* the session's own changes of the budget are not followed */
+    const atomic_bool *cancel;
+    /* Plans as events, behind the event of the log that `seq` names; may be NULL. */
+    void (*tell)(void *user, uint64_t seq, agent_event *e);
+    void *user;
+
+    kv_session *session;
+    float *next; /* [n_vocab] logits behind the newest token */
+    bool has_next;
+    const whatif_step *step;
+    uint32_t part, turn;
+    size_t plan_at; /* of the record's, the next */
+    whatif_sums sums;
+} whatif_arm;
+
+/* The fields above `session` are the caller's. */
+int whatif_arm_open(whatif_arm *a, const kv_options *kv, bool resume, base_err *err);
+void whatif_arm_close(whatif_arm *a);
+/* A resumed side stands behind `part` turns. */
+void whatif_arm_skip(whatif_arm *a, uint32_t part);
+
+/* Does a step that is no answer. */
+int whatif_arm_do(whatif_arm *a, const whatif_step *step, base_err *err);
+
+enum { WHATIF_FORCED = KV_DRAFT_MAX };
+/*
+ * Reads tokens [at, at + n) of an answer's step, n at most WHATIF_FORCED. logits ([n][n_vocab]) receives what this
+ * side expected at each of them.
+ */
+int whatif_arm_force(
+    whatif_arm *a, const whatif_step *step, uint32_t at, uint32_t n, float *logits, base_err *err);
+
+/* The turn is over: counts its visits, and compares how many plans the record has of it. */
+void whatif_arm_end_turn(whatif_arm *a);
+void whatif_arm_forget_sums(whatif_arm *a);
+
+#endif

@@ -1,0 +1,502 @@
+/*
+ * Both sides go through the schedule step by step, the original first, so that only a handful of rows of logits are
+ * held at a time. A turn's events are committed together, behind the snapshots of both sides' rows: whoever comes
+ * back after an interruption finds whole turns, and rows that are as far.
+ */
+#include "whatif/whatif.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/mem.h"
+#include "whatif/distance.h"
+#include "whatif/summary.h"
+
+enum { ORIGINAL, CHANGED, N_SIDES };
+static const char *const side_words[N_SIDES] = {"original", "changed"};
+
+/* What the answers of a turn came to. */
+typedef struct turn_sums {
+    uint32_t n, n_said, n_differ, n_bytes;
+    double kl, most;
+    uint32_t index; /* of the first that differs */
+    int32_t best[N_SIDES];
+    double nats;
+} turn_sums;
+
+typedef struct run {
+    agent_log *log;
+    const whatif_schedule *s;
+    const whatif_options *o;
+    char *id, *dir;
+    whatif_arm arms[N_SIDES];
+    char *row_files[N_SIDES];
+    float *logits[N_SIDES];
+    turn_sums turn;
+    uint32_t part, kept; /* turns that are over; turns that were kept from before */
+    uint32_t done;       /* tokens */
+    uint64_t seq, at;    /* of the child's newest event; the what_if_at that was told last */
+    whatif_summary summary;
+    base_err log_err;
+    int log_rc;
+} run;
+
+/* --- events --------------------------------------------------------------------------------------------- */
+
+static void emit(run *r, agent_event *e)
+{
+    e->seq = ++r->seq;
+    if (!r->log_rc) r->log_rc = agent_log_add(r->log, r->id, e, &r->log_err);
+    if (r->o->event) r->o->event(r->o->user, e);
+}
+
+static void on_changed_plan(void *user, uint64_t seq, agent_event *e)
+{
+    run *r = user;
+    if (r->part < r->kept) return; /* it is in the log */
+    if (seq != r->at) emit(r, &(agent_event){.type = AGENT_EVENT_what_if_at, .what_if_at = {(int64_t)seq}});
+    r->at = seq;
+    emit(r, e);
+}
+
+static char *text_of(const run *r, int32_t id)
+{
+    size_t n = 0;
+    const whatif_engine *e = r->arms[ORIGINAL].engine;
+    const char *piece = e->piece(e->user, id, &n);
+    return base_xstrndup(piece ? piece : "", piece ? n : 0);
+}
+
+/* One side of a turn; its text lives in `why`. */
+static agent_side_row sum_up(run *r, int side, base_buf *why)
+{
+    whatif_arm *a = &r->arms[side];
+    const whatif_sums *sums = &a->sums;
+    kv_stats s;
+    kv_structure structure;
+    kv_session_get_stats(a->session, &s);
+    kv_session_structure(a->session, false, &structure);
+    const uint32_t evicted = agent_moved_put(&sums->moved, AGENT_EVICTED, s.n_lanes, why),
+                   promoted = agent_moved_put(&sums->moved, AGENT_PROMOTED, s.n_lanes, why);
+    const double visiting = (double)sums->visiting * s.n_lanes;
+    return (agent_side_row){.side = side_words[side],
+        .evicted = evicted,
+        .promoted = promoted,
+        .visited = visiting > 0 ? (double)sums->visited / visiting : 0,
+        .active = s.active,
+        .host = s.host,
+        .budget = s.budget,
+        .structure = structure.n_tokens ? structure.share : 0,
+        .nll = r->turn.n_bytes ? sums->nll / r->turn.n_bytes : 0,
+        .ms = (double)sums->ns / 1e6,
+        .why = why->len ? why->data : NULL};
+}
+
+static void put_check(const run *r, base_buf *out)
+{
+    const whatif_sums *original = &r->arms[ORIGINAL].sums;
+    if (original->n_other)
+        base_buf_printf(out, "%u of what the original decides is not as it was recorded", original->n_other);
+    for (int side = 0; side < N_SIDES; side++)
+        if (r->arms[side].sums.notes.len)
+            base_buf_printf(
+                out, "%s%s: %s", out->len ? "; " : "", side_words[side], r->arms[side].sums.notes.data);
+}
+
+/* The changed side's turn as a session's ledger tells it. */
+static void emit_ledger(run *r, uint32_t turn, const agent_side_row *side)
+{
+    kv_stats s;
+    kv_session_get_stats(r->arms[CHANGED].session, &s);
+    emit(r, &(agent_event){.type = AGENT_EVENT_ledger,
+                .ledger = {.turn = turn,
+                    .evicted = side->evicted,
+                    .promoted = side->promoted,
+                    .protected = s.protected_,
+                    .active = s.active,
+                    .host = s.host,
+                    .budget = s.budget,
+                    .until = s.until,
+                    .n = s.n_tokens,
+                    .ctx = s.endless ? 0 : s.n_ctx,
+                    .active_bytes = (int64_t)s.active_bytes,
+                    .host_bytes = (int64_t)s.host_bytes,
+                    .why = side->why,
+                    .structure = side->structure,
+                    .deferred = s.deferred}});
+}
+
+static void emit_turn(run *r, uint32_t turn)
+{
+    base_buf why[N_SIDES] = {{0}}, check = {0};
+    agent_side_row sides[N_SIDES];
+    const turn_sums *t = &r->turn;
+    char *best[N_SIDES];
+    for (int side = 0; side < N_SIDES; side++) {
+        sides[side] = sum_up(r, side, &why[side]);
+        best[side] = t->n_differ ? text_of(r, t->best[side]) : NULL;
+    }
+    put_check(r, &check);
+    agent_event e = {.type = AGENT_EVENT_what_if_turn,
+        .what_if_turn = {.turn = turn,
+            .sides = {sides, N_SIDES},
+            .tokens = t->n,
+            .said = t->n_said,
+            .kl = t->n ? t->kl / t->n : 0,
+            .most = t->most,
+            .differ = t->n_differ,
+            .index = t->n_differ ? (int64_t)t->index : -1,
+            .was = best[ORIGINAL],
+            .instead = best[CHANGED],
+            .nats = t->n_differ ? t->nats : 0,
+            .check = check.data}};
+    emit_ledger(r, turn, &sides[CHANGED]);
+    whatif_summary_take(&r->summary, &e);
+    emit(r, &e);
+    for (int side = 0; side < N_SIDES; side++) {
+        base_buf_free(&why[side]);
+        free(best[side]);
+    }
+    base_buf_free(&check);
+}
+
+/* --- steps ---------------------------------------------------------------------------------------------- */
+
+static void compare_token(run *r, uint32_t index, int32_t id, const float *original, const float *changed)
+{
+    turn_sums *t = &r->turn;
+    const whatif_engine *e = r->arms[ORIGINAL].engine;
+    const whatif_distance d = whatif_measure(original, changed, e->n_vocab, id);
+    size_t n_bytes = 0;
+    if (!e->piece(e->user, id, &n_bytes)) n_bytes = 0;
+    t->n++;
+    t->n_bytes += (uint32_t)n_bytes;
+    t->n_said += d.best[ORIGINAL] == id;
+    t->kl += d.kl;
+    if (d.kl > t->most) t->most = d.kl;
+    for (int side = 0; side < N_SIDES; side++) r->arms[side].sums.nll += d.nll[side];
+    if (d.best[ORIGINAL] == d.best[CHANGED]) return;
+    if (!t->n_differ) {
+        t->index = index;
+        t->nats = d.nats;
+        memcpy(t->best, d.best, sizeof t->best);
+    }
+    t->n_differ++;
+}
+
+static int read_answer(run *r, const whatif_step *step, base_err *err)
+{
+    const size_t n_vocab = r->arms[ORIGINAL].engine->n_vocab;
+    int rc = 0;
+    for (uint32_t at = 0; at < step->text.n && !rc; at += WHATIF_FORCED) {
+        const uint32_t left = step->text.n - at, n = left < WHATIF_FORCED ? left : WHATIF_FORCED;
+        for (int side = 0; side < N_SIDES && !rc; side++)
+            rc = whatif_arm_force(&r->arms[side], step, at, n, r->logits[side], err);
+        for (uint32_t i = 0; i < n && !rc; i++)
+            compare_token(r, step->text.from + at + i, step->text.ids[at + i],
+                r->logits[ORIGINAL] + i * n_vocab, r->logits[CHANGED] + i * n_vocab);
+    }
+    return rc;
+}
+
+static int save(run *r, base_err *err)
+{
+    int rc = 0;
+    for (int side = 0; side < N_SIDES && !rc; side++)
+        rc = r->row_files[side] ? kv_session_save(r->arms[side].session, err) : 0;
+    return rc;
+}
+
+static int end_turn(run *r, const whatif_step *step, base_err *err)
+{
+    base_err why = {0};
+    int rc = 0;
+    for (int side = 0; side < N_SIDES; side++) whatif_arm_end_turn(&r->arms[side]);
+    if (r->part >= r->kept) {
+        emit_turn(r, step->turn);
+        /* Without a snapshot an interruption costs time, no result. */
+        (void)save(r, &why);
+        rc = r->log_rc;
+        if (rc && err) *err = r->log_err;
+        if (!rc) rc = agent_log_commit(r->log, err);
+    }
+    for (int side = 0; side < N_SIDES; side++) whatif_arm_forget_sums(&r->arms[side]);
+    r->turn = (turn_sums){.n = 0};
+    r->part++;
+    return rc;
+}
+
+static int do_step(run *r, const whatif_step *step, base_err *err)
+{
+    int rc = 0;
+    if (step->kind == WHATIF_END) return end_turn(r, step, err);
+    if (step->kind == WHATIF_ANSWER) return read_answer(r, step, err);
+    for (int side = 0; side < N_SIDES && !rc; side++) rc = whatif_arm_do(&r->arms[side], step, err);
+    return rc;
+}
+
+static int do_steps(run *r, size_t from, base_err *err)
+{
+    const whatif_schedule *s = r->s;
+    int rc = 0;
+    for (size_t i = from; i < s->n_steps && !rc; i++) {
+        if (r->o->cancel && atomic_load(r->o->cancel)) rc = base_fail(err, BASE_E_CANCELLED, "interrupted");
+        if (!rc) rc = do_step(r, &s->steps[i], err);
+        r->done += s->steps[i].text.n;
+        if (!rc && r->o->progress) r->o->progress(r->o->user, s->steps[i].turn, r->done, s->n_tokens);
+    }
+    return rc;
+}
+
+/* --- sides ---------------------------------------------------------------------------------------------- */
+
+static void close_sides(run *r)
+{
+    for (int side = 0; side < N_SIDES; side++) whatif_arm_close(&r->arms[side]);
+}
+
+static int open_sides(run *r, bool resume, base_err *err)
+{
+    const whatif_side *const sides[N_SIDES] = {&r->o->original, &r->o->changed};
+    int rc = 0;
+    for (int side = 0; side < N_SIDES && !rc; side++) {
+        kv_options kv = sides[side]->kv;
+        kv.row_file = r->row_files[side];
+        r->arms[side] = (whatif_arm){.engine = &sides[side]->engine,
+            .record = side == ORIGINAL ? r->s : NULL,
+            .keeps_budget = sides[side]->keeps_budget,
+            .cancel = r->o->cancel,
+            .tell = side == CHANGED ? on_changed_plan : NULL,
+            .user = r};
+        rc = whatif_arm_open(&r->arms[side], &kv, resume, err);
+    }
+    return rc;
+}
+
+/* The step behind the turns that are kept, and the sequence's length there. */
+static size_t find_kept(const run *r, uint32_t *ret_n)
+{
+    uint32_t parts = 0, n = 0;
+    size_t i = 0;
+    for (; i < r->s->n_steps && parts < r->kept; i++) {
+        const whatif_step *t = &r->s->steps[i];
+        n = t->kind == WHATIF_REWIND ? t->from : n + t->text.n;
+        parts += t->kind == WHATIF_END;
+    }
+    *ret_n = n;
+    return i;
+}
+
+/* From the snapshots of both sides, where they are those of the kept turns; false: they do not serve. */
+static bool take_up(run *r, size_t *ret_from)
+{
+    base_err why = {0};
+    uint32_t n, have;
+    const size_t from = find_kept(r, &n);
+    bool serves = r->kept && r->row_files[ORIGINAL] && !open_sides(r, true, &why);
+    for (int side = 0; side < N_SIDES && serves; side++) {
+        kv_session_ids(r->arms[side].session, &have);
+        serves = have == n;
+    }
+    if (!serves) {
+        close_sides(r);
+        return false;
+    }
+    for (int side = 0; side < N_SIDES; side++) whatif_arm_skip(&r->arms[side], r->kept);
+    r->part = r->kept;
+    for (size_t i = 0; i < from; i++) r->done += r->s->steps[i].text.n;
+    *ret_from = from;
+    return true;
+}
+
+/* --- the child ------------------------------------------------------------------------------------------ */
+
+typedef struct child {
+    run *r;
+    bool is_same, is_over;
+    uint32_t turns;
+    uint64_t seq;
+    bool hands_on; /* second reading: its events are results */
+} child;
+
+static bool is_equal(const char *a, const char *b)
+{
+    return !strcmp(a ? a : "", b ? b : "");
+}
+
+static bool read_child(
+    void *user, uint64_t seq, uint32_t turn, const char *json, size_t n, const void *blob, size_t blob_n)
+{
+    child *c = user;
+    agent_event e;
+    agent_event_doc *doc = NULL;
+    if (agent_event_read(json, n, &e, &doc, NULL)) return false;
+    e.seq = c->seq = seq;
+    e.blob = blob;
+    e.blob_n = blob_n;
+    if (e.type == AGENT_EVENT_what_if)
+        c->is_same = is_equal(e.what_if.settings, c->r->o->settings) &&
+                     e.what_if.turns == (int64_t)c->r->s->n_turns &&
+                     is_equal(e.what_if.version, KVIST_VERSION) &&
+                     is_equal(e.what_if.original, c->r->o->original.name);
+    c->turns += e.type == AGENT_EVENT_what_if_turn;
+    c->is_over = c->is_over || e.type == AGENT_EVENT_what_if_end;
+    if (c->hands_on && e.type == AGENT_EVENT_what_if_turn) whatif_summary_take(&c->r->summary, &e);
+    if (c->hands_on && e.type == AGENT_EVENT_what_if_at) c->r->at = (uint64_t)e.what_if_at.seq;
+    if (c->hands_on && c->r->o->event) c->r->o->event(c->r->o->user, &e);
+    agent_event_doc_free(doc);
+    return c->is_same;
+}
+
+typedef struct children {
+    run *r;
+    char **ids;
+    size_t n, cap;
+} children;
+
+static void keep_child(void *user, const agent_log_row *row)
+{
+    children *c = user;
+    if (!row->is_what_if || strcmp(row->parent, c->r->s->id) != 0) return;
+    base_grow(&c->ids, &c->cap, c->n + 1, sizeof *c->ids);
+    c->ids[c->n++] = base_xstrdup(row->id);
+}
+
+/* The child that asks the same, if there is one: its id, what it has. */
+static int find_child(run *r, child *ret, base_err *err)
+{
+    children all = {.r = r};
+    int rc = agent_log_list(r->log, NULL, keep_child, &all, err);
+    for (size_t i = 0; i < all.n; i++) {
+        child c = {.r = r};
+        if (!rc && !r->id) rc = agent_log_events(r->log, all.ids[i], read_child, &c, err);
+        if (!rc && !r->id && c.is_same) {
+            r->id = base_xstrdup(all.ids[i]);
+            *ret = c;
+        }
+        free(all.ids[i]);
+    }
+    free(all.ids);
+    return rc;
+}
+
+static int begin_child(run *r, base_err *err)
+{
+    char id[32];
+    base_buf title = {0};
+    agent_log_new_id(id);
+    r->id = base_xstrdup(id);
+    int rc = agent_log_create(r->log, id, r->s->id, r->s->root, r->s->model, err);
+    if (rc) return rc;
+    base_buf_printf(&title, "what if: %s", r->o->changed.name);
+    emit(r, &(agent_event){.type = AGENT_EVENT_what_if,
+                .what_if = {.session = id,
+                    .parent = r->s->id,
+                    .original = r->o->original.name,
+                    .changed = r->o->changed.name,
+                    .settings = r->o->settings,
+                    .turns = r->s->n_turns,
+                    .missing = r->o->missing,
+                    .time_ms = base_clock_wall_ms(),
+                    .version = KVIST_VERSION}});
+    emit(r, &(agent_event){.type = AGENT_EVENT_title, .title = {title.data}});
+    base_buf_free(&title);
+    if (r->log_rc && err) *err = r->log_err;
+    return r->log_rc ? r->log_rc : agent_log_commit(r->log, err);
+}
+
+/* Goes on with the child that is there, or begins one. *ret_over: it has everything. */
+static int open_child(run *r, bool *ret_over, base_err *err)
+{
+    child c = {.r = r};
+    int rc = find_child(r, &c, err);
+    if (!rc && r->id && !c.is_over) rc = agent_log_lock(r->log, r->id, err);
+    if (!rc && r->id) {
+        r->kept = c.turns;
+        r->seq = c.seq;
+        c = (child){.r = r, .hands_on = true, .is_over = c.is_over};
+        rc = agent_log_events(r->log, r->id, read_child, &c, err);
+    } else if (!rc) {
+        rc = begin_child(r, err);
+    }
+    *ret_over = c.is_over;
+    return rc;
+}
+
+static void name_row_files(run *r)
+{
+    r->dir = agent_log_session_dir(r->log, r->id);
+    for (int side = 0; side < N_SIDES; side++) {
+        base_buf path = {0};
+        base_buf_printf(&path, "%s/%s", r->dir, side_words[side]);
+        r->row_files[side] = base_buf_take(&path);
+    }
+}
+
+/* Nothing is computed any more: rows served to go on only. */
+static void drop_rows(const run *r)
+{
+    static const char *const endings[] = {"", ".manifest", ".states"};
+    for (int side = 0; side < N_SIDES; side++)
+        for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+            base_buf path = {0};
+            base_buf_printf(&path, "%s%s", r->row_files[side], endings[i]);
+            base_fs_remove(path.data, NULL);
+            base_buf_free(&path);
+        }
+}
+
+static int finish(run *r, base_err *err)
+{
+    base_buf text = {0};
+    whatif_summary_put(&r->summary, r->o->phrase, &text);
+    emit(r, &(agent_event){.type = AGENT_EVENT_what_if_end,
+                .what_if_end = {.status = "closed", .text = text.data, .turns = r->s->n_turns}});
+    base_buf_free(&text);
+    if (r->log_rc && err) *err = r->log_err;
+    return r->log_rc ? r->log_rc : agent_log_commit(r->log, err);
+}
+
+static int compute(run *r, base_err *err)
+{
+    size_t from = 0;
+    int rc = 0;
+    name_row_files(r);
+    for (int side = 0; side < N_SIDES; side++) {
+        const whatif_engine *e = side == ORIGINAL ? &r->o->original.engine : &r->o->changed.engine;
+        r->logits[side] = malloc((size_t)WHATIF_FORCED * e->n_vocab * sizeof(float));
+        if (!r->logits[side]) return base_fail(err, BASE_E_NOMEM, "no memory for %u logits", e->n_vocab);
+    }
+    if (!take_up(r, &from)) {
+        drop_rows(r);
+        rc = open_sides(r, false, err);
+    }
+    if (!rc) rc = do_steps(r, from, err);
+    close_sides(r);
+    if (!rc) rc = finish(r, err);
+    if (!rc) drop_rows(r);
+    return rc;
+}
+
+int whatif_run(
+    agent_log *l, const whatif_schedule *s, const whatif_options *o, bool *was_known, base_err *err)
+{
+    run r = {.log = l, .s = s, .o = o};
+    bool is_over = false;
+    int rc = open_child(&r, &is_over, err);
+    if (was_known) *was_known = !rc && is_over;
+    if (!rc && !is_over) rc = compute(&r, err);
+    /* Of what has no turn nothing is kept. */
+    if (rc && r.id && !is_over && r.part == 0 && !r.kept) agent_log_delete(l, r.id, NULL);
+    for (int side = 0; side < N_SIDES; side++) {
+        free(r.row_files[side]);
+        free(r.logits[side]);
+    }
+    whatif_summary_free(&r.summary);
+    free(r.id);
+    free(r.dir);
+    return rc;
+}

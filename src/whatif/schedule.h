@@ -1,0 +1,71 @@
+/*
+ * What a logged session did, as steps that can be done again: texts and answers in order, the places where evicted
+ * rows were asked for, a person's orders to the cache, rewinds. Files and tools have no part in it: what was read
+ * and printed stands in the log.
+ */
+#ifndef KVIST_WHATIF_SCHEDULE_H
+#define KVIST_WHATIF_SCHEDULE_H
+
+#include "agent/log.h"
+#include "agent/logged.h"
+#include "kv/session.h"
+
+typedef enum whatif_kind {
+    WHATIF_TURN,   /* a turn begins */
+    WHATIF_TEXT,   /* `text` is appended */
+    WHATIF_ANSWER, /* `text` was written by the model, token by token */
+    WHATIF_REPAIR, /* tokens [from, to) ask for evicted rows */
+    WHATIF_ORDER, /* tokens [from, to): what `cause` and `action` say, by a person or since their text changed */
+    WHATIF_UNDO,   /* the last plan is taken back */
+    WHATIF_BUDGET, /* `limit` holds from here on */
+    WHATIF_REWIND, /* tokens from `from` on are given up */
+    WHATIF_END     /* the turn is over */
+} whatif_kind;
+
+typedef struct whatif_step {
+    whatif_kind kind;
+    uint32_t turn;
+    uint64_t seq; /* of the last event of the log that the step comes from */
+    agent_logged_run text;
+    char *label;    /* of a text; NULL: none */
+    uint64_t *seqs; /* [text.n] of an answer's tokens */
+    size_t cap_seqs;
+    uint32_t from, to;
+    kv_cause cause;
+    kv_action action;
+    kv_limit limit;
+} whatif_step;
+
+/* A plan as it was logged, to be compared with what is decided now. */
+typedef struct whatif_plan {
+    uint32_t part; /* turns that had come to an end before */
+    kv_plan *plan;
+} whatif_plan;
+
+typedef struct whatif_schedule {
+    char *id, *root, *model, *model_hash, *backend, *isa, *policy;
+    kv_limit limit;     /* at the start */
+    int repair;         /* as kv_options */
+    const char **set;   /* as kv_options; heap */
+    bool says_settings; /* false: the log is older than these two: they are taken to be the defaults */
+    uint32_t n_ctx;     /* as kv_options */
+    uint32_t n_turns;   /* that came to an end */
+    uint32_t n_tokens;  /* of all steps */
+    uint32_t n_rewinds;
+    bool is_elsewhere;     /* computed across HTTP: there are no rows */
+    bool is_cut;           /* the last turn has no end: it is left out */
+    bool was_visited_late; /* by a version that computed answers again behind themselves */
+    whatif_step *steps;
+    size_t n_steps, cap_steps;
+    whatif_plan *plans;
+    size_t n_plans, cap_plans;
+} whatif_schedule;
+
+/*
+ * Reads a session's log. BASE_E_STATE: it is a what-if itself, or has no turn that came to an end. Free with
+ * whatif_schedule_free.
+ */
+int whatif_schedule_read(whatif_schedule **ret, agent_log *l, const char *id, base_err *err);
+void whatif_schedule_free(whatif_schedule *s); /* NULL is fine */
+
+#endif

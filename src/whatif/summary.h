@@ -1,0 +1,23 @@
+/* What a comparison came to, in a sentence for a person. */
+#ifndef KVIST_WHATIF_SUMMARY_H
+#define KVIST_WHATIF_SUMMARY_H
+
+#include "agent/event.h"
+
+typedef struct whatif_summary {
+    uint32_t n_turns, n_tokens;
+    double kl, ms[2]; /* kl: sum over tokens */
+    struct whatif_turn_summary {
+        uint32_t turn;
+        bool differs, is_checked;
+        double nats;
+    } * turns;
+    size_t cap;
+} whatif_summary;
+
+void whatif_summary_take(whatif_summary *s, const agent_event *turn); /* a what_if_turn */
+/* phrase: "with 2,560 rows instead of 4,096" */
+void whatif_summary_put(const whatif_summary *s, const char *phrase, base_buf *out);
+void whatif_summary_free(whatif_summary *s);
+
+#endif

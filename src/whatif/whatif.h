@@ -1,0 +1,43 @@
+/*
+ * What if: a logged session computed again, twice. The original side has the settings of the record and is checked
+ * against it; the changed side has others. Both read the text that was recorded (arm.h), so that a difference comes
+ * from the settings alone: what each side evicts, and how far apart what they expect at every token of the answers is.
+ *
+ * Results are events (agent/event.h: what_if, plan, ledger, what_if_turn, what_if_end). They are kept, turn by turn,
+ * as a session of their own whose parent is the session looked at: listed with it, deleted by its id, gone on with
+ * where it was interrupted. The session itself is only read.
+ *
+ * It stands above agent/, whose log and events it reads and writes, and below commands and screen, which show it.
+ * Thread: one; *cancel may be set by any.
+ */
+#ifndef KVIST_WHATIF_H
+#define KVIST_WHATIF_H
+
+#include "whatif/arm.h"
+
+typedef struct whatif_side {
+    whatif_engine engine;
+    kv_options kv; /* row_file is ours */
+    bool keeps_budget;
+    const char *name; /* the settings in words: "kvist, 4,096 rows" */
+} whatif_side;
+
+typedef struct whatif_options {
+    whatif_side original, changed;
+    const char *settings; /* a JSON object of what is changed: the same question is not computed twice */
+    const char *phrase;   /* how the summary begins: "with 2,560 rows instead of 4,096" */
+    const char *missing;  /* what the log or the machine cannot give, sentences; NULL: nothing is missing */
+    const atomic_bool *cancel;
+    void *user;
+    void (*event)(void *user, const agent_event *e); /* results, those of an earlier run too */
+    void (*progress)(void *user, uint32_t turn, uint32_t done, uint32_t total); /* tokens; may be NULL */
+} whatif_options;
+
+/*
+ * BASE_E_CANCELLED: the turns that were finished are kept, and the next call goes on behind them. BASE_E_STATE:
+ * another process computes this. was_known (may be NULL): all of it was kept from before, nothing was computed.
+ */
+int whatif_run(
+    agent_log *l, const whatif_schedule *s, const whatif_options *o, bool *was_known, base_err *err);
+
+#endif
