@@ -8,6 +8,8 @@
 #include "base/mem.h"
 #include "model/ops/sketch.h"
 
+enum { SHELF_BYTES = 8 << 20 }; /* at least one sketch, however large */
+
 kv_block *kv_block_new(const model_rows_shape *shape, const kv_device *device)
 {
     kv_block *b = calloc(1, sizeof *b);
@@ -31,9 +33,17 @@ kv_block *kv_block_ref(kv_block *b)
     return b;
 }
 
+static void unref_shelf(kv_shelf *f)
+{
+    if (!f || --f->refs) return;
+    base_huge_free(f->data, f->n_bytes);
+    free(f);
+}
+
 static void free_sketch(kv_block *b)
 {
-    free(b->sketch);
+    unref_shelf(b->shelf);
+    b->shelf = NULL;
     b->sketch = NULL;
 }
 
@@ -74,6 +84,7 @@ void kv_table_fini(kv_table *t)
     free(t->rows);
     free(t->packed);
     free(t->stamps);
+    unref_shelf(t->shelf);
     *t = (kv_table){.shape = t->shape, .device = t->device};
 }
 
@@ -277,12 +288,33 @@ void kv_table_put_rows(kv_table *t, uint32_t slot, uint32_t n, const uint16_t *r
     }
 }
 
+/* A shelf with room for one more sketch; NULL: no memory. */
+static kv_shelf *find_shelf(kv_table *t, size_t n_bytes)
+{
+    if (t->shelf && t->shelf->used + n_bytes <= t->shelf->n_bytes) return t->shelf;
+    kv_shelf *f = malloc(sizeof *f);
+    if (!f) return NULL;
+    *f = (kv_shelf){.refs = 1, .n_bytes = n_bytes > SHELF_BYTES ? n_bytes : SHELF_BYTES};
+    f->data = base_huge_alloc(f->n_bytes);
+    if (!f->data) {
+        free(f);
+        return NULL;
+    }
+    unref_shelf(t->shelf);
+    return t->shelf = f;
+}
+
 const uint8_t *kv_table_sketch(kv_table *t, uint32_t b)
 {
     kv_block *block = t->blocks[b];
-    if (!block->sketch) {
-        block->sketch = aligned_alloc(64, model_sketch_bytes(&t->shape));
-        if (block->sketch) model_sketch_make(&t->shape, block->rows, block->sketch);
-    }
+    const size_t n_bytes = model_sketch_bytes(&t->shape);
+    if (block->sketch) return block->sketch;
+    kv_shelf *shelf = find_shelf(t, n_bytes);
+    if (!shelf) return NULL;
+    shelf->refs++;
+    block->shelf = shelf;
+    block->sketch = shelf->data + shelf->used;
+    shelf->used += n_bytes;
+    model_sketch_make(&t->shape, block->rows, block->sketch);
     return block->sketch;
 }

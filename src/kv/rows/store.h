@@ -15,6 +15,13 @@
 #include "kv/rows/device.h"
 #include "model/ops/rows8.h"
 
+/* Sketches of several blocks, in large pages: a token reads all of them. Gone with the last of its blocks. */
+typedef struct kv_shelf {
+    uint32_t refs;
+    size_t n_bytes, used; /* used: given away, for ever */
+    uint8_t *data;
+} kv_shelf;
+
 typedef struct kv_block {
     uint32_t refs;
     size_t n_bytes;
@@ -22,6 +29,7 @@ typedef struct kv_block {
     bool on_disk;    /* rows are a read-only map of a file (tier.c) */
     uint8_t *packed; /* the rows in 8 bits (model/ops/rows8.h); NULL: they are as they were computed */
     uint8_t *sketch; /* of its keys (model/ops/sketch.h); NULL: nobody asked since they were written */
+    kv_shelf *shelf; /* where the sketch lies */
     uint64_t stamp;  /* of what it holds (model/ops/rows.h) */
     kv_device device;
 } kv_block;
@@ -48,6 +56,7 @@ typedef struct kv_table {
     uint64_t *stamps; /* the same for blocks[b]->stamp */
     uint32_t n, cap;
     kv_device device;           /* of the blocks that it makes */
+    kv_shelf *shelf;            /* of the sketches that it makes; NULL: none yet */
     model_rows8_error rounding; /* of all blocks packed so far */
 } kv_table;
 
