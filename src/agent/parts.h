@@ -249,7 +249,7 @@ void agent__error(agent *a, const base_err *err);
  * speaks of.
  */
 void agent__emit_behind(agent *a, agent_event *e);
-void agent__release_held(agent *a);
+void agent__release_held(agent *a); /* emits what was held back, in its order */
 /*
  * A wait for n tokens begins: progress counts over all of them. 0: it is over, what follows counts piece by
  * piece.
@@ -271,10 +271,10 @@ void agent__list_skills(agent *a, base_buf *out); /* for /help: "/name\tabout" a
 /* Fixed prompt and AGENTS.md into an empty engine, `session` event. */
 int agent__begin_session(agent *a, base_err *err);
 int agent__operate(agent *a, const char *json, base_err *err); /* the refactor tool, for a command */
-int agent__offer_tools(agent *a, base_err *err);
-void agent__save(agent *a);
-void agent__end_session(agent *a, const char *status);
-void agent__clear_session(agent *a); /* what a session remembers of its sequence */
+int agent__offer_tools(agent *a, base_err *err); /* makes the grammar of the calls that can be made now */
+void agent__save(agent *a);                      /* a snapshot of the engine's session; a failure is told */
+void agent__end_session(agent *a, const char *status); /* its last event */
+void agent__clear_session(agent *a);                   /* what a session remembers of its sequence */
 int agent__restart(agent *a, const char *parent, base_err *err); /* a new session in place of this one */
 
 /* --- ledger.c --- */
@@ -329,9 +329,10 @@ int agent__get_session(const agent *a, kv_session **ret, base_err *err);
 int agent__manual(agent *a, kv_manual what, uint32_t from, uint32_t to, base_err *err); /* a person's hand */
 /* The harness's, which does without where an engine cannot. */
 int agent__bring_back(agent *a, uint32_t from, uint32_t to, base_err *err);
-int agent__put_stale(agent *a, uint32_t from, uint32_t to, base_err *err);
-int agent__put_failed(agent *a, uint32_t from, uint32_t to, base_err *err);
-void agent__active_lanes(const agent *a, uint32_t *ret); /* how many lanes hold each token, [n_tokens] */
+int agent__put_stale(agent *a, uint32_t from, uint32_t to, base_err *err); /* they show an older text */
+int agent__put_failed(
+    agent *a, uint32_t from, uint32_t to, base_err *err); /* an attempt that came to nothing */
+void agent__active_lanes(const agent *a, uint32_t *ret);  /* how many lanes hold each token, [n_tokens] */
 void agent__set_turn(agent *a, uint32_t turn);
 
 /* --- leaving.c --- */
@@ -347,7 +348,7 @@ void agent__tell_requests(agent *a);
 void agent__tell_visits(agent *a);
 
 /* --- words.c --- */
-bool agent__is_content_word(const char *word, size_t n);
+bool agent__is_content_word(const char *word, size_t n); /* no "the", "and", "please" */
 /* The word stands there by itself, in any case of letters. */
 bool agent__has_word(const char *text, const char *word);
 /* The name stands there by itself, in these letters; names of one or two letters never do. */
@@ -355,7 +356,7 @@ bool agent__names_word(const char *words, const char *name);
 
 /* --- spans.c --- */
 enum { AGENT_MAX_SPANS = 1024 };
-agent_token_map agent__map_tokens(const agent *a, const int32_t *ids, uint32_t n);
+agent_token_map agent__map_tokens(const agent *a, const int32_t *ids, uint32_t n); /* the caller frees .end */
 /* What the text shows of files as spans of its tokens, [AGENT_MAX_SPANS]; returns how many. */
 uint32_t agent__find_spans(
     agent *a, const agent_text *t, const char *text, size_t n, const agent_token_map *m, kv_span *spans);
@@ -451,8 +452,8 @@ int agent__shell_line(agent *a, const char *command, bool is_typed,
 bool agent_asks_for_change(const char *request);
 void agent__ask(agent *a, const char *request); /* when the index is there, before anything is changed */
 void agent__asked_free(agent *a);
-void agent__changed(agent *a, const char *path);
-void agent__taken_back(agent *a, const char *path);
+void agent__changed(agent *a, const char *path);    /* a call wrote this file */
+void agent__taken_back(agent *a, const char *path); /* and that was undone */
 /* What was asked for and is not in the tree, as sentences; false: nothing is known to be missing. */
 bool agent__is_missing(const agent *a, base_buf *out);
 /* The next answer begins with the call that writes what is missing; false: where that is, is not known. */
@@ -492,19 +493,14 @@ void agent__fix_free(agent *a); /* what a turn knows of its attempts, the doubts
 /* A test file's command becomes the test; false: how to run it alone is not known. */
 bool agent__set_test_file(agent *a, const char *path);
 void agent__find_test(agent *a, const char *request); /* sets test_command and fix.wanted */
-void agent__set_test(agent *a, const char *command);
-bool agent__runs_tests(const char *command);
+void agent__set_test(agent *a, const char *command);  /* the command that judges; copied */
+bool agent__runs_tests(const char *command);          /* a test runner by its words */
 /* A change was refused or changed nothing: its tokens are put aside, the next answer begins with the call. */
 void agent__came_to_nothing(agent *a, uint32_t from, uint32_t to);
 /*
  * After a failed test: undoes the change unless it was the last attempt, and writes what the model is told.
  */
 void agent__take_back(agent *a, const char *path, const char *name, base_buf *out);
-/*
- * An answer (tokens [from, to)) came without a change that makes the test pass: what the model is asked in
- * out, and in opening how its next answer begins. A useless answer (it went in circles) is put aside. false:
- * the answer is final.
- */
 /*
  * What the harness writes of the next answer where a model would not make the call: the beginning of a line
  * that it ends (what is wrong), then the call up to the new definition's first line.
@@ -524,12 +520,16 @@ int agent__open_further(agent *a, bool further, agent_opening *opening, base_err
  */
 int agent__open_call(agent *a, bool further, agent_opening *opening, base_err *err);
 /*
- * The call of an operation that the request asks for, up to the definition's name, which the model writes; false:
- * it asks for none (operation.c).
+ * operation.c: the call of an operation that the request asks for, up to the definition's name, which the model
+ * writes; false: it asks for none.
  */
+bool agent__open_operation(agent *a, const char *request, agent_opening *opening);
 /* Where no call can be begun, the tool is told of in front of the request. */
 void agent__tell_operation(const agent *a, const char *request, base_buf *out);
-bool agent__open_operation(agent *a, const char *request, agent_opening *opening);
+/*
+ * An answer (tokens [from, to)) came without a change that makes the test pass: what the model is asked in out. A
+ * useless answer (it went in circles) is put aside. false: the answer is final.
+ */
 bool agent__ask_again(agent *a, uint32_t from, uint32_t to, bool is_useless, base_buf *out);
 /* Why a call may not change this file (the test that judges stays as it is); NULL: it may. */
 const char *agent__forbids_change(const agent *a, const char *path);
@@ -559,10 +559,11 @@ uint32_t agent__tries(const agent *a);     /* how many candidates there are in t
  */
 int agent__try(agent *a, model_ids *ret_ids, base_err *err);
 
-/* --- guard.c --- */
+/* --- guard.c: calls that were made before --- */
+/* Equal for calls that would do the same. */
 uint64_t agent__call_key(const char *name, const base_json *arguments, base_str payload);
-agent_made_call *agent__find_made(agent *a, uint64_t key);
-bool agent__repeats(const char *text, size_t n); /* the text's end goes round in circles */
+agent_made_call *agent__find_made(agent *a, uint64_t key); /* NULL: not made since the tree last changed */
+bool agent__repeats(const char *text, size_t n);           /* the text's end goes round in circles */
 
 /* --- resume.c --- */
 /* *ret_empty: nothing of a sequence is logged. */

@@ -1,3 +1,4 @@
+/* Times: for measuring, for a log, and what a thread itself computed. */
 #ifndef KVIST_BASE_CLOCK_H
 #define KVIST_BASE_CLOCK_H
 

@@ -24,7 +24,7 @@ typedef struct code_scopes {
     uint32_t n_globals;
 } code_scopes;
 
-bool code_scopes_know(const char *language);
+bool code_scopes_know(const char *language); /* does it have locals here? */
 /* Every place of the tree that declares `name`. */
 void code_scopes_find(const code_tree *t, const char *name, size_t n, code_scopes *ret);
 void code_scopes_free(code_scopes *s);
@@ -35,6 +35,7 @@ void code_scopes_free(code_scopes *s);
 const code_site *code_scopes_lookup(const code_scopes *s, uint32_t i);
 /* The site of the whole file that declares it first; NULL: none. */
 const code_site *code_scopes_global(const code_scopes *s);
+/* Is node i of this type, or of one of these (NULL-terminated)? */
 bool code_node_is(const code_tree *t, uint32_t i, const char *type);
 bool code_node_is_one(const code_tree *t, uint32_t i, const char *const *types);
 

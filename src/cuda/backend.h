@@ -141,13 +141,15 @@ typedef struct cuda_backend {
 int cuda_device_find(struct cudaDeviceProp *ret, base_err *err);
 /* 0, or BASE_E_DEVICE for good: every later call fails the same way. */
 int cuda_check(cuda_backend *c, cudaError_t e, base_err *err);
+/* Device 0 and a stream of its own; memory_bytes: of the device at most, 0: what is free. Errors as above. */
 int cuda_device_open(cuda_backend *c, uint64_t memory_bytes, base_err *err);
 /*
  * Memory of the device within the limit, not cleared. `what` is in the sentence: "weights", "rows of the
  * cache".
  */
 int cuda_alloc(cuda_backend *c, void **ret, size_t n_bytes, const char *what, base_err *err);
-void cuda_free(cuda_backend *c, void *p, size_t n_bytes);
+void cuda_free(cuda_backend *c, void *p, size_t n_bytes); /* n_bytes as it was allocated; NULL is fine */
+/* n_bytes on the device and as many here, pinned. On failure cuda_arena_free is still due. */
 int cuda_arena_new(cuda_backend *c, cuda_arena *a, size_t n_bytes, base_err *err);
 void cuda_arena_free(cuda_backend *c, cuda_arena *a);
 
@@ -158,7 +160,7 @@ void cuda_arena_free(cuda_backend *c, cuda_arena *a);
  * was taken before is void then. BASE_E_LIMIT for more than an arena's size.
  */
 int cuda_reserve(cuda_backend *c, size_t argument_bytes, size_t move_bytes, size_t back_bytes, base_err *err);
-bool cuda_has_room(const cuda_arena *a, size_t n_bytes);
+bool cuda_has_room(const cuda_arena *a, size_t n_bytes); /* without waiting for anything */
 /*
  * Of room that there is: through ret_host and ret_device (any pointers' addresses), where it is here and on
  * the device.
@@ -176,6 +178,7 @@ int cuda_launch(cuda_backend *c, gpu_launch_fn *launch, const void *params, size
 int cuda_patch(cuda_backend *c, void *to_device, const void *from_device, uint32_t n_words, base_err *err);
 /* At once, in front of everything that waits; what the move arena holds goes first. */
 int cuda_run_now(cuda_backend *c, gpu_launch_fn *launch, const void *params, base_err *err);
+/* Begins everything that waits, and does not wait for it. */
 int cuda_flush(cuda_backend *c, base_err *err);
 /* Everything is through, rows that were written are in host memory, the arenas are empty. */
 int cuda_finish(cuda_backend *c, base_err *err);
@@ -183,6 +186,7 @@ void cuda_queue_free(cuda_backend *c);
 
 /* ---- fuse.c ---- */
 
+/* Joins launches that wait where one kernel does the work of several, with the same bits. */
 void cuda_fuse(cuda_queue *q);
 
 /* ---- pins.c ---- */
@@ -204,6 +208,7 @@ void cuda_rows_free(cuda_backend *c);
  */
 int cuda_rows_place(cuda_backend *c, const model_rows_view *view, uint32_t layer, uint32_t n,
     k_rows_write *ret, base_err *err);
+/* The batch is through: what the back arena brought goes to the rows in host memory; not arrived: it is dropped. */
 void cuda_rows_deliver(cuda_backend *c, bool arrived);
 /* Heads that the kernels over rows can do, and query heads that share them evenly. */
 int cuda_check_heads(const model_rows_shape *s, uint32_t n_head, base_err *err);
@@ -214,12 +219,13 @@ const uint16_t *cuda_rows_pool(const cuda_backend *c, uint32_t lane);
  * next time.
  */
 int cuda_rows_done(cuda_backend *c, const model_rows_view *view, base_err *err);
+/* Forgets what the pool holds of blocks that are not what they were (by the view's stamps). */
+int cuda_rows_meet(cuda_backend *c, const model_rows_view *view, base_err *err);
 /*
  * Where the pool holds a row, and those behind it in its block; CUDA_NO_SLOT for what it does not hold. After
  * cuda_rows_meet with this view.
  */
 #define CUDA_NO_SLOT UINT32_MAX
-int cuda_rows_meet(cuda_backend *c, const model_rows_view *view, base_err *err);
 const uint32_t *cuda_rows_places(const cuda_backend *c, uint32_t lane, uint32_t slot);
 size_t cuda_rows_n_slots(const cuda_backend *c);
 
@@ -250,7 +256,7 @@ void cuda_cublas_close(cuda_backend *c);
 
 /* ---- operations.c ---- */
 
-int cuda_check_cancel(const cuda_backend *c, base_err *err);
+int cuda_check_cancel(const cuda_backend *c, base_err *err); /* 0, or BASE_E_CANCELLED */
 /* A launch that copies n rows of floats on the device. */
 int cuda_copy_rows(cuda_backend *c, gpu_mat from, gpu_mat to, uint32_t n, uint32_t width, base_err *err);
 /* A kernel's struct of zeros in all its bytes, padding too: structs are compared as bytes (launch_queue.c). */

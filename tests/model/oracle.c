@@ -61,7 +61,7 @@ static double half_at(const uint8_t *p)
     return oracle_from_half((uint16_t)(p[0] | p[1] << 8));
 }
 
-/* Element i of a row (research/engine.md 1.2). */
+/* Element i of a row, by the layouts of ggml-org/ggml src/ggml-common.h; apart from src/model/file/quant.c. */
 static double element(const gguf_tensor *t, uint64_t row, uint32_t i)
 {
     if (t->type == GGUF_TENSOR_Q8_0) {

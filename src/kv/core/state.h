@@ -182,26 +182,33 @@ struct kv_session {
     double score_ms, plan_ms;
 };
 
-/*
- * sequence.c: views of its rows. kv__view: as the live lists are; kv__view_of: other lists of its rows;
- * kv__lists_before: the live lists truncated before token i, with n more rows from `slot` on (*ret_runs and the
- * lists are the caller's; NULL: no memory). kv__bring: lists and rows begin to go to the device, if there is
- * one, while nobody waits.
- */
+/* ---- sequence.c: its rows as a forward pass reads them ---- */
+
+/* The rows of the live lists. Borrowed: valid until a list, the table or the fold changes. */
 model_rows_view kv__view(const kv_session *s);
+/* The same rows under other lists: lanes[n_lanes], which must outlive the view. */
 model_rows_view kv__view_of(const kv_session *s, const model_lane_list *lanes);
+/*
+ * The live lists truncated before token i, with n more rows from `slot` on: [n_lanes]. The caller frees the lists and
+ * *ret_runs; NULL: no memory.
+ */
 model_lane_list *kv__lists_before(
     const kv_session *s, uint32_t i, uint32_t slot, uint32_t n, model_run **ret_runs);
+/* Lists and rows begin to go to the device, if there is one, while nobody waits. */
 void kv__bring(const kv_session *s);
-/*
- * sequence.c: where the session ends by its options, policy and budget. Phases that the next token would read
- * its rows at: from the first one's folded phase on.
- */
+
+/* ---- sequence.c: where it ends ---- */
+
+/* n_ctx out of the options, the policy and the budget. */
 void kv__set_end(kv_session *s);
-void kv__set_limit(kv_session *s, kv_limit limit); /* kv__set_end follows */
-bool kv__is_endless(const kv_session *s);
+void kv__set_limit(kv_session *s, kv_limit limit);     /* kv__set_end follows */
+bool kv__is_endless(const kv_session *s);              /* it goes on behind the model's context */
 int kv__check_end(const kv_session *s, base_err *err); /* the sequence there is must be within it */
+/* Phases that the next token reads across: from the first token's folded phase to its own. */
 uint32_t kv__extent(const kv_session *s);
+
+/* ---- sequence.c: segments, memory ---- */
+
 /* The session's memory of requests as if all of it were asked now: sum and message [kv__memory_floats]. */
 void kv__memory_now(const kv_session *s, float *sum, float *message);
 size_t kv__memory_floats(const kv_session *s);                          /* n_layer * n_head * head_dim */
@@ -216,10 +223,12 @@ static inline bool kv__is_deferred(const kv_session *s, uint32_t lane, uint32_t 
     return s->cut[t] && lane >= (uint32_t)s->cut[t] * s->compute.shape.n_head_kv;
 }
 
-/* protect.c: the class of every token, [n] of kv_hard; returns how many are hard. */
+/* ---- protect.c: hard rows, which no policy may evict ---- */
+
+/* The class of every token, hard[n] of kv_hard; returns how many are hard. */
 uint32_t kv__protect(const kv_session *s, uint8_t *hard);
 uint32_t kv__count_hard(const kv_session *s);
-kv_reason kv__hard_reason(kv_hard h);
+kv_reason kv__hard_reason(kv_hard h); /* what a plan calls it */
 
 /* request.c: a complete message or result is the newest signal, remembered, and the request when it asks. */
 int kv__take_signal(
@@ -230,20 +239,22 @@ int kv__keep_asked(kv_session *s, const kv_segment *g, uint32_t first, const kv_
 int kv__kept_signal(const kv_session *s, uint32_t from, uint32_t to, const uint32_t *queries,
     uint32_t n_queries, uint32_t most, kv_signal *ret, base_err *err);
 
-/*
- * excerpt.c: excerpts that read only what stands before them all, and themselves. The phase of the next token
- * of the segment that was opened last; whether a segment of that origin is such an excerpt; a view of the
- * lists for the one at [from, to), whatever is staged behind the sequence included.
- */
+/* ---- excerpt.c: excerpts that read only what stands before them all, and themselves ---- */
+
 typedef struct kv_local {
     model_lane_list *lists; /* [n_lanes]; neighbours share their runs */
     uint32_t n_lanes;
 } kv_local;
+/* Of the next token of the segment that was opened last. */
 uint32_t kv__next_phase(const kv_session *s);
 /* The first token of the group of excerpts that ends right before token `to`; `to` itself when none does. */
 uint32_t kv__group_from(const kv_session *s, uint32_t to);
-uint32_t kv__phase_behind(const kv_session *s); /* of a segment that begins now and is no excerpt */
-bool kv__is_local(const kv_session *s, kv_origin origin);
+uint32_t kv__phase_behind(const kv_session *s);           /* of a segment that begins now and is no excerpt */
+bool kv__is_local(const kv_session *s, kv_origin origin); /* is a segment of that origin such an excerpt? */
+/*
+ * What the excerpt at [from, to) reads, whatever is staged behind the sequence included. *ret owns the lists of
+ * *view; kv__local_free. BASE_E_NOMEM.
+ */
 int kv__local_view(
     const kv_session *s, uint32_t from, uint32_t to, model_rows_view *view, kv_local *ret, base_err *err);
 void kv__local_free(kv_local *l);

@@ -1,4 +1,7 @@
-/* What is on disk: a session's manifest and rows, and the fixed prompt's. */
+/*
+ * What is on disk: a session's manifest (everything but its rows) and rows, and those of the fixed prompt, so that
+ * a session is resumed with nothing computed again (docs/kv.md, Files).
+ */
 #ifndef KVIST_KV_DISK_H
 #define KVIST_KV_DISK_H
 
@@ -14,12 +17,13 @@ int kv__manifest_read(kv_session *s, const void *bytes, size_t n, kv_manifest_fi
 /* snapshot.c: what kv_session_save left, into a fresh session. */
 int kv__snapshot_read(kv_session *s, base_err *err);
 
-/*
- * states.c: the states that a manifest is to name, written where no earlier one is; what the manifest named is
- * there now; and what it names, read.
- */
+/* ---- states.c: states of a model that keeps one, in a file beside the manifest ---- */
+
+/* Writes those that the next manifest names, where no earlier one lies. */
 int kv__states_save(kv_session *s, base_err *err);
+/* That manifest is on disk now: what only the one before named may be overwritten. */
 void kv__states_saved(kv_session *s);
+/* Reads what the manifest names. */
 int kv__states_load(kv_session *s, base_err *err);
 
 /* prefix.c: reads kv_options.prefix_file; whatever is wrong with it, there is no prefix then. */

@@ -31,13 +31,16 @@ int kv__replay(kv_session *s, kv_lists *lists, uint32_t from, const atomic_bool 
 int kv__recompute(
     kv_session *s, uint32_t i, float *queries, float *logits, const atomic_bool *cancel, base_err *err);
 
-/*
- * deferred.c: the states of appended tokens [from, from + n) into their slots; staged tokens from `from` on
- * leave the lists above the cut; computes the deferred layers of `tokens` ([bits]) over `lists`, in which
- * they are active: all of them, or nothing has changed.
- */
+/* ---- deferred.c: tokens whose layers above a cut are not computed ---- */
+
+/* Keeps the hidden states ([n][n_embd]) that tokens [from, from + n) had at the cut, in their own slots. */
 void kv__put_states(kv_session *s, uint32_t from, uint32_t n, uint32_t cut, float *states);
+/* Staged tokens from `from` on leave the lists of the layers above the cut. BASE_E_NOMEM. */
 int kv__hide_staged(kv_session *s, uint32_t from, uint32_t cut, base_err *err);
+/*
+ * Computes the deferred layers of `tokens` ([bits]) over `lists`, in which they are active: all of them, or nothing
+ * has changed.
+ */
 int kv__compute_deferred(
     kv_session *s, const kv_lists *lists, const uint64_t *tokens, const atomic_bool *cancel, base_err *err);
 uint32_t kv__deferred_tokens(const kv_session *s); /* those with a row that is not computed */

@@ -137,6 +137,10 @@ typedef struct model_batch {
     const atomic_bool *cancel; /* may be NULL */
 } model_batch;
 
+/*
+ * Computes the batch. BASE_E_USAGE for one that is none, BASE_E_CANCELLED, BASE_E_STATE where the model's file was
+ * changed meanwhile. Engine thread.
+ */
 int model_forward(model *m, const model_batch *batch, base_err *err);
 
 typedef enum model_pool { MODEL_POOL_MEAN, MODEL_POOL_MAX } model_pool;
