@@ -10,18 +10,27 @@
 #include "base/mem.h"
 #include "tools/result/result.h"
 
-typedef bool operation_fn(refactor *x, const refactor_request *q, tool_changes *ret, base_buf *headline);
-
 static const struct {
     const char *name;
-    operation_fn *prepare;
+    refactor_operation *prepare;
 } operations[] = {
-    {"rename", refactor__rename},
-    {"move", refactor__move},
-    {"delete", refactor__delete},
-    {"signature", refactor__signature},
+#define OPERATION(name) {#name, refactor__##name},
+#include "tools/operations.def"
+#undef OPERATION
 };
-static const char *const choices[] = {"rename", "move", "delete", "signature", NULL};
+static const char *const choices[] = {
+#define OPERATION(name) #name,
+#include "tools/operations.def"
+#undef OPERATION
+    NULL,
+};
+
+static void say_needs(tool_result *result)
+{
+    base_buf_puts(&result->text, "refactor needs \"operation\" (");
+    for (size_t i = 0; choices[i]; i++) base_buf_printf(&result->text, i ? ", %s" : "%s", choices[i]);
+    tool__say(result, TOOL_FAILED, ") and \"name\", a definition of this tree. Nothing was changed.\n");
+}
 
 static int prepare(tool_workspace *w, const tool_call *call, const tool_limits *limits, tool_preview *ret,
     tool_result *result, base_err *err)
@@ -35,15 +44,12 @@ static int prepare(tool_workspace *w, const tool_call *call, const tool_limits *
         .at = tool__integer(call, "at", 0, 0, 64),
         .unsure = tool__boolean(call, "unsure"),
         .text = tool__boolean(call, "text")};
-    operation_fn *fn = NULL;
+    refactor_operation *fn = NULL;
     result->exit_code = -1;
     for (size_t i = 0; operation && i < sizeof operations / sizeof *operations; i++)
         if (!strcmp(operations[i].name, operation)) fn = operations[i].prepare;
     if (!fn || !q.name) {
-        tool__say(result, TOOL_FAILED,
-            "refactor needs \"operation\" (rename, move, delete, signature) and \"name\", a definition of "
-            "this tree. Nothing was "
-            "changed.\n");
+        say_needs(result);
         return BASE_OK;
     }
     refactor x = {.w = w,

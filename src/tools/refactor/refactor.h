@@ -118,22 +118,30 @@ void refactor__edits_free(refactor_edits *e);
 /* Edits must not overlap; they are sorted here. */
 void refactor__edits_apply(refactor_edits *e, const base_buf *text, base_buf *ret);
 
-/* ---- the operations: prepare *ret, or say why not in *x->result ---- */
+/* ---- the operations, a file each: refactor__NAME in NAME.c; the list stands in ../meson.build ---- */
 
+/* What the call says; members are NULL, 0 or false where it says nothing. */
 typedef struct refactor_request {
-    const char *name, *to, *path, *parameter, *value;
-    int64_t at; /* 1-based place of a parameter; 0: not said */
+    const char *name;
+    /*
+     * rename: the new name. move: the file. delete: what stands in place of each call; "nothing" removes calls that
+     * stand alone; NULL: calls refuse it.
+     */
+    const char *to;
+    const char *path; /* the file of the definition, where its name does not say it */
+    /*
+     * signature: one to add, as it is declared ("int flags"), with `value` for the callers; the name of one to
+     * remove; or the new order ("2,1,3").
+     */
+    const char *parameter, *value;
+    int64_t at; /* its 1-based place */
     bool unsure, text;
 } refactor_request;
-bool refactor__rename(refactor *x, const refactor_request *q, tool_changes *ret, base_buf *headline);
-/* "to": what stands in place of each call; "nothing" removes calls that stand alone. NULL: calls refuse it. */
-bool refactor__delete(refactor *x, const refactor_request *q, tool_changes *ret, base_buf *headline);
-/* "to": the file. */
-bool refactor__move(refactor *x, const refactor_request *q, tool_changes *ret, base_buf *headline);
-/*
- * "parameter": one to add, as it is declared ("int flags"), with "value" for the callers and "at"; the name of one to
- * remove; or the new order ("2,1,3").
- */
-bool refactor__signature(refactor *x, const refactor_request *q, tool_changes *ret, base_buf *headline);
+/* Prepares *ret and its headline; false: *x->result says why not. */
+typedef bool refactor_operation(
+    refactor *x, const refactor_request *q, tool_changes *ret, base_buf *headline);
+#define OPERATION(name) refactor_operation refactor__##name;
+#include "tools/operations.def"
+#undef OPERATION
 
 #endif
