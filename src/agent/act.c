@@ -521,17 +521,41 @@ static bool lacks_runner(const tool_result *t)
 }
 
 /* A test that the program chose has to be able to tell right from wrong: else it says nothing of the change. */
-static void give_up_judging(agent *a, const running *test)
+static void give_up_judging(agent *a, running *test)
 {
     const char *why = NULL;
+    const bool had_values = a->test.has_values;
+    if (had_values && agent__values_judge(a, &test->result)) return;
+    if (had_values && !a->test.has_values) { /* they could not be checked, and nothing else ran */
+        a->fix.no_test = !a->test.command;
+        a->fix.failing = false;
+        return;
+    }
+    const char *plain = a->test.has_values ? a->test.plain : a->test.command;
     if (test->result.status == TOOL_TIMEOUT)
         why = "it takes too long";
-    else if (agent__fails_without(a))
+    else if (agent__fails_without(a, plain, NULL))
         why = "it fails without the change too";
     if (!why) return;
-    agent__notice(a, "%s cannot judge the change: %s", a->test.command, why);
-    a->fix.no_test = true;
+    agent__notice(a, "%s cannot judge the change: %s", plain, why);
+    a->fix.no_test = !a->test.has_values;
     a->fix.failing = false;
+    if (!a->test.has_values) return;
+    agent__drop_plain(a);
+    test->result.status = TOOL_OK; /* the values hold */
+}
+
+/* Values of the request make a long program: the question and the log have it whole, a line says what it is. */
+static void shorten_headline(const agent *a, running *r)
+{
+    base_buf head = {0};
+    const char *whole = r->preview.headline;
+    const size_t n = strlen("$ ") + strlen(a->test.command);
+    if (!whole || strlen(whole) < n) return;
+    base_buf_printf(&head, "$ values of the request%s%s%s", a->test.plain ? ", then " : "",
+        a->test.plain ? a->test.plain : "", whole + n);
+    free(r->preview.headline);
+    r->preview.headline = base_buf_take(&head);
 }
 
 /*
@@ -551,6 +575,7 @@ static int run_test(agent *a, const running *change, running *ret, base_err *err
     ret->limits.shell_ms = TEST_MS;
     if (ret->limits.result_bytes > TEST_BYTES) ret->limits.result_bytes = TEST_BYTES;
     rc = prepare(ret, err);
+    if (!rc && a->test.has_values) shorten_headline(a, ret);
     if (!rc) emit_call(ret);
     if (!rc && !is_settled(ret)) rc = permit(ret, err);
     if (!rc && !is_settled(ret)) rc = execute(ret, err);
@@ -566,8 +591,13 @@ static int run_test(agent *a, const running *change, running *ret, base_err *err
     }
     a->fix.failing =
         !a->fix.no_test && (ret->result.status == TOOL_FAILED || ret->result.status == TOOL_TIMEOUT);
+    const bool had_values = a->test.has_values;
     if (!rc && a->fix.failing && change && a->test.is_found) give_up_judging(a, ret);
-    return rc;
+    if (!rc && a->test.has_values && ret->result.status == TOOL_OK) agent__values_hold(a, &ret->result);
+    if (rc || !had_values || a->test.has_values || !a->test.command) return rc;
+    end(ret); /* without the values, which cannot be checked here */
+    *ret = (running){0};
+    return run_test(a, change, ret, err);
 }
 
 /*

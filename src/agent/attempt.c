@@ -96,6 +96,7 @@ static bool asks_for_repair(const char *request)
 void agent__find_test(agent *a, const char *request)
 {
     bool named = false;
+    agent__forget_values(a);
     if (a->test.is_found) { /* for the last turn's change */
         free(a->test.command);
         a->test.command = NULL;
@@ -213,7 +214,8 @@ static void ask_for_correction(agent *a, const char *path, const char *name, bas
     a->fix.open_call = a->fix.attempts < MAX_ATTEMPTS && !a->info.strong;
     base_buf_puts(out, is_new_test ? "The new test fails: what it expects is not what the code gives, or it "
                                      "calls it wrongly. The code stays as it is. "
-                                   : "It passes without this change. ");
+                       : a->test.has_values ? "The request says what it should give. "
+                                            : "It passes without this change. ");
     if (!is_new_test) put_present_text(a, path, name, out); /* what is seen is written again */
     if (a->fix.attempts < MAX_ATTEMPTS) base_buf_puts(out, "Find what is wrong and rewrite it.\n");
 }
@@ -324,8 +326,7 @@ void agent__put_call(const agent *a, const agent_definition *t, base_buf *out)
     base_buf_puts(&json, ", \"name\": ");
     base_json_put_str(&json, t->name, strlen(t->name));
     base_buf_puts(&json, "}}");
-    agent_prompt_call(a->info.tools, json.data, out);
-    base_buf_printf(out, "\n```%s\n", t->language);
+    agent_prompt_open_payload(a->info.tools, json.data, t->language, out);
     base_buf_free(&json);
 }
 

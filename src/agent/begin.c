@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/call_xml.h"
 #include "agent/parts.h"
 #include "base/clock.h"
 #include "base/mem.h"
@@ -65,6 +66,11 @@ int agent__offer_tools(agent *a, base_err *err)
                 is_mcp      ? (const char *const *)outside
                 : is_symbol ? (const char *const *)symbols
                             : g->choices};
+            tools[n].n_arguments++;
+        }
+        if (a->info.tools == MODEL_TOOLS_XML && table[i]->takes_payload && n_arguments < MAX_ARGUMENTS) {
+            arguments[n_arguments++] = /* a fenced block behind the call will do, too */
+                (model_grammar_argument){agent_call_xml_payload, MODEL_ARGUMENT_STRING, false, NULL};
             tools[n].n_arguments++;
         }
         n++;
@@ -229,6 +235,7 @@ void agent__clear_session(agent *a)
     a->transcript.open_role = -1;
     agent__asked_free(a);
     agent__fix_free(a);
+    agent__forget_values(a);
     free(a->test.command);
     free(a->test.approved);
     free(a->request);

@@ -8,9 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/call_xml.h"
 #include "base/mem.h"
 
 enum { MAX_LINES_BEFORE_PAYLOAD = 3 };
+
+const char *const agent_call_marks[] = {"<tools>", "<tool_call>", "<function=", NULL};
 
 void agent_call_free(agent_call *c)
 {
@@ -212,6 +215,23 @@ static size_t skip_space(const char *text, size_t n, size_t at)
     return at;
 }
 
+/* <function=NAME> at `at`, of a call that begins at `open`. */
+static agent_call_found read_function(
+    const char *text, size_t n, bool final, size_t open, size_t at, agent_call *call)
+{
+    bool partial;
+    const size_t used = agent_call_xml_read(text + at, n - at, final, call, &partial);
+    if (partial) {
+        agent_call_free(call);
+        return AGENT_CALL_PARTIAL;
+    }
+    if (!used) return AGENT_CALL_NONE;
+    call->from = open;
+    call->to = at + used;
+    call->is_function = true;
+    return AGENT_CALL_FOUND;
+}
+
 /* The call behind an opening tag. NONE: there is none at this tag. */
 static agent_call_found read_tagged(
     const char *text, size_t n, bool final, size_t open, const char *tag, const char *close, agent_call *call)
@@ -220,6 +240,7 @@ static agent_call_found read_tagged(
     if (at < n && text[at] == '`')
         at = skip_space(text, n, line_end(text, n, at)); /* a fence inside the tag */
     if (at == n) return final ? AGENT_CALL_NONE : AGENT_CALL_PARTIAL;
+    if (text[at] == '<') return read_function(text, n, final, open, at, call);
     if (text[at] != '{' && text[at] != '[') return AGENT_CALL_NONE;
     bool partial;
     size_t used = read_json(text + at, n - at, final, call, &partial);
@@ -239,10 +260,25 @@ static agent_call_found read_tagged(
     return AGENT_CALL_FOUND;
 }
 
+/* A payload that is a parameter ends where its last line does. */
+static bool take_content(agent_call *call)
+{
+    const char *content = base_json_str(base_json_root(call->arguments), agent_call_xml_payload, NULL);
+    if (!content || !call->is_function) return false;
+    const size_t n = strlen(content);
+    base_buf text = {0};
+    base_buf_add(&text, content, n);
+    if (n && content[n - 1] != '\n') base_buf_putc(&text, '\n');
+    call->payload_n = text.len;
+    call->payload = text.len ? base_buf_take(&text) : base_xstrdup("");
+    return true;
+}
+
 static agent_call_found finish(
     const char *text, size_t n, bool final, agent_call_known_fn *known, const void *user, agent_call *call)
 {
     if (known(user, call->name) != 1) return AGENT_CALL_FOUND;
+    if (take_content(call)) return AGENT_CALL_FOUND;
     return find_payload(text, n, final, call);
 }
 
@@ -259,6 +295,27 @@ static agent_call_found parse_tagged(const char *text, size_t n, bool final, age
         if (found == AGENT_CALL_PARTIAL) return found;
         agent_call_free(call);
         call->to = from + strlen(tag);
+    }
+    return AGENT_CALL_NONE;
+}
+
+/* A function at the start of a line whose tag was forgotten, of a known tool. */
+static agent_call_found parse_function(
+    const char *text, size_t n, bool final, agent_call_known_fn *known, const void *user, agent_call *call)
+{
+    static const char open[] = "<function=";
+    for (const char *found; (found = find_text(text, n, call->to, open));) {
+        const size_t at = (size_t)(found - text);
+        const bool begins_line = at == 0 || text[at - 1] == '\n';
+        const agent_call_found is =
+            begins_line ? read_function(text, n, final, at, at, call) : AGENT_CALL_NONE;
+        if (is == AGENT_CALL_PARTIAL) return is;
+        if (is == AGENT_CALL_FOUND && known(user, call->name) >= 0) {
+            call->form = "function";
+            return finish(text, n, final, known, user, call);
+        }
+        agent_call_free(call);
+        call->to = at + 1;
     }
     return AGENT_CALL_NONE;
 }
@@ -321,10 +378,9 @@ static agent_call_found parse_bare(
 /* May the text's end be the beginning of a tag or of a fence? Then a bare object is not looked for yet. */
 static bool ends_inside_tag(const char *text, size_t n)
 {
-    static const char *const tags[] = {"<tools>", "<tool_call>"};
-    for (size_t i = 0; i < 2; i++)
-        for (size_t len = strlen(tags[i]); len > 0; len--)
-            if (len <= n && !memcmp(text + n - len, tags[i], len)) return true;
+    for (const char *const *tag = agent_call_marks; *tag; tag++)
+        for (size_t len = strlen(*tag); len > 0; len--)
+            if (len <= n && !memcmp(text + n - len, *tag, len)) return true;
     return false;
 }
 
@@ -336,6 +392,10 @@ agent_call_found agent_call_parse(
     if (found == AGENT_CALL_NONE) {
         agent_call_free(&call);
         found = parse_tagged(text, n, final, known, user, "<tool_call>", "</tool_call>", "tool_call", &call);
+    }
+    if (found == AGENT_CALL_NONE) {
+        agent_call_free(&call);
+        found = parse_function(text, n, final, known, user, &call);
     }
     if (found == AGENT_CALL_NONE) {
         agent_call_free(&call);

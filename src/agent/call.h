@@ -21,10 +21,14 @@ typedef struct agent_call {
     char *payload;            /* heap, or NULL */
     size_t payload_n;
     size_t from, to;  /* bytes of the text that call and payload took; what stands before is prose */
-    const char *form; /* "tools", "tool_call", "fence", "bare" */
+    const char *form; /* "tools", "tool_call", "function", "fence", "bare" */
     bool repaired;    /* the JSON needed help */
+    bool is_function; /* written as <function=NAME> */
 } agent_call;
 void agent_call_free(agent_call *c); /* frees the contents */
+
+/* What a call begins with, where it is no bare object and no fence; NULL-terminated. */
+extern const char *const agent_call_marks[];
 
 /* What the parser asks about a name: -1 no such tool, 0 a tool, 1 a tool with a payload. */
 typedef int agent_call_known_fn(const void *user, const char *name);

@@ -137,13 +137,15 @@ static bool judge_go(agent *a, const char *path, base_buf *out)
     return out->len > 0;
 }
 
+/* Built beside the tree: a copy of it that a candidate is tried in has no folder of its own for that. */
 static bool judge_rust(agent *a, const char *path, base_buf *out)
 {
     char *manifest = above(a, path, "Cargo.toml");
     if (manifest && !strcmp(manifest, "Cargo.toml"))
-        base_buf_puts(out, "cargo test --offline -q");
+        base_buf_puts(out, "CARGO_TARGET_DIR=\"$TMPDIR/target\" cargo test --offline -q");
     else if (manifest)
-        base_buf_printf(out, "cargo test --offline -q --manifest-path %s", manifest);
+        base_buf_printf(
+            out, "CARGO_TARGET_DIR=\"$TMPDIR/target\" cargo test --offline -q --manifest-path %s", manifest);
     free(manifest);
     return out->len > 0;
 }
@@ -207,14 +209,13 @@ static const struct {
     {".java", judge_java},
 };
 
-void agent__find_judge(agent *a, const char *path)
+/* false: none is known. */
+static bool find_command(agent *a, const char *path)
 {
-    if (a->test.command && !a->test.is_found) return;
     const char *configured = agent__configured(a, AGENT_CONFIGURED_TEST);
     if (configured) {
         agent__set_test(a, configured);
-        a->test.is_found = true;
-        return;
+        return true;
     }
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         base_buf command = {0};
@@ -222,14 +223,27 @@ void agent__find_judge(agent *a, const char *path)
         const bool found = rules[i].find(a, path, &command);
         if (command.len) agent__set_test(a, command.data);
         base_buf_free(&command);
-        if (found) a->test.is_found = true;
-        if (found) return;
+        if (found) return true;
     }
+    return false;
+}
+
+void agent__find_judge(agent *a, const char *path)
+{
+    if (a->test.command && !a->test.is_found) return;
+    if (a->test.has_values) { /* the plain one again, if there is one for this file */
+        free(a->test.command);
+        a->test.command = a->test.plain;
+        a->test.plain = NULL;
+        a->test.has_values = false;
+    }
+    if (!a->test.drops_plain && find_command(a, path)) a->test.is_found = true;
+    agent__add_values(a, path);
 }
 
 /* --- can it judge? -------------------------------------------------------------------------------------- */
 
-bool agent__fails_without(agent *a)
+bool agent__fails_without(agent *a, const char *command, base_buf *output)
 {
     tool_scratch *copy = NULL;
     tool_result result = {.exit_code = -1};
@@ -237,9 +251,10 @@ bool agent__fails_without(agent *a)
     base_err err = {0};
     int rc = tool_scratch_make(a->workspace, &copy, a->cancel, &err);
     if (!rc) rc = tool_scratch_put_before(copy, a->workspace, &err);
-    if (!rc) rc = tool_scratch_run(copy, a->test.command, &limits, &result, &err);
+    if (!rc) rc = tool_scratch_run(copy, command, &limits, &result, &err);
     const bool fails = !rc && (result.status == TOOL_FAILED || result.status == TOOL_TIMEOUT);
     if (rc) agent__notice(a, "whether it fails without the change could not be tried: %s", err.msg);
+    if (output && result.text.len) base_buf_add(output, result.text.data, result.text.len);
     tool_result_free(&result);
     tool_scratch_free(copy);
     return fails;

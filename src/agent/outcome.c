@@ -313,6 +313,24 @@ bool agent__aim_at_missing(agent *a)
     return a->fix.open_call;
 }
 
+/* What the test that ran said: the values of the request, then the tests that stood there before. */
+static void tell_judge(const agent *a, const char *format, base_buf *out)
+{
+    const bool by_values = a->test.has_values && a->test.of;
+    const char *command = a->test.has_values ? a->test.plain : a->test.command;
+    if (by_values && a->test.hold < a->test.of)
+        base_buf_printf(
+            out, " Of the values that your request gives %u of %u hold.", a->test.hold, a->test.of);
+    else if (by_values)
+        base_buf_printf(out, " Checked by values of your request: %u of %u.", a->test.hold, a->test.of);
+    else if (a->test.has_values && a->fix.failing)
+        base_buf_puts(out, " The values of your request could not be tried on it.");
+    if (command && !(a->test.has_values && a->fix.failing && !(by_values && a->test.hold == a->test.of))) {
+        const char *at = strstr(format, "%s");
+        base_buf_printf(out, "%.*s%s%s", (int)(at - format), format, command, at + 2);
+    }
+}
+
 void agent__tell_outcome(agent *a)
 {
     const agent_asked *x = &a->asked;
@@ -338,13 +356,12 @@ void agent__tell_outcome(agent *a)
             base_buf_puts(&text, a->asked.test ? " No test was added." : " No test was changed.");
         bool is_partial = missing.len || left.len || same.len || lacks_test(a);
         if (a->test.command && a->fix.failing) {
-            base_buf_printf(&text, " Its test fails: %s.", a->test.command);
+            tell_judge(a, " Its test fails: %s.", &text);
             state = "failing";
         } else if (a->test.command && a->fix.passed) {
             /* Tests that stood there before say that nothing broke, not that what was asked for is right. */
             const bool is_proof = !a->test.is_found && !a->asked.new_test.is_blind;
-            base_buf_printf(&text, a->test.is_found ? " The tests of it pass: %s." : " Its test passes: %s.",
-                a->test.command);
+            tell_judge(a, a->test.is_found ? " The tests of it pass: %s." : " Its test passes: %s.", &text);
             if (a->asked.new_test.is_blind) base_buf_puts(&text, " The new test does not notice a fault.");
             if (!is_partial && is_proof) state = "done";
         } else {

@@ -16,6 +16,7 @@
  *     newtest.c  a test that is to be written: its place, its example, whether it notices a broken subject
  *     named.c    which definitions a request is about
  *     judge.c    which command judges a change where none was named
+ *     valued.c   values that the request gives, as a judge in front of that command
  *     attempt.c  a request that names a failing test: running it, taking failed attempts back, asking again
  *     doubt.c    where the model doubts the text that it is to repair: what a further attempt changes
  *     guard.c    repeated calls and repeating text
@@ -116,9 +117,15 @@ typedef struct agent_made {
 
 /* The test that judges. */
 typedef struct agent_test {
-    char *command;  /* named by a request, run before, or found for a changed file; NULL: none */
-    bool is_found;  /* by the program, for this turn's change (judge.c) */
-    char *approved; /* its run after an approved change asks no second time in approved_turn; NULL: none */
+    char *command; /* named by a request, run before, or found for a changed file; NULL: none */
+    char *
+        plain; /* command without the values of the request in front of it; NULL: it has none, or is them alone */
+    bool has_values; /* command checks values of the request first (valued.c) */
+    bool drops_values,
+        drops_plain;   /* of this turn: these values, or the tests that were found, cannot judge */
+    uint32_t hold, of; /* of the values, as its last run said; of 0: it did not say */
+    bool is_found;     /* by the program, for this turn's change (judge.c) */
+    char *approved;    /* its run after an approved change asks no second time in approved_turn; NULL: none */
     uint32_t approved_turn;
 } agent_test;
 
@@ -485,8 +492,20 @@ void agent_named_free(agent_named *n);
 char *agent__test_file_of(const agent *a, const char *path);
 /* The command that judges a change of this file becomes the test, unless a person named one. */
 void agent__find_judge(agent *a, const char *path);
-/* Does the test fail without this turn's changes as well? Then it says nothing of them. */
-bool agent__fails_without(agent *a);
+/* Does the command fail without this turn's changes as well? Then it says nothing of them. output may be NULL. */
+bool agent__fails_without(agent *a, const char *command, base_buf *output);
+
+/* --- valued.c --- */
+/* Values that the request gives stand in front of the command that was found for this file; without one, alone. */
+void agent__add_values(agent *a, const char *path);
+/* The command failed, and values stand in front of it: true where they are what failed. Drops what cannot judge. */
+bool agent__values_judge(agent *a, const tool_result *run);
+/* The tests behind the values cannot judge: the values stay alone. */
+void agent__drop_plain(agent *a);
+/* They hold: notes and tells it, or that they did without the change. */
+void agent__values_hold(agent *a, const tool_result *run);
+/* A turn begins, or a session ends. */
+void agent__forget_values(agent *a);
 
 /* --- attempt.c --- */
 void agent__fix_free(agent *a); /* what a turn knows of its attempts, the doubts too */

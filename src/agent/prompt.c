@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/call_xml.h"
 #include "base/mem.h"
 
 const char agent_prompt_excerpts[] = "Excerpts from the tree:\n\n";
@@ -22,30 +23,55 @@ void agent_prompt_excerpt_head(
     base_buf_putc(out, '\n');
 }
 
+/* What stands around a call that is JSON. */
+static const char *const around[][2] = {
+    [MODEL_TOOLS_TAG_TOOLS] = {"<tools>", "</tools>"},
+    [MODEL_TOOLS_HERMES] = {"<tool_call>\n", "\n</tool_call>"},
+    [MODEL_TOOLS_XML] = {NULL, NULL},
+    [MODEL_TOOLS_JSON] = {"", ""},
+};
+
 void agent_prompt_call(model_tool_style style, const char *json, base_buf *out)
 {
-    static const char *const around[][2] = {
-        [MODEL_TOOLS_TAG_TOOLS] = {"<tools>", "</tools>"},
-        [MODEL_TOOLS_HERMES] = {"<tool_call>\n", "\n</tool_call>"},
-        [MODEL_TOOLS_JSON] = {"", ""},
-    };
-    base_buf_puts(out, around[style][0]);
-    base_buf_puts(out, json);
-    base_buf_puts(out, around[style][1]);
+    if (style == MODEL_TOOLS_XML)
+        agent_call_xml_put(json, NULL, false, out);
+    else
+        base_buf_printf(out, "%s%s%s", around[style][0], json, around[style][1]);
+}
+
+void agent_prompt_open_call(model_tool_style style, const char *json, base_buf *out)
+{
+    if (style == MODEL_TOOLS_XML)
+        agent_call_xml_put(json, NULL, true, out);
+    else
+        base_buf_printf(out, "%s%s", around[style][0], json);
+}
+
+void agent_prompt_open_payload(model_tool_style style, const char *json, const char *language, base_buf *out)
+{
+    if (style == MODEL_TOOLS_XML) {
+        agent_call_xml_put(json, "", true, out);
+        return;
+    }
+    agent_prompt_call(style, json, out);
+    base_buf_printf(out, "\n```%s\n", language);
+}
+
+/* A call with its payload; NULL: it has none. */
+static void put_whole_call(
+    model_tool_style style, const char *json, const char *payload, const char *language, base_buf *out)
+{
+    if (payload && style == MODEL_TOOLS_XML) {
+        agent_call_xml_put(json, payload, false, out);
+        return;
+    }
+    agent_prompt_call(style, json, out);
+    if (payload) base_buf_printf(out, "\n```%s\n%s```", language, payload);
 }
 
 static bool is_told(tool_models models, bool strong)
 {
     return models == TOOL_FOR_ALL || models == (strong ? TOOL_FOR_STRONG : TOOL_FOR_SMALL);
-}
-
-void agent_prompt_open_call(model_tool_style style, const char *json, base_buf *out)
-{
-    base_buf whole = {0};
-    agent_prompt_call(style, json, &whole);
-    const char *at = strstr(whole.data, json);
-    base_buf_add(out, whole.data, (size_t)(at - whole.data) + strlen(json));
-    base_buf_free(&whole);
 }
 
 bool agent_prompt_offers(const tool_entry *t, bool strong)
@@ -86,14 +112,17 @@ static char *system_text(model_tool_style style, bool strong)
         "\nTo change code: have its text in front of you (else read it), call %s, then test with shell. A "
         "call that failed is "
         "not repeated: do what its message says.",
-        strong ? "edit" : "rewrite with the whole new definition in a fenced block behind the call");
+        strong ? "edit"
+        : style == MODEL_TOOLS_XML
+            ? "rewrite with the whole new definition as its content"
+            : "rewrite with the whole new definition in a fenced block behind the call");
     return base_buf_take(&out);
 }
 
-/* A message of an example: text, then a call, then what follows the call. */
+/* A message of an example: text, then a call, then what the call is about to write. */
 typedef struct example {
     model_role role;
-    const char *text, *call, *behind;
+    const char *text, *call, *payload;
 } example;
 
 static const example small_examples[] = {
@@ -125,8 +154,8 @@ static const example small_examples[] = {
     {MODEL_ROLE_ASSISTANT,
         "add_up([2, 3]) gives 3: it skips the first price. The loop must run over all prices.\n",
         "{\"name\": \"rewrite\", \"arguments\": {\"path\": \"shop/total.py\", \"name\": \"add_up\"}}",
-        "\n```python\ndef add_up(prices):\n    total = 0\n    for price in prices:\n        total += price\n "
-        "   return total\n```"},
+        "def add_up(prices):\n    total = 0\n    for price in prices:\n        total += price\n "
+        "   return total\n"},
     {MODEL_ROLE_TOOL,
         "rewrote add_up in shop/total.py, now lines 8-13.\n$ python3 -m pytest -q -x --tb=short "
         "tests/test_total.py\n"
@@ -152,7 +181,7 @@ static const example strong_examples[] = {
         NULL, NULL},
     {MODEL_ROLE_ASSISTANT, "The loop skips the first price.\n",
         "{\"name\": \"edit\", \"arguments\": {\"path\": \"shop/total.py\", \"from\": 3, \"to\": 3}}",
-        "\n```python\n    for price in prices:\n```"},
+        "    for price in prices:\n"},
     {MODEL_ROLE_TOOL, "edited shop/total.py (+1 -1)", NULL, NULL},
     {MODEL_ROLE_ASSISTANT, "",
         "{\"name\": \"shell\", \"arguments\": {\"command\": \"python3 -m pytest -q tests/test_total.py\"}}",
@@ -177,8 +206,7 @@ void agent_prompt_build(model_tool_style style, bool strong, agent_prompt *ret)
     for (size_t i = 0; i < n; i++) {
         base_buf text = {0};
         base_buf_puts(&text, examples[i].text);
-        if (examples[i].call) agent_prompt_call(style, examples[i].call, &text);
-        if (examples[i].behind) base_buf_puts(&text, examples[i].behind);
+        if (examples[i].call) put_whole_call(style, examples[i].call, examples[i].payload, "python", &text);
         add_part(ret, examples[i].role, base_buf_take(&text));
     }
 }

@@ -27,6 +27,8 @@ void agent_prompt_free(agent_prompt *p);
 void agent_prompt_call(model_tool_style style, const char *json, base_buf *out);
 /* The same up to the end of `json`, which is the beginning of a call. */
 void agent_prompt_open_call(model_tool_style style, const char *json, base_buf *out);
+/* A call of a tool that takes a payload, up to where the payload begins. */
+void agent_prompt_open_payload(model_tool_style style, const char *json, const char *language, base_buf *out);
 
 /* Is this tool offered to such a model? */
 bool agent_prompt_offers(const tool_entry *t, bool strong);

@@ -2,14 +2,14 @@
 
 #include <string.h>
 
+#include "agent/call.h"
+
 /* Could this line be (or become) the beginning of a call or of its payload? */
 static bool may_begin_call(const char *line, size_t n)
 {
-    static const char *const marks[] = {"<tools>", "<tool_call>", "{", "```"};
-    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
-        size_t len = strlen(marks[i]);
-        if (!memcmp(line, marks[i], n < len ? n : len)) return true;
-    }
+    if (*line == '{' || !memcmp(line, "```", n < 3 ? n : 3)) return true;
+    for (const char *const *mark = agent_call_marks; *mark; mark++)
+        if (!memcmp(line, *mark, n < strlen(*mark) ? n : strlen(*mark))) return true;
     return false;
 }
 

@@ -244,11 +244,10 @@ static void correct_places(agent *a, const char *text, size_t n)
 /* Does a line of it open a call? With no call in it, that is one that cannot be read. */
 static bool begins_call(const answer *r)
 {
-    static const char *const marks[] = {"<tools>", "<tool_call>"};
     for (const char *line = r->text.data; line; line = strchr(line, '\n')) {
         if (*line == '\n') line++;
-        for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
-            if (!strncmp(line, marks[i], strlen(marks[i]))) return true;
+        for (const char *const *mark = agent_call_marks; *mark; mark++)
+            if (!strncmp(line, *mark, strlen(*mark))) return true;
     }
     return false;
 }
@@ -272,6 +271,9 @@ static void turn_begins(agent *a, const char *request)
     a->denied = a->at_limit = false;
     agent__asked_free(a);
     agent__fix_free(a);
+    char *copy = base_xstrdup(request);
+    free(a->request);
+    a->request = copy;
     a->ledger.sums = (agent_sums){.n_before = agent__n_tokens(a)};
     base_grow(&a->transcript.turn_starts, &a->transcript.cap_turn_starts, a->turn + 1,
         sizeof *a->transcript.turn_starts);

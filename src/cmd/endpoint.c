@@ -77,7 +77,7 @@ void endpoint_choice_free(endpoint_choice *c)
 
 int endpoint_ask(const endpoint_choice *c, const endpoint_words *words, const char *dir, base_err *err)
 {
-    remote_address to;
+    remote_address to = {0};
     if (!c->is_chosen) return BASE_OK;
     int rc = remote_address_parse(c->url, &to, err);
     if (rc || to.is_loopback) {

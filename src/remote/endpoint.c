@@ -235,6 +235,7 @@ static model_tool_style choose_tools(const remote_endpoint *e, const char *templ
     const bool is_qwen = contains_any_case(e->model, "qwen");
     if (contains_any_case(e->model, "qwen2") && contains_any_case(e->model, "coder"))
         return MODEL_TOOLS_TAG_TOOLS;
+    if (template && strstr(template, "<tool_call>") && strstr(template, "<function=")) return MODEL_TOOLS_XML;
     if (is_qwen && (!template || strstr(template, "<tool_call>"))) return MODEL_TOOLS_HERMES;
     return MODEL_TOOLS_JSON;
 }

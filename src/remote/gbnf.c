@@ -11,6 +11,7 @@ static const struct {
 } styles[] = {
     [MODEL_TOOLS_TAG_TOOLS] = {"\"<tools>\" ws object ws \"</tools>\" rest", {"(?:^|\\n)(<tools>)"}},
     [MODEL_TOOLS_HERMES]    = {"\"<tool_call>\" ws object ws \"</tool_call>\" rest", {"(?:^|\\n)(<tool_call>)"}},
+    [MODEL_TOOLS_XML]       = {"\"<tool_call>\" ws \"<function=\" call \"</function>\" ws \"</tool_call>\" rest", {"(?:^|\\n)(<tool_call>)"}},
     [MODEL_TOOLS_JSON]      = {"object rest", {"(?:^|\\n)(\\{\"name\")"}},
 };
 /* clang-format on */
@@ -40,22 +41,35 @@ static void put_quoted(base_buf *out, const char *text)
     base_buf_puts(out, "\\\"\"");
 }
 
-static void put_choices(base_buf *out, const char *const *choices)
+/* A text as it is, as such a literal. */
+static void put_bare(base_buf *out, const char *text)
+{
+    base_buf_putc(out, '"');
+    for (; *text; text++) {
+        if (*text == '"' || *text == '\\') base_buf_putc(out, '\\');
+        base_buf_putc(out, *text);
+    }
+    base_buf_putc(out, '"');
+}
+
+typedef void put_text_fn(base_buf *out, const char *text);
+
+static void put_choices(base_buf *out, const char *const *choices, put_text_fn *put)
 {
     base_buf_putc(out, '(');
     for (size_t i = 0; choices[i]; i++) {
         if (i) base_buf_puts(out, " | ");
-        put_quoted(out, choices[i]);
+        put(out, choices[i]);
     }
     base_buf_putc(out, ')');
 }
 
-static void put_value(base_buf *out, const model_grammar_argument *a)
+static void put_value(base_buf *out, const model_grammar_argument *a, put_text_fn *put)
 {
     switch (a->type) {
     case MODEL_ARGUMENT_INTEGER: base_buf_puts(out, "integer"); break;
     case MODEL_ARGUMENT_BOOLEAN: base_buf_puts(out, "boolean"); break;
-    case MODEL_ARGUMENT_CHOICE: put_choices(out, a->choices); break;
+    case MODEL_ARGUMENT_CHOICE: put_choices(out, a->choices, put); break;
     case MODEL_ARGUMENT_PATH: base_buf_puts(out, "path"); break;
     case MODEL_ARGUMENT_STRING: base_buf_puts(out, "string"); break;
     }
@@ -78,7 +92,7 @@ static void put_arguments(base_buf *out, const model_grammar_tool *tool, uint32_
             if (later) base_buf_puts(out, "\",\" ws ");
             put_quoted(out, a->name);
             base_buf_puts(out, " ws \":\" ws ");
-            put_value(out, a);
+            put_value(out, a, put_quoted);
             base_buf_printf(out, " ws t%u-more-%u", number, i + 1);
             if (!a->required) base_buf_printf(out, " | t%u-%s-%u", number, later ? "more" : "first", i + 1);
             base_buf_putc(out, '\n');
@@ -93,37 +107,76 @@ static bool is_plain(const char *path)
     return true;
 }
 
-static void put_paths(base_buf *out, const char *const *paths)
+static void put_paths(base_buf *out, const char *const *paths, put_text_fn *put, const char *any)
 {
     size_t bytes = 0, n = 0;
     for (size_t i = 0; paths && paths[i]; i++) bytes += strlen(paths[i]) + 8, n += is_plain(paths[i]);
     base_buf_puts(out, "path ::= ");
     if (!n || bytes > MOST_PATH_BYTES) {
-        base_buf_puts(out, "string\n");
+        base_buf_printf(out, "%s\n", any);
         return;
     }
     bool some = false;
     for (size_t i = 0; paths[i]; i++) {
         if (!is_plain(paths[i])) continue;
         if (some) base_buf_puts(out, " | ");
-        put_quoted(out, paths[i]);
+        put(out, paths[i]);
         some = true;
     }
     base_buf_putc(out, '\n');
 }
 
+static void put_json_tool(base_buf *out, const model_grammar_tool *tool, uint32_t number)
+{
+    put_quoted(out, tool->name);
+    base_buf_printf(
+        out, " ws \",\" ws \"\\\"arguments\\\"\" ws \":\" ws \"{\" ws t%u-first-0 \"}\"\n", number);
+    put_arguments(out, tool, number);
+}
+
+/* A line that does not begin with </parameter>: of its first bytes so many are that, then another comes. */
+static void put_xml_line(base_buf *out)
+{
+    static const char end[] = "</parameter>";
+    base_buf_puts(out, "xline ::= ");
+    for (size_t i = 0; end[i]; i++)
+        base_buf_printf(out, "%s\"%.*s\" ([^%c\\n] [^\\n]*)?", i ? " | " : "", (int)i, end, end[i]);
+    base_buf_puts(out, "\nxtext ::= xline (\"\\n\" xline)*\n");
+}
+
+/* As grammar_xml.c holds a local model to it. */
+static void put_xml_tool(base_buf *out, const model_grammar_tool *tool, uint32_t number)
+{
+    base_buf_printf(out, "\"%s>\" ws t%u-0\n", tool->name, number);
+    for (uint32_t i = 0; i <= tool->n_arguments; i++) {
+        base_buf_printf(out, "t%u-%u ::= ", number, i);
+        if (i == tool->n_arguments) {
+            base_buf_puts(out, "\"\"\n");
+            continue;
+        }
+        const model_grammar_argument *a = &tool->arguments[i];
+        base_buf_printf(out, "\"<parameter=%s>\\n\" ", a->name);
+        if (a->type == MODEL_ARGUMENT_STRING)
+            base_buf_puts(out, "xtext");
+        else
+            put_value(out, a, put_bare);
+        base_buf_printf(out, " \"\\n</parameter>\" ws t%u-%u", number, i + 1);
+        if (!a->required) base_buf_printf(out, " | t%u-%u", number, i + 1);
+        base_buf_putc(out, '\n');
+    }
+}
+
 void remote_gbnf_put(model_tool_style style, const model_grammar_tool *tools, uint32_t n_tools,
     const char *const *paths, base_buf *out)
 {
+    const bool is_xml = style == MODEL_TOOLS_XML;
     base_buf_printf(out, "root ::= %s\n%scall ::= ", styles[style].root, fixed_rules);
     for (uint32_t i = 0; i < n_tools; i++) base_buf_printf(out, i ? " | t%u" : "t%u", i);
     base_buf_putc(out, '\n');
     for (uint32_t i = 0; i < n_tools; i++) {
         base_buf_printf(out, "t%u ::= ", i);
-        put_quoted(out, tools[i].name);
-        base_buf_printf(
-            out, " ws \",\" ws \"\\\"arguments\\\"\" ws \":\" ws \"{\" ws t%u-first-0 \"}\"\n", i);
-        put_arguments(out, &tools[i], i);
+        (is_xml ? put_xml_tool : put_json_tool)(out, &tools[i], i);
     }
-    put_paths(out, paths);
+    if (is_xml) put_xml_line(out);
+    put_paths(out, paths, is_xml ? put_bare : put_quoted, is_xml ? "xtext" : "string");
 }

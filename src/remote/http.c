@@ -365,20 +365,22 @@ static int pause_before(exchange *x, uint32_t ms, const base_err *why, base_err 
 static int redirect(exchange *x, char **ret, base_err *err)
 {
     char *url = NULL;
-    remote_address to;
+    remote_address to = {0};
     curl_easy_getinfo(x->easy, CURLINFO_REDIRECT_URL, &url);
     if (!url) return base_fail(err, BASE_E_FORMAT, "%s redirects to nowhere", x->http->address.origin);
     char *copy = base_xstrdup(url);
     char *query = strpbrk(url, "?#");
     if (query) *query = '\0';
-    int rc = remote_address_parse(url, &to, err);
+    int rc = remote_address_parse(url, &to, NULL);
+    if (rc) /* its words hold what the server said */
+        base_fail(err, rc, "%s redirects to what is no address of a server", x->http->address.origin);
     if (!rc && strcmp(to.origin, x->http->address.origin))
         rc = base_fail(err, BASE_E_STATE,
             "%s redirects to %.100s, which is another server: nothing was sent there; give that address if "
             "you "
             "trust it",
             x->http->address.origin, to.origin);
-    if (to.origin) remote_address_free(&to);
+    remote_address_free(&to);
     if (rc)
         free(copy);
     else

@@ -68,6 +68,28 @@ static const fixture fixtures[] = {
         "rewrite", "{\"path\":\"a\",\"name\":\"f\"}", "def f(): pass\n", "tools"},
     {"<tools>{\"name\":\"frobnicate\",\"arguments\":{}}</tools>", "frobnicate", "{}", NULL, "tools"},
     {"<tools> explains\n<tools>{\"name\":\"list\",\"arguments\":{}}</tools>", "list", "{}", NULL, "tools"},
+    /* functions */
+    {"I look.\n\n<tool_call>\n<function=read>\n<parameter=path>\na.c\n</parameter>\n<parameter=from>\n12\n"
+     "</parameter>\n</function>\n</tool_call>",
+        "read", "{\"path\":\"a.c\",\"from\":\"12\"}", NULL, "tool_call"},
+    {"<function=shell>\n<parameter=command>\necho '</function>'\nls \"$x\" <y\n</parameter>\n</function>\n"
+     "</tool_call>\n",
+        "shell", "{\"command\":\"echo '</function>'\\nls \\\"$x\\\" <y\"}", NULL, "function"},
+    {"<tool_call>\n<function=write>\n<parameter=path>\na.py\n</parameter>\n<parameter=content>\ndef f():\n   "
+     " "
+     "return \"</parameter>\"\n</parameter>\n</function>\n</tool_call>",
+        "write", NULL, "def f():\n    return \"</parameter>\"\n", "tool_call"},
+    {"<tool_call>\n<function=rewrite>\n<parameter=path>\ng.py\n</parameter>\n<parameter=name>\ngcd\n</"
+     "parameter>\n"
+     "</function>\n</tool_call>\n```python\ndef gcd(a, b):\n    return a\n```\n",
+        "rewrite", "{\"path\":\"g.py\",\"name\":\"gcd\"}", "def gcd(a, b):\n    return a\n", "tool_call"},
+    {"<tool_call><function=list></function></tool_call>", "list", "{}", NULL, "tool_call"},
+    {"<tool_call>\n<function=read>\n<parameter=path>a.c</parameter>\n</function>", "read",
+        "{\"path\":\"a.c\"}", NULL, "tool_call"},
+    {"<tool_call>\n<function=read>\n<parameter=path>\na.c", "read", "{\"path\":\"a.c\"}", NULL, "tool_call"},
+    {"<tool_call>\n<function=search>\n<parameter=text>\n\n</parameter>\n</function>\n</tool_call>", "search",
+        "{\"text\":\"\"}", NULL, "tool_call"},
+    {"Write <function=name> for a call.\n<function=frobnicate>\n</function>", NULL, NULL, NULL, NULL},
     /* no calls */
     {"The answer is 42.", NULL, NULL, NULL, NULL},
     {"{\"name\": \"frobnicate\", \"arguments\": {}}", NULL, NULL, NULL, NULL},

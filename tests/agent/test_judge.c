@@ -151,6 +151,94 @@ static void test_judge__a_new_test_that_notices_nothing_is_told(void **state)
     check_new_test("3) or True", "in is_odd: it may test nothing", "The new test does not notice a fault");
 }
 
+/* --- values of the request ------------------------------------------------------------------------------ */
+
+#define PY_DOUBLE "def twice(x):\n    return x + x\n"
+#define WRITE_PY(name, text)                                                                                 \
+    "answer <<X\n<tools>{\"name\": \"rewrite\", \"arguments\": {\"path\": \"num.py\", \"name\": \"" name     \
+    "\"}}</tools>\n```python\n" text "```\nX\n"
+#define THRICE(body) WRITE_PY("thrice", "def thrice(x):\n    return " body "\n")
+
+static agent_session *open_numbers(host *h, const char *script, agent_mode mode)
+{
+    put_file("num.py", PY_DOUBLE);
+    return open_session(h, script, mode, NULL, false);
+}
+
+static void test_judge__values_of_the_request_judge(void **state)
+{
+    host h = new_host();
+    agent_session *s = open_numbers(&h, THRICE("3 * x") "answer Added.\n", AGENT_MODE_ALL);
+    assert_int_equal(
+        submit(s, &h, "Add a function thrice to num.py: thrice(2) is 6 and thrice('a') is 'aaa'"), 0);
+    assert_true(told(&h, "$ values of the request"));
+    assert_true(told(&h, "checked by values of your request: 2 of 2"));
+    assert_true(told(&h, "Checked by values of your request: 2 of 2."));
+    assert_true(told(&h, "\"state\":\"changed\"")); /* some values are not all that was asked for */
+    agent_session_close(s);
+    free_host(&h);
+}
+
+static void test_judge__wrong_values_go_back(void **state)
+{
+    host h = new_host();
+    agent_session *s = open_numbers(&h,
+        THRICE("x + x") "answer <<X\nx + x`.\ndef thrice(x):\n    return 3 * x\n```\nX\nanswer Added.\n",
+        AGENT_MODE_ALL);
+    agent_session_agent(s)->settings.tries = 0;
+    assert_int_equal(
+        submit(s, &h, "Add a function thrice to num.py: thrice(2) is 6 and thrice('') is ''"), 0);
+    assert_true(told(&h, "checked by values of the request: 1 of 2 hold"));
+    assert_true(told(&h, "thrice(2) gives 4, and should give 6"));
+    assert_true(told(&h, "Checked by values of your request: 2 of 2."));
+    assert_file("num.py", PY_DOUBLE "\ndef thrice(x):\n    return 3 * x\n");
+    agent_session_close(s);
+    free_host(&h);
+}
+
+/* Candidates are tried with the values. */
+static void test_judge__values_choose_a_candidate(void **state)
+{
+    NEEDS(
+        "branches"); /* the second candidate may be begun while the first is tried, or not: an answer more */
+    host h = new_host();
+    agent_session *s = open_numbers(&h,
+        THRICE("x + x") "answer <<X\nx + x`.\ndef thrice(x):\n    return 3 * x\n```\nX\nanswer "
+                        "Added.\nanswer Added.\n",
+        AGENT_MODE_ALL);
+    agent_session_agent(s)->settings.tries = 2;
+    assert_int_equal(submit(s, &h, "Add a function thrice to num.py: thrice(2) is 6"), 0);
+    assert_true(told(&h, "\"number\":1,\"of\":2,\"status\":\"passed\""));
+    assert_true(told(&h, "Checked by values of your request: 1 of 1."));
+    agent_session_close(s);
+    free_host(&h);
+}
+
+/* A tree in which no such program runs refuses no change. */
+static void test_judge__values_that_cannot_run_are_told(void **state)
+{
+    host h = new_host();
+    put_file("num.py", "import not_here_at_all\n\n\n" PY_DOUBLE);
+    agent_session *s = open_session(&h, THRICE("3 * x") "answer Added.\n", AGENT_MODE_ALL, NULL, false);
+    assert_int_equal(submit(s, &h, "Add a function thrice to num.py: thrice(2) is 6"), 0);
+    assert_true(told(&h, "the values of the request cannot be checked here: "));
+    assert_true(told(&h, "No test has judged it."));
+    agent_session_close(s);
+    free_host(&h);
+}
+
+static void test_judge__values_that_held_before_say_nothing(void **state)
+{
+    host h = new_host();
+    agent_session *s = open_numbers(
+        &h, WRITE_PY("twice", "def twice(x):\n    return 2 * x\n") "answer Done.\n", AGENT_MODE_ALL);
+    assert_int_equal(submit(s, &h, "Let twice multiply: twice(2) should be 4"), 0);
+    assert_true(told(&h, "hold without the change too"));
+    assert_false(told(&h, "Checked by values"));
+    agent_session_close(s);
+    free_host(&h);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -161,6 +249,11 @@ int main(void)
         TEST_CASE(test_judge__what_is_as_before_is_told_as_nothing),
         TEST_CASE(test_judge__a_new_test_fails_where_its_subject_is_broken),
         TEST_CASE(test_judge__a_new_test_that_notices_nothing_is_told),
+        TEST_CASE(test_judge__values_of_the_request_judge),
+        TEST_CASE(test_judge__wrong_values_go_back),
+        TEST_CASE(test_judge__values_choose_a_candidate),
+        TEST_CASE(test_judge__values_that_cannot_run_are_told),
+        TEST_CASE(test_judge__values_that_held_before_say_nothing),
     };
     return RUN_ON_BOTH(tests);
 }

@@ -55,6 +55,34 @@ static void test_prompt__every_call_in_it_parses_as_a_known_tool(void **state)
         }
 }
 
+/*
+ * What jinja2 makes of a call in llama.cpp's models/templates/Qwen3-Coder.jinja and Qwen3.5-4B.jinja; and the
+ * beginnings that the harness writes are beginnings of such a call.
+ */
+static void test_prompt__writes_the_functions_of_qwens_templates(void **state)
+{
+    static const char json[] = "{\"name\": \"edit\", \"arguments\": {\"path\": \"shop/total.py\", \"from\": "
+                               "3, \"content\": \"a\\n  b\"}}";
+    static const char rendered[] =
+        "<tool_call>\n<function=edit>\n<parameter=path>\nshop/total.py\n</parameter>\n<parameter=from>\n3\n"
+        "</parameter>\n<parameter=content>\na\n  b\n</parameter>\n</function>\n</tool_call>";
+    base_buf out = {0};
+    agent_prompt_call(MODEL_TOOLS_XML, json, &out);
+    assert_string_equal(out.data, rendered);
+    base_buf_clear(&out);
+    agent_prompt_open_call(MODEL_TOOLS_XML,
+        "{\"name\": \"edit\", \"arguments\": {\"path\": \"shop/total.py\", \"from\": 3, \"content\": \"",
+        &out);
+    assert_memory_equal(out.data, rendered, out.len);
+    assert_string_equal(out.data + out.len - 20, "<parameter=content>\n");
+    base_buf_clear(&out);
+    agent_prompt_open_payload(MODEL_TOOLS_XML,
+        "{\"name\": \"edit\", \"arguments\": {\"path\": \"shop/total.py\", \"from\": 3}}", "python", &out);
+    assert_memory_equal(out.data, rendered, out.len);
+    assert_string_equal(out.data + out.len - 20, "<parameter=content>\n");
+    base_buf_free(&out);
+}
+
 static void test_prompt__offers_eight_tools_at_most(void **state)
 {
     uint32_t n;
@@ -97,6 +125,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_prompt__is_the_same_bytes_every_time),
         cmocka_unit_test(test_prompt__every_call_in_it_parses_as_a_known_tool),
+        cmocka_unit_test(test_prompt__writes_the_functions_of_qwens_templates),
         cmocka_unit_test(test_prompt__offers_eight_tools_at_most),
         cmocka_unit_test(test_prompt__stays_within_1500_tokens),
     };

@@ -158,6 +158,20 @@ static const fixture fixtures[] = {
     {MODEL_TOOLS_TAG_TOOLS, "<tools>{\"name\": \"now\", \"arguments\": {}}</tools>\n<tools>{\"name\": "
                             "\"now\", \"arguments\": {}}</tools>"},
     {MODEL_TOOLS_HERMES, "<tool_call>\n{\"name\": \"now\", \"arguments\": {}}\n</tool_call>"},
+    {MODEL_TOOLS_XML, "<tool_call>\n<function=now>\n</function>\n</tool_call>"},
+    {MODEL_TOOLS_XML, "<tool_call><function=now></function></tool_call>"},
+    {MODEL_TOOLS_XML, "I look.\n\n<tool_call>\n<function=read>\n<parameter=path>\nsrc/a.cpp\n</parameter>\n"
+                      "<parameter=lines>\n-12\n</parameter>\n</function>\n</tool_call>\nDone."},
+    {MODEL_TOOLS_XML,
+        "<tool_call>\n<function=set>\n<parameter=quiet>\nfalse\n</parameter>\n<parameter=mode>\na "
+        "\"b\"\n</parameter>\n<parameter=count>\n0\n</parameter>\n</function>\n</tool_call>"},
+    {MODEL_TOOLS_XML,
+        "<tool_call>\n<function=send>\n<parameter=to>\n\n</parameter>\n<parameter=body>\n"
+        "if (a < b) {\n\t<\n</\n</param>\n</parameter \n \n</parameter>\n</function>\n</tool_call>"},
+    {MODEL_TOOLS_XML,
+        "<tool_call>\n<function=send>\n<parameter=to>\n</parameter>\n</function>\n</tool_call>\n"
+        "<tool_call>\n<function=now>\n</function>\n</tool_call>"},
+    {MODEL_TOOLS_XML, "<function=anything>\n<tool_calls>\n"},
     {MODEL_TOOLS_JSON, "{\"name\": \"read\", \"arguments\": {\"path\": \"README.md\"}}"},
     {MODEL_TOOLS_JSON, "{\"name\" : \"now\" , \"arguments\" : { } }\n\nDone."},
     /* a payload is free, whatever it holds */
@@ -277,6 +291,54 @@ static void test_grammar__stops_at_the_first_wrong_byte(void **state)
         if (at + 1 != strlen(bodies[i]))
             fail_msg("stopped at byte %zu of %zu: %s", at, strlen(bodies[i]), bodies[i]);
     }
+    model_grammar_free(g);
+    unload(&v);
+}
+
+/* The same of parameters between tags. */
+static void test_grammar__stops_at_the_first_wrong_byte_of_xml(void **state)
+{
+    static const char *const bodies[] = {
+        "{",
+        "<function=n>",
+        "<function=nowx",
+        "<function=now><p",
+        "<function=send></",
+        "<function=send>\n<parameter=b",                                  /* the required one first */
+        "<function=send>\n<parameter=to>x",                               /* a value begins on its own line */
+        "<function=send>\n<parameter=to>\nx\n</parameter>\n<parameter=t", /* not twice */
+        "<function=read>\n<parameter=path>\nx",
+        "<function=read>\n<parameter=path>\nsrc/a.c\n<p",
+        "<function=read>\n<parameter=path>\nREADME.md\n</parameter>\n<parameter=line>\n\n",
+        "<function=read>\n<parameter=path>\nREADME.md\n</parameter>\n<parameter=line>\n01",
+        "<function=read>\n<parameter=path>\nREADME.md\n</parameter>\n<parameter=line>\n-\n",
+        "<function=read>\n<parameter=path>\nREADME.md\n</parameter>\n<parameter=line>\n1234567890123456789",
+        "<function=set>\n<parameter=quiet>\nfo",
+        "<function=now>\n</function>\n</tool_calls",
+        "<function=now>\n</function>x",
+        "             ",
+    };
+    vocabulary v = load_tiny();
+    model_grammar *g = make(&v, MODEL_TOOLS_XML);
+    for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
+        const size_t n = strlen(bodies[i]);
+        model_grammar_reset(g);
+        assert_int_equal(feed_bytes(g, &v, "<tool_call>"), 11);
+        size_t at = feed_bytes(g, &v, bodies[i]);
+        if (at + 1 != n) fail_msg("stopped at byte %zu of %zu: %s", at, n, bodies[i]);
+    }
+    /* a text of any length ends, and the rest of a name comes by itself */
+    model_grammar_reset(g);
+    static const char start[] = "<tool_call>\n<function=send_message>\n<parameter=message>\n";
+    assert_int_equal(feed_bytes(g, &v, start), sizeof start - 1);
+    for (int i = 0; i + 1 < 1 << 16; i++) assert_int_equal(feed_bytes(g, &v, "x"), 1);
+    assert_int_equal(feed_bytes(g, &v, "x"), 0);
+    model_grammar_reset(g);
+    assert_int_equal(feed_bytes(g, &v, start), sizeof start - 1);
+    for (int i = 0; i + 1 < 1 << 16; i++) assert_int_equal(feed_bytes(g, &v, "x"), 1);
+    assert_int_equal(feed_bytes(g, &v, "\n</parameter>"), 13);
+    assert_int_equal(feed_bytes(g, &v, "\n</function>\n</tool_call>"), 25);
+    assert_false(model_grammar_is_active(g));
     model_grammar_free(g);
     unload(&v);
 }
@@ -686,6 +748,7 @@ int main(void)
         cmocka_unit_test(test_grammar__lets_every_split_of_a_call_through),
         cmocka_unit_test(test_grammar__is_active_from_the_trigger_to_the_end),
         cmocka_unit_test(test_grammar__stops_at_the_first_wrong_byte),
+        cmocka_unit_test(test_grammar__stops_at_the_first_wrong_byte_of_xml),
         cmocka_unit_test(test_grammar__triggers_again_behind_a_fence),
         cmocka_unit_test(test_grammar__refuses_broken_utf8_in_strings),
         cmocka_unit_test(test_grammar__bounds_strings),

@@ -148,7 +148,7 @@ static void test_template__writes_qwen3_coder(void **state)
     chat c = open_chat("qwen3moe", "Qwen3 Coder 30B A3B Instruct",
         "{{'<|im_start|>'}} <tool_call>\n<function=example_function_name>", chatml_tokens);
     assert_string_equal(model_template_name(c.template), "qwen3-coder");
-    assert_int_equal(model_template_tools(c.template), MODEL_TOOLS_HERMES);
+    assert_int_equal(model_template_tools(c.template), MODEL_TOOLS_XML);
     check_conversation(&c,
         "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\n<|im_end|>hi<|eot_id|><|im_end|>\n"
         "<|im_start|>assistant\ncall<|im_end|>\n"
@@ -164,7 +164,7 @@ static void test_template__writes_qwen3_5(void **state)
                                 "{%- if enable_thinking is defined and enable_thinking is false %}";
     chat c = open_chat("qwen35", "Qwen3.5-4B", jinja, chatml_tokens);
     assert_string_equal(model_template_name(c.template), "qwen3.5");
-    assert_int_equal(model_template_tools(c.template), MODEL_TOOLS_HERMES);
+    assert_int_equal(model_template_tools(c.template), MODEL_TOOLS_XML);
     check_conversation(&c,
         "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\n<|im_end|>hi<|eot_id|><|im_end|>\n"
         "<|im_start|>assistant\n<think>\n\n</think>\n\ncall<|im_end|>\n"

@@ -162,6 +162,7 @@ static void scores(const uint16_t *const *rows, uint32_t n_rows, const float *q,
 /* The lanes of [at, at + 16) that lie in [lo, hi). */
 INLINE __mmask16 lanes_in(uint32_t at, uint32_t lo, uint32_t hi)
 {
+    if (lo <= at && at + 16 <= hi) return 0xFFFF;
     uint32_t below = lo <= at ? 0 : lo - at >= 16 ? 0xFFFF : (1u << (lo - at)) - 1;
     uint32_t upto = hi <= at ? 0 : hi - at >= 16 ? 0xFFFF : (1u << (hi - at)) - 1;
     return (__mmask16)(upto & ~below);

@@ -209,12 +209,21 @@ typedef struct cpu_kernels {
     void (*mass)(const float *p, uint32_t n, float tile_max, float max, float sum, bool pool_max, float *acc);
 
     /* Sketches (model/ops/sketch.h). */
-    /* A query as its lane's sketch takes it: codes [head_dim] from -127 to 127; score = codes.codes * by + base. */
-    void (*sketch_query)(const float *q, const float *middle, const float *step, uint32_t head_dim,
-        float scale, cpu_sketch_query *ret);
-    /* s[m][0..15] of a group's rows; -infinity where `rows` has no bit. */
-    void (*sketch_scores)(const uint8_t *codes, uint32_t head_dim, uint32_t rows, const cpu_sketch_query *q,
-        uint32_t n_q, float *s, size_t s_stride);
+    /*
+     * Queries q[m], head_dim apart, as their lane's sketch takes them: codes [head_dim] from -127 to 127;
+     * score = codes.codes * by + base.
+     */
+    void (*sketch_queries)(const float *q, uint32_t n_q, const float *middle, const float *step,
+        uint32_t head_dim, float scale, cpu_sketch_query *ret);
+    /* s[m][0..15] of a group's rows; -infinity where `rows` has no bit. ahead: codes wanted soon, or NULL. */
+    void (*sketch_scores)(const uint8_t *codes, const uint8_t *ahead, uint32_t head_dim, uint32_t rows,
+        const cpu_sketch_query *q, uint32_t n_q, float *s, size_t s_stride);
+    /*
+     * out[i] = sum over k of shares[k] * rows[which[k] * width + i], k ascending, sums and products rounded by
+     * themselves; width is a multiple of 16.
+     */
+    void (*mix_rows)(const float *rows, const uint32_t *which, const float *shares, uint32_t n,
+        uint32_t width, float *out);
 } cpu_kernels;
 
 void cpu_kernels_best(

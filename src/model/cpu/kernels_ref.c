@@ -387,9 +387,17 @@ static void sketch_query_ref(const float *q, const float *middle, const float *s
     ret->base = fmaf(part * (float)sum, -7.5f, add_by_halves(sums)) * scale;
 }
 
-static void sketch_scores_ref(const uint8_t *codes, uint32_t head_dim, uint32_t rows,
+static void sketch_queries_ref(const float *q, uint32_t n_q, const float *middle, const float *step,
+    uint32_t head_dim, float scale, cpu_sketch_query *ret)
+{
+    for (uint32_t m = 0; m < n_q; m++)
+        sketch_query_ref(q + (size_t)m * head_dim, middle, step, head_dim, scale, &ret[m]);
+}
+
+static void sketch_scores_ref(const uint8_t *codes, const uint8_t *ahead, uint32_t head_dim, uint32_t rows,
     const cpu_sketch_query *q, uint32_t n_q, float *s, size_t s_stride)
 {
+    (void)ahead;
     for (uint32_t m = 0; m < n_q; m++)
         for (uint32_t r = 0; r < MODEL_SKETCH_ROWS; r++) {
             int sum = 0;
@@ -399,6 +407,14 @@ static void sketch_scores_ref(const uint8_t *codes, uint32_t head_dim, uint32_t 
             }
             s[m * s_stride + r] = rows >> r & 1 ? fmaf((float)sum, q[m].by, q[m].base) : -INFINITY;
         }
+}
+
+static void mix_rows_ref(
+    const float *rows, const uint32_t *which, const float *shares, uint32_t n, uint32_t width, float *out)
+{
+    memset(out, 0, width * sizeof *out);
+    for (uint32_t k = 0; k < n; k++)
+        for (uint32_t i = 0; i < width; i++) out[i] += shares[k] * rows[(size_t)which[k] * width + i];
 }
 
 void cpu_kernels_ref(cpu_kernels *k)
@@ -428,7 +444,8 @@ void cpu_kernels_ref(cpu_kernels *k)
         .values = values_ref,
         .merge = merge_ref,
         .mass = mass_ref,
-        .sketch_query = sketch_query_ref,
+        .sketch_queries = sketch_queries_ref,
         .sketch_scores = sketch_scores_ref,
+        .mix_rows = mix_rows_ref,
     };
 }

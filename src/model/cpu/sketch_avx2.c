@@ -7,9 +7,9 @@
 #include "model/cpu/cpu.h"
 #include "model/cpu/vec_avx2.h"
 
-enum { QUERIES = 3, HALVES = 2 };
+enum { QUERIES = 3, HALVES = 2, MIXED = 8 };
 
-static void sketch_query(const float *q, const float *middle, const float *step, uint32_t head_dim,
+INLINE void sketch_query(const float *q, const float *middle, const float *step, uint32_t head_dim,
     float scale, cpu_sketch_query *ret)
 {
     const __m256 sign = _mm256_set1_ps(-0.0f);
@@ -36,6 +36,13 @@ static void sketch_query(const float *q, const float *middle, const float *step,
     ret->base = fmaf(part * (float)sum, -7.5f, vec_sum(parts[0], parts[1])) * scale;
 }
 
+static void sketch_queries(const float *q, uint32_t n_q, const float *middle, const float *step,
+    uint32_t head_dim, float scale, cpu_sketch_query *ret)
+{
+    for (uint32_t m = 0; m < n_q; m++)
+        sketch_query(q + (size_t)m * head_dim, middle, step, head_dim, scale, &ret[m]);
+}
+
 INLINE __m256i four_codes(const cpu_sketch_query *q, uint32_t i)
 {
     int32_t four;
@@ -58,13 +65,14 @@ INLINE __m256 scores_of(__m256i sum, const cpu_sketch_query *q, uint32_t rows)
     return _mm256_blendv_ps(_mm256_set1_ps(-INFINITY), score, _mm256_castsi256_ps(asked));
 }
 
-INLINE void scores_some(int n_q, const uint8_t *codes, uint32_t head_dim, uint32_t rows,
+INLINE void scores_some(int n_q, const uint8_t *codes, const uint8_t *ahead, uint32_t head_dim, uint32_t rows,
     const cpu_sketch_query *q, float *s, size_t s_stride)
 {
     const __m256i low = _mm256_set1_epi8(15);
     __m256i sums[QUERIES][HALVES];
     for (int m = 0; m < n_q; m++) sums[m][0] = sums[m][1] = _mm256_setzero_si256();
-    for (uint32_t i = 0; i < head_dim; i += 8, codes += MODEL_SKETCH_PIECE)
+    for (uint32_t i = 0; i < head_dim; i += 8, codes += MODEL_SKETCH_PIECE) {
+        if (ahead) _mm_prefetch((const char *)(ahead + (size_t)i / 8 * MODEL_SKETCH_PIECE), _MM_HINT_T0);
         for (int h = 0; h < HALVES; h++) {
             const __m256i both = _mm256_loadu_si256((const __m256i *)(const void *)(codes + 32 * h));
             const __m256i first = _mm256_and_si256(both, low),
@@ -74,22 +82,47 @@ INLINE void scores_some(int n_q, const uint8_t *codes, uint32_t head_dim, uint32
                 sums[m][h] = add_products(sums[m][h], then, four_codes(q + m, i + 4));
             }
         }
+    }
     for (int m = 0; m < n_q; m++)
         for (int h = 0; h < HALVES; h++)
             _mm256_storeu_ps(s + m * s_stride + 8 * h, scores_of(sums[m][h], q + m, rows >> 8 * h));
 }
 
-static void sketch_scores(const uint8_t *codes, uint32_t head_dim, uint32_t rows, const cpu_sketch_query *q,
-    uint32_t n_q, float *s, size_t s_stride)
+static void sketch_scores(const uint8_t *codes, const uint8_t *ahead, uint32_t head_dim, uint32_t rows,
+    const cpu_sketch_query *q, uint32_t n_q, float *s, size_t s_stride)
 {
-    for (; n_q >= QUERIES; n_q -= QUERIES, q += QUERIES, s += QUERIES * s_stride)
-        scores_some(QUERIES, codes, head_dim, rows, q, s, s_stride);
-    if (n_q == 2) scores_some(2, codes, head_dim, rows, q, s, s_stride);
-    if (n_q == 1) scores_some(1, codes, head_dim, rows, q, s, s_stride);
+    for (; n_q >= QUERIES; n_q -= QUERIES, q += QUERIES, s += QUERIES * s_stride, ahead = NULL)
+        scores_some(QUERIES, codes, ahead, head_dim, rows, q, s, s_stride);
+    if (n_q == 2) scores_some(2, codes, ahead, head_dim, rows, q, s, s_stride);
+    if (n_q == 1) scores_some(1, codes, ahead, head_dim, rows, q, s, s_stride);
+}
+
+/* n_v vectors of the sum, from `at` on. */
+INLINE void mix_some(int n_v, const float *rows, const uint32_t *which, const float *shares, uint32_t n,
+    uint32_t width, uint32_t at, float *out)
+{
+    __m256 sums[MIXED];
+    for (int i = 0; i < n_v; i++) sums[i] = _mm256_setzero_ps();
+    for (uint32_t k = 0; k < n; k++) {
+        const float *row = rows + (size_t)which[k] * width + at;
+        const __m256 share = _mm256_set1_ps(shares[k]);
+        for (int i = 0; i < n_v; i++)
+            sums[i] = _mm256_add_ps(sums[i], _mm256_mul_ps(share, _mm256_loadu_ps(row + 8 * i)));
+    }
+    for (int i = 0; i < n_v; i++) _mm256_storeu_ps(out + at + 8 * i, sums[i]);
+}
+
+static void mix_rows(
+    const float *rows, const uint32_t *which, const float *shares, uint32_t n, uint32_t width, float *out)
+{
+    uint32_t at = 0;
+    for (; at + 8 * MIXED <= width; at += 8 * MIXED) mix_some(MIXED, rows, which, shares, n, width, at, out);
+    for (; at < width; at += 8) mix_some(1, rows, which, shares, n, width, at, out);
 }
 
 void cpu_sketch_avx2(cpu_kernels *k)
 {
-    k->sketch_query = sketch_query;
+    k->sketch_queries = sketch_queries;
     k->sketch_scores = sketch_scores;
+    k->mix_rows = mix_rows;
 }

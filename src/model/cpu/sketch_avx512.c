@@ -7,29 +7,52 @@
 #include "model/cpu/cpu.h"
 #include "model/cpu/vec_avx512.h"
 
-enum { QUERIES = 6 };
+enum { QUERIES = 6, MIXED = 8 };
 
-static void sketch_query(const float *q, const float *middle, const float *step, uint32_t head_dim,
+/* n_q queries side by side: what one waits for, another computes meanwhile. */
+INLINE void queries_some(int n_q, const float *q, const float *middle, const float *step, uint32_t head_dim,
     float scale, cpu_sketch_query *ret)
 {
-    __m512 sums = _mm512_setzero_ps(), most = _mm512_setzero_ps();
+    __m512 sums[QUERIES], most[QUERIES], inverse[QUERIES];
+    __m512i sum[QUERIES];
+    float largest[QUERIES];
+    for (int m = 0; m < n_q; m++) sums[m] = most[m] = _mm512_setzero_ps();
     for (uint32_t i = 0; i < head_dim; i += 16) {
-        const __m512 v = _mm512_loadu_ps(q + i);
-        sums = _mm512_fmadd_ps(v, _mm512_loadu_ps(middle + i), sums);
-        most = _mm512_max_ps(_mm512_abs_ps(_mm512_mul_ps(v, _mm512_loadu_ps(step + i))), most);
+        const __m512 c = _mm512_loadu_ps(middle + i), w = _mm512_loadu_ps(step + i);
+        for (int m = 0; m < n_q; m++) {
+            const __m512 v = _mm512_loadu_ps(q + (size_t)m * head_dim + i);
+            sums[m] = _mm512_fmadd_ps(v, c, sums[m]);
+            most[m] = _mm512_max_ps(_mm512_abs_ps(_mm512_mul_ps(v, w)), most[m]);
+        }
     }
-    const float largest = _mm512_reduce_max_ps(most);
-    const __m512 inverse = _mm512_set1_ps(largest > 0 ? 127.0f / largest : 0);
-    __m512i sum = _mm512_setzero_si512();
+    for (int m = 0; m < n_q; m++) {
+        largest[m] = _mm512_reduce_max_ps(most[m]);
+        inverse[m] = _mm512_set1_ps(largest[m] > 0 ? 127.0f / largest[m] : 0);
+        sum[m] = _mm512_setzero_si512();
+    }
     for (uint32_t i = 0; i < head_dim; i += 16) {
-        const __m512 x = _mm512_mul_ps(_mm512_loadu_ps(q + i), _mm512_loadu_ps(step + i));
-        const __m512i code = _mm512_cvtps_epi32(_mm512_mul_ps(x, inverse));
-        sum = _mm512_add_epi32(sum, code);
-        _mm_storeu_si128((__m128i *)(void *)(ret->codes + i), _mm512_cvtepi32_epi8(code));
+        const __m512 w = _mm512_loadu_ps(step + i);
+        for (int m = 0; m < n_q; m++) {
+            const __m512 x = _mm512_mul_ps(_mm512_loadu_ps(q + (size_t)m * head_dim + i), w);
+            const __m512i code = _mm512_cvtps_epi32(_mm512_mul_ps(x, inverse[m]));
+            sum[m] = _mm512_add_epi32(sum[m], code);
+            _mm_storeu_si128((__m128i *)(void *)(ret[m].codes + i), _mm512_cvtepi32_epi8(code));
+        }
     }
-    const float part = largest / 127.0f;
-    ret->by = part * scale;
-    ret->base = fmaf(part * (float)_mm512_reduce_add_epi32(sum), -7.5f, vec_sum(sums)) * scale;
+    for (int m = 0; m < n_q; m++) {
+        const float part = largest[m] / 127.0f;
+        ret[m].by = part * scale;
+        ret[m].base = fmaf(part * (float)_mm512_reduce_add_epi32(sum[m]), -7.5f, vec_sum(sums[m])) * scale;
+    }
+}
+
+static void sketch_queries(const float *q, uint32_t n_q, const float *middle, const float *step,
+    uint32_t head_dim, float scale, cpu_sketch_query *ret)
+{
+    enum { SOME = 3 };
+    for (; n_q >= SOME; n_q -= SOME, q += (size_t)SOME * head_dim, ret += SOME)
+        queries_some(SOME, q, middle, step, head_dim, scale, ret);
+    for (; n_q; n_q--, q += head_dim, ret++) queries_some(1, q, middle, step, head_dim, scale, ret);
 }
 
 INLINE __m512i four_codes(const cpu_sketch_query *q, uint32_t i)
@@ -39,13 +62,14 @@ INLINE __m512i four_codes(const cpu_sketch_query *q, uint32_t i)
     return _mm512_set1_epi32(four);
 }
 
-INLINE void scores_some(int n_q, const uint8_t *codes, uint32_t head_dim, __mmask16 rows,
-    const cpu_sketch_query *q, float *s, size_t s_stride)
+INLINE void scores_some(int n_q, const uint8_t *codes, const uint8_t *ahead, uint32_t head_dim,
+    __mmask16 rows, const cpu_sketch_query *q, float *s, size_t s_stride)
 {
     const __m512i low = _mm512_set1_epi8(15);
     __m512i sums[QUERIES];
     for (int m = 0; m < n_q; m++) sums[m] = _mm512_setzero_si512();
     for (uint32_t i = 0; i < head_dim; i += 8, codes += MODEL_SKETCH_PIECE) {
+        if (ahead) _mm_prefetch((const char *)(ahead + (size_t)i / 8 * MODEL_SKETCH_PIECE), _MM_HINT_T0);
         const __m512i both = _mm512_loadu_si512(codes);
         const __m512i first = _mm512_and_si512(both, low),
                       then = _mm512_and_si512(_mm512_srli_epi16(both, 4), low);
@@ -60,13 +84,13 @@ INLINE void scores_some(int n_q, const uint8_t *codes, uint32_t head_dim, __mmas
 }
 
 #define SCORES_CASE(N)                                                                                       \
-    case N: scores_some(N, codes, head_dim, (__mmask16)rows, q, s, s_stride); return;
+    case N: scores_some(N, codes, ahead, head_dim, (__mmask16)rows, q, s, s_stride); return;
 
-static void sketch_scores(const uint8_t *codes, uint32_t head_dim, uint32_t rows, const cpu_sketch_query *q,
-    uint32_t n_q, float *s, size_t s_stride)
+static void sketch_scores(const uint8_t *codes, const uint8_t *ahead, uint32_t head_dim, uint32_t rows,
+    const cpu_sketch_query *q, uint32_t n_q, float *s, size_t s_stride)
 {
-    for (; n_q >= QUERIES; n_q -= QUERIES, q += QUERIES, s += QUERIES * s_stride)
-        scores_some(QUERIES, codes, head_dim, (__mmask16)rows, q, s, s_stride);
+    for (; n_q >= QUERIES; n_q -= QUERIES, q += QUERIES, s += QUERIES * s_stride, ahead = NULL)
+        scores_some(QUERIES, codes, ahead, head_dim, (__mmask16)rows, q, s, s_stride);
     switch (n_q) {
         SCORES_CASE(1)
         SCORES_CASE(2)
@@ -76,8 +100,33 @@ static void sketch_scores(const uint8_t *codes, uint32_t head_dim, uint32_t rows
     }
 }
 
+/* n_v vectors of the sum, from `at` on. */
+INLINE void mix_some(int n_v, const float *rows, const uint32_t *which, const float *shares, uint32_t n,
+    uint32_t width, uint32_t at, float *out)
+{
+    __m512 sums[MIXED];
+    for (int i = 0; i < n_v; i++) sums[i] = _mm512_setzero_ps();
+    for (uint32_t k = 0; k < n; k++) {
+        const float *row = rows + (size_t)which[k] * width + at;
+        const __m512 share = _mm512_set1_ps(shares[k]);
+        for (int i = 0; i < n_v; i++)
+            sums[i] = _mm512_add_ps(sums[i], _mm512_mul_ps(share, _mm512_loadu_ps(row + 16 * i)));
+    }
+    for (int i = 0; i < n_v; i++) _mm512_storeu_ps(out + at + 16 * i, sums[i]);
+}
+
+static void mix_rows(
+    const float *rows, const uint32_t *which, const float *shares, uint32_t n, uint32_t width, float *out)
+{
+    uint32_t at = 0;
+    for (; at + 16 * MIXED <= width; at += 16 * MIXED)
+        mix_some(MIXED, rows, which, shares, n, width, at, out);
+    for (; at < width; at += 16) mix_some(1, rows, which, shares, n, width, at, out);
+}
+
 void cpu_sketch_avx512(cpu_kernels *k)
 {
-    k->sketch_query = sketch_query;
+    k->sketch_queries = sketch_queries;
     k->sketch_scores = sketch_scores;
+    k->mix_rows = mix_rows;
 }

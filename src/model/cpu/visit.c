@@ -20,7 +20,7 @@ enum {
     SCORE_FLOATS = 160 << 10,   /* of a unit, more than a token's only if they fit */
     TOKENS_MOST = 8,
     PIECE = 32, /* columns that a thread scores at once where scores are spread */
-    STEPS = 2048,
+    SOON = 4,   /* columns that are asked from memory ahead of the one at hand */
 };
 
 /* A lane's columns: which 16 slots, and the evicted ones among them. */
@@ -47,8 +47,8 @@ typedef struct visit_job {
 typedef struct space {
     float *scores, *mass; /* [tokens * group][16 * columns], [16 * columns] */
     cpu_sketch_query *queries;
-    uint32_t *close; /* [16 * columns] bits of masses about the cut */
-    float *left_out; /* [columns] by means' blocks */
+    uint32_t *bits, *places; /* [16 * columns] masses that may be among the heaviest, and where they stand */
+    float *left_out;         /* [columns] by means' blocks, and by columns the largest mass */
     float *q, *turned, *s, *o, *others;
 } space;
 
@@ -56,7 +56,7 @@ static size_t space_floats(const visit_job *j)
 {
     const size_t n_q = (size_t)j->room * j->group, d = j->args->visit->rows->shape.head_dim,
                  width = (size_t)GROUP * j->most_columns;
-    return n_q * width + 2 * width + j->most_columns +
+    return n_q * width + 3 * width + j->most_columns +
            n_q * (2 * d + sizeof(cpu_sketch_query) / sizeof(float)) + j->group * (MOST_STRIDE + d) + d + 64;
 }
 
@@ -67,8 +67,9 @@ static space space_of(const visit_job *j, float *at)
     space w;
     w.scores = at;
     w.mass = w.scores + n_q * width;
-    w.close = (uint32_t *)(void *)(w.mass + width);
-    w.left_out = w.mass + 2 * width;
+    w.bits = (uint32_t *)(void *)(w.mass + width);
+    w.places = w.bits + width;
+    w.left_out = w.mass + 3 * width;
     w.q = w.left_out + j->most_columns;
     w.turned = w.q + n_q * d;
     w.s = w.turned + n_q * d;
@@ -118,6 +119,19 @@ static const float *turn(
     return turned;
 }
 
+/* A column's codes; NULL where its rows are weighed by their keys, and behind the end. */
+static const uint8_t *codes_of(const visit_job *j, uint32_t kv_head, uint32_t i)
+{
+    const columns *c = &j->lanes[kv_head];
+    const model_visit *visit = j->args->visit;
+    const uint32_t d = visit->rows->shape.head_dim,
+                   lane = j->args->layer * visit->rows->shape.n_head_kv + kv_head;
+    const uint8_t *sketch = i < c->n ? visit->sketches[c->at[i] / BLOCK_GROUPS] : NULL;
+    if (!sketch) return NULL;
+    return model_sketch_of(sketch, d, lane).codes +
+           (size_t)(c->at[i] % BLOCK_GROUPS) * (d / 8) * MODEL_SKETCH_PIECE;
+}
+
 /* Of the n_q queries in w->q with columns [from, to) of a lane. */
 static void score_columns(const visit_job *j, uint32_t kv_head, const space *w, uint32_t n_q, uint32_t from,
     uint32_t to, float *s, size_t stride)
@@ -140,12 +154,12 @@ static void score_columns(const visit_job *j, uint32_t kv_head, const space *w, 
             continue;
         }
         const model_sketch of = model_sketch_of(sketch, d, lane);
-        for (uint32_t m = 0; m < n_q && (own_block != block || own_gap != gap); m++)
-            k->sketch_query(q + (size_t)m * d, of.middle, of.step, d, j->args->scale, &w->queries[m]);
+        if (own_block != block || own_gap != gap)
+            k->sketch_queries(q, n_q, of.middle, of.step, d, j->args->scale, w->queries);
         block = own_block;
         gap = own_gap;
-        k->sketch_scores(of.codes + (size_t)(c->at[i] % BLOCK_GROUPS) * (d / 8) * MODEL_SKETCH_PIECE, d,
-            c->rows[i], w->queries, n_q, s + (size_t)i * GROUP, stride);
+        k->sketch_scores(codes_of(j, kv_head, i), codes_of(j, kv_head, i + SOON), d, c->rows[i], w->queries,
+            n_q, s + (size_t)i * GROUP, stride);
     }
 }
 
@@ -163,52 +177,67 @@ static uint32_t bits_of(float x)
  * The bits of the last mass that is taken when the n largest of `some` (more than n) are, and into *room how
  * many of those equal to it are: digit by digit, by counting.
  */
-static uint32_t find_cut(
-    const uint32_t *some, uint32_t n_some, uint32_t n, uint32_t shift, uint32_t cut, uint32_t *room)
+static uint32_t find_cut(const uint32_t *some, uint32_t n_some, uint32_t n, uint32_t *room)
 {
-    while (shift) {
-        const uint32_t digit = shift < 10 ? shift : 10, low = shift - digit;
-        uint32_t steps[1 << 10] = {0}, b = (1u << digit) - 1;
+    enum { DIGITS = 3, DIGIT = 11, VALUES = 1 << DIGIT };
+    uint32_t cut = 0;
+    for (uint32_t shift = DIGITS * DIGIT; shift;) {
+        const uint32_t above = shift;
+        uint32_t steps[VALUES] = {0}, b = VALUES - 1;
+        shift -= DIGIT;
         for (uint32_t i = 0; i < n_some; i++)
-            if (some[i] >> shift == cut) steps[some[i] >> low & ((1u << digit) - 1)]++;
+            if ((uint64_t)some[i] >> above == cut) steps[some[i] >> shift & (VALUES - 1)]++;
         for (; b && steps[b] < n; b--) n -= steps[b];
-        cut = cut << digit | b;
-        shift = low;
+        cut = cut << DIGIT | b;
     }
     *room = n;
     return cut;
 }
 
-/* Tokens of the n heaviest of a lane's evicted rows, ascending; their mass becomes 0. Returns how many. */
-static uint32_t choose(const columns *c, float *mass, uint32_t most, uint32_t *close, uint32_t *places)
+/*
+ * A mass that is not above that of the last row taken: each column's heaviest row has at least as much, in
+ * as many columns as rows are taken.
+ */
+static uint32_t find_least(const columns *c, const float *mass, uint32_t most, float *largest, uint32_t *bits)
 {
-    uint32_t steps[2][STEPS] = {{0}}, n_rows = 0, n_close = 0, step = STEPS - 1, room = most, cut = 0, n = 0;
-    for (uint32_t i = 0; i < c->n; i++) n_rows += (uint32_t)__builtin_popcount(c->rows[i]);
-    if (n_rows > most) {
-        for (uint32_t i = 0; i < c->n * GROUP; i += 2) {
-            steps[0][bits_of(mass[i]) >> 20 & (STEPS - 1)]++;
-            steps[1][bits_of(mass[i + 1]) >> 20 & (STEPS - 1)]++;
-        }
-        for (; step && steps[0][step] + steps[1][step] < room; step--)
-            room -= steps[0][step] + steps[1][step];
-        for (uint32_t i = 0; i < c->n; i++)
-            for (uint32_t r = 0; r < GROUP; r++) {
-                const uint32_t bits = bits_of(mass[i * GROUP + r]);
-                if (bits >> 20 == step && c->rows[i] >> r & 1) close[n_close++] = bits;
+    uint32_t room;
+    for (uint32_t i = 0; i < c->n; i++) {
+        float four[4];
+        for (uint32_t r = 0; r < 4; r++) four[r] = mass[i * GROUP + r];
+        for (uint32_t at = 4; at < GROUP; at += 4)
+            for (uint32_t r = 0; r < 4; r++) {
+                const float x = mass[i * GROUP + at + r];
+                four[r] = four[r] > x ? four[r] : x;
             }
-        cut = find_cut(close, n_close, room, 20, step, &room);
-    } else {
-        room = n_rows;
+        largest[i] = four[0];
+        for (uint32_t r = 1; r < 4; r++) largest[i] = largest[i] > four[r] ? largest[i] : four[r];
+        bits[i] = bits_of(largest[i]);
     }
-    for (uint32_t i = 0; i < c->n; i++)
+    return c->n > most ? find_cut(bits, c->n, most, &room) : 0;
+}
+
+/* Places of the `most` heaviest of a lane's evicted rows, ascending; their mass becomes 0. Returns how many. */
+static uint32_t choose(const columns *c, const space *w, uint32_t most, uint32_t *places)
+{
+    uint32_t n_some = 0, room = most, cut = 0, n = 0;
+    if (!most) return 0;
+    const uint32_t least = find_least(c, w->mass, most, w->left_out, w->bits);
+    for (uint32_t i = 0; i < c->n; i++) {
+        if (bits_of(w->left_out[i]) < least) continue;
         for (uint32_t r = 0; r < GROUP; r++) {
-            const uint32_t bits = bits_of(mass[i * GROUP + r]);
-            if (bits < cut || !(c->rows[i] >> r & 1) || n == most) continue;
-            if (bits == cut && !room) continue;
-            room -= bits == cut;
-            places[n++] = i * GROUP + r;
+            const uint32_t bits = bits_of(w->mass[i * GROUP + r]);
+            w->bits[n_some] = bits;
+            w->places[n_some] = i * GROUP + r;
+            n_some += bits >= least && c->rows[i] >> r & 1;
         }
-    for (uint32_t i = 0; i < n; i++) mass[places[i]] = 0;
+    }
+    if (n_some > most) cut = find_cut(w->bits, n_some, most, &room);
+    for (uint32_t i = 0; i < n_some && n < most; i++) {
+        if (w->bits[i] < cut || (w->bits[i] == cut && !room)) continue;
+        room -= w->bits[i] == cut;
+        places[n++] = w->places[i];
+    }
+    for (uint32_t i = 0; i < n; i++) w->mass[places[i]] = 0;
     return n;
 }
 
@@ -216,27 +245,31 @@ static uint32_t choose(const columns *c, float *mass, uint32_t most, uint32_t *c
 
 /* The mean of what nobody chose: by blocks of 64 slots, weighted by the mass that they have left. */
 static void mean_of_others(
-    const columns *c, const float *mass, const float *means, uint32_t d, float *left_out, float *ret)
+    const cpu_kernels *k, const columns *c, const space *w, const float *means, uint32_t d, float *ret)
 {
+    uint32_t n = 0, *words = w->places;
     float total = 0;
-    memset(ret, 0, d * sizeof *ret);
-    uint32_t n = 0;
     for (uint32_t i = 0; i < c->n; n++) {
-        const uint32_t word = c->at[i] / (WORD / GROUP);
+        const uint32_t word = words[n] = c->at[i] / (WORD / GROUP);
         float sums[GROUP] = {0}, sum = 0;
         for (; i < c->n && c->at[i] / (WORD / GROUP) == word; i++)
-            for (uint32_t r = 0; r < GROUP; r++) sums[r] += mass[i * GROUP + r];
+            for (uint32_t r = 0; r < GROUP; r++) sums[r] += w->mass[i * GROUP + r];
         for (uint32_t r = 0; r < GROUP; r++) sum += sums[r];
-        left_out[n] = sum;
+        w->left_out[n] = sum;
         total += sum;
     }
-    if (!(total > 0)) return;
-    n = 0;
-    for (uint32_t i = 0; i < c->n; n++) {
-        const uint32_t word = c->at[i] / (WORD / GROUP);
-        const float share = left_out[n] / total, *mean = means + (size_t)word * d;
-        for (uint32_t k = 0; k < d; k++) ret[k] += share * mean[k];
-        while (i < c->n && c->at[i] / (WORD / GROUP) == word) i++;
+    for (uint32_t i = 0; i < n && total > 0; i++) w->left_out[i] /= total;
+    k->mix_rows(means, words, w->left_out, total > 0 ? n : 0, d, ret);
+}
+
+/* Rows that are attended to soon. */
+static void ask_for(const model_rows_view *v, uint32_t lane, const uint32_t *slots, uint32_t n)
+{
+    enum { LINE = 64 / sizeof(uint16_t) };
+    const uint32_t d = v->shape.head_dim;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint16_t *key = model_rows_key(v, lane, slots[i]);
+        for (uint32_t k = 0; k < d; k += LINE) __builtin_prefetch(key + k, 0, 2);
     }
 }
 
@@ -285,7 +318,7 @@ static void visit_token(const visit_job *j, space *w, uint32_t kv_head, uint32_t
         k->merge(&all_max, &all_sum, NULL, max[g], out_of[g], NULL, 0);
         k->mass(s + g * stride, width, max[g], all_max, all_sum, false, w->mass);
     }
-    const uint32_t n = choose(c, w->mass, visit->most, w->close, chosen);
+    const uint32_t n = choose(c, w, visit->most, chosen);
     visit->n_chosen[place] = n;
     for (uint32_t g = 0; g < group; g++) {
         float taken = 0;
@@ -293,8 +326,9 @@ static void visit_token(const visit_job *j, space *w, uint32_t kv_head, uint32_t
         out_of[g] = out_of[g] > taken ? out_of[g] - taken : 0;
     }
     for (uint32_t i = 0; i < n; i++) chosen[i] = c->at[chosen[i] / GROUP] * GROUP + chosen[i] % GROUP;
+    ask_for(visit->rows, lane, chosen, n);
     const float *means = visit->means ? visit->means[kv_head] : NULL;
-    if (means) mean_of_others(c, w->mass, means, d, w->left_out, w->others);
+    if (means) mean_of_others(k, c, w, means, d, w->others);
     attend_chosen(j, w, lane, chosen, n, query_of(j, kv_head, t), m, l);
     for (uint32_t g = 0; g < group; g++) {
         float *out = cpu_row(a->out, t) + ((size_t)kv_head * group + g) * d, all_max = live[2 * g],

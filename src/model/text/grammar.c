@@ -15,23 +15,15 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "model/text/grammar_list.h"
-#include "model/text/token_trie.h"
-
-enum {
-    MAX_TOOLS = 64,
-    MAX_ARGUMENTS = 32, /* bits of state.keys */
-    MAX_SPACE = 12,     /* white space in one place: an indented call */
-    MAX_STRING = 4096,
-    MAX_DIGITS = 18, /* fits an int64 */
-};
+#include "model/text/grammar_state.h"
 
 /* ---- what may be written ---- */
 
 /* Holes of a script; no literal contains them. */
-#define SPACE     "\1"
-#define NAME      "\2"
-#define ARGUMENTS "\3"
+#define SPACE      "\1"
+#define NAME       "\2"
+#define ARGUMENTS  "\3"
+#define PARAMETERS "\4" /* up to the "</" that ends them: grammar_xml.c */
 #define BODY                                                                                                 \
     SPACE ":" SPACE "\"" NAME "\"" SPACE "," SPACE "\"arguments\"" SPACE ":" SPACE "{" ARGUMENTS "}" SPACE "}"
 #define OBJECT SPACE "{" SPACE "\"name\"" BODY
@@ -42,43 +34,10 @@ static const struct {
 } styles[] = {
     [MODEL_TOOLS_TAG_TOOLS] = {"<tools>",     OBJECT SPACE "</tools>"},
     [MODEL_TOOLS_HERMES]    = {"<tool_call>", OBJECT SPACE "</tool_call>"},
+    [MODEL_TOOLS_XML]       = {"<tool_call>", SPACE "<function=" NAME ">" PARAMETERS "function>" SPACE "</tool_call>"},
     [MODEL_TOOLS_JSON]      = {"{\"name\"",   BODY},
 };
 /* clang-format on */
-
-typedef struct argument {
-    char *name;
-    size_t n_name;
-    model_argument_type type;
-    bool required;
-    grammar_list choices;
-} argument;
-
-typedef struct tool {
-    argument *arguments;
-    uint32_t n_arguments;
-} tool;
-
-typedef enum phase {
-    IDLE, /* free text, inside a line */
-    LINE, /* free text, and since the start of the line nothing but the trigger's first bytes */
-    INDENT,
-    MARKS,   /* backticks or tildes that may be a fence */
-    CLOSING, /* behind marks that close the fence if nothing else stands on the line */
-    SCRIPT,
-    TOOL_NAME,
-    FIRST_ARGUMENT,
-    NEXT_ARGUMENT,
-    OPEN_KEY,
-    KEY,
-    COLON,
-    VALUE,
-    STRING,
-    INTEGER,
-    WORD,
-    LISTED,
-    N_PHASES
-} phase;
 
 /*
  * Inside a string: how the next byte is read. UTF_x: x continuation bytes to come; UTF_E0 and so on bound the
@@ -100,66 +59,6 @@ typedef enum character {
     UTF_F0,
     UTF_F4,
 } character;
-
-typedef struct state {
-    uint8_t phase, character;
-    uint8_t fence, marks; /* marks of the fence that is open, 0: none; and of those being read */
-    bool called;          /* a whole call was written */
-    uint8_t n_space;      /* white space taken in this place */
-    uint8_t at_key;       /* bytes of the key so far, saturating is impossible: names are short */
-    uint16_t at;          /* in the trigger (LINE) or in the script */
-    uint16_t tool, argument;
-    uint32_t keys; /* KEY: which arguments it may still become */
-    uint32_t n;    /* bytes of a string, digits of a number */
-    grammar_range range;
-} state;
-
-/*
- * A mask and the state that it belongs to, in numbers; keeping a few serves a whole session, since calls are
- * alike.
- */
-enum { N_KEPT = 32, N_KEY = 15 };
-typedef struct kept_mask {
-    uint32_t key[N_KEY];
-    uint64_t used; /* 0: empty */
-    bool any;
-    uint64_t *bits;
-} kept_mask;
-
-struct model_grammar {
-    const model_tokenizer *tokenizer;
-    const char *trigger, *script;
-    grammar_list names; /* sorted; place = place in tools */
-    tool tools[MAX_TOOLS];
-    grammar_list paths, words; /* words: false, true */
-    bool any_path;
-    state now;
-    const token_trie *trie; /* the tokenizer's; asked for by the first mask */
-    state *stack;           /* [trie->max_depth + 1] */
-    kept_mask kept[N_KEPT];
-    uint64_t n_asked;
-    uint64_t *mask; /* the one being filled */
-};
-
-/* ---- one byte ---- */
-
-typedef enum verdict { REFUSED, TAKEN, AGAIN } verdict; /* AGAIN: the phase is over before this byte */
-typedef verdict step_fn(const model_grammar *g, state *s, uint8_t byte);
-
-static verdict go(state *s, phase next, verdict v)
-{
-    s->phase = (uint8_t)next;
-    s->n_space = 0;
-    return v;
-}
-
-static bool take_space(state *s, uint8_t byte)
-{
-    if (byte != ' ' && byte != '\n' && byte != '\t' && byte != '\r') return false;
-    if (s->n_space >= MAX_SPACE) return false;
-    s->n_space++;
-    return true;
-}
 
 static verdict step_idle(const model_grammar *g, state *s, uint8_t byte)
 {
@@ -236,6 +135,11 @@ static verdict step_script(const model_grammar *g, state *s, uint8_t byte)
         s->argument = 0;
         return go(s, FIRST_ARGUMENT, AGAIN);
     }
+    if (op == PARAMETERS[0]) {
+        s->at++;
+        s->argument = 0;
+        return go(s, XML_BETWEEN, AGAIN);
+    }
     if (byte != (uint8_t)op) return REFUSED;
     s->at++;
     if (g->script[s->at]) return TAKEN;
@@ -243,33 +147,14 @@ static verdict step_script(const model_grammar *g, state *s, uint8_t byte)
     return go(s, IDLE, TAKEN);
 }
 
+/* It ends with what the script has behind it. */
 static verdict step_tool_name(const model_grammar *g, state *s, uint8_t byte)
 {
-    if (byte == '"' && grammar_list_is_whole(&g->names, &s->range)) {
+    if (byte == (uint8_t)g->script[s->at] && grammar_list_is_whole(&g->names, &s->range)) {
         s->tool = (uint16_t)s->range.from;
         return go(s, SCRIPT, AGAIN);
     }
     return grammar_list_narrow(&g->names, &s->range, byte) ? TAKEN : REFUSED;
-}
-
-/* Arguments from s->argument on that may come next: up to the first that must. */
-static uint32_t next_keys(const model_grammar *g, const state *s)
-{
-    const tool *t = &g->tools[s->tool];
-    uint32_t keys = 0;
-    for (uint32_t i = s->argument; i < t->n_arguments; i++) {
-        keys |= 1u << i;
-        if (t->arguments[i].required) break;
-    }
-    return keys;
-}
-
-static bool may_close(const model_grammar *g, const state *s)
-{
-    const tool *t = &g->tools[s->tool];
-    for (uint32_t i = s->argument; i < t->n_arguments; i++)
-        if (t->arguments[i].required) return false;
-    return true;
 }
 
 static verdict begin_key(const model_grammar *g, state *s)
@@ -328,18 +213,6 @@ static verdict end_value(state *s, verdict v)
 {
     s->argument++;
     return go(s, NEXT_ARGUMENT, v);
-}
-
-static const argument *current(const model_grammar *g, const state *s)
-{
-    return &g->tools[s->tool].arguments[s->argument];
-}
-
-/* What a CHOICE or PATH argument may be; NULL: any string. */
-static const grammar_list *listed(const model_grammar *g, const argument *a)
-{
-    if (a->type == MODEL_ARGUMENT_CHOICE) return &a->choices;
-    return a->type == MODEL_ARGUMENT_PATH && !g->any_path ? &g->paths : NULL;
 }
 
 static verdict step_value(const model_grammar *g, state *s, uint8_t byte)
@@ -444,8 +317,7 @@ static verdict step_string(const model_grammar *g, state *s, uint8_t byte)
     return TAKEN;
 }
 
-static step_fn *const steps[N_PHASES] = {
-    [IDLE] = step_idle,
+static step_fn *const steps[N_PHASES] = {[IDLE] = step_idle,
     [LINE] = step_line,
     [INDENT] = step_indent,
     [MARKS] = step_marks,
@@ -462,6 +334,9 @@ static step_fn *const steps[N_PHASES] = {
     [INTEGER] = step_integer,
     [WORD] = step_word,
     [LISTED] = step_listed,
+#define XML_STEP(phase, step) [phase] = grammar_xml_##step,
+    GRAMMAR_XML_STEPS(XML_STEP)
+#undef XML_STEP
 };
 
 static bool take_byte(const model_grammar *g, state *s, uint8_t byte)
@@ -482,7 +357,16 @@ static bool is_plain_name(const char *s)
     return n > 0 && n < 128;
 }
 
-static int add_arguments(tool *t, const model_grammar_tool *from, base_err *err)
+/* What may stand as a value: in JSON escaped, in XML as it is. */
+static void fill_list(const model_grammar *g, grammar_list *l, const char *const *texts)
+{
+    if (g->is_xml)
+        grammar_list_fill_lines(l, texts);
+    else
+        grammar_list_fill(l, texts);
+}
+
+static int add_arguments(const model_grammar *g, tool *t, const model_grammar_tool *from, base_err *err)
 {
     t->arguments = base_xcalloc(from->n_arguments ? from->n_arguments : 1, sizeof *t->arguments);
     for (uint32_t i = 0; i < from->n_arguments; i++) {
@@ -493,7 +377,7 @@ static int add_arguments(tool *t, const model_grammar_tool *from, base_err *err)
             return base_fail(
                 err, BASE_E_USAGE, "\"%s\" of tool %s is no name for an argument", a->name, from->name);
         if (a->type != MODEL_ARGUMENT_CHOICE) continue;
-        grammar_list_fill(&to->choices, a->choices);
+        fill_list(g, &to->choices, a->choices);
         if (!to->choices.n)
             return base_fail(err, BASE_E_USAGE, "argument %s of tool %s has no choices", a->name, from->name);
     }
@@ -517,7 +401,7 @@ static int add_tools(model_grammar *g, const model_grammar_tool *tools, uint32_t
     for (uint32_t i = 0; i < n; i++) {
         for (uint32_t k = 0; k < n; k++) {
             if (strcmp(tools[k].name, g->names.items[i]) != 0) continue;
-            int r = add_arguments(&g->tools[i], &tools[k], err);
+            int r = add_arguments(g, &g->tools[i], &tools[k], err);
             if (r < 0) return r;
         }
     }
@@ -533,7 +417,8 @@ int model_grammar_new(model_grammar **ret, const model_tokenizer *t, model_tool_
     g->trigger = styles[style].trigger;
     g->script = styles[style].script;
     grammar_list_fill(&g->words, words);
-    grammar_list_fill(&g->paths, paths);
+    g->is_xml = style == MODEL_TOOLS_XML;
+    fill_list(g, &g->paths, paths);
     g->any_path = g->paths.n == 0;
     int r = add_tools(g, tools, n_tools, err);
     if (r < 0) {
@@ -654,8 +539,10 @@ static bool prepare_trie(model_grammar *g)
 static void state_key(const model_grammar *g, uint32_t key[N_KEY])
 {
     const state *s = &g->now;
-    bool listed = s->phase == TOOL_NAME || s->phase == LISTED || s->phase == WORD;
-    bool counts = s->phase == INTEGER || (s->phase == STRING && s->n + g->trie->max_depth >= MAX_STRING);
+    bool listed = s->phase == TOOL_NAME || s->phase == LISTED || s->phase == WORD || s->phase == XML_LISTED;
+    bool counts = s->phase == INTEGER || s->phase == XML_INTEGER ||
+                  (s->phase == STRING && s->n + g->trie->max_depth >= MAX_STRING) ||
+                  (s->phase == XML_TEXT && s->n + g->trie->max_depth >= MAX_TEXT);
     const uint32_t all[N_KEY] = {s->phase, s->character, s->fence, s->marks, s->called, s->n_space, s->at_key,
         s->at, s->tool, s->argument, s->keys, counts ? s->n : 0, listed ? s->range.from : 0,
         listed ? s->range.to : 0, listed ? s->range.depth : 0};
@@ -745,7 +632,8 @@ const uint64_t *model_grammar_few(model_grammar *g, const int32_t *ids, uint32_t
     const uint64_t *allowed = NULL;
     bool fits = true;
     for (uint32_t i = 0; i < n && fits; i++) fits = take_token(g, &g->now, ids[i]);
-    if (fits && g->now.phase >= SCRIPT && g->now.phase != STRING) allowed = model_grammar_mask(g);
+    if (fits && g->now.phase >= SCRIPT && g->now.phase != STRING && g->now.phase != XML_TEXT)
+        allowed = model_grammar_mask(g);
     g->now = here;
     return allowed;
 }

@@ -13,19 +13,22 @@ static int by_bytes(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b); /* strcmp compares as unsigned */
 }
 
-void grammar_list_fill(grammar_list *l, const char *const *texts)
+static char *in_json(const char *text, size_t n)
 {
-    size_t cap = 0;
-    *l = (grammar_list){0};
-    for (; texts && *texts; texts++) {
-        size_t n = strlen(*texts);
-        if (n == 0 || !base_utf8_valid(*texts, n)) continue;
-        base_buf json = {0};
-        base_json_put_str(&json, *texts, n); /* with its quotes */
-        base_grow(&l->items, &cap, l->n + 1, sizeof *l->items);
-        l->items[l->n++] = base_xstrndup(json.data + 1, json.len - 2);
-        base_buf_free(&json);
-    }
+    base_buf json = {0};
+    base_json_put_str(&json, text, n); /* with its quotes */
+    char *inside = base_xstrndup(json.data + 1, json.len - 2);
+    base_buf_free(&json);
+    return inside;
+}
+
+static char *on_line(const char *text, size_t n)
+{
+    return strpbrk(text, "\r\n") ? NULL : base_xstrndup(text, n);
+}
+
+static void sort_and_drop_equals(grammar_list *l)
+{
     if (l->n) qsort(l->items, l->n, sizeof *l->items, by_bytes);
     uint32_t kept = 0;
     for (uint32_t i = 0; i < l->n; i++) {
@@ -35,6 +38,30 @@ void grammar_list_fill(grammar_list *l, const char *const *texts)
             l->items[kept++] = l->items[i];
     }
     l->n = kept;
+}
+
+static void fill(grammar_list *l, const char *const *texts, char *(*write)(const char *text, size_t n))
+{
+    size_t cap = 0;
+    *l = (grammar_list){0};
+    for (; texts && *texts; texts++) {
+        size_t n = strlen(*texts);
+        char *written = n && base_utf8_valid(*texts, n) ? write(*texts, n) : NULL;
+        if (!written) continue;
+        base_grow(&l->items, &cap, l->n + 1, sizeof *l->items);
+        l->items[l->n++] = written;
+    }
+    sort_and_drop_equals(l);
+}
+
+void grammar_list_fill(grammar_list *l, const char *const *texts)
+{
+    fill(l, texts, in_json);
+}
+
+void grammar_list_fill_lines(grammar_list *l, const char *const *texts)
+{
+    fill(l, texts, on_line);
 }
 
 void grammar_list_free(grammar_list *l)

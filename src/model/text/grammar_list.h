@@ -12,12 +12,17 @@
 #include "base/buf.h"
 
 typedef struct grammar_list {
-    char **items; /* as they stand inside a JSON string: escaped, sorted by bytes, each once */
+    char **items; /* as they are written, sorted by bytes, each once */
     uint32_t n;
 } grammar_list;
 
-/* Copies a NULL-terminated list. Texts that are not UTF-8 cannot be written in JSON and are left out. */
+/*
+ * Copies a NULL-terminated list, as it stands inside a JSON string: escaped. Texts that are not UTF-8 cannot be
+ * written in JSON and are left out.
+ */
 void grammar_list_fill(grammar_list *l, const char *const *texts);
+/* The same as it stands on a line of its own; texts with an end of line are left out. */
+void grammar_list_fill_lines(grammar_list *l, const char *const *texts);
 void grammar_list_free(grammar_list *l);
 
 typedef struct grammar_range {

@@ -174,6 +174,7 @@ static model_tool_style choose_tools(const gguf_file *g, base_str jinja)
     gguf_get_str(g, "general.basename", &basename);
     bool coder = contains_any_case(name, "coder") || contains_any_case(basename, "coder");
     if (base_str_equal(architecture, "qwen2") && coder) return MODEL_TOOLS_TAG_TOOLS;
+    if (contains(jinja, "<tool_call>") && contains(jinja, "<function=")) return MODEL_TOOLS_XML;
     if (contains(architecture, "qwen") && contains(jinja, "<tool_call>")) return MODEL_TOOLS_HERMES;
     return MODEL_TOOLS_JSON;
 }

@@ -19,6 +19,7 @@ typedef enum model_role {
 typedef enum model_tool_style {
     MODEL_TOOLS_TAG_TOOLS, /* <tools>{json}</tools>: Qwen2.5-Coder follows this form in few-shots */
     MODEL_TOOLS_HERMES,    /* <tool_call>{json}</tool_call>: Qwen2.5, Qwen3 */
+    MODEL_TOOLS_XML,       /* <tool_call><function=NAME><parameter=..>: Qwen3-Coder, Qwen3.5 and later */
     MODEL_TOOLS_JSON,      /* bare {"name":..,"arguments":..}: Llama 3.x, SmolLM2 */
 } model_tool_style;
 

@@ -11,8 +11,7 @@
 #include "base/mem.h"
 #include "tools/guard/git_guard.h"
 
-/* The children's tmp: short (paths of sockets have 107 bytes), private, removed with the workspace. */
-static int want_tmp(tool_workspace *w, base_err *err)
+int tool__box_tmp(tool_workspace *w, base_err *err)
 {
     if (w->tmp) return BASE_OK;
     char name[] = "/tmp/kvist-tmp-XXXXXX";
@@ -70,7 +69,7 @@ static void free_paths(char **paths)
 int tool__box_prepare(tool_workspace *w, const tool_box_wishes *wishes, tool_sandbox_plan *ret, base_err *err)
 {
     tool_git_binds binds = {0};
-    int code = want_tmp(w, err);
+    int code = tool__box_tmp(w, err);
     if (code) return code;
     tool__git_guard_binds(w, &binds);
     char **paths = protected_paths(w, binds.read_only), **readable = readable_paths(w, wishes->readable);

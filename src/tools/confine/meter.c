@@ -85,6 +85,19 @@ void tool__meter_describe(const tool_meter_limits *l, base_buf *out)
         "processes "
         "and threads, %llu MiB of output, files of 4 GiB\n",
         (double)l->memory / (1 << 30), l->processes, (unsigned long long)(l->output >> 20));
+    tool__cgroup_describe(tool__cgroup_here(), out);
+}
+
+static void say_memory(const tool_meter_limits *l, char *ret, size_t cap)
+{
+    snprintf(ret, cap, "ended: it used more than %.1f GiB of memory, the limit of a command on this machine",
+        (double)l->memory / (1 << 30));
+}
+
+static void say_processes(const tool_meter_limits *l, char *ret, size_t cap)
+{
+    snprintf(
+        ret, cap, "ended: it had more than %u processes and threads, the limit of a command", l->processes);
 }
 
 /* ---- the group ---- */
@@ -160,7 +173,7 @@ static void measure(group *g, pid_t supervisor, uint32_t most_tasks)
     else
         add_session(g, supervisor);
     g->n_tasks = 0; /* the supervisor's own */
-    for (size_t i = 0; i < g->n && g->n_tasks <= most_tasks; i++) {
+    for (size_t i = 0; i < g->n && (!most_tasks || g->n_tasks <= most_tasks); i++) {
         add_memory(g, g->pids[i]);
         add_children(g, g->pids[i]);
     }
@@ -181,6 +194,22 @@ void tool__meter_start(tool_meter *m, const tool_meter_limits *limits)
     char text[4096];
     *m = (tool_meter){.limits = limits ? *limits : tool__meter_defaults()};
     if (read_small("/proc/meminfo", text, sizeof text) > 0) m->shared_before = field_kb(text, "\nShmem:");
+    const tool_cgroup_limits of_group = {m->limits.memory, m->limits.processes};
+    tool__cgroup_begin(tool__cgroup_here(), &of_group, &m->group, NULL);
+}
+
+void tool__meter_end(tool_meter *m)
+{
+    enum { PATIENCE_MS = 1000 };
+    tool__cgroup_end(&m->group, PATIENCE_MS);
+}
+
+bool tool__meter_was_within(const tool_meter *m, char *ret_why, size_t cap)
+{
+    const tool_cgroup_verdict verdict = tool__cgroup_judge(&m->group);
+    if (verdict == TOOL_CGROUP_MEMORY) say_memory(&m->limits, ret_why, cap);
+    if (verdict == TOOL_CGROUP_PROCESSES) say_processes(&m->limits, ret_why, cap);
+    return verdict == TOOL_CGROUP_WITHIN;
 }
 
 bool tool__meter_is_within(const tool_meter *m, pid_t supervisor, char *ret_why, size_t cap)
@@ -188,6 +217,7 @@ bool tool__meter_is_within(const tool_meter *m, pid_t supervisor, char *ret_why,
     const tool_meter_limits *l = &m->limits;
     group g = {0};
     bool good = true;
+    if (!tool__meter_was_within(m, ret_why, cap)) return false;
     uint64_t unmapped = unmapped_shared(m);
     measure(&g, supervisor, l->processes);
     if (l->memory && g.bytes + unmapped > l->memory) {
@@ -196,14 +226,11 @@ bool tool__meter_is_within(const tool_meter *m, pid_t supervisor, char *ret_why,
         measure(&g, supervisor, l->processes);
         if (!g.bytes) g.bytes = whole; /* a kernel that does not say what is shared */
     }
-    if (g.n_tasks > l->processes) {
-        snprintf(ret_why, cap, "ended: it had more than %u processes and threads, the limit of a command",
-            l->processes);
+    if (l->processes && g.n_tasks > l->processes) {
+        say_processes(l, ret_why, cap);
         good = false;
     } else if (l->memory && g.bytes + unmapped > l->memory) {
-        snprintf(ret_why, cap,
-            "ended: it used more than %.1f GiB of memory, the limit of a command on this machine",
-            (double)l->memory / (1 << 30));
+        say_memory(l, ret_why, cap);
         good = false;
     }
     free(g.pids);

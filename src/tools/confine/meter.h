@@ -12,10 +12,11 @@
 #include <sys/types.h>
 
 #include "base/buf.h"
+#include "tools/confine/cgroup.h"
 
 typedef struct tool_meter_limits {
-    uint64_t memory;    /* bytes */
-    uint32_t processes; /* threads count, too */
+    uint64_t memory;    /* bytes; 0: no limit */
+    uint32_t processes; /* threads count, too; 0: no limit */
     uint64_t output;    /* bytes printed; more than a few MB is dropped anyway (shell.c) */
 } tool_meter_limits;
 
@@ -26,9 +27,10 @@ void tool__meter_describe(const tool_meter_limits *l, base_buf *out);
 typedef struct tool_meter {
     tool_meter_limits limits;
     uint64_t shared_before; /* shared memory of the whole machine, bytes */
+    tool_cgroup group;      /* where there is one, the kernel holds memory and processes, too */
 } tool_meter;
 
-/* Before the command starts. NULL: the defaults. */
+/* Before the command starts, which joins `group`. NULL: the defaults. */
 void tool__meter_start(tool_meter *m, const tool_meter_limits *limits);
 
 /*
@@ -37,5 +39,8 @@ void tool__meter_start(tool_meter *m, const tool_meter_limits *limits);
  * start counts too. Costs about 20 us a process.
  */
 bool tool__meter_is_within(const tool_meter *m, pid_t supervisor, char *ret_why, size_t cap);
+/* Whether the kernel ended it for its memory, or refused it a process: cheap, and true of a command that has ended. */
+bool tool__meter_was_within(const tool_meter *m, char *ret_why, size_t cap);
+void tool__meter_end(tool_meter *m); /* behind the command's end */
 
 #endif

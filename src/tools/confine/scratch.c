@@ -17,14 +17,17 @@
 #include "tools/result/result.h"
 #include "tools/tree/safe_path.h"
 #include "tools/tree/workspace.h"
+#include "tools/confine/box.h"
 #include "tools/confine/shell.h"
 
 enum { MOST_FILES = 20000 };
 static const uint64_t most_bytes = (uint64_t)256 << 20;
 
 struct tool_scratch {
-    char *folder, *tmp, *original; /* original: the tree, to which links lead */
-    tool_root root;                /* it and tmp lie in folder */
+    char *folder, *original; /* original: the tree, to which links lead */
+    char
+        *tmp; /* the session's, as for any command of it: what a compiler keeps there serves the next trial */
+    tool_root root; /* it lies in folder */
     tool_sandbox sandbox;
 };
 
@@ -134,19 +137,19 @@ int tool_scratch_make(tool_workspace *w, tool_scratch **ret, const atomic_bool *
     if (!w->sandbox.is_confining)
         return base_fail(err, BASE_E_UNSUPPORTED, "commands cannot be confined here (kvist doctor says why)");
     int rc = tool__workspace_list(w, cancel, err);
+    if (!rc) rc = tool__box_tmp(w, err);
     if (rc) return rc;
     if (w->listing.n > MOST_FILES || w->listing.is_cut)
         return base_fail(err, BASE_E_LIMIT, "the tree has more than %d files to copy aside", (int)MOST_FILES);
     if (!mkdtemp(name)) return base_fail_sys(err, "%s", name);
     tool_scratch *s = base_xcalloc(1, sizeof *s);
     *s = (tool_scratch){.folder = base_xstrdup(name),
-        .tmp = join(name, "tmp"),
+        .tmp = base_xstrdup(w->tmp),
         .original = base_xstrdup(w->root.path),
         .root = {.fd = -1, .path = join(name, "tree"), .has_openat2 = w->root.has_openat2},
         .sandbox = w->sandbox};
     uint64_t n_bytes = 0;
     rc = base_fs_mkdirs(s->root.path, err);
-    if (!rc) rc = base_fs_mkdirs(s->tmp, err);
     if (!rc && (s->root.fd = open(s->root.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
         rc = base_fail_sys(err, "%s", s->root.path);
     for (size_t i = 0; !rc && i < w->listing.n; i++) {

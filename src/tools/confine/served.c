@@ -45,11 +45,13 @@ int tool_served_start(tool_workspace *w, const tool_served_options *options, too
     }
     tool_served *s = base_xcalloc(1, sizeof *s);
     tool__meter_start(&s->meter, NULL);
-    code = tool__supervise(
-        &plan, command.data, &(tool_supervise_options){.talks = true, .env = options->env}, &s->child, err);
+    code = tool__supervise(&plan, command.data,
+        &(tool_supervise_options){.talks = true, .env = options->env, .group = s->meter.group.procs},
+        &s->child, err);
     base_buf_free(&command);
     tool_sandbox_plan_free(&plan);
     if (code) {
+        tool__meter_end(&s->meter);
         free(s);
         return code;
     }
@@ -63,6 +65,7 @@ void tool_served_stop(tool_served *s)
 {
     if (!s) return;
     tool__supervise_end(&s->child, &(int){0}, &(bool){false});
+    tool__meter_end(&s->meter);
     base_buf_free(&s->errors);
     base_buf_free(&s->complaint);
     free(s);

@@ -93,13 +93,12 @@ static bool has_printed_too_much(const tool_meter *meter, const capture *c, tool
     return true;
 }
 
-static void watch(tool_supervised *child, const tool_limits *limits, uint64_t ms, capture *c, tool_child *ret)
+static void watch(tool_supervised *child, tool_meter *meter, const tool_limits *limits, uint64_t ms,
+    capture *c, tool_child *ret)
 {
     uint64_t start = base_clock_ns(), end = start + ms * 1000000;
     uint64_t next_look = start;
     bool is_open = true;
-    tool_meter meter;
-    tool__meter_start(&meter, limits ? limits->shell_limits : NULL);
     ret->end = TOOL_CHILD_EXITED;
     for (;;) {
         if (tool__cancelled(limits)) {
@@ -112,8 +111,8 @@ static void watch(tool_supervised *child, const tool_limits *limits, uint64_t ms
         }
         bool looks = base_clock_ns() >= next_look;
         if (looks) next_look = base_clock_ns() + METER_MS * UINT64_C(1000000);
-        if (has_printed_too_much(&meter, c, ret) ||
-            (looks && !tool__meter_is_within(&meter, child->pid, ret->limit, sizeof ret->limit))) {
+        if (has_printed_too_much(meter, c, ret) ||
+            (looks && !tool__meter_is_within(meter, child->pid, ret->limit, sizeof ret->limit))) {
             ret->end = TOOL_CHILD_LIMITED;
             break;
         }
@@ -131,6 +130,9 @@ static void watch(tool_supervised *child, const tool_limits *limits, uint64_t ms
     }
     int status = 0;
     ret->is_stuck = !tool__supervise_end(child, &status, &ret->left_others);
+    /* The kernel may have ended it between two looks. */
+    if (ret->end == TOOL_CHILD_EXITED && !tool__meter_was_within(meter, ret->limit, sizeof ret->limit))
+        ret->end = TOOL_CHILD_LIMITED;
     if (ret->end == TOOL_CHILD_EXITED && WIFSIGNALED(status)) ret->end = TOOL_CHILD_SIGNALLED;
     ret->code = WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status);
     ret->ms = (base_clock_ns() - start) / 1000000;
@@ -142,10 +144,16 @@ int tool__child_run(const tool_sandbox_plan *plan, const char *command, const to
     tool_supervised child;
     tool_child c = {0};
     capture kept = {0};
-    int code = tool__supervise(plan, command, NULL, &child, err);
+    tool_meter meter;
+    tool__meter_start(&meter, limits ? limits->shell_limits : NULL);
+    int code =
+        tool__supervise(plan, command, &(tool_supervise_options){.group = meter.group.procs}, &child, err);
+    if (!code) {
+        fcntl(child.output, F_SETFL, O_NONBLOCK);
+        watch(&child, &meter, limits, ms, &kept, &c);
+    }
+    tool__meter_end(&meter);
     if (code) return code;
-    fcntl(child.output, F_SETFL, O_NONBLOCK);
-    watch(&child, limits, ms, &kept, &c);
     finish_capture(&kept, &c);
     *ret = c;
     return BASE_OK;

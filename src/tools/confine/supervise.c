@@ -131,6 +131,7 @@ typedef struct start {
     int nothing, output[2], report[2],
         link[2];             /* [0] reads, or is ours; [1] writes, or is the supervisor's */
     int input[2], errors[2]; /* -1: it reads nothing, and has one stream */
+    int group;               /* -1: none */
 } start;
 
 static void fail_child(int report, const char *step)
@@ -196,6 +197,13 @@ static bool reap(pid_t shell, struct verdict *ret)
     return ended;
 }
 
+/* Before anything is started. Where it fails the limits are held by looking (meter.h), as where there is no such group. */
+static void join_group(int procs)
+{
+    ssize_t n = procs < 0 ? 0 : write(procs, "0", 1);
+    (void)n;
+}
+
 /*
  * The supervisor: leads the session and group that is killed as one, and adopts the orphans. Never returns.
  */
@@ -207,6 +215,7 @@ static void be_supervisor(const start *s)
     sigprocmask(SIG_SETMASK, &all, NULL); /* first: the shell may end before anybody listens */
     signal(SIGCHLD, SIG_DFL);             /* an ignored one would take the status away */
     setsid();
+    join_group(s->group);
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     const char *step = tool_sandbox_enter_user(s->plan);
     if (step) fail_child(s->report[1], step);
@@ -262,7 +271,8 @@ int tool__supervise(const tool_sandbox_plan *plan, const char *command, const to
         .report = {-1, -1},
         .link = {-1, -1},
         .input = {-1, -1},
-        .errors = {-1, -1}};
+        .errors = {-1, -1},
+        .group = options ? options->group : -1};
     *ret = (tool_supervised){.pid = -1, .pidfd = -1, .output = -1, .input = -1, .errors = -1, .link = -1};
     int code = BASE_OK;
     if (s.nothing < 0 || pipe2(s.output, O_CLOEXEC) || pipe2(s.report, O_CLOEXEC) ||

@@ -29,6 +29,7 @@ typedef struct tool_supervised {
 
 typedef struct tool_supervise_options {
     bool talks;             /* it is written to and listened to, each stream by itself */
+    int group;              /* cgroup.procs of the control group that it is to be in (cgroup.h); -1: none */
     const char *const *env; /* NAME=VALUE beside what a command knows, NULL-terminated; may be NULL */
 } tool_supervise_options;
 

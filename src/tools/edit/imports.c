@@ -159,14 +159,14 @@ static bool import_go(base_buf *text, const char *module)
     size_t group = find_line(text, "import (", false), one = find_line(text, "import \"", true),
            package = find_line(text, "package ", true);
     size_t at = group != SIZE_MAX ? tool__line_end(text->data, text->len, group) + 1 : 0;
-    if (group != SIZE_MAX && at > text->len) return false; /* the file ends in the middle of it */
     if (group != SIZE_MAX) {
         base_buf_printf(&line, "\t\"%s\"\n", module);
         /* In its place by the alphabet: gofmt wants them so. */
         while (at < text->len && begins(text, at, "\t\"") &&
                strncmp(text->data + at + 2, module, strlen(module)) < 0)
             at = tool__line_end(text->data, text->len, at) + 1;
-        insert(text, at, line.data);
+        if (at > text->len) base_buf_clear(&line); /* the file ends in the middle of it */
+        if (line.len) insert(text, at, line.data);
     } else if (one != SIZE_MAX || package != SIZE_MAX) {
         base_buf_printf(&line, "%simport \"%s\"\n", one != SIZE_MAX ? "" : "\n", module);
         insert(text, one != SIZE_MAX ? one : package, line.data);

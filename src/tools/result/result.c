@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/mem.h"
 
@@ -182,7 +183,7 @@ bool tool__boolean(const tool_call *call, const char *name)
 {
     const base_json *v = base_json_get(call->arguments, name);
     return v && ((v->type == BASE_JSON_BOOL && v->boolean) ||
-                    (v->type == BASE_JSON_STRING && !strcmp(v->string, "true")));
+                    (v->type == BASE_JSON_STRING && !strcasecmp(v->string, "true")));
 }
 
 bool tool__want_path(tool_workspace *w, const tool_call *call, const char *tool, char **ret, tool_result *r)
