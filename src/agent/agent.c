@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/ability.h"
 #include "agent/logged.h"
 #include "agent/parts.h"
 #include "base/mem.h"
@@ -66,6 +67,7 @@ int agent_open(agent **ret, engine *e, tool_workspace *w, const agent_options *o
     a->settings.mode = AGENT_MODE_ASK;
     if (a->recall) a->recall->agent = a;
     e->ops->info(e, &a->info);
+    agent_ability_read(options->ability, &a->info.strong);
     e->observer = (kv_observer){.user = a, .prefill = on_prefill, .plan = on_plan};
     bool is_empty = true;
     int rc = agent_set_mode(a, options->mode, err);

@@ -52,7 +52,7 @@ typedef struct engine_info {
     const char *notice;
     model_tool_style tools;
     bool is_elsewhere; /* what it reads leaves this machine */
-    bool strong;       /* a model large enough for edit instead of rewrite */
+    bool strong;       /* offered what strong models are (ability.h) */
     uint32_t n_ctx;    /* where the session ends; the model's for one without an end (kv_stats.endless) */
     uint32_t n_layer, n_lanes, row_bytes,
         n_vocab; /* layers with rows; without a session one layer and lane */

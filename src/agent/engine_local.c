@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/ability.h"
 #include "agent/engine.h"
 #include "base/clock.h"
 #include "base/fs.h"
@@ -23,12 +24,6 @@
 #include "kv/calibrate/pace.h"
 #include "kv/repair/heads.h"
 #include "model/text/lookup.h"
-
-/*
- * Widths times depth of about 7B parameters: from here on models edit reliably (aider's leaderboard of edit
- * formats).
- */
-enum { STRONG_SIZE = 95000 };
 
 typedef struct local {
     engine base;
@@ -214,7 +209,8 @@ static void local_info(const engine *e, engine_info *ret)
                   : kv_session_cannot_cut(l->base.session) ? no_room_above
                                                            : NULL,
         .tools = model_template_tools(l->template),
-        .strong = (uint64_t)l->info->n_embd * l->info->n_layer >= STRONG_SIZE,
+        .strong = agent_ability_is_strong(
+            &(agent_ability){model_template_tools(l->template), l->info->n_params, l->info->n_params_active}),
         .n_ctx = s.endless ? l->info->n_ctx : s.n_ctx,
         .model_n_ctx = l->info->n_ctx,
         .n_layer = l->info->n_rows_layers,

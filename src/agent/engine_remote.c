@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/ability.h"
 #include "agent/engine_remote.h"
 #include "base/clock.h"
 #include "base/hash.h"
@@ -199,7 +200,7 @@ static void remote_info(const engine *e, engine_info *ret)
         .notice = r->n_notices ? r->notices[r->n_notices - 1] : NULL,
         .tools = p->tools,
         .is_elsewhere = !remote_http_address(p->http)->is_loopback,
-        .strong = p->n_params ? p->n_params >= UINT64_C(6500000000) : true,
+        .strong = agent_ability_is_strong(&(agent_ability){p->tools, p->n_params, 0}),
         .n_ctx = r->n_ctx,
         .model_n_ctx = p->n_train ? p->n_train : r->n_ctx,
         .n_layer = 1,

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/ability.h"
 #include "agent/engine_remote.h"
 #include "agent/standin.h"
 #include "base/clock.h"
@@ -124,7 +125,7 @@ static void chat_info(const engine *e, engine_info *ret)
         .notice = c->notice,
         .tools = MODEL_TOOLS_HERMES,
         .is_elsewhere = !remote_http_address(p->http)->is_loopback,
-        .strong = p->n_params ? p->n_params >= UINT64_C(6500000000) : true,
+        .strong = agent_ability_is_strong(&(agent_ability){MODEL_TOOLS_HERMES, p->n_params, 0}),
         .n_ctx = c->n_ctx,
         .model_n_ctx = p->n_train ? p->n_train : c->n_ctx,
         .n_layer = 1,

@@ -219,6 +219,7 @@ int agent_session_open(agent_session **ret, const agent_session_options *o, cons
             .stop = o->stop,
             .settings = o->settings,
             .notes = notes.data,
+            .ability = o->ability,
             .tries = o->tries};
         memcpy(options.configured, o->configured, sizeof options.configured);
         rc = agent_open(&s->agent, e, w, &options, host, cancel, err);

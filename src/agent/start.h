@@ -35,6 +35,7 @@ typedef struct agent_session_options {
     const void *budget_user;
     bool keep_budget; /* resume: the budget that the session had counts, not this one */
     uint32_t context_tokens, max_steps, max_tokens, tries;        /* as agent_options */
+    const char *ability;                                          /* the same */
     const char *const *stop;                                      /* as agent_options */
     void (*progress)(void *user, double share, const char *what); /* while the model loads; may be NULL */
     void *progress_user;

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "agent/ability.h"
 #include "agent/agent.h"
 #include "base/fs.h"
 #include "base/mem.h"
@@ -107,6 +108,11 @@ static bool parse(int argc, char **argv, shell_options *o, const char *usage, in
             "how much retrieved code goes in front of a request", "1500", .is_setting = true},
         {"--max-tokens", OPTION_INTEGER, &o->max_tokens, "N", "longest answer", "1024", .is_setting = true},
         {"--max-steps", OPTION_INTEGER, &o->max_steps, "N", "tool calls a turn", "24", .is_setting = true},
+        {"--agent", OPTION_TEXT, &o->agent, "auto|small|strong",
+            "what the model is offered: whole definitions are written anew, or edits by line and several "
+            "calls; "
+            "auto goes by its parameters and by the form of calls that it was taught",
+            "auto", .is_setting = true},
         {"--tries", OPTION_INTEGER, &o->tries, "N",
             "where a test fails: sample up to N rewrites, offer the first that passes; 0 is off",
             "6 in the modes edits and all, else 0", .is_setting = true},
@@ -180,6 +186,7 @@ static int to_session_options(const shell_options *o, agent_session_options *ret
             .n_ctx = (uint32_t)o->common.ctx},
         .max_tokens = (uint32_t)o->max_tokens,
         .max_steps = (uint32_t)o->max_steps,
+        .ability = o->agent,
         .tries = o->tries == TRIES_NOT_GIVEN ? AGENT_TRIES_BY_MODE : (uint32_t)o->tries};
     if (o->mode && !agent_mode_parse(o->mode, &ret->mode))
         return base_fail(err, BASE_E_USAGE, "--mode is plan, ask, edits or all, not \"%s\"", o->mode);
@@ -190,6 +197,9 @@ static int to_session_options(const shell_options *o, agent_session_options *ret
         return base_fail(err, BASE_E_USAGE, "--json goes with -p TEXT: the shell has a screen");
     if (o->notify && strcmp(o->notify, "off") && strcmp(o->notify, "bell") && strcmp(o->notify, "osc777"))
         return base_fail(err, BASE_E_USAGE, "--notify is off, bell or osc777, not \"%.40s\"", o->notify);
+    bool is_strong;
+    if (!agent_ability_read(o->agent, &is_strong))
+        return base_fail(err, BASE_E_USAGE, "--agent is auto, small or strong, not \"%.40s\"", o->agent);
     if (o->input && strcmp(o->input, "jsonl") != 0)
         return base_fail(err, BASE_E_USAGE, "--input is jsonl, not \"%.40s\"", o->input);
     if (o->input && (!o->prompt || strcmp(o->prompt, "-") != 0))

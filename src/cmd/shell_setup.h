@@ -12,7 +12,8 @@
 
 typedef struct shell_options {
     common_options common;
-    const char *prompt, *dir, *mode, *resume, *context, *fake_script, *input, *fork, *notify, *test, *lint;
+    const char *prompt, *dir, *mode, *resume, *context, *fake_script, *input, *fork, *notify, *test, *lint,
+        *agent;
     bool json, version, ephemeral, linear;
     int64_t max_tokens, max_steps, max_turns, tries;
     option_list allow_read, ignore;

@@ -468,6 +468,7 @@ class Usage(Case):
         self.assertEqual(run.returncode, 2)
         self.assertIn("no command", run.stderr)
         self.assertEqual(self.run_kvist("-p", "x", "--dir", "no/such", "--fake-script", self.script).returncode, 2)
+        self.assertIn("--agent is auto, small or strong", self.run_kvist("-p", "x", "--agent", "large", "--fake-script", self.script).stderr)
 
     def test_replay_paints_on_no_pipe(self):
         self.ask("What doubles?", "--mode", "plan")

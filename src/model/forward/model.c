@@ -447,6 +447,20 @@ static const char *quantisation_of(const model *m)
     return gguf_tensor_type_name((first->gate ? first->gate : first->gate_exps)->type);
 }
 
+/* Of a stack of experts a token goes to some; the embedding's rows count as all, as everybody counts them. */
+static void count_params(const model *m, uint64_t *ret_all, uint64_t *ret_active)
+{
+    *ret_all = *ret_active = 0;
+    for (uint64_t i = 0; i < gguf_n_tensors(m->file); i++) {
+        const gguf_tensor *t = gguf_tensor_at(m->file, i);
+        if (model_arch_is_left_out(&m->hyper, t)) continue;
+        const uint64_t n = t->ne[0] * t->ne[1] * t->ne[2] * t->ne[3];
+        const bool is_stack = t->ne[2] > 1 && m->hyper.n_experts;
+        *ret_all += n;
+        *ret_active += is_stack ? n / m->hyper.n_experts * m->hyper.n_experts_used : n;
+    }
+}
+
 static void describe(model *m, const char *path)
 {
     const model_hyper *h = &m->hyper;
@@ -468,6 +482,7 @@ static void describe(model *m, const char *path)
         .n_rows_layers = h->n_rows_layers,
         .state_bytes = (h->n_layer - h->n_rows_layers) * model_state_floats(h) * sizeof(float),
         .row_bytes = h->n_rows_layers * h->n_head_kv * h->head_dim * 2 * (uint32_t)sizeof(uint16_t)};
+    count_params(m, &m->info.n_params, &m->info.n_params_active);
     hash_file(m->file, m->name, m->info.hash);
 }
 

@@ -39,6 +39,7 @@ typedef struct model_info {
     uint32_t n_threads;
     uint32_t n_layer, n_embd, n_ff, n_head, n_head_kv, head_dim, n_vocab, n_ctx;
     uint64_t file_bytes, weight_bytes_per_token; /* what a decoded token reads */
+    uint64_t n_params, n_params_active;          /* numbers in its tensors, and those that work on a token */
     uint32_t row_bytes;                          /* K and V of one token in all lanes */
     char hash[65];          /* sha256 over name, metadata and sampled tensor bytes: identity of the weights */
     uint32_t n_rows_layers; /* layers that have rows; the others keep a state */
