@@ -56,21 +56,25 @@ void base_grow(void *items, size_t *cap, size_t wanted, size_t item_size)
     *cap = more;
 }
 
-static size_t huge_round(size_t n_bytes)
+enum { HUGE_PAGE = 2 << 20, ON_HUGE_PAGES = HUGE_PAGE / 2, CACHE_LINE = 64 };
+
+static size_t round_up(size_t n_bytes, size_t to)
 {
-    const size_t page = (size_t)2 << 20;
-    return (n_bytes + page - 1) / page * page;
+    return (n_bytes + to - 1) / to * to;
 }
 
 void *base_huge_alloc(size_t n_bytes)
 {
+    if (!n_bytes || n_bytes > SIZE_MAX / 2) return NULL;
+    if (n_bytes < ON_HUGE_PAGES) {
+        void *small = aligned_alloc(CACHE_LINE, round_up(n_bytes, CACHE_LINE));
+        return small ? memset(small, 0, n_bytes) : NULL;
+    }
     /*
      * Over-map by one huge page and give back the ends: alignment is what lets the kernel use 2 MiB pages at
      * all.
      */
-    const size_t page = (size_t)2 << 20;
-    if (!n_bytes || n_bytes > SIZE_MAX / 2) return NULL;
-    size_t size = huge_round(n_bytes);
+    const size_t page = HUGE_PAGE, size = round_up(n_bytes, page);
     char *p =
         mmap(NULL, size + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED) return NULL;
@@ -83,5 +87,8 @@ void *base_huge_alloc(size_t n_bytes)
 
 void base_huge_free(void *p, size_t n_bytes)
 {
-    if (p) munmap(p, huge_round(n_bytes));
+    if (n_bytes < ON_HUGE_PAGES)
+        free(p);
+    else if (p)
+        munmap(p, round_up(n_bytes, HUGE_PAGE));
 }

@@ -25,7 +25,10 @@ static inline bool base_mul(size_t a, size_t b, size_t *ret)
  */
 void base_grow(void *items, size_t *cap, size_t wanted, size_t item_size);
 
-/* n bytes on 2 MiB pages where the system gives them (madvise), zeroed; NULL when memory is gone. */
+/*
+ * n bytes, zeroed: on 2 MiB pages where the system gives them (madvise), below half of one from the heap, where clearing a page would cost
+ * more than it spares. Given back with the same n. NULL when memory is gone.
+ */
 void *base_huge_alloc(size_t n_bytes);
 void base_huge_free(void *p, size_t n_bytes);
 

@@ -10,8 +10,6 @@
 #include "base/mem.h"
 #include "model/cpu/cpu.h"
 
-enum { HUGE_FROM = 1 << 20 };
-
 static int cpu_sync(model_ops *ops, base_err *err)
 {
     (void)ops;
@@ -23,17 +21,12 @@ static int cpu_buffer_new(model_ops *ops, ops_buffer **ret, size_t n_bytes, base
 {
     (void)ops;
     ops_buffer *b = malloc(sizeof *b);
-    void *data = NULL;
-    /* Small ones (norm weights, biases: hundreds) must not cost a large page each. */
-    if (b && n_bytes < HUGE_FROM)
-        data = aligned_alloc(64, n_bytes / 64 * 64 + 64);
-    else if (b)
-        data = base_huge_alloc(n_bytes);
+    if (!n_bytes) n_bytes = 1;
+    void *data = b ? base_huge_alloc(n_bytes) : NULL;
     if (!data) {
         free(b);
         return base_fail(err, BASE_E_NOMEM, "no memory for a buffer of %zu bytes", n_bytes);
     }
-    if (n_bytes < HUGE_FROM) memset(data, 0, n_bytes);
     *b = (ops_buffer){data, n_bytes};
     *ret = b;
     return 0;
@@ -43,10 +36,7 @@ static void cpu_buffer_free(model_ops *ops, ops_buffer *b)
 {
     (void)ops;
     if (!b) return;
-    if (b->n_bytes < HUGE_FROM)
-        free(b->data);
-    else
-        base_huge_free(b->data, b->n_bytes);
+    base_huge_free(b->data, b->n_bytes);
     free(b);
 }
 
