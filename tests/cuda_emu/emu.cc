@@ -38,7 +38,8 @@ struct fiber {
     fiber_state state;
     int line; /* where it waits */
     emu_place place;
-    emu_words given; /* to the warp */
+    emu_words given; /* to the warp: the first n_given */
+    int n_given;
     bool vote, begun;
 };
 
@@ -59,6 +60,7 @@ static fiber scheduler;
 #ifdef EMU_ASAN
 static const void *scheduler_stack;
 static size_t scheduler_stack_bytes;
+static const fiber *begun_by;
 #endif
 static uint32_t order_state = 1;
 
@@ -113,50 +115,69 @@ static void fiber_prepare(fiber *f, void (*entry)(void))
 }
 #endif
 
-static void to_scheduler(bool ends)
+/* A round in which each fiber has a turn, in an order of its own. */
+static struct {
+    int next, step, n_left;
+} turn;
+
+/* Who runs next: the round's next fiber that is ready, behind the last one the scheduler. */
+static fiber *take_turn(void)
 {
-    fiber *f = &fibers[current];
+    while (turn.n_left > 0) {
+        const int i = turn.next;
+        turn.n_left--;
+        turn.next += turn.step;
+        if (turn.next == n_fibers) turn.next = 0;
+        if (turn.next < 0) turn.next = n_fibers - 1;
+        if (fibers[i].state != FIBER_READY) continue;
+        current = i;
+        emu_here = fibers[i].place;
+        return &fibers[i];
+    }
+    return &scheduler;
+}
+
+/* Goes on there; comes back when somebody switches to `from`, never if it ends. */
+static void switch_fiber(fiber *from, fiber *to, bool ends)
+{
 #ifdef EMU_ASAN
-    __sanitizer_start_switch_fiber(ends ? nullptr : &f->asan, scheduler_stack, scheduler_stack_bytes);
+    const bool is_fiber = to != &scheduler;
+    begun_by = from;
+    __sanitizer_start_switch_fiber(ends ? nullptr : &from->asan, is_fiber ? to->stack : scheduler_stack,
+        is_fiber ? (size_t)STACK_BYTES : scheduler_stack_bytes);
 #else
     (void)ends;
 #endif
-    fiber_jump(f, &scheduler);
+    fiber_jump(from, to);
 #ifdef EMU_ASAN
-    __sanitizer_finish_switch_fiber(f->asan, nullptr, nullptr);
+    __sanitizer_finish_switch_fiber(from->asan, nullptr, nullptr);
 #endif
 }
 
 static void fiber_main(void)
 {
 #ifdef EMU_ASAN
-    __sanitizer_finish_switch_fiber(nullptr, &scheduler_stack, &scheduler_stack_bytes);
+    const void *stack;
+    size_t n_bytes;
+    __sanitizer_finish_switch_fiber(nullptr, &stack, &n_bytes);
+    if (begun_by == &scheduler) {
+        scheduler_stack = stack;
+        scheduler_stack_bytes = n_bytes;
+    }
 #endif
     (*kernel_now)();
     if (!fibers[current].begun) die("a thread ended without gpu_begin", 0, 0);
     fibers[current].state = FIBER_DONE;
-    to_scheduler(true);
-}
-
-static void run_fiber(int i)
-{
-    fiber *f = &fibers[i];
-    current = i;
-    emu_here = f->place;
-#ifdef EMU_ASAN
-    __sanitizer_start_switch_fiber(&scheduler.asan, f->stack, STACK_BYTES);
-#endif
-    fiber_jump(&scheduler, f);
-#ifdef EMU_ASAN
-    __sanitizer_finish_switch_fiber(scheduler.asan, nullptr, nullptr);
-#endif
+    fiber *const done = &fibers[current];
+    switch_fiber(done, take_turn(), true);
 }
 
 static void wait_as(fiber_state state, int line)
 {
-    fibers[current].state = state;
-    fibers[current].line = line;
-    to_scheduler(false);
+    fiber *const f = &fibers[current];
+    f->state = state;
+    f->line = line;
+    switch_fiber(f, take_turn(), false);
 }
 
 /* ---- what a kernel calls ---- */
@@ -174,6 +195,7 @@ unsigned emu_lane(void)
 const emu_words *emu_warp_share(int line, const uint32_t *words, int n)
 {
     memcpy(fibers[current].given, words, (size_t)n * sizeof *words);
+    fibers[current].n_given = n;
     wait_as(FIBER_AT_WARP, line);
     return warps[current / WARP].given;
 }
@@ -238,7 +260,8 @@ static bool release_warp(int w)
             current = i;
             die("lanes of a warp meet at different lines", line, (unsigned)fibers[i].line);
         }
-        memcpy(warps[w].given[i - first], fibers[i].given, sizeof fibers[i].given);
+        memcpy(warps[w].given[i - first], fibers[i].given, (size_t)fibers[i].n_given * sizeof(uint32_t));
+        fibers[i].n_given = 0;
         if (fibers[i].vote) warps[w].ballot |= 1u << (i - first);
         fibers[i].vote = false;
         fibers[i].state = FIBER_READY;
@@ -261,12 +284,12 @@ static void release_block(void)
 
 static void run_ready(void)
 {
-    const bool backwards = next_random() & 1;
-    const int start = (int)(next_random() % (unsigned)n_fibers);
-    for (int k = 0; k < n_fibers; k++) {
-        const int at = (start + k) % n_fibers, i = backwards ? n_fibers - 1 - at : at;
-        if (fibers[i].state == FIBER_READY) run_fiber(i);
-    }
+    turn.step = next_random() & 1 ? -1 : 1;
+    turn.next = (int)(next_random() % (unsigned)n_fibers);
+    if (turn.step < 0) turn.next = n_fibers - 1 - turn.next;
+    turn.n_left = n_fibers;
+    fiber *const first = take_turn();
+    if (first != &scheduler) switch_fiber(&scheduler, first, false);
 }
 
 static void run_block(dim3 block_place, size_t shared_bytes)
