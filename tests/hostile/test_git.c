@@ -194,14 +194,17 @@ static void test_git__an_unreadable_configuration_is_left_alone(void **state)
 
 /* ---- what a command plants does not run later ---- */
 
-#define SIGN  "git config user.name Ada; git config user.email ada@example.org; "
-#define FIRST SIGN "echo a > f; git add f; git commit -qm first; "
+#define MAKE_FIRST                                                                                           \
+    "git init -q; git config user.name Ada; git config user.email ada@example.org; echo a > f; git add f; "  \
+    "git commit -qm first; "
+/* The same, made once in the home folder: outside of the box only. */
+#define FIRST "cp -a ~/first/. .; "
 /* What runs when git looks at files; $CANARY is known outside of the box only. */
 #define EVIL(config) "git config -f " config " core.fsmonitor 'touch $CANARY; false'; "
 #define HOOK(path)                                                                                           \
     "mkdir -p $(dirname " path "); printf '#!/bin/sh\\ntouch $CANARY\\n' > " path "; chmod +x " path "; "
 #define MODULE                                                                                               \
-    "git init -q ../origin; (cd ../origin; " FIRST "); git -c protocol.file.allow=always submodule -q add "  \
+    "mkdir ../origin; (cd ../origin; " FIRST "); git -c protocol.file.allow=always submodule -q add "        \
     "\"$PWD/../origin\" sub; git commit -qm module; "
 /* Puts one name in the place of another of its length, sorts, and signs the whole as git would. */
 #define INDEX_AT(path, from, to)                                                                             \
@@ -222,12 +225,11 @@ static void test_git__an_unreadable_configuration_is_left_alone(void **state)
 
 static const struct attack {
     const char *name, *setup, *command, *later;
-    bool no_git;
     const char *holds; /* must succeed outside afterwards; NULL: git log -1 */
 } attacks[] = {
     {"configuration", FIRST, EVIL(".git/config"), "git status"},
     {"a nested repository that is added", FIRST,
-        "git init -q sub; (cd sub; " FIRST "); " EVIL("sub/.git/config") "git add sub", "git status"},
+        "mkdir sub; (cd sub; " MAKE_FIRST "); " EVIL("sub/.git/config") "git add sub", "git status"},
     {"a nested repository somebody steps into", FIRST,
         "mkdir -p a/b; git init -q a/b; " EVIL("a/b/.git/config"), "cd a/b && git status"},
     {"a nested repository in an ignored folder", "echo node_modules > .gitignore; " FIRST,
@@ -255,11 +257,11 @@ static const struct attack {
     {"the repository renamed, a link to a copy in its place", FIRST,
         "cp -r .git evil; " EVIL("evil/config") "mv .git x && ln -s evil .git", "git status"},
     {"a repository where there was none", "echo a > f", "git init -q; " EVIL(".git/config"), "git status",
-        .no_git = true, .holds = "test -f f"},
+        .holds = "test -f f"},
     {"a bare repository where there was none", "echo a > f",
         "git init -q --bare x; mv x/* .; git config -f config core.bare false; git config -f config "
         "core.worktree .; " EVIL("config"),
-        "git status", .no_git = true, .holds = "test -f f"},
+        "git status", .holds = "test -f f"},
     {"a worktree's commondir", FIRST "git worktree add -q w",
         "cp -r .git evil; " EVIL("evil/config") "echo \"$PWD/evil\" > .git/worktrees/w/commondir",
         "cd w && git status"},
@@ -351,10 +353,13 @@ static const struct attack {
             "src/x/.git/config"),
         "cd src/x && git status"},
     {"a hook linked by a crowd that is being ended", FIRST "mkdir -p .git/hooks",
-        HOOK("x") "python3 -c \"\nimport os, time\nend = time.time() + 3\nfor i in range(60):\n    if not "
-                  "os.fork():\n"
-                  "        while time.time() < end:\n            try: os.link('x', '.git/hooks/pre-commit')\n"
-                  "            except OSError: pass\n        os._exit(0)\ntime.sleep(0.3)\"",
+        HOOK("x") "python3 -c \"\nimport os, time\nend, canary = time.time() + 3, os.environ.get('CANARY', "
+                  "'')\n"
+                  "for i in range(60):\n    if not os.fork():\n"
+                  "        while time.time() < end and not os.path.exists(canary):\n"
+                  "            for _ in range(100):\n"
+                  "                try: os.link('x', '.git/hooks/pre-commit')\n"
+                  "                except OSError: pass\n        os._exit(0)\ntime.sleep(0.3)\"",
         COMMIT},
     {"an index that names a hook", FIRST,
         HOOK("Xgit/hooks/post-checkout") "git add Xgit; rm -r Xgit; " INDEX("Xgit/hooks", ".git/hooks"),
@@ -452,7 +457,6 @@ static void begin(tree *t, const struct attack *a)
     tree_make(t, false);
     snprintf(canary, sizeof canary, "%s/canary", t->base);
     setenv("CANARY", canary, 1);
-    if (!a->no_git) assert_int_equal(outside(t, "git init -q"), 0);
     outside(t, a->setup);
     assert_false(fired(t));
 }
@@ -493,7 +497,7 @@ static void try_attack(const struct attack *a, int which)
             fail_msg(
                 "%s, defence %d: git is broken; told: %s", a->name, which, r.notice ? r.notice : "nothing");
         tool_result_free(&r);
-        outside(&t, "git rebase --abort");
+        outside(&t, "[ ! -d .git/rebase-merge ] || git rebase --abort");
         r = run(&t, "true"); /* and it is done with */
         if (r.notice) fail_msg("%s, defence %d: told again: %s", a->name, which, r.notice);
         tool_result_free(&r);
@@ -711,10 +715,11 @@ static int run_as(group_fn *group, bool ordinary)
         is_second = ordinary;
         char config[64];
         snprintf(config, sizeof config, "%s/.gitconfig", home);
-        static const char quick[] =
-            "[core]\n\tfsync = none\n[init]\n\ttemplateDir =\n\tdefaultBranch = main\n";
+        static const char quick[] = "[core]\n\tfsync = none\n[init]\n\ttemplateDir =\n\tdefaultBranch = "
+                                    "main\n[maintenance]\n\tauto = false\n";
         FILE *f = fopen(config, "w");
         if (!f || fputs(quick, f) < 0 || fclose(f)) _exit(4);
+        if (system("mkdir ~/first && cd ~/first && { " MAKE_FIRST "}")) _exit(5);
         int failed = group();
         base_fs_remove(home, NULL);
         _exit(failed != 0);
