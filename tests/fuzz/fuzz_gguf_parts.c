@@ -53,7 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
     if (n_files == 0) return 0;
     gguf_file **others = calloc(MOST, sizeof *others);
     for (uint64_t i = 1; i < n_files; i++) others[i - 1] = files[i];
-    if (gguf_join(files[0], others, n_files - 1, &err) == 0) {
+    if (gguf_parts_join(files[0], others, n_files - 1, &err) == 0) {
         if (gguf_n_parts(files[0]) != n_files) abort();
         sink = read_tensors(files[0]);
         (void)sink;

@@ -12,7 +12,7 @@
  * A file is mapped when it lies on a local disk, with a guard against its being cut (base/map.h), else read.
  * Immutable after open; any thread may read.
  */
-#include "model/file/gguf.h"
+#include "model/file/gguf_values.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,38 +30,12 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "model/file/gguf_check.h"
-#include "model/file/gguf_parts.h"
 
 enum {
     MAX_KEY_BYTES = 65535,
     MAX_NAME_BYTES = 63,
     MIN_KEY_ENTRY = 8 + 1 + 4 + 1,            /* length, one letter, type, one byte of value */
     MIN_TENSOR_ENTRY = 8 + 1 + 4 + 8 + 4 + 8, /* length, one letter, n_dims, one dimension, type, offset */
-};
-
-typedef struct entry {
-    base_str key;
-    gguf_value_type type, element; /* element: of an ARRAY */
-    uint64_t n;                    /* elements of an ARRAY, bytes of a STRING */
-    const uint8_t *value;          /* the scalar, the string's bytes, the array's first element */
-    uint64_t *offsets;             /* arrays of strings: where each length field stands, from `value` */
-} entry;
-
-struct gguf_file {
-    const uint8_t *bytes;
-    size_t n;
-    base_map *map; /* NULL: the bytes are elsewhere */
-    bool owned;
-    char *path;         /* NULL: bytes in memory */
-    gguf_file **others; /* of a model in parts, in their first: the second part and those behind it */
-    uint64_t n_others;
-    uint32_t version;
-    size_t n_head; /* bytes before the first tensor's */
-    uint64_t alignment, n_keys, n_tensors;
-    entry *keys;
-    gguf_tensor *tensors;
-    uint32_t *key_table, *tensor_table; /* open addressing, place + 1; 0 is free */
-    size_t key_slots, tensor_slots;
 };
 
 /* ---- formats ---- */
@@ -89,15 +63,6 @@ static const struct {
     {22, "IQ2_S"},   {29, "IQ1_M"},   {34, "TQ1_0"},  {35, "TQ2_0"},   {40, "NVFP4"},
 };
 
-static const struct {
-    const char *name;
-    uint8_t bytes; /* 0: not fixed */
-} value_types[] = {
-    [GGUF_U8] = {"u8", 1},   [GGUF_I8] = {"i8", 1},   [GGUF_U16] = {"u16", 2},  [GGUF_I16] = {"i16", 2},
-    [GGUF_U32] = {"u32", 4}, [GGUF_I32] = {"i32", 4}, [GGUF_F32] = {"f32", 4},  [GGUF_BOOL] = {"bool", 1},
-    [GGUF_STRING] = {"string", 0}, [GGUF_ARRAY] = {"array", 0},
-    [GGUF_U64] = {"u64", 8}, [GGUF_I64] = {"i64", 8}, [GGUF_F64] = {"f64", 8},
-};
 /* clang-format on */
 
 #define N_OF(a) (sizeof(a) / sizeof(a)[0])
@@ -118,11 +83,6 @@ const char *gguf_tensor_type_name(gguf_tensor_type type)
     for (size_t i = 0; i < N_OF(tensor_types); i++)
         if (tensor_types[i].type == type) return tensor_types[i].name;
     return "unknown";
-}
-
-static const char *value_type_name(gguf_value_type type)
-{
-    return (size_t)type < N_OF(value_types) ? value_types[type].name : "unknown";
 }
 
 /* ---- the cursor ---- */
@@ -177,22 +137,6 @@ static int table_new(uint32_t **table, size_t *slots, uint64_t n, base_err *err)
     return *table ? 0 : base_fail(err, BASE_E_NOMEM, "GGUF: no memory for a table of %" PRIu64 " names", n);
 }
 
-/*
- * The slot that holds `name`, or the free one where it belongs. `names` walks a struct array by its leading
- * base_str.
- */
-static size_t table_slot(
-    const uint32_t *table, size_t slots, const void *items, size_t item_size, base_str name)
-{
-    size_t at = base_hash64(name.ptr, name.len, 0) & (slots - 1);
-    for (; table[at]; at = (at + 1) & (slots - 1)) {
-        const base_str *other =
-            (const base_str *)(const void *)((const char *)items + (table[at] - 1) * item_size);
-        if (other->len == name.len && memcmp(other->ptr, name.ptr, name.len) == 0) break;
-    }
-    return at;
-}
-
 /* ---- metadata ---- */
 
 static bool finite_number(gguf_value_type type, const uint8_t *p)
@@ -204,16 +148,16 @@ static bool finite_number(gguf_value_type type, const uint8_t *p)
     return true;
 }
 
-static int parse_array(cursor *c, entry *e)
+static int parse_array(cursor *c, gguf_entry *e)
 {
     uint32_t element = 0;
     int r = take(c, &element, sizeof element);
     if (r >= 0) r = take(c, &e->n, sizeof e->n);
     if (r < 0) return r;
-    if (element >= N_OF(value_types)) return fail_at(c, "unknown type of array elements");
+    if (element >= GGUF_N_VALUE_TYPES) return fail_at(c, "unknown type of array elements");
     if (element == GGUF_ARRAY) return fail_at(c, "an array inside an array");
     e->element = (gguf_value_type)element;
-    size_t size = value_types[element].bytes;
+    size_t size = gguf_value_types[element].bytes;
     if (e->n > left(c) / (size ? size : 8)) return fail_at(c, "an array is longer than the rest of the file");
     e->value = c->bytes + c->at;
     if (size) {
@@ -235,7 +179,7 @@ static int parse_array(cursor *c, entry *e)
     return 0;
 }
 
-static int parse_key(cursor *c, entry *e)
+static int parse_key(cursor *c, gguf_entry *e)
 {
     uint32_t type = 0;
     base_str s = {0};
@@ -243,7 +187,7 @@ static int parse_key(cursor *c, entry *e)
     if (r >= 0) r = take(c, &type, sizeof type);
     if (r < 0) return r;
     if (e->key.len == 0) return fail_at(c, "a key without a name");
-    if (type >= N_OF(value_types)) return fail_at(c, "unknown value type");
+    if (type >= GGUF_N_VALUE_TYPES) return fail_at(c, "unknown value type");
     e->type = (gguf_value_type)type;
     if (type == GGUF_ARRAY) return parse_array(c, e);
     if (type == GGUF_STRING) {
@@ -252,9 +196,9 @@ static int parse_key(cursor *c, entry *e)
         e->n = s.len;
         return 0;
     }
-    if (value_types[type].bytes > left(c)) return fail_at(c, "the file ends early");
+    if (gguf_value_types[type].bytes > left(c)) return fail_at(c, "the file ends early");
     e->value = c->bytes + c->at;
-    c->at += value_types[type].bytes;
+    c->at += gguf_value_types[type].bytes;
     return finite_number(e->type, e->value) ? 0 : fail_at(c, "a number that is not finite");
 }
 
@@ -270,10 +214,10 @@ static int parse_keys(gguf_file *f, cursor *c)
     if (!f->keys)
         return base_fail(c->err, BASE_E_NOMEM, "GGUF: no memory for %" PRIu64 " metadata keys", f->n_keys);
     for (uint64_t i = 0; i < f->n_keys; i++) {
-        entry *e = &f->keys[i];
+        gguf_entry *e = &f->keys[i];
         c->which = i;
         if ((r = parse_key(c, e)) < 0) return r;
-        size_t slot = table_slot(f->key_table, f->key_slots, f->keys, sizeof *e, e->key);
+        size_t slot = gguf_slot(f->key_table, f->key_slots, f->keys, sizeof *e, e->key);
         if (f->key_table[slot]) return fail_at(c, "the same key twice");
         f->key_table[slot] = (uint32_t)i + 1;
     }
@@ -353,7 +297,7 @@ static int parse_tensors(gguf_file *f, cursor *c)
         uint64_t offset = 0;
         c->which = i;
         if ((r = parse_tensor(c, t, &offset)) < 0) return r;
-        size_t slot = table_slot(f->tensor_table, f->tensor_slots, f->tensors, sizeof *t, t->name);
+        size_t slot = gguf_slot(f->tensor_table, f->tensor_slots, f->tensors, sizeof *t, t->name);
         if (f->tensor_table[slot]) return fail_at(c, "the same tensor name twice");
         f->tensor_table[slot] = (uint32_t)i + 1;
         if (offset != expected) return fail_at(c, "the offset is not behind the tensor before");
@@ -504,19 +448,6 @@ int gguf_open_one(gguf_file **ret, const char *path, base_err *err)
     return 0;
 }
 
-int gguf_open(gguf_file **ret, const char *path, base_err *err)
-{
-    gguf_file *f = NULL;
-    int r = gguf_open_one(&f, path, err);
-    if (r >= 0 && gguf_part_count(f) > 1) r = gguf_open_others(&f, path, err);
-    if (r < 0) {
-        gguf_close(f);
-        return r;
-    }
-    *ret = f;
-    return 0;
-}
-
 void gguf_close(gguf_file *f)
 {
     if (!f) return;
@@ -556,7 +487,7 @@ static int take_tensors(gguf_file *first, gguf_file **others, uint64_t n_others,
         const gguf_file *part = i ? others[i - 1] : first;
         for (uint64_t k = 0; k < part->n_tensors && r >= 0; k++, to++) {
             *to = part->tensors[k];
-            size_t slot = table_slot(table, slots, all, sizeof *all, to->name);
+            size_t slot = gguf_slot(table, slots, all, sizeof *all, to->name);
             if (table[slot]) r = tensor_twice(to, err);
             table[slot] = (uint32_t)(to - all) + 1;
         }
@@ -577,211 +508,9 @@ static int take_tensors(gguf_file *first, gguf_file **others, uint64_t n_others,
 
 int gguf_join(gguf_file *first, gguf_file **others, uint64_t n_others, base_err *err)
 {
-    int r = gguf_check_parts(first, others, n_others, err);
-    if (r >= 0) r = take_tensors(first, others, n_others, err);
+    int r = take_tensors(first, others, n_others, err);
     if (r < 0) return r;
     first->others = others;
     first->n_others = n_others;
     return 0;
-}
-
-uint64_t gguf_n_parts(const gguf_file *f)
-{
-    return 1 + f->n_others;
-}
-
-gguf_part gguf_part_at(const gguf_file *f, uint64_t i)
-{
-    const gguf_file *part = i ? f->others[i - 1] : f;
-    return (gguf_part){part->path, part->bytes, part->n, part->n_head};
-}
-
-/* ---- what is in it ---- */
-
-uint64_t gguf_file_bytes(const gguf_file *f)
-{
-    uint64_t n = f->n;
-    for (uint64_t i = 0; i < f->n_others; i++) n += f->others[i]->n;
-    return n;
-}
-
-uint64_t gguf_n_tensors(const gguf_file *f)
-{
-    return f->n_tensors;
-}
-
-const gguf_tensor *gguf_tensor_at(const gguf_file *f, uint64_t i)
-{
-    return i < f->n_tensors ? &f->tensors[i] : NULL;
-}
-
-const gguf_tensor *gguf_find_tensor(const gguf_file *f, const char *name)
-{
-    size_t slot =
-        table_slot(f->tensor_table, f->tensor_slots, f->tensors, sizeof *f->tensors, base_str_of(name));
-    return f->tensor_table[slot] ? &f->tensors[f->tensor_table[slot] - 1] : NULL;
-}
-
-uint64_t gguf_n_keys(const gguf_file *f)
-{
-    return f->n_keys;
-}
-
-base_str gguf_key_at(const gguf_file *f, uint64_t i, gguf_value_type *ret_type)
-{
-    if (i >= f->n_keys) return (base_str){NULL, 0};
-    if (ret_type) *ret_type = f->keys[i].type;
-    return f->keys[i].key;
-}
-
-static const entry *find_key(const gguf_file *f, const char *key)
-{
-    size_t slot = table_slot(f->key_table, f->key_slots, f->keys, sizeof *f->keys, base_str_of(key));
-    return f->key_table[slot] ? &f->keys[f->key_table[slot] - 1] : NULL;
-}
-
-/* One scalar as a signed or unsigned 64-bit integer or a double; exactly one of the kinds is set. */
-typedef struct number {
-    enum { NOT_A_NUMBER, SIGNED, UNSIGNED, REAL } kind;
-    int64_t i;
-    uint64_t u;
-    double d;
-} number;
-
-static number load_number(gguf_value_type type, const uint8_t *p)
-{
-    uint64_t raw = 0;
-    float f;
-    number x = {.kind = UNSIGNED};
-    if ((size_t)type >= N_OF(value_types) || !value_types[type].bytes || type == GGUF_BOOL)
-        return (number){0};
-    memcpy(&raw, p, value_types[type].bytes);
-    switch (type) {
-    case GGUF_I8: x.kind = SIGNED, x.i = (int8_t)raw; break;
-    case GGUF_I16: x.kind = SIGNED, x.i = (int16_t)raw; break;
-    case GGUF_I32: x.kind = SIGNED, x.i = (int32_t)raw; break;
-    case GGUF_I64: x.kind = SIGNED, x.i = (int64_t)raw; break;
-    case GGUF_F32: memcpy(&f, p, sizeof f), x.kind = REAL, x.d = f; break;
-    case GGUF_F64: memcpy(&x.d, p, sizeof x.d), x.kind = REAL; break;
-    default: x.u = raw;
-    }
-    return x;
-}
-
-bool gguf_get_u64(const gguf_file *f, const char *key, uint64_t *ret)
-{
-    const entry *e = find_key(f, key);
-    number x = e ? load_number(e->type, e->value) : (number){0};
-    if (x.kind != UNSIGNED && !(x.kind == SIGNED && x.i >= 0)) return false;
-    *ret = x.kind == SIGNED ? (uint64_t)x.i : x.u;
-    return true;
-}
-
-bool gguf_get_i64(const gguf_file *f, const char *key, int64_t *ret)
-{
-    const entry *e = find_key(f, key);
-    number x = e ? load_number(e->type, e->value) : (number){0};
-    if (x.kind != SIGNED && !(x.kind == UNSIGNED && x.u <= INT64_MAX)) return false;
-    *ret = x.kind == SIGNED ? x.i : (int64_t)x.u;
-    return true;
-}
-
-static bool number_as_double(number x, double *ret)
-{
-    if (x.kind == NOT_A_NUMBER) return false;
-    *ret = x.kind == REAL ? x.d : x.kind == SIGNED ? (double)x.i : (double)x.u;
-    return true;
-}
-
-bool gguf_get_f64(const gguf_file *f, const char *key, double *ret)
-{
-    const entry *e = find_key(f, key);
-    return e && number_as_double(load_number(e->type, e->value), ret);
-}
-
-bool gguf_get_bool(const gguf_file *f, const char *key, bool *ret)
-{
-    const entry *e = find_key(f, key);
-    if (!e || e->type != GGUF_BOOL) return false;
-    *ret = e->value[0] != 0;
-    return true;
-}
-
-bool gguf_get_str(const gguf_file *f, const char *key, base_str *ret)
-{
-    const entry *e = find_key(f, key);
-    if (!e || e->type != GGUF_STRING) return false;
-    *ret = (base_str){(const char *)e->value, e->n};
-    return true;
-}
-
-bool gguf_get_array(const gguf_file *f, const char *key, gguf_value_type *ret_type, uint64_t *ret_n)
-{
-    const entry *e = find_key(f, key);
-    if (!e || e->type != GGUF_ARRAY) return false;
-    if (ret_type) *ret_type = e->element;
-    if (ret_n) *ret_n = e->n;
-    return true;
-}
-
-static base_str string_at(const entry *e, uint64_t i)
-{
-    uint64_t n;
-    memcpy(&n, e->value + e->offsets[i], sizeof n);
-    return (base_str){(const char *)e->value + e->offsets[i] + sizeof n, n};
-}
-
-bool gguf_array_str(const gguf_file *f, const char *key, uint64_t i, base_str *ret)
-{
-    const entry *e = find_key(f, key);
-    if (!e || e->type != GGUF_ARRAY || e->element != GGUF_STRING || i >= e->n) return false;
-    *ret = string_at(e, i);
-    return true;
-}
-
-bool gguf_array_num(const gguf_file *f, const char *key, uint64_t i, double *ret)
-{
-    const entry *e = find_key(f, key);
-    if (!e || e->type != GGUF_ARRAY || i >= e->n) return false;
-    return number_as_double(load_number(e->element, e->value + i * value_types[e->element].bytes), ret);
-}
-
-static void print_scalar(gguf_value_type type, const uint8_t *value, base_buf *out)
-{
-    number x = load_number(type, value);
-    if (type == GGUF_BOOL) base_buf_puts(out, value[0] ? "true" : "false");
-    if (x.kind == SIGNED) base_buf_printf(out, "%" PRId64, x.i);
-    if (x.kind == UNSIGNED) base_buf_printf(out, "%" PRIu64, x.u);
-    if (x.kind == REAL) base_buf_printf(out, "%g", x.d);
-}
-
-static void print_string(base_str s, size_t max, base_buf *out)
-{
-    base_buf_putc(out, '"');
-    base_utf8_sanitise(out, s.ptr, s.len < max ? s.len : base_utf8_whole(s.ptr, max), false);
-    base_buf_puts(out, s.len > max ? "\"..." : "\"");
-}
-
-void gguf_print_value(const gguf_file *f, uint64_t i, base_buf *out)
-{
-    enum { SHOWN = 4, SHOWN_BYTES = 100, SHOWN_ELEMENT_BYTES = 16 };
-    if (i >= f->n_keys) return;
-    const entry *e = &f->keys[i];
-    if (e->type == GGUF_STRING) {
-        print_string((base_str){(const char *)e->value, e->n}, SHOWN_BYTES, out);
-        return;
-    }
-    if (e->type != GGUF_ARRAY) {
-        print_scalar(e->type, e->value, out);
-        return;
-    }
-    base_buf_printf(out, "%" PRIu64 " x %s [", e->n, value_type_name(e->element));
-    for (uint64_t k = 0; k < e->n && k < SHOWN; k++) {
-        if (k) base_buf_puts(out, ", ");
-        if (e->element == GGUF_STRING)
-            print_string(string_at(e, k), SHOWN_ELEMENT_BYTES, out);
-        else
-            print_scalar(e->element, e->value + k * value_types[e->element].bytes, out);
-    }
-    base_buf_puts(out, e->n > SHOWN ? ", ...]" : "]");
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "model/file/gguf_values.h"
 
 enum { TAIL = sizeof "-00001-of-00003.gguf" - 1, DIGITS = 5 };
 
@@ -47,7 +48,8 @@ static uint64_t number_of(const gguf_file *f, const char *key, uint64_t otherwis
     return gguf_get_u64(f, key, &n) ? n : otherwise;
 }
 
-uint64_t gguf_part_count(const gguf_file *f)
+/* How many parts the file says there are; 1: it is no part. */
+static uint64_t count_parts(const gguf_file *f)
 {
     const uint64_t n = number_of(f, "split.count", 1);
     return n > 1 ? n : 1;
@@ -78,9 +80,8 @@ static int check_part(const gguf_file *first, const gguf_file *f, uint64_t part,
 {
     base_str ours, theirs;
     char why[160];
-    if (gguf_part_count(f) != n) {
-        snprintf(
-            why, sizeof why, "it is one of %" PRIu64 " parts and not of %" PRIu64, gguf_part_count(f), n);
+    if (count_parts(f) != n) {
+        snprintf(why, sizeof why, "it is one of %" PRIu64 " parts and not of %" PRIu64, count_parts(f), n);
         return other_model(f, part, why, err);
     }
     if (number_of(f, "split.no", 0) != part) {
@@ -97,7 +98,8 @@ static int check_part(const gguf_file *first, const gguf_file *f, uint64_t part,
     return 0;
 }
 
-int gguf_check_parts(const gguf_file *first, gguf_file *const *others, uint64_t n_others, base_err *err)
+/* Do these parts belong together, in this order? BASE_E_FORMAT says which does not. */
+static int check_parts(const gguf_file *first, gguf_file *const *others, uint64_t n_others, base_err *err)
 {
     const uint64_t promised = number_of(first, "split.tensors.count", UINT64_MAX);
     uint64_t found = gguf_n_tensors(first);
@@ -114,10 +116,16 @@ int gguf_check_parts(const gguf_file *first, gguf_file *const *others, uint64_t 
     return r;
 }
 
+int gguf_parts_join(gguf_file *first, gguf_file **others, uint64_t n_others, base_err *err)
+{
+    const int r = check_parts(first, others, n_others, err);
+    return r < 0 ? r : gguf_join(first, others, n_others, err);
+}
+
 /* What the file says it is and what it is called have to agree: by its name the others are found. */
 static int check_name(const gguf_file *f, const char *path, gguf_part_name *ret, base_err *err)
 {
-    const uint64_t part = number_of(f, "split.no", 0) + 1, parts = gguf_part_count(f);
+    const uint64_t part = number_of(f, "split.no", 0) + 1, parts = count_parts(f);
     if (gguf_part_name_read(path, ret) && ret->part == part && ret->parts == parts) return 0;
     return base_fail(err, BASE_E_FORMAT,
         "%s is part %" PRIu64 " of %" PRIu64
@@ -139,7 +147,11 @@ static int open_part(gguf_file **ret, const char *path, gguf_part_name name, uin
     return r;
 }
 
-int gguf_open_others(gguf_file **f, const char *path, base_err *err)
+/*
+ * *f, opened from `path`, is one part: opens the others, and makes *f the first with all tensors. On failure
+ * *f is some part, to be closed.
+ */
+static int open_others(gguf_file **f, const char *path, base_err *err)
 {
     gguf_part_name name;
     int r = check_name(*f, path, &name, err);
@@ -152,7 +164,7 @@ int gguf_open_others(gguf_file **f, const char *path, base_err *err)
     if (r >= 0) {
         memmove(parts, parts + 1, (name.parts - 1) * sizeof *parts);
         parts[name.parts - 1] = NULL;
-        r = gguf_join(first, parts, name.parts - 1, err);
+        r = gguf_parts_join(first, parts, name.parts - 1, err);
         if (r >= 0) {
             *f = first;
             return 0;
@@ -163,4 +175,17 @@ int gguf_open_others(gguf_file **f, const char *path, base_err *err)
         if (parts[i] != *f) gguf_close(parts[i]);
     free(parts);
     return r;
+}
+
+int gguf_open(gguf_file **ret, const char *path, base_err *err)
+{
+    gguf_file *f = NULL;
+    int r = gguf_open_one(&f, path, err);
+    if (r >= 0 && count_parts(f) > 1) r = open_others(&f, path, err);
+    if (r < 0) {
+        gguf_close(f);
+        return r;
+    }
+    *ret = f;
+    return 0;
 }

@@ -27,21 +27,10 @@ bool gguf_part_name_read(const char *path, gguf_part_name *ret);
 /* The name of part `part` (from 1) beside `path`, appended to out. */
 void gguf_part_name_put(const char *path, gguf_part_name name, uint32_t part, base_buf *out);
 
-/* For gguf.c. One file by itself, whatever it says of parts. */
-int gguf_open_one(gguf_file **ret, const char *path, base_err *err);
-/* How many parts the file says there are; 1: it is no part. */
-uint64_t gguf_part_count(const gguf_file *f);
 /*
- * *f, opened from `path`, is one part: opens the others, and makes *f the first with all tensors. On failure
- * *f is some part, to be closed.
+ * Where these parts belong together, in this order, the first takes the others' tensors, and owns them and the list
+ * (malloc) from now on. BASE_E_FORMAT says which does not belong; then they stay the caller's.
  */
-int gguf_open_others(gguf_file **f, const char *path, base_err *err);
-/* Do these parts belong together, in this order? BASE_E_FORMAT says which does not. */
-int gguf_check_parts(const gguf_file *first, gguf_file *const *others, uint64_t n_others, base_err *err);
-/*
- * The first takes the others' tensors, and owns them and the list (malloc) from now on; on failure they stay
- * the caller's.
- */
-int gguf_join(gguf_file *first, gguf_file **others, uint64_t n_others, base_err *err);
+int gguf_parts_join(gguf_file *first, gguf_file **others, uint64_t n_others, base_err *err);
 
 #endif
