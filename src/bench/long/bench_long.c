@@ -1,6 +1,6 @@
 /*
  * kvist-bench long: whole agent sessions end to end, as the program ships and under other settings, by turns.
- * A session of a set (tests/long, made by scripts/make-long-sets) is a tree and a list of requests. Each is
+ * A session of a set (tests/session_sets, made by scripts/make-long-sets) is a tree and a list of requests. Each is
  * submitted to an agent as a person's line is; behind it comes the idle time that a person reading would leave.
  * A line a turn says where the time went, what was computed and read, and whether the answer is right.
  *
@@ -29,7 +29,7 @@ static const char usage[] =
     "                        [--seconds N] [--out FILE [--resume]]\n"
     "       kvist-bench long --summary FILE\n"
     "\n"
-    "  --set FILE          sessions, a JSON object a line (tests/long)\n"
+    "  --set FILE          sessions, a JSON object a line (tests/session_sets)\n"
     "  --work DIR          for trees, logs and rows, made if it is not there; the next call goes on with "
     "them\n"
     "  --data DIR          repositories and programs (repos/NAME.bundle, quixbugs)\n"
