@@ -16,6 +16,7 @@
 
 #include "base/mem.h"
 #include "model/text/grammar_state.h"
+#include "model/text/json_character.h"
 
 /* ---- what may be written ---- */
 
@@ -38,27 +39,6 @@ static const struct {
     [MODEL_TOOLS_JSON]      = {"{\"name\"",   BODY},
 };
 /* clang-format on */
-
-/*
- * Inside a string: how the next byte is read. UTF_x: x continuation bytes to come; UTF_E0 and so on bound the
- * first one.
- */
-typedef enum character {
-    PLAIN,
-    ESCAPE,
-    HEX_4,
-    HEX_3,
-    HEX_3_OF_D, /* \uD..: only below \uD800 */
-    HEX_2,
-    HEX_1,
-    UTF_1,
-    UTF_2,
-    UTF_3,
-    UTF_E0,
-    UTF_ED,
-    UTF_F0,
-    UTF_F4,
-} character;
 
 static verdict step_idle(const model_grammar *g, state *s, uint8_t byte)
 {
@@ -265,56 +245,13 @@ static verdict step_integer(const model_grammar *g, state *s, uint8_t byte)
     return TAKEN;
 }
 
-static bool is_hex(uint8_t b)
-{
-    return (b >= '0' && b <= '9') || (b >= 'a' && b <= 'f') || (b >= 'A' && b <= 'F');
-}
-
-/* A byte that is not plain: the rest of an escape (no surrogates) or of a code point (Unicode, table 3-7). */
-static bool step_character(state *s, uint8_t b)
-{
-    /* clang-format off */
-    static const struct { uint8_t low, high, then; } follows[] = {
-        [UTF_1]  = {0x80, 0xBF, PLAIN}, [UTF_2]  = {0x80, 0xBF, UTF_1}, [UTF_3]  = {0x80, 0xBF, UTF_2},
-        [UTF_E0] = {0xA0, 0xBF, UTF_1}, [UTF_ED] = {0x80, 0x9F, UTF_1},
-        [UTF_F0] = {0x90, 0xBF, UTF_2}, [UTF_F4] = {0x80, 0x8F, UTF_2},
-    };
-    static const uint8_t hex_then[] = {[HEX_4] = HEX_3, [HEX_3] = HEX_2, [HEX_3_OF_D] = HEX_2, [HEX_2] = HEX_1, [HEX_1] = PLAIN};
-    /* clang-format on */
-    uint8_t c = s->character;
-    if (c >= UTF_1) {
-        if (b < follows[c].low || b > follows[c].high) return false;
-        s->character = follows[c].then;
-        return true;
-    }
-    if (c == ESCAPE) {
-        if (!b || !strchr("\"\\/bfnrtu", b)) return false;
-        s->character = b == 'u' ? HEX_4 : PLAIN;
-        return true;
-    }
-    if (!is_hex(b) || (c == HEX_3_OF_D && !(b >= '0' && b <= '7'))) return false;
-    s->character = c == HEX_4 && (b | 0x20) == 'd' ? HEX_3_OF_D : hex_then[c];
-    return true;
-}
-
 static verdict step_string(const model_grammar *g, state *s, uint8_t byte)
 {
     (void)g;
     s->n++;
-    if (s->character != PLAIN) return step_character(s, byte) ? TAKEN : REFUSED;
+    if (s->character != PLAIN) return json_character_step(byte, &s->character) ? TAKEN : REFUSED;
     if (byte == '"') return end_value(s, TAKEN);
-    if (byte < 0x20 || s->n > MAX_STRING) return REFUSED;
-    if (byte == '\\')
-        s->character = ESCAPE;
-    else if (byte >= 0xC2 && byte <= 0xDF)
-        s->character = UTF_1;
-    else if (byte >= 0xE0 && byte <= 0xEF)
-        s->character = byte == 0xE0 ? UTF_E0 : byte == 0xED ? UTF_ED : UTF_2;
-    else if (byte >= 0xF0 && byte <= 0xF4)
-        s->character = byte == 0xF0 ? UTF_F0 : byte == 0xF4 ? UTF_F4 : UTF_3;
-    else if (byte >= 0x80)
-        return REFUSED;
-    return TAKEN;
+    return s->n <= MAX_STRING && json_character_begin(byte, &s->character) ? TAKEN : REFUSED;
 }
 
 static step_fn *const steps[N_PHASES] = {[IDLE] = step_idle,
@@ -480,6 +417,13 @@ bool model_grammar_accepts(const model_grammar *g, int32_t id)
 {
     state s = g->now;
     return take_token(g, &s, id);
+}
+
+bool model_grammar_begins_call(const model_grammar *g, int32_t id)
+{
+    state s = g->now;
+    if (model_tokenizer_is_control(g->tokenizer, id) || model_tokenizer_is_end(g->tokenizer, id)) return false;
+    return take_token(g, &s, id) && (s.phase >= SCRIPT || s.called || (s.phase == LINE && s.at > 0));
 }
 
 void model_grammar_advance(model_grammar *g, int32_t id)

@@ -74,5 +74,7 @@ uint32_t model_grammar_forced(const model_grammar *g, int32_t *ret, uint32_t max
 void model_grammar_advance(
     model_grammar *g, int32_t id); /* a token was taken; an unacceptable one makes it dormant */
 bool model_grammar_is_active(const model_grammar *g);
+/* The same as accepts, of an answer that has to be a call from its first byte on: no free text in front of it. */
+bool model_grammar_begins_call(const model_grammar *g, int32_t id);
 
 #endif
