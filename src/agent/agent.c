@@ -61,6 +61,8 @@ int agent_open(agent **ret, engine *e, tool_workspace *w, const agent_options *o
     a->settings.max_tokens = options->max_tokens ? options->max_tokens : DEFAULT_TOKENS;
     a->settings.tries = options->tries;
     a->settings.stop = options->stop;
+    a->settings.schema = options->schema;
+    a->settings.schema_text = options->schema_text;
     a->settings.told = options->settings;
     memcpy(a->settings.configured, options->configured, sizeof a->settings.configured);
     a->transcript.open_role = -1;

@@ -84,6 +84,9 @@ typedef struct agent_options {
     uint32_t max_tokens;     /* per answer; 0: 1024 */
     const char *const *stop; /* strings that end an answer, NULL-terminated; live as long as the agent */
     const char *ability;     /* "small" or "strong": what the model is offered; NULL: as ability.h finds */
+    const base_schema
+        *schema; /* every request's answer is JSON of it; NULL: words. Lives as long as the agent */
+    const char *schema_text; /* as it stands in its file */
     uint32_t tries;          /* candidates where a test can judge; 0 and 1: none; AGENT_TRIES_BY_MODE */
     const char *settings; /* what /settings shows: "name\tvalue\tsource" a line; lives as long as the agent */
     const char *notes;    /* sentences that are told at the start, a line each; NULL: none */

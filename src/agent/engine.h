@@ -14,6 +14,7 @@
 #ifndef KVIST_AGENT_ENGINE_H
 #define KVIST_AGENT_ENGINE_H
 
+#include "base/schema.h"
 #include "kv/session.h"
 #include "model/text/grammar.h"
 #include "model/text/sampler.h"
@@ -83,6 +84,18 @@ typedef struct engine_request {
 /* What a chat template writes: before the first message (role is not looked at), around one. */
 typedef enum engine_scaffold { ENGINE_START, ENGINE_BEGIN, ENGINE_END } engine_scaffold;
 
+/*
+ * An answer that has to be JSON of a schema. Where `calls` is set it may be a tool call instead. was_cut comes back: it
+ * ends where it does because of n_tokens.
+ */
+typedef struct engine_hold {
+    const base_schema *schema;
+    const char *text; /* the schema as it stands in its file */
+    bool calls;
+    uint32_t n_tokens; /* that the answer may have, its end counted */
+    bool was_cut;
+} engine_hold;
+
 typedef struct engine_ops {
     void (*close)(engine *e);
     void (*info)(const engine *e, engine_info *ret);
@@ -119,6 +132,12 @@ typedef struct engine_ops {
     void (*answer_over)(engine *e);   /* nobody asks for more of it now; NULL: that changes nothing */
     /* These tokens of the answer stand already, written by the harness: the grammar goes on behind them. NULL: cannot. */
     void (*answer_opened)(engine *e, const int32_t *ids, uint32_t n);
+    /*
+     * Behind answer_begins: this answer is held to a schema, as far as the engine can; who asks checks what came. The
+     * hold lives until answer_over. NULL: cannot. BASE_E_LIMIT: no value fits into n_tokens.
+     */
+    int (*answer_held)(engine *e, engine_hold *hold, base_err *err);
+    void (*answer_close)(engine *e); /* one that is held goes the shortest way to its end; NULL: cannot */
     /*
      * Picks what follows the last token, appends it to the sequence (origin ANSWER or CALL) and computes it.
      * *ret_end: an end token was picked (it is appended as well). mask_wanted (may be NULL) receives the id

@@ -23,6 +23,7 @@
 #include "kv/calibrate/calibrate.h"
 #include "kv/calibrate/pace.h"
 #include "kv/repair/heads.h"
+#include "model/text/answer.h"
 #include "model/text/lookup.h"
 
 typedef struct local {
@@ -40,6 +41,9 @@ typedef struct local {
     model_sampling sampling;
     model_grammar *grammar;
     bool grammar_off;     /* this answer left it */
+    model_answer *answer; /* of hold->schema; NULL: no answer was held yet */
+    const base_schema *answer_schema;
+    engine_hold *hold;    /* this answer's; NULL: it is free */
     model_ids opening;    /* what the template writes in front of an answer */
     model_lookup *lookup; /* NULL: off */
     float *logits;        /* [KV_DRAFT_MAX][n_vocab]; behind the last token: at row */
@@ -255,12 +259,54 @@ static void local_answer_begins(engine *e)
     local *l = as_local(e);
     if (l->grammar) model_grammar_reset(l->grammar);
     l->grammar_off = false;
+    l->hold = NULL;
     if (l->few) l->have_logits = false;
+}
+
+/* Does the schema say what may follow? Of a call the grammar does. */
+static bool is_held(const local *l)
+{
+    return l->hold && !model_answer_is_call(l->answer);
+}
+
+static void end_draft(local *l, bool wrong);
+
+static int local_answer_held(engine *e, engine_hold *hold, base_err *err)
+{
+    local *l = as_local(e);
+    int rc = 0;
+    if (!l->answer || l->answer_schema != hold->schema) {
+        model_answer_free(l->answer);
+        l->answer = NULL;
+        rc = model_answer_new(&l->answer, l->tokenizer, hold->schema, err);
+        l->answer_schema = hold->schema;
+    }
+    if (!rc) rc = model_answer_begin(l->answer, hold->calls ? l->grammar : NULL, hold->n_tokens, err);
+    if (!rc) l->hold = hold;
+    return rc;
+}
+
+static void local_answer_close(engine *e)
+{
+    local *l = as_local(e);
+    if (!l->hold) return;
+    model_answer_close(l->answer);
+    end_draft(l, false); /* what was computed ahead may be longer than the way that is left */
+    kv_session_forget(l->base.session);
+    l->have_logits = false;
+}
+
+static void local_answer_over(engine *e)
+{
+    local *l = as_local(e);
+    if (l->hold) l->hold->was_cut = model_answer_was_cut(l->answer);
+    l->hold = NULL;
 }
 
 /* The mask behind `ids`, n tokens that follow, where it comes before the logits; else NULL. */
 static const uint64_t *few_allowed(local *l, const int32_t *ids, uint32_t n)
 {
+    if (is_held(l)) return model_answer_few(l->answer, ids, n);
     return l->grammar && !l->grammar_off ? model_grammar_few(l->grammar, ids, n) : NULL;
 }
 
@@ -272,6 +318,20 @@ static int32_t pick(local *l, const uint64_t *allowed)
     if (recent > n) recent = n;
     const float *logits = l->logits + (size_t)l->row * l->info->n_vocab;
     return model_sampler_pick(l->sampler, logits, allowed, ids + (n - recent), recent, NULL);
+}
+
+/* The pick among what the schema allows, where the free one is not. */
+static int choose_held(local *l, int32_t id, int32_t *ret_id, int32_t *mask_wanted, base_err *err)
+{
+    *ret_id = id;
+    if (model_answer_accepts(l->answer, id)) return 0;
+    const uint64_t *allowed = model_answer_mask(l->answer);
+    if (!allowed)
+        return base_fail(err, BASE_E_UNSUPPORTED,
+            "no token of this model's vocabulary goes on with the JSON that the schema allows here");
+    *ret_id = pick(l, allowed);
+    if (mask_wanted && *ret_id != id) *mask_wanted = id;
+    return 0;
 }
 
 /* The next id by the logits behind the last token and the grammar. */
@@ -288,6 +348,7 @@ static int choose(local *l, int32_t *ret_id, int32_t *mask_wanted, base_err *err
     int32_t id = pick(l, few);
     *ret_id = id;
     if (few) return 0;
+    if (is_held(l)) return choose_held(l, id, ret_id, mask_wanted, err);
     bool end = model_tokenizer_is_end(l->tokenizer, id);
     bool free_text = !l->grammar || l->grammar_off;
     if (!free_text && !(end && !model_grammar_is_active(l->grammar)) &&
@@ -331,7 +392,10 @@ static uint32_t look_ahead(local *l, int32_t id, int32_t ids[KV_DRAFT_MAX])
     const int32_t *all = kv_session_ids(l->base.session, &n_tokens);
     uint32_t n = 1;
     ids[0] = id;
-    if (most > 1 && l->grammar && !l->grammar_off) n += model_grammar_forced(l->grammar, ids + 1, most - 1);
+    if (most > 1 && is_held(l))
+        n += model_answer_forced(l->answer, ids + 1, most - 1);
+    else if (most > 1 && l->grammar && !l->grammar_off)
+        n += model_grammar_forced(l->grammar, ids + 1, most - 1);
     l->n_known = n;
     if (!l->lookup || n > 1 || most < 2) return n;
     model_lookup_sync(l->lookup, all, n_tokens);
@@ -403,7 +467,10 @@ static int local_next(engine *e, kv_origin origin, uint32_t turn, int32_t *ret_i
         if (rc) return rc;
     }
     bool end = model_tokenizer_is_end(l->tokenizer, id);
-    if (l->grammar && !l->grammar_off && !end) model_grammar_advance(l->grammar, id);
+    if (l->hold)
+        model_answer_advance(l->answer, id);
+    else if (l->grammar && !l->grammar_off && !end)
+        model_grammar_advance(l->grammar, id);
     int rc = add(l, &segment, id, end, err);
     if (rc) return rc;
     *ret_id = id;
@@ -508,6 +575,7 @@ static void local_close(engine *e)
     local_unfork(e);
     kv_session_free(l->base.session);
     model_grammar_free(l->grammar);
+    model_answer_free(l->answer);
     model_sampler_free(l->sampler);
     model_lookup_free(l->lookup);
     model_close(l->model);
@@ -543,6 +611,9 @@ static const engine_ops local_ops = {
     .set_sampling = local_set_sampling,
     .answer_begins = local_answer_begins,
     .answer_opened = local_answer_opened,
+    .answer_held = local_answer_held,
+    .answer_close = local_answer_close,
+    .answer_over = local_answer_over,
     .next = local_next,
     .fork = local_fork,
     .unfork = local_unfork,

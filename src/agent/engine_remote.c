@@ -38,7 +38,8 @@ typedef struct remote {
     model_ids ids, trunk; /* trunk: the sequence while a branch of it is in place */
     bool is_branch;
 
-    base_buf grammar;
+    base_buf grammar;        /* rules of calls */
+    engine_hold *hold;       /* this answer's; NULL: it is free */
     bool is_grammar_refused; /* by the endpoint, for good */
     bool is_grammar_off;     /* for this answer: it goes on inside of a call */
     uint32_t answer_from;
@@ -266,18 +267,40 @@ static bool blames_grammar(long status, const base_err *err)
     return status == 400 && (strstr(err->msg, "rammar") || strstr(err->msg, "rigger"));
 }
 
+/* What may follow: a call from a trigger on; or, where the answer is held, JSON, and a call where that is allowed. */
+static void put_grammar(const remote *r, base_buf *out)
+{
+    base_buf_puts(out, !r->hold         ? "root ::= called\n"
+                       : r->hold->calls ? "root ::= answer | called\n"
+                                        : "root ::= answer\n");
+    base_buf_add(out, r->grammar.data, r->grammar.len);
+    if (r->hold) remote_gbnf_put_schema(r->hold->schema, out);
+}
+
+static uint32_t most_tokens(const remote *r)
+{
+    const size_t room = r->n_ctx - r->ids.n;
+    const uint32_t most = r->hold && r->hold->n_tokens < r->max_answer ? r->hold->n_tokens : r->max_answer;
+    return (uint32_t)(room < most ? room : most);
+}
+
 static int send_request(remote *r, bool with_grammar, long *status, base_err *err)
 {
-    base_buf body = {0};
-    const size_t room = r->n_ctx - r->ids.n;
+    base_buf body = {0}, grammar = {0};
+    /* Where a schema is all that an engine takes, nothing else could be written: no call. */
+    const bool with_schema =
+        r->hold && !r->hold->calls && !r->endpoint->wire->has_grammar && !r->is_grammar_off;
+    if (with_grammar) put_grammar(r, &grammar);
     r->endpoint->wire->put_request(&(remote_request){.model = r->endpoint->model,
                                        .ids = r->ids.ids,
                                        .n_ids = (uint32_t)r->ids.n,
-                                       .max_tokens = (uint32_t)(room < r->max_answer ? room : r->max_answer),
+                                       .max_tokens = most_tokens(r),
                                        .sampling = r->sampling,
-                                       .grammar = with_grammar ? r->grammar.data : NULL,
-                                       .triggers = remote_gbnf_triggers(r->endpoint->tools)},
+                                       .grammar = grammar.data,
+                                       .triggers = r->hold ? NULL : remote_gbnf_triggers(r->endpoint->tools),
+                                       .schema = with_schema ? r->hold->text : NULL},
         &body);
+    base_buf_free(&grammar);
     int rc = remote_http_send(r->endpoint->http, r->endpoint->wire->complete, body.data, status, err);
     base_buf_free(&body);
     return rc;
@@ -297,7 +320,7 @@ static int open_stream(remote *r, base_err *err)
     long status = 0;
     base_err why = {0};
     bool with_grammar = r->grammar.len && r->endpoint->wire->has_grammar && !r->is_grammar_refused &&
-                        !r->is_grammar_off && !is_inside_call(r);
+                        !r->is_grammar_off && (r->hold ? r->ids.n == r->answer_from : !is_inside_call(r));
     begin_report(r);
     r->begun_ns = base_clock_ns();
     int rc = send_request(r, with_grammar, &status, &why);
@@ -537,13 +560,22 @@ static void remote_answer_begins(engine *e)
 {
     remote *r = as_remote(e);
     r->is_grammar_off = false;
+    r->hold = NULL;
     r->answer_from = (uint32_t)r->ids.n;
     r->breaks = 0;
+}
+
+/* A grammar begins with the answer: of one that goes on behind a break the check is all that is left. */
+static int remote_answer_held(engine *e, engine_hold *hold, base_err *err)
+{
+    as_remote(e)->hold = hold;
+    return 0;
 }
 
 static void remote_answer_over(engine *e)
 {
     close_stream(as_remote(e));
+    as_remote(e)->hold = NULL;
 }
 
 static void remote_set_sampling(engine *e, const model_sampling *s)
@@ -597,6 +629,7 @@ static const engine_ops remote_ops = {
     .restart = remote_restart,
     .set_sampling = remote_set_sampling,
     .answer_begins = remote_answer_begins,
+    .answer_held = remote_answer_held,
     .answer_over = remote_answer_over,
     .next = remote_next,
     .take_request = remote_take_request,

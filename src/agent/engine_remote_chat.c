@@ -22,6 +22,7 @@ typedef struct chat {
     const atomic_bool *cancel;
     model_sampling sampling;
     char *notice, *hash;
+    engine_hold *hold; /* this answer's; NULL: it is free */
     uint32_t n_ctx;
     int32_t *ids; /* stand-ins */
     bool *active; /* [n] */
@@ -218,13 +219,15 @@ static int open_stream(chat *c, base_err *err)
     messages m = {0};
     base_buf body = {0};
     close_stream(c);
-    const uint32_t room = c->n_ctx - c->n;
+    uint32_t room = c->n_ctx - c->n;
+    if (c->hold && c->hold->n_tokens < room) room = c->hold->n_tokens;
     take_messages(c, &m);
     c->endpoint->wire->put_request(&(remote_request){.model = c->endpoint->model,
                                        .messages = m.all,
                                        .n_messages = (uint32_t)m.n,
                                        .max_tokens = room < ANSWER_AT_ONCE ? room : ANSWER_AT_ONCE,
-                                       .sampling = c->sampling},
+                                       .sampling = c->sampling,
+                                       .schema = c->hold && !c->hold->calls ? c->hold->text : NULL},
         &body);
     messages_free(&m);
     c->begun_ns = base_clock_ns();
@@ -367,6 +370,13 @@ static int chat_next(engine *e, kv_origin origin, uint32_t turn, int32_t *ret_id
 
 static void chat_answer_begins(engine *e)
 {
+    as_chat(e)->hold = NULL;
+}
+
+static int chat_answer_held(engine *e, engine_hold *hold, base_err *err)
+{
+    as_chat(e)->hold = hold;
+    return 0;
 }
 
 static void chat_answer_over(engine *e)
@@ -374,6 +384,7 @@ static void chat_answer_over(engine *e)
     chat *c = as_chat(e);
     if (c->is_streaming && c->has_ended) read_usage(c); /* a call is over before its end is asked for */
     close_stream(c);
+    c->hold = NULL;
 }
 
 static void chat_set_sampling(engine *e, const model_sampling *s)
@@ -410,6 +421,7 @@ static const engine_ops chat_ops = {
     .restart = chat_restart,
     .set_sampling = chat_set_sampling,
     .answer_begins = chat_answer_begins,
+    .answer_held = chat_answer_held,
     .answer_over = chat_answer_over,
     .next = chat_next,
     .take_request = chat_take_request,

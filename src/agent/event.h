@@ -10,8 +10,8 @@
  * what_if_at before it names; what_if_turn compares a turn's two sides, what_if_end sums up.
  *
  * Two tables. LIST(name, shape, fields): a row of a list; EVENT(name, fields): an event. Fields: S (string),
- * I (integer), N (integer that is left out when it is 0), D (number), B (boolean), J (raw JSON text of an
- * object), L(row, name) (a list of such rows). The structs, the names, the JSON writer, the reader, copy and
+ * I (integer), N (integer that is left out when it is 0), D (number), B (boolean), J (raw JSON text of any
+ * value), L(row, name) (a list of such rows). The structs, the names, the JSON writer, the reader, copy and
  * free are expanded from them. Optional strings, J fields and lists are NULL and left out of the JSON.
  */
 #ifndef KVIST_AGENT_EVENT_H
@@ -57,7 +57,7 @@
     EVENT(approval, I(turn) S(decision) S(reason))                                                                     \
     EVENT(tool_output, I(turn) S(text))                                                                                \
     EVENT(tool_result, I(turn) S(name) S(status) I(bytes) S(text) S(summary) S(diff) I(exit_code) I(ms) L(changed, changed) L(shown, segments)) \
-    EVENT(answer, I(turn) S(text))                                                                                     \
+    EVENT(answer, I(turn) S(text) J(value))                                                                            \
     EVENT(places, I(turn) L(place, items))                                                                                    \
     EVENT(correction, I(turn) S(text) S(what))                                                                         \
     EVENT(outcome, I(turn) S(state) S(text))                                                                           \

@@ -16,7 +16,7 @@
 #include "base/utf8.h"
 
 typedef struct sink {
-    bool json;
+    bool json, is_held; /* is_held: answers are JSON of a schema */
     agent_stream stream;
 } sink;
 
@@ -148,10 +148,16 @@ static void on_event(void *user, const agent_event *e)
     if (!is_quiet) end_line(s); /* what goes to stderr begins a line there too */
     switch (e->type) {
     case AGENT_EVENT_token:
+        if (s->is_held) break; /* not before it is known to fit */
         agent_stream_token(&s->stream, e->token.text, &text);
         print_answer(&text);
         break;
     case AGENT_EVENT_answer:
+        if (s->is_held) {
+            if (e->answer.value) puts(e->answer.value);
+            fflush(stdout);
+            break;
+        }
         agent_stream_answer(&s->stream, e->answer.text, &text);
         print_answer(&text);
         end_line(s);
@@ -243,7 +249,7 @@ static agent_outcome submit_lines(
             tell_line(s, lines->number, "it and what follows was not asked: --max-turns is reached");
             return worst > AGENT_OUTCOME_LIMIT ? worst : AGENT_OUTCOME_LIMIT;
         }
-        if (n && !s->json) putchar('\n'); /* answers apart */
+        if (n && !s->json && !s->is_held) putchar('\n'); /* answers apart */
         const agent_outcome outcome = submit_line(a, s, lines->number, line, &err);
         if (outcome > worst) worst = outcome;
         if (outcome == AGENT_OUTCOME_INTERRUPTED) return worst;
@@ -258,7 +264,7 @@ static agent_outcome submit_lines(
 int agent_headless_run(
     const agent_session_options *options, const agent_run *run, agent_outcome *ret, base_err *err)
 {
-    sink s = {.json = run->json};
+    sink s = {.json = run->json, .is_held = options->schema != NULL};
     agent_host host = {.user = &s, .event = on_event};
     agent_session *session = NULL;
     agent_lines lines = {.fd = STDIN_FILENO, .stop = &was_interrupted};

@@ -1,6 +1,7 @@
 /*
  * Requests without a screen: answers stream to stdout, tool calls and the ledger go to stderr; with json every
- * event is a line on stdout. Runs on the calling thread; Ctrl+C interrupts the turn and keeps what was answered.
+ * event is a line on stdout. Where the session has a schema, stdout gets the JSON of each answer on a line of its own, and
+ * nothing of one that does not fit. Runs on the calling thread; Ctrl+C interrupts the turn and keeps what was answered.
  */
 #ifndef KVIST_AGENT_HEADLESS_H
 #define KVIST_AGENT_HEADLESS_H

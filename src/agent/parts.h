@@ -55,9 +55,11 @@
 typedef struct agent_settings {
     agent_mode mode;
     uint32_t context_tokens, max_steps, max_tokens;
-    const char *const *stop; /* strings that end an answer, NULL-terminated; NULL: none */
-    uint32_t tries;          /* as agent_options says; agent__tries knows the mode */
-    const char *told;        /* what /settings shows of the start; NULL: nothing is known */
+    const char *const *stop;   /* strings that end an answer, NULL-terminated; NULL: none */
+    const base_schema *schema; /* of answers; NULL: they are words */
+    const char *schema_text;
+    uint32_t tries;   /* as agent_options says; agent__tries knows the mode */
+    const char *told; /* what /settings shows of the start; NULL: nothing is known */
     agent_configured_command configured[AGENT_N_CONFIGURED];
 } agent_settings;
 
@@ -263,6 +265,18 @@ void agent__release_held(agent *a); /* emits what was held back, in its order */
  */
 void agent__expect(agent *a, uint32_t n_tokens);
 void agent__progress(agent *a, uint32_t done, uint32_t total); /* of what the engine computes now */
+
+/* --- schema.c --- */
+/* Behind a request: that its answer is JSON, and of which schema. */
+void agent__put_schema(const agent *a, base_buf *request);
+/* What the next answer is held to. calls: it may be one where the family's calls do not look like JSON. */
+engine_hold agent__hold(const agent *a, bool calls);
+/* Can this text, as far as it came, be JSON only? Then no call is looked for in it. */
+bool agent__is_json(const char *text, size_t n);
+/* The answer's JSON, on one line; BASE_E_FORMAT: it does not fit, and where. A fence or a thought around it is dropped. */
+int agent__take_json(const agent *a, const char *text, size_t n, base_buf *ret, base_err *err);
+void agent__put_schema_again(
+    const agent *a, const base_err *why, base_buf *asking); /* what it is asked then */
 
 /* --- outside.c --- */
 /* Tools of other programs that the model was not told of yet, in front of a request. */

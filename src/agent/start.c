@@ -217,6 +217,8 @@ int agent_session_open(agent_session **ret, const agent_session_options *o, cons
             .max_steps = o->max_steps,
             .max_tokens = o->max_tokens,
             .stop = o->stop,
+            .schema = o->schema,
+            .schema_text = o->schema_text,
             .settings = o->settings,
             .notes = notes.data,
             .ability = o->ability,

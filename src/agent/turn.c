@@ -124,15 +124,34 @@ static void count_lookup(agent *a, int sign)
     a->ledger.sums.accepted += (uint64_t)sign * accepted;
 }
 
+static agent_call_found find_call(agent *a, answer *r, bool held, bool whole)
+{
+    const char *text = r->text.data ? r->text.data : "";
+    if (held && agent__is_json(text, r->text.len)) return AGENT_CALL_NONE;
+    return agent_call_parse(text, r->text.len, whole, agent__known, a, &r->call);
+}
+
+/* It goes round in circles. One that is held can be closed, once; then it goes on. */
+static bool goes_on_closed(agent *a, engine_hold *hold, bool *closed)
+{
+    if (!hold || !a->engine->ops->answer_close || *closed) return *closed;
+    a->engine->ops->answer_close(a->engine);
+    agent__notice(
+        a, "the answer went round in circles and was closed: the JSON is whole, what it says may not be");
+    a->at_limit = true;
+    return *closed = true;
+}
+
 /*
  * Decodes until the model ends, a call is complete, or one of the brakes holds. Errors of the engine are
- * errors.
+ * errors. hold: what the answer is held to; NULL: nothing.
  */
-static int decode(agent *a, answer *r, const agent_opening *opening, base_err *err)
+static int decode(agent *a, answer *r, const agent_opening *opening, engine_hold *hold, base_err *err)
 {
     size_t told = 0;
     r->origin = KV_ORIGIN_ANSWER;
-    bool call_due = opening->call.len > 0;
+    bool call_due = opening->call.len > 0, closed = false;
+    if (call_due || !a->engine->ops->answer_held) hold = NULL;
     r->from = agent__n_tokens(a);
     int rc = write_for_model(a, r, &opening->thought, &told, err);
     if (!rc && call_due && !opening->thought.len) {
@@ -144,6 +163,7 @@ static int decode(agent *a, answer *r, const agent_opening *opening, base_err *e
     uint64_t start = base_clock_ns();
     count_lookup(a, -1);
     if (!rc) a->engine->ops->answer_begins(a->engine);
+    if (!rc && hold) rc = a->engine->ops->answer_held(a->engine, hold, err);
     if (!rc && r->text.len && r->origin == KV_ORIGIN_CALL && a->engine->ops->answer_opened) {
         uint32_t n_ids;
         const int32_t *ids = a->engine->ops->ids(a->engine, &n_ids);
@@ -172,13 +192,13 @@ static int decode(agent *a, answer *r, const agent_opening *opening, base_err *e
             break;
         }
         if (rc || call_due) continue;
-        const agent_call_found found =
-            agent_call_parse(r->text.data ? r->text.data : "", r->text.len, false, agent__known, a, &r->call);
+        const agent_call_found found = find_call(a, r, hold != NULL, false);
         if (found == AGENT_CALL_FOUND) {
             r->end = ANSWER_CALL;
             break;
         }
-        if (agent__repeats(r->text.data ? r->text.data : "", r->text.len)) {
+        if (agent__repeats(r->text.data ? r->text.data : "", r->text.len) &&
+            !goes_on_closed(a, hold, &closed)) {
             r->end = ANSWER_REPEATS;
             break;
         }
@@ -195,8 +215,7 @@ static int decode(agent *a, answer *r, const agent_opening *opening, base_err *e
         rc = 0;
     }
     if (!rc && (r->end == ANSWER_DONE || r->end == ANSWER_TOO_LONG) &&
-        agent_call_parse(r->text.data ? r->text.data : "", r->text.len, true, agent__known, a, &r->call) ==
-            AGENT_CALL_FOUND)
+        find_call(a, r, hold != NULL, true) == AGENT_CALL_FOUND)
         r->end = ANSWER_CALL;
     return rc;
 }
@@ -252,11 +271,13 @@ static bool begins_call(const answer *r)
     return false;
 }
 
-static void tell_answer(agent *a, const answer *r)
+/* json: the answer as JSON of the schema; NULL: it is words. */
+static void tell_answer(agent *a, const answer *r, const char *json)
 {
     if (!r->text.len) return;
-    agent__emit(
-        a, &(agent_event){.type = AGENT_EVENT_answer, .answer = {.turn = a->turn, .text = r->text.data}});
+    agent__emit(a, &(agent_event){.type = AGENT_EVENT_answer,
+                       .answer = {.turn = a->turn, .text = r->text.data, .value = json}});
+    if (json) return; /* it is data: nothing in it is put right */
     if (r->end == ANSWER_DONE && begins_call(r))
         agent__notice(a, "the model began a tool call that cannot be read: nothing was done");
     correct_places(a, r->text.data, r->text.len);
@@ -303,6 +324,7 @@ static int append_request(agent *a, const char *request, base_err *err)
     agent__tell_operation(a, request, &text);
     base_buf_puts(&text, agent_prompt_request);
     base_buf_puts(&text, request);
+    agent__put_schema(a, &text);
     size_t index = SIZE_MAX;
     agent_text t = {.origin = KV_ORIGIN_USER, .text = text.data, .n = text.len, .label = "request"};
     if (!rc) rc = agent__append(a, &t, &index, err);
@@ -444,11 +466,44 @@ static int take_candidate(agent *a, answer *r, bool *taken, base_err *err)
     return rc;
 }
 
+/*
+ * The answer as JSON of the schema. What is not is asked for once more (*again), without calls; then the turn has
+ * failed.
+ */
+static int take_json(agent *a, const answer *r, const engine_hold *hold, bool *asked, bool *again,
+    base_buf *ret, base_err *err)
+{
+    base_err why = {0};
+    if (!agent__take_json(a, r->text.data ? r->text.data : "", r->text.len, ret, &why)) {
+        if (hold->was_cut && !a->at_limit) {
+            agent__notice(a,
+                "the answer was closed at its limit of %u tokens: the JSON is whole, what it says may not be "
+                "(--max-tokens)",
+                hold->n_tokens);
+            a->at_limit = true;
+        }
+        return BASE_OK;
+    }
+    if (*asked) {
+        tell_answer(a, r, NULL);
+        return base_fail(
+            err, BASE_E_FORMAT, "the answer is not JSON of the schema, asked twice: %.300s", why.msg);
+    }
+    base_buf asking = {0};
+    *asked = *again = true;
+    agent__notice(a, "the answer is not JSON of the schema (%.200s): it is asked once more", why.msg);
+    agent__put_schema_again(a, &why, &asking);
+    const int rc = append_asking(a, &asking, err);
+    base_buf_free(&asking);
+    return rc;
+}
+
 /* Answers and calls until an answer without a call. */
 static int converse(agent *a, const char *request, bool *interrupted, base_err *err)
 {
     agent_opening opening = {0};
-    bool asked_for_call = false, wants_name = a->has_excerpts && !a->fix.wanted && asks_for_name(request);
+    bool asked_for_call = false, asked_for_json = false;
+    bool wants_name = a->has_excerpts && !a->fix.wanted && !a->settings.schema && asks_for_name(request);
     for (uint32_t steps = 0;; steps++) {
         kv_stats s;
         a->engine->ops->stats(a->engine, &s);
@@ -473,7 +528,8 @@ static int converse(agent *a, const char *request, bool *interrupted, base_err *
         if (a->fix.attempts || a->fix.asked_again) set_sampling(a, !a->fix.passed && !opening.is_doubt);
         bool taken = false;
         if (!rc && !opening.call.len) rc = take_candidate(a, &r, &taken, err);
-        if (!rc && !taken) rc = decode(a, &r, &opening, err);
+        engine_hold hold = agent__hold(a, steps < a->settings.max_steps && !asked_for_json);
+        if (!rc && !taken) rc = decode(a, &r, &opening, a->settings.schema ? &hold : NULL, err);
         agent_opening_free(&opening);
         if (!rc && end_notices[r.end]) agent__notice(a, "%s", end_notices[r.end]);
         if (!rc && r.end == ANSWER_DONE && agent__offer_rewrite(a, &r.text, &r.call)) r.end = ANSWER_CALL;
@@ -518,7 +574,17 @@ static int converse(agent *a, const char *request, bool *interrupted, base_err *
             if (rc) return rc;
             continue;
         }
-        if (!rc && r.end != ANSWER_CALL) tell_answer(a, &r);
+        base_buf json = {0};
+        bool ask_again = false;
+        if (!rc && a->settings.schema && r.end != ANSWER_CALL && r.end != ANSWER_CANCELLED)
+            rc = take_json(a, &r, &hold, &asked_for_json, &ask_again, &json, err);
+        if (ask_again) {
+            answer_free(&r);
+            if (rc) return rc;
+            continue;
+        }
+        if (!rc && r.end != ANSWER_CALL) tell_answer(a, &r, json.data);
+        base_buf_free(&json);
         *interrupted = r.end == ANSWER_CANCELLED;
         if (!rc && r.end == ANSWER_CALL) rc = agent__act(a, &r.call, r.from, r.to, &stop, err);
         answer_free(&r);
@@ -598,7 +664,7 @@ int agent__draft(agent *a, const agent_draft *d, base_buf *ret, base_err *err)
     base_err mine = {0};
     turn_begins(a, d->request);
     int rc = append_material(a, d, &mine);
-    if (!rc) rc = decode(a, &r, &opening, &mine);
+    if (!rc) rc = decode(a, &r, &opening, NULL, &mine);
     if (!rc && r.text.len)
         agent__emit(
             a, &(agent_event){.type = AGENT_EVENT_answer, .answer = {.turn = a->turn, .text = r.text.data}});

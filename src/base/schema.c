@@ -15,16 +15,6 @@
 
 enum { MOST_DEPTH = 100 };
 
-const schema_type schema_types[SCHEMA_N_TYPES] = {
-    {"null", BASE_SCHEMA_NULL},
-    {"boolean", BASE_SCHEMA_BOOLEAN},
-    {"integer", BASE_SCHEMA_INTEGER},
-    {"number", BASE_SCHEMA_NUMBER | BASE_SCHEMA_INTEGER},
-    {"string", BASE_SCHEMA_STRING},
-    {"array", BASE_SCHEMA_ARRAY},
-    {"object", BASE_SCHEMA_OBJECT},
-};
-
 typedef struct reader {
     base_schema *s;
     const base_json *

@@ -1,4 +1,4 @@
-/* What reads a schema (schema.c) and what judges by it (schema_check.c) share. */
+/* The nodes, and the judging that reading them needs too (schema.c stands above schema_check.c). */
 #ifndef KVIST_BASE_SCHEMA_NODES_H
 #define KVIST_BASE_SCHEMA_NODES_H
 

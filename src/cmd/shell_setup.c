@@ -12,6 +12,7 @@
 #include "cmd/allow_read.h"
 #include "cmd/cmd.h"
 #include "cmd/config_text.h"
+#include "model/text/answer.h"
 
 static const int64_t TRIES_NOT_GIVEN = INT64_MIN;
 
@@ -90,6 +91,10 @@ static bool parse(int argc, char **argv, shell_options *o, const char *usage, in
             "is "
             "answered before the next is read, with --json between input and input_end events of that line "
             "and id"},
+        {"--schema", OPTION_TEXT, &o->schema, "FILE",
+            "with -p: the answer is JSON of this JSON Schema, checked, alone on stdout and on one line; what "
+            "of the "
+            "standard is held: docs/schema.md"},
         {"--max-turns", OPTION_INTEGER, &o->max_turns, "N",
             "of --input: requests at most; then exit status 4", "all"},
         {"--dir", OPTION_TEXT, &o->dir, "DIR", "the tree, like the word DIR"},
@@ -223,6 +228,33 @@ static int to_session_options(const shell_options *o, agent_session_options *ret
     return code ? code : options_repair(&o->common, &ret->kv.repair, err);
 }
 
+/* A schema that cannot be held is told before anything runs. */
+static int read_schema(shell_options *o, agent_session_options *to, base_err *err)
+{
+    if (!o->schema) return BASE_OK;
+    if (!o->prompt)
+        return base_fail(err, BASE_E_USAGE, "--schema goes with -p: a session on the screen has words");
+    if (o->common.thinking)
+        return base_fail(
+            err, BASE_E_USAGE, "--schema and --thinking exclude each other: the answer is the JSON alone");
+    if (o->common.n_stop)
+        return base_fail(
+            err, BASE_E_USAGE, "--schema and --stop exclude each other: JSON ends where it is whole");
+    int rc = base_fs_read(o->schema, 4 * BASE_SCHEMA_MOST_BYTES, &o->schema_text, err);
+    if (!rc)
+        rc = base_schema_parse(
+            o->schema_text.data ? o->schema_text.data : "", o->schema_text.len, &o->parsed_schema, err);
+    if (!rc) rc = model_answer_can(o->parsed_schema, err);
+    if (rc) {
+        base_err_prefix(err, "--schema %.100s", o->schema);
+        if (err) err->code = BASE_E_USAGE;
+        return BASE_E_USAGE;
+    }
+    to->schema = o->parsed_schema;
+    to->schema_text = o->schema_text.data;
+    return BASE_OK;
+}
+
 static int budget_of(
     const void *user, uint32_t n_ctx, uint32_t row_bytes, kv_limit measured, kv_limit *ret, base_err *err)
 {
@@ -239,6 +271,7 @@ bool shell_setup_make(shell_setup *s, int argc, char **argv, const char *usage, 
     s->words = with_resume_value(argc, argv);
     if (!parse(argc, s->words, o, usage, ret_status)) return false;
     int code = to_session_options(o, &s->session, &err);
+    if (!code) code = read_schema(o, &s->session, &err);
     o->endpoint.is_typed = options_are_given(argc, argv, "--endpoint");
     if (!code && !o->fake_script) {
         /* A model that is configured is a local one, unless the endpoint is configured too. */
@@ -277,6 +310,8 @@ void shell_setup_free(shell_setup *s)
     endpoint_choice_free(&s->endpoint);
     free(s->words);
     base_buf_free(&s->options.settings);
+    base_buf_free(&s->options.schema_text);
+    base_schema_free(s->options.parsed_schema);
     config_free(&s->options.config);
     *s = (shell_setup){0};
 }

@@ -13,12 +13,14 @@
 typedef struct shell_options {
     common_options common;
     const char *prompt, *dir, *mode, *resume, *context, *fake_script, *input, *fork, *notify, *test, *lint,
-        *agent;
+        *agent, *schema;
     bool json, version, ephemeral, linear;
     int64_t max_tokens, max_steps, max_turns, tries;
     option_list allow_read, ignore;
     config config;     /* what files said; keeps the values */
     base_buf settings; /* what /settings shows */
+    base_buf schema_text;
+    base_schema *parsed_schema;
     endpoint_words endpoint;
 } shell_options;
 

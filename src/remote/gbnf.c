@@ -23,11 +23,23 @@ static const char fixed_rules[] =
     "string ::= \"\\\"\" character* \"\\\"\"\n"
     "character ::= [^\"\\\\\\x00-\\x1F] | \"\\\\\" ([\"\\\\/bfnrt] | \"u\" [0-9a-fA-F]{4})\n"
     "integer ::= \"-\"? (\"0\" | [1-9] [0-9]{0,17})\n"
+    "number ::= \"-\"? (\"0\" | [1-9] [0-9]{0,14}) (\".\" [0-9]{1,15})? ([eE] [-+]? [0-9]{1,2})?\n"
     "boolean ::= \"true\" | \"false\"\n";
 
 const char *const *remote_gbnf_triggers(model_tool_style style)
 {
     return styles[style].triggers;
+}
+
+/* Text as it stands, as a literal of GBNF. */
+static void put_literal(base_buf *out, const char *text)
+{
+    base_buf_putc(out, '"');
+    for (; *text; text++) {
+        if (*text == '"' || *text == '\\') base_buf_putc(out, '\\');
+        base_buf_putc(out, *text);
+    }
+    base_buf_putc(out, '"');
 }
 
 /* A JSON string as a literal of GBNF. */
@@ -170,7 +182,7 @@ void remote_gbnf_put(model_tool_style style, const model_grammar_tool *tools, ui
     const char *const *paths, base_buf *out)
 {
     const bool is_xml = style == MODEL_TOOLS_XML;
-    base_buf_printf(out, "root ::= %s\n%scall ::= ", styles[style].root, fixed_rules);
+    base_buf_printf(out, "called ::= %s\n%scall ::= ", styles[style].root, fixed_rules);
     for (uint32_t i = 0; i < n_tools; i++) base_buf_printf(out, i ? " | t%u" : "t%u", i);
     base_buf_putc(out, '\n');
     for (uint32_t i = 0; i < n_tools; i++) {
@@ -179,4 +191,136 @@ void remote_gbnf_put(model_tool_style style, const model_grammar_tool *tools, ui
     }
     if (is_xml) put_xml_line(out);
     put_paths(out, paths, is_xml ? put_bare : put_quoted, is_xml ? "xtext" : "string");
+}
+
+/* --- JSON of a schema ----------------------------------------------------------------------------------- */
+
+static void put_values(base_buf *out, const base_schema_node *n)
+{
+    for (uint32_t i = 0; i < n->n_values; i++) {
+        base_buf json = {0};
+        base_json_put(&json, n->values[i]);
+        base_buf_puts(out, i ? " | " : "");
+        put_literal(out, json.data);
+        base_buf_free(&json);
+    }
+}
+
+static void put_count(base_buf *out, int64_t least, int64_t most)
+{
+    enum { MOST_REPEATS = 2000 }; /* the engines refuse more; kvist's own check holds the rest */
+    if (least > MOST_REPEATS) least = MOST_REPEATS;
+    base_buf_printf(out, "{%lld,", (long long)least);
+    if (most >= 0 && most <= MOST_REPEATS) base_buf_printf(out, "%lld", (long long)most);
+    base_buf_putc(out, '}');
+}
+
+/* Members from i on, where none (first) or some stand already. */
+static void put_members(base_buf *out, uint32_t at, const base_schema_node *n)
+{
+    for (int later = 0; later < 2; later++)
+        for (uint32_t i = 0; i <= n->n_properties; i++) {
+            base_buf_printf(out, "s%u-%s-%u ::= ", at, later ? "more" : "first", i);
+            if (i == n->n_properties) {
+                if (n->additional == BASE_SCHEMA_NONE)
+                    base_buf_puts(out, "\"\"\n");
+                else if (later)
+                    base_buf_printf(out, "(\",\" ws s%u-other)*\n", at);
+                else
+                    base_buf_printf(out, "(s%u-other (\",\" ws s%u-other)*)?\n", at, at);
+                continue;
+            }
+            const base_schema_property *p = &n->properties[i];
+            const bool may = p->node != BASE_SCHEMA_NONE;
+            base_buf name = {0};
+            base_json_put_str(&name, p->name, strlen(p->name));
+            if (may && later) base_buf_puts(out, "\",\" ws ");
+            if (may) put_literal(out, name.data);
+            if (may) base_buf_printf(out, " ws \":\" ws s%u ws s%u-more-%u", p->node, at, i + 1);
+            if (!may || !p->required)
+                base_buf_printf(out, "%ss%u-%s-%u", may ? " | " : "", at, later ? "more" : "first", i + 1);
+            base_buf_putc(out, '\n');
+            base_buf_free(&name);
+        }
+    if (n->additional != BASE_SCHEMA_NONE)
+        base_buf_printf(out, "s%u-other ::= string ws \":\" ws s%u ws\n", at, n->additional);
+}
+
+/* Items from i on; behind those with a schema of their own all are alike. */
+static void put_items(base_buf *out, uint32_t at, const base_schema_node *n)
+{
+    for (uint32_t i = 0; i <= n->n_prefix; i++) {
+        const bool may_end = (int64_t)i >= n->min_items,
+                   may_go_on = n->max_items < 0 || (int64_t)i < n->max_items;
+        const uint32_t item = i < n->n_prefix ? n->prefix[i] : n->items;
+        base_buf_printf(out, "s%u-item-%u ::= ", at, i);
+        if (!may_go_on || item == BASE_SCHEMA_NONE) {
+            base_buf_puts(out, "\"\"\n");
+            continue;
+        }
+        if (may_end) base_buf_puts(out, "\"\" | ");
+        if (i) base_buf_puts(out, "\",\" ws ");
+        if (i < n->n_prefix) {
+            base_buf_printf(out, "s%u ws s%u-item-%u\n", item, at, i + 1);
+            continue;
+        }
+        base_buf_printf(out, "s%u ws (\",\" ws s%u ws)", item, item);
+        put_count(out, n->min_items > (int64_t)i + 1 ? n->min_items - i - 1 : 0,
+            n->max_items < 0 ? -1 : n->max_items - (int64_t)i - 1);
+        base_buf_putc(out, '\n');
+    }
+}
+
+static void put_kind(base_buf *out, bool *some, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static void put_kind(base_buf *out, bool *some, const char *format, ...)
+{
+    va_list args;
+    if (*some) base_buf_puts(out, " | ");
+    *some = true;
+    va_start(args, format);
+    base_buf_vprintf(out, format, args);
+    va_end(args);
+}
+
+static void put_types(base_buf *out, uint32_t at, const base_schema_node *n)
+{
+    bool some = false;
+    if (n->types & BASE_SCHEMA_NULL) put_kind(out, &some, "\"null\"");
+    if (n->types & BASE_SCHEMA_BOOLEAN) put_kind(out, &some, "boolean");
+    if (n->types & BASE_SCHEMA_NUMBER)
+        put_kind(out, &some, "number");
+    else if (n->types & BASE_SCHEMA_INTEGER)
+        put_kind(out, &some, "integer");
+    if (n->types & BASE_SCHEMA_STRING) {
+        put_kind(out, &some, "\"\\\"\" character");
+        if (n->min_length || n->max_length >= 0)
+            put_count(out, n->min_length, n->max_length);
+        else
+            base_buf_putc(out, '*');
+        base_buf_puts(out, " \"\\\"\"");
+    }
+    if (n->types & BASE_SCHEMA_ARRAY) put_kind(out, &some, "\"[\" ws s%u-item-0 \"]\"", at);
+    if (n->types & BASE_SCHEMA_OBJECT) put_kind(out, &some, "\"{\" ws s%u-first-0 \"}\"", at);
+    base_buf_putc(out, '\n');
+    if (n->types & BASE_SCHEMA_ARRAY) put_items(out, at, n);
+    if (n->types & BASE_SCHEMA_OBJECT) put_members(out, at, n);
+}
+
+void remote_gbnf_put_schema(const base_schema *schema, base_buf *out)
+{
+    base_buf_puts(out, "answer ::= s0\n");
+    for (uint32_t at = 0; at < base_schema_size(schema); at++) {
+        const base_schema_node *n = base_schema_at(schema, at);
+        bool some = false;
+        base_buf_printf(out, "s%u ::= ", at);
+        for (uint32_t i = 0; i < n->n_alternatives; i++)
+            if (n->alternatives[i] != BASE_SCHEMA_NONE) put_kind(out, &some, "s%u", n->alternatives[i]);
+        if (!n->n_alternatives && !n->n_values) {
+            put_types(out, at, n);
+            continue;
+        }
+        if (!n->n_alternatives) put_values(out, n);
+        base_buf_putc(out, '\n');
+    }
 }

@@ -137,6 +137,8 @@ static void llama_put_request(const remote_request *r, base_buf *out)
     put_number(out, "repeat_last_n", r->sampling.repeat_last);
     if (r->grammar) {
         put_text(out, "grammar", r->grammar, strlen(r->grammar));
+    }
+    if (r->grammar && r->triggers) {
         put_bool(out, "grammar_lazy", true);
         put_member(out, "grammar_triggers");
         for (size_t i = 0; r->triggers[i]; i++) {
@@ -243,6 +245,14 @@ static void vllm_put_request(const remote_request *r, base_buf *out)
     put_member(out, "stream_options");
     base_buf_puts(out, "{\"include_usage\":true}");
     put_sampling(&r->sampling, true, "repetition_penalty", out);
+    if (r->schema) { /* from 0.10.2 on, and what it was called before */
+        put_member(out, "structured_outputs");
+        base_buf_puts(out, "{\"json\":");
+        base_json_put_text(out, r->schema);
+        base_buf_putc(out, '}');
+        put_member(out, "guided_json");
+        base_json_put_text(out, r->schema);
+    }
     base_buf_putc(out, '}');
 }
 
@@ -315,6 +325,13 @@ static void chat_put_request(const remote_request *r, base_buf *out)
     put_member(out, "stream_options");
     base_buf_puts(out, "{\"include_usage\":true}");
     put_sampling(&r->sampling, false, "", out);
+    if (r->schema) {
+        put_member(out, "response_format");
+        base_buf_puts(out,
+            "{\"type\":\"json_schema\",\"json_schema\":{\"name\":\"answer\",\"strict\":true,\"schema\":");
+        base_json_put_text(out, r->schema);
+        base_buf_puts(out, "}}");
+    }
     base_buf_putc(out, '}');
 }
 

@@ -24,8 +24,11 @@ typedef struct remote_request {
     uint32_t n_messages;
     uint32_t max_tokens;
     model_sampling sampling;
-    const char *grammar;         /* GBNF of a call; NULL: none. It holds from a trigger on */
-    const char *const *triggers; /* patterns, NULL-terminated */
+    const char *grammar; /* GBNF; NULL: none */
+    const char *const
+        *triggers; /* patterns, NULL-terminated, from which on it holds; NULL: from the first byte on */
+    const char
+        *schema; /* a JSON Schema that the whole answer has to fit, where there is no grammar; NULL: none */
     uint32_t reuse; /* stretches of at least this many tokens may be moved behind a cut; 0: none */
 } remote_request;
 

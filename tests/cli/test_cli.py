@@ -719,6 +719,98 @@ class Lines(Case):
         self.assertEqual(run.returncode, 130, err)
 
 
+class Schema(Case):
+    """--schema: the answer is JSON that fits, alone on stdout, or there is none."""
+
+    def setUp(self):
+        super().setUp()
+        self.schema = os.path.join(self.folder, "schema.json")
+        self.write({"type": "object", "properties": {"name": {"type": "string"}, "line": {"type": "integer", "minimum": 1}},
+                    "required": ["name"], "additionalProperties": False})
+
+    def write(self, schema):
+        with open(self.schema, "w") as f:
+            f.write(schema if isinstance(schema, str) else json.dumps(schema))
+
+    def answers(self, *texts):
+        with open(self.script, "w") as f:
+            for text in texts:
+                f.write(f"answer <<END\n{text}\nEND\n")
+
+    def ask_json(self, *words):
+        return self.run_kvist("-p", "Which function doubles?", "--schema", self.schema, "--fake-script", self.script, *words)
+
+    def test_only_the_json_is_on_stdout(self):
+        for text in ('{"name": "twice", "line": 2}', '{\n  "name":"twice",\n  "line": 2.0\n}', '```json\n{"name":"twice", "line": 2}\n```',
+                     '<think>\nLet me see.\n</think>\n\n{"name":"twice", "line": 2}'):
+            self.answers(text)
+            run = self.ask_json()
+            self.assertEqual((run.returncode, run.stdout.count("\n"), json.loads(run.stdout)), (0, 1, {"name": "twice", "line": 2}), run.stderr)
+
+    def test_a_call_comes_first(self):
+        self.answers('<tools>{"name": "read", "arguments": {"path": "src/one.c"}}</tools>', '{"name": "twice"}')
+        run = self.ask_json()
+        self.assertEqual((run.returncode, run.stdout), (0, '{"name": "twice"}\n'), run.stderr)
+        self.assertIn("> read src/one.c", run.stderr)
+
+    def test_what_does_not_fit_is_asked_once_more(self):
+        self.answers("It is twice.", '{"name": "twice"}')
+        run = self.ask_json()
+        self.assertEqual((run.returncode, json.loads(run.stdout)), (0, {"name": "twice"}), run.stderr)
+        self.assertIn("is not JSON of the schema", run.stderr)
+        self.answers('{"name": "twice", "line": 0}', '{"line": 1}')
+        run = self.ask_json()
+        self.assertEqual((run.returncode, run.stdout), (1, ""))
+        self.assertIn("/line is 0, which is below 1", run.stderr)
+        self.assertIn('asked twice: the value has no "name"', run.stderr)
+
+    def test_events_and_lines(self):
+        self.answers('{"name":\n"twice"}')
+        run = self.ask_json("--json")
+        answer, = [e for e in map(json.loads, run.stdout.splitlines()) if e["event"] == "answer"]
+        self.assertEqual(answer["value"], {"name": "twice"})
+        self.answers('{"name":"a"}', '{"name":"b\\u0007\u202e"}')
+        run = self.run_kvist("-p", "-", "--input", "jsonl", "--schema", self.schema, "--fake-script", self.script, stdin='{"text":"a"}\n{"text":"b"}\n')
+        self.assertEqual([json.loads(line)["name"] for line in run.stdout.splitlines()], ["a", "b\x07\u202e"], run.stderr)
+        self.assertNotIn("\u202e", run.stdout)
+
+    def test_what_cannot_be_held_is_told_before_anything_runs(self):
+        for schema, said in (({"properties": {"a": {"pattern": "x"}}}, '"pattern" at #/properties/a is not held'), ({"type": "text"}, '"type" at #'),
+                             ('{"type":', "JSON"), ("", "JSON"), ({"properties": {"a": {"$ref": "#"}}, "required": ["a"]}, "no value fits"),
+                             ({"oneOf": [{}, {"type": "null"}]}, "members 1 and 2 may both fit"), (" " * (300 << 10), "256 KiB")):
+            self.write(schema)
+            run = self.ask_json()
+            self.assertEqual((run.returncode, run.stdout), (2, ""), run.stderr)
+            self.assertIn(said, run.stderr)
+            self.assertIn("--schema ", run.stderr)
+        os.remove(self.schema)
+        self.assertEqual(self.ask_json().returncode, 2)
+        self.write({})
+        self.assertIn("exclude each other", self.ask_json("--thinking").stderr)
+        self.assertIn("exclude each other", self.ask_json("--stop", "x").stderr)
+        run = self.run_kvist("--schema", self.schema, "--fake-script", self.script)
+        self.assertEqual((run.returncode, "goes with -p" in run.stderr), (2, True))
+        self.assertEqual(self.run_kvist("log", "list").stdout, "")
+
+    def test_a_real_model_is_held(self):
+        if not os.path.exists(SMALL):
+            self.skipTest(f"{SMALL} is absent: scripts/fetch small")
+        words = ("--model", SMALL, "--context", "off", "--threads", "1")
+        self.write({"type": "array", "items": {"type": "object", "properties": {"n": {"type": "integer", "minimum": 10, "maximum": 12},
+                    "kind": {"enum": ["a", "b"]}}, "required": ["n", "kind"], "additionalProperties": False}, "minItems": 2, "maxItems": 3})
+        run = self.run_kvist("-p", "List some.", "--schema", self.schema, *words)
+        value = json.loads(run.stdout)
+        self.assertIn(len(value), (2, 3))
+        self.assertTrue(all(list(v) == ["n", "kind"] and 10 <= v["n"] <= 12 and v["kind"] in "ab" for v in value), run.stdout)
+        self.write({"type": "string", "minLength": 30})
+        run = self.run_kvist("-p", "Tell me a long story.", "--schema", self.schema, "--max-tokens", "40", *words)
+        self.assertGreaterEqual(len(json.loads(run.stdout)), 30)
+        self.assertEqual(run.returncode, 4 if "was closed" in run.stderr else 0, run.stderr)
+        run = self.run_kvist("-p", "Tell me a long story.", "--schema", self.schema, "--max-tokens", "20", *words)
+        self.assertEqual((run.returncode, run.stdout), (4, ""))
+        self.assertIn("has 32 bytes", run.stderr)
+
+
 def call(name, arguments, payload=None):
     """One scripted answer that calls a tool."""
     text = "answer <<END\n<tools>" + json.dumps({"name": name, "arguments": arguments}) + "</tools>\n"

@@ -24,6 +24,7 @@ struct model_answer {
     schema_grammar *grammar;
     model_grammar *calls; /* while it may still be one; NULL: it is none */
     bool is_json;         /* while it may still be that */
+    bool is_call;         /* it is a call: its trigger stands there whole */
     bool was_cut;
     uint32_t left; /* tokens, the end counted */
     schema_state now, next;
@@ -84,6 +85,7 @@ int model_answer_begin(model_answer *a, model_grammar *calls, uint32_t n_tokens,
     forget_masks(a);
     a->calls = calls;
     a->is_json = true;
+    a->is_call = false;
     a->was_cut = false;
     a->left = n_tokens;
     const uint32_t cost = schema_grammar_cost(a->grammar, &a->now);
@@ -106,7 +108,7 @@ void model_answer_close(model_answer *a)
 
 bool model_answer_is_call(const model_answer *a)
 {
-    return !a->is_json;
+    return a->is_call;
 }
 
 bool model_answer_was_cut(const model_answer *a)
@@ -154,9 +156,7 @@ static bool accepts_json(model_answer *a, int32_t id)
 
 static bool accepts_call(const model_answer *a, int32_t id)
 {
-    if (!a->calls) return false;
-    if (a->is_json) return model_grammar_begins_call(a->calls, id);
-    return is_end(a, id) ? !model_grammar_is_active(a->calls) : model_grammar_accepts(a->calls, id);
+    return a->calls && model_grammar_begins_call(a->calls, id);
 }
 
 bool model_answer_accepts(model_answer *a, int32_t id)
@@ -167,11 +167,16 @@ bool model_answer_accepts(model_answer *a, int32_t id)
 void model_answer_advance(model_answer *a, int32_t id)
 {
     if (is_end(a, id)) return;
+    if (a->is_call) {
+        model_grammar_advance(a->calls, id);
+        return;
+    }
     const bool call = accepts_call(a, id), json = accepts_json(a, id);
     if (a->left) a->left--;
     if (call) model_grammar_advance(a->calls, id);
     if (!call) a->calls = NULL;
-    if (!json && call) a->is_json = false;
+    a->is_json = json;
+    a->is_call = call && !json && model_grammar_is_active(a->calls);
     if (!json) return;
     take_token(a, &a->now, id);
     if (schema_grammar_tidy(a->grammar, &a->now)) forget_masks(a);
@@ -181,7 +186,7 @@ void model_answer_advance(model_answer *a, int32_t id)
 
 static bool prepare(model_answer *a)
 {
-    if (!a->trie) a->trie = token_trie_of(a->tokenizer);
+    if (!a->trie) a->trie = model_tokenizer_trie(a->tokenizer);
     if (a->trie && !a->stack) a->stack = malloc(((size_t)a->trie->max_depth + 1) * sizeof *a->stack);
     return a->trie && a->stack;
 }
@@ -196,12 +201,16 @@ static void allow(uint64_t *bits, int32_t id)
     bits[id / 64] |= (uint64_t)1 << (id % 64);
 }
 
-/* Walks the vocabulary; returns whether any is allowed. *dearest: the cost behind the one that leads farthest. */
-static bool walk(model_answer *a, uint64_t *bits, uint32_t most, uint32_t *dearest)
+/*
+ * Walks the vocabulary; returns whether any is allowed, of those behind which at most `most` bytes are missing (-1:
+ * only an end). *dearest: the cost behind the one that leads farthest.
+ */
+static bool walk(model_answer *a, uint64_t *bits, int64_t most, uint32_t *dearest)
 {
     bool any = false;
     const token_trie *trie = a->trie;
     *dearest = 0;
+    if (!a->is_json) return false;
     schema_state_copy(&a->stack[0], &a->now);
     for (uint32_t i = 0; i < trie->n_nodes;) {
         const token_trie_node *node = &trie->nodes[i];
@@ -214,7 +223,7 @@ static bool walk(model_answer *a, uint64_t *bits, uint32_t most, uint32_t *deare
         if (node->id < 0) continue;
         const uint32_t cost = schema_grammar_cost(a->grammar, s);
         if (cost > *dearest) *dearest = cost;
-        if (cost > most) continue;
+        if ((int64_t)cost > most) continue;
         for (int32_t id = node->id; id >= 0; id = trie->same[id]) allow(bits, id), any = true;
     }
     for (size_t e = 0; e < a->n_ends && schema_grammar_is_whole(a->grammar, &a->now); e++)
@@ -260,24 +269,22 @@ static const uint64_t *mask_near_limit(model_answer *a)
     if (!a->mask) a->mask = malloc(n_words(a) * sizeof *a->mask);
     if (!a->mask) return NULL;
     memset(a->mask, 0, n_words(a) * sizeof *a->mask);
-    const bool any = walk(a, a->mask, a->left >= 2 ? a->left - 2 : 0, &dearest),
-               any_call = add_calls(a, a->mask);
+    const bool any = walk(a, a->mask, (int64_t)a->left - 2, &dearest), any_call = add_calls(a, a->mask);
     return any || any_call ? a->mask : NULL;
 }
 
 const uint64_t *model_answer_mask(model_answer *a)
 {
     bool known;
-    if (!a->is_json) return model_grammar_mask(a->calls);
     if (!prepare(a)) return NULL;
-    if (a->now.n > MOST_KEY_THREADS) return mask_near_limit(a);
+    if (a->now.n > MOST_KEY_THREADS || !a->is_json) return mask_near_limit(a);
     kept_mask *k = find_kept(a, &known);
     if (!known) {
         k->n = 0;
         if (!k->bits) k->bits = malloc(n_words(a) * sizeof *k->bits);
         if (!k->bits) return NULL;
         memset(k->bits, 0, n_words(a) * sizeof *k->bits);
-        const bool any = walk(a, k->bits, UINT32_MAX, &k->dearest), any_call = add_calls(a, k->bits);
+        const bool any = walk(a, k->bits, INT64_MAX, &k->dearest), any_call = add_calls(a, k->bits);
         if (!any && !any_call) return NULL;
         k->n = a->now.n;
         memcpy(k->key, a->now.threads, k->n * sizeof *k->key);
@@ -289,7 +296,6 @@ const uint64_t *model_answer_mask(model_answer *a)
 
 const uint64_t *model_answer_few(model_answer *a, const int32_t *ids, uint32_t n)
 {
-    if (!a->is_json) return model_grammar_few(a->calls, ids, n);
     if (a->calls || n >= a->left) return NULL; /* both may begin here: the pick decides */
     schema_state here;
     const uint64_t *allowed = NULL;
@@ -320,7 +326,6 @@ uint32_t model_answer_forced(model_answer *a, int32_t *ret, uint32_t max)
 {
     char bytes[256];
     size_t n = 0;
-    if (!a->is_json) return model_grammar_forced(a->calls, ret, max);
     if (a->calls) return 0;
     schema_state s;
     schema_state_copy(&s, &a->now);

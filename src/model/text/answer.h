@@ -27,21 +27,22 @@ int model_answer_begin(model_answer *a, model_grammar *calls, uint32_t n_tokens,
 /* From here on the nearest end. */
 void model_answer_close(model_answer *a);
 
+/*
+ * Is it a call, and no JSON of the schema? Then nothing below is to be asked but advance: the grammar of calls says
+ * what may follow.
+ */
+bool model_answer_is_call(const model_answer *a);
 /* Would this token keep it inside, an end token too? */
 bool model_answer_accepts(model_answer *a, int32_t id);
-/*
- * Bits of all that would, valid until the next call of any of these; NULL: none, or the answer is a call in which
- * text is free (model_grammar_mask). It walks the vocabulary.
- */
+/* Bits of all that would, valid until the next call of any of these; NULL: none. It walks the vocabulary. */
 const uint64_t *model_answer_mask(model_answer *a);
 /* The mask behind n tokens that were accepted, where few ids are; else NULL (model_grammar_few). */
 const uint64_t *model_answer_few(model_answer *a, const int32_t *ids, uint32_t n);
 /* As model_grammar_forced. */
 uint32_t model_answer_forced(model_answer *a, int32_t *ret, uint32_t max);
-/* A token was taken, one that is accepted. */
+/* A token was taken: one that is accepted, or any in a call. */
 void model_answer_advance(model_answer *a, int32_t id);
 
-bool model_answer_is_call(const model_answer *a); /* it is one, and no JSON of the schema */
 bool model_answer_was_cut(
     const model_answer *a); /* a token was refused since the end would have been too far */
 
