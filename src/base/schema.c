@@ -682,6 +682,9 @@ int base_schema_parse(const char *text, size_t n, base_schema **ret, base_err *e
 {
     if (n > BASE_SCHEMA_MOST_BYTES)
         return base_fail(err, BASE_E_LIMIT, "the schema has more than %d KiB", BASE_SCHEMA_MOST_BYTES >> 10);
+    if (!base_utf8_valid(text, n)) return base_fail(err, BASE_E_FORMAT, "the schema is not UTF-8");
+    if (memmem(text, n, "\\u0000", 6))
+        return base_fail(err, BASE_E_UNSUPPORTED, "the schema has a zero character (\\u0000) in a text");
     base_schema *s = base_xcalloc(1, sizeof *s);
     reader r = {.s = s, .any = BASE_SCHEMA_NONE, .err = err};
     uint32_t root = 0;

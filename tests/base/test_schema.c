@@ -49,6 +49,10 @@ static void test_schema__refuses_by_keyword_and_place(void **state)
     refuses("false", BASE_E_FORMAT, "nothing fits");
     refuses("{", BASE_E_FORMAT, "JSON");
     refuses("", BASE_E_FORMAT, "JSON");
+    refuses("{\"required\":[\"\xda"
+            "a\"]}",
+        BASE_E_FORMAT, "not UTF-8");
+    refuses("{\"const\":\"a\\u0000\"}", BASE_E_UNSUPPORTED, "zero character");
 }
 
 static void test_schema__a_oneof_whose_members_exclude_each_other_is_taken(void **state)
