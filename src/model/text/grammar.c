@@ -422,7 +422,8 @@ bool model_grammar_accepts(const model_grammar *g, int32_t id)
 bool model_grammar_begins_call(const model_grammar *g, int32_t id)
 {
     state s = g->now;
-    if (model_tokenizer_is_control(g->tokenizer, id) || model_tokenizer_is_end(g->tokenizer, id)) return false;
+    if (model_tokenizer_is_control(g->tokenizer, id) || model_tokenizer_is_end(g->tokenizer, id))
+        return false;
     return take_token(g, &s, id) && (s.phase >= SCRIPT || s.called || (s.phase == LINE && s.at > 0));
 }
 
