@@ -1,0 +1,144 @@
+"""A saved session of the real program whose files somebody changed: each one flipped, cut, lengthened at many places.
+
+Whatever was done, the program ends by itself with an answer or with a sentence; rows that are not what they were are never used; and
+nothing that was there is removed. The suite takes a sample; KVIST_TEST_LONG=1 takes every file at many more places.
+"""
+import glob
+import json
+import os
+import random
+import shutil
+import unittest
+
+from kit import DATA, SMALL, Hostile, call, main
+
+SEED = int(os.environ.get("KVIST_SEED", "20"))
+LONG = bool(os.environ.get("KVIST_TEST_LONG"))
+
+
+def changed(data, how, at):
+    """data with something done to it at a place, which is a share of its length."""
+    data = bytearray(data)
+    place = min(int(at * len(data)), max(len(data) - 1, 0))
+    if how == "flip" and data:
+        data[place] ^= 1 << (place % 8)
+    elif how == "fill":
+        data[place:place + 64] = b"\xff" * len(data[place:place + 64])
+    elif how == "cut":
+        del data[place:]
+    elif how == "grow":
+        data[place:place] = bytes(4096)
+    elif how == "repeat":
+        data += data[:4096]
+    return bytes(data)
+
+
+HOWS = ("flip", "fill", "cut", "grow", "repeat")
+
+
+class Saved(Hostile):
+    def files(self, pattern):
+        """Of a home: regular files by their paths in it."""
+        return sorted(os.path.relpath(name, self.home) for name in glob.glob(os.path.join(self.home, "data", pattern), recursive=True)
+                      if os.path.isfile(name))
+
+    def keep(self):
+        self.good = os.path.join(self.folder, "good")
+        shutil.copytree(self.home, self.good)
+
+    def restore(self):
+        shutil.rmtree(self.home)
+        shutil.copytree(self.good, self.home)
+
+    def attack(self, name, how, at):
+        self.restore()
+        path = os.path.join(self.home, name)
+        with open(path, "rb") as f:
+            data = f.read()
+        with open(path, "wb") as f:
+            f.write(changed(data, how, at))
+
+    def check_end(self, run):
+        """An answer, or a sentence that says what is wrong."""
+        if run.returncode:
+            said = [line for line in run.stderr.splitlines() if line.startswith("kvist: ")]
+            said += [e["text"] for e in map(json.loads, run.stdout.splitlines()) if e["event"] in ("notice", "error") and e.get("text")]
+            self.assertTrue(said, (run.returncode, run.stdout, run.stderr))
+
+
+@unittest.skipUnless(os.path.exists(SMALL), "scripts/fetch small")
+class OfARealModel(Saved):
+    """Rows behind an eviction, in a session under a budget: the manifest says which of them were active."""
+
+    BUDGET = "1536"
+
+    def turn(self, text, *words):
+        run = self.kvist("-p", text, "--model", SMALL, "--json", "--max-tokens", "6", "--mode", "plan", "--context", "off", "--threads", "1",
+                         "--kv-budget", self.BUDGET, *words)
+        return run, [json.loads(line) for line in run.stdout.splitlines()]
+
+    def answer(self, events):
+        return [e["text"] for e in events if e["event"] == "answer"][-1]
+
+    def test_every_file_of_it(self):
+        self.put("src/long.c", "".join(f"int add_{i}(int x)\n{{\n    return x + {i};\n}}\n\n" for i in range(72)))
+        run, events = self.turn("What does add_7 do in @src/long.c?")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        session = events[0]["id"]
+        self.assertTrue([e for e in events if e["event"] == "ledger" and e.get("evicted")], "the control: rows were evicted")
+        self.keep()
+        run, events = self.turn("And again", "--resume", session)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        wanted = self.answer(events)
+        self.assertGreater([e for e in events if e["event"] == "ledger"][-1]["reused"], 0)  # the control: whole rows are used
+        # What decides the answer and can be made anew from the log: it must come out as if nothing had happened.
+        rows = self.files(f"sessions/{session}/rows*") + self.files("rows/*")
+        others = self.files("**/*")
+        self.assertGreater(len(rows), 2, others)
+        random.seed(SEED)
+        cases = [(name, how, random.random()) for name in others for how in HOWS for _ in range(12)] if LONG else \
+                [(name, random.choice(HOWS), random.random()) for name in rows] + \
+                [(name, random.choice(HOWS), random.random()) for name in others if name not in rows]
+        for name, how, at in cases:
+            with self.subTest(name=name, how=how, at=at):
+                self.attack(name, how, at)
+                run, events = self.turn("And again", "--resume", session)
+                self.check_end(run)
+                if name in rows:
+                    self.assertEqual(run.returncode, 0, run.stderr)
+                    self.assertEqual(self.answer(events), wanted)
+                self.assertTrue(os.path.exists(os.path.join(self.home, "data", "log.db")))
+
+
+class OfChanges(Saved):
+    """The journal of what a session changed: an undo gives back what was there, or says why not and leaves what is there."""
+
+    def test_the_journal_and_what_it_holds(self):
+        before = self.get("src/one.c")
+        script = call("edit", "<<<<<<< OLD\n    return 2 * x;\n=======\n    return x + x;\n>>>>>>> NEW", path="src/one.c")
+        run, events, results = self.ask(call("read", path="src/one.c") + script + "answer Done.\n", "edits")
+        self.assertEqual([r["status"] for r in results], ["ok", "ok"], run.stderr)
+        session, behind = events[0]["id"], self.get("src/one.c")
+        self.assertNotEqual(before, behind)
+        self.keep()
+        undo = self.files(f"sessions/{session}/undo/**")
+        self.assertGreater(len(undo), 1, undo)
+        random.seed(SEED)
+        cases = [(None, None, 0)] + [(name, how, random.random()) for name in undo for how in HOWS for _ in range(40 if LONG else 4)]
+        for name, how, at in cases:
+            with self.subTest(name=name, how=how, at=at):
+                self.put("src/one.c", behind)
+                if name:
+                    self.attack(name, how, at)
+                run = self.kvist("-p", "/undo", "--json", "--mode", "edits", "--resume", session, "--fake-script",
+                                 self.script("answer Yes.\n"))
+                now = self.get("src/one.c")
+                self.assertIn(now, (before, behind))  # never something else
+                if not name:
+                    self.assertEqual(now, before)  # the control
+                if now == behind:
+                    self.check_end(run)
+                    self.assertTrue(run.returncode or "undo" in run.stdout or "nothing" in run.stdout, run.stdout)
+
+
+main()
