@@ -56,7 +56,7 @@ def tools(request):
 def call(request):
     name, arguments = request["params"]["name"], request["params"]["arguments"]
     if behaviour == "silent-call":
-        time.sleep(60)
+        time.sleep(36000)
     if behaviour == "dies":
         print("out of cheese", file=sys.stderr)
         sys.exit(3)
@@ -110,7 +110,7 @@ for line in sys.stdin:
     message = json.loads(line)
     method = message.get("method")
     if behaviour == "silent":
-        time.sleep(60)
+        time.sleep(36000)
     if behaviour == "closes":
         sys.exit(0)
     if method == "initialize":

@@ -16,6 +16,7 @@ import unittest
 KVIST = os.path.abspath(sys.argv[1])
 HERE = os.path.dirname(os.path.abspath(__file__))
 SERVER = os.path.join(HERE, "mcp_server.py")
+PATIENCE = 120 * int(os.environ.get("KVIST_TEST_PATIENCE", "1"))  # seconds: a guard against hanging, no expectation
 
 
 def call(tool, arguments=None):
@@ -56,7 +57,7 @@ class Case(unittest.TestCase):
         events, errors, session = [], "", []
         for request in requests:
             run = subprocess.run([KVIST, "-p", request, "--dir", self.tree, "--json", "--mode", mode, "--context", "off", "--fake-script", self.script, *session],
-                                 capture_output=True, text=True, timeout=120, env=dict(os.environ, KVIST_HOME=self.home))
+                                 capture_output=True, text=True, timeout=PATIENCE, env=dict(os.environ, KVIST_HOME=self.home))
             events += [json.loads(line) for line in run.stdout.splitlines()]
             errors += run.stderr
         self.status = run.returncode
@@ -107,7 +108,7 @@ class Good(Case):
         self.configure({"sums": self.server()})
         with open(self.script, "w") as f:
             f.write(call("sums.add", {"a": 1, "b": 2}) + call("sums.add", {"a": 3, "b": 4}) + "answer Done.\n")
-        run = subprocess.run([KVIST, self.tree, "--linear", "--context", "off", "--fake-script", self.script], input="go\na\nn\n", capture_output=True, text=True, timeout=120,
+        run = subprocess.run([KVIST, self.tree, "--linear", "--context", "off", "--fake-script", self.script], input="go\na\nn\n", capture_output=True, text=True, timeout=PATIENCE,
                              env=dict(os.environ, KVIST_HOME=self.home))
         self.assertEqual(run.returncode, 0, run.stderr)
         self.assertIn("mcp sums.add", run.stdout)
@@ -170,7 +171,7 @@ class Good(Case):
         with open(self.script, "w") as f:
             f.write(call("s.add", {"a": 1, "b": 1}) + "answer a\n" + call("s.later") + "answer b\n")
         run = subprocess.run([KVIST, self.tree, "--linear", "--mode", "all", "--context", "off", "--fake-script", self.script], input="go\ngo on\n/mcp\n/mcp s\n/mcp x\n",
-                             capture_output=True, text=True, timeout=120, env=dict(os.environ, KVIST_HOME=self.home))
+                             capture_output=True, text=True, timeout=PATIENCE, env=dict(os.environ, KVIST_HOME=self.home))
         self.assertIn("the MCP server s describes where otherwise than before", run.stdout)
         self.assertIn("s.later", run.stdout)
         self.assertIn("Came later.", run.stdout)
@@ -180,15 +181,18 @@ class Good(Case):
     def test_none_is_running_afterwards(self):
         self.configure({"s": self.server("good")})
         self.ask("answer a\n")
-        time.sleep(0.2)
-        left = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
-        self.assertNotIn(f"{SERVER} good", [line for line in left.splitlines() if self.folder in line])
+        for _ in range(PATIENCE * 10):  # who was killed needs a moment to be gone
+            left = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
+            left = [line for line in left.splitlines() if self.folder in line and f"{SERVER} good" in line]
+            if not left:
+                break
+            time.sleep(0.1)
+        self.assertEqual(left, [])
 
 
 class Hostile(Case):
     def fails(self, behaviour, sentence, answers=None, **settings):
         self.configure({"bad": self.server(behaviour, **settings), "sums": self.server()})
-        start = time.monotonic()
         events, errors = self.ask(answers or call("bad.where") + call("sums.add", {"a": 1, "b": 2}) + "answer a\n")
         results = [e["text"] for e in events if e["event"] == "tool_result"]
         everything = self.notices(events) + "\n" + "\n".join(results)
@@ -196,15 +200,12 @@ class Hostile(Case):
         self.assertNotIn("\x1b", everything)
         self.assertNotIn("FORGED", everything)
         self.assertEqual(results[-1], "the sum is 3\n")  # the other server goes on
-        return time.monotonic() - start, events
 
     def test_one_that_never_answers(self):
-        took, events = self.fails("silent-call", "mcp bad.where: it did not answer in time", timeout=2)
-        self.assertLess(took, 40)
+        self.fails("silent-call", "mcp bad.where: it did not answer in time", timeout=2)
 
     def test_one_that_never_greets(self):
-        took, events = self.fails("silent", "the MCP server bad gave up its place: it did not answer in time. Its tools are not offered; /mcp bad starts it again")
-        self.assertLess(took, 60)
+        self.fails("silent", "the MCP server bad gave up its place: it did not answer in time. Its tools are not offered; /mcp bad starts it again")
 
     def test_one_that_dies(self):
         self.fails("dies", "it has ended; it said: out of cheese")
@@ -242,7 +243,7 @@ class Hostile(Case):
         self.configure({"bad": self.server("escapes")})
         with open(self.script, "w") as f:
             f.write("answer a\n")
-        run = subprocess.run([KVIST, self.tree, "--linear", "--mode", "all", "--fake-script", self.script], input="go\n/mcp\n", capture_output=True, text=True, timeout=120,
+        run = subprocess.run([KVIST, self.tree, "--linear", "--mode", "all", "--fake-script", self.script], input="go\n/mcp\n", capture_output=True, text=True, timeout=PATIENCE,
                              env=dict(os.environ, KVIST_HOME=self.home))
         for harmful in ("\x1b", "\x07", "\u202e"):
             self.assertNotIn(harmful, run.stdout)

@@ -310,8 +310,9 @@ static int try_memory(char **argv)
     char *memory = malloc(n);
     if (!memory) return failed("malloc");
     for (size_t i = 0; i < n; i += 4096) memory[i] = 1;
-    if (argv[1][0] != '0' && fork() == 0) sleep(1); /* shared with the child: the same pages */
-    sleep(1);
+    const unsigned seconds = (unsigned)number(argv[2]);
+    if (argv[1][0] != '0' && fork() == 0) sleep(seconds); /* shared with the child: the same pages */
+    sleep(seconds);
     return memory[n / 2] ? reached() : 1;
 }
 
@@ -321,11 +322,11 @@ static int try_processes(char **argv)
         pid_t child = fork();
         if (child < 0) return failed("fork");
         if (!child) {
-            sleep(3);
+            sleep((unsigned)number(argv[1]) + 2);
             _exit(0);
         }
     }
-    sleep(1);
+    sleep((unsigned)number(argv[1]));
     return reached();
 }
 
@@ -375,8 +376,8 @@ static const struct {
     {"list", 1, try_list},
     {"type", 1, try_type},
     {"outlive", 1, try_outlive},
-    {"memory", 2, try_memory},
-    {"processes", 1, try_processes},
+    {"memory", 3, try_memory},
+    {"processes", 2, try_processes},
     {"flood", 1, try_flood},
 };
 

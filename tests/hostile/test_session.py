@@ -70,7 +70,7 @@ class Saved(Hostile):
 class OfARealModel(Saved):
     """Rows behind an eviction, in a session under a budget: the manifest says which of them were active."""
 
-    BUDGET = "1536"
+    BUDGET = "1664"
 
     def turn(self, text, *words):
         run = self.kvist("-p", text, "--model", SMALL, "--json", "--max-tokens", "6", "--mode", "plan", "--context", "off", "--threads", "1",
