@@ -59,7 +59,7 @@ static bool has_src_packages(const agent *a)
 bool agent__set_test_file(agent *a, const char *path)
 {
     for (size_t i = 0; i < sizeof test_runners / sizeof *test_runners; i++) {
-        if (!ends_with(path, test_runners[i].ending) || strpbrk(path, " '\"$`\\;&|<>*?")) continue;
+        if (!ends_with(path, test_runners[i].ending) || !agent__path_is_plain(path)) continue;
         base_buf command = {0};
         base_buf_printf(&command, "%s%s%s",
             ends_with(path, ".py") && has_src_packages(a) ? "PYTHONPATH=src " : "", test_runners[i].before,

@@ -639,12 +639,9 @@ static int run_export(agent *a, const char *arguments, base_err *err)
     if (!path.len) base_buf_printf(&path, "kvist-%s.%s", a->telling.id, is_asked ? "md" : "jsonl");
     const bool is_page = is_asked || ends_with(path.data, ".md");
     agent__commit(a);
-    int rc = base_fs_exists(path.data)
-                 ? base_fail(err, BASE_E_USAGE, "%s exists already: name another file", path.data)
-                 : 0;
-    if (!rc && is_page) rc = agent_log_markdown(a->log, a->telling.id, &out, err);
-    if (!rc && !is_page) rc = agent_log_events(a->log, a->telling.id, put_event, &out, err);
-    if (!rc) rc = base_fs_write(path.data, out.data ? out.data : "", out.len, 0600, err);
+    int rc = is_page ? agent_log_markdown(a->log, a->telling.id, &out, err)
+                     : agent_log_events(a->log, a->telling.id, put_event, &out, err);
+    if (!rc) rc = base_fs_write_new(path.data, out.data ? out.data : "", out.len, 0600, err);
     if (!rc) agent__notice(a, "wrote %zu bytes to %s", out.len, path.data);
     base_buf_free(&out);
     base_buf_free(&path);

@@ -114,7 +114,7 @@ static char *above(const agent *a, const char *path, const char *name)
     return found;
 }
 
-static bool is_plain(const char *path)
+bool agent__path_is_plain(const char *path)
 {
     return !strpbrk(path, " \t\n'\"$`\\;&|<>()*?[]{}!#~") && *path != '-';
 }
@@ -159,7 +159,7 @@ static bool judge_script(agent *a, const char *path, base_buf *out)
     char *test = code_path_is_test(path) ? base_xstrdup(path) : agent__test_file_of(a, path);
     base_buf text = {0};
     if (!test) test = calling_test_of(a, path);
-    if (manifest && test && is_plain(test) &&
+    if (manifest && test && agent__path_is_plain(test) &&
         !tool_workspace_read(a->workspace, manifest, MAX_FILE, &text, NULL) && text.len)
         for (size_t i = 0; i < sizeof runners / sizeof *runners && !out->len; i++)
             if (strstr(text.data, runners[i][0])) base_buf_printf(out, "%s%s", runners[i][1], test);
@@ -219,7 +219,7 @@ static bool find_command(agent *a, const char *path)
     }
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         base_buf command = {0};
-        if (!ends_with(path, rules[i].ending) || !is_plain(path)) continue;
+        if (!ends_with(path, rules[i].ending) || !agent__path_is_plain(path)) continue;
         const bool found = rules[i].find(a, path, &command);
         if (command.len) agent__set_test(a, command.data);
         base_buf_free(&command);

@@ -525,6 +525,7 @@ void agent__forget_values(agent *a);
 void agent__fix_free(agent *a); /* what a turn knows of its attempts, the doubts too */
 /* A test file's command becomes the test; false: how to run it alone is not known. */
 bool agent__set_test_file(agent *a, const char *path);
+bool agent__path_is_plain(const char *path);          /* it can stand in a command line as it is */
 void agent__find_test(agent *a, const char *request); /* sets test_command and fix.wanted */
 void agent__set_test(agent *a, const char *command);  /* the command that judges; copied */
 bool agent__runs_tests(const char *command);          /* a test runner by its words */

@@ -58,7 +58,15 @@ static int write_all(int fd, const char *bytes, size_t n)
     return 0;
 }
 
-int base_fs_write(const char *path, const void *bytes, size_t n, mode_t mode, base_err *err)
+/* Puts what is whole in its place; a file system that does not know the flag has link, which replaces nothing either. */
+static int put_in_place(const char *temporary, const char *path, bool is_new)
+{
+    if (!is_new) return rename(temporary, path);
+    if (!renameat2(AT_FDCWD, temporary, AT_FDCWD, path, RENAME_NOREPLACE)) return 0;
+    return errno == EINVAL && !link(temporary, path) ? unlink(temporary) : -1;
+}
+
+static int write_file(const char *path, const void *bytes, size_t n, mode_t mode, bool is_new, base_err *err)
 {
     base_buf temporary = {0}, folder = {0};
     const char *slash = strrchr(path, '/');
@@ -72,7 +80,9 @@ int base_fs_write(const char *path, const void *bytes, size_t n, mode_t mode, ba
     }
     if (fchmod(fd, mode) || write_all(fd, bytes, n) || fsync(fd)) code = base_fail_sys(err, "%s", path);
     if (close(fd) && !code) code = base_fail_sys(err, "%s", path);
-    if (!code && rename(temporary.data, path)) code = base_fail_sys(err, "%s", path);
+    if (!code && put_in_place(temporary.data, path, is_new))
+        code = errno == EEXIST ? base_fail(err, BASE_E_USAGE, "%s exists already: name another file", path)
+                               : base_fail_sys(err, "%s", path);
     if (code) {
         unlink(temporary.data);
         goto out;
@@ -87,6 +97,16 @@ out:
     base_buf_free(&temporary);
     base_buf_free(&folder);
     return code;
+}
+
+int base_fs_write(const char *path, const void *bytes, size_t n, mode_t mode, base_err *err)
+{
+    return write_file(path, bytes, n, mode, false, err);
+}
+
+int base_fs_write_new(const char *path, const void *bytes, size_t n, mode_t mode, base_err *err)
+{
+    return write_file(path, bytes, n, mode, true, err);
 }
 
 int base_fs_copy(const char *from, const char *to, mode_t mode, base_err *err)

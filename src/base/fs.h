@@ -16,6 +16,8 @@ int base_fs_read(const char *path, size_t max_bytes, base_buf *out, base_err *er
 
 /* Writes a temporary file beside `path`, fsyncs, renames, fsyncs the folder. */
 int base_fs_write(const char *path, const void *bytes, size_t n, mode_t mode, base_err *err);
+/* The same where nothing is yet, not even a link that leads nowhere: else BASE_E_USAGE, and what is there stays. */
+int base_fs_write_new(const char *path, const void *bytes, size_t n, mode_t mode, base_err *err);
 
 /* Copies a file's bytes (shared by the file system where it can) to a new file. BASE_E_IO: `to` is there already. */
 int base_fs_copy(const char *from, const char *to, mode_t mode, base_err *err);

@@ -1,0 +1,148 @@
+"""Between a question and its yes somebody else changes what it is about: what they wrote stays, and nothing else happens either.
+
+For everything that a person says yes to. The control: without the change the yes does it.
+"""
+import os
+import select
+import subprocess
+
+from kit import KVIST, PATIENCE, Hostile, call, main
+
+OTHER = b"int twice(int x)\n{\n    return 0; /* somebody else's work */\n}\n"
+
+
+class Between(Hostile):
+    def setUp(self):
+        super().setUp()
+        self.put("src/two.c", "int twice(int x);\n\nint four(int x)\n{\n    return twice(twice(x));\n}\n")
+        self.put("src/three.c", "int three(void)\n{\n    return 3;\n}\n")
+        self.git("add", "-A")
+        self.git("commit", "-q", "-m", "two")
+
+    def files(self):
+        """What the tree holds, git's own files apart."""
+        found = {}
+        for folder, folders, names in os.walk(self.tree):
+            folders[:] = [name for name in folders if name != ".git"]
+            for name in names:
+                path = os.path.relpath(os.path.join(folder, name), self.tree)
+                found[path] = self.get(path)
+        return found
+
+    def talk(self, lines, script, mode, between):
+        """Sends the lines; at the last question something happens, then a yes. What was said."""
+        process = subprocess.Popen([KVIST, "--linear", "--mode", mode, "--fake-script", self.script(script)], stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=self.env, cwd=self.tree)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        seen = b""
+        process.stdin.write("".join(line + "\n" for line in lines).encode())
+        process.stdin.flush()
+        while b"allow? " not in seen:
+            if not select.select([process.stdout], [], [], PATIENCE)[0]:
+                process.kill()  # and what it said is shown
+            piece = os.read(process.stdout.fileno(), 4096)
+            if not piece:
+                process.stdin.close()
+            self.assertTrue(piece, seen.decode(errors="replace"))
+            seen += piece
+        self.asked = self.files()
+        if between:
+            between()
+        process.stdin.write(b"y\n")
+        process.stdin.close()
+        rest = process.stdout.read()
+        self.assertEqual(process.wait(timeout=PATIENCE), 0)
+        return (seen + rest).decode(errors="replace")
+
+    def check(self, *lines, script="answer Yes.\n", mode="ask", changes=(("src/one.c", OTHER),)):
+        """Once without a change: then it happens. Then with each: then nothing does."""
+        self.home = os.path.join(self.folder, "home-control")
+        self.env["KVIST_HOME"] = self.home
+        said = self.talk(lines, script, mode, None)
+        self.assertNotEqual(self.files(), self.asked, said)
+        for i, (name, text) in enumerate(changes):
+            with self.subTest(lines=lines, name=name):
+                self.git("reset", "-q", "--hard")
+                self.git("clean", "-qfd")
+                self.env["KVIST_HOME"] = os.path.join(self.folder, f"home-{i}")
+                said = self.talk(lines, script, mode, lambda: self.put(name, text) if text is not None else os.remove(self.path(name)))
+                wanted = dict(self.asked)
+                wanted[name] = text
+                if text is None:
+                    del wanted[name]
+                self.assertEqual(self.files(), wanted, said)
+
+    CALLER = b"int twice(int x);\n\nint four(int x)\n{\n    return 4 * x + 0 * twice(x);\n}\n"
+
+    def test_a_rename(self):
+        self.check("/rename twice doubled", changes=(("src/one.c", OTHER), ("src/two.c", self.CALLER), ("src/two.c", None)))
+
+    def test_a_move(self):
+        self.check("/move three src/one.c", changes=(("src/one.c", OTHER), ("src/three.c", b"int three(void) { return 33; }\n")))
+
+    def test_a_move_into_a_new_file(self):
+        self.check("/move three src/new.c", changes=(("src/new.c", b"somebody else's\n"), ("src/three.c", b"int other;\n")))
+
+    def test_a_deletion(self):
+        self.check("/delete three", changes=(("src/three.c", b"int three(void) { return 33; }\n"), ("src/three.c", None)))
+
+    def test_a_signature(self):
+        self.check('/signature twice 2 0 "int more"', changes=(("src/one.c", OTHER), ("src/two.c", self.CALLER)))
+
+    def test_a_new_file(self):
+        self.check("Go.", script=call("write", "mine\n", path="new.txt") + "answer Done.\n", changes=(("new.txt", b"somebody else's\n"),))
+
+    EDIT = call("read", path="src/one.c") + call("rewrite", "int twice(int x)\n{\n    return x + x;\n}", path="src/one.c", name="twice") + \
+        "answer Done.\n"
+
+    def test_an_edit(self):
+        self.check("Go.", script=self.EDIT, changes=(("src/one.c", OTHER), ("src/one.c", None)))
+
+    def test_a_rewind_with_its_files(self):
+        self.check("Go.", "/rewind 1", script=self.EDIT, mode="edits", changes=(("src/one.c", OTHER), ("src/one.c", None)))
+
+    def test_an_undo(self):
+        """It asks nobody: what was changed since stays."""
+        self.put("now", "")
+        for changed in (False, True):
+            self.git("reset", "-q", "--hard")
+            self.env["KVIST_HOME"] = os.path.join(self.folder, f"home-{changed}")
+            before = self.get("src/one.c")
+            run, events, _ = self.ask(self.EDIT, "edits")
+            self.assertNotEqual(self.get("src/one.c"), before)
+            if changed:
+                self.put("src/one.c", OTHER)
+            self.kvist("-p", "/undo", "--mode", "edits", "--resume", events[0]["id"], "--fake-script", self.script("answer Yes.\n"))
+            self.assertEqual(self.get("src/one.c"), OTHER if changed else before)
+
+    def test_a_commit(self):
+        for between in (None, lambda: (self.put("src/one.c", OTHER), self.git("add", "-A"))):
+            self.git("reset", "-q", "--hard")
+            self.put("src/new.c", f"int new_one; /* {between} */\n")
+            self.git("add", "-A")
+            before = self.git("rev-parse", "HEAD").stdout
+            self.env.update(GIT_AUTHOR_NAME="t", GIT_AUTHOR_EMAIL="t@localhost", GIT_COMMITTER_NAME="t", GIT_COMMITTER_EMAIL="t@localhost")
+            said = self.talk(["/commit"], "answer Add one\n", "ask", between)
+            after = self.git("rev-parse", "HEAD").stdout
+            self.assertEqual(before == after, between is not None, said)
+            if between:
+                self.assertEqual(self.get("src/one.c"), OTHER)
+                self.assertIn("src/one.c", self.git("diff", "--cached", "--name-only").stdout)
+
+    def test_an_export(self):
+        """It asks nobody and replaces nothing, a link that leads nowhere neither."""
+        os.symlink("nowhere", self.path("link.md"))
+        self.put("there.md", "somebody else's\n")
+        for name in ("there.md", "link.md", "new.md"):
+            process = subprocess.run([KVIST, "--linear", "--mode", "plan", "--fake-script", self.script("answer Yes.\n")],
+                                     input=f"Go.\n/export {name}\n".encode(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                     env=self.env, cwd=self.tree, timeout=PATIENCE, check=False)
+            self.assertEqual(b"exists already" in process.stdout, name != "new.md", process.stdout)
+        self.assertEqual(self.get("there.md"), b"somebody else's\n")
+        self.assertEqual(os.readlink(self.path("link.md")), "nowhere")
+        self.assertIn(b"Go.", self.get("new.md"))  # the control
+
+
+main()
