@@ -24,10 +24,12 @@
 #include "model/text/template.h"
 #include "model/text/tokenizer.h"
 #include "cmd/model_files.h"
+#include "cmd/model_known.h"
 #include "cmd/options.h"
 
 static const char usage[] =
     "usage: kvist model list [--json]     the default models and those in the data folder\n"
+    "       kvist model list --all        and families, formats, and what well-known models need here\n"
     "       kvist model get NAME|URL [--sha256 HEX]   http needs the hash\n"
     "                                     fetches a model into the data folder; an interrupted one goes on; "
     "of\n"
@@ -376,10 +378,12 @@ int cmd_model(int argc, char **argv)
     const char **words = base_xcalloc((size_t)argc + 1, sizeof *words);
     const char *sha256 = NULL;
     uint32_t n = 0;
-    bool json = false;
+    bool json = false, all = false;
     base_err err = {0};
     const option_row own[] = {
         {"--json", OPTION_FLAG, &json, NULL, "list: one object a line"},
+        {"--all", OPTION_FLAG, &all, NULL,
+            "list: what kvist runs and refuses, and what fits into this machine"},
         {"--sha256", OPTION_TEXT, &sha256, "HEX",
             "get: what the file's SHA-256 has to be (http needs it); of parts each, commas between"},
         {0},
@@ -392,9 +396,12 @@ int cmd_model(int argc, char **argv)
         r = base_fail(&err, BASE_E_USAGE, "--json goes with kvist model list");
     else if (sha256 && !are_hashes(sha256))
         r = base_fail(&err, BASE_E_USAGE, "--sha256 takes 64 hexadecimal digits, not \"%.100s\"", sha256);
-    else if (n <= 1 && !strcmp(action, "list"))
+    else if (all && (json || strcmp(action, "list")))
+        r = base_fail(&err, BASE_E_USAGE, "--all goes with kvist model list, without --json");
+    else if (n <= 1 && !strcmp(action, "list")) {
         list(json);
-    else if (n == 2 && !strcmp(action, "get"))
+        if (all) model_known_print();
+    } else if (n == 2 && !strcmp(action, "get"))
         r = get(words[1], sha256, &err);
     else if (n == 2 && !strcmp(action, "info"))
         r = with_path(words[1], info, &err);

@@ -78,6 +78,11 @@ bool gguf_tensor_block(gguf_tensor_type type, uint32_t *ret_elements, uint32_t *
     return false;
 }
 
+const char *gguf_tensor_type_at(size_t i)
+{
+    return i < N_OF(tensor_types) ? tensor_types[i].name : NULL;
+}
+
 const char *gguf_tensor_type_name(gguf_tensor_type type)
 {
     for (size_t i = 0; i < N_OF(tensor_types); i++)

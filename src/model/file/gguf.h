@@ -80,6 +80,8 @@ uint64_t gguf_n_tensors(const gguf_file *f);
 const gguf_tensor *gguf_tensor_at(const gguf_file *f, uint64_t i);
 const gguf_tensor *gguf_find_tensor(const gguf_file *f, const char *name); /* NULL when absent */
 const char *gguf_tensor_type_name(gguf_tensor_type type);
+/* The formats that are read, by place; NULL behind the last. */
+const char *gguf_tensor_type_at(size_t i);
 bool gguf_tensor_block(
     gguf_tensor_type type, uint32_t *ret_elements, uint32_t *ret_bytes); /* false: not in our table */
 

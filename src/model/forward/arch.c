@@ -310,24 +310,42 @@ static int read_heads(const reader *r, model_hyper *h)
     return 0;
 }
 
+const model_arch *model_arch_at(size_t i)
+{
+    return i < N_ARCHITECTURES ? &architectures[i] : NULL;
+}
+
+/* Known by its name: what is missing, and what to use instead. Else: what there is. */
+static int refuse_arch(base_str name, base_err *err)
+{
+    base_buf known = {0};
+    const model_arch_refused *r;
+    for (size_t i = 0; (r = model_arch_refused_at(i)); i++)
+        if (base_str_equal(name, r->name))
+            return base_fail(err, BASE_E_UNSUPPORTED,
+                "architecture \"%s\" (%s) is not built: it needs %s. Use %s instead; `kvist model list "
+                "--all` "
+                "shows what runs",
+                r->name, r->families, r->lacks, r->instead);
+    for (size_t i = 0; i < N_ARCHITECTURES; i++)
+        base_buf_printf(&known, "%s%s (%s)", i ? ", " : "", architectures[i].name, architectures[i].families);
+    base_fail(err, BASE_E_UNSUPPORTED, "architecture \"%.*s\" is not built; kvist runs %s",
+        (int)(name.len < 40 ? name.len : 40), name.ptr, known.data);
+    base_buf_free(&known);
+    return BASE_E_UNSUPPORTED;
+}
+
 static int find_arch(const gguf_file *f, const model_arch **ret, base_err *err)
 {
     base_str name;
     if (!gguf_get_str(f, "general.architecture", &name))
         return base_fail(err, BASE_E_FORMAT, "the file names no architecture (general.architecture)");
-    base_buf known = {0};
-    for (size_t i = 0; i < N_ARCHITECTURES; i++) {
+    for (size_t i = 0; i < N_ARCHITECTURES; i++)
         if (base_str_equal(name, architectures[i].name)) {
             *ret = &architectures[i];
-            base_buf_free(&known);
             return 0;
         }
-        base_buf_printf(&known, "%s%s (%s)", i ? ", " : "", architectures[i].name, architectures[i].families);
-    }
-    base_fail(err, BASE_E_UNSUPPORTED, "architecture \"%.*s\" is not built; kvist runs %s",
-        (int)(name.len < 40 ? name.len : 40), name.ptr, known.data);
-    base_buf_free(&known);
-    return BASE_E_UNSUPPORTED;
+    return refuse_arch(name, err);
 }
 
 /*

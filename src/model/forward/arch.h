@@ -45,6 +45,15 @@ typedef struct model_arch {
         wide_layers; /* a model of so many layers scales scores by n_embd / n_head, not by the head's size */
 } model_arch;
 
+const model_arch *model_arch_at(size_t i); /* those that are built; NULL behind the last */
+
+/* An architecture that is not: what it lacks here, and which models to take instead. */
+typedef struct model_arch_refused {
+    const char *name, *families, *lacks, *instead;
+} model_arch_refused;
+
+const model_arch_refused *model_arch_refused_at(size_t i); /* NULL behind the last */
+
 typedef struct model_hyper {
     const model_arch *arch;
     uint32_t n_layer, n_embd, n_head, n_head_kv, head_dim, n_rot, n_vocab, n_ctx;
