@@ -11,14 +11,18 @@
 #include "agent/log.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
+#include "cmd/cmd_what_if.h"
 #include "cmd/options.h"
 #include "tui/tui.h"
 
-static const char usage[] = "usage: kvist replay [ID] [--turn N] [--text WxH]\n\n"
-                            "Shows a session's screens from the log, without a model. ID may be a prefix; "
-                            "without one: the latest session.\n"
-                            "Keys: h and l a turn, 0 and $ the first and the last, space plays, Tab the "
-                            "cache inspector, ? all keys, q quits.\n";
+static const char usage[] =
+    "usage: kvist replay [ID] [--turn N] [--text WxH]\n"
+    "       kvist replay [ID] --what-if --kv-budget ROWS ...\n\n"
+    "Shows a session's screens from the log, without a model. ID may be a prefix; "
+    "without one: the latest session. Of a what-if (kvist what-if): both sides, one above the "
+    "other.\n"
+    "Keys: h and l a turn, 0 and $ the first and the last, space plays, Tab the "
+    "cache inspector, ? all keys, q quits; of a what-if d the next turn that differs.\n";
 
 enum { MAX_SIZE = 1000, TURN_LAST = INT_MIN };
 
@@ -63,13 +67,27 @@ static int show(const char *prefix, int64_t turn, const char *size, base_err *er
     return rc;
 }
 
+int cmd_replay_show(const char *id, base_err *err)
+{
+    return show(id, TURN_LAST, NULL, err);
+}
+
 int cmd_replay(int argc, char **argv)
 {
+    bool what_if = false;
+    if (options_are_given(argc, argv, "--what-if") && strcmp(argv[argc - 1], "--help") != 0) {
+        if (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)) return cmd_what_if_shown(argc, argv);
+        return cmd_complain(&(base_err){BASE_E_USAGE, 0,
+            "--what-if needs a terminal; kvist what-if prints, and replay --text shows what it kept"});
+    }
     base_err err = {0};
     int64_t turn = TURN_LAST;
     const char *size = NULL;
     const option_row own[] = {
         {"--turn", OPTION_INTEGER, &turn, "N", "starts at the end of turn N"},
+        {"--what-if", OPTION_FLAG, &what_if, NULL,
+            "computes the session again with the settings given behind it (kvist what-if --help), then shows "
+            "both"},
         {"--text", OPTION_TEXT, &size, "WxH", "prints that screen as plain text (120x40) and ends"},
         {0},
     };

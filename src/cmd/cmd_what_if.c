@@ -14,6 +14,7 @@
 #include "base/show.h"
 #include "base/utf8.h"
 #include "cmd/cmd.h"
+#include "cmd/cmd_what_if.h"
 #include "cmd/model_files.h"
 #include "cmd/options.h"
 #include "kv/repair/heads.h"
@@ -356,7 +357,8 @@ static void put_missing(base_buf *out, const sides *d)
 /* --- printing ------------------------------------------------------------------------------------------- */
 
 typedef struct printing {
-    bool json, is_begun;
+    bool json, silent; /* silent: a screen shows it afterwards */
+    char *id;          /* of the what-if, once it is known */
 } printing;
 
 static void print_clean(const char *text)
@@ -408,7 +410,9 @@ static void print_turn(const agent_event *e)
 
 static void print_event(void *user, const agent_event *e)
 {
-    const printing *p = user;
+    printing *p = user;
+    if (e->type == AGENT_EVENT_what_if && !p->id) p->id = base_xstrdup(e->what_if.session);
+    if (p->silent) return;
     if (p->json) {
         base_buf line = {0};
         agent_event_write(e, &line);
@@ -485,7 +489,7 @@ static int compare(agent_log *l, sides *d, printing *p, base_err *err)
         .progress = print_progress};
     bool was_known = false;
     rc = whatif_run(l, d->schedule, &o, &was_known, err);
-    if (!rc && was_known) fprintf(stderr, "kvist: kept from before; nothing was computed\n");
+    if (!rc && was_known && !p->silent) fprintf(stderr, "kvist: kept from before; nothing was computed\n");
     if (rc == BASE_E_CANCELLED)
         rc = base_fail(err, BASE_E_CANCELLED,
             "interrupted; the turns that are through are kept, and the same command goes on behind them");
@@ -521,25 +525,41 @@ static int what_if(const common_options *given, const char *prefix, printing *p,
     return rc;
 }
 
-int cmd_what_if(int argc, char **argv)
+/* The words of the command line; shown: in place of a table, on the screen. */
+static int run_words(int argc, char **argv, const char *help, const option_row *own, printing *p, bool shown)
 {
     common_options given = COMMON_OPTIONS_DEFAULTS;
-    printing p = {.json = false};
     base_err err = {0};
-    const option_row own[] = {
-        {"--json", OPTION_FLAG, &p.json, NULL, "every result as an event, one a line"}, {0}};
     const char **rest = base_xcalloc((size_t)argc + 1, sizeof *rest);
     uint32_t n_rest = 0;
     int status, rc = 0;
-    const cmd_words words = {.usage = usage, .more = more, .rest = rest, .n_rest = &n_rest};
+    const cmd_words words = {.usage = help, .more = more, .rest = rest, .n_rest = &n_rest};
     if (cmd_begin(argc, argv, &given, own, &words, &status)) {
         struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART | SA_RESETHAND}, before;
         sigaction(SIGINT, &action, &before); /* a second Ctrl+C ends the program */
         rc = n_rest > 1
                  ? base_fail(&err, BASE_E_USAGE, "one session at most; \"%s\" is a second one", rest[1])
-                 : what_if(&given, n_rest ? rest[0] : "", &p, &err);
+                 : what_if(&given, n_rest ? rest[0] : "", p, &err);
         sigaction(SIGINT, &before, NULL);
+        if (!rc && shown) rc = cmd_replay_show(p->id, &err);
     }
+    free(p->id);
     free(rest);
     return rc ? cmd_complain(&err) : status;
+}
+
+int cmd_what_if(int argc, char **argv)
+{
+    printing p = {.json = false};
+    const option_row own[] = {
+        {"--json", OPTION_FLAG, &p.json, NULL, "every result as an event, one a line"}, {0}};
+    return run_words(argc, argv, usage, own, &p, false);
+}
+
+int cmd_what_if_shown(int argc, char **argv)
+{
+    printing p = {.silent = true};
+    bool what_if_given;
+    const option_row own[] = {{"--what-if", OPTION_FLAG, &what_if_given}, {0}};
+    return run_words(argc, argv, usage, own, &p, true);
 }

@@ -16,7 +16,7 @@
     X(down) X(up) X(left) X(right) X(first) X(last) X(half_down) X(half_up) \
     X(turn_before) X(turn_after) X(turn_first) X(turn_last) X(find) X(find_next) X(find_before) \
     X(enter) X(back) X(pin) X(unpin) X(evict) X(promote) X(why) X(sort) X(columns) X(view) \
-    X(copy_unit) X(drop) X(play) X(edit)
+    X(copy_unit) X(drop) X(play) X(next_difference) X(edit)
 /* clang-format on */
 #define TUI_ACTION_DECLARE(name) void tui_do_##name(tui_ui *u, uint32_t key);
 TUI_ACTIONS(TUI_ACTION_DECLARE)

@@ -94,6 +94,7 @@ const tui_binding tui_keymap[] = {
     {TUI_SCOPE_REPLAY, '0', "0 $", "the first turn, the last", tui_do_turn_first},
     {TUI_SCOPE_REPLAY, '$', "$", NULL, tui_do_turn_last},
     {TUI_SCOPE_REPLAY, ' ', "Space", "play, stop", tui_do_play},
+    {TUI_SCOPE_REPLAY, 'd', "d", "of a what-if: the next turn that differs", tui_do_next_difference},
     {TUI_SCOPE_REPLAY, 'q', "q", "quit", tui_do_quit_on_empty},
     {0},
 };

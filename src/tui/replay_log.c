@@ -3,15 +3,23 @@
  * applies event after event on the loop's ticks.
  */
 #include <limits.h>
+#include <stdlib.h>
+
 #include "tui/frame.h"
 #include "tui/loop.h"
 #include "tui/terminal/painter.h"
 #include "tui/record.h"
 #include "tui/tui.h"
+#include "tui/what_if_log.h"
 
 typedef struct replay {
     tui_record record;
     size_t shown;
+    /* Of a what-if: what was recorded, beside which `record` stands. */
+    tui_record recorded;
+    size_t *behind; /* [recorded.n], as tui_what_if_load gives it; NULL: no what-if */
+    size_t n_beside;
+    tui_beside beside;
     tui_ui ui;
     tui_loop loop;
     base_err err;
@@ -27,8 +35,48 @@ static bool read_event(
     return p->rc == 0;
 }
 
+/* Brings the screen to where n events were applied, and what stands beside it as far. */
+static void show(replay *p, size_t n)
+{
+    tui_record_show(&p->record, &p->ui, &p->shown, n);
+    if (!p->behind) return;
+    if (p->n_beside && p->behind[p->n_beside - 1] > n) {
+        tui_rows_free(&p->beside.rows);
+        tui_state_free(&p->beside.state);
+        tui_state_init(&p->beside.state);
+        p->n_beside = 0;
+    }
+    while (p->n_beside < p->recorded.n && p->behind[p->n_beside] <= n)
+        tui_state_apply(&p->beside.state, &p->recorded.events[p->n_beside++], 0);
+}
+
+static void begin(replay *p, const tui_host *host, bool utf8, bool letters)
+{
+    tui_ui_init(&p->ui, host, utf8, letters);
+    p->ui.replay = true;
+    p->ui.replay_turns = p->record.turns;
+    tui_state_init(&p->beside.state);
+    if (p->behind) p->ui.beside = &p->beside;
+}
+
+static void end(replay *p)
+{
+    tui_ui_free(&p->ui);
+    tui_rows_free(&p->beside.rows);
+    tui_state_free(&p->beside.state);
+}
+
+static void unload(replay *p)
+{
+    tui_record_free(&p->record);
+    tui_record_free(&p->recorded);
+    free(p->behind);
+}
+
 static int load(replay *p, agent_log *l, const char *session, base_err *err)
 {
+    if (agent_log_is_what_if(l, session))
+        return tui_what_if_load(l, session, &p->recorded, &p->record, &p->behind, err);
     int rc = agent_log_events(l, session, read_event, p, err);
     if (!rc && p->rc) {
         if (err) *err = p->err;
@@ -55,14 +103,27 @@ static void do_step(void *user, int turns)
     if (turn < 1) turn = 1;
     if (turn > p->record.turns) turn = p->record.turns;
     p->ui.playing = false;
-    tui_record_show(&p->record, &p->ui, &p->shown, tui_record_end(&p->record, (uint32_t)turn));
+    show(p, tui_record_end(&p->record, (uint32_t)turn));
 }
 
 static void do_play(void *user)
 {
     replay *p = user;
     p->ui.playing = !p->ui.playing;
-    if (p->ui.playing && p->shown >= p->record.n) tui_record_show(&p->record, &p->ui, &p->shown, 0);
+    if (p->ui.playing && p->shown >= p->record.n) show(p, 0);
+}
+
+static void do_next_difference(void *user)
+{
+    replay *p = user;
+    for (size_t k = 0; k < p->record.n; k++) { /* behind the last one comes the first */
+        const agent_event *e = &p->record.events[(p->shown + k) % p->record.n];
+        if (e->type != AGENT_EVENT_what_if_turn || e->what_if_turn.differ <= 0) continue;
+        p->ui.playing = false;
+        show(p, tui_record_end(&p->record, (uint32_t)e->what_if_turn.turn));
+        return;
+    }
+    tui_ui_say(&p->ui, p->behind ? "no turn differs" : "this is no what-if: there is nothing beside it");
 }
 
 static int tick(void *user)
@@ -74,7 +135,7 @@ static int tick(void *user)
         return -1;
     }
     agent_event_type type = p->record.events[p->shown].type;
-    tui_record_show(&p->record, &p->ui, &p->shown, p->shown + 1);
+    show(p, p->shown + 1);
     return type == AGENT_EVENT_token                                                                     ? 33
            : type == AGENT_EVENT_user || type == AGENT_EVENT_tool_result || type == AGENT_EVENT_turn_end ? 600
                                                                                                          : 20;
@@ -96,20 +157,19 @@ int tui_replay(agent_log *l, const char *session, const tui_options *options, ba
             .quit = do_quit,
             .step = do_step,
             .play = do_play,
+            .next_difference = do_next_difference,
             .copy = tui_loop_copy,
             .repaint = tui_loop_repaint,
             .suspend = tui_loop_suspend};
-        tui_ui_init(&p.ui, &host, tui_painter_utf8(), !tui_painter_colours());
-        p.ui.replay = true;
-        p.ui.replay_turns = p.record.turns;
-        tui_record_show(&p.record, &p.ui, &p.shown, tui_record_end(&p.record, options->turn));
+        begin(&p, &host, tui_painter_utf8(), !tui_painter_colours());
+        show(&p, tui_record_end(&p.record, options->turn));
         if (options->note) tui_ui_say(&p.ui, "%s", options->note);
         p.loop = (tui_loop){.ui = &p.ui, .fd = -1, .tick = tick, .user = &p};
         tui_loop_run(&p.loop);
         tui_loop_close();
-        tui_ui_free(&p.ui);
+        end(&p);
     }
-    tui_record_free(&p.record);
+    unload(&p);
     return rc;
 }
 
@@ -122,16 +182,14 @@ int tui_replay_text(agent_log *l, const char *session, uint32_t turn, uint32_t w
     if (!rc) {
         tui_grid grid = {0};
         tui_host host = {0};
-        tui_ui_init(&p.ui, &host, true, false);
-        p.ui.replay = true;
-        p.ui.replay_turns = p.record.turns;
-        tui_record_show(&p.record, &p.ui, &p.shown, tui_record_end(&p.record, turn));
+        begin(&p, &host, true, false);
+        show(&p, tui_record_end(&p.record, turn));
         tui_grid_resize(&grid, (int)width, (int)height);
         tui_ui_draw(&p.ui, &grid);
         tui_grid_text(&grid, out);
         tui_grid_free(&grid);
-        tui_ui_free(&p.ui);
+        end(&p);
     }
-    tui_record_free(&p.record);
+    unload(&p);
     return rc;
 }

@@ -27,6 +27,7 @@ typedef struct tui_host {
     void (*suspend)(void *user);
     void (*step)(void *user, int turns); /* replay: another turn; INT_MIN and INT_MAX: first and last */
     void (*play)(void *user);            /* replay: start or stop */
+    void (*next_difference)(void *user); /* replay of a what-if: the next turn that differs, or the first */
     char **(*paths)(void *user);         /* for @ completion; NULL-terminated, caller frees */
     char **(*skills)(void *user); /* name, what it is, name, ... of what /NAME uses beside the commands */
 } tui_host;
@@ -66,8 +67,15 @@ typedef struct tui_tour {
     tui_view_id view;
 } tui_tour;
 
+/* The other side of a what-if's replay: the session as it was recorded. */
+typedef struct tui_beside {
+    tui_state state;
+    tui_rows rows;
+} tui_beside;
+
 typedef struct tui_ui {
     tui_state state;
+    tui_beside *beside; /* NULL: nothing is compared */
     tui_host host;
     const tui_glyphs *glyphs;
     int64_t now_ms; /* set before each call; 0: no clock */

@@ -629,6 +629,8 @@ class Requests(Case):
             run = self.run_kvist("what-if", *words)
             self.assertEqual((run.returncode, run.stdout), (status, ""), run.stderr)
             self.assertIn(said, run.stderr)
+        run = self.run_kvist("replay", session, "--what-if", "--repair", "off")
+        self.assertEqual((run.returncode, "needs a terminal" in run.stderr), (2, True), run.stderr)
         self.assertEqual(len(self.run_kvist("log", "list").stdout.splitlines()), 1) # none of these left a child
 
     def test_replay_shows_the_turn_as_text(self):

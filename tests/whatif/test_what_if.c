@@ -18,6 +18,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "kit.h"
+#include "tui/tui.h"
 #include "whatif/distance.h"
 #include "whatif/summary.h"
 #include "whatif/whatif.h"
@@ -355,6 +356,22 @@ static bool collect(
 
 /* --- tests ---------------------------------------------------------------------------------------------- */
 
+/* The last turn's screen of a what-if. The caller frees. */
+static char *screen_of(agent_log *l, const char *id)
+{
+    base_buf text = {0};
+    base_err err = {0};
+    if (tui_replay_text(l, id, 0, 120, 40, &text, &err)) fail_msg("%s", err.msg);
+    return base_buf_take(&text);
+}
+
+static char *find_child(agent_log *l)
+{
+    char *id = NULL;
+    assert_int_equal(agent_log_find(l, "2", NULL, &id, NULL), 0); /* ids begin with the year */
+    return id;
+}
+
 static void test_what_if__equal_settings_differ_nowhere(void **state)
 {
     fake_model m = {.fail_after = -1};
@@ -375,6 +392,11 @@ static void test_what_if__equal_settings_differ_nowhere(void **state)
     assert_true(s.evicted[0] > 0);
     assert_int_equal(s.evicted[0], s.evicted[1]);
     assert_non_null(strstr(s.end.data, "no token would have been another one, of 96; mean KL 0.0000"));
+    char *child = find_child(l), *screen = screen_of(l, child);
+    assert_non_null(strstr(screen, "as recorded"));
+    assert_null(strstr(screen, "^^")); /* equal rows at each turn's end */
+    free(screen);
+    free(child);
     assert_int_equal(agent_log_events(l, "one", collect, &after, NULL), 0);
     assert_string_equal(before.data, after.data);
     base_buf_free(&before);
@@ -390,13 +412,6 @@ static void on_row(void *user, const agent_log_row *row)
         *row->parent ? row->parent : "none", row->turns ? "" : ", no turns", row->title);
 }
 
-static char *find_child(agent_log *l)
-{
-    char *id = NULL;
-    assert_int_equal(agent_log_find(l, "2", NULL, &id, NULL), 0); /* ids begin with the year */
-    return id;
-}
-
 static void test_what_if__a_smaller_budget_evicts_and_is_a_child_of_its_own(void **state)
 {
     fake_model m = {.fail_after = -1};
@@ -404,7 +419,7 @@ static void test_what_if__a_smaller_budget_evicts_and_is_a_child_of_its_own(void
     base_buf list = {0};
     base_err err = {0};
     recorder r = begin(l, "one", &m);
-    seen s = {0}, again = {0};
+    seen s = {0}, again = {0}, third = {0};
     bool was_known = true;
     char *id = NULL;
     whatif_schedule *none = NULL;
@@ -425,6 +440,13 @@ static void test_what_if__a_smaller_budget_evicts_and_is_a_child_of_its_own(void
     base_buf rows = {0};
     base_buf_printf(&rows, "%s/changed", dir);
     assert_false(base_fs_exists(rows.data));
+    /* On the screen: both strips, and marks where they differ. */
+    char *screen = screen_of(l, child);
+    assert_non_null(strstr(screen, "as recorded"));
+    assert_non_null(strstr(screen, "with other settings"));
+    assert_non_null(strstr(screen, "^^"));
+    assert_non_null(strstr(screen, "what if: KL"));
+    free(screen);
     assert_int_equal(agent_log_list(l, NULL, on_row, &list, NULL), 0);
     assert_string_equal(
         list.data, "what-if of one, no turns: what if: changed\nsession of none: what is it?\n");
@@ -434,9 +456,16 @@ static void test_what_if__a_smaller_budget_evicts_and_is_a_child_of_its_own(void
     assert_int_equal(whatif_schedule_read(&none, l, child, &err), BASE_E_USAGE);
     assert_non_null(strstr(err.msg, "is a what-if itself, of session one"));
     assert_int_equal(agent_log_delete(l, child, &err), 0);
+    assert_int_equal(compare(l, "one", 690, &third, NULL), 0);
+    char *orphan = find_child(l);
+    assert_int_equal(agent_log_delete(l, "one", &err), 0);
+    assert_int_equal(tui_replay_text(l, orphan, 0, 80, 24, &list, &err), BASE_E_NOT_FOUND);
+    assert_non_null(strstr(err.msg, "is not here any more"));
     base_buf_clear(&list);
     assert_int_equal(agent_log_list(l, NULL, on_row, &list, NULL), 0);
-    assert_string_equal(list.data, "session of none: what is it?\n");
+    assert_string_equal(list.data, "what-if of none, no turns: what if: changed\n");
+    free(orphan);
+    seen_free(&third);
     free(id);
     free(child);
     free(dir);

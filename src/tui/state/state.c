@@ -749,6 +749,34 @@ static void on_outcome(tui_state *s, const agent_event *e, int64_t now)
     if (e->outcome.text) tui_state_note(s, TUI_ITEM_NOTICE, e->outcome.text);
 }
 
+static void put_shown(base_buf *out, const char *text)
+{
+    base_buf_putc(out, '"');
+    if (text) base_show(out, text, strlen(text), BASE_SHOW_UTF8);
+    base_buf_putc(out, '"');
+}
+
+static void on_what_if_turn(tui_state *s, const agent_event *e, int64_t now)
+{
+    base_buf text = {0};
+    base_buf_printf(
+        &text, "what if: KL %.4f nats a token, at most %.3f", e->what_if_turn.kl, e->what_if_turn.most);
+    if (e->what_if_turn.differ > 0) {
+        base_buf_printf(&text, "; %lld of %lld tokens would have been another one, first ",
+            (long long)e->what_if_turn.differ, (long long)e->what_if_turn.tokens);
+        put_shown(&text, e->what_if_turn.instead);
+        base_buf_puts(&text, " for ");
+        put_shown(&text, e->what_if_turn.was);
+        base_buf_printf(&text, " by %.3f nats", e->what_if_turn.nats);
+    } else {
+        base_buf_printf(
+            &text, "; none of %lld tokens would have been another one", (long long)e->what_if_turn.tokens);
+    }
+    if (e->what_if_turn.check) base_buf_printf(&text, "; %s", e->what_if_turn.check);
+    tui_state_note(s, TUI_ITEM_NOTICE, text.data);
+    base_buf_free(&text);
+}
+
 static void on_notice(tui_state *s, const agent_event *e, int64_t now)
 {
     /*
@@ -823,6 +851,7 @@ static apply_fn *const apply[AGENT_N_EVENTS] = {
     [AGENT_EVENT_turn_end] = on_turn_end,
     [AGENT_EVENT_end] = on_end,
     [AGENT_EVENT_fork] = on_fork,
+    [AGENT_EVENT_what_if_turn] = on_what_if_turn,
 };
 
 void tui_state_apply(tui_state *s, const agent_event *e, int64_t now_ms)

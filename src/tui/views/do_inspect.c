@@ -98,6 +98,11 @@ void tui_do_play(tui_ui *u, uint32_t key)
     if (u->host.play) u->host.play(u->host.user);
 }
 
+void tui_do_next_difference(tui_ui *u, uint32_t key)
+{
+    if (u->host.next_difference) u->host.next_difference(u->host.user);
+}
+
 /* --- finding -------------------------------------------------------------------------------------------- */
 
 /* The nearest token in a direction where the text has the words; the search wraps around at the end. */

@@ -27,6 +27,33 @@ static int put_bins(tui_ui *u, tui_area a, const tui_rows *r, int rows)
     return (int)((n + u->strip_bin - 1) / u->strip_bin + (uint32_t)a.width - 1) / a.width;
 }
 
+/* Under two strips: where their sides have other rows. */
+static void put_marks(tui_ui *u, tui_area a, const tui_rows *r, const tui_rows *other)
+{
+    const uint32_t n = (uint32_t)r->n, bin = u->strip_bin;
+    for (uint32_t from = 0, i = 0; from < n; from += bin, i++) {
+        const tui_count x = tui_rows_count(r, from, from + bin), y = tui_rows_count(other, from, from + bin);
+        if (x.active < y.active || x.active > y.active)
+            tui_put(
+                a, (int)(i % (uint32_t)a.width), (int)(i / (uint32_t)a.width), TUI_STYLE(TUI_WARN, 0), "^");
+    }
+}
+
+/* What was recorded, what the other settings make of it, and where the two differ. */
+static int put_two_strips(tui_ui *u, tui_area a, const tui_rows *r, int rows)
+{
+    tui_beside *b = u->beside;
+    tui_rows_update(&b->rows, b->state.journal, b->state.n_lanes, UINT32_MAX);
+    int y = 0;
+    tui_put(a, 0, y++, TUI_FAINT, "as recorded");
+    y += put_bins(u, tui_area_within(a, 0, y, a.width, rows), &b->rows, rows);
+    tui_put(a, 0, y++, TUI_FAINT, "with other settings; ^ where the rows differ");
+    const int used = put_bins(u, tui_area_within(a, 0, y, a.width, rows), r, rows);
+    y += used;
+    put_marks(u, tui_area_within(a, 0, y, a.width, used), r, &b->rows);
+    return y + used;
+}
+
 static void put_legend(tui_ui *u, tui_area a, int y)
 {
     static const struct {
@@ -156,7 +183,9 @@ static void draw_strip(tui_ui *u, tui_area a)
     if (rows < 1) rows = 1;
     if (rows > 8) rows = 8;
     if (a.width < 1) return;
-    y += put_bins(u, tui_area_within(a, 0, y, a.width, rows), r, rows);
+    if (u->beside && rows > 1) rows = (rows + 1) / 2;
+    y += u->beside ? put_two_strips(u, tui_area_within(a, 0, y, a.width, 3 * rows + 2), r, rows)
+                   : put_bins(u, tui_area_within(a, 0, y, a.width, rows), r, rows);
     put_legend(u, a, y);
     y += 2;
     int left = a.height - y, ledger = left >= 12 ? 8 : left >= 8 ? 4 : 0;

@@ -1,0 +1,109 @@
+/*
+ * Two logs into one sequence of events (contract: what_if_log.h). A plan of the changed side stands behind the event
+ * of the session that it was made behind, and behind that one's spans, as a session tells its own.
+ */
+#include "tui/what_if_log.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+typedef struct merging {
+    char *session;       /* that was computed again */
+    tui_record side;     /* plans and comparisons, in order */
+    uint64_t *at;        /* [side.n] behind which event of the session; a turn's: behind any */
+    size_t cap_at, next; /* next: of side's, not taken yet */
+    uint64_t newest_at;
+    tui_record *recorded, *changed;
+    size_t **behind, cap_behind;
+    bool is_over;
+    int rc;
+    base_err err;
+} merging;
+
+static bool read_side(
+    void *user, uint64_t seq, uint32_t turn, const char *json, size_t n, const void *blob, size_t blob_n)
+{
+    merging *m = user;
+    m->rc = tui_record_add(&m->side, json, n, blob, blob_n, &m->err);
+    if (m->rc) return false;
+    const agent_event *e = &m->side.events[m->side.n - 1];
+    if (e->type == AGENT_EVENT_what_if) m->session = base_xstrdup(e->what_if.parent);
+    if (e->type == AGENT_EVENT_what_if_at) m->newest_at = (uint64_t)e->what_if_at.seq;
+    base_grow(&m->at, &m->cap_at, m->side.n, sizeof *m->at);
+    m->at[m->side.n - 1] = m->newest_at;
+    return true;
+}
+
+static void put(merging *m, tui_record *to, const agent_event *e)
+{
+    base_buf json = {0};
+    agent_event_write(e, &json);
+    if (!m->rc) m->rc = tui_record_add(to, json.data, json.len, e->blob, e->blob_n, &m->err);
+    base_buf_free(&json);
+}
+
+/* Plans that the changed side made before the event `seq` of the session came. */
+static void put_plans(merging *m, uint64_t seq)
+{
+    for (; m->next < m->side.n && m->side.events[m->next].type != AGENT_EVENT_ledger; m->next++) {
+        const agent_event *e = &m->side.events[m->next];
+        if (e->type == AGENT_EVENT_plan && m->at[m->next] >= seq) return;
+        if (e->type == AGENT_EVENT_plan) put(m, m->changed, e);
+    }
+}
+
+/* A turn's ledger and what comes with it; false: it was not computed. */
+static bool put_turn(merging *m)
+{
+    put_plans(m, UINT64_MAX);
+    if (m->next == m->side.n) return false;
+    put(m, m->changed, &m->side.events[m->next++]);
+    while (m->next < m->side.n && m->side.events[m->next].type == AGENT_EVENT_what_if_turn)
+        put(m, m->changed, &m->side.events[m->next++]);
+    return true;
+}
+
+static bool is_of_cache(agent_event_type type)
+{
+    return type == AGENT_EVENT_plan || type == AGENT_EVENT_visits || type == AGENT_EVENT_scores ||
+           type == AGENT_EVENT_sections || type == AGENT_EVENT_snapshot;
+}
+
+static bool read_session(
+    void *user, uint64_t seq, uint32_t turn, const char *json, size_t n, const void *blob, size_t blob_n)
+{
+    merging *m = user;
+    m->rc = tui_record_add(m->recorded, json, n, blob, blob_n, &m->err);
+    if (m->rc) return false;
+    const agent_event *e = &m->recorded->events[m->recorded->n - 1];
+    if (e->type != AGENT_EVENT_span) put_plans(m, seq);
+    if (e->type == AGENT_EVENT_ledger)
+        m->is_over = !put_turn(m);
+    else if (!is_of_cache(e->type))
+        put(m, m->changed, e);
+    base_grow(m->behind, &m->cap_behind, m->recorded->n, sizeof **m->behind);
+    (*m->behind)[m->recorded->n - 1] = m->changed->n;
+    return !m->rc && !m->is_over;
+}
+
+int tui_what_if_load(agent_log *l, const char *what_if, tui_record *recorded, tui_record *changed,
+    size_t **behind, base_err *err)
+{
+    merging m = {.recorded = recorded, .changed = changed, .behind = behind};
+    int rc = agent_log_events(l, what_if, read_side, &m, err);
+    if (!rc && !m.rc && m.session) rc = agent_log_events(l, m.session, read_session, &m, err);
+    if (!rc && m.rc) {
+        rc = m.rc;
+        if (err) *err = m.err;
+    }
+    if (!rc && !recorded->n)
+        rc = base_fail(err, BASE_E_NOT_FOUND,
+            "the session %s, which %s computed again, is not here any more: kvist log show %s prints what "
+            "was found",
+            m.session ? m.session : "", what_if, what_if);
+    tui_record_free(&m.side);
+    free(m.at);
+    free(m.session);
+    return rc;
+}
