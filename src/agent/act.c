@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "agent/parts.h"
+#include "base/hash.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 
@@ -734,6 +735,61 @@ static bool may_judge(const agent *a)
     return is_whole;
 }
 
+/* Lines of a file, by the edit tool: seen, asked about and undone like any change. */
+static int change_lines(agent *a, const char *path, const agent_expectation *e, bool *ret_done, base_err *err)
+{
+    base_buf json = {0};
+    running r = begin(a, "edit", NULL, (base_str){e->text.data, e->text.len});
+    base_buf_puts(&json, "{\"path\":");
+    base_json_put_str(&json, path, strlen(path));
+    base_buf_printf(&json, ",\"from\":%u,\"to\":%u}", e->line, e->line_end);
+    int rc = base_json_parse(json.data, json.len, &r.own_arguments, err);
+    if (!rc) {
+        r.call.arguments = base_json_root(r.own_arguments);
+        rc = prepare(&r, err);
+    }
+    if (!rc) emit_call(&r);
+    if (!rc && !is_settled(&r)) rc = permit(&r, err);
+    if (!rc && !is_settled(&r)) rc = execute(&r, err);
+    if (!rc) emit_result(&r);
+    if (!rc) after_change(a, &r, agent__call_key("edit", r.call.arguments, r.call.payload));
+    *ret_done = !rc && r.result.status == TOOL_OK && r.result.changed;
+    base_buf_free(&json);
+    end(&r);
+    return rc;
+}
+
+/* While the new test fails for a literal that the code gives otherwise: that is put right, and it runs again. */
+static int put_expectations_right(agent *a, const running *change, running *test, base_err *err)
+{
+    enum { MOST = 6 };
+    int rc = 0;
+    bool goes_on = true;
+    for (uint32_t n = 0; !rc && goes_on && n < MOST && a->fix.failing; n++) {
+        agent_expectation e;
+        goes_on = agent__find_expectation(a, test->result.text.data, &e);
+        if (goes_on) {
+            char version[65];
+            base_buf now = {0};
+            const char *path = a->asked.new_test.path;
+            if (!tool_workspace_read(a->workspace, path, 4 << 20, &now, NULL)) {
+                base_sha256_hex(now.data ? now.data : "", now.len, version);
+                tool_workspace_mark_shown(a->workspace, path, version);
+            }
+            base_buf_free(&now);
+            agent__notice(a, "%s", e.told.data);
+            rc = change_lines(a, path, &e, &goes_on, err);
+        }
+        agent_expectation_free(&e);
+        if (rc || !goes_on) break;
+        a->asked.new_test.n_put_right++;
+        end(test);
+        *test = (running){0};
+        rc = run_test(a, change, test, err);
+    }
+    return rc;
+}
+
 int agent__act(agent *a, const agent_call *call, uint32_t from, uint32_t to, bool *ret_stop, base_err *err)
 {
     base_str payload = {call->payload, call->payload_n};
@@ -765,6 +821,7 @@ int agent__act(agent *a, const agent_call *call, uint32_t from, uint32_t to, boo
     if (wrote && a->asked.change && !a->fix.no_test) agent__find_judge(a, r.result.changed[0]);
     if (wrote && a->test.command && !a->fix.no_test && may_judge(a)) {
         rc = run_test(a, &r, &test, err);
+        if (!rc && a->fix.failing && a->asked.new_test.path) rc = put_expectations_right(a, &r, &test, err);
         if (!rc && !a->fix.no_test) judge(a, &test);
         if (!rc) after_change(a, &test, agent__call_key("shell", test.call.arguments, (base_str){0}));
         if (!rc && a->fix.failing)

@@ -360,8 +360,11 @@ void agent__tell_outcome(agent *a)
             state = "failing";
         } else if (a->test.command && a->fix.passed) {
             /* Tests that stood there before say that nothing broke, not that what was asked for is right. */
-            const bool is_proof = !a->test.is_found && !a->asked.new_test.is_blind;
+            const bool is_proof =
+                !a->test.is_found && !a->asked.new_test.is_blind && !a->asked.new_test.n_put_right;
             tell_judge(a, a->test.is_found ? " The tests of it pass: %s." : " Its test passes: %s.", &text);
+            if (a->asked.new_test.n_put_right)
+                base_buf_puts(&text, " It expects what the code gives now: see whether that is right.");
             if (a->asked.new_test.is_blind) base_buf_puts(&text, " The new test does not notice a fault.");
             if (!is_partial && is_proof) state = "done";
         } else {

@@ -14,6 +14,7 @@
  *         offered
  *     fence.c    a definition without a call, as a call
  *     newtest.c  a test that is to be written: its place, its example, whether it notices a broken subject
+ *     expect.c   what a new test expects, put right by what the code gives
  *     named.c    which definitions a request is about
  *     judge.c    which command judges a change where none was named
  *     valued.c   values that the request gives, as a judge in front of that command
@@ -171,9 +172,10 @@ typedef struct agent_new_test {
     char *path, *name;
     char *example, *holder; /* the test that it stands beside, and the type around that (NULL: none) */
     char *subject;          /* what is tested */
-    char *assertion; /* how the example's first assertion begins, up to the subject's arguments; NULL */
-    bool begun;      /* the harness has begun its call */
-    bool is_blind;   /* it passes where its subject is broken */
+    char *assertion;      /* how the example's first assertion begins, up to the subject's arguments; NULL */
+    bool begun;           /* the harness has begun its call */
+    bool is_blind;        /* it passes where its subject is broken */
+    uint32_t n_put_right; /* literals in it that are what the code gave, not what the model wrote */
 } agent_new_test;
 
 /* What this turn's request asks to be changed, and what came of it (outcome.c). */
@@ -487,6 +489,16 @@ void agent__tell_outcome(agent *a);
 int agent__append_new_test(agent *a, const char *request, base_err *err);
 /* A new test that passes has to fail where its subject is broken: tells whether it does. */
 void agent__try_new_test(agent *a);
+
+/* --- expect.c --- */
+typedef struct agent_expectation {
+    base_buf text;           /* of the lines, as they should be; empty: nothing to put right */
+    uint32_t line, line_end; /* of the new test's file */
+    base_buf told;
+} agent_expectation;
+/* The new test fails, since a literal in it is not what the code gives: that line put right. agent_expectation_free. */
+bool agent__find_expectation(agent *a, const char *output, agent_expectation *ret);
+void agent_expectation_free(agent_expectation *e);
 
 /* --- named.c --- */
 enum { AGENT_MAX_NAMED = 6, AGENT_NAMED_SURE = 8 }; /* sure: a score from which it is no mere word */

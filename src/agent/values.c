@@ -147,6 +147,11 @@ static const char *take_literal(const char *p, int depth)
                        : NULL;
 }
 
+const char *agent_value_literal(const char *p)
+{
+    return take_literal(p, 0);
+}
+
 static const char *take_operand(const char *p, int depth)
 {
     if (depth > MAX_DEPTH) return NULL;

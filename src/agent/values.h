@@ -26,6 +26,9 @@ typedef struct agent_value {
 uint32_t agent_values_find(const char *request, agent_value ret[AGENT_MAX_VALUES]);
 void agent_values_free(agent_value *values, uint32_t n);
 
+/* Behind the literal at p ("1.5", "'a'", "[1, 2]", "None"), or NULL. */
+const char *agent_value_literal(const char *p);
+
 /* What the program has to know of the tree. Strings are the caller's. */
 typedef struct agent_values_place {
     const char *path;     /* the file whose definitions the values call */

@@ -151,6 +151,48 @@ static void test_judge__a_new_test_that_notices_nothing_is_told(void **state)
     check_new_test("3) or True", "in is_odd: it may test nothing", "The new test does not notice a fault");
 }
 
+/* The call is the model's, what it gives is the code's: told, and no proof. */
+static void test_judge__what_a_new_test_expects_is_what_the_code_gives(void **state)
+{
+    if (!has_pytest()) skip();
+    put_file(
+        "text.py", "def shout(s):\n    return s.upper() + '\\t!'\n\n\ndef low(s):\n    return s.lower()\n");
+    put_file("test_text.py", "from text import low\n\n\ndef test_low():\n    assert low('A') == 'a'\n");
+    host h = new_host();
+    agent_session *s =
+        open_session(&h, "answer <<X\n'ab') == 'ab!'\n    assert shout('c') == 'C!'\n```\nX\nanswer Added.\n",
+            AGENT_MODE_ALL, NULL, false);
+    assert_int_equal(submit(s, &h, "Add a test for shout"), 0);
+    char *text = get_file("test_text.py");
+    if (!strstr(text, "assert shout('ab') == 'AB\\t!'\n    assert shout('c') == 'C\\t!'\n"))
+        fail_msg("%s\n%s", text, h.json.data);
+    free(text);
+    assert_true(told(&h, "the new test expected 'ab!' where the code gives 'AB"));
+    assert_true(told(&h, "It expects what the code gives now"));
+    assert_true(told(&h, "\"state\":\"changed\""));
+    agent_session_close(s);
+    free_host(&h);
+}
+
+/* What the person says is to come out stays, and the test fails. */
+static void test_judge__what_the_request_expects_stays(void **state)
+{
+    if (!has_pytest()) skip();
+    put_file("text.py", "def low(s):\n    return s\n\n\ndef shout(s):\n    return s\n");
+    put_file("test_text.py", "from text import low\n\n\ndef test_low():\n    assert low('a') == 'a'\n");
+    host h = new_host();
+    agent_session *s = open_session(&h,
+        "answer <<X\n'ab') == 'AB'\n```\nX\nanswer Added.\nanswer Added.\nanswer Added.\nanswer Added.\n",
+        AGENT_MODE_ALL, NULL, false);
+    agent_session_agent(s)->settings.tries = 0;
+    submit(s, &h, "Add a test for shout: 'ab' becomes 'AB'");
+    assert_true(told(&h, "'ab' == 'AB'"));
+    assert_false(told(&h, "where the code gives"));
+    assert_false(told(&h, "It expects what the code gives now"));
+    agent_session_close(s);
+    free_host(&h);
+}
+
 /* --- values of the request ------------------------------------------------------------------------------ */
 
 #define PY_DOUBLE "def twice(x):\n    return x + x\n"
@@ -249,6 +291,8 @@ int main(void)
         TEST_CASE(test_judge__what_is_as_before_is_told_as_nothing),
         TEST_CASE(test_judge__a_new_test_fails_where_its_subject_is_broken),
         TEST_CASE(test_judge__a_new_test_that_notices_nothing_is_told),
+        TEST_CASE(test_judge__what_a_new_test_expects_is_what_the_code_gives),
+        TEST_CASE(test_judge__what_the_request_expects_stays),
         TEST_CASE(test_judge__values_of_the_request_judge),
         TEST_CASE(test_judge__wrong_values_go_back),
         TEST_CASE(test_judge__values_choose_a_candidate),

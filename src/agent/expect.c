@@ -1,0 +1,248 @@
+/*
+ * What a new test expects, put right by what the code gives. A small model knows which call to test, and invents
+ * what it returns. Where the only thing that fails is such a literal, the runner says both values: the one that
+ * stands in the test is exchanged for the other one, and the person is told to look at it. What the request itself
+ * says is to be expected is never changed.
+ */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/parts.h"
+#include "agent/values.h"
+#include "base/mem.h"
+
+enum { MAX_FILE = 1 << 20, MAX_VALUE = 200 };
+
+typedef struct pair {
+    char *first, *second; /* as the runner prints them */
+} pair;
+
+static void pair_free(pair *p)
+{
+    free(p->first);
+    free(p->second);
+    *p = (pair){0};
+}
+
+/* --- what the runner says ------------------------------------------------------------------------------- */
+
+/* The literal at p, or what stands there up to one of `ends`. Behind it, or NULL. */
+static const char *take_value(const char *p, const char *ends, char **ret)
+{
+    p += strspn(p, " `");
+    const char *end = agent_value_literal(p);
+    if (!end && ends) {
+        end = p + strcspn(p, ends);
+        while (end > p && isspace((unsigned char)end[-1])) end--;
+    }
+    if (!end || end == p || end - p > MAX_VALUE) return NULL;
+    *ret = base_xstrndup(p, (size_t)(end - p));
+    return end;
+}
+
+/* "AssertionError: 1 != 2", "assert 'a' == 'b'", pytest's or unittest's. */
+static bool read_python(const char *output, pair *ret)
+{
+    static const char *const marks[] = {
+        "AssertionError: assert ", "AssertionError: ", "E   assert ", "E       assert "};
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+        for (const char *at = output; (at = strstr(at, marks[i])); at++) {
+            const char *p = take_value(at + strlen(marks[i]), NULL, &ret->first);
+            if (p && (!strncmp(p, " != ", 4) || !strncmp(p, " == ", 4)) &&
+                take_value(p + 4, NULL, &ret->second))
+                return true;
+            pair_free(ret);
+        }
+    return false;
+}
+
+/* Two lines that begin with words: "left: 1" and "right: 2" of Rust, "actual: 1," and "expected: 2," of node. */
+static bool read_lines(const char *output, pair *ret)
+{
+    static const char *const words[][2] = {{"left: ", "right: "}, {"actual: ", "expected: "}};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        const char *a = strstr(output, words[i][0]), *b = strstr(output, words[i][1]);
+        if (a && b && take_value(a + strlen(words[i][0]), NULL, &ret->first) &&
+            take_value(b + strlen(words[i][1]), NULL, &ret->second))
+            return true;
+        pair_free(ret);
+    }
+    return false;
+}
+
+/* "got 3, want 4", "Expected 4, got 3", "= 3; want 4": Go's, where every test words it for itself. */
+static bool read_words(const char *output, pair *ret)
+{
+    static const char *const gots[] = {"got ", "Got ", " = "}, *const wants[] = {"want ", "wanted ",
+                                                                   "Expected ", "expected "};
+    for (const char *line = output; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+        char *text = base_xstrndup(line, strcspn(line, "\n"));
+        const char *got = NULL, *want = NULL;
+        for (size_t i = 0; i < sizeof gots / sizeof *gots && !got; i++)
+            if ((got = strstr(text, gots[i]))) got += strlen(gots[i]);
+        for (size_t i = 0; i < sizeof wants / sizeof *wants && !want; i++)
+            if ((want = strstr(text, wants[i]))) want += strlen(wants[i]);
+        const bool found =
+            got && want && take_value(got, ",;", &ret->first) && take_value(want, ",;", &ret->second);
+        free(text);
+        if (found) return true;
+        pair_free(ret);
+    }
+    return false;
+}
+
+/* --- which literal of the test that is ------------------------------------------------------------------ */
+
+static bool is_quote(char c)
+{
+    return c == '"' || c == '\'';
+}
+
+/* A string's bytes, its quotes and escapes read; other text without blanks. */
+static void put_plain(const char *s, size_t n, base_buf *out)
+{
+    const bool is_string = n >= 2 && is_quote(*s) && s[n - 1] == *s;
+    for (size_t i = is_string; i < n - is_string; i++) {
+        if (!is_string && isspace((unsigned char)s[i])) continue;
+        if (!is_string || s[i] != '\\' || i + 1 >= n - 1) {
+            base_buf_putc(out, s[i]);
+            continue;
+        }
+        static const char letters[] = "ntrabfve0", bytes[] = "\n\t\r\a\b\f\v\033";
+        const char c = s[++i];
+        const char *at = c != '0' ? strchr(letters, c) : NULL;
+        if (c == 'x' || c == 'u') {
+            size_t len = c == 'x' ? 2 : 4;
+            char digits[8] = {0};
+            if (c == 'u' && s[i + 1] == '{') len = 0; /* Rust: \u{1b} */
+            if (!len) {
+                for (i += 2; i < n && s[i] != '}' && len < 6; i++) digits[len++] = s[i];
+            } else {
+                for (size_t k = 0; k < len && i + 1 < n; k++) digits[k] = s[++i];
+            }
+            base_buf_putc(out, (char)strtoul(digits, NULL, 16));
+        } else if (c >= '0' && c <= '7') {
+            unsigned v = 0;
+            size_t k = 0;
+            for (; k < 3 && s[i + k] >= '0' && s[i + k] <= '7'; k++) v = v * 8 + (unsigned)(s[i + k] - '0');
+            i += k - 1;
+            base_buf_putc(out, (char)v);
+        } else {
+            base_buf_putc(out, at && *at ? bytes[at - letters] : c);
+        }
+    }
+}
+
+static bool is_same(const char *a, size_t n, const char *b)
+{
+    base_buf x = {0}, y = {0};
+    put_plain(a, n, &x);
+    put_plain(b, strlen(b), &y);
+    const bool same = x.len == y.len && (!x.len || !memcmp(x.data, y.data, x.len));
+    base_buf_free(&x);
+    base_buf_free(&y);
+    return same;
+}
+
+static bool is_name_byte(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+/* The last literal in text[from, to) with this value; false: there is none. */
+static bool find_literal(
+    const base_buf *text, size_t from, size_t to, const char *value, size_t *ret, size_t *ret_n)
+{
+    bool found = false;
+    for (size_t i = from; i < to;) {
+        const bool may = i == from || !is_name_byte(text->data[i - 1]);
+        const char *end = may ? agent_value_literal(text->data + i) : NULL;
+        if (!end || end > text->data + to) {
+            i++;
+            continue;
+        }
+        const size_t n = (size_t)(end - text->data) - i;
+        if (is_same(text->data + i, n, value)) {
+            *ret = i;
+            *ret_n = n;
+            found = true;
+        }
+        i += is_quote(text->data[i]) || isdigit((unsigned char)text->data[i]) ? n : 1;
+    }
+    return found;
+}
+
+/* The value as the literal that it replaces is written. */
+static void put_like(const char *value, const char *old, base_buf *out)
+{
+    if (!is_quote(*old) || is_quote(*value)) {
+        base_buf_puts(out, value);
+        return;
+    }
+    base_buf_putc(out, *old);
+    for (; *value; value++) {
+        if (*value == *old || *value == '\\') base_buf_putc(out, '\\');
+        base_buf_putc(out, *value);
+    }
+    base_buf_putc(out, *old);
+}
+
+bool agent__find_expectation(agent *a, const char *output, agent_expectation *ret)
+{
+    const agent_new_test *t = &a->asked.new_test;
+    base_buf text = {0};
+    pair p = {0};
+    size_t at = 0, n = 0;
+    *ret = (agent_expectation){0};
+    if (!t->path || !t->name || !output ||
+        !(read_python(output, &p) || read_lines(output, &p) || read_words(output, &p)))
+        return false;
+    if (!tool_workspace_read(a->workspace, t->path, MAX_FILE, &text, NULL) && text.len) {
+        code_file *f = code_parse(tool_workspace_grammars(a->workspace), t->path, text.data, text.len);
+        for (uint32_t i = 0; i < f->n_definitions && !ret->text.len; i++) {
+            const code_definition *d = &f->definitions[i];
+            if (strcmp(d->name, t->name) != 0 || d->body_to > text.len) continue;
+            const char *actual = p.first;
+            bool found = find_literal(&text, d->body_from, d->body_to, p.second, &at, &n);
+            if (!found) { /* the order was the other one */
+                actual = p.second;
+                found = find_literal(&text, d->body_from, d->body_to, p.first, &at, &n);
+            }
+            char *old = found ? base_xstrndup(text.data + at, n) : NULL;
+            base_buf plain = {0};
+            if (old) put_plain(old, n, &plain);
+            const bool is_asked = a->request && old &&
+                                  (strstr(a->request, old) || (plain.len && strstr(a->request, plain.data)));
+            if (old && !is_asked && strcmp(p.first, p.second) != 0) {
+                size_t from = at, to = at + n;
+                while (from && text.data[from - 1] != '\n') from--;
+                while (to < text.len && text.data[to] != '\n') to++;
+                ret->line = 1;
+                for (size_t k = 0; k < from; k++) ret->line += text.data[k] == '\n';
+                ret->line_end = ret->line;
+                for (size_t k = from; k < to; k++) ret->line_end += text.data[k] == '\n';
+                base_buf_add(&ret->text, text.data + from, at - from);
+                put_like(actual, old, &ret->text);
+                base_buf_add(&ret->text, text.data + at + n, to - at - n);
+                base_buf_putc(&ret->text, '\n');
+                base_buf_printf(&ret->told,
+                    "the new test expected %s where the code gives %s: it expects that now. See whether the "
+                    "code is right",
+                    old, actual);
+            }
+            base_buf_free(&plain);
+            free(old);
+        }
+        code_file_free(f);
+    }
+    base_buf_free(&text);
+    pair_free(&p);
+    return ret->text.len > 0;
+}
+
+void agent_expectation_free(agent_expectation *e)
+{
+    base_buf_free(&e->text);
+    base_buf_free(&e->told);
+}
