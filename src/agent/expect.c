@@ -200,8 +200,9 @@ bool agent__find_expectation(agent *a, const char *output, agent_expectation *re
         return false;
     if (!tool_workspace_read(a->workspace, t->path, MAX_FILE, &text, NULL) && text.len) {
         code_file *f = code_parse(tool_workspace_grammars(a->workspace), t->path, text.data, text.len);
-        for (uint32_t i = 0; i < f->n_definitions && !ret->text.len; i++) {
-            const code_definition *d = &f->definitions[i];
+        const code_definition whole = {.name = t->name, .body_to = (uint32_t)text.len};
+        for (uint32_t i = 0; i < (t->is_file ? 1 : f->n_definitions) && !ret->text.len; i++) {
+            const code_definition *d = t->is_file ? &whole : &f->definitions[i];
             if (strcmp(d->name, t->name) != 0 || d->body_to > text.len) continue;
             const char *actual = p.first;
             bool found = find_literal(&text, d->body_from, d->body_to, p.second, &at, &n);

@@ -57,6 +57,34 @@ static char *find_subject(const agent *a, const char *request, char **ret_path)
 
 /* --- where its tests stand ------------------------------------------------------------------------------ */
 
+static bool ends_with(const char *s, const char *ending)
+{
+    const size_t n = strlen(s), m = strlen(ending);
+    return n >= m && !strcmp(s + n - m, ending);
+}
+
+static bool is_script(const char *path)
+{
+    return ends_with(path, ".js") || ends_with(path, ".mjs") || ends_with(path, ".cjs");
+}
+
+/* Rust: #[test] stands in front of it; a module of tests may have nothing but a macro that makes them. */
+static bool is_rust_test(const code_definition *d, const base_buf *text)
+{
+    static const char mark[] = "#[test]";
+    const bool in_tests = !strcmp(d->parent, "tests") || !strcmp(d->parent, "test");
+    return (d->name_from <= text->len && d->name_from > d->from &&
+               memmem(text->data + d->from, d->name_from - d->from, mark, sizeof mark - 1)) ||
+           (in_tests && !strcmp(d->what, "macro"));
+}
+
+/* Is it a test, by what its language has as one? */
+static bool is_test(const code_definition *d, const char *path, const base_buf *text)
+{
+    if (ends_with(path, ".rs")) return is_rust_test(d, text);
+    return !strncasecmp(d->name, "test", 4) && strcmp(d->what, "class") != 0;
+}
+
 static bool has_ending_of(const char *path, const char *other)
 {
     const char *a = strrchr(path, '.'), *b = strrchr(other, '.');
@@ -93,28 +121,31 @@ static char *find_test_file(
         *ret_example = base_xstrdup(dot ? dot + 1 : callers[i].name);
     }
     code_callers_free(callers, n < 64 ? n : 64);
-    return path ? path : agent__test_file_of(a, subject_path);
+    if (!path) path = agent__test_file_of(a, subject_path);
+    /* Rust's tests stand in the file itself. */
+    return path || !ends_with(subject_path, ".rs") ? path : base_xstrdup(subject_path);
 }
 
 /* The test of that name, else the file's last one. */
-static const code_definition *example_in(const code_file *f, const char *name)
+static const code_definition *example_in(
+    const code_file *f, const char *path, const base_buf *text, const char *name)
 {
     const code_definition *last = NULL;
     for (uint32_t i = 0; i < f->n_definitions; i++) {
         const code_definition *d = &f->definitions[i];
-        if (d->is_declaration || d->body_to <= d->body_from) continue;
+        if (d->is_declaration || (d->body_to <= d->body_from && !ends_with(path, ".rs"))) continue;
         if (name && !strcmp(d->name, name)) return d;
-        if (!strncasecmp(d->name, "test", 4) && strcmp(d->what, "class") != 0) last = d;
+        if (is_test(d, path, text)) last = d;
     }
     return last;
 }
 
 /* A name like the example's that the tree does not have: test_get_key, TestGetKey. */
-static char *name_like(const agent *a, const char *example, const char *subject)
+static char *name_like(const agent *a, const char *example, const char *subject, bool is_rust)
 {
-    bool is_snake = !strncmp(example, "test_", 5);
+    bool is_snake = is_rust || !strncmp(example, "test_", 5);
     base_buf name = {0};
-    base_buf_add(&name, example, is_snake ? 5 : 4);
+    base_buf_add(&name, is_rust ? "test_" : example, is_snake ? 5 : 4);
     const char *from = subject + strspn(subject, "_");
     if (is_snake) {
         for (const char *p = from; *p; p++) {
@@ -145,7 +176,7 @@ static char *name_like(const agent *a, const char *example, const char *subject)
 static char *assertion_like(
     const agent *a, const base_buf *file, const char *example, size_t n, const char *subject)
 {
-    static const char *const forms[] = {"self.assertEqual(", "assert "};
+    static const char *const forms[] = {"self.assertEqual(", "assert ", "assert_eq!("};
     code_place *places = NULL;
     uint32_t n_places = code_index_define(tool_workspace_index(a->workspace), subject, &places);
     bool is_function = n_places && !strcmp(places[0].what, "function") && !*places[0].parent;
@@ -162,6 +193,12 @@ static char *assertion_like(
         from && from > file->data && (isalnum((unsigned char)from[-1]) || from[-1] == '_' || from[-1] == '.'))
         from--;
     if (at && from < at) base_buf_add(&out, from, (size_t)(at - from) + 1);
+    /* A module of Rust that does not bring it in. */
+    base_buf_clear(&call);
+    base_buf_printf(&call, "super::%s", subject);
+    if (!strncmp(out.data, "assert_eq!", 10) && !memmem(file->data, file->len, "super::*", 8) &&
+        !memmem(file->data, file->len, call.data, call.len))
+        base_buf_puts(&out, "super::");
     base_buf_printf(&out, "%s(", subject);
     base_buf_free(&call);
     return base_buf_take(&out);
@@ -207,6 +244,133 @@ static int append_subject(agent *a, const char *subject, const char *request, ba
     return rc;
 }
 
+/* --- JavaScript ----------------------------------------------------------------------------------------- */
+
+/* Lines [*from, *to) of the last "test(...)" or "it(...)" that stands at the column of its file's first. */
+static bool last_script_test(const base_buf *text, size_t *from, size_t *to)
+{
+    static const char *const words[] = {"test(", "it("};
+    size_t column = SIZE_MAX;
+    bool found = false;
+    for (size_t at = 0; at < text->len;) {
+        size_t end = at;
+        while (end < text->len && text->data[end] != '\n') end++;
+        size_t word = at;
+        while (word < end && (text->data[word] == ' ' || text->data[word] == '\t')) word++;
+        bool begins = false;
+        for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+            begins |=
+                end - word > strlen(words[i]) && !strncmp(text->data + word, words[i], strlen(words[i]));
+        if (begins && (column == SIZE_MAX || word - at == column)) {
+            column = word - at;
+            *from = at;
+            found = false;
+        }
+        const bool ends = column != SIZE_MAX && word - at == column && end - word >= 2 &&
+                          !strncmp(text->data + word, "})", 2);
+        if (ends && *from < at && !found) {
+            *to = end < text->len ? end + 1 : end;
+            found = true;
+        }
+        at = end + 1;
+    }
+    return found;
+}
+
+/* The imports that its file begins with. */
+static void put_imports(const base_buf *text, base_buf *out)
+{
+    int depth = 0;
+    for (size_t at = 0; at < text->len;) {
+        const char *line = text->data + at, *newline = memchr(line, '\n', text->len - at);
+        const size_t n = newline ? (size_t)(newline - line) : text->len - at;
+        const bool is_one = depth > 0 || !strncmp(line, "import ", 7) ||
+                            (memmem(line, n, "require(", 8) && !isspace((unsigned char)*line));
+        for (size_t i = 0; is_one && i < n; i++) depth += (line[i] == '{') - (line[i] == '}');
+        if (is_one) {
+            base_buf_add(out, line, n);
+            base_buf_putc(out, '\n');
+        }
+        at += n + 1;
+    }
+}
+
+/* "tests/attributeName.test.js": a file of its own beside the tests that are there. */
+static char *script_path(const agent *a, const char *beside, const char *subject)
+{
+    const char *slash = strrchr(beside, '/'), *name = slash ? slash + 1 : beside;
+    const char *ending = strstr(name, ".test.");
+    if (!ending) ending = strstr(name, ".spec.");
+    if (!ending) return NULL;
+    for (unsigned i = 1; i < 100; i++) {
+        base_buf path = {0}, text = {0};
+        base_buf_printf(&path, "%.*s%s", (int)(name - beside), beside, subject);
+        if (i > 1) base_buf_printf(&path, "%u", i);
+        base_buf_puts(&path, ending);
+        const bool is_free = tool_workspace_read(a->workspace, path.data, MAX_FILE, &text, NULL) != 0;
+        base_buf_free(&text);
+        if (is_free) return base_buf_take(&path);
+        base_buf_free(&path);
+    }
+    return NULL;
+}
+
+/*
+ * Tests of JavaScript are calls, no definitions: a new one gets a file of its own, with the imports of the nearest,
+ * whose last test is shown.
+ */
+static int append_script_test(
+    agent *a, const char *path, const base_buf *text, const char *subject, const char *request, base_err *err)
+{
+    size_t from = 0, to = 0;
+    base_buf excerpt = {0}, imports = {0}, name = {0};
+    char *own = script_path(a, path, subject), version[65];
+    int rc = 0;
+    put_imports(text, &imports);
+    if (own && imports.len && last_script_test(text, &from, &to) && to - from <= MAX_EXAMPLE) {
+        uint32_t line = 1, line_end;
+        for (size_t i = 0; i < from; i++) line += text->data[i] == '\n';
+        line_end = line;
+        for (size_t i = from; i + 1 < to; i++) line_end += text->data[i] == '\n';
+        agent_prompt_excerpt_head(path, line, line_end, "", &excerpt);
+        const size_t source_from = excerpt.len;
+        base_buf_add(&excerpt, text->data + from, to - from);
+        base_buf_printf(&excerpt, "\n\nThe new test goes into %s.\n\n", own);
+        base_sha256_hex(text->data, text->len, version);
+        agent_text shown = {.origin = KV_ORIGIN_CONTEXT,
+            .text = excerpt.data,
+            .n = excerpt.len,
+            .label = "",
+            .path = path,
+            .version = version,
+            .line = line,
+            .line_end = line_end,
+            .whole = true,
+            .source_from = source_from,
+            .words = request};
+        rc = append_subject(a, subject, request, err);
+        if (!rc) rc = agent__append(a, &shown, NULL, err);
+        const bool expects = memmem(text->data + from, to - from, "expect(", 7) != NULL;
+        base_buf_printf(&imports, "\ntest('%s', () => {\n  %s", subject, expects ? "expect(" : "assert.");
+        if (!memmem(text->data + from, to - from, "test(", 5)) {
+            base_buf_clear(&imports);
+            put_imports(text, &imports);
+            base_buf_printf(&imports, "\nit('%s', () => {\n  %s", subject, expects ? "expect(" : "assert.");
+        }
+        a->asked.new_test = (agent_new_test){.path = own,
+            .name = base_xstrdup(subject),
+            .subject = base_xstrdup(subject),
+            .assertion = base_buf_take(&imports),
+            .is_file = true};
+        own = NULL;
+    }
+    free(own);
+    base_buf_free(&excerpt);
+    base_buf_free(&imports);
+    base_buf_free(&name);
+    return rc;
+}
+
 int agent__append_new_test(agent *a, const char *request, base_err *err)
 {
     agent_new_test *t = &a->asked.new_test;
@@ -218,8 +382,8 @@ int agent__append_new_test(agent *a, const char *request, base_err *err)
     char *path = subject ? find_test_file(a, request, subject, subject_path, &example) : NULL;
     if (path && !tool_workspace_read(a->workspace, path, MAX_FILE, &text, NULL) && text.len) {
         code_file *f = code_parse(tool_workspace_grammars(a->workspace), path, text.data, text.len);
-        const code_definition *d = example_in(f, example);
-        if (d && !strncasecmp(d->name, "test", 4)) {
+        const code_definition *d = example_in(f, path, &text, example);
+        if (d && is_test(d, path, &text)) {
             size_t from = d->from, to = d->to < text.len ? d->to : text.len;
             while (from && text.data[from - 1] != '\n') from--;
             if (to - from > MAX_EXAMPLE) {
@@ -248,12 +412,14 @@ int agent__append_new_test(agent *a, const char *request, base_err *err)
             if (!rc) rc = agent__append(a, &shown, NULL, err);
             tool_workspace_mark_shown(a->workspace, path, version);
             *t = (agent_new_test){.path = base_xstrdup(path),
-                .name = name_like(a, d->name, subject),
+                .name = name_like(a, d->name, subject, ends_with(path, ".rs")),
                 .example = base_xstrdup(d->name),
                 .holder = d->parent && *d->parent ? base_xstrdup(d->parent) : NULL,
                 .subject = base_xstrdup(subject),
                 .assertion = assertion_like(a, &text, text.data + from, to - from, subject)};
             if (!agent__set_test_file(a, path)) agent__find_judge(a, path);
+        } else if (is_script(path)) {
+            rc = append_script_test(a, path, &text, subject, request, err);
         }
         code_file_free(f);
     }
@@ -273,14 +439,28 @@ bool agent__open_new_test(agent *a, agent_opening *opening)
     if (!t->path || t->begun || a->info.strong) return false;
     size_t n = strlen(t->path);
     bool is_python = n > 3 && !strcmp(t->path + n - 3, ".py"),
-         is_go = n > 3 && !strcmp(t->path + n - 3, ".go");
-    if (!is_python && !is_go) return false;
+         is_go = n > 3 && !strcmp(t->path + n - 3, ".go"), is_rust = ends_with(t->path, ".rs");
+    if (!is_python && !is_go && !is_rust && !t->is_file) return false;
     t->begun = true;
+    if (t->is_file) {
+        base_buf json = {0};
+        agent_opening_free(opening);
+        base_buf_puts(&json, "{\"name\": \"write\", \"arguments\": {\"path\": ");
+        base_json_put_str(&json, t->path, strlen(t->path));
+        base_buf_puts(&json, "}}");
+        agent_prompt_call(a->info.tools, json.data, &opening->call);
+        base_buf_printf(&opening->call, "\n```javascript\n%s", t->assertion);
+        base_buf_free(&json);
+        return true;
+    }
+    const bool in_holder = t->holder && (is_python || is_rust);
     base_buf name = {0};
-    base_buf_printf(
-        &name, "%s%s%s", t->holder && is_python ? t->holder : "", t->holder && is_python ? "." : "", t->name);
-    agent_definition like = {
-        .path = t->path, .name = name.data, .language = (char *)(is_python ? "python" : "go")};
+    base_buf_printf(&name, "%s%s%s", in_holder ? t->holder : "", in_holder ? "." : "", t->name);
+    agent_definition like = {.path = t->path,
+        .name = name.data,
+        .language = (char *)(is_python ? "python"
+                             : is_rust ? "rust"
+                                       : "go")};
     agent_opening_free(opening);
     agent__put_call(a, &like, &opening->call);
     if (is_python && t->assertion)
@@ -288,6 +468,9 @@ bool agent__open_new_test(agent *a, agent_opening *opening)
             &opening->call, "def %s(%s):\n    %s", t->name, t->holder ? "self" : "", t->assertion);
     else if (is_python)
         base_buf_printf(&opening->call, "def %s(%s", t->name, t->holder ? "self" : "");
+    else if (is_rust)
+        base_buf_printf(
+            &opening->call, "#[test]\nfn %s() {\n    %s", t->name, t->assertion ? t->assertion : "assert");
     else
         base_buf_printf(&opening->call, "func %s(t *testing.T) {\n", t->name);
     base_buf_free(&name);

@@ -251,7 +251,9 @@ static uint32_t list_wishes(const agent *a, agent_wish_kind kind, base_buf *out)
 static bool lacks_test(const agent *a)
 {
     bool has_one = !a->asked.test && !a->asked.tests_too;
-    for (size_t i = 0; i < a->asked.n_changed; i++) has_one |= code_path_is_test(a->asked.changed[i]);
+    const char *place = a->asked.new_test.path; /* in Rust a file that is no test's */
+    for (size_t i = 0; i < a->asked.n_changed; i++)
+        has_one |= code_path_is_test(a->asked.changed[i]) || (place && !strcmp(place, a->asked.changed[i]));
     return !has_one;
 }
 

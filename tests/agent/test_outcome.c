@@ -193,6 +193,57 @@ static void test_outcome__parameters_are_turned_round_with_their_calls(void **st
     free_host(&h);
 }
 
+/* Rust's tests stand in the file itself, in a module; JavaScript's are calls, so a new one gets a file. */
+static void test_outcome__a_new_test_finds_its_place(void **state)
+{
+    NEEDS("a grammar");
+    need_grammars();
+    static const char rust[] =
+        "pub fn twice(x: i32) -> i32 {\n    x + x\n}\n\npub fn half(x: i32) -> i32 {\n    x / 2\n}\n\n"
+        "#[cfg(test)]\nmod tests {\n    use super::*;\n\n    #[test]\n    fn twice_of_two() {\n"
+        "        assert_eq!(twice(2), 4);\n    }\n}\n";
+    static const char *const folders[] = {"src", "lib", "tests"};
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        base_buf path = {0};
+        base_err err = {0};
+        base_buf_printf(&path, "%s/%s", tree, folders[i]);
+        assert_int_equal(base_fs_mkdirs(path.data, &err), 0);
+        base_buf_free(&path);
+    }
+    put_file("src/lib.rs", rust);
+    put_file("lib/shape.js",
+        "export class Shape {\n  area(n) {\n    return n * n;\n  }\n\n  edgeLength(n) {\n    "
+        "return 4 * n;\n  }\n}\n");
+    put_file("tests/shape.test.js", "import { test } from 'node:test';\nimport assert from "
+                                    "'node:assert';\nimport { Shape } from '../lib/shape.js';\n\n"
+                                    "test('area', () => {\n  assert.equal(new Shape().area(2), 4);\n});\n");
+    static const struct {
+        const char *request, *answer, *file, *has;
+    } cases[] = {
+        {"Add a test for half", "8), 4);\n}", "src/lib.rs",
+            "4);\n    }\n\n    #[test]\n    fn test_half() {\n        assert_eq!(half(8), 4);\n    "
+            "}\n}\n"},
+        {"Add a test for edgeLength", "equal(new Shape().edgeLength(2), 8);\n});", "tests/edgeLength.test.js",
+            "import { Shape } from '../lib/shape.js';\n\ntest('edgeLength', () => {\n  assert.equal(new "
+            "Shape().edgeLength(2), 8);\n});\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        host h = new_host();
+        base_buf script = {0};
+        base_buf_printf(&script, "answer <<X\n%s\n```\nX\nanswer Added.\nanswer Added.\nanswer Added.\n",
+            cases[i].answer);
+        agent_session *s = open_session(&h, script.data, AGENT_MODE_EDITS, NULL, false);
+        submit(s, &h, cases[i].request);
+        char *text = get_file(cases[i].file);
+        if (!strstr(text, cases[i].has)) fail_msg("%s\n%s", text, h.json.data);
+        assert_false(told(&h, "No test was added"));
+        free(text);
+        agent_session_close(s);
+        free_host(&h);
+        base_buf_free(&script);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -206,6 +257,7 @@ int main(void)
         TEST_CASE(test_outcome__a_question_has_none),
         TEST_CASE(test_outcome__an_operation_is_done_for_each_of_a_list),
         TEST_CASE(test_outcome__parameters_are_turned_round_with_their_calls),
+        TEST_CASE(test_outcome__a_new_test_finds_its_place),
     };
     find_grammars();
     return RUN_ON_BOTH(tests);

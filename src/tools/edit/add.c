@@ -471,8 +471,10 @@ bool tool__add_definition(code_grammars *g, const char *path, const base_buf *te
         holder_name = base_xstrdup(who.holder);
     }
     uint32_t holder = holder_name || who.is_member ? find_holder(f, holder_name, &who, request) : UINT32_MAX;
-    if (holder == UINT32_MAX && holder_name &&
-        !who.is_member) { /* a module's name in front, or an invented one */
+    /* A module of the file ("tests.works") holds functions as a type does; another name in front is invented. */
+    const bool is_module = holder_name && is_language(language, "rust") &&
+                           find_relative(f, &whole, &who, UINT32_MAX, holder_name, request) != UINT32_MAX;
+    if (holder == UINT32_MAX && holder_name && !who.is_member && !is_module) {
         free(holder_name);
         holder_name = NULL;
     }
