@@ -222,6 +222,7 @@ static void test_import(void **state)
         {"from ..myansi import Back\n", NULL},
         {"from ansi import (\n    Back)\n", NULL},
         {"from ansi import *\n", NULL},
+        {"from ansi import Back, set_title\n", NULL},
         {"", NULL},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

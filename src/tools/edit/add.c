@@ -608,6 +608,10 @@ bool tool__import_name(base_buf *text, const char *module, const char *name)
                      !memchr(text->data + at, '(', end - at) && !memchr(text->data + at, '#', end - at) &&
                      !memchr(text->data + at, '\\', end - at) && !memchr(text->data + at, '*', end - at);
         if (is_it) {
+            size_t pos = 0, from, to; /* used twice, it is imported once */
+            while (code_next_identifier(text->data + at, end - at, &pos, &from, &to))
+                if (to - from == strlen(name) && !memcmp(text->data + at + from, name, to - from))
+                    return false;
             while (end > at && tool__is_space(text->data[end - 1])) end--;
             base_buf out = {0};
             base_buf_add(&out, text->data, end);
