@@ -22,30 +22,6 @@
 #include "base/mem.h"
 #include "tools/edit/undo.h"
 
-#define TEMPORARY_PREFIX ".kvist-"
-#define TEMPORARY_SUFFIX ".tmp"
-
-void (*tool__step_hook)(const char *step);
-
-void tool__step(const char *step)
-{
-    if (tool__step_hook) tool__step_hook(step);
-}
-
-void tool__temporary_name(char out[40], const char *version)
-{
-    snprintf(out, 40, TEMPORARY_PREFIX "%.16s" TEMPORARY_SUFFIX, *version ? version : "0000000000000000");
-}
-
-bool tool__is_temporary_name(const char *name)
-{
-    size_t n = strlen(name), before = strlen(TEMPORARY_PREFIX), after = strlen(TEMPORARY_SUFFIX);
-    if (n != before + 16 + after || strncmp(name, TEMPORARY_PREFIX, before) ||
-        strcmp(name + before + 16, TEMPORARY_SUFFIX))
-        return false;
-    return strspn(name + before, "0123456789abcdef") == 16;
-}
-
 void tool__change_free(void *change)
 {
     tool_change *c = change;
@@ -115,115 +91,6 @@ tool_change *tool__change_new(const char *path, tool_file *f, base_buf *new_text
     return c;
 }
 
-static int write_all(int fd, const base_buf *text)
-{
-    size_t done = 0;
-    while (done < text->len) {
-        ssize_t n = write(fd, text->data + done, text->len - done);
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return -1;
-        done += (size_t)n;
-    }
-    return 0;
-}
-
-/* The file must be what it was; *st: what it is. */
-static int check_version(
-    tool_workspace *w, const char *path, const char *before, struct stat *st, base_err *err)
-{
-    tool_file now = {0};
-    base_buf shown = {0};
-    int code = tool__file_read(&w->root, path, TOOL_MAX_FILE, &now, err);
-    tool__path_show(&shown, path);
-    if (!before && code == BASE_E_NOT_FOUND) {
-        code = BASE_OK;
-    } else if (!before && (!code || code == BASE_E_LIMIT)) {
-        code = base_fail(err, BASE_E_STATE, "%.300s exists by now", shown.data);
-    } else if (!code && strcmp(now.version, before)) {
-        code = base_fail(err, BASE_E_STATE, "%.300s changed since this was prepared", shown.data);
-    } else if (!code && now.st.st_nlink > 1) {
-        code = base_fail(err, BASE_E_UNSUPPORTED,
-            "%.300s has %lu hard links: writing it would change a file that may lie elsewhere", shown.data,
-            (unsigned long)now.st.st_nlink);
-    }
-    *st = now.st;
-    tool__file_free(&now);
-    base_buf_free(&shown);
-    return code;
-}
-
-/*
- * A file without a name where the file system has them (O_TMPFILE): a kill while it is written leaves nothing
- * behind. Else one under the temporary name.
- */
-static int open_new(int folder, const char *temporary, bool *ret_named)
-{
-    unlinkat(folder, temporary, 0); /* ours, of a run that was killed */
-    int fd = openat(folder, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
-    *ret_named = fd < 0;
-    return fd >= 0 ? fd
-                   : openat(folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-}
-
-/* Gives the written file its name, over what is there or only where nothing is. */
-static int publish(int folder, int fd, bool is_named, const char *temporary, const char *name, bool replaces)
-{
-    if (!is_named) {
-        char self[40];
-        snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
-        int failed = linkat(AT_FDCWD, self, folder, replaces ? temporary : name, AT_SYMLINK_FOLLOW);
-        if (failed || !replaces) return failed;
-    }
-    if (replaces) return renameat(folder, temporary, folder, name);
-    int failed = (int)syscall(SYS_renameat2, folder, temporary, folder, name, RENAME_NOREPLACE);
-    if (failed && (errno == EINVAL || errno == ENOSYS)) /* a file system without NOREPLACE */
-        failed = linkat(folder, temporary, folder, name, 0) || unlinkat(folder, temporary, 0);
-    return failed;
-}
-
-int tool__change_write(tool_workspace *w, const char *path, const base_buf *text, mode_t mode,
-    const char *before, const char *temporary, base_err *err)
-{
-    struct stat st = {0};
-    const char *name;
-    size_t made;
-    bool is_named = false;
-    int fd = -1, code = check_version(w, path, before, &st, err);
-    if (code) return code;
-    int folder = tool__path_open_parent(&w->root, path, true, &name, &made);
-    if (folder < 0) return base_fail_sys(err, "the folder of %s", path);
-    if (!text) {
-        if (unlinkat(folder, name, 0)) code = base_fail_sys(err, "%s", path);
-        goto out;
-    }
-    fd = open_new(folder, temporary, &is_named);
-    if (fd < 0) {
-        code = base_fail_sys(err, "%s", path);
-        goto out;
-    }
-    tool__step("temporary");
-    if (write_all(fd, text)) code = base_fail_sys(err, "%s", path);
-    /* As root, the owner stays who it was; else the person is the owner anyway. */
-    if (!code && before && (st.st_uid != geteuid() || st.st_gid != getegid()) &&
-        fchown(fd, st.st_uid, st.st_gid) && errno != EPERM)
-        code = base_fail_sys(err, "%s", path);
-    if (!code && (fchmod(fd, mode & 07777) || fsync(fd))) code = base_fail_sys(err, "%s", path);
-    tool__step("written");
-    /* The version is checked again right before the rename, since the approval may have taken a minute. */
-    if (!code) code = check_version(w, path, before, &st, err);
-    if (!code && publish(folder, fd, is_named, temporary, name, before != NULL))
-        code = base_fail_sys(err, "%s", path);
-    if (code) unlinkat(folder, temporary, 0);
-out:
-    if (fd >= 0) close(fd);
-    if (!code) {
-        tool__step("rename");
-        fsync(folder);
-    }
-    close(folder);
-    return code;
-}
-
 bool tool__change_is_shown(tool_workspace *w, const char *path, const tool_file *f, tool_result *r,
     const char *excerpt, size_t excerpt_n, size_t excerpt_from, size_t excerpt_line, const char *next_call)
 {
@@ -262,7 +129,7 @@ static int write_change(tool_workspace *w, const tool_change *c, base_err *why)
     struct stat st = {0};
     char temporary[40], version[65];
     const char *before = c->creates ? NULL : c->before;
-    int code = check_version(w, c->path, before, &st, why);
+    int code = tool__change_check(w, c->path, before, &st, why);
     mode_t mode = 0644;
     if (c->creates) {
         mode_t mask = umask(0);
@@ -288,7 +155,7 @@ int tool__change_run(tool_workspace *w, const tool_call *call, const tool_limits
     struct stat st = {0};
     base_err why = {0};
     /* Nothing is written where the second file is not what it was. */
-    int code = c->also ? check_version(w, c->also->path, c->also->before, &st, &why) : BASE_OK;
+    int code = c->also ? tool__change_check(w, c->also->path, c->also->before, &st, &why) : BASE_OK;
     if (!code) code = write_change(w, c, &why);
     if (code) {
         tool__say(ret, code == BASE_E_STATE || code == BASE_E_UNSUPPORTED ? TOOL_REFUSED : TOOL_FAILED,

@@ -5,6 +5,7 @@
 #define KVIST_TOOLS_EDIT_CHANGE_H
 
 #include "tools/tree/workspace.h"
+#include "tools/tree/write.h"
 
 /* One file's new text, prepared; what the person approves is exactly what is written. */
 typedef struct tool_change {
@@ -32,20 +33,11 @@ tool_change *tool__change_new(const char *path, tool_file *f, base_buf *new_text
  */
 int tool__change_run(tool_workspace *w, const tool_call *call, const tool_limits *limits,
     tool_preview *prepared, tool_result *ret, base_err *err);
-/* The durable write itself, shared with undo: NULL text removes. `before` NULL: must not exist. */
-int tool__change_write(tool_workspace *w, const char *path, const base_buf *text, mode_t mode,
-    const char *before, const char *temporary, base_err *err);
 /* The first folder of the path that does not exist yet, as the number of bytes that name it; 0: all do. */
 size_t tool__change_missing_folder(const tool_workspace *w, const char *path);
 /* Replaces the text of a change that was read before: refuses what was never shown. false: *r says why. */
 bool tool__change_is_shown(tool_workspace *w, const char *path, const tool_file *f, tool_result *r,
     const char *excerpt, size_t excerpt_n, size_t excerpt_from, size_t excerpt_line, const char *next_call);
-/* Tests end the process at a named step ("journal", "temporary", "rename", ...); NULL in the program. */
-extern void (*tool__step_hook)(const char *step);
-void tool__step(const char *step);
-void tool__temporary_name(
-    char out[40], const char *version); /* of the file that is renamed, by the new text's version */
-
 /* ---- diff.c ---- */
 
 /* Unified diff with "--- a/path" lines; appends nothing when equal. NULL old or new: created or removed. */

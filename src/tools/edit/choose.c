@@ -12,14 +12,6 @@
 #include "tools/edit/text.h"
 #include "tools/edit/replace.h"
 
-bool tool__is_rewritable(const code_definition *d)
-{
-    static const char *const parts[] = {"variable", "field", "constant"};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (!strcmp(d->what, parts[i])) return false;
-    return true;
-}
-
 /*
  * The block twice: as it was written, and at column 0 (perhaps inside a wrapper) where it can be parsed.
  * Lines correspond, and corresponding lines end alike; what is taken is taken as it was written.

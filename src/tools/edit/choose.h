@@ -23,9 +23,6 @@ bool tool__choose(code_grammars *g, const char *path, const base_buf *file, cons
 code_file *tool__read_block(code_grammars *g, const char *path, const base_buf *flat, const char *language,
     const char *name, uint32_t *ret, base_buf *wrapped, bool *ret_is_wrapped);
 
-/* A definition as a whole, not a part of one (a variable, a field). */
-bool tool__is_rewritable(const code_definition *d);
-
 /* Is text[line..from) blank, or words that belong to what follows ("export", a macro of attributes)? */
 bool tool__is_start(const char *text, size_t line, size_t from);
 

@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "code/index.h"
+#include "tools/edit/definition.h"
 
 /*
  * Replaces one whole definition; false with *why (a sentence and the next call). *note: what of the block was
@@ -15,11 +16,6 @@
 bool tool__replace_definition(code_grammars *g, const char *path, const base_buf *text, const char *name,
     base_str block, base_buf *ret_text, uint32_t *ret_line, uint32_t *ret_line_end, base_buf *note,
     base_buf *why);
-/* code_parse, but by words when a syntax error hides the name from the grammar. */
-code_file *tool__parse_for(code_grammars *g, const char *path, const char *text, size_t n, const char *name);
-/* Finds the definition a name means: 1 found, 0 with *why. */
-bool tool__find_definition(const code_file *f, const char *path, const base_buf *text, const char *name,
-    uint32_t *ret, base_buf *why);
 /* Applies OLD/NEW blocks; false with *why. *note: which match was loose. */
 bool tool__replace_blocks(const char *path, const base_buf *text, base_str payload, base_buf *ret_text,
     base_buf *note, base_buf *why);

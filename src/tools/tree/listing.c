@@ -8,6 +8,7 @@
 #include "tools/tree/listing.h"
 #include "tools/tree/safe_path.h"
 #include "tools/tree/workspace.h"
+#include "tools/tree/write.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -62,7 +62,6 @@ const char *tool__workspace_shown(
 /* After a write of ours: list, index and marks know the new text. NULL text: removed. */
 void tool__workspace_wrote(
     tool_workspace *w, const char *path, const char *text, size_t n, const char *version);
-bool tool__is_temporary_name(const char *name); /* of change.c's temporary files */
 
 /* ---- aside.c ---- */
 
