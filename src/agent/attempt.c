@@ -56,6 +56,11 @@ static bool has_src_packages(const agent *a)
     return found;
 }
 
+bool agent__path_is_plain(const char *path)
+{
+    return !strpbrk(path, " \t\n'\"$`\\;&|<>()*?[]{}!#~") && *path != '-';
+}
+
 bool agent__set_test_file(agent *a, const char *path)
 {
     for (size_t i = 0; i < sizeof test_runners / sizeof *test_runners; i++) {

@@ -10,9 +10,8 @@
 
 #include "agent/parts.h"
 #include "base/mem.h"
-#include "tools/confine/scratch.h"
 
-enum { TEST_MS = 60000, TEST_BYTES = 2400, MAX_FILE = 1 << 20 };
+enum { MAX_FILE = 1 << 20 };
 
 /* --- which test file is a file's ------------------------------------------------------------------------ */
 
@@ -112,11 +111,6 @@ static char *above(const agent *a, const char *path, const char *name)
     }
     free(folder);
     return found;
-}
-
-bool agent__path_is_plain(const char *path)
-{
-    return !strpbrk(path, " \t\n'\"$`\\;&|<>()*?[]{}!#~") && *path != '-';
 }
 
 static bool judge_python(agent *a, const char *path, base_buf *out)
@@ -239,23 +233,4 @@ void agent__find_judge(agent *a, const char *path)
     }
     if (!a->test.drops_plain && find_command(a, path)) a->test.is_found = true;
     agent__add_values(a, path);
-}
-
-/* --- can it judge? -------------------------------------------------------------------------------------- */
-
-bool agent__fails_without(agent *a, const char *command, base_buf *output)
-{
-    tool_scratch *copy = NULL;
-    tool_result result = {.exit_code = -1};
-    tool_limits limits = {.result_bytes = TEST_BYTES, .shell_ms = TEST_MS, .cancel = a->cancel};
-    base_err err = {0};
-    int rc = tool_scratch_make(a->workspace, &copy, a->cancel, &err);
-    if (!rc) rc = tool_scratch_put_before(copy, a->workspace, &err);
-    if (!rc) rc = tool_scratch_run(copy, command, &limits, &result, &err);
-    const bool fails = !rc && (result.status == TOOL_FAILED || result.status == TOOL_TIMEOUT);
-    if (rc) agent__notice(a, "whether it fails without the change could not be tried: %s", err.msg);
-    if (output && result.text.len) base_buf_add(output, result.text.data, result.text.len);
-    tool_result_free(&result);
-    tool_scratch_free(copy);
-    return fails;
 }

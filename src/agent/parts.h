@@ -519,6 +519,8 @@ void agent_named_free(agent_named *n);
 char *agent__test_file_of(const agent *a, const char *path);
 /* The command that judges a change of this file becomes the test, unless a person named one. */
 void agent__find_judge(agent *a, const char *path);
+
+/* --- untouched.c --- */
 /* Does the command fail without this turn's changes as well? Then it says nothing of them. output may be NULL. */
 bool agent__fails_without(agent *a, const char *command, base_buf *output);
 
