@@ -85,7 +85,7 @@ static kv_pace pace_of(double shallow, double deep)
 static void test_pace_says_from_when_on_few_rows_pay(void **state)
 {
     kv_pace p = pace_of(2, 6);
-    assert_int_equal(kv_pace_limit(&p).until, 8192); /* twice the rows at least */
+    assert_int_equal(kv_pace_limit(&p).until, KV_PACE_UNTIL); /* at least */
     assert_int_equal(kv_pace_limit(&p).rows, 4096);
     p = pace_of(-2, 2);
     assert_int_equal(kv_pace_limit(&p).until, 12288);
@@ -97,6 +97,13 @@ static void test_pace_says_from_when_on_few_rows_pay(void **state)
     assert_int_equal(kv_pace_limit(&p).until, 8192);
     p = pace_of(-3, -4);
     assert_int_equal(kv_pace_limit(&p).rows, 0);
+    p = pace_of(-2, 2); /* the rows that stay are those that were measured */
+    p.rows = 3072;
+    assert_int_equal(kv_pace_limit(&p).rows, 3072);
+    assert_int_equal(kv_pace_limit(&p).until, 12288);
+    p = pace_of(6, 8); /* even long before: facts that were read stay whole all the same */
+    p.rows = 1024;
+    assert_int_equal(kv_pace_limit(&p).until, KV_PACE_UNTIL);
 }
 
 static void test_auto_takes_what_was_measured_where_memory_allows(void **state)

@@ -13,7 +13,11 @@
 #include "kv/types.h"
 #include "model/forward/model.h"
 
-enum { KV_PACE_DEPTHS = 2 };
+enum {
+    KV_PACE_DEPTHS = 2,
+    KV_PACE_ROWS = 4096,  /* the smaller budget */
+    KV_PACE_UNTIL = 8192, /* nothing leaves before, however fast the machine would be without */
+};
 typedef enum kv_pace_kind { KV_PACE_MESSAGE, KV_PACE_ANSWER, KV_PACE_KINDS } kv_pace_kind;
 
 typedef struct kv_pace {
@@ -28,7 +32,7 @@ typedef struct kv_pace {
 /*
  * What `auto` takes: nothing leaves before a lane has `until` rows, then `rows` stay. until is the least depth,
  * rounded up to 1,024, from which on messages and answers are both computed at least as fast over `rows`, by the
- * line through the two depths, and twice `rows` at least. {0, 0}: it never is, up to the deeper one.
+ * line through the two depths, and KV_PACE_UNTIL at least. {0, 0}: it never is, up to the deeper one.
  */
 kv_limit kv_pace_limit(const kv_pace *p);
 
