@@ -17,6 +17,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "tui/terminal/keys.h"
+#include "tui/terminal/palette.h"
 
 static struct {
     SCREEN *screen;
@@ -25,25 +26,6 @@ static struct {
     tui_grid shown; /* as it was painted last */
 } painter;
 
-/* Foreground of each role in 256 and in 8 colours; -1: the terminal's own. */
-static const short colours_256[TUI_N_ROLES] = {[TUI_TEXT] = -1,
-    [TUI_USER] = 33,
-    [TUI_TOOL] = 37,
-    [TUI_OK] = 71,
-    [TUI_WARN] = 172,
-    [TUI_ERR] = 167,
-    [TUI_PROTECTED] = 68,
-    [TUI_EVICTED] = 244,
-    [TUI_PROMOTED] = 170};
-static const short colours_8[TUI_N_ROLES] = {[TUI_TEXT] = -1,
-    [TUI_USER] = COLOR_BLUE,
-    [TUI_TOOL] = COLOR_CYAN,
-    [TUI_OK] = COLOR_GREEN,
-    [TUI_WARN] = COLOR_YELLOW,
-    [TUI_ERR] = COLOR_RED,
-    [TUI_PROTECTED] = COLOR_BLUE,
-    [TUI_EVICTED] = -1,
-    [TUI_PROMOTED] = COLOR_MAGENTA};
 /* Without colours attributes tell the loud ones apart; the letters tell the rest. */
 static const attr_t attributes_mono[TUI_N_ROLES] = {
     [TUI_USER] = A_BOLD, [TUI_WARN] = A_BOLD, [TUI_ERR] = A_BOLD, [TUI_PROMOTED] = A_BOLD};
@@ -93,9 +75,11 @@ int tui_painter_open(bool no_color, base_err *err)
     leaveok(stdscr, FALSE);
     painter.colours = !no_color && has_colors() && start_color() == OK;
     if (painter.colours) {
+        const tui_background background = tui_background_of(getenv("COLORFGBG"));
         use_default_colors();
         for (short i = 0; i < TUI_N_ROLES; i++)
-            init_pair((short)(i + 1), COLORS >= 256 ? colours_256[i] : colours_8[i], -1);
+            init_pair((short)(i + 1),
+                (COLORS >= 256 ? tui_palette_256 : tui_palette_8)(background, (tui_role)i), -1);
     }
     tui_keys_open();
     set_modes(true);
