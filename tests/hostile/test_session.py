@@ -1,7 +1,7 @@
 """A saved session of the real program whose files somebody changed: each one flipped, cut, lengthened at many places.
 
 Whatever was done, the program ends by itself with an answer or with a sentence; rows that are not what they were are never used; and
-nothing that was there is removed. The suite takes a sample; KVIST_TEST_LONG=1 takes every file at many more places.
+nothing that was there is removed. The suite takes a sample; KVIST_PLACES=12, by hand, takes every file at twelve places each way (an hour).
 """
 import glob
 import json
@@ -13,7 +13,7 @@ import unittest
 from kit import DATA, SMALL, Hostile, call, main
 
 SEED = int(os.environ.get("KVIST_SEED", "20"))
-LONG = bool(os.environ.get("KVIST_TEST_LONG"))
+PLACES = int(os.environ.get("KVIST_PLACES", "0"))
 
 
 def changed(data, how, at):
@@ -96,7 +96,7 @@ class OfARealModel(Saved):
         others = self.files("**/*")
         self.assertGreater(len(rows), 2, others)
         random.seed(SEED)
-        cases = [(name, how, random.random()) for name in others for how in HOWS for _ in range(12)] if LONG else \
+        cases = [(name, how, random.random()) for name in others for how in HOWS for _ in range(PLACES)] if PLACES else \
                 [(name, random.choice(HOWS), random.random()) for name in rows] + \
                 [(name, random.choice(HOWS), random.random()) for name in others if name not in rows]
         for name, how, at in cases:
@@ -124,7 +124,7 @@ class OfChanges(Saved):
         undo = self.files(f"sessions/{session}/undo/**")
         self.assertGreater(len(undo), 1, undo)
         random.seed(SEED)
-        cases = [(None, None, 0)] + [(name, how, random.random()) for name in undo for how in HOWS for _ in range(40 if LONG else 4)]
+        cases = [(None, None, 0)] + [(name, how, random.random()) for name in undo for how in HOWS for _ in range(PLACES or 4)]
         for name, how, at in cases:
             with self.subTest(name=name, how=how, at=at):
                 self.put("src/one.c", behind)
