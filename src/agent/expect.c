@@ -188,58 +188,72 @@ static void put_like(const char *value, const char *old, base_buf *out)
     base_buf_putc(out, *old);
 }
 
+/* The whole lines that hold text[at, at + n), that literal exchanged for `actual`. */
+static void put_line(
+    const base_buf *text, size_t at, size_t n, const char *old, const char *actual, agent_expectation *ret)
+{
+    size_t from = at, to = at + n;
+    while (from && text->data[from - 1] != '\n') from--;
+    while (to < text->len && text->data[to] != '\n') to++;
+    ret->line = 1;
+    for (size_t k = 0; k < from; k++) ret->line += text->data[k] == '\n';
+    ret->line_end = ret->line;
+    for (size_t k = from; k < to; k++) ret->line_end += text->data[k] == '\n';
+    base_buf_add(&ret->text, text->data + from, at - from);
+    put_like(actual, old, &ret->text);
+    base_buf_add(&ret->text, text->data + at + n, to - at - n);
+    base_buf_putc(&ret->text, '\n');
+    base_buf_printf(&ret->told,
+        "the new test expected %s where the code gives %s: it expects that now. See whether the code is "
+        "right",
+        old, actual);
+}
+
+bool agent__read_expectation(const base_buf *text, size_t from, size_t to, const char *request,
+    const char *output, agent_expectation *ret)
+{
+    pair p = {0};
+    size_t at = 0, n = 0;
+    *ret = (agent_expectation){0};
+    if (!read_python(output, &p) && !read_lines(output, &p) && !read_words(output, &p)) return false;
+    const char *actual = p.first;
+    bool found = find_literal(text, from, to, p.second, &at, &n);
+    if (!found) { /* the order was the other one */
+        actual = p.second;
+        found = find_literal(text, from, to, p.first, &at, &n);
+    }
+    if (found && strcmp(p.first, p.second) != 0) {
+        char *old = base_xstrndup(text->data + at, n);
+        base_buf plain = {0};
+        put_plain(old, n, &plain);
+        const bool is_asked = request && (strstr(request, old) || (plain.len && strstr(request, plain.data)));
+        if (!is_asked) put_line(text, at, n, old, actual, ret);
+        base_buf_free(&plain);
+        free(old);
+    }
+    pair_free(&p);
+    return ret->text.len > 0;
+}
+
 bool agent__find_expectation(agent *a, const char *output, agent_expectation *ret)
 {
     const agent_new_test *t = &a->asked.new_test;
     base_buf text = {0};
-    pair p = {0};
-    size_t at = 0, n = 0;
+    bool found = false;
     *ret = (agent_expectation){0};
-    if (!t->path || !t->name || !output ||
-        !(read_python(output, &p) || read_lines(output, &p) || read_words(output, &p)))
-        return false;
+    if (!t->path || !t->name || !output) return false;
     if (!tool_workspace_read(a->workspace, t->path, MAX_FILE, &text, NULL) && text.len) {
         code_file *f = code_parse(tool_workspace_grammars(a->workspace), t->path, text.data, text.len);
-        const code_definition whole = {.name = t->name, .body_to = (uint32_t)text.len};
-        for (uint32_t i = 0; i < (t->is_file ? 1 : f->n_definitions) && !ret->text.len; i++) {
-            const code_definition *d = t->is_file ? &whole : &f->definitions[i];
-            if (strcmp(d->name, t->name) != 0 || d->body_to > text.len) continue;
-            const char *actual = p.first;
-            bool found = find_literal(&text, d->body_from, d->body_to, p.second, &at, &n);
-            if (!found) { /* the order was the other one */
-                actual = p.second;
-                found = find_literal(&text, d->body_from, d->body_to, p.first, &at, &n);
-            }
-            char *old = found ? base_xstrndup(text.data + at, n) : NULL;
-            base_buf plain = {0};
-            if (old) put_plain(old, n, &plain);
-            const bool is_asked = a->request && old &&
-                                  (strstr(a->request, old) || (plain.len && strstr(a->request, plain.data)));
-            if (old && !is_asked && strcmp(p.first, p.second) != 0) {
-                size_t from = at, to = at + n;
-                while (from && text.data[from - 1] != '\n') from--;
-                while (to < text.len && text.data[to] != '\n') to++;
-                ret->line = 1;
-                for (size_t k = 0; k < from; k++) ret->line += text.data[k] == '\n';
-                ret->line_end = ret->line;
-                for (size_t k = from; k < to; k++) ret->line_end += text.data[k] == '\n';
-                base_buf_add(&ret->text, text.data + from, at - from);
-                put_like(actual, old, &ret->text);
-                base_buf_add(&ret->text, text.data + at + n, to - at - n);
-                base_buf_putc(&ret->text, '\n');
-                base_buf_printf(&ret->told,
-                    "the new test expected %s where the code gives %s: it expects that now. See whether the "
-                    "code is right",
-                    old, actual);
-            }
-            base_buf_free(&plain);
-            free(old);
+        if (t->is_file) found = agent__read_expectation(&text, 0, text.len, a->request, output, ret);
+        for (uint32_t i = 0; i < f->n_definitions && !found && !t->is_file; i++) {
+            const code_definition *d = &f->definitions[i];
+            if (!strcmp(d->name, t->name) && d->body_to <= text.len)
+                found = agent__read_expectation(&text, d->body_from, d->body_to, a->request, output, ret);
         }
         code_file_free(f);
     }
     base_buf_free(&text);
-    pair_free(&p);
-    return ret->text.len > 0;
+    return found;
 }
 
 void agent_expectation_free(agent_expectation *e)

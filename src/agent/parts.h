@@ -497,7 +497,13 @@ typedef struct agent_expectation {
     uint32_t line, line_end; /* of the new test's file */
     base_buf told;
 } agent_expectation;
-/* The new test fails, since a literal in it is not what the code gives: that line put right. agent_expectation_free. */
+/*
+ * A test's runner said `output` of the test in text[from, to): where it fails since a literal in it is not what the code
+ * gives, and `request` (may be NULL) does not say that value, its line put right. agent_expectation_free.
+ */
+bool agent__read_expectation(const base_buf *text, size_t from, size_t to, const char *request,
+    const char *output, agent_expectation *ret);
+/* The same for the new test that this turn wrote. */
 bool agent__find_expectation(agent *a, const char *output, agent_expectation *ret);
 void agent_expectation_free(agent_expectation *e);
 
