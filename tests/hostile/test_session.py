@@ -1,7 +1,7 @@
 """A saved session of the real program whose files somebody changed: each one flipped, cut, lengthened at many places.
 
 Whatever was done, the program ends by itself with an answer or with a sentence; rows that are not what they were are never used; and
-nothing that was there is removed. The suite takes a sample; KVIST_PLACES=12, by hand, takes every file at twelve places each way (an hour).
+nothing that was there is removed. The suite takes a sample; KVIST_PLACES=12, by hand, takes every file at twelve places each way (by estimate an hour).
 """
 import glob
 import json
