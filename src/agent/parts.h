@@ -9,7 +9,7 @@
  *     use_skill.c a skill of the tree, or a command of the person's own, as a turn
  *     resume.c   catching up with the log
  *     turn.c     a turn: request, decode, call or answer
- *     act.c      a call: guard, approval, run, result into the session, failed attempts
+ *     act.c      what a call means: repetitions, its result into the session, tests behind a change, failed attempts
  *     tries.c    candidates: sampled in branches, tried in a copy of the tree, the first that passes is
  *         offered
  *     fence.c    a definition without a call, as a call
@@ -22,6 +22,7 @@
  *     doubt.c    where the model doubts the text that it is to repair: what a further attempt changes
  *     guard.c    repeated calls and repeating text
  *     configured.c the commands that a configuration names: test, lint
+ *     running.c  one call from its arguments to its result: preview, permission, run, events
  *     asking.c   asking the person, and what they allowed for longer than once
  *     begin.c    a session's fixed prompt, its snapshot and its end
  *     context.c  what stands in front of a request: AGENTS.md, @files, retrieved excerpts; staleness
