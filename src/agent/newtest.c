@@ -204,14 +204,47 @@ static char *assertion_like(
     return base_buf_take(&out);
 }
 
+/* Bytes [from, to) of a file's text, which are lines of it, as the model is shown them. */
+typedef struct lines {
+    const char *path, *label;
+    const base_buf *text;
+    size_t from, to;
+    uint32_t line, line_end;
+} lines;
+
+/* Shows them, with `behind` below. */
+static int append_lines(agent *a, const lines *l, const char *behind, const char *request, base_err *err)
+{
+    base_buf excerpt = {0};
+    char version[65];
+    agent_prompt_excerpt_head(l->path, l->line, l->line_end, l->label, &excerpt);
+    const size_t source_from = excerpt.len;
+    base_buf_add(&excerpt, l->text->data + l->from, l->to - l->from);
+    base_buf_puts(&excerpt, behind);
+    base_sha256_hex(l->text->data, l->text->len, version);
+    const agent_text shown = {.origin = KV_ORIGIN_CONTEXT,
+        .text = excerpt.data,
+        .n = excerpt.len,
+        .label = l->label,
+        .path = l->path,
+        .version = version,
+        .line = l->line,
+        .line_end = l->line_end,
+        .whole = true,
+        .source_from = source_from,
+        .words = request};
+    const int rc = agent__append(a, &shown, NULL, err);
+    base_buf_free(&excerpt);
+    return rc;
+}
+
 /* What is tested, in front of the example: without its text a small model invents what it gives. */
 static int append_subject(agent *a, const char *subject, const char *request, base_err *err)
 {
     enum { MAX_SUBJECT = 1600 };
     code_place *places = NULL;
     uint32_t n = code_index_define(tool_workspace_index(a->workspace), subject, &places);
-    base_buf text = {0}, excerpt = {0};
-    char version[65];
+    base_buf text = {0};
     int rc = 0;
     const code_place *p = NULL;
     for (uint32_t i = 0; i < n && !p; i++)
@@ -220,27 +253,11 @@ static int append_subject(agent *a, const char *subject, const char *request, ba
         p->to - p->from <= MAX_SUBJECT) {
         size_t from = p->from;
         while (from && text.data[from - 1] != '\n') from--;
-        agent_prompt_excerpt_head(p->path, p->line, p->line_end, subject, &excerpt);
-        size_t source_from = excerpt.len;
-        base_buf_add(&excerpt, text.data + from, p->to - from);
-        base_buf_puts(&excerpt, "\n\n");
-        base_sha256_hex(text.data, text.len, version);
-        agent_text shown = {.origin = KV_ORIGIN_CONTEXT,
-            .text = excerpt.data,
-            .n = excerpt.len,
-            .label = subject,
-            .path = p->path,
-            .version = version,
-            .line = p->line,
-            .line_end = p->line_end,
-            .whole = true,
-            .source_from = source_from,
-            .words = request};
-        rc = agent__append(a, &shown, NULL, err);
+        rc = append_lines(
+            a, &(lines){p->path, subject, &text, from, p->to, p->line, p->line_end}, "\n\n", request, err);
     }
     code_places_free(places, n);
     base_buf_free(&text);
-    base_buf_free(&excerpt);
     return rc;
 }
 
@@ -323,8 +340,8 @@ static int append_script_test(
     agent *a, const char *path, const base_buf *text, const char *subject, const char *request, base_err *err)
 {
     size_t from = 0, to = 0;
-    base_buf excerpt = {0}, imports = {0}, name = {0};
-    char *own = script_path(a, path, subject), version[65];
+    base_buf behind = {0}, imports = {0};
+    char *own = script_path(a, path, subject);
     int rc = 0;
     put_imports(text, &imports);
     if (own && imports.len && last_script_test(text, &from, &to) && to - from <= MAX_EXAMPLE) {
@@ -332,31 +349,15 @@ static int append_script_test(
         for (size_t i = 0; i < from; i++) line += text->data[i] == '\n';
         line_end = line;
         for (size_t i = from; i + 1 < to; i++) line_end += text->data[i] == '\n';
-        agent_prompt_excerpt_head(path, line, line_end, "", &excerpt);
-        const size_t source_from = excerpt.len;
-        base_buf_add(&excerpt, text->data + from, to - from);
-        base_buf_printf(&excerpt, "\n\nThe new test goes into %s.\n\n", own);
-        base_sha256_hex(text->data, text->len, version);
-        agent_text shown = {.origin = KV_ORIGIN_CONTEXT,
-            .text = excerpt.data,
-            .n = excerpt.len,
-            .label = "",
-            .path = path,
-            .version = version,
-            .line = line,
-            .line_end = line_end,
-            .whole = true,
-            .source_from = source_from,
-            .words = request};
+        base_buf_printf(&behind, "\n\nThe new test goes into %s.\n\n", own);
         rc = append_subject(a, subject, request, err);
-        if (!rc) rc = agent__append(a, &shown, NULL, err);
+        if (!rc)
+            rc = append_lines(
+                a, &(lines){path, "", text, from, to, line, line_end}, behind.data, request, err);
+        const bool is_test = memmem(text->data + from, to - from, "test(", 5) != NULL;
         const bool expects = memmem(text->data + from, to - from, "expect(", 7) != NULL;
-        base_buf_printf(&imports, "\ntest('%s', () => {\n  %s", subject, expects ? "expect(" : "assert.");
-        if (!memmem(text->data + from, to - from, "test(", 5)) {
-            base_buf_clear(&imports);
-            put_imports(text, &imports);
-            base_buf_printf(&imports, "\nit('%s', () => {\n  %s", subject, expects ? "expect(" : "assert.");
-        }
+        base_buf_printf(&imports, "\n%s('%s', () => {\n  %s", is_test ? "test" : "it", subject,
+            expects ? "expect(" : "assert.");
         a->asked.new_test = (agent_new_test){.path = own,
             .name = base_xstrdup(subject),
             .subject = base_xstrdup(subject),
@@ -365,16 +366,15 @@ static int append_script_test(
         own = NULL;
     }
     free(own);
-    base_buf_free(&excerpt);
+    base_buf_free(&behind);
     base_buf_free(&imports);
-    base_buf_free(&name);
     return rc;
 }
 
 int agent__append_new_test(agent *a, const char *request, base_err *err)
 {
     agent_new_test *t = &a->asked.new_test;
-    base_buf text = {0}, excerpt = {0};
+    base_buf text = {0}, behind = {0};
     char *subject_path = NULL, *example = NULL, version[65];
     int rc = 0;
     if (!a->asked.test) return 0;
@@ -392,24 +392,12 @@ int agent__append_new_test(agent *a, const char *request, base_err *err)
             }
             uint32_t line_end = d->line;
             for (size_t i = d->from; i + 1 < to; i++) line_end += text.data[i] == '\n';
-            agent_prompt_excerpt_head(path, d->line, line_end, d->name, &excerpt);
-            size_t source_from = excerpt.len;
-            base_buf_add(&excerpt, text.data + from, to - from);
-            base_buf_printf(&excerpt, "\n\nThe new test goes into %s, beside %s.\n\n", path, d->name);
-            base_sha256_hex(text.data, text.len, version);
-            agent_text shown = {.origin = KV_ORIGIN_CONTEXT,
-                .text = excerpt.data,
-                .n = excerpt.len,
-                .label = d->name,
-                .path = path,
-                .version = version,
-                .line = d->line,
-                .line_end = line_end,
-                .whole = true,
-                .source_from = source_from,
-                .words = request};
+            base_buf_printf(&behind, "\n\nThe new test goes into %s, beside %s.\n\n", path, d->name);
             rc = append_subject(a, subject, request, err);
-            if (!rc) rc = agent__append(a, &shown, NULL, err);
+            if (!rc)
+                rc = append_lines(a, &(lines){path, d->name, &text, from, to, d->line, line_end}, behind.data,
+                    request, err);
+            base_sha256_hex(text.data, text.len, version);
             tool_workspace_mark_shown(a->workspace, path, version);
             *t = (agent_new_test){.path = base_xstrdup(path),
                 .name = name_like(a, d->name, subject, ends_with(path, ".rs")),
@@ -424,7 +412,7 @@ int agent__append_new_test(agent *a, const char *request, base_err *err)
         code_file_free(f);
     }
     base_buf_free(&text);
-    base_buf_free(&excerpt);
+    base_buf_free(&behind);
     free(subject);
     free(subject_path);
     free(path);

@@ -315,8 +315,8 @@ bool agent__aim_at_missing(agent *a)
     return a->fix.open_call;
 }
 
-/* What the test that ran said: the values of the request, then the tests that stood there before. */
-static void tell_judge(const agent *a, const char *format, base_buf *out)
+/* What the test that ran said: the values of the request, then `says` of the tests that stood there before. */
+static void tell_judge(const agent *a, const char *says, base_buf *out)
 {
     const bool by_values = a->test.has_values && a->test.of;
     const char *command = a->test.has_values ? a->test.plain : a->test.command;
@@ -327,10 +327,8 @@ static void tell_judge(const agent *a, const char *format, base_buf *out)
         base_buf_printf(out, " Checked by values of your request: %u of %u.", a->test.hold, a->test.of);
     else if (a->test.has_values && a->fix.failing)
         base_buf_puts(out, " The values of your request could not be tried on it.");
-    if (command && !(a->test.has_values && a->fix.failing && !(by_values && a->test.hold == a->test.of))) {
-        const char *at = strstr(format, "%s");
-        base_buf_printf(out, "%.*s%s%s", (int)(at - format), format, command, at + 2);
-    }
+    if (command && !(a->test.has_values && a->fix.failing && !(by_values && a->test.hold == a->test.of)))
+        base_buf_printf(out, " %s: %s.", says, command);
 }
 
 void agent__tell_outcome(agent *a)
@@ -358,13 +356,13 @@ void agent__tell_outcome(agent *a)
             base_buf_puts(&text, a->asked.test ? " No test was added." : " No test was changed.");
         bool is_partial = missing.len || left.len || same.len || lacks_test(a);
         if (a->test.command && a->fix.failing) {
-            tell_judge(a, " Its test fails: %s.", &text);
+            tell_judge(a, "Its test fails", &text);
             state = "failing";
         } else if (a->test.command && a->fix.passed) {
             /* Tests that stood there before say that nothing broke, not that what was asked for is right. */
             const bool is_proof =
                 !a->test.is_found && !a->asked.new_test.is_blind && !a->asked.new_test.n_put_right;
-            tell_judge(a, a->test.is_found ? " The tests of it pass: %s." : " Its test passes: %s.", &text);
+            tell_judge(a, a->test.is_found ? "The tests of it pass" : "Its test passes", &text);
             if (a->asked.new_test.n_put_right)
                 base_buf_puts(&text, " It expects what the code gives now: see whether that is right.");
             if (a->asked.new_test.is_blind) base_buf_puts(&text, " The new test does not notice a fault.");
