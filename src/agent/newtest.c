@@ -11,7 +11,7 @@
 #include "agent/parts.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "tools/confine/scratch.h"
+#include "tools/run/scratch.h"
 
 enum { TEST_MS = 60000, TEST_BYTES = 2400, MAX_EXAMPLE = 2400, MAX_FILE = 1 << 20 };
 

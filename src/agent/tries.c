@@ -17,7 +17,8 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "tools/confine/scratch.h"
+#include "tools/edit/change.h"
+#include "tools/run/scratch.h"
 
 enum {
     TEST_MS = 60000,

@@ -1,6 +1,6 @@
 /*
  * Servers of the Model Context Protocol, by the person's configuration: started when the first request comes, confined
- * like commands (tools/confine/served.h), asked which tools they have, and called. The model is told of a tool in one
+ * like commands (tools/run/served.h), asked which tools they have, and called. The model is told of a tool in one
  * line, and of its arguments when it first calls it without them.
  *
  * Thread: the engine thread; everything waits with a bound and polls *cancel.

@@ -9,7 +9,7 @@
 #include "base/lines.h"
 #include "mcp/config.h"
 #include "mcp/message.h"
-#include "tools/confine/served.h"
+#include "tools/run/served.h"
 
 typedef enum mcp_state { MCP_NEW, MCP_READY, MCP_FAILED } mcp_state;
 

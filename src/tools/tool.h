@@ -86,6 +86,11 @@ typedef struct tool_limits {
     void (*output)(void *user, const char *bytes, size_t n); /* a child's output while it runs; may be NULL */
     void *output_user;
 } tool_limits;
+/* Has the person asked for it to stop? limits may be NULL. */
+static inline bool tool__cancelled(const tool_limits *limits)
+{
+    return limits && limits->cancel && atomic_load_explicit(limits->cancel, memory_order_relaxed);
+}
 
 /* For the model's prompt and the grammar; arguments in the order in which they are written. */
 typedef enum tool_argument_type {

@@ -2,9 +2,9 @@
  * git {op, path?, rev?}: status, diff, log, show, blame as text, by libgit2. Nothing is run and nothing is
  * written; each op stops at a bound, because a history may be longer than any context.
  */
-#include "tools/edit/text.h"
+#include "tools/file/text.h"
 #include "tools/result/result.h"
-#include "tools/tree/safe_path.h"
+#include "tools/file/safe_path.h"
 #include "tools/tree/workspace.h"
 
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  */
 #include "tools/result/result.h"
 #include "tools/tree/listing.h"
-#include "tools/tree/safe_path.h"
+#include "tools/file/safe_path.h"
 #include "tools/tree/workspace.h"
 
 #include <stdlib.h>

@@ -3,9 +3,9 @@
  * are. "result:3" reads a kept result. The header carries the numbers so that the lines stay bytes of the
  * file: what is shown is a source of the result.
  */
-#include "tools/edit/text.h"
+#include "tools/file/text.h"
 #include "tools/result/result.h"
-#include "tools/tree/safe_path.h"
+#include "tools/file/safe_path.h"
 #include "tools/tree/workspace.h"
 
 #include <fcntl.h>

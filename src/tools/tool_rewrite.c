@@ -9,9 +9,9 @@
 #include "tools/edit/elide.h"
 #include "tools/edit/imports.h"
 #include "tools/edit/replace.h"
-#include "tools/edit/text.h"
+#include "tools/file/text.h"
 #include "tools/result/result.h"
-#include "tools/tree/safe_path.h"
+#include "tools/file/safe_path.h"
 #include "tools/tree/workspace.h"
 
 #include <stdlib.h>

@@ -6,9 +6,9 @@
  * and gives up, so when nothing is found the answer is the nearest symbols by words, with the next call
  * filled in.
  */
-#include "tools/edit/text.h"
+#include "tools/file/text.h"
 #include "tools/result/result.h"
-#include "tools/tree/safe_path.h"
+#include "tools/file/safe_path.h"
 #include "tools/tree/workspace.h"
 
 #include <ctype.h>

@@ -4,7 +4,7 @@
  * failing test says why.
  */
 #include "tools/guard/git_guard.h"
-#include "tools/confine/box.h"
+#include "tools/run/box.h"
 #include "tools/confine/shell.h"
 #include "tools/confine/supervise.h"
 

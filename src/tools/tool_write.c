@@ -3,9 +3,9 @@
  * overwriting whole files is how weak models lose code.
  */
 #include "tools/edit/change.h"
-#include "tools/edit/text.h"
+#include "tools/file/text.h"
 #include "tools/result/result.h"
-#include "tools/tree/safe_path.h"
+#include "tools/file/safe_path.h"
 #include "tools/tree/workspace.h"
 
 #include <errno.h>

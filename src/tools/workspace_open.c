@@ -119,12 +119,6 @@ void tool_workspace_close(tool_workspace *w)
     free(w);
 }
 
-void tool_workspace_turn(tool_workspace *w, uint32_t turn)
-{
-    w->turn = turn;
-    tool__undo_turn(w->undo);
-}
-
 bool tool_sandbox_describe(base_buf *out)
 {
     tool_sandbox s;

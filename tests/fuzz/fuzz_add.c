@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "scratch.h"
 #include "tools/edit/add.h"
-#include "tools/edit/text.h"
+#include "tools/file/text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 

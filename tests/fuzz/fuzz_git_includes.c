@@ -2,7 +2,7 @@
  * A configuration that includes others: whatever libgit2 reads because of it was told before. Input: .git/config, a NUL byte, a file
  * `more` beside it.
  */
-#include "tools/tree/git_includes.h"
+#include "tools/file/git_includes.h"
 
 #include <git2.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* Paths as a model writes them: what is let through stays below the root, and its shown form leads back to it. */
-#include "tools/tree/safe_path.h"
+#include "tools/file/safe_path.h"
 
 #include <stdlib.h>
 #include <string.h>

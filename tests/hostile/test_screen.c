@@ -26,7 +26,7 @@
 #include "cmd/options.h"
 #include "tools/edit/change.h"
 #include "tools/result/result.h"
-#include "tools/tree/safe_path.h"
+#include "tools/file/safe_path.h"
 #include "tui/dispatch.h"
 #include "tui/frame.h"
 #include "tui/linear.h"

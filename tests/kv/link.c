@@ -1,5 +1,5 @@
 /*
- * A program of one library of src/kv and those below it: that it links shows that nothing in it calls
+ * A program of one library of src/kv or src/tools and those below it: that it links shows that nothing in it calls
  * upwards.
  */
 int main(void)

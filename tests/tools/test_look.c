@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/hash.h"
-#include "tools/edit/text.h"
+#include "tools/file/text.h"
 
 /* Every source says truthfully which bytes of which file it is. */
 static void check_sources(tree *t, const tool_result *r)

@@ -18,6 +18,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "tools/guard/obeyed.h"
 #include "base/mem.h"
 
 static const tool_root anywhere = {.path = (char *)"/home/ada/tree"};

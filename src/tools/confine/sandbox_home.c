@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "tools/tree/git_includes.h"
+#include "tools/file/git_includes.h"
 
 static const char *const allowed_keys[] = {"user.name", "user.email", "init.defaultbranch", "core.autocrlf",
     "core.eol", "core.safecrlf", "core.quotepath", "core.precomposeunicode", "core.abbrev", "safe.directory",

@@ -17,7 +17,6 @@
 #include "base/mem.h"
 #include "tools/confine/meter.h"
 #include "tools/confine/supervise.h"
-#include "tools/result/result.h"
 
 #define HEAD_BYTES ((size_t)2 << 20)
 #define TAIL_BYTES ((size_t)1 << 20)

@@ -4,7 +4,8 @@
 #ifndef KVIST_TOOLS_CONFINE_SHELL_H
 #define KVIST_TOOLS_CONFINE_SHELL_H
 
-#include "tools/tree/workspace.h"
+#include "tools/confine/sandbox.h"
+#include "tools/tool.h"
 
 typedef enum tool_child_end {
     TOOL_CHILD_EXITED,

@@ -13,7 +13,7 @@
 #include "base/mem.h"
 #include "tools/edit/choose.h"
 #include "tools/edit/replace.h"
-#include "tools/edit/text.h"
+#include "tools/file/text.h"
 
 void tool__addition_free(tool_addition *a)
 {

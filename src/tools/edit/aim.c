@@ -10,8 +10,8 @@
 
 #include "base/mem.h"
 #include "tools/edit/add.h"
-#include "tools/edit/text.h"
-#include "tools/tree/safe_path.h"
+#include "tools/file/text.h"
+#include "tools/file/safe_path.h"
 
 void tool__aim_free(tool_aim *a)
 {

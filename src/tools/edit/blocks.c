@@ -6,9 +6,9 @@
  * a generic "not found".
  */
 #include "tools/edit/replace.h"
-#include "tools/edit/text.h"
+#include "tools/file/text.h"
 #include "tools/result/result.h"
-#include "tools/tree/safe_path.h"
+#include "tools/file/safe_path.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -4,9 +4,10 @@
  * before the rename, the new text before it is visible; a reader sees the old or the new file, never half of
  * one.
  */
+#include "tools/guard/obeyed.h"
 #include "tools/edit/change.h"
 #include "tools/result/result.h"
-#include "tools/tree/safe_path.h"
+#include "tools/file/safe_path.h"
 #include "tools/tree/workspace.h"
 
 #include <errno.h>
@@ -53,6 +54,15 @@ void tool__change_preview(const tool_root *root, tool_change *change, const char
         .is_obeyed = is_obeyed,
         .plan = change,
         .free_plan = tool__change_free};
+}
+
+bool tool_preview_text(const tool_preview *p, const char **ret_path, base_str *ret_text)
+{
+    if (!p->plan || p->free_plan != tool__change_free) return false;
+    const tool_change *c = p->plan;
+    *ret_path = c->path;
+    *ret_text = (base_str){c->new_text.data ? c->new_text.data : "", c->new_text.len};
+    return true;
 }
 
 bool tool__open_for_change(

@@ -22,6 +22,8 @@ void tool__change_free(void *change);
 /* headline "verb path (+a -b)", detail the diff, the plan itself. Takes the change. */
 void tool__change_preview(
     const tool_root *root, tool_change *change, const char *headline, tool_preview *ret);
+/* What a prepared change would write (its first file); false: the preview is of no change. Pointers into the preview. */
+bool tool_preview_text(const tool_preview *p, const char **ret_path, base_str *ret_text);
 /* The file, if it may be changed: exists, text, one link. false: *r says why. */
 bool tool__open_for_change(
     tool_workspace *w, const char *path, const char *tool, tool_file *f, tool_result *r);

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "tools/edit/text.h"
+#include "tools/file/text.h"
 #include "tools/edit/replace.h"
 
 /*

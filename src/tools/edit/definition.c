@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 #include "tools/result/result.h"
-#include "tools/tree/safe_path.h"
+#include "tools/file/safe_path.h"
 
 bool tool__is_rewritable(const code_definition *d)
 {

@@ -3,7 +3,7 @@
  * Nothing of a repository takes part: no attributes, no drivers.
  */
 #include "tools/edit/change.h"
-#include "tools/tree/safe_path.h"
+#include "tools/file/safe_path.h"
 #include "tools/tree/workspace.h"
 
 #include <string.h>

@@ -8,7 +8,7 @@
 #include <strings.h>
 
 #include "base/mem.h"
-#include "tools/edit/text.h"
+#include "tools/file/text.h"
 
 typedef struct lines {
     base_str *all;

@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "code/code.h"
-#include "tools/edit/text.h"
+#include "tools/file/text.h"
 
 /* A name, and what brings it; NULL: the name's own module. is_module: it counts where "." or "::" follows. */
 typedef struct standard {

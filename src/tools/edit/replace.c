@@ -14,7 +14,7 @@
 
 #include "base/mem.h"
 #include "tools/result/result.h"
-#include "tools/edit/text.h"
+#include "tools/file/text.h"
 #include "tools/edit/replace.h"
 
 /* ---- the replacement ---- */

@@ -12,6 +12,7 @@
  * "r TURN GROUP": the conversation was rewound to before TURN, and GROUP (0: none) took the files of those turns
  * back. A torn last line is cut off when opened.
  */
+#include "tools/guard/obeyed.h"
 #include "tools/edit/undo.h"
 
 #include <errno.h>
@@ -344,9 +345,10 @@ const char *tool__undo_objects(const tool_undo *u)
     return u->objects;
 }
 
-void tool__undo_turn(tool_undo *u)
+void tool_workspace_turn(tool_workspace *w, uint32_t turn)
 {
-    if (u) u->is_open = false;
+    w->turn = turn;
+    if (w->undo) w->undo->is_open = false; /* the next record begins a new group */
 }
 
 int tool__undo_record(tool_workspace *w, const char *path, const base_buf *before, const base_buf *after,

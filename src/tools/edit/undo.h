@@ -37,7 +37,6 @@ int tool__undo_rewound(tool_undo *u, uint32_t turn, bool took_files, base_err *e
 /* Removes the folders that were made for a file, as far as they are empty (tool_undo_record.made). */
 void tool__undo_remove_folders(tool_workspace *w, const char *path, size_t made);
 const char *tool__undo_objects(const tool_undo *u); /* the folder of the texts, by their sha256 */
-void tool__undo_turn(tool_undo *u);                 /* the next record begins a new group; NULL is fine */
 /*
  * Hands over each file of the newest group that still has an effect, with what it held before (NULL: it did not
  * exist). Ends with the first failure.

@@ -12,7 +12,7 @@
 
 #include "tools/guard/git_walk.h"
 #include "tools/guard/kept.h"
-#include "tools/tree/safe_path.h"
+#include "tools/file/safe_path.h"
 
 typedef struct tool_git_guard tool_git_guard;
 

@@ -11,7 +11,7 @@
 #include <strings.h>
 
 #include "base/mem.h"
-#include "tools/tree/safe_path.h"
+#include "tools/file/safe_path.h"
 
 enum { N_HEAD = 12, N_STAT = 40, LONG_NAME = 0xfff, IS_EXTENDED = 0x4000 };
 static const size_t most_bytes = (size_t)1 << 30;

@@ -10,8 +10,8 @@
 #include <strings.h>
 
 #include "base/mem.h"
-#include "tools/tree/git_includes.h"
-#include "tools/tree/safe_path.h"
+#include "tools/file/git_includes.h"
+#include "tools/file/safe_path.h"
 
 typedef struct finder {
     const tool_root *root;

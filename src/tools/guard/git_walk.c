@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "tools/tree/safe_path.h"
+#include "tools/file/safe_path.h"
 
 /* STEPS: parts of paths that are looked up; looking at a folder costs as many as its path has. About a second. */
 enum {

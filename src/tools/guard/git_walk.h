@@ -8,7 +8,7 @@
 #ifndef KVIST_TOOLS_GUARD_GIT_WALK_H
 #define KVIST_TOOLS_GUARD_GIT_WALK_H
 
-#include "tools/tree/safe_path.h"
+#include "tools/file/safe_path.h"
 #include "tools/tree/workspace.h"
 
 typedef enum tool_repo_kind {

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "tools/tree/safe_path.h"
+#include "tools/file/safe_path.h"
 
 enum { MOST_ITEMS = 1 << 16, MOST_DEPTH = 32 };
 static const size_t most_file = (size_t)16 << 20, most_held = (size_t)64 << 20;

@@ -7,7 +7,7 @@
 #ifndef KVIST_TOOLS_GUARD_KEPT_H
 #define KVIST_TOOLS_GUARD_KEPT_H
 
-#include "tools/tree/safe_path.h"
+#include "tools/file/safe_path.h"
 
 /*
  * One of them. What could not be looked at is not "was not there": then `failed` says why and nothing is ever

@@ -6,6 +6,7 @@
  * it, and the next one that opens this tree puts back what was written (tool_workspace_recover): a file that
  * holds neither text was changed by somebody else since, and stays. A lock says whether the writer still lives.
  */
+#include "tools/guard/obeyed.h"
 #include "tools/refactor/changes.h"
 
 #include <errno.h>

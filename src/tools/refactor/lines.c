@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "tools/edit/text.h"
+#include "tools/file/text.h"
 
 static bool is_comment_line(const char *text, size_t from, size_t to)
 {

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "tools/edit/text.h"
+#include "tools/file/text.h"
 #include "tools/result/result.h"
 
 enum { MAX_LISTED = 12 };

@@ -2,10 +2,10 @@
  * Results as a model reads them, and arguments as a model writes them: sentences that end in the next call,
  * caps with a handle to the rest, numbers inside strings, paths with stray quotes.
  */
-#include "tools/edit/text.h"
+#include "tools/file/text.h"
 #include "tools/result/result.h"
 #include "tools/tree/listing.h"
-#include "tools/tree/safe_path.h"
+#include "tools/file/safe_path.h"
 #include "tools/tree/workspace.h"
 
 #include <stdarg.h>
@@ -116,11 +116,6 @@ size_t tool__result_cap(const tool_limits *limits)
 {
     size_t cap = limits && limits->result_bytes ? limits->result_bytes : TOOL_DEFAULT_RESULT;
     return cap < 400 ? 400 : cap;
-}
-
-bool tool__cancelled(const tool_limits *limits)
-{
-    return limits && limits->cancel && atomic_load_explicit(limits->cancel, memory_order_relaxed);
 }
 
 void tool__cap(tool_workspace *w, tool_result *r, const tool_limits *limits, unsigned head_eighths)

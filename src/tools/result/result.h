@@ -22,7 +22,6 @@ void tool__add_source(tool_result *r, size_t from, size_t to, const char *path, 
  */
 void tool__cap(tool_workspace *w, tool_result *r, const tool_limits *limits, unsigned head_eighths);
 size_t tool__result_cap(const tool_limits *limits);
-bool tool__cancelled(const tool_limits *limits);
 
 /* A string argument, trimmed; NULL when missing or empty. The text lives as long as the call. */
 const char *tool__string(const tool_call *call, const char *name);

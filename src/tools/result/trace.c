@@ -7,7 +7,7 @@
  * file changes.
  */
 #include "tools/result/result.h"
-#include "tools/tree/safe_path.h"
+#include "tools/file/safe_path.h"
 #include "tools/tree/workspace.h"
 
 #include <ctype.h>

@@ -3,7 +3,7 @@
  * or, where that cannot be (another file system), to another name beside itself. A folder that git would take
  * for a repository also gets its HEAD renamed, so that stepping into it later is harmless.
  */
-#include "tools/tree/safe_path.h"
+#include "tools/file/safe_path.h"
 #include "tools/tree/workspace.h"
 
 #include <errno.h>

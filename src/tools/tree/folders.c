@@ -7,7 +7,7 @@
  * Contents are not told by this: workspace.c looks at each file that it holds. Engine thread.
  */
 #include "tools/tree/listing.h"
-#include "tools/tree/safe_path.h"
+#include "tools/file/safe_path.h"
 #include "tools/tree/workspace.h"
 
 #include <dirent.h>

@@ -6,8 +6,8 @@
  * there (NO_SEARCH), with libgit2's check of the owner on, and with the found folder as its working tree: a
  * core.worktree in the repository's configuration cannot move us elsewhere.
  */
-#include "tools/tree/git_includes.h"
-#include "tools/tree/safe_path.h"
+#include "tools/file/git_includes.h"
+#include "tools/file/safe_path.h"
 #include "tools/tree/workspace.h"
 
 #include <dirent.h>

@@ -9,7 +9,7 @@
  * refresh.
  */
 #include "tools/tree/indexer.h"
-#include "tools/tree/safe_path.h"
+#include "tools/file/safe_path.h"
 #include "tools/tree/workspace.h"
 
 #include <dirent.h>

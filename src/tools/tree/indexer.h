@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 
 #include "code/index.h"
-#include "tools/tree/safe_path.h"
+#include "tools/file/safe_path.h"
 
 /* What is indexed: no file above MAX_INDEXED, and no more than these in all. */
 #define TOOL_MAX_INDEXED    ((size_t)1 << 20)

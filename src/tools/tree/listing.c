@@ -6,7 +6,7 @@
  * out, and every later access goes through safe_path.c again. Near names answer a path that does not exist.
  */
 #include "tools/tree/listing.h"
-#include "tools/tree/safe_path.h"
+#include "tools/file/safe_path.h"
 #include "tools/tree/workspace.h"
 #include "tools/tree/write.h"
 

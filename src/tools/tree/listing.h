@@ -7,7 +7,7 @@
 #include <git2.h>
 #include <stdatomic.h>
 
-#include "tools/tree/safe_path.h"
+#include "tools/file/safe_path.h"
 
 #define TOOL_MAX_FILES 200000 /* listed */
 #define TOOL_MAX_DEPTH 99     /* folders in folders, where a walk ends */

@@ -11,7 +11,7 @@
 #include "tools/tool.h"
 #include "tools/tree/indexer.h"
 #include "tools/tree/listing.h"
-#include "tools/tree/safe_path.h"
+#include "tools/file/safe_path.h"
 
 typedef struct tool_mark {
     char *path;

@@ -1,4 +1,4 @@
-#include "tools/tree/git_includes.h"
+#include "tools/file/git_includes.h"
 
 #include <ctype.h>
 #include <git2.h>

@@ -3,7 +3,7 @@
  * stays CR LF, tabs stay tabs, a block moves to the column of what it replaces. Pure functions; offsets in
  * bytes, lines 1-based.
  */
-#include "tools/edit/text.h"
+#include "tools/file/text.h"
 
 #include <string.h>
 

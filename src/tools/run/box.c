@@ -1,5 +1,5 @@
 /* The workspace's part of a plan (contract: box.h). */
-#include "tools/confine/box.h"
+#include "tools/run/box.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 /*
  * Files below the root of the tree, opened so that nothing outside of it, nothing under a .git and no symbolic
- * link is ever reached (safe_path.c, obeyed.c).
+ * link is ever reached.
  *
  * Thread: any; a root is only read once it is made.
  */
-#ifndef KVIST_TOOLS_TREE_SAFE_PATH_H
-#define KVIST_TOOLS_TREE_SAFE_PATH_H
+#ifndef KVIST_TOOLS_FILE_SAFE_PATH_H
+#define KVIST_TOOLS_FILE_SAFE_PATH_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -72,8 +72,5 @@ int tool__file_read(const tool_root *root, const char *path, size_t max_bytes, t
 
 /* A NUL byte in the first 8,000 bytes, as git decides. */
 bool tool__is_binary(const char *text, size_t n);
-
-/* Would the next session obey what stands there: AGENTS.md, .kvist/, .agents/, by any spelling or link? `path` is clean. */
-bool tool__path_is_obeyed(const tool_root *root, const char *path);
 
 #endif

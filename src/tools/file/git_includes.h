@@ -2,8 +2,8 @@
  * Which files a configuration of git includes, and what of them nobody may open: a named pipe, a device or a socket is waited for
  * without an end, and libgit2 opens all of them with the configuration itself.
  */
-#ifndef KVIST_TOOLS_TREE_GIT_INCLUDES_H
-#define KVIST_TOOLS_TREE_GIT_INCLUDES_H
+#ifndef KVIST_TOOLS_FILE_GIT_INCLUDES_H
+#define KVIST_TOOLS_FILE_GIT_INCLUDES_H
 
 #include <stddef.h>
 

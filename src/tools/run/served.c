@@ -1,5 +1,5 @@
 /* A talking child (contract: served.h): three pipes that never block us, and a bounded memory of what it complains of. */
-#include "tools/confine/served.h"
+#include "tools/run/served.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "tools/confine/box.h"
+#include "tools/run/box.h"
 #include "tools/confine/meter.h"
 #include "tools/confine/supervise.h"
 #include "tools/guard/git_guard.h"

@@ -6,8 +6,7 @@
  * RESOLVE_NO_SYMLINKS and RESOLVE_NO_MAGICLINKS), so that swapping a folder for a link between check and use
  * gains nothing. Kernels before 5.6 get the same by opening one folder after the other with O_NOFOLLOW.
  */
-#include "tools/tree/safe_path.h"
-#include "tools/tree/workspace.h"
+#include "tools/file/safe_path.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* Lines, indentation and line ends of a text (text.c). Pure. */
-#ifndef KVIST_TOOLS_EDIT_TEXT_H
-#define KVIST_TOOLS_EDIT_TEXT_H
+#ifndef KVIST_TOOLS_FILE_TEXT_H
+#define KVIST_TOOLS_FILE_TEXT_H
 
 #include <stdbool.h>
 #include <stddef.h>

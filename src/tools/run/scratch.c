@@ -1,5 +1,5 @@
 /* Copying a tree aside and running a command in the copy (contract: scratch.h). */
-#include "tools/confine/scratch.h"
+#include "tools/run/scratch.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -12,12 +12,11 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
-#include "tools/edit/change.h"
 #include "tools/edit/undo.h"
 #include "tools/result/result.h"
-#include "tools/tree/safe_path.h"
+#include "tools/file/safe_path.h"
 #include "tools/tree/workspace.h"
-#include "tools/confine/box.h"
+#include "tools/run/box.h"
 #include "tools/confine/shell.h"
 
 enum { MOST_FILES = 20000 };
@@ -216,13 +215,4 @@ int tool_scratch_run(
     tool__child_free(&c);
     tool_sandbox_plan_free(&plan);
     return rc;
-}
-
-bool tool_preview_text(const tool_preview *p, const char **ret_path, base_str *ret_text)
-{
-    if (!p->plan || p->free_plan != tool__change_free) return false;
-    const tool_change *c = p->plan;
-    *ret_path = c->path;
-    *ret_text = (base_str){c->new_text.data ? c->new_text.data : "", c->new_text.len};
-    return true;
 }

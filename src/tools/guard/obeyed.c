@@ -6,7 +6,7 @@
  * characters that are not shown, blanks and points at the end, short names (KVIST~1), a stream behind a colon. And one of these
  * names may be a link to what is written.
  */
-#include "tools/guard/git_guard.h"
+#include "tools/guard/obeyed.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "tools/tree/safe_path.h"
+#include "tools/guard/git_guard.h"
 
 static const char *const obeyed_files[] = {"agents.md"};
 static const char *const obeyed_folders[] = {".kvist", ".agents"};

@@ -2,8 +2,8 @@
  * What a program that is started for this tree sees and may do, as a plan for the sandbox: the tree, its repository,
  * what the person allowed to be read, and of .git only what git itself changes.
  */
-#ifndef KVIST_TOOLS_CONFINE_BOX_H
-#define KVIST_TOOLS_CONFINE_BOX_H
+#ifndef KVIST_TOOLS_RUN_BOX_H
+#define KVIST_TOOLS_RUN_BOX_H
 
 #include "tools/tree/workspace.h"
 

@@ -2,8 +2,8 @@
  * A program that runs beside the session and is talked to on its streams, confined like a command (box.h): it ends
  * with kvist, and a message that waits for nobody is read when it is next talked to.
  */
-#ifndef KVIST_TOOLS_CONFINE_SERVED_H
-#define KVIST_TOOLS_CONFINE_SERVED_H
+#ifndef KVIST_TOOLS_RUN_SERVED_H
+#define KVIST_TOOLS_RUN_SERVED_H
 
 #include <stdatomic.h>
 

@@ -6,8 +6,8 @@
  * tool_scratch_make and _put belong to the engine thread, tool_scratch_run to any one thread: it uses nothing
  * of the workspace.
  */
-#ifndef KVIST_TOOLS_CONFINE_SCRATCH_H
-#define KVIST_TOOLS_CONFINE_SCRATCH_H
+#ifndef KVIST_TOOLS_RUN_SCRATCH_H
+#define KVIST_TOOLS_RUN_SCRATCH_H
 
 #include "tools/tool.h"
 
@@ -28,8 +28,5 @@ int tool_scratch_put_before(tool_scratch *s, tool_workspace *w, base_err *err);
  */
 int tool_scratch_run(
     const tool_scratch *s, const char *command, const tool_limits *limits, tool_result *ret, base_err *err);
-
-/* What a prepared change would write; false: the preview is of no change. Pointers into the preview. */
-bool tool_preview_text(const tool_preview *p, const char **ret_path, base_str *ret_text);
 
 #endif
