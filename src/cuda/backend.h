@@ -86,6 +86,13 @@ typedef struct cuda_graph {
     uint64_t used;
 } cuda_graph;
 
+/* What was written on the device, on its way to host memory. */
+typedef struct cuda_delivery {
+    void *to;
+    const void *from; /* host side of the back arena */
+    size_t n_bytes;
+} cuda_delivery;
+
 typedef struct cuda_queue {
     cuda_command *commands;
     size_t n, cap;
@@ -94,6 +101,8 @@ typedef struct cuda_queue {
     uint64_t clock;
     gpu_patch *patches;
     size_t n_patches, cap_patches;
+    cuda_delivery *deliveries;
+    size_t n_deliveries, cap_deliveries;
     uint64_t serial; /* counts flushes */
 } cuda_queue;
 
@@ -176,6 +185,8 @@ int cuda_launch(cuda_backend *c, gpu_launch_fn *launch, const void *params, size
     base_err *err);
 /* Before everything that waits: words of the move arena to their place. */
 int cuda_patch(cuda_backend *c, void *to_device, const void *from_device, uint32_t n_words, base_err *err);
+/* When all is through (cuda_finish), n_bytes of the back arena's host side go to `to`; where that fails they are dropped. */
+void cuda_expect(cuda_backend *c, void *to, const void *from, size_t n_bytes);
 /* At once, in front of everything that waits; what the move arena holds goes first. */
 int cuda_run_now(cuda_backend *c, gpu_launch_fn *launch, const void *params, base_err *err);
 /* Begins everything that waits, and does not wait for it. */
@@ -208,8 +219,6 @@ void cuda_rows_free(cuda_backend *c);
  */
 int cuda_rows_place(cuda_backend *c, const model_rows_view *view, uint32_t layer, uint32_t n,
     k_rows_write *ret, base_err *err);
-/* The batch is through: what the back arena brought goes to the rows in host memory; not arrived: it is dropped. */
-void cuda_rows_deliver(cuda_backend *c, bool arrived);
 /* Heads that the kernels over rows can do, and query heads that share them evenly. */
 int cuda_check_heads(const model_rows_shape *s, uint32_t n_head, base_err *err);
 /* The pool from this lane's first place on; NULL while there is none. */

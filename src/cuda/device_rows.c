@@ -70,7 +70,6 @@ void cuda_rows_free(cuda_backend *c)
     free(r->blocks);
     free(r->table);
     free(r->stamps);
-    free(r->bringing);
     free(r->sources);
     free(r);
     c->rows = NULL;
@@ -354,7 +353,7 @@ int cuda_rows_take_place(cuda_rows *r, uint32_t lane, uint32_t *ret, base_err *e
  * keys, then values.
  */
 static void expect_lane(
-    cuda_rows *r, const model_rows_view *view, uint32_t lane, uint32_t n, const uint16_t *host)
+    cuda_backend *c, const model_rows_view *view, uint32_t lane, uint32_t n, const uint16_t *host)
 {
     const model_lane_list *list = &view->lanes[lane];
     const size_t d = view->shape.head_dim;
@@ -363,11 +362,8 @@ static void expect_lane(
         const model_run *run = &list->runs[i - 1];
         const uint32_t now = run->n < end ? run->n : end, slot = run->slot + run->n - now;
         end -= now;
-        base_grow(&r->bringing, &r->cap_bringing, r->n_bringing + 2, sizeof *r->bringing);
-        r->bringing[r->n_bringing++] =
-            (bringing){model_rows_key(view, lane, slot), host + end * d, now * d * sizeof(uint16_t)};
-        r->bringing[r->n_bringing++] =
-            (bringing){model_rows_value(view, lane, slot), host + (n + end) * d, now * d * sizeof(uint16_t)};
+        cuda_expect(c, model_rows_key(view, lane, slot), host + end * d, now * d * sizeof(uint16_t));
+        cuda_expect(c, model_rows_value(view, lane, slot), host + (n + end) * d, now * d * sizeof(uint16_t));
     }
 }
 
@@ -411,19 +407,11 @@ int cuda_rows_place(cuda_backend *c, const model_rows_view *view, uint32_t layer
     cuda_take(&c->back, back_bytes, &host, &ret->copy);
     for (uint32_t i = 0; i < s->n_head_kv && !rc; i++) {
         rc = place_lane(c, view, first + i, n, places + (size_t)i * n, err);
-        expect_lane(r, view, first + i, n, host + i * lane_halves);
+        expect_lane(c, view, first + i, n, host + i * lane_halves);
     }
     ret->pool = r->pool;
     ret->n = n;
     ret->n_lanes = s->n_head_kv;
     ret->head_dim = s->head_dim;
     return rc;
-}
-
-void cuda_rows_deliver(cuda_backend *c, bool arrived)
-{
-    cuda_rows *r = c->rows;
-    for (size_t i = 0; r && arrived && i < r->n_bringing; i++)
-        memcpy(r->bringing[i].to, r->bringing[i].from, r->bringing[i].n_bytes);
-    if (r) r->n_bringing = 0;
 }

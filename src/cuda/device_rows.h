@@ -26,13 +26,6 @@ typedef struct lane_state {
     uint32_t n_free;
 } lane_state;
 
-/* Rows that were written on the device, on their way to host memory. */
-typedef struct bringing {
-    uint16_t *to;
-    const uint16_t *from; /* host side of the back arena */
-    size_t n_bytes;
-} bringing;
-
 /* A row in host memory. */
 typedef struct row_source {
     const uint16_t *key, *value;
@@ -51,9 +44,7 @@ struct cuda_rows {
     row_block **table; /* the view's: [n_table] */
     uint64_t *stamps;
     size_t n_table, cap_table, cap_stamps;
-    uint64_t made_up; /* stamps for views without */
-    bringing *bringing;
-    size_t n_bringing, cap_bringing;
+    uint64_t made_up;    /* stamps for views without */
     row_source *sources; /* of the rows that are being gathered */
     size_t cap_sources;
 };

@@ -197,20 +197,30 @@ int cuda_launch(
     return n_tokens > CUDA_GRAPH_TOKENS ? flush(c, false, err) : 0;
 }
 
+void cuda_expect(cuda_backend *c, void *to, const void *from, size_t n_bytes)
+{
+    cuda_queue *q = &c->queue;
+    base_grow(&q->deliveries, &q->cap_deliveries, q->n_deliveries + 1, sizeof *q->deliveries);
+    q->deliveries[q->n_deliveries++] = (cuda_delivery){to, from, n_bytes};
+}
+
 int cuda_finish(cuda_backend *c, base_err *err)
 {
+    cuda_queue *q = &c->queue;
     int rc = flush(c, true, err);
     if (!rc && c->back.used)
         rc = cuda_check(c,
             cudaMemcpyAsync(c->back.host, c->back.device, c->back.used, cudaMemcpyDeviceToHost, c->stream),
             err);
     if (!rc) rc = cuda_check(c, cudaStreamSynchronize(c->stream), err);
-    cuda_rows_deliver(c, rc == 0);
+    for (size_t i = 0; !rc && i < q->n_deliveries; i++)
+        memcpy(q->deliveries[i].to, q->deliveries[i].from, q->deliveries[i].n_bytes);
+    q->n_deliveries = 0;
     c->arguments.used = c->arguments.copied = 0;
     c->move.used = c->move.copied = 0;
     c->patch_lists.used = c->patch_lists.copied = 0;
     c->back.used = 0;
-    c->queue.n_patches = 0;
+    q->n_patches = 0;
     return rc;
 }
 
@@ -223,5 +233,6 @@ void cuda_queue_free(cuda_backend *c)
     }
     free(q->commands);
     free(q->patches);
+    free(q->deliveries);
     base_buf_free(&q->structs);
 }
