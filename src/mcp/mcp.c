@@ -60,7 +60,7 @@ int mcp_open(mcp **ret, const char *path, base_buf *notes, base_err *err)
 void mcp_close(mcp *m)
 {
     if (!m) return;
-    for (size_t i = 0; i < m->config.n; i++) mcp_server_end(&m->servers[i]);
+    for (size_t i = 0; i < m->config.n; i++) mcp_server_free(&m->servers[i]);
     free(m->servers);
     mcp_config_free(&m->config);
     free(m);
@@ -93,7 +93,7 @@ void mcp_refresh(mcp *m, tool_workspace *w, const atomic_bool *cancel, base_buf 
         mcp_server *s = &m->servers[i];
         if (is_begun[i] && !mcp_server_greeted(s, end_ns, cancel, &err))
             mcp_server_list(s, cancel, notes, &err);
-        if (!is_begun[i] && s->state == MCP_READY) mcp_server_listen(s, &err);
+        if (!is_begun[i] && s->state == MCP_READY) mcp_server_listen(s, cancel, &err);
         if (!is_begun[i] && s->state == MCP_READY && s->is_changed) mcp_server_list(s, cancel, notes, &err);
         if (s->state == MCP_FAILED && !s->is_told)
             base_buf_printf(notes,
@@ -188,17 +188,19 @@ static mcp_tool *find(const mcp *m, const char *name, mcp_server **ret_server)
     return NULL;
 }
 
-/* The arguments as strict JSON; NULL: they are no object. The caller frees. */
-static char *arguments_of(base_str payload, base_json_doc **ret)
+/* The arguments as strict JSON; NULL: they are no object. The caller frees. *ret_mended: what was given is none. */
+static char *arguments_of(base_str payload, base_json_doc **ret, bool *ret_mended)
 {
     base_buf strict = {0};
     bool complete = true;
     *ret = NULL;
+    *ret_mended = false;
     if (!payload.len) {
         base_buf_puts(&strict, "{}");
     } else if (!base_json_parse(payload.ptr, payload.len, ret, NULL)) {
         base_json_put(&strict, base_json_root(*ret));
     } else {
+        *ret_mended = true;
         base_json_repair(payload.ptr, payload.len, &strict, &complete);
     }
     base_json_free(*ret);
@@ -238,7 +240,8 @@ static bool check(void *user, const char *name, base_str payload, base_buf *say)
         say_unknown(m, name, s, say);
         return false;
     }
-    char *arguments = arguments_of(payload, &doc);
+    bool is_mended;
+    char *arguments = arguments_of(payload, &doc, &is_mended);
     const char *missing = NULL;
     for (char **need = t->needs; arguments && *need && !missing; need++)
         if (!base_json_get(base_json_root(doc), *need)) missing = *need;
@@ -252,6 +255,7 @@ static bool check(void *user, const char *name, base_str payload, base_buf *say)
             " Its arguments, as a JSON Schema: %s\nCall it again, with the arguments as one JSON object in a "
             "fenced block behind the call.\n",
             t->schema);
+    if (good && is_mended) base_buf_puts(say, arguments); /* the person decides about what is sent */
     t->is_shown = t->is_shown || !good;
     free(arguments);
     base_json_free(doc);
@@ -264,7 +268,7 @@ static int call(void *user, tool_workspace *w, const char *name, base_str payloa
     mcp_server *s = NULL;
     mcp_tool *t = find(user, name, &s);
     base_json_doc *doc = NULL;
-    char *arguments = t ? arguments_of(payload, &doc) : NULL;
+    char *arguments = t ? arguments_of(payload, &doc, &(bool){false}) : NULL;
     base_json_free(doc);
     if (!arguments) return base_fail(err, BASE_E_NOT_FOUND, "there is no such tool any more");
     const int rc =

@@ -111,8 +111,11 @@ static void add_tool(mcp_tools *t, const base_json *value)
         .about =
             line_of(base_json_str(value, "description", base_json_str(value, "title", "")), MCP_MOST_ABOUT),
         .schema = line_of(text.data, MCP_MOST_SCHEMA),
-        .needs = names_of(base_json_get(schema, "required")),
-        .print = base_hash64(whole.data, whole.len, 0)};
+        .needs = names_of(base_json_get(schema, "required"))};
+    base_sha256 print;
+    base_sha256_init(&print);
+    base_sha256_add(&print, whole.data, whole.len);
+    base_sha256_end(&print, t->all[t->n - 1].print);
     base_buf_free(&text);
     base_buf_free(&whole);
 }

@@ -35,12 +35,13 @@ void mcp_message_free(mcp_message *m);
 
 typedef struct mcp_tool {
     char *name;
-    char *about;    /* one harmless line */
-    char *schema;   /* of its arguments: JSON, without control characters */
-    char **needs;   /* arguments that must be given, NULL-terminated */
-    uint64_t print; /* of all that the server says of it */
-    bool is_told;   /* the model knows of it */
-    bool is_shown;  /* and of its schema */
+    char *about;   /* one harmless line */
+    char *schema;  /* of its arguments: JSON, without control characters */
+    char **needs;  /* arguments that must be given, NULL-terminated */
+    bool is_told;  /* the model knows of it */
+    bool is_shown; /* and of its schema */
+    /* SHA-256 of all that the server says of it: two texts of a weaker hash can be found. */
+    uint8_t print[32];
 } mcp_tool;
 
 typedef struct mcp_tools {

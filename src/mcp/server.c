@@ -32,6 +32,15 @@ void mcp_server_end(mcp_server *s)
     s->state = MCP_NEW;
 }
 
+void mcp_server_free(mcp_server *s)
+{
+    mcp_server_end(s);
+    for (size_t i = 0; i < s->n_known; i++) free(s->known[i].name);
+    free(s->known);
+    s->known = NULL;
+    s->n_known = s->cap_known = 0;
+}
+
 static uint64_t end_of(const mcp_server *s)
 {
     return base_clock_ns() + s->config->seconds * SECOND;
@@ -195,29 +204,31 @@ int mcp_server_begin(mcp_server *s, tool_workspace *w, base_err *err)
     return rc ? gives_up(s, rc, err) : 0;
 }
 
-int mcp_server_listen(mcp_server *s, base_err *err)
+int mcp_server_listen(mcp_server *s, const atomic_bool *cancel, base_err *err)
 {
     enum { MOST_UNASKED = 4 << 20 };
+    /* For all of it: one that never pauses is heard at the next request. */
+    const uint64_t end_ns = base_clock_ns() + SECOND;
     base_buf line = {0}, bytes = {0};
     size_t n_bytes = 0;
     int rc;
     bool too_long;
     do {
         base_buf_clear(&bytes);
-        rc = tool_served_receive(s->process, &bytes, 0, NULL, err);
+        rc = tool_served_receive(s->process, &bytes, 0, cancel, err);
         if (!rc) base_lines_add(&s->lines, bytes.data, bytes.len);
         n_bytes += bytes.len;
-    } while (!rc && n_bytes < MOST_UNASKED);
+    } while (!rc && n_bytes < MOST_UNASKED && base_clock_ns() < end_ns);
     if (rc == BASE_E_LIMIT) rc = 0; /* there is nothing more */
     while (!rc && base_lines_take(&s->lines, &line, &too_long)) {
         mcp_message m;
         mcp_message_parse(line.data ? line.data : "", line.len, &m);
-        rc = hear(s, &m, base_clock_ns() + SECOND, NULL, err);
+        rc = hear(s, &m, end_ns, cancel, err);
         mcp_message_free(&m);
     }
     base_buf_free(&line);
     base_buf_free(&bytes);
-    return rc ? gives_up(s, rc, err) : 0;
+    return rc && rc != BASE_E_CANCELLED ? gives_up(s, rc, err) : rc;
 }
 
 int mcp_server_greeted(mcp_server *s, uint64_t end_ns, const atomic_bool *cancel, base_err *err)
@@ -238,15 +249,37 @@ int mcp_server_greeted(mcp_server *s, uint64_t end_ns, const atomic_bool *cancel
     return rc ? gives_up(s, rc, err) : 0;
 }
 
-static void compare(const mcp_server *s, const mcp_tools *before, base_buf *notes)
+static bool is_same(const uint8_t a[32], const uint8_t b[32])
+{
+    return !memcmp(a, b, 32);
+}
+
+/* Whether a tool of this name was described otherwise, however long ago in this session; from now on it is as now. */
+static bool was_other(mcp_server *s, const mcp_tool *now)
+{
+    for (size_t i = 0; i < s->n_known; i++) {
+        mcp_known *k = &s->known[i];
+        if (strcmp(k->name, now->name)) continue;
+        const bool is_other = !is_same(k->print, now->print);
+        memcpy(k->print, now->print, sizeof k->print);
+        return is_other;
+    }
+    if (s->n_known == MCP_MOST_KNOWN) return false;
+    base_grow(&s->known, &s->cap_known, s->n_known + 1, sizeof *s->known);
+    mcp_known *k = &s->known[s->n_known++];
+    k->name = base_xstrdup(now->name);
+    memcpy(k->print, now->print, sizeof k->print);
+    return false;
+}
+
+static void compare(mcp_server *s, const mcp_tools *before, base_buf *notes)
 {
     for (size_t i = 0; i < s->tools.n; i++) {
         mcp_tool *now = &s->tools.all[i];
         const mcp_tool *then = mcp_tools_get(before, now->name);
-        if (!then) continue;
-        now->is_told = then->is_told && then->print == now->print;
+        now->is_told = then && then->is_told && is_same(then->print, now->print);
         now->is_shown = now->is_told && then->is_shown;
-        if (then->print != now->print)
+        if (was_other(s, now))
             base_buf_printf(notes, "the MCP server %s describes %s otherwise than before: /mcp shows it\n",
                 s->config->name, now->name);
     }

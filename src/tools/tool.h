@@ -149,7 +149,10 @@ typedef int tool_recall_fn(void *user, const char *query, base_buf *out, base_er
  * its arguments ("" for none).
  */
 typedef struct tool_outside {
-    /* Is there such a tool, and may it be called so? False: *say tells the model, with the next call. */
+    /*
+     * Is there such a tool, and may it be called so? False: *say tells the model, with the next call. True: *say is
+     * empty, or the arguments as they are sent, where the payload is no JSON and was mended.
+     */
     bool (*check)(void *user, const char *name, base_str payload, base_buf *say);
     /* Its text; true: the tool says that it failed. An error: the server did not answer. */
     int (*call)(void *user, tool_workspace *w, const char *name, base_str payload, const tool_limits *limits,

@@ -36,7 +36,10 @@ static int prepare(tool_workspace *w, const tool_call *call, const tool_limits *
         base_buf_printf(&head, "mcp %s", name);
         base_buf_puts(&detail, name);
         if (payload.len) base_buf_putc(&detail, ' ');
-        base_buf_add(&detail, payload.ptr ? payload.ptr : "", payload.len);
+        if (say.len)
+            base_buf_add(&detail, say.data, say.len);
+        else
+            base_buf_add(&detail, payload.ptr ? payload.ptr : "", payload.len);
         while (detail.len && detail.data[detail.len - 1] == '\n') detail.data[--detail.len] = 0;
         *ret = (tool_preview){.headline = base_buf_take(&head), .detail = base_buf_take(&detail)};
     }
