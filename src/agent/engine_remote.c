@@ -519,6 +519,22 @@ static int await_token(remote *r, base_err *err)
     return rc;
 }
 
+static bool holds(const model_ids *ids, size_t n, int32_t id)
+{
+    for (size_t i = 0; i < n && i < ids->n; i++)
+        if (ids->ids[i] == id) return true;
+    return false;
+}
+
+/* A token that no answer holds: what stood behind it would read as somebody else's message in every further request. */
+static bool begins_message(const remote *r, int32_t id)
+{
+    const remote_endpoint *p = r->endpoint;
+    bool begins = holds(&p->start, p->start.n, id);
+    for (int role = 0; role < REMOTE_N_ROLES; role++) begins = begins || holds(&p->begin[role], 1, id);
+    return begins && remote_vocab_is_control(p->vocab, id);
+}
+
 static int remote_next(engine *e, kv_origin origin, uint32_t turn, int32_t *ret_id, bool *ret_end,
     int32_t *mask_wanted, base_err *err)
 {
@@ -537,7 +553,9 @@ static int remote_next(engine *e, kv_origin origin, uint32_t turn, int32_t *ret_
     }
     if (first && report(r)) report(r)->wait_ns = base_clock_ns() - r->begun_ns;
     const bool has_token = r->taken < r->came.n;
-    const int32_t id = has_token ? r->came.ids[r->taken++] : end;
+    const int32_t came = has_token ? r->came.ids[r->taken++] : end;
+    const bool is_over = begins_message(r, came);
+    const int32_t id = is_over ? end : came;
     *ret_id = id;
     *ret_end = !has_token || id == end ||
                (r->has_ended && !r->is_cut && r->taken == r->came.n &&
@@ -547,9 +565,9 @@ static int remote_next(engine *e, kv_origin origin, uint32_t turn, int32_t *ret_
     if (*ret_end) {
         /* The last numbers come behind the last token. */
         base_err why = {0};
-        while (r->is_streaming && !r->has_ended && !read_more(r, &why)) {
+        while (r->is_streaming && !r->has_ended && !is_over && !read_more(r, &why)) {
         }
-        if (r->is_streaming && report(r) && report(r)->cached < 0)
+        if (r->is_streaming && !is_over && report(r) && report(r)->cached < 0)
             remote_endpoint_read_usage(r->endpoint, &r->sse, on_event, r, &r->is_done);
         close_stream(r);
     }
