@@ -157,6 +157,18 @@ class Fetch(Hostile):
         self.assertIn("could not be downloaded", run.stderr)
         self.assertFalse(os.path.exists(self.marker), "the package's code ran")
 
+    def test_a_module_of_the_current_folder_is_not_run(self):
+        """Python looks for modules where it is started, and scripts/run is started in somebody else's tree."""
+        self.put("pip/__init__.py", f"open({self.marker!r}, 'w')\n")
+        self.put("pip/__main__.py", "")
+        fetch, lib = os.path.join(TOP, "scripts", "fetch"), os.path.join(TOP, "scripts", "setup-lib")
+        for words, runs in ((["python3", "-m", "pip", "--version"], True), (["python3", "-c", "import pip"], True),  # the controls
+                            (["python3", fetch, "small"], False), (["sh", "-c", '. "$0"; have py pip', lib], False)):
+            run = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=self.env, cwd=self.tree, timeout=PATIENCE)
+            self.assertEqual(os.path.exists(self.marker), runs, (words, run.stdout))
+            if runs:
+                os.remove(self.marker)
+
     def test_a_wheel_with_another_file_is_refused(self):
         packages = self.env["PIP_FIND_LINKS"]
         shutil.rmtree(packages)
