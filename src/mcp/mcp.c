@@ -175,6 +175,7 @@ char **mcp_names(const mcp *m)
 
 /* --- the model's call ----------------------------------------------------------------------------------- */
 
+/* By its whole name. *ret_server: who the name speaks of, whether or not he has such a tool. */
 static mcp_tool *find(const mcp *m, const char *name, mcp_server **ret_server)
 {
     const char *dot = strchr(name, '.');
@@ -186,6 +187,21 @@ static mcp_tool *find(const mcp *m, const char *name, mcp_server **ret_server)
         return s->state == MCP_READY ? mcp_tools_get(&s->tools, dot + 1) : NULL;
     }
     return NULL;
+}
+
+/* Servers that run and have a tool of this name; the last of them, and his tool. */
+static size_t find_bare(const mcp *m, const char *name, mcp_server **ret_server, mcp_tool **ret_tool)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < m->config.n; i++) {
+        mcp_server *s = &m->servers[i];
+        mcp_tool *t = s->state == MCP_READY ? mcp_tools_get(&s->tools, name) : NULL;
+        if (!t) continue;
+        *ret_server = s;
+        *ret_tool = t;
+        n++;
+    }
+    return n;
 }
 
 /* The arguments as strict JSON; NULL: they are no object. The caller frees. *ret_mended: what was given is none. */
@@ -221,7 +237,12 @@ static void say_unknown(const mcp *m, const char *name, const mcp_server *s, bas
         return;
     }
     char **names = mcp_names(m);
-    base_buf_printf(say, "There is no tool \"%.100s\". The tools are:", name);
+    mcp_tool *t;
+    const bool is_shared = !s && find_bare(m, name, &(mcp_server *){NULL}, &t) > 1;
+    base_buf_printf(say,
+        is_shared ? "More than one server has \"%.100s\": call it by its whole name. The tools are:"
+                  : "There is no tool \"%.100s\". The tools are:",
+        name);
     for (char **n = names; *n; n++) {
         base_buf_printf(say, " %s", *n);
         free(*n);
@@ -230,16 +251,21 @@ static void say_unknown(const mcp *m, const char *name, const mcp_server *s, bas
     free(names);
 }
 
-static bool check(void *user, const char *name, base_str payload, base_buf *say)
+static bool check(void *user, const char *asked, base_str payload, char **ret_name, base_buf *say)
 {
     const mcp *m = user;
     mcp_server *s = NULL;
-    mcp_tool *t = find(m, name, &s);
+    mcp_tool *t = find(m, asked, &s);
     base_json_doc *doc = NULL;
+    *ret_name = NULL;
+    if (!s && find_bare(m, asked, &s, &t) != 1) t = NULL, s = NULL;
     if (!t) {
-        say_unknown(m, name, s, say);
+        say_unknown(m, asked, s, say);
         return false;
     }
+    base_buf whole = {0};
+    base_buf_printf(&whole, "%s.%s", s->config->name, t->name);
+    char *name = base_buf_take(&whole);
     bool is_mended;
     char *arguments = arguments_of(payload, &doc, &is_mended);
     const char *missing = NULL;
@@ -257,6 +283,10 @@ static bool check(void *user, const char *name, base_str payload, base_buf *say)
             t->schema);
     if (good && is_mended) base_buf_puts(say, arguments); /* the person decides about what is sent */
     t->is_shown = t->is_shown || !good;
+    if (good)
+        *ret_name = name;
+    else
+        free(name);
     free(arguments);
     base_json_free(doc);
     return good;

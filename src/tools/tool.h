@@ -146,14 +146,15 @@ typedef int tool_recall_fn(void *user, const char *query, base_buf *out, base_er
 
 /*
  * Tools of other programs, which the agent's layer brings (src/mcp). `name` is "SERVER.TOOL", payload the JSON object of
- * its arguments ("" for none).
+ * its arguments ("" for none). `check` also takes a name without its server where one alone has it, and says the whole
+ * one, which is what the person is asked about and what `call` gets: owned by the caller, NULL when it says false.
  */
 typedef struct tool_outside {
     /*
      * Is there such a tool, and may it be called so? False: *say tells the model, with the next call. True: *say is
      * empty, or the arguments as they are sent, where the payload is no JSON and was mended.
      */
-    bool (*check)(void *user, const char *name, base_str payload, base_buf *say);
+    bool (*check)(void *user, const char *name, base_str payload, char **ret_name, base_buf *say);
     /* Its text; true: the tool says that it failed. An error: the server did not answer. */
     int (*call)(void *user, tool_workspace *w, const char *name, base_str payload, const tool_limits *limits,
         base_buf *out, bool *ret_failed, base_err *err);

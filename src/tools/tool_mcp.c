@@ -22,6 +22,7 @@ static int prepare(tool_workspace *w, const tool_call *call, const tool_limits *
     tool_result *result, base_err *err)
 {
     const char *name = tool__string(call, "tool");
+    char *whole = NULL; /* with its server */
     base_buf say = {0}, held = {0};
     const base_str payload = arguments_of(call, &held);
     result->exit_code = -1;
@@ -29,19 +30,22 @@ static int prepare(tool_workspace *w, const tool_call *call, const tool_limits *
         tool__say(result, TOOL_FAILED, "No MCP server is configured here: use the other tools.\n");
     } else if (!name) {
         tool__say(result, TOOL_FAILED, "mcp needs \"tool\". Next: mcp {\"tool\": \"SERVER.TOOL\"}\n");
-    } else if (!w->outside->check(w->outside_user, name, payload, &say)) {
+    } else if (!w->outside->check(w->outside_user, name, payload, &whole, &say)) {
         tool__say(result, TOOL_FAILED, "%s", say.data ? say.data : "");
     } else {
         base_buf head = {0}, detail = {0};
-        base_buf_printf(&head, "mcp %s", name);
-        base_buf_puts(&detail, name);
+        base_buf_printf(&head, "mcp %s", whole);
+        base_buf_puts(&detail, whole);
         if (payload.len) base_buf_putc(&detail, ' ');
         if (say.len)
             base_buf_add(&detail, say.data, say.len);
         else
             base_buf_add(&detail, payload.ptr ? payload.ptr : "", payload.len);
         while (detail.len && detail.data[detail.len - 1] == '\n') detail.data[--detail.len] = 0;
-        *ret = (tool_preview){.headline = base_buf_take(&head), .detail = base_buf_take(&detail)};
+        *ret = (tool_preview){.headline = base_buf_take(&head),
+            .detail = base_buf_take(&detail),
+            .plan = whole,
+            .free_plan = free};
     }
     base_buf_free(&say);
     base_buf_free(&held);
@@ -51,7 +55,7 @@ static int prepare(tool_workspace *w, const tool_call *call, const tool_limits *
 static int run(tool_workspace *w, const tool_call *call, const tool_limits *limits, tool_preview *prepared,
     tool_result *ret, base_err *err)
 {
-    const char *name = tool__string(call, "tool");
+    const char *name = prepared->plan; /* what was asked about, whatever servers there are now */
     base_buf told = {0}, held = {0};
     base_err mine = {0};
     bool failed = false;

@@ -149,6 +149,24 @@ class Good(Case):
         events, _ = self.ask(call("s.add", [1]) + "answer a\n")
         self.assertIn("are no JSON object", self.result(events)["text"])
 
+    def test_a_name_without_its_server_is_enough_where_one_alone_has_it(self):
+        self.configure({"sums": self.server()})
+        events, _ = self.ask(call("add") + call("add", {"a": 1, "b": 2}) + call("nothing") + "answer a\n")
+        results = [e for e in events if e["event"] == "tool_result"]
+        self.assertIn('sums.add needs "a"', results[0]["text"])
+        self.assertEqual((results[1]["status"], results[1]["text"]), ("ok", "the sum is 3\n"))
+        self.assertIn('There is no tool "nothing". The tools are: sums.add', results[2]["text"])
+        with open(self.script, "w") as f:  # the person is asked about the whole name
+            f.write(call("add", {"a": 1, "b": 2}) + "answer Done.\n")
+        run = subprocess.run([KVIST, self.tree, "--linear", "--context", "off", "--fake-script", self.script], input="go\ny\n", capture_output=True, text=True, timeout=PATIENCE,
+                             env=dict(os.environ, KVIST_HOME=self.home))
+        self.assertIn("mcp sums.add", run.stdout)
+        self.configure({"sums": self.server(), "more": self.server()})
+        events, _ = self.ask(call("add", {"a": 1, "b": 2}) + call("more.add", {"a": 1, "b": 2}) + "answer a\n")
+        results = [e["text"] for e in events if e["event"] == "tool_result"]
+        self.assertIn('More than one server has "add": call it by its whole name. The tools are: sums.add', results[0])
+        self.assertEqual(results[1], "the sum is 3\n")
+
     def test_a_long_result_is_cut_and_kept(self):
         self.configure({"s": self.server("long")})
         result = self.result(self.ask(call("s.where") + "answer a\n")[0])
