@@ -236,6 +236,41 @@ static void test_answer__ends_in_time_on_the_longest_way(void **state)
         }
 }
 
+/* Behind every byte of a text, with many tokens left and with few: the mask's ids are those that are accepted. */
+static void test_answer__a_mask_has_what_is_accepted(void **state)
+{
+    static const struct {
+        const char *schema, *text;
+    } cases[] = {
+        {"{\"type\":\"string\"}", "\"a word \\u00e9 \xc3\xa9, and one more\""},
+        {"{\"type\":\"string\",\"maxLength\":5}", "\"\xc3\xa9 the\""},
+        {"{\"type\":\"string\",\"minLength\":9,\"maxLength\":12}", "\"nine or more\""},
+        {"{\"type\":\"array\",\"items\":{\"type\":\"string\",\"maxLength\":3}}", "[\"one\", \"\", \"two\"]"},
+        {"{\"properties\":{\"the\":{\"type\":\"string\"}},\"additionalProperties\":{\"type\":\"string\"}}",
+            "{\"the\": \"a\", \"then\": \"b c\"}"},
+        {"{\"anyOf\":[{\"type\":\"string\",\"maxLength\":2},{\"type\":\"string\",\"minLength\":6},"
+         "{\"enum\":[\"the end\"]}]}",
+            "\"the end\""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (uint32_t more = 2; more < 200; more = more < 20 ? more + 3 : more + 90) {
+            const uint32_t limit = (uint32_t)strlen(cases[i].text) + more;
+            fixture f;
+            open_fixture(&f, cases[i].schema);
+            begin(&f, false, limit);
+            for (const char *at = cases[i].text;; at++) {
+                const uint64_t *mask = model_answer_mask(f.answer);
+                if (!mask) fail_msg("no mask in %s at %s", cases[i].text, at);
+                for (uint32_t id = 0; id < model_tokenizer_size(f.tokenizer); id++)
+                    if (model_answer_accepts(f.answer, (int32_t)id) != (mask[id / 64] >> (id % 64) & 1))
+                        fail_msg("%s with %u tokens, at %s: token %u", cases[i].text, limit, at, id);
+                if (!*at) break;
+                model_answer_advance(f.answer, id_of_byte(&f, *at));
+            }
+            close_fixture(&f);
+        }
+}
+
 static void test_answer__too_few_tokens_are_told_before(void **state)
 {
     fixture f;
@@ -262,6 +297,7 @@ int main(void)
         cmocka_unit_test(test_answer__what_no_value_fits_is_refused),
         cmocka_unit_test(test_answer__a_call_in_place_of_json),
         cmocka_unit_test(test_answer__ends_in_time_on_the_longest_way),
+        cmocka_unit_test(test_answer__a_mask_has_what_is_accepted),
         cmocka_unit_test(test_answer__too_few_tokens_are_told_before),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

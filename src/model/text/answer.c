@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "model/text/schema_grammar.h"
+#include "model/text/token_plain.h"
 #include "model/text/token_trie.h"
 
 /* Masks of states that come again. A key of more threads is not kept. */
@@ -31,6 +32,7 @@ struct model_answer {
     int32_t *ends;
     size_t n_ends, cap_ends;
     const token_trie *trie;
+    token_plain *plain;
     schema_state *stack; /* [trie->max_depth + 1] */
     kept_mask kept[N_KEPT];
     uint64_t n_asked;
@@ -68,6 +70,7 @@ void model_answer_free(model_answer *a)
     if (!a) return;
     schema_grammar_free(a->grammar);
     for (int i = 0; i < N_KEPT; i++) free(a->kept[i].bits);
+    token_plain_free(a->plain);
     free(a->ends);
     free(a->stack);
     free(a->mask);
@@ -188,7 +191,8 @@ static bool prepare(model_answer *a)
 {
     if (!a->trie) a->trie = model_tokenizer_trie(a->tokenizer);
     if (a->trie && !a->stack) a->stack = malloc(((size_t)a->trie->max_depth + 1) * sizeof *a->stack);
-    return a->trie && a->stack;
+    if (!a->plain) a->plain = token_plain_new(a->tokenizer);
+    return a->trie && a->stack && a->plain;
 }
 
 static size_t n_words(const model_answer *a)
@@ -201,17 +205,12 @@ static void allow(uint64_t *bits, int32_t id)
     bits[id / 64] |= (uint64_t)1 << (id % 64);
 }
 
-/*
- * Walks the vocabulary; returns whether any is allowed, of those behind which at most `most` bytes are missing (-1:
- * only an end). *dearest: the cost behind the one that leads farthest.
- */
-static bool walk(model_answer *a, uint64_t *bits, int64_t most, uint32_t *dearest)
+/* Of a trie's tokens those that go on with *from; the rest as walk. */
+static bool walk_trie(model_answer *a, const token_trie *trie, const schema_state *from, uint64_t *bits,
+    int64_t most, uint32_t *dearest)
 {
     bool any = false;
-    const token_trie *trie = a->trie;
-    *dearest = 0;
-    if (!a->is_json) return false;
-    schema_state_copy(&a->stack[0], &a->now);
+    schema_state_copy(&a->stack[0], from);
     for (uint32_t i = 0; i < trie->n_nodes;) {
         const token_trie_node *node = &trie->nodes[i];
         schema_state *s = &a->stack[node->depth];
@@ -225,6 +224,28 @@ static bool walk(model_answer *a, uint64_t *bits, int64_t most, uint32_t *deares
         if (cost > *dearest) *dearest = cost;
         if ((int64_t)cost > most) continue;
         for (int32_t id = node->id; id >= 0; id = trie->same[id]) allow(bits, id), any = true;
+    }
+    return any;
+}
+
+/*
+ * Walks the vocabulary; returns whether any is allowed, of those behind which at most `most` bytes are missing (-1:
+ * only an end). *dearest: the cost behind the one that leads farthest, or more.
+ */
+static bool walk(model_answer *a, uint64_t *bits, int64_t most, uint32_t *dearest)
+{
+    bool any;
+    schema_free_text text;
+    *dearest = 0;
+    if (!a->is_json) return false;
+    schema_grammar_free_text(a->grammar, &a->now, &text);
+    if (text.n_characters && (int64_t)text.cost <= most) {
+        any = token_plain_allow(a->plain, text.n_characters, bits);
+        any = walk_trie(a, a->plain->others, &a->now, bits, most, dearest) || any;
+        if (text.others.n) any = walk_trie(a, a->trie, &text.others, bits, most, dearest) || any;
+        if (text.cost > *dearest) *dearest = text.cost;
+    } else {
+        any = walk_trie(a, a->trie, &a->now, bits, most, dearest);
     }
     for (size_t e = 0; e < a->n_ends && schema_grammar_is_whole(a->grammar, &a->now); e++)
         allow(bits, a->ends[e]), any = true;

@@ -573,6 +573,29 @@ bool schema_grammar_is_free(const schema_state *s)
     return false;
 }
 
+/* Characters that a thread takes whatever they are (plain text; step_string, step_key). */
+static uint32_t free_characters(const schema_grammar *g, const schema_thread *t)
+{
+    if (t->character != PLAIN) return 0;
+    if (t->phase == KEY) return MOST_KEY - t->n;
+    if (t->phase != STRING) return 0;
+    const int64_t most = node_of(g, t->node)->max_length;
+    if (most < 0 || most - (int64_t)t->n > UINT32_MAX) return UINT32_MAX;
+    return (uint32_t)(most - (int64_t)t->n);
+}
+
+void schema_grammar_free_text(const schema_grammar *g, const schema_state *s, schema_free_text *ret)
+{
+    ret->n_characters = ret->cost = ret->others.n = 0;
+    for (uint32_t i = 0; i < s->n; i++) {
+        const schema_thread *t = &s->threads[i];
+        const uint32_t n = free_characters(g, t), cost = n ? thread_cost(g, t) + 1 : 0; /* 1: key_cost */
+        if (!n) ret->others.threads[ret->others.n++] = *t;
+        if (n > ret->n_characters) ret->n_characters = n;
+        if (cost > ret->cost) ret->cost = cost;
+    }
+}
+
 /* ---- making one ---- */
 
 /* The nodes that a node stands for, through alternatives; each once. */

@@ -59,6 +59,15 @@ bool schema_grammar_is_whole(const schema_grammar *g, const schema_state *s);
 uint32_t schema_grammar_cost(const schema_grammar *g, const schema_state *s);
 /* Is it inside a string whose characters are free? */
 bool schema_grammar_is_free(const schema_state *s);
+/*
+ * Where text is free: characters that may come whatever they are, but for quotes, backslashes and controls (0: text is
+ * free nowhere); a bound of the cost behind them; and the threads that are elsewhere.
+ */
+typedef struct schema_free_text {
+    uint32_t n_characters, cost;
+    schema_state others;
+} schema_free_text;
+void schema_grammar_free_text(const schema_grammar *g, const schema_state *s, schema_free_text *ret);
 /* Frames that nobody needs are dropped where there are many; *s is numbered anew. True: it was. */
 bool schema_grammar_tidy(schema_grammar *g, schema_state *s);
 
