@@ -98,6 +98,7 @@ static void put_settings(const agent *a, base_buf *out)
     base_json_put_str(out, a->info.quantisation, strlen(a->info.quantisation));
     base_buf_printf(
         out, ",\"context_tokens\":%u,\"max_tokens\":%u", a->settings.context_tokens, a->settings.max_tokens);
+    base_buf_printf(out, ",\"temperature\":%g", (double)a->info.sampling.temperature);
     if (a->info.isa) {
         base_buf_puts(out, ",\"isa\":");
         base_json_put_str(out, a->info.isa, strlen(a->info.isa));

@@ -7,7 +7,9 @@
  *
  * what_if begins the log of another kind of child: a session computed again with other settings (src/whatif). Its
  * plan, visits and ledger events are those of the changed side, each behind the event of the session that the
- * what_if_at before it names; what_if_turn compares a turn's two sides, what_if_end sums up.
+ * what_if_at before it names; what_if_turn compares a turn's two sides, what_if_end sums up. From turn `from` of a free
+ * one on the changed side answers by itself: there its own events (user, append, token, plan, ledger, turn_end) stand in
+ * place of these, and what_if_answer tells how it answered beside how the record did.
  *
  * Two tables. LIST(name, shape, fields): a row of a list; EVENT(name, fields): an event. Fields: S (string),
  * I (integer), N (integer that is left out when it is 0), D (number), B (boolean), J (raw JSON text of any
@@ -41,7 +43,8 @@
     LIST(visitor, ARRAY, I(from) I(to) S(name) P(share))                                                               \
     LIST(score, ARRAY, I(from) I(to) S(origin) S(reason) D(attention) D(memory) D(rank) D(cut) D(active))              \
     LIST(section, ARRAY, I(from) I(to) I(lanes))                                                                       \
-    LIST(side, OBJECT, S(side) I(evicted) I(promoted) D(visited) I(active) I(host) I(budget) D(structure) D(nll) D(ms) S(why))
+    LIST(side, OBJECT, S(side) I(evicted) I(promoted) D(visited) I(active) I(host) I(budget) D(structure) D(nll) D(ms) S(why))               \
+    LIST(followed, OBJECT, S(call) S(source))
 
 #define AGENT_EVENTS(EVENT, S, I, N, D, B, J, L)                                                                             \
     EVENT(session, I(schema) S(id) S(parent) S(model) S(model_hash) S(policy) I(budget) I(until) I(n_ctx) I(n_lanes) I(row_bytes) S(mode) S(root) S(branch) I(time_ms) S(version) J(settings)) \
@@ -79,9 +82,10 @@
     EVENT(fork, I(turn) S(session) S(parent))                                                                          \
     EVENT(input, I(line) S(id))                                                                                        \
     EVENT(input_end, I(line) S(id) S(status))                                                                          \
-    EVENT(what_if, S(session) S(parent) S(original) S(changed) J(settings) I(turns) S(missing) I(time_ms) S(version))  \
+    EVENT(what_if, S(session) S(parent) S(original) S(changed) J(settings) I(turns) S(missing) I(time_ms) S(version) N(from))  \
     EVENT(what_if_at, I(seq))                                                                                          \
     EVENT(what_if_turn, I(turn) L(side, sides) I(tokens) I(said) D(kl) D(most) I(differ) I(index) S(was) S(instead) D(nats) S(check)) \
+    EVENT(what_if_answer, I(turn) S(was) S(instead) S(diff) L(followed, calls) S(stopped))                             \
     EVENT(what_if_end, S(status) S(text) I(turns))
 /* clang-format on */
 

@@ -45,6 +45,7 @@
 
 #include "agent/agent.h"
 #include "agent/call.h"
+#include "agent/guard.h"
 #include "agent/log.h"
 #include "agent/moved.h"
 #include "agent/prompt.h"
@@ -616,10 +617,7 @@ uint32_t agent__tries(const agent *a);     /* how many candidates there are in t
 int agent__try(agent *a, model_ids *ret_ids, base_err *err);
 
 /* --- guard.c: calls that were made before --- */
-/* Equal for calls that would do the same. */
-uint64_t agent__call_key(const char *name, const base_json *arguments, base_str payload);
 agent_made_call *agent__find_made(agent *a, uint64_t key); /* NULL: not made since the tree last changed */
-bool agent__repeats(const char *text, size_t n);           /* the text's end goes round in circles */
 
 /* --- resume.c --- */
 /* *ret_empty: nothing of a sequence is logged. */

@@ -2,6 +2,7 @@
  * kvist what-if: a logged session computed again under other settings, beside itself (src/whatif). Here the words of
  * the command line become two sides, and what they told a table.
  */
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,17 +21,23 @@
 #include "kv/repair/heads.h"
 #include "model/forward/arch.h"
 #include "model/text/tokenizer.h"
+#include "whatif/reader.h"
 #include "whatif/whatif.h"
 
 static const char usage[] =
     "usage: kvist what-if [ID] [--kv-budget ROWS] [--kv-policy NAME] [--repair ROWS|off] [--kv-set "
     "NAME=VALUE]\n"
-    "                          [--model FILE|NAME] [--json]\n\n"
+    "                          [--model FILE|NAME] [--from N --free] [--json]\n\n"
     "Computes a logged session again, once with its own settings and once with those given here, over the "
     "text\n"
     "that was recorded, and prints what differs: rows evicted and brought back, and at which tokens of the\n"
     "answers the model would have preferred another one. ID may be a prefix; without one: the latest "
     "session.\n"
+    "With --from N --free the changed side answers by itself from turn N on, and its answers and calls are "
+    "set\n"
+    "beside what was recorded. No tool runs for that: a call that the record has is answered from it, a file "
+    "is\n"
+    "read where it still holds what it held, and behind any other call that side ends, with a sentence.\n"
     "The session stays as it is. What is found is kept as its child (kvist log lists it, kvist log delete\n"
     "removes it); after Ctrl+C the same command goes on behind the last finished turn.\n";
 
@@ -44,6 +51,9 @@ static const char more[] =
 
 typedef struct sides {
     const common_options *given;
+    uint32_t free_from; /* 0: it is not free */
+    model_grammar *grammar;
+    whatif_reader reader;
     int argc;
     char **argv;
     whatif_schedule *schedule;
@@ -135,6 +145,8 @@ static int open_models(sides *d, base_err *err)
 
 static void close_sides(sides *d)
 {
+    whatif_reader_close(&d->reader);
+    model_grammar_free(d->grammar);
     if (d->models[1] != d->models[0]) model_close(d->models[1]);
     model_close(d->models[0]);
     for (int side = 0; side < 2; side++) {
@@ -301,6 +313,7 @@ static void put_phrase(base_buf *out, const sides *d, const kv_options *a, const
         put_part(out, "with ");
         base_buf_printf(out, "a context of %u tokens", b->n_ctx);
     }
+    if (is_same_side(d, a, b)) base_buf_puts(out, "with the same settings");
     if (d->models[0] != d->models[1]) {
         put_part(out, "with ");
         base_buf_printf(
@@ -323,6 +336,7 @@ static void put_settings(base_buf *out, const sides *d, const kv_options *kv)
     base_json_put_str(out, model_get_info(d->models[1])->hash, strlen(model_get_info(d->models[1])->hash));
     base_buf_puts(out, ",\"isa\":");
     base_json_put_str(out, model_get_info(d->models[1])->isa, strlen(model_get_info(d->models[1])->isa));
+    if (d->free_from) base_buf_printf(out, ",\"from\":%u", d->free_from);
     base_buf_putc(out, '}');
 }
 
@@ -349,6 +363,17 @@ static void put_missing(base_buf *out, const sides *d)
     }
     if (s->n_rewinds) {
         base_buf_printf(out, "%s%u rewinds are done as they were", between, s->n_rewinds);
+        between = "; ";
+    }
+    if (d->free_from && s->temperature > 0) {
+        base_buf_printf(out,
+            "%sthe session's tokens were drawn (temperature %g); the free side takes the likeliest ones",
+            between, s->temperature);
+        between = "; ";
+    }
+    if (d->free_from && s->temperature < 0) {
+        base_buf_printf(out,
+            "%sthe log does not say how tokens were chosen: the free side takes the likeliest ones", between);
         between = "; ";
     }
     if (s->is_cut) base_buf_printf(out, "%sthe last turn has no end in the log and is left out", between);
@@ -408,6 +433,39 @@ static void print_turn(const agent_event *e)
     }
 }
 
+static void print_lines(const char *text)
+{
+    base_buf clean = {0};
+    base_utf8_sanitise(&clean, text, strlen(text), true);
+    for (const char *line = clean.data; line && *line;) {
+        const char *end = strchr(line, '\n');
+        const int n = (int)(end ? end - line : (ptrdiff_t)strlen(line));
+        printf("        %.*s\n", n, line);
+        line = end ? end + 1 : NULL;
+    }
+    base_buf_free(&clean);
+}
+
+static void print_answer(const agent_event *e)
+{
+    const bool has_text = *e->what_if_answer.was || *e->what_if_answer.instead;
+    if (e->what_if_answer.diff) {
+        printf("      would have answered otherwise:\n");
+        print_lines(e->what_if_answer.diff);
+    } else if (has_text) {
+        printf("      would have answered as recorded\n");
+    }
+    for (size_t i = 0; i < e->what_if_answer.calls.n; i++) {
+        printf("      call ");
+        print_clean(e->what_if_answer.calls.rows[i].call);
+        printf(": %s\n", e->what_if_answer.calls.rows[i].source);
+    }
+    if (!e->what_if_answer.stopped) return;
+    printf("      stopped: ");
+    print_clean(e->what_if_answer.stopped);
+    putchar('\n');
+}
+
 static void print_event(void *user, const agent_event *e)
 {
     printing *p = user;
@@ -427,6 +485,7 @@ static void print_event(void *user, const agent_event *e)
         if (e->what_if.missing) printf("note: %s\n", e->what_if.missing);
         break;
     case AGENT_EVENT_what_if_turn: print_turn(e); break;
+    case AGENT_EVENT_what_if_answer: print_answer(e); break;
     case AGENT_EVENT_what_if_end: printf("%s\n", e->what_if_end.text); break;
     default: break;
     }
@@ -460,14 +519,25 @@ static int refuse_elsewhere(const whatif_schedule *s, base_err *err)
         s->id, *s->backend ? s->backend : s->model);
 }
 
+static int check_from(const whatif_schedule *s, uint32_t from, base_err *err)
+{
+    uint32_t last = 0;
+    for (size_t i = 0; i < s->n_steps; i++)
+        if (s->steps[i].kind == WHATIF_TURN && s->steps[i].turn > last) last = s->steps[i].turn;
+    if (from <= last) return 0;
+    return base_fail(err, BASE_E_USAGE,
+        "there is no turn %u to answer from: session %s has %u that came to an end", from, s->id, last);
+}
+
 static int compare(agent_log *l, sides *d, printing *p, base_err *err)
 {
     kv_options changed = {.policy = NULL};
-    int rc = open_models(d, err);
+    int rc = check_from(d->schedule, d->free_from, err);
+    if (!rc) rc = open_models(d, err);
     if (!rc) rc = changed_options(d, &changed, err);
     if (rc) return rc;
     const kv_options original = recorded_options(d);
-    if (is_same_side(d, &original, &changed))
+    if (!d->free_from && is_same_side(d, &original, &changed))
         return base_fail(err, BASE_E_USAGE,
             "these are the settings that session %s had: nothing would differ; give another --kv-budget, "
             "--kv-policy, --repair, --kv-set or --model",
@@ -477,16 +547,21 @@ static int compare(agent_log *l, sides *d, printing *p, base_err *err)
     put_phrase(&d->phrase, d, &original, &changed);
     put_settings(&d->settings, d, &changed);
     put_missing(&d->missing, d);
-    const whatif_options o = {
-        .original = {whatif_model_engine(d->models[0]), original, false, d->names[0].data},
+    d->reader.root = d->schedule->root;
+    if (d->free_from) d->grammar = whatif_model_grammar(d->models[1]);
+    whatif_options o = {.original = {whatif_model_engine(d->models[0]), original, false, d->names[0].data},
         .changed = {whatif_model_engine(d->models[1]), changed, d->given->budget != NULL, d->names[1].data},
         .settings = d->settings.data,
         .phrase = d->phrase.data,
         .missing = d->missing.data,
+        .free_from = d->free_from,
+        .read = whatif_reader_read,
+        .read_user = &d->reader,
         .cancel = &cancelled,
         .user = p,
         .event = print_event,
         .progress = print_progress};
+    o.changed.engine.grammar = d->grammar;
     bool was_known = false;
     rc = whatif_run(l, d->schedule, &o, &was_known, err);
     if (!rc && was_known && !p->silent) fprintf(stderr, "kvist: kept from before; nothing was computed\n");
@@ -501,17 +576,34 @@ static bool changes_something(const common_options *o)
     return o->budget || o->policy || o->repair || o->n_set || o->ctx || (o->model && !o->is_model_configured);
 }
 
-static int what_if(const common_options *given, const char *prefix, printing *p, base_err *err)
+enum { NO_FROM = INT_MIN };
+
+/* --from N --free */
+typedef struct free_words {
+    int64_t from;
+    bool is_free;
+} free_words;
+
+static int check_free(int64_t from, bool is_free, base_err *err)
+{
+    if (from == NO_FROM) return 0;
+    if (!is_free)
+        return base_fail(err, BASE_E_USAGE, "--from N goes with --free, which answers from turn N on");
+    return from >= 1 && from <= UINT32_MAX ? 0 : base_fail(err, BASE_E_USAGE, "--from counts turns from 1");
+}
+
+static int what_if(
+    const common_options *given, uint32_t free_from, const char *prefix, printing *p, base_err *err)
 {
     agent_log *l = NULL;
     char *id = NULL;
-    sides d = {.given = given};
+    sides d = {.given = given, .free_from = free_from};
     kv_limit limit;
     int repair;
-    int rc = changes_something(given)
+    int rc = free_from || changes_something(given)
                  ? 0
                  : base_fail(err, BASE_E_USAGE,
-                       "what if what? Give --kv-budget, --kv-policy, --repair, --kv-set or --model");
+                       "what if what? Give --kv-budget, --kv-policy, --repair, --kv-set, --model or --free");
     if (!rc && given->budget) rc = options_budget(given, 32768, 1 << 15, (kv_limit){0}, &limit, err);
     if (!rc) rc = options_repair(given, &repair, err);
     if (!rc) rc = agent_log_open(&l, NULL, false, err);
@@ -526,7 +618,8 @@ static int what_if(const common_options *given, const char *prefix, printing *p,
 }
 
 /* The words of the command line; shown: in place of a table, on the screen. */
-static int run_words(int argc, char **argv, const char *help, const option_row *own, printing *p, bool shown)
+static int run_words(int argc, char **argv, const char *help, const option_row *own, const free_words *freely,
+    printing *p, bool shown)
 {
     common_options given = COMMON_OPTIONS_DEFAULTS;
     base_err err = {0};
@@ -539,7 +632,11 @@ static int run_words(int argc, char **argv, const char *help, const option_row *
         sigaction(SIGINT, &action, &before); /* a second Ctrl+C ends the program */
         rc = n_rest > 1
                  ? base_fail(&err, BASE_E_USAGE, "one session at most; \"%s\" is a second one", rest[1])
-                 : what_if(&given, n_rest ? rest[0] : "", p, &err);
+                 : check_free(freely->from, freely->is_free, &err);
+        if (!rc && n_rest <= 1) {
+            const uint32_t from = !freely->is_free ? 0 : freely->from == NO_FROM ? 1 : (uint32_t)freely->from;
+            rc = what_if(&given, from, n_rest ? rest[0] : "", p, &err);
+        }
         sigaction(SIGINT, &before, NULL);
         if (!rc && shown) rc = cmd_replay_show(p->id, &err);
     }
@@ -548,18 +645,27 @@ static int run_words(int argc, char **argv, const char *help, const option_row *
     return rc ? cmd_complain(&err) : status;
 }
 
+#define FREE_ROWS(words)                                                                                     \
+    {"--from", OPTION_INTEGER, &(words).from, "N", "with --free: the first turn that is answered freely",    \
+        "1"},                                                                                                \
+    {                                                                                                        \
+        "--free", OPTION_FLAG, &(words).is_free, NULL, "the changed side answers by itself"                  \
+    }
+
 int cmd_what_if(int argc, char **argv)
 {
     printing p = {.json = false};
-    const option_row own[] = {
+    free_words freely = {.from = NO_FROM};
+    const option_row own[] = {FREE_ROWS(freely),
         {"--json", OPTION_FLAG, &p.json, NULL, "every result as an event, one a line"}, {0}};
-    return run_words(argc, argv, usage, own, &p, false);
+    return run_words(argc, argv, usage, own, &freely, &p, false);
 }
 
 int cmd_what_if_shown(int argc, char **argv)
 {
     printing p = {.silent = true};
     bool what_if_given;
-    const option_row own[] = {{"--what-if", OPTION_FLAG, &what_if_given}, {0}};
-    return run_words(argc, argv, usage, own, &p, true);
+    free_words freely = {.from = NO_FROM};
+    const option_row own[] = {FREE_ROWS(freely), {"--what-if", OPTION_FLAG, &what_if_given}, {0}};
+    return run_words(argc, argv, usage, own, &freely, &p, true);
 }

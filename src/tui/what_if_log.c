@@ -14,6 +14,8 @@ typedef struct merging {
     uint64_t *at;        /* [side.n] behind which event of the session; a turn's: behind any */
     size_t cap_at, next; /* next: of side's, not taken yet */
     uint64_t newest_at;
+    int64_t free_from; /* turn from which the changed side has events of its own; 0: none */
+    bool is_free;      /* it is reached */
     tui_record *recorded, *changed;
     size_t **behind, cap_behind;
     bool is_over;
@@ -28,7 +30,10 @@ static bool read_side(
     m->rc = tui_record_add(&m->side, json, n, blob, blob_n, &m->err);
     if (m->rc) return false;
     const agent_event *e = &m->side.events[m->side.n - 1];
-    if (e->type == AGENT_EVENT_what_if) m->session = base_xstrdup(e->what_if.parent);
+    if (e->type == AGENT_EVENT_what_if) {
+        m->session = base_xstrdup(e->what_if.parent);
+        m->free_from = e->what_if.from;
+    }
     if (e->type == AGENT_EVENT_what_if_at) m->newest_at = (uint64_t)e->what_if_at.seq;
     base_grow(&m->at, &m->cap_at, m->side.n, sizeof *m->at);
     m->at[m->side.n - 1] = m->newest_at;
@@ -64,6 +69,19 @@ static bool put_turn(merging *m)
     return true;
 }
 
+/* A turn that the changed side answered by itself, as it did; false: it did not come so far. */
+static bool put_free_turn(merging *m)
+{
+    bool is_over = false;
+    const size_t before = m->next;
+    for (; m->next < m->side.n && !is_over; m->next++) {
+        const agent_event *e = &m->side.events[m->next];
+        is_over = e->type == AGENT_EVENT_turn_end;
+        if (e->type != AGENT_EVENT_what_if_end) put(m, m->changed, e);
+    }
+    return m->next > before;
+}
+
 static bool is_of_cache(agent_event_type type)
 {
     return type == AGENT_EVENT_plan || type == AGENT_EVENT_visits || type == AGENT_EVENT_scores ||
@@ -77,8 +95,13 @@ static bool read_session(
     m->rc = tui_record_add(m->recorded, json, n, blob, blob_n, &m->err);
     if (m->rc) return false;
     const agent_event *e = &m->recorded->events[m->recorded->n - 1];
-    if (e->type != AGENT_EVENT_span) put_plans(m, seq);
-    if (e->type == AGENT_EVENT_ledger)
+    if (e->type == AGENT_EVENT_user && m->free_from && e->user.turn >= m->free_from) m->is_free = true;
+    if (!m->is_free && e->type != AGENT_EVENT_span) put_plans(m, seq);
+    if (e->type == AGENT_EVENT_turn_end && m->is_free)
+        m->is_over = !put_free_turn(m);
+    else if (m->is_free)
+        ;
+    else if (e->type == AGENT_EVENT_ledger)
         m->is_over = !put_turn(m);
     else if (!is_of_cache(e->type))
         put(m, m->changed, e);

@@ -7,25 +7,6 @@
 #include "agent/token_map.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "model/text/tokenizer.h"
-
-/* --- the engine of a model ------------------------------------------------------------------------------ */
-
-static int open_on_model(void *user, const kv_options *kv, bool resume, const kv_observer *observer,
-    kv_session **ret, base_err *err)
-{
-    return (resume ? kv_session_resume : kv_session_new)(ret, user, kv, observer, err);
-}
-
-static const char *piece_of_model(const void *user, int32_t id, size_t *ret_n)
-{
-    return model_tokenizer_piece(model_get_tokenizer(user), id, ret_n);
-}
-
-whatif_engine whatif_model_engine(model *m)
-{
-    return (whatif_engine){m, open_on_model, piece_of_model, model_get_info(m)->n_vocab};
-}
 
 /* --- opening -------------------------------------------------------------------------------------------- */
 
@@ -310,6 +291,28 @@ int whatif_arm_force(
     }
     a->has_next = !rc;
     free(rows);
+    a->sums.ns += base_clock_ns() - start;
+    return rc;
+}
+
+int whatif_arm_expect(whatif_arm *a, const float **ret, base_err *err)
+{
+    const uint64_t start = base_clock_ns();
+    const int rc = a->has_next ? 0 : kv_session_logits(a->session, a->next, a->cancel, err);
+    a->has_next = !rc;
+    a->sums.ns += base_clock_ns() - start;
+    *ret = a->next;
+    return rc;
+}
+
+int whatif_arm_write(whatif_arm *a, kv_origin origin, int32_t id, bool is_last, base_err *err)
+{
+    const uint64_t start = base_clock_ns();
+    const kv_segment g = {.origin = origin, .turn = a->turn};
+    uint32_t done;
+    a->step = NULL;
+    const int rc = kv_session_append(a->session, &g, &id, 1, is_last ? NULL : a->next, &done, a->cancel, err);
+    a->has_next = !rc && !is_last;
     a->sums.ns += base_clock_ns() - start;
     return rc;
 }

@@ -7,6 +7,7 @@
 #define KVIST_WHATIF_ARM_H
 
 #include "agent/moved.h"
+#include "model/text/grammar.h"
 #include "whatif/schedule.h"
 
 /* Who computes, and whose ids the log has. */
@@ -18,10 +19,22 @@ typedef struct whatif_engine {
     const char *(*piece)(
         const void *user, int32_t id, size_t *ret_n); /* bytes; NULL: no id of this vocabulary */
     uint32_t n_vocab;
+    /* What a side that answers by itself needs; NULL where none does. */
+    bool (*is_end)(const void *user, int32_t id);
+    void (*encode)(
+        const void *user, const char *text, size_t n, model_ids *out); /* special texts stay text */
+    /* What the template writes between two messages; begin -1: only the end. */
+    void (*scaffold)(const void *user, model_role end, int begin, model_ids *out);
+    model_grammar *grammar; /* of calls; NULL: none */
 } whatif_engine;
 
 /* The engine of a model, which must outlive it. */
 whatif_engine whatif_model_engine(model *m);
+/*
+ * The grammar that its calls are held to, of all tools. Which files and definitions a tree has is not logged: any path and
+ * name will do. NULL: there is none. model_grammar_free.
+ */
+model_grammar *whatif_model_grammar(model *m);
 
 /* What a turn cost and did; counted since the turn before ended. */
 typedef struct whatif_sums {
@@ -67,6 +80,11 @@ enum { WHATIF_FORCED = KV_DRAFT_MAX };
  */
 int whatif_arm_force(
     whatif_arm *a, const whatif_step *step, uint32_t at, uint32_t n, float *logits, base_err *err);
+
+/* What this side expects behind its newest token, [n_vocab]; valid until it computes again. */
+int whatif_arm_expect(whatif_arm *a, const float **ret, base_err *err);
+/* Writes one token of its own; nothing is expected behind the last one of an answer. */
+int whatif_arm_write(whatif_arm *a, kv_origin origin, int32_t id, bool is_last, base_err *err);
 
 /* The turn is over: counts its visits, and compares how many plans the record has of it. */
 void whatif_arm_end_turn(whatif_arm *a);

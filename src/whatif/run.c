@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "tools/edit/change.h"
 #include "whatif/distance.h"
 #include "whatif/summary.h"
 
@@ -39,6 +40,9 @@ typedef struct run {
     uint32_t part, kept; /* turns that are over; turns that were kept from before */
     uint32_t done;       /* tokens */
     uint64_t seq, at;    /* of the child's newest event; the what_if_at that was told last */
+    whatif_free *free;   /* the changed side, where it answers by itself; NULL: it does not yet */
+    size_t turn_step;    /* where the turn began */
+    size_t apart_step;   /* of this turn: the answer in which it says something else; SIZE_MAX: in none */
     whatif_summary summary;
     base_err log_err;
     int log_rc;
@@ -57,9 +61,19 @@ static void on_changed_plan(void *user, uint64_t seq, agent_event *e)
 {
     run *r = user;
     if (r->part < r->kept) return; /* it is in the log */
+    if (r->free) {                 /* behind its own events */
+        emit(r, e);
+        return;
+    }
     if (seq != r->at) emit(r, &(agent_event){.type = AGENT_EVENT_what_if_at, .what_if_at = {(int64_t)seq}});
     r->at = seq;
     emit(r, e);
+}
+
+static void on_free_event(void *user, agent_event *e)
+{
+    run *r = user;
+    if (r->part >= r->kept) emit(r, e);
 }
 
 static char *text_of(const run *r, int32_t id)
@@ -163,6 +177,29 @@ static void emit_turn(run *r, uint32_t turn)
     base_buf_free(&check);
 }
 
+/* How the turn was answered, beside how it was recorded. */
+static void emit_answer(run *r, size_t to, uint32_t turn)
+{
+    const whatif_engine *e = r->arms[ORIGINAL].engine;
+    const base_buf *instead = whatif_free_written(r->free);
+    base_buf was = {0}, diff = {0}, name = {0};
+    for (size_t i = r->turn_step; i < to; i++) whatif_put_step(e, &r->s->steps[i], &was);
+    base_buf_printf(&name, "turn %u", turn);
+    tool__diff(&diff, name.data, &was, instead, NULL, NULL);
+    agent_event answer = {.type = AGENT_EVENT_what_if_answer,
+        .what_if_answer = {.turn = turn,
+            .was = was.data ? was.data : "",
+            .instead = instead->data ? instead->data : "",
+            .diff = diff.data,
+            .calls = whatif_free_calls(r->free),
+            .stopped = whatif_free_stopped(r->free)}};
+    whatif_summary_take(&r->summary, &answer);
+    emit(r, &answer);
+    base_buf_free(&was);
+    base_buf_free(&diff);
+    base_buf_free(&name);
+}
+
 /* --- steps ---------------------------------------------------------------------------------------------- */
 
 static void compare_token(run *r, uint32_t index, int32_t id, const float *original, const float *changed)
@@ -202,9 +239,42 @@ static int read_answer(run *r, const whatif_step *step, base_err *err)
     return rc;
 }
 
+/* Side by side, token by token, until the changed side says something else; the original reads to the end. */
+static int read_until_apart(run *r, const whatif_step *step, base_err *err)
+{
+    int rc = 0;
+    for (uint32_t at = 0; at < step->text.n && !rc; at++) {
+        const float *changed = NULL;
+        bool agrees = false;
+        rc = whatif_arm_force(&r->arms[ORIGINAL], step, at, 1, r->logits[ORIGINAL], err);
+        if (rc || r->apart_step != SIZE_MAX) continue;
+        rc = whatif_free_agrees(r->free, step, at, r->logits[ORIGINAL], &changed, &agrees, err);
+        if (rc) break;
+        compare_token(r, step->text.from + at, step->text.ids[at], r->logits[ORIGINAL], changed);
+        if (agrees)
+            rc = whatif_free_follow(r->free, step, at, err);
+        else
+            r->apart_step = (size_t)(step - r->s->steps);
+    }
+    return rc;
+}
+
+static void begin_free(run *r)
+{
+    const whatif_free_options o = {.arm = &r->arms[CHANGED],
+        .schedule = r->s,
+        .read = r->o->read,
+        .read_user = r->o->read_user,
+        .emit = on_free_event,
+        .user = r};
+    r->free = whatif_free_new(&o);
+    r->apart_step = SIZE_MAX;
+}
+
 static int save(run *r, base_err *err)
 {
     int rc = 0;
+    if (r->free) return 0; /* which of its tokens are the record's is not in a snapshot */
     for (int side = 0; side < N_SIDES && !rc; side++)
         rc = r->row_files[side] ? kv_session_save(r->arms[side].session, err) : 0;
     return rc;
@@ -217,6 +287,12 @@ static int end_turn(run *r, const whatif_step *step, base_err *err)
     for (int side = 0; side < N_SIDES; side++) whatif_arm_end_turn(&r->arms[side]);
     if (r->part >= r->kept) {
         emit_turn(r, step->turn);
+        if (r->free) {
+            emit_answer(r, (size_t)(step - r->s->steps), step->turn);
+            emit(r,
+                &(agent_event){.type = AGENT_EVENT_turn_end,
+                    .turn_end = {.turn = step->turn, .status = "closed", .time_ms = base_clock_wall_ms()}});
+        }
         /* Without a snapshot an interruption costs time, no result. */
         (void)save(r, &why);
         rc = r->log_rc;
@@ -229,9 +305,43 @@ static int end_turn(run *r, const whatif_step *step, base_err *err)
     return rc;
 }
 
+/* The record goes on with what the changed side did not say: it writes the rest of its turn alone. */
+static int end_free_turn(run *r, base_err *err)
+{
+    const whatif_step *apart = r->s->steps + r->apart_step;
+    return r->apart_step == SIZE_MAX ? 0 : whatif_free_go_on(r->free, apart, err);
+}
+
+static int do_free_step(run *r, const whatif_step *step, base_err *err)
+{
+    int rc = 0;
+    const bool is_alone = r->apart_step != SIZE_MAX || whatif_free_stopped(r->free);
+    switch (step->kind) {
+    case WHATIF_TURN:
+        r->apart_step = SIZE_MAX;
+        r->turn_step = (size_t)(step - r->s->steps);
+        rc = whatif_arm_do(&r->arms[ORIGINAL], step, err);
+        if (!rc) rc = whatif_free_turn(r->free, step, err);
+        if (!rc && whatif_free_stopped(r->free)) emit_answer(r, r->turn_step, step->turn);
+        return rc;
+    case WHATIF_ANSWER: return read_until_apart(r, step, err);
+    case WHATIF_END:
+        rc = end_free_turn(r, err);
+        whatif_free_end(r->free, step);
+        r->apart_step = SIZE_MAX;
+        return rc ? rc : end_turn(r, step, err);
+    default: break;
+    }
+    rc = whatif_arm_do(&r->arms[ORIGINAL], step, err);
+    return rc || is_alone ? rc : whatif_free_do(r->free, step, err);
+}
+
 static int do_step(run *r, const whatif_step *step, base_err *err)
 {
     int rc = 0;
+    if (!r->free && r->o->free_from && step->kind == WHATIF_TURN && step->turn >= r->o->free_from)
+        begin_free(r);
+    if (r->free) return do_free_step(r, step, err);
     if (step->kind == WHATIF_END) return end_turn(r, step, err);
     if (step->kind == WHATIF_ANSWER) return read_answer(r, step, err);
     for (int side = 0; side < N_SIDES && !rc; side++) rc = whatif_arm_do(&r->arms[side], step, err);
@@ -247,6 +357,8 @@ static int do_steps(run *r, size_t from, base_err *err)
         if (!rc) rc = do_step(r, &s->steps[i], err);
         r->done += s->steps[i].text.n;
         if (!rc && r->o->progress) r->o->progress(r->o->user, s->steps[i].turn, r->done, s->n_tokens);
+        const bool is_border = s->steps[i].kind == WHATIF_TURN || s->steps[i].kind == WHATIF_END;
+        if (r->free && whatif_free_stopped(r->free) && is_border) break;
     }
     return rc;
 }
@@ -276,17 +388,22 @@ static int open_sides(run *r, bool resume, base_err *err)
     return rc;
 }
 
-/* The step behind the turns that are kept, and the sequence's length there. */
-static size_t find_kept(const run *r, uint32_t *ret_n)
+/*
+ * The step behind the turns of which rows are kept, and the sequence's length there. Of free turns none are: these are
+ * computed again, and come out the same.
+ */
+static size_t find_kept(const run *r, uint32_t *ret_n, uint32_t *ret_parts)
 {
     uint32_t parts = 0, n = 0;
     size_t i = 0;
     for (; i < r->s->n_steps && parts < r->kept; i++) {
         const whatif_step *t = &r->s->steps[i];
+        if (t->kind == WHATIF_TURN && r->o->free_from && t->turn >= r->o->free_from) break;
         n = t->kind == WHATIF_REWIND ? t->from : n + t->text.n;
         parts += t->kind == WHATIF_END;
     }
     *ret_n = n;
+    *ret_parts = parts;
     return i;
 }
 
@@ -294,9 +411,9 @@ static size_t find_kept(const run *r, uint32_t *ret_n)
 static bool take_up(run *r, size_t *ret_from)
 {
     base_err why = {0};
-    uint32_t n, have;
-    const size_t from = find_kept(r, &n);
-    bool serves = r->kept && r->row_files[ORIGINAL] && !open_sides(r, true, &why);
+    uint32_t n, have, parts;
+    const size_t from = find_kept(r, &n, &parts);
+    bool serves = parts && r->row_files[ORIGINAL] && !open_sides(r, true, &why);
     for (int side = 0; side < N_SIDES && serves; side++) {
         kv_session_ids(r->arms[side].session, &have);
         serves = have == n;
@@ -305,8 +422,8 @@ static bool take_up(run *r, size_t *ret_from)
         close_sides(r);
         return false;
     }
-    for (int side = 0; side < N_SIDES; side++) whatif_arm_skip(&r->arms[side], r->kept);
-    r->part = r->kept;
+    for (int side = 0; side < N_SIDES; side++) whatif_arm_skip(&r->arms[side], parts);
+    r->part = parts;
     for (size_t i = 0; i < from; i++) r->done += r->s->steps[i].text.n;
     *ret_from = from;
     return true;
@@ -344,7 +461,8 @@ static bool read_child(
                      is_equal(e.what_if.original, c->r->o->original.name);
     c->turns += e.type == AGENT_EVENT_what_if_turn;
     c->is_over = c->is_over || e.type == AGENT_EVENT_what_if_end;
-    if (c->hands_on && e.type == AGENT_EVENT_what_if_turn) whatif_summary_take(&c->r->summary, &e);
+    if (c->hands_on && (e.type == AGENT_EVENT_what_if_turn || e.type == AGENT_EVENT_what_if_answer))
+        whatif_summary_take(&c->r->summary, &e);
     if (c->hands_on && e.type == AGENT_EVENT_what_if_at) c->r->at = (uint64_t)e.what_if_at.seq;
     if (c->hands_on && c->r->o->event) c->r->o->event(c->r->o->user, &e);
     agent_event_doc_free(doc);
@@ -401,7 +519,8 @@ static int begin_child(run *r, base_err *err)
                     .turns = r->s->n_turns,
                     .missing = r->o->missing,
                     .time_ms = base_clock_wall_ms(),
-                    .version = KVIST_VERSION}});
+                    .version = KVIST_VERSION,
+                    .from = r->o->free_from}});
     emit(r, &(agent_event){.type = AGENT_EVENT_title, .title = {title.data}});
     base_buf_free(&title);
     if (r->log_rc && err) *err = r->log_err;
@@ -475,6 +594,7 @@ static int compute(run *r, base_err *err)
         rc = open_sides(r, false, err);
     }
     if (!rc) rc = do_steps(r, from, err);
+    whatif_free_close(r->free);
     close_sides(r);
     if (!rc) rc = finish(r, err);
     if (!rc) drop_rows(r);

@@ -10,10 +10,14 @@
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "tools/tool.h"
 
 typedef struct reading {
     whatif_schedule *s;
     uint32_t n; /* tokens up to here */
+    uint32_t world;
+    const char *json; /* of the event that is read */
+    size_t json_n;
     uint32_t turn;
     size_t turn_step;            /* where the turn began */
     size_t message;              /* behind the newest scaffold */
@@ -30,13 +34,14 @@ static whatif_step *add_step(reading *r, whatif_kind kind, uint64_t seq)
 {
     whatif_schedule *s = r->s;
     base_grow(&s->steps, &s->cap_steps, s->n_steps + 1, sizeof *s->steps);
-    s->steps[s->n_steps] = (whatif_step){.kind = kind, .turn = r->turn, .seq = seq};
+    s->steps[s->n_steps] = (whatif_step){.kind = kind, .turn = r->turn, .seq = seq, .world = r->world};
     return &s->steps[s->n_steps++];
 }
 
 static void free_step(whatif_step *t)
 {
     agent_logged_free(&t->text);
+    free(t->json);
     free(t->label);
     free(t->seqs);
 }
@@ -47,6 +52,8 @@ void whatif_schedule_free(whatif_schedule *s)
     for (size_t i = 0; i < s->n_steps; i++) free_step(&s->steps[i]);
     for (size_t i = 0; i < s->n_plans; i++) kv_plan_free(s->plans[i].plan);
     for (size_t i = 0; s->set && s->set[i]; i++) free((char *)(uintptr_t)s->set[i]);
+    for (size_t i = 0; i < s->n_versions; i++) free(s->versions[i].path);
+    free(s->versions);
     free(s->set);
     free(s->steps);
     free(s->plans);
@@ -67,6 +74,9 @@ static void take_settings(whatif_schedule *s, const char *json)
     s->backend = base_xstrdup(base_json_str(root, "backend", ""));
     s->isa = base_xstrdup(base_json_str(root, "isa", ""));
     s->repair = repair >= -1 && repair <= 1 << 20 ? (int)repair : -1;
+    const int64_t max_tokens = base_json_int(root, "max_tokens", 0);
+    s->max_tokens = max_tokens > 0 && max_tokens <= 1 << 20 ? (uint32_t)max_tokens : 0;
+    s->temperature = base_json_num(root, "temperature", -1);
     s->says_settings = set != NULL;
     s->set = base_xcalloc((set ? set->n : 0) + 1, sizeof *s->set);
     for (const base_json *v = set ? set->first : NULL; v; v = v->next)
@@ -95,13 +105,32 @@ static void take_session(reading *r, const agent_event *e)
     take_settings(s, e->session.settings);
 }
 
+static void take_version(reading *r, const char *path, const char *version)
+{
+    whatif_schedule *s = r->s;
+    if (!path || !version || strlen(version) != sizeof s->versions->version - 1) return;
+    base_grow(&s->versions, &s->cap_versions, s->n_versions + 1, sizeof *s->versions);
+    whatif_version *v = &s->versions[s->n_versions++];
+    *v = (whatif_version){.path = base_xstrdup(path), .world = r->world};
+    memcpy(v->version, version, sizeof v->version);
+}
+
+/* What a call showed, and whether it may have changed the tree: whatever is not known to only read. */
+static void take_result(reading *r, const agent_event *e)
+{
+    const tool_entry *tool = tool_find(e->tool_result.name ? e->tool_result.name : "");
+    r->world += !tool || tool->power != TOOL_READS;
+    for (size_t i = 0; i < e->tool_result.segments.n; i++)
+        take_version(r, e->tool_result.segments.rows[i].path, e->tool_result.segments.rows[i].version);
+}
+
 static void take_user(reading *r, const agent_event *e, uint64_t seq)
 {
     const char *text = e->user.text ? e->user.text : "";
     r->turn = e->user.turn > 0 && e->user.turn <= UINT32_MAX ? (uint32_t)e->user.turn : 0;
     r->is_draft = !strcmp(text, "/commit") || !strncmp(text, "/commit (", strlen("/commit ("));
     r->turn_step = r->s->n_steps;
-    add_step(r, WHATIF_TURN, seq);
+    add_step(r, WHATIF_TURN, seq)->json = base_xstrndup(r->json, r->json_n);
 }
 
 /* The texts of the message that ends, which ask before the answer is opened: a request; a result and its test. */
@@ -151,6 +180,8 @@ static void take_append(reading *r, const agent_event *e, uint64_t seq)
     whatif_step *t = add_step(r, WHATIF_TEXT, seq);
     t->text = (agent_logged_run){.origin = origin, .turn = r->turn, .from = r->n};
     t->label = base_xstrdup(label);
+    t->json = base_xstrndup(r->json, r->json_n);
+    take_version(r, e->append.path, e->append.version);
     agent_logged_take_append(&t->text, e);
     r->n += t->text.n;
     r->s->n_tokens += t->text.n;
@@ -203,6 +234,7 @@ static void take_plan(reading *r, const agent_event *e, uint64_t seq)
         return;
     }
     if (!p->n_runs) agent_logged_read_runs(p, &e->plan.runs);
+    r->world += p->cause == KV_CAUSE_STALE;
     if (p->cause == KV_CAUSE_MANUAL || p->cause == KV_CAUSE_STALE || p->cause == KV_CAUSE_FAILED)
         add_order(r, p, seq);
     base_grow(&s->plans, &s->cap_plans, s->n_plans + 1, sizeof *s->plans);
@@ -225,8 +257,11 @@ static void take_ledger(reading *r, const agent_event *e)
     const kv_limit now = limit_of(e->ledger.budget, e->ledger.until);
     if (now.rows == r->limit.rows && now.until == r->limit.until) return;
     add_step(r, WHATIF_BUDGET, 0);
-    const whatif_step t = {
-        .kind = WHATIF_BUDGET, .turn = r->turn, .limit = now, .seq = s->steps[r->turn_step].seq};
+    const whatif_step t = {.kind = WHATIF_BUDGET,
+        .turn = r->turn,
+        .limit = now,
+        .seq = s->steps[r->turn_step].seq,
+        .world = s->steps[r->turn_step].world};
     memmove(s->steps + r->turn_step + 1, s->steps + r->turn_step,
         (s->n_steps - 1 - r->turn_step) * sizeof *s->steps);
     s->steps[r->turn_step] = t;
@@ -251,6 +286,8 @@ static bool on_event(
     if (r->rc) return false;
     e.blob = blob;
     e.blob_n = blob_n;
+    r->json = json;
+    r->json_n = n;
     switch (e.type) {
     case AGENT_EVENT_what_if:
         r->rc = base_fail(r->err, BASE_E_USAGE,
@@ -264,8 +301,11 @@ static bool on_event(
     case AGENT_EVENT_token: take_token(r, &e, seq); break;
     case AGENT_EVENT_plan: take_plan(r, &e, seq); break;
     case AGENT_EVENT_rewind:
-        if (e.rewind.n >= 0 && e.rewind.n <= r->n) add_rewind(r, (uint32_t)e.rewind.n, seq);
+        if (e.rewind.n < 0 || e.rewind.n > r->n) break;
+        add_rewind(r, (uint32_t)e.rewind.n, seq);
+        r->s->steps[r->s->n_steps - 1].json = base_xstrndup(json, n);
         break;
+    case AGENT_EVENT_tool_result: take_result(r, &e); break;
     case AGENT_EVENT_notice: take_notice(r, &e, seq); break;
     case AGENT_EVENT_ledger: take_ledger(r, &e); break;
     case AGENT_EVENT_turn_end: take_end(r, seq); break;

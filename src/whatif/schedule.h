@@ -25,8 +25,10 @@ typedef enum whatif_kind {
 typedef struct whatif_step {
     whatif_kind kind;
     uint32_t turn;
-    uint64_t seq; /* of the last event of the log that the step comes from */
+    uint64_t seq;   /* of the last event of the log that the step comes from */
+    uint32_t world; /* how often the tree had changed, or may have */
     agent_logged_run text;
+    char *json;     /* the event as it was logged, of a turn's beginning, a text and a rewind */
     char *label;    /* of a text; NULL: none */
     uint64_t *seqs; /* [text.n] of an answer's tokens */
     size_t cap_seqs;
@@ -42,15 +44,24 @@ typedef struct whatif_plan {
     kv_plan *plan;
 } whatif_plan;
 
+/* A file's content as something of the session showed it. */
+typedef struct whatif_version {
+    char *path;
+    char version[65]; /* sha256 */
+    uint32_t world;
+} whatif_version;
+
 typedef struct whatif_schedule {
     char *id, *root, *model, *model_hash, *backend, *isa, *policy;
-    kv_limit limit;     /* at the start */
-    int repair;         /* as kv_options */
-    const char **set;   /* as kv_options; heap */
-    bool says_settings; /* false: the log is older than these two: they are taken to be the defaults */
-    uint32_t n_ctx;     /* as kv_options */
-    uint32_t n_turns;   /* that came to an end */
-    uint32_t n_tokens;  /* of all steps */
+    kv_limit limit;      /* at the start */
+    int repair;          /* as kv_options */
+    const char **set;    /* as kv_options; heap */
+    bool says_settings;  /* false: the log is older than these two: they are taken to be the defaults */
+    uint32_t n_ctx;      /* as kv_options */
+    uint32_t max_tokens; /* of an answer; 0: the log does not say */
+    double temperature;  /* of the sampling; -1: the log does not say */
+    uint32_t n_turns;    /* that came to an end */
+    uint32_t n_tokens;   /* of all steps */
     uint32_t n_rewinds;
     bool is_elsewhere;     /* computed across HTTP: there are no rows */
     bool is_cut;           /* the last turn has no end: it is left out */
@@ -59,6 +70,8 @@ typedef struct whatif_schedule {
     size_t n_steps, cap_steps;
     whatif_plan *plans;
     size_t n_plans, cap_plans;
+    whatif_version *versions;
+    size_t n_versions, cap_versions;
 } whatif_schedule;
 
 /*

@@ -9,8 +9,26 @@
 /* From here on a difference is one that sampling would show too. */
 static const double much = .1;
 
+static void take_answer(whatif_summary *s, const agent_event *e)
+{
+    const bool is_stopped = e->what_if_answer.stopped != NULL, is_other = e->what_if_answer.diff != NULL;
+    struct whatif_turn_summary *t = s->n_turns ? &s->turns[s->n_turns - 1] : NULL;
+    if (!s->free_from) s->free_from = (uint32_t)e->what_if_answer.turn;
+    if (t && t->turn == (uint32_t)e->what_if_answer.turn) {
+        t->answers_otherwise = is_other;
+        t->answers_same = !is_other && !is_stopped;
+    }
+    if (!is_stopped) return;
+    free(s->stopped);
+    s->stopped = base_xstrdup(e->what_if_answer.stopped);
+}
+
 void whatif_summary_take(whatif_summary *s, const agent_event *e)
 {
+    if (e->type == AGENT_EVENT_what_if_answer) {
+        take_answer(s, e);
+        return;
+    }
     base_grow(&s->turns, &s->cap, s->n_turns + 1, sizeof *s->turns);
     s->turns[s->n_turns++] = (struct whatif_turn_summary){.turn = (uint32_t)e->what_if_turn.turn,
         .differs = e->what_if_turn.differ > 0,
@@ -63,6 +81,31 @@ static void put_time(const whatif_summary *s, base_buf *out)
         base_buf_printf(out, "; %.0f%% %s time", fabs(share) * 100, share < 0 ? "less" : "more");
 }
 
+static bool answers_same(const struct whatif_turn_summary *t)
+{
+    return t->answers_same;
+}
+
+static bool answers_otherwise(const struct whatif_turn_summary *t)
+{
+    return t->answers_otherwise;
+}
+
+static void put_free(const whatif_summary *s, base_buf *out)
+{
+    base_buf turns = {0};
+    if (!s->free_from) return;
+    base_buf_printf(out, "; by itself from turn %u on it would have answered ", s->free_from);
+    const uint32_t n_same = put_turns(s, answers_same, &turns);
+    if (n_same) base_buf_printf(out, "%s as recorded", turns.data);
+    base_buf_clear(&turns);
+    const uint32_t n_other = put_turns(s, answers_otherwise, &turns);
+    if (n_other) base_buf_printf(out, "%s%s otherwise", n_same ? " and " : "", turns.data);
+    if (!n_same && !n_other) base_buf_puts(out, "nothing that can be compared");
+    if (s->stopped) base_buf_printf(out, ", and is not followed to the end (%s)", s->stopped);
+    base_buf_free(&turns);
+}
+
 void whatif_summary_put(const whatif_summary *s, const char *phrase, base_buf *out)
 {
     base_buf turns = {0};
@@ -78,6 +121,7 @@ void whatif_summary_put(const whatif_summary *s, const char *phrase, base_buf *o
             base_buf_printf(out, " (the first of %s by more than .1 nats)", turns.data);
     }
     if (s->n_tokens) base_buf_printf(out, "; mean KL %.4f nats", s->kl / s->n_tokens);
+    put_free(s, out);
     put_time(s, out);
     base_buf_clear(&turns);
     if (put_turns(s, is_unlike_record, &turns))
@@ -88,5 +132,6 @@ void whatif_summary_put(const whatif_summary *s, const char *phrase, base_buf *o
 void whatif_summary_free(whatif_summary *s)
 {
     free(s->turns);
+    free(s->stopped);
     *s = (whatif_summary){.n_turns = 0};
 }

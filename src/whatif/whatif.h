@@ -2,6 +2,8 @@
  * What if: a logged session computed again, twice. The original side has the settings of the record and is checked
  * against it; the changed side has others. Both read the text that was recorded (arm.h), so that a difference comes
  * from the settings alone: what each side evicts, and how far apart what they expect at every token of the answers is.
+ * From a turn on the changed side may answer by itself instead: then the two are compared up to the first token that it
+ * says otherwise, and what it wrote is set beside what was recorded.
  *
  * Results are events (agent/event.h: what_if, plan, ledger, what_if_turn, what_if_end). They are kept, turn by turn,
  * as a session of their own whose parent is the session looked at: listed with it, deleted by its id, gone on with
@@ -13,7 +15,7 @@
 #ifndef KVIST_WHATIF_H
 #define KVIST_WHATIF_H
 
-#include "whatif/arm.h"
+#include "whatif/free.h"
 
 typedef struct whatif_side {
     whatif_engine engine;
@@ -27,6 +29,10 @@ typedef struct whatif_options {
     const char *settings; /* a JSON object of what is changed: the same question is not computed twice */
     const char *phrase;   /* how the summary begins: "with 2,560 rows instead of 4,096" */
     const char *missing;  /* what the log or the machine cannot give, sentences; NULL: nothing is missing */
+    /* From this turn on the changed side answers by itself (free.h); 0: it reads what was recorded. */
+    uint32_t free_from;
+    whatif_read_fn *read; /* for that; may be NULL */
+    void *read_user;
     const atomic_bool *cancel;
     void *user;
     void (*event)(void *user, const agent_event *e); /* results, those of an earlier run too */

@@ -625,6 +625,10 @@ class Requests(Case):
                                     ([session, "other", "--repair", "off"], 2, "one session at most"),
                                     (["19", "--repair", "off"], 1, "no session begins with"),
                                     ([session, "--repair", "off", "--model", "/none.gguf"], 5, "/none.gguf"),
+                                    ([session, "--from", "2", "--free"], 2, "there is no turn 2 to answer from"),
+                                    ([session, "--from", "0", "--free"], 2, "--from counts turns from 1"),
+                                    ([session, "--from", "1", "--repair", "off"], 2, "--from N goes with --free"),
+                                    ([session, "--free"], 5, "which is not here any more"),
                                     ([session, "--repair", "off"], 5, "which is not here any more")):
             run = self.run_kvist("what-if", *words)
             self.assertEqual((run.returncode, run.stdout), (status, ""), run.stderr)

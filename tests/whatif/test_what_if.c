@@ -17,333 +17,13 @@
 #include "agent/token_map.h"
 #include "base/fs.h"
 #include "base/mem.h"
-#include "kit.h"
+#include "record.h"
 #include "tui/tui.h"
 #include "whatif/distance.h"
 #include "whatif/summary.h"
 #include "whatif/whatif.h"
 
-enum { BUDGET = 800, TURNS = 4, SYSTEM = 64, CONTEXT = 300, REQUEST = 30, ANSWER = 24 };
-
-static char folder[64], log_path[96];
-
-static int make_folder(void **state)
-{
-    strcpy(folder, "/tmp/kvist-what-if-XXXXXX");
-    if (!mkdtemp(folder)) return -1;
-    snprintf(log_path, sizeof log_path, "%s/log.db", folder);
-    return 0;
-}
-
-static int drop_folder(void **state)
-{
-    return base_fs_remove(folder, NULL);
-}
-
-static agent_log *open_log(void)
-{
-    agent_log *l = NULL;
-    base_err err = {0};
-    if (agent_log_open(&l, log_path, false, &err)) fail_msg("%s", err.msg);
-    return l;
-}
-
-/* --- the fake model as an engine ------------------------------------------------------------------------ */
-
-static int open_on_fake(void *user, const kv_options *kv, bool resume, const kv_observer *observer,
-    kv_session **ret, base_err *err)
-{
-    const kv_compute compute = fake_compute(user, KIT_CTX);
-    return (resume ? kv_session_resume_over : kv_session_new_over)(ret, &compute, kv, observer, err);
-}
-
-/* Each id is a word of its own. */
-static const char *piece_of_fake(const void *user, int32_t id, size_t *ret_n)
-{
-    static char words[FAKE_VOCAB][8];
-    if (id < 0 || id >= FAKE_VOCAB) return NULL;
-    *ret_n = (size_t)snprintf(words[id], sizeof words[id], "w%04d ", id);
-    return words[id];
-}
-
-static whatif_engine fake_engine(fake_model *m)
-{
-    return (whatif_engine){m, open_on_fake, piece_of_fake, FAKE_VOCAB};
-}
-
-/* --- recording ------------------------------------------------------------------------------------------ */
-
-typedef struct recorder {
-    agent_log *log;
-    const char *id;
-    kv_session *s;
-    uint64_t seq;
-    uint32_t turn, n_plans;
-    agent_event *held[64];
-    uint32_t n_held;
-    uint64_t ids; /* of random numbers */
-} recorder;
-
-static void add(recorder *r, agent_event *e)
-{
-    base_err err = {0};
-    e->seq = ++r->seq;
-    if (agent_log_add(r->log, r->id, e, &err)) fail_msg("%s", err.msg);
-}
-
-static void hold(void *user, agent_event *e)
-{
-    recorder *r = user;
-    assert_true(r->n_held < 64);
-    r->held[r->n_held++] = agent_event_copy(e);
-}
-
-static void on_plan(void *user, const kv_plan *p)
-{
-    recorder *r = user;
-    r->n_plans++;
-    agent_logged_tell_plan(p, r->turn, hold, r);
-}
-
-static void release(recorder *r)
-{
-    for (uint32_t i = 0; i < r->n_held; i++) {
-        add(r, r->held[i]);
-        agent_event_free(r->held[i]);
-    }
-    r->n_held = 0;
-}
-
-/* Ends of the words that ask, as tokens; each piece is a word of six bytes. */
-static uint32_t find_queries(const int32_t *ids, uint32_t n, uint32_t queries[AGENT_MAX_QUERIES])
-{
-    base_buf text = {0};
-    uint32_t ends[AGENT_MAX_QUERIES], n_queries = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        size_t len = 0;
-        const char *piece = piece_of_fake(NULL, ids[i], &len);
-        base_buf_add(&text, piece, len);
-    }
-    const uint32_t n_ends = agent__pick_queries(text.data, text.len, ends);
-    for (uint32_t i = 0; i < n_ends; i++) {
-        const uint32_t token = (ends[i] - 1) / 6;
-        if (!n_queries || queries[n_queries - 1] < token) queries[n_queries++] = token;
-    }
-    base_buf_free(&text);
-    return n_queries;
-}
-
-/* A text as the agent appends it; returns where it begins. */
-static uint32_t append(recorder *r, kv_origin origin, const char *label, uint32_t n, float *logits)
-{
-    int32_t ids[CONTEXT];
-    uint32_t queries[AGENT_MAX_QUERIES], n_queries = 0, from, line = 0;
-    agent_id_row rows[CONTEXT];
-    base_buf segment = {0};
-    base_err err = {0};
-    const bool asks = origin == KV_ORIGIN_USER || origin == KV_ORIGIN_TOOL || origin == KV_ORIGIN_CONTEXT;
-    kit_make_ids(ids, n, FAKE_VOCAB, ++r->ids);
-    for (uint32_t i = 0; i < n; i++) rows[i].id = ids[i];
-    if (asks) n_queries = find_queries(ids, n, queries);
-    if (n_queries) {
-        base_buf_puts(&segment, "{\"queries\":[");
-        for (uint32_t i = 0; i < n_queries; i++) base_buf_printf(&segment, "%s%u", i ? "," : "", queries[i]);
-        base_buf_puts(&segment, "]}");
-    }
-    kv_session_ids(r->s, &from);
-    const kv_span span = {.from = 3, .to = 9, .reason = KV_REASON_CALL, .marks = KV_MARK_CALL};
-    const bool is_code = origin == KV_ORIGIN_CONTEXT;
-    const kv_segment g = {.origin = origin,
-        .turn = r->turn,
-        .queries = n_queries ? queries : NULL,
-        .n_queries = n_queries,
-        .spans = is_code ? &span : NULL,
-        .n_spans = is_code,
-        .lines = origin == KV_ORIGIN_SCAFFOLD ? NULL : &line,
-        .n_lines = origin != KV_ORIGIN_SCAFFOLD};
-    if (kv_session_append(r->s, &g, ids, n, logits, NULL, NULL, &err)) fail_msg("%s", err.msg);
-    add(r, &(agent_event){.type = AGENT_EVENT_append,
-               .append = {.turn = r->turn,
-                   .from = from,
-                   .n = n,
-                   .origin = kv_origin_word(origin),
-                   .label = label,
-                   .text = "",
-                   .ids = {rows, n},
-                   .segment = segment.data}});
-    if (is_code)
-        add(r, &(agent_event){.type = AGENT_EVENT_span,
-                   .span = {.from = from + 3, .to = from + 9, .reason = "call", .marks = KV_MARK_CALL}});
-    release(r);
-    base_buf_free(&segment);
-    return from;
-}
-
-static int32_t best_of(const float *x)
-{
-    int32_t best = 0;
-    for (int32_t i = 1; i < FAKE_VOCAB; i++)
-        if (x[i] > x[best]) best = i;
-    return best;
-}
-
-static void answer(recorder *r, float *logits)
-{
-    base_err err = {0};
-    for (uint32_t i = 0; i < ANSWER; i++) {
-        const int32_t id = best_of(logits);
-        uint32_t at;
-        kv_session_ids(r->s, &at);
-        const kv_segment g = {.origin = KV_ORIGIN_ANSWER, .turn = r->turn};
-        if (kv_session_append(r->s, &g, &id, 1, logits, NULL, NULL, &err)) fail_msg("%s", err.msg);
-        add(r, &(agent_event){.type = AGENT_EVENT_token, .token = {.id = id, .index = at, .text = "x"}});
-        release(r);
-    }
-}
-
-static void begin_turn(recorder *r, const char *text)
-{
-    r->turn++;
-    add(r, &(agent_event){.type = AGENT_EVENT_user, .user = {.turn = r->turn, .text = text}});
-    kv_session_set_turn(r->s, r->turn);
-}
-
-static void end_turn(recorder *r)
-{
-    kv_stats s;
-    append(r, KV_ORIGIN_SCAFFOLD, "-assistant", 1, NULL);
-    kv_session_get_stats(r->s, &s);
-    add(r, &(agent_event){.type = AGENT_EVENT_ledger,
-               .ledger = {.turn = r->turn, .budget = s.budget, .until = s.until, .n = s.n_tokens}});
-    add(r, &(agent_event){.type = AGENT_EVENT_turn_end, .turn_end = {.turn = r->turn, .status = "closed"}});
-    assert_int_equal(agent_log_commit(r->log, NULL), 0);
-}
-
-static void ask(recorder *r)
-{
-    static float logits[FAKE_VOCAB];
-    uint32_t queries[AGENT_MAX_QUERIES], n;
-    append(r, KV_ORIGIN_SCAFFOLD, "+user", 2, NULL);
-    append(r, KV_ORIGIN_CONTEXT, "context", CONTEXT, NULL);
-    const uint32_t from = append(r, KV_ORIGIN_USER, "request", REQUEST, NULL);
-    const int32_t *ids = kv_session_ids(r->s, &n);
-    const uint32_t n_queries = find_queries(ids + from, REQUEST, queries);
-    for (uint32_t i = 0; i < n_queries; i++) queries[i] += from;
-    assert_int_equal(
-        kv_session_repair(r->s, from, from + REQUEST, n_queries ? queries : NULL, n_queries, NULL, NULL), 0);
-    release(r);
-    append(r, KV_ORIGIN_SCAFFOLD, "-user+assistant", 2, logits);
-    answer(r, logits);
-}
-
-static recorder begin(agent_log *l, const char *id, fake_model *m)
-{
-    recorder r = {.log = l, .id = id};
-    base_err err = {0};
-    assert_int_equal(agent_log_create(l, id, NULL, "/tree", "fake", &err), 0);
-    add(&r, &(agent_event){.type = AGENT_EVENT_session,
-                .session = {.schema = 1,
-                    .id = id,
-                    .model = "fake",
-                    .model_hash = "f",
-                    .policy = "kvist",
-                    .budget = BUDGET,
-                    .row_bytes = 64,
-                    .root = "/tree",
-                    .settings = "{\"backend\":\"fake\",\"repair\":-1,\"kv_set\":[]}"}});
-    return r;
-}
-
-/* TURNS turns; *r stays, so that a test can go on. The observer needs its place. */
-static void record(recorder *r, fake_model *m)
-{
-    const kv_compute compute = fake_compute(m, KIT_CTX);
-    const kv_options kv = {.policy = "kvist", .budget = BUDGET, .repair = -1};
-    const kv_observer observer = {.user = r, .plan = on_plan};
-    assert_int_equal(kv_session_new_over(&r->s, &compute, &kv, &observer, NULL), 0);
-    kv_session_set_turn(r->s, 0);
-    append(r, KV_ORIGIN_SYSTEM, "prompt", SYSTEM, NULL);
-    for (int turn = 0; turn < TURNS; turn++) {
-        begin_turn(r, "what is it?");
-        ask(r);
-        end_turn(r);
-    }
-    assert_true(r->n_plans > 2);
-}
-
-/* --- comparing ------------------------------------------------------------------------------------------ */
-
-typedef struct seen {
-    base_buf turns; /* a line each: every number but times */
-    base_buf end, checks;
-    uint32_t n_turns, n_differ, n_plans, n_said, n_tokens;
-    double kl;
-    int64_t evicted[2];
-    atomic_bool cancel;
-    uint32_t cancel_behind; /* a turn; 0: never */
-} seen;
-
-static void on_event(void *user, const agent_event *e)
-{
-    seen *s = user;
-    s->n_plans += e->type == AGENT_EVENT_plan;
-    if (e->type == AGENT_EVENT_what_if_end) base_buf_puts(&s->end, e->what_if_end.text);
-    if (e->type != AGENT_EVENT_what_if_turn) return;
-    s->n_turns++;
-    s->kl += e->what_if_turn.kl;
-    s->n_differ += (uint32_t)e->what_if_turn.differ;
-    s->n_said += (uint32_t)e->what_if_turn.said;
-    s->n_tokens += (uint32_t)e->what_if_turn.tokens;
-    if (e->what_if_turn.check) base_buf_printf(&s->checks, "%s\n", e->what_if_turn.check);
-    base_buf_printf(&s->turns, "%d %a %a %d %d %s %s %a", (int)e->what_if_turn.turn, e->what_if_turn.kl,
-        e->what_if_turn.most, (int)e->what_if_turn.differ, (int)e->what_if_turn.index,
-        e->what_if_turn.was ? e->what_if_turn.was : "-",
-        e->what_if_turn.instead ? e->what_if_turn.instead : "-", e->what_if_turn.nats);
-    assert_int_equal(e->what_if_turn.sides.n, 2);
-    for (int side = 0; side < 2; side++) {
-        const agent_side_row *row = &e->what_if_turn.sides.rows[side];
-        s->evicted[side] += row->evicted;
-        base_buf_printf(&s->turns, " [%d %d %a %d %a %s]", (int)row->evicted, (int)row->promoted,
-            row->visited, (int)row->active, row->structure, row->why ? row->why : "-");
-    }
-    base_buf_putc(&s->turns, '\n');
-    if (s->cancel_behind && s->n_turns == s->cancel_behind) atomic_store(&s->cancel, true);
-}
-
-static void seen_free(seen *s)
-{
-    base_buf_free(&s->turns);
-    base_buf_free(&s->end);
-    base_buf_free(&s->checks);
-}
-
-static int compare(agent_log *l, const char *id, uint32_t budget, seen *s, bool *was_known)
-{
-    fake_model m = {.fail_after = -1};
-    whatif_schedule *schedule = NULL;
-    base_err err = {0};
-    char settings[64];
-    if (whatif_schedule_read(&schedule, l, id, &err)) fail_msg("%s", err.msg);
-    const kv_options original = {.policy = schedule->policy,
-        .budget = schedule->limit.rows,
-        .until = schedule->limit.until,
-        .repair = schedule->repair,
-        .set = schedule->set};
-    kv_options changed = original;
-    snprintf(settings, sizeof settings, "{\"budget\":%u}", budget);
-    if (budget) changed.budget = budget;
-    const whatif_options o = {.original = {fake_engine(&m), original, false, "original"},
-        .changed = {fake_engine(&m), changed, budget != 0, "changed"},
-        .settings = settings,
-        .phrase = "with other rows",
-        .cancel = &s->cancel,
-        .user = s,
-        .event = on_event};
-    const int rc = whatif_run(l, schedule, &o, was_known, &err);
-    if (rc && rc != BASE_E_CANCELLED) fail_msg("%s", err.msg);
-    whatif_schedule_free(schedule);
-    return rc;
-}
+/* --- tests ---------------------------------------------------------------------------------------------- */
 
 static bool collect(
     void *user, uint64_t seq, uint32_t turn, const char *json, size_t n, const void *blob, size_t blob_n)
@@ -353,8 +33,6 @@ static bool collect(
     base_buf_putc(out, '\n');
     return true;
 }
-
-/* --- tests ---------------------------------------------------------------------------------------------- */
 
 /* The last turn's screen of a what-if. The caller frees. */
 static char *screen_of(agent_log *l, const char *id)
@@ -375,13 +53,13 @@ static char *find_child(agent_log *l)
 static void test_what_if__equal_settings_differ_nowhere(void **state)
 {
     fake_model m = {.fail_after = -1};
-    agent_log *l = open_log();
+    agent_log *l = record_open_log();
     base_buf before = {0}, after = {0};
-    recorder r = begin(l, "one", &m);
+    recorder r = record_begin(l, "one", &m);
     seen s = {0};
-    record(&r, &m);
+    record_turns(&r, &m);
     assert_int_equal(agent_log_events(l, "one", collect, &before, NULL), 0);
-    assert_int_equal(compare(l, "one", 0, &s, NULL), 0);
+    assert_int_equal(record_compare(l, "one", 0, &s, NULL), 0);
     assert_int_equal(s.n_turns, TURNS);
     assert_int_equal(s.n_tokens, TURNS * ANSWER);
     assert_int_equal(s.n_said, s.n_tokens); /* what was recorded is what the original says now */
@@ -415,16 +93,16 @@ static void on_row(void *user, const agent_log_row *row)
 static void test_what_if__a_smaller_budget_evicts_and_is_a_child_of_its_own(void **state)
 {
     fake_model m = {.fail_after = -1};
-    agent_log *l = open_log();
+    agent_log *l = record_open_log();
     base_buf list = {0};
     base_err err = {0};
-    recorder r = begin(l, "one", &m);
+    recorder r = record_begin(l, "one", &m);
     seen s = {0}, again = {0}, third = {0};
     bool was_known = true;
     char *id = NULL;
     whatif_schedule *none = NULL;
-    record(&r, &m);
-    assert_int_equal(compare(l, "one", 700, &s, &was_known), 0);
+    record_turns(&r, &m);
+    assert_int_equal(record_compare(l, "one", 700, &s, &was_known), 0);
     assert_false(was_known);
     assert_true(s.evicted[1] > s.evicted[0]);
     assert_true(s.n_differ > 0 && s.kl > 0);
@@ -432,7 +110,7 @@ static void test_what_if__a_smaller_budget_evicts_and_is_a_child_of_its_own(void
     assert_int_equal(s.checks.len, 0);
     assert_non_null(strstr(s.end.data, "with other rows some token of turn"));
     /* The same question is answered from what is kept, and nothing is left of the rows. */
-    assert_int_equal(compare(l, "one", 700, &again, &was_known), 0);
+    assert_int_equal(record_compare(l, "one", 700, &again, &was_known), 0);
     assert_true(was_known);
     assert_string_equal(again.turns.data, s.turns.data);
     assert_string_equal(again.end.data, s.end.data);
@@ -456,7 +134,7 @@ static void test_what_if__a_smaller_budget_evicts_and_is_a_child_of_its_own(void
     assert_int_equal(whatif_schedule_read(&none, l, child, &err), BASE_E_USAGE);
     assert_non_null(strstr(err.msg, "is a what-if itself, of session one"));
     assert_int_equal(agent_log_delete(l, child, &err), 0);
-    assert_int_equal(compare(l, "one", 690, &third, NULL), 0);
+    assert_int_equal(record_compare(l, "one", 690, &third, NULL), 0);
     char *orphan = find_child(l);
     assert_int_equal(agent_log_delete(l, "one", &err), 0);
     assert_int_equal(tui_replay_text(l, orphan, 0, 80, 24, &list, &err), BASE_E_NOT_FOUND);
@@ -482,23 +160,23 @@ static void test_what_if__goes_on_behind_the_turns_that_are_kept(void **state)
 {
     for (int loses_rows = 0; loses_rows < 2; loses_rows++) {
         fake_model m = {.fail_after = -1};
-        assert_int_equal(loses_rows ? make_folder(NULL) : 0, 0);
-        agent_log *l = open_log();
-        recorder r = begin(l, "one", &m);
+        assert_int_equal(loses_rows ? record_make_folder(NULL) : 0, 0);
+        agent_log *l = record_open_log();
+        recorder r = record_begin(l, "one", &m);
         seen whole = {0}, half = {.cancel_behind = 2}, rest = {0};
         bool was_known;
-        record(&r, &m);
-        assert_int_equal(compare(l, "one", 700, &half, NULL), BASE_E_CANCELLED);
+        record_turns(&r, &m);
+        assert_int_equal(record_compare(l, "one", 700, &half, NULL), BASE_E_CANCELLED);
         assert_int_equal(half.n_turns, 2);
         char *child = find_child(l), *dir = agent_log_session_dir(l, child);
         base_buf rows = {0};
         base_buf_printf(&rows, "%s/changed.manifest", dir);
         assert_true(base_fs_exists(rows.data));
         if (loses_rows) assert_int_equal(base_fs_remove(rows.data, NULL), 0);
-        assert_int_equal(compare(l, "one", 700, &rest, &was_known), 0);
+        assert_int_equal(record_compare(l, "one", 700, &rest, &was_known), 0);
         assert_false(was_known);
         assert_int_equal(agent_log_delete(l, child, NULL), 0);
-        assert_int_equal(compare(l, "one", 700, &whole, NULL), 0);
+        assert_int_equal(record_compare(l, "one", 700, &whole, NULL), 0);
         assert_string_equal(rest.turns.data, whole.turns.data);
         assert_int_equal(rest.n_plans, whole.n_plans);
         base_buf_free(&rows);
@@ -509,7 +187,7 @@ static void test_what_if__goes_on_behind_the_turns_that_are_kept(void **state)
         seen_free(&whole);
         kv_session_free(r.s);
         agent_log_close(l);
-        if (!loses_rows) drop_folder(NULL);
+        if (!loses_rows) record_drop_folder(NULL);
     }
 }
 
@@ -517,11 +195,11 @@ static void test_what_if__goes_on_behind_the_turns_that_are_kept(void **state)
 static void test_what_if__orders_and_rewinds_are_done_again(void **state)
 {
     fake_model m = {.fail_after = -1};
-    agent_log *l = open_log();
-    recorder r = begin(l, "one", &m);
+    agent_log *l = record_open_log();
+    recorder r = record_begin(l, "one", &m);
     seen s = {0}, smaller = {0};
     uint32_t n;
-    record(&r, &m);
+    record_turns(&r, &m);
     kv_session_ids(r.s, &n);
     const uint32_t behind_three = n;
     assert_int_equal(kv_session_manual(r.s, KV_MANUAL_PIN, 80, 90, NULL), 0);
@@ -529,28 +207,29 @@ static void test_what_if__orders_and_rewinds_are_done_again(void **state)
     assert_int_equal(kv_session_mark_stale(r.s, 200, 240, NULL), 0);
     assert_int_equal(kv_session_mark_failed(r.s, 300, 310, NULL), 0);
     assert_int_equal(kv_session_manual(r.s, KV_MANUAL_PROMOTE, 400, 420, NULL), 0);
-    release(&r);
+    record_release(&r);
     assert_int_equal(kv_session_undo_plan(r.s, NULL), 0);
-    release(&r);
-    add(&r, &(agent_event){.type = AGENT_EVENT_notice,
-                .notice = {.turn = r.turn, .text = "the last change of the rows is taken back"}});
+    record_release(&r);
+    record_event(&r, &(agent_event){.type = AGENT_EVENT_notice,
+                         .notice = {.turn = r.turn, .text = "the last change of the rows is taken back"}});
     assert_int_equal(kv_session_set_budget(r.s, (kv_limit){900, 0}, NULL), 0);
-    release(&r);
-    begin_turn(&r, "and this?");
-    ask(&r);
-    end_turn(&r);
+    record_release(&r);
+    record_begin_turn(&r, "and this?");
+    record_ask(&r);
+    record_end_turn(&r);
     assert_int_equal(kv_session_truncate(r.s, behind_three, NULL), 0);
     r.turn--;
-    add(&r, &(agent_event){.type = AGENT_EVENT_rewind, .rewind = {.turn = r.turn + 1, .n = behind_three}});
-    begin_turn(&r, "or this?");
-    ask(&r);
-    end_turn(&r);
-    assert_int_equal(compare(l, "one", 0, &s, NULL), 0);
+    record_event(
+        &r, &(agent_event){.type = AGENT_EVENT_rewind, .rewind = {.turn = r.turn + 1, .n = behind_three}});
+    record_begin_turn(&r, "or this?");
+    record_ask(&r);
+    record_end_turn(&r);
+    assert_int_equal(record_compare(l, "one", 0, &s, NULL), 0);
     assert_int_equal(s.n_turns, TURNS + 2);
     assert_true(s.kl == 0);
     assert_int_equal(s.n_said, s.n_tokens);
     if (s.checks.len) fail_msg("%s", s.checks.data);
-    assert_int_equal(compare(l, "one", 720, &smaller, NULL), 0);
+    assert_int_equal(record_compare(l, "one", 720, &smaller, NULL), 0);
     assert_true(smaller.kl > 0);
     seen_free(&s);
     seen_free(&smaller);
@@ -561,11 +240,11 @@ static void test_what_if__orders_and_rewinds_are_done_again(void **state)
 static void test_what_if__another_record_is_told(void **state)
 {
     fake_model m = {.fail_after = -1, .lanes_differ = true}; /* what recorded is not what computes */
-    agent_log *l = open_log();
-    recorder r = begin(l, "one", &m);
+    agent_log *l = record_open_log();
+    recorder r = record_begin(l, "one", &m);
     seen s = {0};
-    record(&r, &m);
-    assert_int_equal(compare(l, "one", 700, &s, NULL), 0);
+    record_turns(&r, &m);
+    assert_int_equal(record_compare(l, "one", 700, &s, NULL), 0);
     assert_non_null(strstr(s.checks.data, "of what the original decides is not as it was recorded"));
     assert_non_null(strstr(s.end.data, "not computed as recorded"));
     seen_free(&s);
@@ -576,21 +255,23 @@ static void test_what_if__another_record_is_told(void **state)
 static void test_schedule__says_what_a_log_lacks(void **state)
 {
     fake_model m = {.fail_after = -1};
-    agent_log *l = open_log();
+    agent_log *l = record_open_log();
     whatif_schedule *s = NULL;
     base_err err = {0};
-    recorder r = begin(l, "one", &m), empty = begin(l, "empty", &m), holed = begin(l, "holed", &m);
+    recorder r = record_begin(l, "one", &m), empty = record_begin(l, "empty", &m),
+             holed = record_begin(l, "holed", &m);
     assert_int_equal(agent_log_commit(l, NULL), 0);
     assert_int_equal(whatif_schedule_read(&s, l, "empty", &err), BASE_E_STATE);
     assert_non_null(strstr(err.msg, "no turn that came to an end"));
-    add(&holed, &(agent_event){.type = AGENT_EVENT_append,
+    record_event(
+        &holed, &(agent_event){.type = AGENT_EVENT_append,
                     .append = {.from = 5, .n = 1, .origin = "user", .ids = {&(agent_id_row){1}, 1}}});
     assert_int_equal(agent_log_commit(l, NULL), 0);
     assert_int_equal(whatif_schedule_read(&s, l, "holed", &err), BASE_E_FORMAT);
     assert_non_null(strstr(err.msg, "lacks tokens in front of 5"));
-    record(&r, &m);
-    begin_turn(&r, "the last words");
-    append(&r, KV_ORIGIN_SCAFFOLD, "+user", 2, NULL);
+    record_turns(&r, &m);
+    record_begin_turn(&r, "the last words");
+    record_text(&r, KV_ORIGIN_SCAFFOLD, "+user", 2, NULL);
     assert_int_equal(agent_log_commit(l, NULL), 0);
     assert_int_equal(whatif_schedule_read(&s, l, "one", &err), 0);
     assert_true(s->is_cut && s->says_settings && !s->is_elsewhere);
@@ -702,8 +383,8 @@ static void test_what_if__of_the_small_model_repeats_the_record(void **state)
     agent_log *l = NULL;
     model *m = NULL;
     whatif_schedule *schedule = NULL;
-    snprintf(tree, sizeof tree, "%s/tree", folder);
-    setenv("KVIST_HOME", folder, 1);
+    snprintf(tree, sizeof tree, "%s/tree", record_folder);
+    setenv("KVIST_HOME", record_folder, 1);
     assert_int_equal(mkdir(tree, 0700), 0);
     char *id = record_on_model(path, tree, &n_plans);
     assert_true(n_plans > 0);
@@ -724,12 +405,26 @@ static void test_what_if__of_the_small_model_repeats_the_record(void **state)
         .settings = "{}",
         .phrase = "with fewer rows",
         .user = &s,
-        .event = on_event};
+        .event = record_see};
     if (whatif_run(l, schedule, &o, NULL, &err)) fail_msg("%s", err.msg);
     if (s.checks.len) fail_msg("%s", s.checks.data); /* every plan of the record was made again */
     assert_int_equal(s.n_said, s.n_tokens);          /* at temperature 0 and without a call */
     assert_true(s.evicted[0] > 0 && s.kl > 0);
     seen_free(&s);
+    /* By itself, with the settings of the record and the grammar of calls, it says what was recorded. */
+    seen same = {.n_own = -1};
+    whatif_options free_options = o;
+    free_options.changed = o.original;
+    free_options.changed.engine.grammar = whatif_model_grammar(m);
+    assert_non_null(free_options.changed.engine.grammar);
+    free_options.settings = "{\"from\":2}";
+    free_options.free_from = 2;
+    free_options.user = &same;
+    if (whatif_run(l, schedule, &free_options, NULL, &err)) fail_msg("%s", err.msg);
+    assert_string_equal(same.answers.data, "2 same\n3 same\n");
+    assert_true(same.kl == 0);
+    model_grammar_free(free_options.changed.engine.grammar);
+    seen_free(&same);
     whatif_schedule_free(schedule);
     model_close(m);
     agent_log_close(l);
@@ -741,19 +436,21 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(
-            test_what_if__equal_settings_differ_nowhere, make_folder, drop_folder),
+            test_what_if__equal_settings_differ_nowhere, record_make_folder, record_drop_folder),
+        cmocka_unit_test_setup_teardown(test_what_if__a_smaller_budget_evicts_and_is_a_child_of_its_own,
+            record_make_folder, record_drop_folder),
         cmocka_unit_test_setup_teardown(
-            test_what_if__a_smaller_budget_evicts_and_is_a_child_of_its_own, make_folder, drop_folder),
+            test_what_if__goes_on_behind_the_turns_that_are_kept, record_make_folder, record_drop_folder),
         cmocka_unit_test_setup_teardown(
-            test_what_if__goes_on_behind_the_turns_that_are_kept, make_folder, drop_folder),
+            test_what_if__orders_and_rewinds_are_done_again, record_make_folder, record_drop_folder),
         cmocka_unit_test_setup_teardown(
-            test_what_if__orders_and_rewinds_are_done_again, make_folder, drop_folder),
-        cmocka_unit_test_setup_teardown(test_what_if__another_record_is_told, make_folder, drop_folder),
-        cmocka_unit_test_setup_teardown(test_schedule__says_what_a_log_lacks, make_folder, drop_folder),
+            test_what_if__another_record_is_told, record_make_folder, record_drop_folder),
+        cmocka_unit_test_setup_teardown(
+            test_schedule__says_what_a_log_lacks, record_make_folder, record_drop_folder),
         cmocka_unit_test(test_distance__of_two_expectations),
         cmocka_unit_test(test_summary__is_a_sentence),
         cmocka_unit_test_setup_teardown(
-            test_what_if__of_the_small_model_repeats_the_record, make_folder, drop_folder),
+            test_what_if__of_the_small_model_repeats_the_record, record_make_folder, record_drop_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -777,6 +777,20 @@ static void on_what_if_turn(tui_state *s, const agent_event *e, int64_t now)
     base_buf_free(&text);
 }
 
+static void on_what_if_answer(tui_state *s, const agent_event *e, int64_t now)
+{
+    base_buf text = {0};
+    if (e->what_if_answer.diff)
+        base_buf_printf(&text, "what if: would have answered otherwise\n%s", e->what_if_answer.diff);
+    else if (*e->what_if_answer.was || *e->what_if_answer.instead)
+        base_buf_puts(&text, "what if: would have answered as recorded");
+    if (e->what_if_answer.stopped)
+        base_buf_printf(
+            &text, "%sthe free side ends here: %s", text.len ? "\n" : "", e->what_if_answer.stopped);
+    tui_state_note(s, TUI_ITEM_NOTICE, text.data ? text.data : "");
+    base_buf_free(&text);
+}
+
 static void on_notice(tui_state *s, const agent_event *e, int64_t now)
 {
     /*
@@ -852,6 +866,7 @@ static apply_fn *const apply[AGENT_N_EVENTS] = {
     [AGENT_EVENT_end] = on_end,
     [AGENT_EVENT_fork] = on_fork,
     [AGENT_EVENT_what_if_turn] = on_what_if_turn,
+    [AGENT_EVENT_what_if_answer] = on_what_if_answer,
 };
 
 void tui_state_apply(tui_state *s, const agent_event *e, int64_t now_ms)

@@ -1,0 +1,72 @@
+/* A model as what both sides compute by (contract: arm.h). */
+#include "agent/prompt.h"
+#include "model/text/tokenizer.h"
+#include "whatif/arm.h"
+
+static int open_on_model(void *user, const kv_options *kv, bool resume, const kv_observer *observer,
+    kv_session **ret, base_err *err)
+{
+    return (resume ? kv_session_resume : kv_session_new)(ret, user, kv, observer, err);
+}
+
+static const char *piece_of_model(const void *user, int32_t id, size_t *ret_n)
+{
+    return model_tokenizer_piece(model_get_tokenizer(user), id, ret_n);
+}
+
+static bool is_end_of_model(const void *user, int32_t id)
+{
+    return model_tokenizer_is_end(model_get_tokenizer(user), id);
+}
+
+static void encode_by_model(const void *user, const char *text, size_t n, model_ids *out)
+{
+    model_tokenizer_encode(model_get_tokenizer(user), text, n, false, out);
+}
+
+static void scaffold_of_model(const void *user, model_role end, int begin, model_ids *out)
+{
+    const model_template *t = model_get_template(user);
+    model_template_end(t, end, out);
+    if (begin >= 0) model_template_begin(t, (model_role)begin, out);
+}
+
+whatif_engine whatif_model_engine(model *m)
+{
+    return (whatif_engine){.user = m,
+        .open = open_on_model,
+        .piece = piece_of_model,
+        .n_vocab = model_get_info(m)->n_vocab,
+        .is_end = is_end_of_model,
+        .encode = encode_by_model,
+        .scaffold = scaffold_of_model};
+}
+
+model_grammar *whatif_model_grammar(model *m)
+{
+    static const model_argument_type types[] = {
+        [TOOL_ARGUMENT_STRING] = MODEL_ARGUMENT_STRING,
+        [TOOL_ARGUMENT_INTEGER] = MODEL_ARGUMENT_INTEGER,
+        [TOOL_ARGUMENT_BOOLEAN] = MODEL_ARGUMENT_BOOLEAN,
+        [TOOL_ARGUMENT_CHOICE] = MODEL_ARGUMENT_CHOICE,
+        [TOOL_ARGUMENT_PATH] = MODEL_ARGUMENT_PATH,
+        [TOOL_ARGUMENT_SYMBOL] = MODEL_ARGUMENT_STRING,
+    };
+    enum { MAX_TOOLS = 16, MAX_ARGUMENTS = 64 };
+    model_grammar_tool tools[MAX_TOOLS];
+    model_grammar_argument arguments[MAX_ARGUMENTS];
+    uint32_t n_table, n = 0, n_arguments = 0;
+    const tool_entry *const *table = tool_table(&n_table);
+    for (uint32_t i = 0; i < n_table && n < MAX_TOOLS; i++) {
+        tools[n] = (model_grammar_tool){table[i]->name, arguments + n_arguments, 0};
+        for (const tool_argument *g = table[i]->arguments; g && g->name && n_arguments < MAX_ARGUMENTS; g++) {
+            arguments[n_arguments++] =
+                (model_grammar_argument){g->name, types[g->type], g->required, g->choices};
+            tools[n].n_arguments++;
+        }
+        n++;
+    }
+    model_grammar *ret = NULL;
+    const model_tool_style style = model_template_tools(model_get_template(m));
+    return model_grammar_new(&ret, model_get_tokenizer(m), style, tools, n, NULL, NULL) ? NULL : ret;
+}
