@@ -303,6 +303,36 @@ static void test_refactor__delete_lists_callers_or_replaces_them(void **state)
     tree_remove(&t);
 }
 
+/* What a call gives stands where the text that replaces it has the parameter's name; imports follow. */
+static void test_refactor__delete_writes_what_callers_use_instead(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "m.py",
+        "def most(n, base, limit):\n    return n\n\n\ndef more(n, base=10):\n    return most(n, base, "
+        "-1)\n\n\n"
+        "class Box:\n    def put(self, a):\n        self.store(a, 0)\n\n    def store(self, a, at):\n        "
+        "return more(more(1, 2), base=a + 1)\n");
+    tree_put(&t, "u.py", "from m import more\n\nprint(more(3), more(1 + 2, 4) * 2)\n");
+    tree_put(&t, "v.py", "from m import Box\n\n\ndef fill(b: Box):\n    b.put(1)\n");
+    tree_open(&t);
+    char *said = refactor_with(
+        &t, "{\"operation\":\"delete\",\"name\":\"more\",\"to\":\"most(n, base, -1)\"}", TOOL_OK);
+    assert_contains(said, "deleted function more from m.py and its 4 calls: 2 files");
+    free(said);
+    expect(&t, "u.py", "from m import most\n\nprint(most(3, 10, -1), most(1 + 2, 4, -1) * 2)\n");
+    char *m = tree_get(&t, "m.py");
+    assert_contains(m, "        return most(most(1, 2, -1), a + 1, -1)\n");
+    free(m);
+    free(refactor_with(
+        &t, "{\"operation\":\"delete\",\"name\":\"Box.put\",\"to\":\"self.store(a, 0)\"}", TOOL_OK));
+    expect(&t, "v.py", "from m import Box\n\n\ndef fill(b: Box):\n    b.store(1, 0)\n");
+    tree_put(&t, "w.py", "from m import most\n\nmost(*range(3))\n");
+    tree_open(&t);
+    refuses(&t, "{\"operation\":\"delete\",\"name\":\"most\",\"to\":\"n * limit\"}", TOOL_REFUSED, "w.py:3");
+    tree_remove(&t);
+}
+
 static void test_refactor__signature_changes_every_call(void **state)
 {
     tree t;
@@ -344,6 +374,73 @@ static void test_refactor__signature_changes_every_call(void **state)
     expect(&t, "k.py",
         "class K:\n    def put(self, a, b=2, c=None):\n        return a\n\n\ndef use(k: K):\n    k.put(1, "
         "c=9)\n    k.put(1, b=3, c=9)\n    k.put(*k)\n");
+    tree_remove(&t);
+}
+
+/* A default of a literal is what the body has when its parameter goes; who gave another value is told. */
+static void test_refactor__signature_puts_the_default_into_the_body(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "a.py",
+        "def clear(mode=2, fill=' '):\n    return 'x' + str(mode) + fill\n\n\ndef up(n=1):\n    n += 1\n    "
+        "return n\n\n\n"
+        "clear()\nclear(2, '.')\nclear(mode=3)\n");
+    tree_put(&t, "b.js",
+        "export function far(a, limit = 3) {\n  return { limit, far: a > limit };\n}\n\nfar(1, 3);\n");
+    tree_open(&t);
+    char *said =
+        refactor_with(&t, "{\"operation\":\"signature\",\"name\":\"clear\",\"parameter\":\"mode\"}", TOOL_OK);
+    assert_contains(said, "removed mode from clear: 3 calls in 1 file");
+    assert_contains(said, "Its body has 2 where it had mode: 1 place.");
+    assert_contains(said, "What these calls gave is dropped: a.py:12");
+    free(said);
+    expect(&t, "a.py",
+        "def clear(fill=' '):\n    return 'x' + str(2) + fill\n\n\ndef up(n=1):\n    n += 1\n    return "
+        "n\n\n\n"
+        "clear()\nclear('.')\nclear()\n");
+    refuses(&t, "{\"operation\":\"signature\",\"name\":\"up\",\"parameter\":\"n\"}", TOOL_REFUSED,
+        "a.py:6 still uses n");
+    refuses(&t, "{\"operation\":\"signature\",\"name\":\"up\",\"parameter\":\"n\",\"value\":\"1\"}",
+        TOOL_REFUSED, "has a parameter n already");
+    free(
+        refactor_with(&t, "{\"operation\":\"signature\",\"name\":\"far\",\"parameter\":\"limit\"}", TOOL_OK));
+    expect(&t, "b.js", "export function far(a) {\n  return { limit: 3, far: a > 3 };\n}\n\nfar(1);\n");
+    tree_remove(&t);
+}
+
+/* A bare name gets the type of the literal that callers give; with a default callers stay, where there are defaults. */
+static void test_refactor__signature_declares_as_the_language_does(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "a.c", "int f(void)\n{\n    return 1;\n}\n\nint g(void)\n{\n    return f();\n}\n");
+    tree_put(&t, "go.mod", "module m\n");
+    tree_put(&t, "b.go", "package m\n\nfunc h(a, b int) int {\n\treturn h(a, b)\n}\n");
+    tree_put(&t, "c.py", "def p(a, b=1, **rest):\n    return a\n\n\np(1, c=3)\np(1, 2)\n");
+    tree_open(&t);
+    free(refactor_with(&t,
+        "{\"operation\":\"signature\",\"name\":\"f\",\"parameter\":\"name\",\"value\":\"\\\"x\\\"\"}",
+        TOOL_OK));
+    free(refactor_with(
+        &t, "{\"operation\":\"signature\",\"name\":\"f\",\"parameter\":\"int flags = 0\"}", TOOL_OK));
+    expect(&t, "a.c",
+        "int f(const char *name, int flags)\n{\n    return 1;\n}\n\nint g(void)\n{\n    return f(\"x\", "
+        "0);\n}\n");
+    refuses(&t, "{\"operation\":\"signature\",\"name\":\"f\",\"parameter\":\"more\",\"value\":\"rest\"}",
+        TOOL_FAILED, "more has no type");
+    free(refactor_with(&t,
+        "{\"operation\":\"signature\",\"name\":\"h\",\"parameter\":\"deep\",\"value\":\"true\",\"at\":2}",
+        TOOL_OK));
+    expect(&t, "b.go", "package m\n\nfunc h(a int, deep bool, b int) int {\n\treturn h(a, true, b)\n}\n");
+    /* Only its call of itself gave it on. */
+    free(refactor_with(&t, "{\"operation\":\"signature\",\"name\":\"h\",\"parameter\":\"b\"}", TOOL_OK));
+    expect(&t, "b.go", "package m\n\nfunc h(a int, deep bool) int {\n\treturn h(a, true)\n}\n");
+    free(refactor_with(&t, "{\"operation\":\"signature\",\"name\":\"p\",\"parameter\":\"c=None\"}", TOOL_OK));
+    expect(&t, "c.py", "def p(a, b=1, c=None, **rest):\n    return a\n\n\np(1, c=3)\np(1, 2)\n");
+    free(refactor_with(
+        &t, "{\"operation\":\"signature\",\"name\":\"p\",\"parameter\":\"d\",\"value\":\"4\"}", TOOL_OK));
+    expect(&t, "c.py", "def p(a, d, b=1, c=None, **rest):\n    return a\n\n\np(1, 4, c=3)\np(1, 4, 2)\n");
     tree_remove(&t);
 }
 
@@ -566,8 +663,11 @@ int main(void)
         cmocka_unit_test(test_refactor__refuses_what_cannot_be),
         cmocka_unit_test(test_refactor__one_diff_one_undo),
         cmocka_unit_test(test_refactor__delete_lists_callers_or_replaces_them),
+        cmocka_unit_test(test_refactor__delete_writes_what_callers_use_instead),
         cmocka_unit_test(test_refactor__signature_changes_every_call),
         cmocka_unit_test(test_refactor__signature_parts_go_s_groups),
+        cmocka_unit_test(test_refactor__signature_puts_the_default_into_the_body),
+        cmocka_unit_test(test_refactor__signature_declares_as_the_language_does),
         cmocka_unit_test(test_refactor__move_takes_what_is_needed),
         cmocka_unit_test(test_refactor__a_kill_leaves_all_old_or_all_new),
         cmocka_unit_test(test_refactor__what_somebody_changed_after_a_kill_stays),

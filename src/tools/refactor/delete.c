@@ -25,19 +25,16 @@ static bool is_inside(const refactor *x, const refactor_place *p)
     return &x->files[p->file] == x->target.in && p->use->from >= d->from && p->use->from < d->to;
 }
 
-/* A whole call, from its object to its closing parenthesis; false: the name is used in another way. */
-static bool call_extent(const refactor *x, const refactor_place *p, uint32_t *from, uint32_t *to)
+/*
+ * A whole call, from its object to its closing parenthesis; false: the name is used in another way. Free ret->items where
+ * it is one.
+ */
+static bool call_extent(
+    const refactor *x, const refactor_place *p, uint32_t *from, uint32_t *to, refactor_list *ret)
 {
-    const refactor_file *f = &x->files[p->file];
-    const base_buf *text = &f->file.text;
-    code_item *items = NULL;
-    uint32_t n, open;
-    const uint32_t end = p->use->from + (uint32_t)strlen(x->name);
-    if (!p->use->is_call || p->use->role == CODE_USE_MACRO ||
-        !code_items(x->w->grammars, f->path, text->data, text->len, end, &open, to, &items, &n))
-        return false;
-    free(items);
-    ++*to; /* the parenthesis */
+    const base_buf *text = &x->files[p->file].file.text;
+    if (!p->use->is_call || p->use->role == CODE_USE_MACRO || !refactor__read_list(x, p, ret)) return false;
+    *to = ret->to + 1; /* the parenthesis */
     *from = p->use->from;
     if (p->use->role != CODE_USE_MEMBER) return true;
     /* a.b->name(...): back over the object, as far as it is plain names. */
@@ -46,7 +43,108 @@ static bool call_extent(const refactor *x, const refactor_place *p, uint32_t *fr
                             (text->data[*from - 1] >= '0' && text->data[*from - 1] <= '9') ||
                             ((text->data[*from - 1] | 32) >= 'a' && (text->data[*from - 1] | 32) <= 'z')))
         --*from;
-    return *from == 0 || !strchr(")]", text->data[*from - 1]);
+    if (*from == 0 || !strchr(")]", text->data[*from - 1])) return true;
+    free(ret->items);
+    return false;
+}
+
+static bool put_call(const refactor *x, const refactor_place *p, const refactor_instead *instead,
+    uint32_t from, const refactor_list *call, base_buf *out);
+
+/* Bytes [from, to) with every call in them as it is to be; false: the request does not say enough for one. */
+static bool put_replaced(const refactor *x, size_t file, const refactor_instead *instead, uint32_t from,
+    uint32_t to, base_buf *out)
+{
+    const base_buf *text = &x->files[file].file.text;
+    bool is_good = true;
+    for (size_t i = 0; i < x->n_places && is_good; i++) {
+        const refactor_place *p = &x->places[i];
+        uint32_t call_from, call_to;
+        refactor_list call;
+        if (p->file != file || p->use->from < from || p->use->from >= to) continue;
+        if (!call_extent(x, p, &call_from, &call_to, &call)) return false;
+        if (call_from < from) call_from = from;
+        base_buf_add(out, text->data + from, call_from - from);
+        is_good = put_call(x, p, instead, call_from, &call, out);
+        free(call.items);
+        from = call_to;
+    }
+    if (to > from) base_buf_add(out, text->data + from, to - from);
+    return is_good;
+}
+
+static bool put_call(const refactor *x, const refactor_place *p, const refactor_instead *instead,
+    uint32_t from, const refactor_list *call, base_buf *out)
+{
+    const base_buf *text = &x->files[p->file].file.text;
+    base_buf *items = base_xcalloc(call->n + 1, sizeof *items);
+    base_str *strings = base_xcalloc(call->n + 1, sizeof *strings);
+    bool is_good = true;
+    for (uint32_t i = 0; i < call->n && is_good; i++) {
+        is_good = put_replaced(x, p->file, instead, call->items[i].from, call->items[i].to, &items[i]);
+        strings[i] = (base_str){items[i].data ? items[i].data : "", items[i].len};
+    }
+    uint32_t object_to = p->use->from;
+    while (object_to > from && strchr(".:>-", text->data[object_to - 1])) object_to--;
+    const base_str object = {text->data + from, object_to - from};
+    is_good = is_good && refactor__put_instead(instead, strings, call->n, object, out);
+    for (uint32_t i = 0; i < call->n; i++) base_buf_free(&items[i]);
+    free(items);
+    free(strings);
+    return is_good;
+}
+
+/* The call as it is to be, up to *ret_to; false: the request does not say enough for this one. */
+static bool replace_call(const refactor *x, const refactor_place *p, const refactor_instead *instead,
+    refactor_edits *edits, uint32_t *ret_to)
+{
+    const base_buf *text = &x->files[p->file].file.text;
+    uint32_t from, to;
+    refactor_list call;
+    base_buf s = {0};
+    if (!call_extent(x, p, &from, &to, &call)) return false;
+    const bool is_nothing = !*instead->to || !strcmp(instead->to, "nothing");
+    const bool is_good =
+        is_nothing ? refactor__statement_extent(text, &from, &to) : put_call(x, p, instead, from, &call, &s);
+    if (is_good) refactor__edit(edits, from, to, s.data ? s.data : "");
+    if (is_good) *ret_to = to;
+    base_buf_free(&s);
+    free(call.items);
+    return is_good;
+}
+
+/* The function at the head of what stands instead, where the deleted one's file defines it; the caller frees; NULL. */
+static char *follower(const refactor *x, const char *to)
+{
+    size_t pos = 0, from, end;
+    const code_file *f = x->target.in->uses->file;
+    if (!to || !code_next_identifier(to, strlen(to), &pos, &from, &end) || from != 0 || to[end] != '(')
+        return NULL;
+    for (uint32_t i = 0; i < f->n_definitions; i++) {
+        const code_definition *d = &f->definitions[i];
+        if (strlen(d->name) == end && !memcmp(d->name, to, end) && !(d->parent && *d->parent))
+            return base_xstrndup(to, end);
+    }
+    return NULL;
+}
+
+static bool brings(const refactor_file *f, const char *name)
+{
+    for (uint32_t i = 0; i < f->uses->n_imports; i++)
+        if (!strcmp(f->uses->imports[i].local, name)) return true;
+    return false;
+}
+
+/* `from m import f`: what stands in its calls' place now comes from there. false: there is none, or it is there. */
+static bool replace_import(
+    const refactor *x, const refactor_place *p, const char *next, refactor_edits *edits)
+{
+    const refactor_file *f = &x->files[p->file];
+    if (!next || p->use->import == UINT32_MAX || brings(f, next)) return false;
+    const code_import *import = &f->uses->imports[p->use->import];
+    if (import->is_export || strcmp(import->name, x->name) != 0) return false;
+    refactor__edit(edits, import->from, import->to, next);
+    return true;
 }
 
 /* One item of an import or of what is exported; the whole statement where it is the only one. */
@@ -109,14 +207,15 @@ bool refactor__delete(refactor *x, const refactor_request *q, tool_changes *ret,
     }
     if (!refactor__resolve(x)) return false;
     refactor_edits *edits = base_xcalloc(x->n_files + 1, sizeof *edits);
+    refactor_instead *instead = base_xcalloc(1, sizeof *instead);
+    char *next = follower(x, q->to);
+    if (q->to) refactor__read_instead(x, q->to, instead);
     base_buf left = {0};
-    size_t n_left = 0, n_calls = 0, n_unsure = 0;
+    size_t n_left = 0, n_calls = 0, done_in = SIZE_MAX;
+    uint32_t done_to = 0;
     for (size_t i = 0; i < x->n_places; i++) {
         const refactor_place *p = &x->places[i];
-        const base_buf *text = &x->files[p->file].file.text;
-        uint32_t from, to;
         if (p->verdict == REFACTOR_UNSURE) {
-            n_unsure++;
             list_use(x, p, n_left++, &left);
             continue;
         }
@@ -126,18 +225,16 @@ bool refactor__delete(refactor *x, const refactor_request *q, tool_changes *ret,
         }
         if (is_inside(x, p)) continue;
         const bool is_listed = p->use->import != UINT32_MAX || p->use->is_exported;
+        if (is_listed && replace_import(x, p, next, &edits[p->file])) continue;
         if (is_listed && remove_import(x, p, &edits[p->file])) continue;
-        if (q->to && call_extent(x, p, &from, &to)) {
+        if (p->file == done_in && p->use->from < done_to) { /* an argument of a call that was replaced */
             n_calls++;
-            if (!*q->to || !strcmp(q->to, "nothing")) {
-                if (refactor__statement_extent(text, &from, &to)) {
-                    refactor__edit(&edits[p->file], from, to, "");
-                    continue;
-                }
-            } else {
-                refactor__edit(&edits[p->file], from, to, q->to);
-                continue;
-            }
+            continue;
+        }
+        if (q->to && replace_call(x, p, instead, &edits[p->file], &done_to)) {
+            done_in = p->file;
+            n_calls++;
+            continue;
         }
         list_use(x, p, n_left++, &left);
     }
@@ -149,6 +246,9 @@ bool refactor__delete(refactor *x, const refactor_request *q, tool_changes *ret,
     }
     for (size_t i = 0; i < x->n_files; i++) refactor__edits_free(&edits[i]);
     free(edits);
+    refactor__instead_free(instead);
+    free(instead);
+    free(next);
     if (n_left) {
         tool__say(x->result, TOOL_REFUSED, "%s is used in %zu place%s: %s%s. Nothing was changed. ", x->name,
             n_left, n_left == 1 ? "" : "s", left.data, n_left > MAX_LISTED ? ", ..." : "");

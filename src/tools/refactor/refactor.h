@@ -7,6 +7,7 @@
 
 #include "code/uses.h"
 #include "tools/refactor/changes.h"
+#include "tools/refactor/parameters.h"
 
 /* A file that writes the name. */
 typedef struct refactor_file {
@@ -118,6 +119,62 @@ void refactor__edits_free(refactor_edits *e);
 /* Edits must not overlap; they are sorted here. */
 void refactor__edits_apply(refactor_edits *e, const base_buf *text, base_buf *ret);
 
+/* ---- parameters.c ---- */
+
+/* Parameters of a definition, or arguments of a call; free items. */
+typedef struct refactor_list {
+    uint32_t from, to; /* between the parentheses */
+    code_item *items;
+    uint32_t n;
+} refactor_list;
+bool refactor__read_list(const refactor *x, const refactor_place *p, refactor_list *ret);
+bool refactor__item_says(const base_buf *text, code_item item, const char *word);
+/* "int a" and not "a int", "a: int". */
+bool refactor__types_stand_first(const char *language);
+/* The name that a parameter declares; "" where it has none. */
+void refactor__parameter_name(const char *language, const char *s, size_t n, char ret[REFACTOR_NAME_BYTES]);
+/* Behind the "=" of a parameter; NULL: it has no default. */
+const char *refactor__default_of(const char *item, size_t n, size_t *ret_n);
+/* How many at the list's begin no caller writes: self and cls. */
+size_t refactor__hidden_parameters(const base_buf *text, const refactor_list *l);
+/* Of "(n, b float64, s string)" as Go writes it: "n float64", "b float64", "s string"; [REFACTOR_MAX_ITEMS]. */
+size_t refactor__expand_go(const char *text, const refactor_list *l, base_buf *ret);
+/* The names that a caller gives something for, [REFACTOR_MAX_ITEMS]; returns how many. */
+size_t refactor__parameter_names(
+    const char *language, const base_buf *text, const refactor_list *l, char names[][REFACTOR_NAME_BYTES]);
+/* A number, a string, true, None. */
+bool refactor__is_literal(const char *s);
+/* May a parameter have a default in this language? */
+bool refactor__has_defaults(const char *language);
+/* A parameter's declaration from its bare name and the literal that callers give. false: it needs a type that is not known. */
+bool refactor__declare(const char *language, const char *name, const char *value, base_buf *ret);
+
+/* ---- instead.c ---- */
+
+/* The text in place of a call, and the parameters of what it called. */
+typedef struct refactor_instead {
+    const char *to;
+    char names[REFACTOR_MAX_ITEMS][REFACTOR_NAME_BYTES];
+    char *defaults[REFACTOR_MAX_ITEMS]; /* literals; NULL: none */
+    size_t n;
+    bool has_keywords; /* f(name=1) */
+} refactor_instead;
+/* Places have to be resolved. refactor__instead_free. */
+void refactor__read_instead(const refactor *x, const char *to, refactor_instead *ret);
+void refactor__instead_free(refactor_instead *r);
+/* For one call that gives these; object: what stands in front of a method's name. false: it does not say what is needed. */
+bool refactor__put_instead(
+    const refactor_instead *r, const base_str *items, size_t n, base_str object, base_buf *ret);
+
+/* ---- inline.c ---- */
+
+/*
+ * Where the target's body reads its parameter `name`, `value` stands (NULL: it may not be read). `edits` are its file's
+ * so far. Returns 0, or the line of a place where that cannot be. *ret_replaced: how many places.
+ */
+uint32_t refactor__inline_parameter(
+    const refactor *x, const char *name, const char *value, refactor_edits *edits, uint32_t *ret_replaced);
+
 /* ---- the operations, a file each: refactor__NAME in NAME.c; the list stands in ../meson.build ---- */
 
 /* What the call says; members are NULL, 0 or false where it says nothing. */
@@ -125,13 +182,15 @@ typedef struct refactor_request {
     const char *name;
     /*
      * rename: the new name. move: the file. delete: what stands in place of each call; "nothing" removes calls that
-     * stand alone; NULL: calls refuse it.
+     * stand alone; NULL: calls refuse it. The names of its parameters stand there for what each call gives for them,
+     * self for the object of the call.
      */
     const char *to;
     const char *path; /* the file of the definition, where its name does not say it */
     /*
-     * signature: one to add, as it is declared ("int flags"), with `value` for the callers; the name of one to
-     * remove; or the new order ("2,1,3").
+     * signature: one to add, as it is declared ("int flags"; where callers give a literal, its name is enough), with
+     * `value` for the callers, who stay as they are where it has a default ("flags=0"); the name of one to remove,
+     * whose literal default stands in the body then; or the new order ("2,1,3").
      */
     const char *parameter, *value;
     int64_t at; /* its 1-based place */
