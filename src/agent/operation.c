@@ -8,8 +8,10 @@
 #include <string.h>
 #include <strings.h>
 
+#include "agent/operation_words.h"
 #include "agent/parts.h"
 #include "base/mem.h"
+#include "tools/refactor/parameters.h"
 
 /* Verbs, and what may stand behind them in place of a definition: then it is no operation of ours. */
 static const struct operation {
@@ -149,6 +151,180 @@ void agent__tell_operation(const agent *a, const char *request, base_buf *out)
             o->name, o->to);
 }
 
+/* --- the call ------------------------------------------------------------------------------------------- */
+
+/* A function that the request means, where it stands and what its callers give. */
+typedef struct function {
+    char *name, *path;
+    bool is_one_of_many; /* the tree defines the name elsewhere too */
+    size_t n;
+    char (*parameters)[REFACTOR_NAME_BYTES];
+} function;
+
+static void function_free(function *f)
+{
+    free(f->name);
+    free(f->path);
+    free(f->parameters);
+    *f = (function){0};
+}
+
+/* false: the tree has no such function with a list of parameters, or only in its tests. */
+static bool look_up(const agent *a, const char *name, function *ret)
+{
+    code_place *places = NULL;
+    const uint32_t n = code_index_define(tool_workspace_index(a->workspace), name, &places);
+    const char *dot = strrchr(name, '.');
+    uint32_t n_found = 0;
+    *ret = (function){.parameters = base_xcalloc(REFACTOR_MAX_ITEMS, REFACTOR_NAME_BYTES)};
+    for (uint32_t i = 0; i < n; i++) {
+        const code_place *p = &places[i];
+        if (p->is_declaration || code_path_is_test(p->path)) continue;
+        if (n_found++) continue;
+        ret->n =
+            refactor_parameters(a->workspace, p->path, dot ? dot + 1 : name, p->from, p->to, ret->parameters);
+        ret->path = base_xstrdup(p->path);
+        ret->name = base_xstrdup(name);
+    }
+    ret->is_one_of_many = n_found > 1;
+    code_places_free(places, n);
+    if (n_found && ret->n != SIZE_MAX) return true;
+    function_free(ret);
+    return false;
+}
+
+static bool has_parameter(const function *f, const char *name)
+{
+    for (size_t i = 0; i < f->n; i++)
+        if (!strcmp(f->parameters[i], name)) return true;
+    return false;
+}
+
+static bool is_it(const function *f, const agent_parameter_words *w)
+{
+    if (w->name && !strcmp(f->name, w->name)) return false;
+    if (w->change == AGENT_PARAMETER_COMES) return !w->name || !has_parameter(f, w->name);
+    return w->name ? has_parameter(f, w->name) : f->n == 1;
+}
+
+/* The function whose parameters the request is about: where one is expected ("to f", "f should take"), else any it names. */
+static bool find_function(const agent *a, const char *request, const agent_parameter_words *w, function *ret)
+{
+    static const char *const in_front[] = {"to", "of", "from", "let", "give", "function", "method", NULL};
+    base_buf word = {0}, last = {0};
+    bool found = false;
+    for (const char *at = request; !found && next_word(&at, &word);) {
+        for (size_t i = 0; in_front[i] && !found; i++)
+            found = last.data && !strcasecmp(last.data, in_front[i]) && look_up(a, word.data, ret);
+        if (found && !is_it(ret, w)) {
+            function_free(ret);
+            found = false;
+        }
+        base_buf_clear(&last);
+        base_buf_puts(&last, word.data);
+    }
+    base_buf_free(&word);
+    base_buf_free(&last);
+    agent_named named;
+    agent__find_named(a, request, &named);
+    for (uint32_t i = 0; i < named.n && !found && named.items[i].score >= AGENT_NAMED_SURE; i++) {
+        found = look_up(a, named.items[i].name, ret);
+        if (!found || is_it(ret, w)) continue;
+        function_free(ret);
+        found = false;
+    }
+    agent_named_free(&named);
+    return found;
+}
+
+static void put_member(base_buf *json, const char *name, const char *value)
+{
+    base_buf_printf(json, ", \"%s\": ", name);
+    base_json_put_str(json, value, strlen(value));
+}
+
+/* As the function's language declares it, without a default; empty: the request does not say enough. */
+static void put_declared(const agent_parameter_words *w, const char *language, base_buf *out)
+{
+    const bool is_first = !strcmp(language, "c") || !strcmp(language, "cpp") || !strcmp(language, "java");
+    if (w->declared || !w->name)
+        base_buf_puts(out, w->declared ? w->declared : "");
+    else if (!w->type || !strcmp(language, "javascript"))
+        base_buf_puts(out, w->name);
+    else if (is_first)
+        base_buf_printf(out, "%s%s%s", w->type, w->type[strlen(w->type) - 1] == '*' ? "" : " ", w->name);
+    else
+        base_buf_printf(out, strcmp(language, "go") ? "%s: %s" : "%s %s", w->name, w->type);
+}
+
+/* "Add a parameter limit to find, default 10": what the request says of it; what it does not say the model writes. */
+static bool open_parameter(const agent *a, const char *request, base_buf *json)
+{
+    agent_parameter_words w;
+    function f = {0};
+    bool is_open = !a->asked.test && agent_read_parameter_words(request, &w);
+    if (!is_open) return false;
+    is_open = find_function(a, request, &w, &f);
+    if (is_open)
+        base_buf_printf(json,
+            "{\"name\": \"refactor\", \"arguments\": {\"operation\": \"signature\", \"name\": \"%s\"",
+            f.name);
+    if (is_open && w.change == AGENT_PARAMETER_GOES) {
+        put_member(json, "parameter", w.name ? w.name : f.parameters[0]);
+    } else if (is_open) {
+        const char *language = code_language(f.path, "", 0);
+        base_buf declared = {0};
+        put_declared(&w, language ? language : "", &declared);
+        if (declared.len && w.value && !strchr(declared.data, '='))
+            base_buf_printf(&declared, "=%s", w.value);
+        if (!declared.len) {
+            base_buf_puts(json, ", \"parameter\": \"");
+        } else {
+            put_member(json, "parameter", declared.data);
+            if (w.callers)
+                put_member(json, "value", w.callers);
+            else if (!strchr(declared.data, '='))
+                base_buf_puts(json, ", \"value\": \"");
+            if (w.at && (w.callers || strchr(declared.data, '=')))
+                base_buf_printf(json, ", \"at\": %d", w.at);
+        }
+        base_buf_free(&declared);
+    }
+    if (is_open && f.is_one_of_many && json->data[json->len - 1] != '"') put_member(json, "path", f.path);
+    function_free(&f);
+    agent_parameter_words_free(&w);
+    return is_open;
+}
+
+/* "Remove oom and let its caller use oomm with -1": the text in place of a call, as far as the request says it. */
+static void put_instead(const agent *a, const char *request, const char *gone, base_buf *json)
+{
+    agent_instead_words w;
+    function old = {0}, next = {0};
+    const bool is_said = agent_read_instead_words(request, &w) && strcmp(w.name, gone) != 0;
+    const char *dot = is_said ? strrchr(w.name, '.') : NULL;
+    const bool is_known = is_said && look_up(a, gone, &old) && look_up(a, dot ? dot + 1 : w.name, &next);
+    const size_t n_given = old.n + (w.with != NULL);
+    base_buf to = {0};
+    if (is_said && w.call)
+        base_buf_puts(&to, w.call);
+    else if (is_known && (next.n == 0 || next.n == n_given)) {
+        base_buf_printf(&to, "%s(", w.name);
+        for (size_t i = 0; i < old.n && next.n; i++)
+            base_buf_printf(&to, "%s%s", i ? ", " : "", old.parameters[i]);
+        if (w.with) base_buf_printf(&to, "%s%s", old.n ? ", " : "", w.with);
+        base_buf_putc(&to, ')');
+    }
+    if (to.len)
+        put_member(json, "to", to.data);
+    else if (is_known) /* with which arguments the model says */
+        base_buf_printf(json, ", \"to\": \"%s(", w.name);
+    base_buf_free(&to);
+    function_free(&old);
+    function_free(&next);
+    agent_instead_words_free(&w);
+}
+
 /* The call of the order of two parameters is known in whole but for the tags behind it. */
 static bool open_order(const agent *a, const char *request, base_buf *json)
 {
@@ -172,19 +348,24 @@ bool agent__open_operation(agent *a, const char *request, agent_opening *opening
     if (!can_open(a) || !a->asked.change || a->asked.refused) return false;
     const uint32_t done = a->asked.n_operations;
     const struct operation *o = asked_operation(a, request, &behind);
-    if (!done && !o && !a->fix.wanted && a->settings.mode != AGENT_MODE_PLAN && asks_for_order(request)) {
-        open_order(a, request, &json);
-    } else if (o) {
+    const bool may = !done && !a->fix.wanted && a->settings.mode != AGENT_MODE_PLAN;
+    const bool is_signature = may && (open_parameter(a, request, &json) ||
+                                         (!o && asks_for_order(request) && open_order(a, request, &json)));
+    if (!is_signature && o) {
         agent_asked *x = &a->asked; /* what is deleted stands in the list still */
         if (!done && !x->n_listed) x->n_listed = list_names(a, behind, x->listed, AGENT_MAX_WISHES);
         const uint32_t n = x->n_listed;
+        const bool is_delete = !strcmp(o->name, "delete");
         if (n > 1 && done < n)
             base_buf_printf(&json,
                 "{\"name\": \"refactor\", \"arguments\": {\"operation\": \"%s\", \"name\": \"%s\"%s", o->name,
                 x->listed[done], strcmp(o->name, "delete") ? ", \"to\": \"" : "");
         else if (!done)
             base_buf_printf(&json,
-                "{\"name\": \"refactor\", \"arguments\": {\"operation\": \"%s\", \"name\": \"", o->name);
+                "{\"name\": \"refactor\", \"arguments\": {\"operation\": \"%s\", \"name\": \"%s", o->name,
+                n && is_delete ? x->listed[0] : "");
+        if (!done && n && is_delete) base_buf_putc(&json, '"');
+        if (!done && n == 1 && is_delete) put_instead(a, request, x->listed[0], &json);
     }
     if (json.len) {
         agent_opening_free(opening);

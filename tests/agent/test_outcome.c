@@ -193,6 +193,60 @@ static void test_outcome__parameters_are_turned_round_with_their_calls(void **st
     free_host(&h);
 }
 
+/* The model ends the call; which function, parameter and value is the request's. */
+static void test_outcome__a_parameter_comes_and_goes_by_words(void **state)
+{
+    NEEDS("a grammar");
+    need_grammars();
+    static const char before[] =
+        "static int edit_distance(int a, int b)\n{\n    return a - b;\n}\n\nint main(void)\n{\n"
+        "    return edit_distance(3, 2);\n}\n";
+    static const struct {
+        const char *before, *request, *answer, *after;
+    } cases[] = {
+        {before, "Add an int parameter `flags` to edit_distance; its callers pass 0.", "}}</tools>",
+            "static int edit_distance(int a, int b, int flags)\n{\n    return a - b;\n}\n\nint "
+            "main(void)\n{\n    return "
+            "edit_distance(3, 2, 0);\n}\n"},
+        {before,
+            "The function that computes the edit distance should take a second parameter flags; callers pass "
+            "1.",
+            "}}</tools>",
+            "static int edit_distance(int a, int flags, int b)\n{\n    return a - b;\n}\n\nint "
+            "main(void)\n{\n    return "
+            "edit_distance(3, 1, 2);\n}\n"},
+        /* What callers pass is not said: the model says it. */
+        {before, "Add a parameter flags to edit_distance.", "7\"}}</tools>",
+            "static int edit_distance(int a, int b, int flags)\n{\n    return a - b;\n}\n\nint "
+            "main(void)\n{\n    return "
+            "edit_distance(3, 2, 7);\n}\n"},
+        {"static int one(int unused)\n{\n    return 1;\n}\n\nint main(void)\n{\n    return one(3);\n}\n",
+            "Drop the parameter of the function one.", "}}</tools>",
+            "static int one(void)\n{\n    return 1;\n}\n\nint main(void)\n{\n    return one();\n}\n"},
+        {"static int most(int n, int limit)\n{\n    return n < limit;\n}\n\nstatic int more(int n)\n{\n    "
+         "return "
+         "most(n, -1);\n}\n\nint main(void)\n{\n    return more(3 + 1);\n}\n",
+            "Remove more and let its caller use most with -1 instead.", "}}</tools>",
+            "static int most(int n, int limit)\n{\n    return n < limit;\n}\n\nint main(void)\n{\n    return "
+            "most(3 + 1, "
+            "-1);\n}\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        put_file("a.c", cases[i].before);
+        host h = new_host();
+        base_buf script = {0};
+        base_buf_printf(&script, "opens 1\nanswer %s\nanswer Done.\n", cases[i].answer);
+        agent_session *s = open_session(&h, script.data, AGENT_MODE_ALL, NULL, false);
+        assert_int_equal(submit(s, &h, cases[i].request), 0);
+        char *text = get_file("a.c");
+        if (strcmp(text, cases[i].after) != 0) fail_msg("%s\n%s\n%s", cases[i].request, text, h.json.data);
+        free(text);
+        agent_session_close(s);
+        free_host(&h);
+        base_buf_free(&script);
+    }
+}
+
 /* Rust's tests stand in the file itself, in a module; JavaScript's are calls, so a new one gets a file. */
 static void test_outcome__a_new_test_finds_its_place(void **state)
 {
@@ -257,6 +311,7 @@ int main(void)
         TEST_CASE(test_outcome__a_question_has_none),
         TEST_CASE(test_outcome__an_operation_is_done_for_each_of_a_list),
         TEST_CASE(test_outcome__parameters_are_turned_round_with_their_calls),
+        TEST_CASE(test_outcome__a_parameter_comes_and_goes_by_words),
         TEST_CASE(test_outcome__a_new_test_finds_its_place),
     };
     find_grammars();

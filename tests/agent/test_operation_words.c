@@ -1,0 +1,109 @@
+/* What a request says of an operation's arguments: a row a request. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/operation_words.h"
+
+static void same(const char *request, const char *what, const char *is, const char *should)
+{
+    if ((!is != !should) || (is && strcmp(is, should) != 0))
+        fail_msg("%s: %s is %s, not %s", request, what, is ? is : "nothing", should ? should : "nothing");
+}
+
+static void test_operation_words__say_a_parameter(void **state)
+{
+    const agent_parameter_change NO = AGENT_PARAMETER_STAYS, COMES = AGENT_PARAMETER_COMES,
+                                 GOES = AGENT_PARAMETER_GOES;
+    const struct {
+        const char *request;
+        agent_parameter_change change;
+        const char *declared, *name, *type, *value, *callers;
+        int at;
+    } cases[] = {
+        {"Add a parameter limit to find with default 10.", COMES, NULL, "limit", NULL, "10", NULL, 0},
+        {"add an optional argument `name=\"x y\"` to open", COMES, "name=\"x y\"", NULL, NULL, NULL, NULL, 0},
+        {"Add an int parameter flags to sdsnew; callers pass 0.", COMES, NULL, "flags", "int", NULL, "0", 0},
+        {"Give sdsnew a second parameter `int flags`, and let every caller pass FLAG_NONE", COMES,
+            "int flags", NULL, NULL, NULL, "FLAG_NONE", 2},
+        {"sdsnew should take a new parameter called size of type size_t and its callers give -1", COMES, NULL,
+            "size", "size_t", NULL, "-1", 0},
+        {"The function that computes the edit distance should take the greatest distance as a third "
+         "parameter instead "
+         "of reading the constant of the module; pass maxDistance where it is called.",
+            COMES, NULL, "maxDistance", NULL, NULL, "maxDistance", 3},
+        {"Add a keyword argument `strict` to parse which defaults to False", COMES, NULL, "strict", NULL,
+            "False", NULL, 0},
+        {"Add a parameter sep (string) defaulting to ', ' to join_all.", COMES, NULL, "sep", "string", "', '",
+            NULL, 0},
+        {"Drop the parameter of that function; it always clears everything.", GOES, NULL, NULL, NULL, NULL,
+            NULL, 0},
+        {"Remove the unused parameter mode from clear_screen", GOES, NULL, "mode", NULL, NULL, NULL, 0},
+        {"drop the `mode` argument of clear_screen", GOES, NULL, "mode", NULL, NULL, NULL, 0},
+        {"Get rid of clear's mode parameter", GOES, NULL, "mode", NULL, NULL, NULL, 0},
+        {"Add a check that the argument is not empty", NO, NULL, NULL, NULL, NULL, NULL, 0},
+        {"Add a method twice that takes a parameter n", NO, NULL, NULL, NULL, NULL, NULL, 0},
+        {"Add a method takesValue() to Option which returns true when it takes an argument", NO, NULL, NULL,
+            NULL, NULL, NULL, 0},
+        {"An empty list makes no sense. Refuse it for options and for arguments alike.", NO, NULL, NULL, NULL,
+            NULL, NULL, 0},
+        {"Add a test for the argument parser", NO, NULL, NULL, NULL, NULL, NULL, 0},
+        {"Remove the check that the argument is a string", NO, NULL, NULL, NULL, NULL, NULL, 0},
+        {"", NO, NULL, NULL, NULL, NULL, NULL, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        agent_parameter_words w;
+        const char *r = cases[i].request;
+        agent_read_parameter_words(r, &w);
+        if (w.change != cases[i].change) fail_msg("%s: %d", r, (int)w.change);
+        same(r, "declared", w.declared, cases[i].declared);
+        same(r, "name", w.name, cases[i].name);
+        same(r, "type", w.type, cases[i].type);
+        same(r, "default", w.value, cases[i].value);
+        same(r, "what callers pass", w.callers, cases[i].callers);
+        if (w.at != cases[i].at) fail_msg("%s: place %d", r, w.at);
+        agent_parameter_words_free(&w);
+    }
+}
+
+static void test_operation_words__say_what_stands_instead(void **state)
+{
+    static const struct {
+        const char *request, *name, *call, *with;
+    } cases[] = {
+        {"oom does the same as oomm without an upper limit. Remove oom and let its caller use oomm with -1 "
+         "instead.",
+            "oomm", NULL, "-1"},
+        {"Delete note; callers should use `log.write(text, 1)`.", "log.write", "log.write(text, 1)", NULL},
+        {"Delete note, in favour of log_it(...)", "log_it", NULL, NULL},
+        {"Remove more() and replace its calls with most(n, -1)", "most", "most(n, -1)", NULL},
+        {"Remove sdsfromlonglong from the library, nothing calls it.", NULL, NULL, NULL},
+        {"Remove the unused function f. It is of no use.", NULL, NULL, NULL},
+        {"Delete f; its callers become g(1", "g", NULL, NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        agent_instead_words w;
+        const char *r = cases[i].request;
+        assert_int_equal(agent_read_instead_words(r, &w), cases[i].name != NULL);
+        same(r, "name", w.name, cases[i].name);
+        same(r, "call", w.call, cases[i].call);
+        same(r, "with", w.with, cases[i].with);
+        agent_instead_words_free(&w);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_operation_words__say_a_parameter),
+        cmocka_unit_test(test_operation_words__say_what_stands_instead),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,37 @@
+/* Requests (issues that somebody pastes) read for an operation's arguments: each text is a piece of the request. */
+#include <assert.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/operation_words.h"
+#include "base/mem.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+
+static void is_piece(const char *request, const char *piece)
+{
+    assert(!piece || strstr(request, piece) || !strcmp(piece, "int")); /* "integer" is read as C's word */
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+    char *request = base_xstrndup((const char *)data, n);
+    agent_parameter_words p;
+    agent_instead_words w;
+    if (agent_read_parameter_words(request, &p)) {
+        assert(p.change != AGENT_PARAMETER_STAYS && p.to <= strlen(request) && p.at >= 0 && p.at <= 6);
+        const char *const pieces[] = {p.declared, p.name, p.type, p.value, p.callers};
+        for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) is_piece(request, pieces[i]);
+    }
+    agent_parameter_words_free(&p);
+    if (agent_read_instead_words(request, &w)) {
+        assert(w.name && *w.name);
+        is_piece(request, w.name);
+        is_piece(request, w.call);
+        is_piece(request, w.with);
+    }
+    agent_instead_words_free(&w);
+    free(request);
+    return 0;
+}
