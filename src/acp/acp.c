@@ -14,6 +14,7 @@
 #include "agent/log.h"
 #include "agent/worker.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 
 /* A message of the client that waits: for the session to open, or for the turn to end. */
 typedef struct waiting {
@@ -338,6 +339,17 @@ static void put_link(const acp *c, base_buf *out, const char *uri)
         base_buf_puts(out, uri);
 }
 
+/* A file that the editor sends along: whoever wrote it must not write the request behind it. */
+static void put_embedded(base_buf *out, const base_json *resource)
+{
+    const char *uri = base_json_str(resource, "uri", "");
+    base_buf_puts(out, "\nText of ");
+    base_utf8_sanitise(out, uri, strlen(uri), false);
+    base_buf_puts(out, ":\n");
+    acp_put_code(out, "", base_json_str(resource, "text", ""));
+    base_buf_putc(out, '\n');
+}
+
 /* The blocks of a prompt as one text. False: one is of a kind that was not offered. */
 static bool read_prompt(const acp *c, const base_json *blocks, base_buf *out)
 {
@@ -349,8 +361,7 @@ static bool read_prompt(const acp *c, const base_json *blocks, base_buf *out)
         else if (!strcmp(type, "resource_link"))
             put_link(c, out, base_json_str(b, "uri", ""));
         else if (!strcmp(type, "resource") && base_json_str(resource, "text", NULL))
-            base_buf_printf(out, "\n%s:\n```\n%s\n```\n", base_json_str(resource, "uri", ""),
-                base_json_str(resource, "text", ""));
+            put_embedded(out, resource);
         else
             return false;
     }
@@ -392,7 +403,10 @@ static void do_cancel(acp *c, const request *r)
 {
     base_err err = {0};
     const bool is_known = is_open(c, base_json_str(r->params, "sessionId", NULL));
-    if (is_known && c->prompt.doc) agent_worker_interrupt(c->worker);
+    if (is_known && c->prompt.doc) {
+        c->permission = 0; /* a late yes to this question must not answer the next one */
+        agent_worker_interrupt(c->worker);
+    }
     if (!r->id) return;
     if (is_known) {
         acp_send_result(r->id, "null");

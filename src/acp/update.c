@@ -128,22 +128,27 @@ static void put_content_text(base_buf *out, const char *text)
     base_buf_putc(out, '}');
 }
 
-/*
- * Foreign text in a block of code: an editor reads what it is sent as Markdown, where a comment of HTML is not shown, a
- * backslash vanishes, and a picture is fetched.
- */
-static void put_code(base_buf *out, const char *kind, const char *text)
+void acp_put_code(base_buf *out, const char *kind, const char *text)
 {
-    base_buf block = {0};
     size_t most = 2, run = 0;
     for (const char *p = text; *p; p++) {
         run = *p == '`' ? run + 1 : 0;
         if (run > most) most = run;
     }
     const size_t n = strlen(text);
-    for (size_t i = 0; i <= most; i++) base_buf_putc(&block, '`');
-    base_buf_printf(&block, "%s\n%s%s", kind, text, n && text[n - 1] == '\n' ? "" : "\n");
-    for (size_t i = 0; i <= most; i++) base_buf_putc(&block, '`');
+    for (size_t i = 0; i <= most; i++) base_buf_putc(out, '`');
+    base_buf_printf(out, "%s\n%s%s", kind, text, n && text[n - 1] == '\n' ? "" : "\n");
+    for (size_t i = 0; i <= most; i++) base_buf_putc(out, '`');
+}
+
+/*
+ * An editor reads what it is sent as Markdown, where a comment of HTML is not shown, a backslash vanishes, and a picture
+ * is fetched.
+ */
+static void put_code(base_buf *out, const char *kind, const char *text)
+{
+    base_buf block = {0};
+    acp_put_code(&block, kind, text);
     put_content_text(out, block.data);
     base_buf_free(&block);
 }

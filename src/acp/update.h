@@ -21,6 +21,8 @@ typedef struct acp_teller {
 } acp_teller;
 
 void acp_tell(acp_teller *t, const agent_event *e);
+/* Foreign text in a block of code, behind a fence that it does not hold; kind: a language, or "". */
+void acp_put_code(base_buf *out, const char *kind, const char *text);
 /* One notification "session/update"; fields: members of the update behind its name, may be "". */
 void acp_send_update(const acp_teller *t, const char *kind, const char *fields);
 /* The params of session/request_permission. The tool call is told as it is in updates. */
