@@ -1,6 +1,7 @@
 #include "base/hash.h"
 
 #include <string.h>
+#include <sys/random.h>
 
 static uint64_t begin(size_t n, uint64_t seed)
 {
@@ -54,6 +55,68 @@ void base_hash64_each(const void *bytes, size_t n, size_t count, uint64_t *ret)
     }
     for (; i < count; i++, p += n) ret[i] = base_hash64(p, n, 0);
 }
+
+/* --- SipHash -------------------------------------------------------------------------------------------- */
+
+static uint64_t turn(uint64_t x, int by)
+{
+    return x << by | x >> (64 - by);
+}
+
+static void sip_rounds(uint64_t v[4], int n)
+{
+    while (n--) {
+        v[0] += v[1];
+        v[2] += v[3];
+        v[1] = turn(v[1], 13) ^ v[0];
+        v[3] = turn(v[3], 16) ^ v[2];
+        v[0] = turn(v[0], 32) + v[3];
+        v[2] += v[1];
+        v[1] = turn(v[1], 17) ^ v[2];
+        v[3] = turn(v[3], 21) ^ v[0];
+        v[2] = turn(v[2], 32);
+    }
+}
+
+static void sip_word(uint64_t v[4], uint64_t word)
+{
+    v[3] ^= word;
+    sip_rounds(v, 1);
+    v[0] ^= word;
+}
+
+uint64_t base_siphash(const void *bytes, size_t n, const uint64_t key[2])
+{
+    const uint8_t *p = bytes;
+    uint64_t v[4] = {key[0] ^ 0x736f6d6570736575, key[1] ^ 0x646f72616e646f6d, key[0] ^ 0x6c7967656e657261,
+        key[1] ^ 0x7465646279746573};
+    uint64_t word, last = (uint64_t)n << 56;
+    for (; n >= 8; n -= 8, p += 8) {
+        memcpy(&word, p, 8);
+        sip_word(v, word);
+    }
+    for (size_t i = 0; i < n; i++) last |= (uint64_t)p[i] << (8 * i);
+    sip_word(v, last);
+    v[2] ^= 0xff;
+    sip_rounds(v, 3);
+    return v[0] ^ v[1] ^ v[2] ^ v[3];
+}
+
+static uint64_t process_key[2];
+
+/* Before main, and so before any thread. Early in a machine's start there may be no randomness: an address is some. */
+__attribute__((constructor)) static void draw_key(void)
+{
+    if (getrandom(process_key, sizeof process_key, GRND_NONBLOCK) != (ssize_t)sizeof process_key)
+        process_key[0] ^= (uint64_t)(uintptr_t)&process_key ^ (uint64_t)(uintptr_t)__builtin_frame_address(0);
+}
+
+uint64_t base_hash_keyed(const void *bytes, size_t n)
+{
+    return base_siphash(bytes, n, process_key);
+}
+
+/* --- SHA-256 -------------------------------------------------------------------------------------------- */
 
 static const uint32_t round_constants[64] = {
     0x428a2f98,

@@ -15,6 +15,14 @@ uint64_t base_hash64(const void *bytes, size_t n, uint64_t seed);
  */
 void base_hash64_each(const void *bytes, size_t n, size_t count, uint64_t *ret);
 
+/*
+ * For tables whose keys are somebody else's (names of a tree, pieces of a vocabulary): SipHash-1-3 (Aumasson and
+ * Bernstein 2012) with a key drawn once a process. Texts that share a slot are easily found for base_hash64, and a table
+ * of them is a list. Never in a file and never for an order, since it differs from run to run.
+ */
+uint64_t base_hash_keyed(const void *bytes, size_t n);
+uint64_t base_siphash(const void *bytes, size_t n, const uint64_t key[2]);
+
 typedef struct base_sha256 {
     uint32_t h[8];
     uint64_t n_bytes;

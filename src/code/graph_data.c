@@ -36,7 +36,7 @@ void code_work_edge(code_work *w, uint32_t from, uint32_t to, code_edge_kind kin
 
 static uint32_t number_of(code_names *s, const char *text, size_t n)
 {
-    const uint64_t hash = base_hash64(text, n, 0);
+    const uint64_t hash = base_hash_keyed(text, n);
     if (s->n * 2 >= s->n_table) {
         free(s->table);
         s->n_table = s->n_table != 0 ? s->n_table * 2 : 256;

@@ -1,5 +1,5 @@
 /*
- * A table of strings with small numbers: open addressing over base_hash64, text in an arena. For paths,
+ * A table of strings with small numbers: open addressing over base_hash_keyed, text in an arena. For paths,
  * identifiers and words.
  */
 #include "code/index_state.h"
@@ -49,12 +49,12 @@ static uint32_t find(const code_strings *s, const char *text, size_t n, uint64_t
 
 uint32_t code_strings_find(const code_strings *s, const char *text, size_t n)
 {
-    return find(s, text, n, base_hash64(text, n, 0));
+    return find(s, text, n, base_hash_keyed(text, n));
 }
 
 uint32_t code_strings_add(code_strings *s, const char *text, size_t n)
 {
-    const uint64_t hash = base_hash64(text, n, 0);
+    const uint64_t hash = base_hash_keyed(text, n);
     const uint32_t known = find(s, text, n, hash);
     if (known != UINT32_MAX) return known;
     base_grow(&s->strings, &s->cap, (size_t)s->n + 1, sizeof *s->strings);

@@ -20,7 +20,7 @@ const struct gguf_value_kind gguf_value_types[GGUF_N_VALUE_TYPES] = {
 
 size_t gguf_slot(const uint32_t *table, size_t slots, const void *items, size_t item_size, base_str name)
 {
-    size_t at = base_hash64(name.ptr, name.len, 0) & (slots - 1);
+    size_t at = base_hash_keyed(name.ptr, name.len) & (slots - 1);
     for (; table[at]; at = (at + 1) & (slots - 1)) {
         const base_str *other =
             (const base_str *)(const void *)((const char *)items + (table[at] - 1) * item_size);

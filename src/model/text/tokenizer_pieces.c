@@ -12,7 +12,7 @@ static const char space_mark[] = "\xe2\x96\x81"; /* U+2581 */
 
 static size_t word_slot(const piece_table *t, const char *s, size_t n)
 {
-    size_t at = base_hash64(s, n, 0) & (t->n_words - 1);
+    size_t at = base_hash_keyed(s, n) & (t->n_words - 1);
     for (; t->words[at]; at = (at + 1) & (t->n_words - 1)) {
         base_str p = piece_at(t, t->words[at] - 1);
         if (p.len == n && memcmp(p.ptr, s, n) == 0) break;
