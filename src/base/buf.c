@@ -81,3 +81,9 @@ int base_str_equal(base_str a, const char *b)
 {
     return a.len == strlen(b) && memcmp(a.ptr, b, a.len) == 0;
 }
+
+bool base_ends_with(const char *text, const char *end)
+{
+    const size_t n = strlen(text), m = strlen(end);
+    return n >= m && !memcmp(text + n - m, end, m);
+}

@@ -6,6 +6,7 @@
 #define KVIST_BASE_BUF_H
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 typedef struct base_buf {
@@ -31,5 +32,7 @@ char *base_buf_take(base_buf *b); /* the caller owns the string ("" when empty);
 
 base_str base_str_of(const char *s);
 int base_str_equal(base_str a, const char *b);
+
+bool base_ends_with(const char *text, const char *end);
 
 #endif

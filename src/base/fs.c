@@ -307,3 +307,10 @@ int base_fs_check_homes(base_err *err)
     }
     return code;
 }
+
+char *base_fs_join(const char *folder, const char *name)
+{
+    base_buf path = {0};
+    base_buf_printf(&path, "%s%s%s", folder, *folder ? "/" : "", name);
+    return base_buf_take(&path);
+}

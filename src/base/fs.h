@@ -35,6 +35,9 @@ int base_fs_remove(const char *path, base_err *err);
 
 bool base_fs_exists(const char *path);
 
+/* "folder/name"; "name" where folder is "". The caller frees. */
+char *base_fs_join(const char *folder, const char *name);
+
 typedef enum base_home { BASE_HOME_CONFIG, BASE_HOME_DATA, BASE_HOME_STATE } base_home;
 
 /*

@@ -18,7 +18,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "tools/guard/git_guard.h"
+#include "tools/guard/git_since.h"
 #include "tools/tree/workspace.h"
 
 enum { MAX_DIFF = 1 << 20, MAX_OUTPUT = 64 << 10, N_MESSAGES = 20, MAX_BODY = 600 };

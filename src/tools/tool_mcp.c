@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "tools/guard/git_check.h"
 #include "tools/guard/git_guard.h"
 #include "tools/result/result.h"
 #include "tools/tree/workspace.h"

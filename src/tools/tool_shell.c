@@ -3,6 +3,7 @@
  * result begins with how it ended and keeps more of the output's tail than of its head: that is where a
  * failing test says why.
  */
+#include "tools/guard/git_check.h"
 #include "tools/guard/git_guard.h"
 #include "tools/run/box.h"
 #include "tools/confine/shell.h"

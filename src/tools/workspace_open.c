@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "tools/edit/undo.h"
 #include "tools/guard/git_guard.h"
+#include "tools/guard/git_since.h"
 #include "tools/tree/workspace.h"
 
 #include <linux/openat2.h>

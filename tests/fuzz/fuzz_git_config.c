@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "scratch.h"
-#include "tools/guard/git_guard.h"
+#include "tools/guard/git_obeys.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 

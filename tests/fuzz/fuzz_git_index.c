@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "tools/guard/git_guard.h"
+#include "tools/guard/git_index.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 

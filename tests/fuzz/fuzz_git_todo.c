@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 #include "scratch.h"
-#include "tools/guard/git_guard.h"
+#include "tools/guard/git_rebase.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 

@@ -3,7 +3,7 @@
  * into .git/hooks and beside the working tree too, and runs the hook at once. Read here, because libgit2 reads no split and no
  * sparse index. The format: gitformat-index(5).
  */
-#include "tools/guard/git_guard.h"
+#include "tools/guard/git_index.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

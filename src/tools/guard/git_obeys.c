@@ -3,8 +3,9 @@
  * by a path of the tree (filter.x.clean = python3 tools/clean.py). What stands there is run or obeyed by git as much as what
  * stands in .git.
  */
-#include "tools/guard/git_guard.h"
+#include "tools/guard/git_obeys.h"
 
+#include <git2.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>

@@ -1,10 +1,70 @@
 /*
  * The steps of a rebase that has not ended (rebase-merge/git-rebase-todo, sequencer/todo): `exec` and whatever we do not know may run
- * a program when somebody goes on with it.
+ * a program when somebody goes on with it (contract: git_rebase.h).
  */
-#include "tools/guard/git_guard.h"
+#include "tools/guard/git_rebase.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/fs.h"
+#include "base/mem.h"
+#include "tools/guard/below.h"
+
+const char *const tool__git_state_names[] = {"rebase-merge", "rebase-apply", "sequencer", NULL};
+static const struct {
+    const char *state, *name;
+    bool is_list; /* of steps; else a strategy, which git takes for a program's name */
+} step_files[] = {{"rebase-merge", "git-rebase-todo", true}, {"sequencer", "todo", true},
+    {"rebase-merge", "strategy", false}, {"rebase-merge", "strategy_opts", false},
+    {"sequencer", "opts", false}};
+
+bool tool__git_states_have(const tool_git_states *list, const struct stat *st)
+{
+    for (size_t i = 0; i < list->n; i++)
+        if (list->all[i].dev == st->st_dev && list->all[i].ino == st->st_ino) return true;
+    return false;
+}
+
+void tool__git_states_add(
+    const tool_root *root, const tool_git_walk *walk, const tool_git_states *known, tool_git_states *list)
+{
+    struct stat st;
+    for (size_t i = 0; i < walk->n_repos; i++)
+        for (const char *const *name = tool__git_state_names;
+             walk->repos[i].kind != TOOL_REPO_POINTER && *name; name++) {
+            char *path = base_fs_join(walk->repos[i].path, *name);
+            if (tool__look(root, path, &st) && !tool__git_states_have(known, &st) &&
+                !tool__git_states_have(list, &st)) {
+                base_grow(&list->all, &list->cap, list->n + 1, sizeof *list->all);
+                list->all[list->n++] = (tool_git_state){st.st_dev, st.st_ino};
+            }
+            free(path);
+        }
+}
+
+void tool__git_states_free(tool_git_states *list)
+{
+    free(list->all);
+    *list = (tool_git_states){0};
+}
+
+void tool__git_steps_keep(
+    const tool_root *root, const tool_git_walk *walk, const tool_kept_list *earlier, tool_kept_list *ret)
+{
+    struct stat st;
+    for (size_t i = 0; i < walk->n_repos; i++) {
+        if (walk->repos[i].kind == TOOL_REPO_POINTER) continue;
+        for (size_t k = 0; k < sizeof step_files / sizeof *step_files; k++) {
+            char *path = base_fs_join(walk->repos[i].path, step_files[k].state), *file = NULL;
+            if (tool__look(root, path, &st)) file = base_fs_join(path, step_files[k].name);
+            if (file) tool__kept_add(root, file, NULL, earlier, ret);
+            free(file);
+            free(path);
+        }
+    }
+    tool__kept_sort(ret);
+}
 
 static const char *const harmless[] = {"pick", "p", "reword", "r", "edit", "e", "squash", "s", "fixup", "f",
     "break", "b", "drop", "d", "label", "l", "reset", "t", "merge", "m", "noop", "update-ref", "u", "revert"};
@@ -42,4 +102,12 @@ const char *tool__git_todo_refused(const base_buf *now, const base_buf *before)
         p += n + 1;
     }
     return NULL;
+}
+
+bool tool__git_steps_refused(const tool_kept *now, const tool_kept *before)
+{
+    if (!now->is_held || !S_ISREG(now->st.st_mode)) return true;
+    if (base_ends_with(now->path, "todo"))
+        return tool__git_todo_refused(&now->bytes, before && before->is_held ? &before->bytes : NULL) != NULL;
+    return now->bytes.data && strchr(now->bytes.data, '/');
 }

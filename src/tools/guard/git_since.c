@@ -3,14 +3,15 @@
  * is told first what of it changed meanwhile, whoever changed it. The guard undoes what commands plant; this
  * sees also what the person, another program or an approved edit wrote.
  */
+#include "tools/guard/git_since.h"
+
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "tools/guard/git_guard.h"
-#include "tools/tree/workspace.h"
+#include "tools/guard/git_guarded.h"
 
 struct tool_git_since {
     tool_root elsewhere; /* the repository of a worktree or a submodule; fd -1: it lies in the tree */
@@ -23,12 +24,12 @@ void tool__git_since_take(tool_workspace *w)
     s->elsewhere.fd = -1;
     w->git_since = s;
     if (!w->repo) return;
-    tool__git_guard_keep(&w->root, w->root.is_bare ? "" : ".git", &s->here);
+    tool__git_guarded_keep(&w->root, w->root.is_bare ? "" : ".git", &s->here);
     s->elsewhere.path = tool__git_outside(w);
     if (!s->elsewhere.path) return;
     s->elsewhere.has_openat2 = w->root.has_openat2;
     s->elsewhere.fd = open(s->elsewhere.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (s->elsewhere.fd >= 0) tool__git_guard_keep(&s->elsewhere, "", &s->there);
+    if (s->elsewhere.fd >= 0) tool__git_guarded_keep(&s->elsewhere, "", &s->there);
 }
 
 static void put(base_buf *out, const char *what, const char *folder, const char *path)
@@ -57,7 +58,7 @@ static void list(
         put(out, change == TOOL_KEPT_GONE ? "removed" : "changed", shown, item->path);
     }
     tool_kept_list now = {0};
-    tool__git_guard_keep(root, repo, &now);
+    tool__git_guarded_keep(root, repo, &now);
     for (size_t i = 0; i < now.n; i++) {
         const tool_kept *item = &now.items[i], *old = tool__kept_find(before, item->path);
         if (is_file(item) && !(old && is_file(old))) put(out, "made", shown, item->path);

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "tools/file/safe_path.h"
+#include "tools/guard/below.h"
 
 /* STEPS: parts of paths that are looked up; looking at a folder costs as many as its path has. About a second. */
 enum {
@@ -22,7 +22,6 @@ enum {
     MOST_STEPS = 1 << 22,
     MOST_PATH = 4096
 }; /* no program can stand in a folder with a longer path */
-static const int64_t settled_ns = 2 * (int64_t)1000000000; /* as kept.c's */
 
 /* HAS_OTHER_CASE: its .git is written with other letters (where these make no difference, git obeys it all the same). */
 enum { HAS_GIT = 1, HAS_HEAD = 2, HAS_OBJECTS = 4, HAS_REFS = 8, HAS_COMMONDIR = 16, HAS_OTHER_CASE = 32 };
@@ -43,11 +42,6 @@ typedef struct walker {
     base_buf path;
     tool_git_walk *out;
 } walker;
-
-static int64_t ns_of(struct timespec t)
-{
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 /* What git takes for a repository by what lies in it (is_git_directory in its setup). */
 static bool looks_bare(uint8_t has)
@@ -206,7 +200,7 @@ static void walk(walker *k, bool is_repo)
     /* An earlier walk that was cut has not all that a folder held, and none has the name of a .git that is no folder. */
     bool is_same = old && !k->earlier->is_cut && !(old->has & HAS_OTHER_CASE) && !is_repo && !old->is_repo &&
                    old->is_settled && old->dev == st.st_dev && old->ino == st.st_ino &&
-                   old->ctime_ns == ns_of(st.st_ctim);
+                   old->ctime_ns == tool__ns_of(st.st_ctim);
     if (is_same)
         list_earlier(k, old, &in);
     else
@@ -221,9 +215,9 @@ static void walk(walker *k, bool is_repo)
     out->folders[out->n_folders++] = (tool_walked){.path = base_xstrdup(path),
         .dev = st.st_dev,
         .ino = st.st_ino,
-        .ctime_ns = ns_of(st.st_ctim),
+        .ctime_ns = tool__ns_of(st.st_ctim),
         .has = in.has,
-        .is_settled = k->now_ns - ns_of(st.st_ctim) > settled_ns,
+        .is_settled = k->now_ns - tool__ns_of(st.st_ctim) > tool__coarse_ns,
         .is_repo = is_repo};
     if (in.has & HAS_GIT) meet_git(k, in.git.data);
     for (const char *name = in.folders.data; name && name < in.folders.data + in.folders.len;
@@ -243,7 +237,7 @@ void tool__git_walk(const tool_root *root, const tool_git_walk *earlier, bool is
         .earlier = earlier,
         .is_after = is_after,
         .root_n = strlen(root->path),
-        .now_ns = ns_of(now),
+        .now_ns = tool__ns_of(now),
         .out = ret};
     if (earlier && earlier->n_folders) {
         k.by_path = base_xcalloc(earlier->n_folders, sizeof *k.by_path);

@@ -11,23 +11,17 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "tools/file/safe_path.h"
+#include "tools/guard/below.h"
 
 enum { MOST_ITEMS = 1 << 16, MOST_DEPTH = 32 };
 static const size_t most_file = (size_t)16 << 20, most_held = (size_t)64 << 20;
-static const int64_t settled_ns =
-    2 * (int64_t)1000000000; /* the coarsest clock of a file system in use: FAT's */
-
-static int64_t ns_of(struct timespec t)
-{
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 static bool is_same_stat(const struct stat *a, const struct stat *b)
 {
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_mode == b->st_mode &&
            a->st_uid == b->st_uid && a->st_gid == b->st_gid && a->st_size == b->st_size &&
-           ns_of(a->st_mtim) == ns_of(b->st_mtim) && ns_of(a->st_ctim) == ns_of(b->st_ctim);
+           tool__ns_of(a->st_mtim) == tool__ns_of(b->st_mtim) &&
+           tool__ns_of(a->st_ctim) == tool__ns_of(b->st_ctim);
 }
 
 /*
@@ -126,7 +120,7 @@ static void add(const tool_root *root, const char *path, tool_kept_skips_fn *ski
     clock_gettime(CLOCK_REALTIME, &now);
     item.failed = look(root, path, &item.st);
     if (item.failed == ENOENT) item.failed = 0;
-    item.is_settled = ns_of(now) - ns_of(item.st.st_ctim) > settled_ns;
+    item.is_settled = tool__ns_of(now) - tool__ns_of(item.st.st_ctim) > tool__coarse_ns;
     hold(root, earlier, list, &item);
     base_grow(&list->items, &list->cap, list->n + 1, sizeof *list->items);
     list->items[list->n++] = item;

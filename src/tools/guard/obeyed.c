@@ -16,7 +16,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "tools/guard/git_guard.h"
+#include "tools/guard/git_obeys.h"
 
 static const char *const obeyed_files[] = {"agents.md"};
 static const char *const obeyed_folders[] = {".kvist", ".agents"};

@@ -1,8 +1,8 @@
 /*
  * A tree of dotfiles, or a home folder, may hold what kvist itself obeys: its configuration, the servers that it starts, what was
- * allowed for good, the grammars that it loads as code (contract: git_guard.h).
+ * allowed for good, the grammars that it loads as code (contract: own_files.h).
  */
-#include "tools/guard/git_guard.h"
+#include "tools/guard/own_files.h"
 
 #include <stdlib.h>
 #include <string.h>

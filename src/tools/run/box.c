@@ -9,7 +9,7 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
-#include "tools/guard/git_guard.h"
+#include "tools/guard/git_binds.h"
 
 int tool__box_tmp(tool_workspace *w, base_err *err)
 {
@@ -71,7 +71,7 @@ int tool__box_prepare(tool_workspace *w, const tool_box_wishes *wishes, tool_san
     tool_git_binds binds = {0};
     int code = tool__box_tmp(w, err);
     if (code) return code;
-    tool__git_guard_binds(w, &binds);
+    tool__git_binds_make(w, &binds);
     char **paths = protected_paths(w, binds.read_only), **readable = readable_paths(w, wishes->readable);
     const tool_sandbox_wishes all = {.root = w->root.path,
         .root_is_writable = wishes->writes && !w->root.is_bare,
