@@ -14,10 +14,7 @@
 #ifndef KVIST_MODEL_SCHEMA_GRAMMAR_H
 #define KVIST_MODEL_SCHEMA_GRAMMAR_H
 
-#include "base/schema.h"
-#include "model/text/grammar_list.h"
-
-enum { SCHEMA_MOST_THREADS = 64, SCHEMA_MOST_NESTING = 32 };
+#include "model/text/schema_leaves.h"
 
 typedef struct schema_thread {
     uint32_t frame; /* of the array or object that is open */
