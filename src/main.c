@@ -5,8 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/door.h"
 #include "cmd/cmd.h"
+#ifdef KVIST_SHELL
+#include "tui/tui.h"
+#endif
 
 static const struct {
     const char *name, *about;
@@ -79,7 +83,14 @@ static int describe(void)
             printf("{\"name\":\"%s\",\"about\":\"%s\"}", commands[i].name, commands[i].about);
         if (i + 1 < sizeof commands / sizeof *commands) putchar(',');
     }
-    puts("]}");
+    putchar(']');
+#ifdef KVIST_SHELL
+    base_buf shell = {0};
+    tui_describe(&shell);
+    printf(",%s", shell.data);
+    base_buf_free(&shell);
+#endif
+    puts("}");
     return CMD_OK;
 }
 

@@ -61,14 +61,14 @@ static void print_policy(const kv_policy_info *p, bool json)
 
 static void print_parameter(const kv_parameter_info *p, bool json)
 {
+    char range[64];
+    snprintf(range, sizeof range, "%.10g to %.10g", p->least, p->most);
     if (json && p->words)
         printf("{\"parameter\":\"%s\",\"words\":\"%s\"}\n", p->name, p->words);
     else if (json)
         printf("{\"parameter\":\"%s\",\"least\":%g,\"most\":%g}\n", p->name, p->least, p->most);
-    else if (p->words)
-        printf("  %-12s %s\n", p->name, p->words);
     else
-        printf("  %-12s %g to %g\n", p->name, p->least, p->most);
+        printf("  %-12s %-18s %s\n", p->name, p->words ? p->words : range, p->about);
 }
 
 static void say_progress(void *user, double share)

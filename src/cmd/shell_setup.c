@@ -145,13 +145,10 @@ static bool parse(int argc, char **argv, shell_options *o, const char *usage, in
     };
     const char **rest = base_xcalloc((size_t)argc + 1, sizeof *rest);
     uint32_t n_rest = 0;
-    base_buf policies = {0};
     base_err why = {0}, *err = &why;
     int code = 0;
-    kv_policy_describe(&policies);
-    const cmd_words words = {.usage = usage, .more = policies.data, .rest = rest, .n_rest = &n_rest};
+    const cmd_words words = {.usage = usage, .rest = rest, .n_rest = &n_rest};
     const bool goes_on = cmd_begin(argc, argv, &o->common, own, &words, ret_status) && !o->version;
-    base_buf_free(&policies);
     if (goes_on && n_rest > 1)
         code = base_fail(err, BASE_E_USAGE, "one folder at most; \"%s\" is a second one", rest[1]);
     if (!code && n_rest && o->dir)

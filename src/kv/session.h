@@ -181,8 +181,6 @@ uint64_t kv_session_schedule_hash(const kv_session *s);
 
 const kv_policy_info *kv_policy_list(uint32_t *ret_n);
 void kv_policy_defaults(const char *name, base_buf *out); /* "w=32 kernel=7" of a policy of the list */
-/* For --help: every policy with its defaults, every parameter with its bounds. */
-void kv_policy_describe(base_buf *out);
 
 const kv_parameter_info *kv_parameter_list(uint32_t *ret_n);
 

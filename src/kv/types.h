@@ -252,6 +252,7 @@ typedef struct kv_policy_info {
 
 typedef struct kv_parameter_info {
     const char *name, *words; /* words: of a parameter that has names for its values; NULL: a number */
+    const char *about;        /* what it does */
     double least, most;
 } kv_parameter_info;
 

@@ -36,4 +36,7 @@ int tui_replay(agent_log *l, const char *session, const tui_options *options, ba
 int tui_replay_text(agent_log *l, const char *session, uint32_t turn, uint32_t width, uint32_t height,
     base_buf *out, base_err *err);
 
+/* Slash commands and keys for what is made from them: "slash":[{name, arguments, about}],"keys":[{where, keys, about}] */
+void tui_describe(base_buf *out);
+
 #endif

@@ -6,6 +6,7 @@ usage: test_cli.py KVIST KVIST-BENCH SHARED
 import hashlib
 import json
 import os
+import re
 import shutil
 import signal
 import sqlite3
@@ -20,6 +21,7 @@ KVIST, BENCH, SHARED = (os.path.abspath(word) for word in sys.argv[1:4])  # Meso
 DATA = os.path.join(os.environ.get("KVIST_HOME") or "", "data") if os.environ.get("KVIST_HOME") else os.path.join(
     os.environ.get("XDG_DATA_HOME") or os.path.join(os.path.expanduser("~"), ".local", "share"), "kvist")
 PATIENCE = 300 * int(os.environ.get("KVIST_TEST_PATIENCE", "1"))  # seconds: a guard against hanging, no expectation
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 SMALL = os.path.join(DATA, "models", "SmolLM2-135M-Instruct.Q4_1.gguf")
 
 SCRIPT = """
@@ -141,7 +143,7 @@ class Benches(Case):
         with open(questions, "w") as f:
             f.write('{"repo": "tree", "question": "Which function doubles a number?", "symbol": "twice", "file": "src/one.c"}\n')
         said = self.refuses("bench-questions", "--kvist", KVIST, "--data", data, "--questions", questions)
-        self.assertRegex(said, "before it began the request: kvist: the model default is not here")
+        self.assertRegex(said, "before it began the request: kvist: the default model, [^ ]*, is not here")
 
     @unittest.skipUnless(os.path.isdir(os.path.join(SHARED, "data", "quixbugs")), "no QuixBugs")
     def test_a_judge_that_cannot_judge(self):
@@ -423,6 +425,59 @@ class Usage(Case):
         for shell in ("bash", "zsh", "fish"):
             if shutil.which(shell):
                 subprocess.run([shell, "-n"], input=made[shell], text=True, check=True)
+
+    def test_the_manual_has_the_keys_and_the_commands_of_the_shell(self):
+        about = self.describe("help")
+        maker = os.path.join(ROOT, "scripts", "make-manual")
+        page = subprocess.run([sys.executable, maker, KVIST, "man"], stdout=subprocess.PIPE, text=True, env=self.env, check=True).stdout
+        for row in about["slash"]:
+            self.assertIn(f"\\fB/{row['name']}\\fR".replace("-", "\\-"), page)
+        for row in about["keys"]:
+            self.assertIn(f"\\fB{row['keys']}\\fR".replace("-", "\\-"), page)
+        self.assertLessEqual({"tour", "help", "approvals"}, {row["name"] for row in about["slash"]})
+
+    def test_the_documents_name_only_what_there_is(self):
+        """README's tables and the guide: every option, slash command and key in them is one of the program's tables."""
+        about = self.describe("help")
+        options = {option["name"] for name in ["", *(row["name"] for row in about["commands"])] for option in self.describe(*name.split())["options"]}
+        slash = {row["name"] for row in about["slash"]}
+        for document in ("README.md", "docs/guide.md"):
+            with open(os.path.join(ROOT, document)) as f:
+                text = f.read()
+            text_outside = re.sub(r"(?ms)^```.*?^```", "", text)  # a fence may show other programs' files
+            code = [span for span in re.findall(r"`([^`\n]+)`", text_outside) if not span.startswith(("scripts/", "..."))]
+            named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", " ".join(code)))
+            self.assertEqual(named - options - {"--help"}, set(), document)
+            self.assertGreater(len(named), 8, document)
+            self.assertEqual({m for span in code for m in re.findall(r"^/([a-z][a-z-]*)", span)} - slash, set(), document)
+
+    def test_the_keys_of_the_readme_are_the_programs(self):
+        keys = {}
+        for row in self.describe("help")["keys"]:
+            keys.setdefault(row["where"], set()).update(row["keys"].split())
+        with open(os.path.join(ROOT, "README.md")) as f:
+            section = f.read().split("\n## Keys\n")[1].split("\n## ")[0]
+        typed = {"`@`", "`/`", "`!`"}  # beginnings of a line, no keys
+        tables = [table for table in section.split("\n\n") if table.strip().startswith("|")]
+        self.assertEqual(len(tables), 2)
+        for table, known in ((tables[0], keys["chat"] | keys["when a tool asks"]), (tables[1], keys["cache inspector"])):
+            rows = [line.split("|")[1].replace(", ", " ").split() for line in table.strip().splitlines()[2:]]
+            self.assertGreater(sum(map(len, rows)), 12)
+            for word in (word for row in rows for word in row if word not in typed):
+                views = re.fullmatch(r"1\.\.(\d)", word)
+                if views:  # a digit for each view
+                    shown = [line for line in table.splitlines() if word in line][0].split("views:")[1].split("|")[0]
+                    self.assertEqual(int(views[1]), shown.count(",") + 1)
+                    self.assertIn("1-9", known)
+                else:
+                    self.assertIn(word, known)
+
+    def test_help_is_no_list_of_parameters(self):
+        """Who asks what there is gets options; what a policy can be told stands in `kvist kv policies`, with what it does."""
+        self.assertNotIn("streaming-llm  ", self.run_kvist("--help").stdout)
+        listed = self.run_kvist("kv", "policies").stdout
+        self.assertIn("streaming-llm", listed)
+        self.assertRegex(listed, r"(?m)^  window +1 to 4096 +newest rows, hard$")
 
     @unittest.skipUnless(shutil.which("bash"), "no bash")
     def test_bash_completes_commands_options_and_their_words(self):

@@ -29,24 +29,11 @@ const kv_parameter_info *kv_parameter_list(uint32_t *ret_n)
     for (size_t i = 0; i < N_PARAMETERS; i++)
         infos[i] = (kv_parameter_info){.name = parameters[i].name,
             .words = parameters[i].words,
+            .about = parameters[i].about,
             .least = parameters[i].least,
             .most = parameters[i].most};
     *ret_n = N_PARAMETERS;
     return infos;
-}
-
-void kv_parameters_describe(base_buf *out)
-{
-    for (size_t i = 0; i < N_PARAMETERS; i++) {
-        const struct parameter *p = &parameters[i];
-        base_buf range = {0};
-        if (p->words)
-            base_buf_puts(&range, p->words);
-        else
-            base_buf_printf(&range, "%.10g to %.10g", p->least, p->most);
-        base_buf_printf(out, "  %-14s %-18s %s\n", p->name, range.data, p->about);
-        base_buf_free(&range);
-    }
 }
 
 /* A word, or a number without the 0 before its point. */

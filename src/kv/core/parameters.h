@@ -114,6 +114,5 @@ int kv_parameters_parse(
     const kv_parameters *defaults, const char *const *set, kv_parameters *ret, base_err *err);
 /* "NAME=VALUE NAME=VALUE" of the parameters named, as --kv-set takes them. names: between blanks. */
 void kv_parameters_print(const kv_parameters *values, const char *names, base_buf *out);
-void kv_parameters_describe(base_buf *out); /* a line each: name, bounds, what it does */
 
 #endif

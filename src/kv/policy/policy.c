@@ -25,21 +25,6 @@ void kv_policy_defaults(const char *name, base_buf *out)
     if (policy) kv_parameters_print(&policy->defaults, policy->info.parameters, out);
 }
 
-void kv_policy_describe(base_buf *out)
-{
-    base_buf_puts(out, "--kv-policy, and what each begins with:\n");
-    for (size_t i = 0; i < N_POLICIES; i++) {
-        const kv_policy_info *p = &policies[i]->info;
-        base_buf_printf(out, "  %-18s %s\n", p->name, p->summary);
-        if (!*p->parameters) continue;
-        base_buf_puts(out, "                     ");
-        kv_policy_defaults(p->name, out);
-        base_buf_putc(out, '\n');
-    }
-    base_buf_puts(out, "\n--kv-set NAME=VALUE:\n");
-    kv_parameters_describe(out);
-}
-
 const kv_policy *kv_policy_find(const char *name, base_err *err)
 {
     base_buf known = {0};

@@ -161,6 +161,12 @@ static void explain_ledger(tui_ui *u, base_buf *out)
     if (l->budget > 0)
         base_buf_printf(out, " At its end %s of at most %s rows were in use.", tui_thousands(l->active, x1),
             tui_thousands(l->budget, x2));
+    if (l->ceiling > 0)
+        base_buf_printf(out,
+            "\n\nOf the lines that hold the code together (signatures, calls, returns) it sees %.0f%% "
+            "(structure); "
+            "as many rows drawn by chance would have %.0f%%, well chosen ones at most %.0f%%.",
+            l->structure * 100, l->chance * 100, l->ceiling * 100);
 }
 
 const tui_view tui_view_ledger = {.name = "ledger",

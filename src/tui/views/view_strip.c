@@ -93,9 +93,9 @@ static void put_cursor(tui_ui *u, tui_area a, const tui_rows *r)
     at = snprintf(line, sizeof line, "%.0f%% kept", c.share * 100);
     uint32_t fewest, most;
     tui_rows_lanes(r, from, to, &fewest, &most);
-    if (fewest != most)
-        at +=
-            snprintf(line + at, sizeof line - (size_t)at, ", lanes %u to %u of %u", fewest, most, r->n_lanes);
+    char lanes[64];
+    tui_lanes_in_words(fewest, most, r->n_lanes, lanes);
+    if (fewest != most) at += snprintf(line + at, sizeof line - (size_t)at, ", %s", lanes);
     if (*word) at += snprintf(line + at, sizeof line - (size_t)at, ", %.40s", word);
     if (*word && row->changed) snprintf(line + at, sizeof line - (size_t)at, " in t%u", row->changed);
     if (a.height > 1) tui_put_short(a, 0, 1, a.width, TUI_FAINT, u->glyphs->ellipsis, line);

@@ -56,8 +56,9 @@ static void draw_why(tui_ui *u, tui_area a)
     tui_put_short(a, 0, y++, a.width, TUI_PLAIN, u->glyphs->ellipsis, line);
     uint32_t fewest, most;
     tui_rows_lanes(r, from, to, &fewest, &most);
-    tui_printf(a, 0, y++, TUI_PLAIN, "%.0f%% of its rows active; lanes %u to %u of %u", c.share * 100, fewest,
-        most, r->n_lanes);
+    char lanes[64];
+    tui_lanes_in_words(fewest, most, r->n_lanes, lanes);
+    tui_printf(a, 0, y++, TUI_PLAIN, "the model sees %.0f%% of it, %s", c.share * 100, lanes);
     tui_section read;
     if (tui_state_section(&u->state, from, tui_ui_turn(u), &read)) {
         if (read.to > read.from)
@@ -81,7 +82,8 @@ static void draw_why(tui_ui *u, tui_area a)
         sentence = "not chosen among fresh text, by the layers below the pivot";
     y++;
     base_buf rule = {0};
-    base_buf_printf(&rule, "%s: %s", *word ? word : "kept", *sentence ? sentence : "no pass has touched it");
+    base_buf_printf(
+        &rule, "%s: %s", *word ? word : "kept", *sentence ? sentence : "no decision has touched it");
     y = put_wrapped(a, y, TUI_STRONG, rule.data);
     base_buf_free(&rule);
     if (row->flags & TUI_ROW_BARRED)
