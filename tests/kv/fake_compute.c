@@ -204,6 +204,24 @@ static int get_visits(const model_batch *b, uint32_t first, uint32_t last, layer
     return 0;
 }
 
+/* A row that is read elsewhere than where it lies must be the same. */
+static void check_copies(const model_rows_view *read, const model_rows_view *own, uint32_t lane)
+{
+    const model_lane_list *list = &read->lanes[lane];
+    for (uint32_t r = 0; r < list->n_runs; r++) {
+        const model_run *run = &list->runs[r];
+        const size_t n_bytes = run->n * sizeof(uint16_t) * FAKE_DIM;
+        if (run->slot / MODEL_ROWS_BLOCK < own->n_blocks) continue;
+        if (run->slot / MODEL_ROWS_BLOCK != (run->slot + run->n - 1) / MODEL_ROWS_BLOCK ||
+            memcmp(model_rows_key(read, lane, run->slot), model_rows_key(own, lane, run->index), n_bytes) ||
+            memcmp(
+                model_rows_value(read, lane, run->slot), model_rows_value(own, lane, run->index), n_bytes)) {
+            fprintf(stderr, "lane %u: a copy of token %u's row is another\n", lane, run->index);
+            abort();
+        }
+    }
+}
+
 /* Mixes the rows that a token reads and the batch's own list does not have. Lists ascend. */
 static uint64_t mix_visitors(
     const fake_model *m, const model_batch *b, layer_visits *all, uint32_t lane, uint32_t t, uint64_t hash)
@@ -213,6 +231,7 @@ static uint64_t mix_visitors(
     const size_t place = (size_t)(lane % FAKE_HEADS_KV) * b->n + t;
     uint32_t *chosen = v->chosen + place * v->most;
     uint32_t at = 0; /* the first of the own runs that ends behind the row */
+    if (t == 0) check_copies(v->rows, b->rows, lane);
     for (uint32_t r = 0; r < list->n_runs && list->n_rows != own->n_rows; r++) {
         if (r && list->runs[r].index < list->runs[r - 1].index) abort();
         for (uint32_t i = 0; i < list->runs[r].n; i++) {
@@ -372,6 +391,7 @@ kv_compute fake_compute(fake_model *m, uint32_t n_ctx)
         .n_ctx = n_ctx,
         .kernel_version = 1,
         .turn = turn,
+        .gathers = true,
         .device = {.user = m, .pin = pin, .unpin = unpin, .bring = bring},
     };
     if (getenv("KVIST_FAKE_STATES")) {

@@ -133,6 +133,77 @@ static void test_visit__few_are_listed(void **state)
     kv_session_free(s);
 }
 
+/* Row by row the list that it stands for, those below token n with the same numbers; *ret: rows that are copies. */
+static void check_read(
+    const model_rows_view *read, const model_rows_view *rows, uint32_t lane, uint32_t n, uint32_t *ret)
+{
+    const model_lane_list *of = &read->lanes[lane], *list = &rows->lanes[lane];
+    const size_t n_bytes = FAKE_DIM * sizeof(uint16_t);
+    uint32_t r = 0, i = 0;
+    assert_int_equal(of->n_rows, list->n_rows);
+    for (uint32_t k = 0; k < of->n_runs; k++)
+        for (uint32_t at = 0; at < of->runs[k].n; at++) {
+            const uint32_t slot = of->runs[k].slot + at, own = list->runs[r].slot + i;
+            assert_int_equal(of->runs[k].index + at, list->runs[r].index + i);
+            if (own < n) {
+                assert_memory_equal(
+                    model_rows_key(read, lane, slot), model_rows_key(rows, lane, own), n_bytes);
+                assert_memory_equal(
+                    model_rows_value(read, lane, slot), model_rows_value(rows, lane, own), n_bytes);
+            }
+            *ret += slot != own;
+            if (++i < list->runs[r].n) continue;
+            r++;
+            i = 0;
+        }
+    assert_int_equal(r, list->n_runs);
+}
+
+/* The batch behind token n, and how many of the rows that it reads are copies. */
+static uint32_t count_copies(kv_session *s, uint32_t n, uint32_t n_batch)
+{
+    const model_reader *reader = NULL;
+    const int32_t ids[BATCH] = {0};
+    uint32_t copies = 0;
+    assert_int_equal(kv_lists_append(&s->lists, n_batch, NULL), 0);
+    const model_rows_view rows = kv__view(s);
+    assert_int_equal(kv__reader_begin(s, &rows, KV_ORIGIN_ANSWER, ids, n, n_batch, &reader, NULL), 0);
+    for (uint32_t layer = 0; layer < FAKE_LAYERS; layer++) {
+        model_visit v = {.rows = NULL};
+        assert_int_equal(reader->visit(reader->user, layer, &v, NULL), 0);
+        for (uint32_t lane = layer * FAKE_HEADS_KV; lane < (layer + 1) * FAKE_HEADS_KV; lane++)
+            check_read(v.rows, &rows, lane, n, &copies);
+    }
+    kv_lists_truncate(&s->lists, n);
+    return copies;
+}
+
+/* What lies apart is read from copies once few tokens wait for it; not where memory is bounded. */
+static void test_visit__scattered_rows_are_gathered(void **state)
+{
+    (void)state;
+    static const char *const bounded[] = {"host=1000", NULL};
+    for (int i = 0; i < 2; i++) {
+        fake_model m = {.lanes_differ = true};
+        kv_session *s = open_evicted(&m, i ? bounded : NULL);
+        uint32_t n = 0;
+        const int32_t *ids = kv_session_ids(s, &n);
+        assert_int_equal(kv_session_manual(s, KV_MANUAL_EVICT, n - 20, n - 10, NULL), 0);
+        assert_int_equal(count_copies(s, n, BATCH), 0);
+        const uint32_t copies = count_copies(s, n, 1);
+        assert_true(i ? copies == 0 : copies > FAKE_LANES * 100);
+        assert_int_equal(count_copies(s, n, 3), copies);
+        assert_int_equal(count_copies(s, n, BATCH), copies); /* what is there is read */
+        kit_append(s, KV_ORIGIN_ANSWER, 2, ids, 5, NULL);
+        n += 5;
+        assert_int_equal(count_copies(s, n, 1), copies);
+        assert_int_equal(
+            kv_session_manual(s, KV_MANUAL_PROMOTE, 0, n, NULL), 0); /* other lists: copied anew */
+        assert_true((count_copies(s, n, 1) > 0) == (i == 0));
+        kv_session_free(s);
+    }
+}
+
 static void count_plan(void *user, const kv_plan *p)
 {
     (void)p;
@@ -257,6 +328,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_visit__what_is_evicted_may_come),
         cmocka_unit_test(test_visit__few_are_listed),
+        cmocka_unit_test(test_visit__scattered_rows_are_gathered),
         cmocka_unit_test(test_visit__every_token_is_visited),
         cmocka_unit_test(test_visit__what_a_token_asks_for_is_read),
         cmocka_unit_test(test_rest__is_the_mean_of_what_is_out),

@@ -28,6 +28,8 @@ typedef struct kv_compute {
     bool (*has_window)(
         void *user, uint32_t layer); /* the layer reads the newest rows only; NULL: none does */
     uint64_t state_bytes;            /* of a state beside the rows (core/states.h); 0: the model keeps none */
+    bool
+        gathers; /* reads rows where they lie, so that those lying together are read faster (read/gather.h) */
     kv_device device;
 } kv_compute;
 

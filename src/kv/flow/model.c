@@ -104,6 +104,7 @@ kv_compute kv_compute_model(model *m)
         .turn = info->folds ? turn_model : NULL,
         .has_window = model_window_of,
         .state_bytes = info->state_bytes,
+        .gathers = !strcmp(info->backend, "cpu"),
         .device = {.user = m, .pin = pin_model, .unpin = unpin_model, .bring = bring_model},
     };
     memcpy(c.hash, info->hash, sizeof c.hash);

@@ -8,18 +8,25 @@
 #include "base/hash.h"
 #include "kv/core/state.h"
 #include "kv/core/work.h"
+#include "kv/read/gather.h"
 #include "kv/read/reading.h"
 #include "kv/read/rest.h"
 #include "kv/session.h"
 
-enum { VISITORS_MOST = KV_BATCH / 2 }; /* so that even the smallest budget keeps as many for ordinary rows */
+enum {
+    VISITORS_MOST = KV_BATCH / 2, /* so that even the smallest budget keeps as many for ordinary rows */
+    FEW = 8,                      /* tokens of a batch that wait for rows to be read */
+    ROOM_SHARE = 8,               /* of the free memory copies take no more than this part */
+};
 
 /* What a lane's tokens read beside its list. */
 typedef struct lane_visit {
     uint64_t *evicted; /* [bits of cap] rows below `known_to` that may be read and are not on the list */
     uint32_t n;
-    model_run *runs; /* where all of them visit: with them, the list's below `known_to` */
-    uint32_t n_runs, n_rows;
+    bool everything; /* so few that all of them visit */
+    /* Below `known_to`, instead of the list's runs: with all that visit, or gathered; then the list's. Or NULL. */
+    model_run *runs;
+    uint32_t n_runs, n_rows; /* below `known_to` */
 } lane_visit;
 
 struct kv_visit {
@@ -35,12 +42,13 @@ struct kv_visit {
     uint64_t *readable;       /* [bits of cap] */
     const uint8_t **sketches; /* [blocks of cap] NULL: weighed by keys */
     kv_rest *rest;
-    const float **means; /* [n_lanes] */
+    const float **means;        /* [n_lanes] */
+    kv_gather *gather;          /* NULL: nothing was gathered so far */
+    bool is_tried, is_gathered; /* since lists changed; they name its copies */
 
     /* The batch at hand. */
     uint32_t n;
-    model_lane_list *lists; /* [n_lanes], and where a lane lists everything: */
-    model_run **runs;       /* [n_lanes] */
+    model_lane_list *lists; /* [n_lanes] */
     model_rows_view view;
     const uint64_t **evicted; /* [n_lanes] NULL: nothing to choose */
     uint32_t *chosen;         /* [n_head_kv][KV_BATCH][VISITORS_MOST] of a layer */
@@ -54,16 +62,17 @@ static void free_runs(kv_visit *v)
 {
     for (uint32_t lane = 0; lane < v->session->n_lanes; lane++) {
         free(v->lanes[lane].runs);
-        free(v->runs[lane]);
-        v->lanes[lane].runs = v->runs[lane] = NULL;
+        v->lanes[lane].runs = NULL;
+        v->lanes[lane].everything = false;
     }
 }
 
 void kv__visit_free(kv_visit *v)
 {
     if (!v) return;
-    if (v->lanes && v->runs) free_runs(v);
+    if (v->lanes) free_runs(v);
     kv_rest_free(v->rest);
+    kv_gather_free(v->gather);
     kv_work_free(&v->memory);
     free(v);
 }
@@ -76,7 +85,6 @@ static int make(kv_session *s, base_err *err)
     v->session = s;
     v->cap = s->cap;
     v->lanes = kv_work_zero(&v->memory, n_lanes, sizeof *v->lanes);
-    v->runs = kv_work_zero(&v->memory, n_lanes, sizeof *v->runs);
     v->readable = kv_work_zero(&v->memory, kv_bits_words(n), sizeof *v->readable);
     v->sketches = kv_work_zero(&v->memory, n / MODEL_ROWS_BLOCK + 1, sizeof *v->sketches);
     v->means = kv_work_zero(&v->memory, n_lanes, sizeof *v->means);
@@ -153,6 +161,7 @@ static int list_everything(
         kv_bits_set_range(bits, list->runs[i].index, end < first ? end : first);
     }
     lane->runs = kv_runs_of_bits(bits, first, &lane->n_runs, &lane->n_rows);
+    lane->everything = true;
     free(bits);
     return lane->runs ? 0 : base_fail(err, BASE_E_NOMEM, "no memory for the rows that visit a token");
 }
@@ -185,6 +194,7 @@ static int learn(kv_visit *v, const model_rows_view *rows, uint32_t first, base_
     int rc = 0;
     v->is_known = false;
     v->known_to = first;
+    v->is_tried = v->is_gathered = false;
     free_runs(v);
     find_readable(v, first);
     for (uint32_t lane = 0; lane < s->n_lanes && !rc; lane++) {
@@ -200,22 +210,61 @@ static int learn(kv_visit *v, const model_rows_view *rows, uint32_t first, base_
     return rc;
 }
 
+/* --- rows that lie apart -------------------------------------------------------------------------------- */
+
+/* Lanes with rows to choose from, in layers that read all of them. */
+static void find_scattered(const kv_visit *v, bool *which)
+{
+    const kv_session *s = v->session;
+    for (uint32_t lane = 0; lane < s->n_lanes; lane++)
+        which[lane] = v->evicted[lane] && !(s->compute.has_window && s->compute.has_window(s->compute.user,
+                                                                         lane / s->compute.shape.n_head_kv));
+}
+
+/*
+ * Copies take memory (at most a row's for every row that stays), so there are none where that is short or the
+ * person has bounded it: then rows are read where they lie, with the same bits.
+ */
+static bool has_room(const kv_visit *v, uint32_t n_blocks)
+{
+    const kv_session *s = v->session;
+    const size_t n_bytes = n_blocks * model_rows_block_bytes(&s->compute.shape);
+    return s->parameters.host <= 0 && n_bytes <= model_memory_available() / ROOM_SHARE;
+}
+
+/* The rows of the live lists below known_to, for the tokens of an answer; no error where it cannot be done. */
+static void gather(kv_visit *v, const model_rows_view *rows)
+{
+    const kv_session *s = v->session;
+    bool *which = calloc(s->n_lanes, sizeof *which);
+    v->is_tried = true;
+    if (!which) return;
+    find_scattered(v, which);
+    const uint32_t n_blocks = kv_gather_blocks(rows->lanes, s->n_lanes, which, v->known_to);
+    if (!v->gather) v->gather = kv_gather_new(&s->compute.shape, v->cap / MODEL_ROWS_BLOCK + 2);
+    v->is_gathered = n_blocks && v->gather && has_room(v, n_blocks) && kv_gather_reserve(v->gather, n_blocks);
+    for (uint32_t lane = 0; lane < s->n_lanes && v->is_gathered; lane++) {
+        lane_visit *l = &v->lanes[lane];
+        if (which[lane]) l->runs = kv_gather_lane(v->gather, rows, lane, v->known_to, &l->n_runs, &l->n_rows);
+    }
+    free(which);
+}
+
 /* --- the batch ------------------------------------------------------------------------------------------ */
 
-/* A lane's list, or everything below known_to and what the list has behind that. */
+/* A lane's list, or what is read instead of it below known_to and what it has behind that. */
 static int list_lane(kv_visit *v, const model_rows_view *rows, uint32_t lane, base_err *err)
 {
     const model_lane_list *list = &rows->lanes[lane];
-    const lane_visit *all = &v->lanes[lane];
+    lane_visit *below = &v->lanes[lane];
     uint32_t at = list->n_runs;
     v->lists[lane] = *list;
-    if (!all->runs) return 0;
+    if (!below->runs) return 0;
     while (at > 0 && list->runs[at - 1].index + list->runs[at - 1].n > v->known_to) at--;
-    model_run *runs = realloc(v->runs[lane], (all->n_runs + list->n_runs - at + 1) * sizeof *runs);
+    model_run *runs = realloc(below->runs, (below->n_runs + list->n_runs - at + 1) * sizeof *runs);
     if (!runs) return base_fail(err, BASE_E_NOMEM, "no memory for the rows that visit a token");
-    v->runs[lane] = runs;
-    memcpy(runs, all->runs, all->n_runs * sizeof *runs);
-    v->lists[lane] = (model_lane_list){runs, all->n_runs, all->n_rows};
+    below->runs = runs;
+    v->lists[lane] = (model_lane_list){runs, below->n_runs, below->n_rows};
     for (; at < list->n_runs; at++) {
         model_run run = list->runs[at];
         const uint32_t before = run.index < v->known_to ? v->known_to - run.index : 0;
@@ -234,7 +283,7 @@ static int visit(void *user, uint32_t layer, model_visit *ret, base_err *err)
     (void)err;
     for (uint32_t lane = first; lane < first + n_kv; lane++) {
         const lane_visit *l = &v->lanes[lane];
-        if (!l->runs) continue;
+        if (!l->everything) continue;
         for (size_t t = kv_bits_next(l->evicted, 0, v->known_to, true); t < v->known_to;
              t = kv_bits_next(l->evicted, t + 1, v->known_to, true))
             v->counts[t] += v->n;
@@ -276,9 +325,13 @@ static int begin(kv_session *s, const model_rows_view *rows, uint32_t first, uin
     if (!v->is_known || rows->lanes != s->lists.view || first < v->known_to) rc = learn(v, rows, first, err);
     if (rc || !anybody_out(v)) return rc;
     v->n = n;
+    if (v->is_known && !v->is_tried && n <= FEW && s->compute.gathers) gather(v, rows);
     for (uint32_t lane = 0; lane < s->n_lanes && !rc; lane++) rc = list_lane(v, rows, lane, err);
     if (rc) return rc;
     v->view = *rows;
+    if (v->is_gathered && !kv_gather_show(v->gather, &v->view))
+        return base_fail(err, BASE_E_LIMIT, "a view of %u blocks of rows where %u tokens have room",
+            rows->n_blocks, v->cap);
     v->view.lanes = v->lists;
     v->reader = (model_reader){.user = v, .visit = visit, .visited = visited};
     v->sums.tokens += n;

@@ -1,0 +1,126 @@
+/* Copies of rows that lie apart; see gather.h. */
+#include "kv/read/gather.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+enum { TOGETHER = 16 }; /* a run of as many is read where it lies */
+
+struct kv_gather {
+    model_rows_shape shape;
+    uint32_t first, n; /* blocks */
+    uint16_t **blocks; /* [first + n] of a view: the table's, and from `first` on ours */
+    uint8_t **packed;  /* [first + n] ours are not */
+};
+
+kv_gather *kv_gather_new(const model_rows_shape *shape, uint32_t first_block)
+{
+    kv_gather *g = calloc(1, sizeof *g);
+    if (g) *g = (kv_gather){.shape = *shape, .first = first_block};
+    return g;
+}
+
+void kv_gather_free(kv_gather *g)
+{
+    if (!g) return;
+    for (uint32_t b = 0; b < g->n; b++)
+        base_huge_free(g->blocks[g->first + b], model_rows_block_bytes(&g->shape));
+    free(g->blocks);
+    free(g->packed);
+    free(g);
+}
+
+/* How many rows of a run lie below token `to`. */
+static uint32_t below(const model_run *run, uint32_t to)
+{
+    if (run->index >= to) return 0;
+    return to - run->index < run->n ? to - run->index : run->n;
+}
+
+uint32_t kv_gather_blocks(const model_lane_list *lanes, uint32_t n_lanes, const bool *which, uint32_t to)
+{
+    uint32_t most = 0;
+    for (uint32_t lane = 0; lane < n_lanes; lane++) {
+        uint32_t n = 0;
+        for (uint32_t i = 0; i < lanes[lane].n_runs && which[lane]; i++)
+            n += lanes[lane].runs[i].n < TOGETHER ? below(&lanes[lane].runs[i], to) : 0;
+        most = n > most ? n : most;
+    }
+    return (most + MODEL_ROWS_BLOCK - 1) / MODEL_ROWS_BLOCK;
+}
+
+bool kv_gather_reserve(kv_gather *g, uint32_t n_blocks)
+{
+    const size_t n = (size_t)g->first + n_blocks;
+    if (n_blocks <= g->n) return true;
+    uint16_t **blocks = realloc(g->blocks, n * sizeof *blocks);
+    if (!blocks) return false;
+    g->blocks = blocks;
+    uint8_t **packed = realloc(g->packed, n * sizeof *packed);
+    if (!packed) return false;
+    g->packed = packed;
+    if (!g->n) memset(g->blocks, 0, g->first * sizeof *g->blocks);
+    memset(g->packed, 0, n * sizeof *g->packed);
+    for (; g->n < n_blocks; g->n++) {
+        g->blocks[g->first + g->n] = base_huge_alloc(model_rows_block_bytes(&g->shape));
+        if (!g->blocks[g->first + g->n]) return false;
+    }
+    return true;
+}
+
+/* n rows of one run into the slots from `slot` on, which lie in one block. */
+static void copy_rows(
+    const kv_gather *g, const model_rows_view *rows, uint32_t lane, const model_run *run, uint32_t slot)
+{
+    const size_t d = g->shape.head_dim, value = (size_t)MODEL_ROWS_BLOCK * d,
+                 n_bytes = run->n * d * sizeof(uint16_t);
+    uint16_t *to = g->blocks[slot / MODEL_ROWS_BLOCK] +
+                   ((size_t)lane * 2 * MODEL_ROWS_BLOCK + slot % MODEL_ROWS_BLOCK) * d;
+    const uint16_t *from = model_rows_key(rows, lane, run->slot);
+    memcpy(to, from, n_bytes);
+    memcpy(to + value, from + value, n_bytes);
+}
+
+model_run *kv_gather_lane(kv_gather *g, const model_rows_view *rows, uint32_t lane, uint32_t to,
+    uint32_t *ret_n, uint32_t *ret_rows)
+{
+    const model_lane_list *list = &rows->lanes[lane];
+    /* A run that is copied over the end of a block becomes two. */
+    model_run *runs = malloc(((size_t)list->n_runs + g->n + 1) * sizeof *runs);
+    uint32_t slot = g->first * MODEL_ROWS_BLOCK;
+    *ret_n = *ret_rows = 0;
+    if (!runs) return NULL;
+    for (uint32_t i = 0; i < list->n_runs && list->runs[i].index < to; i++) {
+        model_run left = list->runs[i];
+        const bool is_copied = left.n < TOGETHER;
+        left.n = below(&left, to);
+        *ret_rows += left.n;
+        while (left.n) {
+            const uint32_t room = MODEL_ROWS_BLOCK - slot % MODEL_ROWS_BLOCK;
+            model_run part = left;
+            if (is_copied && part.n > room) part.n = room;
+            left = (model_run){left.slot + part.n, left.index + part.n, left.n - part.n};
+            if (is_copied) {
+                copy_rows(g, rows, lane, &part, slot);
+                part.slot = slot;
+                slot += part.n;
+            }
+            runs[(*ret_n)++] = part;
+        }
+    }
+    return runs;
+}
+
+bool kv_gather_show(kv_gather *g, model_rows_view *rows)
+{
+    if (!g->n || rows->n_blocks > g->first) return false;
+    memcpy(g->blocks, rows->blocks, rows->n_blocks * sizeof *g->blocks);
+    if (rows->packed) memcpy(g->packed, rows->packed, rows->n_blocks * sizeof *g->packed);
+    rows->blocks = g->blocks;
+    rows->packed = g->packed;
+    rows->n_blocks = g->first + g->n;
+    rows->stamps = NULL;
+    return true;
+}
