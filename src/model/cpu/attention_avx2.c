@@ -3,6 +3,7 @@
  * scores with two rows, or 16 dimensions of six queries' outputs, lie in registers.
  */
 #include <math.h>
+#include <string.h>
 
 #include "model/cpu/cpu.h"
 #include "model/cpu/vec_avx2.h"
@@ -171,6 +172,20 @@ static void mass(const float *p, uint32_t n, float tile_max, float max, float su
     }
 }
 
+static void masses(
+    const float *p, size_t stride, uint32_t n_q, uint32_t n, const cpu_share *of, float *acc, float *largest)
+{
+    memset(acc, 0, n * sizeof *acc);
+    for (uint32_t m = 0; m < n_q; m++)
+        mass(p + m * stride, n, of[m].part_max, of[m].max, of[m].sum, false, acc);
+    for (uint32_t i = 0; i < n; i += 16) {
+        const __m256 eight = _mm256_max_ps(_mm256_loadu_ps(acc + i), _mm256_loadu_ps(acc + i + 8));
+        __m128 four = _mm_max_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+        four = _mm_max_ps(four, _mm_movehl_ps(four, four));
+        largest[i / 16] = _mm_cvtss_f32(_mm_max_ss(four, _mm_movehdup_ps(four)));
+    }
+}
+
 void cpu_attention_avx2(cpu_kernels *k)
 {
     k->f16_row = f16_row;
@@ -179,4 +194,5 @@ void cpu_attention_avx2(cpu_kernels *k)
     k->values = values;
     k->merge = merge;
     k->mass = mass;
+    k->masses = masses;
 }

@@ -261,6 +261,27 @@ static void mass(const float *p, uint32_t n, float tile_max, float max, float su
     }
 }
 
+static void masses(
+    const float *p, size_t stride, uint32_t n_q, uint32_t n, const cpu_share *of, float *acc, float *largest)
+{
+    enum { MOST = 64 };
+    float factors[MOST];
+    for (uint32_t from = 0; from < n_q; from += MOST, p += MOST * stride, of += MOST) {
+        const uint32_t n_some = n_q - from < MOST ? n_q - from : MOST;
+        for (uint32_t m = 0; m < n_some; m++)
+            factors[m] = _mm512_cvtss_f32(_mm512_div_ps(
+                vec_exp(_mm512_set1_ps(of[m].part_max - of[m].max)), _mm512_set1_ps(of[m].sum)));
+        for (uint32_t i = 0; i < n; i += 16) {
+            __m512 sum = from ? _mm512_loadu_ps(acc + i) : _mm512_setzero_ps();
+            for (uint32_t m = 0; m < n_some; m++)
+                sum = _mm512_add_ps(
+                    sum, _mm512_mul_ps(_mm512_loadu_ps(p + m * stride + i), _mm512_set1_ps(factors[m])));
+            _mm512_storeu_ps(acc + i, sum);
+            largest[i / 16] = _mm512_reduce_max_ps(sum);
+        }
+    }
+}
+
 void cpu_attention_avx512(cpu_kernels *k)
 {
     k->f16_row = f16_row;
@@ -269,4 +290,5 @@ void cpu_attention_avx512(cpu_kernels *k)
     k->values = values;
     k->merge = merge;
     k->mass = mass;
+    k->masses = masses;
 }

@@ -147,6 +147,11 @@ typedef struct cpu_sketch_query {
     float by, base;
 } cpu_sketch_query;
 
+/* Numerators p of a softmax over a part, as shares of the whole: p * exp(part_max - max) / sum. */
+typedef struct cpu_share {
+    float part_max, max, sum;
+} cpu_share;
+
 /* decay and beta as they are multiplied by; q, k [n_keys], a multiple of 4; v [OPS_DELTA_COLUMNS]. */
 typedef struct cpu_delta {
     const float *q, *k, *v;
@@ -207,6 +212,13 @@ typedef struct cpu_kernels {
      * sum, or the maximum.
      */
     void (*mass)(const float *p, uint32_t n, float tile_max, float max, float sum, bool pool_max, float *acc);
+
+    /*
+     * acc[i] = sum over m < n_q, ascending, of the share of p[m * stride + i], and largest[i / 16] the largest
+     * of its 16; n is a multiple of 16.
+     */
+    void (*masses)(const float *p, size_t stride, uint32_t n_q, uint32_t n, const cpu_share *of, float *acc,
+        float *largest);
 
     /* Sketches (model/ops/sketch.h). */
     /*

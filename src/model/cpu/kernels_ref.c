@@ -367,6 +367,16 @@ static void mass_ref(
     }
 }
 
+static void masses_ref(
+    const float *p, size_t stride, uint32_t n_q, uint32_t n, const cpu_share *of, float *acc, float *largest)
+{
+    memset(acc, 0, n * sizeof *acc);
+    memset(largest, 0, n / 16 * sizeof *largest);
+    for (uint32_t m = 0; m < n_q; m++)
+        mass_ref(p + m * stride, n, of[m].part_max, of[m].max, of[m].sum, false, acc);
+    for (uint32_t i = 0; i < n; i++) largest[i / 16] = acc[i] > largest[i / 16] ? acc[i] : largest[i / 16];
+}
+
 static void sketch_query_ref(const float *q, const float *middle, const float *step, uint32_t head_dim,
     float scale, cpu_sketch_query *ret)
 {
@@ -444,6 +454,7 @@ void cpu_kernels_ref(cpu_kernels *k)
         .values = values_ref,
         .merge = merge_ref,
         .mass = mass_ref,
+        .masses = masses_ref,
         .sketch_queries = sketch_queries_ref,
         .sketch_scores = sketch_scores_ref,
         .mix_rows = mix_rows_ref,

@@ -198,30 +198,22 @@ static uint32_t find_cut(const uint32_t *some, uint32_t n_some, uint32_t n, uint
  * A mass that is not above that of the last row taken: each column's heaviest row has at least as much, in
  * as many columns as rows are taken.
  */
-static uint32_t find_least(const columns *c, const float *mass, uint32_t most, float *largest, uint32_t *bits)
+static uint32_t find_least(const columns *c, uint32_t most, const float *largest, uint32_t *bits)
 {
     uint32_t room;
-    for (uint32_t i = 0; i < c->n; i++) {
-        float four[4];
-        for (uint32_t r = 0; r < 4; r++) four[r] = mass[i * GROUP + r];
-        for (uint32_t at = 4; at < GROUP; at += 4)
-            for (uint32_t r = 0; r < 4; r++) {
-                const float x = mass[i * GROUP + at + r];
-                four[r] = four[r] > x ? four[r] : x;
-            }
-        largest[i] = four[0];
-        for (uint32_t r = 1; r < 4; r++) largest[i] = largest[i] > four[r] ? largest[i] : four[r];
-        bits[i] = bits_of(largest[i]);
-    }
+    for (uint32_t i = 0; i < c->n; i++) bits[i] = bits_of(largest[i]);
     return c->n > most ? find_cut(bits, c->n, most, &room) : 0;
 }
 
-/* Places of the `most` heaviest of a lane's evicted rows, ascending; their mass becomes 0. Returns how many. */
+/*
+ * Places of the `most` heaviest of a lane's evicted rows, ascending; their mass becomes 0. w->left_out: each
+ * column's largest mass. Returns how many.
+ */
 static uint32_t choose(const columns *c, const space *w, uint32_t most, uint32_t *places)
 {
     uint32_t n_some = 0, room = most, cut = 0, n = 0;
     if (!most) return 0;
-    const uint32_t least = find_least(c, w->mass, most, w->left_out, w->bits);
+    const uint32_t least = find_least(c, most, w->left_out, w->bits);
     for (uint32_t i = 0; i < c->n; i++) {
         if (bits_of(w->left_out[i]) < least) continue;
         for (uint32_t r = 0; r < GROUP; r++) {
@@ -311,13 +303,14 @@ static void visit_token(const visit_job *j, space *w, uint32_t kv_head, uint32_t
     uint32_t *chosen = visit->chosen + place * visit->most;
     float max[CPU_VISIT_GROUP], out_of[CPU_VISIT_GROUP], m[CPU_VISIT_GROUP], l[CPU_VISIT_GROUP];
     const float *live = cpu_row(a->sums, t) + 2 * (size_t)kv_head * group;
-    memset(w->mass, 0, width * sizeof *w->mass);
+    cpu_share shares[CPU_VISIT_GROUP] = {{0}};
     for (uint32_t g = 0; g < group; g++) {
-        float all_max = live[2 * g], all_sum = live[2 * g + 1];
+        shares[g] = (cpu_share){.max = live[2 * g], .sum = live[2 * g + 1]};
         k->softmax(s + g * stride, 0, width, width, &max[g], &out_of[g]);
-        k->merge(&all_max, &all_sum, NULL, max[g], out_of[g], NULL, 0);
-        k->mass(s + g * stride, width, max[g], all_max, all_sum, false, w->mass);
+        k->merge(&shares[g].max, &shares[g].sum, NULL, max[g], out_of[g], NULL, 0);
+        shares[g].part_max = max[g];
     }
+    k->masses(s, stride, group, width, shares, w->mass, w->left_out);
     const uint32_t n = choose(c, w, visit->most, chosen);
     visit->n_chosen[place] = n;
     for (uint32_t g = 0; g < group; g++) {
