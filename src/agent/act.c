@@ -168,37 +168,40 @@ static int append_result(
     return rc;
 }
 
-/* Nothing was tested: a shell without the command, or Python without pytest. */
+/* Nothing was tested: a shell or make without the command, or Python without pytest. */
 static bool lacks_runner(const tool_result *t)
 {
-    static const char no_pytest[] = "No module named pytest";
-    return t->exit_code == 127 || (t->status == TOOL_FAILED && t->text.len &&
-                                      memmem(t->text.data, t->text.len, no_pytest, sizeof no_pytest - 1));
+    static const char *const words[] = {"No module named pytest", "] Error 127"};
+    bool is_so = t->exit_code == 127;
+    for (size_t i = 0; i < sizeof words / sizeof *words && t->status == TOOL_FAILED && t->text.len; i++)
+        is_so = is_so || memmem(t->text.data, t->text.len, words[i], strlen(words[i]));
+    return is_so;
 }
 
-/* A test that the program chose has to be able to tell right from wrong: else it says nothing of the change. */
-static void give_up_judging(agent *a, agent_running *test)
+/* A test that the program chose has to be able to tell right from wrong: else it says nothing of the change. true: it is none. */
+static bool give_up_judging(agent *a, agent_running *test)
 {
     const char *why = NULL;
     const bool had_values = a->test.has_values;
-    if (had_values && agent__values_judge(a, &test->result)) return;
+    if (had_values && agent__values_judge(a, &test->result)) return false;
     if (had_values && !a->test.has_values) { /* they could not be checked, and nothing else ran */
         a->fix.no_test = !a->test.command;
         a->fix.failing = false;
-        return;
+        return false;
     }
     const char *plain = a->test.has_values ? a->test.plain : a->test.command;
     if (test->result.status == TOOL_TIMEOUT)
         why = "it takes too long";
     else if (agent__fails_without(a, plain, NULL))
         why = "it fails without the change too";
-    if (!why) return;
-    agent__notice(a, "%s cannot judge the change: %s", plain, why);
+    if (!why) return false;
+    agent__notice(a, "%s cannot judge the change: %s", agent__judge_words(plain), why);
     a->fix.no_test = !a->test.has_values;
     a->fix.failing = false;
-    if (!a->test.has_values) return;
+    if (!a->test.has_values) return true;
     agent__drop_plain(a);
     test->result.status = TOOL_OK; /* the values hold */
+    return false;
 }
 
 /* Values of the request make a long program: the question and the log have it whole, a line says what it is. */
@@ -221,6 +224,7 @@ static void shorten_headline(const agent *a, agent_running *r)
 static int run_test(agent *a, const agent_running *change, agent_running *ret, base_err *err)
 {
     enum { TEST_MS = 60000, TEST_BYTES = 2400 };
+    bool is_given_up = false;
     int rc = agent__running_begin_command(a, a->test.command, ret, err);
     if (rc) return rc;
     if (a->settings.mode == AGENT_MODE_EDITS)
@@ -240,12 +244,20 @@ static int run_test(agent *a, const agent_running *change, agent_running *ret, b
         agent__notice(a,
             "the test cannot judge, since what runs it is not installed: %s; install it, or name another "
             "test",
-            a->test.command);
+            agent__judge_words(a->test.command));
     }
     a->fix.failing =
         !a->fix.no_test && (ret->result.status == TOOL_FAILED || ret->result.status == TOOL_TIMEOUT);
-    const bool had_values = a->test.has_values;
-    if (!rc && a->fix.failing && change && a->test.is_found) give_up_judging(a, ret);
+    const bool had_values = a->test.has_values,
+               is_unfit = !rc && lacks_runner(&ret->result) && a->test.is_found;
+    if (!rc && a->fix.failing && change && a->test.is_found) is_given_up = give_up_judging(a, ret);
+    if (!rc && change && !had_values && (is_unfit || is_given_up) &&
+        agent__find_next_judge(a, change->result.changed[0])) {
+        a->fix.no_test = false;
+        agent__running_end(ret);
+        *ret = (agent_running){0};
+        return run_test(a, change, ret, err);
+    }
     if (!rc && a->test.has_values && ret->result.status == TOOL_OK) agent__values_hold(a, &ret->result);
     if (rc || !had_values || a->test.has_values || !a->test.command) return rc;
     agent__running_end(ret); /* without the values, which cannot be checked here */

@@ -113,6 +113,98 @@ static char *above(const agent *a, const char *path, const char *name)
     return found;
 }
 
+/* The text of a file at the tree's top; NULL: it has none. The caller frees. */
+static char *top_file(const agent *a, const char *name)
+{
+    base_buf text = {0};
+    if (tool_workspace_read(a->workspace, name, MAX_FILE, &text, NULL)) return NULL;
+    base_buf_puts(&text, "");
+    return text.data ? base_buf_take(&text) : base_xstrdup("");
+}
+
+static bool top_file_says(const agent *a, const char *name, const char *words)
+{
+    char *text = top_file(a, name);
+    const bool says = text && strstr(text, words);
+    free(text);
+    return says;
+}
+
+/*
+ * What makes the copy that a build judges in: it stays for the session, so that the next run builds what changed, and
+ * the tree keeps no products.
+ */
+static const char in_copy[] =
+    "mkdir -p \"$TMPDIR/made\" && { git ls-files -co --exclude-standard -z 2>/dev/null || find . "
+    "-type f -print0; } | tar --format=posix --null --ignore-failed-read -cf - -T - 2>/dev/null | tar -xf - "
+    "-C "
+    "\"$TMPDIR/made\" && cd \"$TMPDIR/made\" && ";
+
+static void put_in_copy(const char *command, base_buf *out)
+{
+    base_buf_printf(out, "%s%s", in_copy, command);
+}
+
+const char *agent__judge_words(const char *command)
+{
+    const size_t n = sizeof in_copy - 1;
+    return strncmp(command, in_copy, n) ? command : command + n;
+}
+
+static bool has_target(const char *makefile, const char *target)
+{
+    const size_t n = strlen(target);
+    for (const char *line = makefile; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
+        if (!strncmp(line, target, n) && line[n + strspn(line + n, " ")] == ':' &&
+            line[n + strspn(line + n, " ") + 1] != '=')
+            return true;
+    return false;
+}
+
+/* The check or test target of make, the tests of meson or of CMake. */
+static bool judge_built(agent *a, const char *path, base_buf *out)
+{
+    static const char *const makefiles[] = {"GNUmakefile", "makefile", "Makefile"};
+    static const char *const targets[] = {"check", "test"};
+    if (top_file_says(a, "meson.build", "test("))
+        put_in_copy("{ [ -e kvist-build/build.ninja ] || meson setup kvist-build >/dev/null; } && meson test "
+                    "-C kvist-build "
+                    "--print-errorlogs",
+            out);
+    else if (top_file_says(a, "CMakeLists.txt", "add_test") ||
+             top_file_says(a, "CMakeLists.txt", "enable_testing"))
+        put_in_copy("cmake -S . -B kvist-build >/dev/null && cmake --build kvist-build >/dev/null && ctest "
+                    "--test-dir "
+                    "kvist-build --output-on-failure",
+            out);
+    for (size_t i = 0; i < sizeof makefiles / sizeof *makefiles && !out->len; i++) {
+        char *text = top_file(a, makefiles[i]);
+        for (size_t k = 0; text && k < sizeof targets / sizeof *targets && !out->len; k++) {
+            base_buf command = {0};
+            base_buf_printf(&command, "make -s %s", targets[k]);
+            if (has_target(text, targets[k])) put_in_copy(command.data, out);
+            base_buf_free(&command);
+        }
+        free(text);
+    }
+    return out->len > 0;
+}
+
+/* A linter that the tree is configured for says of one file what Python would say at run time. */
+static bool lint_python(agent *a, const char *path, base_buf *out)
+{
+    char *ruff = top_file(a, "ruff.toml"), *dotted = top_file(a, ".ruff.toml"),
+         *flake = top_file(a, ".flake8");
+    if (ruff || dotted || top_file_says(a, "pyproject.toml", "[tool.ruff"))
+        base_buf_printf(out, "ruff check -q %s", path);
+    else if (flake || top_file_says(a, "setup.cfg", "[flake8]") || top_file_says(a, "tox.ini", "[flake8]"))
+        base_buf_printf(out, "flake8 %s", path);
+    free(ruff);
+    free(dotted);
+    free(flake);
+    return out->len > 0;
+}
+
 static bool judge_python(agent *a, const char *path, base_buf *out)
 {
     char *test = code_path_is_test(path) ? base_xstrdup(path) : agent__test_file_of(a, path);
@@ -163,6 +255,21 @@ static bool judge_script(agent *a, const char *path, base_buf *out)
     return out->len > 0;
 }
 
+/* The repository's own scripts, where its runner is none of those above. */
+static bool judge_npm(agent *a, const char *path, base_buf *out)
+{
+    if (top_file_says(a, "package.json", "\"test\":") &&
+        !top_file_says(a, "package.json", "no test specified"))
+        base_buf_puts(out, "npm test --silent");
+    return out->len > 0;
+}
+
+static bool lint_npm(agent *a, const char *path, base_buf *out)
+{
+    if (top_file_says(a, "package.json", "\"lint\":")) base_buf_puts(out, "npm run --silent lint");
+    return out->len > 0;
+}
+
 /* What a compiler says of one file, with what C takes for a mere warning: the tree need not be configured. */
 static bool judge_c(agent *a, const char *path, base_buf *out)
 {
@@ -172,6 +279,32 @@ static bool judge_c(agent *a, const char *path, base_buf *out)
         "-Werror=incompatible-pointer-types -D_GNU_SOURCE -I. -I%s -Iinclude -Isrc %s",
         folder, path);
     free(folder);
+    return true;
+}
+
+static bool judge_cpp(agent *a, const char *path, base_buf *out)
+{
+    char *folder = folder_of(path);
+    base_buf_printf(out, "c++ -fsyntax-only -fmax-errors=5 -I. -I%s -Iinclude -Isrc %s", folder, path);
+    free(folder);
+    return true;
+}
+
+/* Compiled with what lies beside it, from the folder where its package begins. */
+static bool compile_java(agent *a, const char *path, base_buf *out)
+{
+    char *root = folder_of(path), *text = top_file(a, path);
+    const char *line = text ? strstr(text, "package ") : NULL;
+    if (line && (line == text || line[-1] == '\n'))
+        for (const char *p = line; *p && *p != ';' && strcmp(root, ".") != 0; p++)
+            if (*p == '.' || p[1] == ';') {
+                char *up = folder_of(root);
+                free(root);
+                root = up;
+            }
+    base_buf_printf(out, "javac -nowarn -proc:none -d \"$TMPDIR/java\" -sourcepath %s %s", root, path);
+    free(root);
+    free(text);
     return true;
 }
 
@@ -187,39 +320,72 @@ static bool judge_java(agent *a, const char *path, base_buf *out)
     return out->len > 0;
 }
 
-/* By the name's ending; a rule writes the command, or sets the test itself. */
+typedef bool judge_rule(agent *a, const char *path, base_buf *out);
+
+/* By the name's ending; a rule writes the command, or sets the test itself. The next where one cannot judge. */
 static const struct {
     const char *ending;
-    bool (*find)(agent *a, const char *path, base_buf *out);
+    judge_rule *find[3];
 } rules[] = {
-    {".py", judge_python},
-    {".go", judge_go},
-    {".rs", judge_rust},
-    {".js", judge_script},
-    {".mjs", judge_script},
-    {".cjs", judge_script},
-    {".ts", judge_script},
-    {".c", judge_c},
-    {".java", judge_java},
+    {".py", {judge_python, lint_python}},
+    {".go", {judge_go}},
+    {".rs", {judge_rust}},
+    {".js", {judge_script, judge_npm, lint_npm}},
+    {".mjs", {judge_script, judge_npm, lint_npm}},
+    {".cjs", {judge_script, judge_npm, lint_npm}},
+    {".jsx", {judge_script, judge_npm, lint_npm}},
+    {".ts", {judge_script, judge_npm, lint_npm}},
+    {".tsx", {judge_script, judge_npm, lint_npm}},
+    {".c", {judge_built, judge_c}},
+    {".h", {judge_built}},
+    {".cc", {judge_built, judge_cpp}},
+    {".cpp", {judge_built, judge_cpp}},
+    {".cxx", {judge_built, judge_cpp}},
+    {".java", {judge_java, compile_java}},
 };
+
+static bool is_unfit(const agent *a, const char *command)
+{
+    for (size_t i = 0; i < a->test.n_unfit; i++)
+        if (!strcmp(a->test.unfit[i], command)) return true;
+    return false;
+}
 
 /* false: none is known. */
 static bool find_command(agent *a, const char *path)
 {
     const char *configured = agent__configured(a, AGENT_CONFIGURED_TEST);
-    if (configured) {
+    if (configured && !is_unfit(a, configured)) {
         agent__set_test(a, configured);
         return true;
     }
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
-        base_buf command = {0};
         if (!ends_with(path, rules[i].ending) || !agent__path_is_plain(path)) continue;
-        const bool found = rules[i].find(a, path, &command);
-        if (command.len) agent__set_test(a, command.data);
-        base_buf_free(&command);
-        if (found) return true;
+        for (size_t k = 0; k < sizeof rules->find / sizeof *rules->find && rules[i].find[k]; k++) {
+            base_buf command = {0};
+            const bool found = rules[i].find[k](a, path, &command);
+            if (command.len) agent__set_test(a, command.data);
+            base_buf_free(&command);
+            if (found && !is_unfit(a, a->test.command)) return true;
+            if (!found) continue;
+            free(a->test.command);
+            a->test.command = NULL;
+        }
     }
     return false;
+}
+
+bool agent__find_next_judge(agent *a, const char *path)
+{
+    if (!a->test.command || !a->test.is_found) return false;
+    a->test.unfit = base_xrealloc(a->test.unfit, (a->test.n_unfit + 1) * sizeof *a->test.unfit);
+    a->test.unfit[a->test.n_unfit++] = base_xstrdup(a->test.command);
+    char *last = base_xstrdup(a->test.command);
+    const bool found = find_command(a, path);
+    if (!found) agent__set_test(a, last); /* what was told of stays what is meant */
+    a->test.is_found = true;
+    free(last);
+    return found;
 }
 
 void agent__find_judge(agent *a, const char *path)

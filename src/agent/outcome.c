@@ -321,14 +321,14 @@ static void tell_judge(const agent *a, const char *says, base_buf *out)
     const bool by_values = a->test.has_values && a->test.of;
     const char *command = a->test.has_values ? a->test.plain : a->test.command;
     if (by_values && a->test.hold < a->test.of)
-        base_buf_printf(
-            out, " Of the values that your request gives %u of %u hold.", a->test.hold, a->test.of);
+        base_buf_printf(out, " Of the values that your request gives %u of %u hold%s%s.", a->test.hold,
+            a->test.of, a->test.miss ? ": " : "", a->test.miss ? a->test.miss : "");
     else if (by_values)
         base_buf_printf(out, " Checked by values of your request: %u of %u.", a->test.hold, a->test.of);
     else if (a->test.has_values && a->fix.failing)
         base_buf_puts(out, " The values of your request could not be tried on it.");
     if (command && !(a->test.has_values && a->fix.failing && !(by_values && a->test.hold == a->test.of)))
-        base_buf_printf(out, " %s: %s.", says, command);
+        base_buf_printf(out, " %s: %s.", says, agent__judge_words(command));
 }
 
 void agent__tell_outcome(agent *a)

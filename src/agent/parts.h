@@ -129,8 +129,11 @@ typedef struct agent_test {
     bool drops_values,
         drops_plain;   /* of this turn: these values, or the tests that were found, cannot judge */
     uint32_t hold, of; /* of the values, as its last run said; of 0: it did not say */
-    bool is_found;     /* by the program, for this turn's change (judge.c) */
-    char *approved;    /* its run after an approved change asks no second time in approved_turn; NULL: none */
+    char *miss;        /* the first of them that did not hold, as it was told; NULL: none */
+    char **unfit;      /* commands that were found in this turn and cannot judge here */
+    size_t n_unfit;
+    bool is_found;  /* by the program, for this turn's change (judge.c) */
+    char *approved; /* its run after an approved change asks no second time in approved_turn; NULL: none */
     uint32_t approved_turn;
 } agent_test;
 
@@ -527,6 +530,10 @@ void agent_named_free(agent_named *n);
 char *agent__test_file_of(const agent *a, const char *path);
 /* The command that judges a change of this file becomes the test, unless a person named one. */
 void agent__find_judge(agent *a, const char *path);
+/* What the command is called in a sentence: without what puts it into a copy of the tree. */
+const char *agent__judge_words(const char *command);
+/* The one that was found cannot judge in this tree: the next that is known for the file. false: there is none. */
+bool agent__find_next_judge(agent *a, const char *path);
 
 /* --- untouched.c --- */
 /* Does the command fail without this turn's changes as well? Then it says nothing of them. output may be NULL. */

@@ -19,6 +19,12 @@ void agent__forget_values(agent *a)
     a->test.plain = NULL;
     a->test.has_values = a->test.drops_values = a->test.drops_plain = false;
     a->test.hold = a->test.of = 0;
+    free(a->test.miss);
+    a->test.miss = NULL;
+    for (size_t i = 0; i < a->test.n_unfit; i++) free(a->test.unfit[i]);
+    free(a->test.unfit);
+    a->test.unfit = NULL;
+    a->test.n_unfit = 0;
 }
 
 /* --- where the values are tried ------------------------------------------------------------------------- */
@@ -225,6 +231,18 @@ static void drop_values(agent *a, const char *why)
     a->test.of = 0;
 }
 
+/* The first line of the output that tells of a value which does not hold. */
+static void note_miss(agent *a, const char *output)
+{
+    static const char mark[] = ", and should ";
+    const char *at = output ? strstr(output, mark) : NULL, *from = at;
+    free(a->test.miss);
+    a->test.miss = NULL;
+    if (!at) return;
+    while (from > output && from[-1] != '\n') from--;
+    a->test.miss = base_xstrndup(from, strcspn(from, "\n"));
+}
+
 bool agent__values_judge(agent *a, const tool_result *run)
 {
     base_buf output = {0}, control = {0};
@@ -235,6 +253,7 @@ bool agent__values_judge(agent *a, const tool_result *run)
         a->test.hold = hold;
         a->test.of = of;
         is_verdict = hold < of;
+        note_miss(a, is_verdict ? run->text.data : NULL);
         if (is_verdict) agent__notice(a, "checked by values of the request: %u of %u hold", hold, of);
     } else {
         /* Nothing was said: can such a program run in this tree at all? */

@@ -108,6 +108,76 @@ static void test_judge__what_is_as_before_is_told_as_nothing(void **state)
     free_host(&h);
 }
 
+/* --- what the repository has, beyond a compiler -------------------------------------------------------- */
+
+static bool has_program(const char *command)
+{
+    return system(command) == 0;
+}
+
+static void test_judge__make_s_check_judges_in_a_copy(void **state)
+{
+    if (!has_program("make --version >/dev/null 2>&1")) skip();
+    host h = new_host();
+    put_file(
+        "Makefile", "twice: twice.c\n\tcc -w -o twice twice.c\n\ncheck: twice\n\t./twice; test $$? = 4\n");
+    agent_session *s = open_in(
+        &h, C_FILE, REWRITE_TWICE("3 * x") FURTHER("2 * x") "answer Doubled.\n", AGENT_MODE_ALL, false);
+    agent_session_agent(s)->settings.tries = 0;
+    assert_int_equal(submit(s, &h, ASK_FOR_IT), 0);
+    assert_true(told(&h, "The tests of it pass: make -s check."));
+    char *text = get_file("twice.c");
+    assert_non_null(strstr(text, "return 2 * x;"));
+    free(text);
+    assert_file("twice", "(missing)"); /* the tree keeps no products */
+    agent_session_close(s);
+    free_host(&h);
+}
+
+/* A check that lacks its program, or fails without the change too, gives way to the next judge. */
+static void test_judge__one_that_cannot_judge_gives_way(void **state)
+{
+    static const struct {
+        const char *makefile, *told;
+    } cases[] = {
+        {"check:\n\tno-such-server-here\n", "what runs it is not installed: make -s check"},
+        {"test:\n\tfalse\n", "make -s test cannot judge the change: it fails without the change too"},
+    };
+    if (!has_program("make --version >/dev/null 2>&1")) skip();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        host h = new_host();
+        put_file("Makefile", cases[i].makefile);
+        agent_session *s = open_in(&h, C_FILE,
+            REWRITE_TWICE("mul(2, x)") FURTHER("2 * x") "answer Doubled.\n", AGENT_MODE_ALL, false);
+        agent_session_agent(s)->settings.tries = 0;
+        assert_int_equal(submit(s, &h, ASK_FOR_IT), 0);
+        if (!told(&h, cases[i].told)) fail_msg("%s", h.json.data);
+        assert_true(told(&h, "The tests of it pass: cc -fsyntax-only"));
+        agent_session_close(s);
+        free_host(&h);
+    }
+}
+
+static void test_judge__a_linter_that_is_configured_and_missing_is_told(void **state)
+{
+    host h = new_host();
+    put_file("alone.py", "def alone(x):\n    return x\n");
+    put_file("ruff.toml", "line-length = 100\n");
+    agent_session *s = open_session(&h,
+        "answer <<X\n<tools>{\"name\": \"rewrite\", \"arguments\": {\"path\": \"alone.py\", \"name\": "
+        "\"alone\"}}</tools>\n"
+        "```python\ndef alone(x):\n    return 2 * x\n```\nX\nanswer Doubled.\n",
+        AGENT_MODE_ALL, NULL, false);
+    agent_session_agent(s)->settings.tries = 0;
+    assert_int_equal(submit(s, &h, "alone should double its argument"), 0);
+    if (has_program("command -v ruff >/dev/null 2>&1"))
+        assert_true(told(&h, "ruff check -q alone.py"));
+    else
+        assert_true(told(&h, "what runs it is not installed: ruff check -q alone.py"));
+    agent_session_close(s);
+    free_host(&h);
+}
+
 /* --- a new test ----------------------------------------------------------------------------------------- */
 
 static bool has_pytest(void)
@@ -238,6 +308,21 @@ static void test_judge__wrong_values_go_back(void **state)
     free_host(&h);
 }
 
+/* Which value it is stands in the turn's last line. */
+static void test_judge__the_value_that_fails_is_named(void **state)
+{
+    host h = new_host();
+    agent_session *s =
+        open_numbers(&h, THRICE("x + x") "answer Added.\nanswer Added.\nanswer Added.\n", AGENT_MODE_ALL);
+    agent_session_agent(s)->settings.tries = 0;
+    submit(s, &h, "Add a function thrice to num.py: thrice(0) is 0 and thrice(2) is 6");
+    assert_true(
+        told(&h, "Of the values that your request gives 1 of 2 hold: thrice(2) gives 4, and should give 6."));
+    assert_true(told(&h, "\"state\":\"failing\""));
+    agent_session_close(s);
+    free_host(&h);
+}
+
 /* Candidates are tried with the values. */
 static void test_judge__values_choose_a_candidate(void **state)
 {
@@ -286,6 +371,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST_CASE(test_judge__a_compiler_s_no_goes_back_and_is_mended),
         TEST_CASE(test_judge__what_fails_without_the_change_too_is_not_counted),
+        TEST_CASE(test_judge__make_s_check_judges_in_a_copy),
+        TEST_CASE(test_judge__one_that_cannot_judge_gives_way),
+        TEST_CASE(test_judge__a_linter_that_is_configured_and_missing_is_told),
         TEST_CASE(test_judge__asks_as_the_mode_says),
         TEST_CASE(test_judge__the_old_text_is_no_candidate),
         TEST_CASE(test_judge__what_is_as_before_is_told_as_nothing),
@@ -295,6 +383,7 @@ int main(void)
         TEST_CASE(test_judge__what_the_request_expects_stays),
         TEST_CASE(test_judge__values_of_the_request_judge),
         TEST_CASE(test_judge__wrong_values_go_back),
+        TEST_CASE(test_judge__the_value_that_fails_is_named),
         TEST_CASE(test_judge__values_choose_a_candidate),
         TEST_CASE(test_judge__values_that_cannot_run_are_told),
         TEST_CASE(test_judge__values_that_held_before_say_nothing),
