@@ -17,6 +17,7 @@
 #include "agent/start.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "tiny_gguf.h"
 
 /* Rows a lane: the prompt and a request fit, three requests do not. */
 enum { BUDGET = 1950, N_TURNS = 4, DEFINITIONS = 8 };
@@ -26,7 +27,7 @@ static char *model_path;
 
 static int make_folders(void **state)
 {
-    model_path = base_fs_home(BASE_HOME_DATA, "models/SmolLM2-135M-Instruct.Q4_1.gguf"); /* the person's */
+    model_path = tiny_gguf_small_model(); /* the person's: asked for before the home is another */
     strcpy(folder, "/tmp/kvist-resume-XXXXXX");
     if (!mkdtemp(folder)) return -1;
     snprintf(tree, sizeof tree, "%s/tree", folder);

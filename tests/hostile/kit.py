@@ -16,6 +16,7 @@ PATIENCE = 300 * int(os.environ.get("KVIST_TEST_PATIENCE", "1"))  # seconds: a g
 DATA = os.path.join(os.environ["KVIST_HOME"], "data") if os.environ.get("KVIST_HOME") else os.path.join(
     os.environ.get("XDG_DATA_HOME") or os.path.join(os.path.expanduser("~"), ".local", "share"), "kvist")
 SMALL = os.path.join(DATA, "models", "SmolLM2-135M-Instruct.Q4_1.gguf")
+SHORT = os.environ.get("KVIST_SHORT_MODEL", SMALL) if not os.environ.get("KVIST_TEST_LONG") else SMALL  # what it says means nothing
 NOBODY = 65534
 READ_ONE = 'answer <<END\n<tools>{"name": "read", "arguments": {"path": "src/one.c"}}</tools>\nEND\n'
 

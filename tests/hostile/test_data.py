@@ -10,7 +10,7 @@ import shutil
 import sqlite3
 import unittest
 
-from kit import SMALL, Hostile, call, main
+from kit import SHORT, SMALL, Hostile, call, main
 
 SEED = int(os.environ.get("KVIST_SEED", "20"))
 
@@ -142,7 +142,7 @@ class Rows(Hostile):
     """A real model's session whose rows somebody changed: they are computed again, and the text is what the log says."""
 
     def turn(self, text, *words):
-        run = self.kvist("-p", text, "--model", SMALL, "--json", "--max-tokens", "6", "--mode", "plan", "--context", "off", "--threads", "1", *words)
+        run = self.kvist("-p", text, "--model", SHORT, "--json", "--max-tokens", "24", "--mode", "plan", "--context", "off", "--threads", "1", *words)
         return run, [json.loads(line) for line in run.stdout.splitlines()]
 
     def answer(self, events):

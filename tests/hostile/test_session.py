@@ -10,7 +10,7 @@ import random
 import shutil
 import unittest
 
-from kit import DATA, SMALL, Hostile, call, main
+from kit import DATA, SHORT, SMALL, Hostile, call, main
 
 SEED = int(os.environ.get("KVIST_SEED", "20"))
 PLACES = int(os.environ.get("KVIST_PLACES", "0"))
@@ -73,7 +73,7 @@ class OfARealModel(Saved):
     BUDGET = "1664"
 
     def turn(self, text, *words):
-        run = self.kvist("-p", text, "--model", SMALL, "--json", "--max-tokens", "6", "--mode", "plan", "--context", "off", "--threads", "1",
+        run = self.kvist("-p", text, "--model", SHORT, "--json", "--max-tokens", "24", "--mode", "plan", "--context", "off", "--threads", "1",
                          "--kv-budget", self.BUDGET, *words)
         return run, [json.loads(line) for line in run.stdout.splitlines()]
 

@@ -7,6 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fs.h"
+#include "base/mem.h"
+
 enum {
     ALIGNMENT = 32,
     MAX_TENSORS = 320,
@@ -525,4 +528,11 @@ char *tiny_gguf_temp(const tiny_gguf *spec)
     if (written) return base_buf_take(&path);
     base_buf_free(&path);
     return NULL;
+}
+
+char *tiny_gguf_small_model(void)
+{
+    const char *first_layers = getenv("KVIST_SHORT_MODEL");
+    if (first_layers && !getenv("KVIST_TEST_LONG")) return base_xstrdup(first_layers);
+    return base_fs_home(BASE_HOME_DATA, "models/SmolLM2-135M-Instruct.Q4_1.gguf");
 }

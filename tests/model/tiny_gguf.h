@@ -44,6 +44,12 @@ typedef struct tiny_gguf {
     const char *extra;     /* the name of a tensor of one row that nobody asked for; NULL: none */
 } tiny_gguf;
 
+/*
+ * The path of SmolLM2 in the person's data folder, whether it is there or not; of its first layers alone where the build made them
+ * (KVIST_SHORT_MODEL) and KVIST_TEST_LONG is not set. The caller frees it.
+ */
+char *tiny_gguf_small_model(void);
+
 /* 2 layers, 4 query heads on 2 KV heads of 32, n_ff 192, context 4096. */
 #define TINY_GGUF_QWEN2                                                                                      \
     (tiny_gguf)                                                                                              \

@@ -371,7 +371,7 @@ static char *record_on_model(const char *model_path, const char *tree, uint32_t 
 
 static void test_what_if__of_the_small_model_repeats_the_record(void **state)
 {
-    char *path = base_fs_home(BASE_HOME_DATA, "models/SmolLM2-135M-Instruct.Q4_1.gguf"), tree[96];
+    char *path = tiny_gguf_small_model(), tree[96];
     if (!base_fs_exists(path)) {
         print_message("%s is not there; kvist model get fetches it\n", path);
         free(path);
