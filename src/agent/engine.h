@@ -152,6 +152,11 @@ typedef struct engine_ops {
 
     /* In idle time; NULL: nothing. What has to be found out once per model; it tells (may be NULL) before it begins. */
     void (*learn)(engine *e, void (*tell)(void *user, const char *what), void *user);
+    /*
+     * In front of n tokens; NULL: nothing. What the first eviction needs to know of the model, found out where
+     * these tokens may bring that on and nobody was idle before; it tells as learn does.
+     */
+    void (*prepare)(engine *e, uint32_t n, void (*tell)(void *user, const char *what), void *user);
 
     /* ENGINE_GRAMMAR: which calls there are. */
     int (*set_tools)(

@@ -26,6 +26,8 @@
 #include "model/text/answer.h"
 #include "model/text/lookup.h"
 
+enum { ANSWER_ROOM = 1024 }; /* tokens that an answer may have */
+
 typedef struct local {
     engine base;
     model *model;
@@ -165,6 +167,15 @@ static int local_restart(engine *e, const char *row_file, base_err *err)
     return 0;
 }
 
+static void find_heads(local *l, void (*tell)(void *user, const char *what), void *user)
+{
+    base_err err = {0};
+    if (l->gave_up_heads || base_fs_exists(l->heads_file)) return;
+    if (tell) tell(user, "finding this model's retrieval heads, once");
+    const int rc = kv_heads_calibrate(l->model, KV_HEADS_KEPT, l->heads_file, NULL, NULL, l->cancel, &err);
+    l->gave_up_heads = rc && rc != BASE_E_CANCELLED;
+}
+
 /*
  * The heads that repairs of later sessions listen to, and their budget's numbers. This one goes on with what it
  * began with: its plans stay reproducible.
@@ -176,19 +187,26 @@ static void local_learn(engine *e, void (*tell)(void *user, const char *what), v
     kv_stats s;
     kv_session_get_stats(e->session, &s);
     if (!l->heads_file || !s.budget) return;
-    if (!l->gave_up_heads && !base_fs_exists(l->heads_file)) {
-        if (tell) tell(user, "finding this model's retrieval heads, once");
-        const int rc =
-            kv_heads_calibrate(l->model, KV_HEADS_KEPT, l->heads_file, NULL, NULL, l->cancel, &err);
-        l->gave_up_heads = rc && rc != BASE_E_CANCELLED;
-        if (rc) return;
-    }
+    find_heads(l, tell, user);
+    if (!l->gave_up_heads && !base_fs_exists(l->heads_file)) return; /* cancelled */
     if (l->gave_up_pace || base_fs_exists(l->pace_file)) return;
     if (tell) tell(user, "measuring this model's pace, once");
     kv_pace pace;
     int rc = kv_pace_measure(l->model, &pace, NULL, NULL, l->cancel, &err);
     if (!rc) rc = kv_pace_save(&pace, l->pace_file, &err);
     l->gave_up_pace = rc && rc != BASE_E_CANCELLED;
+}
+
+/* Where these tokens, or the answer behind them, may bring the first eviction on. */
+static void local_prepare(engine *e, uint32_t n, void (*tell)(void *user, const char *what), void *user)
+{
+    local *l = as_local(e);
+    kv_stats s;
+    if (!l->heads_file || l->trunk || !kv_session_wants_heads(e->session)) return;
+    kv_session_get_stats(e->session, &s);
+    if (s.n_tokens + n + ANSWER_ROOM <= (s.until ? s.until : s.budget)) return;
+    find_heads(l, tell, user);
+    kv_session_set_heads(e->session, l->heads_file);
 }
 
 /* --- looking -------------------------------------------------------------------------------------------- */
@@ -607,6 +625,7 @@ static const engine_ops local_ops = {
     .save_prefix = local_save_prefix,
     .restart = local_restart,
     .learn = local_learn,
+    .prepare = local_prepare,
     .set_tools = local_set_tools,
     .set_sampling = local_set_sampling,
     .answer_begins = local_answer_begins,

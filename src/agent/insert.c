@@ -88,11 +88,17 @@ void agent__add_shown(agent *a, size_t index, size_t from, size_t to, const char
     free(m.end);
 }
 
+static void tell_what(void *user, const char *what)
+{
+    agent__notice(user, "%s, before the first rows leave the cache (some seconds)", what);
+}
+
 /* Hands ids to the engine; on cancel what was finished stays and is told. */
 static int append_ids(agent *a, const agent_text *t, const kv_segment *segment, const int32_t *ids,
     uint32_t n, size_t *ret_index, base_err *err)
 {
     uint32_t from = agent__n_tokens(a);
+    if (a->engine->ops->prepare) a->engine->ops->prepare(a->engine, n, tell_what, a);
     a->telling.holding = true;
     uint64_t start = base_clock_ns();
     int rc = a->engine->ops->append(a->engine, segment, ids, n, err);

@@ -28,6 +28,13 @@ void kv_session_get_stats(
 const int32_t *kv_session_ids(const kv_session *s, uint32_t *ret_n);
 uint32_t kv_session_room(const kv_session *s); /* tokens until n_ctx */
 const char *kv_session_policy(const kv_session *s);
+/*
+ * Repairs listen to a model's retrieval heads (kv_options.heads_file). Would they help a session that has a budget,
+ * began before they were known, and of which no row has left yet? Then they can still be set; later it goes on with
+ * what it began with, so that its plans stay reproducible.
+ */
+bool kv_session_wants_heads(const kv_session *s);
+void kv_session_set_heads(kv_session *s, const char *heads_file); /* where it wants them */
 
 /*
  * Appends and computes n tokens; evicts. last_logits ([n_vocab], may be NULL) receives the

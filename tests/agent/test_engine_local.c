@@ -16,7 +16,7 @@
 #include "agent/engine.h"
 #include "base/fs.h"
 
-static engine *open_or_skip(kv_options kv, bool lookup)
+static engine *open_beside(const char *cache, kv_options kv, bool lookup)
 {
     char *path = base_fs_home(BASE_HOME_DATA, "models/SmolLM2-135M-Instruct.Q4_1.gguf");
     if (!path || access(path, R_OK)) {
@@ -26,11 +26,19 @@ static engine *open_or_skip(kv_options kv, bool lookup)
     }
     engine *e = NULL;
     base_err err = {0};
-    const engine_options options = {
-        .model = {.n_threads = 2}, .kv = kv, .sampling = MODEL_SAMPLING_DEFAULTS, .lookup = lookup};
+    const engine_options options = {.model = {.n_threads = 2},
+        .kv = kv,
+        .sampling = MODEL_SAMPLING_DEFAULTS,
+        .lookup = lookup,
+        .prompt_cache = cache};
     if (engine_local_open(&e, path, &options, NULL, NULL, &err)) fail_msg("%s", err.msg);
     free(path);
     return e;
+}
+
+static engine *open_or_skip(kv_options kv, bool lookup)
+{
+    return open_beside(NULL, kv, lookup);
 }
 
 static void append(engine *e, const int32_t *ids, uint32_t n)
@@ -125,11 +133,49 @@ static void test_engine_local__a_call_is_visited_with_drafts_too(void **state)
     assert_memory_equal(plain, drafted, sizeof plain);
 }
 
+static void count_told(void *user, const char *what)
+{
+    assert_non_null(what);
+    ++*(uint32_t *)user;
+}
+
+/* A model's first session finds the heads in front of its first eviction; no later one does. */
+static void test_engine_local__heads_are_found_before_the_first_eviction(void **state)
+{
+    (void)state;
+    enum { BUDGET = 1800, SHORT = 100, LONG = 700 };
+    char folder[] = "/tmp/kvist-heads-XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    for (int session = 0; session < 2; session++) {
+        engine *e = open_beside(folder, (kv_options){.budget = BUDGET, .repair = -1}, false);
+        int32_t ids[2 * LONG];
+        uint32_t told = 0;
+        for (uint32_t i = 0; i < 2 * LONG; i++) ids[i] = (int32_t)(100 + i * 37 % 3000);
+        assert_true(kv_session_wants_heads(e->session) == (session == 0));
+        e->ops->prepare(e, SHORT, count_told, &told);
+        assert_int_equal(told, 0); /* far from the budget */
+        append(e, ids, SHORT);
+        e->ops->prepare(e, LONG, count_told, &told);
+        assert_int_equal(told, session == 0);
+        assert_false(kv_session_wants_heads(e->session));
+        append(e, ids, LONG);
+        append(e, ids, 2 * LONG);
+        kv_stats stats;
+        kv_session_get_stats(e->session, &stats);
+        assert_true(stats.host > 0);
+        e->ops->prepare(e, LONG, count_told, &told);
+        assert_int_equal(told, session == 0);
+        e->ops->close(e);
+    }
+    base_fs_remove(folder, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_engine_local__doubts_are_what_the_session_would_say),
         cmocka_unit_test(test_engine_local__a_call_is_visited_with_drafts_too),
+        cmocka_unit_test(test_engine_local__heads_are_found_before_the_first_eviction),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

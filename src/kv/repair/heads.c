@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "kv/core/state.h"
 #include "kv/repair/repair.h"
+#include "kv/session.h"
 
 enum { FILE_MOST = 1 << 20 };
 
@@ -96,6 +97,16 @@ void kv__heads_load(kv_session *s, const char *path)
         kv_heads_parse(file.data, file.len, s->compute.hash, s->compute.shape.n_layer, s->compute.n_head,
             &s->heads, &s->best_heads);
     base_buf_free(&file);
+}
+
+bool kv_session_wants_heads(const kv_session *s)
+{
+    return s->budget && !s->heads && !s->holed && s->parameters.prune <= 0;
+}
+
+void kv_session_set_heads(kv_session *s, const char *heads_file)
+{
+    if (kv_session_wants_heads(s)) kv__heads_load(s, heads_file);
 }
 
 void kv__heads_below(const kv_session *s, uint32_t layer, uint32_t n, uint8_t *flags)
