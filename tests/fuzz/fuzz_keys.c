@@ -9,8 +9,14 @@
 #include <unistd.h>
 
 #include "tui/terminal/keys.h"
+#include "tui/terminal/palette.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
+
+static void take_background(const char *text, size_t n)
+{
+    if (tui_background_of_answer(text, n) >= TUI_N_BACKGROUNDS) abort();
+}
 
 static void open_terminal(void)
 {
@@ -22,6 +28,7 @@ static void open_terminal(void)
     nodelay(stdscr, TRUE);
     set_escdelay(0);
     tui_keys_open();
+    tui_keys_on_background(take_background);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -74,11 +75,41 @@ static void test_palette__what_colorfgbg_says(void **state)
         assert_int_equal(tui_background_of(unknown[i]), TUI_BACKGROUND_UNKNOWN);
 }
 
+static void test_palette__what_a_terminal_answers(void **state)
+{
+    static const struct {
+        const char *answer;
+        tui_background background;
+    } cases[] = {
+        {"rgb:0000/0000/0000", TUI_BACKGROUND_DARK},
+        {"rgb:1e1e/1e1e/1e1e", TUI_BACKGROUND_DARK},
+        {"rgb:00/2B/36", TUI_BACKGROUND_DARK},
+        {"rgb:ffff/ffff/ffff", TUI_BACKGROUND_LIGHT},
+        {"rgb:fd/f6/e3", TUI_BACKGROUND_LIGHT},
+        {"rgb:f/f/f", TUI_BACKGROUND_LIGHT},
+        {"rgba:ffff/ffff/ffff/ffff", TUI_BACKGROUND_LIGHT},
+        {"rgba:0000/0000/0000/ffff", TUI_BACKGROUND_DARK},
+        {"", TUI_BACKGROUND_UNKNOWN},
+        {"rgb:", TUI_BACKGROUND_UNKNOWN},
+        {"rgb:ffff/ffff", TUI_BACKGROUND_UNKNOWN},
+        {"rgb:ffff//ffff", TUI_BACKGROUND_UNKNOWN},
+        {"rgb:fffff/ffff/ffff", TUI_BACKGROUND_UNKNOWN},
+        {"rgb:ffff/ffff/gggg", TUI_BACKGROUND_UNKNOWN},
+        {"rgb:ff/ff/ffx", TUI_BACKGROUND_UNKNOWN},
+        {"#ffffff", TUI_BACKGROUND_UNKNOWN},
+        {"?", TUI_BACKGROUND_UNKNOWN},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (tui_background_of_answer(cases[i].answer, strlen(cases[i].answer)) != cases[i].background)
+            fail_msg("\"%s\"", cases[i].answer);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_palette__every_role_can_be_read),
         cmocka_unit_test(test_palette__what_colorfgbg_says),
+        cmocka_unit_test(test_palette__what_a_terminal_answers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

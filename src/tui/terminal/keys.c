@@ -11,7 +11,7 @@
 
 #include "base/utf8.h"
 
-enum { OWN_FIRST = 0x800, PASTE_BEGIN = OWN_FIRST, WORD_LEFT, WORD_RIGHT, KILL_WORD, NEW_LINE };
+enum { OWN_FIRST = 0x800, PASTE_BEGIN = OWN_FIRST, WORD_LEFT, WORD_RIGHT, KILL_WORD, NEW_LINE, BACKGROUND };
 enum { MAX_PASTE = 8 << 20, PASTE_WAIT_MS = 1000 };
 
 static const struct {
@@ -19,6 +19,7 @@ static const struct {
     int code;
 } sequences[] = {
     {"\033[200~", PASTE_BEGIN},
+    {"\033]11;", BACKGROUND},
     {"\033[1;5D", WORD_LEFT},
     {"\033[1;5C", WORD_RIGHT},
     {"\033[1;3D", WORD_LEFT},
@@ -96,6 +97,31 @@ static void read_paste(base_buf *paste)
     base_buf_add(paste, behind, n_held); /* the terminal never closed it */
 }
 
+static tui_keys_answer_fn *on_background;
+
+void tui_keys_on_background(tui_keys_answer_fn *tell)
+{
+    on_background = tell;
+}
+
+/* Up to BEL or ESC \\, straight from the terminal as a paste is. One that does not end is dropped. */
+static void read_background(void)
+{
+    char text[64], byte;
+    size_t n = 0;
+    for (;;) {
+        struct pollfd fd = {.fd = STDIN_FILENO, .events = POLLIN};
+        if (poll(&fd, 1, PASTE_WAIT_MS) <= 0 || read(STDIN_FILENO, &byte, 1) != 1 || n == sizeof text) return;
+        if (byte == '\a') break;
+        if (byte == '\\' && n && text[n - 1] == '\033') {
+            n--;
+            break;
+        }
+        text[n++] = byte;
+    }
+    if (on_background) on_background(text, n);
+}
+
 bool tui_keys_read(uint32_t *ret, base_buf *paste)
 {
     wint_t c;
@@ -110,6 +136,11 @@ bool tui_keys_read(uint32_t *ret, base_buf *paste)
         if (c == PASTE_BEGIN) {
             read_paste(paste);
             *ret = TUI_KEY_PASTE;
+            return true;
+        }
+        if (c == BACKGROUND) {
+            read_background();
+            *ret = TUI_KEY_RESIZE;
             return true;
         }
         for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)

@@ -33,6 +33,12 @@ uint32_t tui_key_named(const char *name); /* 0: no such key; a single character 
  * must be open (painter.h).
  */
 bool tui_keys_read(uint32_t *ret, base_buf *paste);
+/*
+ * What a terminal answers about its background comes among the keys, at any time, and is no key: whoever set this
+ * gets its text (palette.h), and the read key is TUI_KEY_RESIZE, since all is painted again.
+ */
+typedef void tui_keys_answer_fn(const char *text, size_t n);
+void tui_keys_on_background(tui_keys_answer_fn *tell);
 void tui_keys_open(void); /* after curses started: names the sequences that terminfo does not have */
 
 #endif

@@ -8,12 +8,14 @@
 #include <curses.h>
 #include <langinfo.h>
 #include <locale.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 #include <wchar.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "tui/terminal/keys.h"
@@ -23,7 +25,9 @@ static struct {
     SCREEN *screen;
     FILE *out; /* of our own: the program's stdout lets no escape sequence through (base/door.h) */
     bool open, utf8, colours, all;
-    tui_grid shown; /* as it was painted last */
+    bool is_asked;     /* for the background, and not answered yet */
+    uint64_t asked_ns; /* when */
+    tui_grid shown;    /* as it was painted last */
 } painter;
 
 /* Without colours attributes tell the loud ones apart; the letters tell the rest. */
@@ -44,6 +48,48 @@ static void set_modes(bool on)
 {
     static const char paste_on[] = "\033[?2004h", paste_off[] = "\033[?2004l";
     send_raw(on ? paste_on : paste_off, sizeof paste_on - 1);
+}
+
+static void set_colours(tui_background background)
+{
+    for (short i = 0; i < TUI_N_ROLES; i++)
+        init_pair(
+            (short)(i + 1), (COLORS >= 256 ? tui_palette_256 : tui_palette_8)(background, (tui_role)i), -1);
+}
+
+static void background_told(const char *text, size_t n)
+{
+    const tui_background background = tui_background_of_answer(text, n);
+    painter.is_asked = false;
+    if (background != TUI_BACKGROUND_UNKNOWN) set_colours(background);
+    tui_painter_repaint();
+}
+
+/*
+ * The colours fit it once the answer comes, which may be never: nobody waits. A console of Linux would show the
+ * question, and so would who is no terminal.
+ */
+static void ask_background(void)
+{
+    static const char question[] = "\033]11;?\033\\";
+    const char *term = getenv("TERM");
+    if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) || !term || !strncmp(term, "linux", 5)) return;
+    tui_keys_on_background(background_told);
+    send_raw(question, sizeof question - 1);
+    painter.is_asked = true;
+    painter.asked_ns = base_clock_ns();
+}
+
+#define ASKED_LATELY_NS                                                                                      \
+    (10 * UINT64_C(1000000000)) /* later no answer comes, and what does is somebody's typing */
+
+/* An answer that is on its way belongs to nobody behind us: the next program would take it for keys. */
+static void drop_answer(void)
+{
+    enum { ANSWER_MS = 100 };
+    char bytes[128];
+    struct pollfd fd = {.fd = STDIN_FILENO, .events = POLLIN};
+    if (poll(&fd, 1, ANSWER_MS) > 0 && read(STDIN_FILENO, bytes, sizeof bytes) < 0) return;
 }
 
 int tui_painter_open(bool no_color, base_err *err)
@@ -77,9 +123,8 @@ int tui_painter_open(bool no_color, base_err *err)
     if (painter.colours) {
         const tui_background background = tui_background_of(getenv("COLORFGBG"));
         use_default_colors();
-        for (short i = 0; i < TUI_N_ROLES; i++)
-            init_pair((short)(i + 1),
-                (COLORS >= 256 ? tui_palette_256 : tui_palette_8)(background, (tui_role)i), -1);
+        set_colours(background);
+        if (background == TUI_BACKGROUND_UNKNOWN) ask_background();
     }
     tui_keys_open();
     set_modes(true);
@@ -91,6 +136,7 @@ void tui_painter_close(void)
 {
     if (!painter.open) return;
     set_modes(false);
+    if (painter.is_asked && base_clock_ns() - painter.asked_ns < ASKED_LATELY_NS) drop_answer();
     endwin();
     delscreen(painter.screen);
     fclose(painter.out);

@@ -1,5 +1,7 @@
 #include "tui/terminal/palette.h"
 
+#include <ctype.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,6 +29,36 @@ tui_background tui_background_of(const char *colorfgbg)
     const long colour = strtol(last + 1, &end, 10);
     if (*end || end == last + 1 || colour < 0 || colour > 15) return TUI_BACKGROUND_UNKNOWN;
     return colour == 7 || colour > 8 ? TUI_BACKGROUND_LIGHT : TUI_BACKGROUND_DARK;
+}
+
+/* One part, of 1; below 0: it is none. *at moves behind it. */
+static double part_of(const char *text, size_t n, size_t *at)
+{
+    static const char digits[] = "0123456789abcdef";
+    unsigned value = 0, most = 0;
+    for (; *at < n && most < 0xFFFF; (*at)++) {
+        const char *digit = text[*at] ? strchr(digits, tolower((unsigned char)text[*at])) : NULL;
+        if (!digit) break;
+        value = value * 16 + (unsigned)(digit - digits);
+        most = most * 16 + 15;
+    }
+    return most ? (double)value / most : -1;
+}
+
+tui_background tui_background_of_answer(const char *text, size_t n)
+{
+    static const double weight[] = {.2126, .7152, .0722};
+    const size_t head = n > 5 && !memcmp(text, "rgba:", 5) ? 5 : n > 4 && !memcmp(text, "rgb:", 4) ? 4 : 0;
+    double luminance = 0;
+    size_t at = head;
+    if (!head) return TUI_BACKGROUND_UNKNOWN;
+    for (int k = 0; k < 3; k++) {
+        const double part = part_of(text, n, &at);
+        if (part < 0 || (k < 2 && (at >= n || text[at++] != '/'))) return TUI_BACKGROUND_UNKNOWN;
+        luminance += weight[k] * (part <= .03928 ? part / 12.92 : pow((part + .055) / 1.055, 2.4));
+    }
+    if (at < n && text[at] != '/') return TUI_BACKGROUND_UNKNOWN;
+    return luminance > .179 ? TUI_BACKGROUND_LIGHT : TUI_BACKGROUND_DARK;
 }
 
 short tui_palette_256(tui_background background, tui_role role)
