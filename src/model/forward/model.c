@@ -164,7 +164,7 @@ static int load_step(loader *l, const gguf_tensor *t, base_err *err)
     if (l->options->cancel && atomic_load_explicit(l->options->cancel, memory_order_relaxed))
         return base_fail(err, BASE_E_CANCELLED, "loading was cancelled");
     if (l->options->progress)
-        l->options->progress(l->options->user, (double)l->done / (double)l->total, "packing weights");
+        l->options->progress(l->options->user, (double)l->done / (double)l->total, "preparing the weights");
     return 0;
 }
 

@@ -25,6 +25,12 @@ static int put_asked(const tui_asked *asked, tui_area a, int y)
     return y - from;
 }
 
+/* Where nothing was set aside it is 100% of everything. */
+static bool says_structure(const tui_ledger *l)
+{
+    return l->ceiling > 0 && l->chance < .995;
+}
+
 int tui_ledger_lines(tui_ui *u, tui_area a, int y, uint32_t turn)
 {
     const tui_ledger *l = tui_state_ledger(&u->state, turn);
@@ -51,7 +57,7 @@ int tui_ledger_lines(tui_ui *u, tui_area a, int y, uint32_t turn)
     if (l->active_bytes > 0)
         tui_printf(a, 2, y++, TUI_PLAIN, "active %s  host %s", tui_size(l->active_bytes, x1),
             tui_size(l->host_bytes, x2));
-    if (l->ceiling > 0) {
+    if (says_structure(l)) {
         x = 2 + tui_printf(a, 2, y, TUI_PLAIN, "structure %.0f%%  ", l->structure * 100);
         tui_printf(a, x, y++, TUI_FAINT, "chance %.0f%%  at most %.0f%%", l->chance * 100, l->ceiling * 100);
     }
@@ -161,7 +167,7 @@ static void explain_ledger(tui_ui *u, base_buf *out)
     if (l->budget > 0)
         base_buf_printf(out, " At its end %s of at most %s rows were in use.", tui_thousands(l->active, x1),
             tui_thousands(l->budget, x2));
-    if (l->ceiling > 0)
+    if (says_structure(l))
         base_buf_printf(out,
             "\n\nOf the lines that hold the code together (signatures, calls, returns) it sees %.0f%% "
             "(structure); "
