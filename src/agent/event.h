@@ -82,9 +82,9 @@
     EVENT(fork, I(turn) S(session) S(parent))                                                                          \
     EVENT(input, I(line) S(id))                                                                                        \
     EVENT(input_end, I(line) S(id) S(status))                                                                          \
-    EVENT(what_if, S(session) S(parent) S(original) S(changed) J(settings) I(turns) S(missing) I(time_ms) S(version) N(from))  \
+    EVENT(what_if, S(session) S(parent) S(original) S(changed) J(settings) I(turns) S(missing) I(time_ms) S(version) N(from) N(apart))  \
     EVENT(what_if_at, I(seq))                                                                                          \
-    EVENT(what_if_turn, I(turn) L(side, sides) I(tokens) I(said) D(kl) D(most) I(differ) I(index) S(was) S(instead) D(nats) S(check)) \
+    EVENT(what_if_turn, I(turn) L(side, sides) I(tokens) I(said) D(kl) D(most) I(differ) I(index) S(was) S(instead) D(nats) S(check) N(bytes)) \
     EVENT(what_if_answer, I(turn) S(was) S(instead) S(diff) L(followed, calls) S(stopped))                             \
     EVENT(what_if_end, S(status) S(text) I(turns))
 /* clang-format on */

@@ -22,6 +22,7 @@
 #include "model/forward/arch.h"
 #include "model/text/tokenizer.h"
 #include "whatif/reader.h"
+#include "whatif/translate.h"
 #include "whatif/whatif.h"
 
 static const char usage[] =
@@ -45,7 +46,10 @@ static const char more[] =
     "KL is how far the two expectations of the next token are apart, in nats a token of the answers; "
     "\"beside\"\n"
     "is how many evicted rows a token read for itself. Time is that of reading the recorded text, which\n"
-    "computes answers in batches: it compares the two sides, not a session's speed.\n";
+    "computes answers in batches: it compares the two sides, not a session's speed. A --model of another "
+    "vocabulary\nreads the text as tokens of its own, and nats a byte are compared; so it is with a session "
+    "that was "
+    "computed\nelsewhere, of which the log has texts and calls only.\n";
 
 /* --- the two sides -------------------------------------------------------------------------------------- */
 
@@ -54,6 +58,8 @@ typedef struct sides {
     uint32_t free_from; /* 0: it is not free */
     model_grammar *grammar;
     whatif_reader reader;
+    bool is_apart;        /* the changed side reads the texts as tokens of its own */
+    whatif_schedule *own; /* then: as these */
     int argc;
     char **argv;
     whatif_schedule *schedule;
@@ -120,26 +126,24 @@ static int open_models(sides *d, base_err *err)
     model_options options = options_to_model(o);
     char *path = NULL;
     options.notice = cmd_notice;
-    const bool names_model = o->model && !o->is_model_configured;
+    const bool names_model = d->schedule->is_elsewhere || (o->model && !o->is_model_configured);
     int rc = names_model ? options_model_path(o, &path, err) : 0;
     if (!rc && names_model) rc = cmd_open_model_file(path, &options, &d->models[1], err);
     free(path);
     path = NULL;
     if (rc) return rc;
-    if (names_model && !strcmp(model_get_info(d->models[1])->hash, d->schedule->model_hash)) {
+    const bool is_same_model =
+        names_model && !strcmp(model_get_info(d->models[1])->hash, d->schedule->model_hash);
+    if (is_same_model || d->schedule->is_elsewhere) {
         d->models[0] = d->models[1];
+        d->is_apart = d->schedule->is_elsewhere;
         return 0;
     }
     rc = find_recorded_model(d->schedule, &path, err);
     if (!rc) rc = cmd_open_model_file(path, &options, &d->models[0], err);
     free(path);
     if (!rc && !d->models[1]) d->models[1] = d->models[0];
-    if (!rc && !has_same_tokens(d->models[0], d->models[1]))
-        rc = base_fail(err, BASE_E_UNSUPPORTED,
-            "%.100s has another vocabulary than %.100s, which session %s was made with: what the two expect "
-            "of a "
-            "token cannot be set beside each other",
-            model_get_info(d->models[1])->name, model_get_info(d->models[0])->name, d->schedule->id);
+    d->is_apart = !rc && !has_same_tokens(d->models[0], d->models[1]);
     return rc;
 }
 
@@ -158,6 +162,7 @@ static void close_sides(sides *d)
     base_buf_free(&d->settings);
     base_buf_free(&d->missing);
     whatif_schedule_free(d->schedule);
+    whatif_schedule_free(d->own);
 }
 
 /* --- their settings ------------------------------------------------------------------------------------- */
@@ -183,6 +188,12 @@ static void put_cache_files(sides *d, int side, kv_options *kv)
 static kv_options recorded_options(sides *d)
 {
     const whatif_schedule *s = d->schedule;
+    static const char *const nothing[] = {NULL};
+    if (s->is_elsewhere) { /* nothing of the record says anything of rows here */
+        kv_options kv = {.policy = "kvist", .repair = -1, .set = nothing};
+        put_cache_files(d, 0, &kv);
+        return kv;
+    }
     kv_options kv = {.policy = s->policy,
         .budget = s->limit.rows,
         .until = s->limit.until,
@@ -215,7 +226,7 @@ static int changed_options(sides *d, kv_options *ret, base_err *err)
         d->paths[0][i] = NULL;
     }
     put_cache_files(d, 1, &kv);
-    join_set(d, !o->policy || !strcmp(o->policy, d->schedule->policy));
+    join_set(d, d->schedule->is_elsewhere || !o->policy || !strcmp(o->policy, d->schedule->policy));
     kv.set = d->set;
     if (o->policy) kv.policy = o->policy;
     if (o->ctx) kv.n_ctx = (uint32_t)o->ctx;
@@ -268,7 +279,11 @@ static void put_rows(base_buf *out, const kv_options *kv)
 
 static void put_name(base_buf *out, const sides *d, int side, const kv_options *kv)
 {
-    if (d->models[0] != d->models[1])
+    if (side == 0 && d->schedule->is_elsewhere) {
+        base_buf_printf(out, "%s, computed by %s", d->schedule->model, d->schedule->backend);
+        return;
+    }
+    if (d->models[0] != d->models[1] || d->schedule->is_elsewhere)
         base_buf_printf(out, "%s %s, ", model_get_info(d->models[side])->name,
             model_get_info(d->models[side])->quantisation);
     base_buf_printf(out, "%s, ", kv->policy);
@@ -286,6 +301,11 @@ static void put_part(base_buf *out, const char *before)
 /* "with 2,560 rows instead of 4,096" */
 static void put_phrase(base_buf *out, const sides *d, const kv_options *a, const kv_options *b)
 {
+    if (d->schedule->is_elsewhere) {
+        base_buf_printf(out, "read by %s %s", model_get_info(d->models[1])->name,
+            model_get_info(d->models[1])->quantisation);
+        return;
+    }
     if (a->budget != b->budget || a->until != b->until) {
         put_part(out, "with ");
         put_rows(out, b);
@@ -345,6 +365,18 @@ static void put_missing(base_buf *out, const sides *d)
     const whatif_schedule *s = d->schedule;
     const model_info *info = model_get_info(d->models[0]);
     const char *between = "";
+    if (s->is_elsewhere) {
+        base_buf_puts(out,
+            "computed elsewhere: the log has texts and calls; which rows were read, and what was expected "
+            "of the answers, is not in it, so there is one side");
+        return;
+    }
+    if (d->is_apart) {
+        base_buf_puts(out, "another vocabulary: the text is aligned by bytes, there is no KL and no token "
+                           "beside another one, and the "
+                           "prompt is in the form of the recorded model's calls");
+        between = "; ";
+    }
     if (!s->says_settings) {
         base_buf_puts(out, "the log is older than its note of --kv-set and --repair: the defaults are taken");
         between = "; ";
@@ -402,11 +434,12 @@ static void print_shown(const char *text)
     base_buf_free(&shown);
 }
 
-static void print_side(const agent_side_row *s, const char *word)
+static void print_side(const agent_side_row *s, bool is_apart)
 {
-    printf("      %-8s  evicted %lld, promoted %lld, active %lld, beside %.0f", word, (long long)s->evicted,
-        (long long)s->promoted, (long long)s->active, s->visited);
+    printf("      %-8s  evicted %lld, promoted %lld, active %lld, beside %.0f", s->side,
+        (long long)s->evicted, (long long)s->promoted, (long long)s->active, s->visited);
     if (s->structure > 0) printf(", structure %.3f", s->structure);
+    if (is_apart) printf(", %.4f nats a byte", s->nll);
     printf(", %.1f s", s->ms / 1e3);
     if (s->why) printf("; %s", s->why);
     putchar('\n');
@@ -414,11 +447,17 @@ static void print_side(const agent_side_row *s, const char *word)
 
 static void print_turn(const agent_event *e)
 {
-    printf("turn %lld  %lld tokens, KL %.4f, at most %.3f; %lld would have been another one\n",
-        (long long)e->what_if_turn.turn, (long long)e->what_if_turn.tokens, e->what_if_turn.kl,
-        e->what_if_turn.most, (long long)e->what_if_turn.differ);
-    for (size_t i = 0; i < e->what_if_turn.sides.n; i++)
-        print_side(&e->what_if_turn.sides.rows[i], e->what_if_turn.sides.rows[i].side);
+    const bool is_apart = e->what_if_turn.bytes > 0;
+    if (is_apart)
+        printf("turn %lld  %lld bytes of answers, %lld of %lld of the reader's tokens are what it would have "
+               "said\n",
+            (long long)e->what_if_turn.turn, (long long)e->what_if_turn.bytes,
+            (long long)e->what_if_turn.said, (long long)e->what_if_turn.tokens);
+    else
+        printf("turn %lld  %lld tokens, KL %.4f, at most %.3f; %lld would have been another one\n",
+            (long long)e->what_if_turn.turn, (long long)e->what_if_turn.tokens, e->what_if_turn.kl,
+            e->what_if_turn.most, (long long)e->what_if_turn.differ);
+    for (size_t i = 0; i < e->what_if_turn.sides.n; i++) print_side(&e->what_if_turn.sides.rows[i], is_apart);
     if (e->what_if_turn.differ > 0) {
         printf("      first at token %lld: ", (long long)e->what_if_turn.index);
         print_shown(e->what_if_turn.was ? e->what_if_turn.was : "");
@@ -509,16 +548,6 @@ static void on_signal(int number)
     atomic_store(&cancelled, true);
 }
 
-/* A log from elsewhere has what was said and called; which rows were read was never ours to know. */
-static int refuse_elsewhere(const whatif_schedule *s, base_err *err)
-{
-    return base_fail(err, BASE_E_UNSUPPORTED,
-        "session %s was computed by another program (%s): its log has texts and calls, which kvist log show "
-        "prints, "
-        "and no rows that could be evicted otherwise",
-        s->id, *s->backend ? s->backend : s->model);
-}
-
 static int check_from(const whatif_schedule *s, uint32_t from, base_err *err)
 {
     uint32_t last = 0;
@@ -537,7 +566,13 @@ static int compare(agent_log *l, sides *d, printing *p, base_err *err)
     if (!rc) rc = changed_options(d, &changed, err);
     if (rc) return rc;
     const kv_options original = recorded_options(d);
-    if (!d->free_from && is_same_side(d, &original, &changed))
+    if (d->is_apart && d->free_from)
+        return base_fail(err, BASE_E_USAGE,
+            "--free compares answers token by token, and %.100s has other tokens than session %s was made "
+            "with: "
+            "without --free the texts are compared by bytes",
+            model_get_info(d->models[1])->name, d->schedule->id);
+    if (!d->is_apart && !d->free_from && is_same_side(d, &original, &changed))
         return base_fail(err, BASE_E_USAGE,
             "these are the settings that session %s had: nothing would differ; give another --kv-budget, "
             "--kv-policy, --repair, --kv-set or --model",
@@ -562,6 +597,10 @@ static int compare(agent_log *l, sides *d, printing *p, base_err *err)
         .event = print_event,
         .progress = print_progress};
     o.changed.engine.grammar = d->grammar;
+    o.original.is_absent = d->schedule->is_elsewhere;
+    if (d->is_apart) rc = whatif_schedule_translate(&d->own, d->schedule, &o.changed.engine, err);
+    if (rc) return rc;
+    o.changed.own = d->own;
     bool was_known = false;
     rc = whatif_run(l, d->schedule, &o, &was_known, err);
     if (!rc && was_known && !p->silent) fprintf(stderr, "kvist: kept from before; nothing was computed\n");
@@ -609,7 +648,6 @@ static int what_if(
     if (!rc) rc = agent_log_open(&l, NULL, false, err);
     if (!rc) rc = agent_log_find(l, prefix, NULL, &id, err);
     if (!rc) rc = whatif_schedule_read(&d.schedule, l, id, err);
-    if (!rc && d.schedule->is_elsewhere) rc = refuse_elsewhere(d.schedule, err);
     if (!rc) rc = compare(l, &d, p, err);
     close_sides(&d);
     free(id);

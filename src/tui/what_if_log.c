@@ -16,6 +16,7 @@ typedef struct merging {
     uint64_t newest_at;
     int64_t free_from; /* turn from which the changed side has events of its own; 0: none */
     bool is_free;      /* it is reached */
+    bool is_apart;     /* the changed side reads other tokens: its rows are none of the session's */
     tui_record *recorded, *changed;
     size_t **behind, cap_behind;
     bool is_over;
@@ -33,6 +34,7 @@ static bool read_side(
     if (e->type == AGENT_EVENT_what_if) {
         m->session = base_xstrdup(e->what_if.parent);
         m->free_from = e->what_if.from;
+        m->is_apart = e->what_if.apart;
     }
     if (e->type == AGENT_EVENT_what_if_at) m->newest_at = (uint64_t)e->what_if_at.seq;
     base_grow(&m->at, &m->cap_at, m->side.n, sizeof *m->at);
@@ -82,6 +84,17 @@ static bool put_free_turn(merging *m)
     return m->next > before;
 }
 
+/* The session as it was, with each turn's comparison behind it; false: that turn has none. */
+static bool put_apart(merging *m, const agent_event *e)
+{
+    put(m, m->changed, e);
+    if (e->type != AGENT_EVENT_ledger) return true;
+    while (m->next < m->side.n && m->side.events[m->next].type != AGENT_EVENT_what_if_turn) m->next++;
+    if (m->next == m->side.n) return false;
+    put(m, m->changed, &m->side.events[m->next++]);
+    return true;
+}
+
 static bool is_of_cache(agent_event_type type)
 {
     return type == AGENT_EVENT_plan || type == AGENT_EVENT_visits || type == AGENT_EVENT_scores ||
@@ -95,6 +108,10 @@ static bool read_session(
     m->rc = tui_record_add(m->recorded, json, n, blob, blob_n, &m->err);
     if (m->rc) return false;
     const agent_event *e = &m->recorded->events[m->recorded->n - 1];
+    if (m->is_apart) {
+        m->is_over = !put_apart(m, e);
+        return !m->rc && !m->is_over;
+    }
     if (e->type == AGENT_EVENT_user && m->free_from && e->user.turn >= m->free_from) m->is_free = true;
     if (!m->is_free && e->type != AGENT_EVENT_span) put_plans(m, seq);
     if (e->type == AGENT_EVENT_turn_end && m->is_free)
@@ -125,6 +142,10 @@ int tui_what_if_load(agent_log *l, const char *what_if, tui_record *recorded, tu
             "the session %s, which %s computed again, is not here any more: kvist log show %s prints what "
             "was found",
             m.session ? m.session : "", what_if, what_if);
+    if (m.is_apart) { /* one strip */
+        tui_record_free(recorded);
+        *recorded = (tui_record){.n = 0};
+    }
     tui_record_free(&m.side);
     free(m.at);
     free(m.session);

@@ -9,6 +9,9 @@
 #include "tui/record.h"
 
 /*
+ * Where the changed side reads tokens of another vocabulary, or the session was computed elsewhere: its events with the
+ * comparisons are all there is (recorded stays empty, *behind NULL).
+ *
  * changed: as above, up to the last turn that was computed. recorded: the session's own events, as far. behind
  * [recorded->n]: how many of changed's belong to the first i + 1 of recorded's; heap. BASE_E_NOT_FOUND: the session
  * was deleted.

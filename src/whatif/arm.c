@@ -170,7 +170,7 @@ static int repair(whatif_arm *a, const whatif_step *t, base_err *err)
 {
     uint32_t n, ends[AGENT_MAX_QUERIES], queries[AGENT_MAX_QUERIES], n_queries = 0;
     const int32_t *ids = kv_session_ids(a->session, &n);
-    if (t->to > n) return 0;
+    if (t->to > n || t->from >= t->to) return 0;
     base_buf text = {0};
     agent_token_map map;
     put_text(a, ids + t->from, t->to - t->from, &text, &map);
@@ -212,7 +212,9 @@ static int give_order(whatif_arm *a, const whatif_step *t, base_err *err)
 static int try_order(whatif_arm *a, const whatif_step *t, base_err *err)
 {
     base_err why = {0};
-    const int rc = give_order(a, t, &why);
+    const bool is_empty = t->kind == WHATIF_ORDER && t->from >= t->to;
+    const int rc = is_empty ? base_fail(&why, BASE_E_NOT_FOUND, "the rows that were meant are not there")
+                            : give_order(a, t, &why);
     if (rc == BASE_E_LIMIT || rc == BASE_E_STATE || rc == BASE_E_NOT_FOUND) {
         base_buf_printf(&a->sums.notes, "%s%s", a->sums.notes.len ? "; " : "", why.msg);
         return 0;
@@ -229,7 +231,7 @@ int whatif_arm_do(whatif_arm *a, const whatif_step *t, base_err *err)
     a->turn = t->turn;
     switch (t->kind) {
     case WHATIF_TURN: kv_session_set_turn(a->session, t->turn); break;
-    case WHATIF_TEXT: rc = append_text(a, t, err); break;
+    case WHATIF_TEXT: rc = t->text.n ? append_text(a, t, err) : 0; break;
     case WHATIF_REPAIR:
         a->has_next = false;
         rc = repair(a, t, err);

@@ -10,6 +10,9 @@
 #include "model/text/grammar.h"
 #include "whatif/schedule.h"
 
+/* In place of a role: no message ends or begins; the session begins. */
+enum { WHATIF_NO_MESSAGE = -1, WHATIF_START = -2 };
+
 /* Who computes, and whose ids the log has. */
 typedef struct whatif_engine {
     void *user;
@@ -23,8 +26,8 @@ typedef struct whatif_engine {
     bool (*is_end)(const void *user, int32_t id);
     void (*encode)(
         const void *user, const char *text, size_t n, model_ids *out); /* special texts stay text */
-    /* What the template writes between two messages; begin -1: only the end. */
-    void (*scaffold)(const void *user, model_role end, int begin, model_ids *out);
+    /* What the template writes where a message ends and one begins (roles). */
+    void (*scaffold)(const void *user, int end, int begin, model_ids *out);
     model_grammar *grammar; /* of calls; NULL: none */
 } whatif_engine;
 

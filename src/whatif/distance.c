@@ -36,3 +36,9 @@ whatif_distance whatif_measure(const float *original, const float *changed, uint
     d.nats = (double)changed[d.best[1]] - (double)changed[d.best[0]];
     return d;
 }
+
+double whatif_nll(const float *logits, uint32_t n, int32_t id, int32_t *best)
+{
+    *best = best_of(logits, n);
+    return log_total(logits, n, logits[*best]) - (double)logits[id];
+}

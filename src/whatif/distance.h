@@ -14,4 +14,7 @@ typedef struct whatif_distance {
 /* original, changed: [n] logits; id: the token that was recorded. */
 whatif_distance whatif_measure(const float *original, const float *changed, uint32_t n, int32_t id);
 
+/* -log p of the token, nats; *best: the likeliest one. */
+double whatif_nll(const float *logits, uint32_t n, int32_t id, int32_t *best);
+
 #endif

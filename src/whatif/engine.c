@@ -24,10 +24,11 @@ static void encode_by_model(const void *user, const char *text, size_t n, model_
     model_tokenizer_encode(model_get_tokenizer(user), text, n, false, out);
 }
 
-static void scaffold_of_model(const void *user, model_role end, int begin, model_ids *out)
+static void scaffold_of_model(const void *user, int end, int begin, model_ids *out)
 {
     const model_template *t = model_get_template(user);
-    model_template_end(t, end, out);
+    if (end == WHATIF_START) model_template_start(t, out);
+    if (end >= 0) model_template_end(t, (model_role)end, out);
     if (begin >= 0) model_template_begin(t, (model_role)begin, out);
 }
 

@@ -556,7 +556,7 @@ int whatif_free_go_on(whatif_free *f, const whatif_step *step, base_err *err)
         } else {
             emit(f, &(agent_event){.type = AGENT_EVENT_answer,
                         .answer = {.turn = f->turn, .text = f->text.data ? f->text.data : ""}});
-            rc = write_scaffold(f, MODEL_ROLE_ASSISTANT, -1, "-assistant", err);
+            rc = write_scaffold(f, MODEL_ROLE_ASSISTANT, WHATIF_NO_MESSAGE, "-assistant", err);
         }
     }
     return rc;

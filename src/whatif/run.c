@@ -21,7 +21,8 @@ static const char *const side_words[N_SIDES] = {"original", "changed"};
 
 /* What the answers of a turn came to. */
 typedef struct turn_sums {
-    uint32_t n, n_said, n_differ, n_bytes;
+    uint32_t n, n_said, n_differ;
+    uint32_t n_bytes[N_SIDES]; /* of text, what was read */
     double kl, most;
     uint32_t index; /* of the first that differs */
     int32_t best[N_SIDES];
@@ -47,6 +48,23 @@ typedef struct run {
     base_err log_err;
     int log_rc;
 } run;
+
+/* The two sides have one vocabulary: what they expect at a token can be set beside each other. */
+static bool is_side_by_side(const run *r)
+{
+    return !r->o->changed.own;
+}
+
+static const whatif_step *step_of(const run *r, int side, const whatif_step *step)
+{
+    const whatif_schedule *own = side == CHANGED ? r->o->changed.own : NULL;
+    return own ? own->steps + (step - r->s->steps) : step;
+}
+
+static bool is_absent(const run *r, int side)
+{
+    return side == ORIGINAL && r->o->original.is_absent;
+}
 
 /* --- events --------------------------------------------------------------------------------------------- */
 
@@ -79,7 +97,7 @@ static void on_free_event(void *user, agent_event *e)
 static char *text_of(const run *r, int32_t id)
 {
     size_t n = 0;
-    const whatif_engine *e = r->arms[ORIGINAL].engine;
+    const whatif_engine *e = r->arms[CHANGED].engine;
     const char *piece = e->piece(e->user, id, &n);
     return base_xstrndup(piece ? piece : "", piece ? n : 0);
 }
@@ -104,7 +122,7 @@ static agent_side_row sum_up(run *r, int side, base_buf *why)
         .host = s.host,
         .budget = s.budget,
         .structure = structure.n_tokens ? structure.share : 0,
-        .nll = r->turn.n_bytes ? sums->nll / r->turn.n_bytes : 0,
+        .nll = r->turn.n_bytes[side] ? sums->nll / r->turn.n_bytes[side] : 0,
         .ms = (double)sums->ns / 1e6,
         .why = why->len ? why->data : NULL};
 }
@@ -149,14 +167,15 @@ static void emit_turn(run *r, uint32_t turn)
     agent_side_row sides[N_SIDES];
     const turn_sums *t = &r->turn;
     char *best[N_SIDES];
+    const int first = is_absent(r, ORIGINAL) ? CHANGED : ORIGINAL;
     for (int side = 0; side < N_SIDES; side++) {
-        sides[side] = sum_up(r, side, &why[side]);
+        if (!is_absent(r, side)) sides[side] = sum_up(r, side, &why[side]);
         best[side] = t->n_differ ? text_of(r, t->best[side]) : NULL;
     }
     put_check(r, &check);
     agent_event e = {.type = AGENT_EVENT_what_if_turn,
         .what_if_turn = {.turn = turn,
-            .sides = {sides, N_SIDES},
+            .sides = {sides + first, (size_t)(N_SIDES - first)},
             .tokens = t->n,
             .said = t->n_said,
             .kl = t->n ? t->kl / t->n : 0,
@@ -166,7 +185,8 @@ static void emit_turn(run *r, uint32_t turn)
             .was = best[ORIGINAL],
             .instead = best[CHANGED],
             .nats = t->n_differ ? t->nats : 0,
-            .check = check.data}};
+            .check = check.data,
+            .bytes = is_side_by_side(r) ? 0 : t->n_bytes[CHANGED]}};
     emit_ledger(r, turn, &sides[CHANGED]);
     whatif_summary_take(&r->summary, &e);
     emit(r, &e);
@@ -210,7 +230,7 @@ static void compare_token(run *r, uint32_t index, int32_t id, const float *origi
     size_t n_bytes = 0;
     if (!e->piece(e->user, id, &n_bytes)) n_bytes = 0;
     t->n++;
-    t->n_bytes += (uint32_t)n_bytes;
+    for (int side = 0; side < N_SIDES; side++) t->n_bytes[side] += (uint32_t)n_bytes;
     t->n_said += d.best[ORIGINAL] == id;
     t->kl += d.kl;
     if (d.kl > t->most) t->most = d.kl;
@@ -222,6 +242,46 @@ static void compare_token(run *r, uint32_t index, int32_t id, const float *origi
         memcpy(t->best, d.best, sizeof t->best);
     }
     t->n_differ++;
+}
+
+/* What one side expects of the answer's text. The token that ends an answer is no text. */
+static int read_apart(run *r, int side, const whatif_step *step, base_err *err)
+{
+    const whatif_engine *e = r->arms[side].engine;
+    turn_sums *t = &r->turn;
+    int rc = 0;
+    for (uint32_t at = 0; at < step->text.n && !rc; at += WHATIF_FORCED) {
+        const uint32_t left = step->text.n - at, n = left < WHATIF_FORCED ? left : WHATIF_FORCED;
+        rc = whatif_arm_force(&r->arms[side], step, at, n, r->logits[side], err);
+        for (uint32_t i = 0; i < n && !rc; i++) {
+            const int32_t id = step->text.ids[at + i];
+            int32_t best;
+            size_t n_bytes = 0;
+            const double nll = whatif_nll(r->logits[side] + (size_t)i * e->n_vocab, e->n_vocab, id, &best);
+            if (e->is_end(e->user, id) || !e->piece(e->user, id, &n_bytes)) continue;
+            r->arms[side].sums.nll += nll;
+            t->n_bytes[side] += (uint32_t)n_bytes;
+            t->n += side == CHANGED;
+            t->n_said += side == CHANGED && best == id;
+        }
+    }
+    return rc;
+}
+
+static int read_answers_apart(run *r, const whatif_step *step, base_err *err)
+{
+    int rc = 0;
+    for (int side = 0; side < N_SIDES && !rc; side++)
+        if (!is_absent(r, side)) rc = read_apart(r, side, step_of(r, side, step), err);
+    return rc;
+}
+
+static int do_on_sides(run *r, const whatif_step *step, base_err *err)
+{
+    int rc = 0;
+    for (int side = 0; side < N_SIDES && !rc; side++)
+        if (!is_absent(r, side)) rc = whatif_arm_do(&r->arms[side], step_of(r, side, step), err);
+    return rc;
 }
 
 static int read_answer(run *r, const whatif_step *step, base_err *err)
@@ -276,7 +336,7 @@ static int save(run *r, base_err *err)
     int rc = 0;
     if (r->free) return 0; /* which of its tokens are the record's is not in a snapshot */
     for (int side = 0; side < N_SIDES && !rc; side++)
-        rc = r->row_files[side] ? kv_session_save(r->arms[side].session, err) : 0;
+        rc = r->row_files[side] && !is_absent(r, side) ? kv_session_save(r->arms[side].session, err) : 0;
     return rc;
 }
 
@@ -284,7 +344,8 @@ static int end_turn(run *r, const whatif_step *step, base_err *err)
 {
     base_err why = {0};
     int rc = 0;
-    for (int side = 0; side < N_SIDES; side++) whatif_arm_end_turn(&r->arms[side]);
+    for (int side = 0; side < N_SIDES; side++)
+        if (!is_absent(r, side)) whatif_arm_end_turn(&r->arms[side]);
     if (r->part >= r->kept) {
         emit_turn(r, step->turn);
         if (r->free) {
@@ -338,14 +399,13 @@ static int do_free_step(run *r, const whatif_step *step, base_err *err)
 
 static int do_step(run *r, const whatif_step *step, base_err *err)
 {
-    int rc = 0;
     if (!r->free && r->o->free_from && step->kind == WHATIF_TURN && step->turn >= r->o->free_from)
         begin_free(r);
     if (r->free) return do_free_step(r, step, err);
     if (step->kind == WHATIF_END) return end_turn(r, step, err);
-    if (step->kind == WHATIF_ANSWER) return read_answer(r, step, err);
-    for (int side = 0; side < N_SIDES && !rc; side++) rc = whatif_arm_do(&r->arms[side], step, err);
-    return rc;
+    if (step->kind == WHATIF_ANSWER)
+        return is_side_by_side(r) ? read_answer(r, step, err) : read_answers_apart(r, step, err);
+    return do_on_sides(r, step, err);
 }
 
 static int do_steps(run *r, size_t from, base_err *err)
@@ -375,13 +435,14 @@ static int open_sides(run *r, bool resume, base_err *err)
     const whatif_side *const sides[N_SIDES] = {&r->o->original, &r->o->changed};
     int rc = 0;
     for (int side = 0; side < N_SIDES && !rc; side++) {
+        if (is_absent(r, side)) continue;
         kv_options kv = sides[side]->kv;
         kv.row_file = r->row_files[side];
         r->arms[side] = (whatif_arm){.engine = &sides[side]->engine,
             .record = side == ORIGINAL ? r->s : NULL,
             .keeps_budget = sides[side]->keeps_budget,
             .cancel = r->o->cancel,
-            .tell = side == CHANGED ? on_changed_plan : NULL,
+            .tell = side == CHANGED && is_side_by_side(r) ? on_changed_plan : NULL,
             .user = r};
         rc = whatif_arm_open(&r->arms[side], &kv, resume, err);
     }
@@ -389,20 +450,22 @@ static int open_sides(run *r, bool resume, base_err *err)
 }
 
 /*
- * The step behind the turns of which rows are kept, and the sequence's length there. Of free turns none are: these are
+ * The step behind the turns of which rows are kept, and each side's length there. Of free turns none are: these are
  * computed again, and come out the same.
  */
-static size_t find_kept(const run *r, uint32_t *ret_n, uint32_t *ret_parts)
+static size_t find_kept(const run *r, uint32_t n[N_SIDES], uint32_t *ret_parts)
 {
-    uint32_t parts = 0, n = 0;
+    uint32_t parts = 0;
     size_t i = 0;
     for (; i < r->s->n_steps && parts < r->kept; i++) {
         const whatif_step *t = &r->s->steps[i];
         if (t->kind == WHATIF_TURN && r->o->free_from && t->turn >= r->o->free_from) break;
-        n = t->kind == WHATIF_REWIND ? t->from : n + t->text.n;
+        for (int side = 0; side < N_SIDES; side++) {
+            const whatif_step *own = step_of(r, side, t);
+            n[side] = t->kind == WHATIF_REWIND ? own->from : n[side] + own->text.n;
+        }
         parts += t->kind == WHATIF_END;
     }
-    *ret_n = n;
     *ret_parts = parts;
     return i;
 }
@@ -411,12 +474,13 @@ static size_t find_kept(const run *r, uint32_t *ret_n, uint32_t *ret_parts)
 static bool take_up(run *r, size_t *ret_from)
 {
     base_err why = {0};
-    uint32_t n, have, parts;
-    const size_t from = find_kept(r, &n, &parts);
+    uint32_t n[N_SIDES] = {0}, have, parts;
+    const size_t from = find_kept(r, n, &parts);
     bool serves = parts && r->row_files[ORIGINAL] && !open_sides(r, true, &why);
     for (int side = 0; side < N_SIDES && serves; side++) {
+        if (is_absent(r, side)) continue;
         kv_session_ids(r->arms[side].session, &have);
-        serves = have == n;
+        serves = have == n[side];
     }
     if (!serves) {
         close_sides(r);
@@ -520,7 +584,8 @@ static int begin_child(run *r, base_err *err)
                     .missing = r->o->missing,
                     .time_ms = base_clock_wall_ms(),
                     .version = KVIST_VERSION,
-                    .from = r->o->free_from}});
+                    .from = r->o->free_from,
+                    .apart = !is_side_by_side(r)}});
     emit(r, &(agent_event){.type = AGENT_EVENT_title, .title = {title.data}});
     base_buf_free(&title);
     if (r->log_rc && err) *err = r->log_err;
@@ -586,6 +651,7 @@ static int compute(run *r, base_err *err)
     name_row_files(r);
     for (int side = 0; side < N_SIDES; side++) {
         const whatif_engine *e = side == ORIGINAL ? &r->o->original.engine : &r->o->changed.engine;
+        if (is_absent(r, side)) continue;
         r->logits[side] = malloc((size_t)WHATIF_FORCED * e->n_vocab * sizeof(float));
         if (!r->logits[side]) return base_fail(err, BASE_E_NOMEM, "no memory for %u logits", e->n_vocab);
     }

@@ -43,6 +43,8 @@ static void free_step(whatif_step *t)
     agent_logged_free(&t->text);
     free(t->json);
     free(t->label);
+    base_buf_free(&t->said);
+    free(t->said_ends);
     free(t->seqs);
 }
 
@@ -204,7 +206,10 @@ static void take_token(reading *r, const agent_event *e, uint64_t seq)
         t->text = (agent_logged_run){.origin = origin, .turn = r->turn, .from = r->n};
     }
     base_grow(&t->seqs, &t->cap_seqs, t->text.n + 1, sizeof *t->seqs);
+    base_grow(&t->said_ends, &t->cap_said_ends, t->text.n + 1, sizeof *t->said_ends);
     t->seqs[t->text.n] = seq;
+    if (e->token.text) base_buf_puts(&t->said, e->token.text);
+    t->said_ends[t->text.n] = (uint32_t)t->said.len;
     t->seq = seq;
     agent_logged_add_id(&t->text, (int32_t)e->token.id);
     r->n++;

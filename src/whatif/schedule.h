@@ -28,10 +28,12 @@ typedef struct whatif_step {
     uint64_t seq;   /* of the last event of the log that the step comes from */
     uint32_t world; /* how often the tree had changed, or may have */
     agent_logged_run text;
-    char *json;     /* the event as it was logged, of a turn's beginning, a text and a rewind */
-    char *label;    /* of a text; NULL: none */
-    uint64_t *seqs; /* [text.n] of an answer's tokens */
-    size_t cap_seqs;
+    char *json;          /* the event as it was logged, of a turn's beginning, a text and a rewind */
+    char *label;         /* of a text; NULL: none */
+    base_buf said;       /* of an answer: its text as it was told, without what ends it */
+    uint32_t *said_ends; /* [text.n] bytes of it that were told with each token */
+    uint64_t *seqs;      /* [text.n] of an answer's tokens */
+    size_t cap_seqs, cap_said_ends;
     uint32_t from, to;
     kv_cause cause;
     kv_action action;

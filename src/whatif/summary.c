@@ -36,8 +36,12 @@ void whatif_summary_take(whatif_summary *s, const agent_event *e)
         .nats = e->what_if_turn.nats};
     s->n_tokens += (uint32_t)e->what_if_turn.tokens;
     s->kl += e->what_if_turn.kl * (double)e->what_if_turn.tokens;
-    for (size_t i = 0; i < e->what_if_turn.sides.n && i < 2; i++)
+    s->n_bytes += (uint64_t)e->what_if_turn.bytes;
+    s->n_sides = (uint32_t)e->what_if_turn.sides.n;
+    for (size_t i = 0; i < e->what_if_turn.sides.n && i < 2; i++) {
         s->ms[i] += e->what_if_turn.sides.rows[i].ms;
+        s->nll[i] += e->what_if_turn.sides.rows[i].nll * (double)e->what_if_turn.bytes;
+    }
 }
 
 typedef bool is_meant_fn(const struct whatif_turn_summary *t);
@@ -110,7 +114,15 @@ void whatif_summary_put(const whatif_summary *s, const char *phrase, base_buf *o
 {
     base_buf turns = {0};
     base_buf_printf(out, "%s ", phrase);
-    if (!s->n_tokens) {
+    if (s->n_bytes) {
+        const double n = (double)s->n_bytes;
+        base_buf_printf(
+            out, "the %llu bytes of the answers are expected with ", (unsigned long long)s->n_bytes);
+        if (s->n_sides > 1)
+            base_buf_printf(out, "%.4f nats a byte instead of %.4f", s->nll[1] / n, s->nll[0] / n);
+        else
+            base_buf_printf(out, "%.4f nats a byte", s->nll[0] / n);
+    } else if (!s->n_tokens) {
         base_buf_puts(out, "nothing can differ: the model wrote nothing");
     } else if (!put_turns(s, differs, &turns)) {
         base_buf_printf(out, "no token would have been another one, of %u", s->n_tokens);
@@ -120,7 +132,7 @@ void whatif_summary_put(const whatif_summary *s, const char *phrase, base_buf *o
         if (put_turns(s, differs_much, &turns))
             base_buf_printf(out, " (the first of %s by more than .1 nats)", turns.data);
     }
-    if (s->n_tokens) base_buf_printf(out, "; mean KL %.4f nats", s->kl / s->n_tokens);
+    if (s->n_tokens && !s->n_bytes) base_buf_printf(out, "; mean KL %.4f nats", s->kl / s->n_tokens);
     put_free(s, out);
     put_time(s, out);
     base_buf_clear(&turns);

@@ -7,6 +7,9 @@
 typedef struct whatif_summary {
     uint32_t n_turns, n_tokens;
     double kl, ms[2]; /* kl: sum over tokens */
+    double nll[2];    /* sums over bytes */
+    uint64_t n_bytes; /* of answers' texts that were read apart; 0: they were read side by side */
+    uint32_t n_sides;
     struct whatif_turn_summary {
         uint32_t turn;
         bool differs, is_checked;

@@ -5,6 +5,9 @@
  * From a turn on the changed side may answer by itself instead: then the two are compared up to the first token that it
  * says otherwise, and what it wrote is set beside what was recorded.
  *
+ * A side with another vocabulary reads the same text as tokens of its own: then what each side expects of the answers' text
+ * is compared, by byte, and not what they expect at a token. Of a session that was computed elsewhere there is one side.
+ *
  * Results are events (agent/event.h: what_if, plan, ledger, what_if_turn, what_if_end). They are kept, turn by turn,
  * as a session of their own whose parent is the session looked at: listed with it, deleted by its id, gone on with
  * where it was interrupted. The session itself is only read.
@@ -22,6 +25,9 @@ typedef struct whatif_side {
     kv_options kv; /* row_file is ours */
     bool keeps_budget;
     const char *name; /* the settings in words: "kvist, 4,096 rows" */
+    /* The same steps in this side's own ids (translate.h); NULL: it reads the ids of the log. */
+    const whatif_schedule *own;
+    bool is_absent; /* the original of a session that was computed elsewhere: there is only its text */
 } whatif_side;
 
 typedef struct whatif_options {

@@ -228,6 +228,29 @@ class Remote(unittest.TestCase):
         self.assertIn("return 2 * x", second[-1]["content"])
         self.assertEqual(self.of(events, "request")[0]["cached"], 640)
 
+    def test_what_was_said_elsewhere_is_read_by_a_model_of_this_machine(self):
+        small = os.path.join(DATA, "models", "SmolLM2-135M-Instruct.Q4_1.gguf")
+        if not os.path.exists(small):
+            self.skipTest(small + " is not there; kvist model get fetches it")
+        text = "`twice` doubles x: größer, 二倍."
+        for s in (self.serve("chat", [{"calls": [{"name": "read", "arguments": {"path": "src/one.c"}}]}, {"text": text}], model="big-70b"),
+                  self.serve("llama", [{"text": text}])):
+            _, events = self.ask(s)
+            session = events[0]["id"]
+            run = self.kvist("what-if", session, "--kv-budget", "1750", "--model", small, "--json")
+            self.assertEqual(run.returncode, 0, run.stderr)
+            found = [json.loads(line) for line in run.stdout.splitlines()]
+            self.assertIn("computed elsewhere", self.of(found, "what_if")[0]["missing"])
+            turn = self.of(found, "what_if_turn")[0]
+            self.assertEqual([side["side"] for side in turn["sides"]], ["changed"])
+            self.assertGreater(turn["sides"][0]["nll"], 0)
+            self.assertGreaterEqual(turn["bytes"], len(text.encode()))
+            self.assertIn("nats a byte", self.of(found, "what_if_end")[0]["text"])
+            run = self.kvist("what-if", session, "--model", small, "--free")
+            self.assertEqual((run.returncode, "token by token" in run.stderr), (2, True), run.stderr)
+            run = self.kvist("replay", self.of(found, "what_if")[0]["session"], "--text", "120x40")
+            self.assertIn("nats a byte", run.stdout, run.stderr)
+
     def test_chat_that_breaks_off_keeps_what_came(self):
         s = self.serve("chat", [{"text": "It doubles x, and", "break_after": 9}, "More."])
         run = self.kvist("--linear", "--endpoint", s.url, stdin="What is twice?\ngo on\n")

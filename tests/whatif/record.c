@@ -72,9 +72,9 @@ static void encode_by_fake(const void *user, const char *text, size_t n, model_i
     for (size_t i = 0; i < n; i += 6) model_ids_add(out, (int32_t)((unsigned char)text[i] * 3));
 }
 
-static void scaffold_of_fake(const void *user, model_role end, int begin, model_ids *out)
+static void scaffold_of_fake(const void *user, int end, int begin, model_ids *out)
 {
-    model_ids_add(out, 5);
+    if (end >= 0) model_ids_add(out, 5);
     if (begin >= 0) model_ids_add(out, 100 + begin);
 }
 
@@ -153,6 +153,7 @@ uint32_t record_text(recorder *r, kv_origin origin, const char *label, uint32_t 
     int32_t ids[CONTEXT];
     uint32_t queries[AGENT_MAX_QUERIES], ends[CONTEXT], n_queries = 0, from, n_lines;
     agent_id_row rows[CONTEXT];
+    agent_length_row lens[CONTEXT];
     base_buf segment = {0};
     base_err err = {0};
     const bool asks = origin == KV_ORIGIN_USER || origin == KV_ORIGIN_TOOL || origin == KV_ORIGIN_CONTEXT;
@@ -162,11 +163,11 @@ uint32_t record_text(recorder *r, kv_origin origin, const char *label, uint32_t 
         size_t len = 0;
         const char *piece = piece_of_fake(NULL, ids[i], &len);
         rows[i].id = ids[i];
+        lens[i].n = (int64_t)len;
         base_buf_add(&text, piece, len);
         ends[i] = (uint32_t)text.len;
     }
     uint32_t *lines = agent__line_starts(&(agent_token_map){ends, n}, text.data, text.len, &n_lines);
-    base_buf_free(&text);
     if (asks) n_queries = find_queries(ids, n, queries);
     if (n_queries) {
         base_buf_puts(&segment, "{\"queries\":[");
@@ -191,8 +192,9 @@ uint32_t record_text(recorder *r, kv_origin origin, const char *label, uint32_t 
                             .n = n,
                             .origin = kv_origin_word(origin),
                             .label = label,
-                            .text = "",
+                            .text = text.data,
                             .ids = {rows, n},
+                            .lens = {lens, n},
                             .segment = segment.data}});
     if (is_code)
         record_event(
@@ -200,6 +202,7 @@ uint32_t record_text(recorder *r, kv_origin origin, const char *label, uint32_t 
                    .span = {.from = from + 3, .to = from + 9, .reason = "call", .marks = KV_MARK_CALL}});
     record_release(r);
     base_buf_free(&segment);
+    base_buf_free(&text);
     free(lines);
     return from;
 }
@@ -222,8 +225,10 @@ static bool answer(recorder *r, float *logits)
         kv_session_ids(r->s, &at);
         const kv_segment g = {.origin = KV_ORIGIN_ANSWER, .turn = r->turn};
         if (kv_session_append(r->s, &g, &id, 1, logits, NULL, NULL, &err)) fail_msg("%s", err.msg);
+        size_t len = 0;
+        const char *told = is_end_of_fake(NULL, id) ? "" : piece_of_fake(NULL, id, &len);
         record_event(
-            r, &(agent_event){.type = AGENT_EVENT_token, .token = {.id = id, .index = at, .text = "x"}});
+            r, &(agent_event){.type = AGENT_EVENT_token, .token = {.id = id, .index = at, .text = told}});
         record_release(r);
         if (record_has_calls && (id % 16 < 4 || is_end_of_fake(NULL, id))) return id % 16 < 4;
     }

@@ -756,9 +756,27 @@ static void put_shown(base_buf *out, const char *text)
     base_buf_putc(out, '"');
 }
 
+/* Sides of two vocabularies, or one side: how well the answers' text was expected. */
+static void put_what_if_bytes(base_buf *out, const agent_event *e)
+{
+    const agent_side_list *sides = &e->what_if_turn.sides;
+    base_buf_printf(
+        out, "what if: the answers' %lld bytes are expected with", (long long)e->what_if_turn.bytes);
+    for (size_t i = sides->n; i-- > 0;)
+        base_buf_printf(
+            out, i + 1 == sides->n ? " %.4f nats a byte" : " instead of %.4f", sides->rows[i].nll);
+    if (e->what_if_turn.check) base_buf_printf(out, "; %s", e->what_if_turn.check);
+}
+
 static void on_what_if_turn(tui_state *s, const agent_event *e, int64_t now)
 {
     base_buf text = {0};
+    if (e->what_if_turn.bytes) {
+        put_what_if_bytes(&text, e);
+        tui_state_note(s, TUI_ITEM_NOTICE, text.data);
+        base_buf_free(&text);
+        return;
+    }
     base_buf_printf(
         &text, "what if: KL %.4f nats a token, at most %.3f", e->what_if_turn.kl, e->what_if_turn.most);
     if (e->what_if_turn.differ > 0) {
