@@ -43,6 +43,18 @@ size_t tui_record_end(const tui_record *r, uint32_t turn)
     return r->n;
 }
 
+uint32_t tui_record_next_difference(const tui_record *r, size_t shown, bool *ret_is_what_if)
+{
+    *ret_is_what_if = false;
+    for (size_t k = 0; k < r->n; k++) {
+        const agent_event *e = &r->events[(shown + k) % r->n];
+        if (e->type != AGENT_EVENT_what_if_turn) continue;
+        *ret_is_what_if = true;
+        if (e->what_if_turn.differ > 0) return (uint32_t)e->what_if_turn.turn;
+    }
+    return 0;
+}
+
 void tui_record_show(const tui_record *r, tui_ui *u, size_t *shown, size_t n)
 {
     if (n < *shown) {

@@ -22,6 +22,11 @@ int tui_record_add(tui_record *r, const char *json, size_t n, const void *blob, 
 void tui_record_free(tui_record *r);
 /* Events up to the end of a turn (0: all): everything before the next request. */
 size_t tui_record_end(const tui_record *r, uint32_t turn);
+/*
+ * Of a what-if: the next turn that differs behind the `shown` first events; behind the last one comes the first. 0: none
+ * does. *ret_is_what_if: turns are compared here at all.
+ */
+uint32_t tui_record_next_difference(const tui_record *r, size_t shown, bool *ret_is_what_if);
 /* Brings the ui to where `n` events were applied; goes back by starting again. */
 void tui_record_show(const tui_record *r, tui_ui *u, size_t *shown, size_t n);
 

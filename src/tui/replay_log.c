@@ -116,14 +116,14 @@ static void do_play(void *user)
 static void do_next_difference(void *user)
 {
     replay *p = user;
-    for (size_t k = 0; k < p->record.n; k++) { /* behind the last one comes the first */
-        const agent_event *e = &p->record.events[(p->shown + k) % p->record.n];
-        if (e->type != AGENT_EVENT_what_if_turn || e->what_if_turn.differ <= 0) continue;
+    bool is_what_if;
+    const uint32_t turn = tui_record_next_difference(&p->record, p->shown, &is_what_if);
+    if (turn) {
         p->ui.playing = false;
-        show(p, tui_record_end(&p->record, (uint32_t)e->what_if_turn.turn));
+        show(p, tui_record_end(&p->record, turn));
         return;
     }
-    tui_ui_say(&p->ui, p->behind ? "no turn differs" : "this is no what-if: there is nothing beside it");
+    tui_ui_say(&p->ui, is_what_if ? "no turn differs" : "this is no what-if: there is nothing beside it");
 }
 
 static int tick(void *user)

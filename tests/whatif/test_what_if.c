@@ -18,7 +18,9 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "record.h"
+#include "tui/record.h"
 #include "tui/tui.h"
+#include "tui/what_if_log.h"
 #include "whatif/distance.h"
 #include "whatif/summary.h"
 #include "whatif/whatif.h"
@@ -153,6 +155,44 @@ static void test_what_if__a_smaller_budget_evicts_and_is_a_child_of_its_own(void
     seen_free(&again);
     kv_session_free(r.s);
     agent_log_close(l);
+}
+
+/* What `d` does in its replay: where the second strip parts from the first, and on from there. */
+static void test_what_if__differing_turns_are_found_one_after_the_other(void **state)
+{
+    for (uint32_t budget = 0; budget <= 700; budget += 700) {
+        fake_model m = {.fail_after = -1};
+        assert_int_equal(budget ? record_make_folder(NULL) : 0, 0);
+        agent_log *l = record_open_log();
+        recorder r = record_begin(l, "one", &m);
+        seen s = {0};
+        base_err err = {0};
+        tui_record recorded = {0}, changed = {0};
+        size_t *behind = NULL, shown = 0;
+        bool is_what_if;
+        record_turns(&r, &m);
+        assert_int_equal(record_compare(l, "one", budget, &s, NULL), 0);
+        char *child = find_child(l);
+        if (tui_what_if_load(l, child, &recorded, &changed, &behind, &err)) fail_msg("%s", err.msg);
+        uint32_t turn = tui_record_next_difference(&changed, 0, &is_what_if);
+        assert_true(is_what_if);
+        assert_int_equal(turn, budget ? 2 : 0); /* in the first one nothing is evicted */
+        for (uint32_t expected = 3; budget && expected <= TURNS + 1; expected++) {
+            shown = tui_record_end(&changed, turn);
+            turn = tui_record_next_difference(&changed, shown, &is_what_if);
+            assert_int_equal(turn, expected <= TURNS ? expected : 2); /* behind the last one the first */
+        }
+        tui_record_next_difference(&recorded, 0, &is_what_if);
+        assert_false(is_what_if);
+        tui_record_free(&recorded);
+        tui_record_free(&changed);
+        free(behind);
+        free(child);
+        seen_free(&s);
+        kv_session_free(r.s);
+        agent_log_close(l);
+        if (!budget) record_drop_folder(NULL);
+    }
 }
 
 /* Interrupted behind a turn, gone on with; with and without the rows that were kept for that. */
@@ -438,6 +478,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             test_what_if__equal_settings_differ_nowhere, record_make_folder, record_drop_folder),
         cmocka_unit_test_setup_teardown(test_what_if__a_smaller_budget_evicts_and_is_a_child_of_its_own,
+            record_make_folder, record_drop_folder),
+        cmocka_unit_test_setup_teardown(test_what_if__differing_turns_are_found_one_after_the_other,
             record_make_folder, record_drop_folder),
         cmocka_unit_test_setup_teardown(
             test_what_if__goes_on_behind_the_turns_that_are_kept, record_make_folder, record_drop_folder),
