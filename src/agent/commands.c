@@ -92,11 +92,23 @@ static int run_help(agent *a, const char *arguments, base_err *err)
     return 0;
 }
 
+/* What needs a yes in a run where nobody is at hand: there a line may be anybody's (a script hands an issue on). */
+static int deny_unasked(agent *a, const char *sentence, base_err *err)
+{
+    agent__emit(a, &(agent_event){.type = AGENT_EVENT_approval,
+                       .approval = {.turn = a->turn, .decision = "denied", .reason = "nobody to ask"}});
+    a->denied = true;
+    return base_fail(err, BASE_E_STATE, "%s", sentence);
+}
+
 static int run_mode(agent *a, const char *arguments, base_err *err)
 {
     agent_mode mode;
     if (*arguments && !agent_mode_parse(arguments, &mode))
         return base_fail(err, BASE_E_USAGE, "no mode is called \"%s\": plan, ask, edits or all", arguments);
+    if (*arguments && !a->host.approve && mode > a->settings.mode)
+        return deny_unasked(a,
+            "a request cannot loosen the mode where nobody can be asked: --mode does, before the run", err);
     int rc = *arguments ? agent_set_mode(a, mode, err) : 0;
     if (!rc) agent__notice(a, "mode %s", agent_mode_word(a->settings.mode));
     return rc;
@@ -302,11 +314,12 @@ static int permit_undo(agent *a, base_err *err)
 {
     bool is_obeyed = tool_undo_is_obeyed(a->workspace);
     if (!is_obeyed && (a->settings.mode == AGENT_MODE_EDITS || a->settings.mode == AGENT_MODE_ALL)) return 0;
-    agent__emit(a, &(agent_event){.type = AGENT_EVENT_approval,
-                       .approval = {.turn = a->turn, .decision = "denied", .reason = "nobody to ask"}});
-    a->denied = true;
-    return base_fail(err, BASE_E_STATE, "undoing needs an approval%s and nobody can be asked in this run",
-        is_obeyed ? " in every mode, since git or the next session obeys a file of it," : "");
+    return deny_unasked(a,
+        is_obeyed
+            ? "undoing needs an approval in every mode, since git or the next session obeys a file of it, "
+              "and nobody can be asked in this run"
+            : "undoing needs an approval and nobody can be asked in this run",
+        err);
 }
 
 static int run_commit(agent *a, const char *arguments, base_err *err)
@@ -633,6 +646,12 @@ static bool put_event(
 static int run_export(agent *a, const char *arguments, base_err *err)
 {
     if (!a->log) return base_fail(err, BASE_E_STATE, "this session is not logged");
+    if (!a->host.approve)
+        return deny_unasked(a,
+            "/export writes a file anywhere, and nobody can be asked in this run: kvist log export prints "
+            "the "
+            "same",
+            err);
     base_buf out = {0}, path = {0};
     base_buf_puts(&path, arguments);
     const bool is_asked = take_flag(&path, "--markdown");

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """What a mode promises: nothing runs or is written that it does not allow, and nobody gives the next session orders unasked."""
+import json
 import os
 import shutil
 import subprocess
@@ -29,6 +30,34 @@ class Lines(Hostile):
         for text in (" !echo hello > ran", "\n!echo hello > ran", "\t! echo hello > ran"):
             self.line("plan", text)
             self.assertFalse(self.has("ran"), text)
+
+    def stream(self, mode, *texts):
+        """Several requests of a script, each of which may be somebody else's text."""
+        return self.kvist("-p", "-", "--input", "jsonl", "--mode", mode, "--context", "off", "--fake-script", self.script("answer Yes.\n" * 4),
+                          stdin="".join(json.dumps({"text": text}) + "\n" for text in texts))
+
+    def test_no_request_loosens_the_mode(self):
+        for mode, more in (("plan", "ask"), ("plan", "all"), ("ask", "edits"), ("edits", "all")):
+            run = self.stream(mode, "/mode " + more, "!echo hello > ran")
+            self.assertIn("cannot loosen the mode", run.stderr)
+            self.assertEqual((run.returncode, self.has("ran")), (3, False), (mode, more))
+        run = self.stream("all", "/mode plan", "/mode all", "!echo hello > ran")  # back neither
+        self.assertFalse(self.has("ran"), run.stderr)
+        run = self.kvist("--linear", "--mode", "plan", "--fake-script", self.script("answer Yes.\n"), stdin="/mode all\n/mode\n")
+        self.assertIn("mode all", run.stdout)  # the control: a person does
+
+    def test_no_request_writes_a_file_by_an_export(self):
+        """Its text would be part of what is written, anywhere: bash runs $(...) of a line of JSON in a ~/.bash_aliases."""
+        for mode in ("plan", "all"):
+            for name in ("AGENTS.md", ".git/hooks/pre-commit", os.path.join(self.folder, "aliases")):
+                run = self.stream(mode, "$(touch ran)", "/export " + name)
+                self.assertIn("nobody can be asked", run.stderr)
+                self.assertEqual((run.returncode, self.has(name)), (3, False), name)
+        self.kvist("--linear", "--mode", "plan", "--fake-script", self.script("answer Yes.\n"),
+                   stdin="$(touch ran)\n/export aliases\n")
+        self.assertTrue(self.has("aliases"))  # the control: who is at the screen chooses
+        subprocess.run(["bash", "-c", ". ./aliases"], cwd=self.tree, stderr=subprocess.DEVNULL, check=False)
+        self.assertTrue(self.has("ran"))  # and this is what such a file can do
 
     def test_undo_writes_files_so_it_asks_the_mode(self):
         _, events, results = self.ask(call("write", "hello", path="new.txt") + "answer Done.\n", "edits")
