@@ -217,6 +217,12 @@ static void test_tokenizer__splits_as_each_expression_says(void **state)
         {"tekken",    "\u0301A",      "[\u0301][A]"},
         {"tekken",    "\u00c9\u00e9\u00c9", "[\u00c9\u00e9][\u00c9]"},
         {"tekken",    "a \n b",       "[a][ \n][ b]"},
+        {"gpt-4o",    "getHTTPName's x", "[get][HTTPName's][ x]"}, /* as tekken's, with what is contracted */
+        {"gpt-4o",    "DON'T we'Ll'x", "[DON'T][ we'Ll]['x]"},
+        {"gpt-4o",    "'s 1's",       "['s][ ][1]['s]"},
+        {"gpt-4o",    "it'\u017f",    "[it'\u017f]"},    /* the long s is an s where case does not count */
+        {"gpt-4o",    "12345/\n/",    "[123][45][/\n/]"},
+        {"gpt-4o",    "\u00c9\u00e9\u00c9's", "[\u00c9\u00e9][\u00c9's]"},
     };
     /* clang-format on */
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)

@@ -82,6 +82,32 @@ static int load_merges(model_tokenizer *t, const gguf_file *g, base_err *err)
     return r;
 }
 
+/* The token of this name, where it is no text; -1. */
+static int32_t find_mark(const model_tokenizer *t, const char *name)
+{
+    for (uint32_t i = 0; i < t->pieces.n; i++)
+        if (t->pieces.types[i] != PIECE_NORMAL && base_str_equal(piece_at(&t->pieces, i), name))
+            return (int32_t)i;
+    return -1;
+}
+
+/*
+ * Harmony's marks (gpt-oss) are control tokens, whatever the converter made of them; and where an answer ends with
+ * <|return|> or <|call|>, <|end|> ends one of its messages only.
+ */
+static void load_channels(model_tokenizer *t)
+{
+    static const char *const names[] = {
+        "<|start|>", "<|channel|>", "<|constrain|>", "<|message|>", "<|end|>"};
+    if (find_mark(t, "<|return|>") < 0 || find_mark(t, "<|call|>") < 0) return;
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+        const int32_t id = find_mark(t, names[k]);
+        if (id < 0) continue;
+        t->pieces.types[id] = PIECE_CONTROL;
+        t->ends[id] = false;
+    }
+}
+
 /* Names that converters forget to mark as control tokens; llama.cpp treats them so by name. */
 static void load_ends(model_tokenizer *t, const gguf_file *g)
 {
@@ -89,7 +115,8 @@ static void load_ends(model_tokenizer *t, const gguf_file *g)
         "tokenizer.ggml.eom_token_id", "tokenizer.ggml.fim_pad_token_id", "tokenizer.ggml.fim_rep_token_id",
         "tokenizer.ggml.fim_sep_token_id"};
     static const char *const names[] = {"<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|eom_id|>",
-        "<end_of_turn>", "<|end_of_text|>", "<|fim_pad|>", "<|fim_rep|>", "<|repo_name|>", "<|file_sep|>"};
+        "<end_of_turn>", "<|end_of_text|>", "<|return|>", "<|call|>", "<|fim_pad|>", "<|fim_rep|>",
+        "<|repo_name|>", "<|file_sep|>"};
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
         uint64_t id;
         if (gguf_get_u64(g, ids[i], &id) && id < t->pieces.n) t->ends[id] = true;
@@ -102,6 +129,7 @@ static void load_ends(model_tokenizer *t, const gguf_file *g)
             t->pieces.types[i] = PIECE_CONTROL;
         }
     }
+    load_channels(t);
 }
 
 static int load_byte_level(model_tokenizer *t, const gguf_file *g, base_err *err)
@@ -111,7 +139,8 @@ static int load_byte_level(model_tokenizer *t, const gguf_file *g, base_err *err
     t->split = split_find(pre.ptr, pre.len);
     if (!t->split)
         return base_fail(err, BASE_E_UNSUPPORTED,
-            "the pre-tokenizer \"%.*s\" is not one of qwen2, llama-bpe, smollm, gpt-2, tekken",
+            "the pre-tokenizer \"%.*s\" is not one of qwen2, qwen35, llama-bpe, smollm, gpt-2, tekken, "
+            "gpt-4o",
             (int)(pre.len < 40 ? pre.len : 40), pre.ptr);
     int r = piece_table_load(&t->pieces, g, PIECE_ALPHABET_GPT2, err);
     if (r < 0) return r;

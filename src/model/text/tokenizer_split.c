@@ -1,6 +1,6 @@
 /*
  * The splitters: qwen2, qwen35 (marks are letters), llama-bpe, gpt-2, smollm (gpt-2 between single digits), and
- * tekken, which asks for case.
+ * tekken and gpt-4o (o200k), which ask for case.
  *
  * A text of n bytes costs O(n): every alternative looks ahead over a run that it then takes as a whole. What
  * is not a letter, number or white space (marks, punctuation, symbols, control, unassigned) is one class,
@@ -168,11 +168,21 @@ static const char *take_upper_word(const char *p, const char *end)
     return q > p ? q : NULL;
 }
 
+/* A word with the contraction that belongs to it (o200k): 's may end in the long s, which is an s without case. */
+static const char *take_tail(const char *word, const char *end)
+{
+    static const char long_s[] = "'\xc5\xbf";
+    const size_t n = sizeof long_s - 1;
+    if ((size_t)(end - word) >= n && memcmp(word, long_s, n) == 0) return word + n;
+    return word + contraction(word, end, true);
+}
+
 /*
- * LEAD?[Lu Lt Lm Lo M]*[Ll Lm Lo M]+|LEAD?[Lu Lt Lm Lo M]+[Ll Lm Lo M]*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|
- * \s*[\r\n]+|\s+(?!\S)|\s+ with LEAD [^\r\n\p{L}\p{N}]
+ * LEAD?[Lu Lt Lm Lo M]*[Ll Lm Lo M]+TAIL?|LEAD?[Lu Lt Lm Lo M]+[Ll Lm Lo M]*TAIL?|\p{N}{1,digits}|
+ *  ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+ with LEAD [^\r\n\p{L}\p{N}]; TAIL, which tekken has not,
+ * (?i:'s|'t|'re|'ve|'m|'ll|'d)
  */
-static const char *next_tekken(const char *p, const char *end)
+static inline const char *next_cased(const char *p, const char *end, int digits, bool tails)
 {
     size_t n;
     const char *q = NULL;
@@ -182,8 +192,11 @@ static const char *next_tekken(const char *p, const char *end)
     if (!q) q = take_lower_word(p, end);
     if (!q && may_lead) q = take_upper_word(p + n, end);
     if (!q) q = take_upper_word(p, end);
-    if (q) return q;
-    if (first == NUMBER) return p + n;
+    if (q) return tails ? take_tail(q, end) : q;
+    if (first == NUMBER) {
+        for (q = p; digits-- > 0 && class_at(q, end, &n) == NUMBER;) q += n;
+        return q;
+    }
     if ((q = take_other(p, end, "\r\n/", class_at))) return q;
     const char *lines = take_lines(p, end);
     return lines ? lines : take_space(p, end);
@@ -225,7 +238,12 @@ static size_t split_llama3(split_walk *w)
 
 static size_t split_tekken(split_walk *w)
 {
-    return w->at < w->end ? move(w, next_tekken(w->at, w->end)) : 0;
+    return w->at < w->end ? move(w, next_cased(w->at, w->end, 1, false)) : 0;
+}
+
+static size_t split_o200k(split_walk *w)
+{
+    return w->at < w->end ? move(w, next_cased(w->at, w->end, 3, true)) : 0;
 }
 
 static size_t split_gpt2(split_walk *w)
@@ -257,6 +275,7 @@ const split_kind *split_find(const char *pre, size_t n)
         {"llama-bpe", split_llama3, 1, 1},
         {"gpt-2",     split_gpt2,   0, 0},
         {"tekken",    split_tekken, 1, 1},
+        {"gpt-4o",    split_o200k,  0, 0},
     };
     /* clang-format on */
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
