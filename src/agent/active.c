@@ -41,6 +41,12 @@ int agent__put_failed(agent *a, uint32_t from, uint32_t to, base_err *err)
     return has_spans(a) ? a->engine->ops->set_active(a->engine, from, to, false, err) : 0;
 }
 
+int agent__put_thought(agent *a, uint32_t from, uint32_t to, base_err *err)
+{
+    if (a->engine->session) return kv_session_mark_thought(a->engine->session, from, to, err);
+    return has_spans(a) ? a->engine->ops->set_active(a->engine, from, to, false, err) : 0;
+}
+
 void agent__active_lanes(const agent *a, uint32_t *ret)
 {
     const engine *e = a->engine;

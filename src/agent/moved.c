@@ -55,7 +55,8 @@ static kv_reason reason_of_cause(kv_cause c)
         [KV_CAUSE_PRESSURE] = KV_REASON_PRESSURE,
         [KV_CAUSE_PRUNE] = KV_REASON_ATTENTION,
         [KV_CAUSE_ANSWER] = KV_REASON_ATTENTION,
-        [KV_CAUSE_FOLD] = KV_REASON_MANUAL};
+        [KV_CAUSE_FOLD] = KV_REASON_MANUAL,
+        [KV_CAUSE_THOUGHT] = KV_REASON_THOUGHT};
     return c < sizeof reasons / sizeof *reasons ? reasons[c] : KV_REASON_MANUAL;
 }
 

@@ -70,7 +70,7 @@ static inline bool kv_origin_is_written(kv_origin o)
     X(ATTENTION, "attention") X(MEMORY, "memory") X(CENTRALITY, "centrality") X(RESIDUAL, "residual") \
     X(SENTENCE, "sentence") X(REPAIR_ANCHOR, "repair-anchor") X(REPAIR_BURST, "repair-burst") \
     X(BUDGET, "budget") X(PRESSURE, "pressure") X(STALE, "stale") X(FAILED, "failed") \
-    X(MANUAL, "manual")
+    X(MANUAL, "manual") X(THOUGHT, "thought")
 /* clang-format on */
 #define KV_REASON_ENUM(id, word) KV_REASON_##id,
 typedef enum kv_reason { KV_REASONS(KV_REASON_ENUM) KV_N_REASONS } kv_reason;

@@ -205,6 +205,7 @@ static int give_order(whatif_arm *a, const whatif_step *t, base_err *err)
     }
     if (t->cause == KV_CAUSE_STALE) return kv_session_mark_stale(a->session, t->from, t->to, err);
     if (t->cause == KV_CAUSE_FAILED) return kv_session_mark_failed(a->session, t->from, t->to, err);
+    if (t->cause == KV_CAUSE_THOUGHT) return kv_session_mark_thought(a->session, t->from, t->to, err);
     return kv_session_manual(a->session, order_of(t->action), t->from, t->to, err);
 }
 

@@ -240,7 +240,8 @@ static void take_plan(reading *r, const agent_event *e, uint64_t seq)
     }
     if (!p->n_runs) agent_logged_read_runs(p, &e->plan.runs);
     r->world += p->cause == KV_CAUSE_STALE;
-    if (p->cause == KV_CAUSE_MANUAL || p->cause == KV_CAUSE_STALE || p->cause == KV_CAUSE_FAILED)
+    if (p->cause == KV_CAUSE_MANUAL || p->cause == KV_CAUSE_STALE || p->cause == KV_CAUSE_FAILED ||
+        p->cause == KV_CAUSE_THOUGHT)
         add_order(r, p, seq);
     base_grow(&s->plans, &s->cap_plans, s->n_plans + 1, sizeof *s->plans);
     s->plans[s->n_plans++] = (whatif_plan){s->n_turns, p};

@@ -472,8 +472,10 @@ static uint64_t run_sequence(uint64_t seed, const char *policy, bool lanes_diffe
             const int r = kv_session_manual(s, (kv_manual)test_below(&random, 5), from, to, NULL);
             assert_true(r == 0 || r == BASE_E_STATE || r == BASE_E_LIMIT);
         } else if (what == 12) {
-            const int r = test_below(&random, 2) ? kv_session_mark_stale(s, from, to, NULL)
-                                                 : kv_session_mark_failed(s, from, to, NULL);
+            const uint32_t which = test_below(&random, 3);
+            const int r = which == 0   ? kv_session_mark_stale(s, from, to, NULL)
+                          : which == 1 ? kv_session_mark_failed(s, from, to, NULL)
+                                       : kv_session_mark_thought(s, from, to, NULL);
             assert_true(r == 0 || r == BASE_E_STATE);
         } else if (what == 13) {
             const int r = kv_session_undo_plan(s, NULL);

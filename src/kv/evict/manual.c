@@ -31,6 +31,7 @@ static const order orders[] = {
 };
 static const order stale_order  = {KV_CAUSE_STALE,  KV_EVICT, KV_REASON_STALE,  ROWS_LEAVE, true, .stale = 1};
 static const order failed_order = {KV_CAUSE_FAILED, KV_BAR,   KV_REASON_FAILED, ROWS_LEAVE, true, .bar = 1};
+static const order thought_order = {KV_CAUSE_THOUGHT, KV_BAR, KV_REASON_THOUGHT, ROWS_LEAVE, true, .bar = 1};
 /* clang-format on */
 enum { N_ORDERS = sizeof orders / sizeof *orders };
 
@@ -123,6 +124,11 @@ int kv_session_mark_stale(kv_session *s, uint32_t from, uint32_t to, base_err *e
 int kv_session_mark_failed(kv_session *s, uint32_t from, uint32_t to, base_err *err)
 {
     return carry_out(s, &failed_order, from, to, err);
+}
+
+int kv_session_mark_thought(kv_session *s, uint32_t from, uint32_t to, base_err *err)
+{
+    return carry_out(s, &thought_order, from, to, err);
 }
 
 int kv_session_set_budget(kv_session *s, kv_limit limit, base_err *err)

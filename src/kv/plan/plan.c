@@ -23,7 +23,7 @@ enum { PLAN_VERSION = 1, PLAN_MAX_TOKENS = 1 << 24, PLAN_MAX_LANES = 1 << 16, PL
 static const char *const reason_words[] = {KV_REASONS(KV_REASON_WORD)};
 static const char *const action_words[] = {"keep", "evict", "promote", "protect", "bar", "defer"};
 static const char *const cause_words[] = {
-    "evict", "repair", "manual", "stale", "failed", "pressure", "prune", "answer", "fold"};
+    "evict", "repair", "manual", "stale", "failed", "pressure", "prune", "answer", "fold", "thought"};
 enum {
     N_ACTIONS = sizeof action_words / sizeof *action_words,
     N_CAUSES = sizeof cause_words / sizeof *cause_words

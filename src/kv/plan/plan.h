@@ -35,7 +35,8 @@ typedef enum kv_cause {
     KV_CAUSE_PRESSURE,
     KV_CAUSE_PRUNE,  /* fresh bulk: which of it goes above the cut */
     KV_CAUSE_ANSWER, /* in logs of before every token was visited: an answer was computed again */
-    KV_CAUSE_FOLD    /* old rows are read from nearer (core/fold.h) */
+    KV_CAUSE_FOLD,   /* old rows are read from nearer (core/fold.h) */
+    KV_CAUSE_THOUGHT /* the model's template leaves thoughts out behind the answer */
 } kv_cause;
 const char *kv_cause_word(kv_cause c);
 

@@ -35,6 +35,7 @@ static const struct {
     {"stale", "an edit replaced this version of the file"},
     {"failed", "an attempt that did not work"},
     {"manual", "a person decided it"},
+    {"thought", "a thought of an answer that is there: the model's template leaves it out from then on"},
 };
 
 const char *tui_reason_sentence(const char *word)
