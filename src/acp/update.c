@@ -381,6 +381,10 @@ void acp_tell(acp_teller *t, const agent_event *e)
         if (t->is_replay) tell_chunk(t, "user_message_chunk", e->user.text);
         break;
     case AGENT_EVENT_token:
+        if (e->token.channel) {
+            if (e->token.text && *e->token.text) tell_chunk(t, "agent_thought_chunk", e->token.text);
+            break;
+        }
         agent_stream_token(&t->stream, e->token.text, &text);
         tell_streamed(t, &text);
         break;

@@ -138,6 +138,7 @@ void agent_close(agent *a)
     tool_workspace_close(a->workspace);
     free(a->telling.held);
     free(a->made.allowed);
+    free(a->thoughts.all);
     free(a->transcript.segments);
     free(a->made.calls);
     free(a->transcript.turn_starts);

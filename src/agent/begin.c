@@ -68,9 +68,12 @@ int agent__offer_tools(agent *a, base_err *err)
                             : g->choices};
             tools[n].n_arguments++;
         }
-        if (a->info.tools == MODEL_TOOLS_XML && table[i]->takes_payload && n_arguments < MAX_ARGUMENTS) {
-            arguments[n_arguments++] = /* a fenced block behind the call will do, too */
-                (model_grammar_argument){agent_call_xml_payload, MODEL_ARGUMENT_STRING, false, NULL};
+        /* In XML a fenced block behind the call will do, too; a call of harmony ends its message. */
+        const bool is_harmony = a->info.tools == MODEL_TOOLS_HARMONY;
+        if ((is_harmony || a->info.tools == MODEL_TOOLS_XML) && table[i]->takes_payload &&
+            n_arguments < MAX_ARGUMENTS) {
+            arguments[n_arguments++] =
+                (model_grammar_argument){agent_call_xml_payload, MODEL_ARGUMENT_STRING, is_harmony, NULL};
             tools[n].n_arguments++;
         }
         n++;
@@ -233,6 +236,7 @@ void agent__clear_session(agent *a)
     a->transcript.n_segments = a->made.n_calls = a->ledger.n_turns = 0;
     a->ledger.sums = (agent_sums){0};
     a->turn = 0;
+    a->thoughts.n = 0;
     a->transcript.open_role = -1;
     agent__asked_free(a);
     agent__fix_free(a);

@@ -195,7 +195,7 @@ static void fake_info(const engine *e, engine_info *ret)
         .backend = "script",
         .repair = f->kv.repair,
         .set = f->kv.set,
-        .tools = MODEL_TOOLS_TAG_TOOLS,
+        .tools = f->script.channels ? MODEL_TOOLS_HARMONY : MODEL_TOOLS_TAG_TOOLS,
         .n_ctx = f->script.n_ctx,
         .model_n_ctx = f->script.n_ctx,
         .n_layer = 1,
@@ -216,6 +216,24 @@ static void fake_set_sampling(engine *e, const model_sampling *s)
 {
 }
 
+/* Its text, and, of a script with channels, the marks in it. */
+static void encode_answer(fake *f, const char *text)
+{
+    for (size_t n; *text; text += n) {
+        const char *mark = f->script.channels ? strstr(text, "<|") : NULL;
+        n = mark ? (size_t)(mark - text) : strlen(text);
+        if (n) {
+            standin_encode(&f->base, text, n, &f->answer, NULL);
+            continue;
+        }
+        const int32_t id = standin_mark(text, strlen(text), &n);
+        if (id == STANDIN_END)
+            n = 2; /* no mark: it is left out */
+        else
+            model_ids_add(&f->answer, id);
+    }
+}
+
 static void fake_answer_begins(engine *e)
 {
     fake *f = as_fake(e);
@@ -227,7 +245,7 @@ static void fake_answer_begins(engine *e)
     f->answer.n = f->answer_at = 0;
     const char *text = script_answer(&f->script);
     if (!text) return; /* next will say so */
-    standin_encode(e, text, strlen(text), &f->answer, NULL);
+    encode_answer(f, text);
     model_ids_add(&f->answer, STANDIN_END);
 }
 

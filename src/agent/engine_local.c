@@ -87,9 +87,11 @@ static bool local_is_control(const engine *e, int32_t id)
 static int local_scaffold(engine *e, engine_scaffold what, model_role role, model_ids *out, base_err *err)
 {
     const model_template *template = as_local(e)->template;
+    uint32_t n = 0;
+    const int32_t *ids = as_local(e)->base.session ? engine_session_ids(e, &n) : NULL;
     if (what == ENGINE_START) model_template_start(template, out);
-    if (what == ENGINE_BEGIN) model_template_begin(template, role, out);
-    if (what == ENGINE_END) model_template_end(template, role, out);
+    if (what == ENGINE_BEGIN) model_template_begin_behind(template, role, ids, n, out);
+    if (what == ENGINE_END) model_template_end_behind(template, role, ids, n, out);
     return 0;
 }
 
@@ -489,6 +491,7 @@ static int local_next(engine *e, kv_origin origin, uint32_t turn, int32_t *ret_i
         model_answer_advance(l->answer, id);
     else if (l->grammar && !l->grammar_off && !end)
         model_grammar_advance(l->grammar, id);
+    if (end) id = model_template_kept_end(l->template, id);
     int rc = add(l, &segment, id, end, err);
     if (rc) return rc;
     *ret_id = id;

@@ -3,6 +3,7 @@
  *
  *     model NAME | ctx N | lanes N (1..32) | budget ROWS | repair ROWS      settings, before the first answer
  *     opens 1                     answers can be begun by the harness up to the middle of a call
+ *     channels 1                  answers are gpt-oss's: <|channel|> and its like in their text are control tokens
  *     learns 1                    in idle time there is no end of learning, until it is cancelled
  *     answer TEXT                 the next answer; \n \t \\ are unescaped
  *     answer <<WORD               ... or the lines up to one that is WORD alone
@@ -33,7 +34,7 @@ typedef struct script_step {
 
 typedef struct engine_script {
     char *model;
-    uint32_t n_ctx, n_lanes, budget, repair, learns, opens;
+    uint32_t n_ctx, n_lanes, budget, repair, learns, opens, channels;
     script_step *steps;
     size_t n_steps, cap_steps;
     size_t cursor; /* the next answer is at or behind it */

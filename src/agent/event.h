@@ -53,7 +53,7 @@
     EVENT(span, I(from) I(to) S(reason) D(weight) I(marks) I(flow) I(dependence))                                      \
     EVENT(context, I(turn) L(excerpt, items))                                                                                   \
     EVENT(prefill, I(turn) I(done) I(total))                                                                           \
-    EVENT(token, I(id) I(index) S(text) S(origin))                                                                     \
+    EVENT(token, I(id) I(index) S(text) S(origin) S(channel))                                                          \
     EVENT(mask, I(turn) I(index) S(wanted) S(took))                                                                    \
     EVENT(tool_call, I(turn) S(name) J(arguments) S(payload) S(headline))                                              \
     EVENT(approval_request, I(turn) S(name) S(headline) S(detail) S(power))                                            \

@@ -148,7 +148,7 @@ static void on_event(void *user, const agent_event *e)
     if (!is_quiet) end_line(s); /* what goes to stderr begins a line there too */
     switch (e->type) {
     case AGENT_EVENT_token:
-        if (s->is_held) break; /* not before it is known to fit */
+        if (s->is_held || e->token.channel) break; /* not before it is known to fit; a thought is no answer */
         agent_stream_token(&s->stream, e->token.text, &text);
         print_answer(&text);
         break;

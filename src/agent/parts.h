@@ -45,6 +45,7 @@
 
 #include "agent/agent.h"
 #include "agent/call.h"
+#include "agent/channels.h"
 #include "agent/guard.h"
 #include "agent/log.h"
 #include "agent/moved.h"
@@ -238,6 +239,11 @@ struct agent {
     atomic_bool *cancel;
 
     agent_settings settings;
+    /* Of the turn, in order: what leaves with its answer (channels.h). */
+    struct {
+        agent_thought *all;
+        size_t n, cap;
+    } thoughts;
     agent_telling telling;
     agent_transcript transcript;
     agent_made made;
@@ -359,6 +365,8 @@ int agent__manual(agent *a, kv_manual what, uint32_t from, uint32_t to, base_err
 /* The harness's, which does without where an engine cannot. */
 int agent__bring_back(agent *a, uint32_t from, uint32_t to, base_err *err);
 int agent__put_stale(agent *a, uint32_t from, uint32_t to, base_err *err); /* they show an older text */
+/* A thought whose answer is there: its rows leave. */
+int agent__put_thought(agent *a, uint32_t from, uint32_t to, base_err *err);
 int agent__put_failed(
     agent *a, uint32_t from, uint32_t to, base_err *err); /* an attempt that came to nothing */
 void agent__active_lanes(const agent *a, uint32_t *ret);  /* how many lanes hold each token, [n_tokens] */

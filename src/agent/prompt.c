@@ -28,6 +28,7 @@ static const char *const around[][2] = {
     [MODEL_TOOLS_TAG_TOOLS] = {"<tools>", "</tools>"},
     [MODEL_TOOLS_HERMES] = {"<tool_call>\n", "\n</tool_call>"},
     [MODEL_TOOLS_XML] = {NULL, NULL},
+    [MODEL_TOOLS_HARMONY] = {"", ""}, /* what stands around it is no text: control tokens */
     [MODEL_TOOLS_JSON] = {"", ""},
 };
 
@@ -93,9 +94,58 @@ static void put_tool(const tool_entry *t, bool strong, base_buf *out)
     base_buf_printf(out, "}: %s\n", t->about);
 }
 
+/* TypeScript, as gpt-oss's template writes the schema of an argument. */
+static void put_type(const tool_argument *a, base_buf *out)
+{
+    const bool is_number = a->type == TOOL_ARGUMENT_INTEGER;
+    for (const char *const *c = a->choices; c && *c; c++)
+        base_buf_printf(out, "%s\"%s\"", c == a->choices ? "" : " | ", *c);
+    if (!a->choices)
+        base_buf_puts(out, is_number ? "number" : a->type == TOOL_ARGUMENT_BOOLEAN ? "boolean" : "string");
+}
+
+static void put_typed_tool(const tool_entry *t, bool strong, base_buf *out)
+{
+    base_buf_printf(out, "// %s\ntype %s = ", t->about, t->name);
+    bool any = false;
+    for (const tool_argument *a = t->arguments; a && a->name; a++) {
+        if (!is_told(a->models, strong)) continue;
+        base_buf_printf(
+            out, "%s// %s\n%s%s: ", any ? "" : "(_: {\n", a->about, a->name, a->required ? "" : "?");
+        put_type(a, out);
+        base_buf_puts(out, ",\n");
+        any = true;
+    }
+    if (t->takes_payload)
+        base_buf_printf(
+            out, "%s// the new text\n%s: string,\n", any ? "" : "(_: {\n", agent_call_xml_payload);
+    base_buf_puts(out, any || t->takes_payload ? "}) => any;\n\n" : "() => any;\n\n");
+}
+
+/* The developer message of gpt-oss: what the model is told, then the functions that it may call. */
+static char *developer_text(bool strong)
+{
+    base_buf out = {0};
+    base_buf_printf(&out,
+        "You are kvist, a coding agent. You work on the user's source tree with tools. Excerpts of the tree "
+        "stand in front of a request: they are real. Answer from excerpts and tool results only, in a few "
+        "sentences; name functions and their files. One call at a time: its result comes back.\n\nTo change "
+        "code: have its text in front of you (else read it), call %s, then test with shell. A call that "
+        "failed "
+        "is not repeated: do what its message says.\n\n# Tools\n\n## functions\n\nnamespace functions {\n\n",
+        strong ? "edit" : "rewrite with the whole new definition as its content");
+    uint32_t n;
+    const tool_entry *const *table = tool_table(&n);
+    for (uint32_t i = 0; i < n; i++)
+        if (agent_prompt_offers(table[i], strong)) put_typed_tool(table[i], strong, &out);
+    base_buf_puts(&out, "} // namespace functions");
+    return base_buf_take(&out);
+}
+
 static char *system_text(model_tool_style style, bool strong)
 {
     base_buf out = {0};
+    if (style == MODEL_TOOLS_HARMONY) return developer_text(strong);
     base_buf_puts(&out,
         "You are kvist, a coding agent. You work on the user's source tree with tools. Excerpts of the tree "
         "stand in front of a "
@@ -201,6 +251,7 @@ void agent_prompt_build(model_tool_style style, bool strong, agent_prompt *ret)
 {
     *ret = (agent_prompt){0};
     add_part(ret, MODEL_ROLE_SYSTEM, system_text(style, strong));
+    if (style == MODEL_TOOLS_HARMONY) return; /* it was taught its form, and needs no examples of ours */
     const example *examples = strong ? strong_examples : small_examples;
     size_t n = strong ? sizeof strong_examples / sizeof *examples : sizeof small_examples / sizeof *examples;
     for (size_t i = 0; i < n; i++) {

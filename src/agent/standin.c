@@ -40,6 +40,19 @@ int standin_encode(engine *e, const char *text, size_t n, model_ids *out, base_e
     return 0;
 }
 
+static const char *const marks[] = {
+    "<|start|>", "<|channel|>", "<|constrain|>", "<|message|>", "<|call|>", "<|end|>"};
+enum { N_MARKS = sizeof marks / sizeof *marks };
+
+int32_t standin_mark(const char *text, size_t n, size_t *ret_n)
+{
+    for (int i = 0; i < N_MARKS; i++) {
+        *ret_n = strlen(marks[i]);
+        if (*ret_n <= n && !memcmp(text, marks[i], *ret_n)) return STANDIN_MARK + i;
+    }
+    return STANDIN_END;
+}
+
 static const char *const role_names[] = {"<|system|>", "<|user|>", "<|assistant|>", "<|tool|>"};
 
 const char *standin_piece(const engine *e, int32_t id, size_t *ret_n)
@@ -53,6 +66,9 @@ const char *standin_piece(const engine *e, int32_t id, size_t *ret_n)
     } else if (id == STANDIN_END) {
         *ret_n = 7;
         return "<|end|>";
+    } else if (id >= STANDIN_MARK && id < STANDIN_MARK + N_MARKS) {
+        *ret_n = strlen(marks[id - STANDIN_MARK]);
+        return marks[id - STANDIN_MARK];
     } else if (id >= STANDIN_CONTROL && id < STANDIN_CONTROL + 4) {
         *ret_n = strlen(role_names[id - STANDIN_CONTROL]);
         return role_names[id - STANDIN_CONTROL];

@@ -30,12 +30,18 @@ typedef struct answer {
     uint32_t from, to; /* its tokens */
     kv_origin origin;  /* of what is being written */
     answer_end end;
-    agent_call call; /* with ANSWER_CALL */
+    agent_call call;   /* with ANSWER_CALL */
+    bool has_channels; /* what follows is of a model that writes in channels */
+    agent_channels channels;
+    base_buf thought;
+    size_t told_thought;
 } answer;
 
 static void answer_free(answer *r)
 {
     base_buf_free(&r->text);
+    base_buf_free(&r->thought);
+    agent_channels_free(&r->channels);
     agent_call_free(&r->call);
 }
 
@@ -55,6 +61,18 @@ static void emit_mask(agent *a, uint32_t index, int32_t wanted, int32_t took)
     free(got);
 }
 
+/* A thought's token: its event carries what is whole UTF-8 by now. */
+static void tell_thought(agent *a, answer *r, int32_t id, uint32_t index)
+{
+    const char *from = r->thought.data + r->told_thought;
+    const size_t n = base_utf8_whole(from, r->thought.len - r->told_thought);
+    char *text = base_xstrndup(from, n);
+    r->told_thought += n;
+    agent__emit(a, &(agent_event){.type = AGENT_EVENT_token,
+                       .token = {.id = id, .index = index, .text = text, .channel = "thought"}});
+    free(text);
+}
+
 /*
  * One token into the text; its event carries what is whole UTF-8 by now and cannot begin a stop string. True:
  * one is complete; the text ends in front of it.
@@ -64,7 +82,17 @@ static bool take_token(agent *a, answer *r, int32_t id, uint32_t index, size_t *
     size_t n = 0;
     const char *piece = agent__piece(a, id, &n);
     size_t before = r->text.len;
-    if (piece) base_buf_add(&r->text, piece, n);
+    if (r->has_channels) {
+        const bool is_control = piece == NULL;
+        if (is_control) piece = a->engine->ops->piece(a->engine, id, &n);
+        if (piece) agent_channels_take(&r->channels, index, piece, n, is_control, &r->text, &r->thought);
+        if (r->thought.len > r->told_thought) {
+            tell_thought(a, r, id, index);
+            return false;
+        }
+    } else if (piece) {
+        base_buf_add(&r->text, piece, n);
+    }
     size_t stop = model_stop_find(a->settings.stop, r->text.data ? r->text.data : "", r->text.len, before);
     bool stopped = stop < r->text.len;
     if (stopped) r->text.data[r->text.len = stop] = '\0';
@@ -142,6 +170,28 @@ static bool goes_on_closed(agent *a, engine_hold *hold, bool *closed)
     return *closed = true;
 }
 
+static void keep_thoughts(agent *a, answer *r)
+{
+    agent_channels_end(&r->channels, r->to);
+    for (uint32_t i = 0; i < r->channels.n_thoughts; i++) {
+        base_grow(&a->thoughts.all, &a->thoughts.cap, a->thoughts.n + 1, sizeof *a->thoughts.all);
+        a->thoughts.all[a->thoughts.n++] = r->channels.thoughts[i];
+    }
+}
+
+/* The turn has its answer: its thoughts leave, as the model's template leaves them out of what comes later. */
+static void drop_thoughts(agent *a)
+{
+    const uint32_t n_tokens = agent__n_tokens(a);
+    base_err err = {0};
+    for (uint32_t i = 0; i < a->thoughts.n; i++) {
+        const agent_thought t = a->thoughts.all[i];
+        if (t.to <= n_tokens && agent__put_thought(a, t.from, t.to, &err))
+            agent__notice(a, "a thought could not be put aside: %s", err.msg);
+    }
+    a->thoughts.n = 0;
+}
+
 /*
  * Decodes until the model ends, a call is complete, or one of the brakes holds. Errors of the engine are
  * errors. hold: what the answer is held to; NULL: nothing.
@@ -151,8 +201,10 @@ static int decode(agent *a, answer *r, const agent_opening *opening, engine_hold
     size_t told = 0;
     r->origin = KV_ORIGIN_ANSWER;
     bool call_due = opening->call.len > 0, closed = false;
-    if (call_due || !a->engine->ops->answer_held) hold = NULL;
-    r->from = agent__n_tokens(a);
+    r->has_channels = a->info.tools == MODEL_TOOLS_HARMONY;
+    /* A schema is for one channel, which the grammar of values knows nothing of: what came is checked. */
+    if (call_due || r->has_channels || !a->engine->ops->answer_held) hold = NULL;
+    r->from = r->channels.head_from = agent__n_tokens(a);
     int rc = write_for_model(a, r, &opening->thought, &told, err);
     if (!rc && call_due && !opening->thought.len) {
         r->origin = KV_ORIGIN_CALL;
@@ -197,7 +249,8 @@ static int decode(agent *a, answer *r, const agent_opening *opening, engine_hold
             r->end = ANSWER_CALL;
             break;
         }
-        if (agent__repeats(r->text.data ? r->text.data : "", r->text.len) &&
+        if ((agent__repeats(r->text.data ? r->text.data : "", r->text.len) ||
+                agent__repeats(r->thought.data ? r->thought.data : "", r->thought.len)) &&
             !goes_on_closed(a, hold, &closed)) {
             r->end = ANSWER_REPEATS;
             break;
@@ -210,6 +263,7 @@ static int decode(agent *a, answer *r, const agent_opening *opening, engine_hold
     count_lookup(a, 1);
     if (r->origin == KV_ORIGIN_CALL) agent__tell_visits(a);
     r->to = agent__n_tokens(a);
+    keep_thoughts(a, r);
     if (rc == BASE_E_CANCELLED) {
         r->end = ANSWER_CANCELLED;
         rc = 0;
@@ -518,13 +572,14 @@ static int converse(agent *a, const char *request, bool *interrupted, base_err *
         answer r = {0};
         bool further = a->fix.copied || a->fix.attempts;
         /* Candidates come first, and the first of them is not begun for the model. */
-        const bool opens = a->fix.open_call && !agent__tries_are_due(a);
+        const bool writes_channels = a->info.tools == MODEL_TOOLS_HARMONY;
+        const bool opens = a->fix.open_call && !writes_channels && !agent__tries_are_due(a);
         int rc = opens ? agent__open_further(a, further, &opening, err) : 0;
         a->fix.open_call = false;
         /* The first one, and those of a list behind it ("move a and b to c"). */
-        if (!rc && steps == a->asked.n_operations && !opening.call.len)
+        if (!rc && steps == a->asked.n_operations && !opening.call.len && !writes_channels)
             agent__open_operation(a, request, &opening);
-        if (!rc && !opening.call.len) agent__open_new_test(a, &opening);
+        if (!rc && !opening.call.len && !writes_channels) agent__open_new_test(a, &opening);
         if (a->fix.attempts || a->fix.asked_again) set_sampling(a, !a->fix.passed && !opening.is_doubt);
         bool taken = false;
         if (!rc && !opening.call.len) rc = take_candidate(a, &r, &taken, err);
@@ -639,6 +694,7 @@ int agent__turn(agent *a, const char *request, base_err *err)
     if (!rc && !interrupted) agent__try_new_test(a);
     agent__tell_outcome(a);
     if (!rc && !interrupted) close_message(a);
+    if (!rc && !interrupted) drop_thoughts(a);
     turn_ends(a, interrupted ? "interrupted" : rc ? "failed" : "closed");
     if (rc && err) *err = mine;
     return rc;
@@ -674,6 +730,7 @@ int agent__draft(agent *a, const agent_draft *d, base_buf *ret, base_err *err)
         rc = base_fail(&mine, BASE_E_STATE, "the model did not come to an end of it%s",
             r.end == ANSWER_CALL ? ": it called a tool instead" : "");
     if (rc != BASE_E_CANCELLED) close_message(a);
+    if (!rc) drop_thoughts(a);
     turn_ends(a, interrupted ? "interrupted" : rc ? "failed" : "closed");
     if (!rc) base_buf_add(ret, r.text.data ? r.text.data : "", r.text.len);
     answer_free(&r);

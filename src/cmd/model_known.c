@@ -28,7 +28,7 @@ static const known_model models[] = {
     {"Qwen3.5-9B",           "qwen35",       "Q4_K_M",   5.7,  32,  50.3},
     {"Muse-Glimmer-30B",     "muse-glimmer", "Q4_K_M",  18,     0,   0},
     {"gemma-4-31B QAT",      "gemma4",       "Q4_0",    17.5,   0,   0},
-    {"gpt-oss-20b",          "gpt-oss",      "MXFP4",   12.1,   0,   0},
+    {"gpt-oss-20b",          "gpt-oss",      "MXFP4",   12.1,  48,   0},
     {"gemma-4-E4B",          "gemma4",       "Q4_K_M",   5,     0,   0},
     {"gemma-4-12B QAT",      "gemma4",       "Q4_0",     7,     0,   0},
     {"gemma-4-26B-A4B QAT",  "gemma4",       "Q4_0",    14.2,   0,   0},

@@ -173,6 +173,9 @@ int cuda_op_gate_quant(model_ops *ops, const ops_gate_quant_args *a, base_err *e
 {
     CUDA_PARAMS(k_quant, k);
     if (a->kind == OPS_GATE_SIGMOID || a->shares) return refuse_recurrent(err);
+    if (a->kind == OPS_GATE_CLAMPED)
+        return base_fail(
+            err, BASE_E_UNSUPPORTED, "clamped gates are not computed on the GPU; use --backend cpu");
     k.x = cuda_mat_of(a->gate);
     k.up = cuda_mat_of(a->up);
     k.make = a->kind == OPS_GATE_GELU_TANH ? GPU_MAKE_GELU : GPU_MAKE_SILU;
@@ -320,6 +323,9 @@ int cuda_op_attention(model_ops *ops, const ops_attention_args *a, base_err *err
     int rc = cuda_check_cancel(c, err);
     if (rc) return rc;
     if (a->n == 0) return 0;
+    if (a->sinks)
+        return base_fail(
+            err, BASE_E_UNSUPPORTED, "attention with sinks is not computed on the GPU; use --backend cpu");
     if ((rc = cuda_check_heads(s, a->n_head, err))) return rc;
     rc = cuda_lists_prepare(c, a->rows, a->layer, &k.lists, err);
     if (rc) return rc;

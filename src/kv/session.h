@@ -102,8 +102,8 @@ int kv_session_mark_stale(kv_session *s, uint32_t from, uint32_t to,
     base_err *err); /* text of a replaced file version: evicted now */
 int kv_session_mark_failed(
     kv_session *s, uint32_t from, uint32_t to, base_err *err); /* an attempt that did not work: barred now */
-int kv_session_mark_thought(
-    kv_session *s, uint32_t from, uint32_t to, base_err *err); /* a thought whose answer is there: barred now */
+int kv_session_mark_thought(kv_session *s, uint32_t from, uint32_t to,
+    base_err *err); /* a thought whose answer is there: barred now */
 int kv_session_undo_plan(
     kv_session *s, base_err *err); /* takes the last plan back; BASE_E_NOT_FOUND when there is none */
 int kv_session_set_budget(

@@ -87,6 +87,7 @@ void tui_linear_event(const agent_event *e, tui_linear_text *t, base_buf *out)
         base_buf_putc(out, '\n');
         break;
     case AGENT_EVENT_token:
+        if (e->token.channel) break; /* a thought is no answer */
         agent_stream_token(&t->stream, e->token.text, &text);
         put_answer(t, &text, out);
         break;

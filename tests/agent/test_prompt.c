@@ -34,6 +34,7 @@ static void test_prompt__every_call_in_it_parses_as_a_known_tool(void **state)
 {
     for (int style = MODEL_TOOLS_TAG_TOOLS; style <= MODEL_TOOLS_JSON; style++)
         for (int strong = 0; strong < 2; strong++) {
+            if (style == MODEL_TOOLS_HARMONY) continue; /* it has no examples */
             agent_prompt p;
             uint32_t n_calls = 0;
             agent_prompt_build((model_tool_style)style, strong, &p);
@@ -83,6 +84,36 @@ static void test_prompt__writes_the_functions_of_qwens_templates(void **state)
     base_buf_free(&out);
 }
 
+/*
+ * What jinja2 makes of these tools in the template of gpt-oss (llama.cpp's models/templates/openai-gpt-oss-120b.jinja),
+ * new text as an argument of its own.
+ */
+static void test_prompt__writes_the_functions_of_gpt_oss(void **state)
+{
+    static const char *const rendered[] = {
+        "# Tools\n\n## functions\n\nnamespace functions {\n\n// ",
+        "\ntype read = (_: {\n// ",
+        ",\n}) => any;\n\n// ",
+        "path: string,\n",
+        "from?: number,\n",
+        "// the new text\ncontent: string,\n}) => any;\n\n",
+        "}) => any;\n\n} // namespace functions",
+    };
+    for (int strong = 0; strong < 2; strong++) {
+        agent_prompt p;
+        agent_prompt_build(MODEL_TOOLS_HARMONY, strong, &p);
+        assert_int_equal(p.n, 1);
+        assert_int_equal(p.parts[0].role, MODEL_ROLE_SYSTEM);
+        for (size_t i = 0; i < sizeof rendered / sizeof *rendered; i++)
+            if (!strstr(p.parts[0].text, rendered[i]))
+                fail_msg("%s is not in: %s", rendered[i], p.parts[0].text);
+        assert_null(strstr(p.parts[0].text, "<|"));
+        const size_t n = strlen(p.parts[0].text);
+        assert_string_equal(p.parts[0].text + n - 22, "} // namespace functions" + 2);
+        agent_prompt_free(&p);
+    }
+}
+
 static void test_prompt__offers_eight_tools_at_most(void **state)
 {
     uint32_t n;
@@ -126,6 +157,7 @@ int main(void)
         cmocka_unit_test(test_prompt__is_the_same_bytes_every_time),
         cmocka_unit_test(test_prompt__every_call_in_it_parses_as_a_known_tool),
         cmocka_unit_test(test_prompt__writes_the_functions_of_qwens_templates),
+        cmocka_unit_test(test_prompt__writes_the_functions_of_gpt_oss),
         cmocka_unit_test(test_prompt__offers_eight_tools_at_most),
         cmocka_unit_test(test_prompt__stays_within_1500_tokens),
     };

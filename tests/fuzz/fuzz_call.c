@@ -1,9 +1,13 @@
-/* What a model writes: any bytes are safe in the call parser and the JSON repair, whole and cut short. */
+/*
+ * What a model writes: any bytes are safe in the call parser and the JSON repair, whole and cut short; and read as
+ * tokens of harmony (bytes from 1 on are its marks).
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/call.h"
+#include "agent/channels.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
@@ -12,6 +16,28 @@ static int known(const void *user, const char *name)
     return strcmp(name, "rewrite") == 0                              ? 1
            : strcmp(name, "read") == 0 || strcmp(name, "shell") == 0 ? 0
                                                                      : -1;
+}
+
+static void read_channels(const char *text, size_t n)
+{
+    static const char *const marks[] = {
+        "<|start|>", "<|channel|>", "<|constrain|>", "<|message|>", "<|call|>", "<|end|>", "<|return|>"};
+    agent_channels c = {.head_from = 0};
+    base_buf words = {0}, thought = {0};
+    for (size_t i = 0; i < n; i++) {
+        const unsigned mark = (unsigned char)text[i] - 1u;
+        const bool is_mark = mark < sizeof marks / sizeof *marks;
+        agent_channels_take(&c, (uint32_t)i, is_mark ? marks[mark] : text + i,
+            is_mark ? strlen(marks[mark]) : 1, is_mark, &words, &thought);
+    }
+    agent_channels_end(&c, (uint32_t)n);
+    for (uint32_t i = 0; i < c.n_thoughts; i++)
+        if (c.thoughts[i].from >= c.thoughts[i].to || c.thoughts[i].to > n ||
+            (i && c.thoughts[i].from < c.thoughts[i - 1].to))
+            abort();
+    agent_channels_free(&c);
+    base_buf_free(&words);
+    base_buf_free(&thought);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
@@ -26,6 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
             if (!c.name || !c.arguments || c.from > c.to || c.to > len) abort();
             agent_call_free(&c);
         }
+    read_channels(text, n);
     base_buf strict = {0};
     bool complete;
     if (base_json_repair(text, n, &strict, &complete)) {

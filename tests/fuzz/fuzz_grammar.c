@@ -14,22 +14,35 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 
 enum { MAX_TOOLS = 8, MAX_ARGUMENTS = 8 };
 
-static const model_tokenizer *vocabulary(int32_t of_byte[256])
+/* Of harmony the bytes from 1 on are its marks, which are control tokens. */
+static const model_tokenizer *vocabulary(bool harmony, int32_t of_byte[256])
 {
-    static base_buf file;
-    static gguf_file *g;
-    static model_tokenizer *t;
-    static int32_t ids[256];
+    static struct {
+        base_buf file;
+        gguf_file *g;
+        model_tokenizer *t;
+        int32_t ids[256];
+    } kinds[2];
+    static const char *const marks[] = {
+        "<|start|>", "<|channel|>", "<|constrain|>", "<|message|>", "<|call|>", "<|end|>", "<|return|>"};
+    model_tokenizer *t = kinds[harmony].t;
+    int32_t *ids = kinds[harmony].ids;
     if (!t) {
-        tiny_gguf_write(&TINY_GGUF_QWEN2, &file);
-        if (gguf_parse(&g, file.data, file.len, NULL) != 0 || model_tokenizer_load(&t, g, NULL) != 0) abort();
+        base_buf *file = &kinds[harmony].file;
+        tiny_gguf_write(harmony ? &TINY_GGUF_GPT_OSS : &TINY_GGUF_QWEN2, file);
+        if (gguf_parse(&kinds[harmony].g, file->data, file->len, NULL) != 0 ||
+            model_tokenizer_load(&kinds[harmony].t, kinds[harmony].g, NULL) != 0)
+            abort();
+        t = kinds[harmony].t;
         for (int32_t id = (int32_t)model_tokenizer_size(t) - 1; id >= 0; id--) {
             size_t n;
             const char *piece = model_tokenizer_piece(t, id, &n);
             if (n == 1) ids[(unsigned char)piece[0]] = id;
         }
+        for (size_t i = 0; i < sizeof marks / sizeof *marks && harmony; i++)
+            ids[i + 1] = model_tokenizer_find(t, marks[i]);
     }
-    memcpy(of_byte, ids, sizeof ids);
+    memcpy(of_byte, ids, sizeof kinds[harmony].ids);
     return t;
 }
 
@@ -73,7 +86,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
     static const char *const paths[] = {"a", "a/b", "a\"b", "\xc3\xa9", NULL};
     int32_t of_byte[256];
-    const model_tokenizer *t = vocabulary(of_byte);
     model_grammar_tool tools[MAX_TOOLS] = {{0}};
     model_grammar_argument arguments[MAX_TOOLS][MAX_ARGUMENTS];
     uint32_t n_tools = 0;
@@ -91,6 +103,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
     for (int style = MODEL_TOOLS_TAG_TOOLS; style <= MODEL_TOOLS_JSON && at < n; style++) {
         model_grammar *g;
         base_err err = {0};
+        const model_tokenizer *t = vocabulary(style == MODEL_TOOLS_HARMONY, of_byte);
         if (model_grammar_new(&g, t, (model_tool_style)style, tools, n_tools, n % 2 ? paths : NULL, &err) !=
             0) {
             if (!err.msg[0]) abort();

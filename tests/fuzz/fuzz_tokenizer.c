@@ -19,6 +19,21 @@ static void encode(const model_tokenizer *t, const uint8_t *bytes, size_t n, boo
     model_ids_free(&ids);
 }
 
+/* The bytes as what a model wrote, and messages of every role behind it. */
+static void converse(const model_template *m, const model_tokenizer *t, const uint8_t *bytes, size_t n)
+{
+    model_ids ids = {0};
+    model_template_start(m, &ids);
+    model_tokenizer_encode(t, (const char *)bytes, n, true, &ids);
+    for (int role = MODEL_ROLE_SYSTEM; role <= MODEL_ROLE_TOOL; role++) {
+        model_template_begin_behind(m, (model_role)role, ids.ids, ids.n, &ids);
+        model_template_end_behind(m, (model_role)role, ids.ids, ids.n, &ids);
+    }
+    for (size_t i = 0; i < ids.n; i++)
+        if (model_template_kept_end(m, ids.ids[i]) < 0 && ids.ids[i] >= 0) abort();
+    model_ids_free(&ids);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
     gguf_file *f;
@@ -33,7 +48,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
             const char *piece = model_tokenizer_piece(t, (int32_t)i, &n_piece);
             if (!piece || model_tokenizer_find(t, piece) >= (int32_t)model_tokenizer_size(t)) abort();
         }
-        if (model_template_load(&m, f, t, n % 2, NULL) == 0) model_template_free(m);
+        if (model_template_load(&m, f, t, n % 2, NULL) == 0) {
+            converse(m, t, bytes, n);
+            model_template_free(m);
+        }
         model_tokenizer_free(t);
     }
     gguf_close(f);

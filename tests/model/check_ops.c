@@ -153,15 +153,15 @@ static void cases_quant(check *c)
 
 static void cases_gate_quant(check *c)
 {
-    static const char *const kinds[] = {"silu", "gelu", "sigmoid, and shares"};
-    /* The last is of models that a GPU leaves to the CPU. */
-    for (int kind = 0; kind < (strncmp(c->b->backend, "cuda", 4) == 0 ? 2 : 3); kind++)
+    static const char *const kinds[] = {"silu", "gelu", "sigmoid, and shares", "clamped"};
+    /* The last two are of models that a GPU leaves to the CPU. */
+    for (int kind = 0; kind < (strncmp(c->b->backend, "cuda", 4) == 0 ? 2 : 4); kind++)
         for (size_t i = 0; i < COUNT(batches); i++) {
             uint32_t n = batches[i], width = 320;
             c->what = kinds[kind];
             float *gate = odd_rows(n, width), *up = random_floats((size_t)n * width), *got[2],
                   *shares = random_floats(n);
-            for (uint32_t k = 0; k < 32; k++) gate[k] *= 30;
+            for (uint32_t k = 0; k < 32; k++) gate[k] *= 30, up[k] *= kind == OPS_GATE_CLAMPED ? 10 : 1;
             for (int side = 0; side < 2; side++) {
                 model_ops *ops = side ? c->b : c->a;
                 base_err err;
@@ -185,6 +185,8 @@ static void cases_gate_quant(check *c)
                                             ? x
                                             : 2 * 0.7978845608028654 * (x + 0.044715 * x * x * x);
                 truth[k] = (kind == OPS_GATE_SIGMOID ? shares[0] : x) / (1 + exp(-u)) * up[k];
+                if (kind == OPS_GATE_CLAMPED)
+                    truth[k] = fmin(x, 7) / (1 + exp(-1.702 * fmin(x, 7))) * (fmax(-7, fmin(up[k], 7)) + 1);
                 largest = fmax(largest, fabs(truth[k]));
             }
             expect_near(c, "gate_quant", got[0], truth, width, largest / 127 / 2 * 1.001);

@@ -29,6 +29,7 @@ typedef struct routing {
     const float *x, *router;
     const float *shared; /* of an expert that all tokens go to, or NULL */
     float *shares;       /* [n] out: how much it counts */
+    const float *bias;   /* [n_experts] or NULL */
 } routing;
 
 /* Experts and weights, as floats [n][2][n_used]. */
@@ -43,9 +44,11 @@ static float *route(check *c, model_ops *ops, const routing *r)
                *chosen = buffer_of(ops, ids, n_chosen * sizeof *ids),
                *shares = buffer_of(ops, weights, n_chosen * sizeof *weights),
                *shared = buffer_of(ops, r->shared ? r->shared : r->x, r->width * sizeof(float)),
-               *all = buffer_of(ops, r->x, r->n * sizeof(float));
+               *all = buffer_of(ops, r->x, r->n * sizeof(float)),
+               *bias = r->bias ? buffer_of(ops, r->bias, r->n_experts * sizeof(float)) : NULL;
     const ops_route_args args = {.x = x.m,
         .router = router,
+        .bias = bias,
         .n = r->n,
         .width = r->width,
         .n_experts = r->n_experts,
@@ -64,6 +67,7 @@ static float *route(check *c, model_ops *ops, const routing *r)
             ret[(2 * (size_t)t + 1) * r->n_used + i] = weights[t * r->n_used + i];
         }
     ops->buffer_free(ops, router);
+    if (bias) ops->buffer_free(ops, bias);
     ops->buffer_free(ops, chosen);
     ops->buffer_free(ops, shares);
     ops->buffer_free(ops, shared);
@@ -82,7 +86,7 @@ static void expect_routed(check *c, const routing *r, uint32_t t, const float *g
     for (uint32_t e = 0; e < r->n_experts; e++) {
         for (uint32_t k = 0; k < r->width; k++)
             p[e] += (double)r->router[(size_t)e * r->width + k] * r->x[(size_t)t * r->width + k];
-        p[e] = exp(p[e]);
+        p[e] = exp(p[e] + (r->bias ? r->bias[e] : 0));
     }
     for (uint32_t i = 0; i < r->n_used; i++) {
         uint32_t best = 0;
@@ -99,11 +103,13 @@ static void expect_routed(check *c, const routing *r, uint32_t t, const float *g
     free(truth);
 }
 
-static void check_route(check *c, uint32_t n, uint32_t width, uint32_t n_experts, uint32_t n_used)
+static void check_route(
+    check *c, uint32_t n, uint32_t width, uint32_t n_experts, uint32_t n_used, bool biased)
 {
-    float *x = random_floats((size_t)n * width), *router = random_floats((size_t)n_experts * width);
+    float *bias = random_floats(n_experts), *x = random_floats((size_t)n * width),
+          *router = random_floats((size_t)n_experts * width);
     for (size_t i = 0; i < (size_t)n_experts * width; i++) router[i] /= sqrtf((float)width);
-    routing r = {n, width, n_experts, n_used, x, router, NULL, NULL};
+    routing r = {n, width, n_experts, n_used, x, router, NULL, NULL, biased ? bias : NULL};
     float *a = route(c, c->a, &r), *b = route(c, c->b, &r);
     expect_same(c, "route", a, b, 2 * (size_t)n * n_used);
     for (uint32_t t = 0; t < n && t < 4; t++) expect_routed(c, &r, t, a + 2 * (size_t)t * n_used);
@@ -117,6 +123,7 @@ static void check_route(check *c, uint32_t n, uint32_t width, uint32_t n_experts
     free(last);
     free(x);
     free(router);
+    free(bias);
 }
 
 /* Experts that no number tells apart are taken in the order of their index; what is no number says so. */
@@ -128,7 +135,7 @@ static void check_route_ties(check *c)
     for (int i = 0; i < WIDTH; i++) x[WIDTH + i] = NAN;
     for (int e = 0; e < EXPERTS; e++)
         for (int i = 0; i < WIDTH; i++) router[e * WIDTH + i] = e == 1 || e == 3 || e == 4 ? 0.25f : e == 5;
-    float *got = route(c, c->b, &(routing){2, WIDTH, EXPERTS, USED, x, router, NULL, NULL});
+    float *got = route(c, c->b, &(routing){2, WIDTH, EXPERTS, USED, x, router, NULL, NULL, NULL});
     const float best[USED] = {5, 1, 3}, none[USED] = {0, 1, 2}, nan[USED] = {NAN, NAN, NAN};
     expect_same(c, "route (ties)", best, got, USED);
     expect_same(c, "route (not numbers)", none, got + 2 * USED, USED);
@@ -144,7 +151,7 @@ static void check_route_shared(check *c)
           *shared = random_floats(WIDTH);
     float shares[2][N];
     double truth[N];
-    routing r = {N, WIDTH, EXPERTS, USED, x, router, shared, shares[0]}, none = r;
+    routing r = {N, WIDTH, EXPERTS, USED, x, router, shared, shares[0], NULL}, none = r;
     none.shared = NULL;
     float *a = route(c, c->a, &r), *without = route(c, c->b, &none);
     r.shares = shares[1];
@@ -170,10 +177,10 @@ void cases_route(check *c)
 {
     if (!has_mixtures(c)) return;
     c->what = "softmax, the best";
-    check_route(c, 1, 64, 4, 2);
-    check_route(c, 7, 96, 37, 5);
-    check_route(c, 40, 512, 128, 8);
-    check_route(c, 3, 64, 8, 8);
+    check_route(c, 1, 64, 4, 2, false);
+    check_route(c, 7, 96, 37, 5, true);
+    check_route(c, 40, 512, 128, 8, false);
+    check_route(c, 3, 64, 8, 8, true);
     check_route_ties(c);
     check_route_shared(c);
 }
@@ -186,7 +193,13 @@ typedef struct mixture {
     const float *x, *weights, *add;
     const uint32_t *chosen;
     ops_gate kind;
+    const float *gate_bias, *up_bias, *down_bias; /* [n_experts][outputs], or NULL */
 } mixture;
+
+static ops_buffer *biases(model_ops *ops, const float *of, size_t n)
+{
+    return of ? buffer_of(ops, of, n * sizeof *of) : NULL;
+}
 
 static ops_weight *packed(check *c, model_ops *ops, const gguf_tensor *t)
 {
@@ -205,6 +218,9 @@ static float *mix(check *c, model_ops *ops, const mixture *m)
     ops_activations *x = activations(c, ops, m->n, m->width, m->x);
     ops_buffer *chosen = buffer_of(ops, m->chosen, n_chosen * sizeof *m->chosen),
                *weights = buffer_of(ops, m->weights, n_chosen * sizeof *m->weights);
+    ops_buffer *more[] = {biases(ops, m->gate_bias, (size_t)m->n_experts * m->n_ff),
+        biases(ops, m->up_bias, (size_t)m->n_experts * m->n_ff),
+        biases(ops, m->down_bias, (size_t)m->n_experts * m->width)};
     matrix y = matrix_new(ops, m->n, m->width, m->add);
     ops_experts_args args = {.x = x,
         .chosen = chosen,
@@ -214,10 +230,15 @@ static float *mix(check *c, model_ops *ops, const mixture *m)
         .gate = gate,
         .up = up,
         .down = down,
+        .gate_bias = more[0],
+        .up_bias = more[1],
+        .down_bias = more[2],
         .kind = m->kind,
         .y = y.m};
     if (m->add) args.add = y.m;
     expect_ok(c, "experts", ops->experts(ops, &args, &err), &err);
+    for (size_t i = 0; i < COUNT(more); i++)
+        if (more[i]) ops->buffer_free(ops, more[i]);
     ops->activations_free(ops, x);
     ops->buffer_free(ops, chosen);
     ops->buffer_free(ops, weights);
@@ -249,15 +270,23 @@ static void mix_apart(check *c, const mixture *m, uint32_t t, float *y)
         ops_activations *x = activations(c, ops, 1, m->width, m->x + (size_t)t * m->width), *hidden = NULL;
         matrix g = matrix_new(ops, 1, m->n_ff, NULL), u = matrix_new(ops, 1, m->n_ff, NULL),
                out = matrix_new(ops, 1, m->width, NULL);
-        ops_matmul_args first = {
-            .x = x, .n_parts = 2, .parts = {{.weight = gate, .y = g.m}, {.weight = up, .y = u.m}}};
+        ops_buffer *more[] = {biases(ops, m->gate_bias ? m->gate_bias + (size_t)e * m->n_ff : NULL, m->n_ff),
+            biases(ops, m->up_bias ? m->up_bias + (size_t)e * m->n_ff : NULL, m->n_ff),
+            biases(ops, m->down_bias ? m->down_bias + (size_t)e * m->width : NULL, m->width)};
+        ops_matmul_args first = {.x = x,
+            .n_parts = 2,
+            .parts = {
+                {.weight = gate, .bias = more[0], .y = g.m}, {.weight = up, .bias = more[1], .y = u.m}}};
         expect_ok(c, "matmul", ops->matmul(ops, &first, &err), &err);
         expect_ok(c, "activations_new", ops->activations_new(ops, &hidden, 1, m->n_ff, &err), &err);
         ops_gate_quant_args act = {
             .gate = g.m, .up = u.m, .kind = m->kind, .n = 1, .width = m->n_ff, .out = hidden};
         expect_ok(c, "gate_quant", ops->gate_quant(ops, &act, &err), &err);
-        ops_matmul_args second = {.x = hidden, .n_parts = 1, .parts = {{.weight = down, .y = out.m}}};
+        ops_matmul_args second = {
+            .x = hidden, .n_parts = 1, .parts = {{.weight = down, .bias = more[2], .y = out.m}}};
         expect_ok(c, "matmul", ops->matmul(ops, &second, &err), &err);
+        for (size_t k = 0; k < COUNT(more); k++)
+            if (more[k]) ops->buffer_free(ops, more[k]);
         ops->activations_free(ops, x);
         ops->activations_free(ops, hidden);
         ops->weight_free(ops, gate);
@@ -309,7 +338,14 @@ static void check_experts(
     uint32_t *chosen = choices(n, n_experts, USED, crowd);
     mixture m = {stack_of(gate, WIDTH, N_FF, n_experts), stack_of(gate, WIDTH, N_FF, n_experts),
         stack_of(down, N_FF, WIDTH, n_experts), n, WIDTH, N_FF, n_experts, USED, x, weights,
-        n % 2 ? add : NULL, chosen, n % 3 ? OPS_GATE_SILU : OPS_GATE_GELU_TANH};
+        n % 2 ? add : NULL, chosen, n % 3 ? OPS_GATE_SILU : OPS_GATE_GELU_TANH, NULL, NULL, NULL};
+    float *bias = random_floats((size_t)n_experts * (N_FF + N_FF + WIDTH));
+    if (gate == GGUF_TENSOR_MXFP4) { /* as gpt-oss has it */
+        m.kind = OPS_GATE_CLAMPED;
+        m.gate_bias = bias;
+        m.up_bias = m.gate_bias + (size_t)n_experts * N_FF;
+        m.down_bias = m.up_bias + (size_t)n_experts * N_FF;
+    }
     float *a = mix(c, c->a, &m), *b = mix(c, c->b, &m);
     expect_same(c, "experts", a, b, (size_t)n * WIDTH);
     for (uint32_t t = 0; t < n; t += n / 3 + 1) {
@@ -323,6 +359,7 @@ static void check_experts(
     free(weights);
     free(add);
     free(chosen);
+    free(bias);
     free(a);
     free(b);
 }
@@ -335,9 +372,11 @@ void cases_experts(check *c)
     check_experts(c, GGUF_TENSOR_Q4_K, GGUF_TENSOR_Q6_K, 1, 8, false);
     check_experts(c, GGUF_TENSOR_F32, GGUF_TENSOR_F32, 2, 5, false);
     check_experts(c, GGUF_TENSOR_Q8_0, GGUF_TENSOR_Q5_0, 5, 4, false);
+    check_experts(c, GGUF_TENSOR_MXFP4, GGUF_TENSOR_MXFP4, 7, 6, false);
     c->what = "many tokens";
     check_experts(c, GGUF_TENSOR_Q4_K, GGUF_TENSOR_Q6_K, 33, 8, true);
     check_experts(c, GGUF_TENSOR_Q4_0, GGUF_TENSOR_Q4_1, 130, 32, false);
+    check_experts(c, GGUF_TENSOR_MXFP4, GGUF_TENSOR_Q8_0, 64, 4, true);
     c->what = "an expert that does not exist";
     gguf_tensor t = stack_of(GGUF_TENSOR_Q8_0, 32, 32, 2);
     const uint32_t none = 2;

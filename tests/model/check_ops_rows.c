@@ -119,7 +119,8 @@ void cases_rows_write(check *c)
     }
 }
 
-static float *attend(check *c, model_ops *ops, const ops_attention_args *shape, const float *q)
+static float *attend_sunk(
+    check *c, model_ops *ops, const ops_attention_args *shape, const float *sinks, const float *q)
 {
     base_err err;
     uint32_t width = shape->n_head * shape->rows->shape.head_dim;
@@ -127,14 +128,22 @@ static float *attend(check *c, model_ops *ops, const ops_attention_args *shape, 
     ops_attention_args args = *shape;
     args.q = mq.m;
     args.out = out.m;
+    ops_buffer *of_heads = sinks ? buffer_of(ops, sinks, shape->n_head * sizeof *sinks) : NULL;
+    args.sinks = of_heads;
     expect_ok(c, "attention", ops->attention(ops, &args, &err), &err);
+    if (of_heads) ops->buffer_free(ops, of_heads);
     ops->buffer_free(ops, mq.m.buffer);
     return matrix_take(c, "attention", out);
 }
 
+static float *attend(check *c, model_ops *ops, const ops_attention_args *shape, const float *q)
+{
+    return attend_sunk(c, ops, shape, NULL, q);
+}
+
 /* Softmax in F64, straight from the definition. */
 static void attention_truth(
-    const ops_attention_args *a, const float *q, uint32_t t, uint32_t head, double *out)
+    const ops_attention_args *a, const float *sinks, const float *q, uint32_t t, uint32_t head, double *out)
 {
     const model_rows_shape *s = &a->rows->shape;
     uint32_t lane = a->layer * s->n_head_kv + head / (a->n_head / s->n_head_kv), own_index;
@@ -153,6 +162,7 @@ static void attention_truth(
     }
     memset(out, 0, s->head_dim * sizeof *out);
     for (uint32_t o = 0; o <= own; o++) sum += p[o] = exp(p[o] - max);
+    if (sinks) sum += exp(sinks[head] - max);
     for (uint32_t o = 0; o <= own; o++) {
         uint32_t index, slot = slot_of(list, o, &index);
         const uint16_t *value = model_rows_value(a->rows, lane, slot);
@@ -271,17 +281,21 @@ void cases_attention(check *c)
         size_t width = (size_t)n_head * head_dim;
         float *q = random_floats(n * width);
         for (size_t k = 0; k < width; k++) q[k] *= 8;
-        float *a = attend(c, c->a, &args, q), *b = attend(c, c->b, &args, q);
+        /* Sinks about as large as scores are, in every other case; a GPU leaves them to the CPU. */
+        float *sinks = i % 2 && strncmp(c->b->backend, "cuda", 4) != 0 ? random_floats(n_head) : NULL;
+        for (uint32_t h = 0; sinks && h < n_head; h++) sinks[h] *= 10;
+        float *a = attend_sunk(c, c->a, &args, sinks, q), *b = attend_sunk(c, c->b, &args, sinks, q);
         expect_same(c, "attention", a, b, n * width);
         double truth[256];
         for (uint32_t h = 0; h < n_head; h++) {
-            attention_truth(&args, q, h % n, h, truth);
+            attention_truth(&args, sinks, q, h % n, h, truth);
             expect_near(c, "attention (F64)", a + (h % n) * width + h * head_dim, truth, head_dim, 2e-5);
         }
         /* The last token by itself sees the same list. */
         args.n = 1;
-        float *alone = attend(c, c->b, &args, q + (n - 1) * width);
+        float *alone = attend_sunk(c, c->b, &args, sinks, q + (n - 1) * width);
         expect_same(c, "attention (a token alone)", b + (n - 1) * width, alone, width);
+        free(sinks);
         free(a);
         free(b);
         free(q);

@@ -211,9 +211,18 @@ static bool is_gemma(const oracle *o)
     return strcmp(o->spec->architecture, "gemma3") == 0;
 }
 
-/* Gemma: five layers with a window and a base of their own, then one that reads everything. */
+static bool is_oss(const oracle *o)
+{
+    return strcmp(o->spec->architecture, "gpt-oss") == 0;
+}
+
+/*
+ * Gemma: five layers with a window and a base of their own, then one that reads everything. gpt-oss: every other
+ * layer has one, and turns as those without.
+ */
 static bool has_window(const oracle *o, uint32_t layer)
 {
+    if (is_oss(o)) return o->spec->window && layer % 2 == 0;
     return is_gemma(o) && o->spec->window && layer % 6 < 5;
 }
 
@@ -232,7 +241,7 @@ static turn turn_of(const oracle *o, uint32_t layer)
         t.size = 1 + 0.1 * log(t.stretch);
         if (!t.neox) t.size /= 1 + 0.1 * s->yarn_less * log(t.stretch); /* mistral3 */
     }
-    if (has_window(o, layer)) t = (turn){.base = 10000, .stretch = 1, .neox = true};
+    if (is_gemma(o) && has_window(o, layer)) t = (turn){.base = 10000, .stretch = 1, .neox = true};
     return t;
 }
 
@@ -264,7 +273,8 @@ static void attend(const oracle *o, work *w, uint32_t layer, uint32_t t)
     for (uint32_t head = 0; head < s->n_head; head++) {
         uint32_t kv = head / group, lane = rows_layer(o, layer) * s->n_head_kv + kv;
         const double *q = w->q + (size_t)t * w->n_q + head * d;
-        double max = -INFINITY, sum = 0, *p = w->weights_of_rows,
+        const float *sinks = weights(o, (int)layer, "attn_sinks.weight");
+        double max = sinks ? sinks[head] : -INFINITY, sum = 0, *p = w->weights_of_rows,
                *out = w->mixed + (size_t)t * w->n_q + head * d;
         for (uint32_t i = 0; i <= t; i++) {
             p[i] = -INFINITY;
@@ -274,9 +284,24 @@ static void attend(const oracle *o, work *w, uint32_t layer, uint32_t t)
             if (p[i] > max) max = p[i];
         }
         for (uint32_t i = 0; i <= t; i++) sum += p[i] = exp(p[i] - max);
+        if (sinks && !o->spec->without_sinks) sum += exp(sinks[head] - max);
         memset(out, 0, d * sizeof *out);
         for (uint32_t i = 0; i <= t; i++) add_times(out, p[i] / sum, w->v + (size_t)i * w->n_kv + kv * d, d);
     }
+}
+
+/* gpt-oss's gate: min(g, 7) sigmoid(1.702 min(g, 7)) (u within 7 of 0, plus 1) */
+static double clamped(double g, double u)
+{
+    g = fmin(g, 7);
+    return g / (1 + exp(-1.702 * g)) * (fmax(-7, fmin(u, 7)) + 1);
+}
+
+/* The biases of expert e; NULL: there are none. */
+static const float *bias_of(const oracle *o, int layer, const char *name, uint32_t e)
+{
+    const gguf_tensor *t = tensor_of(o, layer, name);
+    return t ? (const float *)(const void *)t->data + e * t->ne[0] : NULL;
 }
 
 /* out[n_embd] = down (silu(gate x) * up x) of expert e */
@@ -286,10 +311,12 @@ static void expert(const oracle *o, int layer, uint32_t e, const double *x, doub
                 up = slab_of(tensor_of(o, layer, "ffn_up_exps.weight"), e),
                 down = slab_of(tensor_of(o, layer, "ffn_down_exps.weight"), e);
     double *gated = base_xcalloc(2 * gate.ne[1], sizeof *gated), *wide = gated + gate.ne[1];
-    product(&gate, NULL, 1, x, gated);
-    product(&up, NULL, 1, x, wide);
-    for (uint64_t i = 0; i < gate.ne[1]; i++) wide[i] *= silu(gated[i]);
-    product(&down, NULL, 1, wide, out);
+    product(&gate, bias_of(o, layer, "ffn_gate_exps.bias", e), 1, x, gated);
+    product(&up, bias_of(o, layer, "ffn_up_exps.bias", e), 1, x, wide);
+    for (uint64_t i = 0; i < gate.ne[1]; i++)
+        wide[i] =
+            is_oss(o) && !o->spec->without_clamp ? clamped(gated[i], wide[i]) : silu(gated[i]) * wide[i];
+    product(&down, bias_of(o, layer, "ffn_down_exps.bias", e), 1, wide, out);
     free(gated);
 }
 
@@ -303,7 +330,7 @@ static void mix(const oracle *o, int layer, uint32_t t, const double *x, double 
     const gguf_tensor *router = tensor_of(o, layer, "ffn_gate_inp.weight");
     double *p = base_xcalloc(router->ne[1], sizeof *p), *one = base_xcalloc(s->n_embd, sizeof *one), all = 0;
     uint32_t *chosen = base_xcalloc(s->n_experts_used, sizeof *chosen);
-    product(router, NULL, 1, x, p);
+    product(router, weights(o, layer, "ffn_gate_inp.bias"), 1, x, p);
     for (uint32_t i = 0; i < s->n_experts_used; i++) {
         for (uint32_t e = 1; e < s->n_experts; e++)
             if (p[e] > p[chosen[i]]) chosen[i] = e;
@@ -463,7 +490,8 @@ static void layer_of_rows(const oracle *o, work *w, uint32_t layer)
     }
     for (uint32_t t = 0; t < o->n; t++) attend(o, w, layer, t);
     for (size_t i = 0; i < n_gates; i++) w->mixed[i] /= 1 + exp(-gates[i]);
-    product(tensor_of(o, l, "attn_output.weight"), NULL, o->n, w->mixed, w->normed);
+    product(
+        tensor_of(o, l, "attn_output.weight"), weights(o, l, "attn_output.bias"), o->n, w->mixed, w->normed);
     free(both);
 }
 
@@ -482,10 +510,11 @@ static void layer_of(const oracle *o, work *w, uint32_t layer)
         layer_of_state(o, w, l);
     for (uint32_t t = 0; t < o->n; t++) {
         double *x = w->x + (size_t)t * n_embd, *normed = w->normed + (size_t)t * n_embd;
-        const float *post = weights(o, l, "post_attention_norm.weight"); /* Qwen3.5's stands before the FFN */
-        if (!s->rows_every) norm_heads(post, normed, 1, n_embd);
+        const float *post = weights(o, l, "post_attention_norm.weight");
+        const bool pre = s->rows_every || is_oss(o); /* there it stands before the feed-forward */
+        if (!pre) norm_heads(post, normed, 1, n_embd);
         for (uint32_t i = 0; i < n_embd; i++) x[i] += normed[i];
-        norm(s->rows_every ? post : weights(o, l, "ffn_norm.weight"), x, n_embd, normed);
+        norm(pre ? post : weights(o, l, "ffn_norm.weight"), x, n_embd, normed);
     }
     if (s->n_experts) {
         for (uint32_t t = 0; t < o->n; t++) {

@@ -9,12 +9,14 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
 
 #include "base/mem.h"
+#include "model/file/quant.h"
 #include "little.h"
 #include "oracle.h"
 
@@ -79,6 +81,13 @@ static const tiny_gguf specs[] = {
     {.architecture = "qwen35moe", .n_layer = 4, .n_embd = 128, .n_ff = 96, .n_head = 4, .n_head_kv = 2, .head_dim = 32,
         .n_rot = 8, .rows_every = 2, .n_state_keys = 2, .n_state_values = 4, .state_dim = 32, .n_ctx = 4096, .seed = 32,
         .rope_base = 1e6f, .n_experts = 4, .n_experts_used = 3, .n_ff_shared = 64, .ahead = true},
+    /* gpt-oss: sinks, every other layer with a window, biases everywhere, YaRN in all layers; as its files have it, too. */
+    {.architecture = "gpt-oss", .n_layer = 4, .n_embd = 160, .n_ff = 96, .n_head = 8, .n_head_kv = 2, .head_dim = 32,
+        .n_ctx = 4096, .seed = 34, .rope_base = 1.5e5f, .rope_factor = 32, .yarn_trained = 128, .window = 60,
+        .n_experts = 6, .n_experts_used = 2},
+    {.architecture = "gpt-oss", .n_layer = 2, .n_embd = 96, .n_ff = 160, .n_head = 2, .n_head_kv = 1, .head_dim = 64,
+        .n_ctx = 4096, .seed = 35, .rope_base = 1.5e5f, .rope_factor = 32, .yarn_trained = 4096, .type = TINY_MXFP4,
+        .window = 128, .n_experts = 4, .n_experts_used = 4},
 };
 /* clang-format on */
 enum {
@@ -87,7 +96,8 @@ enum {
     YARN = 16,
     MISTRAL,
     FEWER_KEYS = 19,
-    HYBRID_MIXTURE = 22
+    HYBRID_MIXTURE = 22,
+    OSS
 };
 
 static void truth_of(const little *l, const tiny_gguf *spec, uint32_t n, float *logits)
@@ -207,6 +217,18 @@ static void test_architectures__every_difference_counts(void **state)
     changed = specs[HYBRID_MIXTURE];
     changed.n_ff_shared = 0;
     check_far(&specs[HYBRID_MIXTURE], changed);
+    changed = specs[OSS];
+    changed.without_sinks = true;
+    check_far(&specs[OSS], changed);
+    changed = specs[OSS];
+    changed.without_clamp = true;
+    check_far(&specs[OSS], changed);
+    changed = specs[OSS];
+    changed.window = 0;
+    check_far(&specs[OSS], changed);
+    changed = specs[OSS];
+    changed.yarn_trained = 0;
+    check_far(&specs[OSS], changed);
 }
 
 static void test_architectures__batch_shapes_and_threads_give_the_same_bits(void **state)
@@ -307,6 +329,84 @@ static void test_architectures__scores_of_a_window_layer_end_with_its_window(voi
     for (uint32_t lane = 0; lane < n_lanes; lane++) free(mass[lane]);
     free(queries);
     model_dense_free(d);
+    little_close(&l);
+}
+
+/* What a head gives its sink is nobody's: masses by the oracle's queries and keys, in F64. */
+static void test_architectures__scores_leave_the_sinks_their_share(void **state)
+{
+    enum { ROWS = 200, ASKED = 3 };
+    const tiny_gguf *spec = &specs[OSS];
+    little l = little_open(spec);
+    const uint32_t d = l.shape.head_dim, n_head = spec->n_head, n_kv = spec->n_head_kv,
+                   n_layer = spec->n_layer, n_lanes = model_rows_lanes(&l.shape);
+    float *all = base_xcalloc((size_t)n_layer * n_head * ROWS * d, sizeof *all),
+          *keys = base_xcalloc((size_t)n_lanes * ROWS * d, sizeof *keys),
+          *queries = base_xcalloc((size_t)n_layer * n_head * ASKED * d, sizeof *queries),
+          *rest = base_xcalloc((size_t)n_layer * n_head * ASKED, sizeof *rest), *mass[8];
+    model_dense *dense = little_dense(&l.shape, ROWS);
+    const model_rows_view *view;
+    base_err err = {0};
+    assert_int_equal(n_lanes, 8);
+    oracle_run(&(oracle){.spec = spec,
+        .file = l.file,
+        .n = ROWS,
+        .ids = l.ids,
+        .phases = l.phases,
+        .queries = all,
+        .keys = keys});
+    for (size_t i = 0; i < (size_t)n_layer * n_head; i++)
+        memcpy(queries + i * ASKED * d, all + (i * ROWS + ROWS - ASKED) * d, ASKED * d * sizeof *queries);
+    assert_int_equal(model_dense_append(dense, ROWS, &view, NULL), 0);
+    for (uint32_t lane = 0; lane < n_lanes; lane++) {
+        mass[lane] = base_xcalloc(ROWS, sizeof **mass);
+        for (uint32_t row = 0; row < ROWS; row++)
+            for (uint32_t i = 0; i < d; i++)
+                model_rows_key(view, lane, row)[i] =
+                    quant_f32_to_f16(keys[((size_t)lane * ROWS + row) * d + i]);
+    }
+    const double growth = 1 + 0.1 * log((double)spec->rope_factor), scale = growth * growth / sqrt(d);
+    model_score score = {
+        .queries = queries, .n_queries = ASKED, .rows = view, .pool = MODEL_POOL_MEAN, .mass = mass};
+    double least = 1;
+    for (int with_rest = 0; with_rest < 2; with_rest++) {
+        for (size_t i = 0; i < (size_t)n_layer * n_head * ASKED; i++) rest[i] = i % 3 ? 1.5f : -INFINITY;
+        score.rest = with_rest ? rest : NULL;
+        if (model_score_rows(l.m, &score, &err)) fail_msg("%s", err.msg);
+        for (uint32_t lane = 0; lane < n_lanes; lane++) {
+            const uint32_t layer = lane / n_kv, group = n_head / n_kv;
+            char name[64];
+            double want[ROWS] = {0}, total = 0;
+            snprintf(name, sizeof name, "blk.%u.attn_sinks.weight", layer);
+            const float *sinks = (const float *)(const void *)gguf_find_tensor(l.file, name)->data;
+            for (uint32_t g = 0; g < group * ASKED; g++) {
+                const uint32_t head = lane % n_kv * group + g / ASKED;
+                const size_t at = ((size_t)layer * n_head + head) * ASKED + g % ASKED;
+                double p[ROWS], sum = exp(sinks[head]) + (with_rest ? exp(rest[at]) : 0);
+                for (uint32_t row = 0; row < ROWS; row++) {
+                    p[row] = 0;
+                    for (uint32_t i = 0; i < d; i++)
+                        p[row] += (double)queries[at * d + i] * keys[((size_t)lane * ROWS + row) * d + i];
+                    sum += p[row] = exp(p[row] * scale);
+                }
+                for (uint32_t row = 0; row < ROWS; row++) want[row] += p[row] / sum / (group * ASKED);
+            }
+            for (uint32_t row = 0; row < ROWS; row++) {
+                total += mass[lane][row];
+                if (!(fabs(mass[lane][row] - want[row]) <= 1e-4 * want[row] + 1e-7))
+                    fail_msg("lane %u, row %u: %g, not %g", lane, row, (double)mass[lane][row], want[row]);
+            }
+            assert_true(total > 0 && total < 1 + 1e-5);
+            least = total < least ? total : least;
+        }
+    }
+    assert_true(least < 0.8); /* some sinks outweigh rows */
+    for (uint32_t lane = 0; lane < n_lanes; lane++) free(mass[lane]);
+    free(all);
+    free(keys);
+    free(queries);
+    free(rest);
+    model_dense_free(dense);
     little_close(&l);
 }
 
@@ -411,7 +511,9 @@ static void test_architectures__name_what_is_wrong(void **state)
         "(Qwen3.5, 3.6 "
         "and 3.8), qwen35moe (Qwen3.5 and 3.6-35B-A3B), qwen3next (Qwen3-Next, Qwen3-Coder-Next), llama "
         "(Llama "
-        "2 and 3, SmolLM2, Devstral 1), mistral3 (Ministral 3, Devstral Small 2), gemma3 (Gemma 3)");
+        "2 and 3, SmolLM2, Devstral 1), mistral3 (Ministral 3, Devstral Small 2), gpt-oss (gpt-oss-20b, "
+        "120b), "
+        "gemma3 (Gemma 3)");
     spec = specs[MIXTURE];
     spec.architecture = "qwen3"; /* no mixture, says the architecture */
     refuse(spec, BASE_E_UNSUPPORTED, "12 experts", "qwen3moe");
@@ -452,6 +554,7 @@ int main(void)
         cmocka_unit_test(test_architectures__batch_shapes_and_threads_give_the_same_bits),
         cmocka_unit_test(test_architectures__a_window_layer_reads_nothing_behind_its_window),
         cmocka_unit_test(test_architectures__scores_of_a_window_layer_end_with_its_window),
+        cmocka_unit_test(test_architectures__scores_leave_the_sinks_their_share),
         cmocka_unit_test(test_architectures__a_window_counts_positions_not_rows),
         cmocka_unit_test(test_architectures__name_what_is_wrong),
         cmocka_unit_test(test_architectures__a_cut_file_is_an_error_not_a_crash),

@@ -343,6 +343,86 @@ static void test_grammar__stops_at_the_first_wrong_byte_of_xml(void **state)
     unload(&v);
 }
 
+/* Feeds text whose marks are tokens; returns how many tokens were accepted, of *ret_n. */
+static size_t feed_harmony(model_grammar *g, const vocabulary *v, const char *text, size_t *ret_n)
+{
+    model_ids ids = {0};
+    size_t i = 0;
+    model_tokenizer_encode(v->tokenizer, text, strlen(text), true, &ids);
+    *ret_n = ids.n;
+    for (; i < ids.n && model_grammar_accepts(g, ids.ids[i]); i++) model_grammar_advance(g, ids.ids[i]);
+    model_ids_free(&ids);
+    return i;
+}
+
+/* gpt-oss: an answer begins in a head; marks are tokens, and their names as text are nothing. */
+static void test_grammar__holds_calls_of_harmony(void **state)
+{
+    static const char *const good[] = {
+        "<|channel|>final<|message|>to=functions.x {\"name\" <tool_call>",
+        "<|channel|>analysis<|message|>to=functions.x<|end|><|start|>assistant<|channel|>commentary "
+        "to=functions.read "
+        "<|constrain|>json<|message|>{\"path\": \"src/a.c\", \"line\": 3}<|call|>",
+        " to=functions.now<|channel|>commentary json<|message|>{}<|call|>",
+        " to=functions.send_message<|channel|>commentary <|constrain|>json<|message|>{\"message\": "
+        "\"a\\n<|call\"} <|call|>",
+        "<|channel|>commentary to=functions.set<|message|>{\"mode\": \"read\", \"count\": -1}<|call|>",
+        "<|channel|>commentary to=browser.open<|message|>{anything",
+    };
+    static const char *const bad[] = {
+        /* the last token is wrong */
+        " to=functions.x",
+        " to=functions.send_x",
+        " to=functions.read  ",
+        " to=functions.read <|message|>",
+        " to=functions.read <|constrain|>x",
+        " to=functions.read<|channel|>f",
+        " to=functions.read<|message|>[",
+        " to=functions.read<|message|>{}",
+        " to=functions.read<|message|>{\"path\": \"x",
+        " to=functions.read<|message|>{\"path\": <|message|>",
+        " to=functions.read<|message|>{\"path\": \"src/a.c\"}<|end|>",
+        " to=functions.now<|message|>{}<|return|>",
+        " to=functions.now<|message|>{}x",
+    };
+    base_buf b = {0};
+    tiny_gguf_write(&TINY_GGUF_GPT_OSS, &b);
+    vocabulary v = load_bytes(b);
+    model_grammar *g = make(&v, MODEL_TOOLS_HARMONY);
+    size_t n, at;
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        model_grammar_reset(g);
+        at = feed_harmony(g, &v, good[i], &n);
+        if (at != n) fail_msg("stopped at token %zu of %zu: %s", at, n, good[i]);
+        assert_false(model_grammar_is_active(g));
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        const size_t full = strlen(bad[i]);
+        model_grammar_reset(g);
+        at = feed_harmony(g, &v, bad[i], &n);
+        /* " x" and its like may be one token with what stands before */
+        if (at >= n || (at + 1 != n && full > 0 && bad[i][full - 1] == '>'))
+            fail_msg("stopped at token %zu of %zu: %s", at, n, bad[i]);
+    }
+    /* A mask says what accepts says, marks and all. */
+    static const char *const places[] = {" to=functions.", " to=functions.now",
+        " to=functions.now<|message|>{}", " to=functions.read<|message|>{",
+        " to=functions.read <|constrain|>"};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        model_grammar_reset(g);
+        at = feed_harmony(g, &v, places[i], &n);
+        assert_int_equal(at, n);
+        assert_true(model_grammar_is_active(g));
+        const uint64_t *mask = model_grammar_mask(g);
+        assert_non_null(mask);
+        for (uint32_t id = 0; id < model_tokenizer_size(v.tokenizer); id++)
+            if ((mask[id / 64] >> id % 64 & 1) != model_grammar_accepts(g, (int32_t)id))
+                fail_msg("behind \"%s\" the mask says otherwise of %u", places[i], id);
+    }
+    model_grammar_free(g);
+    unload(&v);
+}
+
 /* Fences hide triggers only while they are open, and tags only behind a call. */
 static void test_grammar__triggers_again_behind_a_fence(void **state)
 {
@@ -749,6 +829,7 @@ int main(void)
         cmocka_unit_test(test_grammar__is_active_from_the_trigger_to_the_end),
         cmocka_unit_test(test_grammar__stops_at_the_first_wrong_byte),
         cmocka_unit_test(test_grammar__stops_at_the_first_wrong_byte_of_xml),
+        cmocka_unit_test(test_grammar__holds_calls_of_harmony),
         cmocka_unit_test(test_grammar__triggers_again_behind_a_fence),
         cmocka_unit_test(test_grammar__refuses_broken_utf8_in_strings),
         cmocka_unit_test(test_grammar__bounds_strings),

@@ -31,6 +31,7 @@ static base_buf build(
     gguf_build_key_str(&b, "tokenizer.ggml.pre",
         strcmp(architecture, "llama") == 0      ? "llama-bpe"
         : strcmp(architecture, "mistral3") == 0 ? "tekken"
+        : strcmp(architecture, "gpt-oss") == 0  ? "gpt-4o"
                                                 : "qwen2");
     gguf_build_key_u32(&b, "tokenizer.ggml.bos_token_id", 256);
     gguf_build_key_array(&b, "tokenizer.ggml.tokens", GGUF_STRING, 256 + n);
@@ -139,6 +140,92 @@ static void test_template__writes_llama3(void **state)
         "<|start_header_id|>ipython<|end_header_id|>\n\nresult<|eot_id|>"
         "<|start_header_id|>assistant<|end_header_id|>\n\n",
         15);
+    close_chat(&c);
+}
+
+static const char *const harmony_tokens[] = {"<|startoftext|>", "<|start|>", "<|end|>", "<|message|>",
+    "<|channel|>", "<|constrain|>", "<|call|>", "<|return|>", NULL};
+static const char harmony_sign[] =
+    "{{- \"<|start|>assistant<|channel|>final<|message|>\" }}{{- \"<|call|>\" }}";
+
+/* Scaffold and content as a session appends them; special texts in `text` become their tokens where they are. */
+static void put_message(
+    const chat *c, model_role role, const char *text, bool parse, bool ends, model_ids *ids)
+{
+    model_template_begin_behind(c->template, role, ids->ids, ids->n, ids);
+    model_tokenizer_encode(c->tokenizer, text, strlen(text), parse, ids);
+    if (ends) model_template_end_behind(c->template, role, ids->ids, ids->n, ids);
+}
+
+/*
+ * What jinja2 makes of llama.cpp's models/templates/openai-gpt-oss-120b.jinja, without its date, and with a result as it
+ * is instead of a JSON string of it. The thought is left out of later turns by the cache (agent/channels.h).
+ */
+static void test_template__writes_harmony(void **state)
+{
+    static const char want[] =
+        "<|start|>system<|message|>You are ChatGPT, a large language model trained by OpenAI.\nKnowledge "
+        "cutoff: "
+        "2024-06\n\nReasoning: low\n\n# Valid channels: analysis, commentary, final. Channel must be "
+        "included for "
+        "every message.\nCalls to these tools must go to the commentary channel: 'functions'.<|end|><|start|>"
+        "developer<|message|># Instructions\n\nBe "
+        "brief.<|end|><|start|>user<|message|><|im_end|>hi<|eot_id|><|end|>"
+        "<|start|>assistant<|channel|>analysis<|message|>I look.<|end|><|start|>assistant to=functions.shell"
+        "<|channel|>commentary json<|message|>{\"command\": \"ls\"}<|call|><|start|>functions.shell "
+        "to=assistant"
+        "<|channel|>commentary<|message|>result<|end|><|start|>assistant<|channel|>final<|message|>There.<|"
+        "end|>"
+        "<|start|>user<|message|>Thanks.<|end|><|start|>assistant";
+    chat c = open_chat("gpt-oss", "gpt-oss-20b", harmony_sign, harmony_tokens);
+    model_ids ids = {0};
+    base_buf text = {0};
+    int controls = 0;
+    assert_string_equal(model_template_name(c.template), "harmony");
+    assert_int_equal(model_template_tools(c.template), MODEL_TOOLS_HARMONY);
+    model_template_start(c.template, &ids);
+    put_message(&c, MODEL_ROLE_SYSTEM, "Be brief.", false, true, &ids);
+    put_message(&c, MODEL_ROLE_USER, "<|im_end|>hi<|eot_id|>", false, true, &ids);
+    put_message(&c, MODEL_ROLE_ASSISTANT,
+        "<|channel|>analysis<|message|>I look.<|end|><|start|>assistant "
+        "to=functions.shell<|channel|>commentary "
+        "json<|message|>{\"command\": \"ls\"}<|call|>",
+        true, true, &ids);
+    put_message(&c, MODEL_ROLE_TOOL, "result", false, true, &ids);
+    put_message(&c, MODEL_ROLE_ASSISTANT, "<|channel|>final<|message|>There.", true, true, &ids);
+    put_message(&c, MODEL_ROLE_USER, "Thanks.", false, true, &ids);
+    put_message(&c, MODEL_ROLE_ASSISTANT, "", false, false, &ids);
+    for (size_t i = 0; i < ids.n; i++) {
+        size_t n;
+        const char *piece = model_tokenizer_piece(c.tokenizer, ids.ids[i], &n);
+        base_buf_add(&text, piece, n);
+        controls += model_tokenizer_is_control(c.tokenizer, ids.ids[i]);
+    }
+    assert_string_equal(text.data, want);
+    assert_int_equal(controls, 29); /* those that the user wrote are none */
+    const int32_t returned = model_tokenizer_find(c.tokenizer, "<|return|>"),
+                  end = model_tokenizer_find(c.tokenizer, "<|end|>"),
+                  call = model_tokenizer_find(c.tokenizer, "<|call|>");
+    assert_int_equal(model_template_kept_end(c.template, returned), end);
+    assert_int_equal(model_template_kept_end(c.template, call), call);
+    assert_true(model_tokenizer_is_end(c.tokenizer, returned) && model_tokenizer_is_end(c.tokenizer, call));
+    assert_false(model_tokenizer_is_end(c.tokenizer, end)); /* it ends one message of an answer */
+    /* The other way to write a head, and none at all. */
+    ids.n = 0;
+    base_buf_clear(&text);
+    put_message(&c, MODEL_ROLE_ASSISTANT,
+        "<|channel|>commentary to=functions.read <|constrain|>json<|message|>{}<|call|>", true, true, &ids);
+    const size_t before = ids.n;
+    put_message(&c, MODEL_ROLE_TOOL, "to=functions.x", false, true, &ids);
+    for (size_t i = before; i < ids.n; i++) {
+        size_t n;
+        const char *piece = model_tokenizer_piece(c.tokenizer, ids.ids[i], &n);
+        base_buf_add(&text, piece, n);
+    }
+    assert_string_equal(text.data,
+        "<|start|>functions.read to=assistant<|channel|>commentary<|message|>to=functions.x<|end|>");
+    base_buf_free(&text);
+    model_ids_free(&ids);
     close_chat(&c);
 }
 
@@ -341,6 +428,7 @@ int main(void)
         cmocka_unit_test(test_template__writes_llama3),
         cmocka_unit_test(test_template__writes_qwen3_coder),
         cmocka_unit_test(test_template__writes_qwen3_5),
+        cmocka_unit_test(test_template__writes_harmony),
         cmocka_unit_test(test_template__writes_mistral),
         cmocka_unit_test(test_template__writes_gemma),
         cmocka_unit_test(test_template__lets_a_model_think_or_not),

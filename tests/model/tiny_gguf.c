@@ -23,7 +23,8 @@ enum {
 
 /*
  * How a tensor is filled: a matrix scaled by its inputs, a router (F32 always), ones with a little noise
- * (norms), or a bias; taps of a convolution, what a state decays by (negative) and its bias.
+ * (norms), or a bias; taps of a convolution, what a state decays by (negative) and its bias; a head's sink, as
+ * large as scores are, and biases so wide that a clamp at 7 takes hold.
  */
 typedef enum fill {
     FILL_MATRIX,
@@ -34,7 +35,9 @@ typedef enum fill {
     FILL_FACTORS,
     FILL_TAPS,
     FILL_DECAY,
-    FILL_DT
+    FILL_DT,
+    FILL_SINK,
+    FILL_WIDE
 } fill;
 
 typedef struct tensor {
@@ -164,12 +167,18 @@ static const char *const merges[24][2] = {
 
 static void write_vocabulary(writer *w, const tiny_gguf *spec)
 {
-    static const char *const special[] = {"<|endoftext|>", "<|im_start|>", "<|im_end|>"};
+    static const char *const chatml[] = {"<|endoftext|>", "<|im_start|>", "<|im_end|>"};
+    static const char *const harmony[] = {
+        "<|return|>", "<|start|>", "<|end|>", "<|channel|>", "<|constrain|>", "<|message|>", "<|call|>"};
+    const bool oss = strcmp(spec->architecture, "gpt-oss") == 0;
+    const char *const *special = oss ? harmony : chatml;
+    const unsigned n_special = oss ? sizeof harmony / sizeof *harmony : sizeof chatml / sizeof *chatml;
     key_text(w, "tokenizer.ggml.model", "gpt2");
     key_text(w, "tokenizer.ggml.pre",
         strncmp(spec->architecture, "qwen35", 6) == 0 ? "qwen35"
         : strncmp(spec->architecture, "qwen", 4) == 0 ? "qwen2"
         : strcmp(spec->architecture, "mistral3") == 0 ? "tekken"
+        : strcmp(spec->architecture, "gpt-oss") == 0  ? "gpt-4o"
                                                       : "smollm");
     key_array(w, "tokenizer.ggml.tokens", TYPE_STRING, TINY_GGUF_VOCAB);
     for (unsigned i = 0; i < 256; i++) {
@@ -184,7 +193,7 @@ static void write_vocabulary(writer *w, const tiny_gguf *spec)
     for (unsigned i = TINY_GGUF_END_OF_TEXT; i < TINY_GGUF_VOCAB; i++) {
         char unused[32];
         snprintf(unused, sizeof unused, "<|unused_%u|>", i);
-        put_text(w->out, i < TINY_GGUF_END_OF_TEXT + 3 ? special[i - TINY_GGUF_END_OF_TEXT] : unused);
+        put_text(w->out, i < TINY_GGUF_END_OF_TEXT + n_special ? special[i - TINY_GGUF_END_OF_TEXT] : unused);
     }
     key_array(w, "tokenizer.ggml.token_type", TYPE_I32, TINY_GGUF_VOCAB);
     for (unsigned i = 0; i < TINY_GGUF_VOCAB; i++) put_u32(w->out, i < TINY_GGUF_END_OF_TEXT ? 1 : 3);
@@ -194,11 +203,12 @@ static void write_vocabulary(writer *w, const tiny_gguf *spec)
         snprintf(merge, sizeof merge, "%s %s", merges[i][0], merges[i][1]);
         put_text(w->out, merge);
     }
-    key_u32(w, "tokenizer.ggml.eos_token_id", TINY_GGUF_IM_END);
+    key_u32(w, "tokenizer.ggml.eos_token_id", oss ? TINY_GGUF_END_OF_TEXT : TINY_GGUF_IM_END);
     put_key(w, "tokenizer.ggml.add_bos_token", TYPE_BOOL);
     base_buf_putc(w->out, 0);
     key_text(w, "tokenizer.chat_template",
-        "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}");
+        oss ? "{{ '<|start|>assistant<|channel|>commentary' }}{{ '<|call|>' }}"
+            : "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}");
 }
 
 static void add_stack(writer *w, const char *name, uint32_t n_in, uint32_t n_out, uint32_t n_stack, fill how)
@@ -227,7 +237,9 @@ static uint32_t head_dim_of(const tiny_gguf *s)
 static void list_tensors(writer *w, const tiny_gguf *s)
 {
     uint32_t head_dim = head_dim_of(s), n_q = s->n_head * head_dim, n_kv = s->n_head_kv * head_dim;
-    bool biases = strcmp(s->architecture, "qwen2") == 0, gemma = strcmp(s->architecture, "gemma3") == 0;
+    const bool oss = strcmp(s->architecture, "gpt-oss") == 0;
+    bool biases = oss || strcmp(s->architecture, "qwen2") == 0,
+         gemma = strcmp(s->architecture, "gemma3") == 0;
     bool head_norms = gemma || strncmp(s->architecture, "qwen3", 5) == 0, mixture = s->n_experts > 0;
     const bool hybrid = s->rows_every > 0, next = strcmp(s->architecture, "qwen3next") == 0;
     const uint32_t n_values = s->n_state_values * s->state_dim,
@@ -251,6 +263,8 @@ static void list_tensors(writer *w, const tiny_gguf *s)
         {"attn_q_norm.weight", head_dim, 0, FILL_NORM, head_norms, 1, IN_ROWS},
         {"attn_k_norm.weight", head_dim, 0, FILL_NORM, head_norms, 1, IN_ROWS},
         {"attn_output.weight", n_q, s->n_embd, FILL_MATRIX, true, 1, IN_ROWS},
+        {"attn_output.bias", s->n_embd, 0, FILL_BIAS, oss},
+        {"attn_sinks.weight", s->n_head, 0, FILL_SINK, oss},
         {"attn_qkv.weight", s->n_embd, n_channels, FILL_MATRIX, hybrid, 1, IN_STATE},
         {"attn_gate.weight", s->n_embd, n_values, FILL_MATRIX, hybrid, 1, IN_STATE},
         {"ssm_alpha.weight", s->n_embd, s->n_state_values, FILL_MATRIX, hybrid && !next, 1, IN_STATE},
@@ -261,12 +275,16 @@ static void list_tensors(writer *w, const tiny_gguf *s)
         {"ssm_dt.bias", s->n_state_values, 0, FILL_DT, hybrid, 1, IN_STATE},
         {"ssm_norm.weight", s->state_dim, 0, FILL_NORM, hybrid, 1, IN_STATE},
         {"ssm_out.weight", n_values, s->n_embd, FILL_MATRIX, hybrid, 1, IN_STATE},
-        {"post_attention_norm.weight", s->n_embd, 0, FILL_NORM, gemma || hybrid},
-        {"ffn_norm.weight", s->n_embd, 0, FILL_NORM, !hybrid},
+        {"post_attention_norm.weight", s->n_embd, 0, FILL_NORM, gemma || hybrid || oss},
+        {"ffn_norm.weight", s->n_embd, 0, FILL_NORM, !hybrid && !oss},
         {"ffn_gate_inp.weight", s->n_embd, s->n_experts, FILL_ROUTER, mixture},
         {"ffn_gate_exps.weight", s->n_embd, s->n_ff, FILL_MATRIX, mixture, s->n_experts},
         {"ffn_up_exps.weight", s->n_embd, s->n_ff, FILL_MATRIX, mixture, s->n_experts},
         {"ffn_down_exps.weight", s->n_ff, s->n_embd, FILL_MATRIX, mixture, s->n_experts},
+        {"ffn_gate_inp.bias", s->n_experts, 0, FILL_BIAS, oss},
+        {"ffn_gate_exps.bias", s->n_ff, s->n_experts, FILL_WIDE, oss},
+        {"ffn_up_exps.bias", s->n_ff, s->n_experts, FILL_WIDE, oss},
+        {"ffn_down_exps.bias", s->n_embd, s->n_experts, FILL_BIAS, oss},
         {"ffn_gate_inp_shexp.weight", s->n_embd, 0, FILL_BIAS, s->n_ff_shared > 0},
         {"ffn_gate_shexp.weight", s->n_embd, s->n_ff_shared, FILL_MATRIX, s->n_ff_shared > 0},
         {"ffn_up_shexp.weight", s->n_embd, s->n_ff_shared, FILL_MATRIX, s->n_ff_shared > 0},
@@ -373,6 +391,8 @@ static void write_values(base_buf *b, const tensor *t, uint64_t *state)
                   : t->how == FILL_TAPS      ? 0.8f
                   : t->how == FILL_DECAY     ? 0.25f
                   : t->how == FILL_DT        ? 1.5f
+                  : t->how == FILL_SINK      ? 4.0f
+                  : t->how == FILL_WIDE      ? 8.0f
                                              : 0.3f;
     float centre = t->how == FILL_NORM      ? 1.0f
                    : t->how == FILL_FACTORS ? 2.0f
@@ -455,6 +475,8 @@ void tiny_gguf_write(const tiny_gguf *spec, base_buf *out)
         key_text(w, key, "yarn");
         snprintf(key, sizeof key, "%s.rope.scaling.original_context_length", spec->architecture);
         key_u32(w, key, spec->yarn_trained);
+    }
+    if (spec->yarn_trained && strcmp(spec->architecture, "mistral3") == 0) {
         snprintf(key, sizeof key, "%s.rope.scaling.yarn_log_multiplier", spec->architecture);
         key_f32(w, key, spec->yarn_less);
         snprintf(key, sizeof key, "%s.attention.temperature_scale", spec->architecture);

@@ -18,7 +18,7 @@ typedef enum tiny_type { TINY_F32 = 0, TINY_Q8_0 = 8, TINY_Q4_K = 12, TINY_MXFP4
 
 typedef struct tiny_gguf {
     const char *
-        architecture; /* "qwen2" (biases), "qwen3" (query and key norms), "qwen3moe", "llama", "mistral3", "gemma3", "qwen35", "qwen35moe" or "qwen3next" */
+        architecture; /* "qwen2" (biases), "qwen3" (query and key norms), "qwen3moe", "llama", "mistral3", "gemma3", "qwen35", "qwen35moe", "qwen3next" or "gpt-oss" */
     uint32_t n_layer, n_embd, n_ff, n_head, n_head_kv, n_ctx;
     uint32_t head_dim;                  /* 0: n_embd / n_head, and the file does not say */
     uint32_t n_experts, n_experts_used; /* of mixtures, where n_ff is one expert's */
@@ -31,17 +31,18 @@ typedef struct tiny_gguf {
     bool ahead; /* with a block that predicts a token ahead, and a tensor of an encoder of pictures */
     uint64_t seed;
     tiny_type type;
-    bool tied;             /* no output.weight: the embedding is the head */
-    bool rope_freqs;       /* with the tensor that stretches RoPE (Llama 3.1 and later) */
-    float rope_base;       /* 0: 10000 */
-    float rope_factor;     /* 0: none */
-    uint32_t yarn_trained; /* RoPE is stretched by YaRN from so many tokens; 0: as a whole */
-    float yarn_less;       /* mistral3: yarn_log_multiplier */
-    float q_scale;         /* mistral3: attention.temperature_scale, with yarn_trained */
-    uint32_t window;       /* gemma3: 0 none */
-    const char *spoil;     /* a tensor's name whose last element becomes NaN; NULL: none */
-    const char *leave_out; /* a tensor's name that is not written (for refusals); NULL: none */
-    const char *extra;     /* the name of a tensor of one row that nobody asked for; NULL: none */
+    bool tied;                         /* no output.weight: the embedding is the head */
+    bool rope_freqs;                   /* with the tensor that stretches RoPE (Llama 3.1 and later) */
+    float rope_base;                   /* 0: 10000 */
+    float rope_factor;                 /* 0: none */
+    uint32_t yarn_trained;             /* RoPE is stretched by YaRN from so many tokens; 0: as a whole */
+    float yarn_less;                   /* mistral3: yarn_log_multiplier */
+    float q_scale;                     /* mistral3: attention.temperature_scale, with yarn_trained */
+    uint32_t window;                   /* gemma3, gpt-oss: 0 none */
+    bool without_sinks, without_clamp; /* gpt-oss: the oracle leaves them out (what must be far away) */
+    const char *spoil;                 /* a tensor's name whose last element becomes NaN; NULL: none */
+    const char *leave_out;             /* a tensor's name that is not written (for refusals); NULL: none */
+    const char *extra;                 /* the name of a tensor of one row that nobody asked for; NULL: none */
 } tiny_gguf;
 
 /*
@@ -80,6 +81,15 @@ char *tiny_gguf_small_model(void);
         .state_dim = 32, .n_ctx = 4096, .seed = 5, .rope_base = 1e6f                                         \
     }
 
+/* Layers with a window and without, twice each. */
+#define TINY_GGUF_GPT_OSS                                                                                    \
+    (tiny_gguf)                                                                                              \
+    {                                                                                                        \
+        .architecture = "gpt-oss", .n_layer = 4, .n_embd = 160, .n_ff = 96, .n_head = 8, .n_head_kv = 2,     \
+        .head_dim = 32, .n_experts = 8, .n_experts_used = 2, .n_ctx = 4096, .seed = 6, .rope_base = 1.5e5f,  \
+        .rope_factor = 32, .yarn_trained = 128, .window = 60                                                 \
+    }
+
 /* Five layers with a window, one without, one with. */
 #define TINY_GGUF_GEMMA3                                                                                     \
     (tiny_gguf)                                                                                              \
@@ -92,7 +102,7 @@ enum {
     TINY_GGUF_VOCAB = 288, /* 256 bytes, 24 merged pieces, the rest special or unused */
     TINY_GGUF_END_OF_TEXT = 280,
     TINY_GGUF_IM_START = 281,
-    TINY_GGUF_IM_END = 282,
+    TINY_GGUF_IM_END = 282, /* of gpt-oss these are <|return|>, <|start|>, <|end|>, and four marks follow */
 };
 
 void tiny_gguf_write(const tiny_gguf *spec, base_buf *out);

@@ -271,6 +271,17 @@ static void state_clear(state s, uint32_t n_q, uint32_t head_dim)
     memset(s.o, 0, (size_t)n_q * head_dim * sizeof *s.o);
 }
 
+/* Of a lane's heads for n tokens: the sinks, where there are some, are merged before any tile. */
+static void state_start(const attention_job *j, state s, uint32_t kv_head, uint32_t n)
+{
+    const ops_attention_args *a = j->args;
+    state_clear(s, n * j->group, a->rows->shape.head_dim);
+    for (uint32_t m = 0; a->sinks && m < n * j->group; m++) {
+        s.m[m] = cpu_floats(a->sinks)[kv_head * j->group + m % j->group];
+        s.l[m] = 1;
+    }
+}
+
 static void state_merge(
     const cpu_kernels *k, state s, uint32_t m, state from, uint32_t from_m, uint32_t head_dim)
 {
@@ -313,7 +324,7 @@ static void run_block(const attention_job *j, space *w, uint32_t unit)
     visible(a, &a->rows->lanes[lane], t0, &lo, &unused);
     visible(a, &a->rows->lanes[lane], t1 - 1, &unused, &hi);
     load_queries(j, w, kv_head, t0, t1);
-    state_clear(w->sum, n_q, shape->head_dim);
+    state_start(j, w->sum, kv_head, t1 - t0);
     for (uint32_t tile = lo / TILE; tile * TILE < hi; tile++) {
         if (cpu_is_cancelled(j->cpu)) return;
         find_tile(&w->cursor, a->rows, lane, tile, w->rows);
@@ -384,6 +395,7 @@ static void merge_split(void *arg, int thread, int n_threads)
         const model_lane_list *list = &a->rows->lanes[lane];
         float max = -INFINITY, sum = 0, o[CPU_HEAD_DIM_MAX] = {0};
         state s = {&max, &sum, o};
+        if (a->sinks) max = cpu_floats(a->sinks)[kv_head * j->group + g], sum = 1;
         for (uint32_t tile = first_tile(a, lane); tile * TILE < list->n_rows; tile++)
             state_merge(&j->cpu->kernels, s, 0, state_at(split_state(j, kv_head, tile), n_q), m, head_dim);
         float *out = cpu_row(a->out, t) + (size_t)(kv_head * j->group + g) * head_dim;
@@ -445,6 +457,8 @@ int cpu_op_attention(model_ops *ops, const ops_attention_args *a, base_err *err)
                 err, BASE_E_LIMIT, "a lane's list of %u rows cannot hold a batch of %u", n_rows, a->n);
         most = n_rows > most ? n_rows : most;
     }
+    if (a->sinks && a->sinks->n_bytes < a->n_head * sizeof(float))
+        return base_fail(err, BASE_E_LIMIT, "sinks of fewer than %u heads", a->n_head);
     size_t shared = 0;
     if (a->n <= SPLIT_TOKENS) {
         j.tokens = a->n;

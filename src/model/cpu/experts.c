@@ -69,6 +69,7 @@ static void choose_experts(const void *arg, uint32_t first, uint32_t last, int t
         float *p = j->scores + (size_t)t * j->padded, largest, all, sum = 0;
         uint32_t *chosen = (uint32_t *)a->chosen->data + (size_t)t * a->n_used;
         float *weights = (float *)a->weights->data + (size_t)t * a->n_used;
+        for (uint32_t e = 0; a->bias && e < a->n_experts; e++) p[e] += cpu_floats(a->bias)[e];
         j->cpu->kernels.softmax(p, 0, a->n_experts, j->padded, &largest, &all);
         for (uint32_t e = 0; e < a->n_experts; e++)
             if (!(p[e] >= 0)) p[e] = 0; /* not a number: where all are, so are the weights */
@@ -101,6 +102,8 @@ int cpu_op_route(model_ops *ops, const ops_route_args *a, base_err *err)
             a->n_used, a->n_experts, a->width);
     if (n_chosen * sizeof(uint32_t) > a->chosen->n_bytes || n_chosen * sizeof(float) > a->weights->n_bytes)
         return base_fail(err, BASE_E_LIMIT, "the experts of %u tokens do not fit", a->n);
+    if (a->bias && a->bias->n_bytes < a->n_experts * sizeof(float))
+        return base_fail(err, BASE_E_LIMIT, "the router's bias is not of %u experts", a->n_experts);
     if (a->n == 0) return 0;
     route_job j = {.cpu = cpu, .args = a, .padded = (a->n_experts + CPU_LANES - 1) / CPU_LANES * CPU_LANES};
     int rc = cpu_scratch_reserve(cpu, 0, (size_t)a->n * j.padded * sizeof(float), err);
@@ -252,9 +255,9 @@ static void interleave_hidden(const void *arg, uint32_t first, uint32_t last, in
     for (uint32_t i = first; i < last; i++) interleave_cohort(j, &j->hidden, i);
 }
 
-/* One tile of a cohort's expert times its columns, to y [pairs][stride] from `row` on. */
-static void multiply_cohort(const experts_job *j, const columns *c, const ops_weight *w, uint32_t i,
-    uint32_t tile, uint32_t stride, float *y, int thread)
+/* One tile of a cohort's expert times its columns, to y [pairs][stride]. bias: of all experts, or NULL. */
+static void multiply_cohort(const experts_job *j, const columns *c, const ops_weight *w,
+    const ops_buffer *bias, uint32_t i, uint32_t tile, uint32_t stride, float *y, int thread)
 {
     const cohort *h = &j->cohorts[i];
     const uint32_t per_expert = w->n_tiles / j->args->n_experts, begin = fine_begin(c, i);
@@ -267,6 +270,8 @@ static void multiply_cohort(const experts_job *j, const columns *c, const ops_we
         const float *second = out + (size_t)(h->n + k - begin) * CPU_LANES;
         for (int r = 0; r < CPU_LANES; r++) to[r] += second[r];
     }
+    const float *more = bias ? cpu_floats(bias) + ((size_t)h->expert * per_expert + tile) * CPU_LANES : NULL;
+    for (size_t k = 0; more && k < (size_t)h->n * CPU_LANES; k++) out[k] += more[k % CPU_LANES];
     y += (size_t)h->first * stride + (size_t)tile * CPU_LANES;
     for (uint32_t k = 0; k < h->n; k++, y += stride)
         memcpy(y, out + (size_t)k * CPU_LANES, CPU_LANES * sizeof *y);
@@ -280,7 +285,8 @@ static void multiply_gate_up(const void *arg, uint32_t first, uint32_t last, int
     for (uint32_t at = first; at < last; at++) {
         uint32_t tile = at % (2 * n_tiles);
         bool up = tile >= n_tiles;
-        multiply_cohort(j, &j->in, up ? j->args->up : j->args->gate, at / (2 * n_tiles),
+        const ops_experts_args *a = j->args;
+        multiply_cohort(j, &j->in, up ? a->up : a->gate, up ? a->up_bias : a->gate_bias, at / (2 * n_tiles),
             up ? tile - n_tiles : tile, 2 * j->n_ff, j->gate_up + (up ? j->n_ff : 0), thread);
     }
 }
@@ -290,7 +296,8 @@ static void multiply_down(const void *arg, uint32_t first, uint32_t last, int th
     const experts_job *j = arg;
     const uint32_t n_tiles = j->n_out / CPU_LANES;
     for (uint32_t at = first; at < last; at++)
-        multiply_cohort(j, &j->hidden, j->args->down, at / n_tiles, at % n_tiles, j->n_out, j->down, thread);
+        multiply_cohort(j, &j->hidden, j->args->down, j->args->down_bias, at / n_tiles, at % n_tiles,
+            j->n_out, j->down, thread);
 }
 
 static void activate(const void *arg, uint32_t first, uint32_t last, int thread)
@@ -389,6 +396,10 @@ static int check_experts(const ops_experts_args *a, base_err *err)
         a->down->n_in != a->gate->n_out / a->n_experts)
         return base_fail(
             err, BASE_E_LIMIT, "experts of other shapes than their activations of %u", a->x->width);
+    const ops_buffer *biases[] = {a->gate_bias, a->up_bias, a->down_bias};
+    for (size_t i = 0; i < sizeof biases / sizeof *biases; i++)
+        if (biases[i] && biases[i]->n_bytes < matrices[i]->n_out * sizeof(float))
+            return base_fail(err, BASE_E_LIMIT, "the experts' biases are fewer than their outputs");
     if ((size_t)a->x->n * a->n_used * sizeof(uint32_t) > a->chosen->n_bytes)
         return base_fail(err, BASE_E_LIMIT, "experts were not chosen for %u tokens", a->x->n);
     return 0;

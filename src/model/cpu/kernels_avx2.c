@@ -45,16 +45,21 @@ static void dot_rows(
 
 static void gate_row(const float *gate, const float *up, ops_gate kind, uint32_t n, float *out)
 {
-    const __m256 minus = _mm256_set1_ps(-0.0f), one = _mm256_set1_ps(1.0f);
+    const __m256 minus = _mm256_set1_ps(-0.0f), one = _mm256_set1_ps(1.0f), clamp = _mm256_set1_ps(OPS_CLAMP),
+                 least = _mm256_set1_ps(-OPS_CLAMP);
     for (uint32_t i = 0; i < n; i += 8) {
-        __m256 x = _mm256_loadu_ps(gate + i), u = x;
+        __m256 x = _mm256_loadu_ps(gate + i), u = x, y = _mm256_loadu_ps(up + i);
         if (kind == OPS_GATE_GELU_TANH) {
             __m256 cubic = _mm256_mul_ps(_mm256_mul_ps(_mm256_set1_ps(GELU_B), x), x);
             u = _mm256_mul_ps(_mm256_set1_ps(2 * GELU_A), _mm256_fmadd_ps(cubic, x, x));
         }
+        if (kind == OPS_GATE_CLAMPED) {
+            x = _mm256_min_ps(clamp, x);
+            y = _mm256_add_ps(_mm256_max_ps(least, _mm256_min_ps(clamp, y)), one);
+            u = _mm256_mul_ps(_mm256_set1_ps(OPS_CLAMP_STEEP), x);
+        }
         __m256 e = vec_exp(_mm256_xor_ps(u, minus)), top = kind == OPS_GATE_SIGMOID ? one : x;
-        _mm256_storeu_ps(
-            out + i, _mm256_mul_ps(_mm256_div_ps(top, _mm256_add_ps(one, e)), _mm256_loadu_ps(up + i)));
+        _mm256_storeu_ps(out + i, _mm256_mul_ps(_mm256_div_ps(top, _mm256_add_ps(one, e)), y));
     }
 }
 

@@ -41,16 +41,21 @@ static void dot_rows(
 
 static void gate_row(const float *gate, const float *up, ops_gate kind, uint32_t n, float *out)
 {
-    const __m512 minus = _mm512_castsi512_ps(_mm512_set1_epi32(INT32_MIN)), one = _mm512_set1_ps(1.0f);
+    const __m512 minus = _mm512_castsi512_ps(_mm512_set1_epi32(INT32_MIN)), one = _mm512_set1_ps(1.0f),
+                 clamp = _mm512_set1_ps(OPS_CLAMP), least = _mm512_set1_ps(-OPS_CLAMP);
     for (uint32_t i = 0; i < n; i += 16) {
-        __m512 x = _mm512_loadu_ps(gate + i), u = x;
+        __m512 x = _mm512_loadu_ps(gate + i), u = x, y = _mm512_loadu_ps(up + i);
         if (kind == OPS_GATE_GELU_TANH) {
             __m512 cubic = _mm512_mul_ps(_mm512_mul_ps(_mm512_set1_ps(GELU_B), x), x);
             u = _mm512_mul_ps(_mm512_set1_ps(2 * GELU_A), _mm512_fmadd_ps(cubic, x, x));
         }
+        if (kind == OPS_GATE_CLAMPED) {
+            x = _mm512_min_ps(clamp, x);
+            y = _mm512_add_ps(_mm512_max_ps(least, _mm512_min_ps(clamp, y)), one);
+            u = _mm512_mul_ps(_mm512_set1_ps(OPS_CLAMP_STEEP), x);
+        }
         __m512 e = vec_exp(_mm512_xor_ps(u, minus)), top = kind == OPS_GATE_SIGMOID ? one : x;
-        _mm512_storeu_ps(
-            out + i, _mm512_mul_ps(_mm512_div_ps(top, _mm512_add_ps(one, e)), _mm512_loadu_ps(up + i)));
+        _mm512_storeu_ps(out + i, _mm512_mul_ps(_mm512_div_ps(top, _mm512_add_ps(one, e)), y));
     }
 }
 

@@ -56,9 +56,15 @@ static void dot_rows_ref(
 static void gate_row_ref(const float *gate, const float *up, ops_gate kind, uint32_t n, float *out)
 {
     for (uint32_t i = 0; i < n; i++) {
-        float x = gate[i], u = x;
+        float x = gate[i], u = x, y = up[i];
         if (kind == OPS_GATE_GELU_TANH) u = 2 * GELU_A * fmaf(GELU_B * x * x, x, x);
-        out[i] = (kind == OPS_GATE_SIGMOID ? 1.0f : x) / (1.0f + exp_ref(-u)) * up[i];
+        if (kind == OPS_GATE_CLAMPED) { /* what is no number stays none */
+            x = OPS_CLAMP < x ? OPS_CLAMP : x;
+            y = OPS_CLAMP < y ? OPS_CLAMP : y;
+            y = (-OPS_CLAMP > y ? -OPS_CLAMP : y) + 1.0f;
+            u = OPS_CLAMP_STEEP * x;
+        }
+        out[i] = (kind == OPS_GATE_SIGMOID ? 1.0f : x) / (1.0f + exp_ref(-u)) * y;
     }
 }
 

@@ -24,11 +24,13 @@ static const model_arch architectures[] = {
         .families = "Qwen3.5, 3.6 and 3.8",
         .rope = OPS_ROPE_NEOX,
         .qk_norm = true,
+        .ffn_pre = true,
         .rows_every = 4},
     {.name = "qwen35moe",
         .families = "Qwen3.5 and 3.6-35B-A3B",
         .rope = OPS_ROPE_NEOX,
         .qk_norm = true,
+        .ffn_pre = true,
         .rows_every = 4,
         .experts = true,
         .shared = true},
@@ -36,6 +38,7 @@ static const model_arch architectures[] = {
         .families = "Qwen3-Next, Qwen3-Coder-Next",
         .rope = OPS_ROPE_NEOX,
         .qk_norm = true,
+        .ffn_pre = true,
         .rows_every = 4,
         .state_neighbours = true,
         .experts = true,
@@ -45,6 +48,16 @@ static const model_arch architectures[] = {
         .families = "Ministral 3, Devstral Small 2",
         .rope = OPS_ROPE_NORM,
         .long_context = true},
+    {.name = "gpt-oss",
+        .families = "gpt-oss-20b, 120b",
+        .rope = OPS_ROPE_NEOX,
+        .gate = OPS_GATE_CLAMPED,
+        .qkv_bias = true,
+        .window_every = 2,
+        .experts = true,
+        .ffn_pre = true,
+        .sinks = true,
+        .biases = true},
     {.name = "gemma3",
         .families = "Gemma 3",
         .rope = OPS_ROPE_NEOX,
@@ -238,8 +251,8 @@ static int read_rope(const reader *r, model_hyper *h)
 }
 
 /*
- * A mixture as Qwen's: softmax over all experts, nothing scaled, and one that all tokens go to where the
- * architecture has it. Keys that ask for more are refused by name.
+ * A mixture as Qwen's: softmax over all experts, of the chosen their share, nothing scaled, and one that all
+ * tokens go to where the architecture has it. Keys that ask for more are refused by name.
  */
 static int read_experts(const reader *r, model_hyper *h)
 {
@@ -268,10 +281,12 @@ static int read_experts(const reader *r, model_hyper *h)
         if (get_count(r, others[i], &value) && value > (i < 2 && (i || h->arch->shared)))
             return base_fail(r->err, BASE_E_UNSUPPORTED, "%s.%s is %llu, which kvist does not compute",
                 r->arch, others[i], (unsigned long long)value);
-    if (get_count(r, "expert_gating_func", &value) && value > 1)
+    /* 3 is a softmax over the chosen: the shares that 1 has once they are made to add up to 1. */
+    if (get_count(r, "expert_gating_func", &value) && value > 1 && value != 3)
         return base_fail(r->err, BASE_E_UNSUPPORTED,
-            "%s.expert_gating_func is %llu; 1, a softmax over all experts, is what kvist computes", r->arch,
-            (unsigned long long)value);
+            "%s.expert_gating_func is %llu; 1 and 3, softmaxes over all and over the chosen, are what kvist "
+            "computes",
+            r->arch, (unsigned long long)value);
     double scale = get_number(r, "expert_weights_scale", 1);
     if (scale != 0 && scale != 1)
         return base_fail(r->err, BASE_E_UNSUPPORTED,
@@ -375,7 +390,13 @@ static int read_window(const reader *r, model_hyper *h)
     h->window = (uint32_t)window;
     h->window_every = (uint32_t)every;
     h->window_rope_base = get_number(r, "rope.freq_base_swa", h->arch->window_rope_base);
-    if (!(h->window_rope_base > 1 && isfinite(h->window_rope_base)))
+    if (!h->arch->window_rope_base) {
+        if (h->window_rope_base != 0 && h->window_rope_base != h->rope_base)
+            return base_fail(r->err, BASE_E_UNSUPPORTED,
+                "%s.rope.freq_base_swa is %g; kvist turns all of its layers by %g", r->arch,
+                h->window_rope_base, h->rope_base);
+        h->window_rope_base = 0;
+    } else if (!(h->window_rope_base > 1 && isfinite(h->window_rope_base)))
         return base_fail(r->err, BASE_E_FORMAT, "%s.rope.freq_base_swa is %g", r->arch, h->window_rope_base);
     return 0;
 }
@@ -493,6 +514,8 @@ typedef enum arch_presence {
     ARCH_FFN_PRE, /* the same norm under its other name */
     ARCH_SHARED,
     ARCH_BIAS,
+    ARCH_BIASES, /* those that few have */
+    ARCH_SINKS,
     ARCH_QK_NORM,
     ARCH_POST_NORM,
     ARCH_DENSE,   /* one feed-forward for all tokens */
@@ -517,10 +540,12 @@ static arch_demand demand_of(const model_hyper *h, uint32_t layer, arch_presence
         [ARCH_STATE] = {!has_rows, true},
         [ARCH_APART] = {!has_rows && !a->state_neighbours, true},
         [ARCH_TOGETHER] = {!has_rows && a->state_neighbours, true},
-        [ARCH_FFN_NORM] = {!is_hybrid, true},
-        [ARCH_FFN_PRE] = {is_hybrid, true},
+        [ARCH_FFN_NORM] = {!a->ffn_pre, true},
+        [ARCH_FFN_PRE] = {a->ffn_pre, true},
         [ARCH_SHARED] = {a->shared, true},
         [ARCH_BIAS] = {has_rows && !is_hybrid, a->qkv_bias},
+        [ARCH_BIASES] = {a->biases, true},
+        [ARCH_SINKS] = {a->sinks, true},
         [ARCH_QK_NORM] = {has_rows && a->qk_norm, true},
         [ARCH_POST_NORM] = {a->post_norm, true},
         [ARCH_DENSE] = {!a->experts, true},

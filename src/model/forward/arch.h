@@ -30,13 +30,16 @@ typedef struct model_arch {
     bool embd_scale; /* the embedding is multiplied by sqrt(n_embd) */
     /* of so many layers the last reads everything, the others a window; 0: all read everything */
     uint32_t window_every;
-    double window_rope_base; /* RoPE's base in layers with a window, where it is never stretched */
-    bool experts;            /* the feed-forward is a mixture of experts */
-    bool shared;             /* ... beside one that every token goes to, as much as a gate says */
+    /* RoPE's base in layers with a window, where it is never stretched; 0: they turn as the others do */
+    double window_rope_base;
+    bool experts; /* the feed-forward is a mixture of experts */
+    bool shared;  /* ... beside one that every token goes to, as much as a gate says */
+    bool ffn_pre; /* the norm before the feed-forward is called post_attention_norm */
+    bool sinks;   /* every query head has a sink (ops.h, attention) */
+    bool biases;  /* of attention's output, the router and the experts, too */
     /*
-     * Of so many layers the last has rows; the others keep a state (gated delta net), attention's output
-     * passes a gate that is made with the queries, and norms before the feed-forward have another name. 0:
-     * all layers have rows.
+     * Of so many layers the last has rows; the others keep a state (gated delta net), and attention's output
+     * passes a gate that is made with the queries. 0: all layers have rows.
      */
     uint32_t rows_every;
     bool state_neighbours; /* neighbouring heads of values share one of keys, and beta and alpha a matrix */
@@ -85,7 +88,7 @@ typedef struct model_hyper {
      * Layers with a window: row p is read from position q when q - p < window, and rope_base is another one.
      */
     uint32_t window, window_every; /* window 0: no layer has one */
-    double window_rope_base;
+    double window_rope_base;       /* 0: rope_base, and all that stretches it */
 } model_hyper;
 
 static inline bool model_layer_has_window(const model_hyper *h, uint32_t layer)
@@ -154,6 +157,8 @@ static inline size_t model_state_floats(const model_hyper *h)
     X(q_norm,    "attn_q_norm.weight", h->head_dim, 0, ARCH_QK_NORM)                                          \
     X(k_norm,    "attn_k_norm.weight", h->head_dim, 0, ARCH_QK_NORM)                                          \
     X(o,         "attn_output.weight", h->n_head * h->head_dim, h->n_embd, ARCH_ROWS)                         \
+    X(o_bias,    "attn_output.bias",   h->n_embd, 0, ARCH_BIASES)                                             \
+    X(sinks,     "attn_sinks.weight",  h->n_head, 0, ARCH_SINKS)                                              \
     X(mix,       "attn_qkv.weight",    h->n_embd, model_state_channels(h), ARCH_STATE)                        \
     X(z,         "attn_gate.weight",   h->n_embd, model_state_values(h), ARCH_STATE)                          \
     X(alpha,     "ssm_alpha.weight",   h->n_embd, h->n_state_values, ARCH_APART)                              \
@@ -168,12 +173,16 @@ static inline size_t model_state_floats(const model_hyper *h)
     X(ffn_norm,  "ffn_norm.weight",    h->n_embd, 0, ARCH_FFN_NORM)                                           \
     X(ffn_pre,   "post_attention_norm.weight", h->n_embd, 0, ARCH_FFN_PRE)                                    \
     X(router,    "ffn_gate_inp.weight", h->n_embd, h->n_experts, ARCH_EXPERTS)                                \
+    X(router_bias, "ffn_gate_inp.bias", h->n_experts, 0, ARCH_BIASES)                                        \
     X(gate,      "ffn_gate.weight",    h->n_embd, h->n_ff, ARCH_DENSE)                                        \
     X(up,        "ffn_up.weight",      h->n_embd, h->n_ff, ARCH_DENSE)                                        \
     X(down,      "ffn_down.weight",    h->n_ff, h->n_embd, ARCH_DENSE)                                        \
     X(gate_exps, "ffn_gate_exps.weight", h->n_embd, h->n_ff, ARCH_STACK)                                      \
     X(up_exps,   "ffn_up_exps.weight", h->n_embd, h->n_ff, ARCH_STACK)                                        \
     X(down_exps, "ffn_down_exps.weight", h->n_ff, h->n_embd, ARCH_STACK)                                      \
+    X(gate_bias, "ffn_gate_exps.bias", h->n_ff, h->n_experts, ARCH_BIASES)                                    \
+    X(up_bias,   "ffn_up_exps.bias",   h->n_ff, h->n_experts, ARCH_BIASES)                                    \
+    X(down_bias, "ffn_down_exps.bias", h->n_embd, h->n_experts, ARCH_BIASES)                                  \
     X(shared,    "ffn_gate_inp_shexp.weight", h->n_embd, 0, ARCH_SHARED)                                      \
     X(gate_all,  "ffn_gate_shexp.weight", h->n_embd, h->n_ff_shared, ARCH_SHARED)                             \
     X(up_all,    "ffn_up_shexp.weight", h->n_embd, h->n_ff_shared, ARCH_SHARED)                               \

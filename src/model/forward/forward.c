@@ -65,7 +65,7 @@ static int start_hidden(model *m, const micro_batch *b, base_err *err)
     return 0;
 }
 
-/* Layers with a window turn by their own base; stretching a context is for the layers that read all of it. */
+/* Layers with a window may turn by their own base; there stretching a context is for the layers that read all of it. */
 static int make_rope_tables(model *m, const micro_batch *b, base_err *err)
 {
     const model_hyper *h = &m->hyper;
@@ -77,7 +77,7 @@ static int make_rope_tables(model *m, const micro_batch *b, base_err *err)
         .scale = 1 / h->rope_factor,
         .table = m->scratch.rope};
     int rc = m->ops->rope_table(m->ops, &table, err);
-    if (rc || !h->window) return rc;
+    if (rc || !h->window_rope_base) return rc;
     table.factors = NULL;
     table.base = h->window_rope_base;
     table.scale = 1;

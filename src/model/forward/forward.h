@@ -21,6 +21,8 @@ typedef struct forward_layer {
     ops_weight *gate, *up, *down; /* of a mixture: of all experts */
     ops_buffer *attn_norm, *ffn_norm;
     ops_buffer *router; /* [n_experts][n_embd], or NULL */
+    /* gpt-oss, else NULL: [n_experts], [n_experts][n_ff], the same, [n_experts][n_embd]; [n_embd], [n_head] */
+    ops_buffer *router_bias, *gate_bias, *up_bias, *down_bias, *o_bias, *sinks;
     /* A layer that keeps a state; else NULL. taps: [n_taps][channels] */
     ops_weight *mix, *z, *alpha, *beta, *state_out;
     ops_buffer *taps, *decay, *dt, *state_norm;
@@ -42,7 +44,7 @@ typedef struct forward_scratch {
     ops_buffer *share_all;       /* [FORWARD_BATCH] how much the expert of all tokens counts; else NULL */
     ops_buffer *logits;          /* [FORWARD_HEADS][n_vocab] */
     ops_buffer *rope;            /* [FORWARD_BATCH][n_rot] */
-    ops_buffer *rope_window;     /* the same for layers with a window; else NULL */
+    ops_buffer *rope_window;     /* the same for layers with a window of another base; else NULL */
     ops_activations *wide;       /* FORWARD_BATCH rows of the widest product */
     /* host, [n_q]: one token's queries on their way to a model_capture */
     float *captured;

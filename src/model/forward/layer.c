@@ -83,8 +83,8 @@ static int turn_heads(model *m, const micro_batch *b, uint32_t layer, ops_mat x,
     const forward_scratch *s = &m->scratch;
     int rc = weight ? norm(m, x, x, weight, b->n, n_heads, m->hyper.head_dim, err) : 0;
     if (rc) return rc;
-    return turn(
-        m, b->n, x, n_heads, model_layer_has_window(&m->hyper, layer) ? s->rope_window : s->rope, err);
+    const bool is_apart = model_layer_has_window(&m->hyper, layer) && s->rope_window;
+    return turn(m, b->n, x, n_heads, is_apart ? s->rope_window : s->rope, err);
 }
 
 static float scale_of_query(const model_hyper *h, uint32_t part)
@@ -117,14 +117,15 @@ static int scale_queries(model *m, const micro_batch *b, ops_mat q, base_err *er
     return 0;
 }
 
-/* x += w * scratch.wide, the product normalised first for models that do so. */
-static int add_product(model *m, uint32_t n, const ops_weight *w, const ops_buffer *post, base_err *err)
+/* x += w * scratch.wide + bias (or none), the product normalised first for models that do so. */
+static int add_product(
+    model *m, uint32_t n, const ops_weight *w, const ops_buffer *bias, const ops_buffer *post, base_err *err)
 {
     const model_hyper *h = &m->hyper;
     ops_mat x = layer_hidden(m), branch = {m->scratch.branch, 0, h->n_embd};
     ops_matmul_args product = {.x = m->scratch.wide,
         .n_parts = 1,
-        .parts = {{.weight = w, .y = post ? branch : x, .add = post ? (ops_mat){0} : x}}};
+        .parts = {{.weight = w, .bias = bias, .y = post ? branch : x, .add = post ? (ops_mat){0} : x}}};
     int rc = m->ops->matmul(m->ops, &product, err);
     if (rc || !post) return rc;
     rc = norm(m, branch, branch, post, n, 1, h->n_embd, err);
@@ -250,7 +251,8 @@ static int attention_half(model *m, const micro_batch *b, uint32_t layer, base_e
                 .scale = h->attn_scale,
                 .q = q,
                 .out = mixed,
-                .turns = b->turns},
+                .turns = b->turns,
+                .sinks = w->sinks},
             err);
     if (!rc && h->arch->rows_every)
         rc = ops->gate_quant(m->ops,
@@ -264,7 +266,7 @@ static int attention_half(model *m, const micro_batch *b, uint32_t layer, base_e
     else if (!rc)
         rc = ops->quant(m->ops,
             &(ops_quant_args){.x = mixed, .n = b->n, .width = model_query_width(h), .out = s->wide}, err);
-    if (!rc) rc = add_product(m, b->n, w->o, w->attn_post, err);
+    if (!rc) rc = add_product(m, b->n, w->o, w->o_bias, w->attn_post, err);
     return rc;
 }
 
@@ -348,7 +350,7 @@ static int state_half(model *m, const micro_batch *b, uint32_t layer, base_err *
                 .width = n_values,
                 .out = s->wide},
             err);
-    if (!rc) rc = add_product(m, b->n, w->state_out, NULL, err);
+    if (!rc) rc = add_product(m, b->n, w->state_out, NULL, NULL, err);
     return rc;
 }
 
@@ -372,7 +374,7 @@ static int add_gated(model *m, uint32_t n, uint32_t n_ff, const ops_weight *gate
                 .shares = shares,
                 .out = s->wide},
             err);
-    if (!rc) rc = add_product(m, n, down, post, err);
+    if (!rc) rc = add_product(m, n, down, NULL, post, err);
     return rc;
 }
 
@@ -398,6 +400,7 @@ static int experts_half(model *m, uint32_t n, const forward_layer *w, base_err *
         rc = ops->route(m->ops,
             &(ops_route_args){.x = normed,
                 .router = w->router,
+                .bias = w->router_bias,
                 .n = n,
                 .width = h->n_embd,
                 .n_experts = h->n_experts,
@@ -420,6 +423,9 @@ static int experts_half(model *m, uint32_t n, const forward_layer *w, base_err *
                 .gate = w->gate,
                 .up = w->up,
                 .down = w->down,
+                .gate_bias = w->gate_bias,
+                .up_bias = w->up_bias,
+                .down_bias = w->down_bias,
                 .kind = h->arch->gate,
                 .y = x,
                 .add = x},

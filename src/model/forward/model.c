@@ -40,7 +40,8 @@ static const struct {
     uint64_t file_type;
     const char *name;
 } file_types[] = {{0, "F32"}, {1, "F16"}, {2, "Q4_0"}, {3, "Q4_1"}, {7, "Q8_0"}, {8, "Q5_0"}, {9, "Q5_1"},
-    {14, "Q4_K_S"}, {15, "Q4_K_M"}, {16, "Q5_K_S"}, {17, "Q5_K_M"}, {18, "Q6_K"}, {32, "BF16"}};
+    {14, "Q4_K_S"}, {15, "Q4_K_M"}, {16, "Q5_K_S"}, {17, "Q5_K_M"}, {18, "Q6_K"}, {32, "BF16"},
+    {38, "MXFP4_MOE"}};
 
 /* Memory */
 
@@ -214,7 +215,7 @@ static int copy_vector(loader *l, const gguf_tensor *t, ops_buffer **ret, base_e
     return load_step(l, t, err);
 }
 
-/* A router's matrix, which is computed with as it is: some files have it in F16 or BF16. */
+/* A router's matrix, or biases of experts, computed with as they are: some files have them in F16 or BF16. */
 static int copy_floats(loader *l, const gguf_tensor *t, ops_buffer **ret, base_err *err)
 {
     model *m = l->m;
@@ -224,7 +225,7 @@ static int copy_floats(loader *l, const gguf_tensor *t, ops_buffer **ret, base_e
     if (!rc) rc = m->ops->buffer_new(m->ops, ret, n_bytes, err);
     if (rc) return rc;
     float *values = malloc(n_bytes);
-    if (!values) return base_fail(err, BASE_E_NOMEM, "no memory for a router of %zu numbers", n);
+    if (!values) return base_fail(err, BASE_E_NOMEM, "no memory for a tensor of %zu numbers", n);
     quant_to_f32(t->type, t->data, n, values);
     m->ops->upload(m->ops, *ret, 0, values, n_bytes);
     free(values);
@@ -307,6 +308,9 @@ static int pack_alpha(loader *l, const gguf_tensor *t, ops_weight **ret, base_er
     X(attn_norm, attn_norm, copy_vector) X(q, q, pack) X(k, k, pack) X(v, v, pack)                            \
     X(q_bias, q_bias, copy_vector) X(k_bias, k_bias, copy_vector) X(v_bias, v_bias, copy_vector)              \
     X(q_norm, q_norm, copy_vector) X(k_norm, k_norm, copy_vector) X(o, o, pack)                               \
+    X(o_bias, o_bias, copy_vector) X(sinks, sinks, copy_vector) X(router_bias, router_bias, copy_vector)      \
+    X(gate_bias, gate_bias, copy_floats) X(up_bias, up_bias, copy_floats)                                    \
+    X(down_bias, down_bias, copy_floats)                                                                     \
     X(attn_post, attn_post, copy_vector) X(ffn_norm, ffn_norm, copy_vector) X(router, router, copy_floats)    \
     X(gate, gate, pack) X(up, up, pack) X(down, down, pack)                                                   \
     X(gate_exps, gate, pack) X(up_exps, up, pack) X(down_exps, down, pack)                                    \
@@ -378,7 +382,7 @@ static void free_weights(model *m)
             w->beta, w->state_out, w->gate_all, w->up_all, w->down_all};
         ops_buffer *vectors[] = {w->attn_norm, w->ffn_norm, w->router, w->q_bias, w->k_bias, w->v_bias,
             w->q_norm, w->k_norm, w->attn_post, w->ffn_post, w->taps, w->decay, w->dt, w->state_norm,
-            w->shared};
+            w->shared, w->o_bias, w->sinks, w->router_bias, w->gate_bias, w->up_bias, w->down_bias};
         for (size_t k = 0; k < sizeof matrices / sizeof matrices[0]; k++)
             if (matrices[k]) ops->weight_free(m->ops, matrices[k]);
         for (size_t k = 0; k < sizeof vectors / sizeof vectors[0]; k++)

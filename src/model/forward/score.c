@@ -2,6 +2,7 @@
  * Questions to rows that are there already: how much attention they get from queries, and bounds of it by
  * section. And whose memory they lie in, for a device.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,6 +27,25 @@ static float *turn_to_own(const model *m, const model_score *score)
     return queries;
 }
 
+/* What is in the denominators beside the lists' rows where heads have sinks, [n_layer][n_head][n_queries]; NULL: none has. */
+static float *rest_with_sinks(model *m, const model_score *score)
+{
+    const model_hyper *h = &m->hyper;
+    if (!h->arch->sinks) return NULL;
+    float *sinks = base_xmalloc(h->n_head * sizeof *sinks),
+          *rest = base_xmalloc((size_t)h->n_layer * h->n_head * score->n_queries * sizeof *rest), *to = rest;
+    for (uint32_t layer = 0; layer < h->n_layer; layer++) { /* all have rows */
+        m->ops->download(m->ops, sinks, m->layers[layer].sinks, 0, h->n_head * sizeof *sinks);
+        for (uint32_t head = 0; head < h->n_head; head++)
+            for (uint32_t t = 0; t < score->n_queries; t++, to++) {
+                const double own = sinks[head], other = score->rest ? score->rest[to - rest] : -INFINITY;
+                *to = (float)(fmax(own, other) + log1p(exp(-fabs(own - other))));
+            }
+    }
+    free(sinks);
+    return rest;
+}
+
 static int score_rows(model *m, const void *what, base_err *err)
 {
     const model_score *score = what;
@@ -41,7 +61,7 @@ static int score_rows(model *m, const void *what, base_err *err)
     m->ops->cancel = score->cancel;
     const ops_turns *turns = NULL;
     int rc = forward_turns_of(m, score->rows, &turns, err);
-    float *own = turns ? turn_to_own(m, score) : NULL;
+    float *own = turns ? turn_to_own(m, score) : NULL, *rest = rest_with_sinks(m, score);
     if (!rc)
         rc = m->ops->score_rows(m->ops,
             &(ops_score_rows_args){.rows = score->rows,
@@ -52,7 +72,7 @@ static int score_rows(model *m, const void *what, base_err *err)
                 .scale = h->attn_scale,
                 .pool_max = score->pool == MODEL_POOL_MAX,
                 .heads = score->heads,
-                .rest = score->rest,
+                .rest = rest ? rest : score->rest,
                 .from = from,
                 .mass = score->mass},
             err);
@@ -60,6 +80,7 @@ static int score_rows(model *m, const void *what, base_err *err)
     m->ops->cancel = NULL;
     free(from);
     free(own);
+    free(rest);
     return rc;
 }
 

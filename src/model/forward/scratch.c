@@ -36,7 +36,7 @@ static uint32_t gate_width(const model_hyper *h)
     X(shares, h->n_experts ? FORWARD_BATCH : 0, h->n_experts_used)                                           \
     X(logits, FORWARD_HEADS, h->n_vocab)                                                                     \
     X(rope, FORWARD_BATCH, h->n_rot)                                                                         \
-    X(rope_window, h->window ? FORWARD_BATCH : 0, h->n_rot)                                                  \
+    X(rope_window, h->window_rope_base ? FORWARD_BATCH : 0, h->n_rot)                                        \
     X(rope_own, FORWARD_BATCH, h->n_rot)
 
 uint64_t forward_scratch_bytes(const model_hyper *h)

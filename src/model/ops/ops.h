@@ -75,8 +75,14 @@ typedef struct ops_quant_args {
     ops_activations *out;
 } ops_quant_args;
 
-/* act(gate) * up; with SIGMOID the gate only lets through: sigmoid(gate) * up. */
-typedef enum ops_gate { OPS_GATE_SILU, OPS_GATE_GELU_TANH, OPS_GATE_SIGMOID } ops_gate;
+/*
+ * act(gate) * up; with SIGMOID the gate only lets through: sigmoid(gate) * up. CLAMPED (gpt-oss): with
+ * g = min(gate, OPS_CLAMP) and u = up within OPS_CLAMP of 0, g * sigmoid(OPS_CLAMP_STEEP * g) * (u + 1).
+ */
+typedef enum ops_gate { OPS_GATE_SILU, OPS_GATE_GELU_TANH, OPS_GATE_SIGMOID, OPS_GATE_CLAMPED } ops_gate;
+
+#define OPS_CLAMP       7.0f
+#define OPS_CLAMP_STEEP 1.702f
 
 typedef struct ops_gate_quant_args {
     ops_mat gate, up;
@@ -169,7 +175,8 @@ typedef struct ops_rows_write_args {
  * out[t][h] = softmax(q[t][h] . K * scale) V over lane (layer, h / (n_head / n_head_kv)); token t sees
  * ordinals < n_rows - n + t + 1, and with a window only rows whose token index is > its own - window. Tiles
  * of MODEL_ROWS_TILE ordinals counted from 0; (maximum, denominator, output) of the tiles are merged in
- * ascending order.
+ * ascending order, behind the head's sink (gpt-oss; after Xiao et al. 2024): a score in the denominator, of a
+ * row without a value.
  */
 typedef struct ops_attention_args {
     const model_rows_view *rows;
@@ -178,12 +185,13 @@ typedef struct ops_attention_args {
     float scale;
     ops_mat q, out; /* [n][n_head * head_dim] */
     ops_mat sums;   /* [n][n_head][2] largest score, sum of exp(score - largest); no buffer: not asked for */
-    const ops_turns *turns; /* NULL: nothing is folded */
+    const ops_turns *turns;  /* NULL: nothing is folded */
+    const ops_buffer *sinks; /* [n_head]; NULL: there are none */
 } ops_attention_args;
 
 /*
  * What every token reads beside the lists: of its lane's evicted rows those that weigh most under its own
- * queries. `out` and `sums` are what attention over the lists left for the same q; `out` becomes attention
+ * queries. `out` and `sums` are what attention over the lists (and sinks) left for the same q; `out` becomes attention
  * over lists and visitors together.
  *
  * A row's weight is its share of the softmax over listed and evicted rows, mean over the lane's heads; an
@@ -235,13 +243,14 @@ typedef struct ops_bound_args {
 } ops_bound_args;
 
 /*
- * A mixture's router: p = softmax(router x) over all experts, the n_used largest of it (of equals the lower
+ * A mixture's router: p = softmax(router x + bias) over all experts, the n_used largest of it (of equals the lower
  * index), best first, and weights[t][i] = p of the i-th / the sum of p over the chosen. In F32 throughout:
  * 8-bit activations would exchange experts that lie close together.
  */
 typedef struct ops_route_args {
     ops_mat x;                /* [n][width] */
     const ops_buffer *router; /* [n_experts][width] */
+    const ops_buffer *bias;   /* [n_experts]; NULL: none */
     uint32_t n, width, n_experts, n_used;
     ops_buffer *chosen;  /* [n][n_used] uint32_t */
     ops_buffer *weights; /* [n][n_used] */
@@ -252,7 +261,7 @@ typedef struct ops_route_args {
 
 /*
  * y[t] = sum over i < n_used, in this order, of weights[t][i] * down_e (act(gate_e x[t]) * up_e x[t]) with
- * e = chosen[t][i] (+ add[t]). The matrices of all experts lie below one another: expert e has the outputs
+ * e = chosen[t][i] (+ add[t]), each product with its expert's bias where there is one. The matrices of all experts lie below one another: expert e has the outputs
  * from e * (outputs / n_experts), a multiple of 16, on. Who else goes to an expert never shows in a bit.
  */
 typedef struct ops_experts_args {
@@ -260,6 +269,7 @@ typedef struct ops_experts_args {
     const ops_buffer *chosen, *weights; /* what route made of the same n rows */
     uint32_t n_experts, n_used;
     const ops_weight *gate, *up, *down;
+    const ops_buffer *gate_bias, *up_bias, *down_bias; /* [n_experts][outputs of one]; NULL: none */
     ops_gate kind;
     ops_mat y, add; /* add as a product's: may be y itself, or absent */
 } ops_experts_args;

@@ -25,6 +25,7 @@
 #define NAME       "\2"
 #define ARGUMENTS  "\3"
 #define PARAMETERS "\4" /* up to the "</" that ends them: grammar_xml.c */
+#define REST       "\5" /* of a head, behind the name: grammar_harmony.c */
 #define BODY                                                                                                 \
     SPACE ":" SPACE "\"" NAME "\"" SPACE "," SPACE "\"arguments\"" SPACE ":" SPACE "{" ARGUMENTS "}" SPACE "}"
 #define OBJECT SPACE "{" SPACE "\"name\"" BODY
@@ -36,6 +37,7 @@ static const struct {
     [MODEL_TOOLS_TAG_TOOLS] = {"<tools>",     OBJECT SPACE "</tools>"},
     [MODEL_TOOLS_HERMES]    = {"<tool_call>", OBJECT SPACE "</tool_call>"},
     [MODEL_TOOLS_XML]       = {"<tool_call>", SPACE "<function=" NAME ">" PARAMETERS "function>" SPACE "</tool_call>"},
+    [MODEL_TOOLS_HARMONY]   = {"",            NAME REST SPACE "{" ARGUMENTS "}" SPACE HARMONY_CALL},
     [MODEL_TOOLS_JSON]      = {"{\"name\"",   BODY},
 };
 /* clang-format on */
@@ -120,17 +122,26 @@ static verdict step_script(const model_grammar *g, state *s, uint8_t byte)
         s->argument = 0;
         return go(s, XML_BETWEEN, AGAIN);
     }
+    if (op == REST[0]) {
+        s->at++;
+        s->range = grammar_list_all(&g->heads);
+        return go(s, HARMONY_REST, AGAIN);
+    }
     if (byte != (uint8_t)op) return REFUSED;
     s->at++;
     if (g->script[s->at]) return TAKEN;
     s->called = true;
-    return go(s, IDLE, TAKEN);
+    s->at = 0;
+    return go(s, g->is_harmony ? HARMONY_BODY : IDLE, TAKEN);
 }
 
 /* It ends with what the script has behind it. */
 static verdict step_tool_name(const model_grammar *g, state *s, uint8_t byte)
 {
-    if (byte == (uint8_t)g->script[s->at] && grammar_list_is_whole(&g->names, &s->range)) {
+    /* A head goes on with a space or with a mark, which no name holds. */
+    const bool ends =
+        g->is_harmony ? byte == ' ' || grammar_harmony_is_mark(g, byte) : byte == (uint8_t)g->script[s->at];
+    if (ends && grammar_list_is_whole(&g->names, &s->range)) {
         s->tool = (uint16_t)s->range.from;
         return go(s, SCRIPT, AGAIN);
     }
@@ -245,13 +256,19 @@ static verdict step_integer(const model_grammar *g, state *s, uint8_t byte)
     return TAKEN;
 }
 
+/* Where new text is an argument it may be a whole file. */
+static uint32_t most_string(const model_grammar *g)
+{
+    return g->is_harmony ? MAX_TEXT : MAX_STRING;
+}
+
 static verdict step_string(const model_grammar *g, state *s, uint8_t byte)
 {
     (void)g;
     s->n++;
     if (s->character != PLAIN) return json_character_step(byte, &s->character) ? TAKEN : REFUSED;
     if (byte == '"') return end_value(s, TAKEN);
-    return s->n <= MAX_STRING && json_character_begin(byte, &s->character) ? TAKEN : REFUSED;
+    return s->n <= most_string(g) && json_character_begin(byte, &s->character) ? TAKEN : REFUSED;
 }
 
 static step_fn *const steps[N_PHASES] = {[IDLE] = step_idle,
@@ -271,6 +288,9 @@ static step_fn *const steps[N_PHASES] = {[IDLE] = step_idle,
     [INTEGER] = step_integer,
     [WORD] = step_word,
     [LISTED] = step_listed,
+    [HARMONY_HEAD] = grammar_harmony_head,
+    [HARMONY_BODY] = grammar_harmony_body,
+    [HARMONY_REST] = grammar_harmony_rest,
 #define XML_STEP(phase, step) [phase] = grammar_xml_##step,
     GRAMMAR_XML_STEPS(XML_STEP)
 #undef XML_STEP
@@ -355,6 +375,8 @@ int model_grammar_new(model_grammar **ret, const model_tokenizer *t, model_tool_
     g->script = styles[style].script;
     grammar_list_fill(&g->words, words);
     g->is_xml = style == MODEL_TOOLS_XML;
+    g->is_harmony = style == MODEL_TOOLS_HARMONY;
+    if (g->is_harmony) grammar_harmony_find_marks(g);
     fill_list(g, &g->paths, paths);
     g->any_path = g->paths.n == 0;
     int r = add_tools(g, tools, n_tools, err);
@@ -380,6 +402,7 @@ void model_grammar_free(model_grammar *g)
     grammar_list_free(&g->names);
     grammar_list_free(&g->paths);
     grammar_list_free(&g->words);
+    grammar_list_free(&g->heads);
     for (int i = 0; i < N_KEPT; i++) free(g->kept[i].bits);
     free(g->stack);
     free(g);
@@ -387,7 +410,7 @@ void model_grammar_free(model_grammar *g)
 
 void model_grammar_reset(model_grammar *g)
 {
-    g->now = (state){.phase = LINE};
+    g->now = (state){.phase = g->is_harmony ? HARMONY_HEAD : LINE};
 }
 
 bool model_grammar_is_active(const model_grammar *g)
@@ -406,10 +429,14 @@ static bool take_token(const model_grammar *g, state *s, int32_t id)
     size_t n = 0;
     const char *piece = model_tokenizer_piece(g->tokenizer, id, &n);
     if (!piece) return false;
+    const uint8_t mark = grammar_harmony_byte(g, id);
+    if (mark) return take_byte(g, s, mark);
     if (n == 0 || model_tokenizer_is_control(g->tokenizer, id) || model_tokenizer_is_end(g->tokenizer, id))
         return s->phase < SCRIPT;
     for (size_t i = 0; i < n; i++)
-        if (!take_byte(g, s, (uint8_t)piece[i])) return false;
+        if (grammar_harmony_is_mark(g, (uint8_t)piece[i]) ? s->phase >= SCRIPT
+                                                          : !take_byte(g, s, (uint8_t)piece[i]))
+            return false;
     return true;
 }
 
@@ -436,7 +463,9 @@ void model_grammar_advance(model_grammar *g, int32_t id)
     }
     size_t n = 0;
     const char *piece = model_tokenizer_piece(g->tokenizer, id, &n);
-    g->now = (state){.phase = piece && n && piece[n - 1] == '\n' ? LINE : IDLE};
+    g->now = (state){.phase = g->is_harmony                        ? HARMONY_BODY
+                              : piece && n && piece[n - 1] == '\n' ? LINE
+                                                                   : IDLE};
 }
 
 /*
@@ -461,6 +490,7 @@ uint32_t model_grammar_forced(const model_grammar *g, int32_t *ret, uint32_t max
     size_t n = 0;
     state s = g->now;
     for (int byte; n < sizeof bytes && s.phase >= SCRIPT && (byte = only_byte(g, &s)) >= 0; n++) {
+        if (grammar_harmony_is_mark(g, (uint8_t)byte)) break; /* no text spells it */
         bytes[n] = (char)byte;
         take_byte(g, &s, (uint8_t)byte);
     }
@@ -484,9 +514,10 @@ static bool prepare_trie(model_grammar *g)
 static void state_key(const model_grammar *g, uint32_t key[N_KEY])
 {
     const state *s = &g->now;
-    bool listed = s->phase == TOOL_NAME || s->phase == LISTED || s->phase == WORD || s->phase == XML_LISTED;
+    bool listed = s->phase == HARMONY_REST || s->phase == TOOL_NAME || s->phase == LISTED ||
+                  s->phase == WORD || s->phase == XML_LISTED;
     bool counts = s->phase == INTEGER || s->phase == XML_INTEGER ||
-                  (s->phase == STRING && s->n + g->trie->max_depth >= MAX_STRING) ||
+                  (s->phase == STRING && s->n + g->trie->max_depth >= most_string(g)) ||
                   (s->phase == XML_TEXT && s->n + g->trie->max_depth >= MAX_TEXT);
     const uint32_t all[N_KEY] = {s->phase, s->character, s->fence, s->marks, s->called, s->n_space, s->at_key,
         s->at, s->tool, s->argument, s->keys, counts ? s->n : 0, listed ? s->range.from : 0,
@@ -549,12 +580,16 @@ static bool mask_call(model_grammar *g)
         const token_trie_node *node = &trie->nodes[i];
         state *s = &g->stack[node->depth];
         *s = g->stack[node->depth - 1];
-        if (!take_byte(g, s, node->byte)) {
+        if (grammar_harmony_is_mark(g, node->byte) || !take_byte(g, s, node->byte)) {
             i += node->n_nodes;
             continue;
         }
         for (int32_t id = node->id; id >= 0; id = trie->same[id]) allow(g, id), any = true;
         i++;
+    }
+    for (int i = 0; i < HARMONY_MARKS && g->is_harmony; i++) {
+        state s = g->now;
+        if (g->marks[i] >= 0 && take_token(g, &s, g->marks[i])) allow(g, g->marks[i]), any = true;
     }
     return any;
 }
@@ -563,7 +598,7 @@ const uint64_t *model_grammar_mask(model_grammar *g)
 {
     bool free_text = g->now.phase < SCRIPT;
     bool known;
-    if ((free_text && g->now.phase != LINE) || !prepare_trie(g)) return NULL;
+    if ((free_text && g->now.phase != LINE && g->now.phase != HARMONY_HEAD) || !prepare_trie(g)) return NULL;
     kept_mask *k = find_kept(g, &known);
     if (!k) return NULL;
     g->mask = k->bits;

@@ -32,8 +32,10 @@ typedef enum phase {
     IDLE, /* free text, inside a line */
     LINE, /* free text, and since the start of the line nothing but the trigger's first bytes */
     INDENT,
-    MARKS,   /* backticks or tildes that may be a fence */
-    CLOSING, /* behind marks that close the fence if nothing else stands on the line */
+    MARKS,        /* backticks or tildes that may be a fence */
+    CLOSING,      /* behind marks that close the fence if nothing else stands on the line */
+    HARMONY_HEAD, /* free, in the head of a message: grammar_harmony.c */
+    HARMONY_BODY, /* free, in its text */
     SCRIPT,
     TOOL_NAME,
     FIRST_ARGUMENT,
@@ -55,8 +57,20 @@ typedef enum phase {
     XML_LISTED,
     XML_TEXT,
     XML_CLOSE,
+    HARMONY_REST,
     N_PHASES
 } phase;
+
+/*
+ * Harmony's marks are control tokens. To the steps each is a byte that no text of a call holds; scripts name them so.
+ */
+#define HARMONY_CHANNEL   "\x0e"
+#define HARMONY_CONSTRAIN "\x0f"
+#define HARMONY_MESSAGE   "\x10"
+#define HARMONY_CALL      "\x11"
+#define HARMONY_START     "\x12"
+#define HARMONY_END       "\x13"
+enum { HARMONY_FIRST = 0x0e, HARMONY_MARKS = 6 };
 
 typedef struct state {
     uint8_t phase, character;
@@ -89,7 +103,9 @@ struct model_grammar {
     grammar_list names; /* sorted; place = place in tools */
     tool tools[MAX_TOOLS];
     grammar_list paths, words; /* words: false, true */
-    bool any_path, is_xml;
+    bool any_path, is_xml, is_harmony;
+    grammar_list heads;           /* harmony: what may stand between a tool's name and its arguments */
+    int32_t marks[HARMONY_MARKS]; /* harmony: the ids of its marks */
     state now;
     const token_trie *trie; /* the tokenizer's; asked for by the first mask */
     state *stack;           /* [trie->max_depth + 1] */
@@ -165,5 +181,13 @@ static inline const grammar_list *listed(const model_grammar *g, const argument 
     verdict grammar_xml_##step(const model_grammar *g, state *s, uint8_t byte);
 GRAMMAR_XML_STEPS(GRAMMAR_XML_DECLARE)
 #undef GRAMMAR_XML_DECLARE
+
+/* grammar_harmony.c */
+verdict grammar_harmony_head(const model_grammar *g, state *s, uint8_t byte);
+verdict grammar_harmony_body(const model_grammar *g, state *s, uint8_t byte);
+verdict grammar_harmony_rest(const model_grammar *g, state *s, uint8_t byte);
+void grammar_harmony_find_marks(model_grammar *g);
+uint8_t grammar_harmony_byte(const model_grammar *g, int32_t id); /* a mark's; 0: the token is none */
+bool grammar_harmony_is_mark(const model_grammar *g, uint8_t byte);
 
 #endif

@@ -21,12 +21,14 @@ typedef struct family {
     const char *sign;               /* stands in tokenizer.chat_template */
     const char *also;               /* and this too; NULL: nothing else */
     const char *tokens[MAX_TOKENS]; /* control tokens that the vocabulary must have */
+    const char *start;              /* before the first message, behind BOS; NULL: nothing */
     const char *begin[N_ROLES], *end[N_ROLES];
     /*
      * A chat template with think_sign lets the model think first (Qwen3); no_thought is a thought already
      * had. thought: what the template begins one with; NULL: the model does that itself.
      */
     const char *think_sign, *no_thought, *thought;
+    const char *start_thinking; /* `start` of a model that may think longer; NULL: the same */
 } family;
 
 /* clang-format off */
@@ -43,6 +45,12 @@ typedef struct family {
         [MODEL_ROLE_SYSTEM] = "<|im_end|>\n", [MODEL_ROLE_USER] = "<|im_end|>\n",                              \
         [MODEL_ROLE_ASSISTANT] = "<|im_end|>\n", [MODEL_ROLE_TOOL] = response_end "<|im_end|>\n",             \
     }
+
+#define HARMONY(effort)                                                                                        \
+    "<|start|>system<|message|>You are ChatGPT, a large language model trained by OpenAI.\n"                   \
+    "Knowledge cutoff: 2024-06\n\nReasoning: " effort "\n\n"                                                  \
+    "# Valid channels: analysis, commentary, final. Channel must be included for every message.\n"            \
+    "Calls to these tools must go to the commentary channel: 'functions'.<|end|>"
 
 static const family families[] = {
     {
@@ -71,6 +79,24 @@ static const family families[] = {
         .name = "chatml", .sign = "<|im_start|>",
         CHATML("\n</tool_response>"),
         .think_sign = "enable_thinking", .no_thought = "<think>\n\n</think>\n\n",
+    },
+    {   /*
+         * gpt-oss. Without the date of its template: what every session begins with is computed once per model. The
+         * system message is the harness's developer message. A result is the text itself, as OpenAI's own harmony
+         * library renders it, where the template makes a JSON string.
+         */
+        .name = "harmony", .sign = "<|channel|>", .tokens = {"<|start|>", "<|channel|>", "<|message|>", "<|call|>"},
+        .start = HARMONY("low"), .start_thinking = HARMONY("medium"),
+        .begin = {
+            [MODEL_ROLE_SYSTEM]    = "<|start|>developer<|message|># Instructions\n\n",
+            [MODEL_ROLE_USER]      = "<|start|>user<|message|>",
+            [MODEL_ROLE_ASSISTANT] = "<|start|>assistant",
+            [MODEL_ROLE_TOOL]      = "<|start|>functions.",
+        },
+        .end = {
+            [MODEL_ROLE_SYSTEM] = "<|end|>", [MODEL_ROLE_USER] = "<|end|>",
+            [MODEL_ROLE_ASSISTANT] = "<|end|>", [MODEL_ROLE_TOOL] = "<|end|>",
+        },
     },
     {   /* Gemma knows neither system nor tools: both are turns of the user. */
         .name = "gemma", .sign = "<start_of_turn>", .tokens = {"<start_of_turn>", "<end_of_turn>"},
@@ -118,8 +144,12 @@ enum { N_FAMILIES = sizeof families / sizeof *families, CHATML = 3, PLAIN = N_FA
 struct model_template {
     const family *family;
     model_tool_style tools;
+    const model_tokenizer *tokenizer; /* as long as the template */
     int32_t bos;
-    model_ids begin[N_ROLES], end[N_ROLES];
+    model_ids start, begin[N_ROLES], end[N_ROLES];
+    /* Harmony's marks; -1 where the family is another. */
+    int32_t start_mark, message_mark, end_mark, call_mark, return_mark;
+    model_ids result; /* what follows the name in the head of a tool's result */
 };
 
 static bool has_tokens(const model_tokenizer *t, const family *f)
@@ -174,6 +204,7 @@ static model_tool_style choose_tools(const gguf_file *g, base_str jinja)
     gguf_get_str(g, "general.basename", &basename);
     bool coder = contains_any_case(name, "coder") || contains_any_case(basename, "coder");
     if (base_str_equal(architecture, "qwen2") && coder) return MODEL_TOOLS_TAG_TOOLS;
+    if (contains(jinja, "<|channel|>") && contains(jinja, "<|call|>")) return MODEL_TOOLS_HARMONY;
     if (contains(jinja, "<tool_call>") && contains(jinja, "<function=")) return MODEL_TOOLS_XML;
     if (contains(architecture, "qwen") && contains(jinja, "<tool_call>")) return MODEL_TOOLS_HERMES;
     return MODEL_TOOLS_JSON;
@@ -182,6 +213,22 @@ static model_tool_style choose_tools(const gguf_file *g, base_str jinja)
 static void add_text(const model_tokenizer *t, const char *text, model_ids *out)
 {
     model_tokenizer_encode(t, text, strlen(text), true, out);
+}
+
+/* Of a table, and so known by its marks. */
+static bool is_harmony(const model_template *m)
+{
+    return m->family->start != NULL;
+}
+
+static void load_harmony(model_template *m, const model_tokenizer *t)
+{
+    m->start_mark = model_tokenizer_find(t, "<|start|>");
+    m->message_mark = model_tokenizer_find(t, "<|message|>");
+    m->end_mark = model_tokenizer_find(t, "<|end|>");
+    m->call_mark = model_tokenizer_find(t, "<|call|>");
+    m->return_mark = model_tokenizer_find(t, "<|return|>");
+    add_text(t, " to=assistant<|channel|>commentary<|message|>", &m->result);
 }
 
 int model_template_load(model_template **ret, const struct gguf_file *gguf, const model_tokenizer *t,
@@ -194,11 +241,17 @@ int model_template_load(model_template **ret, const struct gguf_file *gguf, cons
     model_template *m = base_xcalloc(1, sizeof *m);
     m->family = f;
     m->tools = choose_tools(gguf, jinja);
+    if ((m->tools == MODEL_TOOLS_HARMONY) != is_harmony(m)) m->tools = MODEL_TOOLS_JSON;
     m->bos = model_tokenizer_bos(t);
     for (int role = 0; role < N_ROLES; role++) {
         add_text(t, f->begin[role], &m->begin[role]);
         add_text(t, f->end[role], &m->end[role]);
     }
+    const char *start = thinking && f->start_thinking ? f->start_thinking : f->start;
+    if (start) add_text(t, start, &m->start);
+    m->tokenizer = t;
+    m->start_mark = m->message_mark = m->end_mark = m->call_mark = m->return_mark = -1;
+    if (is_harmony(m)) load_harmony(m, t);
     const bool thinks = f->think_sign && contains(jinja, f->think_sign);
     const char *opening = !thinks ? NULL : thinking ? f->thought : f->no_thought;
     if (opening) add_text(t, opening, &m->begin[MODEL_ROLE_ASSISTANT]);
@@ -213,6 +266,8 @@ void model_template_free(model_template *t)
         model_ids_free(&t->begin[role]);
         model_ids_free(&t->end[role]);
     }
+    model_ids_free(&t->start);
+    model_ids_free(&t->result);
     free(t);
 }
 
@@ -234,6 +289,7 @@ static void add_all(const model_ids *ids, model_ids *out)
 void model_template_start(const model_template *t, model_ids *out)
 {
     if (t->bos >= 0) model_ids_add(out, t->bos);
+    add_all(&t->start, out);
 }
 
 void model_template_begin(const model_template *t, model_role role, model_ids *out)
@@ -244,4 +300,54 @@ void model_template_begin(const model_template *t, model_role role, model_ids *o
 void model_template_end(const model_template *t, model_role role, model_ids *out)
 {
     add_all(&t->end[role], out);
+}
+
+/* ---- harmony: what hangs on what stands before ---- */
+
+/* The name behind "to=functions." in the newest head of a message that has one; "tool" where none has. */
+static void put_newest_call(const model_template *t, const int32_t *ids, size_t n, base_buf *name)
+{
+    static const char to[] = "to=functions.";
+    base_buf head = {0};
+    for (size_t i = n; i-- > 0 && !name->len;) {
+        if (ids[i] != t->message_mark) continue;
+        size_t from = i;
+        while (from > 0 && ids[from - 1] != t->start_mark) from--;
+        base_buf_clear(&head);
+        for (size_t k = from; k < i; k++) {
+            size_t n_piece = 0;
+            const char *piece = model_tokenizer_piece(t->tokenizer, ids[k], &n_piece);
+            if (piece) base_buf_add(&head, piece, n_piece);
+        }
+        const char *at = head.len ? strstr(head.data, to) : NULL;
+        if (at) base_buf_add(name, at + strlen(to), strcspn(at + strlen(to), " <\n"));
+        i = from;
+    }
+    if (!name->len) base_buf_puts(name, "tool");
+    base_buf_free(&head);
+}
+
+void model_template_begin_behind(
+    const model_template *t, model_role role, const int32_t *ids, size_t n, model_ids *out)
+{
+    base_buf name = {0};
+    const bool names_call = is_harmony(t) && role == MODEL_ROLE_TOOL;
+    if (names_call) put_newest_call(t, ids, n, &name); /* first: ids may be what out holds */
+    model_template_begin(t, role, out);
+    if (!names_call) return;
+    model_tokenizer_encode(t->tokenizer, name.data, name.len, false, out);
+    add_all(&t->result, out);
+    base_buf_free(&name);
+}
+
+void model_template_end_behind(
+    const model_template *t, model_role role, const int32_t *ids, size_t n, model_ids *out)
+{
+    const bool called = is_harmony(t) && role == MODEL_ROLE_ASSISTANT && n && ids[n - 1] == t->call_mark;
+    if (!called) model_template_end(t, role, out);
+}
+
+int32_t model_template_kept_end(const model_template *t, int32_t id)
+{
+    return is_harmony(t) && id == t->return_mark && t->end_mark >= 0 ? t->end_mark : id;
 }

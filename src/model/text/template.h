@@ -20,7 +20,9 @@ typedef enum model_tool_style {
     MODEL_TOOLS_TAG_TOOLS, /* <tools>{json}</tools>: Qwen2.5-Coder follows this form in few-shots */
     MODEL_TOOLS_HERMES,    /* <tool_call>{json}</tool_call>: Qwen2.5, Qwen3 */
     MODEL_TOOLS_XML,       /* <tool_call><function=NAME><parameter=..>: Qwen3-Coder, Qwen3.5 and later */
-    MODEL_TOOLS_JSON,      /* bare {"name":..,"arguments":..}: Llama 3.x, SmolLM2 */
+    /* <|channel|>commentary to=functions.NAME <|constrain|>json<|message|>{arguments}<|call|>: gpt-oss */
+    MODEL_TOOLS_HARMONY,
+    MODEL_TOOLS_JSON, /* bare {"name":..,"arguments":..}: Llama 3.x, SmolLM2 */
 } model_tool_style;
 
 typedef struct model_template model_template;
@@ -29,7 +31,7 @@ typedef struct model_template model_template;
  * Chosen by parts of tokenizer.chat_template: an unknown one is ChatML when the vocabulary has its tokens,
  * else refused; a model without one (a base model) gets ChatML or plain words ("User: "). `thinking`: an
  * answer may begin with a thought between <think> and </think>, for models that do so; else the template
- * tells them not to.
+ * tells them not to. gpt-oss always thinks; with `thinking` it is asked for medium effort, else for low.
  */
 int model_template_load(model_template **ret, const struct gguf_file *gguf, const model_tokenizer *t,
     bool thinking, base_err *err);
@@ -45,5 +47,15 @@ void model_template_start(const model_template *t, model_ids *out);
  */
 void model_template_begin(const model_template *t, model_role role, model_ids *out);
 void model_template_end(const model_template *t, model_role role, model_ids *out);
+/*
+ * The same behind the n ids of a sequence, for templates (harmony) in which a tool's result names the call that it
+ * answers, the newest there, and a call ends a message as well as its usual end does.
+ */
+void model_template_begin_behind(
+    const model_template *t, model_role role, const int32_t *ids, size_t n, model_ids *out);
+void model_template_end_behind(
+    const model_template *t, model_role role, const int32_t *ids, size_t n, model_ids *out);
+/* What stands in a sequence for an end that the model wrote: <|end|> for harmony's <|return|>, else `id` itself. */
+int32_t model_template_kept_end(const model_template *t, int32_t id);
 
 #endif

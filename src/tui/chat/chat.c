@@ -193,6 +193,7 @@ static void lay_out(tui_ui *u, tui_item *i, const tui_item *before, int width)
     case TUI_ITEM_PLACES: listing_lines(u, i, width); break;
     case TUI_ITEM_CACHE:
     case TUI_ITEM_NOTICE:
+    case TUI_ITEM_THOUGHT:
     case TUI_ITEM_ERROR: sentence_lines(u, i, width); break;
     }
 }

@@ -324,6 +324,12 @@ static tui_item *answer_item(tui_state *s)
     return i;
 }
 
+static tui_item *thought_item(tui_state *s)
+{
+    tui_item *i = last_item(s);
+    return i && i->kind == TUI_ITEM_THOUGHT && i->streaming ? i : add_item(s, TUI_ITEM_THOUGHT);
+}
+
 static void remove_item(tui_state *s, tui_item *item)
 {
     size_t at = (size_t)(item - s->items);
@@ -339,7 +345,7 @@ static void on_token(tui_state *s, const agent_event *e, int64_t now)
     s->tokens_since++;
     s->last_token_ms = now;
     if (e->token.text && *e->token.text) {
-        tui_item *i = answer_item(s);
+        tui_item *i = e->token.channel ? thought_item(s) : answer_item(s);
         add_clean(&i->body, e->token.text, true);
         i->streaming = true;
         i->version++;

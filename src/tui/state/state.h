@@ -13,6 +13,7 @@
 typedef enum tui_item_kind {
     TUI_ITEM_USER,
     TUI_ITEM_ANSWER,
+    TUI_ITEM_THOUGHT, /* what the model writes before its answer, dimmed */
     TUI_ITEM_TOOL,
     TUI_ITEM_CONTEXT, /* excerpts put in front of the request */
     TUI_ITEM_PLACES,  /* checked places of what the answer names */

@@ -1,0 +1,43 @@
+/*
+ * What a model of channels (gpt-oss: the harmony form, OpenAI 2025) writes, message by message: its marks are
+ * control tokens, so that no text can be taken for one.
+ *
+ *     <|channel|>analysis<|message|>..<|end|>              a thought
+ *     <|channel|>commentary<|message|>..<|end|>            words for the person before a call
+ *     <|channel|>commentary to=functions.NAME ..<|message|>{..}<|call|>
+ *     <|channel|>final<|message|>..<|return|>              the answer
+ *
+ * Words become the answer's text; a call becomes the JSON object on a line of its own that agent/call.h reads; a thought
+ * is told apart, and where it stands in the sequence is kept, because the template leaves it out once the answer is
+ * there. What stands behind <|start|>assistant is a head, and so is the beginning of an answer.
+ */
+#ifndef KVIST_AGENT_CHANNELS_H
+#define KVIST_AGENT_CHANNELS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+typedef struct agent_thought {
+    uint32_t from, to; /* tokens: from the head's first to before the next one's */
+} agent_thought;
+
+typedef struct agent_channels {
+    enum { AGENT_IN_HEAD, AGENT_IN_WORDS, AGENT_IN_THOUGHT, AGENT_IN_CALL } at;
+    base_buf head;
+    uint32_t head_from; /* of the message at hand: its first token behind <|start|>assistant */
+    bool is_thought;    /* the message at hand, also where its text is over */
+    bool is_empty;      /* a call whose arguments have not begun */
+    agent_thought *thoughts;
+    uint32_t n_thoughts;
+    size_t cap_thoughts;
+} agent_channels;
+
+/* The next token of an answer: its place in the sequence, its bytes, and whether it is a control token. */
+void agent_channels_take(agent_channels *c, uint32_t index, const char *piece, size_t n, bool is_control,
+    base_buf *words, base_buf *thought);
+void agent_channels_end(agent_channels *c, uint32_t n_tokens); /* the answer is over: so is its thought */
+void agent_channels_free(agent_channels *c);
+
+#endif

@@ -1,0 +1,154 @@
+/*
+ * A model that writes in channels (gpt-oss): what of its messages is an answer, what a call, what a thought; and that
+ * thoughts leave with the turn, as its template leaves them out of later ones.
+ */
+#include "agent/channels.h"
+#include "stage.h"
+
+/* Feeds a text whose marks are control tokens, three bytes at a time in between; places count from `from`. */
+static uint32_t feed(agent_channels *c, const char *text, uint32_t from, base_buf *words, base_buf *thought)
+{
+    for (size_t n; *text; text += n, from++) {
+        const char *mark = strstr(text, "<|"), *end = mark == text ? strstr(text, "|>") : NULL;
+        n = end ? (size_t)(end - text) + 2 : mark ? (size_t)(mark - text) : strlen(text);
+        if (!end && n > 3) n = 3;
+        agent_channels_take(c, from, text, n, end != NULL, words, thought);
+    }
+    agent_channels_end(c, from);
+    return from;
+}
+
+static void check(const char *text, const char *words, const char *thought, uint32_t n_thoughts)
+{
+    agent_channels c = {.head_from = 10};
+    base_buf said = {0}, thought_of = {0};
+    feed(&c, text, 10, &said, &thought_of);
+    assert_string_equal(said.data ? said.data : "", words);
+    assert_string_equal(thought_of.data ? thought_of.data : "", thought);
+    assert_int_equal(c.n_thoughts, n_thoughts);
+    for (uint32_t i = 0; i < c.n_thoughts; i++)
+        assert_true(
+            c.thoughts[i].from < c.thoughts[i].to && (!i || c.thoughts[i - 1].to <= c.thoughts[i].from));
+    agent_channels_free(&c);
+    base_buf_free(&said);
+    base_buf_free(&thought_of);
+}
+
+static void test_channels__tell_answers_calls_and_thoughts_apart(void **state)
+{
+    check("<|channel|>final<|message|>Hello.<|return|>", "Hello.", "", 0);
+    check("<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>final<|message|>Hello.<|"
+          "return|>",
+        "Hello.", "Hm.", 1);
+    check("<|channel|>analysis<|message|>A.<|end|><|start|>assistant<|channel|>commentary<|message|>I "
+          "look.<|end|>"
+          "<|start|>assistant<|channel|>commentary to=functions.read "
+          "<|constrain|>json<|message|>{\"path\": \"a\"}<|call|>",
+        "I look.\n{\"name\": \"read\", \"arguments\": {\"path\": \"a\"}}", "A.", 1);
+    check(" to=functions.now<|channel|>commentary json<|message|><|call|>",
+        "{\"name\": \"now\", \"arguments\": {}}", "", 0);
+    /* A tool that nobody has is a call all the same: the model is told so. */
+    check("<|channel|>commentary to=python<|message|>{}<|call|>", "{\"name\": \"python\", \"arguments\": {}}",
+        "", 0);
+    /* Marks that are missing, doubled or out of place; a name that would be no JSON. */
+    check("<|message|>Just words", "Just words", "", 0);
+    check("<|channel|>analysis<|message|>A<|channel|>final<|message|>B", "B", "A", 1);
+    check("<|channel|>analysis<|message|>cut", "", "cut", 1);
+    check("<|end|><|end|><|message|>x<|message|>y<|end|>", "xy", "", 0);
+    check("<|channel|>commentary to=functions.a\"b<|message|>{}<|call|>",
+        "{\"name\": \"a\", \"arguments\": {}}", "", 0);
+    check("", "", "", 0);
+}
+
+/* A thought takes its head with it, and leaves what stands in front of a head: <|start|>assistant. */
+static void test_channels__know_where_thoughts_stand(void **state)
+{
+    agent_channels c = {.head_from = 5};
+    base_buf words = {0}, thought = {0};
+    /* 5 channel, 6..8 "analysis", 9 message, 10 "Hm.", 11 end, 12 start, 13..15 "assistant", 16 channel ... */
+    feed(&c,
+        "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>final<|message|>Hi<|return|>",
+        5, &words, &thought);
+    assert_int_equal(c.n_thoughts, 1);
+    assert_int_equal(c.thoughts[0].from, 5);
+    assert_int_equal(c.thoughts[0].to, 16);
+    agent_channels_free(&c);
+    base_buf_free(&words);
+    base_buf_free(&thought);
+}
+
+#define THOUGHT(text) "<|channel|>analysis<|message|>" text "<|end|><|start|>assistant"
+#define CALL(name, arguments)                                                                                \
+    "<|channel|>commentary to=functions." name " <|constrain|>json<|message|>" arguments "<|call|>"
+
+/* The text of the tokens that are there for the model, from the newest request on. */
+static void put_active(agent *a, base_buf *out)
+{
+    uint32_t n, from = a->transcript.turn_starts[a->turn];
+    const int32_t *ids = a->engine->ops->ids(a->engine, &n);
+    uint32_t *lanes = base_xcalloc(n + 1, sizeof *lanes);
+    agent__active_lanes(a, lanes);
+    for (uint32_t i = from; i < n; i++) {
+        size_t n_piece;
+        const char *piece = a->engine->ops->piece(a->engine, ids[i], &n_piece);
+        if (lanes[i]) base_buf_add(out, piece, n_piece);
+    }
+    free(lanes);
+}
+
+static void test_channels__a_turn_calls_answers_and_forgets_its_thoughts(void **state)
+{
+    put_file("notes.txt", "remember the milk\n");
+    host h = new_host();
+    agent_session *s = open_session(&h,
+        "channels 1\nanswer " THOUGHT("I must read it.") CALL("read",
+            "{\"path\": \"notes.txt\"}") "\n"
+                                         "answer " THOUGHT("It says milk.") "<|channel|>final<|message|>It "
+                                                                            "says to remember the milk.\n",
+        AGENT_MODE_ASK, NULL, true);
+    assert_int_equal(submit(s, &h, "what does notes.txt say?"), 0);
+    assert_true(told(&h, "\"name\":\"read\""));
+    assert_true(told(&h, "\"text\":\"It says to remember the milk.\""));
+    assert_true(told(&h, "\"channel\":\"thought\""));
+    assert_false(told(&h, "It says milk.\"")); /* token by token, and in no answer */
+    assert_outline_has(&h, "tool_call read:ok");
+    assert_outline_has(&h, "plan:thought plan:thought");
+    base_buf active = {0};
+    put_active(agent_session_agent(s), &active);
+    assert_null(strstr(active.data, "must read"));
+    assert_null(strstr(active.data, "says milk"));
+    assert_null(strstr(active.data, "analysis"));
+    assert_non_null(
+        strstr(active.data, "commentary to=functions.read <|constrain|>json<|message|>{\"path\""));
+    assert_non_null(strstr(active.data, "<|channel|>final<|message|>It says to remember"));
+    base_buf_free(&active);
+    agent_session_close(s);
+    free_host(&h);
+}
+
+static void test_channels__new_text_is_an_argument(void **state)
+{
+    host h = new_host();
+    agent_session *s = open_session(&h,
+        "channels 1\nanswer <<X\n" CALL("write",
+            "{\"path\": \"new.txt\", \"content\": \"one\\ntwo\\n\"}") "\nX\n"
+                                                                      "answer "
+                                                                      "<|channel|>final<|message|>Done.\n",
+        AGENT_MODE_ALL, NULL, true);
+    assert_int_equal(submit(s, &h, "write new.txt"), 0);
+    assert_file("new.txt", "one\ntwo\n");
+    agent_session_close(s);
+    free_host(&h);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_channels__tell_answers_calls_and_thoughts_apart),
+        cmocka_unit_test(test_channels__know_where_thoughts_stand),
+        cmocka_unit_test_setup_teardown(
+            test_channels__a_turn_calls_answers_and_forgets_its_thoughts, make_folders, drop_folders),
+        cmocka_unit_test_setup_teardown(test_channels__new_text_is_an_argument, make_folders, drop_folders),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
