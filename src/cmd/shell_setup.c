@@ -258,6 +258,18 @@ static int budget_of(
     return options_budget(user, n_ctx, row_bytes, measured, ret, err);
 }
 
+/* "--mode is ..., not ...": where a file says it, its place stands in front. */
+static void name_place(const config *c, base_err *err)
+{
+    char name[32];
+    const size_t n = strspn(err->msg, "-abcdefghijklmnopqrstuvwxyz");
+    if (strncmp(err->msg, "--", 2) || n >= sizeof name) return;
+    memcpy(name, err->msg + 2, n - 2);
+    name[n - 2] = 0;
+    const char *source = config_source(c, name);
+    if (source) base_err_prefix(err, "%s", source);
+}
+
 bool shell_setup_make(shell_setup *s, int argc, char **argv, const char *usage, int *ret_status)
 {
     shell_options *o = &s->options;
@@ -295,7 +307,10 @@ bool shell_setup_make(shell_setup *s, int argc, char **argv, const char *usage, 
     s->session.budget_user = &o->common;
     s->session.keep_budget =
         !options_are_given(argc, argv, "--kv-budget"); /* a file says what new sessions have */
-    if (code) *ret_status = cmd_complain(&err);
+    if (code) {
+        name_place(&o->config, &err);
+        *ret_status = cmd_complain(&err);
+    }
     return !code;
 }
 

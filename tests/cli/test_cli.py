@@ -255,6 +255,18 @@ class Configuration(Case):
         self.assertNotIn("did you mean", self.run_kvist("-p", "hello", "--model", "something else").stderr)
         self.assertEqual(run.stderr.count("\n"), 1)
 
+    def test_a_value_that_means_nothing_is_told_with_its_file_and_line(self):
+        for key, value in (("mode", "asks"), ("notify", "horn"), ("agent", "huge"), ("context", "-4"), ("repair", "x"), ("lookup", "maybe"), ("kv-budget", "foo"),
+                           ("temperature", "hot")):
+            self.configure(f"# mine\n{key} = {value}\n", "")
+            run = self.run_kvist("-p", "x", "--fake-script", self.script)
+            self.assertEqual(run.returncode, 2, run.stderr)
+            self.assertRegex(run.stderr, rf"config:2: .*{key}.*\"{value}\"", key)
+            self.assertEqual(run.stderr.count("\n"), 1)
+        self.configure("mode = asks\n", "")
+        run = self.run_kvist("-p", "x", "--mode", "al", "--fake-script", self.script)
+        self.assertTrue(run.stderr.startswith('kvist: --mode is plan, ask, edits or all, not "al"'), run.stderr)
+
     def test_without_a_network_or_a_place_for_the_log_it_says_what_to_do(self):
         run = self.run_kvist("model", "get", "https://127.0.0.1:1/x.gguf")
         self.assertEqual(run.returncode, 1)
