@@ -39,19 +39,13 @@ static const struct {
 } test_runners[] = {{".py", "python3 -m pytest -q -x --tb=short "}, {".test.js", "node --test "},
     {".test.mjs", "node --test "}, {".sh", "sh "}};
 
-static bool ends_with(const char *s, const char *ending)
-{
-    size_t n = strlen(s), m = strlen(ending);
-    return n >= m && !strcmp(s + n - m, ending);
-}
-
 /* Packages below src/ are found there, or an installed one of that name would be tested. */
 static bool has_src_packages(const agent *a)
 {
     char **paths = code_index_paths(tool_workspace_index(a->workspace));
     bool found = false;
     for (size_t i = 0; paths && paths[i] && !found; i++)
-        found = !strncmp(paths[i], "src/", 4) && ends_with(paths[i], "/__init__.py");
+        found = !strncmp(paths[i], "src/", 4) && base_ends_with(paths[i], "/__init__.py");
     code_index_paths_free(paths);
     return found;
 }
@@ -64,11 +58,11 @@ bool agent__path_is_plain(const char *path)
 bool agent__set_test_file(agent *a, const char *path)
 {
     for (size_t i = 0; i < sizeof test_runners / sizeof *test_runners; i++) {
-        if (!ends_with(path, test_runners[i].ending) || !agent__path_is_plain(path)) continue;
+        if (!base_ends_with(path, test_runners[i].ending) || !agent__path_is_plain(path)) continue;
         base_buf command = {0};
         base_buf_printf(&command, "%s%s%s",
-            ends_with(path, ".py") && has_src_packages(a) ? "PYTHONPATH=src " : "", test_runners[i].before,
-            path);
+            base_ends_with(path, ".py") && has_src_packages(a) ? "PYTHONPATH=src " : "",
+            test_runners[i].before, path);
         agent__set_test(a, command.data);
         base_buf_free(&command);
         return true;
@@ -186,7 +180,7 @@ static void put_present_text(agent *a, const char *path, const char *name, base_
     bool done = false;
     for (uint32_t i = 0; i < n && !done; i++) {
         base_buf text = {0};
-        if (ends_with(places[i].path, path) &&
+        if (base_ends_with(places[i].path, path) &&
             !tool_workspace_read(a->workspace, places[i].path, 4 << 20, &text, NULL) &&
             places[i].to <= text.len && places[i].from < places[i].to) {
             base_buf_printf(out, "%s in %s is now:\n", name, places[i].path);

@@ -145,7 +145,6 @@ static size_t read_json(const char *text, size_t n, bool final, agent_call *call
         *partial = used && !good;
         if (!good || base_json_parse(strict.data, strict.len, &doc, NULL)) used = 0;
         base_buf_free(&strict);
-        call->repaired = true;
     }
     if (used && !read_object(base_json_root(doc), call)) used = 0;
     base_json_free(doc);

@@ -22,7 +22,6 @@ typedef struct agent_call {
     size_t payload_n;
     size_t from, to;  /* bytes of the text that call and payload took; what stands before is prose */
     const char *form; /* "tools", "tool_call", "function", "fence", "bare" */
-    bool repaired;    /* the JSON needed help */
     bool is_function; /* written as <function=NAME> */
 } agent_call;
 void agent_call_free(agent_call *c); /* frees the contents */

@@ -15,12 +15,6 @@ enum { MAX_FILE = 1 << 20 };
 
 /* --- which test file is a file's ------------------------------------------------------------------------ */
 
-static bool ends_with(const char *s, const char *ending)
-{
-    size_t n = strlen(s), m = strlen(ending);
-    return n >= m && !strcmp(s + n - m, ending);
-}
-
 /* "main" of "src/dotenv/main.py" */
 static char *stem_of(const char *path)
 {
@@ -360,7 +354,7 @@ static bool find_command(agent *a, const char *path)
         return true;
     }
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
-        if (!ends_with(path, rules[i].ending) || !agent__path_is_plain(path)) continue;
+        if (!base_ends_with(path, rules[i].ending) || !agent__path_is_plain(path)) continue;
         for (size_t k = 0; k < sizeof rules->find / sizeof *rules->find && rules[i].find[k]; k++) {
             base_buf command = {0};
             const bool found = rules[i].find[k](a, path, &command);

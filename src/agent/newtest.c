@@ -57,15 +57,9 @@ static char *find_subject(const agent *a, const char *request, char **ret_path)
 
 /* --- where its tests stand ------------------------------------------------------------------------------ */
 
-static bool ends_with(const char *s, const char *ending)
-{
-    const size_t n = strlen(s), m = strlen(ending);
-    return n >= m && !strcmp(s + n - m, ending);
-}
-
 static bool is_script(const char *path)
 {
-    return ends_with(path, ".js") || ends_with(path, ".mjs") || ends_with(path, ".cjs");
+    return base_ends_with(path, ".js") || base_ends_with(path, ".mjs") || base_ends_with(path, ".cjs");
 }
 
 /* Rust: #[test] stands in front of it; a module of tests may have nothing but a macro that makes them. */
@@ -81,7 +75,7 @@ static bool is_rust_test(const code_definition *d, const base_buf *text)
 /* Is it a test, by what its language has as one? */
 static bool is_test(const code_definition *d, const char *path, const base_buf *text)
 {
-    if (ends_with(path, ".rs")) return is_rust_test(d, text);
+    if (base_ends_with(path, ".rs")) return is_rust_test(d, text);
     return !strncasecmp(d->name, "test", 4) && strcmp(d->what, "class") != 0;
 }
 
@@ -123,7 +117,7 @@ static char *find_test_file(
     code_callers_free(callers, n < 64 ? n : 64);
     if (!path) path = agent__test_file_of(a, subject_path);
     /* Rust's tests stand in the file itself. */
-    return path || !ends_with(subject_path, ".rs") ? path : base_xstrdup(subject_path);
+    return path || !base_ends_with(subject_path, ".rs") ? path : base_xstrdup(subject_path);
 }
 
 /* The test of that name, else the file's last one. */
@@ -133,7 +127,7 @@ static const code_definition *example_in(
     const code_definition *last = NULL;
     for (uint32_t i = 0; i < f->n_definitions; i++) {
         const code_definition *d = &f->definitions[i];
-        if (d->is_declaration || (d->body_to <= d->body_from && !ends_with(path, ".rs"))) continue;
+        if (d->is_declaration || (d->body_to <= d->body_from && !base_ends_with(path, ".rs"))) continue;
         if (name && !strcmp(d->name, name)) return d;
         if (is_test(d, path, text)) last = d;
     }
@@ -400,7 +394,7 @@ int agent__append_new_test(agent *a, const char *request, base_err *err)
             base_sha256_hex(text.data, text.len, version);
             tool_workspace_mark_shown(a->workspace, path, version);
             *t = (agent_new_test){.path = base_xstrdup(path),
-                .name = name_like(a, d->name, subject, ends_with(path, ".rs")),
+                .name = name_like(a, d->name, subject, base_ends_with(path, ".rs")),
                 .example = base_xstrdup(d->name),
                 .holder = d->parent && *d->parent ? base_xstrdup(d->parent) : NULL,
                 .subject = base_xstrdup(subject),
@@ -427,7 +421,7 @@ bool agent__open_new_test(agent *a, agent_opening *opening)
     if (!t->path || t->begun || a->info.strong) return false;
     size_t n = strlen(t->path);
     bool is_python = n > 3 && !strcmp(t->path + n - 3, ".py"),
-         is_go = n > 3 && !strcmp(t->path + n - 3, ".go"), is_rust = ends_with(t->path, ".rs");
+         is_go = n > 3 && !strcmp(t->path + n - 3, ".go"), is_rust = base_ends_with(t->path, ".rs");
     if (!is_python && !is_go && !is_rust && !t->is_file) return false;
     t->begun = true;
     if (t->is_file) {

@@ -80,7 +80,8 @@ void agent__running_say(agent_running *r, tool_status status, const char *format
     r->result.status = status;
 }
 
-bool agent__running_is_settled(const agent_running *r)
+/* There is a result: nothing is asked and run any more. */
+static bool is_settled(const agent_running *r)
 {
     return r->result.status != TOOL_OK || r->result.text.len > 0;
 }
@@ -347,8 +348,8 @@ int agent__running_carry_out(agent_running *r, agent_permit_fn *permit, base_err
 {
     int rc = 0;
     emit_call(r);
-    if (!agent__running_is_settled(r)) rc = permit(r, err);
-    if (!rc && !agent__running_is_settled(r)) rc = execute(r, err);
+    if (!is_settled(r)) rc = permit(r, err);
+    if (!rc && !is_settled(r)) rc = execute(r, err);
     if (!rc) emit_result(r);
     return rc;
 }

@@ -37,8 +37,6 @@ void agent__running_end(agent_running *r);
 /* The result without a run: this status and this text. */
 void agent__running_say(agent_running *r, tool_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* There is a result: nothing is asked and run any more. */
-bool agent__running_is_settled(const agent_running *r);
 /* The command of a shell call; NULL: it is another tool's. */
 const char *agent__running_command(const agent_running *r);
 

@@ -53,7 +53,7 @@ static int wrong(const step *at, base_err *err, const char *format, ...)
     return rc;
 }
 
-bool schema_is_equal(const base_json *a, const base_json *b)
+static bool is_equal(const base_json *a, const base_json *b)
 {
     if (a->type != b->type) return false;
     switch (a->type) {
@@ -66,21 +66,21 @@ bool schema_is_equal(const base_json *a, const base_json *b)
     case BASE_JSON_ARRAY: {
         const base_json *x = a->first, *y = b->first;
         for (; x && y; x = x->next, y = y->next)
-            if (!schema_is_equal(x, y)) return false;
+            if (!is_equal(x, y)) return false;
         return !x && !y;
     }
     case BASE_JSON_OBJECT:
         if (a->n != b->n) return false;
         for (const base_json *x = a->first; x; x = x->next) {
             const base_json *y = base_json_get(b, x->key);
-            if (!y || !schema_is_equal(x, y)) return false;
+            if (!y || !is_equal(x, y)) return false;
         }
         return true;
     }
     return false;
 }
 
-unsigned schema_types_of(const base_json *v)
+static unsigned types_of(const base_json *v)
 {
     static const unsigned types[] = {
         [BASE_JSON_NULL] = BASE_SCHEMA_NULL,
@@ -220,13 +220,13 @@ static int check(looking *l, uint32_t at, const base_json *v, const step *path, 
     if (n->n_alternatives) return check_alternatives(l, n, v, path, err);
     if (n->n_values) {
         for (uint32_t i = 0; i < n->n_values; i++)
-            if (schema_is_equal(n->values[i], v)) return BASE_OK;
+            if (is_equal(n->values[i], v)) return BASE_OK;
         return wrong(path, err, "is none of the %u values of %s", n->n_values, n->place);
     }
-    if (!(schema_types_of(v) & n->types)) {
+    if (!(types_of(v) & n->types)) {
         base_buf wanted = {0}, is = {0};
         put_types(n->types, &wanted);
-        put_types(schema_types_of(v) & ~(unsigned)BASE_SCHEMA_INTEGER, &is);
+        put_types(types_of(v) & ~(unsigned)BASE_SCHEMA_INTEGER, &is);
         const int rc = wrong(path, err, "is %s and not %s", is.data, wanted.len ? wanted.data : "anything");
         base_buf_free(&wanted);
         base_buf_free(&is);

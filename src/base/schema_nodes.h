@@ -20,8 +20,6 @@ typedef struct schema_type {
 } schema_type;
 extern const schema_type schema_types[SCHEMA_N_TYPES];
 
-unsigned schema_types_of(const base_json *v);
-bool schema_is_equal(const base_json *a, const base_json *b);
 int schema_check_at(const base_schema *s, uint32_t at, const base_json *value, base_err *err);
 
 #endif

@@ -76,7 +76,7 @@ void code_graph_free(code_graph *x);
 typedef struct code_feature {
     code_kind kind;
     uint32_t statement; /* UINT32_MAX: none */
-    uint16_t data_in, data_out, flow_in, flow_out, control_in, control_out;
+    uint16_t data_in, data_out, flow_out, control_out;
     /*
      * Calls: how many definitions of this file have the called name. Signatures: how many calls of this file
      * name it.

@@ -117,11 +117,9 @@ code_feature *code_graph_features(const code_file *f, const code_graph *x, const
         *out = (code_feature){.kind = a->kind, .statement = statement_of(a, places, n)};
         if (out->statement != UINT32_MAX) {
             const code_statement *s = &x->statements[out->statement];
-            out->flow_in = s->in[CODE_EDGE_FLOW];
             out->flow_out = s->out[CODE_EDGE_FLOW];
             out->data_in = s->in[CODE_EDGE_DATA];
             out->data_out = s->out[CODE_EDGE_DATA];
-            out->control_in = s->in[CODE_EDGE_CONTROL];
             out->control_out = s->out[CODE_EDGE_CONTROL];
         }
         uint32_t from, to;

@@ -21,7 +21,7 @@ static bool is_wanted(const mcp_server *s)
     return !s->config->is_off && !s->config->wrong;
 }
 
-int mcp_open_text(mcp **ret, const char *text, size_t n, base_buf *notes, base_err *err)
+static int open_text(mcp **ret, const char *text, size_t n, base_buf *notes, base_err *err)
 {
     mcp *m = base_xcalloc(1, sizeof *m);
     const int rc = mcp_config_parse(text, n, &m->config, err);
@@ -48,9 +48,9 @@ int mcp_open(mcp **ret, const char *path, base_buf *notes, base_err *err)
     int rc = base_fs_check_owner(path, err);
     if (!rc) rc = base_fs_read(path, MCP_MOST_CONFIG, &text, err);
     if (rc == BASE_E_NOT_FOUND) {
-        rc = mcp_open_text(ret, "{\"mcpServers\":{}}", 17, notes, err);
+        rc = open_text(ret, "{\"mcpServers\":{}}", 17, notes, err);
     } else if (!rc) {
-        rc = mcp_open_text(ret, text.data ? text.data : "", text.len, notes, err);
+        rc = open_text(ret, text.data ? text.data : "", text.len, notes, err);
         if (rc) base_err_prefix(err, "%s", path);
     }
     base_buf_free(&text);

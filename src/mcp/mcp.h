@@ -19,8 +19,6 @@ typedef struct mcp mcp;
 
 /* path: mcp.json. A missing file gives no servers; *notes gets a sentence for each server that cannot be used, a line each. */
 int mcp_open(mcp **ret, const char *path, base_buf *notes, base_err *err);
-/* The same of the file's bytes. */
-int mcp_open_text(mcp **ret, const char *text, size_t n, base_buf *notes, base_err *err);
 void mcp_close(mcp *m); /* ends the servers */
 
 bool mcp_has_servers(const mcp *m); /* one at least that may be started; NULL: none */

@@ -39,7 +39,7 @@ void remote_wire_put_ids(const int32_t *ids, uint32_t n, base_buf *out)
     base_buf_putc(out, ']');
 }
 
-void remote_wire_put_messages(const remote_message *m, uint32_t n, base_buf *out)
+static void put_messages(const remote_message *m, uint32_t n, base_buf *out)
 {
     /* A tool's result without a call of the endpoint's own kind is refused by most: it is the user's turn. */
     static const char *const roles[] = {"system", "user", "assistant", "user"};
@@ -58,7 +58,8 @@ static bool speaks_of_context(const char *text, const char *type)
            strstr(text, "maximum context");
 }
 
-int remote_wire_error(const base_json *root, base_err *err)
+/* An error object of any of the forms as a sentence; 0: root is none. */
+static int read_error(const base_json *root, base_err *err)
 {
     const base_json *e = base_json_get(root, "error");
     const bool is_object =
@@ -156,7 +157,7 @@ static int llama_read(const base_json *root, remote_piece *ret, base_err *err)
     *ret = empty_piece();
     const base_json *progress = base_json_get(root, "prompt_progress"),
                     *timings = base_json_get(root, "timings");
-    int rc = remote_wire_error(root, err);
+    int rc = read_error(root, err);
     if (rc) return rc;
     if (progress) {
         ret->total = base_json_int(progress, "total", -1);
@@ -204,7 +205,7 @@ static void put_render(
     base_buf_putc(out, '{');
     put_text(out, "model", model, strlen(model));
     put_member(out, "messages");
-    remote_wire_put_messages(m, n, out);
+    put_messages(m, n, out);
     put_bool(out, "add_generation_prompt", open);
     put_member(out, "chat_template_kwargs");
     base_buf_printf(out, "{\"enable_thinking\":%s}", thinking ? "true" : "false");
@@ -279,7 +280,7 @@ static int vllm_read(const base_json *root, remote_piece *ret, base_err *err)
 {
     *ret = empty_piece();
     const base_json *choice = base_json_at(base_json_get(root, "choices"), 0);
-    int rc = remote_wire_error(root, err);
+    int rc = read_error(root, err);
     if (rc) return rc;
     ret->text = text_of(choice, "text");
     take_rest(root, choice, ret);
@@ -319,7 +320,7 @@ static void chat_put_request(const remote_request *r, base_buf *out)
     base_buf_putc(out, '{');
     put_text(out, "model", r->model, strlen(r->model));
     put_member(out, "messages");
-    remote_wire_put_messages(r->messages, r->n_messages, out);
+    put_messages(r->messages, r->n_messages, out);
     put_bool(out, "stream", true);
     put_number(out, "max_tokens", r->max_tokens);
     put_member(out, "stream_options");
@@ -340,7 +341,7 @@ static int chat_read(const base_json *root, remote_piece *ret, base_err *err)
     *ret = empty_piece();
     const base_json *choice = base_json_at(base_json_get(root, "choices"), 0);
     const base_json *delta = base_json_get(choice, "delta");
-    int rc = remote_wire_error(root, err);
+    int rc = read_error(root, err);
     if (rc) return rc;
     if (!delta) delta = base_json_get(choice, "message"); /* an endpoint that does not stream */
     ret->text = text_of(delta, "content");

@@ -75,9 +75,6 @@ typedef struct remote_wire {
 
 extern const remote_wire remote_wire_llama, remote_wire_vllm, remote_wire_chat;
 
-/* An error object of any of them as a sentence; 0: root is none. */
-int remote_wire_error(const base_json *root, base_err *err);
-void remote_wire_put_messages(const remote_message *m, uint32_t n, base_buf *out); /* "[{...}]" */
-void remote_wire_put_ids(const int32_t *ids, uint32_t n, base_buf *out);           /* "[1,2]" */
+void remote_wire_put_ids(const int32_t *ids, uint32_t n, base_buf *out); /* "[1,2]" */
 
 #endif

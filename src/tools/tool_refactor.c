@@ -52,12 +52,7 @@ static int prepare(tool_workspace *w, const tool_call *call, const tool_limits *
         say_needs(result);
         return BASE_OK;
     }
-    refactor x = {.w = w,
-        .limits = limits,
-        .result = result,
-        .operation = operation,
-        .takes_unsure = q.unsure,
-        .takes_text = q.text};
+    refactor x = {.w = w, .limits = limits, .result = result, .takes_unsure = q.unsure, .takes_text = q.text};
     tool_changes *changes = base_xcalloc(1, sizeof *changes);
     base_buf headline = {0};
     if (refactor__find_target(&x, q.name, q.path) && fn(&x, &q, changes, &headline) &&

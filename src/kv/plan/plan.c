@@ -103,7 +103,7 @@ static bool any_bit(const uint64_t *bits, size_t n_words)
     return false;
 }
 
-bool kv_plan_folds(const kv_plan *p)
+static bool changes_gaps(const kv_plan *p)
 {
     for (uint32_t g = 0; p->fold && g < p->n_fold; g++)
         if (p->fold[g]) return true;
@@ -122,7 +122,7 @@ bool kv_plan_is_empty(const kv_plan *p)
     const size_t n_words = kv_plan_words(p);
     return !p->replay_from && !any_bit(p->flips, n_words * p->n_lanes) && !any_bit(p->barred, n_words) &&
            !any_bit(p->pinned, n_words) && !any_bit(p->stale, n_words) && !any_bit(p->lost, n_words) &&
-           !any_bit(p->deferred, n_words) && !kv_plan_folds(p);
+           !any_bit(p->deferred, n_words) && !changes_gaps(p);
 }
 
 uint32_t kv_plan_lost(const kv_plan *p)
@@ -195,7 +195,7 @@ void kv_plan_pack(const kv_plan *p, base_buf *out)
             put_number(out, 0);
     }
     const bool lost = any_bit(p->lost, n_words), deferred = any_bit(p->deferred, n_words);
-    const bool folds = kv_plan_folds(p);
+    const bool folds = changes_gaps(p);
     if (p->replay_from || lost || deferred || folds) put_number(out, p->replay_from);
     if (lost) put_set(out, p->lost, p->n_tokens);
     if ((deferred || folds) && !lost) put_number(out, 0);
@@ -268,7 +268,7 @@ static void get_fold(reader *r, kv_plan *p)
         if (change > PLAN_MAX_TOKENS || change < -PLAN_MAX_TOKENS) r->bad = true;
         p->fold[g] = (int32_t)change;
     }
-    r->bad = r->bad || !kv_plan_folds(p);
+    r->bad = r->bad || !changes_gaps(p);
 }
 
 int kv_plan_unpack(const void *bytes, size_t n, kv_plan **ret, base_err *err)

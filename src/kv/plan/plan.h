@@ -93,7 +93,6 @@ uint32_t kv_plan_lost(const kv_plan *p);     /* tokens that it gives up for ever
 uint32_t kv_plan_deferred(const kv_plan *p); /* tokens that it leaves below the cut */
 /* Tokens below this are folded further by it; 0: none is. */
 uint32_t kv_plan_folded_to(const kv_plan *p);
-bool kv_plan_folds(const kv_plan *p);    /* changes a gap */
 bool kv_plan_is_empty(const kv_plan *p); /* flips nothing and computes nothing again */
 
 /* The log's blob: per-lane XOR deltas, run-length coded. Same flips, same bytes, on every machine. */

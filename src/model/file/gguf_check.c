@@ -88,12 +88,6 @@ static const rule *find_rule(const rule *rules, size_t n, const char *name)
     return NULL;
 }
 
-static bool ends_with(const char *s, const char *tail)
-{
-    size_t n = strlen(s), m = strlen(tail);
-    return n >= m && strcmp(s + n - m, tail) == 0;
-}
-
 static int check_kinds(const gguf_file *f, base_str architecture, base_err *err)
 {
     static const rule token_id = {"_token_id", INTEGER};
@@ -108,7 +102,7 @@ static int check_kinds(const gguf_file *f, base_str architecture, base_err *err)
         size_t a = architecture.len;
         if (!r && k.len > a && key[a] == '.' && memcmp(key, architecture.ptr, a) == 0)
             r = find_rule(architecture_names, N_OF(architecture_names), key + a + 1);
-        if (!r && strncmp(key, "tokenizer.ggml.", 15) == 0 && ends_with(key, "_token_id")) r = &token_id;
+        if (!r && strncmp(key, "tokenizer.ggml.", 15) == 0 && base_ends_with(key, "_token_id")) r = &token_id;
         if (r && !has_kind(f, key, type, r->kind))
             return base_fail(err, BASE_E_FORMAT, "GGUF: %s is not %s", key, kind_names[r->kind]);
     }
@@ -137,7 +131,7 @@ static int check_vocabulary(const gguf_file *f, base_err *err)
         char key[128];
         base_str k = gguf_key_at(f, i, NULL);
         snprintf(key, sizeof key, "%.*s", k.len < sizeof key ? (int)k.len : 0, k.ptr);
-        if (strncmp(key, "tokenizer.ggml.", 15) != 0 || !ends_with(key, "_token_id")) continue;
+        if (strncmp(key, "tokenizer.ggml.", 15) != 0 || !base_ends_with(key, "_token_id")) continue;
         int64_t negative;
         if (gguf_get_i64(f, key, &negative) && negative == -1) continue; /* some converters write "none" so */
         if (!gguf_get_u64(f, key, &id) || id >= n)

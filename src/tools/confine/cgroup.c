@@ -23,18 +23,11 @@ enum { MOST_BYTES = 1 << 20 };
 static const char *const needed[] = {"memory", "pids"};
 #define CPU_WEIGHT "50" /* of 100 */
 
-static char *join(const char *folder, const char *name)
-{
-    base_buf path = {0};
-    base_buf_printf(&path, "%s/%s", folder, name);
-    return base_buf_take(&path);
-}
-
 /* ---- small files ---- */
 
 static bool read_text(const char *folder, const char *name, base_buf *ret)
 {
-    char *path = join(folder, name);
+    char *path = base_fs_join(folder, name);
     base_buf_clear(ret);
     base_buf_puts(ret, "");
     const bool done = !base_fs_read(path, MOST_BYTES, ret, NULL);
@@ -44,7 +37,7 @@ static bool read_text(const char *folder, const char *name, base_buf *ret)
 
 static int write_text(const char *folder, const char *name, const char *text, base_err *err)
 {
-    char *path = join(folder, name);
+    char *path = base_fs_join(folder, name);
     const int fd = open(path, O_WRONLY | O_CLOEXEC);
     const ssize_t n = fd < 0 ? -1 : write(fd, text, strlen(text));
     const int rc = n < 0 ? base_fail_sys(err, "%s: %s", path, text) : BASE_OK;
@@ -55,7 +48,7 @@ static int write_text(const char *folder, const char *name, const char *text, ba
 
 static bool may_write(const char *folder, const char *name)
 {
-    char *path = join(folder, name);
+    char *path = base_fs_join(folder, name);
     const bool may = !access(path, W_OK);
     free(path);
     return may;
@@ -134,7 +127,7 @@ void tool__cgroup_find(const char *root, const char *own, tool_cgroup_place *ret
     base_buf_printf(&path, "%s%s", root, own && *own && own[1] ? own : "");
     char *folder = base_buf_take(&path);
     struct stat st;
-    char *controllers = join(folder, "cgroup.controllers");
+    char *controllers = base_fs_join(folder, "cgroup.controllers");
     const bool is_there = own && *own == '/' && !stat(controllers, &st);
     free(controllers);
     if (!is_there) {
@@ -211,7 +204,7 @@ static void sweep(const char *folder)
         int pid, n, end = 0;
         if (sscanf(e->d_name, "kvist-%d-%d%n", &pid, &n, &end) != 2 || e->d_name[end] || pid <= 0) continue;
         if (!kill(pid, 0) || errno != ESRCH) continue;
-        char *left = join(folder, e->d_name);
+        char *left = base_fs_join(folder, e->d_name);
         kill_all(left);
         rmdir(left);
         free(left);
@@ -282,7 +275,7 @@ int tool__cgroup_begin(
     ret->folder = new_folder(place->folder, err);
     if (!ret->folder) return BASE_E_IO;
     rc = tool__cgroup_limit(ret->folder, limits, err);
-    char *procs = join(ret->folder, "cgroup.procs");
+    char *procs = base_fs_join(ret->folder, "cgroup.procs");
     if (!rc && (ret->procs = open(procs, O_WRONLY | O_CLOEXEC)) < 0) rc = base_fail_sys(err, "%s", procs);
     free(procs);
     if (rc) tool__cgroup_end(ret, 0);

@@ -108,7 +108,7 @@ static const char *const path_variables[] = {"PATH", "VIRTUAL_ENV", "CONDA_PREFI
 
 #define N_OF(table) (sizeof table / sizeof *table)
 
-bool tool__view_is_within(const char *path, const char *folder)
+static bool is_within(const char *path, const char *folder)
 {
     size_t n = strlen(folder);
     return !strcmp(folder, "/") || (!strncmp(path, folder, n) && (!path[n] || path[n] == '/'));
@@ -160,7 +160,7 @@ static const tool_view *covering(const tool_views *v, const char *path, bool cou
 {
     const tool_view *best = NULL;
     for (size_t i = 0; i < v->n; i++)
-        if (tool__view_is_within(path, v->all[i].path) && (counts_itself || strcmp(path, v->all[i].path)) &&
+        if (is_within(path, v->all[i].path) && (counts_itself || strcmp(path, v->all[i].path)) &&
             (!best || strlen(v->all[i].path) > strlen(best->path)))
             best = &v->all[i];
     return best;
@@ -191,9 +191,9 @@ static char *layer_options(const gathering *g, const char *path)
 /* Home as a whole, or what holds it, is never meant by a variable; and the tree's own links decide nothing. */
 static char *outside_of_tree(const gathering *g, const char *path)
 {
-    if (*path != '/' || tool__view_is_within(path, g->needs->root)) return NULL;
+    if (*path != '/' || is_within(path, g->needs->root)) return NULL;
     char *real = realpath(path, NULL);
-    bool is_wide = real && (!strchr(real + 1, '/') || (g->home && tool__view_is_within(g->home, real)));
+    bool is_wide = real && (!strchr(real + 1, '/') || (g->home && is_within(g->home, real)));
     if (is_wide) {
         free(real);
         real = NULL;
@@ -339,8 +339,7 @@ static char *prefix_of(const gathering *g, const char *real)
     const char *slash = strrchr(real, '/');
     if (!slash || slash == real || (strcmp(slash, "/bin") && strcmp(slash, "/sbin"))) return NULL;
     char *prefix = base_xstrndup(real, (size_t)(slash - real)), *lib = join(prefix, "lib"), *good = NULL;
-    bool is_local =
-        g->home && tool__view_is_within(prefix, g->home) && !strcmp(strrchr(prefix, '/'), "/.local");
+    bool is_local = g->home && is_within(prefix, g->home) && !strcmp(strrchr(prefix, '/'), "/.local");
     if (!is_local && base_fs_exists(lib)) good = outside_of_tree(g, prefix);
     free(lib);
     free(prefix);
@@ -350,8 +349,7 @@ static char *prefix_of(const gathering *g, const char *real)
 static void add_named(gathering *g, const char *path)
 {
     char *real = outside_of_tree(g, path);
-    if (real && tool__view_is_within(g->needs->root, real))
-        real[0] = '\0'; /* it would show the tree's neighbours */
+    if (real && is_within(g->needs->root, real)) real[0] = '\0'; /* it would show the tree's neighbours */
     char *prefix = real && *real ? prefix_of(g, real) : NULL;
     if (real && *real) add_with_link(g, TOOL_VIEW_READ, path, real);
     if (prefix) add_with_link(g, TOOL_VIEW_READ, prefix, prefix);
@@ -363,13 +361,13 @@ static void add_named(gathering *g, const char *path)
 static void add_targets(gathering *g, const char *folder)
 {
     char *real = outside_of_tree(g, folder);
-    DIR *dir = real && g->home && tool__view_is_within(real, g->home) ? opendir(real) : NULL;
+    DIR *dir = real && g->home && is_within(real, g->home) ? opendir(real) : NULL;
     for (const struct dirent *e = dir ? readdir(dir) : NULL; e; e = readdir(dir)) {
         if (e->d_type != DT_LNK) continue;
         char *path = join(real, e->d_name), *target = realpath(path, NULL),
              *slash = target ? strrchr(target, '/') : NULL;
         bool is_seen = target && shows(covering(g->v, target, true));
-        if (slash && slash > target && !is_seen && !tool__view_is_within(target, g->needs->root)) {
+        if (slash && slash > target && !is_seen && !is_within(target, g->needs->root)) {
             char *file = base_xstrdup(target);
             *slash = '\0';
             char *prefix = prefix_of(g, target);
@@ -449,7 +447,7 @@ static bool hides(const tool_views *v, const char *path, bool below)
     for (size_t i = 0; i < v->n; i++) {
         if (v->all[i].kind != TOOL_VIEW_HIDDEN) continue;
         bool is_it = !strcmp(v->all[i].path, path);
-        if (below ? !is_it && tool__view_is_within(v->all[i].path, path) : is_it) return true;
+        if (below ? !is_it && is_within(v->all[i].path, path) : is_it) return true;
     }
     return false;
 }
@@ -501,7 +499,7 @@ int tool__view_make(const tool_view_needs *needs, tool_views *ret, base_err *err
     gathering g = {.needs = needs, .v = ret, .home = find_home(), .err = err};
     *ret = (tool_views){0};
     char *tmp = join(needs->session, "tmp");
-    g.is_home_in_tree = g.home && tool__view_is_within(g.home, needs->root);
+    g.is_home_in_tree = g.home && is_within(g.home, needs->root);
     int code = make_nothing(&g);
     if (!code) code = base_fs_mkdirs(tmp, err);
     if (!code) {

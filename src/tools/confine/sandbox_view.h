@@ -67,7 +67,4 @@ typedef struct tool_view_needs {
 int tool__view_make(const tool_view_needs *needs, tool_views *ret, base_err *err);
 void tool__view_free(tool_views *v);
 
-/* Does `path` lie in `folder`, or is it that? */
-bool tool__view_is_within(const char *path, const char *folder);
-
 #endif

@@ -13,11 +13,9 @@
 
 const char *const tool__git_state_names[] = {"rebase-merge", "rebase-apply", "sequencer", NULL};
 static const struct {
-    const char *state, *name;
-    bool is_list; /* of steps; else a strategy, which git takes for a program's name */
-} step_files[] = {{"rebase-merge", "git-rebase-todo", true}, {"sequencer", "todo", true},
-    {"rebase-merge", "strategy", false}, {"rebase-merge", "strategy_opts", false},
-    {"sequencer", "opts", false}};
+    const char *state, *name; /* lists of steps; strategies, which git takes for programs' names */
+} step_files[] = {{"rebase-merge", "git-rebase-todo"}, {"sequencer", "todo"}, {"rebase-merge", "strategy"},
+    {"rebase-merge", "strategy_opts"}, {"sequencer", "opts"}};
 
 bool tool__git_states_have(const tool_git_states *list, const struct stat *st)
 {

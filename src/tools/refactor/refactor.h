@@ -45,8 +45,7 @@ typedef struct refactor {
     tool_workspace *w;
     const tool_limits *limits;
     tool_result *result; /* where refusals go */
-    const char *operation;
-    char *name; /* the bare name */
+    char *name;          /* the bare name */
     refactor_file *files;
     size_t n_files, cap_files;
     refactor_file **modules; /* files that were read to follow imports */

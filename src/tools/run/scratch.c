@@ -42,13 +42,6 @@ void tool_scratch_free(tool_scratch *s)
     free(s);
 }
 
-static char *join(const char *folder, const char *name)
-{
-    base_buf path = {0};
-    base_buf_printf(&path, "%s/%s", folder, name);
-    return base_buf_take(&path);
-}
-
 /* A new or emptied file below the root, without following a link (what git ignores is one): -1 with errno. */
 static int open_new(const tool_scratch *s, const char *path, mode_t mode)
 {
@@ -122,7 +115,7 @@ static void link_ignored(const tool_scratch *s, const tool_root *root)
         struct stat st;
         if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") || !strcmp(e->d_name, ".git")) continue;
         if (fstatat(s->root.fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0) continue;
-        char *target = join(root->path, e->d_name);
+        char *target = base_fs_join(root->path, e->d_name);
         if (symlinkat(target, s->root.fd, e->d_name)) {
         } /* the command will say what it misses */
         free(target);
@@ -145,7 +138,7 @@ int tool_scratch_make(tool_workspace *w, tool_scratch **ret, const atomic_bool *
     *s = (tool_scratch){.folder = base_xstrdup(name),
         .tmp = base_xstrdup(w->tmp),
         .original = base_xstrdup(w->root.path),
-        .root = {.fd = -1, .path = join(name, "tree"), .has_openat2 = w->root.has_openat2},
+        .root = {.fd = -1, .path = base_fs_join(name, "tree"), .has_openat2 = w->root.has_openat2},
         .sandbox = w->sandbox};
     uint64_t n_bytes = 0;
     rc = base_fs_mkdirs(s->root.path, err);
