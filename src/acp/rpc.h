@@ -23,7 +23,7 @@ enum {
 
 /* Each writes one line at once. id: of the request that is answered, NULL for null; result: a JSON value. */
 void acp_send_result(const base_json *id, const char *result);
-void acp_send_error(const base_json *id, int code, const char *sentence);
+void acp_send_error(const base_json *id, int code, const char *sentence); /* code: one of the above */
 /* params: a JSON object. With an id above 0 it is a request, else a notification. */
 void acp_send_call(const char *method, const char *params, long id);
 

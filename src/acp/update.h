@@ -20,6 +20,7 @@ typedef struct acp_teller {
     bool was_interrupted;  /* the turn was, for its answer */
 } acp_teller;
 
+/* Sends what the protocol has for this event, one update or several; most events are none of the client's business. */
 void acp_tell(acp_teller *t, const agent_event *e);
 /* Foreign text in a block of code, behind a fence that it does not hold; kind: a language, or "". */
 void acp_put_code(base_buf *out, const char *kind, const char *text);
@@ -27,6 +28,6 @@ void acp_put_code(base_buf *out, const char *kind, const char *text);
 void acp_send_update(const acp_teller *t, const char *kind, const char *fields);
 /* The params of session/request_permission. The tool call is told as it is in updates. */
 void acp_put_permission(acp_teller *t, const agent_event *request, base_buf *out);
-void acp_teller_free(acp_teller *t);
+void acp_teller_free(acp_teller *t); /* frees the contents */
 
 #endif

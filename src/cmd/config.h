@@ -31,7 +31,7 @@ int config_read_user(
 /* The project's, from its file's text; shown: what the file is called where it is told of. */
 void config_read_project(config *c, int argc, char **argv, common_options *common, const option_row *own,
     const char *shown, const char *text, size_t n);
-void config_free(config *c);
+void config_free(config *c); /* frees the contents; the options that point to them are void then */
 
 /* Where the setting that counts is written ("FILE:LINE"); NULL: in no file. Lives as long as the configuration. */
 const char *config_source(const config *c, const char *key);

@@ -115,10 +115,11 @@ int options_model_path(const common_options *o, char **ret, base_err *err);
  */
 int options_budget(const common_options *o, uint32_t n_ctx, uint32_t row_bytes, kv_limit measured,
     kv_limit *ret, base_err *err);
-int options_repair(const common_options *o, int *ret, base_err *err); /* "off" 0, NULL -1 */
-
+/* Rows that --repair lets come back for a request; 0: "off"; -1: it was not given. BASE_E_USAGE: it is neither. */
+int options_repair(const common_options *o, int *ret, base_err *err);
+/* --lookup: is text guessed ahead? BASE_E_USAGE: neither on nor off. */
 int options_lookup(const common_options *o, bool *ret, base_err *err);
-
+/* What of them a model is opened with; points into *o. */
 model_options options_to_model(const common_options *o);
 
 /*

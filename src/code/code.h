@@ -23,6 +23,7 @@ typedef struct code_grammars code_grammars;
  * grammar is lexical.
  */
 code_grammars *code_grammars_open(void);
+/* Nothing that was parsed with them may be used any more. NULL is fine. */
 void code_grammars_close(code_grammars *g);
 
 typedef struct code_grammar_info {
@@ -32,6 +33,7 @@ typedef struct code_grammar_info {
     const char *why;        /* not usable because of this; NULL: no sentence */
     const char *unresolved; /* table rows that the grammar lacks, joined by spaces; "" when all resolved */
 } code_grammar_info;
+/* Every language that has a table, found or not; returns how many. *ret is valid until the next call or close. */
 uint32_t code_grammars_list(code_grammars *g, const code_grammar_info **ret);
 
 /*

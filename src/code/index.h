@@ -12,6 +12,7 @@
 
 typedef struct code_index code_index;
 
+/* An empty one. g must live as long. Any thread may use it: calls wait for each other. */
 code_index *code_index_new(code_grammars *g);
 void code_index_free(code_index *x);
 
@@ -27,11 +28,10 @@ void code_index_expect_edit(code_index *x, const char *path);
  */
 void code_index_load(code_index *x, const char *path, base_buf *word);
 int code_index_save(code_index *x, const char *path, base_err *err);
-uint32_t code_index_parsed(
-    const code_index *x); /* files parsed since the load or save: what was not found in the store */
-
-uint32_t code_index_files(const code_index *x);
-uint32_t code_index_chunks(const code_index *x);
+/* Files parsed since the load or save: what was not found in the store. */
+uint32_t code_index_parsed(const code_index *x);
+uint32_t code_index_files(const code_index *x);  /* that it holds, also those with a path only */
+uint32_t code_index_chunks(const code_index *x); /* pieces that can be hits: definitions and passages */
 
 typedef struct code_hit {
     const char *path;  /* valid until code_hits_free */

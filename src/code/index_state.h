@@ -23,7 +23,7 @@ typedef struct code_strings {
     size_t block_used, block_size;
 } code_strings;
 
-uint32_t code_strings_add(code_strings *s, const char *text, size_t n);
+uint32_t code_strings_add(code_strings *s, const char *text, size_t n);        /* its number, new or not */
 uint32_t code_strings_find(const code_strings *s, const char *text, size_t n); /* UINT32_MAX: not there */
 void code_strings_free(code_strings *s);
 

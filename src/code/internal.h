@@ -93,6 +93,7 @@ typedef struct code_builder {
     uint32_t line, line_at; /* cursor of line counting: line number at byte line_at */
 } code_builder;
 
+/* language NULL: lexical. text must live until code_builder_end or _abandon, one of which is due. */
 void code_builder_begin(code_builder *b, const char *language, const char *text, size_t n);
 /* A copy that lives as long as the file. */
 const char *code_builder_name(code_builder *b, const char *s, size_t n);
@@ -104,8 +105,8 @@ uint32_t code_builder_define(code_builder *b, const code_definition *d);
 /* The same with lines that are known; false beyond 2^20. */
 bool code_builder_put(code_builder *b, const code_definition *d, uint32_t line, uint32_t line_end);
 void code_builder_anchor(code_builder *b, const code_anchor *a);
-code_file *code_builder_end(code_builder *b); /* sorts the anchors */
-void code_builder_abandon(code_builder *b);
+code_file *code_builder_end(code_builder *b); /* sorts the anchors; code_file_free */
+void code_builder_abandon(code_builder *b);   /* frees what was built */
 
 /*
  * What reads this file: a number that changes with the grammar, the tables and this code. *ret_language: as
@@ -186,7 +187,9 @@ typedef struct code_grammar {
 /* NULL: none. Loaded once, valid until code_grammars_close. */
 const code_grammar *code_grammar_get(code_grammars *g, const char *language);
 struct code_tree;
+/* Definitions and anchors of a tree; code_file_free. */
 code_file *code_parse_tree(const struct code_tree *t);
+/* The dependences of its functions; f: what code_parse_tree gave of the same tree. code_graph_clear. */
 void code_graph_build(const struct code_tree *t, const code_file *f, code_graph *ret);
 #endif
 /* Frees what the graph holds; it is empty then. */

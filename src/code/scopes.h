@@ -36,6 +36,7 @@ const code_site *code_scopes_lookup(const code_scopes *s, uint32_t i);
 /* The site of the whole file that declares it first; NULL: none. */
 const code_site *code_scopes_global(const code_scopes *s);
 /* Is node i of this type, or of one of these (NULL-terminated)? */
+/* type: the grammar's name of it, as "identifier". */
 bool code_node_is(const code_tree *t, uint32_t i, const char *type);
 bool code_node_is_one(const code_tree *t, uint32_t i, const char *const *types);
 

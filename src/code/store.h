@@ -34,10 +34,13 @@ typedef struct code_store code_store;
 
 /* A missing file gives an empty store. word: set to a sentence when a part could not be used. */
 code_store *code_store_open(const char *path, base_buf *word);
-void code_store_close(code_store *s);
-uint32_t code_store_entries(const code_store *s);
+void code_store_close(code_store *s);             /* what it gave stays valid */
+uint32_t code_store_entries(const code_store *s); /* files that it holds */
 
-/* false: not there. `language`: as code_file.language, borrowed. n: bytes of the text, for bounds. */
+/*
+ * What parsing gave for a text: key is its SHA-256, tag what read it (code_reader_tag). false: not there. `language`: as
+ * code_file.language, borrowed. n: bytes of the text, for bounds. The caller frees ret->file and ret->calls.
+ */
 bool code_store_find(const code_store *s, const uint8_t key[32], uint64_t tag, const char *language, size_t n,
     code_parsed *ret);
 

@@ -48,9 +48,9 @@ void code_earlier_free(code_earlier *e);
 
 /* What the table says of node i's type; kind -1 and no flags when it says nothing. */
 const code_node_row *code_tree_row(const code_tree *t, uint32_t i);
-code_flow code_tree_flow(const code_tree *t, uint32_t i);
-const char *code_tree_type(const code_tree *t, uint32_t i);
-bool code_tree_is_name(const code_tree *t, uint32_t i); /* a leaf that is an identifier of some sort */
+code_flow code_tree_flow(const code_tree *t, uint32_t i);   /* how control passes through it */
+const char *code_tree_type(const code_tree *t, uint32_t i); /* the grammar's name of its type */
+bool code_tree_is_name(const code_tree *t, uint32_t i);     /* a leaf that is an identifier of some sort */
 
 /* Nodes below i; UINT32_MAX: none. */
 uint32_t code_tree_child(const code_tree *t, uint32_t i, uint8_t field);

@@ -58,8 +58,8 @@ void mcp_tools_add(mcp_tools *t, const base_json *result, char **ret_cursor);
 /* The text of a tools/call result; what is no text is named. True: the tool says that it failed. */
 bool mcp_result_text(const base_json *result, base_buf *out);
 
-/* Of a list of known revisions; NULL: the server speaks none of them. */
+/* The revision of the protocol that the server answered `initialize` with (static text); NULL: none that we speak. */
 const char *mcp_revision(const base_json *result);
-extern const char mcp_newest_revision[];
+extern const char mcp_newest_revision[]; /* that we ask for: "2025-06-18" */
 
 #endif

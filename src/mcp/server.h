@@ -40,6 +40,10 @@ void mcp_server_free(mcp_server *s); /* ends it and frees the contents */
 
 /* Starts it and says who we are; mcp_server_greeted waits for the answer, so that several start at one time. */
 int mcp_server_begin(mcp_server *s, tool_workspace *w, base_err *err);
+/*
+ * Waits for that answer until base_clock_ns() is end_ns, a second at least. On an error the server is MCP_FAILED, and s->why says it too;
+ * BASE_E_CANCELLED: it may be begun again.
+ */
 int mcp_server_greeted(mcp_server *s, uint64_t end_ns, const atomic_bool *cancel, base_err *err);
 
 /* Takes in what it said while nobody listened, for a second at most: tools that are others now, its end. */

@@ -41,7 +41,7 @@ typedef struct remote_endpoint_options {
 int remote_endpoint_open(remote_endpoint **ret, const remote_endpoint_options *options, base_err *err);
 /* After a connection was lost: does it still serve this model? An error: it does not answer. */
 int remote_endpoint_check(remote_endpoint *e, bool *ret_same, base_err *err);
-void remote_endpoint_close(remote_endpoint *e);
+void remote_endpoint_close(remote_endpoint *e); /* with its connection and vocabulary; NULL is fine */
 /* "llama-server at http://127.0.0.1:8080 serves MODEL, 8192 tokens, by token ids": one line. */
 void remote_endpoint_describe(const remote_endpoint *e, base_buf *out);
 

@@ -45,10 +45,15 @@ typedef struct remote_http_options {
 
 typedef struct remote_http remote_http;
 
+/*
+ * Connects to nothing yet. What the options point to is copied, but for cancel and user. BASE_E_USAGE: the URL is none, or http to an
+ * address out there that nobody allowed.
+ */
 int remote_http_open(remote_http **ret, const remote_http_options *options, base_err *err);
-void remote_http_close(remote_http *h);
+void remote_http_close(remote_http *h); /* ends what runs; NULL is fine */
+/* Another `waits` (remote_http_options) from now on. */
 void remote_http_set_waits(remote_http *h, void (*waits)(void *user, const char *sentence), void *user);
-const remote_address *remote_http_address(const remote_http *h);
+const remote_address *remote_http_address(const remote_http *h); /* the URL, read; lives as long as h */
 
 /*
  * One request (body NULL: GET, else POST of JSON) and its whole answer, at most 16 MiB. *ret_status (may be

@@ -13,6 +13,7 @@
 
 typedef struct remote_vocab remote_vocab;
 
+/* Knows nothing yet and asks nobody. http and wire must live as long; model: as the engine wants it called, copied. */
 remote_vocab *remote_vocab_new(remote_http *http, const remote_wire *wire, const char *model);
 void remote_vocab_free(remote_vocab *v);
 
@@ -28,13 +29,13 @@ int remote_vocab_decode(remote_vocab *v, const int32_t *ids, uint32_t n, base_bu
 int remote_vocab_learn(remote_vocab *v, const int32_t *ids, uint32_t n, base_err *err);
 /* Its bytes as a stream showed them. */
 void remote_vocab_set(remote_vocab *v, int32_t id, const char *bytes, size_t n);
-bool remote_vocab_knows(const remote_vocab *v, int32_t id);
+bool remote_vocab_knows(const remote_vocab *v, int32_t id); /* are its bytes known? asks nobody */
 /* NULL: not known. The bytes live as long as v. */
 const char *remote_vocab_piece(const remote_vocab *v, int32_t id, size_t *ret_n);
 
 /* From here on this id is a control token, and its text in content is kept from becoming it. */
 void remote_vocab_set_control(remote_vocab *v, int32_t id);
-bool remote_vocab_is_control(const remote_vocab *v, int32_t id);
+bool remote_vocab_is_control(const remote_vocab *v, int32_t id); /* as far as was found out; asks nobody */
 /* Finds out whether it is one: alone, as content, its text has other ids. */
 int remote_vocab_judge(remote_vocab *v, int32_t id, base_err *err);
 

@@ -31,7 +31,7 @@ typedef enum tool_power { TOOL_READS, TOOL_WRITES, TOOL_RUNS } tool_power;
     X(REFUSED, "refused") X(DENIED, "denied") X(TIMEOUT, "timeout") X(CANCELLED, "cancelled")
 #define TOOL_STATUS_ENUM(id, word) TOOL_##id,
 typedef enum tool_status { TOOL_STATUSES(TOOL_STATUS_ENUM) TOOL_N_STATUSES } tool_status;
-const char *tool_status_word(tool_status s);
+const char *tool_status_word(tool_status s); /* as logs and events have it; "unknown" beyond the table */
 
 /*
  * Which bytes of a result are which bytes of which file version: by it each row of the cache knows its path
@@ -138,6 +138,7 @@ typedef struct tool_entry {
         tool_result *ret, base_err *err);
 } tool_entry;
 
+/* All of them, [*ret_n], in the order in which the prompt tells of them. */
 const tool_entry *const *tool_table(uint32_t *ret_n);
 const tool_entry *tool_find(const char *name); /* NULL: unknown */
 
@@ -176,12 +177,13 @@ typedef struct tool_workspace_options {
 
 /* A folder that is no git tree works too; what is off then is said by tool_workspace_notes. */
 int tool_workspace_open(tool_workspace **ret, const tool_workspace_options *options, base_err *err);
-void tool_workspace_close(tool_workspace *w);
+void tool_workspace_close(tool_workspace *w); /* with what was temporary of it; NULL is fine */
 /*
  * What a kill left half written of a change of several files is put back; before anything reads the tree. The
  * notes say what was done.
  */
 void tool_workspace_recover(tool_workspace *w);
+/* The three live as long as the workspace. root: an absolute path. */
 const char *tool_workspace_root(const tool_workspace *w);
 code_index *tool_workspace_index(tool_workspace *w);
 code_grammars *tool_workspace_grammars(tool_workspace *w);
@@ -220,7 +222,7 @@ void tool_workspace_mark_shown(tool_workspace *w, const char *path, const char *
 void tool_workspace_turn(tool_workspace *w, uint32_t turn);
 /*
  * Undo: what would be restored (a diff), then do it. BASE_E_NOT_FOUND: nothing to undo. Works after a kill:
- * it is on disk before any write.
+ * it is on disk before any write. *ret_summary: a sentence that says what was restored; the caller frees.
  */
 int tool_undo_preview(tool_workspace *w, base_buf *diff, base_err *err);
 int tool_undo_apply(tool_workspace *w, char **ret_summary, base_err *err);

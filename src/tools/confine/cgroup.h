@@ -34,7 +34,7 @@ void tool__cgroup_find(const char *root, const char *own, tool_cgroup_place *ret
 void tool__cgroup_place_free(tool_cgroup_place *place);
 /* The same of this machine and process, looked for once. */
 tool_cgroup_place *tool__cgroup_here(void);
-void tool__cgroup_describe(const tool_cgroup_place *place, base_buf *out);
+void tool__cgroup_describe(const tool_cgroup_place *place, base_buf *out); /* lines for `kvist doctor` */
 
 typedef struct tool_cgroup {
     char *folder; /* NULL: there is none */

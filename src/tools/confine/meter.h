@@ -22,7 +22,7 @@ typedef struct tool_meter_limits {
 
 /* Half of the memory of this machine, or of the control group that kvist is in. */
 tool_meter_limits tool__meter_defaults(void);
-void tool__meter_describe(const tool_meter_limits *l, base_buf *out);
+void tool__meter_describe(const tool_meter_limits *l, base_buf *out); /* a line for `kvist doctor` */
 
 typedef struct tool_meter {
     tool_meter_limits limits;

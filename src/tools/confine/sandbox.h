@@ -30,7 +30,8 @@ typedef struct tool_sandbox {
 
 /* Asks the kernel once (a short-lived child tries the mount namespace). */
 void tool_sandbox_probe(tool_sandbox *ret);
-void tool_sandbox_describe_one(const tool_sandbox *s, base_buf *out);
+void tool_sandbox_describe_one(
+    const tool_sandbox *s, base_buf *out); /* what is in force, lines for `kvist doctor` */
 
 /* What one command is to see and do. Lists end with NULL and may be NULL. */
 typedef struct tool_sandbox_wishes {
@@ -61,6 +62,7 @@ typedef struct tool_sandbox_plan {
     char uid_map[64], gid_map[64];
 } tool_sandbox_plan;
 
+/* Makes folders below wishes->session. ret: tool_sandbox_plan_free; on an error there is nothing to free. */
 int tool_sandbox_prepare(
     const tool_sandbox *s, const tool_sandbox_wishes *wishes, tool_sandbox_plan *ret, base_err *err);
 /* What the supervisor is cloned with (CLONE_NEWPID, CLONE_NEWUSER), and its first step there. */

@@ -116,7 +116,7 @@ static bool find_newcomer(
 {
     base_buf clean = {0}, flat = {0};
     tool__normalise_block(&clean, block.ptr, block.len);
-    tool__rebase(&flat, clean.data ? clean.data : "", clean.len, "", 0, TOOL_INDENT_KEEP, 4);
+    tool__indent_block(&flat, clean.data ? clean.data : "", clean.len, "", 0, TOOL_INDENT_KEEP, 4);
     if (!flat.data) base_buf_puts(&flat, "");
     bool found = false;
     for (int turn = 0; !found && turn < 2; turn++) {
@@ -516,7 +516,7 @@ bool tool__add_definition(code_grammars *g, const char *path, const base_buf *te
     size_t unit;
     tool_indentation how = tool__indentation_for(whole.data, whole.len, c.text.data, c.text.len, &unit);
     while (c.text.len && tool__is_space(c.text.data[c.text.len - 1])) c.text.len--;
-    tool__rebase(&placed, c.text.data, c.text.len, indent.ptr, indent.len, how, unit);
+    tool__indent_block(&placed, c.text.data, c.text.len, indent.ptr, indent.len, how, unit);
     base_buf_putc(&placed, '\n');
     tool_text_style style = tool__text_style(whole.data, whole.len);
     /* The file up to the place, its last line ended; the distance; the new text; the rest. */

@@ -174,7 +174,7 @@ static void put_replacement(base_buf *out, const base_buf *whole, const lines *t
         for (size_t i = old_n; i < new_n; i++) base_buf_putc(&indent, ' ');
         size_t unit;
         tool_indentation keep = tool__indentation_for(whole->data, whole->len, block.data, block.len, &unit);
-        tool__rebase(&moved, block.data, block.len, indent.data, indent.len, keep, unit);
+        tool__indent_block(&moved, block.data, block.len, indent.data, indent.len, keep, unit);
         base_buf_free(&indent);
         use = &moved;
     }

@@ -239,7 +239,7 @@ bool tool__choose(code_grammars *g, const char *path, const base_buf *file, cons
     bool is_good = false;
     tool__normalise_block(&clean, block.ptr, block.len);
     if (!clean.data) base_buf_puts(&clean, "");
-    tool__rebase(&flat, clean.data, clean.len, "", 0, TOOL_INDENT_KEEP, 4);
+    tool__indent_block(&flat, clean.data, clean.len, "", 0, TOOL_INDENT_KEEP, 4);
     if (!flat.data) base_buf_puts(&flat, "");
     source src = {.written = &clean, .parsed = &flat};
     code_file *b;

@@ -63,7 +63,7 @@ static void place(
         base_buf_add(out, block, n);
         return;
     }
-    tool__rebase(out, block, n, file->data + line, target, how, unit);
+    tool__indent_block(out, block, n, file->data + line, target, how, unit);
 }
 
 bool tool__syntax_holds(

@@ -10,8 +10,8 @@
 #include "tools/edit/definition.h"
 
 /*
- * Replaces one whole definition; false with *why (a sentence and the next call). *note: what of the block was
- * left out.
+ * Replaces one whole definition; false with *why (a sentence and the next call). ret_text: the whole file; *ret_line and *ret_line_end:
+ * where the definition stands in it. *note: what of the block was left out.
  */
 bool tool__replace_definition(code_grammars *g, const char *path, const base_buf *text, const char *name,
     base_str block, base_buf *ret_text, uint32_t *ret_line, uint32_t *ret_line_end, base_buf *note,

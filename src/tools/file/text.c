@@ -130,7 +130,7 @@ char tool__indent_char(const char *text, size_t n)
     return tabs > spaces ? '\t' : spaces ? ' ' : '\0';
 }
 
-void tool__rebase(base_buf *out, const char *block, size_t n, const char *indent, size_t indent_n,
+void tool__indent_block(base_buf *out, const char *block, size_t n, const char *indent, size_t indent_n,
     tool_indentation how, size_t unit)
 {
     size_t step = step_of(block, n), base = 0, base_n = 0, tab = how == TOOL_INDENT_SPACES ? unit : step;

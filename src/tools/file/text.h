@@ -1,4 +1,4 @@
-/* Lines, indentation and line ends of a text (text.c). Pure. */
+/* Lines, indentation and line ends of a text (text.c). Pure functions; offsets are bytes, a line is 1-based. */
 #ifndef KVIST_TOOLS_FILE_TEXT_H
 #define KVIST_TOOLS_FILE_TEXT_H
 
@@ -11,12 +11,12 @@ typedef struct tool_text_style {
     bool crlf;      /* most lines end in CR LF */
     bool ends_open; /* the last line has no newline */
 } tool_text_style;
-bool tool__is_space(char c);
-size_t tool__line_begin(const char *text, size_t at);         /* of the line that holds the byte */
-size_t tool__line_end(const char *text, size_t n, size_t at); /* its newline, or n */
-bool tool__is_blank(const char *text, size_t from, size_t to);
+bool tool__is_space(char c);                                   /* of ASCII: blank, tab, CR, LF */
+size_t tool__line_begin(const char *text, size_t at);          /* of the line that holds the byte */
+size_t tool__line_end(const char *text, size_t n, size_t at);  /* its newline, or n */
+bool tool__is_blank(const char *text, size_t from, size_t to); /* are bytes [from, to) all white space? */
 tool_text_style tool__text_style(const char *text, size_t n);
-size_t tool__count_lines(const char *text, size_t n);
+size_t tool__count_lines(const char *text, size_t n); /* an open last line counts */
 size_t tool__line_start(
     const char *text, size_t n, size_t line);        /* byte of the 1-based line; n when there are fewer */
 size_t tool__line_of(const char *text, size_t byte); /* 1-based */
@@ -30,7 +30,7 @@ char tool__indent_char(const char *text, size_t n);
  * left of the first line stays where it is.
  */
 typedef enum tool_indentation { TOOL_INDENT_KEEP, TOOL_INDENT_TABS, TOOL_INDENT_SPACES } tool_indentation;
-void tool__rebase(base_buf *out, const char *block, size_t n, const char *indent, size_t indent_n,
+void tool__indent_block(base_buf *out, const char *block, size_t n, const char *indent, size_t indent_n,
     tool_indentation how, size_t unit);
 /* What a block needs to look like the text that it goes into. */
 tool_indentation tool__indentation_for(

@@ -18,6 +18,7 @@ typedef struct tool_served_options {
     bool writes, has_network;
 } tool_served_options;
 
+/* Looks at what git obeys first (git_guard.h). *ret: tool_served_stop. */
 int tool_served_start(
     tool_workspace *w, const tool_served_options *options, tool_served **ret, base_err *err);
 void tool_served_stop(tool_served *s); /* ends it, and all that it started */
