@@ -390,7 +390,7 @@ static void test_model__keeps_no_part_of_logits(void **state)
 
 static void test_model__exact_on_smollm2(void **state)
 {
-    char *path = base_fs_home(BASE_HOME_DATA, "models/SmolLM2-135M-Instruct.Q4_1.gguf");
+    char *path = tiny_gguf_small_model();
     if (!base_fs_exists(path)) {
         print_message("%s is not there; kvist model get fetches it\n", path);
         free(path);

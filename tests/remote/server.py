@@ -7,6 +7,7 @@ with last, as a llama-server with one slot does, and reports what of a request i
 llama-server's forms were checked against llama.cpp's source and a running server; vLLM's against its documentation and what is told
 of a running one; other chat endpoints' against the OpenAI API's documentation.
 """
+import functools
 import http.server
 import json
 import socket
@@ -304,6 +305,7 @@ class Server:
         return True
 
 
+@functools.lru_cache(maxsize=None)
 def spelled(i):
     """A byte as byte-level BPE writes it (GPT-2's table)."""
     if i in NAMES:
