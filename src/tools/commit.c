@@ -1,7 +1,7 @@
 /*
  * What is staged and how messages read here is looked at by libgit2, which runs nothing. The commit itself is git's: it
  * runs the person's hooks, signs with their key and takes their identity, none of which the sandbox would let it
- * reach, so this is the one program that kvist runs outside of it (docs/security.md).
+ * reach, so this is the one program that kvist runs outside of it (docs/confinement.md).
  */
 #include "tools/commit.h"
 

@@ -1,6 +1,6 @@
 /*
  * The walk reads each folder once and remembers its ctime, which nobody can set: the next walk looks at folders only (lstat) and
- * reads those that changed. Measured in docs/security.md.
+ * reads those that changed. Measured in docs/confinement.md.
  */
 #include "tools/guard/git_walk.h"
 
