@@ -18,6 +18,7 @@
  *     named.c    which definitions a request is about
  *     judge.c    which command judges a change where none was named
  *     valued.c   values that the request gives, as a judge in front of that command
+ *     test_command.c  the command that judges: which it is, and how a test file is run alone
  *     attempt.c  a request that names a failing test: running it, taking failed attempts back, asking again
  *     doubt.c    where the model doubts the text that it is to repair: what a further attempt changes
  *     guard.c    repeated calls and repeating text
@@ -559,14 +560,16 @@ void agent__values_hold(agent *a, const tool_result *run);
 /* A turn begins, or a session ends. */
 void agent__forget_values(agent *a);
 
-/* --- attempt.c --- */
-void agent__fix_free(agent *a); /* what a turn knows of its attempts, the doubts too */
+/* --- test_command.c --- */
 /* A test file's command becomes the test; false: how to run it alone is not known. */
 bool agent__set_test_file(agent *a, const char *path);
 bool agent__path_is_plain(const char *path);          /* it can stand in a command line as it is */
 void agent__find_test(agent *a, const char *request); /* sets test_command and fix.wanted */
 void agent__set_test(agent *a, const char *command);  /* the command that judges; copied */
 bool agent__runs_tests(const char *command);          /* a test runner by its words */
+
+/* --- attempt.c --- */
+void agent__fix_free(agent *a); /* what a turn knows of its attempts, the doubts too */
 /* A change was refused or changed nothing: its tokens are put aside, the next answer begins with the call. */
 void agent__came_to_nothing(agent *a, uint32_t from, uint32_t to);
 /*

@@ -17,6 +17,7 @@
 #include "agent/token_map.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "kv/repair/heads.h"
 #include "record.h"
 #include "tui/record.h"
 #include "tui/tui.h"
@@ -433,10 +434,13 @@ static void test_what_if__of_the_small_model_repeats_the_record(void **state)
     if (whatif_schedule_read(&schedule, l, id, &err)) fail_msg("%s", err.msg);
     assert_true(schedule->says_settings);
     assert_string_equal(schedule->isa, model_get_info(m)->isa);
+    char *heads =
+        kv_heads_path(model_get_info(m)->hash); /* that the session found before its first eviction */
     const kv_options original = {.policy = schedule->policy,
         .budget = schedule->limit.rows,
         .repair = schedule->repair,
         .set = schedule->set,
+        .heads_file = heads,
         .n_ctx = schedule->n_ctx};
     kv_options changed = original;
     changed.budget = 1650;
@@ -468,6 +472,7 @@ static void test_what_if__of_the_small_model_repeats_the_record(void **state)
     whatif_schedule_free(schedule);
     model_close(m);
     agent_log_close(l);
+    free(heads);
     free(id);
     free(path);
 }

@@ -5,6 +5,7 @@
  */
 #include "tui/state/row_journal.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -561,6 +562,16 @@ void tui_rows_lanes(const tui_rows *r, uint32_t from, uint32_t to, uint32_t *min
         if (r->row[i].lanes < *min) *min = r->row[i].lanes;
         if (r->row[i].lanes > *max) *max = r->row[i].lanes;
     }
+}
+
+void tui_lanes_in_words(uint32_t fewest, uint32_t most, uint32_t n_lanes, char out[static 64])
+{
+    if (fewest == n_lanes)
+        snprintf(out, 64, "in all %u lanes", n_lanes);
+    else if (fewest == most)
+        snprintf(out, 64, "in %u of %u lanes", fewest, n_lanes);
+    else
+        snprintf(out, 64, "in %u to %u of %u lanes", fewest, most, n_lanes);
 }
 
 tui_share tui_count_share(const tui_count *c)

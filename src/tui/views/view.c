@@ -2,7 +2,6 @@
  * The inspector's views in the order of their digits: the list in meson.build, from which the build makes
  * the rows below. A view's row stands at the end of its file.
  */
-#include <stdio.h>
 
 #include "tui/views/view.h"
 
@@ -16,14 +15,4 @@ bool tui_view_unit(tui_ui *u, uint32_t *from, uint32_t *to)
 {
     *from = *to = 0;
     return tui_views[u->view == TUI_VIEW_why ? u->view_before : u->view]->unit(u, from, to);
-}
-
-void tui_lanes_in_words(uint32_t fewest, uint32_t most, uint32_t n_lanes, char out[static 64])
-{
-    if (fewest == n_lanes)
-        snprintf(out, 64, "in all %u lanes", n_lanes);
-    else if (fewest == most)
-        snprintf(out, 64, "in %u of %u lanes", fewest, n_lanes);
-    else
-        snprintf(out, 64, "in %u to %u of %u lanes", fewest, most, n_lanes);
 }

@@ -28,9 +28,6 @@ extern const tui_view *const tui_views[TUI_N_VIEWS]; /* the first has the key 1;
 /* The unit at the cursor, of the view that is shown; why has none of its own: of the one before it. */
 bool tui_view_unit(tui_ui *u, uint32_t *from, uint32_t *to);
 
-/* "in all 56 lanes", "in 14 to 31 of 56 lanes" */
-void tui_lanes_in_words(uint32_t fewest, uint32_t most, uint32_t n_lanes, char out[static 64]);
-
 /* --- the cursor by cells of the strip, for views that have no units of their own (strip_cursor.c) --- */
 bool tui_strip_unit(tui_ui *u, uint32_t *from, uint32_t *to);
 void tui_strip_move(tui_ui *u, int64_t units);

@@ -1,0 +1,107 @@
+/* Which command judges: set by whoever knows one, a test file's own, or the one that a request names (contract: parts.h). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/parts.h"
+#include "base/mem.h"
+
+bool agent__runs_tests(const char *command)
+{
+    static const char *const marks[] = {"test", "check", "tox", "spec"};
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+        if (strstr(command, marks[i])) return true;
+    return false;
+}
+
+void agent__set_test(agent *a, const char *command)
+{
+    char *copy = base_xstrdup(command);
+    free(a->test.command);
+    a->test.command = copy;
+    a->test.is_found = false;
+}
+
+/* How a test file is run alone, by its name's ending. */
+static const struct {
+    const char *ending, *before;
+} test_runners[] = {{".py", "python3 -m pytest -q -x --tb=short "}, {".test.js", "node --test "},
+    {".test.mjs", "node --test "}, {".sh", "sh "}};
+
+/* Packages below src/ are found there, or an installed one of that name would be tested. */
+static bool has_src_packages(const agent *a)
+{
+    char **paths = code_index_paths(tool_workspace_index(a->workspace));
+    bool found = false;
+    for (size_t i = 0; paths && paths[i] && !found; i++)
+        found = !strncmp(paths[i], "src/", 4) && base_ends_with(paths[i], "/__init__.py");
+    code_index_paths_free(paths);
+    return found;
+}
+
+bool agent__path_is_plain(const char *path)
+{
+    return !strpbrk(path, " \t\n'\"$`\\;&|<>()*?[]{}!#~") && *path != '-';
+}
+
+bool agent__set_test_file(agent *a, const char *path)
+{
+    for (size_t i = 0; i < sizeof test_runners / sizeof *test_runners; i++) {
+        if (!base_ends_with(path, test_runners[i].ending) || !agent__path_is_plain(path)) continue;
+        base_buf command = {0};
+        base_buf_printf(&command, "%s%s%s",
+            base_ends_with(path, ".py") && has_src_packages(a) ? "PYTHONPATH=src " : "",
+            test_runners[i].before, path);
+        agent__set_test(a, command.data);
+        base_buf_free(&command);
+        return true;
+    }
+    return false;
+}
+
+/* A word of the request that is a test file of the tree: its command becomes the test. */
+static bool take_test_file(agent *a, const char *word, size_t n)
+{
+    char *name = base_xstrndup(word, n);
+    bool taken = false;
+    char *path = n > 3 && strstr(name, "test") && strchr(name, '.')
+                     ? code_index_path(tool_workspace_index(a->workspace), *name == '@' ? name + 1 : name)
+                     : NULL;
+    if (path) taken = agent__set_test_file(a, path);
+    free(path);
+    free(name);
+    return taken;
+}
+
+static bool asks_for_repair(const char *request)
+{
+    static const char *const words[] = {"fail", "fix", "repair", "broken", "bug", "pass"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcasestr(request, words[i])) return true;
+    return false;
+}
+
+void agent__find_test(agent *a, const char *request)
+{
+    bool named = false;
+    agent__forget_values(a);
+    if (a->test.is_found) { /* for the last turn's change */
+        free(a->test.command);
+        a->test.command = NULL;
+        a->test.is_found = false;
+    }
+    const char *open = strchr(request, '`'), *close = open ? strchr(open + 1, '`') : NULL;
+    if (close) {
+        char *command = base_xstrndup(open + 1, (size_t)(close - open - 1));
+        named = strchr(command, ' ') && agent__runs_tests(command);
+        if (named) agent__set_test(a, command);
+        free(command);
+    }
+    static const char between[] = " \t\n\"'`(),;:";
+    for (const char *p = request; *p && !named; p += strspn(p, between)) {
+        size_t n = strcspn(p, between), word = n;
+        while (word && strchr(".?!", p[word - 1])) word--;
+        named = take_test_file(a, p, word);
+        p += n;
+    }
+    a->fix.wanted = named && asks_for_repair(request) && a->settings.mode != AGENT_MODE_PLAN;
+}
