@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/call_xml.h"
 #include "agent/parts.h"
+#include "agent/tool_grammar.h"
 #include "base/clock.h"
 #include "base/mem.h"
 
@@ -34,56 +34,31 @@ void agent__save(agent *a)
 
 /* --- beginning ------------------------------------------------------------------------------------------ */
 
+static bool is_offered(const void *user, const tool_entry *t)
+{
+    const agent *a = user;
+    return agent_prompt_offers(t, a->info.strong) || t->models == TOOL_ON_REQUEST;
+}
+
 int agent__offer_tools(agent *a, base_err *err)
 {
-    static const model_argument_type types[] = {
-        [TOOL_ARGUMENT_STRING] = MODEL_ARGUMENT_STRING,
-        [TOOL_ARGUMENT_INTEGER] = MODEL_ARGUMENT_INTEGER,
-        [TOOL_ARGUMENT_BOOLEAN] = MODEL_ARGUMENT_BOOLEAN,
-        [TOOL_ARGUMENT_CHOICE] = MODEL_ARGUMENT_CHOICE,
-        [TOOL_ARGUMENT_PATH] = MODEL_ARGUMENT_PATH,
-        [TOOL_ARGUMENT_SYMBOL] = MODEL_ARGUMENT_CHOICE, /* of the names that the index knows */
-    };
-    enum { MAX_TOOLS = 16, MAX_ARGUMENTS = 64, MAX_SYMBOLS = 100000 };
+    enum { MAX_SYMBOLS = 100000 };
+    static const char *const none[] = {NULL};
     if (!(a->engine->can & ENGINE_GRAMMAR)) return 0;
-    model_grammar_tool tools[MAX_TOOLS];
-    model_grammar_argument arguments[MAX_ARGUMENTS];
-    uint32_t n_table, n = 0, n_arguments = 0;
-    const tool_entry *const *table = tool_table(&n_table);
     char **outside = a->servers ? mcp_names(a->servers) : NULL;
     char **symbols = code_index_names(tool_workspace_index(a->workspace), MAX_SYMBOLS);
-    for (uint32_t i = 0; i < n_table && n < MAX_TOOLS; i++) {
-        const bool is_mcp = !strcmp(table[i]->name, "mcp");
-        if (!agent_prompt_offers(table[i], a->info.strong) && table[i]->models != TOOL_ON_REQUEST) continue;
-        if (is_mcp && (!outside || !*outside)) continue;
-        tools[n] = (model_grammar_tool){table[i]->name, arguments + n_arguments, 0};
-        for (const tool_argument *g = table[i]->arguments; g && g->name && n_arguments < MAX_ARGUMENTS; g++) {
-            const bool is_symbol = g->type == TOOL_ARGUMENT_SYMBOL;
-            const model_argument_type type = is_mcp                   ? MODEL_ARGUMENT_CHOICE
-                                             : is_symbol && !*symbols ? MODEL_ARGUMENT_STRING
-                                                                      : types[g->type];
-            arguments[n_arguments++] = (model_grammar_argument){g->name, type, g->required,
-                is_mcp      ? (const char *const *)outside
-                : is_symbol ? (const char *const *)symbols
-                            : g->choices};
-            tools[n].n_arguments++;
-        }
-        /* In XML a fenced block behind the call will do, too; a call of harmony ends its message. */
-        const bool is_harmony = a->info.tools == MODEL_TOOLS_HARMONY;
-        if ((is_harmony || a->info.tools == MODEL_TOOLS_XML) && table[i]->takes_payload &&
-            n_arguments < MAX_ARGUMENTS) {
-            arguments[n_arguments++] =
-                (model_grammar_argument){agent_call_xml_payload, MODEL_ARGUMENT_STRING, is_harmony, NULL};
-            tools[n].n_arguments++;
-        }
-        n++;
-    }
+    agent_tool_grammar grammar;
+    agent_tool_grammar_make(&grammar, &(agent_grammar_options){.style = a->info.tools,
+                                          .offers = is_offered,
+                                          .user = a,
+                                          .symbols = (const char *const *)symbols,
+                                          .outside = outside ? (const char *const *)outside : none});
     const char **files = NULL;
     size_t n_files = 0;
     if (tool_workspace_files(a->workspace, &files, &n_files, NULL)) n_files = 0;
     const char **paths = base_xcalloc(n_files + 1, sizeof *paths);
     if (n_files) memcpy(paths, files, n_files * sizeof *paths);
-    int rc = a->engine->ops->set_tools(a->engine, tools, n, n_files ? paths : NULL, err);
+    int rc = a->engine->ops->set_tools(a->engine, grammar.tools, grammar.n, n_files ? paths : NULL, err);
     free(files);
     free(paths);
     code_index_paths_free(symbols);

@@ -1,5 +1,5 @@
 /* A model as what both sides compute by (contract: arm.h). */
-#include "agent/prompt.h"
+#include "agent/tool_grammar.h"
 #include "model/text/tokenizer.h"
 #include "whatif/arm.h"
 
@@ -45,29 +45,10 @@ whatif_engine whatif_model_engine(model *m)
 
 model_grammar *whatif_model_grammar(model *m)
 {
-    static const model_argument_type types[] = {
-        [TOOL_ARGUMENT_STRING] = MODEL_ARGUMENT_STRING,
-        [TOOL_ARGUMENT_INTEGER] = MODEL_ARGUMENT_INTEGER,
-        [TOOL_ARGUMENT_BOOLEAN] = MODEL_ARGUMENT_BOOLEAN,
-        [TOOL_ARGUMENT_CHOICE] = MODEL_ARGUMENT_CHOICE,
-        [TOOL_ARGUMENT_PATH] = MODEL_ARGUMENT_PATH,
-        [TOOL_ARGUMENT_SYMBOL] = MODEL_ARGUMENT_STRING,
-    };
-    enum { MAX_TOOLS = 16, MAX_ARGUMENTS = 64 };
-    model_grammar_tool tools[MAX_TOOLS];
-    model_grammar_argument arguments[MAX_ARGUMENTS];
-    uint32_t n_table, n = 0, n_arguments = 0;
-    const tool_entry *const *table = tool_table(&n_table);
-    for (uint32_t i = 0; i < n_table && n < MAX_TOOLS; i++) {
-        tools[n] = (model_grammar_tool){table[i]->name, arguments + n_arguments, 0};
-        for (const tool_argument *g = table[i]->arguments; g && g->name && n_arguments < MAX_ARGUMENTS; g++) {
-            arguments[n_arguments++] =
-                (model_grammar_argument){g->name, types[g->type], g->required, g->choices};
-            tools[n].n_arguments++;
-        }
-        n++;
-    }
+    agent_tool_grammar grammar;
     model_grammar *ret = NULL;
     const model_tool_style style = model_template_tools(model_get_template(m));
-    return model_grammar_new(&ret, model_get_tokenizer(m), style, tools, n, NULL, NULL) ? NULL : ret;
+    agent_tool_grammar_make(&grammar, &(agent_grammar_options){.style = style});
+    return model_grammar_new(&ret, model_get_tokenizer(m), style, grammar.tools, grammar.n, NULL, NULL) ? NULL
+                                                                                                        : ret;
 }
