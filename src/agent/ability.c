@@ -18,6 +18,7 @@ static const struct {
 } strong_from[] = {
     {MODEL_TOOLS_XML, 3.5, 2},     /* Qwen3.5-4B and up, Qwen3-Coder-30B-A3B, Coder-Next */
     {MODEL_TOOLS_HARMONY, 3.5, 2}, /* gpt-oss */
+    {MODEL_TOOLS_MISTRAL, 3.5, 2}, /* Devstral, Ministral 3 from 8B on */
     {ANY_TOOLS, 6.5, 2},           /* Qwen2.5-Coder-7B, Qwen3-30B-A3B, Devstral */
 };
 

@@ -80,9 +80,52 @@ static void take_mark(agent_channels *c, uint32_t index, const char *piece, size
     }
 }
 
+/* [ARGS] behind a name that is none leaves what follows words. */
+static void begin_named_call(agent_channels *c, base_buf *words)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
+    const char *name = c->head.data ? c->head.data + strspn(c->head.data, " \n") : "";
+    const size_t n = strspn(name, letters);
+    c->at = n ? AGENT_IN_CALL : AGENT_IN_WORDS;
+    if (!n) return;
+    begin_line(words);
+    base_buf_printf(words, "{\"name\": \"%.*s\", \"arguments\": ", (int)n, name);
+    c->is_empty = true;
+}
+
+static void end_named_call(agent_channels *c, base_buf *words)
+{
+    if (c->at == AGENT_IN_CALL) base_buf_puts(words, c->is_empty ? "{}}" : "}");
+    base_buf_clear(&c->head);
+    c->at = AGENT_IN_WORDS;
+}
+
+static void take_mistral(agent_channels *c, const char *piece, size_t n, base_buf *words)
+{
+    if (is(piece, n, "[ARGS]") && c->at == AGENT_IN_HEAD) {
+        begin_named_call(c, words);
+    } else if (is(piece, n, "[CALL_ID]") && c->at == AGENT_IN_HEAD) {
+        base_buf_putc(&c->head, ' '); /* a call's id is nobody's business */
+    } else {
+        end_named_call(c, words);
+        if (is(piece, n, "[TOOL_CALLS]")) c->at = AGENT_IN_HEAD;
+        if (is(piece, n, "[THINK]")) c->at = AGENT_IN_THOUGHT;
+    }
+}
+
+void agent_channels_begin(agent_channels *c, model_tool_style style)
+{
+    c->is_mistral = style == MODEL_TOOLS_MISTRAL;
+    c->at = c->is_mistral ? AGENT_IN_WORDS : AGENT_IN_HEAD;
+}
+
 void agent_channels_take(agent_channels *c, uint32_t index, const char *piece, size_t n, bool is_control,
     base_buf *words, base_buf *thought)
 {
+    if (is_control && c->is_mistral) {
+        take_mistral(c, piece, n, words);
+        return;
+    }
     if (is_control) {
         take_mark(c, index, piece, n, words);
         return;
@@ -97,7 +140,7 @@ void agent_channels_take(agent_channels *c, uint32_t index, const char *piece, s
     case AGENT_IN_HEAD:
         if (c->head.len + n <= MAX_HEAD) base_buf_add(&c->head, piece, n);
         /* Behind the role a head begins, which ends the thought before it. */
-        if (c->head.len == 1 + strlen(role) && !strcmp(c->head.data + 1, role)) {
+        if (!c->is_mistral && c->head.len == 1 + strlen(role) && !strcmp(c->head.data + 1, role)) {
             end_thought(c, index + 1);
             c->head_from = index + 1;
         }

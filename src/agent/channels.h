@@ -1,15 +1,17 @@
 /*
- * What a model of channels (gpt-oss: the harmony form, OpenAI 2025) writes, message by message: its marks are
- * control tokens, so that no text can be taken for one.
+ * What a model writes whose calls and thoughts stand between control tokens, so that no text can be taken for one: in
+ * channels, message by message (gpt-oss: the harmony form, OpenAI 2025), or in Mistral's form.
  *
  *     <|channel|>analysis<|message|>..<|end|>              a thought
  *     <|channel|>commentary<|message|>..<|end|>            words for the person before a call
  *     <|channel|>commentary to=functions.NAME ..<|message|>{..}<|call|>
  *     <|channel|>final<|message|>..<|return|>              the answer
  *
+ *     [THINK]..[/THINK]words[TOOL_CALLS]NAME[ARGS]{..}</s>
+ *
  * Words become the answer's text; a call becomes the JSON object on a line of its own that agent/call.h reads; a thought
- * is told apart, and where it stands in the sequence is kept, because the template leaves it out once the answer is
- * there. What stands behind <|start|>assistant is a head, and so is the beginning of an answer.
+ * is told apart, and where it stands in the sequence is kept, because harmony's template leaves it out once the answer is
+ * there; Mistral's leaves it in. In harmony what stands behind <|start|>assistant is a head, and so is the beginning of an answer.
  */
 #ifndef KVIST_AGENT_CHANNELS_H
 #define KVIST_AGENT_CHANNELS_H
@@ -18,6 +20,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "model/text/template.h"
 
 typedef struct agent_thought {
     uint32_t from, to; /* tokens: from the head's first to before the next one's */
@@ -25,6 +28,7 @@ typedef struct agent_thought {
 
 typedef struct agent_channels {
     enum { AGENT_IN_HEAD, AGENT_IN_WORDS, AGENT_IN_THOUGHT, AGENT_IN_CALL } at;
+    bool is_mistral;
     base_buf head;
     uint32_t head_from; /* of the message at hand: its first token behind <|start|>assistant */
     bool is_thought;    /* the message at hand, also where its text is over */
@@ -34,6 +38,8 @@ typedef struct agent_channels {
     size_t cap_thoughts;
 } agent_channels;
 
+/* In front of an answer: how calls of its model are written. */
+void agent_channels_begin(agent_channels *c, model_tool_style style);
 /* The next token of an answer: its place in the sequence, its bytes, and whether it is a control token. */
 void agent_channels_take(agent_channels *c, uint32_t index, const char *piece, size_t n, bool is_control,
     base_buf *words, base_buf *thought);

@@ -195,7 +195,9 @@ static void fake_info(const engine *e, engine_info *ret)
         .backend = "script",
         .repair = f->kv.repair,
         .set = f->kv.set,
-        .tools = f->script.channels ? MODEL_TOOLS_HARMONY : MODEL_TOOLS_TAG_TOOLS,
+        .tools = f->script.channels == 2   ? MODEL_TOOLS_MISTRAL
+                 : f->script.channels == 1 ? MODEL_TOOLS_HARMONY
+                                           : MODEL_TOOLS_TAG_TOOLS,
         .n_ctx = f->script.n_ctx,
         .model_n_ctx = f->script.n_ctx,
         .n_layer = 1,
@@ -219,18 +221,19 @@ static void fake_set_sampling(engine *e, const model_sampling *s)
 /* Its text, and, of a script with channels, the marks in it. */
 static void encode_answer(fake *f, const char *text)
 {
+    static const char *const begins[] = {"", "<|", "["};
+    const uint32_t form = f->script.channels;
     for (size_t n; *text; text += n) {
-        const char *mark = f->script.channels ? strstr(text, "<|") : NULL;
+        const char *mark = form ? strstr(text, begins[form]) : NULL;
         n = mark ? (size_t)(mark - text) : strlen(text);
-        if (n) {
-            standin_encode(&f->base, text, n, &f->answer, NULL);
+        const int32_t id = n ? STANDIN_END : standin_mark(text, strlen(text), &n);
+        if (id != STANDIN_END) {
+            model_ids_add(&f->answer, id);
             continue;
         }
-        const int32_t id = standin_mark(text, strlen(text), &n);
-        if (id == STANDIN_END)
-            n = 2; /* no mark: it is left out */
-        else
-            model_ids_add(&f->answer, id);
+        const bool is_text = mark != text || form == 2; /* <| that begins no mark is left out */
+        if (mark == text) n = strlen(begins[form]);
+        if (is_text) standin_encode(&f->base, text, n, &f->answer, NULL);
     }
 }
 

@@ -29,6 +29,7 @@ static const char *const around[][2] = {
     [MODEL_TOOLS_HERMES] = {"<tool_call>\n", "\n</tool_call>"},
     [MODEL_TOOLS_XML] = {NULL, NULL},
     [MODEL_TOOLS_HARMONY] = {"", ""}, /* what stands around it is no text: control tokens */
+    [MODEL_TOOLS_MISTRAL] = {"", ""}, /* the same */
     [MODEL_TOOLS_JSON] = {"", ""},
 };
 
@@ -122,18 +123,25 @@ static void put_typed_tool(const tool_entry *t, bool strong, base_buf *out)
     base_buf_puts(out, any || t->takes_payload ? "}) => any;\n\n" : "() => any;\n\n");
 }
 
-/* The developer message of gpt-oss: what the model is told, then the functions that it may call. */
-static char *developer_text(bool strong)
+/* What a model is told that was taught its own form of calls. */
+static void put_native_rules(bool strong, base_buf *out)
 {
-    base_buf out = {0};
-    base_buf_printf(&out,
+    base_buf_printf(out,
         "You are kvist, a coding agent. You work on the user's source tree with tools. Excerpts of the tree "
         "stand in front of a request: they are real. Answer from excerpts and tool results only, in a few "
         "sentences; name functions and their files. One call at a time: its result comes back.\n\nTo change "
         "code: have its text in front of you (else read it), call %s, then test with shell. A call that "
         "failed "
-        "is not repeated: do what its message says.\n\n# Tools\n\n## functions\n\nnamespace functions {\n\n",
+        "is not repeated: do what its message says.",
         strong ? "edit" : "rewrite with the whole new definition as its content");
+}
+
+/* The developer message of gpt-oss: what the model is told, then the functions that it may call. */
+static char *developer_text(bool strong)
+{
+    base_buf out = {0};
+    put_native_rules(strong, &out);
+    base_buf_puts(&out, "\n\n# Tools\n\n## functions\n\nnamespace functions {\n\n");
     uint32_t n;
     const tool_entry *const *table = tool_table(&n);
     for (uint32_t i = 0; i < n; i++)
@@ -142,10 +150,81 @@ static char *developer_text(bool strong)
     return base_buf_take(&out);
 }
 
+static void put_schema(const tool_argument *a, base_buf *out)
+{
+    static const char *const types[] = {[TOOL_ARGUMENT_STRING] = "string",
+        [TOOL_ARGUMENT_INTEGER] = "integer",
+        [TOOL_ARGUMENT_BOOLEAN] = "boolean",
+        [TOOL_ARGUMENT_CHOICE] = "string",
+        [TOOL_ARGUMENT_PATH] = "string",
+        [TOOL_ARGUMENT_SYMBOL] = "string"};
+    base_json_put_str(out, a->name, strlen(a->name));
+    base_buf_printf(out, ": {\"type\": \"%s\"", types[a->type]);
+    for (const char *const *c = a->choices; c && *c; c++) {
+        base_buf_puts(out, c == a->choices ? ", \"enum\": [" : ", ");
+        base_json_put_str(out, *c, strlen(*c));
+    }
+    if (a->choices) base_buf_putc(out, ']');
+    if (a->about) {
+        base_buf_puts(out, ", \"description\": ");
+        base_json_put_str(out, a->about, strlen(a->about));
+    }
+    base_buf_putc(out, '}');
+}
+
+/* A function as OpenAI's API describes one, written as Python's json.dumps does: what templates make of tojson. */
+static void put_function(const tool_entry *t, bool strong, base_buf *out)
+{
+    static const tool_argument payload = {.name = agent_call_xml_payload,
+        .about = "the new text",
+        .required = true,
+        .type = TOOL_ARGUMENT_STRING};
+    base_buf required = {0};
+    bool any = false;
+    base_buf_puts(out, "{\"type\": \"function\", \"function\": {\"name\": ");
+    base_json_put_str(out, t->name, strlen(t->name));
+    base_buf_puts(out, ", \"description\": ");
+    base_json_put_str(out, t->about, strlen(t->about));
+    base_buf_puts(out, ", \"parameters\": {\"type\": \"object\", \"properties\": {");
+    bool is_payload = false;
+    for (const tool_argument *a = t->arguments; !is_payload; a++) {
+        is_payload = !a || !a->name; /* the last one, if any */
+        if (is_payload && !t->takes_payload) break;
+        const tool_argument *one = is_payload ? &payload : a;
+        if (!is_payload && !is_told(a->models, strong)) continue;
+        if (any) base_buf_puts(out, ", ");
+        any = true;
+        put_schema(one, out);
+        if (!one->required) continue;
+        if (required.len) base_buf_puts(&required, ", ");
+        base_json_put_str(&required, one->name, strlen(one->name));
+    }
+    base_buf_printf(out, "}, \"required\": [%s]}}}", required.data ? required.data : "");
+    base_buf_free(&required);
+}
+
+static char *functions_text(bool strong)
+{
+    base_buf out = {0};
+    uint32_t n;
+    const tool_entry *const *table = tool_table(&n);
+    for (uint32_t i = 0; i < n; i++) {
+        if (!agent_prompt_offers(table[i], strong)) continue;
+        base_buf_puts(&out, out.len ? ", " : "[");
+        put_function(table[i], strong, &out);
+    }
+    base_buf_putc(&out, ']');
+    return base_buf_take(&out);
+}
+
 static char *system_text(model_tool_style style, bool strong)
 {
     base_buf out = {0};
     if (style == MODEL_TOOLS_HARMONY) return developer_text(strong);
+    if (style == MODEL_TOOLS_MISTRAL) {
+        put_native_rules(strong, &out);
+        return base_buf_take(&out);
+    }
     base_buf_puts(&out,
         "You are kvist, a coding agent. You work on the user's source tree with tools. Excerpts of the tree "
         "stand in front of a "
@@ -251,7 +330,8 @@ void agent_prompt_build(model_tool_style style, bool strong, agent_prompt *ret)
 {
     *ret = (agent_prompt){0};
     add_part(ret, MODEL_ROLE_SYSTEM, system_text(style, strong));
-    if (style == MODEL_TOOLS_HARMONY) return; /* it was taught its form, and needs no examples of ours */
+    if (style == MODEL_TOOLS_MISTRAL) add_part(ret, MODEL_ROLE_TOOLS, functions_text(strong));
+    if (model_tools_are_marked(style)) return; /* it was taught its form, and needs no examples of ours */
     const example *examples = strong ? strong_examples : small_examples;
     size_t n = strong ? sizeof strong_examples / sizeof *examples : sizeof small_examples / sizeof *examples;
     for (size_t i = 0; i < n; i++) {

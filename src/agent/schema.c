@@ -20,7 +20,8 @@ engine_hold agent__hold(const agent *a, bool calls)
     const uint32_t room = s.n_ctx > s.n_tokens ? s.n_ctx - s.n_tokens : 0;
     return (engine_hold){.schema = a->settings.schema,
         .text = a->settings.schema_text,
-        .calls = calls && a->info.tools != MODEL_TOOLS_JSON,
+        /* Bare JSON cannot be told from a value, and a mark is no text that a value's grammar could begin with. */
+        .calls = calls && a->info.tools != MODEL_TOOLS_JSON && a->info.tools != MODEL_TOOLS_MISTRAL,
         .n_tokens = room < a->settings.max_tokens ? room : a->settings.max_tokens};
 }
 

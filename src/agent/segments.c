@@ -53,7 +53,7 @@ size_t agent__add_segment(agent *a, const agent_text *t, uint32_t from, uint32_t
 }
 
 /* A scaffold's label says which message it leaves open: "+role" begins, "-role" ends, "-role+role" both. */
-const char *const agent__role_words[] = {"system", "user", "assistant", "tool"};
+const char *const agent__role_words[] = {"system", "user", "assistant", "tool", "tools"};
 
 int agent__find_open(const agent *a)
 {
@@ -61,7 +61,7 @@ int agent__find_open(const agent *a)
         const agent_segment *p = &a->transcript.segments[i];
         if (p->origin != KV_ORIGIN_SCAFFOLD || !p->label) continue;
         const char *plus = strrchr(p->label, '+');
-        for (int role = 0; plus && role < 4; role++)
+        for (int role = 0; plus && role <= MODEL_ROLE_TOOLS; role++)
             if (!strcmp(agent__role_words[role], plus + 1)) return role;
         return -1;
     }

@@ -40,8 +40,8 @@ int standin_encode(engine *e, const char *text, size_t n, model_ids *out, base_e
     return 0;
 }
 
-static const char *const marks[] = {
-    "<|start|>", "<|channel|>", "<|constrain|>", "<|message|>", "<|call|>", "<|end|>"};
+static const char *const marks[] = {"<|start|>", "<|channel|>", "<|constrain|>", "<|message|>", "<|call|>",
+    "<|end|>", "[TOOL_CALLS]", "[ARGS]", "[THINK]", "[/THINK]"};
 enum { N_MARKS = sizeof marks / sizeof *marks };
 
 int32_t standin_mark(const char *text, size_t n, size_t *ret_n)
@@ -53,7 +53,8 @@ int32_t standin_mark(const char *text, size_t n, size_t *ret_n)
     return STANDIN_END;
 }
 
-static const char *const role_names[] = {"<|system|>", "<|user|>", "<|assistant|>", "<|tool|>"};
+static const char *const role_names[] = {"<|system|>", "<|user|>", "<|assistant|>", "<|tool|>", "<|tools|>"};
+enum { N_ROLES = sizeof role_names / sizeof *role_names };
 
 const char *standin_piece(const engine *e, int32_t id, size_t *ret_n)
 {
@@ -69,7 +70,7 @@ const char *standin_piece(const engine *e, int32_t id, size_t *ret_n)
     } else if (id >= STANDIN_MARK && id < STANDIN_MARK + N_MARKS) {
         *ret_n = strlen(marks[id - STANDIN_MARK]);
         return marks[id - STANDIN_MARK];
-    } else if (id >= STANDIN_CONTROL && id < STANDIN_CONTROL + 4) {
+    } else if (id >= STANDIN_CONTROL && id < STANDIN_CONTROL + N_ROLES) {
         *ret_n = strlen(role_names[id - STANDIN_CONTROL]);
         return role_names[id - STANDIN_CONTROL];
     } else if (id >= 0 && id < STANDIN_CONTROL) {

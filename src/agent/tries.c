@@ -283,7 +283,7 @@ uint32_t agent__tries(const agent *a)
 bool agent__tries_are_due(const agent *a)
 {
     return agent__tries(a) > 1 && a->test.command && a->fix.failing && !a->fix.passed && !a->fix.no_test &&
-           a->info.tools != MODEL_TOOLS_HARMONY && /* a candidate is text, and its channels are none */
+           !model_tools_are_marked(a->info.tools) && /* a candidate is text, and its channels are none */
            !a->fix.tried && !a->denied && a->settings.mode != AGENT_MODE_PLAN &&
            (a->engine->can & ENGINE_BRANCH);
 }

@@ -201,9 +201,10 @@ static int decode(agent *a, answer *r, const agent_opening *opening, engine_hold
     size_t told = 0;
     r->origin = KV_ORIGIN_ANSWER;
     bool call_due = opening->call.len > 0, closed = false;
-    r->has_channels = a->info.tools == MODEL_TOOLS_HARMONY;
+    r->has_channels = model_tools_are_marked(a->info.tools);
+    agent_channels_begin(&r->channels, a->info.tools);
     /* A schema is for one channel, which the grammar of values knows nothing of: what came is checked. */
-    if (call_due || r->has_channels || !a->engine->ops->answer_held) hold = NULL;
+    if (call_due || a->info.tools == MODEL_TOOLS_HARMONY || !a->engine->ops->answer_held) hold = NULL;
     r->from = r->channels.head_from = agent__n_tokens(a);
     int rc = write_for_model(a, r, &opening->thought, &told, err);
     if (!rc && call_due && !opening->thought.len) {
@@ -572,7 +573,7 @@ static int converse(agent *a, const char *request, bool *interrupted, base_err *
         answer r = {0};
         bool further = a->fix.copied || a->fix.attempts;
         /* Candidates come first, and the first of them is not begun for the model. */
-        const bool writes_channels = a->info.tools == MODEL_TOOLS_HARMONY;
+        const bool writes_channels = model_tools_are_marked(a->info.tools);
         const bool opens = a->fix.open_call && !writes_channels && !agent__tries_are_due(a);
         int rc = opens ? agent__open_further(a, further, &opening, err) : 0;
         a->fix.open_call = false;

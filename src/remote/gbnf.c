@@ -13,6 +13,7 @@ static const struct {
     [MODEL_TOOLS_HERMES]    = {"\"<tool_call>\" ws object ws \"</tool_call>\" rest", {"(?:^|\\n)(<tool_call>)"}},
     [MODEL_TOOLS_XML]       = {"\"<tool_call>\" ws \"<function=\" call \"</function>\" ws \"</tool_call>\" rest", {"(?:^|\\n)(<tool_call>)"}},
     [MODEL_TOOLS_HARMONY]   = {"object rest", {"(?:^|\\n)(\\{\"name\")"}}, /* no endpoint is of it */
+    [MODEL_TOOLS_MISTRAL]   = {"object rest", {"(?:^|\\n)(\\{\"name\")"}}, /* nor of this */
     [MODEL_TOOLS_JSON]      = {"object rest", {"(?:^|\\n)(\\{\"name\")"}},
 };
 /* clang-format on */

@@ -100,12 +100,12 @@ static void add_places(const agent_logged_run *from, const stretch *where, agent
 /* "-user+assistant": the roles that end and begin. */
 static bool read_label(const char *label, int *ret_end, int *ret_begin)
 {
-    static const char *const words[] = {"system", "user", "assistant", "tool"};
+    static const char *const words[] = {"system", "user", "assistant", "tool", "tools"};
     *ret_end = WHATIF_NO_MESSAGE;
     *ret_begin = WHATIF_NO_MESSAGE;
     if (!label || (*label != '-' && *label != '+')) return false;
     for (const char *at = label; *at; at += 1 + strcspn(at + 1, "-+"))
-        for (int role = 0; role < 4; role++)
+        for (int role = 0; role <= MODEL_ROLE_TOOLS; role++)
             if (strcspn(at + 1, "-+") == strlen(words[role]) &&
                 !strncmp(at + 1, words[role], strlen(words[role])))
                 *(*at == '-' ? ret_end : ret_begin) = role;

@@ -24,7 +24,7 @@ static void test_ability__counts_what_a_model_is(void **state)
         {"Qwen3-30B-A3B", {MODEL_TOOLS_HERMES, 30532122624, 3353032704}, true},
         {"Qwen3.6-35B-A3B", {MODEL_TOOLS_XML, 35000000000, 3000000000}, true},
         {"a mixture of 8B with 1B at work", {MODEL_TOOLS_JSON, 8300000000, 1500000000}, false},
-        {"Devstral Small", {MODEL_TOOLS_JSON, 23572403200, 23572403200}, true},
+        {"Devstral Small", {MODEL_TOOLS_MISTRAL, 23572403200, 23572403200}, true},
         {"a server that says nothing", {MODEL_TOOLS_HERMES, 0, 0}, true},
         {"a server that says 4B", {MODEL_TOOLS_HERMES, 4000000000, 0}, false},
     };

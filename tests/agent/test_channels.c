@@ -60,6 +60,43 @@ static void test_channels__tell_answers_calls_and_thoughts_apart(void **state)
     check("", "", "", 0);
 }
 
+/* Each row one token; a bracket is a mark. */
+static void check_mistral(const char *const *tokens, const char *words, const char *thought)
+{
+    agent_channels c = {.head_from = 0};
+    base_buf said = {0}, thought_of = {0};
+    uint32_t n = 0;
+    agent_channels_begin(&c, MODEL_TOOLS_MISTRAL);
+    for (; tokens[n]; n++)
+        agent_channels_take(&c, n, tokens[n], strlen(tokens[n]), tokens[n][0] == '[' || tokens[n][0] == '<',
+            &said, &thought_of);
+    agent_channels_end(&c, n);
+    assert_string_equal(said.data ? said.data : "", words);
+    assert_string_equal(thought_of.data ? thought_of.data : "", thought);
+    assert_int_equal(c.n_thoughts, 0); /* none of them leaves */
+    agent_channels_free(&c);
+    base_buf_free(&said);
+    base_buf_free(&thought_of);
+}
+
+static void test_channels__read_what_mistral_writes(void **state)
+{
+    check_mistral((const char *[]){"Hel", "lo.", "</s>", NULL}, "Hello.", "");
+    check_mistral((const char *[]){"[THINK]", "H", "m.", "[/THINK]", "I look.", "[TOOL_CALLS]", "re", "ad",
+                      "[ARGS]", "{\"path\": ", "\"a\"}", "</s>", NULL},
+        "I look.\n{\"name\": \"read\", \"arguments\": {\"path\": \"a\"}}", "Hm.");
+    check_mistral((const char *[]){"[TOOL_CALLS]", "now", "[CALL_ID]", "abc", "[ARGS]", " ", "</s>", NULL},
+        "{\"name\": \"now\", \"arguments\":  {}}", "");
+    /* Several, and marks that are missing or out of place. */
+    check_mistral((const char *[]){"[TOOL_CALLS]", "a", "[ARGS]", "{}", "[TOOL_CALLS]", "b", "[ARGS]", "{}",
+                      "</s>", NULL},
+        "{\"name\": \"a\", \"arguments\": {}}\n{\"name\": \"b\", \"arguments\": {}}", "");
+    check_mistral(
+        (const char *[]){"[ARGS]", "x", "[TOOL_CALLS]", "[ARGS]", "y", "[/THINK]", "z", NULL}, "xyz", "");
+    check_mistral((const char *[]){"[TOOL_CALLS]", "read", "</s>", NULL}, "", "");
+    check_mistral((const char *[]){"[THINK]", "cut", NULL}, "", "cut");
+}
+
 /* A thought takes its head with it, and leaves what stands in front of a head: <|start|>assistant. */
 static void test_channels__know_where_thoughts_stand(void **state)
 {
@@ -126,6 +163,28 @@ static void test_channels__a_turn_calls_answers_and_forgets_its_thoughts(void **
     free_host(&h);
 }
 
+/* A turn in that form: the call is run, its text stays as it was written, and so does the thought. */
+static void test_channels__a_turn_of_mistral_calls_and_answers(void **state)
+{
+    put_file("notes.txt", "remember the milk\n");
+    host h = new_host();
+    agent_session *s = open_session(&h,
+        "channels 2\nanswer [THINK]I must read it.[/THINK]I look.[TOOL_CALLS]read[ARGS]{\"path\": "
+        "\"notes.txt\"}\nanswer It says to remember the milk [sic].\n",
+        AGENT_MODE_ASK, NULL, true);
+    assert_int_equal(submit(s, &h, "what does notes.txt say?"), 0);
+    assert_true(told(&h, "\"text\":\"It says to remember the milk [sic].\""));
+    assert_true(told(&h, "\"channel\":\"thought\""));
+    assert_outline_has(&h, "tool_call read:ok");
+    base_buf active = {0};
+    put_active(agent_session_agent(s), &active);
+    assert_non_null(strstr(
+        active.data, "[THINK]I must read it.[/THINK]I look.[TOOL_CALLS]read[ARGS]{\"path\": \"notes.txt\"}"));
+    base_buf_free(&active);
+    agent_session_close(s);
+    free_host(&h);
+}
+
 static void test_channels__new_text_is_an_argument(void **state)
 {
     host h = new_host();
@@ -146,6 +205,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_channels__tell_answers_calls_and_thoughts_apart),
         cmocka_unit_test(test_channels__know_where_thoughts_stand),
+        cmocka_unit_test(test_channels__read_what_mistral_writes),
+        cmocka_unit_test_setup_teardown(
+            test_channels__a_turn_of_mistral_calls_and_answers, make_folders, drop_folders),
         cmocka_unit_test_setup_teardown(
             test_channels__a_turn_calls_answers_and_forgets_its_thoughts, make_folders, drop_folders),
         cmocka_unit_test_setup_teardown(test_channels__new_text_is_an_argument, make_folders, drop_folders),

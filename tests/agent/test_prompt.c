@@ -34,7 +34,7 @@ static void test_prompt__every_call_in_it_parses_as_a_known_tool(void **state)
 {
     for (int style = MODEL_TOOLS_TAG_TOOLS; style <= MODEL_TOOLS_JSON; style++)
         for (int strong = 0; strong < 2; strong++) {
-            if (style == MODEL_TOOLS_HARMONY) continue; /* it has no examples */
+            if (model_tools_are_marked((model_tool_style)style)) continue; /* it has no examples */
             agent_prompt p;
             uint32_t n_calls = 0;
             agent_prompt_build((model_tool_style)style, strong, &p);
@@ -114,6 +114,39 @@ static void test_prompt__writes_the_functions_of_gpt_oss(void **state)
     }
 }
 
+/* What json.dumps makes of the functions, which Devstral's template sets between its marks. */
+static void test_prompt__lists_the_functions_of_mistral(void **state)
+{
+    static const char *const rendered[] = {
+        "[{\"type\": \"function\", \"function\": {\"name\": \"",
+        "{\"name\": \"read\", \"description\": \"",
+        "\"parameters\": {\"type\": \"object\", \"properties\": {\"path\": {\"type\": \"string\", "
+        "\"description\": \"",
+        "\"from\": {\"type\": \"integer\", \"description\": \"",
+        "\"content\": {\"type\": \"string\", \"description\": \"the new text\"}}, \"required\": [\"path\", ",
+        "\"content\"]}}}",
+    };
+    for (int strong = 0; strong < 2; strong++) {
+        agent_prompt p;
+        agent_prompt_build(MODEL_TOOLS_MISTRAL, strong, &p);
+        assert_int_equal(p.n, 2);
+        assert_int_equal(p.parts[0].role, MODEL_ROLE_SYSTEM);
+        assert_int_equal(p.parts[1].role, MODEL_ROLE_TOOLS);
+        for (size_t i = 0; i < sizeof rendered / sizeof *rendered; i++)
+            if (!strstr(p.parts[1].text, rendered[i]))
+                fail_msg("%s is not in: %s", rendered[i], p.parts[1].text);
+        base_json_doc *doc = NULL;
+        assert_int_equal(base_json_parse(p.parts[1].text, strlen(p.parts[1].text), &doc, NULL), 0);
+        uint32_t n = 0;
+        for (const base_json *one = base_json_root(doc)->first; one; one = one->next, n++)
+            assert_non_null(
+                base_json_get(base_json_get(base_json_get(one, "function"), "parameters"), "required"));
+        assert_true(n >= 6 && n <= 8);
+        base_json_free(doc);
+        agent_prompt_free(&p);
+    }
+}
+
 static void test_prompt__offers_eight_tools_at_most(void **state)
 {
     uint32_t n;
@@ -158,6 +191,7 @@ int main(void)
         cmocka_unit_test(test_prompt__every_call_in_it_parses_as_a_known_tool),
         cmocka_unit_test(test_prompt__writes_the_functions_of_qwens_templates),
         cmocka_unit_test(test_prompt__writes_the_functions_of_gpt_oss),
+        cmocka_unit_test(test_prompt__lists_the_functions_of_mistral),
         cmocka_unit_test(test_prompt__offers_eight_tools_at_most),
         cmocka_unit_test(test_prompt__stays_within_1500_tokens),
     };

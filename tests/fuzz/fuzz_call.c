@@ -1,6 +1,6 @@
 /*
  * What a model writes: any bytes are safe in the call parser and the JSON repair, whole and cut short; and read as
- * tokens of harmony (bytes from 1 on are its marks).
+ * tokens of harmony and of Mistral (bytes from 1 on are their marks).
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -18,15 +18,18 @@ static int known(const void *user, const char *name)
                                                                      : -1;
 }
 
-static void read_channels(const char *text, size_t n)
+static void read_channels(model_tool_style style, const char *text, size_t n)
 {
-    static const char *const marks[] = {
-        "<|start|>", "<|channel|>", "<|constrain|>", "<|message|>", "<|call|>", "<|end|>", "<|return|>"};
+    static const char *const all[][7] = {
+        {"<|start|>", "<|channel|>", "<|constrain|>", "<|message|>", "<|call|>", "<|end|>", "<|return|>"},
+        {"[TOOL_CALLS]", "[ARGS]", "[CALL_ID]", "[THINK]", "[/THINK]", "</s>", "[INST]"}};
+    const char *const *marks = all[style == MODEL_TOOLS_MISTRAL];
     agent_channels c = {.head_from = 0};
     base_buf words = {0}, thought = {0};
+    agent_channels_begin(&c, style);
     for (size_t i = 0; i < n; i++) {
         const unsigned mark = (unsigned char)text[i] - 1u;
-        const bool is_mark = mark < sizeof marks / sizeof *marks;
+        const bool is_mark = mark < sizeof *all / sizeof **all;
         agent_channels_take(&c, (uint32_t)i, is_mark ? marks[mark] : text + i,
             is_mark ? strlen(marks[mark]) : 1, is_mark, &words, &thought);
     }
@@ -52,7 +55,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
             if (!c.name || !c.arguments || c.from > c.to || c.to > len) abort();
             agent_call_free(&c);
         }
-    read_channels(text, n);
+    read_channels(MODEL_TOOLS_HARMONY, text, n);
+    read_channels(MODEL_TOOLS_MISTRAL, text, n);
     base_buf strict = {0};
     bool complete;
     if (base_json_repair(text, n, &strict, &complete)) {

@@ -14,35 +14,40 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 
 enum { MAX_TOOLS = 8, MAX_ARGUMENTS = 8 };
 
-/* Of harmony the bytes from 1 on are its marks, which are control tokens. */
-static const model_tokenizer *vocabulary(bool harmony, int32_t of_byte[256])
+/* Of marked forms the bytes from 1 on are marks, which are control tokens. */
+static const model_tokenizer *vocabulary(model_tool_style style, int32_t of_byte[256])
 {
     static struct {
         base_buf file;
         gguf_file *g;
         model_tokenizer *t;
         int32_t ids[256];
-    } kinds[2];
-    static const char *const marks[] = {
-        "<|start|>", "<|channel|>", "<|constrain|>", "<|message|>", "<|call|>", "<|end|>", "<|return|>"};
-    model_tokenizer *t = kinds[harmony].t;
-    int32_t *ids = kinds[harmony].ids;
+    } kinds[3];
+    enum { PLAIN, HARMONY, MISTRAL, MOST_MARKS = 7 };
+    static const char *const marks[][MOST_MARKS] = {[HARMONY] = {"<|start|>", "<|channel|>", "<|constrain|>",
+                                                        "<|message|>", "<|call|>", "<|end|>", "<|return|>"},
+        [MISTRAL] = {"[TOOL_CALLS]", "[ARGS]", "</s>"}};
+    const int kind = style == MODEL_TOOLS_HARMONY ? HARMONY : style == MODEL_TOOLS_MISTRAL ? MISTRAL : PLAIN;
+    model_tokenizer *t = kinds[kind].t;
+    int32_t *ids = kinds[kind].ids;
     if (!t) {
-        base_buf *file = &kinds[harmony].file;
-        tiny_gguf_write(harmony ? &TINY_GGUF_GPT_OSS : &TINY_GGUF_QWEN2, file);
-        if (gguf_parse(&kinds[harmony].g, file->data, file->len, NULL) != 0 ||
-            model_tokenizer_load(&kinds[harmony].t, kinds[harmony].g, NULL) != 0)
+        base_buf *file = &kinds[kind].file;
+        tiny_gguf spec = kind == HARMONY ? TINY_GGUF_GPT_OSS : TINY_GGUF_QWEN2;
+        spec.mistral_marks = kind == MISTRAL;
+        tiny_gguf_write(&spec, file);
+        if (gguf_parse(&kinds[kind].g, file->data, file->len, NULL) != 0 ||
+            model_tokenizer_load(&kinds[kind].t, kinds[kind].g, NULL) != 0)
             abort();
-        t = kinds[harmony].t;
+        t = kinds[kind].t;
         for (int32_t id = (int32_t)model_tokenizer_size(t) - 1; id >= 0; id--) {
             size_t n;
             const char *piece = model_tokenizer_piece(t, id, &n);
             if (n == 1) ids[(unsigned char)piece[0]] = id;
         }
-        for (size_t i = 0; i < sizeof marks / sizeof *marks && harmony; i++)
-            ids[i + 1] = model_tokenizer_find(t, marks[i]);
+        for (size_t i = 0; i < MOST_MARKS && marks[kind][i]; i++)
+            ids[i + 1] = model_tokenizer_find(t, marks[kind][i]);
     }
-    memcpy(of_byte, ids, sizeof kinds[harmony].ids);
+    memcpy(of_byte, ids, sizeof kinds[kind].ids);
     return t;
 }
 
@@ -103,7 +108,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
     for (int style = MODEL_TOOLS_TAG_TOOLS; style <= MODEL_TOOLS_JSON && at < n; style++) {
         model_grammar *g;
         base_err err = {0};
-        const model_tokenizer *t = vocabulary(style == MODEL_TOOLS_HARMONY, of_byte);
+        const model_tokenizer *t = vocabulary((model_tool_style)style, of_byte);
         if (model_grammar_new(&g, t, (model_tool_style)style, tools, n_tools, n % 2 ? paths : NULL, &err) !=
             0) {
             if (!err.msg[0]) abort();

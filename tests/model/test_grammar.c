@@ -423,6 +423,62 @@ static void test_grammar__holds_calls_of_harmony(void **state)
     unload(&v);
 }
 
+/* Devstral: a call begins at a mark anywhere, and ends the answer. */
+static void test_grammar__holds_calls_of_mistral(void **state)
+{
+    static const char *const good[] = {
+        "I look.[TOOL_CALLS]read[ARGS]{\"path\": \"src/a.c\", \"line\": 3}</s>",
+        "[TOOL_CALLS]now[ARGS]{}</s>",
+        "[TOOL_CALLS]send_message[ARGS] {\"message\": \"a\\n[ARGS\"} </s>",
+        "{\"name\": 1} <tool_call> [ARGS]</s>",
+    };
+    static const char *const bad[] = {
+        /* the last token is wrong */
+        "[TOOL_CALLS]x",
+        "[TOOL_CALLS][ARGS]",
+        "[TOOL_CALLS]rea[ARGS]",
+        "[TOOL_CALLS]read</s>",
+        "[TOOL_CALLS]read[TOOL_CALLS]",
+        "[TOOL_CALLS]read[ARGS]{}",
+        "[TOOL_CALLS]now[ARGS]{</s>",
+        "[TOOL_CALLS]now[ARGS]{}[TOOL_CALLS]",
+        "[TOOL_CALLS]now[ARGS]{}</s>[TOOL_CALLS]",
+    };
+    base_buf b = {0};
+    tiny_gguf spec = TINY_GGUF_QWEN2;
+    spec.mistral_marks = true;
+    tiny_gguf_write(&spec, &b);
+    vocabulary v = load_bytes(b);
+    model_grammar *g = make(&v, MODEL_TOOLS_MISTRAL);
+    size_t n, at;
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        model_grammar_reset(g);
+        at = feed_harmony(g, &v, good[i], &n);
+        if (at != n) fail_msg("stopped at token %zu of %zu: %s", at, n, good[i]);
+        assert_false(model_grammar_is_active(g));
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        model_grammar_reset(g);
+        at = feed_harmony(g, &v, bad[i], &n);
+        if (at + 1 != n) fail_msg("stopped at token %zu of %zu: %s", at, n, bad[i]);
+    }
+    static const char *const places[] = {
+        "[TOOL_CALLS]", "[TOOL_CALLS]now", "[TOOL_CALLS]now[ARGS]{}", "[TOOL_CALLS]read[ARGS]{"};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        model_grammar_reset(g);
+        at = feed_harmony(g, &v, places[i], &n);
+        assert_int_equal(at, n);
+        assert_true(model_grammar_is_active(g));
+        const uint64_t *mask = model_grammar_mask(g);
+        assert_non_null(mask);
+        for (uint32_t id = 0; id < model_tokenizer_size(v.tokenizer); id++)
+            if ((mask[id / 64] >> id % 64 & 1) != model_grammar_accepts(g, (int32_t)id))
+                fail_msg("behind \"%s\" the mask says otherwise of %u", places[i], id);
+    }
+    model_grammar_free(g);
+    unload(&v);
+}
+
 /* Fences hide triggers only while they are open, and tags only behind a call. */
 static void test_grammar__triggers_again_behind_a_fence(void **state)
 {
@@ -830,6 +886,7 @@ int main(void)
         cmocka_unit_test(test_grammar__stops_at_the_first_wrong_byte),
         cmocka_unit_test(test_grammar__stops_at_the_first_wrong_byte_of_xml),
         cmocka_unit_test(test_grammar__holds_calls_of_harmony),
+        cmocka_unit_test(test_grammar__holds_calls_of_mistral),
         cmocka_unit_test(test_grammar__triggers_again_behind_a_fence),
         cmocka_unit_test(test_grammar__refuses_broken_utf8_in_strings),
         cmocka_unit_test(test_grammar__bounds_strings),

@@ -274,7 +274,58 @@ static void test_template__writes_qwen3_5(void **state)
     close_chat(&c);
 }
 
-/* The same of unsloth-mistral-Devstral-Small-2507.jinja and mistralai-Ministral-3-14B-Reasoning-2512.jinja. */
+/*
+ * What jinja2 makes of unsloth-mistral-Devstral-Small-2507.jinja and mistralai-Ministral-3-14B-Reasoning-2512.jinja with
+ * one function, a call and its result; and which marks a file must have.
+ */
+static void test_template__writes_calls_of_mistral(void **state)
+{
+    static const char want[] =
+        "<s>[SYSTEM_PROMPT]Be brief.[/SYSTEM_PROMPT][AVAILABLE_TOOLS][{\"type\": \"function\"}]"
+        "[/AVAILABLE_TOOLS][INST][ARGS]hi[/INST]I look.[TOOL_CALLS]shell[ARGS]{\"command\": \"ls\"}</s>"
+        "[TOOL_RESULTS]result[/TOOL_RESULTS]There.</s>[INST]Thanks.[/INST]";
+    static const char *const tokens[] = {"<s>", "</s>", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]", "[INST]",
+        "[/INST]", "[TOOL_RESULTS]", "[/TOOL_RESULTS]", "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]",
+        "[TOOL_CALLS]", "[ARGS]", "[CALL_ID]", NULL};
+    chat c = open_chat(
+        "mistral3", "Devstral", "{{ '[SYSTEM_PROMPT]' }}{{ '[TOOL_CALLS]' + name + '[ARGS]' }}", tokens);
+    model_ids ids = {0};
+    base_buf text = {0};
+    int controls = 0;
+    assert_string_equal(model_template_name(c.template), "mistral");
+    assert_int_equal(model_template_tools(c.template), MODEL_TOOLS_MISTRAL);
+    model_template_start(c.template, &ids);
+    put_message(&c, MODEL_ROLE_SYSTEM, "Be brief.", false, true, &ids);
+    put_message(&c, MODEL_ROLE_TOOLS, "[{\"type\": \"function\"}]", false, true, &ids);
+    put_message(&c, MODEL_ROLE_USER, "[ARGS]hi", false, true, &ids);
+    put_message(
+        &c, MODEL_ROLE_ASSISTANT, "I look.[TOOL_CALLS]shell[ARGS]{\"command\": \"ls\"}", true, true, &ids);
+    put_message(&c, MODEL_ROLE_TOOL, "result", false, true, &ids);
+    put_message(&c, MODEL_ROLE_ASSISTANT, "There.", false, true, &ids);
+    put_message(&c, MODEL_ROLE_USER, "Thanks.", false, true, &ids);
+    put_message(&c, MODEL_ROLE_ASSISTANT, "", false, false, &ids);
+    for (size_t i = 0; i < ids.n; i++) {
+        size_t n;
+        const char *piece = model_tokenizer_piece(c.tokenizer, ids.ids[i], &n);
+        base_buf_add(&text, piece, n);
+        controls += model_tokenizer_is_control(c.tokenizer, ids.ids[i]);
+    }
+    assert_string_equal(text.data, want);
+    assert_int_equal(controls, 15); /* the [ARGS] that the user wrote is none */
+    base_buf_free(&text);
+    model_ids_free(&ids);
+    close_chat(&c);
+    /* Ids of calls, and lists of objects, are other forms. */
+    c = open_chat(
+        "llama", "Mistral Small 3.2", "{{ '[SYSTEM_PROMPT]' }}{{ '[CALL_ID]' + '[ARGS]' }}", tokens);
+    assert_int_equal(model_template_tools(c.template), MODEL_TOOLS_JSON);
+    close_chat(&c);
+    c = open_chat("llama", "Mistral Small 3", "{{ '[SYSTEM_PROMPT]' }}{{ '[TOOL_CALLS][' }}", tokens);
+    assert_int_equal(model_template_tools(c.template), MODEL_TOOLS_JSON);
+    close_chat(&c);
+}
+
+/* The same of conversations without functions. */
 static void test_template__writes_mistral(void **state)
 {
     static const char *const tokens[] = {"<s>", "</s>", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]", "[INST]",
@@ -430,6 +481,7 @@ int main(void)
         cmocka_unit_test(test_template__writes_qwen3_5),
         cmocka_unit_test(test_template__writes_harmony),
         cmocka_unit_test(test_template__writes_mistral),
+        cmocka_unit_test(test_template__writes_calls_of_mistral),
         cmocka_unit_test(test_template__writes_gemma),
         cmocka_unit_test(test_template__lets_a_model_think_or_not),
         cmocka_unit_test(test_template__falls_back_or_refuses),

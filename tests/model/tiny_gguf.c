@@ -170,9 +170,12 @@ static void write_vocabulary(writer *w, const tiny_gguf *spec)
     static const char *const chatml[] = {"<|endoftext|>", "<|im_start|>", "<|im_end|>"};
     static const char *const harmony[] = {
         "<|return|>", "<|start|>", "<|end|>", "<|channel|>", "<|constrain|>", "<|message|>", "<|call|>"};
+    static const char *const mistral[] = {"<s>", "[TOOL_CALLS]", "</s>", "[ARGS]"};
     const bool oss = strcmp(spec->architecture, "gpt-oss") == 0;
-    const char *const *special = oss ? harmony : chatml;
-    const unsigned n_special = oss ? sizeof harmony / sizeof *harmony : sizeof chatml / sizeof *chatml;
+    const char *const *special = oss ? harmony : spec->mistral_marks ? mistral : chatml;
+    const unsigned n_special = oss                   ? sizeof harmony / sizeof *harmony
+                               : spec->mistral_marks ? sizeof mistral / sizeof *mistral
+                                                     : sizeof chatml / sizeof *chatml;
     key_text(w, "tokenizer.ggml.model", "gpt2");
     key_text(w, "tokenizer.ggml.pre",
         strncmp(spec->architecture, "qwen35", 6) == 0 ? "qwen35"

@@ -36,6 +36,7 @@ typedef struct tiny_gguf {
     float rope_base;                   /* 0: 10000 */
     float rope_factor;                 /* 0: none */
     uint32_t yarn_trained;             /* RoPE is stretched by YaRN from so many tokens; 0: as a whole */
+    bool mistral_marks;                /* its special tokens are Mistral's, [TOOL_CALLS] and its like */
     float yarn_less;                   /* mistral3: yarn_log_multiplier */
     float q_scale;                     /* mistral3: attention.temperature_scale, with yarn_trained */
     uint32_t window;                   /* gemma3, gpt-oss: 0 none */

@@ -38,6 +38,7 @@ static const struct {
     [MODEL_TOOLS_HERMES]    = {"<tool_call>", OBJECT SPACE "</tool_call>"},
     [MODEL_TOOLS_XML]       = {"<tool_call>", SPACE "<function=" NAME ">" PARAMETERS "function>" SPACE "</tool_call>"},
     [MODEL_TOOLS_HARMONY]   = {"",            NAME REST SPACE "{" ARGUMENTS "}" SPACE HARMONY_CALL},
+    [MODEL_TOOLS_MISTRAL]   = {"",            NAME MISTRAL_ARGS SPACE "{" ARGUMENTS "}" SPACE MISTRAL_END},
     [MODEL_TOOLS_JSON]      = {"{\"name\"",   BODY},
 };
 /* clang-format on */
@@ -99,6 +100,12 @@ static verdict step_closing(const model_grammar *g, state *s, uint8_t byte)
     return go(s, IDLE, AGAIN);
 }
 
+/* Where free text goes on: of marked forms in phases of their own, else in `plain`. */
+static phase free_phase(const model_grammar *g, phase plain)
+{
+    return g->is_harmony ? HARMONY_BODY : g->n_marks ? MARKED_TEXT : plain;
+}
+
 static verdict step_script(const model_grammar *g, state *s, uint8_t byte)
 {
     char op = g->script[s->at];
@@ -132,7 +139,7 @@ static verdict step_script(const model_grammar *g, state *s, uint8_t byte)
     if (g->script[s->at]) return TAKEN;
     s->called = true;
     s->at = 0;
-    return go(s, g->is_harmony ? HARMONY_BODY : IDLE, TAKEN);
+    return go(s, free_phase(g, IDLE), TAKEN);
 }
 
 /* It ends with what the script has behind it. */
@@ -140,7 +147,7 @@ static verdict step_tool_name(const model_grammar *g, state *s, uint8_t byte)
 {
     /* A head goes on with a space or with a mark, which no name holds. */
     const bool ends =
-        g->is_harmony ? byte == ' ' || grammar_harmony_is_mark(g, byte) : byte == (uint8_t)g->script[s->at];
+        g->is_harmony ? byte == ' ' || grammar_marks_has(g, byte) : byte == (uint8_t)g->script[s->at];
     if (ends && grammar_list_is_whole(&g->names, &s->range)) {
         s->tool = (uint16_t)s->range.from;
         return go(s, SCRIPT, AGAIN);
@@ -259,7 +266,7 @@ static verdict step_integer(const model_grammar *g, state *s, uint8_t byte)
 /* Where new text is an argument it may be a whole file. */
 static uint32_t most_string(const model_grammar *g)
 {
-    return g->is_harmony ? MAX_TEXT : MAX_STRING;
+    return g->n_marks ? MAX_TEXT : MAX_STRING;
 }
 
 static verdict step_string(const model_grammar *g, state *s, uint8_t byte)
@@ -291,6 +298,7 @@ static step_fn *const steps[N_PHASES] = {[IDLE] = step_idle,
     [HARMONY_HEAD] = grammar_harmony_head,
     [HARMONY_BODY] = grammar_harmony_body,
     [HARMONY_REST] = grammar_harmony_rest,
+    [MARKED_TEXT] = grammar_marks_text,
 #define XML_STEP(phase, step) [phase] = grammar_xml_##step,
     GRAMMAR_XML_STEPS(XML_STEP)
 #undef XML_STEP
@@ -376,7 +384,8 @@ int model_grammar_new(model_grammar **ret, const model_tokenizer *t, model_tool_
     grammar_list_fill(&g->words, words);
     g->is_xml = style == MODEL_TOOLS_XML;
     g->is_harmony = style == MODEL_TOOLS_HARMONY;
-    if (g->is_harmony) grammar_harmony_find_marks(g);
+    grammar_marks_find(g, style);
+    if (g->is_harmony) grammar_harmony_fill_heads(g);
     fill_list(g, &g->paths, paths);
     g->any_path = g->paths.n == 0;
     int r = add_tools(g, tools, n_tools, err);
@@ -410,7 +419,7 @@ void model_grammar_free(model_grammar *g)
 
 void model_grammar_reset(model_grammar *g)
 {
-    g->now = (state){.phase = g->is_harmony ? HARMONY_HEAD : LINE};
+    g->now = (state){.phase = g->is_harmony ? HARMONY_HEAD : free_phase(g, LINE)};
 }
 
 bool model_grammar_is_active(const model_grammar *g)
@@ -429,13 +438,13 @@ static bool take_token(const model_grammar *g, state *s, int32_t id)
     size_t n = 0;
     const char *piece = model_tokenizer_piece(g->tokenizer, id, &n);
     if (!piece) return false;
-    const uint8_t mark = grammar_harmony_byte(g, id);
+    const uint8_t mark = grammar_marks_byte(g, id);
     if (mark) return take_byte(g, s, mark);
     if (n == 0 || model_tokenizer_is_control(g->tokenizer, id) || model_tokenizer_is_end(g->tokenizer, id))
         return s->phase < SCRIPT;
     for (size_t i = 0; i < n; i++)
-        if (grammar_harmony_is_mark(g, (uint8_t)piece[i]) ? s->phase >= SCRIPT
-                                                          : !take_byte(g, s, (uint8_t)piece[i]))
+        if (grammar_marks_has(g, (uint8_t)piece[i]) ? s->phase >= SCRIPT
+                                                    : !take_byte(g, s, (uint8_t)piece[i]))
             return false;
     return true;
 }
@@ -463,9 +472,7 @@ void model_grammar_advance(model_grammar *g, int32_t id)
     }
     size_t n = 0;
     const char *piece = model_tokenizer_piece(g->tokenizer, id, &n);
-    g->now = (state){.phase = g->is_harmony                        ? HARMONY_BODY
-                              : piece && n && piece[n - 1] == '\n' ? LINE
-                                                                   : IDLE};
+    g->now = (state){.phase = free_phase(g, piece && n && piece[n - 1] == '\n' ? LINE : IDLE)};
 }
 
 /*
@@ -490,7 +497,7 @@ uint32_t model_grammar_forced(const model_grammar *g, int32_t *ret, uint32_t max
     size_t n = 0;
     state s = g->now;
     for (int byte; n < sizeof bytes && s.phase >= SCRIPT && (byte = only_byte(g, &s)) >= 0; n++) {
-        if (grammar_harmony_is_mark(g, (uint8_t)byte)) break; /* no text spells it */
+        if (grammar_marks_has(g, (uint8_t)byte)) break; /* no text spells it */
         bytes[n] = (char)byte;
         take_byte(g, &s, (uint8_t)byte);
     }
@@ -580,14 +587,14 @@ static bool mask_call(model_grammar *g)
         const token_trie_node *node = &trie->nodes[i];
         state *s = &g->stack[node->depth];
         *s = g->stack[node->depth - 1];
-        if (grammar_harmony_is_mark(g, node->byte) || !take_byte(g, s, node->byte)) {
+        if (grammar_marks_has(g, node->byte) || !take_byte(g, s, node->byte)) {
             i += node->n_nodes;
             continue;
         }
         for (int32_t id = node->id; id >= 0; id = trie->same[id]) allow(g, id), any = true;
         i++;
     }
-    for (int i = 0; i < HARMONY_MARKS && g->is_harmony; i++) {
+    for (uint8_t i = 0; i < g->n_marks; i++) {
         state s = g->now;
         if (g->marks[i] >= 0 && take_token(g, &s, g->marks[i])) allow(g, g->marks[i]), any = true;
     }

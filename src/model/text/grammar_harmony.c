@@ -19,30 +19,15 @@ static bool is(uint8_t byte, const char *mark)
     return byte == (uint8_t)mark[0];
 }
 
-void grammar_harmony_find_marks(model_grammar *g)
+void grammar_harmony_fill_heads(model_grammar *g)
 {
-    static const char *const names[HARMONY_MARKS] = {
-        "<|channel|>", "<|constrain|>", "<|message|>", "<|call|>", "<|start|>", "<|end|>"};
     static const char *const heads[] = {" " HARMONY_CONSTRAIN "json" HARMONY_MESSAGE,
         HARMONY_CONSTRAIN "json" HARMONY_MESSAGE, " json" HARMONY_MESSAGE, HARMONY_MESSAGE,
         HARMONY_CHANNEL "commentary " HARMONY_CONSTRAIN "json" HARMONY_MESSAGE,
         HARMONY_CHANNEL "commentary" HARMONY_CONSTRAIN "json" HARMONY_MESSAGE,
         HARMONY_CHANNEL "commentary json" HARMONY_MESSAGE, HARMONY_CHANNEL "commentary" HARMONY_MESSAGE,
         NULL};
-    for (int i = 0; i < HARMONY_MARKS; i++) g->marks[i] = model_tokenizer_find(g->tokenizer, names[i]);
     grammar_list_fill_lines(&g->heads, heads);
-}
-
-uint8_t grammar_harmony_byte(const model_grammar *g, int32_t id)
-{
-    for (int i = 0; i < HARMONY_MARKS && g->is_harmony; i++)
-        if (id == g->marks[i]) return (uint8_t)(HARMONY_FIRST + i);
-    return 0;
-}
-
-bool grammar_harmony_is_mark(const model_grammar *g, uint8_t byte)
-{
-    return g->is_harmony && byte >= HARMONY_FIRST && byte < HARMONY_FIRST + HARMONY_MARKS;
 }
 
 /* at: how much of "to=functions." stands. No part of it begins anew inside it but its first letter. */

@@ -36,6 +36,7 @@ typedef enum phase {
     CLOSING,      /* behind marks that close the fence if nothing else stands on the line */
     HARMONY_HEAD, /* free, in the head of a message: grammar_harmony.c */
     HARMONY_BODY, /* free, in its text */
+    MARKED_TEXT,  /* free, of Mistral: grammar_marks.c */
     SCRIPT,
     TOOL_NAME,
     FIRST_ARGUMENT,
@@ -62,7 +63,8 @@ typedef enum phase {
 } phase;
 
 /*
- * Harmony's marks are control tokens. To the steps each is a byte that no text of a call holds; scripts name them so.
+ * Marks of harmony and of Mistral are control tokens. To the steps each is a byte that no text of a call holds; scripts
+ * name them so.
  */
 #define HARMONY_CHANNEL   "\x0e"
 #define HARMONY_CONSTRAIN "\x0f"
@@ -70,7 +72,10 @@ typedef enum phase {
 #define HARMONY_CALL      "\x11"
 #define HARMONY_START     "\x12"
 #define HARMONY_END       "\x13"
-enum { HARMONY_FIRST = 0x0e, HARMONY_MARKS = 6 };
+#define MISTRAL_CALLS     "\x0e"
+#define MISTRAL_ARGS      "\x0f"
+#define MISTRAL_END       "\x10"
+enum { GRAMMAR_FIRST_MARK = 0x0e, GRAMMAR_MOST_MARKS = 6 };
 
 typedef struct state {
     uint8_t phase, character;
@@ -104,8 +109,9 @@ struct model_grammar {
     tool tools[MAX_TOOLS];
     grammar_list paths, words; /* words: false, true */
     bool any_path, is_xml, is_harmony;
-    grammar_list heads;           /* harmony: what may stand between a tool's name and its arguments */
-    int32_t marks[HARMONY_MARKS]; /* harmony: the ids of its marks */
+    uint8_t n_marks;                   /* 0: its calls are text */
+    grammar_list heads;                /* harmony: what may stand between a tool's name and its arguments */
+    int32_t marks[GRAMMAR_MOST_MARKS]; /* their ids, -1: the vocabulary has none */
     state now;
     const token_trie *trie; /* the tokenizer's; asked for by the first mask */
     state *stack;           /* [trie->max_depth + 1] */
@@ -186,8 +192,12 @@ GRAMMAR_XML_STEPS(GRAMMAR_XML_DECLARE)
 verdict grammar_harmony_head(const model_grammar *g, state *s, uint8_t byte);
 verdict grammar_harmony_body(const model_grammar *g, state *s, uint8_t byte);
 verdict grammar_harmony_rest(const model_grammar *g, state *s, uint8_t byte);
-void grammar_harmony_find_marks(model_grammar *g);
-uint8_t grammar_harmony_byte(const model_grammar *g, int32_t id); /* a mark's; 0: the token is none */
-bool grammar_harmony_is_mark(const model_grammar *g, uint8_t byte);
+void grammar_harmony_fill_heads(model_grammar *g);
+
+/* grammar_marks.c */
+verdict grammar_marks_text(const model_grammar *g, state *s, uint8_t byte);
+void grammar_marks_find(model_grammar *g, model_tool_style style);
+uint8_t grammar_marks_byte(const model_grammar *g, int32_t id); /* a mark's; 0: the token is none */
+bool grammar_marks_has(const model_grammar *g, uint8_t byte);
 
 #endif

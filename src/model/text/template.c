@@ -14,7 +14,7 @@
 #include "base/mem.h"
 #include "model/file/gguf.h"
 
-enum { N_ROLES = MODEL_ROLE_TOOL + 1, MAX_TOKENS = 4 };
+enum { N_ROLES = MODEL_ROLE_TOOLS + 1, MAX_TOKENS = 4 };
 
 typedef struct family {
     const char *name;
@@ -119,10 +119,12 @@ static const family families[] = {
             [MODEL_ROLE_USER]      = "[INST]",
             [MODEL_ROLE_ASSISTANT] = "",
             [MODEL_ROLE_TOOL]      = "[TOOL_RESULTS]",
+            [MODEL_ROLE_TOOLS]     = "[AVAILABLE_TOOLS]",
         },
         .end = {
             [MODEL_ROLE_SYSTEM] = "[/SYSTEM_PROMPT]", [MODEL_ROLE_USER] = "[/INST]",
             [MODEL_ROLE_ASSISTANT] = "</s>", [MODEL_ROLE_TOOL] = "[/TOOL_RESULTS]",
+            [MODEL_ROLE_TOOLS] = "[/AVAILABLE_TOOLS]",
         },
     },
     {   /* Models without a chat form: only words mark the turns. */
@@ -195,8 +197,23 @@ static int refuse(const gguf_file *g, base_err *err)
     return BASE_E_UNSUPPORTED;
 }
 
+/*
+ * The newest of Mistral's forms, whose marks are all there. The one with ids of calls ([CALL_ID], Mistral Small 3.2) and
+ * the list of objects (Nemo) are others, and not built.
+ */
+static bool is_mistral(base_str jinja, const model_tokenizer *t)
+{
+    static const char *const marks[] = {
+        "[SYSTEM_PROMPT]", "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]", "[TOOL_CALLS]", "[ARGS]", "</s>"};
+    if (!contains(jinja, "[SYSTEM_PROMPT]") || !contains(jinja, "[ARGS]") || contains(jinja, "[CALL_ID]"))
+        return false;
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+        if (!model_tokenizer_is_control(t, model_tokenizer_find(t, marks[i]))) return false;
+    return true;
+}
+
 /* Qwen2.5-Coder was hardly trained on <tool_call> and follows <tools>. */
-static model_tool_style choose_tools(const gguf_file *g, base_str jinja)
+static model_tool_style choose_tools(const gguf_file *g, base_str jinja, const model_tokenizer *t)
 {
     base_str architecture = {0}, name = {0}, basename = {0};
     gguf_get_str(g, "general.architecture", &architecture);
@@ -205,13 +222,16 @@ static model_tool_style choose_tools(const gguf_file *g, base_str jinja)
     bool coder = contains_any_case(name, "coder") || contains_any_case(basename, "coder");
     if (base_str_equal(architecture, "qwen2") && coder) return MODEL_TOOLS_TAG_TOOLS;
     if (contains(jinja, "<|channel|>") && contains(jinja, "<|call|>")) return MODEL_TOOLS_HARMONY;
+    if (is_mistral(jinja, t)) return MODEL_TOOLS_MISTRAL;
     if (contains(jinja, "<tool_call>") && contains(jinja, "<function=")) return MODEL_TOOLS_XML;
     if (contains(architecture, "qwen") && contains(jinja, "<tool_call>")) return MODEL_TOOLS_HERMES;
     return MODEL_TOOLS_JSON;
 }
 
+/* text: NULL: nothing. */
 static void add_text(const model_tokenizer *t, const char *text, model_ids *out)
 {
+    if (!text) return;
     model_tokenizer_encode(t, text, strlen(text), true, out);
 }
 
@@ -240,7 +260,7 @@ int model_template_load(model_template **ret, const struct gguf_file *gguf, cons
     if (!f) return refuse(gguf, err);
     model_template *m = base_xcalloc(1, sizeof *m);
     m->family = f;
-    m->tools = choose_tools(gguf, jinja);
+    m->tools = choose_tools(gguf, jinja, t);
     if ((m->tools == MODEL_TOOLS_HARMONY) != is_harmony(m)) m->tools = MODEL_TOOLS_JSON;
     m->bos = model_tokenizer_bos(t);
     for (int role = 0; role < N_ROLES; role++) {
@@ -248,13 +268,13 @@ int model_template_load(model_template **ret, const struct gguf_file *gguf, cons
         add_text(t, f->end[role], &m->end[role]);
     }
     const char *start = thinking && f->start_thinking ? f->start_thinking : f->start;
-    if (start) add_text(t, start, &m->start);
+    add_text(t, start, &m->start);
     m->tokenizer = t;
     m->start_mark = m->message_mark = m->end_mark = m->call_mark = m->return_mark = -1;
     if (is_harmony(m)) load_harmony(m, t);
     const bool thinks = f->think_sign && contains(jinja, f->think_sign);
     const char *opening = !thinks ? NULL : thinking ? f->thought : f->no_thought;
-    if (opening) add_text(t, opening, &m->begin[MODEL_ROLE_ASSISTANT]);
+    add_text(t, opening, &m->begin[MODEL_ROLE_ASSISTANT]);
     *ret = m;
     return 0;
 }

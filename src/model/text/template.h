@@ -12,7 +12,8 @@ typedef enum model_role {
     MODEL_ROLE_SYSTEM,
     MODEL_ROLE_USER,
     MODEL_ROLE_ASSISTANT,
-    MODEL_ROLE_TOOL
+    MODEL_ROLE_TOOL,
+    MODEL_ROLE_TOOLS, /* which tools there are, behind the system message: families with [AVAILABLE_TOOLS] only */
 } model_role;
 
 /* How this family wants tool calls written. */
@@ -22,8 +23,15 @@ typedef enum model_tool_style {
     MODEL_TOOLS_XML,       /* <tool_call><function=NAME><parameter=..>: Qwen3-Coder, Qwen3.5 and later */
     /* <|channel|>commentary to=functions.NAME <|constrain|>json<|message|>{arguments}<|call|>: gpt-oss */
     MODEL_TOOLS_HARMONY,
-    MODEL_TOOLS_JSON, /* bare {"name":..,"arguments":..}: Llama 3.x, SmolLM2 */
+    MODEL_TOOLS_MISTRAL, /* [TOOL_CALLS]NAME[ARGS]{arguments}: Devstral, Ministral 3, Magistral 1.1 and later */
+    MODEL_TOOLS_JSON,    /* bare {"name":..,"arguments":..}: Llama 3.x, SmolLM2 */
 } model_tool_style;
+
+/* Calls are told apart by control tokens, and so are thoughts: no text of the answer can be taken for one. */
+static inline bool model_tools_are_marked(model_tool_style style)
+{
+    return style == MODEL_TOOLS_HARMONY || style == MODEL_TOOLS_MISTRAL;
+}
 
 typedef struct model_template model_template;
 

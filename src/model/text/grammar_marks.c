@@ -1,0 +1,42 @@
+/*
+ * Forms of calls whose marks are control tokens. To the steps of the grammar each mark is a byte that no text of a call
+ * holds (grammar_state.h); here are the tokens behind these bytes, and the one free phase of Mistral's form:
+ *
+ *     words[TOOL_CALLS]NAME[ARGS]{...}</s>
+ *
+ * Words are free until the mark; from there on grammar.c goes on with the name. A call ends the answer, as the
+ * templates of Devstral and Ministral 3 end a message behind its calls.
+ */
+#include "model/text/grammar_state.h"
+
+void grammar_marks_find(model_grammar *g, model_tool_style style)
+{
+    /* In order of the bytes. */
+    static const char *const names[][GRAMMAR_MOST_MARKS] = {
+        [MODEL_TOOLS_HARMONY] = {"<|channel|>", "<|constrain|>", "<|message|>", "<|call|>", "<|start|>",
+            "<|end|>"},
+        [MODEL_TOOLS_MISTRAL] = {"[TOOL_CALLS]", "[ARGS]", "</s>"},
+        [MODEL_TOOLS_JSON] = {NULL},
+    };
+    for (g->n_marks = 0; g->n_marks < GRAMMAR_MOST_MARKS && names[style][g->n_marks]; g->n_marks++)
+        g->marks[g->n_marks] = model_tokenizer_find(g->tokenizer, names[style][g->n_marks]);
+}
+
+uint8_t grammar_marks_byte(const model_grammar *g, int32_t id)
+{
+    for (uint8_t i = 0; i < g->n_marks; i++)
+        if (id == g->marks[i]) return (uint8_t)(GRAMMAR_FIRST_MARK + i);
+    return 0;
+}
+
+bool grammar_marks_has(const model_grammar *g, uint8_t byte)
+{
+    return byte >= GRAMMAR_FIRST_MARK && byte < GRAMMAR_FIRST_MARK + g->n_marks;
+}
+
+/* One call an answer: a second [TOOL_CALLS] is refused. */
+verdict grammar_marks_text(const model_grammar *g, state *s, uint8_t byte)
+{
+    if (byte != (uint8_t)MISTRAL_CALLS[0] || g->names.n == 0) return TAKEN;
+    return s->called ? REFUSED : go(s, SCRIPT, TAKEN);
+}
