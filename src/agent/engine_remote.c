@@ -261,22 +261,6 @@ static bool is_inside_call(const remote *r)
     return inside;
 }
 
-/* A refusal that is about the grammar: without one the same request may do. */
-static bool blames_grammar(long status, const base_err *err)
-{
-    return status == 400 && (strstr(err->msg, "rammar") || strstr(err->msg, "rigger"));
-}
-
-/* What may follow: a call from a trigger on; or, where the answer is held, JSON, and a call where that is allowed. */
-static void put_grammar(const remote *r, base_buf *out)
-{
-    base_buf_puts(out, !r->hold         ? "root ::= called\n"
-                       : r->hold->calls ? "root ::= answer | called\n"
-                                        : "root ::= answer\n");
-    base_buf_add(out, r->grammar.data, r->grammar.len);
-    if (r->hold) remote_gbnf_put_schema(r->hold->schema, out);
-}
-
 static uint32_t most_tokens(const remote *r)
 {
     const size_t room = r->n_ctx - r->ids.n;
@@ -288,9 +272,14 @@ static int send_request(remote *r, bool with_grammar, long *status, base_err *er
 {
     base_buf body = {0}, grammar = {0};
     /* Where a schema is all that an engine takes, nothing else could be written: no call. */
-    const bool with_schema =
-        r->hold && !r->hold->calls && !r->endpoint->wire->has_grammar && !r->is_grammar_off;
-    if (with_grammar) put_grammar(r, &grammar);
+    const bool with_schema = r->hold && !r->hold->calls && !with_grammar && !r->is_grammar_off;
+    if (with_grammar)
+        remote_gbnf_put_answer(&(remote_gbnf_answer){.style = r->endpoint->tools,
+                                   .rules = &r->grammar,
+                                   .is_lazy = r->endpoint->wire->grammar == REMOTE_GRAMMAR_LAZY,
+                                   .schema = r->hold ? r->hold->schema : NULL,
+                                   .calls = r->hold && r->hold->calls},
+            &grammar);
     r->endpoint->wire->put_request(&(remote_request){.model = r->endpoint->model,
                                        .ids = r->ids.ids,
                                        .n_ids = (uint32_t)r->ids.n,
@@ -319,12 +308,12 @@ static int open_stream(remote *r, base_err *err)
         return base_fail(err, BASE_E_LIMIT, "the context of %u tokens is full", r->n_ctx);
     long status = 0;
     base_err why = {0};
-    bool with_grammar = r->grammar.len && r->endpoint->wire->has_grammar && !r->is_grammar_refused &&
-                        !r->is_grammar_off && (r->hold ? r->ids.n == r->answer_from : !is_inside_call(r));
+    bool with_grammar = r->grammar.len && !r->is_grammar_refused && !r->is_grammar_off &&
+                        (r->hold ? r->ids.n == r->answer_from : !is_inside_call(r));
     begin_report(r);
     r->begun_ns = base_clock_ns();
     int rc = send_request(r, with_grammar, &status, &why);
-    if (rc && with_grammar && blames_grammar(status, &why)) {
+    if (rc && with_grammar && remote_endpoint_blames_grammar(status, &why)) {
         base_buf text = {0};
         base_buf_printf(&text,
             "the endpoint takes no grammar (%.200s): calls are read as the model writes them", why.msg);
@@ -677,7 +666,7 @@ static engine *open_ids(remote_endpoint *endpoint, const engine_options *options
     remote *r = base_xcalloc(1, sizeof *r);
     const uint32_t told = endpoint->n_ctx ? endpoint->n_ctx : 8192, wanted = options->kv.n_ctx;
     r->base.ops = &remote_ops;
-    r->base.can = ENGINE_IDS | ENGINE_BRANCH | (endpoint->wire->has_grammar ? ENGINE_GRAMMAR : 0);
+    r->base.can = ENGINE_IDS | ENGINE_BRANCH | (endpoint->wire->grammar ? ENGINE_GRAMMAR : 0);
     r->endpoint = endpoint;
     r->cancel = options->cancel;
     r->sampling = options->sampling;

@@ -12,6 +12,7 @@
 #include "agent/standin.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "remote/gbnf.h"
 #include "remote/sse.h"
 
 enum { GUESSED_CTX = 32768, ANSWER_AT_ONCE = 4096 };
@@ -22,6 +23,8 @@ typedef struct chat {
     const atomic_bool *cancel;
     model_sampling sampling;
     char *notice, *hash;
+    base_buf grammar;  /* rules of calls, where the endpoint takes a grammar */
+    char *refused;     /* what it said of one; NULL: nothing */
     engine_hold *hold; /* this answer's; NULL: it is free */
     uint32_t n_ctx;
     int32_t *ids; /* stand-ins */
@@ -123,7 +126,7 @@ static void chat_info(const engine *e, engine_info *ret)
         .quantisation = "not told",
         .policy = "spans",
         .backend = p->kind,
-        .notice = c->notice,
+        .notice = c->refused ? c->refused : c->notice,
         .tools = MODEL_TOOLS_HERMES,
         .is_elsewhere = !remote_http_address(p->http)->is_loopback,
         .strong = agent_ability_is_strong(&(agent_ability){MODEL_TOOLS_HERMES, p->n_params, 0}),
@@ -214,27 +217,65 @@ static void messages_free(messages *m)
     free(m->all);
 }
 
-static int open_stream(chat *c, base_err *err)
+static bool has_grammar(const chat *c)
+{
+    return c->grammar.len && !c->refused;
+}
+
+/* Told once, and none is sent from now on. */
+static void refuse_grammar(chat *c, const base_err *why)
+{
+    base_buf text = {0};
+    base_buf_printf(
+        &text, "the endpoint takes no grammar (%.200s): calls are read as the model writes them", why->msg);
+    c->refused = base_buf_take(&text);
+}
+
+static int send_request(chat *c, long *status, base_err *err)
 {
     messages m = {0};
-    base_buf body = {0};
-    close_stream(c);
+    base_buf body = {0}, grammar = {0};
+    const bool with_grammar = has_grammar(c);
     uint32_t room = c->n_ctx - c->n;
     if (c->hold && c->hold->n_tokens < room) room = c->hold->n_tokens;
     take_messages(c, &m);
-    c->endpoint->wire->put_request(&(remote_request){.model = c->endpoint->model,
-                                       .messages = m.all,
-                                       .n_messages = (uint32_t)m.n,
-                                       .max_tokens = room < ANSWER_AT_ONCE ? room : ANSWER_AT_ONCE,
-                                       .sampling = c->sampling,
-                                       .schema = c->hold && !c->hold->calls ? c->hold->text : NULL},
+    /* One that goes on behind a call's begin is free: the grammar would begin there. */
+    if (with_grammar)
+        remote_gbnf_put_answer(&(remote_gbnf_answer){.style = MODEL_TOOLS_HERMES,
+                                   .rules = &c->grammar,
+                                   .schema = c->hold ? c->hold->schema : NULL,
+                                   .calls = c->hold && c->hold->calls},
+            &grammar);
+    c->endpoint->wire->put_request(
+        &(remote_request){.model = c->endpoint->model,
+            .messages = m.all,
+            .n_messages = (uint32_t)m.n,
+            .max_tokens = room < ANSWER_AT_ONCE ? room : ANSWER_AT_ONCE,
+            .sampling = c->sampling,
+            .grammar = grammar.data,
+            .schema = c->hold && !c->hold->calls && !with_grammar ? c->hold->text : NULL},
         &body);
     messages_free(&m);
+    base_buf_free(&grammar);
+    int rc = remote_http_send(c->endpoint->http, c->endpoint->wire->complete, body.data, status, err);
+    base_buf_free(&body);
+    return rc;
+}
+
+static int open_stream(chat *c, base_err *err)
+{
+    long status = 0;
+    base_err why = {0};
+    close_stream(c);
     c->begun_ns = base_clock_ns();
     c->report = (engine_request){.sent = c->n, .predicted = 0, .cached = -1, .computed = -1};
     c->has_report = true;
-    int rc = remote_http_send(c->endpoint->http, c->endpoint->wire->complete, body.data, NULL, err);
-    base_buf_free(&body);
+    int rc = send_request(c, &status, &why);
+    if (rc && has_grammar(c) && remote_endpoint_blames_grammar(status, &why)) {
+        refuse_grammar(c, &why);
+        rc = send_request(c, &status, &why);
+    }
+    if (rc && err) *err = why;
     c->has_report = !rc;
     c->is_streaming = !rc;
     return rc;
@@ -348,6 +389,10 @@ static int chat_next(engine *e, kv_origin origin, uint32_t turn, int32_t *ret_id
     while (!rc && c->taken == c->came.n && !c->has_ended) {
         base_err why = {0};
         rc = read_more(c, &why);
+        if (rc && !c->came.n && has_grammar(c) && remote_endpoint_blames_grammar(0, &why)) {
+            refuse_grammar(c, &why);
+            rc = open_stream(c, &why);
+        }
         if (rc && c->taken < c->came.n) rc = 0; /* these first */
         if (rc && err) *err = why;
     }
@@ -387,6 +432,15 @@ static void chat_answer_over(engine *e)
     c->hold = NULL;
 }
 
+static int chat_set_tools(
+    engine *e, const model_grammar_tool *tools, uint32_t n, const char *const *paths, base_err *err)
+{
+    chat *c = as_chat(e);
+    base_buf_clear(&c->grammar);
+    remote_gbnf_put(MODEL_TOOLS_HERMES, tools, n, paths, &c->grammar);
+    return 0;
+}
+
 static void chat_set_sampling(engine *e, const model_sampling *s)
 {
     as_chat(e)->sampling = *s;
@@ -403,6 +457,8 @@ static void chat_close(engine *e)
     free(c->ids);
     free(c->active);
     free(c->notice);
+    free(c->refused);
+    base_buf_free(&c->grammar);
     free(c->hash);
     free(c);
 }
@@ -423,6 +479,7 @@ static const engine_ops chat_ops = {
     .answer_begins = chat_answer_begins,
     .answer_held = chat_answer_held,
     .answer_over = chat_answer_over,
+    .set_tools = chat_set_tools,
     .next = chat_next,
     .take_request = chat_take_request,
     .set_active = chat_set_active,
@@ -434,7 +491,7 @@ engine *engine_remote_chat_open(remote_endpoint *endpoint, const engine_options 
     chat *c = base_xcalloc(1, sizeof *c);
     const uint32_t told = endpoint->n_ctx, wanted = options->kv.n_ctx;
     c->base.ops = &chat_ops;
-    c->base.can = ENGINE_SPANS;
+    c->base.can = ENGINE_SPANS | (endpoint->wire->grammar ? ENGINE_GRAMMAR : 0);
     c->endpoint = endpoint;
     c->cancel = options->cancel;
     c->sampling = options->sampling;
@@ -443,9 +500,10 @@ engine *engine_remote_chat_open(remote_endpoint *endpoint, const engine_options 
     base_buf_printf(&text, "chat-%.200s", endpoint->model);
     c->hash = base_buf_take(&text);
     remote_endpoint_describe(endpoint, &text);
-    base_buf_puts(&text,
-        ". It renders the messages of every request anew: tokens are estimates, calls are not held to "
-        "a grammar, no candidates are sampled beside each other");
+    base_buf_puts(&text, ". It renders the messages of every request anew: tokens are estimates, no "
+                         "candidates are sampled beside "
+                         "each other");
+    if (!endpoint->wire->grammar) base_buf_puts(&text, ", calls are not held to a grammar");
     if (!told && !wanted)
         base_buf_printf(&text, "; %d tokens of context are assumed (--ctx says otherwise)", GUESSED_CTX);
     if (endpoint->why_chat) base_buf_printf(&text, ". It takes ids, but %s", endpoint->why_chat);

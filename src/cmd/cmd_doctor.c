@@ -143,15 +143,18 @@ static void tell_terminal(report *r)
 static const char *features_of(const remote_endpoint *e)
 {
     if (!e->wire->has_ids)
-        return "messages are rendered anew for each request; tokens are estimates; no grammar; --tries one "
-               "after the "
-               "other; no doubts, rows, lanes or scores";
-    return e->wire->has_grammar ? "ids are kept, requests only grow; calls held to a grammar; --tries in "
-                                  "branches; cache told per "
-                                  "request; no doubts, rows, lanes or scores"
-                                : "ids are kept, requests only grow; calls read leniently; --tries in "
-                                  "branches; cache told where the "
-                                  "server tells it; no doubts, rows, lanes or scores";
+        return e->wire->grammar ? "messages are rendered anew for each request; tokens are estimates; calls "
+                                  "held to a grammar; "
+                                  "--tries one after the other; no doubts, rows, lanes or scores"
+                                : "messages are rendered anew for each request; tokens are estimates; no "
+                                  "grammar; --tries one "
+                                  "after the other; no doubts, rows, lanes or scores";
+    return e->wire->grammar == REMOTE_GRAMMAR_LAZY ? "ids are kept, requests only grow; calls held to a "
+                                                     "grammar; --tries in branches; cache told per "
+                                                     "request; no doubts, rows, lanes or scores"
+                                                   : "ids are kept, requests only grow; calls held to a "
+                                                     "grammar; --tries in branches; cache told where "
+                                                     "the server tells it; no doubts, rows, lanes or scores";
 }
 
 /* Asks it, sends nothing of any tree. */

@@ -92,7 +92,10 @@ static int find_kind(opening *o, char **template, base_err *err)
     e->wire = &remote_wire_chat;
     take_word(&e->kind, "a chat endpoint");
     rc = look(e, "/get_model_info", &doc, err);
-    if (!rc && doc && base_json_get(root_of(doc), "model_path")) take_word(&e->kind, "SGLang");
+    if (!rc && doc && base_json_get(root_of(doc), "model_path")) {
+        e->wire = &remote_wire_sglang;
+        take_word(&e->kind, "SGLang");
+    }
     base_json_free(doc);
     return rc;
 }
@@ -331,6 +334,14 @@ void remote_endpoint_describe(const remote_endpoint *e, base_buf *out)
     else
         base_buf_puts(out, "a context that it does not tell");
     base_buf_puts(out, e->wire->has_ids ? ", asked by token ids" : ", asked by messages (chat)");
+}
+
+bool remote_endpoint_blames_grammar(long status, const base_err *why)
+{
+    static const char *const words[] = {"rammar", "rigger", "ebnf", "EBNF"};
+    bool blames = false;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) blames = blames || strstr(why->msg, words[i]);
+    return blames && (!status || status == 400 || status == 422);
 }
 
 void remote_endpoint_read_usage(

@@ -45,6 +45,9 @@ void remote_endpoint_close(remote_endpoint *e); /* with its connection and vocab
 /* "llama-server at http://127.0.0.1:8080 serves MODEL, 8192 tokens, by token ids": one line. */
 void remote_endpoint_describe(const remote_endpoint *e, base_buf *out);
 
+/* A request was refused, and the reason is its grammar: without one it may do. status 0: told in the stream. */
+bool remote_endpoint_blames_grammar(long status, const base_err *why);
+
 /*
  * Some engines tell what an answer cost behind its last piece: reads on, for five seconds at most, however the
  * bytes are cut, until *is_done, which fn sets, or the stream's end. What fails there costs the number alone.

@@ -1,20 +1,21 @@
 #include "remote/gbnf.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { MOST_PATH_BYTES = 16 << 10 };
 
 /* clang-format off */
 static const struct {
-    const char *root;
+    const char *root, *opening; /* opening: at the begin of a line it is a call, in free text */
     const char *triggers[2];
 } styles[] = {
-    [MODEL_TOOLS_TAG_TOOLS] = {"\"<tools>\" ws object ws \"</tools>\" rest", {"(?:^|\\n)(<tools>)"}},
-    [MODEL_TOOLS_HERMES]    = {"\"<tool_call>\" ws object ws \"</tool_call>\" rest", {"(?:^|\\n)(<tool_call>)"}},
-    [MODEL_TOOLS_XML]       = {"\"<tool_call>\" ws \"<function=\" call \"</function>\" ws \"</tool_call>\" rest", {"(?:^|\\n)(<tool_call>)"}},
-    [MODEL_TOOLS_HARMONY]   = {"object rest", {"(?:^|\\n)(\\{\"name\")"}}, /* no endpoint is of it */
-    [MODEL_TOOLS_MISTRAL]   = {"object rest", {"(?:^|\\n)(\\{\"name\")"}}, /* nor of this */
-    [MODEL_TOOLS_JSON]      = {"object rest", {"(?:^|\\n)(\\{\"name\")"}},
+    [MODEL_TOOLS_TAG_TOOLS] = {"\"<tools>\" ws object ws \"</tools>\" rest", "<tools>", {"(?:^|\\n)(<tools>)"}},
+    [MODEL_TOOLS_HERMES]    = {"\"<tool_call>\" ws object ws \"</tool_call>\" rest", "<tool_call>", {"(?:^|\\n)(<tool_call>)"}},
+    [MODEL_TOOLS_XML]       = {"\"<tool_call>\" ws \"<function=\" call \"</function>\" ws \"</tool_call>\" rest", "<tool_call>", {"(?:^|\\n)(<tool_call>)"}},
+    [MODEL_TOOLS_HARMONY]   = {"object rest", "{\"name\"", {"(?:^|\\n)(\\{\"name\")"}}, /* no endpoint is of it */
+    [MODEL_TOOLS_MISTRAL]   = {"object rest", "{\"name\"", {"(?:^|\\n)(\\{\"name\")"}}, /* nor of this */
+    [MODEL_TOOLS_JSON]      = {"object rest", "{\"name\"", {"(?:^|\\n)(\\{\"name\")"}},
 };
 /* clang-format on */
 
@@ -53,17 +54,6 @@ static void put_quoted(base_buf *out, const char *text)
         base_buf_putc(out, *text);
     }
     base_buf_puts(out, "\\\"\"");
-}
-
-/* A text as it is, as such a literal. */
-static void put_bare(base_buf *out, const char *text)
-{
-    base_buf_putc(out, '"');
-    for (; *text; text++) {
-        if (*text == '"' || *text == '\\') base_buf_putc(out, '\\');
-        base_buf_putc(out, *text);
-    }
-    base_buf_putc(out, '"');
 }
 
 typedef void put_text_fn(base_buf *out, const char *text);
@@ -148,14 +138,35 @@ static void put_json_tool(base_buf *out, const model_grammar_tool *tool, uint32_
     put_arguments(out, tool, number);
 }
 
-/* A line that does not begin with </parameter>: of its first bytes so many are that, then another comes. */
-static void put_xml_line(base_buf *out)
+/*
+ * A line that begins with none of these words, which differ in their first bytes: of its first bytes so many are
+ * a word's, then another comes.
+ */
+static void put_line_without(base_buf *out, const char *name, const char *const *words)
 {
-    static const char end[] = "</parameter>";
-    base_buf_puts(out, "xline ::= ");
-    for (size_t i = 0; end[i]; i++)
-        base_buf_printf(out, "%s\"%.*s\" ([^%c\\n] [^\\n]*)?", i ? " | " : "", (int)i, end, end[i]);
-    base_buf_puts(out, "\nxtext ::= xline (\"\\n\" xline)*\n");
+    base_buf_printf(out, "%s ::= ([^", name);
+    for (size_t k = 0; words[k]; k++) base_buf_putc(out, words[k][0]);
+    base_buf_puts(out, "\\n] [^\\n]*)?");
+    for (size_t k = 0; words[k]; k++)
+        for (int i = 1; words[k][i]; i++) {
+            char begun[32];
+            snprintf(begun, sizeof begun, "%.*s", i, words[k]);
+            base_buf_puts(out, " | ");
+            put_literal(out, begun);
+            base_buf_printf(out, " ([^%c\\n] [^\\n]*)?", words[k][i]);
+        }
+    base_buf_putc(out, '\n');
+}
+
+/* Text without triggers, as kvist's own grammar reads it: what a fenced block holds is no call. */
+static void put_free(model_tool_style style, base_buf *out)
+{
+    put_line_without(out, "line", (const char *const[]){styles[style].opening, "```", NULL});
+    put_line_without(out, "inside", (const char *const[]){"```", NULL});
+    base_buf_puts(out, "text ::= [^\\n]*\n"
+                       "opened ::= \"```\" text (\"\\n\" inside)*\n"
+                       "fence ::= opened \"\\n```\" text\n"
+                       "free ::= ((line | fence) \"\\n\")* (line | fence | opened | called)\n");
 }
 
 /* As grammar_xml.c holds a local model to it. */
@@ -173,7 +184,7 @@ static void put_xml_tool(base_buf *out, const model_grammar_tool *tool, uint32_t
         if (a->type == MODEL_ARGUMENT_STRING)
             base_buf_puts(out, "xtext");
         else
-            put_value(out, a, put_bare);
+            put_value(out, a, put_literal);
         base_buf_printf(out, " \"\\n</parameter>\" ws t%u-%u", number, i + 1);
         if (!a->required) base_buf_printf(out, " | t%u-%u", number, i + 1);
         base_buf_putc(out, '\n');
@@ -191,8 +202,11 @@ void remote_gbnf_put(model_tool_style style, const model_grammar_tool *tools, ui
         base_buf_printf(out, "t%u ::= ", i);
         (is_xml ? put_xml_tool : put_json_tool)(out, &tools[i], i);
     }
-    if (is_xml) put_xml_line(out);
-    put_paths(out, paths, is_xml ? put_bare : put_quoted, is_xml ? "xtext" : "string");
+    if (is_xml) {
+        put_line_without(out, "xline", (const char *const[]){"</parameter>", NULL});
+        base_buf_puts(out, "xtext ::= xline (\"\\n\" xline)*\n");
+    }
+    put_paths(out, paths, is_xml ? put_literal : put_quoted, is_xml ? "xtext" : "string");
 }
 
 /* --- JSON of a schema ----------------------------------------------------------------------------------- */
@@ -309,7 +323,8 @@ static void put_types(base_buf *out, uint32_t at, const base_schema_node *n)
     if (n->types & BASE_SCHEMA_OBJECT) put_members(out, at, n);
 }
 
-void remote_gbnf_put_schema(const base_schema *schema, base_buf *out)
+/* The rule `answer`. */
+static void put_schema(const base_schema *schema, base_buf *out)
 {
     base_buf_puts(out, "answer ::= s0\n");
     for (uint32_t at = 0; at < base_schema_size(schema); at++) {
@@ -325,4 +340,19 @@ void remote_gbnf_put_schema(const base_schema *schema, base_buf *out)
         if (!n->n_alternatives) put_values(out, n);
         base_buf_putc(out, '\n');
     }
+}
+
+/* --- one answer ------------------------------------------------------------------------------------------ */
+
+void remote_gbnf_put_answer(const remote_gbnf_answer *a, base_buf *out)
+{
+    const bool is_free = !a->schema && !a->is_lazy;
+    base_buf_printf(out, "root ::= %s\n",
+        is_free      ? "free"
+        : !a->schema ? "called"
+        : a->calls   ? "answer | called"
+                     : "answer");
+    base_buf_add(out, a->rules->data, a->rules->len);
+    if (is_free) put_free(a->style, out);
+    if (a->schema) put_schema(a->schema, out);
 }

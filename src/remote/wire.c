@@ -216,7 +216,7 @@ const remote_wire remote_wire_llama = {
     .name = "llama-server",
     .complete = "/completion",
     .has_ids = true,
-    .has_grammar = true,
+    .grammar = REMOTE_GRAMMAR_LAZY,
     .block = 1,
     .put_request = llama_put_request,
     .read = llama_read,
@@ -246,7 +246,12 @@ static void vllm_put_request(const remote_request *r, base_buf *out)
     put_member(out, "stream_options");
     base_buf_puts(out, "{\"include_usage\":true}");
     put_sampling(&r->sampling, true, "repetition_penalty", out);
-    if (r->schema) { /* from 0.10.2 on, and what it was called before */
+    if (r->grammar) { /* from 0.10.2 on; older ones look past it */
+        put_member(out, "structured_outputs");
+        base_buf_puts(out, "{\"grammar\":");
+        base_json_put_str(out, r->grammar, strlen(r->grammar));
+        base_buf_putc(out, '}');
+    } else if (r->schema) { /* the same, and what it was called before */
         put_member(out, "structured_outputs");
         base_buf_puts(out, "{\"json\":");
         base_json_put_text(out, r->schema);
@@ -301,6 +306,7 @@ const remote_wire remote_wire_vllm = {
     .name = "vLLM",
     .complete = "/v1/completions",
     .has_ids = true,
+    .grammar = REMOTE_GRAMMAR_WHOLE,
     .block = 16,
     .put_request = vllm_put_request,
     .read = vllm_read,
@@ -315,7 +321,7 @@ const remote_wire remote_wire_vllm = {
 
 /* --- chat completions ----------------------------------------------------------------------------------- */
 
-static void chat_put_request(const remote_request *r, base_buf *out)
+static void put_chat_request(const remote_request *r, base_buf *out)
 {
     base_buf_putc(out, '{');
     put_text(out, "model", r->model, strlen(r->model));
@@ -333,6 +339,11 @@ static void chat_put_request(const remote_request *r, base_buf *out)
         base_json_put_text(out, r->schema);
         base_buf_puts(out, "}}");
     }
+}
+
+static void chat_put_request(const remote_request *r, base_buf *out)
+{
+    put_chat_request(r, out);
     base_buf_putc(out, '}');
 }
 
@@ -355,6 +366,24 @@ static int chat_read(const base_json *root, remote_piece *ret, base_err *err)
     take_rest(root, choice, ret);
     return 0;
 }
+
+/* --- SGLang: chat completions with a grammar ------------------------------------------------------------ */
+
+static void sglang_put_request(const remote_request *r, base_buf *out)
+{
+    put_chat_request(r, out);
+    if (r->grammar) put_text(out, "ebnf", r->grammar, strlen(r->grammar));
+    base_buf_putc(out, '}');
+}
+
+const remote_wire remote_wire_sglang = {
+    .name = "SGLang",
+    .complete = "/v1/chat/completions",
+    .grammar = REMOTE_GRAMMAR_WHOLE,
+    .block = 1,
+    .put_request = sglang_put_request,
+    .read = chat_read,
+};
 
 const remote_wire remote_wire_chat = {
     .name = "chat",

@@ -24,13 +24,16 @@ typedef struct remote_request {
     uint32_t n_messages;
     uint32_t max_tokens;
     model_sampling sampling;
-    const char *grammar; /* GBNF; NULL: none */
+    const char *grammar; /* GBNF (remote/gbnf.h), of the kind that the engine takes; NULL: none */
     const char *const
         *triggers; /* patterns, NULL-terminated, from which on it holds; NULL: from the first byte on */
     const char
         *schema; /* a JSON Schema that the whole answer has to fit, where there is no grammar; NULL: none */
     uint32_t reuse; /* stretches of at least this many tokens may be moved behind a cut; 0: none */
 } remote_request;
+
+/* Which grammar an engine takes: none, one that sleeps until a trigger stands in the answer, one of all of the answer. */
+typedef enum remote_grammar { REMOTE_GRAMMAR_NONE, REMOTE_GRAMMAR_LAZY, REMOTE_GRAMMAR_WHOLE } remote_grammar;
 
 typedef enum remote_end { REMOTE_GOES_ON, REMOTE_ENDED, REMOTE_AT_LIMIT } remote_end;
 
@@ -53,8 +56,8 @@ typedef struct remote_wire {
     const char *name;     /* "llama-server" */
     const char *complete; /* the path of a request */
     bool has_ids;         /* it takes ids and gives ids */
-    bool has_grammar;     /* a lazy one */
-    uint32_t block;       /* tokens that its cache keeps or drops together, where nothing else is told */
+    remote_grammar grammar;
+    uint32_t block; /* tokens that its cache keeps or drops together, where nothing else is told */
     void (*put_request)(const remote_request *r, base_buf *out);
     /* One event's JSON. An event that is an error is BASE_E_IO or, where the context is full, BASE_E_LIMIT. */
     int (*read)(const base_json *root, remote_piece *ret, base_err *err);
@@ -73,7 +76,7 @@ typedef struct remote_wire {
     const char *rendered;
 } remote_wire;
 
-extern const remote_wire remote_wire_llama, remote_wire_vllm, remote_wire_chat;
+extern const remote_wire remote_wire_llama, remote_wire_vllm, remote_wire_sglang, remote_wire_chat;
 
 void remote_wire_put_ids(const int32_t *ids, uint32_t n, base_buf *out); /* "[1,2]" */
 

@@ -10,7 +10,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 
 static int read_event(void *user, const char *data, size_t n, base_err *err)
 {
-    static const remote_wire *const wires[] = {&remote_wire_llama, &remote_wire_vllm, &remote_wire_chat};
+    static const remote_wire *const wires[] = {
+        &remote_wire_llama, &remote_wire_vllm, &remote_wire_sglang, &remote_wire_chat};
     base_json_doc *doc = NULL;
     if (base_json_parse(data, n, &doc, NULL)) return 0;
     remote_piece *p = base_xcalloc(1, sizeof *p);

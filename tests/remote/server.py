@@ -5,7 +5,7 @@ with last, as a llama-server with one slot does, and reports what of a request i
 `answers`: a text, or a dict with "text" and faults. What came in stands in `requests`.
 
 llama-server's forms were checked against llama.cpp's source and a running server; vLLM's against its documentation and what is told
-of a running one; other chat endpoints' against the OpenAI API's documentation.
+of a running one; SGLang's `ebnf` is after its documentation, the form of its refusals a guess; other chat endpoints' against the OpenAI API's documentation.
 """
 import functools
 import http.server
@@ -125,7 +125,7 @@ class Server:
         if self.key and h.headers.get("Authorization") != f"Bearer {self.key}":
             return self.fail(h, 401, f"Invalid API Key: {h.headers.get('Authorization')}")
         data = json.loads(body) if body else {}
-        known = {"llama": self.llama, "vllm": self.vllm, "chat": self.chat}[self.kind]
+        known = {"llama": self.llama, "vllm": self.vllm, "sglang": self.sglang, "chat": self.chat}[self.kind]
         if path == "/v1/models":
             meta = {"n_ctx_train": self.n_ctx, "n_params": 1_000_000_000}
             return self.send(h, 200, {"object": "list", "data": [{"id": m, "object": "model", "meta": meta,
@@ -258,6 +258,10 @@ class Server:
         elif path == "/v1/completions":
             row = self.next_row()
             self.requests.append(data)
+            if row.get("refuses_grammar") and "grammar" in data.get("structured_outputs", {}):
+                self.fail(h, 400, "Invalid grammar specification.")
+                self.answers.insert(0, row["text"])
+                return True
             ids = data["prompt"]
             cached, answer = self.begin(ids, row)
             cached -= cached % 16
@@ -280,11 +284,25 @@ class Server:
             return False
         return True
 
+    def sglang(self, h, path, data):
+        if path == "/get_model_info":
+            self.send(h, 200, {"model_path": "/m/" + self.model, "is_generation": True})
+            return True
+        return self.chat(h, path, data)
+
     def chat(self, h, path, data):
         if path != "/v1/chat/completions":
             return False
         row = self.next_row()
         self.requests.append(data)
+        if row.get("refuses_grammar") and data.get("ebnf"):
+            message = "Grammar backend does not take it"
+            self.answers.insert(0, row["text"])
+            if row["refuses_grammar"] == "in the stream":
+                self.chunks(h, [{"error": {"message": message, "type": "BadRequestError", "code": 400}}], {})
+            else:
+                self.fail(h, 400, message)
+            return True
         pieces = [{"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": {"role": "assistant", "content": None}}]}]
         for name in ("reasoning_content", "reasoning"):
             for c in row.get(name, ""):

@@ -172,6 +172,33 @@ class Remote(unittest.TestCase):
         self.assertEqual(self.answer(events), "Fine.")
         self.assertTrue(any("takes no grammar" in e["text"] for e in self.of(events, "notice")), run.stdout)
 
+    def whole_grammar(self, request):
+        return request["structured_outputs"]["grammar"] if "structured_outputs" in request else request["ebnf"]
+
+    def test_grammar_without_triggers(self):
+        """The free text in front of a call is a rule too; the tools and paths are those of the lazy one."""
+        lazy = self.serve("llama", ["Fine."])
+        self.ask(lazy, "--ephemeral")
+        rules = lazy.requests[0]["grammar"].split("\n")
+        for kind, opening in (("vllm", '"{\\"name"'), ("sglang", '"<tool_call"')):
+            s = self.serve(kind, ["Fine."])
+            run, events = self.ask(s, "--ephemeral")
+            self.assertEqual(self.answer(events), "Fine.", run.stderr)
+            grammar = self.whole_grammar(s.requests[0])
+            self.assertTrue(grammar.startswith("root ::= free\n"), grammar[:100])
+            self.assertIn(opening, grammar)
+            missing = [r for r in rules if r not in grammar and not r.startswith(("root", "called"))]
+            self.assertEqual(missing, [], kind)
+
+    def test_grammar_without_triggers_refused_is_told_once(self):
+        for kind, fault in (("vllm", True), ("sglang", True), ("sglang", "in the stream")):
+            s = self.serve(kind, [{"text": "Fine.", "refuses_grammar": fault}, "More.", "Still."])
+            run = self.kvist("--linear", "--endpoint", s.url, "--context", "off", stdin="One?\nTwo?\nThree?\n")
+            for words in ("Fine.", "More.", "Still."):
+                self.assertIn(words, run.stdout, (kind, run.stderr))
+            self.assertEqual((run.stdout + run.stderr).count("takes no grammar"), 1, (kind, run.stdout))
+            self.assertEqual([("ebnf" in r or "structured_outputs" in r) for r in s.requests], [True, False, False, False])
+
     # --- schemas ---
 
     def ask_json(self, server, schema=None):
@@ -191,12 +218,24 @@ class Remote(unittest.TestCase):
         for rule in ('"\\"name\\"" ws ":" ws s1', "character{0,9}", "s3-item-0 ::= s4 ws (\",\" ws s4 ws){0,2}"):
             self.assertIn(rule, r["grammar"])
 
+    def test_schema_by_a_grammar_without_triggers(self):
+        for kind, root in (("vllm", "root ::= answer\n"), ("sglang", "root ::= answer | called\n")):
+            s = self.serve(kind, ['{"name":"twice"}'])
+            run = self.ask_json(s)
+            self.assertEqual((run.returncode, run.stdout), (0, '{"name":"twice"}\n'), run.stderr)
+            grammar = self.whole_grammar(s.requests[0])
+            self.assertTrue(grammar.startswith(root), grammar[:100])  # as above: the toy on vLLM calls by bare JSON
+            self.assertIn("character{0,9}", grammar)
+            self.assertNotIn("response_format", s.requests[0])
+
     def test_schema_where_calls_are_not_held(self):
         """Free first, since it may be a call; what does not fit is asked for again under the schema."""
         for kind, member in (("vllm", "structured_outputs"), ("chat", "response_format")):
-            s = self.serve(kind, ["It is twice.", '{"name":"twice"}'])
+            s = self.serve(kind, [{"text": "It is twice.", "refuses_grammar": True}, '{"name":"twice"}'])
             run = self.ask_json(s)
             self.assertEqual((run.returncode, run.stdout), (0, '{"name":"twice"}\n'), run.stderr)
+            if kind == "vllm":
+                self.assertIn("grammar", s.requests.pop(0)[member])  # refused: the schema alone from now on
             self.assertEqual(member in s.requests[0], kind == "vllm")  # as above
             sent = s.requests[1][member]
             sent = sent["json"] if kind == "vllm" else sent["json_schema"]["schema"]
@@ -355,13 +394,25 @@ class Remote(unittest.TestCase):
         self.assertIn("nothing answers at http://127.0.0.1:1", run.stderr)
         self.assertNotEqual(run.returncode, 0)
 
-    def test_latency_and_broken_connections(self):
-        """50 turns with breaks between: each comes to its end."""
-        s = self.serve("llama", [f"Answer {i}." for i in range(50)], latency=0.002)
-        s.break_every = 37
+    def fifty_turns(self, latency, break_every):
+        s = self.serve("llama", [f"Answer {i}." for i in range(50)])
+        s.latency, s.break_every = latency, break_every
         run = self.kvist("--linear", "--endpoint", s.url, "--context", "off", stdin="".join(f"Question {i}?\n" for i in range(50)))
         for i in range(50):
             self.assertIn(f"Answer {i}.", run.stdout)
+        return s
+
+    def test_latency_and_broken_connections(self):
+        """50 turns with breaks between: each comes to its end."""
+        self.fifty_turns(0.002, 37)
+
+    @unittest.skipUnless(os.environ.get("KVIST_TEST_LONG"), "waits longer than it computes: scripts/test all")
+    def test_a_far_server_and_broken_connections(self):
+        """50 turns, 200 ms to each answer, each hundredth connection broken."""
+        begun = time.monotonic()
+        s = self.fifty_turns(0.2, 100)
+        print(f"{s.n_connections} connections, {s.n_connections // 100} of them broken, {time.monotonic() - begun:.0f} s")
+        self.assertGreater(s.n_connections, 100)  # else none was broken
 
     # --- models and keys ---
 
@@ -467,11 +518,12 @@ class Remote(unittest.TestCase):
             self.assertEqual(len(s.requests), i)
 
     def test_doctor(self):
-        for kind, words in (("llama", "llama-server"), ("vllm", "vLLM 0.32.0"), ("chat", "a chat endpoint")):
+        for kind, words in (("llama", "llama-server"), ("vllm", "vLLM 0.32.0"), ("sglang", "SGLang"), ("chat", "a chat endpoint")):
             run = self.kvist("doctor", "--endpoint", self.serve(kind).url)
             self.assertEqual(run.returncode, 0, run.stderr)
             self.assertIn(f"endpoint   {words} at http://127.0.0.1", run.stdout)
             self.assertIn("stays on this machine", run.stdout)
+            self.assertIn("no grammar" if kind == "chat" else "calls held to a grammar", run.stdout)
         run = self.kvist("doctor", "--endpoint", "http://127.0.0.1:1", "--endpoint-wait", "1", "--json")
         self.assertEqual(run.returncode, 1)
         self.assertIn("nothing answers", json.loads(run.stdout)["endpoint"])
