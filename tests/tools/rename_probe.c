@@ -61,7 +61,7 @@ static void put_places(base_buf *out, const refactor *x, refactor_verdict v)
 static void rename_one(tool_workspace *w, char *line)
 {
     tool_result r = {0};
-    refactor x = {.w = w, .result = &r, .operation = "rename"};
+    refactor x = {.w = w, .result = &r};
     base_buf out = {0}, given = {0};
     char *name = strrchr(line, ':');
     *name++ = '\0';

@@ -151,6 +151,45 @@ static void test_refactor__c_keeps_fields_tags_labels_and_locals(void **state)
     tree_remove(&t);
 }
 
+static void test_refactor__alternatives_are_renamed_together(void **state)
+{
+    tree t;
+    tree_make(&t, true);
+    tree_put(&t, "mem/alloc.h",
+        "#ifndef WIN\nstatic inline void *get(int n) { return 0; }\n#else\nvoid *get(int n);\n#endif\n");
+    tree_put(&t, "mem/all.h", "#include \"alloc.h\"\n");
+    tree_put(&t, "mem/alloc.c", "#include \"alloc.h\"\n#ifdef WIN\nvoid *get(int n) { return 0; }\n#endif\n");
+    tree_put(&t, "use.c", "#include \"mem/all.h\"\nvoid *g(void) { return get(1); }\n");
+    tree_put(&t, "tool.c", "static int get(void) { return 1; }\nint main(void) { return get(); }\n");
+    tree_put(&t, "one.c", "static int usage(void) { return 1; }\nint one(void) { return usage(); }\n");
+    tree_put(&t, "two.c", "static int usage(void) { return 2; }\nint two(void) { return usage(); }\n");
+    tree_put(&t, "go.mod", "module m\n");
+    tree_put(&t, "p/a_linux.go", "package p\n\nfunc Open() int { return 1 }\n");
+    tree_put(&t, "p/a_windows.go", "package p\n\nfunc Open() int { return 2 }\n");
+    tree_put(&t, "p/gen.go", "//go:build ignore\n\npackage main\n\nfunc Open() {}\n");
+    tree_put(&t, "p/use.go", "package p\n\nvar N = Open()\n");
+    tree_put(&t, "S.java", "interface S {\n    int area();\n}\n");
+    tree_put(&t, "A.java", "class A implements S {\n    public int area() { return 1; }\n}\n");
+    tree_put(&t, "B.java", "class B implements S {\n    public int area() { return 2; }\n}\n");
+    tree_open(&t);
+    renames(&t, "mem/alloc.h:get", "take", "4 places in 3 files");
+    expect(&t, "mem/alloc.h",
+        "#ifndef WIN\nstatic inline void *take(int n) { return 0; }\n#else\nvoid *take(int n);\n#endif\n");
+    expect(&t, "mem/alloc.c", "#include \"alloc.h\"\n#ifdef WIN\nvoid *take(int n) { return 0; }\n#endif\n");
+    expect(&t, "use.c", "#include \"mem/all.h\"\nvoid *g(void) { return take(1); }\n");
+    expect(&t, "tool.c", "static int get(void) { return 1; }\nint main(void) { return get(); }\n");
+    refuses(&t, "{\"operation\":\"rename\",\"name\":\"usage\",\"to\":\"help\"}", TOOL_FAILED,
+        "is defined 2 times: one.c:1");
+    renames(&t, "two.c:usage", "help", "2 places in 1 file");
+    expect(&t, "one.c", "static int usage(void) { return 1; }\nint one(void) { return usage(); }\n");
+    renames(&t, "p/a_linux.go:Open", "Begin", "3 places in 3 files");
+    expect(&t, "p/a_windows.go", "package p\n\nfunc Begin() int { return 2 }\n");
+    expect(&t, "p/gen.go", "//go:build ignore\n\npackage main\n\nfunc Open() {}\n");
+    renames(&t, "area", "size", "3 places in 3 files");
+    expect(&t, "B.java", "class B implements S {\n    public int size() { return 2; }\n}\n");
+    tree_remove(&t);
+}
+
 static void test_refactor__go_java_and_javascript(void **state)
 {
     tree t;
@@ -659,6 +698,7 @@ int main(void)
         cmocka_unit_test(test_refactor__python_follows_imports_and_scopes),
         cmocka_unit_test(test_refactor__python_members_and_parameters),
         cmocka_unit_test(test_refactor__c_keeps_fields_tags_labels_and_locals),
+        cmocka_unit_test(test_refactor__alternatives_are_renamed_together),
         cmocka_unit_test(test_refactor__go_java_and_javascript),
         cmocka_unit_test(test_refactor__refuses_what_cannot_be),
         cmocka_unit_test(test_refactor__one_diff_one_undo),

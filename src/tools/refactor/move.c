@@ -98,13 +98,6 @@ static char *dotted(const char *path)
     return name;
 }
 
-static bool same_folder(const char *a, const char *b)
-{
-    const char *x = strrchr(a, '/'), *y = strrchr(b, '/');
-    const size_t n = x ? (size_t)(x - a) : 0, k = y ? (size_t)(y - b) : 0;
-    return n == k && !strncmp(a, b, n);
-}
-
 static bool is_in_package(const mover *m, const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -120,7 +113,7 @@ static bool is_in_package(const mover *m, const char *path)
 /* How a file of Python names the module at `path`. */
 static char *module_name(const mover *m, const char *from, const char *path)
 {
-    if (!same_folder(from, path) || !is_in_package(m, path)) return dotted(path);
+    if (!refactor__same_folder(from, path) || !is_in_package(m, path)) return dotted(path);
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     base_buf out = {0};
     base_buf_printf(&out, ".%.*s", (int)strcspn(name, "."), name);
@@ -140,7 +133,7 @@ static bool python_heads(mover *m)
         char *head = head_of(im->local);
         if (!strcmp(im->name, "*") || has_identifier(m->moved.data, m->moved.len, head, 0, 0)) {
             base_buf_clear(&line);
-            if (*im->module == '.' && !same_folder(m->from->path, m->to)) is_good = false;
+            if (*im->module == '.' && !refactor__same_folder(m->from->path, m->to)) is_good = false;
             if (*im->name)
                 base_buf_printf(&line, "from %s import %s", im->module, im->name);
             else
@@ -268,7 +261,8 @@ static bool c_heads(mover *m)
         const size_t end = tool__line_end(text->data, text->len, at);
         size_t to = end;
         while (to > at && tool__is_space(text->data[to - 1])) to--;
-        if (to - at > 8 && !memcmp(text->data + at, "#include", 8) && same_folder(m->from->path, m->to)) {
+        if (to - at > 8 && !memcmp(text->data + at, "#include", 8) &&
+            refactor__same_folder(m->from->path, m->to)) {
             char *line = base_xstrndup(text->data + at, to - at);
             add_line(&m->heads, &m->to_file.text, line);
             free(line);
@@ -303,7 +297,7 @@ static bool go_heads(mover *m)
 {
     const base_buf *text = &m->from->file.text;
     const code_uses *u = m->from->uses;
-    if (!same_folder(m->from->path, m->to)) {
+    if (!refactor__same_folder(m->from->path, m->to)) {
         tool__say(m->x->result, TOOL_REFUSED,
             "move works inside a package of Go; %s lies in another folder. Nothing was changed.\n", m->to);
         return false;

@@ -16,6 +16,8 @@ typedef struct refactor_file {
     code_uses *uses;    /* of the target's name */
     const char *family; /* languages that see each other: "c", "js", or the language itself */
     bool is_foreign;    /* generated or vendored */
+    /* Which thing its top means by the name, as a value and as a type: equal for alternatives; SIZE_MAX: its own. */
+    size_t thing[2];
 } refactor_file;
 
 /* Which definition is meant. */
@@ -71,18 +73,41 @@ bool refactor__find_target(refactor *x, const char *given, const char *path);
 void refactor__free(refactor *x);
 /* One file of the tree, read; NULL: not there. Kept until refactor__free. */
 const refactor_file *refactor__module(refactor *x, const char *path);
+
+/* ---- kinds.c ---- */
+
 bool refactor__is_type(const char *what);
 /* Without a body or a value of its own: a prototype, extern. */
 bool refactor__is_declaration(const refactor_file *f, const code_definition *d);
 /* C: seen in its own file only. */
 bool refactor__is_static(const refactor_file *f, const code_definition *d);
+/* Are two types parent and child, or names of the same? */
+bool refactor__are_related(const refactor *x, const char *a, const char *b);
+/* The same, or children of a type that has a member of that name too: an override has to keep its name. */
+bool refactor__are_kin(const refactor *x, const char *member, const char *a, const char *b);
+
+/* ---- paths.c ---- */
+
+bool refactor__same_folder(const char *a, const char *b);
+bool refactor__ends_with_path(const char *path, const char *end);
+/* "a/b/../c" and "./c", seen from a file, as paths are listed; heap, or NULL above the root. */
+char *refactor__join_path(const char *from, const char *relative);
+/* Go: package x_test beside package x, which it imports. */
+bool refactor__is_external_test(const refactor_file *f);
+/* Go: a program of its own beside a package ("//go:build ignore"). */
+bool refactor__is_built_alone(const refactor_file *f);
+
+/* ---- alternatives.c ---- */
+
+/* Sets x->files[i].thing. */
+void refactor__find_alternatives(refactor *x);
+/* Do the tops of two files mean one thing by the name? */
+bool refactor__are_alternatives(const refactor_file *a, const refactor_file *b, bool of_types);
 
 /* ---- resolve.c ---- */
 
 /* Fills x->places. false: cancelled. */
 bool refactor__resolve(refactor *x);
-/* Are two types parent and child, or names of the same? */
-bool refactor__are_related(const refactor *x, const char *a, const char *b);
 
 /* ---- words.c ---- */
 

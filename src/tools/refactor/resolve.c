@@ -30,42 +30,7 @@ static bool same_language(const refactor_file *f, const char *language)
     return !strcmp(f->uses->file->language ? f->uses->file->language : "", language);
 }
 
-static bool same_folder(const char *a, const char *b)
-{
-    const char *x = strrchr(a, '/'), *y = strrchr(b, '/');
-    const size_t n = x ? (size_t)(x - a) : 0, m = y ? (size_t)(y - b) : 0;
-    return n == m && !strncmp(a, b, n);
-}
-
-static bool ends_with_path(const char *path, const char *end)
-{
-    const size_t n = strlen(path), m = strlen(end);
-    return n >= m && !strcmp(path + n - m, end) && (n == m || path[n - m - 1] == '/');
-}
-
 /* ---- types ---- */
-
-bool refactor__are_related(const refactor *x, const char *a, const char *b)
-{
-    /* Reached from a by any number of steps between parent and child in one direction. */
-    const char *seen[64];
-    for (int direction = 0; direction < 2; direction++) {
-        size_t n = 0;
-        seen[n++] = direction ? b : a;
-        const char *goal = direction ? a : b;
-        for (size_t at = 0; at < n; at++) {
-            if (!strcmp(seen[at], goal)) return true;
-            for (size_t f = 0; f < x->n_files; f++)
-                for (uint32_t i = 0; i < x->files[f].uses->n_bases && n < 64; i++) {
-                    const code_base *base = &x->files[f].uses->bases[i];
-                    bool again = strcmp(base->name, seen[at]) != 0;
-                    for (size_t k = 0; k < n && !again; k++) again = !strcmp(seen[k], base->base);
-                    if (!again) seen[n++] = base->base;
-                }
-        }
-    }
-    return false;
-}
 
 static bool is_type_of_tree(const refactor *x, const char *name)
 {
@@ -77,24 +42,10 @@ static bool is_type_of_tree(const refactor *x, const char *name)
     return found;
 }
 
-/*
- * Would a member of `type` be the target's? Of its own type, of a parent or child; and of a brother, where a
- * common parent has that member too: an override has to keep its name.
- */
+/* Would a member of `type` be the target's? */
 static bool is_kin(const refactor *x, const char *type)
 {
-    const refactor_target *t = &x->target;
-    if (refactor__are_related(x, type, t->parent)) return true;
-    for (size_t f = 0; f < x->n_files; f++) {
-        const code_file *file = x->files[f].uses->file;
-        for (uint32_t i = 0; i < file->n_definitions; i++) {
-            const code_definition *d = &file->definitions[i];
-            if (!strcmp(d->name, t->name) && *d->parent && strcmp(d->parent, t->parent) != 0 &&
-                refactor__are_related(x, d->parent, t->parent) && refactor__are_related(x, d->parent, type))
-                return true;
-        }
-    }
-    return false;
+    return refactor__are_kin(x, x->target.name, type, x->target.parent);
 }
 
 /* Has the tree another member of this name, of a type that has nothing to do with the target's? */
@@ -127,6 +78,7 @@ static bool has_rival(const refactor *x)
             if (!strcmp(d->what, "method") || !strcmp(d->what, "field")) continue;
             if (refactor__is_type(d->what) != t->is_type || (t->is_type && !d->body_to)) continue;
             if (refactor__is_static(&x->files[f], d)) continue;
+            if (refactor__are_alternatives(&x->files[f], t->in, t->is_type)) continue;
             return true;
         }
     }
@@ -140,33 +92,6 @@ static const char *listed(const refactor *x, const char *path)
     bool found;
     const size_t at = tool__listing_find(&x->w->listing, path, &found);
     return found ? x->w->listing.files[at].path : NULL;
-}
-
-/* "a/b/../c" and "./c" as paths are listed; heap, or NULL above the root. */
-static char *joined(const char *from, const char *relative)
-{
-    const char *slash = strrchr(from, '/');
-    base_buf all = {0};
-    base_buf_add(&all, from, slash ? (size_t)(slash - from) : 0);
-    if (!all.data) base_buf_puts(&all, "");
-    for (const char *p = relative; *p;) {
-        const size_t n = strcspn(p, "/");
-        if (n == 2 && !strncmp(p, "..", 2)) {
-            if (!all.len) {
-                base_buf_free(&all);
-                return NULL;
-            }
-            const char *last = strrchr(all.data, '/');
-            all.len = last ? (size_t)(last - all.data) : 0;
-            all.data[all.len] = '\0';
-        } else if (n && !(n == 1 && *p == '.')) {
-            if (all.len) base_buf_putc(&all, '/');
-            base_buf_add(&all, p, n);
-        }
-        p += n;
-        p += *p == '/';
-    }
-    return base_buf_take(&all);
 }
 
 static const char *with_endings(const refactor *x, const char *stem, const char *const *endings)
@@ -191,7 +116,7 @@ static const char *module_path(const refactor *x, const refactor_file *f, const 
     const char *found = NULL;
     if (!strcmp(f->family, "js")) {
         if (*module != '.') return NULL;
-        char *stem = joined(f->path, module);
+        char *stem = refactor__join_path(f->path, module);
         if (!stem) return NULL;
         found = with_endings(x, stem, js);
         char *dot = strrchr(stem, '.');
@@ -210,7 +135,7 @@ static const char *module_path(const refactor *x, const refactor_file *f, const 
     for (const char *p = module + dots; *p; p++) base_buf_putc(&stem, *p == '.' ? '/' : *p);
     if (!stem.data) base_buf_puts(&stem, "");
     if (dots) {
-        char *path = joined(f->path, stem.data);
+        char *path = refactor__join_path(f->path, stem.data);
         if (path) found = with_endings(x, path, py);
         free(path);
     } else if (stem.len) {
@@ -220,7 +145,7 @@ static const char *module_path(const refactor *x, const refactor_file *f, const 
             for (const char *const *end = py; *end && !found; end++) {
                 base_buf path = {0};
                 base_buf_printf(&path, "%s%s", stem.data, *end);
-                if (ends_with_path(x->w->listing.files[i].path, path.data))
+                if (refactor__ends_with_path(x->w->listing.files[i].path, path.data))
                     found = x->w->listing.files[i].path;
                 base_buf_free(&path);
             }
@@ -282,21 +207,10 @@ static bool is_target_package(refactor *x, const char *module)
         is_it = !strncmp(module, x->go_module, n) &&
                 (*folder ? module[n] == '/' && !strcmp(module + n + 1, folder) : !module[n]);
     } else {
-        is_it = *folder && ends_with_path(module, folder);
+        is_it = *folder && refactor__ends_with_path(module, folder);
     }
     free(folder);
     return is_it;
-}
-
-/* Go: package x_test beside package x, which it imports. */
-static bool is_external_test(const refactor_file *f)
-{
-    static const char end[] = "_test";
-    const char *package = f->file.text.data ? strstr(f->file.text.data, "package ") : NULL;
-    if (!package) return false;
-    package += strlen("package ");
-    const size_t n = strcspn(package, " \t\r\n;/");
-    return n > sizeof end - 1 && !strncmp(package + n - (sizeof end - 1), end, sizeof end - 1);
 }
 
 static const code_import *import_of(const refactor_file *f, const char *local)
@@ -322,7 +236,8 @@ static decision top_in_c(refactor *x, const refactor_file *f, const code_use *u)
     } else if (u->is_type && strcmp(t->what, "macro") != 0) {
         return unsure("the grammar takes it for a type");
     }
-    if (is_own) return sure;
+    if (is_own || refactor__are_alternatives(f, t->in, t->is_type)) return sure;
+    if (f->thing[t->is_type] != SIZE_MAX && t->in->thing[t->is_type] != SIZE_MAX) return other;
     if (defines_top(f, t->name) && u->definition == UINT32_MAX) {
         /* A prototype is no definition of its own. */
         for (uint32_t i = 0; i < f->uses->file->n_definitions; i++) {
@@ -367,7 +282,7 @@ static decision top_in_js(refactor *x, const refactor_file *f, const code_use *u
 {
     const refactor_target *t = &x->target;
     if (u->import != UINT32_MAX) return brought(x, f, &f->uses->imports[u->import]);
-    if (f == t->in) return sure;
+    if (f == t->in || refactor__are_alternatives(f, t->in, t->is_type)) return sure;
     const code_import *m = import_of(f, t->name);
     if (m) return brought(x, f, m);
     if (defines_top(f, t->name) || f->uses->n_imports || t->in->uses->n_imports) return other;
@@ -379,7 +294,7 @@ static bool java_import_is(const refactor_target *t, const char *module)
     base_buf path = {0};
     for (const char *p = module; *p; p++) base_buf_putc(&path, *p == '.' ? '/' : *p);
     base_buf_puts(&path, ".java");
-    bool is_it = path.data && ends_with_path(t->in->path, path.data);
+    bool is_it = path.data && refactor__ends_with_path(t->in->path, path.data);
     if (!is_it && *t->parent) { /* a.Outer.Inner */
         const size_t n = strlen(module), m = strlen(t->parent) + strlen(t->name) + 1;
         is_it = n > m && !strncmp(module + n - m, t->parent, strlen(t->parent)) &&
@@ -398,7 +313,7 @@ static decision top_in_java(refactor *x, const refactor_file *f, const code_use 
     const code_import *m = import_of(f, t->name);
     if (m) return java_import_is(t, m->module) ? sure : other;
     if (defines_top(f, t->name)) return other;
-    if (same_folder(f->path, t->in->path) && !*t->parent) return sure;
+    if (refactor__same_folder(f->path, t->in->path) && !*t->parent) return sure;
     return x->target.is_rival ? unsure("several packages have a type of this name") : sure;
 }
 
@@ -419,8 +334,8 @@ static decision decide_bare(refactor *x, const refactor_file *f, const code_use 
     if (!strcmp(f->family, "js")) return top_in_js(x, f, u);
     if (!strcmp(language, "java")) return top_in_java(x, f, u);
     if (!strcmp(language, "go")) {
-        if (!same_folder(f->path, x->target.in->path)) return other;
-        return is_external_test(f) == is_external_test(x->target.in) ? sure : other;
+        if (!refactor__same_folder(f->path, x->target.in->path)) return other;
+        return refactor__is_external_test(f) == refactor__is_external_test(x->target.in) ? sure : other;
     }
     return top_elsewhere(x, f, u);
 }
@@ -567,6 +482,7 @@ static decision decide_definition(refactor *x, const refactor_file *f, const cod
         strcmp(f->family, "js") != 0)
         return other;
     if (f == t->in) return strcmp(d->parent, t->parent) != 0 && !t->is_type ? other : sure;
+    if (!*t->parent && !*d->parent && refactor__are_alternatives(f, t->in, t->is_type)) return sure;
     *ret_is_known = strcmp(f->family, "c") != 0;
     /* What is declared here may be defined there, and what is defined here declared there. */
     const bool is_pair =

@@ -34,14 +34,6 @@ void refactor__free(refactor *x)
     *x = (refactor){0};
 }
 
-bool refactor__is_type(const char *what)
-{
-    static const char *const types[] = {"class", "struct", "union", "enum", "interface", "type", "typedef"};
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        if (!strcmp(what, types[i])) return true;
-    return false;
-}
-
 /* "FILE:LINE (what Parent.name)" */
 static void show(base_buf *out, const char *path, const code_definition *d)
 {
@@ -70,15 +62,6 @@ static bool is_vendored(const char *path, const base_buf *text)
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (head && memmem(text->data, head, words[i], strlen(words[i]))) return true;
     return false;
-}
-
-bool refactor__is_declaration(const refactor_file *f, const code_definition *d)
-{
-    static const char word[] = "extern";
-    const char *from = f->file.text.data + d->from;
-    if (d->is_declaration || strcmp(f->family, "c") != 0 || d->body_to) return d->is_declaration;
-    return !strcmp(d->what, "variable") && d->name_from > d->from &&
-           memmem(from, d->name_from - d->from, word, sizeof word - 1) && !memchr(from, '=', d->to - d->from);
 }
 
 static const char *family_of(const char *language)
@@ -135,6 +118,7 @@ static bool load(refactor *x, const char *path, const char *name, bool wants_wor
         return false;
     }
     ret->path = base_xstrdup(path);
+    ret->thing[0] = ret->thing[1] = SIZE_MAX;
     ret->family = family_of(ret->uses->file->language ? ret->uses->file->language : "");
     ret->is_foreign = is_vendored(path, text);
     return true;
@@ -190,7 +174,20 @@ static const char *function_name(const refactor_file *f, const code_use *u)
     return u->inside == UINT32_MAX ? "" : file->definitions[u->inside].name;
 }
 
-/* Do two definitions stand for one thing: an #if and its #else, overloads, a setter, typedef struct x {} x? */
+static bool is_member_of_type(const refactor_file *f, const code_definition *d)
+{
+    static const char *const languages[] = {"java", "rust", "typescript", "tsx", "c_sharp", "php"};
+    if (!strcmp(d->what, "method") || !strcmp(d->what, "field")) return true;
+    if (strcmp(d->what, "constant") != 0 || !*d->parent) return false;
+    for (size_t i = 0; i < sizeof languages / sizeof *languages; i++)
+        if (!strcmp(f->uses->file->language, languages[i])) return true; /* of an enum: Color.RED */
+    return false;
+}
+
+/*
+ * Do two definitions stand for one thing: an #if and its #else, overloads, a setter, typedef struct x {} x, files for
+ * several systems?
+ */
 static bool is_one_thing(const refactor *x, const candidate *a, const candidate *b)
 {
     if (!a->d || !b->d) return a->d == b->d && a->use->binding == b->use->binding && a->file == b->file;
@@ -202,8 +199,14 @@ static bool is_one_thing(const refactor *x, const candidate *a, const candidate 
                    b_only = !b->d->body_to; /* typedef struct x x; struct x {} elsewhere */
         if (a->file == b->file || a_only || b_only) return true;
     }
-    return a->file == b->file && !strcmp(a->d->parent, b->d->parent) &&
-           refactor__is_type(a->d->what) == refactor__is_type(b->d->what);
+    if (refactor__is_type(a->d->what) != refactor__is_type(b->d->what)) return false;
+    const refactor_file *f = &x->files[a->file], *g = &x->files[b->file];
+    const bool is_member = is_member_of_type(f, a->d);
+    if (is_member != is_member_of_type(g, b->d)) return false;
+    if (is_member && f != g)
+        return !strcmp(f->family, "go") && !strcmp(a->d->parent, b->d->parent) &&
+               refactor__same_folder(f->path, g->path);
+    return !strcmp(a->d->parent, b->d->parent) && refactor__are_alternatives(f, g, types);
 }
 
 /* A constructor of Java or C++ is its class's name. */
@@ -238,14 +241,13 @@ static bool fits(const refactor *x, const candidate *c, const wanted *want)
     return c->d != NULL;
 }
 
-static bool is_member_of_type(const refactor_file *f, const code_definition *d)
+/* A method and its overrides have to keep one name. */
+static bool is_override(const refactor *x, const candidate *a, const candidate *b)
 {
-    static const char *const languages[] = {"java", "rust", "typescript", "tsx", "c_sharp", "php"};
-    if (!strcmp(d->what, "method") || !strcmp(d->what, "field")) return true;
-    if (strcmp(d->what, "constant") != 0 || !*d->parent) return false;
-    for (size_t i = 0; i < sizeof languages / sizeof *languages; i++)
-        if (!strcmp(f->uses->file->language, languages[i])) return true; /* of an enum: Color.RED */
-    return false;
+    const refactor_file *f = &x->files[a->file], *g = &x->files[b->file];
+    return a->d && b->d && is_member_of_type(f, a->d) && is_member_of_type(g, b->d) &&
+           a->d->what[0] == b->d->what[0] && !strcmp(f->family, g->family) &&
+           refactor__are_kin(x, x->name, a->d->parent, b->d->parent);
 }
 
 static size_t collect(const refactor *x, const wanted *want, candidate **ret)
@@ -271,6 +273,9 @@ static size_t collect(const refactor *x, const wanted *want, candidate **ret)
         for (size_t k = 0; k < kept && !again; k++) again = is_one_thing(x, &all[k], &all[i]);
         if (!again) all[kept++] = all[i];
     }
+    bool is_family = kept > 1;
+    for (size_t i = 1; i < kept && is_family; i++) is_family = is_override(x, &all[0], &all[i]);
+    if (is_family) kept = 1;
     /* A plain name is first of all what stands at the top of a file: a member is "Type.name". */
     size_t n_top = 0, top = 0;
     for (size_t i = 0; i < kept; i++)
@@ -411,14 +416,6 @@ static void say_many(refactor *x, const candidate *all, size_t n)
 
 /* ---- the target ---- */
 
-bool refactor__is_static(const refactor_file *f, const code_definition *d)
-{
-    static const char word[] = "static";
-    const char *from = f->file.text.data + d->from;
-    return !strcmp(f->family, "c") && d->name_from > d->from &&
-           memmem(from, d->name_from - d->from, word, sizeof word - 1);
-}
-
 static void set_target(refactor *x, const candidate *c)
 {
     const refactor_file *f = &x->files[c->file];
@@ -478,6 +475,7 @@ bool refactor__find_target(refactor *x, const char *given, const char *path)
     candidate *all = NULL;
     bool is_good = read_request(x, given, path, &want) && read_files(x);
     if (is_good) {
+        refactor__find_alternatives(x);
         size_t n = collect(x, &want, &all);
         /* A file may be given where a thing is asked for that only others define (its callers, say). */
         if (!n && want.path && !want.line && path) {
