@@ -200,6 +200,46 @@ static int migrate(agent_log *l, base_err *err)
     return rc;
 }
 
+/* What a database says of itself: kind, name and words of each table, index, trigger and view, a line each. */
+static int put_schema(sqlite3 *db, base_buf *out)
+{
+    sqlite3_stmt *s = NULL;
+    int rc = sqlite3_prepare_v2(db,
+        "SELECT type, name, tbl_name, COALESCE(sql, '') FROM sqlite_master ORDER BY type, name", -1, &s,
+        NULL);
+    while (rc == SQLITE_OK && sqlite3_step(s) == SQLITE_ROW)
+        base_buf_printf(out, "%s %s %s: %s\n", column(s, 0), column(s, 1), column(s, 2), column(s, 3));
+    sqlite3_finalize(s);
+    return rc;
+}
+
+/*
+ * The log has the tables that migrations make, and nothing else: a trigger would do more than what is asked at each
+ * statement, and a view in place of a table could be without end.
+ */
+static int check_schema(agent_log *l, base_err *err)
+{
+    sqlite3 *fresh = NULL;
+    base_buf wanted = {0}, have = {0};
+    int rc = sqlite3_open_v2(":memory:", &fresh, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+    for (size_t i = 0; i < SCHEMA && rc == SQLITE_OK; i++)
+        rc = sqlite3_exec(fresh, migrations[i], NULL, NULL, NULL);
+    if (rc == SQLITE_OK) rc = put_schema(fresh, &wanted);
+    sqlite3_close(fresh);
+    int result = rc == SQLITE_OK ? 0 : base_fail(err, BASE_E_IO, "SQLite makes no tables in memory (%d)", rc);
+    if (!result && put_schema(l->db, &have) != SQLITE_OK)
+        result = log_fail(l, "its tables cannot be read", err);
+    if (!result && strcmp(wanted.data ? wanted.data : "", have.data ? have.data : "") != 0)
+        result = base_fail(err, BASE_E_FORMAT,
+            "the session log %s has other tables, views or triggers than kvist makes: somebody changed it, "
+            "and it is "
+            "not used. Move it away and kvist begins a new one",
+            l->path);
+    base_buf_free(&wanted);
+    base_buf_free(&have);
+    return result;
+}
+
 int agent_log_open(agent_log **ret, const char *path, bool read_only, base_err *err)
 {
     agent_log *l = base_xcalloc(1, sizeof *l);
@@ -234,10 +274,14 @@ int agent_log_open(agent_log **ret, const char *path, bool read_only, base_err *
         rc = log_fail(l, "it cannot be opened", err);
     if (!rc) {
         sqlite3_busy_timeout(l->db, BUSY_MS);
+        sqlite3_db_config(l->db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+        sqlite3_db_config(l->db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
+        sqlite3_db_config(l->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
         rc = exec(l, "PRAGMA foreign_keys = ON; PRAGMA secure_delete = ON; PRAGMA synchronous = FULL", err);
     }
     if (!rc && !read_only) rc = exec(l, "PRAGMA journal_mode = WAL", err);
     if (!rc) rc = migrate(l, err);
+    if (!rc) rc = check_schema(l, err);
     if (rc) {
         agent_log_close(l);
         return rc;

@@ -237,6 +237,44 @@ static void restore_rewind(agent *a, const agent_event *e)
 
 /* --- one logged event ----------------------------------------------------------------------------------- */
 
+/*
+ * A log is a file that somebody may have changed, and what it counts is used as places in what we hold: turns go up one
+ * by one, tokens lie behind those that were logged. 0, or which number is none.
+ */
+static int check_counts(const history *h, const agent_event *e)
+{
+    const int64_t turn = h->a->turn;
+    const int64_t n = e->append.n, from = e->append.from, n_ids = (int64_t)e->append.ids.n;
+    const int64_t n_back = e->rewind.n, to_turn = e->rewind.turn;
+    switch (e->type) {
+    case AGENT_EVENT_user:
+        if (!h->executing && (e->user.turn < 1 || e->user.turn > turn + 1))
+            return base_fail(h->err, BASE_E_FORMAT,
+                "the log counts turn %lld behind turn %lld: it was changed, and the session cannot be gone "
+                "on with",
+                (long long)e->user.turn, (long long)turn);
+        break;
+    case AGENT_EVENT_append:
+        if (from >= 0 && n >= 0 && n <= INT32_MAX && from <= INT32_MAX - n &&
+            (!e->append.ids.rows || (n == n_ids && from <= h->n && n_ids <= INT32_MAX - (int64_t)h->n)))
+            break;
+        return base_fail(h->err, BASE_E_FORMAT,
+            "the log says that %lld tokens came behind %lld of %u, with %lld ids: it was changed, and the "
+            "session "
+            "cannot be gone on with",
+            (long long)n, (long long)from, h->n, (long long)n_ids);
+    case AGENT_EVENT_rewind:
+        if (n_back >= 0 && n_back <= INT32_MAX && to_turn > 0 && (h->executing || to_turn <= turn)) break;
+        return base_fail(h->err, BASE_E_FORMAT,
+            "the log goes back to %lld tokens in front of turn %lld, and there are %u and %lld: it was "
+            "changed, and "
+            "the session cannot be gone on with",
+            (long long)n_back, (long long)to_turn, h->n, (long long)turn);
+    default: break;
+    }
+    return 0;
+}
+
 static void take_append(history *h, const agent_event *e)
 {
     if (!e->append.ids.rows) return;
@@ -271,6 +309,11 @@ static bool on_event(
     e.seq = seq;
     e.blob = blob;
     e.blob_n = blob_n;
+    h->rc = check_counts(h, &e);
+    if (h->rc) {
+        agent_event_doc_free(doc);
+        return false;
+    }
     const bool first = !h->executing;
     h->behind = h->executing && seq > h->from_seq;
     switch (e.type) {
@@ -304,7 +347,7 @@ static bool on_event(
         if (h->behind) take_plan(h, &e);
         break;
     case AGENT_EVENT_rewind:
-        truncate_to(h, (uint32_t)e.rewind.n);
+        if (e.rewind.n < h->n) truncate_to(h, (uint32_t)e.rewind.n);
         if (first) h->turn_open = false;
         if (first) restore_rewind(a, &e);
         break;

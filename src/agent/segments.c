@@ -75,5 +75,8 @@ void agent__truncate_segments(agent *a, uint32_t n)
         free(a->transcript.segments[a->transcript.n_segments].label);
         free(a->transcript.segments[a->transcript.n_segments].path);
     }
+    /* Only a changed log goes back to inside of a text. */
+    if (a->transcript.n_segments && a->transcript.segments[a->transcript.n_segments - 1].to > n)
+        a->transcript.segments[a->transcript.n_segments - 1].to = n;
     a->transcript.open_role = agent__find_open(a);
 }

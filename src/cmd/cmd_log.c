@@ -44,6 +44,12 @@ static void print_clean(const char *text, size_t n, bool lines)
     base_buf_free(&clean);
 }
 
+/* An event's text; NULL: a changed log lacks it. */
+static void print_text(const char *text)
+{
+    print_clean(text ? text : "", text ? strlen(text) : 0, true);
+}
+
 static void put_member(base_buf *out, const char *key, const char *value)
 {
     base_buf_printf(out, "%s\"%s\":", out->len > 1 ? "," : "", key);
@@ -56,6 +62,7 @@ static void put_member(base_buf *out, const char *key, const char *value)
 typedef struct row_list {
     agent_log_row *rows;
     size_t n, cap;
+    bool *printed; /* [n] */
     bool json;
 } row_list;
 
@@ -81,6 +88,7 @@ static void free_rows(row_list *l)
         for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) free((char *)(uintptr_t)texts[k]);
     }
     free(l->rows);
+    free(l->printed);
 }
 
 static void print_json_row(const agent_log_row *r)
@@ -127,22 +135,25 @@ static bool is_listed(const row_list *l, const char *id)
     return found;
 }
 
-/* What came from `parent` ("": what came from none), newest first, each with its own below it. */
-static void print_tree(const row_list *l, const char *parent, unsigned depth)
+/* A session and what came from it below, newest first; once, whatever somebody wrote into the database. */
+static void print_tree(row_list *l, size_t i, unsigned depth)
 {
-    enum { MOST_DEPTH = 64 }; /* whoever edited the database by hand gets an end too */
-    for (size_t i = 0; i < l->n && depth < MOST_DEPTH; i++) {
-        const agent_log_row *r = &l->rows[i];
-        if (*parent ? strcmp(r->parent, parent) != 0 : is_listed(l, r->parent)) continue;
-        print_row(r, depth);
-        print_tree(l, r->id, depth + 1);
-    }
+    enum { MOST_DEPTH = 64 };
+    if (l->printed[i] || depth == MOST_DEPTH) return;
+    l->printed[i] = true;
+    print_row(&l->rows[i], depth);
+    for (size_t k = 0; k < l->n; k++)
+        if (!strcmp(l->rows[k].parent, l->rows[i].id)) print_tree(l, k, depth + 1);
 }
 
-static void print_list(const row_list *l)
+static void print_list(row_list *l)
 {
     for (size_t i = 0; i < l->n && l->json; i++) print_json_row(&l->rows[i]);
-    if (!l->json) print_tree(l, "", 0);
+    if (l->json) return;
+    l->printed = base_xcalloc(l->n + 1, sizeof *l->printed);
+    for (size_t i = 0; i < l->n; i++)
+        if (!is_listed(l, l->rows[i].parent)) print_tree(l, i, 0);
+    for (size_t i = 0; i < l->n; i++) print_tree(l, i, 0); /* whose parents lead to themselves */
 }
 
 static void print_match(void *user, const agent_log_match *m)
@@ -190,7 +201,7 @@ static bool show_event(
         break;
     case AGENT_EVENT_user:
         printf("\nturn %u\nyou> ", turn);
-        print_clean(e.user.text, strlen(e.user.text), true);
+        print_text(e.user.text);
         putchar('\n');
         break;
     case AGENT_EVENT_tool_call:
@@ -207,7 +218,7 @@ static bool show_event(
         print_indented(e.tool_result.diff ? e.tool_result.diff : e.tool_result.text);
         break;
     case AGENT_EVENT_answer:
-        print_clean(e.answer.text, strlen(e.answer.text), true);
+        print_text(e.answer.text);
         putchar('\n');
         break;
     case AGENT_EVENT_plan:
@@ -225,12 +236,12 @@ static bool show_event(
         break;
     case AGENT_EVENT_notice:
         printf("  note: ");
-        print_clean(e.notice.text, strlen(e.notice.text), true);
+        print_text(e.notice.text);
         putchar('\n');
         break;
     case AGENT_EVENT_error:
         printf("  error: ");
-        print_clean(e.error.text, strlen(e.error.text), true);
+        print_text(e.error.text);
         putchar('\n');
         break;
     case AGENT_EVENT_what_if:
@@ -242,7 +253,10 @@ static bool show_event(
             (long long)e.what_if_turn.turn, e.what_if_turn.kl, (long long)e.what_if_turn.differ,
             (long long)e.what_if_turn.tokens);
         break;
-    case AGENT_EVENT_what_if_end: printf("%s\n", e.what_if_end.text); break;
+    case AGENT_EVENT_what_if_end:
+        print_text(e.what_if_end.text);
+        putchar('\n');
+        break;
     case AGENT_EVENT_turn_end:
         if (e.turn_end.status && strcmp(e.turn_end.status, "closed")) printf("  (%s)\n", e.turn_end.status);
         break;

@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+"""A log that somebody changed: numbers that are used as places, sessions that came from each other, tables that are none of kvist's.
+Whoever goes on with one, looks at it or computes it again gets a sentence, and memory that is not ours is never written."""
+import glob
+import json
+import os
+import shutil
+import sqlite3
+
+from kit import Hostile, call, main
+
+NUMBERS = ((1 << 32) - 1, (1 << 32) - 2, 3000000000, -1, 1 << 62)
+
+
+class Log(Hostile):
+    def setUp(self):
+        super().setUp()
+        _, events, _ = self.ask(call("write", "hello", path="new.txt") + "answer Done.\n", "edits")
+        self.session = events[0]["id"]
+        self.go_on("Second", call("read", path="src/one.c") + "answer Two.\n")
+        self.go_on("/rewind 2", "answer Two.\n")
+        self.go_on("Third", "answer Three.\n")
+        self.data, self.good = os.path.join(self.home, "data"), os.path.join(self.folder, "good")
+        shutil.copytree(self.data, self.good)
+
+    def go_on(self, text, script="answer Yes.\n"):
+        return self.kvist("-p", text, "--mode", "edits", "--resume", self.session, "--fake-script", self.script(script))
+
+    def change(self, what, rows=True):
+        """The session as it was, but for `what`; without its rows all of the log is executed again."""
+        shutil.rmtree(self.data)
+        shutil.copytree(self.good, self.data)
+        db = sqlite3.connect(os.path.join(self.data, "log.db"))
+        what(db)
+        db.commit()
+        db.close()
+        for name in [] if rows else glob.glob(os.path.join(self.data, "sessions", "*", "rows*")):
+            os.remove(name)
+
+    def set_member(self, event, path, value):
+        def what(db):
+            row, text = db.execute("SELECT rowid, json FROM events WHERE type = ? AND unpacked = 0 ORDER BY seq DESC LIMIT 1", (event,)).fetchone()
+            whole = json.loads(text)
+            at = whole
+            for name in path[:-1]:
+                at = at[name]
+            at[path[-1]] = value
+            db.execute("UPDATE events SET json = ? WHERE rowid = ?", (json.dumps(whole).encode(), row))
+        return what
+
+    def look(self):
+        for words in (["log", "list"], ["log", "show", self.session], ["log", "kv", self.session], ["log", "export", "--markdown", self.session],
+                      ["replay", self.session, "--text", "80x24"]):
+            run = self.kvist(*words)
+            self.assertIn(run.returncode, (0, 1, 2), (words, run.stderr))
+            if run.returncode:
+                self.assertTrue(run.stderr.strip(), words)
+
+    def test_numbers_that_are_used_as_places(self):
+        for event, path in (("user", ["turn"]), ("rewind", ["turn"]), ("rewind", ["n"]), ("append", ["from"]), ("append", ["n"])):
+            for number in NUMBERS:
+                with self.subTest(event=event, path=path, number=number):
+                    self.change(self.set_member(event, path, number), rows=number % 2 == 0)
+                    run = self.go_on("Go.")
+                    self.assertEqual(run.returncode, 1, run.stderr)
+                    self.assertIn("the session cannot be gone on with", run.stderr)
+                    self.look()
+        self.change(lambda db: None, rows=False)  # the control: the log as it was, executed again
+        self.assertEqual(self.go_on("/rewind 2").returncode, 0)
+
+    def test_other_numbers_and_missing_texts(self):
+        for event, path, value in (("snapshot", ["n"], 1 << 62), ("ledger", ["n"], -1), ("token", ["id"], (1 << 31) - 1), ("token", ["index"], 1 << 40),
+                                   ("append", ["ids", 0], (1 << 31) - 1), ("append", ["ids", 0], -1), ("append", ["lanes"], -1), ("user", ["text"], None),
+                                   ("answer", ["text"], None), ("notice", ["text"], 7), ("tool_result", ["text"], None)):
+            with self.subTest(event=event, path=path, value=value):
+                self.change(self.set_member(event, path, value), rows=False)
+                run = self.go_on("Go.")
+                self.assertIn(run.returncode, (0, 1, 2, 4), run.stderr)
+                self.look()
+
+    def test_sessions_that_came_from_each_other(self):
+        def what(db):
+            db.execute("PRAGMA foreign_keys = OFF")
+            db.execute("INSERT INTO sessions SELECT 'other', id, root, model, title, started_ms, updated_ms FROM sessions")
+            db.execute("UPDATE sessions SET parent = 'other' WHERE id = ?", (self.session,))
+        self.change(what)
+        said = self.kvist("log", "list").stdout
+        self.assertEqual((said.count(self.session), said.count("other")), (1, 1), said)  # neither is hidden, and the list ends
+
+    def test_tables_that_are_none_of_ours(self):
+        endless = ("WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT '" + self.session +
+                   "' AS session, x AS seq, 1 AS turn, 'user' AS type, CAST('{\"event\":\"notice\",\"text\":\"x\"}' AS BLOB) AS json, 0 AS unpacked, NULL AS blob FROM c")
+        attacks = ("CREATE TRIGGER t AFTER INSERT ON events BEGIN DELETE FROM sessions; END",
+                   "CREATE TRIGGER t BEFORE UPDATE ON turns BEGIN DELETE FROM events; END",
+                   "ALTER TABLE events RENAME TO was; CREATE VIEW events AS " + endless,
+                   "CREATE TABLE more(x)")
+        for attack in attacks:
+            with self.subTest(attack=attack):
+                self.change(lambda db, sql=attack: db.executescript(sql))
+                for words in (["log", "show", self.session], ["log", "list"], ["what-if", self.session, "--free"]):
+                    run = self.kvist(*words)
+                    self.assertEqual(run.returncode, 1, (words, run.stderr))
+                    self.assertIn("other tables, views or triggers", run.stderr)
+                self.assertNotEqual(self.go_on("Go.").returncode, 0)
+        self.change(lambda db: db.executescript(attacks[0]))  # the control: SQLite does what such a trigger says
+        db = sqlite3.connect(os.path.join(self.data, "log.db"))
+        db.execute("INSERT INTO events SELECT session, seq + 1000, turn, type, json, unpacked, blob FROM events LIMIT 1")
+        self.assertEqual(db.execute("SELECT COUNT(*) FROM sessions").fetchone()[0], 0)
+        db.close()
+
+    def test_a_pipe_or_another_users_log(self):
+        path = os.path.join(self.data, "log.db")
+        for name in glob.glob(path + "*"):
+            os.remove(name)
+        os.mkfifo(path)
+        for words in (["log", "list"], ["replay", self.session, "--text", "80x24"]):
+            run = self.kvist(*words)
+            self.assertEqual(run.returncode, 1, run.stderr)
+            self.assertIn("neither a file nor a folder", run.stderr)
+        os.remove(path)
+        if os.geteuid() == 0:
+            shutil.copy(os.path.join(self.good, "log.db"), path)
+            os.chown(path, 65534, 65534)
+            run = self.kvist("log", "list")
+            self.assertIn("belongs to another user", run.stderr)
+
+
+main()
