@@ -54,6 +54,8 @@ typedef struct remote {
     int64_t n_told;      /* tokens that the engine says it wrote */
     int64_t n_prefilled; /* of the prompt, as it says */
     model_ids withheld;  /* their text was not told yet */
+    bool is_truncated;   /* the engine left a part of the sequence out of this request */
+    bool told_truncated;
     uint32_t breaks;
     uint64_t begun_ns;
 
@@ -116,12 +118,26 @@ static engine_request *report(remote *r)
     return r->n_reports ? &r->reports[r->n_reports - 1] : NULL;
 }
 
+/* Told once a session; what the engine holds now is not what was sent. */
+static void tell_truncated(remote *r)
+{
+    remote_held_forget(&r->held);
+    if (r->told_truncated) return;
+    r->told_truncated = true;
+    set_notice(r, "the endpoint left a part of what it was sent out of its context, for lack of room: the "
+                  "answer does not know "
+                  "all of this session. A server with a larger context, or /compact, helps");
+}
+
 /* The stream is over, or of no use any more. */
 static void close_stream(remote *r)
 {
     if (r->is_streaming) {
         const engine_request *q = report(r);
-        if (r->came.n) remote_held_set(&r->held, r->ids.ids, r->asked, r->came.ids, (uint32_t)r->came.n);
+        if (r->is_truncated)
+            tell_truncated(r);
+        else if (r->came.n)
+            remote_held_set(&r->held, r->ids.ids, r->asked, r->came.ids, (uint32_t)r->came.n);
         if (q && q->computed > 0) r->n_computed += (uint64_t)q->computed;
         r->n_computed += r->came.n;
         remote_http_stop(r->endpoint->http);
@@ -333,6 +349,7 @@ static int open_stream(remote *r, base_err *err)
     r->is_streaming = true;
     r->asked = (uint32_t)r->ids.n;
     r->n_told = r->n_prefilled = 0;
+    r->is_truncated = false;
     return 0;
 }
 
@@ -432,6 +449,7 @@ static int on_event(void *user, const char *data, size_t n, base_err *err)
         take_numbers(r, p);
         rc = take_ids(r, p, err);
         note_progress(r, p, n_before);
+        r->is_truncated = r->is_truncated || p->is_truncated;
         if (p->model && *p->model && strcmp(p->model, r->endpoint->model)) r->is_other_model = true;
         if (p->end != REMOTE_GOES_ON) {
             r->has_ended = true;

@@ -174,6 +174,7 @@ static int llama_read(const base_json *root, remote_piece *ret, base_err *err)
         ret->computed = base_json_int(timings, "prompt_n", -1);
         ret->sent = base_json_int(root, "tokens_evaluated", -1);
     }
+    ret->is_truncated = base_json_bool(root, "truncated", false);
     if (base_json_bool(root, "stop", false)) {
         ret->end = strcmp(base_json_str(root, "stop_type", ""), "limit") ? REMOTE_ENDED : REMOTE_AT_LIMIT;
     }

@@ -47,6 +47,7 @@ typedef struct remote_piece {
     uint32_t n_ids;
     int64_t so_far; /* ids that the engine has written by now, these counted */
     remote_end end;
+    bool is_truncated;              /* the engine left a part of the sequence out, for lack of room */
     int64_t sent, cached, computed; /* of the prompt's tokens */
     int64_t done, total;            /* while it computes the prompt */
     const char *model;              /* NULL: not told */

@@ -238,7 +238,7 @@ class Server:
                 told = len(whole)
             if not row.get("no_final"):
                 pieces.append({"index": 0, "content": "", "tokens": [], "stop": True, "model": row.get("model", self.model),
-                               "tokens_predicted": len(answer), "tokens_evaluated": len(ids), "truncated": False,
+                               "tokens_predicted": len(answer), "tokens_evaluated": len(ids), "truncated": row.get("truncated", False),
                                "stop_type": "limit" if row.get("no_end") else "eos",
                                "timings": {"cache_n": cached, "prompt_n": len(ids) - cached, "predicted_n": len(answer)}})
             self.chunks(h, pieces, row)

@@ -386,6 +386,16 @@ class Remote(unittest.TestCase):
         self.assertIn("4096", self.of(events, "error")[0]["text"])
         self.assertIn("/compact", self.of(events, "error")[0]["text"])
 
+    def test_a_truncated_context_is_told_once(self):
+        s = self.serve("llama", [{"text": "One.", "truncated": True}, {"text": "Two.", "truncated": True}, "Three."])
+        run = self.kvist("--linear", "--endpoint", s.url, "--context", "off", stdin="One?\nTwo?\nThree?\n")
+        for words in ("One.", "Two.", "Three."):
+            self.assertIn(words, run.stdout, run.stderr)
+        self.assertEqual((run.stdout + run.stderr).count("left a part of what it was sent out"), 1, run.stdout)
+        log = [json.loads(line) for line in self.kvist("log", "export", self.last_session()).stdout.splitlines()]
+        # What such a server holds is not known: nothing is predicted behind it.
+        self.assertEqual([r["predicted"] > 0 for r in self.of(log, "request")], [False, False, False])
+
     def test_no_server(self):
         s = self.serve("llama")
         s.close()
