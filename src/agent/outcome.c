@@ -10,6 +10,7 @@
 #include "agent/parts.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "code/places.h"
 
 /* --- what is asked -------------------------------------------------------------------------------------- */
 
@@ -313,6 +314,67 @@ bool agent__aim_at_missing(agent *a)
     }
     if (!a->fix.open_call && a->asked.tests_too && lacks_test(a)) aim_at_test(a);
     return a->fix.open_call;
+}
+
+/* The place of the one definition outside of tests that has this name; of several the one whose file the text names. */
+static const code_place *place_meant(const code_place *places, uint32_t n, const char *text)
+{
+    const code_place *only = NULL, *said = NULL;
+    uint32_t n_only = 0, n_said = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const code_place *p = &places[i];
+        if (p->is_declaration || code_path_is_test(p->path) ||
+            (strcmp(p->what, "function") != 0 && strcmp(p->what, "method") != 0))
+            continue;
+        only = p;
+        n_only++;
+        if (!strstr(text, p->path)) continue;
+        said = p;
+        n_said++;
+    }
+    return n_only == 1 ? only : n_said == 1 ? said : NULL;
+}
+
+/* The request asks for other behaviour of what stands there: nothing comes, goes or is called otherwise. */
+static bool asks_for_behaviour(const agent *a)
+{
+    static const char *const others[] = {
+        "add", "write", "create", "new", "rename", "call it", "move", "delete", "remove", "drop"};
+    for (uint32_t i = 0; i < a->asked.n_wishes; i++)
+        if (a->asked.wishes[i].kind != AGENT_WISH_CHANGES) return false;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (agent__has_word(a->request, others[i])) return false;
+    return !a->asked.test;
+}
+
+bool agent__aim_at_said(agent *a, const char *text)
+{
+    enum { MAX_SAID = 8 };
+    code_index *index = tool_workspace_index(a->workspace);
+    code_checked *checked = NULL;
+    char *path = NULL, *name = NULL;
+    uint32_t n_meant = 0;
+    if (a->info.strong || a->asked.n_changed || !asks_for_behaviour(a)) return false;
+    const uint32_t n = code_places_check(index, text, strlen(text), MAX_SAID, &checked);
+    for (uint32_t i = 0; i < n; i++) {
+        code_place *places = NULL;
+        if (checked[i].state != CODE_PLACE_DEFINED) continue;
+        const uint32_t n_places = code_index_define(index, checked[i].name, &places);
+        const code_place *p = place_meant(places, n_places, text);
+        if (p && !n_meant++) {
+            base_buf whole = {0};
+            const bool is_bare = *p->parent && !strpbrk(checked[i].name, ".:");
+            base_buf_printf(&whole, "%s%s%s", is_bare ? p->parent : "", is_bare ? "." : "", checked[i].name);
+            path = base_xstrdup(p->path);
+            name = base_buf_take(&whole);
+        }
+        code_places_free(places, n_places);
+    }
+    code_places_checked_free(checked, n);
+    if (n_meant == 1) aim_at(a, path, name);
+    free(path);
+    free(name);
+    return n_meant == 1;
 }
 
 /* What the test that ran said: the values of the request, then `says` of the tests that stood there before. */

@@ -496,6 +496,11 @@ void agent__taken_back(agent *a, const char *path); /* and that was undone */
 bool agent__is_missing(const agent *a, base_buf *out);
 /* The next answer begins with the call that writes what is missing; false: where that is, is not known. */
 bool agent__aim_at_missing(agent *a);
+/*
+ * The same for an answer in words, where other behaviour was asked for: it names just one function or method of the
+ * tree. false: nothing was aimed at, since it names none, several, or one of several files and no file.
+ */
+bool agent__aim_at_said(agent *a, const char *text);
 /* The last line of a turn that was asked for a change. */
 void agent__tell_outcome(agent *a);
 

@@ -466,11 +466,14 @@ static int ask_for_change(agent *a, const answer *r, const base_buf *missing, ba
 {
     base_buf text = {0};
     base_err put = {0};
-    /* What a weak model sees it says again. */
-    if (r->from < r->to && agent__put_failed(a, r->from, r->to, &put))
+    /* Words that say which definition has to change stay in view, and its call is begun for the model. */
+    const bool is_aimed =
+        !missing->len && r->end == ANSWER_DONE && r->text.len && agent__aim_at_said(a, r->text.data);
+    /* Else: what a weak model sees it says again. */
+    if (!is_aimed && r->from < r->to && agent__put_failed(a, r->from, r->to, &put))
         agent__notice(a, "the answer could not be put aside: %s", put.msg);
     base_buf_puts(&text, missing->len ? missing->data : "No file was changed yet. ");
-    base_buf_puts(&text, a->info.strong || agent__aim_at_missing(a)
+    base_buf_puts(&text, a->info.strong || is_aimed || agent__aim_at_missing(a)
                              ? "Make that change now."
                              : "Make that change now: the rewrite call on one line, then the whole "
                                "definition in a fenced block.");

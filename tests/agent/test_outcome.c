@@ -107,6 +107,35 @@ static void test_outcome__the_old_text_again_is_no_change(void **state)
     free_host(&h);
 }
 
+/* "Change add_up" and no call: the call is begun where the words say, in the file that they name. */
+static void test_outcome__words_that_name_the_place_are_followed(void **state)
+{
+    static const char old[] = "add_up() {\n    echo $(($1 + $2))\n}\n",
+                      new[] = "add_up() {\n    echo $(($1 + $2 + $3))\n}\n";
+    static const struct {
+        const char *words;
+        bool is_done;
+    } cases[] = {
+        {"In add.sh the function `add_up` has to add a third number.", true},
+        {"The function `add_up` has to add a third number.", false}, /* which of the two? */
+        {"In add.sh `add_up` and `add_all` have to add a third number.", false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        put_file("add.sh", old);
+        put_file("other.sh", "add_up() {\n    echo 0\n}\nadd_all() {\n    echo 1\n}\n");
+        host h = new_host();
+        base_buf script = {0};
+        base_buf_printf(&script, "answer %s\nanswer <<X\n%s```\nX\nanswer Three now.\n", cases[i].words, new);
+        agent_session *s = open_session(&h, script.data, AGENT_MODE_ALL, NULL, false);
+        submit(s, &h, "three numbers should be added up");
+        assert_true(told(&h, "nothing was changed: asking for the change"));
+        assert_file("add.sh", cases[i].is_done ? new : old);
+        agent_session_close(s);
+        free_host(&h);
+        base_buf_free(&script);
+    }
+}
+
 static void test_outcome__what_stands_there_is_told(void **state)
 {
     put_program();
@@ -307,6 +336,7 @@ int main(void)
         TEST_CASE(test_outcome__what_is_missing_is_begun),
         TEST_CASE(test_outcome__a_definition_that_stays_as_it_was_is_asked_for),
         TEST_CASE(test_outcome__the_old_text_again_is_no_change),
+        TEST_CASE(test_outcome__words_that_name_the_place_are_followed),
         TEST_CASE(test_outcome__what_stands_there_is_told),
         TEST_CASE(test_outcome__a_question_has_none),
         TEST_CASE(test_outcome__an_operation_is_done_for_each_of_a_list),
