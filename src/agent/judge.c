@@ -126,12 +126,15 @@ static bool top_file_says(const agent *a, const char *name, const char *words)
 
 /*
  * What makes the copy that a build judges in: it stays for the session, so that the next run builds what changed, and
- * the tree keeps no products.
+ * the tree keeps no products. What was copied before and is not in the tree any more goes; products stay.
  */
 static const char in_copy[] =
     "mkdir -p \"$TMPDIR/made\" && { git ls-files -co --exclude-standard -z 2>/dev/null || find . "
-    "-type f -print0; } | tar --format=posix --null --ignore-failed-read -cf - -T - 2>/dev/null | tar -xf - "
-    "-C "
+    "-type f -printf '%P\\0'; } | LC_ALL=C sort -zu >\"$TMPDIR/made.now\" && { { [ ! -e \"$TMPDIR/made.was\" "
+    "] || "
+    "LC_ALL=C comm -z -23 \"$TMPDIR/made.was\" \"$TMPDIR/made.now\"; git ls-files -dz 2>/dev/null; } | "
+    "(cd \"$TMPDIR/made\" && xargs -0 -r rm -f --); mv \"$TMPDIR/made.now\" \"$TMPDIR/made.was\"; } && "
+    "tar --format=posix --null --ignore-failed-read -cf - -T \"$TMPDIR/made.was\" 2>/dev/null | tar -xf - -C "
     "\"$TMPDIR/made\" && cd \"$TMPDIR/made\" && ";
 
 static void put_in_copy(const char *command, base_buf *out)

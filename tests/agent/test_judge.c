@@ -134,6 +134,32 @@ static void test_judge__make_s_check_judges_in_a_copy(void **state)
     free_host(&h);
 }
 
+/* The copy stays for the session: a file that left the tree must not be built or read there any more. */
+static void test_judge__the_copy_loses_what_the_tree_lost(void **state)
+{
+    if (!has_program("make --version >/dev/null 2>&1")) skip();
+    host h = new_host();
+    put_file("other.txt", "1\n");
+    put_file("count", "1\n");
+    put_file("Makefile", "check:\n\ttest $$(ls *.txt | wc -l) = $$(cat count); echo made >product\n");
+    agent_session *s = open_in(&h, C_FILE,
+        REWRITE_TWICE("2 * x") "answer Doubled.\n" REWRITE_TWICE("x * 2") "answer Doubled.\n", AGENT_MODE_ALL,
+        false);
+    agent_session_agent(s)->settings.tries = 0;
+    assert_int_equal(submit(s, &h, ASK_FOR_IT), 0);
+    assert_true(told(&h, "The tests of it pass: make -s check."));
+    char path[200];
+    snprintf(path, sizeof path, "%s/other.txt", tree);
+    assert_int_equal(remove(path), 0);
+    put_file("new.txt", "1\n");
+    put_file("Makefile", "check:\n\ttest $$(ls *.txt | wc -l) = 1 && test -e product\n");
+    base_buf_clear(&h.json);
+    assert_int_equal(submit(s, &h, ASK_FOR_IT), 0);
+    if (!told(&h, "The tests of it pass: make -s check.")) fail_msg("%s", h.json.data);
+    agent_session_close(s);
+    free_host(&h);
+}
+
 /* A check that lacks its program, or fails without the change too, gives way to the next judge. */
 static void test_judge__one_that_cannot_judge_gives_way(void **state)
 {
@@ -372,6 +398,7 @@ int main(void)
         TEST_CASE(test_judge__a_compiler_s_no_goes_back_and_is_mended),
         TEST_CASE(test_judge__what_fails_without_the_change_too_is_not_counted),
         TEST_CASE(test_judge__make_s_check_judges_in_a_copy),
+        TEST_CASE(test_judge__the_copy_loses_what_the_tree_lost),
         TEST_CASE(test_judge__one_that_cannot_judge_gives_way),
         TEST_CASE(test_judge__a_linter_that_is_configured_and_missing_is_told),
         TEST_CASE(test_judge__asks_as_the_mode_says),
