@@ -115,14 +115,60 @@ static void take_mistral(agent_channels *c, const char *piece, size_t n, base_bu
 
 void agent_channels_begin(agent_channels *c, model_tool_style style)
 {
-    c->is_mistral = style == MODEL_TOOLS_MISTRAL;
-    c->at = c->is_mistral ? AGENT_IN_WORDS : AGENT_IN_HEAD;
+    c->form = style == MODEL_TOOLS_HARMONY   ? AGENT_OF_HARMONY
+              : style == MODEL_TOOLS_MISTRAL ? AGENT_OF_MISTRAL
+                                             : AGENT_OF_WORDS;
+    c->at = c->form == AGENT_OF_HARMONY ? AGENT_IN_HEAD : AGENT_IN_WORDS;
+}
+
+bool agent_channels_is_think(const char *piece, size_t n)
+{
+    return is(piece, n, "<think>");
+}
+
+bool agent_channels_is_think_end(const char *piece, size_t n)
+{
+    return is(piece, n, "</think>");
+}
+
+void agent_channels_open_thought(agent_channels *c, uint32_t index)
+{
+    c->at = AGENT_IN_THOUGHT;
+    c->is_thought = true;
+    c->head_from = index;
+}
+
+static bool is_blank(const char *text, size_t n)
+{
+    while (n && memchr(" \t\r\n", text[n - 1], 4)) n--;
+    return n == 0;
+}
+
+/* Empty lines between a thought and its words belong to the thought. */
+static void take_words(
+    agent_channels *c, uint32_t index, const char *piece, size_t n, base_buf *words, base_buf *thought)
+{
+    const bool is_first = !c->n_thoughts && !c->is_thought && is_blank(words->data, words->len);
+    if (c->at == AGENT_IN_WORDS && is_first && agent_channels_is_think(piece, n)) {
+        agent_channels_open_thought(c, index);
+    } else if (c->at == AGENT_IN_THOUGHT && agent_channels_is_think_end(piece, n)) {
+        c->at = AGENT_IN_WORDS;
+    } else if (c->at == AGENT_IN_THOUGHT) {
+        base_buf_add(thought, piece, n);
+    } else if (!c->is_thought || !is_blank(piece, n)) {
+        end_thought(c, index);
+        base_buf_add(words, piece, n);
+    }
 }
 
 void agent_channels_take(agent_channels *c, uint32_t index, const char *piece, size_t n, bool is_control,
     base_buf *words, base_buf *thought)
 {
-    if (is_control && c->is_mistral) {
+    if (c->form == AGENT_OF_WORDS) {
+        take_words(c, index, piece, n, words, thought);
+        return;
+    }
+    if (is_control && c->form == AGENT_OF_MISTRAL) {
         take_mistral(c, piece, n, words);
         return;
     }
@@ -140,7 +186,8 @@ void agent_channels_take(agent_channels *c, uint32_t index, const char *piece, s
     case AGENT_IN_HEAD:
         if (c->head.len + n <= MAX_HEAD) base_buf_add(&c->head, piece, n);
         /* Behind the role a head begins, which ends the thought before it. */
-        if (!c->is_mistral && c->head.len == 1 + strlen(role) && !strcmp(c->head.data + 1, role)) {
+        if (c->form == AGENT_OF_HARMONY && c->head.len == 1 + strlen(role) &&
+            !strcmp(c->head.data + 1, role)) {
             end_thought(c, index + 1);
             c->head_from = index + 1;
         }

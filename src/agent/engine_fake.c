@@ -221,7 +221,7 @@ static void fake_set_sampling(engine *e, const model_sampling *s)
 /* Its text, and, of a script with channels, the marks in it. */
 static void encode_answer(fake *f, const char *text)
 {
-    static const char *const begins[] = {"", "<|", "["};
+    static const char *const begins[] = {"", "<|", "[", "<"};
     const uint32_t form = f->script.channels;
     for (size_t n; *text; text += n) {
         const char *mark = form ? strstr(text, begins[form]) : NULL;
@@ -231,7 +231,7 @@ static void encode_answer(fake *f, const char *text)
             model_ids_add(&f->answer, id);
             continue;
         }
-        const bool is_text = mark != text || form == 2; /* <| that begins no mark is left out */
+        const bool is_text = mark != text || form >= 2; /* <| that begins no mark is left out */
         if (mark == text) n = strlen(begins[form]);
         if (is_text) standin_encode(&f->base, text, n, &f->answer, NULL);
     }

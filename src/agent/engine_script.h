@@ -5,6 +5,7 @@
  *     opens 1                     answers can be begun by the harness up to the middle of a call
  *     channels 1                  answers are gpt-oss's: <|channel|> and its like in their text are control tokens
  *     channels 2                  answers are Mistral's: so are [TOOL_CALLS] and its like
+ *     channels 3                  answers are Qwen3's: so are <think> and its end
  *     learns 1                    in idle time there is no end of learning, until it is cancelled
  *     answer TEXT                 the next answer; \n \t \\ are unescaped
  *     answer <<WORD               ... or the lines up to one that is WORD alone

@@ -73,6 +73,27 @@ static void tell_thought(agent *a, answer *r, int32_t id, uint32_t index)
     free(text);
 }
 
+/* <think> and its end, which some converters made control tokens; NULL: another. */
+static const char *think_mark(const agent *a, int32_t id, size_t *n)
+{
+    const char *piece = a->engine->ops->piece(a->engine, id, n);
+    return piece && (agent_channels_is_think(piece, *n) || agent_channels_is_think_end(piece, *n)) ? piece
+                                                                                                   : NULL;
+}
+
+/* Does what opened the answer end in <think>, but for white space (Qwen3.5)? */
+static void find_open_thought(const agent *a, agent_channels *c)
+{
+    uint32_t n = 0;
+    const int32_t *ids = a->engine->ops->ids(a->engine, &n);
+    for (uint32_t i = n; i-- > 0;) {
+        size_t len = 0;
+        const char *piece = a->engine->ops->piece(a->engine, ids[i], &len);
+        if (piece && agent_channels_is_think(piece, len)) agent_channels_open_thought(c, i);
+        if (!piece || strspn(piece, "\n") < len) return;
+    }
+}
+
 /*
  * One token into the text; its event carries what is whole UTF-8 by now and cannot begin a stop string. True:
  * one is complete; the text ends in front of it.
@@ -90,8 +111,12 @@ static bool take_token(agent *a, answer *r, int32_t id, uint32_t index, size_t *
             tell_thought(a, r, id, index);
             return false;
         }
-    } else if (piece) {
-        base_buf_add(&r->text, piece, n);
+    } else if (piece || (piece = think_mark(a, id, &n))) {
+        agent_channels_take(&r->channels, index, piece, n, false, &r->text, &r->thought);
+        if (r->thought.len > r->told_thought) {
+            tell_thought(a, r, id, index);
+            return false;
+        }
     }
     size_t stop = model_stop_find(a->settings.stop, r->text.data ? r->text.data : "", r->text.len, before);
     bool stopped = stop < r->text.len;
@@ -206,6 +231,7 @@ static int decode(agent *a, answer *r, const agent_opening *opening, engine_hold
     /* A schema is for one channel, which the grammar of values knows nothing of: what came is checked. */
     if (call_due || a->info.tools == MODEL_TOOLS_HARMONY || !a->engine->ops->answer_held) hold = NULL;
     r->from = r->channels.head_from = agent__n_tokens(a);
+    if (r->channels.form == AGENT_OF_WORDS) find_open_thought(a, &r->channels);
     int rc = write_for_model(a, r, &opening->thought, &told, err);
     if (!rc && call_due && !opening->thought.len) {
         r->origin = KV_ORIGIN_CALL;

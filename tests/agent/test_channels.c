@@ -163,6 +163,66 @@ static void test_channels__a_turn_calls_answers_and_forgets_its_thoughts(void **
     free_host(&h);
 }
 
+/* Each row one token; `from` and `to`: where the thought stands. */
+static void check_think(
+    const char *const *tokens, const char *words, const char *thought, uint32_t from, uint32_t to)
+{
+    agent_channels c = {.head_from = 0};
+    base_buf said = {0}, thought_of = {0};
+    uint32_t n = 0;
+    agent_channels_begin(&c, MODEL_TOOLS_HERMES);
+    for (; tokens[n]; n++)
+        agent_channels_take(&c, n, tokens[n], strlen(tokens[n]), false, &said, &thought_of);
+    agent_channels_end(&c, n);
+    assert_string_equal(said.data ? said.data : "", words);
+    assert_string_equal(thought_of.data ? thought_of.data : "", thought);
+    assert_int_equal(c.n_thoughts, to > 0);
+    if (to) assert_true(c.thoughts[0].from == from && c.thoughts[0].to == to);
+    agent_channels_free(&c);
+    base_buf_free(&said);
+    base_buf_free(&thought_of);
+}
+
+static void test_channels__read_what_qwen3_thinks(void **state)
+{
+    check_think(
+        (const char *[]){"<think>", "\n", "Hm.", "\n", "</think>", "\n\n", "Hel", "lo.\n", "\n", NULL},
+        "Hello.\n\n", "\nHm.\n", 0, 6);
+    check_think((const char *[]){"\n", "<think>", "</think>", "Hi", NULL}, "\nHi", "", 1, 3);
+    check_think((const char *[]){"<think>", "cut", NULL}, "", "cut", 0, 2);
+    /* An answer that speaks of it, and a second one. */
+    check_think(
+        (const char *[]){"Use ", "<think>", " and ", "</think>", NULL}, "Use <think> and </think>", "", 0, 0);
+    check_think((const char *[]){"<think>", "a", "</think>", "<think>", "b", NULL}, "<think>b", "a", 0, 3);
+}
+
+/* What Qwen3's template makes of the turn later: the thought's rows are gone, marks and all. */
+static void test_channels__a_turn_of_qwen3_forgets_its_thoughts(void **state)
+{
+    put_file("notes.txt", "remember the milk\n");
+    host h = new_host();
+    agent_session *s = open_session(&h,
+        "channels 3\nanswer <<X\n<think>\nI must read it, or call <tools>{\"name\": "
+        "\"shell\"}</tools>.\n</think>\n\n"
+        "<tools>{\"name\": \"read\", \"arguments\": {\"path\": \"notes.txt\"}}</tools>\nX\n"
+        "answer <think>It says milk.</think>It says to remember the milk.\n",
+        AGENT_MODE_ASK, NULL, true);
+    assert_int_equal(submit(s, &h, "what does notes.txt say?"), 0);
+    assert_true(told(&h, "\"text\":\"It says to remember the milk.\""));
+    assert_true(told(&h, "\"channel\":\"thought\""));
+    assert_outline_has(&h, "tool_call read:ok");
+    assert_outline_has(&h, "plan:thought plan:thought");
+    base_buf active = {0};
+    put_active(agent_session_agent(s), &active);
+    assert_null(strstr(active.data, "must read"));
+    assert_null(strstr(active.data, "think>"));
+    assert_non_null(strstr(active.data, "<tools>{\"name\": \"read\""));
+    assert_non_null(strstr(active.data, "It says to remember the milk."));
+    base_buf_free(&active);
+    agent_session_close(s);
+    free_host(&h);
+}
+
 /* A turn in that form: the call is run, its text stays as it was written, and so does the thought. */
 static void test_channels__a_turn_of_mistral_calls_and_answers(void **state)
 {
@@ -206,6 +266,9 @@ int main(void)
         cmocka_unit_test(test_channels__tell_answers_calls_and_thoughts_apart),
         cmocka_unit_test(test_channels__know_where_thoughts_stand),
         cmocka_unit_test(test_channels__read_what_mistral_writes),
+        cmocka_unit_test(test_channels__read_what_qwen3_thinks),
+        cmocka_unit_test_setup_teardown(
+            test_channels__a_turn_of_qwen3_forgets_its_thoughts, make_folders, drop_folders),
         cmocka_unit_test_setup_teardown(
             test_channels__a_turn_of_mistral_calls_and_answers, make_folders, drop_folders),
         cmocka_unit_test_setup_teardown(
