@@ -219,7 +219,8 @@ void agent__clear_session(agent *a)
     free(a->test.command);
     free(a->test.approved);
     free(a->request);
-    a->test.command = a->test.approved = a->request = NULL;
+    free(a->answered);
+    a->test.command = a->test.approved = a->request = a->answered = NULL;
     base_buf_clear(&a->notes.shell);
     base_buf_clear(&a->notes.map);
     base_buf_clear(&a->notes.skill);

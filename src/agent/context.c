@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/callers_question.h"
 #include "agent/parts.h"
 #include "base/hash.h"
 #include "base/mem.h"
@@ -23,6 +24,8 @@ enum {
     EXCERPT_TOKENS = 16, /* its first line and what is behind it, at most about */
     LEAST_TOKENS = 40,   /* an excerpt cut below this says nothing */
     MAX_CALLERS = 24,
+    MAX_DESCRIBED = 3, /* functions that fit a description whose callers are asked for */
+    MAX_LISTS = AGENT_CALLERS_NAMES + MAX_DESCRIBED,
     SURE_HITS = 3 /* taken whatever they score against the best one */
 };
 static const double LEAST_SHARE =
@@ -112,9 +115,10 @@ typedef struct gathering {
     uint32_t n_files; /* whole files that the request named */
     excerpt *excerpts;
     size_t n, cap;
-    base_buf callers;            /* who calls what the request asks about */
-    excerpt lists[MAX_MENTIONS]; /* and what the event says of that */
+    base_buf callers;         /* who calls what the request asks about */
+    excerpt lists[MAX_LISTS]; /* and what the event says of that */
     size_t n_lists;
+    char *described; /* the request without its part that asks who calls "it"; NULL: it has none */
 } gathering;
 
 static bool is_shown(const agent *a, const char *path, uint32_t line, uint32_t line_end)
@@ -291,6 +295,7 @@ static int append_chosen(gathering *g, base_err *err)
     for (size_t i = 0; i < g->n_lists; i++) excerpt_free(&g->lists[i]);
     for (size_t i = 0; i < g->n; i++) excerpt_free(&g->excerpts[i]);
     free(g->excerpts);
+    free(g->described);
     return rc;
 }
 
@@ -494,19 +499,6 @@ static void add_mentions(gathering *g)
 
 /* --- who calls it --------------------------------------------------------------------------------------- */
 
-static bool is_any(const char *word, const char *const *words)
-{
-    for (; *words; words++)
-        if (!strcasecmp(word, *words)) return true;
-    return false;
-}
-
-static const char *const says_called[] = {
-    "called", "caller", "callers", "calls", "invoked", "invokes", "used", "users", "uses", NULL};
-static const char *const says_call[] = {"call", "calling", "invoke", "use", NULL};
-static const char *const turns_round[] = {"do", "does", "did", NULL}; /* "What does it call?" */
-static const char *const between[] = {"of", "the", "function", "method", NULL};
-
 /*
  * The callers of one symbol, a line each: a small model copies a list where it would miss what stands in five
  * excerpts.
@@ -552,41 +544,46 @@ static void add_callers(gathering *g, const char *name)
     code_places_free(places, n_places);
 }
 
+/* Who calls the functions that a description fits: the model says which of them is meant. */
+static void add_callers_of_described(gathering *g)
+{
+    code_hits hits = {0};
+    code_index_search(tool_workspace_index(g->a->workspace), g->described, N_HITS, &hits);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < hits.n && n < MAX_DESCRIBED; i++) {
+        const code_hit *h = &hits.hits[i];
+        if (!h->name || !*h->name || (strcmp(h->what, "function") != 0 && strcmp(h->what, "method") != 0))
+            continue;
+        if (h->score < hits.hits[0].score * LEAST_SHARE) break;
+        add_callers(g, h->name);
+        n++;
+    }
+    code_hits_free(&hits);
+}
+
 /*
- * "Which functions call X", "where is X used": a word that is no name by its form has to stand next to the
- * verb.
+ * "Which functions call X", "where is X used", "which function frees a reply, and who calls it?". "It" alone is what the
+ * answer before was about.
  */
 static void add_asked_callers(gathering *g)
 {
-    if (!has_any(g->request, says_called) &&
-        !(has_any(g->request, says_call) && !has_any(g->request, turns_round)))
-        return;
-    base_buf word = {0}, before = {0}, behind = {0};
-    bool asked, near = false;
-    uint32_t n = 0;
-    for (const char *at = g->request; n < MAX_MENTIONS && next_word(&at, &word, &asked);) {
-        const char *ahead = at;
-        if (!next_word(&ahead, &behind, &asked)) base_buf_clear(&behind);
-        const bool by = before.len && !strcasecmp(before.data, "by");
-        const bool beside = near || (behind.len && is_any(behind.data, says_called));
-        const bool is_verb = word.len && (is_any(word.data, says_called) || is_any(word.data, says_call));
-        if (word.len >= 3 && !is_verb && !by && (beside || looks_like_name(word.data))) {
-            add_callers(g, word.data);
-            n++;
-        }
-        near = is_verb || (near && word.len && is_any(word.data, between));
-        base_buf_clear(&before);
-        base_buf_add(&before, word.data, word.len);
+    agent_callers_question q;
+    if (!agent_read_callers_question(g->request, &q)) return;
+    for (uint32_t i = 0; i < q.n; i++) add_callers(g, q.names[i]);
+    if (q.of_it && !g->n_lists && q.described) {
+        g->described = base_xstrndup(g->request, q.described);
+        add_callers_of_described(g);
+    } else if (q.of_it && !g->n_lists && g->a->answered) {
+        add_callers(g, g->a->answered);
     }
-    base_buf_free(&word);
-    base_buf_free(&before);
-    base_buf_free(&behind);
+    agent_callers_question_free(&q);
 }
 
 static void add_hits(gathering *g)
 {
     code_hits hits = {0};
-    code_index_search(tool_workspace_index(g->a->workspace), g->request, N_HITS, &hits);
+    const char *about = g->described ? g->described : g->request;
+    code_index_search(tool_workspace_index(g->a->workspace), about, N_HITS, &hits);
     for (uint32_t i = 0; i < hits.n && g->left >= LEAST_TOKENS; i++) {
         const code_hit *h = &hits.hits[i];
         if (i >= SURE_HITS && h->score < hits.hits[0].score * LEAST_SHARE)

@@ -258,6 +258,7 @@ struct agent {
     bool denied, ended;
     bool at_limit;     /* the turn ended where --max-steps or the context did */
     char *request;     /* the last one's words; NULL: none yet */
+    char *answered;    /* the first definition that the last answer named: "it" of the next request; NULL */
     bool has_excerpts; /* the last request had some in front */
     bool unsaved;      /* a turn ended since the last snapshot */
     uint32_t offered;  /* passages of the index when the grammar was made */
@@ -463,6 +464,11 @@ bool agent__offer_rewrite(agent *a, const base_buf *text, agent_call *call);
 
 /* --- turn.c --- */
 int agent__turn(agent *a, const char *request, base_err *err);
+/* Below an answer in words: its places as the index has them, and who calls what it was asked for. */
+enum { AGENT_MAX_PLACES = 8 };
+void agent__tell_places(agent *a, const char *text, size_t n);
+/* The places of an answer, for the request behind it that says "it". */
+void agent__note_answered(agent *a, const agent_place_row *places, size_t n);
 /* A turn of one answer in words: nothing is looked for, no call of it is made. */
 typedef struct agent_draft {
     const char *request;          /* what the turn is called in the chat and in the log: the command */

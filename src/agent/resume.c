@@ -351,6 +351,9 @@ static bool on_event(
         if (first) h->turn_open = false;
         if (first) restore_rewind(a, &e);
         break;
+    case AGENT_EVENT_places:
+        if (first) agent__note_answered(a, e.places.items.rows, e.places.items.n);
+        break;
     case AGENT_EVENT_tool_result:
         if (first) {
             agent_event_free(h->result);

@@ -13,7 +13,7 @@
 #include "code/places.h"
 #include "model/text/stop.h"
 
-enum { LEAST_ROOM = 192, MAX_PLACES = 8 };
+enum { LEAST_ROOM = 192 };
 
 /* --- decoding ------------------------------------------------------------------------------------------- */
 
@@ -301,46 +301,6 @@ static int decode(agent *a, answer *r, const agent_opening *opening, engine_hold
     return rc;
 }
 
-/* --- the answer's places -------------------------------------------------------------------------------- */
-
-static void check_places(agent *a, const char *text, size_t n)
-{
-    static const char *const words[] = {[CODE_PLACE_DEFINED] = "defined",
-        [CODE_PLACE_FILE] = "file",
-        [CODE_PLACE_MENTIONED] = "mentioned",
-        [CODE_PLACE_MISSING] = "missing",
-        [CODE_PLACE_BAD_LINE] = "bad-line"};
-    code_checked *checked = NULL;
-    agent_place_row items[MAX_PLACES];
-    base_buf texts[MAX_PLACES] = {{0}};
-    uint32_t count = code_places_check(tool_workspace_index(a->workspace), text, n, MAX_PLACES, &checked);
-    bool is_partial = count && tool_workspace_is_partial(a->workspace);
-    for (uint32_t i = 0; i < count; i++) {
-        const code_checked *c = &checked[i];
-        code_places_line(c, &texts[i]);
-        if (is_partial && c->state == CODE_PLACE_MISSING)
-            base_buf_puts(&texts[i], " as far as it is indexed (not all of it is)");
-        items[i] = (agent_place_row){c->name, words[c->state], c->path, c->line, c->line ? c->line_end : 0,
-            texts[i].data ? texts[i].data : ""};
-    }
-    if (count)
-        agent__emit(a,
-            &(agent_event){.type = AGENT_EVENT_places, .places = {.turn = a->turn, .items = {items, count}}});
-    for (uint32_t i = 0; i < count; i++) base_buf_free(&texts[i]);
-    code_places_checked_free(checked, count);
-}
-
-/* The answer's event keeps what the model said; what is put right in it is told by itself. */
-static void correct_places(agent *a, const char *text, size_t n)
-{
-    base_buf corrected = {0}, what = {0};
-    if (code_places_correct(tool_workspace_index(a->workspace), text, n, &corrected, &what))
-        agent__emit(a, &(agent_event){.type = AGENT_EVENT_correction,
-                           .correction = {.turn = a->turn, .text = corrected.data, .what = what.data}});
-    base_buf_free(&corrected);
-    base_buf_free(&what);
-}
-
 /* Does a line of it open a call? With no call in it, that is one that cannot be read. */
 static bool begins_call(const answer *r)
 {
@@ -361,8 +321,7 @@ static void tell_answer(agent *a, const answer *r, const char *json)
     if (json) return; /* it is data: nothing in it is put right */
     if (r->end == ANSWER_DONE && begins_call(r))
         agent__notice(a, "the model began a tool call that cannot be read: nothing was done");
-    correct_places(a, r->text.data, r->text.len);
-    check_places(a, r->text.data, r->text.len);
+    agent__tell_places(a, r->text.data, r->text.len);
 }
 
 /* --- the turn ------------------------------------------------------------------------------------------- */
@@ -456,7 +415,7 @@ static bool names_symbol(const agent *a, const answer *r)
 {
     code_checked *checked = NULL;
     uint32_t n = code_places_check(
-        tool_workspace_index(a->workspace), r->text.data, r->text.len, MAX_PLACES, &checked);
+        tool_workspace_index(a->workspace), r->text.data, r->text.len, AGENT_MAX_PLACES, &checked);
     bool found = false;
     for (uint32_t i = 0; i < n; i++)
         found = found || checked[i].state == CODE_PLACE_DEFINED || checked[i].state == CODE_PLACE_MENTIONED;

@@ -331,7 +331,11 @@ static void test_turn__who_calls_it_is_looked_up(void **state)
         {"Where is count used, and who calls count?", "Callers of `count`, all 2 of the tree"},
         {"who are the users of the function count, please", "Callers of `count`, all 2 of the tree"},
         {"And the callers of add_one?", "Callers of `add_one`, all 1 of the tree:\\n- `main` in main.c:3\\n"},
-        {"What does add_one call?", NULL}, {"Which functions are called by add_one?", NULL},
+        {"Which function adds one to a number, and who calls it?", "Callers of `add_one`, all 1 of the tree"},
+        {"What adds one? Where is it used?", "Callers of `add_one`, all 1 of the tree"},
+        {"What does add_one call?", NULL}, {"Who calls it?", NULL}, /* nothing was answered before */
+        {"Find the function that calls something twice", NULL},
+        {"Which functions are called by add_one?", NULL},
         {"I count on you: what is called first?", NULL}, /* a word, no name */
         {"What is add_one?", NULL},
         {"Rename add_one where it is called", NULL}, /* what is to be written needs its rows, and no list */
@@ -354,9 +358,26 @@ static void test_turn__who_calls_it_is_looked_up(void **state)
     }
 }
 
+static void test_turn__it_is_what_the_answer_before_named(void **state)
+{
+    put_file("count.c",
+        "int count(int n)\n{\n    return n;\n}\n\nint more(int n)\n{\n    return count(n) + 1;\n}\n");
+    host h = new_host();
+    agent_session *s = open_session(
+        &h, "answer `count` in count.c does.\nanswer `more` does.\n", AGENT_MODE_ALL, NULL, true);
+    submit(s, &h, "Which function counts?");
+    assert_false(told(&h, "\"label\":\"callers\""));
+    submit(s, &h, "And who calls it?");
+    assert_true(told(&h, "Callers of `count`, all 1 of the tree:\\n- `more` in count.c:8"));
+    assert_true(told(&h, "\"text\":\"count is called by more (count.c:8)\"")); /* not what calls `more` */
+    agent_session_close(s);
+    free_host(&h);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST_CASE(test_turn__it_is_what_the_answer_before_named),
         TEST_CASE(test_turn__rewrites_runs_the_named_test_and_answers),
         TEST_CASE(test_turn__a_no_leaves_the_file_and_tells_the_model_why),
         TEST_CASE(test_turn__without_anybody_to_ask_it_is_denied),
