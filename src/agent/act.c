@@ -73,6 +73,48 @@ static void remember_call(agent *a, const agent_running *r, uint64_t key, uint32
         (r->tool && r->tool->power != TOOL_READS) || r->result.status == TOOL_DENIED};
 }
 
+/* A rename that was refused is told in the turn's last line, until an operation is carried out after all. */
+static void remember_rename(agent *a, const agent_running *r, bool wrote)
+{
+    agent_asked *x = &a->asked;
+    const char *name = base_json_str(r->call.arguments, "name", NULL);
+    const char *to = base_json_str(r->call.arguments, "to", NULL);
+    const bool is_refused = r->result.status == TOOL_REFUSED || r->result.status == TOOL_FAILED;
+    if (strcmp(r->name, "refactor") != 0 || (!wrote && !is_refused)) return;
+    free(x->not_renamed);
+    free(x->not_to);
+    free(x->why_not);
+    x->not_renamed = x->not_to = x->why_not = NULL;
+    if (wrote || !name || !to || strcmp(base_json_str(r->call.arguments, "operation", ""), "rename") != 0)
+        return;
+    const char *said = r->result.text.data ? r->result.text.data : "";
+    x->not_renamed = base_xstrdup(name);
+    x->not_to = base_xstrdup(to);
+    x->why_not = base_xstrndup(said, strcspn(said, "\n"));
+}
+
+static bool has_name(const char *text, size_t n, const char *name)
+{
+    size_t pos = 0, from, to;
+    while (code_next_identifier(text, n, &pos, &from, &to))
+        if (to - from == strlen(name) && !memcmp(text + from, name, to - from)) return true;
+    return false;
+}
+
+/*
+ * Would this text do by hand what rename refused? It changes one place, leaves all others with the old name, and looks
+ * done. A strong model sees to the other places itself.
+ */
+static bool is_rename_by_hand(const agent_running *r)
+{
+    const agent_asked *x = &r->a->asked;
+    if (!x->why_not || r->a->info.strong || !strcmp(r->name, "refactor")) return false;
+    bool is_it = r->call.payload.ptr && has_name(r->call.payload.ptr, r->call.payload.len, x->not_to);
+    const char *name = base_json_str(r->call.arguments, "name", NULL);
+    is_it |= name && (has_name(name, strlen(name), x->not_to) || !strcmp(name, x->not_renamed));
+    return is_it;
+}
+
 /* Guard, preparation, permission, run. Afterwards the result is settled and told. */
 static int perform(agent_running *r, uint64_t key, bool *ret_stop, base_err *err)
 {
@@ -81,7 +123,15 @@ static int perform(agent_running *r, uint64_t key, bool *ret_stop, base_err *err
                                 ? NULL
                                 : agent__forbids_change(r->a, base_json_str(r->call.arguments, "path", NULL));
     if (forbidden) agent__running_say(r, TOOL_REFUSED, "Refused: %s.\n", forbidden);
-    const int rc = repeated || forbidden ? 0 : agent__running_prepare(r, err);
+    const bool by_hand =
+        !repeated && !forbidden && r->tool && r->tool->power == TOOL_WRITES && is_rename_by_hand(r);
+    if (by_hand)
+        agent__running_say(r, TOOL_REFUSED,
+            "Refused: %s was not renamed to %s, and a text that does it in one place leaves the others. "
+            "Nothing was "
+            "changed. Next: tell the person what rename said: %s\n",
+            r->a->asked.not_renamed, r->a->asked.not_to, r->a->asked.why_not);
+    const int rc = repeated || forbidden || by_hand ? 0 : agent__running_prepare(r, err);
     return rc ? rc : agent__running_carry_out(r, agent__running_permit, err);
 }
 
@@ -481,6 +531,7 @@ int agent__act(agent *a, const agent_call *call, uint32_t from, uint32_t to, boo
         remember_written(a, &r);
         a->asked.n_operations += !strcmp(r.name, "refactor");
     }
+    if (!rc && r.tool) remember_rename(a, &r, wrote);
     bool tried = !rc && r.tool && r.tool->power == TOOL_WRITES;
     if (tried && !wrote && r.result.status != TOOL_DENIED && r.result.status != TOOL_CANCELLED) {
         if (r.result.status == TOOL_FAILED) remember_target(a, &r);

@@ -198,6 +198,9 @@ void agent__asked_free(agent *a)
     for (uint32_t i = 0; i < x->n_wishes; i++) free(x->wishes[i].name);
     for (size_t i = 0; i < x->n_changed; i++) free(x->changed[i]);
     free(x->changed);
+    free(x->not_renamed);
+    free(x->not_to);
+    free(x->why_not);
     for (uint32_t i = 0; i < x->n_listed; i++) free(x->listed[i]);
     agent_new_test *t = &x->new_test;
     free(t->path);
@@ -404,6 +407,7 @@ void agent__tell_outcome(agent *a)
         base_buf_puts(&text, a->denied || x->refused
                                  ? "Nothing was changed: the change was not approved."
                                  : "Nothing was changed in the tree, whatever the answer says.");
+        if (x->why_not) base_buf_printf(&text, " The rename was refused: %s", x->why_not);
     } else {
         base_buf_puts(&text, "Changed: ");
         for (size_t i = 0; i < x->n_changed; i++)

@@ -196,7 +196,8 @@ typedef struct agent_asked {
     uint32_t n_listed;
     uint32_t n_operations; /* refactor calls that changed something */
     uint32_t again; /* how often it was asked again, since nothing or not all of it stood in the tree */
-    bool refused;   /* the person said no to something: that is an answer, and nothing is asked again */
+    char *not_renamed, *not_to, *why_not; /* a rename that the tool refused, and its words; NULL: none */
+    bool refused; /* the person said no to something: that is an answer, and nothing is asked again */
     agent_wish wishes[AGENT_MAX_WISHES];
     uint32_t n_wishes;
     char **changed; /* files written in this turn that stand */

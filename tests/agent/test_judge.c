@@ -108,6 +108,27 @@ static void test_judge__what_is_as_before_is_told_as_nothing(void **state)
     free_host(&h);
 }
 
+/* A text that does by hand what rename refused would leave the other places with the old name. */
+static void test_judge__a_refused_rename_is_not_done_by_hand(void **state)
+{
+    host h = new_host();
+    agent_session *s = open_in(&h, C_FILE,
+        "answer <<X\n<tools>{\"name\": \"refactor\", \"arguments\": {\"operation\": \"rename\", \"name\": "
+        "\"twice\", \"to\": \"main\"}}</tools>\nX\n"
+        "answer <<X\n<tools>{\"name\": \"rewrite\", \"arguments\": {\"path\": \"twice.c\", \"name\": "
+        "\"twice\"}}</tools>\n```c\nstatic int main(int x)\n{\n    return x + x;\n}\n```\nX\n"
+        "answer Renamed.\n" NOTHING NOTHING NOTHING,
+        AGENT_MODE_ALL, false);
+    assert_int_equal(submit(s, &h, "twice should be called main from now on"), 0);
+    if (!told(&h, "twice was not renamed to main, and a text that does it in one place"))
+        fail_msg("%s", h.json.data);
+    assert_file("twice.c", C_FILE);
+    assert_true(told(&h, "whatever the answer says. The rename was refused: "));
+    assert_true(told(&h, "\"state\":\"nothing\""));
+    agent_session_close(s);
+    free_host(&h);
+}
+
 /* --- what the repository has, beyond a compiler -------------------------------------------------------- */
 
 static bool has_program(const char *command)
@@ -397,6 +418,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST_CASE(test_judge__a_compiler_s_no_goes_back_and_is_mended),
         TEST_CASE(test_judge__what_fails_without_the_change_too_is_not_counted),
+        TEST_CASE(test_judge__a_refused_rename_is_not_done_by_hand),
         TEST_CASE(test_judge__make_s_check_judges_in_a_copy),
         TEST_CASE(test_judge__the_copy_loses_what_the_tree_lost),
         TEST_CASE(test_judge__one_that_cannot_judge_gives_way),
