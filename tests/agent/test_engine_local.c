@@ -15,10 +15,11 @@
 
 #include "agent/engine.h"
 #include "base/fs.h"
+#include "tiny_gguf.h"
 
-static engine *open_beside(const char *cache, kv_options kv, bool lookup)
+/* Takes the path. */
+static engine *open_path(char *path, const char *cache, kv_options kv, bool lookup)
 {
-    char *path = base_fs_home(BASE_HOME_DATA, "models/SmolLM2-135M-Instruct.Q4_1.gguf");
     if (!path || access(path, R_OK)) {
         free(path);
         print_message("SmolLM2 is not at hand: scripts/fetch small\n");
@@ -38,7 +39,8 @@ static engine *open_beside(const char *cache, kv_options kv, bool lookup)
 
 static engine *open_or_skip(kv_options kv, bool lookup)
 {
-    return open_beside(NULL, kv, lookup);
+    return open_path(
+        base_fs_home(BASE_HOME_DATA, "models/SmolLM2-135M-Instruct.Q4_1.gguf"), NULL, kv, lookup);
 }
 
 static void append(engine *e, const int32_t *ids, uint32_t n)
@@ -139,7 +141,10 @@ static void count_told(void *user, const char *what)
     ++*(uint32_t *)user;
 }
 
-/* A model's first session finds the heads in front of its first eviction; no later one does. */
+/*
+ * A model's first session finds the heads in front of its first eviction; no later one does. When it happens is
+ * asked, not what is found: so over the model's first layers, as each test of a whole session.
+ */
 static void test_engine_local__heads_are_found_before_the_first_eviction(void **state)
 {
     (void)state;
@@ -147,7 +152,8 @@ static void test_engine_local__heads_are_found_before_the_first_eviction(void **
     char folder[] = "/tmp/kvist-heads-XXXXXX";
     assert_non_null(mkdtemp(folder));
     for (int session = 0; session < 2; session++) {
-        engine *e = open_beside(folder, (kv_options){.budget = BUDGET, .repair = -1}, false);
+        engine *e =
+            open_path(tiny_gguf_small_model(), folder, (kv_options){.budget = BUDGET, .repair = -1}, false);
         int32_t ids[2 * LONG];
         uint32_t told = 0;
         for (uint32_t i = 0; i < 2 * LONG; i++) ids[i] = (int32_t)(100 + i * 37 % 3000);
