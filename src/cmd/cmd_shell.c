@@ -75,6 +75,7 @@ static int run_screen(const shell_options *o, opening *opening_, base_err *err)
                           : !strcmp(o->notify, "bell")   ? TUI_NOTIFY_BELL
                           : !strcmp(o->notify, "osc777") ? TUI_NOTIFY_OSC777
                                                          : TUI_NOTIFY_OFF,
+                .long_turn_ms = o->notify_after * 1000,
                 .root = o->dir,
                 .history = o->ephemeral ? NULL : history,
                 .first_line = slash                        ? slash + 1

@@ -15,6 +15,7 @@
 #include "model/text/answer.h"
 
 static const int64_t TRIES_NOT_GIVEN = INT64_MIN;
+enum { NOTIFY_AFTER = 10 }; /* seconds */
 
 /*
  * "--resume" alone means the latest session: it becomes "--resume=" so that every option with a value has
@@ -106,9 +107,12 @@ static bool parse(int argc, char **argv, shell_options *o, const char *usage, in
         {"--fork", OPTION_TEXT, &o->fork, "ID",
             "a second session with all that this one has, nothing computed again; that one stays as it is"},
         {"--notify", OPTION_TEXT, &o->notify, "off|bell|osc777",
-            "when a turn of 10 seconds or more ends: the terminal's bell, or a notification of the desktop "
+            "when a long turn ends or waits for your yes: the terminal's bell, or a notification of the "
+            "desktop "
             "(OSC 777: foot, Ghostty, rxvt, WezTerm)",
             "off", .is_setting = true},
+        {"--notify-after", OPTION_INTEGER, &o->notify_after, "SECONDS",
+            "how long a turn has to take to be told by --notify", "10", .is_setting = true},
         {"--context", OPTION_TEXT, &o->context, "TOKENS|off",
             "how much retrieved code goes in front of a request", "1500", .is_setting = true},
         {"--max-tokens", OPTION_INTEGER, &o->max_tokens, "N", "longest answer", "1024", .is_setting = true},
@@ -199,6 +203,8 @@ static int to_session_options(const shell_options *o, agent_session_options *ret
         return base_fail(err, BASE_E_USAGE, "--json goes with -p TEXT: the shell has a screen");
     if (o->notify && strcmp(o->notify, "off") && strcmp(o->notify, "bell") && strcmp(o->notify, "osc777"))
         return base_fail(err, BASE_E_USAGE, "--notify is off, bell or osc777, not \"%.40s\"", o->notify);
+    if (o->notify_after < 0 || o->notify_after > 86400)
+        return base_fail(err, BASE_E_USAGE, "--notify-after takes 0 to 86400 seconds");
     bool is_strong;
     if (!agent_ability_read(o->agent, &is_strong))
         return base_fail(err, BASE_E_USAGE, "--agent is auto, small or strong, not \"%.40s\"", o->agent);
@@ -276,7 +282,8 @@ bool shell_setup_make(shell_setup *s, int argc, char **argv, const char *usage, 
     base_err err = {0};
     *s = (shell_setup){.options = {.common = COMMON_OPTIONS_DEFAULTS,
                            .endpoint = ENDPOINT_WORDS_DEFAULTS,
-                           .tries = TRIES_NOT_GIVEN}};
+                           .tries = TRIES_NOT_GIVEN,
+                           .notify_after = NOTIFY_AFTER}};
     s->words = with_resume_value(argc, argv);
     if (!parse(argc, s->words, o, usage, ret_status)) return false;
     int code = to_session_options(o, &s->session, &err);

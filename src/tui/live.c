@@ -69,9 +69,8 @@ static char **do_skills(void *user)
 /* Somebody who waited for long may look elsewhere by now. */
 static void notify(const shell *s, const char *what)
 {
-    enum { LONG_MS = 10000 };
     base_buf text = {0};
-    if (s->options->notify == TUI_NOTIFY_OFF || s->ui.now_ms - s->sent_ms < LONG_MS) return;
+    if (s->options->notify == TUI_NOTIFY_OFF || s->ui.now_ms - s->sent_ms < s->options->long_turn_ms) return;
     if (s->options->notify == TUI_NOTIFY_OSC777)
         base_buf_printf(&text, "\033]777;notify;kvist;%s\033\\", what);
     tui_painter_send(text.len ? text.data : "\a", text.len ? text.len : 1);

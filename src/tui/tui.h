@@ -17,7 +17,8 @@ typedef struct tui_options {
     const char *root; /* the tree: paths for @ completion are looked for here when `paths` is NULL */
     char **(*paths)(void *user); /* NULL-terminated, sorted; caller frees each and the array; may be NULL */
     void *paths_user;
-    tui_notify notify;      /* when a long turn ends */
+    tui_notify notify;      /* when a long turn ends or waits for a yes */
+    int64_t long_turn_ms;   /* how long a turn has to take for that, from the request on */
     const char *history;    /* file of former input lines; NULL: none */
     const char *first_line; /* footer text while loading, e.g. the model's name */
     uint32_t turn;          /* replay: where to start; 0: the last */

@@ -97,7 +97,7 @@ class Case(unittest.TestCase):
 
 
 class Bells(Case):
-    """A turn of ten seconds, and one that is over at once."""
+    """A turn that takes as long as --notify-after says, and one that is over sooner."""
 
     def after(self, seconds, *words):
         t = self.start(f'answer <<END\n<tools>{{"name": "shell", "arguments": {{"command": "sleep {seconds}"}}}}</tools>\nEND\nanswer Over now.\n',
@@ -112,16 +112,16 @@ class Bells(Case):
         return said
 
     def test_a_long_turn_rings(self):
-        self.assertEqual(self.after(10.5, "--notify", "bell").count(BELL), 1)
+        self.assertEqual(self.after(1.2, "--notify", "bell", "--notify-after", "1").count(BELL), 1)
 
     def test_a_long_turn_notifies(self):
-        said = self.after(10.5, "--notify", "osc777")
+        said = self.after(1.2, "--notify", "osc777", "--notify-after", "1")
         self.assertEqual(said.count(OSC777), 1)
         self.assertIn(OSC777 + b"the turn has ended\x1b\\", said)
         self.assertNotIn(BELL, said)
 
     def test_a_short_turn_and_who_wants_none_are_quiet(self):
-        for said in (self.after(0, "--notify", "bell"), self.after(0, "--notify", "osc777"), self.after(10.5)):
+        for said in (self.after(0, "--notify", "bell"), self.after(0, "--notify", "osc777"), self.after(1.2, "--notify-after", "1")):
             self.assertNotIn(BELL, said)
             self.assertNotIn(OSC777, said)
 
