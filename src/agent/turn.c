@@ -441,8 +441,8 @@ static bool should_ask_for_change(agent *a, base_buf *missing)
     enum { MOST = 2 };
     if (!a->asked.change || a->asked.again >= MOST || a->fix.wanted || a->denied || a->asked.refused)
         return false;
-    if (a->asked.n_changed && !agent__is_missing(a, missing)) return false;
-    if (a->asked.again && !missing->len) return false; /* nothing at all, twice: it will not */
+    if (!agent__is_missing(a, missing) && a->asked.n_changed) return false;
+    if (a->asked.again && !a->asked.n_changed) return false; /* nothing at all, twice: it will not */
     a->asked.again++;
     return true;
 }
@@ -452,19 +452,19 @@ static int ask_for_change(agent *a, const answer *r, const base_buf *missing, ba
     base_buf text = {0};
     base_err put = {0};
     /* Words that say which definition has to change stay in view, and its call is begun for the model. */
-    const bool is_aimed =
-        !missing->len && r->end == ANSWER_DONE && r->text.len && agent__aim_at_said(a, r->text.data);
+    const bool is_aimed = r->end == ANSWER_DONE && r->text.len && agent__aim_at_said(a, r->text.data);
     /* Else: what a weak model sees it says again. */
     if (!is_aimed && r->from < r->to && agent__put_failed(a, r->from, r->to, &put))
         agent__notice(a, "the answer could not be put aside: %s", put.msg);
-    base_buf_puts(&text, missing->len ? missing->data : "No file was changed yet. ");
+    base_buf_printf(&text, "%s%s", a->asked.n_changed ? "" : "No file was changed yet. ",
+        missing->len ? missing->data : "");
     base_buf_puts(&text, a->info.strong || is_aimed || agent__aim_at_missing(a)
                              ? "Make that change now."
                              : "Make that change now: the rewrite call on one line, then the whole "
                                "definition in a fenced block.");
     agent__notice(a, "%s",
-        missing->len ? "not all of the change is in the tree: asking for the rest"
-                     : "nothing was changed: asking for the change");
+        a->asked.n_changed ? "not all of the change is in the tree: asking for the rest"
+                           : "nothing was changed: asking for the change");
     int rc = append_asking(a, &text, err);
     base_buf_free(&text);
     return rc;

@@ -54,6 +54,22 @@ static void test_outcome__what_is_missing_is_asked_for_and_told(void **state)
     free_host(&h);
 }
 
+/* With nothing written, too: what the model is asked then says which names are missing. */
+static void test_outcome__what_is_missing_is_named_where_nothing_was_changed(void **state)
+{
+    put_program();
+    host h = new_host();
+    agent_session *s =
+        open_session(&h, "answer Added both.\n" ADD_SUB NO NO NO NO NO NO NO, AGENT_MODE_ALL, NULL, false);
+    assert_int_equal(submit(s, &h, "Add sub_two() and mul_two() to add.sh"), 0);
+    assert_true(told(&h, "nothing was changed: asking for the change"));
+    assert_true(
+        told(&h, "No file was changed yet. sub_two, mul_two is not in the tree yet. Make that change"));
+    assert_true(told(&h, "Asked for and not in the tree: mul_two."));
+    agent_session_close(s);
+    free_host(&h);
+}
+
 /* Its call is begun for the model, which writes the body only. */
 static void test_outcome__what_is_missing_is_begun(void **state)
 {
@@ -333,6 +349,7 @@ int main(void)
         TEST_CASE(test_outcome__knows_a_change_from_a_question),
         TEST_CASE(test_outcome__a_lie_is_followed_by_the_truth),
         TEST_CASE(test_outcome__what_is_missing_is_asked_for_and_told),
+        TEST_CASE(test_outcome__what_is_missing_is_named_where_nothing_was_changed),
         TEST_CASE(test_outcome__what_is_missing_is_begun),
         TEST_CASE(test_outcome__a_definition_that_stays_as_it_was_is_asked_for),
         TEST_CASE(test_outcome__the_old_text_again_is_no_change),
