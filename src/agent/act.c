@@ -514,7 +514,11 @@ int agent__act(agent *a, const agent_call *call, uint32_t from, uint32_t to, boo
     agent_running r = agent__running_begin(a, call->name, base_json_root(call->arguments), payload),
                   test = {0};
     uint64_t key = agent__call_key(r.name, r.call.arguments, payload);
+    agent_standing old = {0};
     *ret_stop = false;
+    if (a->asked.change && payload.ptr)
+        agent__find_standing(a, base_json_str(r.call.arguments, "path", NULL),
+            base_json_str(r.call.arguments, "name", NULL), &old);
     int rc = perform(&r, key, ret_stop, err);
     bool wrote = !rc && r.result.changed && r.result.status == TOOL_OK && r.tool->power == TOOL_WRITES;
     if (!rc) after_change(a, &r, key);
@@ -529,6 +533,7 @@ int agent__act(agent *a, const agent_call *call, uint32_t from, uint32_t to, boo
         a->fix.writes++;
         a->fix.passed = false;
         remember_written(a, &r);
+        agent__wish_twins(a, &old);
         a->asked.n_operations += !strcmp(r.name, "refactor");
     }
     if (!rc && r.tool) remember_rename(a, &r, wrote);
@@ -550,6 +555,7 @@ int agent__act(agent *a, const agent_call *call, uint32_t from, uint32_t to, boo
     }
     if (!rc && !*ret_stop) rc = append_all(a, &r, &test, &told, key, err);
     base_buf_free(&told);
+    agent__standing_free(&old);
     agent__running_end(&r);
     agent__running_end(&test);
     return rc;

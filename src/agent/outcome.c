@@ -124,14 +124,15 @@ static bool is_object_of(const char *text, size_t from, const char *const *stems
     return false;
 }
 
-/* The texts that the tree's definitions of that name have now. */
-static uint64_t text_of(const agent *a, const char *name)
+/* The texts that the tree's definitions of that name have now; path: those of this file, NULL: all. */
+static uint64_t text_of(const agent *a, const char *path, const char *name)
 {
     code_place *places = NULL;
     uint32_t n = code_index_define(tool_workspace_index(a->workspace), name, &places);
     uint64_t hash = n;
     for (uint32_t i = 0; i < n; i++) {
         base_buf text = {0};
+        if (path && strcmp(places[i].path, path) != 0) continue;
         if (!tool_workspace_read(a->workspace, places[i].path, 4 << 20, &text, NULL) &&
             places[i].to <= text.len && places[i].from < places[i].to)
             hash = base_hash64(text.data + places[i].from, places[i].to - places[i].from, hash);
@@ -152,7 +153,20 @@ static void add_wish(agent_asked *x, char *name, agent_wish_kind kind, uint64_t 
         free(name);
         return;
     }
-    x->wishes[x->n_wishes++] = (agent_wish){name, kind, before};
+    x->wishes[x->n_wishes++] = (agent_wish){.name = name, .kind = kind, .before = before};
+}
+
+void agent__wish_changed(agent *a, const char *path, const char *name)
+{
+    agent_asked *x = &a->asked;
+    bool is_known = x->n_wishes == AGENT_MAX_WISHES;
+    for (uint32_t i = 0; i < x->n_wishes && !is_known; i++)
+        is_known = x->wishes[i].path && !strcmp(x->wishes[i].path, path) && !strcmp(x->wishes[i].name, name);
+    if (is_known) return;
+    x->wishes[x->n_wishes++] = (agent_wish){.name = base_xstrdup(name),
+        .path = base_xstrdup(path),
+        .kind = AGENT_WISH_CHANGES,
+        .before = text_of(a, path, name)};
 }
 
 void agent__ask(agent *a, const char *request)
@@ -174,7 +188,7 @@ void agent__ask(agent *a, const char *request)
                 add_wish(x, name, AGENT_WISH_GOES, 0);
             else if (is_object_of(request, from, changing, sizeof changing / sizeof *changing) &&
                      is_code_like(request, from, to))
-                add_wish(x, name, AGENT_WISH_CHANGES, text_of(a, name));
+                add_wish(x, name, AGENT_WISH_CHANGES, text_of(a, NULL, name));
             else
                 free(name);
         } else if (is_code_like(request, from, to) && !code_index_mentions(index, name)) {
@@ -195,7 +209,10 @@ void agent__ask(agent *a, const char *request)
 void agent__asked_free(agent *a)
 {
     agent_asked *x = &a->asked;
-    for (uint32_t i = 0; i < x->n_wishes; i++) free(x->wishes[i].name);
+    for (uint32_t i = 0; i < x->n_wishes; i++) {
+        free(x->wishes[i].name);
+        free(x->wishes[i].path);
+    }
     for (size_t i = 0; i < x->n_changed; i++) free(x->changed[i]);
     free(x->changed);
     free(x->not_renamed);
@@ -236,7 +253,7 @@ void agent__taken_back(agent *a, const char *path)
 static bool is_met(const agent *a, const agent_wish *w)
 {
     code_index *index = tool_workspace_index(a->workspace);
-    if (w->kind == AGENT_WISH_CHANGES) return text_of(a, w->name) != w->before;
+    if (w->kind == AGENT_WISH_CHANGES) return text_of(a, w->path, w->name) != w->before;
     return w->kind == AGENT_WISH_GOES ? !code_index_is_defined(index, w->name)
                                       : code_index_mentions(index, w->name);
 }
@@ -247,7 +264,9 @@ static uint32_t list_wishes(const agent *a, agent_wish_kind kind, base_buf *out)
     uint32_t n = 0;
     for (uint32_t i = 0; i < a->asked.n_wishes; i++) {
         const agent_wish *w = &a->asked.wishes[i];
-        if (w->kind == kind && !is_met(a, w)) base_buf_printf(out, "%s%s", n++ ? ", " : "", w->name);
+        if (w->kind == kind && !is_met(a, w))
+            base_buf_printf(
+                out, "%s%s%s%s", n++ ? ", " : "", w->name, w->path ? " in " : "", w->path ? w->path : "");
     }
     return n;
 }
@@ -310,7 +329,7 @@ bool agent__aim_at_missing(agent *a)
         if (w->kind == AGENT_WISH_GOES || is_met(a, w)) continue;
         uint32_t n = w->kind == AGENT_WISH_CHANGES ? code_index_define(index, w->name, &places) : 0;
         if (n)
-            aim_at(a, places[0].path, w->name);
+            aim_at(a, w->path ? w->path : places[0].path, w->name);
         else if (w->kind == AGENT_WISH_STANDS && a->asked.n_changed)
             aim_at(a, a->asked.changed[0], w->name);
         code_places_free(places, n);

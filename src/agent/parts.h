@@ -38,6 +38,7 @@
  *     requests.c what requests across HTTP cost, and where the engine's cache parted from ours
  *     ledger.c   a turn's sums: what was computed, evicted and promoted, and why
  *     segments.c which stretch of the sequence came from where
+ *     twins.c    the same definition in another place that a request means, too
  *     mode.c     what runs without asking
  *     tell.c     events: numbered, handed to the host and the log
  */
@@ -168,7 +169,7 @@ typedef struct agent_fix {
 /* What a request wants of a name: to be in the tree, out of it, or to have another text than now. */
 typedef enum agent_wish_kind { AGENT_WISH_STANDS, AGENT_WISH_GOES, AGENT_WISH_CHANGES } agent_wish_kind;
 typedef struct agent_wish {
-    char *name;
+    char *name, *path; /* path: of the one file that is meant; NULL: wherever it is defined */
     agent_wish_kind kind;
     uint64_t before; /* AGENT_WISH_CHANGES: hash of its definitions' texts when it was asked for */
 } agent_wish;
@@ -508,8 +509,21 @@ bool agent__aim_at_missing(agent *a);
  * tree. false: nothing was aimed at, since it names none, several, or one of several files and no file.
  */
 bool agent__aim_at_said(agent *a, const char *text);
+/* From now on this definition has to change as well. */
+void agent__wish_changed(agent *a, const char *path, const char *name);
 /* The last line of a turn that was asked for a change. */
 void agent__tell_outcome(agent *a);
+
+/* --- twins.c --- */
+typedef struct agent_standing {
+    char *path, *name, *parent; /* path NULL: it is no definition of the tree */
+    base_buf text;
+} agent_standing;
+/* The definition that `name` of `path` is now, before it is written; agent__standing_free. */
+void agent__find_standing(const agent *a, const char *path, const char *name, agent_standing *ret);
+void agent__standing_free(agent_standing *s);
+/* `old` was rewritten: what stands in another place that the request means as well has to change too. */
+void agent__wish_twins(agent *a, const agent_standing *old);
 
 /* --- newtest.c --- */
 /* The test that the new one stands beside, in front of the request; its file becomes the test that judges. */

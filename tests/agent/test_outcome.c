@@ -152,6 +152,42 @@ static void test_outcome__words_that_name_the_place_are_followed(void **state)
     }
 }
 
+#define LIST(more) "print_all() {\n    sort | uniq\n    echo end\n" more "}\n"
+#define REWRITE_LIST                                                                                         \
+    "answer <<X\n<tools>{\"name\": \"rewrite\", \"arguments\": {\"path\": \"option.sh\", \"name\": "         \
+    "\"print_all\"}}</tools>\n```sh\n" LIST("    echo\n") "```\nX\nanswer Both.\n"
+
+/* One name, one text, two places of which the request speaks: the second is begun. */
+static void test_outcome__a_twin_is_changed_too(void **state)
+{
+    static const struct {
+        const char *request, *other;
+        bool is_meant;
+    } cases[] = {
+        {"print_all should end in an empty line, for options and arguments", LIST(""), true},
+        {"both kinds of list should end in an empty line", LIST(""), true},
+        {"print_all should end in an empty line, for options", LIST(""), false},
+        {"print_all should end in an empty line, for options and arguments", "print_all() {\n    true\n}\n",
+            false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        put_file("option.sh", LIST(""));
+        put_file("argument.sh", cases[i].other);
+        host h = new_host();
+        base_buf script = {0};
+        base_buf_printf(&script, REWRITE_LIST "answer <<X\n" LIST("    echo\n") "```\nX\nanswer Now both.\n");
+        agent_session *s = open_session(&h, script.data, AGENT_MODE_ALL, NULL, false);
+        assert_int_equal(submit(s, &h, cases[i].request), 0);
+        assert_file("option.sh", LIST("    echo\n"));
+        assert_file("argument.sh", cases[i].is_meant ? LIST("    echo\n") : cases[i].other);
+        assert_int_equal(told(&h, "print_all in argument.sh is as it was"), cases[i].is_meant);
+        assert_true(told(&h, "\"state\":\"changed\""));
+        agent_session_close(s);
+        free_host(&h);
+        base_buf_free(&script);
+    }
+}
+
 static void test_outcome__what_stands_there_is_told(void **state)
 {
     put_program();
@@ -354,6 +390,7 @@ int main(void)
         TEST_CASE(test_outcome__a_definition_that_stays_as_it_was_is_asked_for),
         TEST_CASE(test_outcome__the_old_text_again_is_no_change),
         TEST_CASE(test_outcome__words_that_name_the_place_are_followed),
+        TEST_CASE(test_outcome__a_twin_is_changed_too),
         TEST_CASE(test_outcome__what_stands_there_is_told),
         TEST_CASE(test_outcome__a_question_has_none),
         TEST_CASE(test_outcome__an_operation_is_done_for_each_of_a_list),
